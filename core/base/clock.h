@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Clocks: the one of recordings (CLOCK_MONOTONIC in ns, as perf's default clock is close to), the
+ * TSC, and the conversion between the two that perf writes into a recording. */
+#ifndef MT_BASE_CLOCK_H
+#define MT_BASE_CLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+uint64_t mt_clock_monotonic_ns(void);
+uint64_t mt_clock_tsc(void);
+
+/* time_ns = zero + (tsc * mult) >> shift, in the split form of perf_event_open(2),
+ * cap_user_time_zero.  All zero: no conversion is known. */
+struct mt_time_conversion {
+	uint16_t shift;
+	uint32_t mult;
+	uint64_t zero_ns;
+};
+
+bool mt_time_conversion_is_known(const struct mt_time_conversion *conversion);
+/* Without a known conversion both return their argument. */
+uint64_t mt_tsc_to_ns(const struct mt_time_conversion *conversion, uint64_t tsc);
+uint64_t mt_ns_to_tsc(const struct mt_time_conversion *conversion, uint64_t time_ns);
+
+/* A conversion from this machine's TSC to CLOCK_MONOTONIC, measured over about 2 ms. */
+struct mt_time_conversion mt_time_conversion_measure(void);
+
+#endif

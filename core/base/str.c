@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/str.h"
+
+#include "base/array.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+static bool reserve(struct mt_str *str, size_t more)
+{
+	if (!str->failed &&
+	    mt_array_grow((void **)&str->text, &str->capacity, 1, str->length + more + 1))
+		str->failed = true;
+	return !str->failed;
+}
+
+void mt_str_append_bytes(struct mt_str *str, const char *bytes, size_t count)
+{
+	if (!reserve(str, count))
+		return;
+	memcpy(str->text + str->length, bytes, count);
+	str->length += count;
+	str->text[str->length] = '\0';
+}
+
+void mt_str_append(struct mt_str *str, const char *text)
+{
+	mt_str_append_bytes(str, text, strlen(text));
+}
+
+void mt_str_vappendf(struct mt_str *str, const char *format, va_list args)
+{
+	va_list again;
+
+	va_copy(again, args);
+	int count = vsnprintf(NULL, 0, format, again);
+	va_end(again);
+	if (count < 0) {
+		str->failed = true;
+		return;
+	}
+	if (!reserve(str, (size_t)count))
+		return;
+	vsnprintf(str->text + str->length, (size_t)count + 1, format, args);
+	str->length += (size_t)count;
+}
+
+void mt_str_appendf(struct mt_str *str, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	mt_str_vappendf(str, format, args);
+	va_end(args);
+}
+
+void mt_str_clear(struct mt_str *str)
+{
+	str->length = 0;
+	if (str->text)
+		str->text[0] = '\0';
+}
+
+void mt_str_deinit(struct mt_str *str)
+{
+	free(str->text);
+	*str = (struct mt_str){0};
+}
+
+static int unit_shift(const char *unit)
+{
+	static const char letters[] = "kmgt";
+	const char *letter = *unit ? strchr(letters, tolower((unsigned char)*unit)) : NULL;
+	int shift = letter ? 10 * (int)(letter - letters + 1) : 0;
+
+	if (letter)
+		unit++;
+	if (*unit == '\0' || strcasecmp(unit, "B") == 0 || (letter && strcasecmp(unit, "iB") == 0))
+		return shift;
+	return -1;
+}
+
+struct mt_error *mt_parse_size(const char *text, uint64_t *size_bytes)
+{
+	char *end = NULL;
+
+	errno = 0;
+	unsigned long long number = strtoull(text, &end, 10);
+	int shift = end == text ? -1 : unit_shift(end);
+	if (!isdigit((unsigned char)text[0]) || shift < 0)
+		return mt_error_new(
+		    MT_ERROR_USAGE,
+		    "\"%s\" is not a size: write a number with k, M or G behind it, as in 16M",
+		    text);
+	if (errno == ERANGE || number > UINT64_MAX >> shift)
+		return mt_error_new(MT_ERROR_USAGE, "the size \"%s\" is too large", text);
+	*size_bytes = (uint64_t)number << shift;
+	return NULL;
+}
+
+struct mt_error *mt_parse_number(const char *text, const char *what, uint64_t low, uint64_t high,
+				 uint64_t *value)
+{
+	char *end = NULL;
+
+	errno = 0;
+	unsigned long long number = strtoull(text, &end, 10);
+	if (!isdigit((unsigned char)text[0]) || *end || errno || number < low || number > high)
+		return mt_error_new(
+		    MT_ERROR_USAGE,
+		    "\"%s\" is not a good %s: write a whole number from %llu to %llu", text, what,
+		    (unsigned long long)low, (unsigned long long)high);
+	*value = number;
+	return NULL;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* An object file (program, shared library, vDSO) with what its separate debug file adds.
+ * Addresses are the file's own virtual addresses (st_value), before relocation.
+ *
+ * One thread opens it and builds its indexes (libdw is not thread-safe); what look-ups give is
+ * lent and lives as long as the objfile.  Indexes are built at the first look-up that needs them,
+ * once. */
+#ifndef MT_ELF_OBJFILE_H
+#define MT_ELF_OBJFILE_H
+
+#include "base/error.h"
+#include "base/log.h"
+#include "elf/function.h"
+
+#include <stddef.h>
+
+struct mt_objfile;
+
+struct mt_build_id {
+	uint8_t size; /* bytes used; 0: none */
+	uint8_t bytes[20];
+};
+
+bool mt_build_id_equal(const struct mt_build_id *a, const struct mt_build_id *b);
+/* Lower-case hex and a NUL. */
+void mt_build_id_format(const struct mt_build_id *id, char text[41]);
+
+struct mt_objfile_options {
+	const char *debug_directory; /* NULL: /usr/lib/debug */
+	const char *sysroot; /* NULL: none; else tried before the path itself (/proc/PID/root) */
+	bool debuginfod;     /* ask the servers of DEBUGINFOD_URLS, if that is set */
+	const struct mt_log *log;
+};
+
+/* Open the file at PATH.  When WANTED is given and not empty, a file with another build id is
+ * refused, after the build-id directories and debuginfod were tried for the right one.
+ * options may be NULL.
+ * Errors: NOT_FOUND; PERMISSION; FORMAT (no ELF file, or a garbled one: the message says what);
+ * UNSUPPORTED (not x86-64); NOT_FOUND with "changed since" (build id differs); NO_MEMORY. */
+struct mt_error *mt_objfile_open(const char *path, const struct mt_build_id *wanted,
+				 const struct mt_objfile_options *options, struct mt_objfile **out);
+
+/* The same from bytes (a vDSO read out of a process), which are copied. */
+struct mt_error *mt_objfile_open_memory(const char *name, const void *bytes, size_t size,
+					struct mt_objfile **out);
+
+struct mt_objfile *mt_objfile_ref(struct mt_objfile *objfile);
+void mt_objfile_unref(struct mt_objfile *objfile); /* NULL is fine */
+
+const char *mt_objfile_path(const struct mt_objfile *objfile);       /* as it was asked for */
+const char *mt_objfile_debug_path(const struct mt_objfile *objfile); /* NULL: no separate file */
+const struct mt_build_id *mt_objfile_build_id(const struct mt_objfile *objfile);
+bool mt_objfile_is_pie(const struct mt_objfile *objfile); /* ET_DYN */
+uint64_t mt_objfile_entry(const struct mt_objfile *objfile);
+
+/* Between file offsets (mappings have them) and virtual addresses, by the PT_LOAD segments.
+ * False: no segment holds it. */
+bool mt_objfile_offset_to_address(const struct mt_objfile *objfile, uint64_t offset,
+				  uint64_t *address);
+bool mt_objfile_address_to_offset(const struct mt_objfile *objfile, uint64_t address,
+				  uint64_t *offset);
+
+/* Up to SIZE bytes of the file's contents at a virtual address; returns how many. */
+size_t mt_objfile_read(const struct mt_objfile *objfile, uint64_t address, void *buffer,
+		       size_t size);
+
+struct mt_symbol {
+	uint64_t start; /* [start, end), ranges do not overlap */
+	uint64_t end;
+	const char *raw_name; /* as linked; NULL for kinds without a symbol */
+	uint8_t kind;         /* enum mt_function_kind */
+	uint8_t flags;        /* MT_FUNCTION_… */
+};
+
+/* The index: sorted by start, one symbol an address (aliases: the global, then the shorter name).
+ * Never fails: a file without anything gives count 0. */
+const struct mt_symbol *mt_objfile_symbols(struct mt_objfile *objfile, size_t *count);
+/* NULL: no symbol holds it.  Under 1 µs. */
+const struct mt_symbol *mt_objfile_symbol_at(struct mt_objfile *objfile, uint64_t address);
+/* Demangled (C++, Rust), for people: `ns::f(int)`.  Cached. */
+const char *mt_objfile_symbol_name(struct mt_objfile *objfile, const struct mt_symbol *symbol);
+
+/* The line table's row for an address.  False: none. */
+bool mt_objfile_source_at(struct mt_objfile *objfile, uint64_t address, struct mt_source *out);
+/* Inlined functions; function->start and end are 0. Never fails: without DWARF the span is wide
+ * and its depth 0. */
+void mt_objfile_inlines_at(struct mt_objfile *objfile, uint64_t address,
+			   struct mt_inline_span *out);
+
+/* Looking up what people type.  NAME is compared with the raw name, the demangled name, and the
+ * demangled name without its parameters ("ns::f").  Calls `found` for each; aliases once.
+ * Includes aliases that the index left out. */
+void mt_objfile_find_name(struct mt_objfile *objfile, const char *name,
+			  void (*found)(void *context, uint64_t address, const char *name),
+			  void *context);
+/* The addresses at which a statement of FILE:LINE begins (one a function, inlined or not; the
+ * lowest); a line without code means the next one that has some.  FILE matches a whole path's end
+ * at a slash. */
+void mt_objfile_find_line(struct mt_objfile *objfile, const char *file, uint32_t line,
+			  void (*found)(void *context, uint64_t address, uint32_t line),
+			  void *context);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Formats of a timeline behind one table.  A writer is a sink of slices (trace/slice.h) that
+ * streams: its memory does not grow with the trace.
+ *
+ * It writes to a temporary file beside the final name and renames it in mt_trace_writer_finish():
+ * whatever fails before leaves nothing under the final name.  "-" is standard output, "NAME.gz" is
+ * gzip-ed. */
+#ifndef MT_OUTPUT_TRACE_WRITER_H
+#define MT_OUTPUT_TRACE_WRITER_H
+
+#include "trace/slice.h"
+
+struct mt_trace_writer_options {
+	uint64_t last; /* text: only the last so many slices a thread; 0: all */
+	bool colour;   /* text */
+	const char
+	    *command; /* the traced program's command line, for the file's metadata; or NULL */
+};
+
+struct mt_trace_writer;
+
+/* FORMAT: "fxt", "json", "text"; NULL: by PATH's ending (.fxt .json .txt, with .gz or not), and
+ * fxt when that says nothing.  options may be NULL.
+ * Errors: USAGE (no such format; names the ones there are); as opening a file. */
+struct mt_error *mt_trace_writer_create(const char *path, const char *format,
+					const struct mt_trace_writer_options *options,
+					struct mt_trace_writer **out);
+/* The sink to send slices to.  Lent. */
+struct mt_slice_sink mt_trace_writer_sink(struct mt_trace_writer *writer);
+/* Writes what is left and puts the file under its name.  Errors: SYSTEM (a full disk …). */
+struct mt_error *mt_trace_writer_finish(struct mt_trace_writer *writer);
+/* Without a finish before: takes the temporary file away.  NULL is fine. */
+void mt_trace_writer_destroy(struct mt_trace_writer *writer);
+
+/* Names of the formats, NULL at the end. */
+const char *const *mt_trace_writer_formats(void);
+
+#endif

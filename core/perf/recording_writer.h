@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Writing a perf.data that `perf script` and `perf report` read.
+ *
+ * Records go out as they come (what is written survives a crash of ours in the temporary file);
+ * finish() writes the features and the header and renames the file to its final name.
+ *
+ * Besides Intel PT, a recording carries notes: samples of events with names of ours, which perf
+ * shows by these names:
+ *	mtrace:signal   IP = PC, ADDR = si_addr, WEIGHT = signal number, before its delivery
+ *	mtrace:trigger  IP = PC, WEIGHT = the trigger's number
+ *	mtrace:snapshot WEIGHT = the snapshot's number, of each thread, when its ring was read
+ *	mtrace:exit     WEIGHT = the wait status, when a thread ended */
+#ifndef MT_PERF_RECORDING_WRITER_H
+#define MT_PERF_RECORDING_WRITER_H
+
+#include "perf/recording.h"
+
+struct mt_recording_writer;
+
+struct mt_recording_writer_options {
+	const struct mt_recording_pt *pt; /* NULL: no Intel PT; cpu_… go to the CPUID feature */
+	struct mt_time_conversion conversion;
+	const char *const *command; /* argv of the traced program, NULL at its end; or NULL */
+};
+
+/* PATH NULL: an unlinked temporary file, to be read with mt_recording_writer_reopen() only.
+ * Errors: as creating a file; NO_MEMORY. */
+struct mt_error *mt_recording_writer_create(const char *path,
+					    const struct mt_recording_writer_options *options,
+					    struct mt_recording_writer **out);
+/* Without a finish before: takes the temporary file away.  NULL is fine. */
+void mt_recording_writer_destroy(struct mt_recording_writer *writer);
+
+/* `record`'s time_ns, pid, tid, cpu and its kind's own fields count.  For SAMPLE, `event` is an
+ * enum mt_recording_note.  Times may come in any order.  Errors: SYSTEM. */
+struct mt_error *mt_recording_writer_put(struct mt_recording_writer *writer,
+					 const struct mt_sideband *record);
+
+enum mt_recording_note {
+	MT_NOTE_SIGNAL,
+	MT_NOTE_TRIGGER,
+	MT_NOTE_SNAPSHOT,
+	MT_NOTE_EXIT,
+	MT_NOTE_COUNT
+};
+extern const char *const mt_recording_note_names[MT_NOTE_COUNT];
+
+/* Append AUX data: file_offset of `piece` is ignored; a size that is no multiple of 8 is padded
+ * with PT's PAD bytes.  Errors: SYSTEM. */
+struct mt_error *mt_recording_writer_put_aux(struct mt_recording_writer *writer,
+					     const struct mt_auxtrace *piece, const uint8_t *bytes);
+
+/* Errors: SYSTEM. */
+struct mt_error *mt_recording_writer_finish(struct mt_recording_writer *writer);
+/* After finish: open what was written, also when it has no name. */
+struct mt_error *mt_recording_writer_reopen(struct mt_recording_writer *writer,
+					    struct mt_recording **out);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* From Intel PT bytes and the code that ran to control-flow events.
+ *
+ * Pull: the caller asks for batches of events; the decoder asks its source for pieces of trace and
+ * for the code that is mapped at a time.  One decoder a stream (a thread's, or a CPU's).  Lost or
+ * undecodable data comes out as MT_EVENT_GAP, never as an error. */
+#ifndef MT_PT_DECODER_H
+#define MT_PT_DECODER_H
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "pt/timing.h"
+#include "trace/event.h"
+
+#include <stddef.h>
+
+/* The code of one address space: sections of files. Immutable while a decoder uses it. */
+struct mt_pt_image;
+
+/* Sections of the same file (path, offset, size) are shared between the images of a cache. */
+struct mt_pt_image_cache;
+struct mt_error *mt_pt_image_cache_create(struct mt_pt_image_cache **out);
+void mt_pt_image_cache_destroy(struct mt_pt_image_cache *cache); /* after its images */
+
+struct mt_error *mt_pt_image_create(struct mt_pt_image_cache *cache, struct mt_pt_image **out);
+void mt_pt_image_destroy(struct mt_pt_image *image); /* NULL is fine */
+/* SIZE bytes at OFFSET of the file at PATH are mapped at ADDRESS; replaces what it overlaps.  A
+ * mapping longer than the file is cut.  Errors: as opening; NO_MEMORY. */
+struct mt_error *mt_pt_image_add(struct mt_pt_image *image, const char *path, uint64_t offset,
+				 uint64_t size, uint64_t address);
+
+/* A piece of a stream.  Lent until the next call of next_piece or the decoder's end. */
+struct mt_pt_piece {
+	const uint8_t *bytes;
+	size_t size;
+	/* The piece begins where the last one ended, in the middle of things: decode across.
+	 * Otherwise it begins anew: at its first PSB. */
+	bool joined;
+	/* What was lost before this piece; shown as a gap.  gap_cause counts when has_gap. */
+	bool has_gap;
+	enum mt_gap_cause gap_cause;
+	uint64_t bytes_lost; /* 0: not known */
+	/* Ends a snapshot: an MT_EVENT_MARK with SNAPSHOT and this number follows the piece's
+	 * events; 0: none. */
+	uint32_t snapshot;
+};
+
+struct mt_pt_source {
+	/* Returns 1 and a piece, 0 at the end. */
+	int (*next_piece)(void *context, struct mt_pt_piece *piece);
+	/* The code that is mapped from this time on: asked when tracing begins, at a PSB, and when
+	 * the address space changes (CR3).  Lent; the same pointer as before when nothing changed.
+	 * NULL: no code (everything is a gap). */
+	struct mt_pt_image *(*image_at)(void *context, uint64_t time_ns);
+	void *context;
+};
+
+struct mt_pt_decoder_config {
+	struct mt_cpu cpu;
+	struct mt_pt_timing timing;
+	struct mt_time_conversion conversion; /* unknown: times are TSC ticks */
+	struct mt_pt_source source;
+};
+
+struct mt_pt_decoder_stats {
+	uint64_t bytes; /* of trace, decoded so far */
+	uint64_t blocks;
+	uint64_t instructions;
+	uint64_t events;
+	uint64_t gaps;
+};
+
+struct mt_pt_decoder;
+
+/* Errors: NO_MEMORY; INTERNAL. */
+struct mt_error *mt_pt_decoder_create(const struct mt_pt_decoder_config *config,
+				      struct mt_pt_decoder **out);
+void mt_pt_decoder_destroy(struct mt_pt_decoder *decoder); /* NULL is fine */
+
+/* Up to CAPACITY events (at least 16).  count 0: the stream has ended.  A call does a bounded
+ * amount of work, so the caller can report progress and stop between two.
+ * Errors: NO_MEMORY. */
+struct mt_error *mt_pt_decoder_next(struct mt_pt_decoder *decoder, struct mt_event *events,
+				    size_t capacity, size_t *count);
+struct mt_pt_decoder_stats mt_pt_decoder_stats(const struct mt_pt_decoder *decoder);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Control-flow events: what every event source (PT bytes, call events, a text stream in tests)
+ * gives, a thread at a time, in the order in which it happened.
+ *
+ * Between an event's `to` and the next event's `from` the code ran straight on: [to, from] is one
+ * block, whose last instruction stands at `from`.  So the executed addresses can be had from the
+ * events alone. */
+#ifndef MT_TRACE_EVENT_H
+#define MT_TRACE_EVENT_H
+
+#include <stdint.h>
+
+enum mt_event_kind {
+	/* from: address of the branch instruction; to: where it went.  A conditional branch that
+	 * was not taken is no event. */
+	MT_EVENT_CALL,
+	MT_EVENT_RETURN,
+	MT_EVENT_JUMP,
+
+	/* The kernel is traced too. */
+	MT_EVENT_SYSCALL,   /* from: the syscall instruction, to: the kernel's entry */
+	MT_EVENT_SYSRET,    /* from: in the kernel, to: in user space */
+	MT_EVENT_INTERRUPT, /* from: the instruction that did not run, to: the handler */
+	MT_EVENT_IRET,
+
+	/* Tracing begins (to) and ends (from: see detail) — in user-only traces at every way into
+	 * the kernel and back. */
+	MT_EVENT_TRACE_START,
+	MT_EVENT_TRACE_END, /* detail: enum mt_trace_end */
+
+	MT_EVENT_TX_BEGIN, /* a transaction: from = to = its address */
+	MT_EVENT_TX_COMMIT,
+	MT_EVENT_TX_ABORT, /* from: where it was given up, to: where it goes on */
+
+	/* Lost data.  detail: enum mt_gap_cause; from: bytes lost, 0 if not known; to: where
+	 * control is afterwards, 0 if not known (then a TRACE_START follows, or the end). */
+	MT_EVENT_GAP,
+
+	/* Sideband, put in at its time. */
+	MT_EVENT_SIGNAL, /* about to be delivered. detail: number; from: PC; to: si_addr or 0 */
+	MT_EVENT_MARK,   /* detail: enum mt_mark; from: PC or 0; to: a number that goes with it */
+};
+
+enum mt_trace_end {
+	MT_TRACE_END_STOP,    /* the recording's window ends; from: next instruction to run */
+	MT_TRACE_END_SYSCALL, /* from: the syscall instruction */
+	MT_TRACE_END_ASYNC,   /* interrupt, fault, signal; from: the instruction that did not run */
+	MT_TRACE_END_FILTER,  /* a branch left the traced range; from: that branch */
+};
+
+enum mt_gap_cause {
+	MT_GAP_OVERFLOW,    /* the processor's internal buffer (OVF packet) */
+	MT_GAP_AUX_LOST,    /* the AUX area was full: PERF_RECORD_AUX, TRUNCATED */
+	MT_GAP_NO_CODE,     /* no bytes of the code at this address */
+	MT_GAP_BAD_TRACE,   /* packets that make no sense here */
+	MT_GAP_EVENTS_LOST, /* PERF_RECORD_LOST: sideband is missing */
+	MT_GAP_COLLISION,   /* PERF_RECORD_AUX, COLLISION: somebody else used the PMU */
+	MT_GAP_PARTIAL,     /* PERF_RECORD_AUX, PARTIAL */
+	MT_GAP_CAUSES
+};
+
+enum mt_mark {
+	MT_MARK_TRIGGER,  /* to: the trigger's number */
+	MT_MARK_SNAPSHOT, /* to: the snapshot's number; ends a segment: stacks do not run on */
+	MT_MARK_EXIT,     /* the thread ended; to: its wait status */
+	MT_MARK_EXEC,     /* the thread's program was replaced: ends a segment */
+};
+
+/* In the time's own right, or the last time known when the event was decoded: such events are
+ * spread over the time until the next known one (trace/callstack.h). */
+#define MT_EVENT_TIME_IS_ESTIMATE 0x1
+
+struct mt_event {
+	uint64_t time_ns; /* in the recording's clock; never runs backwards within a thread */
+	uint64_t from;
+	uint64_t to;
+	uint8_t kind;  /* enum mt_event_kind */
+	uint8_t flags; /* MT_EVENT_… */
+	uint16_t unused;
+	uint32_t detail; /* by kind */
+};
+
+static inline int mt_address_is_kernel(uint64_t address)
+{
+	return address >> 63 != 0;
+}
+
+/* "the processor's trace buffer overflowed": lent, static. */
+const char *mt_gap_cause_text(enum mt_gap_cause cause);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Slices: function calls with a begin and an end, and what stands beside them: instants and gaps.
+ * Outputs, filters and statistics are sinks of them.
+ *
+ * What a sink may rely on:
+ * - thread() comes before anything of that thread; between two thread() calls everything is of
+ *   that one thread.  The same thread may come again later.
+ * - A thread's segments come one after the other, in time: segment_begin … segment_end.  Within a
+ *   segment begins and ends balance (depth of a begin = number of open slices), times never run
+ *   backwards, and children lie inside their parents.
+ * - What was still open at a segment's end is ended at its last time, flagged MT_SLICE_END_OPEN,
+ *   innermost first, right before segment_end.
+ * Strings and functions are lent for the whole run. */
+#ifndef MT_TRACE_SLICE_H
+#define MT_TRACE_SLICE_H
+
+#include "base/error.h"
+#include "elf/function.h"
+#include "trace/event.h"
+
+struct mt_thread {
+	pid_t pid;
+	pid_t tid;
+	const char *name;    /* NULL: not known */
+	const char *process; /* NULL: not known */
+};
+
+enum mt_slice_kind {
+	MT_SLICE_CALL,
+	MT_SLICE_INLINED,
+	MT_SLICE_SYSCALL,  /* "[syscall]": in the kernel, which was not traced */
+	MT_SLICE_UNTRACED, /* "[untraced]": an interrupt, a page fault, a filter */
+	MT_SLICE_GAP,      /* lost data, shown from its begin to its end */
+};
+
+#define MT_SLICE_INFERRED       0x01 /* its call was never seen: open since before the segment */
+#define MT_SLICE_TIME_ESTIMATED 0x02 /* its begin lies between two known times */
+#define MT_SLICE_TAIL_CALL      0x04 /* took its caller's place by a jump */
+#define MT_SLICE_HANDLER        0x08 /* a signal handler, on the interrupted frame */
+
+struct mt_slice {
+	uint64_t time_ns;
+	uint8_t kind;                       /* enum mt_slice_kind */
+	uint8_t flags;                      /* MT_SLICE_… */
+	uint32_t depth;                     /* 0 is outermost */
+	const struct mt_function *function; /* NULL for SYSCALL, UNTRACED, GAP */
+	uint64_t address;                   /* where control entered; 0: not known */
+	uint64_t call_site;                 /* the branch's address; 0: not known */
+	struct mt_source call_source;       /* file and line of the call site */
+	enum mt_gap_cause cause;            /* GAP */
+	uint64_t bytes_lost;                /* GAP; 0: not known */
+};
+
+#define MT_SLICE_END_OPEN           0x01 /* did not return within the segment */
+#define MT_SLICE_END_UNWOUND        0x02 /* left by longjmp, an exception, a thread's end */
+#define MT_SLICE_END_TIME_ESTIMATED 0x04
+#define MT_SLICE_END_LOST           0x08 /* ended somewhere in a gap */
+
+struct mt_slice_end {
+	uint64_t time_ns;
+	uint8_t flags;  /* MT_SLICE_END_… */
+	uint32_t depth; /* of the slice that ends */
+};
+
+enum mt_instant_kind {
+	MT_INSTANT_SIGNAL,  /* detail: number */
+	MT_INSTANT_GAP,     /* detail: enum mt_gap_cause; value: bytes lost */
+	MT_INSTANT_TRIGGER, /* detail, value: the trigger's number */
+	MT_INSTANT_EXIT,    /* value: wait status */
+	MT_INSTANT_EXEC,
+	MT_INSTANT_TX_ABORT,
+};
+
+struct mt_instant {
+	uint64_t time_ns;
+	uint8_t kind; /* enum mt_instant_kind */
+	uint32_t detail;
+	uint64_t value;                     /* SIGNAL: si_addr */
+	uint64_t address;                   /* the PC; 0: not known */
+	const struct mt_function *function; /* at the PC; NULL: not known */
+	struct mt_source source;            /* of the PC */
+};
+
+struct mt_segment {
+	uint64_t begin_ns;
+	uint64_t end_ns;
+	uint32_t number;   /* of this thread, from 0 */
+	uint32_t snapshot; /* whose snapshot it belongs to, from 1; 0: none */
+};
+
+/* Each returns NULL or an error, which ends the run. */
+struct mt_slice_sink_ops {
+	struct mt_error *(*thread)(void *sink, const struct mt_thread *thread);
+	struct mt_error *(*segment_begin)(void *sink, const struct mt_segment *segment);
+	struct mt_error *(*begin)(void *sink, const struct mt_slice *slice);
+	struct mt_error *(*end)(void *sink, const struct mt_slice_end *end);
+	struct mt_error *(*instant)(void *sink, const struct mt_instant *instant);
+	struct mt_error *(*segment_end)(void *sink, const struct mt_segment *segment);
+};
+
+struct mt_slice_sink {
+	const struct mt_slice_sink_ops *ops;
+	void *self;
+};
+
+/* "main", "[syscall]", "[lost: …]": what a slice is called.  Lent. */
+const char *mt_slice_name(const struct mt_slice *slice);
+/* "SIGSEGV", or "signal 99" from a static buffer-free table: lent, static. */
+const char *mt_signal_name(uint32_t number);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The names behind addresses, as the rebuild of call stacks and the outputs need them.  target/
+ * implements it over an mt_space; tests over a table. */
+#ifndef MT_TRACE_SYMBOLIZER_H
+#define MT_TRACE_SYMBOLIZER_H
+
+#include "elf/function.h"
+
+#include <stdbool.h>
+
+struct mt_symbolizer {
+	/* Never NULL; the same pointer for the same function.  Lent for the run. */
+	const struct mt_function *(*function_at)(void *context, uint64_t address);
+	bool (*source_at)(void *context, uint64_t address, struct mt_source *out);
+	/* May be NULL: inlined functions are not shown. */
+	void (*inlines_at)(void *context, uint64_t address, struct mt_inline_span *out);
+	void *context;
+};
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What an x86-64 instruction is: its length, its class as tracing sees it, and where a direct
+ * branch goes.  Over Zydis. */
+#ifndef MT_X86_INSN_H
+#define MT_X86_INSN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MT_INSN_MAX_BYTES 15
+
+enum mt_insn_class {
+	MT_INSN_OTHER, /* goes on at the next instruction, or faults */
+	MT_INSN_CALL,  /* direct */
+	MT_INSN_CALL_INDIRECT,
+	MT_INSN_JUMP, /* direct, unconditional */
+	MT_INSN_JUMP_INDIRECT,
+	MT_INSN_BRANCH,  /* conditional: jcc, jrcxz, loop */
+	MT_INSN_RETURN,  /* near */
+	MT_INSN_SYSCALL, /* syscall, sysenter, int n */
+	MT_INSN_FAR,     /* far call, jump, return, iret, sysret */
+};
+
+#define MT_INSN_REPEATED 0x1 /* a string instruction with rep: may stop at itself */
+#define MT_INSN_ENDBR    0x2
+
+struct mt_insn {
+	uint8_t length;
+	uint8_t class;   /* enum mt_insn_class */
+	uint8_t flags;   /* MT_INSN_… */
+	uint64_t target; /* of CALL, JUMP, BRANCH; 0 otherwise */
+};
+
+/* Decode the instruction at PC, of which SIZE bytes are at hand.  Returns 0, or -1 when the bytes
+ * are none or too few. */
+int mt_insn_decode(const void *bytes, size_t size, uint64_t pc, struct mt_insn *out);
+
+/* "mov eax, [rip+0x10]" for people, at most size - 1 characters. Returns as mt_insn_decode. */
+int mt_insn_format(const void *bytes, size_t size, uint64_t pc, char *text, size_t text_size);
+
+#endif
