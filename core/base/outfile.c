@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/outfile.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BUFFER_SIZE 65536
+
+enum kind {
+	REPLACING, /* a temporary file that takes the final name */
+	NAMELESS,
+	STRAIGHT, /* standard output or a device */
+};
+
+struct mt_outfile {
+	enum kind kind;
+	int fd; /* -1: closed */
+	int errnum;
+	char *path;      /* the final name, links resolved, or a name for messages */
+	char *temporary; /* NULL: none, or it has its final name */
+	uint64_t position;
+	size_t buffered;
+	uint8_t buffer[BUFFER_SIZE];
+};
+
+static struct mt_error *failed(struct mt_outfile *file, int errnum)
+{
+	file->errnum = errnum;
+	if (errnum == ENOSPC || errnum == EDQUOT)
+		return mt_error_at_path(mt_error_errno(errnum,
+						       "cannot write %s (make room, or choose "
+						       "another disk)",
+						       file->path),
+					file->path, (int64_t)file->position);
+	return mt_error_at_path(mt_error_errno(errnum, "cannot write %s", file->path), file->path,
+				(int64_t)file->position);
+}
+
+static struct mt_error *cannot_create(const char *path, int errnum)
+{
+	static const char no_directory[] = "cannot create %s (its directory must exist)";
+	static const char not_allowed[] = "cannot create %s (choose a place you may write to)";
+
+	switch (errnum) {
+	case ENOENT:
+	case ENOTDIR:
+		return mt_error_at_path(mt_error_errno(errnum, no_directory, path), path, -1);
+	case EACCES:
+	case EPERM:
+	case EROFS:
+		return mt_error_at_path(mt_error_errno(errnum, not_allowed, path), path, -1);
+	default:
+		return mt_error_at_path(mt_error_errno(errnum, "cannot create %s", path), path, -1);
+	}
+}
+
+/* Not mkstemp(): its mode of 0600 would stay with the finished file. */
+static int open_temporary(struct mt_outfile *file)
+{
+	for (int try = 0; try < 100; try++) {
+		unsigned salt = (unsigned)mt_clock_tsc() ^ (unsigned)getpid() << 16;
+
+		if (asprintf(&file->temporary, "%s.%08x.tmp", file->path, salt) < 0) {
+			file->temporary = NULL;
+			return ENOMEM;
+		}
+		file->fd = open(file->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		if (file->fd >= 0)
+			return 0;
+
+		int errnum = errno;
+		free(file->temporary);
+		file->temporary = NULL;
+		if (errnum != EEXIST)
+			return errnum;
+	}
+	return EEXIST;
+}
+
+static int open_nameless(struct mt_outfile *file)
+{
+	const char *directory = getenv("TMPDIR");
+	char *name = NULL;
+
+	if (!directory || !*directory)
+		directory = "/tmp";
+	if (asprintf(&name, "%s/mtrace-XXXXXX", directory) < 0)
+		return ENOMEM;
+	file->fd = mkostemp(name, O_CLOEXEC);
+	int errnum = file->fd < 0 ? errno : 0;
+	if (file->fd >= 0)
+		unlink(name);
+	free(file->path);
+	file->path = name;
+	return errnum;
+}
+
+/* The file that will be replaced, behind any links. */
+static int resolve(struct mt_outfile *file, const char *path)
+{
+	file->path = realpath(path, NULL);
+	if (!file->path)
+		file->path = strdup(path);
+	return file->path ? 0 : ENOMEM;
+}
+
+static int open_existing(struct mt_outfile *file, const struct stat *status)
+{
+	if (S_ISDIR(status->st_mode))
+		return EISDIR;
+	if (S_ISREG(status->st_mode))
+		return access(file->path, W_OK) ? errno : open_temporary(file);
+	file->kind = STRAIGHT;
+	file->fd = open(file->path, O_WRONLY | O_CLOEXEC);
+	return file->fd < 0 ? errno : 0;
+}
+
+static int open_stdout(struct mt_outfile *file)
+{
+	file->kind = STRAIGHT;
+	file->path = strdup("standard output");
+	if (!file->path)
+		return ENOMEM;
+	file->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+	return file->fd < 0 ? errno : 0;
+}
+
+static int open_path(struct mt_outfile *file, const char *path)
+{
+	struct stat status;
+
+	if (!path) {
+		file->kind = NAMELESS;
+		return open_nameless(file);
+	}
+	if (strcmp(path, "-") == 0)
+		return open_stdout(file);
+	file->kind = REPLACING;
+	if (resolve(file, path))
+		return ENOMEM;
+	if (stat(file->path, &status) == 0)
+		return open_existing(file, &status);
+	return open_temporary(file);
+}
+
+struct mt_error *mt_outfile_create(const char *path, struct mt_outfile **out)
+{
+	struct mt_outfile *file = calloc(1, sizeof(*file));
+
+	*out = NULL;
+	if (!file)
+		return mt_error_no_memory();
+	file->fd = -1;
+	int errnum = open_path(file, path);
+	if (errnum) {
+		struct mt_error *error = cannot_create(path         ? path
+						       : file->path ? file->path
+								    : "a file",
+						       errnum);
+		mt_outfile_destroy(file);
+		return error;
+	}
+	*out = file;
+	return NULL;
+}
+
+void mt_outfile_destroy(struct mt_outfile *file)
+{
+	if (!file)
+		return;
+	if (file->fd >= 0)
+		close(file->fd);
+	if (file->temporary)
+		unlink(file->temporary);
+	free(file->temporary);
+	free(file->path);
+	free(file);
+}
+
+/* A write may take less than all, or be interrupted, without having failed. */
+static struct mt_error *write_all(struct mt_outfile *file, const uint8_t *bytes, size_t size)
+{
+	while (size) {
+		ssize_t count = write(file->fd, bytes, size);
+
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count <= 0)
+			return failed(file, count ? errno : EIO);
+		bytes += count;
+		size -= (size_t)count;
+	}
+	return NULL;
+}
+
+struct mt_error *mt_outfile_flush(struct mt_outfile *file)
+{
+	size_t buffered = file->buffered;
+
+	if (file->errnum)
+		return failed(file, file->errnum);
+	file->buffered = 0;
+	return write_all(file, file->buffer, buffered);
+}
+
+struct mt_error *mt_outfile_write(struct mt_outfile *file, const void *bytes, size_t size)
+{
+	if (file->errnum)
+		return failed(file, file->errnum);
+	if (size > BUFFER_SIZE - file->buffered)
+		mt_try(mt_outfile_flush(file));
+	if (size >= BUFFER_SIZE) {
+		mt_try(write_all(file, bytes, size));
+	} else if (size) {
+		memcpy(file->buffer + file->buffered, bytes, size);
+		file->buffered += size;
+	}
+	file->position += size;
+	return NULL;
+}
+
+uint64_t mt_outfile_position(const struct mt_outfile *file)
+{
+	return file->position;
+}
+
+bool mt_outfile_is_seekable(const struct mt_outfile *file)
+{
+	return file->kind != STRAIGHT;
+}
+
+static struct mt_error *not_seekable(const struct mt_outfile *file)
+{
+	return mt_error_new(MT_ERROR_UNSUPPORTED,
+			    "%s cannot be written out of order: name a regular file", file->path);
+}
+
+struct mt_error *mt_outfile_pwrite(struct mt_outfile *file, const void *bytes, size_t size,
+				   uint64_t offset)
+{
+	const uint8_t *next = bytes;
+
+	if (!mt_outfile_is_seekable(file))
+		return not_seekable(file);
+	mt_try(mt_outfile_flush(file));
+	while (size) {
+		ssize_t count = pwrite(file->fd, next, size, (off_t)offset);
+
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count <= 0)
+			return failed(file, count ? errno : EIO);
+		next += count;
+		offset += (uint64_t)count;
+		size -= (size_t)count;
+	}
+	return NULL;
+}
+
+struct mt_error *mt_outfile_commit(struct mt_outfile *file)
+{
+	mt_try(mt_outfile_flush(file));
+	if (file->kind == NAMELESS)
+		return NULL;
+
+	/* Some file systems tell of a full disk only here. */
+	int fd = file->fd;
+	file->fd = -1;
+	if (close(fd) && errno != EINTR)
+		return failed(file, errno);
+	if (file->kind == STRAIGHT)
+		return NULL;
+	if (rename(file->temporary, file->path))
+		return failed(file, errno);
+	free(file->temporary);
+	file->temporary = NULL;
+	return NULL;
+}
+
+struct mt_error *mt_outfile_dup(struct mt_outfile *file, int *fd)
+{
+	if (!mt_outfile_is_seekable(file))
+		return not_seekable(file);
+	if (file->fd >= 0) {
+		mt_try(mt_outfile_flush(file));
+		*fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 3);
+	} else {
+		*fd = open(file->path, O_RDONLY | O_CLOEXEC);
+	}
+	if (*fd < 0)
+		return mt_error_at_path(mt_error_errno(errno, "cannot open %s", file->path),
+					file->path, -1);
+	return NULL;
+}
+
+const char *mt_outfile_path(const struct mt_outfile *file)
+{
+	return file->path;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* An output file that is whole or not there: what is written goes to a temporary file beside the
+ * final name, which takes that name only when it is committed.
+ *
+ * What cannot be replaced is written straight away: standard output ("-") and whatever exists and
+ * is no regular file (/dev/null, a FIFO).  A symbolic link stays one: the file behind it is
+ * replaced.  After our own death the temporary file, PATH.HEX.tmp, is left with what was written.
+ */
+#ifndef MT_BASE_OUTFILE_H
+#define MT_BASE_OUTFILE_H
+
+#include "base/error.h"
+
+struct mt_outfile;
+
+/* PATH NULL: a file without a name, in $TMPDIR or /tmp, for mt_outfile_dup().
+ * Errors: as creating a file, at once (no such directory, not writable, a directory); NO_MEMORY. */
+struct mt_error *mt_outfile_create(const char *path, struct mt_outfile **out);
+/* Takes the temporary file away if it was not committed.  NULL is fine. */
+void mt_outfile_destroy(struct mt_outfile *file);
+
+/* Append; buffered.  After a failure every later call, commit too, fails in the same way.
+ * Errors: SYSTEM (a full disk, a closed pipe). */
+struct mt_error *mt_outfile_write(struct mt_outfile *file, const void *bytes, size_t size);
+/* Bytes appended so far. */
+uint64_t mt_outfile_position(const struct mt_outfile *file);
+
+/* False: straight to a pipe, a device, standard output; pwrite() is not to be had. */
+bool mt_outfile_is_seekable(const struct mt_outfile *file);
+/* Overwrite what was appended before: [offset, offset+size) must lie below the position.
+ * Errors: SYSTEM; UNSUPPORTED (not seekable). */
+struct mt_error *mt_outfile_pwrite(struct mt_outfile *file, const void *bytes, size_t size,
+				   uint64_t offset);
+
+/* Hand all that is buffered to the system.  Errors: SYSTEM. */
+struct mt_error *mt_outfile_flush(struct mt_outfile *file);
+/* Flush, close and give the file its name; once, and nothing is written afterwards.
+ * Errors: SYSTEM; the temporary file is then taken away. */
+struct mt_error *mt_outfile_commit(struct mt_outfile *file);
+
+/* A new descriptor of the file, for reading; the caller closes it.  Before and after commit, also
+ * where there is no name.  Errors: as opening; UNSUPPORTED (not seekable). */
+struct mt_error *mt_outfile_dup(struct mt_outfile *file, int *fd);
+
+/* The name for messages: lent. */
+const char *mt_outfile_path(const struct mt_outfile *file);
+
+#endif
