@@ -18,8 +18,8 @@ enum mt_insn_class {
 	MT_INSN_JUMP_INDIRECT,
 	MT_INSN_BRANCH,  /* conditional: jcc, jrcxz, loop */
 	MT_INSN_RETURN,  /* near */
-	MT_INSN_SYSCALL, /* syscall, sysenter, int n */
-	MT_INSN_FAR,     /* far call, jump, return, iret, sysret */
+	MT_INSN_SYSCALL, /* syscall, sysenter, int n, int3, int1 */
+	MT_INSN_FAR,     /* far call, jump, return, iret, sysret, vmcall … */
 };
 
 #define MT_INSN_REPEATED 0x1 /* a string instruction with rep: may stop at itself */

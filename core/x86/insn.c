@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Zydis in its minimal mode gives mnemonic, length and the raw fields: enough to tell what tracing
+ * needs, at a third of the price of a full decode.  A decoder is a few bytes on the stack, so that
+ * nothing is shared between threads. */
+#include "x86/insn.h"
+
+#include <Zydis/Zydis.h>
+
+#include <string.h>
+
+static void decoder_init(ZydisDecoder *decoder)
+{
+	ZydisDecoderInit(decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+}
+
+static enum mt_insn_class call_or_jump(const ZydisDecodedInstruction *insn,
+				       enum mt_insn_class direct, enum mt_insn_class indirect)
+{
+	if (insn->opcode != 0xff)
+		return direct;
+	/* ff /2 call, /3 far call, /4 jump, /5 far jump. */
+	return insn->raw.modrm.reg & 1 ? MT_INSN_FAR : indirect;
+}
+
+static enum mt_insn_class classify(const ZydisDecodedInstruction *insn)
+{
+	switch (insn->mnemonic) {
+	case ZYDIS_MNEMONIC_CALL:
+		return call_or_jump(insn, MT_INSN_CALL, MT_INSN_CALL_INDIRECT);
+	case ZYDIS_MNEMONIC_JMP:
+		return call_or_jump(insn, MT_INSN_JUMP, MT_INSN_JUMP_INDIRECT);
+	case ZYDIS_MNEMONIC_RET:
+		return insn->opcode < 0xca ? MT_INSN_RETURN : MT_INSN_FAR;
+	case ZYDIS_MNEMONIC_JB:
+	case ZYDIS_MNEMONIC_JBE:
+	case ZYDIS_MNEMONIC_JECXZ:
+	case ZYDIS_MNEMONIC_JL:
+	case ZYDIS_MNEMONIC_JLE:
+	case ZYDIS_MNEMONIC_JNB:
+	case ZYDIS_MNEMONIC_JNBE:
+	case ZYDIS_MNEMONIC_JNL:
+	case ZYDIS_MNEMONIC_JNLE:
+	case ZYDIS_MNEMONIC_JNO:
+	case ZYDIS_MNEMONIC_JNP:
+	case ZYDIS_MNEMONIC_JNS:
+	case ZYDIS_MNEMONIC_JNZ:
+	case ZYDIS_MNEMONIC_JO:
+	case ZYDIS_MNEMONIC_JP:
+	case ZYDIS_MNEMONIC_JRCXZ:
+	case ZYDIS_MNEMONIC_JS:
+	case ZYDIS_MNEMONIC_JZ:
+	case ZYDIS_MNEMONIC_LOOP:
+	case ZYDIS_MNEMONIC_LOOPE:
+	case ZYDIS_MNEMONIC_LOOPNE:
+		return MT_INSN_BRANCH;
+	case ZYDIS_MNEMONIC_SYSCALL:
+	case ZYDIS_MNEMONIC_SYSENTER:
+	case ZYDIS_MNEMONIC_INT:
+	case ZYDIS_MNEMONIC_INT1:
+	case ZYDIS_MNEMONIC_INT3:
+		return MT_INSN_SYSCALL;
+	case ZYDIS_MNEMONIC_IRET:
+	case ZYDIS_MNEMONIC_IRETD:
+	case ZYDIS_MNEMONIC_IRETQ:
+	case ZYDIS_MNEMONIC_RSM:
+	case ZYDIS_MNEMONIC_SYSEXIT:
+	case ZYDIS_MNEMONIC_SYSRET:
+	case ZYDIS_MNEMONIC_UIRET:
+	case ZYDIS_MNEMONIC_VMCALL:
+	case ZYDIS_MNEMONIC_VMLAUNCH:
+	case ZYDIS_MNEMONIC_VMRESUME:
+		return MT_INSN_FAR;
+	default:
+		return MT_INSN_OTHER;
+	}
+}
+
+static bool is_string_opcode(const ZydisDecodedInstruction *insn)
+{
+	ZyanU8 opcode = insn->opcode;
+
+	return insn->encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY &&
+	       insn->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT &&
+	       ((opcode >= 0x6c && opcode <= 0x6f) || (opcode >= 0xa4 && opcode <= 0xa7) ||
+		(opcode >= 0xaa && opcode <= 0xaf));
+}
+
+static bool has_rep_prefix(const ZydisDecodedInstruction *insn)
+{
+	for (ZyanU8 i = 0; i < insn->raw.prefix_count; i++) {
+		if (insn->raw.prefixes[i].value == 0xf2 || insn->raw.prefixes[i].value == 0xf3)
+			return true;
+	}
+	return false;
+}
+
+static uint8_t flags_of(const ZydisDecodedInstruction *insn)
+{
+	if (insn->mnemonic == ZYDIS_MNEMONIC_ENDBR64)
+		return MT_INSN_ENDBR;
+	return is_string_opcode(insn) && has_rep_prefix(insn) ? MT_INSN_REPEATED : 0;
+}
+
+int mt_insn_decode(const void *bytes, size_t size, uint64_t pc, struct mt_insn *out)
+{
+	ZydisDecoder decoder;
+	ZydisDecodedInstruction insn;
+
+	decoder_init(&decoder);
+	ZydisDecoderEnableMode(&decoder, ZYDIS_DECODER_MODE_MINIMAL, ZYAN_TRUE);
+	if (ZYAN_FAILED(ZydisDecoderDecodeInstruction(&decoder, NULL, bytes, size, &insn)))
+		return -1;
+	out->length = insn.length;
+	out->class = (uint8_t)classify(&insn);
+	out->flags = flags_of(&insn);
+	out->target = 0;
+	if (out->class == MT_INSN_CALL || out->class == MT_INSN_JUMP ||
+	    out->class == MT_INSN_BRANCH)
+		out->target = pc + insn.length + (uint64_t)insn.raw.imm[0].value.s;
+	return 0;
+}
+
+int mt_insn_format(const void *bytes, size_t size, uint64_t pc, char *text, size_t text_size)
+{
+	ZydisDecoder decoder;
+	ZydisFormatter formatter;
+	ZydisDecodedInstruction insn;
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+
+	decoder_init(&decoder);
+	if (ZYAN_FAILED(ZydisDecoderDecodeFull(&decoder, bytes, size, &insn, operands)))
+		return -1;
+	ZydisFormatterInit(&formatter, ZYDIS_FORMATTER_STYLE_INTEL);
+	ZydisFormatterSetProperty(&formatter, ZYDIS_FORMATTER_PROP_HEX_UPPERCASE, ZYAN_FALSE);
+	/* Zydis fails when the text does not fit: format with room, then cut. */
+	char room[256];
+	if (ZYAN_FAILED(ZydisFormatterFormatInstruction(&formatter, &insn, operands,
+							insn.operand_count_visible, room,
+							sizeof(room), pc, NULL)))
+		return -1;
+	if (text_size) {
+		size_t length = strnlen(room, text_size - 1);
+		memcpy(text, room, length);
+		text[length] = '\0';
+	}
+	return 0;
+}
