@@ -1,14 +1,22 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# all · check · demo · bench · lint · format · fuzz · soak · install · dist; SAN=address|undefined|thread
-CC      ?= gcc
+# `make help` tells the targets.  Nothing is built outside of $(BUILD).
+VERSION := 0.1
+
+# "default" is make's own `cc`, which a machine may lack when it has gcc.
+ifeq ($(origin CC),default)
+CC      := gcc
+endif
 PYTHON  ?= /usr/bin/python3
+PREFIX  ?= /usr/local
+# address, undefined, thread, or several with commas: each has its own build directory.
 SAN     ?=
 BUILD   ?= build$(if $(SAN),/san-$(SAN))
+FUZZ_SECONDS ?= 600
 
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
             -Wwrite-strings -Wundef -Wvla
 CFLAGS   ?= -O2 -g
-CPPFLAGS += -D_GNU_SOURCE -DHASH_NONFATAL_OOM=1 -Icore
+CPPFLAGS += -D_GNU_SOURCE -DHASH_NONFATAL_OOM=1 -DMT_VERSION='"$(VERSION)"' -Icore
 ALL_CFLAGS = -std=gnu11 $(WARNINGS) $(if $(WERROR),-Werror) -fvisibility=hidden -fPIC $(CFLAGS) \
              $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
 CORE_LIBS := -lipt -ldw -lelf -lZydis -liberty -lz -lpopt -lpthread
@@ -17,12 +25,20 @@ CLI_LIBS  := -lreadline
 CORE_SOURCES := $(wildcard core/*/*.c)
 CLI_SOURCES  := $(wildcard cli/*.c)
 UNIT_SOURCES := $(wildcard tests/unit/test_*.c)
+FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
+MAN_SOURCES  := $(wildcard docs/man/*.md)
 
 CORE_OBJECTS := $(CORE_SOURCES:%.c=$(BUILD)/obj/%.o)
 CLI_OBJECTS  := $(CLI_SOURCES:%.c=$(BUILD)/obj/%.o)
 UNIT_TESTS   := $(UNIT_SOURCES:tests/unit/%.c=$(BUILD)/tests/%)
+FUZZERS      := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/%)
+MAN_PAGES    := $(MAN_SOURCES:docs/man/%.md=$(BUILD)/man/%)
 
-.PHONY: all unit clean
+# One command after the other, each on all processors, whether or not -j was given.
+PARALLEL_MAKE = $(MAKE) $(if $(findstring --jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
+
+.PHONY: all unit pytest man check demo bench lint format fuzz fuzzers soak install uninstall dist \
+        clean help
 all: $(BUILD)/libmtrace-core.a $(if $(CLI_SOURCES),$(BUILD)/mtdb)
 
 $(BUILD)/libmtrace-core.a: $(CORE_OBJECTS)
@@ -32,7 +48,7 @@ $(BUILD)/libmtrace-core.a: $(CORE_OBJECTS)
 $(BUILD)/mtdb: $(CLI_OBJECTS) $(BUILD)/libmtrace-core.a
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(CORE_LIBS) $(CLI_LIBS)
 
-$(BUILD)/obj/%.o: %.c
+$(BUILD)/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
@@ -40,10 +56,80 @@ $(BUILD)/tests/%: tests/unit/%.c $(BUILD)/libmtrace-core.a
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -Itests/unit $(ALL_CFLAGS) -MMD -MP -o $@ $< $(BUILD)/libmtrace-core.a $(CORE_LIBS) -lcmocka
 
+$(BUILD)/man/%: docs/man/%.md
+	@mkdir -p $(@D)
+	pandoc --standalone --from markdown --to man --variable footer='mtrace $(VERSION)' -o $@ $<
+
 unit: $(UNIT_TESTS)
-	@for test in $^; do $$test || exit 1; done
+	@scripts/run-unit $^
+
+pytest: all
+	MTRACE_BUILD=$(abspath $(BUILD)) $(PYTHON) -m pytest tests -q -n 2
+
+man: $(MAN_PAGES)
+
+demo:
+	@scripts/install-deps build
+	@$(PARALLEL_MAKE) --no-print-directory -s all
+	@scripts/demo $(BUILD)
+
+check:
+	@scripts/install-deps build test lint
+	@scripts/check $(BUILD)
+
+bench: all
+	@MTRACE_BUILD=$(abspath $(BUILD)) tests/bench/run
+
+lint:
+	@scripts/lint
+
+format:
+	clang-format -i $(wildcard core/*/*.[ch] cli/*.[ch] tests/unit/*.[ch] tests/fuzz/*.[ch])
+
+# Fuzzers, and the core under them, are built by clang in a directory of their own.
+fuzz:
+	@scripts/install-deps build fuzz
+	@$(PARALLEL_MAKE) --no-print-directory CC=clang SAN=fuzzer-no-link,address,undefined BUILD=$(BUILD)/fuzz fuzzers
+	@scripts/fuzz $(BUILD)/fuzz $(FUZZ_SECONDS)
+
+fuzzers: $(FUZZERS)
+
+$(BUILD)/fuzz_%: tests/fuzz/fuzz_%.c $(BUILD)/libmtrace-core.a
+	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -fsanitize=fuzzer -MMD -MP -o $@ $< $(BUILD)/libmtrace-core.a $(CORE_LIBS)
+
+soak: all
+	MTRACE_BUILD=$(abspath $(BUILD)) $(PYTHON) -m pytest tests -q -m soak
+
+install: all
+	@scripts/install-deps --report docs
+	@$(if $(shell command -v pandoc),$(MAKE) --no-print-directory man)
+	@DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' VERSION='$(VERSION)' LIBS='$(CORE_LIBS)' \
+	 scripts/install $(BUILD)
+
+uninstall:
+	@DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' scripts/install --uninstall $(BUILD)
+
+dist:
+	@mkdir -p $(BUILD)
+	git archive --prefix=mtrace-$(VERSION)/ -o $(BUILD)/mtrace-$(VERSION).tar.gz HEAD
+	@echo $(BUILD)/mtrace-$(VERSION).tar.gz
 
 clean:
 	rm -rf build
 
--include $(CORE_OBJECTS:.o=.d) $(CLI_OBJECTS:.o=.d) $(UNIT_TESTS:=.d)
+help:
+	@echo 'make demo       trace a program that crashes, and show its last calls'
+	@echo 'make check      lint and all tests, also under the sanitizers'
+	@echo 'make            build/mtdb and build/libmtrace-core.a; SAN=address|undefined|thread'
+	@echo 'make unit       the tests in C'
+	@echo 'make pytest     the tests in Python'
+	@echo 'make lint       style, layering, static analysis'
+	@echo 'make format     put the sources into the style of .clang-format'
+	@echo 'make fuzz       FUZZ_SECONDS=600 of each fuzzer'
+	@echo 'make soak       the tests that take long'
+	@echo 'make bench      the benchmark'
+	@echo 'make install    PREFIX=/usr/local DESTDIR=; and make uninstall'
+	@echo 'make dist       a tarball of what is committed'
+	@echo 'make clean      remove build/'
+
+-include $(CORE_OBJECTS:.o=.d) $(CLI_OBJECTS:.o=.d) $(UNIT_TESTS:=.d) $(FUZZERS:=.d)

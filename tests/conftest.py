@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What all Python tests share: where mtdb is, how a test's programs are compiled, and how a test
+says what this machine lacks."""
+import hashlib
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FIXTURES = ROOT / "tests" / "fixtures"
+BUILD = pathlib.Path(os.environ.get("MTRACE_BUILD", ROOT / "build")).resolve()
+
+COMPILERS = {
+    ".c": ("gcc", ["-g", "-std=gnu11"], "gcc"),
+    ".S": ("gcc", ["-g"], "gcc"),
+    ".cpp": ("g++", ["-g", "-std=c++17"], "g++"),
+    ".rs": ("rustc", ["-g", "--edition=2021"], "rustc"),
+}
+
+
+def need_tool(name, package=None):
+    """The path of a program, or a skip that says which package has it."""
+    path = shutil.which(name)
+    if not path:
+        pytest.skip(f"no {name} here (package {package or name})")
+    return path
+
+
+@pytest.fixture(scope="session")
+def need():
+    """need("perf", "linux-perf") -> path of the program; skips where it is missing."""
+    return need_tool
+
+
+@pytest.fixture(scope="session")
+def build():
+    """The build directory; MTRACE_BUILD names another."""
+    return BUILD
+
+
+@pytest.fixture(scope="session")
+def mtdb():
+    """The path of the mtdb under test."""
+    path = BUILD / "mtdb"
+    assert path.exists(), f"{path} is not built: run make"
+    return path
+
+
+@pytest.fixture(scope="session")
+def run_mtdb(mtdb):
+    """run_mtdb("decode", path) -> CompletedProcess with text; never raises for a status."""
+
+    def run(*args, timeout=120, **options):
+        options = {"text": True, "capture_output": True, **options}
+        if "stdout" in options or "stderr" in options:
+            options.pop("capture_output")
+        command = [str(mtdb), *(str(arg) for arg in args)]
+        return subprocess.run(command, timeout=timeout, check=False, **options)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def recordings():
+    """Recordings from real hardware, which are not part of the project."""
+    folder = ROOT.parent / "shared" / "recordings"
+    if not folder.is_dir():
+        pytest.skip(f"no recordings of real hardware in {folder}")
+    return folder
+
+
+def digest(source, command):
+    """What a compiled program depends on."""
+    state = hashlib.sha256()
+    for path in [source, *sorted(FIXTURES.glob("*.h"))]:
+        state.update(path.read_bytes())
+    for word in command:
+        state.update(word.encode() + b"\0")
+        if os.path.isfile(word):
+            state.update(str(os.stat(word).st_mtime_ns).encode())
+    return state.hexdigest()[:16]
+
+
+@pytest.fixture(scope="session", name="compile")
+def compile_fixture():
+    """compile("crash.c", "-O2", …) -> path of the program.
+
+    The source stands in tests/fixtures, or is a path.  All other words go to the compiler as they
+    are (paths too: libraries, further sources); `output` names the result.  What is compiled stays
+    in build/fixtures under the digest of source and command, so it is compiled once.
+    """
+
+    def compile_program(source, *flags, output=None, compiler=None):
+        source = FIXTURES / source
+        tool, defaults, package = COMPILERS[source.suffix]
+        tool = need_tool(compiler or tool, package if compiler is None else compiler)
+        words = [tool, *defaults, *(str(flag) for flag in flags)]
+        target = ROOT / "build" / "fixtures" / digest(source, words) / (output or source.stem)
+        if target.exists():
+            return target
+        target.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = target.with_name(f"{target.name}.{os.getpid()}")
+        command = [words[0], *words[1 : 1 + len(defaults)], "-o", str(unfinished), str(source)]
+        done = subprocess.run(command + words[1 + len(defaults) :], text=True,
+                              capture_output=True, check=False)
+        assert done.returncode == 0, f"{' '.join(command)}\n{done.stderr}"
+        unfinished.rename(target)
+        return target
+
+    return compile_program
