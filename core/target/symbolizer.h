@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The symbolizer of call stacks (trace/symbolizer.h) over the address spaces of elf/: a process's
+ * own space for user addresses, the kernel's for the upper half. */
+#ifndef MT_TARGET_SYMBOLIZER_H
+#define MT_TARGET_SYMBOLIZER_H
+
+#include "elf/space.h"
+#include "trace/symbolizer.h"
+
+struct mt_space_symbolizer {
+	struct mt_symbolizer symbolizer; /* its context is this struct */
+	struct mt_space *user;
+	struct mt_space *kernel;
+};
+
+/* Both spaces are lent and must outlive it. */
+void mt_space_symbolizer_init(struct mt_space_symbolizer *symbolizer, struct mt_space *user,
+			      struct mt_space *kernel, bool inlines);
+
+#endif
