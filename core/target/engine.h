@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Engines: ways to keep a ring of what each thread did.  A session drives one over a target.  A new
+ * engine is one file and one line in the table.
+ *
+ * The session hands every stop of a known thread to stopped(), and lets threads go on with resume()
+ * alone, so that an engine can step, or patch the text, as it likes.  Rings are read by snapshot()
+ * into a recording, which empties them: what two snapshots hold never overlaps. */
+#ifndef MT_TARGET_ENGINE_H
+#define MT_TARGET_ENGINE_H
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "perf/recording_writer.h"
+#include "target/target.h"
+
+#define MT_ENGINE_DEFAULT_RING_BYTES (4u << 20)
+#define MT_ENGINE_LEAST_RING_BYTES   (16u << 10)
+
+struct mt_engine;
+
+/* What single-stepping saw, branch by branch: the truth that tests compare decoders with. */
+enum mt_seen_kind {
+	MT_SEEN_CALL,
+	MT_SEEN_RETURN,
+	MT_SEEN_JUMP,    /* taken; conditional ones too */
+	MT_SEEN_SYSCALL, /* from: the instruction; to 0.  Other ways into the kernel on purpose too
+			  */
+	MT_SEEN_STOP,    /* from: the instruction that did not run; to 0 */
+	MT_SEEN_START,   /* to: the first instruction of a stretch; from 0 */
+};
+
+struct mt_seen {
+	pid_t lwp;
+	uint8_t kind; /* enum mt_seen_kind */
+	uint64_t from;
+	uint64_t to;
+};
+
+struct mt_engine_options {
+	uint64_t ring_bytes; /* a thread; 0: MT_ENGINE_DEFAULT_RING_BYTES */
+	struct mt_time_conversion conversion;
+	const struct mt_log *log; /* may be NULL */
+	/* May be NULL.  Only engines that single-step call it. */
+	void (*seen)(void *context, const struct mt_seen *seen);
+	void *seen_context;
+};
+
+/* What a stop was, as the engine understands it. */
+struct mt_engine_news {
+	bool ordinary;     /* part of the engine's own work: the thread has only to go on */
+	bool maps_changed; /* executable memory may have been mapped */
+	uint64_t pc; /* of the instruction that runs next, if the thread goes on; 0: not known */
+	uint64_t time_ns; /* when, in the recording's clock */
+};
+
+struct mt_engine_ops {
+	const char *name;
+	const char *summary; /* "every instruction, exact and slow": for doctor and help */
+	bool automatic;      /* `auto` may take it */
+	bool sees_every_pc;  /* news.pc passes every instruction: triggers need no breakpoint */
+	struct mt_error *(*probe)(void); /* NULL: it works here; else why not, and the cure */
+
+	struct mt_error *(*create)(struct mt_target *target,
+				   const struct mt_engine_options *options, struct mt_engine **out);
+	void (*destroy)(struct mt_engine *engine);
+	/* For the recording's head. */
+	void (*describe)(const struct mt_engine *engine, struct mt_recording_pt *pt);
+
+	/* A thread that stands still gets a ring.  Errors: NO_MEMORY. */
+	struct mt_error *(*add_thread)(struct mt_engine *engine, pid_t pid, pid_t lwp);
+	/* The thread left the engine's care; its ring is thrown away. */
+	void (*remove_thread)(struct mt_engine *engine, pid_t lwp);
+	/* execve was called by thread FORMER and gave it the number LWP. */
+	void (*rename_thread)(struct mt_engine *engine, pid_t former, pid_t lwp);
+
+	/* Errors: the target's. */
+	struct mt_error *(*stopped)(struct mt_engine *engine, const struct mt_stop *stop,
+				    struct mt_engine_news *news);
+	/* Let it go on, with SIGNAL (0: none).  Errors: the target's. */
+	struct mt_error *(*resume)(struct mt_engine *engine, pid_t lwp, int signal);
+
+	/* Put the ring of one thread (0: all) into the recording, and empty it.
+	 * Errors: the writer's; NO_MEMORY. */
+	struct mt_error *(*snapshot)(struct mt_engine *engine, pid_t lwp,
+				     struct mt_recording_writer *writer);
+};
+
+/* Implementations begin with this. */
+struct mt_engine {
+	const struct mt_engine_ops *ops;
+};
+
+/* All there are, best first, ended by NULL. */
+extern const struct mt_engine_ops *const mt_engines[];
+
+/* The engine of that name; "auto" or NULL: the first that works here, and WHY (may be NULL) says
+ * in a line which and why.
+ * Errors: USAGE (no such engine: names those there are); its probe()'s; UNSUPPORTED (none works).
+ */
+struct mt_error *mt_engine_choose(const char *name, const struct mt_engine_ops **out,
+				  struct mt_str *why);
+
+extern const struct mt_engine_ops mt_engine_step;
+
+#endif
