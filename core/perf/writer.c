@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The file: header, ids and attributes; then the data, as it comes; then the features.  Until
+ * finish() the header says "size 0" of the data, which is how perf marks a writer that died. */
+#include "perf/writer_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+const char *const mt_recording_note_names[MT_NOTE_COUNT] = {
+    [MT_NOTE_SIGNAL] = "mtrace:signal",
+    [MT_NOTE_TRIGGER] = "mtrace:trigger",
+    [MT_NOTE_SNAPSHOT] = "mtrace:snapshot",
+    [MT_NOTE_EXIT] = "mtrace:exit",
+};
+
+const char *mt_writer_event_name(enum mt_writer_event event)
+{
+	if (event == MT_WRITER_PT)
+		return "intel_pt//u";
+	if (event == MT_WRITER_TRACKING)
+		return "dummy:u";
+	return mt_recording_note_names[event - MT_WRITER_FIRST_NOTE];
+}
+
+unsigned mt_writer_event_count(const struct mt_recording_writer *writer)
+{
+	return writer->pt.present ? MT_WRITER_EVENT_COUNT : MT_WRITER_EVENT_COUNT - 1;
+}
+
+enum mt_writer_event mt_writer_event_at(const struct mt_recording_writer *writer, unsigned index)
+{
+	if (!writer->pt.present)
+		return index;
+	return index == 0 ? MT_WRITER_PT : index - 1;
+}
+
+static uint64_t pt_config(const struct mt_recording_pt *pt)
+{
+	uint64_t config = MT_WRITER_PT_PT | MT_WRITER_PT_BRANCH;
+
+	if (pt->tsc)
+		config |= MT_WRITER_PT_TSC;
+	if (pt->mtc)
+		config |= MT_WRITER_PT_MTC | (uint64_t)pt->mtc_period << MT_WRITER_PT_MTC_SHIFT;
+	if (pt->cyc)
+		config |= MT_WRITER_PT_CYC;
+	if (!pt->return_compression)
+		config |= MT_WRITER_PT_NORETCOMP;
+	return config;
+}
+
+struct perf_event_attr mt_writer_attr(const struct mt_recording_writer *writer,
+				      enum mt_writer_event event)
+{
+	struct perf_event_attr attr = {
+	    .type = PERF_TYPE_SOFTWARE,
+	    .size = sizeof(attr),
+	    .config = PERF_COUNT_SW_DUMMY,
+	    .sample_period = 1,
+	    .sample_type = MT_WRITER_SAMPLE_TYPE,
+	    .exclude_kernel = 1,
+	    .exclude_hv = 1,
+	    .sample_id_all = 1,
+	};
+
+	if (event == MT_WRITER_PT) {
+		attr.type = MT_WRITER_PT_PMU_TYPE;
+		attr.config = pt_config(&writer->pt);
+		attr.exclude_kernel = !writer->pt.kernel;
+	} else if (event == MT_WRITER_TRACKING) {
+		attr.mmap = attr.mmap2 = 1;
+		attr.comm = attr.comm_exec = 1;
+		attr.task = attr.context_switch = 1;
+	} else {
+		attr.config = MT_WRITER_NOTE_CONFIG + event - MT_WRITER_FIRST_NOTE;
+	}
+	return attr;
+}
+
+static struct mt_error *put_attrs(struct mt_recording_writer *writer)
+{
+	uint64_t ids = sizeof(struct mt_perf_header);
+	unsigned count = mt_writer_event_count(writer);
+
+	for (unsigned i = 0; i < count; i++) {
+		uint64_t id = mt_writer_event_at(writer, i) + 1u;
+
+		mt_try(mt_outfile_write(writer->file, &id, sizeof(id)));
+	}
+	for (unsigned i = 0; i < count; i++) {
+		struct perf_event_attr attr = mt_writer_attr(writer, mt_writer_event_at(writer, i));
+		struct mt_perf_section section = {ids + i * sizeof(uint64_t), sizeof(uint64_t)};
+
+		mt_try(mt_outfile_write(writer->file, &attr, sizeof(attr)));
+		mt_try(mt_outfile_write(writer->file, &section, sizeof(section)));
+	}
+	return NULL;
+}
+
+static struct mt_perf_header make_header(const struct mt_recording_writer *writer)
+{
+	unsigned count = mt_writer_event_count(writer);
+	size_t attr_size = sizeof(struct perf_event_attr) + sizeof(struct mt_perf_section);
+	struct mt_perf_header header = {
+	    .size = sizeof(header),
+	    .attr_size = attr_size,
+	    .attrs = {sizeof(header) + count * sizeof(uint64_t), count * attr_size},
+	    .data = {.offset = writer->data_offset},
+	};
+
+	memcpy(header.magic, MT_PERF_MAGIC, sizeof(header.magic));
+	return header;
+}
+
+static struct mt_error *put_record(struct mt_recording_writer *writer)
+{
+	return mt_outfile_write(writer->file, writer->record.text, writer->record.length);
+}
+
+static struct mt_error *put_auxtrace_info(struct mt_recording_writer *writer)
+{
+	const struct mt_recording_pt *pt = &writer->pt;
+	const uint64_t info[MT_PERF_PT_INFO_COUNT] = {
+	    [MT_PERF_PT_PMU_TYPE] = MT_WRITER_PT_PMU_TYPE,
+	    [MT_PERF_PT_TIME_SHIFT] = writer->conversion.shift,
+	    [MT_PERF_PT_TIME_MULT] = writer->conversion.mult,
+	    [MT_PERF_PT_TIME_ZERO] = writer->conversion.zero_ns,
+	    [MT_PERF_PT_CAP_USER_TIME_ZERO] = mt_time_conversion_is_known(&writer->conversion),
+	    [MT_PERF_PT_TSC_BIT] = MT_WRITER_PT_TSC,
+	    [MT_PERF_PT_NORETCOMP_BIT] = MT_WRITER_PT_NORETCOMP,
+	    [MT_PERF_PT_HAVE_SCHED_SWITCH] = pt->per_cpu ? 2 : 0,
+	    [MT_PERF_PT_SNAPSHOT_MODE] = pt->snapshot,
+	    [MT_PERF_PT_PER_CPU_MMAPS] = pt->per_cpu,
+	    [MT_PERF_PT_MTC_BIT] = MT_WRITER_PT_MTC,
+	    [MT_PERF_PT_MTC_FREQ_BITS] = 0xfu << MT_WRITER_PT_MTC_SHIFT,
+	    [MT_PERF_PT_TSC_CTC_N] = pt->tsc_ctc_numerator,
+	    [MT_PERF_PT_TSC_CTC_D] = pt->tsc_ctc_denominator,
+	    [MT_PERF_PT_CYC_BIT] = MT_WRITER_PT_CYC,
+	    [MT_PERF_PT_MAX_NONTURBO_RATIO] = pt->max_nonturbo_ratio,
+	};
+
+	mt_writer_begin(writer, MT_PERF_RECORD_AUXTRACE_INFO, 0);
+	mt_block_put_u32(&writer->record, MT_PERF_AUXTRACE_INTEL_PT);
+	mt_block_put_u32(&writer->record, 0);
+	mt_block_put(&writer->record, info, sizeof(info));
+	mt_try(mt_writer_end(writer));
+	return put_record(writer);
+}
+
+static struct mt_error *put_time_conversion(struct mt_recording_writer *writer)
+{
+	mt_writer_begin(writer, MT_PERF_RECORD_TIME_CONV, 0);
+	mt_block_put_u64(&writer->record, writer->conversion.shift);
+	mt_block_put_u64(&writer->record, writer->conversion.mult);
+	mt_block_put_u64(&writer->record, writer->conversion.zero_ns);
+	mt_block_put_u64(&writer->record, 0); /* cycles */
+	mt_block_put_u64(&writer->record, 0); /* mask */
+	mt_block_put_u64(&writer->record, 1); /* cap_user_time_zero, in its first byte */
+	mt_try(mt_writer_end(writer));
+	return put_record(writer);
+}
+
+static struct mt_error *put_start(struct mt_recording_writer *writer)
+{
+	struct mt_perf_header header = make_header(writer);
+
+	writer->data_offset = header.attrs.offset + header.attrs.size;
+	header.data.offset = writer->data_offset;
+	mt_try(mt_outfile_write(writer->file, &header, sizeof(header)));
+	mt_try(put_attrs(writer));
+	if (mt_time_conversion_is_known(&writer->conversion))
+		mt_try(put_time_conversion(writer));
+	return writer->pt.present ? put_auxtrace_info(writer) : NULL;
+}
+
+static struct mt_error *copy_command(struct mt_recording_writer *writer, const char *const *command)
+{
+	for (; command && *command; command++) {
+		char *word = strdup(*command);
+
+		if (!word || mt_array_push(&writer->command, word)) {
+			free(word);
+			return mt_error_no_memory();
+		}
+	}
+	return NULL;
+}
+
+static struct mt_error *start(struct mt_recording_writer *writer, const char *path,
+			      const struct mt_recording_writer_options *options)
+{
+	if (options->pt) {
+		writer->pt = *options->pt;
+		writer->pt.present = true;
+	}
+	writer->conversion = options->conversion;
+	mt_try(copy_command(writer, options->command));
+	mt_try(mt_outfile_create(path, &writer->file));
+	if (!mt_outfile_is_seekable(writer->file))
+		return mt_error_new(MT_ERROR_UNSUPPORTED,
+				    "a recording cannot be written to %s: name a regular file",
+				    mt_outfile_path(writer->file));
+	mt_try(put_start(writer));
+	return mt_outfile_flush(writer->file);
+}
+
+struct mt_error *mt_recording_writer_create(const char *path,
+					    const struct mt_recording_writer_options *options,
+					    struct mt_recording_writer **out)
+{
+	struct mt_recording_writer *writer = calloc(1, sizeof(*writer));
+
+	*out = NULL;
+	if (!writer)
+		return mt_error_no_memory();
+	struct mt_error *error = start(writer, path, options);
+	if (error) {
+		mt_recording_writer_destroy(writer);
+		return error;
+	}
+	*out = writer;
+	return NULL;
+}
+
+void mt_recording_writer_destroy(struct mt_recording_writer *writer)
+{
+	if (!writer)
+		return;
+	mt_outfile_destroy(writer->file);
+	mt_str_deinit(&writer->record);
+	mt_array_each (word, &writer->command)
+		free(*word);
+	mt_array_deinit(&writer->command);
+	mt_array_deinit(&writer->auxtraces);
+	mt_array_each (build_id, &writer->build_ids)
+		free(build_id->path);
+	mt_array_deinit(&writer->build_ids);
+	free(writer);
+}
+
+static struct mt_error *note_build_id(struct mt_recording_writer *writer,
+				      const struct mt_sideband *record)
+{
+	struct mt_writer_build_id build_id = {
+	    .pid = record->mmap.kernel ? -1 : record->pid,
+	    .kernel = record->mmap.kernel,
+	    .size = record->mmap.build_id_size,
+	};
+
+	if (!build_id.size)
+		return NULL;
+	memcpy(build_id.bytes, record->mmap.build_id, build_id.size);
+	mt_array_each (known, &writer->build_ids)
+		if (strcmp(known->path, record->mmap.path) == 0)
+			return NULL;
+	build_id.path = strdup(record->mmap.path);
+	if (!build_id.path || mt_array_push(&writer->build_ids, build_id)) {
+		free(build_id.path);
+		return mt_error_no_memory();
+	}
+	return NULL;
+}
+
+static void note_time(struct mt_recording_writer *writer, uint64_t time_ns)
+{
+	if (!time_ns)
+		return;
+	if (!writer->first_time || time_ns < writer->first_time)
+		writer->first_time = time_ns;
+	if (time_ns > writer->last_time)
+		writer->last_time = time_ns;
+}
+
+static bool is_sound(const struct mt_recording_writer *writer, const struct mt_sideband *record)
+{
+	switch (record->kind) {
+	case MT_SIDEBAND_MMAP:
+		return record->mmap.path && record->mmap.build_id_size <= MT_PERF_BUILD_ID_SIZE;
+	case MT_SIDEBAND_COMM:
+		return record->comm.name;
+	case MT_SIDEBAND_SAMPLE:
+		return record->sample.event < MT_NOTE_COUNT;
+	case MT_SIDEBAND_ITRACE_START:
+	case MT_SIDEBAND_AUX:
+		return writer->pt.present;
+	default:
+		return record->kind <= MT_SIDEBAND_SAMPLE;
+	}
+}
+
+struct mt_error *mt_recording_writer_put(struct mt_recording_writer *writer,
+					 const struct mt_sideband *record)
+{
+	if (!is_sound(writer, record))
+		return mt_error_new(MT_ERROR_INTERNAL,
+				    "a record of kind %u that no recording can hold", record->kind);
+	if (record->kind == MT_SIDEBAND_MMAP)
+		mt_try(note_build_id(writer, record));
+	note_time(writer, record->time_ns);
+	mt_try(mt_writer_encode(writer, record));
+	return put_record(writer);
+}
+
+struct mt_error *mt_recording_writer_put_aux(struct mt_recording_writer *writer,
+					     const struct mt_auxtrace *piece, const uint8_t *bytes)
+{
+	static const uint8_t padding[MT_PERF_ALIGNMENT];
+	size_t pad = (MT_PERF_ALIGNMENT - piece->size % MT_PERF_ALIGNMENT) % MT_PERF_ALIGNMENT;
+	struct mt_perf_auxtrace record = {
+	    .header = {.type = MT_PERF_RECORD_AUXTRACE, .size = sizeof(record)},
+	    .size = piece->size + pad,
+	    .offset = piece->offset,
+	    .reference = piece->reference,
+	    .idx = piece->idx,
+	    .tid = (uint32_t)piece->tid,
+	    .cpu = (uint32_t)piece->cpu,
+	};
+
+	if (mt_array_push(&writer->auxtraces, mt_outfile_position(writer->file)))
+		return mt_error_no_memory();
+	mt_try(mt_outfile_write(writer->file, &record, sizeof(record)));
+	mt_try(mt_outfile_write(writer->file, bytes, piece->size));
+	return mt_outfile_write(writer->file, padding, pad);
+}
+
+struct mt_error *mt_recording_writer_finish(struct mt_recording_writer *writer)
+{
+	struct mt_perf_header header = make_header(writer);
+
+	header.data.size = mt_outfile_position(writer->file) - writer->data_offset;
+	mt_try(mt_writer_put_features(writer, header.features));
+	mt_try(mt_outfile_pwrite(writer->file, &header, sizeof(header), 0));
+	mt_try(mt_outfile_commit(writer->file));
+	writer->is_finished = true;
+	return NULL;
+}
