@@ -7,17 +7,63 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum mt_pt_packet_kind {
+	MT_PT_PAD,
+	MT_PT_TNT, /* short and long */
+	MT_PT_TIP,
+	MT_PT_TIP_PGE,
+	MT_PT_TIP_PGD,
+	MT_PT_FUP,
+	MT_PT_PIP,
+	MT_PT_MODE_EXEC,
+	MT_PT_MODE_TSX,
+	MT_PT_TRACESTOP,
+	MT_PT_CBR,
+	MT_PT_TSC,
+	MT_PT_MTC,
+	MT_PT_TMA,
+	MT_PT_CYC,
+	MT_PT_VMCS,
+	MT_PT_OVF,
+	MT_PT_PSB,
+	MT_PT_PSBEND,
+	MT_PT_MNT,
+	MT_PT_PTWRITE,
+	MT_PT_EXSTOP,
+	MT_PT_MWAIT,
+	MT_PT_PWRE,
+	MT_PT_PWRX,
+	MT_PT_BBP,
+	MT_PT_BIP,
+	MT_PT_BEP,
+	MT_PT_CFE,
+	MT_PT_EVD,
+	MT_PT_PACKET_KINDS
+};
+
 struct mt_pt_packet {
 	const char *name; /* "TNT", "TIP.PGE", "PSB" …: static */
+	uint8_t kind;     /* enum mt_pt_packet_kind */
 	uint8_t size;     /* bytes; 0: not decodable here */
-	uint8_t count;    /* TNT: number of bits; IP packets: IPBytes */
+	uint8_t count;    /* TNT: number of bits; IP packets: IPBytes; BIP: its ID; EVD: its type;
+			   * PTWRITE, EXSTOP,    BEP, CFE: 1 when a FUP with the IP follows */
 	uint64_t payload; /* TNT: the oldest bit is the highest of `count`; IP: as it stands, before
-			   * the last IP completes it; TSC, MTC, CYC …: the number */
+			   * the last IP completes it; TSC, MTC, CYC …: the number; all others: the
+			   * bytes behind the opcode, little-endian */
 };
 
 /* Decode the packet at BYTES.  Returns its size, 0 when the bytes are no packet, -1 when it is cut
  * off at the end. */
 int mt_pt_packet_decode(const uint8_t *bytes, size_t size, struct mt_pt_packet *out);
+
+/* Between BBP and BEP (blocks of PEBS data) the byte of a TNT may be a BIP: a reader that wants to
+ * see them keeps this from packet to packet.  Zero in the beginning and after a jump to a PSB. */
+struct mt_pt_block {
+	uint8_t item_bytes; /* 4 or 8; 0: not in a block */
+};
+int mt_pt_packet_decode_in_block(const uint8_t *bytes, size_t size, struct mt_pt_block *block,
+				 struct mt_pt_packet *out);
+
 /* "TIP.PGE 0x401000", "TNT TTN (3)". */
 void mt_pt_packet_format(const struct mt_pt_packet *packet, char *text, size_t text_size);
 /* Offset of the first PSB at or after FROM; SIZE if there is none. */
