@@ -17,8 +17,11 @@ struct mt_pt_encoder;
 struct mt_pt_encoder_config {
 	struct mt_pt_timing timing;
 	size_t ring_bytes;       /* 0: grows without limit */
-	size_t psb_period_bytes; /* a PSB+ every so many bytes; 0: 4096 */
+	size_t psb_period_bytes; /* a PSB+ every so many bytes; 0: 4096, or a quarter of a small
+				    ring */
 	bool no_return_compression;
+	/* Up to 47 branches a TNT packet instead of 6: fewer CYC packets, coarser times. */
+	bool long_tnt;
 };
 
 /* Errors: USAGE (a ring smaller than 8 KiB or not larger than two PSB periods); NO_MEMORY. */
@@ -26,9 +29,11 @@ struct mt_error *mt_pt_encoder_create(const struct mt_pt_encoder_config *config,
 				      struct mt_pt_encoder **out);
 void mt_pt_encoder_destroy(struct mt_pt_encoder *encoder); /* NULL is fine */
 
-/* Each of these tells one thing that the thread did; `tsc` is when, and never runs backwards;
- * `next` is the address of the instruction that runs after it.  Without memory for a growing ring
- * the encoder drops everything from then on and mt_pt_encoder_failed() says so. */
+/* Each of these tells one thing that the thread did; `tsc` is when (one that runs backwards counts
+ * as the last); `next` is the address of the instruction that runs after it.  Tracing is off until
+ * the first _start(); what is told while it is off, and a _start() while it is on, is ignored.
+ * Without memory for a growing ring the encoder drops everything from then on and
+ * mt_pt_encoder_failed() says so. */
 
 void mt_pt_encode_start(struct mt_pt_encoder *encoder, uint64_t tsc, uint64_t next);
 void mt_pt_encode_branch(struct mt_pt_encoder *encoder, uint64_t tsc, bool taken, uint64_t next);
@@ -41,7 +46,8 @@ void mt_pt_encode_call_indirect(struct mt_pt_encoder *encoder, uint64_t tsc,
 				uint64_t return_address, uint64_t next);
 void mt_pt_encode_jump_indirect(struct mt_pt_encoder *encoder, uint64_t tsc, uint64_t next);
 void mt_pt_encode_return(struct mt_pt_encoder *encoder, uint64_t tsc, uint64_t next);
-/* Into the kernel by a system call (or another far branch): tracing is off until _start(). */
+/* Into the kernel by a system call (or another far branch, or int3): tracing is off until
+ * _start(). */
 void mt_pt_encode_syscall(struct mt_pt_encoder *encoder, uint64_t tsc);
 /* An interrupt, fault, signal or the end of the window: the instruction at `next` did not run;
  * tracing is off until _start(). */
@@ -50,10 +56,11 @@ void mt_pt_encode_stop(struct mt_pt_encoder *encoder, uint64_t tsc, uint64_t nex
 bool mt_pt_encoder_is_tracing(const struct mt_pt_encoder *encoder);
 bool mt_pt_encoder_failed(const struct mt_pt_encoder *encoder);
 
-/* The ring's contents, oldest first, from the first PSB that was not overwritten; pending TNT bits
- * are written out first.  bytes_lost: how many were overwritten before it, in all.  The bytes are
- * the caller's to free().  When nothing was recorded size is 0 and bytes NULL.
- * Errors: NO_MEMORY. */
+/* The ring's contents, oldest first, from the first PSB that was not overwritten to the end of a
+ * packet; pending TNT bits are written out first.  Do it after _stop(): behind an end while tracing
+ * is on decoders walk straight on and show what has not run.  bytes_lost: how many were overwritten
+ * before it, in all.  The bytes are the caller's to free().  When nothing was recorded size is 0
+ * and bytes NULL. Errors: NO_MEMORY. */
 struct mt_error *mt_pt_encoder_snapshot(struct mt_pt_encoder *encoder, uint8_t **bytes,
 					size_t *size, uint64_t *bytes_lost);
 /* Empty the ring; the next packet is a PSB+. */
