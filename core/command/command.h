@@ -18,23 +18,40 @@ struct mt_command_context {
 	const struct mt_progress *progress;
 	/* A fresh target to run or attach with.  Errors: NO_MEMORY. */
 	struct mt_error *(*target_create)(void *context, struct mt_target **out);
-	bool colour;     /* print() ends in a terminal that shows colours */
-	int exit_status; /* out, for scripts: what `run` passes through; else 0 */
+	const char *prefix; /* what stands before a command's name when it is typed: "mtdb" */
+	bool colour;        /* print() ends in a terminal that shows colours */
+	int exit_status;    /* out, for scripts: what `run` passes through; else 0 */
 };
 
 struct mt_command {
 	const char *name;
 	const char *summary;        /* one line, no full stop */
 	const char *usage;          /* "[OPTION…] RECORDING" */
-	const char *help;           /* the whole text */
+	const char *help;           /* the whole text; lines end in \n */
 	const char *const *options; /* for completion: "--output=FILE" …, NULL at the end */
+	int failure_status;         /* exit status of any failure; 0: by mt_exit_status() */
 	/* argv[0] is the command's name. Errors: USAGE and whatever it does. */
 	struct mt_error *(*run)(struct mt_command_context *context, int argc, char **argv);
 };
 
-/* All of them, ended by a NULL name. */
-extern const struct mt_command mt_commands[];
+/* All of them, in the order in which help lists them, NULL at the end. */
+extern const struct mt_command *const mt_commands[];
 /* NULL: none of that name. */
 const struct mt_command *mt_command_find(const char *name);
+/* The command that was perhaps meant; NULL: none is near. */
+const struct mt_command *mt_command_suggest(const char *name);
+
+extern const struct mt_command mt_command_run;
+extern const struct mt_command mt_command_decode;
+extern const struct mt_command mt_command_history;
+extern const struct mt_command mt_command_dump;
+extern const struct mt_command mt_command_doctor;
+extern const struct mt_command mt_command_help;
+
+void mt_command_printf(const struct mt_command_context *context, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* 2 for USAGE, 130 for INTERRUPTED, 1 for all others. */
+int mt_exit_status(enum mt_error_code code);
 
 #endif

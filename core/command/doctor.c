@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What works on this machine, and why not the rest.  Each check tells what is true of this build:
+ * an engine is tried where it can be. */
+#include "base/str.h"
+#include "command/arguments.h"
+#include "target/engine.h"
+
+#include <cpuid.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#define CPUID_7_EBX_INTEL_PT (1u << 25) /* Intel SDM vol. 2A, CPUID */
+
+static const char *const options[] = {NULL};
+
+static void tell(const struct mt_command_context *context, const char *what, const char *verdict,
+		 const char *text)
+{
+	mt_command_printf(context, "%-10s %-4s %s\n", what, verdict, text);
+}
+
+/* The first line of a small file of /proc or /sys; false: not to be read. */
+static bool read_line(const char *path, char *text, size_t size)
+{
+	FILE *file = fopen(path, "re");
+	bool ok = file && fgets(text, (int)size, file);
+
+	if (file)
+		fclose(file);
+	if (ok)
+		text[strcspn(text, "\n")] = '\0';
+	return ok;
+}
+
+/* Start a program under control and end it again, as `run` would begin. */
+static struct mt_error *try_launch(const struct mt_command_context *context)
+{
+	static const char *const arguments[] = {"/bin/true", NULL};
+	const struct mt_launch launch = {.path = arguments[0], .arguments = arguments};
+	struct mt_target *target = NULL;
+	pid_t pid = 0;
+	struct mt_error *error = context->target_create(context->context, &target);
+
+	if (error)
+		return error;
+	error = target->ops->launch(target, &launch, &pid);
+	if (!error)
+		error = target->ops->kill(target, pid);
+	target->ops->destroy(target);
+	return error;
+}
+
+static bool tell_engine(const struct mt_command_context *context,
+			const struct mt_engine_ops *engine)
+{
+	mt_auto(mt_error) struct mt_error *error = engine->probe ? engine->probe() : NULL;
+
+	if (!error)
+		error = try_launch(context);
+	tell(context, engine->name, error ? "no" : "yes",
+	     error ? mt_error_message(error) : engine->summary);
+	return !error;
+}
+
+static bool processor_has_pt(void)
+{
+	unsigned int a, b, c, d;
+
+	return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & CPUID_7_EBX_INTEL_PT);
+}
+
+static bool is_built(const char *engine)
+{
+	for (const struct mt_engine_ops *const *each = mt_engines; *each; each++)
+		if (strcmp((*each)->name, engine) == 0)
+			return true;
+	return false;
+}
+
+/* Why Intel PT could not be recorded here; decoding it works everywhere. */
+static void tell_hardware(const struct mt_command_context *context)
+{
+	char paranoid[16] = "?";
+	mt_auto(mt_str) struct mt_str text = {0};
+	bool usable = access("/sys/bus/event_source/devices/intel_pt/type", R_OK) == 0;
+
+	if (usable) {
+		read_line("/proc/sys/kernel/perf_event_paranoid", paranoid, sizeof(paranoid));
+		mt_str_appendf(
+		    &text,
+		    "the kernel offers Intel PT (perf_event_paranoid is %s): perf record "
+		    "-e intel_pt//u, then decode",
+		    paranoid);
+	} else if (processor_has_pt()) {
+		mt_str_append(&text,
+			      "the processor has Intel PT, but the kernel does not offer it: "
+			      "a virtual machine, or no CONFIG_PERF_EVENTS_INTEL_PT");
+	} else {
+		mt_str_append(&text,
+			      "this processor has no Intel PT, or a virtual machine hides it");
+	}
+	tell(context, "intel_pt", usable ? "yes" : "no", text.failed ? "" : text.text);
+}
+
+/* The first directory of PATH that has the program. */
+static bool find_program(const char *name, struct mt_str *found)
+{
+	const char *path = getenv("PATH");
+
+	while (path && *path) {
+		size_t length = strcspn(path, ":");
+
+		mt_str_clear(found);
+		mt_str_append_bytes(found, path, length);
+		mt_str_appendf(found, "/%s", name);
+		if (!found->failed && access(found->text, X_OK) == 0)
+			return true;
+		path += length + (path[length] == ':');
+	}
+	return false;
+}
+
+static void tell_perf(const struct mt_command_context *context)
+{
+	mt_auto(mt_str) struct mt_str path = {0};
+	bool found = find_program("perf", &path);
+
+	tell(context, "perf", found ? "yes" : "no",
+	     found ? path.text : "not installed; it can read recordings too (package linux-perf)");
+}
+
+static void tell_debuginfod(const struct mt_command_context *context)
+{
+	const char *urls = getenv("DEBUGINFOD_URLS");
+
+	if (urls && *urls)
+		tell(context, "debuginfod", "yes", urls);
+	else
+		tell(context, "debuginfod", "no",
+		     "DEBUGINFOD_URLS is not set: debug files come from this machine only");
+}
+
+static void tell_output(const struct mt_command_context *context)
+{
+	struct statvfs file_system;
+	mt_auto(mt_str) struct mt_str text = {0};
+
+	if (access(".", W_OK)) {
+		mt_str_appendf(&text, "this directory is not writable (%s): use -o",
+			       strerrordesc_np(errno));
+		tell(context, "output", "no", text.failed ? "" : text.text);
+		return;
+	}
+	if (statvfs(".", &file_system) == 0)
+		mt_str_appendf(&text, "this directory is writable, %llu MiB are free",
+			       (unsigned long long)file_system.f_bavail * file_system.f_frsize >>
+				   20);
+	tell(context, "output", "yes", text.text ? text.text : "this directory is writable");
+}
+
+static struct mt_error *run(struct mt_command_context *context, int argc, char **argv)
+{
+	const struct poptOption table[] = {POPT_TABLEEND};
+	static const char *const planned[] = {"pt", "calls"};
+	mt_auto(mt_arguments) struct mt_arguments arguments = {0};
+	struct mt_error *error =
+	    mt_arguments_parse(&arguments, context, &mt_command_doctor, table, argc, argv, 0, 0);
+	bool any = false;
+
+	if (error)
+		return error;
+	mt_command_printf(context, "Engines, ways to record here:\n");
+	for (const struct mt_engine_ops *const *engine = mt_engines; *engine; engine++)
+		any |= tell_engine(context, *engine);
+	for (size_t i = 0; i < sizeof(planned) / sizeof(*planned); i++)
+		if (!is_built(planned[i]))
+			tell(context, planned[i], "no", "this build has no such engine");
+	mt_command_printf(context, "\nWhat helps:\n");
+	tell_hardware(context);
+	tell_perf(context);
+	tell_debuginfod(context);
+	tell_output(context);
+	context->exit_status = any ? 0 : 1;
+	return NULL;
+}
+
+const struct mt_command mt_command_doctor = {
+    .name = "doctor",
+    .summary = "Tell what works on this machine, and why not the rest",
+    .usage = "",
+    .help = "Try each engine, and look at what else tracing wants: permissions, Intel PT, perf,\n"
+	    "debug files, room for output.  A line each: yes or no, and for no the reason and the\n"
+	    "cure.  The exit status is 1 when no engine works.\n",
+    .options = options,
+    .run = run,
+};

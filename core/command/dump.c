@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What stands in a recording, record by record, and packet by packet in its AUX data.  Each line
+ * begins with where it is in the file. */
+#include "command/arguments.h"
+#include "perf/recording.h"
+#include "pt/packet.h"
+
+/* AUX data is mapped so much at a time; a packet that crosses is read again from its begin. */
+#define WINDOW_BYTES (4u << 20)
+
+static const char *const options[] = {"--packets", "--records", NULL};
+
+struct dump {
+	struct mt_command_context *context;
+	struct mt_recording *recording;
+	size_t next_piece; /* index of the piece that is to come next in the file */
+	bool records;
+	bool packets;
+};
+
+static void print_packet(const struct dump *dump, uint64_t offset,
+			 const struct mt_pt_packet *packet)
+{
+	char text[128];
+
+	mt_pt_packet_format(packet, text, sizeof(text));
+	mt_command_printf(dump->context, "%#010llx   %s\n", (unsigned long long)offset, text);
+}
+
+/* Prints the packets that stand whole in BYTES; returns how many bytes they take.  At the stream's
+ * end that is all of them. */
+static size_t print_packets(const struct dump *dump, const uint8_t *bytes, size_t size,
+			    uint64_t file_offset, bool is_last)
+{
+	size_t at = 0;
+
+	while (at < size) {
+		struct mt_pt_packet packet;
+		int length = mt_pt_packet_decode(bytes + at, size - at, &packet);
+
+		if (length < 0 && !is_last && at)
+			break;
+		if (length <= 0) {
+			size_t psb = mt_pt_find_psb(bytes, size, at + 1);
+
+			mt_command_printf(dump->context, "%#010jx   %s: %zu bytes\n",
+					  (uintmax_t)file_offset + at,
+					  length < 0 ? "cut off" : "no packet", psb - at);
+			at = psb;
+			continue;
+		}
+		print_packet(dump, file_offset + at, &packet);
+		at += (size_t)length;
+	}
+	return at;
+}
+
+static struct mt_error *dump_piece(const struct dump *dump, size_t index)
+{
+	const struct mt_auxtrace *piece = mt_recording_auxtrace(dump->recording, index);
+	uint64_t at = 0;
+
+	while (at < piece->size) {
+		uint64_t size = piece->size - at < WINDOW_BYTES ? piece->size - at : WINDOW_BYTES;
+		const uint8_t *bytes = NULL;
+		struct mt_error *error = mt_progress_step(dump->context->progress, "dumping",
+							  piece->file_offset + at, 0);
+
+		if (!error)
+			error = mt_recording_map_aux(dump->recording, index, at, size, &bytes);
+		if (error)
+			return error;
+		size_t done = print_packets(dump, bytes, size, piece->file_offset + at,
+					    at + size == piece->size);
+		mt_recording_unmap_aux(bytes, size);
+		at += done;
+	}
+	return NULL;
+}
+
+static struct mt_error *dump_record(void *context, uint64_t offset, uint32_t type, uint16_t misc,
+				    uint64_t size, const char *name)
+{
+	struct dump *dump = context;
+	size_t index = dump->next_piece;
+
+	if (dump->records)
+		mt_command_printf(dump->context, "%#010llx %s (type %u, misc %#x, %llu bytes)\n",
+				  (unsigned long long)offset, name, (unsigned int)type,
+				  (unsigned int)misc, (unsigned long long)size);
+	if (index >= mt_recording_auxtrace_count(dump->recording) ||
+	    mt_recording_auxtrace(dump->recording, index)->file_offset != offset + size)
+		return mt_progress_step(dump->context->progress, "dumping", offset, 0);
+
+	const struct mt_auxtrace *piece = mt_recording_auxtrace(dump->recording, index);
+	dump->next_piece++;
+	if (dump->records)
+		mt_command_printf(
+		    dump->context,
+		    "%#010llx   AUX area %u, thread %d, CPU %d: %llu bytes from %#llx\n",
+		    (unsigned long long)piece->file_offset, (unsigned int)piece->idx,
+		    (int)piece->tid, (int)piece->cpu, (unsigned long long)piece->size,
+		    (unsigned long long)piece->offset);
+	return dump->packets ? dump_piece(dump, index) : NULL;
+}
+
+static struct mt_error *run(struct mt_command_context *context, int argc, char **argv)
+{
+	int packets = 0;
+	int records = 0;
+	const struct poptOption table[] = {
+	    {"packets", 'p', POPT_ARG_NONE, &packets, 0, NULL, NULL},
+	    {"records", 'r', POPT_ARG_NONE, &records, 0, NULL, NULL},
+	    POPT_TABLEEND,
+	};
+	mt_auto(mt_arguments) struct mt_arguments arguments = {0};
+	struct dump dump = {.context = context};
+	struct mt_error *error =
+	    mt_arguments_parse(&arguments, context, &mt_command_dump, table, argc, argv, 1, 1);
+
+	if (!error)
+		error = mt_recording_open(arguments.words[0], context->progress, &dump.recording);
+	if (error)
+		return error;
+	dump.packets = packets || !records;
+	dump.records = records || !packets;
+	error = mt_recording_each_record(dump.recording, dump_record, &dump);
+	mt_recording_close(dump.recording);
+	return error;
+}
+
+const struct mt_command mt_command_dump = {
+    .name = "dump",
+    .summary = "Show the records and trace packets of a recording",
+    .usage = "[--packets] [--records] RECORDING",
+    .help = "Print every record of the file, and every Intel PT packet in its AUX data, each with\n"
+	    "its offset in the file.  RECORDING \"-\" is standard input.\n"
+	    "\n"
+	    "Options:\n"
+	    "  -p, --packets  only packets\n"
+	    "  -r, --records  only records\n",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "command/timeline.h"
+
+struct mt_error *mt_timeline_write(const struct mt_command_context *context,
+				   struct mt_recording *recording,
+				   const struct mt_timeline *timeline,
+				   struct mt_decode_stats *stats)
+{
+	const struct mt_trace_writer_options writer_options = {
+	    .last = timeline->last,
+	    .colour = context->colour,
+	    .command = mt_recording_info(recording)->cmdline,
+	};
+	const struct mt_decode_options decode_options = {
+	    .progress = context->progress,
+	    .log = context->log,
+	    .objfile = {.debuginfod = true, .log = context->log},
+	    .tid = timeline->tid,
+	};
+	struct mt_trace_writer *writer = NULL;
+	struct mt_error *error =
+	    mt_trace_writer_create(timeline->path, timeline->format, &writer_options, &writer);
+
+	if (error)
+		return error;
+	error = mt_decode(recording, &decode_options, mt_trace_writer_sink(writer), stats);
+	if (!error)
+		error = mt_trace_writer_finish(writer);
+	mt_trace_writer_destroy(writer);
+	return error;
+}
+
+void mt_timeline_log_losses(const struct mt_command_context *context,
+			    const struct mt_recording *recording,
+			    const struct mt_decode_stats *stats)
+{
+	const struct mt_recording_info *info = mt_recording_info(recording);
+
+	if (info->is_truncated)
+		mt_log(context->log, MT_LOG_WARNING,
+		       "%s is cut off at its end: what is there is shown", info->path);
+	if (info->bad_records)
+		mt_log(context->log, MT_LOG_WARNING, "%s: %llu garbled records were left out",
+		       info->path, (unsigned long long)info->bad_records);
+	if (stats->missing_files)
+		mt_log(context->log, MT_LOG_WARNING,
+		       "the code of %u mappings could not be read: control flow in them is missing",
+		       (unsigned int)stats->missing_files);
+	if (stats->gaps)
+		mt_log(context->log, MT_LOG_WARNING, "%llu gaps: data was lost there",
+		       (unsigned long long)stats->gaps);
+}

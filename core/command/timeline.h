@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What decode, history and run have in common: a recording becomes a file of some format. */
+#ifndef MT_COMMAND_TIMELINE_H
+#define MT_COMMAND_TIMELINE_H
+
+#include "command/command.h"
+#include "output/trace_writer.h"
+#include "perf/recording.h"
+#include "target/decode.h"
+
+struct mt_timeline {
+	const char *path;   /* "-": standard output */
+	const char *format; /* NULL: by the path */
+	uint64_t last;      /* text: only so many slices a thread; 0: all */
+	pid_t tid;          /* 0: all threads */
+};
+
+/* Errors: those of the writer and of decoding. Nothing stands under the path then.
+ * stats may be NULL. */
+struct mt_error *mt_timeline_write(const struct mt_command_context *context,
+				   struct mt_recording *recording,
+				   const struct mt_timeline *timeline,
+				   struct mt_decode_stats *stats);
+
+/* Says beside the output what it lacks: gaps, missing files, a recording that is cut off. */
+void mt_timeline_log_losses(const struct mt_command_context *context,
+			    const struct mt_recording *recording,
+			    const struct mt_decode_stats *stats);
+
+#endif
