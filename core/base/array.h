@@ -35,7 +35,7 @@
 #define mt_array_last(array) (&(array)->items[(array)->count - 1])
 
 #define mt_array_each(item, array)                                                                 \
-	for (__typeof__(*(array)->items) *item = (array)->items;                                    \
+	for (__typeof__(*(array)->items) *item = (array)->items;                                   \
 	     item && item < (array)->items + (array)->count; item++)
 
 #define mt_array_deinit(array)                                                                     \
