@@ -335,6 +335,19 @@ void mt_pt_packet_format(const struct mt_pt_packet *packet, char *text, size_t t
 	case MT_PT_BIP:
 		snprintf(text, text_size, "%s ID 0x%02x Value 0x%" PRIx64, name, packet->count, p);
 		break;
+	case MT_PT_MWAIT:
+		snprintf(text, text_size, "%s 0x%" PRIx64 " Hints 0x%x Extensions 0x%x", name, p,
+			 low, (unsigned int)(p >> 32 & 3));
+		break;
+	case MT_PT_PWRE:
+		snprintf(text, text_size, "%s 0x%" PRIx64 " HW:%u CState:%u Sub-CState:%u", name, p,
+			 low >> 7, high >> 4, high & 0xf);
+		break;
+	case MT_PT_PWRX:
+		snprintf(text, text_size,
+			 "%s 0x%" PRIx64 " Last CState:%u Deepest CState:%u Wake Reason 0x%x", name,
+			 p, low >> 4, low & 0xf, high & 0xf);
+		break;
 	case MT_PT_CFE:
 		snprintf(text, text_size, "%s IP:%u Type 0x%02x Vector 0x%x", name, low >> 7,
 			 low & 0x1f, high);
