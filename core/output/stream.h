@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Where a format's bytes go: a file that is whole or not there (base/outfile.h), gzip-ed when its
+ * name ends in ".gz". */
+#ifndef MT_OUTPUT_STREAM_H
+#define MT_OUTPUT_STREAM_H
+
+#include "base/error.h"
+#include "base/str.h"
+
+struct mt_stream;
+
+/* Errors: as mt_outfile_create(). */
+struct mt_error *mt_stream_create(const char *path, struct mt_stream **out);
+/* Takes the temporary file away if the stream was not finished.  NULL is fine. */
+void mt_stream_destroy(struct mt_stream *stream);
+
+/* Errors: SYSTEM. */
+struct mt_error *mt_stream_write(struct mt_stream *stream, const void *bytes, size_t size);
+/* Write what STR holds and clear it.  Errors: SYSTEM; NO_MEMORY when the string has failed. */
+struct mt_error *mt_stream_write_str(struct mt_stream *stream, struct mt_str *str);
+/* Put the file under its name; nothing is written afterwards.  Errors: SYSTEM. */
+struct mt_error *mt_stream_finish(struct mt_stream *stream);
+
+#endif

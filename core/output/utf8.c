@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "output/utf8.h"
+
+#include <string.h>
+
+#define REPLACEMENT "\xef\xbf\xbd"
+
+/* The lead byte tells the length; these are the bounds of the second byte, which rule out overlong
+ * forms, surrogates and what lies above U+10FFFF (RFC 3629, section 4). */
+struct lead {
+	uint8_t first, last;
+	uint8_t length;
+	uint8_t second_low, second_high;
+};
+
+static const struct lead leads[] = {
+    {0x00, 0x7f, 1, 0, 0},       {0xc2, 0xdf, 2, 0x80, 0xbf}, {0xe0, 0xe0, 3, 0xa0, 0xbf},
+    {0xe1, 0xec, 3, 0x80, 0xbf}, {0xed, 0xed, 3, 0x80, 0x9f}, {0xee, 0xef, 3, 0x80, 0xbf},
+    {0xf0, 0xf0, 4, 0x90, 0xbf}, {0xf1, 0xf3, 4, 0x80, 0xbf}, {0xf4, 0xf4, 4, 0x80, 0x8f},
+};
+
+static const struct lead *lead_of(uint8_t byte)
+{
+	for (size_t i = 0; i < sizeof(leads) / sizeof(leads[0]); i++)
+		if (byte >= leads[i].first && byte <= leads[i].last)
+			return &leads[i];
+	return NULL;
+}
+
+/* Bytes of the character at TEXT, which ends in a NUL; 0: it is none. */
+static size_t character(const uint8_t *text)
+{
+	const struct lead *lead = lead_of(text[0]);
+
+	if (!lead || lead->length == 1)
+		return lead ? 1 : 0;
+	if (text[1] < lead->second_low || text[1] > lead->second_high)
+		return 0;
+	for (size_t i = 2; i < lead->length; i++)
+		if ((text[i] & 0xc0) != 0x80)
+			return 0;
+	return lead->length;
+}
+
+void mt_utf8_append(struct mt_str *out, const char *text, size_t limit_bytes)
+{
+	size_t good = 0; /* bytes at TEXT that can be taken as they are */
+
+	for (;;) {
+		size_t length = text[good] ? character((const uint8_t *)text + good) : 0;
+		bool fits = length <= limit_bytes - good;
+
+		if (length && fits) {
+			good += length;
+			continue;
+		}
+		mt_str_append_bytes(out, text, good);
+		text += good;
+		limit_bytes -= good;
+		good = 0;
+		if (!*text || !fits || limit_bytes < sizeof(REPLACEMENT) - 1)
+			return;
+		mt_str_append(out, REPLACEMENT);
+		limit_bytes -= sizeof(REPLACEMENT) - 1;
+		text++;
+	}
+}
+
+size_t mt_utf8_columns(const char *text, size_t length)
+{
+	size_t columns = 0;
+
+	for (size_t i = 0; i < length; i++)
+		columns += ((uint8_t)text[i] & 0xc0) != 0x80;
+	return columns;
+}

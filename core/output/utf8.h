@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Names come from other people's files and may hold any bytes; what we write is UTF-8. */
+#ifndef MT_OUTPUT_UTF8_H
+#define MT_OUTPUT_UTF8_H
+
+#include "base/str.h"
+
+/* Append TEXT to OUT as well-formed UTF-8: each byte that belongs to no character becomes U+FFFD
+ * (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF).  At most LIMIT_BYTES are
+ * appended; what is longer is cut between two characters. */
+void mt_utf8_append(struct mt_str *out, const char *text, size_t limit_bytes);
+
+/* Columns that the first LENGTH bytes of TEXT take when each character takes one. */
+size_t mt_utf8_columns(const char *text, size_t length);
+
+#endif
