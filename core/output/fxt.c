@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The Fuchsia trace format, as Perfetto's importer takes it without a complaint.
+ *
+ * - Calls are pairs of begin and end events: complete events lose parents when times tie.
+ * - An end needs no name; a call that never returned gets no end, and the viewer draws it fading
+ *   out.  But calls that are open at the end of a thread's segment must not run on into its next
+ *   one: so their ends are kept back until that begins, or for good.
+ * - The importer takes 512 levels a thread, and counts an instant as one; when a begin is dropped,
+ *   its end closes somebody else's slice.  So calls are shown down to CALL_LEVELS; below, one slice
+ *   stands for all that is left out, and there is still room for an instant: the signal that ended
+ *   an endless recursion. */
+#include "output/format.h"
+
+#include "output/fxt_record.h"
+#include "output/thread_table.h"
+#include "output/utf8.h"
+
+#include <endian.h>
+#include <stdlib.h>
+
+#define CALL_LEVELS  510
+#define THREAD_SLOTS 255
+
+#define PROVIDER_ID   1
+#define PROVIDER_NAME "mtrace"
+#define NS_PER_SECOND 1000000000
+
+#define NAME_MAX_BYTES 255 /* of a process or thread */
+
+#define DEEPER_NAME "[deeper calls]"
+
+struct fxt_thread {
+	struct mt_thread_entry entry;
+	const char *name;   /* as told to the file */
+	uint8_t slot;       /* in the file's table of threads; 0: none */
+	uint32_t open_ends; /* ends that are kept back, at open_ns */
+	uint64_t open_ns;
+};
+
+struct fxt_process {
+	struct mt_thread_entry entry;
+	const char *name;
+};
+
+/* The calls below CALL_LEVELS, from the first of them until control is back above. */
+struct deeper {
+	uint64_t count;
+	uint64_t deepest;
+	uint64_t end_ns; /* of the last that ended */
+};
+
+struct fxt {
+	struct mt_stream *stream;
+	struct mt_thread_table threads;
+	struct mt_thread_table processes; /* with tid 0 */
+	struct fxt_thread *slots[THREAD_SLOTS + 1];
+	uint8_t last_slot;
+
+	struct fxt_thread *thread; /* whose segment it is */
+	uint32_t depth;            /* slices that are open, shown or not */
+	struct deeper deeper;
+
+	struct mt_str scratch;
+	struct mt_fxt_record record;
+	struct mt_fxt_strings strings;
+};
+
+static struct mt_error *write_head(struct fxt *fxt)
+{
+	struct mt_fxt_record *record = &fxt->record;
+	const size_t name_length = sizeof(PROVIDER_NAME) - 1;
+
+	/* The magic is a record of trace information; its size is already in it. */
+	mt_try(mt_stream_write(fxt->stream, &(uint64_t){htole64(MT_FXT_MAGIC)}, sizeof(uint64_t)));
+	mt_fxt_start(record, MT_FXT_METADATA,
+		     1 << 16 | (uint64_t)PROVIDER_ID << 20 | (uint64_t)name_length << 52);
+	mt_fxt_text(record, PROVIDER_NAME, name_length);
+	mt_try(mt_fxt_send(record, fxt->stream));
+	mt_fxt_start(record, MT_FXT_METADATA, 2 << 16 | (uint64_t)PROVIDER_ID << 20);
+	mt_try(mt_fxt_send(record, fxt->stream));
+	mt_fxt_start(record, MT_FXT_INITIALIZATION, 0);
+	mt_fxt_word(record, NS_PER_SECOND);
+	mt_try(mt_fxt_send(record, fxt->stream));
+
+	for (unsigned i = 0; i < MT_ARG_NAMES; i++)
+		mt_try(mt_fxt_fixed_string(&fxt->strings, (uint16_t)(i + 1), mt_arg_name_text(i)));
+	return NULL;
+}
+
+static uint64_t arg_header(enum mt_arg_name name, unsigned type, unsigned words, uint32_t value)
+{
+	return type | words << 4 | (uint64_t)(name + 1) << 16 | (uint64_t)value << 32;
+}
+
+enum {
+	ARG_UINT32 = 2,
+	ARG_UINT64 = 4,
+	ARG_STRING = 6,
+	ARG_POINTER = 7,
+	ARG_KOID = 8,
+	ARG_BOOL = 9
+};
+
+/* The reference of an argument's text; 0 where it has none. */
+static struct mt_error *arg_string(struct fxt *fxt, const struct mt_arg *arg, uint16_t *index)
+{
+	uint32_t line = arg->type == MT_ARG_TYPE_PLACE ? (uint32_t)arg->number : 0;
+
+	return mt_fxt_string(&fxt->strings, arg->text, line, index);
+}
+
+static void put_arg(struct mt_fxt_record *record, const struct mt_arg *arg, uint16_t string)
+{
+	switch (arg->type) {
+	case MT_ARG_TYPE_POINTER:
+		mt_fxt_word(record, arg_header(arg->name, ARG_POINTER, 2, 0));
+		mt_fxt_word(record, arg->number);
+		break;
+	case MT_ARG_TYPE_INTEGER:
+		if (arg->number <= UINT32_MAX) {
+			mt_fxt_word(record,
+				    arg_header(arg->name, ARG_UINT32, 1, (uint32_t)arg->number));
+		} else {
+			mt_fxt_word(record, arg_header(arg->name, ARG_UINT64, 2, 0));
+			mt_fxt_word(record, arg->number);
+		}
+		break;
+	case MT_ARG_TYPE_BOOL:
+		mt_fxt_word(record, arg_header(arg->name, ARG_BOOL, 1, arg->number != 0));
+		break;
+	default:
+		mt_fxt_word(record, arg_header(arg->name, ARG_STRING, 1, string));
+	}
+}
+
+static struct mt_error *write_event(struct fxt *fxt, enum mt_fxt_event_type type, uint64_t time_ns,
+				    const char *category, const char *name,
+				    const struct mt_args *args)
+{
+	struct mt_fxt_record *record = &fxt->record;
+	size_t count = args ? args->count : 0;
+	uint16_t category_index, name_index, strings[MT_ARGS_MAX];
+
+	/* Before the event: String records stand in front of their use. */
+	mt_try(mt_fxt_string(&fxt->strings, category, 0, &category_index));
+	mt_try(mt_fxt_string(&fxt->strings, name, 0, &name_index));
+	for (size_t i = 0; i < count; i++)
+		mt_try(arg_string(fxt, &args->items[i], &strings[i]));
+	mt_fxt_start(record, MT_FXT_EVENT,
+		     (uint64_t)type << 16 | (uint64_t)count << 20 |
+			 (uint64_t)fxt->thread->slot << 24 | (uint64_t)category_index << 32 |
+			 (uint64_t)name_index << 48);
+	mt_fxt_word(record, time_ns);
+	for (size_t i = 0; i < count; i++)
+		put_arg(record, &args->items[i], strings[i]);
+	return mt_fxt_send(record, fxt->stream);
+}
+
+static struct mt_error *write_end(struct fxt *fxt, uint64_t time_ns, const struct mt_args *args)
+{
+	return write_event(fxt, MT_FXT_END, time_ns, NULL, NULL, args);
+}
+
+/* Names and their kernel objects. */
+
+static struct mt_error *start_object(struct fxt *fxt, enum mt_fxt_object_type type, unsigned args,
+				     uint64_t koid, const char *name)
+{
+	struct mt_str *text = &fxt->scratch;
+
+	mt_str_clear(text);
+	mt_utf8_append(text, name, NAME_MAX_BYTES);
+	if (text->failed)
+		return mt_error_no_memory();
+	mt_fxt_start(&fxt->record, MT_FXT_KERNEL_OBJECT,
+		     (uint64_t)type << 16 | (text->length ? 0x8000 | text->length : 0) << 24 |
+			 (uint64_t)args << 40);
+	mt_fxt_word(&fxt->record, koid);
+	mt_fxt_text(&fxt->record, text->text, text->length);
+	return NULL;
+}
+
+static struct mt_error *name_process(struct fxt *fxt, const struct mt_thread *id)
+{
+	struct fxt_process *process =
+	    mt_thread_table_get(&fxt->processes, id->pid, 0, sizeof(*process));
+
+	if (!process)
+		return mt_error_no_memory();
+	if (!id->process || id->process == process->name)
+		return NULL;
+	process->name = id->process;
+	mt_try(start_object(fxt, MT_FXT_PROCESS, 0, (uint32_t)id->pid, id->process));
+	return mt_fxt_send(&fxt->record, fxt->stream);
+}
+
+static struct mt_error *name_thread(struct fxt *fxt, const struct mt_thread *id)
+{
+	if (!id->name || id->name == fxt->thread->name)
+		return NULL;
+	fxt->thread->name = id->name;
+	mt_try(start_object(fxt, MT_FXT_THREAD_OBJECT, 1, (uint32_t)id->tid, id->name));
+	/* Without its process as a koid the importer puts the name on a thread that is not. */
+	mt_fxt_word(&fxt->record, arg_header(MT_ARG_PROCESS, ARG_KOID, 2, 0));
+	mt_fxt_word(&fxt->record, (uint32_t)id->pid);
+	return mt_fxt_send(&fxt->record, fxt->stream);
+}
+
+/* Slots go round: the one that is taken was given out longest ago. */
+static struct mt_error *take_slot(struct fxt *fxt, const struct mt_thread *id)
+{
+	uint8_t slot = fxt->last_slot % THREAD_SLOTS + 1;
+
+	if (fxt->thread->slot)
+		return NULL;
+	if (fxt->slots[slot])
+		fxt->slots[slot]->slot = 0;
+	fxt->slots[slot] = fxt->thread;
+	fxt->thread->slot = fxt->last_slot = slot;
+	mt_fxt_start(&fxt->record, MT_FXT_THREAD, (uint64_t)slot << 16);
+	mt_fxt_word(&fxt->record, (uint32_t)id->pid);
+	mt_fxt_word(&fxt->record, (uint32_t)id->tid);
+	return mt_fxt_send(&fxt->record, fxt->stream);
+}
+
+static struct mt_error *fxt_thread(void *self, const struct mt_thread *id)
+{
+	struct fxt *fxt = self;
+
+	fxt->thread = mt_thread_table_get(&fxt->threads, id->pid, id->tid, sizeof(*fxt->thread));
+	if (!fxt->thread)
+		return mt_error_no_memory();
+	mt_try(name_process(fxt, id));
+	mt_try(name_thread(fxt, id));
+	return take_slot(fxt, id);
+}
+
+/* Slices. */
+
+static struct mt_error *fxt_segment_begin(void *self, const struct mt_segment *segment)
+{
+	struct fxt *fxt = self;
+
+	(void)segment;
+	fxt->depth = 0;
+	for (; fxt->thread->open_ends; fxt->thread->open_ends--)
+		mt_try(write_end(fxt, fxt->thread->open_ns, NULL));
+	return NULL;
+}
+
+static struct mt_error *leave_out(struct fxt *fxt, uint64_t time_ns)
+{
+	struct deeper *deeper = &fxt->deeper;
+
+	deeper->end_ns = time_ns;
+	if (fxt->depth > deeper->deepest)
+		deeper->deepest = fxt->depth;
+	if (deeper->count++)
+		return NULL;
+	return write_event(fxt, MT_FXT_BEGIN, time_ns, MT_CATEGORY_CALL, DEEPER_NAME, NULL);
+}
+
+static struct mt_error *end_deeper(struct fxt *fxt)
+{
+	struct deeper deeper = fxt->deeper;
+	struct mt_args args = {0};
+
+	if (!deeper.count)
+		return NULL;
+	fxt->deeper = (struct deeper){0};
+	mt_args_add(&args, MT_ARG_LEFT_OUT, MT_ARG_TYPE_INTEGER, deeper.count, NULL);
+	mt_args_add(&args, MT_ARG_DEEPEST, MT_ARG_TYPE_INTEGER, deeper.deepest, NULL);
+	return write_end(fxt, deeper.end_ns, &args);
+}
+
+static struct mt_error *fxt_begin(void *self, const struct mt_slice *slice)
+{
+	struct fxt *fxt = self;
+	struct mt_args args;
+
+	if (fxt->depth++ >= CALL_LEVELS)
+		return leave_out(fxt, slice->time_ns);
+	mt_args_of_slice(&args, slice);
+	return write_event(fxt, MT_FXT_BEGIN, slice->time_ns, mt_slice_category(slice),
+			   mt_slice_name(slice), &args);
+}
+
+static struct mt_error *fxt_end(void *self, const struct mt_slice_end *end)
+{
+	struct fxt *fxt = self;
+	struct mt_args args;
+
+	if (!fxt->depth)
+		return NULL;
+	if (--fxt->depth >= CALL_LEVELS) {
+		fxt->deeper.end_ns = end->time_ns;
+		return NULL;
+	}
+	mt_try(end_deeper(fxt));
+	if (end->flags & MT_SLICE_END_OPEN) {
+		fxt->thread->open_ends++;
+		fxt->thread->open_ns = end->time_ns;
+		return NULL;
+	}
+	mt_args_of_end(&args, end);
+	return write_end(fxt, end->time_ns, &args);
+}
+
+static struct mt_error *fxt_instant(void *self, const struct mt_instant *instant)
+{
+	struct fxt *fxt = self;
+	struct mt_args args;
+
+	if (fxt->depth <= CALL_LEVELS)
+		mt_try(end_deeper(fxt));
+	mt_args_of_instant(&args, instant);
+	return write_event(fxt, MT_FXT_INSTANT, instant->time_ns, mt_instant_category(instant),
+			   mt_instant_name(instant), &args);
+}
+
+static struct mt_error *fxt_segment_end(void *self, const struct mt_segment *segment)
+{
+	struct fxt *fxt = self;
+	struct mt_args args;
+
+	mt_try(end_deeper(fxt));
+	if (!segment->snapshot)
+		return NULL;
+	mt_args_of_snapshot(&args, segment);
+	return write_event(fxt, MT_FXT_INSTANT, segment->end_ns, MT_CATEGORY_MARK, MT_SNAPSHOT_NAME,
+			   &args);
+}
+
+static void fxt_destroy(void *self)
+{
+	struct fxt *fxt = self;
+
+	if (!fxt)
+		return;
+	mt_thread_table_deinit(&fxt->threads);
+	mt_thread_table_deinit(&fxt->processes);
+	mt_str_deinit(&fxt->scratch);
+	mt_str_deinit(&fxt->strings.scratch);
+	free(fxt);
+}
+
+static struct mt_error *fxt_create(struct mt_stream *stream,
+				   const struct mt_trace_writer_options *options, void **self)
+{
+	struct fxt *fxt = calloc(1, sizeof(*fxt));
+
+	(void)options;
+	*self = fxt;
+	if (!fxt)
+		return mt_error_no_memory();
+	fxt->stream = fxt->strings.stream = stream;
+	return write_head(fxt);
+}
+
+const struct mt_trace_format mt_format_fxt = {
+    .name = "fxt",
+    .ending = ".fxt",
+    .create = fxt_create,
+    .destroy = fxt_destroy,
+    .sink =
+	{
+	    .thread = fxt_thread,
+	    .segment_begin = fxt_segment_begin,
+	    .begin = fxt_begin,
+	    .end = fxt_end,
+	    .instant = fxt_instant,
+	    .segment_end = fxt_segment_end,
+	},
+};

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Records of the Fuchsia trace format, and its table of strings.
+ * Source: Fuchsia, docs/reference/tracing/trace-format.md.
+ *
+ * A record is a number of 64-bit little-endian words; the first holds its type and its size. */
+#ifndef MT_OUTPUT_FXT_RECORD_H
+#define MT_OUTPUT_FXT_RECORD_H
+
+#include "output/args.h"
+#include "output/stream.h"
+
+#define MT_FXT_MAGIC 0x0016547846040010
+
+enum mt_fxt_record_type {
+	MT_FXT_METADATA = 0,
+	MT_FXT_INITIALIZATION = 1,
+	MT_FXT_STRING = 2,
+	MT_FXT_THREAD = 3,
+	MT_FXT_EVENT = 4,
+	MT_FXT_KERNEL_OBJECT = 7,
+};
+
+enum mt_fxt_event_type {
+	MT_FXT_INSTANT = 0,
+	MT_FXT_BEGIN = 2,
+	MT_FXT_END = 3,
+};
+
+enum mt_fxt_object_type {
+	MT_FXT_PROCESS = 1,
+	MT_FXT_THREAD_OBJECT = 2,
+};
+
+/* A text longer than this is cut: it and what else is in its record fit the 4095 words that a
+ * record's size can tell of. */
+#define MT_FXT_TEXT_MAX  32000
+#define MT_FXT_WORDS_MAX 4095
+
+struct mt_fxt_record {
+	size_t count;
+	uint64_t words[MT_FXT_WORDS_MAX];
+};
+
+/* HEADER without the size. */
+void mt_fxt_start(struct mt_fxt_record *record, enum mt_fxt_record_type type, uint64_t header);
+void mt_fxt_word(struct mt_fxt_record *record, uint64_t word);
+/* Padded with zeros to whole words. */
+void mt_fxt_text(struct mt_fxt_record *record, const char *text, size_t length);
+/* Errors: SYSTEM. */
+struct mt_error *mt_fxt_send(struct mt_fxt_record *record, struct mt_stream *stream);
+
+/* References to strings: 15 bits of an index, so a place is used again when all are taken.
+ *
+ * Texts are told apart by their address: what a slice sink is given lives for the whole run.
+ * The table is a set-associative cache: a text can stand in one of WAYS places, and takes that of
+ * the one used longest ago.  So as long as a record uses fewer new texts than WAYS, none of them
+ * drives out another.  The names of arguments have places of their own. */
+#define MT_FXT_FIXED_STRINGS (MT_ARG_NAMES + 1)
+#define MT_FXT_STRING_WAYS   8
+#define MT_FXT_STRING_SETS   ((0x8000 - MT_FXT_FIXED_STRINGS) / MT_FXT_STRING_WAYS)
+
+struct mt_fxt_string {
+	const char *text; /* NULL: a free place */
+	uint64_t used;
+	uint32_t line;
+};
+
+struct mt_fxt_strings {
+	struct mt_stream *stream;
+	uint64_t uses;
+	struct mt_str scratch;
+	struct mt_fxt_record record;
+	struct mt_fxt_string places[MT_FXT_STRING_SETS][MT_FXT_STRING_WAYS];
+};
+
+/* The string TEXT, or "TEXT:LINE" when LINE is not 0; NULL and "" have the index 0.  Writes a
+ * String record when the text has no place.  Errors: SYSTEM, NO_MEMORY. */
+struct mt_error *mt_fxt_string(struct mt_fxt_strings *strings, const char *text, uint32_t line,
+			       uint16_t *index);
+/* Write a String record for a place below MT_FXT_FIXED_STRINGS.  Errors: as above. */
+struct mt_error *mt_fxt_fixed_string(struct mt_fxt_strings *strings, uint16_t index,
+				     const char *text);
+
+#endif

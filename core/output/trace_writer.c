@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "output/trace_writer.h"
+
+#include "output/format.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct mt_trace_format *const formats[] = {
+    &mt_format_fxt, /* the first is the one that is taken when nothing is said */
+};
+
+#define FORMATS (sizeof(formats) / sizeof(formats[0]))
+
+struct mt_trace_writer {
+	const struct mt_trace_format *format;
+	struct mt_stream *stream;
+	void *self; /* the format's */
+};
+
+const char *const *mt_trace_writer_formats(void)
+{
+	static const char *const names[] = {"fxt", NULL};
+
+	_Static_assert(sizeof(names) / sizeof(names[0]) == FORMATS + 1, "a format has no name");
+	return names;
+}
+
+static struct mt_error *no_such_format(const char *name)
+{
+	mt_auto(mt_str) struct mt_str known = {0};
+
+	for (size_t i = 0; i < FORMATS; i++)
+		mt_str_appendf(&known, "%s%s", i ? ", " : "", formats[i]->name);
+	if (known.failed)
+		return mt_error_no_memory();
+	return mt_error_new(MT_ERROR_USAGE, "there is no format \"%s\": choose one of %s", name,
+			    known.text);
+}
+
+static struct mt_error *format_by_name(const char *name, const struct mt_trace_format **out)
+{
+	for (size_t i = 0; i < FORMATS; i++) {
+		if (strcmp(formats[i]->name, name) == 0) {
+			*out = formats[i];
+			return NULL;
+		}
+	}
+	return no_such_format(name);
+}
+
+static bool ends_in(const char *path, size_t length, const char *ending)
+{
+	size_t size = strlen(ending);
+
+	return length > size && strncmp(path + length - size, ending, size) == 0;
+}
+
+static const struct mt_trace_format *format_by_path(const char *path)
+{
+	size_t length = strlen(path);
+
+	if (ends_in(path, length, ".gz"))
+		length -= 3;
+	for (size_t i = 0; i < FORMATS; i++)
+		if (ends_in(path, length, formats[i]->ending))
+			return formats[i];
+	return formats[0];
+}
+
+static struct mt_error *start(struct mt_trace_writer *writer, const char *path, const char *format,
+			      const struct mt_trace_writer_options *options)
+{
+	static const struct mt_trace_writer_options defaults;
+
+	writer->format = format_by_path(path);
+	if (format)
+		mt_try(format_by_name(format, &writer->format));
+	mt_try(mt_stream_create(path, &writer->stream));
+	return writer->format->create(writer->stream, options ? options : &defaults, &writer->self);
+}
+
+struct mt_error *mt_trace_writer_create(const char *path, const char *format,
+					const struct mt_trace_writer_options *options,
+					struct mt_trace_writer **out)
+{
+	struct mt_trace_writer *writer = calloc(1, sizeof(*writer));
+
+	*out = NULL;
+	if (!writer)
+		return mt_error_no_memory();
+	struct mt_error *error = start(writer, path, format, options);
+	if (error) {
+		mt_trace_writer_destroy(writer);
+		return error;
+	}
+	*out = writer;
+	return NULL;
+}
+
+struct mt_slice_sink mt_trace_writer_sink(struct mt_trace_writer *writer)
+{
+	return (struct mt_slice_sink){.ops = &writer->format->sink, .self = writer->self};
+}
+
+struct mt_error *mt_trace_writer_finish(struct mt_trace_writer *writer)
+{
+	if (writer->format->finish)
+		mt_try(writer->format->finish(writer->self));
+	return mt_stream_finish(writer->stream);
+}
+
+void mt_trace_writer_destroy(struct mt_trace_writer *writer)
+{
+	if (!writer)
+		return;
+	if (writer->format)
+		writer->format->destroy(writer->self);
+	mt_stream_destroy(writer->stream);
+	free(writer);
+}
