@@ -23,5 +23,6 @@ struct mt_trace_format {
 };
 
 extern const struct mt_trace_format mt_format_fxt;
+extern const struct mt_trace_format mt_format_text;
 
 #endif

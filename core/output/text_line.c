@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "output/text_line.h"
+
+#include "output/args.h"
+#include "output/utf8.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#define TIME_COLUMNS     15
+#define DURATION_COLUMNS 11
+#define FUNCTION_COLUMNS 58
+#define NAME_COLUMNS     44 /* that a name may have however deep it stands */
+#define NAME_BYTES       4096
+#define INDENT_LEVELS    20 /* deeper levels are told as a number */
+#define INDENT_COLUMNS   2
+
+#define DIM    "\033[2m"
+#define BOLD   "\033[1m"
+#define RED    "\033[1;31m"
+#define YELLOW "\033[33m"
+#define CYAN   "\033[36m"
+#define RESET  "\033[0m"
+
+void mt_text_style_deinit(struct mt_text_style *style)
+{
+	mt_str_deinit(&style->scratch);
+	mt_str_deinit(&style->cell);
+}
+
+/* A name from somebody else's file must not break the line, nor speak to the terminal. */
+static void put_clean(struct mt_str *out, const char *text)
+{
+	size_t start = out->length;
+
+	mt_utf8_append(out, text, NAME_BYTES);
+	for (size_t i = start; i < out->length; i++)
+		if ((unsigned char)out->text[i] < 0x20 || out->text[i] == 0x7f)
+			out->text[i] = '?';
+}
+
+/* Bytes of the first COLUMNS characters. */
+static size_t bytes_of_columns(const char *text, size_t length, size_t columns)
+{
+	size_t bytes = 0;
+
+	for (size_t seen = 0; bytes < length; bytes++) {
+		bool begins = ((unsigned char)text[bytes] & 0xc0) != 0x80;
+
+		if (begins && seen++ == columns)
+			break;
+	}
+	return bytes;
+}
+
+/* A function's name; of one that is too long the ends, which say most. */
+static void put_name(struct mt_str *out, struct mt_str *scratch, const char *name, size_t room)
+{
+	mt_str_clear(scratch);
+	put_clean(scratch, name);
+
+	size_t columns = mt_utf8_columns(scratch->text, scratch->length);
+	if (columns <= room) {
+		mt_str_append_bytes(out, scratch->text, scratch->length);
+		return;
+	}
+	size_t half = (room - 1) / 2;
+	size_t head = bytes_of_columns(scratch->text, scratch->length, half);
+	size_t tail = bytes_of_columns(scratch->text, scratch->length, columns - half);
+	mt_str_append_bytes(out, scratch->text, head);
+	mt_str_append(out, "…");
+	mt_str_append_bytes(out, scratch->text + tail, scratch->length - tail);
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static void put_spaces(struct mt_str *out, size_t count)
+{
+	mt_str_appendf(out, "%*s", (int)count, "");
+}
+
+/* The style's cell, right-aligned for a negative width, and clear the cell. */
+static void put_cell(struct mt_str *out, struct mt_text_style *style, int width, const char *colour)
+{
+	struct mt_str *cell = &style->cell;
+	size_t columns = mt_utf8_columns(cell->text, cell->length);
+	size_t wanted = (size_t)abs(width);
+	size_t padding = columns < wanted ? wanted - columns : 0;
+	bool is_coloured = style->colour && colour && cell->length;
+
+	if (cell->failed)
+		out->failed = true;
+	if (width < 0)
+		put_spaces(out, padding);
+	mt_str_append(out, is_coloured ? colour : "");
+	mt_str_append_bytes(out, cell->text, cell->length);
+	mt_str_append(out, is_coloured ? RESET : "");
+	if (width > 0)
+		put_spaces(out, padding);
+	mt_str_clear(cell);
+}
+
+/* Ends a line: no blanks at its end. */
+static void put_newline(struct mt_str *out)
+{
+	while (out->length && out->text[out->length - 1] == ' ')
+		out->length--;
+	mt_str_append(out, "\n");
+}
+
+static void put_microseconds(struct mt_str *out, uint64_t ns)
+{
+	mt_str_appendf(out, "%llu.%03u µs", (unsigned long long)(ns / 1000), (unsigned)(ns % 1000));
+}
+
+/* Three digits that count, and a unit. */
+static void put_duration(struct mt_str *out, uint64_t ns)
+{
+	static const struct {
+		double ns;
+		const char *name;
+	} units[] = {{1e9, "s "}, {1e6, "ms"}, {1e3, "µs"}};
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		double value = (double)ns / units[i].ns;
+
+		if (value < 0.9995)
+			continue;
+		int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+		mt_str_appendf(out, "%.*f %s", decimals, value, units[i].name);
+		return;
+	}
+	mt_str_appendf(out, "%llu ns", (unsigned long long)ns);
+}
+
+static void put_time_cell(struct mt_str *out, struct mt_text_style *style, uint64_t time_ns,
+			  bool is_estimate)
+{
+	bool is_past = time_ns <= style->zero_ns;
+
+	mt_str_append(&style->cell, is_estimate ? "~" : "");
+	mt_str_append(&style->cell, is_past ? "-" : "+");
+	put_microseconds(&style->cell,
+			 is_past ? style->zero_ns - time_ns : time_ns - style->zero_ns);
+	put_cell(out, style, -TIME_COLUMNS, DIM);
+}
+
+static void put_duration_cell(struct mt_str *out, struct mt_text_style *style,
+			      const struct mt_text_entry *entry)
+{
+	const struct mt_slice *slice = &entry->slice;
+	struct mt_str *cell = &style->cell;
+	bool is_open = entry->has_ended && (entry->end_flags & MT_SLICE_END_OPEN);
+	bool is_estimate = (slice->flags & MT_SLICE_TIME_ESTIMATED) ||
+			   (entry->end_flags & MT_SLICE_END_TIME_ESTIMATED);
+
+	if (!entry->has_ended) {
+		mt_str_append(cell, "…");
+	} else if (is_open) {
+		mt_str_append(cell, "open");
+	} else {
+		mt_str_append(cell, slice->flags & MT_SLICE_INFERRED ? ">" : "");
+		mt_str_append(cell, is_estimate ? "~" : "");
+		put_duration(cell, entry->end_ns - slice->time_ns);
+	}
+	put_cell(out, style, -DURATION_COLUMNS, is_open ? BOLD : NULL);
+	put_spaces(out, 2);
+}
+
+static void put_indent(struct mt_str *out, uint32_t depth)
+{
+	if (depth <= INDENT_LEVELS)
+		put_spaces(out, (size_t)depth * INDENT_COLUMNS);
+	else
+		mt_str_appendf(out, "%*s+%u ", INDENT_LEVELS * INDENT_COLUMNS, "",
+			       depth - INDENT_LEVELS);
+}
+
+/* Columns for a name, so that what follows it stands where it should. */
+static size_t name_room(uint32_t depth)
+{
+	size_t indent = (size_t)depth * INDENT_COLUMNS;
+
+	return indent + NAME_COLUMNS < FUNCTION_COLUMNS ? FUNCTION_COLUMNS - indent : NAME_COLUMNS;
+}
+
+static void put_notes(struct mt_str *out, const struct mt_text_entry *entry)
+{
+	const struct mt_slice *slice = &entry->slice;
+	const struct {
+		bool is_set;
+		const char *text;
+	} notes[] = {
+	    {slice->kind == MT_SLICE_INLINED, "inlined"},
+	    {slice->flags & MT_SLICE_TAIL_CALL, "tail call"},
+	    {slice->flags & MT_SLICE_HANDLER, "signal handler"},
+	    {slice->flags & MT_SLICE_INFERRED, "inferred"},
+	    {entry->end_flags & MT_SLICE_END_UNWOUND, "unwound"},
+	    {entry->end_flags & MT_SLICE_END_LOST, "end lost"},
+	};
+	const char *separator = " (";
+
+	for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++) {
+		if (!notes[i].is_set)
+			continue;
+		mt_str_appendf(out, "%s%s", separator, notes[i].text);
+		separator = ", ";
+	}
+	if (separator[0] == ',')
+		mt_str_append(out, ")");
+}
+
+static const char *slice_colour(const struct mt_text_entry *entry)
+{
+	switch (entry->slice.kind) {
+	case MT_SLICE_GAP:
+		return YELLOW;
+	case MT_SLICE_SYSCALL:
+	case MT_SLICE_UNTRACED:
+		return CYAN;
+	case MT_SLICE_INLINED:
+		return DIM;
+	default:
+		return entry->has_ended && (entry->end_flags & MT_SLICE_END_OPEN) ? BOLD : NULL;
+	}
+}
+
+static void put_function_cell(struct mt_str *out, struct mt_text_style *style,
+			      const struct mt_text_entry *entry)
+{
+	struct mt_str *cell = &style->cell;
+
+	put_indent(cell, entry->depth);
+	mt_str_append(cell, entry->kind == MT_TEXT_RETURN ? "└ " : "");
+	put_name(cell, &style->scratch, mt_slice_name(&entry->slice), name_room(entry->depth));
+	put_notes(cell, entry);
+	if (entry->slice.kind == MT_SLICE_GAP && entry->slice.bytes_lost)
+		mt_str_appendf(cell, " (%llu bytes)", (unsigned long long)entry->slice.bytes_lost);
+	put_cell(out, style, FUNCTION_COLUMNS, slice_colour(entry));
+	put_spaces(out, 2);
+}
+
+static void put_call_cell(struct mt_str *out, struct mt_text_style *style,
+			  const struct mt_text_entry *entry)
+{
+	const struct mt_source *source = &entry->slice.call_source;
+	struct mt_str *cell = &style->cell;
+
+	if (entry->kind == MT_TEXT_RETURN)
+		return;
+	if (source->file) {
+		put_clean(cell, base_name(source->file));
+		if (source->line)
+			mt_str_appendf(cell, ":%u", source->line);
+	} else if (entry->caller_module) {
+		put_clean(cell, base_name(entry->caller_module));
+	}
+	put_cell(out, style, 0, DIM);
+}
+
+static void put_slice(struct mt_str *out, struct mt_text_style *style,
+		      const struct mt_text_entry *entry)
+{
+	bool is_return = entry->kind == MT_TEXT_RETURN;
+	unsigned estimate = is_return ? entry->end_flags & MT_SLICE_END_TIME_ESTIMATED
+				      : entry->slice.flags & MT_SLICE_TIME_ESTIMATED;
+
+	put_time_cell(out, style, is_return ? entry->end_ns : entry->slice.time_ns, estimate);
+	put_duration_cell(out, style, entry);
+	put_function_cell(out, style, entry);
+	put_call_cell(out, style, entry);
+}
+
+static void put_exit(struct mt_str *out, uint64_t value)
+{
+	int status = (int)value;
+
+	if (WIFEXITED(status))
+		mt_str_appendf(out, " with status %d", WEXITSTATUS(status));
+	else if (WIFSIGNALED(status))
+		mt_str_appendf(out, " by %s", mt_signal_name((uint32_t)WTERMSIG(status)));
+}
+
+static void put_instant_cell(struct mt_str *out, struct mt_text_style *style,
+			     const struct mt_text_entry *entry)
+{
+	const struct mt_instant *instant = &entry->instant;
+	struct mt_str *cell = &style->cell;
+	bool is_signal = instant->kind == MT_INSTANT_SIGNAL;
+
+	put_indent(cell, entry->depth);
+	mt_str_appendf(cell, "*** %s", mt_instant_name(instant));
+	if (instant->kind == MT_INSTANT_TRIGGER)
+		mt_str_appendf(cell, " %llu", (unsigned long long)instant->value);
+	else if (instant->kind == MT_INSTANT_EXIT)
+		put_exit(cell, instant->value);
+	else if (instant->kind == MT_INSTANT_GAP && instant->value)
+		mt_str_appendf(cell, " (%llu bytes)", (unsigned long long)instant->value);
+	else if (is_signal && mt_signal_has_address(instant->detail))
+		mt_str_appendf(cell, ", address 0x%llx", (unsigned long long)instant->value);
+	if (instant->function) {
+		mt_str_append(cell, " in ");
+		put_name(cell, &style->scratch, instant->function->name, NAME_COLUMNS);
+	}
+	put_cell(out, style, FUNCTION_COLUMNS, is_signal ? RED : YELLOW);
+	put_spaces(out, 2);
+}
+
+static void put_instant(struct mt_str *out, struct mt_text_style *style,
+			const struct mt_text_entry *entry)
+{
+	const struct mt_instant *instant = &entry->instant;
+	struct mt_str *cell = &style->cell;
+
+	put_time_cell(out, style, instant->time_ns, false);
+	put_spaces(out, DURATION_COLUMNS + 2);
+	put_instant_cell(out, style, entry);
+	/* With its directories: here the reader goes on in an editor. */
+	if (instant->source.file) {
+		put_clean(cell, instant->source.file);
+		if (instant->source.line)
+			mt_str_appendf(cell, ":%u", instant->source.line);
+	} else if (instant->address) {
+		mt_str_appendf(cell, "%#llx", (unsigned long long)instant->address);
+	}
+	put_cell(out, style, 0, BOLD);
+}
+
+static void put_segment(struct mt_str *out, struct mt_text_style *style,
+			const struct mt_segment *segment)
+{
+	struct mt_str *cell = &style->cell;
+
+	style->zero_ns = segment->end_ns;
+	mt_str_append(cell, "-- history of ");
+	put_microseconds(cell, segment->end_ns - segment->begin_ns);
+	if (segment->snapshot)
+		mt_str_appendf(cell, ", up to snapshot %u", segment->snapshot);
+	mt_str_append(cell, " --");
+	put_cell(out, style, 0, BOLD);
+}
+
+/* A line of another kind, under the functions. */
+static void put_remark(struct mt_str *out, struct mt_text_style *style)
+{
+	put_spaces(out, TIME_COLUMNS + DURATION_COLUMNS + 2);
+	put_cell(out, style, 0, DIM);
+	put_newline(out);
+}
+
+void mt_text_entry(struct mt_str *out, struct mt_text_style *style,
+		   const struct mt_text_entry *entry)
+{
+	switch (entry->kind) {
+	case MT_TEXT_SEGMENT:
+		put_segment(out, style, &entry->segment);
+		break;
+	case MT_TEXT_INSTANT:
+		put_instant(out, style, entry);
+		break;
+	case MT_TEXT_UNENDED:
+		mt_str_appendf(&style->cell, "(%llu of the calls marked … did not return)",
+			       (unsigned long long)entry->count);
+		put_remark(out, style);
+		return;
+	default:
+		put_slice(out, style, entry);
+	}
+	put_newline(out);
+}
+
+void mt_text_elided(struct mt_str *out, struct mt_text_style *style, size_t count)
+{
+	mt_str_appendf(&style->cell, "(%zu calls in between are not shown)", count);
+	put_remark(out, style);
+}
+
+void mt_text_command(struct mt_str *out, struct mt_text_style *style, const char *command)
+{
+	mt_str_append(&style->cell, "Command: ");
+	put_clean(&style->cell, command);
+	put_cell(out, style, 0, NULL);
+	mt_str_append(out, "\n");
+}
+
+void mt_text_thread(struct mt_str *out, struct mt_text_style *style, const struct mt_thread *thread)
+{
+	struct mt_str *cell = &style->cell;
+
+	mt_str_appendf(cell, "Thread %d", thread->tid);
+	if (thread->name) {
+		mt_str_append(cell, " \"");
+		put_clean(cell, thread->name);
+		mt_str_append(cell, "\"");
+	}
+	mt_str_appendf(cell, " of process %d", thread->pid);
+	if (thread->process) {
+		mt_str_append(cell, " \"");
+		put_clean(cell, thread->process);
+		mt_str_append(cell, "\"");
+	}
+	put_cell(out, style, 0, BOLD);
+	mt_str_append(out, "\n");
+	mt_str_append(&style->cell, "time");
+	put_cell(out, style, -TIME_COLUMNS, DIM);
+	mt_str_append(&style->cell, "duration");
+	put_cell(out, style, -DURATION_COLUMNS, DIM);
+	put_spaces(out, 2);
+	mt_str_append(&style->cell, "function");
+	put_cell(out, style, FUNCTION_COLUMNS + 2, DIM);
+	mt_str_append(&style->cell, "called at");
+	put_cell(out, style, 0, DIM);
+	mt_str_append(out, "\n");
+}

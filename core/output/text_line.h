@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The lines of the history for people:
+ *
+ *	           time   duration  function                        called at
+ *	    -812.400 µs       open  main                            crash
+ *	    -810.110 µs     1.2 µs    parse_line                    main.c:42
+ *
+ * Times count back from the segment's end, which is what the reader hunts: the crash, the trigger.
+ * "called at" is the caller's line; of a signal it is the line that raised it. */
+#ifndef MT_OUTPUT_TEXT_LINE_H
+#define MT_OUTPUT_TEXT_LINE_H
+
+#include "base/str.h"
+#include "trace/slice.h"
+
+enum mt_text_kind {
+	MT_TEXT_SEGMENT,
+	MT_TEXT_SLICE,
+	MT_TEXT_RETURN, /* of a slice whose own line was written before it ended */
+	MT_TEXT_INSTANT,
+	MT_TEXT_UNENDED, /* slices whose own line was written, and that never ended */
+};
+
+/* What a line is made of.  Names are lent by the sink for the whole run. */
+struct mt_text_entry {
+	uint8_t kind; /* enum mt_text_kind */
+	bool has_ended;
+	uint8_t end_flags; /* MT_SLICE_END_… */
+	uint32_t depth;
+	uint64_t end_ns;
+	const char *caller_module; /* of a slice without a call source; NULL: not known */
+	union {
+		struct mt_segment segment;
+		struct mt_slice slice; /* SLICE, RETURN */
+		struct mt_instant instant;
+		uint64_t count; /* UNENDED */
+	};
+};
+
+struct mt_text_style {
+	bool colour;
+	uint64_t zero_ns;      /* times are told relative to it */
+	struct mt_str scratch; /* of the functions below */
+	struct mt_str cell;
+};
+
+void mt_text_style_deinit(struct mt_text_style *style);
+
+void mt_text_command(struct mt_str *out, struct mt_text_style *style, const char *command);
+void mt_text_thread(struct mt_str *out, struct mt_text_style *style,
+		    const struct mt_thread *thread);
+/* A SEGMENT sets the style's zero. */
+void mt_text_entry(struct mt_str *out, struct mt_text_style *style,
+		   const struct mt_text_entry *entry);
+/* In the place of COUNT callers that are not shown. */
+void mt_text_elided(struct mt_str *out, struct mt_text_style *style, size_t count);
+
+#endif
