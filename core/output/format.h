@@ -24,5 +24,6 @@ struct mt_trace_format {
 
 extern const struct mt_trace_format mt_format_fxt;
 extern const struct mt_trace_format mt_format_text;
+extern const struct mt_trace_format mt_format_json;
 
 #endif

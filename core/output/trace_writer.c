@@ -9,6 +9,7 @@
 static const struct mt_trace_format *const formats[] = {
     &mt_format_fxt, /* the first is the one that is taken when nothing is said */
     &mt_format_text,
+    &mt_format_json,
 };
 
 #define FORMATS (sizeof(formats) / sizeof(formats[0]))
@@ -21,7 +22,7 @@ struct mt_trace_writer {
 
 const char *const *mt_trace_writer_formats(void)
 {
-	static const char *const names[] = {"fxt", "text", NULL};
+	static const char *const names[] = {"fxt", "text", "json", NULL};
 
 	_Static_assert(sizeof(names) / sizeof(names[0]) == FORMATS + 1, "a format has no name");
 	return names;
