@@ -58,7 +58,7 @@ $(BUILD)/tests/%: tests/unit/%.c $(BUILD)/libmtrace-core.a
 
 $(BUILD)/man/%: docs/man/%.md
 	@mkdir -p $(@D)
-	pandoc --standalone --from markdown --to man --variable footer='mtrace $(VERSION)' -o $@ $<
+	pandoc --standalone --from markdown-smart --to man --variable footer='mtrace $(VERSION)' -o $@ $<
 
 unit: $(UNIT_TESTS)
 	@scripts/run-unit $^

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# shellcheck shell=bash
+# Completion of mtdb's commands, options and files, for bash.
+
+_mtdb_options() { # COMMAND
+	case $1 in
+	run) echo '--engine= --output= --format= --record= --size= --trigger=' ;;
+	decode) echo '--output= --format=' ;;
+	history) echo '--lines= --thread=' ;;
+	dump) echo '--packets --records' ;;
+	esac
+}
+
+_mtdb_value() { # OPTION WORD
+	case $1 in
+	--engine) mapfile -t COMPREPLY < <(compgen -W 'auto step' -- "$2") ;;
+	--format) mapfile -t COMPREPLY < <(compgen -W 'fxt json text' -- "$2") ;;
+	--output | --record | -o) mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
+	*) return 1 ;;
+	esac
+}
+
+_mtdb() {
+	local commands='run decode history dump doctor help' command=${COMP_WORDS[1]:-}
+	local cur=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD - 1]}
+
+	if ((COMP_CWORD == 1)); then
+		mapfile -t COMPREPLY < <(compgen -W "$commands --help --version" -- "$cur")
+		return
+	fi
+	# "--format=js" comes as three words.
+	if [[ $cur == '=' ]]; then
+		cur=
+	elif [[ $option == '=' ]]; then
+		option=${COMP_WORDS[COMP_CWORD - 2]}
+	fi
+	! _mtdb_value "$option" "$cur" || return
+	if [[ $cur == -* ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "$(_mtdb_options "$command") --help" -- "$cur")
+		[[ ${COMPREPLY[0]:-} != *= ]] || compopt -o nospace 2>/dev/null
+	elif [[ $command == help ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$cur")
+	elif [[ $command == run ]]; then
+		mapfile -t COMPREPLY < <(compgen -cf -- "$cur")
+	else
+		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+	fi
+}
+
+complete -o filenames -F _mtdb mtdb

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Completion of mtdb's commands, options and files, for fish.
+
+set -l formats 'fxt json text'
+
+function __mtdb_in -a command
+    set -l words (commandline -opc)
+    test (count $words) -ge 2; and test $words[2] = $command
+end
+
+function __mtdb_at_command
+    test (count (commandline -opc)) -eq 1
+end
+
+complete -c mtdb -n __mtdb_at_command -f
+complete -c mtdb -n __mtdb_at_command -a run -d 'Run a program and write a timeline of its last calls'
+complete -c mtdb -n __mtdb_at_command -a decode -d 'Turn a recording into a timeline'
+complete -c mtdb -n __mtdb_at_command -a history -d 'Show the last calls of a recording as text'
+complete -c mtdb -n __mtdb_at_command -a dump -d 'Show the records and trace packets of a recording'
+complete -c mtdb -n __mtdb_at_command -a doctor -d 'Tell what works on this machine, and why not the rest'
+complete -c mtdb -n __mtdb_at_command -a help -d 'List the commands, or explain one'
+complete -c mtdb -n __mtdb_at_command -l version -d 'Print the version'
+
+complete -c mtdb -n '__mtdb_in run' -l engine -x -a 'auto step' -d 'How to record'
+complete -c mtdb -n '__mtdb_in run' -l output -r -d 'Where to write the timeline'
+complete -c mtdb -n '__mtdb_in run' -l format -x -a $formats -d 'Of the timeline'
+complete -c mtdb -n '__mtdb_in run' -l record -r -d 'Keep the recording'
+complete -c mtdb -n '__mtdb_in run' -l size -x -d 'Of the ring of each thread'
+complete -c mtdb -n '__mtdb_in run' -l trigger -x -d 'Take a snapshot there'
+
+complete -c mtdb -n '__mtdb_in decode' -l output -r -d 'Where to write the timeline'
+complete -c mtdb -n '__mtdb_in decode' -l format -x -a $formats -d 'Of the timeline'
+
+complete -c mtdb -n '__mtdb_in history' -l lines -x -d 'How many calls of each thread'
+complete -c mtdb -n '__mtdb_in history' -l thread -x -d 'Only this thread'
+
+complete -c mtdb -n '__mtdb_in dump' -l packets -d 'Only packets'
+complete -c mtdb -n '__mtdb_in dump' -l records -d 'Only records'
+
+complete -c mtdb -n '__mtdb_in help' -f -a 'run decode history dump doctor help'
