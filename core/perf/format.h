@@ -77,7 +77,8 @@ enum mt_perf_user_record {
 #define MT_PERF_RECORD_USER_FIRST 64
 
 /* Newer than some kernels' headers. */
-#define MT_PERF_MISC_BUILD_ID_SIZE (1 << 15) /* of HEADER_BUILD_ID */
+#define MT_PERF_MISC_BUILD_ID_SIZE (1 << 15)    /* of HEADER_BUILD_ID */
+#define MT_PERF_BRANCH_COUNTERS    (1ull << 19) /* of branch_sample_type */
 
 #define MT_PERF_BUILD_ID_SIZE 20
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The file: header, ids and attributes; then the data, as it comes; then the features.  Until
  * finish() the header says "size 0" of the data, which is how perf marks a writer that died. */
+#include "perf/recording_private.h"
 #include "perf/writer_private.h"
 
 #include <errno.h>
@@ -333,4 +334,16 @@ struct mt_error *mt_recording_writer_finish(struct mt_recording_writer *writer)
 	mt_try(mt_outfile_commit(writer->file));
 	writer->is_finished = true;
 	return NULL;
+}
+struct mt_error *mt_recording_writer_reopen(struct mt_recording_writer *writer,
+					    struct mt_recording **out)
+{
+	int fd = -1;
+
+	*out = NULL;
+	if (!writer->is_finished)
+		return mt_error_new(MT_ERROR_INTERNAL, "the recording %s is not finished",
+				    mt_outfile_path(writer->file));
+	mt_try(mt_outfile_dup(writer->file, &fd));
+	return mt_recording_open_fd(fd, mt_outfile_path(writer->file), NULL, out);
 }

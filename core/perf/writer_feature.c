@@ -64,7 +64,7 @@ static void put_os_release(const struct mt_recording_writer *writer, struct mt_s
 static void put_version(const struct mt_recording_writer *writer, struct mt_str *block)
 {
 	(void)writer;
-	put_string(block, "mtrace");
+	put_string(block, "mtrace " MT_VERSION);
 }
 
 static void put_arch(const struct mt_recording_writer *writer, struct mt_str *block)

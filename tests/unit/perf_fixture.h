@@ -3,12 +3,7 @@
 #ifndef PERF_FIXTURE_H
 #define PERF_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/array.h"
 #include "perf/recording_writer.h"
@@ -20,13 +15,6 @@
 
 #define HELLO "../shared/recordings/dynamorio-hello"
 #define NOW   1385530563887104ull /* when pt.bin of dynamorio-hello was recorded */
-
-#define check_ok(call)                                                                             \
-	do {                                                                                       \
-		struct mt_error *check_error = (call);                                             \
-		if (check_error)                                                                   \
-			fail_msg("%s", mt_error_message(check_error));                             \
-	} while (0)
 
 /* Returns what COMMAND prints, for free(). */
 static inline char *output_of(const char *format, ...)
@@ -157,7 +145,7 @@ static inline struct mt_recording_writer *start_writer(const char *path)
 	};
 	struct mt_recording_writer *writer = NULL;
 
-	check_ok(mt_recording_writer_create(path, &options, &writer));
+	assert_no_error(mt_recording_writer_create(path, &options, &writer));
 	return writer;
 }
 
@@ -166,7 +154,7 @@ static inline void put_every_record(struct mt_recording_writer *writer)
 	for (size_t i = 0; i < EVERY_RECORD_COUNT; i++) {
 		struct mt_sideband record = record_at(i);
 
-		check_ok(mt_recording_writer_put(writer, &record));
+		assert_no_error(mt_recording_writer_put(writer, &record));
 	}
 }
 
@@ -181,12 +169,12 @@ static inline void put_aux(struct mt_recording_writer *writer, uint32_t idx, con
 	    .cpu = -1,
 	};
 
-	check_ok(mt_recording_writer_put_aux(writer, &piece, bytes));
+	assert_no_error(mt_recording_writer_put_aux(writer, &piece, bytes));
 }
 
 static inline void finish(struct mt_recording_writer *writer)
 {
-	check_ok(mt_recording_writer_finish(writer));
+	assert_no_error(mt_recording_writer_finish(writer));
 	mt_recording_writer_destroy(writer);
 }
 

@@ -2,8 +2,6 @@
 /* What we write, as `perf script` and `perf report` read it. */
 #include "perf_fixture.h"
 
-#include <errno.h>
-
 static void perf_reads_every_record(void **state)
 {
 	char *path = make_path();
@@ -42,7 +40,7 @@ static void perf_shows_the_notes(void **state)
 		struct mt_sideband record = record_at(i);
 
 		if (record.kind == MT_SIDEBAND_SAMPLE)
-			check_ok(mt_recording_writer_put(writer, &record));
+			assert_no_error(mt_recording_writer_put(writer, &record));
 	}
 	finish(writer);
 	char *text =
@@ -99,8 +97,8 @@ static void put_hello(struct mt_recording_writer *writer, const char *program, c
 		     .executable = true},
 	};
 
-	check_ok(mt_recording_writer_put(writer, &comm));
-	check_ok(mt_recording_writer_put(writer, &mapping));
+	assert_no_error(mt_recording_writer_put(writer, &comm));
+	assert_no_error(mt_recording_writer_put(writer, &mapping));
 	put_aux(writer, 0, bytes, size);
 }
 
@@ -152,20 +150,17 @@ static void nothing_has_the_name_before_the_end(void **state)
 static void refuses_what_it_cannot_write(void **state)
 {
 	const struct mt_recording_writer_options options = {0};
+	const struct mt_sideband itrace = {.kind = MT_SIDEBAND_ITRACE_START};
 	struct mt_recording_writer *writer = NULL;
-	struct mt_error *error = mt_recording_writer_create("/no/such/place", &options, &writer);
 
 	(void)state;
-	assert_int_equal(mt_error_code(error), MT_ERROR_NOT_FOUND);
-	mt_error_destroy(error);
-	error = mt_recording_writer_create("/dev/full", &options, &writer);
-	assert_int_equal(mt_error_code(error), MT_ERROR_UNSUPPORTED);
-	mt_error_destroy(error);
-	check_ok(mt_recording_writer_create(NULL, &options, &writer));
-	const struct mt_sideband itrace = {.kind = MT_SIDEBAND_ITRACE_START};
-	error = mt_recording_writer_put(writer, &itrace); /* of no Intel PT */
-	assert_int_equal(mt_error_code(error), MT_ERROR_INTERNAL);
-	mt_error_destroy(error);
+	assert_error(mt_recording_writer_create("/no/such/place", &options, &writer),
+		     MT_ERROR_NOT_FOUND, "its directory must exist");
+	assert_error(mt_recording_writer_create("/dev/full", &options, &writer),
+		     MT_ERROR_UNSUPPORTED, "name a regular file");
+	assert_no_error(mt_recording_writer_create(NULL, &options, &writer));
+	assert_error(mt_recording_writer_put(writer, &itrace), MT_ERROR_INTERNAL,
+		     "no recording can hold"); /* there is no Intel PT */
 	mt_recording_writer_destroy(writer);
 }
 

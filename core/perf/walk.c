@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The records of a recording one after the other.
+ *
+ * A record says how long it is, so one that lies about it takes the way to all that follow with it.
+ * Then the next place is looked for from which several plausible records follow one another.  What
+ * a cut-off file ends with is no bad record. */
+#include "perf/recording_private.h"
+
+#define WINDOW_SIZE     (1u << 20) /* more than the largest record */
+#define PLAUSIBLE_CHAIN 3
+
+struct walk {
+	const struct mt_recording *recording;
+	const struct mt_progress *progress;
+	mt_perf_visitor *visitor;
+	void *context;
+	struct mt_unpacker *unpacker; /* NULL: nothing was packed so far */
+	struct mt_perf_walk_result *result;
+	uint8_t *window; /* bytes of the file */
+	uint64_t window_offset;
+	size_t window_size;
+};
+
+/* SIZE bytes of the file; NULL with no error beyond the end of the data. */
+static struct mt_error *look(struct walk *walk, uint64_t offset, size_t size, const uint8_t **bytes)
+{
+	uint64_t end = walk->recording->data_end;
+
+	*bytes = NULL;
+	if (offset > end || size > end - offset)
+		return NULL;
+	if (offset < walk->window_offset ||
+	    offset + size > walk->window_offset + walk->window_size) {
+		uint64_t wanted = end - offset < WINDOW_SIZE ? end - offset : WINDOW_SIZE;
+
+		mt_try(mt_progress_step(walk->progress, "reading the recording", offset, end));
+		walk->window_offset = offset;
+		walk->window_size = 0;
+		mt_try(mt_recording_read(walk->recording, walk->window, wanted, offset,
+					 &walk->window_size));
+		if (walk->window_size < size) /* the file became shorter meanwhile */
+			return NULL;
+	}
+	*bytes = walk->window + (offset - walk->window_offset);
+	return NULL;
+}
+
+/* How many bytes follow the record; 0 too where it is too short to tell. */
+static uint64_t following_size(const struct perf_event_header *header, const uint8_t *bytes)
+{
+	struct mt_cursor cursor =
+	    mt_cursor_over(bytes + sizeof(*header), header->size - sizeof(*header));
+
+	if (header->type == MT_PERF_RECORD_AUXTRACE)
+		return mt_cursor_u64(&cursor);
+	if (header->type == MT_PERF_RECORD_HEADER_TRACING_DATA)
+		return ((uint64_t)mt_cursor_u32(&cursor) + MT_PERF_ALIGNMENT - 1) &
+		       ~(uint64_t)(MT_PERF_ALIGNMENT - 1);
+	return 0;
+}
+
+enum verdict {
+	WHOLE,
+	CUT, /* its end lies beyond the data's */
+	BAD,
+};
+
+static struct mt_error *read_record(struct walk *walk, uint64_t offset,
+				    struct mt_perf_record *record, enum verdict *verdict)
+{
+	uint64_t left = walk->recording->data_end - offset;
+	const uint8_t *bytes = NULL;
+
+	*verdict = CUT;
+	mt_try(look(walk, offset, sizeof(record->header), &bytes));
+	if (!bytes)
+		return NULL;
+	memcpy(&record->header, bytes, sizeof(record->header));
+	if (record->header.size < sizeof(record->header)) {
+		*verdict = BAD;
+		return NULL;
+	}
+	mt_try(look(walk, offset, record->header.size, &record->bytes));
+	if (!record->bytes)
+		return NULL;
+	left -= record->header.size;
+	record->offset = offset;
+	record->data_size = following_size(&record->header, record->bytes);
+	if (record->data_size <= left)
+		*verdict = WHOLE;
+	else
+		record->data_size = left;
+	return NULL;
+}
+
+static bool is_plausible(const struct perf_event_header *header)
+{
+	return mt_perf_record_name(header->type) && header->size >= sizeof(*header) &&
+	       (header->size % MT_PERF_ALIGNMENT == 0 || header->type == MT_PERF_RECORD_COMPRESSED);
+}
+
+static struct mt_error *begins_chain(struct walk *walk, uint64_t offset, bool *yes)
+{
+	enum verdict verdict = WHOLE;
+
+	*yes = true;
+	for (int i = 0; *yes && i < PLAUSIBLE_CHAIN; i++) {
+		struct mt_perf_record record = {0};
+
+		if (offset == walk->recording->data_end)
+			return NULL;
+		mt_try(read_record(walk, offset, &record, &verdict));
+		*yes = verdict == WHOLE && is_plausible(&record.header);
+		offset += record.header.size + record.data_size;
+	}
+	return NULL;
+}
+
+/* The next good place behind a bad record: the data's end when there is none. */
+static struct mt_error *find_next(struct walk *walk, uint64_t *offset)
+{
+	uint64_t end = walk->recording->data_end;
+	bool found = false;
+
+	while (!found && *offset < end) {
+		*offset += MT_PERF_ALIGNMENT;
+		if (*offset >= end)
+			*offset = end;
+		else
+			mt_try(begins_chain(walk, *offset, &found));
+	}
+	return NULL;
+}
+
+static struct mt_error *visit_unpacked(struct walk *walk, uint64_t offset, const uint8_t *bytes,
+				       size_t count)
+{
+	size_t at = 0;
+
+	while (count - at >= sizeof(struct perf_event_header)) {
+		struct mt_perf_record record = {.offset = offset, .bytes = bytes + at};
+
+		memcpy(&record.header, bytes + at, sizeof(record.header));
+		if (record.header.size < sizeof(record.header) ||
+		    record.header.type >= MT_PERF_RECORD_USER_FIRST) {
+			walk->result->bad_records++; /* nothing follows it that can be found */
+			at = count;
+			break;
+		}
+		if (record.header.size > count - at)
+			break;
+		mt_try(walk->visitor(walk->context, &record));
+		at += record.header.size;
+	}
+	mt_unpacker_took(walk->unpacker, at);
+	return NULL;
+}
+
+static struct mt_error *unpack(struct walk *walk, const struct mt_perf_record *record)
+{
+	struct mt_cursor body = mt_perf_record_body(record);
+	uint64_t size = mt_cursor_left(&body);
+	const uint8_t *bytes = NULL;
+	size_t count = 0;
+
+	if (record->header.type == MT_PERF_RECORD_COMPRESSED2)
+		size = mt_cursor_u64(&body);
+	const uint8_t *data = mt_cursor_bytes(&body, size);
+	if (!walk->unpacker)
+		walk->unpacker = mt_unpacker_create();
+	if (!walk->unpacker)
+		return mt_error_no_memory();
+	enum mt_parsed parsed =
+	    data ? mt_unpacker_feed(walk->unpacker, data, size, &bytes, &count) : MT_GARBLED;
+	if (parsed == MT_NO_MEMORY)
+		return mt_error_no_memory();
+	if (parsed == MT_GARBLED) {
+		walk->result->bad_records++;
+		return NULL;
+	}
+	return visit_unpacked(walk, record->offset, bytes, count);
+}
+
+static struct mt_error *visit(struct walk *walk, const struct mt_perf_record *record)
+{
+	mt_try(walk->visitor(walk->context, record));
+	if (record->header.type == MT_PERF_RECORD_COMPRESSED ||
+	    record->header.type == MT_PERF_RECORD_COMPRESSED2)
+		return unpack(walk, record);
+	return NULL;
+}
+
+/* A record whose end is not there: the last of a file that was cut off, or one that lies. */
+static bool is_cut_off(const struct walk *walk, const struct mt_perf_record *record)
+{
+	const struct mt_recording_info *info = &walk->recording->info;
+
+	if (!info->is_truncated && !info->is_pipe)
+		return false;
+	return !record->header.size || is_plausible(&record->header);
+}
+
+static struct mt_error *walk_all(struct walk *walk)
+{
+	uint64_t offset = walk->recording->data_offset;
+
+	while (offset < walk->recording->data_end) {
+		struct mt_perf_record record = {0};
+		enum verdict verdict;
+
+		mt_try(read_record(walk, offset, &record, &verdict));
+		if (verdict == WHOLE || (verdict == CUT && is_cut_off(walk, &record))) {
+			walk->result->is_truncated |= verdict == CUT;
+			if (record.bytes)
+				mt_try(visit(walk, &record));
+			if (verdict == CUT)
+				break;
+			offset += record.header.size + record.data_size;
+		} else {
+			walk->result->bad_records++;
+			mt_try(find_next(walk, &offset));
+		}
+	}
+	return NULL;
+}
+
+struct mt_error *mt_recording_walk(const struct mt_recording *recording,
+				   const struct mt_progress *progress, mt_perf_visitor *visitor,
+				   void *context, struct mt_perf_walk_result *result)
+{
+	struct walk walk = {
+	    .recording = recording,
+	    .progress = progress,
+	    .visitor = visitor,
+	    .context = context,
+	    .result = result,
+	    .window = malloc(WINDOW_SIZE),
+	};
+
+	*result = (struct mt_perf_walk_result){0};
+	struct mt_error *error = walk.window ? walk_all(&walk) : mt_error_no_memory();
+	mt_unpacker_destroy(walk.unpacker);
+	free(walk.window);
+	return error;
+}
