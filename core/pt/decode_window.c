@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "pt/decode_window.h"
+
+#include "base/array.h"
+#include "pt/packet.h"
+
+#include <string.h>
+
+/* Joined pieces are copied so much at a time; a piece by itself is copied only if it is smaller. */
+#define CHUNK_BYTES (8u << 20)
+/* A carry that grows beyond this without a PSB is decoded as it is; the join is lost. */
+#define CARRY_LIMIT_BYTES (64u << 20)
+#define PSB_TRIES         4
+
+void mt_pt_windows_deinit(struct mt_pt_windows *windows)
+{
+	free(windows->carry);
+	windows->carry = NULL;
+}
+
+static void add_gap(struct mt_pt_windows *windows, enum mt_gap_cause cause, uint64_t bytes_lost)
+{
+	if (!windows->has_gap)
+		windows->gap_cause = cause;
+	windows->has_gap = true;
+	windows->bytes_lost += bytes_lost;
+}
+
+/* The last PSB after the first byte that can be read.  Returns its offset, 0 if there is none. */
+static size_t last_cut(const struct mt_pt_windows *windows, const uint8_t *bytes, size_t size,
+		       struct mt_pt_place *place)
+{
+	size_t end = size;
+
+	for (int i = 0; i < PSB_TRIES; i++) {
+		size_t psb = mt_pt_find_last_psb(bytes, end);
+
+		if (psb == 0 || psb == end)
+			return 0;
+		if (!mt_pt_place_at_psb(windows->config, bytes, size, psb, place))
+			return psb;
+		end = psb + MT_PT_PSB_BYTES - 1;
+	}
+	return 0;
+}
+
+static int give(struct mt_pt_windows *windows, const uint8_t *bytes, size_t size, bool continues,
+		struct mt_pt_window *out)
+{
+	out->bytes = bytes;
+	out->size = size;
+	out->continued = windows->is_continued;
+	out->continues = continues;
+	out->has_gap = windows->has_gap;
+	out->gap_cause = windows->gap_cause;
+	out->bytes_lost = windows->bytes_lost;
+	windows->has_gap = false;
+	windows->bytes_lost = 0;
+	windows->is_continued = continues;
+	return 1;
+}
+
+/* The carry to its end, after which nothing joins.  Returns 0 when there is nothing to say. */
+static int give_rest(struct mt_pt_windows *windows, struct mt_pt_window *out)
+{
+	const uint8_t *bytes = windows->carry ? windows->carry + windows->carry_begin : NULL;
+	size_t size = windows->carry_end - windows->carry_begin;
+
+	if (!windows->is_synced && size) {
+		add_gap(windows, MT_GAP_BAD_TRACE, size);
+		size = 0;
+	}
+	out->snapshot = windows->snapshot;
+	windows->snapshot = 0;
+	windows->is_synced = false;
+	windows->carry_begin = windows->carry_end = 0;
+	if (!size && !out->snapshot)
+		return 0;
+	return give(windows, bytes, size, false, out);
+}
+
+static void finish_piece(struct mt_pt_windows *windows)
+{
+	if (windows->piece_taken < windows->piece.size)
+		return;
+	windows->snapshot = windows->piece.snapshot;
+	windows->has_piece = false;
+}
+
+static int append_chunk(struct mt_pt_windows *windows)
+{
+	size_t held = windows->carry_end - windows->carry_begin;
+	size_t count = windows->piece.size - windows->piece_taken;
+
+	if (count > CHUNK_BYTES)
+		count = CHUNK_BYTES;
+	if (mt_array_grow((void **)&windows->carry, &windows->carry_capacity, 1, held + count + 1))
+		return -1;
+	memmove(windows->carry, windows->carry + windows->carry_begin, held);
+	if (count)
+		memcpy(windows->carry + held, windows->piece.bytes + windows->piece_taken, count);
+	windows->carry_begin = 0;
+	windows->carry_end = held + count;
+	windows->piece_taken += count;
+	finish_piece(windows);
+	return 0;
+}
+
+/* Let go of what stands before the first PSB, but for what may be a part of it. */
+static void sync_carry(struct mt_pt_windows *windows)
+{
+	size_t psb = mt_pt_find_psb(windows->carry, windows->carry_end, 0);
+
+	windows->is_synced = psb < windows->carry_end;
+	if (windows->is_synced) {
+		windows->carry_begin = psb;
+	} else if (windows->carry_end >= MT_PT_PSB_BYTES) {
+		windows->carry_begin = windows->carry_end - (MT_PT_PSB_BYTES - 1);
+		add_gap(windows, MT_GAP_BAD_TRACE, windows->carry_begin);
+	}
+}
+
+static int give_from_carry(struct mt_pt_windows *windows, struct mt_pt_window *out)
+{
+	const uint8_t *bytes = windows->carry + windows->carry_begin;
+	size_t size = windows->carry_end - windows->carry_begin;
+	size_t cut = last_cut(windows, bytes, size, &out->next);
+
+	if (cut) {
+		windows->carry_begin += cut;
+		return give(windows, bytes, cut, true, out);
+	}
+	return size > CARRY_LIMIT_BYTES ? give_rest(windows, out) : 0;
+}
+
+/* A large piece that stands by itself: no copy but of what follows its last PSB. */
+static int give_in_place(struct mt_pt_windows *windows, struct mt_pt_window *out)
+{
+	const struct mt_pt_piece *piece = &windows->piece;
+	size_t psb = mt_pt_find_psb(piece->bytes, piece->size, 0);
+	size_t size = piece->size - psb;
+
+	if (!size) {
+		add_gap(windows, MT_GAP_BAD_TRACE, piece->size);
+		windows->piece_taken = piece->size;
+		finish_piece(windows);
+		return 0;
+	}
+	size_t cut = last_cut(windows, piece->bytes + psb, size, &out->next);
+	give(windows, piece->bytes + psb, cut ? cut : size, cut != 0, out);
+	windows->is_synced = cut != 0;
+	windows->piece_taken = cut ? psb + cut : piece->size;
+	/* The piece itself stays until the next call: its bytes are lent. */
+	return 1;
+}
+
+static bool stands_alone(const struct mt_pt_windows *windows)
+{
+	return !windows->piece_taken && (!windows->piece.joined || windows->piece.has_gap);
+}
+
+static bool fetch_piece(struct mt_pt_windows *windows)
+{
+	if (windows->has_piece)
+		return true;
+	windows->piece = (struct mt_pt_piece){0};
+	windows->piece_taken = 0;
+	windows->has_piece =
+	    windows->source.next_piece(windows->source.context, &windows->piece) == 1;
+	return windows->has_piece;
+}
+
+/* One step.  Returns 1 with a window, 0 to go on, -1 without memory. */
+static int take_piece(struct mt_pt_windows *windows, struct mt_pt_window *out)
+{
+	struct mt_pt_piece *piece = &windows->piece;
+
+	if (stands_alone(windows) || windows->snapshot) {
+		if (give_rest(windows, out))
+			return 1;
+		if (piece->has_gap)
+			add_gap(windows, piece->gap_cause, piece->bytes_lost);
+		piece->has_gap = false;
+		if (piece->size > CHUNK_BYTES && !windows->piece_taken)
+			return give_in_place(windows, out);
+		piece->joined = true;
+	}
+	if (append_chunk(windows))
+		return -1;
+	if (!windows->is_synced)
+		sync_carry(windows);
+	return windows->is_synced ? give_from_carry(windows, out) : 0;
+}
+
+int mt_pt_windows_next(struct mt_pt_windows *windows, struct mt_pt_window *out)
+{
+	*out = (struct mt_pt_window){0};
+	if (windows->has_piece)
+		finish_piece(windows);
+	while (fetch_piece(windows)) {
+		int status = take_piece(windows, out);
+
+		if (status)
+			return status;
+	}
+	if (give_rest(windows, out))
+		return 1;
+	return windows->has_gap ? give(windows, NULL, 0, false, out) : 0;
+}

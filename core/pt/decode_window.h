@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Inside core/pt: the pieces of a source put together into windows, each a run of bytes in one
+ * place that can be decoded by itself because it begins with a PSB.
+ *
+ * Pieces join at any byte, libipt needs its bytes in one place, and memory is bounded.  So what
+ * follows a piece's last PSB is carried over and put before the next piece.  A window that is cut
+ * at a PSB says where control is there (`next`), since the decoder of the window cannot know how
+ * far along direct jumps and calls control went before the PSB. */
+#ifndef MT_PT_DECODE_WINDOW_H
+#define MT_PT_DECODE_WINDOW_H
+
+#include "pt/decode_libipt.h"
+
+struct mt_pt_window {
+	const uint8_t *bytes; /* lent until the next call */
+	size_t size;          /* 0: nothing to decode here, but see the rest */
+	bool continued;       /* the last window went on to here */
+	bool continues;       /* and this one goes on to the next */
+	struct mt_pt_place next;
+	bool has_gap; /* before it */
+	enum mt_gap_cause gap_cause;
+	uint64_t bytes_lost;
+	uint32_t snapshot; /* that it ends; 0: none */
+};
+
+struct mt_pt_windows {
+	struct mt_pt_source source;
+	const struct pt_config *config;
+
+	struct mt_pt_piece piece;
+	bool has_piece;
+	size_t piece_taken; /* bytes of it that went into windows or the carry */
+
+	uint8_t *carry; /* holds [begin, end) */
+	size_t carry_begin;
+	size_t carry_end;
+	size_t carry_capacity;
+	bool is_synced;    /* the carry begins with a PSB */
+	bool is_continued; /* and the last window goes on there */
+	uint32_t snapshot; /* ends with the carry */
+
+	bool has_gap; /* before the next window */
+	enum mt_gap_cause gap_cause;
+	uint64_t bytes_lost;
+};
+
+/* Zeroed storage with source and config set is ready. */
+void mt_pt_windows_deinit(struct mt_pt_windows *windows);
+/* Returns 1 and a window, 0 at the end, -1 without memory. */
+int mt_pt_windows_next(struct mt_pt_windows *windows, struct mt_pt_window *out);
+
+#endif

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Over libipt's block decoder, a span at a time.
+ *
+ *	pieces ──► windows ──► spans ──► blocks ──► events
+ *	           (decode_window)       (decode_flow)
+ *
+ * A span is what one libipt decoder reads: a window from a PSB of it to its end, or, after an
+ * error, a copy of what follows a point where control is known again (decode_scan), up to the next
+ * PSB.  Spans and windows follow each other without a seam in the events: a libipt decoder that
+ * comes to its end has not yet taken the direct jumps and calls before the next span's first
+ * instruction, so it walks on until it is there. */
+#include "pt/decoder.h"
+
+#include "base/array.h"
+#include "pt/decode_flow.h"
+#include "pt/decode_scan.h"
+#include "pt/decode_window.h"
+#include "pt/packet.h"
+
+#include <string.h>
+
+/* Blocks between two looks at whether there is progress. */
+#define SLICE_BLOCKS 65536
+/* So many blocks without a packet are an endless loop that the trace did not take. */
+#define STUCK_BLOCKS (16 * SLICE_BLOCKS)
+#define STUCK_STEPS  65536
+/* How much of a window is copied to go on after an error; doubles while it goes well. */
+#define COPY_MIN_BYTES (16u << 10)
+#define COPY_MAX_BYTES (8u << 20)
+
+struct mt_pt_decoder {
+	struct pt_config config;
+	struct mt_pt_windows windows;
+	struct mt_pt_flow flow;
+	bool ended;
+
+	struct mt_pt_window window;
+	bool has_window;
+	struct mt_pt_scan scan;
+	bool has_scan;
+	struct mt_pt_scan next_scan; /* where a copy ends behind a branch */
+	size_t resume_from;          /* points before this were tried */
+
+	/* Where the next span begins; END: the window is done. */
+	enum mt_pt_point_kind next_kind;
+	size_t next_offset;
+
+	struct pt_block_decoder *blocks; /* the open span; NULL: none */
+	size_t span_begin;               /* in the window */
+	size_t span_end;
+	size_t prefix_bytes; /* made up, before the window's bytes */
+	uint8_t *copy;
+	size_t copy_capacity;
+	size_t copy_bytes;
+	struct mt_pt_place target; /* where control is at the span's end */
+	bool has_target;
+	size_t walked;
+
+	uint64_t slow_offset; /* where the span was when blocks were last counted */
+	uint64_t slow_blocks;
+	uint64_t bytes_before; /* of trace before the open span */
+};
+
+struct mt_error *mt_pt_decoder_create(const struct mt_pt_decoder_config *config,
+				      struct mt_pt_decoder **out)
+{
+	struct mt_pt_decoder *decoder = calloc(1, sizeof(*decoder));
+
+	if (!decoder)
+		return mt_error_no_memory();
+	mt_pt_libipt_config(&decoder->config, &config->cpu, &config->timing);
+	decoder->windows.source = config->source;
+	decoder->windows.config = &decoder->config;
+	decoder->flow.source = config->source;
+	decoder->flow.conversion = config->conversion;
+	struct mt_error *error = mt_pt_flow_init(&decoder->flow);
+	if (error) {
+		mt_pt_decoder_destroy(decoder);
+		return error;
+	}
+	*out = decoder;
+	return NULL;
+}
+
+void mt_pt_decoder_destroy(struct mt_pt_decoder *decoder)
+{
+	if (!decoder)
+		return;
+	pt_blk_free_decoder(decoder->blocks);
+	mt_pt_flow_deinit(&decoder->flow);
+	mt_pt_windows_deinit(&decoder->windows);
+	free(decoder->copy);
+	free(decoder);
+}
+
+/* ---- offsets ---- */
+
+static size_t span_offset(const struct mt_pt_decoder *decoder)
+{
+	uint64_t offset;
+
+	if (!decoder->blocks || pt_blk_get_offset(decoder->blocks, &offset) < 0)
+		return 0;
+	return (size_t)offset;
+}
+
+static size_t to_window(const struct mt_pt_decoder *decoder, size_t offset)
+{
+	size_t in_copy = offset < decoder->prefix_bytes ? 0 : offset - decoder->prefix_bytes;
+
+	return decoder->span_begin + in_copy;
+}
+
+static size_t window_offset(const struct mt_pt_decoder *decoder)
+{
+	return to_window(decoder, span_offset(decoder));
+}
+
+struct mt_pt_decoder_stats mt_pt_decoder_stats(const struct mt_pt_decoder *decoder)
+{
+	struct mt_pt_decoder_stats stats = decoder->flow.stats;
+
+	stats.bytes = decoder->bytes_before;
+	if (decoder->blocks)
+		stats.bytes += window_offset(decoder) - decoder->span_begin;
+	return stats;
+}
+
+/* ---- spans ---- */
+
+static void close_span(struct mt_pt_decoder *decoder)
+{
+	decoder->bytes_before += decoder->span_end - decoder->span_begin;
+	pt_blk_free_decoder(decoder->blocks);
+	decoder->blocks = NULL;
+}
+
+/* Give the trace up to here up, and find where to go on. */
+static void resume(struct mt_pt_decoder *decoder, size_t from)
+{
+	struct mt_pt_flow *flow = &decoder->flow;
+
+	if (from < decoder->resume_from)
+		from = decoder->resume_from;
+	if (from > decoder->window.size)
+		from = decoder->window.size;
+	decoder->next_kind = mt_pt_scan_point(&decoder->scan, from, flow->image);
+	decoder->next_offset = decoder->scan.offset;
+	decoder->resume_from = decoder->scan.offset + (decoder->next_kind == MT_PT_POINT_PSB);
+	decoder->copy_bytes = COPY_MIN_BYTES;
+	mt_pt_flow_lose(flow, MT_GAP_BAD_TRACE, decoder->scan.offset - from);
+	decoder->bytes_before += decoder->scan.offset - from;
+}
+
+/* The scan knows the state at its own place; a PSB that the decoder passed since is a better start.
+ */
+static void place_scan(struct mt_pt_decoder *decoder)
+{
+	uint64_t sync = 0;
+
+	if (decoder->prefix_bytes || pt_blk_get_sync_offset(decoder->blocks, &sync) < 0)
+		sync = 0;
+	sync = to_window(decoder, sync);
+	if (!decoder->has_scan || sync > decoder->scan.offset)
+		mt_pt_scan_start(&decoder->scan, &decoder->config, decoder->window.bytes,
+				 decoder->window.size, sync);
+	decoder->has_scan = true;
+}
+
+static void give_up_span(struct mt_pt_decoder *decoder)
+{
+	size_t from = window_offset(decoder);
+
+	mt_pt_flow_fail(&decoder->flow);
+	place_scan(decoder);
+	decoder->span_end = from;
+	close_span(decoder);
+	resume(decoder, from);
+}
+
+/* The window from its PSB at next_offset to its end, in place. */
+static struct pt_config plain_span(struct mt_pt_decoder *decoder)
+{
+	const struct mt_pt_window *window = &decoder->window;
+
+	decoder->prefix_bytes = 0;
+	decoder->span_end = window->size;
+	decoder->next_kind = MT_PT_POINT_END;
+	decoder->has_target = window->continues;
+	decoder->target = window->next;
+	return mt_pt_libipt_config_of(&decoder->config, window->bytes + decoder->span_begin,
+				      window->size - decoder->span_begin);
+}
+
+/* Where a copy that begins at the scan ends: at the next PSB or the window's end if they are near,
+ * else behind some branch, from where another copy goes on. */
+static void end_copy(struct mt_pt_decoder *decoder)
+{
+	const struct mt_pt_window *window = &decoder->window;
+	size_t left = window->size - decoder->span_begin;
+	size_t limit =
+	    decoder->span_begin + (left < decoder->copy_bytes ? left : decoder->copy_bytes);
+	size_t psb = mt_pt_find_psb(window->bytes, limit, decoder->span_begin);
+
+	decoder->span_end = psb;
+	decoder->next_scan = decoder->scan;
+	if (psb < limit) {
+		decoder->next_kind = MT_PT_POINT_PSB;
+		decoder->has_target = !mt_pt_place_at_psb(&decoder->config, window->bytes,
+							  window->size, psb, &decoder->target);
+	} else if (limit < window->size &&
+		   mt_pt_scan_last_branch(&decoder->next_scan, limit, decoder->flow.image)) {
+		decoder->next_kind = MT_PT_POINT_BRANCH;
+		decoder->span_end = decoder->next_scan.offset;
+		decoder->has_target = true;
+		decoder->target = (struct mt_pt_place){true, decoder->next_scan.last_ip};
+	} else if (limit < window->size) {
+		decoder->copy_bytes *= 2;
+		end_copy(decoder);
+		return;
+	} else {
+		decoder->next_kind = MT_PT_POINT_END;
+		decoder->has_target = window->continues;
+		decoder->target = window->next;
+	}
+	if (decoder->copy_bytes < COPY_MAX_BYTES)
+		decoder->copy_bytes *= 2;
+}
+
+/* Returns 0, or -1 without memory. */
+static int copied_span(struct mt_pt_decoder *decoder, struct pt_config *config)
+{
+	uint8_t prefix[MT_PT_PREFIX_BYTES];
+
+	decoder->prefix_bytes = mt_pt_scan_prefix(&decoder->scan, decoder->next_kind, prefix);
+	if (!decoder->prefix_bytes)
+		return -1;
+	end_copy(decoder);
+
+	size_t count = decoder->span_end - decoder->span_begin;
+	if (mt_array_grow((void **)&decoder->copy, &decoder->copy_capacity, 1,
+			  decoder->prefix_bytes + count))
+		return -1;
+	memcpy(decoder->copy, prefix, decoder->prefix_bytes);
+	memcpy(decoder->copy + decoder->prefix_bytes, decoder->window.bytes + decoder->span_begin,
+	       count);
+	*config =
+	    mt_pt_libipt_config_of(&decoder->config, decoder->copy, decoder->prefix_bytes + count);
+	return 0;
+}
+
+static struct mt_error *open_span(struct mt_pt_decoder *decoder)
+{
+	struct pt_config config;
+
+	decoder->span_begin = decoder->next_offset;
+	decoder->walked = 0;
+	decoder->slow_blocks = 0;
+	if (decoder->next_kind == MT_PT_POINT_PSB)
+		config = plain_span(decoder);
+	else if (copied_span(decoder, &config))
+		return mt_error_no_memory();
+	decoder->blocks = pt_blk_alloc_decoder(&config);
+	if (!decoder->blocks)
+		return mt_error_no_memory();
+
+	int status = pt_blk_sync_set(decoder->blocks, 0);
+	if (status >= 0) {
+		mt_pt_flow_enter(&decoder->flow, decoder->blocks, status);
+		return NULL;
+	}
+	decoder->flow.status = status;
+	decoder->resume_from = decoder->span_begin + MT_PT_PSB_BYTES;
+	give_up_span(decoder);
+	return NULL;
+}
+
+static void finish_span(struct mt_pt_decoder *decoder)
+{
+	decoder->next_offset = decoder->span_end;
+	if (decoder->next_kind == MT_PT_POINT_BRANCH)
+		decoder->scan = decoder->next_scan;
+	close_span(decoder);
+}
+
+/* The span's packets are used up: go to where the next span begins. */
+static void walk_span(struct mt_pt_decoder *decoder)
+{
+	bool stream_ends = decoder->next_kind == MT_PT_POINT_END && !decoder->has_target;
+	int arrived = -1;
+
+	if (!decoder->flow.tracing)
+		arrived = 1;
+	else if (decoder->has_target || stream_ends)
+		arrived =
+		    mt_pt_flow_walk(&decoder->flow, decoder->has_target ? &decoder->target : NULL);
+	if (!arrived && ++decoder->walked < STUCK_STEPS)
+		return;
+	if (arrived != 1)
+		mt_pt_flow_lose(&decoder->flow, MT_GAP_BAD_TRACE, 0);
+	finish_span(decoder);
+}
+
+static bool is_stuck(struct mt_pt_decoder *decoder)
+{
+	uint64_t offset = span_offset(decoder);
+
+	if (offset != decoder->slow_offset || !decoder->slow_blocks) {
+		decoder->slow_offset = offset;
+		decoder->slow_blocks = decoder->flow.stats.blocks;
+		return false;
+	}
+	return decoder->flow.stats.blocks - decoder->slow_blocks > STUCK_BLOCKS;
+}
+
+static void run_span(struct mt_pt_decoder *decoder)
+{
+	struct mt_pt_flow *flow = &decoder->flow;
+
+	if (!mt_pt_flow_run(flow, SLICE_BLOCKS)) {
+		if (is_stuck(decoder))
+			give_up_span(decoder);
+		return;
+	}
+	if (mt_pt_flow_at_end(flow))
+		walk_span(decoder);
+	else
+		give_up_span(decoder);
+}
+
+/* ---- windows ---- */
+
+static struct mt_error *open_window(struct mt_pt_decoder *decoder)
+{
+	struct mt_pt_flow *flow = &decoder->flow;
+	int status = mt_pt_windows_next(&decoder->windows, &decoder->window);
+
+	if (status < 0)
+		return mt_error_no_memory();
+	decoder->has_window = status == 1;
+	decoder->ended = !decoder->has_window;
+	decoder->has_scan = false;
+	decoder->resume_from = 0;
+	decoder->next_kind = MT_PT_POINT_END;
+	if (decoder->ended)
+		return NULL;
+	if (decoder->window.has_gap)
+		mt_pt_flow_lose(flow, decoder->window.gap_cause, decoder->window.bytes_lost);
+	if (decoder->window.size) {
+		decoder->next_kind = MT_PT_POINT_PSB;
+		decoder->next_offset = 0;
+	}
+	return NULL;
+}
+
+static void finish_window(struct mt_pt_decoder *decoder)
+{
+	if (decoder->window.snapshot)
+		mt_pt_flow_mark_snapshot(&decoder->flow, decoder->window.snapshot);
+	decoder->has_window = false;
+}
+
+static struct mt_error *step(struct mt_pt_decoder *decoder)
+{
+	if (decoder->blocks)
+		run_span(decoder);
+	else if (!decoder->has_window)
+		return open_window(decoder);
+	else if (decoder->next_kind != MT_PT_POINT_END)
+		return open_span(decoder);
+	else
+		finish_window(decoder);
+	return NULL;
+}
+
+struct mt_error *mt_pt_decoder_next(struct mt_pt_decoder *decoder, struct mt_event *events,
+				    size_t capacity, size_t *count)
+{
+	struct mt_pt_flow *flow = &decoder->flow;
+	uint64_t first_block = flow->stats.blocks;
+
+	flow->events = events;
+	flow->capacity = capacity;
+	flow->count = 0;
+	while (!decoder->ended && mt_pt_flow_has_room(flow)) {
+		mt_try(step(decoder));
+		if (flow->count && flow->stats.blocks - first_block > SLICE_BLOCKS)
+			break;
+	}
+	if (decoder->ended)
+		mt_pt_flow_tell_gap(flow);
+	flow->stats.events += flow->count;
+	*count = flow->count;
+	return NULL;
+}

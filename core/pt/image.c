@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Images over libipt's: the cache owns the sections (and with them libipt's cache of decoded
+ * blocks), an image is a list of what is mapped where. */
+#include "pt/image.h"
+
+#include "base/array.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct mt_pt_image_cache {
+	struct pt_image_section_cache *sections;
+};
+
+struct mapping {
+	uint64_t begin;
+	uint64_t size;
+	int isid;
+};
+
+struct mt_pt_image {
+	struct mt_pt_image_cache *cache;
+	struct pt_image *libipt;
+	MT_ARRAY(struct mapping) mappings; /* the newest last; it hides what it overlaps */
+};
+
+struct mt_error *mt_pt_image_cache_create(struct mt_pt_image_cache **out)
+{
+	struct mt_pt_image_cache *cache = calloc(1, sizeof(*cache));
+
+	if (cache)
+		cache->sections = pt_iscache_alloc(NULL);
+	if (!cache || !cache->sections) {
+		free(cache);
+		return mt_error_no_memory();
+	}
+	/* Keep all files mapped: a section that is let go of loses its decoded blocks. */
+	pt_iscache_set_limit(cache->sections, INT64_MAX);
+	*out = cache;
+	return NULL;
+}
+
+void mt_pt_image_cache_destroy(struct mt_pt_image_cache *cache)
+{
+	if (!cache)
+		return;
+	pt_iscache_free(cache->sections);
+	free(cache);
+}
+
+struct mt_error *mt_pt_image_create(struct mt_pt_image_cache *cache, struct mt_pt_image **out)
+{
+	struct mt_pt_image *image = calloc(1, sizeof(*image));
+
+	if (image)
+		image->libipt = pt_image_alloc(NULL);
+	if (!image || !image->libipt) {
+		free(image);
+		return mt_error_no_memory();
+	}
+	image->cache = cache;
+	*out = image;
+	return NULL;
+}
+
+void mt_pt_image_destroy(struct mt_pt_image *image)
+{
+	if (!image)
+		return;
+	pt_image_free(image->libipt);
+	mt_array_deinit(&image->mappings);
+	free(image);
+}
+
+static struct mt_error *file_size(const char *path, uint64_t *size)
+{
+	struct stat status;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int failed = fd < 0 || fstat(fd, &status);
+	int errnum = errno;
+
+	if (fd >= 0)
+		close(fd);
+	if (failed)
+		return mt_error_errno(errnum, "cannot read the code in %s", path);
+	if (!S_ISREG(status.st_mode))
+		return mt_error_new(MT_ERROR_UNSUPPORTED,
+				    "cannot read the code in %s: it is no regular file", path);
+	*size = (uint64_t)status.st_size;
+	return NULL;
+}
+
+static struct mt_error *libipt_failed(const char *path, int status)
+{
+	if (status == -pte_nomem)
+		return mt_error_no_memory();
+	return mt_error_new(MT_ERROR_SYSTEM, "cannot map the code in %s: %s", path,
+			    pt_errstr(pt_errcode(status)));
+}
+
+struct mt_error *mt_pt_image_add(struct mt_pt_image *image, const char *path, uint64_t offset,
+				 uint64_t size, uint64_t address)
+{
+	uint64_t file_bytes = 0;
+
+	mt_try(file_size(path, &file_bytes));
+	if (offset >= file_bytes)
+		return mt_error_new(MT_ERROR_FORMAT,
+				    "%s ends before the code that was mapped from it: "
+				    "is it still the file that ran?",
+				    path);
+	if (size > file_bytes - offset)
+		size = file_bytes - offset;
+	if (size > UINT64_MAX - address)
+		size = UINT64_MAX - address;
+	if (!size)
+		return NULL;
+
+	int isid = pt_iscache_add_file(image->cache->sections, path, offset, size, address);
+	if (isid < 0)
+		return libipt_failed(path, isid);
+	if (mt_array_reserve(&image->mappings, image->mappings.count + 1))
+		return mt_error_no_memory();
+	int status = pt_image_add_cached(image->libipt, image->cache->sections, isid, NULL);
+	if (status < 0)
+		return libipt_failed(path, status);
+	image->mappings.items[image->mappings.count++] =
+	    (struct mapping){.begin = address, .size = size, .isid = isid};
+	return NULL;
+}
+
+struct pt_image *mt_pt_image_libipt(struct mt_pt_image *image)
+{
+	return image->libipt;
+}
+
+static const struct mapping *mapping_at(const struct mt_pt_image *image, uint64_t address)
+{
+	for (size_t i = image->mappings.count; i-- > 0;) {
+		const struct mapping *mapping = &image->mappings.items[i];
+
+		if (address - mapping->begin < mapping->size)
+			return mapping;
+	}
+	return NULL;
+}
+
+bool mt_pt_image_has(const struct mt_pt_image *image, uint64_t address)
+{
+	return mapping_at(image, address) != NULL;
+}
+
+size_t mt_pt_image_read(const struct mt_pt_image *image, uint64_t address, uint8_t *bytes,
+			size_t size)
+{
+	const struct mapping *mapping = mapping_at(image, address);
+
+	if (!mapping)
+		return 0;
+	int status = pt_iscache_read(image->cache->sections, bytes, size, mapping->isid, address);
+	return status < 0 ? 0 : (size_t)status;
+}

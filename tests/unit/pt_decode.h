@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* For tests of the decoder: pieces of trace from an array, one image, all events in an array. */
+#ifndef MT_TESTS_UNIT_PT_DECODE_H
+#define MT_TESTS_UNIT_PT_DECODE_H
+
+#include "unit.h"
+
+#include "base/array.h"
+#include "pt/decoder.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct pt_pieces {
+	struct mt_pt_piece items[4096];
+	size_t count;
+	size_t next;
+	struct mt_pt_image *image;
+	/* The lent bytes live in a block of their own, freed as the contract allows. */
+	uint8_t *lent;
+};
+
+static inline int pt_next_piece(void *context, struct mt_pt_piece *piece)
+{
+	struct pt_pieces *pieces = context;
+
+	free(pieces->lent);
+	pieces->lent = NULL;
+	if (pieces->next == pieces->count)
+		return 0;
+	*piece = pieces->items[pieces->next++];
+	pieces->lent = malloc(piece->size + 1);
+	if (piece->size)
+		memcpy(pieces->lent, piece->bytes, piece->size);
+	piece->bytes = pieces->lent;
+	return 1;
+}
+
+static inline struct mt_pt_image *pt_image_at(void *context, uint64_t time_ns)
+{
+	(void)time_ns;
+	return ((struct pt_pieces *)context)->image;
+}
+
+struct pt_events {
+	MT_ARRAY(struct mt_event) events;
+	struct mt_pt_decoder_stats stats;
+};
+
+static inline void pt_events_free(struct pt_events *events)
+{
+	mt_array_deinit(&events->events);
+}
+
+/* Decode all; asserts what is true of every decode. */
+static inline struct pt_events pt_decode(struct mt_pt_decoder_config config,
+					 struct pt_pieces *pieces, size_t batch)
+{
+	struct pt_events out = {0};
+	struct mt_pt_decoder *decoder;
+	struct mt_event events[512];
+	size_t count, gaps = 0;
+	uint64_t time_ns = 0;
+
+	assert_true(batch <= 512);
+	config.source = (struct mt_pt_source){pt_next_piece, pt_image_at, pieces};
+	assert_null(mt_pt_decoder_create(&config, &decoder));
+	do {
+		assert_null(mt_pt_decoder_next(decoder, events, batch, &count));
+		assert_true(count <= batch);
+		for (size_t i = 0; i < count; i++) {
+			assert_true(events[i].time_ns >= time_ns);
+			time_ns = events[i].time_ns;
+			gaps += events[i].kind == MT_EVENT_GAP;
+			assert_int_equal(mt_array_push(&out.events, events[i]), 0);
+		}
+	} while (count);
+	out.stats = mt_pt_decoder_stats(decoder);
+	assert_int_equal(out.stats.events, out.events.count);
+	assert_int_equal(out.stats.gaps, gaps);
+	mt_pt_decoder_destroy(decoder);
+	free(pieces->lent);
+	pieces->lent = NULL;
+	return out;
+}
+
+static inline size_t pt_count(const struct pt_events *events, uint8_t kind)
+{
+	size_t count = 0;
+
+	mt_array_each (event, &events->events)
+		count += event->kind == kind;
+	return count;
+}
+
+static inline const char *pt_kind_name(uint8_t kind)
+{
+	static const char *const names[] = {
+	    [MT_EVENT_CALL] = "call",        [MT_EVENT_RETURN] = "return",
+	    [MT_EVENT_JUMP] = "jump",        [MT_EVENT_SYSCALL] = "syscall",
+	    [MT_EVENT_SYSRET] = "sysret",    [MT_EVENT_INTERRUPT] = "interrupt",
+	    [MT_EVENT_IRET] = "iret",        [MT_EVENT_TRACE_START] = "start",
+	    [MT_EVENT_TRACE_END] = "end",    [MT_EVENT_TX_BEGIN] = "tx begin",
+	    [MT_EVENT_TX_COMMIT] = "tx end", [MT_EVENT_TX_ABORT] = "tx abort",
+	    [MT_EVENT_GAP] = "gap",          [MT_EVENT_SIGNAL] = "signal",
+	    [MT_EVENT_MARK] = "mark",
+	};
+
+	return kind < sizeof(names) / sizeof(*names) ? names[kind] : "?";
+}
+
+static inline void pt_print(const struct pt_events *events, size_t from, size_t to)
+{
+	for (size_t i = from; i < to && i < events->events.count; i++) {
+		const struct mt_event *event = &events->events.items[i];
+
+		print_message("%4zu %12lu%s %-9s %lx -> %lx (%u)\n", i,
+			      (unsigned long)event->time_ns, event->flags ? "~" : " ",
+			      pt_kind_name(event->kind), (unsigned long)event->from,
+			      (unsigned long)event->to, event->detail);
+	}
+}
+
+/* A whole file; *size 0 and NULL when it is not there. */
+static inline uint8_t *pt_read_file(const char *path, size_t *size)
+{
+	struct stat status;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	*size = 0;
+	if (fd < 0)
+		return NULL;
+	assert_int_equal(fstat(fd, &status), 0);
+	uint8_t *bytes = malloc((size_t)status.st_size + 1);
+	assert_int_equal(read(fd, bytes, (size_t)status.st_size), status.st_size);
+	close(fd);
+	*size = (size_t)status.st_size;
+	return bytes;
+}
+
+#endif
