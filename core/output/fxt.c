@@ -187,7 +187,7 @@ static struct mt_error *name_process(struct fxt *fxt, const struct mt_thread *id
 
 	if (!process)
 		return mt_error_no_memory();
-	if (!id->process || id->process == process->name)
+	if (!id->process || !*id->process || id->process == process->name)
 		return NULL;
 	process->name = id->process;
 	mt_try(start_object(fxt, MT_FXT_PROCESS, 0, (uint32_t)id->pid, id->process));
@@ -196,7 +196,7 @@ static struct mt_error *name_process(struct fxt *fxt, const struct mt_thread *id
 
 static struct mt_error *name_thread(struct fxt *fxt, const struct mt_thread *id)
 {
-	if (!id->name || id->name == fxt->thread->name)
+	if (!id->name || !*id->name || id->name == fxt->thread->name)
 		return NULL;
 	fxt->thread->name = id->name;
 	mt_try(start_object(fxt, MT_FXT_THREAD_OBJECT, 1, (uint32_t)id->tid, id->name));
@@ -340,7 +340,7 @@ static void fxt_destroy(void *self)
 	mt_thread_table_deinit(&fxt->threads);
 	mt_thread_table_deinit(&fxt->processes);
 	mt_str_deinit(&fxt->scratch);
-	mt_str_deinit(&fxt->strings.scratch);
+	mt_fxt_strings_deinit(&fxt->strings);
 	free(fxt);
 }
 
@@ -354,6 +354,7 @@ static struct mt_error *fxt_create(struct mt_stream *stream,
 	if (!fxt)
 		return mt_error_no_memory();
 	fxt->stream = fxt->strings.stream = stream;
+	fxt->strings.last_place = MT_FXT_FIXED_STRINGS - 1;
 	return write_head(fxt);
 }
 

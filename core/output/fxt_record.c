@@ -9,6 +9,12 @@
 
 #define SIZE_SHIFT 4
 
+/* No record uses as many strings. */
+#define RECORD_STRINGS 32
+
+/* Of a string: its text's address and its line. */
+#define KEY_SIZE offsetof(struct mt_fxt_string, last_use)
+
 void mt_fxt_start(struct mt_fxt_record *record, enum mt_fxt_record_type type, uint64_t header)
 {
 	record->count = 0;
@@ -63,39 +69,56 @@ struct mt_error *mt_fxt_fixed_string(struct mt_fxt_strings *strings, uint16_t in
 	return send_string(strings, index, text, 0);
 }
 
-static size_t set_of(const char *text, uint32_t line)
+/* A place that can be taken: not one that the record being written may mean. */
+static uint16_t next_place(struct mt_fxt_strings *strings)
 {
-	uint64_t hash = ((uint64_t)(uintptr_t)text + line) * 0x9e3779b97f4a7c15;
+	const struct mt_fxt_string *place;
 
-	return (hash >> 32) * MT_FXT_STRING_SETS >> 32;
+	do {
+		if (++strings->last_place == MT_FXT_STRINGS)
+			strings->last_place = MT_FXT_FIXED_STRINGS;
+		place = &strings->places[strings->last_place];
+	} while (place->text && strings->uses - place->last_use < RECORD_STRINGS);
+	return strings->last_place;
 }
 
-/* The place of a text, or the one that it should take. */
-static struct mt_fxt_string *place_of(struct mt_fxt_string set[MT_FXT_STRING_WAYS],
-				      const char *text, uint32_t line)
+static struct mt_error *take_place(struct mt_fxt_strings *strings, const char *text, uint32_t line,
+				   struct mt_fxt_string **out)
 {
-	struct mt_fxt_string *oldest = &set[0];
+	struct mt_fxt_string *place = &strings->places[next_place(strings)];
 
-	for (size_t i = 0; i < MT_FXT_STRING_WAYS; i++) {
-		if (set[i].text == text && set[i].line == line)
-			return &set[i];
-		if (set[i].used < oldest->used)
-			oldest = &set[i];
+	if (place->text)
+		HASH_DEL(strings->table, place);
+	place->text = text;
+	place->line = line;
+	HASH_ADD(hh, strings->table, text, KEY_SIZE, place);
+	if (!place->hh.tbl) {
+		place->text = NULL;
+		return mt_error_no_memory();
 	}
-	return oldest;
+	*out = place;
+	return send_string(strings, (uint16_t)(place - strings->places), text, line);
 }
 
 struct mt_error *mt_fxt_string(struct mt_fxt_strings *strings, const char *text, uint32_t line,
 			       uint16_t *index)
 {
+	const struct mt_fxt_string key = {.text = text, .line = line};
+	struct mt_fxt_string *place = NULL;
+
 	*index = 0;
 	if (!text || (!*text && !line))
 		return NULL;
+	HASH_FIND(hh, strings->table, &key, KEY_SIZE, place);
+	if (!place)
+		mt_try(take_place(strings, text, line, &place));
+	place->last_use = ++strings->uses;
+	*index = (uint16_t)(place - strings->places);
+	return NULL;
+}
 
-	struct mt_fxt_string *place = place_of(strings->places[set_of(text, line)], text, line);
-	bool is_new = place->text != text || place->line != line;
-
-	*index = (uint16_t)(MT_FXT_FIXED_STRINGS + (place - strings->places[0]));
-	*place = (struct mt_fxt_string){.text = text, .line = line, .used = ++strings->uses};
-	return is_new ? send_string(strings, *index, text, line) : NULL;
+void mt_fxt_strings_deinit(struct mt_fxt_strings *strings)
+{
+	HASH_CLEAR(hh, strings->table);
+	mt_str_deinit(&strings->scratch);
 }

@@ -9,6 +9,8 @@
 #include "output/args.h"
 #include "output/stream.h"
 
+#include <uthash.h>
+
 #define MT_FXT_MAGIC 0x0016547846040010
 
 enum mt_fxt_record_type {
@@ -49,30 +51,31 @@ void mt_fxt_text(struct mt_fxt_record *record, const char *text, size_t length);
 /* Errors: SYSTEM. */
 struct mt_error *mt_fxt_send(struct mt_fxt_record *record, struct mt_stream *stream);
 
-/* References to strings: 15 bits of an index, so a place is used again when all are taken.
- *
- * Texts are told apart by their address: what a slice sink is given lives for the whole run.
- * The table is a set-associative cache: a text can stand in one of WAYS places, and takes that of
- * the one used longest ago.  So as long as a record uses fewer new texts than WAYS, none of them
- * drives out another.  The names of arguments have places of their own. */
+/* References to strings: 15 bits of an index, so the places are given out in turn, and again.
+ * What a slice sink is given lives for the whole run, so texts are told apart by their address; but
+ * the file depends on the order of their first use alone.  The names of arguments have places of
+ * their own. */
 #define MT_FXT_FIXED_STRINGS (MT_ARG_NAMES + 1)
-#define MT_FXT_STRING_WAYS   8
-#define MT_FXT_STRING_SETS   ((0x8000 - MT_FXT_FIXED_STRINGS) / MT_FXT_STRING_WAYS)
+#define MT_FXT_STRINGS       0x8000
 
 struct mt_fxt_string {
-	const char *text; /* NULL: a free place */
-	uint64_t used;
-	uint32_t line;
+	const char *text; /* the key: text and line; NULL: a free place */
+	uint64_t line;
+	uint64_t last_use;
+	UT_hash_handle hh;
 };
 
 struct mt_fxt_strings {
 	struct mt_stream *stream;
 	uint64_t uses;
+	uint16_t last_place;
 	struct mt_str scratch;
 	struct mt_fxt_record record;
-	struct mt_fxt_string places[MT_FXT_STRING_SETS][MT_FXT_STRING_WAYS];
+	struct mt_fxt_string *table;
+	struct mt_fxt_string places[MT_FXT_STRINGS];
 };
 
+void mt_fxt_strings_deinit(struct mt_fxt_strings *strings);
 /* The string TEXT, or "TEXT:LINE" when LINE is not 0; NULL and "" have the index 0.  Writes a
  * String record when the text has no place.  Errors: SYSTEM, NO_MEMORY. */
 struct mt_error *mt_fxt_string(struct mt_fxt_strings *strings, const char *text, uint32_t line,

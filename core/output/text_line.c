@@ -13,6 +13,7 @@
 #define DURATION_COLUMNS 11
 #define FUNCTION_COLUMNS 58
 #define NAME_COLUMNS     44 /* that a name may have however deep it stands */
+#define PLACE_COLUMNS    40
 #define NAME_BYTES       4096
 #define INDENT_LEVELS    20 /* deeper levels are told as a number */
 #define INDENT_COLUMNS   2
@@ -256,11 +257,11 @@ static void put_call_cell(struct mt_str *out, struct mt_text_style *style,
 	if (entry->kind == MT_TEXT_RETURN)
 		return;
 	if (source->file) {
-		put_clean(cell, base_name(source->file));
+		put_name(cell, &style->scratch, base_name(source->file), PLACE_COLUMNS);
 		if (source->line)
 			mt_str_appendf(cell, ":%u", source->line);
 	} else if (entry->caller_module) {
-		put_clean(cell, base_name(entry->caller_module));
+		put_name(cell, &style->scratch, base_name(entry->caller_module), PLACE_COLUMNS);
 	}
 	put_cell(out, style, 0, DIM);
 }
