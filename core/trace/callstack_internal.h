@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The rebuild's insides, shared by the files of trace/ alone.
+ *
+ *	callstack.c	takes events and gives each to who knows what it means
+ *	sync.c		calls, returns, jumps, and what to do when they do not fit
+ *	away.c		where tracing leaves and comes back: syscalls, signals, the kernel
+ *	segment.c	segments, gaps, marks
+ *	transaction.c	what an abort takes back
+ *	frames.c	the stack of frames and the search in it
+ *	inlines.c	the chain of inlined functions on top
+ *	backtrace.c	roots from an unwinder's truth
+ *	segment_log.c, replay.c	what is held back until a segment's end
+ *
+ * A frame is a function that was called and has not returned; it shows as a slice, with a slice
+ * for each inlined function that control is in.  All state is the thread's. */
+#ifndef MT_TRACE_CALLSTACK_INTERNAL_H
+#define MT_TRACE_CALLSTACK_INTERNAL_H
+
+#include "trace/callstack.h"
+#include "trace/segment_log.h"
+
+enum { MT_CS_FUNCTIONS = 4096, MT_CS_SPANS = 2048 };
+
+enum {
+	MT_FRAME_HANDLER = 0x01,  /* a signal's handler: returns to the restorer */
+	MT_FRAME_RESTORER = 0x02, /* __restore_rt: its syscall goes to the interrupted frame */
+	MT_FRAME_ENTRY = 0x04,    /* the kernel's first function on the user's stack */
+	MT_FRAME_HIDDEN = 0x08,   /* a PLT stub: shows no slice while it only jumps on */
+	MT_FRAME_JUMPED = 0x10,   /* HIDDEN: came by a tail call */
+};
+
+struct mt_frame {
+	const struct mt_function *function;
+	const struct mt_function *part; /* its cold part, once seen; or NULL */
+	/* The call whose next instruction the frame returns to; ENTRY: what was interrupted;
+	 * 0: not known. */
+	uint64_t return_site;
+	const struct mt_inline *const *chain;
+	uint32_t inlines; /* open slices of chain */
+	uint8_t flags;
+};
+
+enum mt_cs_mode {
+	MT_CS_BLANK,   /* nothing is known: a segment begins where control turns up */
+	MT_CS_RUNNING, /* control is at ip, in the top frame's function */
+	MT_CS_AWAY,    /* TRACE_END was seen */
+	MT_CS_LOST,    /* GAP was seen, without where control is now */
+};
+
+struct mt_cached_function {
+	uint64_t address;
+	const struct mt_function *function;
+};
+
+struct mt_callstack {
+	/* Around ip, in one function and one chain of inlined functions: as long as control stays
+	 * in here nothing needs to be done. */
+	uint64_t range_start;
+	uint64_t range_size;
+	uint64_t ip; /* the last event's `to` */
+	uint64_t now_ns;
+	uint64_t before_ns; /* of the event before */
+	uint64_t time_ns;   /* when what is shown next happened */
+	bool estimated;
+	uint8_t mode;
+	bool inlines;
+	MT_ARRAY(struct mt_frame) frames; /* outermost first */
+	MT_ARRAY(struct mt_slice)
+	roots; /* in the order in which they were found: innermost first */
+	struct mt_segment_log log;
+
+	/* A search down the stack is paid for by the events before, so that no input makes the
+	 * work quadratic. */
+	uint64_t credit;
+
+	const struct mt_symbolizer *symbolizer;
+	struct mt_cached_function *functions; /* MT_CS_FUNCTIONS, by address */
+	struct mt_inline_span *spans;         /* MT_CS_SPANS, by address */
+	uint64_t *span_addresses;
+	const struct mt_function *cold_part, *cold_whole; /* a pair that was found to match */
+
+	struct mt_segment segment;
+	bool segment_open;
+	uint32_t signal; /* said to be delivered; 0: none */
+
+	uint64_t hidden_site; /* the branch to a HIDDEN top frame */
+
+	uint64_t away_from; /* AWAY: the event's from and detail */
+	uint32_t away_detail;
+
+	uint64_t gap_begin_ns; /* LOST */
+	uint64_t gap_bytes;
+	uint32_t gap_cause;
+
+	/* A transaction: what an abort brings back. */
+	bool transaction;
+	size_t kept_frames;              /* that it left untouched */
+	MT_ARRAY(struct mt_frame) saved; /* that it popped, topmost first */
+	size_t saved_roots;
+
+	struct mt_callstack_options options;
+	bool failed;
+};
+
+static inline bool mt_cs_in_range(const struct mt_callstack *cs, uint64_t address)
+{
+	return address - cs->range_start < cs->range_size;
+}
+
+static inline bool mt_function_holds(const struct mt_function *function, uint64_t address)
+{
+	return address - function->start < function->end - function->start;
+}
+
+static inline struct mt_frame *mt_cs_top(struct mt_callstack *cs)
+{
+	return cs->frames.count ? mt_array_last(&cs->frames) : NULL;
+}
+
+/* A call instruction has 15 bytes at the most (Intel SDM vol. 2, 2.3.11). */
+static inline bool mt_is_next_of(uint64_t address, uint64_t site)
+{
+	return address - site - 1 < 15;
+}
+
+static inline const struct mt_function *mt_cs_function_at(struct mt_callstack *cs, uint64_t address)
+{
+	size_t slot = (address * 0x9e3779b97f4a7c15u) >> 52;
+	struct mt_cached_function *cached = &cs->functions[slot];
+
+	if (cached->address != address || !cached->function) {
+		cached->address = address;
+		cached->function = cs->symbolizer->function_at(cs->symbolizer->context, address);
+	}
+	return cached->function;
+}
+
+/* Ends the rebuild: the error stays in the log until push or finish returns it.  NULL is fine. */
+void mt_cs_fail(struct mt_callstack *cs, struct mt_error *error);
+
+/* frames.c */
+struct mt_entry {
+	const struct mt_function *function;
+	uint64_t address;
+	uint64_t call_site;
+	uint64_t return_site;
+	uint8_t frame_flags;
+	uint8_t slice_flags;
+};
+void mt_cs_enter(struct mt_callstack *cs, const struct mt_entry *entry);
+void mt_cs_pop(struct mt_callstack *cs, uint8_t end_flags);
+/* Until COUNT are left.  More than one at once were unwound. */
+void mt_cs_pop_to(struct mt_callstack *cs, size_t count, uint8_t end_flags);
+/* The top frame's function jumped on to another. */
+void mt_cs_replace(struct mt_callstack *cs, const struct mt_function *function, uint64_t from,
+		   uint64_t to);
+/* A frame that was open since before the segment, outside everything: no frame may be open.
+ * INSIDE is an address that control was at in it. */
+void mt_cs_add_root(struct mt_callstack *cs, uint64_t inside);
+/* Likewise, but for the frame itself, which it gives back. */
+struct mt_frame mt_cs_note_root(struct mt_callstack *cs, uint64_t inside);
+/* The last root that was found was called from the call before ADDRESS. */
+void mt_cs_note_call_of_root(struct mt_callstack *cs, uint64_t address);
+/* Is FUNCTION what the frame runs, or its cold part? */
+bool mt_cs_frame_is(struct mt_callstack *cs, const struct mt_frame *frame,
+		    const struct mt_function *function);
+/* The nearest frame below LIMIT that runs FUNCTION: its index + 1; 0: none. */
+size_t mt_cs_find(struct mt_callstack *cs, const struct mt_function *function, size_t limit);
+/* Likewise, but rather the frame that called, from right before ADDRESS, the one above it. */
+size_t mt_cs_find_return(struct mt_callstack *cs, const struct mt_function *function,
+			 uint64_t address);
+void mt_cs_show_hidden(struct mt_callstack *cs);
+void mt_cs_begin(struct mt_callstack *cs, const struct mt_log_slice *slice);
+void mt_cs_end(struct mt_callstack *cs, uint8_t end_flags);
+
+/* inlines.c: control is at ADDRESS now, in the top frame. */
+void mt_cs_arrive(struct mt_callstack *cs, uint64_t address);
+/* It ran straight on from ip to ADDRESS. */
+void mt_cs_walk(struct mt_callstack *cs, uint64_t address);
+void mt_cs_span_at(struct mt_callstack *cs, uint64_t address, struct mt_inline_span *span);
+/* What the caches know is no longer so. */
+void mt_cs_forget_names(struct mt_callstack *cs);
+
+/* sync.c */
+/* The top frame shall be the one that runs the code at ADDRESS. */
+void mt_cs_sync(struct mt_callstack *cs, uint64_t address);
+void mt_cs_return(struct mt_callstack *cs, const struct mt_event *event);
+void mt_cs_jump(struct mt_callstack *cs, uint64_t from, uint64_t to);
+/* Control turned up at ADDRESS by a way that says nothing of the stack. */
+bool mt_cs_land(struct mt_callstack *cs, uint64_t address, uint8_t end_flags);
+
+/* away.c */
+void mt_cs_trace_end(struct mt_callstack *cs, const struct mt_event *event);
+void mt_cs_trace_start(struct mt_callstack *cs, uint64_t address);
+void mt_cs_kernel_entry(struct mt_callstack *cs, const struct mt_event *event);
+void mt_cs_kernel_exit(struct mt_callstack *cs, const struct mt_event *event);
+/* The slice of the time away ends, if it is to be shown at all. */
+void mt_cs_end_away(struct mt_callstack *cs, bool came_back, uint8_t end_flags);
+
+/* segment.c */
+void mt_cs_open_segment(struct mt_callstack *cs);
+void mt_cs_close_segment(struct mt_callstack *cs, uint32_t snapshot);
+void mt_cs_gap(struct mt_callstack *cs, const struct mt_event *event);
+/* Control is at ADDRESS after a gap. */
+void mt_cs_resume(struct mt_callstack *cs, uint64_t address);
+/* Control is where it cannot be: a gap, and a new segment from here. */
+void mt_cs_lose_track(struct mt_callstack *cs, uint64_t address);
+void mt_cs_restart(struct mt_callstack *cs, uint64_t address);
+void mt_cs_instant(struct mt_callstack *cs, enum mt_instant_kind kind, uint32_t detail,
+		   uint64_t value, uint64_t address);
+void mt_cs_signal(struct mt_callstack *cs, const struct mt_event *event);
+void mt_cs_mark(struct mt_callstack *cs, const struct mt_event *event);
+
+/* transaction.c */
+void mt_cs_transaction(struct mt_callstack *cs, const struct mt_event *event);
+/* The top frame may change from now on. */
+void mt_cs_touch_top(struct mt_callstack *cs);
+void mt_cs_end_transaction(struct mt_callstack *cs);
+
+#endif

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The stack of frames: entering, leaving, replacing, and the search for the frame that an address
+ * belongs to. */
+#include "trace/callstack_internal.h"
+
+#include <string.h>
+
+enum {
+	FREE_STEPS = 64,  /* of a search, that cost nothing */
+	EXACT_STEPS = 256 /* to look on for the very call once some frame would do */
+};
+
+void mt_cs_begin(struct mt_callstack *cs, const struct mt_log_slice *slice)
+{
+	mt_segment_log_begin(&cs->log, cs->time_ns, cs->estimated, slice);
+}
+
+void mt_cs_end(struct mt_callstack *cs, uint8_t end_flags)
+{
+	mt_segment_log_end(&cs->log, cs->time_ns, cs->estimated, end_flags);
+}
+
+static bool push(struct mt_callstack *cs, const struct mt_frame *frame)
+{
+	if (mt_array_push(&cs->frames, *frame)) {
+		mt_cs_fail(cs, mt_error_no_memory());
+		return false;
+	}
+	return true;
+}
+
+static void begin_call(struct mt_callstack *cs, const struct mt_entry *entry)
+{
+	struct mt_log_slice slice = {
+	    .function = entry->function,
+	    .address = entry->address,
+	    .call_site = entry->call_site,
+	    .kind = MT_SLICE_CALL,
+	    .flags = entry->slice_flags,
+	};
+
+	mt_cs_begin(cs, &slice);
+}
+
+/* Something happens in a PLT stub after all. */
+void mt_cs_show_hidden(struct mt_callstack *cs)
+{
+	struct mt_frame *top = mt_cs_top(cs);
+
+	if (!top || !(top->flags & MT_FRAME_HIDDEN))
+		return;
+	begin_call(cs, &(struct mt_entry){
+			   .function = top->function,
+			   .address = top->function->start,
+			   .call_site = cs->hidden_site,
+			   .slice_flags = top->flags & MT_FRAME_JUMPED ? MT_SLICE_TAIL_CALL : 0,
+		       });
+	top->flags &= (uint8_t) ~(MT_FRAME_HIDDEN | MT_FRAME_JUMPED);
+}
+
+void mt_cs_enter(struct mt_callstack *cs, const struct mt_entry *entry)
+{
+	struct mt_frame frame = {
+	    .function = entry->function,
+	    .return_site = entry->return_site,
+	    .flags = entry->frame_flags,
+	};
+	bool stub = entry->function->kind == MT_FUNCTION_PLT && !entry->slice_flags;
+
+	mt_cs_show_hidden(cs);
+	if (stub) {
+		frame.flags |= MT_FRAME_HIDDEN;
+		cs->hidden_site = entry->call_site;
+	}
+	if (push(cs, &frame) && !stub)
+		begin_call(cs, entry);
+}
+
+static void end_slices(struct mt_callstack *cs, const struct mt_frame *frame, uint8_t end_flags)
+{
+	uint32_t slices = frame->inlines + !(frame->flags & MT_FRAME_HIDDEN);
+
+	while (slices-- > 0)
+		mt_cs_end(cs, end_flags);
+}
+
+void mt_cs_pop(struct mt_callstack *cs, uint8_t end_flags)
+{
+	end_slices(cs, mt_array_last(&cs->frames), end_flags);
+	cs->frames.count--;
+	if (cs->transaction)
+		mt_cs_touch_top(cs);
+}
+
+void mt_cs_pop_to(struct mt_callstack *cs, size_t count, uint8_t end_flags)
+{
+	if (end_flags == 0 && cs->frames.count > count + 1)
+		end_flags = MT_SLICE_END_UNWOUND;
+	while (cs->frames.count > count)
+		mt_cs_pop(cs, end_flags);
+}
+
+/* A stub's jump, and that of the resolver behind it, complete the call that led there. */
+static struct mt_entry entry_by_jump(const struct mt_callstack *cs, const struct mt_frame *top,
+				     const struct mt_function *function, uint64_t from, uint64_t to)
+{
+	struct mt_entry entry = {.function = function, .address = to, .call_site = from};
+
+	if (top->flags & MT_FRAME_HIDDEN) {
+		entry.call_site = cs->hidden_site;
+		entry.slice_flags = top->flags & MT_FRAME_JUMPED ? MT_SLICE_TAIL_CALL : 0;
+	} else if (top->function->flags & MT_FUNCTION_RESOLVER && top->return_site) {
+		entry.call_site = top->return_site;
+	} else {
+		entry.slice_flags = MT_SLICE_TAIL_CALL;
+	}
+	return entry;
+}
+
+void mt_cs_replace(struct mt_callstack *cs, const struct mt_function *function, uint64_t from,
+		   uint64_t to)
+{
+	struct mt_frame *top = mt_cs_top(cs);
+	struct mt_entry entry = entry_by_jump(cs, top, function, from, to);
+
+	end_slices(cs, top, 0);
+	*top = (struct mt_frame){
+	    .function = function,
+	    .return_site = top->return_site,
+	    .flags = top->flags & (MT_FRAME_HANDLER | MT_FRAME_ENTRY),
+	};
+	if (function->kind != MT_FUNCTION_PLT) {
+		begin_call(cs, &entry);
+		return;
+	}
+	cs->hidden_site = entry.call_site;
+	top->flags |= MT_FRAME_HIDDEN;
+	if (entry.slice_flags & MT_SLICE_TAIL_CALL)
+		top->flags |= MT_FRAME_JUMPED;
+}
+
+static void push_root(struct mt_callstack *cs, const struct mt_slice *slice)
+{
+	if (mt_array_push(&cs->roots, *slice))
+		mt_cs_fail(cs, mt_error_no_memory());
+}
+
+static void push_inlined_roots(struct mt_callstack *cs, const struct mt_inline_span *span)
+{
+	for (size_t i = span->depth; i-- > 0;)
+		push_root(cs, &(struct mt_slice){
+				  .kind = MT_SLICE_INLINED,
+				  .flags = MT_SLICE_INFERRED,
+				  .function = span->chain[i]->function,
+				  .call_source = span->chain[i]->call,
+			      });
+}
+
+struct mt_frame mt_cs_note_root(struct mt_callstack *cs, uint64_t inside)
+{
+	const struct mt_function *function = mt_cs_function_at(cs, inside);
+	bool at_entry = inside == function->start;
+	struct mt_inline_span span = {0};
+
+	if (cs->inlines)
+		mt_cs_span_at(cs, inside, &span);
+	push_inlined_roots(cs, &span);
+	push_root(cs, &(struct mt_slice){
+			  .kind = MT_SLICE_CALL,
+			  .flags = at_entry ? 0 : MT_SLICE_INFERRED,
+			  .function = function,
+			  .address = at_entry ? inside : 0,
+		      });
+	return (struct mt_frame){
+	    .function = function,
+	    .chain = span.chain,
+	    .inlines = (uint32_t)span.depth,
+	};
+}
+
+void mt_cs_add_root(struct mt_callstack *cs, uint64_t inside)
+{
+	struct mt_frame frame = mt_cs_note_root(cs, inside);
+
+	push(cs, &frame);
+}
+
+void mt_cs_note_call_of_root(struct mt_callstack *cs, uint64_t address)
+{
+	const struct mt_symbolizer *symbolizer = cs->symbolizer;
+	struct mt_source *source;
+
+	if (cs->roots.count == 0 || !symbolizer->source_at)
+		return;
+	source = &mt_array_last(&cs->roots)->call_source;
+	if (!symbolizer->source_at(symbolizer->context, address - 1, source))
+		*source = (struct mt_source){0};
+}
+
+/* "foo.cold", "foo(int) [clone .cold]" (libiberty), "foo(int) (.cold)" (LLVM). */
+static bool is_cold_name(const char *cold, const char *whole)
+{
+	static const char *const endings[] = {".cold", " [clone .cold", " (.cold"};
+	size_t length = strlen(whole);
+
+	if (strncmp(cold, whole, length) != 0)
+		return false;
+	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)
+		if (strncmp(cold + length, endings[i], strlen(endings[i])) == 0)
+			return true;
+	return false;
+}
+
+static bool is_cold_part(struct mt_callstack *cs, const struct mt_function *cold,
+			 const struct mt_function *whole)
+{
+	if (!(cold->flags & MT_FUNCTION_COLD))
+		return false;
+	if (cs->cold_part == cold && cs->cold_whole == whole)
+		return true;
+	if (!is_cold_name(cold->name, whole->name) || strcmp(cold->module, whole->module) != 0)
+		return false;
+	cs->cold_part = cold;
+	cs->cold_whole = whole;
+	return true;
+}
+
+bool mt_cs_frame_is(struct mt_callstack *cs, const struct mt_frame *frame,
+		    const struct mt_function *function)
+{
+	return frame->function == function || frame->part == function ||
+	       is_cold_part(cs, function, frame->function) ||
+	       is_cold_part(cs, frame->function, function);
+}
+
+static bool may_step(struct mt_callstack *cs, size_t steps)
+{
+	if (steps < FREE_STEPS)
+		return true;
+	if (cs->credit == 0)
+		return false;
+	cs->credit--;
+	return true;
+}
+
+size_t mt_cs_find(struct mt_callstack *cs, const struct mt_function *function, size_t limit)
+{
+	size_t steps = 0;
+
+	for (size_t i = limit; i > 0 && may_step(cs, steps++); i--)
+		if (mt_cs_frame_is(cs, &cs->frames.items[i - 1], function))
+			return i;
+	return 0;
+}
+
+size_t mt_cs_find_return(struct mt_callstack *cs, const struct mt_function *function,
+			 uint64_t address)
+{
+	size_t near = 0, steps = 0, last = SIZE_MAX;
+
+	if (cs->frames.count == 0)
+		return 0;
+	for (size_t i = cs->frames.count - 1; i > 0 && steps < last && may_step(cs, steps++); i--) {
+		const struct mt_frame *callee = &cs->frames.items[i];
+
+		if (!(callee->flags & MT_FRAME_ENTRY) && callee->return_site &&
+		    mt_is_next_of(address, callee->return_site))
+			return i;
+		if (!near && mt_cs_frame_is(cs, &cs->frames.items[i - 1], function)) {
+			near = i;
+			last = steps + EXACT_STEPS;
+		}
+	}
+	return near;
+}

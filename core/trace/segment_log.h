@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The log of a segment: what will go to the sink, held back until the segment's end, because the
+ * roots that come first are only known then.
+ *
+ * Two stages.  Entries whose time is not certain yet wait in `pending`; when a later time becomes
+ * known they are spread over the time between.  Settled entries are packed into bytes: a slice's
+ * begin names a slot of a dictionary (calls come from the same few sites again and again), so that
+ * most entries take four bytes.  The bytes go beyond their budget to a spill file.
+ *
+ * Failures stay in `error`; everything after one does nothing. */
+#ifndef MT_TRACE_SEGMENT_LOG_H
+#define MT_TRACE_SEGMENT_LOG_H
+
+#include "base/array.h"
+#include "base/spill.h"
+#include "trace/slice.h"
+#include "trace/symbolizer.h"
+
+enum {
+	MT_LOG_SLOTS = 8192,    /* of the dictionary */
+	MT_LOG_PENDING = 16384, /* entries that wait for a time at the most */
+};
+
+/* What a slice is, apart from its time and depth.  Compared as bytes: zero it first. */
+struct mt_log_slice {
+	const struct mt_function *function;
+	const struct mt_inline *inlined; /* INLINED: has the call site's source */
+	uint64_t address;
+	uint64_t call_site;
+	uint64_t bytes_lost;
+	uint8_t kind;
+	uint8_t flags;
+	uint16_t cause;
+	uint32_t epoch; /* the log's own */
+};
+
+enum mt_log_kind { MT_LOG_BEGIN, MT_LOG_END, MT_LOG_INSTANT, MT_LOG_DEFINE };
+
+struct mt_log_entry {
+	uint64_t time_ns;
+	uint8_t kind; /* enum mt_log_kind */
+	bool estimated;
+	uint8_t end_flags;
+	union {
+		struct mt_log_slice slice;
+		struct mt_instant instant;
+	};
+};
+
+/* A DEFINE record: what a slot of the dictionary means from here on. */
+struct mt_log_definition {
+	struct mt_log_slice slice;
+	struct mt_source call_source;
+};
+
+struct mt_segment_log {
+	MT_ARRAY(uint8_t) bytes; /* those behind the first `spilled` */
+	size_t budget;
+	size_t full_at; /* bytes.count: make room from here on */
+	uint64_t spilled;
+	struct mt_spill spill;
+	uint64_t time_ns; /* of the last settled entry */
+
+	MT_ARRAY(struct mt_log_entry) pending;
+	bool held; /* nothing settles: pending[held_at] may have to go again */
+	size_t held_at;
+
+	struct mt_log_slice *slots; /* what was defined last, valid in this epoch */
+	uint32_t epoch;
+
+	/* Where a transaction began: in pending, or, once that settled, in the bytes. */
+	bool checkpoint;
+	bool checkpoint_settled;
+	size_t checkpoint_pending;
+	uint64_t checkpoint_position;
+	uint64_t checkpoint_time_ns;
+
+	const struct mt_symbolizer *symbolizer; /* for the call sites' sources */
+	struct mt_error *error;
+};
+
+struct mt_error *mt_segment_log_init(struct mt_segment_log *log, size_t budget);
+void mt_segment_log_deinit(struct mt_segment_log *log);
+/* Empty again, for the next segment. */
+void mt_segment_log_clear(struct mt_segment_log *log);
+
+void mt_segment_log_begin(struct mt_segment_log *log, uint64_t time_ns, bool estimated,
+			  const struct mt_log_slice *slice);
+void mt_segment_log_end(struct mt_segment_log *log, uint64_t time_ns, bool estimated,
+			uint8_t flags);
+void mt_segment_log_instant(struct mt_segment_log *log, const struct mt_instant *instant);
+
+/* The time is known to be BOUND_NS now: spread what waits, up to there. */
+void mt_segment_log_settle(struct mt_segment_log *log, uint64_t bound_ns);
+
+/* From the next entry (a begin) on, wait for the word: keep, or drop that one. */
+void mt_segment_log_hold(struct mt_segment_log *log);
+/* Is that begin in the log (or was before)? */
+bool mt_segment_log_release(struct mt_segment_log *log, bool keep);
+
+void mt_segment_log_checkpoint(struct mt_segment_log *log);
+void mt_segment_log_commit(struct mt_segment_log *log);
+void mt_segment_log_rollback(struct mt_segment_log *log);
+
+/* COUNT settled bytes at POSITION. */
+struct mt_error *mt_segment_log_read(struct mt_segment_log *log, uint64_t position, void *bytes,
+				     size_t count);
+static inline uint64_t mt_segment_log_size(const struct mt_segment_log *log)
+{
+	return log->spilled + log->bytes.count;
+}
+
+/* Send it all to the sink: the roots (innermost first), then the log, then ends for what is open.
+ * LAST_NS is when the segment ends. */
+struct mt_replay {
+	struct mt_slice_sink sink;
+	const struct mt_thread *thread;
+	struct mt_segment segment;
+	const struct mt_slice *roots;
+	size_t root_count;
+};
+struct mt_error *mt_segment_log_replay(struct mt_segment_log *log, const struct mt_replay *replay);
+
+#endif

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Branches that are not as simple as they look.  The event stream is taken at its word for where
+ * control is; what the stack must have been follows from that: frames are closed (longjmp,
+ * exceptions, returns that were missed), put in (calls that were missed), or found to have been
+ * open since before the segment. */
+#include "trace/callstack_internal.h"
+
+enum { PADDING_MAX = 64 }; /* bytes between two functions that are neighbours */
+
+static bool is_kernel_frame(const struct mt_frame *frame)
+{
+	return mt_address_is_kernel(frame->function->start);
+}
+
+static void enter_unseen(struct mt_callstack *cs, const struct mt_function *function,
+			 uint8_t frame_flags)
+{
+	mt_cs_enter(cs, &(struct mt_entry){.function = function,
+					   .frame_flags = frame_flags,
+					   .slice_flags = MT_SLICE_INFERRED});
+}
+
+/* Into the kernel by a way that was not seen, or out of it. */
+static bool crossed_kernel_border(struct mt_callstack *cs, const struct mt_function *function,
+				  uint64_t address)
+{
+	bool kernel = mt_address_is_kernel(address);
+	size_t count = cs->frames.count;
+
+	if (kernel == is_kernel_frame(mt_cs_top(cs)))
+		return false;
+	if (kernel) {
+		enter_unseen(cs, function, MT_FRAME_ENTRY);
+		return true;
+	}
+	while (count > 0 && is_kernel_frame(&cs->frames.items[count - 1]))
+		count--;
+	mt_cs_pop_to(cs, count, 0);
+	return false;
+}
+
+bool mt_cs_land(struct mt_callstack *cs, uint64_t address, uint8_t end_flags)
+{
+	size_t found = mt_cs_find(cs, mt_cs_function_at(cs, address), cs->frames.count);
+
+	if (!found)
+		return false;
+	mt_cs_pop_to(cs, found, end_flags);
+	mt_cs_arrive(cs, address);
+	return true;
+}
+
+static bool fell_through(struct mt_callstack *cs, const struct mt_function *function,
+			 uint64_t address)
+{
+	const struct mt_function *before = mt_cs_function_at(cs, cs->ip);
+
+	return cs->ip < function->start && function->start <= address &&
+	       function->start - before->end < PADDING_MAX;
+}
+
+void mt_cs_sync(struct mt_callstack *cs, uint64_t address)
+{
+	const struct mt_function *function = mt_cs_function_at(cs, address);
+
+	if (cs->frames.count && crossed_kernel_border(cs, function, address)) {
+		mt_cs_arrive(cs, address);
+		return;
+	}
+	if (cs->frames.count == 0) {
+		mt_cs_add_root(cs, address);
+	} else if (mt_cs_frame_is(cs, mt_cs_top(cs), function)) {
+		mt_cs_walk(cs, address);
+		return;
+	} else if (fell_through(cs, function, address)) {
+		mt_cs_replace(cs, function, 0, function->start);
+	} else if (mt_cs_land(cs, address, 0)) {
+		return;
+	} else {
+		enter_unseen(cs, function, 0);
+	}
+	mt_cs_arrive(cs, address);
+}
+
+/* A longjmp or an exception goes to the middle of a function that is open; so does nothing else
+ * that jumps.  Unknown code may hold any number of functions: it says nothing. */
+static size_t find_unwound(struct mt_callstack *cs, const struct mt_function *function,
+			   uint64_t address)
+{
+	if (address == function->start || function->kind == MT_FUNCTION_UNKNOWN ||
+	    function->kind == MT_FUNCTION_PLT)
+		return 0;
+	return mt_cs_find(cs, function, cs->frames.count - 1);
+}
+
+void mt_cs_jump(struct mt_callstack *cs, uint64_t from, uint64_t to)
+{
+	const struct mt_function *function = mt_cs_function_at(cs, to);
+	size_t found;
+
+	if (!mt_cs_frame_is(cs, mt_cs_top(cs), function)) {
+		found = find_unwound(cs, function, to);
+		if (found)
+			mt_cs_pop_to(cs, found, MT_SLICE_END_UNWOUND);
+		else
+			mt_cs_replace(cs, function, from, to);
+	}
+	mt_cs_arrive(cs, to);
+}
+
+static size_t find_flagged(struct mt_callstack *cs, uint8_t flag)
+{
+	size_t i = cs->frames.count;
+
+	while (i > 0 && !(cs->frames.items[i - 1].flags & flag))
+		i--;
+	return i;
+}
+
+/* The handler is over; what is left of the signal is the restorer's sigreturn. */
+static void return_to_restorer(struct mt_callstack *cs, const struct mt_function *function,
+			       uint64_t address)
+{
+	size_t handler = find_flagged(cs, MT_FRAME_HANDLER);
+
+	if (handler == 0 && cs->roots.count)
+		mt_array_last(&cs->roots)->flags |= MT_SLICE_HANDLER;
+	mt_cs_pop_to(cs, handler ? handler - 1 : 0, 0);
+	mt_cs_enter(cs, &(struct mt_entry){.function = function,
+					   .address = address,
+					   .frame_flags = MT_FRAME_RESTORER});
+	mt_cs_arrive(cs, address);
+}
+
+/* The kernel's stack lies on the user's: its caller cannot be outside of everything. */
+static void return_to_unseen_in_kernel(struct mt_callstack *cs, const struct mt_function *function)
+{
+	size_t entry = find_flagged(cs, MT_FRAME_ENTRY);
+
+	if (entry)
+		mt_cs_pop_to(cs, entry, 0);
+	enter_unseen(cs, function, entry ? 0 : MT_FRAME_ENTRY);
+}
+
+static void return_to_root(struct mt_callstack *cs, uint64_t address)
+{
+	mt_cs_pop_to(cs, 0, 0);
+	mt_cs_note_call_of_root(cs, address);
+	mt_cs_add_root(cs, address - 1);
+}
+
+static void return_to_unseen(struct mt_callstack *cs, const struct mt_function *function,
+			     uint64_t address)
+{
+	bool in_user_code = cs->frames.count && !is_kernel_frame(&cs->frames.items[0]);
+
+	if (mt_address_is_kernel(address) && in_user_code)
+		return_to_unseen_in_kernel(cs, function);
+	else
+		return_to_root(cs, address);
+	mt_cs_arrive(cs, address);
+}
+
+void mt_cs_return(struct mt_callstack *cs, const struct mt_event *event)
+{
+	const struct mt_function *function = mt_cs_function_at(cs, event->to);
+	bool from_handler = mt_cs_top(cs)->flags & MT_FRAME_HANDLER;
+	size_t found = 0;
+
+	if (!(function->flags & MT_FUNCTION_SIGNAL_RETURN))
+		found = mt_cs_find_return(cs, function, event->to);
+	if (found) {
+		mt_cs_pop_to(cs, found, 0);
+		mt_cs_arrive(cs, event->to);
+	} else if (from_handler || function->flags & MT_FUNCTION_SIGNAL_RETURN) {
+		return_to_restorer(cs, function, event->to);
+	} else if (event->to == function->start) {
+		/* A return address that no call left: a retpoline, a fiber's first entry. */
+		mt_cs_jump(cs, event->from, event->to);
+	} else {
+		return_to_unseen(cs, function, event->to);
+	}
+}
