@@ -24,7 +24,7 @@ static void print_packet(const struct dump *dump, uint64_t offset,
 	char text[128];
 
 	mt_pt_packet_format(packet, text, sizeof(text));
-	mt_command_printf(dump->context, "%#010llx   %s\n", (unsigned long long)offset, text);
+	mt_command_printf(dump->context, "%#010jx   %s\n", (uintmax_t)offset, text);
 }
 
 /* Prints the packets that stand whole in BYTES; returns how many bytes they take.  At the stream's
@@ -78,29 +78,36 @@ static struct mt_error *dump_piece(const struct dump *dump, size_t index)
 	return NULL;
 }
 
+/* The piece of AUX data that the record at OFFSET carries; NULL: none. */
+static const struct mt_auxtrace *piece_within(const struct dump *dump, uint64_t offset,
+					      uint64_t size)
+{
+	if (dump->next_piece >= mt_recording_auxtrace_count(dump->recording))
+		return NULL;
+
+	const struct mt_auxtrace *piece = mt_recording_auxtrace(dump->recording, dump->next_piece);
+	return piece->file_offset - offset <= size ? piece : NULL;
+}
+
 static struct mt_error *dump_record(void *context, uint64_t offset, uint32_t type, uint16_t misc,
 				    uint64_t size, const char *name)
 {
 	struct dump *dump = context;
-	size_t index = dump->next_piece;
+	const struct mt_auxtrace *piece = piece_within(dump, offset, size);
 
 	if (dump->records)
-		mt_command_printf(dump->context, "%#010llx %s (type %u, misc %#x, %llu bytes)\n",
-				  (unsigned long long)offset, name, (unsigned int)type,
-				  (unsigned int)misc, (unsigned long long)size);
-	if (index >= mt_recording_auxtrace_count(dump->recording) ||
-	    mt_recording_auxtrace(dump->recording, index)->file_offset != offset + size)
+		mt_command_printf(dump->context, "%#010jx %s (type %u, misc %#x, %ju bytes)\n",
+				  (uintmax_t)offset, name, (unsigned int)type, (unsigned int)misc,
+				  (uintmax_t)size);
+	if (!piece)
 		return mt_progress_step(dump->context->progress, "dumping", offset, 0);
-
-	const struct mt_auxtrace *piece = mt_recording_auxtrace(dump->recording, index);
-	dump->next_piece++;
 	if (dump->records)
-		mt_command_printf(
-		    dump->context,
-		    "%#010llx   AUX area %u, thread %d, CPU %d: %llu bytes from %#llx\n",
-		    (unsigned long long)piece->file_offset, (unsigned int)piece->idx,
-		    (int)piece->tid, (int)piece->cpu, (unsigned long long)piece->size,
-		    (unsigned long long)piece->offset);
+		mt_command_printf(dump->context,
+				  "%#010jx   AUX area %u, thread %d, CPU %d: %ju bytes from %#jx\n",
+				  (uintmax_t)piece->file_offset, (unsigned int)piece->idx,
+				  (int)piece->tid, (int)piece->cpu, (uintmax_t)piece->size,
+				  (uintmax_t)piece->offset);
+	size_t index = dump->next_piece++;
 	return dump->packets ? dump_piece(dump, index) : NULL;
 }
 

@@ -19,8 +19,9 @@ static struct mt_error *tell(const struct mt_command_context *context, const cha
 	if (!command)
 		return mt_error_new(MT_ERROR_USAGE, "there is no command \"%s\": see \"%s help\"",
 				    name, context->prefix);
-	mt_command_printf(context, "%s\n\nUsage: %s %s %s\n\n%s", command->summary, context->prefix,
-			  command->name, command->usage, command->help);
+	mt_command_printf(context, "%s\n\nUsage: %s %s%s%s\n\n%s", command->summary,
+			  context->prefix, command->name, *command->usage ? " " : "",
+			  command->usage, command->help);
 	return NULL;
 }
 
