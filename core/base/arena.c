@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/arena.h"
 
+#include "base/str.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,6 +42,13 @@ void *mt_arena_alloc(struct mt_arena *arena, size_t size)
 	return arena->chunks->bytes + start;
 }
 
+void *mt_arena_zalloc(struct mt_arena *arena, size_t size)
+{
+	void *piece = mt_arena_alloc(arena, size);
+
+	return piece ? memset(piece, 0, size) : NULL;
+}
+
 void *mt_arena_copy(struct mt_arena *arena, const void *bytes, size_t size)
 {
 	void *copy = mt_arena_alloc(arena, size);
@@ -57,6 +66,17 @@ char *mt_arena_text(struct mt_arena *arena, const char *text, size_t max)
 		copy[length] = '\0';
 	}
 	return copy;
+}
+
+char *mt_arena_format(struct mt_arena *arena, const char *format, ...)
+{
+	mt_auto(mt_str) struct mt_str text = {0};
+	va_list args;
+
+	va_start(args, format);
+	mt_str_vappendf(&text, format, args);
+	va_end(args);
+	return text.failed ? NULL : mt_arena_text(arena, text.text, text.length);
 }
 
 void mt_arena_deinit(struct mt_arena *arena)

@@ -14,9 +14,12 @@ struct mt_arena {
 
 /* Storage aligned for anything; NULL without memory. */
 void *mt_arena_alloc(struct mt_arena *arena, size_t size);
+void *mt_arena_zalloc(struct mt_arena *arena, size_t size); /* zeroed */
 void *mt_arena_copy(struct mt_arena *arena, const void *bytes, size_t size);
 /* The text up to its NUL, or up to MAX bytes, with a NUL behind; NULL without memory. */
 char *mt_arena_text(struct mt_arena *arena, const char *text, size_t max);
+char *mt_arena_format(struct mt_arena *arena, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 void mt_arena_deinit(struct mt_arena *arena);
 
 #endif
