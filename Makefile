@@ -19,7 +19,7 @@ CFLAGS   ?= -O2 -g
 CPPFLAGS += -D_GNU_SOURCE -DHASH_NONFATAL_OOM=1 -DMT_VERSION='"$(VERSION)"' -Icore
 ALL_CFLAGS = -std=gnu11 $(WARNINGS) $(if $(WERROR),-Werror) -fvisibility=hidden -fPIC $(CFLAGS) \
              $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
-CORE_LIBS := -lipt -ldw -lelf -lZydis -liberty -lz -lzstd -lpopt -lpthread
+CORE_LIBS := -lipt -ldw -lelf -lZydis -liberty -lz -llzma -lzstd -lpopt -lpthread
 CLI_LIBS  := -lreadline
 
 CORE_SOURCES := $(wildcard core/*/*.c)

@@ -47,8 +47,9 @@ struct mt_error *mt_objfile_open_memory(const char *name, const void *bytes, siz
 struct mt_objfile *mt_objfile_ref(struct mt_objfile *objfile);
 void mt_objfile_unref(struct mt_objfile *objfile); /* NULL is fine */
 
-const char *mt_objfile_path(const struct mt_objfile *objfile);       /* as it was asked for */
-const char *mt_objfile_debug_path(const struct mt_objfile *objfile); /* NULL: no separate file */
+const char *mt_objfile_path(const struct mt_objfile *objfile); /* as it was asked for */
+/* NULL: no separate file.  Looked for at the first question that needs it. */
+const char *mt_objfile_debug_path(struct mt_objfile *objfile);
 const struct mt_build_id *mt_objfile_build_id(const struct mt_objfile *objfile);
 bool mt_objfile_is_pie(const struct mt_objfile *objfile); /* ET_DYN */
 uint64_t mt_objfile_entry(const struct mt_objfile *objfile);
@@ -72,7 +73,8 @@ struct mt_symbol {
 	uint8_t flags;        /* MT_FUNCTION_… */
 };
 
-/* The index: sorted by start, one symbol an address (aliases: the global, then the shorter name).
+/* The index: sorted by start, one symbol an address (of aliases a global one, then the one with
+ * fewer underscores in front, a strong one, the shorter one).
  * Never fails: a file without anything gives count 0. */
 const struct mt_symbol *mt_objfile_symbols(struct mt_objfile *objfile, size_t *count);
 /* NULL: no symbol holds it.  Under 1 µs. */

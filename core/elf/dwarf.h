@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The compilation units of an object file and the addresses that each one holds.  Which unit holds
+ * an address is found here and not by libdw, which goes by .debug_aranges: clang writes none. */
+#ifndef MT_ELF_DWARF_H
+#define MT_ELF_DWARF_H
+
+#include "elf/objfile_private.h"
+
+#include <elfutils/libdw.h>
+
+struct mt_inlines;
+
+struct mt_unit {
+	Dwarf_Die die;   /* whose children hold the functions: of the split file, if there is one */
+	Dwarf_Die lines; /* whose line table counts */
+	struct mt_inlines *inlines; /* NULL: not built */
+};
+
+/* A stretch of addresses of one unit. */
+struct mt_unit_range {
+	uint64_t start; /* [start, end) */
+	uint64_t end;
+	uint32_t unit;
+};
+
+struct mt_inline_names;
+
+struct mt_dwarf {
+	Dwarf *dwarf; /* NULL: no DWARF */
+	struct mt_unit *units;
+	size_t unit_count;
+	size_t unit_capacity;
+	struct mt_unit_range *ranges; /* sorted and disjoint */
+	size_t range_count;
+	size_t range_capacity;
+	struct mt_absolute_path *paths;       /* by libdw's */
+	struct mt_inline_names *inline_names; /* inlines.c's: functions by origin */
+};
+
+/* A path as libdw gives it, made absolute: DWARF 5's may be relative to where the compiler ran.
+ * UNIT is the unit's DIE.  NULL: FILE is, or no memory. */
+const char *mt_dwarf_path(struct mt_objfile *objfile, Dwarf_Die *unit, const char *file);
+
+/* Built at the first question.  NULL without memory. */
+struct mt_dwarf *mt_dwarf(struct mt_objfile *objfile);
+/* How many ranges begin at or below an address: the one before may hold it. */
+size_t mt_dwarf_search(const struct mt_dwarf *dwarf, uint64_t address);
+/* NULL: no unit holds it. */
+struct mt_unit *mt_dwarf_unit_at(const struct mt_dwarf *dwarf, uint64_t address);
+
+/* inlines.c */
+void mt_inlines_destroy(struct mt_inlines *inlines);
+void mt_inline_names_destroy(struct mt_inline_names *names);
+
+#endif

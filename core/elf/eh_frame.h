@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The ranges of code that .eh_frame describes.  Stripped files keep it, so it finds functions where
+ * there are no symbols (LSB Core, "Exception Frames"; DWARF 5, section 6.4). */
+#ifndef MT_ELF_EH_FRAME_H
+#define MT_ELF_EH_FRAME_H
+
+#include "base/array.h"
+
+#include <libelf.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct mt_fde {
+	uint64_t start; /* [start, end) */
+	uint64_t end;
+	bool signal; /* `S` augmentation: the return from a signal handler */
+	bool cold;   /* the CFA at its start is not rsp+8: not where a call arrives */
+};
+
+struct mt_fdes {
+	struct mt_fde *items; /* sorted by start */
+	size_t count;
+	size_t capacity;
+};
+
+/* What can be read of it; a garbled entry is left out.  Returns 0, or -1 without memory. */
+int mt_eh_frame_read(Elf *elf, struct mt_fdes *out);
+/* The last FDE that begins at or below an address and holds it; NULL: none. */
+const struct mt_fde *mt_fdes_find(const struct mt_fdes *fdes, uint64_t address);
+
+#endif

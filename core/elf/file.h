@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* One ELF file, opened through libelf.
+ *
+ * Sections are read, never mapped: a mapped file that somebody cuts short meanwhile ends the
+ * process by SIGBUS. */
+#ifndef MT_ELF_FILE_H
+#define MT_ELF_FILE_H
+
+#include "base/error.h"
+#include "elf/objfile.h"
+
+#include <libelf.h>
+
+struct mt_elf_file {
+	char *path; /* where it was opened */
+	int fd;     /* -1: from memory */
+	void *bytes;
+	Elf *elf; /* NULL: not open */
+};
+
+/* Errors: NOT_FOUND; PERMISSION; FORMAT; UNSUPPORTED (not x86-64); NO_MEMORY; SYSTEM. */
+struct mt_error *mt_elf_file_open(const char *path, struct mt_elf_file *out);
+/* BYTES are copied. */
+struct mt_error *mt_elf_file_open_memory(const char *name, const void *bytes, size_t size,
+					 struct mt_elf_file *out);
+/* Whether the segments lie in the file.  Those of a separate debug file need not.  Errors: FORMAT.
+ */
+struct mt_error *mt_elf_file_check_segments(const struct mt_elf_file *file);
+void mt_elf_file_close(struct mt_elf_file *file); /* one that is not open is fine */
+/* From the notes of sections or segments; size 0: none. */
+void mt_elf_file_build_id(const struct mt_elf_file *file, struct mt_build_id *out);
+/* Up to SIZE bytes at a file offset; returns how many. */
+size_t mt_elf_file_read(const struct mt_elf_file *file, uint64_t offset, void *buffer, size_t size);
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "elf/inlines.h"
+
+#include <stdlib.h>
+
+void mt_inlines_destroy(struct mt_inlines *inlines)
+{
+	if (!inlines)
+		return;
+	mt_array_deinit(&inlines->spans);
+	free(inlines);
+}
+
+/* Parents before their children. */
+static int compare(const void *left, const void *right)
+{
+	const struct mt_inline_interval *a = left, *b = right;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	if (a->node->depth != b->node->depth)
+		return a->node->depth < b->node->depth ? -1 : 1;
+	return a->end < b->end ? -1 : a->end > b->end;
+}
+
+static int add_span(struct mt_inline_intervals *spans, uint64_t start, uint64_t end,
+		    struct mt_inline_node *node)
+{
+	struct mt_inline_interval *last = spans->count ? mt_array_last(spans) : NULL;
+	struct mt_inline_interval span = {start, end, node};
+
+	if (start >= end)
+		return 0;
+	if (last && last->end == start && last->node == node) {
+		last->end = end;
+		return 0;
+	}
+	return mt_array_push(spans, span);
+}
+
+/* One pass over the sorted intervals, with a stack of those that are open.  AT is how far the spans
+ * have come. */
+struct sweep {
+	struct mt_inline_intervals open;
+	struct mt_inline_intervals *spans;
+	uint64_t at;
+};
+
+static int close_until(struct sweep *sweep, uint64_t address)
+{
+	while (sweep->open.count) {
+		struct mt_inline_interval *top = mt_array_last(&sweep->open);
+		uint64_t end = top->end < address ? top->end : address;
+
+		if (add_span(sweep->spans, sweep->at, end, top->node))
+			return -1;
+		if (sweep->at < end)
+			sweep->at = end;
+		if (top->end > address)
+			return 0;
+		sweep->open.count--;
+	}
+	return 0;
+}
+
+static int open_interval(struct sweep *sweep, struct mt_inline_interval interval)
+{
+	if (close_until(sweep, interval.start))
+		return -1;
+	/* Intervals nest; of one that does not, what sticks out is lost. */
+	if (sweep->open.count && interval.end > mt_array_last(&sweep->open)->end)
+		interval.end = mt_array_last(&sweep->open)->end;
+	sweep->at = interval.start;
+	return mt_array_push(&sweep->open, interval);
+}
+
+static int flatten(struct mt_inline_intervals *intervals, struct mt_inline_intervals *spans)
+{
+	struct sweep sweep = {.spans = spans};
+	int result = 0;
+
+	if (intervals->count)
+		qsort(intervals->items, intervals->count, sizeof(*intervals->items), compare);
+	for (size_t i = 0; !result && i < intervals->count; i++)
+		result = open_interval(&sweep, intervals->items[i]);
+	if (!result)
+		result = close_until(&sweep, UINT64_MAX);
+	mt_array_deinit(&sweep.open);
+	return result;
+}
+
+static struct mt_inlines *build(struct mt_objfile *objfile, const struct mt_unit *unit)
+{
+	struct mt_inline_intervals intervals = {0};
+	struct mt_inlines *inlines = calloc(1, sizeof(*inlines));
+
+	if (inlines &&
+	    (mt_inline_walk(objfile, unit, &intervals) || flatten(&intervals, &inlines->spans))) {
+		mt_inlines_destroy(inlines);
+		inlines = NULL;
+	}
+	mt_array_deinit(&intervals);
+	return inlines;
+}
+
+static const struct mt_inline **chain_of(struct mt_objfile *objfile, struct mt_inline_node *node)
+{
+	if (node->chain)
+		return node->chain;
+	const struct mt_inline **chain =
+	    mt_arena_zalloc(&objfile->arena, node->depth * sizeof(*chain));
+	if (!chain)
+		return NULL;
+	const struct mt_inline_node *each = node;
+	for (size_t i = node->depth; i-- > 0; each = each->parent)
+		chain[i] = &each->call;
+	node->chain = chain;
+	return chain;
+}
+
+static size_t search(const struct mt_inline_intervals *spans, uint64_t address)
+{
+	size_t low = 0, high = spans->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (spans->items[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void narrow(struct mt_inline_span *span, uint64_t start, uint64_t end)
+{
+	span->start = span->start > start ? span->start : start;
+	span->end = span->end < end ? span->end : end;
+}
+
+static void look_up(struct mt_objfile *objfile, const struct mt_inlines *inlines, uint64_t address,
+		    struct mt_inline_span *out)
+{
+	const struct mt_inline_interval *items = inlines->spans.items;
+	size_t behind = search(&inlines->spans, address);
+
+	if (!behind || address >= items[behind - 1].end) {
+		narrow(out, behind ? items[behind - 1].end : 0,
+		       behind < inlines->spans.count ? items[behind].start : UINT64_MAX);
+		return;
+	}
+	struct mt_inline_node *node = items[behind - 1].node;
+	narrow(out, items[behind - 1].start, items[behind - 1].end);
+	out->chain = chain_of(objfile, node);
+	out->depth = out->chain ? node->depth : 0;
+}
+
+void mt_objfile_inlines_at(struct mt_objfile *objfile, uint64_t address, struct mt_inline_span *out)
+{
+	const struct mt_dwarf *dwarf = mt_dwarf(objfile);
+	size_t behind = dwarf ? mt_dwarf_search(dwarf, address) : 0;
+
+	*out = (struct mt_inline_span){.start = 0, .end = UINT64_MAX};
+	if (!dwarf)
+		return;
+	struct mt_unit *unit = mt_dwarf_unit_at(dwarf, address);
+	if (!unit) {
+		narrow(out, behind ? dwarf->ranges[behind - 1].end : 0,
+		       behind < dwarf->range_count ? dwarf->ranges[behind].start : UINT64_MAX);
+		return;
+	}
+	narrow(out, dwarf->ranges[behind - 1].start, dwarf->ranges[behind - 1].end);
+	if (!unit->inlines)
+		unit->inlines = build(objfile, unit);
+	if (unit->inlines)
+		look_up(objfile, unit->inlines, address, out);
+}

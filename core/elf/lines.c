@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* From addresses to lines and back. */
+#include "elf/dwarf.h"
+
+#include <string.h>
+
+/* How many rows begin at or below an address. */
+static size_t search_rows(Dwarf_Lines *lines, size_t count, uint64_t address)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		Dwarf_Addr start;
+
+		if (dwarf_lineaddr(dwarf_onesrcline(lines, middle), &start) == 0 &&
+		    start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool describe(struct mt_objfile *objfile, struct mt_unit *unit, Dwarf_Line *line,
+		     struct mt_source *out)
+{
+	bool ends = false;
+	int number = 0, column = 0;
+
+	if (dwarf_lineendsequence(line, &ends) || ends || dwarf_lineno(line, &number) ||
+	    number <= 0)
+		return false;
+	dwarf_linecol(line, &column);
+	*out = (struct mt_source){
+	    .file = mt_dwarf_path(objfile, &unit->lines, dwarf_linesrc(line, NULL, NULL)),
+	    .line = (uint32_t)number,
+	    .column = column > 0 ? (uint32_t)column : 0,
+	};
+	return true;
+}
+
+bool mt_objfile_source_at(struct mt_objfile *objfile, uint64_t address, struct mt_source *out)
+{
+	const struct mt_dwarf *dwarf = mt_dwarf(objfile);
+	struct mt_unit *unit = dwarf ? mt_dwarf_unit_at(dwarf, address) : NULL;
+	Dwarf_Lines *lines;
+	size_t count;
+
+	*out = (struct mt_source){0};
+	if (!unit || dwarf_getsrclines(&unit->lines, &lines, &count))
+		return false;
+	size_t behind = search_rows(lines, count, address);
+	return behind && describe(objfile, unit, dwarf_onesrcline(lines, behind - 1), out);
+}
+
+static bool file_matches(const char *path, const char *wanted)
+{
+	size_t path_length = path ? strlen(path) : 0, length = strlen(wanted);
+
+	if (!path || path_length < length || strcmp(path + path_length - length, wanted) != 0)
+		return false;
+	return path_length == length || wanted[0] == '/' || path[path_length - length - 1] == '/';
+}
+
+struct place {
+	uint64_t address;
+	uint64_t function; /* tells functions apart, inlined ones too */
+};
+
+struct statement {
+	uint64_t address;
+	uint32_t line;
+};
+
+struct line_search {
+	struct mt_objfile *objfile;
+	const struct mt_dwarf *dwarf;
+	const char *file;
+	uint32_t line;
+	/* What is done with every statement at or behind the line. */
+	void (*visit)(struct line_search *search, const struct statement *statement);
+	uint32_t best; /* the nearest line with code; 0: none */
+	MT_ARRAY(struct place) places;
+};
+
+static bool unit_has_file(struct line_search *search, struct mt_unit *unit)
+{
+	Dwarf_Files *files;
+	size_t count;
+
+	if (dwarf_getsrcfiles(&unit->lines, &files, &count))
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (file_matches(mt_dwarf_path(search->objfile, &unit->lines,
+					       dwarf_filesrc(files, i, NULL, NULL)),
+				 search->file))
+			return true;
+	return false;
+}
+
+/* A row of the wanted file at which a statement begins. */
+static bool read_statement(struct line_search *search, struct mt_unit *unit, Dwarf_Line *row,
+			   struct statement *out)
+{
+	Dwarf_Addr address;
+	bool begins = false;
+	struct mt_source source;
+
+	if (dwarf_linebeginstatement(row, &begins) || !begins ||
+	    !describe(search->objfile, unit, row, &source) || source.line < search->line ||
+	    dwarf_lineaddr(row, &address) || !file_matches(source.file, search->file))
+		return false;
+	*out = (struct statement){address, source.line};
+	return mt_dwarf_unit_at(search->dwarf, address) == unit;
+}
+
+static void visit_unit(struct line_search *search, struct mt_unit *unit)
+{
+	Dwarf_Lines *lines;
+	size_t count;
+	struct statement statement;
+
+	if (!unit_has_file(search, unit) || dwarf_getsrclines(&unit->lines, &lines, &count))
+		return;
+	for (size_t i = 0; i < count; i++)
+		if (read_statement(search, unit, dwarf_onesrcline(lines, i), &statement))
+			search->visit(search, &statement);
+}
+
+static void visit_units(struct line_search *search)
+{
+	for (size_t i = 0; i < search->dwarf->unit_count; i++)
+		visit_unit(search, &search->dwarf->units[i]);
+}
+
+static void find_best(struct line_search *search, const struct statement *statement)
+{
+	if (!search->best || statement->line < search->best)
+		search->best = statement->line;
+}
+
+/* A function is told by what is innermost at an address: the inlined call or the symbol. */
+static uint64_t identify(struct mt_objfile *objfile, uint64_t address)
+{
+	struct mt_inline_span span;
+
+	mt_objfile_inlines_at(objfile, address, &span);
+	if (span.depth)
+		return (uint64_t)(uintptr_t)span.chain[span.depth - 1];
+	const struct mt_symbol *symbol = mt_objfile_symbol_at(objfile, address);
+	return symbol ? symbol->start : 0;
+}
+
+static void add_place(struct line_search *search, const struct statement *statement)
+{
+	if (statement->line != search->best)
+		return;
+	struct place place = {statement->address, identify(search->objfile, statement->address)};
+	mt_array_each (known, &search->places) {
+		if (known->function != place.function)
+			continue;
+		if (place.address < known->address)
+			known->address = place.address;
+		return;
+	}
+	/* Without memory a place is missed. */
+	(void)mt_array_push(&search->places, place);
+}
+
+void mt_objfile_find_line(struct mt_objfile *objfile, const char *file, uint32_t line,
+			  void (*found)(void *context, uint64_t address, uint32_t line),
+			  void *context)
+{
+	struct line_search search = {
+	    .objfile = objfile,
+	    .dwarf = mt_dwarf(objfile),
+	    .file = file,
+	    .line = line,
+	    .visit = find_best,
+	};
+
+	if (!search.dwarf)
+		return;
+	visit_units(&search);
+	search.visit = add_place;
+	if (search.best)
+		visit_units(&search);
+	mt_array_each (place, &search.places)
+		found(context, place->address, search.best);
+	mt_array_deinit(&search.places);
+}

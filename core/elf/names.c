@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Names of symbols for people, and the way back from what people type. */
+#include "elf/symbols.h"
+
+#include "elf/demangle.h"
+
+#include <ctype.h>
+#include <string.h>
+
+static char *demangled(struct mt_arena *arena, const char *raw, size_t length, const char *suffix)
+{
+	mt_auto(mt_str) struct mt_str mangled = {0}, text = {0};
+
+	mt_str_append_bytes(&mangled, raw, length);
+	if (mangled.failed)
+		return NULL;
+	if (!mt_demangle(mangled.text, MT_DEMANGLE_FULL, &text))
+		mt_str_append(&text, mangled.text);
+	mt_str_append(&text, suffix);
+	return text.failed ? NULL : mt_arena_text(arena, text.text, text.length);
+}
+
+static char *make_name(struct mt_objfile *objfile, const struct mt_symbol *symbol)
+{
+	if (!symbol->raw_name)
+		return mt_arena_format(&objfile->arena, "func@0x%llx in %s",
+				       (unsigned long long)symbol->start,
+				       mt_path_name(objfile->path));
+	size_t length = strlen(symbol->raw_name);
+	const char *suffix = symbol->kind == MT_FUNCTION_PLT ? "@plt" : "";
+	return demangled(&objfile->arena, symbol->raw_name, length - strlen(suffix), suffix);
+}
+
+const char *mt_objfile_symbol_name(struct mt_objfile *objfile, const struct mt_symbol *symbol)
+{
+	const struct mt_symbol_index *index = mt_symbol_index(objfile);
+	const char **name = &index->names[symbol - index->symbols];
+
+	if (!*name)
+		*name = make_name(objfile, symbol);
+	/* Without memory the raw name is better than none. */
+	return *name ? *name : symbol->raw_name ? symbol->raw_name : "?";
+}
+
+/* The last word of what was typed, if it must stand in the mangled name as well: demangling every
+ * symbol of a large file takes seconds, searching in them does not.  NULL: no such word. */
+static const char *last_word(const char *name)
+{
+	const char *end = name + strlen(name), *word = end;
+
+	if (strstr(name, "operator"))
+		return NULL;
+	while (word > name && (isalnum((unsigned char)word[-1]) || word[-1] == '_'))
+		word--;
+	return word < end ? word : NULL;
+}
+
+static bool demangles_to(const char *raw, enum mt_demangle_style style, const char *name)
+{
+	mt_auto(mt_str) struct mt_str text = {0};
+
+	return mt_demangle(raw, style, &text) && strcmp(text.text, name) == 0;
+}
+
+static bool matches(const char *raw, const char *name, const char *word)
+{
+	if (strcmp(raw, name) == 0)
+		return true;
+	if (word && !strstr(raw, word))
+		return false;
+	return demangles_to(raw, MT_DEMANGLE_BARE, name) ||
+	       demangles_to(raw, MT_DEMANGLE_FULL, name);
+}
+
+void mt_objfile_find_name(struct mt_objfile *objfile, const char *name,
+			  void (*found)(void *context, uint64_t address, const char *name),
+			  void *context)
+{
+	struct mt_symbol_index *index = mt_symbol_index(objfile);
+	const char *word = last_word(name);
+	uint64_t last = 0;
+	bool any = false;
+
+	if (!index)
+		return;
+	mt_array_each (candidate, &index->all) {
+		if ((any && candidate->start == last) || !matches(candidate->name, name, word))
+			continue;
+		any = true;
+		last = candidate->start;
+		found(context, candidate->start, candidate->name);
+	}
+}

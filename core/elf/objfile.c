@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What an object file is: its path, build id and segments. */
+#include "elf/objfile_private.h"
+
+#include <gelf.h>
+#include <stdio.h>
+#include <string.h>
+
+bool mt_build_id_equal(const struct mt_build_id *a, const struct mt_build_id *b)
+{
+	return a->size == b->size && memcmp(a->bytes, b->bytes, a->size) == 0;
+}
+
+void mt_build_id_format(const struct mt_build_id *id, char text[41])
+{
+	text[0] = '\0';
+	for (size_t i = 0; i < id->size && i < sizeof(id->bytes); i++)
+		sprintf(text + 2 * i, "%02x", id->bytes[i]);
+}
+
+const char *mt_path_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static void destroy(struct mt_objfile *objfile)
+{
+	mt_symbol_index_destroy(objfile->symbols);
+	mt_dwarf_destroy(objfile->dwarf);
+	mt_elf_file_close(&objfile->mini);
+	mt_elf_file_close(&objfile->debug);
+	mt_elf_file_close(&objfile->main);
+	for (size_t i = 0; i < objfile->segment_count; i++)
+		free(objfile->segments[i].bytes);
+	free(objfile->segments);
+	mt_arena_deinit(&objfile->arena);
+	free(objfile->sysroot);
+	free(objfile->debug_directory);
+	free(objfile->path);
+	free(objfile);
+}
+
+static char *copy_text(const char *text, bool *failed)
+{
+	char *copy = text ? strdup(text) : NULL;
+
+	if (text && !copy)
+		*failed = true;
+	return copy;
+}
+
+static struct mt_objfile *create(const char *path, const struct mt_objfile_options *options)
+{
+	static const struct mt_objfile_options none;
+	struct mt_objfile *objfile = calloc(1, sizeof(*objfile));
+	bool failed = false;
+
+	if (!objfile)
+		return NULL;
+	if (!options)
+		options = &none;
+	objfile->references = 1;
+	objfile->main.fd = objfile->debug.fd = objfile->mini.fd = -1;
+	objfile->function_count = &objfile->own_function_count;
+	objfile->path = copy_text(path, &failed);
+	objfile->sysroot = copy_text(options->sysroot, &failed);
+	objfile->debug_directory = copy_text(
+	    options->debug_directory ? options->debug_directory : "/usr/lib/debug", &failed);
+	objfile->debuginfod = options->debuginfod;
+	if (options->log)
+		objfile->log = *options->log;
+	if (failed) {
+		destroy(objfile);
+		return NULL;
+	}
+	return objfile;
+}
+
+static int compare_segments(const void *left, const void *right)
+{
+	const struct mt_segment *a = left, *b = right;
+
+	return a->address < b->address ? -1 : a->address > b->address;
+}
+
+static struct mt_error *load_segments(struct mt_objfile *objfile)
+{
+	size_t count = 0;
+
+	if (elf_getphdrnum(objfile->main.elf, &count) || count == 0)
+		return NULL;
+	objfile->segments = calloc(count, sizeof(*objfile->segments));
+	if (!objfile->segments)
+		return mt_error_no_memory();
+	for (size_t i = 0; i < count; i++) {
+		GElf_Phdr header;
+		if (!gelf_getphdr(objfile->main.elf, (int)i, &header) || header.p_type != PT_LOAD ||
+		    header.p_filesz > header.p_memsz ||
+		    header.p_vaddr + header.p_memsz < header.p_vaddr)
+			continue;
+		objfile->segments[objfile->segment_count++] = (struct mt_segment){
+		    .offset = header.p_offset,
+		    .file_size = header.p_filesz,
+		    .address = header.p_vaddr,
+		    .size = header.p_memsz,
+		    .executable = header.p_flags & PF_X,
+		};
+	}
+	qsort(objfile->segments, objfile->segment_count, sizeof(*objfile->segments),
+	      compare_segments);
+	return NULL;
+}
+
+static struct mt_error *load_header(struct mt_objfile *objfile)
+{
+	GElf_Ehdr header;
+
+	if (!gelf_getehdr(objfile->main.elf, &header))
+		return mt_error_new(MT_ERROR_FORMAT, "the ELF header of %s is garbled",
+				    objfile->path);
+	objfile->is_pie = header.e_type == ET_DYN;
+	objfile->entry = header.e_entry;
+	mt_elf_file_build_id(&objfile->main, &objfile->build_id);
+	mt_try(mt_elf_file_check_segments(&objfile->main));
+	return load_segments(objfile);
+}
+
+static struct mt_error *open_in_sysroot(struct mt_objfile *objfile, struct mt_elf_file *out)
+{
+	char *path = NULL;
+
+	if (objfile->sysroot) {
+		if (asprintf(&path, "%s/%s", objfile->sysroot, objfile->path) < 0)
+			return mt_error_no_memory();
+		mt_auto(mt_error) struct mt_error *ignored = mt_elf_file_open(path, out);
+		free(path);
+		if (!ignored)
+			return NULL;
+	}
+	return mt_elf_file_open(objfile->path, out);
+}
+
+static bool is_wanted(const struct mt_elf_file *file, const struct mt_build_id *wanted)
+{
+	struct mt_build_id found;
+
+	if (!wanted || wanted->size == 0)
+		return true;
+	mt_elf_file_build_id(file, &found);
+	return mt_build_id_equal(&found, wanted);
+}
+
+static struct mt_error *changed_since(const char *path, const struct mt_build_id *wanted)
+{
+	char text[41];
+
+	mt_build_id_format(wanted, text);
+	return mt_error_at_path(
+	    mt_error_new(MT_ERROR_NOT_FOUND,
+			 "%s changed since: its build id is no longer %s; bring the old file back, "
+			 "or put it under the debug directory as .build-id/%.2s/%s",
+			 path, text, text, text + 2),
+	    path, -1);
+}
+
+static struct mt_error *open_main(struct mt_objfile *objfile, const struct mt_build_id *wanted)
+{
+	struct mt_error *error = open_in_sysroot(objfile, &objfile->main);
+	struct mt_elf_file other = {.fd = -1};
+
+	if (!error && is_wanted(&objfile->main, wanted))
+		return NULL;
+	if (wanted && wanted->size && mt_objfile_find_by_build_id(objfile, wanted, &other)) {
+		mt_error_destroy(error);
+		mt_elf_file_close(&objfile->main);
+		objfile->main = other;
+		return NULL;
+	}
+	return error ? error : changed_since(objfile->path, wanted);
+}
+
+struct mt_error *mt_objfile_open(const char *path, const struct mt_build_id *wanted,
+				 const struct mt_objfile_options *options, struct mt_objfile **out)
+{
+	struct mt_objfile *objfile = create(path, options);
+
+	if (!objfile)
+		return mt_error_no_memory();
+	struct mt_error *error = open_main(objfile, wanted);
+	if (!error)
+		error = load_header(objfile);
+	if (error) {
+		destroy(objfile);
+		return error;
+	}
+	*out = objfile;
+	return NULL;
+}
+
+struct mt_error *mt_objfile_open_memory(const char *name, const void *bytes, size_t size,
+					struct mt_objfile **out)
+{
+	struct mt_objfile *objfile = create(name, NULL);
+
+	if (!objfile)
+		return mt_error_no_memory();
+	objfile->debug_sought = true;
+	struct mt_error *error = mt_elf_file_open_memory(name, bytes, size, &objfile->main);
+	if (!error)
+		error = load_header(objfile);
+	if (error) {
+		destroy(objfile);
+		return error;
+	}
+	*out = objfile;
+	return NULL;
+}
+
+struct mt_objfile *mt_objfile_ref(struct mt_objfile *objfile)
+{
+	objfile->references++;
+	return objfile;
+}
+
+void mt_objfile_unref(struct mt_objfile *objfile)
+{
+	if (objfile && --objfile->references == 0)
+		destroy(objfile);
+}
+
+const char *mt_objfile_path(const struct mt_objfile *objfile)
+{
+	return objfile->path;
+}
+
+const char *mt_objfile_debug_path(struct mt_objfile *objfile)
+{
+	mt_objfile_seek_debug(objfile);
+	return objfile->debug.path;
+}
+
+const struct mt_build_id *mt_objfile_build_id(const struct mt_objfile *objfile)
+{
+	return &objfile->build_id;
+}
+
+bool mt_objfile_is_pie(const struct mt_objfile *objfile)
+{
+	return objfile->is_pie;
+}
+
+uint64_t mt_objfile_entry(const struct mt_objfile *objfile)
+{
+	return objfile->entry;
+}
+
+void mt_objfile_number_by(struct mt_objfile *objfile, uint32_t *count)
+{
+	objfile->function_count = count ? count : &objfile->own_function_count;
+}
+
+/* How well a segment answers for a file offset; 0: not at all.  A mapping begins at the page in
+ * which its segment begins, and two segments may share a page of the file; of those, code is what
+ * is asked for. */
+static int rank_segment(const struct mt_segment *segment, uint64_t offset)
+{
+	uint64_t page = segment->offset & ~0xfffULL;
+
+	if (segment->file_size == 0 || offset < page ||
+	    offset >= segment->offset + segment->file_size)
+		return 0;
+	return 1 + segment->executable + 2 * (offset == page);
+}
+
+bool mt_objfile_offset_to_address(const struct mt_objfile *objfile, uint64_t offset,
+				  uint64_t *address)
+{
+	int best = 0;
+
+	for (size_t i = 0; i < objfile->segment_count; i++) {
+		const struct mt_segment *segment = &objfile->segments[i];
+		int rank = rank_segment(segment, offset);
+
+		if (rank > best) {
+			best = rank;
+			*address = segment->address + (offset - segment->offset);
+		}
+	}
+	return best > 0;
+}
+
+struct mt_segment *mt_objfile_segment_at(const struct mt_objfile *objfile, uint64_t address)
+{
+	for (size_t i = 0; i < objfile->segment_count; i++) {
+		struct mt_segment *segment = &objfile->segments[i];
+
+		if (address >= segment->address && address - segment->address < segment->size)
+			return segment;
+	}
+	return NULL;
+}
+
+bool mt_objfile_address_to_offset(const struct mt_objfile *objfile, uint64_t address,
+				  uint64_t *offset)
+{
+	const struct mt_segment *segment = mt_objfile_segment_at(objfile, address);
+
+	if (!segment || address - segment->address >= segment->file_size)
+		return false;
+	*offset = segment->offset + (address - segment->address);
+	return true;
+}
+
+/* The decoder asks for the same code again and again: keep it. */
+static bool load_bytes(const struct mt_objfile *objfile, struct mt_segment *segment)
+{
+	if (segment->bytes)
+		return true;
+	unsigned char *bytes = malloc(segment->file_size);
+	if (!bytes)
+		return false;
+	/* What was cut off meanwhile is gone for good. */
+	segment->file_size =
+	    mt_elf_file_read(&objfile->main, segment->offset, bytes, segment->file_size);
+	segment->bytes = bytes;
+	return true;
+}
+
+size_t mt_objfile_read(const struct mt_objfile *objfile, uint64_t address, void *buffer,
+		       size_t size)
+{
+	struct mt_segment *segment = mt_objfile_segment_at(objfile, address);
+
+	if (!segment || address - segment->address >= segment->file_size ||
+	    !load_bytes(objfile, segment))
+		return 0;
+	uint64_t skip = address - segment->address;
+	if (skip >= segment->file_size)
+		return 0;
+	size = size < segment->file_size - skip ? size : segment->file_size - skip;
+	memcpy(buffer, segment->bytes + skip, size);
+	return size;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the files of an mt_objfile share: identity (objfile.c), where its debug information is
+ * (debug_file.c), names (symbols.c, plt.c), and lines and inlined functions (dwarf.c, lines.c,
+ * inlines.c).  The last three parts are found or built at the first question, once. */
+#ifndef MT_ELF_OBJFILE_PRIVATE_H
+#define MT_ELF_OBJFILE_PRIVATE_H
+
+#include "base/arena.h"
+#include "elf/eh_frame.h"
+#include "elf/file.h"
+#include "elf/objfile.h"
+
+/* A PT_LOAD segment. */
+struct mt_segment {
+	uint64_t offset;
+	uint64_t file_size;
+	uint64_t address;
+	uint64_t size; /* in memory */
+	bool executable;
+	unsigned char *bytes; /* of the file, once they were asked for */
+};
+
+struct mt_symbol_index;
+struct mt_dwarf;
+
+struct mt_objfile {
+	unsigned references;
+	char *path;
+	char *debug_directory;
+	char *sysroot;
+	bool debuginfod;
+	struct mt_log log;
+
+	struct mt_elf_file main;
+	struct mt_elf_file debug; /* the separate debug file, if there is one */
+	struct mt_elf_file mini;  /* .gnu_debugdata, if there is one */
+	bool debug_sought;
+
+	struct mt_build_id build_id;
+	bool is_pie;
+	uint64_t entry;
+	struct mt_segment *segments; /* sorted by address */
+	size_t segment_count;
+
+	struct mt_arena arena; /* of all that is lent */
+	struct mt_symbol_index *symbols;
+	struct mt_dwarf *dwarf;
+	uint32_t own_function_count;
+	uint32_t *function_count; /* gives ids: the pool's, or own_function_count */
+};
+
+/* objfile.c */
+/* The last component of a path. */
+const char *mt_path_name(const char *path);
+struct mt_segment *mt_objfile_segment_at(const struct mt_objfile *objfile, uint64_t address);
+/* From now on inlined functions take their ids from COUNT (NULL: its own). */
+void mt_objfile_number_by(struct mt_objfile *objfile, uint32_t *count);
+
+/* debug_file.c */
+/* Look for the separate debug file, once. */
+void mt_objfile_seek_debug(struct mt_objfile *objfile);
+/* A file that has the build id, found without a path: under the debug directory, or from
+ * debuginfod.  False: none; OUT is then not open. */
+bool mt_objfile_find_by_build_id(struct mt_objfile *objfile, const struct mt_build_id *wanted,
+				 struct mt_elf_file *out);
+
+/* symbols.c */
+void mt_symbol_index_destroy(struct mt_symbol_index *index);
+
+/* dwarf.c */
+void mt_dwarf_destroy(struct mt_dwarf *dwarf);
+
+#endif
