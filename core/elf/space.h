@@ -5,6 +5,10 @@
  * (exec, dlclose and dlopen) its owner begins a new one.  Spaces of a pool share object files (one
  * a path and build id) and number their functions together.
  *
+ * Functions, inlined calls, and the strings in them belong to the pool and live until it is
+ * destroyed; the same function of the same file at the same place is the same pointer in every
+ * space of a pool.
+ *
  * One thread uses a pool and its spaces. */
 #ifndef MT_ELF_SPACE_H
 #define MT_ELF_SPACE_H
@@ -40,7 +44,8 @@ struct mt_mapping {
  * replaces what it overlaps.  A file that cannot be opened is no error: the mapping is kept with
  * its problem.  Errors: NO_MEMORY. */
 struct mt_error *mt_space_add(struct mt_space *space, const struct mt_mapping *mapping);
-/* The same with an object file that is open already (a vDSO from memory). Takes a reference. */
+/* The same with an object file that is open already (a vDSO from memory).  The pool takes a
+ * reference; an object file serves one pool, whose numbers its inlined functions carry. */
 struct mt_error *mt_space_add_objfile(struct mt_space *space, const struct mt_mapping *mapping,
 				      struct mt_objfile *objfile);
 /* Symbols of JIT code, in perf's format ("START SIZE name" in hex, a line each), from

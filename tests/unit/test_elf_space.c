@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* This very process, looked at through its own /proc/self/maps. */
+#include "elf/space.h"
+
+#include "unit.h"
+
+#include <dlfcn.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+struct fixture {
+	struct mt_space_pool *pool;
+	struct mt_space *space;
+};
+
+/* Reads a line of /proc/PID/maps; the path lies in LINE. */
+static bool parse_mapping(char *line, struct mt_mapping *out)
+{
+	char protection[5];
+	int path = 0;
+
+	*out = (struct mt_mapping){0};
+	line[strcspn(line, "\n")] = '\0';
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %n", &out->start,
+		   &out->end, protection, &out->offset, &path) < 4)
+		return false;
+	out->path = line + path;
+	return true;
+}
+
+static void add_vdso(struct mt_space *space, const struct mt_mapping *mapping)
+{
+	struct mt_objfile *vdso;
+
+	assert_no_error(mt_objfile_open_memory("[vdso]", (const void *)(uintptr_t)mapping->start,
+					       mapping->end - mapping->start, &vdso));
+	assert_no_error(mt_space_add_objfile(space, mapping, vdso));
+	mt_objfile_unref(vdso);
+}
+
+static void add_maps(struct mt_space *space)
+{
+	char line[4096];
+	FILE *maps = fopen("/proc/self/maps", "re");
+
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps)) {
+		struct mt_mapping mapping;
+		assert_true(parse_mapping(line, &mapping));
+		if (strcmp(mapping.path, "[vdso]") == 0)
+			add_vdso(space, &mapping);
+		else
+			assert_no_error(mt_space_add(space, &mapping));
+	}
+	fclose(maps);
+}
+
+static int setup(void **state)
+{
+	static struct fixture fixture;
+
+	assert_no_error(mt_space_pool_create(NULL, &fixture.pool));
+	assert_no_error(mt_space_create(fixture.pool, getpid(), &fixture.space));
+	add_maps(fixture.space);
+	*state = &fixture;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	mt_space_destroy(fixture->space);
+	mt_space_pool_destroy(fixture->pool);
+	return 0;
+}
+
+static const struct mt_function *function_of(struct mt_space *space, const void *pointer)
+{
+	const struct mt_function *function = mt_space_function_at(space, (uintptr_t)pointer);
+
+	assert_non_null(function);
+	assert_in_range((uintptr_t)pointer, function->start, function->end - 1);
+	return function;
+}
+
+static void own_function_has_name_and_line(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct mt_function *function = function_of(fixture->space, (void *)setup);
+
+	assert_string_equal(function->name, "setup");
+	assert_int_equal(function->kind, MT_FUNCTION_SYMBOL);
+	assert_int_equal(function->start, (uintptr_t)setup);
+	assert_non_null(function->source.file);
+	assert_non_null(strstr(function->source.file, "/tests/unit/test_elf_space.c"));
+	assert_in_range(function->source.line, 1, __LINE__);
+	assert_ptr_equal(function_of(fixture->space, (char *)setup + 1), function);
+}
+
+static void library_functions_have_the_loader_s_names(void **state)
+{
+	struct fixture *fixture = *state;
+	static const char *const names[] = {"qsort", "fopen", "printf", "getenv"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		/* The C library's own: a sanitizer may stand in front. */
+		void *library = dlopen("libc.so.6", RTLD_LAZY);
+		void *address = dlsym(library, names[i]);
+		assert_string_equal(function_of(fixture->space, address)->name, names[i]);
+		dlclose(library);
+	}
+}
+
+static void vdso_comes_from_memory(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t start = getauxval(AT_SYSINFO_EHDR);
+	const struct mt_mapping *mapping = start ? mt_space_find(fixture->space, start) : NULL;
+	uint64_t address = 0;
+
+	if (!mapping)
+		skip();
+	assert_string_equal(mapping->path, "[vdso]");
+	size_t count;
+	const struct mt_symbol *symbols = mt_objfile_symbols(mapping->objfile, &count);
+	for (size_t i = 0; i < count; i++)
+		if (symbols[i].raw_name && strcmp(symbols[i].raw_name, "clock_gettime") == 0)
+			address = symbols[i].start + mapping->bias;
+	assert_int_not_equal(address, 0);
+	assert_string_equal(function_of(fixture->space, (void *)(uintptr_t)address)->name,
+			    "clock_gettime");
+}
+
+static void nothing_known_is_a_hole(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct mt_function *unmapped = mt_space_function_at(fixture->space, 16);
+	const struct mt_function *kernel = mt_space_function_at(fixture->space, ~0xfffULL);
+	const struct mt_function *stack =
+	    mt_space_function_at(fixture->space, (uintptr_t)&unmapped);
+
+	assert_string_equal(unmapped->name, "[unknown]");
+	assert_string_equal(kernel->name, "[kernel]");
+	assert_int_equal(stack->kind, MT_FUNCTION_UNKNOWN);
+	assert_in_range((uintptr_t)&unmapped, stack->start, stack->end);
+	assert_ptr_equal(mt_space_function_at(fixture->space, 17), unmapped);
+}
+
+static void a_copy_gives_the_same_functions(void **state)
+{
+	struct fixture *fixture = *state;
+	struct mt_space *copy;
+	const struct mt_function *function = function_of(fixture->space, (void *)setup);
+
+	assert_no_error(mt_space_copy(fixture->space, &copy));
+	assert_ptr_equal(function_of(copy, (void *)setup), function);
+	mt_space_destroy(copy);
+	assert_string_equal(function->name, "setup");
+}
+
+static void bytes_are_the_file_s(void **state)
+{
+	struct fixture *fixture = *state;
+	unsigned char bytes[64];
+
+	assert_int_equal(mt_space_read(fixture->space, (uintptr_t)setup, bytes, sizeof(bytes)),
+			 sizeof(bytes));
+	assert_memory_equal(bytes, (const void *)(uintptr_t)setup, sizeof(bytes));
+	assert_int_equal(mt_space_read(fixture->space, 16, bytes, sizeof(bytes)), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(own_function_has_name_and_line),
+	    cmocka_unit_test(library_functions_have_the_loader_s_names),
+	    cmocka_unit_test(vdso_comes_from_memory),
+	    cmocka_unit_test(nothing_known_is_a_hole),
+	    cmocka_unit_test(a_copy_gives_the_same_functions),
+	    cmocka_unit_test(bytes_are_the_file_s),
+	};
+
+	return cmocka_run_group_tests_name("elf/space", tests, setup, teardown);
+}
