@@ -80,9 +80,10 @@ struct mt_engine_ops {
 	/* Let it go on, with SIGNAL (0: none).  Errors: the target's. */
 	struct mt_error *(*resume)(struct mt_engine *engine, pid_t lwp, int signal);
 
-	/* Put the ring of one thread (0: all) into the recording, and empty it.
+	/* Put the ring of one thread (0: all) into the recording, each with a note that it belongs
+	 * to snapshot NUMBER (0: without a note), and empty it.  An empty ring gives neither.
 	 * Errors: the writer's; NO_MEMORY. */
-	struct mt_error *(*snapshot)(struct mt_engine *engine, pid_t lwp,
+	struct mt_error *(*snapshot)(struct mt_engine *engine, pid_t lwp, uint32_t number,
 				     struct mt_recording_writer *writer);
 };
 

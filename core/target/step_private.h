@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Inside of the step engine: core/target/step*.c. */
+#ifndef MT_TARGET_STEP_PRIVATE_H
+#define MT_TARGET_STEP_PRIVATE_H
+
+#include "pt/encoder.h"
+#include "target/engine.h"
+#include "x86/insn.h"
+
+#include <uthash.h>
+
+struct mt_step_thread {
+	pid_t pid, lwp;
+	uint32_t idx; /* of its AUX area */
+	struct mt_pt_encoder *encoder;
+	uint64_t stream_offset; /* in its AUX area: what was put into the recording, or lost */
+
+	struct user_regs_struct registers; /* of the last stop */
+	/* The instruction that runs next, or runs now. */
+	uint64_t pc;
+	struct mt_insn insn; /* length 0: no bytes there */
+	uint8_t code[MT_INSN_MAX_BYTES];
+	uint64_t resumed_tsc; /* when it began to run */
+
+	bool running;
+	bool in_kernel;   /* stopped within the system call: the instruction is not done yet */
+	bool told;        /* the encoder knows of the system call that runs now */
+	bool restarting;  /* the system call before pc may be done again */
+	bool trap_is_due; /* the report of a system call that is known to be done */
+	UT_hash_handle hh;
+};
+
+struct mt_step_engine {
+	struct mt_engine base;
+	struct mt_target *target;
+	struct mt_engine_options options;
+	struct mt_pt_timing timing;
+	struct mt_step_thread *threads;
+	uint32_t next_idx;
+};
+
+/* step_encode.c: what happened to a thread, told to its encoder. */
+
+/* Read the instruction at the thread's pc. */
+void mt_step_fetch(struct mt_step_engine *engine, struct mt_step_thread *thread);
+/* The instruction at pc ran, and next is the one after it. */
+void mt_step_ran(struct mt_step_engine *engine, struct mt_step_thread *thread, uint64_t tsc,
+		 uint64_t next);
+/* The system call at pc was entered, whether it is done or not. */
+void mt_step_entered_kernel(struct mt_step_engine *engine, struct mt_step_thread *thread);
+/* The instruction at pc did not run: a signal, or the window's end. */
+void mt_step_stopped_short(struct mt_step_engine *engine, struct mt_step_thread *thread,
+			   uint64_t tsc);
+
+/* step_timing.c: which time packets the stream has. */
+struct mt_pt_timing mt_step_timing(const struct mt_time_conversion *conversion);
+
+#endif
