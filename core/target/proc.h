@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What /proc tells of a process on this machine.  Source: proc(5). */
+#ifndef MT_TARGET_PROC_H
+#define MT_TARGET_PROC_H
+
+#include "target/target.h"
+
+/* As the op each_map of a target.  Errors: GONE; SYSTEM; FOUND's. */
+struct mt_error *
+mt_proc_each_map(pid_t pid, struct mt_error *(*found)(void *context, const struct mt_map *map),
+		 void *context);
+
+enum mt_signal_action {
+	MT_SIGNAL_DEFAULT,
+	MT_SIGNAL_IGNORED,
+	MT_SIGNAL_CAUGHT,
+};
+
+/* DEFAULT when it is not known. */
+enum mt_signal_action mt_proc_signal_action(pid_t lwp, int signal);
+/* Whether it ends the process, delivered with that action. */
+bool mt_signal_is_fatal(int signal, enum mt_signal_action action);
+
+/* The thread's name ("comm"); "" when it is not known. */
+void mt_proc_name(pid_t lwp, char name[16]);
+/* Whether the thread sleeps in the kernel. */
+bool mt_proc_sleeps(pid_t lwp);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A session: a program under a target, an engine that records it, and triggers; from its start to
+ * its end.  It writes who was mapped, named and signalled when into a recording, and has the engine
+ * put its rings there at each snapshot: at a trigger, at Ctrl-C, before a signal that kills, when a
+ * thread ends.
+ *
+ * One thread uses a session. */
+#ifndef MT_TARGET_SESSION_H
+#define MT_TARGET_SESSION_H
+
+#include "base/progress.h"
+#include "target/engine.h"
+
+struct mt_session;
+
+struct mt_session_options {
+	const char *engine;          /* NULL: "auto" */
+	uint64_t ring_bytes;         /* a thread; 0: the default */
+	const char *recording_path;  /* NULL: a file without a name */
+	const char *const *triggers; /* locations, NULL at the end; or NULL */
+	bool follow_forks;           /* record children too; else they are let go */
+	const struct mt_log *log;
+	void (*seen)(void *context, const struct mt_seen *seen); /* see target/engine.h */
+	void *seen_context;
+};
+
+/* Chooses the engine and creates the recording, so that what cannot work fails before the program
+ * runs.  The target is lent; options and what they point to must live as long as the session.
+ * COMMAND: the program's words, for the recording, NULL at the end; or NULL.
+ * Errors: those of mt_engine_choose() and of creating the recording; USAGE (a trigger or a size
+ * that makes no sense). */
+struct mt_error *mt_session_create(struct mt_target *target,
+				   const struct mt_session_options *options,
+				   const char *const *command, struct mt_session **out);
+/* Leaves processes to the target's end.  A recording that was not finished is taken away.  NULL is
+ * fine. */
+void mt_session_destroy(struct mt_session *session);
+
+/* Errors: the target's. */
+struct mt_error *mt_session_launch(struct mt_session *session, const struct mt_launch *launch);
+struct mt_error *mt_session_attach(struct mt_session *session, pid_t pid);
+
+/* Until all processes of the session ended, or were let go.
+ * Errors: the target's; the recording's (a full disk). */
+struct mt_error *mt_session_run(struct mt_session *session);
+
+/* Finishes the recording and opens it for reading. */
+struct mt_error *mt_session_finish(struct mt_session *session, struct mt_recording **out);
+
+struct mt_session_result {
+	pid_t pid;  /* of the first process */
+	bool ended; /* wait_status is its end, as waitpid(2) gives it */
+	int wait_status;
+	uint32_t snapshots; /* how many were taken */
+	uint32_t hits;      /* of triggers */
+	int fatal_signal;   /* whose delivery was seen to kill it; 0: none */
+	pid_t fatal_lwp;
+	const char *engine; /* its name */
+};
+struct mt_session_result mt_session_result(const struct mt_session *session);
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Inside of the session: core/target/session*.c. */
+#ifndef MT_TARGET_SESSION_PRIVATE_H
+#define MT_TARGET_SESSION_PRIVATE_H
+
+#include "base/array.h"
+#include "elf/space.h"
+#include "target/session.h"
+
+#include <uthash.h>
+
+/* Where a trigger stands in a process. */
+struct mt_session_site {
+	uint64_t address;
+	uint32_t trigger; /* its number, from 1 */
+};
+
+/* An executable mapping that the recording knows of. */
+struct mt_session_map {
+	uint64_t start, end, offset;
+	uint64_t inode;
+};
+
+struct mt_session_process {
+	pid_t pid;
+	MT_ARRAY(struct mt_session_map) maps;
+	MT_ARRAY(struct mt_session_site) sites;
+	UT_hash_handle hh;
+};
+
+struct mt_session_thread {
+	pid_t lwp;
+	struct mt_session_process *process;
+	char name[16];    /* as the recording knows it */
+	uint64_t last_pc; /* of the instruction that runs next */
+	uint64_t hit_pc; /* a trigger's hit that was counted, but its instruction did not run yet */
+	UT_hash_handle hh;
+};
+
+struct mt_session_trigger {
+	const char *text;
+	bool found; /* somewhere, once */
+};
+
+struct mt_session {
+	struct mt_target *target;
+	const struct mt_session_options *options;
+	struct mt_engine *engine;
+	struct mt_recording_writer *writer;
+	struct mt_time_conversion conversion;
+	struct mt_space_pool *pool; /* for triggers' names; NULL without triggers */
+	struct mt_session_process *processes;
+	struct mt_session_thread *threads;
+	MT_ARRAY(struct mt_session_trigger) triggers;
+	MT_ARRAY(struct mt_stop) stops; /* that came together */
+	struct mt_session_result result;
+	uint64_t request_ns; /* when the user asked for a snapshot; 0: not */
+};
+
+/* session_sideband.c: records of who was there. */
+struct mt_error *mt_session_put_maps(struct mt_session *session, struct mt_session_process *process,
+				     uint64_t time_ns);
+/* The thread's name, if the recording does not know it yet. */
+struct mt_error *mt_session_put_name(struct mt_session *session, struct mt_session_thread *thread,
+				     bool exec, uint64_t time_ns);
+struct mt_error *mt_session_put_birth(struct mt_session *session,
+				      const struct mt_session_thread *thread, pid_t parent_pid,
+				      pid_t parent_lwp, uint64_t time_ns);
+struct mt_error *mt_session_put_end(struct mt_session *session,
+				    const struct mt_session_thread *thread, int status,
+				    uint64_t time_ns);
+struct mt_error *mt_session_put_note(struct mt_session *session,
+				     const struct mt_session_thread *thread,
+				     enum mt_recording_note note, uint64_t pc, uint64_t address,
+				     uint64_t weight, uint64_t time_ns);
+
+/* session_vdso.c */
+/* Puts the vDSO of a process into a file that outlives it, so that whoever decodes the recording
+ * has its code.  *path is the caller's to free; NULL: it could not be done. */
+void mt_session_keep_vdso(struct mt_session *session, pid_t pid, const struct mt_map *map,
+			  char **path, struct mt_build_id *id);
+
+/* session_trigger.c */
+/* Errors: USAGE (not even the form of a location). */
+struct mt_error *mt_session_add_triggers(struct mt_session *session);
+/* Look for the triggers that are not found yet in a mapping that has come. */
+struct mt_error *mt_session_find_triggers(struct mt_session *session,
+					  struct mt_session_process *process,
+					  const struct mt_mapping *mapping);
+/* The number of the trigger at PC; 0: none. */
+static inline uint32_t mt_session_trigger_at(const struct mt_session_process *process, uint64_t pc)
+{
+	for (size_t i = 0; i < process->sites.count; i++)
+		if (process->sites.items[i].address == pc)
+			return process->sites.items[i].trigger;
+	return 0;
+}
+
+#endif
