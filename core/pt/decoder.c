@@ -19,11 +19,12 @@
 
 #include <string.h>
 
+/* What a call does at the most, if it has an event to show. */
+#define CALL_BLOCKS 65536
 /* Blocks between two looks at whether there is progress. */
-#define SLICE_BLOCKS 65536
+#define SLICE_BLOCKS 4096
 /* So many blocks without a packet are an endless loop that the trace did not take. */
-#define STUCK_BLOCKS (16 * SLICE_BLOCKS)
-#define STUCK_STEPS  65536
+#define STUCK_BLOCKS 16384
 /* How much of a window is copied to go on after an error; doubles while it goes well. */
 #define COPY_MIN_BYTES (16u << 10)
 #define COPY_MAX_BYTES (8u << 20)
@@ -294,7 +295,7 @@ static void walk_span(struct mt_pt_decoder *decoder)
 	else if (decoder->has_target || stream_ends)
 		arrived =
 		    mt_pt_flow_walk(&decoder->flow, decoder->has_target ? &decoder->target : NULL);
-	if (!arrived && ++decoder->walked < STUCK_STEPS)
+	if (!arrived && ++decoder->walked < STUCK_BLOCKS)
 		return;
 	if (arrived != 1)
 		mt_pt_flow_lose(&decoder->flow, MT_GAP_BAD_TRACE, 0);
@@ -384,7 +385,7 @@ struct mt_error *mt_pt_decoder_next(struct mt_pt_decoder *decoder, struct mt_eve
 	flow->count = 0;
 	while (!decoder->ended && mt_pt_flow_has_room(flow)) {
 		mt_try(step(decoder));
-		if (flow->count && flow->stats.blocks - first_block > SLICE_BLOCKS)
+		if (flow->count && flow->stats.blocks - first_block > CALL_BLOCKS)
 			break;
 	}
 	if (decoder->ended)

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Any bytes as a trace of a fixed piece of code, cut in two anywhere: time never runs backwards,
+ * the batches are as asked for, and it ends.  The first two bytes say where the cut is. */
+#include "pt/decoder.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BASE 0x400000
+
+/* A call, branches, a return, an indirect jump and call, a syscall, an endless loop. */
+static const uint8_t code[64] = {
+    0x90, 0xe8, 0x0a, 0,    0,    0,    0x74, 0x02, 0x90, 0x90, 0xeb, 0xf4, 0x90, 0x90, 0x90, 0x90,
+    0x75, 0xfe, 0x0f, 0x84, 0x04, 0,    0,    0,    0xff, 0xd0, 0x0f, 0x05, 0xc3, 0x90, 0xff, 0xe0,
+    0xeb, 0xfe, 0xcc, 0xcf, 0x48, 0x0f, 0x07, 0x0f, 0x01, 0xc2, 0xe2, 0xf0, 0xf3, 0xa4, 0xc2, 8,
+};
+
+struct stream {
+	struct mt_pt_piece pieces[2];
+	size_t next;
+	struct mt_pt_image *image;
+};
+
+static void check(int holds)
+{
+	if (!holds)
+		abort();
+}
+
+static int next_piece(void *context, struct mt_pt_piece *piece)
+{
+	struct stream *stream = context;
+
+	if (stream->next == 2)
+		return 0;
+	*piece = stream->pieces[stream->next++];
+	return 1;
+}
+
+static struct mt_pt_image *image_at(void *context, uint64_t time_ns)
+{
+	(void)time_ns;
+	return ((struct stream *)context)->image;
+}
+
+static char path[] = "/tmp/mtrace-fuzz-XXXXXX";
+
+static void remove_code(void)
+{
+	unlink(path);
+}
+
+static struct mt_pt_image *make_image(void)
+{
+	static struct mt_pt_image_cache *cache;
+	static struct mt_pt_image *image;
+
+	if (image)
+		return image;
+	int fd = mkstemp(path);
+	check(fd >= 0 && write(fd, code, sizeof(code)) == sizeof(code));
+	check(!mt_pt_image_cache_create(&cache) && !mt_pt_image_create(cache, &image));
+	check(!mt_pt_image_add(image, path, 0, sizeof(code), BASE));
+	close(fd);
+	/* libipt opens it by name whenever it maps it. */
+	atexit(remove_code);
+	return image;
+}
+
+static void decode(const struct mt_pt_decoder_config *config)
+{
+	struct mt_pt_decoder *decoder;
+	struct mt_event events[64];
+	size_t count;
+	uint64_t time_ns = 0;
+
+	check(!mt_pt_decoder_create(config, &decoder));
+	do {
+		check(!mt_pt_decoder_next(decoder, events, 64, &count) && count <= 64);
+		for (size_t i = 0; i < count; i++) {
+			check(events[i].time_ns >= time_ns);
+			time_ns = events[i].time_ns;
+		}
+	} while (count);
+	mt_pt_decoder_destroy(decoder);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	struct stream stream = {.image = make_image()};
+	struct mt_pt_decoder_config config = {
+	    .cpu = {.intel = true, .family = 6, .model = 79, .stepping = 1},
+	    .timing = {168, 2, 3, 20, true, true, true},
+	    .source = {next_piece, image_at, &stream},
+	};
+
+	if (size < 2)
+		return 0;
+	size_t cut = ((size_t)bytes[0] << 8 | bytes[1]) % (size - 1);
+	stream.pieces[0] = (struct mt_pt_piece){.bytes = bytes + 2, .size = cut};
+	stream.pieces[1] =
+	    (struct mt_pt_piece){.bytes = bytes + 2 + cut, .size = size - 2 - cut, .joined = true};
+	decode(&config);
+	return 0;
+}

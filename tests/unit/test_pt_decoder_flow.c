@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the encoder does not make: the kernel, interrupts, overflows, transactions, endless loops.
+ * Packets by hand (SDM vol. 3C, 33.4). */
+#include "pt_decode.h"
+
+#define USER   0x400000ull
+#define KERNEL 0xffffffff81000000ull
+
+static const uint8_t user_code[64] = {
+    0x0f, 0x05,          /* 0: syscall */
+    0x90, 0x90,          /* 2 */
+    0xeb, 0xfe,          /* 4: jmp to itself */
+    0xcc,                /* 6: int3 */
+    0xe8, 1,    0, 0, 0, /* 7: call 0xd */
+    0x90,                /* 12 */
+    0xff, 0xe0,          /* 13: jmp *%rax */
+};
+static const uint8_t kernel_code[64] = {
+    0x90, 0x48, 0x0f, 0x07,       /* 0: nop, sysretq */
+    0x90, 0x90, 0x48, 0xcf,       /* 4: nop, nop, iretq */
+    0x0f, 0x22, 0xd8, 0xff, 0xe0, /* 8: mov %rax,%cr3; jmp *%rax */
+};
+
+struct stream {
+	uint8_t bytes[1024];
+	size_t size;
+	char path[32];
+	struct mt_pt_image_cache *cache;
+	struct pt_pieces *pieces;
+};
+
+static void put(struct stream *stream, const void *bytes, size_t size)
+{
+	memcpy(stream->bytes + stream->size, bytes, size);
+	stream->size += size;
+}
+#define PUT(stream, ...) put(stream, (uint8_t[]){__VA_ARGS__}, sizeof((uint8_t[]){__VA_ARGS__}))
+
+static void put_ip(struct stream *stream, uint8_t opcode, uint64_t ip)
+{
+	PUT(stream, (uint8_t)(6 << 5 | opcode));
+	put(stream, &ip, sizeof(ip));
+}
+#define TIP 0x0d
+#define FUP 0x1d
+#define PGE 0x11
+
+static void put_psb(struct stream *stream, uint64_t ip, uint64_t tsc)
+{
+	for (int i = 0; i < 8; i++)
+		PUT(stream, 0x02, 0x82);
+	PUT(stream, 0x19);
+	put(stream, &tsc, 7);
+	if (ip) {
+		PUT(stream, 0x99, 0x01); /* MODE.Exec, 64 bits */
+		put_ip(stream, FUP, ip);
+	}
+	PUT(stream, 0x02, 0x23);
+}
+
+static void put_stop(struct stream *stream, uint64_t ip)
+{
+	put_ip(stream, FUP, ip);
+	PUT(stream, 0x01); /* TIP.PGD without IP */
+}
+
+static struct stream open_stream(void)
+{
+	struct stream stream = {.path = "/tmp/mtrace-flow-XXXXXX"};
+	int fd = mkstemp(stream.path);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, user_code, 64), 64);
+	assert_int_equal(write(fd, kernel_code, 64), 64);
+	close(fd);
+	stream.pieces = calloc(1, sizeof(*stream.pieces));
+	assert_null(mt_pt_image_cache_create(&stream.cache));
+	assert_null(mt_pt_image_create(stream.cache, &stream.pieces->image));
+	assert_null(mt_pt_image_add(stream.pieces->image, stream.path, 0, 64, USER));
+	assert_null(mt_pt_image_add(stream.pieces->image, stream.path, 64, 64, KERNEL));
+	return stream;
+}
+
+static struct pt_events close_stream(struct stream *stream)
+{
+	struct mt_pt_decoder_config config = {0};
+
+	stream->pieces->items[0] =
+	    (struct mt_pt_piece){.bytes = stream->bytes, .size = stream->size};
+	stream->pieces->count = 1;
+	struct pt_events events = pt_decode(config, stream->pieces, 16);
+	mt_pt_image_destroy(stream->pieces->image);
+	mt_pt_image_cache_destroy(stream->cache);
+	free(stream->pieces);
+	unlink(stream->path);
+	return events;
+}
+
+static void assert_events(struct pt_events *events, const struct mt_event *wanted, size_t count)
+{
+	for (size_t i = 0; i < count && i < events->events.count; i++) {
+		const struct mt_event *event = &events->events.items[i];
+
+		if (event->kind == wanted[i].kind && event->from == wanted[i].from &&
+		    event->to == wanted[i].to && event->detail == wanted[i].detail)
+			continue;
+		pt_print(events, 0, 20);
+		fail_msg("event %zu differs", i);
+	}
+	assert_int_equal(events->events.count, count);
+	pt_events_free(events);
+}
+#define ASSERT_EVENTS(events, ...)                                                                 \
+	do {                                                                                       \
+		const struct mt_event wanted[] = {__VA_ARGS__};                                    \
+		assert_events(events, wanted, sizeof(wanted) / sizeof(*wanted));                   \
+	} while (0)
+
+static void test_into_the_kernel_and_back(void **state)
+{
+	(void)state;
+	struct stream stream = open_stream();
+
+	put_psb(&stream, USER, 1000);
+	put_ip(&stream, TIP, KERNEL);
+	put_ip(&stream, TIP, USER + 2);
+	put_ip(&stream, FUP, USER + 3);
+	put_ip(&stream, TIP, KERNEL + 4);
+	put_ip(&stream, FUP, KERNEL + 5);
+	put_ip(&stream, TIP, KERNEL + 4); /* an interrupt in an interrupt */
+	put_ip(&stream, TIP, KERNEL + 5);
+	put_ip(&stream, TIP, USER + 3);
+	put_stop(&stream, USER + 4);
+	struct pt_events events = close_stream(&stream);
+
+	assert_int_equal(events.events.items[0].time_ns, 1000);
+	ASSERT_EVENTS(&events, {.kind = MT_EVENT_TRACE_START, .to = USER},
+		      {.kind = MT_EVENT_SYSCALL, .from = USER, .to = KERNEL},
+		      {.kind = MT_EVENT_SYSRET, .from = KERNEL + 1, .to = USER + 2},
+		      {.kind = MT_EVENT_INTERRUPT, .from = USER + 3, .to = KERNEL + 4},
+		      {.kind = MT_EVENT_INTERRUPT, .from = KERNEL + 5, .to = KERNEL + 4},
+		      {.kind = MT_EVENT_IRET, .from = KERNEL + 6, .to = KERNEL + 5},
+		      {.kind = MT_EVENT_IRET, .from = KERNEL + 6, .to = USER + 3},
+		      {.kind = MT_EVENT_TRACE_END, .from = USER + 4, .detail = MT_TRACE_END_ASYNC});
+}
+
+static void test_a_new_address_space(void **state)
+{
+	(void)state;
+	struct stream stream = open_stream();
+
+	put_psb(&stream, KERNEL + 8, 1000);
+	PUT(&stream, 0x02, 0x43, 0x00, 0x10, 0, 0, 0, 0); /* PIP */
+	put_ip(&stream, TIP, USER + 2);
+	put_stop(&stream, USER + 3);
+	struct pt_events events = close_stream(&stream);
+
+	ASSERT_EVENTS(&events, {.kind = MT_EVENT_TRACE_START, .to = KERNEL + 8},
+		      {.kind = MT_EVENT_JUMP, .from = KERNEL + 11, .to = USER + 2},
+		      {.kind = MT_EVENT_TRACE_END, .from = USER + 3, .detail = MT_TRACE_END_ASYNC});
+}
+
+static void test_a_breakpoint_is_no_system_call(void **state)
+{
+	(void)state;
+	struct stream stream = open_stream();
+
+	put_psb(&stream, USER + 6, 1000);
+	PUT(&stream, 0x01); /* TIP.PGD without IP */
+	struct pt_events events = close_stream(&stream);
+
+	ASSERT_EVENTS(&events, {.kind = MT_EVENT_TRACE_START, .to = USER + 6},
+		      {.kind = MT_EVENT_TRACE_END, .from = USER + 6, .detail = MT_TRACE_END_ASYNC});
+}
+
+static void test_out_of_the_traced_range(void **state)
+{
+	(void)state;
+	struct stream stream = open_stream();
+
+	put_psb(&stream, USER + 7, 1000);
+	put_ip(&stream, 0x01, 0x500000); /* TIP.PGD of the jump that left */
+	struct pt_events events = close_stream(&stream);
+
+	ASSERT_EVENTS(&events, {.kind = MT_EVENT_TRACE_START, .to = USER + 7},
+		      {.kind = MT_EVENT_CALL, .from = USER + 7, .to = USER + 13},
+		      {.kind = MT_EVENT_TRACE_END,
+		       .from = USER + 13,
+		       .to = 0x500000,
+		       .detail = MT_TRACE_END_FILTER});
+}
+
+static void test_overflows(void **state)
+{
+	(void)state;
+	struct stream stream = open_stream();
+
+	put_psb(&stream, USER + 7, 1000);
+	put_ip(&stream, TIP, USER + 2); /* what comes right before an overflow is lost with it */
+	PUT(&stream, 0x02, 0xf3);       /* OVF */
+	put_ip(&stream, FUP, USER + 7);
+	put_ip(&stream, TIP, USER + 2);
+	PUT(&stream, 0x02, 0xf3); /* and one that ends while tracing is off */
+	put_ip(&stream, PGE, USER + 3);
+	put_stop(&stream, USER + 4);
+	struct pt_events events = close_stream(&stream);
+
+	ASSERT_EVENTS(&events, {.kind = MT_EVENT_TRACE_START, .to = USER + 7},
+		      {.kind = MT_EVENT_CALL, .from = USER + 7, .to = USER + 13},
+		      {.kind = MT_EVENT_GAP, .to = USER + 7, .detail = MT_GAP_OVERFLOW},
+		      {.kind = MT_EVENT_CALL, .from = USER + 7, .to = USER + 13},
+		      {.kind = MT_EVENT_GAP, .detail = MT_GAP_OVERFLOW},
+		      {.kind = MT_EVENT_TRACE_START, .to = USER + 3},
+		      {.kind = MT_EVENT_TRACE_END, .from = USER + 4, .detail = MT_TRACE_END_ASYNC});
+}
+
+static void test_transactions(void **state)
+{
+	(void)state;
+	struct stream stream = open_stream();
+
+	put_psb(&stream, USER + 2, 1000);
+	PUT(&stream, 0x99, 0x21); /* MODE.TSX: in */
+	put_ip(&stream, FUP, USER + 2);
+	PUT(&stream, 0x99, 0x20); /* out */
+	put_ip(&stream, FUP, USER + 3);
+	PUT(&stream, 0x99, 0x21);
+	put_ip(&stream, FUP, USER + 3);
+	PUT(&stream, 0x99, 0x22); /* aborted */
+	put_ip(&stream, FUP, USER + 4);
+	put_ip(&stream, TIP, USER + 12);
+	put_stop(&stream, USER + 13);
+	struct pt_events events = close_stream(&stream);
+
+	ASSERT_EVENTS(
+	    &events, {.kind = MT_EVENT_TRACE_START, .to = USER + 2},
+	    {.kind = MT_EVENT_TX_BEGIN, .from = USER + 2, .to = USER + 2},
+	    {.kind = MT_EVENT_TX_COMMIT, .from = USER + 3, .to = USER + 3},
+	    {.kind = MT_EVENT_TX_BEGIN, .from = USER + 3, .to = USER + 3},
+	    {.kind = MT_EVENT_TX_ABORT, .from = USER + 4, .to = USER + 12},
+	    {.kind = MT_EVENT_TRACE_END, .from = USER + 13, .detail = MT_TRACE_END_ASYNC});
+}
+
+static void test_an_endless_loop_that_the_trace_did_not_take(void **state)
+{
+	(void)state;
+	struct stream stream = open_stream();
+
+	put_psb(&stream, USER + 4, 1000);
+	put_stop(&stream, USER + 13);
+	put_psb(&stream, USER + 2, 2000);
+	put_stop(&stream, USER + 3);
+	struct pt_events events = close_stream(&stream);
+	size_t count = events.events.count;
+
+	assert_true(count > 10 && count < 100000);
+	assert_int_equal(pt_count(&events, MT_EVENT_GAP), 1);
+	assert_int_equal(events.events.items[count - 2].to, USER + 2);
+	assert_int_equal(events.events.items[count - 1].from, USER + 3);
+	pt_events_free(&events);
+}
+
+static void test_a_spin_that_was_interrupted(void **state)
+{
+	(void)state;
+	struct stream stream = open_stream();
+
+	put_psb(&stream, USER + 2, 1000);
+	put_stop(&stream, USER + 4);
+	struct pt_events events = close_stream(&stream);
+
+	ASSERT_EVENTS(&events, {.kind = MT_EVENT_TRACE_START, .to = USER + 2},
+		      {.kind = MT_EVENT_TRACE_END, .from = USER + 4, .detail = MT_TRACE_END_ASYNC});
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_into_the_kernel_and_back),
+	    cmocka_unit_test(test_a_new_address_space),
+	    cmocka_unit_test(test_a_breakpoint_is_no_system_call),
+	    cmocka_unit_test(test_out_of_the_traced_range),
+	    cmocka_unit_test(test_overflows),
+	    cmocka_unit_test(test_transactions),
+	    cmocka_unit_test(test_an_endless_loop_that_the_trace_did_not_take),
+	    cmocka_unit_test(test_a_spin_that_was_interrupted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
