@@ -235,6 +235,11 @@ const char *mt_objfile_path(const struct mt_objfile *objfile)
 	return objfile->path;
 }
 
+const char *mt_objfile_code_path(const struct mt_objfile *objfile)
+{
+	return objfile->main.fd >= 0 ? objfile->main.path : NULL;
+}
+
 const char *mt_objfile_debug_path(struct mt_objfile *objfile)
 {
 	mt_objfile_seek_debug(objfile);

@@ -399,7 +399,7 @@ static void complain(struct mt_machine *machine, const char *path, struct mt_err
 static struct mt_error *image_add_mapping(struct mt_machine *machine, struct mt_pt_image *image,
 					  const struct mt_mapping *mapping)
 {
-	const char *path = mapping->objfile ? mt_objfile_path(mapping->objfile) : NULL;
+	const char *path = mapping->objfile ? mt_objfile_code_path(mapping->objfile) : NULL;
 
 	if (path && mapping->objfile == machine->vdso)
 		path = machine->vdso_path;
