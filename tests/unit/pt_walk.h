@@ -71,6 +71,7 @@ struct walk_options {
 	unsigned int gap_per_mille;  /* a long time passes */
 	uint64_t gap_ticks;
 	bool user_only; /* perf wants the kernel's code from elsewhere */
+	bool snapshots; /* now and then one is taken, and all goes on */
 	bool swings;    /* deep down and up again, by turns */
 	struct mt_pt_encoder_config config;
 };
@@ -265,11 +266,23 @@ static size_t run_branch(struct walk *walk, size_t index)
 	return taken && target == address_of(walk, node->target) ? node->target : index + 1;
 }
 
+static void take_snapshot(struct walk *walk)
+{
+	uint8_t *bytes;
+	size_t size;
+	uint64_t lost;
+
+	assert_no_error(mt_pt_encoder_snapshot(walk->encoder, &bytes, &size, &lost));
+	free(bytes);
+}
+
 static size_t run_ending(struct walk *walk, size_t index)
 {
 	const struct node *node = &walk->program.nodes[index];
 	size_t to = random_node(walk);
 
+	if (walk->options->snapshots && next_random(&walk->seed) % 100 == 0)
+		take_snapshot(walk);
 	ran(walk, node->end);
 	switch (node->ending) {
 	case END_BRANCH:

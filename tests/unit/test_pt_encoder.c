@@ -224,6 +224,7 @@ static void test_random_walks(void **state)
 		options.config.psb_period_bytes = 256 << seed % 6;
 		options.config.long_tnt = seed % 3 == 0;
 		options.config.no_return_compression = seed % 5 == 0;
+		options.snapshots = seed % 7 == 0;
 		run_walk(&options);
 	}
 }

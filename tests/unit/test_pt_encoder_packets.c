@@ -7,6 +7,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 static const struct mt_pt_encoder_config plain = {
     .timing = {.tsc_ctc_numerator = 308,
@@ -34,6 +36,24 @@ static void packets_as_text(struct mt_pt_encoder *encoder, char *text, size_t si
 		mt_pt_packet_format(&packet, one, sizeof(one));
 		length += (size_t)snprintf(text + length, size - length, "%s; ", one);
 		assert_true(length < size);
+	}
+	free(bytes);
+}
+
+/* What there is can be had, to the last packet. */
+static void check_is_whole(struct mt_pt_encoder *encoder)
+{
+	uint8_t *bytes;
+	size_t size, at = 0;
+	uint64_t lost;
+	struct mt_pt_packet packet;
+
+	assert_null(mt_pt_encoder_snapshot(encoder, &bytes, &size, &lost));
+	assert_int_equal(lost, 0);
+	assert_true(size > 1 << 20);
+	while (at < size) {
+		assert_true(mt_pt_packet_decode(bytes + at, size - at, &packet) > 0);
+		at += packet.size;
 	}
 	free(bytes);
 }
@@ -218,6 +238,43 @@ static void test_refused_rings(void **state)
 	mt_pt_encoder_destroy(NULL);
 }
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define LIMITS_MEMORY 0 /* their shadows want more than any limit */
+#else
+#define LIMITS_MEMORY 1
+#endif
+
+/* A growing ring under a limit of 64 MiB more than now. */
+static void test_out_of_memory(void **state)
+{
+	struct mt_pt_encoder *e = NULL;
+	struct mt_pt_encoder_config config = plain;
+	struct rlimit before, limit;
+	long pages = 0;
+	FILE *statm = fopen("/proc/self/statm", "r");
+
+	(void)state;
+	if (!LIMITS_MEMORY)
+		skip();
+	config.psb_period_bytes = 1 << 20;
+	assert_null(mt_pt_encoder_create(&config, &e));
+	assert_int_equal(fscanf(statm, "%ld", &pages), 1);
+	fclose(statm);
+	getrlimit(RLIMIT_AS, &before);
+	limit = before;
+	limit.rlim_cur = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + (64 << 20);
+	assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+	mt_pt_encode_start(e, 1000, 0x1000);
+	for (uint64_t i = 0; i < 40000000 && !mt_pt_encoder_failed(e); i++)
+		mt_pt_encode_jump_indirect(e, 1000 + i, i << 20);
+	setrlimit(RLIMIT_AS, &before);
+	assert_true(mt_pt_encoder_failed(e));
+	mt_pt_encode_branch(e, UINT32_MAX, true, 0x1000); /* dropped */
+	mt_pt_encode_stop(e, UINT32_MAX, 0x1000);
+	check_is_whole(e);
+	mt_pt_encoder_destroy(e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -228,6 +285,7 @@ int main(void)
 	    cmocka_unit_test(test_ignored_while_off),
 	    cmocka_unit_test(test_clear_while_tracing),
 	    cmocka_unit_test(test_refused_rings),
+	    cmocka_unit_test(test_out_of_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
