@@ -262,11 +262,12 @@ static struct mt_error *leave_out(struct fxt *fxt, uint64_t time_ns)
 
 static struct mt_error *end_deeper(struct fxt *fxt)
 {
+	if (!fxt->deeper.count)
+		return NULL;
+
 	struct deeper deeper = fxt->deeper;
 	struct mt_args args = {0};
 
-	if (!deeper.count)
-		return NULL;
 	fxt->deeper = (struct deeper){0};
 	mt_args_add(&args, MT_ARG_LEFT_OUT, MT_ARG_TYPE_INTEGER, deeper.count, NULL);
 	mt_args_add(&args, MT_ARG_DEEPEST, MT_ARG_TYPE_INTEGER, deeper.deepest, NULL);

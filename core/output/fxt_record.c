@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* uthash's own function, byte by byte over 16 bytes, took most of the time of an event. */
+#define HASH_FUNCTION(key, length, hash) ((hash) = hash_of_string(key))
+
 #include "output/fxt_record.h"
 
 #include "output/utf8.h"
@@ -69,6 +72,14 @@ struct mt_error *mt_fxt_fixed_string(struct mt_fxt_strings *strings, uint16_t in
 	return send_string(strings, index, text, 0);
 }
 
+static unsigned hash_of_string(const void *key)
+{
+	const struct mt_fxt_string *string = key;
+	uint64_t hash = ((uint64_t)(uintptr_t)string->text + (string->line << 40)) ^ string->line;
+
+	return (unsigned)(hash * 0x9e3779b97f4a7c15 >> 32);
+}
+
 /* A place that can be taken: not one that the record being written may mean. */
 static uint16_t next_place(struct mt_fxt_strings *strings)
 {
@@ -100,6 +111,22 @@ static struct mt_error *take_place(struct mt_fxt_strings *strings, const char *t
 	return send_string(strings, (uint16_t)(place - strings->places), text, line);
 }
 
+static struct mt_error *find_place(struct mt_fxt_strings *strings, const struct mt_fxt_string *key,
+				   struct mt_fxt_string **out)
+{
+	uint16_t *hint = &strings->hints[hash_of_string(key) % MT_FXT_HINTS];
+	struct mt_fxt_string *place = &strings->places[*hint];
+
+	if (place->text != key->text || place->line != key->line) {
+		HASH_FIND(hh, strings->table, key, KEY_SIZE, place);
+		if (!place)
+			mt_try(take_place(strings, key->text, (uint32_t)key->line, &place));
+		*hint = (uint16_t)(place - strings->places);
+	}
+	*out = place;
+	return NULL;
+}
+
 struct mt_error *mt_fxt_string(struct mt_fxt_strings *strings, const char *text, uint32_t line,
 			       uint16_t *index)
 {
@@ -109,9 +136,7 @@ struct mt_error *mt_fxt_string(struct mt_fxt_strings *strings, const char *text,
 	*index = 0;
 	if (!text || (!*text && !line))
 		return NULL;
-	HASH_FIND(hh, strings->table, &key, KEY_SIZE, place);
-	if (!place)
-		mt_try(take_place(strings, text, line, &place));
+	mt_try(find_place(strings, &key, &place));
 	place->last_use = ++strings->uses;
 	*index = (uint16_t)(place - strings->places);
 	return NULL;

@@ -57,6 +57,7 @@ struct mt_error *mt_fxt_send(struct mt_fxt_record *record, struct mt_stream *str
  * their own. */
 #define MT_FXT_FIXED_STRINGS (MT_ARG_NAMES + 1)
 #define MT_FXT_STRINGS       0x8000
+#define MT_FXT_HINTS         8192
 
 struct mt_fxt_string {
 	const char *text; /* the key: text and line; NULL: a free place */
@@ -72,6 +73,7 @@ struct mt_fxt_strings {
 	struct mt_str scratch;
 	struct mt_fxt_record record;
 	struct mt_fxt_string *table;
+	uint16_t hints[MT_FXT_HINTS]; /* by hash: the place that was found last */
 	struct mt_fxt_string places[MT_FXT_STRINGS];
 };
 
