@@ -12,7 +12,7 @@
 #define TIME_COLUMNS     15
 #define DURATION_COLUMNS 11
 #define FUNCTION_COLUMNS 58
-#define NAME_COLUMNS     44 /* that a name may have however deep it stands */
+#define NAME_COLUMNS     48 /* that a name may have however deep it stands */
 #define PLACE_COLUMNS    40
 #define NAME_BYTES       4096
 #define INDENT_LEVELS    20 /* deeper levels are told as a number */
@@ -84,7 +84,13 @@ static const char *base_name(const char *path)
 
 static void put_spaces(struct mt_str *out, size_t count)
 {
-	mt_str_appendf(out, "%*s", (int)count, "");
+	static const char blanks[] =
+	    "                                                                ";
+	const size_t most = sizeof(blanks) - 1;
+
+	for (; count > most; count -= most)
+		mt_str_append_bytes(out, blanks, most);
+	mt_str_append_bytes(out, blanks, count);
 }
 
 /* The style's cell, right-aligned for a negative width, and clear the cell. */
