@@ -89,9 +89,7 @@ static enum mt_parsed parse_fork(struct mt_recording *recording,
 	out->fork.parent_pid = (int32_t)mt_cursor_u32(body);
 	out->tid = (int32_t)mt_cursor_u32(body);
 	out->fork.parent_tid = (int32_t)mt_cursor_u32(body);
-	uint64_t time = mt_cursor_u64(body);
-	if (!out->time_ns)
-		out->time_ns = time;
+	mt_cursor_u64(body); /* the time, as in the sample_id; without one no record has a time */
 	return MT_PARSED;
 }
 

@@ -93,10 +93,15 @@ static struct mt_error *read_record(struct walk *walk, uint64_t offset,
 	return NULL;
 }
 
+static bool may_be_unaligned(uint32_t type)
+{
+	return type == MT_PERF_RECORD_COMPRESSED || type == MT_PERF_RECORD_HEADER_FEATURE;
+}
+
 static bool is_plausible(const struct perf_event_header *header)
 {
 	return mt_perf_record_name(header->type) && header->size >= sizeof(*header) &&
-	       (header->size % MT_PERF_ALIGNMENT == 0 || header->type == MT_PERF_RECORD_COMPRESSED);
+	       (header->size % MT_PERF_ALIGNMENT == 0 || may_be_unaligned(header->type));
 }
 
 static struct mt_error *begins_chain(struct walk *walk, uint64_t offset, bool *yes)
@@ -122,13 +127,8 @@ static struct mt_error *find_next(struct walk *walk, uint64_t *offset)
 	uint64_t end = walk->recording->data_end;
 	bool found = false;
 
-	while (!found && *offset < end) {
-		*offset += MT_PERF_ALIGNMENT;
-		if (*offset >= end)
-			*offset = end;
-		else
-			mt_try(begins_chain(walk, *offset, &found));
-	}
+	while (!found && ++*offset < end)
+		mt_try(begins_chain(walk, *offset, &found));
 	return NULL;
 }
 
