@@ -3,7 +3,8 @@
 #include "perf/recording_private.h"
 
 /* More are no honest recording; each may make the file's reader look at as many ids. */
-#define ATTRS_MAX 65536
+#define ATTRS_MAX   65536
+#define SECTION_MAX (64u << 20)
 
 static struct mt_error *check_magic(const struct mt_recording *recording, const char *magic)
 {
@@ -82,11 +83,11 @@ static struct mt_error *read_section(const struct mt_recording *recording,
 				     struct mt_perf_section section, const char *what,
 				     uint8_t **bytes)
 {
-	const uint64_t most = 64u << 20;
 	size_t count = 0;
 
+	*bytes = NULL;
 	if (section.offset > recording->file_size ||
-	    section.size > recording->file_size - section.offset || section.size > most)
+	    section.size > recording->file_size - section.offset || section.size > SECTION_MAX)
 		return mt_recording_garbled(recording, section.offset, what);
 	*bytes = malloc(section.size + 1);
 	if (!*bytes)
@@ -95,16 +96,19 @@ static struct mt_error *read_section(const struct mt_recording *recording,
 	    mt_recording_read(recording, *bytes, section.size, section.offset, &count);
 	if (!error && count < section.size)
 		error = mt_recording_garbled(recording, section.offset, what);
+	if (error)
+		free(*bytes);
 	return error;
 }
 
 static struct mt_error *read_ids(struct mt_recording *recording, struct mt_perf_section section,
 				 uint32_t attr)
 {
+	struct mt_error *error = NULL;
 	uint8_t *bytes = NULL;
-	struct mt_error *error = read_section(recording, section, "the ids of its events", &bytes);
-	struct mt_cursor cursor = mt_cursor_over(bytes, error ? 0 : section.size);
 
+	mt_try(read_section(recording, section, "the ids of its events", &bytes));
+	struct mt_cursor cursor = mt_cursor_over(bytes, section.size);
 	while (!error && mt_cursor_left(&cursor) >= sizeof(uint64_t))
 		if (mt_recording_add_id(recording, mt_cursor_u64(&cursor), attr) != MT_PARSED)
 			error = mt_error_no_memory();
@@ -141,13 +145,13 @@ static struct mt_error *read_attrs(struct mt_recording *recording,
 				   const struct mt_perf_header *header)
 {
 	uint64_t size = header->attr_size;
+	struct mt_error *error = NULL;
 	uint8_t *bytes = NULL;
 
 	if (size < PERF_ATTR_SIZE_VER0 + sizeof(struct mt_perf_section))
 		return mt_recording_garbled(recording, offsetof(struct mt_perf_header, attr_size),
 					    "the size of its events' attributes");
-	struct mt_error *error =
-	    read_section(recording, header->attrs, "the events' attributes", &bytes);
+	mt_try(read_section(recording, header->attrs, "the events' attributes", &bytes));
 	for (uint64_t at = 0; !error && header->attrs.size - at >= size; at += size)
 		error = read_attr(recording, bytes + at, size, header->attrs.offset + at);
 	free(bytes);

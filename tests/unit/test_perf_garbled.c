@@ -158,6 +158,22 @@ static void refuses_a_file_without_its_attributes(void **state)
 	drop_file(&file);
 }
 
+static void refuses_ids_outside_of_the_file(void **state)
+{
+	struct file file = make_file();
+	struct mt_recording *recording = NULL;
+	struct mt_perf_header header;
+	const struct mt_perf_section ids = {file.size + 8, 8};
+
+	(void)state;
+	memcpy(&header, file.bytes, sizeof(header));
+	memcpy(file.bytes + header.attrs.offset + header.attr_size - sizeof(ids), &ids,
+	       sizeof(ids));
+	assert_error(open_bytes(file.path, file.bytes, file.size, &recording), MT_ERROR_FORMAT,
+		     "the ids of its events");
+	drop_file(&file);
+}
+
 /* What features there are of it is used. */
 static void opens_a_file_cut_off_within_its_features(void **state)
 {
@@ -312,6 +328,7 @@ int main(void)
 	    cmocka_unit_test(opens_what_is_there_of_a_cut_off_file),
 	    cmocka_unit_test(a_cut_off_piece_of_aux_data_is_as_long_as_it_is_there),
 	    cmocka_unit_test(refuses_a_file_without_its_attributes),
+	    cmocka_unit_test(refuses_ids_outside_of_the_file),
 	    cmocka_unit_test(opens_a_file_cut_off_within_its_features),
 	    cmocka_unit_test(goes_on_behind_a_record_of_impossible_size),
 	    cmocka_unit_test(aux_data_that_cannot_be_so_large_is_a_bad_record),
