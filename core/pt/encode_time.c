@@ -4,8 +4,8 @@
  */
 #include "pt/encode.h"
 
-/* More late MTCs than this, with their CYCs, are longer than TSC and TMA. */
-#define MTC_ROW 4
+/* Where more MTCs than this are late, TSC and TMA come first. */
+#define MTC_ROW 8
 
 static uint64_t ctc_of_tsc(const struct mt_pt_timing *timing, uint64_t tsc)
 {
@@ -72,16 +72,24 @@ static void put_mtc(struct mt_pt_encoder *encoder, uint64_t mtc_ctc)
 	set_next_mtc(encoder, mtc_ctc);
 }
 
+/* libipt measures cycles from MTC to MTC, and MTC counts to 255: behind a gap it is out by up to a
+ * period until it has seen two MTCs in a row.  So the gap ends two MTCs early. */
+static void put_gap(struct mt_pt_encoder *encoder, uint64_t mtc_ctc)
+{
+	const struct mt_pt_timing *timing = &encoder->config.timing;
+	uint64_t tsc = tsc_of_ctc(timing, mtc_ctc << timing->mtc_period);
+
+	mt_pt_put_cyc(encoder, tsc);
+	mt_pt_put_tsc_tma(encoder, tsc);
+}
+
 void mt_pt_put_late_mtc(struct mt_pt_encoder *encoder, uint64_t tsc)
 {
 	const struct mt_pt_timing *timing = &encoder->config.timing;
 	uint64_t now = ctc_of_tsc(timing, tsc) >> timing->mtc_period;
 
-	if (now - encoder->mtc_ctc > MTC_ROW) {
-		mt_pt_put_cyc(encoder, tsc);
-		mt_pt_put_tsc_tma(encoder, tsc);
-		return;
-	}
+	if (now - encoder->mtc_ctc > MTC_ROW)
+		put_gap(encoder, now - 2);
 	while (encoder->mtc_ctc < now)
 		put_mtc(encoder, encoder->mtc_ctc + 1);
 }

@@ -190,13 +190,13 @@ static bool begin_event(struct mt_pt_encoder *encoder, uint64_t tsc)
 		return false;
 	if (tsc > encoder->tsc)
 		encoder->tsc = tsc;
-	if (encoder->psb_is_due ||
-	    mt_pt_ring_total(&encoder->ring) - encoder->psb_at >= encoder->config.psb_period_bytes)
-		put_psb_plus(encoder);
 	if (encoder->tsc >= encoder->next_mtc_tsc) {
 		flush_tnt(encoder);
 		mt_pt_put_late_mtc(encoder, encoder->tsc);
 	}
+	if (encoder->psb_is_due ||
+	    mt_pt_ring_total(&encoder->ring) - encoder->psb_at >= encoder->config.psb_period_bytes)
+		put_psb_plus(encoder);
 	return true;
 }
 

@@ -233,7 +233,7 @@ static void test_random_walks(void **state)
 static void test_deep_recursion(void **state)
 {
 	(void)state;
-	for (uint64_t seed = 1; seed <= 8; seed++) {
+	for (uint64_t seed = 1; seed <= 12; seed++) {
 		struct walk_options options = plain;
 		options.seed = seed;
 		options.swings = true;

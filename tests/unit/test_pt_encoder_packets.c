@@ -153,8 +153,11 @@ static void test_long_gap_is_told_by_tsc(void **state)
 	mt_pt_encode_branch(e, 154010, true, 0x401100);
 	mt_pt_encode_branch(e, 1154010, true, 0x401100);
 	packets_as_text(e, text, sizeof(text));
-	assert_non_null(strstr(text, "TIP.PGE 0x401000; CYC 0xa; TNT T (1); CYC 0xf4240; "
-				     "TSC 0x119bda; TMA CTC 0x1d45 FC 0x58; TNT T (1); "));
+	/* CTC 7493 is MTC 936; the gap ends at MTC 934, which is TSC 1150688. */
+	assert_non_null(strstr(text, "TIP.PGE 0x401000; CYC 0xa; TNT T (1); CYC 0xf3546; "
+				     "TSC 0x118ee0; TMA CTC 0x1d30 FC 0x0; "
+				     "CYC 0x4d0; MTC 0xa7; CYC 0x4d0; MTC 0xa8; "
+				     "CYC 0x35a; TNT T (1); "));
 	mt_pt_encoder_destroy(e);
 }
 
