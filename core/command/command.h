@@ -16,7 +16,8 @@ struct mt_command_context {
 	void *context;
 	const struct mt_log *log; /* words beside it: standard error */
 	const struct mt_progress *progress;
-	/* A fresh target to run or attach with.  Errors: NO_MEMORY. */
+	/* A fresh target to run or attach with; NULL: the front end has none.
+	 * Errors: NO_MEMORY. */
 	struct mt_error *(*target_create)(void *context, struct mt_target **out);
 	const char *prefix; /* what stands before a command's name when it is typed: "mtdb" */
 	bool colour;        /* print() ends in a terminal that shows colours */

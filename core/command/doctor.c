@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What works on this machine, and why not the rest.  Each check tells what is true of this build:
  * an engine is tried where it can be. */
+#include "base/outfile.h"
 #include "base/str.h"
 #include "command/arguments.h"
 #include "target/engine.h"
 
 #include <cpuid.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/statvfs.h>
@@ -43,8 +42,11 @@ static struct mt_error *try_launch(const struct mt_command_context *context)
 	const struct mt_launch launch = {.path = arguments[0], .arguments = arguments};
 	struct mt_target *target = NULL;
 	pid_t pid = 0;
-	struct mt_error *error = context->target_create(context->context, &target);
+	struct mt_error *error = NULL;
 
+	if (!context->target_create)
+		return NULL;
+	error = context->target_create(context->context, &target);
 	if (error)
 		return error;
 	error = target->ops->launch(target, &launch, &pid);
@@ -144,22 +146,22 @@ static void tell_debuginfod(const struct mt_command_context *context)
 		     "DEBUGINFOD_URLS is not set: debug files come from this machine only");
 }
 
+/* Tried as an output would be begun; nothing stays. */
 static void tell_output(const struct mt_command_context *context)
 {
 	struct statvfs file_system;
+	struct mt_outfile *file = NULL;
 	mt_auto(mt_str) struct mt_str text = {0};
+	mt_auto(mt_error) struct mt_error *error = mt_outfile_create("trace.fxt", &file);
 
-	if (access(".", W_OK)) {
-		mt_str_appendf(&text, "this directory is not writable (%s): use -o",
-			       strerrordesc_np(errno));
-		tell(context, "output", "no", text.failed ? "" : text.text);
-		return;
-	}
-	if (statvfs(".", &file_system) == 0)
+	mt_outfile_destroy(file);
+	if (error)
+		mt_str_appendf(&text, "not in this directory, use -o: %s", mt_error_message(error));
+	else if (statvfs(".", &file_system) == 0)
 		mt_str_appendf(&text, "this directory is writable, %llu MiB are free",
 			       (unsigned long long)file_system.f_bavail * file_system.f_frsize >>
 				   20);
-	tell(context, "output", "yes", text.text ? text.text : "this directory is writable");
+	tell(context, "output", error ? "no" : "yes", text.text ? text.text : "");
 }
 
 static struct mt_error *run(struct mt_command_context *context, int argc, char **argv)

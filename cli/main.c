@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* mtdb: takes the command from the words that were typed, gives it a context, and turns what comes
+ * back into an exit status. */
+#include "command/command.h"
+#include "terminal.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+static void print_version(struct terminal *terminal)
+{
+	terminal_print(
+	    terminal,
+	    "mtdb " MT_VERSION "\n"
+	    "Licence GPL-3.0-or-later; there is no warranty, as far as the law permits.\n");
+}
+
+static struct mt_error *unknown_command(const char *name)
+{
+	const struct mt_command *near = mt_command_suggest(name);
+
+	if (near)
+		return mt_error_new(MT_ERROR_USAGE,
+				    "there is no command \"%s\": did you mean \"%s\"?", name,
+				    near->name);
+	return mt_error_new(MT_ERROR_USAGE, "there is no command \"%s\": see \"mtdb help\"", name);
+}
+
+static bool is_help(const char *word)
+{
+	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+/* "mtdb" and "mtdb --help" as "mtdb help", "mtdb COMMAND --help" as "mtdb help COMMAND". */
+static struct mt_error *dispatch(struct mt_command_context *context, int argc, char **argv,
+				 const struct mt_command **command)
+{
+	char *name = argc < 2 || is_help(argv[1]) ? NULL : argv[1];
+	char *help[] = {(char *)"help", name, NULL};
+
+	*command = name ? mt_command_find(name) : &mt_command_help;
+	if (!*command)
+		return unknown_command(name);
+	if (!name || (argc > 2 && is_help(argv[2])))
+		return mt_command_help.run(context, name ? 2 : 1, help);
+	return (*command)->run(context, argc - 1, argv + 1);
+}
+
+/* A reader that had enough (`mtdb history … | head`) is no failure to talk about. */
+static int end_on_closed_pipe(void)
+{
+	return 128 + SIGPIPE;
+}
+
+static int report_error(struct terminal *terminal, struct mt_error *error,
+			const struct mt_command *command)
+{
+	int status = mt_exit_status(mt_error_code(error));
+
+	if (command && command->failure_status)
+		status = command->failure_status;
+	if (mt_error_errnum(error) == EPIPE || terminal->output_errno == EPIPE)
+		status = end_on_closed_pipe();
+	else
+		terminal->log.line(terminal, MT_LOG_INFO, mt_error_message(error));
+	mt_error_destroy(error);
+	return status;
+}
+
+static int report_output_failure(struct terminal *terminal)
+{
+	if (terminal->output_errno == EPIPE)
+		return end_on_closed_pipe();
+	mt_log(&terminal->log, MT_LOG_INFO, "writing standard output: %s",
+	       strerrordesc_np(terminal->output_errno));
+	return 1;
+}
+
+int main(int argc, char **argv)
+{
+	struct terminal terminal;
+	const struct mt_command *command = NULL;
+	struct mt_error *error = NULL;
+
+	terminal_init(&terminal);
+	struct mt_command_context context = {
+	    .print = terminal_print,
+	    .context = &terminal,
+	    .log = &terminal.log,
+	    .progress = &terminal.progress,
+	    .prefix = "mtdb",
+	    .colour = terminal.colour,
+	};
+
+	if (argc > 1 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0))
+		print_version(&terminal);
+	else
+		error = dispatch(&context, argc, argv, &command);
+
+	int output_errno = terminal_flush(&terminal);
+	if (error)
+		return report_error(&terminal, error, command);
+	return output_errno ? report_output_failure(&terminal) : context.exit_status;
+}
