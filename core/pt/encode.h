@@ -12,7 +12,7 @@
 /* No event makes more bytes than this: late MTCs with their CYCs, a PSB+, eight TNTs, FUP, PGD. */
 #define MT_PT_EVENT_BYTES 256
 
-#define MT_PT_RETURN_STACK 64 /* SDM 33.4.2.2; a power of two, as the top wraps both ways */
+#define MT_PT_RETURN_STACK 64 /* SDM 33.4.2, TIP; a power of two, as the top wraps both ways */
 
 /* A lap ends where the next event might not fit, so no packet lies across the edge. */
 struct mt_pt_ring {

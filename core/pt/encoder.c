@@ -16,7 +16,8 @@
 
 #define DEFAULT_PSB_PERIOD 4096
 
-/* SDM 33.4.2.2 to .5: the low five bits of the header byte; IPBytes are the upper three. */
+/* SDM 33.4.2, TIP, TIP.PGE, TIP.PGD and FUP: the low five bits of the header byte; IPBytes are the
+ * upper three. */
 enum ip_packet {
 	IP_TIP_PGD = 0x01,
 	IP_TIP = 0x0d,
@@ -127,7 +128,7 @@ static void put_bit(struct mt_pt_encoder *encoder, bool taken)
 		flush_tnt(encoder);
 }
 
-/* SDM 33.4.2.2, "IP compression". */
+/* SDM 33.4.2, TIP, "IP compression". */
 static void put_ip(struct mt_pt_encoder *encoder, enum ip_packet packet, uint64_t ip)
 {
 	struct mt_pt_ring *ring = &encoder->ring;
@@ -253,7 +254,8 @@ void mt_pt_encode_branch(struct mt_pt_encoder *encoder, uint64_t tsc, bool taken
 void mt_pt_encode_call(struct mt_pt_encoder *encoder, uint64_t tsc, uint64_t return_address,
 		       uint64_t next)
 {
-	/* SDM 33.4.2.2: a call to the next instruction only asks where it is. */
+	/* SDM 33.4.2, TIP, compression of returns: a call to the next instruction only asks where
+	 * it is. */
 	if (encoder->tracing && next != return_address)
 		push_return(encoder, return_address);
 	mt_pt_encode_jump(encoder, tsc, next);

@@ -240,7 +240,7 @@ int mt_pt_packet_decode(const uint8_t *bytes, size_t size, struct mt_pt_packet *
 	return size ? decode_byte_first(bytes, size, out) : -1;
 }
 
-/* SDM 33.4.2.27: id:5 100b, then 4 or 8 bytes. */
+/* SDM 33.4.2, BIP: id:5 100b, then 4 or 8 bytes. */
 static int bip(const uint8_t *bytes, size_t size, unsigned int item_bytes, struct mt_pt_packet *out)
 {
 	*out = (struct mt_pt_packet){.name = "none", .count = bytes[0] >> 3};
