@@ -135,16 +135,16 @@ static char *path_of_fd(int fd)
 	return length > 0 && (size_t)length < sizeof(path) ? strndup(path, (size_t)length) : NULL;
 }
 
-/* libdwfl's call-backs know how to ask debuginfod; they give a file descriptor. */
-static char *ask_through(Dwfl_Module *module, const char *name, const char *path, bool debug)
+/* libdwfl's call-backs know how to ask debuginfod; they give a file descriptor.  Without a path
+ * they go by the build id alone. */
+static char *ask_through(Dwfl_Module *module, bool debug)
 {
-	void *data = NULL;
-	void **user_data = &data;
+	void *user_data = NULL;
 	char *file_name = NULL;
 	Elf *elf = NULL;
-	int fd = debug ? dwfl_standard_find_debuginfo(module, user_data, name, 0, path, NULL, 0,
+	int fd = debug ? dwfl_standard_find_debuginfo(module, &user_data, NULL, 0, NULL, NULL, 0,
 						      &file_name)
-		       : dwfl_build_id_find_elf(module, user_data, name, 0, &file_name, &elf);
+		       : dwfl_build_id_find_elf(module, &user_data, NULL, 0, &file_name, &elf);
 
 	if (elf)
 		elf_end(elf);
@@ -153,21 +153,19 @@ static char *ask_through(Dwfl_Module *module, const char *name, const char *path
 }
 
 /* The debug file if DEBUG, else the file itself, as a path in debuginfod's cache. */
-static char *ask_debuginfod(const struct mt_objfile *objfile, const struct mt_build_id *wanted,
-			    bool debug)
+static char *ask_debuginfod(const struct mt_build_id *wanted, bool debug)
 {
 	static const Dwfl_Callbacks callbacks = {
 	    .find_elf = dwfl_build_id_find_elf,
 	    .find_debuginfo = dwfl_standard_find_debuginfo,
 	    .section_address = dwfl_offline_section_address,
 	};
-	const char *name = mt_path_name(objfile->path);
 	char *path = NULL;
 	Dwfl *dwfl = dwfl_begin(&callbacks);
-	Dwfl_Module *module = dwfl ? dwfl_report_module(dwfl, name, 0x1000, 0x2000) : NULL;
+	Dwfl_Module *module = dwfl ? dwfl_report_module(dwfl, "wanted", 0x1000, 0x2000) : NULL;
 
 	if (module && dwfl_module_report_build_id(module, wanted->bytes, wanted->size, 0) == 0)
-		path = ask_through(module, name, objfile->path, debug);
+		path = ask_through(module, debug);
 	dwfl_end(dwfl);
 	return path;
 }
@@ -180,7 +178,7 @@ static bool find_by_debuginfod(const struct mt_objfile *objfile, const struct mt
 	if (!objfile->debuginfod || !servers || !*servers || wanted->size == 0)
 		return false;
 	mt_log(&objfile->log, MT_LOG_INFO, "asking debuginfod about %s", objfile->path);
-	return try_build_id(ask_debuginfod(objfile, wanted, debug), wanted, out);
+	return try_build_id(ask_debuginfod(wanted, debug), wanted, out);
 }
 
 bool mt_objfile_find_by_build_id(struct mt_objfile *objfile, const struct mt_build_id *wanted,

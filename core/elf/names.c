@@ -48,7 +48,7 @@ static const char *last_word(const char *name)
 {
 	const char *end = name + strlen(name), *word = end;
 
-	if (strstr(name, "operator"))
+	if (strstr(name, "operator") || strpbrk(name, "( "))
 		return NULL;
 	while (word > name && (isalnum((unsigned char)word[-1]) || word[-1] == '_'))
 		word--;
