@@ -11,10 +11,9 @@
 #include "trace/slice.h"
 
 struct mt_trace_writer_options {
-	uint64_t last; /* text: only the last so many slices a thread; 0: all */
-	bool colour;   /* text */
-	const char
-	    *command; /* the traced program's command line, for the file's metadata; or NULL */
+	uint64_t last;       /* text: only the last so many slices a thread; 0: all */
+	bool colour;         /* text */
+	const char *command; /* text, json: the traced program's command line; or NULL */
 };
 
 struct mt_trace_writer;

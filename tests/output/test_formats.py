@@ -28,6 +28,8 @@ from output.script import (
     Script,
 )
 
+pytestmark = pytest.mark.sanitize
+
 names = st.one_of(
     st.sampled_from(["main", "f", "std::vector<int>::push_back(int&&)", "operator\"\" _x", "naïve"]),
     st.binary(min_size=1, max_size=12).filter(lambda name: b"\0" not in name),

@@ -3,20 +3,17 @@
 import contextlib
 import gzip
 import os
-
+import shutil
 import subprocess
+import tempfile
 
 import pytest
 
 import fxt
 from output import chrome
-from output.script import (
+from output.script import EXIT, SIGNAL, SIGSEGV, Script
 
-    EXIT,
-    SIGNAL,
-    SIGSEGV,
-    Script,
-)
+pytestmark = pytest.mark.sanitize
 
 CALL_LEVELS = 510  # that fxt.c shows
 
@@ -332,12 +329,17 @@ def test_directory_that_is_missing(writer, tmp_path):
     assert b"its directory must exist" in done.stderr
 
 
-def test_directory_that_is_not_ours(writer, tmp_path):
-    if not os.geteuid():
-        pytest.skip("root may write anywhere")
-    tmp_path.chmod(0o555)
-    done = writer.run(Script(), tmp_path / "a.fxt")
+def test_directory_that_is_not_ours(make_trace, tmp_path):
+    nobody = {} if os.geteuid() else {"user": 65534, "group": 65534, "extra_groups": []}
+    with tempfile.TemporaryDirectory(prefix="mtrace-") as program:
+        # Where nobody finds it, whoever owns the build directory.
+        os.chmod(program, 0o755)
+        shutil.copy(make_trace, program)
+        tmp_path.chmod(0o555)
+        done = subprocess.run([f"{program}/make_trace", tmp_path / "a.fxt", "-", "0", "0", "-"],
+                              stdin=subprocess.DEVNULL, capture_output=True, check=False, **nobody)
     assert done.returncode == 1
+    assert b"Permission denied" in done.stderr
     assert b"choose a place you may write to" in done.stderr
 
 
