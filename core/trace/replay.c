@@ -25,7 +25,8 @@ static struct mt_error *refill(struct replayer *r)
 
 	if (more == 0 || left >= MT_LOG_RECORD_MAX)
 		return NULL;
-	memmove(r->window, r->at, left);
+	if (left)
+		memmove(r->window, r->at, left);
 	if (more > WINDOW_SIZE - left)
 		more = WINDOW_SIZE - left;
 	mt_try(mt_segment_log_read(r->log, r->position, r->window + left, (size_t)more));

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* libFuzzer: any events at all into a rebuild over the toy program; the sink's promises hold. */
+#include "check_sink.h"
+#include "toy_program.h"
+#include "trace/callstack.h"
+
+#include <stdlib.h>
+
+/* Four bytes an event: kind and flags, from, to, detail and time. */
+static uint64_t address_of(uint8_t byte, uint8_t extra)
+{
+	size_t function = byte % (TOY_FUNCTIONS + 1);
+	uint64_t offset = (uint64_t)(extra & 0x0f) * 0x10 + (byte >> 6);
+
+	return function == TOY_FUNCTIONS ? extra : toy_address(function) + offset;
+}
+
+static struct mt_event event_of(const uint8_t *data, uint64_t *time_ns)
+{
+	*time_ns += data[3] >> 5;
+	return (struct mt_event){
+	    .kind = data[0] & 0x1f,
+	    .flags = data[0] & 0x20 ? MT_EVENT_TIME_IS_ESTIMATE : 0,
+	    .from = address_of(data[1], data[0] >> 2),
+	    .to = address_of(data[2], data[3]),
+	    .detail = data[3] % 7,
+	    .time_ns = *time_ns,
+	};
+}
+
+static void push_all(struct mt_callstack *stack, const uint8_t *data, size_t size)
+{
+	uint64_t time_ns = 0, pcs[2];
+
+	for (; size >= 4; data += 4, size -= 4) {
+		struct mt_event event = event_of(data, &time_ns);
+
+		pcs[0] = event.from;
+		pcs[1] = event.to;
+		if (event.kind == 0x1f)
+			mt_error_destroy(mt_callstack_set_backtrace(stack, pcs, 2));
+		else
+			mt_error_destroy(mt_callstack_push(stack, &event, 1));
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct toy_program *toy = malloc(sizeof(*toy));
+	struct check_sink check = {0};
+	struct mt_callstack_options options = {
+	    .sink = {&check_sink_ops, &check}, .log_memory_bytes = 1, .inlines = true};
+	struct mt_symbolizer symbolizer = toy_symbolizer(toy);
+	struct mt_callstack *stack = NULL;
+
+	toy_program_init(toy);
+	if (mt_callstack_create(&options, &stack))
+		abort();
+	mt_callstack_set_symbolizer(stack, &symbolizer);
+	push_all(stack, data, size);
+	mt_error_destroy(mt_callstack_finish(stack));
+	mt_callstack_destroy(stack);
+	if (*check_sink_failure(&check)) {
+		fprintf(stderr, "%s\n", check_sink_failure(&check));
+		abort();
+	}
+	check_sink_deinit(&check);
+	free(toy);
+	return 0;
+}
