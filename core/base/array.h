@@ -28,7 +28,7 @@
 
 /* Append one.  Returns 0, or -1 without memory. */
 #define mt_array_push(array, item)                                                                 \
-	(mt_array_reserve((array), (array)->count + 1)                                             \
+	((array)->count == (array)->capacity && mt_array_reserve((array), (array)->count + 1)      \
 	     ? -1                                                                                  \
 	     : ((array)->items[(array)->count++] = (item), 0))
 
