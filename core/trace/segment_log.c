@@ -123,6 +123,7 @@ static void define(struct mt_segment_log *log, size_t slot, const struct mt_log_
 	at = put_slot(at, slot);
 	record_end(log, put_bytes(at, &definition, sizeof(definition)));
 	log->slots[slot] = *slice;
+	log->slots[slot].epoch = log->epoch;
 }
 
 static inline size_t slot_of(const struct mt_log_slice *slice)
@@ -132,21 +133,26 @@ static inline size_t slot_of(const struct mt_log_slice *slice)
 	return hash >> 51; /* 13 bits: MT_LOG_SLOTS */
 }
 
-static inline bool same_slice(const struct mt_log_slice *a, const struct mt_log_slice *b)
+static inline bool is_defined(const struct mt_segment_log *log, size_t slot,
+			      const struct mt_log_slice *slice)
 {
-	return memcmp(a, b, sizeof(*a)) == 0;
+	const struct mt_log_slice *old = &log->slots[slot];
+
+	return old->call_site == slice->call_site && old->address == slice->address &&
+	       old->function == slice->function && old->epoch == log->epoch &&
+	       old->kind == slice->kind && old->flags == slice->flags &&
+	       old->inlined == slice->inlined && old->bytes_lost == slice->bytes_lost &&
+	       old->cause == slice->cause;
 }
 
 static inline void pack_begin(struct mt_segment_log *log, uint64_t time_ns, bool estimated,
 			      const struct mt_log_slice *slice)
 {
-	struct mt_log_slice wanted = *slice;
 	size_t slot = slot_of(slice);
 	uint8_t *at;
 
-	wanted.epoch = log->epoch;
-	if (!same_slice(&log->slots[slot], &wanted))
-		define(log, slot, &wanted);
+	if (!is_defined(log, slot, slice))
+		define(log, slot, slice);
 	at = record_start(log);
 	if (!at)
 		return;
@@ -201,13 +207,13 @@ static void spread(struct mt_log_entry *entries, size_t count, uint64_t until_ns
 	uint64_t from_ns = entries[0].time_ns;
 	uint64_t span = until_ns > from_ns ? until_ns - from_ns : 0;
 	uint64_t shares = 2, share = 1;
+	double step;
 
 	for (size_t i = 0; i < count; i++)
 		shares += entries[i].kind == MT_LOG_BEGIN;
+	step = (double)span / (double)shares;
 	for (size_t i = 0; i < count; i++) {
-		uint64_t offset = (uint64_t)((unsigned __int128)span * share / shares);
-
-		entries[i].time_ns = from_ns + offset;
+		entries[i].time_ns = from_ns + (uint64_t)(step * (double)share);
 		if (entries[i].kind == MT_LOG_INSTANT)
 			entries[i].instant.time_ns = entries[i].time_ns;
 		share += entries[i].kind == MT_LOG_BEGIN;
