@@ -6,6 +6,7 @@
  *	away.c		where tracing leaves and comes back: syscalls, signals, the kernel
  *	segment.c	segments, gaps, marks
  *	transaction.c	what an abort takes back
+ *	fibers.c	stacks that the program switches between
  *	frames.c	the stack of frames and the search in it
  *	inlines.c	the chain of inlined functions on top
  *	backtrace.c	roots from an unwinder's truth
@@ -19,13 +20,19 @@
 #include "trace/callstack.h"
 #include "trace/segment_log.h"
 
-enum { MT_CS_FUNCTIONS = 4096, MT_CS_SPANS = 2048 };
+enum {
+	MT_CS_FUNCTIONS = 4096,
+	MT_CS_SPANS = 2048,
+	MT_CS_PARKED = 16,
+	MT_CS_PARKED_FRAMES = 256, /* more is left to be found anew */
+};
 
 enum {
 	MT_FRAME_HANDLER = 0x01,  /* a signal's handler: returns to the restorer */
 	MT_FRAME_RESTORER = 0x02, /* __restore_rt: its syscall goes to the interrupted frame */
 	MT_FRAME_ENTRY = 0x04,    /* the kernel's first function on the user's stack */
 	MT_FRAME_HIDDEN = 0x08,   /* a PLT stub: shows no slice while it only jumps on */
+	MT_FRAME_FIBER = 0x20,    /* the outermost of a fiber's */
 	MT_FRAME_JUMPED = 0x10,   /* HIDDEN: came by a tail call */
 };
 
@@ -38,6 +45,13 @@ struct mt_frame {
 	const struct mt_inline *const *chain;
 	uint32_t inlines; /* open slices of chain */
 	uint8_t flags;
+};
+
+/* A fiber that does not run. */
+struct mt_parked {
+	uint64_t site;                      /* the call that it waits in */
+	const struct mt_function *switcher; /* ... of this */
+	MT_ARRAY(struct mt_frame) frames;
 };
 
 enum mt_cs_mode {
@@ -91,6 +105,9 @@ struct mt_callstack {
 	uint64_t gap_begin_ns; /* LOST */
 	uint64_t gap_bytes;
 	uint32_t gap_cause;
+
+	struct mt_parked parked[MT_CS_PARKED];
+	size_t next_parked;
 
 	/* A transaction: what an abort brings back. */
 	bool transaction;
@@ -188,6 +205,13 @@ void mt_cs_return(struct mt_callstack *cs, const struct mt_event *event);
 void mt_cs_jump(struct mt_callstack *cs, uint64_t from, uint64_t to);
 /* Control turned up at ADDRESS by a way that says nothing of the stack. */
 bool mt_cs_land(struct mt_callstack *cs, uint64_t address, uint8_t end_flags);
+
+/* fibers.c */
+/* The frames from KEPT on are about to be left by a return past them. */
+void mt_cs_park(struct mt_callstack *cs, size_t kept);
+/* Is ADDRESS where a parked fiber goes on?  Then it runs. */
+bool mt_cs_switch(struct mt_callstack *cs, uint64_t address);
+void mt_cs_forget_parked(struct mt_callstack *cs);
 
 /* away.c */
 void mt_cs_trace_end(struct mt_callstack *cs, const struct mt_event *event);

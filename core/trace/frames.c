@@ -127,7 +127,7 @@ void mt_cs_replace(struct mt_callstack *cs, const struct mt_function *function, 
 	*top = (struct mt_frame){
 	    .function = function,
 	    .return_site = top->return_site,
-	    .flags = top->flags & (MT_FRAME_HANDLER | MT_FRAME_ENTRY),
+	    .flags = top->flags & (MT_FRAME_HANDLER | MT_FRAME_ENTRY | MT_FRAME_FIBER),
 	};
 	if (function->kind != MT_FUNCTION_PLT) {
 		begin_call(cs, &entry);

@@ -22,6 +22,7 @@ static void forget_segment(struct mt_callstack *cs)
 	cs->range_size = 0;
 	cs->mode = MT_CS_BLANK;
 	cs->segment_open = false;
+	mt_cs_forget_parked(cs);
 	cs->segment.number++;
 	cs->signal = 0;
 }

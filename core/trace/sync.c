@@ -144,6 +144,7 @@ static void return_to_unseen_in_kernel(struct mt_callstack *cs, const struct mt_
 
 static void return_to_root(struct mt_callstack *cs, uint64_t address)
 {
+	mt_cs_park(cs, 0);
 	mt_cs_pop_to(cs, 0, 0);
 	mt_cs_note_call_of_root(cs, address);
 	mt_cs_add_root(cs, address - 1);
@@ -170,6 +171,7 @@ void mt_cs_return(struct mt_callstack *cs, const struct mt_event *event)
 	if (!(function->flags & MT_FUNCTION_SIGNAL_RETURN))
 		found = mt_cs_find_return(cs, function, event->to);
 	if (found) {
+		mt_cs_park(cs, found);
 		mt_cs_pop_to(cs, found, 0);
 		mt_cs_arrive(cs, event->to);
 	} else if (from_handler || function->flags & MT_FUNCTION_SIGNAL_RETURN) {
@@ -177,7 +179,8 @@ void mt_cs_return(struct mt_callstack *cs, const struct mt_event *event)
 	} else if (event->to == function->start) {
 		/* A return address that no call left: a retpoline, a fiber's first entry. */
 		mt_cs_jump(cs, event->from, event->to);
-	} else {
+		mt_cs_top(cs)->flags |= MT_FRAME_FIBER;
+	} else if (!mt_cs_switch(cs, event->to)) {
 		return_to_unseen(cs, function, event->to);
 	}
 }

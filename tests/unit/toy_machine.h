@@ -474,7 +474,7 @@ static inline void toy_machine_run(struct toy_machine *m, struct toy_program *to
 	for (size_t i = 1 + (size_t)toy_random(m, 8); i > 0; i--) {
 		struct toy_frame frame = {.function = toy_user(m)};
 
-		frame.position = toy_address(frame.function) + 0x10 + toy_random(m, 0xa0);
+		frame.position = toy_address(frame.function) + 0xe8 + toy_random(m, 0x10);
 		(void)mt_array_push(&m->frames, frame);
 	}
 	m->seen = m->frames.count;
