@@ -68,7 +68,8 @@ struct mt_auxtrace {
 };
 size_t mt_recording_auxtrace_count(const struct mt_recording *recording);
 const struct mt_auxtrace *mt_recording_auxtrace(const struct mt_recording *recording, size_t index);
-/* Map SIZE bytes from OFFSET within one piece.  Errors: SYSTEM; FORMAT (beyond its end). */
+/* Map SIZE bytes from OFFSET within one piece; the file must not become shorter meanwhile.
+ * Errors: SYSTEM; FORMAT (beyond its end, or SIZE is 0). */
 struct mt_error *mt_recording_map_aux(const struct mt_recording *recording, size_t index,
 				      uint64_t offset, uint64_t size, const uint8_t **bytes);
 void mt_recording_unmap_aux(const uint8_t *bytes, uint64_t size);
@@ -138,7 +139,9 @@ const struct mt_sideband *mt_recording_sideband(const struct mt_recording *recor
 /* Names of the events (attributes), from EVENT_DESC or made up; NULL beyond the last. */
 const char *mt_recording_event_name(const struct mt_recording *recording, uint32_t index);
 
-/* Calls RECORD for every record of the file in its order, known or not: for `mtdb dump`. */
+/* Calls RECORD for every record of the file in its order, known ("unknown") or not: for `mtdb
+ * dump`. SIZE counts the AUX data that follows.  After a packed record (COMPRESSED) come those
+ * within it, with its offset.  Errors: SYSTEM; RECORD's, which ends it. */
 struct mt_error *
 mt_recording_each_record(struct mt_recording *recording,
 			 struct mt_error *(*record)(void *context, uint64_t offset, uint32_t type,

@@ -2,6 +2,11 @@
 /* What we write, as `perf script` and `perf report` read it. */
 #include "perf_fixture.h"
 
+#include "pt/encoder.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+
 static void perf_reads_every_record(void **state)
 {
 	char *path = make_path();
@@ -134,6 +139,158 @@ static void perf_decodes_the_aux_data(void **state)
 	free(bytes);
 }
 
+/* At 0x401000: a call of a function that returns, a system call, and a loop's branch back to it. */
+static const uint8_t code[] = {
+    0xe8, 0x05, 0x00, 0x00, 0x00, /* 401000 call 40100a */
+    0x0f, 0x05,                   /* 401005 syscall */
+    0x75, 0xf7,                   /* 401007 jne 401000 */
+    0xf4,                         /* 401009 hlt */
+    0xc3,                         /* 40100a ret */
+};
+
+static const char decoded_code[] = " 0 => 401000\n"
+				   " 401000 => 40100a\n"
+				   " 40100a => 401005\n"
+				   " 401005 => 0\n"
+				   " 0 => 401007\n"
+				   " 401007 => 401000\n"
+				   " 401000 => 40100a\n"
+				   " 40100a => 401005\n"
+				   " 401005 => 0\n"
+				   " 0 => 401007\n"
+				   " 401009 => 0\n";
+
+static void encode_round(struct mt_pt_encoder *encoder, uint64_t tsc, bool again)
+{
+	mt_pt_encode_call(encoder, tsc + 10, 0x401005, 0x40100a);
+	mt_pt_encode_return(encoder, tsc + 20, 0x401005);
+	mt_pt_encode_syscall(encoder, tsc + 30);
+	mt_pt_encode_start(encoder, tsc + 5000, 0x401007);
+	mt_pt_encode_branch(encoder, tsc + 5010, again, again ? 0x401000 : 0x401009);
+}
+
+static uint8_t *encode_code(uint64_t tsc, size_t *size)
+{
+	const struct mt_pt_encoder_config config = {
+	    .timing = {.tsc_ctc_numerator = hello_pt.tsc_ctc_numerator,
+		       .tsc_ctc_denominator = hello_pt.tsc_ctc_denominator,
+		       .mtc_period = hello_pt.mtc_period,
+		       .max_nonturbo_ratio = hello_pt.max_nonturbo_ratio,
+		       .tsc = true,
+		       .mtc = true,
+		       .cyc = true},
+	};
+	struct mt_pt_encoder *encoder = NULL;
+	uint8_t *bytes = NULL;
+	uint64_t lost = 0;
+
+	assert_no_error(mt_pt_encoder_create(&config, &encoder));
+	mt_pt_encode_start(encoder, tsc, 0x401000);
+	encode_round(encoder, tsc, true);
+	encode_round(encoder, tsc + 6000, false);
+	mt_pt_encode_stop(encoder, tsc + 12000, 0x401009);
+	assert_no_error(mt_pt_encoder_snapshot(encoder, &bytes, size, &lost));
+	mt_pt_encoder_destroy(encoder);
+	return bytes;
+}
+
+static void put_thread(struct mt_recording_writer *writer, int32_t tid, const char *program,
+		       uint64_t time_ns)
+{
+	const struct mt_sideband records[] = {
+	    {.kind = MT_SIDEBAND_COMM,
+	     .time_ns = time_ns,
+	     .pid = tid,
+	     .tid = tid,
+	     .cpu = -1,
+	     .comm = {"prog", true}},
+	    {.kind = MT_SIDEBAND_MMAP,
+	     .time_ns = time_ns,
+	     .pid = tid,
+	     .tid = tid,
+	     .cpu = -1,
+	     .mmap = {.start = 0x401000, .length = 0x1000, .path = program, .executable = true}},
+	};
+
+	assert_no_error(mt_recording_writer_put(writer, &records[0]));
+	assert_no_error(mt_recording_writer_put(writer, &records[1]));
+}
+
+/* Two processes, of the second two windows: what perf finds is what was encoded. */
+static void perf_decodes_what_was_encoded(void **state)
+{
+	char *path = make_path();
+	char *program = make_path();
+	struct mt_recording_writer *writer = start_writer(path);
+	uint64_t tsc = mt_ns_to_tsc(&hello_conversion, NOW + 10000);
+	const struct mt_sideband note = {.kind = MT_SIDEBAND_SAMPLE,
+					 .time_ns = NOW + 1000000,
+					 .pid = 101,
+					 .tid = 101,
+					 .cpu = -1,
+					 .sample = {MT_NOTE_SIGNAL, .ip = 0x401009, .weight = 11}};
+
+	(void)state;
+	require_perf();
+	FILE *stream = fopen(program, "wb");
+	assert_int_equal(fwrite(code, 1, sizeof(code), stream), sizeof(code));
+	fclose(stream);
+	put_thread(writer, 100, program, NOW);
+	put_thread(writer, 101, program, NOW);
+	for (uint32_t window = 0; window < 3; window++) {
+		size_t size = 0;
+		uint8_t *bytes = encode_code(tsc + window * 100000, &size);
+
+		put_aux(writer, window ? 1 : 0, bytes, size);
+		free(bytes);
+	}
+	assert_no_error(mt_recording_writer_put(writer, &note));
+	finish(writer);
+
+	char *text =
+	    output_of("perf script --tid 100 --itrace=b -F ip,addr -i %s 2>&1 | tr -s ' '", path);
+	assert_string_equal(text, decoded_code);
+	free(text);
+	text =
+	    output_of("perf script --tid 101 --itrace=b -F ip,addr -i %s 2>&1 | tr -s ' '", path);
+	assert_int_equal(strlen(text), 2 * strlen(decoded_code) + strlen(" 0 401009\n"));
+	assert_memory_equal(text, decoded_code, strlen(decoded_code));
+	assert_memory_equal(text + strlen(decoded_code), decoded_code, strlen(decoded_code));
+	assert_string_equal(text + 2 * strlen(decoded_code), " 0 401009\n");
+	free(text);
+	text = output_of("perf script --itrace=cr -i %s 2>&1 >/dev/null; "
+			 "perf report --header-only -i %s 2>&1 >/dev/null",
+			 path, path);
+	assert_string_equal(text, ""); /* no warning */
+	free(text);
+	remove_path(program);
+	remove_path(path);
+}
+
+static void a_full_disk_leaves_nothing(void **state)
+{
+	char *path = make_path();
+	struct mt_recording_writer *writer = start_writer(path);
+	const struct mt_auxtrace piece = {.size = 1 << 20};
+	uint8_t *bytes = calloc(1, piece.size);
+	struct rlimit was, small = {65536, 0};
+
+	(void)state;
+	/* The nearest thing to a full disk that needs no rights. */
+	signal(SIGXFSZ, SIG_IGN);
+	getrlimit(RLIMIT_FSIZE, &was);
+	small.rlim_max = was.rlim_max;
+	setrlimit(RLIMIT_FSIZE, &small);
+	struct mt_error *put = mt_recording_writer_put_aux(writer, &piece, bytes);
+	struct mt_error *end = mt_recording_writer_finish(writer);
+	setrlimit(RLIMIT_FSIZE, &was);
+	assert_error(put, MT_ERROR_SYSTEM, path);
+	assert_error(end, MT_ERROR_SYSTEM, path);
+	mt_recording_writer_destroy(writer);
+	free(bytes);
+	remove_path(path); /* its directory is empty */
+}
+
 static void nothing_has_the_name_before_the_end(void **state)
 {
 	char *path = make_path();
@@ -171,6 +328,8 @@ int main(void)
 	    cmocka_unit_test(perf_shows_the_notes),
 	    cmocka_unit_test(perf_shows_the_header),
 	    cmocka_unit_test(perf_decodes_the_aux_data),
+	    cmocka_unit_test(perf_decodes_what_was_encoded),
+	    cmocka_unit_test(a_full_disk_leaves_nothing),
 	    cmocka_unit_test(nothing_has_the_name_before_the_end),
 	    cmocka_unit_test(refuses_what_it_cannot_write),
 	};
