@@ -6,7 +6,7 @@
 #include <zstd.h>
 
 /* perf packs about ten to one.  Beyond these it is a trap for the reader's memory. */
-#define FREE_BYTES (64u << 20)
+#define FREE_BYTES (4u << 20)
 #define RATIO_MAX  200
 
 struct mt_unpacker {

@@ -10,8 +10,6 @@ import time
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-
 # A program that starts another and is busy enough for some samples.
 COMMAND = ["/bin/sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; /bin/true; exit 0"]
 
@@ -41,23 +39,6 @@ VARIANTS = {
     "packed": ["-e", "cpu-clock:u", "-z", "--switch-events"],
     "data mappings": ["-e", "cpu-clock:u", "-d", "-z"],
 }
-
-
-@pytest.fixture(scope="module", name="dump")
-def dump_fixture(build, compile):  # pylint: disable=redefined-builtin
-    """dump(path) -> the lines that tests/fixtures/dump_recording.c prints of a recording."""
-    name = re.search(r"san-([a-z,]+)$", build.name)
-    sanitize = [f"-fsanitize={name.group(1)}"] if name else []
-    program = compile("dump_recording.c", "-D_GNU_SOURCE", f"-I{ROOT / 'core'}", *sanitize,
-                      build / "libmtrace-core.a", "-lzstd")
-
-    def run(path, *words, **options):
-        done = subprocess.run([program, path, *words], text=True, stdout=subprocess.PIPE,
-                              check=False, timeout=60, **options)
-        assert done.returncode in (0, 1)
-        return done.stdout.splitlines()
-
-    return run
 
 
 @pytest.fixture(name="record")
