@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Time packets.  The processor played here runs at its nominal frequency all the time: a cycle is a
- * TSC tick, and CBR says the same.  Source: SDM 33.4.2.11 (TSC), .16 (MTC), .17 (TMA), .14 (CYC).
+ * TSC tick, and CBR says the same.  Source: SDM 33.4.2: TSC, MTC, TMA, CYC.
  */
 #include "pt/encode.h"
 
