@@ -26,12 +26,14 @@ CORE_SOURCES := $(wildcard core/*/*.c)
 CLI_SOURCES  := $(wildcard cli/*.c)
 UNIT_SOURCES := $(wildcard tests/unit/test_*.c)
 FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
+BENCH_SOURCES := $(wildcard tests/bench/*.c)
 MAN_SOURCES  := $(wildcard docs/man/*.md)
 
 CORE_OBJECTS := $(CORE_SOURCES:%.c=$(BUILD)/obj/%.o)
 CLI_OBJECTS  := $(CLI_SOURCES:%.c=$(BUILD)/obj/%.o)
 UNIT_TESTS   := $(UNIT_SOURCES:tests/unit/%.c=$(BUILD)/tests/%)
 FUZZERS      := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/%)
+BENCHES      := $(BENCH_SOURCES:tests/bench/%.c=$(BUILD)/bench/%)
 MAN_PAGES    := $(MAN_SOURCES:docs/man/%.md=$(BUILD)/man/%)
 
 # One command after the other, each on all processors, whether or not -j was given.
@@ -56,6 +58,10 @@ $(BUILD)/tests/%: tests/unit/%.c $(BUILD)/libmtrace-core.a
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -Itests/unit $(ALL_CFLAGS) -MMD -MP -o $@ $< $(BUILD)/libmtrace-core.a $(CORE_LIBS) -lcmocka
 
+$(BUILD)/bench/%: tests/bench/%.c $(BUILD)/libmtrace-core.a
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(BUILD)/libmtrace-core.a $(CORE_LIBS)
+
 $(BUILD)/man/%: docs/man/%.md
 	@mkdir -p $(@D)
 	pandoc --standalone --from markdown-smart --to man --variable footer='mtrace $(VERSION)' -o $@ $<
@@ -77,7 +83,7 @@ check:
 	@scripts/install-deps build test lint
 	@scripts/check $(BUILD)
 
-bench: all
+bench: all $(BENCHES)
 	@MTRACE_BUILD=$(abspath $(BUILD)) tests/bench/run
 
 lint:
@@ -132,4 +138,4 @@ help:
 	@echo 'make dist       a tarball of what is committed'
 	@echo 'make clean      remove build/'
 
--include $(CORE_OBJECTS:.o=.d) $(CLI_OBJECTS:.o=.d) $(UNIT_TESTS:=.d) $(FUZZERS:=.d)
+-include $(CORE_OBJECTS:.o=.d) $(CLI_OBJECTS:.o=.d) $(UNIT_TESTS:=.d) $(FUZZERS:=.d) $(BENCHES:=.d)
