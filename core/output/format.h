@@ -15,8 +15,8 @@ struct mt_trace_format {
 	 * for the call.  Errors: SYSTEM, NO_MEMORY. */
 	struct mt_error *(*create)(struct mt_stream *stream,
 				   const struct mt_trace_writer_options *options, void **self);
-	/* Write what is left; the stream is finished by the caller.  NULL: nothing ever is.
-	 * Errors: SYSTEM, NO_MEMORY. */
+	/* Write what stands at the file's end; the stream is finished by the caller.  What the sink
+	 * was lent may be gone.  NULL: nothing.  Errors: SYSTEM, NO_MEMORY. */
 	struct mt_error *(*finish)(void *self);
 	void (*destroy)(void *self); /* NULL is fine */
 	struct mt_slice_sink_ops sink;

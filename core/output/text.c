@@ -266,7 +266,7 @@ static struct mt_error *text_segment_end(void *self, const struct mt_segment *se
 	return NULL;
 }
 
-/* The last N calls, at the end of all. */
+/* The last N calls, at the end of all: while their names are still lent. */
 
 static struct mt_error *write_callers(struct text *text, const struct window *window)
 {
@@ -354,7 +354,6 @@ const struct mt_trace_format mt_format_text = {
     .name = "text",
     .ending = ".txt",
     .create = text_create,
-    .finish = text_finish,
     .destroy = text_destroy,
     .sink =
 	{
@@ -364,5 +363,6 @@ const struct mt_trace_format mt_format_text = {
 	    .end = text_end,
 	    .instant = text_instant,
 	    .segment_end = text_segment_end,
+	    .finish = text_finish,
 	},
 };

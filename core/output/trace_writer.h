@@ -26,7 +26,7 @@ struct mt_error *mt_trace_writer_create(const char *path, const char *format,
 					struct mt_trace_writer **out);
 /* The sink to send slices to.  Lent. */
 struct mt_slice_sink mt_trace_writer_sink(struct mt_trace_writer *writer);
-/* Writes what is left and puts the file under its name.  Errors: SYSTEM (a full disk …). */
+/* After the sink's finish(): puts the file under its name.  Errors: SYSTEM (a full disk …). */
 struct mt_error *mt_trace_writer_finish(struct mt_trace_writer *writer);
 /* Without a finish before: takes the temporary file away.  NULL is fine. */
 void mt_trace_writer_destroy(struct mt_trace_writer *writer);

@@ -539,6 +539,8 @@ struct mt_error *mt_decode(struct mt_recording *recording, const struct mt_decod
 		run.bytes_total += mt_recording_auxtrace(recording, i)->size;
 
 	struct mt_error *error = decode(&run);
+	if (!error && sink.ops->finish)
+		error = sink.ops->finish(sink.self);
 
 	HASH_ITER (hh, run.tracks, track, next)
 		track_destroy(&run, track);

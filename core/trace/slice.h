@@ -10,7 +10,7 @@
  *   backwards, and children lie inside their parents.
  * - What was still open at a segment's end is ended at its last time, flagged MT_SLICE_END_OPEN,
  *   innermost first, right before segment_end.
- * Strings and functions are lent for the whole run. */
+ * Strings and functions are lent for the whole run: until finish() has returned. */
 #ifndef MT_TRACE_SLICE_H
 #define MT_TRACE_SLICE_H
 
@@ -96,6 +96,8 @@ struct mt_slice_sink_ops {
 	struct mt_error *(*end)(void *sink, const struct mt_slice_end *end);
 	struct mt_error *(*instant)(void *sink, const struct mt_instant *instant);
 	struct mt_error *(*segment_end)(void *sink, const struct mt_segment *segment);
+	/* The run is over, and nothing failed: what was lent goes away after this.  May be NULL. */
+	struct mt_error *(*finish)(void *sink);
 };
 
 struct mt_slice_sink {

@@ -195,21 +195,6 @@ static struct mt_error *send_line(struct mt_slice_sink sink, char *line)
 	return mt_error_new(MT_ERROR_USAGE, "a strange line: %s", line);
 }
 
-static struct mt_error *run(struct mt_trace_writer *writer)
-{
-	struct mt_slice_sink sink = mt_trace_writer_sink(writer);
-	struct mt_error *error = NULL;
-	char *line = NULL;
-	size_t room = 0;
-
-	while (!error && getline(&line, &room, stdin) > 0) {
-		line[strcspn(line, "\n")] = '\0';
-		error = send_line(sink, line);
-	}
-	free(line);
-	return error ? error : mt_trace_writer_finish(writer);
-}
-
 static void free_texts(void)
 {
 	struct text *one, *next;
@@ -223,6 +208,24 @@ static void free_texts(void)
 		HASH_DEL(functions, each);
 		free(each);
 	}
+}
+
+static struct mt_error *run(struct mt_trace_writer *writer)
+{
+	struct mt_slice_sink sink = mt_trace_writer_sink(writer);
+	struct mt_error *error = NULL;
+	char *line = NULL;
+	size_t room = 0;
+
+	while (!error && getline(&line, &room, stdin) > 0) {
+		line[strcspn(line, "\n")] = '\0';
+		error = send_line(sink, line);
+	}
+	free(line);
+	if (!error && sink.ops->finish)
+		error = sink.ops->finish(sink.self);
+	free_texts(); /* what was lent goes away before the file is finished */
+	return error ? error : mt_trace_writer_finish(writer);
 }
 
 int main(int argc, char **argv)
@@ -241,7 +244,6 @@ int main(int argc, char **argv)
 	if (!error)
 		error = run(writer);
 	mt_trace_writer_destroy(writer);
-	free_texts();
 	if (!error)
 		return 0;
 	fprintf(stderr, "%s\n", mt_error_message(error));
