@@ -95,7 +95,7 @@ format:
 # Fuzzers, and the core under them, are built by clang in a directory of their own.
 fuzz:
 	@scripts/install-deps build fuzz
-	@$(PARALLEL_MAKE) --no-print-directory CC=clang SAN=fuzzer-no-link,address,undefined BUILD=$(BUILD)/fuzz fuzzers
+	@$(PARALLEL_MAKE) --no-print-directory -s CC=clang SAN=fuzzer-no-link,address,undefined BUILD=$(BUILD)/fuzz fuzzers
 	@scripts/fuzz $(BUILD)/fuzz $(FUZZ_SECONDS)
 
 fuzzers: $(FUZZERS)
