@@ -211,6 +211,9 @@ def test_another_trace_is_no_intel_pt(read):
 def test_time_conversion(read):
     lines = read([(pd.attr(0), [1])], [pd.record(pd.TIME_CONV, pd.u64(31, 5, 6))])
     assert "conversion 31 5 6" in lines
+    for known, wanted in ((1, "31 5 6"), (0, "0 0 0")):
+        conversion = pd.record(pd.TIME_CONV, pd.u64(31, 5, 6, 0, 0, known))
+        assert f"conversion {wanted}" in read([(pd.attr(0), [1])], [conversion])
     lines = read([(pd.attr(0), [1])], [pd.record(pd.TIME_CONV, pd.u64(64, 5, 6))])
     assert "conversion 0 0 0" in lines
     assert " bad 1 " in lines[0]
