@@ -54,7 +54,7 @@ static const char *plain_name(Dwarf_Die *origin)
 
 	if (dwarf_attr_integrate(origin, DW_AT_name, &attribute))
 		name = dwarf_formstring(&attribute);
-	return name ? name : "[inlined]";
+	return name && *name ? name : "[inlined]";
 }
 
 static void append_name(Dwarf_Die *origin, const char *scope, struct mt_str *out)

@@ -8,7 +8,8 @@
 
 bool mt_build_id_equal(const struct mt_build_id *a, const struct mt_build_id *b)
 {
-	return a->size == b->size && memcmp(a->bytes, b->bytes, a->size) == 0;
+	return a->size == b->size && a->size <= sizeof(a->bytes) &&
+	       memcmp(a->bytes, b->bytes, a->size) == 0;
 }
 
 void mt_build_id_format(const struct mt_build_id *id, char text[41])

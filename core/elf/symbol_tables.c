@@ -75,8 +75,8 @@ static void open_mini(struct mt_objfile *objfile)
 	if (unpacked &&
 	    lzma_stream_buffer_decode(&memory_limit, 0, NULL, section.data->d_buf, &in,
 				      section.data->d_size, unpacked, &size, room) == LZMA_OK) {
-		mt_auto(mt_error) struct mt_error *ignored =
-		    mt_elf_file_open_memory(objfile->path, unpacked, size, &objfile->mini);
+		mt_error_destroy(
+		    mt_elf_file_open_memory(objfile->path, unpacked, size, &objfile->mini));
 	}
 	free(unpacked);
 }
