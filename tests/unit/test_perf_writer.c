@@ -267,6 +267,33 @@ static void perf_decodes_what_was_encoded(void **state)
 	remove_path(path);
 }
 
+/* As another engine makes it. */
+static void perf_reads_a_recording_without_intel_pt(void **state)
+{
+	const struct mt_recording_writer_options options = {.conversion = hello_conversion};
+	struct mt_recording_writer *writer = NULL;
+	char *path = make_path();
+
+	(void)state;
+	require_perf();
+	assert_no_error(mt_recording_writer_create(path, &options, &writer));
+	for (size_t i = 0; i < EVERY_RECORD_COUNT; i++) {
+		struct mt_sideband record = record_at(i);
+
+		if (record.kind == MT_SIDEBAND_COMM || record.kind == MT_SIDEBAND_FORK ||
+		    record.kind == MT_SIDEBAND_SAMPLE)
+			assert_no_error(mt_recording_writer_put(writer, &record));
+	}
+	finish(writer);
+	char *text = output_of("perf script -F comm,tid,event -i %s 2>&1 | tr -s ' '", path);
+	assert_string_equal(text, " hello 101 mtrace:signal: \n"
+				  " hello 101 mtrace:trigger: \n"
+				  " hello 101 mtrace:snapshot: \n"
+				  " hello 101 mtrace:exit: \n");
+	free(text);
+	remove_path(path);
+}
+
 static void a_full_disk_leaves_nothing(void **state)
 {
 	char *path = make_path();
@@ -329,6 +356,7 @@ int main(void)
 	    cmocka_unit_test(perf_shows_the_header),
 	    cmocka_unit_test(perf_decodes_the_aux_data),
 	    cmocka_unit_test(perf_decodes_what_was_encoded),
+	    cmocka_unit_test(perf_reads_a_recording_without_intel_pt),
 	    cmocka_unit_test(a_full_disk_leaves_nothing),
 	    cmocka_unit_test(nothing_has_the_name_before_the_end),
 	    cmocka_unit_test(refuses_what_it_cannot_write),
