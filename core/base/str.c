@@ -9,6 +9,8 @@
 #include <string.h>
 #include <strings.h>
 
+#define FORMAT_ROOM 64
+
 static bool reserve(struct mt_str *str, size_t more)
 {
 	if (!str->failed &&
@@ -31,20 +33,23 @@ void mt_str_append(struct mt_str *str, const char *text)
 	mt_str_append_bytes(str, text, strlen(text));
 }
 
+/* Formats into the room there is, and once more only if that was too small. */
 void mt_str_vappendf(struct mt_str *str, const char *format, va_list args)
 {
 	va_list again;
 
+	if (!reserve(str, FORMAT_ROOM))
+		return;
+	size_t room = str->capacity - str->length;
 	va_copy(again, args);
-	int count = vsnprintf(NULL, 0, format, again);
+	int count = vsnprintf(str->text + str->length, room, format, again);
 	va_end(again);
-	if (count < 0) {
+	if (count < 0 || ((size_t)count >= room && !reserve(str, (size_t)count))) {
 		str->failed = true;
 		return;
 	}
-	if (!reserve(str, (size_t)count))
-		return;
-	vsnprintf(str->text + str->length, (size_t)count + 1, format, args);
+	if ((size_t)count >= room)
+		vsnprintf(str->text + str->length, (size_t)count + 1, format, args);
 	str->length += (size_t)count;
 }
 
