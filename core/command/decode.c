@@ -48,7 +48,7 @@ static struct mt_error *write_timeline(struct mt_command_context *context, const
 	if (!error) {
 		mt_timeline_log_losses(context, recording, &stats);
 		if (strcmp(timeline->path, "-") != 0)
-			mt_log(context->log, MT_LOG_INFO, "%s: %u threads, %llu events",
+			mt_log(context->log, MT_LOG_INFO, "%s: threads: %u, events: %llu",
 			       timeline->path, (unsigned int)stats.threads,
 			       (unsigned long long)stats.events);
 	}

@@ -42,11 +42,7 @@ void mt_timeline_log_losses(const struct mt_command_context *context,
 	if (info->bad_records)
 		mt_log(context->log, MT_LOG_WARNING, "%s: %llu garbled records were left out",
 		       info->path, (unsigned long long)info->bad_records);
-	if (stats->missing_files)
-		mt_log(context->log, MT_LOG_WARNING,
-		       "the code of %u mappings could not be read: control flow in them is missing",
-		       (unsigned int)stats->missing_files);
 	if (stats->gaps)
-		mt_log(context->log, MT_LOG_WARNING, "%llu gaps: data was lost there",
+		mt_log(context->log, MT_LOG_WARNING, "gaps where data was lost: %llu",
 		       (unsigned long long)stats->gaps);
 }

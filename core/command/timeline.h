@@ -22,7 +22,8 @@ struct mt_error *mt_timeline_write(const struct mt_command_context *context,
 				   const struct mt_timeline *timeline,
 				   struct mt_decode_stats *stats);
 
-/* Says beside the output what it lacks: gaps, missing files, a recording that is cut off. */
+/* Says beside the output what it lacks: gaps, records, a recording's end.  (Of files that are
+ * missing mt_decode() tells.) */
 void mt_timeline_log_losses(const struct mt_command_context *context,
 			    const struct mt_recording *recording,
 			    const struct mt_decode_stats *stats);

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""mtdb decode and history: names, formats and failures.  What a timeline says is tested elsewhere;
+the recording here is of real hardware, and its programs are not on this machine."""
+import gzip
+import json
+import os
+
+import pytest
+
+import fxt
+
+
+@pytest.fixture(name="recording")
+def recording_fixture(recordings, tmp_path):
+    source = next((recordings / "quipper").glob("perf.data*"))
+    path = tmp_path / "echo.perf"
+    path.write_bytes(source.read_bytes())
+    return path
+
+
+@pytest.mark.parametrize(
+    "name, options, output",
+    [
+        ("echo.perf", [], "echo.fxt"),
+        ("perf.data", [], "perf.fxt"),
+        ("no ending", [], "no ending.fxt"),
+        ("an.odd.one", [], "an.odd.one.fxt"),
+        (".perf", [], ".perf.fxt"),
+        ("echo.perf", ["--format=json"], "echo.json"),
+        ("echo.perf", ["-f", "text"], "echo.txt"),
+        ("echo.perf", ["-o", "other.json"], "other.json"),
+    ],
+)
+def test_the_output_gets_its_name(run_mtdb, recording, name, options, output):
+    recording.rename(recording.with_name(name))
+    done = run_mtdb("decode", *options, name, cwd=recording.parent)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert sorted(os.listdir(recording.parent)) == sorted([name, output])
+    assert f"mtdb: {output}: threads: " in done.stderr
+
+
+def test_beside_the_recording(run_mtdb, recording):
+    assert run_mtdb("decode", recording, cwd="/").returncode == 0
+    assert recording.with_name("echo.fxt").exists()
+
+
+def test_from_standard_input(run_mtdb, recording):
+    with open(recording, "rb") as file:
+        assert run_mtdb("decode", "-", cwd=recording.parent, stdin=file).returncode == 0
+    assert run_mtdb("decode", recording).returncode == 0
+    assert recording.with_name("trace.fxt").read_bytes() == recording.with_name("echo.fxt").read_bytes()
+
+
+def test_formats_are_what_they_say(run_mtdb, recording):
+    folder = recording.parent
+    for name in ["a.fxt", "a.json", "a.txt", "a.fxt.gz"]:
+        assert run_mtdb("decode", "-o", folder / name, recording).returncode == 0
+    plain = (folder / "a.fxt").read_bytes()
+    assert gzip.decompress((folder / "a.fxt.gz").read_bytes()) == plain
+    assert fxt.parse(plain).threads
+    assert json.loads((folder / "a.json").read_text())
+    assert (folder / "a.txt").read_text().startswith("Command: ")
+
+
+def test_to_standard_output(run_mtdb, recording):
+    assert run_mtdb("decode", recording).returncode == 0
+    done = run_mtdb("decode", "-o", "-", recording, text=False)
+    assert done.stdout == recording.with_name("echo.fxt").read_bytes()
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize(
+    "options, complaint",
+    [
+        (["-f", "nonsense"], 'no format "nonsense"'),
+        (["-o", "none/x.fxt"], "none/x.fxt"),
+        (["-o", "."], "directory"),
+        (["-o", "/dev/full"], "No space left"),
+    ],
+)
+def test_failures_leave_nothing(run_mtdb, recording, options, complaint):
+    done = run_mtdb("decode", *options, "echo.perf", cwd=recording.parent)
+    assert done.returncode == (2 if "nonsense" in options else 1)
+    assert complaint in done.stderr
+    assert os.listdir(recording.parent) == ["echo.perf"]
+
+
+@pytest.mark.sanitize
+def test_cut_off_recordings(run_mtdb, recording):
+    contents = recording.read_bytes()
+    for part in range(1, 12):
+        recording.write_bytes(contents[: len(contents) * part // 12])
+        done = run_mtdb("decode", "-o", "-", recording, text=False)
+        assert done.returncode in (0, 1)
+        assert b"echo.perf" in done.stderr
+        assert done.returncode or fxt.parse(done.stdout)
+
+
+def test_history_shows_the_last_calls(run_mtdb, recording):
+    done = run_mtdb("history", recording)
+    assert done.returncode == 0
+    assert 'Thread 3174 "echo"' in done.stdout
+    assert len(run_mtdb("history", "-n", "1", recording).stdout) < len(done.stdout)
+
+
+def test_history_of_one_thread(run_mtdb, recording):
+    done = run_mtdb("history", "--thread=3174", recording)
+    assert [line.split()[1] for line in done.stdout.splitlines() if line[:6] == "Thread"] == ["3174"]
+    assert "Thread" not in run_mtdb("history", "--thread=1", recording).stdout
+
+
+def test_history_into_a_closed_pipe(mtdb, run_mtdb, recording):
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    done = run_mtdb("history", recording, stdout=write_end)
+    os.close(write_end)
+    assert done.returncode == 141
