@@ -499,7 +499,7 @@ static struct mt_error *decode(struct run *run)
 	mt_try(mt_machine_create(run->recording, run->options, &run->machine));
 	mt_try(mt_pt_streams_read(run->recording, &run->streams));
 	mt_array_each (stream, &run->streams)
-		of_threads = of_threads && stream->tid >= 0;
+		of_threads = of_threads && stream->tid >= 0 && stream->cpu < 0;
 	return of_threads ? decode_threads(run) : decode_cpus(run);
 }
 
