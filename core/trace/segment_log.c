@@ -259,16 +259,26 @@ void mt_segment_log_settle(struct mt_segment_log *log, uint64_t bound_ns)
 	log->pending.count = 0;
 }
 
-static void wait(struct mt_segment_log *log, const struct mt_log_entry *entry)
+/* A waiting entry, for the caller to fill in the rest of; NULL after a failure. */
+static struct mt_log_entry *wait(struct mt_segment_log *log, enum mt_log_kind kind,
+				 uint64_t time_ns, bool estimated)
 {
+	struct mt_log_entry *entry;
+
 	if (log->pending.count >= MT_LOG_PENDING) {
 		mt_segment_log_release(log, true);
-		mt_segment_log_settle(log, entry->time_ns);
+		mt_segment_log_settle(log, time_ns);
 	}
-	if (mt_array_push(&log->pending, *entry))
+	if (log->pending.count == log->pending.capacity &&
+	    mt_array_reserve(&log->pending, log->pending.count + 1)) {
 		fail(log, mt_error_no_memory());
-	else if (!entry->estimated)
-		mt_segment_log_settle(log, entry->time_ns);
+		return NULL;
+	}
+	entry = &log->pending.items[log->pending.count++];
+	entry->time_ns = time_ns;
+	entry->kind = (uint8_t)kind;
+	entry->estimated = estimated;
+	return entry;
 }
 
 static inline bool must_wait(const struct mt_segment_log *log, bool estimated)
@@ -279,34 +289,46 @@ static inline bool must_wait(const struct mt_segment_log *log, bool estimated)
 void mt_segment_log_begin(struct mt_segment_log *log, uint64_t time_ns, bool estimated,
 			  const struct mt_log_slice *slice)
 {
-	if (must_wait(log, estimated))
-		wait(log, &(struct mt_log_entry){.time_ns = time_ns,
-						 .kind = MT_LOG_BEGIN,
-						 .estimated = estimated,
-						 .slice = *slice});
-	else
+	struct mt_log_entry *entry;
+
+	if (!must_wait(log, estimated)) {
 		pack_begin(log, time_ns, false, slice);
+		return;
+	}
+	entry = wait(log, MT_LOG_BEGIN, time_ns, estimated);
+	if (entry)
+		entry->slice = *slice;
+	if (!estimated)
+		mt_segment_log_settle(log, time_ns);
 }
 
 void mt_segment_log_end(struct mt_segment_log *log, uint64_t time_ns, bool estimated, uint8_t flags)
 {
-	if (must_wait(log, estimated))
-		wait(log, &(struct mt_log_entry){.time_ns = time_ns,
-						 .kind = MT_LOG_END,
-						 .estimated = estimated,
-						 .end_flags = flags});
-	else
+	struct mt_log_entry *entry;
+
+	if (!must_wait(log, estimated)) {
 		pack_end(log, time_ns, false, flags);
+		return;
+	}
+	entry = wait(log, MT_LOG_END, time_ns, estimated);
+	if (entry)
+		entry->end_flags = flags;
+	if (!estimated)
+		mt_segment_log_settle(log, time_ns);
 }
 
 void mt_segment_log_instant(struct mt_segment_log *log, const struct mt_instant *instant)
 {
-	if (must_wait(log, false))
-		wait(log, &(struct mt_log_entry){.time_ns = instant->time_ns,
-						 .kind = MT_LOG_INSTANT,
-						 .instant = *instant});
-	else
+	struct mt_log_entry *entry;
+
+	if (!must_wait(log, false)) {
 		pack_instant(log, instant);
+		return;
+	}
+	entry = wait(log, MT_LOG_INSTANT, instant->time_ns, false);
+	if (entry)
+		entry->instant = *instant;
+	mt_segment_log_settle(log, instant->time_ns);
 }
 
 void mt_segment_log_hold(struct mt_segment_log *log)
