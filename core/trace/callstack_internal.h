@@ -181,6 +181,8 @@ void mt_cs_note_call_of_root(struct mt_callstack *cs, uint64_t address);
 /* Is FUNCTION what the frame runs, or its cold part? */
 bool mt_cs_frame_is(struct mt_callstack *cs, const struct mt_frame *frame,
 		    const struct mt_function *function);
+/* How many of the frames, from the outermost on, may be where the top one unwinds to. */
+size_t mt_cs_frames_to_unwind_to(struct mt_callstack *cs);
 /* The nearest frame below LIMIT that runs FUNCTION: its index + 1; 0: none. */
 size_t mt_cs_find(struct mt_callstack *cs, const struct mt_function *function, size_t limit);
 /* Likewise, but rather the frame that called, from right before ADDRESS, the one above it. */

@@ -253,20 +253,33 @@ size_t mt_cs_find(struct mt_callstack *cs, const struct mt_function *function, s
 	return 0;
 }
 
+/* _Unwind_Resume is called at the end of a frame's own landing pad, and goes on with the frames
+ * outside of that one: Itanium C++ ABI, exception handling, 1.3. */
+size_t mt_cs_frames_to_unwind_to(struct mt_callstack *cs)
+{
+	size_t count = cs->frames.count;
+	bool resume = count && strcmp(mt_cs_top(cs)->function->name, "_Unwind_Resume") == 0;
+	size_t left = resume ? 2 : 1;
+
+	return count > left ? count - left : 0;
+}
+
 size_t mt_cs_find_return(struct mt_callstack *cs, const struct mt_function *function,
 			 uint64_t address)
 {
-	size_t near = 0, steps = 0, last = SIZE_MAX;
+	size_t near = 0, steps = 0, last = SIZE_MAX, count = cs->frames.count;
+	size_t nearest = mt_cs_frames_to_unwind_to(cs);
 
-	if (cs->frames.count == 0)
+	if (count == 0)
 		return 0;
-	for (size_t i = cs->frames.count - 1; i > 0 && steps < last && may_step(cs, steps++); i--) {
+	for (size_t i = count - 1; i > 0 && steps < last && may_step(cs, steps++); i--) {
 		const struct mt_frame *callee = &cs->frames.items[i];
 
 		if (!(callee->flags & MT_FRAME_ENTRY) && callee->return_site &&
 		    mt_is_next_of(address, callee->return_site))
 			return i;
-		if (!near && mt_cs_frame_is(cs, &cs->frames.items[i - 1], function)) {
+		if (!near && i <= nearest &&
+		    mt_cs_frame_is(cs, &cs->frames.items[i - 1], function)) {
 			near = i;
 			last = steps + EXACT_STEPS;
 		}

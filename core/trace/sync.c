@@ -90,7 +90,7 @@ static size_t find_unwound(struct mt_callstack *cs, const struct mt_function *fu
 	if (address == function->start || function->kind == MT_FUNCTION_UNKNOWN ||
 	    function->kind == MT_FUNCTION_PLT)
 		return 0;
-	return mt_cs_find(cs, function, cs->frames.count - 1);
+	return mt_cs_find(cs, function, mt_cs_frames_to_unwind_to(cs));
 }
 
 void mt_cs_jump(struct mt_callstack *cs, uint64_t from, uint64_t to)
