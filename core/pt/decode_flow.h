@@ -1,25 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Inside core/pt: from libipt's blocks and events to control-flow events.
+/* Inside core/pt: from packets and code to control-flow events.
  *
- * A block ends at every branch; where the branch went is where the next block begins.  So a branch
- * is kept as `pending` until the next block, or an event of libipt, tells. */
+ * libipt's query layer reads the packets and answers: was this branch taken, where did that one go,
+ * what else happened and where.  The code's blocks are walked here, from a cache of them
+ * (decode_code): its own block decoder decodes every call, jump and taken branch anew. */
 #ifndef MT_PT_DECODE_FLOW_H
 #define MT_PT_DECODE_FLOW_H
 
+#include "pt/decode_code.h"
 #include "pt/decode_libipt.h"
-#include "pt/image.h"
 
-/* Kinds beside enum mt_event_kind. */
-#define MT_PT_KIND_NONE        0xff
-#define MT_PT_KIND_CONDITIONAL 0xfe /* a jump if it was taken */
-
-/* What instructions are that libipt does not tell, by address: a direct-mapped cache. */
-struct mt_pt_known_insn {
-	uint64_t ip;
-	uint32_t generation;
-	uint8_t kind;
-	uint8_t length; /* 0: not known */
-};
+#define MT_PT_RETURNS 64 /* return compression's depth: SDM vol. 3C, 33.4.2.2 */
 
 struct mt_pt_flow {
 	struct mt_pt_source source;
@@ -29,14 +20,19 @@ struct mt_pt_flow {
 	size_t capacity;
 	size_t count;
 
-	struct pt_block_decoder *blocks; /* of the current span */
-	int status;                      /* libipt's last answer */
-	struct pt_block block;
+	struct pt_query_decoder *query; /* of the current span */
+	int status;                     /* libipt's last answer */
+	uint64_t ip;                    /* where control is, if enabled */
+	bool enabled;                   /* the packets trace */
+	bool known_mode;                /* 64 bits; all else cannot be decoded */
+	bool starting;                  /* TRACE_START comes with the time of the next event */
+	bool has_goal;                  /* `goal` happens at an address that is still ahead */
+	struct pt_event goal;
+	uint64_t returns[MT_PT_RETURNS]; /* a ring */
+	uint32_t return_top;
+	uint32_t return_count;
 
-	uint64_t from; /* of the pending branch, and the last block's end */
-	uint64_t from_tsc;
-	uint8_t pending; /* its kind */
-	bool tracing;    /* events so far say that control is known */
+	bool tracing; /* events so far say that control is known */
 	bool in_transaction;
 	bool aborted; /* a transaction; the jump that goes with it comes next */
 
@@ -48,8 +44,7 @@ struct mt_pt_flow {
 	uint64_t bytes_lost;
 
 	struct mt_pt_image *image;
-	struct mt_pt_known_insn *known;
-	uint32_t generation; /* of the image */
+	struct mt_pt_code code;
 
 	struct mt_pt_decoder_stats stats;
 };
@@ -64,8 +59,9 @@ static inline bool mt_pt_flow_has_room(const struct mt_pt_flow *flow)
 	return flow->count + 4 <= flow->capacity;
 }
 
-/* `blocks` was just synchronised with this status. */
-void mt_pt_flow_enter(struct mt_pt_flow *flow, struct pt_block_decoder *blocks, int status);
+/* `query` was just synchronised with this status and address. */
+void mt_pt_flow_enter(struct mt_pt_flow *flow, struct pt_query_decoder *query, int status,
+		      uint64_t ip);
 /* Decode up to MAX_BLOCKS.  True: the trace ended or failed, see `status` and mt_pt_flow_at_end. */
 bool mt_pt_flow_run(struct mt_pt_flow *flow, uint64_t max_blocks);
 bool mt_pt_flow_at_end(const struct mt_pt_flow *flow);

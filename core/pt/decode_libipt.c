@@ -23,8 +23,6 @@ void mt_pt_libipt_config(struct pt_config *config, const struct mt_cpu *cpu,
 	config->cpuid_0x15_ebx = timing->tsc_ctc_numerator;
 	config->mtc_freq = timing->mtc_period & 0xf; /* RTIT_CTL.MTCFreq has four bits */
 	config->nom_freq = timing->max_nonturbo_ratio;
-	config->flags.variant.block.end_on_call = 1;
-	config->flags.variant.block.end_on_jump = 1;
 }
 
 struct pt_config mt_pt_libipt_config_of(const struct pt_config *config, const uint8_t *bytes,
@@ -42,7 +40,6 @@ int mt_pt_place_at_psb(const struct pt_config *config, const uint8_t *bytes, siz
 {
 	struct pt_config own = mt_pt_libipt_config_of(config, bytes, size);
 
-	own.flags = (struct pt_conf_flags){0};
 	struct pt_query_decoder *query = pt_qry_alloc_decoder(&own);
 	if (!query)
 		return -1;

@@ -9,7 +9,7 @@
 
 #define MT_PT_PSB_BYTES 16
 
-/* The CPU's errata, the clocks' ratios, blocks that end at every branch; no buffer yet. */
+/* The CPU's errata, the clocks' ratios; no buffer yet. */
 void mt_pt_libipt_config(struct pt_config *config, const struct mt_cpu *cpu,
 			 const struct mt_pt_timing *timing);
 /* The same for the SIZE bytes at BYTES, which libipt only reads. */

@@ -124,7 +124,6 @@ static struct pt_packet_decoder *open_packets(const struct mt_pt_scan *scan)
 	struct pt_config config = mt_pt_libipt_config_of(scan->config, scan->bytes, scan->size);
 	struct pt_packet_decoder *packets;
 
-	config.flags = (struct pt_conf_flags){0};
 	packets = pt_pkt_alloc_decoder(&config);
 	if (packets && pt_pkt_sync_set(packets, scan->offset) >= 0)
 		return packets;
@@ -297,7 +296,6 @@ size_t mt_pt_scan_prefix(const struct mt_pt_scan *scan, enum mt_pt_point_kind ki
 	struct pt_packet psbend = {.type = ppt_psbend};
 	bool branch = kind == MT_PT_POINT_BRANCH;
 
-	config.flags = (struct pt_conf_flags){0};
 	struct pt_encoder *encoder = pt_alloc_encoder(&config);
 	if (!encoder)
 		return 0;

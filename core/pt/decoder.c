@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Over libipt's block decoder, a span at a time.
+/* Over libipt's query decoder, a span at a time.
  *
  *	pieces ──► windows ──► spans ──► blocks ──► events
  *	           (decode_window)       (decode_flow)
@@ -46,8 +46,8 @@ struct mt_pt_decoder {
 	enum mt_pt_point_kind next_kind;
 	size_t next_offset;
 
-	struct pt_block_decoder *blocks; /* the open span; NULL: none */
-	size_t span_begin;               /* in the window */
+	struct pt_query_decoder *query; /* of the open span; NULL: none */
+	size_t span_begin;              /* in the window */
 	size_t span_end;
 	size_t prefix_bytes; /* made up, before the window's bytes */
 	uint8_t *copy;
@@ -87,7 +87,7 @@ void mt_pt_decoder_destroy(struct mt_pt_decoder *decoder)
 {
 	if (!decoder)
 		return;
-	pt_blk_free_decoder(decoder->blocks);
+	pt_qry_free_decoder(decoder->query);
 	mt_pt_flow_deinit(&decoder->flow);
 	mt_pt_windows_deinit(&decoder->windows);
 	free(decoder->copy);
@@ -100,7 +100,7 @@ static size_t span_offset(const struct mt_pt_decoder *decoder)
 {
 	uint64_t offset;
 
-	if (!decoder->blocks || pt_blk_get_offset(decoder->blocks, &offset) < 0)
+	if (!decoder->query || pt_qry_get_offset(decoder->query, &offset) < 0)
 		return 0;
 	return (size_t)offset;
 }
@@ -122,7 +122,7 @@ struct mt_pt_decoder_stats mt_pt_decoder_stats(const struct mt_pt_decoder *decod
 	struct mt_pt_decoder_stats stats = decoder->flow.stats;
 
 	stats.bytes = decoder->bytes_before;
-	if (decoder->blocks)
+	if (decoder->query)
 		stats.bytes += window_offset(decoder) - decoder->span_begin;
 	return stats;
 }
@@ -132,8 +132,8 @@ struct mt_pt_decoder_stats mt_pt_decoder_stats(const struct mt_pt_decoder *decod
 static void close_span(struct mt_pt_decoder *decoder)
 {
 	decoder->bytes_before += decoder->span_end - decoder->span_begin;
-	pt_blk_free_decoder(decoder->blocks);
-	decoder->blocks = NULL;
+	pt_qry_free_decoder(decoder->query);
+	decoder->query = NULL;
 }
 
 /* Give the trace up to here up, and find where to go on. */
@@ -159,7 +159,7 @@ static void place_scan(struct mt_pt_decoder *decoder)
 {
 	uint64_t sync = 0;
 
-	if (decoder->prefix_bytes || pt_blk_get_sync_offset(decoder->blocks, &sync) < 0)
+	if (decoder->prefix_bytes || pt_qry_get_sync_offset(decoder->query, &sync) < 0)
 		sync = 0;
 	sync = to_window(decoder, sync);
 	if (!decoder->has_scan || sync > decoder->scan.offset)
@@ -261,13 +261,14 @@ static struct mt_error *open_span(struct mt_pt_decoder *decoder)
 		config = plain_span(decoder);
 	else if (copied_span(decoder, &config))
 		return mt_error_no_memory();
-	decoder->blocks = pt_blk_alloc_decoder(&config);
-	if (!decoder->blocks)
+	decoder->query = pt_qry_alloc_decoder(&config);
+	if (!decoder->query)
 		return mt_error_no_memory();
 
-	int status = pt_blk_sync_set(decoder->blocks, 0);
+	uint64_t ip = 0;
+	int status = pt_qry_sync_set(decoder->query, &ip, 0);
 	if (status >= 0) {
-		mt_pt_flow_enter(&decoder->flow, decoder->blocks, status);
+		mt_pt_flow_enter(&decoder->flow, decoder->query, status, ip);
 		return NULL;
 	}
 	decoder->flow.status = status;
@@ -363,7 +364,7 @@ static void finish_window(struct mt_pt_decoder *decoder)
 
 static struct mt_error *step(struct mt_pt_decoder *decoder)
 {
-	if (decoder->blocks)
+	if (decoder->query)
 		run_span(decoder);
 	else if (!decoder->has_window)
 		return open_window(decoder);

@@ -185,7 +185,7 @@ static inline uint64_t walk_run_end(struct walk *walk, const struct walk_node *n
 		taken = walk_random(walk, 2);
 		to = taken ? node->target : after;
 		mt_pt_encode_branch(walk->encoder, now, taken, to);
-		if (to != after)
+		if (taken)
 			walk_want(walk, MT_EVENT_JUMP, from, to, 0);
 		return to;
 	case WALK_JUMP:

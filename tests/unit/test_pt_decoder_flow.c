@@ -196,8 +196,8 @@ static void test_overflows(void **state)
 	struct stream stream = open_stream();
 
 	put_psb(&stream, USER + 7, 1000);
-	put_ip(&stream, TIP, USER + 2); /* what comes right before an overflow is lost with it */
-	PUT(&stream, 0x02, 0xf3);       /* OVF */
+	put_ip(&stream, TIP, USER + 2);
+	PUT(&stream, 0x02, 0xf3); /* OVF */
 	put_ip(&stream, FUP, USER + 7);
 	put_ip(&stream, TIP, USER + 2);
 	PUT(&stream, 0x02, 0xf3); /* and one that ends while tracing is off */
@@ -207,8 +207,10 @@ static void test_overflows(void **state)
 
 	ASSERT_EVENTS(&events, {.kind = MT_EVENT_TRACE_START, .to = USER + 7},
 		      {.kind = MT_EVENT_CALL, .from = USER + 7, .to = USER + 13},
+		      {.kind = MT_EVENT_JUMP, .from = USER + 13, .to = USER + 2},
 		      {.kind = MT_EVENT_GAP, .to = USER + 7, .detail = MT_GAP_OVERFLOW},
 		      {.kind = MT_EVENT_CALL, .from = USER + 7, .to = USER + 13},
+		      {.kind = MT_EVENT_JUMP, .from = USER + 13, .to = USER + 2},
 		      {.kind = MT_EVENT_GAP, .detail = MT_GAP_OVERFLOW},
 		      {.kind = MT_EVENT_TRACE_START, .to = USER + 3},
 		      {.kind = MT_EVENT_TRACE_END, .from = USER + 4, .detail = MT_TRACE_END_ASYNC});
