@@ -126,6 +126,58 @@ def test_spdx(tmp_path):
     assert "bad.c" in done.stdout and "good.c" not in done.stdout
 
 
+CLEAN = SPDX + """#include "base/a.h"
+
+int mt_a(int n)
+{
+	return n + 1;
+}
+"""
+SEEDED = [
+    ("layering", "core/base/a.c", CLEAN.replace("base/a.h", "elf/a.h")),
+    ("licence", "core/base/a.c", CLEAN.replace("GPL", "XYZ")),
+    ("clang-format", "core/base/a.c", CLEAN.replace("\treturn", "  return")),
+    ("clang-tidy", "core/base/a.c", CLEAN.replace("n + 1", "n == n")),
+    ("cppcheck", "core/base/a.c", CLEAN.replace("return n", "int a[2] = {0};\n\treturn a[2] + n")),
+    ("shellcheck", "scripts/bad", "#!/bin/bash\n# SPDX-License-Identifier: GPL-3.0-or-later\necho $1\n"),
+    ("codespell", "README.md", "Recieve this.\n"),
+]
+
+
+@pytest.fixture(name="small_tree")
+def small_tree_fixture(tmp_path):
+    """A project of one file that every check likes."""
+    for path in ["scripts", ".clang-format", ".clang-tidy", "compile_flags.txt"]:
+        subprocess.run(["cp", "-r", ROOT / path, tmp_path], check=True)
+    texts = {"core/base/a.c": CLEAN, "core/base/a.h": SPDX + "int mt_a(int n);\n", "Makefile": "# " + SPDX}
+    for name in ["cli", "docs", ".ci", "completions"]:
+        (tmp_path / name).mkdir()
+    for name in ["README.md", "HACKING.md", "GLOSSARY.md"]:
+        texts[name] = "Words.\n"
+    for path, text in texts.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    return tmp_path
+
+
+def lint(root, check):
+    return subprocess.run([root / "scripts/lint", check], cwd=root, check=False,
+                          capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("check, path, text", SEEDED)
+def test_lint_finds_what_is_seeded(small_tree, need, check, path, text):
+    if check.startswith("c") or check == "shellcheck":
+        need(check)
+    before = lint(small_tree, check)
+    assert (before.returncode, before.stdout) == (0, "lint: 1 passed, 0 failed, 0 skipped\n")
+    (small_tree / path).write_text(text)
+    after = lint(small_tree, check)
+    assert after.returncode == 1
+    assert after.stdout.endswith(f"lint: {check} FAILED\nlint: 0 passed, 1 failed, 0 skipped\n")
+
+
 FAKE_MTDB = """#!/bin/sh
 case "$2" in
 go) printf 'Usage: mtdb go\\n\\nOptions:\\n  -f, --far=N  how far\\n  --quick      now\\n' ;;
