@@ -25,7 +25,8 @@ def test_help_of_a_command(run_mtdb, name):
     assert (done.returncode, done.stderr) == (0, "")
     assert f"Usage: mtdb {name}" in done.stdout
     assert done.stdout == run_mtdb(name, "--help").stdout == run_mtdb(name, "-h").stdout
-    assert not [line for line in done.stdout.splitlines() if len(line) > 90 or line != line.rstrip()]
+    lines = done.stdout.splitlines()
+    assert not [line for line in lines if len(line) > 90 or line != line.rstrip()]
 
 
 def test_version(run_mtdb):
@@ -117,8 +118,8 @@ def test_doctor_knows_this_machine(run_mtdb):
     assert verdicts["intel_pt"] == ("yes" if kernel_has_pt else "no")
 
 
-def test_doctor_in_a_read_only_place(mtdb):
-    done = subprocess.run([mtdb, "doctor"], cwd="/proc", capture_output=True, text=True, check=False)
+def test_doctor_in_a_read_only_place(run_mtdb):
+    done = run_mtdb("doctor", cwd="/proc")
     assert re.search(r"^output +no .*use -o", done.stdout, re.M)
 
 

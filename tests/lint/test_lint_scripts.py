@@ -139,7 +139,7 @@ SEEDED = [
     ("clang-format", "core/base/a.c", CLEAN.replace("\treturn", "  return")),
     ("clang-tidy", "core/base/a.c", CLEAN.replace("n + 1", "n == n")),
     ("cppcheck", "core/base/a.c", CLEAN.replace("return n", "int a[2] = {0};\n\treturn a[2] + n")),
-    ("shellcheck", "scripts/bad", "#!/bin/bash\n# SPDX-License-Identifier: GPL-3.0-or-later\necho $1\n"),
+    ("shellcheck", "scripts/bad", "#!/bin/bash\necho $1\n"),
     ("codespell", "README.md", "Recieve this.\n"),
 ]
 
@@ -149,7 +149,8 @@ def small_tree_fixture(tmp_path):
     """A project of one file that every check likes."""
     for path in ["scripts", ".clang-format", ".clang-tidy", "compile_flags.txt"]:
         subprocess.run(["cp", "-r", ROOT / path, tmp_path], check=True)
-    texts = {"core/base/a.c": CLEAN, "core/base/a.h": SPDX + "int mt_a(int n);\n", "Makefile": "# " + SPDX}
+    texts = {"core/base/a.c": CLEAN, "core/base/a.h": SPDX + "int mt_a(int n);\n",
+             "Makefile": "# " + SPDX}
     for name in ["cli", "docs", ".ci", "completions"]:
         (tmp_path / name).mkdir()
     for name in ["README.md", "HACKING.md", "GLOSSARY.md"]:
