@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Taking hold of a running process, letting go of it, and ending one. */
+#include "ptrace_lwp.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int status_number(pid_t pid, const char *key)
+{
+	char line[256], format[64];
+	int value = -1;
+
+	snprintf(line, sizeof(line), "/proc/%d/status", pid);
+	snprintf(format, sizeof(format), "%s: %%d", key);
+	FILE *file = fopen(line, "re");
+	if (!file)
+		return -1;
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, format, &value) == 1)
+			break;
+	fclose(file);
+	return value;
+}
+
+static struct mt_error *refused(pid_t pid)
+{
+	int tracer = status_number(pid, "TracerPid");
+
+	if (tracer > 0)
+		return mt_error_new(MT_ERROR_BUSY,
+				    "cannot attach to process %d: process %d traces it already",
+				    pid, tracer);
+	return mt_error_new(MT_ERROR_PERMISSION,
+			    "cannot attach to process %d: the system does not permit it (needed is "
+			    "the same user or root; sysctl kernel.yama.ptrace_scope=0, if that "
+			    "exists; in a container --cap-add=SYS_PTRACE)",
+			    pid);
+}
+
+static struct mt_error *check_program(pid_t pid)
+{
+	unsigned char ident[EI_NIDENT] = {0};
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT && status_number(pid, "Tgid") < 0
+			   ? mt_error_new(MT_ERROR_NOT_FOUND, "there is no process %d", pid)
+			   : refused(pid);
+	ssize_t size = read(fd, ident, sizeof(ident));
+	close(fd);
+	if (size == sizeof(ident) && ident[EI_CLASS] != ELFCLASS64)
+		return mt_error_new(
+		    MT_ERROR_UNSUPPORTED,
+		    "process %d runs a 32-bit program, and only x86-64 ones can be traced", pid);
+	return NULL;
+}
+
+/* Seize one thread, and have it stop.  A thread that is gone by now is fine. */
+static struct mt_error *seize(struct mt_ptrace_target *target, pid_t pid, pid_t lwp, bool *added)
+{
+	struct mt_ptrace_lwp *known = mt_ptrace_find_lwp(target, lwp);
+
+	if (known)
+		return NULL;
+	if (ptrace(PTRACE_SEIZE, lwp, 0, mt_ptrace_options()))
+		return errno == ESRCH || lwp != pid ? NULL : refused(pid);
+	*added = true;
+	mt_try(mt_ptrace_add_lwp(target, lwp, pid, &known));
+	ptrace(PTRACE_INTERRUPT, lwp, 0, 0);
+	mt_try(mt_ptrace_settle(target, &known));
+	if (known && known->has_status && known->status >> 16 == PTRACE_EVENT_STOP &&
+	    WSTOPSIG(known->status) == SIGTRAP) {
+		known->has_status = false; /* the stop that we asked for */
+		target->untold--;
+	}
+	return NULL;
+}
+
+/* Threads make threads while we look: until a round finds no new one. */
+static struct mt_error *seize_all(struct mt_ptrace_target *target, pid_t pid)
+{
+	char path[64];
+	bool added = true;
+	struct mt_error *error = NULL;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	while (added && !error) {
+		DIR *tasks = opendir(path);
+		struct dirent *entry;
+
+		added = false;
+		if (!tasks)
+			break;
+		while (!error && (entry = readdir(tasks)))
+			if (atoi(entry->d_name) > 0)
+				error = seize(target, pid, atoi(entry->d_name), &added);
+		closedir(tasks);
+	}
+	return error;
+}
+
+struct mt_error *mt_ptrace_attach(struct mt_target *base, pid_t pid)
+{
+	struct mt_ptrace_target *target = (struct mt_ptrace_target *)base;
+	struct mt_ptrace_process *process;
+
+	if (pid == getpid())
+		return mt_error_new(MT_ERROR_USAGE, "cannot attach to myself (process %d)", pid);
+	if (status_number(pid, "Tgid") != pid)
+		return mt_error_new(MT_ERROR_NOT_FOUND, "there is no process %d", pid);
+	mt_try(check_program(pid));
+	mt_try(mt_ptrace_add_process(target, pid, &process));
+	struct mt_error *error = seize_all(target, pid);
+	if (!error && !mt_ptrace_any_lwp(target, pid))
+		error = refused(pid);
+	if (!error)
+		error = mt_ptrace_open_memory(process);
+	if (error)
+		mt_error_destroy(mt_ptrace_detach(base, pid, 0));
+	return error;
+}
+
+/* The signal that a stop held up, which the program must not lose. */
+static int held_signal(const struct mt_ptrace_lwp *lwp)
+{
+	int signal = WSTOPSIG(lwp->status);
+
+	if (!lwp->has_status || lwp->status >> 16)
+		return 0;
+	return signal == SIGTRAP && lwp->stepping ? 0 : signal;
+}
+
+/* A thread or child that was born while we were letting go. */
+static struct mt_error *adopt_late(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp)
+{
+	unsigned long child = 0;
+	int event = lwp->has_status ? lwp->status >> 16 : 0;
+
+	if (event != PTRACE_EVENT_CLONE && event != PTRACE_EVENT_FORK &&
+	    event != PTRACE_EVENT_VFORK)
+		return NULL;
+	ptrace(PTRACE_GETEVENTMSG, lwp->lwp, 0, &child);
+	return mt_ptrace_adopt(target, (pid_t)child, lwp->pid);
+}
+
+struct mt_error *mt_ptrace_detach(struct mt_target *base, pid_t pid, int signal)
+{
+	struct mt_ptrace_target *target = (struct mt_ptrace_target *)base;
+	struct mt_ptrace_process *process = mt_ptrace_find_process(target, pid);
+	struct mt_ptrace_lwp *lwp;
+	bool stays = process && process->child;
+
+	while ((lwp = mt_ptrace_any_lwp(target, pid))) {
+		bool last = lwp->lwp == pid;
+
+		if (!lwp->stopped)
+			ptrace(PTRACE_INTERRUPT, lwp->lwp, 0, 0);
+		mt_try(mt_ptrace_settle(target, &lwp));
+		if (!lwp)
+			continue;
+		mt_try(adopt_late(target, lwp));
+		if (last && mt_ptrace_any_lwp(target, pid) != lwp)
+			continue; /* one was born: the first LWP goes last */
+		ptrace(PTRACE_DETACH, lwp->lwp, 0, held_signal(lwp));
+		mt_ptrace_remove_lwp(target, lwp);
+	}
+	if (signal)
+		kill(pid, signal);
+	if (stays)
+		return mt_ptrace_add_lwp(target, pid, pid, &lwp);
+	mt_ptrace_remove_process(target, pid);
+	return NULL;
+}
+
+struct mt_error *mt_ptrace_kill(struct mt_target *base, pid_t pid)
+{
+	struct mt_ptrace_target *target = (struct mt_ptrace_target *)base;
+	struct mt_ptrace_lwp *lwp;
+
+	kill(pid, SIGKILL);
+	while ((lwp = mt_ptrace_any_lwp(target, pid))) {
+		int status = 0;
+		pid_t done = waitpid(lwp->lwp, &status, __WALL);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done > 0 && WIFSTOPPED(status))
+			ptrace(PTRACE_CONT, lwp->lwp, 0, 0);
+		else
+			mt_ptrace_remove_lwp(target, lwp);
+	}
+	mt_ptrace_forget(target, pid);
+	return NULL;
+}

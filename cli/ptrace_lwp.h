@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the ptrace target knows of its processes and LWPs; inside of cli/ptrace_*.c only. */
+#ifndef MT_CLI_PTRACE_LWP_H
+#define MT_CLI_PTRACE_LWP_H
+
+#include "target/target.h"
+
+#include <signal.h>
+#include <uthash.h>
+
+struct mt_ptrace_process {
+	pid_t pid;
+	bool launched; /* by us, or forked by such a one: dies with us */
+	bool child;    /* of ours: wait() tells its end even when it is let go */
+	int mem_fd;    /* /proc/PID/mem */
+	UT_hash_handle hh;
+};
+
+struct mt_ptrace_lwp {
+	pid_t lwp;
+	pid_t pid;       /* 0: it reported before its parent told of it */
+	bool stopped;    /* stands still */
+	bool stepping;   /* was resumed by a step */
+	bool has_status; /* waitpid gave `status`, which wait() has not told yet */
+	int status;
+	UT_hash_handle hh;
+};
+
+struct mt_ptrace_target {
+	struct mt_target base;
+	struct mt_ptrace_process *processes;
+	struct mt_ptrace_lwp *lwps;
+	size_t untold; /* LWPs with has_status */
+	sigset_t old_mask;
+};
+
+/* ptrace_lwp.c */
+struct mt_ptrace_process *mt_ptrace_find_process(struct mt_ptrace_target *target, pid_t pid);
+struct mt_error *mt_ptrace_add_process(struct mt_ptrace_target *target, pid_t pid,
+				       struct mt_ptrace_process **out);
+void mt_ptrace_remove_process(struct mt_ptrace_target *target, pid_t pid);
+/* After exec the old file descriptor leads to memory that is no more. */
+struct mt_error *mt_ptrace_open_memory(struct mt_ptrace_process *process);
+
+struct mt_ptrace_lwp *mt_ptrace_find_lwp(struct mt_ptrace_target *target, pid_t lwp);
+/* The one there is, or a new one. */
+struct mt_error *mt_ptrace_add_lwp(struct mt_ptrace_target *target, pid_t lwp, pid_t pid,
+				   struct mt_ptrace_lwp **out);
+void mt_ptrace_remove_lwp(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp);
+/* Any LWP of the process, the first one (its leader) last; NULL: none. */
+struct mt_ptrace_lwp *mt_ptrace_any_lwp(struct mt_ptrace_target *target, pid_t pid);
+/* The LWPs and the process. */
+void mt_ptrace_forget(struct mt_ptrace_target *target, pid_t pid);
+
+/* ptrace_wait.c */
+struct mt_error *mt_ptrace_wait(struct mt_target *base, int timeout_ms, struct mt_stop *stop);
+/* Wait until this LWP stands still, or is gone (then it is removed and *lwp becomes NULL). */
+struct mt_error *mt_ptrace_settle(struct mt_ptrace_target *target, struct mt_ptrace_lwp **lwp);
+/* The new LWP that the parent's event tells of: adds it and waits until it stands still. */
+struct mt_error *mt_ptrace_adopt(struct mt_ptrace_target *target, pid_t child, pid_t pid);
+
+/* ptrace_launch.c, ptrace_attach.c */
+struct mt_error *mt_ptrace_launch(struct mt_target *base, const struct mt_launch *launch,
+				  pid_t *pid);
+struct mt_error *mt_ptrace_attach(struct mt_target *base, pid_t pid);
+struct mt_error *mt_ptrace_detach(struct mt_target *base, pid_t pid, int signal);
+struct mt_error *mt_ptrace_kill(struct mt_target *base, pid_t pid);
+/* What is told of every LWP. */
+long mt_ptrace_options(void);
+
+/* ptrace_forward.c: signals to us while the program in the foreground is traced. */
+void mt_ptrace_forward_begin(pid_t pid);
+/* PID 0: whoever it was. */
+void mt_ptrace_forward_end(pid_t pid);
+/* Whether Ctrl-C came since the last take. */
+bool mt_ptrace_forward_requested(void);
+bool mt_ptrace_forward_take_request(void);
+
+#endif
