@@ -14,7 +14,7 @@
 long mt_ptrace_options(void)
 {
 	return PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC |
-	       PTRACE_O_TRACEEXIT;
+	       PTRACE_O_TRACEEXIT | PTRACE_O_TRACESYSGOOD;
 }
 
 struct pipes {

@@ -88,6 +88,7 @@ static struct mt_error *resume(struct mt_target *base, pid_t lwp, enum mt_resume
 	static const enum __ptrace_request requests[] = {
 	    [MT_RESUME_CONTINUE] = PTRACE_CONT,
 	    [MT_RESUME_STEP] = PTRACE_SINGLESTEP,
+	    [MT_RESUME_SYSCALL] = PTRACE_SYSCALL,
 	    [MT_RESUME_LISTEN] = PTRACE_LISTEN,
 	};
 	struct mt_ptrace_lwp *known = mt_ptrace_find_lwp(target_of(base), lwp);

@@ -2,10 +2,14 @@
 /* From wait statuses to stops.  Under PTRACE_SEIZE every stop says what it is; SIGTRAPs of a step
  * are told apart by si_code, as the kernel sets it:
  *	TRAP_TRACE, TRAP_HWBKPT  an instruction was done (the debug exception)
- *	TRAP_BRKPT               a system call was done (user_single_step_report())
+ *	TRAP_BRKPT               a system call was done again (user_single_step_report())
  *	SIGTRAP                  a signal frame was made (signal_setup_done())
  *	SI_KERNEL                int3
- * Everything else is a signal of the program's own. */
+ * Everything else is a signal of the program's own.
+ *
+ * The kernel forces a step's SIGTRAP upon the thread: were it blocked, the program's handler for it
+ * would be lost.  So a thread that is stepped has it unblocked, whatever its mask says; and system
+ * calls, which change the mask, are not stepped but told by syscall-stops, which are no signals. */
 #include "base/clock.h"
 #include "ptrace_lwp.h"
 
@@ -16,8 +20,9 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#define NS_PER_S 1000000000ull
-#define FOR_EVER UINT64_MAX
+#define SYSCALL_STOP 0x80 /* PTRACE_O_TRACESYSGOOD */
+#define NS_PER_S     1000000000ull
+#define FOR_EVER     UINT64_MAX
 
 static int event_of(int status)
 {
@@ -184,6 +189,28 @@ static uint8_t kind_of_trap(const siginfo_t *info, bool stepping)
 	}
 }
 
+static void unblock_trap(pid_t lwp)
+{
+	const uint64_t trap = 1ull << (SIGTRAP - 1);
+	uint64_t mask = 0;
+
+	if (ptrace(PTRACE_GETSIGMASK, lwp, sizeof(mask), &mask) || !(mask & trap))
+		return;
+	mask &= ~trap;
+	ptrace(PTRACE_SETSIGMASK, lwp, sizeof(mask), &mask);
+}
+
+static void tell_syscall(const struct mt_ptrace_lwp *lwp, struct mt_stop *stop)
+{
+	struct __ptrace_syscall_info info = {0};
+
+	ptrace(PTRACE_GET_SYSCALL_INFO, lwp->lwp, sizeof(info), &info);
+	stop->signal = 0;
+	stop->kind = info.op == PTRACE_SYSCALL_INFO_ENTRY ? MT_STOP_SYSCALL_ENTRY : MT_STOP_SYSCALL;
+	if (stop->kind == MT_STOP_SYSCALL)
+		unblock_trap(lwp->lwp);
+}
+
 static bool is_fault(const siginfo_t *info)
 {
 	return info->si_code > 0 && info->si_code != SI_KERNEL &&
@@ -230,7 +257,12 @@ static struct mt_error *tell(struct mt_ptrace_target *target, struct mt_ptrace_l
 	stop->signal = WSTOPSIG(status);
 	if (event_of(status))
 		return tell_event(target, lwp, event_of(status), stop);
-	tell_signal(lwp, stop);
+	if (stop->signal == (SIGTRAP | SYSCALL_STOP))
+		tell_syscall(lwp, stop);
+	else
+		tell_signal(lwp, stop);
+	if (stop->kind == MT_STOP_HANDLER)
+		unblock_trap(lwp->lwp);
 	return NULL;
 }
 

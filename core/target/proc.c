@@ -106,17 +106,3 @@ void mt_proc_name(pid_t lwp, char name[16])
 	name[strcspn(name, "\n")] = '\0';
 	fclose(file);
 }
-
-/* The state stands behind the name, which may hold anything: after the last parenthesis. */
-bool mt_proc_sleeps(pid_t lwp)
-{
-	FILE *file = open_proc(lwp, "stat");
-	char text[512] = "";
-
-	if (!file)
-		return false;
-	text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
-	fclose(file);
-	const char *end = strrchr(text, ')');
-	return end && (end[2] == 'S' || end[2] == 'D');
-}

@@ -23,7 +23,5 @@ bool mt_signal_is_fatal(int signal, enum mt_signal_action action);
 
 /* The thread's name ("comm"); "" when it is not known. */
 void mt_proc_name(pid_t lwp, char name[16]);
-/* Whether the thread sleeps in the kernel. */
-bool mt_proc_sleeps(pid_t lwp);
 
 #endif

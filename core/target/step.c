@@ -2,15 +2,10 @@
 /* The step engine: every thread goes an instruction at a time, and what the instruction did is
  * encoded as Intel PT.  Needs ptrace and nothing else; no byte of the program is changed.
  *
- * A system call that blocks is a step that takes long: other threads go on meanwhile.  How stops
- * follow each other around system calls (kernel/entry/common.c, kernel/signal.c): the report of the
- * finished call (MT_STOP_SYSCALL) is a signal that waits in the queue, so a stop that somebody
- * asked for comes before it, and a signal that interrupted the call after it.  A call that is to be
- * restarted stands at the instruction behind it with -ERESTART… in rax until no handler turns up.
- */
+ * A system call that blocks is a step that takes long: other threads go on meanwhile.  A call that
+ * is to be restarted stands at the instruction behind it with -ERESTART… in rax until no handler
+ * turns up (kernel/signal.c). */
 #include "target/step_private.h"
-
-#include "target/proc.h"
 
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -168,9 +163,10 @@ static struct mt_error *hide_trap_flag(struct mt_step_engine *engine,
 	return engine->target->ops->write(engine->target, thread->pid, address, &byte, 1);
 }
 
+/* BEFORE: as it was entered, when the kernel has put its number into orig_rax, or before that. */
 static bool maps_executable(const struct user_regs_struct *before)
 {
-	switch (before->rax) {
+	switch ((long long)before->orig_rax >= 0 ? before->orig_rax : before->rax) {
 	case SYS_mmap:
 	case SYS_mprotect:
 	case SYS_pkey_mprotect:
@@ -201,8 +197,6 @@ static void finish_restarted(struct mt_step_engine *engine, struct mt_step_threa
 static void on_syscall_done(struct mt_step_engine *engine, struct mt_step_thread *thread,
 			    struct mt_engine_news *news, const struct user_regs_struct *before)
 {
-	if (thread->trap_is_due)
-		return;
 	if (thread->restarting) {
 		finish_restarted(engine, thread);
 	} else if (is_syscall(thread)) {
@@ -215,13 +209,10 @@ static void on_syscall_done(struct mt_step_engine *engine, struct mt_step_thread
 static void on_interruption(struct mt_step_engine *engine, struct mt_step_thread *thread,
 			    uint64_t tsc, uint64_t now)
 {
-	if (is_syscall(thread) && (thread->told || now != thread->pc)) {
+	if (is_syscall(thread) && (thread->told || now != thread->pc))
 		finish_syscall(engine, thread);
-		return;
-	}
-	if (thread->restarting)
-		return; /* still in the kernel */
-	mt_step_stopped_short(engine, thread, tsc);
+	else
+		mt_step_stopped_short(engine, thread, tsc);
 }
 
 static void understand(struct mt_step_engine *engine, struct mt_step_thread *thread,
@@ -232,40 +223,32 @@ static void understand(struct mt_step_engine *engine, struct mt_step_thread *thr
 
 	thread->in_kernel = false;
 	switch (stop->kind) {
+	case MT_STOP_SYSCALL_ENTRY:
 	case MT_STOP_NEW_THREAD:
 	case MT_STOP_FORK:
 	case MT_STOP_VFORK:
+	case MT_STOP_EXEC:
+		mt_step_entered_kernel(engine, thread);
 		thread->in_kernel = true;
+		news->ordinary = stop->kind == MT_STOP_SYSCALL_ENTRY;
+		news->maps_changed = stop->kind == MT_STOP_EXEC;
 		return;
 	case MT_STOP_SYSCALL:
 		on_syscall_done(engine, thread, news, before);
-		thread->trap_is_due = false;
-		news->ordinary = true;
 		break;
 	case MT_STOP_STEP:
-		mt_step_ran(engine, thread, tsc, now);
-		thread->trap_is_due = thread->told = false;
-		news->ordinary = true;
-		break;
 	case MT_STOP_BREAKPOINT:
 		mt_step_ran(engine, thread, tsc, now);
 		thread->told = false;
 		break;
 	case MT_STOP_HANDLER:
-		news->ordinary = true;
-		break;
-	case MT_STOP_EXEC:
-		news->maps_changed = true;
-		finish_syscall(engine, thread);
-		thread->trap_is_due = true;
 		break;
 	default:
-		/* The report of a call that ends here is still to come, but for an end. */
-		thread->trap_is_due =
-		    is_syscall(thread) && now != thread->pc && stop->kind != MT_STOP_SIGNAL;
 		on_interruption(engine, thread, tsc, now);
 		break;
 	}
+	news->ordinary = stop->kind == MT_STOP_STEP || stop->kind == MT_STOP_SYSCALL ||
+			 stop->kind == MT_STOP_HANDLER;
 	thread->pc = now;
 	thread->restarting = may_restart(&thread->registers);
 }
@@ -282,7 +265,6 @@ static struct mt_error *stopped(struct mt_engine *base, const struct mt_stop *st
 		return NULL;
 	uint64_t tsc = mt_clock_tsc();
 	before = thread->registers;
-	thread->running = false;
 	mt_try(engine->target->ops->get_registers(engine->target, stop->lwp, &thread->registers));
 	if (stop->kind == MT_STOP_STEP)
 		mt_try(hide_trap_flag(engine, thread));
@@ -301,6 +283,16 @@ static struct mt_error *look_first(struct mt_step_engine *engine, struct mt_step
 	return NULL;
 }
 
+/* System calls are not stepped: see the masks of signals in the target over ptrace.  But a signal
+ * that goes with it may lead into a handler instead, whose first instruction wants to be seen. */
+static enum mt_resume way_of(const struct mt_step_thread *thread, int signal)
+{
+	bool enters = thread->code[0] == 0x0f && thread->code[1] == 0x05 && is_syscall(thread) &&
+		      !thread->restarting && !signal;
+
+	return thread->in_kernel || enters ? MT_RESUME_SYSCALL : MT_RESUME_STEP;
+}
+
 static struct mt_error *resume(struct mt_engine *base, pid_t lwp, int signal)
 {
 	struct mt_step_engine *engine = engine_of(base);
@@ -314,16 +306,7 @@ static struct mt_error *resume(struct mt_engine *base, pid_t lwp, int signal)
 		mt_step_fetch(engine, thread);
 		thread->resumed_tsc = mt_clock_tsc();
 	}
-	thread->running = true;
-	return engine->target->ops->resume(engine->target, lwp, MT_RESUME_STEP, signal);
-}
-
-/* Whether a running thread is inside of its system call, as far as one can see from outside. */
-static bool is_inside_syscall(const struct mt_step_thread *thread)
-{
-	if (thread->told || thread->in_kernel)
-		return true;
-	return thread->running && is_syscall(thread) && mt_proc_sleeps(thread->lwp);
+	return engine->target->ops->resume(engine->target, lwp, way_of(thread, signal), signal);
 }
 
 /* An AUX record and the bytes it speaks of. */
@@ -395,10 +378,7 @@ static struct mt_error *snapshot_thread(struct mt_step_engine *engine,
 {
 	uint64_t tsc = mt_clock_tsc();
 
-	if (is_inside_syscall(thread))
-		mt_step_entered_kernel(engine, thread);
-	else
-		mt_step_stopped_short(engine, thread, tsc);
+	mt_step_stopped_short(engine, thread, tsc); /* nothing, within a system call */
 	mt_try(put_ring(engine, thread, number, tsc, writer));
 	/* What runs now belongs to the next window, and so must its beginning. */
 	if (thread->resumed_tsc)

@@ -22,11 +22,9 @@ struct mt_step_thread {
 	uint8_t code[MT_INSN_MAX_BYTES];
 	uint64_t resumed_tsc; /* when it began to run */
 
-	bool running;
-	bool in_kernel;   /* stopped within the system call: the instruction is not done yet */
-	bool told;        /* the encoder knows of the system call that runs now */
-	bool restarting;  /* the system call before pc may be done again */
-	bool trap_is_due; /* the report of a system call that is known to be done */
+	bool in_kernel;  /* stopped within the system call: the instruction is not done yet */
+	bool told;       /* the encoder knows of the system call that runs now */
+	bool restarting; /* the system call before pc may be done again */
 	UT_hash_handle hh;
 };
 

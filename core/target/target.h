@@ -21,20 +21,21 @@
 struct mt_target;
 
 enum mt_stop_kind {
-	MT_STOP_NONE,        /* nothing happened within the time, or a signal came to ourselves */
-	MT_STOP_STEP,        /* one instruction was done */
-	MT_STOP_SYSCALL,     /* the step was a system call, which is done; PC is behind it */
-	MT_STOP_HANDLER,     /* the step entered a signal handler: PC is its first instruction */
-	MT_STOP_BREAKPOINT,  /* an int3 was run: PC is behind it; signal and code are set too */
-	MT_STOP_SIGNAL,      /* about to be delivered: pass it on with resume(), or not */
-	MT_STOP_GROUP,       /* job control stopped the process: resume with MT_RESUME_LISTEN */
-	MT_STOP_INTERRUPTED, /* by interrupt(), or job control let the process go on again */
-	MT_STOP_NEW_THREAD,  /* child: its LWP, which stands still too */
-	MT_STOP_FORK,        /* child: its pid, which stands still too, and is of this target */
-	MT_STOP_VFORK,       /* the same; the parent sleeps in the kernel until the child execs */
-	MT_STOP_EXEC,        /* the program was replaced; all other LWPs of the process are gone;
-			      * lwp is the process's first one, child the LWP that called execve */
-	MT_STOP_EXITING,     /* registers and memory are still there; status is what it will be */
+	MT_STOP_NONE,          /* nothing happened within the time, or a signal came to ourselves */
+	MT_STOP_STEP,          /* one instruction was done */
+	MT_STOP_SYSCALL_ENTRY, /* in the kernel: resume with MT_RESUME_SYSCALL again */
+	MT_STOP_SYSCALL,       /* a system call is done; PC is where the thread goes on */
+	MT_STOP_HANDLER,       /* the step entered a signal handler: PC is its first instruction */
+	MT_STOP_BREAKPOINT,    /* an int3 was run: PC is behind it; signal and code are set too */
+	MT_STOP_SIGNAL,        /* about to be delivered: pass it on with resume(), or not */
+	MT_STOP_GROUP,         /* job control stopped the process: resume with MT_RESUME_LISTEN */
+	MT_STOP_INTERRUPTED,   /* by interrupt(), or job control let the process go on again */
+	MT_STOP_NEW_THREAD,    /* child: its LWP, which stands still too */
+	MT_STOP_FORK,          /* child: its pid, which stands still too, and is of this target */
+	MT_STOP_VFORK,         /* the same; the parent sleeps in the kernel until the child execs */
+	MT_STOP_EXEC,          /* the program was replaced; all other LWPs of the process are gone;
+				* lwp is the process's first one, child the LWP that called execve */
+	MT_STOP_EXITING,       /* registers and memory are still there; status is what it will be */
 	MT_STOP_EXITED,  /* this LWP is gone: status as waitpid(2) gives it.  The process is gone
 			  * when lwp == pid */
 	MT_STOP_REQUEST, /* the user asked for attention (Ctrl-C at the debugger); lwp is 0 */
@@ -53,8 +54,9 @@ struct mt_stop {
 
 enum mt_resume {
 	MT_RESUME_CONTINUE,
-	MT_RESUME_STEP,   /* one instruction */
-	MT_RESUME_LISTEN, /* stay in the group-stop, but tell when it ends */
+	MT_RESUME_STEP,    /* one instruction */
+	MT_RESUME_SYSCALL, /* the system call at PC: tells its entry and its end */
+	MT_RESUME_LISTEN,  /* stay in the group-stop, but tell when it ends */
 };
 
 struct mt_launch {
