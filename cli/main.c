@@ -2,6 +2,7 @@
 /* mtdb: takes the command from the words that were typed, gives it a context, and turns what comes
  * back into an exit status. */
 #include "command/command.h"
+#include "ptrace_target.h"
 #include "terminal.h"
 
 #include <errno.h>
@@ -77,6 +78,12 @@ static int report_output_failure(struct terminal *terminal)
 	return 1;
 }
 
+static struct mt_error *create_target(void *context, struct mt_target **out)
+{
+	(void)context;
+	return mt_ptrace_target_create(out);
+}
+
 int main(int argc, char **argv)
 {
 	struct terminal terminal;
@@ -89,6 +96,7 @@ int main(int argc, char **argv)
 	    .context = &terminal,
 	    .log = &terminal.log,
 	    .progress = &terminal.progress,
+	    .target_create = create_target,
 	    .prefix = "mtdb",
 	    .colour = terminal.colour,
 	};

@@ -19,7 +19,8 @@ struct mt_error *mt_arguments_parse(struct mt_arguments *arguments,
 {
 	int status;
 
-	arguments->popt = poptGetContext(NULL, argc, (const char **)argv, options, 0);
+	arguments->popt =
+	    poptGetContext(NULL, argc, (const char **)argv, options, arguments->popt_flags);
 	if (!arguments->popt)
 		return mt_error_no_memory();
 	while ((status = poptGetNextOpt(arguments->popt)) > 0)

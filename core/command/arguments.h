@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 struct mt_arguments {
+	unsigned int popt_flags; /* in: POPT_CONTEXT_POSIXMEHARDER ends options at the first word */
 	poptContext popt;
 	const char **words; /* what is no option; NULL at the end; lives as long as this */
 	size_t count;

@@ -62,7 +62,8 @@ static struct mt_error *create_engine(struct mt_session *session)
 		    MT_ERROR_USAGE, "a ring of %llu bytes is too small: at least %u",
 		    (unsigned long long)options.ring_bytes, MT_ENGINE_LEAST_RING_BYTES);
 	if (why.text && !why.failed)
-		mt_log(session->options->log, MT_LOG_DEBUG, "engine: %s", why.text);
+		mt_log(session->options->log, MT_LOG_INFO, "recording with the engine %s",
+		       why.text);
 	session->result.engine = chosen->name;
 	return chosen->create(session->target, &options, &session->engine);
 }
