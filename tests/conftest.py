@@ -6,6 +6,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import tempfile
 
 import pytest
 
@@ -84,6 +85,17 @@ def digest(source, command):
     return state.hexdigest()[:16]
 
 
+def build_apart(compiler, source, flags, target):
+    """Compile in a directory of its own, since other processes may make the same program now."""
+    target.parent.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent.parent) as folder:
+        command = [*compiler, "-o", f"{folder}/{target.name}", str(source), *flags]
+        done = subprocess.run(command, text=True, capture_output=True, check=False)
+        assert done.returncode == 0, f"{' '.join(command)}\n{done.stderr}"
+        target.parent.mkdir(exist_ok=True)
+        os.rename(f"{folder}/{target.name}", target)
+
+
 @pytest.fixture(scope="session", name="compile")
 def compile_fixture():
     """compile("crash.c", "-O2", …) -> path of the program.
@@ -99,15 +111,8 @@ def compile_fixture():
         tool = need_tool(compiler or tool, package if compiler is None else compiler)
         words = [tool, *defaults, *(str(flag) for flag in flags)]
         target = ROOT / "build" / "fixtures" / digest(source, words) / (output or source.stem)
-        if target.exists():
-            return target
-        target.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = target.with_name(f"{target.name}.{os.getpid()}")
-        command = [words[0], *words[1 : 1 + len(defaults)], "-o", str(unfinished), str(source)]
-        done = subprocess.run(command + words[1 + len(defaults) :], text=True,
-                              capture_output=True, check=False)
-        assert done.returncode == 0, f"{' '.join(command)}\n{done.stderr}"
-        unfinished.rename(target)
+        if not target.exists():
+            build_apart(words[: 1 + len(defaults)], source, words[1 + len(defaults) :], target)
         return target
 
     return compile_program
