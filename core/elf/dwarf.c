@@ -4,6 +4,7 @@
 #include "elf/section.h"
 
 #include <dwarf.h>
+#include <string.h>
 #include <uthash.h>
 
 struct mt_absolute_path {
@@ -62,9 +63,11 @@ static int add_ranges(struct mt_dwarf *dwarf, const struct mt_objfile *objfile, 
 	ptrdiff_t offset = 0;
 	size_t before = dwarf->range_count;
 
-	while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0)
+	while (dwarf->budget && (offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
+		dwarf->budget--;
 		if (add_range(dwarf, objfile, start, end, unit))
 			return -1;
+	}
 	return dwarf->range_count > before ? 0 : add_ranges_of_lines(dwarf, objfile, die, unit);
 }
 
@@ -129,6 +132,17 @@ static Elf *elf_with_dwarf(struct mt_objfile *objfile)
 		   : objfile->main.elf;
 }
 
+static size_t budget_for(Elf *elf)
+{
+	struct mt_section section = {0};
+	size_t budget = 1 << 20;
+
+	while (mt_section_next(elf, &section))
+		if (strstr(section.name, "debug_") && section.header.sh_type != SHT_NOBITS)
+			budget += section.header.sh_size;
+	return budget;
+}
+
 struct mt_dwarf *mt_dwarf(struct mt_objfile *objfile)
 {
 	if (objfile->dwarf)
@@ -137,6 +151,7 @@ struct mt_dwarf *mt_dwarf(struct mt_objfile *objfile)
 	if (!dwarf)
 		return NULL;
 	dwarf->dwarf = dwarf_begin_elf(elf_with_dwarf(objfile), DWARF_C_READ, NULL);
+	dwarf->budget = dwarf->dwarf ? budget_for(dwarf_getelf(dwarf->dwarf)) : 0;
 	if (dwarf->dwarf && add_units(dwarf, objfile)) {
 		mt_dwarf_destroy(dwarf);
 		return NULL;

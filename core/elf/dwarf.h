@@ -13,6 +13,9 @@ struct mt_inlines;
 struct mt_unit {
 	Dwarf_Die die;   /* whose children hold the functions: of the split file, if there is one */
 	Dwarf_Die lines; /* whose line table counts */
+	bool rows_read;
+	Dwarf_Lines *rows; /* of the line table, once they were read; libdw's own */
+	size_t row_count;
 	struct mt_inlines *inlines; /* NULL: not built */
 };
 
@@ -33,6 +36,9 @@ struct mt_dwarf {
 	struct mt_unit_range *ranges; /* sorted and disjoint */
 	size_t range_count;
 	size_t range_capacity;
+	/* DIEs and ranges still to look at.  No sound file has more of them than bytes that
+	 * describe them; in a garbled one many DIEs may share a long list. */
+	size_t budget;
 	struct mt_absolute_path *paths;       /* by libdw's */
 	struct mt_inline_names *inline_names; /* inlines.c's: functions by origin */
 };

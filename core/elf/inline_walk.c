@@ -4,8 +4,6 @@
  * looks at. */
 #include "elf/inlines.h"
 
-#include "elf/section.h"
-
 #include <dwarf.h>
 #include <string.h>
 #include <uthash.h>
@@ -34,7 +32,8 @@ struct walk {
 	Dwarf_Die unit; /* that knows the directory of the compilation */
 	Dwarf_Files *files;
 	size_t file_count;
-	size_t budget; /* DIEs and ranges still to look at */
+	size_t *budget;
+	size_t split_budget;
 	bool no_memory;
 };
 
@@ -74,9 +73,9 @@ static void add_intervals(struct walk *walk, Dwarf_Die *die, struct mt_inline_no
 	Dwarf_Addr base, start, end;
 	ptrdiff_t offset = 0;
 
-	while (walk->budget && (offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
+	while (*walk->budget && (offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
 		struct mt_inline_interval interval = {start, end, node};
-		walk->budget--;
+		--*walk->budget;
 		if (start < end && mt_array_push(walk->out, interval))
 			walk->no_memory = true;
 	}
@@ -197,9 +196,9 @@ static void walk_children(struct walk *walk, Dwarf_Die *parent, struct place pla
 	if (place.depth > DEEPEST || dwarf_child(parent, &die))
 		return;
 	do {
-		if (!walk->budget || walk->no_memory)
+		if (!*walk->budget || walk->no_memory)
 			return;
-		walk->budget--;
+		--*walk->budget;
 		walk_die(walk, &die, place);
 		last = die.addr;
 	} while (dwarf_siblingof(&die, &die) == 0 && (const char *)die.addr > (const char *)last);
@@ -229,24 +228,6 @@ static void name_all(struct walk *walk)
 	}
 }
 
-static size_t section_size(Elf *elf, const char *name)
-{
-	struct mt_section section;
-
-	return elf && mt_section_find(elf, name, &section) ? section.data->d_size : 0;
-}
-
-/* No sound file has more DIEs and ranges than bytes that describe them. */
-static size_t budget_for(Dwarf *dwarf)
-{
-	static const char *const sections[] = {".debug_info", ".debug_ranges", ".debug_rnglists"};
-	size_t budget = 1 << 20; /* a split file's are elsewhere */
-
-	for (size_t i = 0; i < sizeof(sections) / sizeof(*sections); i++)
-		budget += section_size(dwarf_getelf(dwarf), sections[i]);
-	return budget;
-}
-
 int mt_inline_walk(struct mt_objfile *objfile, const struct mt_unit *unit,
 		   struct mt_inline_intervals *out)
 {
@@ -254,9 +235,13 @@ int mt_inline_walk(struct mt_objfile *objfile, const struct mt_unit *unit,
 	    .objfile = objfile,
 	    .out = out,
 	    .unit = unit->lines,
-	    .budget = budget_for(objfile->dwarf->dwarf),
+	    .split_budget = 1 << 24,
 	};
 	Dwarf_Die die = unit->die;
+
+	/* A split file's bytes are not counted in the main one's. */
+	walk.budget =
+	    unit->die.addr == unit->lines.addr ? &objfile->dwarf->budget : &walk.split_budget;
 
 	if (dwarf_getsrcfiles(&die, &walk.files, &walk.file_count))
 		walk.file_count = 0;

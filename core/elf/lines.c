@@ -4,16 +4,25 @@
 
 #include <string.h>
 
-/* How many rows begin at or below an address. */
-static size_t search_rows(Dwarf_Lines *lines, size_t count, uint64_t address)
+static void read_rows(struct mt_unit *unit)
 {
-	size_t low = 0, high = count;
+	if (unit->rows_read)
+		return;
+	unit->rows_read = true;
+	if (dwarf_getsrclines(&unit->lines, &unit->rows, &unit->row_count))
+		unit->row_count = 0;
+}
+
+/* How many rows begin at or below an address. */
+static size_t search_rows(const struct mt_unit *unit, uint64_t address)
+{
+	size_t low = 0, high = unit->row_count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 		Dwarf_Addr start;
 
-		if (dwarf_lineaddr(dwarf_onesrcline(lines, middle), &start) == 0 &&
+		if (dwarf_lineaddr(dwarf_onesrcline(unit->rows, middle), &start) == 0 &&
 		    start <= address)
 			low = middle + 1;
 		else
@@ -44,14 +53,13 @@ bool mt_objfile_source_at(struct mt_objfile *objfile, uint64_t address, struct m
 {
 	const struct mt_dwarf *dwarf = mt_dwarf(objfile);
 	struct mt_unit *unit = dwarf ? mt_dwarf_unit_at(dwarf, address) : NULL;
-	Dwarf_Lines *lines;
-	size_t count;
 
 	*out = (struct mt_source){0};
-	if (!unit || dwarf_getsrclines(&unit->lines, &lines, &count))
+	if (!unit)
 		return false;
-	size_t behind = search_rows(lines, count, address);
-	return behind && describe(objfile, unit, dwarf_onesrcline(lines, behind - 1), out);
+	read_rows(unit);
+	size_t behind = search_rows(unit, address);
+	return behind && describe(objfile, unit, dwarf_onesrcline(unit->rows, behind - 1), out);
 }
 
 static bool file_matches(const char *path, const char *wanted)
@@ -117,14 +125,13 @@ static bool read_statement(struct line_search *search, struct mt_unit *unit, Dwa
 
 static void visit_unit(struct line_search *search, struct mt_unit *unit)
 {
-	Dwarf_Lines *lines;
-	size_t count;
 	struct statement statement;
 
-	if (!unit_has_file(search, unit) || dwarf_getsrclines(&unit->lines, &lines, &count))
+	if (!unit_has_file(search, unit))
 		return;
-	for (size_t i = 0; i < count; i++)
-		if (read_statement(search, unit, dwarf_onesrcline(lines, i), &statement))
+	read_rows(unit);
+	for (size_t i = 0; i < unit->row_count; i++)
+		if (read_statement(search, unit, dwarf_onesrcline(unit->rows, i), &statement))
 			search->visit(search, &statement);
 }
 
