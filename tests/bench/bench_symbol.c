@@ -41,6 +41,21 @@ static uint64_t look_up(struct mt_space *space, const uint64_t *addresses, size_
 	return mt_clock_monotonic_ns() - begin + (ids == 1);
 }
 
+static uint64_t look_up_source(struct mt_space *space, const uint64_t *addresses, size_t count,
+			       size_t lookups)
+{
+	uint64_t begin = mt_clock_monotonic_ns(), lines = 0;
+	struct mt_source source;
+	struct mt_inline_span span;
+
+	for (size_t i = 0, at = 0; i < lookups; i++, at = at + 1 < count ? at + 1 : 0) {
+		mt_space_source_at(space, addresses[at], &source);
+		mt_space_inlines_at(space, addresses[at], &span);
+		lines += source.line + span.depth;
+	}
+	return mt_clock_monotonic_ns() - begin + (lines == 1);
+}
+
 static void measure(struct mt_space *space, const struct mt_mapping *mapping)
 {
 	size_t count;
@@ -55,8 +70,12 @@ static void measure(struct mt_space *space, const struct mt_mapping *mapping)
 	if (addresses && count) {
 		double cold_ns = (double)look_up(space, addresses, count, count) / (double)count;
 		double warm_ns = (double)look_up(space, addresses, count, LOOKUPS) / LOOKUPS;
-		printf("%s: %zu functions, index %.1f ms, first look-up %.0f ns, warm %.0f ns\n",
-		       mapping->path, count, index_ms, cold_ns, warm_ns);
+		look_up_source(space, addresses, count, count);
+		double source_ns =
+		    (double)look_up_source(space, addresses, count, LOOKUPS / 8) / (LOOKUPS / 8);
+		printf("%s: %zu functions, index %.1f ms, first look-up %.0f ns, warm %.0f ns; "
+		       "line and inlined functions, warm %.0f ns\n",
+		       mapping->path, count, index_ms, cold_ns, warm_ns, source_ns);
 	}
 	free(addresses);
 }

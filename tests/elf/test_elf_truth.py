@@ -24,6 +24,10 @@ PROGRAMS = {
     "c++-sections": ("inlines.cpp", "-O2", "-ffunction-sections", "-Wl,--gc-sections"),
     "c++-lto": ("inlines.cpp", "-O2", "-flto"),
     "c++-types": ("inlines.cpp", "-O2", "-fdebug-types-section", "-gz"),
+    "c++-split": ("inlines.cpp", "-O2", "-gsplit-dwarf"),
+    "c++-split4": ("inlines.cpp", "-O2", "-gdwarf-4", "-gsplit-dwarf"),
+    "c++-lld": ("inlines.cpp", "-O2", "-fuse-ld=lld"),
+    "c++-gold": ("inlines.cpp", "-O2", "-fuse-ld=gold"),
     "c++-clang": ("inlines.cpp", "-O2", {"compiler": "clang++"}),
     "c++-clang4": ("inlines.cpp", "-O1", "-gdwarf-4", {"compiler": "clang++"}),
     "rust": ("inlines.rs",),
@@ -37,8 +41,11 @@ SYSTEM = ["/lib/x86_64-linux-gnu/libc.so.6", "/lib64/ld-linux-x86-64.so.2",
 
 
 @pytest.fixture(params=PROGRAMS, name="program")
-def one_program(request, compile):
+def one_program(request, compile, need):
     words = PROGRAMS[request.param]
+    for linker in ("lld", "gold"):
+        if f"-fuse-ld={linker}" in words:
+            need(f"ld.{linker}", {"lld": "lld", "gold": "binutils"}[linker])
     options = words[-1] if isinstance(words[-1], dict) else {}
     return compile(*(word for word in words if isinstance(word, str)), **options)
 
@@ -243,6 +250,21 @@ def test_lines_and_inlines_are_addr2line_s(program, dump, tool, need):
         if mine not in (places(gnu), places(llvm)):
             mismatches.append((hex(address), mine, places(gnu), places(llvm)))
     assert len(mismatches) <= len(addresses) // 1000, "\n".join(map(str, mismatches[:5]))
+
+
+def test_partial_units_of_dwz(dump, compile, tool, copy, need, tmp_path):
+    """dwz moves what units share into partial units, and what files share into a third file."""
+    need("dwz")
+    whole = compile("inlines.cpp", "-O2", "-gdwarf-4")
+    one, two = copy(whole, "one"), copy(whole, "two")
+    tool("dwz", "-m", tmp_path / "shared", one, two)
+    assert (tmp_path / "shared").exists()
+    addresses = code_addresses(dump(whole).symbols(), limit=1500)
+    before, after = dump(whole).at(addresses), dump(one).at(addresses)
+    assert [[frame[1:] for frame in chain] for chain in after] == \
+           [[frame[1:] for frame in chain] for chain in before]
+    assert [[last_word(frame.name) for frame in chain] for chain in after] == \
+           [[last_word(frame.name) for frame in chain] for chain in before]
 
 
 def test_names_of_inlined_functions_are_llvm_s(program, dump, tool, need):
