@@ -7,7 +7,8 @@
  * roots first, then everything in order, as trace/slice.h promises.
  *
  * A segment ends at MT_EVENT_MARK with SNAPSHOT, EXEC or EXIT, at a gap after which nothing is
- * known to be open, and at mt_callstack_finish(). */
+ * known to be open, and at mt_callstack_finish().  Only the mark gives a segment its snapshot's
+ * number: one that a gap ended before has none. */
 #ifndef MT_TRACE_CALLSTACK_H
 #define MT_TRACE_CALLSTACK_H
 
@@ -30,7 +31,7 @@ struct mt_error *mt_callstack_create(const struct mt_callstack_options *options,
 void mt_callstack_destroy(struct mt_callstack *stack); /* without finishing; NULL is fine */
 
 /* Whose names are true from the next event on.  Lent until the next call or the end.  The
- * functions it gives must live until mt_callstack_finish() has returned. */
+ * functions and the inlined calls it gives must live until mt_callstack_finish() has returned. */
 void mt_callstack_set_symbolizer(struct mt_callstack *stack,
 				 const struct mt_symbolizer *symbolizer);
 
