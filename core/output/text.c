@@ -36,6 +36,9 @@ struct window {
 
 	MT_ARRAY(struct open_slice) open; /* by depth */
 	uint64_t unended;                 /* left before they ended, and will not end */
+	struct mt_segment segment_now;
+	bool segment_is_due; /* it has shown nothing yet */
+	bool has_segment;    /* one was shown: times count from its end */
 
 	/* For the last N: where the first entry stands. */
 	MT_ARRAY(struct mt_text_entry) callers; /* by depth */
@@ -168,7 +171,22 @@ static struct mt_error *text_segment_begin(void *self, const struct mt_segment *
 	struct text *text = self;
 
 	text->window->open.count = 0;
-	return push(text, (struct mt_text_entry){.kind = MT_TEXT_SEGMENT, .segment = *segment});
+	text->window->segment_now = *segment;
+	text->window->segment_is_due = true;
+	return NULL;
+}
+
+/* A segment of instants alone, as the exit behind a crash is one, goes on from the one before. */
+static struct mt_error *announce_segment(struct text *text, bool has_slices)
+{
+	struct window *window = text->window;
+
+	if (!window->segment_is_due || (!has_slices && window->has_segment))
+		return NULL;
+	window->segment_is_due = false;
+	window->has_segment = true;
+	return push(
+	    text, (struct mt_text_entry){.kind = MT_TEXT_SEGMENT, .segment = window->segment_now});
 }
 
 static const char *module_of(const struct mt_slice *slice)
@@ -183,6 +201,9 @@ static struct mt_error *text_begin(void *self, const struct mt_slice *slice)
 	struct text *text = self;
 	struct window *window = text->window;
 	size_t depth = window->open.count;
+
+	mt_try(announce_segment(text, true));
+
 	struct open_slice open = {
 	    .number = window->before + window->entries.count,
 	    .slice = *slice,
@@ -240,6 +261,7 @@ static struct mt_error *text_instant(void *self, const struct mt_instant *instan
 {
 	struct text *text = self;
 
+	mt_try(announce_segment(text, false));
 	return push(text, (struct mt_text_entry){
 			      .kind = MT_TEXT_INSTANT,
 			      .depth = (uint32_t)text->window->open.count,

@@ -122,9 +122,32 @@ static void put_newline(struct mt_str *out)
 	mt_str_append(out, "\n");
 }
 
-static void put_microseconds(struct mt_str *out, uint64_t ns)
+/* All times of a segment in one unit, so that they can be compared at a glance. */
+static const struct unit {
+	uint64_t least_ns; /* of a segment that is told in it */
+	uint64_t ns;
+	int decimals;
+	uint64_t last_ns; /* what the last decimal counts */
+	const char *name;
+} time_units[] = {
+    {10000000000, 1000000000, 6, 1000, "s "},
+    {10000000, 1000000, 3, 1000, "ms"},
+    {0, 1000, 3, 1, "µs"},
+};
+
+static const struct unit *unit_of_segment(uint64_t ns)
 {
-	mt_str_appendf(out, "%llu.%03u µs", (unsigned long long)(ns / 1000), (unsigned)(ns % 1000));
+	const struct unit *unit = time_units;
+
+	while (ns < unit->least_ns)
+		unit++;
+	return unit;
+}
+
+static void put_time(struct mt_str *out, uint64_t ns, const struct unit *unit)
+{
+	mt_str_appendf(out, "%llu.%0*llu %s", (unsigned long long)(ns / unit->ns), unit->decimals,
+		       (unsigned long long)(ns % unit->ns / unit->last_ns), unit->name);
 }
 
 /* Three digits that count, and a unit. */
@@ -150,12 +173,13 @@ static void put_duration(struct mt_str *out, uint64_t ns)
 static void put_time_cell(struct mt_str *out, struct mt_text_style *style, uint64_t time_ns,
 			  bool is_estimate)
 {
-	bool is_past = time_ns <= style->zero_ns;
+	const char *sign = time_ns < style->zero_ns ? "-" : time_ns > style->zero_ns ? "+" : "";
+	uint64_t distance_ns =
+	    time_ns < style->zero_ns ? style->zero_ns - time_ns : time_ns - style->zero_ns;
 
 	mt_str_append(&style->cell, is_estimate ? "~" : "");
-	mt_str_append(&style->cell, is_past ? "-" : "+");
-	put_microseconds(&style->cell,
-			 is_past ? style->zero_ns - time_ns : time_ns - style->zero_ns);
+	mt_str_append(&style->cell, sign);
+	put_time(&style->cell, distance_ns, unit_of_segment(style->length_ns));
 	put_cell(out, style, -TIME_COLUMNS, DIM);
 }
 
@@ -346,8 +370,9 @@ static void put_segment(struct mt_str *out, struct mt_text_style *style,
 	struct mt_str *cell = &style->cell;
 
 	style->zero_ns = segment->end_ns;
+	style->length_ns = segment->end_ns - segment->begin_ns;
 	mt_str_append(cell, "-- history of ");
-	put_microseconds(cell, segment->end_ns - segment->begin_ns);
+	put_duration(cell, style->length_ns);
 	if (segment->snapshot)
 		mt_str_appendf(cell, ", up to snapshot %u", segment->snapshot);
 	mt_str_append(cell, " --");

@@ -40,6 +40,7 @@ struct mt_text_entry {
 struct mt_text_style {
 	bool colour;
 	uint64_t zero_ns;      /* times are told relative to it */
+	uint64_t length_ns;    /* of the segment: chooses the unit of times */
 	struct mt_str scratch; /* of the functions below */
 	struct mt_str cell;
 };

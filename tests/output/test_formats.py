@@ -163,7 +163,8 @@ def test_fxt_and_json_have_the_same_arguments(script, writer, folder):
     assert told(binary) == told(text)
 
 
-LINE = re.compile(r"^ *~?-(\d+)\.(\d{3}) µs(.{11})  (.*)$")
+LINE = re.compile(r"^ *~?-?(\d+)\.(\d+) (µs|ms|s )(.{11})  (.*)$")
+LAST_DECIMAL_NS = {"µs": 1, "ms": 1000, "s ": 1000}
 
 
 def printable(name):
@@ -193,9 +194,10 @@ def sent(script):
 @given(script=scripts())
 def test_text_tells_what_was_sent(script, writer):
     lines = [match.groups() for match in map(LINE.match, writer.history(script).split("\n"))
-             if match and match[3].strip()]
-    for (micros, nanos, length, rest), (end, piece, is_open) in zip(lines, sent(script),
-                                                                    strict=True):
-        assert int(micros) * 1000 + int(nanos) == end - piece.begin
+             if match and match[4].strip()]
+    for (whole, decimals, unit, length, rest), (end, piece, is_open) in zip(lines, sent(script),
+                                                                            strict=True):
+        last_ns = LAST_DECIMAL_NS[unit]
+        assert int(whole + decimals) == (end - piece.begin) // last_ns
         assert rest.startswith("  " * piece.depth + printable(piece.name).rstrip(" "))
         assert (length.strip() == "open") == is_open

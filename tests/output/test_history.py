@@ -99,7 +99,7 @@ def test_colours_change_nothing_else(writer):
 
 def functions(text):
     """(depth, function) of every line of a slice."""
-    lines = (re.match(r" *~?[-+]\d+\.\d{3} µs.{11}  ( *)(\S+)", line) for line in text.split("\n"))
+    lines = (re.match(r" *~?[-+]?\d+\.\d{3} µs.{11}  ( *)(\S+)", line) for line in text.split("\n"))
     return [(len(match[1]) // 2, match[2]) for match in lines if match]
 
 
