@@ -155,15 +155,16 @@ static void run_first_row(struct reader reader, struct cfa *cfa)
 			return;
 }
 
-static bool begins_in_midst(const Dwarf_CIE *cie, struct reader instructions)
+static const uint64_t rsp = 7; /* System V ABI x86-64, figure 3.36 */
+
+static struct cfa first_cfa(const Dwarf_CIE *cie, struct reader instructions)
 {
-	const uint64_t rsp = 7; /* System V ABI x86-64, figure 3.36 */
 	struct cfa cfa = {.reg = rsp, .offset = 8};
 
 	run_first_row(
 	    (struct reader){cie->initial_instructions, cie->initial_instructions_end, false}, &cfa);
 	run_first_row(instructions, &cfa);
-	return cfa.expression || cfa.reg != rsp || cfa.offset != 8;
+	return cfa;
 }
 
 /* The encoding of code pointers in the FDEs of a CIE; -1: not understood. */
@@ -233,7 +234,10 @@ static bool read_fde(struct section *section, const Dwarf_FDE *entry, struct mt_
 	    .end = start + size,
 	    .signal = strchr(section->cie.augmentation, 'S') != NULL,
 	};
-	out->cold = !out->signal && begins_in_midst(&section->cie, reader);
+	struct cfa cfa = first_cfa(&section->cie, reader);
+	bool by_rsp = !cfa.expression && cfa.reg == rsp;
+	out->cold = !out->signal && !(by_rsp && cfa.offset == 8);
+	out->lazy = by_rsp && cfa.offset == 24;
 	return true;
 }
 

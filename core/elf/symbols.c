@@ -69,7 +69,8 @@ static uint8_t flags_of_name(const char *name)
 {
 	const char *cold = strstr(name, ".cold");
 
-	if (strncmp(name, "_dl_runtime_resolve", strlen("_dl_runtime_resolve")) == 0)
+	/* _dl_runtime_resolve_xsavec, _dl_runtime_profile_avx and their like. */
+	if (strncmp(name, "_dl_runtime_", strlen("_dl_runtime_")) == 0)
 		return MT_FUNCTION_RESOLVER;
 	return cold && (cold[5] == '\0' || cold[5] == '.') ? MT_FUNCTION_COLD : 0;
 }
@@ -151,6 +152,14 @@ static const struct mt_symbol *skip_symbols(const struct mt_symbol *symbols, siz
 	return *cursor < count ? &symbols[*cursor] : NULL;
 }
 
+/* A stripped dynamic loader has its resolvers still: nothing else in it begins like them. */
+static uint8_t flags_of_fde(const struct mt_objfile *objfile, const struct mt_fde *fde)
+{
+	if (fde->lazy && strncmp(mt_path_name(objfile->path), "ld-", 3) == 0)
+		return MT_FUNCTION_RESOLVER;
+	return fde->cold ? MT_FUNCTION_COLD : 0;
+}
+
 /* A symbol for the part of an FDE before the next symbol; none if its start has one. */
 static int add_fde(struct builder *builder, const struct mt_fde *fde,
 		   const struct mt_symbol *symbol, const struct mt_fde *next)
@@ -160,7 +169,7 @@ static int add_fde(struct builder *builder, const struct mt_fde *fde,
 	    .start = fde->start,
 	    .end = fde->end,
 	    .kind = MT_FUNCTION_FDE,
-	    .flags = fde->cold ? MT_FUNCTION_COLD : 0,
+	    .flags = flags_of_fde(builder->objfile, fde),
 	};
 
 	if (!room || (symbol && symbol->start <= fde->start))

@@ -169,12 +169,20 @@ def test_cold_parts_are_flagged(dump, tool, compile, copy):
             assert not without[symbol.start].flags & COLD, symbol
 
 
+LOADER = "/lib64/ld-linux-x86-64.so.2"
+
+
 def test_resolver_is_flagged(dump):
-    symbols = dump("/lib64/ld-linux-x86-64.so.2").symbols()
-    resolvers = [symbol.raw for symbol in symbols if symbol.flags & RESOLVER]
-    if not resolvers:
-        pytest.skip("the dynamic loader has no symbols here")
-    assert all(name.startswith("_dl_runtime_resolve") for name in resolvers)
+    symbols = dump(LOADER).symbols()
+    resolvers = [symbol for symbol in symbols if symbol.flags & RESOLVER]
+    assert not [symbol for symbol in resolvers if symbol.flags & COLD]
+    names = [symbol.raw for symbol in resolvers if symbol.raw]
+    assert all(name.startswith("_dl_runtime_") for name in names)
+    # Without its symbols the loader has them in the same places.
+    without = dump(LOADER, "-d", "/nonexistent").symbols()
+    starts = {symbol.start for symbol in without if symbol.flags & RESOLVER}
+    assert len(starts) >= 3
+    assert starts == {symbol.start for symbol in resolvers}
 
 
 def test_signal_return_is_flagged(dump, compile, tool, copy):
