@@ -373,6 +373,8 @@ static void put_segment(struct mt_str *out, struct mt_text_style *style,
 	style->length_ns = segment->end_ns - segment->begin_ns;
 	mt_str_append(cell, "-- history of ");
 	put_duration(cell, style->length_ns);
+	while (cell->length && cell->text[cell->length - 1] == ' ')
+		cell->length--;
 	if (segment->snapshot)
 		mt_str_appendf(cell, ", up to snapshot %u", segment->snapshot);
 	mt_str_append(cell, " --");
