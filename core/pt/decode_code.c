@@ -3,26 +3,79 @@
 
 #include <stdlib.h>
 
-#define BLOCK_MAX_INSNS 4096
-
-struct mt_error *mt_pt_code_init(struct mt_pt_code *code)
-{
-	code->blocks = calloc(MT_PT_CODE_BLOCKS, sizeof(*code->blocks));
-	code->generation = 1;
-	return code->blocks ? NULL : mt_error_no_memory();
-}
+#define BLOCK_MAX_INSNS  4096 /* 15 bytes each: `end` has 16 bits */
+#define TABLE_MIN_BLOCKS 4096
+#define TABLE_MAX_BLOCKS (4u << 20)
 
 void mt_pt_code_deinit(struct mt_pt_code *code)
 {
-	free(code->blocks);
-	code->blocks = NULL;
+	for (size_t i = 0; i < MT_PT_CODE_TABLES; i++)
+		free(code->tables[i].blocks);
 }
 
-void mt_pt_code_set_image(struct mt_pt_code *code, const struct mt_pt_image *image)
+static struct mt_pt_code_block *free_slot(struct mt_pt_code_table *table, uint64_t ip)
 {
-	if (image != code->image)
-		code->generation++;
-	code->image = image;
+	size_t at = mt_pt_code_slot(table, ip);
+
+	while (table->blocks[at].used)
+		at = (at + 1) & (table->capacity - 1);
+	return &table->blocks[at];
+}
+
+/* Makes it twice as large; a table that is large enough is emptied instead.  Returns 0, or -1
+ * without memory. */
+static int grow(struct mt_pt_code_table *table)
+{
+	struct mt_pt_code_table old = *table;
+	bool empties = old.capacity == TABLE_MAX_BLOCKS;
+	size_t capacity = !old.capacity ? TABLE_MIN_BLOCKS
+			  : empties     ? old.capacity
+					: 2 * old.capacity;
+	struct mt_pt_code_block *blocks = calloc(capacity, sizeof(*blocks));
+
+	if (!blocks)
+		return -1;
+	table->blocks = blocks;
+	table->capacity = capacity;
+	table->count = empties ? 0 : old.count;
+	for (size_t i = 0; !empties && i < old.capacity; i++)
+		if (old.blocks[i].used)
+			*free_slot(table, old.blocks[i].ip) = old.blocks[i];
+	free(old.blocks);
+	return 0;
+}
+
+static struct mt_pt_code_table *table_of(struct mt_pt_code *code, const struct mt_pt_image *image,
+					 uint64_t id)
+{
+	for (size_t i = 0; i < MT_PT_CODE_TABLES; i++) {
+		struct mt_pt_code_table *table = &code->tables[i];
+
+		if (table->blocks && table->image == image && table->image_id == id)
+			return table;
+	}
+	return NULL;
+}
+
+struct mt_error *mt_pt_code_set_image(struct mt_pt_code *code, const struct mt_pt_image *image)
+{
+	uint64_t id = image ? mt_pt_image_id(image) : 0;
+
+	if (code->table && code->table->image == image && code->table->image_id == id)
+		return NULL;
+
+	struct mt_pt_code_table *table = table_of(code, image, id);
+	if (!table) {
+		struct mt_pt_code_table fresh = {.image = image, .image_id = id};
+
+		if (grow(&fresh))
+			return mt_error_no_memory();
+		table = &code->tables[code->oldest++ % MT_PT_CODE_TABLES];
+		free(table->blocks);
+		*table = fresh;
+	}
+	code->table = table;
+	return NULL;
 }
 
 static const uint8_t *skip_prefixes(const uint8_t *at, const uint8_t *end)
@@ -79,38 +132,49 @@ static size_t read_insn(const struct mt_pt_code *code, uint64_t ip, uint8_t *byt
 {
 	size_t size = 0, count = 1;
 
-	while (code->image && count && size < MT_INSN_MAX_BYTES) {
-		count = mt_pt_image_read(code->image, ip + size, bytes + size,
+	while (code->table->image && count && size < MT_INSN_MAX_BYTES) {
+		count = mt_pt_image_read(code->table->image, ip + size, bytes + size,
 					 MT_INSN_MAX_BYTES - size);
 		size += count;
 	}
 	return size;
 }
 
-const struct mt_pt_code_block *mt_pt_code_learn(struct mt_pt_code *code, uint64_t ip,
-						struct mt_pt_code_block *block)
+static struct mt_pt_code_block decode_block(const struct mt_pt_code *code, uint64_t ip)
 {
-	uint8_t bytes[MT_INSN_MAX_BYTES];
+	struct mt_pt_code_block block = {.ip = ip, .after = ip, .used = true};
 	struct mt_insn insn = {.class = MT_INSN_OTHER};
+	uint8_t bytes[MT_INSN_MAX_BYTES];
 
-	*block = (struct mt_pt_code_block){
-	    .ip = ip, .end = ip, .after = ip, .generation = code->generation};
-	while (insn.class == MT_INSN_OTHER && block->instructions < BLOCK_MAX_INSNS) {
-		size_t size = read_insn(code, block->after, bytes);
+	while (insn.class == MT_INSN_OTHER && block.instructions < BLOCK_MAX_INSNS) {
+		size_t size = read_insn(code, block.after, bytes);
 
-		if (mt_insn_decode(bytes, size, block->after, &insn)) {
+		if (mt_insn_decode(bytes, size, block.after, &insn)) {
 			/* What comes before it runs; then the next block begins there. */
-			if (!block->instructions)
+			if (!block.instructions)
 				insn.class = size ? MT_PT_CODE_BAD : MT_PT_CODE_NONE;
 			break;
 		}
-		block->instructions++;
-		block->end = block->after;
-		block->after += insn.length;
+		block.instructions++;
+		block.end = (uint16_t)(block.after - ip);
+		block.after += insn.length;
 	}
-	block->class = insn.class;
-	block->target = insn.target;
-	block->kind = insn_kind(&insn, bytes);
+	block.class = insn.class;
+	block.target = insn.target;
+	block.kind = insn_kind(&insn, bytes);
+	return block;
+}
+
+const struct mt_pt_code_block *mt_pt_code_learn(struct mt_pt_code *code, uint64_t ip)
+{
+	struct mt_pt_code_table *table = code->table;
+	struct mt_pt_code_block *block = &code->spare;
+
+	if (2 * table->count < table->capacity || !grow(table)) {
+		block = free_slot(table, ip);
+		table->count++;
+	}
+	*block = decode_block(code, ip);
 	return block;
 }
 

@@ -13,39 +13,60 @@
 
 struct mt_pt_code_block {
 	uint64_t ip;
-	uint64_t end;    /* address of the last instruction */
-	uint64_t after;  /* of the one behind it */
-	uint64_t target; /* of a direct branch */
-	uint32_t generation;
+	uint64_t after;  /* address of the instruction behind the block */
+	uint64_t target; /* of a direct branch at its end */
+	uint16_t end;    /* the last instruction, from ip */
 	uint16_t instructions;
 	uint8_t class; /* enum mt_insn_class of the last one; OTHER: the block was cut */
 	uint8_t kind;  /* enum mt_event_kind of the last one's event */
+	bool used;
 };
+
+/* The blocks of one image: open addressing by address, at most half full. */
+struct mt_pt_code_table {
+	const struct mt_pt_image *image;
+	uint64_t image_id;
+	struct mt_pt_code_block *blocks;
+	size_t capacity; /* a power of two */
+	size_t count;
+};
+
+#define MT_PT_CODE_TABLES 8
 
 struct mt_pt_code {
-	const struct mt_pt_image *image;
-	struct mt_pt_code_block *blocks; /* direct-mapped by address */
-	uint32_t generation;             /* of the image */
+	struct mt_pt_code_table tables[MT_PT_CODE_TABLES]; /* of the last images */
+	unsigned int oldest;
+	struct mt_pt_code_table *table; /* of the image now */
+	struct mt_pt_code_block spare;  /* when there is no memory for another block */
 };
 
-/* Errors: NO_MEMORY. */
-struct mt_error *mt_pt_code_init(struct mt_pt_code *code);
+/* Zeroed storage is ready once an image is set. */
 void mt_pt_code_deinit(struct mt_pt_code *code);
-void mt_pt_code_set_image(struct mt_pt_code *code, const struct mt_pt_image *image);
+/* NULL: no code.  Errors: NO_MEMORY; then nothing was changed. */
+struct mt_error *mt_pt_code_set_image(struct mt_pt_code *code, const struct mt_pt_image *image);
 
-#define MT_PT_CODE_BLOCKS 32768 /* a power of two */
+const struct mt_pt_code_block *mt_pt_code_learn(struct mt_pt_code *code, uint64_t ip);
 
-const struct mt_pt_code_block *mt_pt_code_learn(struct mt_pt_code *code, uint64_t ip,
-						struct mt_pt_code_block *block);
+static inline size_t mt_pt_code_slot(const struct mt_pt_code_table *table, uint64_t ip)
+{
+	return (ip ^ ip >> 16) & (table->capacity - 1);
+}
 
 /* Lent until the next call. */
 static inline const struct mt_pt_code_block *mt_pt_code_at(struct mt_pt_code *code, uint64_t ip)
 {
-	struct mt_pt_code_block *block = &code->blocks[(ip ^ ip >> 15) & (MT_PT_CODE_BLOCKS - 1)];
+	const struct mt_pt_code_table *table = code->table;
+	size_t at = mt_pt_code_slot(table, ip);
 
-	if (__builtin_expect(block->ip == ip && block->generation == code->generation, 1))
-		return block;
-	return mt_pt_code_learn(code, ip, block);
+	for (; table->blocks[at].used; at = (at + 1) & (table->capacity - 1))
+		if (table->blocks[at].ip == ip)
+			return &table->blocks[at];
+	return mt_pt_code_learn(code, ip);
+}
+
+static inline uint64_t mt_pt_code_end(const struct mt_pt_code_block *block)
+{
+	return block->ip + block->end;
 }
 
 /* The number of instructions from BEGIN up to END, which must be one's address; -1 if it is not.

@@ -3,11 +3,12 @@
 
 struct mt_error *mt_pt_flow_init(struct mt_pt_flow *flow)
 {
-	return mt_pt_code_init(&flow->code);
+	return mt_pt_code_set_image(&flow->code, NULL);
 }
 
 void mt_pt_flow_deinit(struct mt_pt_flow *flow)
 {
+	mt_error_destroy(flow->error);
 	mt_pt_code_deinit(&flow->code);
 }
 
@@ -152,7 +153,9 @@ static inline void run_direct(struct mt_pt_flow *flow, const struct mt_pt_code_b
 	}
 	if (block->class == MT_INSN_CALL)
 		push_return(flow, block, block->target);
-	emit(flow, block->kind, block->end, block->target, 0, flow->tsc);
+	emit(flow, block->kind, mt_pt_code_end(block), block->target, 0,
+	     flow->is_later ? now(flow) : flow->tsc);
+	flow->is_later = false;
 	flow->ip = block->target;
 }
 
@@ -165,9 +168,10 @@ static inline void run_branch(struct mt_pt_flow *flow, const struct mt_pt_code_b
 		return;
 	count_block(flow, block);
 	flow->ip = block->after;
+	flow->is_later = !taken;
 	if (!taken)
 		return;
-	emit(flow, MT_EVENT_JUMP, block->end, block->target, 0, now(flow));
+	emit(flow, MT_EVENT_JUMP, mt_pt_code_end(block), block->target, 0, now(flow));
 	flow->ip = block->target;
 }
 
@@ -184,7 +188,7 @@ static inline void run_indirect(struct mt_pt_flow *flow, const struct mt_pt_code
 	count_block(flow, block);
 	if (block->class == MT_INSN_CALL_INDIRECT)
 		push_return(flow, block, to);
-	emit(flow, block->kind, block->end, to, 0, now(flow));
+	emit(flow, block->kind, mt_pt_code_end(block), to, 0, now(flow));
 	flow->ip = to;
 }
 
@@ -205,7 +209,7 @@ static inline void run_return(struct mt_pt_flow *flow, const struct mt_pt_code_b
 	if (status < 0)
 		return;
 	count_block(flow, block);
-	emit(flow, MT_EVENT_RETURN, block->end, to, 0, now(flow));
+	emit(flow, MT_EVENT_RETURN, mt_pt_code_end(block), to, 0, now(flow));
 	flow->ip = to;
 }
 
@@ -244,7 +248,9 @@ static void ask_image(struct mt_pt_flow *flow, uint64_t tsc)
 	uint64_t time_ns = tsc > flow->tsc ? mt_tsc_to_ns(&flow->conversion, tsc) : flow->time_ns;
 
 	flow->image = flow->source.image_at(flow->source.context, time_ns);
-	mt_pt_code_set_image(&flow->code, flow->known_mode ? flow->image : NULL);
+	if (!flow->error)
+		flow->error =
+		    mt_pt_code_set_image(&flow->code, flow->known_mode ? flow->image : NULL);
 }
 
 static void take_mode(struct mt_pt_flow *flow, const struct pt_event *event)
@@ -371,7 +377,7 @@ static void arrive_disabled(struct mt_pt_flow *flow, const struct mt_pt_code_blo
 
 	count_block(flow, block);
 	flow->has_goal = false;
-	end_trace(flow, end, block->end, to, event_time(flow, &flow->goal));
+	end_trace(flow, end, mt_pt_code_end(block), to, event_time(flow, &flow->goal));
 }
 
 static void arrive_tsx(struct mt_pt_flow *flow)
@@ -410,7 +416,7 @@ static bool run_to(struct mt_pt_flow *flow, const struct mt_pt_code_block *block
 {
 	if (target == flow->ip)
 		return true;
-	if (block->class >= MT_PT_CODE_BAD || target < flow->ip || target > block->end)
+	if (block->class >= MT_PT_CODE_BAD || target < flow->ip || target > mt_pt_code_end(block))
 		return false;
 
 	int count = mt_pt_code_count(&flow->code, flow->ip, target);

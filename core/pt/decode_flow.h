@@ -36,7 +36,8 @@ struct mt_pt_flow {
 	bool in_transaction;
 	bool aborted; /* a transaction; the jump that goes with it comes next */
 
-	uint64_t tsc; /* of the last event */
+	uint64_t tsc;  /* of the last event */
+	bool is_later; /* packets were read since */
 	uint64_t time_ns;
 
 	bool has_gap; /* not told yet */
@@ -47,6 +48,7 @@ struct mt_pt_flow {
 	struct mt_pt_code code;
 
 	struct mt_pt_decoder_stats stats;
+	struct mt_error *error; /* for the next call to return */
 };
 
 /* Errors: NO_MEMORY. */

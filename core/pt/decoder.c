@@ -375,6 +375,14 @@ static struct mt_error *step(struct mt_pt_decoder *decoder)
 	return NULL;
 }
 
+static struct mt_error *take_error(struct mt_pt_flow *flow)
+{
+	struct mt_error *error = flow->error;
+
+	flow->error = NULL;
+	return error;
+}
+
 struct mt_error *mt_pt_decoder_next(struct mt_pt_decoder *decoder, struct mt_event *events,
 				    size_t capacity, size_t *count)
 {
@@ -386,6 +394,8 @@ struct mt_error *mt_pt_decoder_next(struct mt_pt_decoder *decoder, struct mt_eve
 	flow->count = 0;
 	while (!decoder->ended && mt_pt_flow_has_room(flow)) {
 		mt_try(step(decoder));
+		if (flow->error)
+			return take_error(flow);
 		if (flow->count && flow->stats.blocks - first_block > CALL_BLOCKS)
 			break;
 	}

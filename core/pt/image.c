@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Images over libipt's: the cache owns the sections (and with them libipt's cache of decoded
- * blocks), an image is a list of what is mapped where. */
+/* The cache owns sections of files, over libipt's section cache; an image is a list of what is
+ * mapped where. */
 #include "pt/image.h"
 
 #include "base/array.h"
+
+#include <intel-pt.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +15,7 @@
 
 struct mt_pt_image_cache {
 	struct pt_image_section_cache *sections;
+	uint64_t images; /* ever made */
 };
 
 struct mapping {
@@ -23,7 +26,7 @@ struct mapping {
 
 struct mt_pt_image {
 	struct mt_pt_image_cache *cache;
-	struct pt_image *libipt;
+	uint64_t id;
 	MT_ARRAY(struct mapping) mappings; /* the newest last; it hides what it overlaps */
 };
 
@@ -37,7 +40,7 @@ struct mt_error *mt_pt_image_cache_create(struct mt_pt_image_cache **out)
 		free(cache);
 		return mt_error_no_memory();
 	}
-	/* Keep all files mapped: a section that is let go of loses its decoded blocks. */
+	/* Keep all files mapped. */
 	pt_iscache_set_limit(cache->sections, INT64_MAX);
 	*out = cache;
 	return NULL;
@@ -55,13 +58,10 @@ struct mt_error *mt_pt_image_create(struct mt_pt_image_cache *cache, struct mt_p
 {
 	struct mt_pt_image *image = calloc(1, sizeof(*image));
 
-	if (image)
-		image->libipt = pt_image_alloc(NULL);
-	if (!image || !image->libipt) {
-		free(image);
+	if (!image)
 		return mt_error_no_memory();
-	}
 	image->cache = cache;
+	image->id = ++cache->images;
 	*out = image;
 	return NULL;
 }
@@ -70,7 +70,6 @@ void mt_pt_image_destroy(struct mt_pt_image *image)
 {
 	if (!image)
 		return;
-	pt_image_free(image->libipt);
 	mt_array_deinit(&image->mappings);
 	free(image);
 }
@@ -122,19 +121,13 @@ struct mt_error *mt_pt_image_add(struct mt_pt_image *image, const char *path, ui
 	int isid = pt_iscache_add_file(image->cache->sections, path, offset, size, address);
 	if (isid < 0)
 		return libipt_failed(path, isid);
-	if (mt_array_reserve(&image->mappings, image->mappings.count + 1))
-		return mt_error_no_memory();
-	int status = pt_image_add_cached(image->libipt, image->cache->sections, isid, NULL);
-	if (status < 0)
-		return libipt_failed(path, status);
-	image->mappings.items[image->mappings.count++] =
-	    (struct mapping){.begin = address, .size = size, .isid = isid};
-	return NULL;
+	struct mapping mapping = {.begin = address, .size = size, .isid = isid};
+	return mt_array_push(&image->mappings, mapping) ? mt_error_no_memory() : NULL;
 }
 
-struct pt_image *mt_pt_image_libipt(struct mt_pt_image *image)
+uint64_t mt_pt_image_id(const struct mt_pt_image *image)
 {
-	return image->libipt;
+	return image->id;
 }
 
 static const struct mapping *mapping_at(const struct mt_pt_image *image, uint64_t address)
@@ -160,6 +153,10 @@ size_t mt_pt_image_read(const struct mt_pt_image *image, uint64_t address, uint8
 
 	if (!mapping)
 		return 0;
+	for (const struct mapping *newer = mapping + 1; newer <= mt_array_last(&image->mappings);
+	     newer++)
+		if (newer->begin > address && newer->begin - address < size)
+			size = newer->begin - address;
 	int status = pt_iscache_read(image->cache->sections, bytes, size, mapping->isid, address);
 	return status < 0 ? 0 : (size_t)status;
 }

@@ -5,10 +5,8 @@
 
 #include "pt/decoder.h"
 
-#include <intel-pt.h>
-
-/* Lent; lives as long as the image. */
-struct pt_image *mt_pt_image_libipt(struct mt_pt_image *image);
+/* Another for every image of a cache, never 0: what was learned of an image is found by it. */
+uint64_t mt_pt_image_id(const struct mt_pt_image *image);
 /* Whether there is code at ADDRESS. */
 bool mt_pt_image_has(const struct mt_pt_image *image, uint64_t address);
 /* Copies what there is of SIZE bytes at ADDRESS, up to its section's end.  Returns how many. */

@@ -202,8 +202,14 @@ static struct mt_error *no_instant(void *sink, const struct mt_instant *instant)
 	(void)sink, (void)instant;
 	return NULL;
 }
-static const struct mt_slice_sink_ops no_ops = {no_thread, no_segment, no_begin,
-						no_end,    no_instant, no_segment};
+static const struct mt_slice_sink_ops no_ops = {
+    .thread = no_thread,
+    .segment_begin = no_segment,
+    .begin = no_begin,
+    .end = no_end,
+    .instant = no_instant,
+    .segment_end = no_segment,
+};
 
 static void run_decode(struct mt_recording *recording, struct mt_slice_sink sink)
 {

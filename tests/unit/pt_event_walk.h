@@ -128,7 +128,8 @@ static inline void walk_make_node(struct walk *walk, size_t index)
 static inline void walk_want(struct walk *walk, uint8_t kind, uint64_t from, uint64_t to,
 			     uint32_t detail)
 {
-	struct mt_event event = {.kind = kind, .from = from, .to = to, .detail = detail};
+	struct mt_event event = {
+	    .time_ns = walk->tsc, .kind = kind, .from = from, .to = to, .detail = detail};
 
 	assert_int_equal(mt_array_push(&walk->wanted, event), 0);
 }

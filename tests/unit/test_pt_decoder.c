@@ -93,6 +93,17 @@ static void assert_walk(const struct fixture *fixture, const struct pt_events *e
 	assert_int_equal(count, wanted);
 }
 
+/* CYC tells the time of a packet to a cycle or so; a TNT packet is six branches of up to 40 ticks.
+ */
+static void assert_times(const struct fixture *fixture, const struct pt_events *events)
+{
+	for (size_t i = 0; i < events->events.count; i++) {
+		int64_t wanted = (int64_t)fixture->walk->wanted.items[i].time_ns;
+
+		assert_true(llabs((int64_t)events->events.items[i].time_ns - wanted) < 400);
+	}
+}
+
 static void check_whole(const struct walk_options *options, size_t batch)
 {
 	struct fixture fixture = set_up(options, 3);
@@ -100,6 +111,8 @@ static void check_whole(const struct walk_options *options, size_t batch)
 	add_piece(&fixture, 0, fixture.size, false);
 	struct pt_events events = decode(&fixture, batch);
 	assert_walk(&fixture, &events, 0);
+	if (options->encoder.timing.cyc)
+		assert_times(&fixture, &events);
 	assert_int_equal(events.stats.instructions, fixture.walk->instructions);
 	assert_int_equal(events.stats.bytes, fixture.size);
 	pt_events_free(&events);
