@@ -78,6 +78,6 @@ static inline void mt_error_cleanup(struct mt_error **error)
 
 /* A local that is let go of at the end of its scope: mt_auto(mt_error) struct mt_error *e = NULL;
  * calls mt_error_cleanup(&e). */
-#define mt_auto(name) __attribute__((cleanup(name##_cleanup)))
+#define mt_auto(name) __attribute__((cleanup(name##_cleanup), unused))
 
 #endif
