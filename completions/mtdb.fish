@@ -27,6 +27,9 @@ complete -c mtdb -n '__mtdb_in run' -l format -x -a $formats -d 'Of the timeline
 complete -c mtdb -n '__mtdb_in run' -l record -r -d 'Keep the recording'
 complete -c mtdb -n '__mtdb_in run' -l size -x -d 'Of the ring of each thread'
 complete -c mtdb -n '__mtdb_in run' -l trigger -x -d 'Take a snapshot there'
+complete -c mtdb -n '__mtdb_in run' -l follow-forks -d 'Record child processes too'
+complete -c mtdb -n '__mtdb_in run' -l history -x -d 'Print so many calls after a crash'
+complete -c mtdb -n '__mtdb_in run' -l branch-log -r -d 'Write each branch that was seen'
 
 complete -c mtdb -n '__mtdb_in decode' -l output -r -d 'Where to write the timeline'
 complete -c mtdb -n '__mtdb_in decode' -l format -x -a $formats -d 'Of the timeline'

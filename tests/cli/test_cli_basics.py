@@ -8,7 +8,7 @@ import subprocess
 import pexpect
 import pytest
 
-COMMANDS = ["decode", "history", "dump", "doctor", "help"]
+COMMANDS = ["run", "decode", "history", "dump", "doctor", "help"]
 
 
 def test_alone_it_lists_its_commands(run_mtdb):
