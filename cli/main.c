@@ -93,12 +93,14 @@ int main(int argc, char **argv)
 	terminal_init(&terminal);
 	struct mt_command_context context = {
 	    .print = terminal_print,
+	    .tell = terminal_tell,
 	    .context = &terminal,
 	    .log = &terminal.log,
 	    .progress = &terminal.progress,
 	    .target_create = create_target,
 	    .prefix = "mtdb",
-	    .colour = terminal.colour,
+	    .print_colour = terminal.print_colour,
+	    .tell_colour = terminal.tell_colour,
 	};
 
 	if (argc > 1 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0))

@@ -30,13 +30,12 @@ static void handle_signals(void)
 	sigaction(SIGPIPE, &action, NULL);
 }
 
-static bool shows_colour(void)
+static bool shows_colour(int fd)
 {
 	const char *no_colour = getenv("NO_COLOR"); /* see no-color.org */
 	const char *kind = getenv("TERM");
 
-	return isatty(STDOUT_FILENO) && !(no_colour && *no_colour) && kind &&
-	       strcmp(kind, "dumb") != 0;
+	return isatty(fd) && !(no_colour && *no_colour) && kind && strcmp(kind, "dumb") != 0;
 }
 
 void terminal_erase_progress(struct terminal *terminal)
@@ -96,7 +95,8 @@ void terminal_init(struct terminal *terminal)
 	*terminal = (struct terminal){
 	    .log = {log_line, terminal, MT_LOG_INFO},
 	    .progress = {report, is_interrupted, terminal},
-	    .colour = shows_colour(),
+	    .print_colour = shows_colour(STDOUT_FILENO),
+	    .tell_colour = shows_colour(STDERR_FILENO),
 	    .shows_progress = isatty(STDERR_FILENO) && kind && strcmp(kind, "dumb") != 0,
 	};
 	handle_signals();
@@ -109,6 +109,12 @@ void terminal_print(void *context, const char *text)
 	terminal_erase_progress(terminal);
 	if (!terminal->output_errno && fputs(text, stdout) == EOF)
 		terminal->output_errno = errno;
+}
+
+void terminal_tell(void *context, const char *text)
+{
+	terminal_erase_progress(context);
+	fputs(text, stderr);
 }
 
 int terminal_flush(struct terminal *terminal)

@@ -12,8 +12,9 @@
 struct terminal {
 	struct mt_log log;
 	struct mt_progress progress;
-	bool colour;      /* of standard output */
-	int output_errno; /* of the first failure to print; 0: none */
+	bool print_colour; /* of standard output */
+	bool tell_colour;  /* of standard error */
+	int output_errno;  /* of the first failure to print; 0: none */
 
 	bool shows_progress; /* standard error is a terminal */
 	bool progress_shown; /* there is a line to erase */
@@ -27,6 +28,7 @@ void terminal_init(struct terminal *terminal);
 
 /* For struct mt_command_context: `context` is the terminal.  After a failure it prints no more. */
 void terminal_print(void *context, const char *text);
+void terminal_tell(void *context, const char *text);
 /* Returns errno of the first failure of standard output, or 0. */
 int terminal_flush(struct terminal *terminal);
 /* Takes the progress line away: before somebody else writes. */

@@ -13,14 +13,17 @@ struct mt_target;
 struct mt_command_context {
 	/* A result that was asked for: standard output. */
 	void (*print)(void *context, const char *text);
+	/* What is told beside it, of many lines: standard error. */
+	void (*tell)(void *context, const char *text);
 	void *context;
-	const struct mt_log *log; /* words beside it: standard error */
+	const struct mt_log *log; /* a line beside it */
 	const struct mt_progress *progress;
 	/* A fresh target to run or attach with; NULL: the front end has none.
 	 * Errors: NO_MEMORY. */
 	struct mt_error *(*target_create)(void *context, struct mt_target **out);
 	const char *prefix; /* what stands before a command's name when it is typed: "mtdb" */
-	bool colour;        /* print() ends in a terminal that shows colours */
+	bool print_colour;  /* print() ends in a terminal that shows colours */
+	bool tell_colour;   /* tell() does */
 	int exit_status;    /* out, for scripts: what `run` passes through; else 0 */
 };
 

@@ -74,7 +74,8 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 		error = default_output(arguments.words[0], format, &path);
 	if (error)
 		return error;
-	const struct mt_timeline timeline = {.path = output ? output : path.text, .format = format};
+	const struct mt_timeline timeline = {
+	    .path = output ? output : path.text, .format = format, .colour = context->print_colour};
 	return write_timeline(context, arguments.words[0], &timeline);
 }
 

@@ -29,7 +29,9 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 	    POPT_TABLEEND,
 	};
 	mt_auto(mt_arguments) struct mt_arguments arguments = {0};
-	struct mt_timeline timeline = {.path = "-", .format = "text", .last = 50};
+	struct mt_timeline timeline = {.printer = {context->print, context->context},
+				       .colour = context->print_colour,
+				       .last = 50};
 	struct mt_recording *recording = NULL;
 	struct mt_decode_stats stats = {0};
 	struct mt_error *error =

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define DEFAULT_HISTORY 25
-#define NO_SIGNAL_BASE  128
+#define SIGNAL_STATUS   128
 
 static const char *const options[] = {"--engine=ENGINE", "--output=FILE",    "--format=FORMAT",
 				      "--record=FILE",   "--size=SIZE",      "--trigger=LOCATION",
@@ -108,7 +108,7 @@ static struct mt_error *open_branch_log(struct run *run, const char *path)
 
 static struct mt_error *open_output(struct run *run, const char *command)
 {
-	struct mt_trace_writer_options writer_options = {.colour = run->context->colour,
+	struct mt_trace_writer_options writer_options = {.colour = run->context->print_colour,
 							 .command = command};
 
 	return mt_trace_writer_create(run->output, run->format, &writer_options, &run->writer);
@@ -146,49 +146,21 @@ static struct mt_error *write_timeline(struct run *run)
 	mt_timeline_log_losses(run->context, run->recording, &stats);
 	if (strcmp(run->output, "-") != 0)
 		mt_log(run->context->log, MT_LOG_INFO,
-		       "%s: the timeline of %u threads (open it in https://ui.perfetto.dev)",
-		       run->output, stats.threads);
+		       "%s: the timeline of %u thread%s (open it in https://ui.perfetto.dev)",
+		       run->output, stats.threads, stats.threads == 1 ? "" : "s");
 	return NULL;
 }
 
-static struct mt_error *log_file(const struct mt_log *log, const char *path)
-{
-	FILE *file = fopen(path, "re");
-	char *line = NULL;
-	size_t capacity = 0;
-
-	if (!file)
-		return mt_error_errno(errno, "cannot read %s", path);
-	while (getline(&line, &capacity, file) > 0) {
-		line[strcspn(line, "\n")] = '\0';
-		mt_log(log, MT_LOG_INFO, "%s", line);
-	}
-	free(line);
-	fclose(file);
-	return NULL;
-}
-
-/* The last calls of the thread that crashed, for people: the text goes beside the program's own
- * output, not into it. */
+/* The last calls of the thread that crashed: beside the program's own output, not in it. */
 static struct mt_error *tell_history(struct run *run, pid_t lwp)
 {
-	const char *directory = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
-	mt_auto(mt_str) struct mt_str path = {0};
-	struct mt_timeline timeline = {.format = "text", .last = run->history, .tid = lwp};
+	struct mt_command_context *context = run->context;
+	const struct mt_timeline timeline = {.printer = {context->tell, context->context},
+					     .colour = context->tell_colour,
+					     .last = run->history,
+					     .tid = lwp};
 
-	mt_str_appendf(&path, "%s/mtrace-history-XXXXXX", directory);
-	if (path.failed)
-		return mt_error_no_memory();
-	int fd = mkstemp(path.text);
-	if (fd < 0)
-		return mt_error_errno(errno, "cannot make a file in %s", directory);
-	close(fd);
-	timeline.path = path.text;
-	struct mt_error *error = mt_timeline_write(run->context, run->recording, &timeline, NULL);
-	if (!error)
-		error = log_file(run->context->log, path.text);
-	unlink(path.text);
-	return error;
+	return mt_timeline_write(context, run->recording, &timeline, NULL);
 }
 
 static struct mt_error *tell_end(struct run *run)
@@ -197,14 +169,15 @@ static struct mt_error *tell_end(struct run *run)
 
 	if (!result.fatal_signal || !WIFSIGNALED(result.wait_status))
 		return NULL;
-	mt_log(run->context->log, MT_LOG_INFO, "%s was killed by %s", run->words[0],
-	       mt_signal_name((uint32_t)result.fatal_signal));
+	mt_log(run->context->log, MT_LOG_INFO, "%s was killed by %s%s", run->words[0],
+	       mt_signal_name((uint32_t)result.fatal_signal),
+	       run->history ? "; its last calls:" : "");
 	return run->history ? tell_history(run, result.fatal_lwp) : NULL;
 }
 
 static int exit_status_of(int wait_status)
 {
-	return WIFSIGNALED(wait_status) ? NO_SIGNAL_BASE + WTERMSIG(wait_status)
+	return WIFSIGNALED(wait_status) ? SIGNAL_STATUS + WTERMSIG(wait_status)
 					: WEXITSTATUS(wait_status);
 }
 
@@ -219,9 +192,9 @@ static struct mt_error *run_all(struct run *run)
 	struct mt_error *error = record(run, target);
 	target->ops->destroy(target);
 	if (!error)
-		error = write_timeline(run);
-	if (!error)
 		error = tell_end(run);
+	if (!error)
+		error = write_timeline(run);
 	if (!error)
 		run->context->exit_status =
 		    exit_status_of(mt_session_result(run->session).wait_status);

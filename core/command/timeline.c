@@ -8,7 +8,7 @@ struct mt_error *mt_timeline_write(const struct mt_command_context *context,
 {
 	const struct mt_trace_writer_options writer_options = {
 	    .last = timeline->last,
-	    .colour = context->colour,
+	    .colour = timeline->colour,
 	    .command = mt_recording_info(recording)->cmdline,
 	};
 	const struct mt_decode_options decode_options = {
@@ -18,11 +18,14 @@ struct mt_error *mt_timeline_write(const struct mt_command_context *context,
 	    .tid = timeline->tid,
 	};
 	struct mt_trace_writer *writer = NULL;
-	struct mt_error *error =
-	    mt_trace_writer_create(timeline->path, timeline->format, &writer_options, &writer);
+	struct mt_error *error = NULL;
 
-	if (error)
-		return error;
+	if (timeline->path)
+		mt_try(mt_trace_writer_create(timeline->path, timeline->format, &writer_options,
+					      &writer));
+	else
+		mt_try(
+		    mt_trace_writer_create_printing(&timeline->printer, &writer_options, &writer));
 	error = mt_decode(recording, &decode_options, mt_trace_writer_sink(writer), stats);
 	if (!error)
 		error = mt_trace_writer_finish(writer);

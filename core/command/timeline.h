@@ -9,10 +9,12 @@
 #include "target/decode.h"
 
 struct mt_timeline {
-	const char *path;   /* "-": standard output */
+	const char *path;   /* "-": standard output; NULL: text, to the printer */
 	const char *format; /* NULL: by the path */
-	uint64_t last;      /* text: only so many slices a thread; 0: all */
-	pid_t tid;          /* 0: all threads */
+	struct mt_printer printer;
+	bool colour;
+	uint64_t last; /* text: only so many slices a thread; 0: all */
+	pid_t tid;     /* 0: all threads */
 };
 
 /* Errors: those of the writer and of decoding. Nothing stands under the path then.

@@ -13,7 +13,8 @@
 #define GZIP_MEMORY      8
 
 struct mt_stream {
-	struct mt_outfile *file;
+	struct mt_outfile *file; /* NULL: it prints */
+	struct mt_printer printer;
 	bool is_gzip;
 	z_stream gzip;
 	uint8_t packed[65536];
@@ -52,6 +53,15 @@ struct mt_error *mt_stream_create(const char *path, struct mt_stream **out)
 		return error;
 	}
 	*out = stream;
+	return NULL;
+}
+
+struct mt_error *mt_stream_create_printing(const struct mt_printer *printer, struct mt_stream **out)
+{
+	*out = calloc(1, sizeof(**out));
+	if (!*out)
+		return mt_error_no_memory();
+	(*out)->printer = *printer;
 	return NULL;
 }
 
@@ -104,13 +114,19 @@ struct mt_error *mt_stream_write_str(struct mt_stream *stream, struct mt_str *st
 {
 	if (str->failed)
 		return mt_error_no_memory();
-	struct mt_error *error = mt_stream_write(stream, str->text, str->length);
+	struct mt_error *error = NULL;
+	if (stream->file)
+		error = mt_stream_write(stream, str->text, str->length);
+	else if (str->length)
+		stream->printer.print(stream->printer.context, str->text);
 	mt_str_clear(str);
 	return error;
 }
 
 struct mt_error *mt_stream_finish(struct mt_stream *stream)
 {
+	if (!stream->file)
+		return NULL;
 	if (stream->is_gzip)
 		mt_try(deflate_all(stream, Z_FINISH));
 	return mt_outfile_commit(stream->file);

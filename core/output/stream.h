@@ -9,8 +9,17 @@
 
 struct mt_stream;
 
+/* Takes text a piece at a time, as a front end shows it. */
+struct mt_printer {
+	void (*print)(void *context, const char *text);
+	void *context;
+};
+
 /* Errors: as mt_outfile_create(). */
 struct mt_error *mt_stream_create(const char *path, struct mt_stream **out);
+/* To a printer (copied) instead of a file: for text alone, as a NUL would end a piece. */
+struct mt_error *mt_stream_create_printing(const struct mt_printer *printer,
+					   struct mt_stream **out);
 /* Takes the temporary file away if the stream was not finished.  NULL is fine. */
 void mt_stream_destroy(struct mt_stream *stream);
 

@@ -70,16 +70,42 @@ static const struct mt_trace_format *format_by_path(const char *path)
 	return formats[0];
 }
 
-static struct mt_error *start(struct mt_trace_writer *writer, const char *path, const char *format,
+static struct mt_error *start(struct mt_trace_writer *writer,
 			      const struct mt_trace_writer_options *options)
 {
 	static const struct mt_trace_writer_options defaults;
 
+	return writer->format->create(writer->stream, options ? options : &defaults, &writer->self);
+}
+
+static struct mt_error *start_file(struct mt_trace_writer *writer, const char *path,
+				   const char *format,
+				   const struct mt_trace_writer_options *options)
+{
 	writer->format = format_by_path(path);
 	if (format)
 		mt_try(format_by_name(format, &writer->format));
 	mt_try(mt_stream_create(path, &writer->stream));
-	return writer->format->create(writer->stream, options ? options : &defaults, &writer->self);
+	return start(writer, options);
+}
+
+static struct mt_error *start_printing(struct mt_trace_writer *writer,
+				       const struct mt_printer *printer,
+				       const struct mt_trace_writer_options *options)
+{
+	writer->format = &mt_format_text;
+	mt_try(mt_stream_create_printing(printer, &writer->stream));
+	return start(writer, options);
+}
+
+static struct mt_error *started(struct mt_error *error, struct mt_trace_writer *writer,
+				struct mt_trace_writer **out)
+{
+	if (error)
+		mt_trace_writer_destroy(writer);
+	else
+		*out = writer;
+	return error;
 }
 
 struct mt_error *mt_trace_writer_create(const char *path, const char *format,
@@ -91,13 +117,19 @@ struct mt_error *mt_trace_writer_create(const char *path, const char *format,
 	*out = NULL;
 	if (!writer)
 		return mt_error_no_memory();
-	struct mt_error *error = start(writer, path, format, options);
-	if (error) {
-		mt_trace_writer_destroy(writer);
-		return error;
-	}
-	*out = writer;
-	return NULL;
+	return started(start_file(writer, path, format, options), writer, out);
+}
+
+struct mt_error *mt_trace_writer_create_printing(const struct mt_printer *printer,
+						 const struct mt_trace_writer_options *options,
+						 struct mt_trace_writer **out)
+{
+	struct mt_trace_writer *writer = calloc(1, sizeof(*writer));
+
+	*out = NULL;
+	if (!writer)
+		return mt_error_no_memory();
+	return started(start_printing(writer, printer, options), writer, out);
 }
 
 struct mt_slice_sink mt_trace_writer_sink(struct mt_trace_writer *writer)

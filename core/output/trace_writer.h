@@ -8,6 +8,7 @@
 #ifndef MT_OUTPUT_TRACE_WRITER_H
 #define MT_OUTPUT_TRACE_WRITER_H
 
+#include "output/stream.h"
 #include "trace/slice.h"
 
 struct mt_trace_writer_options {
@@ -17,6 +18,12 @@ struct mt_trace_writer_options {
 };
 
 struct mt_trace_writer;
+
+/* A history for people that a front end shows, in format "text".  options may be NULL, the printer
+ * is copied.  Errors: NO_MEMORY. */
+struct mt_error *mt_trace_writer_create_printing(const struct mt_printer *printer,
+						 const struct mt_trace_writer_options *options,
+						 struct mt_trace_writer **out);
 
 /* FORMAT: "fxt", "json", "text"; NULL: by PATH's ending (.fxt .json .txt, with .gz or not), and
  * fxt when that says nothing.  options may be NULL.

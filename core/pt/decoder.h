@@ -25,8 +25,8 @@ void mt_pt_image_cache_destroy(struct mt_pt_image_cache *cache); /* after its im
 struct mt_error *mt_pt_image_create(struct mt_pt_image_cache *cache, struct mt_pt_image **out);
 void mt_pt_image_destroy(struct mt_pt_image *image); /* NULL is fine */
 /* SIZE bytes at OFFSET of the file at PATH are mapped at ADDRESS; replaces what it overlaps.  A
- * mapping longer than the file is cut.  Errors: as opening; UNSUPPORTED (no regular file); FORMAT (the
- * file ends before the mapping begins); NO_MEMORY. */
+ * mapping longer than the file is cut.  Errors: as opening; UNSUPPORTED (no regular file); FORMAT
+ * (the file ends before the mapping begins); NO_MEMORY. */
 struct mt_error *mt_pt_image_add(struct mt_pt_image *image, const char *path, uint64_t offset,
 				 uint64_t size, uint64_t address);
 
