@@ -275,6 +275,84 @@ static void test_a_spin_that_was_interrupted(void **state)
 		      {.kind = MT_EVENT_TRACE_END, .from = USER + 4, .detail = MT_TRACE_END_ASYNC});
 }
 
+static void test_code_that_is_not_of_64_bits_is_a_gap(void **state)
+{
+	(void)state;
+	struct stream stream = open_stream();
+
+	put_psb(&stream, USER + 2, 1000);
+	put_ip(&stream, FUP, USER + 3);
+	PUT(&stream, 0x99, 0x02); /* MODE.Exec, 32 bits */
+	put_ip(&stream, TIP, USER + 7);
+	put_ip(&stream, TIP, USER + 2);
+	put_psb(&stream, USER + 2, 2000);
+	put_stop(&stream, USER + 3);
+	struct pt_events events = close_stream(&stream);
+	size_t count = events.events.count;
+
+	assert_int_equal(pt_count(&events, MT_EVENT_CALL), 0);
+	assert_int_equal(pt_count(&events, MT_EVENT_GAP), 1);
+	assert_int_equal(events.events.items[count - 1].from, USER + 3);
+	pt_events_free(&events);
+}
+
+/* ---- the code changes with time ---- */
+
+struct changing {
+	struct pt_pieces pieces; /* the image until CHANGE, or NULL */
+	struct mt_pt_image *later;
+	size_t asked;
+};
+
+#define CHANGE 5000
+
+static struct mt_pt_image *changing_image(void *context, uint64_t time_ns)
+{
+	struct changing *changing = context;
+
+	changing->asked++;
+	return time_ns < CHANGE ? changing->pieces.image : changing->later;
+}
+
+static void test_the_code_is_that_of_its_time(void **state)
+{
+	(void)state;
+	struct stream stream = open_stream();
+	struct changing *changing = calloc(1, sizeof(*changing));
+	struct mt_pt_decoder_config config = {.source = {pt_next_piece, changing_image, changing}};
+	struct mt_pt_decoder *decoder;
+	struct mt_event events[32];
+	size_t count;
+
+	put_psb(&stream, USER + 7, 1000);
+	put_stop(&stream, USER + 13);
+	PUT(&stream, 0x19, 0x88, 0x13, 0, 0, 0, 0, 0); /* TSC 5000 */
+	put_ip(&stream, PGE, USER + 7);                /* now: mov, in the place of a call */
+	put_stop(&stream, USER + 10);
+
+	assert_no_error(mt_pt_image_create(stream.cache, &changing->later));
+	assert_no_error(mt_pt_image_add(changing->later, stream.path, 64, 64, USER + 7 - 8));
+	changing->pieces.image = stream.pieces->image;
+	changing->pieces.count = 1;
+	changing->pieces.items[0] =
+	    (struct mt_pt_piece){.bytes = stream.bytes, .size = stream.size};
+	assert_no_error(mt_pt_decoder_create(&config, &decoder));
+	assert_no_error(mt_pt_decoder_next(decoder, events, 32, &count));
+	assert_int_equal(count, 5);
+	assert_int_equal(events[1].kind, MT_EVENT_CALL);
+	assert_int_equal(events[3].kind, MT_EVENT_TRACE_START);
+	assert_int_equal(events[3].time_ns, CHANGE);
+	assert_int_equal(events[4].kind, MT_EVENT_TRACE_END);
+	assert_int_equal(events[4].from, USER + 10);
+	assert_true(changing->asked >= 2);
+	mt_pt_decoder_destroy(decoder);
+	free(changing->pieces.lent);
+	mt_pt_image_destroy(changing->later);
+	free(changing);
+	struct pt_events rest = close_stream(&stream);
+	pt_events_free(&rest);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -286,6 +364,8 @@ int main(void)
 	    cmocka_unit_test(test_transactions),
 	    cmocka_unit_test(test_an_endless_loop_that_the_trace_did_not_take),
 	    cmocka_unit_test(test_a_spin_that_was_interrupted),
+	    cmocka_unit_test(test_code_that_is_not_of_64_bits_is_a_gap),
+	    cmocka_unit_test(test_the_code_is_that_of_its_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
