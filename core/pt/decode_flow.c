@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "pt/decode_flow.h"
 
+#include "pt/decode_emit.h"
+
 struct mt_error *mt_pt_flow_init(struct mt_pt_flow *flow)
 {
 	return mt_pt_code_set_image(&flow->code, NULL);
@@ -20,90 +22,6 @@ static uint64_t now(struct mt_pt_flow *flow)
 	uint32_t lost_mtc, lost_cyc;
 
 	return pt_qry_time(flow->query, &tsc, &lost_mtc, &lost_cyc) < 0 ? flow->tsc : tsc;
-}
-
-static uint64_t event_time(const struct mt_pt_flow *flow, const struct pt_event *event)
-{
-	return event->has_tsc ? event->tsc : flow->tsc;
-}
-
-/* Returns the event's flags. */
-static inline uint8_t advance_time(struct mt_pt_flow *flow, uint64_t tsc)
-{
-	if (tsc <= flow->tsc)
-		return MT_EVENT_TIME_IS_ESTIMATE;
-
-	uint64_t time_ns = mt_tsc_to_ns(&flow->conversion, tsc);
-	flow->tsc = tsc;
-	if (time_ns <= flow->time_ns)
-		return MT_EVENT_TIME_IS_ESTIMATE;
-	flow->time_ns = time_ns;
-	return 0;
-}
-
-/* ---- events out ---- */
-
-static inline void put(struct mt_pt_flow *flow, uint8_t kind, uint8_t flags, uint64_t from,
-		       uint64_t to, uint32_t detail)
-{
-	flow->events[flow->count++] = (struct mt_event){
-	    .time_ns = flow->time_ns,
-	    .from = from,
-	    .to = to,
-	    .kind = kind,
-	    .flags = flags,
-	    .detail = detail,
-	};
-}
-
-static void put_gap(struct mt_pt_flow *flow, uint64_t to)
-{
-	put(flow, MT_EVENT_GAP, MT_EVENT_TIME_IS_ESTIMATE, flow->bytes_lost, to, flow->gap_cause);
-	flow->has_gap = false;
-	flow->bytes_lost = 0;
-	flow->stats.gaps++;
-}
-
-void mt_pt_flow_tell_gap(struct mt_pt_flow *flow)
-{
-	if (flow->has_gap)
-		put_gap(flow, 0);
-}
-
-static inline void emit(struct mt_pt_flow *flow, uint8_t kind, uint64_t from, uint64_t to,
-			uint32_t detail, uint64_t tsc)
-{
-	if (flow->has_gap) {
-		/* A gap before anything else has the time of what follows. */
-		if (!flow->time_ns)
-			advance_time(flow, tsc);
-		put_gap(flow, 0);
-	}
-	uint8_t flags = advance_time(flow, tsc);
-	put(flow, kind, flags, from, to, detail);
-}
-
-void mt_pt_flow_mark_snapshot(struct mt_pt_flow *flow, uint32_t number)
-{
-	emit(flow, MT_EVENT_MARK, 0, number, MT_MARK_SNAPSHOT, flow->tsc);
-}
-
-void mt_pt_flow_lose(struct mt_pt_flow *flow, enum mt_gap_cause cause, uint64_t bytes_lost)
-{
-	if (!flow->has_gap)
-		flow->gap_cause = cause;
-	flow->has_gap = true;
-	flow->bytes_lost += bytes_lost;
-	flow->tracing = false;
-	flow->in_transaction = false;
-	flow->aborted = false;
-	flow->has_goal = false;
-	flow->starting = false;
-}
-
-void mt_pt_flow_fail(struct mt_pt_flow *flow)
-{
-	mt_pt_flow_lose(flow, flow->status == -pte_nomap ? MT_GAP_NO_CODE : MT_GAP_BAD_TRACE, 0);
 }
 
 /* ---- return compression ---- */
@@ -153,8 +71,8 @@ static inline void run_direct(struct mt_pt_flow *flow, const struct mt_pt_code_b
 	}
 	if (block->class == MT_INSN_CALL)
 		push_return(flow, block, block->target);
-	emit(flow, block->kind, mt_pt_code_end(block), block->target, 0,
-	     flow->is_later ? now(flow) : flow->tsc);
+	mt_pt_emit(flow, block->kind, mt_pt_code_end(block), block->target, 0,
+		   flow->is_later ? now(flow) : flow->tsc);
 	flow->is_later = false;
 	flow->ip = block->target;
 }
@@ -171,7 +89,7 @@ static inline void run_branch(struct mt_pt_flow *flow, const struct mt_pt_code_b
 	flow->is_later = !taken;
 	if (!taken)
 		return;
-	emit(flow, MT_EVENT_JUMP, mt_pt_code_end(block), block->target, 0, now(flow));
+	mt_pt_emit(flow, MT_EVENT_JUMP, mt_pt_code_end(block), block->target, 0, now(flow));
 	flow->ip = block->target;
 }
 
@@ -188,7 +106,7 @@ static inline void run_indirect(struct mt_pt_flow *flow, const struct mt_pt_code
 	count_block(flow, block);
 	if (block->class == MT_INSN_CALL_INDIRECT)
 		push_return(flow, block, to);
-	emit(flow, block->kind, mt_pt_code_end(block), to, 0, now(flow));
+	mt_pt_emit(flow, block->kind, mt_pt_code_end(block), to, 0, now(flow));
 	flow->ip = to;
 }
 
@@ -209,7 +127,7 @@ static inline void run_return(struct mt_pt_flow *flow, const struct mt_pt_code_b
 	if (status < 0)
 		return;
 	count_block(flow, block);
-	emit(flow, MT_EVENT_RETURN, mt_pt_code_end(block), to, 0, now(flow));
+	mt_pt_emit(flow, MT_EVENT_RETURN, mt_pt_code_end(block), to, 0, now(flow));
 	flow->ip = to;
 }
 
@@ -259,7 +177,7 @@ static void take_mode(struct mt_pt_flow *flow, const struct pt_event *event)
 
 	flow->known_mode = mode == ptem_64bit || mode == ptem_unknown;
 	/* Its status update is the one sign that a PSB was passed. */
-	ask_image(flow, event_time(flow, event));
+	ask_image(flow, mt_pt_event_time(flow, event));
 }
 
 static void start_trace(struct mt_pt_flow *flow, uint64_t ip, uint64_t tsc)
@@ -267,7 +185,7 @@ static void start_trace(struct mt_pt_flow *flow, uint64_t ip, uint64_t tsc)
 	ask_image(flow, tsc);
 	flow->starting = false;
 	flow->tracing = true;
-	emit(flow, MT_EVENT_TRACE_START, 0, ip, 0, tsc);
+	mt_pt_emit(flow, MT_EVENT_TRACE_START, 0, ip, 0, tsc);
 }
 
 static void take_enabled(struct mt_pt_flow *flow, const struct pt_event *event)
@@ -278,7 +196,7 @@ static void take_enabled(struct mt_pt_flow *flow, const struct pt_event *event)
 	}
 	flow->enabled = true;
 	flow->ip = event->variant.enabled.ip;
-	start_trace(flow, flow->ip, event_time(flow, event));
+	start_trace(flow, flow->ip, mt_pt_event_time(flow, event));
 }
 
 static void take_overflow(struct mt_pt_flow *flow, const struct pt_event *event)
@@ -289,15 +207,15 @@ static void take_overflow(struct mt_pt_flow *flow, const struct pt_event *event)
 	if (!flow->enabled)
 		return;
 	flow->ip = event->variant.overflow.ip;
-	advance_time(flow, event_time(flow, event));
-	put_gap(flow, flow->ip);
+	mt_pt_advance_time(flow, mt_pt_event_time(flow, event));
+	mt_pt_put_gap(flow, flow->ip);
 	flow->tracing = true;
 }
 
 static void end_trace(struct mt_pt_flow *flow, enum mt_trace_end end, uint64_t from, uint64_t to,
 		      uint64_t tsc)
 {
-	emit(flow, MT_EVENT_TRACE_END, from, to, end, tsc);
+	mt_pt_emit(flow, MT_EVENT_TRACE_END, from, to, end, tsc);
 	flow->tracing = flow->enabled = false;
 }
 
@@ -332,7 +250,7 @@ static void take_event(struct mt_pt_flow *flow, const struct pt_event *event)
 		break;
 	case ptev_paging:
 	case ptev_async_paging:
-		ask_image(flow, event_time(flow, event));
+		ask_image(flow, mt_pt_event_time(flow, event));
 		break;
 	case ptev_tsx:
 		flow->in_transaction = event->variant.tsx.speculative;
@@ -351,7 +269,7 @@ static void fetch_event(struct mt_pt_flow *flow)
 	if (flow->status < 0)
 		return;
 	if (flow->starting)
-		start_trace(flow, flow->ip, event_time(flow, &event));
+		start_trace(flow, flow->ip, mt_pt_event_time(flow, &event));
 	bool is_goal = event.type == ptev_disabled || goal_address(&event, &ip);
 	if (event.type == ptev_tsx && (event.status_update || event.ip_suppressed))
 		is_goal = false;
@@ -377,7 +295,7 @@ static void arrive_disabled(struct mt_pt_flow *flow, const struct mt_pt_code_blo
 
 	count_block(flow, block);
 	flow->has_goal = false;
-	end_trace(flow, end, mt_pt_code_end(block), to, event_time(flow, &flow->goal));
+	end_trace(flow, end, mt_pt_code_end(block), to, mt_pt_event_time(flow, &flow->goal));
 }
 
 static void arrive_tsx(struct mt_pt_flow *flow)
@@ -388,8 +306,8 @@ static void arrive_tsx(struct mt_pt_flow *flow)
 	flow->in_transaction = speculative;
 	flow->aborted = flow->goal.variant.tsx.aborted;
 	if (!flow->aborted && speculative != was_speculative)
-		emit(flow, speculative ? MT_EVENT_TX_BEGIN : MT_EVENT_TX_COMMIT, flow->ip, flow->ip,
-		     0, event_time(flow, &flow->goal));
+		mt_pt_emit(flow, speculative ? MT_EVENT_TX_BEGIN : MT_EVENT_TX_COMMIT, flow->ip,
+			   flow->ip, 0, mt_pt_event_time(flow, &flow->goal));
 }
 
 static void arrive(struct mt_pt_flow *flow)
@@ -401,12 +319,12 @@ static void arrive(struct mt_pt_flow *flow)
 		arrive_tsx(flow);
 	} else if (event->type == ptev_async_disabled) {
 		uint64_t to = event->ip_suppressed ? 0 : event->variant.async_disabled.ip;
-		end_trace(flow, MT_TRACE_END_ASYNC, flow->ip, to, event_time(flow, event));
+		end_trace(flow, MT_TRACE_END_ASYNC, flow->ip, to, mt_pt_event_time(flow, event));
 	} else {
 		uint8_t kind = flow->aborted ? MT_EVENT_TX_ABORT : MT_EVENT_INTERRUPT;
 		flow->aborted = false;
-		emit(flow, kind, flow->ip, event->variant.async_branch.to, 0,
-		     event_time(flow, event));
+		mt_pt_emit(flow, kind, flow->ip, event->variant.async_branch.to, 0,
+			   mt_pt_event_time(flow, event));
 		flow->ip = event->variant.async_branch.to;
 	}
 }
