@@ -163,31 +163,44 @@ static bool is_snapshot_mark(const struct mt_event *event)
 }
 
 /* Signals are delivered on the way out of the kernel, so they belong right before tracing begins
- * again; the end of a thread belongs behind everything else. */
+ * again; a snapshot belongs to its mark, and the end of a thread behind everything else. */
 static bool note_is_due(const struct run *run, const struct mt_sideband *note,
 			const struct mt_event *event)
 {
 	enum mt_recording_note kind = note_of(run, note);
 
-	if (!run->timed || note->time_ns > event->time_ns || kind == MT_NOTE_EXIT)
+	if (!run->timed || note->time_ns > event->time_ns || kind == MT_NOTE_EXIT ||
+	    kind == MT_NOTE_SNAPSHOT)
 		return false;
 	return kind != MT_NOTE_SIGNAL || event->kind == MT_EVENT_TRACE_START;
+}
+
+/* The snapshot's note, from the next one on; NULL: it is not there. */
+static const struct mt_sideband *note_of_snapshot(const struct run *run, const struct track *track,
+						  uint64_t number)
+{
+	for (size_t i = track->next_note; i < track->thread->notes.count; i++) {
+		const struct mt_sideband *note = track->thread->notes.items[i];
+
+		if (note_of(run, note) == MT_NOTE_SNAPSHOT && note->sample.weight == number)
+			return note;
+	}
+	return NULL;
 }
 
 /* All notes up to that of the snapshot, whose time is the mark's. */
 static struct mt_error *push_notes_of_snapshot(struct run *run, struct track *track,
 					       struct mt_event *mark)
 {
-	while (track->next_note < track->thread->notes.count) {
-		const struct mt_sideband *note = track->thread->notes.items[track->next_note++];
+	const struct mt_sideband *last = note_of_snapshot(run, track, mark->to);
+	const struct mt_sideband *note = NULL;
 
-		if (note_of(run, note) == MT_NOTE_SNAPSHOT && note->sample.weight == mark->to) {
-			if (run->timed && note->time_ns > mark->time_ns)
-				mark->time_ns = note->time_ns;
-			return NULL;
-		}
+	while (last && note != last) {
+		note = track->thread->notes.items[track->next_note++];
 		mt_try(push_note(run, track, note));
 	}
+	if (last && run->timed && last->time_ns > mark->time_ns)
+		mark->time_ns = last->time_ns;
 	return NULL;
 }
 
