@@ -298,6 +298,7 @@ def last_word(name):
     for sign, word in (("()", "CALL"), ("<", "LESS"), ("->", "ARROW")):
         name = name.replace("operator" + sign, "operator" + word)
     name = name.replace("$LT$", "<").replace("$GT$", ">")
+    name = name.replace("_$u7b$", "{").replace("$u7b$", "{").replace("$u7d$", "}")
     while True:
         shorter = re.sub(r"<[^<>]*>|\([^()]*\)|\[[^][]*\]|\{[^{}]*\}", "", name)
         if shorter == name:
