@@ -101,7 +101,7 @@ fuzz:
 fuzzers: $(FUZZERS)
 
 $(BUILD)/fuzz_%: tests/fuzz/fuzz_%.c $(BUILD)/libmtrace-core.a
-	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -fsanitize=fuzzer -MMD -MP -o $@ $< $(BUILD)/libmtrace-core.a $(CORE_LIBS)
+	$(CC) $(CPPFLAGS) -Itests/unit $(ALL_CFLAGS) -fsanitize=fuzzer -MMD -MP -o $@ $< $(BUILD)/libmtrace-core.a $(CORE_LIBS)
 
 soak: all
 	MTRACE_BUILD=$(abspath $(BUILD)) $(PYTHON) -m pytest tests -q -m soak
