@@ -262,6 +262,7 @@ static struct mt_error *run_command(struct mt_command_context *context, int argc
 	run.options.recording_path = record_path;
 	run.options.triggers = triggers;
 	run.options.follow_forks = follow;
+	run.options.share_cpu = true; /* it dies with us, so no affinity of ours outlives us */
 	run.options.log = context->log;
 	struct mt_error *error = open_branch_log(&run, branch_log);
 	if (!error)
@@ -288,10 +289,10 @@ const struct mt_command mt_command_run = {
 	"  -s, --size=SIZE         of each thread's ring, such as 512k or 16M (default: 4M)\n"
 	"  -t, --trigger=LOCATION  take a snapshot when control comes to FUNCTION, FILE:LINE,\n"
 	"                          *ADDRESS or *FUNCTION+OFFSET; may be given several times\n"
-	"      --follow-forks      record child processes too; else they run on untraced\n"
-	"      --history=NUMBER    after a crash, so many of the last calls are printed\n"
+	"  --follow-forks          record child processes too; else they run on untraced\n"
+	"  --history=NUMBER        after a crash, so many of the last calls are printed\n"
 	"                          (default: 25; 0: none)\n"
-	"      --branch-log=FILE   write each branch that single-stepping saw, as text: a check\n"
+	"  --branch-log=FILE       write each branch that single-stepping saw, as text: a check\n"
 	"                          of what decoders make of the recording\n",
     .options = options,
     .failure_status = 125,

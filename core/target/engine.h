@@ -44,6 +44,7 @@ struct mt_engine_options {
 	/* May be NULL.  Only engines that single-step call it. */
 	void (*seen)(void *context, const struct mt_seen *seen);
 	void *seen_context;
+	bool share_cpu; /* the program may be kept on one CPU with us (target/pin.h) */
 };
 
 /* What a stop was, as the engine understands it. */
@@ -67,8 +68,12 @@ struct mt_engine_ops {
 	/* For the recording's head. */
 	void (*describe)(const struct mt_engine *engine, struct mt_recording_pt *pt);
 
-	/* A thread that stands still gets a ring.  Errors: NO_MEMORY. */
-	struct mt_error *(*add_thread)(struct mt_engine *engine, pid_t pid, pid_t lwp);
+	/* A thread that stands still gets a ring.  PARENT: the LWP that made it; 0: not known.
+	 * Errors: NO_MEMORY. */
+	struct mt_error *(*add_thread)(struct mt_engine *engine, pid_t pid, pid_t lwp,
+				       pid_t parent);
+	/* A child process that stands still is about to be let go: undo what it inherited. */
+	void (*disown)(struct mt_engine *engine, pid_t pid, pid_t parent);
 	/* The thread left the engine's care; its ring is thrown away. */
 	void (*remove_thread)(struct mt_engine *engine, pid_t lwp);
 	/* execve was called by thread FORMER and gave it the number LWP. */

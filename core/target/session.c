@@ -52,6 +52,7 @@ static struct mt_error *create_engine(struct mt_session *session)
 	    .ring_bytes = session->options->ring_bytes,
 	    .conversion = session->conversion,
 	    .log = session->options->log,
+	    .share_cpu = session->options->share_cpu,
 	    .seen = session->options->seen,
 	    .seen_context = session->options->seen_context,
 	};
@@ -155,7 +156,7 @@ static struct mt_error *add_process(struct mt_session *session, pid_t pid,
 }
 
 static struct mt_error *add_thread(struct mt_session *session, struct mt_session_process *process,
-				   pid_t lwp, struct mt_session_thread **out)
+				   pid_t lwp, pid_t parent, struct mt_session_thread **out)
 {
 	struct mt_session_thread *thread = calloc(1, sizeof(*thread));
 
@@ -169,7 +170,7 @@ static struct mt_error *add_thread(struct mt_session *session, struct mt_session
 		free(thread);
 		return mt_error_no_memory();
 	}
-	return engine_ops(session)->add_thread(session->engine, process->pid, lwp);
+	return engine_ops(session)->add_thread(session->engine, process->pid, lwp, parent);
 }
 
 static struct mt_error *go_on(struct mt_session *session, pid_t lwp, int signal)
@@ -193,7 +194,7 @@ struct mt_error *mt_session_launch(struct mt_session *session, const struct mt_l
 	mt_try(target_ops(session)->launch(session->target, launch, &pid));
 	session->result.pid = pid;
 	mt_try(add_process(session, pid, &process));
-	mt_try(add_thread(session, process, pid, &thread));
+	mt_try(add_thread(session, process, pid, 0, &thread));
 	uint64_t time_ns = now_ns(session);
 	mt_try(mt_session_put_name(session, thread, true, time_ns));
 	mt_try(mt_session_put_birth(session, thread, 0, 0, time_ns));
@@ -213,7 +214,7 @@ static struct mt_error *take_thread(void *context, pid_t lwp)
 	struct mt_session *session = attaching->session;
 	struct mt_session_thread *thread;
 
-	mt_try(add_thread(session, attaching->process, lwp, &thread));
+	mt_try(add_thread(session, attaching->process, lwp, 0, &thread));
 	if (lwp != attaching->process->pid)
 		mt_try(mt_session_put_birth(session, thread, attaching->process->pid,
 					    attaching->process->pid, attaching->time_ns));
@@ -300,7 +301,7 @@ static struct mt_error *on_new_thread(struct mt_session *session, struct mt_sess
 {
 	struct mt_session_thread *thread;
 
-	mt_try(add_thread(session, parent->process, stop->child, &thread));
+	mt_try(add_thread(session, parent->process, stop->child, stop->lwp, &thread));
 	mt_try(mt_session_put_birth(session, thread, parent->process->pid, parent->lwp,
 				    news->time_ns));
 	mt_try(mt_session_put_name(session, thread, false, news->time_ns));
@@ -315,7 +316,7 @@ static struct mt_error *follow_child(struct mt_session *session, struct mt_sessi
 	struct mt_session_thread *thread;
 
 	mt_try(add_process(session, stop->child, &process));
-	mt_try(add_thread(session, process, stop->child, &thread));
+	mt_try(add_thread(session, process, stop->child, stop->lwp, &thread));
 	mt_try(mt_session_put_birth(session, thread, parent->process->pid, parent->lwp,
 				    news->time_ns));
 	mt_try(mt_session_put_name(session, thread, false, news->time_ns));
@@ -326,10 +327,12 @@ static struct mt_error *follow_child(struct mt_session *session, struct mt_sessi
 static struct mt_error *on_fork(struct mt_session *session, struct mt_session_thread *parent,
 				const struct mt_stop *stop, const struct mt_engine_news *news)
 {
-	if (session->options->follow_forks)
+	if (session->options->follow_forks) {
 		mt_try(follow_child(session, parent, stop, news));
-	else
+	} else {
+		engine_ops(session)->disown(session->engine, stop->child, stop->lwp);
 		mt_try(target_ops(session)->detach(session->target, stop->child, 0));
+	}
 	return go_on(session, stop->lwp, 0);
 }
 

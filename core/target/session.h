@@ -18,6 +18,7 @@ struct mt_session_options {
 	uint64_t ring_bytes;         /* a thread; 0: the default */
 	const char *recording_path;  /* NULL: a file without a name */
 	const char *const *triggers; /* locations, NULL at the end; or NULL */
+	bool share_cpu;              /* see target/engine.h */
 	bool follow_forks;           /* record children too; else they are let go */
 	const struct mt_log *log;
 	void (*seen)(void *context, const struct mt_seen *seen); /* see target/engine.h */

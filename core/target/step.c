@@ -49,6 +49,8 @@ static struct mt_error *create(struct mt_target *target, const struct mt_engine_
 	if (!engine->options.ring_bytes)
 		engine->options.ring_bytes = MT_ENGINE_DEFAULT_RING_BYTES;
 	engine->timing = mt_step_timing(&options->conversion);
+	if (options->share_cpu)
+		mt_pin_begin(&engine->pin);
 	*out = &engine->base;
 	return NULL;
 }
@@ -56,6 +58,7 @@ static struct mt_error *create(struct mt_target *target, const struct mt_engine_
 static void thread_destroy(struct mt_step_engine *engine, struct mt_step_thread *thread)
 {
 	HASH_DEL(engine->threads, thread);
+	mt_unpin_thread(&thread->pin, thread->lwp);
 	mt_pt_encoder_destroy(thread->encoder);
 	free(thread);
 }
@@ -66,6 +69,7 @@ static void destroy(struct mt_engine *base)
 
 	while (engine->threads)
 		thread_destroy(engine, engine->threads);
+	mt_pin_end(&engine->pin);
 	free(engine);
 }
 
@@ -86,9 +90,10 @@ static void describe(const struct mt_engine *base, struct mt_recording_pt *pt)
 	};
 }
 
-static struct mt_error *add_thread(struct mt_engine *base, pid_t pid, pid_t lwp)
+static struct mt_error *add_thread(struct mt_engine *base, pid_t pid, pid_t lwp, pid_t parent)
 {
 	struct mt_step_engine *engine = engine_of(base);
+	const struct mt_step_thread *maker = find(engine, parent);
 	struct mt_pt_encoder_config config = {
 	    .timing = engine->timing,
 	    .ring_bytes = engine->options.ring_bytes,
@@ -107,7 +112,24 @@ static struct mt_error *add_thread(struct mt_engine *base, pid_t pid, pid_t lwp)
 	thread->lwp = lwp;
 	thread->idx = engine->next_idx++;
 	HASH_ADD_INT(engine->threads, lwp, thread);
-	return find(engine, lwp) ? NULL : mt_error_no_memory();
+	if (!find(engine, lwp)) {
+		mt_pt_encoder_destroy(thread->encoder);
+		free(thread);
+		return mt_error_no_memory();
+	}
+	mt_pin_thread(&engine->pin, &thread->pin, lwp,
+		      maker && maker->pin.on ? &maker->pin.allowed : &engine->pin.ours);
+	return NULL;
+}
+
+static void disown(struct mt_engine *base, pid_t pid, pid_t parent)
+{
+	const struct mt_step_thread *maker = find(engine_of(base), parent);
+	struct mt_pin_thread pin = {0};
+
+	if (maker)
+		pin = maker->pin;
+	mt_unpin_thread(&pin, pid);
 }
 
 static void remove_thread(struct mt_engine *base, pid_t lwp)
@@ -269,6 +291,8 @@ static struct mt_error *stopped(struct mt_engine *base, const struct mt_stop *st
 	if (stop->kind == MT_STOP_STEP)
 		mt_try(hide_trap_flag(engine, thread));
 	understand(engine, thread, stop, news, tsc, &before);
+	if (stop->kind == MT_STOP_SYSCALL)
+		mt_try(mt_step_affinity(engine, thread, &before));
 	news->pc = thread->registers.rip;
 	news->time_ns = mt_tsc_to_ns(&engine->options.conversion, tsc);
 	return NULL;
@@ -407,6 +431,7 @@ const struct mt_engine_ops mt_engine_step = {
     .destroy = destroy,
     .describe = describe,
     .add_thread = add_thread,
+    .disown = disown,
     .remove_thread = remove_thread,
     .rename_thread = rename_thread,
     .stopped = stopped,

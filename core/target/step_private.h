@@ -5,6 +5,7 @@
 
 #include "pt/encoder.h"
 #include "target/engine.h"
+#include "target/pin.h"
 #include "x86/insn.h"
 
 #include <uthash.h>
@@ -13,6 +14,7 @@ struct mt_step_thread {
 	pid_t pid, lwp;
 	uint32_t idx; /* of its AUX area */
 	struct mt_pt_encoder *encoder;
+	struct mt_pin_thread pin;
 	uint64_t stream_offset; /* in its AUX area: what was put into the recording, or lost */
 
 	struct user_regs_struct registers; /* of the last stop */
@@ -35,6 +37,7 @@ struct mt_step_engine {
 	struct mt_pt_timing timing;
 	struct mt_step_thread *threads;
 	uint32_t next_idx;
+	struct mt_pin pin;
 };
 
 /* step_encode.c: what happened to a thread, told to its encoder. */
@@ -49,6 +52,10 @@ void mt_step_entered_kernel(struct mt_step_engine *engine, struct mt_step_thread
 /* The instruction at pc did not run: a signal, or the window's end. */
 void mt_step_stopped_short(struct mt_step_engine *engine, struct mt_step_thread *thread,
 			   uint64_t tsc);
+
+/* step_affinity.c: ENTERED are the registers with which the system call was entered. */
+struct mt_error *mt_step_affinity(struct mt_step_engine *engine, struct mt_step_thread *caller,
+				  const struct user_regs_struct *entered);
 
 /* step_timing.c: which time packets the stream has. */
 struct mt_pt_timing mt_step_timing(const struct mt_time_conversion *conversion);
