@@ -12,6 +12,7 @@
 /* No event makes more bytes than this: late MTCs with their CYCs, a PSB+, eight TNTs, FUP, PGD. */
 #define MT_PT_EVENT_BYTES 256
 
+#define MT_PT_RUNS         16
 #define MT_PT_RETURN_STACK 64 /* SDM 33.4.2, TIP; a power of two, as the top wraps both ways */
 
 /* A lap ends where the next event might not fit, so no packet lies across the edge. */
@@ -44,6 +45,14 @@ struct mt_pt_encoder {
 	uint64_t returns[MT_PT_RETURN_STACK]; /* a ring: the oldest falls out */
 	unsigned int returns_top;
 	unsigned int returns_depth;
+
+	/* What ran since decoders were last told anything, in straight runs; the oldest falls out.
+	 */
+	struct {
+		uint64_t first;
+		uint64_t last;
+	} runs[MT_PT_RUNS];
+	unsigned int run_count;
 
 	uint64_t tsc;          /* of the last event */
 	uint64_t cyc_tsc;      /* cycles up to here are told */

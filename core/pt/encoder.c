@@ -189,6 +189,7 @@ static bool begin_event(struct mt_pt_encoder *encoder, uint64_t tsc)
 {
 	if (!mt_pt_ring_make_room(&encoder->ring))
 		return false;
+	encoder->run_count = 0;
 	if (tsc > encoder->tsc)
 		encoder->tsc = tsc;
 	if (encoder->tsc >= encoder->next_mtc_tsc) {
@@ -249,6 +250,39 @@ void mt_pt_encode_branch(struct mt_pt_encoder *encoder, uint64_t tsc, bool taken
 		return;
 	put_bit(encoder, taken);
 	encoder->next = next;
+}
+
+static bool ran_since(const struct mt_pt_encoder *encoder, uint64_t address)
+{
+	unsigned int count = encoder->run_count < MT_PT_RUNS ? encoder->run_count : MT_PT_RUNS;
+
+	for (unsigned int i = 0; i < count; i++)
+		if (encoder->runs[i].first <= address && address <= encoder->runs[i].last)
+			return true;
+	return false;
+}
+
+/* No transaction began or ended: of all packets that carry an address this one says nothing else.
+ */
+static void put_place(struct mt_pt_encoder *encoder, uint64_t ip)
+{
+	mt_pt_put(&encoder->ring, 0x2099, 2); /* MODE.TSX, SDM 33.4.2.8 */
+	put_ip(encoder, IP_FUP, ip);
+}
+
+void mt_pt_encode_from(struct mt_pt_encoder *encoder, uint64_t tsc, uint64_t from, uint64_t to)
+{
+	unsigned int slot = encoder->run_count++ % MT_PT_RUNS;
+
+	encoder->runs[slot].first = encoder->next;
+	encoder->runs[slot].last = from;
+	if (!encoder->tracing || from == to || !ran_since(encoder, to) ||
+	    !begin_event(encoder, tsc))
+		return;
+	flush_tnt(encoder);
+	mt_pt_put_cyc(encoder, encoder->tsc);
+	put_place(encoder, from);
+	put_place(encoder, to);
 }
 
 void mt_pt_encode_call(struct mt_pt_encoder *encoder, uint64_t tsc, uint64_t return_address,

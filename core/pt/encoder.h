@@ -37,6 +37,10 @@ void mt_pt_encoder_destroy(struct mt_pt_encoder *encoder); /* NULL is fine */
 
 void mt_pt_encode_start(struct mt_pt_encoder *encoder, uint64_t tsc, uint64_t next);
 void mt_pt_encode_branch(struct mt_pt_encoder *encoder, uint64_t tsc, bool taken, uint64_t next);
+/* Optional, before a direct call or jump from FROM to TO.  Such branches make no packet, so
+ * decoders cannot count the rounds of a circle that has no others (an endless recursion): where one
+ * closes, the trace is made to say where control is. */
+void mt_pt_encode_from(struct mt_pt_encoder *encoder, uint64_t tsc, uint64_t from, uint64_t to);
 /* Direct jumps and calls make no packet, but a call is remembered for return compression.
  * return_address is what the call pushed. */
 void mt_pt_encode_call(struct mt_pt_encoder *encoder, uint64_t tsc, uint64_t return_address,

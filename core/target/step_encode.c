@@ -104,6 +104,7 @@ static void encode_ran(struct mt_step_engine *engine, struct mt_step_thread *thr
 		ran_branch(engine, thread, tsc, next);
 		break;
 	case MT_INSN_CALL:
+		mt_pt_encode_from(thread->encoder, tsc, thread->pc, next);
 		mt_pt_encode_call(thread->encoder, tsc, return_address(thread), next);
 		tell(engine, thread, MT_SEEN_CALL, thread->pc, next);
 		break;
@@ -112,6 +113,7 @@ static void encode_ran(struct mt_step_engine *engine, struct mt_step_thread *thr
 		tell(engine, thread, MT_SEEN_CALL, thread->pc, next);
 		break;
 	case MT_INSN_JUMP:
+		mt_pt_encode_from(thread->encoder, tsc, thread->pc, next);
 		mt_pt_encode_jump(thread->encoder, tsc, next);
 		tell(engine, thread, MT_SEEN_JUMP, thread->pc, next);
 		break;

@@ -190,6 +190,7 @@ static inline uint64_t walk_run_end(struct walk *walk, const struct walk_node *n
 			walk_want(walk, MT_EVENT_JUMP, from, to, 0);
 		return to;
 	case WALK_JUMP:
+		mt_pt_encode_from(walk->encoder, now, from, to);
 		mt_pt_encode_jump(walk->encoder, now, to);
 		walk_want(walk, MT_EVENT_JUMP, from, to, 0);
 		return to;
@@ -200,6 +201,7 @@ static inline uint64_t walk_run_end(struct walk *walk, const struct walk_node *n
 		return to;
 	case WALK_CALL:
 	case WALK_CALL_NEXT:
+		mt_pt_encode_from(walk->encoder, now, from, to);
 		mt_pt_encode_call(walk->encoder, now, after, to);
 		if (node->kind == WALK_CALL)
 			walk_push(walk, after);

@@ -288,9 +288,13 @@ static size_t run_ending(struct walk *walk, size_t index)
 	case END_BRANCH:
 		return run_branch(walk, index);
 	case END_JUMP:
+		mt_pt_encode_from(walk->encoder, walk->tsc, node->end,
+				  address_of(walk, node->target));
 		mt_pt_encode_jump(walk->encoder, walk->tsc, address_of(walk, node->target));
 		return node->target;
 	case END_CALL:
+		mt_pt_encode_from(walk->encoder, walk->tsc, node->end,
+				  address_of(walk, node->target));
 		mt_pt_encode_call(walk->encoder, walk->tsc, node->after,
 				  address_of(walk, node->target));
 		push(walk, index);
