@@ -18,7 +18,8 @@ struct track {
 	int tid;
 	struct mt_machine_thread *thread;
 	struct mt_callstack *stack;
-	struct mt_epoch *epoch; /* whose names the stack uses */
+	const struct mt_pt_stream *stream; /* the thread's own; NULL: of a CPU */
+	struct mt_epoch *epoch;            /* whose names the stack uses */
 	size_t next_note;
 	uint64_t time_ns; /* of the last event */
 	UT_hash_handle hh;
@@ -201,6 +202,8 @@ static struct mt_error *push_notes_of_snapshot(struct run *run, struct track *tr
 	}
 	if (last && run->timed && last->time_ns > mark->time_ns)
 		mark->time_ns = last->time_ns;
+	if (track->stream && mt_pt_stream_runs_on(track->stream, mark->to))
+		mark->flags |= MT_EVENT_RUNS_ON;
 	return NULL;
 }
 
@@ -375,6 +378,7 @@ static struct mt_error *decode_thread(struct run *run, struct feed *feed)
 	struct track *track = NULL;
 
 	mt_try(track_find(run, feed->tid, &track));
+	track->stream = feed->stream;
 	do {
 		mt_try(feed_fill(feed));
 		mt_try(deliver(run, track, feed->events, feed->count));

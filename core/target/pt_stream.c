@@ -147,6 +147,8 @@ static struct mt_error *add_auxtrace(struct mt_pt_stream *stream, size_t index, 
 	size_t number = stream->auxtraces++;
 
 	if (number < stream->snapshots.count) {
+		if (stream->pieces.count)
+			mt_array_last(&stream->pieces)->runs_on = auxtrace->offset == end;
 		mt_try(add_between_losses(stream, &piece, auxtrace, next_loss));
 		if (stream->pieces.count && mt_array_last(&stream->pieces)->auxtrace == index)
 			mt_array_last(&stream->pieces)->snapshot = stream->snapshots.items[number];
@@ -174,6 +176,14 @@ struct mt_error *mt_pt_streams_read(struct mt_recording *recording, mt_pt_stream
 		mt_try(add_auxtrace(stream, i, &stream->next_loss));
 	}
 	return NULL;
+}
+
+bool mt_pt_stream_runs_on(const struct mt_pt_stream *stream, uint64_t snapshot)
+{
+	mt_array_each (piece, &stream->pieces)
+		if (piece->snapshot && piece->snapshot->sample.weight == snapshot)
+			return piece->runs_on;
+	return false;
 }
 
 static void let_go(struct mt_pt_stream *stream)

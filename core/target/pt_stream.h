@@ -15,8 +15,9 @@ struct mt_pt_stream_piece {
 	bool joined;
 	bool has_gap;
 	enum mt_gap_cause gap_cause;
-	const struct mt_sideband
-	    *snapshot; /* the note of the snapshot that ends with it; or NULL */
+	/* The note of the snapshot that ends with it; or NULL. */
+	const struct mt_sideband *snapshot;
+	bool runs_on; /* and the next piece begins where this one ended */
 };
 
 struct mt_pt_loss {
@@ -49,6 +50,9 @@ typedef MT_ARRAY(struct mt_pt_stream) mt_pt_streams;
 /* Errors: NO_MEMORY. */
 struct mt_error *mt_pt_streams_read(struct mt_recording *recording, mt_pt_streams *streams);
 void mt_pt_streams_deinit(mt_pt_streams *streams);
+
+/* True if the piece that ends with that snapshot is followed by one that lost nothing before it. */
+bool mt_pt_stream_runs_on(const struct mt_pt_stream *stream, uint64_t snapshot);
 
 /* For struct mt_pt_source: gives the pieces one after the other, mapped. */
 int mt_pt_stream_next_piece(struct mt_pt_stream *stream, struct mt_pt_piece *piece);

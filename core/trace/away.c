@@ -6,8 +6,6 @@
  * syscall (sigreturn) goes back to the interrupted address. */
 #include "trace/callstack_internal.h"
 
-enum { SYSCALL_BYTES = 2 }; /* syscall, sysenter and int 0x80 alike */
-
 /* A syscall shows at once: it may never end.  The rest shows when it is over: a crash does not end
  * in "[untraced]". */
 void mt_cs_trace_end(struct mt_callstack *cs, const struct mt_event *event)
@@ -67,7 +65,7 @@ static void come_back(struct mt_callstack *cs, uint64_t address, uint64_t site, 
 	const struct mt_function *function = mt_cs_function_at(cs, address);
 	bool at_entry = address == function->start;
 	bool goes_on = !leave_restorer(cs, address) && site &&
-		       (address == site || address - site == SYSCALL_BYTES);
+		       (address == site || address - site == MT_SYSCALL_BYTES);
 	bool signal = cs->signal && (at_entry || function->kind == MT_FUNCTION_UNKNOWN);
 	bool same = cs->frames.count && mt_cs_frame_is(cs, mt_cs_top(cs), function);
 
@@ -103,7 +101,8 @@ void mt_cs_trace_start(struct mt_callstack *cs, uint64_t address)
 	switch (cs->mode) {
 	case MT_CS_BLANK:
 		mt_cs_open_segment(cs);
-		mt_cs_add_root(cs, address);
+		if (!mt_cs_take_up(cs, address))
+			mt_cs_add_root(cs, address);
 		mt_cs_arrive(cs, address);
 		cs->mode = MT_CS_RUNNING;
 		cs->signal = 0;

@@ -65,6 +65,7 @@ void mt_callstack_destroy(struct mt_callstack *cs)
 	mt_array_deinit(&cs->frames);
 	mt_array_deinit(&cs->roots);
 	mt_array_deinit(&cs->saved);
+	mt_array_deinit(&cs->carried);
 	mt_cs_forget_parked(cs);
 	free(cs->functions);
 	free(cs->spans);

@@ -54,6 +54,8 @@ struct mt_parked {
 	MT_ARRAY(struct mt_frame) frames;
 };
 
+enum { MT_SYSCALL_BYTES = 2 }; /* syscall, sysenter and int 0x80 alike */
+
 enum mt_cs_mode {
 	MT_CS_BLANK,   /* nothing is known: a segment begins where control turns up */
 	MT_CS_RUNNING, /* control is at ip, in the top frame's function */
@@ -101,6 +103,10 @@ struct mt_callstack {
 
 	uint64_t away_from; /* AWAY: the event's from and detail */
 	uint32_t away_detail;
+
+	/* What was open at the last snapshot, if what follows runs on from there. */
+	MT_ARRAY(struct mt_frame) carried;
+	uint64_t carried_from;
 
 	uint64_t gap_begin_ns; /* LOST */
 	uint64_t gap_bytes;
@@ -176,6 +182,8 @@ void mt_cs_replace(struct mt_callstack *cs, const struct mt_function *function, 
 void mt_cs_add_root(struct mt_callstack *cs, uint64_t inside);
 /* Likewise, but for the frame itself, which it gives back. */
 struct mt_frame mt_cs_note_root(struct mt_callstack *cs, uint64_t inside);
+/* The frames there are were all open before the segment: make them its roots. */
+void mt_cs_make_roots(struct mt_callstack *cs);
 /* The last root that was found was called from the call before ADDRESS. */
 void mt_cs_note_call_of_root(struct mt_callstack *cs, uint64_t address);
 /* Is FUNCTION what the frame runs, or its cold part? */
@@ -226,6 +234,8 @@ void mt_cs_end_away(struct mt_callstack *cs, bool came_back, uint8_t end_flags);
 /* segment.c */
 void mt_cs_open_segment(struct mt_callstack *cs);
 void mt_cs_close_segment(struct mt_callstack *cs, uint32_t snapshot);
+/* Bring back what was open at the snapshot, if control goes on at ADDRESS as it should. */
+bool mt_cs_take_up(struct mt_callstack *cs, uint64_t address);
 void mt_cs_gap(struct mt_callstack *cs, const struct mt_event *event);
 /* Control is at ADDRESS after a gap. */
 void mt_cs_resume(struct mt_callstack *cs, uint64_t address);

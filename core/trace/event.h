@@ -69,6 +69,8 @@ enum mt_mark {
 /* In the time's own right, or the last time known when the event was decoded: such events are
  * spread over the time until the next known one (trace/callstack.h). */
 #define MT_EVENT_TIME_IS_ESTIMATE 0x1
+/* Of a SNAPSHOT mark: nothing is lost between it and what follows, so what is open stays open. */
+#define MT_EVENT_RUNS_ON 0x2
 
 struct mt_event {
 	uint64_t time_ns; /* in the recording's clock; never runs backwards within a thread */

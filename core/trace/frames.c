@@ -145,15 +145,39 @@ static void push_root(struct mt_callstack *cs, const struct mt_slice *slice)
 		mt_cs_fail(cs, mt_error_no_memory());
 }
 
-static void push_inlined_roots(struct mt_callstack *cs, const struct mt_inline_span *span)
+static void push_inlined_roots(struct mt_callstack *cs, const struct mt_inline *const *chain,
+			       size_t depth)
 {
-	for (size_t i = span->depth; i-- > 0;)
+	for (size_t i = depth; i-- > 0;)
 		push_root(cs, &(struct mt_slice){
 				  .kind = MT_SLICE_INLINED,
 				  .flags = MT_SLICE_INFERRED,
-				  .function = span->chain[i]->function,
-				  .call_source = span->chain[i]->call,
+				  .function = chain[i]->function,
+				  .call_source = chain[i]->call,
 			      });
+}
+
+void mt_cs_make_roots(struct mt_callstack *cs)
+{
+	const struct mt_symbolizer *symbolizer = cs->symbolizer;
+
+	for (size_t i = cs->frames.count; i-- > 0;) {
+		const struct mt_frame *frame = &cs->frames.items[i];
+		struct mt_slice root = {
+		    .kind = MT_SLICE_CALL,
+		    .flags = MT_SLICE_INFERRED,
+		    .function = frame->function,
+		    .call_site = frame->flags & MT_FRAME_ENTRY ? 0 : frame->return_site,
+		};
+
+		if (frame->flags & MT_FRAME_HANDLER)
+			root.flags |= MT_SLICE_HANDLER;
+		if (root.call_site && symbolizer->source_at &&
+		    !symbolizer->source_at(symbolizer->context, root.call_site, &root.call_source))
+			root.call_source = (struct mt_source){0};
+		push_inlined_roots(cs, frame->chain, frame->inlines);
+		push_root(cs, &root);
+	}
 }
 
 struct mt_frame mt_cs_note_root(struct mt_callstack *cs, uint64_t inside)
@@ -164,7 +188,7 @@ struct mt_frame mt_cs_note_root(struct mt_callstack *cs, uint64_t inside)
 
 	if (cs->inlines)
 		mt_cs_span_at(cs, inside, &span);
-	push_inlined_roots(cs, &span);
+	push_inlined_roots(cs, span.chain, span.depth);
 	push_root(cs, &(struct mt_slice){
 			  .kind = MT_SLICE_CALL,
 			  .flags = at_entry ? 0 : MT_SLICE_INFERRED,

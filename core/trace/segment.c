@@ -62,6 +62,33 @@ static void settle_state(struct mt_callstack *cs)
 	mt_segment_log_settle(&cs->log, cs->now_ns);
 }
 
+/* Of the frames at a snapshot after which the trace runs on. */
+static void carry(struct mt_callstack *cs)
+{
+	cs->carried.count = 0;
+	if (cs->mode != MT_CS_AWAY)
+		return;
+	for (size_t i = 0; i < cs->frames.count; i++)
+		if (mt_array_push(&cs->carried, cs->frames.items[i]))
+			mt_cs_fail(cs, mt_error_no_memory());
+	cs->carried_from = cs->away_from;
+}
+
+bool mt_cs_take_up(struct mt_callstack *cs, uint64_t address)
+{
+	size_t count = cs->carried.count;
+
+	cs->carried.count = 0;
+	if (!count ||
+	    (address != cs->carried_from && address - cs->carried_from != MT_SYSCALL_BYTES))
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (mt_array_push(&cs->frames, cs->carried.items[i]))
+			mt_cs_fail(cs, mt_error_no_memory());
+	mt_cs_make_roots(cs);
+	return true;
+}
+
 void mt_cs_close_segment(struct mt_callstack *cs, uint32_t snapshot)
 {
 	struct mt_replay replay = {.sink = cs->options.sink, .thread = &cs->options.thread};
@@ -185,6 +212,8 @@ void mt_cs_mark(struct mt_callstack *cs, const struct mt_event *event)
 		mt_cs_instant(cs, MT_INSTANT_TRIGGER, number, event->to, event->from);
 		break;
 	case MT_MARK_SNAPSHOT:
+		if (event->flags & MT_EVENT_RUNS_ON)
+			carry(cs);
 		mt_cs_close_segment(cs, number);
 		break;
 	case MT_MARK_EXIT:

@@ -252,6 +252,9 @@ static inline bool text_read_event(struct text_trace *trace, const char *time, i
 		if (!text_operand(trace, verb, *kind, word, &step.event))
 			return text_fail(trace, line, "not what is wanted here", word);
 	}
+	word = strtok(NULL, " ");
+	if (word && !strcmp(word, "runs-on"))
+		step.event.flags |= MT_EVENT_RUNS_ON;
 	return mt_array_push(&trace->steps, step) == 0;
 }
 
