@@ -189,6 +189,37 @@ static const struct mt_sideband *note_of_snapshot(const struct run *run, const s
 	return NULL;
 }
 
+/* A crash: behind the last snapshot comes nothing but the end.  It belongs to the same segment, and
+ * at its time, since the program stood still from then on. */
+static struct mt_error *push_end_of_crash(struct run *run, struct track *track,
+					  const struct mt_event *mark)
+{
+	size_t left = track->thread->notes.count - track->next_note;
+	const struct mt_sideband *note = left ? track->thread->notes.items[track->next_note] : NULL;
+	struct mt_event event;
+
+	if (left != 1 || note_of(run, note) != MT_NOTE_EXIT)
+		return NULL;
+	track->next_note++;
+	event_of_note(run, note, &event);
+	event.time_ns = mark->time_ns;
+	return push(track, &event, 1);
+}
+
+static struct mt_error *push_what_follows(struct run *run, struct track *track,
+					  struct mt_event *mark)
+{
+	const struct mt_pt_stream_piece *piece =
+	    track->stream ? mt_pt_stream_piece_of(track->stream, mark->to) : NULL;
+
+	if (!piece)
+		return NULL;
+	if (piece->runs_on)
+		mark->flags |= MT_EVENT_RUNS_ON;
+	return piece == mt_array_last(&track->stream->pieces) ? push_end_of_crash(run, track, mark)
+							      : NULL;
+}
+
 /* All notes up to that of the snapshot, whose time is the mark's. */
 static struct mt_error *push_notes_of_snapshot(struct run *run, struct track *track,
 					       struct mt_event *mark)
@@ -202,9 +233,7 @@ static struct mt_error *push_notes_of_snapshot(struct run *run, struct track *tr
 	}
 	if (last && run->timed && last->time_ns > mark->time_ns)
 		mark->time_ns = last->time_ns;
-	if (track->stream && mt_pt_stream_runs_on(track->stream, mark->to))
-		mark->flags |= MT_EVENT_RUNS_ON;
-	return NULL;
+	return push_what_follows(run, track, mark);
 }
 
 static struct mt_error *push_notes_before(struct run *run, struct track *track,

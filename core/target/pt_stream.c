@@ -178,12 +178,13 @@ struct mt_error *mt_pt_streams_read(struct mt_recording *recording, mt_pt_stream
 	return NULL;
 }
 
-bool mt_pt_stream_runs_on(const struct mt_pt_stream *stream, uint64_t snapshot)
+const struct mt_pt_stream_piece *mt_pt_stream_piece_of(const struct mt_pt_stream *stream,
+						       uint64_t snapshot)
 {
 	mt_array_each (piece, &stream->pieces)
 		if (piece->snapshot && piece->snapshot->sample.weight == snapshot)
-			return piece->runs_on;
-	return false;
+			return piece;
+	return NULL;
 }
 
 static void let_go(struct mt_pt_stream *stream)

@@ -51,8 +51,9 @@ typedef MT_ARRAY(struct mt_pt_stream) mt_pt_streams;
 struct mt_error *mt_pt_streams_read(struct mt_recording *recording, mt_pt_streams *streams);
 void mt_pt_streams_deinit(mt_pt_streams *streams);
 
-/* True if the piece that ends with that snapshot is followed by one that lost nothing before it. */
-bool mt_pt_stream_runs_on(const struct mt_pt_stream *stream, uint64_t snapshot);
+/* The piece that ends with that snapshot; NULL: there is none. */
+const struct mt_pt_stream_piece *mt_pt_stream_piece_of(const struct mt_pt_stream *stream,
+						       uint64_t snapshot);
 
 /* For struct mt_pt_source: gives the pieces one after the other, mapped. */
 int mt_pt_stream_next_piece(struct mt_pt_stream *stream, struct mt_pt_piece *piece);

@@ -6,7 +6,7 @@
  * known when control returns into it.  At the segment's end its slices go to the sink: the inferred
  * roots first, then everything in order, as trace/slice.h promises.
  *
- * A segment ends at MT_EVENT_MARK with SNAPSHOT, EXEC or EXIT, at a gap after which nothing is
+ * A segment ends at MT_EVENT_MARK with SNAPSHOT or EXEC, at a gap after which nothing is
  * known to be open, and at mt_callstack_finish().  Only the mark gives a segment its snapshot's
  * number: one that a gap ended before has none. */
 #ifndef MT_TRACE_CALLSTACK_H

@@ -218,7 +218,6 @@ void mt_cs_mark(struct mt_callstack *cs, const struct mt_event *event)
 		break;
 	case MT_MARK_EXIT:
 		mt_cs_instant(cs, MT_INSTANT_EXIT, 0, event->to, event->from);
-		mt_cs_close_segment(cs, 0);
 		break;
 	case MT_MARK_EXEC:
 		mt_cs_instant(cs, MT_INSTANT_EXEC, 0, event->to, event->from);
