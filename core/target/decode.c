@@ -277,12 +277,19 @@ static bool is_plain(const struct run *run, const struct track *track, uint64_t 
 	       (run->timed && thread->notes.items[track->next_note]->time_ns > until_ns);
 }
 
+static bool has_snapshot_mark(const struct mt_event *events, size_t count)
+{
+	while (count && !is_snapshot_mark(&events[count - 1]))
+		count--;
+	return count;
+}
+
 static struct mt_error *deliver(struct run *run, struct track *track, struct mt_event *events,
 				size_t count)
 {
 	if (!count)
 		return NULL;
-	if (is_plain(run, track, events[count - 1].time_ns))
+	if (is_plain(run, track, events[count - 1].time_ns) && !has_snapshot_mark(events, count))
 		return push(track, events, count);
 	for (size_t i = 0; i < count; i++) {
 		mt_try(enter_epoch(run, track, &events[i]));
