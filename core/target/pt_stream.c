@@ -146,9 +146,9 @@ static struct mt_error *add_auxtrace(struct mt_pt_stream *stream, size_t index, 
 	uint64_t end = stream_end(stream);
 	size_t number = stream->auxtraces++;
 
+	if (stream->pieces.count)
+		mt_array_last(&stream->pieces)->runs_on = auxtrace->offset == end;
 	if (number < stream->snapshots.count) {
-		if (stream->pieces.count)
-			mt_array_last(&stream->pieces)->runs_on = auxtrace->offset == end;
 		mt_try(add_between_losses(stream, &piece, auxtrace, next_loss));
 		if (stream->pieces.count && mt_array_last(&stream->pieces)->auxtrace == index)
 			mt_array_last(&stream->pieces)->snapshot = stream->snapshots.items[number];
