@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The rings of the `calls` engine, as the trampolines write and the tracer reads them.
+ *
+ * A ring is made of lines of 64 bytes.  With sampled time stamps a line begins with a full TSC, read
+ * when the writer enters the line, and holds seven events of 8 bytes.  With full ones a line holds
+ * four events of 16 bytes, each with its TSC.
+ *
+ * Two words in the thread-local storage of the agent lead a thread to its slot: the address of its
+ * ring, and how many bytes it has written in all.  A slot is reserved by one xadd and then filled, so
+ * that a signal handler's events never take the same one.  A ring's size is 2^n bytes. */
+#ifndef MT_CALLS_RING_H
+#define MT_CALLS_RING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define MT_RING_LINE_BYTES 64
+
+struct mt_ring_event {
+	uint32_t site;  /* number of the place in the text; 0: never written */
+	uint32_t stack; /* low half of the stack pointer as the trampoline sees it */
+};
+
+/* In place of a site: `stack` is the low half of the TSC at the event before it. */
+#define MT_RING_SITE_STAMP UINT32_MAX
+
+struct mt_ring_full_event {
+	struct mt_ring_event event;
+	uint64_t tsc;
+};
+
+enum mt_ring_stamps { MT_RING_SAMPLED, MT_RING_FULL };
+
+/* The agent's thread-local words. */
+struct mt_ring_position {
+	uint64_t ring;    /* address of the thread's ring */
+	uint64_t written; /* bytes; the next slot is at ring + written % size */
+};
+
+/* What `stack` must be raised by to be the stack pointer at the entry or return. */
+#define MT_RING_RED_ZONE 128
+static inline uint32_t mt_ring_pushed(enum mt_ring_stamps stamps, bool is_return)
+{
+	return (stamps == MT_RING_FULL ? 24 : 8) + (is_return ? MT_RING_RED_ZONE : 0);
+}
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The machine code that a patch jumps to.
+ *
+ * A trampoline keeps every register (with -fipa-ra a caller may know that its callee leaves even
+ * scratch registers alone); flags are dead at a function's entry and at its return, and only there
+ * does it record.  It never leaves a return address of its own on the stack: a displaced call pushes
+ * the address that the original would have pushed, and jumps. */
+#ifndef MT_CALLS_TRAMPOLINE_H
+#define MT_CALLS_TRAMPOLINE_H
+
+#include "base/array.h"
+#include "calls/plan.h"
+#include "calls/ring.h"
+
+/* What an unwinder, or a tracer that moves a thread out, has to know about the code from `offset`
+ * on, up to the next row. */
+struct mt_trampoline_row {
+	uint32_t offset;   /* into the code */
+	uint8_t below;     /* how far the stack pointer lies below the program's own */
+	uint8_t saved;     /* MT_SAVED_…: registers that lie on the stack, the last at its top */
+	uint8_t phase;     /* enum mt_trampoline_phase */
+	uint64_t original; /* the address in the text that a thread here stands at, in effect */
+};
+
+#define MT_SAVED_RAX 0x1 /* pushed in this order */
+#define MT_SAVED_RDX 0x2
+#define MT_SAVED_RCX 0x4
+
+enum mt_trampoline_phase {
+	MT_PHASE_RECORDING, /* the event at `original` is not yet whole in the ring */
+	MT_PHASE_RECORDED,  /* it is; registers are still to be restored */
+	MT_PHASE_DISPLACED, /* a copy of the instruction at `original` */
+};
+
+struct mt_trampolines {
+	MT_ARRAY(uint8_t) code;
+	MT_ARRAY(struct mt_trampoline_row) rows; /* by offset */
+};
+
+struct mt_trampoline_config {
+	uint64_t address;        /* where code[0] will lie in the process */
+	uint64_t bias;           /* process address of the text = plan's address + bias */
+	int32_t position_offset; /* of the thread's struct mt_ring_position, from fs */
+	uint32_t ring_bytes;     /* 2^n, 4 KiB to 1 GiB */
+	enum mt_ring_stamps stamps;
+};
+
+/* Append the trampoline of a patch.  `bytes` are the patch's original ones; `site` is the number of
+ * its first event: an entry's, then its returns' in their order.  Returns 0; -1 without memory; -2
+ * when a displaced instruction cannot run elsewhere (nothing was appended). */
+int mt_trampoline_append(struct mt_trampolines *trampolines,
+			 const struct mt_trampoline_config *config, const struct mt_patch *patch,
+			 const uint8_t *bytes, uint32_t site);
+void mt_trampolines_deinit(struct mt_trampolines *trampolines);
+
+/* True if an instruction can be displaced.  IS_LAST: it is the patch's last one, as a call has to
+ * be.  What mt_trampoline_append() takes is what this allows. */
+bool mt_trampoline_can_move(const uint8_t *bytes, size_t size, uint64_t address, bool is_last);
+
+/* The row that holds OFFSET; NULL: none. */
+const struct mt_trampoline_row *mt_trampoline_row_at(const struct mt_trampolines *trampolines,
+						     uint32_t offset);
+
+#endif

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Trampolines are run, not read: small functions in a page of our own are patched and called, and
+ * what they return and what the ring holds is compared with what they did. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+
+#include <asm/prctl.h>
+#include <cmocka.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "calls/trampoline.h"
+
+#define PAGE       4096
+#define RING_BYTES 4096
+#define TEXT       ((uint64_t)0x10000000) /* what the plan calls the page's address */
+
+static __thread struct mt_ring_position position;
+
+struct world {
+	uint8_t *text; /* a page of text, and behind it the trampolines */
+	size_t used;   /* bytes of text */
+	uint8_t *ring;
+	struct mt_trampolines trampolines;
+	struct mt_trampoline_config config;
+	uint8_t *trampoline_page;
+};
+
+static int32_t offset_from_fs(const void *variable)
+{
+	unsigned long base = 0;
+
+	assert_int_equal(syscall(SYS_arch_prctl, ARCH_GET_FS, &base), 0);
+	return (int32_t)((uintptr_t)variable - base);
+}
+
+static struct world world_make(enum mt_ring_stamps stamps)
+{
+	struct world world = {0};
+
+	world.text = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE | PROT_EXEC,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(world.text, MAP_FAILED);
+	world.ring = calloc(1, RING_BYTES);
+	assert_non_null(world.ring);
+	world.trampoline_page = world.text + PAGE;
+	world.config = (struct mt_trampoline_config){
+		.address = (uintptr_t)world.trampoline_page,
+		.bias = (uintptr_t)world.text - TEXT,
+		.position_offset = offset_from_fs(&position),
+		.ring_bytes = RING_BYTES,
+		.stamps = stamps,
+	};
+	position = (struct mt_ring_position){(uintptr_t)world.ring, 0};
+	return world;
+}
+
+static void world_end(struct world *world)
+{
+	munmap(world->text, 4 * PAGE);
+	free(world->ring);
+	mt_trampolines_deinit(&world->trampolines);
+}
+
+/* Put a function's bytes into the text, with room behind it, and return its plan address. */
+static uint64_t add(struct world *world, const uint8_t *bytes, size_t size)
+{
+	uint64_t address = TEXT + world->used;
+
+	memcpy(world->text + world->used, bytes, size);
+	memset(world->text + world->used + size, 0x90, 16);
+	world->used += (size + 31) & ~(size_t)15;
+	return address;
+}
+
+#define function(world, ...)                                                                       \
+	add((world), (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
+
+static uint8_t *in_memory(const struct world *world, uint64_t address)
+{
+	return world->text + (address - TEXT);
+}
+
+static void patch(struct world *world, uint64_t address, uint8_t length, uint8_t flags,
+		  uint32_t site)
+{
+	struct mt_patch one = {.address = address, .length = length, .flags = flags};
+	uint8_t *text = in_memory(world, address);
+	uint8_t *target = world->trampoline_page + world->trampolines.code.count;
+	int32_t distance = (int32_t)(target - (text + MT_PATCH_JUMP_BYTES));
+
+	assert_int_equal(
+		mt_trampoline_append(&world->trampolines, &world->config, &one, text, site), 0);
+	assert_true(world->trampolines.code.count < 3 * PAGE);
+	memcpy(world->trampoline_page, world->trampolines.code.items,
+	       world->trampolines.code.count);
+	memset(text, 0xcc, length);
+	text[0] = 0xe9;
+	memcpy(text + 1, &distance, sizeof(distance));
+}
+
+static long call(const struct world *world, uint64_t address, long a, long b)
+{
+	long (*run)(long, long);
+	void *there = in_memory(world, address);
+
+	memcpy(&run, &there, sizeof(run));
+	return run(a, b);
+}
+
+/* The sampled events in the ring, without the lines' stamps. */
+static size_t sampled(const struct world *world, struct mt_ring_event *events, size_t most)
+{
+	size_t count = 0;
+
+	for (uint64_t at = 0; at < position.written && count < most; at += 8)
+		if (at % MT_RING_LINE_BYTES)
+			memcpy(&events[count++], world->ring + at % RING_BYTES, 8);
+	return count;
+}
+
+static uint32_t true_stack(struct mt_ring_event event, enum mt_ring_stamps stamps, bool is_return)
+{
+	return event.stack + mt_ring_pushed(stamps, is_return);
+}
+
+/* lea rax, [rdi+rsi+5]; ret */
+#define ADD_BODY 0x48, 0x8d, 0x44, 0x37, 0x05, 0xc3
+
+static void test_entry_and_return(void **state)
+{
+	struct world world = world_make(MT_RING_SAMPLED);
+	uint64_t f = function(&world, ADD_BODY);
+	struct mt_ring_event events[8];
+
+	(void)state;
+	patch(&world, f, 5, MT_PATCH_ENTRY, 11);
+	patch(&world, f + 5, 5, MT_PATCH_RETURN, 12);
+	assert_int_equal(call(&world, f, 30, 7), 42);
+	assert_int_equal(sampled(&world, events, 8), 2);
+	assert_int_equal(events[0].site, 11);
+	assert_int_equal(events[1].site, 12);
+	assert_int_equal(true_stack(events[0], MT_RING_SAMPLED, false),
+			 true_stack(events[1], MT_RING_SAMPLED, true));
+	world_end(&world);
+}
+
+static void test_merged(void **state)
+{
+	struct world world = world_make(MT_RING_SAMPLED);
+	uint64_t f = function(&world, ADD_BODY);
+	struct mt_ring_event events[8];
+
+	(void)state;
+	patch(&world, f, 6, MT_PATCH_ENTRY | MT_PATCH_RETURN, 3);
+	assert_int_equal(call(&world, f, 1, 2), 8);
+	assert_int_equal(sampled(&world, events, 8), 2);
+	assert_int_equal(events[0].site, 3);
+	assert_int_equal(events[1].site, 4);
+	world_end(&world);
+}
+
+static void test_full_stamps(void **state)
+{
+	struct world world = world_make(MT_RING_FULL);
+	uint64_t f = function(&world, ADD_BODY);
+	struct mt_ring_full_event events[4];
+
+	(void)state;
+	patch(&world, f, 6, MT_PATCH_ENTRY | MT_PATCH_RETURN, 5);
+	assert_int_equal(call(&world, f, 1, 2), 8);
+	assert_int_equal(call(&world, f, 2, 2), 9);
+	assert_int_equal(position.written, sizeof(events));
+	memcpy(events, world.ring, sizeof(events));
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(events[i].event.site, 5 + i % 2);
+		assert_true(events[i].tsc != 0 && (i == 0 || events[i].tsc > events[i - 1].tsc));
+		assert_int_equal(true_stack(events[i].event, MT_RING_FULL, i % 2),
+				 true_stack(events[0].event, MT_RING_FULL, false));
+	}
+	world_end(&world);
+}
+
+static void test_own_stamp(void **state)
+{
+	struct world world = world_make(MT_RING_SAMPLED);
+	uint64_t f = function(&world, ADD_BODY);
+	struct mt_ring_event events[8];
+
+	(void)state;
+	patch(&world, f, 6, MT_PATCH_ENTRY | MT_PATCH_RETURN | MT_PATCH_STAMP, 1);
+	assert_int_equal(call(&world, f, 1, 2), 8);
+	assert_int_equal(sampled(&world, events, 8), 4);
+	assert_int_equal(events[1].site, MT_RING_SITE_STAMP);
+	assert_int_equal(events[3].site, MT_RING_SITE_STAMP);
+	assert_true(events[3].stack != events[1].stack);
+	world_end(&world);
+}
+
+static void test_lines_begin_with_stamps(void **state)
+{
+	struct world world = world_make(MT_RING_SAMPLED);
+	uint64_t f = function(&world, ADD_BODY);
+	uint64_t before = 0;
+
+	(void)state;
+	patch(&world, f, 6, MT_PATCH_ENTRY | MT_PATCH_RETURN, 1);
+	for (int i = 0; i < 5000; i++)
+		assert_int_equal(call(&world, f, i, 2), i + 7);
+	for (uint64_t at = position.written - RING_BYTES; at < position.written; at++) {
+		uint64_t stamp = 0;
+		struct mt_ring_event event;
+
+		if (at % 8)
+			continue;
+		memcpy(&stamp, world.ring + at % RING_BYTES, 8);
+		memcpy(&event, &stamp, 8);
+		if (at % MT_RING_LINE_BYTES) {
+			assert_true(event.site == 1 || event.site == 2);
+			continue;
+		}
+		assert_true(stamp > before);
+		before = stamp;
+	}
+	world_end(&world);
+}
+
+/* What is displaced must do what it did: operands beside rip, calls, branches, loops. */
+static void test_rip_relative(void **state)
+{
+	struct world world = world_make(MT_RING_SAMPLED);
+	/* mov rax, [rip+1]; ret; 8 bytes of data */
+	uint64_t f = function(&world, 0x48, 0x8b, 0x05, 0x01, 0x00, 0x00, 0x00, 0xc3, 0x2a, 0x00,
+			      0x00, 0x00, 0x00, 0x00, 0x00, 0x00);
+
+	(void)state;
+	patch(&world, f, 7, MT_PATCH_ENTRY, 1);
+	assert_int_equal(call(&world, f, 0, 0), 42);
+	world_end(&world);
+}
+
+static void test_call_leaves_original_return_address(void **state)
+{
+	struct world world = world_make(MT_RING_SAMPLED);
+	/* callee: mov rax, [rsp]; ret */
+	uint64_t callee = function(&world, 0x48, 0x8b, 0x04, 0x24, 0xc3);
+	/* nop; call callee; ret */
+	uint64_t f = function(&world, 0x90, 0xe8, 0, 0, 0, 0, 0xc3);
+	int32_t distance = (int32_t)(callee - (f + 6));
+
+	(void)state;
+	memcpy(in_memory(&world, f) + 2, &distance, sizeof(distance));
+	patch(&world, f, 6, MT_PATCH_ENTRY, 1);
+	assert_int_equal(call(&world, f, 0, 0), (uintptr_t)in_memory(&world, f + 6));
+	world_end(&world);
+}
+
+static void test_indirect_call(void **state)
+{
+	struct world world = world_make(MT_RING_SAMPLED);
+	uint64_t callee = function(&world, 0x48, 0x8b, 0x04, 0x24, 0xc3);
+	/* sub rsp, 8; call rdi; add rsp, 8; ret */
+	uint64_t f = function(&world, 0x48, 0x83, 0xec, 0x08, 0xff, 0xd7, 0x48, 0x83, 0xc4, 0x08,
+			      0xc3);
+
+	(void)state;
+	patch(&world, f, 6, MT_PATCH_ENTRY, 1);
+	assert_int_equal(call(&world, f, (long)(uintptr_t)in_memory(&world, callee), 0),
+			 (uintptr_t)in_memory(&world, f + 6));
+	world_end(&world);
+}
+
+static void test_branch(void **state)
+{
+	struct world world = world_make(MT_RING_SAMPLED);
+	/* test rdi, rdi; jz +6; mov eax, 1; ret; mov eax, 2; ret */
+	uint64_t f = function(&world, 0x48, 0x85, 0xff, 0x74, 0x06, 0xb8, 1, 0, 0, 0, 0xc3, 0xb8, 2,
+			      0, 0, 0, 0xc3);
+
+	(void)state;
+	patch(&world, f, 5, MT_PATCH_ENTRY, 1);
+	assert_int_equal(call(&world, f, 5, 0), 1);
+	assert_int_equal(call(&world, f, 0, 0), 2);
+	world_end(&world);
+}
+
+static void test_jrcxz(void **state)
+{
+	struct world world = world_make(MT_RING_SAMPLED);
+	/* mov rcx, rdi; jrcxz +6; mov eax, 1; ret; mov eax, 2; ret */
+	uint64_t f = function(&world, 0x48, 0x89, 0xf9, 0xe3, 0x06, 0xb8, 1, 0, 0, 0, 0xc3, 0xb8, 2,
+			      0, 0, 0, 0xc3);
+
+	(void)state;
+	patch(&world, f, 5, MT_PATCH_ENTRY, 1);
+	assert_int_equal(call(&world, f, 5, 0), 1);
+	assert_int_equal(call(&world, f, 0, 0), 2);
+	world_end(&world);
+}
+
+static void test_what_cannot_move(void **state)
+{
+	static const uint8_t syscall_bytes[] = {0x0f, 0x05};
+	static const uint8_t xbegin[] = {0xc7, 0xf8, 0, 0, 0, 0};
+	static const uint8_t call_bytes[] = {0xe8, 0, 0, 0, 0};
+	static const uint8_t call_of_stack[] = {0xff, 0x14, 0x24}; /* call [rsp] */
+
+	(void)state;
+	assert_false(mt_trampoline_can_move(syscall_bytes, 2, TEXT, true));
+	assert_false(mt_trampoline_can_move(xbegin, 6, TEXT, true));
+	assert_false(mt_trampoline_can_move(call_bytes, 5, TEXT, false));
+	assert_true(mt_trampoline_can_move(call_bytes, 5, TEXT, true));
+	assert_false(mt_trampoline_can_move(call_of_stack, 3, TEXT, true));
+	assert_false(mt_trampoline_can_move(syscall_bytes, 1, TEXT, true));
+}
+
+/* A handler that calls the same function: events nest, and none is lost. */
+static struct world *storm_world;
+static uint64_t storm_function;
+static volatile long storm_calls;
+
+static void on_alarm(int signal)
+{
+	(void)signal;
+	storm_calls++;
+	call(storm_world, storm_function, 1, 1);
+}
+
+static void test_signals_lose_nothing(void **state)
+{
+	struct world world = world_make(MT_RING_SAMPLED);
+	struct itimerval often = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};
+	uint64_t events = 0;
+	long calls = 0;
+
+	(void)state;
+	storm_world = &world;
+	storm_function = function(&world, ADD_BODY);
+	patch(&world, storm_function, 6, MT_PATCH_ENTRY | MT_PATCH_RETURN, 1);
+	signal(SIGALRM, on_alarm);
+	setitimer(ITIMER_REAL, &often, NULL);
+	while (storm_calls < 300 && calls < 50000000) {
+		call(&world, storm_function, 1, 1);
+		calls++;
+	}
+	setitimer(ITIMER_REAL, &never, NULL);
+	signal(SIGALRM, SIG_DFL);
+	/* A handler between a stamp and its event makes a second stamp, no fewer events. */
+	events = 2 * (uint64_t)(calls + storm_calls);
+	assert_in_range(position.written / 8, events * 8 / 7, events * 8 / 7 + 2);
+	world_end(&world);
+}
+
+static void test_rows(void **state)
+{
+	struct world world = world_make(MT_RING_SAMPLED);
+	uint64_t f = function(&world, ADD_BODY);
+	const struct mt_trampoline_row *row;
+
+	(void)state;
+	patch(&world, f, 6, MT_PATCH_ENTRY | MT_PATCH_RETURN, 1);
+	row = mt_trampoline_row_at(&world.trampolines, 0);
+	assert_int_equal(row->phase, MT_PHASE_RECORDING);
+	assert_int_equal(row->original, f + world.config.bias);
+	assert_int_equal(row->below, 0);
+	row = mt_trampoline_row_at(&world.trampolines, 1);
+	assert_int_equal(row->below, 8);
+	assert_int_equal(row->saved, MT_SAVED_RAX);
+	for (size_t i = 1; i < world.trampolines.rows.count; i++)
+		assert_true(world.trampolines.rows.items[i].offset >=
+			    world.trampolines.rows.items[i - 1].offset);
+	world_end(&world);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_entry_and_return),
+		cmocka_unit_test(test_merged),
+		cmocka_unit_test(test_full_stamps),
+		cmocka_unit_test(test_own_stamp),
+		cmocka_unit_test(test_lines_begin_with_stamps),
+		cmocka_unit_test(test_rip_relative),
+		cmocka_unit_test(test_call_leaves_original_return_address),
+		cmocka_unit_test(test_indirect_call),
+		cmocka_unit_test(test_branch),
+		cmocka_unit_test(test_jrcxz),
+		cmocka_unit_test(test_what_cannot_move),
+		cmocka_unit_test(test_signals_lose_nothing),
+		cmocka_unit_test(test_rows),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
