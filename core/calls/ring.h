@@ -12,6 +12,7 @@
 #define MT_CALLS_RING_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define MT_RING_LINE_BYTES 64
@@ -21,8 +22,9 @@ struct mt_ring_event {
 	uint32_t stack; /* low half of the stack pointer as the trampoline sees it */
 };
 
-/* In place of a site: `stack` is the low half of the TSC at the event before it. */
-#define MT_RING_SITE_STAMP UINT32_MAX
+/* In place of a site: `stack` is a half of the TSC at the event before it; low comes first. */
+#define MT_RING_SITE_STAMP_LOW  (UINT32_MAX - 1)
+#define MT_RING_SITE_STAMP_HIGH UINT32_MAX
 
 struct mt_ring_full_event {
 	struct mt_ring_event event;
@@ -43,5 +45,40 @@ static inline uint32_t mt_ring_pushed(enum mt_ring_stamps stamps, bool is_return
 {
 	return (stamps == MT_RING_FULL ? 24 : 8) + (is_return ? MT_RING_RED_ZONE : 0);
 }
+
+/* A ring as it lies in memory, and how far its thread had written. */
+struct mt_ring_view {
+	const uint8_t *bytes;
+	uint64_t size; /* 2^n, at least MT_RING_LINE_BYTES */
+	uint64_t written;
+	uint64_t begin; /* nothing before this many bytes counts (a snapshot emptied it) */
+	enum mt_ring_stamps stamps;
+};
+
+struct mt_call_event {
+	uint64_t tsc;
+	uint32_t site;
+	uint32_t stack; /* as it stands in the ring */
+	bool estimated; /* the time lies between two stamps */
+};
+
+/* A walk over a ring from its oldest whole line to its end. */
+struct mt_ring_cursor {
+	struct mt_ring_view view;
+	uint64_t at;
+	uint64_t last_tsc;
+	uint64_t last_event_tsc; /* of the last one given, whatever its stamp */
+};
+
+void mt_ring_cursor_init(struct mt_ring_cursor *cursor, const struct mt_ring_view *view);
+
+/* Events of one line more, at the most MT_RING_LINE_EVENTS, by time.  0: the end.  Times never run
+ * backwards; between two stamps they are spread by order. */
+#define MT_RING_LINE_EVENTS 7
+size_t mt_ring_next_line(struct mt_ring_cursor *cursor,
+			 struct mt_call_event events[MT_RING_LINE_EVENTS], bool *at_end);
+
+/* Bytes that were overwritten before they were read. */
+uint64_t mt_ring_bytes_lost(const struct mt_ring_view *view);
 
 #endif

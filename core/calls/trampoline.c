@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define SLOT_BYTES(stamps) ((stamps) == MT_RING_FULL ? 16 : 8)
+#define MOST_SLOTS 6 /* of an entry and a return, each an event and a stamp */
 
 /* One trampoline while it is written.  `failed` stays set; it is looked at once, at the end. */
 struct emitter {
@@ -21,7 +21,7 @@ struct emitter {
 		size_t at; /* of the rel32 */
 		size_t back;
 		struct mt_trampoline_row row;
-	} stamps[4];
+	} stamps[MOST_SLOTS];
 	size_t stamp_count;
 };
 
@@ -85,20 +85,23 @@ static void push_rax(struct emitter *to)
 	move_stack(to, 8, MT_SAVED_RAX);
 }
 
+/* In a line's stamp they may lie there already, with the program's values. */
 static void push_rdx_rcx(struct emitter *to)
 {
+	uint8_t saved = to->row.saved;
+
 	code(to, 0x52); /* push rdx */
-	move_stack(to, 8, MT_SAVED_RAX | MT_SAVED_RDX);
+	move_stack(to, 8, saved | MT_SAVED_RDX);
 	code(to, 0x51); /* push rcx */
-	move_stack(to, 8, MT_SAVED_RAX | MT_SAVED_RDX | MT_SAVED_RCX);
+	move_stack(to, 8, saved | MT_SAVED_RDX | MT_SAVED_RCX);
 }
 
-static void pop_rcx_rdx(struct emitter *to)
+static void pop_rcx_rdx(struct emitter *to, uint8_t saved)
 {
 	code(to, 0x59); /* pop rcx */
-	move_stack(to, -8, MT_SAVED_RAX | MT_SAVED_RDX);
+	move_stack(to, -8, saved | MT_SAVED_RDX);
 	code(to, 0x5a); /* pop rdx */
-	move_stack(to, -8, MT_SAVED_RAX);
+	move_stack(to, -8, saved);
 }
 
 static void pop_rax(struct emitter *to)
@@ -153,6 +156,8 @@ static void take_slot(struct emitter *to)
 
 static void put_line_stamp(struct emitter *to, size_t index)
 {
+	uint8_t saved = to->stamps[index].row.saved;
+
 	to->row = to->stamps[index].row;
 	begin_row(to);
 	patch_rel32(to, to->stamps[index].at, to->out->code.count);
@@ -163,7 +168,7 @@ static void put_line_stamp(struct emitter *to, size_t index)
 	code(to, 0x48, 0xc1, 0xe2, 0x20); /* shl rdx, 32 */
 	code(to, 0x48, 0x09, 0xc2);       /* or rdx, rax */
 	code(to, 0x48, 0x89, 0x11);       /* mov [rcx], rdx */
-	pop_rcx_rdx(to);
+	pop_rcx_rdx(to, saved);
 	code(to, 0xe9); /* jmp again */
 	rel32(to, to->config->address + to->stamps[index].back);
 }
@@ -176,16 +181,22 @@ static void record_sampled(struct emitter *to, uint32_t site)
 	code(to, 0x89, 0x60, 0x04); /* mov [rax+4], esp */
 }
 
-/* A stamp behind the event, in a slot of its own. */
-static void record_stamp(struct emitter *to)
+static void put_half(struct emitter *to, uint32_t site, uint8_t modrm)
 {
 	take_slot(to);
-	put_site(to, MT_RING_SITE_STAMP);
+	put_site(to, site);
+	code(to, 0x89, modrm, 0x04);
+}
+
+/* A whole stamp behind the event, in two slots of its own. */
+static void record_stamp(struct emitter *to)
+{
 	push_rdx_rcx(to);
-	code(to, 0x48, 0x89, 0xc1); /* mov rcx, rax */
-	code(to, 0x0f, 0x31);       /* rdtsc */
-	code(to, 0x89, 0x41, 0x04); /* mov [rcx+4], eax */
-	pop_rcx_rdx(to);
+	code(to, 0x0f, 0x31);                       /* rdtsc */
+	code(to, 0x89, 0xc1);                       /* mov ecx, eax */
+	put_half(to, MT_RING_SITE_STAMP_LOW, 0x48);  /* mov [rax+4], ecx */
+	put_half(to, MT_RING_SITE_STAMP_HIGH, 0x50); /* mov [rax+4], edx */
+	pop_rcx_rdx(to, MT_SAVED_RAX);
 }
 
 static void record_full(struct emitter *to, uint32_t site)
@@ -230,7 +241,7 @@ static void record(struct emitter *to, const struct mt_patch *patch, uint64_t or
 	to->row.phase = MT_PHASE_RECORDED;
 	begin_row(to);
 	if (to->config->stamps == MT_RING_FULL)
-		pop_rcx_rdx(to);
+		pop_rcx_rdx(to, MT_SAVED_RAX);
 	else if (patch->flags & MT_PATCH_STAMP)
 		record_stamp(to);
 	pop_rax(to);

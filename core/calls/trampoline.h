@@ -22,7 +22,9 @@ struct mt_trampoline_row {
 	uint64_t original; /* the address in the text that a thread here stands at, in effect */
 };
 
-#define MT_SAVED_RAX 0x1 /* pushed in this order */
+/* Pushed in this order: rax, rdx, rcx.  When `below` counts more pushes than registers are named
+ * here (the stamp of a line, inside the stamp of an event), the first ones hold the program's. */
+#define MT_SAVED_RAX 0x1
 #define MT_SAVED_RDX 0x2
 #define MT_SAVED_RCX 0x4
 

@@ -197,10 +197,12 @@ static void test_own_stamp(void **state)
 	(void)state;
 	patch(&world, f, 6, MT_PATCH_ENTRY | MT_PATCH_RETURN | MT_PATCH_STAMP, 1);
 	assert_int_equal(call(&world, f, 1, 2), 8);
-	assert_int_equal(sampled(&world, events, 8), 4);
-	assert_int_equal(events[1].site, MT_RING_SITE_STAMP);
-	assert_int_equal(events[3].site, MT_RING_SITE_STAMP);
-	assert_true(events[3].stack != events[1].stack);
+	assert_int_equal(sampled(&world, events, 8), 6);
+	assert_int_equal(events[0].site, 1);
+	assert_int_equal(events[1].site, MT_RING_SITE_STAMP_LOW);
+	assert_int_equal(events[2].site, MT_RING_SITE_STAMP_HIGH);
+	assert_int_equal(events[3].site, 2);
+	assert_true(events[4].stack > events[1].stack || events[5].stack > events[2].stack);
 	world_end(&world);
 }
 

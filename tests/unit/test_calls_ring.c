@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A writer that does in C what trampolines do in machine code, and the reader against it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "calls/ring.h"
+
+#define SIZE 1024
+#define MOST 2000
+
+struct writer {
+	uint8_t ring[SIZE];
+	uint64_t written;
+	enum mt_ring_stamps stamps;
+	uint64_t tsc; /* steps with every event */
+	struct mt_call_event truth[MOST];
+	size_t count;
+};
+
+static void put(struct writer *writer, const void *bytes, size_t size)
+{
+	memcpy(writer->ring + writer->written % SIZE, bytes, size);
+	writer->written += size;
+}
+
+static void put_slot(struct writer *writer, uint32_t site, uint32_t stack)
+{
+	struct mt_ring_event event = {site, stack};
+
+	if (writer->written % MT_RING_LINE_BYTES == 0)
+		put(writer, &writer->tsc, sizeof(writer->tsc));
+	put(writer, &event, sizeof(event));
+}
+
+static void put_event(struct writer *writer, uint32_t site, uint32_t stack, bool own_stamp)
+{
+	struct mt_ring_full_event full = {{site, stack}, ++writer->tsc};
+
+	writer->truth[writer->count++] = (struct mt_call_event){
+		.tsc = writer->tsc, .site = site, .stack = stack, .estimated = !own_stamp};
+	if (writer->stamps == MT_RING_FULL) {
+		put(writer, &full, sizeof(full));
+		return;
+	}
+	put_slot(writer, site, stack);
+	if (own_stamp) {
+		put_slot(writer, MT_RING_SITE_STAMP_LOW, (uint32_t)writer->tsc);
+		put_slot(writer, MT_RING_SITE_STAMP_HIGH, (uint32_t)(writer->tsc >> 32));
+	}
+}
+
+static struct mt_ring_view view_of(const struct writer *writer)
+{
+	return (struct mt_ring_view){writer->ring, SIZE, writer->written, 0, writer->stamps};
+}
+
+static size_t read_all(const struct mt_ring_view *view, struct mt_call_event *events)
+{
+	struct mt_ring_cursor cursor;
+	bool at_end = false;
+	size_t count = 0;
+
+	mt_ring_cursor_init(&cursor, view);
+	while (!at_end) {
+		assert_true(count + MT_RING_LINE_EVENTS <= MOST);
+		count += mt_ring_next_line(&cursor, events + count, &at_end);
+	}
+	return count;
+}
+
+/* What is read is the end of what was written, event by event, with times that fit. */
+static void check(const struct writer *writer, size_t least)
+{
+	struct mt_ring_view view = view_of(writer);
+	struct mt_call_event *events = calloc(MOST, sizeof(*events));
+	size_t count = read_all(&view, events);
+
+	assert_true(count >= least && count <= writer->count);
+	for (size_t i = 0; i < count; i++) {
+		const struct mt_call_event *true_event =
+			&writer->truth[writer->count - count + i];
+
+		assert_int_equal(events[i].site, true_event->site);
+		assert_int_equal(events[i].stack, true_event->stack);
+		if (!events[i].estimated)
+			assert_int_equal(events[i].tsc, true_event->tsc);
+		assert_true(i == 0 || events[i].tsc >= events[i - 1].tsc);
+		assert_in_range(events[i].tsc, true_event->tsc > 600 ? true_event->tsc - 600 : 0,
+				true_event->tsc + 600);
+	}
+	free(events);
+}
+
+static void write_random(enum mt_ring_stamps stamps, size_t count, unsigned int seed)
+{
+	struct writer *writer = calloc(1, sizeof(*writer));
+
+	assert_non_null(writer);
+	srand(seed);
+	writer->stamps = stamps;
+	writer->tsc = 0xfffff000; /* soon more than 32 bits */
+	for (size_t i = 0; i < count; i++) {
+		writer->tsc += (uint64_t)rand() % 50;
+		put_event(writer, 1 + (uint32_t)rand() % 100, (uint32_t)rand(),
+			  stamps == MT_RING_FULL || rand() % 5 == 0);
+	}
+	check(writer, count < 40 ? count : 30);
+	free(writer);
+}
+
+static void test_sampled(void **state)
+{
+	(void)state;
+	for (unsigned int seed = 0; seed < 300; seed++)
+		write_random(MT_RING_SAMPLED, seed * 3 % 700, seed);
+}
+
+static void test_full(void **state)
+{
+	(void)state;
+	for (unsigned int seed = 0; seed < 300; seed++)
+		write_random(MT_RING_FULL, seed * 3 % 700, seed);
+}
+
+static void test_empty_and_lost(void **state)
+{
+	struct writer *writer = calloc(1, sizeof(*writer));
+	struct mt_call_event events[MT_RING_LINE_EVENTS];
+	struct mt_ring_cursor cursor;
+	struct mt_ring_view view;
+	bool at_end = false;
+
+	(void)state;
+	assert_non_null(writer);
+	view = view_of(writer);
+	mt_ring_cursor_init(&cursor, &view);
+	assert_int_equal(mt_ring_next_line(&cursor, events, &at_end), 0);
+	assert_true(at_end);
+	assert_int_equal(mt_ring_bytes_lost(&view), 0);
+	for (int i = 0; i < 200; i++)
+		put_event(writer, 1, 1, false);
+	view = view_of(writer);
+	assert_in_range(mt_ring_bytes_lost(&view), writer->written - SIZE,
+			writer->written - SIZE + 2 * MT_RING_LINE_BYTES);
+	view.begin = writer->written;
+	assert_int_equal(mt_ring_bytes_lost(&view), 0);
+	free(writer);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sampled),
+		cmocka_unit_test(test_full),
+		cmocka_unit_test(test_empty_and_lost),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
