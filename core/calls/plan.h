@@ -43,7 +43,7 @@ enum mt_plan_reason {
 #define MT_PATCH_ENTRY  0x1 /* record an entry before the first displaced instruction */
 #define MT_PATCH_RETURN 0x2 /* a return among the displaced instructions is recorded */
 /* The function enters the kernel itself: its events carry a time stamp of their own. */
-#define MT_PATCH_STAMP  0x4
+#define MT_PATCH_STAMP 0x4
 
 struct mt_patch {
 	uint64_t address;  /* of the first displaced byte */

@@ -62,9 +62,9 @@ static size_t full_line(struct mt_ring_cursor *cursor, uint64_t end, struct mt_c
 
 		if (event.site)
 			events[count++] = (struct mt_call_event){
-				.tsc = not_before(cursor, word_at(&cursor->view, cursor->at + SLOT)),
-				.site = event.site,
-				.stack = event.stack,
+			    .tsc = not_before(cursor, word_at(&cursor->view, cursor->at + SLOT)),
+			    .site = event.site,
+			    .stack = event.stack,
 			};
 	}
 	return count;
@@ -129,7 +129,7 @@ static size_t sampled_line(struct mt_ring_cursor *cursor, uint64_t end,
 			stamp(cursor, events, count, (uint64_t)event.stack << 32 | low);
 		else if (event.site)
 			events[count++] = (struct mt_call_event){
-				.site = event.site, .stack = event.stack, .estimated = true};
+			    .site = event.site, .stack = event.stack, .estimated = true};
 	}
 	spread(events, count, from, bound_of(cursor, line_end));
 	return count;

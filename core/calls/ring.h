@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The rings of the `calls` engine, as the trampolines write and the tracer reads them.
  *
- * A ring is made of lines of 64 bytes.  With sampled time stamps a line begins with a full TSC, read
- * when the writer enters the line, and holds seven events of 8 bytes.  With full ones a line holds
- * four events of 16 bytes, each with its TSC.
+ * A ring is made of lines of 64 bytes.  With sampled time stamps a line begins with a full TSC,
+ * read when the writer enters the line, and holds seven events of 8 bytes.  With full ones a line
+ * holds four events of 16 bytes, each with its TSC.
  *
  * Two words in the thread-local storage of the agent lead a thread to its slot: the address of its
- * ring, and how many bytes it has written in all.  A slot is reserved by one xadd and then filled, so
- * that a signal handler's events never take the same one.  A ring's size is 2^n bytes. */
+ * ring, and how many bytes it has written in all.  A slot is reserved by one xadd and then filled,
+ * so that a signal handler's events never take the same one.  A ring's size is 2^n bytes. */
 #ifndef MT_CALLS_RING_H
 #define MT_CALLS_RING_H
 

@@ -35,7 +35,8 @@ static void bytes(struct emitter *to, const void *code, size_t count)
 	to->out->code.count += count;
 }
 
-#define code(to, ...) bytes((to), (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
+#define code(to, ...)                                                                              \
+	bytes((to), (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
 
 static void imm32(struct emitter *to, uint32_t value)
 {
@@ -192,8 +193,8 @@ static void put_half(struct emitter *to, uint32_t site, uint8_t modrm)
 static void record_stamp(struct emitter *to)
 {
 	push_rdx_rcx(to);
-	code(to, 0x0f, 0x31);                       /* rdtsc */
-	code(to, 0x89, 0xc1);                       /* mov ecx, eax */
+	code(to, 0x0f, 0x31);                        /* rdtsc */
+	code(to, 0x89, 0xc1);                        /* mov ecx, eax */
 	put_half(to, MT_RING_SITE_STAMP_LOW, 0x48);  /* mov [rax+4], ecx */
 	put_half(to, MT_RING_SITE_STAMP_HIGH, 0x50); /* mov [rax+4], edx */
 	pop_rcx_rdx(to, MT_SAVED_RAX);
@@ -371,7 +372,8 @@ bool mt_trampoline_can_move(const uint8_t *from, size_t size, uint64_t address, 
 
 	if (mt_insn_decode(from, size, address, &insn) || mt_insn_layout(from, size, &layout))
 		return false;
-	if (layout.address_bytes != 8 && (layout.displacement_offset || insn.class != MT_INSN_OTHER))
+	if (layout.address_bytes != 8 &&
+	    (layout.displacement_offset || insn.class != MT_INSN_OTHER))
 		return false;
 	if (layout.opcode == XBEGIN_OPCODE && layout.modrm_offset &&
 	    from[layout.modrm_offset] == XBEGIN_MODRM)

@@ -3,8 +3,8 @@
  *
  * A trampoline keeps every register (with -fipa-ra a caller may know that its callee leaves even
  * scratch registers alone); flags are dead at a function's entry and at its return, and only there
- * does it record.  It never leaves a return address of its own on the stack: a displaced call pushes
- * the address that the original would have pushed, and jumps. */
+ * does it record.  It never leaves a return address of its own on the stack: a displaced call
+ * pushes the address that the original would have pushed, and jumps. */
 #ifndef MT_CALLS_TRAMPOLINE_H
 #define MT_CALLS_TRAMPOLINE_H
 

@@ -24,8 +24,8 @@ int mt_insn_layout(const void *bytes, size_t size, struct mt_insn_layout *out)
 	ZydisDecoderEnableMode(&decoder, ZYDIS_DECODER_MODE_MINIMAL, ZYAN_TRUE);
 	if (ZYAN_FAILED(ZydisDecoderDecodeInstruction(&decoder, NULL, bytes, size, &insn)))
 		return -1;
-	*out = (struct mt_insn_layout){.opcode = insn.opcode,
-				       .address_bytes = insn.address_width / 8};
+	*out =
+	    (struct mt_insn_layout){.opcode = insn.opcode, .address_bytes = insn.address_width / 8};
 	if (!(insn.attributes & ZYDIS_ATTRIB_HAS_MODRM))
 		return 0;
 	out->modrm_offset = insn.raw.modrm.offset;

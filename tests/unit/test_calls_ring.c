@@ -43,7 +43,7 @@ static void put_event(struct writer *writer, uint32_t site, uint32_t stack, bool
 	struct mt_ring_full_event full = {{site, stack}, ++writer->tsc};
 
 	writer->truth[writer->count++] = (struct mt_call_event){
-		.tsc = writer->tsc, .site = site, .stack = stack, .estimated = !own_stamp};
+	    .tsc = writer->tsc, .site = site, .stack = stack, .estimated = !own_stamp};
 	if (writer->stamps == MT_RING_FULL) {
 		put(writer, &full, sizeof(full));
 		return;
@@ -83,8 +83,7 @@ static void check(const struct writer *writer, size_t least)
 
 	assert_true(count >= least && count <= writer->count);
 	for (size_t i = 0; i < count; i++) {
-		const struct mt_call_event *true_event =
-			&writer->truth[writer->count - count + i];
+		const struct mt_call_event *true_event = &writer->truth[writer->count - count + i];
 
 		assert_int_equal(events[i].site, true_event->site);
 		assert_int_equal(events[i].stack, true_event->stack);
@@ -156,9 +155,9 @@ static void test_empty_and_lost(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sampled),
-		cmocka_unit_test(test_full),
-		cmocka_unit_test(test_empty_and_lost),
+	    cmocka_unit_test(test_sampled),
+	    cmocka_unit_test(test_full),
+	    cmocka_unit_test(test_empty_and_lost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,11 +52,11 @@ static struct world world_make(enum mt_ring_stamps stamps)
 	assert_non_null(world.ring);
 	world.trampoline_page = world.text + PAGE;
 	world.config = (struct mt_trampoline_config){
-		.address = (uintptr_t)world.trampoline_page,
-		.bias = (uintptr_t)world.text - TEXT,
-		.position_offset = offset_from_fs(&position),
-		.ring_bytes = RING_BYTES,
-		.stamps = stamps,
+	    .address = (uintptr_t)world.trampoline_page,
+	    .bias = (uintptr_t)world.text - TEXT,
+	    .position_offset = offset_from_fs(&position),
+	    .ring_bytes = RING_BYTES,
+	    .stamps = stamps,
 	};
 	position = (struct mt_ring_position){(uintptr_t)world.ring, 0};
 	return world;
@@ -97,7 +97,7 @@ static void patch(struct world *world, uint64_t address, uint8_t length, uint8_t
 	int32_t distance = (int32_t)(target - (text + MT_PATCH_JUMP_BYTES));
 
 	assert_int_equal(
-		mt_trampoline_append(&world->trampolines, &world->config, &one, text, site), 0);
+	    mt_trampoline_append(&world->trampolines, &world->config, &one, text, site), 0);
 	assert_true(world->trampolines.code.count < 3 * PAGE);
 	memcpy(world->trampoline_page, world->trampolines.code.items,
 	       world->trampolines.code.count);
@@ -269,8 +269,8 @@ static void test_indirect_call(void **state)
 	struct world world = world_make(MT_RING_SAMPLED);
 	uint64_t callee = function(&world, 0x48, 0x8b, 0x04, 0x24, 0xc3);
 	/* sub rsp, 8; call rdi; add rsp, 8; ret */
-	uint64_t f = function(&world, 0x48, 0x83, 0xec, 0x08, 0xff, 0xd7, 0x48, 0x83, 0xc4, 0x08,
-			      0xc3);
+	uint64_t f =
+	    function(&world, 0x48, 0x83, 0xec, 0x08, 0xff, 0xd7, 0x48, 0x83, 0xc4, 0x08, 0xc3);
 
 	(void)state;
 	patch(&world, f, 6, MT_PATCH_ENTRY, 1);
@@ -384,19 +384,19 @@ static void test_rows(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_entry_and_return),
-		cmocka_unit_test(test_merged),
-		cmocka_unit_test(test_full_stamps),
-		cmocka_unit_test(test_own_stamp),
-		cmocka_unit_test(test_lines_begin_with_stamps),
-		cmocka_unit_test(test_rip_relative),
-		cmocka_unit_test(test_call_leaves_original_return_address),
-		cmocka_unit_test(test_indirect_call),
-		cmocka_unit_test(test_branch),
-		cmocka_unit_test(test_jrcxz),
-		cmocka_unit_test(test_what_cannot_move),
-		cmocka_unit_test(test_signals_lose_nothing),
-		cmocka_unit_test(test_rows),
+	    cmocka_unit_test(test_entry_and_return),
+	    cmocka_unit_test(test_merged),
+	    cmocka_unit_test(test_full_stamps),
+	    cmocka_unit_test(test_own_stamp),
+	    cmocka_unit_test(test_lines_begin_with_stamps),
+	    cmocka_unit_test(test_rip_relative),
+	    cmocka_unit_test(test_call_leaves_original_return_address),
+	    cmocka_unit_test(test_indirect_call),
+	    cmocka_unit_test(test_branch),
+	    cmocka_unit_test(test_jrcxz),
+	    cmocka_unit_test(test_what_cannot_move),
+	    cmocka_unit_test(test_signals_lose_nothing),
+	    cmocka_unit_test(test_rows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
