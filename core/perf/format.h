@@ -82,6 +82,32 @@ enum mt_perf_user_record {
 
 #define MT_PERF_BUILD_ID_SIZE 20
 
+/* Call events are events of a type of ours, far from what sysfs gives to PMUs; `config` is an enum
+ * mt_perf_call.  Their samples are all laid out alike: struct mt_perf_call_sample. */
+#define MT_PERF_TYPE_CALLS 0x6d74
+
+enum mt_perf_call {
+	MT_PERF_CALL,
+	MT_PERF_CALL_ESTIMATED, /* in time: it lies between two that are known */
+	MT_PERF_RETURN,
+	MT_PERF_RETURN_ESTIMATED,
+	MT_PERF_FRAME,
+	MT_PERF_CALL_COUNT
+};
+
+#define MT_PERF_CALL_SAMPLE_TYPE                                                                   \
+	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |            \
+	 PERF_SAMPLE_ADDR)
+
+struct mt_perf_call_sample {
+	struct perf_event_header header;
+	uint64_t id;
+	uint64_t ip;
+	int32_t pid, tid;
+	uint64_t time;
+	uint64_t addr;
+};
+
 /* MT_PERF_RECORD_AUXTRACE, followed by `size` bytes of AUX data that its header does not count. */
 struct mt_perf_auxtrace {
 	struct perf_event_header header;

@@ -250,6 +250,7 @@ void mt_recording_close(struct mt_recording *recording)
 	mt_array_deinit(&recording->build_ids);
 	mt_array_deinit(&recording->auxtraces);
 	mt_array_deinit(&recording->sideband);
+	mt_recording_forget_calls(recording);
 	free(recording);
 }
 

@@ -139,6 +139,42 @@ const struct mt_sideband *mt_recording_sideband(const struct mt_recording *recor
 /* Names of the events (attributes), from EVENT_DESC or made up; NULL beyond the last. */
 const char *mt_recording_event_name(const struct mt_recording *recording, uint32_t index);
 
+/* Call events: too many for a struct in memory each, so they stay in the file and are read a
+ * thread at a time, in the file's order. */
+enum mt_recording_call_kind {
+	MT_RECORDING_CALL,   /* address: the function's entry */
+	MT_RECORDING_RETURN, /* address: the ret */
+	/* A frame that is open, as an unwinder saw it: address: its PC, or where it will go on. */
+	MT_RECORDING_FRAME,
+};
+
+struct mt_recording_call {
+	uint64_t time_ns;
+	uint64_t address;
+	uint64_t stack; /* where the function's return address lies */
+	uint8_t kind;   /* enum mt_recording_call_kind */
+	bool time_is_estimate;
+};
+
+struct mt_recording_call_thread {
+	int32_t pid, tid;
+	uint64_t events;
+};
+size_t mt_recording_call_thread_count(const struct mt_recording *recording);
+const struct mt_recording_call_thread *
+mt_recording_call_thread(const struct mt_recording *recording, size_t index);
+
+/* A walk over one thread's.  Errors: NO_MEMORY. */
+struct mt_recording_calls;
+struct mt_error *mt_recording_calls_open(struct mt_recording *recording, size_t index,
+					 struct mt_recording_calls **out);
+void mt_recording_calls_close(struct mt_recording_calls *calls); /* NULL is fine */
+/* Up to CAPACITY more; *count is 0 at the end.  Errors: SYSTEM; FORMAT (the file was changed while
+ * it was read). */
+struct mt_error *mt_recording_calls_next(struct mt_recording_calls *calls,
+					 struct mt_recording_call *out, size_t capacity,
+					 size_t *count);
+
 /* Calls RECORD for every record of the file in its order, known ("unknown") or not: for `mtdb
  * dump`. SIZE counts the AUX data that follows.  After a packed record (COMPRESSED) come those
  * within it, with its offset.  Errors: SYSTEM; RECORD's, which ends it. */

@@ -3,9 +3,10 @@
  *	recording.c   opening, the getters, AUX data
  *	header.c      the file's header, attributes, ids
  *	feature.c     the features: from the file's end, or from records in pipe mode
- *	walk.c        the records one after the other, garbled ones left out, compressed ones
- *unpacked sample.c      the sample_id behind a record, and samples sideband.c    a record's
- *meaning: a struct mt_sideband, or a change of the recording */
+ *	walk.c        the records one after the other, garbled ones left out, packed ones unpacked
+ *	sample.c      the sample_id behind a record, and samples
+ *	calls.c       call events, which stay in the file
+ *	sideband.c    a record's meaning: a struct mt_sideband, or a change of the recording */
 #ifndef MT_PERF_RECORDING_PRIVATE_H
 #define MT_PERF_RECORDING_PRIVATE_H
 
@@ -14,6 +15,8 @@
 #include "perf/cursor.h"
 #include "perf/format.h"
 #include "perf/recording.h"
+
+#include <uthash.h>
 
 struct mt_perf_attr {
 	struct perf_event_attr attr; /* what the file's is shorter by is 0 */
@@ -29,6 +32,18 @@ struct mt_perf_build_id {
 	const char *path;
 	uint8_t size;
 	uint8_t bytes[MT_PERF_BUILD_ID_SIZE];
+};
+
+/* Call events of one thread that lie one behind the other in the file. */
+struct mt_call_run {
+	uint64_t offset;
+	uint64_t count;
+};
+
+struct mt_call_stream {
+	struct mt_recording_call_thread thread;
+	MT_ARRAY(struct mt_call_run) runs;
+	UT_hash_handle hh; /* by thread.tid */
 };
 
 struct mt_recording {
@@ -48,6 +63,9 @@ struct mt_recording {
 	MT_ARRAY(struct mt_perf_build_id) build_ids;
 	MT_ARRAY(struct mt_auxtrace) auxtraces;
 	MT_ARRAY(struct mt_sideband) sideband;
+	MT_ARRAY(struct mt_call_stream *) call_streams;
+	struct mt_call_stream *call_streams_by_tid;
+	struct mt_call_stream *last_call_stream; /* that grew */
 };
 
 /* One record.  Lent to the visitor for the call. */
@@ -56,6 +74,7 @@ struct mt_perf_record {
 	uint64_t offset;      /* in the file; of the record that it was packed in */
 	const uint8_t *bytes; /* header.size of them, the header too */
 	uint64_t data_size;   /* of what follows the record: AUX data, as much as is there */
+	bool packed;          /* it was within another */
 };
 
 /* The bytes behind the header. */
@@ -138,6 +157,15 @@ enum mt_parsed mt_sample_id_parse(struct mt_recording *recording, struct mt_curs
 				  struct mt_sample_id *id);
 enum mt_parsed mt_sample_parse(struct mt_recording *recording, struct mt_cursor *body,
 			       struct mt_sideband *sample);
+
+/* The index of the attribute that a sample behind its header, BODY, belongs to; -1: none. */
+int64_t mt_sample_event(struct mt_recording *recording, const struct mt_cursor *body);
+
+/* calls.c */
+/* Is RECORD, a sample, a call event?  Then *parsed tells what came of it. */
+bool mt_recording_take_call(struct mt_recording *recording, const struct mt_perf_record *record,
+			    enum mt_parsed *parsed);
+void mt_recording_forget_calls(struct mt_recording *recording);
 
 /* sideband.c */
 /* Put the record's meaning into RECORDING. */

@@ -9,7 +9,10 @@
  *	mtrace:signal   IP = PC, ADDR = si_addr, WEIGHT = signal number, before its delivery
  *	mtrace:trigger  IP = PC, WEIGHT = the trigger's number
  *	mtrace:snapshot WEIGHT = the snapshot's number, of each thread, when its ring was read
- *	mtrace:exit     WEIGHT = the wait status, when a thread ended */
+ *	mtrace:exit     WEIGHT = the wait status, when a thread ended
+ * and call events (enum mt_recording_call_kind), with IP = address, ADDR = stack pointer; the names
+ * with a ~ say that the time is an estimate:
+ *	mtrace:call  mtrace:call~  mtrace:return  mtrace:return~  mtrace:frame */
 #ifndef MT_PERF_RECORDING_WRITER_H
 #define MT_PERF_RECORDING_WRITER_H
 
@@ -19,6 +22,7 @@ struct mt_recording_writer;
 
 struct mt_recording_writer_options {
 	const struct mt_recording_pt *pt; /* NULL: no Intel PT; cpu_… go to the CPUID feature */
+	bool calls;                       /* it will hold call events */
 	struct mt_time_conversion conversion;
 	const char *const *command; /* argv of the traced program, NULL at its end; or NULL */
 };
@@ -49,6 +53,13 @@ extern const char *const mt_recording_note_names[MT_NOTE_COUNT];
  * with PT's PAD bytes.  Errors: SYSTEM. */
 struct mt_error *mt_recording_writer_put_aux(struct mt_recording_writer *writer,
 					     const struct mt_auxtrace *piece, const uint8_t *bytes);
+
+/* Append call events of one thread, in the order in which they happened; later ones of the thread
+ * come by later calls.  Frames go from the innermost outwards, and say what is open at their place:
+ * before the first event, or after the last.  Errors: SYSTEM. */
+struct mt_error *mt_recording_writer_put_calls(struct mt_recording_writer *writer, int32_t pid,
+					       int32_t tid, const struct mt_recording_call *calls,
+					       size_t count);
 
 /* Errors: SYSTEM. */
 struct mt_error *mt_recording_writer_finish(struct mt_recording_writer *writer);

@@ -185,6 +185,11 @@ static void read_rest(struct mt_cursor *cursor, const struct perf_event_attr *at
 		sample->sample.weight = mt_cursor_u32(cursor);
 }
 
+int64_t mt_sample_event(struct mt_recording *recording, const struct mt_cursor *body)
+{
+	return event_of(recording, body, true);
+}
+
 enum mt_parsed mt_sample_parse(struct mt_recording *recording, struct mt_cursor *body,
 			       struct mt_sideband *sample)
 {

@@ -323,6 +323,10 @@ enum mt_parsed mt_recording_take(struct mt_recording *recording,
 				 const struct mt_perf_record *record)
 {
 	uint32_t type = record->header.type;
+	enum mt_parsed parsed;
+
+	if (type == PERF_RECORD_SAMPLE && mt_recording_take_call(recording, record, &parsed))
+		return parsed;
 	struct parse it = {
 	    .recording = recording,
 	    .record = record,
@@ -335,6 +339,6 @@ enum mt_parsed mt_recording_take(struct mt_recording *recording,
 		return MT_IGNORED;
 	if (type < MT_PERF_RECORD_USER_FIRST)
 		return take_kernel_record(&it, parse);
-	enum mt_parsed parsed = parse(&it);
+	parsed = parse(&it);
 	return parsed == MT_PARSED && type == MT_PERF_RECORD_AUXTRACE_ERROR ? push(&it) : parsed;
 }

@@ -138,7 +138,8 @@ static struct mt_error *visit_unpacked(struct walk *walk, uint64_t offset, const
 	size_t at = 0;
 
 	while (count - at >= sizeof(struct perf_event_header)) {
-		struct mt_perf_record record = {.offset = offset, .bytes = bytes + at};
+		struct mt_perf_record record = {
+		    .offset = offset, .bytes = bytes + at, .packed = true};
 
 		memcpy(&record.header, bytes + at, sizeof(record.header));
 		if (record.header.size < sizeof(record.header) ||

@@ -7,77 +7,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-const char *const mt_recording_note_names[MT_NOTE_COUNT] = {
-    [MT_NOTE_SIGNAL] = "mtrace:signal",
-    [MT_NOTE_TRIGGER] = "mtrace:trigger",
-    [MT_NOTE_SNAPSHOT] = "mtrace:snapshot",
-    [MT_NOTE_EXIT] = "mtrace:exit",
-};
-
-const char *mt_writer_event_name(enum mt_writer_event event)
-{
-	if (event == MT_WRITER_PT)
-		return "intel_pt//u";
-	if (event == MT_WRITER_TRACKING)
-		return "dummy:u";
-	return mt_recording_note_names[event - MT_WRITER_FIRST_NOTE];
-}
-
-unsigned mt_writer_event_count(const struct mt_recording_writer *writer)
-{
-	return writer->pt.present ? MT_WRITER_EVENT_COUNT : MT_WRITER_EVENT_COUNT - 1;
-}
-
-enum mt_writer_event mt_writer_event_at(const struct mt_recording_writer *writer, unsigned index)
-{
-	if (!writer->pt.present)
-		return index;
-	return index == 0 ? MT_WRITER_PT : index - 1;
-}
-
-static uint64_t pt_config(const struct mt_recording_pt *pt)
-{
-	uint64_t config = MT_WRITER_PT_PT | MT_WRITER_PT_BRANCH;
-
-	if (pt->tsc)
-		config |= MT_WRITER_PT_TSC;
-	if (pt->mtc)
-		config |= MT_WRITER_PT_MTC | (uint64_t)pt->mtc_period << MT_WRITER_PT_MTC_SHIFT;
-	if (pt->cyc)
-		config |= MT_WRITER_PT_CYC;
-	if (!pt->return_compression)
-		config |= MT_WRITER_PT_NORETCOMP;
-	return config;
-}
-
-struct perf_event_attr mt_writer_attr(const struct mt_recording_writer *writer,
-				      enum mt_writer_event event)
-{
-	struct perf_event_attr attr = {
-	    .type = PERF_TYPE_SOFTWARE,
-	    .size = sizeof(attr),
-	    .config = PERF_COUNT_SW_DUMMY,
-	    .sample_period = 1,
-	    .sample_type = MT_WRITER_SAMPLE_TYPE,
-	    .exclude_kernel = 1,
-	    .exclude_hv = 1,
-	    .sample_id_all = 1,
-	};
-
-	if (event == MT_WRITER_PT) {
-		attr.type = MT_WRITER_PT_PMU_TYPE;
-		attr.config = pt_config(&writer->pt);
-		attr.exclude_kernel = !writer->pt.kernel;
-	} else if (event == MT_WRITER_TRACKING) {
-		attr.mmap = attr.mmap2 = 1;
-		attr.comm = attr.comm_exec = 1;
-		attr.task = attr.context_switch = 1;
-	} else {
-		attr.config = MT_WRITER_NOTE_CONFIG + event - MT_WRITER_FIRST_NOTE;
-	}
-	return attr;
-}
-
 static struct mt_error *put_attrs(struct mt_recording_writer *writer)
 {
 	uint64_t ids = sizeof(struct mt_perf_header);
@@ -194,6 +123,7 @@ static struct mt_error *start(struct mt_recording_writer *writer, const char *pa
 		writer->pt = *options->pt;
 		writer->pt.present = true;
 	}
+	writer->calls = options->calls;
 	writer->conversion = options->conversion;
 	mt_try(copy_command(writer, options->command));
 	mt_try(mt_outfile_create(path, &writer->file));
@@ -262,7 +192,7 @@ static struct mt_error *note_build_id(struct mt_recording_writer *writer,
 	return NULL;
 }
 
-static void note_time(struct mt_recording_writer *writer, uint64_t time_ns)
+void mt_writer_note_time(struct mt_recording_writer *writer, uint64_t time_ns)
 {
 	if (!time_ns)
 		return;
@@ -297,7 +227,7 @@ struct mt_error *mt_recording_writer_put(struct mt_recording_writer *writer,
 				    "a record of kind %u that no recording can hold", record->kind);
 	if (record->kind == MT_SIDEBAND_MMAP)
 		mt_try(note_build_id(writer, record));
-	note_time(writer, record->time_ns);
+	mt_writer_note_time(writer, record->time_ns);
 	mt_try(mt_writer_encode(writer, record));
 	return put_record(writer);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the three parts of the recording writer share: writer.c (the file), writer_record.c (a
- * sideband record's bytes), writer_feature.c (the features behind the data). */
+/* What the parts of the recording writer share: writer.c (the file), writer_event.c (its
+ * attributes), writer_record.c (a sideband record's bytes), writer_call.c (call events),
+ * writer_feature.c (the features behind the data). */
 #ifndef MT_PERF_WRITER_PRIVATE_H
 #define MT_PERF_WRITER_PRIVATE_H
 
@@ -15,7 +16,8 @@ enum mt_writer_event {
 	MT_WRITER_TRACKING,
 	MT_WRITER_FIRST_NOTE,
 	MT_WRITER_PT = MT_WRITER_FIRST_NOTE + MT_NOTE_COUNT,
-	MT_WRITER_EVENT_COUNT,
+	MT_WRITER_FIRST_CALL, /* enum mt_perf_call */
+	MT_WRITER_EVENT_COUNT = MT_WRITER_FIRST_CALL + MT_PERF_CALL_COUNT,
 };
 
 /* All software events have the same: perf script looks at the first of a type alone when it is
@@ -49,6 +51,7 @@ struct mt_writer_build_id {
 struct mt_recording_writer {
 	struct mt_outfile *file;
 	struct mt_recording_pt pt;
+	bool calls;
 	struct mt_time_conversion conversion;
 	bool is_finished;
 	uint64_t data_offset;
@@ -66,6 +69,8 @@ const char *mt_writer_event_name(enum mt_writer_event event);
  * perf takes the first for the event that the recording is about. */
 enum mt_writer_event mt_writer_event_at(const struct mt_recording_writer *writer, unsigned index);
 unsigned mt_writer_event_count(const struct mt_recording_writer *writer);
+
+void mt_writer_note_time(struct mt_recording_writer *writer, uint64_t time_ns);
 
 /* Begin a record in writer->record, and set its size at the end. */
 void mt_writer_begin(struct mt_recording_writer *writer, uint32_t type, uint16_t misc);

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The events that a recording of ours is of: their attributes and names. */
+#include "perf/writer_private.h"
+
+const char *const mt_recording_note_names[MT_NOTE_COUNT] = {
+    [MT_NOTE_SIGNAL] = "mtrace:signal",
+    [MT_NOTE_TRIGGER] = "mtrace:trigger",
+    [MT_NOTE_SNAPSHOT] = "mtrace:snapshot",
+    [MT_NOTE_EXIT] = "mtrace:exit",
+};
+
+static const char *const call_names[MT_PERF_CALL_COUNT] = {
+    [MT_PERF_CALL] = "mtrace:call",     [MT_PERF_CALL_ESTIMATED] = "mtrace:call~",
+    [MT_PERF_RETURN] = "mtrace:return", [MT_PERF_RETURN_ESTIMATED] = "mtrace:return~",
+    [MT_PERF_FRAME] = "mtrace:frame",
+};
+
+const char *mt_writer_event_name(enum mt_writer_event event)
+{
+	if (event == MT_WRITER_PT)
+		return "intel_pt//u";
+	if (event == MT_WRITER_TRACKING)
+		return "dummy:u";
+	if (event >= MT_WRITER_FIRST_CALL)
+		return call_names[event - MT_WRITER_FIRST_CALL];
+	return mt_recording_note_names[event - MT_WRITER_FIRST_NOTE];
+}
+
+unsigned mt_writer_event_count(const struct mt_recording_writer *writer)
+{
+	return MT_WRITER_PT + writer->pt.present + (writer->calls ? MT_PERF_CALL_COUNT : 0);
+}
+
+enum mt_writer_event mt_writer_event_at(const struct mt_recording_writer *writer, unsigned index)
+{
+	if (writer->pt.present && index == 0)
+		return MT_WRITER_PT;
+	index -= writer->pt.present;
+	return index < MT_WRITER_PT ? index : index + 1;
+}
+
+static uint64_t pt_config(const struct mt_recording_pt *pt)
+{
+	uint64_t config = MT_WRITER_PT_PT | MT_WRITER_PT_BRANCH;
+
+	if (pt->tsc)
+		config |= MT_WRITER_PT_TSC;
+	if (pt->mtc)
+		config |= MT_WRITER_PT_MTC | (uint64_t)pt->mtc_period << MT_WRITER_PT_MTC_SHIFT;
+	if (pt->cyc)
+		config |= MT_WRITER_PT_CYC;
+	if (!pt->return_compression)
+		config |= MT_WRITER_PT_NORETCOMP;
+	return config;
+}
+
+struct perf_event_attr mt_writer_attr(const struct mt_recording_writer *writer,
+				      enum mt_writer_event event)
+{
+	struct perf_event_attr attr = {
+	    .type = PERF_TYPE_SOFTWARE,
+	    .size = sizeof(attr),
+	    .config = PERF_COUNT_SW_DUMMY,
+	    .sample_period = 1,
+	    .sample_type = MT_WRITER_SAMPLE_TYPE,
+	    .exclude_kernel = 1,
+	    .exclude_hv = 1,
+	    .sample_id_all = 1,
+	};
+
+	if (event == MT_WRITER_PT) {
+		attr.type = MT_WRITER_PT_PMU_TYPE;
+		attr.config = pt_config(&writer->pt);
+		attr.exclude_kernel = !writer->pt.kernel;
+	} else if (event == MT_WRITER_TRACKING) {
+		attr.mmap = attr.mmap2 = 1;
+		attr.comm = attr.comm_exec = 1;
+		attr.task = attr.context_switch = 1;
+	} else if (event >= MT_WRITER_FIRST_CALL) {
+		attr.type = MT_PERF_TYPE_CALLS;
+		attr.config = event - MT_WRITER_FIRST_CALL;
+		attr.sample_type = MT_PERF_CALL_SAMPLE_TYPE;
+	} else {
+		attr.config = MT_WRITER_NOTE_CONFIG + event - MT_WRITER_FIRST_NOTE;
+	}
+	return attr;
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Call events in a recording: what is written comes back, and perf lists the same. */
+#include "perf_fixture.h"
+
+#include <sys/stat.h>
+
+#define MANY 100000
+
+static const struct mt_recording_call few[] = {
+    {NOW + 1, 0x401000, 0x7ffc00001ff8, MT_RECORDING_FRAME, false},
+    {NOW + 2, 0x401100, 0x7ffc00001f88, MT_RECORDING_CALL, false},
+    {NOW + 3, 0x401200, 0x7ffc00001f08, MT_RECORDING_CALL, true},
+    {NOW + 4, 0x401234, 0x7ffc00001f08, MT_RECORDING_RETURN, true},
+    {NOW + 5, 0x401123, 0x7ffc00001f88, MT_RECORDING_RETURN, false},
+};
+#define FEW (sizeof(few) / sizeof(few[0]))
+
+static struct mt_recording_writer *start_calls(const char *path)
+{
+	const struct mt_recording_writer_options options = {.calls = true,
+							    .conversion = hello_conversion};
+	struct mt_recording_writer *writer = NULL;
+
+	assert_no_error(mt_recording_writer_create(path, &options, &writer));
+	return writer;
+}
+
+static void put_name(struct mt_recording_writer *writer, int32_t tid)
+{
+	struct mt_sideband record = {.kind = MT_SIDEBAND_COMM,
+				     .time_ns = NOW,
+				     .pid = 100,
+				     .tid = tid,
+				     .cpu = -1,
+				     .comm = {.name = "hello"}};
+
+	assert_no_error(mt_recording_writer_put(writer, &record));
+}
+
+static void put_calls(struct mt_recording_writer *writer, int32_t tid,
+		      const struct mt_recording_call *calls, size_t count)
+{
+	assert_no_error(mt_recording_writer_put_calls(writer, 100, tid, calls, count));
+}
+
+static void check_call(const struct mt_recording_call *call, const struct mt_recording_call *wanted)
+{
+	assert_int_equal(call->time_ns, wanted->time_ns);
+	assert_int_equal(call->address, wanted->address);
+	assert_int_equal(call->stack, wanted->stack);
+	assert_int_equal(call->kind, wanted->kind);
+	assert_int_equal(call->time_is_estimate, wanted->time_is_estimate);
+}
+
+static struct mt_recording_call *many_calls(void)
+{
+	struct mt_recording_call *calls = calloc(MANY, sizeof(*calls));
+
+	for (size_t i = 0; i < MANY; i++)
+		calls[i] = (struct mt_recording_call){
+		    .time_ns = NOW + 10 * i,
+		    .address = 0x400000 + i % 1000 * 16,
+		    .stack = 0x7ffc00001ff8 - i % 7 * 64,
+		    .kind = i % 2 ? MT_RECORDING_RETURN : MT_RECORDING_CALL,
+		    .time_is_estimate = i % 7 != 0,
+		};
+	return calls;
+}
+
+/* All of one thread's, read in batches of an odd size. */
+static void check_thread(struct mt_recording *recording, size_t index, int32_t tid,
+			 const struct mt_recording_call *wanted, size_t count)
+{
+	const struct mt_recording_call_thread *thread = mt_recording_call_thread(recording, index);
+	struct mt_recording_calls *calls = NULL;
+	struct mt_recording_call batch[977];
+	size_t got = 0, done = 0;
+
+	assert_int_equal(thread->pid, 100);
+	assert_int_equal(thread->tid, tid);
+	assert_int_equal(thread->events, count);
+	assert_no_error(mt_recording_calls_open(recording, index, &calls));
+	do {
+		assert_no_error(mt_recording_calls_next(calls, batch, 977, &got));
+		assert_true(done + got <= count);
+		for (size_t i = 0; i < got; i++)
+			check_call(&batch[i], &wanted[done + i]);
+		done += got;
+	} while (got);
+	assert_int_equal(done, count);
+	mt_recording_calls_close(calls);
+}
+
+static void what_is_written_comes_back(void **state)
+{
+	struct mt_recording_writer *writer = start_calls(NULL);
+	struct mt_recording *recording = NULL;
+	struct mt_recording_call *many = many_calls();
+
+	(void)state;
+	put_calls(writer, 101, few, 2);
+	put_calls(writer, 102, many, 10);
+	put_name(writer, 101);
+	put_calls(writer, 101, few + 2, 1);
+	put_calls(writer, 101, few + 3, 0);
+	put_calls(writer, 102, many + 10, MANY - 10);
+	put_calls(writer, 101, few + 3, FEW - 3);
+	assert_no_error(mt_recording_writer_finish(writer));
+	assert_no_error(mt_recording_writer_reopen(writer, &recording));
+	assert_int_equal(mt_recording_call_thread_count(recording), 2);
+	assert_int_equal(mt_recording_sideband_count(recording), 1);
+	assert_int_equal(mt_recording_info(recording)->bad_records, 0);
+	check_thread(recording, 0, 101, few, FEW);
+	check_thread(recording, 1, 102, many, MANY);
+	mt_recording_close(recording);
+	mt_recording_writer_destroy(writer);
+	free(many);
+}
+
+static void calls_alone_give_times(void **state)
+{
+	struct mt_recording_writer *writer = start_calls(NULL);
+	struct mt_recording *recording = NULL;
+
+	(void)state;
+	put_calls(writer, 101, few, FEW);
+	assert_no_error(mt_recording_writer_finish(writer));
+	assert_no_error(mt_recording_writer_reopen(writer, &recording));
+	assert_true(mt_recording_info(recording)->has_time);
+	mt_recording_close(recording);
+	mt_recording_writer_destroy(writer);
+}
+
+static void a_recording_not_made_for_calls_takes_none(void **state)
+{
+	const struct mt_recording_writer_options options = {0};
+	struct mt_recording_writer *writer = NULL;
+
+	(void)state;
+	assert_no_error(mt_recording_writer_create(NULL, &options, &writer));
+	struct mt_error *error = mt_recording_writer_put_calls(writer, 1, 1, few, FEW);
+	assert_non_null(error);
+	mt_error_destroy(error);
+	mt_recording_writer_destroy(writer);
+}
+
+/* Written but never finished: the tracer was killed. */
+static void a_cut_off_file_keeps_its_calls(void **state)
+{
+	struct mt_recording_call *many = many_calls();
+	char *path = make_path();
+	struct mt_recording_writer *writer = start_calls(path);
+	struct mt_recording *recording = NULL;
+	size_t size = 0;
+
+	(void)state;
+	put_calls(writer, 101, many, MANY);
+	finish(writer);
+	uint8_t *bytes = read_bytes(path, &size);
+	FILE *stream = fopen(path, "wb");
+	memset(bytes + 48, 0, 8); /* the data's size */
+	assert_int_equal(fwrite(bytes, 1, 480000, stream), 480000);
+	fclose(stream);
+	assert_no_error(mt_recording_open(path, NULL, &recording));
+	assert_true(mt_recording_info(recording)->is_truncated);
+	size_t kept = mt_recording_call_thread(recording, 0)->events;
+	assert_in_range(kept, 480000 / 48 - 50, 480000 / 48);
+	check_thread(recording, 0, 101, many, kept);
+	mt_recording_close(recording);
+	remove_path(path);
+	free(bytes);
+	free(many);
+}
+
+/* Whatever stands in the file: no crash, and never more events than there is room for. */
+static void garbled_calls_do_no_harm(void **state)
+{
+	struct mt_recording_call *many = many_calls();
+	char *path = make_path();
+	struct mt_recording_writer *writer = start_calls(path);
+	size_t size = 0;
+
+	(void)state;
+	put_calls(writer, 101, many, 500);
+	put_calls(writer, 102, many, 500);
+	finish(writer);
+	uint8_t *bytes = read_bytes(path, &size);
+	srand(1);
+	for (int round = 0; round < 300; round++) {
+		struct mt_recording *recording = NULL;
+		size_t at = (size_t)rand() % size;
+		uint8_t old = bytes[at];
+		uint64_t events = 0;
+
+		bytes[at] = (uint8_t)rand();
+		FILE *stream = fopen(path, "wb");
+		assert_int_equal(fwrite(bytes, 1, size, stream), size);
+		fclose(stream);
+		bytes[at] = old;
+		mt_error_destroy(mt_recording_open(path, NULL, &recording));
+		for (size_t i = 0; recording && i < mt_recording_call_thread_count(recording);
+		     i++) {
+			struct mt_recording_calls *calls = NULL;
+			struct mt_recording_call batch[64];
+			size_t got = 0, sum = 0;
+
+			assert_no_error(mt_recording_calls_open(recording, i, &calls));
+			do {
+				assert_no_error(mt_recording_calls_next(calls, batch, 64, &got));
+				sum += got;
+			} while (got);
+			assert_int_equal(sum, mt_recording_call_thread(recording, i)->events);
+			events += sum;
+			mt_recording_calls_close(calls);
+		}
+		assert_true(events <= 1000);
+		mt_recording_close(recording);
+	}
+	remove_path(path);
+	free(bytes);
+	free(many);
+}
+
+static void perf_lists_the_calls(void **state)
+{
+	char *path = make_path();
+	struct mt_recording_writer *writer = start_calls(path);
+
+	(void)state;
+	require_perf();
+	put_name(writer, 101);
+	put_calls(writer, 101, few, FEW);
+	finish(writer);
+	char *text =
+	    output_of("perf script --ns -F tid,time,event,ip,addr -i %s 2>&1 | tr -s ' '", path);
+	assert_string_equal(text, " 101 1385530.563887105: mtrace:frame: 7ffc00001ff8 401000\n"
+				  " 101 1385530.563887106: mtrace:call: 7ffc00001f88 401100\n"
+				  " 101 1385530.563887107: mtrace:call~: 7ffc00001f08 401200\n"
+				  " 101 1385530.563887108: mtrace:return~: 7ffc00001f08 401234\n"
+				  " 101 1385530.563887109: mtrace:return: 7ffc00001f88 401123\n");
+	free(text);
+	remove_path(path);
+}
+
+static void perf_needs_no_options(void **state)
+{
+	char *path = make_path();
+	struct mt_recording_writer *writer = start_calls(path);
+
+	(void)state;
+	require_perf();
+	put_name(writer, 101);
+	put_calls(writer, 101, few, FEW);
+	finish(writer);
+	char *text = output_of("perf script -i %s 2>&1 | tr -s ' '", path);
+	check_contains(text, "hello 101 1385530.563887: 1 mtrace:call: 401100");
+	free(text);
+	text = output_of("perf report -i %s --stdio 2>&1 | tr -s ' '", path);
+	check_contains(text, "Samples: 1 of event 'mtrace:call~'");
+	free(text);
+	remove_path(path);
+}
+
+static void perf_counts_the_same(void **state)
+{
+	struct mt_recording_call *many = many_calls();
+	char *path = make_path();
+	struct mt_recording_writer *writer = start_calls(path);
+
+	(void)state;
+	require_perf();
+	put_name(writer, 101);
+	put_name(writer, 102);
+	put_calls(writer, 101, many, MANY);
+	put_calls(writer, 102, many, MANY / 2);
+	finish(writer);
+	char *text =
+	    output_of("perf script -F tid,event -i %s 2>&1 | tr -d ' ' | LC_ALL=C sort | uniq -c | "
+		      "tr -s ' '",
+		      path);
+	assert_string_equal(text, " 7143 101mtrace:call:\n"
+				  " 42857 101mtrace:call~:\n"
+				  " 7143 101mtrace:return:\n"
+				  " 42857 101mtrace:return~:\n"
+				  " 3572 102mtrace:call:\n"
+				  " 21428 102mtrace:call~:\n"
+				  " 3571 102mtrace:return:\n"
+				  " 21429 102mtrace:return~:\n");
+	free(text);
+	remove_path(path);
+	free(many);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(what_is_written_comes_back),
+	    cmocka_unit_test(calls_alone_give_times),
+	    cmocka_unit_test(a_recording_not_made_for_calls_takes_none),
+	    cmocka_unit_test(a_cut_off_file_keeps_its_calls),
+	    cmocka_unit_test(garbled_calls_do_no_harm),
+	    cmocka_unit_test(perf_lists_the_calls),
+	    cmocka_unit_test(perf_needs_no_options),
+	    cmocka_unit_test(perf_counts_the_same),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
