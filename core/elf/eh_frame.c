@@ -1,72 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "elf/eh_frame.h"
 
+#include "elf/eh_reader.h"
 #include "elf/section.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <string.h>
-
-struct reader {
-	const uint8_t *at;
-	const uint8_t *end;
-	bool failed;
-};
-
-static uint64_t read_bytes(struct reader *reader, size_t size)
-{
-	uint64_t value = 0;
-
-	if ((size_t)(reader->end - reader->at) < size) {
-		reader->failed = true;
-		return 0;
-	}
-	memcpy(&value, reader->at, size);
-	reader->at += size;
-	return value;
-}
-
-static uint64_t read_leb(struct reader *reader, bool is_signed)
-{
-	uint64_t value = 0;
-	unsigned shift = 0;
-	uint64_t byte;
-
-	do {
-		byte = read_bytes(reader, 1);
-		if (shift < 64)
-			value |= (byte & 0x7f) << shift;
-		shift += 7;
-	} while (byte & 0x80 && !reader->failed);
-	if (is_signed && byte & 0x40 && shift < 64)
-		value |= ~0ULL << shift;
-	return value;
-}
-
-static uint64_t read_format(struct reader *reader, unsigned encoding)
-{
-	switch (encoding & 0x0f) {
-	case DW_EH_PE_absptr:
-	case DW_EH_PE_udata8:
-	case DW_EH_PE_sdata8:
-		return read_bytes(reader, 8);
-	case DW_EH_PE_udata2:
-		return read_bytes(reader, 2);
-	case DW_EH_PE_sdata2:
-		return (uint64_t)(int16_t)read_bytes(reader, 2);
-	case DW_EH_PE_udata4:
-		return read_bytes(reader, 4);
-	case DW_EH_PE_sdata4:
-		return (uint64_t)(int32_t)read_bytes(reader, 4);
-	case DW_EH_PE_uleb128:
-		return read_leb(reader, false);
-	case DW_EH_PE_sleb128:
-		return read_leb(reader, true);
-	default:
-		reader->failed = true;
-		return 0;
-	}
-}
 
 struct cfa {
 	uint64_t reg;
@@ -100,9 +40,9 @@ static int operand_count(uint8_t op)
 	}
 }
 
-static void skip_block(struct reader *reader)
+static void skip_block(struct mt_eh_reader *reader)
 {
-	uint64_t size = read_leb(reader, false);
+	uint64_t size = mt_eh_read_leb(reader, false);
 
 	if (size > (uint64_t)(reader->end - reader->at))
 		reader->failed = true;
@@ -111,26 +51,26 @@ static void skip_block(struct reader *reader)
 }
 
 /* One instruction; false: the first row is complete. */
-static bool run_instruction(struct reader *reader, struct cfa *cfa)
+static bool run_instruction(struct mt_eh_reader *reader, struct cfa *cfa)
 {
-	uint8_t op = (uint8_t)read_bytes(reader, 1);
+	uint8_t op = (uint8_t)mt_eh_read_bytes(reader, 1);
 
 	if ((op & 0xc0) == DW_CFA_advance_loc)
 		return false;
 	if ((op & 0xc0) == DW_CFA_offset)
-		return read_leb(reader, false), true;
+		return mt_eh_read_leb(reader, false), true;
 	if ((op & 0xc0) == DW_CFA_restore)
 		return true;
 	switch (op) {
 	case DW_CFA_def_cfa:
-		cfa->reg = read_leb(reader, false);
-		cfa->offset = read_leb(reader, false);
+		cfa->reg = mt_eh_read_leb(reader, false);
+		cfa->offset = mt_eh_read_leb(reader, false);
 		return true;
 	case DW_CFA_def_cfa_register:
-		cfa->reg = read_leb(reader, false);
+		cfa->reg = mt_eh_read_leb(reader, false);
 		return true;
 	case DW_CFA_def_cfa_offset:
-		cfa->offset = read_leb(reader, false);
+		cfa->offset = mt_eh_read_leb(reader, false);
 		return true;
 	case DW_CFA_def_cfa_expression:
 		cfa->expression = true;
@@ -138,17 +78,17 @@ static bool run_instruction(struct reader *reader, struct cfa *cfa)
 		return true;
 	case DW_CFA_expression:
 	case DW_CFA_val_expression:
-		read_leb(reader, false);
+		mt_eh_read_leb(reader, false);
 		skip_block(reader);
 		return true;
 	}
 	int count = operand_count(op);
 	for (int i = 0; i < count; i++)
-		read_leb(reader, false);
+		mt_eh_read_leb(reader, false);
 	return count >= 0;
 }
 
-static void run_first_row(struct reader reader, struct cfa *cfa)
+static void run_first_row(struct mt_eh_reader reader, struct cfa *cfa)
 {
 	while (reader.at < reader.end && !reader.failed)
 		if (!run_instruction(&reader, cfa))
@@ -157,36 +97,44 @@ static void run_first_row(struct reader reader, struct cfa *cfa)
 
 static const uint64_t rsp = 7; /* System V ABI x86-64, figure 3.36 */
 
-static struct cfa first_cfa(const Dwarf_CIE *cie, struct reader instructions)
+static struct cfa first_cfa(const Dwarf_CIE *cie, struct mt_eh_reader instructions)
 {
 	struct cfa cfa = {.reg = rsp, .offset = 8};
 
 	run_first_row(
-	    (struct reader){cie->initial_instructions, cie->initial_instructions_end, false}, &cfa);
+	    (struct mt_eh_reader){cie->initial_instructions, cie->initial_instructions_end, false},
+	    &cfa);
 	run_first_row(instructions, &cfa);
 	return cfa;
 }
 
-/* The encoding of code pointers in the FDEs of a CIE; -1: not understood. */
-static int pointer_encoding(const Dwarf_CIE *cie)
+/* How the FDEs of a CIE write their pointers. */
+struct encodings {
+	int code; /* -1: not understood */
+	int lsda; /* DW_EH_PE_omit: they have none */
+};
+
+static struct encodings encodings_of(const Dwarf_CIE *cie)
 {
-	struct reader data = {cie->augmentation_data,
-			      cie->augmentation_data + cie->augmentation_data_size, false};
+	const struct encodings garbled = {-1, DW_EH_PE_omit};
+	struct encodings found = {DW_EH_PE_absptr, DW_EH_PE_omit};
+	struct mt_eh_reader data = {cie->augmentation_data,
+				    cie->augmentation_data + cie->augmentation_data_size, false};
 	const char *letter = cie->augmentation;
 
 	if (*letter != 'z')
-		return *letter ? -1 : DW_EH_PE_absptr;
+		return *letter ? garbled : found;
 	while (*++letter && !data.failed) {
 		if (*letter == 'R')
-			return (int)read_bytes(&data, 1);
-		if (*letter == 'L')
-			read_bytes(&data, 1);
+			found.code = (int)mt_eh_read_bytes(&data, 1);
+		else if (*letter == 'L')
+			found.lsda = (int)mt_eh_read_bytes(&data, 1);
 		else if (*letter == 'P')
-			read_format(&data, (unsigned)read_bytes(&data, 1));
+			mt_eh_read_format(&data, (unsigned)mt_eh_read_bytes(&data, 1));
 		else if (*letter != 'S' && *letter != 'B')
-			return -1;
+			return garbled;
 	}
-	return data.failed ? -1 : DW_EH_PE_absptr;
+	return data.failed ? garbled : found;
 }
 
 struct section {
@@ -212,26 +160,47 @@ static bool load_cie(struct section *section, Dwarf_Off offset)
 	return true;
 }
 
+static uint64_t address_of(const struct section *section, const uint8_t *at)
+{
+	return section->address + (uint64_t)(at - (uint8_t *)section->data->d_buf);
+}
+
+/* The augmentation data of an FDE begins with the pointer to its language-specific data. */
+static uint64_t read_lsda(const struct section *section, const struct mt_eh_reader *reader,
+			  int encoding)
+{
+	struct mt_eh_reader data = *reader;
+	uint64_t lsda = 0;
+
+	mt_eh_read_leb(&data, false);
+	if (encoding == DW_EH_PE_omit ||
+	    !mt_eh_read_pointer(&data, (unsigned)encoding, address_of(section, data.at), &lsda))
+		return 0;
+	return data.failed ? 0 : lsda;
+}
+
 static bool read_fde(struct section *section, const Dwarf_FDE *entry, struct mt_fde *out)
 {
 	if (!load_cie(section, entry->CIE_pointer))
 		return false;
-	int encoding = pointer_encoding(&section->cie);
-	unsigned base = encoding & 0x70;
-	if (encoding < 0 || encoding & DW_EH_PE_indirect || (base && base != DW_EH_PE_pcrel))
+	struct encodings encodings = encodings_of(&section->cie);
+	struct mt_eh_reader reader = {entry->start, entry->end, false};
+	uint64_t start;
+	if (encodings.code < 0 || !mt_eh_read_pointer(&reader, (unsigned)encodings.code,
+						      address_of(section, reader.at), &start))
 		return false;
-
-	struct reader reader = {entry->start, entry->end, false};
-	uint64_t place = section->address + (uint64_t)(reader.at - (uint8_t *)section->data->d_buf);
-	uint64_t start = read_format(&reader, encoding) + (base ? place : 0);
-	uint64_t size = read_format(&reader, encoding & 0x07);
-	if (section->cie.augmentation[0] == 'z')
+	uint64_t size = mt_eh_read_format(&reader, (unsigned)encodings.code & 0x07);
+	uint64_t lsda = 0;
+	if (section->cie.augmentation[0] == 'z') {
+		lsda = read_lsda(section, &reader, encodings.lsda);
 		skip_block(&reader);
+	}
 	if (reader.failed || size == 0 || start + size < start)
 		return false;
 	*out = (struct mt_fde){
 	    .start = start,
 	    .end = start + size,
+	    .lsda = lsda,
 	    .signal = strchr(section->cie.augmentation, 'S') != NULL,
 	};
 	struct cfa cfa = first_cfa(&section->cie, reader);

@@ -13,9 +13,10 @@
 struct mt_fde {
 	uint64_t start; /* [start, end) */
 	uint64_t end;
-	bool signal; /* `S` augmentation: the return from a signal handler */
-	bool cold;   /* the CFA at its start is not rsp+8: not where a call arrives */
-	bool lazy;   /* it is rsp+24: where a lazy PLT stub arrives, with two words pushed */
+	uint64_t lsda; /* of its language-specific data area; 0: none */
+	bool signal;   /* `S` augmentation: the return from a signal handler */
+	bool cold;     /* the CFA at its start is not rsp+8: not where a call arrives */
+	bool lazy;     /* it is rsp+24: where a lazy PLT stub arrives, with two words pushed */
 };
 
 struct mt_fdes {

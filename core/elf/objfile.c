@@ -334,18 +334,29 @@ static bool load_bytes(const struct mt_objfile *objfile, struct mt_segment *segm
 	return true;
 }
 
-size_t mt_objfile_read(const struct mt_objfile *objfile, uint64_t address, void *buffer,
-		       size_t size)
+const uint8_t *mt_objfile_bytes(const struct mt_objfile *objfile, uint64_t address, size_t *size)
 {
 	struct mt_segment *segment = mt_objfile_segment_at(objfile, address);
 
 	if (!segment || address - segment->address >= segment->file_size ||
 	    !load_bytes(objfile, segment))
-		return 0;
+		return NULL;
 	uint64_t skip = address - segment->address;
 	if (skip >= segment->file_size)
+		return NULL;
+	*size = segment->file_size - skip;
+	return segment->bytes + skip;
+}
+
+size_t mt_objfile_read(const struct mt_objfile *objfile, uint64_t address, void *buffer,
+		       size_t size)
+{
+	size_t there = 0;
+	const uint8_t *bytes = mt_objfile_bytes(objfile, address, &there);
+
+	if (!bytes)
 		return 0;
-	size = size < segment->file_size - skip ? size : segment->file_size - skip;
-	memcpy(buffer, segment->bytes + skip, size);
+	size = size < there ? size : there;
+	memcpy(buffer, bytes, size);
 	return size;
 }

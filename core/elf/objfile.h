@@ -68,6 +68,10 @@ bool mt_objfile_address_to_offset(const struct mt_objfile *objfile, uint64_t add
 size_t mt_objfile_read(const struct mt_objfile *objfile, uint64_t address, void *buffer,
 		       size_t size);
 
+/* The same without a copy: the bytes from ADDRESS to the end of its segment; they live as long as
+ * the objfile.  NULL: none. */
+const uint8_t *mt_objfile_bytes(const struct mt_objfile *objfile, uint64_t address, size_t *size);
+
 struct mt_symbol {
 	uint64_t start; /* [start, end), ranges do not overlap */
 	uint64_t end;

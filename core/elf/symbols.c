@@ -134,7 +134,8 @@ static int add_candidates(struct builder *builder)
 		    .end = end,
 		    .raw_name = candidate->name,
 		    .kind = candidate->kind,
-		    .flags = flags_of_name(candidate->name),
+		    .flags = (uint8_t)(flags_of_name(candidate->name) |
+				       (candidate->label ? MT_FUNCTION_LABEL : 0)),
 		};
 		if (symbol.start < symbol.end && push(index, symbol))
 			return -1;

@@ -4,6 +4,7 @@
 #ifndef MT_ELF_SYMBOLS_H
 #define MT_ELF_SYMBOLS_H
 
+#include "elf/code.h"
 #include "elf/objfile_private.h"
 
 struct mt_candidate {
@@ -29,24 +30,6 @@ struct mt_symbol_index {
 	size_t capacity;
 	struct mt_candidates all; /* sorted; aliases too */
 };
-
-/* The stretches of the file that hold code, sorted and disjoint: the executable sections, or the
- * executable segments of a file without sections. */
-struct mt_code_range {
-	uint64_t start; /* [start, end) */
-	uint64_t end;
-};
-
-struct mt_code {
-	struct mt_code_range *items;
-	size_t count;
-	size_t capacity;
-};
-
-/* Returns 0, or -1 without memory. */
-int mt_code_read(const struct mt_objfile *objfile, struct mt_code *out);
-/* NULL: no code is there. */
-const struct mt_code_range *mt_code_at(const struct mt_code *code, uint64_t address);
 
 /* symbol_tables.c: from .symtab, .dynsym, the separate debug file and .gnu_debugdata.
  * Returns 0, or -1 without memory. */
