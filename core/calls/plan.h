@@ -9,6 +9,7 @@
 #ifndef MT_CALLS_PLAN_H
 #define MT_CALLS_PLAN_H
 
+#include "base/array.h"
 #include "elf/objfile.h"
 
 #define MT_PATCH_JUMP_BYTES  5 /* jmp rel32 */
@@ -22,9 +23,9 @@ enum mt_plan_tactic {
 	MT_TACTIC_BLOCK,    /* a return, and the instructions before it in its block */
 	MT_TACTIC_MERGED,   /* an entry and a return in one patch */
 	MT_TACTIC_SHORT,    /* a short jump to a hole that holds the long one */
-	MT_TACTIC_EVICTED,  /* a neighbour was displaced to make room */
+	MT_TACTIC_EVICTED,  /* the same, and a neighbour was displaced to make the hole */
 	MT_TACTIC_REDIRECT, /* the branches to a lone return go to its trampoline */
-	MT_TACTIC_HOLE,     /* nothing is recorded: displaced to make a hole for others */
+	MT_TACTIC_HOLE,     /* nothing is recorded: displaced to make holes for others */
 	MT_TACTIC_COUNT
 };
 
@@ -34,6 +35,8 @@ enum mt_plan_reason {
 	MT_LEFT_NO_ROOM,       /* too short, and no hole within reach */
 	MT_LEFT_INDIRECT,      /* an indirect jump whose table is not understood */
 	MT_LEFT_NOT_MOVABLE,   /* an instruction that cannot run elsewhere */
+	MT_LEFT_UNREACHED,     /* a return that nothing known leads to: perhaps data */
+	MT_LEFT_LOOP,          /* an entry that the function itself jumps back to */
 	MT_LEFT_SIGNAL_RETURN, /* __restore_rt: unwinders know it by its bytes */
 	MT_LEFT_START,         /* _start: there is nobody to return to */
 	MT_LEFT_CHOSEN,        /* by --functions, --modules or the throttle */
@@ -45,13 +48,79 @@ enum mt_plan_reason {
 /* The function enters the kernel itself: its events carry a time stamp of their own. */
 #define MT_PATCH_STAMP 0x4
 
+/* Bytes that are displaced and not needed for the patch's own jump are dead; holes may lie there,
+ * or in dead padding.  Who leaves out a patch has to leave out those whose `hole` lies in it; who
+ * only wants no events of it clears its flags. */
 struct mt_patch {
 	uint64_t address;  /* of the first displaced byte */
 	uint64_t hole;     /* where the long jump of a short one stands; 0: no short jump */
-	uint32_t function; /* index into the plan's functions */
+	uint32_t function; /* index into the plan's functions; of a HOLE's: any */
+	uint32_t site;     /* of its first event, an entry's before a return's: index into sites */
 	uint8_t length;    /* bytes displaced: whole instructions, and padding behind a return */
 	uint8_t flags;     /* MT_PATCH_… */
 	uint8_t tactic;    /* enum mt_plan_tactic */
 };
+
+/* What an event's site number stands for.  The engine numbers the sites of all modules together,
+ * so that a site of the trampolines is a module's base and an index in here. */
+struct mt_plan_site {
+	uint64_t address; /* the function's, or the return instruction's */
+	uint32_t function;
+	bool is_return;
+};
+
+#define MT_PLAN_PART   0x1 /* a cold part of another: it has returns, but nobody calls it */
+#define MT_PLAN_KERNEL 0x2 /* it enters the kernel itself */
+
+struct mt_plan_function {
+	uint64_t start; /* [start, end) */
+	uint64_t end;
+	uint32_t symbol; /* index into mt_objfile_symbols(), which knows the name */
+	uint8_t flags;   /* MT_PLAN_… */
+};
+
+/* An entry or a return that is not recorded. */
+struct mt_plan_left {
+	uint64_t address;
+	uint32_t function;
+	uint8_t reason; /* enum mt_plan_reason */
+	bool is_return;
+};
+
+struct mt_plan {
+	MT_ARRAY(struct mt_patch) patches;           /* by address; they do not overlap */
+	MT_ARRAY(struct mt_plan_function) functions; /* by address */
+	MT_ARRAY(struct mt_plan_site) sites;
+	MT_ARRAY(struct mt_plan_left) left; /* by address */
+};
+
+/* How many entries, and how many returns, by tactic and by reason. */
+struct mt_plan_coverage {
+	size_t all;
+	size_t done;
+	size_t by_tactic[MT_TACTIC_COUNT];
+	size_t by_reason[MT_LEFT_REASONS];
+};
+
+struct mt_plan_options {
+	/* Whether a function is to be recorded; NULL: all are. */
+	bool (*wanted)(void *context, const struct mt_symbol *symbol);
+	void *context;
+};
+
+/* Addresses are the file's own; OBJFILE is not needed afterwards, but for the names.  options may
+ * be NULL.
+ * Errors: UNSUPPORTED (relocations in its code, or no sections to find the code by); NO_MEMORY. */
+struct mt_error *mt_plan_create(struct mt_objfile *objfile, const struct mt_plan_options *options,
+				struct mt_plan **out);
+void mt_plan_destroy(struct mt_plan *plan); /* NULL is fine */
+
+/* The patch that displaces ADDRESS; NULL: none. */
+const struct mt_patch *mt_plan_patch_at(const struct mt_plan *plan, uint64_t address);
+void mt_plan_count(const struct mt_plan *plan, struct mt_plan_coverage *entries,
+		   struct mt_plan_coverage *returns);
+/* For people; lent for ever. */
+const char *mt_plan_tactic_name(enum mt_plan_tactic tactic);
+const char *mt_plan_reason_name(enum mt_plan_reason reason);
 
 #endif

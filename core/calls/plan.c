@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "calls/plan_private.h"
+
+#include <string.h>
+
+const struct mt_plan_range *mt_plan_range_at(struct mt_planner *planner, uint64_t address)
+{
+	if (planner->latest &&
+	    address - planner->latest->start < planner->latest->end - planner->latest->start)
+		return planner->latest;
+	mt_array_each (range, &planner->ranges) {
+		if (address >= range->start && address < range->end) {
+			planner->latest = range;
+			return range;
+		}
+	}
+	return NULL;
+}
+
+void mt_plan_mark(struct mt_planner *planner, uint64_t address)
+{
+	const struct mt_plan_range *range = mt_plan_range_at(planner, address);
+
+	if (range)
+		range->map[address - range->start] |= MT_MAP_TARGET;
+}
+
+void mt_plan_leave(struct mt_planner *planner, uint32_t function, uint64_t address, bool is_return,
+		   enum mt_plan_reason reason)
+{
+	const struct mt_plan_left left = {address, function, (uint8_t)reason, is_return};
+
+	if (mt_array_push(&planner->plan->left, left))
+		planner->failed = true;
+}
+
+uint32_t mt_plan_function_at(const struct mt_plan *plan, uint64_t address)
+{
+	size_t low = 0, high = plan->functions.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (plan->functions.items[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && address < plan->functions.items[low - 1].end ? (uint32_t)(low - 1)
+								   : MT_PLAN_NOWHERE;
+}
+
+/* A label counts as a function only if unwinders take it for one. */
+static bool is_function(const struct mt_symbol *symbol, const struct mt_fde *fde)
+{
+	bool has_fde = fde && fde->start == symbol->start;
+
+	if (symbol->kind == MT_FUNCTION_FDE)
+		return true;
+	return symbol->kind == MT_FUNCTION_SYMBOL &&
+	       (has_fde || !(symbol->flags & MT_FUNCTION_LABEL));
+}
+
+static int add_function(struct mt_planner *planner, const struct mt_plan_options *options,
+			const struct mt_symbol *symbol, uint32_t index)
+{
+	const struct mt_fde *fde = mt_fdes_find(&planner->fdes, symbol->start);
+	struct mt_plan_function function = {symbol->start, symbol->end, index, 0};
+	uint8_t facts = 0;
+
+	if (!is_function(symbol, fde))
+		return 0;
+	if (symbol->flags & MT_FUNCTION_COLD || (fde && fde->start == symbol->start && fde->cold))
+		function.flags |= MT_PLAN_PART;
+	if (symbol->flags & MT_FUNCTION_SIGNAL_RETURN)
+		facts |= MT_FACT_SIGNAL;
+	if (symbol->start == mt_objfile_entry(planner->objfile))
+		facts |= MT_FACT_START;
+	if (options && options->wanted && !options->wanted(options->context, symbol))
+		facts |= MT_FACT_CHOSEN;
+	return mt_array_push(&planner->plan->functions, function) ||
+		       mt_array_push(&planner->facts, facts)
+		   ? -1
+		   : 0;
+}
+
+static int add_functions(struct mt_planner *planner, const struct mt_plan_options *options)
+{
+	size_t count = 0;
+	const struct mt_symbol *symbols = mt_objfile_symbols(planner->objfile, &count);
+
+	if (mt_objfile_fdes(planner->objfile, &planner->fdes))
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		if (add_function(planner, options, &symbols[i], (uint32_t)i))
+			return -1;
+	return 0;
+}
+
+static int compare_drafts(const void *left, const void *right)
+{
+	const struct mt_plan_draft *a = left, *b = right;
+
+	return a->patch.address < b->patch.address ? -1 : a->patch.address > b->patch.address;
+}
+
+static int compare_left(const void *left, const void *right)
+{
+	const struct mt_plan_left *a = left, *b = right;
+
+	if (a->address != b->address)
+		return a->address < b->address ? -1 : 1;
+	return a->is_return - b->is_return;
+}
+
+static int add_site(struct mt_plan *plan, uint64_t address, uint32_t function, bool is_return)
+{
+	const struct mt_plan_site site = {address, function, is_return};
+
+	return mt_array_push(&plan->sites, site);
+}
+
+static int add_patch(struct mt_plan *plan, const struct mt_plan_draft *draft)
+{
+	struct mt_patch patch = draft->patch;
+	const struct mt_plan_function *function = &plan->functions.items[patch.function];
+
+	patch.site = (uint32_t)plan->sites.count;
+	if (patch.flags && function->flags & MT_PLAN_KERNEL)
+		patch.flags |= MT_PATCH_STAMP;
+	if (patch.flags & MT_PATCH_ENTRY && add_site(plan, function->start, patch.function, false))
+		return -1;
+	if (patch.flags & MT_PATCH_RETURN &&
+	    add_site(plan, draft->return_address, patch.function, true))
+		return -1;
+	return mt_array_push(&plan->patches, patch);
+}
+
+static int finish(struct mt_planner *planner)
+{
+	struct mt_plan *plan = planner->plan;
+	struct mt_drafts *drafts = &planner->drafts;
+
+	mt_array_each (host, &planner->hosts)
+		if (mt_array_push(drafts, *host))
+			return -1;
+	if (planner->hosts.count)
+		qsort(drafts->items, drafts->count, sizeof(*drafts->items), compare_drafts);
+	mt_array_each (draft, drafts)
+		if (!draft->dropped && add_patch(plan, draft))
+			return -1;
+	if (plan->left.count)
+		qsort(plan->left.items, plan->left.count, sizeof(*plan->left.items), compare_left);
+	return 0;
+}
+
+static void planner_deinit(struct mt_planner *planner)
+{
+	mt_array_each (range, &planner->ranges)
+		free(range->map);
+	mt_array_deinit(&planner->ranges);
+	mt_array_deinit(&planner->fdes);
+	mt_array_deinit(&planner->facts);
+	mt_array_deinit(&planner->tables);
+	mt_array_deinit(&planner->jumps);
+	mt_array_deinit(&planner->drafts);
+	mt_array_deinit(&planner->hosts);
+}
+
+static struct mt_error *check(const struct mt_objfile *objfile)
+{
+	if (mt_objfile_has_sections(objfile))
+		return NULL;
+	return mt_error_new(MT_ERROR_UNSUPPORTED,
+			    "%s has no section table, so that nobody can tell what jumps where in "
+			    "it; leave it out, or trace it with another engine",
+			    mt_objfile_path(objfile));
+}
+
+static struct mt_error *make(struct mt_planner *planner, const struct mt_plan_options *options)
+{
+	mt_try(check(planner->objfile));
+	if (add_functions(planner, options) || mt_plan_read_text(planner))
+		return mt_error_no_memory();
+	mt_plan_mark_reach(planner);
+	if (planner->relocated_code)
+		return mt_error_new(MT_ERROR_UNSUPPORTED,
+				    "%s has relocations in its code, which differs from the file "
+				    "once it runs; leave it out, or build it with -fPIC",
+				    mt_objfile_path(planner->objfile));
+	mt_plan_find_room(planner);
+	mt_plan_find_holes(planner);
+	return planner->failed || finish(planner) ? mt_error_no_memory() : NULL;
+}
+
+struct mt_error *mt_plan_create(struct mt_objfile *objfile, const struct mt_plan_options *options,
+				struct mt_plan **out)
+{
+	struct mt_planner planner = {.objfile = objfile, .plan = calloc(1, sizeof(struct mt_plan))};
+	struct mt_error *error;
+
+	if (!planner.plan)
+		return mt_error_no_memory();
+	error = make(&planner, options);
+	planner_deinit(&planner);
+	if (error)
+		mt_plan_destroy(planner.plan);
+	else
+		*out = planner.plan;
+	return error;
+}
+
+void mt_plan_destroy(struct mt_plan *plan)
+{
+	if (!plan)
+		return;
+	mt_array_deinit(&plan->patches);
+	mt_array_deinit(&plan->functions);
+	mt_array_deinit(&plan->sites);
+	mt_array_deinit(&plan->left);
+	free(plan);
+}
+
+const struct mt_patch *mt_plan_patch_at(const struct mt_plan *plan, uint64_t address)
+{
+	size_t low = 0, high = plan->patches.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (plan->patches.items[middle].address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low)
+		return NULL;
+	const struct mt_patch *patch = &plan->patches.items[low - 1];
+	return address - patch->address < patch->length ? patch : NULL;
+}
+
+void mt_plan_count(const struct mt_plan *plan, struct mt_plan_coverage *entries,
+		   struct mt_plan_coverage *returns)
+{
+	*entries = *returns = (struct mt_plan_coverage){0};
+	mt_array_each (patch, &plan->patches) {
+		if (patch->flags & MT_PATCH_ENTRY)
+			entries->done++, entries->by_tactic[patch->tactic]++;
+		if (patch->flags & MT_PATCH_RETURN)
+			returns->done++, returns->by_tactic[patch->tactic]++;
+	}
+	mt_array_each (left, &plan->left) {
+		struct mt_plan_coverage *coverage = left->is_return ? returns : entries;
+
+		coverage->by_reason[left->reason]++;
+		coverage->all++;
+	}
+	entries->all += entries->done;
+	returns->all += returns->done;
+}
+
+const char *mt_plan_tactic_name(enum mt_plan_tactic tactic)
+{
+	static const char *const names[MT_TACTIC_COUNT] = {
+	    [MT_TACTIC_ENTRY] = "over the first instructions",
+	    [MT_TACTIC_PADDING] = "over the padding behind",
+	    [MT_TACTIC_BLOCK] = "over the instructions before",
+	    [MT_TACTIC_MERGED] = "entry and return together",
+	    [MT_TACTIC_SHORT] = "by a short jump to a hole",
+	    [MT_TACTIC_EVICTED] = "by a short jump to a hole made for it",
+	    [MT_TACTIC_REDIRECT] = "by redirecting branches",
+	    [MT_TACTIC_HOLE] = "hole for others",
+	};
+
+	return (unsigned)tactic < MT_TACTIC_COUNT ? names[tactic] : "?";
+}
+
+const char *mt_plan_reason_name(enum mt_plan_reason reason)
+{
+	static const char *const names[MT_LEFT_REASONS] = {
+	    [MT_LEFT_NOT_DECODED] = "bytes that are no instruction",
+	    [MT_LEFT_TARGET] = "something jumps into the room",
+	    [MT_LEFT_NO_ROOM] = "too short, and no hole within reach",
+	    [MT_LEFT_INDIRECT] = "an indirect jump whose targets are not known",
+	    [MT_LEFT_NOT_MOVABLE] = "an instruction that cannot run elsewhere",
+	    [MT_LEFT_UNREACHED] = "nothing known leads there",
+	    [MT_LEFT_LOOP] = "the function jumps back to its entry",
+	    [MT_LEFT_SIGNAL_RETURN] = "returns from a signal",
+	    [MT_LEFT_START] = "the program starts there",
+	    [MT_LEFT_CHOSEN] = "not wanted",
+	};
+
+	return (unsigned)reason < MT_LEFT_REASONS ? names[reason] : "?";
+}
