@@ -9,6 +9,7 @@ _mtdb_options() { # COMMAND
 	decode) echo '--output= --format=' ;;
 	history) echo '--lines= --thread=' ;;
 	dump) echo '--packets --records' ;;
+	plan) echo '--patches --verbose' ;;
 	esac
 }
 
@@ -22,7 +23,7 @@ _mtdb_value() { # OPTION WORD
 }
 
 _mtdb() {
-	local commands='run decode history dump doctor help' command=${COMP_WORDS[1]:-}
+	local commands='run decode history dump plan doctor help' command=${COMP_WORDS[1]:-}
 	local cur=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD - 1]}
 
 	if ((COMP_CWORD == 1)); then

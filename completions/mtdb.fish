@@ -17,6 +17,7 @@ complete -c mtdb -n __mtdb_at_command -a run -d 'Run a program and write a timel
 complete -c mtdb -n __mtdb_at_command -a decode -d 'Turn a recording into a timeline'
 complete -c mtdb -n __mtdb_at_command -a history -d 'Show the last calls of a recording as text'
 complete -c mtdb -n __mtdb_at_command -a dump -d 'Show the records and trace packets of a recording'
+complete -c mtdb -n __mtdb_at_command -a plan -d 'Tell which calls the calls engine can record of a file'
 complete -c mtdb -n __mtdb_at_command -a doctor -d 'Tell what works on this machine, and why not the rest'
 complete -c mtdb -n __mtdb_at_command -a help -d 'List the commands, or explain one'
 complete -c mtdb -n __mtdb_at_command -l version -d 'Print the version'
@@ -40,4 +41,7 @@ complete -c mtdb -n '__mtdb_in history' -l thread -x -d 'Only this thread'
 complete -c mtdb -n '__mtdb_in dump' -l packets -d 'Only packets'
 complete -c mtdb -n '__mtdb_in dump' -l records -d 'Only records'
 
-complete -c mtdb -n '__mtdb_in help' -f -a 'run decode history dump doctor help'
+complete -c mtdb -n '__mtdb_in plan' -l patches -d 'List each place that would be overwritten'
+complete -c mtdb -n '__mtdb_in plan' -l verbose -d 'List what is left out'
+
+complete -c mtdb -n '__mtdb_in help' -f -a 'run decode history dump plan doctor help'

@@ -11,6 +11,7 @@ const struct mt_command *const mt_commands[] = {
     &mt_command_decode,
     &mt_command_history,
     &mt_command_dump,
+    &mt_command_plan,
     &mt_command_doctor,
     &mt_command_help,
     NULL,

@@ -8,7 +8,7 @@ import subprocess
 import pexpect
 import pytest
 
-COMMANDS = ["run", "decode", "history", "dump", "doctor", "help"]
+COMMANDS = ["run", "decode", "history", "dump", "plan", "doctor", "help"]
 
 
 def test_alone_it_lists_its_commands(run_mtdb):
@@ -59,7 +59,7 @@ def test_wrong_words_end_with_2(run_mtdb, words, complaint):
     assert complaint in done.stderr
 
 
-@pytest.mark.parametrize("command", ["decode", "history", "dump"])
+@pytest.mark.parametrize("command", ["decode", "history", "dump", "plan"])
 @pytest.mark.sanitize
 def test_a_recording_that_is_not_there(run_mtdb, tmp_path, command):
     done = run_mtdb(command, tmp_path / "none.perf")
@@ -67,7 +67,7 @@ def test_a_recording_that_is_not_there(run_mtdb, tmp_path, command):
     assert "none.perf" in done.stderr and "No such file" in done.stderr
 
 
-@pytest.mark.parametrize("command", ["decode", "history", "dump"])
+@pytest.mark.parametrize("command", ["decode", "history", "dump", "plan"])
 @pytest.mark.parametrize("contents", [b"", b"x", b"PERFILE2", b"\x7fELF" + bytes(200), bytes(5000)])
 @pytest.mark.sanitize
 def test_what_is_no_recording(run_mtdb, tmp_path, command, contents):
@@ -79,7 +79,7 @@ def test_what_is_no_recording(run_mtdb, tmp_path, command, contents):
     assert os.listdir(tmp_path) == ["odd.perf"]
 
 
-@pytest.mark.parametrize("command", ["decode", "history", "dump"])
+@pytest.mark.parametrize("command", ["decode", "history", "dump", "plan"])
 def test_a_directory_is_no_recording(run_mtdb, tmp_path, command):
     done = run_mtdb(command, tmp_path)
     assert done.returncode == 1
