@@ -39,6 +39,14 @@ enum mt_event_kind {
 	/* Sideband, put in at its time. */
 	MT_EVENT_SIGNAL, /* about to be delivered. detail: number; from: PC; to: si_addr or 0 */
 	MT_EVENT_MARK,   /* detail: enum mt_mark; from: PC or 0; to: a number that goes with it */
+
+	/* Call events: what is known when functions report and not branches, for trace/sp_stack.h
+	 * alone.  from: the stack pointer, where the function's return address lies. */
+	MT_EVENT_ENTRY, /* to: the function's entry */
+	MT_EVENT_LEAVE, /* to: its ret, about to run */
+	/* A frame that is open, from an unwinder, innermost first.  to: the PC, or where it will
+	 * go on. */
+	MT_EVENT_FRAME,
 };
 
 enum mt_trace_end {

@@ -128,7 +128,8 @@ static void define(struct mt_segment_log *log, size_t slot, const struct mt_log_
 
 static inline size_t slot_of(const struct mt_log_slice *slice)
 {
-	uint64_t hash = (slice->address ^ slice->call_site << 21) * 0x9e3779b97f4a7c15u;
+	uint64_t what = slice->address ^ slice->call_site << 21 ^ (uint64_t)slice->flags << 56;
+	uint64_t hash = what * 0x9e3779b97f4a7c15u;
 
 	return hash >> 51; /* 13 bits: MT_LOG_SLOTS */
 }
@@ -300,6 +301,12 @@ void mt_segment_log_begin(struct mt_segment_log *log, uint64_t time_ns, bool est
 		entry->slice = *slice;
 	if (!estimated)
 		mt_segment_log_settle(log, time_ns);
+}
+
+void mt_segment_log_begin_settled(struct mt_segment_log *log, uint64_t time_ns, bool estimated,
+				  const struct mt_log_slice *slice)
+{
+	pack_begin(log, time_ns, estimated, slice);
 }
 
 void mt_segment_log_end(struct mt_segment_log *log, uint64_t time_ns, bool estimated, uint8_t flags)

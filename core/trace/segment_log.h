@@ -86,6 +86,10 @@ void mt_segment_log_clear(struct mt_segment_log *log);
 
 void mt_segment_log_begin(struct mt_segment_log *log, uint64_t time_ns, bool estimated,
 			  const struct mt_log_slice *slice);
+/* Likewise, where a time that is an estimate is the best there will be.  Not to be mixed with
+ * entries that wait. */
+void mt_segment_log_begin_settled(struct mt_segment_log *log, uint64_t time_ns, bool estimated,
+				  const struct mt_log_slice *slice);
 void mt_segment_log_end(struct mt_segment_log *log, uint64_t time_ns, bool estimated,
 			uint8_t flags);
 void mt_segment_log_instant(struct mt_segment_log *log, const struct mt_instant *instant);

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The stacks of a thread.  A stack reaches from its base, the highest stack pointer seen on it,
+ * downwards; a stack pointer belongs to the stack with the nearest base above it. */
+#include "trace/sp_internal.h"
+
+#include <string.h>
+
+enum { FREE_FRAMES = 16 }; /* that are shown again at no cost */
+
+/* The first region whose base is not below SP. */
+static size_t lower_bound(const struct mt_sp_stack *stack, uint64_t sp)
+{
+	size_t low = 0, high = stack->regions.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (stack->regions.items[middle]->base < sp)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+struct mt_sp_region *mt_sp_owner(const struct mt_sp_stack *stack, uint64_t sp)
+{
+	size_t index = lower_bound(stack, sp);
+
+	return index < stack->regions.count ? stack->regions.items[index] : NULL;
+}
+
+/* SP is not above the base. */
+bool mt_sp_fits(const struct mt_sp_region *region, uint64_t sp)
+{
+	const struct mt_sp_frame *top = mt_sp_top(region);
+	uint64_t end = top ? top->sp : region->base;
+
+	return sp >= end || end - sp <= MT_SP_FAR;
+}
+
+ptrdiff_t mt_sp_find(const struct mt_sp_region *region, uint64_t sp)
+{
+	size_t low = 0, high = region->frames.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (region->frames.items[middle].sp > sp)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < region->frames.count && region->frames.items[low].sp == sp)
+		return (ptrdiff_t)low;
+	return -1;
+}
+
+static void update_floor(struct mt_sp_stack *stack)
+{
+	size_t index = lower_bound(stack, stack->current->base);
+
+	stack->floor = index ? stack->regions.items[index - 1]->base : 0;
+}
+
+static void region_destroy(struct mt_sp_region *region)
+{
+	mt_array_deinit(&region->frames);
+	free(region);
+}
+
+bool mt_sp_is_shown(const struct mt_sp_stack *stack, const struct mt_sp_region *region)
+{
+	for (size_t i = 0; i < stack->layer_count; i++)
+		if (stack->layers[i] == region)
+			return true;
+	return false;
+}
+
+static void take_out(struct mt_sp_stack *stack, size_t index)
+{
+	struct mt_sp_region **items = stack->regions.items;
+
+	stack->regions.count--;
+	memmove(&items[index], &items[index + 1],
+		(stack->regions.count - index) * sizeof(items[0]));
+}
+
+static void put_in(struct mt_sp_stack *stack, struct mt_sp_region *region)
+{
+	size_t index = lower_bound(stack, region->base);
+	struct mt_sp_region **items = stack->regions.items;
+
+	memmove(&items[index + 1], &items[index],
+		(stack->regions.count - index) * sizeof(items[0]));
+	items[index] = region;
+	stack->regions.count++;
+}
+
+/* A program that has more stacks than we keep loses the view of some. */
+static void make_room(struct mt_sp_stack *stack)
+{
+	size_t victim;
+
+	do
+		victim = stack->next_victim++ % stack->regions.count;
+	while (mt_sp_is_shown(stack, stack->regions.items[victim]));
+	region_destroy(stack->regions.items[victim]);
+	take_out(stack, victim);
+}
+
+struct mt_sp_region *mt_sp_region_create(struct mt_sp_stack *stack, uint64_t base)
+{
+	struct mt_sp_region *region;
+
+	if (stack->regions.count == MT_SP_REGIONS)
+		make_room(stack);
+	region = calloc(1, sizeof(*region));
+	if (!region || mt_array_reserve(&stack->regions, stack->regions.count + 1)) {
+		free(region);
+		mt_sp_fail(stack, mt_error_no_memory());
+		return NULL;
+	}
+	region->base = base;
+	put_in(stack, region);
+	if (stack->current)
+		update_floor(stack);
+	return region;
+}
+
+static size_t index_of(const struct mt_sp_stack *stack, const struct mt_sp_region *region)
+{
+	size_t index = lower_bound(stack, region->base);
+
+	while (stack->regions.items[index] != region)
+		index++;
+	return index;
+}
+
+void mt_sp_raise_base(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t base)
+{
+	if (base <= region->base)
+		return;
+	take_out(stack, index_of(stack, region));
+	region->base = base;
+	put_in(stack, region);
+	if (stack->current)
+		update_floor(stack);
+}
+
+static void show(struct mt_sp_stack *stack, struct mt_sp_region *region)
+{
+	size_t count = region->frames.count;
+	size_t shown = count < MT_SP_RESUMED ? count : MT_SP_RESUMED;
+
+	if (shown > FREE_FRAMES + stack->credit)
+		shown = FREE_FRAMES + (size_t)stack->credit;
+	if (shown > FREE_FRAMES)
+		stack->credit -= shown - FREE_FRAMES;
+	region->hidden = count - shown;
+	for (size_t i = region->hidden; i < count; i++)
+		mt_segment_log_begin_settled(
+		    &stack->log, stack->now_ns, stack->estimated,
+		    &(struct mt_log_slice){.function = region->frames.items[i].function,
+					   .kind = MT_SLICE_CALL,
+					   .flags = MT_SLICE_INFERRED});
+}
+
+static void hide_top_layer(struct mt_sp_stack *stack)
+{
+	const struct mt_sp_region *region = stack->layers[--stack->layer_count];
+	uint8_t flags = MT_SLICE_END_UNWOUND;
+
+	if (stack->estimated)
+		flags |= MT_SLICE_END_TIME_ESTIMATED;
+	for (size_t i = region->frames.count; i > region->hidden; i--)
+		mt_segment_log_end(&stack->log, stack->now_ns, false, flags);
+}
+
+/* What is gone of a stack that is not shown needs no end. */
+static void cut(struct mt_sp_region *region, uint64_t sp, bool at)
+{
+	while (region->frames.count) {
+		uint64_t top = mt_array_last(&region->frames)->sp;
+
+		if (top > sp || (top == sp && !at))
+			break;
+		region->frames.count--;
+	}
+}
+
+/* A handler lies on what it interrupted, a coroutine on the thread's first stack. */
+static void add_layer(struct mt_sp_stack *stack, struct mt_sp_region *region)
+{
+	bool handler = stack->signal && stack->layer_count < MT_SP_LAYERS;
+
+	while (!handler && stack->layer_count > 1)
+		hide_top_layer(stack);
+	stack->layers[stack->layer_count++] = region;
+	show(stack, region);
+}
+
+void mt_sp_switch(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t sp, bool at)
+{
+	if (region == stack->current)
+		return;
+	if (mt_sp_is_shown(stack, region)) {
+		while (stack->layers[stack->layer_count - 1] != region)
+			hide_top_layer(stack);
+	} else {
+		cut(region, sp, at);
+		add_layer(stack, region);
+	}
+	stack->current = region;
+	update_floor(stack);
+}
+
+void mt_sp_forget_regions(struct mt_sp_stack *stack)
+{
+	mt_array_each (region, &stack->regions)
+		region_destroy(*region);
+	stack->regions.count = 0;
+	stack->layer_count = 0;
+	stack->current = NULL;
+	stack->floor = 0;
+}

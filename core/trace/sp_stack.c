@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Entries and rets: the short way for those on the stack where control was, next to the frame that
+ * it was in; the long way for the rest. */
+#include "trace/sp_internal.h"
+
+enum {
+	CREDIT_PER_EVENT = 8,
+	CREDIT_MAX = 1 << 26,
+	/* A new stack is switched to by a ret to its first function, whose own return address
+	 * lies above, perhaps with some words between. */
+	START_SLACK = 64,
+	/* The red zone, and the least that the kernel puts on the stack for a handler: a signal
+	 * frame with the FXSAVE area (arch/x86/include/uapi/asm/sigcontext.h). */
+	HANDLER_DISTANCE = 128 + 8 + 432 + 512,
+};
+
+static const struct mt_function *nothing_at(void *context, uint64_t address)
+{
+	static const struct mt_function unknown = {
+	    .kind = MT_FUNCTION_UNKNOWN,
+	    .name = "[unknown]",
+	    .module = "",
+	    .end = UINT64_MAX,
+	};
+
+	(void)context;
+	(void)address;
+	return &unknown;
+}
+
+static const struct mt_symbolizer no_names = {.function_at = nothing_at};
+
+struct mt_error *mt_sp_stack_create(const struct mt_sp_stack_options *options,
+				    struct mt_sp_stack **out)
+{
+	struct mt_sp_stack *stack = calloc(1, sizeof(*stack));
+	struct mt_error *error;
+
+	if (!stack)
+		return mt_error_no_memory();
+	stack->options = *options;
+	stack->symbolizer = &no_names;
+	error = mt_segment_log_init(&stack->log, options->log_memory_bytes);
+	stack->functions = calloc(MT_SP_FUNCTIONS, sizeof(*stack->functions));
+	if (!error && !stack->functions)
+		error = mt_error_no_memory();
+	if (error) {
+		mt_sp_stack_destroy(stack);
+		return error;
+	}
+	*out = stack;
+	return NULL;
+}
+
+void mt_sp_stack_destroy(struct mt_sp_stack *stack)
+{
+	if (!stack)
+		return;
+	mt_segment_log_deinit(&stack->log);
+	mt_sp_forget_regions(stack);
+	mt_array_deinit(&stack->regions);
+	mt_array_deinit(&stack->roots);
+	free(stack->functions);
+	free(stack);
+}
+
+void mt_sp_fail(struct mt_sp_stack *stack, struct mt_error *error)
+{
+	if (stack->log.error)
+		mt_error_destroy(error);
+	else
+		stack->log.error = error;
+}
+
+void mt_sp_stack_set_symbolizer(struct mt_sp_stack *stack, const struct mt_symbolizer *symbolizer)
+{
+	stack->symbolizer = symbolizer ? symbolizer : &no_names;
+	stack->log.symbolizer = stack->symbolizer;
+	for (size_t i = 0; i < MT_SP_FUNCTIONS; i++)
+		stack->functions[i].function = NULL;
+}
+
+/* The current stack's innermost frame ends. */
+void mt_sp_pop(struct mt_sp_stack *stack, uint8_t end_flags)
+{
+	struct mt_sp_region *region = stack->current;
+
+	if (stack->estimated)
+		end_flags |= MT_SLICE_END_TIME_ESTIMATED;
+	if (--region->frames.count >= region->hidden)
+		mt_segment_log_end(&stack->log, stack->now_ns, false, end_flags);
+	else
+		region->hidden = region->frames.count;
+}
+
+/* The frames below SP ended, nobody saw when: one alone by a ret that does not report, more at
+ * once by an exception or the like. */
+static void unwind(struct mt_sp_stack *stack, uint64_t sp)
+{
+	struct mt_sp_region *region = stack->current;
+	size_t count = region->frames.count, kept = count;
+
+	while (kept > 0 && region->frames.items[kept - 1].sp < sp)
+		kept--;
+	for (size_t i = kept; i < count; i++)
+		mt_sp_pop(stack,
+			  count - kept > 1 ? MT_SLICE_END_UNWOUND : MT_SLICE_END_TIME_ESTIMATED);
+}
+
+static inline void begin(struct mt_sp_stack *stack, const struct mt_event *event, uint8_t flags)
+{
+	struct mt_sp_region *region = stack->current;
+	struct mt_sp_frame frame = {mt_sp_function_at(stack, event->to), event->from};
+	struct mt_log_slice slice = {
+	    .function = frame.function,
+	    .address = event->to,
+	    .kind = MT_SLICE_CALL,
+	    .flags = flags,
+	};
+
+	if (mt_array_push(&region->frames, frame)) {
+		mt_sp_fail(stack, mt_error_no_memory());
+		return;
+	}
+	mt_segment_log_begin_settled(&stack->log, stack->now_ns, stack->estimated, &slice);
+}
+
+/* The signal's note tells when it came only as exactly as the events around it are known. */
+static bool is_handler(struct mt_sp_stack *stack, uint64_t sp)
+{
+	const struct mt_sp_frame *top = mt_sp_top(stack->current);
+	bool handler = stack->signal && top && sp < top->sp && top->sp - sp >= HANDLER_DISTANCE;
+
+	if (handler || !stack->estimated)
+		stack->signal = 0;
+	return handler;
+}
+
+/* Control is on the current stack, and enters a function at SP. */
+static void enter(struct mt_sp_stack *stack, const struct mt_event *event)
+{
+	struct mt_sp_frame *top = mt_sp_top(stack->current);
+	uint8_t flags = 0;
+
+	if (stack->signal && is_handler(stack, event->from))
+		flags = MT_SLICE_HANDLER;
+	if (top && top->sp < event->from) {
+		unwind(stack, event->from);
+		top = mt_sp_top(stack->current);
+	}
+	if (top && top->sp == event->from) {
+		mt_sp_pop(stack, 0);
+		flags |= MT_SLICE_TAIL_CALL;
+	}
+	begin(stack, event, flags);
+}
+
+/* A first entry on a stack that nobody showed. */
+static void enter_elsewhere(struct mt_sp_stack *stack, struct mt_sp_region *region,
+			    const struct mt_event *event)
+{
+	bool handler = stack->signal && stack->layer_count;
+
+	mt_sp_switch(stack, region, event->from, true);
+	stack->signal = 0;
+	if (!stack->log.error)
+		begin(stack, event, handler ? MT_SLICE_HANDLER : 0);
+}
+
+static void enter_far(struct mt_sp_stack *stack, const struct mt_event *event)
+{
+	uint64_t sp = event->from;
+	struct mt_sp_region *current = stack->current;
+	struct mt_sp_region *region = mt_sp_owner(stack, sp);
+
+	if (!region || !mt_sp_fits(region, sp)) {
+		region = current && sp > current->base && sp - current->base <= MT_SP_FAR
+			     ? current
+			     : mt_sp_region_create(stack, sp);
+		if (!region)
+			return;
+	}
+	mt_sp_raise_base(stack, region, sp);
+	if (!mt_sp_is_shown(stack, region)) {
+		enter_elsewhere(stack, region, event);
+		return;
+	}
+	mt_sp_switch(stack, region, sp, false);
+	enter(stack, event);
+}
+
+static inline void entry(struct mt_sp_stack *stack, const struct mt_event *event)
+{
+	const struct mt_sp_region *region = stack->current;
+	const struct mt_sp_frame *top = region ? mt_sp_top(region) : NULL;
+
+	if (top && top->sp - event->from <= MT_SP_FAR && event->from > stack->floor)
+		enter(stack, event);
+	else
+		enter_far(stack, event);
+}
+
+/* Control is on the current stack, and returns at SP, where no frame is. */
+static void leave_unseen(struct mt_sp_stack *stack, const struct mt_event *event)
+{
+	struct mt_sp_region *region = stack->current;
+
+	unwind(stack, event->from);
+	if (event->from <= region->base)
+		return;
+	if (mt_sp_is_first(stack, region)) {
+		mt_sp_add_root(stack, mt_sp_function_at(stack, event->to), 0);
+		mt_segment_log_end(&stack->log, stack->now_ns, false,
+				   stack->estimated ? MT_SLICE_END_TIME_ESTIMATED : 0);
+	}
+	mt_sp_raise_base(stack, region, event->from);
+}
+
+/* A function that switches stacks reports its entry on one and its ret on another.  Its frame
+ * stays where it is: that is where the other stack will go on. */
+static void leave_by_switch(struct mt_sp_stack *stack, struct mt_sp_region *owner, uint64_t sp)
+{
+	struct mt_sp_region *current = stack->current;
+
+	if (owner == current && sp > mt_sp_top(current)->sp) {
+		unwind(stack, sp);
+		return;
+	}
+	if (!owner || owner == current || !mt_sp_fits(owner, sp))
+		owner = mt_sp_region_create(stack, sp + START_SLACK);
+	if (owner)
+		mt_sp_switch(stack, owner, sp, false);
+}
+
+/* Is SP rather that of an outer frame of the current stack than one of OWNER's? */
+static bool is_root(const struct mt_sp_stack *stack, const struct mt_sp_region *owner, uint64_t sp)
+{
+	const struct mt_sp_region *current = stack->current;
+	const struct mt_sp_frame *top = owner ? mt_sp_top(owner) : NULL;
+	uint64_t end = top ? top->sp : owner ? owner->base : UINT64_MAX;
+
+	if (sp <= current->base || sp - current->base > MT_SP_REACH || sp >= end)
+		return false;
+	return sp - current->base < end - sp;
+}
+
+/* The frame at SP ends.  Where its stack was not shown, it was only waiting to do so. */
+static void return_to(struct mt_sp_stack *stack, struct mt_sp_region *owner, uint64_t sp)
+{
+	bool shown = mt_sp_is_shown(stack, owner);
+
+	mt_sp_switch(stack, owner, sp, true);
+	if (!shown)
+		return;
+	unwind(stack, sp);
+	mt_sp_pop(stack, 0);
+}
+
+static void leave_far(struct mt_sp_stack *stack, const struct mt_event *event)
+{
+	uint64_t sp = event->from;
+	struct mt_sp_region *owner = mt_sp_owner(stack, sp);
+	const struct mt_sp_frame *top = stack->current ? mt_sp_top(stack->current) : NULL;
+
+	if (!stack->estimated)
+		stack->signal = 0;
+	if (owner && mt_sp_find(owner, sp) >= 0) {
+		return_to(stack, owner, sp);
+	} else if (top && top->function == mt_sp_function_at(stack, event->to)) {
+		leave_by_switch(stack, owner, sp);
+	} else if (!stack->current) {
+		owner = mt_sp_region_create(stack, 0);
+		if (owner)
+			mt_sp_switch(stack, owner, sp, false);
+		if (stack->current)
+			leave_unseen(stack, event);
+	} else if (owner == stack->current || is_root(stack, owner, sp)) {
+		leave_unseen(stack, event);
+	} else if (owner && mt_sp_fits(owner, sp)) {
+		mt_sp_switch(stack, owner, sp, false);
+		unwind(stack, sp);
+	}
+}
+
+static inline void leave(struct mt_sp_stack *stack, const struct mt_event *event)
+{
+	const struct mt_sp_region *region = stack->current;
+	const struct mt_sp_frame *top = region ? mt_sp_top(region) : NULL;
+
+	if (top && top->sp == event->from && !stack->signal)
+		mt_sp_pop(stack, 0);
+	else
+		leave_far(stack, event);
+}
+
+static void call_event(struct mt_sp_stack *stack, const struct mt_event *event)
+{
+	if (stack->lost)
+		mt_sp_end_gap(stack);
+	mt_sp_open_segment(stack);
+	if (event->kind == MT_EVENT_ENTRY)
+		entry(stack, event);
+	else
+		leave(stack, event);
+}
+
+static void handle(struct mt_sp_stack *stack, const struct mt_event *event)
+{
+	switch (event->kind) {
+	case MT_EVENT_ENTRY:
+	case MT_EVENT_LEAVE:
+		call_event(stack, event);
+		break;
+	case MT_EVENT_SIGNAL:
+		mt_sp_signal(stack, event);
+		break;
+	case MT_EVENT_MARK:
+		mt_sp_mark(stack, event);
+		break;
+	case MT_EVENT_GAP:
+		mt_sp_gap(stack, event);
+		break;
+	}
+}
+
+static inline void advance(struct mt_sp_stack *stack, const struct mt_event *event)
+{
+	stack->before_ns = stack->now_ns;
+	if (event->time_ns > stack->now_ns)
+		stack->now_ns = event->time_ns;
+	stack->estimated = event->flags & MT_EVENT_TIME_IS_ESTIMATE;
+}
+
+static struct mt_error *take_error(struct mt_sp_stack *stack)
+{
+	struct mt_error *error = stack->log.error;
+
+	stack->log.error = NULL;
+	stack->failed = error != NULL;
+	return error;
+}
+
+static void earn(struct mt_sp_stack *stack, size_t events)
+{
+	stack->credit +=
+	    events < CREDIT_MAX / CREDIT_PER_EVENT ? events * CREDIT_PER_EVENT : CREDIT_MAX;
+	if (stack->credit > CREDIT_MAX)
+		stack->credit = CREDIT_MAX;
+}
+
+static size_t frames_in_a_row(const struct mt_event *events, size_t count)
+{
+	size_t frames = 0;
+
+	while (frames < count && events[frames].kind == MT_EVENT_FRAME)
+		frames++;
+	return frames;
+}
+
+struct mt_error *mt_sp_stack_push(struct mt_sp_stack *stack, const struct mt_event *events,
+				  size_t count)
+{
+	if (stack->failed)
+		return NULL;
+	earn(stack, count);
+	for (size_t i = 0; i < count; i++) {
+		advance(stack, &events[i]);
+		if (events[i].kind == MT_EVENT_FRAME) {
+			size_t frames = frames_in_a_row(&events[i], count - i);
+
+			mt_sp_take_frames(stack, &events[i], frames);
+			i += frames - 1;
+		} else {
+			handle(stack, &events[i]);
+		}
+		if (stack->log.error)
+			return take_error(stack);
+	}
+	return NULL;
+}
+
+struct mt_error *mt_sp_stack_finish(struct mt_sp_stack *stack)
+{
+	if (stack->failed)
+		return NULL;
+	stack->estimated = false;
+	mt_sp_close_segment(stack, 0);
+	return take_error(stack);
+}

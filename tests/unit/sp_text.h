@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Call events of functions "a" to "z", and slices as text: "a(b()c())".  Behind a name stand the
+ * flags of its begin: i inferred, e estimated, t tail call, h handler; behind a parenthesis those
+ * of its end: o open, u unwound, e estimated, l lost.  "|" ends a segment; instants are "!signal".
+ */
+#ifndef SP_TEXT_H
+#define SP_TEXT_H
+
+#include "check_sink.h"
+#include "unit.h"
+
+#include "trace/sp_stack.h"
+
+#include <string.h>
+
+#define SP_FUNCTIONS 26
+#define SP_SIZE      0x100
+
+struct sp_names {
+	struct mt_function functions[SP_FUNCTIONS + 1];
+	char names[SP_FUNCTIONS][2];
+};
+
+static inline uint64_t sp_address(char name)
+{
+	return 0x1000 + (uint64_t)(name - 'a') * SP_SIZE;
+}
+
+static inline void sp_names_init(struct sp_names *names)
+{
+	for (uint32_t i = 0; i < SP_FUNCTIONS; i++) {
+		names->names[i][0] = (char)('a' + i);
+		names->names[i][1] = '\0';
+		names->functions[i] = (struct mt_function){
+		    .id = i,
+		    .name = names->names[i],
+		    .module = "/bin/toy",
+		    .start = sp_address((char)('a' + i)),
+		    .end = sp_address((char)('a' + i)) + SP_SIZE,
+		};
+	}
+	names->functions[SP_FUNCTIONS] = (struct mt_function){
+	    .id = SP_FUNCTIONS, .name = "?", .module = "", .kind = MT_FUNCTION_UNKNOWN};
+}
+
+static inline const struct mt_function *sp_function_at(void *context, uint64_t address)
+{
+	struct sp_names *names = context;
+	uint64_t index = (address - sp_address('a')) / SP_SIZE;
+
+	return &names->functions[index < SP_FUNCTIONS ? index : SP_FUNCTIONS];
+}
+
+static inline bool sp_source_at(void *context, uint64_t address, struct mt_source *out)
+{
+	(void)context;
+	*out = (struct mt_source){.file = "/src/toy.c", .line = (uint32_t)address};
+	return true;
+}
+
+static inline struct mt_symbolizer sp_symbolizer(struct sp_names *names)
+{
+	return (struct mt_symbolizer){
+	    .function_at = sp_function_at, .source_at = sp_source_at, .context = names};
+}
+
+/* Events.  They are a nanosecond apart. */
+#define ENTER(function, sp)                                                                        \
+	{                                                                                          \
+		.kind = MT_EVENT_ENTRY, .from = (sp), .to = sp_address(function)                   \
+	}
+#define LEAVE(function, sp)                                                                        \
+	{                                                                                          \
+		.kind = MT_EVENT_LEAVE, .from = (sp), .to = sp_address(function) + 0x40            \
+	}
+#define FRAME(function, sp)                                                                        \
+	{                                                                                          \
+		.kind = MT_EVENT_FRAME, .from = (sp), .to = sp_address(function) + 0x20            \
+	}
+#define SIGNAL(number)                                                                             \
+	{                                                                                          \
+		.kind = MT_EVENT_SIGNAL, .detail = (number)                                        \
+	}
+#define MARK(what, number)                                                                         \
+	{                                                                                          \
+		.kind = MT_EVENT_MARK, .detail = (what), .to = (number)                            \
+	}
+#define LOST(bytes)                                                                                \
+	{                                                                                          \
+		.kind = MT_EVENT_GAP, .detail = MT_GAP_AUX_LOST, .from = (bytes)                   \
+	}
+
+struct sp_text {
+	char text[4096];
+	size_t length;
+};
+
+static inline void sp_put(struct sp_text *text, const char *word)
+{
+	size_t length = strlen(word);
+
+	if (text->length + length >= sizeof(text->text))
+		return;
+	memcpy(text->text + text->length, word, length + 1);
+	text->length += length;
+}
+
+static inline void sp_put_flags(struct sp_text *text, uint8_t flags, const char *letters)
+{
+	for (size_t i = 0; letters[i]; i++)
+		if (flags & 1u << i)
+			sp_put(text, (char[]){letters[i], '\0'});
+}
+
+static inline struct mt_error *sp_thread(void *self, const struct mt_thread *thread)
+{
+	(void)self;
+	(void)thread;
+	return NULL;
+}
+
+static inline struct mt_error *sp_segment_begin(void *self, const struct mt_segment *segment)
+{
+	(void)self;
+	(void)segment;
+	return NULL;
+}
+
+static inline struct mt_error *sp_begin(void *self, const struct mt_slice *slice)
+{
+	sp_put(self, slice->kind == MT_SLICE_GAP ? "[lost]" : slice->function->name);
+	sp_put_flags(self, slice->flags, "ieth");
+	sp_put(self, "(");
+	return NULL;
+}
+
+static inline struct mt_error *sp_end(void *self, const struct mt_slice_end *end)
+{
+	sp_put(self, ")");
+	sp_put_flags(self, end->flags, "ouel");
+	return NULL;
+}
+
+static inline struct mt_error *sp_instant(void *self, const struct mt_instant *instant)
+{
+	static const char *const names[] = {
+	    [MT_INSTANT_SIGNAL] = "!signal",   [MT_INSTANT_GAP] = "!gap",
+	    [MT_INSTANT_TRIGGER] = "!trigger", [MT_INSTANT_EXIT] = "!exit",
+	    [MT_INSTANT_EXEC] = "!exec",
+	};
+
+	sp_put(self, names[instant->kind]);
+	return NULL;
+}
+
+static inline struct mt_error *sp_segment_end(void *self, const struct mt_segment *segment)
+{
+	sp_put(self, segment->snapshot ? "#|" : "|");
+	return NULL;
+}
+
+static const struct mt_slice_sink_ops sp_text_ops = {
+    .thread = sp_thread,
+    .segment_begin = sp_segment_begin,
+    .begin = sp_begin,
+    .end = sp_end,
+    .instant = sp_instant,
+    .segment_end = sp_segment_end,
+};
+
+static inline void sp_rebuild(const struct mt_event *events, size_t count, size_t batch,
+			      struct mt_slice_sink sink)
+{
+	struct check_sink check = {.next = sink};
+	struct sp_names names;
+	struct mt_symbolizer symbolizer = sp_symbolizer(&names);
+	const struct mt_sp_stack_options options = {.sink = {&check_sink_ops, &check},
+						    .log_memory_bytes = 1};
+	struct mt_sp_stack *stack = NULL;
+
+	sp_names_init(&names);
+	assert_no_error(mt_sp_stack_create(&options, &stack));
+	mt_sp_stack_set_symbolizer(stack, &symbolizer);
+	for (size_t i = 0; i < count; i += batch)
+		assert_no_error(
+		    mt_sp_stack_push(stack, events + i, count - i < batch ? count - i : batch));
+	assert_no_error(mt_sp_stack_finish(stack));
+	mt_sp_stack_destroy(stack);
+	assert_string_equal(check_sink_failure(&check), "");
+	check_sink_deinit(&check);
+}
+
+static inline void sp_expect(struct mt_event *events, size_t count, const char *wanted)
+{
+	struct sp_text text = {0};
+
+	for (size_t i = 0; i < count; i++)
+		if (!events[i].time_ns)
+			events[i].time_ns = 100 + i;
+	sp_rebuild(events, count, count, (struct mt_slice_sink){&sp_text_ops, &text});
+	assert_string_equal(text.text, wanted);
+}
+
+#define EXPECT(wanted, ...)                                                                        \
+	do {                                                                                       \
+		struct mt_event events_[] = {__VA_ARGS__};                                         \
+		sp_expect(events_, sizeof(events_) / sizeof(events_[0]), wanted);                  \
+	} while (0)
+
+#endif

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The rules of the rebuild by the stack pointer, one by one. */
+#include "sp_text.h"
+
+#define FAR_AWAY 0x10000000 /* another stack */
+
+static void calls_nest(void **state)
+{
+	(void)state;
+	EXPECT("a(b(c())b())|", ENTER('a', 900), ENTER('b', 800), ENTER('c', 700), LEAVE('c', 700),
+	       LEAVE('b', 800), ENTER('b', 800), LEAVE('b', 800), LEAVE('a', 900));
+}
+
+static void what_is_open_at_the_end_stays_open(void **state)
+{
+	(void)state;
+	EXPECT("a(b()o)o|", ENTER('a', 900), ENTER('b', 800));
+}
+
+static void recursion_survives(void **state)
+{
+	(void)state;
+	EXPECT("a(a(a()))|", ENTER('a', 900), ENTER('a', 800), ENTER('a', 700), LEAVE('a', 700),
+	       LEAVE('a', 800), LEAVE('a', 900));
+}
+
+static void an_equal_stack_pointer_is_a_tail_call(void **state)
+{
+	(void)state;
+	EXPECT("a(b()ct()dt())|", ENTER('a', 900), ENTER('b', 800), ENTER('c', 800),
+	       ENTER('d', 800), LEAVE('d', 800), LEAVE('a', 900));
+}
+
+static void a_missed_ret_costs_an_end(void **state)
+{
+	(void)state;
+	EXPECT("a(b()ec())|", ENTER('a', 900), ENTER('b', 800), ENTER('c', 850), LEAVE('c', 850),
+	       LEAVE('a', 900));
+	EXPECT("a(b()e)|", ENTER('a', 900), ENTER('b', 800), LEAVE('a', 900));
+}
+
+static void an_exception_unwinds(void **state)
+{
+	(void)state;
+	EXPECT("a(b(c(d()u)u)ue())|", ENTER('a', 900), ENTER('b', 800), ENTER('c', 700),
+	       ENTER('d', 600), ENTER('e', 850), LEAVE('e', 850), LEAVE('a', 900));
+	EXPECT("a(b(c()u)u)|", ENTER('a', 900), ENTER('b', 800), ENTER('c', 700), LEAVE('a', 900));
+}
+
+static void longjmp_goes_on_in_the_middle(void **state)
+{
+	(void)state;
+	EXPECT("a(b(c(d()u)ue()))|", ENTER('a', 900), ENTER('b', 800), ENTER('c', 700),
+	       ENTER('d', 600), ENTER('e', 750), LEAVE('e', 750), LEAVE('b', 800), LEAVE('a', 900));
+}
+
+static void a_missed_entry_costs_a_slice(void **state)
+{
+	(void)state;
+	EXPECT("a(c())|", ENTER('a', 900), ENTER('c', 700), LEAVE('c', 700), LEAVE('b', 800),
+	       LEAVE('a', 900));
+}
+
+static void roots_are_known_by_their_rets(void **state)
+{
+	(void)state;
+	EXPECT("ai(bi(ci(d())))|", ENTER('d', 600), LEAVE('d', 600), LEAVE('c', 700),
+	       LEAVE('b', 800), LEAVE('a', 900));
+	EXPECT("bi(ai(d())c()o)o|", ENTER('d', 600), LEAVE('d', 600), LEAVE('a', 700),
+	       ENTER('c', 650), FRAME('c', 650), FRAME('b', 800));
+}
+
+static void an_attach_begins_with_a_ret(void **state)
+{
+	(void)state;
+	EXPECT("ai(bi())c()|", LEAVE('b', 800), LEAVE('a', 900), ENTER('c', 900), LEAVE('c', 900));
+}
+
+static void a_root_is_outside_of_all(void **state)
+{
+	(void)state;
+	EXPECT("ri(a()b()c())|", ENTER('a', 800), LEAVE('a', 800), ENTER('b', 850), LEAVE('b', 850),
+	       ENTER('c', 800), LEAVE('c', 800), LEAVE('r', 900));
+}
+
+static void frames_at_the_start_are_roots(void **state)
+{
+	(void)state;
+	EXPECT("ai(bi(ci()d()))|", FRAME('c', 700), FRAME('b', 800), FRAME('a', 900),
+	       LEAVE('c', 700), ENTER('d', 700), LEAVE('d', 700), LEAVE('b', 800), LEAVE('a', 900));
+}
+
+static void frames_at_the_end_are_roots(void **state)
+{
+	(void)state;
+	EXPECT("ai(bi(c()d()o)o)o|", ENTER('c', 700), LEAVE('c', 700), ENTER('d', 700),
+	       FRAME('x', 650), FRAME('d', 700), FRAME('b', 800), FRAME('a', 900));
+	EXPECT("ai(bi()o)o|", FRAME('b', 800), FRAME('a', 900));
+}
+
+static struct mt_error *take_line(void *self, const struct mt_slice *slice)
+{
+	uint32_t **line = self;
+
+	*(*line)++ = slice->call_source.line;
+	return NULL;
+}
+
+static struct mt_error *pass_end(void *self, const struct mt_slice_end *end)
+{
+	(void)self;
+	(void)end;
+	return NULL;
+}
+
+static void an_unwinder_knows_the_call_sites(void **state)
+{
+	const struct mt_slice_sink_ops ops = {
+	    .thread = sp_thread,
+	    .segment_begin = sp_segment_begin,
+	    .begin = take_line,
+	    .end = pass_end,
+	    .segment_end = sp_segment_begin,
+	};
+	const struct mt_event events[] = {FRAME('c', 700), FRAME('b', 800), FRAME('a', 900)};
+	uint32_t lines[3] = {9, 9, 9}, *line = lines;
+
+	(void)state;
+	sp_rebuild(events, 3, 3, (struct mt_slice_sink){&ops, &line});
+	assert_int_equal(lines[0], 0);
+	assert_int_equal(lines[1], sp_address('a') + 0x1f);
+	assert_int_equal(lines[2], sp_address('b') + 0x1f);
+}
+
+/* A switch that does not report: control is just elsewhere. */
+static void a_coroutine_lies_on_the_first_stack(void **state)
+{
+	(void)state;
+	EXPECT("a(b(x(y()u)ud()xi(z())u))|", ENTER('a', FAR_AWAY), ENTER('b', FAR_AWAY - 100),
+	       ENTER('x', 900), ENTER('y', 800), ENTER('d', FAR_AWAY - 200),
+	       LEAVE('d', FAR_AWAY - 200), LEAVE('y', 800), ENTER('z', 800), LEAVE('z', 800),
+	       LEAVE('b', FAR_AWAY - 100), LEAVE('a', FAR_AWAY));
+}
+
+static void a_coroutine_takes_the_place_of_another(void **state)
+{
+	(void)state;
+	EXPECT("a(x()uy()u)|", ENTER('a', FAR_AWAY), ENTER('x', 0x10000), ENTER('y', 0x30000),
+	       LEAVE('x', 0x10000), LEAVE('y', 0x30000), LEAVE('a', FAR_AWAY));
+}
+
+/* swapcontext: its entry on the one stack, its ret on the other. */
+static void a_function_that_switches_waits(void **state)
+{
+	(void)state;
+	EXPECT("a(s(x(s()u)u)b(s(xi())))|", ENTER('a', FAR_AWAY), ENTER('s', FAR_AWAY - 100),
+	       LEAVE('s', 992), ENTER('x', 1000), ENTER('s', 900), LEAVE('s', FAR_AWAY - 100),
+	       ENTER('b', FAR_AWAY - 80), ENTER('s', FAR_AWAY - 200), LEAVE('s', 900),
+	       LEAVE('x', 1000), LEAVE('s', FAR_AWAY - 200), LEAVE('b', FAR_AWAY - 80),
+	       LEAVE('a', FAR_AWAY));
+}
+
+/* Stacks of 4 KiB, one right below the other. */
+static void stacks_may_be_neighbours(void **state)
+{
+	(void)state;
+	EXPECT("a(s(x(s()u)uy(s()u)u))|", ENTER('a', FAR_AWAY), ENTER('s', FAR_AWAY - 100),
+	       LEAVE('s', 0x8ff0), ENTER('x', 0x8ff8), ENTER('s', 0x8f00), LEAVE('s', 0x7ff0),
+	       ENTER('y', 0x7ff8), ENTER('s', 0x7f00), LEAVE('s', FAR_AWAY - 100),
+	       LEAVE('a', FAR_AWAY));
+	EXPECT("a(s(x(s()u)uy(s()u)uxi(b())uyi(c())))|", ENTER('a', FAR_AWAY),
+	       ENTER('s', FAR_AWAY - 100), LEAVE('s', 0x8ff0), ENTER('x', 0x8ff8),
+	       ENTER('s', 0x8f00), LEAVE('s', 0x7ff0), ENTER('y', 0x7ff8), ENTER('s', 0x7f00),
+	       LEAVE('s', 0x8f00), ENTER('b', 0x8f00), LEAVE('b', 0x8f00), LEAVE('s', 0x7f00),
+	       ENTER('c', 0x7f00), LEAVE('c', 0x7f00), LEAVE('y', 0x7ff8),
+	       LEAVE('s', FAR_AWAY - 100), LEAVE('a', FAR_AWAY));
+}
+
+static void a_large_frame_does_no_harm(void **state)
+{
+	(void)state;
+	EXPECT("a(b(c(d())c()))|", ENTER('a', FAR_AWAY), ENTER('b', FAR_AWAY - 100),
+	       ENTER('c', FAR_AWAY - 0x100000), ENTER('d', FAR_AWAY - 0x100100),
+	       LEAVE('d', FAR_AWAY - 0x100100), LEAVE('c', FAR_AWAY - 0x100000),
+	       ENTER('c', FAR_AWAY - 0x100000), LEAVE('c', FAR_AWAY - 0x100000),
+	       LEAVE('b', FAR_AWAY - 100), LEAVE('a', FAR_AWAY));
+}
+
+static void a_handler_lies_on_what_it_interrupts(void **state)
+{
+	(void)state;
+	EXPECT("a(!signalhh(b())c())|", ENTER('a', 9000), SIGNAL(10), ENTER('h', 7000),
+	       ENTER('b', 6900), LEAVE('b', 6900), LEAVE('h', 7000), ENTER('c', 8900),
+	       LEAVE('c', 8900), LEAVE('a', 9000));
+}
+
+static void a_signal_without_a_handler_makes_none(void **state)
+{
+	(void)state;
+	EXPECT("a(!signalb(c()))|", ENTER('a', 9000), SIGNAL(17), ENTER('b', 8900),
+	       ENTER('c', 7000), LEAVE('c', 7000), LEAVE('b', 8900), LEAVE('a', 9000));
+	EXPECT("a(b(!signal)c())|", ENTER('a', 9000), ENTER('b', 8900), SIGNAL(17),
+	       LEAVE('b', 8900), ENTER('c', 7000), LEAVE('c', 7000), LEAVE('a', 9000));
+}
+
+static void a_handler_may_have_a_stack_of_its_own(void **state)
+{
+	(void)state;
+	EXPECT("a(!signalhh(b())c()!signalhh())|", ENTER('a', FAR_AWAY), SIGNAL(10),
+	       ENTER('h', 7000), ENTER('b', 6900), LEAVE('b', 6900), LEAVE('h', 7000),
+	       ENTER('c', FAR_AWAY - 100), LEAVE('c', FAR_AWAY - 100), SIGNAL(10), ENTER('h', 7000),
+	       LEAVE('h', 7000), LEAVE('a', FAR_AWAY));
+}
+
+static void a_handler_may_interrupt_a_coroutine(void **state)
+{
+	(void)state;
+	EXPECT("a(x(!signalhh()y()))|", ENTER('a', FAR_AWAY), ENTER('x', 0x50000), SIGNAL(10),
+	       ENTER('h', 0x90000), LEAVE('h', 0x90000), ENTER('y', 0x4ff00), LEAVE('y', 0x4ff00),
+	       LEAVE('x', 0x50000), LEAVE('a', FAR_AWAY));
+}
+
+static void a_handler_may_be_left_by_siglongjmp(void **state)
+{
+	(void)state;
+	EXPECT("a(b(!signalhh(x()u)u)ec())|", ENTER('a', FAR_AWAY), ENTER('b', FAR_AWAY - 200),
+	       SIGNAL(11), ENTER('h', 7000), ENTER('x', 6900), ENTER('c', FAR_AWAY - 100),
+	       LEAVE('c', FAR_AWAY - 100), LEAVE('a', FAR_AWAY));
+	EXPECT("a(!signalhh(x()u)u!signalhh(y()))|", ENTER('a', FAR_AWAY), SIGNAL(11),
+	       ENTER('h', 7000), ENTER('x', 6900), LEAVE('q', FAR_AWAY - 10), SIGNAL(11),
+	       ENTER('h', 7000), ENTER('y', 6900), LEAVE('y', 6900), LEAVE('h', 7000),
+	       LEAVE('a', FAR_AWAY));
+}
+
+static void times_between_two_stamps_are_marked(void **state)
+{
+	struct mt_event events[] = {ENTER('a', 900), ENTER('b', 800), LEAVE('b', 800),
+				    LEAVE('a', 900)};
+
+	(void)state;
+	events[1].flags = events[2].flags = MT_EVENT_TIME_IS_ESTIMATE;
+	sp_expect(events, 4, "a(be()e)|");
+}
+
+static void snapshots_cut_segments(void **state)
+{
+	(void)state;
+	EXPECT("a(b()o)o#|bi(c())|", ENTER('a', 900), ENTER('b', 800), MARK(MT_MARK_SNAPSHOT, 1),
+	       ENTER('c', 700), LEAVE('c', 700), LEAVE('b', 800));
+	EXPECT("a()o#|ai(b()o)o#|", ENTER('a', 900), MARK(MT_MARK_SNAPSHOT, 1), ENTER('b', 800),
+	       FRAME('b', 800), FRAME('a', 900), MARK(MT_MARK_SNAPSHOT, 2));
+}
+
+static void marks_are_instants(void **state)
+{
+	(void)state;
+	EXPECT("a(!trigger!exit)o|", ENTER('a', 900), MARK(MT_MARK_TRIGGER, 1),
+	       MARK(MT_MARK_EXIT, 0));
+	EXPECT("a(!exec)o|b()|", ENTER('a', 900), MARK(MT_MARK_EXEC, 0), ENTER('b', 900),
+	       LEAVE('b', 900));
+}
+
+static void a_gap_ends_the_segment(void **state)
+{
+	(void)state;
+	EXPECT("a(b(!gap)l)l[lost]()|ai(c())|", ENTER('a', 900), ENTER('b', 800), LOST(64),
+	       ENTER('c', 700), LEAVE('c', 700), LEAVE('a', 900));
+	EXPECT("a(!gap)l[lost]()|", ENTER('a', 900), LOST(64));
+	EXPECT("!gap[lost]()|a()|", LOST(64), ENTER('a', 900), LEAVE('a', 900));
+}
+
+static void other_events_are_passed_over(void **state)
+{
+	(void)state;
+	EXPECT("a()|", {.kind = MT_EVENT_TRACE_START, .to = 5}, ENTER('a', 900),
+	       {.kind = MT_EVENT_CALL}, {.kind = 200}, LEAVE('a', 900));
+}
+
+static void nothing_gives_nothing(void **state)
+{
+	(void)state;
+	EXPECT("", MARK(MT_MARK_SNAPSHOT, 1));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(calls_nest),
+	    cmocka_unit_test(what_is_open_at_the_end_stays_open),
+	    cmocka_unit_test(recursion_survives),
+	    cmocka_unit_test(an_equal_stack_pointer_is_a_tail_call),
+	    cmocka_unit_test(a_missed_ret_costs_an_end),
+	    cmocka_unit_test(an_exception_unwinds),
+	    cmocka_unit_test(longjmp_goes_on_in_the_middle),
+	    cmocka_unit_test(a_missed_entry_costs_a_slice),
+	    cmocka_unit_test(roots_are_known_by_their_rets),
+	    cmocka_unit_test(an_attach_begins_with_a_ret),
+	    cmocka_unit_test(a_root_is_outside_of_all),
+	    cmocka_unit_test(frames_at_the_start_are_roots),
+	    cmocka_unit_test(frames_at_the_end_are_roots),
+	    cmocka_unit_test(an_unwinder_knows_the_call_sites),
+	    cmocka_unit_test(a_coroutine_lies_on_the_first_stack),
+	    cmocka_unit_test(a_coroutine_takes_the_place_of_another),
+	    cmocka_unit_test(a_function_that_switches_waits),
+	    cmocka_unit_test(stacks_may_be_neighbours),
+	    cmocka_unit_test(a_large_frame_does_no_harm),
+	    cmocka_unit_test(a_handler_lies_on_what_it_interrupts),
+	    cmocka_unit_test(a_signal_without_a_handler_makes_none),
+	    cmocka_unit_test(a_handler_may_have_a_stack_of_its_own),
+	    cmocka_unit_test(a_handler_may_interrupt_a_coroutine),
+	    cmocka_unit_test(a_handler_may_be_left_by_siglongjmp),
+	    cmocka_unit_test(times_between_two_stamps_are_marked),
+	    cmocka_unit_test(snapshots_cut_segments),
+	    cmocka_unit_test(marks_are_instants),
+	    cmocka_unit_test(a_gap_ends_the_segment),
+	    cmocka_unit_test(other_events_are_passed_over),
+	    cmocka_unit_test(nothing_gives_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
