@@ -265,6 +265,10 @@ static struct mt_error *on_record(struct mt_machine *machine, const struct mt_si
 		return on_switch(machine, record);
 	case MT_SIDEBAND_SAMPLE:
 		return on_sample(machine, record);
+	case MT_SIDEBAND_LOST:
+		return record->tid > 0 && mt_recording_call_thread_count(machine->recording)
+			   ? on_sample(machine, record)
+			   : NULL;
 	default:
 		return NULL;
 	}
@@ -290,12 +294,29 @@ static struct mt_error *add_other_symbols(struct mt_machine *machine)
 	return NULL;
 }
 
+/* Call events name their process, even where nothing else speaks of the thread. */
+static struct mt_error *read_call_threads(struct mt_machine *machine)
+{
+	for (size_t i = 0; i < mt_recording_call_thread_count(machine->recording); i++) {
+		const struct mt_recording_call_thread *calls =
+		    mt_recording_call_thread(machine->recording, i);
+		struct mt_machine_thread *thread = thread_find(machine, calls->tid);
+
+		if (!thread)
+			return mt_error_no_memory();
+		if (calls->pid > 0)
+			thread->pid = calls->pid;
+	}
+	return NULL;
+}
+
 static struct mt_error *read_sideband(struct mt_machine *machine)
 {
 	const struct mt_sideband *records = mt_recording_sideband(machine->recording);
 
 	for (size_t i = 0; i < mt_recording_sideband_count(machine->recording); i++)
 		mt_try(on_record(machine, &records[i]));
+	mt_try(read_call_threads(machine));
 	return add_other_symbols(machine);
 }
 

@@ -34,7 +34,8 @@ struct mt_machine_thread {
 	int pid;
 	const char *name;           /* NULL: not known */
 	struct mt_process *process; /* set for all once the sideband was read */
-	/* The samples of our notes (perf/recording_writer.h), by time. */
+	/* The samples of our notes (perf/recording_writer.h) and, with call events, where some were
+	 * lost; by time. */
 	MT_ARRAY(const struct mt_sideband *) notes;
 	UT_hash_handle hh;
 };

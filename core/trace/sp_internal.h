@@ -48,7 +48,8 @@ struct mt_sp_stack {
 	uint64_t before_ns; /* of the event before */
 	bool estimated;
 	bool segment_open;
-	uint32_t signal; /* said to be delivered; 0: none */
+	bool frames_go_on; /* the last event was FRAME */
+	uint32_t signal;   /* said to be delivered; 0: none */
 	struct mt_segment_log log;
 	struct mt_sp_cached_function *functions; /* MT_SP_FUNCTIONS, by address */
 	const struct mt_symbolizer *symbolizer;

@@ -162,9 +162,11 @@ void mt_sp_take_frames(struct mt_sp_stack *stack, const struct mt_event *events,
 	while (taken < count && !stack->log.error) {
 		size_t more = frames_of_one_stack(events + taken, count - taken);
 
-		take_frames_of_stack(stack, events + taken, more, taken == 0);
+		take_frames_of_stack(stack, events + taken, more,
+				     taken == 0 && !stack->frames_go_on);
 		taken += more;
 	}
+	stack->frames_go_on = true;
 }
 
 static void put_instant(struct mt_sp_stack *stack, enum mt_instant_kind kind, uint32_t detail,

@@ -371,6 +371,7 @@ struct mt_error *mt_sp_stack_push(struct mt_sp_stack *stack, const struct mt_eve
 			mt_sp_take_frames(stack, &events[i], frames);
 			i += frames - 1;
 		} else {
+			stack->frames_go_on = false;
 			handle(stack, &events[i]);
 		}
 		if (stack->log.error)
