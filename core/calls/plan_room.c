@@ -158,9 +158,6 @@ static void plan_entry(const struct room *room)
 	if (stretch.end - stretch.begin < MT_PATCH_SHORT_BYTES) {
 		mt_plan_leave(room->planner, room->function, function->start, false,
 			      stretch.reason);
-		if (stretch.return_address)
-			mt_plan_leave(room->planner, room->function, stretch.return_address, true,
-				      stretch.reason);
 		return;
 	}
 	add_draft(room, &stretch, MT_PATCH_ENTRY | (stretch.return_address ? MT_PATCH_RETURN : 0),
