@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Programs to plan, and the library that overwrites a process by its plan."""
+import glob
+import pathlib
+import re
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+LIBRARIES = "-ldw -lelf -lZydis -liberty -lz -llzma -lzstd".split()
+DEFINES = ["-D_GNU_SOURCE", "-DHASH_NONFATAL_OOM=1", f"-I{ROOT}/core"]
+
+
+@pytest.fixture(scope="session")
+def sample(compile):
+    """sample("gcc", "-O0") -> a library of real C."""
+
+    def build(compiler, level, *flags):
+        first, *others = sorted(glob.glob(f"{ROOT}/core/trace/*.c")
+                                + glob.glob(f"{ROOT}/core/output/*.c")
+                                + glob.glob(f"{ROOT}/core/x86/*.c"))
+        return compile(pathlib.Path(first), level, "-shared", "-fPIC", *DEFINES, *flags, *others,
+                       compiler=compiler, output="sample.so")
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def applier(build, compile):
+    """The library to preload."""
+    if re.search(r"san-", str(build)):
+        pytest.skip("a sanitizer's runtime cannot be preloaded into any program")
+    return compile("plan_apply.c", "-O2", "-shared", "-fPIC", *DEFINES,
+                   build / "libmtrace-core.a", *LIBRARIES, output="plan_apply.so")
