@@ -10,18 +10,23 @@
 
 struct mt_ptrace_process {
 	pid_t pid;
-	bool launched; /* by us, or forked by such a one: dies with us */
-	bool child;    /* of ours: wait() tells its end even when it is let go */
-	int mem_fd;    /* /proc/PID/mem */
+	bool launched;       /* by us, or forked by such a one: dies with us */
+	bool child;          /* of ours: wait() tells its end even when it is let go */
+	int mem_fd;          /* /proc/PID/mem */
+	uint64_t syscall_pc; /* of a system call instruction; 0: not looked for yet */
 	UT_hash_handle hh;
 };
 
 struct mt_ptrace_lwp {
 	pid_t lwp;
-	pid_t pid;       /* 0: it reported before its parent told of it */
-	bool stopped;    /* stands still */
-	bool stepping;   /* was resumed by a step */
-	bool has_status; /* waitpid gave `status`, which wait() has not told yet */
+	pid_t pid;        /* 0: it reported before its parent told of it */
+	bool stopped;     /* stands still */
+	bool stepping;    /* was resumed by a step */
+	bool halted;      /* stands still for halt() alone */
+	bool interrupted; /* by halt(), and did not stop yet: vfork() holds it */
+	bool in_vfork;    /* until its next stop */
+	bool exiting;     /* it runs no code of its own any more */
+	bool has_status;  /* waitpid gave `status`, which wait() has not told yet */
 	int status;
 	UT_hash_handle hh;
 };
@@ -54,6 +59,9 @@ void mt_ptrace_forget(struct mt_ptrace_target *target, pid_t pid);
 
 /* ptrace_wait.c */
 struct mt_error *mt_ptrace_wait(struct mt_target *base, int timeout_ms, struct mt_stop *stop);
+pid_t mt_ptrace_wait_for(pid_t lwp, int *status);
+/* What wait() is to tell. */
+void mt_ptrace_keep_status(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp, int status);
 /* Wait until this LWP stands still, or is gone (then it is removed and *lwp becomes NULL). */
 struct mt_error *mt_ptrace_settle(struct mt_ptrace_target *target, struct mt_ptrace_lwp **lwp);
 /* The new LWP that the parent's event tells of: adds it and waits until it stands still. */
@@ -67,6 +75,13 @@ struct mt_error *mt_ptrace_detach(struct mt_target *base, pid_t pid, int signal)
 struct mt_error *mt_ptrace_kill(struct mt_target *base, pid_t pid);
 /* What is told of every LWP. */
 long mt_ptrace_options(void);
+
+/* ptrace_halt.c */
+struct mt_error *mt_ptrace_halt(struct mt_target *base, pid_t pid);
+void mt_ptrace_release(struct mt_target *base, pid_t pid);
+/* ptrace_call.c */
+struct mt_error *mt_ptrace_call_system(struct mt_target *base, pid_t lwp, long number,
+				       const uint64_t arguments[6], int64_t *result);
 
 /* ptrace_forward.c: signals to us while the program in the foreground is traced. */
 void mt_ptrace_forward_begin(pid_t pid);

@@ -141,6 +141,9 @@ static const struct mt_target_ops ops = {
     .resume = resume,
     .wait = mt_ptrace_wait,
     .interrupt = interrupt,
+    .halt = mt_ptrace_halt,
+    .release = mt_ptrace_release,
+    .call_system = mt_ptrace_call_system,
 };
 
 struct mt_error *mt_ptrace_target_create(struct mt_target **out)

@@ -54,7 +54,7 @@ static pid_t process_of(pid_t lwp)
 	return pid;
 }
 
-static void keep_status(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp, int status)
+void mt_ptrace_keep_status(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp, int status)
 {
 	target->untold += !lwp->has_status;
 	lwp->has_status = true;
@@ -62,7 +62,7 @@ static void keep_status(struct mt_ptrace_target *target, struct mt_ptrace_lwp *l
 	lwp->stopped = WIFSTOPPED(status);
 }
 
-static pid_t wait_for(pid_t lwp, int *status)
+pid_t mt_ptrace_wait_for(pid_t lwp, int *status)
 {
 	pid_t done;
 
@@ -78,8 +78,8 @@ struct mt_error *mt_ptrace_adopt(struct mt_ptrace_target *target, pid_t child, p
 	int status;
 
 	mt_try(mt_ptrace_add_lwp(target, child, pid, &lwp));
-	if (!lwp->has_status && wait_for(child, &status) == child)
-		keep_status(target, lwp, status);
+	if (!lwp->has_status && mt_ptrace_wait_for(child, &status) == child)
+		mt_ptrace_keep_status(target, lwp, status);
 	if (!lwp->has_status) {
 		mt_ptrace_remove_lwp(target, lwp); /* killed, and its end was told already */
 	} else if (WIFSTOPPED(lwp->status)) {
@@ -97,9 +97,9 @@ struct mt_error *mt_ptrace_settle(struct mt_ptrace_target *target, struct mt_ptr
 	if ((*lwp)->stopped)
 		return NULL;
 	if (!(*lwp)->has_status) {
-		if (wait_for((*lwp)->lwp, &status) < 0)
+		if (mt_ptrace_wait_for((*lwp)->lwp, &status) < 0)
 			status = 0;
-		keep_status(target, *lwp, status);
+		mt_ptrace_keep_status(target, *lwp, status);
 	}
 	if (!WIFSTOPPED((*lwp)->status)) {
 		mt_ptrace_remove_lwp(target, *lwp);
@@ -162,6 +162,7 @@ static struct mt_error *tell_event(struct mt_ptrace_target *target, struct mt_pt
 		return tell_exec(target, lwp, stop);
 	case PTRACE_EVENT_EXIT:
 		stop->kind = MT_STOP_EXITING;
+		lwp->exiting = true;
 		stop->status = (int)event_message(lwp->lwp);
 		return NULL;
 	default: /* PTRACE_EVENT_STOP */
@@ -250,6 +251,8 @@ static struct mt_error *tell(struct mt_ptrace_target *target, struct mt_ptrace_l
 {
 	*stop = (struct mt_stop){.pid = lwp->pid, .lwp = lwp->lwp};
 	lwp->stopped = WIFSTOPPED(status);
+	lwp->in_vfork = lwp->stopped && event_of(status) == PTRACE_EVENT_VFORK;
+	lwp->interrupted = false;
 	if (!lwp->stopped) {
 		tell_exited(target, lwp, status, stop);
 		return NULL;
@@ -304,7 +307,7 @@ static struct mt_error *look(struct mt_ptrace_target *target, struct mt_stop *st
 			/* A new one, faster than its parent's event. */
 			struct mt_ptrace_lwp *early;
 			mt_try(mt_ptrace_add_lwp(target, pid, 0, &early));
-			keep_status(target, early, status);
+			mt_ptrace_keep_status(target, early, status);
 		}
 	}
 	*done = true;

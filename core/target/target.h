@@ -123,6 +123,18 @@ struct mt_target_ops {
 	/* Make a running LWP stop with INTERRUPTED soon.  System calls that job control interrupts
 	 * (epoll_wait …, see signal(7)) return EINTR.  Errors: GONE. */
 	struct mt_error *(*interrupt)(struct mt_target *target, pid_t lwp);
+
+	/* All LWPs of the process stand still on return.  What they stop for of themselves is told
+	 * by wait() later; one that vfork() holds in the kernel stops before it runs on.  Between
+	 * halt and release nobody resumes an LWP of the process. */
+	struct mt_error *(*halt)(struct mt_target *target, pid_t pid);
+	/* Those go on that only halt() stopped.  A process that is gone is fine. */
+	void (*release)(struct mt_target *target, pid_t pid);
+	/* Have an LWP that stands still in its own code, and not within a system call that tells of
+	 * a birth or of exec, do a system call.  *result: as the kernel gives it, -errno too.
+	 * Errors: GONE; UNSUPPORTED (no instruction for it was found in the process). */
+	struct mt_error *(*call_system)(struct mt_target *target, pid_t lwp, long number,
+					const uint64_t arguments[6], int64_t *result);
 };
 
 /* Implementations begin with this. */
