@@ -41,7 +41,7 @@ PARALLEL_MAKE = $(MAKE) $(if $(findstring --jobserver,$(MAKEFLAGS)),,-j$(shell n
 
 .PHONY: all unit pytest man check demo bench lint format fuzz fuzzers soak install uninstall dist \
         clean help
-all: $(BUILD)/libmtrace-core.a $(if $(CLI_SOURCES),$(BUILD)/mtdb)
+all: $(BUILD)/libmtrace-core.a $(BUILD)/libmtrace-agent.so $(if $(CLI_SOURCES),$(BUILD)/mtdb)
 
 $(BUILD)/libmtrace-core.a: $(CORE_OBJECTS)
 	@rm -f $@
@@ -49,6 +49,11 @@ $(BUILD)/libmtrace-core.a: $(CORE_OBJECTS)
 
 $(BUILD)/mtdb: $(CLI_OBJECTS) $(BUILD)/libmtrace-core.a
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(CORE_LIBS) $(CLI_LIBS)
+
+# It goes into other programs: no code, no library behind it, no sanitizer.
+$(BUILD)/libmtrace-agent.so: agent/agent.S Makefile
+	@mkdir -p $(@D)
+	$(CC) -shared -nostdlib -Wl,-soname,libmtrace-agent.so -Wl,--build-id -Wl,-z,defs -o $@ $<
 
 $(BUILD)/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
