@@ -15,7 +15,7 @@ _mtdb_options() { # COMMAND
 
 _mtdb_value() { # OPTION WORD
 	case $1 in
-	--engine) mapfile -t COMPREPLY < <(compgen -W 'auto step' -- "$2") ;;
+	--engine) mapfile -t COMPREPLY < <(compgen -W 'auto calls step' -- "$2") ;;
 	--format) mapfile -t COMPREPLY < <(compgen -W 'fxt json text' -- "$2") ;;
 	--output | --record | --branch-log | -o) mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
 	*) return 1 ;;

@@ -17,9 +17,19 @@
 #define DEFAULT_HISTORY 25
 #define SIGNAL_STATUS   128
 
-static const char *const options[] = {"--engine=ENGINE", "--output=FILE",    "--format=FORMAT",
-				      "--record=FILE",   "--size=SIZE",      "--trigger=LOCATION",
-				      "--follow-forks",  "--history=NUMBER", NULL};
+static const char *const options[] = {"--engine=ENGINE",
+				      "--output=FILE",
+				      "--format=FORMAT",
+				      "--record=FILE",
+				      "--size=SIZE",
+				      "--trigger=LOCATION",
+				      "--follow-forks",
+				      "--history=NUMBER",
+				      "--timestamps=WHICH",
+				      "--modules=GLOB",
+				      "--functions=GLOB",
+				      "--no-functions=GLOB",
+				      NULL};
 
 struct run {
 	struct mt_command_context *context;
@@ -224,11 +234,25 @@ static void free_list(const char ***list)
 	free(*list);
 }
 
+static struct mt_error *parse_stamps(const char *text, enum mt_ring_stamps *stamps)
+{
+	if (strcmp(text, "sampled") != 0 && strcmp(text, "full") != 0)
+		return mt_error_new(MT_ERROR_USAGE,
+				    "no kind of time stamps: \"%s\" (it can be sampled or full)",
+				    text);
+	*stamps = strcmp(text, "full") == 0 ? MT_RING_FULL : MT_RING_SAMPLED;
+	return NULL;
+}
+
 static struct mt_error *run_command(struct mt_command_context *context, int argc, char **argv)
 {
 	mt_auto(mt_option) char *engine = NULL, *output = NULL, *format = NULL, *record_path = NULL;
 	mt_auto(mt_option) char *size = NULL, *history = NULL, *branch_log = NULL;
+	mt_auto(mt_option) char *stamps = NULL;
 	__attribute__((cleanup(free_list))) const char **triggers = NULL;
+	__attribute__((cleanup(free_list))) const char **modules = NULL;
+	__attribute__((cleanup(free_list))) const char **functions = NULL;
+	__attribute__((cleanup(free_list))) const char **no_functions = NULL;
 	int follow = 0;
 	const struct poptOption table[] = {
 	    {"engine", 'e', POPT_ARG_STRING, &engine, 0, NULL, NULL},
@@ -239,6 +263,10 @@ static struct mt_error *run_command(struct mt_command_context *context, int argc
 	    {"trigger", 't', POPT_ARG_ARGV, &triggers, 0, NULL, NULL},
 	    {"follow-forks", 0, POPT_ARG_NONE, &follow, 0, NULL, NULL},
 	    {"history", 0, POPT_ARG_STRING, &history, 0, NULL, NULL},
+	    {"timestamps", 0, POPT_ARG_STRING, &stamps, 0, NULL, NULL},
+	    {"modules", 0, POPT_ARG_ARGV, &modules, 0, NULL, NULL},
+	    {"functions", 0, POPT_ARG_ARGV, &functions, 0, NULL, NULL},
+	    {"no-functions", 0, POPT_ARG_ARGV, &no_functions, 0, NULL, NULL},
 	    {"branch-log", 0, POPT_ARG_STRING, &branch_log, 0, NULL, NULL},
 	    POPT_TABLEEND,
 	};
@@ -253,6 +281,8 @@ static struct mt_error *run_command(struct mt_command_context *context, int argc
 		mt_try(mt_parse_size(size, &run.options.ring_bytes));
 	if (history)
 		mt_try(mt_parse_number(history, "number of calls", 0, UINT32_MAX, &run.history));
+	if (stamps)
+		mt_try(parse_stamps(stamps, &run.options.stamps));
 	mt_try(find_program(arguments.words[0], &path));
 	run.path = path.text;
 	run.words = arguments.words;
@@ -261,6 +291,9 @@ static struct mt_error *run_command(struct mt_command_context *context, int argc
 	run.options.engine = engine;
 	run.options.recording_path = record_path;
 	run.options.triggers = triggers;
+	run.options.modules = modules;
+	run.options.functions = functions;
+	run.options.no_functions = no_functions;
 	run.options.follow_forks = follow;
 	run.options.share_cpu = true; /* it dies with us, so no affinity of ours outlives us */
 	run.options.log = context->log;
@@ -285,10 +318,16 @@ const struct mt_command mt_command_run = {
 	"  -o, --output=FILE       the timeline (default: trace.fxt; \"-\" is standard output)\n"
 	"  -f, --format=FORMAT     fxt, json or text (default: by the file's ending)\n"
 	"  -r, --record=FILE       keep the recording too, for decode, history and perf script\n"
-	"  -e, --engine=ENGINE     how to record: auto (default) or step\n"
+	"  -e, --engine=ENGINE     how to record: auto (default), calls or step\n"
 	"  -s, --size=SIZE         of each thread's ring, such as 512k or 16M (default: 4M)\n"
 	"  -t, --trigger=LOCATION  take a snapshot when control comes to FUNCTION, FILE:LINE,\n"
 	"                          *ADDRESS or *FUNCTION+OFFSET; may be given several times\n"
+	"  --timestamps=WHICH      of the engine calls: sampled (default: one for several calls,\n"
+	"                          and estimates between), or full\n"
+	"  --modules=GLOB          calls: record only programs and libraries of that name or path;\n"
+	"                          may be given several times, as the next two\n"
+	"  --functions=GLOB        calls: record only functions of that name\n"
+	"  --no-functions=GLOB     calls: but none of that name\n"
 	"  --follow-forks          record child processes too; else they run on untraced\n"
 	"  --history=NUMBER        after a crash, so many of the last calls are printed\n"
 	"                          (default: 25; 0: none)\n"

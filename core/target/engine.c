@@ -4,6 +4,7 @@
 #include <string.h>
 
 const struct mt_engine_ops *const mt_engines[] = {
+    &mt_engine_calls,
     &mt_engine_step,
     NULL,
 };

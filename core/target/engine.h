@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "calls/ring.h"
 #include "perf/recording_writer.h"
 #include "target/target.h"
 
@@ -41,6 +42,12 @@ struct mt_engine_options {
 	uint64_t ring_bytes; /* a thread; 0: MT_ENGINE_DEFAULT_RING_BYTES */
 	struct mt_time_conversion conversion;
 	const struct mt_log *log; /* may be NULL */
+	/* The rest is for engines that record calls.  Globs are as fnmatch(3)'s, each list with
+	 * NULL at its end; a list that is NULL is no limit. */
+	enum mt_ring_stamps stamps;
+	const char *const *modules;      /* record only these files: name, or path */
+	const char *const *functions;    /* record only these functions */
+	const char *const *no_functions; /* but these not */
 	/* May be NULL.  Only engines that single-step call it. */
 	void (*seen)(void *context, const struct mt_seen *seen);
 	void *seen_context;
@@ -50,6 +57,8 @@ struct mt_engine_options {
 /* What a stop was, as the engine understands it. */
 struct mt_engine_news {
 	bool ordinary;     /* part of the engine's own work: the thread has only to go on */
+	bool breakpoint;   /* one that was asked for: pc is its address */
+	bool left;         /* a process that let_go() kept for a while can be let go now */
 	bool maps_changed; /* executable memory may have been mapped */
 	uint64_t pc; /* of the instruction that runs next, if the thread goes on; 0: not known */
 	uint64_t time_ns; /* when, in the recording's clock */
@@ -60,6 +69,7 @@ struct mt_engine_ops {
 	const char *summary; /* "every instruction, exact and slow": for doctor and help */
 	bool automatic;      /* `auto` may take it */
 	bool sees_every_pc;  /* news.pc passes every instruction: triggers need no breakpoint */
+	bool records_calls;  /* call events, instead of an Intel PT trace */
 	struct mt_error *(*probe)(void); /* NULL: it works here; else why not, and the cure */
 
 	struct mt_error *(*create)(struct mt_target *target,
@@ -78,6 +88,14 @@ struct mt_engine_ops {
 	void (*remove_thread)(struct mt_engine *engine, pid_t lwp);
 	/* execve was called by thread FORMER and gave it the number LWP. */
 	void (*rename_thread)(struct mt_engine *engine, pid_t former, pid_t lwp);
+
+	/* Have threads of PID stop at ADDRESS, and tell by news.breakpoint.  NULL: it sees every
+	 * PC. Errors: the target's; NOT_FOUND (no code is there). */
+	struct mt_error *(*set_breakpoint)(struct mt_engine *engine, pid_t pid, uint64_t address);
+	/* The session is about to let go of a process that stands still, a child that was never
+	 * added among them: leave nothing in it that would harm it.  *keep: it must be kept until
+	 * news.left.  NULL: there is nothing to leave.  Errors: the target's. */
+	struct mt_error *(*let_go)(struct mt_engine *engine, pid_t pid, bool *keep);
 
 	/* Errors: the target's. */
 	struct mt_error *(*stopped)(struct mt_engine *engine, const struct mt_stop *stop,
@@ -108,5 +126,6 @@ struct mt_error *mt_engine_choose(const char *name, const struct mt_engine_ops *
 				  struct mt_str *why);
 
 extern const struct mt_engine_ops mt_engine_step;
+extern const struct mt_engine_ops mt_engine_calls;
 
 #endif

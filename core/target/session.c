@@ -53,6 +53,10 @@ static struct mt_error *create_engine(struct mt_session *session)
 	    .conversion = session->conversion,
 	    .log = session->options->log,
 	    .share_cpu = session->options->share_cpu,
+	    .stamps = session->options->stamps,
+	    .modules = session->options->modules,
+	    .functions = session->options->functions,
+	    .no_functions = session->options->no_functions,
 	    .seen = session->options->seen,
 	    .seen_context = session->options->seen_context,
 	};
@@ -73,7 +77,11 @@ static struct mt_error *create_writer(struct mt_session *session, const char *co
 {
 	struct mt_recording_pt pt = {0};
 	struct mt_recording_writer_options options = {
-	    .pt = &pt, .conversion = session->conversion, .command = command};
+	    .pt = &pt,
+	    .calls = engine_ops(session)->records_calls,
+	    .conversion = session->conversion,
+	    .command = command,
+	};
 
 	engine_ops(session)->describe(session->engine, &pt);
 	return mt_recording_writer_create(session->options->recording_path, &options,
@@ -264,6 +272,18 @@ static struct mt_error *hit(struct mt_session *session, struct mt_session_thread
 	return take_snapshot(session);
 }
 
+/* One that is seen by its breakpoint is hit each time that is. */
+static struct mt_error *on_breakpoint(struct mt_session *session, struct mt_session_thread *thread,
+				      const struct mt_stop *stop, const struct mt_engine_news *news)
+{
+	uint32_t trigger = mt_session_trigger_at(thread->process, news->pc);
+
+	thread->last_pc = news->pc;
+	if (trigger)
+		mt_try(hit(session, thread, trigger, news));
+	return go_on(session, stop->lwp, 0);
+}
+
 /* A trigger is hit when the thread comes to its instruction.  Coming back to it from a signal
  * handler that ran before the instruction did is the same hit. */
 static struct mt_error *check_triggers(struct mt_session *session, struct mt_session_thread *thread,
@@ -324,14 +344,26 @@ static struct mt_error *follow_child(struct mt_session *session, struct mt_sessi
 	return go_on(session, stop->child, 0);
 }
 
+/* Nothing of the engine's stays in it; one that must be kept for that is a stranger. */
+static struct mt_error *leave_child(struct mt_session *session, pid_t child)
+{
+	bool keep = false;
+
+	if (engine_ops(session)->let_go)
+		mt_try(engine_ops(session)->let_go(session->engine, child, &keep));
+	return keep ? go_on(session, child, 0)
+		    : target_ops(session)->detach(session->target, child, 0);
+}
+
 static struct mt_error *on_fork(struct mt_session *session, struct mt_session_thread *parent,
 				const struct mt_stop *stop, const struct mt_engine_news *news)
 {
 	if (session->options->follow_forks) {
 		mt_try(follow_child(session, parent, stop, news));
 	} else {
-		engine_ops(session)->disown(session->engine, stop->child, stop->lwp);
-		mt_try(target_ops(session)->detach(session->target, stop->child, 0));
+		if (engine_ops(session)->disown)
+			engine_ops(session)->disown(session->engine, stop->child, stop->lwp);
+		mt_try(leave_child(session, stop->child));
 	}
 	return go_on(session, stop->lwp, 0);
 }
@@ -341,12 +373,15 @@ static struct mt_error *let_go(struct mt_session *session, struct mt_session_pro
 {
 	pid_t pid = process->pid;
 	struct mt_session_thread *thread, *next;
+	bool keep = false;
 
 	mt_log(session->options->log, MT_LOG_WARNING, "process %d goes on untraced: %s", pid, why);
 	HASH_ITER (hh, session->threads, thread, next)
 		if (thread->process == process)
 			mt_try(engine_ops(session)->snapshot(session->engine, thread->lwp, 0,
 							     session->writer));
+	if (engine_ops(session)->let_go)
+		mt_try(engine_ops(session)->let_go(session->engine, pid, &keep));
 	remove_process(session, process);
 	return target_ops(session)->detach(session->target, pid, 0);
 }
@@ -435,6 +470,8 @@ static struct mt_error *on_exited(struct mt_session *session, const struct mt_st
 
 	if (thread)
 		mt_try(end_thread(session, thread, stop->status));
+	else
+		engine_ops(session)->remove_thread(session->engine, stop->lwp);
 	if (stop->lwp == session->result.pid) {
 		session->result.ended = true;
 		session->result.wait_status = stop->status;
@@ -444,10 +481,45 @@ static struct mt_error *on_exited(struct mt_session *session, const struct mt_st
 	return NULL;
 }
 
+/* A process that is nobody's, but has to be kept for a while. */
+static struct mt_error *on_stranger(struct mt_session *session, const struct mt_stop *stop)
+{
+	struct mt_engine_news news;
+
+	mt_try(engine_ops(session)->stopped(session->engine, stop, &news));
+	switch (stop->kind) {
+	case MT_STOP_SIGNAL:
+		return go_on(session, stop->lwp, stop->signal);
+	case MT_STOP_BREAKPOINT:
+		return go_on(session, stop->lwp,
+			     news.ordinary || news.breakpoint ? 0 : stop->signal);
+	case MT_STOP_GROUP:
+		return target_ops(session)->resume(session->target, stop->lwp, MT_RESUME_LISTEN, 0);
+	case MT_STOP_NEW_THREAD:
+		mt_try(go_on(session, stop->child, 0));
+		return go_on(session, stop->lwp, 0);
+	case MT_STOP_FORK:
+	case MT_STOP_VFORK:
+		mt_try(leave_child(session, stop->child));
+		return go_on(session, stop->lwp, 0);
+	case MT_STOP_EXEC:
+		if (!news.left)
+			return go_on(session, stop->lwp, 0);
+		engine_ops(session)->remove_thread(session->engine, stop->lwp);
+		return target_ops(session)->detach(session->target, stop->pid, 0);
+	default:
+		return go_on(session, stop->lwp, 0);
+	}
+}
+
 static struct mt_error *on_thread_stop(struct mt_session *session, struct mt_session_thread *thread,
 				       const struct mt_stop *stop,
 				       const struct mt_engine_news *news)
 {
+	if (news->breakpoint)
+		return on_breakpoint(session, thread, stop, news);
+	if (news->ordinary && stop->kind == MT_STOP_BREAKPOINT)
+		return go_on(session, stop->lwp, 0);
 	switch (stop->kind) {
 	case MT_STOP_SIGNAL:
 	case MT_STOP_BREAKPOINT:
@@ -469,6 +541,15 @@ static struct mt_error *on_thread_stop(struct mt_session *session, struct mt_ses
 	}
 }
 
+/* Killed under our hands: its end will be told. */
+static struct mt_error *ignore_gone(struct mt_error *error)
+{
+	if (!error || mt_error_code(error) != MT_ERROR_GONE)
+		return error;
+	mt_error_destroy(error);
+	return NULL;
+}
+
 static struct mt_error *on_stop(struct mt_session *session, const struct mt_stop *stop)
 {
 	struct mt_engine_news news;
@@ -478,18 +559,15 @@ static struct mt_error *on_stop(struct mt_session *session, const struct mt_stop
 	if (stop->kind == MT_STOP_EXEC)
 		mt_try(rename_thread(session, stop));
 	struct mt_session_thread *thread = find_thread(session, stop->lwp);
+	struct mt_error *error = thread ? engine_ops(session)->stopped(session->engine, stop, &news)
+					: on_stranger(session, stop);
 	if (!thread)
-		return go_on(session, stop->lwp, 0);
-	struct mt_error *error = engine_ops(session)->stopped(session->engine, stop, &news);
+		return ignore_gone(error);
 	if (!error && news.maps_changed && stop->kind != MT_STOP_EXEC)
 		error = mt_session_put_maps(session, thread->process, news.time_ns);
 	if (!error)
 		error = on_thread_stop(session, thread, stop, &news);
-	if (error && mt_error_code(error) == MT_ERROR_GONE) {
-		mt_error_destroy(error); /* killed under our hands: its end will be told */
-		return NULL;
-	}
-	return error;
+	return ignore_gone(error);
 }
 
 static struct mt_error *check_request(struct mt_session *session)

@@ -20,6 +20,11 @@ struct mt_session_options {
 	const char *const *triggers; /* locations, NULL at the end; or NULL */
 	bool share_cpu;              /* see target/engine.h */
 	bool follow_forks;           /* record children too; else they are let go */
+	/* For engines that record calls: see target/engine.h. */
+	enum mt_ring_stamps stamps;
+	const char *const *modules;
+	const char *const *functions;
+	const char *const *no_functions;
 	const struct mt_log *log;
 	void (*seen)(void *context, const struct mt_seen *seen); /* see target/engine.h */
 	void *seen_context;

@@ -76,6 +76,7 @@ static void add_site(struct search *search, uint64_t address)
 {
 	const struct mt_session_trigger *trigger =
 	    &search->session->triggers.items[search->number - 1];
+	const struct mt_engine_ops *ops = search->session->engine->ops;
 	struct mt_session_site site = {address, search->number};
 
 	mt_array_each (known, &search->process->sites)
@@ -83,7 +84,10 @@ static void add_site(struct search *search, uint64_t address)
 			return;
 	if (mt_array_push(&search->process->sites, site))
 		search->error = mt_error_no_memory();
-	else
+	else if (ops->set_breakpoint)
+		search->error =
+		    ops->set_breakpoint(search->session->engine, search->process->pid, address);
+	if (!search->error)
 		mt_log(search->session->options->log, MT_LOG_DEBUG, "trigger %u: %s at 0x%llx",
 		       search->number, trigger->text, (unsigned long long)address);
 	search->session->triggers.items[search->number - 1].found = true;

@@ -207,7 +207,6 @@ void mt_sp_mark(struct mt_sp_stack *stack, const struct mt_event *event)
 		break;
 	case MT_MARK_EXIT:
 		put_instant(stack, MT_INSTANT_EXIT, 0, event->to, event->from);
-		mt_sp_close_segment(stack, 0);
 		break;
 	case MT_MARK_EXEC:
 		put_instant(stack, MT_INSTANT_EXEC, 0, event->to, event->from);

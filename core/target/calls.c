@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The calls engine: each function's entry and its returns are overwritten with jumps to trampolines
+ * that write into the thread's ring (core/calls), and the program runs freely between stops.
+ *
+ * It stops by itself where its dynamic loader tells debuggers of libraries, at births, signals and
+ * ends, and at breakpoints of ours. */
+#include "target/calls_private.h"
+
+#include <stdlib.h>
+
+#define LEAST_RING_BYTES (16ull << 10)
+#define MOST_RING_BYTES  (1ull << 30)
+
+static struct mt_calls_engine *engine_of(struct mt_engine *base)
+{
+	return (struct mt_calls_engine *)base;
+}
+
+struct mt_calls_thread *mt_calls_find_thread(const struct mt_calls_engine *engine, pid_t lwp)
+{
+	struct mt_calls_thread *thread = NULL;
+
+	HASH_FIND_INT(engine->threads, &lwp, thread);
+	return thread;
+}
+
+static struct mt_error *probe(void)
+{
+	struct mt_calls_agent agent = {0};
+	struct mt_error *error = mt_calls_agent_find(&agent);
+
+	mt_calls_agent_deinit(&agent);
+	return error;
+}
+
+/* Trampolines wrap by one bit operation. */
+static uint64_t ring_size(uint64_t wanted)
+{
+	uint64_t size = LEAST_RING_BYTES;
+
+	if (!wanted)
+		wanted = MT_ENGINE_DEFAULT_RING_BYTES;
+	while (size < wanted && size < MOST_RING_BYTES)
+		size *= 2;
+	return size;
+}
+
+static void destroy(struct mt_engine *base);
+
+static struct mt_error *create(struct mt_target *target, const struct mt_engine_options *options,
+			       struct mt_engine **out)
+{
+	struct mt_calls_engine *engine = calloc(1, sizeof(*engine));
+
+	if (!engine)
+		return mt_error_no_memory();
+	engine->base.ops = &mt_engine_calls;
+	engine->target = target;
+	engine->options = *options;
+	engine->options.ring_bytes = ring_size(options->ring_bytes);
+	engine->next_site = 1;
+	struct mt_error *error = mt_calls_agent_find(&engine->agent);
+	if (error)
+		destroy(&engine->base);
+	else
+		*out = &engine->base;
+	return error;
+}
+
+static void thread_destroy(struct mt_calls_engine *engine, struct mt_calls_thread *thread)
+{
+	HASH_DEL(engine->threads, thread);
+	mt_calls_take_ring(thread);
+	mt_calls_space_unref(thread->space);
+	free(thread);
+}
+
+static void destroy(struct mt_engine *base)
+{
+	struct mt_calls_engine *engine = engine_of(base);
+	struct mt_calls_file *file, *next;
+
+	while (engine->threads)
+		thread_destroy(engine, engine->threads);
+	mt_array_each (birth, &engine->births)
+		mt_calls_space_unref(birth->parent);
+	mt_array_deinit(&engine->births);
+	mt_array_each (module, &engine->modules)
+		mt_calls_module_destroy(*module);
+	mt_array_deinit(&engine->modules);
+	HASH_ITER (hh, engine->files, file, next) {
+		HASH_DEL(engine->files, file);
+		mt_calls_file_destroy(file);
+	}
+	mt_calls_agent_deinit(&engine->agent);
+	free(engine);
+}
+
+static void describe(const struct mt_engine *base, struct mt_recording_pt *pt)
+{
+	(void)base;
+	*pt = (struct mt_recording_pt){0};
+}
+
+static struct mt_calls_space *find_space(struct mt_calls_engine *engine, pid_t pid)
+{
+	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next)
+		if (thread->pid == pid && !thread->guest)
+			return thread->space;
+	return NULL;
+}
+
+static struct mt_calls_space *share(struct mt_calls_space *space)
+{
+	space->references++;
+	return space;
+}
+
+static bool take_birth(struct mt_calls_engine *engine, pid_t pid, struct mt_calls_birth *out)
+{
+	mt_array_each (birth, &engine->births) {
+		if (birth->pid != pid)
+			continue;
+		*out = *birth;
+		*birth = *mt_array_last(&engine->births);
+		engine->births.count--;
+		return true;
+	}
+	return false;
+}
+
+/* The address space of a thread that comes: its process's, or one of its own. */
+static struct mt_calls_space *space_for(struct mt_calls_engine *engine, pid_t pid, bool *guest)
+{
+	struct mt_calls_space *space = find_space(engine, pid);
+	struct mt_calls_birth birth;
+
+	*guest = false;
+	if (space)
+		return share(space);
+	if (!take_birth(engine, pid, &birth))
+		return mt_calls_space_create(pid);
+	*guest = birth.shares;
+	space = birth.shares ? share(birth.parent) : mt_calls_space_copy(birth.parent, pid);
+	mt_calls_space_unref(birth.parent);
+	return space;
+}
+
+static struct mt_error *add_thread(struct mt_engine *base, pid_t pid, pid_t lwp)
+{
+	struct mt_calls_engine *engine = engine_of(base);
+	struct mt_calls_thread *thread = calloc(1, sizeof(*thread));
+
+	if (!thread)
+		return mt_error_no_memory();
+	thread->pid = pid;
+	thread->lwp = lwp;
+	thread->space = space_for(engine, pid, &thread->guest);
+	if (thread->space)
+		HASH_ADD_INT(engine->threads, lwp, thread);
+	if (!mt_calls_find_thread(engine, lwp)) {
+		mt_calls_space_unref(thread->space);
+		free(thread);
+		return mt_error_no_memory();
+	}
+	mt_try(mt_calls_give_ring(engine, thread));
+	return mt_calls_move_thread(engine, thread->space, lwp);
+}
+
+static void remove_thread(struct mt_engine *base, pid_t lwp)
+{
+	struct mt_calls_thread *thread = mt_calls_find_thread(engine_of(base), lwp);
+
+	if (thread)
+		thread_destroy(engine_of(base), thread);
+}
+
+static void rename_thread(struct mt_engine *base, pid_t former, pid_t lwp)
+{
+	struct mt_calls_engine *engine = engine_of(base);
+	struct mt_calls_thread *thread = mt_calls_find_thread(engine, former);
+
+	if (!thread || former == lwp)
+		return;
+	remove_thread(base, lwp);
+	HASH_DEL(engine->threads, thread);
+	thread->lwp = lwp;
+	HASH_ADD_INT(engine->threads, lwp, thread);
+}
+
+static struct mt_error *set_breakpoint(struct mt_engine *base, pid_t pid, uint64_t address)
+{
+	struct mt_calls_space *space = find_space(engine_of(base), pid);
+
+	return space ? mt_calls_set_break(engine_of(base), space, address, false) : NULL;
+}
+
+/* A child that nobody wants to know of.  One that borrows its parent's memory has the breakpoints
+ * in it, and is kept until it has memory of its own. */
+static struct mt_error *let_go_child(struct mt_calls_engine *engine, struct mt_calls_birth *birth,
+				     bool *keep)
+{
+	struct mt_error *error;
+
+	if (birth->shares) {
+		*keep = true;
+		if (mt_array_push(&engine->births, *birth))
+			return mt_error_no_memory();
+		error = add_thread(&engine->base, birth->pid, birth->pid);
+		if (!error)
+			mt_calls_find_thread(engine, birth->pid)->kept = true;
+		return error;
+	}
+	error = mt_calls_remove_breaks(engine, birth->parent, birth->pid);
+	if (!error)
+		error = mt_calls_give_trash(engine, birth->parent, birth->pid, birth->pid);
+	mt_calls_space_unref(birth->parent);
+	return error;
+}
+
+static struct mt_error *let_go(struct mt_engine *base, pid_t pid, bool *keep)
+{
+	struct mt_calls_engine *engine = engine_of(base);
+	struct mt_calls_birth birth;
+
+	*keep = false;
+	if (take_birth(engine, pid, &birth))
+		return let_go_child(engine, &birth, keep);
+	return NULL;
+}
+
+static struct mt_error *note_birth(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
+				   const struct mt_stop *stop)
+{
+	struct mt_calls_birth birth = {
+	    .pid = stop->child, .parent = thread->space, .shares = stop->kind == MT_STOP_VFORK};
+
+	if (mt_array_push(&engine->births, birth))
+		return mt_error_no_memory();
+	share(thread->space);
+	return NULL;
+}
+
+/* A new program, in memory of its own. */
+static struct mt_error *on_exec(struct mt_calls_thread *thread)
+{
+	struct mt_calls_space *space = mt_calls_space_create(thread->pid);
+
+	if (!space)
+		return mt_error_no_memory();
+	mt_calls_take_ring(thread);
+	mt_calls_space_unref(thread->space);
+	thread->space = space;
+	thread->guest = false;
+	return NULL;
+}
+
+static struct mt_error *on_loader(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
+				  uint64_t address, struct mt_engine_news *news)
+{
+	struct mt_calls_break *there;
+
+	mt_try(mt_calls_space_update(engine, thread->space, thread->lwp));
+	news->maps_changed = true;
+	news->ordinary = true;
+	there = mt_calls_break_at(thread->space, address);
+	return there ? mt_calls_pass_break(engine, thread->space, thread->lwp, there) : NULL;
+}
+
+/* PC is behind the int3. */
+static struct mt_error *on_breakpoint(struct mt_calls_engine *engine,
+				      struct mt_calls_thread *thread, uint64_t address,
+				      struct mt_engine_news *news)
+{
+	struct mt_calls_break *there = mt_calls_break_at(thread->space, address);
+
+	if (!there)
+		return NULL;
+	news->pc = address;
+	if (there->loader)
+		return on_loader(engine, thread, address, news);
+	news->breakpoint = true;
+	return mt_calls_pass_break(engine, thread->space, thread->lwp, there);
+}
+
+/* The instruction at PC faults, and whoever handles that wants to see it where it was written:
+ * its patch is taken out for good. */
+static struct mt_error *on_fault(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
+				 struct mt_calls_place *place, uint64_t original)
+{
+	ssize_t patch = mt_calls_patch_at(place, original);
+	struct user_regs_struct registers;
+
+	if (patch >= 0) {
+		mt_calls_patch_off(place, (size_t)patch);
+		mt_try(engine->target->ops->halt(engine->target, thread->pid));
+		struct mt_error *error = mt_calls_text_write(engine, thread->space, place, false);
+		engine->target->ops->release(engine->target, thread->pid);
+		if (error)
+			return error;
+	}
+	mt_try(engine->target->ops->get_registers(engine->target, thread->lwp, &registers));
+	registers.rip = original;
+	return engine->target->ops->set_registers(engine->target, thread->lwp, &registers);
+}
+
+/* Where a thread stands, in the program's own terms. */
+static struct mt_error *on_signal(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
+				  const struct mt_stop *stop, struct mt_engine_news *news)
+{
+	struct mt_calls_place *place = mt_calls_place_of_trampoline(thread->space, news->pc);
+	const struct mt_trampoline_row *row;
+
+	if (!place)
+		return NULL;
+	row = mt_trampoline_row_at(&place->module->trampolines,
+				   (uint32_t)(news->pc - place->module->room));
+	if (!row)
+		return NULL;
+	news->pc = row->original;
+	if (stop->kind == MT_STOP_SIGNAL && stop->address && row->phase == MT_PHASE_DISPLACED &&
+	    !row->below)
+		return on_fault(engine, thread, place, row->original);
+	return NULL;
+}
+
+static struct mt_error *understand(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
+				   const struct mt_stop *stop, struct mt_engine_news *news)
+{
+	switch (stop->kind) {
+	case MT_STOP_EXEC:
+		news->maps_changed = true;
+		news->left = thread->kept;
+		return on_exec(thread);
+	case MT_STOP_FORK:
+	case MT_STOP_VFORK:
+		return note_birth(engine, thread, stop);
+	case MT_STOP_BREAKPOINT:
+		return on_breakpoint(engine, thread, news->pc - 1, news);
+	case MT_STOP_EXITING:
+		return NULL;
+	default:
+		mt_try(mt_calls_move_thread(engine, thread->space, stop->lwp));
+		return on_signal(engine, thread, stop, news);
+	}
+}
+
+static struct mt_error *stopped(struct mt_engine *base, const struct mt_stop *stop,
+				struct mt_engine_news *news)
+{
+	struct mt_calls_engine *engine = engine_of(base);
+	struct mt_calls_thread *thread = mt_calls_find_thread(engine, stop->lwp);
+	struct user_regs_struct registers;
+
+	*news = (struct mt_engine_news){0};
+	if (!thread || stop->kind == MT_STOP_EXITED)
+		return NULL;
+	news->time_ns = mt_tsc_to_ns(&engine->options.conversion, mt_clock_tsc());
+	mt_try(engine->target->ops->get_registers(engine->target, stop->lwp, &registers));
+	news->pc = registers.rip;
+	mt_try(understand(engine, thread, stop, news));
+	thread->pc = news->pc;
+	return NULL;
+}
+
+static struct mt_error *resume(struct mt_engine *base, pid_t lwp, int signal)
+{
+	struct mt_calls_engine *engine = engine_of(base);
+	struct mt_calls_thread *thread = mt_calls_find_thread(engine, lwp);
+
+	if (thread && !thread->guest && !thread->space->prepared)
+		mt_try(mt_calls_prepare(engine, thread->space, lwp));
+	return engine->target->ops->resume(engine->target, lwp, MT_RESUME_CONTINUE, signal);
+}
+
+const struct mt_engine_ops mt_engine_calls = {
+    .name = "calls",
+    .summary = "patches the program's functions: every call, at nearly full speed",
+    .automatic = false,
+    .records_calls = true,
+    .probe = probe,
+    .create = create,
+    .destroy = destroy,
+    .describe = describe,
+    .add_thread = add_thread,
+    .remove_thread = remove_thread,
+    .rename_thread = rename_thread,
+    .set_breakpoint = set_breakpoint,
+    .let_go = let_go,
+    .stopped = stopped,
+    .resume = resume,
+    .snapshot = mt_calls_snapshot,
+};

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "target/calls_private.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+/* No trampoline is longer, and behind each module's stands room for copies of instructions. */
+#define MOST_TRAMPOLINE_BYTES 1024ull
+#define SPARE_BYTES           4096ull
+#define WRITE_CHUNK           (1u << 20)
+
+static bool matches_any(const char *const *globs, const char *name)
+{
+	for (; globs && *globs; globs++)
+		if (fnmatch(*globs, name, 0) == 0)
+			return true;
+	return false;
+}
+
+static bool is_wanted_module(const struct mt_calls_engine *engine, const char *path)
+{
+	const char *base = strrchr(path, '/');
+
+	return !engine->options.modules || matches_any(engine->options.modules, path) ||
+	       matches_any(engine->options.modules, base ? base + 1 : path);
+}
+
+struct wanted {
+	const struct mt_calls_engine *engine;
+	struct mt_objfile *objfile;
+};
+
+/* "ns::f(int)" is also called "ns::f". */
+static bool matches_function(const char *const *globs, const char *name)
+{
+	size_t length = strcspn(name, "(");
+	mt_auto(mt_str) struct mt_str without = {0};
+
+	if (!globs || matches_any(globs, name))
+		return globs;
+	mt_str_append_bytes(&without, name, length);
+	return without.text && matches_any(globs, without.text);
+}
+
+static bool is_wanted_function(void *context, const struct mt_symbol *symbol)
+{
+	const struct wanted *wanted = context;
+	const struct mt_engine_options *options = &wanted->engine->options;
+	const char *name = mt_objfile_symbol_name(wanted->objfile, symbol);
+
+	if (!name)
+		return !options->functions;
+	if (options->functions && !matches_function(options->functions, name))
+		return false;
+	return !matches_function(options->no_functions, name);
+}
+
+static struct mt_error *open_file(struct mt_calls_engine *engine, struct mt_calls_file *file)
+{
+	struct wanted wanted = {.engine = engine};
+	struct mt_plan_options options = {.wanted = is_wanted_function, .context = &wanted};
+	bool all = !engine->options.functions && !engine->options.no_functions;
+
+	mt_try(mt_objfile_open(file->path, NULL, NULL, &file->objfile));
+	wanted.objfile = file->objfile;
+	return mt_plan_create(file->objfile, all ? NULL : &options, &file->plan);
+}
+
+/* Why a file cannot be planned is said once. */
+static struct mt_error *get_file(struct mt_calls_engine *engine, const char *path,
+				 struct mt_calls_file **out)
+{
+	struct mt_calls_file *file = NULL;
+
+	HASH_FIND_STR(engine->files, path, *out);
+	if (*out)
+		return NULL;
+	file = calloc(1, sizeof(*file));
+	if (file)
+		file->path = strdup(path);
+	if (file && file->path)
+		HASH_ADD_KEYPTR(hh, engine->files, file->path, strlen(file->path), file);
+	HASH_FIND_STR(engine->files, path, *out);
+	if (!*out) {
+		if (file)
+			free(file->path);
+		free(file);
+		return mt_error_no_memory();
+	}
+	struct mt_error *error = open_file(engine, file);
+	if (error)
+		mt_log(engine->options.log, MT_LOG_WARNING, "calls in %s are not recorded: %s",
+		       path, mt_error_message(error));
+	mt_error_destroy(error);
+	return NULL;
+}
+
+void mt_calls_file_destroy(struct mt_calls_file *file)
+{
+	mt_plan_destroy(file->plan);
+	mt_objfile_unref(file->objfile);
+	free(file->path);
+	free(file);
+}
+
+void mt_calls_module_destroy(struct mt_calls_module *module)
+{
+	if (!module)
+		return;
+	mt_trampolines_deinit(&module->trampolines);
+	free(module->offsets);
+	free(module->clean);
+	free(module);
+}
+
+static struct mt_error *generate(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				 struct mt_calls_module *module)
+{
+	const struct mt_plan *plan = module->file->plan;
+	struct mt_trampoline_config config = {
+	    .address = module->room,
+	    .bias = module->bias,
+	    .position_offset = space->position_offset,
+	    .ring_bytes = (uint32_t)engine->options.ring_bytes,
+	    .stamps = engine->options.stamps,
+	};
+
+	for (size_t i = 0; i < plan->patches.count; i++) {
+		const struct mt_patch *patch = &plan->patches.items[i];
+		uint64_t at = patch->address + module->bias;
+		size_t before = module->trampolines.code.count;
+
+		module->offsets[i] = MT_CALLS_NONE;
+		if (at < module->start || at + patch->length > module->end ||
+		    before + MOST_TRAMPOLINE_BYTES > module->room_bytes - SPARE_BYTES)
+			continue;
+		switch (mt_trampoline_append(&module->trampolines, &config, patch,
+					     module->clean + (at - module->start),
+					     module->site_base + patch->site)) {
+		case 0:
+			module->offsets[i] = (uint32_t)before;
+			break;
+		case -1:
+			return mt_error_no_memory();
+		}
+	}
+	return NULL;
+}
+
+static struct mt_error *write_code(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				   const struct mt_calls_module *module)
+{
+	size_t count = module->trampolines.code.count;
+
+	for (size_t at = 0; at < count; at += WRITE_CHUNK)
+		mt_try(engine->target->ops->write(engine->target, space->pid, module->room + at,
+						  module->trampolines.code.items + at,
+						  count - at < WRITE_CHUNK ? count - at
+									   : WRITE_CHUNK));
+	return NULL;
+}
+
+/* What was reserved and not needed, but for some room behind the trampolines. */
+static struct mt_error *trim(struct mt_calls_engine *engine, struct mt_calls_space *space,
+			     pid_t lwp, struct mt_calls_module *module)
+{
+	uint64_t used = (module->trampolines.code.count + 4095) & ~4095ull;
+	uint64_t keep = used + SPARE_BYTES;
+	struct mt_calls_room spare = {
+	    .start = module->room + used, .used = module->room + used, .end = module->room + keep};
+
+	if (mt_array_push(&space->rooms, spare))
+		return mt_error_no_memory();
+	if (keep < module->room_bytes)
+		mt_try(mt_calls_room_unmap(engine, lwp, module->room + keep,
+					   module->room_bytes - keep));
+	module->room_bytes = keep;
+	return NULL;
+}
+
+static struct mt_error *fill(struct mt_calls_engine *engine, struct mt_calls_space *space,
+			     pid_t lwp, struct mt_calls_module *module)
+{
+	size_t patches = module->file->plan->patches.count;
+
+	module->clean = malloc(module->end - module->start);
+	module->offsets = malloc((patches + 1) * sizeof(*module->offsets));
+	if (!module->clean || !module->offsets)
+		return mt_error_no_memory();
+	uint64_t size = module->end - module->start;
+	size_t got = mt_objfile_read(module->file->objfile, module->start - module->bias,
+				     module->clean, size);
+	memset(module->clean + got, 0, size - got);
+	module->room_bytes = (patches * MOST_TRAMPOLINE_BYTES + 2 * SPARE_BYTES + 4095) & ~4095ull;
+	mt_try(mt_calls_room_map(engine, space, lwp, module->start, module->end, module->room_bytes,
+				 &module->room));
+	mt_try(generate(engine, space, module));
+	mt_try(write_code(engine, space, module));
+	return trim(engine, space, lwp, module);
+}
+
+static struct mt_error *add_module(struct mt_calls_engine *engine, struct mt_calls_module *module)
+{
+	size_t sites = module->file->plan->sites.count;
+
+	if (sites >= MT_RING_SITE_STAMP_LOW - engine->next_site)
+		return mt_error_new(MT_ERROR_UNSUPPORTED, "too many functions in one session");
+	module->site_base = engine->next_site;
+	if (mt_array_push(&engine->modules, module))
+		return mt_error_no_memory();
+	engine->next_site += (uint32_t)sites;
+	return NULL;
+}
+
+struct mt_error *mt_calls_module_create(struct mt_calls_engine *engine,
+					struct mt_calls_space *space, pid_t lwp,
+					const struct mt_map *map, struct mt_calls_module **out)
+{
+	struct mt_calls_file *file = NULL;
+	struct mt_calls_module *module;
+	uint64_t address = 0;
+
+	*out = NULL;
+	if (!is_wanted_module(engine, map->path))
+		return NULL;
+	mt_try(get_file(engine, map->path, &file));
+	if (!file->plan || !file->plan->patches.count ||
+	    !mt_objfile_offset_to_address(file->objfile, map->offset, &address))
+		return NULL;
+	module = calloc(1, sizeof(*module));
+	if (!module)
+		return mt_error_no_memory();
+	*module = (struct mt_calls_module){
+	    .file = file, .bias = map->start - address, .start = map->start, .end = map->end};
+	struct mt_error *error = add_module(engine, module);
+	if (error) {
+		mt_calls_module_destroy(module);
+		return error;
+	}
+	error = fill(engine, space, lwp, module);
+	if (error && mt_error_code(error) == MT_ERROR_UNSUPPORTED) {
+		mt_log(engine->options.log, MT_LOG_WARNING, "calls in %s are not recorded: %s",
+		       map->path, mt_error_message(error));
+		mt_error_destroy(error);
+		return NULL;
+	}
+	*out = error ? NULL : module;
+	return error;
+}
+
+uint64_t mt_calls_module_copy_of(const struct mt_calls_module *module, size_t patch,
+				 uint64_t address)
+{
+	const struct mt_trampolines *code = &module->trampolines;
+	const struct mt_trampoline_row *row, *end = code->rows.items + code->rows.count;
+	uint64_t patch_end =
+	    mt_calls_patch_address(module, patch) + module->file->plan->patches.items[patch].length;
+
+	if (module->offsets[patch] == MT_CALLS_NONE)
+		return 0;
+	row = mt_trampoline_row_at(code, module->offsets[patch]);
+	for (; row && row < end && row->original < patch_end; row++)
+		if (row->phase == MT_PHASE_DISPLACED && row->original == address)
+			return module->room + row->offset;
+	return 0;
+}
+
+const struct mt_calls_module *mt_calls_module_of_site(const struct mt_calls_engine *engine,
+						      uint32_t site)
+{
+	size_t low = 0, high = engine->modules.count;
+	const struct mt_calls_module *module;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (engine->modules.items[middle]->site_base <= site)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low)
+		return NULL;
+	module = engine->modules.items[low - 1];
+	return site - module->site_base < module->file->plan->sites.count ? module : NULL;
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Inside of the calls engine: core/target/calls*.c.
+ *
+ *	calls.c           the engine's ops: stops, threads, births, execs
+ *	calls_agent.c     the agent's file, and the symbols of the dynamic loader
+ *	calls_preload.c   a new program: the agent into its environment, and out of it again
+ *	calls_space.c     an address space: what is mapped, patched and broken in it
+ *	calls_module.c    an object file's plan and trampolines at a place
+ *	calls_text.c      patches and breakpoints into the text, and out of it
+ *	calls_break.c     breakpoints, and threads that stand in displaced bytes
+ *	calls_room.c      memory in the program, near its text
+ *	calls_ring.c      rings: who writes where
+ *	calls_snapshot.c  rings into the recording */
+#ifndef MT_TARGET_CALLS_PRIVATE_H
+#define MT_TARGET_CALLS_PRIVATE_H
+
+#include "base/array.h"
+#include "calls/plan.h"
+#include "calls/ring.h"
+#include "calls/trampoline.h"
+#include "elf/objfile.h"
+#include "target/engine.h"
+
+#include <uthash.h>
+
+/* The agent's file. */
+struct mt_calls_agent {
+	char *path;
+	uint64_t offset_word; /* address in the file: there the loader leaves the offset from fs */
+	uint64_t template;    /* of the thread-local words */
+};
+
+/* An object file that was planned, once an engine. */
+struct mt_calls_file {
+	char *path;
+	struct mt_objfile *objfile; /* NULL: it could not be opened or planned */
+	struct mt_plan *plan;
+	UT_hash_handle hh;
+};
+
+/* A file at a place, with its trampolines.  Forked processes share it; it stays until the engine's
+ * end, since events in rings refer to it by their sites. */
+struct mt_calls_module {
+	struct mt_calls_file *file;
+	uint64_t bias;
+	uint64_t start, end; /* of the mapping: [start, end) */
+	uint8_t *clean;      /* the file's bytes of it */
+	uint32_t site_base;  /* site in a ring = site_base + index into the plan's sites */
+	uint64_t room;       /* address of the trampolines */
+	uint64_t room_bytes; /* 0: none */
+	struct mt_trampolines trampolines;
+	uint32_t *offsets; /* of each patch's trampoline; MT_CALLS_NONE: it is left out */
+};
+
+#define MT_CALLS_NONE UINT32_MAX
+
+/* A module in an address space. */
+struct mt_calls_place {
+	struct mt_calls_module *module;
+	bool *off;     /* by patch: it is not to be in the text */
+	bool *written; /* by patch: it is in the text */
+	bool seen;     /* in the walk over the mappings that goes on */
+};
+
+/* An int3 of ours. */
+struct mt_calls_break {
+	uint64_t address;
+	uint64_t copy; /* where the instruction stands that it hides; 0: not made yet */
+	uint8_t original;
+	bool loader; /* at r_brk; else a trigger's */
+};
+
+/* Room for copies of single instructions near some text. */
+struct mt_calls_room {
+	uint64_t start, used, end;
+};
+
+/* One memfd, mapped in a program and in us. */
+struct mt_calls_rings {
+	unsigned references;
+	uint64_t address; /* in the program */
+	uint8_t *bytes;   /* here */
+	uint64_t ring_bytes;
+	uint32_t count; /* ring 0 is the trash ring */
+	bool *taken;
+};
+
+/* An address space: of a process and, until it execs, of its vfork child. */
+struct mt_calls_space {
+	unsigned references;
+	pid_t pid; /* whose memory is asked for */
+	bool prepared, loaded, refused;
+	uint64_t loader; /* load address of the dynamic loader; 0: a static program */
+	char *loader_path;
+	uint64_t debug; /* address of _r_debug */
+	/* What calls_preload.c changed in the environment. */
+	uint64_t preload_at;       /* address of the pointer; 0: nothing, or restored already */
+	uint64_t preload_original; /* its value; 0: two pointers were added at the end */
+	int32_t position_offset;   /* of the agent's words from fs; 0: no agent yet */
+	uint64_t template;
+	struct mt_calls_rings *rings; /* NULL: none yet */
+	MT_ARRAY(struct mt_calls_place) places;
+	MT_ARRAY(struct mt_calls_break) breaks;
+	MT_ARRAY(struct mt_calls_room) rooms;
+};
+
+struct mt_calls_thread {
+	pid_t pid, lwp;
+	struct mt_calls_space *space;
+	struct mt_calls_rings *rings; /* that its ring is of; NULL: it has none */
+	uint32_t ring;
+	bool kept;      /* let_go() was called, but the session keeps it until it execs */
+	bool guest;     /* a vfork child: it writes into its parent's ring */
+	uint64_t words; /* address of its struct mt_ring_position */
+	uint64_t begin; /* bytes that are in the recording already, or do not count */
+	uint64_t begin_tsc;
+	uint64_t stack; /* a stack pointer of it: for the upper half of those in the ring */
+	uint64_t pc;    /* at its last stop */
+	UT_hash_handle hh;
+};
+
+/* A child that was born, and neither added nor let go yet. */
+struct mt_calls_birth {
+	pid_t pid;
+	struct mt_calls_space *parent; /* a reference */
+	bool shares;                   /* vfork */
+};
+
+struct mt_calls_engine {
+	struct mt_engine base;
+	struct mt_target *target;
+	struct mt_engine_options options;
+	struct mt_calls_agent agent;
+	struct mt_calls_file *files;
+	struct mt_calls_thread *threads;
+	MT_ARRAY(struct mt_calls_module *) modules; /* by site_base */
+	MT_ARRAY(struct mt_calls_birth) births;
+	uint32_t next_site;
+};
+
+/* calls_agent.c */
+/* Finds the agent beside the executable, or in lib/ beside its bin/.
+ * Errors: NOT_FOUND; those of opening it. */
+struct mt_error *mt_calls_agent_find(struct mt_calls_agent *agent);
+void mt_calls_agent_deinit(struct mt_calls_agent *agent);
+/* The address of a symbol in a file's dynamic symbol table; 0: it has none of that name. */
+uint64_t mt_calls_dynamic_symbol(const char *path, const char *name);
+
+/* calls_preload.c */
+/* A program stands before its first instruction: have its loader load the agent, and stop when it
+ * has.  Errors: the target's. */
+struct mt_error *mt_calls_prepare(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				  pid_t lwp);
+/* Put the environment back as it was. */
+struct mt_error *mt_calls_restore_environment(struct mt_calls_engine *engine,
+					      struct mt_calls_space *space);
+
+/* calls_space.c */
+struct mt_calls_space *mt_calls_space_create(pid_t pid); /* NULL without memory */
+struct mt_calls_space *mt_calls_space_copy(const struct mt_calls_space *from, pid_t pid);
+void mt_calls_space_unref(struct mt_calls_space *space); /* NULL is fine */
+/* LWP stands at r_brk, and the loader's list is whole: look for what came and went, and patch.
+ * Errors: the target's; NO_MEMORY. */
+struct mt_error *mt_calls_space_update(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				       pid_t lwp);
+/* The place whose text, or trampolines, hold an address; NULL: none. */
+struct mt_calls_place *mt_calls_place_at(struct mt_calls_space *space, uint64_t address);
+struct mt_calls_place *mt_calls_place_of_trampoline(struct mt_calls_space *space, uint64_t address);
+
+/* calls_module.c */
+/* *out NULL: nothing of it can be recorded, and the log says why.  Errors: NO_MEMORY; the
+ * target's. */
+struct mt_error *mt_calls_module_create(struct mt_calls_engine *engine,
+					struct mt_calls_space *space, pid_t lwp,
+					const struct mt_map *map, struct mt_calls_module **out);
+void mt_calls_module_destroy(struct mt_calls_module *module);
+void mt_calls_file_destroy(struct mt_calls_file *file);
+/* Where the instruction at a displaced ADDRESS stands now; 0: it is not displaced. */
+uint64_t mt_calls_module_copy_of(const struct mt_calls_module *module, size_t patch,
+				 uint64_t address);
+/* The module that a site belongs to; NULL: none. */
+const struct mt_calls_module *mt_calls_module_of_site(const struct mt_calls_engine *engine,
+						      uint32_t site);
+static inline uint64_t mt_calls_patch_address(const struct mt_calls_module *module, size_t patch)
+{
+	return module->file->plan->patches.items[patch].address + module->bias;
+}
+
+/* calls_text.c: the process is halted. */
+/* Write what is to be in the text of a place.  FIRST: patches are left out whose bytes in memory
+ * are not the file's.  Errors: the target's; NO_MEMORY. */
+struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				     struct mt_calls_place *place, bool first);
+/* The same with no patch and no breakpoint. */
+struct mt_error *mt_calls_text_clean(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				     struct mt_calls_place *place);
+/* The active patch that displaces ADDRESS; -1: none. */
+ssize_t mt_calls_patch_at(const struct mt_calls_place *place, uint64_t address);
+/* Leave out a patch, and those that need bytes of it. */
+void mt_calls_patch_off(struct mt_calls_place *place, size_t patch);
+
+/* calls_break.c */
+/* A thread whose PC lies within displaced bytes goes on in the trampoline. */
+struct mt_error *mt_calls_move_thread(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				      pid_t lwp);
+/* A thread on its way through a hole goes on in the trampoline, before the hole is filled. */
+struct mt_error *mt_calls_leave_hole(struct mt_calls_engine *engine,
+				     const struct mt_calls_place *place, pid_t lwp);
+struct mt_error *mt_calls_set_break(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				    uint64_t address, bool loader);
+struct mt_calls_break *mt_calls_break_at(struct mt_calls_space *space, uint64_t address);
+/* LWP ran into an int3 of ours: where it goes on. */
+struct mt_error *mt_calls_pass_break(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				     pid_t lwp, struct mt_calls_break *there);
+/* Take the breakpoints out of a child's copy of the memory. */
+struct mt_error *mt_calls_remove_breaks(struct mt_calls_engine *engine,
+					struct mt_calls_space *space, pid_t pid);
+
+/* calls_room.c: by system calls in the name of LWP. */
+/* Memory for code within reach of [start, end).  Errors: UNSUPPORTED (none is free); the
+ * target's. */
+struct mt_error *mt_calls_room_map(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				   pid_t lwp, uint64_t start, uint64_t end, uint64_t bytes,
+				   uint64_t *address);
+struct mt_error *mt_calls_room_unmap(struct mt_calls_engine *engine, pid_t lwp, uint64_t address,
+				     uint64_t bytes);
+/* A system call whose failure is an error. */
+struct mt_error *mt_calls_system(struct mt_calls_engine *engine, pid_t lwp, const char *what,
+				 long number, const uint64_t arguments[6], uint64_t *result);
+
+/* calls_ring.c */
+struct mt_error *mt_calls_rings_create(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				       pid_t lwp);
+void mt_calls_rings_unref(struct mt_calls_rings *rings);
+/* Give a thread that stands still its ring, if its space has rings.  Errors: the target's. */
+struct mt_error *mt_calls_give_ring(struct mt_calls_engine *engine, struct mt_calls_thread *thread);
+void mt_calls_take_ring(struct mt_calls_thread *thread);
+/* Have a thread of PID write into the trash. */
+struct mt_error *mt_calls_give_trash(struct mt_calls_engine *engine,
+				     const struct mt_calls_space *space, pid_t pid, pid_t lwp);
+/* Its bytes, and how many were written in all. */
+struct mt_ring_view mt_calls_ring_view(struct mt_calls_engine *engine,
+				       const struct mt_calls_thread *thread);
+
+/* calls_snapshot.c */
+struct mt_error *mt_calls_snapshot(struct mt_engine *base, pid_t lwp, uint32_t number,
+				   struct mt_recording_writer *writer);
+
+struct mt_calls_thread *mt_calls_find_thread(const struct mt_calls_engine *engine, pid_t lwp);
+
+#endif

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The rings of a program lie one behind the other in a memfd that it and we have mapped whole, so
+ * that a new thread gets one without running anything in the program, and that they outlive it.
+ * Pages come when they are touched.  The first ring is the trash: who has none of its own writes
+ * there. */
+#include "target/calls_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define MOST_BYTES  (64ull << 30) /* of addresses, not of memory */
+#define MOST_RINGS  4096u
+#define LEAST_RINGS 2u
+#define PAGE        4096u
+#define NAME_BYTES  16
+/* Of the program's stack pointer: where the name of the memfd is put for a moment. */
+#define BELOW_RED_ZONE 1024
+
+#define MADV_POPULATE_WRITE_ 23
+
+static void destroy(struct mt_calls_rings *rings)
+{
+	if (rings->bytes)
+		munmap(rings->bytes, rings->ring_bytes * rings->count);
+	free(rings->taken);
+	free(rings);
+}
+
+void mt_calls_rings_unref(struct mt_calls_rings *rings)
+{
+	if (rings && --rings->references == 0)
+		destroy(rings);
+}
+
+static struct mt_error *make_memfd(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				   pid_t lwp, uint64_t *fd)
+{
+	static const char name[NAME_BYTES] = "mtrace rings";
+	char saved[NAME_BYTES];
+	struct user_regs_struct registers;
+
+	mt_try(engine->target->ops->get_registers(engine->target, lwp, &registers));
+	uint64_t at = (registers.rsp - BELOW_RED_ZONE) & ~7ull;
+	const uint64_t arguments[] = {at, MFD_CLOEXEC, 0, 0, 0, 0};
+	if (engine->target->ops->read(engine->target, space->pid, at, saved, sizeof(saved)) !=
+	    sizeof(saved))
+		return mt_error_new(MT_ERROR_SYSTEM, "thread %d has no stack to write to", lwp);
+	mt_try(engine->target->ops->write(engine->target, space->pid, at, name, sizeof(name)));
+	struct mt_error *error =
+	    mt_calls_system(engine, lwp, "make a memfd", SYS_memfd_create, arguments, fd);
+	mt_error_destroy(
+	    engine->target->ops->write(engine->target, space->pid, at, saved, sizeof(saved)));
+	return error;
+}
+
+static struct mt_error *map_here(struct mt_calls_rings *rings, pid_t pid, uint64_t its_fd)
+{
+	char path[64];
+	uint64_t size = rings->ring_bytes * rings->count;
+	int fd, failed = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%llu", pid, (unsigned long long)its_fd);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return mt_error_errno(errno, "cannot open the rings of process %d", pid);
+	if (ftruncate(fd, (off_t)size))
+		failed = errno;
+	if (!failed) {
+		void *bytes =
+		    mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+
+		if (bytes == MAP_FAILED)
+			failed = errno;
+		else
+			rings->bytes = bytes;
+	}
+	close(fd);
+	return failed ? mt_error_errno(failed, "cannot map the rings of process %d", pid) : NULL;
+}
+
+static struct mt_error *map_there(struct mt_calls_engine *engine, struct mt_calls_rings *rings,
+				  pid_t lwp, uint64_t fd)
+{
+	const uint64_t arguments[] = {0,
+				      rings->ring_bytes * rings->count,
+				      PROT_READ | PROT_WRITE,
+				      MAP_SHARED | MAP_NORESERVE,
+				      fd,
+				      0};
+
+	return mt_calls_system(engine, lwp, "map the rings", SYS_mmap, arguments, &rings->address);
+}
+
+static struct mt_error *map_both(struct mt_calls_engine *engine, struct mt_calls_rings *rings,
+				 pid_t pid, pid_t lwp, uint64_t fd)
+{
+	struct mt_error *error;
+
+	/* A limit on the program's addresses may allow for fewer. */
+	while ((error = map_there(engine, rings, lwp, fd)) &&
+	       mt_error_code(error) == MT_ERROR_NO_MEMORY && rings->count / 2 >= LEAST_RINGS) {
+		mt_error_destroy(error);
+		rings->count /= 2;
+	}
+	return error ? error : map_here(rings, pid, fd);
+}
+
+/* What the system does for the program only if it can. */
+static void advise(struct mt_calls_engine *engine, pid_t lwp, uint64_t address, uint64_t bytes,
+		   int advice)
+{
+	const uint64_t arguments[] = {address, bytes, (uint64_t)advice, 0, 0, 0};
+	int64_t ignored = 0;
+
+	mt_error_destroy(engine->target->ops->call_system(engine->target, lwp, SYS_madvise,
+							  arguments, &ignored));
+}
+
+static struct mt_error *fill(struct mt_calls_engine *engine, struct mt_calls_space *space,
+			     struct mt_calls_rings *rings, pid_t lwp)
+{
+	uint64_t fd = 0, ignored = 0;
+
+	mt_try(make_memfd(engine, space, lwp, &fd));
+	struct mt_error *error = map_both(engine, rings, space->pid, lwp, fd);
+	const uint64_t closing[] = {fd, 0, 0, 0, 0, 0};
+
+	mt_error_destroy(
+	    mt_calls_system(engine, lwp, "close the memfd", SYS_close, closing, &ignored));
+	if (error)
+		return error;
+	advise(engine, lwp, rings->address, rings->ring_bytes * rings->count, MADV_DONTDUMP);
+	/* The first thread's; the others' come when they are touched. */
+	advise(engine, lwp, rings->address + rings->ring_bytes, rings->ring_bytes,
+	       MADV_POPULATE_WRITE_);
+	return NULL;
+}
+
+struct mt_error *mt_calls_rings_create(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				       pid_t lwp)
+{
+	struct mt_calls_rings *rings = calloc(1, sizeof(*rings));
+	uint64_t most = MOST_BYTES / engine->options.ring_bytes;
+
+	if (!rings)
+		return mt_error_no_memory();
+	rings->references = 1;
+	rings->ring_bytes = engine->options.ring_bytes;
+	rings->count = (uint32_t)(most > MOST_RINGS ? MOST_RINGS : most);
+	rings->taken = calloc(rings->count, sizeof(*rings->taken));
+	struct mt_error *error =
+	    rings->taken ? fill(engine, space, rings, lwp) : mt_error_no_memory();
+	if (error) {
+		destroy(rings);
+		return error;
+	}
+	rings->taken[0] = true;
+	space->rings = rings;
+	return NULL;
+}
+
+static struct mt_error *write_words(struct mt_calls_engine *engine, pid_t pid, uint64_t address,
+				    uint64_t ring)
+{
+	struct mt_ring_position position = {.ring = ring};
+
+	return engine->target->ops->write(engine->target, pid, address, &position,
+					  sizeof(position));
+}
+
+/* A thread that was made by clone() without storage of its own has its maker's. */
+static bool is_shared(const struct mt_calls_engine *engine, const struct mt_calls_thread *thread)
+{
+	for (const struct mt_calls_thread *other = engine->threads; other; other = other->hh.next)
+		if (other != thread && other->space == thread->space && other->rings &&
+		    other->words == thread->words)
+			return true;
+	return false;
+}
+
+static uint32_t find_free(const struct mt_calls_rings *rings)
+{
+	for (uint32_t i = 1; i < rings->count; i++)
+		if (!rings->taken[i])
+			return i;
+	return 0;
+}
+
+struct mt_error *mt_calls_give_ring(struct mt_calls_engine *engine, struct mt_calls_thread *thread)
+{
+	struct mt_calls_space *space = thread->space;
+	struct user_regs_struct registers;
+	uint32_t ring;
+
+	if (!space->rings || thread->guest)
+		return NULL;
+	mt_try(engine->target->ops->get_registers(engine->target, thread->lwp, &registers));
+	thread->stack = registers.rsp;
+	thread->words = registers.fs_base + (uint64_t)(int64_t)space->position_offset;
+	if (!registers.fs_base || is_shared(engine, thread))
+		return NULL;
+	ring = find_free(space->rings);
+	if (!ring)
+		return mt_calls_give_trash(engine, space, thread->pid, thread->lwp);
+	mt_try(write_words(engine, thread->pid, thread->words,
+			   space->rings->address + ring * space->rings->ring_bytes));
+	thread->rings = space->rings;
+	thread->rings->references++;
+	thread->rings->taken[ring] = true;
+	thread->ring = ring;
+	thread->begin = 0;
+	thread->begin_tsc = mt_clock_tsc();
+	return NULL;
+}
+
+void mt_calls_take_ring(struct mt_calls_thread *thread)
+{
+	struct mt_calls_rings *rings = thread->rings;
+
+	if (!rings)
+		return;
+	/* Nobody must find there what is not the next owner's. */
+	if (thread->begin)
+		memset(rings->bytes + thread->ring * rings->ring_bytes, 0,
+		       thread->begin < rings->ring_bytes ? thread->begin : rings->ring_bytes);
+	rings->taken[thread->ring] = false;
+	thread->rings = NULL;
+	mt_calls_rings_unref(rings);
+}
+
+struct mt_error *mt_calls_give_trash(struct mt_calls_engine *engine,
+				     const struct mt_calls_space *space, pid_t pid, pid_t lwp)
+{
+	struct user_regs_struct registers;
+
+	if (!space->rings)
+		return NULL;
+	mt_try(engine->target->ops->get_registers(engine->target, lwp, &registers));
+	if (!registers.fs_base)
+		return NULL;
+	return write_words(engine, pid,
+			   registers.fs_base + (uint64_t)(int64_t)space->position_offset,
+			   space->rings->address);
+}
+
+static uint64_t word_at(const struct mt_ring_view *view, uint64_t at)
+{
+	uint64_t word;
+
+	memcpy(&word, view->bytes + at % view->size, sizeof(word));
+	return word;
+}
+
+/* The time of a line is its first stamp: in both layouts one lies there, or 8 bytes further. */
+static uint64_t line_tsc(const struct mt_ring_view *view, uint64_t line)
+{
+	return word_at(view, line + (view->stamps == MT_RING_FULL ? 8 : 0));
+}
+
+/* The words are gone with the program's memory: the newest line tells how far it had come.  Of a
+ * line that was written over, the part that is older than it cannot be told from the newer one,
+ * and is left out. */
+static uint64_t guess_written(const struct mt_ring_view *view, uint64_t begin_tsc)
+{
+	uint64_t newest = 0, written;
+
+	for (uint64_t line = 0; line < view->size; line += MT_RING_LINE_BYTES)
+		if (line_tsc(view, line) > line_tsc(view, newest))
+			newest = line;
+	if (line_tsc(view, newest) <= begin_tsc)
+		return view->begin;
+	written = newest + MT_RING_LINE_BYTES;
+	if (line_tsc(view, written))
+		written = newest + 8;
+	else
+		while (written > newest + 8 && !word_at(view, written - 8))
+			written -= 8;
+	while (written < view->begin)
+		written += view->size;
+	if (line_tsc(view, newest + MT_RING_LINE_BYTES) > begin_tsc && written < view->size)
+		written += view->size;
+	return written;
+}
+
+struct mt_ring_view mt_calls_ring_view(struct mt_calls_engine *engine,
+				       const struct mt_calls_thread *thread)
+{
+	const struct mt_calls_rings *rings = thread->rings;
+	uint64_t offset = thread->ring * rings->ring_bytes;
+	struct mt_ring_position position = {0};
+	struct mt_ring_view view = {.bytes = rings->bytes + offset,
+				    .size = rings->ring_bytes,
+				    .begin = thread->begin,
+				    .stamps = engine->options.stamps};
+
+	if (engine->target->ops->read(engine->target, thread->pid, thread->words, &position,
+				      sizeof(position)) == sizeof(position) &&
+	    position.ring == rings->address + offset && position.written >= thread->begin)
+		view.written = position.written;
+	else
+		view.written = guess_written(&view, thread->begin_tsc);
+	return view;
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "target/calls_private.h"
+
+#include <string.h>
+
+#define STATE_OFFSET 24 /* of r_state in struct r_debug; see link.h */
+
+struct mt_calls_space *mt_calls_space_create(pid_t pid)
+{
+	struct mt_calls_space *space = calloc(1, sizeof(*space));
+
+	if (!space)
+		return NULL;
+	space->references = 1;
+	space->pid = pid;
+	return space;
+}
+
+static void place_deinit(struct mt_calls_place *place)
+{
+	free(place->off);
+	free(place->written);
+}
+
+static void destroy(struct mt_calls_space *space)
+{
+	mt_array_each (place, &space->places)
+		place_deinit(place);
+	mt_array_deinit(&space->places);
+	mt_array_deinit(&space->breaks);
+	mt_array_deinit(&space->rooms);
+	mt_calls_rings_unref(space->rings);
+	free(space->loader_path);
+	free(space);
+}
+
+void mt_calls_space_unref(struct mt_calls_space *space)
+{
+	if (space && --space->references == 0)
+		destroy(space);
+}
+
+/* All are off. */
+static int add_place(struct mt_calls_space *space, struct mt_calls_module *module)
+{
+	size_t count = module->file->plan->patches.count;
+	struct mt_calls_place place = {.module = module, .seen = true};
+
+	place.off = calloc(count + 1, sizeof(*place.off));
+	place.written = calloc(count + 1, sizeof(*place.written));
+	if (place.off && place.written && !mt_array_push(&space->places, place))
+		return 0;
+	place_deinit(&place);
+	return -1;
+}
+
+static int copy_into(struct mt_calls_space *space, const struct mt_calls_space *from)
+{
+	mt_array_each (place, &from->places) {
+		size_t count = place->module->file->plan->patches.count;
+
+		if (add_place(space, place->module))
+			return -1;
+		memcpy(mt_array_last(&space->places)->off, place->off, count * sizeof(bool));
+		memcpy(mt_array_last(&space->places)->written, place->written,
+		       count * sizeof(bool));
+	}
+	mt_array_each (one, &from->breaks)
+		if (mt_array_push(&space->breaks, *one))
+			return -1;
+	mt_array_each (room, &from->rooms)
+		if (mt_array_push(&space->rooms, *room))
+			return -1;
+	space->loader_path = from->loader_path ? strdup(from->loader_path) : NULL;
+	return from->loader_path && !space->loader_path ? -1 : 0;
+}
+
+struct mt_calls_space *mt_calls_space_copy(const struct mt_calls_space *from, pid_t pid)
+{
+	struct mt_calls_space *space = mt_calls_space_create(pid);
+
+	if (!space)
+		return NULL;
+	space->prepared = from->prepared;
+	space->loaded = from->loaded;
+	space->refused = from->refused;
+	space->loader = from->loader;
+	space->debug = from->debug;
+	space->position_offset = from->position_offset;
+	space->template = from->template;
+	space->rings = from->rings;
+	if (space->rings)
+		space->rings->references++;
+	if (!copy_into(space, from))
+		return space;
+	destroy(space);
+	return NULL;
+}
+
+struct mt_calls_place *mt_calls_place_at(struct mt_calls_space *space, uint64_t address)
+{
+	mt_array_each (place, &space->places)
+		if (address >= place->module->start && address < place->module->end)
+			return place;
+	return NULL;
+}
+
+struct mt_calls_place *mt_calls_place_of_trampoline(struct mt_calls_space *space, uint64_t address)
+{
+	mt_array_each (place, &space->places)
+		if (address - place->module->room < place->module->trampolines.code.count)
+			return place;
+	return NULL;
+}
+
+static bool is_whole(struct mt_calls_engine *engine, const struct mt_calls_space *space)
+{
+	int32_t state = -1;
+
+	return engine->target->ops->read(engine->target, space->pid, space->debug + STATE_OFFSET,
+					 &state, sizeof(state)) == sizeof(state) &&
+	       state == 0; /* RT_CONSISTENT */
+}
+
+struct seen_map {
+	struct mt_map map; /* its path is its own */
+	bool known;
+};
+
+struct walk {
+	struct mt_calls_engine *engine;
+	struct mt_calls_space *space;
+	uint64_t agent;
+	MT_ARRAY(struct seen_map) maps; /* of code */
+};
+
+static struct mt_error *see_map(void *context, const struct mt_map *map)
+{
+	struct walk *walk = context;
+	struct seen_map seen = {.map = *map};
+
+	if (strcmp(map->path, walk->engine->agent.path) == 0) {
+		if (!map->offset)
+			walk->agent = map->start;
+		return NULL;
+	}
+	if (!map->executable || map->path[0] != '/' ||
+	    strcmp(map->path, walk->space->loader_path) == 0)
+		return NULL;
+	seen.map.path = strdup(map->path);
+	if (!seen.map.path || mt_array_push(&walk->maps, seen)) {
+		free((char *)seen.map.path);
+		return mt_error_no_memory();
+	}
+	return NULL;
+}
+
+static struct mt_error *no_agent(struct mt_calls_engine *engine, struct mt_calls_space *space)
+{
+	space->refused = true;
+	mt_log(engine->options.log, MT_LOG_WARNING,
+	       "no calls of process %d are recorded: its dynamic loader did not load %s "
+	       "(--engine step can do it)",
+	       space->pid, engine->agent.path);
+	return NULL;
+}
+
+static struct mt_error *give_rings(struct mt_calls_engine *engine, struct mt_calls_space *space)
+{
+	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next)
+		if (thread->space == space)
+			mt_try(mt_calls_give_ring(engine, thread));
+	return NULL;
+}
+
+/* The agent is there: rings for who is there, and trash for who will come. */
+static struct mt_error *begin(struct mt_calls_engine *engine, struct mt_calls_space *space,
+			      pid_t lwp, uint64_t agent)
+{
+	struct mt_ring_position position = {0};
+	int64_t offset = 0;
+
+	if (!agent ||
+	    engine->target->ops->read(engine->target, space->pid, agent + engine->agent.offset_word,
+				      &offset, sizeof(offset)) != sizeof(offset))
+		return no_agent(engine, space);
+	space->loaded = true;
+	space->position_offset = (int32_t)offset;
+	space->template = agent + engine->agent.template;
+	mt_try(mt_calls_rings_create(engine, space, lwp));
+	position.ring = space->rings->address;
+	mt_try(engine->target->ops->write(engine->target, space->pid, space->template, &position,
+					  sizeof(position)));
+	return give_rings(engine, space);
+}
+
+static bool is_there(struct mt_calls_space *space, const struct mt_map *map)
+{
+	mt_array_each (place, &space->places)
+		if (place->module->start == map->start && place->module->end == map->end &&
+		    strcmp(place->module->file->path, map->path) == 0)
+			return place->seen = true;
+	return false;
+}
+
+struct moving {
+	struct mt_calls_engine *engine;
+	struct mt_calls_space *space;
+};
+
+static struct mt_error *move_thread(void *context, pid_t lwp)
+{
+	const struct moving *moving = context;
+	struct mt_error *error = mt_calls_move_thread(moving->engine, moving->space, lwp);
+
+	/* One that vfork() holds is looked at when it stops. */
+	if (error && mt_error_code(error) == MT_ERROR_GONE) {
+		mt_error_destroy(error);
+		return NULL;
+	}
+	return error;
+}
+
+static struct mt_error *add_module(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				   pid_t lwp, const struct mt_map *map)
+{
+	struct mt_calls_module *module = NULL;
+	struct moving moving = {engine, space};
+
+	mt_try(mt_calls_module_create(engine, space, lwp, map, &module));
+	if (!module)
+		return NULL;
+	if (add_place(space, module))
+		return mt_error_no_memory();
+	mt_try(mt_calls_text_write(engine, space, mt_array_last(&space->places), true));
+	mt_log(engine->options.log, MT_LOG_DEBUG, "%zu bytes of trampolines for %s",
+	       module->trampolines.code.count, module->file->path);
+	return engine->target->ops->each_thread(engine->target, space->pid, move_thread, &moving);
+}
+
+/* A library that was unloaded took its patches with it; its trampolines go too. */
+static struct mt_error *remove_unseen(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				      pid_t lwp)
+{
+	for (size_t i = space->places.count; i-- > 0;) {
+		struct mt_calls_place *place = &space->places.items[i];
+		const struct mt_calls_module *module = place->module;
+
+		if (place->seen)
+			continue;
+		for (size_t k = space->rooms.count; k-- > 0;)
+			if (space->rooms.items[k].start - module->room < module->room_bytes)
+				space->rooms.items[k] = space->rooms.items[--space->rooms.count];
+		for (size_t k = space->breaks.count; k-- > 0;)
+			if (space->breaks.items[k].address - module->start <
+			    module->end - module->start)
+				space->breaks.items[k] = space->breaks.items[--space->breaks.count];
+		mt_try(mt_calls_room_unmap(engine, lwp, module->room, module->room_bytes));
+		place_deinit(place);
+		*place = space->places.items[--space->places.count];
+	}
+	return NULL;
+}
+
+static struct mt_error *update(struct mt_calls_engine *engine, struct mt_calls_space *space,
+			       pid_t lwp, struct walk *walk)
+{
+	mt_try(engine->target->ops->each_map(engine->target, space->pid, see_map, walk));
+	if (!space->loaded)
+		mt_try(begin(engine, space, lwp, walk->agent));
+	if (space->refused)
+		return NULL;
+	mt_array_each (place, &space->places)
+		place->seen = false;
+	mt_array_each (seen, &walk->maps)
+		seen->known = is_there(space, &seen->map);
+	mt_try(remove_unseen(engine, space, lwp));
+	mt_array_each (seen, &walk->maps)
+		if (!seen->known)
+			mt_try(add_module(engine, space, lwp, &seen->map));
+	return NULL;
+}
+
+struct mt_error *mt_calls_space_update(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				       pid_t lwp)
+{
+	struct walk walk = {.engine = engine, .space = space};
+
+	if (space->refused || !is_whole(engine, space))
+		return NULL;
+	mt_try(mt_calls_restore_environment(engine, space));
+	mt_try(engine->target->ops->halt(engine->target, space->pid));
+	struct mt_error *error = update(engine, space, lwp, &walk);
+	engine->target->ops->release(engine->target, space->pid);
+	mt_array_each (seen, &walk.maps)
+		free((char *)seen->map.path);
+	mt_array_deinit(&walk.maps);
+	return error;
+}

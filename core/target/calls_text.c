@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What stands in the text is always made anew from the file's bytes, the patches that are on, and
+ * the breakpoints; pages that differ are written. */
+#include "target/calls_private.h"
+
+#include <string.h>
+
+#define JUMP       0xe9
+#define SHORT_JUMP 0xeb
+#define INT3       0xcc
+#define PAGE       4096u
+
+static bool holds(const struct mt_calls_module *module, uint64_t address)
+{
+	return address >= module->start && address < module->end;
+}
+
+static void put_long_jump(const struct mt_calls_module *module, uint8_t *text, uint64_t at,
+			  uint64_t target)
+{
+	uint32_t distance = (uint32_t)(target - (at + MT_PATCH_JUMP_BYTES));
+
+	text[at - module->start] = JUMP;
+	memcpy(text + (at - module->start) + 1, &distance, sizeof(distance));
+}
+
+static void put_jump(const struct mt_calls_module *module, size_t index, uint8_t *text)
+{
+	const struct mt_patch *patch = &module->file->plan->patches.items[index];
+	uint64_t at = patch->address + module->bias, from = at;
+
+	if (patch->hole) {
+		from = patch->hole + module->bias;
+		text[at - module->start] = SHORT_JUMP;
+		text[at - module->start + 1] = (uint8_t)(from - (at + MT_PATCH_SHORT_BYTES));
+	}
+	put_long_jump(module, text, from, module->room + module->offsets[index]);
+}
+
+/* Dead bytes first: long jumps may stand among them. */
+static void put_patches(const struct mt_calls_place *place, uint8_t *text)
+{
+	const struct mt_calls_module *module = place->module;
+	size_t count = module->file->plan->patches.count;
+
+	for (size_t i = 0; i < count; i++)
+		if (!place->off[i])
+			memset(text + (mt_calls_patch_address(module, i) - module->start), INT3,
+			       module->file->plan->patches.items[i].length);
+	for (size_t i = 0; i < count; i++)
+		if (!place->off[i])
+			put_jump(module, i, text);
+}
+
+static void put_breaks(const struct mt_calls_space *space, const struct mt_calls_module *module,
+		       uint8_t *text)
+{
+	mt_array_each (one, &space->breaks)
+		if (holds(module, one->address))
+			text[one->address - module->start] = INT3;
+}
+
+static bool is_same(const struct mt_calls_module *module, const uint8_t *memory, uint64_t start,
+		    uint64_t length)
+{
+	size_t at = start - module->start;
+
+	return memcmp(memory + at, module->clean + at, length) == 0;
+}
+
+static bool lies_in(const struct mt_calls_module *module, uint64_t start, uint64_t length)
+{
+	return start >= module->start && start + length <= module->end;
+}
+
+/* Somebody else's breakpoint, or a text relocation: not ours to change. */
+static bool is_foreign(const struct mt_calls_module *module, const struct mt_patch *patch,
+		       const uint8_t *memory)
+{
+	uint64_t hole = patch->hole + module->bias;
+
+	if (!is_same(module, memory, patch->address + module->bias, patch->length))
+		return true;
+	return patch->hole && (!lies_in(module, hole, MT_PATCH_JUMP_BYTES) ||
+			       !is_same(module, memory, hole, MT_PATCH_JUMP_BYTES));
+}
+
+static bool has_break_inside(const struct mt_calls_space *space,
+			     const struct mt_calls_module *module, const struct mt_patch *patch)
+{
+	uint64_t start = patch->address + module->bias, hole = patch->hole + module->bias;
+
+	mt_array_each (one, &space->breaks) {
+		if (one->address > start && one->address < start + patch->length)
+			return true;
+		if (patch->hole && one->address >= hole &&
+		    one->address < hole + MT_PATCH_JUMP_BYTES)
+			return true;
+	}
+	return false;
+}
+
+void mt_calls_patch_off(struct mt_calls_place *place, size_t patch)
+{
+	const struct mt_calls_module *module = place->module;
+	const struct mt_patch *patches = module->file->plan->patches.items;
+	uint64_t start = patches[patch].address, end = start + patches[patch].length;
+
+	if (place->off[patch])
+		return;
+	place->off[patch] = true;
+	for (size_t i = 0; i < module->file->plan->patches.count; i++)
+		if (patches[i].hole && patches[i].hole + MT_PATCH_JUMP_BYTES > start &&
+		    patches[i].hole < end)
+			mt_calls_patch_off(place, i);
+}
+
+static void leave_out(const struct mt_calls_space *space, struct mt_calls_place *place,
+		      const uint8_t *memory, bool first)
+{
+	const struct mt_calls_module *module = place->module;
+
+	for (size_t i = 0; i < module->file->plan->patches.count; i++) {
+		const struct mt_patch *patch = &module->file->plan->patches.items[i];
+
+		if (module->offsets[i] == MT_CALLS_NONE || has_break_inside(space, module, patch) ||
+		    (first && is_foreign(module, patch, memory)))
+			mt_calls_patch_off(place, i);
+	}
+}
+
+static struct mt_error *write_pages(struct mt_calls_engine *engine, pid_t pid, uint64_t start,
+				    const uint8_t *memory, const uint8_t *text, size_t size)
+{
+	for (size_t at = 0; at < size;) {
+		size_t from = at;
+
+		while (at < size &&
+		       memcmp(memory + at, text + at, size - at < PAGE ? size - at : PAGE) != 0)
+			at += PAGE;
+		if (at > size)
+			at = size;
+		if (at > from)
+			mt_try(engine->target->ops->write(engine->target, pid, start + from,
+							  text + from, at - from));
+		else
+			at += PAGE;
+	}
+	return NULL;
+}
+
+struct texts {
+	uint8_t *memory, *text;
+	size_t size;
+};
+
+static void texts_cleanup(struct texts *texts)
+{
+	free(texts->memory);
+	free(texts->text);
+}
+
+/* Twice what is in memory. */
+static struct mt_error *read_texts(struct mt_calls_engine *engine, pid_t pid,
+				   const struct mt_calls_module *module, struct texts *texts)
+{
+	texts->size = module->end - module->start;
+	texts->memory = malloc(texts->size);
+	texts->text = malloc(texts->size);
+	if (!texts->memory || !texts->text)
+		return mt_error_no_memory();
+	if (engine->target->ops->read(engine->target, pid, module->start, texts->memory,
+				      texts->size) != texts->size)
+		return mt_error_new(MT_ERROR_GONE, "the code of %s cannot be read in process %d",
+				    module->file->path, pid);
+	memcpy(texts->text, texts->memory, texts->size);
+	return NULL;
+}
+
+/* The program's own bytes: those of the file where we wrote, and else what is there (text
+ * relocations, others' breakpoints). */
+static void undo(const struct mt_calls_space *space, const struct mt_calls_place *place,
+		 uint8_t *text)
+{
+	const struct mt_calls_module *module = place->module;
+
+	for (size_t i = 0; i < module->file->plan->patches.count; i++) {
+		const struct mt_patch *patch = &module->file->plan->patches.items[i];
+		size_t at = patch->address + module->bias - module->start;
+		size_t hole = patch->hole + module->bias - module->start;
+
+		if (!place->written[i])
+			continue;
+		memcpy(text + at, module->clean + at, patch->length);
+		if (patch->hole)
+			memcpy(text + hole, module->clean + hole, MT_PATCH_JUMP_BYTES);
+	}
+	mt_array_each (one, &space->breaks)
+		if (holds(module, one->address))
+			text[one->address - module->start] = one->original;
+}
+
+struct leaving {
+	struct mt_calls_engine *engine;
+	const struct mt_calls_place *place;
+};
+
+static struct mt_error *leave_hole(void *context, pid_t lwp)
+{
+	const struct leaving *leaving = context;
+	struct mt_error *error = mt_calls_leave_hole(leaving->engine, leaving->place, lwp);
+
+	/* One that vfork() holds runs nothing. */
+	if (error && mt_error_code(error) == MT_ERROR_GONE) {
+		mt_error_destroy(error);
+		return NULL;
+	}
+	return error;
+}
+
+static struct mt_error *leave_holes(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				    const struct mt_calls_place *place)
+{
+	struct leaving leaving = {engine, place};
+
+	return engine->target->ops->each_thread(engine->target, space->pid, leave_hole, &leaving);
+}
+
+struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				     struct mt_calls_place *place, bool first)
+{
+	__attribute__((cleanup(texts_cleanup))) struct texts texts = {0};
+	const struct mt_calls_module *module = place->module;
+
+	mt_try(read_texts(engine, space->pid, module, &texts));
+	if (!first)
+		mt_try(leave_holes(engine, space, place));
+	undo(space, place, texts.text);
+	leave_out(space, place, texts.text, first);
+	put_patches(place, texts.text);
+	put_breaks(space, module, texts.text);
+	for (size_t i = 0; i < module->file->plan->patches.count; i++)
+		place->written[i] = !place->off[i];
+	return write_pages(engine, space->pid, module->start, texts.memory, texts.text, texts.size);
+}
+
+struct mt_error *mt_calls_text_clean(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				     struct mt_calls_place *place)
+{
+	__attribute__((cleanup(texts_cleanup))) struct texts texts = {0};
+
+	mt_try(read_texts(engine, space->pid, place->module, &texts));
+	mt_try(leave_holes(engine, space, place));
+	undo(space, place, texts.text);
+	return write_pages(engine, space->pid, place->module->start, texts.memory, texts.text,
+			   texts.size);
+}
+
+ssize_t mt_calls_patch_at(const struct mt_calls_place *place, uint64_t address)
+{
+	const struct mt_plan *plan = place->module->file->plan;
+	const struct mt_patch *patch = mt_plan_patch_at(plan, address - place->module->bias);
+
+	if (!patch || place->off[patch - plan->patches.items])
+		return -1;
+	return patch - plan->patches.items;
+}
