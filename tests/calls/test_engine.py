@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Programs under the calls engine: they do what they do without it, and what they called is there.
+
+The counts are those that the programs' own arithmetic gives."""
+import collections
+import json
+import os
+import subprocess
+
+import pytest
+
+LEVELS = ["-O0", "-O1", "-O2", "-Os"]
+
+
+def calls_of(path):
+    """How often each function was called, in all threads."""
+    events = json.loads(path.read_text())["traceEvents"]
+    return collections.Counter(event["name"] for event in events
+                               if event["ph"] == "B" and event.get("cat") == "call")
+
+
+@pytest.fixture(name="record")
+def record_calls(run_mtdb, tmp_path):
+    """record(words, option…) -> CompletedProcess of mtdb, Counter of calls."""
+
+    def run(words, *options, **others):
+        out = tmp_path / "calls.json"
+        done = run_mtdb("run", "--engine", "calls", "-o", out, *options, "--", *words, **others)
+        assert out.exists(), done.stderr
+        return done, calls_of(out)
+
+    return run
+
+
+def fib_calls(n):
+    return 1 if n < 2 else 1 + fib_calls(n - 1) + fib_calls(n - 2)
+
+
+def same(words, run_mtdb, tmp_path, **options):
+    """Standard output and exit status are the same with and without us."""
+    words = [str(word) for word in words]
+    plain = subprocess.run(words, text=True, capture_output=True, check=False, **options)
+    traced = run_mtdb("run", "--engine", "calls", "-o", tmp_path / "same.fxt", "--", *words,
+                      **options)
+    assert traced.stdout == plain.stdout
+    status = plain.returncode
+    assert traced.returncode == (status if status >= 0 else 128 - status)
+    return traced
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("stamps", ["sampled", "full"])
+def test_counts_are_right(compile, record, level, stamps):
+    program = compile("calls_threads.c", level, "-fno-inline", "-pthread",
+                      "-fno-optimize-sibling-calls", "-fno-ipa-cp", "-fno-partial-inlining")
+    done, calls = record([program, "1", "3"], "--modules", program.name, "--timestamps", stamps,
+                         "--size", "16M")
+    assert done.stdout == f"{3 * 4 * 144} 1\n"
+    assert calls["fib"] == 4 * 3 * fib_calls(12) + calls["handler"] * fib_calls(5)
+    assert calls["run"] == 4 and calls["main"] == 1 and calls["handler"] > 0
+
+
+def test_threads_signals_and_libc(compile, run_mtdb, tmp_path):
+    program = compile("calls_threads.c", "-O2", "-pthread")
+    same([program, "20", "20"], run_mtdb, tmp_path)
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O1"])
+def test_exceptions(compile, record, level):
+    program = compile("calls_throw.cpp", level, "-pthread", "-fno-optimize-sibling-calls")
+    done, calls = record([program], "--modules", program.name)
+    assert done.stdout == "100 101 102 103\n"
+    rounds = [i % 30 + 1 for n in range(100, 104) for i in range(n)]
+    assert calls["long deep<long>(long)"] + calls["deep<long>"] == sum(rounds)
+    done, _ = record([program])
+    assert done.stdout == "100 101 102 103\n"
+
+
+@pytest.mark.parametrize("options", [[], ["--follow-forks"], ["--trigger", "work"]])
+def test_births(compile, run_mtdb, tmp_path, options):
+    program = compile("calls_births.c", "-O1")
+    done = run_mtdb("run", "--engine", "calls", "-o", tmp_path / "x.fxt", *options, program)
+    assert done.stdout == "7 6 5\n" * 5 + "20 9\n"
+    assert done.returncode == 3
+
+
+@pytest.mark.parametrize("preload", [None, "libdl.so.2"])
+def test_environment_is_as_it_was(compile, run_mtdb, tmp_path, preload):
+    program = compile("calls_vectors.c")
+    environment = {**os.environ, "LD_PRELOAD": preload} if preload else dict(os.environ)
+    environment.pop("LINES", None)
+    environment.pop("COLUMNS", None)
+    same([program, "more"], run_mtdb, tmp_path, env=environment)
+
+
+@pytest.mark.parametrize("words", [
+    ["bash", "-c", "for i in 1 2 3; do echo $i; ls / | head -2; done; x=$(echo hi); echo $x; "
+                   "(exit 4); echo $?; trap 'echo bye' EXIT; kill -USR1 $BASHPID; echo no"],
+    ["python3", "-c", "import json, threading, subprocess\n"
+                      "print(json.dumps(list(range(20))))\n"
+                      "t = threading.Thread(target=print, args=('thread',)); t.start(); t.join()\n"
+                      "print(subprocess.run(['echo', 'x'], capture_output=True).stdout)\n"
+                      "raise SystemExit(5)"],
+    ["perl", "-e", "print join(',', sort { $a <=> $b } map { $_ * 7 % 13 } 1..50), \"\\n\"; "
+                   "print `echo sub`; exit 3"],
+    ["sqlite3", ":memory:", "with recursive n(i) as (select 1 union all select i+1 from n where "
+                            "i<2000) select sum(i), count(distinct i%7) from n;"],
+    ["git", "--version"],
+    ["sh", "-c", "kill -TERM $$"],
+])
+def test_real_programs(need, run_mtdb, tmp_path, words):
+    need(words[0])
+    same(words, run_mtdb, tmp_path)
+
+
+@pytest.mark.parametrize("how, status", [("exit", 3), ("kill", 137), ("segv", 139),
+                                         ("abort", 134)])
+@pytest.mark.parametrize("count", [10, 5000])
+def test_history_survives_the_end(compile, record, how, status, count):
+    program = compile("calls_killed.c", "-O1")
+    done, calls = record([program, how, count], "--modules", program.name, "--size", "1M")
+    assert done.returncode == status
+    assert calls["mark"] == count and calls["last"] == 1
+
+
+def test_a_full_ring_keeps_the_newest(compile, record):
+    program = compile("calls_killed.c", "-O1")
+    _, calls = record([program, "exit", 100000], "--modules", program.name, "--size", "64k")
+    assert 3000 < calls["mark"] <= 64 * 1024 / 64 * 7 / 2 and calls["last"] == 1
+
+
+def test_triggers_take_snapshots(compile, record):
+    program = compile("calls_killed.c", "-O1")
+    done, calls = record([program, "exit", 20], "--modules", program.name, "--trigger", "mark",
+                         "--trigger", "last")
+    assert done.returncode == 3
+    assert calls["mark"] == 20 and calls["last"] == 1
+
+
+def test_chosen_functions(compile, record):
+    program = compile("calls_killed.c", "-O1")
+    _, calls = record([program, "exit", 20], "--functions", "mark", "--modules", "calls_killed")
+    assert calls == {"mark": 20}
+    _, calls = record([program, "exit", 20], "--no-functions", "mar?", "--modules",
+                      "*/calls_killed")
+    assert calls["last"] == 1 and "mark" not in calls
+
+
+def test_a_static_program_runs_on(compile, run_mtdb, tmp_path):
+    program = compile("calls_killed.c", "-static", output="static")
+    done = run_mtdb("run", "--engine", "calls", "-o", tmp_path / "x.fxt", program, "exit", "1")
+    assert "no dynamic loader" in done.stderr and "--engine step" in done.stderr
