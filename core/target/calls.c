@@ -146,8 +146,10 @@ static struct mt_calls_space *space_for(struct mt_calls_engine *engine, pid_t pi
 	return space;
 }
 
-static struct mt_error *add_thread(struct mt_engine *base, pid_t pid, pid_t lwp)
+static struct mt_error *add_thread(struct mt_engine *base, pid_t pid, pid_t lwp, pid_t parent)
 {
+	(void)parent;
+
 	struct mt_calls_engine *engine = engine_of(base);
 	struct mt_calls_thread *thread = calloc(1, sizeof(*thread));
 
@@ -206,7 +208,7 @@ static struct mt_error *let_go_child(struct mt_calls_engine *engine, struct mt_c
 		*keep = true;
 		if (mt_array_push(&engine->births, *birth))
 			return mt_error_no_memory();
-		error = add_thread(&engine->base, birth->pid, birth->pid);
+		error = add_thread(&engine->base, birth->pid, birth->pid, 0);
 		if (!error)
 			mt_calls_find_thread(engine, birth->pid)->kept = true;
 		return error;

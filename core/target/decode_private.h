@@ -36,7 +36,7 @@ struct mt_track {
 	struct mt_machine_thread *thread;
 	void *rebuild;
 	const struct mt_pt_stream *stream; /* AUX data of the thread's own; NULL: something else */
-	struct mt_epoch *epoch; /* whose names the rebuild uses */
+	struct mt_epoch *epoch;            /* whose names the rebuild uses */
 	size_t next_note;
 	uint64_t time_ns; /* of the last event */
 	UT_hash_handle hh;

@@ -82,7 +82,8 @@ struct mt_engine_ops {
 	 * Errors: NO_MEMORY. */
 	struct mt_error *(*add_thread)(struct mt_engine *engine, pid_t pid, pid_t lwp,
 				       pid_t parent);
-	/* A child process that stands still is about to be let go: undo what it inherited. */
+	/* A child process that stands still is about to be let go: undo what it inherited.  NULL:
+	 * nothing is inherited. */
 	void (*disown)(struct mt_engine *engine, pid_t pid, pid_t parent);
 	/* The thread left the engine's care; its ring is thrown away. */
 	void (*remove_thread)(struct mt_engine *engine, pid_t lwp);
