@@ -117,6 +117,8 @@ struct mt_sp_region *mt_sp_region_create(struct mt_sp_stack *stack, uint64_t bas
 void mt_sp_raise_base(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t base);
 /* Control is on REGION now, at SP: what lies below (or at it, where AT) is gone. */
 void mt_sp_switch(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t sp, bool at);
+/* Control is on the layer below, if there is one. */
+void mt_sp_drop_layer(struct mt_sp_stack *stack);
 void mt_sp_forget_regions(struct mt_sp_stack *stack);
 
 /* sp_segment.c */

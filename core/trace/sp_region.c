@@ -215,6 +215,15 @@ void mt_sp_switch(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64
 	update_floor(stack);
 }
 
+void mt_sp_drop_layer(struct mt_sp_stack *stack)
+{
+	if (stack->layer_count < 2)
+		return;
+	hide_top_layer(stack);
+	stack->current = stack->layers[stack->layer_count - 1];
+	update_floor(stack);
+}
+
 void mt_sp_forget_regions(struct mt_sp_stack *stack)
 {
 	mt_array_each (region, &stack->regions)

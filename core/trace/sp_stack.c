@@ -142,12 +142,12 @@ static void enter(struct mt_sp_stack *stack, const struct mt_event *event)
 	struct mt_sp_frame *top = mt_sp_top(stack->current);
 	uint8_t flags = 0;
 
-	if (stack->signal && is_handler(stack, event->from))
-		flags = MT_SLICE_HANDLER;
 	if (top && top->sp < event->from) {
 		unwind(stack, event->from);
 		top = mt_sp_top(stack->current);
 	}
+	if (stack->signal && is_handler(stack, event->from))
+		flags = MT_SLICE_HANDLER;
 	if (top && top->sp == event->from) {
 		mt_sp_pop(stack, 0);
 		flags |= MT_SLICE_TAIL_CALL;
@@ -200,6 +200,15 @@ static inline void entry(struct mt_sp_stack *stack, const struct mt_event *event
 		enter_far(stack, event);
 }
 
+/* The innermost frame returns.  What a handler on a stack of its own interrupted goes on then, and
+ * a coroutine that comes to its end switches to another stack. */
+static inline void end_top(struct mt_sp_stack *stack)
+{
+	mt_sp_pop(stack, 0);
+	if (!stack->current->frames.count)
+		mt_sp_drop_layer(stack);
+}
+
 /* Control is on the current stack, and returns at SP, where no frame is. */
 static void leave_unseen(struct mt_sp_stack *stack, const struct mt_event *event)
 {
@@ -217,19 +226,20 @@ static void leave_unseen(struct mt_sp_stack *stack, const struct mt_event *event
 }
 
 /* A function that switches stacks reports its entry on one and its ret on another.  Its frame
- * stays where it is: that is where the other stack will go on. */
+ * stays where it is: that is where the other stack will go on.  Had OWNER been left in the same
+ * way, it would have a frame at SP: so it is left to an outer frame, or another stack begins. */
 static void leave_by_switch(struct mt_sp_stack *stack, struct mt_sp_region *owner, uint64_t sp)
 {
-	struct mt_sp_region *current = stack->current;
+	const struct mt_sp_frame *top = owner ? mt_sp_top(owner) : NULL;
 
-	if (owner == current && sp > mt_sp_top(current)->sp) {
-		unwind(stack, sp);
-		return;
-	}
-	if (!owner || owner == current || !mt_sp_fits(owner, sp))
+	if (owner && !mt_sp_is_shown(stack, owner) && owner->base - sp <= START_SLACK)
+		owner->frames.count = 0;
+	else if (!top || sp < top->sp)
 		owner = mt_sp_region_create(stack, sp + START_SLACK);
-	if (owner)
-		mt_sp_switch(stack, owner, sp, false);
+	if (!owner)
+		return;
+	mt_sp_switch(stack, owner, sp, false);
+	unwind(stack, sp);
 }
 
 /* Is SP rather that of an outer frame of the current stack than one of OWNER's? */
@@ -253,7 +263,7 @@ static void return_to(struct mt_sp_stack *stack, struct mt_sp_region *owner, uin
 	if (!shown)
 		return;
 	unwind(stack, sp);
-	mt_sp_pop(stack, 0);
+	end_top(stack);
 }
 
 static void leave_far(struct mt_sp_stack *stack, const struct mt_event *event)
@@ -288,7 +298,7 @@ static inline void leave(struct mt_sp_stack *stack, const struct mt_event *event
 	const struct mt_sp_frame *top = region ? mt_sp_top(region) : NULL;
 
 	if (top && top->sp == event->from && !stack->signal)
-		mt_sp_pop(stack, 0);
+		end_top(stack);
 	else
 		leave_far(stack, event);
 }

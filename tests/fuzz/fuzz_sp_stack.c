@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* libFuzzer: any call events at all into the rebuild by the stack pointer; the sink's promises
+ * hold. */
+#include "sp_text.h"
+
+#include <stdlib.h>
+
+/* Four bytes an event: kind and flags, stack and function, two of the stack pointer. */
+static struct mt_event event_of(const uint8_t *data, uint64_t *time_ns)
+{
+	static const uint64_t bases[] = {0, 0x9000, 0x555500000000, 0x7ffc00000000};
+
+	*time_ns += data[0] >> 6;
+	return (struct mt_event){
+	    .time_ns = *time_ns,
+	    .kind = data[0] & 0x0f ? MT_EVENT_GAP + (data[0] & 7) : 200,
+	    .flags = data[0] >> 4 & 1,
+	    .from = bases[data[1] >> 6] - 8 * (uint64_t)(data[2] | data[3] << 8),
+	    .to = sp_address((char)('a' + data[1] % 27)),
+	    .detail = data[1] % 5,
+	};
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct check_sink check = {0};
+	struct sp_names names;
+	const struct mt_sp_stack_options options = {.sink = {&check_sink_ops, &check},
+						    .log_memory_bytes = 1};
+	struct mt_symbolizer symbolizer = sp_symbolizer(&names);
+	struct mt_sp_stack *stack = NULL;
+	struct mt_event events[64];
+	uint64_t time_ns = 0;
+	size_t count = 0;
+
+	sp_names_init(&names);
+	if (mt_sp_stack_create(&options, &stack))
+		abort();
+	mt_sp_stack_set_symbolizer(stack, &symbolizer);
+	for (; size >= 4; data += 4, size -= 4) {
+		events[count++] = event_of(data, &time_ns);
+		if (count == 64 || data[0] == 0x20) {
+			mt_error_destroy(mt_sp_stack_push(stack, events, count));
+			count = 0;
+		}
+	}
+	mt_error_destroy(mt_sp_stack_push(stack, events, count));
+	mt_error_destroy(mt_sp_stack_finish(stack));
+	mt_sp_stack_destroy(stack);
+	if (*check_sink_failure(&check)) {
+		fprintf(stderr, "%s\n", check_sink_failure(&check));
+		abort();
+	}
+	check_sink_deinit(&check);
+	return 0;
+}
