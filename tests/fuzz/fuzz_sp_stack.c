@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* libFuzzer: any call events at all into the rebuild by the stack pointer; the sink's promises
  * hold. */
-#include "sp_text.h"
+#include "check_sink.h"
+#include "sp_names.h"
+#include "trace/sp_stack.h"
 
 #include <stdlib.h>
 

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Functions "a" to "z", and a symbolizer of them. */
+#ifndef SP_NAMES_H
+#define SP_NAMES_H
+
+#include "trace/symbolizer.h"
+
+#include <stdbool.h>
+
+#define SP_FUNCTIONS 26
+#define SP_SIZE      0x100
+
+struct sp_names {
+	struct mt_function functions[SP_FUNCTIONS + 1];
+	char names[SP_FUNCTIONS][2];
+};
+
+static inline uint64_t sp_address(char name)
+{
+	return 0x1000 + (uint64_t)(name - 'a') * SP_SIZE;
+}
+
+static inline void sp_names_init(struct sp_names *names)
+{
+	for (uint32_t i = 0; i < SP_FUNCTIONS; i++) {
+		names->names[i][0] = (char)('a' + i);
+		names->names[i][1] = '\0';
+		names->functions[i] = (struct mt_function){
+		    .id = i,
+		    .name = names->names[i],
+		    .module = "/bin/toy",
+		    .start = sp_address((char)('a' + i)),
+		    .end = sp_address((char)('a' + i)) + SP_SIZE,
+		};
+	}
+	names->functions[SP_FUNCTIONS] = (struct mt_function){
+	    .id = SP_FUNCTIONS, .name = "?", .module = "", .kind = MT_FUNCTION_UNKNOWN};
+}
+
+static inline const struct mt_function *sp_function_at(void *context, uint64_t address)
+{
+	struct sp_names *names = context;
+	uint64_t index = (address - sp_address('a')) / SP_SIZE;
+
+	return &names->functions[index < SP_FUNCTIONS ? index : SP_FUNCTIONS];
+}
+
+static inline bool sp_source_at(void *context, uint64_t address, struct mt_source *out)
+{
+	(void)context;
+	*out = (struct mt_source){.file = "/src/toy.c", .line = (uint32_t)address};
+	return true;
+}
+
+static inline struct mt_symbolizer sp_symbolizer(struct sp_names *names)
+{
+	return (struct mt_symbolizer){
+	    .function_at = sp_function_at, .source_at = sp_source_at, .context = names};
+}
+
+#endif
