@@ -48,7 +48,7 @@ def test_a_crash_is_told_with_its_calls(run_mtdb, truth, tmp_path):
     (["no-such-program-anywhere"], "in PATH"),
     (["/etc/passwd"], "not executable"),
     (["/"], "directory"),
-    (["--engine=pt", "true"], "there are auto, step"),
+    (["--engine=pt", "true"], "there are auto, calls, step"),
     (["--size=lots", "true"], "lots"),
     (["--size=1k", "true"], "too small"),
     (["--trigger=", "true"], "FUNCTION, FILE:LINE"),
