@@ -5,7 +5,7 @@
 _mtdb_options() { # COMMAND
 	case $1 in
 	run) echo '--engine= --output= --format= --record= --size= --trigger=
-		--follow-forks --history= --branch-log=' ;;
+		--timestamps= --modules= --functions= --no-functions= --follow-forks --history= --branch-log=' ;;
 	decode) echo '--output= --format=' ;;
 	history) echo '--lines= --thread=' ;;
 	dump) echo '--packets --records' ;;
@@ -16,6 +16,7 @@ _mtdb_options() { # COMMAND
 _mtdb_value() { # OPTION WORD
 	case $1 in
 	--engine) mapfile -t COMPREPLY < <(compgen -W 'auto calls step' -- "$2") ;;
+	--timestamps) mapfile -t COMPREPLY < <(compgen -W 'sampled full' -- "$2") ;;
 	--format) mapfile -t COMPREPLY < <(compgen -W 'fxt json text' -- "$2") ;;
 	--output | --record | --branch-log | -o) mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
 	*) return 1 ;;

@@ -21,9 +21,9 @@ const char *mt_writer_event_name(enum mt_writer_event event)
 		return "intel_pt//u";
 	if (event == MT_WRITER_TRACKING)
 		return "dummy:u";
-	if (event < MT_WRITER_PT)
-		return mt_recording_note_names[event - MT_WRITER_FIRST_NOTE];
-	return call_names[event - MT_WRITER_FIRST_CALL];
+	if (event >= MT_WRITER_FIRST_CALL)
+		return call_names[event - MT_WRITER_FIRST_CALL];
+	return mt_recording_note_names[event - MT_WRITER_FIRST_NOTE];
 }
 
 unsigned mt_writer_event_count(const struct mt_recording_writer *writer)
