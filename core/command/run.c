@@ -185,6 +185,24 @@ static struct mt_error *tell_end(struct run *run)
 	return run->history ? tell_history(run, result.fatal_lwp) : NULL;
 }
 
+/* What ran could not be recorded, as was said when it began: its end counts all the same. */
+static struct mt_error *bear_emptiness(struct run *run, struct mt_error *error)
+{
+	if (!error || mt_error_code(error) != MT_ERROR_UNSUPPORTED ||
+	    strcmp(mt_session_result(run->session).engine, "calls") != 0)
+		return error;
+	mt_log(run->context->log, MT_LOG_WARNING, "no timeline is written: %s",
+	       mt_error_message(error));
+	mt_error_destroy(error);
+	return NULL;
+}
+
+static struct mt_error *show(struct run *run)
+{
+	mt_try(tell_end(run));
+	return write_timeline(run);
+}
+
 static int exit_status_of(int wait_status)
 {
 	return WIFSIGNALED(wait_status) ? SIGNAL_STATUS + WTERMSIG(wait_status)
@@ -202,9 +220,7 @@ static struct mt_error *run_all(struct run *run)
 	struct mt_error *error = record(run, target);
 	target->ops->destroy(target);
 	if (!error)
-		error = tell_end(run);
-	if (!error)
-		error = write_timeline(run);
+		error = bear_emptiness(run, show(run));
 	if (!error)
 		run->context->exit_status =
 		    exit_status_of(mt_session_result(run->session).wait_status);

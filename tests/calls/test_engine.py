@@ -4,7 +4,6 @@
 The counts are those that the programs' own arithmetic gives."""
 import collections
 import json
-import os
 import subprocess
 
 import pytest
@@ -87,10 +86,8 @@ def test_births(compile, run_mtdb, tmp_path, options):
 @pytest.mark.parametrize("preload", [None, "libdl.so.2"])
 def test_environment_is_as_it_was(compile, run_mtdb, tmp_path, preload):
     program = compile("calls_vectors.c")
-    environment = {**os.environ, "LD_PRELOAD": preload} if preload else dict(os.environ)
-    environment.pop("LINES", None)
-    environment.pop("COLUMNS", None)
-    same([program, "more"], run_mtdb, tmp_path, env=environment)
+    words = ["env", f"LD_PRELOAD={preload}"] if preload else []
+    same([*words, program, "more"], run_mtdb, tmp_path)
 
 
 @pytest.mark.parametrize("words", [
@@ -146,7 +143,15 @@ def test_chosen_functions(compile, record):
     assert calls["last"] == 1 and "mark" not in calls
 
 
+def test_signals_in_patched_code(compile, run_mtdb, tmp_path):
+    program = compile("calls_storm.c", "-O1", "-pthread")
+    same([program], run_mtdb, tmp_path)
+    done = run_mtdb("run", "--engine", "calls", "--follow-forks", "-o", tmp_path / "x.fxt", program)
+    assert done.returncode == 0 and done.stdout.endswith("stopped 1, then 4\n")
+
+
 def test_a_static_program_runs_on(compile, run_mtdb, tmp_path):
     program = compile("calls_killed.c", "-static", output="static")
     done = run_mtdb("run", "--engine", "calls", "-o", tmp_path / "x.fxt", program, "exit", "1")
+    assert done.returncode == 3
     assert "no dynamic loader" in done.stderr and "--engine step" in done.stderr
