@@ -17,12 +17,24 @@ const struct mt_plan_range *mt_plan_range_at(struct mt_planner *planner, uint64_
 	return NULL;
 }
 
-void mt_plan_mark(struct mt_planner *planner, uint64_t address)
+void mt_plan_mark_near(struct mt_planner *planner, uint64_t address)
 {
 	const struct mt_plan_range *range = mt_plan_range_at(planner, address);
 
 	if (range)
 		range->map[address - range->start] |= MT_MAP_TARGET;
+}
+
+void mt_plan_mark(struct mt_planner *planner, uint64_t address)
+{
+	const struct mt_plan_range *range = mt_plan_range_at(planner, address);
+
+	if (!range)
+		return;
+	range->map[address - range->start] |= MT_MAP_TARGET;
+	if (range->bytes[address - range->start] == MT_PLAN_RET &&
+	    mt_array_push(&planner->far_returns, address))
+		planner->failed = true;
 }
 
 void mt_plan_leave(struct mt_planner *planner, uint32_t function, uint64_t address, bool is_return,
@@ -133,6 +145,8 @@ static int add_patch(struct mt_plan *plan, const struct mt_plan_draft *draft)
 	if (patch.flags & MT_PATCH_RETURN &&
 	    add_site(plan, draft->return_address, patch.function, true))
 		return -1;
+	if (patch.redirect && add_site(plan, patch.redirect, patch.function, true))
+		return -1;
 	return mt_array_push(&plan->patches, patch);
 }
 
@@ -141,10 +155,10 @@ static int finish(struct mt_planner *planner)
 	struct mt_plan *plan = planner->plan;
 	struct mt_drafts *drafts = &planner->drafts;
 
-	mt_array_each (host, &planner->hosts)
-		if (mt_array_push(drafts, *host))
+	mt_array_each (draft, &planner->late)
+		if (mt_array_push(drafts, *draft))
 			return -1;
-	if (planner->hosts.count)
+	if (planner->late.count)
 		qsort(drafts->items, drafts->count, sizeof(*drafts->items), compare_drafts);
 	mt_array_each (draft, drafts)
 		if (!draft->dropped && add_patch(plan, draft))
@@ -164,7 +178,9 @@ static void planner_deinit(struct mt_planner *planner)
 	mt_array_deinit(&planner->tables);
 	mt_array_deinit(&planner->jumps);
 	mt_array_deinit(&planner->drafts);
-	mt_array_deinit(&planner->hosts);
+	mt_array_deinit(&planner->late);
+	mt_array_deinit(&planner->lone);
+	mt_array_deinit(&planner->far_returns);
 }
 
 static struct mt_error *check(const struct mt_objfile *objfile)
@@ -190,6 +206,7 @@ static struct mt_error *make(struct mt_planner *planner, const struct mt_plan_op
 				    mt_objfile_path(planner->objfile));
 	mt_plan_find_room(planner);
 	mt_plan_find_holes(planner);
+	mt_plan_redirect(planner);
 	return planner->failed || finish(planner) ? mt_error_no_memory() : NULL;
 }
 
@@ -255,6 +272,8 @@ void mt_plan_count(const struct mt_plan *plan, struct mt_plan_coverage *entries,
 		coverage->by_reason[left->reason]++;
 		coverage->all++;
 	}
+	returns->by_tactic[MT_TACTIC_REDIRECT] += plan->redirected;
+	returns->done += plan->redirected;
 	entries->all += entries->done;
 	returns->all += returns->done;
 }

@@ -47,18 +47,25 @@ enum mt_plan_reason {
 #define MT_PATCH_RETURN 0x2 /* a return among the displaced instructions is recorded */
 /* The function enters the kernel itself: its events carry a time stamp of their own. */
 #define MT_PATCH_STAMP 0x4
+/* The return that branches are redirected from is recorded. */
+#define MT_PATCH_REDIRECT 0x8
 
 /* Bytes that are displaced and not needed for the patch's own jump are dead; holes may lie there,
- * or in dead padding.  Who leaves out a patch has to leave out those whose `hole` lies in it; who
- * only wants no events of it clears its flags. */
+ * or in dead padding.  Who leaves out a patch has to leave out those whose `hole` lies in it, and
+ * the one that displaces its `redirect`; who only wants no events of it clears its flags. */
 struct mt_patch {
-	uint64_t address;  /* of the first displaced byte */
-	uint64_t hole;     /* where the long jump of a short one stands; 0: no short jump */
+	uint64_t address; /* of the first displaced byte */
+	uint64_t hole;    /* where the long jump of a short one stands; 0: no short jump */
+	/* A lone return, 0: none.  Direct branches to it among the displaced instructions record it
+	 * if MT_PATCH_REDIRECT says so, and return themselves: its place may be displaced. */
+	uint64_t redirect;
 	uint32_t function; /* index into the plan's functions; of a HOLE's: any */
-	uint32_t site;     /* of its first event, an entry's before a return's: index into sites */
-	uint8_t length;    /* bytes displaced: whole instructions, and padding behind a return */
-	uint8_t flags;     /* MT_PATCH_… */
-	uint8_t tactic;    /* enum mt_plan_tactic */
+	/* Of its first event: index into sites.  An entry's comes first, then that of the return in
+	 * it, then that of the one that branches are redirected from. */
+	uint32_t site;
+	uint8_t length; /* bytes displaced: whole instructions, and padding behind a return */
+	uint8_t flags;  /* MT_PATCH_… */
+	uint8_t tactic; /* enum mt_plan_tactic */
 };
 
 /* What an event's site number stands for.  The engine numbers the sites of all modules together,
@@ -92,6 +99,7 @@ struct mt_plan {
 	MT_ARRAY(struct mt_plan_function) functions; /* by address */
 	MT_ARRAY(struct mt_plan_site) sites;
 	MT_ARRAY(struct mt_plan_left) left; /* by address */
+	size_t redirected; /* returns that only branches record which led to them */
 };
 
 /* How many entries, and how many returns, by tactic and by reason. */

@@ -97,23 +97,32 @@ static bool in_patch(const struct need *need, struct mt_plan_draft *host, bool m
 	return true;
 }
 
-/* The patches around one, which are sorted, and the hosts made last. */
+size_t mt_plan_search(const struct mt_drafts *drafts, uint64_t address)
+{
+	size_t low = 0, high = drafts->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (drafts->items[middle].patch.address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 static bool in_patches(const struct need *need, bool may_grow)
 {
-	struct mt_plan_draft *first = need->planner->drafts.items;
-	struct mt_plan_draft *behind = first + need->planner->drafts.count;
-	struct mt_drafts *hosts = &need->planner->hosts;
+	const struct mt_drafts *drafts = &need->planner->drafts, *late = &need->planner->late;
 
-	for (struct mt_plan_draft *host = need->draft;
-	     host > first && host[-1].patch.address + MT_PATCH_MAX_BYTES >= need->low; host--)
-		if (in_patch(need, host - 1, may_grow))
+	for (size_t i = mt_plan_search(drafts, need->high);
+	     i > 0 && drafts->items[i - 1].patch.address + MT_PATCH_MAX_BYTES >= need->low; i--)
+		if (in_patch(need, &drafts->items[i - 1], may_grow))
 			return true;
-	for (struct mt_plan_draft *host = need->draft + 1;
-	     host < behind && host->patch.address <= need->high; host++)
-		if (in_patch(need, host, may_grow))
-			return true;
-	for (size_t i = hosts->count; i > 0; i--) {
-		struct mt_plan_draft *host = &hosts->items[i - 1];
+	/* These are made in the order of the needs. */
+	for (size_t i = late->count; i > 0; i--) {
+		struct mt_plan_draft *host = &late->items[i - 1];
 
 		if (host->patch.address + 2 * REACH_BACK + MT_PATCH_MAX_BYTES < need->low)
 			break;
@@ -149,7 +158,7 @@ static bool host_at(const struct need *need, uint64_t address)
 				       .function = function,
 				       .length = (uint8_t)(end - at),
 				       .tactic = MT_TACTIC_HOLE};
-	if (mt_array_push(&need->planner->hosts, host)) {
+	if (mt_array_push(&need->planner->late, host)) {
 		need->planner->failed = true;
 		return false;
 	}
@@ -184,19 +193,25 @@ static void drop(struct mt_planner *planner, struct mt_plan_draft *draft)
 			      MT_LEFT_NO_ROOM);
 }
 
+bool mt_plan_find_hole(struct mt_planner *planner, struct mt_plan_draft *draft)
+{
+	const struct need need = need_of(planner, draft);
+
+	if (in_padding(&need) || in_patches(&need, false) || in_patches(&need, true))
+		return true;
+	if (!in_host(&need))
+		return false;
+	if (draft->patch.tactic == MT_TACTIC_SHORT)
+		draft->patch.tactic = MT_TACTIC_EVICTED;
+	return true;
+}
+
 void mt_plan_find_holes(struct mt_planner *planner)
 {
 	for (size_t i = 0; i < planner->drafts.count && !planner->failed; i++) {
 		struct mt_plan_draft *draft = &planner->drafts.items[i];
 
-		if (draft->patch.tactic != MT_TACTIC_SHORT)
-			continue;
-		const struct need need = need_of(planner, draft);
-		if (in_padding(&need) || in_patches(&need, false) || in_patches(&need, true))
-			continue;
-		if (in_host(&need))
-			draft->patch.tactic = MT_TACTIC_EVICTED;
-		else
+		if (draft->patch.tactic == MT_TACTIC_SHORT && !mt_plan_find_hole(planner, draft))
 			drop(planner, draft);
 	}
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the parts of the planner share.  They run one after the other: plan_text.c decodes the whole
  * text once into a map, plan_reach.c marks in it whatever can be jumped to, plan_room.c finds room
- * for each entry and return, plan_hole.c finds holes for those whose room is short. */
+ * for each entry and return, plan_hole.c finds holes for those whose room is short,
+ * plan_lone.c redirects the branches to returns that have none. */
 #ifndef MT_CALLS_PLAN_PRIVATE_H
 #define MT_CALLS_PLAN_PRIVATE_H
 
@@ -74,7 +75,9 @@ struct mt_planner {
 	MT_ARRAY(struct mt_plan_place) tables; /* the address: what a lea takes */
 	MT_ARRAY(struct mt_plan_place) jumps;  /* indirect ones */
 	struct mt_drafts drafts;               /* by address */
-	struct mt_drafts hosts;                /* patches that only make holes; nearly by address */
+	struct mt_drafts late; /* patches that were thought of later, to make room for others */
+	MT_ARRAY(struct mt_plan_place) lone; /* returns that stay for want of room */
+	MT_ARRAY(uint64_t) far_returns;      /* those that something far away leads to */
 	const struct mt_plan_range *latest;
 	bool relocated_code;
 	bool failed; /* for want of memory */
@@ -96,6 +99,8 @@ uint32_t mt_plan_function_at(const struct mt_plan *plan, uint64_t address);
 const struct mt_plan_range *mt_plan_range_at(struct mt_planner *planner, uint64_t address);
 /* Something may jump to ADDRESS, if it is code. */
 void mt_plan_mark(struct mt_planner *planner, uint64_t address);
+/* The same of a direct branch in the function itself. */
+void mt_plan_mark_near(struct mt_planner *planner, uint64_t address);
 /* Where an entry is recorded: behind an endbr64. */
 uint64_t mt_plan_entry(const struct mt_plan_range *range, const struct mt_plan_function *function);
 void mt_plan_leave(struct mt_planner *planner, uint32_t function, uint64_t address, bool is_return,
@@ -105,7 +110,28 @@ void mt_plan_leave(struct mt_planner *planner, uint32_t function, uint64_t addre
 int mt_plan_read_text(struct mt_planner *planner);
 /* plan_reach.c */
 void mt_plan_mark_reach(struct mt_planner *planner);
+/* Instructions on end that may be displaced together, and the padding behind them. */
+struct mt_plan_stretch {
+	size_t begin, end;
+	uint64_t return_address;    /* 0: there is none in it */
+	bool closed;                /* nothing can be added at its end */
+	enum mt_plan_reason reason; /* why it went no further */
+};
+
+struct mt_plan_room {
+	struct mt_planner *planner;
+	const struct mt_plan_range *range;
+	uint32_t function;
+};
+
+#define MT_PLAN_RET 0xc3
+
 /* plan_room.c */
+/* Lengthen until WANTED bytes, if it can be, by instructions and padding behind. */
+void mt_plan_extend(const struct mt_plan_range *range, struct mt_plan_stretch *stretch,
+		    size_t wanted);
+/* Lengthen by the instruction before.  False: it cannot be. */
+bool mt_plan_prepend(const struct mt_plan_room *room, struct mt_plan_stretch *stretch);
 /* MT_LEFT_REASONS: the instruction at AT (an index into the range) can be displaced.  FIRST: as the
  * first of its patch, so that something may jump to it. */
 enum mt_plan_reason mt_plan_obstacle(const struct mt_plan_range *range, size_t at, bool first);
@@ -115,5 +141,11 @@ void mt_plan_take(const struct mt_plan_range *range, size_t begin, size_t end);
 void mt_plan_find_room(struct mt_planner *planner);
 /* plan_hole.c */
 void mt_plan_find_holes(struct mt_planner *planner);
+/* For one whose bytes are taken.  False: there is none within reach. */
+bool mt_plan_find_hole(struct mt_planner *planner, struct mt_plan_draft *draft);
+/* How many of the drafts begin at or below ADDRESS. */
+size_t mt_plan_search(const struct mt_drafts *drafts, uint64_t address);
+/* plan_lone.c */
+void mt_plan_redirect(struct mt_planner *planner);
 
 #endif

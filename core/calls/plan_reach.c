@@ -75,33 +75,39 @@ static bool mark_table(struct mt_planner *planner, uint64_t address, uint64_t li
 	return at > 0;
 }
 
-/* Where the table behind an item ends at the latest: at what another lea takes.  What was read
- * outside of functions may be no lea. */
-static uint64_t table_limit(const struct mt_planner *planner, size_t item)
+/* Those that take the address at FIRST and have the table behind it; false: what was read as lea is
+ * in no function, and may be none. */
+static bool note_table(struct mt_planner *planner, size_t first, size_t behind, bool has_table)
 {
-	const struct mt_plan_place *items = planner->tables.items;
+	bool is_known = false;
 
-	for (size_t i = item + 1; i < planner->tables.count; i++)
-		if (items[i].address != items[item].address && items[i].function != MT_PLAN_NOWHERE)
-			return items[i].address;
-	return UINT64_MAX;
+	for (size_t i = first; i < behind; i++) {
+		uint32_t function = planner->tables.items[i].function;
+
+		if (function == MT_PLAN_NOWHERE)
+			continue;
+		is_known = true;
+		if (has_table)
+			planner->facts.items[function] |= MT_FACT_TABLE;
+	}
+	return is_known;
 }
 
+/* From the last to the first: each ends at the latest at what another lea takes. */
 static void mark_tables(struct mt_planner *planner)
 {
-	struct mt_plan_place *items = planner->tables.items;
-	size_t count = planner->tables.count;
+	const struct mt_plan_place *items = planner->tables.items;
+	uint64_t limit = UINT64_MAX;
 
-	if (count)
-		qsort(items, count, sizeof(*items), compare_places);
-	for (size_t i = 0, next; i < count; i = next) {
-		for (next = i + 1; next < count && items[next].address == items[i].address;)
-			next++;
-		if (!mark_table(planner, items[i].address, table_limit(planner, i)))
-			continue;
-		for (size_t j = i; j < next; j++)
-			if (items[j].function != MT_PLAN_NOWHERE)
-				planner->facts.items[items[j].function] |= MT_FACT_TABLE;
+	if (planner->tables.count)
+		qsort(planner->tables.items, planner->tables.count, sizeof(*items), compare_places);
+	for (size_t behind = planner->tables.count, first; behind > 0; behind = first) {
+		uint64_t address = items[behind - 1].address;
+
+		for (first = behind - 1; first > 0 && items[first - 1].address == address;)
+			first--;
+		if (note_table(planner, first, behind, mark_table(planner, address, limit)))
+			limit = address;
 	}
 }
 

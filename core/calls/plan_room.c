@@ -47,22 +47,8 @@ void mt_plan_take(const struct mt_plan_range *range, size_t begin, size_t end)
 			mt_map_set_kind(&range->map[at], MT_MAP_TAKEN);
 }
 
-/* Instructions on end that may be displaced together, and the padding behind them. */
-struct stretch {
-	size_t begin, end;
-	uint64_t return_address;    /* 0: there is none in it */
-	bool closed;                /* nothing can be added at its end */
-	enum mt_plan_reason reason; /* why it went no further */
-};
-
-struct room {
-	struct mt_planner *planner;
-	const struct mt_plan_range *range;
-	uint32_t function;
-};
-
 /* Lengthen by one instruction, or a byte of padding.  False: it cannot be. */
-static bool extend(const struct mt_plan_range *range, struct stretch *stretch)
+static bool extend(const struct mt_plan_range *range, struct mt_plan_stretch *stretch)
 {
 	size_t at = stretch->end, size = range->end - range->start;
 	bool is_first = stretch->begin == at;
@@ -85,14 +71,15 @@ static bool extend(const struct mt_plan_range *range, struct stretch *stretch)
 	return true;
 }
 
-static void extend_to(const struct mt_plan_range *range, struct stretch *stretch, size_t wanted)
+void mt_plan_extend(const struct mt_plan_range *range, struct mt_plan_stretch *stretch,
+		    size_t wanted)
 {
 	while (stretch->end - stretch->begin < wanted && extend(range, stretch))
 		;
 }
 
 /* Lengthen by the instruction before.  False: it cannot be. */
-static bool prepend(const struct room *room, struct stretch *stretch)
+bool mt_plan_prepend(const struct mt_plan_room *room, struct mt_plan_stretch *stretch)
 {
 	const struct mt_plan_range *range = room->range;
 	size_t before = mt_plan_before(range, stretch->begin);
@@ -117,8 +104,9 @@ static bool prepend(const struct room *room, struct stretch *stretch)
 	return true;
 }
 
-static struct mt_plan_draft *add_draft(const struct room *room, const struct stretch *stretch,
-				       uint8_t flags, enum mt_plan_tactic tactic)
+static struct mt_plan_draft *add_draft(const struct mt_plan_room *room,
+				       const struct mt_plan_stretch *stretch, uint8_t flags,
+				       enum mt_plan_tactic tactic)
 {
 	struct mt_planner *planner = room->planner;
 	const struct mt_plan_draft draft = {
@@ -139,22 +127,22 @@ static struct mt_plan_draft *add_draft(const struct room *room, const struct str
 	return mt_array_last(&planner->drafts);
 }
 
-static enum mt_plan_tactic entry_tactic(const struct stretch *stretch)
+static enum mt_plan_tactic entry_tactic(const struct mt_plan_stretch *stretch)
 {
 	if (stretch->end - stretch->begin < MT_PATCH_JUMP_BYTES)
 		return MT_TACTIC_SHORT;
 	return stretch->return_address ? MT_TACTIC_MERGED : MT_TACTIC_ENTRY;
 }
 
-static void plan_entry(const struct room *room)
+static void plan_entry(const struct mt_plan_room *room)
 {
 	const struct mt_plan_function *function =
 	    &room->planner->plan->functions.items[room->function];
 	uint64_t entry = mt_plan_entry(room->range, function);
-	struct stretch stretch = {.begin = entry - room->range->start,
-				  .end = entry - room->range->start};
+	struct mt_plan_stretch stretch = {.begin = entry - room->range->start,
+					  .end = entry - room->range->start};
 
-	extend_to(room->range, &stretch, MT_PATCH_JUMP_BYTES);
+	mt_plan_extend(room->range, &stretch, MT_PATCH_JUMP_BYTES);
 	if (stretch.end - stretch.begin < MT_PATCH_SHORT_BYTES) {
 		mt_plan_leave(room->planner, room->function, function->start, false,
 			      stretch.reason);
@@ -165,7 +153,7 @@ static void plan_entry(const struct room *room)
 }
 
 /* The return joins the entry's patch, which ends where the room before it began. */
-static bool merge(const struct room *room, const struct stretch *stretch)
+static bool merge(const struct mt_plan_room *room, const struct mt_plan_stretch *stretch)
 {
 	struct mt_drafts *drafts = &room->planner->drafts;
 	struct mt_plan_draft *last = drafts->count ? mt_array_last(drafts) : NULL;
@@ -188,12 +176,23 @@ static bool merge(const struct room *room, const struct stretch *stretch)
 	return true;
 }
 
-static void plan_return(const struct room *room, size_t at)
+/* One that branches of the function itself lead to may be recorded by these. */
+static void leave_lone(const struct mt_plan_room *room, size_t at, enum mt_plan_reason reason)
 {
-	struct stretch stretch = {.begin = at, .end = at};
+	const struct mt_plan_place lone = {room->range->start + at, room->function};
+
+	if (reason != MT_LEFT_TARGET || room->range->bytes[at] != MT_PLAN_RET)
+		mt_plan_leave(room->planner, room->function, lone.address, true, reason);
+	else if (mt_array_push(&room->planner->lone, lone))
+		room->planner->failed = true;
+}
+
+static void plan_return(const struct mt_plan_room *room, size_t at)
+{
+	struct mt_plan_stretch stretch = {.begin = at, .end = at};
 	size_t end;
 
-	extend_to(room->range, &stretch, MT_PATCH_JUMP_BYTES);
+	mt_plan_extend(room->range, &stretch, MT_PATCH_JUMP_BYTES);
 	if (stretch.end == at) {
 		mt_plan_leave(room->planner, room->function, room->range->start + at, true,
 			      stretch.reason);
@@ -204,7 +203,7 @@ static void plan_return(const struct room *room, size_t at)
 		add_draft(room, &stretch, MT_PATCH_RETURN, MT_TACTIC_PADDING);
 		return;
 	}
-	while (end - stretch.begin < MT_PATCH_JUMP_BYTES && prepend(room, &stretch))
+	while (end - stretch.begin < MT_PATCH_JUMP_BYTES && mt_plan_prepend(room, &stretch))
 		;
 	if (end - stretch.begin >= MT_PATCH_JUMP_BYTES) {
 		add_draft(room, &stretch, MT_PATCH_RETURN, MT_TACTIC_BLOCK);
@@ -215,8 +214,7 @@ static void plan_return(const struct room *room, size_t at)
 	if (end - stretch.begin >= MT_PATCH_SHORT_BYTES)
 		add_draft(room, &stretch, MT_PATCH_RETURN, MT_TACTIC_SHORT);
 	else
-		mt_plan_leave(room->planner, room->function, room->range->start + at, true,
-			      stretch.reason);
+		leave_lone(room, at, stretch.reason);
 }
 
 static enum mt_plan_reason refusal(uint8_t facts)
@@ -228,7 +226,7 @@ static enum mt_plan_reason refusal(uint8_t facts)
 	return facts & MT_FACT_CHOSEN ? MT_LEFT_CHOSEN : MT_LEFT_REASONS;
 }
 
-static void plan_function(const struct room *room)
+static void plan_function(const struct mt_plan_room *room)
 {
 	const struct mt_plan_function *function =
 	    &room->planner->plan->functions.items[room->function];
@@ -256,7 +254,7 @@ static void plan_function(const struct room *room)
 }
 
 /* Nothing of it may be displaced, not even for others. */
-static void shut(const struct room *room)
+static void shut(const struct mt_plan_room *room)
 {
 	const struct mt_plan_function *function =
 	    &room->planner->plan->functions.items[room->function];
@@ -269,7 +267,8 @@ void mt_plan_find_room(struct mt_planner *planner)
 {
 	for (uint32_t i = 0; i < planner->plan->functions.count; i++) {
 		const struct mt_plan_function *function = &planner->plan->functions.items[i];
-		const struct room room = {planner, mt_plan_range_at(planner, function->start), i};
+		const struct mt_plan_room room = {planner,
+						  mt_plan_range_at(planner, function->start), i};
 
 		if (!room.range)
 			continue;

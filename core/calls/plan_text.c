@@ -115,7 +115,10 @@ static void note_flow(const struct region *region, const struct mt_insn *insn, u
 	case MT_INSN_BRANCH:
 		if (is_known)
 			note_loop(region, insn->target);
-		mt_plan_mark(planner, insn->target);
+		if (is_known && insn->target - region->start < region->end - region->start)
+			mt_plan_mark_near(planner, insn->target);
+		else
+			mt_plan_mark(planner, insn->target);
 		break;
 	case MT_INSN_CALL:
 		mt_plan_mark(planner, insn->target);

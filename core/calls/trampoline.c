@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-#define MOST_SLOTS 6 /* of an entry and a return, each an event and a stamp */
+#define MOST_SLOTS    9 /* of an entry and two returns, each an event and a stamp */
+#define MOST_BRANCHES (MT_PATCH_MAX_BYTES / 2)
 
 /* One trampoline while it is written.  `failed` stays set; it is looked at once, at the end. */
 struct emitter {
@@ -23,6 +24,8 @@ struct emitter {
 		struct mt_trampoline_row row;
 	} stamps[MOST_SLOTS];
 	size_t stamp_count;
+	size_t branches[MOST_BRANCHES]; /* rel32 of those that are redirected */
+	size_t branch_count;
 };
 
 static void bytes(struct emitter *to, const void *code, size_t count)
@@ -339,6 +342,43 @@ static void displaced(struct emitter *to, const uint8_t *from, uint64_t original
 	}
 }
 
+/* Short or long, but not loop or jrcxz, which have one form only. */
+static void redirected(struct emitter *to, const uint8_t *from, uint64_t original,
+		       const struct mt_insn *insn)
+{
+	struct mt_insn_layout layout;
+
+	mt_insn_layout(from, insn->length, &layout);
+	to->row = (struct mt_trampoline_row){.original = original, .phase = MT_PHASE_DISPLACED};
+	begin_row(to);
+	if (to->branch_count == MOST_BRANCHES || (layout.opcode >= 0xe0 && layout.opcode <= 0xe3)) {
+		to->cannot_move = true;
+		return;
+	}
+	if (insn->class == MT_INSN_JUMP)
+		code(to, 0xe9);
+	else
+		code(to, 0x0f, 0x80 | (layout.opcode & 0x0f));
+	to->branches[to->branch_count++] = to->out->code.count;
+	imm32(to, 0);
+}
+
+/* Where they lead: the return is recorded, and done. */
+static void put_redirected_return(struct emitter *to, const struct mt_patch *patch, uint32_t site)
+{
+	uint64_t original = patch->redirect + to->config->bias;
+
+	if (to->branch_count == 0)
+		return;
+	for (size_t i = 0; i < to->branch_count; i++)
+		patch_rel32(to, to->branches[i], to->out->code.count);
+	if (patch->flags & MT_PATCH_REDIRECT)
+		record(to, patch, original, site, true);
+	to->row = (struct mt_trampoline_row){.original = original, .phase = MT_PHASE_DISPLACED};
+	begin_row(to);
+	code(to, 0xc3); /* ret */
+}
+
 static bool falls_through(const struct mt_insn *insn)
 {
 	return insn->class == MT_INSN_OTHER || insn->class == MT_INSN_BRANCH;
@@ -398,7 +438,10 @@ static void all_displaced(struct emitter *to, const struct mt_patch *patch, cons
 		}
 		if (insn.class == MT_INSN_RETURN && patch->flags & MT_PATCH_RETURN)
 			record(to, patch, original, site++, true);
-		displaced(to, from + at, original, &insn);
+		if (patch->redirect && insn.target == patch->redirect && insn.class != MT_INSN_CALL)
+			redirected(to, from + at, original, &insn);
+		else
+			displaced(to, from + at, original, &insn);
 		/* What is behind a return or a jump is padding. */
 		if (!falls_through(&insn) && insn.class != MT_INSN_CALL &&
 		    insn.class != MT_INSN_CALL_INDIRECT)
@@ -418,6 +461,9 @@ int mt_trampoline_append(struct mt_trampolines *trampolines,
 	if (patch->flags & MT_PATCH_ENTRY)
 		record(&to, patch, patch->address + config->bias, site++, false);
 	all_displaced(&to, patch, from, site);
+	if (patch->flags & MT_PATCH_RETURN)
+		site++;
+	put_redirected_return(&to, patch, site);
 	for (size_t i = 0; i < to.stamp_count; i++)
 		put_line_stamp(&to, i);
 	if (!to.failed && !to.cannot_move)

@@ -265,11 +265,47 @@ static void test_a_call_ends_a_patch(void **state)
 	end(&world);
 }
 
+/* The branch records instead of the return, which then is no target any more. */
+static void test_branches_are_redirected(void **state)
+{
+	struct world world = {0};
+	uint64_t f = function(&world, LEA_5, LEA_5, TEST_EDI, JE(5), MOV_EAX, RET);
+	const struct mt_patch *patch;
+
+	(void)state;
+	wall(&world);
+	plan(&world);
+	patch = mt_plan_patch_at(world.plan, address(&world, f + 12));
+	assert_non_null(patch);
+	assert_int_equal(patch->redirect, address(&world, f + 19));
+	assert_true(patch->flags & MT_PATCH_REDIRECT);
+	assert_int_equal(world.plan->sites.items[patch->site].address, address(&world, f + 19));
+	assert_non_null(mt_plan_patch_at(world.plan, address(&world, f + 19)));
+	assert_int_equal(world.plan->left.count, 0);
+	end(&world);
+}
+
+/* jmp over a call: no one falls into the return. */
+static void test_a_return_that_is_only_branched_to(void **state)
+{
+	struct world world = {0};
+	uint64_t f = function(&world, LEA_5, TEST_EDI, JE(7), LEA_5, JMP(-16), RET);
+	struct mt_plan_coverage entries, returns;
+
+	(void)state;
+	wall(&world);
+	plan(&world);
+	mt_plan_count(world.plan, &entries, &returns);
+	assert_int_equal(returns.all, 1);
+	assert_int_equal(returns.by_tactic[MT_TACTIC_REDIRECT], 1);
+	assert_null(mt_plan_patch_at(world.plan, address(&world, f + 16)));
+	end(&world);
+}
+
 static void test_left_for_a_target(void **state)
 {
 	struct world world = {0};
-	uint64_t f = function(&world, PUSH_RBP, MOV_EAX, MOV_EAX, JE(-7), MOV_EAX, TEST_EDI, JE(5),
-			      MOV_EAX, RET);
+	uint64_t f = function(&world, LEA_5, TEST_EDI, JE(5), CALL(-14), RET);
 	uint64_t g;
 
 	(void)state;
@@ -277,7 +313,7 @@ static void test_left_for_a_target(void **state)
 	g = function(&world, PUSH_RBP, MOV_EAX, JE(-7), LEA_5, RET);
 	wall(&world);
 	plan(&world);
-	check_left(&world, f + 27, true, MT_LEFT_TARGET);
+	check_left(&world, f + 14, true, MT_LEFT_TARGET);
 	check_left(&world, g, false, MT_LEFT_TARGET);
 	end(&world);
 }
@@ -511,6 +547,8 @@ int main(void)
 	    cmocka_unit_test(test_a_neighbour_is_displaced),
 	    cmocka_unit_test(test_a_function_that_enters_the_kernel_is_stamped),
 	    cmocka_unit_test(test_a_call_ends_a_patch),
+	    cmocka_unit_test(test_branches_are_redirected),
+	    cmocka_unit_test(test_a_return_that_is_only_branched_to),
 	    cmocka_unit_test(test_left_for_a_target),
 	    cmocka_unit_test(test_left_for_a_loop_to_the_entry),
 	    cmocka_unit_test(test_left_for_what_cannot_be_read_or_moved),

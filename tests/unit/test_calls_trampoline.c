@@ -88,22 +88,28 @@ static uint8_t *in_memory(const struct world *world, uint64_t address)
 	return world->text + (address - TEXT);
 }
 
-static void patch(struct world *world, uint64_t address, uint8_t length, uint8_t flags,
-		  uint32_t site)
+static void patch_with(struct world *world, const struct mt_patch *one, uint32_t site)
 {
-	struct mt_patch one = {.address = address, .length = length, .flags = flags};
-	uint8_t *text = in_memory(world, address);
+	uint8_t *text = in_memory(world, one->address);
 	uint8_t *target = world->trampoline_page + world->trampolines.code.count;
 	int32_t distance = (int32_t)(target - (text + MT_PATCH_JUMP_BYTES));
 
-	assert_int_equal(
-	    mt_trampoline_append(&world->trampolines, &world->config, &one, text, site), 0);
+	assert_int_equal(mt_trampoline_append(&world->trampolines, &world->config, one, text, site),
+			 0);
 	assert_true(world->trampolines.code.count < 3 * PAGE);
 	memcpy(world->trampoline_page, world->trampolines.code.items,
 	       world->trampolines.code.count);
-	memset(text, 0xcc, length);
+	memset(text, 0xcc, one->length);
 	text[0] = 0xe9;
 	memcpy(text + 1, &distance, sizeof(distance));
+}
+
+static void patch(struct world *world, uint64_t address, uint8_t length, uint8_t flags,
+		  uint32_t site)
+{
+	const struct mt_patch one = {.address = address, .length = length, .flags = flags};
+
+	patch_with(world, &one, site);
 }
 
 static long call(const struct world *world, uint64_t address, long a, long b)
@@ -381,9 +387,53 @@ static void test_rows(void **state)
 	world_end(&world);
 }
 
+/* test edi, edi; je over; mov eax, 7; over: ret */
+static void test_a_branch_that_is_redirected(void **state)
+{
+	struct world world = world_make(MT_RING_SAMPLED);
+	uint64_t f = function(&world, 0x85, 0xff, 0x74, 0x05, 0xb8, 0x07, 0, 0, 0, 0xc3);
+	struct mt_patch one = {
+	    .address = f,
+	    .redirect = f + 9,
+	    .length = 9,
+	    .flags = MT_PATCH_ENTRY | MT_PATCH_REDIRECT,
+	};
+	struct mt_ring_event events[8];
+
+	(void)state;
+	patch_with(&world, &one, 21);
+	assert_int_equal(call(&world, f, 1, 0), 7);
+	assert_int_equal(sampled(&world, events, 8), 1);
+	*in_memory(&world, f + 9) = 0xcc; /* nothing goes there any more */
+	call(&world, f, 0, 0);
+	assert_int_equal(sampled(&world, events, 8), 3);
+	assert_int_equal(events[1].site, 21);
+	assert_int_equal(events[2].site, 22);
+	assert_int_equal(true_stack(events[1], MT_RING_SAMPLED, false),
+			 true_stack(events[2], MT_RING_SAMPLED, true));
+	world_end(&world);
+}
+
+/* Without the flag it returns all the same. */
+static void test_a_redirected_branch_that_is_not_recorded(void **state)
+{
+	struct world world = world_make(MT_RING_FULL);
+	uint64_t f = function(&world, 0x85, 0xff, 0x74, 0x05, 0xb8, 0x07, 0, 0, 0, 0xc3);
+	const struct mt_patch one = {.address = f, .redirect = f + 9, .length = 9};
+
+	(void)state;
+	patch_with(&world, &one, 21);
+	*in_memory(&world, f + 9) = 0xcc;
+	call(&world, f, 0, 0);
+	assert_int_equal(position.written, 0);
+	world_end(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_a_branch_that_is_redirected),
+	    cmocka_unit_test(test_a_redirected_branch_that_is_not_recorded),
 	    cmocka_unit_test(test_entry_and_return),
 	    cmocka_unit_test(test_merged),
 	    cmocka_unit_test(test_full_stamps),
