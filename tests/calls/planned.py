@@ -7,12 +7,12 @@ import subprocess
 
 LONG, SHORT = 5, 2
 
-Patch = collections.namedtuple("Patch", "start end entry ret hole name tactic")
+Patch = collections.namedtuple("Patch", "start end entry ret hole redirect name tactic")
 Insn = collections.namedtuple("Insn", "start end text")
 Left = collections.namedtuple("Left", "address kind name reason")
 
 PATCH = re.compile(r"^ *0x([0-9a-f]+) +(\d+) bytes( entry)?(?: return@0x([0-9a-f]+))?"
-                   r"(?: hole@0x([0-9a-f]+))?(?: stamp)? (.*): ([^:]*)$")
+                   r"(?: hole@0x([0-9a-f]+))?(?: redirect@0x([0-9a-f]+))?(?: stamp)? (.*): ([^:]*)$")
 LEFT = re.compile(r"^ *0x([0-9a-f]+) (entry|return) +(.*): ([^:]*)$")
 COUNT = re.compile(r"^(entries|returns) +(\d+) of (\d+)", re.M)
 BRANCH = re.compile(r"^(?:\S+ )?(?:j\w+|call|loop\w*|xbegin)[a-z,]* +(?:\w+,)?(?:0x)?([0-9a-f]+)(?: <.*)?$")
@@ -35,11 +35,12 @@ class Plan:
         self.patches, self.left = [], []
         for line in text[text.index("\npatches ") + 1 :].splitlines()[1:]:
             if match := PATCH.match(line):
-                start, size, entry, ret, hole, name, tactic = match.groups()
+                start, size, entry, ret, hole, redirect, name, tactic = match.groups()
                 start = int(start, 16)
                 self.patches.append(Patch(start, start + int(size), bool(entry),
                                           int(ret, 16) if ret else None,
-                                          int(hole, 16) if hole else None, name, tactic))
+                                          int(hole, 16) if hole else None,
+                                          int(redirect, 16) if redirect else None, name, tactic))
             else:
                 address, kind, name, reason = LEFT.match(line).groups()
                 self.left.append(Left(int(address, 16), kind, name, reason))
@@ -54,6 +55,7 @@ class Truth:
 
     def __init__(self, path):
         self.insns, self.targets = {}, set()
+        self.sources = collections.defaultdict(list)  # of direct branches, by target
         self.read_code(path)
         self.read_relocations(path)
         self.read_frames(path)
@@ -63,7 +65,21 @@ class Truth:
             if len(words) >= 8 and words[3] in ("FUNC", "IFUNC") and words[6] not in ("UND", "ABS"):
                 self.functions.add((int(words[1], 16), int(words[2], 0), words[7]))
         self.targets |= {start for start, _, _ in self.functions}
-        self.sorted_targets = sorted(self.targets)
+        self.sorted_targets = sorted(self.targets | set(self.sources))
+
+    def forget_redirected(self, plan):
+        """A return that all branches were redirected from is no target any more."""
+        patches = {}
+        for patch in plan.patches:
+            if patch.redirect:
+                patches.setdefault(patch.redirect, []).append(patch)
+        for address, those in patches.items():
+            inside = all(any(patch.start <= source < patch.end for patch in those)
+                         for source in self.sources[address])
+            assert self.insns[address].text == "ret", f"{address:#x} is redirected"
+            if inside and address not in self.targets:
+                del self.sources[address]
+        self.sorted_targets = sorted(self.targets | set(self.sources))
 
     def read_code(self, path):
         for line in output("objdump", "-dwz", path).splitlines():
@@ -73,7 +89,9 @@ class Truth:
             start = int(words[0].strip(" :"), 16)
             text = words[2].strip() if len(words) > 2 else "(bad)"
             self.insns[start] = Insn(start, start + len(words[1].split()), text)
-            if match := BRANCH.match(text) or LEA.match(text):
+            if match := BRANCH.match(text):
+                self.sources[int(match[1], 16)].append(start)
+            elif match := LEA.match(text):
                 self.targets.add(int(match[1], 16))
 
     def read_relocations(self, path):
@@ -176,12 +194,13 @@ def check_dead(truth, start, end):
 
 
 def check(truth, plan):
+    truth.forget_redirected(plan)
     for before, behind in zip(plan.patches, plan.patches[1:]):
         assert before.end <= behind.start, f"{before} overlaps {behind}"
     for patch in plan.patches:
         check_patch(truth, patch)
     check_holes(truth, plan)
-    known = {patch.ret for patch in plan.patches} | {
-        left.address for left in plan.left if left.kind == "return"}
+    known = {patch.ret for patch in plan.patches} | {patch.redirect for patch in plan.patches}
+    known |= {left.address for left in plan.left if left.kind == "return"}
     missing = [hex(address) for address in truth.returns() if address not in known]
     assert not missing, f"returns that are neither recorded nor listed: {missing[:10]}"

@@ -17,7 +17,7 @@ def plan_and_check(mtdb, path):
 
 
 # Least shares of entries and of returns, in per cent.
-LEVELS = {"-O0": (100, 99.5), "-O1": (99.5, 80), "-O2": (99.5, 97), "-Os": (97, 75)}
+LEVELS = {"-O0": (100, 99.5), "-O1": (99.5, 99), "-O2": (99.5, 99), "-Os": (97, 98)}
 
 
 @pytest.mark.parametrize("level", LEVELS)
