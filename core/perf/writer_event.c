@@ -17,13 +17,14 @@ static const char *const call_names[MT_PERF_CALL_COUNT] = {
 
 const char *mt_writer_event_name(enum mt_writer_event event)
 {
-	if (event == MT_WRITER_PT)
-		return "intel_pt//u";
-	if (event == MT_WRITER_TRACKING)
-		return "dummy:u";
-	if (event >= MT_WRITER_FIRST_CALL)
-		return call_names[event - MT_WRITER_FIRST_CALL];
-	return mt_recording_note_names[event - MT_WRITER_FIRST_NOTE];
+	unsigned note = event - MT_WRITER_FIRST_NOTE;
+	unsigned call = event - MT_WRITER_FIRST_CALL;
+
+	if (note < MT_NOTE_COUNT)
+		return mt_recording_note_names[note];
+	if (call < MT_PERF_CALL_COUNT)
+		return call_names[call];
+	return event == MT_WRITER_PT ? "intel_pt//u" : "dummy:u";
 }
 
 unsigned mt_writer_event_count(const struct mt_recording_writer *writer)

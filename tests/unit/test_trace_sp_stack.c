@@ -176,6 +176,25 @@ static void stacks_may_be_neighbours(void **state)
 	       LEAVE('s', FAR_AWAY - 100), LEAVE('a', FAR_AWAY));
 }
 
+/* Control goes from the lowest frame of a stack to the neighbour below, unseen. */
+static void a_known_neighbour_keeps_its_own(void **state)
+{
+	(void)state;
+	EXPECT("a(x()uy()uxi(b(c()u)u)uyi(d()))|", ENTER('a', FAR_AWAY), ENTER('x', 0x19ff8),
+	       ENTER('y', 0x14ff8), ENTER('b', 0x17000), ENTER('c', 0x15800), ENTER('d', 0x14f00),
+	       LEAVE('d', 0x14f00), LEAVE('y', 0x14ff8), LEAVE('a', FAR_AWAY));
+}
+
+/* A ret of a function whose entry nobody saw is on the stack that it is nearer to. */
+static void a_ret_belongs_to_the_nearer_stack(void **state)
+{
+	(void)state;
+	EXPECT("a(x()ub())|", ENTER('a', 0x50000), ENTER('x', 0x40000), LEAVE('q', 0x4ff00),
+	       ENTER('b', 0x4ff80), LEAVE('b', 0x4ff80), LEAVE('a', 0x50000));
+	EXPECT("a(x()eb())|", ENTER('a', 0x50000), ENTER('x', 0x40000), LEAVE('q', 0x40100),
+	       ENTER('b', 0x4ff80), LEAVE('b', 0x4ff80), LEAVE('a', 0x50000));
+}
+
 static void a_large_frame_does_no_harm(void **state)
 {
 	(void)state;
@@ -303,6 +322,8 @@ int main(void)
 	    cmocka_unit_test(a_coroutine_takes_the_place_of_another),
 	    cmocka_unit_test(a_function_that_switches_waits),
 	    cmocka_unit_test(stacks_may_be_neighbours),
+	    cmocka_unit_test(a_known_neighbour_keeps_its_own),
+	    cmocka_unit_test(a_ret_belongs_to_the_nearer_stack),
 	    cmocka_unit_test(a_large_frame_does_no_harm),
 	    cmocka_unit_test(a_handler_lies_on_what_it_interrupts),
 	    cmocka_unit_test(a_signal_without_a_handler_makes_none),
