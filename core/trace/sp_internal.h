@@ -34,6 +34,7 @@ struct mt_sp_region {
 	uint64_t base;                       /* the highest stack pointer seen on it */
 	MT_ARRAY(struct mt_sp_frame) frames; /* outermost first: sp falls */
 	size_t hidden;                       /* that many of them have no slice */
+	bool handler;                        /* a signal's handler runs on it */
 };
 
 struct mt_sp_cached_function {

@@ -166,14 +166,18 @@ static void show(struct mt_sp_stack *stack, struct mt_sp_region *region)
 					   .flags = MT_SLICE_INFERRED});
 }
 
+/* A handler that is alone on its stack returned, though its ret was not seen. */
 static void hide_top_layer(struct mt_sp_stack *stack)
 {
 	const struct mt_sp_region *region = stack->layers[--stack->layer_count];
+	size_t shown = region->frames.count - region->hidden;
 	uint8_t flags = MT_SLICE_END_UNWOUND;
 
+	if (region->handler && shown == 1)
+		flags = MT_SLICE_END_TIME_ESTIMATED;
 	if (stack->estimated)
 		flags |= MT_SLICE_END_TIME_ESTIMATED;
-	for (size_t i = region->frames.count; i > region->hidden; i--)
+	for (size_t i = 0; i < shown; i++)
 		mt_segment_log_end(&stack->log, stack->now_ns, false, flags);
 }
 
@@ -196,6 +200,7 @@ static void add_layer(struct mt_sp_stack *stack, struct mt_sp_region *region)
 
 	while (!handler && stack->layer_count > 1)
 		hide_top_layer(stack);
+	region->handler = handler;
 	stack->layers[stack->layer_count++] = region;
 	show(stack, region);
 }

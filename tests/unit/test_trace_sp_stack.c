@@ -231,6 +231,13 @@ static void a_handler_may_have_a_stack_of_its_own(void **state)
 	       LEAVE('h', 7000), LEAVE('a', FAR_AWAY));
 }
 
+static void a_handlers_ret_may_be_missed(void **state)
+{
+	(void)state;
+	EXPECT("a(!signalhh()ec())|", ENTER('a', FAR_AWAY), SIGNAL(10), ENTER('h', 7000),
+	       ENTER('c', FAR_AWAY - 100), LEAVE('c', FAR_AWAY - 100), LEAVE('a', FAR_AWAY));
+}
+
 static void a_handler_may_interrupt_a_coroutine(void **state)
 {
 	(void)state;
@@ -328,6 +335,7 @@ int main(void)
 	    cmocka_unit_test(a_handler_lies_on_what_it_interrupts),
 	    cmocka_unit_test(a_signal_without_a_handler_makes_none),
 	    cmocka_unit_test(a_handler_may_have_a_stack_of_its_own),
+	    cmocka_unit_test(a_handlers_ret_may_be_missed),
 	    cmocka_unit_test(a_handler_may_interrupt_a_coroutine),
 	    cmocka_unit_test(a_handler_may_be_left_by_siglongjmp),
 	    cmocka_unit_test(times_between_two_stamps_are_marked),
