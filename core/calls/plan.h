@@ -56,8 +56,9 @@ enum mt_plan_reason {
 struct mt_patch {
 	uint64_t address; /* of the first displaced byte */
 	uint64_t hole;    /* where the long jump of a short one stands; 0: no short jump */
-	/* A lone return, 0: none.  Direct branches to it among the displaced instructions record it
-	 * if MT_PATCH_REDIRECT says so, and return themselves: its place may be displaced. */
+	/* A lone return, 0: none.  Direct branches to it among the displaced instructions (not
+	 * loop, jrcxz) record it if MT_PATCH_REDIRECT says so, and return themselves: its place may
+	 * be displaced. */
 	uint64_t redirect;
 	uint32_t function; /* index into the plan's functions; of a HOLE's: any */
 	/* Of its first event: index into sites.  An entry's comes first, then that of the return in

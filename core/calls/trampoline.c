@@ -342,7 +342,18 @@ static void displaced(struct emitter *to, const uint8_t *from, uint64_t original
 	}
 }
 
-/* Short or long, but not loop or jrcxz, which have one form only. */
+/* loop and jrcxz, which have a short form only, still go to the return itself. */
+static bool is_redirected(const struct mt_patch *patch, const uint8_t *from,
+			  const struct mt_insn *insn)
+{
+	struct mt_insn_layout layout;
+
+	if (!patch->redirect || insn->target != patch->redirect || insn->class == MT_INSN_CALL ||
+	    mt_insn_layout(from, insn->length, &layout))
+		return false;
+	return insn->class == MT_INSN_JUMP || (layout.opcode & 0xfc) != 0xe0;
+}
+
 static void redirected(struct emitter *to, const uint8_t *from, uint64_t original,
 		       const struct mt_insn *insn)
 {
@@ -351,10 +362,6 @@ static void redirected(struct emitter *to, const uint8_t *from, uint64_t origina
 	mt_insn_layout(from, insn->length, &layout);
 	to->row = (struct mt_trampoline_row){.original = original, .phase = MT_PHASE_DISPLACED};
 	begin_row(to);
-	if (to->branch_count == MOST_BRANCHES || (layout.opcode >= 0xe0 && layout.opcode <= 0xe3)) {
-		to->cannot_move = true;
-		return;
-	}
 	if (insn->class == MT_INSN_JUMP)
 		code(to, 0xe9);
 	else
@@ -438,7 +445,7 @@ static void all_displaced(struct emitter *to, const struct mt_patch *patch, cons
 		}
 		if (insn.class == MT_INSN_RETURN && patch->flags & MT_PATCH_RETURN)
 			record(to, patch, original, site++, true);
-		if (patch->redirect && insn.target == patch->redirect && insn.class != MT_INSN_CALL)
+		if (is_redirected(patch, from + at, &insn))
 			redirected(to, from + at, original, &insn);
 		else
 			displaced(to, from + at, original, &insn);

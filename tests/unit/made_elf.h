@@ -4,6 +4,7 @@
 #define MT_TESTS_MADE_ELF_H
 
 #include <elf.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
