@@ -49,8 +49,9 @@ struct mt_sp_stack {
 	uint64_t before_ns; /* of the event before */
 	bool estimated;
 	bool segment_open;
-	bool frames_go_on; /* the last event was FRAME */
-	uint32_t signal;   /* said to be delivered; 0: none */
+	bool frames_go_on;      /* the last event was FRAME */
+	uint32_t signal;        /* said to be delivered; 0: none */
+	unsigned int signal_by; /* that many more events may come before its handler */
 	struct mt_segment_log log;
 	struct mt_sp_cached_function *functions; /* MT_SP_FUNCTIONS, by address */
 	const struct mt_symbolizer *symbolizer;
@@ -98,6 +99,16 @@ static inline bool mt_sp_is_first(const struct mt_sp_stack *stack,
 				  const struct mt_sp_region *region)
 {
 	return stack->layer_count && stack->layers[0] == region;
+}
+
+/* A signal's note stands as exactly among the events as their times are known, and those of so many
+ * at once are estimates. */
+enum { MT_SP_SIGNAL_EVENTS = 8 };
+
+static inline void mt_sp_wait_for_handler(struct mt_sp_stack *stack)
+{
+	if (!stack->estimated || --stack->signal_by == 0)
+		stack->signal = 0;
 }
 
 /* Ends the rebuild: the error stays in the log until push or finish returns it. */

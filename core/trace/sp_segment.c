@@ -192,6 +192,7 @@ void mt_sp_signal(struct mt_sp_stack *stack, const struct mt_event *event)
 {
 	put_instant(stack, MT_INSTANT_SIGNAL, event->detail, event->to, event->from);
 	stack->signal = event->detail;
+	stack->signal_by = MT_SP_SIGNAL_EVENTS;
 }
 
 void mt_sp_mark(struct mt_sp_stack *stack, const struct mt_event *event)

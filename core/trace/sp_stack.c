@@ -125,14 +125,15 @@ static inline void begin(struct mt_sp_stack *stack, const struct mt_event *event
 	mt_segment_log_begin_settled(&stack->log, stack->now_ns, stack->estimated, &slice);
 }
 
-/* The signal's note tells when it came only as exactly as the events around it are known. */
 static bool is_handler(struct mt_sp_stack *stack, uint64_t sp)
 {
 	const struct mt_sp_frame *top = mt_sp_top(stack->current);
-	bool handler = stack->signal && top && sp < top->sp && top->sp - sp >= HANDLER_DISTANCE;
+	bool handler = top && sp < top->sp && top->sp - sp >= HANDLER_DISTANCE;
 
-	if (handler || !stack->estimated)
+	if (handler)
 		stack->signal = 0;
+	else
+		mt_sp_wait_for_handler(stack);
 	return handler;
 }
 
@@ -272,8 +273,8 @@ static void leave_far(struct mt_sp_stack *stack, const struct mt_event *event)
 	struct mt_sp_region *owner = mt_sp_owner(stack, sp);
 	const struct mt_sp_frame *top = stack->current ? mt_sp_top(stack->current) : NULL;
 
-	if (!stack->estimated)
-		stack->signal = 0;
+	if (stack->signal)
+		mt_sp_wait_for_handler(stack);
 	if (owner && mt_sp_find(owner, sp) >= 0) {
 		return_to(stack, owner, sp);
 	} else if (top && top->function == mt_sp_function_at(stack, event->to)) {

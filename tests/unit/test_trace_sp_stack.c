@@ -231,6 +231,32 @@ static void a_handler_may_have_a_stack_of_its_own(void **state)
 	       LEAVE('h', 7000), LEAVE('a', FAR_AWAY));
 }
 
+/* Where all times are estimates a handler may come some events later, but not much. */
+static void a_signal_is_not_waited_for_long(void **state)
+{
+	struct mt_event events[25] = {ENTER('a', 9000), SIGNAL(17)};
+
+	(void)state;
+	for (int i = 2; i < 22; i += 2) {
+		events[i] = (struct mt_event)ENTER('b', 8900);
+		events[i + 1] = (struct mt_event)LEAVE('b', 8900);
+	}
+	events[22] = (struct mt_event)ENTER('c', 7000);
+	events[23] = (struct mt_event)LEAVE('c', 7000);
+	events[24] = (struct mt_event)LEAVE('a', 9000);
+	for (int i = 2; i < 24; i++)
+		events[i].flags = MT_EVENT_TIME_IS_ESTIMATE;
+	sp_expect(events, 25, "a(!signalbe()ebe()ebe()ebe()ebe()ebe()ebe()ebe()ebe()ebe()ece()e)|");
+	events[4] = (struct mt_event)ENTER('h', 7000);
+	events[5] = (struct mt_event)LEAVE('h', 7000);
+	for (int i = 4; i < 6; i++) {
+		events[i].time_ns = 100 + (uint64_t)i;
+		events[i].flags = MT_EVENT_TIME_IS_ESTIMATE;
+	}
+	sp_expect(events, 25,
+		  "a(!signalbe()eheh()ebe()ebe()ebe()ebe()ebe()ebe()ebe()ebe()ece()e)|");
+}
+
 static void a_handlers_ret_may_be_missed(void **state)
 {
 	(void)state;
@@ -335,6 +361,7 @@ int main(void)
 	    cmocka_unit_test(a_handler_lies_on_what_it_interrupts),
 	    cmocka_unit_test(a_signal_without_a_handler_makes_none),
 	    cmocka_unit_test(a_handler_may_have_a_stack_of_its_own),
+	    cmocka_unit_test(a_signal_is_not_waited_for_long),
 	    cmocka_unit_test(a_handlers_ret_may_be_missed),
 	    cmocka_unit_test(a_handler_may_interrupt_a_coroutine),
 	    cmocka_unit_test(a_handler_may_be_left_by_siglongjmp),
