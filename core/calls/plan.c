@@ -256,6 +256,14 @@ const struct mt_patch *mt_plan_patch_at(const struct mt_plan *plan, uint64_t add
 	return address - patch->address < patch->length ? patch : NULL;
 }
 
+bool mt_patch_depends(const struct mt_patch *one, const struct mt_patch *other)
+{
+	if (one->hole && one->hole + MT_PATCH_JUMP_BYTES > other->address &&
+	    one->hole < other->address + other->length)
+		return true;
+	return other->redirect > one->address && other->redirect < one->address + one->length;
+}
+
 void mt_plan_count(const struct mt_plan *plan, struct mt_plan_coverage *entries,
 		   struct mt_plan_coverage *returns)
 {

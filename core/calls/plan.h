@@ -126,6 +126,9 @@ void mt_plan_destroy(struct mt_plan *plan); /* NULL is fine */
 
 /* The patch that displaces ADDRESS; NULL: none. */
 const struct mt_patch *mt_plan_patch_at(const struct mt_plan *plan, uint64_t address);
+/* Whether ONE may stand only as long as OTHER does: its hole lies in there, or it displaces a
+ * return that branches in there would otherwise still jump to. */
+bool mt_patch_depends(const struct mt_patch *one, const struct mt_patch *other);
 void mt_plan_count(const struct mt_plan *plan, struct mt_plan_coverage *entries,
 		   struct mt_plan_coverage *returns);
 /* For people; lent for ever. */

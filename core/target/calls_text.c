@@ -104,14 +104,12 @@ void mt_calls_patch_off(struct mt_calls_place *place, size_t patch)
 {
 	const struct mt_calls_module *module = place->module;
 	const struct mt_patch *patches = module->file->plan->patches.items;
-	uint64_t start = patches[patch].address, end = start + patches[patch].length;
 
 	if (place->off[patch])
 		return;
 	place->off[patch] = true;
 	for (size_t i = 0; i < module->file->plan->patches.count; i++)
-		if (patches[i].hole && patches[i].hole + MT_PATCH_JUMP_BYTES > start &&
-		    patches[i].hole < end)
+		if (mt_patch_depends(&patches[i], &patches[patch]))
 			mt_calls_patch_off(place, i);
 }
 

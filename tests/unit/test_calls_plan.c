@@ -200,6 +200,8 @@ static void test_short_jump_into_a_neighbours_patch(void **state)
 	patch = patch_at(&world, f + 17);
 	host = patch_at(&world, f);
 	assert_int_equal(patch->hole, host->address + MT_PATCH_JUMP_BYTES);
+	assert_true(mt_patch_depends(patch, host));
+	assert_false(mt_patch_depends(host, patch));
 	assert_true(host->length >= 2 * MT_PATCH_JUMP_BYTES);
 	end(&world);
 }
@@ -280,7 +282,7 @@ static void test_branches_are_redirected(void **state)
 	assert_int_equal(patch->redirect, address(&world, f + 19));
 	assert_true(patch->flags & MT_PATCH_REDIRECT);
 	assert_int_equal(world.plan->sites.items[patch->site].address, address(&world, f + 19));
-	assert_non_null(mt_plan_patch_at(world.plan, address(&world, f + 19)));
+	assert_true(mt_patch_depends(mt_plan_patch_at(world.plan, address(&world, f + 19)), patch));
 	assert_int_equal(world.plan->left.count, 0);
 	end(&world);
 }
