@@ -6,11 +6,21 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
+/* A thread has one stream, whatever its ring is numbered: a second one would begin its time anew.
+ */
+static bool is_piece_of(const struct mt_pt_stream *stream, const struct mt_auxtrace *auxtrace)
+{
+	if (stream->tid != auxtrace->tid)
+		return false;
+	if (stream->tid >= 0 && stream->cpu < 0 && auxtrace->cpu < 0)
+		return true;
+	return stream->idx == auxtrace->idx && (stream->tid >= 0 || stream->cpu == auxtrace->cpu);
+}
+
 static struct mt_pt_stream *stream_of(mt_pt_streams *streams, const struct mt_auxtrace *auxtrace)
 {
 	mt_array_each (stream, streams)
-		if (stream->idx == auxtrace->idx && stream->tid == auxtrace->tid &&
-		    (stream->tid >= 0 || stream->cpu == auxtrace->cpu))
+		if (is_piece_of(stream, auxtrace))
 			return stream;
 	return NULL;
 }
