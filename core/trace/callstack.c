@@ -200,7 +200,8 @@ static void settle(struct mt_callstack *cs, const struct mt_event *event)
 static inline void advance(struct mt_callstack *cs, const struct mt_event *event)
 {
 	cs->before_ns = cs->now_ns;
-	if (event->time_ns > cs->now_ns)
+	/* Beyond 63 bits it is no time but garbage, and formats do not take it. */
+	if ((int64_t)event->time_ns > (int64_t)cs->now_ns)
 		cs->now_ns = event->time_ns;
 	cs->time_ns = cs->now_ns;
 	cs->estimated = event->flags & MT_EVENT_TIME_IS_ESTIMATE;
