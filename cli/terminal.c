@@ -50,7 +50,11 @@ void terminal_erase_progress(struct terminal *terminal)
 static void log_line(void *context, enum mt_log_level level, const char *text)
 {
 	terminal_erase_progress(context);
-	fprintf(stderr, "mtdb: %s%s\n", level == MT_LOG_WARNING ? "warning: " : "", text);
+	fputs(level == MT_LOG_WARNING ? "mtdb: warning: " : "mtdb: ", stderr);
+	/* Names from somebody else's file must not speak to the terminal. */
+	for (; *text; text++)
+		putc((unsigned char)*text < 0x20 && *text != '\n' ? '?' : *text, stderr);
+	putc('\n', stderr);
 }
 
 static void draw(struct terminal *terminal, uint64_t done, uint64_t total)

@@ -252,7 +252,7 @@ static uint64_t word_at(const struct mt_ring_view *view, uint64_t at)
 {
 	uint64_t word;
 
-	memcpy(&word, view->bytes + at % view->size, sizeof(word));
+	memcpy(&word, view->bytes + (at & (view->size - 1)), sizeof(word));
 	return word;
 }
 

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define POLL_MS         100
 #define CODE_SEGMENT_64 0x33
@@ -44,6 +45,13 @@ static struct mt_session_process *find_process(const struct mt_session *session,
 	return process;
 }
 
+static uint64_t memory_bytes(void)
+{
+	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+
+	return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_MAX;
+}
+
 static struct mt_error *create_engine(struct mt_session *session)
 {
 	const struct mt_engine_ops *chosen = NULL;
@@ -66,6 +74,11 @@ static struct mt_error *create_engine(struct mt_session *session)
 		return mt_error_new(
 		    MT_ERROR_USAGE, "a ring of %llu bytes is too small: at least %u",
 		    (unsigned long long)options.ring_bytes, MT_ENGINE_LEAST_RING_BYTES);
+	if (options.ring_bytes > memory_bytes() / 2)
+		return mt_error_new(
+		    MT_ERROR_USAGE,
+		    "a ring of %llu bytes a thread is too large: this machine's memory has %llu",
+		    (unsigned long long)options.ring_bytes, (unsigned long long)memory_bytes());
 	if (why.text && !why.failed)
 		mt_log(session->options->log, MT_LOG_INFO, "recording with the engine %s",
 		       why.text);

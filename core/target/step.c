@@ -7,6 +7,7 @@
  * turns up (kernel/signal.c). */
 #include "target/step_private.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 
@@ -237,6 +238,16 @@ static void on_interruption(struct mt_step_engine *engine, struct mt_step_thread
 		mt_step_stopped_short(engine, thread, tsc);
 }
 
+/* An instruction that faults was begun: control was there, also when it had just come back from the
+ * kernel.  Codes above 0 are of the kernel's own signals. */
+static bool is_fault(const struct mt_step_thread *thread, const struct mt_stop *stop)
+{
+	if (stop->kind != MT_STOP_SIGNAL || stop->code <= 0 || is_syscall(thread))
+		return false;
+	return stop->signal == SIGSEGV || stop->signal == SIGBUS || stop->signal == SIGFPE ||
+	       stop->signal == SIGILL;
+}
+
 static void understand(struct mt_step_engine *engine, struct mt_step_thread *thread,
 		       const struct mt_stop *stop, struct mt_engine_news *news, uint64_t tsc,
 		       const struct user_regs_struct *before)
@@ -266,6 +277,8 @@ static void understand(struct mt_step_engine *engine, struct mt_step_thread *thr
 	case MT_STOP_HANDLER:
 		break;
 	default:
+		if (is_fault(thread, stop))
+			mt_step_began(engine, thread);
 		on_interruption(engine, thread, tsc, now);
 		break;
 	}

@@ -43,7 +43,7 @@ void mt_step_fetch(struct mt_step_engine *engine, struct mt_step_thread *thread)
 		thread->insn = (struct mt_insn){.class = MT_INSN_OTHER};
 }
 
-static void start(struct mt_step_engine *engine, struct mt_step_thread *thread)
+void mt_step_began(struct mt_step_engine *engine, struct mt_step_thread *thread)
 {
 	if (mt_pt_encoder_is_tracing(thread->encoder))
 		return;
@@ -64,7 +64,7 @@ void mt_step_entered_kernel(struct mt_step_engine *engine, struct mt_step_thread
 {
 	if (thread->told)
 		return;
-	start(engine, thread);
+	mt_step_began(engine, thread);
 	mt_pt_encode_syscall(thread->encoder, thread->resumed_tsc);
 	tell(engine, thread, MT_SEEN_SYSCALL, thread->pc, 0);
 	thread->told = true;
@@ -139,7 +139,7 @@ void mt_step_ran(struct mt_step_engine *engine, struct mt_step_thread *thread, u
 		mt_step_entered_kernel(engine, thread);
 		return;
 	}
-	start(engine, thread);
+	mt_step_began(engine, thread);
 	if (next == thread->pc && thread->insn.class == MT_INSN_OTHER)
 		return; /* a round of a repeated string instruction */
 	if (is_vsyscall || !is_possible(thread, next))

@@ -50,6 +50,8 @@ void mt_step_ran(struct mt_step_engine *engine, struct mt_step_thread *thread, u
 /* The system call at pc was entered, whether it is done or not. */
 void mt_step_entered_kernel(struct mt_step_engine *engine, struct mt_step_thread *thread);
 /* The instruction at pc did not run: a signal, or the window's end. */
+/* The instruction at pc is known to have been begun. */
+void mt_step_began(struct mt_step_engine *engine, struct mt_step_thread *thread);
 void mt_step_stopped_short(struct mt_step_engine *engine, struct mt_step_thread *thread,
 			   uint64_t tsc);
 
