@@ -126,6 +126,8 @@ struct mt_error *mt_ptrace_attach(struct mt_target *base, pid_t pid)
 		error = mt_ptrace_open_memory(process);
 	if (error)
 		mt_error_destroy(mt_ptrace_detach(base, pid, 0));
+	else
+		mt_ptrace_forward_none();
 	return error;
 }
 

@@ -12,6 +12,7 @@ static const int forwarded[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
 #define FORWARDED_COUNT (sizeof(forwarded) / sizeof(forwarded[0]))
 
 static struct sigaction before[FORWARDED_COUNT];
+#define NOBODY (-1)
 static volatile sig_atomic_t receiver;
 static volatile sig_atomic_t requested;
 
@@ -20,11 +21,11 @@ static void forward(int number, siginfo_t *info, void *context)
 	(void)context;
 	if (info->si_code != SI_KERNEL && receiver > 0)
 		kill((pid_t)receiver, number);
-	if (number == SIGINT)
+	if (number == SIGINT || receiver == NOBODY)
 		requested = 1;
 }
 
-void mt_ptrace_forward_begin(pid_t pid)
+static void begin(pid_t pid)
 {
 	struct sigaction action = {.sa_sigaction = forward, .sa_flags = SA_SIGINFO};
 
@@ -38,6 +39,16 @@ void mt_ptrace_forward_begin(pid_t pid)
 		if (before[i].sa_handler != SIG_IGN)
 			sigaction(forwarded[i], &action, NULL);
 	}
+}
+
+void mt_ptrace_forward_begin(pid_t pid)
+{
+	begin(pid);
+}
+
+void mt_ptrace_forward_none(void)
+{
+	begin(NOBODY);
 }
 
 void mt_ptrace_forward_end(pid_t pid)

@@ -82,9 +82,13 @@ void mt_ptrace_release(struct mt_target *base, pid_t pid);
 /* ptrace_call.c */
 struct mt_error *mt_ptrace_call_system(struct mt_target *base, pid_t lwp, long number,
 				       const uint64_t arguments[6], int64_t *result);
+struct mt_error *mt_ptrace_call_function(struct mt_target *base, pid_t lwp,
+					 const struct mt_target_call *call, uint64_t *result);
 
 /* ptrace_forward.c: signals to us while the program in the foreground is traced. */
 void mt_ptrace_forward_begin(pid_t pid);
+/* None is passed on: each of them asks for the end. */
+void mt_ptrace_forward_none(void);
 /* PID 0: whoever it was. */
 void mt_ptrace_forward_end(pid_t pid);
 /* Whether Ctrl-C came since the last take. */

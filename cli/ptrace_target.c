@@ -93,7 +93,8 @@ static struct mt_error *resume(struct mt_target *base, pid_t lwp, enum mt_resume
 	};
 	struct mt_ptrace_lwp *known = mt_ptrace_find_lwp(target_of(base), lwp);
 
-	if (!known || ptrace(requests[how], lwp, 0, signal))
+	/* What it stopped for is not told yet: it stays until then. */
+	if (!known || known->has_status || ptrace(requests[how], lwp, 0, signal))
 		return gone(lwp);
 	known->stopped = false;
 	known->stepping = how == MT_RESUME_STEP;
@@ -144,6 +145,7 @@ static const struct mt_target_ops ops = {
     .halt = mt_ptrace_halt,
     .release = mt_ptrace_release,
     .call_system = mt_ptrace_call_system,
+    .call_function = mt_ptrace_call_function,
 };
 
 struct mt_error *mt_ptrace_target_create(struct mt_target **out)

@@ -6,6 +6,7 @@ _mtdb_options() { # COMMAND
 	case $1 in
 	run) echo '--engine= --output= --format= --record= --size= --trigger=
 		--timestamps= --modules= --functions= --no-functions= --follow-forks --history= --branch-log=' ;;
+	attach) echo '--engine= --output= --format= --record= --size= --seconds= --trigger= --follow-forks' ;;
 	decode) echo '--output= --format=' ;;
 	history) echo '--lines= --thread=' ;;
 	dump) echo '--packets --records' ;;
@@ -24,7 +25,7 @@ _mtdb_value() { # OPTION WORD
 }
 
 _mtdb() {
-	local commands='run decode history dump plan doctor help' command=${COMP_WORDS[1]:-}
+	local commands='run attach decode history dump plan doctor help' command=${COMP_WORDS[1]:-}
 	local cur=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD - 1]}
 
 	if ((COMP_CWORD == 1)); then

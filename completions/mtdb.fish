@@ -14,6 +14,7 @@ end
 
 complete -c mtdb -n __mtdb_at_command -f
 complete -c mtdb -n __mtdb_at_command -a run -d 'Run a program and write a timeline of its last calls'
+complete -c mtdb -n __mtdb_at_command -a attach -d 'Record a running process for a while, and let it go on'
 complete -c mtdb -n __mtdb_at_command -a decode -d 'Turn a recording into a timeline'
 complete -c mtdb -n __mtdb_at_command -a history -d 'Show the last calls of a recording as text'
 complete -c mtdb -n __mtdb_at_command -a dump -d 'Show the records and trace packets of a recording'
@@ -35,6 +36,15 @@ complete -c mtdb -n '__mtdb_in run' -l no-functions -x -d 'Leave these functions
 complete -c mtdb -n '__mtdb_in run' -l follow-forks -d 'Record child processes too'
 complete -c mtdb -n '__mtdb_in run' -l history -x -d 'Print so many calls after a crash'
 complete -c mtdb -n '__mtdb_in run' -l branch-log -r -d 'Write each branch that was seen'
+
+complete -c mtdb -n '__mtdb_in attach' -l engine -x -a 'auto calls step' -d 'How to record'
+complete -c mtdb -n '__mtdb_in attach' -l output -r -d 'Where to write the timeline'
+complete -c mtdb -n '__mtdb_in attach' -l format -x -a $formats -d 'Of the timeline'
+complete -c mtdb -n '__mtdb_in attach' -l record -r -d 'Keep the recording'
+complete -c mtdb -n '__mtdb_in attach' -l size -x -d 'Of the ring of each thread'
+complete -c mtdb -n '__mtdb_in attach' -l seconds -x -d 'Let go of it after so long'
+complete -c mtdb -n '__mtdb_in attach' -l trigger -x -d 'Take a snapshot there'
+complete -c mtdb -n '__mtdb_in attach' -l follow-forks -d 'Record child processes too'
 
 complete -c mtdb -n '__mtdb_in decode' -l output -r -d 'Where to write the timeline'
 complete -c mtdb -n '__mtdb_in decode' -l format -x -a $formats -d 'Of the timeline'

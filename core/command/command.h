@@ -46,6 +46,7 @@ const struct mt_command *mt_command_find(const char *name);
 const struct mt_command *mt_command_suggest(const char *name);
 
 extern const struct mt_command mt_command_run;
+extern const struct mt_command mt_command_attach;
 extern const struct mt_command mt_command_decode;
 extern const struct mt_command mt_command_history;
 extern const struct mt_command mt_command_dump;

@@ -223,12 +223,20 @@ static struct mt_error *let_go_child(struct mt_calls_engine *engine, struct mt_c
 static struct mt_error *let_go(struct mt_engine *base, pid_t pid, bool *keep)
 {
 	struct mt_calls_engine *engine = engine_of(base);
+	struct mt_calls_space *space = find_space(engine, pid);
 	struct mt_calls_birth birth;
 
 	*keep = false;
 	if (take_birth(engine, pid, &birth))
 		return let_go_child(engine, &birth, keep);
-	return NULL;
+	return space ? mt_calls_detach(engine, space) : NULL;
+}
+
+static struct mt_error *attach(struct mt_engine *base, pid_t pid)
+{
+	struct mt_calls_space *space = find_space(engine_of(base), pid);
+
+	return space ? mt_calls_attach(engine_of(base), space) : NULL;
 }
 
 static struct mt_error *note_birth(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
@@ -387,6 +395,7 @@ const struct mt_engine_ops mt_engine_calls = {
     .add_thread = add_thread,
     .remove_thread = remove_thread,
     .rename_thread = rename_thread,
+    .attach = attach,
     .set_breakpoint = set_breakpoint,
     .let_go = let_go,
     .stopped = stopped,

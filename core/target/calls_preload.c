@@ -162,7 +162,7 @@ static struct mt_error *change_stack(struct mt_calls_engine *engine, struct mt_c
 	return engine->target->ops->set_registers(engine->target, lwp, registers);
 }
 
-static struct mt_error *find_loader(void *context, const struct mt_map *map)
+static struct mt_error *see_loader(void *context, const struct mt_map *map)
 {
 	struct mt_calls_space *space = context;
 
@@ -171,6 +171,21 @@ static struct mt_error *find_loader(void *context, const struct mt_map *map)
 	free(space->loader_path);
 	space->loader_path = strdup(map->path);
 	return space->loader_path ? NULL : mt_error_no_memory();
+}
+
+struct mt_error *mt_calls_find_loader(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				      uint64_t *stop_at)
+{
+	*stop_at = 0;
+	mt_try(engine->target->ops->each_map(engine->target, space->pid, see_loader, space));
+	if (!space->loader_path)
+		return NULL;
+	space->debug = mt_calls_dynamic_symbol(space->loader_path, "_r_debug");
+	if (!space->debug)
+		return NULL;
+	space->debug += space->loader;
+	*stop_at = mt_calls_dynamic_symbol(space->loader_path, "_dl_debug_state");
+	return NULL;
 }
 
 static struct mt_error *refuse(struct mt_calls_engine *engine, struct mt_calls_space *space,
@@ -197,15 +212,10 @@ static struct mt_error *prepare(struct mt_calls_engine *engine, struct mt_calls_
 	if (vectors->secure)
 		return refuse(engine, space, "it runs with privileges of its own");
 	space->loader = vectors->loader;
-	mt_try(engine->target->ops->each_map(engine->target, space->pid, find_loader, space));
-	if (!space->loader_path)
-		return refuse(engine, space, "its dynamic loader is no file");
-	stop_at = mt_calls_dynamic_symbol(space->loader_path, "_dl_debug_state");
-	space->debug = mt_calls_dynamic_symbol(space->loader_path, "_r_debug");
-	if (!stop_at || !space->debug)
+	mt_try(mt_calls_find_loader(engine, space, &stop_at));
+	if (!stop_at)
 		return refuse(engine, space,
 			      "its dynamic loader does not tell debuggers of itself");
-	space->debug += space->loader;
 	mt_try(change_stack(engine, space, lwp, &registers, vectors));
 	return mt_calls_set_break(engine, space, space->loader + stop_at, true);
 }

@@ -4,6 +4,7 @@
  *	calls.c           the engine's ops: stops, threads, births, execs
  *	calls_agent.c     the agent's file, and the symbols of the dynamic loader
  *	calls_preload.c   a new program: the agent into its environment, and out of it again
+ *	calls_attach.c    a process that runs already, and letting go of one
  *	calls_space.c     an address space: what is mapped, patched and broken in it
  *	calls_module.c    an object file's plan and trampolines at a place
  *	calls_text.c      patches and breakpoints into the text, and out of it
@@ -90,6 +91,7 @@ struct mt_calls_space {
 	unsigned references;
 	pid_t pid; /* whose memory is asked for */
 	bool prepared, loaded, refused;
+	bool inherited;  /* the agent was there already: perhaps patches are, too */
 	uint64_t loader; /* load address of the dynamic loader; 0: a static program */
 	char *loader_path;
 	uint64_t debug; /* address of _r_debug */
@@ -151,6 +153,9 @@ uint64_t mt_calls_dynamic_symbol(const char *path, const char *name);
  * has.  Errors: the target's. */
 struct mt_error *mt_calls_prepare(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				  pid_t lwp);
+/* By space->loader.  *stop_at: its r_brk, in the file; 0: it has none. */
+struct mt_error *mt_calls_find_loader(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				      uint64_t *stop_at);
 /* Put the environment back as it was. */
 struct mt_error *mt_calls_restore_environment(struct mt_calls_engine *engine,
 					      struct mt_calls_space *space);
@@ -241,6 +246,13 @@ struct mt_error *mt_calls_give_trash(struct mt_calls_engine *engine,
 /* Its bytes, and how many were written in all. */
 struct mt_ring_view mt_calls_ring_view(struct mt_calls_engine *engine,
 				       const struct mt_calls_thread *thread);
+
+/* calls_attach.c */
+/* All threads of a running process stand still: load the agent, patch, and let them run.
+ * Errors: UNSUPPORTED; BUSY (no thread can be borrowed); the target's. */
+struct mt_error *mt_calls_attach(struct mt_calls_engine *engine, struct mt_calls_space *space);
+/* Its text as it was; the threads stand still on return. */
+struct mt_error *mt_calls_detach(struct mt_calls_engine *engine, struct mt_calls_space *space);
 
 /* calls_snapshot.c */
 struct mt_error *mt_calls_snapshot(struct mt_engine *base, pid_t lwp, uint32_t number,

@@ -203,39 +203,30 @@ static bool is_there(struct mt_calls_space *space, const struct mt_map *map)
 	return false;
 }
 
-struct moving {
-	struct mt_calls_engine *engine;
-	struct mt_calls_space *space;
-};
-
-static struct mt_error *move_thread(void *context, pid_t lwp)
+/* Another tracer of ours was killed here: its patches are where ours would be. */
+static void inherit_patches(const struct mt_calls_space *space, struct mt_calls_place *place)
 {
-	const struct moving *moving = context;
-	struct mt_error *error = mt_calls_move_thread(moving->engine, moving->space, lwp);
+	const struct mt_calls_module *module = place->module;
 
-	/* One that vfork() holds is looked at when it stops. */
-	if (error && mt_error_code(error) == MT_ERROR_GONE) {
-		mt_error_destroy(error);
-		return NULL;
-	}
-	return error;
+	for (size_t i = 0; space->inherited && i < module->file->plan->patches.count; i++)
+		place->written[i] = module->offsets[i] != MT_CALLS_NONE;
 }
 
 static struct mt_error *add_module(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				   pid_t lwp, const struct mt_map *map)
 {
 	struct mt_calls_module *module = NULL;
-	struct moving moving = {engine, space};
 
 	mt_try(mt_calls_module_create(engine, space, lwp, map, &module));
 	if (!module)
 		return NULL;
 	if (add_place(space, module))
 		return mt_error_no_memory();
+	inherit_patches(space, mt_array_last(&space->places));
 	mt_try(mt_calls_text_write(engine, space, mt_array_last(&space->places), true));
 	mt_log(engine->options.log, MT_LOG_DEBUG, "%zu bytes of trampolines for %s",
 	       module->trampolines.code.count, module->file->path);
-	return engine->target->ops->each_thread(engine->target, space->pid, move_thread, &moving);
+	return NULL;
 }
 
 /* A library that was unloaded took its patches with it; its trampolines go too. */

@@ -200,6 +200,7 @@ static void undo(const struct mt_calls_space *space, const struct mt_calls_place
 
 struct leaving {
 	struct mt_calls_engine *engine;
+	struct mt_calls_space *space;
 	const struct mt_calls_place *place;
 };
 
@@ -219,9 +220,30 @@ static struct mt_error *leave_hole(void *context, pid_t lwp)
 static struct mt_error *leave_holes(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				    const struct mt_calls_place *place)
 {
-	struct leaving leaving = {engine, place};
+	struct leaving leaving = {engine, space, place};
 
 	return engine->target->ops->each_thread(engine->target, space->pid, leave_hole, &leaving);
+}
+
+static struct mt_error *move_thread(void *context, pid_t lwp)
+{
+	const struct leaving *leaving = context;
+	struct mt_error *error = mt_calls_move_thread(leaving->engine, leaving->space, lwp);
+
+	if (error && mt_error_code(error) == MT_ERROR_GONE) {
+		mt_error_destroy(error);
+		return NULL;
+	}
+	return error;
+}
+
+/* Before the text changes: should we be killed in between, they go on all the same. */
+static struct mt_error *move_threads(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				     const struct mt_calls_place *place)
+{
+	struct leaving leaving = {engine, space, place};
+
+	return engine->target->ops->each_thread(engine->target, space->pid, move_thread, &leaving);
 }
 
 struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_calls_space *space,
@@ -239,6 +261,8 @@ struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_c
 	put_breaks(space, module, texts.text);
 	for (size_t i = 0; i < module->file->plan->patches.count; i++)
 		place->written[i] = !place->off[i];
+	if (first)
+		mt_try(move_threads(engine, space, place));
 	return write_pages(engine, space->pid, module->start, texts.memory, texts.text, texts.size);
 }
 

@@ -90,6 +90,10 @@ struct mt_engine_ops {
 	/* execve was called by thread FORMER and gave it the number LWP. */
 	void (*rename_thread)(struct mt_engine *engine, pid_t former, pid_t lwp);
 
+	/* All threads of a running process were added and stand still: get hold of it, and let them
+	 * run.  NULL: there is nothing to do but to resume them.  Errors: UNSUPPORTED; BUSY; the
+	 * target's. */
+	struct mt_error *(*attach)(struct mt_engine *engine, pid_t pid);
 	/* Have threads of PID stop at ADDRESS, and tell by news.breakpoint.  NULL: it sees every
 	 * PC. Errors: the target's; NOT_FOUND (no code is there). */
 	struct mt_error *(*set_breakpoint)(struct mt_engine *engine, pid_t pid, uint64_t address);

@@ -241,9 +241,13 @@ static struct mt_error *take_thread(void *context, pid_t lwp)
 					    attaching->process->pid, attaching->time_ns));
 	else
 		mt_try(mt_session_put_birth(session, thread, 0, 0, attaching->time_ns));
-	mt_try(mt_session_put_name(session, thread, lwp == attaching->process->pid,
-				   attaching->time_ns));
-	return go_on(session, lwp, 0);
+	return mt_session_put_name(session, thread, lwp == attaching->process->pid,
+				   attaching->time_ns);
+}
+
+static struct mt_error *let_run(void *context, pid_t lwp)
+{
+	return go_on(context, lwp, 0);
 }
 
 struct mt_error *mt_session_attach(struct mt_session *session, pid_t pid)
@@ -254,8 +258,16 @@ struct mt_error *mt_session_attach(struct mt_session *session, pid_t pid)
 	session->result.pid = pid;
 	attaching.time_ns = now_ns(session);
 	mt_try(add_process(session, pid, &attaching.process));
+	session->attached = true;
+	if (session->options->duration_ns)
+		session->end_ns = mt_clock_monotonic_ns() + session->options->duration_ns;
+	mt_try(target_ops(session)->each_thread(session->target, pid, take_thread, &attaching));
+	/* After the name, which says that a program began there. */
 	mt_try(mt_session_put_maps(session, attaching.process, attaching.time_ns));
-	return target_ops(session)->each_thread(session->target, pid, take_thread, &attaching);
+	if (!engine_ops(session)->attach)
+		return target_ops(session)->each_thread(session->target, pid, let_run, session);
+	mt_try(engine_ops(session)->attach(session->engine, pid));
+	return mt_session_put_maps(session, attaching.process, now_ns(session));
 }
 
 static struct mt_error *put_names(struct mt_session *session)
@@ -583,8 +595,26 @@ static struct mt_error *on_stop(struct mt_session *session, const struct mt_stop
 	return ignore_gone(error);
 }
 
+static struct mt_error *leave_all(struct mt_session *session)
+{
+	mt_try(take_snapshot(session));
+	while (session->processes) {
+		pid_t pid = session->processes->pid;
+		bool keep = false;
+
+		if (engine_ops(session)->let_go)
+			mt_try(engine_ops(session)->let_go(session->engine, pid, &keep));
+		remove_process(session, session->processes);
+		mt_try(target_ops(session)->detach(session->target, pid, 0));
+	}
+	return NULL;
+}
+
 static struct mt_error *check_request(struct mt_session *session)
 {
+	if (session->attached &&
+	    (session->request_ns || (session->end_ns && mt_clock_monotonic_ns() > session->end_ns)))
+		return leave_all(session);
 	if (session->request_ns &&
 	    mt_clock_monotonic_ns() - session->request_ns > REQUEST_PATIENCE_NS)
 		return take_snapshot(session);
@@ -612,7 +642,7 @@ static struct mt_error *collect(struct mt_session *session)
 
 static bool is_over(const struct mt_session *session)
 {
-	return !session->processes && session->result.ended;
+	return !session->processes && (session->result.ended || session->attached);
 }
 
 struct mt_error *mt_session_run(struct mt_session *session)

@@ -19,7 +19,8 @@ struct mt_session_options {
 	const char *recording_path;  /* NULL: a file without a name */
 	const char *const *triggers; /* locations, NULL at the end; or NULL */
 	bool share_cpu;              /* see target/engine.h */
-	bool follow_forks;           /* record children too; else they are let go */
+	uint64_t duration_ns; /* of an attached process: let it go after so long; 0: when asked */
+	bool follow_forks;    /* record children too; else they are let go */
 	/* For engines that record calls: see target/engine.h. */
 	enum mt_ring_stamps stamps;
 	const char *const *modules;
@@ -46,7 +47,8 @@ void mt_session_destroy(struct mt_session *session);
 struct mt_error *mt_session_launch(struct mt_session *session, const struct mt_launch *launch);
 struct mt_error *mt_session_attach(struct mt_session *session, pid_t pid);
 
-/* Until all processes of the session ended, or were let go.
+/* Until all processes of the session ended, or were let go: an attached one when the user asks for
+ * attention, or its time is over.
  * Errors: the target's; the recording's (a full disk). */
 struct mt_error *mt_session_run(struct mt_session *session);
 

@@ -75,6 +75,13 @@ struct mt_map {
 	const char *path; /* lent for the call */
 };
 
+struct mt_target_call {
+	uint64_t function;
+	uint64_t arguments[2];
+	uint64_t return_to;
+	int timeout_ms;
+};
+
 struct mt_target_ops {
 	void (*destroy)(struct mt_target *target); /* as detach() for what was attached, kill() for
 						    * what was launched; NULL is not fine */
@@ -135,6 +142,11 @@ struct mt_target_ops {
 	 * Errors: GONE; UNSUPPORTED (no instruction for it was found in the process). */
 	struct mt_error *(*call_system)(struct mt_target *target, pid_t lwp, long number,
 					const uint64_t arguments[6], int64_t *result);
+	/* The same with a function of the program's own, while other LWPs go on as they do.  At
+	 * RETURN_TO an int3 stands meanwhile, in code that nobody runs.
+	 * Errors: GONE; BUSY (it did not return in time, or failed). */
+	struct mt_error *(*call_function)(struct mt_target *target, pid_t lwp,
+					  const struct mt_target_call *call, uint64_t *result);
 };
 
 /* Implementations begin with this. */

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A process that runs already: one of its threads is borrowed for a call of dlopen(), which takes
+ * the loader's locks and malloc's.  Another thread that holds them runs on meanwhile and gives them
+ * back; the borrowed one must hold none itself, so it must not stand within the loader or malloc.
+ * That is judged by its PC and by what looks like a return address on the top of its stack: too
+ * careful rather than too bold.
+ *
+ * Nothing is left that would trap without a tracer: should we be killed, the process goes on. */
+#include "target/calls_private.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TRIES       100
+#define PAUSE_NS    2000000
+#define CALL_MS     5000
+#define STACK_BYTES 2048
+#define RED_ZONE    1024
+#define FRAME_BYTES 16384
+#define RTLD_NOW_   2
+/* Around the public functions of malloc lie those that do its work. */
+#define MALLOC_BELOW 0x4000
+#define MALLOC_ABOVE 0x2000
+
+struct attach {
+	struct mt_calls_engine *engine;
+	struct mt_calls_space *space;
+	uint64_t entry; /* code that nobody runs any more */
+	uint64_t dlopen;
+	bool has_agent;
+	uint64_t loader_start, loader_end; /* its code */
+	uint64_t malloc_start, malloc_end;
+	pid_t quiet;
+};
+
+static struct mt_error *read_auxiliary(struct attach *attach)
+{
+	char path[64];
+	Elf64_auxv_t entries[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/auxv", attach->space->pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t size = fd < 0 ? -1 : read(fd, entries, sizeof(entries));
+	int errnum = errno;
+	if (fd >= 0)
+		close(fd);
+	if (size < 0)
+		return mt_error_errno(errnum, "cannot read %s", path);
+	for (size_t i = 0; i < (size_t)size / sizeof(entries[0]); i++) {
+		if (entries[i].a_type == AT_BASE)
+			attach->space->loader = entries[i].a_un.a_val;
+		if (entries[i].a_type == AT_ENTRY)
+			attach->entry = entries[i].a_un.a_val;
+	}
+	return NULL;
+}
+
+static void note_malloc(struct attach *attach, uint64_t base, const char *path)
+{
+	static const char *const names[] = {"malloc",  "free",     "calloc",
+					    "realloc", "memalign", "malloc_trim"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		uint64_t address = mt_calls_dynamic_symbol(path, names[i]);
+
+		if (!address)
+			continue;
+		if (!attach->malloc_start || base + address - MALLOC_BELOW < attach->malloc_start)
+			attach->malloc_start = base + address - MALLOC_BELOW;
+		if (base + address + MALLOC_ABOVE > attach->malloc_end)
+			attach->malloc_end = base + address + MALLOC_ABOVE;
+	}
+}
+
+static struct mt_error *see_map(void *context, const struct mt_map *map)
+{
+	struct attach *attach = context;
+	const char *base = strrchr(map->path, '/');
+
+	if (strcmp(map->path, attach->engine->agent.path) == 0)
+		attach->has_agent = true;
+	if (strcmp(map->path, attach->space->loader_path) == 0 && map->executable) {
+		attach->loader_start = map->start;
+		attach->loader_end = map->end;
+	}
+	if (!base || map->offset ||
+	    (strncmp(base, "/libc.", 6) != 0 && strncmp(base, "/libdl.", 7) != 0))
+		return NULL;
+	if (strncmp(base, "/libc.", 6) == 0)
+		note_malloc(attach, map->start, map->path);
+	uint64_t address = mt_calls_dynamic_symbol(map->path, "dlopen");
+	if (address && !attach->dlopen)
+		attach->dlopen = map->start + address;
+	return NULL;
+}
+
+static bool holds_locks_at(const struct attach *attach, uint64_t address)
+{
+	return (address >= attach->loader_start && address < attach->loader_end) ||
+	       (address >= attach->malloc_start && address < attach->malloc_end);
+}
+
+static bool is_quiet(struct attach *attach, const struct user_regs_struct *registers)
+{
+	uint64_t words[STACK_BYTES / sizeof(uint64_t)];
+	struct mt_target *target = attach->engine->target;
+	size_t size =
+	    target->ops->read(target, attach->space->pid, registers->rsp, words, sizeof(words));
+
+	if (holds_locks_at(attach, registers->rip) || size < sizeof(uint64_t))
+		return false;
+	for (size_t i = 0; i < size / sizeof(uint64_t); i++)
+		if (holds_locks_at(attach, words[i]))
+			return false;
+	return true;
+}
+
+static struct mt_error *try_thread(void *context, pid_t lwp)
+{
+	struct attach *attach = context;
+	struct mt_target *target = attach->engine->target;
+	struct user_regs_struct registers;
+	const uint64_t nothing[6] = {0};
+	int64_t ignored;
+
+	if (attach->quiet)
+		return NULL;
+	struct mt_error *error = target->ops->get_registers(target, lwp, &registers);
+	/* A thread that cannot do getpid() cannot do more. */
+	if (!error && is_quiet(attach, &registers) && registers.fs_base) {
+		error = target->ops->call_system(target, lwp, SYS_getpid, nothing, &ignored);
+		if (!error)
+			attach->quiet = lwp;
+	}
+	mt_error_destroy(error);
+	return NULL;
+}
+
+static struct mt_error *resume_thread(void *context, pid_t lwp)
+{
+	struct attach *attach = context;
+
+	if (lwp != attach->quiet)
+		mt_error_destroy(attach->engine->target->ops->resume(attach->engine->target, lwp,
+								     MT_RESUME_CONTINUE, 0));
+	return NULL;
+}
+
+/* All but the borrowed thread. */
+static void resume_all(struct attach *attach)
+{
+	mt_error_destroy(attach->engine->target->ops->each_thread(
+	    attach->engine->target, attach->space->pid, resume_thread, attach));
+}
+
+static struct mt_error *find_quiet(struct attach *attach)
+{
+	struct mt_target *target = attach->engine->target;
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+
+	for (int i = 0; i < TRIES && !attach->quiet; i++) {
+		mt_try(target->ops->each_thread(target, attach->space->pid, try_thread, attach));
+		if (attach->quiet)
+			return NULL;
+		resume_all(attach);
+		nanosleep(&pause, NULL);
+		mt_try(target->ops->halt(target, attach->space->pid));
+	}
+	if (attach->quiet)
+		return NULL;
+	return mt_error_new(MT_ERROR_BUSY,
+			    "no thread of process %d could be borrowed to load the agent: each "
+			    "stood within the dynamic loader or malloc whenever it was looked at "
+			    "(try again, or use --engine step)",
+			    attach->space->pid);
+}
+
+static struct mt_error *load_agent(struct attach *attach)
+{
+	struct mt_target *target = attach->engine->target;
+	const char *path = attach->engine->agent.path;
+	struct mt_target_call call = {.function = attach->dlopen,
+				      .arguments = {0, RTLD_NOW_},
+				      .return_to = attach->entry,
+				      .timeout_ms = CALL_MS};
+	struct user_regs_struct registers;
+	uint64_t handle = 0;
+	size_t size = strlen(path) + 1;
+
+	mt_try(target->ops->get_registers(target, attach->quiet, &registers));
+	struct user_regs_struct below = registers;
+	below.rsp = (registers.rsp - RED_ZONE - size) & ~15ull;
+	call.arguments[0] = below.rsp;
+	mt_try(target->ops->write(target, attach->space->pid, below.rsp, path, size));
+	mt_try(target->ops->set_registers(target, attach->quiet, &below));
+	resume_all(attach);
+	struct mt_error *error = target->ops->call_function(target, attach->quiet, &call, &handle);
+	mt_error_destroy(target->ops->halt(target, attach->space->pid));
+	mt_error_destroy(target->ops->set_registers(target, attach->quiet, &registers));
+	if (error || handle)
+		return mt_error_wrap(error, "cannot load the agent");
+	return mt_error_new(MT_ERROR_UNSUPPORTED,
+			    "the dynamic loader of process %d refuses to load %s",
+			    attach->space->pid, path);
+}
+
+static struct mt_error *cannot(const struct attach *attach, const char *why)
+{
+	return mt_error_new(MT_ERROR_UNSUPPORTED,
+			    "the calls of process %d cannot be recorded: %s (--engine step can)",
+			    attach->space->pid, why);
+}
+
+static struct mt_error *take_over(struct attach *attach)
+{
+	struct mt_target *target = attach->engine->target;
+	uint64_t stop_at = 0;
+
+	mt_try(read_auxiliary(attach));
+	if (!attach->space->loader)
+		return cannot(attach, "it has no dynamic loader, that would load the agent");
+	mt_try(mt_calls_find_loader(attach->engine, attach->space, &stop_at));
+	if (!stop_at)
+		return cannot(attach, "its dynamic loader does not tell debuggers of itself");
+	mt_try(target->ops->each_map(target, attach->space->pid, see_map, attach));
+	if (!attach->has_agent && !attach->dlopen)
+		return cannot(attach, "it has no function dlopen");
+	attach->space->inherited = attach->has_agent;
+	mt_try(find_quiet(attach));
+	if (!attach->has_agent)
+		mt_try(load_agent(attach));
+	return mt_calls_space_update(attach->engine, attach->space, attach->quiet);
+}
+
+struct mt_error *mt_calls_attach(struct mt_calls_engine *engine, struct mt_calls_space *space)
+{
+	struct attach attach = {.engine = engine, .space = space};
+
+	space->prepared = true;
+	struct mt_error *error = take_over(&attach);
+	engine->target->ops->release(engine->target, space->pid);
+	attach.quiet = 0;
+	resume_all(&attach);
+	return error;
+}
+
+struct leaving {
+	struct mt_calls_engine *engine;
+	struct mt_calls_space *space;
+	pid_t able; /* a thread that can do system calls */
+	bool inside;
+};
+
+static bool is_ours(const struct mt_calls_space *space, uint64_t address)
+{
+	mt_array_each (place, &space->places)
+		if (address - place->module->room < place->module->room_bytes)
+			return true;
+	mt_array_each (room, &space->rooms)
+		if (address - room->start < room->end - room->start)
+			return true;
+	return false;
+}
+
+/* By its PC, or by that in a signal's frame: trampolines leave no address on the stack. */
+static bool is_inside(struct leaving *leaving, const struct user_regs_struct *registers)
+{
+	struct mt_target *target = leaving->engine->target;
+	uint64_t words[FRAME_BYTES / sizeof(uint64_t)];
+	size_t size =
+	    target->ops->read(target, leaving->space->pid, registers->rsp, words, sizeof(words));
+
+	if (is_ours(leaving->space, registers->rip))
+		return true;
+	for (size_t i = 0; i < size / sizeof(uint64_t); i++)
+		if (is_ours(leaving->space, words[i]))
+			return true;
+	return false;
+}
+
+static struct mt_error *look_at(void *context, pid_t lwp)
+{
+	struct leaving *leaving = context;
+	struct mt_target *target = leaving->engine->target;
+	struct user_regs_struct registers;
+	const uint64_t nothing[6] = {0};
+	int64_t ignored;
+	struct mt_error *error = target->ops->get_registers(target, lwp, &registers);
+
+	if (!error)
+		leaving->inside |= is_inside(leaving, &registers);
+	if (!error && !leaving->able) {
+		error = target->ops->call_system(target, lwp, SYS_getpid, nothing, &ignored);
+		if (!error)
+			leaving->able = lwp;
+	}
+	mt_error_destroy(error);
+	return NULL;
+}
+
+/* Threads that were within trampolines run out of them, now that no way leads in. */
+static struct mt_error *wait_until_outside(struct leaving *leaving)
+{
+	struct mt_target *target = leaving->engine->target;
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+
+	for (int i = 0; i < TRIES; i++) {
+		leaving->inside = false;
+		leaving->able = 0;
+		mt_try(target->ops->each_thread(target, leaving->space->pid, look_at, leaving));
+		if (!leaving->inside)
+			return NULL;
+		target->ops->release(target, leaving->space->pid);
+		nanosleep(&pause, NULL);
+		mt_try(target->ops->halt(target, leaving->space->pid));
+	}
+	return NULL;
+}
+
+static struct mt_error *unmap_all(struct leaving *leaving)
+{
+	struct mt_calls_engine *engine = leaving->engine;
+	const struct mt_calls_rings *rings = leaving->space->rings;
+
+	mt_array_each (place, &leaving->space->places)
+		mt_try(mt_calls_room_unmap(engine, leaving->able, place->module->room,
+					   place->module->room_bytes));
+	return mt_calls_room_unmap(engine, leaving->able, rings->address,
+				   rings->ring_bytes * rings->count);
+}
+
+/* Those that hide a patch's byte went with it. */
+static struct mt_error *remove_lone_breaks(struct mt_calls_engine *engine,
+					   struct mt_calls_space *space)
+{
+	mt_array_each (one, &space->breaks)
+		if (!mt_calls_place_at(space, one->address))
+			mt_try(engine->target->ops->write(engine->target, space->pid, one->address,
+							  &one->original, 1));
+	return NULL;
+}
+
+struct mt_error *mt_calls_detach(struct mt_calls_engine *engine, struct mt_calls_space *space)
+{
+	struct leaving leaving = {.engine = engine, .space = space};
+
+	if (!space->rings)
+		return NULL;
+	mt_try(engine->target->ops->halt(engine->target, space->pid));
+	mt_array_each (place, &space->places)
+		mt_try(mt_calls_text_clean(engine, space, place));
+	mt_try(remove_lone_breaks(engine, space));
+	mt_try(wait_until_outside(&leaving));
+	if (leaving.inside || !leaving.able)
+		return NULL;
+	return unmap_all(&leaving);
+}

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Attaching the calls engine to a busy process, and letting go of it: the process goes on, right in
+what it computes, with its text as the files have it."""
+import collections
+import json
+import pathlib
+import signal
+import subprocess
+import time
+
+import pytest
+
+THREADS = 4
+
+
+@pytest.fixture(name="busy")
+def start_busy(compile):
+    program = compile("calls_busy.c", "-O1", "-pthread")
+    with subprocess.Popen([program, str(THREADS)], text=True, stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == "ready\n"
+        yield process
+        process.kill()
+
+
+@pytest.fixture(name="attach")
+def start_attach(mtdb, tmp_path):
+    def start(pid, *options):
+        return subprocess.Popen([mtdb, "attach", "--engine", "calls", "-o", tmp_path / "out.json",
+                                 *options, str(pid)], text=True, stderr=subprocess.PIPE)
+
+    return start
+
+
+def end(process):
+    """What it prints at its end."""
+    out, _ = process.communicate("\n", timeout=60)
+    assert (out, process.returncode) == (f"0 wrong, {THREADS} worked\n", 5)
+
+
+def code_of(pid):
+    """[(path, offset, bytes in memory)] of its files' code."""
+    maps = [line.split() for line in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines()]
+    with open(f"/proc/{pid}/mem", "rb") as memory:
+        for words in maps:
+            if words[1].startswith("r-x") and len(words) > 5 and words[5].startswith("/"):
+                start, stop = (int(word, 16) for word in words[0].split("-"))
+                memory.seek(start)
+                yield words[5], int(words[2], 16), memory.read(stop - start)
+
+
+def changed(pid):
+    paths = []
+    for path, offset, there in code_of(pid):
+        bytes_of_file = pathlib.Path(path).read_bytes()[offset:offset + len(there)]
+        if there[:len(bytes_of_file)] != bytes_of_file:
+            paths.append(path)
+    return paths
+
+
+def wait_until_changed(pid):
+    for _ in range(200):
+        if len(changed(pid)) > 1:
+            return
+        time.sleep(0.05)
+    raise AssertionError("nothing was ever patched")
+
+
+def calls_of(path):
+    events = json.loads(path.read_text())["traceEvents"]
+    return collections.Counter(event["name"] for event in events
+                               if event["ph"] == "B" and event.get("cat") == "call")
+
+
+def test_what_ran_meanwhile_is_recorded(busy, attach, tmp_path):
+    with attach(busy.pid, "--seconds", "1", "--size", "256k") as mtdb:
+        _, messages = mtdb.communicate(timeout=60)
+        assert mtdb.returncode == 0, messages
+    calls = calls_of(tmp_path / "out.json")
+    assert calls["fib"] > 1000 and calls["malloc"] > 0
+    assert not changed(busy.pid)
+    end(busy)
+
+
+def rounds(busy, attach, count):
+    for _ in range(count):
+        with attach(busy.pid, "--size", "16k") as mtdb:
+            wait_until_changed(busy.pid)
+            mtdb.send_signal(signal.SIGINT)
+            _, messages = mtdb.communicate(timeout=60)
+            assert mtdb.returncode == 0, messages
+        assert not changed(busy.pid)
+
+
+def test_ten_rounds(busy, attach):
+    rounds(busy, attach, 10)
+    end(busy)
+
+
+@pytest.mark.soak
+def test_five_hundred_rounds(busy, attach):
+    rounds(busy, attach, 500)
+    maps = pathlib.Path(f"/proc/{busy.pid}/maps").read_text().count("\n")
+    assert maps < 100
+    end(busy)
+
+
+def test_our_own_sudden_end(busy, attach):
+    """Killed while it records: the process goes on, patched; the next one puts all of it back."""
+    with attach(busy.pid) as mtdb:
+        wait_until_changed(busy.pid)
+        time.sleep(0.5)
+        mtdb.kill()
+    time.sleep(0.3)
+    assert busy.poll() is None and changed(busy.pid)
+    with attach(busy.pid, "--seconds", "1") as mtdb:
+        _, messages = mtdb.communicate(timeout=60)
+        assert mtdb.returncode == 0, messages
+    assert not changed(busy.pid)
+    end(busy)
+
+
+def test_the_process_ends_meanwhile(busy, attach, tmp_path):
+    with attach(busy.pid, "--size", "64k") as mtdb:
+        wait_until_changed(busy.pid)
+        end(busy)
+        _, messages = mtdb.communicate(timeout=60)
+        assert mtdb.returncode == 0 and f"process {busy.pid} ended" in messages
+    assert calls_of(tmp_path / "out.json")["fib"] > 100
+
+
+def test_a_static_process_is_refused(compile, attach):
+    program = compile("calls_busy.c", "-static", "-pthread", output="static_busy")
+    with subprocess.Popen([program, str(THREADS)], text=True, stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == "ready\n"
+        with attach(process.pid) as mtdb:
+            _, messages = mtdb.communicate(timeout=60)
+            assert mtdb.returncode == 1 and "no dynamic loader" in messages
+        end(process)
