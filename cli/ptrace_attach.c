@@ -136,9 +136,39 @@ static int held_signal(const struct mt_ptrace_lwp *lwp)
 {
 	int signal = WSTOPSIG(lwp->status);
 
-	if (!lwp->has_status || lwp->status >> 16)
+	if (!lwp->has_status || lwp->status >> 16 || signal == (SIGTRAP | MT_PTRACE_SYSCALL_STOP))
 		return 0;
 	return signal == SIGTRAP && lwp->stepping ? 0 : signal;
+}
+
+static bool has_pending_trap(const struct mt_ptrace_lwp *lwp)
+{
+	char path[64], line[128];
+	unsigned long long pending = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", lwp->pid, lwp->lwp);
+	FILE *file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "SigPnd: %llx", &pending) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return pending >> (SIGTRAP - 1) & 1;
+}
+
+/* A stop that was asked for comes before the report of a step that was done already, and that is a
+ * SIGTRAP in the thread's queue: left there, it would kill the program once we are gone.  No
+ * instruction runs until it is reported.  False: the thread is gone. */
+static bool take_pending_step(struct mt_ptrace_lwp *lwp)
+{
+	int status = 0;
+
+	while (lwp->stepping && has_pending_trap(lwp)) {
+		if (ptrace(PTRACE_CONT, lwp->lwp, 0, 0) ||
+		    mt_ptrace_wait_for(lwp->lwp, &status) < 0 || !WIFSTOPPED(status))
+			return false;
+	}
+	return true;
 }
 
 /* A thread or child that was born while we were letting go. */
@@ -172,7 +202,9 @@ struct mt_error *mt_ptrace_detach(struct mt_target *base, pid_t pid, int signal)
 		mt_try(adopt_late(target, lwp));
 		if (last && mt_ptrace_any_lwp(target, pid) != lwp)
 			continue; /* one was born: the first LWP goes last */
-		ptrace(PTRACE_DETACH, lwp->lwp, 0, held_signal(lwp));
+		int held = held_signal(lwp);
+		if (take_pending_step(lwp))
+			ptrace(PTRACE_DETACH, lwp->lwp, 0, held);
 		mt_ptrace_remove_lwp(target, lwp);
 	}
 	if (signal)

@@ -8,6 +8,8 @@
 #include <signal.h>
 #include <uthash.h>
 
+#define MT_PTRACE_SYSCALL_STOP 0x80 /* PTRACE_O_TRACESYSGOOD */
+
 struct mt_ptrace_process {
 	pid_t pid;
 	bool launched;       /* by us, or forked by such a one: dies with us */

@@ -20,9 +20,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#define SYSCALL_STOP 0x80 /* PTRACE_O_TRACESYSGOOD */
-#define NS_PER_S     1000000000ull
-#define FOR_EVER     UINT64_MAX
+#define NS_PER_S 1000000000ull
+#define FOR_EVER UINT64_MAX
 
 static int event_of(int status)
 {
@@ -260,7 +259,7 @@ static struct mt_error *tell(struct mt_ptrace_target *target, struct mt_ptrace_l
 	stop->signal = WSTOPSIG(status);
 	if (event_of(status))
 		return tell_event(target, lwp, event_of(status), stop);
-	if (stop->signal == (SIGTRAP | SYSCALL_STOP))
+	if (stop->signal == (SIGTRAP | MT_PTRACE_SYSCALL_STOP))
 		tell_syscall(lwp, stop);
 	else
 		tell_signal(lwp, stop);
