@@ -59,6 +59,42 @@ struct mt_session {
 	uint64_t request_ns; /* when the user asked for a snapshot; 0: not */
 };
 
+static inline const struct mt_target_ops *mt_session_target_ops(const struct mt_session *session)
+{
+	return session->target->ops;
+}
+
+static inline const struct mt_engine_ops *mt_session_engine_ops(const struct mt_session *session)
+{
+	return session->engine->ops;
+}
+
+static inline uint64_t mt_session_now(const struct mt_session *session)
+{
+	return mt_tsc_to_ns(&session->conversion, mt_clock_tsc());
+}
+
+/* session_threads.c */
+/* NULL: it is not in our care. */
+struct mt_session_thread *mt_session_find_thread(const struct mt_session *session, pid_t lwp);
+struct mt_session_process *mt_session_find_process(const struct mt_session *session, pid_t pid);
+/* Errors: NO_MEMORY; the engine's. */
+struct mt_error *mt_session_add_process(struct mt_session *session, pid_t pid,
+					struct mt_session_process **out);
+struct mt_error *mt_session_add_thread(struct mt_session *session,
+				       struct mt_session_process *process, pid_t lwp, pid_t parent,
+				       struct mt_session_thread **out);
+void mt_session_remove_thread(struct mt_session *session, struct mt_session_thread *thread);
+/* With its threads. */
+void mt_session_remove_process(struct mt_session *session, struct mt_session_process *process);
+/* Let a thread go on with SIGNAL (0: none); that it is gone is no error. */
+struct mt_error *mt_session_go_on(struct mt_session *session, pid_t lwp, int signal);
+
+/* session_stop.c */
+struct mt_error *mt_session_on_stop(struct mt_session *session, const struct mt_stop *stop);
+/* Of all threads. */
+struct mt_error *mt_session_snapshot(struct mt_session *session);
+
 /* session_sideband.c: records of who was there. */
 struct mt_error *mt_session_put_maps(struct mt_session *session, struct mt_session_process *process,
 				     uint64_t time_ns);
