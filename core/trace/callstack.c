@@ -10,22 +10,6 @@ enum {
 	NEXT_CALL_BYTES = 5, /* call rel32 */
 };
 
-static const struct mt_function *nothing_at(void *context, uint64_t address)
-{
-	static const struct mt_function unknown = {
-	    .kind = MT_FUNCTION_UNKNOWN,
-	    .name = "[unknown]",
-	    .module = "",
-	    .end = UINT64_MAX,
-	};
-
-	(void)context;
-	(void)address;
-	return &unknown;
-}
-
-static const struct mt_symbolizer no_names = {.function_at = nothing_at};
-
 static bool allocate(struct mt_callstack *cs)
 {
 	cs->functions = calloc(MT_CS_FUNCTIONS, sizeof(*cs->functions));
@@ -45,7 +29,7 @@ struct mt_error *mt_callstack_create(const struct mt_callstack_options *options,
 	if (!cs)
 		return mt_error_no_memory();
 	cs->options = *options;
-	cs->symbolizer = &no_names;
+	cs->symbolizer = &mt_symbolizer_without_names;
 	error = mt_segment_log_init(&cs->log, options->log_memory_bytes);
 	if (!error && !allocate(cs))
 		error = mt_error_no_memory();
@@ -85,7 +69,7 @@ void mt_callstack_set_symbolizer(struct mt_callstack *cs, const struct mt_symbol
 {
 	/* What waits has its call sites' sources from the old one. */
 	mt_segment_log_settle(&cs->log, cs->now_ns);
-	cs->symbolizer = symbolizer ? symbolizer : &no_names;
+	cs->symbolizer = symbolizer ? symbolizer : &mt_symbolizer_without_names;
 	cs->log.symbolizer = cs->symbolizer;
 	cs->inlines = cs->options.inlines && cs->symbolizer->inlines_at;
 	mt_cs_forget_names(cs);

@@ -3,6 +3,7 @@
  * recording: signal(7). */
 #include "trace/event.h"
 #include "trace/slice.h"
+#include "trace/symbolizer.h"
 
 /* One list for both: a gap's cause, and the name of the slice that shows it. */
 #define GAP_CAUSES(X)                                                                              \
@@ -65,3 +66,19 @@ const char *mt_signal_name(uint32_t number)
 
 	return number < sizeof(names) / sizeof(names[0]) ? names[number] : "unknown signal";
 }
+
+static const struct mt_function *nothing_at(void *context, uint64_t address)
+{
+	static const struct mt_function unknown = {
+	    .kind = MT_FUNCTION_UNKNOWN,
+	    .name = "[unknown]",
+	    .module = "",
+	    .end = UINT64_MAX,
+	};
+
+	(void)context;
+	(void)address;
+	return &unknown;
+}
+
+const struct mt_symbolizer mt_symbolizer_without_names = {.function_at = nothing_at};

@@ -14,22 +14,6 @@ enum {
 	HANDLER_DISTANCE = 128 + 8 + 432 + 512,
 };
 
-static const struct mt_function *nothing_at(void *context, uint64_t address)
-{
-	static const struct mt_function unknown = {
-	    .kind = MT_FUNCTION_UNKNOWN,
-	    .name = "[unknown]",
-	    .module = "",
-	    .end = UINT64_MAX,
-	};
-
-	(void)context;
-	(void)address;
-	return &unknown;
-}
-
-static const struct mt_symbolizer no_names = {.function_at = nothing_at};
-
 struct mt_error *mt_sp_stack_create(const struct mt_sp_stack_options *options,
 				    struct mt_sp_stack **out)
 {
@@ -39,7 +23,7 @@ struct mt_error *mt_sp_stack_create(const struct mt_sp_stack_options *options,
 	if (!stack)
 		return mt_error_no_memory();
 	stack->options = *options;
-	stack->symbolizer = &no_names;
+	stack->symbolizer = &mt_symbolizer_without_names;
 	error = mt_segment_log_init(&stack->log, options->log_memory_bytes);
 	stack->functions = calloc(MT_SP_FUNCTIONS, sizeof(*stack->functions));
 	if (!error && !stack->functions)
@@ -74,7 +58,7 @@ void mt_sp_fail(struct mt_sp_stack *stack, struct mt_error *error)
 
 void mt_sp_stack_set_symbolizer(struct mt_sp_stack *stack, const struct mt_symbolizer *symbolizer)
 {
-	stack->symbolizer = symbolizer ? symbolizer : &no_names;
+	stack->symbolizer = symbolizer ? symbolizer : &mt_symbolizer_without_names;
 	stack->log.symbolizer = stack->symbolizer;
 	for (size_t i = 0; i < MT_SP_FUNCTIONS; i++)
 		stack->functions[i].function = NULL;

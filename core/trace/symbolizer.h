@@ -17,4 +17,7 @@ struct mt_symbolizer {
 	void *context;
 };
 
+/* Everything is "[unknown]": until a rebuild is given another. */
+extern const struct mt_symbolizer mt_symbolizer_without_names;
+
 #endif
