@@ -3,10 +3,11 @@
 # Completion of mtdb's commands, options and files, for bash.
 
 _mtdb_options() { # COMMAND
+	local record='--engine= --output= --format= --record= --size= --trigger= --timestamps=
+		--modules= --functions= --no-functions= --follow-forks --ready-fd='
 	case $1 in
-	run) echo '--engine= --output= --format= --record= --size= --trigger=
-		--timestamps= --modules= --functions= --no-functions= --follow-forks --history= --branch-log=' ;;
-	attach) echo '--engine= --output= --format= --record= --size= --seconds= --trigger= --follow-forks' ;;
+	run) echo "$record --history= --branch-log=" ;;
+	attach) echo "$record --for= --pid=" ;;
 	decode) echo '--output= --format=' ;;
 	history) echo '--lines= --thread=' ;;
 	dump) echo '--packets --records' ;;
@@ -19,6 +20,7 @@ _mtdb_value() { # OPTION WORD
 	--engine) mapfile -t COMPREPLY < <(compgen -W 'auto calls step' -- "$2") ;;
 	--timestamps) mapfile -t COMPREPLY < <(compgen -W 'sampled full' -- "$2") ;;
 	--format) mapfile -t COMPREPLY < <(compgen -W 'fxt json text' -- "$2") ;;
+	--pid | -p) mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$2") ;;
 	--output | --record | --branch-log | -o) mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
 	*) return 1 ;;
 	esac

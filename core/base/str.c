@@ -75,6 +75,8 @@ void mt_str_deinit(struct mt_str *str)
 	*str = (struct mt_str){0};
 }
 
+#define NS_PER_S 1000000000ull
+
 static int unit_shift(const char *unit)
 {
 	static const char letters[] = "kmgt";
@@ -103,6 +105,38 @@ struct mt_error *mt_parse_size(const char *text, uint64_t *size_bytes)
 	if (errno == ERANGE || number > UINT64_MAX >> shift)
 		return mt_error_new(MT_ERROR_USAGE, "the size \"%s\" is too large", text);
 	*size_bytes = (uint64_t)number << shift;
+	return NULL;
+}
+
+static uint64_t unit_ns(const char *unit)
+{
+	static const struct {
+		const char *name;
+		uint64_t ns;
+	} units[] = {
+	    {"ms", 1000000}, {"s", NS_PER_S}, {"m", 60 * NS_PER_S}, {"h", 3600 * NS_PER_S}};
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (strcmp(unit, units[i].name) == 0)
+			return units[i].ns;
+	return 0;
+}
+
+struct mt_error *mt_parse_duration(const char *text, uint64_t *ns)
+{
+	char *end = NULL;
+
+	errno = 0;
+	unsigned long long number = strtoull(text, &end, 10);
+	uint64_t unit = unit_ns(end);
+	if (!isdigit((unsigned char)text[0]) || !unit || !number)
+		return mt_error_new(
+		    MT_ERROR_USAGE,
+		    "\"%s\" is not a time: write a number with ms, s, m or h behind it, as in 2s",
+		    text);
+	if (errno == ERANGE || number > UINT64_MAX / 2 / unit)
+		return mt_error_new(MT_ERROR_USAGE, "the time \"%s\" is too long", text);
+	*ns = number * unit;
 	return NULL;
 }
 

@@ -2,9 +2,8 @@
 /* Run a program under an engine, and make a timeline of what it recorded.  Whatever can be refused
  * is refused before the program runs: options, engine, output. */
 #include "base/str.h"
-#include "command/arguments.h"
+#include "command/record_options.h"
 #include "command/timeline.h"
-#include "target/session.h"
 #include "trace/slice.h"
 
 #include <errno.h>
@@ -17,26 +16,14 @@
 #define DEFAULT_HISTORY 25
 #define SIGNAL_STATUS   128
 
-static const char *const options[] = {"--engine=ENGINE",
-				      "--output=FILE",
-				      "--format=FORMAT",
-				      "--record=FILE",
-				      "--size=SIZE",
-				      "--trigger=LOCATION",
-				      "--follow-forks",
-				      "--history=NUMBER",
-				      "--timestamps=WHICH",
-				      "--modules=GLOB",
-				      "--functions=GLOB",
-				      "--no-functions=GLOB",
-				      NULL};
+static const char *const options[] = {MT_RECORD_OPTIONS_WORDS, "--history=NUMBER", NULL};
 
 struct run {
 	struct mt_command_context *context;
 	const char *path; /* of the program */
 	const char **words;
+	struct mt_record_options *record;
 	const char *output;
-	const char *format;
 	uint64_t history;
 	FILE *branch_log;
 	struct mt_session_options options;
@@ -121,7 +108,8 @@ static struct mt_error *open_output(struct run *run, const char *command)
 	struct mt_trace_writer_options writer_options = {.colour = run->context->print_colour,
 							 .command = command};
 
-	return mt_trace_writer_create(run->output, run->format, &writer_options, &run->writer);
+	return mt_trace_writer_create(run->output, run->record->format, &writer_options,
+				      &run->writer);
 }
 
 static struct mt_error *join_words(const char **words, struct mt_str *command)
@@ -137,6 +125,7 @@ static struct mt_error *record(struct run *run, struct mt_target *target)
 
 	mt_try(mt_session_create(target, &run->options, run->words, &run->session));
 	mt_try(mt_session_launch(run->session, &launch));
+	mt_record_options_tell_ready(run->record);
 	mt_try(mt_session_run(run->session));
 	return mt_session_finish(run->session, &run->recording);
 }
@@ -236,81 +225,31 @@ static void run_deinit(struct run *run)
 		fclose(run->branch_log);
 }
 
-static const char *default_output(const char *format)
-{
-	if (format && strcmp(format, "text") == 0)
-		return "trace.txt";
-	return format && strcmp(format, "json") == 0 ? "trace.json" : "trace.fxt";
-}
-
-static void free_list(const char ***list)
-{
-	for (const char **word = *list; word && *word; word++)
-		free((char *)*word);
-	free(*list);
-}
-
-static struct mt_error *parse_stamps(const char *text, enum mt_ring_stamps *stamps)
-{
-	if (strcmp(text, "sampled") != 0 && strcmp(text, "full") != 0)
-		return mt_error_new(MT_ERROR_USAGE,
-				    "no kind of time stamps: \"%s\" (it can be sampled or full)",
-				    text);
-	*stamps = strcmp(text, "full") == 0 ? MT_RING_FULL : MT_RING_SAMPLED;
-	return NULL;
-}
-
 static struct mt_error *run_command(struct mt_command_context *context, int argc, char **argv)
 {
-	mt_auto(mt_option) char *engine = NULL, *output = NULL, *format = NULL, *record_path = NULL;
-	mt_auto(mt_option) char *size = NULL, *history = NULL, *branch_log = NULL;
-	mt_auto(mt_option) char *stamps = NULL;
-	__attribute__((cleanup(free_list))) const char **triggers = NULL;
-	__attribute__((cleanup(free_list))) const char **modules = NULL;
-	__attribute__((cleanup(free_list))) const char **functions = NULL;
-	__attribute__((cleanup(free_list))) const char **no_functions = NULL;
-	int follow = 0;
+	mt_auto(mt_option) char *history = NULL, *branch_log = NULL;
+	mt_auto(mt_record_options) struct mt_record_options record;
+	mt_record_options_init(&record);
 	const struct poptOption table[] = {
-	    {"engine", 'e', POPT_ARG_STRING, &engine, 0, NULL, NULL},
-	    {"output", 'o', POPT_ARG_STRING, &output, 0, NULL, NULL},
-	    {"format", 'f', POPT_ARG_STRING, &format, 0, NULL, NULL},
-	    {"record", 'r', POPT_ARG_STRING, &record_path, 0, NULL, NULL},
-	    {"size", 's', POPT_ARG_STRING, &size, 0, NULL, NULL},
-	    {"trigger", 't', POPT_ARG_ARGV, &triggers, 0, NULL, NULL},
-	    {"follow-forks", 0, POPT_ARG_NONE, &follow, 0, NULL, NULL},
+	    MT_RECORD_OPTIONS_INCLUDE(&record),
 	    {"history", 0, POPT_ARG_STRING, &history, 0, NULL, NULL},
-	    {"timestamps", 0, POPT_ARG_STRING, &stamps, 0, NULL, NULL},
-	    {"modules", 0, POPT_ARG_ARGV, &modules, 0, NULL, NULL},
-	    {"functions", 0, POPT_ARG_ARGV, &functions, 0, NULL, NULL},
-	    {"no-functions", 0, POPT_ARG_ARGV, &no_functions, 0, NULL, NULL},
 	    {"branch-log", 0, POPT_ARG_STRING, &branch_log, 0, NULL, NULL},
 	    POPT_TABLEEND,
 	};
 	mt_auto(mt_arguments) struct mt_arguments arguments = {.popt_flags =
 								   POPT_CONTEXT_POSIXMEHARDER};
 	mt_auto(mt_str) struct mt_str path = {0};
-	struct run run = {.context = context, .history = DEFAULT_HISTORY};
+	struct run run = {.context = context, .record = &record, .history = DEFAULT_HISTORY};
 
 	mt_try(mt_arguments_parse(&arguments, context, &mt_command_run, table, argc, argv, 1,
 				  SIZE_MAX));
-	if (size)
-		mt_try(mt_parse_size(size, &run.options.ring_bytes));
+	mt_try(mt_record_options_apply(&record, &run.options));
 	if (history)
 		mt_try(mt_parse_number(history, "number of calls", 0, UINT32_MAX, &run.history));
-	if (stamps)
-		mt_try(parse_stamps(stamps, &run.options.stamps));
 	mt_try(find_program(arguments.words[0], &path));
 	run.path = path.text;
 	run.words = arguments.words;
-	run.output = output ? output : default_output(format);
-	run.format = format;
-	run.options.engine = engine;
-	run.options.recording_path = record_path;
-	run.options.triggers = triggers;
-	run.options.modules = modules;
-	run.options.functions = functions;
-	run.options.no_functions = no_functions;
-	run.options.follow_forks = follow;
+	run.output = mt_record_options_output(&record);
 	run.options.share_cpu = true; /* it dies with us, so no affinity of ours outlives us */
 	run.options.log = context->log;
 	struct mt_error *error = open_branch_log(&run, branch_log);
@@ -330,21 +269,7 @@ const struct mt_command mt_command_run = {
 	"program's input, output and exit status stay its own (128 + the signal's number when one\n"
 	"killed it, 125 when mtdb itself failed).\n"
 	"\n"
-	"Options:\n"
-	"  -o, --output=FILE       the timeline (default: trace.fxt; \"-\" is standard output)\n"
-	"  -f, --format=FORMAT     fxt, json or text (default: by the file's ending)\n"
-	"  -r, --record=FILE       keep the recording too, for decode, history and perf script\n"
-	"  -e, --engine=ENGINE     how to record: auto (default), calls or step\n"
-	"  -s, --size=SIZE         of each thread's ring, such as 512k or 16M (default: 4M)\n"
-	"  -t, --trigger=LOCATION  take a snapshot when control comes to FUNCTION, FILE:LINE,\n"
-	"                          *ADDRESS or *FUNCTION+OFFSET; may be given several times\n"
-	"  --timestamps=WHICH      of the engine calls: sampled (default: one for several calls,\n"
-	"                          and estimates between), or full\n"
-	"  --modules=GLOB          calls: record only programs and libraries of that name or path;\n"
-	"                          may be given several times, as the next two\n"
-	"  --functions=GLOB        calls: record only functions of that name\n"
-	"  --no-functions=GLOB     calls: but none of that name\n"
-	"  --follow-forks          record child processes too; else they run on untraced\n"
+	"Options:\n" MT_RECORD_OPTIONS_HELP
 	"  --history=NUMBER        after a crash, so many of the last calls are printed\n"
 	"                          (default: 25; 0: none)\n"
 	"  --branch-log=FILE       write each branch that single-stepping saw, as text: a check\n"

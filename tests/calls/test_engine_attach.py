@@ -73,7 +73,7 @@ def calls_of(path):
 
 
 def test_what_ran_meanwhile_is_recorded(busy, attach, tmp_path):
-    with attach(busy.pid, "--seconds", "1", "--size", "256k") as mtdb:
+    with attach(busy.pid, "--for", "1s", "--size", "256k") as mtdb:
         _, messages = mtdb.communicate(timeout=60)
         assert mtdb.returncode == 0, messages
     calls = calls_of(tmp_path / "out.json")
@@ -113,7 +113,7 @@ def test_our_own_sudden_end(busy, attach):
         mtdb.kill()
     time.sleep(0.3)
     assert busy.poll() is None and changed(busy.pid)
-    with attach(busy.pid, "--seconds", "1") as mtdb:
+    with attach(busy.pid, "--for", "1s") as mtdb:
         _, messages = mtdb.communicate(timeout=60)
         assert mtdb.returncode == 0, messages
     assert not changed(busy.pid)

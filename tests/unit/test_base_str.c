@@ -88,6 +88,26 @@ static void test_bad_sizes(void **state)
 	assert_int_equal(size, 77);
 }
 
+static void test_durations(void **state)
+{
+	static const char *const bad[] = {"", "2", "s", "0s", "-1s", "2 s", "2sec", "1.5s"};
+	uint64_t ns = 0;
+
+	(void)state;
+	assert_no_error(mt_parse_duration("500ms", &ns));
+	assert_int_equal(ns, 500000000);
+	assert_no_error(mt_parse_duration("2s", &ns));
+	assert_int_equal(ns, 2000000000);
+	assert_no_error(mt_parse_duration("1m", &ns));
+	assert_int_equal(ns, 60000000000);
+	assert_no_error(mt_parse_duration("3h", &ns));
+	assert_int_equal(ns, 3 * 3600000000000);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_error(mt_parse_duration(bad[i], &ns), MT_ERROR_USAGE, "is not a time");
+	assert_error(mt_parse_duration("99999999999999999999h", &ns), MT_ERROR_USAGE, "too long");
+	assert_error(mt_parse_duration("99999999h", &ns), MT_ERROR_USAGE, "too long");
+}
+
 static void test_numbers(void **state)
 {
 	(void)state;
@@ -112,6 +132,7 @@ int main(void)
 	    cmocka_unit_test(test_without_memory_it_stays_failed),
 	    cmocka_unit_test(test_long_texts_are_whole),
 	    cmocka_unit_test(test_sizes),
+	    cmocka_unit_test(test_durations),
 	    cmocka_unit_test(test_bad_sizes),
 	    cmocka_unit_test(test_numbers),
 	};

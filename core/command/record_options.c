@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "command/record_options.h"
+
+#include "base/str.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+void mt_record_options_init(struct mt_record_options *record)
+{
+	*record = (struct mt_record_options){.ready = -1};
+	const struct poptOption table[] = {
+	    {"engine", 'e', POPT_ARG_STRING, &record->engine, 0, NULL, NULL},
+	    {"output", 'o', POPT_ARG_STRING, &record->output, 0, NULL, NULL},
+	    {"format", 'f', POPT_ARG_STRING, &record->format, 0, NULL, NULL},
+	    {"record", 'r', POPT_ARG_STRING, &record->record_path, 0, NULL, NULL},
+	    {"size", 's', POPT_ARG_STRING, &record->size, 0, NULL, NULL},
+	    {"trigger", 't', POPT_ARG_ARGV, &record->triggers, 0, NULL, NULL},
+	    {"timestamps", 0, POPT_ARG_STRING, &record->stamps, 0, NULL, NULL},
+	    {"modules", 0, POPT_ARG_ARGV, &record->modules, 0, NULL, NULL},
+	    {"functions", 0, POPT_ARG_ARGV, &record->functions, 0, NULL, NULL},
+	    {"no-functions", 0, POPT_ARG_ARGV, &record->no_functions, 0, NULL, NULL},
+	    {"follow-forks", 0, POPT_ARG_NONE, &record->follow_forks, 0, NULL, NULL},
+	    {"ready-fd", 0, POPT_ARG_STRING, &record->ready_fd, 0, NULL, NULL},
+	    POPT_TABLEEND,
+	};
+
+	_Static_assert(sizeof(table) <= sizeof(record->table), "MT_RECORD_OPTIONS_TABLE");
+	memcpy(record->table, table, sizeof(table));
+}
+
+static void free_list(const char **list)
+{
+	for (const char **word = list; word && *word; word++)
+		free((char *)*word);
+	free(list);
+}
+
+void mt_record_options_deinit(struct mt_record_options *record)
+{
+	free(record->engine);
+	free(record->output);
+	free(record->format);
+	free(record->record_path);
+	free(record->size);
+	free(record->stamps);
+	free(record->ready_fd);
+	free_list(record->triggers);
+	free_list(record->modules);
+	free_list(record->functions);
+	free_list(record->no_functions);
+}
+
+static struct mt_error *parse_stamps(const char *text, enum mt_ring_stamps *stamps)
+{
+	if (strcmp(text, "sampled") != 0 && strcmp(text, "full") != 0)
+		return mt_error_new(MT_ERROR_USAGE,
+				    "no kind of time stamps: \"%s\" (it can be sampled or full)",
+				    text);
+	*stamps = strcmp(text, "full") == 0 ? MT_RING_FULL : MT_RING_SAMPLED;
+	return NULL;
+}
+
+/* A program that is started must not have it: who waits for its end would wait for the program. */
+static struct mt_error *parse_ready_fd(struct mt_record_options *record)
+{
+	uint64_t fd = 0;
+
+	mt_try(mt_parse_number(record->ready_fd, "number of a file descriptor", 0, INT32_MAX, &fd));
+	if (fcntl((int)fd, F_SETFD, FD_CLOEXEC))
+		return mt_error_new(MT_ERROR_USAGE,
+				    "--ready-fd=%s: no such file descriptor is open",
+				    record->ready_fd);
+	record->ready = (int)fd;
+	return NULL;
+}
+
+struct mt_error *mt_record_options_apply(struct mt_record_options *record,
+					 struct mt_session_options *session)
+{
+	if (record->size)
+		mt_try(mt_parse_size(record->size, &session->ring_bytes));
+	if (record->stamps)
+		mt_try(parse_stamps(record->stamps, &session->stamps));
+	if (record->ready_fd)
+		mt_try(parse_ready_fd(record));
+	session->engine = record->engine;
+	session->recording_path = record->record_path;
+	session->triggers = record->triggers;
+	session->modules = record->modules;
+	session->functions = record->functions;
+	session->no_functions = record->no_functions;
+	session->follow_forks = record->follow_forks;
+	return NULL;
+}
+
+const char *mt_record_options_output(const struct mt_record_options *record)
+{
+	const char *format = record->format;
+
+	if (record->output)
+		return record->output;
+	if (format && strcmp(format, "text") == 0)
+		return "trace.txt";
+	return format && strcmp(format, "json") == 0 ? "trace.json" : "trace.fxt";
+}
+
+/* Nobody may be left to read it. */
+void mt_record_options_tell_ready(struct mt_record_options *record)
+{
+	static const char line[] = "recording\n";
+
+	if (record->ready < 0)
+		return;
+	while (write(record->ready, line, sizeof(line) - 1) < 0 && errno == EINTR)
+		;
+	close(record->ready);
+	record->ready = -1;
+}

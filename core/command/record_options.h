@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The options that `run` and `attach` share: how to record, and where the timeline goes. */
+#ifndef MT_COMMAND_RECORD_OPTIONS_H
+#define MT_COMMAND_RECORD_OPTIONS_H
+
+#include "command/arguments.h"
+#include "target/session.h"
+
+#define MT_RECORD_OPTIONS_TABLE 16
+
+struct mt_record_options {
+	char *engine, *output, *format, *record_path;
+	char *size, *stamps, *ready_fd;
+	const char **triggers, **modules, **functions, **no_functions;
+	int follow_forks;
+	int ready; /* its file descriptor; -1: none */
+	struct poptOption table[MT_RECORD_OPTIONS_TABLE];
+};
+
+/* In a command's table: these options stand there too.  TEXT is NULL, or the heading. */
+#define MT_RECORD_OPTIONS_INCLUDE(record)                                                          \
+	{                                                                                          \
+		NULL, 0, POPT_ARG_INCLUDE_TABLE, (record)->table, 0, NULL, NULL                    \
+	}
+
+/* For help and completion. */
+#define MT_RECORD_OPTIONS_WORDS                                                                    \
+	"--engine=ENGINE", "--output=FILE", "--format=FORMAT", "--record=FILE", "--size=SIZE",     \
+	    "--trigger=LOCATION", "--timestamps=WHICH", "--modules=GLOB", "--functions=GLOB",      \
+	    "--no-functions=GLOB", "--follow-forks", "--ready-fd=NUMBER"
+#define MT_RECORD_OPTIONS_HELP                                                                        \
+	"  -o, --output=FILE       the timeline (default: trace.fxt; \"-\" is standard output)\n"     \
+	"  -f, --format=FORMAT     fxt, json or text (default: by the file's ending)\n"               \
+	"  -r, --record=FILE       keep the recording too, for decode, history and perf script\n"     \
+	"  -e, --engine=ENGINE     how to record: auto (default), calls or step\n"                    \
+	"  -s, --size=SIZE         of each thread's ring, such as 512k or 16M (default: 4M)\n"        \
+	"  -t, --trigger=LOCATION  take a snapshot when control comes to FUNCTION, FILE:LINE,\n"      \
+	"                          *ADDRESS or *FUNCTION+OFFSET; may be given several times\n"        \
+	"  --timestamps=WHICH      of the engine calls: sampled (default: one for several calls,\n"   \
+	"                          and estimates between), or full\n"                                 \
+	"  --modules=GLOB          calls: record only programs and libraries of that name or path;\n" \
+	"                          may be given several times, as the next two\n"                     \
+	"  --functions=GLOB        calls: record only functions of that name\n"                       \
+	"  --no-functions=GLOB     calls: but none of that name\n"                                    \
+	"  --follow-forks          record child processes too; else they run on untraced\n"           \
+	"  --ready-fd=NUMBER       write a line to this file descriptor when recording has\n"         \
+	"                          begun, and close it\n"
+
+/* Fills the table; what it points to must not move.  Then it can be deinited. */
+void mt_record_options_init(struct mt_record_options *record);
+void mt_record_options_deinit(struct mt_record_options *record);
+static inline void mt_record_options_cleanup(struct mt_record_options *record)
+{
+	mt_record_options_deinit(record);
+}
+
+/* What was given, for a session.  What it points to is lent.  Errors: USAGE. */
+struct mt_error *mt_record_options_apply(struct mt_record_options *record,
+					 struct mt_session_options *session);
+/* Where the timeline goes. */
+const char *mt_record_options_output(const struct mt_record_options *record);
+/* Recording has begun. */
+void mt_record_options_tell_ready(struct mt_record_options *record);
+
+#endif
