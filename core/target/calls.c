@@ -197,14 +197,30 @@ static struct mt_error *set_breakpoint(struct mt_engine *base, pid_t pid, uint64
 	return space ? mt_calls_set_break(engine_of(base), space, address, false) : NULL;
 }
 
+static bool has_triggers(const struct mt_calls_space *space)
+{
+	mt_array_each (one, &space->breaks)
+		if (!one->loader)
+			return true;
+	return false;
+}
+
+static struct mt_error *remove_from_copy(struct mt_calls_engine *engine,
+					 const struct mt_calls_birth *birth)
+{
+	mt_try(mt_calls_remove_breaks(engine, birth->parent, birth->pid));
+	return mt_calls_give_trash(engine, birth->parent, birth->pid, birth->pid);
+}
+
 /* A child that nobody wants to know of.  One that borrows its parent's memory has the breakpoints
- * in it, and is kept until it has memory of its own. */
+ * in it, and is kept until it has memory of its own; but not for the loader's, which it does not
+ * come to, since it may want to be traced by its parent. */
 static struct mt_error *let_go_child(struct mt_calls_engine *engine, struct mt_calls_birth *birth,
 				     bool *keep)
 {
-	struct mt_error *error;
+	struct mt_error *error = NULL;
 
-	if (birth->shares) {
+	if (birth->shares && has_triggers(birth->parent)) {
 		*keep = true;
 		if (mt_array_push(&engine->births, *birth))
 			return mt_error_no_memory();
@@ -213,9 +229,8 @@ static struct mt_error *let_go_child(struct mt_calls_engine *engine, struct mt_c
 			mt_calls_find_thread(engine, birth->pid)->kept = true;
 		return error;
 	}
-	error = mt_calls_remove_breaks(engine, birth->parent, birth->pid);
-	if (!error)
-		error = mt_calls_give_trash(engine, birth->parent, birth->pid, birth->pid);
+	if (!birth->shares)
+		error = remove_from_copy(engine, birth);
 	mt_calls_space_unref(birth->parent);
 	return error;
 }

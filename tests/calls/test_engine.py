@@ -83,6 +83,12 @@ def test_births(compile, run_mtdb, tmp_path, options):
     assert done.returncode == 3
 
 
+def test_a_program_that_traces_its_children(compile, run_mtdb, tmp_path):
+    """We must not be in the way of another tracer, of a vfork child's either."""
+    traced = same([compile("calls_tracer.c", "-O1")], run_mtdb, tmp_path)
+    assert traced.stdout == "0 0\n"
+
+
 @pytest.mark.parametrize("preload", [None, "libdl.so.2"])
 def test_environment_is_as_it_was(compile, run_mtdb, tmp_path, preload):
     program = compile("calls_vectors.c")
