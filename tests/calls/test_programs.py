@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Programs of others do the same under the calls engine as without it, and what was recorded of
+them can be read.
+
+MTRACE_SOAK_SECONDS and MTRACE_SEED choose how long `make soak` goes on, and with which picks."""
+import os
+import pathlib
+import random
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+from calls.programs import PROGRAMS
+
+ROUND = [["--size", "64k"], ["--timestamps", "full"], ["--follow-forks", "--size", "256k"],
+         ["--size", "16k", "--timestamps", "full", "--follow-forks"], ["--modules", "libc.so*"],
+         ["--functions", "*a*", "--size", "16M"], ["--no-functions", "*alloc*"],
+         ["--modules", "*lib*", "--no-functions", "_*", "--size", "512k"]]
+SLICE = re.compile(r" *~?-?[\d.]+ [mnµ]?s +(?:open|[~<>]*[\d.]+ [mnµ]?s) ( +)(\S+)")
+MOST_DEEP = 400
+
+
+def environment(home):
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PY", "MT"))}
+    return {**kept, "HOME": str(home), "XDG_CACHE_HOME": str(home.parent / "cache"), "TZ": "UTC",
+            "LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1",
+            "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"}
+
+
+def run(program, folder, *before):
+    """(standard output, standard error, exit status) of it in a fresh folder."""
+    work = folder / "work"
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir()
+    options = {"cwd": work, "env": environment(work), "stdin": subprocess.DEVNULL}
+    if program.prepare:
+        subprocess.run(["bash", "-ec", program.prepare], check=True, capture_output=True, **options)
+    with subprocess.Popen([*before, *program.words], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, start_new_session=True, **options) as process:
+        try:
+            out, messages = process.communicate(timeout=program.seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            out, messages = process.communicate()
+            process.returncode = "hung"
+    return (out.decode(errors="replace"), messages.decode(errors="replace"),
+            process.returncode)
+
+
+def seen(program, outcome):
+    """What of it is the same each time."""
+    out, messages, status = outcome
+    messages = "".join(line for line in messages.splitlines(True) if not line.startswith("mtdb: "))
+    if isinstance(status, int) and status < 0:
+        status = 128 - status
+    return (re.sub(program.scrub, "~", out, flags=re.M),
+            re.sub(program.scrub, "~", messages, flags=re.M) if program.stderr else "", status)
+
+
+def check_text(program, path):
+    depths, unnamed = [], 0
+    with path.open(errors="replace") as text:
+        for line in text:
+            match = SLICE.match(line)
+            if match:
+                depths.append((len(match[1]) - 1) // 2)
+                unnamed += match[2].startswith(("0x", "["))
+    assert depths and unnamed < len(depths) / 2
+    assert program.deep or max(depths) < MOST_DEEP
+
+
+def compare(program, folder, mtdb, *options):
+    plain = seen(program, run(program, folder))
+    traced = run(program, folder, mtdb, "run", "--engine", "calls", "--history=0", "-o",
+                 folder / "trace.txt", "-r", folder / "trace.perf", *options, "--")
+    if seen(program, traced) != plain and seen(program, run(program, folder)) != plain:
+        return
+    assert seen(program, traced) == plain
+    assert "mtdb: error" not in traced[1] and "the timeline of" in traced[1], traced[1]
+    if "--modules" not in options and "--functions" not in options:
+        check_text(program, folder / "trace.txt")
+    done = subprocess.run([mtdb, "history", "-n", "20", folder / "trace.perf"], check=False,
+                          capture_output=True)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+
+
+def can_run(program):
+    return all(shutil.which(word) for word in [program.words[0], *program.needs])
+
+
+@pytest.fixture(name="folder")
+def make_folder(tmp_path):
+    return pathlib.Path(tmp_path)
+
+
+@pytest.mark.parametrize("at, program", enumerate(p for p in PROGRAMS if p.short),
+                         ids=lambda value: getattr(value, "name", None))
+def test_unchanged(at, program, folder, mtdb, need):
+    for word in [program.words[0], *program.needs]:
+        need(word)
+    compare(program, folder, mtdb, *ROUND[at % len(ROUND)])
+
+
+@pytest.mark.soak
+def test_unchanged_for_minutes(folder, mtdb):
+    seed = int(os.environ.get("MTRACE_SEED", time.time_ns() % 1000000))
+    end = time.monotonic() + float(os.environ.get("MTRACE_SOAK_SECONDS", "600"))
+    picks = random.Random(seed)
+    there = [program for program in PROGRAMS if can_run(program)]
+    print(f"\nMTRACE_SEED={seed}, {len(there)} of {len(PROGRAMS)} programs are here")
+    while time.monotonic() < end:
+        order = picks.sample(there, len(there))
+        for program in order:
+            options = picks.choice(ROUND)
+            print(program.name, *options)
+            compare(program, folder, mtdb, *options)
+            if time.monotonic() > end:
+                break
