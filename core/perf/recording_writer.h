@@ -35,6 +35,11 @@ struct mt_error *mt_recording_writer_create(const char *path,
 /* Without a finish before: takes the temporary file away.  NULL is fine. */
 void mt_recording_writer_destroy(struct mt_recording_writer *writer);
 
+/* A new recording at PATH (as above) that holds all that was put into this one so far, and goes its
+ * own way from there.  Errors: as creating a file; NO_MEMORY; SYSTEM. */
+struct mt_error *mt_recording_writer_copy(struct mt_recording_writer *writer, const char *path,
+					  struct mt_recording_writer **out);
+
 /* `record`'s time_ns, pid, tid, cpu and its kind's own fields count.  For SAMPLE, `event` is an
  * enum mt_recording_note.  Times may come in any order.  Errors: SYSTEM. */
 struct mt_error *mt_recording_writer_put(struct mt_recording_writer *writer,

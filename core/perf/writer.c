@@ -132,6 +132,7 @@ static struct mt_error *start(struct mt_recording_writer *writer, const char *pa
 				    "a recording cannot be written to %s: name a regular file",
 				    mt_outfile_path(writer->file));
 	mt_try(put_start(writer));
+	writer->records_offset = mt_outfile_position(writer->file);
 	return mt_outfile_flush(writer->file);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the parts of the recording writer share: writer.c (the file), writer_event.c (its
  * attributes), writer_record.c (a sideband record's bytes), writer_call.c (call events),
- * writer_feature.c (the features behind the data). */
+ * writer_feature.c (the features behind the data), writer_copy.c (a second one of the same). */
 #ifndef MT_PERF_WRITER_PRIVATE_H
 #define MT_PERF_WRITER_PRIVATE_H
 
@@ -55,6 +55,7 @@ struct mt_recording_writer {
 	struct mt_time_conversion conversion;
 	bool is_finished;
 	uint64_t data_offset;
+	uint64_t records_offset; /* of what was put, behind what each recording begins with */
 	uint64_t first_time, last_time; /* of the records; 0: none yet */
 	struct mt_str record;           /* the one that is being put together */
 	MT_ARRAY(char *) command;

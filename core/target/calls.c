@@ -254,6 +254,21 @@ static struct mt_error *attach(struct mt_engine *base, pid_t pid)
 	return space ? mt_calls_attach(engine_of(base), space) : NULL;
 }
 
+static struct mt_error *hide(struct mt_engine *base, pid_t pid)
+{
+	struct mt_calls_space *space = find_space(engine_of(base), pid);
+
+	return space ? mt_calls_hide(engine_of(base), space) : NULL;
+}
+
+static struct mt_error *show(struct mt_engine *base, pid_t pid,
+			     const struct mt_engine_range *ranges, size_t count)
+{
+	struct mt_calls_space *space = find_space(engine_of(base), pid);
+
+	return space ? mt_calls_show(engine_of(base), space, ranges, count) : NULL;
+}
+
 static struct mt_error *note_birth(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
 				   const struct mt_stop *stop)
 {
@@ -319,7 +334,7 @@ static struct mt_error *on_fault(struct mt_calls_engine *engine, struct mt_calls
 	if (patch >= 0) {
 		mt_calls_patch_off(place, (size_t)patch);
 		mt_try(engine->target->ops->halt(engine->target, thread->pid));
-		struct mt_error *error = mt_calls_text_write(engine, thread->space, place, false);
+		struct mt_error *error = mt_calls_text_write(engine, thread->space, place);
 		engine->target->ops->release(engine->target, thread->pid);
 		if (error)
 			return error;
@@ -362,6 +377,10 @@ static struct mt_error *understand(struct mt_calls_engine *engine, struct mt_cal
 		return note_birth(engine, thread, stop);
 	case MT_STOP_BREAKPOINT:
 		return on_breakpoint(engine, thread, news->pc - 1, news);
+	case MT_STOP_LIBRARIES:
+		news->maps_changed = true;
+		news->ordinary = true;
+		return mt_calls_space_update(engine, thread->space, thread->lwp);
 	case MT_STOP_EXITING:
 		return NULL;
 	default:
@@ -381,7 +400,14 @@ static struct mt_error *stopped(struct mt_engine *base, const struct mt_stop *st
 	if (!thread || stop->kind == MT_STOP_EXITED)
 		return NULL;
 	news->time_ns = mt_tsc_to_ns(&engine->options.conversion, mt_clock_tsc());
-	mt_try(engine->target->ops->get_registers(engine->target, stop->lwp, &registers));
+	struct mt_error *error =
+	    engine->target->ops->get_registers(engine->target, stop->lwp, &registers);
+	if (error && stop->kind == MT_STOP_NEW_THREAD) {
+		mt_error_destroy(error); /* only the new one stands still */
+		return NULL;
+	}
+	if (error)
+		return error;
 	news->pc = registers.rip;
 	mt_try(understand(engine, thread, stop, news));
 	thread->pc = news->pc;
@@ -413,6 +439,8 @@ const struct mt_engine_ops mt_engine_calls = {
     .attach = attach,
     .set_breakpoint = set_breakpoint,
     .let_go = let_go,
+    .hide = hide,
+    .show = show,
     .stopped = stopped,
     .resume = resume,
     .snapshot = mt_calls_snapshot,

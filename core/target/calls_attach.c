@@ -232,6 +232,9 @@ static struct mt_error *take_over(struct attach *attach)
 	if (!attach->has_agent && !attach->dlopen)
 		return cannot(attach, "it has no function dlopen");
 	attach->space->inherited = attach->has_agent;
+	if (target->ops->watch_libraries)
+		mt_try(target->ops->watch_libraries(target, attach->space->pid,
+						    attach->space->loader + stop_at));
 	mt_try(find_quiet(attach));
 	if (!attach->has_agent)
 		mt_try(load_agent(attach));

@@ -96,7 +96,7 @@ struct mt_error *mt_calls_set_break(struct mt_calls_engine *engine, struct mt_ca
 	if (!place)
 		return engine->target->ops->write(engine->target, space->pid, address, &int3, 1);
 	mt_try(engine->target->ops->halt(engine->target, space->pid));
-	struct mt_error *error = mt_calls_text_write(engine, space, place, false);
+	struct mt_error *error = mt_calls_text_write(engine, space, place);
 	engine->target->ops->release(engine->target, space->pid);
 	return error;
 }

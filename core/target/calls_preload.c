@@ -217,6 +217,9 @@ static struct mt_error *prepare(struct mt_calls_engine *engine, struct mt_calls_
 		return refuse(engine, space,
 			      "its dynamic loader does not tell debuggers of itself");
 	mt_try(change_stack(engine, space, lwp, &registers, vectors));
+	if (engine->target->ops->watch_libraries)
+		return engine->target->ops->watch_libraries(engine->target, space->pid,
+							    space->loader + stop_at);
 	return mt_calls_set_break(engine, space, space->loader + stop_at, true);
 }
 

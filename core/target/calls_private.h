@@ -11,6 +11,7 @@
  *	calls_break.c     breakpoints, and threads that stand in displaced bytes
  *	calls_room.c      memory in the program, near its text
  *	calls_ring.c      rings: who writes where
+ *	calls_hide.c      the text as it would be without us, for a while
  *	calls_snapshot.c  rings into the recording */
 #ifndef MT_TARGET_CALLS_PRIVATE_H
 #define MT_TARGET_CALLS_PRIVATE_H
@@ -59,7 +60,9 @@ struct mt_calls_module {
 struct mt_calls_place {
 	struct mt_calls_module *module;
 	bool *off;     /* by patch: it is not to be in the text */
+	bool *held;    /* by patch: nor is it until the next show() */
 	bool *written; /* by patch: it is in the text */
+	bool checked;  /* patches were left out whose bytes in memory are not the file's */
 	bool seen;     /* in the walk over the mappings that goes on */
 };
 
@@ -91,6 +94,7 @@ struct mt_calls_space {
 	unsigned references;
 	pid_t pid; /* whose memory is asked for */
 	bool prepared, loaded, refused;
+	bool hidden;     /* nothing of ours is to be in the text */
 	bool inherited;  /* the agent was there already: perhaps patches are, too */
 	uint64_t loader; /* load address of the dynamic loader; 0: a static program */
 	char *loader_path;
@@ -192,17 +196,19 @@ static inline uint64_t mt_calls_patch_address(const struct mt_calls_module *modu
 }
 
 /* calls_text.c: the process is halted. */
-/* Write what is to be in the text of a place.  FIRST: patches are left out whose bytes in memory
- * are not the file's.  Errors: the target's; NO_MEMORY. */
+/* Write what is to be in the text of a place, unless it is hidden.  Errors: the target's;
+ * NO_MEMORY. */
 struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_calls_space *space,
-				     struct mt_calls_place *place, bool first);
+				     struct mt_calls_place *place);
 /* The same with no patch and no breakpoint. */
 struct mt_error *mt_calls_text_clean(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				     struct mt_calls_place *place);
-/* The active patch that displaces ADDRESS; -1: none. */
+/* The patch in the text that displaces ADDRESS; -1: none. */
 ssize_t mt_calls_patch_at(const struct mt_calls_place *place, uint64_t address);
 /* Leave out a patch, and those that need bytes of it. */
 void mt_calls_patch_off(struct mt_calls_place *place, size_t patch);
+/* The same until the next show(). */
+void mt_calls_patch_hold(struct mt_calls_place *place, size_t patch);
 
 /* calls_break.c */
 /* A thread whose PC lies within displaced bytes goes on in the trampoline. */
@@ -254,7 +260,14 @@ struct mt_error *mt_calls_attach(struct mt_calls_engine *engine, struct mt_calls
 /* Its text as it was; the threads stand still on return. */
 struct mt_error *mt_calls_detach(struct mt_calls_engine *engine, struct mt_calls_space *space);
 
+/* calls_hide.c */
+struct mt_error *mt_calls_hide(struct mt_calls_engine *engine, struct mt_calls_space *space);
+struct mt_error *mt_calls_show(struct mt_calls_engine *engine, struct mt_calls_space *space,
+			       const struct mt_engine_range *ranges, size_t count);
+
 /* calls_snapshot.c */
+/* A thread at PC in a recording part: its slot is reserved, and not filled. */
+bool mt_calls_is_half_written(const struct mt_calls_module *module, uint64_t pc);
 struct mt_error *mt_calls_snapshot(struct mt_engine *base, pid_t lwp, uint32_t number,
 				   struct mt_recording_writer *writer);
 

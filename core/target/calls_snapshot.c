@@ -25,7 +25,7 @@ static const uint8_t xadd[] = {0x64, 0x48, 0x0f, 0xc1, 0x04, 0x25};
 
 /* A thread within the recording part of a trampoline: whether its slot is reserved, but not filled.
  * Until the xadd is run, it lies ahead. */
-static bool is_half_written(const struct mt_calls_module *module, uint64_t pc)
+bool mt_calls_is_half_written(const struct mt_calls_module *module, uint64_t pc)
 {
 	const struct mt_trampolines *code = &module->trampolines;
 	uint32_t at = (uint32_t)(pc - module->room);
@@ -55,7 +55,7 @@ static bool leave_half_written(struct mt_calls_engine *engine, struct mt_calls_t
 	    error ? NULL : mt_calls_place_of_trampoline(thread->space, registers.rip);
 
 	mt_error_destroy(error);
-	return place && is_half_written(place->module, registers.rip);
+	return place && mt_calls_is_half_written(place->module, registers.rip);
 }
 
 /* The part of the ring that counts. */
@@ -79,8 +79,10 @@ static struct mt_error *copy_ring(struct snapshot *snapshot, struct mt_calls_thr
 	memcpy(copy.bytes, copy.view.bytes,
 	       copy.view.written < copy.view.size ? copy.view.written : copy.view.size);
 	mt_array_last(&snapshot->copies)->view.bytes = copy.bytes;
-	thread->begin = copy.view.written;
-	thread->begin_tsc = snapshot->tsc;
+	if (!engine->options.keep_rings) {
+		thread->begin = copy.view.written;
+		thread->begin_tsc = snapshot->tsc;
+	}
 	return NULL;
 }
 

@@ -19,6 +19,7 @@ struct mt_calls_space *mt_calls_space_create(pid_t pid)
 static void place_deinit(struct mt_calls_place *place)
 {
 	free(place->off);
+	free(place->held);
 	free(place->written);
 }
 
@@ -47,8 +48,9 @@ static int add_place(struct mt_calls_space *space, struct mt_calls_module *modul
 	struct mt_calls_place place = {.module = module, .seen = true};
 
 	place.off = calloc(count + 1, sizeof(*place.off));
+	place.held = calloc(count + 1, sizeof(*place.held));
 	place.written = calloc(count + 1, sizeof(*place.written));
-	if (place.off && place.written && !mt_array_push(&space->places, place))
+	if (place.off && place.held && place.written && !mt_array_push(&space->places, place))
 		return 0;
 	place_deinit(&place);
 	return -1;
@@ -62,8 +64,10 @@ static int copy_into(struct mt_calls_space *space, const struct mt_calls_space *
 		if (add_place(space, place->module))
 			return -1;
 		memcpy(mt_array_last(&space->places)->off, place->off, count * sizeof(bool));
+		memcpy(mt_array_last(&space->places)->held, place->held, count * sizeof(bool));
 		memcpy(mt_array_last(&space->places)->written, place->written,
 		       count * sizeof(bool));
+		mt_array_last(&space->places)->checked = place->checked;
 	}
 	mt_array_each (one, &from->breaks)
 		if (mt_array_push(&space->breaks, *one))
@@ -84,6 +88,7 @@ struct mt_calls_space *mt_calls_space_copy(const struct mt_calls_space *from, pi
 	space->prepared = from->prepared;
 	space->loaded = from->loaded;
 	space->refused = from->refused;
+	space->hidden = from->hidden;
 	space->loader = from->loader;
 	space->debug = from->debug;
 	space->position_offset = from->position_offset;
@@ -223,7 +228,7 @@ static struct mt_error *add_module(struct mt_calls_engine *engine, struct mt_cal
 	if (add_place(space, module))
 		return mt_error_no_memory();
 	inherit_patches(space, mt_array_last(&space->places));
-	mt_try(mt_calls_text_write(engine, space, mt_array_last(&space->places), true));
+	mt_try(mt_calls_text_write(engine, space, mt_array_last(&space->places)));
 	mt_log(engine->options.log, MT_LOG_DEBUG, "%zu bytes of trampolines for %s",
 	       module->trampolines.code.count, module->file->path);
 	return NULL;

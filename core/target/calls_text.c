@@ -37,6 +37,11 @@ static void put_jump(const struct mt_calls_module *module, size_t index, uint8_t
 	put_long_jump(module, text, from, module->room + module->offsets[index]);
 }
 
+static bool is_on(const struct mt_calls_place *place, size_t patch)
+{
+	return !place->off[patch] && !place->held[patch];
+}
+
 /* Dead bytes first: long jumps may stand among them. */
 static void put_patches(const struct mt_calls_place *place, uint8_t *text)
 {
@@ -44,11 +49,11 @@ static void put_patches(const struct mt_calls_place *place, uint8_t *text)
 	size_t count = module->file->plan->patches.count;
 
 	for (size_t i = 0; i < count; i++)
-		if (!place->off[i])
+		if (is_on(place, i))
 			memset(text + (mt_calls_patch_address(module, i) - module->start), INT3,
 			       module->file->plan->patches.items[i].length);
 	for (size_t i = 0; i < count; i++)
-		if (!place->off[i])
+		if (is_on(place, i))
 			put_jump(module, i, text);
 }
 
@@ -100,17 +105,26 @@ static bool has_break_inside(const struct mt_calls_space *space,
 	return false;
 }
 
+static void take_out(const struct mt_calls_place *place, bool *marks, size_t patch)
+{
+	const struct mt_plan *plan = place->module->file->plan;
+
+	if (marks[patch])
+		return;
+	marks[patch] = true;
+	for (size_t i = 0; i < plan->patches.count; i++)
+		if (mt_patch_depends(&plan->patches.items[i], &plan->patches.items[patch]))
+			take_out(place, marks, i);
+}
+
 void mt_calls_patch_off(struct mt_calls_place *place, size_t patch)
 {
-	const struct mt_calls_module *module = place->module;
-	const struct mt_patch *patches = module->file->plan->patches.items;
+	take_out(place, place->off, patch);
+}
 
-	if (place->off[patch])
-		return;
-	place->off[patch] = true;
-	for (size_t i = 0; i < module->file->plan->patches.count; i++)
-		if (mt_patch_depends(&patches[i], &patches[patch]))
-			mt_calls_patch_off(place, i);
+void mt_calls_patch_hold(struct mt_calls_place *place, size_t patch)
+{
+	take_out(place, place->held, patch);
 }
 
 static void leave_out(const struct mt_calls_space *space, struct mt_calls_place *place,
@@ -247,11 +261,15 @@ static struct mt_error *move_threads(struct mt_calls_engine *engine, struct mt_c
 }
 
 struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_calls_space *space,
-				     struct mt_calls_place *place, bool first)
+				     struct mt_calls_place *place)
 {
 	__attribute__((cleanup(texts_cleanup))) struct texts texts = {0};
 	const struct mt_calls_module *module = place->module;
+	bool first = !place->checked;
 
+	if (space->hidden)
+		return NULL;
+	place->checked = true;
 	mt_try(read_texts(engine, space->pid, module, &texts));
 	if (!first)
 		mt_try(leave_holes(engine, space, place));
@@ -260,7 +278,7 @@ struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_c
 	put_patches(place, texts.text);
 	put_breaks(space, module, texts.text);
 	for (size_t i = 0; i < module->file->plan->patches.count; i++)
-		place->written[i] = !place->off[i];
+		place->written[i] = is_on(place, i);
 	if (first)
 		mt_try(move_threads(engine, space, place));
 	return write_pages(engine, space->pid, module->start, texts.memory, texts.text, texts.size);
@@ -274,8 +292,10 @@ struct mt_error *mt_calls_text_clean(struct mt_calls_engine *engine, struct mt_c
 	mt_try(read_texts(engine, space->pid, place->module, &texts));
 	mt_try(leave_holes(engine, space, place));
 	undo(space, place, texts.text);
-	return write_pages(engine, space->pid, place->module->start, texts.memory, texts.text,
-			   texts.size);
+	mt_try(write_pages(engine, space->pid, place->module->start, texts.memory, texts.text,
+			   texts.size));
+	memset(place->written, 0, place->module->file->plan->patches.count);
+	return NULL;
 }
 
 ssize_t mt_calls_patch_at(const struct mt_calls_place *place, uint64_t address)
@@ -283,7 +303,7 @@ ssize_t mt_calls_patch_at(const struct mt_calls_place *place, uint64_t address)
 	const struct mt_plan *plan = place->module->file->plan;
 	const struct mt_patch *patch = mt_plan_patch_at(plan, address - place->module->bias);
 
-	if (!patch || place->off[patch - plan->patches.items])
+	if (!patch || !place->written[patch - plan->patches.items])
 		return -1;
 	return patch - plan->patches.items;
 }

@@ -51,7 +51,13 @@ struct mt_engine_options {
 	/* May be NULL.  Only engines that single-step call it. */
 	void (*seen)(void *context, const struct mt_seen *seen);
 	void *seen_context;
-	bool share_cpu; /* the program may be kept on one CPU with us (target/pin.h) */
+	bool keep_rings; /* a snapshot leaves them as they are: the next one holds it all again */
+	bool share_cpu;  /* the program may be kept on one CPU with us (target/pin.h) */
+};
+
+/* Addresses: [start, end). */
+struct mt_engine_range {
+	uint64_t start, end;
 };
 
 /* What a stop was, as the engine understands it. */
@@ -101,6 +107,15 @@ struct mt_engine_ops {
 	 * added among them: leave nothing in it that would harm it.  *keep: it must be kept until
 	 * news.left.  NULL: there is nothing to leave.  Errors: the target's. */
 	struct mt_error *(*let_go)(struct mt_engine *engine, pid_t pid, bool *keep);
+
+	/* For front ends in which people look at the program.  All threads of PID stand still: its
+	 * text becomes what it would be without us, and each thread stands where it would; until
+	 * show(), in which whoever may stand in or come into one of the ranges (by address, not
+	 * overlapping) finds the text untouched there, if need be at the price of what is not
+	 * recorded.  NULL: there is nothing to hide.  Errors: the target's. */
+	struct mt_error *(*hide)(struct mt_engine *engine, pid_t pid);
+	struct mt_error *(*show)(struct mt_engine *engine, pid_t pid,
+				 const struct mt_engine_range *ranges, size_t count);
 
 	/* Errors: the target's. */
 	struct mt_error *(*stopped)(struct mt_engine *engine, const struct mt_stop *stop,

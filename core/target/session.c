@@ -25,6 +25,7 @@ static struct mt_error *create_engine(struct mt_session *session)
 	    .ring_bytes = session->options->ring_bytes,
 	    .conversion = session->conversion,
 	    .log = session->options->log,
+	    .keep_rings = session->options->live,
 	    .share_cpu = session->options->share_cpu,
 	    .stamps = session->options->stamps,
 	    .modules = session->options->modules,

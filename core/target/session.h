@@ -21,6 +21,8 @@ struct mt_session_options {
 	bool share_cpu;              /* see target/engine.h */
 	uint64_t duration_ns; /* of an attached process: let it go after so long; 0: when asked */
 	bool follow_forks;    /* record children too; else they are let go */
+	bool
+	    live; /* snapshots are asked for by mt_session_copy() alone, and leave the rings full */
 	/* For engines that record calls: see target/engine.h. */
 	enum mt_ring_stamps stamps;
 	const char *const *modules;
@@ -51,6 +53,23 @@ struct mt_error *mt_session_attach(struct mt_session *session, pid_t pid);
  * attention, or its time is over.
  * Errors: the target's; the recording's (a full disk). */
 struct mt_error *mt_session_run(struct mt_session *session);
+
+/* Instead of mt_session_run(), for front ends whose loop is not ours: they say what happened, in
+ * the same terms.  The target's resume() then has nothing to do, as have its halt() and release()
+ * if it only tells of stops in which all threads stand still.  Of a new thread the child alone has
+ * to. Errors: the target's; the recording's. */
+struct mt_error *mt_session_take(struct mt_session *session, const struct mt_stop *stop);
+/* A thread came to a trigger that the front end keeps itself. */
+struct mt_error *mt_session_hit(struct mt_session *session, pid_t lwp, uint32_t trigger,
+				uint64_t pc);
+/* See hide() and show() in target/engine.h. */
+struct mt_error *mt_session_hide(struct mt_session *session, pid_t pid);
+struct mt_error *mt_session_show(struct mt_session *session, pid_t pid,
+				 const struct mt_engine_range *ranges, size_t count);
+/* A live session: all that is known now, as a recording of its own at PATH (NULL: a file without a
+ * name).  NUMBER: of the snapshot; 0: it has none.  Errors: the engine's; the recording's. */
+struct mt_error *mt_session_copy(struct mt_session *session, const char *path, uint32_t number,
+				 struct mt_recording **out);
 
 /* Finishes the recording and opens it for reading. */
 struct mt_error *mt_session_finish(struct mt_session *session, struct mt_recording **out);

@@ -101,6 +101,8 @@ struct mt_error *mt_session_put_maps(struct mt_session *session, struct mt_sessi
 /* The thread's name, if the recording does not know it yet. */
 struct mt_error *mt_session_put_name(struct mt_session *session, struct mt_session_thread *thread,
 				     bool exec, uint64_t time_ns);
+/* Those of all threads. */
+struct mt_error *mt_session_put_names(struct mt_session *session);
 struct mt_error *mt_session_put_birth(struct mt_session *session,
 				      const struct mt_session_thread *thread, pid_t parent_pid,
 				      pid_t parent_lwp, uint64_t time_ns);

@@ -129,6 +129,15 @@ struct mt_error *mt_session_put_name(struct mt_session *session, struct mt_sessi
 	return mt_recording_writer_put(session->writer, &record);
 }
 
+struct mt_error *mt_session_put_names(struct mt_session *session)
+{
+	struct mt_session_thread *thread, *next;
+
+	HASH_ITER (hh, session->threads, thread, next)
+		mt_try(mt_session_put_name(session, thread, false, mt_session_now(session)));
+	return NULL;
+}
+
 struct mt_error *mt_session_put_birth(struct mt_session *session,
 				      const struct mt_session_thread *thread, pid_t parent_pid,
 				      pid_t parent_lwp, uint64_t time_ns)

@@ -8,19 +8,12 @@
 
 #define CODE_SEGMENT_64 0x33
 
-static struct mt_error *put_names(struct mt_session *session)
-{
-	struct mt_session_thread *thread, *next;
-
-	HASH_ITER (hh, session->threads, thread, next)
-		mt_try(mt_session_put_name(session, thread, false, mt_session_now(session)));
-	return NULL;
-}
-
 struct mt_error *mt_session_snapshot(struct mt_session *session)
 {
 	session->request_ns = 0;
-	mt_try(put_names(session));
+	mt_try(mt_session_put_names(session));
+	if (session->options->live)
+		return NULL;
 	return mt_session_engine_ops(session)->snapshot(
 	    session->engine, 0, ++session->result.snapshots, session->writer);
 }

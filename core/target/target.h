@@ -36,9 +36,10 @@ enum mt_stop_kind {
 	MT_STOP_EXEC,          /* the program was replaced; all other LWPs of the process are gone;
 				* lwp is the process's first one, child the LWP that called execve */
 	MT_STOP_EXITING,       /* registers and memory are still there; status is what it will be */
-	MT_STOP_EXITED,  /* this LWP is gone: status as waitpid(2) gives it.  The process is gone
-			  * when lwp == pid */
-	MT_STOP_REQUEST, /* the user asked for attention (Ctrl-C at the debugger); lwp is 0 */
+	MT_STOP_EXITED,    /* this LWP is gone: status as waitpid(2) gives it.  The process is gone
+			    * when lwp == pid */
+	MT_STOP_LIBRARIES, /* the dynamic loader loaded or unloaded: see watch_libraries() */
+	MT_STOP_REQUEST,   /* the user asked for attention (Ctrl-C at the debugger); lwp is 0 */
 };
 
 struct mt_stop {
@@ -147,6 +148,10 @@ struct mt_target_ops {
 	 * Errors: GONE; BUSY (it did not return in time, or failed). */
 	struct mt_error *(*call_function)(struct mt_target *target, pid_t lwp,
 					  const struct mt_target_call *call, uint64_t *result);
+	/* Tell LIBRARIES whenever a thread comes to ADDRESS, where the dynamic loader speaks to
+	 * debuggers; the target sees to it that the thread passes.  NULL: who wants to know sets a
+	 * breakpoint of its own.  Errors: NOT_FOUND. */
+	struct mt_error *(*watch_libraries)(struct mt_target *target, pid_t pid, uint64_t address);
 };
 
 /* Implementations begin with this. */

@@ -348,6 +348,34 @@ static void refuses_what_it_cannot_write(void **state)
 	mt_recording_writer_destroy(writer);
 }
 
+/* A copy is what the file would be if it ended there; both go on apart. */
+static void a_copy_is_a_recording_of_its_own(void **state)
+{
+	char *paths[] = {make_path(), make_path(), make_path()};
+	struct mt_recording_writer *writer = start_writer(paths[0]), *copy = NULL;
+	struct mt_recording_writer *wanted = start_writer(paths[1]);
+	size_t sizes[3];
+	uint8_t *bytes[3];
+
+	(void)state;
+	put_every_record(writer);
+	put_every_record(wanted);
+	assert_no_error(mt_recording_writer_copy(writer, paths[2], &copy));
+	put_every_record(writer);
+	finish(writer);
+	finish(wanted);
+	finish(copy);
+	for (int i = 0; i < 3; i++)
+		bytes[i] = read_bytes(paths[i], &sizes[i]);
+	assert_true(sizes[0] > sizes[1]);
+	assert_int_equal(sizes[1], sizes[2]);
+	assert_memory_equal(bytes[1], bytes[2], sizes[1]);
+	for (int i = 0; i < 3; i++) {
+		free(bytes[i]);
+		remove_path(paths[i]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -360,6 +388,7 @@ int main(void)
 	    cmocka_unit_test(a_full_disk_leaves_nothing),
 	    cmocka_unit_test(nothing_has_the_name_before_the_end),
 	    cmocka_unit_test(refuses_what_it_cannot_write),
+	    cmocka_unit_test(a_copy_is_a_recording_of_its_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

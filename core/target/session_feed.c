@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A session whose front end has a loop of its own, and in which snapshots are copies. */
+#include "target/session_private.h"
+
+struct mt_error *mt_session_take(struct mt_session *session, const struct mt_stop *stop)
+{
+	return mt_session_on_stop(session, stop);
+}
+
+struct mt_error *mt_session_hit(struct mt_session *session, pid_t lwp, uint32_t trigger,
+				uint64_t pc)
+{
+	const struct mt_session_thread *thread = mt_session_find_thread(session, lwp);
+
+	session->result.hits++;
+	if (!thread)
+		return NULL;
+	return mt_session_put_note(session, thread, MT_NOTE_TRIGGER, pc, 0, trigger,
+				   mt_session_now(session));
+}
+
+struct mt_error *mt_session_hide(struct mt_session *session, pid_t pid)
+{
+	const struct mt_engine_ops *ops = mt_session_engine_ops(session);
+
+	return ops->hide ? ops->hide(session->engine, pid) : NULL;
+}
+
+struct mt_error *mt_session_show(struct mt_session *session, pid_t pid,
+				 const struct mt_engine_range *ranges, size_t count)
+{
+	const struct mt_engine_ops *ops = mt_session_engine_ops(session);
+
+	return ops->show ? ops->show(session->engine, pid, ranges, count) : NULL;
+}
+
+struct mt_error *mt_session_copy(struct mt_session *session, const char *path, uint32_t number,
+				 struct mt_recording **out)
+{
+	struct mt_recording_writer *writer = NULL;
+
+	*out = NULL;
+	mt_try(mt_session_put_names(session));
+	mt_try(mt_recording_writer_copy(session->writer, path, &writer));
+	struct mt_error *error =
+	    mt_session_engine_ops(session)->snapshot(session->engine, 0, number, writer);
+	if (!error)
+		error = mt_recording_writer_finish(writer);
+	if (!error)
+		error = mt_recording_writer_reopen(writer, out);
+	mt_recording_writer_destroy(writer);
+	return error;
+}
