@@ -41,7 +41,8 @@ PARALLEL_MAKE = $(MAKE) $(if $(findstring --jobserver,$(MAKEFLAGS)),,-j$(shell n
 
 .PHONY: all unit pytest man check demo bench lint format fuzz fuzzers soak install uninstall dist \
         clean help
-all: $(BUILD)/libmtrace-core.a $(BUILD)/libmtrace-agent.so $(if $(CLI_SOURCES),$(BUILD)/mtdb)
+all: $(BUILD)/libmtrace-core.a $(BUILD)/libmtrace-agent.so $(BUILD)/mtrace-view \
+     $(if $(CLI_SOURCES),$(BUILD)/mtdb)
 
 $(BUILD)/libmtrace-core.a: $(CORE_OBJECTS)
 	@rm -f $@
@@ -54,6 +55,10 @@ $(BUILD)/mtdb: $(CLI_OBJECTS) $(BUILD)/libmtrace-core.a
 $(BUILD)/libmtrace-agent.so: agent/agent.S Makefile
 	@mkdir -p $(@D)
 	$(CC) -shared -nostdlib -Wl,-soname,libmtrace-agent.so -Wl,--build-id -Wl,-z,defs -o $@ $<
+
+$(BUILD)/mtrace-view: scripts/mtrace-view
+	@mkdir -p $(@D)
+	install -m 755 $< $@
 
 $(BUILD)/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)

@@ -17,6 +17,7 @@ complete -c mtdb -n __mtdb_at_command -a run -d 'Run a program and write a timel
 complete -c mtdb -n __mtdb_at_command -a attach -d 'Record a running process for a while, and let it go on'
 complete -c mtdb -n __mtdb_at_command -a decode -d 'Turn a recording into a timeline'
 complete -c mtdb -n __mtdb_at_command -a history -d 'Show the last calls of a recording as text'
+complete -c mtdb -n __mtdb_at_command -a view -d 'Open a timeline in the browser'
 complete -c mtdb -n __mtdb_at_command -a dump -d 'Show the records and trace packets of a recording'
 complete -c mtdb -n __mtdb_at_command -a plan -d 'Tell which calls the calls engine can record of a file'
 complete -c mtdb -n __mtdb_at_command -a doctor -d 'Tell what works on this machine, and why not the rest'
@@ -46,6 +47,7 @@ complete -c mtdb -n '__mtdb_in decode' -l format -x -a $formats -d 'Of the timel
 
 complete -c mtdb -n '__mtdb_in history' -l lines -x -d 'How many calls of each thread'
 complete -c mtdb -n '__mtdb_in history' -l thread -x -d 'Only this thread'
+complete -c mtdb -n '__mtdb_in view' -l no-browser -d 'Only print the address to open'
 
 complete -c mtdb -n '__mtdb_in dump' -l packets -d 'Only packets'
 complete -c mtdb -n '__mtdb_in dump' -l records -d 'Only records'
@@ -53,4 +55,4 @@ complete -c mtdb -n '__mtdb_in dump' -l records -d 'Only records'
 complete -c mtdb -n '__mtdb_in plan' -l patches -d 'List each place that would be overwritten'
 complete -c mtdb -n '__mtdb_in plan' -l verbose -d 'List what is left out'
 
-complete -c mtdb -n '__mtdb_in help' -f -a 'run decode history dump plan doctor help'
+complete -c mtdb -n '__mtdb_in help' -f -a 'run attach decode history view dump plan doctor help'

@@ -7,9 +7,8 @@
 #include <string.h>
 
 const struct mt_command *const mt_commands[] = {
-    &mt_command_run,     &mt_command_attach, &mt_command_decode,
-    &mt_command_history, &mt_command_dump,   &mt_command_plan,
-    &mt_command_doctor,  &mt_command_help,   NULL,
+    &mt_command_run,  &mt_command_attach, &mt_command_decode, &mt_command_history, &mt_command_view,
+    &mt_command_dump, &mt_command_plan,   &mt_command_doctor, &mt_command_help,    NULL,
 };
 
 const struct mt_command *mt_command_find(const char *name)

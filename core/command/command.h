@@ -51,6 +51,7 @@ extern const struct mt_command mt_command_decode;
 extern const struct mt_command mt_command_history;
 extern const struct mt_command mt_command_dump;
 extern const struct mt_command mt_command_plan;
+extern const struct mt_command mt_command_view;
 extern const struct mt_command mt_command_doctor;
 extern const struct mt_command mt_command_help;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "target/calls_private.h"
 
+#include "base/installed.h"
 #include "elf/file.h"
 #include "elf/section.h"
 
@@ -9,33 +10,6 @@
 #include <unistd.h>
 
 #define AGENT_NAME "libmtrace-agent.so"
-
-static char *beside_executable(const char *middle)
-{
-	mt_auto(mt_str) struct mt_str path = {0};
-	char executable[4096];
-	ssize_t length = readlink("/proc/self/exe", executable, sizeof(executable) - 1);
-
-	if (length <= 0)
-		return NULL;
-	executable[length] = '\0';
-	*strrchr(executable, '/') = '\0';
-	mt_str_appendf(&path, "%s%s" AGENT_NAME, executable, middle);
-	if (path.failed)
-		return NULL;
-	return realpath(path.text, NULL);
-}
-
-/* In a build directory's bench/ or tests/ too, where programs of the core's own stand. */
-static char *find_path(void)
-{
-	static const char *const places[] = {"/", "/../lib/", "/../"};
-	char *path = NULL;
-
-	for (size_t i = 0; !path && i < sizeof(places) / sizeof(places[0]); i++)
-		path = beside_executable(places[i]);
-	return path;
-}
 
 static struct mt_error *strange(const char *path)
 {
@@ -78,7 +52,7 @@ struct mt_error *mt_calls_agent_find(struct mt_calls_agent *agent)
 {
 	struct mt_elf_file file = {0};
 
-	agent->path = find_path();
+	agent->path = mt_installed_find(AGENT_NAME);
 	if (!agent->path)
 		return mt_error_new(MT_ERROR_NOT_FOUND, AGENT_NAME
 				    " stands neither beside mtdb nor in ../lib (make, or "

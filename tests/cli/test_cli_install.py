@@ -42,7 +42,7 @@ def files_below(root):
 
 def test_what_is_installed(root):
     expected = {
-        "usr/bin/mtdb", "usr/lib/libmtrace-core.a", "usr/include/mtrace/base/error.h",
+        "usr/bin/mtdb", "usr/lib/mtrace/mtrace-view", "usr/lib/libmtrace-core.a", "usr/include/mtrace/base/error.h",
         "usr/lib/pkgconfig/mtrace-core.pc", "usr/share/bash-completion/completions/mtdb",
         "usr/share/zsh/site-functions/_mtdb", "usr/share/fish/vendor_completions.d/mtdb.fish",
         "usr/share/doc/mtrace/README.md", "usr/share/doc/mtrace/LICENSE",

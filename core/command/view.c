@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A timeline into the browser.  The page fetches it from a helper of ours (scripts/mtrace-view),
+ * which lives on by itself until that is done: a debugger's prompt need not wait for it. */
+#include "base/installed.h"
+#include "base/str.h"
+#include "command/arguments.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define HELPER "mtrace-view"
+
+static const char *const options[] = {"--no-browser", NULL};
+
+static bool is_later(const struct timespec *one, const struct timespec *other)
+{
+	return one->tv_sec != other->tv_sec ? one->tv_sec > other->tv_sec
+					    : one->tv_nsec > other->tv_nsec;
+}
+
+/* The timeline of this directory that was written last. */
+static struct mt_error *find_latest(struct mt_str *path)
+{
+	struct timespec latest = {0};
+	struct stat status;
+	glob_t found = {0};
+
+	if (glob("*.fxt", 0, NULL, &found) == GLOB_NOSPACE)
+		return mt_error_no_memory();
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		if (stat(found.gl_pathv[i], &status) < 0 || !is_later(&status.st_mtim, &latest))
+			continue;
+		latest = status.st_mtim;
+		mt_str_clear(path);
+		mt_str_append(path, found.gl_pathv[i]);
+	}
+	globfree(&found);
+	if (path->failed)
+		return mt_error_no_memory();
+	return path->length ? NULL
+			    : mt_error_new(MT_ERROR_NOT_FOUND,
+					   "no timeline (*.fxt) is in this directory: name a file");
+}
+
+static struct mt_error *check_file(const char *path)
+{
+	struct stat status;
+
+	if (stat(path, &status) < 0 || access(path, R_OK) < 0)
+		return mt_error_errno(errno, "%s", path);
+	return S_ISREG(status.st_mode)
+		   ? NULL
+		   : mt_error_new(MT_ERROR_USAGE, "%s is no file that can be shown", path);
+}
+
+/* The helper, with what it tells going to OUTPUT.  Returns an errno. */
+static int spawn(const char *const arguments[], int output, pid_t *pid)
+{
+	posix_spawn_file_actions_t actions;
+	int error = posix_spawn_file_actions_init(&actions);
+
+	if (error)
+		return error;
+	error = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+	for (int fd = 1; !error && fd <= 2; fd++)
+		error = posix_spawn_file_actions_adddup2(&actions, output, fd);
+	if (!error)
+		error = posix_spawn(pid, arguments[0], &actions, NULL, (char *const *)arguments,
+				    environ);
+	posix_spawn_file_actions_destroy(&actions);
+	return error;
+}
+
+static void read_all(int input, struct mt_str *answer)
+{
+	char text[1024];
+	ssize_t length;
+
+	while ((length = read(input, text, sizeof(text))) > 0 || (length < 0 && errno == EINTR))
+		if (length > 0)
+			mt_str_append_bytes(answer, text, (size_t)length);
+	if (answer->length && answer->text[answer->length - 1] == '\n')
+		answer->text[--answer->length] = '\0';
+}
+
+/* The helper ends, and leaves a child of its own behind, when the file can be fetched. */
+static struct mt_error *ask_helper(const char *const arguments[], struct mt_str *answer)
+{
+	int ends[2], error, status = 0;
+	pid_t pid = 0;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return mt_error_errno(errno, "a pipe to %s", arguments[0]);
+	error = spawn(arguments, ends[1], &pid);
+	close(ends[1]);
+	if (!error)
+		read_all(ends[0], answer);
+	close(ends[0]);
+	if (error)
+		return mt_error_errno(error, "%s", arguments[0]);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (answer->failed)
+		return mt_error_no_memory();
+	if (!WIFEXITED(status) || WEXITSTATUS(status))
+		return mt_error_new(MT_ERROR_SYSTEM, "%s", answer->text ? answer->text : HELPER);
+	return NULL;
+}
+
+static struct mt_error *show(struct mt_command_context *context, const char *path, bool no_browser)
+{
+	mt_auto(mt_str) struct mt_str answer = {0};
+	mt_auto(mt_option) char *helper = mt_installed_find(HELPER);
+	const char *arguments[] = {helper, "--", path, NULL, NULL};
+
+	if (!helper)
+		return mt_error_new(MT_ERROR_NOT_FOUND,
+				    HELPER " stands neither beside %s nor in ../lib/mtrace (make, "
+					   "or make install, puts it there)",
+				    context->prefix);
+	if (no_browser) {
+		arguments[1] = "--no-browser";
+		arguments[2] = "--";
+		arguments[3] = path;
+	}
+	mt_try(ask_helper(arguments, &answer));
+	mt_command_printf(context, "%s: %s\n", path, answer.text ? answer.text : "");
+	return NULL;
+}
+
+static struct mt_error *run(struct mt_command_context *context, int argc, char **argv)
+{
+	int no_browser = 0;
+	const struct poptOption table[] = {
+	    {"no-browser", '\0', POPT_ARG_NONE, &no_browser, 0, NULL, NULL},
+	    POPT_TABLEEND,
+	};
+	mt_auto(mt_arguments) struct mt_arguments arguments = {0};
+	mt_auto(mt_str) struct mt_str path = {0};
+
+	mt_try(mt_arguments_parse(&arguments, context, &mt_command_view, table, argc, argv, 0, 1));
+	if (arguments.count)
+		mt_str_append(&path, arguments.words[0]);
+	else
+		mt_try(find_latest(&path));
+	if (path.failed)
+		return mt_error_no_memory();
+	mt_try(check_file(path.text));
+	return show(context, path.text, no_browser);
+}
+
+const struct mt_command mt_command_view = {
+    .name = "view",
+    .summary = "Open a timeline in the browser",
+    .usage = "[--no-browser] [FILE]",
+    .help = "Open FILE, or else the timeline (*.fxt) of this directory that was written last, in\n"
+	    "the Perfetto UI.  The page comes from ui.perfetto.dev; it fetches the file from this\n"
+	    "machine, by port 9001 of 127.0.0.1, once and within five minutes, and sends it\n"
+	    "nowhere.\n"
+	    "\n"
+	    "Options:\n"
+	    "  --no-browser  only print the address to open\n",
+    .options = options,
+    .run = run,
+};
