@@ -30,6 +30,7 @@ static void destroy(struct mt_objfile *objfile)
 {
 	mt_symbol_index_destroy(objfile->symbols);
 	mt_dwarf_destroy(objfile->dwarf);
+	mt_cfi_destroy(objfile->cfi);
 	mt_elf_file_close(&objfile->mini);
 	mt_elf_file_close(&objfile->debug);
 	mt_elf_file_close(&objfile->main);

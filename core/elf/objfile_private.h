@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the files of an mt_objfile share: identity (objfile.c), where its debug information is
- * (debug_file.c), names (symbols.c, plt.c), and lines and inlined functions (dwarf.c, lines.c,
- * inlines.c).  The last three parts are found or built at the first question, once. */
+ * (debug_file.c), names (symbols.c, plt.c), lines and inlined functions (dwarf.c, lines.c,
+ * inlines.c), and how to unwind it (unwind_cfi.c).  The last four parts are found or built at the
+ * first question, once. */
 #ifndef MT_ELF_OBJFILE_PRIVATE_H
 #define MT_ELF_OBJFILE_PRIVATE_H
 
@@ -22,6 +23,7 @@ struct mt_segment {
 
 struct mt_symbol_index;
 struct mt_dwarf;
+struct mt_cfi;
 
 struct mt_objfile {
 	unsigned references;
@@ -45,6 +47,7 @@ struct mt_objfile {
 	struct mt_arena arena; /* of all that is lent */
 	struct mt_symbol_index *symbols;
 	struct mt_dwarf *dwarf;
+	struct mt_cfi *cfi;
 	uint32_t own_function_count;
 	uint32_t *function_count; /* gives ids: the pool's, or own_function_count */
 };
@@ -69,5 +72,8 @@ void mt_symbol_index_destroy(struct mt_symbol_index *index);
 
 /* dwarf.c */
 void mt_dwarf_destroy(struct mt_dwarf *dwarf);
+
+/* unwind_cfi.c */
+void mt_cfi_destroy(struct mt_cfi *cfi);
 
 #endif
