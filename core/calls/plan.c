@@ -238,7 +238,8 @@ void mt_plan_destroy(struct mt_plan *plan)
 	free(plan);
 }
 
-const struct mt_patch *mt_plan_patch_at(const struct mt_plan *plan, uint64_t address)
+/* The first patch that lies behind ADDRESS. */
+static size_t first_behind(const struct mt_plan *plan, uint64_t address)
 {
 	size_t low = 0, high = plan->patches.count;
 
@@ -250,9 +251,16 @@ const struct mt_patch *mt_plan_patch_at(const struct mt_plan *plan, uint64_t add
 		else
 			high = middle;
 	}
-	if (!low)
+	return low;
+}
+
+const struct mt_patch *mt_plan_patch_at(const struct mt_plan *plan, uint64_t address)
+{
+	size_t behind = first_behind(plan, address);
+
+	if (!behind)
 		return NULL;
-	const struct mt_patch *patch = &plan->patches.items[low - 1];
+	const struct mt_patch *patch = &plan->patches.items[behind - 1];
 	return address - patch->address < patch->length ? patch : NULL;
 }
 
@@ -262,6 +270,27 @@ bool mt_patch_depends(const struct mt_patch *one, const struct mt_patch *other)
 	    one->hole < other->address + other->length)
 		return true;
 	return other->redirect > one->address && other->redirect < one->address + one->length;
+}
+
+/* How far a short jump's place lies from that of a hole's first byte, at the most. */
+#define SHORT_REACH (128 + MT_PATCH_SHORT_BYTES)
+
+void mt_plan_each_dependent(const struct mt_plan *plan, size_t patch,
+			    void (*found)(void *context, size_t dependent), void *context)
+{
+	const struct mt_patch *patches = plan->patches.items, *other = &patches[patch];
+	uint64_t around = SHORT_REACH + MT_PATCH_JUMP_BYTES;
+	const struct mt_patch *displaces = mt_plan_patch_at(plan, other->redirect);
+	uint64_t from = other->address > around ? other->address - around : 0;
+
+	for (size_t i = first_behind(plan, from);
+	     i < plan->patches.count &&
+	     patches[i].address < other->address + other->length + around;
+	     i++)
+		if (&patches[i] != displaces && mt_patch_depends(&patches[i], other))
+			found(context, i);
+	if (displaces && mt_patch_depends(displaces, other))
+		found(context, (size_t)(displaces - patches));
 }
 
 void mt_plan_count(const struct mt_plan *plan, struct mt_plan_coverage *entries,

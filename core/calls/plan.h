@@ -129,6 +129,9 @@ const struct mt_patch *mt_plan_patch_at(const struct mt_plan *plan, uint64_t add
 /* Whether ONE may stand only as long as OTHER does: its hole lies in there, or it displaces a
  * return that branches in there would otherwise still jump to. */
 bool mt_patch_depends(const struct mt_patch *one, const struct mt_patch *other);
+/* Calls `found` for each patch that depends on that one. */
+void mt_plan_each_dependent(const struct mt_plan *plan, size_t patch,
+			    void (*found)(void *context, size_t dependent), void *context);
 void mt_plan_count(const struct mt_plan *plan, struct mt_plan_coverage *entries,
 		   struct mt_plan_coverage *returns);
 /* For people; lent for ever. */

@@ -105,26 +105,33 @@ static bool has_break_inside(const struct mt_calls_space *space,
 	return false;
 }
 
-static void take_out(const struct mt_calls_place *place, bool *marks, size_t patch)
-{
-	const struct mt_plan *plan = place->module->file->plan;
+struct taking_out {
+	const struct mt_plan *plan;
+	bool *marks;
+};
 
-	if (marks[patch])
+static void take_out(void *context, size_t patch)
+{
+	const struct taking_out *taking = context;
+
+	if (taking->marks[patch])
 		return;
-	marks[patch] = true;
-	for (size_t i = 0; i < plan->patches.count; i++)
-		if (mt_patch_depends(&plan->patches.items[i], &plan->patches.items[patch]))
-			take_out(place, marks, i);
+	taking->marks[patch] = true;
+	mt_plan_each_dependent(taking->plan, patch, take_out, context);
 }
 
 void mt_calls_patch_off(struct mt_calls_place *place, size_t patch)
 {
-	take_out(place, place->off, patch);
+	struct taking_out taking = {place->module->file->plan, place->off};
+
+	take_out(&taking, patch);
 }
 
 void mt_calls_patch_hold(struct mt_calls_place *place, size_t patch)
 {
-	take_out(place, place->held, patch);
+	struct taking_out taking = {place->module->file->plan, place->held};
+
+	take_out(&taking, patch);
 }
 
 static void leave_out(const struct mt_calls_space *space, struct mt_calls_place *place,

@@ -6,6 +6,8 @@
 #include "calls/plan.h"
 #include "made_elf.h"
 
+#include <dlfcn.h>
+
 struct world {
 	struct made_elf elf;
 	struct mt_objfile *objfile;
@@ -536,9 +538,52 @@ static void test_a_file_without_sections_is_refused(void **state)
 	end(&world);
 }
 
+struct found {
+	const struct mt_plan *plan;
+	size_t patch, count;
+};
+
+static void count_dependent(void *context, size_t dependent)
+{
+	struct found *found = context;
+	const struct mt_patch *patches = found->plan->patches.items;
+
+	assert_true(mt_patch_depends(&patches[dependent], &patches[found->patch]));
+	found->count++;
+}
+
+/* Of a whole library: each patch against all others. */
+static void test_all_dependents_are_found(void **state)
+{
+	struct mt_objfile *objfile = NULL;
+	struct mt_plan *plan = NULL;
+	size_t all = 0;
+	Dl_info libc;
+
+	(void)state;
+	assert_true(dladdr((void *)(uintptr_t)qsort, &libc));
+	assert_null(mt_objfile_open(libc.dli_fname, NULL, NULL, &objfile));
+	assert_null(mt_plan_create(objfile, NULL, &plan));
+	for (size_t i = 0; i < plan->patches.count; i++) {
+		struct found found = {.plan = plan, .patch = i};
+		size_t depend = 0;
+
+		for (size_t k = 0; k < plan->patches.count; k++)
+			depend +=
+			    mt_patch_depends(&plan->patches.items[k], &plan->patches.items[i]);
+		mt_plan_each_dependent(plan, i, count_dependent, &found);
+		assert_int_equal(found.count, depend);
+		all += depend;
+	}
+	assert_true(all > 0);
+	mt_plan_destroy(plan);
+	mt_objfile_unref(objfile);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_all_dependents_are_found),
 	    cmocka_unit_test(test_entry_behind_endbr64),
 	    cmocka_unit_test(test_return_over_padding),
 	    cmocka_unit_test(test_return_with_its_block),
