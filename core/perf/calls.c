@@ -112,6 +112,14 @@ void mt_recording_forget_calls(struct mt_recording *recording)
 	mt_array_deinit(&recording->call_streams);
 }
 
+bool mt_recording_is_of_calls(const struct mt_recording *recording)
+{
+	mt_array_each (one, &recording->attrs)
+		if (is_call_attr(&one->attr))
+			return true;
+	return false;
+}
+
 size_t mt_recording_call_thread_count(const struct mt_recording *recording)
 {
 	return recording->call_streams.count;

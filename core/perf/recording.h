@@ -160,6 +160,8 @@ struct mt_recording_call_thread {
 	int32_t pid, tid;
 	uint64_t events;
 };
+/* It was made for call events, also when it holds none. */
+bool mt_recording_is_of_calls(const struct mt_recording *recording);
 size_t mt_recording_call_thread_count(const struct mt_recording *recording);
 const struct mt_recording_call_thread *
 mt_recording_call_thread(const struct mt_recording *recording, size_t index);

@@ -9,6 +9,11 @@ static struct mt_error *check_kind(const struct mt_recording *recording)
 
 	if (mt_recording_call_thread_count(recording))
 		return NULL;
+	if (mt_recording_is_of_calls(recording))
+		return mt_error_new(MT_ERROR_UNSUPPORTED,
+				    "%s holds no calls: no function that could be recorded, and "
+				    "was asked for, ran meanwhile",
+				    path);
 	if (!mt_recording_pt(recording)->present)
 		return mt_error_new(
 		    MT_ERROR_UNSUPPORTED,

@@ -156,6 +156,14 @@ def test_signals_in_patched_code(compile, run_mtdb, tmp_path):
     assert done.returncode == 0 and done.stdout.endswith("stopped 1, then 4\n")
 
 
+def test_no_call_is_no_lack_of_a_processor_trace(compile, run_mtdb, tmp_path):
+    program = compile("calls_killed.c")
+    done = run_mtdb("run", "--engine", "calls", "--modules", "of-no-file", "-o",
+                    tmp_path / "x.fxt", program, "exit", "1")
+    assert done.returncode == 3
+    assert "holds no calls" in done.stderr and "Intel PT" not in done.stderr
+
+
 def test_a_static_program_runs_on(compile, run_mtdb, tmp_path):
     program = compile("calls_killed.c", "-static", output="static")
     done = run_mtdb("run", "--engine", "calls", "-o", tmp_path / "x.fxt", program, "exit", "1")
