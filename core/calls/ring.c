@@ -70,69 +70,93 @@ static size_t full_line(struct mt_ring_cursor *cursor, uint64_t end, struct mt_c
 	return count;
 }
 
-/* A stamp belongs to the event before it. */
-static void stamp(struct mt_ring_cursor *cursor, struct mt_call_event *events, size_t count,
-		  uint64_t tsc)
+/* A line's events, of which the last ones wait for a time that is known. */
+struct line {
+	struct mt_call_event *events;
+	size_t count;
+	size_t known;
+	uint64_t low; /* half of a stamp */
+};
+
+/* The events up to UNTIL lie between the last known time and TO. */
+static void spread(struct mt_ring_cursor *cursor, struct line *line, size_t until, uint64_t to)
 {
-	if (!count)
-		return;
-	events[count - 1].tsc = not_before(cursor, tsc);
-	events[count - 1].estimated = false;
+	uint64_t from = cursor->last_tsc, room = not_before(cursor, to) - from;
+	size_t begin = line->known, count = until - begin;
+
+	for (size_t i = 0; i < count; i++)
+		line->events[begin + i].tsc = from + room * (i + 1) / (count + 1);
+	line->known = until;
 }
 
-/* Events without a stamp lie between the last known time and the next. */
-static void spread(struct mt_call_event *events, size_t count, uint64_t from, uint64_t to)
+/* It belongs to the event before it. */
+static void stamp(struct mt_ring_cursor *cursor, struct line *line, uint64_t tsc)
 {
-	size_t begin = 0;
+	if (line->known == line->count)
+		return;
+	spread(cursor, line, line->count - 1, tsc);
+	line->events[line->known].tsc = cursor->last_tsc;
+	line->events[line->known++].estimated = false;
+}
 
-	for (size_t i = 0; i <= count; i++) {
-		if (i < count && events[i].estimated)
-			continue;
-		uint64_t next = i < count ? events[i].tsc : to;
-		uint64_t room = next > from ? next - from : 0;
+/* Whatever was marked up to this place. */
+static void pass_marks(struct mt_ring_cursor *cursor, struct line *line)
+{
+	const struct mt_ring_view *view = &cursor->view;
 
-		for (size_t k = begin; k < i; k++)
-			events[k].tsc = from + room * (k - begin + 1) / (i - begin + 1);
-		from = next;
-		begin = i + 1;
+	for (; cursor->next_mark < view->mark_count; cursor->next_mark++) {
+		const struct mt_ring_mark *mark = &view->marks[cursor->next_mark];
+
+		if (mark->written > cursor->at)
+			return;
+		if (line->known < line->count)
+			spread(cursor, line, line->count, mark->first);
+		not_before(cursor, mark->last);
 	}
 }
 
-/* The next line's stamp bounds this line's times; without one nothing is known of them. */
-static uint64_t bound_of(const struct mt_ring_cursor *cursor, uint64_t line_end)
+/* What bounds a line's times behind it: the next one's stamp, else a mark.  Without one nothing is
+ * known of them. */
+static uint64_t bound_of(const struct mt_ring_cursor *cursor)
 {
-	if (line_end + SLOT > cursor->view.written)
-		return cursor->last_tsc;
+	const struct mt_ring_view *view = &cursor->view;
+	uint64_t tsc = cursor->at + SLOT <= view->written ? word_at(view, cursor->at) : 0;
 
-	uint64_t tsc = word_at(&cursor->view, line_end);
-
+	if (tsc < cursor->last_tsc && cursor->next_mark < view->mark_count)
+		tsc = view->marks[cursor->next_mark].first;
 	return tsc > cursor->last_tsc ? tsc : cursor->last_tsc;
+}
+
+static void take(struct mt_ring_cursor *cursor, struct line *line, struct mt_ring_event event)
+{
+	if (event.site == MT_RING_SITE_STAMP_LOW)
+		line->low = event.stack;
+	else if (event.site == MT_RING_SITE_STAMP_HIGH)
+		stamp(cursor, line, (uint64_t)event.stack << 32 | line->low);
+	else if (event.site)
+		line->events[line->count++] = (struct mt_call_event){
+		    .site = event.site, .stack = event.stack, .estimated = true};
 }
 
 static size_t sampled_line(struct mt_ring_cursor *cursor, uint64_t end,
 			   struct mt_call_event *events)
 {
-	uint64_t line_end = (cursor->at | (MT_RING_LINE_BYTES - 1)) + 1;
-	uint64_t low = 0, from = cursor->last_tsc;
-	size_t count = 0;
+	struct line line = {.events = events};
 
+	pass_marks(cursor, &line);
 	if (cursor->at % MT_RING_LINE_BYTES == 0) {
-		from = not_before(cursor, word_at(&cursor->view, cursor->at));
+		not_before(cursor, word_at(&cursor->view, cursor->at));
 		cursor->at += SLOT;
+		pass_marks(cursor, &line);
 	}
-	for (; cursor->at + SLOT <= end; cursor->at += SLOT) {
-		struct mt_ring_event event = event_at(&cursor->view, cursor->at);
-
-		if (event.site == MT_RING_SITE_STAMP_LOW)
-			low = event.stack;
-		else if (event.site == MT_RING_SITE_STAMP_HIGH)
-			stamp(cursor, events, count, (uint64_t)event.stack << 32 | low);
-		else if (event.site)
-			events[count++] = (struct mt_call_event){
-			    .site = event.site, .stack = event.stack, .estimated = true};
+	while (cursor->at + SLOT <= end) {
+		take(cursor, &line, event_at(&cursor->view, cursor->at));
+		cursor->at += SLOT;
+		pass_marks(cursor, &line);
 	}
-	spread(events, count, from, bound_of(cursor, line_end));
-	return count;
+	if (line.known < line.count)
+		spread(cursor, &line, line.count, bound_of(cursor));
+	return line.count;
 }
 
 size_t mt_ring_next_line(struct mt_ring_cursor *cursor,

@@ -46,6 +46,13 @@ static inline uint32_t mt_ring_pushed(enum mt_ring_stamps stamps, bool is_return
 	return (stamps == MT_RING_FULL ? 24 : 8) + (is_return ? MT_RING_RED_ZONE : 0);
 }
 
+/* What the tracer knows of a ring from outside: so much was written by `first`, and nothing more
+ * until `last`.  Marks go by `written`. */
+struct mt_ring_mark {
+	uint64_t written;
+	uint64_t first, last; /* TSC */
+};
+
 /* A ring as it lies in memory, and how far its thread had written. */
 struct mt_ring_view {
 	const uint8_t *bytes;
@@ -53,13 +60,15 @@ struct mt_ring_view {
 	uint64_t written;
 	uint64_t begin; /* nothing before this many bytes counts (a snapshot emptied it) */
 	enum mt_ring_stamps stamps;
+	const struct mt_ring_mark *marks;
+	size_t mark_count;
 };
 
 struct mt_call_event {
 	uint64_t tsc;
 	uint32_t site;
 	uint32_t stack; /* as it stands in the ring */
-	bool estimated; /* the time lies between two stamps */
+	bool estimated; /* the time lies between two stamps, or marks */
 };
 
 /* A walk over a ring from its oldest whole line to its end. */
@@ -67,18 +76,24 @@ struct mt_ring_cursor {
 	struct mt_ring_view view;
 	uint64_t at;
 	uint64_t last_tsc;
-	uint64_t last_event_tsc; /* of the last one given, whatever its stamp */
+	size_t next_mark;
 };
 
 void mt_ring_cursor_init(struct mt_ring_cursor *cursor, const struct mt_ring_view *view);
 
-/* Events of one line more, at the most MT_RING_LINE_EVENTS, by time.  0: the end.  Times never run
- * backwards; between two stamps they are spread by order. */
+/* Events of one line more, at the most MT_RING_LINE_EVENTS, by time.  Times never run backwards;
+ * between two stamps, or marks, they are spread by order. */
 #define MT_RING_LINE_EVENTS 7
 size_t mt_ring_next_line(struct mt_ring_cursor *cursor,
 			 struct mt_call_event events[MT_RING_LINE_EVENTS], bool *at_end);
 
 /* Bytes that were overwritten before they were read. */
 uint64_t mt_ring_bytes_lost(const struct mt_ring_view *view);
+
+/* How far a ring was written, told from its bytes and marks alone: view->written does not count.
+ * The ring was all zeros when it was begun.  It is exact with full stamps, in a ring that never
+ * began anew, and behind a stamp of a thread that entered the kernel and never came back; else up
+ * to MT_RING_LINE_EVENTS of the last events stay out. */
+uint64_t mt_ring_find_end(const struct mt_ring_view *view);
 
 #endif

@@ -71,6 +71,7 @@ static void thread_destroy(struct mt_calls_engine *engine, struct mt_calls_threa
 {
 	HASH_DEL(engine->threads, thread);
 	mt_calls_take_ring(thread);
+	mt_array_deinit(&thread->marks);
 	mt_calls_space_unref(thread->space);
 	free(thread);
 }
@@ -395,11 +396,12 @@ static struct mt_error *stopped(struct mt_engine *base, const struct mt_stop *st
 	struct mt_calls_engine *engine = engine_of(base);
 	struct mt_calls_thread *thread = mt_calls_find_thread(engine, stop->lwp);
 	struct user_regs_struct registers;
+	uint64_t tsc = mt_clock_tsc();
 
 	*news = (struct mt_engine_news){0};
 	if (!thread || stop->kind == MT_STOP_EXITED)
 		return NULL;
-	news->time_ns = mt_tsc_to_ns(&engine->options.conversion, mt_clock_tsc());
+	news->time_ns = mt_tsc_to_ns(&engine->options.conversion, tsc);
 	struct mt_error *error =
 	    engine->target->ops->get_registers(engine->target, stop->lwp, &registers);
 	if (error && stop->kind == MT_STOP_NEW_THREAD) {
@@ -408,6 +410,7 @@ static struct mt_error *stopped(struct mt_engine *base, const struct mt_stop *st
 	}
 	if (error)
 		return error;
+	mt_calls_mark(engine, thread, tsc);
 	news->pc = registers.rip;
 	mt_try(understand(engine, thread, stop, news));
 	thread->pc = news->pc;
@@ -421,6 +424,8 @@ static struct mt_error *resume(struct mt_engine *base, pid_t lwp, int signal)
 
 	if (thread && !thread->guest && !thread->space->prepared)
 		mt_try(mt_calls_prepare(engine, thread->space, lwp));
+	if (thread)
+		mt_calls_mark(engine, thread, mt_clock_tsc());
 	return engine->target->ops->resume(engine->target, lwp, MT_RESUME_CONTINUE, signal);
 }
 
@@ -441,6 +446,7 @@ const struct mt_engine_ops mt_engine_calls = {
     .let_go = let_go,
     .hide = hide,
     .show = show,
+    .tick = mt_calls_tick,
     .stopped = stopped,
     .resume = resume,
     .snapshot = mt_calls_snapshot,

@@ -12,6 +12,7 @@
  *	calls_room.c      memory in the program, near its text
  *	calls_ring.c      rings: who writes where
  *	calls_hide.c      the text as it would be without us, for a while
+ *	calls_mark.c      how far threads had written when
  *	calls_snapshot.c  rings into the recording */
 #ifndef MT_TARGET_CALLS_PRIVATE_H
 #define MT_TARGET_CALLS_PRIVATE_H
@@ -110,18 +111,20 @@ struct mt_calls_space {
 	MT_ARRAY(struct mt_calls_room) rooms;
 };
 
+typedef MT_ARRAY(struct mt_ring_mark) mt_calls_marks;
+
 struct mt_calls_thread {
 	pid_t pid, lwp;
 	struct mt_calls_space *space;
 	struct mt_calls_rings *rings; /* that its ring is of; NULL: it has none */
 	uint32_t ring;
-	bool kept;      /* let_go() was called, but the session keeps it until it execs */
-	bool guest;     /* a vfork child: it writes into its parent's ring */
-	uint64_t words; /* address of its struct mt_ring_position */
-	uint64_t begin; /* bytes that are in the recording already, or do not count */
-	uint64_t begin_tsc;
-	uint64_t stack; /* a stack pointer of it: for the upper half of those in the ring */
-	uint64_t pc;    /* at its last stop */
+	bool kept;            /* let_go() was called, but the session keeps it until it execs */
+	bool guest;           /* a vfork child: it writes into its parent's ring */
+	uint64_t words;       /* address of its struct mt_ring_position */
+	uint64_t begin;       /* bytes that are in the recording already, or do not count */
+	mt_calls_marks marks; /* the first one is of `begin` */
+	uint64_t stack;       /* a stack pointer of it: for the upper half of those in the ring */
+	uint64_t pc;          /* at its last stop */
 	UT_hash_handle hh;
 };
 
@@ -142,6 +145,7 @@ struct mt_calls_engine {
 	MT_ARRAY(struct mt_calls_module *) modules; /* by site_base */
 	MT_ARRAY(struct mt_calls_birth) births;
 	uint32_t next_site;
+	uint64_t next_tick_ns;
 };
 
 /* calls_agent.c */
@@ -252,6 +256,15 @@ struct mt_error *mt_calls_give_trash(struct mt_calls_engine *engine,
 /* Its bytes, and how many were written in all. */
 struct mt_ring_view mt_calls_ring_view(struct mt_calls_engine *engine,
 				       const struct mt_calls_thread *thread);
+
+/* calls_mark.c */
+/* It stands still since TSC, at the latest. */
+void mt_calls_mark(struct mt_calls_engine *engine, struct mt_calls_thread *thread, uint64_t tsc);
+/* All of them, which run on; not more often than makes sense. */
+void mt_calls_tick(struct mt_engine *base);
+/* Of a thread's own ring; false: its words are gone, or are not its own. */
+bool mt_calls_read_written(struct mt_calls_engine *engine, const struct mt_calls_thread *thread,
+			   uint64_t *written);
 
 /* calls_attach.c */
 /* All threads of a running process stand still: load the agent, patch, and let them run.

@@ -194,6 +194,7 @@ static uint32_t find_free(const struct mt_calls_rings *rings)
 struct mt_error *mt_calls_give_ring(struct mt_calls_engine *engine, struct mt_calls_thread *thread)
 {
 	struct mt_calls_space *space = thread->space;
+	const struct mt_ring_mark begin = {0, mt_clock_tsc(), mt_clock_tsc()};
 	struct user_regs_struct registers;
 	uint32_t ring;
 
@@ -207,6 +208,9 @@ struct mt_error *mt_calls_give_ring(struct mt_calls_engine *engine, struct mt_ca
 	ring = find_free(space->rings);
 	if (!ring)
 		return mt_calls_give_trash(engine, space, thread->pid, thread->lwp);
+	thread->marks.count = 0;
+	if (mt_array_push(&thread->marks, begin))
+		return mt_error_no_memory();
 	mt_try(write_words(engine, thread->pid, thread->words,
 			   space->rings->address + ring * space->rings->ring_bytes));
 	thread->rings = space->rings;
@@ -214,7 +218,6 @@ struct mt_error *mt_calls_give_ring(struct mt_calls_engine *engine, struct mt_ca
 	thread->rings->taken[ring] = true;
 	thread->ring = ring;
 	thread->begin = 0;
-	thread->begin_tsc = mt_clock_tsc();
 	return NULL;
 }
 
@@ -248,61 +251,19 @@ struct mt_error *mt_calls_give_trash(struct mt_calls_engine *engine,
 			   space->rings->address);
 }
 
-static uint64_t word_at(const struct mt_ring_view *view, uint64_t at)
-{
-	uint64_t word;
-
-	memcpy(&word, view->bytes + (at & (view->size - 1)), sizeof(word));
-	return word;
-}
-
-/* The time of a line is its first stamp: in both layouts one lies there, or 8 bytes further. */
-static uint64_t line_tsc(const struct mt_ring_view *view, uint64_t line)
-{
-	return word_at(view, line + (view->stamps == MT_RING_FULL ? 8 : 0));
-}
-
-/* The words are gone with the program's memory: the newest line tells how far it had come.  Of a
- * line that was written over, the part that is older than it cannot be told from the newer one,
- * and is left out. */
-static uint64_t guess_written(const struct mt_ring_view *view, uint64_t begin_tsc)
-{
-	uint64_t newest = 0, written;
-
-	for (uint64_t line = 0; line < view->size; line += MT_RING_LINE_BYTES)
-		if (line_tsc(view, line) > line_tsc(view, newest))
-			newest = line;
-	if (line_tsc(view, newest) <= begin_tsc)
-		return view->begin;
-	written = newest + MT_RING_LINE_BYTES;
-	if (line_tsc(view, written))
-		written = newest + 8;
-	else
-		while (written > newest + 8 && !word_at(view, written - 8))
-			written -= 8;
-	while (written < view->begin)
-		written += view->size;
-	if (line_tsc(view, newest + MT_RING_LINE_BYTES) > begin_tsc && written < view->size)
-		written += view->size;
-	return written;
-}
-
 struct mt_ring_view mt_calls_ring_view(struct mt_calls_engine *engine,
 				       const struct mt_calls_thread *thread)
 {
 	const struct mt_calls_rings *rings = thread->rings;
-	uint64_t offset = thread->ring * rings->ring_bytes;
-	struct mt_ring_position position = {0};
-	struct mt_ring_view view = {.bytes = rings->bytes + offset,
+	struct mt_ring_view view = {.bytes = rings->bytes + thread->ring * rings->ring_bytes,
 				    .size = rings->ring_bytes,
 				    .begin = thread->begin,
-				    .stamps = engine->options.stamps};
+				    .stamps = engine->options.stamps,
+				    .marks = thread->marks.items,
+				    .mark_count = thread->marks.count};
 
-	if (engine->target->ops->read(engine->target, thread->pid, thread->words, &position,
-				      sizeof(position)) == sizeof(position) &&
-	    position.ring == rings->address + offset && position.written >= thread->begin)
-		view.written = position.written;
-	else
-		view.written = guess_written(&view, thread->begin_tsc);
+	/* The words may be gone with the program's memory. */
+	if (!mt_calls_read_written(engine, thread, &view.written))
+		view.written = mt_ring_find_end(&view);
 	return view;
 }

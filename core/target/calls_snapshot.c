@@ -11,7 +11,7 @@ struct copy {
 	struct mt_calls_thread *thread;
 	struct mt_ring_view view;
 	uint8_t *bytes;
-	uint64_t begin_tsc; /* when view.begin was the end */
+	mt_calls_marks marks; /* the view's */
 };
 
 struct snapshot {
@@ -58,31 +58,54 @@ static bool leave_half_written(struct mt_calls_engine *engine, struct mt_calls_t
 	return place && mt_calls_is_half_written(place->module, registers.rip);
 }
 
+static int copy_marks(struct copy *copy, uint64_t tsc)
+{
+	const struct mt_ring_mark end = {copy->view.written, tsc, tsc};
+	const mt_calls_marks *marks = &copy->thread->marks;
+
+	if (mt_array_reserve(&copy->marks, marks->count + 1))
+		return -1;
+	memcpy(copy->marks.items, marks->items, marks->count * sizeof(end));
+	copy->marks.items[marks->count] = end;
+	copy->marks.count = marks->count + 1;
+	copy->view.marks = copy->marks.items;
+	copy->view.mark_count = copy->marks.count;
+	return 0;
+}
+
+static void begin_anew(struct mt_calls_thread *thread, uint64_t written, uint64_t tsc)
+{
+	thread->begin = written;
+	thread->marks.items[0] = (struct mt_ring_mark){written, tsc, tsc};
+	thread->marks.count = 1;
+}
+
 /* The part of the ring that counts. */
 static struct mt_error *copy_ring(struct snapshot *snapshot, struct mt_calls_thread *thread)
 {
 	struct mt_calls_engine *engine = snapshot->engine;
-	struct copy copy = {.thread = thread,
-			    .view = mt_calls_ring_view(engine, thread),
-			    .begin_tsc = thread->begin_tsc};
+	struct copy copy = {.thread = thread};
+
+	mt_calls_mark(engine, thread, snapshot->tsc);
+	copy.view = mt_calls_ring_view(engine, thread);
 
 	if (copy.view.written > copy.view.begin && leave_half_written(engine, thread))
 		copy.view.written -= slot_bytes(engine);
 	if (copy.view.written <= copy.view.begin)
 		return NULL;
 	copy.bytes = malloc(copy.view.size);
-	if (!copy.bytes || mt_array_push(&snapshot->copies, copy)) {
+	if (!copy.bytes || copy_marks(&copy, snapshot->tsc) ||
+	    mt_array_push(&snapshot->copies, copy)) {
 		free(copy.bytes);
+		mt_array_deinit(&copy.marks);
 		return mt_error_no_memory();
 	}
 	/* From a ring that was never full, only what was written: the rest has no pages yet. */
 	memcpy(copy.bytes, copy.view.bytes,
 	       copy.view.written < copy.view.size ? copy.view.written : copy.view.size);
 	mt_array_last(&snapshot->copies)->view.bytes = copy.bytes;
-	if (!engine->options.keep_rings) {
-		thread->begin = copy.view.written;
-		thread->begin_tsc = snapshot->tsc;
-	}
+	if (!engine->options.keep_rings)
+		begin_anew(thread, copy.view.written, snapshot->tsc);
 	return NULL;
 }
 
@@ -123,7 +146,6 @@ static struct mt_error *put_events(struct mt_calls_engine *engine, const struct 
 	bool at_end = false;
 
 	mt_ring_cursor_init(&cursor, &copy->view);
-	cursor.last_tsc = copy->begin_tsc;
 	while (!at_end) {
 		size_t more = mt_ring_next_line(&cursor, events, &at_end);
 
@@ -198,6 +220,7 @@ struct mt_error *mt_calls_snapshot(struct mt_engine *base, pid_t lwp, uint32_t n
 		if (!error)
 			error = put_note(&snapshot, copy, writer);
 		free(copy->bytes);
+		mt_array_deinit(&copy->marks);
 	}
 	mt_array_deinit(&snapshot.copies);
 	return error;

@@ -16,6 +16,7 @@
 #include "target/target.h"
 
 #define MT_ENGINE_DEFAULT_RING_BYTES (4u << 20)
+#define MT_ENGINE_TICK_MS            10
 #define MT_ENGINE_LEAST_RING_BYTES   (16u << 10)
 
 struct mt_engine;
@@ -116,6 +117,10 @@ struct mt_engine_ops {
 	struct mt_error *(*hide)(struct mt_engine *engine, pid_t pid);
 	struct mt_error *(*show)(struct mt_engine *engine, pid_t pid,
 				 const struct mt_engine_range *ranges, size_t count);
+
+	/* Called now and then while the program runs, and MT_ENGINE_TICK_MS apart when nothing
+	 * happens: look at how it gets on.  NULL: there is nothing to see. */
+	void (*tick)(struct mt_engine *engine);
 
 	/* Errors: the target's. */
 	struct mt_error *(*stopped)(struct mt_engine *engine, const struct mt_stop *stop,

@@ -201,10 +201,11 @@ static struct mt_error *check_request(struct mt_session *session)
 /* All stops that are there, before any thread goes on: so that none is always the first. */
 static struct mt_error *collect(struct mt_session *session)
 {
+	int patience_ms = mt_session_engine_ops(session)->tick ? MT_ENGINE_TICK_MS : POLL_MS;
 	struct mt_stop stop;
 
 	session->stops.count = 0;
-	mt_try(mt_session_target_ops(session)->wait(session->target, POLL_MS, &stop));
+	mt_try(mt_session_target_ops(session)->wait(session->target, patience_ms, &stop));
 	while (stop.kind != MT_STOP_NONE) {
 		if (stop.kind == MT_STOP_REQUEST)
 			session->request_ns = mt_clock_monotonic_ns();
@@ -233,6 +234,8 @@ struct mt_error *mt_session_run(struct mt_session *session)
 		}
 		for (size_t i = 0; !error && i < session->stops.count; i++)
 			error = mt_session_on_stop(session, &session->stops.items[i]);
+		if (!error && mt_session_engine_ops(session)->tick)
+			mt_session_engine_ops(session)->tick(session->engine);
 		if (!error)
 			error = check_request(session);
 		if (error)

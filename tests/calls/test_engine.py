@@ -132,6 +132,18 @@ def test_a_full_ring_keeps_the_newest(compile, record):
     assert 3000 < calls["mark"] <= 64 * 1024 / 64 * 7 / 2 and calls["last"] == 1
 
 
+@pytest.mark.parametrize("stamps", ["sampled", "full"])
+@pytest.mark.parametrize("count", [10, 1001, 50000])
+def test_history_survives_exec(compile, record, count, stamps):
+    """The end of a ring whose owner is gone is found, also when the ring began anew."""
+    program = compile("calls_exec.c", "-O1")
+    done, calls = record([program, count], "--modules", "calls_exec", "--modules", "libc.*",
+                         "--size", "64k", "--timestamps", stamps)
+    assert done.returncode == 7
+    assert calls["last"] == 1 and calls["execve"] == 1
+    assert calls["mark"] == count if count < 100 else calls["mark"] > 600
+
+
 def test_triggers_take_snapshots(compile, record):
     program = compile("calls_killed.c", "-O1")
     done, calls = record([program, "exit", 20], "--modules", program.name, "--trigger", "mark",

@@ -57,7 +57,10 @@ static void put_event(struct writer *writer, uint32_t site, uint32_t stack, bool
 
 static struct mt_ring_view view_of(const struct writer *writer)
 {
-	return (struct mt_ring_view){writer->ring, SIZE, writer->written, 0, writer->stamps};
+	return (struct mt_ring_view){.bytes = writer->ring,
+				     .size = SIZE,
+				     .written = writer->written,
+				     .stamps = writer->stamps};
 }
 
 static size_t read_all(const struct mt_ring_view *view, struct mt_call_event *events)
@@ -152,12 +155,104 @@ static void test_empty_and_lost(void **state)
 	free(writer);
 }
 
+#define PAUSE 1000000
+
+/* A thread that the tracer sees now and then, and that sleeps meanwhile. */
+static void write_with_marks(unsigned int seed)
+{
+	struct writer *writer = calloc(1, sizeof(*writer));
+	struct mt_call_event *events = calloc(MOST, sizeof(*events));
+	struct mt_ring_mark marks[50];
+	struct mt_ring_view view;
+	size_t count, mark = 0;
+
+	assert_true(writer && events);
+	srand(seed);
+	writer->tsc = 1000;
+	view = view_of(writer);
+	view.marks = marks;
+	for (size_t i = 0; i < 200; i++) {
+		put_event(writer, 1, (uint32_t)writer->written, rand() % 20 == 0);
+		if (rand() % 6 || mark == 50)
+			continue;
+		marks[mark++] =
+		    (struct mt_ring_mark){writer->written, writer->tsc, writer->tsc + PAUSE};
+		writer->tsc += PAUSE;
+	}
+	view.written = writer->written;
+	view.mark_count = mark;
+	count = read_all(&view, events);
+	for (size_t i = 0; i < count; i++) {
+		const struct mt_call_event *truth = &writer->truth[writer->count - count + i];
+
+		assert_true(i == 0 || events[i].tsc >= events[i - 1].tsc);
+		assert_in_range(events[i].tsc, truth->tsc - 50, truth->tsc + 50);
+	}
+	free(events);
+	free(writer);
+}
+
+static void test_marks_part_the_times(void **state)
+{
+	(void)state;
+	for (unsigned int seed = 0; seed < 300; seed++)
+		write_with_marks(seed);
+}
+
+static void put_some(struct writer *writer, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		writer->tsc += (uint64_t)rand() % 50;
+		put_event(writer, 1, 1, writer->stamps == MT_RING_FULL || rand() % 9 == 0);
+	}
+}
+
+/* The writer's own position is not looked at. */
+static void find_end(enum mt_ring_stamps stamps, unsigned int seed)
+{
+	struct writer *writer = calloc(1, sizeof(*writer));
+	struct mt_ring_mark mark = {0};
+	struct mt_ring_view view;
+	bool in_kernel;
+	uint64_t end;
+
+	assert_non_null(writer);
+	srand(seed);
+	writer->stamps = stamps;
+	writer->tsc = 0xfffff000;
+	put_some(writer, (size_t)rand() % 400);
+	mark = (struct mt_ring_mark){writer->written, writer->tsc, writer->tsc};
+	put_some(writer, seed % 4 ? (size_t)rand() % 400 : (size_t)rand() % 8);
+	in_kernel = rand() % 2;
+	if (in_kernel)
+		put_event(writer, 1, 1, true);
+	view = view_of(writer);
+	view.written = 0;
+	view.marks = &mark;
+	view.mark_count = seed % 3 ? 1 : 0;
+	end = mt_ring_find_end(&view);
+	if (view.mark_count && writer->written - mark.written < SIZE / 2)
+		assert_in_range(writer->written - end, 0, MT_RING_LINE_BYTES - 1);
+	if (stamps == MT_RING_FULL || in_kernel || writer->written < SIZE)
+		assert_int_equal(end % SIZE, writer->written % SIZE);
+	assert_true(end <= writer->written);
+	assert_in_range((writer->written - end) % SIZE, 0, MT_RING_LINE_BYTES - 1);
+	free(writer);
+}
+
+static void test_end_is_found(void **state)
+{
+	(void)state;
+	for (unsigned int seed = 0; seed < 3000; seed++)
+		find_end(seed % 2 ? MT_RING_FULL : MT_RING_SAMPLED, seed / 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_sampled),
-	    cmocka_unit_test(test_full),
-	    cmocka_unit_test(test_empty_and_lost),
+	    cmocka_unit_test(test_sampled),        cmocka_unit_test(test_full),
+	    cmocka_unit_test(test_empty_and_lost), cmocka_unit_test(test_marks_part_the_times),
+	    cmocka_unit_test(test_end_is_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
