@@ -262,12 +262,11 @@ static struct mt_error *hide(struct mt_engine *base, pid_t pid)
 	return space ? mt_calls_hide(engine_of(base), space) : NULL;
 }
 
-static struct mt_error *show(struct mt_engine *base, pid_t pid,
-			     const struct mt_engine_range *ranges, size_t count)
+static struct mt_error *show(struct mt_engine *base, pid_t pid, const struct mt_engine_alone *alone)
 {
 	struct mt_calls_space *space = find_space(engine_of(base), pid);
 
-	return space ? mt_calls_show(engine_of(base), space, ranges, count) : NULL;
+	return space ? mt_calls_show(engine_of(base), space, alone) : NULL;
 }
 
 static struct mt_error *note_birth(struct mt_calls_engine *engine, struct mt_calls_thread *thread,

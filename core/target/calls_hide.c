@@ -137,49 +137,55 @@ struct mt_error *mt_calls_hide(struct mt_calls_engine *engine, struct mt_calls_s
 	return leave_trampolines(engine, space);
 }
 
-/* Whether a range lies in [start, end). */
-static bool is_met(const struct mt_engine_range *ranges, size_t count, uint64_t start, uint64_t end)
+/* Whether one of the addresses lies in [start, end). */
+static bool lies_in(const uint64_t *addresses, size_t count, uint64_t start, uint64_t end)
 {
 	size_t low = 0, high = count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (ranges[middle].end <= start)
+		if (addresses[middle] < start)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low < count && ranges[low].start < end;
+	return low < count && addresses[low] < end;
 }
 
 /* At a patch's first byte one stands well: the whole jump lies ahead. */
-static void hold_back(struct mt_calls_place *place, const struct mt_engine_range *ranges,
-		      size_t count)
+static bool is_in_the_way(const struct mt_calls_module *module, const struct mt_patch *patch,
+			  const struct mt_engine_alone *alone)
 {
-	const struct mt_calls_module *module = place->module;
-	const struct mt_plan *plan = module->file->plan;
+	const struct mt_plan_function *function =
+	    &module->file->plan->functions.items[patch->function];
+	uint64_t start = patch->address + module->bias, hole = patch->hole + module->bias;
+
+	return lies_in(alone->places, alone->place_count, start + 1, start + patch->length) ||
+	       (patch->hole &&
+		lies_in(alone->places, alone->place_count, hole, hole + MT_PATCH_JUMP_BYTES)) ||
+	       lies_in(alone->functions, alone->function_count, function->start + module->bias,
+		       function->end + module->bias);
+}
+
+static void hold_back(struct mt_calls_place *place, const struct mt_engine_alone *alone)
+{
+	const struct mt_plan *plan = place->module->file->plan;
 
 	memset(place->held, 0, plan->patches.count);
-	for (size_t i = 0; i < plan->patches.count; i++) {
-		uint64_t start = mt_calls_patch_address(module, i);
-		uint64_t hole = plan->patches.items[i].hole + module->bias;
-
-		if (is_met(ranges, count, start + 1, start + plan->patches.items[i].length) ||
-		    (plan->patches.items[i].hole &&
-		     is_met(ranges, count, hole, hole + MT_PATCH_JUMP_BYTES)))
+	for (size_t i = 0; i < plan->patches.count; i++)
+		if (is_in_the_way(place->module, &plan->patches.items[i], alone))
 			mt_calls_patch_hold(place, i);
-	}
 }
 
 struct mt_error *mt_calls_show(struct mt_calls_engine *engine, struct mt_calls_space *space,
-			       const struct mt_engine_range *ranges, size_t count)
+			       const struct mt_engine_alone *alone)
 {
 	if (!space->hidden)
 		return NULL;
 	space->hidden = false;
 	mt_array_each (place, &space->places) {
-		hold_back(place, ranges, count);
+		hold_back(place, alone);
 		mt_try(mt_calls_text_write(engine, space, place));
 	}
 	return NULL;

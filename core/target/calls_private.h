@@ -276,7 +276,7 @@ struct mt_error *mt_calls_detach(struct mt_calls_engine *engine, struct mt_calls
 /* calls_hide.c */
 struct mt_error *mt_calls_hide(struct mt_calls_engine *engine, struct mt_calls_space *space);
 struct mt_error *mt_calls_show(struct mt_calls_engine *engine, struct mt_calls_space *space,
-			       const struct mt_engine_range *ranges, size_t count);
+			       const struct mt_engine_alone *alone);
 
 /* calls_snapshot.c */
 /* A thread at PC in a recording part: its slot is reserved, and not filled. */

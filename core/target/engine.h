@@ -56,9 +56,12 @@ struct mt_engine_options {
 	bool share_cpu;  /* the program may be kept on one CPU with us (target/pin.h) */
 };
 
-/* Addresses: [start, end). */
-struct mt_engine_range {
-	uint64_t start, end;
+/* Where the text is to be left alone: addresses, each list in ascending order. */
+struct mt_engine_alone {
+	const uint64_t *places; /* where somebody may stand, or come to */
+	size_t place_count;
+	const uint64_t *functions; /* all of the functions that hold them */
+	size_t function_count;
 };
 
 /* What a stop was, as the engine understands it. */
@@ -111,12 +114,12 @@ struct mt_engine_ops {
 
 	/* For front ends in which people look at the program.  All threads of PID stand still: its
 	 * text becomes what it would be without us, and each thread stands where it would; until
-	 * show(), in which whoever may stand in or come into one of the ranges (by address, not
-	 * overlapping) finds the text untouched there, if need be at the price of what is not
-	 * recorded.  NULL: there is nothing to hide.  Errors: the target's. */
+	 * show(), which leaves ALONE what must not change under those who stand there, if need be
+	 * at the price of what is not recorded.  NULL: there is nothing to hide.  Errors: the
+	 * target's. */
 	struct mt_error *(*hide)(struct mt_engine *engine, pid_t pid);
 	struct mt_error *(*show)(struct mt_engine *engine, pid_t pid,
-				 const struct mt_engine_range *ranges, size_t count);
+				 const struct mt_engine_alone *alone);
 
 	/* Called now and then while the program runs, and MT_ENGINE_TICK_MS apart when nothing
 	 * happens: look at how it gets on.  NULL: there is nothing to see. */

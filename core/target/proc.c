@@ -94,6 +94,21 @@ bool mt_signal_is_fatal(int signal, enum mt_signal_action action)
 	}
 }
 
+bool mt_proc_has_ended(pid_t lwp)
+{
+	FILE *file = open_proc(lwp, "stat");
+	char line[256] = "";
+	const char *state;
+
+	if (!file)
+		return errno == ENOENT;
+	if (!fgets(line, sizeof(line), file))
+		line[0] = '\0';
+	fclose(file);
+	state = strrchr(line, ')'); /* the name before it may hold anything */
+	return state && (state[2] == 'Z' || state[2] == 'X');
+}
+
 void mt_proc_name(pid_t lwp, char name[16])
 {
 	FILE *file = open_proc(lwp, "comm");

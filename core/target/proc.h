@@ -21,6 +21,9 @@ enum mt_signal_action mt_proc_signal_action(pid_t lwp, int signal);
 /* Whether it ends the process, delivered with that action. */
 bool mt_signal_is_fatal(int signal, enum mt_signal_action action);
 
+/* Nobody waited for it yet, or it is gone. */
+bool mt_proc_has_ended(pid_t lwp);
+
 /* The thread's name ("comm"); "" when it is not known. */
 void mt_proc_name(pid_t lwp, char name[16]);
 

@@ -165,6 +165,8 @@ struct mt_error *mt_session_attach(struct mt_session *session, pid_t pid)
 							   &attaching));
 	/* After the name, which says that a program began there. */
 	mt_try(mt_session_put_maps(session, attaching.process, attaching.time_ns));
+	if (session->options->live)
+		mt_try(mt_session_hide(session, pid));
 	if (!mt_session_engine_ops(session)->attach)
 		return mt_session_target_ops(session)->each_thread(session->target, pid, let_run,
 								   session);

@@ -62,10 +62,12 @@ struct mt_error *mt_session_take(struct mt_session *session, const struct mt_sto
 /* A thread came to a trigger that the front end keeps itself. */
 struct mt_error *mt_session_hit(struct mt_session *session, pid_t lwp, uint32_t trigger,
 				uint64_t pc);
-/* See hide() and show() in target/engine.h. */
+/* See hide() and show() in target/engine.h.  A live session attaches hidden. */
 struct mt_error *mt_session_hide(struct mt_session *session, pid_t pid);
 struct mt_error *mt_session_show(struct mt_session *session, pid_t pid,
-				 const struct mt_engine_range *ranges, size_t count);
+				 const struct mt_engine_alone *alone);
+/* Threads whose end nobody told: take it now. */
+struct mt_error *mt_session_reap(struct mt_session *session);
 /* A live session: all that is known now, as a recording of its own at PATH (NULL: a file without a
  * name).  NUMBER: of the snapshot; 0: it has none.  Errors: the engine's; the recording's. */
 struct mt_error *mt_session_copy(struct mt_session *session, const char *path, uint32_t number,

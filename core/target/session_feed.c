@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A session whose front end has a loop of its own, and in which snapshots are copies. */
+#include "target/proc.h"
 #include "target/session_private.h"
 
 struct mt_error *mt_session_take(struct mt_session *session, const struct mt_stop *stop)
@@ -27,11 +28,25 @@ struct mt_error *mt_session_hide(struct mt_session *session, pid_t pid)
 }
 
 struct mt_error *mt_session_show(struct mt_session *session, pid_t pid,
-				 const struct mt_engine_range *ranges, size_t count)
+				 const struct mt_engine_alone *alone)
 {
 	const struct mt_engine_ops *ops = mt_session_engine_ops(session);
 
-	return ops->show ? ops->show(session->engine, pid, ranges, count) : NULL;
+	return ops->show ? ops->show(session->engine, pid, alone) : NULL;
+}
+
+struct mt_error *mt_session_reap(struct mt_session *session)
+{
+	struct mt_session_thread *thread, *next;
+
+	HASH_ITER (hh, session->threads, thread, next) {
+		const struct mt_stop end = {
+		    .kind = MT_STOP_EXITED, .pid = thread->process->pid, .lwp = thread->lwp};
+
+		if (thread->lwp != thread->process->pid && mt_proc_has_ended(thread->lwp))
+			mt_try(mt_session_take(session, &end));
+	}
+	return NULL;
 }
 
 struct mt_error *mt_session_copy(struct mt_session *session, const char *path, uint32_t number,
