@@ -16,13 +16,15 @@ FUZZ_SECONDS ?= 600
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
             -Wwrite-strings -Wundef -Wvla
 CFLAGS   ?= -O2 -g
-CPPFLAGS += -D_GNU_SOURCE -DHASH_NONFATAL_OOM=1 -DMT_VERSION='"$(VERSION)"' -Icore
+CPPFLAGS += -D_GNU_SOURCE -DHASH_NONFATAL_OOM=1 -DMT_VERSION='"$(VERSION)"' -Icore -I.
 ALL_CFLAGS = -std=gnu11 $(WARNINGS) $(if $(WERROR),-Werror) -fvisibility=hidden -fPIC $(CFLAGS) \
              $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
 CORE_LIBS := -lipt -ldw -lelf -lZydis -liberty -lz -llzma -lzstd -lpopt -lpthread
 CLI_LIBS  := -lreadline
 
 CORE_SOURCES := $(wildcard core/*/*.c)
+# What mtdb and the plugin share, since both trace by ptrace(2).
+PTRACE_SOURCES := $(wildcard ptrace/*.c)
 CLI_SOURCES  := $(wildcard cli/*.c)
 UNIT_SOURCES := $(wildcard tests/unit/test_*.c)
 FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
@@ -30,6 +32,7 @@ BENCH_SOURCES := $(wildcard tests/bench/*.c)
 MAN_SOURCES  := $(wildcard docs/man/*.md)
 
 CORE_OBJECTS := $(CORE_SOURCES:%.c=$(BUILD)/obj/%.o)
+PTRACE_OBJECTS := $(PTRACE_SOURCES:%.c=$(BUILD)/obj/%.o)
 CLI_OBJECTS  := $(CLI_SOURCES:%.c=$(BUILD)/obj/%.o)
 UNIT_TESTS   := $(UNIT_SOURCES:tests/unit/%.c=$(BUILD)/tests/%)
 FUZZERS      := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/%)
@@ -48,7 +51,7 @@ $(BUILD)/libmtrace-core.a: $(CORE_OBJECTS)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
-$(BUILD)/mtdb: $(CLI_OBJECTS) $(BUILD)/libmtrace-core.a
+$(BUILD)/mtdb: $(CLI_OBJECTS) $(PTRACE_OBJECTS) $(BUILD)/libmtrace-core.a
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(CORE_LIBS) $(CLI_LIBS)
 
 # It goes into other programs: no code, no library behind it, no sanitizer.
@@ -100,7 +103,7 @@ lint:
 	@scripts/lint
 
 format:
-	clang-format -i $(wildcard core/*/*.[ch] cli/*.[ch] tests/unit/*.[ch] tests/fuzz/*.[ch])
+	clang-format -i $(wildcard core/*/*.[ch] cli/*.[ch] ptrace/*.[ch] gdb-plugin/*.[ch] tests/unit/*.[ch] tests/fuzz/*.[ch])
 
 # Fuzzers, and the core under them, are built by clang in a directory of their own.
 fuzz:
@@ -148,4 +151,4 @@ help:
 	@echo 'make dist       a tarball of what is committed'
 	@echo 'make clean      remove build/'
 
--include $(CORE_OBJECTS:.o=.d) $(CLI_OBJECTS:.o=.d) $(UNIT_TESTS:=.d) $(FUZZERS:=.d) $(BENCHES:=.d)
+-include $(CORE_OBJECTS:.o=.d) $(CLI_OBJECTS:.o=.d) $(PTRACE_OBJECTS:.o=.d) $(UNIT_TESTS:=.d) $(FUZZERS:=.d) $(BENCHES:=.d)

@@ -3,6 +3,7 @@
 #ifndef MT_CLI_PTRACE_LWP_H
 #define MT_CLI_PTRACE_LWP_H
 
+#include "ptrace/syscall.h"
 #include "target/target.h"
 
 #include <signal.h>
@@ -61,7 +62,6 @@ void mt_ptrace_forget(struct mt_ptrace_target *target, pid_t pid);
 
 /* ptrace_wait.c */
 struct mt_error *mt_ptrace_wait(struct mt_target *base, int timeout_ms, struct mt_stop *stop);
-pid_t mt_ptrace_wait_for(pid_t lwp, int *status);
 /* What wait() is to tell. */
 void mt_ptrace_keep_status(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp, int status);
 /* Wait until this LWP stands still, or is gone (then it is removed and *lwp becomes NULL). */

@@ -61,16 +61,6 @@ void mt_ptrace_keep_status(struct mt_ptrace_target *target, struct mt_ptrace_lwp
 	lwp->stopped = WIFSTOPPED(status);
 }
 
-pid_t mt_ptrace_wait_for(pid_t lwp, int *status)
-{
-	pid_t done;
-
-	do
-		done = waitpid(lwp, status, __WALL);
-	while (done < 0 && errno == EINTR);
-	return done;
-}
-
 struct mt_error *mt_ptrace_adopt(struct mt_ptrace_target *target, pid_t child, pid_t pid)
 {
 	struct mt_ptrace_lwp *lwp;

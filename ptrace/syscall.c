@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "ptrace/syscall.h"
+
+#include "target/proc.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const uint8_t instruction[] = {0x0f, 0x05};
+#define CHUNK 16384
+
+struct search {
+	struct mt_target *target;
+	pid_t pid;
+	uint64_t found;
+};
+
+static struct mt_error *look_in(void *context, const struct mt_map *map)
+{
+	struct search *search = context;
+	uint8_t chunk[CHUNK];
+
+	if (search->found || !map->executable || map->start >> 63)
+		return NULL;
+	for (uint64_t at = map->start; at < map->end; at += CHUNK - 1) {
+		uint64_t left = map->end - at;
+		size_t size = search->target->ops->read(search->target, search->pid, at, chunk,
+							left < CHUNK ? left : CHUNK);
+		const uint8_t *there = memmem(chunk, size, instruction, sizeof(instruction));
+
+		if (there) {
+			search->found = at + (uint64_t)(there - chunk);
+			return NULL;
+		}
+		if (size < CHUNK)
+			break;
+	}
+	return NULL;
+}
+
+/* Text comes and goes: what was found once is looked at again. */
+struct mt_error *mt_ptrace_find_syscall(struct mt_target *target, pid_t pid, uint64_t *pc)
+{
+	struct search search = {.target = target, .pid = pid};
+	uint8_t bytes[sizeof(instruction)];
+
+	if (*pc && target->ops->read(target, pid, *pc, bytes, sizeof(bytes)) == sizeof(bytes) &&
+	    memcmp(bytes, instruction, sizeof(bytes)) == 0)
+		return NULL;
+	mt_try(mt_proc_each_map(pid, look_in, &search));
+	*pc = search.found;
+	if (search.found)
+		return NULL;
+	return mt_error_new(MT_ERROR_UNSUPPORTED,
+			    "process %d holds no system call instruction that could be borrowed",
+			    pid);
+}
+
+static struct mt_error *gone(pid_t lwp)
+{
+	return mt_error_new(MT_ERROR_GONE, "thread %d ended within a system call", lwp);
+}
+
+pid_t mt_ptrace_wait_for(pid_t lwp, int *status)
+{
+	pid_t done;
+
+	do
+		done = waitpid(lwp, status, __WALL);
+	while (done < 0 && errno == EINTR);
+	return done;
+}
+
+struct call {
+	pid_t lwp;
+	int held;   /* a signal that could not be held back; 0: none */
+	int status; /* of a thread that ended; 0: it did not */
+};
+
+/* Step until the instruction is done. */
+static struct mt_error *step_over(struct call *call, uint64_t pc,
+				  struct user_regs_struct *registers)
+{
+	int status = 0;
+
+	do {
+		if (ptrace(PTRACE_SINGLESTEP, call->lwp, 0, 0) ||
+		    mt_ptrace_wait_for(call->lwp, &status) < 0)
+			return gone(call->lwp);
+		if (!WIFSTOPPED(status) || status >> 16 == PTRACE_EVENT_EXIT) {
+			call->status = status;
+			return gone(call->lwp);
+		}
+		if (WSTOPSIG(status) != SIGTRAP)
+			call->held = WSTOPSIG(status);
+		if (ptrace(PTRACE_GETREGS, call->lwp, 0, registers))
+			return gone(call->lwp);
+	} while (registers->rip == pc);
+	return NULL;
+}
+
+static struct mt_error *run(struct call *call, struct user_regs_struct registers, int64_t *result)
+{
+	const uint64_t all_but_trap = ~(1ull << (SIGTRAP - 1));
+	uint64_t mask = 0;
+
+	if (ptrace(PTRACE_GETSIGMASK, call->lwp, sizeof(mask), &mask) ||
+	    ptrace(PTRACE_SETSIGMASK, call->lwp, sizeof(all_but_trap), &all_but_trap) ||
+	    ptrace(PTRACE_SETREGS, call->lwp, 0, &registers))
+		return gone(call->lwp);
+	mt_try(step_over(call, registers.rip, &registers));
+	*result = (int64_t)registers.rax;
+	ptrace(PTRACE_SETSIGMASK, call->lwp, sizeof(mask), &mask);
+	return NULL;
+}
+
+struct mt_error *mt_ptrace_do_syscall(pid_t pid, pid_t lwp, uint64_t pc, long number,
+				      const uint64_t arguments[6], int64_t *result, int *status)
+{
+	struct call call = {.lwp = lwp};
+	struct user_regs_struct before, registers;
+
+	if (ptrace(PTRACE_GETREGS, lwp, 0, &before))
+		return gone(lwp);
+	registers = before;
+	registers.rip = pc;
+	registers.rax = (uint64_t)number;
+	registers.orig_rax = (uint64_t)-1;
+	registers.rdi = arguments[0];
+	registers.rsi = arguments[1];
+	registers.rdx = arguments[2];
+	registers.r10 = arguments[3];
+	registers.r8 = arguments[4];
+	registers.r9 = arguments[5];
+	struct mt_error *error = run(&call, registers, result);
+	*status = call.status;
+	if (error)
+		return error;
+	if (ptrace(PTRACE_SETREGS, lwp, 0, &before))
+		return gone(lwp);
+	if (call.held)
+		syscall(SYS_tgkill, pid, lwp, call.held);
+	return NULL;
+}

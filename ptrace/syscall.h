@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* System calls in the name of a thread that this thread of ours traces and that stands still: its
+ * registers are borrowed for one step over a system call instruction that some executable mapping
+ * has anyway, so no byte is written.  Signals are held back meanwhile; what cannot be held back is
+ * sent again.  Both front ends that trace by ptrace(2) do it so: mtdb, and the plugin inside of
+ * GDB.
+ */
+#ifndef MT_PTRACE_SYSCALL_H
+#define MT_PTRACE_SYSCALL_H
+
+#include "target/target.h"
+
+/* *pc: of a system call instruction in the process, 0 for none in; text comes and goes, so what was
+ * found once is looked at again.  Errors: UNSUPPORTED (there is none). */
+struct mt_error *mt_ptrace_find_syscall(struct mt_target *target, pid_t pid, uint64_t *pc);
+/* *result: as the kernel gives it.  *status: what waitpid() said of a thread that ended meanwhile;
+ * else 0.  Errors: GONE. */
+struct mt_error *mt_ptrace_do_syscall(pid_t pid, pid_t lwp, uint64_t pc, long number,
+				      const uint64_t arguments[6], int64_t *result, int *status);
+
+/* waitpid(2) for one LWP, whatever signals come to us. */
+pid_t mt_ptrace_wait_for(pid_t lwp, int *status);
+
+#endif
