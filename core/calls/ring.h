@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The rings of the `calls` engine, as the trampolines write and the tracer reads them.
  *
- * A ring is made of lines of 64 bytes.  With sampled time stamps a line begins with a full TSC,
- * read when the writer enters the line, and holds seven events of 8 bytes.  With full ones a line
- * holds four events of 16 bytes, each with its TSC.
+ * A ring is made of lines of 128 bytes.  With sampled time stamps a line begins with a full TSC,
+ * read when the writer enters the line, and holds fifteen events of 8 bytes.  With full ones a line
+ * holds eight events of 16 bytes, each with its TSC.
+ *
+ * A stamp costs as much as six events do without one (rdtsc 9 ns on an Intel Xeon VM, and 5 ns
+ * for the branch to it, which nothing predicts): docs/benchmarks.md.  Hence lines of two cache
+ * lines.
  *
  * Two words in the thread-local storage of the agent lead a thread to its slot: the address of its
  * ring, and how many bytes it has written in all.  A slot is reserved by one xadd and then filled,
@@ -15,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MT_RING_LINE_BYTES 64
+#define MT_RING_LINE_BYTES 128
 
 struct mt_ring_event {
 	uint32_t site;  /* number of the place in the text; 0: never written */
@@ -83,7 +87,7 @@ void mt_ring_cursor_init(struct mt_ring_cursor *cursor, const struct mt_ring_vie
 
 /* Events of one line more, at the most MT_RING_LINE_EVENTS, by time.  Times never run backwards;
  * between two stamps, or marks, they are spread by order. */
-#define MT_RING_LINE_EVENTS 7
+#define MT_RING_LINE_EVENTS 15
 size_t mt_ring_next_line(struct mt_ring_cursor *cursor,
 			 struct mt_call_event events[MT_RING_LINE_EVENTS], bool *at_end);
 

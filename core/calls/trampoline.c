@@ -149,7 +149,7 @@ static void take_slot(struct emitter *to)
 
 	code(to, 0xb8, 0x08, 0x00, 0x00, 0x00); /* mov eax, 8 */
 	reserve(to);
-	code(to, 0xa8, MT_RING_LINE_BYTES - 8); /* test al, 56 */
+	code(to, 0xa8, MT_RING_LINE_BYTES - 8); /* test al, 120 */
 	code(to, 0x0f, 0x84);                   /* jz stamp */
 	to->stamps[to->stamp_count].at = to->out->code.count;
 	to->stamps[to->stamp_count].back = again;

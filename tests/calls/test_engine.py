@@ -129,7 +129,7 @@ def test_history_survives_the_end(compile, record, how, status, count):
 def test_a_full_ring_keeps_the_newest(compile, record):
     program = compile("calls_killed.c", "-O1")
     _, calls = record([program, "exit", 100000], "--modules", program.name, "--size", "64k")
-    assert 3000 < calls["mark"] <= 64 * 1024 / 64 * 7 / 2 and calls["last"] == 1
+    assert 3000 < calls["mark"] <= 64 * 1024 / 128 * 15 / 2 and calls["last"] == 1
 
 
 @pytest.mark.parametrize("stamps", ["sampled", "full"])
