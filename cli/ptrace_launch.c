@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Starting a program under ptrace: the child waits until it is seized, then becomes the program. */
 #include "ptrace_lwp.h"
+#include "terminal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -44,6 +45,7 @@ static void become_program(const struct mt_ptrace_target *target, const struct m
 	close(pipes->go[1]);
 	while (read(pipes->go[0], &byte, 1) < 0 && errno == EINTR)
 		;
+	terminal_restore_signals();
 	sigprocmask(SIG_SETMASK, &target->old_mask, NULL);
 	execve(launch->path, (char *const *)launch->arguments,
 	       launch->environment ? (char *const *)launch->environment : environ);

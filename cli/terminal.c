@@ -12,6 +12,10 @@
 #define PATIENCE_NS 1000000000ull /* work that takes longer shows how far it is */
 #define REDRAW_NS   100000000ull
 
+static const int handled[] = {SIGINT, SIGPIPE};
+#define HANDLED_COUNT (sizeof(handled) / sizeof(handled[0]))
+
+static struct sigaction before[HANDLED_COUNT];
 static volatile sig_atomic_t interrupt_count;
 
 static void on_signal(int signal)
@@ -26,8 +30,14 @@ static void handle_signals(void)
 	struct sigaction action = {.sa_handler = on_signal};
 
 	sigemptyset(&action.sa_mask);
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGPIPE, &action, NULL);
+	for (size_t i = 0; i < HANDLED_COUNT; i++)
+		sigaction(handled[i], &action, &before[i]);
+}
+
+void terminal_restore_signals(void)
+{
+	for (size_t i = 0; i < HANDLED_COUNT; i++)
+		sigaction(handled[i], &before[i], NULL);
 }
 
 static bool shows_colour(int fd)

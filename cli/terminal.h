@@ -25,6 +25,8 @@ struct terminal {
 
 /* Handles SIGINT and SIGPIPE from now on.  One at a time; it must stay where it is. */
 void terminal_init(struct terminal *terminal);
+/* As they were before, for a child that becomes another program.  Safe after fork(). */
+void terminal_restore_signals(void);
 
 /* For struct mt_command_context: `context` is the terminal.  After a failure it prints no more. */
 void terminal_print(void *context, const char *text);

@@ -4,6 +4,8 @@
 The counts are those that the programs' own arithmetic gives."""
 import collections
 import json
+import resource
+import signal
 import subprocess
 
 import pytest
@@ -87,6 +89,30 @@ def test_a_program_that_traces_its_children(compile, run_mtdb, tmp_path):
     """We must not be in the way of another tracer, of a vfork child's either."""
     traced = same([compile("calls_tracer.c", "-O1")], run_mtdb, tmp_path)
     assert traced.stdout == "0 0\n"
+
+
+@pytest.mark.parametrize("words", [
+    ["grep", "-E", "^(Sig[BIC]|ShdPnd|Umask|Cap|NoNewPrivs|Seccomp|Cpus_allowed)",
+     "/proc/self/status"],
+    ["cat", "/proc/self/limits", "/proc/self/oom_score_adj", "/proc/self/cgroup"],
+    ["ls", "/proc/self/fd"],
+])
+def test_what_a_program_inherits(run_mtdb, tmp_path, words):
+    def before():
+        for number in signal.SIGINT, signal.SIGPIPE, signal.SIGHUP, signal.SIGQUIT:
+            signal.signal(number, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1, signal.SIGCHLD])
+
+    same(words, run_mtdb, tmp_path, preexec_fn=before, restore_signals=False)
+
+
+def test_many_functions_in_two_segments(compile, run_mtdb, tmp_path):
+    """Those of the one must not cost when the other is patched."""
+    program = compile("calls_segments.S", "-no-pie", "-nostartfiles",
+                      "-Wl,--section-start=far=0x8000000")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    same([program], run_mtdb, tmp_path)
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before < 6
 
 
 @pytest.mark.parametrize("preload", [None, "libdl.so.2"])
