@@ -3,6 +3,7 @@
 import glob
 import pathlib
 import re
+import subprocess
 
 import pytest
 
@@ -32,3 +33,14 @@ def applier(build, compile):
         pytest.skip("a sanitizer's runtime cannot be preloaded into any program")
     return compile("plan_apply.c", "-O2", "-shared", "-fPIC", *DEFINES,
                    build / "libmtrace-core.a", *LIBRARIES, output="plan_apply.so")
+
+
+@pytest.fixture(scope="session")
+def sqlite():
+    """The folder of SQLite's sources."""
+    folder = ROOT / "build" / "sqlite"
+    done = subprocess.run([ROOT / "scripts" / "get-sqlite", folder], text=True, check=False,
+                          capture_output=True, timeout=300)
+    if done.returncode:
+        pytest.skip(f"no sources of SQLite: {(done.stderr.splitlines() or [''])[-1]}")
+    return folder

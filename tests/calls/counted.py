@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What was called, as a timeline of ours says it, and as callgrind and uftrace do."""
+import collections
+import json
+import os
+import re
+import subprocess
+
+Call = collections.namedtuple("Call", "depth address name")
+
+# Of the C runtime: called before main, or after it, or compiled without instrumentation.
+RUNTIME = {"_start", "_init", "_fini", "frame_dummy", "register_tm_clones", "(below main)",
+           "deregister_tm_clones", "__do_global_dtors_aux", "__gmon_start__", "atexit"}
+
+
+def begins_and_ends(path):
+    """(thread, call that begins or None for an end) of a timeline in JSON, a thread at a time."""
+    depths = collections.Counter()
+    with open(path, encoding="utf-8") as lines:
+        for line in lines:
+            if not line.startswith(('{"ph":"B"', '{"ph":"E"')):
+                continue
+            event = json.loads(line.rstrip("]},\n") + "}}")
+            thread = event["tid"]
+            if event["ph"] == "E":
+                depths[thread] -= 1
+                yield thread, None
+            else:
+                if event["cat"] == "call":
+                    yield thread, Call(depths[thread], int(event["args"]["address"], 16),
+                                       event["name"])
+                depths[thread] += 1
+
+
+def sequences(path):
+    """{thread: its calls in their order}"""
+    found = collections.defaultdict(list)
+    for thread, call in begins_and_ends(path):
+        if call:
+            found[thread].append(call)
+    return found
+
+
+class Symbols:
+    """Where a program's functions are."""
+
+    def __init__(self, program):
+        self.at, self.names = {}, {}
+        lines = subprocess.run(["nm", program], check=True, text=True, capture_output=True).stdout
+        for line in lines.splitlines():
+            words = line.split()
+            if len(words) == 3 and words[1] in "tTwWi":
+                self.at[int(words[0], 16)] = words[2]
+                self.names[words[2]] = int(words[0], 16)
+
+    def file_addresses(self, calls):
+        """CALLS, by addresses of the file; main tells where it was loaded."""
+        main = next(call.address for call in calls if call.name == "main")
+        bias = main - self.names["main"]
+        return [call._replace(address=call.address - bias) for call in calls]
+
+
+def callgrind(valgrind, folder, command, **options):
+    """How often each instruction of COMMAND's program ran, by its address in the file.  At the
+    first one of a function that is how often it was entered, whatever led there."""
+    out, program = folder / "callgrind.out", os.path.realpath(command[0])
+    subprocess.run([valgrind, "--tool=callgrind", "--dump-instr=yes", "--compress-strings=no",
+                    "--compress-pos=no", f"--callgrind-out-file={out}", *command],
+                   check=False, capture_output=True, timeout=600, **options)
+    counts, here, is_call = collections.Counter(), False, False
+    with open(out, encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            if line.startswith("ob="):
+                here = line[3:].strip() == program
+            elif line.startswith("calls="):
+                is_call = True  # and the next line is what was spent in there
+            elif line.startswith("0x"):
+                if here and not is_call:
+                    address, _, count = line.split()
+                    counts[int(address, 16)] += int(count)
+                is_call = False
+    return counts
+
+
+UFTRACE = re.compile(r"^\S+ +(\d+): \[entry\] (.*)\([0-9a-f]+\) depth: (\d+)$", re.M)
+
+
+def uftrace(tool, folder, command, **options):
+    """{thread: [(depth, name)…]} of a program built by -pg."""
+    data = folder / "uftrace"
+    subprocess.run([tool, "record", "--no-libcall", "--no-event", "--no-args", "--max-stack=60000",
+                    "-b", "64M", "-d", data, *command],
+                   check=False, capture_output=True, timeout=600, cwd=folder, **options)
+    dump = subprocess.run([tool, "dump", "--demangle=no", "-d", data], check=True, text=True,
+                          capture_output=True, timeout=600).stdout
+    assert "lost" not in dump.lower()
+    found = collections.defaultdict(list)
+    for thread, name, depth in UFTRACE.findall(dump):
+        found[int(thread)].append((int(depth), name))
+    return found

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""SQLite's shell over a file of queries: as many calls of each function as callgrind counts, and
+the same ones in the same order as uftrace sees."""
+import collections
+import os
+import subprocess
+
+import pytest
+
+from tests.calls import counted, planned
+from tests.conftest import FIXTURES
+
+FLAGS = ["-w", "-gdwarf-4", "-DSQLITE_THREADSAFE=0", "-DSQLITE_OMIT_LOAD_EXTENSION"]
+
+
+@pytest.fixture(name="shell")
+def build_shell(compile, sqlite):
+    """shell("-O2", flag…) -> path of SQLite's shell."""
+
+    def build(*flags, compiler=None):
+        return compile(sqlite / "shell.c", *flags, *FLAGS, sqlite / "sqlite3.c", "-lm",
+                       compiler=compiler)
+
+    return build
+
+
+@pytest.fixture(name="trace")
+def trace_queries(run_mtdb, tmp_path):
+    """trace(program) -> timeline; asserts that it said what it says without us."""
+
+    def trace(program):
+        out = tmp_path / "calls.json"
+        words = [str(program), "-batch", ":memory:"]
+        environment = {**os.environ, "HOME": str(tmp_path)}
+        with open(FIXTURES / "queries.sql", "rb") as queries:
+            plain = subprocess.run(words, stdin=queries, capture_output=True, text=True,
+                                   check=False, env=environment, cwd=tmp_path)
+            queries.seek(0)
+            done = run_mtdb("run", "--engine", "calls", "--modules", program.name, "--size", "256M",
+                            "-o", out, "--", *words, stdin=queries, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, env=environment, cwd=tmp_path)
+        assert (done.stdout, done.returncode) == (plain.stdout, plain.returncode)
+        return out
+
+    return trace
+
+
+def queries():
+    return open(FIXTURES / "queries.sql", "rb")
+
+
+@pytest.mark.parametrize("compiler, level", [
+    ("gcc", "-O0"), ("gcc", "-Os"),
+    *(pytest.param(compiler, level, marks=pytest.mark.soak) for compiler, level in
+      [("gcc", "-O1"), ("gcc", "-O2"), ("gcc", "-O3"), ("clang", "-O2"), ("clang", "-Os")])])
+def test_as_many_calls_as_callgrind_counts(mtdb, need, shell, trace, tmp_path, compiler, level):
+    program = shell(level, compiler=compiler)
+    symbols = counted.Symbols(program)
+    (calls,) = counted.sequences(trace(program)).values()
+    ours = collections.Counter(call.address for call in symbols.file_addresses(calls))
+    with queries() as stdin:
+        theirs = counted.callgrind(need("valgrind"), tmp_path,
+                                   [str(program), "-batch", ":memory:"], stdin=stdin,
+                                   env={**os.environ, "HOME": str(tmp_path)})
+    left = {patch.address for patch in planned.Plan(mtdb, program).left if patch.kind == "entry"}
+    differ = {address for address, name in symbols.at.items()
+              if name not in counted.RUNTIME and ".cold" not in name
+              and ours[address] != theirs[address]}
+    said = {symbols.at[address]: (ours[address], theirs[address]) for address in differ - left}
+    assert not said, "ours and callgrind's differ, and nothing was said to be left out"
+    assert not [address for address in left if ours[address]], "left out, and yet recorded"
+    assert sum(ours.values()) > 100_000 and len(ours) > 500
+    assert len(left) <= 0.01 * len(symbols.at)
+
+
+@pytest.mark.parametrize("flags", [
+    ("-O0", "-pg"), pytest.param(("-O0", "-pg", "-mfentry"), marks=pytest.mark.soak)], ids=" ".join)
+def test_same_sequence_as_uftrace(need, shell, trace, tmp_path, flags):
+    program = shell(*flags)
+    (calls,) = counted.sequences(trace(program)).values()
+    with queries() as stdin:
+        (theirs,) = counted.uftrace(need("uftrace"), tmp_path,
+                                    [program, "-batch", ":memory:"], stdin=stdin,
+                                    env={**os.environ, "HOME": str(tmp_path)}).values()
+    ours = [(call.depth, call.name) for call in calls if call.name not in counted.RUNTIME]
+    assert len(ours) > 100_000
+    assert ours == theirs
