@@ -85,8 +85,10 @@ struct mt_calls_rings {
 	unsigned references;
 	uint64_t address; /* in the program */
 	uint8_t *bytes;   /* here */
+	int fd;
 	uint64_t ring_bytes;
-	uint32_t count; /* ring 0 is the trash ring */
+	uint32_t count;   /* that addresses are kept for; ring 0 is the trash ring */
+	uint32_t reached; /* that the file holds */
 	bool *taken;
 };
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The rings of a program lie one behind the other in a memfd that it and we have mapped whole, so
  * that a new thread gets one without running anything in the program, and that they outlive it.
- * Pages come when they are touched.  The first ring is the trash: who has none of its own writes
- * there. */
+ * The file is no longer than the rings that were ever given, since mlockall() fills what there is.
+ * Else pages come when they are touched.  The first ring is the trash: who has none of its own
+ * writes there. */
 #include "target/calls_private.h"
 
 #include <errno.h>
@@ -27,6 +28,8 @@ static void destroy(struct mt_calls_rings *rings)
 {
 	if (rings->bytes)
 		munmap(rings->bytes, rings->ring_bytes * rings->count);
+	if (rings->fd >= 0)
+		close(rings->fd);
 	free(rings->taken);
 	free(rings);
 }
@@ -58,29 +61,37 @@ static struct mt_error *make_memfd(struct mt_calls_engine *engine, struct mt_cal
 	return error;
 }
 
-static struct mt_error *map_here(struct mt_calls_rings *rings, pid_t pid, uint64_t its_fd)
+static struct mt_error *open_here(struct mt_calls_rings *rings, pid_t pid, uint64_t its_fd)
 {
 	char path[64];
-	uint64_t size = rings->ring_bytes * rings->count;
-	int fd, failed = 0;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%llu", pid, (unsigned long long)its_fd);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0)
+	rings->fd = open(path, O_RDWR | O_CLOEXEC);
+	if (rings->fd < 0)
 		return mt_error_errno(errno, "cannot open the rings of process %d", pid);
-	if (ftruncate(fd, (off_t)size))
-		failed = errno;
-	if (!failed) {
-		void *bytes =
-		    mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+	return NULL;
+}
 
-		if (bytes == MAP_FAILED)
-			failed = errno;
-		else
-			rings->bytes = bytes;
-	}
-	close(fd);
-	return failed ? mt_error_errno(failed, "cannot map the rings of process %d", pid) : NULL;
+static struct mt_error *map_here(struct mt_calls_rings *rings)
+{
+	void *bytes = mmap(NULL, rings->ring_bytes * rings->count, PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_NORESERVE, rings->fd, 0);
+
+	if (bytes == MAP_FAILED)
+		return mt_error_errno(errno, "cannot map the rings");
+	rings->bytes = bytes;
+	return NULL;
+}
+
+/* The file comes to hold this ring. */
+static struct mt_error *reach(struct mt_calls_rings *rings, uint32_t ring)
+{
+	if (ring < rings->reached)
+		return NULL;
+	if (ftruncate(rings->fd, (off_t)((ring + 1) * rings->ring_bytes)))
+		return mt_error_errno(errno, "cannot make room for a ring");
+	rings->reached = ring + 1;
+	return NULL;
 }
 
 static struct mt_error *map_there(struct mt_calls_engine *engine, struct mt_calls_rings *rings,
@@ -97,17 +108,29 @@ static struct mt_error *map_there(struct mt_calls_engine *engine, struct mt_call
 }
 
 static struct mt_error *map_both(struct mt_calls_engine *engine, struct mt_calls_rings *rings,
+				 pid_t lwp, uint64_t fd)
+{
+	mt_try(map_there(engine, rings, lwp, fd));
+	struct mt_error *error = map_here(rings);
+	if (error)
+		mt_error_destroy(mt_calls_room_unmap(engine, lwp, rings->address,
+						     rings->ring_bytes * rings->count));
+	return error;
+}
+
+/* A limit on the program's addresses, or on ours, may allow for fewer. */
+static struct mt_error *map_most(struct mt_calls_engine *engine, struct mt_calls_rings *rings,
 				 pid_t pid, pid_t lwp, uint64_t fd)
 {
 	struct mt_error *error;
 
-	/* A limit on the program's addresses may allow for fewer. */
-	while ((error = map_there(engine, rings, lwp, fd)) &&
+	mt_try(open_here(rings, pid, fd));
+	while ((error = map_both(engine, rings, lwp, fd)) &&
 	       mt_error_code(error) == MT_ERROR_NO_MEMORY && rings->count / 2 >= LEAST_RINGS) {
 		mt_error_destroy(error);
 		rings->count /= 2;
 	}
-	return error ? error : map_here(rings, pid, fd);
+	return error ? error : reach(rings, 1);
 }
 
 /* What the system does for the program only if it can. */
@@ -127,7 +150,7 @@ static struct mt_error *fill(struct mt_calls_engine *engine, struct mt_calls_spa
 	uint64_t fd = 0, ignored = 0;
 
 	mt_try(make_memfd(engine, space, lwp, &fd));
-	struct mt_error *error = map_both(engine, rings, space->pid, lwp, fd);
+	struct mt_error *error = map_most(engine, rings, space->pid, lwp, fd);
 	const uint64_t closing[] = {fd, 0, 0, 0, 0, 0};
 
 	mt_error_destroy(
@@ -150,6 +173,7 @@ struct mt_error *mt_calls_rings_create(struct mt_calls_engine *engine, struct mt
 	if (!rings)
 		return mt_error_no_memory();
 	rings->references = 1;
+	rings->fd = -1;
 	rings->ring_bytes = engine->options.ring_bytes;
 	rings->count = (uint32_t)(most > MOST_RINGS ? MOST_RINGS : most);
 	rings->taken = calloc(rings->count, sizeof(*rings->taken));
@@ -208,6 +232,7 @@ struct mt_error *mt_calls_give_ring(struct mt_calls_engine *engine, struct mt_ca
 	ring = find_free(space->rings);
 	if (!ring)
 		return mt_calls_give_trash(engine, space, thread->pid, thread->lwp);
+	mt_try(reach(space->rings, ring));
 	thread->marks.count = 0;
 	if (mt_array_push(&thread->marks, begin))
 		return mt_error_no_memory();

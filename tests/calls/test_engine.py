@@ -115,6 +115,23 @@ def test_many_functions_in_two_segments(compile, run_mtdb, tmp_path):
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before < 6
 
 
+def test_our_own_limit_on_addresses(compile, mtdb, tmp_path):
+    out = tmp_path / "x.json"
+    program = compile("calls_killed.c", "-O1")
+    done = subprocess.run(["bash", "-c", f"ulimit -v 1000000; {mtdb} run -e calls -o {out} "
+                           f"{program} exit 5"], text=True, capture_output=True, check=False)
+    assert done.returncode == 3 and calls_of(out)["mark"] == 5, done.stderr
+
+
+def test_locked_memory(compile, run_mtdb, tmp_path):
+    """mlockall() fills what is mapped: that must not be all the rings there could be."""
+    program = compile("calls_locked.c", "-O1")
+    done = run_mtdb("run", "--engine", "calls", "--size", "64k", "-o", tmp_path / "x.fxt", program)
+    if done.returncode == 2:
+        pytest.skip("mlockall() is not allowed here")
+    assert done.returncode == 0 and int(done.stdout) < 2000
+
+
 @pytest.mark.parametrize("preload", [None, "libdl.so.2"])
 def test_environment_is_as_it_was(compile, run_mtdb, tmp_path, preload):
     program = compile("calls_vectors.c")
