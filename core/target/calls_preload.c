@@ -15,6 +15,7 @@
 #include <elf.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define VARIABLE      "LD_PRELOAD="
 #define VECTORS_BYTES (16u << 20)
@@ -188,14 +189,23 @@ struct mt_error *mt_calls_find_loader(struct mt_calls_engine *engine, struct mt_
 	return NULL;
 }
 
-static struct mt_error *refuse(struct mt_calls_engine *engine, struct mt_calls_space *space,
-			       const char *why)
+struct mt_error *mt_calls_refuse(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				 const char *why)
 {
 	space->refused = true;
 	mt_log(engine->options.log, MT_LOG_WARNING,
 	       "no calls of process %d are recorded: %s (--engine step can do it)", space->pid,
 	       why);
 	return NULL;
+}
+
+/* The loader would complain on the program's standard error. */
+static bool sees_agent(const struct mt_calls_engine *engine, pid_t pid)
+{
+	mt_auto(mt_str) struct mt_str path = {0};
+
+	mt_str_appendf(&path, "/proc/%d/root%s", pid, engine->agent.path);
+	return path.text && access(path.text, R_OK) == 0;
 }
 
 static struct mt_error *prepare(struct mt_calls_engine *engine, struct mt_calls_space *space,
@@ -206,16 +216,22 @@ static struct mt_error *prepare(struct mt_calls_engine *engine, struct mt_calls_
 
 	mt_try(engine->target->ops->get_registers(engine->target, lwp, &registers));
 	if (!read_vectors(engine, space->pid, registers.rsp, vectors))
-		return refuse(engine, space, "its stack is not as a new program's should be");
+		return mt_calls_refuse(engine, space,
+				       "its stack is not as a new program's should be");
 	if (!vectors->loader)
-		return refuse(engine, space, "it has no dynamic loader, that would load the agent");
+		return mt_calls_refuse(engine, space,
+				       "it has no dynamic loader, that would load the agent");
 	if (vectors->secure)
-		return refuse(engine, space, "it runs with privileges of its own");
+		return mt_calls_refuse(engine, space, "it runs with privileges of its own");
+	if (!sees_agent(engine, space->pid))
+		return mt_calls_refuse(
+		    engine, space,
+		    "the agent's file is out of its sight (in a chroot or a container)");
 	space->loader = vectors->loader;
 	mt_try(mt_calls_find_loader(engine, space, &stop_at));
 	if (!stop_at)
-		return refuse(engine, space,
-			      "its dynamic loader does not tell debuggers of itself");
+		return mt_calls_refuse(engine, space,
+				       "its dynamic loader does not tell debuggers of itself");
 	mt_try(change_stack(engine, space, lwp, &registers, vectors));
 	if (engine->target->ops->watch_libraries)
 		return engine->target->ops->watch_libraries(engine->target, space->pid,

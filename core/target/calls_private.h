@@ -163,6 +163,9 @@ uint64_t mt_calls_dynamic_symbol(const char *path, const char *name);
  * has.  Errors: the target's. */
 struct mt_error *mt_calls_prepare(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				  pid_t lwp);
+/* Nothing of it is recorded, and the log says why.  Returns NULL. */
+struct mt_error *mt_calls_refuse(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				 const char *why);
 /* By space->loader.  *stop_at: its r_brk, in the file; 0: it has none. */
 struct mt_error *mt_calls_find_loader(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				      uint64_t *stop_at);

@@ -83,6 +83,12 @@ static uint64_t distance(const struct gaps *gaps, uint64_t at)
 	return at < gaps->start ? gaps->start - at : at - gaps->start;
 }
 
+/* Somebody is there, a security module is against it, or a limit. */
+static bool is_refusal(int errnum)
+{
+	return errnum == EEXIST || errnum == EPERM || errnum == ENOMEM;
+}
+
 /* The nearest that the system gives. */
 static struct mt_error *map_one(struct mt_calls_engine *engine, pid_t lwp, struct gaps *gaps,
 				uint64_t *address)
@@ -109,14 +115,15 @@ static struct mt_error *map_one(struct mt_calls_engine *engine, pid_t lwp, struc
 			return NULL;
 		if (!error)
 			error = mt_calls_room_unmap(engine, lwp, *address, gaps->bytes);
-		if (error && mt_error_errnum(error) != EEXIST && mt_error_errnum(error) != EPERM)
+		if (error && !is_refusal(mt_error_errnum(error)))
 			return error;
 		mt_error_destroy(error);
 		*best = *mt_array_last(&gaps->places);
 		gaps->places.count--;
 	}
 	return mt_error_new(MT_ERROR_UNSUPPORTED,
-			    "no memory is free within 2 GiB of the code at 0x%llx",
+			    "no memory is free within 2 GiB of the code at 0x%llx, or a limit "
+			    "leaves none (ulimit -v)",
 			    (unsigned long long)gaps->start);
 }
 

@@ -178,6 +178,19 @@ static struct mt_error *give_rings(struct mt_calls_engine *engine, struct mt_cal
 	return NULL;
 }
 
+/* What the program may not have, it goes on without. */
+static struct mt_error *make_rings(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				   pid_t lwp)
+{
+	struct mt_error *error = mt_calls_rings_create(engine, space, lwp);
+
+	if (!error || mt_error_code(error) == MT_ERROR_GONE)
+		return error;
+	mt_error_destroy(mt_calls_refuse(engine, space, mt_error_message(error)));
+	mt_error_destroy(error);
+	return NULL;
+}
+
 /* The agent is there: rings for who is there, and trash for who will come. */
 static struct mt_error *begin(struct mt_calls_engine *engine, struct mt_calls_space *space,
 			      pid_t lwp, uint64_t agent)
@@ -192,7 +205,9 @@ static struct mt_error *begin(struct mt_calls_engine *engine, struct mt_calls_sp
 	space->loaded = true;
 	space->position_offset = (int32_t)offset;
 	space->template = agent + engine->agent.template;
-	mt_try(mt_calls_rings_create(engine, space, lwp));
+	mt_try(make_rings(engine, space, lwp));
+	if (space->refused)
+		return NULL;
 	position.ring = space->rings->address;
 	mt_try(engine->target->ops->write(engine->target, space->pid, space->template, &position,
 					  sizeof(position)));

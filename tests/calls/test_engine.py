@@ -4,7 +4,9 @@
 The counts are those that the programs' own arithmetic gives."""
 import collections
 import json
+import re
 import resource
+import shutil
 import signal
 import subprocess
 
@@ -115,6 +117,13 @@ def test_many_functions_in_two_segments(compile, run_mtdb, tmp_path):
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before < 6
 
 
+@pytest.mark.parametrize("kib", [4000, 9000, 12000, 20000, 40000, 200000])
+def test_a_limit_on_addresses(compile, run_mtdb, tmp_path, kib):
+    """What has no room for our code or our rings runs on without."""
+    program = compile("calls_vectors.c")
+    same(["bash", "-c", f"ulimit -v {kib}; exec {program} 2>&1"], run_mtdb, tmp_path)
+
+
 def test_our_own_limit_on_addresses(compile, mtdb, tmp_path):
     out = tmp_path / "x.json"
     program = compile("calls_killed.c", "-O1")
@@ -130,6 +139,20 @@ def test_locked_memory(compile, run_mtdb, tmp_path):
     if done.returncode == 2:
         pytest.skip("mlockall() is not allowed here")
     assert done.returncode == 0 and int(done.stdout) < 2000
+
+
+def test_a_root_of_its_own(need, run_mtdb, tmp_path):
+    """In a chroot the agent is not to be seen; the loader must not complain of that."""
+    ls, unshare = need("ls"), need("unshare", "util-linux")
+    files = [ls] + re.findall(r"/lib\S+", subprocess.check_output(["ldd", ls], text=True))
+    for path in files:
+        (tmp_path / path[1:]).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, tmp_path / path[1:])
+    words = [unshare, "--map-root-user", "--root", tmp_path, ls, "/"]
+    if subprocess.run(words, capture_output=True, check=False).returncode:
+        pytest.skip("no user namespaces here")
+    done = same(words, run_mtdb, tmp_path / "lib")
+    assert "ERROR" not in done.stderr and "in a chroot" in done.stderr
 
 
 @pytest.mark.parametrize("preload", [None, "libdl.so.2"])
