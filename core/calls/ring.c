@@ -23,6 +23,30 @@ uint64_t mt_ring_bytes_lost(const struct mt_ring_view *view)
 	return first < view->written ? first - view->begin : 0;
 }
 
+uint64_t mt_ring_least_size(const struct mt_ring_view *view)
+{
+	/* A ring that began anew has less than it can hold by up to two lines. */
+	uint64_t needed = view->written - view->begin + 2 * MT_RING_LINE_BYTES;
+	uint64_t size = MT_RING_LINE_BYTES;
+
+	while (size < needed && size < view->size)
+		size *= 2;
+	return size;
+}
+
+void mt_ring_copy(const struct mt_ring_view *view, uint64_t size, uint8_t *bytes)
+{
+	uint64_t line = ~(uint64_t)(MT_RING_LINE_BYTES - 1);
+	uint64_t from = view->written > size ? view->written - size : 0;
+
+	if (from < view->begin)
+		from = view->begin;
+	/* The one that is being written comes last: it takes the place of the oldest. */
+	for (uint64_t at = from & line; at < view->written; at += MT_RING_LINE_BYTES)
+		memcpy(bytes + (at & (size - 1)), view->bytes + (at & (view->size - 1)),
+		       MT_RING_LINE_BYTES);
+}
+
 void mt_ring_cursor_init(struct mt_ring_cursor *cursor, const struct mt_ring_view *view)
 {
 	*cursor = (struct mt_ring_cursor){.view = *view, .at = oldest(view)};

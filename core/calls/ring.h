@@ -94,6 +94,12 @@ size_t mt_ring_next_line(struct mt_ring_cursor *cursor,
 /* Bytes that were overwritten before they were read. */
 uint64_t mt_ring_bytes_lost(const struct mt_ring_view *view);
 
+/* The size of the smallest ring, no larger than VIEW's own, that would hold what counts of it. */
+uint64_t mt_ring_least_size(const struct mt_ring_view *view);
+/* The newest of it as a ring of SIZE bytes, which is 2^n, at least MT_RING_LINE_BYTES, and at the
+ * most VIEW's own. */
+void mt_ring_copy(const struct mt_ring_view *view, uint64_t size, uint8_t *bytes);
+
 /* How far a ring was written, told from its bytes and marks alone: view->written does not count.
  * The ring was all zeros when it was begun.  It is exact with full stamps, in a ring that never
  * began anew, and behind a stamp of a thread that entered the kernel and never came back; else up

@@ -63,16 +63,29 @@ static void mark_running(struct mt_calls_engine *engine, struct mt_calls_thread 
 	put(&thread->marks, mark);
 }
 
+/* One a process: threads share theirs. */
+static void warm_rings(const struct mt_calls_engine *engine)
+{
+	const struct mt_calls_rings *last = NULL;
+
+	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next) {
+		if (thread->rings && thread->rings != last)
+			mt_calls_warm_ring(thread->rings);
+		last = thread->rings;
+	}
+}
+
 void mt_calls_tick(struct mt_engine *base)
 {
 	struct mt_calls_engine *engine = (struct mt_calls_engine *)base;
 	uint64_t begin_ns = mt_clock_monotonic_ns(), end_ns;
 
-	if (begin_ns < engine->next_tick_ns || engine->options.stamps == MT_RING_FULL)
+	if (begin_ns < engine->next_tick_ns)
 		return;
 	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next)
 		mark_running(engine, thread);
 	end_ns = mt_clock_monotonic_ns();
 	engine->next_tick_ns =
 	    end_ns + MT_ENGINE_TICK_MS / 2 * NS_PER_MS + LEISURE * (end_ns - begin_ns);
+	warm_rings(engine);
 }

@@ -13,6 +13,7 @@
  *	calls_ring.c      rings: who writes where
  *	calls_hide.c      the text as it would be without us, for a while
  *	calls_mark.c      how far threads had written when
+ *	calls_history.c   what rings held, of ended threads too
  *	calls_snapshot.c  rings into the recording */
 #ifndef MT_TARGET_CALLS_PRIVATE_H
 #define MT_TARGET_CALLS_PRIVATE_H
@@ -90,6 +91,9 @@ struct mt_calls_rings {
 	uint32_t count;   /* that addresses are kept for; ring 0 is the trash ring */
 	uint32_t reached; /* that the file holds */
 	bool *taken;
+	bool *hot;      /* its pages are there */
+	uint32_t spare; /* hot and not taken */
+	uint32_t given; /* so many threads had one */
 };
 
 /* An address space: of a process and, until it execs, of its vfork child. */
@@ -115,6 +119,17 @@ struct mt_calls_space {
 
 typedef MT_ARRAY(struct mt_ring_mark) mt_calls_marks;
 
+/* What a ring held at a moment. */
+struct mt_calls_history {
+	pid_t pid, lwp;
+	uint64_t pc, stack; /* the thread's */
+	struct mt_ring_view view;
+	uint8_t *bytes;       /* the view's */
+	mt_calls_marks marks; /* the view's */
+};
+
+typedef MT_ARRAY(struct mt_calls_history) mt_calls_histories;
+
 struct mt_calls_thread {
 	pid_t pid, lwp;
 	struct mt_calls_space *space;
@@ -124,6 +139,7 @@ struct mt_calls_thread {
 	bool guest;           /* a vfork child: it writes into its parent's ring */
 	uint64_t words;       /* address of its struct mt_ring_position */
 	uint64_t begin;       /* bytes that are in the recording already, or do not count */
+	uint64_t used;        /* bytes that were written when it was last copied */
 	mt_calls_marks marks; /* the first one is of `begin` */
 	uint64_t stack;       /* a stack pointer of it: for the upper half of those in the ring */
 	uint64_t pc;          /* at its last stop */
@@ -148,6 +164,8 @@ struct mt_calls_engine {
 	MT_ARRAY(struct mt_calls_birth) births;
 	uint32_t next_site;
 	uint64_t next_tick_ns;
+	mt_calls_histories ended; /* of threads, in the order of their ends */
+	uint32_t forgotten;       /* so many more ended, for whom there was no room */
 };
 
 /* calls_agent.c */
@@ -255,6 +273,8 @@ void mt_calls_rings_unref(struct mt_calls_rings *rings);
 /* Give a thread that stands still its ring, if its space has rings.  Errors: the target's. */
 struct mt_error *mt_calls_give_ring(struct mt_calls_engine *engine, struct mt_calls_thread *thread);
 void mt_calls_take_ring(struct mt_calls_thread *thread);
+/* Have pages ready for who comes next. */
+void mt_calls_warm_ring(struct mt_calls_rings *rings);
 /* Have a thread of PID write into the trash. */
 struct mt_error *mt_calls_give_trash(struct mt_calls_engine *engine,
 				     const struct mt_calls_space *space, pid_t pid, pid_t lwp);
@@ -270,6 +290,14 @@ void mt_calls_tick(struct mt_engine *base);
 /* Of a thread's own ring; false: its words are gone, or are not its own. */
 bool mt_calls_read_written(struct mt_calls_engine *engine, const struct mt_calls_thread *thread,
 			   uint64_t *written);
+
+/* calls_history.c: 0, or -1 without memory. */
+int mt_calls_history_create(const struct mt_calls_thread *thread, const struct mt_ring_view *view,
+			    uint64_t tsc, struct mt_calls_history *out);
+void mt_calls_history_deinit(struct mt_calls_history *history);
+/* HISTORY goes over to the engine. */
+int mt_calls_keep_ended(struct mt_calls_engine *engine, const struct mt_calls_history *history);
+void mt_calls_forget_ended(struct mt_calls_engine *engine);
 
 /* calls_attach.c */
 /* All threads of a running process stand still: load the agent, patch, and let them run.

@@ -18,7 +18,11 @@
 #define MOST_RINGS  4096u
 #define LEAST_RINGS 2u
 #define PAGE        4096u
-#define NAME_BYTES  16
+/* Free rings that have their pages. */
+#define WARM_RINGS       2u /* made ready for threads to come */
+#define MOST_WARM_BYTES  (4ull << 20)
+#define MOST_SPARE_RINGS 8u /* left by threads that ended */
+#define NAME_BYTES       16
 /* Of the program's stack pointer: where the name of the memfd is put for a moment. */
 #define BELOW_RED_ZONE 1024
 
@@ -31,6 +35,7 @@ static void destroy(struct mt_calls_rings *rings)
 	if (rings->fd >= 0)
 		close(rings->fd);
 	free(rings->taken);
+	free(rings->hot);
 	free(rings);
 }
 
@@ -158,7 +163,7 @@ static struct mt_error *fill(struct mt_calls_engine *engine, struct mt_calls_spa
 	if (error)
 		return error;
 	advise(engine, lwp, rings->address, rings->ring_bytes * rings->count, MADV_DONTDUMP);
-	/* The first thread's; the others' come when they are touched. */
+	/* The first thread's; for the others see mt_calls_warm_ring(). */
 	advise(engine, lwp, rings->address + rings->ring_bytes, rings->ring_bytes,
 	       MADV_POPULATE_WRITE_);
 	return NULL;
@@ -177,13 +182,16 @@ struct mt_error *mt_calls_rings_create(struct mt_calls_engine *engine, struct mt
 	rings->ring_bytes = engine->options.ring_bytes;
 	rings->count = (uint32_t)(most > MOST_RINGS ? MOST_RINGS : most);
 	rings->taken = calloc(rings->count, sizeof(*rings->taken));
+	rings->hot = calloc(rings->count, sizeof(*rings->hot));
 	struct mt_error *error =
-	    rings->taken ? fill(engine, space, rings, lwp) : mt_error_no_memory();
+	    rings->taken && rings->hot ? fill(engine, space, rings, lwp) : mt_error_no_memory();
 	if (error) {
 		destroy(rings);
 		return error;
 	}
 	rings->taken[0] = true;
+	rings->hot[1] = true;
+	rings->spare = 1;
 	space->rings = rings;
 	return NULL;
 }
@@ -207,12 +215,44 @@ static bool is_shared(const struct mt_calls_engine *engine, const struct mt_call
 	return false;
 }
 
-static uint32_t find_free(const struct mt_calls_rings *rings)
+/* One whose pages are as we want them, if there is any; 0: none is free. */
+static uint32_t find_free(const struct mt_calls_rings *rings, bool hot)
 {
-	for (uint32_t i = 1; i < rings->count; i++)
-		if (!rings->taken[i])
+	uint32_t found = 0;
+
+	for (uint32_t i = 1; i < rings->count; i++) {
+		if (rings->taken[i])
+			continue;
+		if (rings->hot[i] == hot)
 			return i;
-	return 0;
+		if (!found)
+			found = i;
+	}
+	return found;
+}
+
+static void take(struct mt_calls_rings *rings, uint32_t ring)
+{
+	rings->spare -= rings->hot[ring];
+	rings->hot[ring] = true;
+	rings->taken[ring] = true;
+	rings->given++;
+	rings->references++;
+}
+
+/* A first touch costs a thread ten times what it costs where the page is there: ours is as good as
+ * its own.  A program of one thread needs few, and one with a thousand reuses them. */
+void mt_calls_warm_ring(struct mt_calls_rings *rings)
+{
+	uint64_t bytes = rings->ring_bytes < MOST_WARM_BYTES ? rings->ring_bytes : MOST_WARM_BYTES;
+	uint32_t wanted = rings->given > 1 ? WARM_RINGS : 1;
+	uint32_t ring = rings->spare < wanted ? find_free(rings, false) : 0;
+
+	if (!ring || rings->hot[ring] ||
+	    madvise(rings->bytes + ring * rings->ring_bytes, bytes, MADV_POPULATE_WRITE_))
+		return;
+	rings->hot[ring] = true;
+	rings->spare++;
 }
 
 struct mt_error *mt_calls_give_ring(struct mt_calls_engine *engine, struct mt_calls_thread *thread)
@@ -229,7 +269,7 @@ struct mt_error *mt_calls_give_ring(struct mt_calls_engine *engine, struct mt_ca
 	thread->words = registers.fs_base + (uint64_t)(int64_t)space->position_offset;
 	if (!registers.fs_base || is_shared(engine, thread))
 		return NULL;
-	ring = find_free(space->rings);
+	ring = find_free(space->rings, true);
 	if (!ring)
 		return mt_calls_give_trash(engine, space, thread->pid, thread->lwp);
 	mt_try(reach(space->rings, ring));
@@ -239,11 +279,24 @@ struct mt_error *mt_calls_give_ring(struct mt_calls_engine *engine, struct mt_ca
 	mt_try(write_words(engine, thread->pid, thread->words,
 			   space->rings->address + ring * space->rings->ring_bytes));
 	thread->rings = space->rings;
-	thread->rings->references++;
-	thread->rings->taken[ring] = true;
+	take(thread->rings, ring);
 	thread->ring = ring;
 	thread->begin = 0;
+	thread->used = 0;
 	return NULL;
+}
+
+/* Nobody must find in it what is not the next owner's.  Few are kept with their pages. */
+static void give_back(struct mt_calls_rings *rings, uint32_t ring, uint64_t used)
+{
+	uint8_t *bytes = rings->bytes + ring * rings->ring_bytes;
+
+	rings->taken[ring] = false;
+	rings->hot[ring] =
+	    rings->spare < MOST_SPARE_RINGS || madvise(bytes, rings->ring_bytes, MADV_REMOVE) != 0;
+	rings->spare += rings->hot[ring];
+	if (rings->hot[ring])
+		memset(bytes, 0, used < rings->ring_bytes ? used : rings->ring_bytes);
 }
 
 void mt_calls_take_ring(struct mt_calls_thread *thread)
@@ -252,11 +305,7 @@ void mt_calls_take_ring(struct mt_calls_thread *thread)
 
 	if (!rings)
 		return;
-	/* Nobody must find there what is not the next owner's. */
-	if (thread->begin)
-		memset(rings->bytes + thread->ring * rings->ring_bytes, 0,
-		       thread->begin < rings->ring_bytes ? thread->begin : rings->ring_bytes);
-	rings->taken[thread->ring] = false;
+	give_back(rings, thread->ring, thread->used);
 	thread->rings = NULL;
 	mt_calls_rings_unref(rings);
 }

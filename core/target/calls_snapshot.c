@@ -7,18 +7,11 @@
 
 #define BATCH 1024
 
-struct copy {
-	struct mt_calls_thread *thread;
-	struct mt_ring_view view;
-	uint8_t *bytes;
-	mt_calls_marks marks; /* the view's */
-};
-
 struct snapshot {
 	struct mt_calls_engine *engine;
 	uint32_t number;
 	uint64_t tsc;
-	MT_ARRAY(struct copy) copies;
+	mt_calls_histories histories;
 };
 
 static const uint8_t xadd[] = {0x64, 0x48, 0x0f, 0xc1, 0x04, 0x25};
@@ -58,64 +51,52 @@ static bool leave_half_written(struct mt_calls_engine *engine, struct mt_calls_t
 	return place && mt_calls_is_half_written(place->module, registers.rip);
 }
 
-static int copy_marks(struct copy *copy, uint64_t tsc)
+static void begin_anew(struct mt_calls_thread *thread, uint64_t tsc)
 {
-	const struct mt_ring_mark end = {copy->view.written, tsc, tsc};
-	const mt_calls_marks *marks = &copy->thread->marks;
-
-	if (mt_array_reserve(&copy->marks, marks->count + 1))
-		return -1;
-	memcpy(copy->marks.items, marks->items, marks->count * sizeof(end));
-	copy->marks.items[marks->count] = end;
-	copy->marks.count = marks->count + 1;
-	copy->view.marks = copy->marks.items;
-	copy->view.mark_count = copy->marks.count;
-	return 0;
-}
-
-static void begin_anew(struct mt_calls_thread *thread, uint64_t written, uint64_t tsc)
-{
-	thread->begin = written;
-	thread->marks.items[0] = (struct mt_ring_mark){written, tsc, tsc};
+	thread->begin = thread->used;
+	thread->marks.items[0] = (struct mt_ring_mark){thread->used, tsc, tsc};
 	thread->marks.count = 1;
 }
 
-/* The part of the ring that counts. */
-static struct mt_error *copy_ring(struct snapshot *snapshot, struct mt_calls_thread *thread)
+/* The part of the ring that counts.  False: nothing does. */
+static bool view_ring(const struct snapshot *snapshot, struct mt_calls_thread *thread,
+		      struct mt_ring_view *view)
 {
 	struct mt_calls_engine *engine = snapshot->engine;
-	struct copy copy = {.thread = thread};
 
 	mt_calls_mark(engine, thread, snapshot->tsc);
-	copy.view = mt_calls_ring_view(engine, thread);
+	*view = mt_calls_ring_view(engine, thread);
+	if (view->written > view->begin && leave_half_written(engine, thread))
+		view->written -= slot_bytes(engine);
+	thread->used = view->written;
+	return view->written > view->begin;
+}
 
-	if (copy.view.written > copy.view.begin && leave_half_written(engine, thread))
-		copy.view.written -= slot_bytes(engine);
-	if (copy.view.written <= copy.view.begin)
+static struct mt_error *copy_ring(struct snapshot *snapshot, struct mt_calls_thread *thread)
+{
+	struct mt_calls_history history;
+	struct mt_ring_view view;
+
+	if (!view_ring(snapshot, thread, &view))
 		return NULL;
-	copy.bytes = malloc(copy.view.size);
-	if (!copy.bytes || copy_marks(&copy, snapshot->tsc) ||
-	    mt_array_push(&snapshot->copies, copy)) {
-		free(copy.bytes);
-		mt_array_deinit(&copy.marks);
+	if (mt_calls_history_create(thread, &view, snapshot->tsc, &history))
+		return mt_error_no_memory();
+	if (mt_array_push(&snapshot->histories, history)) {
+		mt_calls_history_deinit(&history);
 		return mt_error_no_memory();
 	}
-	/* From a ring that was never full, only what was written: the rest has no pages yet. */
-	memcpy(copy.bytes, copy.view.bytes,
-	       copy.view.written < copy.view.size ? copy.view.written : copy.view.size);
-	mt_array_last(&snapshot->copies)->view.bytes = copy.bytes;
-	if (!engine->options.keep_rings)
-		begin_anew(thread, copy.view.written, snapshot->tsc);
+	if (!snapshot->engine->options.keep_rings)
+		begin_anew(thread, snapshot->tsc);
 	return NULL;
 }
 
 /* Stack pointers of a thread's lie near one another. */
-static uint64_t whole_stack(const struct mt_calls_thread *thread, uint32_t low)
+static uint64_t whole_stack(uint64_t near, uint32_t low)
 {
-	return thread->stack + (uint64_t)(int64_t)(int32_t)(low - (uint32_t)thread->stack);
+	return near + (uint64_t)(int64_t)(int32_t)(low - (uint32_t)near);
 }
 
-static bool understand(const struct mt_calls_engine *engine, const struct mt_calls_thread *thread,
+static bool understand(const struct mt_calls_engine *engine, uint64_t stack,
 		       const struct mt_call_event *event, struct mt_recording_call *out)
 {
 	const struct mt_calls_module *module = mt_calls_module_of_site(engine, event->site);
@@ -128,61 +109,59 @@ static bool understand(const struct mt_calls_engine *engine, const struct mt_cal
 	    .time_ns = mt_tsc_to_ns(&engine->options.conversion, event->tsc),
 	    .address = site->address + module->bias,
 	    .stack = whole_stack(
-		thread, event->stack + mt_ring_pushed(engine->options.stamps, site->is_return)),
+		stack, event->stack + mt_ring_pushed(engine->options.stamps, site->is_return)),
 	    .kind = site->is_return ? MT_RECORDING_RETURN : MT_RECORDING_CALL,
 	    .time_is_estimate = event->estimated,
 	};
 	return true;
 }
 
-static struct mt_error *put_events(struct mt_calls_engine *engine, const struct copy *copy,
+static struct mt_error *put_events(const struct mt_calls_engine *engine,
+				   const struct mt_calls_history *history,
 				   struct mt_recording_writer *writer)
 {
 	struct mt_call_event events[MT_RING_LINE_EVENTS];
 	struct mt_recording_call calls[BATCH + MT_RING_LINE_EVENTS];
-	const struct mt_calls_thread *thread = copy->thread;
 	struct mt_ring_cursor cursor;
 	size_t count = 0;
 	bool at_end = false;
 
-	mt_ring_cursor_init(&cursor, &copy->view);
+	mt_ring_cursor_init(&cursor, &history->view);
 	while (!at_end) {
 		size_t more = mt_ring_next_line(&cursor, events, &at_end);
 
 		for (size_t i = 0; i < more; i++)
-			count += understand(engine, thread, &events[i], &calls[count]);
+			count += understand(engine, history->stack, &events[i], &calls[count]);
 		if (count < BATCH && !at_end)
 			continue;
-		mt_try(
-		    mt_recording_writer_put_calls(writer, thread->pid, thread->lwp, calls, count));
+		mt_try(mt_recording_writer_put_calls(writer, history->pid, history->lwp, calls,
+						     count));
 		count = 0;
 	}
 	return NULL;
 }
 
-static struct mt_error *put_note(const struct snapshot *snapshot, const struct copy *copy,
+static struct mt_error *put_note(const struct snapshot *snapshot,
+				 const struct mt_calls_history *history,
 				 struct mt_recording_writer *writer)
 {
 	struct mt_sideband note = {
 	    .time_ns = mt_tsc_to_ns(&snapshot->engine->options.conversion, snapshot->tsc),
 	    .kind = MT_SIDEBAND_SAMPLE,
-	    .pid = copy->thread->pid,
-	    .tid = copy->thread->lwp,
+	    .pid = history->pid,
+	    .tid = history->lwp,
 	    .cpu = -1,
-	    .sample = {.event = MT_NOTE_SNAPSHOT,
-		       .ip = copy->thread->pc,
-		       .weight = snapshot->number},
+	    .sample = {.event = MT_NOTE_SNAPSHOT, .ip = history->pc, .weight = snapshot->number},
 	};
 
 	return snapshot->number ? mt_recording_writer_put(writer, &note) : NULL;
 }
 
-static void for_processes(struct mt_calls_engine *engine, pid_t lwp,
+static void for_processes(struct mt_calls_engine *engine,
 			  void (*act)(struct mt_target *target, pid_t pid))
 {
 	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next)
-		if (!lwp || thread->lwp == lwp)
-			act(engine->target, thread->pid);
+		act(engine->target, thread->pid);
 }
 
 static void halt(struct mt_target *target, pid_t pid)
@@ -201,6 +180,51 @@ static struct mt_error *copy_rings(struct snapshot *snapshot, pid_t lwp)
 	return NULL;
 }
 
+static struct mt_error *put_ended(struct mt_calls_engine *engine,
+				  struct mt_recording_writer *writer)
+{
+	mt_array_each (history, &engine->ended)
+		mt_try(put_events(engine, history, writer));
+	if (engine->forgotten)
+		mt_log(engine->options.log, MT_LOG_WARNING,
+		       "many threads ended: of %zu the last calls are kept, of %u none",
+		       engine->ended.count, engine->forgotten);
+	if (engine->options.keep_rings)
+		return NULL;
+	mt_calls_forget_ended(engine);
+	engine->forgotten = 0;
+	return NULL;
+}
+
+static struct mt_error *put_all(struct snapshot *snapshot, struct mt_recording_writer *writer)
+{
+	mt_try(put_ended(snapshot->engine, writer));
+	mt_array_each (history, &snapshot->histories) {
+		mt_try(put_events(snapshot->engine, history, writer));
+		mt_try(put_note(snapshot, history, writer));
+	}
+	return NULL;
+}
+
+static void snapshot_deinit(struct snapshot *snapshot)
+{
+	mt_array_each (history, &snapshot->histories)
+		mt_calls_history_deinit(history);
+	mt_array_deinit(&snapshot->histories);
+}
+
+/* One thread alone stands still, since it ends: what it did waits for the next snapshot. */
+static struct mt_error *keep_one(struct snapshot *snapshot, pid_t lwp)
+{
+	mt_try(copy_rings(snapshot, lwp));
+	while (snapshot->histories.count) {
+		if (mt_calls_keep_ended(snapshot->engine, mt_array_last(&snapshot->histories)))
+			return mt_error_no_memory();
+		snapshot->histories.count--;
+	}
+	return NULL;
+}
+
 struct mt_error *mt_calls_snapshot(struct mt_engine *base, pid_t lwp, uint32_t number,
 				   struct mt_recording_writer *writer)
 {
@@ -208,20 +232,15 @@ struct mt_error *mt_calls_snapshot(struct mt_engine *base, pid_t lwp, uint32_t n
 	struct snapshot snapshot = {.engine = engine, .number = number};
 	struct mt_error *error;
 
-	/* One thread alone stands still, when it is asked for: it ends. */
-	if (!lwp)
-		for_processes(engine, lwp, halt);
-	error = copy_rings(&snapshot, lwp);
-	if (!lwp)
-		for_processes(engine, lwp, engine->target->ops->release);
-	mt_array_each (copy, &snapshot.copies) {
+	if (lwp) {
+		error = keep_one(&snapshot, lwp);
+	} else {
+		for_processes(engine, halt);
+		error = copy_rings(&snapshot, 0);
+		for_processes(engine, engine->target->ops->release);
 		if (!error)
-			error = put_events(engine, copy, writer);
-		if (!error)
-			error = put_note(&snapshot, copy, writer);
-		free(copy->bytes);
-		mt_array_deinit(&copy->marks);
+			error = put_all(&snapshot, writer);
 	}
-	mt_array_deinit(&snapshot.copies);
+	snapshot_deinit(&snapshot);
 	return error;
 }

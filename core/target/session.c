@@ -253,6 +253,8 @@ struct mt_error *mt_session_finish(struct mt_session *session, struct mt_recordi
 			mt_log(session->options->log, MT_LOG_WARNING,
 			       "the trigger %s was found nowhere: no function or line of that name",
 			       session->triggers.items[i].text);
+	/* What ended threads did since the last one. */
+	mt_try(mt_session_engine_ops(session)->snapshot(session->engine, 0, 0, session->writer));
 	mt_try(mt_recording_writer_finish(session->writer));
 	return mt_recording_writer_reopen(session->writer, out);
 }

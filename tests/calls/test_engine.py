@@ -210,6 +210,26 @@ def test_history_survives_exec(compile, record, count, stamps):
     assert calls["mark"] == count if count < 100 else calls["mark"] > 600
 
 
+def test_threads_by_the_thousand(compile, record):
+    program = compile("calls_many.c", "-O1", "-pthread")
+    done, calls = record([program, 2000, 8, 50], "--modules", "calls_many")
+    assert done.returncode == 0
+    assert calls["work"] == 2000 * 50 and calls["farewell"] == 2000
+
+
+def test_ended_threads_share_room(compile, record, tmp_path):
+    """All keep their last calls, and the recording is no larger than that of eight rings."""
+    program = compile("calls_many.c", "-O1", "-pthread")
+    done, calls = record([program, 24, 4, 20000], "--modules", "calls_many", "--size", "64k",
+                         "--record", tmp_path / "x.data")
+    assert done.returncode == 0
+    assert calls["farewell"] == 24 and calls["work"] > 24 * 500
+    assert (tmp_path / "x.data").stat().st_size < 9 * 64 * 1024 * 6
+    done, calls = record([program, 100, 4, 20000], "--modules", "calls_many", "--size", "64k")
+    assert "many threads ended" in done.stderr
+    assert 20 < calls["farewell"] < 100
+
+
 def test_triggers_take_snapshots(compile, record):
     program = compile("calls_killed.c", "-O1")
     done, calls = record([program, "exit", 20], "--modules", program.name, "--trigger", "mark",

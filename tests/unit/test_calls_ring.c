@@ -155,6 +155,52 @@ static void test_empty_and_lost(void **state)
 	free(writer);
 }
 
+static void put_some(struct writer *writer, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		writer->tsc += (uint64_t)rand() % 50;
+		put_event(writer, 1, 1, writer->stamps == MT_RING_FULL || rand() % 9 == 0);
+	}
+}
+
+/* The newest part of a ring as a smaller one. */
+static void copy_ring(enum mt_ring_stamps stamps, unsigned int seed)
+{
+	struct writer *writer = calloc(1, sizeof(*writer));
+	struct mt_call_event *all = calloc(2 * MOST, sizeof(*all)), *copied = all + MOST;
+	uint64_t size = (uint64_t)MT_RING_LINE_BYTES << seed % 5, least;
+	struct mt_ring_view view;
+	uint8_t bytes[SIZE];
+	size_t count, more;
+
+	assert_true(writer && all);
+	srand(seed);
+	writer->stamps = stamps;
+	writer->tsc = 1000;
+	put_some(writer, (size_t)rand() % 300);
+	view = view_of(writer);
+	view.begin = rand() % 2 ? writer->written / 2 & ~15ull : 0;
+	count = read_all(&view, all);
+	least = mt_ring_least_size(&view);
+	if (rand() % 2)
+		size = least;
+	mt_ring_copy(&view, size, bytes);
+	view.bytes = bytes;
+	view.size = size;
+	more = read_all(&view, copied);
+	assert_true(more <= count && (size != least || more == count));
+	assert_memory_equal(copied, all + count - more, more * sizeof(*all));
+	free(all);
+	free(writer);
+}
+
+static void test_copies(void **state)
+{
+	(void)state;
+	for (unsigned int seed = 0; seed < 1000; seed++)
+		copy_ring(seed % 2 ? MT_RING_FULL : MT_RING_SAMPLED, seed / 2);
+}
+
 #define PAUSE 1000000
 
 /* A thread that the tracer sees now and then, and that sleeps meanwhile. */
@@ -197,14 +243,6 @@ static void test_marks_part_the_times(void **state)
 	(void)state;
 	for (unsigned int seed = 0; seed < 300; seed++)
 		write_with_marks(seed);
-}
-
-static void put_some(struct writer *writer, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		writer->tsc += (uint64_t)rand() % 50;
-		put_event(writer, 1, 1, writer->stamps == MT_RING_FULL || rand() % 9 == 0);
-	}
 }
 
 /* The writer's own position is not looked at. */
@@ -252,7 +290,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_sampled),        cmocka_unit_test(test_full),
 	    cmocka_unit_test(test_empty_and_lost), cmocka_unit_test(test_marks_part_the_times),
-	    cmocka_unit_test(test_end_is_found),
+	    cmocka_unit_test(test_end_is_found),   cmocka_unit_test(test_copies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
