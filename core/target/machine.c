@@ -14,6 +14,7 @@ struct mt_machine {
 	struct mt_recording *recording;
 	const struct mt_decode_options *options;
 	struct mt_space_pool *spaces;
+	struct mt_call_sites *call_sites;
 	struct mt_space *kernel;
 	struct mt_pt_image_cache *images;
 	struct mt_process *processes;
@@ -48,7 +49,7 @@ static struct mt_error *epoch_begin(struct mt_machine *machine, struct mt_proces
 	mt_try(like ? mt_space_copy(like, &epoch->space)
 		    : mt_space_create(machine->spaces, process->pid, &epoch->space));
 	mt_space_symbolizer_init(&epoch->symbolizer, epoch->space, machine->kernel,
-				 !machine->options->no_inlines);
+				 !machine->options->no_inlines, machine->call_sites);
 	return NULL;
 }
 
@@ -334,6 +335,9 @@ struct mt_error *mt_machine_create(struct mt_recording *recording,
 	error = mt_space_pool_create(&options->objfile, &machine->spaces);
 	if (!error)
 		error = mt_space_create(machine->spaces, KERNEL_PID, &machine->kernel);
+	machine->call_sites = mt_call_sites_create();
+	if (!error && !machine->call_sites)
+		error = mt_error_no_memory();
 	if (!error)
 		error = mt_pt_image_cache_create(&machine->images);
 	if (!error)
@@ -382,6 +386,7 @@ void mt_machine_destroy(struct mt_machine *machine)
 	mt_pt_image_cache_destroy(machine->images);
 	mt_space_destroy(machine->kernel);
 	mt_space_pool_destroy(machine->spaces);
+	mt_call_sites_destroy(machine->call_sites);
 	mt_objfile_unref(machine->vdso);
 	if (machine->vdso_path)
 		unlink(machine->vdso_path);

@@ -25,12 +25,24 @@ static void inlines_at(void *context, uint64_t address, struct mt_inline_span *o
 	mt_space_inlines_at(space_of(context, address), address, out);
 }
 
+static uint64_t call_site(void *context, const struct mt_function *caller,
+			  const struct mt_function *callee)
+{
+	struct mt_space_symbolizer *self = context;
+
+	return mt_call_sites_find(self->call_sites, space_of(context, caller->start), caller,
+				  callee);
+}
+
 void mt_space_symbolizer_init(struct mt_space_symbolizer *symbolizer, struct mt_space *user,
-			      struct mt_space *kernel, bool inlines)
+			      struct mt_space *kernel, bool inlines,
+			      struct mt_call_sites *call_sites)
 {
 	*symbolizer = (struct mt_space_symbolizer){
-	    .symbolizer = {function_at, source_at, inlines ? inlines_at : NULL, symbolizer},
+	    .symbolizer = {function_at, source_at, inlines ? inlines_at : NULL,
+			   call_sites ? call_site : NULL, symbolizer},
 	    .user = user,
 	    .kernel = kernel,
+	    .call_sites = call_sites,
 	};
 }

@@ -5,16 +5,19 @@
 #define MT_TARGET_SYMBOLIZER_H
 
 #include "elf/space.h"
+#include "target/call_sites.h"
 #include "trace/symbolizer.h"
 
 struct mt_space_symbolizer {
 	struct mt_symbolizer symbolizer; /* its context is this struct */
 	struct mt_space *user;
 	struct mt_space *kernel;
+	struct mt_call_sites *call_sites; /* lent; NULL: they are not to be looked for */
 };
 
-/* Both spaces are lent and must outlive it. */
+/* What it is given is lent and must outlive it; call_sites may be NULL. */
 void mt_space_symbolizer_init(struct mt_space_symbolizer *symbolizer, struct mt_space *user,
-			      struct mt_space *kernel, bool inlines);
+			      struct mt_space *kernel, bool inlines,
+			      struct mt_call_sites *call_sites);
 
 #endif

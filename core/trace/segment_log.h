@@ -24,7 +24,7 @@ enum {
 /* What a slice is, apart from its time and depth. */
 struct mt_log_slice {
 	const struct mt_function *function;
-	const struct mt_inline *inlined; /* INLINED: has the call site's source */
+	const struct mt_inline *inlined; /* has the call site's source; NULL: the site itself has */
 	uint64_t address;
 	uint64_t call_site;
 	uint64_t bytes_lost;

@@ -12,6 +12,7 @@
 
 enum {
 	MT_SP_FUNCTIONS = 4096,
+	MT_SP_SITES = 4096,
 	MT_SP_REGIONS = 1024,
 	MT_SP_LAYERS = 8,
 	MT_SP_RESUMED = 256, /* frames of a stack that are shown again at the most */
@@ -42,6 +43,12 @@ struct mt_sp_cached_function {
 	const struct mt_function *function;
 };
 
+struct mt_sp_cached_site {
+	const struct mt_function *caller, *callee; /* NULL: nothing is cached here */
+	uint64_t address;
+	const struct mt_inline *inlined; /* the call of CALLER's own code that holds it */
+};
+
 struct mt_sp_stack {
 	struct mt_sp_region *current; /* the top layer; NULL: nothing is known */
 	uint64_t floor;               /* the next lower stack's base */
@@ -54,6 +61,7 @@ struct mt_sp_stack {
 	unsigned int signal_by; /* that many more events may come before its handler */
 	struct mt_segment_log log;
 	struct mt_sp_cached_function *functions; /* MT_SP_FUNCTIONS, by address */
+	struct mt_sp_cached_site *sites;         /* MT_SP_SITES, by caller and callee */
 	const struct mt_symbolizer *symbolizer;
 
 	MT_ARRAY(struct mt_sp_region *) regions; /* by base, rising */
@@ -109,6 +117,19 @@ static inline void mt_sp_wait_for_handler(struct mt_sp_stack *stack)
 {
 	if (!stack->estimated || --stack->signal_by == 0)
 		stack->signal = 0;
+}
+
+/* Inlined calls have no slices here, so a place within one is told as the call of the function's
+ * own code that leads there.  NULL: it is in the function's own code. */
+static inline const struct mt_inline *mt_sp_inlined_at(const struct mt_sp_stack *stack,
+						       uint64_t address)
+{
+	const struct mt_symbolizer *symbolizer = stack->symbolizer;
+	struct mt_inline_span span = {0};
+
+	if (symbolizer->inlines_at)
+		symbolizer->inlines_at(symbolizer->context, address, &span);
+	return span.depth ? span.chain[0] : NULL;
 }
 
 /* Ends the rebuild: the error stays in the log until push or finish returns it. */

@@ -78,8 +78,14 @@ void mt_sp_add_root(struct mt_sp_stack *stack, const struct mt_function *functio
 	    .function = function,
 	};
 
-	if (called_before)
-		source_at(stack, called_before - 1, &slice.call_source);
+	if (called_before) {
+		const struct mt_inline *inlined = mt_sp_inlined_at(stack, called_before - 1);
+
+		if (inlined)
+			slice.call_source = inlined->call;
+		else
+			source_at(stack, called_before - 1, &slice.call_source);
+	}
 	if (mt_array_push(&stack->roots, slice))
 		mt_sp_fail(stack, mt_error_no_memory());
 }

@@ -3,6 +3,8 @@
  * it was in; the long way for the rest. */
 #include "trace/sp_internal.h"
 
+#include <string.h>
+
 enum {
 	CREDIT_PER_EVENT = 8,
 	CREDIT_MAX = 1 << 26,
@@ -26,7 +28,8 @@ struct mt_error *mt_sp_stack_create(const struct mt_sp_stack_options *options,
 	stack->symbolizer = &mt_symbolizer_without_names;
 	error = mt_segment_log_init(&stack->log, options->log_memory_bytes);
 	stack->functions = calloc(MT_SP_FUNCTIONS, sizeof(*stack->functions));
-	if (!error && !stack->functions)
+	stack->sites = calloc(MT_SP_SITES, sizeof(*stack->sites));
+	if (!error && (!stack->functions || !stack->sites))
 		error = mt_error_no_memory();
 	if (error) {
 		mt_sp_stack_destroy(stack);
@@ -45,6 +48,7 @@ void mt_sp_stack_destroy(struct mt_sp_stack *stack)
 	mt_array_deinit(&stack->regions);
 	mt_array_deinit(&stack->roots);
 	free(stack->functions);
+	free(stack->sites);
 	free(stack);
 }
 
@@ -62,6 +66,7 @@ void mt_sp_stack_set_symbolizer(struct mt_sp_stack *stack, const struct mt_symbo
 	stack->log.symbolizer = stack->symbolizer;
 	for (size_t i = 0; i < MT_SP_FUNCTIONS; i++)
 		stack->functions[i].function = NULL;
+	memset(stack->sites, 0, MT_SP_SITES * sizeof(*stack->sites));
 }
 
 /* The current stack's innermost frame ends. */
@@ -91,7 +96,40 @@ static void unwind(struct mt_sp_stack *stack, uint64_t sp)
 			  count - kept > 1 ? MT_SLICE_END_UNWOUND : MT_SLICE_END_TIME_ESTIMATED);
 }
 
-static inline void begin(struct mt_sp_stack *stack, const struct mt_event *event, uint8_t flags)
+/* An event tells who was called, not from where. */
+static const struct mt_sp_cached_site *call_site(struct mt_sp_stack *stack,
+						 const struct mt_function *caller,
+						 const struct mt_function *callee)
+{
+	const struct mt_symbolizer *symbolizer = stack->symbolizer;
+	uint64_t key = (uintptr_t)caller * 3 + (uintptr_t)callee;
+	struct mt_sp_cached_site *cached = &stack->sites[(key * 0x9e3779b97f4a7c15u) >> 52];
+
+	if (cached->caller == caller && cached->callee == callee)
+		return cached;
+	*cached = (struct mt_sp_cached_site){.caller = caller, .callee = callee};
+	if (symbolizer->call_site)
+		cached->address = symbolizer->call_site(symbolizer->context, caller, callee);
+	if (cached->address)
+		cached->inlined = mt_sp_inlined_at(stack, cached->address);
+	return cached;
+}
+
+/* An entry at the innermost frame's place: by a jump of that frame, or by a call of the one below
+ * it, when the ret between was not seen. */
+static bool is_called_from_below(struct mt_sp_stack *stack, uint64_t address)
+{
+	const struct mt_sp_region *region = stack->current;
+	const struct mt_function *callee = mt_sp_function_at(stack, address);
+	const struct mt_sp_frame *top = mt_sp_top(region);
+
+	return region->frames.count > 1 && !call_site(stack, top->function, callee)->address &&
+	       call_site(stack, top[-1].function, callee)->address;
+}
+
+/* CALLER: the frame that called, or jumped; NULL: not known. */
+static inline void begin(struct mt_sp_stack *stack, const struct mt_event *event, uint8_t flags,
+			 const struct mt_function *caller)
 {
 	struct mt_sp_region *region = stack->current;
 	struct mt_sp_frame frame = {mt_sp_function_at(stack, event->to), event->from};
@@ -105,6 +143,12 @@ static inline void begin(struct mt_sp_stack *stack, const struct mt_event *event
 	if (mt_array_push(&region->frames, frame)) {
 		mt_sp_fail(stack, mt_error_no_memory());
 		return;
+	}
+	if (caller) {
+		const struct mt_sp_cached_site *site = call_site(stack, caller, frame.function);
+
+		slice.call_site = site->address;
+		slice.inlined = site->inlined;
 	}
 	mt_segment_log_begin_settled(&stack->log, stack->now_ns, stack->estimated, &slice);
 }
@@ -133,11 +177,17 @@ static void enter(struct mt_sp_stack *stack, const struct mt_event *event)
 	}
 	if (stack->signal && is_handler(stack, event->from))
 		flags = MT_SLICE_HANDLER;
+	const struct mt_function *caller = top && !flags ? top->function : NULL;
 	if (top && top->sp == event->from) {
-		mt_sp_pop(stack, 0);
-		flags |= MT_SLICE_TAIL_CALL;
+		bool called = is_called_from_below(stack, event->to);
+
+		mt_sp_pop(stack, called ? MT_SLICE_END_TIME_ESTIMATED : 0);
+		if (called)
+			caller = mt_sp_top(stack->current)->function;
+		else
+			flags |= MT_SLICE_TAIL_CALL;
 	}
-	begin(stack, event, flags);
+	begin(stack, event, flags, caller);
 }
 
 /* A first entry on a stack that nobody showed. */
@@ -149,7 +199,7 @@ static void enter_elsewhere(struct mt_sp_stack *stack, struct mt_sp_region *regi
 	mt_sp_switch(stack, region, event->from, true);
 	stack->signal = 0;
 	if (!stack->log.error)
-		begin(stack, event, handler ? MT_SLICE_HANDLER : 0);
+		begin(stack, event, handler ? MT_SLICE_HANDLER : 0, NULL);
 }
 
 static void enter_far(struct mt_sp_stack *stack, const struct mt_event *event)

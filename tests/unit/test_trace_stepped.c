@@ -226,7 +226,7 @@ static void name_code(struct stepper *s)
 	assert_no_error(mt_space_create(s->pool, s->pid, &s->user));
 	assert_no_error(mt_space_create(s->pool, 0, &s->kernel));
 	assert_no_error(mt_proc_each_map(s->pid, on_map, s));
-	mt_space_symbolizer_init(&s->symbolizer, s->user, s->kernel, true);
+	mt_space_symbolizer_init(&s->symbolizer, s->user, s->kernel, true, NULL);
 }
 
 /* A step is two switches between processes, which cost least on one CPU. */
