@@ -259,6 +259,14 @@ static void jump(struct emitter *to, uint64_t target)
 	rel32(to, target);
 }
 
+/* A jump of ours alone: who stands before it is at its target already, in effect. */
+static void go_on(struct emitter *to, uint64_t target)
+{
+	to->row = (struct mt_trampoline_row){.original = target, .phase = MT_PHASE_DISPLACED};
+	begin_row(to);
+	jump(to, target);
+}
+
 static void push_return_address(struct emitter *to, uint64_t address)
 {
 	code(to, 0x68); /* push imm32, sign-extended */
@@ -272,16 +280,18 @@ static void push_return_address(struct emitter *to, uint64_t address)
 }
 
 /* jcc: 0F 8x rel32.  loop and jrcxz have no long form: they jump over a jump. */
-static void branch(struct emitter *to, const uint8_t *from, const struct mt_insn *insn,
-		   const struct mt_insn_layout *layout)
+static void branch(struct emitter *to, const uint8_t *from, uint64_t original,
+		   const struct mt_insn *insn, const struct mt_insn_layout *layout)
 {
 	uint64_t target = insn->target + to->config->bias;
 
 	if (layout->opcode >= 0xe0 && layout->opcode <= 0xe3) {
 		bytes(to, from, insn->length - 1u);
-		code(to, 0x02);       /* over the next */
+		code(to, 0x02); /* over the next */
+		to->row.original = original + insn->length;
+		begin_row(to);
 		code(to, 0xeb, 0x05); /* jmp over the long one */
-		jump(to, target);
+		go_on(to, target);
 		return;
 	}
 	code(to, 0x0f, 0x80 | (layout->opcode & 0x0f));
@@ -335,7 +345,7 @@ static void displaced(struct emitter *to, const uint8_t *from, uint64_t original
 		jump(to, insn->target + to->config->bias);
 		break;
 	case MT_INSN_BRANCH:
-		branch(to, from, insn, &layout);
+		branch(to, from, original, insn, &layout);
 		break;
 	default:
 		copy(to, from, original, insn, &layout, 0);
@@ -455,7 +465,7 @@ static void all_displaced(struct emitter *to, const struct mt_patch *patch, cons
 			return;
 	}
 	if (falls_through(&insn))
-		jump(to, patch->address + to->config->bias + patch->length);
+		go_on(to, patch->address + to->config->bias + patch->length);
 }
 
 int mt_trampoline_append(struct mt_trampolines *trampolines,

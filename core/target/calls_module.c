@@ -248,18 +248,26 @@ struct mt_error *mt_calls_module_create(struct mt_calls_engine *engine,
 	return error;
 }
 
+/* Where the next patch's trampoline begins. */
+static uint32_t trampoline_end(const struct mt_calls_module *module, size_t patch)
+{
+	for (size_t i = patch + 1; i < module->file->plan->patches.count; i++)
+		if (module->offsets[i] != MT_CALLS_NONE)
+			return module->offsets[i];
+	return (uint32_t)module->trampolines.code.count;
+}
+
 uint64_t mt_calls_module_copy_of(const struct mt_calls_module *module, size_t patch,
 				 uint64_t address)
 {
 	const struct mt_trampolines *code = &module->trampolines;
-	const struct mt_trampoline_row *row, *end = code->rows.items + code->rows.count;
-	uint64_t patch_end =
-	    mt_calls_patch_address(module, patch) + module->file->plan->patches.items[patch].length;
+	const struct mt_trampoline_row *row, *last = mt_array_last(&code->rows);
+	uint32_t end = trampoline_end(module, patch);
 
 	if (module->offsets[patch] == MT_CALLS_NONE)
 		return 0;
 	row = mt_trampoline_row_at(code, module->offsets[patch]);
-	for (; row && row < end && row->original < patch_end; row++)
+	for (; row && row <= last && row->offset < end; row++)
 		if (row->phase == MT_PHASE_DISPLACED && row->original == address)
 			return module->room + row->offset;
 	return 0;

@@ -8,118 +8,11 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/time.h>
 
-#include <asm/prctl.h>
 #include <cmocka.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#include "calls/trampoline.h"
-
-#define PAGE       4096
-#define RING_BYTES 4096
-#define TEXT       ((uint64_t)0x10000000) /* what the plan calls the page's address */
-
-static __thread struct mt_ring_position position;
-
-struct world {
-	uint8_t *text; /* a page of text, and behind it the trampolines */
-	size_t used;   /* bytes of text */
-	uint8_t *ring;
-	struct mt_trampolines trampolines;
-	struct mt_trampoline_config config;
-	uint8_t *trampoline_page;
-};
-
-static int32_t offset_from_fs(const void *variable)
-{
-	unsigned long base = 0;
-
-	assert_int_equal(syscall(SYS_arch_prctl, ARCH_GET_FS, &base), 0);
-	return (int32_t)((uintptr_t)variable - base);
-}
-
-static struct world world_make(enum mt_ring_stamps stamps)
-{
-	struct world world = {0};
-
-	world.text = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE | PROT_EXEC,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	assert_ptr_not_equal(world.text, MAP_FAILED);
-	world.ring = calloc(1, RING_BYTES);
-	assert_non_null(world.ring);
-	world.trampoline_page = world.text + PAGE;
-	world.config = (struct mt_trampoline_config){
-	    .address = (uintptr_t)world.trampoline_page,
-	    .bias = (uintptr_t)world.text - TEXT,
-	    .position_offset = offset_from_fs(&position),
-	    .ring_bytes = RING_BYTES,
-	    .stamps = stamps,
-	};
-	position = (struct mt_ring_position){(uintptr_t)world.ring, 0};
-	return world;
-}
-
-static void world_end(struct world *world)
-{
-	munmap(world->text, 4 * PAGE);
-	free(world->ring);
-	mt_trampolines_deinit(&world->trampolines);
-}
-
-/* Put a function's bytes into the text, with room behind it, and return its plan address. */
-static uint64_t add(struct world *world, const uint8_t *bytes, size_t size)
-{
-	uint64_t address = TEXT + world->used;
-
-	memcpy(world->text + world->used, bytes, size);
-	memset(world->text + world->used + size, 0x90, 16);
-	world->used += (size + 31) & ~(size_t)15;
-	return address;
-}
-
-#define function(world, ...)                                                                       \
-	add((world), (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
-
-static uint8_t *in_memory(const struct world *world, uint64_t address)
-{
-	return world->text + (address - TEXT);
-}
-
-static void patch_with(struct world *world, const struct mt_patch *one, uint32_t site)
-{
-	uint8_t *text = in_memory(world, one->address);
-	uint8_t *target = world->trampoline_page + world->trampolines.code.count;
-	int32_t distance = (int32_t)(target - (text + MT_PATCH_JUMP_BYTES));
-
-	assert_int_equal(mt_trampoline_append(&world->trampolines, &world->config, one, text, site),
-			 0);
-	assert_true(world->trampolines.code.count < 3 * PAGE);
-	memcpy(world->trampoline_page, world->trampolines.code.items,
-	       world->trampolines.code.count);
-	memset(text, 0xcc, one->length);
-	text[0] = 0xe9;
-	memcpy(text + 1, &distance, sizeof(distance));
-}
-
-static void patch(struct world *world, uint64_t address, uint8_t length, uint8_t flags,
-		  uint32_t site)
-{
-	const struct mt_patch one = {.address = address, .length = length, .flags = flags};
-
-	patch_with(world, &one, site);
-}
-
-static long call(const struct world *world, uint64_t address, long a, long b)
-{
-	long (*run)(long, long);
-	void *there = in_memory(world, address);
-
-	memcpy(&run, &there, sizeof(run));
-	return run(a, b);
-}
+#include "trampoline_world.h"
 
 /* The sampled events in the ring, without the lines' stamps. */
 static size_t sampled(const struct world *world, struct mt_ring_event *events, size_t most)
@@ -387,6 +280,24 @@ static void test_rows(void **state)
 	world_end(&world);
 }
 
+/* Who stands before the jump back has run what was displaced already. */
+static void test_the_way_back(void **state)
+{
+	struct world world = world_make(MT_RING_SAMPLED);
+	uint64_t f = function(&world, ADD_BODY);
+	const struct mt_trampoline_row *row;
+
+	(void)state;
+	patch(&world, f, 5, 0, 1);
+	assert_int_equal(world.trampolines.code.count, 5 + 5);
+	row = mt_trampoline_row_at(&world.trampolines, 4);
+	assert_int_equal(row->original, f + world.config.bias);
+	row = mt_trampoline_row_at(&world.trampolines, 5);
+	assert_int_equal(row->original, f + world.config.bias + 5);
+	assert_int_equal(row->phase, MT_PHASE_DISPLACED);
+	world_end(&world);
+}
+
 /* test edi, edi; je over; mov eax, 7; over: ret */
 static void test_a_branch_that_is_redirected(void **state)
 {
@@ -447,6 +358,7 @@ int main(void)
 	    cmocka_unit_test(test_what_cannot_move),
 	    cmocka_unit_test(test_signals_lose_nothing),
 	    cmocka_unit_test(test_rows),
+	    cmocka_unit_test(test_the_way_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
