@@ -42,7 +42,7 @@ MAN_PAGES    := $(MAN_SOURCES:docs/man/%.md=$(BUILD)/man/%)
 # One command after the other, each on all processors, whether or not -j was given.
 PARALLEL_MAKE = $(MAKE) $(if $(findstring --jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: all unit pytest man check demo bench lint format fuzz fuzzers soak install uninstall dist \
+.PHONY: all unit pytest man check demo bench bench-calls lint format fuzz fuzzers soak install uninstall dist \
         clean help
 all: $(BUILD)/libmtrace-core.a $(BUILD)/libmtrace-agent.so $(BUILD)/mtrace-view \
      $(if $(CLI_SOURCES),$(BUILD)/mtdb)
@@ -99,6 +99,10 @@ check:
 bench: all $(BENCHES)
 	@MTRACE_BUILD=$(abspath $(BUILD)) tests/bench/run
 
+bench-calls: all
+	@scripts/install-deps --report bench
+	@MTRACE_BUILD=$(abspath $(BUILD)) tests/bench/run_calls
+
 lint:
 	@scripts/lint
 
@@ -146,7 +150,8 @@ help:
 	@echo 'make format     put the sources into the style of .clang-format'
 	@echo 'make fuzz       FUZZ_SECONDS=600 of each fuzzer'
 	@echo 'make soak       the tests that take long'
-	@echo 'make bench      the benchmark'
+	@echo 'make bench      how fast recordings are decoded'
+	@echo 'make bench-calls what recording calls costs, beside other tools'
 	@echo 'make install    PREFIX=/usr/local DESTDIR=; and make uninstall'
 	@echo 'make dist       a tarball of what is committed'
 	@echo 'make clean      remove build/'

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A preloaded library that says how much a program took: at its exit it writes to the file
+ * $BENCH_USAGE its seconds of user, of system and of wall-clock time, how many bytes its threads
+ * put into their rings, and when by CLOCK_MONOTONIC it began to run its own code.  Only the program
+ * named $BENCH_PROGRAM does so. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+static _Atomic uint64_t ring_bytes;
+static struct timespec began;
+
+/* A thread calls it at its end. */
+void bench_thread_done(void)
+{
+	const uint64_t *position = dlsym(RTLD_DEFAULT, "mt_agent_position");
+
+	if (position)
+		ring_bytes += position[1];
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	clock_gettime(CLOCK_MONOTONIC, &began);
+}
+
+static double seconds(struct timeval time)
+{
+	return (double)time.tv_sec + (double)time.tv_usec * 1e-6;
+}
+
+__attribute__((destructor)) static void end(void)
+{
+	const char *path = getenv("BENCH_USAGE"), *program = getenv("BENCH_PROGRAM");
+	struct timespec now;
+	struct rusage usage;
+	FILE *file;
+
+	if (!path || !program || strcmp(program_invocation_short_name, program) != 0)
+		return;
+	bench_thread_done();
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	getrusage(RUSAGE_SELF, &usage);
+	file = fopen(path, "w");
+	if (!file)
+		return;
+	fprintf(
+	    file, "%.6f %.6f %.6f %llu %.6f\n", seconds(usage.ru_utime), seconds(usage.ru_stime),
+	    (double)(now.tv_sec - began.tv_sec) + (double)(now.tv_nsec - began.tv_nsec) * 1e-9,
+	    (unsigned long long)ring_bytes, (double)began.tv_sec + (double)began.tv_nsec * 1e-9);
+	fclose(file);
+}
