@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Zydis in its minimal mode gives mnemonic, length and the raw fields: enough to tell what tracing
- * needs, at a third of the price of a full decode.  A decoder is a few bytes on the stack, so that
- * nothing is shared between threads. */
+/* What common.h does not know goes to Zydis, which in its minimal mode gives mnemonic, length and
+ * the raw fields: enough to tell what tracing needs, at a third of the price of a full decode.  A
+ * decoder is a few bytes on the stack, so that nothing is shared between threads. */
 #include "x86/insn.h"
+
+#include "x86/common.h"
 
 #include <Zydis/Zydis.h>
 
@@ -101,7 +103,7 @@ static uint8_t flags_of(const ZydisDecodedInstruction *insn)
 	return is_string_opcode(insn) && has_rep_prefix(insn) ? MT_INSN_REPEATED : 0;
 }
 
-int mt_insn_decode(const void *bytes, size_t size, uint64_t pc, struct mt_insn *out)
+static int decode_rare(const void *bytes, size_t size, uint64_t pc, struct mt_insn *out)
 {
 	ZydisDecoder decoder;
 	ZydisDecodedInstruction insn;
@@ -117,6 +119,19 @@ int mt_insn_decode(const void *bytes, size_t size, uint64_t pc, struct mt_insn *
 	if (out->class == MT_INSN_CALL || out->class == MT_INSN_JUMP ||
 	    out->class == MT_INSN_BRANCH)
 		out->target = pc + insn.length + (uint64_t)insn.raw.imm[0].value.s;
+	return 0;
+}
+
+int mt_insn_decode(const void *bytes, size_t size, uint64_t pc, struct mt_insn *out)
+{
+	struct mt_insn_common common;
+
+	if (!mt_insn_common(bytes, size, &common))
+		return decode_rare(bytes, size, pc, out);
+	*out = (struct mt_insn){.length = common.length, .class = common.class};
+	if (out->class == MT_INSN_CALL || out->class == MT_INSN_JUMP ||
+	    out->class == MT_INSN_BRANCH)
+		out->target = pc + common.length + (uint64_t)(int64_t)common.distance;
 	return 0;
 }
 
