@@ -39,13 +39,19 @@ FUZZERS      := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/%)
 BENCHES      := $(BENCH_SOURCES:tests/bench/%.c=$(BUILD)/bench/%)
 MAN_PAGES    := $(MAN_SOURCES:docs/man/%.md=$(BUILD)/man/%)
 
+# The plugin: for whatever Python GDB was built with, which it alone knows.
+PLUGIN_SOURCES := $(wildcard gdb-plugin/*.c)
+PLUGIN_OBJECTS := $(PLUGIN_SOURCES:%.c=$(BUILD)/obj/%.o)
+-include $(BUILD)/gdb-python.mk
+PLUGIN := $(if $(GDB_PYTHON),$(BUILD)/mtrace.abi3.so $(BUILD)/mtrace.py)
+
 # One command after the other, each on all processors, whether or not -j was given.
 PARALLEL_MAKE = $(MAKE) $(if $(findstring --jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 
 .PHONY: all unit pytest man check demo bench bench-calls lint format fuzz fuzzers soak install uninstall dist \
         clean help
 all: $(BUILD)/libmtrace-core.a $(BUILD)/libmtrace-agent.so $(BUILD)/mtrace-view \
-     $(if $(CLI_SOURCES),$(BUILD)/mtdb)
+     $(if $(CLI_SOURCES),$(BUILD)/mtdb) $(PLUGIN)
 
 $(BUILD)/libmtrace-core.a: $(CORE_OBJECTS)
 	@rm -f $@
@@ -53,6 +59,21 @@ $(BUILD)/libmtrace-core.a: $(CORE_OBJECTS)
 
 $(BUILD)/mtdb: $(CLI_OBJECTS) $(PTRACE_OBJECTS) $(BUILD)/libmtrace-core.a
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(CORE_LIBS) $(CLI_LIBS)
+
+$(BUILD)/gdb-python.mk: scripts/gdb-python
+	@mkdir -p $(@D)
+	@scripts/gdb-python $(@D) >$@
+
+# One exported symbol, and nothing of the libraries of GDB's process is ours to meet.
+$(BUILD)/mtrace.abi3.so: $(PLUGIN_OBJECTS) $(PTRACE_OBJECTS) $(BUILD)/libmtrace-core.a
+	$(CC) -shared $(ALL_CFLAGS) $(LDFLAGS) -Wl,--exclude-libs,ALL -Wl,-Bsymbolic -o $@ $^ $(CORE_LIBS)
+
+$(BUILD)/mtrace.py: gdb-plugin/mtrace.py
+	@install -m 644 $< $@
+
+$(BUILD)/obj/gdb-plugin/%.o: gdb-plugin/%.c Makefile
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) -DPy_LIMITED_API=0x03060000 -isystem $(GDB_PYTHON) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 # It goes into other programs: no code, no library behind it, no sanitizer.
 $(BUILD)/libmtrace-agent.so: agent/agent.S Makefile
@@ -156,4 +177,4 @@ help:
 	@echo 'make dist       a tarball of what is committed'
 	@echo 'make clean      remove build/'
 
--include $(CORE_OBJECTS:.o=.d) $(CLI_OBJECTS:.o=.d) $(PTRACE_OBJECTS:.o=.d) $(UNIT_TESTS:=.d) $(FUZZERS:=.d) $(BENCHES:=.d)
+-include $(CORE_OBJECTS:.o=.d) $(CLI_OBJECTS:.o=.d) $(PTRACE_OBJECTS:.o=.d) $(PLUGIN_OBJECTS:.o=.d) $(UNIT_TESTS:=.d) $(FUZZERS:=.d) $(BENCHES:=.d)

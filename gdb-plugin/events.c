@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* cont and stop come for what the user sees, and for new threads (they "go on" when they are born);
+ * in an inferior call the text stays pristine. */
+#include "events.h"
+
+#include "gdb.h"
+#include "hooks.h"
+#include "live.h"
+#include "settings.h"
+#include "trace/slice.h"
+
+#include <signal.h>
+#include <string.h>
+
+static bool in_call; /* GDB calls a function of the program's */
+
+static struct mt_error *on_cont(PyObject *event)
+{
+	(void)event;
+	return in_call ? NULL : mt_live_resumes(mt_gdb_pid());
+}
+
+static struct mt_error *on_call(PyObject *event)
+{
+	mt_auto(mt_py) PyObject *type =
+	    PyObject_GetAttrString((PyObject *)Py_TYPE(event), "__name__");
+	char *name = type ? mt_py_text(type) : NULL;
+
+	PyErr_Clear();
+	in_call = name && strcmp(name, "InferiorCallPreEvent") == 0;
+	free(name);
+	return NULL;
+}
+
+static struct mt_error *take_crash(int signal)
+{
+	char *path = NULL;
+
+	if (!signal || !mt_setting_is_on(MT_SETTING_ON_CRASH) || !mt_live_is_news())
+		return NULL;
+	mt_try(mt_live_snapshot(NULL, &path));
+	mt_gdb_printf("[mtrace: the calls up to %s are in %s; \"mtrace history\" shows the last]\n",
+		      mt_signal_name((uint32_t)signal), path);
+	free(path);
+	return NULL;
+}
+
+/* If the hook did not run, the user has one of his own: ours is put back. */
+static struct mt_error *on_stop(PyObject *event)
+{
+	(void)event;
+	if (!mt_live_session())
+		return NULL;
+	mt_try(mt_live_stopped(mt_gdb_lwp()));
+	mt_try(mt_hooks_define());
+	return take_crash(mt_live_crash());
+}
+
+static struct mt_error *on_new_thread(PyObject *event)
+{
+	mt_auto(mt_py) PyObject *thread = PyObject_GetAttrString(event, "inferior_thread");
+	mt_auto(mt_py) PyObject *ptid = thread ? PyObject_GetAttrString(thread, "ptid") : NULL;
+	long pid = ptid ? PyLong_AsLong(PyTuple_GetItem(ptid, 0)) : 0;
+	long lwp = ptid ? PyLong_AsLong(PyTuple_GetItem(ptid, 1)) : 0;
+
+	PyErr_Clear();
+	return pid > 0 && lwp > 0 ? mt_live_new_thread((pid_t)pid, (pid_t)lwp) : NULL;
+}
+
+/* Of a program that is let go it comes too; one that was killed has no exit code. */
+static struct mt_error *on_exited(PyObject *event)
+{
+	long long code = mt_py_number(event, "exit_code", -1);
+	int status = code >= 0 ? (int)(code & 0xff) << 8 : SIGKILL;
+	char *path = NULL;
+
+	if (!mt_live_session())
+		return NULL;
+	if (code < 0 && mt_live_crash())
+		status = mt_live_crash();
+	mt_try(mt_live_ended(status));
+	if (!mt_setting_is_on(MT_SETTING_ON_CRASH) || !mt_live_is_news())
+		return NULL;
+	mt_try(mt_live_snapshot(NULL, &path));
+	mt_gdb_printf("[mtrace: the calls up to the end are in %s]\n", path);
+	free(path);
+	return NULL;
+}
+
+static struct mt_error *on_gdb_exiting(PyObject *event)
+{
+	(void)event;
+	mt_live_destroy();
+	return NULL;
+}
+
+static struct event {
+	const char *name;
+	struct mt_error *(*take)(PyObject *event);
+	bool optional; /* older GDBs lack it */
+} events[] = {
+    {"cont", on_cont, false},     {"inferior_call", on_call, false},
+    {"stop", on_stop, false},     {"new_thread", on_new_thread, false},
+    {"exited", on_exited, false}, {"gdb_exiting", on_gdb_exiting, true},
+};
+
+static PyObject *take(PyObject *self, PyObject *argument)
+{
+	struct event *event = mt_py_context(self);
+
+	return event ? mt_py_tell(event->take(argument)) : NULL;
+}
+
+static struct mt_error *connect(PyObject *registries, struct event *event)
+{
+	static PyMethodDef definition = {"mtrace", take, METH_O, NULL};
+	mt_auto(mt_py) PyObject *registry = PyObject_GetAttrString(registries, event->name);
+	mt_auto(mt_py) PyObject *function = mt_py_function(&definition, event);
+
+	if (!registry && event->optional) {
+		PyErr_Clear();
+		return NULL;
+	}
+	mt_auto(mt_py) PyObject *done =
+	    registry && function ? PyObject_CallMethod(registry, "connect", "O", function) : NULL;
+	return done ? NULL : mt_py_error();
+}
+
+struct mt_error *mt_events_connect(void)
+{
+	mt_auto(mt_py) PyObject *registries = mt_py_gdb("events");
+
+	if (!registries)
+		return mt_py_error();
+	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
+		mt_try(connect(registries, &events[i]));
+	return NULL;
+}

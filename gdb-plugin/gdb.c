@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "gdb.h"
+
+#include <stdarg.h>
+
+static bool interrupted;
+
+struct mt_error *mt_gdb_execute(const char *command, struct mt_str *output)
+{
+	mt_auto(mt_py) PyObject *said =
+	    mt_py_call_gdb("execute", "(sOO)", command, Py_False, output ? Py_True : Py_False);
+
+	if (!said)
+		return mt_py_error();
+	if (output) {
+		char *text = mt_py_text(said);
+
+		mt_str_append(output, text ? text : "");
+		free(text);
+	}
+	return NULL;
+}
+
+struct mt_error *mt_gdb_executef(struct mt_str *output, const char *format, ...)
+{
+	mt_auto(mt_str) struct mt_str command = {0};
+	va_list args;
+
+	va_start(args, format);
+	mt_str_vappendf(&command, format, args);
+	va_end(args);
+	return command.failed ? mt_error_no_memory() : mt_gdb_execute(command.text, output);
+}
+
+/* gdb.STDOUT is 0, gdb.STDERR 1. */
+static void write_to(int stream, const char *text)
+{
+	if (interrupted)
+		return;
+	mt_auto(mt_py) PyObject *bytes = PyBytes_FromString(text);
+	mt_auto(mt_py) PyObject *string =
+	    bytes ? PyUnicode_FromEncodedObject(bytes, "utf-8", "replace") : NULL;
+	mt_auto(mt_py) PyObject *done =
+	    string ? mt_py_call_gdb("write", "(Oi)", string, stream) : NULL;
+
+	if (!done) {
+		interrupted = PyErr_ExceptionMatches(PyExc_KeyboardInterrupt);
+		PyErr_Clear();
+	}
+}
+
+void mt_gdb_print(const char *text)
+{
+	write_to(0, text);
+}
+
+void mt_gdb_printf(const char *format, ...)
+{
+	mt_auto(mt_str) struct mt_str text = {0};
+	va_list args;
+
+	va_start(args, format);
+	mt_str_vappendf(&text, format, args);
+	va_end(args);
+	if (text.text && !text.failed)
+		mt_gdb_print(text.text);
+}
+
+void mt_gdb_warn(const char *text)
+{
+	mt_auto(mt_str) struct mt_str line = {0};
+
+	mt_str_appendf(&line, "mtrace: %s\n", text);
+	if (!line.failed)
+		write_to(1, line.text);
+}
+
+struct mt_error *mt_gdb_interrupted(void)
+{
+	bool was = interrupted;
+
+	interrupted = false;
+	return was ? mt_error_new(MT_ERROR_INTERRUPTED, "interrupted") : NULL;
+}
+
+static void print(void *context, const char *text)
+{
+	(void)context;
+	mt_gdb_print(text);
+}
+
+static void tell(void *context, const char *text)
+{
+	(void)context;
+	write_to(1, text);
+}
+
+static void log_line(void *context, enum mt_log_level level, const char *text)
+{
+	(void)context;
+	(void)level;
+	mt_gdb_warn(text);
+}
+
+static bool wants_to_stop(void *context)
+{
+	(void)context;
+	if (PyErr_CheckSignals() == 0)
+		return interrupted;
+	PyErr_Clear();
+	return interrupted = true;
+}
+
+struct mt_command_context mt_gdb_context(void)
+{
+	static const struct mt_log log = {.line = log_line, .least = MT_LOG_WARNING};
+	static const struct mt_progress progress = {.interrupted = wants_to_stop};
+
+	return (struct mt_command_context){
+	    .print = print, .tell = tell, .log = &log, .progress = &progress, .prefix = "mtrace"};
+}
+
+pid_t mt_gdb_pid(void)
+{
+	mt_auto(mt_py) PyObject *inferior = mt_py_call_gdb("selected_inferior", "()");
+	pid_t pid = inferior ? (pid_t)mt_py_number(inferior, "pid", 0) : 0;
+
+	PyErr_Clear();
+	return pid;
+}
+
+pid_t mt_gdb_lwp(void)
+{
+	mt_auto(mt_py) PyObject *thread = mt_py_call_gdb("selected_thread", "()");
+	mt_auto(mt_py) PyObject *ptid =
+	    thread && thread != Py_None ? PyObject_GetAttrString(thread, "ptid") : NULL;
+	long lwp = ptid ? PyLong_AsLong(PyTuple_GetItem(ptid, 1)) : 0;
+
+	PyErr_Clear();
+	return lwp > 0 ? (pid_t)lwp : 0;
+}

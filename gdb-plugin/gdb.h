@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What of GDB's own we ask for, in C. */
+#ifndef MT_GDB_PLUGIN_GDB_H
+#define MT_GDB_PLUGIN_GDB_H
+
+#include "base/str.h"
+#include "command/command.h"
+#include "py.h"
+
+/* A command line.  output NULL: what it prints is shown; else it is appended there. */
+struct mt_error *mt_gdb_execute(const char *command, struct mt_str *output);
+struct mt_error *mt_gdb_executef(struct mt_str *output, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* To GDB's standard output.  After Ctrl-C or "q" at the pager nothing more is shown, and
+ * mt_gdb_interrupted() gives the error, once. */
+void mt_gdb_print(const char *text);
+void mt_gdb_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* A line "mtrace: TEXT" to GDB's standard error. */
+void mt_gdb_warn(const char *text);
+struct mt_error *mt_gdb_interrupted(void);
+
+/* For the core's commands: prints, warns and stops as above. */
+struct mt_command_context mt_gdb_context(void);
+
+/* Of the selected inferior and thread; 0: none. */
+pid_t mt_gdb_pid(void);
+pid_t mt_gdb_lwp(void);
+
+#endif

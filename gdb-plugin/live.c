@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "live.h"
+
+#include "command/timeline.h"
+#include "gdb.h"
+#include "pristine.h"
+#include "settings.h"
+#include "target.h"
+#include "target/proc.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <unistd.h>
+
+static struct {
+	bool armed;
+	bool hidden; /* nothing of ours is in the text */
+	bool over;   /* the program ended, or is not recorded any more */
+	bool busy;   /* within a call that makes GDB resume the program */
+	bool news;   /* it ran since the last snapshot */
+	int crash;
+	pid_t pid;
+	uint32_t snapshots;
+	char *engine;
+	struct mt_log log;
+	struct mt_session_options options;
+	struct mt_target *target;
+	struct mt_session *session;
+} live;
+
+bool mt_live_is_armed(void)
+{
+	return live.armed;
+}
+
+struct mt_session *mt_live_session(void)
+{
+	return live.over ? NULL : live.session;
+}
+
+pid_t mt_live_pid(void)
+{
+	return live.pid;
+}
+
+struct mt_target *mt_live_target(void)
+{
+	return live.target;
+}
+
+int mt_live_crash(void)
+{
+	return live.crash;
+}
+
+bool mt_live_is_news(void)
+{
+	return live.news;
+}
+
+uint32_t mt_live_snapshots(void)
+{
+	return live.snapshots;
+}
+
+static struct mt_error *on_libraries(pid_t lwp)
+{
+	const struct mt_stop stop = {.kind = MT_STOP_LIBRARIES, .pid = live.pid, .lwp = lwp};
+
+	/* What attach() itself loads it looks for itself. */
+	return mt_live_session() && !live.busy ? mt_session_take(live.session, &stop) : NULL;
+}
+
+static void destroy_session(void)
+{
+	mt_session_destroy(live.session);
+	live.session = NULL;
+	if (live.target)
+		live.target->ops->destroy(live.target);
+	live.target = NULL;
+	live.pid = 0;
+	live.hidden = live.over = false;
+}
+
+/* It stays, to be looked at. */
+static void end_session(void)
+{
+	live.over = true;
+	if (live.target)
+		mt_gdb_target_let_go(live.target);
+}
+
+void mt_live_destroy(void)
+{
+	destroy_session();
+	free(live.engine);
+	live.engine = NULL;
+	live.armed = false;
+}
+
+/* `auto`, in GDB: what can share the program with it. */
+static struct mt_error *choose_engine(const char *name)
+{
+	char *wanted = name ? strdup(name) : mt_setting_text(MT_SETTING_ENGINE);
+
+	if (!wanted)
+		return mt_error_no_memory();
+	bool known = strcmp(wanted, "auto") == 0 || strcmp(wanted, "calls") == 0;
+	free(live.engine);
+	live.engine = known ? strdup("calls") : NULL;
+	if (known) {
+		free(wanted);
+		return live.engine ? NULL : mt_error_no_memory();
+	}
+	struct mt_error *error =
+	    mt_error_new(MT_ERROR_USAGE,
+			 "the engine \"%s\" does not work inside of GDB (use calls, or "
+			 "mtdb run --engine %s)",
+			 wanted, wanted);
+	free(wanted);
+	return error;
+}
+
+static struct mt_error *parse_stamps(const char *text, enum mt_ring_stamps *stamps)
+{
+	if (strcmp(text, "sampled") != 0 && strcmp(text, "full") != 0)
+		return mt_error_new(MT_ERROR_USAGE,
+				    "no kind of time stamps: \"%s\" (it can be sampled or full)",
+				    text);
+	*stamps = strcmp(text, "full") == 0 ? MT_RING_FULL : MT_RING_SAMPLED;
+	return NULL;
+}
+
+static struct mt_error *read_settings(const struct mt_live_options *options)
+{
+	char *size = mt_setting_text(MT_SETTING_BUFFER_SIZE);
+	char *stamps = mt_setting_text(MT_SETTING_TIMESTAMPS);
+	struct mt_error *error = choose_engine(options->engine);
+
+	live.options = (struct mt_session_options){.engine = live.engine,
+						   .ring_bytes = options->ring_bytes,
+						   .live = true,
+						   .log = &live.log};
+	live.log = *mt_gdb_context().log;
+	if (!error && !options->ring_bytes && size)
+		error = mt_parse_size(size, &live.options.ring_bytes);
+	if (!error)
+		error = parse_stamps(options->stamps ? options->stamps
+				     : stamps        ? stamps
+						     : "sampled",
+				     &live.options.stamps);
+	free(size);
+	free(stamps);
+	return error;
+}
+
+static struct mt_error *make_session(pid_t pid)
+{
+	destroy_session();
+	mt_try(mt_gdb_target_create(on_libraries, &live.target));
+	mt_gdb_target_set_pid(live.target, pid);
+	mt_try(mt_session_create(live.target, &live.options, NULL, &live.session));
+	live.pid = pid;
+	live.news = true;
+	return NULL;
+}
+
+static struct mt_error *begin(pid_t pid, bool fresh)
+{
+	const struct mt_launch launch = {0};
+	struct mt_error *error = make_session(pid);
+
+	if (!error && fresh)
+		error = mt_session_launch(live.session, &launch);
+	if (!error && !fresh) {
+		live.busy = true;
+		error = mt_session_attach(live.session, pid);
+		live.busy = false;
+		live.hidden = true;
+		mt_error_destroy(mt_gdb_target_flush(live.target));
+	}
+	if (error)
+		destroy_session();
+	return error;
+}
+
+static struct mt_error *refuse(pid_t pid)
+{
+	mt_auto(mt_py) PyObject *non_stop = mt_py_call_gdb("parameter", "(s)", "non-stop");
+
+	PyErr_Clear();
+	if (non_stop == Py_True)
+		return mt_error_new(MT_ERROR_UNSUPPORTED,
+				    "mtrace cannot record in non-stop mode: its text would change "
+				    "under running threads (set non-stop off, and run again)");
+	if (pid && mt_proc_has_ended(pid))
+		return mt_error_new(
+		    MT_ERROR_UNSUPPORTED,
+		    "process %d does not run on this machine: mtrace records native "
+		    "programs only (run mtdb over there)",
+		    pid);
+	return NULL;
+}
+
+struct mt_error *mt_live_start(const struct mt_live_options *options)
+{
+	pid_t pid = mt_gdb_pid();
+
+	if (mt_live_session())
+		return mt_error_new(MT_ERROR_USAGE, "process %d is recorded already", live.pid);
+	mt_try(refuse(pid));
+	mt_try(read_settings(options));
+	live.armed = true;
+	if (!pid)
+		return NULL;
+	struct mt_error *error = begin(pid, false);
+	live.armed = !error;
+	return error;
+}
+
+struct mt_error *mt_live_stop(void)
+{
+	if (!live.armed)
+		return mt_error_new(MT_ERROR_USAGE,
+				    "nothing is recorded (\"mtrace start\" begins)");
+	live.armed = false;
+	end_session();
+	return NULL;
+}
+
+/* A new process stands before the first instruction of its dynamic loader. */
+static bool is_fresh(pid_t pid)
+{
+	struct user_regs_struct registers;
+	Elf64_auxv_t entries[64];
+	Elf64_Ehdr header;
+	uint64_t base = 0, entry = 0;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t size = fd < 0 ? -1 : read(fd, entries, sizeof(entries));
+	if (fd >= 0)
+		close(fd);
+	for (ssize_t i = 0; i < size / (ssize_t)sizeof(entries[0]); i++) {
+		if (entries[i].a_type == AT_BASE)
+			base = entries[i].a_un.a_val;
+		if (entries[i].a_type == AT_ENTRY)
+			entry = entries[i].a_un.a_val;
+	}
+	if (ptrace(PTRACE_GETREGS, pid, 0, &registers))
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (base && pread(fd, &header, sizeof(header), (off_t)base) == sizeof(header))
+		entry = base + header.e_entry;
+	if (fd >= 0)
+		close(fd);
+	return registers.rip == entry;
+}
+
+struct mt_error *mt_live_resumes(pid_t pid)
+{
+	if (!live.armed || !pid)
+		return NULL;
+	live.crash = 0;
+	if (!mt_live_session()) {
+		mt_try(refuse(pid));
+		if (is_fresh(pid))
+			return begin(pid, true);
+		return mt_error_new(MT_ERROR_USAGE,
+				    "process %d runs unrecorded: stop it and say \"mtrace start\"",
+				    pid);
+	}
+	if (pid != live.pid || !live.hidden)
+		return NULL;
+	live.news = true;
+	mt_try(mt_pristine_show(live.session, live.target, pid, &live.hidden));
+	return NULL;
+}
+
+static bool is_crash(int signal)
+{
+	return signal == SIGSEGV || signal == SIGABRT || signal == SIGBUS || signal == SIGFPE ||
+	       signal == SIGILL;
+}
+
+/* What it stopped for, as far as that is a signal of its own. */
+static struct mt_error *tell_signal(pid_t lwp)
+{
+	siginfo_t info = {0};
+	struct mt_stop stop = {.kind = MT_STOP_SIGNAL, .pid = live.pid, .lwp = lwp};
+
+	if (ptrace(PTRACE_GETSIGINFO, lwp, 0, &info) || info.si_signo == SIGTRAP ||
+	    info.si_signo == SIGSTOP || info.si_signo == 0)
+		return NULL;
+	stop.signal = info.si_signo;
+	stop.code = info.si_code;
+	if (is_crash(info.si_signo) && info.si_code > 0 && info.si_code != SI_KERNEL)
+		stop.address = (uint64_t)(uintptr_t)info.si_addr;
+	if (is_crash(info.si_signo))
+		live.crash = info.si_signo;
+	return mt_session_take(live.session, &stop);
+}
+
+struct mt_error *mt_live_stopped(pid_t lwp)
+{
+	if (!mt_live_session() || live.hidden || mt_gdb_pid() != live.pid)
+		return NULL;
+	mt_try(mt_session_reap(live.session));
+	struct mt_error *error = lwp ? tell_signal(lwp) : NULL;
+	live.hidden = true;
+	if (!error)
+		error = mt_session_hide(live.session, live.pid);
+	else
+		mt_error_destroy(mt_session_hide(live.session, live.pid));
+	mt_error_destroy(mt_gdb_target_flush(live.target));
+	return error;
+}
+
+struct mt_error *mt_live_new_thread(pid_t pid, pid_t lwp)
+{
+	const struct mt_stop stop = {
+	    .kind = MT_STOP_NEW_THREAD, .pid = pid, .lwp = pid, .child = lwp};
+
+	if (!mt_live_session() || pid != live.pid || lwp == pid)
+		return NULL;
+	mt_try(mt_session_reap(live.session));
+	return mt_session_take(live.session, &stop);
+}
+
+struct mt_error *mt_live_ended(int status)
+{
+	const struct mt_stop stop = {
+	    .kind = MT_STOP_EXITED, .pid = live.pid, .lwp = live.pid, .status = status};
+	struct mt_error *error = NULL;
+
+	if (!mt_live_session())
+		return NULL;
+	if (mt_proc_has_ended(live.pid))
+		error = mt_session_take(live.session, &stop);
+	end_session();
+	return error;
+}
+
+static struct mt_error *nothing(void)
+{
+	return mt_error_new(MT_ERROR_USAGE,
+			    "nothing was recorded yet (\"mtrace start\", then run the program)");
+}
+
+struct mt_error *mt_live_recording(const char *path, struct mt_recording **out)
+{
+	return live.session ? mt_session_copy(live.session, path, 0, out) : nothing();
+}
+
+/* "trace-%n.fxt" */
+static char *output_path(uint32_t number)
+{
+	mt_auto(mt_str) struct mt_str path = {0};
+	char *pattern = mt_setting_text(MT_SETTING_OUTPUT);
+
+	for (const char *at = pattern ? pattern : "trace-%n.fxt"; *at; at++) {
+		if (at[0] == '%' && at[1] == 'n') {
+			mt_str_appendf(&path, "%u", number);
+			at++;
+		} else {
+			mt_str_append_bytes(&path, at, 1);
+		}
+	}
+	free(pattern);
+	return path.text && !path.failed ? strdup(path.text) : NULL;
+}
+
+static struct mt_error *write_timeline(struct mt_recording *recording, const char *path)
+{
+	const struct mt_command_context context = mt_gdb_context();
+	const struct mt_timeline timeline = {.path = path};
+	struct mt_decode_stats stats = {0};
+
+	return mt_timeline_write(&context, recording, &timeline, &stats);
+}
+
+struct mt_error *mt_live_snapshot(const char *path, char **written)
+{
+	struct mt_recording *recording = NULL;
+	uint32_t number = live.snapshots + 1;
+	char *name = path ? strdup(path) : output_path(number);
+
+	*written = NULL;
+	struct mt_error *error = !live.session ? nothing() : !name ? mt_error_no_memory() : NULL;
+	if (!error)
+		error = mt_session_copy(live.session, NULL, number, &recording);
+	if (!error)
+		error = write_timeline(recording, name);
+	mt_recording_close(recording);
+	if (error) {
+		free(name);
+		return error;
+	}
+	live.snapshots = number;
+	live.news = !live.hidden && mt_live_session(); /* it runs on */
+	*written = name;
+	return NULL;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The module `mtrace` of GDB's Python: everything is made when it is imported. */
+#include "commands.h"
+#include "events.h"
+#include "hooks.h"
+#include "settings.h"
+#include "trigger.h"
+
+static struct mt_error *set_up(void)
+{
+	mt_try(mt_commands_define());
+	mt_try(mt_settings_define());
+	mt_try(mt_triggers_define());
+	mt_try(mt_events_connect());
+	return mt_hooks_define();
+}
+
+static PyMethodDef methods[] = {
+    {"_hook", mt_hooks_run, METH_O, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "mtrace",
+    .m_doc = "The function calls of the program that GDB debugs.",
+    .m_size = -1,
+    .m_methods = methods,
+};
+
+PyMODINIT_FUNC PyInit_mtrace(void);
+PyMODINIT_FUNC PyInit_mtrace(void)
+{
+	mt_auto(mt_py) PyObject *module = PyModule_Create(&definition);
+	struct mt_error *error = module ? set_up() : NULL;
+
+	if (error)
+		return mt_py_answer(error);
+	Py_XINCREF(module);
+	return module;
+}

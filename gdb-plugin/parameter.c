@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "settings.h"
+
+#include "base/str.h"
+#include "py.h"
+
+struct parameter {
+	const char *name; /* behind "mtrace " */
+	const char *kind; /* gdb.PARAM_… */
+	const char *const *choices;
+	const char *initial; /* an expression of Python's */
+	const char *set_doc, *show_doc, *doc;
+	const char *said; /* by `show`, with %s for the value */
+	PyObject *object;
+	char *last; /* sound value; of those that are checked */
+	struct mt_error *(*check)(const char *text);
+};
+
+static struct mt_error *check_size(const char *text)
+{
+	uint64_t size;
+
+	return mt_parse_size(text, &size);
+}
+
+static const char *const engines[] = {"auto", "calls", NULL};
+static const char *const stamps[] = {"sampled", "full", NULL};
+
+static struct parameter parameters[MT_SETTING_COUNT] = {
+    [MT_SETTING_ENGINE] =
+	{
+	    .name = "engine",
+	    .kind = "PARAM_ENUM",
+	    .choices = engines,
+	    .initial = "auto",
+	    .set_doc = "Set how mtrace records.",
+	    .show_doc = "Show how mtrace records.",
+	    .doc = "auto takes the best that works here; calls patches the program's functions.",
+	    .said = "mtrace records with the engine \"%s\".",
+	},
+    [MT_SETTING_BUFFER_SIZE] =
+	{
+	    .name = "buffer-size",
+	    .kind = "PARAM_STRING_NOESCAPE",
+	    .initial = "4M",
+	    .set_doc = "Set the size of each thread's ring.",
+	    .show_doc = "Show the size of each thread's ring.",
+	    .doc = "Such as 512k or 16M.  It holds for what is recorded from the next start on.",
+	    .said = "The ring of each thread is %s large.",
+	    .check = check_size,
+	},
+    [MT_SETTING_TIMESTAMPS] =
+	{
+	    .name = "timestamps",
+	    .kind = "PARAM_ENUM",
+	    .choices = stamps,
+	    .initial = "sampled",
+	    .set_doc = "Set how often mtrace reads the clock.",
+	    .show_doc = "Show how often mtrace reads the clock.",
+	    .doc = "sampled: once for several calls, with estimates between; full: at each call.",
+	    .said = "Time stamps are \"%s\".",
+	},
+    [MT_SETTING_OUTPUT] =
+	{
+	    .name = "output",
+	    .kind = "PARAM_FILENAME",
+	    .initial = "trace-%n.fxt",
+	    .set_doc = "Set where mtrace writes timelines.",
+	    .show_doc = "Show where mtrace writes timelines.",
+	    .doc =
+		"%n stands for the snapshot's number.  The ending says the format: .fxt (open it "
+		"in\nhttps://ui.perfetto.dev), .json or .txt, and .gz behind it.",
+	    .said = "Timelines go to \"%s\".",
+	},
+    [MT_SETTING_ON_CRASH] =
+	{
+	    .name = "on-crash",
+	    .kind = "PARAM_BOOLEAN",
+	    .initial = "on",
+	    .set_doc = "Set whether mtrace takes a snapshot when the program crashes.",
+	    .show_doc = "Show whether mtrace takes a snapshot when the program crashes.",
+	    .doc = "At SIGSEGV, SIGABRT, SIGBUS, SIGFPE and SIGILL, and at the program's end.",
+	    .said = "A snapshot at a crash is %s.",
+	},
+    [MT_SETTING_HISTORY_SIZE] =
+	{
+	    .name = "history-size",
+	    .kind = "PARAM_UINTEGER",
+	    .initial = "25",
+	    .set_doc = "Set how many calls \"mtrace history\" shows.",
+	    .show_doc = "Show how many calls \"mtrace history\" shows.",
+	    .doc = "0 or unlimited: all there are.",
+	    .said = "\"mtrace history\" shows %s calls.",
+	},
+};
+
+/* The value is stored already: a bad one is taken back. */
+static PyObject *set(PyObject *self, PyObject *ignored)
+{
+	struct parameter *parameter = mt_py_context(self);
+	mt_auto(mt_py) PyObject *value = PyObject_GetAttrString(parameter->object, "value");
+	char *text = value ? mt_py_text(value) : NULL;
+	struct mt_error *error = parameter->check(text ? text : "");
+
+	(void)ignored;
+	PyErr_Clear();
+	if (error) {
+		mt_auto(mt_py) PyObject *last = PyUnicode_FromString(parameter->last);
+
+		free(text);
+		if (last && PyObject_SetAttrString(parameter->object, "value", last))
+			PyErr_Clear();
+		return mt_py_answer(error);
+	}
+	free(parameter->last);
+	parameter->last = text;
+	return PyUnicode_FromString("");
+}
+
+static PyObject *show(PyObject *self, PyObject *value)
+{
+	struct parameter *parameter = mt_py_context(self);
+	mt_auto(mt_str) struct mt_str line = {0};
+	char *text = mt_py_text(value);
+
+	for (const char *at = parameter->said; *at; at++) {
+		if (at[0] == '%' && at[1] == 's') {
+			mt_str_append(&line, text ? text : "");
+			at++;
+		} else {
+			mt_str_append_bytes(&line, at, 1);
+		}
+	}
+	free(text);
+	return PyUnicode_FromString(line.text && !line.failed ? line.text : "");
+}
+
+static PyObject *attributes_of(struct parameter *parameter)
+{
+	static PyMethodDef setter = {"get_set_string", set, METH_NOARGS, NULL};
+	static PyMethodDef shower = {"get_show_string", show, METH_O, NULL};
+	mt_auto(mt_py) PyObject *show_function = mt_py_function(&shower, parameter);
+	mt_auto(mt_py) PyObject *set_function = mt_py_function(&setter, parameter);
+
+	if (!show_function || !set_function)
+		return NULL;
+	if (parameter->check)
+		return Py_BuildValue("{s:s,s:s,s:s,s:O,s:O}", "__doc__", parameter->doc, "set_doc",
+				     parameter->set_doc, "show_doc", parameter->show_doc,
+				     "get_show_string", show_function, "get_set_string",
+				     set_function);
+	return Py_BuildValue("{s:s,s:s,s:s,s:O}", "__doc__", parameter->doc, "set_doc",
+			     parameter->set_doc, "show_doc", parameter->show_doc, "get_show_string",
+			     show_function);
+}
+
+static PyObject *choices_of(const struct parameter *parameter)
+{
+	PyObject *list = PyList_New(0);
+
+	for (const char *const *choice = parameter->choices; list && *choice; choice++) {
+		mt_auto(mt_py) PyObject *text = PyUnicode_FromString(*choice);
+
+		if (!text || PyList_Append(list, text)) {
+			Py_CLEAR(list);
+		}
+	}
+	return list;
+}
+
+static PyObject *create(struct parameter *parameter)
+{
+	mt_auto(mt_str) struct mt_str name = {0};
+	mt_auto(mt_py) PyObject *attributes = attributes_of(parameter);
+	mt_auto(mt_py) PyObject *class = mt_py_class("Parameter", "Parameter", attributes);
+	mt_auto(mt_py) PyObject *group = mt_py_gdb("COMMAND_DATA");
+	mt_auto(mt_py) PyObject *kind = mt_py_gdb(parameter->kind);
+
+	mt_str_appendf(&name, "mtrace %s", parameter->name);
+	if (!class || !group || !kind || name.failed)
+		return NULL;
+	if (!parameter->choices)
+		return PyObject_CallFunction(class, "sOO", name.text, group, kind);
+	mt_auto(mt_py) PyObject *choices = choices_of(parameter);
+	return choices ? PyObject_CallFunction(class, "sOOO", name.text, group, kind, choices)
+		       : NULL;
+}
+
+static PyObject *initial_of(const struct parameter *parameter)
+{
+	if (parameter - parameters == MT_SETTING_ON_CRASH)
+		return PyBool_FromLong(1);
+	if (parameter - parameters == MT_SETTING_HISTORY_SIZE)
+		return PyLong_FromString(parameter->initial, NULL, 10);
+	return PyUnicode_FromString(parameter->initial);
+}
+
+static struct mt_error *define(struct parameter *parameter)
+{
+	parameter->last = strdup(parameter->initial);
+	if (!parameter->last)
+		return mt_error_no_memory();
+	parameter->object = create(parameter);
+	if (!parameter->object)
+		return mt_py_error();
+	mt_auto(mt_py) PyObject *initial = initial_of(parameter);
+	if (!initial || PyObject_SetAttrString(parameter->object, "value", initial))
+		return mt_py_error();
+	return NULL;
+}
+
+struct mt_error *mt_settings_define(void)
+{
+	for (size_t i = 0; i < MT_SETTING_COUNT; i++)
+		mt_try(define(&parameters[i]));
+	return NULL;
+}
+
+char *mt_setting_text(enum mt_setting setting)
+{
+	mt_auto(mt_py) PyObject *value =
+	    PyObject_GetAttrString(parameters[setting].object, "value");
+	char *text = value && value != Py_None ? mt_py_text(value) : NULL;
+
+	PyErr_Clear();
+	return text;
+}
+
+bool mt_setting_is_on(enum mt_setting setting)
+{
+	mt_auto(mt_py) PyObject *value =
+	    PyObject_GetAttrString(parameters[setting].object, "value");
+
+	PyErr_Clear();
+	return value == Py_True;
+}
+
+long long mt_setting_number(enum mt_setting setting)
+{
+	return mt_py_number(parameters[setting].object, "value", 0);
+}

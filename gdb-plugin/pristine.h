@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What is left alone when the program goes on: see pristine.c. */
+#ifndef MT_GDB_PLUGIN_PRISTINE_H
+#define MT_GDB_PLUGIN_PRISTINE_H
+
+#include "target/session.h"
+
+/* How the next resumption was asked for.  GDB's hooks tell of those where it matters. */
+enum mt_resumption {
+	MT_RESUMPTION_FREE, /* continue, finish, advance … */
+	MT_RESUMPTION_NEXT, /* the functions on the stack are stepped through */
+	MT_RESUMPTION_STEP, /* and so may be any function */
+};
+
+/* Before the command runs. */
+struct mt_error *mt_pristine_expect(enum mt_resumption how);
+/* Show what may be shown; *hidden stays true if nothing may. */
+struct mt_error *mt_pristine_show(struct mt_session *session, struct mt_target *target, pid_t pid,
+				  bool *hidden);
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "py.h"
+
+#include "gdb.h"
+
+#include <string.h>
+
+#define CONTEXT_NAME "mtrace.context"
+
+static char *message_of(PyObject *type, PyObject *value)
+{
+	mt_auto(mt_py) PyObject *text = value ? PyObject_Str(value) : PyObject_Str(type);
+	char *message = text ? mt_py_text(text) : NULL;
+
+	PyErr_Clear();
+	return message;
+}
+
+static bool is_of_gdb(PyObject *type)
+{
+	mt_auto(mt_py) PyObject *error = mt_py_gdb("error");
+	mt_auto(mt_py) PyObject *ours = mt_py_gdb("GdbError");
+
+	return error && ours &&
+	       (PyErr_GivenExceptionMatches(type, error) ||
+		PyErr_GivenExceptionMatches(type, ours));
+}
+
+struct mt_error *mt_py_error(void)
+{
+	mt_auto(mt_py) PyObject *type = NULL, *value = NULL, *traceback = NULL;
+	struct mt_error *error;
+	char *message;
+
+	PyErr_Fetch(&type, &value, &traceback);
+	if (!type)
+		return mt_error_new(MT_ERROR_INTERNAL, "GDB gave neither a result nor an error");
+	if (PyErr_GivenExceptionMatches(type, PyExc_KeyboardInterrupt))
+		return mt_error_new(MT_ERROR_INTERRUPTED, "interrupted");
+	if (PyErr_GivenExceptionMatches(type, PyExc_MemoryError))
+		return mt_error_no_memory();
+	message = message_of(type, value);
+	error = mt_error_new(is_of_gdb(type) ? MT_ERROR_USAGE : MT_ERROR_INTERNAL, "%s",
+			     message ? message : "GDB's Python failed");
+	free(message);
+	return error;
+}
+
+PyObject *mt_py_answer(struct mt_error *error)
+{
+	mt_auto(mt_error) struct mt_error *taken = error;
+
+	if (!error)
+		Py_RETURN_NONE;
+	if (mt_error_code(error) == MT_ERROR_INTERRUPTED) {
+		PyErr_SetNone(PyExc_KeyboardInterrupt);
+		return NULL;
+	}
+	mt_auto(mt_py) PyObject *class = mt_py_gdb("GdbError");
+	if (class)
+		PyErr_SetString(class, mt_error_message(taken));
+	return NULL;
+}
+
+PyObject *mt_py_tell(struct mt_error *error)
+{
+	if (error && mt_error_code(error) == MT_ERROR_INTERRUPTED)
+		return mt_py_answer(error);
+	if (error)
+		mt_gdb_warn(mt_error_message(error));
+	mt_error_destroy(error);
+	Py_RETURN_NONE;
+}
+
+PyObject *mt_py_gdb(const char *name)
+{
+	mt_auto(mt_py) PyObject *gdb = PyImport_ImportModule("gdb");
+
+	return gdb ? PyObject_GetAttrString(gdb, name) : NULL;
+}
+
+PyObject *mt_py_call_gdb(const char *name, const char *format, ...)
+{
+	mt_auto(mt_py) PyObject *function = mt_py_gdb(name);
+	va_list args;
+
+	if (!function)
+		return NULL;
+	va_start(args, format);
+	mt_auto(mt_py) PyObject *arguments = Py_VaBuildValue(format, args);
+	va_end(args);
+	return arguments ? PyObject_CallObject(function, arguments) : NULL;
+}
+
+char *mt_py_text(PyObject *text)
+{
+	mt_auto(mt_py) PyObject *bytes = PyUnicode_AsUTF8String(text);
+	const char *string = bytes ? PyBytes_AsString(bytes) : NULL;
+
+	PyErr_Clear();
+	return string ? strdup(string) : NULL;
+}
+
+long long mt_py_number(PyObject *object, const char *attribute, long long otherwise)
+{
+	mt_auto(mt_py) PyObject *value = PyObject_GetAttrString(object, attribute);
+	long long number = value ? PyLong_AsLongLong(value) : otherwise;
+
+	if (PyErr_Occurred()) {
+		PyErr_Clear();
+		return otherwise;
+	}
+	return number;
+}
+
+PyObject *mt_py_class(const char *name, const char *base, PyObject *attributes)
+{
+	mt_auto(mt_py) PyObject *parent = mt_py_gdb(base);
+
+	if (!parent || !attributes)
+		return NULL;
+	return PyObject_CallFunction((PyObject *)&PyType_Type, "s(O)O", name, parent, attributes);
+}
+
+PyObject *mt_py_function(PyMethodDef *definition, void *context)
+{
+	mt_auto(mt_py) PyObject *capsule =
+	    context ? PyCapsule_New(context, CONTEXT_NAME, NULL) : NULL;
+
+	return PyCFunction_NewEx(definition, capsule, NULL);
+}
+
+void *mt_py_context(PyObject *self)
+{
+	return PyCapsule_GetPointer(self, CONTEXT_NAME);
+}

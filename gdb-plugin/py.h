@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Python's limited API, in our own manner: what fails gives a struct mt_error, and exceptions are
+ * made of errors, and errors of exceptions, in py.c alone.  No exception is pending outside of the
+ * few lines between a call and mt_py_error().
+ *
+ * The one exception that users see is gdb.GdbError, which GDB prints as a line; KeyboardInterrupt
+ * (Ctrl-C, or "q" at the pager) is passed on. */
+#ifndef MT_GDB_PLUGIN_PY_H
+#define MT_GDB_PLUGIN_PY_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "base/error.h"
+
+/* mt_auto(mt_py) PyObject *object: a reference that is given back at the end of the scope. */
+static inline void mt_py_cleanup(PyObject **object)
+{
+	Py_XDECREF(*object);
+}
+
+/* The exception that is pending becomes an error: INTERRUPTED; USAGE (of GDB); INTERNAL (others).
+ */
+struct mt_error *mt_py_error(void);
+/* An error becomes the pending exception; NULL, for `return`.  No error: None. */
+PyObject *mt_py_answer(struct mt_error *error);
+/* Outside of commands, where nobody catches an exception: the error is a line.  Gives None. */
+PyObject *mt_py_tell(struct mt_error *error);
+
+/* gdb.NAME; NULL with an exception: it has none. */
+PyObject *mt_py_gdb(const char *name);
+/* gdb.NAME(…), the arguments as for Py_BuildValue(), in parentheses.  NULL with an exception. */
+PyObject *mt_py_call_gdb(const char *name, const char *format, ...);
+
+/* The text of a str, the caller's to free; NULL without memory, or it is no str. */
+char *mt_py_text(PyObject *text);
+/* The attribute as a number; OTHERWISE if it has none. */
+long long mt_py_number(PyObject *object, const char *attribute, long long otherwise);
+
+/* A new class of a class of gdb's, NAME(gdb.BASE), with these attributes. */
+PyObject *mt_py_class(const char *name, const char *base, PyObject *attributes);
+/* A function that knows CONTEXT, by mt_py_context(self).  As a class's attribute it gets no self of
+ * the instance.  DEFINITION must live for ever. */
+PyObject *mt_py_function(PyMethodDef *definition, void *context);
+void *mt_py_context(PyObject *self);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A target over GDB.  GDB owns run control: it launches, waits and resumes, and tells the session
+ * (live.c) what happened.  What is left is memory, by /proc/PID/mem, and registers, by the ptrace
+ * of GDB's main thread, which we run on; GDB keeps copies of registers, so what was changed under
+ * it has to be made known by mt_gdb_target_flush(), where GDB can bear it: within a command or a
+ * hook, but not while it resumes or examines the program.
+ *
+ * Signals, births and ends are the front end's to tell. */
+#ifndef MT_GDB_PLUGIN_TARGET_H
+#define MT_GDB_PLUGIN_TARGET_H
+
+#include "target/target.h"
+
+/* A thread came to the address that was last given to watch_libraries(). */
+typedef struct mt_error *mt_gdb_libraries_hook(pid_t lwp);
+
+struct mt_error *mt_gdb_target_create(mt_gdb_libraries_hook *libraries, struct mt_target **out);
+/* The process that launch() gives. */
+void mt_gdb_target_set_pid(struct mt_target *target, pid_t pid);
+/* Nothing is told any more. */
+void mt_gdb_target_let_go(struct mt_target *target);
+/* The text changed, and registers if `target` knows of it: have GDB read them again. */
+struct mt_error *mt_gdb_target_flush(struct mt_target *target);
+
+#endif

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* mtrace trigger, mtrace delete.
+ *
+ * A trigger is a breakpoint with the condition "(COND) && $_mtrace_fire(N)".  GDB evaluates it in
+ * the thread that came there, while the others run on, and the function takes the snapshot; it is
+ * false, so that the program goes on, unless the trigger is to stop it.  A stop() of the
+ * breakpoint's own would be called even if COND is false. */
+#include "trigger.h"
+
+#include "base/array.h"
+#include "base/str.h"
+#include "commands.h"
+#include "gdb.h"
+#include "live.h"
+
+#include <string.h>
+
+struct trigger {
+	uint32_t number;
+	char *location;
+	char *condition; /* NULL: none */
+	uint32_t hits;
+	uint32_t most; /* snapshots; 0: no limit */
+	bool stops;
+	MT_ARRAY(char *) expressions; /* that are printed */
+	PyObject *breakpoint;
+};
+
+static MT_ARRAY(struct trigger *) triggers;
+static uint32_t last_number;
+static uint32_t all_hits;
+
+uint32_t mt_triggers_hits(void)
+{
+	return all_hits;
+}
+
+static void destroy(struct trigger *trigger)
+{
+	if (!trigger)
+		return;
+	if (trigger->breakpoint) {
+		mt_auto(mt_py) PyObject *done =
+		    PyObject_CallMethod(trigger->breakpoint, "delete", NULL);
+		PyErr_Clear(); /* the user may have deleted it */
+	}
+	Py_XDECREF(trigger->breakpoint);
+	mt_array_each (expression, &trigger->expressions)
+		free(*expression);
+	mt_array_deinit(&trigger->expressions);
+	free(trigger->location);
+	free(trigger->condition);
+	free(trigger);
+}
+
+static struct trigger *find(uint64_t number)
+{
+	mt_array_each (trigger, &triggers)
+		if ((*trigger)->number == number)
+			return *trigger;
+	return NULL;
+}
+
+static bool is_there(const struct trigger *trigger)
+{
+	mt_auto(mt_py) PyObject *valid = PyObject_CallMethod(trigger->breakpoint, "is_valid", NULL);
+
+	PyErr_Clear();
+	return valid == Py_True;
+}
+
+static void print_values(const struct trigger *trigger)
+{
+	mt_array_each (expression, &trigger->expressions) {
+		mt_auto(mt_py) PyObject *value =
+		    mt_py_call_gdb("parse_and_eval", "(s)", *expression);
+		mt_auto(mt_py) PyObject *text = value ? PyObject_Str(value) : NULL;
+		char *said = text ? mt_py_text(text) : NULL;
+
+		if (said) {
+			mt_gdb_printf("  %s = %s\n", *expression, said);
+		} else {
+			struct mt_error *error = mt_py_error();
+
+			mt_gdb_printf("  %s: %s\n", *expression, mt_error_message(error));
+			mt_error_destroy(error);
+		}
+		free(said);
+	}
+}
+
+static struct mt_error *fire(struct trigger *trigger)
+{
+	struct user_regs_struct registers = {0};
+	struct mt_target *target = mt_live_target();
+	char *path = NULL;
+	pid_t lwp = mt_gdb_lwp();
+
+	trigger->hits++;
+	all_hits++;
+	if (!mt_live_session() || (trigger->most && trigger->hits > trigger->most))
+		return NULL;
+	mt_try(target->ops->get_registers(target, lwp, &registers));
+	mt_try(mt_session_hit(mt_live_session(), lwp, trigger->number, registers.rip));
+	mt_try(mt_live_snapshot(NULL, &path));
+	mt_gdb_printf("[mtrace: trigger %u, %s, hit %u in thread %d: %s]\n", trigger->number,
+		      trigger->location, trigger->hits, lwp, path);
+	free(path);
+	print_values(trigger);
+	return NULL;
+}
+
+static PyObject *call_fire(PyObject *self, PyObject *args)
+{
+	PyObject *argument = PyTuple_GetItem(args, 0);
+	mt_auto(mt_py) PyObject *number = argument ? PyNumber_Long(argument) : NULL;
+	struct trigger *trigger = number ? find(PyLong_AsUnsignedLongLongMask(number)) : NULL;
+
+	(void)self;
+	PyErr_Clear();
+	if (trigger) {
+		mt_auto(mt_py) PyObject *told = mt_py_tell(fire(trigger));
+		if (!told)
+			return NULL;
+	}
+	return PyLong_FromLong(trigger && trigger->stops);
+}
+
+static PyObject *call_snapshot(PyObject *self, PyObject *args)
+{
+	char *path = NULL;
+	struct mt_error *error = mt_live_snapshot(NULL, &path);
+
+	(void)self;
+	(void)args;
+	free(path);
+	return error ? mt_py_answer(error) : PyLong_FromLong(mt_live_snapshots());
+}
+
+static struct mt_error *define(const char *name, const char *doc, PyMethodDef *invoke)
+{
+	mt_auto(mt_py) PyObject *function = mt_py_function(invoke, NULL);
+	mt_auto(mt_py) PyObject *attributes =
+	    function ? Py_BuildValue("{s:s,s:O}", "__doc__", doc, "invoke", function) : NULL;
+	mt_auto(mt_py) PyObject *class = mt_py_class("Function", "Function", attributes);
+	mt_auto(mt_py) PyObject *object = class ? PyObject_CallFunction(class, "s", name) : NULL;
+
+	return object ? NULL : mt_py_error();
+}
+
+struct mt_error *mt_triggers_define(void)
+{
+	static PyMethodDef invoke_fire = {"invoke", call_fire, METH_VARARGS, NULL};
+	static PyMethodDef invoke_snapshot = {"invoke", call_snapshot, METH_VARARGS, NULL};
+
+	mt_try(define("_mtrace_fire",
+		      "Part of mtrace's triggers: takes the snapshot of trigger N.\n"
+		      "Usage: $_mtrace_fire (N)",
+		      &invoke_fire));
+	return define("_mtrace_snapshot",
+		      "Take a snapshot of what mtrace recorded, and return its number.\n"
+		      "Usage: $_mtrace_snapshot ()",
+		      &invoke_snapshot);
+}
+
+static const char *skip_blanks(const char *at)
+{
+	return at + strspn(at, " \t");
+}
+
+/* The word at *AT, a quoted one without its quotes; *AT moves behind it. */
+static char *take_word(const char **at)
+{
+	char quote = **at == '"' || **at == '\'' ? **at : 0;
+	const char *start = *at + (quote != 0);
+	size_t length = quote ? strcspn(start, quote == '"' ? "\"" : "'") : strcspn(start, " \t");
+
+	*at = start + length;
+	if (quote && **at)
+		(*at)++;
+	*at = skip_blanks(*at);
+	return strndup(start, length);
+}
+
+static bool is_word(const char *at, const char *word)
+{
+	size_t length = strlen(word);
+
+	return strncmp(at, word, length) == 0 && (!at[length] || strchr(" \t(", at[length]));
+}
+
+static struct mt_error *take_option(struct trigger *trigger, const char **at)
+{
+	char *value;
+	uint64_t number = 0;
+
+	if (is_word(*at, "-stop")) {
+		trigger->stops = true;
+		*at = skip_blanks(*at + 5);
+		return NULL;
+	}
+	bool is_most = is_word(*at, "-max");
+	*at = skip_blanks(*at + (is_most ? 4 : 6));
+	if (!**at)
+		return mt_error_new(MT_ERROR_USAGE, "%s needs a value",
+				    is_most ? "-max" : "-print");
+	value = take_word(at);
+	if (!value)
+		return mt_error_no_memory();
+	if (!is_most)
+		return mt_array_push(&trigger->expressions, value) ? mt_error_no_memory() : NULL;
+	struct mt_error *error =
+	    mt_parse_number(value, "number of snapshots", 1, UINT32_MAX, &number);
+	free(value);
+	trigger->most = (uint32_t)number;
+	return error;
+}
+
+/* The " if " that begins the condition: outside of quotes and parentheses. */
+static const char *find_condition(const char *text)
+{
+	int depth = 0;
+
+	for (const char *at = text; *at; at++) {
+		if (*at == '"' || *at == '\'') {
+			const char *end = strchr(at + 1, *at);
+
+			at = end ? end : at;
+		}
+		depth += (*at == '(') - (*at == ')');
+		if (depth == 0 && (at == text || at[-1] == ' ' || at[-1] == '\t') &&
+		    is_word(at, "if"))
+			return at;
+	}
+	return NULL;
+}
+
+static size_t trimmed(const char *text, size_t length)
+{
+	while (length && (text[length - 1] == ' ' || text[length - 1] == '\t'))
+		length--;
+	return length;
+}
+
+/* magic-trace's name for a place in a program that asks for a snapshot. */
+#define INDICATOR "magic_trace_stop_indicator"
+
+static struct mt_error *parse(struct trigger *trigger, const char *text)
+{
+	const char *at = skip_blanks(text), *condition;
+
+	while (is_word(at, "-stop") || is_word(at, "-max") || is_word(at, "-print"))
+		mt_try(take_option(trigger, &at));
+	condition = find_condition(at);
+	size_t length = trimmed(at, condition ? (size_t)(condition - at) : strlen(at));
+	if (!length)
+		return mt_error_new(
+		    MT_ERROR_USAGE,
+		    "mtrace trigger needs a location (see \"help mtrace trigger\")");
+	trigger->location = length == 1 && *at == '.' ? strdup(INDICATOR) : strndup(at, length);
+	if (condition)
+		trigger->condition = strdup(skip_blanks(condition + 2));
+	return trigger->location && (!condition || trigger->condition) ? NULL
+								       : mt_error_no_memory();
+}
+
+static struct mt_error *set_condition(struct trigger *trigger)
+{
+	mt_auto(mt_str) struct mt_str text = {0};
+
+	if (trigger->condition)
+		mt_str_appendf(&text, "(%s) && ", trigger->condition);
+	mt_str_appendf(&text, "$_mtrace_fire(%u)", trigger->number);
+	if (text.failed)
+		return mt_error_no_memory();
+	mt_auto(mt_py) PyObject *condition = PyUnicode_FromString(text.text);
+	if (!condition || PyObject_SetAttrString(trigger->breakpoint, "condition", condition))
+		return mt_py_error();
+	return NULL;
+}
+
+static struct mt_error *make_breakpoint(struct trigger *trigger)
+{
+	trigger->breakpoint = mt_py_call_gdb("Breakpoint", "(s)", trigger->location);
+	return trigger->breakpoint ? set_condition(trigger) : mt_py_error();
+}
+
+static struct mt_error *run_trigger(const char *text)
+{
+	struct trigger *trigger = calloc(1, sizeof(*trigger));
+
+	if (!trigger)
+		return mt_error_no_memory();
+	trigger->number = last_number + 1;
+	struct mt_error *error = parse(trigger, text);
+	if (!error)
+		error = make_breakpoint(trigger);
+	if (!error && mt_array_push(&triggers, trigger))
+		error = mt_error_no_memory();
+	if (error) {
+		destroy(trigger);
+		return error;
+	}
+	last_number++;
+	mt_gdb_printf("Trigger %u: a snapshot %s%s%s%s.\n", trigger->number,
+		      trigger->most == 1 ? "at the first hit of " : "at each hit of ",
+		      trigger->location, trigger->condition ? " if " : "",
+		      trigger->condition ? trigger->condition : "");
+	return NULL;
+}
+
+const struct mt_gdb_command mt_gdb_command_trigger = {
+    .name = "trigger",
+    .group = "COMMAND_BREAKPOINTS",
+    .usage = "[-max COUNT] [-stop] [-print EXPRESSION]... LOCATION [if CONDITION]",
+    .help = "Take a snapshot whenever a thread comes to LOCATION and CONDITION holds.\n"
+	    "LOCATION is what \"break\" takes; \".\" stands for the function\n"
+	    "magic_trace_stop_indicator.  The program goes on.\n\n"
+	    "Options:\n"
+	    "  -max COUNT          take so many snapshots at the most\n"
+	    "  -stop               stop the program, too\n"
+	    "  -print EXPRESSION   show its value there; quote one that holds blanks",
+    .completer = "COMPLETE_LOCATION",
+    .run_text = run_trigger,
+};
+
+static struct mt_error *run_delete(int argc, char **argv)
+{
+	uint64_t number = 0;
+
+	if (argc != 2)
+		return mt_error_new(MT_ERROR_USAGE, "mtrace delete needs a trigger's number");
+	mt_try(mt_parse_number(argv[1], "trigger", 1, UINT32_MAX, &number));
+	for (size_t i = 0; i < triggers.count; i++) {
+		if (triggers.items[i]->number != number)
+			continue;
+		destroy(triggers.items[i]);
+		memmove(&triggers.items[i], &triggers.items[i + 1],
+			(--triggers.count - i) * sizeof(triggers.items[0]));
+		return NULL;
+	}
+	return mt_error_new(MT_ERROR_USAGE, "No trigger number %s.", argv[1]);
+}
+
+const struct mt_gdb_command mt_gdb_command_delete = {
+    .name = "delete",
+    .group = "COMMAND_BREAKPOINTS",
+    .usage = "NUMBER",
+    .help = "Delete a trigger.\n\"mtrace info\" lists them with their numbers.",
+    .run = run_delete,
+};
+
+void mt_triggers_print(void)
+{
+	mt_array_each (one, &triggers) {
+		const struct trigger *trigger = *one;
+		const char *hits = trigger->hits == 1 ? "hit" : "hits";
+
+		mt_gdb_printf("Trigger %u: %s%s%s: %u %s%s\n", trigger->number, trigger->location,
+			      trigger->condition ? " if " : "",
+			      trigger->condition ? trigger->condition : "", trigger->hits, hits,
+			      is_there(trigger) ? "" : " (its breakpoint was deleted)");
+	}
+}

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Sessions of GDB with the plugin loaded."""
+import subprocess
+
+import pytest
+
+
+class Session:
+    """What a batch of GDB's commands printed."""
+
+    def __init__(self, done):
+        self.status = done.returncode
+        self.output = done.stdout
+        self.errors = done.stderr
+        self.lines = done.stdout.splitlines()
+
+    @property
+    def all(self):
+        """Both streams, for what may stand in either."""
+        return self.output + self.errors
+
+    def between(self, start, end=None):
+        """The lines behind the one that `echo START` printed, up to the one of END."""
+        first = self.lines.index(start) + 1
+        return self.lines[first:self.lines.index(end) if end else None]
+
+    def check_clean(self):
+        """No failure of ours shows Python or ends GDB."""
+        for word in ("Traceback", "Python Exception", "Fatal signal", "internal-error",
+                     "Error while executing"):
+            assert word not in self.all, self.all
+
+
+@pytest.fixture(scope="session", name="plugin")
+def plugin_path(build, need):
+    """The file that loads the plugin."""
+    need("gdb")
+    path = build / "mtrace.py"
+    if not path.exists():
+        pytest.skip("the plugin is not built: the headers of GDB's Python are missing "
+                    "(package libpython3-dev)")
+    return path
+
+
+@pytest.fixture(name="gdb")
+def gdb_fixture(plugin, need, tmp_path):
+    """gdb(program, "run", "bt", …) -> Session, in a directory of the test's own."""
+    path = need("gdb")
+
+    def run(program, *commands, loaded=True, timeout=120, options=()):
+        words = [path, "-nx", "-batch", *options]
+        first = ["set confirm off", "set width 0", "set disable-randomization on"]
+        if loaded:
+            first.append(f"source {plugin}")
+        for command in [*first, *commands]:
+            words += ["-ex", command]
+        if program:
+            words.append(str(program))
+        done = subprocess.run(words, cwd=tmp_path, text=True, capture_output=True, check=False,
+                              timeout=timeout, stdin=subprocess.DEVNULL)
+        session = Session(done)
+        session.check_clean()
+        return session
+
+    run.directory = tmp_path
+    return run

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The plugin as a part of GDB: it loads, helps, has settings, and refuses in GDB's manner."""
+import os
+import re
+import subprocess
+
+import pytest
+
+from conftest import ROOT
+
+COMMANDS = ["start", "stop", "snapshot", "trigger", "delete", "history", "save", "info", "decode",
+            "doctor"]
+
+
+def test_exports_one_symbol(build, plugin, need):
+    nm = need("nm", "binutils")
+    shared = build / "mtrace.abi3.so"
+    text = subprocess.run([nm, "-D", "--defined-only", shared], text=True, capture_output=True,
+                          check=True).stdout
+    assert [line.split()[-1] for line in text.splitlines()] == ["PyInit_mtrace"]
+    needed = subprocess.run([need("readelf", "binutils"), "-d", shared], text=True,
+                            capture_output=True, check=True).stdout
+    assert "libpython" not in needed
+
+
+def test_loads_once_and_twice(gdb, plugin):
+    session = gdb(None, f"source {plugin}", "echo loaded\\n")
+    assert session.lines == ["loaded"] and session.errors == "" and session.status == 0
+
+
+def test_help_lists_the_commands(gdb):
+    session = gdb(None, "help mtrace")
+    for name in COMMANDS:
+        assert re.search(rf"^mtrace {name} -- .*\.$", session.output, re.M), name
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_has_help(gdb, name):
+    session = gdb(None, f"help mtrace {name}")
+    assert f"Usage: mtrace {name}" in session.output
+
+
+def test_unknown_command(gdb):
+    session = gdb(None, "mtrace foo")
+    assert session.errors == 'Undefined mtrace command: "foo".  Try "help mtrace".\n'
+    assert session.status == 1
+
+
+def test_settings(gdb):
+    session = gdb(None, "show mtrace", "set mtrace engine calls", "set mtrace buffer-size 64k",
+                  "set mtrace output x-%n.fxt", "set mtrace on-crash off",
+                  "set mtrace timestamps full", "set mtrace history-size 7", "echo now\\n",
+                  "show mtrace")
+    before, now = session.lines[:6], session.between("now")
+    assert 'buffer-size:  The ring of each thread is 4M large.' in before
+    assert now == ['engine:  mtrace records with the engine "calls".',
+                   "buffer-size:  The ring of each thread is 64k large.",
+                   'timestamps:  Time stamps are "full".',
+                   'output:  Timelines go to "x-%n.fxt".',
+                   "on-crash:  A snapshot at a crash is off.",
+                   'history-size:  "mtrace history" shows 7 calls.']
+
+
+def test_a_bad_size_is_not_taken(gdb):
+    session = gdb(None, "set mtrace buffer-size 8M", "set mtrace buffer-size 3x",
+                  "show mtrace buffer-size")
+    assert '"3x" is not a size' in session.errors
+    assert session.output == "The ring of each thread is 8M large.\n"
+
+
+@pytest.mark.parametrize("command, message", [
+    ("mtrace history", "nothing was recorded yet"),
+    ("mtrace snapshot", "nothing was recorded yet"),
+    ("mtrace save x.perf", "nothing was recorded yet"),
+    ("mtrace stop", "nothing is recorded"),
+    ("mtrace delete 3", "No trigger number 3."),
+    ("mtrace delete x", "trigger"),
+    ("mtrace trigger", "needs a location"),
+    ("mtrace trigger -max 0 main", "number of snapshots"),
+    ("mtrace trigger -print", "-print needs a value"),
+    ("mtrace start -size", "-size needs a value"),
+    ("mtrace start -size 3x", "is not a size"),
+    ("mtrace start -nothing 1", "unknown option: -nothing"),
+    ("mtrace start now", "takes options only"),
+    ("mtrace start -engine step", "does not work inside of GDB"),
+    ("mtrace start -engine nosuch", "does not work inside of GDB"),
+    ("mtrace decode /no/such", "/no/such"),
+    ("mtrace info x", "takes no arguments"),
+])
+def test_refusals(gdb, command, message):
+    session = gdb(None, command, "echo alive\\n")
+    assert message in session.errors, session.errors
+    assert len(session.errors.splitlines()) == 1
+    assert session.lines[-1] == "alive"
+
+
+def test_info_before_anything(gdb):
+    session = gdb(None, "mtrace info")
+    assert session.lines == ['Nothing is recorded ("mtrace start" begins).', "Snapshots: 0"]
+
+
+def test_installed(plugin, need, compile, tmp_path):
+    """`make install` puts the plugin, and what it needs, where it finds it."""
+    gdb = need("gdb")
+    done = subprocess.run(["scripts/install", plugin.parent], cwd=ROOT, text=True,
+                          capture_output=True, env={**os.environ, "DESTDIR": str(tmp_path / "root"),
+                                                    "PREFIX": "/usr"}, check=True)
+    assert "In GDB: source /usr/share/mtrace/mtrace.py" in done.stdout
+    words = [gdb, "-nx", "-batch", "-ex", f"source {tmp_path}/root/usr/share/mtrace/mtrace.py",
+             "-ex", "mtrace start", "-ex", "run fault", compile("deep.c", "-O1")]
+    session = subprocess.run(words, cwd=tmp_path, text=True, capture_output=True, check=False)
+    assert "[mtrace: the calls up to SIGSEGV are in trace-1.fxt" in session.stdout, session.stderr

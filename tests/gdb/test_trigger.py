@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""mtrace trigger: a snapshot at each hit, while the program runs on."""
+import re
+
+import pytest
+
+import fxt
+
+PROGRAM = """
+#include <stdio.h>
+
+int square(int x)
+{
+	return x * x;
+}
+
+int main(void)
+{
+	int sum = 0;
+
+	for (int i = 0; i < 10; i++)
+		sum += square(i);
+	printf("%d\\n", sum);
+	return 0;
+}
+"""
+
+
+@pytest.fixture(name="program")
+def make_program(compile, tmp_path):
+    source = tmp_path / "square.c"
+    source.write_text(PROGRAM)
+    return compile(source, "-O0")
+
+
+def test_hits(gdb, program):
+    session = gdb(program, "mtrace start", "mtrace trigger square", "run", "mtrace info")
+    assert "285" in session.lines
+    assert "Trigger 1: square: 10 hits" in session.lines
+    hits = re.findall(r"trigger 1, square, hit (\d+) in thread \d+: trace-(\d+)\.fxt",
+                      session.output)
+    assert hits == [(str(i), str(i)) for i in range(1, 11)]
+    last = fxt.read(gdb.directory / "trace-10.fxt")
+    assert [one.name for one in last.instants()].count("trigger") == 10
+
+
+def test_condition_and_values(gdb, program):
+    session = gdb(program, "mtrace start", 'mtrace trigger -print x -print "x * 2" square if x > 7',
+                  "run", "mtrace info")
+    assert "Trigger 1: square if x > 7: 2 hits" in session.lines
+    assert [line for line in session.lines if line.startswith("  x")] == [
+        "  x = 8", "  x * 2 = 16", "  x = 9", "  x * 2 = 18"]
+    assert "exited normally" in session.output
+
+
+def test_max(gdb, program):
+    session = gdb(program, "mtrace start", "set mtrace on-crash off",
+                  "mtrace trigger -max 2 square", "run", "mtrace info")
+    assert "Snapshots: 2" in session.lines
+
+
+def test_stop(gdb, program):
+    session = gdb(program, "mtrace start", "mtrace trigger -stop square if x == 3", "run",
+                  "print x", "mtrace delete 1", "continue")
+    assert re.search(r"Breakpoint 1, square \(x=3\)", session.output)
+    assert "$1 = 3" in session.lines
+    assert "285" in session.lines and "exited normally" in session.output
+
+
+def test_bad_location_and_condition(gdb, program):
+    session = gdb(program, "mtrace trigger square if nosuch == 1", "mtrace info",
+                  "info breakpoints")
+    assert 'No symbol "nosuch" in current context.' in session.errors
+    assert "Trigger" not in session.output
+    assert "No breakpoints" in session.all
+
+
+@pytest.mark.parametrize("text", ["*nosuch", "*", "*(1", '"', "'", "square if", "no such place(",
+                                  "-max 1", "square if )", "(((", "file.c:99999999999"])
+def test_odd_words_end_nothing(gdb, program, text):
+    session = gdb(program, f"mtrace trigger {text}", "echo alive\\n")
+    assert session.lines[-1] == "alive"
+
+
+def test_function_for_conditions(gdb, program):
+    session = gdb(program, "mtrace start", "break square if $_mtrace_snapshot() == 3", "run",
+                  "print x")
+    assert "$1 = 2" in session.lines
+    assert (gdb.directory / "trace-3.fxt").exists()
