@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Taking hold of a running process, letting go of it, and ending one. */
 #include "ptrace_lwp.h"
+#include "target/proc.h"
 
 #include <dirent.h>
 #include <elf.h>
@@ -12,26 +13,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int status_number(pid_t pid, const char *key)
-{
-	char line[256], format[64];
-	int value = -1;
-
-	snprintf(line, sizeof(line), "/proc/%d/status", pid);
-	snprintf(format, sizeof(format), "%s: %%d", key);
-	FILE *file = fopen(line, "re");
-	if (!file)
-		return -1;
-	while (fgets(line, sizeof(line), file))
-		if (sscanf(line, format, &value) == 1)
-			break;
-	fclose(file);
-	return value;
-}
+#define INT3 0xcc
 
 static struct mt_error *refused(pid_t pid)
 {
-	int tracer = status_number(pid, "TracerPid");
+	int tracer = mt_proc_status_number(pid, "TracerPid");
 
 	if (tracer > 0)
 		return mt_error_new(MT_ERROR_BUSY,
@@ -52,7 +38,7 @@ static struct mt_error *check_program(pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return errno == ENOENT && status_number(pid, "Tgid") < 0
+		return errno == ENOENT && mt_proc_status_number(pid, "Tgid") < 0
 			   ? mt_error_new(MT_ERROR_NOT_FOUND, "there is no process %d", pid)
 			   : refused(pid);
 	ssize_t size = read(fd, ident, sizeof(ident));
@@ -115,7 +101,7 @@ struct mt_error *mt_ptrace_attach(struct mt_target *base, pid_t pid)
 
 	if (pid == getpid())
 		return mt_error_new(MT_ERROR_USAGE, "cannot attach to myself (process %d)", pid);
-	if (status_number(pid, "Tgid") != pid)
+	if (mt_proc_status_number(pid, "Tgid") != pid)
 		return mt_error_new(MT_ERROR_NOT_FOUND, "there is no process %d", pid);
 	mt_try(check_program(pid));
 	mt_try(mt_ptrace_add_process(target, pid, &process));
@@ -156,17 +142,40 @@ static bool has_pending_trap(const struct mt_ptrace_lwp *lwp)
 	return pending >> (SIGTRAP - 1) & 1;
 }
 
-/* A stop that was asked for comes before the report of a step that was done already, and that is a
+/* An int3 that is not in the text any more was ours: its thread goes on at the instruction that it
+ * hid. */
+static bool take_back_int3(struct mt_ptrace_target *target, const struct mt_ptrace_lwp *lwp)
+{
+	struct user_regs_struct registers;
+	siginfo_t info = {0};
+	uint8_t byte = INT3;
+
+	if (ptrace(PTRACE_GETSIGINFO, lwp->lwp, 0, &info) || info.si_code != SI_KERNEL ||
+	    ptrace(PTRACE_GETREGS, lwp->lwp, 0, &registers))
+		return false;
+	registers.rip--;
+	target->base.ops->read(&target->base, lwp->pid, registers.rip, &byte, 1);
+	return byte != INT3 && ptrace(PTRACE_SETREGS, lwp->lwp, 0, &registers) == 0;
+}
+
+/* A stop that was asked for comes before the report of a trap that happened already, and that is a
  * SIGTRAP in the thread's queue: left there, it would kill the program once we are gone.  No
- * instruction runs until it is reported.  False: the thread is gone. */
-static bool take_pending_step(struct mt_ptrace_lwp *lwp)
+ * instruction runs until it is reported.  *held: the signal that is to be delivered.  False: the
+ * thread is gone. */
+static bool take_traps(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp, int *held)
 {
 	int status = 0;
 
-	while (lwp->stepping && has_pending_trap(lwp)) {
+	if (*held == SIGTRAP && take_back_int3(target, lwp))
+		*held = 0;
+	while (!*held && has_pending_trap(lwp)) {
 		if (ptrace(PTRACE_CONT, lwp->lwp, 0, 0) ||
 		    mt_ptrace_wait_for(lwp->lwp, &status) < 0 || !WIFSTOPPED(status))
 			return false;
+		if (status >> 16 || lwp->stepping)
+			continue;
+		if (WSTOPSIG(status) != SIGTRAP || !take_back_int3(target, lwp))
+			*held = WSTOPSIG(status);
 	}
 	return true;
 }
@@ -203,7 +212,7 @@ struct mt_error *mt_ptrace_detach(struct mt_target *base, pid_t pid, int signal)
 		if (last && mt_ptrace_any_lwp(target, pid) != lwp)
 			continue; /* one was born: the first LWP goes last */
 		int held = held_signal(lwp);
-		if (take_pending_step(lwp))
+		if (take_traps(target, lwp, &held))
 			ptrace(PTRACE_DETACH, lwp->lwp, 0, held);
 		mt_ptrace_remove_lwp(target, lwp);
 	}

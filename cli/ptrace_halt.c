@@ -75,3 +75,17 @@ void mt_ptrace_release(struct mt_target *base, pid_t pid)
 		lwp->stepping = false;
 	}
 }
+
+struct mt_error *mt_ptrace_calm(struct mt_target *base, pid_t lwp)
+{
+	struct mt_ptrace_target *target = (struct mt_ptrace_target *)base;
+	struct mt_ptrace_lwp *known = mt_ptrace_find_lwp(target, lwp);
+	int status = 0;
+
+	if (!known || !known->stopped || known->has_status)
+		return mt_error_new(MT_ERROR_GONE, "thread %d is gone", lwp);
+	mt_try(mt_ptrace_calm_lwp(lwp, &status));
+	if (status)
+		mt_ptrace_keep_status(target, known, status);
+	return NULL;
+}

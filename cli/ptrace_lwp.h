@@ -17,6 +17,8 @@ struct mt_ptrace_process {
 	bool child;          /* of ours: wait() tells its end even when it is let go */
 	int mem_fd;          /* /proc/PID/mem */
 	uint64_t syscall_pc; /* of a system call instruction; 0: not looked for yet */
+	uint64_t lend_code;  /* 0: none there */
+	uint64_t lend_stack;
 	UT_hash_handle hh;
 };
 
@@ -81,9 +83,11 @@ long mt_ptrace_options(void);
 /* ptrace_halt.c */
 struct mt_error *mt_ptrace_halt(struct mt_target *base, pid_t pid);
 void mt_ptrace_release(struct mt_target *base, pid_t pid);
+struct mt_error *mt_ptrace_calm(struct mt_target *base, pid_t lwp);
 /* ptrace_call.c */
 struct mt_error *mt_ptrace_call_system(struct mt_target *base, pid_t lwp, long number,
 				       const uint64_t arguments[6], int64_t *result);
+struct mt_error *mt_ptrace_lend(struct mt_target *base, pid_t pid, uint64_t code, uint64_t stack);
 struct mt_error *mt_ptrace_call_function(struct mt_target *base, pid_t lwp,
 					 const struct mt_target_call *call, uint64_t *result);
 

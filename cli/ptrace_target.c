@@ -144,6 +144,8 @@ static const struct mt_target_ops ops = {
     .interrupt = interrupt,
     .halt = mt_ptrace_halt,
     .release = mt_ptrace_release,
+    .calm = mt_ptrace_calm,
+    .lend = mt_ptrace_lend,
     .call_system = mt_ptrace_call_system,
     .call_function = mt_ptrace_call_function,
 };

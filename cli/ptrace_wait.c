@@ -136,7 +136,10 @@ static struct mt_error *tell_exec(struct mt_ptrace_target *target, struct mt_ptr
 	stop->child = (pid_t)event_message(lwp->lwp);
 	while ((other = mt_ptrace_any_lwp(target, stop->pid)) && other->lwp != stop->pid)
 		mt_ptrace_remove_lwp(target, other);
-	return process ? mt_ptrace_open_memory(process) : NULL;
+	if (!process)
+		return NULL;
+	process->lend_code = 0;
+	return mt_ptrace_open_memory(process);
 }
 
 static struct mt_error *tell_event(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp,

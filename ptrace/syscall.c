@@ -119,6 +119,18 @@ static struct mt_error *run(struct call *call, struct user_regs_struct registers
 	return NULL;
 }
 
+struct mt_error *mt_ptrace_calm_lwp(pid_t lwp, int *status)
+{
+	*status = 0;
+	if (ptrace(PTRACE_INTERRUPT, lwp, 0, 0))
+		return errno == EIO ? NULL : gone(lwp);
+	if (ptrace(PTRACE_CONT, lwp, 0, 0) || mt_ptrace_wait_for(lwp, status) < 0)
+		return gone(lwp);
+	if (*status >> 16 == PTRACE_EVENT_STOP && WSTOPSIG(*status) == SIGTRAP)
+		*status = 0;
+	return NULL;
+}
+
 struct mt_error *mt_ptrace_do_syscall(pid_t pid, pid_t lwp, uint64_t pc, long number,
 				      const uint64_t arguments[6], int64_t *result, int *status)
 {
@@ -145,5 +157,5 @@ struct mt_error *mt_ptrace_do_syscall(pid_t pid, pid_t lwp, uint64_t pc, long nu
 		return gone(lwp);
 	if (call.held)
 		syscall(SYS_tgkill, pid, lwp, call.held);
-	return NULL;
+	return mt_ptrace_calm_lwp(lwp, status);
 }

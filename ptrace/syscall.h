@@ -18,6 +18,12 @@ struct mt_error *mt_ptrace_find_syscall(struct mt_target *target, pid_t pid, uin
 struct mt_error *mt_ptrace_do_syscall(pid_t pid, pid_t lwp, uint64_t pc, long number,
 				      const uint64_t arguments[6], int64_t *result, int *status);
 
+/* The system delivers the signal of a signal-delivery-stop when the tracer dies, and nothing after
+ * an interruption: exchange the one for the other.  *status: 0; or what the LWP did instead, as
+ * waitpid() told.  An LWP that was not seized cannot be interrupted: it stays as it is.  Errors:
+ * GONE. */
+struct mt_error *mt_ptrace_calm_lwp(pid_t lwp, int *status);
+
 /* waitpid(2) for one LWP, whatever signals come to us. */
 pid_t mt_ptrace_wait_for(pid_t lwp, int *status);
 

@@ -134,6 +134,8 @@ void mt_plan_each_dependent(const struct mt_plan *plan, size_t patch,
 			    void (*found)(void *context, size_t dependent), void *context);
 void mt_plan_count(const struct mt_plan *plan, struct mt_plan_coverage *entries,
 		   struct mt_plan_coverage *returns);
+/* Whether an instruction is there to fill space. */
+bool mt_plan_is_nop(const uint8_t *bytes, size_t length);
 /* For people; lent for ever. */
 const char *mt_plan_tactic_name(enum mt_plan_tactic tactic);
 const char *mt_plan_reason_name(enum mt_plan_reason reason);

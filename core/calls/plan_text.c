@@ -30,7 +30,7 @@ uint64_t mt_plan_entry(const struct mt_plan_range *range, const struct mt_plan_f
 }
 
 /* `nop` of any length, and `xchg ax, ax`; not `pause`, which is nop with f3. */
-static bool is_nop(const uint8_t *bytes, size_t length)
+bool mt_plan_is_nop(const uint8_t *bytes, size_t length)
 {
 	size_t at = 0;
 
@@ -99,7 +99,7 @@ static enum mt_map_kind kind_of(const struct mt_insn *insn, const uint8_t *bytes
 	case MT_INSN_FAR:
 		return MT_MAP_STUCK;
 	default:
-		return is_nop(bytes, insn->length) ? MT_MAP_DEAD : MT_MAP_PLAIN;
+		return mt_plan_is_nop(bytes, insn->length) ? MT_MAP_DEAD : MT_MAP_PLAIN;
 	}
 }
 

@@ -6,6 +6,7 @@
  * ends, and at breakpoints of ours. */
 #include "target/calls_private.h"
 
+#include <signal.h>
 #include <stdlib.h>
 
 #define LEAST_RING_BYTES (16ull << 10)
@@ -296,32 +297,35 @@ static struct mt_error *on_exec(struct mt_calls_thread *thread)
 	return NULL;
 }
 
-static struct mt_error *on_loader(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
-				  uint64_t address, struct mt_engine_news *news)
+/* What follows takes a while, in which we may be killed. */
+static struct mt_error *calm(struct mt_calls_engine *engine, pid_t lwp)
 {
-	struct mt_calls_break *there;
+	const struct mt_target_ops *ops = engine->target->ops;
 
+	return ops->calm ? ops->calm(engine->target, lwp) : NULL;
+}
+
+static struct mt_error *on_loader(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
+				  struct mt_calls_break *there, struct mt_engine_news *news)
+{
+	mt_try(mt_calls_pass_break(engine, thread->space, thread->lwp, there));
+	mt_try(calm(engine, thread->lwp));
 	mt_try(mt_calls_space_update(engine, thread->space, thread->lwp));
 	news->maps_changed = true;
 	news->ordinary = true;
-	there = mt_calls_break_at(thread->space, address);
-	return there ? mt_calls_pass_break(engine, thread->space, thread->lwp, there) : NULL;
+	return NULL;
 }
 
-/* PC is behind the int3. */
 static struct mt_error *on_breakpoint(struct mt_calls_engine *engine,
-				      struct mt_calls_thread *thread, uint64_t address,
+				      struct mt_calls_thread *thread, struct mt_calls_break *there,
 				      struct mt_engine_news *news)
 {
-	struct mt_calls_break *there = mt_calls_break_at(thread->space, address);
-
-	if (!there)
-		return NULL;
-	news->pc = address;
+	news->pc = there->address;
 	if (there->loader)
-		return on_loader(engine, thread, address, news);
+		return on_loader(engine, thread, there, news);
 	news->breakpoint = true;
-	return mt_calls_pass_break(engine, thread->space, thread->lwp, there);
+	mt_try(mt_calls_pass_break(engine, thread->space, thread->lwp, there));
+	return calm(engine, thread->lwp);
 }
 
 /* The instruction at PC faults, and whoever handles that wants to see it where it was written:
@@ -350,8 +354,11 @@ static struct mt_error *on_signal(struct mt_calls_engine *engine, struct mt_call
 				  const struct mt_stop *stop, struct mt_engine_news *news)
 {
 	struct mt_calls_place *place = mt_calls_place_of_trampoline(thread->space, news->pc);
+	const struct mt_calls_break *there = mt_calls_break_of_stub(thread->space, news->pc);
 	const struct mt_trampoline_row *row;
 
+	if (there)
+		news->pc = there->address;
 	if (!place)
 		return NULL;
 	row = mt_trampoline_row_at(&place->module->trampolines,
@@ -368,6 +375,8 @@ static struct mt_error *on_signal(struct mt_calls_engine *engine, struct mt_call
 static struct mt_error *understand(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
 				   const struct mt_stop *stop, struct mt_engine_news *news)
 {
+	struct mt_calls_break *there;
+
 	switch (stop->kind) {
 	case MT_STOP_EXEC:
 		news->maps_changed = true;
@@ -376,8 +385,17 @@ static struct mt_error *understand(struct mt_calls_engine *engine, struct mt_cal
 	case MT_STOP_FORK:
 	case MT_STOP_VFORK:
 		return note_birth(engine, thread, stop);
-	case MT_STOP_BREAKPOINT:
-		return on_breakpoint(engine, thread, news->pc - 1, news);
+	case MT_STOP_BREAKPOINT: /* PC is behind the int3 */
+		there = mt_calls_break_trap(thread->space, news->pc - 1);
+		return there ? on_breakpoint(engine, thread, there, news) : NULL;
+	case MT_STOP_SIGNAL:
+		there = stop->signal == SIGURG && stop->code == SI_TKILL
+			    ? mt_calls_break_of_stub(thread->space, news->pc)
+			    : NULL;
+		if (there && news->pc == there->raised)
+			return on_breakpoint(engine, thread, there, news);
+		mt_try(mt_calls_move_thread(engine, thread->space, stop->lwp));
+		return on_signal(engine, thread, stop, news);
 	case MT_STOP_LIBRARIES:
 		news->maps_changed = true;
 		news->ordinary = true;

@@ -21,7 +21,6 @@
 #define PAUSE_NS    2000000
 #define CALL_MS     5000
 #define STACK_BYTES 2048
-#define RED_ZONE    1024
 #define FRAME_BYTES 16384
 #define RTLD_NOW_   2
 /* Around the public functions of malloc lie those that do its work. */
@@ -31,7 +30,6 @@
 struct attach {
 	struct mt_calls_engine *engine;
 	struct mt_calls_space *space;
-	uint64_t entry; /* code that nobody runs any more */
 	uint64_t dlopen;
 	bool has_agent;
 	uint64_t loader_start, loader_end; /* its code */
@@ -55,8 +53,6 @@ static struct mt_error *read_auxiliary(struct attach *attach)
 	for (size_t i = 0; i < (size_t)size / sizeof(entries[0]); i++) {
 		if (entries[i].a_type == AT_BASE)
 			attach->space->loader = entries[i].a_un.a_val;
-		if (entries[i].a_type == AT_ENTRY)
-			attach->entry = entries[i].a_un.a_val;
 	}
 	return NULL;
 }
@@ -181,33 +177,33 @@ static struct mt_error *find_quiet(struct attach *attach)
 			    attach->space->pid);
 }
 
-static struct mt_error *load_agent(struct attach *attach)
+/* The path lies at the bottom of the stack that is lent: far below of what is used. */
+static struct mt_error *call_dlopen(struct attach *attach, uint64_t *handle)
 {
 	struct mt_target *target = attach->engine->target;
 	const char *path = attach->engine->agent.path;
-	struct mt_target_call call = {.function = attach->dlopen,
-				      .arguments = {0, RTLD_NOW_},
-				      .return_to = attach->entry,
-				      .timeout_ms = CALL_MS};
-	struct user_regs_struct registers;
-	uint64_t handle = 0;
-	size_t size = strlen(path) + 1;
+	const struct mt_target_call call = {.function = attach->dlopen,
+					    .arguments = {attach->space->lend_stack, RTLD_NOW_},
+					    .timeout_ms = CALL_MS};
 
-	mt_try(target->ops->get_registers(target, attach->quiet, &registers));
-	struct user_regs_struct below = registers;
-	below.rsp = (registers.rsp - RED_ZONE - size) & ~15ull;
-	call.arguments[0] = below.rsp;
-	mt_try(target->ops->write(target, attach->space->pid, below.rsp, path, size));
-	mt_try(target->ops->set_registers(target, attach->quiet, &below));
+	mt_try(target->ops->write(target, attach->space->pid, attach->space->lend_stack, path,
+				  strlen(path) + 1));
 	resume_all(attach);
-	struct mt_error *error = target->ops->call_function(target, attach->quiet, &call, &handle);
+	struct mt_error *error = target->ops->call_function(target, attach->quiet, &call, handle);
 	mt_error_destroy(target->ops->halt(target, attach->space->pid));
-	mt_error_destroy(target->ops->set_registers(target, attach->quiet, &registers));
+	return error;
+}
+
+static struct mt_error *load_agent(struct attach *attach)
+{
+	uint64_t handle = 0;
+	struct mt_error *error = call_dlopen(attach, &handle);
+
 	if (error || handle)
 		return mt_error_wrap(error, "cannot load the agent");
 	return mt_error_new(MT_ERROR_UNSUPPORTED,
 			    "the dynamic loader of process %d refuses to load %s",
-			    attach->space->pid, path);
+			    attach->space->pid, attach->engine->agent.path);
 }
 
 static struct mt_error *cannot(const struct attach *attach, const char *why)
@@ -236,9 +232,14 @@ static struct mt_error *take_over(struct attach *attach)
 		mt_try(target->ops->watch_libraries(target, attach->space->pid,
 						    attach->space->loader + stop_at));
 	mt_try(find_quiet(attach));
+	mt_try(mt_calls_lend(attach->engine, attach->space, attach->quiet));
 	if (!attach->has_agent)
 		mt_try(load_agent(attach));
-	return mt_calls_space_update(attach->engine, attach->space, attach->quiet);
+	mt_try(mt_calls_space_update(attach->engine, attach->space, attach->quiet));
+	if (target->ops->watch_libraries)
+		return NULL;
+	return mt_calls_set_break(attach->engine, attach->space, attach->space->loader + stop_at,
+				  true);
 }
 
 struct mt_error *mt_calls_attach(struct mt_calls_engine *engine, struct mt_calls_space *space)
@@ -260,11 +261,10 @@ struct leaving {
 	bool inside;
 };
 
-static bool is_ours(const struct mt_calls_space *space, uint64_t address)
+static bool is_ours(struct mt_calls_space *space, uint64_t address)
 {
-	mt_array_each (place, &space->places)
-		if (address - place->module->room < place->module->room_bytes)
-			return true;
+	if (mt_calls_place_of_room(space, address))
+		return true;
 	mt_array_each (room, &space->rooms)
 		if (address - room->start < room->end - room->start)
 			return true;
@@ -334,18 +334,24 @@ static struct mt_error *unmap_all(struct leaving *leaving)
 	mt_array_each (place, &leaving->space->places)
 		mt_try(mt_calls_room_unmap(engine, leaving->able, place->module->room,
 					   place->module->room_bytes));
-	return mt_calls_room_unmap(engine, leaving->able, rings->address,
-				   rings->ring_bytes * rings->count);
+	mt_array_each (room, &leaving->space->rooms)
+		if (!mt_calls_place_of_room(leaving->space, room->start))
+			mt_try(mt_calls_room_unmap(engine, leaving->able, room->start,
+						   room->end - room->start));
+	mt_try(mt_calls_rings_unmap(engine, rings, leaving->able));
+	return mt_calls_lend_end(engine, leaving->space, leaving->able);
 }
 
-/* Those that hide a patch's byte went with it. */
-static struct mt_error *remove_lone_breaks(struct mt_calls_engine *engine,
-					   struct mt_calls_space *space)
+/* Those in a module's text went with its patches. */
+static struct mt_error *remove_breaks(struct mt_calls_engine *engine, struct mt_calls_space *space)
 {
-	mt_array_each (one, &space->breaks)
+	mt_array_each (one, &space->breaks) {
+		if (one->stub)
+			mt_try(mt_calls_stub_silence(engine, one, space->pid));
 		if (!mt_calls_place_at(space, one->address))
 			mt_try(engine->target->ops->write(engine->target, space->pid, one->address,
-							  &one->original, 1));
+							  one->original, one->length));
+	}
 	return NULL;
 }
 
@@ -358,7 +364,7 @@ struct mt_error *mt_calls_detach(struct mt_calls_engine *engine, struct mt_calls
 	mt_try(engine->target->ops->halt(engine->target, space->pid));
 	mt_array_each (place, &space->places)
 		mt_try(mt_calls_text_clean(engine, space, place));
-	mt_try(remove_lone_breaks(engine, space));
+	mt_try(remove_breaks(engine, space));
 	mt_try(wait_until_outside(&leaving));
 	if (leaving.inside || !leaving.able)
 		return NULL;

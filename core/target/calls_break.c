@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Breakpoints: an int3 that stays where it is while its instruction runs elsewhere, so that no
- * thread can slip by.  At a patch's first byte that elsewhere is the trampoline; else it is a copy
- * made at the first hit. */
+/* Breakpoints: an int3 in the text that stays where it is while its instruction runs elsewhere, so
+ * that no thread can slip by.  At a patch's first byte that elsewhere is the trampoline; else it is
+ * a copy made at the first hit.  Where it can be, a breakpoint is a jump to a stub instead
+ * (calls_stub.c). */
 #include "target/calls_private.h"
 
 #include "x86/insn.h"
 
-#define INT3       0xcc
-#define REACH      0x7ff00000ull
-#define ROOM_BYTES 4096u
+#include <fcntl.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define INT3 0xcc
+#define JUMP 0xe9
+/* A jump, and what is overwritten behind it. */
+#define COPY_BYTES 64u
 
 struct mt_error *mt_calls_move_thread(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				      pid_t lwp)
@@ -67,82 +74,133 @@ struct mt_calls_break *mt_calls_break_at(struct mt_calls_space *space, uint64_t 
 	return NULL;
 }
 
-static struct mt_error *read_original(struct mt_calls_engine *engine, struct mt_calls_space *space,
-				      const struct mt_calls_place *place, uint64_t address,
-				      uint8_t *byte)
+struct mt_calls_break *mt_calls_break_trap(struct mt_calls_space *space, uint64_t address)
 {
+	mt_array_each (one, &space->breaks)
+		if ((one->stub ? one->trap : one->address) == address)
+			return one;
+	return NULL;
+}
+
+struct mt_calls_break *mt_calls_break_of_stub(struct mt_calls_space *space, uint64_t address)
+{
+	mt_array_each (one, &space->breaks)
+		if (one->stub && address >= one->stub && address <= one->copy)
+			return one;
+	return NULL;
+}
+
+void mt_calls_break_bytes(const struct mt_calls_break *one, uint8_t bytes[MT_CALLS_BREAK_BYTES])
+{
+	uint32_t distance = (uint32_t)(one->stub - (one->address + MT_PATCH_JUMP_BYTES));
+
+	memset(bytes, INT3, one->length);
+	if (!one->stub)
+		return;
+	bytes[0] = JUMP;
+	memcpy(bytes + 1, &distance, sizeof(distance));
+}
+
+struct file_bytes {
+	uint64_t address;
+	uint8_t *bytes;
+	size_t size;
+};
+
+static struct mt_error *read_file(void *context, const struct mt_map *map)
+{
+	struct file_bytes *file = context;
+	ssize_t size;
+
+	if (file->address < map->start || file->address >= map->end || map->path[0] != '/')
+		return NULL;
+	int fd = open(map->path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	size = pread(fd, file->bytes, MT_INSN_MAX_BYTES,
+		     (off_t)(file->address - map->start + map->offset));
+	close(fd);
+	file->size = size > 0 ? (size_t)size : 0;
+	return NULL;
+}
+
+/* The program's own bytes from ADDRESS on: the file's, since another tracer of ours may have been
+ * killed here. */
+static struct mt_error *read_code(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				  uint64_t address, uint8_t bytes[MT_INSN_MAX_BYTES], size_t *size)
+{
+	const struct mt_calls_place *place = mt_calls_place_at(space, address);
+	struct file_bytes file = {.address = address, .bytes = bytes};
+
 	if (place) {
-		*byte = place->module->clean[address - place->module->start];
+		uint64_t left = place->module->end - address;
+
+		*size = left < MT_INSN_MAX_BYTES ? left : MT_INSN_MAX_BYTES;
+		memcpy(bytes, place->module->clean + (address - place->module->start), *size);
 		return NULL;
 	}
-	if (engine->target->ops->read(engine->target, space->pid, address, byte, 1) == 1)
+	mt_try(engine->target->ops->each_map(engine->target, space->pid, read_file, &file));
+	*size = file.size;
+	if (!*size)
+		*size = engine->target->ops->read(engine->target, space->pid, address, bytes,
+						  MT_INSN_MAX_BYTES);
+	if (*size)
 		return NULL;
 	return mt_error_new(MT_ERROR_NOT_FOUND, "no code is at 0x%llx of process %d",
 			    (unsigned long long)address, space->pid);
+}
+
+/* With all threads halted: one that can do system calls for us.  0: none can. */
+static pid_t able_thread(struct mt_calls_engine *engine, const struct mt_calls_space *space)
+{
+	const uint64_t nothing[6] = {0};
+	int64_t ignored = 0;
+
+	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next) {
+		if (thread->space != space || thread->guest)
+			continue;
+		struct mt_error *error = engine->target->ops->call_system(
+		    engine->target, thread->lwp, SYS_getpid, nothing, &ignored);
+		if (!error)
+			return thread->lwp;
+		mt_error_destroy(error);
+	}
+	return 0;
+}
+
+static struct mt_error *put_break(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				  struct mt_calls_break *one)
+{
+	struct mt_calls_place *place = mt_calls_place_at(space, one->address);
+	uint8_t bytes[MT_INSN_MAX_BYTES], text[MT_CALLS_BREAK_BYTES];
+	size_t size = 0;
+	pid_t lwp = space->rings ? able_thread(engine, space) : 0;
+
+	mt_try(read_code(engine, space, one->address, bytes, &size));
+	memcpy(one->original, bytes, size);
+	one->length = 1;
+	if (lwp)
+		mt_try(mt_calls_stub_make(engine, space, lwp, one, bytes, size));
+	if (mt_array_push(&space->breaks, *one))
+		return mt_error_no_memory();
+	if (place)
+		return mt_calls_text_write(engine, space, place);
+	mt_calls_break_bytes(one, text);
+	return engine->target->ops->write(engine->target, space->pid, one->address, text,
+					  one->length);
 }
 
 struct mt_error *mt_calls_set_break(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				    uint64_t address, bool loader)
 {
 	struct mt_calls_break one = {.address = address, .loader = loader};
-	struct mt_calls_place *place = mt_calls_place_at(space, address);
-	const uint8_t int3 = INT3;
 
 	if (mt_calls_break_at(space, address))
 		return NULL;
-	mt_try(read_original(engine, space, place, address, &one.original));
-	if (mt_array_push(&space->breaks, one))
-		return mt_error_no_memory();
-	if (!place)
-		return engine->target->ops->write(engine->target, space->pid, address, &int3, 1);
 	mt_try(engine->target->ops->halt(engine->target, space->pid));
-	struct mt_error *error = mt_calls_text_write(engine, space, place);
+	struct mt_error *error = put_break(engine, space, &one);
 	engine->target->ops->release(engine->target, space->pid);
 	return error;
-}
-
-static bool is_near(const struct mt_calls_room *room, uint64_t address)
-{
-	uint64_t distance = room->used > address ? room->used - address : address - room->used;
-
-	return distance < REACH;
-}
-
-static struct mt_error *find_room(struct mt_calls_engine *engine, struct mt_calls_space *space,
-				  pid_t lwp, uint64_t address, struct mt_calls_room **out)
-{
-	struct mt_calls_room room = {0};
-
-	mt_array_each (one, &space->rooms) {
-		if (!is_near(one, address) || one->end - one->used < 64)
-			continue;
-		*out = one;
-		return NULL;
-	}
-	mt_try(
-	    mt_calls_room_map(engine, space, lwp, address, address + 1, ROOM_BYTES, &room.start));
-	room.used = room.start;
-	room.end = room.start + ROOM_BYTES;
-	if (mt_array_push(&space->rooms, room))
-		return mt_error_no_memory();
-	*out = mt_array_last(&space->rooms);
-	return NULL;
-}
-
-/* The program's own bytes from ADDRESS on. */
-static size_t read_code(struct mt_calls_engine *engine, struct mt_calls_space *space,
-			const struct mt_calls_break *one, uint8_t bytes[MT_INSN_MAX_BYTES])
-{
-	const struct mt_calls_place *place = mt_calls_place_at(space, one->address);
-	size_t size = engine->target->ops->read(engine->target, space->pid, one->address, bytes,
-						MT_INSN_MAX_BYTES);
-
-	for (size_t i = 0; place && i < size && one->address + i < place->module->end; i++)
-		bytes[i] = place->module->clean[one->address + i - place->module->start];
-	mt_array_each (other, &space->breaks)
-		if (other->address - one->address < size)
-			bytes[other->address - one->address] = other->original;
-	return size;
 }
 
 static struct mt_error *cannot_pass(const struct mt_calls_break *one)
@@ -158,13 +216,15 @@ static struct mt_error *make_copy(struct mt_calls_engine *engine, struct mt_call
 	struct mt_trampolines code = {0};
 	struct mt_calls_room *room = NULL;
 	uint8_t bytes[MT_INSN_MAX_BYTES];
+	size_t size = 0;
 	struct mt_insn insn;
 	struct mt_patch patch = {.address = one->address};
 
-	if (mt_insn_decode(bytes, read_code(engine, space, one, bytes), one->address, &insn))
+	mt_try(read_code(engine, space, one->address, bytes, &size));
+	if (mt_insn_decode(bytes, size, one->address, &insn))
 		return cannot_pass(one);
 	patch.length = insn.length;
-	mt_try(find_room(engine, space, lwp, one->address, &room));
+	mt_try(mt_calls_room_find(engine, space, lwp, one->address, COPY_BYTES, &room));
 	struct mt_trampoline_config config = {.address = room->used,
 					      .ring_bytes = (uint32_t)engine->options.ring_bytes};
 	struct mt_error *error = NULL;
@@ -187,7 +247,7 @@ static struct mt_error *give_up(struct mt_calls_engine *engine, struct mt_calls_
 				struct mt_calls_break *one)
 {
 	uint64_t address = one->address;
-	uint8_t original = one->original;
+	uint8_t original = one->original[0];
 
 	mt_log(engine->options.log, MT_LOG_WARNING,
 	       "the breakpoint at 0x%llx is taken out: its instruction cannot be run elsewhere",
@@ -204,6 +264,8 @@ struct mt_error *mt_calls_pass_break(struct mt_calls_engine *engine, struct mt_c
 	ssize_t patch = place ? mt_calls_patch_at(place, one->address) : -1;
 	struct user_regs_struct registers;
 
+	if (one->stub)
+		return mt_calls_stub_leave(engine, one, space->pid, lwp);
 	mt_try(engine->target->ops->get_registers(engine->target, lwp, &registers));
 	registers.rip = one->address;
 	mt_try(engine->target->ops->set_registers(engine->target, lwp, &registers));
@@ -232,7 +294,7 @@ static uint8_t byte_without(struct mt_calls_space *space, const struct mt_calls_
 	ssize_t patch = place ? mt_calls_patch_at(place, one->address) : -1;
 
 	if (patch < 0)
-		return one->original;
+		return one->original[0];
 	return place->module->file->plan->patches.items[patch].hole ? 0xeb : 0xe9;
 }
 
@@ -242,6 +304,10 @@ struct mt_error *mt_calls_remove_breaks(struct mt_calls_engine *engine,
 	mt_array_each (one, &space->breaks) {
 		uint8_t byte = byte_without(space, one);
 
+		if (one->stub) {
+			mt_try(mt_calls_stub_silence(engine, one, pid));
+			continue;
+		}
 		mt_try(engine->target->ops->write(engine->target, pid, one->address, &byte, 1));
 	}
 	return NULL;

@@ -9,6 +9,8 @@
  *	calls_module.c    an object file's plan and trampolines at a place
  *	calls_text.c      patches and breakpoints into the text, and out of it
  *	calls_break.c     breakpoints, and threads that stand in displaced bytes
+ *	calls_stub.c      breakpoints that do no harm when we are gone
+ *	calls_lend.c      what it takes to borrow threads
  *	calls_room.c      memory in the program, near its text
  *	calls_ring.c      rings: who writes where
  *	calls_hide.c      the text as it would be without us, for a while
@@ -25,6 +27,7 @@
 #include "elf/objfile.h"
 #include "target/engine.h"
 
+#include <pthread.h>
 #include <uthash.h>
 
 /* The agent's file. */
@@ -68,11 +71,19 @@ struct mt_calls_place {
 	bool seen;     /* in the walk over the mappings that goes on */
 };
 
-/* An int3 of ours. */
+#define MT_CALLS_BREAK_BYTES 16
+
+/* A breakpoint of ours: an int3 in the text; or, better, a jump to a stub that does no harm when we
+ * are gone (calls_stub.c).  The jump is a patch's, when one begins there, or the breakpoint's own.
+ */
 struct mt_calls_break {
 	uint64_t address;
-	uint64_t copy; /* where the instruction stands that it hides; 0: not made yet */
-	uint8_t original;
+	uint64_t copy;   /* where the instruction stands that it hides; 0: not made yet */
+	uint64_t stub;   /* 0: the int3 is in the text */
+	uint64_t raised; /* in the stub, behind what sends the signal */
+	uint64_t trap;   /* in the stub: the int3 */
+	uint8_t length;  /* of what is overwritten in the text; 0: the patch's jump is turned */
+	uint8_t original[MT_CALLS_BREAK_BYTES];
 	bool loader; /* at r_brk; else a trigger's */
 };
 
@@ -81,12 +92,18 @@ struct mt_calls_room {
 	uint64_t start, used, end;
 };
 
+/* The page in front of the rings. */
+#define MT_CALLS_ALIVE_BYTES 4096u
+
 /* One memfd, mapped in a program and in us. */
 struct mt_calls_rings {
 	unsigned references;
 	uint64_t address; /* in the program */
 	uint8_t *bytes;   /* here */
 	int fd;
+	/* In front of the rings: a robust lock that we hold.  Should we be killed, the kernel takes
+	 * our number out of its word before it lets go of the program. */
+	pthread_mutex_t *alive;
 	uint64_t ring_bytes;
 	uint32_t count;   /* that addresses are kept for; ring 0 is the trash ring */
 	uint32_t reached; /* that the file holds */
@@ -115,6 +132,7 @@ struct mt_calls_space {
 	MT_ARRAY(struct mt_calls_place) places;
 	MT_ARRAY(struct mt_calls_break) breaks;
 	MT_ARRAY(struct mt_calls_room) rooms;
+	uint64_t lend_code, lend_stack; /* what mt_calls_lend() made; 0: nothing */
 };
 
 typedef MT_ARRAY(struct mt_ring_mark) mt_calls_marks;
@@ -203,6 +221,9 @@ struct mt_error *mt_calls_space_update(struct mt_calls_engine *engine, struct mt
 struct mt_calls_place *mt_calls_place_at(struct mt_calls_space *space, uint64_t address);
 struct mt_calls_place *mt_calls_place_of_trampoline(struct mt_calls_space *space, uint64_t address);
 
+/* The same of all memory that was mapped for its trampolines. */
+struct mt_calls_place *mt_calls_place_of_room(struct mt_calls_space *space, uint64_t address);
+
 /* calls_module.c */
 /* *out NULL: nothing of it can be recorded, and the log says why.  Errors: NO_MEMORY; the
  * target's. */
@@ -247,12 +268,41 @@ struct mt_error *mt_calls_leave_hole(struct mt_calls_engine *engine,
 struct mt_error *mt_calls_set_break(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				    uint64_t address, bool loader);
 struct mt_calls_break *mt_calls_break_at(struct mt_calls_space *space, uint64_t address);
+/* The one whose int3 stands at ADDRESS; whose stub holds it.  NULL: none. */
+struct mt_calls_break *mt_calls_break_trap(struct mt_calls_space *space, uint64_t address);
+struct mt_calls_break *mt_calls_break_of_stub(struct mt_calls_space *space, uint64_t address);
+/* What it has in the text instead of the program's bytes. */
+void mt_calls_break_bytes(const struct mt_calls_break *one, uint8_t bytes[MT_CALLS_BREAK_BYTES]);
 /* LWP ran into an int3 of ours: where it goes on. */
 struct mt_error *mt_calls_pass_break(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				     pid_t lwp, struct mt_calls_break *there);
-/* Take the breakpoints out of a child's copy of the memory. */
+/* Take the breakpoints out of the memory of PID: the space's own, or a child's copy. */
 struct mt_error *mt_calls_remove_breaks(struct mt_calls_engine *engine,
 					struct mt_calls_space *space, pid_t pid);
+
+/* calls_stub.c */
+/* Make a stub for a breakpoint, if there is room for its jump.  BYTES: the program's, from its
+ * address on; at the end of a function, padding behind it counts.  Else one->stub stays 0.
+ * Errors: NO_MEMORY; the target's. */
+struct mt_error *mt_calls_stub_make(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				    pid_t lwp, struct mt_calls_break *one, const uint8_t *bytes,
+				    size_t size);
+/* LWP stands behind the stub's signal or int3: it goes on as if it had not been there. */
+struct mt_error *mt_calls_stub_leave(struct mt_calls_engine *engine,
+				     const struct mt_calls_break *one, pid_t pid, pid_t lwp);
+/* Its trap never fires again in the memory of PID. */
+struct mt_error *mt_calls_stub_silence(struct mt_calls_engine *engine,
+				       const struct mt_calls_break *one, pid_t pid);
+/* Where a jump to an active patch's trampoline really goes. */
+uint64_t mt_calls_stub_before(const struct mt_calls_space *space, uint64_t address,
+			      uint64_t trampoline);
+
+/* calls_lend.c */
+/* From now on threads are borrowed so that our sudden end does no harm.  Errors: the target's. */
+struct mt_error *mt_calls_lend(struct mt_calls_engine *engine, struct mt_calls_space *space,
+			       pid_t lwp);
+struct mt_error *mt_calls_lend_end(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				   pid_t lwp);
 
 /* calls_room.c: by system calls in the name of LWP. */
 /* Memory for code within reach of [start, end).  Errors: UNSUPPORTED (none is free); the
@@ -262,6 +312,10 @@ struct mt_error *mt_calls_room_map(struct mt_calls_engine *engine, struct mt_cal
 				   uint64_t *address);
 struct mt_error *mt_calls_room_unmap(struct mt_calls_engine *engine, pid_t lwp, uint64_t address,
 				     uint64_t bytes);
+/* Of the rooms for single instructions, one near ADDRESS with at least BYTES left. */
+struct mt_error *mt_calls_room_find(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				    pid_t lwp, uint64_t address, uint64_t bytes,
+				    struct mt_calls_room **out);
 /* A system call whose failure is an error. */
 struct mt_error *mt_calls_system(struct mt_calls_engine *engine, pid_t lwp, const char *what,
 				 long number, const uint64_t arguments[6], uint64_t *result);
@@ -278,6 +332,14 @@ void mt_calls_warm_ring(struct mt_calls_rings *rings);
 /* Have a thread of PID write into the trash. */
 struct mt_error *mt_calls_give_trash(struct mt_calls_engine *engine,
 				     const struct mt_calls_space *space, pid_t pid, pid_t lwp);
+/* In the program: the word that tells whether we live. */
+static inline uint64_t mt_calls_alive_word(const struct mt_calls_rings *rings)
+{
+	return rings->address - MT_CALLS_ALIVE_BYTES;
+}
+/* Out of the program. */
+struct mt_error *mt_calls_rings_unmap(struct mt_calls_engine *engine,
+				      const struct mt_calls_rings *rings, pid_t lwp);
 /* Its bytes, and how many were written in all. */
 struct mt_ring_view mt_calls_ring_view(struct mt_calls_engine *engine,
 				       const struct mt_calls_thread *thread);
@@ -303,7 +365,7 @@ void mt_calls_forget_ended(struct mt_calls_engine *engine);
 /* All threads of a running process stand still: load the agent, patch, and let them run.
  * Errors: UNSUPPORTED; BUSY (no thread can be borrowed); the target's. */
 struct mt_error *mt_calls_attach(struct mt_calls_engine *engine, struct mt_calls_space *space);
-/* Its text as it was; the threads stand still on return. */
+/* Its text as it was.  What threads stopped for is left to the target's detach(). */
 struct mt_error *mt_calls_detach(struct mt_calls_engine *engine, struct mt_calls_space *space);
 
 /* calls_hide.c */

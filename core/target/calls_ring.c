@@ -3,7 +3,7 @@
  * that a new thread gets one without running anything in the program, and that they outlive it.
  * The file is no longer than the rings that were ever given, since mlockall() fills what there is.
  * Else pages come when they are touched.  The first ring is the trash: who has none of its own
- * writes there. */
+ * writes there.  In front of it lies a page with the lock that tells that we live. */
 #include "target/calls_private.h"
 
 #include <errno.h>
@@ -17,7 +17,6 @@
 #define MOST_BYTES  (64ull << 30) /* of addresses, not of memory */
 #define MOST_RINGS  4096u
 #define LEAST_RINGS 2u
-#define PAGE        4096u
 /* Free rings that have their pages. */
 #define WARM_RINGS       2u /* made ready for threads to come */
 #define MOST_WARM_BYTES  (4ull << 20)
@@ -28,10 +27,17 @@
 
 #define MADV_POPULATE_WRITE_ 23
 
+static uint64_t mapped_bytes(const struct mt_calls_rings *rings)
+{
+	return MT_CALLS_ALIVE_BYTES + rings->ring_bytes * rings->count;
+}
+
 static void destroy(struct mt_calls_rings *rings)
 {
+	if (rings->alive)
+		pthread_mutex_unlock(rings->alive);
 	if (rings->bytes)
-		munmap(rings->bytes, rings->ring_bytes * rings->count);
+		munmap(rings->bytes - MT_CALLS_ALIVE_BYTES, mapped_bytes(rings));
 	if (rings->fd >= 0)
 		close(rings->fd);
 	free(rings->taken);
@@ -79,12 +85,12 @@ static struct mt_error *open_here(struct mt_calls_rings *rings, pid_t pid, uint6
 
 static struct mt_error *map_here(struct mt_calls_rings *rings)
 {
-	void *bytes = mmap(NULL, rings->ring_bytes * rings->count, PROT_READ | PROT_WRITE,
-			   MAP_SHARED | MAP_NORESERVE, rings->fd, 0);
+	uint8_t *bytes = mmap(NULL, mapped_bytes(rings), PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_NORESERVE, rings->fd, 0);
 
 	if (bytes == MAP_FAILED)
 		return mt_error_errno(errno, "cannot map the rings");
-	rings->bytes = bytes;
+	rings->bytes = bytes + MT_CALLS_ALIVE_BYTES;
 	return NULL;
 }
 
@@ -93,7 +99,7 @@ static struct mt_error *reach(struct mt_calls_rings *rings, uint32_t ring)
 {
 	if (ring < rings->reached)
 		return NULL;
-	if (ftruncate(rings->fd, (off_t)((ring + 1) * rings->ring_bytes)))
+	if (ftruncate(rings->fd, (off_t)(MT_CALLS_ALIVE_BYTES + (ring + 1) * rings->ring_bytes)))
 		return mt_error_errno(errno, "cannot make room for a ring");
 	rings->reached = ring + 1;
 	return NULL;
@@ -102,14 +108,19 @@ static struct mt_error *reach(struct mt_calls_rings *rings, uint32_t ring)
 static struct mt_error *map_there(struct mt_calls_engine *engine, struct mt_calls_rings *rings,
 				  pid_t lwp, uint64_t fd)
 {
-	const uint64_t arguments[] = {0,
-				      rings->ring_bytes * rings->count,
-				      PROT_READ | PROT_WRITE,
-				      MAP_SHARED | MAP_NORESERVE,
-				      fd,
-				      0};
+	const uint64_t arguments[] = {
+	    0, mapped_bytes(rings), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0};
 
-	return mt_calls_system(engine, lwp, "map the rings", SYS_mmap, arguments, &rings->address);
+	mt_try(mt_calls_system(engine, lwp, "map the rings", SYS_mmap, arguments, &rings->address));
+	rings->address += MT_CALLS_ALIVE_BYTES;
+	return NULL;
+}
+
+struct mt_error *mt_calls_rings_unmap(struct mt_calls_engine *engine,
+				      const struct mt_calls_rings *rings, pid_t lwp)
+{
+	return mt_calls_room_unmap(engine, lwp, rings->address - MT_CALLS_ALIVE_BYTES,
+				   mapped_bytes(rings));
 }
 
 static struct mt_error *map_both(struct mt_calls_engine *engine, struct mt_calls_rings *rings,
@@ -118,8 +129,7 @@ static struct mt_error *map_both(struct mt_calls_engine *engine, struct mt_calls
 	mt_try(map_there(engine, rings, lwp, fd));
 	struct mt_error *error = map_here(rings);
 	if (error)
-		mt_error_destroy(mt_calls_room_unmap(engine, lwp, rings->address,
-						     rings->ring_bytes * rings->count));
+		mt_error_destroy(mt_calls_rings_unmap(engine, rings, lwp));
 	return error;
 }
 
@@ -136,6 +146,31 @@ static struct mt_error *map_most(struct mt_calls_engine *engine, struct mt_calls
 		rings->count /= 2;
 	}
 	return error ? error : reach(rings, 1);
+}
+
+/* Source: pthread_mutexattr_setrobust(3); "Robust futexes" in the kernel's documentation: the word
+ * of a lock holds its owner's number until the owner ends, and mm_release() sees to that before
+ * exit_notify() lets go of who is traced. */
+static struct mt_error *lock_alive(struct mt_calls_rings *rings)
+{
+	pthread_mutex_t *mutex = (pthread_mutex_t *)(rings->bytes - MT_CALLS_ALIVE_BYTES);
+	pthread_mutexattr_t attributes;
+	int failed = pthread_mutexattr_init(&attributes);
+
+	_Static_assert(offsetof(pthread_mutex_t, __data.__lock) == 0, "the word comes first");
+	if (!failed)
+		failed = pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+	if (!failed)
+		failed = pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+	if (!failed)
+		failed = pthread_mutex_init(mutex, &attributes);
+	if (!failed)
+		failed = pthread_mutex_lock(mutex);
+	pthread_mutexattr_destroy(&attributes);
+	if (failed)
+		return mt_error_errno(failed, "cannot make a robust lock");
+	rings->alive = mutex;
+	return NULL;
 }
 
 /* What the system does for the program only if it can. */
@@ -160,9 +195,12 @@ static struct mt_error *fill(struct mt_calls_engine *engine, struct mt_calls_spa
 
 	mt_error_destroy(
 	    mt_calls_system(engine, lwp, "close the memfd", SYS_close, closing, &ignored));
+	if (!error)
+		error = lock_alive(rings);
 	if (error)
 		return error;
-	advise(engine, lwp, rings->address, rings->ring_bytes * rings->count, MADV_DONTDUMP);
+	advise(engine, lwp, rings->address - MT_CALLS_ALIVE_BYTES, mapped_bytes(rings),
+	       MADV_DONTDUMP);
 	/* The first thread's; for the others see mt_calls_warm_ring(). */
 	advise(engine, lwp, rings->address + rings->ring_bytes, rings->ring_bytes,
 	       MADV_POPULATE_WRITE_);

@@ -144,6 +144,34 @@ struct mt_error *mt_calls_room_map(struct mt_calls_engine *engine, struct mt_cal
 	return error;
 }
 
+static bool is_near(const struct mt_calls_room *room, uint64_t address)
+{
+	uint64_t distance = room->used > address ? room->used - address : address - room->used;
+
+	return distance < REACH - PAGE;
+}
+
+struct mt_error *mt_calls_room_find(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				    pid_t lwp, uint64_t address, uint64_t bytes,
+				    struct mt_calls_room **out)
+{
+	struct mt_calls_room room = {0};
+
+	mt_array_each (one, &space->rooms) {
+		if (!is_near(one, address) || one->end - one->used < bytes)
+			continue;
+		*out = one;
+		return NULL;
+	}
+	mt_try(mt_calls_room_map(engine, space, lwp, address, address + 1, PAGE, &room.start));
+	room.used = room.start;
+	room.end = room.start + PAGE;
+	if (mt_array_push(&space->rooms, room))
+		return mt_error_no_memory();
+	*out = mt_array_last(&space->rooms);
+	return NULL;
+}
+
 struct mt_error *mt_calls_room_unmap(struct mt_calls_engine *engine, pid_t lwp, uint64_t address,
 				     uint64_t bytes)
 {

@@ -118,6 +118,14 @@ struct mt_calls_place *mt_calls_place_of_trampoline(struct mt_calls_space *space
 	return NULL;
 }
 
+struct mt_calls_place *mt_calls_place_of_room(struct mt_calls_space *space, uint64_t address)
+{
+	mt_array_each (place, &space->places)
+		if (address - place->module->room < place->module->room_bytes)
+			return place;
+	return NULL;
+}
+
 static bool is_whole(struct mt_calls_engine *engine, const struct mt_calls_space *space)
 {
 	int32_t state = -1;

@@ -24,7 +24,8 @@ static void put_long_jump(const struct mt_calls_module *module, uint8_t *text, u
 	memcpy(text + (at - module->start) + 1, &distance, sizeof(distance));
 }
 
-static void put_jump(const struct mt_calls_module *module, size_t index, uint8_t *text)
+static void put_jump(const struct mt_calls_space *space, const struct mt_calls_module *module,
+		     size_t index, uint8_t *text)
 {
 	const struct mt_patch *patch = &module->file->plan->patches.items[index];
 	uint64_t at = patch->address + module->bias, from = at;
@@ -34,7 +35,8 @@ static void put_jump(const struct mt_calls_module *module, size_t index, uint8_t
 		text[at - module->start] = SHORT_JUMP;
 		text[at - module->start + 1] = (uint8_t)(from - (at + MT_PATCH_SHORT_BYTES));
 	}
-	put_long_jump(module, text, from, module->room + module->offsets[index]);
+	put_long_jump(module, text, from,
+		      mt_calls_stub_before(space, at, module->room + module->offsets[index]));
 }
 
 static bool is_on(const struct mt_calls_place *place, size_t patch)
@@ -43,7 +45,8 @@ static bool is_on(const struct mt_calls_place *place, size_t patch)
 }
 
 /* Dead bytes first: long jumps may stand among them. */
-static void put_patches(const struct mt_calls_place *place, uint8_t *text)
+static void put_patches(const struct mt_calls_space *space, const struct mt_calls_place *place,
+			uint8_t *text)
 {
 	const struct mt_calls_module *module = place->module;
 	size_t count = module->file->plan->patches.count;
@@ -54,15 +57,20 @@ static void put_patches(const struct mt_calls_place *place, uint8_t *text)
 			       module->file->plan->patches.items[i].length);
 	for (size_t i = 0; i < count; i++)
 		if (is_on(place, i))
-			put_jump(module, i, text);
+			put_jump(space, module, i, text);
 }
 
 static void put_breaks(const struct mt_calls_space *space, const struct mt_calls_module *module,
 		       uint8_t *text)
 {
-	mt_array_each (one, &space->breaks)
-		if (holds(module, one->address))
-			text[one->address - module->start] = INT3;
+	mt_array_each (one, &space->breaks) {
+		uint8_t bytes[MT_CALLS_BREAK_BYTES];
+
+		if (!holds(module, one->address))
+			continue;
+		mt_calls_break_bytes(one, bytes);
+		memcpy(text + (one->address - module->start), bytes, one->length);
+	}
 }
 
 static bool is_same(const struct mt_calls_module *module, const uint8_t *memory, uint64_t start,
@@ -96,10 +104,13 @@ static bool has_break_inside(const struct mt_calls_space *space,
 	uint64_t start = patch->address + module->bias, hole = patch->hole + module->bias;
 
 	mt_array_each (one, &space->breaks) {
-		if (one->address > start && one->address < start + patch->length)
+		uint64_t end = one->address + one->length;
+
+		if (one->address != start && one->address < start + patch->length && end > start)
 			return true;
-		if (patch->hole && one->address >= hole &&
-		    one->address < hole + MT_PATCH_JUMP_BYTES)
+		if (one->address == start && one->length > 1)
+			return true;
+		if (patch->hole && one->address < hole + MT_PATCH_JUMP_BYTES && end > hole)
 			return true;
 	}
 	return false;
@@ -216,7 +227,7 @@ static void undo(const struct mt_calls_space *space, const struct mt_calls_place
 	}
 	mt_array_each (one, &space->breaks)
 		if (holds(module, one->address))
-			text[one->address - module->start] = one->original;
+			memcpy(text + (one->address - module->start), one->original, one->length);
 }
 
 struct leaving {
@@ -282,7 +293,7 @@ struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_c
 		mt_try(leave_holes(engine, space, place));
 	undo(space, place, texts.text);
 	leave_out(space, place, texts.text, first);
-	put_patches(place, texts.text);
+	put_patches(space, place, texts.text);
 	put_breaks(space, module, texts.text);
 	for (size_t i = 0; i < module->file->plan->patches.count; i++)
 		place->written[i] = is_on(place, i);

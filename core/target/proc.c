@@ -16,6 +16,22 @@ static FILE *open_proc(pid_t pid, const char *name)
 	return fopen(path, "re");
 }
 
+int mt_proc_status_number(pid_t pid, const char *key)
+{
+	char line[256];
+	int value = -1;
+	size_t length = strlen(key);
+	FILE *file = open_proc(pid, "status");
+
+	while (file && fgets(line, sizeof(line), file))
+		if (strncmp(line, key, length) == 0 && line[length] == ':' &&
+		    sscanf(line + length + 1, "%d", &value) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return value;
+}
+
 /* "START-END PERMS OFFSET DEVICE INODE      PATH" */
 static bool parse_map(char *line, struct mt_map *map)
 {

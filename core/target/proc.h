@@ -10,6 +10,9 @@ struct mt_error *
 mt_proc_each_map(pid_t pid, struct mt_error *(*found)(void *context, const struct mt_map *map),
 		 void *context);
 
+/* What /proc/PID/status says behind KEY; -1: nothing. */
+int mt_proc_status_number(pid_t pid, const char *key);
+
 enum mt_signal_action {
 	MT_SIGNAL_DEFAULT,
 	MT_SIGNAL_IGNORED,

@@ -163,15 +163,16 @@ struct mt_error *mt_session_attach(struct mt_session *session, pid_t pid)
 		session->end_ns = mt_clock_monotonic_ns() + session->options->duration_ns;
 	mt_try(mt_session_target_ops(session)->each_thread(session->target, pid, take_thread,
 							   &attaching));
-	/* After the name, which says that a program began there. */
-	mt_try(mt_session_put_maps(session, attaching.process, attaching.time_ns));
 	if (session->options->live)
 		mt_try(mt_session_hide(session, pid));
-	if (!mt_session_engine_ops(session)->attach)
-		return mt_session_target_ops(session)->each_thread(session->target, pid, let_run,
-								   session);
-	mt_try(mt_session_engine_ops(session)->attach(session->engine, pid));
-	return mt_session_put_maps(session, attaching.process, mt_session_now(session));
+	if (mt_session_engine_ops(session)->attach)
+		mt_try(mt_session_engine_ops(session)->attach(session->engine, pid));
+	/* After the name, which says that a program began there; and breakpoints of triggers come
+	 * after the engine, which can then make them harmless. */
+	mt_try(mt_session_put_maps(session, attaching.process, attaching.time_ns));
+	if (mt_session_engine_ops(session)->attach)
+		return NULL;
+	return mt_session_target_ops(session)->each_thread(session->target, pid, let_run, session);
 }
 
 static struct mt_error *leave_all(struct mt_session *session)

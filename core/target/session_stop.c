@@ -248,7 +248,6 @@ static struct mt_error *on_stranger(struct mt_session *session, const struct mt_
 	mt_try(mt_session_engine_ops(session)->stopped(session->engine, stop, &news));
 	switch (stop->kind) {
 	case MT_STOP_SIGNAL:
-		return mt_session_go_on(session, stop->lwp, stop->signal);
 	case MT_STOP_BREAKPOINT:
 		return mt_session_go_on(session, stop->lwp,
 					news.ordinary || news.breakpoint ? 0 : stop->signal);
@@ -278,7 +277,7 @@ static struct mt_error *on_thread_stop(struct mt_session *session, struct mt_ses
 {
 	if (news->breakpoint)
 		return on_breakpoint(session, thread, stop, news);
-	if (news->ordinary && stop->kind == MT_STOP_BREAKPOINT)
+	if (news->ordinary && (stop->kind == MT_STOP_BREAKPOINT || stop->kind == MT_STOP_SIGNAL))
 		return mt_session_go_on(session, stop->lwp, 0);
 	switch (stop->kind) {
 	case MT_STOP_SIGNAL:

@@ -79,7 +79,6 @@ struct mt_map {
 struct mt_target_call {
 	uint64_t function;
 	uint64_t arguments[2];
-	uint64_t return_to;
 	int timeout_ms;
 };
 
@@ -138,14 +137,22 @@ struct mt_target_ops {
 	struct mt_error *(*halt)(struct mt_target *target, pid_t pid);
 	/* Those go on that only halt() stopped.  A process that is gone is fine. */
 	void (*release)(struct mt_target *target, pid_t pid);
+	/* An LWP stands still for a breakpoint: from now on it stands there for nothing that would
+	 * be delivered to it should we die.  NULL: there is no such thing.  Errors: GONE. */
+	struct mt_error *(*calm)(struct mt_target *target, pid_t lwp);
 	/* Have an LWP that stands still in its own code, and not within a system call that tells of
 	 * a birth or of exec, do a system call.  *result: as the kernel gives it, -errno too.
 	 * Errors: GONE; UNSUPPORTED (no instruction for it was found in the process). */
 	struct mt_error *(*call_system)(struct mt_target *target, pid_t lwp, long number,
 					const uint64_t arguments[6], int64_t *result);
-	/* The same with a function of the program's own, while other LWPs go on as they do.  At
-	 * RETURN_TO an int3 stands meanwhile, in code that nobody runs.
-	 * Errors: GONE; BUSY (it did not return in time, or failed). */
+	/* In the process stand mt_lend_code (target/lend.h) at CODE, and a stack below STACK_TOP:
+	 * from now on its threads are borrowed by these.  CODE 0: no more.  NULL: the target has no
+	 * need of that.  Errors: GONE. */
+	struct mt_error *(*lend)(struct mt_target *target, pid_t pid, uint64_t code,
+				 uint64_t stack_top);
+	/* After lend(): the same with a function of the program's own, while other LWPs go on as
+	 * they do.  Errors: GONE; BUSY (it did not return in time: the LWP runs on and comes back
+	 * by itself; or it failed). */
 	struct mt_error *(*call_function)(struct mt_target *target, pid_t lwp,
 					  const struct mt_target_call *call, uint64_t *result);
 	/* Tell LIBRARIES whenever a thread comes to ADDRESS, where the dynamic loader speaks to
