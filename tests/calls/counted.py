@@ -13,23 +13,22 @@ RUNTIME = {"_start", "_init", "_fini", "frame_dummy", "register_tm_clones", "(be
            "deregister_tm_clones", "__do_global_dtors_aux", "__gmon_start__", "atexit"}
 
 
+END = re.compile(r'{"ph":"E","pid":\d+,"tid":(\d+)')
+
+
 def begins_and_ends(path):
     """(thread, call that begins or None for an end) of a timeline in JSON, a thread at a time."""
     depths = collections.Counter()
     with open(path, encoding="utf-8") as lines:
         for line in lines:
-            if not line.startswith(('{"ph":"B"', '{"ph":"E"')):
-                continue
-            event = json.loads(line.rstrip("]},\n") + "}}")
-            thread = event["tid"]
-            if event["ph"] == "E":
-                depths[thread] -= 1
-                yield thread, None
-            else:
-                if event["cat"] == "call":
-                    yield thread, Call(depths[thread], int(event["args"]["address"], 16),
-                                       event["name"])
-                depths[thread] += 1
+            if match := END.match(line):
+                depths[int(match[1])] -= 1
+                yield int(match[1]), None
+            elif line.startswith('{"ph":"B"'):
+                event = json.loads(line.rstrip(",\n"))
+                yield event["tid"], Call(depths[event["tid"]], int(event["args"]["address"], 16),
+                                         event["name"])
+                depths[event["tid"]] += 1
 
 
 def sequences(path):
@@ -52,6 +51,18 @@ class Symbols:
             if len(words) == 3 and words[1] in "tTwWi":
                 self.at[int(words[0], 16)] = words[2]
                 self.names[words[2]] = int(words[0], 16)
+
+    def same_name(self, name):
+        """Of all the names that its function has, always the same one."""
+        return self.at[self.names[name]]
+
+    def depths_and_names(self, sequences):
+        """{thread: [(depth, name)…]}, without the C runtime's."""
+        main = [call for calls in sequences.values() for call in calls if call.name == "main"]
+        bias = main[0].address - self.names["main"]
+        return {thread: [(call.depth, self.at[call.address - bias]) for call in calls
+                         if call.name not in RUNTIME]
+                for thread, calls in sequences.items()}
 
     def file_addresses(self, calls):
         """CALLS, by addresses of the file; main tells where it was loaded."""
@@ -85,16 +96,22 @@ def callgrind(valgrind, folder, command, **options):
 UFTRACE = re.compile(r"^\S+ +(\d+): \[entry\] (.*)\([0-9a-f]+\) depth: (\d+)$", re.M)
 
 
-def uftrace(tool, folder, command, **options):
-    """{thread: [(depth, name)…]} of a program built by -pg."""
+def uftrace(tool, folder, symbols, command, *flags, **options):
+    """{thread: [(depth, name)…]} of a program built by -pg; what it calls in libraries, which only
+    tells uftrace where a longjmp goes, is left out."""
     data = folder / "uftrace"
-    subprocess.run([tool, "record", "--no-libcall", "--no-event", "--no-args", "--max-stack=60000",
-                    "-b", "64M", "-d", data, *command],
+    subprocess.run([tool, "record", "--no-event", "--no-args", "--max-stack=60000", "-b", "64M",
+                    *flags, "-d", data, *command],
                    check=False, capture_output=True, timeout=600, cwd=folder, **options)
     dump = subprocess.run([tool, "dump", "--demangle=no", "-d", data], check=True, text=True,
                           capture_output=True, timeout=600).stdout
     assert "lost" not in dump.lower()
-    found = collections.defaultdict(list)
+    found, stacks = collections.defaultdict(list), collections.defaultdict(list)
     for thread, name, depth in UFTRACE.findall(dump):
-        found[int(thread)].append((int(depth), name))
+        stack = stacks[thread]
+        del stack[int(depth):]
+        is_own = name in symbols.names
+        if is_own:
+            found[int(thread)].append((sum(stack), symbols.same_name(name)))
+        stack.append(is_own)
     return found
