@@ -250,6 +250,11 @@ static struct mt_error *let_go(struct mt_engine *base, pid_t pid, bool *keep)
 	return space ? mt_calls_detach(engine, space) : NULL;
 }
 
+static void foresee(struct mt_engine *base, pid_t pid)
+{
+	mt_error_destroy(mt_calls_foresee(engine_of(base), pid, NULL));
+}
+
 static struct mt_error *attach(struct mt_engine *base, pid_t pid)
 {
 	struct mt_calls_space *space = find_space(engine_of(base), pid);
@@ -459,6 +464,7 @@ const struct mt_engine_ops mt_engine_calls = {
     .add_thread = add_thread,
     .remove_thread = remove_thread,
     .rename_thread = rename_thread,
+    .foresee = foresee,
     .attach = attach,
     .set_breakpoint = set_breakpoint,
     .let_go = let_go,

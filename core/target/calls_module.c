@@ -1,107 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "target/calls_private.h"
 
-#include <fnmatch.h>
 #include <string.h>
 
 /* No trampoline is longer, and behind each module's stands room for copies of instructions. */
 #define MOST_TRAMPOLINE_BYTES 1024ull
 #define SPARE_BYTES           4096ull
 #define WRITE_CHUNK           (1u << 20)
-
-static bool matches_any(const char *const *globs, const char *name)
-{
-	for (; globs && *globs; globs++)
-		if (fnmatch(*globs, name, 0) == 0)
-			return true;
-	return false;
-}
-
-static bool is_wanted_module(const struct mt_calls_engine *engine, const char *path)
-{
-	const char *base = strrchr(path, '/');
-
-	return !engine->options.modules || matches_any(engine->options.modules, path) ||
-	       matches_any(engine->options.modules, base ? base + 1 : path);
-}
-
-struct wanted {
-	const struct mt_calls_engine *engine;
-	struct mt_objfile *objfile;
-};
-
-/* "ns::f(int)" is also called "ns::f". */
-static bool matches_function(const char *const *globs, const char *name)
-{
-	size_t length = strcspn(name, "(");
-	mt_auto(mt_str) struct mt_str without = {0};
-
-	if (!globs || matches_any(globs, name))
-		return globs;
-	mt_str_append_bytes(&without, name, length);
-	return without.text && matches_any(globs, without.text);
-}
-
-static bool is_wanted_function(void *context, const struct mt_symbol *symbol)
-{
-	const struct wanted *wanted = context;
-	const struct mt_engine_options *options = &wanted->engine->options;
-	const char *name = mt_objfile_symbol_name(wanted->objfile, symbol);
-
-	if (!name)
-		return !options->functions;
-	if (options->functions && !matches_function(options->functions, name))
-		return false;
-	return !matches_function(options->no_functions, name);
-}
-
-static struct mt_error *open_file(struct mt_calls_engine *engine, struct mt_calls_file *file)
-{
-	struct wanted wanted = {.engine = engine};
-	struct mt_plan_options options = {.wanted = is_wanted_function, .context = &wanted};
-	bool all = !engine->options.functions && !engine->options.no_functions;
-
-	mt_try(mt_objfile_open(file->path, NULL, NULL, &file->objfile));
-	wanted.objfile = file->objfile;
-	return mt_plan_create(file->objfile, all ? NULL : &options, &file->plan);
-}
-
-/* Why a file cannot be planned is said once. */
-static struct mt_error *get_file(struct mt_calls_engine *engine, const char *path,
-				 struct mt_calls_file **out)
-{
-	struct mt_calls_file *file = NULL;
-
-	HASH_FIND_STR(engine->files, path, *out);
-	if (*out)
-		return NULL;
-	file = calloc(1, sizeof(*file));
-	if (file)
-		file->path = strdup(path);
-	if (file && file->path)
-		HASH_ADD_KEYPTR(hh, engine->files, file->path, strlen(file->path), file);
-	HASH_FIND_STR(engine->files, path, *out);
-	if (!*out) {
-		if (file)
-			free(file->path);
-		free(file);
-		return mt_error_no_memory();
-	}
-	struct mt_error *error = open_file(engine, file);
-	if (error)
-		mt_log(engine->options.log, MT_LOG_WARNING, "calls in %s are not recorded: %s",
-		       path, mt_error_message(error));
-	mt_error_destroy(error);
-	return NULL;
-}
-
-void mt_calls_file_destroy(struct mt_calls_file *file)
-{
-	mt_plan_destroy(file->plan);
-	mt_objfile_unref(file->objfile);
-	free(file->path);
-	free(file);
-}
 
 void mt_calls_module_destroy(struct mt_calls_module *module)
 {
@@ -221,9 +126,9 @@ struct mt_error *mt_calls_module_create(struct mt_calls_engine *engine,
 	uint64_t address = 0;
 
 	*out = NULL;
-	if (!is_wanted_module(engine, map->path))
+	if (!mt_calls_is_wanted(engine, map->path))
 		return NULL;
-	mt_try(get_file(engine, map->path, &file));
+	mt_try(mt_calls_file_get(engine, map->path, &file));
 	if (!file->plan || !file->plan->patches.count ||
 	    !mt_objfile_offset_to_address(file->objfile, map->offset, &address))
 		return NULL;

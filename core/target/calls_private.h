@@ -6,6 +6,7 @@
  *	calls_preload.c   a new program: the agent into its environment, and out of it again
  *	calls_attach.c    a process that runs already, and letting go of one
  *	calls_space.c     an address space: what is mapped, patched and broken in it
+ *	calls_file.c      object files and their plans
  *	calls_module.c    an object file's plan and trampolines at a place
  *	calls_text.c      patches and breakpoints into the text, and out of it
  *	calls_break.c     breakpoints, and threads that stand in displaced bytes
@@ -224,6 +225,17 @@ struct mt_calls_place *mt_calls_place_of_trampoline(struct mt_calls_space *space
 /* The same of all memory that was mapped for its trampolines. */
 struct mt_calls_place *mt_calls_place_of_room(struct mt_calls_space *space, uint64_t address);
 
+/* calls_file.c */
+/* By options.modules. */
+bool mt_calls_is_wanted(const struct mt_calls_engine *engine, const char *path);
+/* (*out)->plan NULL: it cannot be planned, and the log says why.  Errors: NO_MEMORY. */
+struct mt_error *mt_calls_file_get(struct mt_calls_engine *engine, const char *path,
+				   struct mt_calls_file **out);
+/* Plan what PID, which may be running, has mapped, on all processors; but not the file EXCEPT, if
+ * that is not NULL.  Errors: the target's; NO_MEMORY. */
+struct mt_error *mt_calls_foresee(struct mt_calls_engine *engine, pid_t pid, const char *except);
+void mt_calls_file_destroy(struct mt_calls_file *file);
+
 /* calls_module.c */
 /* *out NULL: nothing of it can be recorded, and the log says why.  Errors: NO_MEMORY; the
  * target's. */
@@ -231,7 +243,6 @@ struct mt_error *mt_calls_module_create(struct mt_calls_engine *engine,
 					struct mt_calls_space *space, pid_t lwp,
 					const struct mt_map *map, struct mt_calls_module **out);
 void mt_calls_module_destroy(struct mt_calls_module *module);
-void mt_calls_file_destroy(struct mt_calls_file *file);
 /* Where the instruction at a displaced ADDRESS stands now; 0: it is not displaced. */
 uint64_t mt_calls_module_copy_of(const struct mt_calls_module *module, size_t patch,
 				 uint64_t address);

@@ -294,6 +294,7 @@ static struct mt_error *update(struct mt_calls_engine *engine, struct mt_calls_s
 	mt_array_each (seen, &walk->maps)
 		seen->known = is_there(space, &seen->map);
 	mt_try(remove_unseen(engine, space, lwp));
+	mt_try(mt_calls_foresee(engine, space->pid, space->loader_path));
 	mt_array_each (seen, &walk->maps)
 		if (!seen->known)
 			mt_try(add_module(engine, space, lwp, &seen->map));

@@ -100,6 +100,9 @@ struct mt_engine_ops {
 	/* execve was called by thread FORMER and gave it the number LWP. */
 	void (*rename_thread)(struct mt_engine *engine, pid_t former, pid_t lwp);
 
+	/* A running process is about to be attached: do what need not be done while it stands
+	 * still.  What fails here fails in attach() too.  NULL: there is nothing to do. */
+	void (*foresee)(struct mt_engine *engine, pid_t pid);
 	/* All threads of a running process were added and stand still: get hold of it, and let them
 	 * run.  NULL: there is nothing to do but to resume them.  Errors: UNSUPPORTED; BUSY; the
 	 * target's. */

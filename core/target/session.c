@@ -154,6 +154,8 @@ struct mt_error *mt_session_attach(struct mt_session *session, pid_t pid)
 {
 	struct attaching attaching = {.session = session};
 
+	if (mt_session_engine_ops(session)->foresee)
+		mt_session_engine_ops(session)->foresee(session->engine, pid);
 	mt_try(mt_session_target_ops(session)->attach(session->target, pid));
 	session->result.pid = pid;
 	attaching.time_ns = mt_session_now(session);
