@@ -103,18 +103,28 @@ static size_t find_preload(struct mt_calls_engine *engine, pid_t pid, const stru
 	return 0;
 }
 
+/* The string at ADDRESS, of whatever length. */
+static void append_string(struct mt_calls_engine *engine, pid_t pid, uint64_t address,
+			  struct mt_str *text)
+{
+	char chunk[4096];
+	size_t got, length;
+
+	do {
+		got = engine->target->ops->read(engine->target, pid, address, chunk, sizeof(chunk));
+		length = strnlen(chunk, got);
+		mt_str_append_bytes(text, chunk, length);
+		address += length;
+	} while (length && length == got && !text->failed);
+}
+
 /* "LD_PRELOAD=agent:what was there". */
 static struct mt_error *make_text(struct mt_calls_engine *engine, pid_t pid, uint64_t old,
 				  struct mt_str *text)
 {
-	char rest[4096] = "";
-	size_t got = 0;
-
+	mt_str_appendf(text, VARIABLE "%s%s", engine->agent.path, old ? ":" : "");
 	if (old)
-		got = engine->target->ops->read(engine->target, pid, old + sizeof(VARIABLE) - 1,
-						rest, sizeof(rest) - 1);
-	rest[got] = '\0';
-	mt_str_appendf(text, VARIABLE "%s%s%s", engine->agent.path, rest[0] ? ":" : "", rest);
+		append_string(engine, pid, old + sizeof(VARIABLE) - 1, text);
 	return text->failed ? mt_error_no_memory() : NULL;
 }
 

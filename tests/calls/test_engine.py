@@ -117,6 +117,13 @@ def test_many_functions_in_two_segments(compile, run_mtdb, tmp_path):
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before < 6
 
 
+def test_a_long_list_of_libraries_to_preload(run_mtdb, tmp_path):
+    names = ":".join(["libm.so.6"] * 1000 + ["libutil.so.1"])
+    done = same(["env", f"LD_PRELOAD={names}", "grep", "-c", "libutil", "/proc/self/maps"],
+                run_mtdb, tmp_path)
+    assert int(done.stdout) > 0 and "ERROR" not in done.stderr
+
+
 @pytest.mark.parametrize("kib", [4000, 9000, 12000, 20000, 40000, 200000])
 def test_a_limit_on_addresses(compile, run_mtdb, tmp_path, kib):
     """What has no room for our code or our rings runs on without."""
