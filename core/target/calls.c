@@ -333,8 +333,16 @@ static struct mt_error *on_breakpoint(struct mt_calls_engine *engine,
 	return calm(engine, thread->lwp);
 }
 
+/* The instruction itself did it, and does it again when it runs again. */
+static bool is_fault(const struct mt_stop *stop)
+{
+	return stop->kind == MT_STOP_SIGNAL && stop->code > 0 &&
+	       (stop->signal == SIGSEGV || stop->signal == SIGBUS || stop->signal == SIGFPE ||
+		stop->signal == SIGILL);
+}
+
 /* The instruction at PC faults, and whoever handles that wants to see it where it was written:
- * its patch is taken out for good. */
+ * its patch is taken out for good, and it faults there. */
 static struct mt_error *on_fault(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
 				 struct mt_calls_place *place, uint64_t original)
 {
@@ -371,10 +379,10 @@ static struct mt_error *on_signal(struct mt_calls_engine *engine, struct mt_call
 	if (!row)
 		return NULL;
 	news->pc = row->original;
-	if (stop->kind == MT_STOP_SIGNAL && stop->address && row->phase == MT_PHASE_DISPLACED &&
-	    !row->below)
-		return on_fault(engine, thread, place, row->original);
-	return NULL;
+	if (!is_fault(stop) || row->phase != MT_PHASE_DISPLACED || row->below)
+		return NULL;
+	news->ordinary = true;
+	return on_fault(engine, thread, place, row->original);
 }
 
 static struct mt_error *understand(struct mt_calls_engine *engine, struct mt_calls_thread *thread,

@@ -66,7 +66,8 @@ struct mt_engine_alone {
 
 /* What a stop was, as the engine understands it. */
 struct mt_engine_news {
-	bool ordinary;     /* part of the engine's own work: the thread has only to go on */
+	bool ordinary;     /* part of the engine's own work: the thread has only to go on, without
+			    * the signal */
 	bool breakpoint;   /* one that was asked for: pc is its address */
 	bool left;         /* a process that let_go() kept for a while can be let go now */
 	bool maps_changed; /* executable memory may have been mapped */

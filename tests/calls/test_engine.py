@@ -269,6 +269,13 @@ def test_no_call_is_no_lack_of_a_processor_trace(compile, run_mtdb, tmp_path):
     assert "holds no calls" in done.stderr and "Intel PT" not in done.stderr
 
 
+@pytest.mark.parametrize("level", LEVELS)
+def test_handlers_see_where_a_fault_was(compile, run_mtdb, tmp_path, level):
+    program = compile("calls_faults.c", level)
+    done = same([program], run_mtdb, tmp_path)
+    assert " 0 strange of " in done.stdout
+
+
 def test_a_static_program_runs_on(compile, run_mtdb, tmp_path):
     program = compile("calls_killed.c", "-static", output="static")
     done = run_mtdb("run", "--engine", "calls", "-o", tmp_path / "x.fxt", program, "exit", "1")
