@@ -216,6 +216,8 @@ const char *mt_instant_name(const struct mt_instant *instant)
 		return "exec";
 	case MT_INSTANT_TX_ABORT:
 		return "transaction aborted";
+	case MT_INSTANT_THROTTLE:
+		return "throttled";
 	default:
 		return "instant";
 	}

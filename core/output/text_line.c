@@ -337,7 +337,9 @@ static void put_instant_cell(struct mt_str *out, struct mt_text_style *style,
 	else if (is_signal && mt_signal_has_address(instant->detail))
 		mt_str_appendf(cell, ", address 0x%llx", (unsigned long long)instant->value);
 	if (instant->function) {
-		mt_str_append(cell, " in ");
+		mt_str_append(cell, instant->kind == MT_INSTANT_THROTTLE
+					? ", not recorded from here on: "
+					: " in ");
 		put_name(cell, &style->scratch, instant->function->name, NAME_COLUMNS);
 	}
 	put_cell(out, style, FUNCTION_COLUMNS, is_signal ? RED : YELLOW);

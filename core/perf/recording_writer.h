@@ -10,6 +10,7 @@
  *	mtrace:trigger  IP = PC, WEIGHT = the trigger's number
  *	mtrace:snapshot WEIGHT = the snapshot's number, of each thread, when its ring was read
  *	mtrace:exit     WEIGHT = the wait status, when a thread ended
+ *	mtrace:throttle IP = a function that is not recorded from here on in this process
  * and call events (enum mt_recording_call_kind), with IP = address, ADDR = stack pointer; the names
  * with a ~ say that the time is an estimate:
  *	mtrace:call  mtrace:call~  mtrace:return  mtrace:return~  mtrace:frame */
@@ -50,6 +51,7 @@ enum mt_recording_note {
 	MT_NOTE_TRIGGER,
 	MT_NOTE_SNAPSHOT,
 	MT_NOTE_EXIT,
+	MT_NOTE_THROTTLE,
 	MT_NOTE_COUNT
 };
 extern const char *const mt_recording_note_names[MT_NOTE_COUNT];

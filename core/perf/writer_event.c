@@ -7,6 +7,7 @@ const char *const mt_recording_note_names[MT_NOTE_COUNT] = {
     [MT_NOTE_TRIGGER] = "mtrace:trigger",
     [MT_NOTE_SNAPSHOT] = "mtrace:snapshot",
     [MT_NOTE_EXIT] = "mtrace:exit",
+    [MT_NOTE_THROTTLE] = "mtrace:throttle",
 };
 
 static const char *const call_names[MT_PERF_CALL_COUNT] = {

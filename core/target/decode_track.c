@@ -103,6 +103,9 @@ static bool event_of_note(const struct mt_decode_run *run, const struct mt_sideb
 	case MT_NOTE_EXIT:
 		event->detail = MT_MARK_EXIT;
 		return true;
+	case MT_NOTE_THROTTLE:
+		event->detail = MT_MARK_THROTTLE;
+		return true;
 	default:
 		return false;
 	}

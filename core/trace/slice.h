@@ -69,6 +69,7 @@ enum mt_instant_kind {
 	MT_INSTANT_EXIT,    /* value: wait status */
 	MT_INSTANT_EXEC,
 	MT_INSTANT_TX_ABORT,
+	MT_INSTANT_THROTTLE, /* the function at `address` is not recorded from here on */
 };
 
 struct mt_instant {

@@ -215,6 +215,9 @@ void mt_sp_mark(struct mt_sp_stack *stack, const struct mt_event *event)
 	case MT_MARK_EXIT:
 		put_instant(stack, MT_INSTANT_EXIT, 0, event->to, event->from);
 		break;
+	case MT_MARK_THROTTLE:
+		put_instant(stack, MT_INSTANT_THROTTLE, 0, 0, event->from);
+		break;
 	case MT_MARK_EXEC:
 		put_instant(stack, MT_INSTANT_EXEC, 0, event->to, event->from);
 		mt_sp_close_segment(stack, 0);
