@@ -4,7 +4,7 @@
 
 _mtdb_options() { # COMMAND
 	local record='--engine= --output= --format= --record= --size= --trigger= --timestamps=
-		--modules= --functions= --no-functions= --follow-forks --ready-fd='
+		--modules= --functions= --no-functions= --throttle --follow-forks --ready-fd='
 	case $1 in
 	run) echo "$record --history= --branch-log=" ;;
 	attach) echo "$record --for= --pid=" ;;

@@ -34,6 +34,7 @@ complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l timestamps -x -a 'sa
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l modules -x -d 'Record only these programs and libraries'
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l functions -x -d 'Record only these functions'
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l no-functions -x -d 'Leave these functions out'
+complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l throttle -d 'Take out functions that fill a ring'
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l follow-forks -d 'Record child processes too'
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l ready-fd -x -d 'Tell there when recording has begun'
 complete -c mtdb -n '__mtdb_in run' -l history -x -d 'Print so many calls after a crash'

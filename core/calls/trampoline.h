@@ -59,6 +59,17 @@ void mt_trampolines_deinit(struct mt_trampolines *trampolines);
  * be.  What mt_trampoline_append() takes is what this allows. */
 bool mt_trampoline_can_move(const uint8_t *bytes, size_t size, uint64_t address, bool is_last);
 
+/* Bytes that keep a trampoline from recording.  They may be written, all at once, while threads
+ * stand anywhere in it. */
+struct mt_trampoline_mute {
+	uint32_t offset; /* into the code */
+	uint8_t code[5];
+};
+/* Calls `found` for each event that the code in [begin, end) records. */
+void mt_trampoline_each_mute(const struct mt_trampolines *trampolines, uint32_t begin, uint32_t end,
+			     void (*found)(void *context, const struct mt_trampoline_mute *mute),
+			     void *context);
+
 /* The row that holds OFFSET; NULL: none. */
 const struct mt_trampoline_row *mt_trampoline_row_at(const struct mt_trampolines *trampolines,
 						     uint32_t offset);

@@ -8,9 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#define NS_PER_S         1000000000ull
+#define MOST_THROTTLE    86400u
+#define DEFAULT_THROTTLE 1u
+
 void mt_record_options_init(struct mt_record_options *record)
 {
-	*record = (struct mt_record_options){.ready = -1};
+	*record = (struct mt_record_options){.ready = -1, .throttle = (char *)record};
 	const struct poptOption table[] = {
 	    {"engine", 'e', POPT_ARG_STRING, &record->engine, 0, NULL, NULL},
 	    {"output", 'o', POPT_ARG_STRING, &record->output, 0, NULL, NULL},
@@ -22,6 +26,8 @@ void mt_record_options_init(struct mt_record_options *record)
 	    {"modules", 0, POPT_ARG_ARGV, &record->modules, 0, NULL, NULL},
 	    {"functions", 0, POPT_ARG_ARGV, &record->functions, 0, NULL, NULL},
 	    {"no-functions", 0, POPT_ARG_ARGV, &record->no_functions, 0, NULL, NULL},
+	    {"throttle", 0, POPT_ARG_STRING | POPT_ARGFLAG_OPTIONAL, &record->throttle, 0, NULL,
+	     NULL},
 	    {"follow-forks", 0, POPT_ARG_NONE, &record->follow_forks, 0, NULL, NULL},
 	    {"ready-fd", 0, POPT_ARG_STRING, &record->ready_fd, 0, NULL, NULL},
 	    POPT_TABLEEND,
@@ -38,6 +44,11 @@ static void free_list(const char **list)
 	free(list);
 }
 
+static bool is_throttled(const struct mt_record_options *record)
+{
+	return record->throttle != (const char *)record;
+}
+
 void mt_record_options_deinit(struct mt_record_options *record)
 {
 	free(record->engine);
@@ -47,6 +58,8 @@ void mt_record_options_deinit(struct mt_record_options *record)
 	free(record->size);
 	free(record->stamps);
 	free(record->ready_fd);
+	if (is_throttled(record))
+		free(record->throttle);
 	free_list(record->triggers);
 	free_list(record->modules);
 	free_list(record->functions);
@@ -77,6 +90,16 @@ static struct mt_error *parse_ready_fd(struct mt_record_options *record)
 	return NULL;
 }
 
+static struct mt_error *parse_throttle(const char *text, uint64_t *throttle_ns)
+{
+	uint64_t seconds = DEFAULT_THROTTLE;
+
+	if (text)
+		mt_try(mt_parse_number(text, "number of seconds", 1, MOST_THROTTLE, &seconds));
+	*throttle_ns = seconds * NS_PER_S;
+	return NULL;
+}
+
 struct mt_error *mt_record_options_apply(struct mt_record_options *record,
 					 struct mt_session_options *session)
 {
@@ -84,6 +107,8 @@ struct mt_error *mt_record_options_apply(struct mt_record_options *record,
 		mt_try(mt_parse_size(record->size, &session->ring_bytes));
 	if (record->stamps)
 		mt_try(parse_stamps(record->stamps, &session->stamps));
+	if (is_throttled(record))
+		mt_try(parse_throttle(record->throttle, &session->throttle_ns));
 	if (record->ready_fd)
 		mt_try(parse_ready_fd(record));
 	session->engine = record->engine;

@@ -11,6 +11,7 @@
 struct mt_record_options {
 	char *engine, *output, *format, *record_path;
 	char *size, *stamps, *ready_fd;
+	char *throttle; /* this struct: not given; NULL: without a value */
 	const char **triggers, **modules, **functions, **no_functions;
 	int follow_forks;
 	int ready; /* its file descriptor; -1: none */
@@ -27,7 +28,7 @@ struct mt_record_options {
 #define MT_RECORD_OPTIONS_WORDS                                                                    \
 	"--engine=ENGINE", "--output=FILE", "--format=FORMAT", "--record=FILE", "--size=SIZE",     \
 	    "--trigger=LOCATION", "--timestamps=WHICH", "--modules=GLOB", "--functions=GLOB",      \
-	    "--no-functions=GLOB", "--follow-forks", "--ready-fd=NUMBER"
+	    "--no-functions=GLOB", "--throttle", "--follow-forks", "--ready-fd=NUMBER"
 #define MT_RECORD_OPTIONS_HELP                                                                        \
 	"  -o, --output=FILE       the timeline (default: trace.fxt; \"-\" is standard output)\n"     \
 	"  -f, --format=FORMAT     fxt, json or text (default: by the file's ending)\n"               \
@@ -42,6 +43,8 @@ struct mt_record_options {
 	"                          may be given several times, as the next two\n"                     \
 	"  --functions=GLOB        calls: record only functions of that name\n"                       \
 	"  --no-functions=GLOB     calls: but none of that name\n"                                    \
+	"  --throttle[=SECONDS]    calls: take functions out that alone would fill a ring in less\n"  \
+	"                          time (default: 1)\n"                                               \
 	"  --follow-forks          record child processes too; else they run on untraced\n"           \
 	"  --ready-fd=NUMBER       write a line to this file descriptor when recording has\n"         \
 	"                          begun, and close it\n"

@@ -88,6 +88,8 @@ static void destroy(struct mt_engine *base)
 		mt_calls_space_unref(birth->parent);
 	mt_array_deinit(&engine->births);
 	mt_calls_forget_ended(engine);
+	mt_calls_tell_throttled(engine);
+	mt_array_deinit(&engine->throttled);
 	mt_array_each (module, &engine->modules)
 		mt_calls_module_destroy(*module);
 	mt_array_deinit(&engine->modules);

@@ -61,6 +61,7 @@ static void mark_running(struct mt_calls_engine *engine, struct mt_calls_thread 
 		return;
 	mark.first = mt_clock_tsc();
 	put(&thread->marks, mark);
+	mt_calls_throttle(engine, thread, mark.written, mark.first);
 }
 
 /* One a process: threads share theirs. */

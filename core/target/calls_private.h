@@ -16,6 +16,7 @@
  *	calls_ring.c      rings: who writes where
  *	calls_hide.c      the text as it would be without us, for a while
  *	calls_mark.c      how far threads had written when
+ *	calls_throttle.c  functions that fill the rings
  *	calls_history.c   what rings held, of ended threads too
  *	calls_snapshot.c  rings into the recording */
 #ifndef MT_TARGET_CALLS_PRIVATE_H
@@ -154,14 +155,15 @@ struct mt_calls_thread {
 	struct mt_calls_space *space;
 	struct mt_calls_rings *rings; /* that its ring is of; NULL: it has none */
 	uint32_t ring;
-	bool kept;            /* let_go() was called, but the session keeps it until it execs */
-	bool guest;           /* a vfork child: it writes into its parent's ring */
-	uint64_t words;       /* address of its struct mt_ring_position */
-	uint64_t begin;       /* bytes that are in the recording already, or do not count */
-	uint64_t used;        /* bytes that were written when it was last copied */
-	mt_calls_marks marks; /* the first one is of `begin` */
-	uint64_t stack;       /* a stack pointer of it: for the upper half of those in the ring */
-	uint64_t pc;          /* at its last stop */
+	bool kept;               /* let_go() was called, but the session keeps it until it execs */
+	bool guest;              /* a vfork child: it writes into its parent's ring */
+	uint64_t words;          /* address of its struct mt_ring_position */
+	uint64_t begin;          /* bytes that are in the recording already, or do not count */
+	uint64_t used;           /* bytes that were written when it was last copied */
+	mt_calls_marks marks;    /* the first one is of `begin` */
+	uint64_t seen, seen_tsc; /* how far it had come when the throttle looked */
+	uint64_t stack; /* a stack pointer of it: for the upper half of those in the ring */
+	uint64_t pc;    /* at its last stop */
 	UT_hash_handle hh;
 };
 
@@ -170,6 +172,14 @@ struct mt_calls_birth {
 	pid_t pid;
 	struct mt_calls_space *parent; /* a reference */
 	bool shares;                   /* vfork */
+};
+
+/* A function that is not recorded any more. */
+struct mt_calls_throttled {
+	pid_t pid, lwp; /* lwp: whose ring it filled */
+	uint64_t address, tsc;
+	const char *name; /* lent by the file */
+	bool told;        /* it is in the recording */
 };
 
 struct mt_calls_engine {
@@ -184,7 +194,8 @@ struct mt_calls_engine {
 	uint32_t next_site;
 	uint64_t next_tick_ns;
 	mt_calls_histories ended; /* of threads, in the order of their ends */
-	uint32_t forgotten;       /* so many more ended, for whom there was no room */
+	MT_ARRAY(struct mt_calls_throttled) throttled;
+	uint32_t forgotten; /* so many more ended, for whom there was no room */
 };
 
 /* calls_agent.c */
@@ -371,6 +382,14 @@ void mt_calls_history_deinit(struct mt_calls_history *history);
 /* HISTORY goes over to the engine. */
 int mt_calls_keep_ended(struct mt_calls_engine *engine, const struct mt_calls_history *history);
 void mt_calls_forget_ended(struct mt_calls_engine *engine);
+
+/* calls_throttle.c */
+/* A thread had written so much by then: take out what fills its ring too fast. */
+void mt_calls_throttle(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
+		       uint64_t written, uint64_t tsc);
+struct mt_error *mt_calls_put_throttled(struct mt_calls_engine *engine,
+					struct mt_recording_writer *writer);
+void mt_calls_tell_throttled(const struct mt_calls_engine *engine);
 
 /* calls_attach.c */
 /* All threads of a running process stand still: load the agent, patch, and let them run.

@@ -199,6 +199,7 @@ static struct mt_error *put_ended(struct mt_calls_engine *engine,
 static struct mt_error *put_all(struct snapshot *snapshot, struct mt_recording_writer *writer)
 {
 	mt_try(put_ended(snapshot->engine, writer));
+	mt_try(mt_calls_put_throttled(snapshot->engine, writer));
 	mt_array_each (history, &snapshot->histories) {
 		mt_try(put_events(snapshot->engine, history, writer));
 		mt_try(put_note(snapshot, history, writer));

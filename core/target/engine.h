@@ -49,6 +49,9 @@ struct mt_engine_options {
 	const char *const *modules;      /* record only these files: name, or path */
 	const char *const *functions;    /* record only these functions */
 	const char *const *no_functions; /* but these not */
+	/* A function that alone would fill a thread's ring within this time is not recorded any
+	 * more; 0: all are. */
+	uint64_t throttle_ns;
 	/* May be NULL.  Only engines that single-step call it. */
 	void (*seen)(void *context, const struct mt_seen *seen);
 	void *seen_context;

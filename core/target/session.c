@@ -31,6 +31,7 @@ static struct mt_error *create_engine(struct mt_session *session)
 	    .modules = session->options->modules,
 	    .functions = session->options->functions,
 	    .no_functions = session->options->no_functions,
+	    .throttle_ns = session->options->throttle_ns,
 	    .seen = session->options->seen,
 	    .seen_context = session->options->seen_context,
 	};

@@ -28,6 +28,7 @@ struct mt_session_options {
 	const char *const *modules;
 	const char *const *functions;
 	const char *const *no_functions;
+	uint64_t throttle_ns;
 	const struct mt_log *log;
 	void (*seen)(void *context, const struct mt_seen *seen); /* see target/engine.h */
 	void *seen_context;

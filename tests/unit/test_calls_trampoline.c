@@ -87,6 +87,48 @@ static void test_full_stamps(void **state)
 	world_end(&world);
 }
 
+static void write_mute(void *context, const struct mt_trampoline_mute *mute)
+{
+	const struct world *world = context;
+
+	memcpy(world->trampoline_page + mute->offset, mute->code, sizeof(mute->code));
+}
+
+static void mute_all(struct world *world)
+{
+	mt_trampoline_each_mute(&world->trampolines, 0, (uint32_t)world->trampolines.code.count,
+				write_mute, world);
+}
+
+/* All that a muted trampoline does is to run what was displaced. */
+static void check_muted(enum mt_ring_stamps stamps, uint8_t flags)
+{
+	struct world world = world_make(stamps);
+	uint64_t f = function(&world, ADD_BODY), g = function(&world, ADD_BODY), written;
+
+	patch(&world, f, 6, MT_PATCH_ENTRY | MT_PATCH_RETURN | flags, 5);
+	patch(&world, g, 5, MT_PATCH_ENTRY | flags, 7);
+	patch(&world, g + 5, 5, MT_PATCH_RETURN | flags, 8);
+	assert_int_equal(call(&world, f, 1, 2) + call(&world, g, 3, 4), 20);
+	written = position.written;
+	assert_true(written >= 4 * sizeof(struct mt_ring_event));
+	mute_all(&world);
+	for (long i = 0; i < 100; i++) {
+		assert_int_equal(call(&world, f, 1, i), 6 + i);
+		assert_int_equal(call(&world, g, i, 4), 9 + i);
+	}
+	assert_int_equal(position.written, written);
+	world_end(&world);
+}
+
+static void test_muted(void **state)
+{
+	(void)state;
+	check_muted(MT_RING_SAMPLED, 0);
+	check_muted(MT_RING_SAMPLED, MT_PATCH_STAMP);
+	check_muted(MT_RING_FULL, 0);
+}
+
 static void test_own_stamp(void **state)
 {
 	struct world world = world_make(MT_RING_SAMPLED);
@@ -348,6 +390,7 @@ int main(void)
 	    cmocka_unit_test(test_entry_and_return),
 	    cmocka_unit_test(test_merged),
 	    cmocka_unit_test(test_full_stamps),
+	    cmocka_unit_test(test_muted),
 	    cmocka_unit_test(test_own_stamp),
 	    cmocka_unit_test(test_lines_begin_with_stamps),
 	    cmocka_unit_test(test_rip_relative),
