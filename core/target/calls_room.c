@@ -78,9 +78,12 @@ static struct mt_error *see_mapping(void *context, const struct mt_map *map)
 	return gaps->error;
 }
 
-static uint64_t distance(const struct gaps *gaps, uint64_t at)
+/* How bad a place is: far away, or, worse than any distance, where a heap may want to grow. */
+static uint64_t badness(const struct gaps *gaps, uint64_t at)
 {
-	return at < gaps->start ? gaps->start - at : at - gaps->start;
+	uint64_t distance = at < gaps->start ? gaps->start - at : at - gaps->start;
+
+	return at >= gaps->end && at - gaps->end < HEAP_ROOM ? 2 * REACH - distance : distance;
 }
 
 /* Somebody is there, a security module is against it, or a limit. */
@@ -89,7 +92,7 @@ static bool is_refusal(int errnum)
 	return errnum == EEXIST || errnum == EPERM || errnum == ENOMEM;
 }
 
-/* The nearest that the system gives. */
+/* The best that the system gives. */
 static struct mt_error *map_one(struct mt_calls_engine *engine, pid_t lwp, struct gaps *gaps,
 				uint64_t *address)
 {
@@ -97,7 +100,7 @@ static struct mt_error *map_one(struct mt_calls_engine *engine, pid_t lwp, struc
 		uint64_t *best = gaps->places.items;
 
 		mt_array_each (place, &gaps->places)
-			if (distance(gaps, *place) < distance(gaps, *best))
+			if (badness(gaps, *place) < badness(gaps, *best))
 				best = place;
 		const uint64_t arguments[] = {
 		    *best,
