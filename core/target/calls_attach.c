@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A process that runs already: one of its threads is borrowed for a call of dlopen(), which takes
  * the loader's locks and malloc's.  Another thread that holds them runs on meanwhile and gives them
- * back; the borrowed one must hold none itself, so it must not stand within the loader or malloc.
- * That is judged by its PC and by what looks like a return address on the top of its stack: too
- * careful rather than too bold.
+ * back; the borrowed one must hold none itself (calls_quiet.c).
  *
  * Nothing is left that would trap without a tracer: should we be killed, the process goes on. */
 #include "target/calls_private.h"
+
+#include "base/clock.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -17,23 +17,22 @@
 #include <time.h>
 #include <unistd.h>
 
+#define PATIENCE_NS   2000000000ull
+#define PAUSE_NS      200000
+#define MOST_PAUSE_NS 5000000
+#define CALL_MS       500
+#define RTLD_NOW_     2
+/* Of letting go. */
 #define TRIES       100
-#define PAUSE_NS    2000000
-#define CALL_MS     5000
-#define STACK_BYTES 2048
+#define OUTSIDE_NS  2000000
 #define FRAME_BYTES 16384
-#define RTLD_NOW_   2
-/* Around the public functions of malloc lie those that do its work. */
-#define MALLOC_BELOW 0x4000
-#define MALLOC_ABOVE 0x2000
 
 struct attach {
 	struct mt_calls_engine *engine;
 	struct mt_calls_space *space;
 	uint64_t dlopen;
 	bool has_agent;
-	uint64_t loader_start, loader_end; /* its code */
-	uint64_t malloc_start, malloc_end;
+	struct mt_calls_quiet *judge; /* NULL: any thread will do */
 	pid_t quiet;
 };
 
@@ -57,23 +56,6 @@ static struct mt_error *read_auxiliary(struct attach *attach)
 	return NULL;
 }
 
-static void note_malloc(struct attach *attach, uint64_t base, const char *path)
-{
-	static const char *const names[] = {"malloc",  "free",     "calloc",
-					    "realloc", "memalign", "malloc_trim"};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		uint64_t address = mt_calls_dynamic_symbol(path, names[i]);
-
-		if (!address)
-			continue;
-		if (!attach->malloc_start || base + address - MALLOC_BELOW < attach->malloc_start)
-			attach->malloc_start = base + address - MALLOC_BELOW;
-		if (base + address + MALLOC_ABOVE > attach->malloc_end)
-			attach->malloc_end = base + address + MALLOC_ABOVE;
-	}
-}
-
 static struct mt_error *see_map(void *context, const struct mt_map *map)
 {
 	struct attach *attach = context;
@@ -81,40 +63,13 @@ static struct mt_error *see_map(void *context, const struct mt_map *map)
 
 	if (strcmp(map->path, attach->engine->agent.path) == 0)
 		attach->has_agent = true;
-	if (strcmp(map->path, attach->space->loader_path) == 0 && map->executable) {
-		attach->loader_start = map->start;
-		attach->loader_end = map->end;
-	}
 	if (!base || map->offset ||
 	    (strncmp(base, "/libc.", 6) != 0 && strncmp(base, "/libdl.", 7) != 0))
 		return NULL;
-	if (strncmp(base, "/libc.", 6) == 0)
-		note_malloc(attach, map->start, map->path);
 	uint64_t address = mt_calls_dynamic_symbol(map->path, "dlopen");
 	if (address && !attach->dlopen)
 		attach->dlopen = map->start + address;
 	return NULL;
-}
-
-static bool holds_locks_at(const struct attach *attach, uint64_t address)
-{
-	return (address >= attach->loader_start && address < attach->loader_end) ||
-	       (address >= attach->malloc_start && address < attach->malloc_end);
-}
-
-static bool is_quiet(struct attach *attach, const struct user_regs_struct *registers)
-{
-	uint64_t words[STACK_BYTES / sizeof(uint64_t)];
-	struct mt_target *target = attach->engine->target;
-	size_t size =
-	    target->ops->read(target, attach->space->pid, registers->rsp, words, sizeof(words));
-
-	if (holds_locks_at(attach, registers->rip) || size < sizeof(uint64_t))
-		return false;
-	for (size_t i = 0; i < size / sizeof(uint64_t); i++)
-		if (holds_locks_at(attach, words[i]))
-			return false;
-	return true;
 }
 
 static struct mt_error *try_thread(void *context, pid_t lwp)
@@ -129,7 +84,8 @@ static struct mt_error *try_thread(void *context, pid_t lwp)
 		return NULL;
 	struct mt_error *error = target->ops->get_registers(target, lwp, &registers);
 	/* A thread that cannot do getpid() cannot do more. */
-	if (!error && is_quiet(attach, &registers) && registers.fs_base) {
+	if (!error && registers.fs_base &&
+	    (!attach->judge || mt_calls_is_quiet(attach->judge, &registers))) {
 		error = target->ops->call_system(target, lwp, SYS_getpid, nothing, &ignored);
 		if (!error)
 			attach->quiet = lwp;
@@ -155,26 +111,39 @@ static void resume_all(struct attach *attach)
 	    attach->engine->target, attach->space->pid, resume_thread, attach));
 }
 
-static struct mt_error *find_quiet(struct attach *attach)
+/* Halted each time that they are looked at; let go on for longer and longer between. */
+static struct mt_error *look_for_quiet(struct attach *attach)
 {
 	struct mt_target *target = attach->engine->target;
-	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+	const uint64_t end_ns = mt_clock_monotonic_ns() + PATIENCE_NS;
+	struct timespec pause = {.tv_nsec = PAUSE_NS};
 
-	for (int i = 0; i < TRIES && !attach->quiet; i++) {
+	for (;;) {
 		mt_try(target->ops->each_thread(target, attach->space->pid, try_thread, attach));
-		if (attach->quiet)
+		if (attach->quiet || mt_clock_monotonic_ns() > end_ns)
 			return NULL;
 		resume_all(attach);
 		nanosleep(&pause, NULL);
+		if (pause.tv_nsec < MOST_PAUSE_NS)
+			pause.tv_nsec += PAUSE_NS;
 		mt_try(target->ops->halt(target, attach->space->pid));
 	}
-	if (attach->quiet)
-		return NULL;
-	return mt_error_new(MT_ERROR_BUSY,
-			    "no thread of process %d could be borrowed to load the agent: each "
-			    "stood within the dynamic loader or malloc whenever it was looked at "
-			    "(try again, or use --engine step)",
-			    attach->space->pid);
+}
+
+static struct mt_error *find_quiet(struct attach *attach)
+{
+	if (!attach->has_agent)
+		mt_try(mt_calls_quiet_create(attach->engine, attach->space, &attach->judge));
+	struct mt_error *error = look_for_quiet(attach);
+	mt_calls_quiet_destroy(attach->judge);
+	if (error || attach->quiet)
+		return error;
+	return mt_error_new(
+	    MT_ERROR_BUSY,
+	    "no thread of process %d could be borrowed to load the agent: for %llu "
+	    "seconds each was within the dynamic loader or malloc whenever it was "
+	    "looked at, or could not do a system call (try again, or use --engine step)",
+	    attach->space->pid, PATIENCE_NS / 1000000000);
 }
 
 /* The path lies at the bottom of the stack that is lent: far below of what is used. */
@@ -231,6 +200,7 @@ static struct mt_error *take_over(struct attach *attach)
 	if (target->ops->watch_libraries)
 		mt_try(target->ops->watch_libraries(target, attach->space->pid,
 						    attach->space->loader + stop_at));
+	mt_try(mt_calls_lend_begin(attach->engine, attach->space));
 	mt_try(find_quiet(attach));
 	mt_try(mt_calls_lend(attach->engine, attach->space, attach->quiet));
 	if (!attach->has_agent)
@@ -248,6 +218,8 @@ struct mt_error *mt_calls_attach(struct mt_calls_engine *engine, struct mt_calls
 
 	space->prepared = true;
 	struct mt_error *error = take_over(&attach);
+	if (error)
+		mt_error_destroy(mt_calls_lend_give_up(engine, space));
 	engine->target->ops->release(engine->target, space->pid);
 	attach.quiet = 0;
 	resume_all(&attach);
@@ -311,7 +283,7 @@ static struct mt_error *look_at(void *context, pid_t lwp)
 static struct mt_error *wait_until_outside(struct leaving *leaving)
 {
 	struct mt_target *target = leaving->engine->target;
-	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+	const struct timespec pause = {.tv_nsec = OUTSIDE_NS};
 
 	for (int i = 0; i < TRIES; i++) {
 		leaving->inside = false;

@@ -11,6 +11,7 @@
  *	calls_text.c      patches and breakpoints into the text, and out of it
  *	calls_break.c     breakpoints, and threads that stand in displaced bytes
  *	calls_stub.c      breakpoints that do no harm when we are gone
+ *	calls_quiet.c     which thread may be borrowed to load the agent
  *	calls_lend.c      what it takes to borrow threads
  *	calls_room.c      memory in the program, near its text
  *	calls_ring.c      rings: who writes where
@@ -134,7 +135,7 @@ struct mt_calls_space {
 	MT_ARRAY(struct mt_calls_place) places;
 	MT_ARRAY(struct mt_calls_break) breaks;
 	MT_ARRAY(struct mt_calls_room) rooms;
-	uint64_t lend_code, lend_stack; /* what mt_calls_lend() made; 0: nothing */
+	uint64_t lend_padding, lend_code, lend_stack; /* what mt_calls_lend() made; 0: nothing */
 };
 
 typedef MT_ARRAY(struct mt_ring_mark) mt_calls_marks;
@@ -319,8 +320,20 @@ struct mt_error *mt_calls_stub_silence(struct mt_calls_engine *engine,
 uint64_t mt_calls_stub_before(const struct mt_calls_space *space, uint64_t address,
 			      uint64_t trampoline);
 
+/* calls_quiet.c */
+/* Tells whether a thread of a process may be borrowed to load a library. */
+struct mt_calls_quiet;
+struct mt_error *mt_calls_quiet_create(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				       struct mt_calls_quiet **out);
+void mt_calls_quiet_destroy(struct mt_calls_quiet *quiet); /* NULL is fine */
+bool mt_calls_is_quiet(struct mt_calls_quiet *quiet, const struct user_regs_struct *registers);
+
 /* calls_lend.c */
-/* From now on threads are borrowed so that our sudden end does no harm.  Errors: the target's. */
+/* From now on threads are borrowed so that our sudden end does no harm: begin() is for system
+ * calls, and what it put into the program ends with the others.  Errors: the target's. */
+struct mt_error *mt_calls_lend_begin(struct mt_calls_engine *engine, struct mt_calls_space *space);
+struct mt_error *mt_calls_lend_give_up(struct mt_calls_engine *engine,
+				       struct mt_calls_space *space);
 struct mt_error *mt_calls_lend(struct mt_calls_engine *engine, struct mt_calls_space *space,
 			       pid_t lwp);
 struct mt_error *mt_calls_lend_end(struct mt_calls_engine *engine, struct mt_calls_space *space,

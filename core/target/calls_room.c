@@ -154,6 +154,15 @@ static bool is_near(const struct mt_calls_room *room, uint64_t address)
 	return distance < REACH - PAGE;
 }
 
+/* What lies behind a module's trampolines goes with the module. */
+static bool is_lasting(struct mt_calls_space *space, const struct mt_calls_room *room,
+		       uint64_t address)
+{
+	const struct mt_calls_place *place = mt_calls_place_of_room(space, room->start);
+
+	return !place || (address >= place->module->start && address < place->module->end);
+}
+
 struct mt_error *mt_calls_room_find(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				    pid_t lwp, uint64_t address, uint64_t bytes,
 				    struct mt_calls_room **out)
@@ -161,7 +170,8 @@ struct mt_error *mt_calls_room_find(struct mt_calls_engine *engine, struct mt_ca
 	struct mt_calls_room room = {0};
 
 	mt_array_each (one, &space->rooms) {
-		if (!is_near(one, address) || one->end - one->used < bytes)
+		if (!is_near(one, address) || one->end - one->used < bytes ||
+		    !is_lasting(space, one, address))
 			continue;
 		*out = one;
 		return NULL;
