@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The same session prints the same, recorded or not: nobody notices that the program is patched."""
+import re
+
+import pytest
+
+from conftest import FIXTURES
+
+LAMBDA = next(number for number, line in
+              enumerate((FIXTURES / "debugged.cpp").read_text().splitlines(), 1)
+              if "auto doubled" in line)
+
+SESSIONS = {
+    "step": ["break main", "run"] + ["step"] * 40 + ["info locals", "bt"],
+    "next": ["break main", "run"] + ["next"] * 14 + ["info locals"] + ["next"] * 4,
+    "stepi": ["break middle", "run", "stepi", "x/i $pc"] + ["stepi", "nexti"] * 20 + ["bt"],
+    "finish": ["break leaf", "run", "bt", "finish", "finish", "delete", "finish", "info locals"],
+    "up-down": ["break leaf", "run", "up", "info locals", "up", "down", "frame 0", "info frame"],
+    "until": ["break middle", "run", "until", "until", "delete", "until leaf", "advance recurse",
+              "until", "until", "finish"],
+    "tbreak": ["tbreak recurse", "run", "bt", "tbreak leaf", "continue", "bt", "continue"],
+    "conditions": ["break leaf if x == 7", "run", "bt", "print x", "print items", "continue",
+                   "info breakpoints"],
+    "ignore": ["break leaf", "ignore 1 9", "run", "bt", "info breakpoints"],
+    "commands": ["break recurse", "run", "continue 3", "bt", "print depth"],
+    "each-instruction": ["break *leaf", "break *leaf+1", "break *leaf+4", "run"]
+                        + ["x/i $pc", "continue"] * 6 + ["bt"],
+    "watch": ["break middle", "run", "watch counter", "continue", "bt", "continue", "bt",
+              "delete", "continue"],
+    "software-watch": ["set can-use-hw-watchpoints 0", "break recurse", "run", "watch counter",
+                       "continue", "bt", "delete", "finish"],
+    "catch-throw": ["catch throw", "catch catch", "run", "bt", "continue", "bt", "delete",
+                    "continue"],
+    "calls": ["break recurse", "run", "print leaf(5)", "print middle(2)", "call work(3)",
+              "print counter", "break leaf", "print recurse(2)", "bt", "continue", "finish"],
+    "unwinding-call": ["break recurse", "run", "set unwind-on-terminating-exception on",
+                       "print thrower(5)", "bt", "continue"],
+    "signals": ["handle SIGUSR1 stop print pass", "run", "bt", "break handler", "continue", "bt",
+                "step", "finish", "continue"],
+    "return": ["break leaf", "run", "return 11", "bt", "next", "info locals"],
+    "jump": ["break middle", "run", "next", "tbreak +1", "jump +1", "info locals"],
+    "text": ["break middle", "run", "x/8i leaf", "disassemble middle", "x/16xb leaf",
+             "disassemble /r recurse", "info line leaf", "info symbol leaf+2"],
+    "threads": ["break work", "run", "info threads", "bt", "continue", "continue", "delete",
+                "continue"],
+    "templates": ["break largest<int>", "run", "bt", "info locals", "finish", "step", "step"],
+    "lambda": [f"break debugged.cpp:{LAMBDA}", "run", "bt", "next", "step", "finish"],
+    "set": ["break leaf", "run", "set var x = 50", "finish", "print $", "continue"],
+    "crash": ["handle SIGUSR1 nostop noprint", "run 10 crash", "bt", "info locals", "x/i $pc", "info registers rip", "continue"],
+    "run-again": ["break recurse", "run", "run", "bt", "delete", "continue"],
+    "starti": ["starti", "break middle", "continue", "bt", "delete", "continue"],
+    "record": ["break middle", "run", "info sharedlibrary", "info signals SIGUSR1", "info symbol 0"],
+}
+
+# Threads come and go when they do, and the agent is a library that is loaded.
+NOISE = re.compile(r"^(\[mtrace: .*|The program's calls will be recorded when it runs\."
+                   r"|\[(New|Thread|Switching to Thread) .*\]|.*libmtrace-agent\.so)$")
+
+
+def normalised(text):
+    """Without what may differ: addresses, process numbers."""
+    lines = [line for line in text.splitlines() if not NOISE.match(line)]
+    text = "\n".join(lines)
+    text = re.sub(r"\b0x[0-9a-f]+\b", "ADDRESS", text)
+    text = re.sub(r"(LWP|process) \d+", r"\1 N", text)
+    return re.sub(r"(\bADDRESS)? +", lambda match: (match[1] or "") + " ", text)
+
+
+def told(gdb, program, commands, recorded):
+    """What GDB printed; its own printers of values may fail, on both sides."""
+    words = [word for command in commands for word in (f"echo \\n> {command}\\n", command)]
+    first = ["set mtrace on-crash off", "mtrace start"] if recorded else []
+    return normalised(gdb(program, *first, *words, loaded=recorded, checked=False).all)
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+@pytest.mark.parametrize("name", SESSIONS)
+def test_prints_the_same(gdb, compile, name, level):
+    program = compile("debugged.cpp", level, "-pthread")
+    commands = SESSIONS[name]
+    assert told(gdb, program, commands, True) == told(gdb, program, commands, False)
