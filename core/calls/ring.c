@@ -113,6 +113,17 @@ static void spread(struct mt_ring_cursor *cursor, struct line *line, size_t unti
 	line->known = until;
 }
 
+/* Those that a mark bounds. */
+static void spread_to_mark(struct mt_ring_cursor *cursor, struct line *line, uint64_t to)
+{
+	uint64_t count = line->count - line->known;
+	uint64_t room = to > cursor->last_tsc ? to - cursor->last_tsc : 0;
+
+	if (cursor->pace && room / (count + 1) > cursor->pace)
+		to = cursor->last_tsc + cursor->pace * (count + 1);
+	spread(cursor, line, line->count, to);
+}
+
 /* It belongs to the event before it. */
 static void stamp(struct mt_ring_cursor *cursor, struct line *line, uint64_t tsc)
 {
@@ -134,21 +145,26 @@ static void pass_marks(struct mt_ring_cursor *cursor, struct line *line)
 		if (mark->written > cursor->at)
 			return;
 		if (line->known < line->count)
-			spread(cursor, line, line->count, mark->first);
+			spread_to_mark(cursor, line, mark->first);
 		not_before(cursor, mark->last);
 	}
 }
 
-/* What bounds a line's times behind it: the next one's stamp, else a mark.  Without one nothing is
- * known of them. */
-static uint64_t bound_of(const struct mt_ring_cursor *cursor)
+/* What lies behind the line bounds its times: the next one's stamp, else a mark.  Without one
+ * nothing is known of them. */
+static void finish_line(struct mt_ring_cursor *cursor, struct line *line)
 {
 	const struct mt_ring_view *view = &cursor->view;
 	uint64_t tsc = cursor->at + SLOT <= view->written ? word_at(view, cursor->at) : 0;
 
-	if (tsc < cursor->last_tsc && cursor->next_mark < view->mark_count)
-		tsc = view->marks[cursor->next_mark].first;
-	return tsc > cursor->last_tsc ? tsc : cursor->last_tsc;
+	if (line->known == line->count)
+		return;
+	if (tsc >= cursor->last_tsc)
+		spread(cursor, line, line->count, tsc);
+	else if (cursor->next_mark < view->mark_count)
+		spread_to_mark(cursor, line, view->marks[cursor->next_mark].first);
+	else
+		spread(cursor, line, line->count, cursor->last_tsc);
 }
 
 static void take(struct mt_ring_cursor *cursor, struct line *line, struct mt_ring_event event)
@@ -162,6 +178,13 @@ static void take(struct mt_ring_cursor *cursor, struct line *line, struct mt_rin
 		    .site = event.site, .stack = event.stack, .estimated = true};
 }
 
+static void begin_line(struct mt_ring_cursor *cursor, uint64_t tsc)
+{
+	if (cursor->line_tsc && tsc > cursor->line_tsc)
+		cursor->pace = (tsc - cursor->line_tsc) / MT_RING_LINE_EVENTS;
+	cursor->line_tsc = not_before(cursor, tsc);
+}
+
 static size_t sampled_line(struct mt_ring_cursor *cursor, uint64_t end,
 			   struct mt_call_event *events)
 {
@@ -169,7 +192,7 @@ static size_t sampled_line(struct mt_ring_cursor *cursor, uint64_t end,
 
 	pass_marks(cursor, &line);
 	if (cursor->at % MT_RING_LINE_BYTES == 0) {
-		not_before(cursor, word_at(&cursor->view, cursor->at));
+		begin_line(cursor, word_at(&cursor->view, cursor->at));
 		cursor->at += SLOT;
 		pass_marks(cursor, &line);
 	}
@@ -178,8 +201,7 @@ static size_t sampled_line(struct mt_ring_cursor *cursor, uint64_t end,
 		cursor->at += SLOT;
 		pass_marks(cursor, &line);
 	}
-	if (line.known < line.count)
-		spread(cursor, &line, line.count, bound_of(cursor));
+	finish_line(cursor, &line);
 	return line.count;
 }
 

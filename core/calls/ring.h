@@ -81,12 +81,15 @@ struct mt_ring_cursor {
 	uint64_t at;
 	uint64_t last_tsc;
 	size_t next_mark;
+	uint64_t line_tsc; /* the last line's stamp; 0: none yet */
+	uint64_t pace;     /* ticks from event to event in the last line between two stamps */
 };
 
 void mt_ring_cursor_init(struct mt_ring_cursor *cursor, const struct mt_ring_view *view);
 
 /* Events of one line more, at the most MT_RING_LINE_EVENTS, by time.  Times never run backwards;
- * between two stamps, or marks, they are spread by order. */
+ * between two stamps they are spread by order.  Up to a mark they go at the pace of the line
+ * before: a stop comes some time after the last event. */
 #define MT_RING_LINE_EVENTS 15
 size_t mt_ring_next_line(struct mt_ring_cursor *cursor,
 			 struct mt_call_event events[MT_RING_LINE_EVENTS], bool *at_end);

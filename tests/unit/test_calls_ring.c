@@ -168,7 +168,7 @@ static void copy_ring(enum mt_ring_stamps stamps, unsigned int seed)
 {
 	struct writer *writer = calloc(1, sizeof(*writer));
 	struct mt_call_event *all = calloc(2 * MOST, sizeof(*all)), *copied = all + MOST;
-	uint64_t size = (uint64_t)MT_RING_LINE_BYTES << seed % 5, least;
+	uint64_t size = (uint64_t)MT_RING_LINE_BYTES << seed % 4, least;
 	struct mt_ring_view view;
 	uint8_t bytes[SIZE];
 	size_t count, more;
@@ -245,6 +245,32 @@ static void test_marks_part_the_times(void **state)
 		write_with_marks(seed);
 }
 
+/* A stop is noticed long after the last event: the events before it stay with the others. */
+static void test_a_late_mark_draws_no_events(void **state)
+{
+	struct writer *writer = calloc(1, sizeof(*writer));
+	struct mt_call_event *events = calloc(MOST, sizeof(*events));
+	struct mt_ring_mark mark;
+	struct mt_ring_view view;
+	size_t count;
+
+	(void)state;
+	assert_true(writer && events);
+	writer->tsc = 1000;
+	for (int i = 0; i < 40; i++)
+		put_event(writer, 1, 1, false);
+	view = view_of(writer);
+	mark = (struct mt_ring_mark){writer->written, writer->tsc + PAUSE, writer->tsc + PAUSE};
+	view.marks = &mark;
+	view.mark_count = 1;
+	count = read_all(&view, events);
+	assert_int_equal(count, 40);
+	for (size_t i = 0; i < count; i++)
+		assert_in_range(events[i].tsc, writer->truth[i].tsc - 2, writer->truth[i].tsc + 2);
+	free(events);
+	free(writer);
+}
+
 /* The writer's own position is not looked at. */
 static void find_end(enum mt_ring_stamps stamps, unsigned int seed)
 {
@@ -288,9 +314,13 @@ static void test_end_is_found(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_sampled),        cmocka_unit_test(test_full),
-	    cmocka_unit_test(test_empty_and_lost), cmocka_unit_test(test_marks_part_the_times),
-	    cmocka_unit_test(test_end_is_found),   cmocka_unit_test(test_copies),
+	    cmocka_unit_test(test_sampled),
+	    cmocka_unit_test(test_full),
+	    cmocka_unit_test(test_empty_and_lost),
+	    cmocka_unit_test(test_marks_part_the_times),
+	    cmocka_unit_test(test_a_late_mark_draws_no_events),
+	    cmocka_unit_test(test_end_is_found),
+	    cmocka_unit_test(test_copies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
