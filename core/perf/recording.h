@@ -144,7 +144,8 @@ const char *mt_recording_event_name(const struct mt_recording *recording, uint32
 enum mt_recording_call_kind {
 	MT_RECORDING_CALL,   /* address: the function's entry */
 	MT_RECORDING_RETURN, /* address: the ret */
-	/* A frame that is open, as an unwinder saw it: address: its PC, or where it will go on. */
+	/* A frame that is open, as an unwinder saw it: address: within the instruction where it
+	 * stands, be it that of a call that has not returned. */
 	MT_RECORDING_FRAME,
 };
 

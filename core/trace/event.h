@@ -44,8 +44,8 @@ enum mt_event_kind {
 	 * alone.  from: the stack pointer, where the function's return address lies. */
 	MT_EVENT_ENTRY, /* to: the function's entry */
 	MT_EVENT_LEAVE, /* to: its ret, about to run */
-	/* A frame that is open, from an unwinder, innermost first.  to: the PC, or where it will
-	 * go on. */
+	/* A frame that is open, from an unwinder, innermost first.  to: an address within the
+	 * instruction where it stands, be it that of a call that has not returned. */
 	MT_EVENT_FRAME,
 };
 

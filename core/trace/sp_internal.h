@@ -56,7 +56,7 @@ struct mt_sp_stack {
 	uint64_t before_ns; /* of the event before */
 	bool estimated;
 	bool segment_open;
-	bool frames_go_on;      /* the last event was FRAME */
+	uint64_t frames_up_to;  /* the last event was FRAME, of that stack pointer; 0: it was not */
 	uint32_t signal;        /* said to be delivered; 0: none */
 	unsigned int signal_by; /* that many more events may come before its handler */
 	struct mt_segment_log log;
@@ -137,6 +137,8 @@ void mt_sp_fail(struct mt_sp_stack *stack, struct mt_error *error);
 
 /* sp_stack.c */
 void mt_sp_pop(struct mt_sp_stack *stack, uint8_t end_flags);
+/* The frames below SP ended, nobody saw when. */
+void mt_sp_unwind(struct mt_sp_stack *stack, uint64_t sp);
 
 /* sp_region.c */
 /* The known stack that holds SP, or could have grown to there; NULL: none. */
@@ -159,7 +161,7 @@ void mt_sp_open_segment(struct mt_sp_stack *stack);
 void mt_sp_close_segment(struct mt_sp_stack *stack, uint32_t snapshot);
 /* The frame is open since before the segment, outside of everything. */
 void mt_sp_add_root(struct mt_sp_stack *stack, const struct mt_function *function,
-		    uint64_t called_before);
+		    uint64_t call_site);
 /* COUNT FRAME events. */
 void mt_sp_take_frames(struct mt_sp_stack *stack, const struct mt_event *events, size_t count);
 void mt_sp_signal(struct mt_sp_stack *stack, const struct mt_event *event);

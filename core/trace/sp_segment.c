@@ -70,7 +70,7 @@ static bool source_at(const struct mt_sp_stack *stack, uint64_t address, struct 
 }
 
 void mt_sp_add_root(struct mt_sp_stack *stack, const struct mt_function *function,
-		    uint64_t called_before)
+		    uint64_t call_site)
 {
 	struct mt_slice slice = {
 	    .kind = MT_SLICE_CALL,
@@ -78,13 +78,13 @@ void mt_sp_add_root(struct mt_sp_stack *stack, const struct mt_function *functio
 	    .function = function,
 	};
 
-	if (called_before) {
-		const struct mt_inline *inlined = mt_sp_inlined_at(stack, called_before - 1);
+	if (call_site) {
+		const struct mt_inline *inlined = mt_sp_inlined_at(stack, call_site);
 
 		if (inlined)
 			slice.call_source = inlined->call;
 		else
-			source_at(stack, called_before - 1, &slice.call_source);
+			source_at(stack, call_site, &slice.call_source);
 	}
 	if (mt_array_push(&stack->roots, slice))
 		mt_sp_fail(stack, mt_error_no_memory());
@@ -114,7 +114,7 @@ static struct mt_sp_region *region_of_frames(struct mt_sp_stack *stack, uint64_t
 
 /* Those that lie above all that is known of the stack: its outermost. */
 static void put_outside(struct mt_sp_stack *stack, struct mt_sp_region *region,
-			const struct mt_event *events, size_t count, bool innermost)
+			const struct mt_event *events, size_t count)
 {
 	bool first = mt_sp_is_first(stack, region);
 	size_t old = region->frames.count;
@@ -127,21 +127,56 @@ static void put_outside(struct mt_sp_stack *stack, struct mt_sp_region *region,
 	frames = region->frames.items;
 	memmove(frames + count, frames, old * sizeof(*frames));
 	for (size_t i = 0; i < count; i++) {
-		uint64_t inside = events[i].to - !(innermost && i == 0);
-		uint64_t called_before = i + 1 < count ? events[i + 1].to : 0;
-
 		frames[count - 1 - i] =
-		    (struct mt_sp_frame){mt_sp_function_at(stack, inside), events[i].from};
+		    (struct mt_sp_frame){mt_sp_function_at(stack, events[i].to), events[i].from};
 		if (first)
-			mt_sp_add_root(stack, frames[count - 1 - i].function, called_before);
+			mt_sp_add_root(stack, frames[count - 1 - i].function,
+				       i + 1 < count ? events[i + 1].to : 0);
 	}
 	region->frames.count += count;
 	if (!first)
 		region->hidden += count;
 }
 
+/* The first COUNT of ALL lie below what is known: they did not report, and began some time before.
+ */
+static void put_inside(struct mt_sp_stack *stack, const struct mt_event *events, size_t all,
+		       size_t count)
+{
+	for (size_t i = count; i-- > 0 && !stack->log.error;) {
+		struct mt_sp_frame frame = {mt_sp_function_at(stack, events[i].to), events[i].from};
+		uint64_t call_site = i + 1 < all ? events[i + 1].to : 0;
+		struct mt_log_slice slice = {
+		    .function = frame.function,
+		    .inlined = call_site ? mt_sp_inlined_at(stack, call_site) : NULL,
+		    .call_site = call_site,
+		    .kind = MT_SLICE_CALL,
+		    .flags = MT_SLICE_INFERRED,
+		};
+
+		if (mt_array_push(&stack->current->frames, frame)) {
+			mt_sp_fail(stack, mt_error_no_memory());
+			return;
+		}
+		mt_segment_log_begin_settled(&stack->log, stack->now_ns, true, &slice);
+	}
+}
+
+/* What the thread runs on: what is not among EVENTS any more has ended, and some did not report. */
+static void settle_inside(struct mt_sp_stack *stack, const struct mt_event *events, size_t count)
+{
+	const struct mt_sp_frame *top;
+	size_t below = 0;
+
+	mt_sp_unwind(stack, events[0].from);
+	top = mt_sp_top(stack->current);
+	while (top && below < count && events[below].from < top->sp)
+		below++;
+	put_inside(stack, events, count, below);
+}
+
 static void take_frames_of_stack(struct mt_sp_stack *stack, const struct mt_event *events,
-				 size_t count, bool innermost)
+				 size_t count, bool go_on)
 {
 	struct mt_sp_region *region = region_of_frames(stack, events[0].from);
 	size_t known = 0;
@@ -150,16 +185,20 @@ static void take_frames_of_stack(struct mt_sp_stack *stack, const struct mt_even
 		return;
 	if (!stack->current)
 		mt_sp_switch(stack, region, events[0].from, false);
+	if (!go_on && region == stack->current)
+		settle_inside(stack, events, count);
 	while (known < count && events[known].from <= region->base)
 		known++;
 	if (known == count)
 		return;
-	put_outside(stack, region, events + known, count - known, innermost && !known);
+	put_outside(stack, region, events + known, count - known);
 	mt_sp_raise_base(stack, region, events[count - 1].from);
 }
 
 void mt_sp_take_frames(struct mt_sp_stack *stack, const struct mt_event *events, size_t count)
 {
+	/* More of those before. */
+	bool go_on = stack->frames_up_to && events[0].from > stack->frames_up_to;
 	size_t taken = 0;
 
 	if (stack->lost)
@@ -168,11 +207,10 @@ void mt_sp_take_frames(struct mt_sp_stack *stack, const struct mt_event *events,
 	while (taken < count && !stack->log.error) {
 		size_t more = frames_of_one_stack(events + taken, count - taken);
 
-		take_frames_of_stack(stack, events + taken, more,
-				     taken == 0 && !stack->frames_go_on);
+		take_frames_of_stack(stack, events + taken, more, go_on);
+		go_on = false;
 		taken += more;
 	}
-	stack->frames_go_on = true;
 }
 
 static void put_instant(struct mt_sp_stack *stack, enum mt_instant_kind kind, uint32_t detail,

@@ -82,9 +82,8 @@ void mt_sp_pop(struct mt_sp_stack *stack, uint8_t end_flags)
 		region->hidden = region->frames.count;
 }
 
-/* The frames below SP ended, nobody saw when: one alone by a ret that does not report, more at
- * once by an exception or the like. */
-static void unwind(struct mt_sp_stack *stack, uint64_t sp)
+/* One alone by a ret that does not report, more at once by an exception or the like. */
+void mt_sp_unwind(struct mt_sp_stack *stack, uint64_t sp)
 {
 	struct mt_sp_region *region = stack->current;
 	size_t count = region->frames.count, kept = count;
@@ -172,7 +171,7 @@ static void enter(struct mt_sp_stack *stack, const struct mt_event *event)
 	uint8_t flags = 0;
 
 	if (top && top->sp < event->from) {
-		unwind(stack, event->from);
+		mt_sp_unwind(stack, event->from);
 		top = mt_sp_top(stack->current);
 	}
 	if (stack->signal && is_handler(stack, event->from))
@@ -249,7 +248,7 @@ static void leave_unseen(struct mt_sp_stack *stack, const struct mt_event *event
 {
 	struct mt_sp_region *region = stack->current;
 
-	unwind(stack, event->from);
+	mt_sp_unwind(stack, event->from);
 	if (event->from <= region->base)
 		return;
 	if (mt_sp_is_first(stack, region)) {
@@ -274,7 +273,7 @@ static void leave_by_switch(struct mt_sp_stack *stack, struct mt_sp_region *owne
 	if (!owner)
 		return;
 	mt_sp_switch(stack, owner, sp, false);
-	unwind(stack, sp);
+	mt_sp_unwind(stack, sp);
 }
 
 /* Is SP rather that of an outer frame of the current stack than one of OWNER's? */
@@ -297,7 +296,7 @@ static void return_to(struct mt_sp_stack *stack, struct mt_sp_region *owner, uin
 	mt_sp_switch(stack, owner, sp, true);
 	if (!shown)
 		return;
-	unwind(stack, sp);
+	mt_sp_unwind(stack, sp);
 	end_top(stack);
 }
 
@@ -323,7 +322,7 @@ static void leave_far(struct mt_sp_stack *stack, const struct mt_event *event)
 		leave_unseen(stack, event);
 	} else if (owner && mt_sp_fits(owner, sp)) {
 		mt_sp_switch(stack, owner, sp, false);
-		unwind(stack, sp);
+		mt_sp_unwind(stack, sp);
 	}
 }
 
@@ -415,8 +414,9 @@ struct mt_error *mt_sp_stack_push(struct mt_sp_stack *stack, const struct mt_eve
 
 			mt_sp_take_frames(stack, &events[i], frames);
 			i += frames - 1;
+			stack->frames_up_to = events[i].from;
 		} else {
-			stack->frames_go_on = false;
+			stack->frames_up_to = 0;
 			handle(stack, &events[i]);
 		}
 		if (stack->log.error)

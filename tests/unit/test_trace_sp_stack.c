@@ -93,7 +93,7 @@ static void frames_at_the_start_are_roots(void **state)
 static void frames_at_the_end_are_roots(void **state)
 {
 	(void)state;
-	EXPECT("ai(bi(c()d()o)o)o|", ENTER('c', 700), LEAVE('c', 700), ENTER('d', 700),
+	EXPECT("ai(bi(c()d(xie()o)o)o)o|", ENTER('c', 700), LEAVE('c', 700), ENTER('d', 700),
 	       FRAME('x', 650), FRAME('d', 700), FRAME('b', 800), FRAME('a', 900));
 	EXPECT("ai(bi()o)o|", FRAME('b', 800), FRAME('a', 900));
 }
@@ -128,8 +128,8 @@ static void an_unwinder_knows_the_call_sites(void **state)
 	(void)state;
 	sp_rebuild(events, 3, 3, (struct mt_slice_sink){&ops, &line});
 	assert_int_equal(lines[0], 0);
-	assert_int_equal(lines[1], sp_address('a') + 0x1f);
-	assert_int_equal(lines[2], sp_address('b') + 0x1f);
+	assert_int_equal(lines[1], sp_address('a') + 0x20);
+	assert_int_equal(lines[2], sp_address('b') + 0x20);
 }
 
 /* A switch that does not report: control is just elsewhere. */
