@@ -74,6 +74,7 @@ static void thread_destroy(struct mt_calls_engine *engine, struct mt_calls_threa
 	mt_calls_take_ring(thread);
 	mt_array_deinit(&thread->marks);
 	mt_calls_space_unref(thread->space);
+	mt_array_deinit(&thread->frames);
 	free(thread);
 }
 
@@ -97,6 +98,8 @@ static void destroy(struct mt_engine *base)
 		HASH_DEL(engine->files, file);
 		mt_calls_file_destroy(file);
 	}
+	mt_space_pool_destroy(engine->pool);
+	mt_objfile_unref(engine->vdso);
 	mt_calls_agent_deinit(&engine->agent);
 	free(engine);
 }
@@ -299,6 +302,7 @@ static struct mt_error *on_exec(struct mt_calls_thread *thread)
 		return mt_error_no_memory();
 	mt_calls_take_ring(thread);
 	mt_calls_space_unref(thread->space);
+	thread->frames.count = 0;
 	thread->space = space;
 	thread->guest = false;
 	return NULL;

@@ -216,7 +216,7 @@ struct mt_error *mt_calls_attach(struct mt_calls_engine *engine, struct mt_calls
 {
 	struct attach attach = {.engine = engine, .space = space};
 
-	space->prepared = true;
+	space->prepared = space->rootless = true;
 	struct mt_error *error = take_over(&attach);
 	if (error)
 		mt_error_destroy(mt_calls_lend_give_up(engine, space));

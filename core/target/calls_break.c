@@ -40,7 +40,7 @@ struct mt_error *mt_calls_move_thread(struct mt_calls_engine *engine, struct mt_
 }
 
 /* Between a short jump and the long one in its hole. */
-static uint64_t trampoline_of_hole(const struct mt_calls_place *place, uint64_t address)
+ssize_t mt_calls_patch_of_hole(const struct mt_calls_place *place, uint64_t address)
 {
 	const struct mt_calls_module *module = place->module;
 	const struct mt_plan *plan = module->file->plan;
@@ -48,21 +48,21 @@ static uint64_t trampoline_of_hole(const struct mt_calls_place *place, uint64_t 
 	for (size_t i = 0; i < plan->patches.count; i++)
 		if (place->written[i] && plan->patches.items[i].hole &&
 		    plan->patches.items[i].hole + module->bias == address)
-			return module->room + module->offsets[i];
-	return 0;
+			return (ssize_t)i;
+	return -1;
 }
 
 struct mt_error *mt_calls_leave_hole(struct mt_calls_engine *engine,
 				     const struct mt_calls_place *place, pid_t lwp)
 {
 	struct user_regs_struct registers;
-	uint64_t trampoline;
+	ssize_t patch;
 
 	mt_try(engine->target->ops->get_registers(engine->target, lwp, &registers));
-	trampoline = trampoline_of_hole(place, registers.rip);
-	if (!trampoline)
+	patch = mt_calls_patch_of_hole(place, registers.rip);
+	if (patch < 0)
 		return NULL;
-	registers.rip = trampoline;
+	registers.rip = place->module->room + place->module->offsets[patch];
 	return engine->target->ops->set_registers(engine->target, lwp, &registers);
 }
 

@@ -11,6 +11,8 @@ void mt_calls_history_deinit(struct mt_calls_history *history)
 {
 	free(history->bytes);
 	mt_array_deinit(&history->marks);
+	mt_array_deinit(&history->before);
+	mt_array_deinit(&history->frames);
 }
 
 static int copy_bytes(struct mt_calls_history *history, const struct mt_ring_view *view,
@@ -50,7 +52,8 @@ int mt_calls_history_create(const struct mt_calls_thread *thread, const struct m
 	*out = (struct mt_calls_history){
 	    .pid = thread->pid, .lwp = thread->lwp, .pc = thread->pc, .stack = thread->stack};
 	if (!copy_bytes(out, view, mt_ring_least_size(view)) &&
-	    !copy_marks(out, &thread->marks, tsc))
+	    !copy_marks(out, &thread->marks, tsc) &&
+	    !mt_calls_frames_copy(&out->before, &thread->frames))
 		return 0;
 	mt_calls_history_deinit(out);
 	return -1;

@@ -15,6 +15,7 @@
  *	calls_lend.c      what it takes to borrow threads
  *	calls_room.c      memory in the program, near its text
  *	calls_ring.c      rings: who writes where
+ *	calls_frames.c    which calls are open, by unwinding
  *	calls_hide.c      the text as it would be without us, for a while
  *	calls_mark.c      how far threads had written when
  *	calls_throttle.c  functions that fill the rings
@@ -27,7 +28,7 @@
 #include "calls/plan.h"
 #include "calls/ring.h"
 #include "calls/trampoline.h"
-#include "elf/objfile.h"
+#include "elf/space.h"
 #include "target/engine.h"
 
 #include <pthread.h>
@@ -121,6 +122,7 @@ struct mt_calls_space {
 	unsigned references;
 	pid_t pid; /* whose memory is asked for */
 	bool prepared, loaded, refused;
+	bool rootless;   /* its threads' roots are to be noted as soon as they have rings */
 	bool hidden;     /* nothing of ours is to be in the text */
 	bool inherited;  /* the agent was there already: perhaps patches are, too */
 	uint64_t loader; /* load address of the dynamic loader; 0: a static program */
@@ -132,10 +134,16 @@ struct mt_calls_space {
 	int32_t position_offset;   /* of the agent's words from fs; 0: no agent yet */
 	uint64_t template;
 	struct mt_calls_rings *rings; /* NULL: none yet */
+	struct mt_space *code;        /* what is mapped, for unwinding; NULL: not looked at */
 	MT_ARRAY(struct mt_calls_place) places;
 	MT_ARRAY(struct mt_calls_break) breaks;
 	MT_ARRAY(struct mt_calls_room) rooms;
 	uint64_t lend_padding, lend_code, lend_stack; /* what mt_calls_lend() made; 0: nothing */
+};
+
+struct mt_calls_frames {
+	struct mt_recording_call *items;
+	size_t count, capacity;
 };
 
 typedef MT_ARRAY(struct mt_ring_mark) mt_calls_marks;
@@ -145,8 +153,10 @@ struct mt_calls_history {
 	pid_t pid, lwp;
 	uint64_t pc, stack; /* the thread's */
 	struct mt_ring_view view;
-	uint8_t *bytes;       /* the view's */
-	mt_calls_marks marks; /* the view's */
+	uint8_t *bytes;                        /* the view's */
+	mt_calls_marks marks;                  /* the view's */
+	struct mt_calls_frames before, frames; /* that were open at its first mark and its last */
+	size_t unreported;                     /* of `frames`: see mt_calls_unreported_frames() */
 };
 
 typedef MT_ARRAY(struct mt_calls_history) mt_calls_histories;
@@ -165,6 +175,7 @@ struct mt_calls_thread {
 	uint64_t seen, seen_tsc; /* how far it had come when the throttle looked */
 	uint64_t stack; /* a stack pointer of it: for the upper half of those in the ring */
 	uint64_t pc;    /* at its last stop */
+	struct mt_calls_frames frames; /* that were open at its first mark, innermost first */
 	UT_hash_handle hh;
 };
 
@@ -189,6 +200,8 @@ struct mt_calls_engine {
 	struct mt_engine_options options;
 	struct mt_calls_agent agent;
 	struct mt_calls_file *files;
+	struct mt_space_pool *pool; /* for unwinding; NULL: not needed yet */
+	struct mt_objfile *vdso;    /* NULL: not seen yet */
 	struct mt_calls_thread *threads;
 	MT_ARRAY(struct mt_calls_module *) modules; /* by site_base */
 	MT_ARRAY(struct mt_calls_birth) births;
@@ -282,6 +295,8 @@ void mt_calls_patch_off(struct mt_calls_place *place, size_t patch);
 void mt_calls_patch_hold(struct mt_calls_place *place, size_t patch);
 
 /* calls_break.c */
+/* The patch whose long jump stands in a hole at ADDRESS; -1: none. */
+ssize_t mt_calls_patch_of_hole(const struct mt_calls_place *place, uint64_t address);
 /* A thread whose PC lies within displaced bytes goes on in the trampoline. */
 struct mt_error *mt_calls_move_thread(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				      pid_t lwp);
@@ -410,6 +425,23 @@ void mt_calls_tell_throttled(const struct mt_calls_engine *engine);
 struct mt_error *mt_calls_attach(struct mt_calls_engine *engine, struct mt_calls_space *space);
 /* Its text as it was.  What threads stopped for is left to the target's detach(). */
 struct mt_error *mt_calls_detach(struct mt_calls_engine *engine, struct mt_calls_space *space);
+
+/* calls_frames.c */
+/* The calls that are open in a thread, innermost first, without times.  None if it does not stand
+ * still, or is not in this space any more.  Errors: NO_MEMORY. */
+struct mt_error *mt_calls_find_frames(struct mt_calls_engine *engine,
+				      const struct mt_calls_thread *thread,
+				      struct mt_calls_frames *out);
+/* 0, or -1 without memory. */
+int mt_calls_frames_copy(struct mt_calls_frames *to, const struct mt_calls_frames *from);
+/* How many of the innermost are news where the thread's ring holds all events since its own frames
+ * were found: up to the first that these tell of as well. */
+size_t mt_calls_unreported_frames(const struct mt_calls_thread *thread,
+				  const struct mt_calls_frames *frames);
+/* For all threads of a space, that stand still: what was open before recording began. */
+struct mt_error *mt_calls_note_roots(struct mt_calls_engine *engine, struct mt_calls_space *space);
+/* What is mapped has changed. */
+void mt_calls_forget_code(struct mt_calls_space *space);
 
 /* calls_hide.c */
 struct mt_error *mt_calls_hide(struct mt_calls_engine *engine, struct mt_calls_space *space);

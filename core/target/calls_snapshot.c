@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Rings into the recording.  The processes are halted while their rings are copied, so that all
- * threads' histories end at the same moment, and run on while the copies are written. */
+ * threads' histories end at the same moment, and run on while the copies are written.
+ *
+ * Before a thread's events stand the frames that were open when its ring began to be filled; where
+ * it has lost events since, those that are open now stand behind them instead, and else the ones
+ * of them that do not report. */
 #include "target/calls_private.h"
 
 #include <string.h>
@@ -10,6 +14,7 @@
 struct snapshot {
 	struct mt_calls_engine *engine;
 	uint32_t number;
+	bool whole; /* of all threads */
 	uint64_t tsc;
 	mt_calls_histories histories;
 };
@@ -51,11 +56,14 @@ static bool leave_half_written(struct mt_calls_engine *engine, struct mt_calls_t
 	return place && mt_calls_is_half_written(place->module, registers.rip);
 }
 
-static void begin_anew(struct mt_calls_thread *thread, uint64_t tsc)
+static struct mt_error *begin_anew(struct mt_calls_thread *thread, uint64_t tsc,
+				   const struct mt_calls_history *history)
 {
 	thread->begin = thread->used;
 	thread->marks.items[0] = (struct mt_ring_mark){thread->used, tsc, tsc};
 	thread->marks.count = 1;
+	return mt_calls_frames_copy(&thread->frames, &history->frames) ? mt_error_no_memory()
+								       : NULL;
 }
 
 /* The part of the ring that counts.  False: nothing does. */
@@ -72,22 +80,39 @@ static bool view_ring(const struct snapshot *snapshot, struct mt_calls_thread *t
 	return view->written > view->begin;
 }
 
+static struct mt_error *make_history(const struct snapshot *snapshot,
+				     const struct mt_calls_thread *thread,
+				     const struct mt_ring_view *view, struct mt_calls_history *out)
+{
+	if (mt_calls_history_create(thread, view, snapshot->tsc, out))
+		return mt_error_no_memory();
+	struct mt_error *error = mt_calls_find_frames(snapshot->engine, thread, &out->frames);
+	out->unreported = mt_calls_unreported_frames(thread, &out->frames);
+	if (error)
+		mt_calls_history_deinit(out);
+	return error;
+}
+
 static struct mt_error *copy_ring(struct snapshot *snapshot, struct mt_calls_thread *thread)
 {
 	struct mt_calls_history history;
 	struct mt_ring_view view;
+	bool empty = !view_ring(snapshot, thread, &view);
 
-	if (!view_ring(snapshot, thread, &view))
+	/* A thread that ends tells no more than its events. */
+	if (empty && !snapshot->whole)
 		return NULL;
-	if (mt_calls_history_create(thread, &view, snapshot->tsc, &history))
-		return mt_error_no_memory();
+	mt_try(make_history(snapshot, thread, &view, &history));
+	if (empty && !history.unreported) {
+		mt_calls_history_deinit(&history);
+		return NULL;
+	}
 	if (mt_array_push(&snapshot->histories, history)) {
 		mt_calls_history_deinit(&history);
 		return mt_error_no_memory();
 	}
-	if (!snapshot->engine->options.keep_rings)
-		begin_anew(thread, snapshot->tsc);
-	return NULL;
+	return snapshot->engine->options.keep_rings ? NULL
+						    : begin_anew(thread, snapshot->tsc, &history);
 }
 
 /* Stack pointers of a thread's lie near one another. */
@@ -141,6 +166,34 @@ static struct mt_error *put_events(const struct mt_calls_engine *engine,
 	return NULL;
 }
 
+static struct mt_error *put_frames(const struct mt_calls_history *history,
+				   const struct mt_calls_frames *frames, size_t count,
+				   uint64_t time_ns, struct mt_recording_writer *writer)
+{
+	for (size_t i = 0; i < count; i++)
+		frames->items[i].time_ns = time_ns;
+	return mt_recording_writer_put_calls(writer, history->pid, history->lwp, frames->items,
+					     count);
+}
+
+static struct mt_error *put_history(const struct mt_calls_engine *engine,
+				    const struct mt_calls_history *history,
+				    struct mt_recording_writer *writer)
+{
+	const struct mt_time_conversion *conversion = &engine->options.conversion;
+	uint64_t begin_ns = mt_tsc_to_ns(conversion, history->marks.items[0].first);
+	uint64_t end_ns = mt_tsc_to_ns(conversion, mt_array_last(&history->marks)->last);
+	bool lost = mt_ring_bytes_lost(&history->view);
+
+	/* What has the time of the snapshot before is in it. */
+	if (!lost)
+		mt_try(put_frames(history, &history->before, history->before.count, begin_ns + 1,
+				  writer));
+	mt_try(put_events(engine, history, writer));
+	return put_frames(history, &history->frames,
+			  lost ? history->frames.count : history->unreported, end_ns, writer);
+}
+
 static struct mt_error *put_note(const struct snapshot *snapshot,
 				 const struct mt_calls_history *history,
 				 struct mt_recording_writer *writer)
@@ -184,7 +237,7 @@ static struct mt_error *put_ended(struct mt_calls_engine *engine,
 				  struct mt_recording_writer *writer)
 {
 	mt_array_each (history, &engine->ended)
-		mt_try(put_events(engine, history, writer));
+		mt_try(put_history(engine, history, writer));
 	if (engine->forgotten)
 		mt_log(engine->options.log, MT_LOG_WARNING,
 		       "many threads ended: of %zu the last calls are kept, of %u none",
@@ -201,7 +254,7 @@ static struct mt_error *put_all(struct snapshot *snapshot, struct mt_recording_w
 	mt_try(put_ended(snapshot->engine, writer));
 	mt_try(mt_calls_put_throttled(snapshot->engine, writer));
 	mt_array_each (history, &snapshot->histories) {
-		mt_try(put_events(snapshot->engine, history, writer));
+		mt_try(put_history(snapshot->engine, history, writer));
 		mt_try(put_note(snapshot, history, writer));
 	}
 	return NULL;
@@ -230,7 +283,7 @@ struct mt_error *mt_calls_snapshot(struct mt_engine *base, pid_t lwp, uint32_t n
 				   struct mt_recording_writer *writer)
 {
 	struct mt_calls_engine *engine = (struct mt_calls_engine *)base;
-	struct snapshot snapshot = {.engine = engine, .number = number};
+	struct snapshot snapshot = {.engine = engine, .number = number, .whole = !lwp};
 	struct mt_error *error;
 
 	if (lwp) {

@@ -31,6 +31,7 @@ static void destroy(struct mt_calls_space *space)
 	mt_array_deinit(&space->breaks);
 	mt_array_deinit(&space->rooms);
 	mt_calls_rings_unref(space->rings);
+	mt_calls_forget_code(space);
 	free(space->loader_path);
 	free(space);
 }
@@ -298,7 +299,7 @@ static struct mt_error *update(struct mt_calls_engine *engine, struct mt_calls_s
 	mt_array_each (seen, &walk->maps)
 		if (!seen->known)
 			mt_try(add_module(engine, space, lwp, &seen->map));
-	return NULL;
+	return space->rootless ? mt_calls_note_roots(engine, space) : NULL;
 }
 
 struct mt_error *mt_calls_space_update(struct mt_calls_engine *engine, struct mt_calls_space *space,
@@ -308,6 +309,7 @@ struct mt_error *mt_calls_space_update(struct mt_calls_engine *engine, struct mt
 
 	if (space->refused || !is_whole(engine, space))
 		return NULL;
+	mt_calls_forget_code(space);
 	mt_try(mt_calls_restore_environment(engine, space));
 	mt_try(engine->target->ops->halt(engine->target, space->pid));
 	struct mt_error *error = update(engine, space, lwp, &walk);
