@@ -88,9 +88,10 @@ struct mt_error *mt_calls_lend(struct mt_calls_engine *engine, struct mt_calls_s
 {
 	const struct mt_target_ops *ops = engine->target->ops;
 
+	/* There the agent's name is put, too. */
+	mt_try(map(engine, lwp, MT_LEND_STACK_BYTES, PROT_READ | PROT_WRITE, &space->lend_stack));
 	if (!ops->lend)
 		return NULL;
-	mt_try(map(engine, lwp, MT_LEND_STACK_BYTES, PROT_READ | PROT_WRITE, &space->lend_stack));
 	mt_try(map(engine, lwp, PAGE, PROT_READ | PROT_EXEC, &space->lend_code));
 	mt_try(write_code(engine, space, space->lend_code, mt_lend_code));
 	mt_try(ops->lend(engine->target, space->pid, space->lend_code,
@@ -113,9 +114,11 @@ struct mt_error *mt_calls_lend_end(struct mt_calls_engine *engine, struct mt_cal
 {
 	uint64_t code = space->lend_code, padding = 0;
 
+	if (space->lend_stack)
+		mt_try(mt_calls_room_unmap(engine, lwp, space->lend_stack, MT_LEND_STACK_BYTES));
+	space->lend_stack = 0;
 	if (!code)
 		return NULL;
-	mt_try(mt_calls_room_unmap(engine, lwp, space->lend_stack, MT_LEND_STACK_BYTES));
 	space->lend_code = 0;
 	mt_try(engine->target->ops->lend(engine->target, space->pid, 0, 0));
 	mt_try(begin_in_padding(engine, space, &padding));
