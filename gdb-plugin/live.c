@@ -313,14 +313,11 @@ struct mt_error *mt_live_stopped(pid_t lwp)
 	if (!mt_live_session() || live.hidden || mt_gdb_pid() != live.pid)
 		return NULL;
 	mt_try(mt_session_reap(live.session));
-	struct mt_error *error = lwp ? tell_signal(lwp) : NULL;
 	live.hidden = true;
-	if (!error)
-		error = mt_session_hide(live.session, live.pid);
-	else
-		mt_error_destroy(mt_session_hide(live.session, live.pid));
+	struct mt_error *error = mt_session_hide(live.session, live.pid);
 	mt_error_destroy(mt_gdb_target_flush(live.target));
-	return error;
+	/* Now the thread stands where the program's own code made it stop. */
+	return error || !lwp ? error : tell_signal(lwp);
 }
 
 struct mt_error *mt_live_new_thread(pid_t pid, pid_t lwp)
