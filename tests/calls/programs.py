@@ -15,7 +15,8 @@ class Program:
     prepare: str = ""
     needs: tuple = ()    # other tools than the first word
     scrub: str = TIMES
-    stderr: bool = True  # whether it is compared, too
+    stdout: bool = True  # whether it is compared
+    stderr: bool = True
     deep: bool = False   # it recurses thousands of levels
     short: bool = False  # for every run of the tests
     seconds: int = 120   # it is hung after so many
@@ -30,8 +31,8 @@ def python(*words, **options):
 
 
 def python_tests(*names):
-    return [python("-m", "unittest", "-v", f"test.test_{name}", stderr=True,
-                   scrub=TIMES + r"|0x[0-9a-f]{6,}|@test_\d+_\w+|line \d+") for name in names]
+    return [python("-m", "unittest", "-v", f"test.test_{name}", stdout=False, deep=True,
+                   scrub=TIMES + r"|0x[0-9a-f]{6,}|@test_\d+_\w+|line \d+|process \d+") for name in names]
 
 
 def shell(script, program="bash", **options):
@@ -146,8 +147,13 @@ javac X.java
 
 REDIS = r"""
 cat > go <<'END'
-redis-server --port 0 --unixsocket $PWD/s --save '' --daemonize no --logfile log "$@" & pid=$!
-for i in $(seq 200); do redis-cli -s s ping 2>/dev/null | grep -q PONG && break; sleep 0.05; done
+redis-cli() { command redis-cli -s $PWD/s "$@"; }
+(for i in $(seq 400); do redis-cli ping 2>&1 | grep -q PONG && break; sleep 0.05; done
+redis-benchmark -s s -n 5000 -q -P 4 -t set,get,incr,lpush,lrange_100,mset,zadd,hset | grep -c second
+redis-cli set x 7; redis-cli incr x; redis-cli lpush l a b c; redis-cli sort l alpha
+redis-cli eval 'local s = 0; for i = 1, 1000 do s = s + i end; return s' 0; redis-cli save
+redis-cli get nope; redis-cli dbsize; redis-cli shutdown save) 4>&1 &
+exec redis-server --port 0 --unixsocket $PWD/s --save '' --io-threads 3 --logfile $PWD/log
 END
 """
 
@@ -243,11 +249,11 @@ PROGRAMS = [
     Program(["env", "-i", "/usr/bin/printf", "%s\\n", "x"]),
     Program(["timeout", "1", "sleep", "9"]),
     python("-m", "timeit", "-n", "1000", "-r", "1", "sorted(range(300))", scrub=r"\d.*"),
+    Program(["bash", "go"], REDIS, needs=("redis-server",), scrub=r"\d+\.\d+|\d+:[CM].*"),
     python("-X", "dev", "-m", "compileall", "-q", "-f", "."),
     *python_tests("json", "re", "signal", "threading", "subprocess", "socket", "zlib", "hashlib",
                   "struct", "dict", "list", "generators", "exceptions", "faulthandler", "select",
                   "asyncio.test_events", "ctypes", "fork1", "thread", "mmap", "os", "posix", "gc",
                   "sys", "tempfile", "sqlite3.test_dbapi", "ssl", "decimal", "pickle", "queue",
-                  "io", "coroutines", "contextlib", "fcntl", "pty", "multiprocessing_fork",
-                  "concurrent_futures", "wait4", "weakref", "xml_etree", "lzma", "bz2", "locale"),
+                  "io", "coroutines", "contextlib", "fcntl", "pty", "concurrent_futures", "wait4", "weakref", "xml_etree", "lzma", "bz2", "locale"),
 ]

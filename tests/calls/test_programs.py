@@ -3,6 +3,7 @@
 them can be read.
 
 MTRACE_SOAK_SECONDS and MTRACE_SEED choose how long `make soak` goes on, and with which picks."""
+import collections
 import os
 import pathlib
 import random
@@ -18,9 +19,9 @@ from calls.programs import PROGRAMS
 
 ROUND = [["--size", "64k"], ["--timestamps", "full"], ["--follow-forks", "--size", "256k"],
          ["--size", "16k", "--timestamps", "full", "--follow-forks"], ["--modules", "libc.so*"],
-         ["--functions", "*a*", "--size", "16M"], ["--no-functions", "*alloc*"],
+         ["--functions", "*a*", "--size", "4M"], ["--no-functions", "*alloc*"],
          ["--modules", "*lib*", "--no-functions", "_*", "--size", "512k"]]
-SLICE = re.compile(r" *~?-?[\d.]+ [mnµ]?s +(?:open|[~<>]*[\d.]+ [mnµ]?s) ( +)(\S+)")
+EVENT = re.compile(r'{"ph":"([BE])","pid":\d+,"tid":(\d+),"ts":[-\d.]+(?:,"name":"(..))?')
 MOST_DEEP = 400
 
 
@@ -57,32 +58,36 @@ def seen(program, outcome):
     messages = "".join(line for line in messages.splitlines(True) if not line.startswith("mtdb: "))
     if isinstance(status, int) and status < 0:
         status = 128 - status
-    return (re.sub(program.scrub, "~", out, flags=re.M),
+    return (re.sub(program.scrub, "~", out, flags=re.M) if program.stdout else "",
             re.sub(program.scrub, "~", messages, flags=re.M) if program.stderr else "", status)
 
 
-def check_text(program, path):
-    depths, unnamed = [], 0
-    with path.open(errors="replace") as text:
-        for line in text:
-            match = SLICE.match(line)
-            if match:
-                depths.append((len(match[1]) - 1) // 2)
-                unnamed += match[2].startswith(("0x", "["))
-    assert depths and unnamed < len(depths) / 2
-    assert program.deep or max(depths) < MOST_DEEP
+def check_timeline(program, path):
+    """Most functions have names, nothing is absurdly deep, and what ends has begun."""
+    depths, calls, unnamed = collections.Counter(), 0, 0
+    with path.open(errors="replace") as lines:
+        for line in lines:
+            match = EVENT.match(line)
+            if not match:
+                continue
+            kind, thread, name = match.groups()
+            depths[thread] += 1 if kind == "B" else -1
+            calls += kind == "B"
+            unnamed += name == "0x"
+            assert 0 <= depths[thread] and (program.deep or depths[thread] < MOST_DEEP)
+    assert calls and unnamed < calls / 2
 
 
 def compare(program, folder, mtdb, *options):
     plain = seen(program, run(program, folder))
     traced = run(program, folder, mtdb, "run", "--engine", "calls", "--history=0", "-o",
-                 folder / "trace.txt", "-r", folder / "trace.perf", *options, "--")
+                 folder / "trace.json", "-r", folder / "trace.perf", *options, "--")
     if seen(program, traced) != plain and seen(program, run(program, folder)) != plain:
         return
     assert seen(program, traced) == plain
     assert "mtdb: error" not in traced[1] and "the timeline of" in traced[1], traced[1]
     if "--modules" not in options and "--functions" not in options:
-        check_text(program, folder / "trace.txt")
+        check_timeline(program, folder / "trace.json")
     done = subprocess.run([mtdb, "history", "-n", "20", folder / "trace.perf"], check=False,
                           capture_output=True)
     assert done.returncode == 0 and not done.stderr, done.stderr
