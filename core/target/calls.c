@@ -154,6 +154,24 @@ static struct mt_calls_space *space_for(struct mt_calls_engine *engine, pid_t pi
 	return space;
 }
 
+/* A process may let nobody but root write to it (PR_SET_DUMPABLE), or its children. */
+static bool is_closed(const struct mt_error *error)
+{
+	return error && mt_error_code(error) != MT_ERROR_GONE &&
+	       mt_error_code(error) != MT_ERROR_NO_MEMORY;
+}
+
+static struct mt_error *give_ring(struct mt_calls_engine *engine, struct mt_calls_thread *thread)
+{
+	struct mt_error *error = mt_calls_give_ring(engine, thread);
+
+	if (!is_closed(error))
+		return error;
+	mt_error_destroy(error);
+	thread->guest = true;
+	return NULL;
+}
+
 static struct mt_error *add_thread(struct mt_engine *base, pid_t pid, pid_t lwp, pid_t parent)
 {
 	(void)parent;
@@ -173,7 +191,7 @@ static struct mt_error *add_thread(struct mt_engine *base, pid_t pid, pid_t lwp,
 		free(thread);
 		return mt_error_no_memory();
 	}
-	mt_try(mt_calls_give_ring(engine, thread));
+	mt_try(give_ring(engine, thread));
 	return mt_calls_move_thread(engine, thread->space, lwp);
 }
 
@@ -220,6 +238,17 @@ static struct mt_error *remove_from_copy(struct mt_calls_engine *engine,
 	return mt_calls_give_trash(engine, birth->parent, birth->pid, birth->pid);
 }
 
+static struct mt_error *keep_child(struct mt_calls_engine *engine, struct mt_calls_birth *birth,
+				   bool *keep)
+{
+	*keep = true;
+	if (mt_array_push(&engine->births, *birth))
+		return mt_error_no_memory();
+	mt_try(add_thread(&engine->base, birth->pid, birth->pid, 0));
+	mt_calls_find_thread(engine, birth->pid)->kept = true;
+	return NULL;
+}
+
 /* A child that nobody wants to know of.  One that borrows its parent's memory has the breakpoints
  * in it, and is kept until it has memory of its own; but not for the loader's, which it does not
  * come to, since it may want to be traced by its parent. */
@@ -228,17 +257,14 @@ static struct mt_error *let_go_child(struct mt_calls_engine *engine, struct mt_c
 {
 	struct mt_error *error = NULL;
 
-	if (birth->shares && has_triggers(birth->parent)) {
-		*keep = true;
-		if (mt_array_push(&engine->births, *birth))
-			return mt_error_no_memory();
-		error = add_thread(&engine->base, birth->pid, birth->pid, 0);
-		if (!error)
-			mt_calls_find_thread(engine, birth->pid)->kept = true;
-		return error;
-	}
+	if (birth->shares && has_triggers(birth->parent))
+		return keep_child(engine, birth, keep);
 	if (!birth->shares)
 		error = remove_from_copy(engine, birth);
+	if (is_closed(error)) {
+		mt_error_destroy(error);
+		return keep_child(engine, birth, keep);
+	}
 	mt_calls_space_unref(birth->parent);
 	return error;
 }

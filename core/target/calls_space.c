@@ -302,12 +302,24 @@ static struct mt_error *update(struct mt_calls_engine *engine, struct mt_calls_s
 	return space->rootless ? mt_calls_note_roots(engine, space) : NULL;
 }
 
+/* PR_SET_DUMPABLE: only root may look at it any more.  What is patched stays so. */
+static void look_no_more(struct mt_calls_engine *engine, struct mt_calls_space *space,
+			 const struct mt_error *why)
+{
+	space->unseen = true;
+	mt_log(
+	    engine->options.log, MT_LOG_WARNING,
+	    "calls in libraries that process %d loads from now on are not recorded: %s (it asked "
+	    "the system for that; root may)",
+	    space->pid, mt_error_message(why));
+}
+
 struct mt_error *mt_calls_space_update(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				       pid_t lwp)
 {
 	struct walk walk = {.engine = engine, .space = space};
 
-	if (space->refused || !is_whole(engine, space))
+	if (space->refused || space->unseen || !is_whole(engine, space))
 		return NULL;
 	mt_calls_forget_code(space);
 	mt_try(mt_calls_restore_environment(engine, space));
@@ -317,5 +329,9 @@ struct mt_error *mt_calls_space_update(struct mt_calls_engine *engine, struct mt
 	mt_array_each (seen, &walk.maps)
 		free((char *)seen->map.path);
 	mt_array_deinit(&walk.maps);
-	return error;
+	if (!error || mt_error_code(error) != MT_ERROR_PERMISSION)
+		return error;
+	look_no_more(engine, space, error);
+	mt_error_destroy(error);
+	return NULL;
 }

@@ -98,8 +98,15 @@ struct mt_error *mt_session_put_maps(struct mt_session *session, struct mt_sessi
 				     uint64_t time_ns)
 {
 	struct walk walk = {session, process, time_ns};
+	struct mt_error *error =
+	    session->target->ops->each_map(session->target, process->pid, see_map, &walk);
 
-	return session->target->ops->each_map(session->target, process->pid, see_map, &walk);
+	/* A process may hide them from all but root (PR_SET_DUMPABLE): then new ones have no
+	 * names. */
+	if (!error || mt_error_code(error) != MT_ERROR_PERMISSION)
+		return error;
+	mt_error_destroy(error);
+	return NULL;
 }
 
 static struct mt_sideband record_of(const struct mt_session_thread *thread,

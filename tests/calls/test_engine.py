@@ -4,6 +4,7 @@
 The counts are those that the programs' own arithmetic gives."""
 import collections
 import json
+import os
 import re
 import resource
 import shutil
@@ -122,6 +123,22 @@ def test_a_long_list_of_libraries_to_preload(run_mtdb, tmp_path):
     done = same(["env", f"LD_PRELOAD={names}", "grep", "-c", "libutil", "/proc/self/maps"],
                 run_mtdb, tmp_path)
     assert int(done.stdout) > 0 and "ERROR" not in done.stderr
+
+
+@pytest.mark.parametrize("option", [[], ["--follow-forks"]])
+def test_a_program_that_hides_itself(compile, build, tmp_path_factory, option):
+    """Only root could look at it any more: it runs on, and so do its children."""
+    folder = tmp_path_factory.mktemp("hidden")
+    for path in [folder, *folder.parents][:3]:
+        path.chmod(0o777 if path == folder else 0o711)
+    for path in build / "mtdb", build / "libmtrace-agent.so", compile("calls_hidden.c"):
+        shutil.copy(path, folder)
+    nobody = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+    done = subprocess.run(["./mtdb", "run", "--engine", "calls", *option, "./calls_hidden"],
+                          cwd=folder, text=True, capture_output=True, check=False, timeout=60,
+                          env={**os.environ, "HOME": str(folder)}, **nobody)
+    assert (done.stdout, done.returncode) == ("7 1\n" * 2, 3), done.stderr
+    assert "are not recorded" in done.stderr
 
 
 @pytest.mark.parametrize("kib", [4000, 9000, 12000, 20000, 40000, 200000])
