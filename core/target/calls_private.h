@@ -111,6 +111,7 @@ struct mt_calls_rings {
 	uint64_t ring_bytes;
 	uint32_t count;   /* that addresses are kept for; ring 0 is the trash ring */
 	uint32_t reached; /* that the file holds */
+	bool short_told;  /* that there are not enough */
 	bool *taken;
 	bool *hot;      /* its pages are there */
 	uint32_t spare; /* hot and not taken */

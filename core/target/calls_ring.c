@@ -293,6 +293,20 @@ void mt_calls_warm_ring(struct mt_calls_rings *rings)
 	rings->spare++;
 }
 
+static struct mt_error *go_without(struct mt_calls_engine *engine,
+				   const struct mt_calls_thread *thread)
+{
+	struct mt_calls_rings *rings = thread->space->rings;
+
+	if (!rings->short_told)
+		mt_log(engine->options.log, MT_LOG_WARNING,
+		       "process %d has more than %u threads at a time: calls of the others are not "
+		       "recorded (a smaller --size may allow for more)",
+		       thread->pid, rings->count - 1);
+	rings->short_told = true;
+	return mt_calls_give_trash(engine, thread->space, thread->pid, thread->lwp);
+}
+
 struct mt_error *mt_calls_give_ring(struct mt_calls_engine *engine, struct mt_calls_thread *thread)
 {
 	struct mt_calls_space *space = thread->space;
@@ -309,7 +323,7 @@ struct mt_error *mt_calls_give_ring(struct mt_calls_engine *engine, struct mt_ca
 		return NULL;
 	ring = find_free(space->rings, true);
 	if (!ring)
-		return mt_calls_give_trash(engine, space, thread->pid, thread->lwp);
+		return go_without(engine, thread);
 	mt_try(reach(space->rings, ring));
 	thread->marks.count = 0;
 	if (mt_array_push(&thread->marks, begin))

@@ -156,6 +156,19 @@ def test_our_own_limit_on_addresses(compile, mtdb, tmp_path):
     assert done.returncode == 3 and calls_of(out)["mark"] == 5, done.stderr
 
 
+def test_more_threads_than_rings(need, mtdb, tmp_path):
+    threads = ("import threading\nthreading.stack_size(65536)\nend = threading.Event()\n"
+               "all = [threading.Thread(target=end.wait) for _ in range(200)]\n"
+               "[t.start() for t in all]; end.set(); [t.join() for t in all]; print('done')")
+    need("python3")
+    done = subprocess.run(["bash", "-c", 'ulimit -v 1000000; exec "$0" "$@"', mtdb, "run", "-e",
+                           "calls", "-o", tmp_path / "x.fxt", "--modules", "none",
+                           "/usr/bin/python3", "-c", threads], text=True, capture_output=True,
+                          check=False, env={**os.environ, "MALLOC_ARENA_MAX": "1"})
+    assert (done.stdout, done.returncode) == ("done\n", 0), done.stderr
+    assert done.stderr.count("threads at a time") == 1
+
+
 def test_locked_memory(compile, run_mtdb, tmp_path):
     """mlockall() fills what is mapped: that must not be all the rings there could be."""
     program = compile("calls_locked.c", "-O1")
