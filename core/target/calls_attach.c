@@ -132,8 +132,12 @@ static struct mt_error *look_for_quiet(struct attach *attach)
 
 static struct mt_error *find_quiet(struct attach *attach)
 {
-	if (!attach->has_agent)
+	if (!attach->has_agent) {
+		resume_all(attach);
 		mt_try(mt_calls_quiet_create(attach->engine, attach->space, &attach->judge));
+		mt_error_destroy(
+		    attach->engine->target->ops->halt(attach->engine->target, attach->space->pid));
+	}
 	struct mt_error *error = look_for_quiet(attach);
 	mt_calls_quiet_destroy(attach->judge);
 	if (error || attach->quiet)

@@ -141,6 +141,8 @@ static struct mt_error *see_map(void *context, const struct mt_map *map)
 struct mt_error *mt_calls_quiet_create(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				       struct mt_calls_quiet **out)
 {
+	/* Threads stand still while frames are looked for: debuggers' files would take long. */
+	const struct mt_objfile_options options = {.debug_directory = "/dev/null"};
 	struct mt_calls_quiet *quiet = calloc(1, sizeof(*quiet));
 	const struct mt_target_ops *ops = engine->target->ops;
 
@@ -149,7 +151,7 @@ struct mt_error *mt_calls_quiet_create(struct mt_calls_engine *engine, struct mt
 		return mt_error_no_memory();
 	quiet->engine = engine;
 	quiet->process = space;
-	struct mt_error *error = mt_space_pool_create(NULL, &quiet->pool);
+	struct mt_error *error = mt_space_pool_create(&options, &quiet->pool);
 	if (!error)
 		error = mt_space_create(quiet->pool, space->pid, &quiet->space);
 	if (!error)

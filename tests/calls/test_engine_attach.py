@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-THREADS = 4
+THREADS = 8
 
 
 @pytest.fixture(name="busy")
@@ -84,24 +84,31 @@ def test_what_ran_meanwhile_is_recorded(busy, attach, tmp_path):
 
 def rounds(busy, attach, count):
     for _ in range(count):
-        with attach(busy.pid, "--size", "16k") as mtdb:
-            wait_until_changed(busy.pid)
-            mtdb.send_signal(signal.SIGINT)
+        with attach(busy.pid, "--size", "16k", "--for=20ms") as mtdb:
             _, messages = mtdb.communicate(timeout=60)
             assert mtdb.returncode == 0, messages
         assert not changed(busy.pid)
-
-
-def test_ten_rounds(busy, attach):
-    rounds(busy, attach, 10)
+    maps = pathlib.Path(f"/proc/{busy.pid}/maps").read_text().count("\n")
+    assert maps < 100
     end(busy)
+
+
+def test_twenty_five_rounds(busy, attach):
+    rounds(busy, attach, 25)
 
 
 @pytest.mark.soak
 def test_five_hundred_rounds(busy, attach):
     rounds(busy, attach, 500)
-    maps = pathlib.Path(f"/proc/{busy.pid}/maps").read_text().count("\n")
-    assert maps < 100
+
+
+def test_ctrl_c(busy, attach):
+    with attach(busy.pid, "--size", "16k") as mtdb:
+        wait_until_changed(busy.pid)
+        mtdb.send_signal(signal.SIGINT)
+        _, messages = mtdb.communicate(timeout=60)
+        assert mtdb.returncode == 0, messages
+    assert not changed(busy.pid)
     end(busy)
 
 

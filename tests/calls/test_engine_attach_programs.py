@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Attaching to busy programs of others, most of whose time goes into malloc and the loader."""
+import subprocess
+import time
+
+import pytest
+
+JSON = "import json\nd = [{'a': [i, str(i) * 20]} for i in range(300)]\n" \
+       "while True: json.loads(json.dumps(d)); x = [bytes(2000) for _ in range(50)]"
+PERL = "while (1) { my @a = map { $_ x 50 } 1..500; my %h = map { $_ => 1 } @a; }"
+NODE = "let x; for (;;) x = Array.from({length: 1000}, (_, i) => ({i, s: 'x' + i}))"
+
+PROGRAMS = {
+    "python3": ["-c", JSON],
+    "perl": ["-e", PERL],
+    "redis-server": ["--port", "0", "--save", ""],
+    "node": ["-e", NODE],
+}
+
+
+def attach_thrice(run_mtdb, tmp_path, command):
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        time.sleep(0.5)
+        try:
+            for _ in range(3):
+                done = run_mtdb("attach", "--engine=calls", "--size=64k", "--for=100ms", "-o",
+                                tmp_path / "out.fxt", "-p", process.pid)
+                assert done.returncode == 0, done.stderr
+                assert process.poll() is None
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_attach(need, run_mtdb, tmp_path, program):
+    attach_thrice(run_mtdb, tmp_path, [need(program), *PROGRAMS[program]])
+
+
+def test_attach_to_allocations(compile, run_mtdb, tmp_path):
+    program = compile("calls_allocate.cpp", "-O2", "-pthread")
+    attach_thrice(run_mtdb, tmp_path, [program])
