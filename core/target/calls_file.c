@@ -62,7 +62,9 @@ static struct mt_error *open_file(const struct mt_calls_engine *engine, struct m
 
 	mt_try(mt_objfile_open(file->path, NULL, NULL, &file->objfile));
 	wanted.objfile = file->objfile;
-	return mt_plan_create(file->objfile, all ? NULL : &options, &file->plan);
+	if (all)
+		return mt_calls_plan(engine, file->objfile, &file->plan);
+	return mt_plan_create(file->objfile, &options, &file->plan);
 }
 
 void mt_calls_file_destroy(struct mt_calls_file *file)

@@ -8,6 +8,7 @@
  *	calls_space.c     an address space: what is mapped, patched and broken in it
  *	calls_file.c      object files and their plans
  *	calls_module.c    an object file's plan and trampolines at a place
+ *	calls_cache.c     plans that are kept from run to run
  *	calls_text.c      patches and breakpoints into the text, and out of it
  *	calls_break.c     breakpoints, and threads that stand in displaced bytes
  *	calls_stub.c      breakpoints that do no harm when we are gone
@@ -262,6 +263,10 @@ struct mt_error *mt_calls_file_get(struct mt_calls_engine *engine, const char *p
  * that is not NULL.  Errors: the target's; NO_MEMORY. */
 struct mt_error *mt_calls_foresee(struct mt_calls_engine *engine, pid_t pid, const char *except);
 void mt_calls_file_destroy(struct mt_calls_file *file);
+
+/* calls_cache.c: the plan of all functions, made now or once.  Errors: those of making it. */
+struct mt_error *mt_calls_plan(const struct mt_calls_engine *engine, struct mt_objfile *objfile,
+			       struct mt_plan **out);
 
 /* calls_module.c */
 /* *out NULL: nothing of it can be recorded, and the log says why.  Errors: NO_MEMORY; the
