@@ -80,6 +80,8 @@ size_t mt_throttle_choose(struct mt_throttle_event *events, size_t count, size_t
 	size_t chosen = 0;
 	bool leaves;
 
+	if (!count)
+		return 0;
 	if (capacity > MOST)
 		capacity = MOST;
 	find_leaves(events, count);
