@@ -8,10 +8,11 @@
 /* The line in which a writer may be at work again is no longer whole. */
 static uint64_t oldest(const struct mt_ring_view *view)
 {
-	uint64_t first = view->written > view->size ? view->written - view->size : 0;
+	uint64_t end = view->reached > view->written ? view->reached : view->written;
+	uint64_t first = end > view->size ? end - view->size : 0;
 	uint64_t line = (first + MT_RING_LINE_BYTES - 1) & ~(uint64_t)(MT_RING_LINE_BYTES - 1);
 
-	if (view->written > view->size && line < first + MT_RING_LINE_BYTES)
+	if (end > view->size && line < first + MT_RING_LINE_BYTES)
 		line += MT_RING_LINE_BYTES;
 	return line > view->begin ? line : view->begin;
 }

@@ -62,7 +62,9 @@ struct mt_ring_view {
 	const uint8_t *bytes;
 	uint64_t size; /* 2^n, at least MT_RING_LINE_BYTES */
 	uint64_t written;
-	uint64_t begin; /* nothing before this many bytes counts (a snapshot emptied it) */
+	uint64_t begin;   /* nothing before this many bytes counts (a snapshot emptied it) */
+	uint64_t reached; /* a copy of a ring that was written on meanwhile: as much was written
+			   * when it was done, over what was oldest; 0: it stood still */
 	enum mt_ring_stamps stamps;
 	const struct mt_ring_mark *marks;
 	size_t mark_count;

@@ -44,6 +44,19 @@ static uint64_t slot_bytes(const struct mt_calls_engine *engine)
 	return engine->options.stamps == MT_RING_FULL ? 16 : 8;
 }
 
+/* Where a target holds only the thread that stopped. */
+static bool is_running(struct mt_calls_engine *engine, const struct mt_calls_thread *thread)
+{
+	struct user_regs_struct registers;
+	uint64_t ignored;
+	struct mt_error *error =
+	    engine->target->ops->get_registers(engine->target, thread->lwp, &registers);
+	bool stands = !error;
+
+	mt_error_destroy(error);
+	return !stands && mt_calls_read_written(engine, thread, &ignored);
+}
+
 static bool leave_half_written(struct mt_calls_engine *engine, struct mt_calls_thread *thread)
 {
 	struct user_regs_struct registers;
@@ -52,8 +65,11 @@ static bool leave_half_written(struct mt_calls_engine *engine, struct mt_calls_t
 	const struct mt_calls_place *place =
 	    error ? NULL : mt_calls_place_of_trampoline(thread->space, registers.rip);
 
-	mt_error_destroy(error);
-	return place && mt_calls_is_half_written(place->module, registers.rip);
+	if (error)
+		mt_error_destroy(error);
+	else
+		return place && mt_calls_is_half_written(place->module, registers.rip);
+	return is_running(engine, thread); /* perhaps */
 }
 
 static struct mt_error *begin_anew(struct mt_calls_thread *thread, uint64_t tsc,
@@ -80,12 +96,24 @@ static bool view_ring(const struct snapshot *snapshot, struct mt_calls_thread *t
 	return view->written > view->begin;
 }
 
+/* What a running thread wrote while its ring was copied stands where its oldest events stood. */
+static void leave_overwritten(struct mt_calls_engine *engine, const struct mt_calls_thread *thread,
+			      const struct mt_ring_view *ring, struct mt_calls_history *history)
+{
+	uint64_t written = 0;
+
+	if (is_running(engine, thread) && mt_calls_read_written(engine, thread, &written) &&
+	    written > ring->size)
+		history->view.reached = written - ring->size + history->view.size;
+}
+
 static struct mt_error *make_history(const struct snapshot *snapshot,
 				     const struct mt_calls_thread *thread,
 				     const struct mt_ring_view *view, struct mt_calls_history *out)
 {
 	if (mt_calls_history_create(thread, view, snapshot->tsc, out))
 		return mt_error_no_memory();
+	leave_overwritten(snapshot->engine, thread, view, out);
 	struct mt_error *error = mt_calls_find_frames(snapshot->engine, thread, &out->frames);
 	out->unreported = mt_calls_unreported_frames(thread, &out->frames);
 	if (error)

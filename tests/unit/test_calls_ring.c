@@ -201,6 +201,41 @@ static void test_copies(void **state)
 		copy_ring(seed % 2 ? MT_RING_FULL : MT_RING_SAMPLED, seed / 2);
 }
 
+/* Its writer went on while it was copied: what stands there of later rounds is not taken for the
+ * oldest events. */
+static void written_on(enum mt_ring_stamps stamps, unsigned int seed)
+{
+	struct writer *writer = calloc(1, sizeof(*writer));
+	struct mt_call_event *events = calloc(MOST, sizeof(*events));
+	struct mt_ring_view view;
+	size_t before, count;
+
+	assert_true(writer && events);
+	srand(seed);
+	writer->stamps = stamps;
+	writer->tsc = 1000;
+	for (uint32_t i = 1; i < 200; i++)
+		put_event(writer, i, i, stamps == MT_RING_FULL || rand() % 9 == 0);
+	before = writer->count;
+	view = view_of(writer);
+	for (uint32_t i = 0; i < (uint32_t)rand() % 300; i++)
+		put_event(writer, 1000 + i, i, stamps == MT_RING_FULL || rand() % 9 == 0);
+	view.reached = writer->written;
+	count = read_all(&view, events);
+	assert_true(count <= before);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(events[i].site, writer->truth[before - count + i].site);
+	free(events);
+	free(writer);
+}
+
+static void test_a_running_writer(void **state)
+{
+	(void)state;
+	for (unsigned int seed = 0; seed < 1000; seed++)
+		written_on(seed % 2 ? MT_RING_FULL : MT_RING_SAMPLED, seed / 2);
+}
+
 #define PAUSE 1000000
 
 /* A thread that the tracer sees now and then, and that sleeps meanwhile. */
@@ -321,6 +356,7 @@ int main(void)
 	    cmocka_unit_test(test_a_late_mark_draws_no_events),
 	    cmocka_unit_test(test_end_is_found),
 	    cmocka_unit_test(test_copies),
+	    cmocka_unit_test(test_a_running_writer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
