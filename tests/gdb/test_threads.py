@@ -2,6 +2,7 @@
 """Snapshots at triggers are taken while the other threads run on."""
 import re
 
+
 def test_rings_of_running_threads_are_whole(gdb, compile):
     """A torn event would show as a call of the wrong function, or at the wrong depth."""
     program = compile("debugged_threads.c", "-O1", "-pthread")
@@ -12,8 +13,8 @@ def test_rings_of_running_threads_are_whole(gdb, compile):
                   "continue")
     assert "5 of 5 sums are right" in session.lines
     assert "Snapshots: 5" in session.lines or (gdb.directory / "x5.txt").exists()
-    parents = {"leaf": {"branch", "tree", "leaping"}, "branch": {"tree"}, "leap": {"leap", "leaping"}}
-
+    parents = {"leaf": {"branch", "tree", "leaping"}, "branch": {"tree"},
+               "leap": {"leap", "leaping"}}
     seen = 0
     for number in range(1, 6):
         stack = []
