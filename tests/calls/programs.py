@@ -255,5 +255,5 @@ PROGRAMS = [
                   "struct", "dict", "list", "generators", "exceptions", "faulthandler", "select",
                   "asyncio.test_events", "ctypes", "fork1", "thread", "mmap", "os", "posix", "gc",
                   "sys", "tempfile", "sqlite3.test_dbapi", "ssl", "decimal", "pickle", "queue",
-                  "io", "coroutines", "contextlib", "fcntl", "pty", "concurrent_futures", "wait4", "weakref", "xml_etree", "lzma", "bz2", "locale"),
+                  "io", "coroutines", "contextlib", "fcntl", "pty", "wait4", "weakref", "xml_etree", "lzma", "bz2", "locale"),
 ]
