@@ -251,7 +251,7 @@ PROGRAMS = [
     python("-m", "timeit", "-n", "1000", "-r", "1", "sorted(range(300))", scrub=r"\d.*"),
     Program(["bash", "go"], REDIS, needs=("redis-server",), scrub=r"\d+\.\d+|\d+:[CM].*"),
     python("-X", "dev", "-m", "compileall", "-q", "-f", "."),
-    *python_tests("json", "re", "signal", "threading", "subprocess", "socket", "zlib", "hashlib",
+    *python_tests("json", "re", "signal", "threading", "subprocess", "zlib", "hashlib",
                   "struct", "dict", "list", "generators", "exceptions", "faulthandler", "select",
                   "asyncio.test_events", "ctypes", "fork1", "thread", "mmap", "os", "posix", "gc",
                   "sys", "tempfile", "sqlite3.test_dbapi", "ssl", "decimal", "pickle", "queue",
