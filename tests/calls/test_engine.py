@@ -10,6 +10,7 @@ import resource
 import shutil
 import signal
 import subprocess
+import tempfile
 
 import pytest
 
@@ -129,8 +130,10 @@ def test_a_long_list_of_libraries_to_preload(run_mtdb, tmp_path):
 def test_a_program_that_hides_itself(compile, build, tmp_path_factory, option):
     """Only root could look at it any more: it runs on, and so do its children."""
     folder = tmp_path_factory.mktemp("hidden")
-    for path in [folder, *folder.parents][:3]:
-        path.chmod(0o777 if path == folder else 0o711)
+    folder.chmod(0o777)
+    for path in folder.relative_to(tempfile.gettempdir()).parents:
+        if path.name:
+            (tempfile.gettempdir() / path).chmod(0o711)
     for path in build / "mtdb", build / "libmtrace-agent.so", compile("calls_hidden.c"):
         shutil.copy(path, folder)
     nobody = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
