@@ -6,7 +6,10 @@
 /* No trampoline is longer, and behind each module's stands room for copies of instructions. */
 #define MOST_TRAMPOLINE_BYTES 1024ull
 #define SPARE_BYTES           4096ull
-#define WRITE_CHUNK           (1u << 20)
+/* Of a trampoline, as a rule: for a first guess. */
+#define USUAL_BYTES 128
+#define USUAL_ROWS  15
+#define WRITE_CHUNK (1u << 20)
 
 void mt_calls_module_destroy(struct mt_calls_module *module)
 {
@@ -30,6 +33,9 @@ static struct mt_error *generate(struct mt_calls_engine *engine, struct mt_calls
 	    .stamps = engine->options.stamps,
 	};
 
+	if (mt_array_reserve(&module->trampolines.code, plan->patches.count * USUAL_BYTES) ||
+	    mt_array_reserve(&module->trampolines.rows, plan->patches.count * USUAL_ROWS))
+		return mt_error_no_memory();
 	for (size_t i = 0; i < plan->patches.count; i++) {
 		const struct mt_patch *patch = &plan->patches.items[i];
 		uint64_t at = patch->address + module->bias;

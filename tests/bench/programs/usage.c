@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A preloaded library that says how much a program took: at its exit it writes to the file
- * $BENCH_USAGE its seconds of user, of system and of wall-clock time, how many bytes its threads
- * put into their rings, and when by CLOCK_MONOTONIC it began to run its own code.  Only the program
+/* A preloaded library that says how much a program took from its first code to its exit: it writes
+ * to the file $BENCH_USAGE the seconds of user, of system and of wall-clock time, how many bytes
+ * its threads put into their rings, and when by CLOCK_MONOTONIC it began.  Only the program
  * named $BENCH_PROGRAM does so. */
 #include <dlfcn.h>
 #include <errno.h>
@@ -15,6 +15,7 @@
 
 static _Atomic uint64_t ring_bytes;
 static struct timespec began;
+static struct rusage before;
 
 /* A thread calls it at its end. */
 void bench_thread_done(void)
@@ -28,11 +29,12 @@ void bench_thread_done(void)
 __attribute__((constructor)) static void begin(void)
 {
 	clock_gettime(CLOCK_MONOTONIC, &began);
+	getrusage(RUSAGE_SELF, &before);
 }
 
-static double seconds(struct timeval time)
+static double seconds(struct timeval from, struct timeval to)
 {
-	return (double)time.tv_sec + (double)time.tv_usec * 1e-6;
+	return (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_usec - from.tv_usec) * 1e-6;
 }
 
 __attribute__((destructor)) static void end(void)
@@ -50,9 +52,10 @@ __attribute__((destructor)) static void end(void)
 	file = fopen(path, "w");
 	if (!file)
 		return;
-	fprintf(
-	    file, "%.6f %.6f %.6f %llu %.6f\n", seconds(usage.ru_utime), seconds(usage.ru_stime),
-	    (double)(now.tv_sec - began.tv_sec) + (double)(now.tv_nsec - began.tv_nsec) * 1e-9,
-	    (unsigned long long)ring_bytes, (double)began.tv_sec + (double)began.tv_nsec * 1e-9);
+	fprintf(file, "%.6f %.6f %.6f %llu %.6f\n", seconds(before.ru_utime, usage.ru_utime),
+		seconds(before.ru_stime, usage.ru_stime),
+		(double)(now.tv_sec - began.tv_sec) + (double)(now.tv_nsec - began.tv_nsec) * 1e-9,
+		(unsigned long long)ring_bytes,
+		(double)began.tv_sec + (double)began.tv_nsec * 1e-9);
 	fclose(file);
 }
