@@ -69,8 +69,10 @@ struct mt_patch {
 	uint8_t tactic; /* enum mt_plan_tactic */
 };
 
-/* What an event's site number stands for.  The engine numbers the sites of all modules together,
- * so that a site of the trampolines is a module's base and an index in here. */
+/* What an event's site number stands for.  A jump counts as a return when it goes where the stack
+ * pointer was set to right before, as longjmp() and unwinders do: what lies below is over.  The
+ * engine numbers the sites of all modules together, so that a site of the trampolines is a module's
+ * base and an index in here. */
 struct mt_plan_site {
 	uint64_t address; /* the function's, or the return instruction's */
 	uint32_t function;

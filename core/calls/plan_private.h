@@ -21,7 +21,7 @@ enum mt_map_kind {
 	MT_MAP_BRANCH, /* perhaps goes on there */
 	MT_MAP_CALL,
 	MT_MAP_JUMP,   /* never goes on at the next one */
-	MT_MAP_RETURN, /* near */
+	MT_MAP_RETURN, /* near, or a jump that counts as one */
 	MT_MAP_STUCK,  /* cannot be displaced, or is no instruction */
 	MT_MAP_DEAD,   /* padding, which no flow reaches: each byte counts for itself */
 	MT_MAP_TAKEN,  /* by a patch */

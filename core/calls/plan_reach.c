@@ -12,7 +12,8 @@
 
 #include <string.h>
 
-#define WRITER_SEARCH 4096 /* bytes back for what wrote a jump's register */
+#define WRITER_SEARCH  4096 /* bytes back for what wrote a jump's register */
+#define LANDING_SEARCH 4    /* instructions back for what set the stack pointer */
 
 static void see(void *context, uint64_t place, uint64_t address)
 {
@@ -148,6 +149,34 @@ static bool is_understood(const struct mt_plan_range *range, uint64_t address, u
 	return least + range->start == begin; /* what the caller gave */
 }
 
+/* mov rsp, from anywhere but rbp: 48 89 /r with rsp as r/m, or 48 8b /r with rsp as reg. */
+static bool sets_stack_pointer(const uint8_t *bytes, size_t length)
+{
+	if (length < 3 || (bytes[0] & 0xfa) != 0x48)
+		return false;
+	if (bytes[1] == 0x89) /* REX.B would make it r12, REX.R makes rbp r13 */
+		return !(bytes[0] & 1) && (bytes[2] & 0xc7) == 0xc4 &&
+		       (bytes[0] & 4 || bytes[2] != 0xec);
+	return bytes[1] == 0x8b && !(bytes[0] & 4) && (bytes[2] & 0x38) == 0x20 && bytes[2] != 0xe5;
+}
+
+/* The end of longjmp(), and of an unwinder that lets an exception land: it sets the stack pointer
+ * to that of a function further out, and jumps into it. */
+static bool is_landing(const struct mt_plan_range *range, uint64_t address)
+{
+	size_t at = address - range->start, before;
+
+	for (int i = 0; i < LANDING_SEARCH; i++, at = before) {
+		before = mt_plan_before(range, at);
+		if (before == at || mt_map_kind(range->map[before]) == MT_MAP_CALL ||
+		    mt_map_kind(range->map[before]) == MT_MAP_JUMP)
+			return false;
+		if (sets_stack_pointer(range->bytes + before, at - before))
+			return true;
+	}
+	return false;
+}
+
 static void judge_jumps(struct mt_planner *planner)
 {
 	mt_array_each (jump, &planner->jumps) {
@@ -155,7 +184,9 @@ static void judge_jumps(struct mt_planner *planner)
 		const struct mt_plan_range *range = mt_plan_range_at(planner, jump->address);
 		uint64_t begin = planner->plan->functions.items[jump->function].start;
 
-		if (!is_understood(range, jump->address, begin, *facts & MT_FACT_TABLE))
+		if (is_landing(range, jump->address))
+			mt_map_set_kind(&range->map[jump->address - range->start], MT_MAP_RETURN);
+		else if (!is_understood(range, jump->address, begin, *facts & MT_FACT_TABLE))
 			*facts |= MT_FACT_UNKNOWN;
 	}
 }

@@ -438,6 +438,12 @@ bool mt_trampoline_can_move(const uint8_t *from, size_t size, uint64_t address, 
 	return class_can_move(&insn, &layout, is_last);
 }
 
+/* Or what counts as one: see struct mt_plan_site. */
+static bool is_return(const struct mt_insn *insn)
+{
+	return insn->class == MT_INSN_RETURN || insn->class == MT_INSN_JUMP_INDIRECT;
+}
+
 static void all_displaced(struct emitter *to, const struct mt_patch *patch, const uint8_t *from,
 			  uint32_t site)
 {
@@ -453,7 +459,7 @@ static void all_displaced(struct emitter *to, const struct mt_patch *patch, cons
 			to->cannot_move = true;
 			return;
 		}
-		if (insn.class == MT_INSN_RETURN && patch->flags & MT_PATCH_RETURN)
+		if (is_return(&insn) && patch->flags & MT_PATCH_RETURN)
 			record(to, patch, original, site++, true);
 		if (is_redirected(patch, from + at, &insn))
 			redirected(to, from + at, original, &insn);
