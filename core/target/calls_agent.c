@@ -48,29 +48,6 @@ static bool find_offset_word(Elf *elf, uint64_t *address)
 	return false;
 }
 
-struct mt_error *mt_calls_agent_find(struct mt_calls_agent *agent)
-{
-	struct mt_elf_file file = {0};
-
-	agent->path = mt_installed_find(AGENT_NAME);
-	if (!agent->path)
-		return mt_error_new(MT_ERROR_NOT_FOUND, AGENT_NAME
-				    " stands neither beside mtdb nor in ../lib (make, or "
-				    "make install, puts it there)");
-	struct mt_error *error = mt_elf_file_open(agent->path, &file);
-	if (!error && (!find_template(file.elf, &agent->template) ||
-		       !find_offset_word(file.elf, &agent->offset_word)))
-		error = strange(agent->path);
-	mt_elf_file_close(&file);
-	return error;
-}
-
-void mt_calls_agent_deinit(struct mt_calls_agent *agent)
-{
-	free(agent->path);
-	agent->path = NULL;
-}
-
 static uint64_t look_up(Elf *elf, const char *name)
 {
 	struct mt_section symbols;
@@ -85,6 +62,39 @@ static uint64_t look_up(Elf *elf, const char *name)
 			return symbol.st_value;
 	}
 	return 0;
+}
+
+static bool find_symbols(Elf *elf, struct mt_calls_agent *agent)
+{
+	agent->list = look_up(elf, "mt_agent_list");
+	agent->entries = look_up(elf, "mt_agent_entries");
+	agent->find_object = look_up(elf, "mt_agent_find_object");
+	agent->rest = look_up(elf, "mt_agent_rest");
+	return agent->list && agent->entries && agent->find_object && agent->rest;
+}
+
+struct mt_error *mt_calls_agent_find(struct mt_calls_agent *agent)
+{
+	struct mt_elf_file file = {0};
+
+	agent->path = mt_installed_find(AGENT_NAME);
+	if (!agent->path)
+		return mt_error_new(MT_ERROR_NOT_FOUND, AGENT_NAME
+				    " stands neither beside mtdb nor in ../lib (make, or "
+				    "make install, puts it there)");
+	struct mt_error *error = mt_elf_file_open(agent->path, &file);
+	if (!error &&
+	    (!find_template(file.elf, &agent->template) ||
+	     !find_offset_word(file.elf, &agent->offset_word) || !find_symbols(file.elf, agent)))
+		error = strange(agent->path);
+	mt_elf_file_close(&file);
+	return error;
+}
+
+void mt_calls_agent_deinit(struct mt_calls_agent *agent)
+{
+	free(agent->path);
+	agent->path = NULL;
 }
 
 uint64_t mt_calls_dynamic_symbol(const char *path, const char *name)

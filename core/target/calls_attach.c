@@ -307,9 +307,12 @@ static struct mt_error *unmap_all(struct leaving *leaving)
 	struct mt_calls_engine *engine = leaving->engine;
 	const struct mt_calls_rings *rings = leaving->space->rings;
 
-	mt_array_each (place, &leaving->space->places)
+	mt_try(mt_calls_end_detour(engine, leaving->space));
+	mt_array_each (place, &leaving->space->places) {
+		mt_try(mt_calls_cfi_unlink(engine, leaving->space, place));
 		mt_try(mt_calls_room_unmap(engine, leaving->able, place->module->room,
 					   place->module->room_bytes));
+	}
 	mt_array_each (room, &leaving->space->rooms)
 		if (!mt_calls_place_of_room(leaving->space, room->start))
 			mt_try(mt_calls_room_unmap(engine, leaving->able, room->start,

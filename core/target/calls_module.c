@@ -71,17 +71,23 @@ static struct mt_error *write_code(struct mt_calls_engine *engine, struct mt_cal
 	return NULL;
 }
 
-/* What was reserved and not needed, but for some room behind the trampolines. */
-static struct mt_error *trim(struct mt_calls_engine *engine, struct mt_calls_space *space,
-			     pid_t lwp, struct mt_calls_module *module)
+/* Behind the trampolines comes some room, then what unwinders read; the rest of what was reserved
+ * is given back. */
+static struct mt_error *finish(struct mt_calls_engine *engine, struct mt_calls_space *space,
+			       pid_t lwp, struct mt_calls_module *module)
 {
 	uint64_t used = (module->trampolines.code.count + 4095) & ~4095ull;
-	uint64_t keep = used + SPARE_BYTES;
+	uint64_t cfi = used + SPARE_BYTES, keep = cfi;
 	struct mt_calls_room spare = {
-	    .start = module->room + used, .used = module->room + used, .end = module->room + keep};
+	    .start = module->room + used, .used = module->room + used, .end = module->room + cfi};
 
 	if (mt_array_push(&space->rooms, spare))
 		return mt_error_no_memory();
+	mt_try(mt_calls_cfi_write(engine, space, module, module->room + cfi));
+	if (module->entry.file)
+		keep += (module->entry.file_bytes + module->entry.hole_count * sizeof(uint64_t) +
+			 4095) &
+			~4095ull;
 	if (keep < module->room_bytes)
 		mt_try(mt_calls_room_unmap(engine, lwp, module->room + keep,
 					   module->room_bytes - keep));
@@ -107,7 +113,7 @@ static struct mt_error *fill(struct mt_calls_engine *engine, struct mt_calls_spa
 				 &module->room));
 	mt_try(generate(engine, space, module));
 	mt_try(write_code(engine, space, module));
-	return trim(engine, space, lwp, module);
+	return finish(engine, space, lwp, module);
 }
 
 static struct mt_error *add_module(struct mt_calls_engine *engine, struct mt_calls_module *module)

@@ -9,6 +9,8 @@
  *	calls_file.c      object files and their plans
  *	calls_module.c    an object file's plan and trampolines at a place
  *	calls_cache.c     plans that are kept from run to run
+ *	calls_cfi.c       what unwinders learn of trampolines
+ *	calls_detour.c    the program's own unwinder
  *	calls_text.c      patches and breakpoints into the text, and out of it
  *	calls_break.c     breakpoints, and threads that stand in displaced bytes
  *	calls_stub.c      breakpoints that do no harm when we are gone
@@ -26,6 +28,7 @@
 #define MT_TARGET_CALLS_PRIVATE_H
 
 #include "base/array.h"
+#include "calls/cfi.h"
 #include "calls/plan.h"
 #include "calls/ring.h"
 #include "calls/trampoline.h"
@@ -40,6 +43,22 @@ struct mt_calls_agent {
 	char *path;
 	uint64_t offset_word; /* address in the file: there the loader leaves the offset from fs */
 	uint64_t template;    /* of the thread-local words */
+	uint64_t list;        /* struct jit_descriptor of GDB's manual */
+	uint64_t entries;     /* struct mt_calls_entry, free while `file` is 0 */
+	uint64_t find_object; /* what comes before the loader's _dl_find_object() */
+	uint64_t rest;        /* address of a word: where that leads to */
+};
+
+/* In the agent, one a place; it begins as struct jit_code_entry.  All are addresses there. */
+struct mt_calls_entry {
+	uint64_t next, previous;
+	uint64_t file, file_bytes; /* the trampolines' object file */
+	uint64_t code, code_bytes; /* the trampolines */
+	uint64_t module, module_bytes;
+	uint64_t search_table; /* .eh_frame_hdr of the object file */
+	uint64_t object;       /* struct link_map */
+	uint64_t holes;        /* of patches, by address */
+	uint64_t hole_count;
 };
 
 /* An object file that was planned, once an engine. */
@@ -61,7 +80,8 @@ struct mt_calls_module {
 	uint64_t room;       /* address of the trampolines */
 	uint64_t room_bytes; /* 0: none */
 	struct mt_trampolines trampolines;
-	uint32_t *offsets; /* of each patch's trampoline; MT_CALLS_NONE: it is left out */
+	uint32_t *offsets;           /* of each patch's trampoline; MT_CALLS_NONE: it is left out */
+	struct mt_calls_entry entry; /* `file` 0: there was no room for it */
 };
 
 #define MT_CALLS_NONE UINT32_MAX
@@ -69,11 +89,12 @@ struct mt_calls_module {
 /* A module in an address space. */
 struct mt_calls_place {
 	struct mt_calls_module *module;
-	bool *off;     /* by patch: it is not to be in the text */
-	bool *held;    /* by patch: nor is it until the next show() */
-	bool *written; /* by patch: it is in the text */
-	bool checked;  /* patches were left out whose bytes in memory are not the file's */
-	bool seen;     /* in the walk over the mappings that goes on */
+	uint64_t entry; /* in the agent; 0: none */
+	bool *off;      /* by patch: it is not to be in the text */
+	bool *held;     /* by patch: nor is it until the next show() */
+	bool *written;  /* by patch: it is in the text */
+	bool checked;   /* patches were left out whose bytes in memory are not the file's */
+	bool seen;      /* in the walk over the mappings that goes on */
 };
 
 #define MT_CALLS_BREAK_BYTES 16
@@ -130,7 +151,10 @@ struct mt_calls_space {
 	bool inherited;  /* the agent was there already: perhaps patches are, too */
 	uint64_t loader; /* load address of the dynamic loader; 0: a static program */
 	char *loader_path;
-	uint64_t debug; /* address of _r_debug */
+	uint64_t debug;           /* address of _r_debug */
+	uint64_t agent;           /* load address */
+	uint64_t detour_at;       /* address of the pointer; 0: none */
+	uint64_t detour_original; /* its value */
 	/* What calls_preload.c changed in the environment. */
 	uint64_t preload_at;       /* address of the pointer; 0: nothing, or restored already */
 	uint64_t preload_original; /* its value; 0: two pointers were added at the end */
@@ -285,6 +309,24 @@ static inline uint64_t mt_calls_patch_address(const struct mt_calls_module *modu
 {
 	return module->file->plan->patches.items[patch].address + module->bias;
 }
+
+/* calls_cfi.c */
+/* Put a module's object file at ADDRESS, in its room, if it fits.  Errors: the target's;
+ * NO_MEMORY. */
+struct mt_error *mt_calls_cfi_write(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				    struct mt_calls_module *module, uint64_t address);
+/* Into the agent's list, and out of it; the process is halted. */
+struct mt_error *mt_calls_cfi_link(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				   struct mt_calls_place *place);
+struct mt_error *mt_calls_cfi_unlink(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				     struct mt_calls_place *place);
+
+/* calls_detour.c */
+/* Have the program's unwinder ask the agent, if libc, of which BASE is the load address, knows
+ * _dl_find_object(); and no more.  Errors: the target's. */
+struct mt_error *mt_calls_detour(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				 const char *libc, uint64_t base);
+struct mt_error *mt_calls_end_detour(struct mt_calls_engine *engine, struct mt_calls_space *space);
 
 /* calls_text.c: the process is halted. */
 /* Write what is to be in the text of a place, unless it is hidden.  Errors: the target's;

@@ -69,6 +69,7 @@ static int copy_into(struct mt_calls_space *space, const struct mt_calls_space *
 		memcpy(mt_array_last(&space->places)->written, place->written,
 		       count * sizeof(bool));
 		mt_array_last(&space->places)->checked = place->checked;
+		mt_array_last(&space->places)->entry = place->entry;
 	}
 	mt_array_each (one, &from->breaks)
 		if (mt_array_push(&space->breaks, *one))
@@ -92,6 +93,9 @@ struct mt_calls_space *mt_calls_space_copy(const struct mt_calls_space *from, pi
 	space->hidden = from->hidden;
 	space->loader = from->loader;
 	space->debug = from->debug;
+	space->agent = from->agent;
+	space->detour_at = from->detour_at;
+	space->detour_original = from->detour_original;
 	space->position_offset = from->position_offset;
 	space->template = from->template;
 	space->rings = from->rings;
@@ -144,9 +148,16 @@ struct seen_map {
 struct walk {
 	struct mt_calls_engine *engine;
 	struct mt_calls_space *space;
-	uint64_t agent;
+	uint64_t agent, libc;           /* load addresses */
 	MT_ARRAY(struct seen_map) maps; /* of code */
 };
+
+static bool is_libc(const char *path)
+{
+	const char *base = strrchr(path, '/');
+
+	return base && strncmp(base, "/libc.so.", 9) == 0;
+}
 
 static struct mt_error *see_map(void *context, const struct mt_map *map)
 {
@@ -158,6 +169,8 @@ static struct mt_error *see_map(void *context, const struct mt_map *map)
 			walk->agent = map->start;
 		return NULL;
 	}
+	if (is_libc(map->path) && !map->offset)
+		walk->libc = map->start;
 	if (!map->executable || map->path[0] != '/' ||
 	    strcmp(map->path, walk->space->loader_path) == 0)
 		return NULL;
@@ -212,6 +225,7 @@ static struct mt_error *begin(struct mt_calls_engine *engine, struct mt_calls_sp
 				      &offset, sizeof(offset)) != sizeof(offset))
 		return no_agent(engine, space);
 	space->loaded = true;
+	space->agent = agent;
 	space->position_offset = (int32_t)offset;
 	space->template = agent + engine->agent.template;
 	mt_try(make_rings(engine, space, lwp));
@@ -255,7 +269,7 @@ static struct mt_error *add_module(struct mt_calls_engine *engine, struct mt_cal
 	mt_try(mt_calls_text_write(engine, space, mt_array_last(&space->places)));
 	mt_log(engine->options.log, MT_LOG_DEBUG, "%zu bytes of trampolines for %s",
 	       module->trampolines.code.count, module->file->path);
-	return NULL;
+	return mt_calls_cfi_link(engine, space, mt_array_last(&space->places));
 }
 
 /* A library that was unloaded took its patches with it; its trampolines go too. */
@@ -275,6 +289,7 @@ static struct mt_error *remove_unseen(struct mt_calls_engine *engine, struct mt_
 			if (space->breaks.items[k].address - module->start <
 			    module->end - module->start)
 				space->breaks.items[k] = space->breaks.items[--space->breaks.count];
+		mt_try(mt_calls_cfi_unlink(engine, space, place));
 		mt_try(mt_calls_room_unmap(engine, lwp, module->room, module->room_bytes));
 		place_deinit(place);
 		*place = space->places.items[--space->places.count];
@@ -282,12 +297,23 @@ static struct mt_error *remove_unseen(struct mt_calls_engine *engine, struct mt_
 	return NULL;
 }
 
+static struct mt_error *begin_detour(struct walk *walk)
+{
+	mt_array_each (seen, &walk->maps)
+		if (!walk->space->refused && walk->libc && is_libc(seen->map.path))
+			return mt_calls_detour(walk->engine, walk->space, seen->map.path,
+					       walk->libc);
+	return NULL;
+}
+
 static struct mt_error *update(struct mt_calls_engine *engine, struct mt_calls_space *space,
 			       pid_t lwp, struct walk *walk)
 {
 	mt_try(engine->target->ops->each_map(engine->target, space->pid, see_map, walk));
-	if (!space->loaded)
+	if (!space->loaded) {
 		mt_try(begin(engine, space, lwp, walk->agent));
+		mt_try(begin_detour(walk));
+	}
 	if (space->refused)
 		return NULL;
 	mt_array_each (place, &space->places)
