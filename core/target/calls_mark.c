@@ -31,6 +31,9 @@ static void put(mt_calls_marks *marks, struct mt_ring_mark mark)
 {
 	size_t half = MOST_MARKS / 2;
 
+	/* An event may have been taken back: it was not whole, or will be recorded again. */
+	while (marks->count > 1 && mt_array_last(marks)->written > mark.written)
+		mark.first = marks->items[--marks->count].first;
 	if (marks->count && mt_array_last(marks)->written >= mark.written) {
 		mt_array_last(marks)->last = mark.last;
 		return;

@@ -216,6 +216,7 @@ struct mt_calls_birth {
 /* A function that is not recorded any more. */
 struct mt_calls_throttled {
 	pid_t pid, lwp; /* lwp: whose ring it filled */
+	uint64_t key;   /* of the function */
 	uint64_t address, tsc;
 	const char *name; /* lent by the file */
 	bool told;        /* it is in the recording */

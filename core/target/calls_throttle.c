@@ -135,7 +135,8 @@ static struct mt_error *mute(struct mt_calls_engine *engine, const struct mt_cal
 	return muting.error;
 }
 
-static struct mt_error *take_out(struct mt_calls_engine *engine, struct mt_calls_space *space,
+/* What is off goes out of the text later. */
+static struct mt_error *turn_off(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				 struct mt_calls_place *place, uint32_t function)
 {
 	const struct mt_calls_module *module = place->module;
@@ -151,7 +152,7 @@ static struct mt_error *take_out(struct mt_calls_engine *engine, struct mt_calls
 		else
 			mt_calls_patch_off(place, i);
 	}
-	return mt_calls_text_write(engine, space, place);
+	return NULL;
 }
 
 static const char *name_of(const struct mt_calls_module *module, uint32_t function)
@@ -174,13 +175,23 @@ static struct mt_calls_place *place_of(struct mt_calls_space *space,
 }
 
 /* Once a process: what is on its way out may still stand in the rings. */
-static bool is_out(const struct mt_calls_engine *engine, const struct mt_calls_space *space,
-		   uint64_t address)
+static bool is_out(const struct mt_calls_engine *engine, pid_t pid, uint64_t key)
 {
 	mt_array_each (one, &engine->throttled)
-		if (one->pid == space->pid && one->address == address)
+		if (one->pid == pid && one->key == key)
 			return true;
 	return false;
+}
+
+static size_t leave_out_known(const struct mt_calls_engine *engine, pid_t pid, uint64_t *functions,
+			      size_t count)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (!is_out(engine, pid, functions[i]))
+			functions[left++] = functions[i];
+	return left;
 }
 
 static struct mt_error *throttle(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
@@ -189,21 +200,50 @@ static struct mt_error *throttle(struct mt_calls_engine *engine, struct mt_calls
 	const struct mt_calls_module *module = mt_calls_module_of_site(engine, key >> 32);
 	struct mt_calls_place *place = place_of(thread->space, module);
 	uint32_t function = (uint32_t)key;
-	struct mt_calls_throttled one = {.pid = thread->space->pid, .lwp = thread->lwp};
+	struct mt_calls_throttled one = {
+	    .pid = thread->space->pid, .lwp = thread->lwp, .key = key, .tsc = mt_clock_tsc()};
 
+	if (!place)
+		return NULL;
 	one.address = module->file->plan->functions.items[function].start + module->bias;
 	one.name = name_of(module, function);
-	if (!place || is_out(engine, thread->space, one.address))
-		return NULL;
-	mt_try(engine->target->ops->halt(engine->target, thread->pid));
-	struct mt_error *error = take_out(engine, thread->space, place, function);
-	one.tsc = mt_clock_tsc();
-	engine->target->ops->release(engine->target, thread->pid);
-	if (error)
-		return error;
+	if (mt_array_push(&engine->throttled, one))
+		return mt_error_no_memory();
 	mt_log(engine->options.log, MT_LOG_INFO, "throttled, not recorded from here on: %s",
 	       one.name);
-	return mt_array_push(&engine->throttled, one) ? mt_error_no_memory() : NULL;
+	return turn_off(engine, thread->space, place, function);
+}
+
+static struct mt_error *rewrite(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				const uint64_t *functions, size_t count)
+{
+	mt_array_each (place, &space->places) {
+		bool changed = false;
+
+		for (size_t i = 0; i < count; i++)
+			changed |=
+			    mt_calls_module_of_site(engine, functions[i] >> 32) == place->module;
+		if (changed)
+			mt_try(mt_calls_text_write(engine, space, place));
+	}
+	return NULL;
+}
+
+/* All of them at one stop. */
+static struct mt_error *throttle_all(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
+				     const uint64_t *functions, size_t count)
+{
+	struct mt_error *error = NULL;
+
+	if (!count)
+		return NULL;
+	mt_try(engine->target->ops->halt(engine->target, thread->pid));
+	for (size_t i = 0; !error && i < count; i++)
+		error = throttle(engine, thread, functions[i]);
+	if (!error)
+		error = rewrite(engine, thread->space, functions, count);
+	engine->target->ops->release(engine->target, thread->pid);
+	return error;
 }
 
 static struct mt_error *throttle_busiest(struct mt_calls_engine *engine,
@@ -213,15 +253,15 @@ static struct mt_error *throttle_busiest(struct mt_calls_engine *engine,
 	struct mt_throttle_event *events =
 	    malloc(SAMPLE_LINES * MT_RING_LINE_EVENTS * sizeof(*events));
 	uint64_t functions[MOST_AT_ONCE];
-	struct mt_error *error = NULL;
+	struct mt_error *error;
 
 	if (!events)
 		return mt_error_no_memory();
 	size_t count = sample(engine, thread, written, bytes, events);
 	size_t least = (size_t)(bearable * (double)count) + 1;
 	count = mt_throttle_choose(events, count, least, functions, MOST_AT_ONCE);
-	for (size_t i = 0; !error && i < count; i++)
-		error = throttle(engine, thread, functions[i]);
+	count = leave_out_known(engine, thread->space->pid, functions, count);
+	error = throttle_all(engine, thread, functions, count);
 	free(events);
 	return error;
 }

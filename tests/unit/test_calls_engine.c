@@ -269,6 +269,39 @@ static void test_too_many_ended_threads(void **state)
 	end(world);
 }
 
+static void test_marks(void **state)
+{
+	struct world *world = begin();
+	const struct mt_calls_thread *thread = &world->threads[1];
+	const mt_calls_marks *marks = &thread->marks;
+
+	(void)state;
+	give(world, 1);
+	assert_int_equal(marks->count, 1);
+	write_events(world, 1, 6, 1);
+	mt_calls_mark(&world->engine, &world->threads[1], 100);
+	mt_calls_mark(&world->engine, &world->threads[1], 200);
+	assert_int_equal(marks->count, 2);
+	assert_int_equal(mt_array_last(marks)->first, 100);
+	assert_int_equal(mt_array_last(marks)->last, 200);
+	/* The last event is taken back at a stop, and recorded again. */
+	world->self.words[1].written -= 8;
+	mt_calls_mark(&world->engine, &world->threads[1], 300);
+	assert_int_equal(marks->count, 2);
+	assert_int_equal(mt_array_last(marks)->written, world->self.words[1].written);
+	assert_int_equal(mt_array_last(marks)->first, 100);
+	assert_int_equal(mt_array_last(marks)->last, 300);
+	/* However often it stops, they are few. */
+	for (uint64_t i = 0; i < 100000; i++) {
+		write_events(world, 1, 1, 1);
+		mt_calls_mark(&world->engine, &world->threads[1], 1000 + i);
+	}
+	assert_in_range(marks->count, 2, 16384);
+	for (size_t i = 2; i < marks->count; i++)
+		assert_true(marks->items[i].written > marks->items[i - 1].written);
+	end(world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -277,6 +310,7 @@ int main(void)
 	    cmocka_unit_test(test_rings_are_made_ready),
 	    cmocka_unit_test(test_ended_threads_share_room),
 	    cmocka_unit_test(test_too_many_ended_threads),
+	    cmocka_unit_test(test_marks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
