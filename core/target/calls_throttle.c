@@ -3,7 +3,8 @@
  * thread's ring within a given time.  Frames of theirs that are open then are closed by the stack
  * pointer, as those whose return is not recorded.
  *
- * A patch that others stand on stays in the text, and its trampoline records no more. */
+ * A patch of two jumps, or that others stand on, stays in the text, and its trampoline records no
+ * more. */
 #include "target/calls_private.h"
 
 #include "calls/throttle.h"
@@ -12,7 +13,6 @@
 
 #define SAMPLE_LINES 512u
 #define MOST_AT_ONCE 16u
-#define MOST_DEPTH   16u
 #define BURST        8u /* one part in so many of a ring */
 #define RECORDS      (MT_PATCH_ENTRY | MT_PATCH_RETURN | MT_PATCH_REDIRECT)
 
@@ -72,35 +72,27 @@ static size_t sample(const struct mt_calls_engine *engine, const struct mt_calls
 	return count;
 }
 
-struct entangled {
+struct dependents {
 	const struct mt_calls_place *place;
-	uint32_t function;
-	unsigned depth;
-	bool found;
+	bool any;
 };
 
-/* Taking it out would take something else with it. */
-static void look_at_dependent(void *context, size_t patch)
+static void see_dependent(void *context, size_t patch)
 {
-	struct entangled *entangled = context;
-	const struct mt_plan *plan = entangled->place->module->file->plan;
-	const struct mt_patch *one = &plan->patches.items[patch];
+	struct dependents *dependents = context;
 
-	if (entangled->place->off[patch] || entangled->found)
-		return;
-	if ((one->flags & RECORDS && one->function != entangled->function) ||
-	    ++entangled->depth > MOST_DEPTH)
-		entangled->found = true;
-	else
-		mt_plan_each_dependent(plan, patch, look_at_dependent, entangled);
+	dependents->any |= !dependents->place->off[patch];
 }
 
-static bool is_entangled(const struct mt_calls_place *place, size_t patch, uint32_t function)
+/* Others would go with it; and the second jump of one that has a hole may be where a signal handler
+ * returns to. */
+static bool must_stay(const struct mt_calls_place *place, size_t patch)
 {
-	struct entangled entangled = {.place = place, .function = function};
+	const struct mt_plan *plan = place->module->file->plan;
+	struct dependents dependents = {.place = place};
 
-	mt_plan_each_dependent(place->module->file->plan, patch, look_at_dependent, &entangled);
-	return entangled.found;
+	mt_plan_each_dependent(plan, patch, see_dependent, &dependents);
+	return dependents.any || plan->patches.items[patch].hole;
 }
 
 struct muting {
@@ -147,7 +139,7 @@ static struct mt_error *turn_off(struct mt_calls_engine *engine, struct mt_calls
 
 		if (place->off[i] || patch->function != function || !(patch->flags & RECORDS))
 			continue;
-		if (is_entangled(place, i, function))
+		if (must_stay(place, i))
 			mt_try(mute(engine, space, module, i));
 		else
 			mt_calls_patch_off(place, i);
