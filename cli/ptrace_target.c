@@ -97,6 +97,7 @@ static struct mt_error *resume(struct mt_target *base, pid_t lwp, enum mt_resume
 	if (!known || known->has_status || ptrace(requests[how], lwp, 0, signal))
 		return gone(lwp);
 	known->stopped = false;
+	known->halted = false;
 	known->stepping = how == MT_RESUME_STEP;
 	return NULL;
 }

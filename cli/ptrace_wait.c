@@ -59,6 +59,7 @@ void mt_ptrace_keep_status(struct mt_ptrace_target *target, struct mt_ptrace_lwp
 	lwp->has_status = true;
 	lwp->status = status;
 	lwp->stopped = WIFSTOPPED(status);
+	lwp->halted = false; /* it stands for more than that */
 }
 
 struct mt_error *mt_ptrace_adopt(struct mt_ptrace_target *target, pid_t child, pid_t pid)

@@ -4,8 +4,6 @@
 #include "command/record_options.h"
 #include "command/timeline.h"
 
-#include <time.h>
-
 static const char *const options[] = {MT_RECORD_OPTIONS_WORDS, "--for=TIME", "--pid=PID", NULL};
 
 struct attach {
@@ -14,11 +12,6 @@ struct attach {
 	struct mt_session_options options;
 	pid_t pid;
 };
-
-/* A thread that is about to tell of a child holds locks that keep the agent from being loaded; when
- * it is let go, the next attempt finds another moment. */
-#define ATTEMPTS 5
-#define PAUSE_NS 50000000
 
 static struct mt_error *record(struct attach *attach, struct mt_session *session,
 			       struct mt_recording **recording)
@@ -32,7 +25,7 @@ static struct mt_error *record(struct attach *attach, struct mt_session *session
 	return mt_session_finish(session, recording);
 }
 
-static struct mt_error *attempt(struct attach *attach, struct mt_recording **recording)
+static struct mt_error *attach_to(struct attach *attach, struct mt_recording **recording)
 {
 	const struct mt_command_context *context = attach->context;
 	struct mt_target *target = NULL;
@@ -46,19 +39,6 @@ static struct mt_error *attempt(struct attach *attach, struct mt_recording **rec
 		mt_log(context->log, MT_LOG_INFO, "process %d ended", attach->pid);
 	target->ops->destroy(target);
 	mt_session_destroy(session);
-	return error;
-}
-
-static struct mt_error *attach_to(struct attach *attach, struct mt_recording **recording)
-{
-	const struct timespec pause = {.tv_nsec = PAUSE_NS};
-	struct mt_error *error = attempt(attach, recording);
-
-	for (int i = 1; i < ATTEMPTS && error && mt_error_code(error) == MT_ERROR_BUSY; i++) {
-		mt_error_destroy(error);
-		nanosleep(&pause, NULL);
-		error = attempt(attach, recording);
-	}
 	return error;
 }
 

@@ -7,6 +7,7 @@
 #include "target/calls_private.h"
 
 #include "base/clock.h"
+#include "target/lend.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -20,7 +21,7 @@
 #define PATIENCE_NS   2000000000ull
 #define PAUSE_NS      200000
 #define MOST_PAUSE_NS 5000000
-#define CALL_MS       500
+#define CALL_MS       100
 #define RTLD_NOW_     2
 /* Of letting go. */
 #define TRIES       100
@@ -163,6 +164,8 @@ static struct mt_error *call_dlopen(struct attach *attach, uint64_t *handle)
 				  strlen(path) + 1));
 	resume_all(attach);
 	struct mt_error *error = target->ops->call_function(target, attach->quiet, &call, handle);
+	if (error && mt_error_code(error) == MT_ERROR_BUSY)
+		attach->space->borrowed = attach->quiet;
 	mt_error_destroy(target->ops->halt(target, attach->space->pid));
 	return error;
 }
@@ -186,11 +189,32 @@ static struct mt_error *cannot(const struct attach *attach, const char *why)
 			    attach->space->pid, why);
 }
 
+/* Whom an earlier attempt borrowed comes back by itself. */
+static struct mt_error *await_borrowed(struct attach *attach)
+{
+	struct mt_target *target = attach->engine->target;
+	struct mt_calls_space *space = attach->space;
+	struct user_regs_struct registers;
+
+	if (!space->borrowed)
+		return NULL;
+	mt_try(target->ops->get_registers(target, space->borrowed, &registers));
+	if (registers.rsp - space->lend_stack < MT_LEND_STACK_BYTES ||
+	    registers.rip - space->lend_code < MT_LEND_BYTES)
+		return mt_error_new(
+		    MT_ERROR_BUSY, "thread %d of process %d waits in the dynamic loader for a lock",
+		    space->borrowed, space->pid);
+	space->borrowed = 0;
+	return NULL;
+}
+
 static struct mt_error *take_over(struct attach *attach)
 {
 	struct mt_target *target = attach->engine->target;
 	uint64_t stop_at = 0;
 
+	mt_try(target->ops->halt(target, attach->space->pid)); /* but for the first attempt */
+	mt_try(await_borrowed(attach));
 	mt_try(read_auxiliary(attach));
 	if (!attach->space->loader)
 		return cannot(attach, "it has no dynamic loader, that would load the agent");

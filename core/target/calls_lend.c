@@ -79,8 +79,9 @@ static struct mt_error *end_in_padding(struct mt_calls_engine *engine,
 
 struct mt_error *mt_calls_lend_begin(struct mt_calls_engine *engine, struct mt_calls_space *space)
 {
-	return engine->target->ops->lend ? begin_in_padding(engine, space, &space->lend_padding)
-					 : NULL;
+	if (!engine->target->ops->lend || space->lend_code)
+		return NULL;
+	return begin_in_padding(engine, space, &space->lend_padding);
 }
 
 struct mt_error *mt_calls_lend(struct mt_calls_engine *engine, struct mt_calls_space *space,
@@ -90,8 +91,8 @@ struct mt_error *mt_calls_lend(struct mt_calls_engine *engine, struct mt_calls_s
 
 	/* There the agent's name is put, too. */
 	mt_try(map(engine, lwp, MT_LEND_STACK_BYTES, PROT_READ | PROT_WRITE, &space->lend_stack));
-	if (!ops->lend)
-		return NULL;
+	if (!ops->lend || space->lend_code)
+		return mt_calls_lend_give_up(engine, space);
 	mt_try(map(engine, lwp, PAGE, PROT_READ | PROT_EXEC, &space->lend_code));
 	mt_try(write_code(engine, space, space->lend_code, mt_lend_code));
 	mt_try(ops->lend(engine->target, space->pid, space->lend_code,

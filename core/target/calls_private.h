@@ -165,6 +165,7 @@ struct mt_calls_space {
 	MT_ARRAY(struct mt_calls_place) places;
 	MT_ARRAY(struct mt_calls_break) breaks;
 	MT_ARRAY(struct mt_calls_room) rooms;
+	pid_t borrowed;                               /* it still loads the agent; 0: none does */
 	uint64_t lend_padding, lend_code, lend_stack; /* what mt_calls_lend() made; 0: nothing */
 };
 

@@ -307,7 +307,13 @@ struct mt_error *mt_calls_text_clean(struct mt_calls_engine *engine, struct mt_c
 {
 	__attribute__((cleanup(texts_cleanup))) struct texts texts = {0};
 
-	mt_try(read_texts(engine, space->pid, place->module, &texts));
+	struct mt_error *error = read_texts(engine, space->pid, place->module, &texts);
+	if (error && mt_error_code(error) == MT_ERROR_GONE) {
+		mt_error_destroy(error); /* unloaded, and the loader did not tell of it yet */
+		return NULL;
+	}
+	if (error)
+		return error;
 	mt_try(leave_holes(engine, space, place));
 	undo(space, place, texts.text);
 	mt_try(write_pages(engine, space->pid, place->module->start, texts.memory, texts.text,

@@ -9,6 +9,7 @@
 #define POLL_MS 100
 /* Ctrl-C reaches the program too, as a rule: so long is waited for its SIGINT. */
 #define REQUEST_PATIENCE_NS 300000000ull
+#define ATTACH_PATIENCE_NS  4000000000ull
 
 static uint64_t memory_bytes(void)
 {
@@ -124,6 +125,56 @@ struct mt_error *mt_session_launch(struct mt_session *session, const struct mt_l
 	return mt_session_go_on(session, pid, 0);
 }
 
+/* All stops that are there, before any thread goes on: so that none is always the first. */
+static struct mt_error *collect(struct mt_session *session)
+{
+	int patience_ms = mt_session_engine_ops(session)->tick ? MT_ENGINE_TICK_MS : POLL_MS;
+	struct mt_stop stop;
+
+	session->stops.count = 0;
+	mt_try(mt_session_target_ops(session)->wait(session->target, patience_ms, &stop));
+	while (stop.kind != MT_STOP_NONE) {
+		if (stop.kind == MT_STOP_REQUEST)
+			session->request_ns = mt_clock_monotonic_ns();
+		else if (mt_array_push(&session->stops, stop))
+			return mt_error_no_memory();
+		if (stop.kind == MT_STOP_EXITED || HASH_COUNT(session->threads) < 2)
+			break;
+		mt_try(mt_session_target_ops(session)->wait(session->target, 0, &stop));
+	}
+	return NULL;
+}
+
+/* All that happened by now, or the next thing that happens. */
+static struct mt_error *turn(struct mt_session *session)
+{
+	struct mt_error *error = collect(session);
+
+	for (size_t i = 0; !error && i < session->stops.count; i++)
+		error = mt_session_on_stop(session, &session->stops.items[i]);
+	if (!error && mt_session_engine_ops(session)->tick)
+		mt_session_engine_ops(session)->tick(session->engine);
+	return error;
+}
+
+/* Who tells of a child, or of a signal, may hold what keeps an engine from getting hold of the
+ * process: it is heard before the next attempt. */
+static struct mt_error *attach_engine(struct mt_session *session, pid_t pid)
+{
+	const uint64_t end_ns = mt_clock_monotonic_ns() + ATTACH_PATIENCE_NS;
+
+	for (;;) {
+		struct mt_error *error =
+		    mt_session_engine_ops(session)->attach(session->engine, pid);
+
+		if (!error || mt_error_code(error) != MT_ERROR_BUSY ||
+		    mt_clock_monotonic_ns() > end_ns)
+			return error;
+		mt_error_destroy(error);
+		mt_try(turn(session));
+	}
+}
+
 struct attaching {
 	struct mt_session *session;
 	struct mt_session_process *process;
@@ -162,14 +213,14 @@ struct mt_error *mt_session_attach(struct mt_session *session, pid_t pid)
 	attaching.time_ns = mt_session_now(session);
 	mt_try(mt_session_add_process(session, pid, &attaching.process));
 	session->attached = true;
-	if (session->options->duration_ns)
-		session->end_ns = mt_clock_monotonic_ns() + session->options->duration_ns;
 	mt_try(mt_session_target_ops(session)->each_thread(session->target, pid, take_thread,
 							   &attaching));
 	if (session->options->live)
 		mt_try(mt_session_hide(session, pid));
 	if (mt_session_engine_ops(session)->attach)
-		mt_try(mt_session_engine_ops(session)->attach(session->engine, pid));
+		mt_try(attach_engine(session, pid));
+	if (session->options->duration_ns)
+		session->end_ns = mt_clock_monotonic_ns() + session->options->duration_ns;
 	/* After the name, which says that a program began there; and breakpoints of triggers come
 	 * after the engine, which can then make them harmless. */
 	mt_try(mt_session_put_maps(session, attaching.process, attaching.time_ns));
@@ -204,26 +255,6 @@ static struct mt_error *check_request(struct mt_session *session)
 	return NULL;
 }
 
-/* All stops that are there, before any thread goes on: so that none is always the first. */
-static struct mt_error *collect(struct mt_session *session)
-{
-	int patience_ms = mt_session_engine_ops(session)->tick ? MT_ENGINE_TICK_MS : POLL_MS;
-	struct mt_stop stop;
-
-	session->stops.count = 0;
-	mt_try(mt_session_target_ops(session)->wait(session->target, patience_ms, &stop));
-	while (stop.kind != MT_STOP_NONE) {
-		if (stop.kind == MT_STOP_REQUEST)
-			session->request_ns = mt_clock_monotonic_ns();
-		else if (mt_array_push(&session->stops, stop))
-			return mt_error_no_memory();
-		if (stop.kind == MT_STOP_EXITED || HASH_COUNT(session->threads) < 2)
-			break;
-		mt_try(mt_session_target_ops(session)->wait(session->target, 0, &stop));
-	}
-	return NULL;
-}
-
 static bool is_over(const struct mt_session *session)
 {
 	return !session->processes && (session->result.ended || session->attached);
@@ -232,16 +263,12 @@ static bool is_over(const struct mt_session *session)
 struct mt_error *mt_session_run(struct mt_session *session)
 {
 	while (!is_over(session)) {
-		struct mt_error *error = collect(session);
+		struct mt_error *error = turn(session);
 
 		if (error && mt_error_code(error) == MT_ERROR_GONE) {
 			mt_error_destroy(error); /* nothing is left, and its end was not for us */
 			return NULL;
 		}
-		for (size_t i = 0; !error && i < session->stops.count; i++)
-			error = mt_session_on_stop(session, &session->stops.items[i]);
-		if (!error && mt_session_engine_ops(session)->tick)
-			mt_session_engine_ops(session)->tick(session->engine);
 		if (!error)
 			error = check_request(session);
 		if (error)

@@ -13,13 +13,13 @@ NODE = "let x; for (;;) x = Array.from({length: 1000}, (_, i) => ({i, s: 'x' + i
 PROGRAMS = {
     "python3": ["-c", JSON],
     "perl": ["-e", PERL],
-    "redis-server": ["--port", "0", "--save", ""],
+    "redis-server": ["--port", "0", "--unixsocket", "redis.sock", "--save", ""],
     "node": ["-e", NODE],
 }
 
 
 def attach_thrice(run_mtdb, tmp_path, command):
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=tmp_path) as process:
         time.sleep(0.5)
         try:
             for _ in range(3):
