@@ -72,6 +72,15 @@ def calls_of(path):
                                if event["ph"] == "B" and event.get("cat") == "call")
 
 
+def test_throttle(busy, attach):
+    """What was taken out, or records no more, is as it was in the end."""
+    with attach(busy.pid, "--for", "1s", "--throttle", "--size", "512k") as tracer:
+        _, messages = tracer.communicate(timeout=60)
+    assert tracer.returncode == 0 and "throttled, not recorded from here on: fib\n" in messages
+    assert not changed(busy.pid)
+    end(busy)
+
+
 def test_what_ran_meanwhile_is_recorded(busy, attach, tmp_path):
     with attach(busy.pid, "--for", "1s", "--size", "256k") as mtdb:
         _, messages = mtdb.communicate(timeout=60)
