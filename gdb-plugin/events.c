@@ -3,6 +3,7 @@
  * in an inferior call the text stays pristine. */
 #include "events.h"
 
+#include "births.h"
 #include "gdb.h"
 #include "hooks.h"
 #include "live.h"
@@ -78,6 +79,7 @@ static struct mt_error *on_exited(PyObject *event)
 		return NULL;
 	if (code < 0 && mt_live_crash())
 		status = mt_live_crash();
+	mt_births_forget();
 	mt_try(mt_live_ended(status));
 	if (!mt_setting_is_on(MT_SETTING_ON_CRASH) || !mt_live_is_news())
 		return NULL;
@@ -85,6 +87,19 @@ static struct mt_error *on_exited(PyObject *event)
 	mt_gdb_printf("[mtrace: the calls up to the end are in %s]\n", path);
 	free(path);
 	return NULL;
+}
+
+static struct mt_error *on_new_objfile(PyObject *event)
+{
+	mt_auto(mt_py) PyObject *objfile = PyObject_GetAttrString(event, "new_objfile");
+	mt_auto(mt_py) PyObject *name =
+	    objfile ? PyObject_GetAttrString(objfile, "filename") : NULL;
+	char *path = name && name != Py_None ? mt_py_text(name) : NULL;
+
+	PyErr_Clear();
+	struct mt_error *error = path ? mt_births_new_objfile(path) : NULL;
+	free(path);
+	return error;
 }
 
 static struct mt_error *on_gdb_exiting(PyObject *event)
@@ -99,9 +114,13 @@ static struct event {
 	struct mt_error *(*take)(PyObject *event);
 	bool optional; /* older GDBs lack it */
 } events[] = {
-    {"cont", on_cont, false},     {"inferior_call", on_call, false},
-    {"stop", on_stop, false},     {"new_thread", on_new_thread, false},
-    {"exited", on_exited, false}, {"gdb_exiting", on_gdb_exiting, true},
+    {"cont", on_cont, false},
+    {"inferior_call", on_call, false},
+    {"stop", on_stop, false},
+    {"new_thread", on_new_thread, false},
+    {"new_objfile", on_new_objfile, false},
+    {"exited", on_exited, false},
+    {"gdb_exiting", on_gdb_exiting, true},
 };
 
 static PyObject *take(PyObject *self, PyObject *argument)

@@ -17,12 +17,16 @@
 #include <sys/ptrace.h>
 #include <unistd.h>
 
+/* How the kernel names the memory that core/target/calls_ring.c makes. */
+#define RINGS_NAME "/memfd:mtrace rings"
+
 static struct {
 	bool armed;
-	bool hidden; /* nothing of ours is in the text */
-	bool over;   /* the program ended, or is not recorded any more */
-	bool busy;   /* within a call that makes GDB resume the program */
-	bool news;   /* it ran since the last snapshot */
+	bool hidden;    /* nothing of ours is in the text */
+	bool over;      /* the program ended, or is not recorded any more */
+	bool busy;      /* within a call that makes GDB resume the program */
+	bool has_rings; /* were seen in its memory */
+	bool news;      /* it ran since the last snapshot */
 	int crash;
 	pid_t pid;
 	uint32_t snapshots;
@@ -68,12 +72,29 @@ uint32_t mt_live_snapshots(void)
 	return live.snapshots;
 }
 
+static struct mt_error *see_rings(void *context, const struct mt_map *map)
+{
+	bool *there = context;
+
+	*there |= strncmp(map->path, RINGS_NAME, strlen(RINGS_NAME)) == 0;
+	return NULL;
+}
+
+static struct mt_error *look_for_rings(bool *there)
+{
+	*there = false;
+	return live.target->ops->each_map(live.target, live.pid, see_rings, there);
+}
+
 static struct mt_error *on_libraries(pid_t lwp)
 {
 	const struct mt_stop stop = {.kind = MT_STOP_LIBRARIES, .pid = live.pid, .lwp = lwp};
 
 	/* What attach() itself loads it looks for itself. */
-	return mt_live_session() && !live.busy ? mt_session_take(live.session, &stop) : NULL;
+	if (!mt_live_session() || live.busy)
+		return NULL;
+	mt_try(mt_session_take(live.session, &stop));
+	return live.has_rings ? NULL : look_for_rings(&live.has_rings);
 }
 
 static void destroy_session(void)
@@ -84,7 +105,7 @@ static void destroy_session(void)
 		live.target->ops->destroy(live.target);
 	live.target = NULL;
 	live.pid = 0;
-	live.hidden = live.over = false;
+	live.hidden = live.over = live.has_rings = false;
 }
 
 /* It stays, to be looked at. */
@@ -181,7 +202,7 @@ static struct mt_error *begin(pid_t pid, bool fresh)
 		live.busy = true;
 		error = mt_session_attach(live.session, pid);
 		live.busy = false;
-		live.hidden = true;
+		live.hidden = live.has_rings = true;
 		mt_error_destroy(mt_gdb_target_flush(live.target));
 	}
 	if (error)
@@ -328,6 +349,24 @@ struct mt_error *mt_live_new_thread(pid_t pid, pid_t lwp)
 	if (!mt_live_session() || pid != live.pid || lwp == pid)
 		return NULL;
 	mt_try(mt_session_reap(live.session));
+	return mt_session_take(live.session, &stop);
+}
+
+/* Its rings were mapped, and are not any more. */
+struct mt_error *mt_live_check_exec(bool *is_new)
+{
+	const struct mt_stop stop = {
+	    .kind = MT_STOP_EXEC, .pid = live.pid, .lwp = live.pid, .child = live.pid};
+	bool there = false, had = live.has_rings;
+
+	*is_new = false;
+	if (!mt_live_session() || live.hidden || mt_gdb_pid() != live.pid)
+		return NULL;
+	mt_try(look_for_rings(&there));
+	live.has_rings = there;
+	if (there || !had)
+		return NULL;
+	*is_new = true;
 	return mt_session_take(live.session, &stop);
 }
 

@@ -38,6 +38,8 @@ struct mt_error *mt_live_stopped(pid_t lwp);
 /* The signal of the last stop, if it is one of a crash; 0: none. */
 int mt_live_crash(void);
 struct mt_error *mt_live_new_thread(pid_t pid, pid_t lwp);
+/* If the process has become another program: that one is recorded now. */
+struct mt_error *mt_live_check_exec(bool *is_new);
 /* It is gone, or GDB let it go.  status as waitpid(2) gives it. */
 struct mt_error *mt_live_ended(int status);
 

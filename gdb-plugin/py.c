@@ -3,6 +3,7 @@
 
 #include "gdb.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define CONTEXT_NAME "mtrace.context"
@@ -133,4 +134,28 @@ PyObject *mt_py_function(PyMethodDef *definition, void *context)
 void *mt_py_context(PyObject *self)
 {
 	return PyCapsule_GetPointer(self, CONTEXT_NAME);
+}
+
+PyObject *mt_py_breakpoint(uint64_t address, PyMethodDef *stop, void *context)
+{
+	mt_auto(mt_py) PyObject *function = mt_py_function(stop, context);
+	mt_auto(mt_py) PyObject *attributes =
+	    function ? Py_BuildValue("{s:O}", "stop", function) : NULL;
+	mt_auto(mt_py) PyObject *class = mt_py_class("Breakpoint", "Breakpoint", attributes);
+	mt_auto(mt_py) PyObject *keywords =
+	    class ? Py_BuildValue("{s:O}", "internal", Py_True) : NULL;
+	char location[32];
+
+	snprintf(location, sizeof(location), "*0x%llx", (unsigned long long)address);
+	mt_auto(mt_py) PyObject *arguments = keywords ? Py_BuildValue("(s)", location) : NULL;
+	return arguments ? PyObject_Call(class, arguments, keywords) : NULL;
+}
+
+void mt_py_delete_breakpoint(PyObject *breakpoint)
+{
+	if (!breakpoint)
+		return;
+	mt_auto(mt_py) PyObject *done = PyObject_CallMethod(breakpoint, "delete", NULL);
+	PyErr_Clear();
+	Py_DECREF(breakpoint);
 }

@@ -44,4 +44,9 @@ PyObject *mt_py_class(const char *name, const char *base, PyObject *attributes);
 PyObject *mt_py_function(PyMethodDef *definition, void *context);
 void *mt_py_context(PyObject *self);
 
+/* An internal breakpoint whose stop() is such a function.  NULL with an exception. */
+PyObject *mt_py_breakpoint(uint64_t address, PyMethodDef *stop, void *context);
+/* With the reference.  NULL is fine, and one that GDB has thrown away itself. */
+void mt_py_delete_breakpoint(PyObject *breakpoint);
+
 #endif

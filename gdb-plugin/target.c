@@ -19,6 +19,7 @@ struct gdb_target {
 	uint64_t syscall_pc;
 	bool registers_changed; /* GDB does not know yet */
 	mt_gdb_libraries_hook *libraries;
+	uint64_t loader_address;
 	PyObject *loader_break; /* the breakpoint where the loader tells of libraries; or NULL */
 };
 
@@ -204,42 +205,25 @@ static PyObject *library_stop(PyObject *self, PyObject *ignored)
 	Py_RETURN_FALSE;
 }
 
-static PyObject *make_loader_break(struct gdb_target *target, uint64_t address)
-{
-	static PyMethodDef stop = {"stop", library_stop, METH_NOARGS, NULL};
-	mt_auto(mt_py) PyObject *function = mt_py_function(&stop, target);
-	mt_auto(mt_py) PyObject *attributes =
-	    function ? Py_BuildValue("{s:O}", "stop", function) : NULL;
-	mt_auto(mt_py) PyObject *class =
-	    attributes ? mt_py_class("LibraryBreakpoint", "Breakpoint", attributes) : NULL;
-	mt_auto(mt_py) PyObject *keywords =
-	    class ? Py_BuildValue("{s:O}", "internal", Py_True) : NULL;
-	char location[32];
-
-	snprintf(location, sizeof(location), "*0x%llx", (unsigned long long)address);
-	mt_auto(mt_py) PyObject *arguments = keywords ? Py_BuildValue("(s)", location) : NULL;
-	return arguments ? PyObject_Call(class, arguments, keywords) : NULL;
-}
-
 static void remove_loader_break(struct gdb_target *target)
 {
-	PyObject *breakpoint = target->loader_break;
-
+	mt_py_delete_breakpoint(target->loader_break);
 	target->loader_break = NULL;
-	if (!breakpoint)
-		return;
-	mt_auto(mt_py) PyObject *done = PyObject_CallMethod(breakpoint, "delete", NULL);
-	PyErr_Clear(); /* GDB may have thrown it away itself */
-	Py_DECREF(breakpoint);
 }
 
 static struct mt_error *watch_libraries(struct mt_target *base, pid_t pid, uint64_t address)
 {
 	struct gdb_target *target = target_of(base);
 
+	static PyMethodDef stop = {"stop", library_stop, METH_NOARGS, NULL};
+
 	(void)pid;
+	/* After exec the loader is where it was, as a rule; GDB is busy with breakpoints then. */
+	if (target->loader_break && address == target->loader_address)
+		return NULL;
 	remove_loader_break(target);
-	target->loader_break = make_loader_break(target, address);
+	target->loader_break = mt_py_breakpoint(address, &stop, target);
+	target->loader_address = address;
 	return target->loader_break ? NULL : mt_py_error();
 }
 

@@ -39,12 +39,7 @@ static void destroy(struct trigger *trigger)
 {
 	if (!trigger)
 		return;
-	if (trigger->breakpoint) {
-		mt_auto(mt_py) PyObject *done =
-		    PyObject_CallMethod(trigger->breakpoint, "delete", NULL);
-		PyErr_Clear(); /* the user may have deleted it */
-	}
-	Py_XDECREF(trigger->breakpoint);
+	mt_py_delete_breakpoint(trigger->breakpoint); /* the user may have done so */
 	mt_array_each (expression, &trigger->expressions)
 		free(*expression);
 	mt_array_deinit(&trigger->expressions);

@@ -307,6 +307,13 @@ static struct mt_error *show(struct mt_engine *base, pid_t pid, const struct mt_
 	return space ? mt_calls_show(engine_of(base), space, alone) : NULL;
 }
 
+static struct mt_error *pause_thread(struct mt_engine *base, pid_t lwp, bool on)
+{
+	struct mt_calls_thread *thread = mt_calls_find_thread(engine_of(base), lwp);
+
+	return thread && thread->rings ? mt_calls_pause(engine_of(base), thread, on) : NULL;
+}
+
 static struct mt_error *note_birth(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
 				   const struct mt_stop *stop)
 {
@@ -510,6 +517,7 @@ const struct mt_engine_ops mt_engine_calls = {
     .let_go = let_go,
     .hide = hide,
     .show = show,
+    .pause = pause_thread,
     .tick = mt_calls_tick,
     .stopped = stopped,
     .resume = resume,

@@ -112,6 +112,18 @@ static struct mt_error *leave_trampoline(struct mt_calls_engine *engine,
 	return engine->target->ops->set_registers(engine->target, thread->lwp, &registers);
 }
 
+struct mt_error *mt_calls_pause(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
+				bool on)
+{
+	const struct mt_ring_position trash = {.ring = thread->rings->address};
+
+	if (on == thread->is_paused || (on && !read_position(engine, thread, &thread->paused)))
+		return NULL;
+	thread->is_paused = on;
+	return engine->target->ops->write(engine->target, thread->pid, thread->words,
+					  on ? &trash : &thread->paused, sizeof(trash));
+}
+
 static struct mt_error *leave_trampolines(struct mt_calls_engine *engine,
 					  const struct mt_calls_space *space)
 {

@@ -204,6 +204,8 @@ struct mt_calls_thread {
 	uint64_t stack; /* a stack pointer of it: for the upper half of those in the ring */
 	uint64_t pc;    /* at its last stop */
 	struct mt_calls_frames frames; /* that were open at its first mark, innermost first */
+	bool is_paused;
+	struct mt_ring_position paused; /* where it goes on then */
 	UT_hash_handle hh;
 };
 
@@ -496,6 +498,9 @@ void mt_calls_forget_code(struct mt_calls_space *space);
 
 /* calls_hide.c */
 struct mt_error *mt_calls_hide(struct mt_calls_engine *engine, struct mt_calls_space *space);
+/* It writes into the trash meanwhile. */
+struct mt_error *mt_calls_pause(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
+				bool on);
 struct mt_error *mt_calls_show(struct mt_calls_engine *engine, struct mt_calls_space *space,
 			       const struct mt_engine_alone *alone);
 

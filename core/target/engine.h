@@ -132,6 +132,10 @@ struct mt_engine_ops {
 	 * happens: look at how it gets on.  NULL: there is nothing to see. */
 	void (*tick)(struct mt_engine *engine);
 
+	/* A thread that stands still: do not record what it does until it is called again with
+	 * false.  NULL: there is no need to.  Errors: the target's. */
+	struct mt_error *(*pause)(struct mt_engine *engine, pid_t lwp, bool on);
+
 	/* Errors: the target's. */
 	struct mt_error *(*stopped)(struct mt_engine *engine, const struct mt_stop *stop,
 				    struct mt_engine_news *news);

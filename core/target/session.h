@@ -67,6 +67,9 @@ struct mt_error *mt_session_hit(struct mt_session *session, pid_t lwp, uint32_t 
 struct mt_error *mt_session_hide(struct mt_session *session, pid_t pid);
 struct mt_error *mt_session_show(struct mt_session *session, pid_t pid,
 				 const struct mt_engine_alone *alone);
+/* See pause() in target/engine.h: around a fork whose child is nobody's, but has what its parent
+ * has. */
+struct mt_error *mt_session_pause(struct mt_session *session, pid_t lwp, bool on);
 /* Threads whose end nobody told: take it now. */
 struct mt_error *mt_session_reap(struct mt_session *session);
 /* A live session: all that is known now, as a recording of its own at PATH (NULL: a file without a

@@ -35,6 +35,13 @@ struct mt_error *mt_session_show(struct mt_session *session, pid_t pid,
 	return ops->show ? ops->show(session->engine, pid, alone) : NULL;
 }
 
+struct mt_error *mt_session_pause(struct mt_session *session, pid_t lwp, bool on)
+{
+	const struct mt_engine_ops *ops = mt_session_engine_ops(session);
+
+	return ops->pause ? ops->pause(session->engine, lwp, on) : NULL;
+}
+
 struct mt_error *mt_session_reap(struct mt_session *session)
 {
 	struct mt_session_thread *thread, *next;

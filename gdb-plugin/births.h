@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* fork and exec, of which GDB 13 tells no event.
+ *
+ * A child that GDB lets go has the patches, and would write into its parent's ring: so its parent
+ * is paused around the system call in the C library's _Fork, by two internal breakpoints.  After
+ * exec GDB reads the new program's symbols while it stands before its first instruction. */
+#ifndef MT_GDB_PLUGIN_BIRTHS_H
+#define MT_GDB_PLUGIN_BIRTHS_H
+
+#include "target/session.h"
+
+/* GDB read the symbols of a file. */
+struct mt_error *mt_births_new_objfile(const char *path);
+/* The program ended. */
+void mt_births_forget(void);
+
+#endif

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Children, new programs, libraries that come later, processes that ran before."""
+import re
+import subprocess
+import time
+
+FORK = """
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+__attribute__((noinline)) int in_child(int n) { return n ? in_child(n - 1) + 1 : 0; }
+__attribute__((noinline)) int in_parent(int n) { return n ? in_parent(n - 1) + 1 : 0; }
+
+int main(void)
+{
+	int sum = 0, status = 0;
+
+	for (int i = 0; i < 5; i++) {
+		pid_t pid = fork();
+
+		for (int k = 0; k < 300; k++)
+			sum += pid ? in_parent(5) : in_child(5);
+		if (!pid)
+			_exit(sum == 5 * 300 * (i + 1) ? 7 : 1);
+		sum -= 5 * 300 * (pid == 0);
+		waitpid(pid, &status, 0);
+		printf("%d\\n", WEXITSTATUS(status));
+	}
+	return 0;
+}
+"""
+
+
+def test_a_forked_child_leaves_its_parents_ring_alone(gdb, compile, tmp_path):
+    source = tmp_path / "forks.c"
+    source.write_text(FORK)
+    session = gdb(compile(source, "-O0"), "set mtrace output x.txt", "mtrace start", "run")
+    assert session.lines.count("7") == 5
+    text = (gdb.directory / "x.txt").read_text()
+    assert len(re.findall(r" in_parent", text)) >= 5 * 300 * 6
+    assert "in_child" not in text
+
+
+def test_children_of_all_kinds(gdb, compile, tmp_path):
+    program = compile("calls_births.c", "-O1")
+    alone = subprocess.run([program], text=True, capture_output=True, check=False)
+    session = gdb(program, "mtrace start", "run")
+    told = [line for line in session.lines if re.fullmatch(r"\d+ \d+( \d+)?", line)]
+    assert told == alone.stdout.splitlines()
+    assert f"exited with code {alone.returncode:02o}]" in session.output
+
+
+def test_exec(gdb, compile, tmp_path):
+    source = tmp_path / "execs.c"
+    source.write_text("#include <unistd.h>\nint main(int argc, char **argv)\n"
+                      '{ return execl(argv[1], argv[1], "fault", (char *)0); }\n')
+    program, second = compile(source), compile("deep.c", "-O0")
+    session = gdb(program, "mtrace start", f"run {second}", "bt", "mtrace history")
+    assert "is executing new program" in session.output
+    opened = [line.split()[3] for line in session.lines
+              if re.match(r"\s*~?-?[0-9.]+ \S+ +open ", line)]
+    assert opened[-4:] == ["main", "a", "b", "c"]
+    frames = re.findall(r"^#\d+ .*?(\w+) \(", session.output, re.M)
+    assert frames[:4] == ["c", "b", "a", "main"]
+
+
+def test_a_library_that_comes_later(gdb, compile):
+    library = compile("part.c", "-shared", "-fPIC", "-O0", output="libpart.so")
+    session = gdb(compile("loads.c", "-O0"), "mtrace start", "set mtrace output x.txt",
+                  f"run {library}")
+    assert "exited with code" in session.output
+    assert re.search(r" part ", (gdb.directory / "x.txt").read_text())
+
+
+def test_attach_and_detach(gdb, compile, need):
+    """The process that GDB leaves goes on and is sound."""
+    program = compile("debugged_threads.c", "-O1", "-pthread")
+    with subprocess.Popen([program], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            time.sleep(0.2)
+            session = gdb(program, "handle SIGUSR1 nostop noprint pass",
+                          f"attach {process.pid}", "mtrace start", "tbreak leaping", "continue",
+                          "mtrace snapshot x.txt", "thread apply all bt -2", "detach",
+                          "mtrace info")
+            assert f"Recording the calls of process {process.pid}." in session.lines
+            text = (gdb.directory / "x.txt").read_text()
+            assert len(re.findall(r"^Thread \d+", text, re.M)) == 5 and " tree" in text
+            assert f"[Inferior 1 (process {process.pid}) detached]" in session.lines
+            time.sleep(0.1)
+            assert process.poll() is None
+            process.send_signal(10)
+            assert process.communicate(timeout=60)[0] == "5 of 5 sums are right\n"
+        finally:
+            process.kill()
