@@ -67,6 +67,7 @@ static struct mt_error *seize(struct mt_ptrace_target *target, pid_t pid, pid_t 
 	    WSTOPSIG(known->status) == SIGTRAP) {
 		known->has_status = false; /* the stop that we asked for */
 		target->untold--;
+		mt_ptrace_repeat_call(lwp);
 	}
 	return NULL;
 }
@@ -212,6 +213,8 @@ struct mt_error *mt_ptrace_detach(struct mt_target *base, pid_t pid, int signal)
 		if (last && mt_ptrace_any_lwp(target, pid) != lwp)
 			continue; /* one was born: the first LWP goes last */
 		int held = held_signal(lwp);
+		if (!held)
+			mt_ptrace_repeat_call(lwp->lwp);
 		if (take_traps(target, lwp, &held))
 			ptrace(PTRACE_DETACH, lwp->lwp, 0, held);
 		mt_ptrace_remove_lwp(target, lwp);

@@ -47,6 +47,7 @@ static void halt_lwp(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp)
 		lwp->has_status = false;
 		target->untold--;
 		lwp->halted = true;
+		mt_ptrace_repeat_call(lwp->lwp);
 	}
 }
 

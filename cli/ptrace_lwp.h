@@ -84,6 +84,10 @@ long mt_ptrace_options(void);
 struct mt_error *mt_ptrace_halt(struct mt_target *base, pid_t pid);
 void mt_ptrace_release(struct mt_target *base, pid_t pid);
 struct mt_error *mt_ptrace_calm(struct mt_target *base, pid_t lwp);
+/* ptrace_repeat.c */
+/* LWP stopped because we asked it to: a system call that failed by that is made again. */
+void mt_ptrace_repeat_call(pid_t lwp);
+
 /* ptrace_call.c */
 struct mt_error *mt_ptrace_call_system(struct mt_target *base, pid_t lwp, long number,
 				       const uint64_t arguments[6], int64_t *result);

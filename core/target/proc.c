@@ -89,6 +89,23 @@ enum mt_signal_action mt_proc_signal_action(pid_t lwp, int signal)
 	return ignored & bit ? MT_SIGNAL_IGNORED : MT_SIGNAL_DEFAULT;
 }
 
+bool mt_proc_has_signal(pid_t lwp)
+{
+	FILE *file = open_proc(lwp, "status");
+	uint64_t own = 0, shared = 0, blocked = 0;
+	char line[256];
+
+	if (!file)
+		return false;
+	while (fgets(line, sizeof(line), file)) {
+		sscanf(line, "SigPnd: %" SCNx64, &own);
+		sscanf(line, "ShdPnd: %" SCNx64, &shared);
+		sscanf(line, "SigBlk: %" SCNx64, &blocked);
+	}
+	fclose(file);
+	return (own | shared) & ~blocked;
+}
+
 bool mt_signal_is_fatal(int signal, enum mt_signal_action action)
 {
 	if (signal == SIGKILL)

@@ -21,6 +21,8 @@ enum mt_signal_action {
 
 /* DEFAULT when it is not known. */
 enum mt_signal_action mt_proc_signal_action(pid_t lwp, int signal);
+/* One waits to be delivered to it. */
+bool mt_proc_has_signal(pid_t lwp);
 /* Whether it ends the process, delivered with that action. */
 bool mt_signal_is_fatal(int signal, enum mt_signal_action action);
 

@@ -172,6 +172,12 @@ def test_more_threads_than_rings(need, mtdb, tmp_path):
     assert done.stderr.count("threads at a time") == 1
 
 
+def test_waits_are_not_interrupted(compile, run_mtdb, tmp_path):
+    """Threads are stopped when a library comes, and must not see that."""
+    done = same([compile("calls_waits.c", "-O1", "-pthread")], run_mtdb, tmp_path)
+    assert done.stdout == "0 0 0 0 0 0\n"
+
+
 def test_locked_memory(compile, run_mtdb, tmp_path):
     """mlockall() fills what is mapped: that must not be all the rings there could be."""
     program = compile("calls_locked.c", "-O1")

@@ -121,6 +121,18 @@ def test_ctrl_c(busy, attach):
     end(busy)
 
 
+def test_waits_are_not_interrupted(compile, attach):
+    program = compile("calls_waits.c", "-O1", "-pthread")
+    with subprocess.Popen([program, "line"], text=True, stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as process:
+        for _ in range(5):
+            with attach(process.pid, "--for", "300ms", "--size", "16k") as mtdb:
+                _, messages = mtdb.communicate(timeout=60)
+                assert mtdb.returncode == 0, messages
+        out, _ = process.communicate("\n", timeout=60)
+    assert out == "0 0 0 0 0 0\n"
+
+
 def test_our_own_sudden_end(busy, attach):
     """Killed while it records: the process goes on, patched; the next one puts all of it back."""
     with attach(busy.pid) as mtdb:
