@@ -144,7 +144,7 @@ static inline struct mt_error *check_instant(void *self, const struct mt_instant
 	struct check_sink *check = self;
 
 	check_time(check, instant->time_ns);
-	check_that(check, instant->kind <= MT_INSTANT_TX_ABORT, "an instant of no kind");
+	check_that(check, instant->kind <= MT_INSTANT_THROTTLE, "an instant of no kind");
 	check->instants++;
 	return check->next.ops ? check->next.ops->instant(check->next.self, instant) : NULL;
 }
