@@ -198,8 +198,13 @@ static struct mt_error *put_frames(const struct mt_calls_history *history,
 				   const struct mt_calls_frames *frames, size_t count,
 				   uint64_t time_ns, struct mt_recording_writer *writer)
 {
-	for (size_t i = 0; i < count; i++)
-		frames->items[i].time_ns = time_ns;
+	for (size_t i = 0; i < count; i++) {
+		struct mt_recording_call *frame = &frames->items[i];
+
+		frame->time_ns = time_ns;
+		/* As those of events are, on whatever stack they lie. */
+		frame->stack = whole_stack(history->stack, (uint32_t)frame->stack);
+	}
 	return mt_recording_writer_put_calls(writer, history->pid, history->lwp, frames->items,
 					     count);
 }

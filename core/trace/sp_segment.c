@@ -112,11 +112,11 @@ static struct mt_sp_region *region_of_frames(struct mt_sp_stack *stack, uint64_t
 	return mt_sp_region_create(stack, sp ? sp - 1 : 0);
 }
 
-/* Those that lie above all that is known of the stack: its outermost. */
+/* Those that lie above all that is known of the stack: its outermost.  ROOTS: also of the thread.
+ */
 static void put_outside(struct mt_sp_stack *stack, struct mt_sp_region *region,
-			const struct mt_event *events, size_t count)
+			const struct mt_event *events, size_t count, bool roots)
 {
-	bool first = mt_sp_is_first(stack, region);
 	size_t old = region->frames.count;
 	struct mt_sp_frame *frames;
 
@@ -129,12 +129,12 @@ static void put_outside(struct mt_sp_stack *stack, struct mt_sp_region *region,
 	for (size_t i = 0; i < count; i++) {
 		frames[count - 1 - i] =
 		    (struct mt_sp_frame){mt_sp_function_at(stack, events[i].to), events[i].from};
-		if (first)
+		if (roots)
 			mt_sp_add_root(stack, frames[count - 1 - i].function,
 				       i + 1 < count ? events[i + 1].to : 0);
 	}
 	region->frames.count += count;
-	if (!first)
+	if (!mt_sp_is_first(stack, region))
 		region->hidden += count;
 }
 
@@ -175,8 +175,18 @@ static void settle_inside(struct mt_sp_stack *stack, const struct mt_event *even
 	put_inside(stack, events, count, below);
 }
 
+/* A segment that began on another stack, in a handler, took that for the thread's first one.  What
+ * the unwinder tells of last lies outside of it. */
+static bool are_roots(const struct mt_sp_stack *stack, const struct mt_sp_region *region,
+		      bool innermost, bool outermost)
+{
+	if (mt_sp_is_first(stack, region))
+		return true;
+	return outermost && (!innermost || !stack->layers[0]->frames.count);
+}
+
 static void take_frames_of_stack(struct mt_sp_stack *stack, const struct mt_event *events,
-				 size_t count, bool go_on)
+				 size_t count, bool innermost, bool outermost, bool go_on)
 {
 	struct mt_sp_region *region = region_of_frames(stack, events[0].from);
 	size_t known = 0;
@@ -191,7 +201,8 @@ static void take_frames_of_stack(struct mt_sp_stack *stack, const struct mt_even
 		known++;
 	if (known == count)
 		return;
-	put_outside(stack, region, events + known, count - known);
+	put_outside(stack, region, events + known, count - known,
+		    are_roots(stack, region, innermost, outermost));
 	mt_sp_raise_base(stack, region, events[count - 1].from);
 }
 
@@ -207,7 +218,8 @@ void mt_sp_take_frames(struct mt_sp_stack *stack, const struct mt_event *events,
 	while (taken < count && !stack->log.error) {
 		size_t more = frames_of_one_stack(events + taken, count - taken);
 
-		take_frames_of_stack(stack, events + taken, more, go_on);
+		take_frames_of_stack(stack, events + taken, more, taken == 0, taken + more == count,
+				     go_on);
 		go_on = false;
 		taken += more;
 	}

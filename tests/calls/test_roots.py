@@ -90,14 +90,14 @@ def source_text():
 
 
 def first_stack(events, tid=None):
-    """The slices that are open when the first one ends, or the snapshot is."""
+    """The slices that are open when the first one ends, or is called."""
     seen = []
     for event in events:
         if tid and event.get("tid") != tid:
             continue
         if event["ph"] == "B" and event["args"].get("inferred"):
             seen.append(event)
-        elif event["ph"] in "BEi":
+        elif event["ph"] in "BE":
             break
     [found] = stacks(seen).values()
     return found
@@ -198,3 +198,29 @@ def test_at_a_trigger_nothing_is_told_twice(roots, run_mtdb, tmp_path):
     [stack] = stacks(events, lambda event: event is begins[0]).values()
     assert from_main(stack) == ["main", "outer", "middle", "inner"]
     assert [slice.inferred for slice in stack][-4:] == [True, True, True, False]
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_wherever_threads_stand(compile, run_mtdb, tmp_path, build):
+    """In trampolines, callbacks from libraries, signal handlers on two kinds of stack: each
+    thread's roots begin with its first function."""
+    program = compile("unwind_busy.c", *BUILDS[build], "-pthread", output=f"unwind_busy-{build}")
+    out = tmp_path / "busy.json"
+    with subprocess.Popen([program, "4"], text=True, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout.readline() == "ready\n"
+            for _ in range(5):
+                done = run_mtdb("attach", "--engine", "calls", "--for", "300ms", "--size", "16k",
+                                "-o", out, "-p", process.pid)
+                assert done.returncode == 0, done.stderr
+                events = json.loads(out.read_text())["traceEvents"]
+                tids = {event["tid"] for event in events if event["ph"] == "B"}
+                assert len(tids) == 4
+                for tid in tids:
+                    names = [slice.name for slice in first_stack(events, tid)]
+                    begin = ["main", "work"] if tid == process.pid else \
+                        ["clone3", "start_thread", "work"]
+                    at = names.index(begin[0])
+                    assert names[at:at + len(begin)] == begin
+        finally:
+            process.kill()

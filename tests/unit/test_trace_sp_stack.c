@@ -98,6 +98,16 @@ static void frames_at_the_end_are_roots(void **state)
 	EXPECT("ai(bi()o)o|", FRAME('b', 800), FRAME('a', 900));
 }
 
+/* The ring begins in a handler, on a stack of its own: what that interrupted lies outside. */
+static void frames_lie_outside_of_a_handler_that_began_the_segment(void **state)
+{
+	(void)state;
+	EXPECT("ai(bi(xi()c()d()o)o)o|", LEAVE('x', FAR_AWAY), ENTER('c', 700), LEAVE('c', 700),
+	       ENTER('d', 700), FRAME('d', 700), FRAME('b', 800), FRAME('a', 900));
+	EXPECT("ai(bi(xi(y()o)o)o)o|", ENTER('y', FAR_AWAY), FRAME('y', FAR_AWAY),
+	       FRAME('x', FAR_AWAY + 100), FRAME('b', 800), FRAME('a', 900));
+}
+
 static struct mt_error *take_line(void *self, const struct mt_slice *slice)
 {
 	uint32_t **line = self;
@@ -350,6 +360,7 @@ int main(void)
 	    cmocka_unit_test(a_root_is_outside_of_all),
 	    cmocka_unit_test(frames_at_the_start_are_roots),
 	    cmocka_unit_test(frames_at_the_end_are_roots),
+	    cmocka_unit_test(frames_lie_outside_of_a_handler_that_began_the_segment),
 	    cmocka_unit_test(an_unwinder_knows_the_call_sites),
 	    cmocka_unit_test(a_coroutine_lies_on_the_first_stack),
 	    cmocka_unit_test(a_coroutine_takes_the_place_of_another),
