@@ -3,10 +3,8 @@
 #include "perf/writer_private.h"
 
 const char *const mt_recording_note_names[MT_NOTE_COUNT] = {
-    [MT_NOTE_SIGNAL] = "mtrace:signal",
-    [MT_NOTE_TRIGGER] = "mtrace:trigger",
-    [MT_NOTE_SNAPSHOT] = "mtrace:snapshot",
-    [MT_NOTE_EXIT] = "mtrace:exit",
+    [MT_NOTE_SIGNAL] = "mtrace:signal",     [MT_NOTE_TRIGGER] = "mtrace:trigger",
+    [MT_NOTE_SNAPSHOT] = "mtrace:snapshot", [MT_NOTE_EXIT] = "mtrace:exit",
     [MT_NOTE_THROTTLE] = "mtrace:throttle",
 };
 
