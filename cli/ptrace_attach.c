@@ -30,6 +30,37 @@ static struct mt_error *refused(pid_t pid)
 			    pid);
 }
 
+/* Its state's letter, as proc(5) has them; 0: it is gone. */
+static char state_of(pid_t pid)
+{
+	char path[64], line[128], state = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	FILE *file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "State: %c", &state) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return state;
+}
+
+/* A kernel thread has no memory, and the executable of others cannot be seen by everybody. */
+static struct mt_error *no_executable(pid_t pid, int errnum)
+{
+	char state = state_of(pid);
+
+	if (state == 'Z' || state == 'X')
+		return mt_error_new(MT_ERROR_GONE,
+				    "process %d has ended, and waits for its parent to take note",
+				    pid);
+	if (state && errnum == ENOENT)
+		return mt_error_new(MT_ERROR_UNSUPPORTED,
+				    "process %d is a part of the kernel, and runs no program", pid);
+	return state ? refused(pid)
+		     : mt_error_new(MT_ERROR_NOT_FOUND, "there is no process %d", pid);
+}
+
 static struct mt_error *check_program(pid_t pid)
 {
 	unsigned char ident[EI_NIDENT] = {0};
@@ -38,9 +69,7 @@ static struct mt_error *check_program(pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return errno == ENOENT && mt_proc_status_number(pid, "Tgid") < 0
-			   ? mt_error_new(MT_ERROR_NOT_FOUND, "there is no process %d", pid)
-			   : refused(pid);
+		return no_executable(pid, errno);
 	ssize_t size = read(fd, ident, sizeof(ident));
 	close(fd);
 	if (size == sizeof(ident) && ident[EI_CLASS] != ELFCLASS64)

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "target/lend.h"
+#include "target/proc.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -189,6 +190,14 @@ static struct mt_error *cannot(const struct attach *attach, const char *why)
 			    attach->space->pid, why);
 }
 
+static struct mt_error *check_sandbox(void *context, pid_t lwp)
+{
+	return mt_proc_is_sandboxed(lwp)
+		   ? cannot(context,
+			    "it is under seccomp, and a system call in its name may end it")
+		   : NULL;
+}
+
 /* Whom an earlier attempt borrowed comes back by itself. */
 static struct mt_error *await_borrowed(struct attach *attach)
 {
@@ -213,6 +222,7 @@ static struct mt_error *take_over(struct attach *attach)
 	struct mt_target *target = attach->engine->target;
 	uint64_t stop_at = 0;
 
+	mt_try(target->ops->each_thread(target, attach->space->pid, check_sandbox, attach));
 	mt_try(target->ops->halt(target, attach->space->pid)); /* but for the first attempt */
 	mt_try(await_borrowed(attach));
 	mt_try(read_auxiliary(attach));
@@ -368,6 +378,8 @@ struct mt_error *mt_calls_detach(struct mt_calls_engine *engine, struct mt_calls
 	mt_array_each (place, &space->places)
 		mt_try(mt_calls_text_clean(engine, space, place));
 	mt_try(remove_breaks(engine, space));
+	if (mt_calls_is_sandboxed(engine, space))
+		return NULL; /* its memory stays */
 	mt_try(wait_until_outside(&leaving));
 	if (leaving.inside || !leaving.able)
 		return NULL;

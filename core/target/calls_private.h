@@ -274,6 +274,9 @@ void mt_calls_space_unref(struct mt_calls_space *space); /* NULL is fine */
  * Errors: the target's; NO_MEMORY. */
 struct mt_error *mt_calls_space_update(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				       pid_t lwp);
+/* Whether a thread of it came under seccomp: no system call may be done in its name. */
+bool mt_calls_is_sandboxed(const struct mt_calls_engine *engine,
+			   const struct mt_calls_space *space);
 /* The place whose text, or trampolines, hold an address; NULL: none. */
 struct mt_calls_place *mt_calls_place_at(struct mt_calls_space *space, uint64_t address);
 struct mt_calls_place *mt_calls_place_of_trampoline(struct mt_calls_space *space, uint64_t address);

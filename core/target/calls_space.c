@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "target/calls_private.h"
 
+#include "target/proc.h"
+
 #include <string.h>
 
 #define STATE_OFFSET 24 /* of r_state in struct r_debug; see link.h */
@@ -340,12 +342,22 @@ static void look_no_more(struct mt_calls_engine *engine, struct mt_calls_space *
 	    space->pid, mt_error_message(why));
 }
 
+bool mt_calls_is_sandboxed(const struct mt_calls_engine *engine, const struct mt_calls_space *space)
+{
+	for (const struct mt_calls_thread *thread = engine->threads; thread;
+	     thread = thread->hh.next)
+		if (thread->space == space && mt_proc_is_sandboxed(thread->lwp))
+			return true;
+	return false;
+}
+
 struct mt_error *mt_calls_space_update(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				       pid_t lwp)
 {
 	struct walk walk = {.engine = engine, .space = space};
 
-	if (space->refused || space->unseen || !is_whole(engine, space))
+	if (space->refused || space->unseen || !is_whole(engine, space) ||
+	    mt_calls_is_sandboxed(engine, space))
 		return NULL;
 	mt_calls_forget_code(space);
 	mt_try(mt_calls_restore_environment(engine, space));

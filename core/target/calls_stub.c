@@ -146,7 +146,7 @@ static struct mt_error *write_stub(struct mt_calls_engine *engine, struct mt_cal
 	memcpy(bytes, template, sizeof(template));
 	memcpy(bytes + ALIVE_AT, &alive, sizeof(alive));
 	memcpy(bytes + ALIVE_AGAIN_AT, &alive, sizeof(alive));
-	if (mt_proc_status_number(space->pid, "Seccomp") != 0)
+	if (mt_proc_is_sandboxed(space->pid))
 		memcpy(bytes + RAISE_AT, no_raise, sizeof(no_raise));
 	memcpy(bytes + sizeof(template), go, size);
 	mt_try(engine->target->ops->write(engine->target, space->pid, room->used, bytes,
@@ -209,7 +209,14 @@ struct mt_error *mt_calls_stub_make(struct mt_calls_engine *engine, struct mt_ca
 
 	if (!turns && !length)
 		return NULL;
-	mt_try(mt_calls_room_find(engine, space, lwp, one->address, STUB_BYTES, &room));
+	struct mt_error *error =
+	    mt_calls_room_find(engine, space, lwp, one->address, STUB_BYTES, &room);
+	if (error && mt_error_code(error) == MT_ERROR_UNSUPPORTED) {
+		mt_error_destroy(error); /* none is free */
+		return NULL;
+	}
+	if (error)
+		return error;
 	if (turns)
 		return make_before(engine, space, one, room,
 				   place->module->room + place->module->offsets[patch]);

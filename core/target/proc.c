@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static FILE *open_proc(pid_t pid, const char *name)
 {
@@ -30,6 +31,14 @@ int mt_proc_status_number(pid_t pid, const char *key)
 	if (file)
 		fclose(file);
 	return value;
+}
+
+bool mt_proc_is_sandboxed(pid_t lwp)
+{
+	int mode = mt_proc_status_number(lwp, "Seccomp");
+
+	return mode == 1 || (mode > 1 && mt_proc_status_number(lwp, "Seccomp_filters") >
+					     mt_proc_status_number(getpid(), "Seccomp_filters"));
 }
 
 /* "START-END PERMS OFFSET DEVICE INODE      PATH" */

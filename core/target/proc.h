@@ -13,6 +13,10 @@ mt_proc_each_map(pid_t pid, struct mt_error *(*found)(void *context, const struc
 /* What /proc/PID/status says behind KEY; -1: nothing. */
 int mt_proc_status_number(pid_t pid, const char *key);
 
+/* Under seccomp, so that system calls in its name may end it.  What is imposed on us as well (a
+ * container's filter) does not count. */
+bool mt_proc_is_sandboxed(pid_t lwp);
+
 enum mt_signal_action {
 	MT_SIGNAL_DEFAULT,
 	MT_SIGNAL_IGNORED,

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What cannot be attached to is refused in clear words, and runs on."""
+import os
+import subprocess
+import time
+
+import pytest
+
+
+@pytest.fixture(name="start")
+def start_program():
+    """start(command…) -> a program that said "ready"."""
+    started = []
+
+    def start(*command):
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        started.append(process)
+        assert process.stdout.readline() == b"ready\n"
+        time.sleep(0.3)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def refuse(run_mtdb, tmp_path, pid, message, engine="calls", status=1):
+    done = run_mtdb("attach", "-e", engine, "--for=100ms", "-o", tmp_path / "out.txt", "-p", pid)
+    assert done.returncode == status and message in done.stderr, done.stderr
+
+
+def check_it_goes_on(process):
+    assert process.poll() is None
+    process.communicate(b"\n", timeout=60)
+    assert process.returncode == 7
+
+
+def test_static(compile, start, run_mtdb, tmp_path):
+    process = start(compile("attach_refused.c", "-static", output="attach_static"))
+    refuse(run_mtdb, tmp_path, process.pid, "it has no dynamic loader")
+    refuse(run_mtdb, tmp_path, process.pid, "--engine step can")
+    check_it_goes_on(process)
+
+
+def test_seccomp(compile, start, run_mtdb, tmp_path):
+    process = start(compile("attach_refused.c"), "strict")
+    refuse(run_mtdb, tmp_path, process.pid, "seccomp")
+    check_it_goes_on(process)
+
+
+def test_no_memory_near(compile, start, run_mtdb, tmp_path):
+    process = start(compile("attach_refused.c"), "memory")
+    refuse(run_mtdb, tmp_path, process.pid, "no memory is free within 2 GiB", status=0)
+    check_it_goes_on(process)
+
+
+def test_traced_by_another(compile, start, mtdb, run_mtdb, tmp_path):
+    process = start(compile("attach_refused.c"))
+    ours, its = os.pipe()
+    with subprocess.Popen([mtdb, "attach", "-e", "calls", f"--ready-fd={its}", "-o",
+                           tmp_path / "first.txt", "-p", str(process.pid)],
+                          pass_fds=[its]) as first:
+        os.close(its)
+        with os.fdopen(ours) as pipe:
+            assert pipe.read()
+        refuse(run_mtdb, tmp_path, process.pid, f"process {first.pid} traces it already")
+        check_it_goes_on(process)
+
+
+def test_32_bit(tmp_path, run_mtdb):
+    source = tmp_path / "small.c"
+    source.write_text("void _start(void) { for (;;) __asm__ volatile (\"pause\"); }\n")
+    program = tmp_path / "small"
+    command = ["gcc", "-m32", "-nostdlib", "-static", "-ffreestanding", "-o", program, source]
+    if subprocess.run(command, check=False, capture_output=True).returncode:
+        pytest.skip("gcc here makes no 32-bit programs")
+    with subprocess.Popen([program]) as process:
+        refuse(run_mtdb, tmp_path, process.pid, "runs a 32-bit program")
+        assert process.poll() is None
+        process.kill()
+
+
+def test_kernel_thread(run_mtdb, tmp_path):
+    refuse(run_mtdb, tmp_path, 2, "kernel")
+
+
+def test_zombie(run_mtdb, tmp_path):
+    with subprocess.Popen(["true"]) as process:
+        time.sleep(0.3)
+        refuse(run_mtdb, tmp_path, process.pid, f"process {process.pid} has ended")
+
+
+def test_nobody(run_mtdb, tmp_path):
+    refuse(run_mtdb, tmp_path, 2**22 + 1, "there is no process")
+
+
+def test_itself(mtdb):
+    done = subprocess.run(["sh", "-c", "exec \"$0\" attach -p $$", mtdb], check=False,
+                          capture_output=True, text=True)
+    assert done.returncode == 2 and "cannot attach to myself" in done.stderr
+
+
+def test_not_permitted(start, compile, mtdb, need, tmp_path):
+    if os.geteuid():
+        pytest.skip("only root can become somebody else")
+    process = start(compile("attach_refused.c"))
+    done = subprocess.run([need("setpriv", "util-linux"), "--reuid=65534", "--clear-groups", mtdb,
+                           "attach", "-o", "/dev/null", "-f", "text", "-p", str(process.pid)],
+                          check=False, capture_output=True, text=True)
+    if "setpriv" in done.stderr or "ermission denied" in done.stderr:
+        pytest.skip("mtdb cannot be run by others here")
+    assert done.returncode == 1 and "the system does not permit it" in done.stderr
+    check_it_goes_on(process)
