@@ -112,3 +112,56 @@ def test_gdb_sees_through(compile, abandon, need, tmp_path, level):
         bad = [(wrong(chain), chain) for chain in seen if wrong(chain)]
         assert not bad, f"{len(bad)} of {len(seen)}"
     assert live.count("<signal handler called>") > STOPS / 4
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_exceptions_through_trampolines(compile, abandon, run_mtdb, tmp_path, level):
+    program = compile("calls_thrown.cpp", level, *FLAGS, "-fnon-call-exceptions",
+                      "-fno-optimize-sibling-calls")
+    good = "0 wrong, 1 1 1\n"
+    done = run_mtdb("run", "--engine", "calls", "-o", tmp_path / "x.fxt", "--", program, "500",
+                    "2000")
+    assert (done.stdout, done.returncode) == (good, 0), done.stderr
+    with subprocess.Popen([program, "2500", "50"], text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as process:
+        time.sleep(0.3)
+        abandon(process.pid)
+        out, err = process.communicate(timeout=60)
+    assert (out, process.returncode) == (good, 0), err
+
+
+JIT = """
+struct entry { struct entry *next, *previous; const char *file; unsigned long long bytes; };
+struct { unsigned version, action; struct entry *changed, *first; } __jit_debug_descriptor = {1};
+__attribute__((noinline)) void __jit_debug_register_code(void) { __asm__ volatile(""); }
+"""
+
+
+def test_a_program_that_generates_code_itself(compile, run_mtdb, tmp_path):
+    """Its library must not take the agent's list for its own."""
+    library, main = tmp_path / "jit.c", tmp_path / "main.c"
+    library.write_text(JIT + "void *list(void) { return &__jit_debug_descriptor; }\n")
+    main.write_text("#include <dlfcn.h>\n#include <stdio.h>\nvoid *list(void);\n"
+                    "int main(void) { Dl_info info; void **first = list();\n"
+                    "dladdr(list(), &info); printf(\"%s %p\\n\", info.dli_fname, first[2]); }\n")
+    made = compile(library, "-shared", "-fPIC", output="libjit.so")
+    program = compile(main, "-D_GNU_SOURCE", made, f"-Wl,-rpath,{made.parent}")
+    done = run_mtdb("run", "--engine", "calls", "-o", tmp_path / "x.fxt", program)
+    assert done.stdout == f"{made} (nil)\n"
+
+
+def test_nothing_is_left_after_detaching(compile, mtdb, need, tmp_path):
+    need("gdb")
+    program = compile("calls_unwound.c", "-O2", *FLAGS)
+    # Where signals' frames were, trampolines' addresses stay on the stack, and are kept for that.
+    with subprocess.Popen([program, "60000", "900000"], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as process:
+        time.sleep(0.3)
+        subprocess.run([mtdb, "attach", "--engine", "calls", "--for", "1s", "-o",
+                        tmp_path / "x.fxt", str(process.pid)], capture_output=True, check=True)
+        gdb = subprocess.run(["gdb", "-nx", "-q", "-batch", "-p", str(process.pid), "-ex",
+                              "maint info jit", "-ex", "info symbol *(long *)&mt_agent_rest"],
+                             text=True, capture_output=True, check=False)
+        process.kill()
+    assert "_dl_find_object" in gdb.stdout
+    assert not re.search(r"^0x[0-9a-f]+ +0x[0-9a-f]+ +\d+", gdb.stdout, re.M)
