@@ -152,11 +152,9 @@ def test_a_program_that_generates_code_itself(compile, run_mtdb, tmp_path):
 
 def test_nothing_is_left_after_detaching(compile, mtdb, need, tmp_path):
     need("gdb")
-    program = compile("calls_unwound.c", "-O2", *FLAGS)
-    # Where signals' frames were, trampolines' addresses stay on the stack, and are kept for that.
-    with subprocess.Popen([program, "60000", "900000"], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE) as process:
-        time.sleep(0.3)
+    program = compile("calls_busy.c", "-O1", "-pthread")
+    with subprocess.Popen([program, "2"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"ready\n"
         subprocess.run([mtdb, "attach", "--engine", "calls", "--for", "1s", "-o",
                         tmp_path / "x.fxt", str(process.pid)], capture_output=True, check=True)
         gdb = subprocess.run(["gdb", "-nx", "-q", "-batch", "-p", str(process.pid), "-ex",
