@@ -62,7 +62,7 @@ static void perf_shows_the_header(void **state)
 {
 	char *path = make_path();
 	struct mt_recording_writer *writer = start_writer(path);
-	char hostname[256] = "";
+	char hostname[256] = "", event[80];
 
 	(void)state;
 	require_perf();
@@ -73,7 +73,9 @@ static void perf_shows_the_header(void **state)
 	check_contains(text, hostname);
 	check_contains(text, "cpuid : GenuineIntel,6,85,4");
 	check_contains(text, "cmdline : /bin/hello with space");
-	check_contains(text, "event : name = intel_pt//u, , id = { 6 }, type = 8");
+	snprintf(event, sizeof(event), "event : name = intel_pt//u, , id = { %d }, type = 8",
+		 MT_NOTE_COUNT + 2); /* behind the sideband's and the notes' */
+	check_contains(text, event);
 	check_contains(text, "event : name = mtrace:signal");
 	check_contains(text, "contains AUX area data");
 	check_contains(text, "time of first sample : 1385530.563888");
