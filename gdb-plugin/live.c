@@ -422,19 +422,30 @@ static struct mt_error *write_timeline(struct mt_recording *recording, const cha
 	return mt_timeline_write(&context, recording, &timeline, &stats);
 }
 
-struct mt_error *mt_live_snapshot(const char *path, char **written)
+static struct mt_error *take_snapshot(const char *path, uint32_t number,
+				      struct mt_recording **recording)
 {
-	struct mt_recording *recording = NULL;
+	if (!live.session)
+		return nothing();
+	if (!path)
+		return mt_error_no_memory();
+	mt_try(mt_session_copy(live.session, NULL, number, recording));
+	struct mt_error *error = write_timeline(*recording, path);
+	if (!error)
+		return NULL;
+	mt_recording_close(*recording);
+	*recording = NULL;
+	return error;
+}
+
+struct mt_error *mt_live_snapshot_and_keep(const char *path, char **written,
+					   struct mt_recording **recording)
+{
 	uint32_t number = live.snapshots + 1;
 	char *name = path ? strdup(path) : output_path(number);
+	struct mt_error *error = take_snapshot(name, number, recording);
 
 	*written = NULL;
-	struct mt_error *error = !live.session ? nothing() : !name ? mt_error_no_memory() : NULL;
-	if (!error)
-		error = mt_session_copy(live.session, NULL, number, &recording);
-	if (!error)
-		error = write_timeline(recording, name);
-	mt_recording_close(recording);
 	if (error) {
 		free(name);
 		return error;
@@ -443,4 +454,13 @@ struct mt_error *mt_live_snapshot(const char *path, char **written)
 	live.news = !live.hidden && mt_live_session(); /* it runs on */
 	*written = name;
 	return NULL;
+}
+
+struct mt_error *mt_live_snapshot(const char *path, char **written)
+{
+	struct mt_recording *recording = NULL;
+	struct mt_error *error = mt_live_snapshot_and_keep(path, written, &recording);
+
+	mt_recording_close(recording);
+	return error;
 }

@@ -49,6 +49,9 @@ struct mt_error *mt_live_recording(const char *path, struct mt_recording **out);
 /* A snapshot, and its timeline: to PATH, NULL: as `set mtrace output` says.  *written is the
  * caller's to free.  Errors: USAGE (nothing is recorded); those of writing. */
 struct mt_error *mt_live_snapshot(const char *path, char **written);
+/* The same, and what it was made of: the caller's to close. */
+struct mt_error *mt_live_snapshot_and_keep(const char *path, char **written,
+					   struct mt_recording **recording);
 /* Whether the program ran since the last one. */
 bool mt_live_is_news(void);
 uint32_t mt_live_snapshots(void);

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The module `mtrace` of GDB's Python: everything is made when it is imported. */
+#include "api.h"
 #include "commands.h"
 #include "events.h"
 #include "hooks.h"
 #include "settings.h"
+#include "snapshot_type.h"
 #include "trigger.h"
 
-static struct mt_error *set_up(void)
+static struct mt_error *set_up(PyObject *module)
 {
+	mt_try(mt_snapshot_type_define(module));
 	mt_try(mt_commands_define());
 	mt_try(mt_settings_define());
 	mt_try(mt_triggers_define());
@@ -16,6 +19,11 @@ static struct mt_error *set_up(void)
 }
 
 static PyMethodDef methods[] = {
+    {"start", (PyCFunction)(void *)mt_api_start, METH_VARARGS | METH_KEYWORDS, mt_api_start_doc},
+    {"stop", mt_api_stop, METH_NOARGS, mt_api_stop_doc},
+    {"snapshot", (PyCFunction)(void *)mt_api_snapshot, METH_VARARGS | METH_KEYWORDS,
+     mt_api_snapshot_doc},
+    {"triggers", mt_api_triggers, METH_NOARGS, mt_api_triggers_doc},
     {"_hook", mt_hooks_run, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };
@@ -32,7 +40,7 @@ PyMODINIT_FUNC PyInit_mtrace(void);
 PyMODINIT_FUNC PyInit_mtrace(void)
 {
 	mt_auto(mt_py) PyObject *module = PyModule_Create(&definition);
-	struct mt_error *error = module ? set_up() : NULL;
+	struct mt_error *error = module ? set_up(module) : NULL;
 
 	if (error)
 		return mt_py_answer(error);

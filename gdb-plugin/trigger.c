@@ -357,3 +357,21 @@ void mt_triggers_print(void)
 			      is_there(trigger) ? "" : " (its breakpoint was deleted)");
 	}
 }
+
+PyObject *mt_triggers_list(void)
+{
+	PyObject *list = PyList_New(0);
+
+	mt_array_each (one, &triggers) {
+		const struct trigger *trigger = *one;
+		mt_auto(mt_py) PyObject *item = Py_BuildValue(
+		    "{s:I,s:s,s:z,s:I}", "number", trigger->number, "location", trigger->location,
+		    "condition", trigger->condition, "hits", trigger->hits);
+
+		if (!item || !list || PyList_Append(list, item)) {
+			Py_XDECREF(list);
+			return NULL;
+		}
+	}
+	return list;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "api.h"
+
+#include "base/str.h"
+#include "gdb.h"
+#include "live.h"
+#include "snapshot_type.h"
+#include "trigger.h"
+
+const char mt_api_start_doc[] =
+    "start(engine=None, size=None, timestamps=None)\n--\n\n"
+    "Record the program, from now on or when it runs; as the command \"mtrace start\".";
+const char mt_api_stop_doc[] = "stop()\n--\n\nStop recording.";
+const char mt_api_snapshot_doc[] =
+    "snapshot(path=None)\n--\n\n"
+    "Write what was recorded so far as a timeline, and return it as a Snapshot.";
+const char mt_api_triggers_doc[] =
+    "triggers()\n--\n\n"
+    "The triggers, each a dict of number, location, condition (or None), hits.";
+
+PyObject *mt_api_start(PyObject *module, PyObject *args, PyObject *keywords)
+{
+	static char *names[] = {(char *)"engine", (char *)"size", (char *)"timestamps", NULL};
+	struct mt_live_options options = {0};
+	const char *size = NULL;
+	struct mt_error *error = NULL;
+
+	(void)module;
+	if (!PyArg_ParseTupleAndKeywords(args, keywords, "|zzz", names, &options.engine, &size,
+					 &options.stamps))
+		return NULL;
+	if (size)
+		error = mt_parse_size(size, &options.ring_bytes);
+	return mt_py_answer(error ? error : mt_live_start(&options));
+}
+
+PyObject *mt_api_stop(PyObject *module, PyObject *ignored)
+{
+	(void)module;
+	(void)ignored;
+	return mt_py_answer(mt_live_stop());
+}
+
+PyObject *mt_api_snapshot(PyObject *module, PyObject *args, PyObject *keywords)
+{
+	static char *names[] = {(char *)"path", NULL};
+	struct mt_recording *recording = NULL;
+	const char *path = NULL;
+	char *written = NULL;
+
+	(void)module;
+	if (!PyArg_ParseTupleAndKeywords(args, keywords, "|z", names, &path))
+		return NULL;
+	struct mt_error *error = mt_live_snapshot_and_keep(path, &written, &recording);
+	if (error)
+		return mt_py_answer(error);
+	PyObject *object = mt_snapshot_object(mt_live_snapshots(), written, recording);
+	free(written);
+	return object;
+}
+
+PyObject *mt_api_triggers(PyObject *module, PyObject *ignored)
+{
+	(void)module;
+	(void)ignored;
+	return mt_triggers_list();
+}

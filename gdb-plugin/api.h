@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What scripts may call: mtrace.start(), stop(), snapshot(), triggers(); mtrace.pyi has them. */
+#ifndef MT_GDB_PLUGIN_API_H
+#define MT_GDB_PLUGIN_API_H
+
+#include "py.h"
+
+PyObject *mt_api_start(PyObject *module, PyObject *args, PyObject *keywords);
+PyObject *mt_api_stop(PyObject *module, PyObject *ignored);
+PyObject *mt_api_snapshot(PyObject *module, PyObject *args, PyObject *keywords);
+PyObject *mt_api_triggers(PyObject *module, PyObject *ignored);
+extern const char mt_api_start_doc[], mt_api_stop_doc[], mt_api_snapshot_doc[],
+    mt_api_triggers_doc[];
+
+#endif
