@@ -50,18 +50,23 @@ def calls_of(path):
     return calls
 
 
-def check(compile, run_mtdb, tmp_path, way, times, level, options=()):
+def trace(compile, run_mtdb, tmp_path, way, times, level, options=()):
+    """The program's own counts, and ours."""
     program = compile("calls_lives.c", level, "-pthread")
     libraries = [compile("calls_lives_library.c", level, "-shared", "-fPIC", output=name)
                  for name in ["first.so", "second.so"]]
     out = tmp_path / "calls.json"
-    done = run_mtdb("run", "--engine", "calls", "--follow-forks", *options, "-o", out, "--",
-                    program, way, times, *libraries)
+    done = run_mtdb("run", "--engine", "calls", *options, "-o", out, "--", program, way, times,
+                    *libraries)
     assert done.returncode == 0, done.stderr
     counts = {name: int(count) for name, count in map(str.split, done.stdout.splitlines())}
-    calls = calls_of(out)
+    return counts, calls_of(out)
+
+
+def check(*where, options):
+    counts, calls = trace(*where, ["--follow-forks", *options])
     assert {name: calls[name] for name in counts} == counts
-    assert sum(counts.values()) > times
+    assert sum(counts.values()) > 50
 
 
 OWN = ["--modules", "calls_lives", "--modules", "*.so"]
@@ -70,16 +75,24 @@ OWN = ["--modules", "calls_lives", "--modules", "*.so"]
 @pytest.mark.parametrize("level", ["-O0", "-O2"])
 @pytest.mark.parametrize("way, times", [(way, short) for way, short, _ in WAYS])
 def test_counts(compile, run_mtdb, tmp_path, way, times, level):
-    check(compile, run_mtdb, tmp_path, way, times, level, ["--size", "256k", *OWN])
+    check(compile, run_mtdb, tmp_path, way, times, level, options=["--size", "256k", *OWN])
+
+
+def test_children_that_are_not_followed(compile, run_mtdb, tmp_path):
+    counts, calls = trace(compile, run_mtdb, tmp_path, "children", 4, "-O1", OWN)
+    assert calls["by_fork"] == counts["by_fork"] == 16 and counts["forked"] == 16
+    assert calls["forked"] == 0
+    # A vfork child's calls are its parent's, in whose memory it runs.
+    assert counts["node"] - calls["node"] == 4 * (2 + 3 + 4 + 5)
 
 
 @pytest.mark.parametrize("way", ["libraries-beside", "signals", "fibers"])
 def test_counts_with_libc(compile, run_mtdb, tmp_path, way):
-    check(compile, run_mtdb, tmp_path, way, 10, "-O1", ["--size", "16M"])
+    check(compile, run_mtdb, tmp_path, way, 10, "-O1", options=["--size", "16M"])
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("level", ["-O0", "-O1", "-O2", "-Os"])
 @pytest.mark.parametrize("way, times", [(way, long) for way, _, long in WAYS])
 def test_counts_in_the_long_run(compile, run_mtdb, tmp_path, way, times, level):
-    check(compile, run_mtdb, tmp_path, way, times, level, ["--size", "4M", *OWN])
+    check(compile, run_mtdb, tmp_path, way, times, level, options=["--size", "4M", *OWN])
