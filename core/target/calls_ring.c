@@ -14,9 +14,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define MOST_BYTES  (64ull << 30) /* of addresses, not of memory */
-#define MOST_RINGS  4096u
-#define LEAST_RINGS 2u
+#define MOST_BYTES (64ull << 30) /* of addresses, not of memory */
+/* Where another tracer of ours was killed, threads may still be within its trampolines, and these
+ * wrap at the size of its rings, which can be the greatest there is. */
+#define INHERITED_BYTES (2ull << 30)
+#define MOST_RINGS      4096u
+#define LEAST_RINGS     2u
 /* Free rings that have their pages. */
 #define WARM_RINGS       2u /* made ready for threads to come */
 #define MOST_WARM_BYTES  (4ull << 20)
@@ -195,6 +198,8 @@ static struct mt_error *fill(struct mt_calls_engine *engine, struct mt_calls_spa
 
 	mt_error_destroy(
 	    mt_calls_system(engine, lwp, "close the memfd", SYS_close, closing, &ignored));
+	if (!error && space->inherited)
+		error = reach(rings, rings->count - 1);
 	if (!error)
 		error = lock_alive(rings);
 	if (error)
@@ -219,6 +224,8 @@ struct mt_error *mt_calls_rings_create(struct mt_calls_engine *engine, struct mt
 	rings->fd = -1;
 	rings->ring_bytes = engine->options.ring_bytes;
 	rings->count = (uint32_t)(most > MOST_RINGS ? MOST_RINGS : most);
+	if (space->inherited && mapped_bytes(rings) < INHERITED_BYTES)
+		rings->count = (uint32_t)(INHERITED_BYTES / rings->ring_bytes);
 	rings->taken = calloc(rings->count, sizeof(*rings->taken));
 	rings->hot = calloc(rings->count, sizeof(*rings->hot));
 	struct mt_error *error =

@@ -292,6 +292,9 @@ struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_c
 	if (!first)
 		mt_try(leave_holes(engine, space, place));
 	undo(space, place, texts.text);
+	/* Another tracer of ours was killed here, and nobody knows all that it left. */
+	if (first && space->inherited)
+		memcpy(texts.text, module->clean, texts.size);
 	leave_out(space, place, texts.text, first);
 	put_patches(space, place, texts.text);
 	put_breaks(space, module, texts.text);

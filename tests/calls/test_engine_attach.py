@@ -10,6 +10,8 @@ import time
 
 import pytest
 
+from tests.calls.code import changed
+
 THREADS = 8
 
 
@@ -36,26 +38,6 @@ def end(process):
     """What it prints at its end."""
     out, _ = process.communicate("\n", timeout=60)
     assert (out, process.returncode) == (f"0 wrong, {THREADS} worked\n", 5)
-
-
-def code_of(pid):
-    """[(path, offset, bytes in memory)] of its files' code."""
-    maps = [line.split() for line in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines()]
-    with open(f"/proc/{pid}/mem", "rb") as memory:
-        for words in maps:
-            if words[1].startswith("r-x") and len(words) > 5 and words[5].startswith("/"):
-                start, stop = (int(word, 16) for word in words[0].split("-"))
-                memory.seek(start)
-                yield words[5], int(words[2], 16), memory.read(stop - start)
-
-
-def changed(pid):
-    paths = []
-    for path, offset, there in code_of(pid):
-        bytes_of_file = pathlib.Path(path).read_bytes()[offset:offset + len(there)]
-        if there[:len(bytes_of_file)] != bytes_of_file:
-            paths.append(path)
-    return paths
 
 
 def wait_until_changed(pid):

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from conftest import FIXTURES
+from tests.calls.code import changed
 
 # Its first instruction is long enough for a jump.
 LINE = 1 + [" = malloc(100)" in line for line in
@@ -68,6 +69,7 @@ def check_whole(attach, survivor):
     with mtdb, pipe:
         _, messages = mtdb.communicate(timeout=60)
         assert mtdb.returncode == 0, messages
+    assert [path for path in changed(survivor.pid) if not path.endswith("calls_part.so")] == []
 
 
 @pytest.mark.parametrize("triggers", TRIGGERS)
