@@ -4,6 +4,7 @@
 #include "base/clock.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,6 +103,19 @@ static bool is_interrupted(void *context)
 	return interrupt_count || terminal->output_errno;
 }
 
+/* A file of ours that came in the place of a standard one that is closed would get what we say.
+ * Reading and writing still fail, and what we start finds them closed, too. */
+static void occupy_standard_files(void)
+{
+	int fd;
+
+	do
+		fd = open("/", O_PATH | O_CLOEXEC);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
 void terminal_init(struct terminal *terminal)
 {
 	const char *kind = getenv("TERM");
@@ -113,6 +127,7 @@ void terminal_init(struct terminal *terminal)
 	    .tell_colour = shows_colour(STDERR_FILENO),
 	    .shows_progress = isatty(STDERR_FILENO) && kind && strcmp(kind, "dumb") != 0,
 	};
+	occupy_standard_files();
 	handle_signals();
 }
 

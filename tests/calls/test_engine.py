@@ -110,6 +110,22 @@ def test_what_a_program_inherits(run_mtdb, tmp_path, words):
     same(words, run_mtdb, tmp_path, preexec_fn=before, restore_signals=False)
 
 
+def test_closed_standard_files(mtdb, tmp_path):
+    program = 'ls /proc/self/fd > "$0"; echo said 2> /dev/null; exit 3'
+    seen = []
+    for index, before in enumerate([[], [mtdb, "run", "-e", "calls", "-o", tmp_path / "x.fxt", "-r",
+                                         tmp_path / "x.perf", "--"]]):
+        out = tmp_path / f"fds{index}"
+        done = subprocess.run(["sh", "-c", 'exec <&- >&- 2>&-; "$@"', "sh", *before, "sh", "-c",
+                               program, out], check=False, capture_output=True)
+        assert done.returncode == 3 and not done.stdout + done.stderr
+        seen.append(out.read_text())
+    assert seen[0] == seen[1]
+    done = subprocess.run([mtdb, "history", tmp_path / "x.perf"], check=False,
+                          capture_output=True, text=True)
+    assert done.returncode == 0 and "exit with status 3" in done.stdout
+
+
 def test_many_functions_in_two_segments(compile, run_mtdb, tmp_path):
     """Those of the one must not cost when the other is patched."""
     program = compile("calls_segments.S", "-no-pie", "-nostartfiles",
