@@ -18,6 +18,7 @@ class Program:
     stdout: bool = True  # whether it is compared
     stderr: bool = True
     deep: bool = False   # it recurses thousands of levels
+    traces: bool = False  # it traces its children, which only one can do
     short: bool = False  # for every run of the tests
     seconds: int = 120   # it is hung after so many
 
@@ -190,7 +191,7 @@ PROGRAMS = [
     Program(["gcc", "-O2", "-g0", "-S", "-o", "-", "x.c"], PROGRAM, short=True),
     Program([*"gcc -O1 -S -fno-asynchronous-unwind-tables -wrapper env -o - x.c".split()], PROGRAM),
     Program(["make", "-j4", "-s"], PROGRAM, short=True),
-    Program(GDB, PROGRAM + "gcc -g x.c -o x", short=True, needs=("gcc",),
+    Program(GDB, PROGRAM + "gcc -g x.c -o x", short=True, needs=("gcc",), traces=True,
             scrub=r"process \d+|0x[0-9a-f]{6,}", stderr=False),
     Program(["node", "x.js"], f"cat > x.js <<'END'\n{NODE}\nEND", seconds=300,
             scrub=r"^(child|-?\d+)?\n"),
@@ -237,7 +238,8 @@ PROGRAMS = [
     Program(["as", "-o", "x.o", "x.s"], PROGRAM + "gcc -S -g x.c"),
     Program(["readelf", "-aW", "x.o"], PROGRAM + "gcc -c -g x.c"),
     Program(["objdump", "-d", "x.o"], PROGRAM + "gcc -c -g x.c"),
-    Program(["strace", "-f", "-o", "log", "sh", "-c", "echo a; (echo b); cat f1 | tail -1"], FILES),
+    Program(["strace", "-f", "-o", "log", "sh", "-c", "echo a; (echo b); cat f1 | tail -1"], FILES,
+            traces=True),
     Program(["valgrind", "-q", "./x"], PROGRAM + "gcc -g x.c -o x"),
     Program(["clang", "-O2", "-S", "-o", "-", "x.c"], PROGRAM),
     Program(["bc", "-l"], seconds=5),
