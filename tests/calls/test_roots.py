@@ -125,6 +125,12 @@ def test_attach_to_a_thread_that_calls(attach):
         ["main", "outer", "middle", "inner", "leaf"]
 
 
+def test_attach_to_a_coroutine(attach):
+    """What resumed it, its stack does not tell."""
+    names = [slice.name for slice in first_stack(attach("coroutine", "--size", "16k"))]
+    assert names[0] == "coroutine" and "main" not in names
+
+
 def test_all_threads_have_roots(attach):
     events = attach("threads")
     tids = {event["tid"] for event in events if event["ph"] == "B"}
