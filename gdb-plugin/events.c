@@ -68,17 +68,27 @@ static struct mt_error *on_new_thread(PyObject *event)
 	return pid > 0 && lwp > 0 ? mt_live_new_thread((pid_t)pid, (pid_t)lwp) : NULL;
 }
 
-/* Of a program that is let go it comes too; one that was killed has no exit code. */
+/* What GDB keeps in $_exitsignal; SIGKILL: nothing, since it was killed by GDB. */
+static int exit_signal(void)
+{
+	mt_auto(mt_py) PyObject *value =
+	    mt_py_call_gdb("convenience_variable", "(s)", "_exitsignal");
+	mt_auto(mt_py) PyObject *number = value && value != Py_None ? PyNumber_Long(value) : NULL;
+	long signal = number ? PyLong_AsLong(number) : SIGKILL;
+
+	PyErr_Clear();
+	return (int)signal;
+}
+
+/* Of a program that is let go it comes too; one that a signal ended has no exit code. */
 static struct mt_error *on_exited(PyObject *event)
 {
 	long long code = mt_py_number(event, "exit_code", -1);
-	int status = code >= 0 ? (int)(code & 0xff) << 8 : SIGKILL;
+	int status = code >= 0 ? (int)(code & 0xff) << 8 : exit_signal();
 	char *path = NULL;
 
 	if (!mt_live_session())
 		return NULL;
-	if (code < 0 && mt_live_crash())
-		status = mt_live_crash();
 	mt_births_forget();
 	mt_try(mt_live_ended(status));
 	if (!mt_setting_is_on(MT_SETTING_ON_CRASH) || !mt_live_is_news())

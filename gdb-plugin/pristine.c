@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* At the prompt the program's text is its own.  When it goes on, the engine's patches come back,
  * but for those in whose displaced bytes somebody may stand, or come to: GDB's breakpoints, its own
- * hidden ones too, and the threads.  What GDB steps through must be untouched as a whole: at `next`
- * and `until` the functions on the stack, at `step` and `stepi` everything. */
+ * hidden ones too, and the threads, now or when their signal handlers return.  What GDB steps
+ * through must be untouched as a whole: at `next` and `until` the functions on the stack, at `step`
+ * and `stepi` everything. */
 #include "pristine.h"
 
 #include "base/array.h"
 #include "gdb.h"
+#include "target/interrupted.h"
 
 #include <string.h>
 
@@ -71,8 +73,16 @@ static struct mt_error *add_breakpoints(addresses *places)
 
 struct threads {
 	struct mt_target *target;
+	pid_t pid;
 	addresses *places;
 };
+
+static struct mt_error *add_place(void *context, uint64_t pc)
+{
+	const struct threads *threads = context;
+
+	return mt_array_push(threads->places, pc) ? mt_error_no_memory() : NULL;
+}
 
 static struct mt_error *add_thread(void *context, pid_t lwp)
 {
@@ -81,9 +91,13 @@ static struct mt_error *add_thread(void *context, pid_t lwp)
 	struct mt_error *error =
 	    threads->target->ops->get_registers(threads->target, lwp, &registers);
 
-	mt_error_destroy(error);
-	return !error && mt_array_push(threads->places, registers.rip) ? mt_error_no_memory()
-								       : NULL;
+	if (error) { /* it ended */
+		mt_error_destroy(error);
+		return NULL;
+	}
+	mt_try(add_place(context, registers.rip));
+	return mt_interrupted_each(threads->target, threads->pid, registers.rsp, add_place,
+				   context);
 }
 
 static int compare(const void *one, const void *other)
@@ -101,7 +115,7 @@ static void sort(const addresses *places)
 
 static struct mt_error *find_places(struct mt_target *target, pid_t pid, addresses *places)
 {
-	struct threads threads = {target, places};
+	struct threads threads = {target, pid, places};
 
 	mt_try(add_breakpoints(places));
 	mt_try(target->ops->each_thread(target, pid, add_thread, &threads));

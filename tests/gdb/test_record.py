@@ -44,6 +44,14 @@ def test_crash(gdb, compile, level, kind):
     assert "Snapshots: 1" in session.lines
 
 
+def test_continued_to_its_end(gdb, compile):
+    session = gdb(compile("deep.c", "-O1"), "mtrace start", "run fault", "continue",
+                  "mtrace history", "run fault", "kill", "mtrace history")
+    assert "[mtrace: the calls up to the end are in trace-2.fxt]" in session.lines
+    ends = [line for line in session.lines if "*** exit by" in line]
+    assert "exit by SIGSEGV" in ends[0] and "exit by SIGKILL" in ends[1]
+
+
 def test_abort(gdb, compile):
     session = gdb(compile("deep.c", "-O1"), "mtrace start", "run abort", "mtrace history")
     assert "[mtrace: the calls up to SIGABRT are in trace-1.fxt" in session.output
