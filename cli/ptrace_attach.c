@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,35 +31,38 @@ static struct mt_error *refused(pid_t pid)
 			    pid);
 }
 
-/* Its state's letter, as proc(5) has them; 0: it is gone. */
-static char state_of(pid_t pid)
-{
-	char path[64], line[128], state = 0;
+#define KERNEL_THREAD 0x200000u /* PF_KTHREAD in include/linux/sched.h */
 
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+/* What proc(5) says of it: its state's letter, 0 when it is gone, and its flags. */
+static char state_of(pid_t pid, unsigned *flags)
+{
+	char path[64], line[512], state = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	FILE *file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "State: %c", &state) == 1)
-			break;
+	char *rest = file && fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
+	*flags = 0;
+	if (rest)
+		sscanf(rest, ") %c %*d %*d %*d %*d %*d %u", &state, flags);
 	if (file)
 		fclose(file);
 	return state;
 }
 
-/* A kernel thread has no memory, and the executable of others cannot be seen by everybody. */
+/* Why there is no executable to look at. */
 static struct mt_error *no_executable(pid_t pid, int errnum)
 {
-	char state = state_of(pid);
+	unsigned flags;
+	char state = state_of(pid, &flags);
 
-	if (state == 'Z' || state == 'X')
-		return mt_error_new(MT_ERROR_GONE,
-				    "process %d has ended, and waits for its parent to take note",
-				    pid);
-	if (state && errnum == ENOENT)
+	if (!state)
+		return mt_error_new(MT_ERROR_NOT_FOUND, "there is no process %d", pid);
+	if (flags & KERNEL_THREAD)
 		return mt_error_new(MT_ERROR_UNSUPPORTED,
 				    "process %d is a part of the kernel, and runs no program", pid);
-	return state ? refused(pid)
-		     : mt_error_new(MT_ERROR_NOT_FOUND, "there is no process %d", pid);
+	if (errnum == ENOENT || state == 'Z' || state == 'X')
+		return mt_error_new(MT_ERROR_GONE, "process %d has ended", pid);
+	return refused(pid);
 }
 
 static struct mt_error *check_program(pid_t pid)

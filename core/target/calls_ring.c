@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #define MOST_BYTES (64ull << 30) /* of addresses, not of memory */
+/* From where on the system may put them: not near code, where trampolines need the room. */
+#define FAR (16ull << 40)
 /* Where another tracer of ours was killed, threads may still be within its trampolines, and these
  * wrap at the size of its rings, which can be the greatest there is. */
 #define INHERITED_BYTES (2ull << 30)
@@ -111,8 +113,9 @@ static struct mt_error *reach(struct mt_calls_rings *rings, uint32_t ring)
 static struct mt_error *map_there(struct mt_calls_engine *engine, struct mt_calls_rings *rings,
 				  pid_t lwp, uint64_t fd)
 {
+	const uint64_t far = FAR + (mt_clock_tsc() & 0x3ff) * MOST_BYTES;
 	const uint64_t arguments[] = {
-	    0, mapped_bytes(rings), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0};
+	    far, mapped_bytes(rings), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0};
 
 	mt_try(mt_calls_system(engine, lwp, "map the rings", SYS_mmap, arguments, &rings->address));
 	rings->address += MT_CALLS_ALIVE_BYTES;
