@@ -68,9 +68,11 @@ static struct mt_error *on_new_thread(PyObject *event)
 	return pid > 0 && lwp > 0 ? mt_live_new_thread((pid_t)pid, (pid_t)lwp) : NULL;
 }
 
-/* What GDB keeps in $_exitsignal; SIGKILL: nothing, since it was killed by GDB. */
+/* What GDB keeps in $_exitsignal, unless it killed the program itself, while that stood still. */
 static int exit_signal(void)
 {
+	if (mt_live_is_hidden())
+		return SIGKILL;
 	mt_auto(mt_py) PyObject *value =
 	    mt_py_call_gdb("convenience_variable", "(s)", "_exitsignal");
 	mt_auto(mt_py) PyObject *number = value && value != Py_None ? PyNumber_Long(value) : NULL;

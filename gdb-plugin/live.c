@@ -62,6 +62,11 @@ int mt_live_crash(void)
 	return live.crash;
 }
 
+bool mt_live_is_hidden(void)
+{
+	return live.hidden;
+}
+
 bool mt_live_is_news(void)
 {
 	return live.news;

@@ -52,6 +52,8 @@ struct mt_error *mt_live_snapshot(const char *path, char **written);
 /* The same, and what it was made of: the caller's to close. */
 struct mt_error *mt_live_snapshot_and_keep(const char *path, char **written,
 					   struct mt_recording **recording);
+/* It stands still for its user. */
+bool mt_live_is_hidden(void);
 /* Whether the program ran since the last one. */
 bool mt_live_is_news(void);
 uint32_t mt_live_snapshots(void);
