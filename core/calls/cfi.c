@@ -172,8 +172,28 @@ static void put_advance(struct builder *to, uint32_t bytes)
 	}
 }
 
+static int compare_hole(const void *left, const void *right)
+{
+	const struct mt_cfi_hole *one = left, *other = right;
+
+	return one->address < other->address ? -1 : one->address > other->address;
+}
+
+/* A displaced instruction may have stood where a hole is now.  A byte further on its own function's
+ * call frame information says the same, and the hole's is not meant. */
+static uint64_t beside_hole(const struct builder *to, uint64_t original)
+{
+	const struct mt_cfi_hole wanted = {.address = original};
+
+	return to->config->hole_count && bsearch(&wanted, to->config->holes, to->config->hole_count,
+						 sizeof(wanted), compare_hole)
+		   ? original + 1
+		   : original;
+}
+
 static void put_original(struct builder *to, uint64_t original)
 {
+	original = beside_hole(to, original);
 	put_bytes(to, DW_CFA_val_expression, RETURN_ADDRESS, 1 + sizeof(original), DW_OP_addr);
 	put(to, &original, sizeof(original));
 }

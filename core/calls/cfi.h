@@ -30,7 +30,7 @@ struct mt_cfi_config {
 	uint64_t address;                /* where the image will lie: a multiple of 8 */
 	const struct mt_cfi_part *parts; /* by offset */
 	size_t part_count;
-	const struct mt_cfi_hole *holes; /* in any order, none twice */
+	const struct mt_cfi_hole *holes; /* by address */
 	size_t hole_count;
 };
 

@@ -3,7 +3,11 @@
  * describes them (calls/cfi.h); an entry of the agent's leads to it.  The entries are the list of
  * GDB's JIT interface, so that a core file and a process that we left behind tell GDB all by
  * themselves.  The agent looks through the same list for the program's own unwinder
- * (calls_detour.c). */
+ * (calls_detour.c).
+ *
+ * A hole may lie in the dead bytes of another function's patch, which that function's own call
+ * frame information covers.  The agent tells them apart; GDB takes the program's word first, and so
+ * a thread that stands before a hole's one jump is shown in the wrong function. */
 #include "target/calls_private.h"
 
 #include <string.h>
@@ -45,9 +49,9 @@ static const char *name_of(const struct mt_calls_module *module, const struct mt
 
 static int compare(const void *left, const void *right)
 {
-	uint64_t one = *(const uint64_t *)left, other = *(const uint64_t *)right;
+	const struct mt_cfi_hole *one = left, *other = right;
 
-	return one < other ? -1 : one > other;
+	return one->address < other->address ? -1 : one->address > other->address;
 }
 
 static int collect(const struct mt_calls_module *module, struct description *out)
@@ -64,13 +68,14 @@ static int collect(const struct mt_calls_module *module, struct description *out
 			continue;
 		if (mt_array_push(&out->parts, part))
 			return -1;
-		if (patch->hole && (mt_array_push(&out->holes, hole) ||
-				    mt_array_push(&out->hole_addresses, hole.address)))
+		if (patch->hole && mt_array_push(&out->holes, hole))
 			return -1;
 	}
-	if (out->hole_addresses.count)
-		qsort(out->hole_addresses.items, out->hole_addresses.count, sizeof(uint64_t),
-		      compare);
+	if (out->holes.count)
+		qsort(out->holes.items, out->holes.count, sizeof(*out->holes.items), compare);
+	mt_array_each (hole, &out->holes)
+		if (mt_array_push(&out->hole_addresses, hole->address))
+			return -1;
 	return 0;
 }
 

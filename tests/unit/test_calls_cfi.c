@@ -152,8 +152,8 @@ struct build {
 
 static struct mt_cfi_image build_image(const struct build *build)
 {
-	const struct mt_cfi_hole holes[] = {{pages_start + 3 * PAGE, pages_start + 77},
-					    {pages_start + 3 * PAGE - 64, pages_start + 78}};
+	const struct mt_cfi_hole holes[] = {{pages_start + 3 * PAGE - 64, pages_start + 78},
+					    {pages_start + 3 * PAGE, pages_start + 77}};
 	struct mt_cfi_config config = {
 	    .code = build->world->config.address,
 	    .address = build->world->config.address + 0x100000,
