@@ -120,6 +120,19 @@ struct mt_command_context mt_gdb_context(void)
 	    .print = print, .tell = tell, .log = &log, .progress = &progress, .prefix = "mtrace"};
 }
 
+char *mt_gdb_connection(void)
+{
+	mt_auto(mt_py) PyObject *inferior = mt_py_call_gdb("selected_inferior", "()");
+	mt_auto(mt_py) PyObject *connection =
+	    inferior ? PyObject_GetAttrString(inferior, "connection") : NULL;
+	mt_auto(mt_py) PyObject *type =
+	    connection && connection != Py_None ? PyObject_GetAttrString(connection, "type") : NULL;
+	char *text = type ? mt_py_text(type) : NULL;
+
+	PyErr_Clear();
+	return text;
+}
+
 pid_t mt_gdb_pid(void)
 {
 	mt_auto(mt_py) PyObject *inferior = mt_py_call_gdb("selected_inferior", "()");

@@ -23,6 +23,9 @@ struct mt_error *mt_gdb_interrupted(void);
 /* For the core's commands: prints, warns and stops as above. */
 struct mt_command_context mt_gdb_context(void);
 
+/* How GDB reaches the selected inferior: "native", "core", "remote" …, the caller's to free; NULL:
+ * it does not, or cannot tell. */
+char *mt_gdb_connection(void);
 /* Of the selected inferior and thread; 0: none. */
 pid_t mt_gdb_pid(void);
 pid_t mt_gdb_lwp(void);

@@ -215,22 +215,38 @@ static struct mt_error *begin(pid_t pid, bool fresh)
 	return error;
 }
 
+static struct mt_error *refuse_connection(const char *type)
+{
+	if (!type || strcmp(type, "native") == 0)
+		return NULL;
+	if (strcmp(type, "core") == 0)
+		return mt_error_new(
+		    MT_ERROR_UNSUPPORTED,
+		    "a core file does not run, so nothing can be recorded (record the "
+		    "program itself: \"run\" it, or mtdb run)");
+	return mt_error_new(MT_ERROR_UNSUPPORTED,
+			    "mtrace records native programs only, and this one is reached by the "
+			    "target \"%s\" (run mtdb on its machine, and open the recording here)",
+			    type);
+}
+
 static struct mt_error *refuse(pid_t pid)
 {
 	mt_auto(mt_py) PyObject *non_stop = mt_py_call_gdb("parameter", "(s)", "non-stop");
+	char *connection = mt_gdb_connection();
+	struct mt_error *error = refuse_connection(connection);
 
 	PyErr_Clear();
-	if (non_stop == Py_True)
-		return mt_error_new(MT_ERROR_UNSUPPORTED,
-				    "mtrace cannot record in non-stop mode: its text would change "
-				    "under running threads (set non-stop off, and run again)");
-	if (pid && mt_proc_has_ended(pid))
-		return mt_error_new(
+	free(connection);
+	if (!error && non_stop == Py_True)
+		error = mt_error_new(
 		    MT_ERROR_UNSUPPORTED,
-		    "process %d does not run on this machine: mtrace records native "
-		    "programs only (run mtdb over there)",
-		    pid);
-	return NULL;
+		    "cannot record in non-stop mode: the text would change under running threads "
+		    "(set non-stop off, and run again)");
+	if (!error && pid && mt_proc_has_ended(pid))
+		error = mt_error_new(MT_ERROR_UNSUPPORTED,
+				     "process %d does not run on this machine", pid);
+	return error;
 }
 
 struct mt_error *mt_live_start(const struct mt_live_options *options)
