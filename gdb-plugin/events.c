@@ -85,11 +85,14 @@ static int exit_signal(void)
 /* Of a program that is let go it comes too; one that a signal ended has no exit code. */
 static struct mt_error *on_exited(PyObject *event)
 {
+	mt_auto(mt_py) PyObject *inferior = PyObject_GetAttrString(event, "inferior");
+	long long pid = inferior ? mt_py_number(inferior, "pid", 0) : 0;
 	long long code = mt_py_number(event, "exit_code", -1);
 	int status = code >= 0 ? (int)(code & 0xff) << 8 : exit_signal();
 	char *path = NULL;
 
-	if (!mt_live_session())
+	PyErr_Clear();
+	if (!mt_live_session() || pid != mt_live_pid())
 		return NULL;
 	mt_births_forget();
 	mt_try(mt_live_ended(status));

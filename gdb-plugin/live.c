@@ -29,6 +29,7 @@ static struct {
 	bool news;      /* it ran since the last snapshot */
 	int crash;
 	pid_t pid;
+	pid_t second; /* that was told to run unrecorded */
 	uint32_t snapshots;
 	char *engine;
 	struct mt_log log;
@@ -306,6 +307,19 @@ static bool is_fresh(pid_t pid)
 	return registers.rip == entry;
 }
 
+/* Once for each. */
+static struct mt_error *tell_second(pid_t pid)
+{
+	if (pid == live.second)
+		return NULL;
+	live.second = pid;
+	return mt_error_new(
+	    MT_ERROR_UNSUPPORTED,
+	    "process %d runs unrecorded: one process can be recorded at a time, and "
+	    "that is %d (\"mtrace stop\" gives it free)",
+	    pid, live.pid);
+}
+
 struct mt_error *mt_live_resumes(pid_t pid)
 {
 	if (!live.armed || !pid)
@@ -319,7 +333,9 @@ struct mt_error *mt_live_resumes(pid_t pid)
 				    "process %d runs unrecorded: stop it and say \"mtrace start\"",
 				    pid);
 	}
-	if (pid != live.pid || !live.hidden)
+	if (pid != live.pid)
+		return tell_second(pid);
+	if (!live.hidden)
 		return NULL;
 	live.news = true;
 	mt_try(mt_pristine_show(live.session, live.target, pid, &live.hidden));
