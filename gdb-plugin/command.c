@@ -168,24 +168,56 @@ static struct mt_error *make_prefix(const struct prefix *prefix)
 	return object ? NULL : mt_py_error();
 }
 
-static struct mt_error *make(const char *name, const char *group, const char *completer,
-			     PyMethodDef *definition, const void *context, const char *doc)
+/* GDB asks first, without a word, only where the word begins: as ever, is the answer. */
+static PyObject *complete(const struct mt_completion *how, PyObject *args)
+{
+	PyObject *text_given = PyTuple_GetItem(args, 0), *word_given = PyTuple_GetItem(args, 1);
+
+	if (!text_given || !word_given)
+		return NULL;
+	if (word_given == Py_None)
+		Py_RETURN_NONE;
+	char *text = mt_py_text(text_given), *word = mt_py_text(word_given);
+	PyObject *list = text && word ? mt_complete(how, text, word) : PyList_New(0);
+	free(text);
+	free(word);
+	return list;
+}
+
+static PyObject *complete_ours(PyObject *self, PyObject *args)
+{
+	const struct mt_gdb_command *command = mt_py_context(self);
+
+	return command ? complete(&command->completion, args) : NULL;
+}
+
+static PyObject *complete_shared(PyObject *self, PyObject *args)
+{
+	const struct mt_command *command = mt_py_context(self);
+	const struct mt_completion how = {.options = command ? command->options : NULL,
+					  .like = "file"};
+
+	return command ? complete(&how, args) : NULL;
+}
+
+static struct mt_error *make(const char *name, const char *group, PyMethodDef *run,
+			     PyMethodDef *completer, const void *context, const char *doc)
 {
 	mt_auto(mt_str) struct mt_str full = {0};
-	mt_auto(mt_py) PyObject *function = mt_py_function(definition, (void *)context);
+	mt_auto(mt_py) PyObject *invoke = mt_py_function(run, (void *)context);
+	mt_auto(mt_py) PyObject *completes = mt_py_function(completer, (void *)context);
 	mt_auto(mt_py) PyObject *attributes =
-	    function ? Py_BuildValue("{s:s,s:O}", "__doc__", doc, "invoke", function) : NULL;
+	    invoke && completes ? Py_BuildValue("{s:s,s:O,s:O}", "__doc__", doc, "invoke", invoke,
+						"complete", completes)
+				: NULL;
 	mt_auto(mt_py) PyObject *class = mt_py_class("Command", "Command", attributes);
 	mt_auto(mt_py) PyObject *kind = mt_py_gdb(group);
-	mt_auto(mt_py) PyObject *completes = mt_py_gdb(completer ? completer : "COMPLETE_NONE");
 
 	mt_str_appendf(&full, "mtrace %s", name);
 	if (full.failed)
 		return mt_error_no_memory();
 	mt_auto(mt_py) PyObject *object =
-	    class && kind && completes
-		? PyObject_CallFunction(class, "sOO", full.text, kind, completes)
-		: NULL;
+	    class && kind ? PyObject_CallFunction(class, "sO", full.text, kind) : NULL;
 	return object ? NULL : mt_py_error();
 }
 
@@ -193,6 +225,7 @@ static struct mt_error *make(const char *name, const char *group, const char *co
 static struct mt_error *make_ours(const struct mt_gdb_command *command)
 {
 	static PyMethodDef invoke = {"invoke", invoke_ours, METH_VARARGS, NULL};
+	static PyMethodDef completer = {"complete", complete_ours, METH_VARARGS, NULL};
 	mt_auto(mt_str) struct mt_str doc = {0};
 	size_t summary = strcspn(command->help, "\n");
 
@@ -203,12 +236,13 @@ static struct mt_error *make_ours(const struct mt_gdb_command *command)
 		mt_str_appendf(&doc, "\n%s", command->help + summary);
 	if (doc.failed)
 		return mt_error_no_memory();
-	return make(command->name, command->group, command->completer, &invoke, command, doc.text);
+	return make(command->name, command->group, &invoke, &completer, command, doc.text);
 }
 
 static struct mt_error *make_shared(const struct mt_command *command)
 {
 	static PyMethodDef invoke = {"invoke", invoke_shared, METH_VARARGS, NULL};
+	static PyMethodDef completer = {"complete", complete_shared, METH_VARARGS, NULL};
 	mt_auto(mt_str) struct mt_str doc = {0};
 
 	mt_str_appendf(&doc, "%s.\n\nUsage: mtrace %s %s\n\n%s", command->summary, command->name,
@@ -217,7 +251,7 @@ static struct mt_error *make_shared(const struct mt_command *command)
 		doc.text[--doc.length] = '\0';
 	if (doc.failed)
 		return mt_error_no_memory();
-	return make(command->name, "COMMAND_DATA", "COMPLETE_FILENAME", &invoke, command, doc.text);
+	return make(command->name, "COMMAND_DATA", &invoke, &completer, command, doc.text);
 }
 
 struct mt_error *mt_commands_define(void)

@@ -5,17 +5,16 @@
 #define MT_GDB_PLUGIN_COMMANDS_H
 
 #include "base/error.h"
+#include "complete.h"
 
 #include <stddef.h>
 
 struct mt_gdb_command {
-	const char *name;           /* behind "mtrace " */
-	const char *group;          /* gdb.COMMAND_… */
-	const char *usage;          /* behind the name */
-	const char *help;           /* its first line is the summary, with a full stop */
-	const char *const *options; /* for completion, NULL at the end; or NULL */
-	/* Which of GDB's completers takes over behind the options: gdb.COMPLETE_…; NULL: none */
-	const char *completer;
+	const char *name;  /* behind "mtrace " */
+	const char *group; /* gdb.COMMAND_… */
+	const char *usage; /* behind the name */
+	const char *help;  /* its first line is the summary, with a full stop */
+	struct mt_completion completion;
 	struct mt_error *(*run)(int argc, char **argv); /* argv[0] is the name */
 	/* Instead of it, for a command whose text is not words: ARGUMENT as it was typed. */
 	struct mt_error *(*run_text)(const char *argument);

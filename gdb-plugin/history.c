@@ -8,7 +8,7 @@
 #include "options.h"
 #include "settings.h"
 
-static const char *const options[] = {"-thread", NULL};
+static const char *const options[] = {"-thread NUMBER", NULL};
 
 /* GDB's number of a thread becomes the system's. */
 static struct mt_error *find_thread(const char *text, pid_t *lwp)
@@ -75,6 +75,6 @@ const struct mt_gdb_command mt_gdb_command_history = {
 	    "COUNT is how many calls (default: set mtrace history-size).\n"
 	    "Options:\n"
 	    "  -thread NUMBER   another thread, by GDB's number",
-    .options = options,
+    .completion = {.options = options},
     .run = history,
 };

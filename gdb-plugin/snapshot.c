@@ -25,7 +25,7 @@ const struct mt_gdb_command mt_gdb_command_snapshot = {
     .help = "Write what was recorded so far as a timeline.\n"
 	    "FILE's ending says the format: .fxt (for https://ui.perfetto.dev), .json or .txt "
 	    "(default:\nset mtrace output).",
-    .completer = "COMPLETE_FILENAME",
+    .completion = {.like = "file"},
     .run = snapshot,
 };
 
@@ -47,6 +47,6 @@ const struct mt_gdb_command mt_gdb_command_save = {
     .usage = "FILE",
     .help = "Write what was recorded so far as a recording.\n"
 	    "It is a perf.data file, for \"mtrace decode\", mtdb and perf script.",
-    .completer = "COMPLETE_FILENAME",
+    .completion = {.like = "file"},
     .run = save,
 };

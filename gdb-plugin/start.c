@@ -6,7 +6,8 @@
 #include "live.h"
 #include "options.h"
 
-static const char *const options[] = {"-engine", "-size", "-timestamps", NULL};
+static const char *const options[] = {"-engine auto|calls", "-size SIZE",
+				      "-timestamps sampled|full", NULL};
 
 static struct mt_error *start(int argc, char **argv)
 {
@@ -45,7 +46,7 @@ const struct mt_gdb_command mt_gdb_command_start = {
 	    "  -size SIZE          of each thread's ring, such as 16M (default: set mtrace "
 	    "buffer-size)\n"
 	    "  -timestamps WHICH   sampled or full (default: set mtrace timestamps)",
-    .options = options,
+    .completion = {.options = options},
     .run = start,
 };
 

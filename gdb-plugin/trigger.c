@@ -304,6 +304,8 @@ static struct mt_error *run_trigger(const char *text)
 	return NULL;
 }
 
+static const char *const options[] = {"-max COUNT", "-stop", "-print EXPRESSION", NULL};
+
 const struct mt_gdb_command mt_gdb_command_trigger = {
     .name = "trigger",
     .group = "COMMAND_BREAKPOINTS",
@@ -315,7 +317,7 @@ const struct mt_gdb_command mt_gdb_command_trigger = {
 	    "  -max COUNT          take so many snapshots at the most\n"
 	    "  -stop               stop the program, too\n"
 	    "  -print EXPRESSION   show its value there; quote one that holds blanks",
-    .completer = "COMPLETE_LOCATION",
+    .completion = {.options = options, .like = "break"},
     .run_text = run_trigger,
 };
 
@@ -337,11 +339,18 @@ static struct mt_error *run_delete(int argc, char **argv)
 	return mt_error_new(MT_ERROR_USAGE, "No trigger number %s.", argv[1]);
 }
 
+static void numbers(struct mt_str *words)
+{
+	mt_array_each (trigger, &triggers)
+		mt_str_appendf(words, "%u ", (*trigger)->number);
+}
+
 const struct mt_gdb_command mt_gdb_command_delete = {
     .name = "delete",
     .group = "COMMAND_BREAKPOINTS",
     .usage = "NUMBER",
     .help = "Delete a trigger.\n\"mtrace info\" lists them with their numbers.",
+    .completion = {.words = numbers},
     .run = run_delete,
 };
 
