@@ -148,6 +148,7 @@ static void pass_marks(struct mt_ring_cursor *cursor, struct line *line)
 		if (line->known < line->count)
 			spread_to_mark(cursor, line, mark->first);
 		not_before(cursor, mark->last);
+		cursor->line_is_marked = true;
 	}
 }
 
@@ -181,8 +182,9 @@ static void take(struct mt_ring_cursor *cursor, struct line *line, struct mt_rin
 
 static void begin_line(struct mt_ring_cursor *cursor, uint64_t tsc)
 {
-	if (cursor->line_tsc && tsc > cursor->line_tsc)
+	if (cursor->line_tsc && tsc > cursor->line_tsc && !cursor->line_is_marked)
 		cursor->pace = (tsc - cursor->line_tsc) / MT_RING_LINE_EVENTS;
+	cursor->line_is_marked = false;
 	cursor->line_tsc = not_before(cursor, tsc);
 }
 

@@ -84,7 +84,8 @@ struct mt_ring_cursor {
 	uint64_t last_tsc;
 	size_t next_mark;
 	uint64_t line_tsc; /* the last line's stamp; 0: none yet */
-	uint64_t pace;     /* ticks from event to event in the last line between two stamps */
+	uint64_t pace;     /* ticks from event to event in the last line without marks */
+	bool line_is_marked;
 };
 
 void mt_ring_cursor_init(struct mt_ring_cursor *cursor, const struct mt_ring_view *view);
