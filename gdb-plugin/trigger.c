@@ -64,23 +64,35 @@ static bool is_there(const struct trigger *trigger)
 	return valid == Py_True;
 }
 
-static void print_values(const struct trigger *trigger)
+/* "EXPR = VALUE", or why there is none. */
+static void append_value(struct mt_str *out, const char *expression)
+{
+	mt_auto(mt_py) PyObject *value = mt_py_call_gdb("parse_and_eval", "(s)", expression);
+	mt_auto(mt_py) PyObject *text = value ? PyObject_Str(value) : NULL;
+	char *said = text ? mt_py_text(text) : NULL;
+
+	if (said) {
+		mt_str_appendf(out, "%s = %s", expression, said);
+	} else {
+		struct mt_error *error = mt_py_error();
+
+		mt_str_appendf(out, "%s: %s", expression, mt_error_message(error));
+		mt_error_destroy(error);
+	}
+	free(said);
+}
+
+/* In one string for the recording, and a line each for the user. */
+static void read_values(const struct trigger *trigger, struct mt_str *out, struct mt_str *lines)
 {
 	mt_array_each (expression, &trigger->expressions) {
-		mt_auto(mt_py) PyObject *value =
-		    mt_py_call_gdb("parse_and_eval", "(s)", *expression);
-		mt_auto(mt_py) PyObject *text = value ? PyObject_Str(value) : NULL;
-		char *said = text ? mt_py_text(text) : NULL;
+		mt_auto(mt_str) struct mt_str value = {0};
 
-		if (said) {
-			mt_gdb_printf("  %s = %s\n", *expression, said);
-		} else {
-			struct mt_error *error = mt_py_error();
-
-			mt_gdb_printf("  %s: %s\n", *expression, mt_error_message(error));
-			mt_error_destroy(error);
-		}
-		free(said);
+		append_value(&value, *expression);
+		if (value.failed || !value.text)
+			continue;
+		mt_str_appendf(out, "%s%s", out->length ? ", " : "", value.text);
+		mt_str_appendf(lines, "  %s\n", value.text);
 	}
 }
 
@@ -88,6 +100,7 @@ static struct mt_error *fire(struct trigger *trigger)
 {
 	struct user_regs_struct registers = {0};
 	struct mt_target *target = mt_live_target();
+	mt_auto(mt_str) struct mt_str values = {0}, lines = {0};
 	char *path = NULL;
 	pid_t lwp = mt_gdb_lwp();
 
@@ -96,12 +109,21 @@ static struct mt_error *fire(struct trigger *trigger)
 	if (!mt_live_session() || (trigger->most && trigger->hits > trigger->most))
 		return NULL;
 	mt_try(target->ops->get_registers(target, lwp, &registers));
-	mt_try(mt_session_hit(mt_live_session(), lwp, trigger->number, registers.rip));
+	read_values(trigger, &values, &lines);
+	const struct mt_session_hit hit = {
+	    .trigger = trigger->number,
+	    .pc = registers.rip,
+	    .location = trigger->location,
+	    .condition = trigger->condition,
+	    .values = values.text,
+	};
+	mt_try(mt_session_hit(mt_live_session(), lwp, &hit));
 	mt_try(mt_live_snapshot(NULL, &path));
 	mt_gdb_printf("[mtrace: trigger %u, %s, hit %u in thread %d: %s]\n", trigger->number,
 		      trigger->location, trigger->hits, lwp, path);
 	free(path);
-	print_values(trigger);
+	if (lines.length && !lines.failed)
+		mt_gdb_print(lines.text);
 	return NULL;
 }
 

@@ -30,6 +30,10 @@ const char *mt_arg_name_text(enum mt_arg_name name)
 	    [MT_ARG_LEFT_OUT] = "calls_left_out",
 	    [MT_ARG_DEEPEST] = "deepest",
 	    [MT_ARG_PROCESS] = "process",
+	    [MT_ARG_LOCATION] = "location",
+	    [MT_ARG_CONDITION] = "condition",
+	    [MT_ARG_VALUES] = "values",
+	    [MT_ARG_THREAD] = "thread",
 	};
 
 	return texts[name];
@@ -149,6 +153,14 @@ static void add_exit(struct mt_args *args, uint64_t value)
 		add_text(args, MT_ARG_SIGNAL, mt_signal_name((uint32_t)WTERMSIG(status)));
 }
 
+static void add_hit(struct mt_args *args, const struct mt_hit *hit)
+{
+	add_text(args, MT_ARG_LOCATION, hit->location);
+	add_text(args, MT_ARG_CONDITION, hit->condition);
+	add_text(args, MT_ARG_VALUES, hit->values);
+	add_number(args, MT_ARG_THREAD, (uint64_t)hit->tid);
+}
+
 void mt_args_of_instant(struct mt_args *args, const struct mt_instant *instant)
 {
 	args->count = 0;
@@ -161,6 +173,8 @@ void mt_args_of_instant(struct mt_args *args, const struct mt_instant *instant)
 		break;
 	case MT_INSTANT_TRIGGER:
 		add_number(args, MT_ARG_NUMBER, instant->value);
+		if (instant->hit)
+			add_hit(args, instant->hit);
 		break;
 	case MT_INSTANT_EXIT:
 		add_exit(args, instant->value);
@@ -209,7 +223,7 @@ const char *mt_instant_name(const struct mt_instant *instant)
 		    .cause = (enum mt_gap_cause)instant->detail,
 		});
 	case MT_INSTANT_TRIGGER:
-		return "trigger";
+		return instant->hit ? instant->hit->location : "trigger";
 	case MT_INSTANT_EXIT:
 		return "exit";
 	case MT_INSTANT_EXEC:

@@ -32,6 +32,10 @@ enum mt_arg_name {
 	MT_ARG_LEFT_OUT, /* calls deeper than the format can hold */
 	MT_ARG_DEEPEST,
 	MT_ARG_PROCESS,
+	MT_ARG_LOCATION, /* these four tell of a trigger's hit */
+	MT_ARG_CONDITION,
+	MT_ARG_VALUES,
+	MT_ARG_THREAD,
 	MT_ARG_NAMES
 };
 
@@ -79,7 +83,7 @@ const char *mt_slice_category(const struct mt_slice *slice);
 const char *mt_instant_category(const struct mt_instant *instant);
 
 #define MT_SNAPSHOT_NAME "snapshot" /* the instant at the end of a snapshot's segment */
-/* "SIGSEGV", "trigger", "[lost: …]": lent, static. */
+/* "SIGSEGV", "trigger", "[lost: …]", a hit's location: lent for the run. */
 const char *mt_instant_name(const struct mt_instant *instant);
 /* Whether si_addr means something: it is a fault's address. */
 bool mt_signal_has_address(uint32_t number);

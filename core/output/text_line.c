@@ -319,6 +319,42 @@ static void put_exit(struct mt_str *out, uint64_t value)
 		mt_str_appendf(out, " by %s", mt_signal_name((uint32_t)WTERMSIG(status)));
 }
 
+static void put_trigger(struct mt_str *out, const struct mt_instant *instant)
+{
+	const struct mt_hit *hit = instant->hit;
+
+	mt_str_appendf(out, "trigger %llu", (unsigned long long)instant->value);
+	if (!hit)
+		return;
+	mt_str_append(out, ": ");
+	put_clean(out, hit->location);
+	if (*hit->condition) {
+		mt_str_append(out, " if ");
+		put_clean(out, hit->condition);
+	}
+	if (*hit->values) {
+		mt_str_append(out, " (");
+		put_clean(out, hit->values);
+		mt_str_append(out, ")");
+	}
+	mt_str_appendf(out, ", thread %d", hit->tid);
+}
+
+static void put_what(struct mt_str *out, const struct mt_instant *instant)
+{
+	if (instant->kind == MT_INSTANT_TRIGGER) {
+		put_trigger(out, instant);
+		return;
+	}
+	mt_str_append(out, mt_instant_name(instant));
+	if (instant->kind == MT_INSTANT_EXIT)
+		put_exit(out, instant->value);
+	else if (instant->kind == MT_INSTANT_GAP && instant->value)
+		mt_str_appendf(out, " (%llu bytes)", (unsigned long long)instant->value);
+	else if (instant->kind == MT_INSTANT_SIGNAL && mt_signal_has_address(instant->detail))
+		mt_str_appendf(out, ", address 0x%llx", (unsigned long long)instant->value);
+}
+
 static void put_instant_cell(struct mt_str *out, struct mt_text_style *style,
 			     const struct mt_text_entry *entry)
 {
@@ -327,15 +363,8 @@ static void put_instant_cell(struct mt_str *out, struct mt_text_style *style,
 	bool is_signal = instant->kind == MT_INSTANT_SIGNAL;
 
 	put_indent(cell, entry->depth);
-	mt_str_appendf(cell, "*** %s", mt_instant_name(instant));
-	if (instant->kind == MT_INSTANT_TRIGGER)
-		mt_str_appendf(cell, " %llu", (unsigned long long)instant->value);
-	else if (instant->kind == MT_INSTANT_EXIT)
-		put_exit(cell, instant->value);
-	else if (instant->kind == MT_INSTANT_GAP && instant->value)
-		mt_str_appendf(cell, " (%llu bytes)", (unsigned long long)instant->value);
-	else if (is_signal && mt_signal_has_address(instant->detail))
-		mt_str_appendf(cell, ", address 0x%llx", (unsigned long long)instant->value);
+	mt_str_append(cell, "*** ");
+	put_what(cell, instant);
 	if (instant->function) {
 		mt_str_append(cell, instant->kind == MT_INSTANT_THROTTLE
 					? ", not recorded from here on: "

@@ -7,13 +7,13 @@
  * Besides Intel PT, a recording carries notes: samples of events with names of ours, which perf
  * shows by these names:
  *	mtrace:signal   IP = PC, ADDR = si_addr, WEIGHT = signal number, before its delivery
- *	mtrace:trigger  IP = PC, WEIGHT = the trigger's number
- *	mtrace:snapshot WEIGHT = the snapshot's number, of each thread, when its ring was read
- *	mtrace:exit     WEIGHT = the wait status, when a thread ended
- *	mtrace:throttle IP = a function that is not recorded from here on in this process
- * and call events (enum mt_recording_call_kind), with IP = address, ADDR = stack pointer; the names
- * with a ~ say that the time is an estimate:
- *	mtrace:call  mtrace:call~  mtrace:return  mtrace:return~  mtrace:frame */
+ *	mtrace:trigger  IP = PC, WEIGHT = the trigger's number, RAW = its location, its condition
+ *and what was printed, each with a NUL at its end, then more NULs mtrace:snapshot WEIGHT = the
+ *snapshot's number, of each thread, when its ring was read mtrace:exit     WEIGHT = the wait
+ *status, when a thread ended mtrace:throttle IP = a function that is not recorded from here on in
+ *this process and call events (enum mt_recording_call_kind), with IP = address, ADDR = stack
+ *pointer; the names with a ~ say that the time is an estimate: mtrace:call  mtrace:call~
+ *mtrace:return  mtrace:return~  mtrace:frame */
 #ifndef MT_PERF_RECORDING_WRITER_H
 #define MT_PERF_RECORDING_WRITER_H
 

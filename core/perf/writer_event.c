@@ -70,6 +70,7 @@ struct perf_event_attr mt_writer_attr(const struct mt_recording_writer *writer,
 
 	if (event == MT_WRITER_PT) {
 		attr.type = MT_WRITER_PT_PMU_TYPE;
+		attr.sample_type = MT_WRITER_ID_TYPE;
 		attr.config = pt_config(&writer->pt);
 		attr.exclude_kernel = !writer->pt.kernel;
 	} else if (event == MT_WRITER_TRACKING) {

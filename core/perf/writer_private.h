@@ -22,7 +22,8 @@ enum mt_writer_event {
 
 /* All software events have the same: perf script looks at the first of a type alone when it is
  * asked for a field.  Records that are no samples carry of it TID, TIME, CPU and IDENTIFIER. */
-#define MT_WRITER_SAMPLE_TYPE                                                                      \
+#define MT_WRITER_SAMPLE_TYPE (MT_WRITER_ID_TYPE | PERF_SAMPLE_RAW)
+#define MT_WRITER_ID_TYPE                                                                          \
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |            \
 	 PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU | PERF_SAMPLE_WEIGHT)
 

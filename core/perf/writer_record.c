@@ -175,6 +175,22 @@ static void encode_error(struct mt_recording_writer *writer, const struct mt_sid
 	mt_block_put(&writer->record, message, sizeof(message));
 }
 
+#define MOST_RAW_BYTES 4092
+
+/* A size and its bytes, together a multiple of 8. */
+static void put_raw(struct mt_recording_writer *writer, const struct mt_sideband *record)
+{
+	static const uint8_t zeros[8];
+	uint32_t size = record->sample.raw ? record->sample.raw_size : 0;
+
+	if (size > MOST_RAW_BYTES)
+		size = MOST_RAW_BYTES;
+	uint32_t padding = (8 - (sizeof(size) + size) % 8) % 8;
+	put_u32(writer, size + padding);
+	mt_block_put(&writer->record, record->sample.raw, size);
+	mt_block_put(&writer->record, zeros, padding);
+}
+
 static void encode_sample(struct mt_recording_writer *writer, const struct mt_sideband *record)
 {
 	mt_writer_begin(writer, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
@@ -184,6 +200,7 @@ static void encode_sample(struct mt_recording_writer *writer, const struct mt_si
 	put_u64(writer, record->time_ns);
 	put_u64(writer, record->sample.address);
 	put_cpu(writer, record);
+	put_raw(writer, record);
 	put_u64(writer, record->sample.weight);
 }
 

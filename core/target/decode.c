@@ -63,11 +63,14 @@ struct mt_error *mt_decode(struct mt_recording *recording, const struct mt_decod
 	mt_try(check_kind(recording));
 	choose(&run);
 	struct mt_error *error = decode(&run);
+	if (!error)
+		error = mt_decode_hits(&run);
 	if (!error && sink.ops->finish)
 		error = sink.ops->finish(sink.self);
 
 	HASH_ITER (hh, run.tracks, track, next)
 		mt_track_destroy(&run, track);
+	mt_array_deinit(&run.hits);
 	mt_pt_streams_deinit(&run.streams);
 	if (run.machine)
 		run.stats.missing_files = mt_machine_missing_files(run.machine);

@@ -4,7 +4,8 @@
  *	decode.c        which kind of recording it is
  *	decode_pt.c     AUX data, of threads or of CPUs
  *	decode_calls.c  call events
- *	decode_track.c  a thread's events and notes into its rebuild of slices */
+ *	decode_track.c  a thread's events and notes into its rebuild of slices
+ *	decode_hits.c   the track of triggers' hits */
 #ifndef MT_TARGET_DECODE_PRIVATE_H
 #define MT_TARGET_DECODE_PRIVATE_H
 
@@ -51,7 +52,8 @@ struct mt_decode_run {
 	struct mt_machine *machine;
 	mt_pt_streams streams;
 	struct mt_track *tracks;
-	bool timed; /* times of events and of the sideband can be compared */
+	MT_ARRAY(struct mt_hit) hits; /* of triggers */
+	bool timed;                   /* times of events and of the sideband can be compared */
 	uint64_t bytes_total;
 };
 
@@ -71,6 +73,14 @@ static inline bool mt_decode_wants(const struct mt_decode_run *run, int tid)
 {
 	return !run->options->tid || run->options->tid == tid;
 }
+
+/* Which of our notes a record is; MT_NOTE_COUNT: none. */
+enum mt_recording_note mt_decode_note_of(const struct mt_decode_run *run,
+					 const struct mt_sideband *record);
+
+/* decode_hits.c */
+/* After all threads.  Errors: the sink's; NO_MEMORY. */
+struct mt_error *mt_decode_hits(struct mt_decode_run *run);
 
 /* decode_pt.c, decode_calls.c */
 extern const struct mt_rebuild_ops mt_rebuild_from_branches, mt_rebuild_from_calls;

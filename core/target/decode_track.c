@@ -58,9 +58,8 @@ void mt_track_destroy(struct mt_decode_run *run, struct mt_track *track)
 	free(track);
 }
 
-/* Which of our notes a sample is; MT_NOTE_COUNT: none. */
-static enum mt_recording_note note_of(const struct mt_decode_run *run,
-				      const struct mt_sideband *record)
+enum mt_recording_note mt_decode_note_of(const struct mt_decode_run *run,
+					 const struct mt_sideband *record)
 {
 	const char *name = mt_recording_event_name(run->recording, record->sample.event);
 	int note = record->kind == MT_SIDEBAND_SAMPLE ? 0 : MT_NOTE_COUNT;
@@ -88,7 +87,7 @@ static bool event_of_note(const struct mt_decode_run *run, const struct mt_sideb
 	    .from = record->sample.ip,
 	    .to = record->sample.weight,
 	};
-	switch (note_of(run, record)) {
+	switch (mt_decode_note_of(run, record)) {
 	case MT_NOTE_SIGNAL:
 		event->kind = MT_EVENT_SIGNAL;
 		event->detail = (uint32_t)record->sample.weight;
@@ -140,7 +139,7 @@ static bool is_snapshot_mark(const struct mt_event *event)
 static bool note_is_due(const struct mt_decode_run *run, const struct mt_sideband *note,
 			const struct mt_event *event)
 {
-	enum mt_recording_note kind = note_of(run, note);
+	enum mt_recording_note kind = mt_decode_note_of(run, note);
 
 	if (!run->timed || note->time_ns > event->time_ns || kind == MT_NOTE_EXIT)
 		return false;
@@ -157,7 +156,8 @@ static const struct mt_sideband *note_of_snapshot(const struct mt_decode_run *ru
 	for (size_t i = track->next_note; i < track->thread->notes.count; i++) {
 		const struct mt_sideband *note = track->thread->notes.items[i];
 
-		if (note_of(run, note) == MT_NOTE_SNAPSHOT && note->sample.weight == number)
+		if (mt_decode_note_of(run, note) == MT_NOTE_SNAPSHOT &&
+		    note->sample.weight == number)
 			return note;
 	}
 	return NULL;
@@ -172,7 +172,7 @@ static struct mt_error *push_end_of_crash(struct mt_decode_run *run, struct mt_t
 	const struct mt_sideband *note = left ? track->thread->notes.items[track->next_note] : NULL;
 	struct mt_event event;
 
-	if (left != 1 || note_of(run, note) != MT_NOTE_EXIT)
+	if (left != 1 || mt_decode_note_of(run, note) != MT_NOTE_EXIT)
 		return NULL;
 	track->next_note++;
 	event_of_note(run, note, &event);
@@ -299,7 +299,7 @@ struct mt_error *mt_track_finish(struct mt_decode_run *run, struct mt_track *tra
 	while (track->next_note < thread->notes.count) {
 		const struct mt_sideband *note = thread->notes.items[track->next_note++];
 
-		if (note_of(run, note) == MT_NOTE_SNAPSHOT)
+		if (mt_decode_note_of(run, note) == MT_NOTE_SNAPSHOT)
 			mt_try(push_end_of_crash(run, track, note->time_ns));
 		mt_try(push_note(run, track, note));
 	}

@@ -61,8 +61,15 @@ struct mt_error *mt_session_run(struct mt_session *session);
  * to. Errors: the target's; the recording's. */
 struct mt_error *mt_session_take(struct mt_session *session, const struct mt_stop *stop);
 /* A thread came to a trigger that the front end keeps itself. */
-struct mt_error *mt_session_hit(struct mt_session *session, pid_t lwp, uint32_t trigger,
-				uint64_t pc);
+struct mt_session_hit {
+	uint32_t trigger; /* its number */
+	uint64_t pc;
+	const char *location;
+	const char *condition; /* NULL: none */
+	const char *values;    /* what was printed: "x = 5, y = 7"; NULL: nothing */
+};
+struct mt_error *mt_session_hit(struct mt_session *session, pid_t lwp,
+				const struct mt_session_hit *hit);
 /* See hide() and show() in target/engine.h.  A live session attaches hidden. */
 struct mt_error *mt_session_hide(struct mt_session *session, pid_t pid);
 struct mt_error *mt_session_show(struct mt_session *session, pid_t pid,

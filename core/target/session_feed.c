@@ -8,16 +8,15 @@ struct mt_error *mt_session_take(struct mt_session *session, const struct mt_sto
 	return mt_session_on_stop(session, stop);
 }
 
-struct mt_error *mt_session_hit(struct mt_session *session, pid_t lwp, uint32_t trigger,
-				uint64_t pc)
+struct mt_error *mt_session_hit(struct mt_session *session, pid_t lwp,
+				const struct mt_session_hit *hit)
 {
 	const struct mt_session_thread *thread = mt_session_find_thread(session, lwp);
 
 	session->result.hits++;
 	if (!thread)
 		return NULL;
-	return mt_session_put_note(session, thread, MT_NOTE_TRIGGER, pc, 0, trigger,
-				   mt_session_now(session));
+	return mt_session_put_hit(session, thread, hit, mt_session_now(session));
 }
 
 struct mt_error *mt_session_hide(struct mt_session *session, pid_t pid)

@@ -113,6 +113,9 @@ struct mt_error *mt_session_put_note(struct mt_session *session,
 				     const struct mt_session_thread *thread,
 				     enum mt_recording_note note, uint64_t pc, uint64_t address,
 				     uint64_t weight, uint64_t time_ns);
+struct mt_error *mt_session_put_hit(struct mt_session *session,
+				    const struct mt_session_thread *thread,
+				    const struct mt_session_hit *hit, uint64_t time_ns);
 
 /* session_vdso.c */
 /* Puts the vDSO of a process into a file that outlives it, so that whoever decodes the recording

@@ -185,3 +185,28 @@ struct mt_error *mt_session_put_note(struct mt_session *session,
 	record.sample.weight = weight;
 	return mt_recording_writer_put(session->writer, &record);
 }
+
+static void append_string(struct mt_str *raw, const char *text)
+{
+	mt_str_append_bytes(raw, text ? text : "", (text ? strlen(text) : 0) + 1);
+}
+
+struct mt_error *mt_session_put_hit(struct mt_session *session,
+				    const struct mt_session_thread *thread,
+				    const struct mt_session_hit *hit, uint64_t time_ns)
+{
+	struct mt_sideband record = record_of(thread, MT_SIDEBAND_SAMPLE, time_ns);
+	mt_auto(mt_str) struct mt_str raw = {0};
+
+	append_string(&raw, hit->location);
+	append_string(&raw, hit->condition);
+	append_string(&raw, hit->values);
+	if (raw.failed)
+		return mt_error_no_memory();
+	record.sample.event = MT_NOTE_TRIGGER;
+	record.sample.ip = hit->pc;
+	record.sample.weight = hit->trigger;
+	record.sample.raw = (const uint8_t *)raw.text;
+	record.sample.raw_size = (uint32_t)raw.length;
+	return mt_recording_writer_put(session->writer, &record);
+}

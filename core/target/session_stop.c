@@ -21,10 +21,15 @@ struct mt_error *mt_session_snapshot(struct mt_session *session)
 static struct mt_error *hit(struct mt_session *session, struct mt_session_thread *thread,
 			    uint32_t trigger, const struct mt_engine_news *news)
 {
+	const struct mt_session_hit what = {
+	    .trigger = trigger,
+	    .pc = news->pc,
+	    .location = session->triggers.items[trigger - 1].text,
+	};
+
 	thread->hit_pc = news->pc;
 	session->result.hits++;
-	mt_try(mt_session_put_note(session, thread, MT_NOTE_TRIGGER, news->pc, 0, trigger,
-				   news->time_ns));
+	mt_try(mt_session_put_hit(session, thread, &what, news->time_ns));
 	return mt_session_snapshot(session);
 }
 

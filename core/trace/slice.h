@@ -18,6 +18,10 @@
 #include "elf/function.h"
 #include "trace/event.h"
 
+/* The track of triggers' hits goes as a thread of this number, which no thread can have
+ * (PID_MAX_LIMIT, linux/threads.h). */
+#define MT_HITS_TID (1 << 22)
+
 struct mt_thread {
 	pid_t pid;
 	pid_t tid;
@@ -72,6 +76,14 @@ enum mt_instant_kind {
 	MT_INSTANT_THROTTLE, /* the function at `address` is not recorded from here on */
 };
 
+/* What is told of a trigger's hit on the track of hits. */
+struct mt_hit {
+	pid_t tid;
+	const char *location;
+	const char *condition; /* "": none */
+	const char *values;    /* "": nothing was printed */
+};
+
 struct mt_instant {
 	uint64_t time_ns;
 	uint8_t kind; /* enum mt_instant_kind */
@@ -80,6 +92,7 @@ struct mt_instant {
 	uint64_t address;                   /* the PC; 0: not known */
 	const struct mt_function *function; /* at the PC; NULL: not known */
 	struct mt_source source;            /* of the PC */
+	const struct mt_hit *hit; /* TRIGGER on the track of hits; else NULL; lent for the run */
 };
 
 struct mt_segment {

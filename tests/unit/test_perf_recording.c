@@ -33,7 +33,11 @@ static void check_sample(const struct mt_recording *recording, const struct mt_s
 	assert_int_equal(is->sample.ip, wanted->sample.ip);
 	assert_int_equal(is->sample.address, wanted->sample.address);
 	assert_int_equal(is->sample.weight, wanted->sample.weight);
-	assert_null(is->sample.raw);
+	assert_true(is->sample.raw_size >= wanted->sample.raw_size);
+	if (wanted->sample.raw)
+		assert_memory_equal(is->sample.raw, wanted->sample.raw, wanted->sample.raw_size);
+	else
+		assert_int_equal(is->sample.raw[0], 0);
 }
 
 static void check_own_fields(const struct mt_recording *recording, const struct mt_sideband *is,
