@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an editor speaks with GDB: the machine interface, over a pipe."""
+import re
+import subprocess
+import threading
+
+import pytest
+
+import fxt
+
+STEPPING = [
+    "-break-insert sum_up", "-exec-run", "-stack-list-arguments 1", "-exec-step", "-exec-next",
+    "-exec-next", "-exec-step", "-exec-step", "-stack-list-locals 1", "-exec-finish",
+    "-exec-next", "-exec-next", "-exec-next", "-exec-step-instruction", "-exec-step-instruction",
+    "-exec-next-instruction", "-exec-next-instruction",
+    '-data-disassemble -s $pc -e "$pc+8" -- 2',
+    "-exec-until", "-exec-until", "-stack-list-frames", "-data-disassemble -a fib -- 2",
+    "-exec-step 5", "-exec-next 3", "-stack-list-frames", "-break-delete", "-exec-continue",
+]
+
+
+class Machine:
+    """A GDB that speaks MI.  say() returns the lines up to the prompt, and, of a command that makes
+    the program run, up to where it stopped."""
+
+    def __init__(self, gdb, program, folder):
+        # pylint: disable-next=consider-using-with
+        self.process = subprocess.Popen(
+            [gdb, "-nx", "-q", "-i=mi3", str(program)], cwd=folder, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.timer = threading.Timer(120, self.process.kill)
+        self.timer.start()
+        self.prompt()
+        self.say("-gdb-set confirm off")
+
+    def prompt(self):
+        lines = []
+        for line in self.process.stdout:
+            if line.rstrip() == "(gdb)":
+                break
+            lines.append(line.rstrip("\n"))
+        return lines
+
+    def say(self, command):
+        self.process.stdin.write(command + "\n")
+        self.process.stdin.flush()
+        lines = self.prompt()
+        while (any(line.startswith("^running") for line in lines)
+               and not any(line.startswith("*stopped") for line in lines)):
+            more = self.prompt()
+            assert more, f"GDB ended: {lines}"
+            lines += more
+        return lines
+
+    def console(self, command):
+        return self.say(f'-interpreter-exec console "{command}"')
+
+    def end(self):
+        self.process.stdin.close()
+        status = self.process.wait(60)
+        self.timer.cancel()
+        self.process.stdout.close()
+        return status
+
+
+@pytest.fixture(name="machine")
+def machine_fixture(plugin, need, tmp_path):
+    """machine(program, traced=True) -> Machine."""
+    made = []
+
+    def make(program, traced=True):
+        machine = Machine(need("gdb"), program, tmp_path)
+        made.append(machine)
+        if traced:
+            machine.console(f"source {plugin}")
+            assert machine.console("mtrace start")[-1] == "^done"
+        return machine
+
+    yield make
+    for machine in made:
+        machine.process.kill()
+        machine.end()
+
+
+def printed(lines):
+    """The console's text."""
+    texts = [line[2:-1] for line in lines if line.startswith('~"')]
+    return "".join(texts).replace("\\n", "\n").replace('\\"', '"').replace("\\t", "\t")
+
+
+def normal(lines):
+    """Without the system's numbers, and without what tells of libraries and lines of ours."""
+    lines = [re.sub(r'core="\d+"', "core", line) for line in lines
+             if not line.startswith(("=library", "=thread", '~"[mtrace', "=breakpoint-modified"))]
+    lines = [re.sub(r"0x0*7ff[0-9a-f]{9}\b", "0x7ff…", line) for line in lines]
+    return [re.sub(r"(LWP|process) \d+", r"\1 N", line) for line in lines]
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+def test_stepping_is_the_same(machine, compile, level):
+    program = compile("gdb_session.c", level, "-pthread")
+    plain, traced = machine(program, False), machine(program)
+    for command in STEPPING:
+        assert normal(plain.say(command)) == normal(traced.say(command)), command
+    assert "^done" in traced.console("mtrace history")[-1]
+
+
+def test_crash(machine, compile, tmp_path):
+    gdb = machine(compile("deep.c", "-O1"))
+    gdb.say("-exec-arguments fault")
+    told = gdb.say("-exec-run")
+    assert any(line.startswith('*stopped,reason="signal-received",signal-name="SIGSEGV"')
+               for line in told)
+    history = printed(gdb.console("mtrace history"))
+    assert re.search(r" open +c .*\n.*\*\*\* SIGSEGV", history)
+    assert [one.name for one in fxt.read(tmp_path / "trace-1.fxt").instants()][0] == "SIGSEGV"
+    assert gdb.console("mtrace delete 7")[-1] == '^error,msg="No trigger number 7."'
+    assert gdb.console("mtrace nothing")[-1].startswith("^error,msg=\"Undefined mtrace command")
+    gdb.say("-exec-continue")
+    assert gdb.say("-gdb-exit") == ["^exit"]
+    assert gdb.end() == 0
+
+
