@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The man page tells of the same commands, options and settings as GDB's help."""
+import re
+
+from conftest import ROOT
+
+import pytest
+
+
+@pytest.fixture(name="page", scope="module")
+def page_fixture():
+    return (ROOT / "docs/man/mtrace-gdb.7.md").read_text()
+
+
+def section(page, name):
+    return re.search(rf"^# {name}\n(.*?)(?=^# )", page, re.M | re.S)[1]
+
+
+def commands_of(page):
+    """{name: text below its heading}"""
+    parts = re.split(r"^## ", section(page, "COMMANDS"), flags=re.M)[1:]
+    return {name: part for part in parts
+            for name in re.findall(r"mtrace (\w+)", part.split("\n")[0])}
+
+
+def test_commands(gdb, page):
+    listed = re.findall(r"^mtrace (\S+) --", gdb(None, "help mtrace").output, re.M)
+    assert sorted(listed) == sorted(commands_of(page))
+
+
+def test_options(gdb, page):
+    for name, text in commands_of(page).items():
+        if "mtdb" in text and "mtrace decode" in text.split("\n")[0]:
+            continue  # of mtdb's own page
+        said = gdb(None, f"help mtrace {name}").output
+        options = re.findall(r"^  (-[a-z]+)", said, re.M)
+        assert sorted(options) == sorted(re.findall(r"^\*\*(-[a-z]+)", text, re.M)), name
+
+
+def test_settings(gdb, page):
+    listed = re.findall(r"^set mtrace (\S+) --", gdb(None, "help set mtrace").output, re.M)
+    lines = re.findall(r"^\*\*[a-z-]+\*\*.*$", section(page, "SETTINGS"), re.M)
+    assert sorted(listed) == sorted(name for line in lines
+                                    for name in re.findall(r"\*\*([a-z-]+)\*\*", line))
+
+
+def test_functions(gdb, page):
+    listed = re.findall(r"^function (_mtrace_\w+) --", gdb(None, "help function").output, re.M)
+    for name in listed:
+        if name != "_mtrace_fire":  # the triggers' own
+            assert f"\\${name}()" in page
