@@ -162,7 +162,7 @@ clean:
 	rm -rf build
 
 help:
-	@echo 'make demo       trace a program that crashes, and show its last calls'
+	@echo 'make demo       record a program that crashes, in GDB, and show its last calls'
 	@echo 'make check      lint and all tests, also under the sanitizers'
 	@echo 'make            build/mtdb and build/libmtrace-core.a; SAN=address|undefined|thread'
 	@echo 'make unit       the tests in C'

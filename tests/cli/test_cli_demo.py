@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What `make demo` runs: a crash, its last calls with file and line, and a timeline."""
+"""What `make demo` runs: a crash in GDB, its last calls with file and line, and a timeline.  README
+shows the same."""
+import os
 import re
+import shlex
 import subprocess
 
 import pytest
@@ -9,12 +12,21 @@ import fxt
 from conftest import BUILD, FIXTURES, ROOT
 
 
+def run_demo(build, **environment):
+    return subprocess.run(["scripts/demo", build], cwd=ROOT, check=False, text=True,
+                          env={**os.environ, **environment}, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
+
+
 @pytest.fixture(name="demo", scope="module")
 def demo_fixture(mtdb, need):
     need("gcc")
+    need("gdb")
     assert mtdb
-    return subprocess.run(["scripts/demo", BUILD], cwd=ROOT, check=False, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
+    if not (BUILD / "mtrace.py").exists():
+        pytest.skip("the plugin is not built: the headers of GDB's Python are missing "
+                    "(package libpython3-dev)")
+    return run_demo(BUILD)
 
 
 def line_of(text):
@@ -22,23 +34,17 @@ def line_of(text):
     return next(number for number, line in enumerate(lines, 1) if text in line)
 
 
-def test_it_works_though_the_program_crashed(demo):
-    assert demo.returncode == 0, demo.stdout
-    assert "was killed by SIGSEGV" in demo.stdout
-    assert "https://ui.perfetto.dev" in demo.stdout
+def check_calls(text):
+    """The chain of the crash, with its lines."""
+    call, fault = line_of("sum_cents += price_of"), line_of("the bug")
+    assert re.search(rf" open +sum_up +crash\.c:{line_of('sum_up(baskets')}$", text, re.M)
+    assert re.search(rf" open +price_of +crash\.c:{call}$", text, re.M)
+    assert re.search(rf" find_article +crash\.c:{line_of('= find_article')}$", text, re.M)
+    assert re.search(rf"\*\*\* SIGSEGV.* in price_of .*crash\.c:{fault}$", text, re.M)
 
 
-def test_the_last_calls_have_their_lines(demo):
-    call = line_of("sum_cents += price_of")
-    fault = line_of("the bug")
-    assert re.search(rf" open +sum_up +crash\.c:{line_of('sum_up(baskets')}$", demo.stdout, re.M)
-    assert re.search(rf" open +price_of +crash\.c:{call}$", demo.stdout, re.M)
-    assert re.search(rf" find_article +crash\.c:{line_of('= find_article')}$", demo.stdout, re.M)
-    assert re.search(rf"SIGSEGV.* in price_of .*crash\.c:{fault}$", demo.stdout, re.M)
-
-
-def test_the_timeline_is_where_it_says(demo):
-    path = re.search(r"^ +(/.*crash\.fxt)$", demo.stdout, re.M)[1]
+def check_timeline(text):
+    path = re.search(r"^ +(/.*trace-1\.fxt)$", text, re.M)[1]
     (thread,) = fxt.read(path).threads.values()
     (signal,) = [one for one in thread.instants if one.name == "SIGSEGV"]
     around = [one.name for one in thread.slices()
@@ -46,11 +52,61 @@ def test_the_timeline_is_where_it_says(demo):
     assert around[-3:] == ["main", "sum_up", "price_of"]
 
 
-def test_it_fails_when_mtdb_does(tmp_path, need):
+def test_it_works_though_the_program_crashed(demo):
+    assert demo.returncode == 0, demo.stdout
+    assert "received signal SIGSEGV" in demo.stdout
+    assert "https://ui.perfetto.dev" in demo.stdout
+    check_calls(demo.stdout)
+    check_timeline(demo.stdout)
+
+
+def test_the_line_for_mtdb_does_the_same(demo):
+    line = re.search(r"^ +(\S*mtdb run .*)$", demo.stdout, re.M)[1]
+    done = subprocess.run(shlex.split(line), cwd=ROOT, check=False, text=True, capture_output=True)
+    assert done.returncode == 139
+    check_calls(done.stderr)
+
+
+def without_plugin(folder):
+    for name in ("mtdb", "libmtrace-agent.so"):
+        (folder / name).symlink_to(BUILD / name)
+    return run_demo(folder)
+
+
+def test_without_the_plugin(tmp_path, need, mtdb):
+    need("gcc")
+    assert mtdb
+    done = without_plugin(tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert "there is no plugin for GDB here" in done.stdout
+    check_calls(done.stdout)
+    check_timeline(done.stdout)
+
+
+def test_it_fails_when_nothing_is_recorded(tmp_path, need):
     need("gcc")
     (tmp_path / "mtdb").write_text("#!/bin/sh\nexit 125\n")
     (tmp_path / "mtdb").chmod(0o755)
-    done = subprocess.run(["scripts/demo", tmp_path], cwd=ROOT, check=False, capture_output=True,
-                          text=True)
+    done = run_demo(tmp_path)
     assert done.returncode == 1
-    assert "mtdb doctor" in done.stderr
+    assert "mtdb doctor" in done.stdout
+
+
+def normal(line):
+    """Without what another machine, or another run, has different."""
+    line = re.sub(r"0x[0-9a-f]+", "ADDRESS", line)
+    line = re.sub(r'\d+ "crash"', 'N "crash"', line)
+    line = re.sub(r"~?-?\d+(\.\d+)? (s|ms|µs|ns)\b", "TIME", line)
+    line = re.sub(r"\S*(tests/fixtures/|/mtrace.py)", r"\1", line)
+    return " ".join(line.split())
+
+
+def test_readme_shows_the_demo(demo):
+    """Each line of its first example, in this order; of the C library only `main` below it."""
+    example = re.search(r"```\n(.*?)```", (ROOT / "README.md").read_text(), re.S)[1]
+    shown = [normal(line) for line in example.splitlines() if line and "libc" not in line]
+    assert len(shown) > 12
+    told = iter([normal(line) for line in demo.stdout.splitlines()])
+    for line in shown:
+        if not re.search(r" (__|func@)", line):
+            assert line in told, f"README shows what the demo does not: {line}"
