@@ -46,10 +46,12 @@ SESSIONS = {
     "templates": ["break largest<int>", "run", "bt", "info locals", "finish", "step", "step"],
     "lambda": [f"break debugged.cpp:{LAMBDA}", "run", "bt", "next", "step", "finish"],
     "set": ["break leaf", "run", "set var x = 50", "finish", "print $", "continue"],
-    "crash": ["handle SIGUSR1 nostop noprint", "run 10 crash", "bt", "info locals", "x/i $pc", "info registers rip", "continue"],
+    "crash": ["handle SIGUSR1 nostop noprint", "run 10 crash", "bt", "info locals", "x/i $pc",
+              "info registers rip", "continue"],
     "run-again": ["break recurse", "run", "run", "bt", "delete", "continue"],
     "starti": ["starti", "break middle", "continue", "bt", "delete", "continue"],
-    "record": ["break middle", "run", "info sharedlibrary", "info signals SIGUSR1", "info symbol 0"],
+    "libraries": ["break middle", "run", "info sharedlibrary", "info signals SIGUSR1",
+                  "info symbol 0"],
 }
 
 # Threads come and go when they do, and the agent is a library that is loaded.
@@ -70,7 +72,7 @@ def told(gdb, program, commands, recorded):
     """What GDB printed; its own printers of values may fail, on both sides."""
     words = [word for command in commands for word in (f"echo \\n> {command}\\n", command)]
     first = ["set mtrace on-crash off", "mtrace start"] if recorded else []
-    return normalised(gdb(program, *first, *words, loaded=recorded, checked=False).all)
+    return normalised(gdb(program, "set print thread-events off", *first, *words, loaded=recorded, checked=False).all)
 
 
 @pytest.mark.parametrize("level", ["-O0", "-O2"])
