@@ -11,10 +11,12 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* How the kernel names the memory that core/target/calls_ring.c makes. */
@@ -329,6 +331,9 @@ struct mt_error *mt_live_resumes(pid_t pid)
 		mt_try(refuse(pid));
 		if (is_fresh(pid))
 			return begin(pid, true);
+		if (pid == live.second)
+			return NULL; /* it was told */
+		live.second = pid;
 		return mt_error_new(MT_ERROR_USAGE,
 				    "process %d runs unrecorded: stop it and say \"mtrace start\"",
 				    pid);
@@ -378,12 +383,34 @@ struct mt_error *mt_live_stopped(pid_t lwp)
 	return error || !lwp ? error : tell_signal(lwp);
 }
 
+/* As after vfork(), until exec. */
+static bool shares_memory(pid_t child)
+{
+	return syscall(SYS_kcmp, live.pid, child, KCMP_VM, 0, 0) == 0;
+}
+
+/* GDB keeps it: by follow-fork-mode child, or detach-on-fork off. */
+static struct mt_error *on_child(pid_t child)
+{
+	if (!shares_memory(child))
+		mt_try(mt_session_clean(live.session, live.pid, child));
+	live.second = child;
+	return mt_error_new(MT_ERROR_UNSUPPORTED,
+			    "process %d, a child of the recorded one, runs unrecorded (when it is "
+			    "stopped and alone, \"mtrace start\" records it)",
+			    child);
+}
+
 struct mt_error *mt_live_new_thread(pid_t pid, pid_t lwp)
 {
 	const struct mt_stop stop = {
-	    .kind = MT_STOP_NEW_THREAD, .pid = pid, .lwp = pid, .child = lwp};
+	    .kind = MT_STOP_NEW_THREAD, .pid = pid, .lwp = live.pid, .child = lwp};
 
-	if (!mt_live_session() || pid != live.pid || lwp == pid)
+	if (!mt_live_session())
+		return NULL;
+	if (pid != live.pid)
+		return mt_proc_status_number(pid, "PPid") == live.pid ? on_child(pid) : NULL;
+	if (lwp == pid)
 		return NULL;
 	mt_try(mt_session_reap(live.session));
 	return mt_session_take(live.session, &stop);

@@ -307,6 +307,13 @@ static struct mt_error *show(struct mt_engine *base, pid_t pid, const struct mt_
 	return space ? mt_calls_show(engine_of(base), space, alone) : NULL;
 }
 
+static struct mt_error *clean(struct mt_engine *base, pid_t parent, pid_t child)
+{
+	struct mt_calls_space *space = find_space(engine_of(base), parent);
+
+	return space ? mt_calls_clean(engine_of(base), space, child) : NULL;
+}
+
 static struct mt_error *pause_thread(struct mt_engine *base, pid_t lwp, bool on)
 {
 	struct mt_calls_thread *thread = mt_calls_find_thread(engine_of(base), lwp);
@@ -517,6 +524,7 @@ const struct mt_engine_ops mt_engine_calls = {
     .let_go = let_go,
     .hide = hide,
     .show = show,
+    .clean = clean,
     .pause = pause_thread,
     .tick = mt_calls_tick,
     .stopped = stopped,

@@ -112,6 +112,18 @@ static struct mt_error *leave_trampoline(struct mt_calls_engine *engine,
 	return engine->target->ops->set_registers(engine->target, thread->lwp, &registers);
 }
 
+struct mt_error *mt_calls_clean(struct mt_calls_engine *engine, const struct mt_calls_space *space,
+				pid_t child)
+{
+	struct mt_calls_space *copy = mt_calls_space_copy(space, child);
+	struct mt_error *error = copy ? NULL : mt_error_no_memory();
+
+	for (size_t i = 0; !error && !space->hidden && i < copy->places.count; i++)
+		error = mt_calls_text_clean(engine, copy, &copy->places.items[i]);
+	mt_calls_space_unref(copy);
+	return error;
+}
+
 struct mt_error *mt_calls_pause(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
 				bool on)
 {

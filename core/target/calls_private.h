@@ -501,6 +501,9 @@ void mt_calls_forget_code(struct mt_calls_space *space);
 
 /* calls_hide.c */
 struct mt_error *mt_calls_hide(struct mt_calls_engine *engine, struct mt_calls_space *space);
+/* The text of a forked child, whose thread stands in no trampoline. */
+struct mt_error *mt_calls_clean(struct mt_calls_engine *engine, const struct mt_calls_space *space,
+				pid_t child);
 /* It writes into the trash meanwhile. */
 struct mt_error *mt_calls_pause(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
 				bool on);

@@ -132,6 +132,10 @@ struct mt_engine_ops {
 	 * happens: look at how it gets on.  NULL: there is nothing to see. */
 	void (*tick)(struct mt_engine *engine);
 
+	/* CHILD, which stands still, was forked by PARENT and is not recorded, but stays in sight
+	 * of people: its text becomes what it would be without us.  NULL: it is that.  Errors: the
+	 * target's. */
+	struct mt_error *(*clean)(struct mt_engine *engine, pid_t parent, pid_t child);
 	/* A thread that stands still: do not record what it does until it is called again with
 	 * false.  NULL: there is no need to.  Errors: the target's. */
 	struct mt_error *(*pause)(struct mt_engine *engine, pid_t lwp, bool on);

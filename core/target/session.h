@@ -77,6 +77,8 @@ struct mt_error *mt_session_show(struct mt_session *session, pid_t pid,
 /* See pause() in target/engine.h: around a fork whose child is nobody's, but has what its parent
  * has. */
 struct mt_error *mt_session_pause(struct mt_session *session, pid_t lwp, bool on);
+/* See clean() in target/engine.h. */
+struct mt_error *mt_session_clean(struct mt_session *session, pid_t parent, pid_t child);
 /* Threads whose end nobody told: take it now. */
 struct mt_error *mt_session_reap(struct mt_session *session);
 /* A live session: all that is known now, as a recording of its own at PATH (NULL: a file without a

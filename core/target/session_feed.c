@@ -41,6 +41,13 @@ struct mt_error *mt_session_pause(struct mt_session *session, pid_t lwp, bool on
 	return ops->pause ? ops->pause(session->engine, lwp, on) : NULL;
 }
 
+struct mt_error *mt_session_clean(struct mt_session *session, pid_t parent, pid_t child)
+{
+	const struct mt_engine_ops *ops = mt_session_engine_ops(session);
+
+	return ops->clean ? ops->clean(session->engine, parent, child) : NULL;
+}
+
 struct mt_error *mt_session_reap(struct mt_session *session)
 {
 	struct mt_session_thread *thread, *next;
