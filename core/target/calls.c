@@ -509,7 +509,7 @@ static struct mt_error *resume(struct mt_engine *base, pid_t lwp, int signal)
 const struct mt_engine_ops mt_engine_calls = {
     .name = "calls",
     .summary = "patches the program's functions: every call, at nearly full speed",
-    .automatic = false,
+    .automatic = true,
     .records_calls = true,
     .probe = probe,
     .create = create,

@@ -437,7 +437,7 @@ static struct mt_error *snapshot(struct mt_engine *base, pid_t lwp, uint32_t num
 const struct mt_engine_ops mt_engine_step = {
     .name = "step",
     .summary = "single-steps the program: exact, and thousands of times slower",
-    .automatic = true,
+    .automatic = false,
     .sees_every_pc = true,
     .probe = probe,
     .create = create,

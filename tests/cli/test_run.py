@@ -8,6 +8,7 @@ import time
 import pytest
 
 STATIC = ["-O1", "-static", "-w"]
+STEP = "--engine=step"
 
 
 @pytest.fixture
@@ -36,11 +37,25 @@ def test_input_output_and_status_pass_through(run_mtdb, tmp_path):
 
 
 def test_a_crash_is_told_with_its_calls(run_mtdb, truth, tmp_path):
-    done = run_mtdb("run", "--", truth, "crash", cwd=tmp_path)
+    done = run_mtdb("run", STEP, "--", truth, "crash", cwd=tmp_path)
     assert done.returncode == 128 + signal.SIGSEGV
     assert "was killed by SIGSEGV" in done.stderr
     assert "truth.c:" in done.stderr and "SIGSEGV, address 0x10 in crash" in done.stderr
     assert done.stdout == ""
+
+
+def test_calls_are_recorded_unless_asked_otherwise(run_mtdb, compile, tmp_path):
+    done = run_mtdb("run", "--", compile("crash.c", "-O0"), cwd=tmp_path)
+    assert done.returncode == 128 + signal.SIGSEGV
+    assert "recording with the engine calls" in done.stderr
+    assert "find_article" in done.stderr and "crash.c:38" in done.stderr
+
+
+def test_what_cannot_be_patched_runs_on_and_the_cure_is_told(run_mtdb, truth, tmp_path):
+    done = run_mtdb("run", "--", truth, "recursion", cwd=tmp_path)
+    assert done.returncode == 7
+    assert "no dynamic loader" in done.stderr and "--engine step" in done.stderr
+    assert left_in(tmp_path) == []
 
 
 @pytest.mark.parametrize("words,reason", [
@@ -64,7 +79,7 @@ def test_what_cannot_be_is_refused_before_it_runs(run_mtdb, tmp_path, words, rea
 
 
 def test_a_trigger_takes_a_snapshot_at_each_hit(run_mtdb, truth, tmp_path):
-    done = run_mtdb("run", "-o", "out.txt", "--trigger=twice", "--", truth, "pointers",
+    done = run_mtdb("run", STEP, "-o", "out.txt", "--trigger=twice", "--", truth, "pointers",
                     cwd=tmp_path)
     assert done.returncode == 7
     text = (tmp_path / "out.txt").read_text()
@@ -74,20 +89,21 @@ def test_a_trigger_takes_a_snapshot_at_each_hit(run_mtdb, truth, tmp_path):
 def test_a_line_is_a_trigger(run_mtdb, truth, tmp_path, request):
     lines = (request.config.rootpath / "fixtures" / "truth.c").read_text().splitlines()
     number = next(i for i, line in enumerate(lines, 1) if "return 2 * n" in line)
-    done = run_mtdb("run", "-o", "out.txt", f"--trigger=truth.c:{number}", "--", truth, "pointers",
+    done = run_mtdb("run", STEP, "-o", "out.txt", f"--trigger=truth.c:{number}", "--", truth, "pointers",
                     cwd=tmp_path)
     assert done.returncode == 7
     assert "up to snapshot 8 " in (tmp_path / "out.txt").read_text()
 
 
 def test_a_trigger_that_is_nowhere_is_told(run_mtdb, truth, tmp_path):
-    done = run_mtdb("run", "--trigger=nowhere", "--", truth, "recursion", cwd=tmp_path)
+    done = run_mtdb("run", STEP, "--trigger=nowhere", "--", truth, "recursion", cwd=tmp_path)
     assert done.returncode == 7
     assert "nowhere was found nowhere" in done.stderr
 
 
 def start(mtdb, program, tmp_path, *options):
-    process = subprocess.Popen([mtdb, "run", "-o", tmp_path / "out.txt", *options, "--", program],
+    process = subprocess.Popen([mtdb, "run", STEP, "-o", tmp_path / "out.txt", *options, "--",
+                                program],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "ready\n"
     return process

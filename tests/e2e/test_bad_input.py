@@ -21,7 +21,7 @@ def make_recording(run_mtdb, compile, tmp_path):
     program = tmp_path / "program"
     program.write_bytes(compile("deep.c", *STATIC).read_bytes())
     program.chmod(0o755)
-    done = run_mtdb("run", "-o", tmp_path / "good.fxt", "--record", tmp_path / "good.perf",
+    done = run_mtdb("run", "--engine=step", "-o", tmp_path / "good.fxt", "--record", tmp_path / "good.perf",
                     "-t", "a", "-t", "b", "--", program, "fault")
     assert done.returncode == 139
     (tmp_path / "good.fxt").unlink()
@@ -118,8 +118,8 @@ def test_a_full_disk(run_mtdb, recording, tmp_path, need):
     try:
         program = tmp_path / "program"
         decoded = run_mtdb("decode", "-o", disk / "out.fxt", recording)
-        ran = run_mtdb("run", "-o", disk / "out.fxt", "--", program, "fault")
-        kept = run_mtdb("run", "-o", tmp_path / "out.fxt", "--record", disk / "out.perf", "-t", "a",
+        ran = run_mtdb("run", "--engine=step", "-o", disk / "out.fxt", "--", program, "fault")
+        kept = run_mtdb("run", "--engine=step", "-o", tmp_path / "out.fxt", "--record", disk / "out.perf", "-t", "a",
                         "--", program, "fault")
         left = os.listdir(disk)
     finally:

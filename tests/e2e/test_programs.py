@@ -74,7 +74,7 @@ def test_perf_reads_it(recorded, need):
 
 
 def test_the_timeline_can_go_to_standard_output(run_mtdb, compile):
-    done = run_mtdb("run", "-o", "-", "--", compile("deep.c", "-O1", "-static"), "fault",
+    done = run_mtdb("run", "--engine=step", "-o", "-", "--", compile("deep.c", "-O1", "-static"), "fault",
                     text=False)
     assert done.returncode == 139
     assert fxt.parse(done.stdout).instants()

@@ -78,7 +78,7 @@ def session_at_terminal(mtdb, tmp_path, compile):
 
     def start(mode):
         program = compile("interrupted.c", *STATIC)
-        child = pexpect.spawn(str(mtdb), ["run", "-o", str(tmp_path / "out.fxt"), "--",
+        child = pexpect.spawn(str(mtdb), ["run", "--engine=step", "-o", str(tmp_path / "out.fxt"), "--",
                                           str(program), mode], timeout=30, encoding="utf-8")
         child.expect("ready")
         return child
