@@ -42,7 +42,9 @@ MAN_PAGES    := $(MAN_SOURCES:docs/man/%.md=$(BUILD)/man/%)
 # The plugin: for whatever Python GDB was built with, which it alone knows.
 PLUGIN_SOURCES := $(wildcard gdb-plugin/*.c)
 PLUGIN_OBJECTS := $(PLUGIN_SOURCES:%.c=$(BUILD)/obj/%.o)
+ifneq ($(filter-out help clean dist format lint demo check,$(or $(MAKECMDGOALS),all)),)
 -include $(BUILD)/gdb-python.mk
+endif
 PLUGIN := $(if $(GDB_PYTHON),$(BUILD)/mtrace.abi3.so $(BUILD)/mtrace.py)
 
 # One command after the other, each on all processors, whether or not -j was given.
@@ -62,7 +64,7 @@ $(BUILD)/mtdb: $(CLI_OBJECTS) $(PTRACE_OBJECTS) $(BUILD)/libmtrace-core.a
 
 $(BUILD)/gdb-python.mk: scripts/gdb-python
 	@mkdir -p $(@D)
-	@scripts/gdb-python $(@D) >$@
+	@scripts/gdb-python >$@ || rm $@
 
 # One exported symbol, and nothing of the libraries of GDB's process is ours to meet.
 $(BUILD)/mtrace.abi3.so: $(PLUGIN_OBJECTS) $(PTRACE_OBJECTS) $(BUILD)/libmtrace-core.a

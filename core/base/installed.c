@@ -26,7 +26,7 @@ static bool own_path(char path[PATH_MAX])
 char *mt_installed_find(const char *name)
 {
 	/* In a build directory's bench/ or tests/ too, where programs of the core's own stand. */
-	static const char *const places[] = {"/", "/../lib/", "/../lib/mtrace/", "/../"};
+	static const char *const places[] = {"/", "/../lib/mtrace/", "/../"};
 	char own[PATH_MAX], *found = NULL;
 
 	if (!own_path(own))

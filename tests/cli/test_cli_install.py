@@ -42,7 +42,8 @@ def files_below(root):
 
 def test_what_is_installed(root):
     expected = {
-        "usr/bin/mtdb", "usr/lib/mtrace/mtrace-view", "usr/lib/libmtrace-core.a", "usr/include/mtrace/base/error.h",
+        "usr/bin/mtdb", "usr/lib/mtrace/mtrace-view", "usr/lib/mtrace/libmtrace-agent.so",
+        "usr/lib/libmtrace-core.a", "usr/include/mtrace/base/error.h",
         "usr/lib/pkgconfig/mtrace-core.pc", "usr/share/bash-completion/completions/mtdb",
         "usr/share/zsh/site-functions/_mtdb", "usr/share/fish/vendor_completions.d/mtdb.fish",
         "usr/share/doc/mtrace/README.md", "usr/share/doc/mtrace/LICENSE",
@@ -67,6 +68,33 @@ def test_a_program_links_with_the_library(root, need):
                            check=True, capture_output=True, text=True).stdout.split()
     subprocess.run([need("gcc"), "-o", root / "user", root / "user.c", *flags], check=True)
     assert subprocess.run([root / "user"], check=True, capture_output=True).stdout == b"linked\n"
+
+
+def test_an_installed_mtdb_finds_the_agent(root, compile):
+    """The engine that needs it records."""
+    done = subprocess.run([root / "usr/bin/mtdb", "run", "--engine", "calls", "-o", root / "x.txt",
+                           "--", compile("deep.c", "-O1"), "fault"], check=False, text=True,
+                          capture_output=True)
+    assert done.returncode == 139, done.stderr
+    assert "*** SIGSEGV" in (root / "x.txt").read_text()
+
+
+def test_make_without_the_headers_of_gdbs_python(tmp_path, need):
+    """mtdb is built all the same, and one line says what is missing, each time."""
+    need("make")
+    gdb = tmp_path / "bin/gdb"
+    gdb.parent.mkdir()
+    gdb.write_text("#!/bin/sh\necho /no/such/python\n")
+    gdb.chmod(0o755)
+    environment = {**os.environ, "MAKEFLAGS": "", "PATH": f"{gdb.parent}:{os.environ['PATH']}"}
+    for _ in range(2):
+        done = subprocess.run(["make", "-n", f"BUILD={tmp_path}/build"], cwd=ROOT, check=True,
+                              env=environment, capture_output=True, text=True)
+        (line,) = done.stderr.splitlines()
+        assert "plugin is left out: there is no /no/such/python/Python.h" in line
+        assert "scripts/install-deps" in line
+        assert f"-o {tmp_path}/build/mtdb " in done.stdout
+        assert "mtrace.abi3.so" not in done.stdout
 
 
 def test_nothing_is_left(root):

@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The plugin as a part of GDB: it loads, helps, has settings, and refuses in GDB's manner."""
-import os
 import re
 import subprocess
 
 import pytest
-
-from conftest import ROOT
 
 COMMANDS = ["start", "stop", "snapshot", "trigger", "delete", "history", "save", "info", "decode",
             "doctor"]
@@ -97,16 +94,3 @@ def test_refusals(gdb, command, message):
 def test_info_before_anything(gdb):
     session = gdb(None, "mtrace info")
     assert session.lines == ['Nothing is recorded ("mtrace start" begins).', "Snapshots: 0"]
-
-
-def test_installed(plugin, need, compile, tmp_path):
-    """`make install` puts the plugin, and what it needs, where it finds it."""
-    gdb = need("gdb")
-    done = subprocess.run(["scripts/install", plugin.parent], cwd=ROOT, text=True,
-                          capture_output=True, env={**os.environ, "DESTDIR": str(tmp_path / "root"),
-                                                    "PREFIX": "/usr"}, check=True)
-    assert "In GDB: source /usr/share/mtrace/mtrace.py" in done.stdout
-    words = [gdb, "-nx", "-batch", "-ex", f"source {tmp_path}/root/usr/share/mtrace/mtrace.py",
-             "-ex", "mtrace start", "-ex", "run fault", compile("deep.c", "-O1")]
-    session = subprocess.run(words, cwd=tmp_path, text=True, capture_output=True, check=False)
-    assert "[mtrace: the calls up to SIGSEGV are in trace-1.fxt" in session.stdout, session.stderr
