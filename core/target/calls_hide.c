@@ -151,6 +151,14 @@ static struct mt_error *leave_trampolines(struct mt_calls_engine *engine,
 	return NULL;
 }
 
+/* Who looks at the program takes his time, and no event is to seem to have happened in it. */
+static void mark(struct mt_calls_engine *engine, const struct mt_calls_space *space)
+{
+	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next)
+		if (thread->space == space)
+			mt_calls_mark(engine, thread, mt_clock_tsc());
+}
+
 struct mt_error *mt_calls_hide(struct mt_calls_engine *engine, struct mt_calls_space *space)
 {
 	if (space->hidden)
@@ -158,7 +166,9 @@ struct mt_error *mt_calls_hide(struct mt_calls_engine *engine, struct mt_calls_s
 	space->hidden = true;
 	mt_array_each (place, &space->places)
 		mt_try(mt_calls_text_clean(engine, space, place));
-	return leave_trampolines(engine, space);
+	mt_try(leave_trampolines(engine, space));
+	mark(engine, space);
+	return NULL;
 }
 
 /* Whether one of the addresses lies in [start, end). */
@@ -208,6 +218,7 @@ struct mt_error *mt_calls_show(struct mt_calls_engine *engine, struct mt_calls_s
 	if (!space->hidden)
 		return NULL;
 	space->hidden = false;
+	mark(engine, space);
 	mt_array_each (place, &space->places) {
 		hold_back(place, alone);
 		mt_try(mt_calls_text_write(engine, space, place));
