@@ -214,6 +214,8 @@ static void rename_thread(struct mt_engine *base, pid_t former, pid_t lwp)
 	HASH_DEL(engine->threads, thread);
 	thread->lwp = lwp;
 	HASH_ADD_INT(engine->threads, lwp, thread);
+	if (engine->options.only == former)
+		engine->options.only = lwp;
 }
 
 static struct mt_error *set_breakpoint(struct mt_engine *base, pid_t pid, uint64_t address)
@@ -312,6 +314,16 @@ static struct mt_error *clean(struct mt_engine *base, pid_t parent, pid_t child)
 	struct mt_calls_space *space = find_space(engine_of(base), parent);
 
 	return space ? mt_calls_clean(engine_of(base), space, child) : NULL;
+}
+
+static bool look(struct mt_engine *base, pid_t lwp, struct mt_engine_ring *ring)
+{
+	const struct mt_calls_thread *thread = mt_calls_find_thread(engine_of(base), lwp);
+
+	if (!thread || !thread->rings)
+		return false;
+	*ring = mt_calls_ring_look(engine_of(base), thread);
+	return true;
 }
 
 static struct mt_error *pause_thread(struct mt_engine *base, pid_t lwp, bool on)
@@ -526,6 +538,7 @@ const struct mt_engine_ops mt_engine_calls = {
     .show = show,
     .clean = clean,
     .pause = pause_thread,
+    .look = look,
     .tick = mt_calls_tick,
     .stopped = stopped,
     .resume = resume,

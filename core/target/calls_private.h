@@ -449,6 +449,8 @@ struct mt_error *mt_calls_rings_unmap(struct mt_calls_engine *engine,
 /* Its bytes, and how many were written in all. */
 struct mt_ring_view mt_calls_ring_view(struct mt_calls_engine *engine,
 				       const struct mt_calls_thread *thread);
+struct mt_engine_ring mt_calls_ring_look(struct mt_calls_engine *engine,
+					 const struct mt_calls_thread *thread);
 
 /* calls_mark.c */
 /* It stands still since TSC, at the latest. */

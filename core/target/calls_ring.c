@@ -331,6 +331,8 @@ struct mt_error *mt_calls_give_ring(struct mt_calls_engine *engine, struct mt_ca
 	thread->words = registers.fs_base + (uint64_t)(int64_t)space->position_offset;
 	if (!registers.fs_base || is_shared(engine, thread))
 		return NULL;
+	if (engine->options.only && engine->options.only != thread->lwp)
+		return mt_calls_give_trash(engine, space, thread->pid, thread->lwp);
 	ring = find_free(space->rings, true);
 	if (!ring)
 		return go_without(engine, thread);
@@ -403,4 +405,34 @@ struct mt_ring_view mt_calls_ring_view(struct mt_calls_engine *engine,
 	if (!mt_calls_read_written(engine, thread, &view.written))
 		view.written = mt_ring_find_end(&view);
 	return view;
+}
+
+static uint64_t oldest_tsc(const struct mt_ring_view *view)
+{
+	struct mt_call_event events[MT_RING_LINE_EVENTS];
+	struct mt_ring_cursor cursor;
+	bool at_end = false;
+
+	mt_ring_cursor_init(&cursor, view);
+	while (!at_end)
+		if (mt_ring_next_line(&cursor, events, &at_end))
+			return events[0].tsc;
+	return 0;
+}
+
+struct mt_engine_ring mt_calls_ring_look(struct mt_calls_engine *engine,
+					 const struct mt_calls_thread *thread)
+{
+	const struct mt_ring_view view = mt_calls_ring_view(engine, thread);
+	const struct mt_ring_mark *last = mt_array_last(&thread->marks);
+	uint64_t begin = oldest_tsc(&view);
+	uint64_t end = last->written == view.written ? last->first : mt_clock_tsc();
+	struct mt_engine_ring ring = {.bytes = view.size, .used = view.written - view.begin};
+
+	if (ring.used > ring.bytes)
+		ring.used = ring.bytes;
+	if (begin && end > begin)
+		ring.span_ns = mt_tsc_to_ns(&engine->options.conversion, end) -
+			       mt_tsc_to_ns(&engine->options.conversion, begin);
+	return ring;
 }

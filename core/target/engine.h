@@ -55,6 +55,7 @@ struct mt_engine_options {
 	/* May be NULL.  Only engines that single-step call it. */
 	void (*seen)(void *context, const struct mt_seen *seen);
 	void *seen_context;
+	pid_t only; /* this thread, by LWP, and no other; 0: all.  For engines that record calls */
 	bool keep_rings; /* a snapshot leaves them as they are: the next one holds it all again */
 	bool share_cpu;  /* the program may be kept on one CPU with us (target/pin.h) */
 };
@@ -65,6 +66,14 @@ struct mt_engine_alone {
 	size_t place_count;
 	const uint64_t *functions; /* all of the functions that hold them */
 	size_t function_count;
+};
+
+/* What a thread's ring holds now. */
+struct mt_engine_ring {
+	uint64_t bytes; /* its size */
+	uint64_t used;  /* of these */
+	uint64_t
+	    span_ns; /* from the oldest call in it to the last moment in which the thread ran */
 };
 
 /* What a stop was, as the engine understands it. */
@@ -136,6 +145,10 @@ struct mt_engine_ops {
 	 * of people: its text becomes what it would be without us.  NULL: it is that.  Errors: the
 	 * target's. */
 	struct mt_error *(*clean)(struct mt_engine *engine, pid_t parent, pid_t child);
+
+	/* Of a thread.  False: it has no ring.  NULL: nothing is told of rings. */
+	bool (*look)(struct mt_engine *engine, pid_t lwp, struct mt_engine_ring *ring);
+
 	/* A thread that stands still: do not record what it does until it is called again with
 	 * false.  NULL: there is no need to.  Errors: the target's. */
 	struct mt_error *(*pause)(struct mt_engine *engine, pid_t lwp, bool on);

@@ -33,6 +33,7 @@ static struct mt_error *create_engine(struct mt_session *session)
 	    .functions = session->options->functions,
 	    .no_functions = session->options->no_functions,
 	    .throttle_ns = session->options->throttle_ns,
+	    .only = session->options->only,
 	    .seen = session->options->seen,
 	    .seen_context = session->options->seen_context,
 	};

@@ -29,6 +29,7 @@ struct mt_session_options {
 	const char *const *functions;
 	const char *const *no_functions;
 	uint64_t throttle_ns;
+	pid_t only; /* see target/engine.h */
 	const struct mt_log *log;
 	void (*seen)(void *context, const struct mt_seen *seen); /* see target/engine.h */
 	void *seen_context;
@@ -79,6 +80,8 @@ struct mt_error *mt_session_show(struct mt_session *session, pid_t pid,
 struct mt_error *mt_session_pause(struct mt_session *session, pid_t lwp, bool on);
 /* See clean() in target/engine.h. */
 struct mt_error *mt_session_clean(struct mt_session *session, pid_t parent, pid_t child);
+/* See look() in target/engine.h. */
+bool mt_session_look(struct mt_session *session, pid_t lwp, struct mt_engine_ring *ring);
 /* Threads whose end nobody told: take it now. */
 struct mt_error *mt_session_reap(struct mt_session *session);
 /* A live session: all that is known now, as a recording of its own at PATH (NULL: a file without a

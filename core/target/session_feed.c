@@ -48,6 +48,13 @@ struct mt_error *mt_session_clean(struct mt_session *session, pid_t parent, pid_
 	return ops->clean ? ops->clean(session->engine, parent, child) : NULL;
 }
 
+bool mt_session_look(struct mt_session *session, pid_t lwp, struct mt_engine_ring *ring)
+{
+	const struct mt_engine_ops *ops = mt_session_engine_ops(session);
+
+	return ops->look && ops->look(session->engine, lwp, ring);
+}
+
 struct mt_error *mt_session_reap(struct mt_session *session)
 {
 	struct mt_session_thread *thread, *next;
