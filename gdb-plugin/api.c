@@ -8,7 +8,7 @@
 #include "trigger.h"
 
 const char mt_api_start_doc[] =
-    "start(engine=None, size=None, timestamps=None)\n--\n\n"
+    "start(engine=None, size=None, timestamps=None, threads=None)\n--\n\n"
     "Record the program, from now on or when it runs; as the command \"mtrace start\".";
 const char mt_api_stop_doc[] = "stop()\n--\n\nStop recording.";
 const char mt_api_snapshot_doc[] =
@@ -20,14 +20,15 @@ const char mt_api_triggers_doc[] =
 
 PyObject *mt_api_start(PyObject *module, PyObject *args, PyObject *keywords)
 {
-	static char *names[] = {(char *)"engine", (char *)"size", (char *)"timestamps", NULL};
+	static char *names[] = {(char *)"engine", (char *)"size", (char *)"timestamps",
+				(char *)"threads", NULL};
 	struct mt_live_options options = {0};
 	const char *size = NULL;
 	struct mt_error *error = NULL;
 
 	(void)module;
-	if (!PyArg_ParseTupleAndKeywords(args, keywords, "|zzz", names, &options.engine, &size,
-					 &options.stamps))
+	if (!PyArg_ParseTupleAndKeywords(args, keywords, "|zzzz", names, &options.engine, &size,
+					 &options.stamps, &options.threads))
 		return NULL;
 	if (size)
 		error = mt_parse_size(size, &options.ring_bytes);

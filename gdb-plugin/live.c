@@ -24,11 +24,12 @@
 
 static struct {
 	bool armed;
-	bool hidden;    /* nothing of ours is in the text */
-	bool over;      /* the program ended, or is not recorded any more */
-	bool busy;      /* within a call that makes GDB resume the program */
-	bool has_rings; /* were seen in its memory */
-	bool news;      /* it ran since the last snapshot */
+	bool hidden;     /* nothing of ours is in the text */
+	bool over;       /* the program ended, or is not recorded any more */
+	bool busy;       /* within a call that makes GDB resume the program */
+	bool has_rings;  /* were seen in its memory */
+	bool news;       /* it ran since the last snapshot */
+	bool one_thread; /* that is selected at the start, or the first of a new process */
 	int crash;
 	pid_t pid;
 	pid_t second; /* that was told to run unrecorded */
@@ -165,6 +166,16 @@ static struct mt_error *parse_stamps(const char *text, enum mt_ring_stamps *stam
 	return NULL;
 }
 
+static struct mt_error *parse_threads(const char *text)
+{
+	if (text && strcmp(text, "all") != 0 && strcmp(text, "current") != 0)
+		return mt_error_new(MT_ERROR_USAGE,
+				    "no choice of threads: \"%s\" (it can be all or current)",
+				    text);
+	live.one_thread = text && strcmp(text, "current") == 0;
+	return NULL;
+}
+
 static struct mt_error *read_settings(const struct mt_live_options *options)
 {
 	char *size = mt_setting_text(MT_SETTING_BUFFER_SIZE);
@@ -183,6 +194,8 @@ static struct mt_error *read_settings(const struct mt_live_options *options)
 				     : stamps        ? stamps
 						     : "sampled",
 				     &live.options.stamps);
+	if (!error)
+		error = parse_threads(options->threads);
 	free(size);
 	free(stamps);
 	return error;
@@ -193,6 +206,7 @@ static struct mt_error *make_session(pid_t pid)
 	destroy_session();
 	mt_try(mt_gdb_target_create(on_libraries, &live.target));
 	mt_gdb_target_set_pid(live.target, pid);
+	live.options.only = live.one_thread ? mt_gdb_lwp() : 0;
 	mt_try(mt_session_create(live.target, &live.options, NULL, &live.session));
 	live.pid = pid;
 	live.news = true;

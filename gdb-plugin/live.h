@@ -16,6 +16,7 @@ struct mt_live_options {
 	const char *engine; /* NULL, and 0 below: as `set mtrace` says */
 	uint64_t ring_bytes;
 	const char *stamps;
+	const char *threads;
 };
 
 /* Record from now on, or when the program runs.  Errors: USAGE; the session's. */

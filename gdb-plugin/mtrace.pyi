@@ -31,7 +31,7 @@ class Trigger(TypedDict):
     hits: int
 
 def start(engine: Optional[str] = None, size: Optional[str] = None,
-          timestamps: Optional[str] = None) -> None:
+          timestamps: Optional[str] = None, threads: Optional[str] = None) -> None:
     """Record the program, from now on or when it runs; as the command "mtrace start"."""
 
 def stop() -> None:

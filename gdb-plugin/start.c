@@ -6,7 +6,7 @@
 #include "live.h"
 #include "options.h"
 
-static const char *const options[] = {"-engine auto|calls", "-size SIZE",
+static const char *const options[] = {"-engine auto|calls", "-size SIZE", "-threads all|current",
 				      "-timestamps sampled|full", NULL};
 
 static struct mt_error *start(int argc, char **argv)
@@ -15,6 +15,7 @@ static struct mt_error *start(int argc, char **argv)
 	struct mt_live_options live = {0};
 	const struct mt_gdb_option table[] = {{"-engine", &live.engine},
 					      {"-size", &size},
+					      {"-threads", &live.threads},
 					      {"-timestamps", &live.stamps},
 					      {NULL, NULL}};
 	int first = 1;
@@ -36,7 +37,8 @@ static struct mt_error *start(int argc, char **argv)
 const struct mt_gdb_command mt_gdb_command_start = {
     .name = "start",
     .group = "COMMAND_RUNNING",
-    .usage = "[-engine ENGINE] [-size SIZE] [-timestamps sampled|full]",
+    .usage = "[-engine ENGINE] [-size SIZE] [-threads all|current] "
+	     "[-timestamps sampled|full]",
     .help = "Record the program's function calls.\n"
 	    "Before \"run\", recording begins with the program's first instruction; while it is\n"
 	    "stopped, when it goes on.  Each thread has a ring of its own, which holds its last "
@@ -45,6 +47,7 @@ const struct mt_gdb_command mt_gdb_command_start = {
 	    "  -engine ENGINE      auto or calls (default: set mtrace engine)\n"
 	    "  -size SIZE          of each thread's ring, such as 16M (default: set mtrace "
 	    "buffer-size)\n"
+	    "  -threads WHICH      all, or current: the selected one, before \"run\" the first\n"
 	    "  -timestamps WHICH   sampled or full (default: set mtrace timestamps)",
     .completion = {.options = options},
     .run = start,

@@ -5,7 +5,7 @@ import pytest
 
 @pytest.mark.parametrize("typed, offered", [
     ("mtrace sn", ["mtrace snapshot"]),
-    ("mtrace start -", ["mtrace start -engine", "mtrace start -size",
+    ("mtrace start -", ["mtrace start -engine", "mtrace start -size", "mtrace start -threads",
                         "mtrace start -timestamps"]),
     ("mtrace start -engine ", ["mtrace start -engine auto", "mtrace start -engine calls"]),
     ("mtrace start -size 4M -timestamps f", ["mtrace start -size 4M -timestamps full"]),

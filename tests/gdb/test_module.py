@@ -78,6 +78,7 @@ def test_a_bad_size_is_not_taken(gdb):
     ("mtrace start -size", "-size needs a value"),
     ("mtrace start -size 3x", "is not a size"),
     ("mtrace start -nothing 1", "unknown option: -nothing"),
+    ("mtrace start -threads some", "it can be all or current"),
     ("mtrace start now", "takes options only"),
     ("mtrace start -engine step", "does not work inside of GDB"),
     ("mtrace start -engine nosuch", "does not work inside of GDB"),

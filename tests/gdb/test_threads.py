@@ -29,3 +29,18 @@ def test_rings_of_running_threads_are_whole(gdb, compile):
                 assert stack[-1] in parents[match[2]], line
             stack += [None] * (depth - len(stack)) + [match[2]]
     assert seen > 100
+
+
+def test_the_current_thread_alone(gdb, compile):
+    """Before run the first one; later the one that is selected, and none that comes after."""
+    program = compile("debugged_threads.c", "-O1", "-pthread")
+    quiet = "handle SIGUSR1 nostop noprint pass"
+    session = gdb(program, quiet, "mtrace start -threads current", "tbreak leaping", "run",
+                  "mtrace snapshot first.txt", "python first = gdb.selected_inferior().pid",
+                  "python chosen = gdb.selected_thread().ptid[1]", "mtrace stop",
+                  "mtrace start -threads current", "tbreak leaping", "continue",
+                  "mtrace snapshot chosen.txt", "python print('threads', first, chosen)", "kill")
+    first, chosen = [line.split()[1:] for line in session.lines if line.startswith("threads")][0]
+    for name, thread in (("first", first), ("chosen", chosen)):
+        text = (gdb.directory / f"{name}.txt").read_text()
+        assert re.findall(r"^Thread (\d+)", text, re.M) == [thread], session.all
