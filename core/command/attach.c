@@ -17,9 +17,6 @@ static struct mt_error *record(struct attach *attach, struct mt_session *session
 			       struct mt_recording **recording)
 {
 	mt_try(mt_session_attach(session, attach->pid));
-	mt_log(attach->context->log, MT_LOG_INFO, "recording process %d with the engine %s%s",
-	       attach->pid, mt_session_result(session).engine,
-	       attach->options.duration_ns ? "" : " (Ctrl-C ends it)");
 	mt_record_options_tell_ready(attach->record);
 	mt_try(mt_session_run(session));
 	return mt_session_finish(session, recording);
@@ -53,7 +50,7 @@ static struct mt_error *attach_and_write(struct attach *attach)
 	if (!error)
 		error = mt_timeline_write(attach->context, recording, &timeline, &stats);
 	if (!error)
-		mt_timeline_log_losses(attach->context, recording, &stats);
+		mt_timeline_log_written(attach->context, recording, timeline.path, &stats);
 	mt_recording_close(recording);
 	return error;
 }

@@ -45,13 +45,8 @@ static struct mt_error *write_timeline(struct mt_command_context *context, const
 	if (error)
 		return error;
 	error = mt_timeline_write(context, recording, timeline, &stats);
-	if (!error) {
-		mt_timeline_log_losses(context, recording, &stats);
-		if (strcmp(timeline->path, "-") != 0)
-			mt_log(context->log, MT_LOG_INFO, "%s: threads: %u, events: %llu",
-			       timeline->path, (unsigned int)stats.threads,
-			       (unsigned long long)stats.events);
-	}
+	if (!error)
+		mt_timeline_log_written(context, recording, timeline->path, &stats);
 	mt_recording_close(recording);
 	return error;
 }

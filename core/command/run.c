@@ -142,11 +142,7 @@ static struct mt_error *write_timeline(struct run *run)
 	mt_try(
 	    mt_decode(run->recording, &decode_options, mt_trace_writer_sink(run->writer), &stats));
 	mt_try(mt_trace_writer_finish(run->writer));
-	mt_timeline_log_losses(run->context, run->recording, &stats);
-	if (strcmp(run->output, "-") != 0)
-		mt_log(run->context->log, MT_LOG_INFO,
-		       "%s: the timeline of %u thread%s (open it in https://ui.perfetto.dev)",
-		       run->output, stats.threads, stats.threads == 1 ? "" : "s");
+	mt_timeline_log_written(run->context, run->recording, run->output, &stats);
 	return NULL;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "command/timeline.h"
 
+#include <string.h>
+
 struct mt_error *mt_timeline_write(const struct mt_command_context *context,
 				   struct mt_recording *recording,
 				   const struct mt_timeline *timeline,
@@ -48,4 +50,26 @@ void mt_timeline_log_losses(const struct mt_command_context *context,
 	if (stats->gaps)
 		mt_log(context->log, MT_LOG_WARNING, "gaps where data was lost: %llu",
 		       (unsigned long long)stats->gaps);
+}
+
+/* By its ending: what the Perfetto UI opens. */
+static bool is_for_viewer(const char *path)
+{
+	const char *ending = strrchr(path, '.');
+
+	return !ending || strcmp(ending, ".txt") != 0;
+}
+
+void mt_timeline_log_written(const struct mt_command_context *context,
+			     const struct mt_recording *recording, const char *path,
+			     const struct mt_decode_stats *stats)
+{
+	mt_timeline_log_losses(context, recording, stats);
+	if (strcmp(path, "-") == 0)
+		return;
+	mt_log(context->log, MT_LOG_INFO, "%s: the timeline of %u thread%s, %llu events%s%s%s",
+	       path, (unsigned int)stats->threads, stats->threads == 1 ? "" : "s",
+	       (unsigned long long)stats->events, is_for_viewer(path) ? " (" : "",
+	       is_for_viewer(path) ? context->prefix : "",
+	       is_for_viewer(path) ? " view opens it, or https://ui.perfetto.dev)" : "");
 }

@@ -24,6 +24,11 @@ struct mt_error *mt_timeline_write(const struct mt_command_context *context,
 				   const struct mt_timeline *timeline,
 				   struct mt_decode_stats *stats);
 
+/* Says where the timeline is, and what it lacks. */
+void mt_timeline_log_written(const struct mt_command_context *context,
+			     const struct mt_recording *recording, const char *path,
+			     const struct mt_decode_stats *stats);
+
 /* Says beside the output what it lacks: gaps, records, a recording's end.  (Of files that are
  * missing mt_decode() tells.) */
 void mt_timeline_log_losses(const struct mt_command_context *context,

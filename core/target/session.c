@@ -21,7 +21,6 @@ static uint64_t memory_bytes(void)
 static struct mt_error *create_engine(struct mt_session *session)
 {
 	const struct mt_engine_ops *chosen = NULL;
-	mt_auto(mt_str) struct mt_str why = {0};
 	struct mt_engine_options options = {
 	    .ring_bytes = session->options->ring_bytes,
 	    .conversion = session->conversion,
@@ -38,7 +37,7 @@ static struct mt_error *create_engine(struct mt_session *session)
 	    .seen_context = session->options->seen_context,
 	};
 
-	mt_try(mt_engine_choose(session->options->engine, &chosen, &why));
+	mt_try(mt_engine_choose(session->options->engine, &chosen, &session->why));
 	if (options.ring_bytes && options.ring_bytes < MT_ENGINE_LEAST_RING_BYTES)
 		return mt_error_new(
 		    MT_ERROR_USAGE, "a ring of %llu bytes is too small: at least %u",
@@ -48,9 +47,6 @@ static struct mt_error *create_engine(struct mt_session *session)
 		    MT_ERROR_USAGE,
 		    "a ring of %llu bytes a thread is too large: this machine's memory has %llu",
 		    (unsigned long long)options.ring_bytes, (unsigned long long)memory_bytes());
-	if (why.text && !why.failed)
-		mt_log(session->options->log, MT_LOG_INFO, "recording with the engine %s",
-		       why.text);
 	session->result.engine = chosen->name;
 	return chosen->create(session->target, &options, &session->engine);
 }
@@ -106,7 +102,14 @@ void mt_session_destroy(struct mt_session *session)
 	mt_space_pool_destroy(session->pool);
 	mt_array_deinit(&session->triggers);
 	mt_array_deinit(&session->stops);
+	mt_str_deinit(&session->why);
 	free(session);
+}
+
+static const char *engine_text(const struct mt_session *session)
+{
+	return session->why.text && !session->why.failed ? session->why.text
+							 : session->result.engine;
 }
 
 struct mt_error *mt_session_launch(struct mt_session *session, const struct mt_launch *launch)
@@ -117,6 +120,8 @@ struct mt_error *mt_session_launch(struct mt_session *session, const struct mt_l
 
 	mt_try(mt_session_target_ops(session)->launch(session->target, launch, &pid));
 	session->result.pid = pid;
+	mt_log(session->options->log, MT_LOG_INFO, "recording with the engine %s",
+	       engine_text(session));
 	mt_try(mt_session_add_process(session, pid, &process));
 	mt_try(mt_session_add_thread(session, process, pid, 0, &thread));
 	uint64_t time_ns = mt_session_now(session);
@@ -220,6 +225,8 @@ struct mt_error *mt_session_attach(struct mt_session *session, pid_t pid)
 		mt_try(mt_session_hide(session, pid));
 	if (mt_session_engine_ops(session)->attach)
 		mt_try(attach_engine(session, pid));
+	mt_log(session->options->log, MT_LOG_INFO, "recording process %d with the engine %s%s", pid,
+	       engine_text(session), session->options->duration_ns ? "" : "; Ctrl-C ends it");
 	if (session->options->duration_ns)
 		session->end_ns = mt_clock_monotonic_ns() + session->options->duration_ns;
 	/* After the name, which says that a program began there; and breakpoints of triggers come

@@ -54,6 +54,7 @@ struct mt_session {
 	MT_ARRAY(struct mt_session_trigger) triggers;
 	MT_ARRAY(struct mt_stop) stops; /* that came together */
 	struct mt_session_result result;
+	struct mt_str why; /* which engine, and why */
 	bool attached;
 	uint64_t end_ns;     /* when an attached process is let go; 0: not by time */
 	uint64_t request_ns; /* when the user asked for a snapshot; 0: not */

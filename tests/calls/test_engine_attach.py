@@ -133,6 +133,7 @@ def test_our_own_sudden_end(busy, attach):
 def test_the_process_ends_meanwhile(busy, attach, tmp_path):
     with attach(busy.pid, "--size", "64k") as mtdb:
         wait_until_changed(busy.pid)
+        time.sleep(0.5)  # its threads are let go last
         end(busy)
         _, messages = mtdb.communicate(timeout=60)
         assert mtdb.returncode == 0 and f"process {busy.pid} ended" in messages

@@ -36,7 +36,7 @@ def test_the_output_gets_its_name(run_mtdb, recording, name, options, output):
     done = run_mtdb("decode", *options, name, cwd=recording.parent)
     assert (done.returncode, done.stdout) == (0, "")
     assert sorted(os.listdir(recording.parent)) == sorted([name, output])
-    assert f"mtdb: {output}: threads: " in done.stderr
+    assert f"mtdb: {output}: the timeline of " in done.stderr
 
 
 def test_beside_the_recording(run_mtdb, recording):
