@@ -110,89 +110,12 @@ static void describe(const struct mt_engine *base, struct mt_recording_pt *pt)
 	*pt = (struct mt_recording_pt){0};
 }
 
-static struct mt_calls_space *find_space(struct mt_calls_engine *engine, pid_t pid)
+struct mt_calls_space *mt_calls_find_space(const struct mt_calls_engine *engine, pid_t pid)
 {
 	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next)
 		if (thread->pid == pid && !thread->guest)
 			return thread->space;
 	return NULL;
-}
-
-static struct mt_calls_space *share(struct mt_calls_space *space)
-{
-	space->references++;
-	return space;
-}
-
-static bool take_birth(struct mt_calls_engine *engine, pid_t pid, struct mt_calls_birth *out)
-{
-	mt_array_each (birth, &engine->births) {
-		if (birth->pid != pid)
-			continue;
-		*out = *birth;
-		*birth = *mt_array_last(&engine->births);
-		engine->births.count--;
-		return true;
-	}
-	return false;
-}
-
-/* The address space of a thread that comes: its process's, or one of its own. */
-static struct mt_calls_space *space_for(struct mt_calls_engine *engine, pid_t pid, bool *guest)
-{
-	struct mt_calls_space *space = find_space(engine, pid);
-	struct mt_calls_birth birth;
-
-	*guest = false;
-	if (space)
-		return share(space);
-	if (!take_birth(engine, pid, &birth))
-		return mt_calls_space_create(pid);
-	*guest = birth.shares;
-	space = birth.shares ? share(birth.parent) : mt_calls_space_copy(birth.parent, pid);
-	mt_calls_space_unref(birth.parent);
-	return space;
-}
-
-/* A process may let nobody but root write to it (PR_SET_DUMPABLE), or its children. */
-static bool is_closed(const struct mt_error *error)
-{
-	return error && mt_error_code(error) != MT_ERROR_GONE &&
-	       mt_error_code(error) != MT_ERROR_NO_MEMORY;
-}
-
-static struct mt_error *give_ring(struct mt_calls_engine *engine, struct mt_calls_thread *thread)
-{
-	struct mt_error *error = mt_calls_give_ring(engine, thread);
-
-	if (!is_closed(error))
-		return error;
-	mt_error_destroy(error);
-	thread->guest = true;
-	return NULL;
-}
-
-static struct mt_error *add_thread(struct mt_engine *base, pid_t pid, pid_t lwp, pid_t parent)
-{
-	(void)parent;
-
-	struct mt_calls_engine *engine = engine_of(base);
-	struct mt_calls_thread *thread = calloc(1, sizeof(*thread));
-
-	if (!thread)
-		return mt_error_no_memory();
-	thread->pid = pid;
-	thread->lwp = lwp;
-	thread->space = space_for(engine, pid, &thread->guest);
-	if (thread->space)
-		HASH_ADD_INT(engine->threads, lwp, thread);
-	if (!mt_calls_find_thread(engine, lwp)) {
-		mt_calls_space_unref(thread->space);
-		free(thread);
-		return mt_error_no_memory();
-	}
-	mt_try(give_ring(engine, thread));
-	return mt_calls_move_thread(engine, thread->space, lwp);
 }
 
 static void remove_thread(struct mt_engine *base, pid_t lwp)
@@ -220,67 +143,9 @@ static void rename_thread(struct mt_engine *base, pid_t former, pid_t lwp)
 
 static struct mt_error *set_breakpoint(struct mt_engine *base, pid_t pid, uint64_t address)
 {
-	struct mt_calls_space *space = find_space(engine_of(base), pid);
+	struct mt_calls_space *space = mt_calls_find_space(engine_of(base), pid);
 
 	return space ? mt_calls_set_break(engine_of(base), space, address, false) : NULL;
-}
-
-static bool has_triggers(const struct mt_calls_space *space)
-{
-	mt_array_each (one, &space->breaks)
-		if (!one->loader)
-			return true;
-	return false;
-}
-
-static struct mt_error *remove_from_copy(struct mt_calls_engine *engine,
-					 const struct mt_calls_birth *birth)
-{
-	mt_try(mt_calls_remove_breaks(engine, birth->parent, birth->pid));
-	return mt_calls_give_trash(engine, birth->parent, birth->pid, birth->pid);
-}
-
-static struct mt_error *keep_child(struct mt_calls_engine *engine, struct mt_calls_birth *birth,
-				   bool *keep)
-{
-	*keep = true;
-	if (mt_array_push(&engine->births, *birth))
-		return mt_error_no_memory();
-	mt_try(add_thread(&engine->base, birth->pid, birth->pid, 0));
-	mt_calls_find_thread(engine, birth->pid)->kept = true;
-	return NULL;
-}
-
-/* A child that nobody wants to know of.  One that borrows its parent's memory has the breakpoints
- * in it, and is kept until it has memory of its own; but not for the loader's, which it does not
- * come to, since it may want to be traced by its parent. */
-static struct mt_error *let_go_child(struct mt_calls_engine *engine, struct mt_calls_birth *birth,
-				     bool *keep)
-{
-	struct mt_error *error = NULL;
-
-	if (birth->shares && has_triggers(birth->parent))
-		return keep_child(engine, birth, keep);
-	if (!birth->shares)
-		error = remove_from_copy(engine, birth);
-	if (is_closed(error)) {
-		mt_error_destroy(error);
-		return keep_child(engine, birth, keep);
-	}
-	mt_calls_space_unref(birth->parent);
-	return error;
-}
-
-static struct mt_error *let_go(struct mt_engine *base, pid_t pid, bool *keep)
-{
-	struct mt_calls_engine *engine = engine_of(base);
-	struct mt_calls_space *space = find_space(engine, pid);
-	struct mt_calls_birth birth;
-
-	*keep = false;
-	if (take_birth(engine, pid, &birth))
-		return let_go_child(engine, &birth, keep);
-	return space ? mt_calls_detach(engine, space) : NULL;
 }
 
 static void foresee(struct mt_engine *base, pid_t pid)
@@ -290,28 +155,28 @@ static void foresee(struct mt_engine *base, pid_t pid)
 
 static struct mt_error *attach(struct mt_engine *base, pid_t pid)
 {
-	struct mt_calls_space *space = find_space(engine_of(base), pid);
+	struct mt_calls_space *space = mt_calls_find_space(engine_of(base), pid);
 
 	return space ? mt_calls_attach(engine_of(base), space) : NULL;
 }
 
 static struct mt_error *hide(struct mt_engine *base, pid_t pid)
 {
-	struct mt_calls_space *space = find_space(engine_of(base), pid);
+	struct mt_calls_space *space = mt_calls_find_space(engine_of(base), pid);
 
 	return space ? mt_calls_hide(engine_of(base), space) : NULL;
 }
 
 static struct mt_error *show(struct mt_engine *base, pid_t pid, const struct mt_engine_alone *alone)
 {
-	struct mt_calls_space *space = find_space(engine_of(base), pid);
+	struct mt_calls_space *space = mt_calls_find_space(engine_of(base), pid);
 
 	return space ? mt_calls_show(engine_of(base), space, alone) : NULL;
 }
 
 static struct mt_error *clean(struct mt_engine *base, pid_t parent, pid_t child)
 {
-	struct mt_calls_space *space = find_space(engine_of(base), parent);
+	struct mt_calls_space *space = mt_calls_find_space(engine_of(base), parent);
 
 	return space ? mt_calls_clean(engine_of(base), space, child) : NULL;
 }
@@ -331,18 +196,6 @@ static struct mt_error *pause_thread(struct mt_engine *base, pid_t lwp, bool on)
 	struct mt_calls_thread *thread = mt_calls_find_thread(engine_of(base), lwp);
 
 	return thread && thread->rings ? mt_calls_pause(engine_of(base), thread, on) : NULL;
-}
-
-static struct mt_error *note_birth(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
-				   const struct mt_stop *stop)
-{
-	struct mt_calls_birth birth = {
-	    .pid = stop->child, .parent = thread->space, .shares = stop->kind == MT_STOP_VFORK};
-
-	if (mt_array_push(&engine->births, birth))
-		return mt_error_no_memory();
-	share(thread->space);
-	return NULL;
 }
 
 /* A new program, in memory of its own. */
@@ -455,7 +308,7 @@ static struct mt_error *understand(struct mt_calls_engine *engine, struct mt_cal
 		return on_exec(thread);
 	case MT_STOP_FORK:
 	case MT_STOP_VFORK:
-		return note_birth(engine, thread, stop);
+		return mt_calls_note_birth(engine, thread, stop);
 	case MT_STOP_BREAKPOINT: /* PC is behind the int3 */
 		there = mt_calls_break_trap(thread->space, news->pc - 1);
 		return there ? on_breakpoint(engine, thread, there, news) : NULL;
@@ -527,13 +380,13 @@ const struct mt_engine_ops mt_engine_calls = {
     .create = create,
     .destroy = destroy,
     .describe = describe,
-    .add_thread = add_thread,
+    .add_thread = mt_calls_add_thread,
     .remove_thread = remove_thread,
     .rename_thread = rename_thread,
     .foresee = foresee,
     .attach = attach,
     .set_breakpoint = set_breakpoint,
-    .let_go = let_go,
+    .let_go = mt_calls_let_go,
     .hide = hide,
     .show = show,
     .clean = clean,

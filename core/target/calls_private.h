@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Inside of the calls engine: core/target/calls*.c.
  *
- *	calls.c           the engine's ops: stops, threads, births, execs
+ *	calls.c           the engine's ops: stops, threads, execs
+ *	calls_birth.c     threads and processes that come
  *	calls_agent.c     the agent's file, and the symbols of the dynamic loader
  *	calls_preload.c   a new program: the agent into its environment, and out of it again
  *	calls_attach.c    a process that runs already, and letting go of one
@@ -250,6 +251,12 @@ struct mt_error *mt_calls_agent_find(struct mt_calls_agent *agent);
 void mt_calls_agent_deinit(struct mt_calls_agent *agent);
 /* The address of a symbol in a file's dynamic symbol table; 0: it has none of that name. */
 uint64_t mt_calls_dynamic_symbol(const char *path, const char *name);
+
+/* calls_birth.c: ops of the engine, and a child that a thread has from now on. */
+struct mt_error *mt_calls_add_thread(struct mt_engine *base, pid_t pid, pid_t lwp, pid_t parent);
+struct mt_error *mt_calls_let_go(struct mt_engine *base, pid_t pid, bool *keep);
+struct mt_error *mt_calls_note_birth(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
+				     const struct mt_stop *stop);
 
 /* calls_preload.c */
 /* A program stands before its first instruction: have its loader load the agent, and stop when it
@@ -518,6 +525,8 @@ bool mt_calls_is_half_written(const struct mt_calls_module *module, uint64_t pc)
 struct mt_error *mt_calls_snapshot(struct mt_engine *base, pid_t lwp, uint32_t number,
 				   struct mt_recording_writer *writer);
 
+/* Of a process of its own; NULL: there is none. */
+struct mt_calls_space *mt_calls_find_space(const struct mt_calls_engine *engine, pid_t pid);
 struct mt_calls_thread *mt_calls_find_thread(const struct mt_calls_engine *engine, pid_t lwp);
 
 #endif
