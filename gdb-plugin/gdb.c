@@ -133,6 +133,14 @@ char *mt_gdb_connection(void)
 	return text;
 }
 
+bool mt_gdb_is_recording(void)
+{
+	mt_auto(mt_py) PyObject *recording = mt_py_call_gdb("current_recording", "()");
+
+	PyErr_Clear();
+	return recording && recording != Py_None;
+}
+
 pid_t mt_gdb_pid(void)
 {
 	mt_auto(mt_py) PyObject *inferior = mt_py_call_gdb("selected_inferior", "()");

@@ -26,6 +26,8 @@ struct mt_command_context mt_gdb_context(void);
 /* How GDB reaches the selected inferior: "native", "core", "remote" …, the caller's to free; NULL:
  * it does not, or cannot tell. */
 char *mt_gdb_connection(void);
+/* By `record`, of whatever method. */
+bool mt_gdb_is_recording(void);
 /* Of the selected inferior and thread; 0: none. */
 pid_t mt_gdb_pid(void);
 pid_t mt_gdb_lwp(void);

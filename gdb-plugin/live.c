@@ -4,6 +4,7 @@
 #include "command/timeline.h"
 #include "gdb.h"
 #include "pristine.h"
+#include "refuse.h"
 #include "settings.h"
 #include "target.h"
 #include "target/proc.h"
@@ -30,6 +31,7 @@ static struct {
 	bool has_rings;  /* were seen in its memory */
 	bool news;       /* it ran since the last snapshot */
 	bool one_thread; /* that is selected at the start, or the first of a new process */
+	bool yielded;    /* to GDB's `record` */
 	int crash;
 	pid_t pid;
 	pid_t second; /* that was told to run unrecorded */
@@ -232,47 +234,13 @@ static struct mt_error *begin(pid_t pid, bool fresh)
 	return error;
 }
 
-static struct mt_error *refuse_connection(const char *type)
-{
-	if (!type || strcmp(type, "native") == 0)
-		return NULL;
-	if (strcmp(type, "core") == 0)
-		return mt_error_new(
-		    MT_ERROR_UNSUPPORTED,
-		    "a core file does not run, so nothing can be recorded (record the "
-		    "program itself: \"run\" it, or mtdb run)");
-	return mt_error_new(MT_ERROR_UNSUPPORTED,
-			    "mtrace records native programs only, and this one is reached by the "
-			    "target \"%s\" (run mtdb on its machine, and open the recording here)",
-			    type);
-}
-
-static struct mt_error *refuse(pid_t pid)
-{
-	mt_auto(mt_py) PyObject *non_stop = mt_py_call_gdb("parameter", "(s)", "non-stop");
-	char *connection = mt_gdb_connection();
-	struct mt_error *error = refuse_connection(connection);
-
-	PyErr_Clear();
-	free(connection);
-	if (!error && non_stop == Py_True)
-		error = mt_error_new(
-		    MT_ERROR_UNSUPPORTED,
-		    "cannot record in non-stop mode: the text would change under running threads "
-		    "(set non-stop off, and run again)");
-	if (!error && pid && mt_proc_has_ended(pid))
-		error = mt_error_new(MT_ERROR_UNSUPPORTED,
-				     "process %d does not run on this machine", pid);
-	return error;
-}
-
 struct mt_error *mt_live_start(const struct mt_live_options *options)
 {
 	pid_t pid = mt_gdb_pid();
 
 	if (mt_live_session())
 		return mt_error_new(MT_ERROR_USAGE, "process %d is recorded already", live.pid);
-	mt_try(refuse(pid));
+	mt_try(mt_refuse(pid));
 	mt_try(read_settings(options));
 	live.armed = true;
 	if (!pid)
@@ -292,37 +260,6 @@ struct mt_error *mt_live_stop(void)
 	return NULL;
 }
 
-/* A new process stands before the first instruction of its dynamic loader. */
-static bool is_fresh(pid_t pid)
-{
-	struct user_regs_struct registers;
-	Elf64_auxv_t entries[64];
-	Elf64_Ehdr header;
-	uint64_t base = 0, entry = 0;
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t size = fd < 0 ? -1 : read(fd, entries, sizeof(entries));
-	if (fd >= 0)
-		close(fd);
-	for (ssize_t i = 0; i < size / (ssize_t)sizeof(entries[0]); i++) {
-		if (entries[i].a_type == AT_BASE)
-			base = entries[i].a_un.a_val;
-		if (entries[i].a_type == AT_ENTRY)
-			entry = entries[i].a_un.a_val;
-	}
-	if (ptrace(PTRACE_GETREGS, pid, 0, &registers))
-		return false;
-	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (base && pread(fd, &header, sizeof(header), (off_t)base) == sizeof(header))
-		entry = base + header.e_entry;
-	if (fd >= 0)
-		close(fd);
-	return registers.rip == entry;
-}
-
 /* Once for each. */
 static struct mt_error *tell_second(pid_t pid)
 {
@@ -336,14 +273,27 @@ static struct mt_error *tell_second(pid_t pid)
 	    pid, live.pid);
 }
 
+/* Once for each time.  GDB's log knows what each instruction changed: patches would come into it,
+ * and into what it undoes. */
+static struct mt_error *tell_recording(void)
+{
+	if (live.yielded)
+		return NULL;
+	live.yielded = true;
+	return mt_error_new(
+	    MT_ERROR_UNSUPPORTED,
+	    "GDB records the program itself now: its calls are recorded again after "
+	    "\"record stop\"");
+}
+
 struct mt_error *mt_live_resumes(pid_t pid)
 {
 	if (!live.armed || !pid)
 		return NULL;
 	live.crash = 0;
 	if (!mt_live_session()) {
-		mt_try(refuse(pid));
-		if (is_fresh(pid))
+		mt_try(mt_refuse(pid));
+		if (mt_is_fresh(pid))
 			return begin(pid, true);
 		if (pid == live.second)
 			return NULL; /* it was told */
@@ -356,7 +306,10 @@ struct mt_error *mt_live_resumes(pid_t pid)
 		return tell_second(pid);
 	if (!live.hidden)
 		return NULL;
+	if (mt_gdb_is_recording())
+		return tell_recording();
 	live.news = true;
+	live.yielded = false;
 	mt_try(mt_pristine_show(live.session, live.target, pid, &live.hidden));
 	return NULL;
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What cannot be recorded is refused in clear words, and GDB goes on as without us; and the ways in
 which GDB is used: MI, hooks of the user's own."""
+import re
 import shutil
 import subprocess
 
@@ -30,6 +31,43 @@ def test_a_remote_target(gdb, compile, need):
                   "continue", "mtrace history", "kill")
     assert 'reached by the target "remote"' in session.errors
     assert "received signal SIGSEGV" in session.output
+
+
+def test_an_extended_remote_target(gdb, compile, need):
+    """A program that the server runs is told to run unrecorded."""
+    server = need("gdbserver")
+    program = compile("deep.c", "-O0")
+    session = gdb(program, "mtrace start", f"target extended-remote | {server} --multi --once -",
+                  f"set remote exec-file {program}", "run fault", "mtrace start", "mtrace history",
+                  "kill")
+    assert session.errors.count('reached by the target "extended-remote"') == 2
+    assert "nothing was recorded yet" in session.errors
+    assert "received signal SIGSEGV" in session.output
+
+
+def test_start_while_gdb_records(gdb, compile):
+    session = gdb(compile("deep.c", "-O0"), "break a", "break c", "run fault", "record full",
+                  "mtrace start", "mtrace info", "stepi", "reverse-stepi", "record stop",
+                  "mtrace start", "continue", "mtrace history")
+    assert session.errors.count('"record stop" ends that') == 1
+    assert "No more reverse-execution history." in session.output
+    assert session.output.count("Recording the calls of process") == 1
+    assert re.search(r" open +c ", session.output)
+
+
+def test_gdb_records_what_we_record(gdb, compile):
+    """It does so without our patches, and when it is done we go on."""
+    words = ["break a", "break c", "run fault", "record full", "next", "info record",
+             "reverse-next", "reverse-next", "bt", "x/4i b", "record stop", "delete", "continue"]
+    program = compile("deep.c", "-O0")
+    plain = gdb(program, *words)
+    session = gdb(program, "mtrace start", *words, "mtrace history")
+    assert session.errors.count("GDB records the program itself now") == 1
+    between = [re.search(r"\nBreakpoint 1, a.*?Process record is stopped", one.output, re.S)[0]
+               for one in (plain, session)]
+    between = [re.sub(r"argv=0x\w+", "argv", text) for text in between]
+    assert between[0] == between[1]
+    assert re.search(r" open +b .*\n.* open +c .*\n.*SIGSEGV", session.output)
 
 
 def test_a_static_program(gdb, compile):

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "refuse.h"
+
+#include "gdb.h"
+#include "target/proc.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+#include <unistd.h>
+
+static struct mt_error *refuse_connection(const char *type)
+{
+	if (!type || strcmp(type, "native") == 0)
+		return NULL;
+	if (strcmp(type, "core") == 0)
+		return mt_error_new(
+		    MT_ERROR_UNSUPPORTED,
+		    "a core file does not run, so nothing can be recorded (record the "
+		    "program itself: \"run\" it, or mtdb run)");
+	return mt_error_new(MT_ERROR_UNSUPPORTED,
+			    "mtrace records native programs only, and this one is reached by the "
+			    "target \"%s\" (run mtdb on its machine, and open the recording here)",
+			    type);
+}
+
+struct mt_error *mt_refuse(pid_t pid)
+{
+	mt_auto(mt_py) PyObject *non_stop = mt_py_call_gdb("parameter", "(s)", "non-stop");
+	char *connection = mt_gdb_connection();
+	struct mt_error *error = refuse_connection(connection);
+
+	PyErr_Clear();
+	free(connection);
+	if (!error && non_stop == Py_True)
+		error = mt_error_new(
+		    MT_ERROR_UNSUPPORTED,
+		    "cannot record in non-stop mode: the text would change under running threads "
+		    "(set non-stop off, and run again)");
+	if (!error && mt_gdb_is_recording())
+		error = mt_error_new(MT_ERROR_UNSUPPORTED,
+				     "GDB records the program itself, and would record the patches "
+				     "too (\"record stop\" ends that)");
+	if (!error && pid && mt_proc_has_ended(pid))
+		error = mt_error_new(MT_ERROR_UNSUPPORTED,
+				     "process %d does not run on this machine", pid);
+	return error;
+}
+
+bool mt_is_fresh(pid_t pid)
+{
+	struct user_regs_struct registers;
+	Elf64_auxv_t entries[64];
+	Elf64_Ehdr header;
+	uint64_t base = 0, entry = 0;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t size = fd < 0 ? -1 : read(fd, entries, sizeof(entries));
+	if (fd >= 0)
+		close(fd);
+	for (ssize_t i = 0; i < size / (ssize_t)sizeof(entries[0]); i++) {
+		if (entries[i].a_type == AT_BASE)
+			base = entries[i].a_un.a_val;
+		if (entries[i].a_type == AT_ENTRY)
+			entry = entries[i].a_un.a_val;
+	}
+	if (ptrace(PTRACE_GETREGS, pid, 0, &registers))
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (base && pread(fd, &header, sizeof(header), (off_t)base) == sizeof(header))
+		entry = base + header.e_entry;
+	if (fd >= 0)
+		close(fd);
+	return registers.rip == entry;
+}
