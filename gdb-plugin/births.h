@@ -11,7 +11,7 @@
 
 /* GDB read the symbols of a file. */
 struct mt_error *mt_births_new_objfile(const char *path);
-/* The program ended. */
+/* The program ended, or is not recorded any more. */
 void mt_births_forget(void);
 
 #endif

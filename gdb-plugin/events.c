@@ -94,7 +94,6 @@ static struct mt_error *on_exited(PyObject *event)
 	PyErr_Clear();
 	if (!mt_live_session() || pid != mt_live_pid())
 		return NULL;
-	mt_births_forget();
 	mt_try(mt_live_ended(status));
 	if (!mt_setting_is_on(MT_SETTING_ON_CRASH) || !mt_live_is_news())
 		return NULL;

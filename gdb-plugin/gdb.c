@@ -160,3 +160,13 @@ pid_t mt_gdb_lwp(void)
 	PyErr_Clear();
 	return lwp > 0 ? (pid_t)lwp : 0;
 }
+
+bool mt_gdb_is_running(void)
+{
+	mt_auto(mt_py) PyObject *thread = mt_py_call_gdb("selected_thread", "()");
+	mt_auto(mt_py) PyObject *runs =
+	    thread && thread != Py_None ? PyObject_CallMethod(thread, "is_running", NULL) : NULL;
+
+	PyErr_Clear();
+	return runs == Py_True;
+}

@@ -31,5 +31,7 @@ bool mt_gdb_is_recording(void);
 /* Of the selected inferior and thread; 0: none. */
 pid_t mt_gdb_pid(void);
 pid_t mt_gdb_lwp(void);
+/* Whether the selected thread runs, by "continue &" for instance. */
+bool mt_gdb_is_running(void);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "live.h"
 
+#include "births.h"
 #include "command/timeline.h"
 #include "gdb.h"
 #include "pristine.h"
@@ -123,6 +124,7 @@ static void destroy_session(void)
 static void end_session(void)
 {
 	live.over = true;
+	mt_births_forget();
 	if (live.target)
 		mt_gdb_target_let_go(live.target);
 }
@@ -234,6 +236,14 @@ static struct mt_error *begin(pid_t pid, bool fresh)
 	return error;
 }
 
+/* By "continue &", or because a condition of a breakpoint's calls us: text is changed at stops. */
+static struct mt_error *refuse_running(pid_t pid)
+{
+	if (!pid || !mt_gdb_is_running())
+		return NULL;
+	return mt_error_new(MT_ERROR_USAGE, "process %d runs: stop it first (\"interrupt\")", pid);
+}
+
 struct mt_error *mt_live_start(const struct mt_live_options *options)
 {
 	pid_t pid = mt_gdb_pid();
@@ -241,6 +251,7 @@ struct mt_error *mt_live_start(const struct mt_live_options *options)
 	if (mt_live_session())
 		return mt_error_new(MT_ERROR_USAGE, "process %d is recorded already", live.pid);
 	mt_try(mt_refuse(pid));
+	mt_try(refuse_running(pid));
 	mt_try(read_settings(options));
 	live.armed = true;
 	if (!pid)
@@ -255,6 +266,9 @@ struct mt_error *mt_live_stop(void)
 	if (!live.armed)
 		return mt_error_new(MT_ERROR_USAGE,
 				    "nothing is recorded (\"mtrace start\" begins)");
+	if (mt_live_session() && !live.hidden)
+		return mt_error_new(MT_ERROR_USAGE,
+				    "process %d runs: stop it first (\"interrupt\")", live.pid);
 	live.armed = false;
 	end_session();
 	return NULL;

@@ -65,3 +65,24 @@ def gdb_fixture(plugin, need, tmp_path):
 
     run.directory = tmp_path
     return run
+
+
+@pytest.fixture(name="terminal")
+def terminal_fixture(plugin, need, tmp_path):
+    """terminal(program) -> GDB on a terminal of its own, with the plugin loaded."""
+    pexpect = pytest.importorskip("pexpect", reason="no pexpect here (package python3-pexpect)")
+    path = need("gdb")
+    children = []
+
+    def spawn(program, *options):
+        words = ["-nx", "-q", *options, "-ex", "set pagination off", "-ex", "set confirm off",
+                 "-ex", "set debuginfod enabled off", "-ex", f"source {plugin}", str(program)]
+        child = pexpect.spawn(path, words, cwd=str(tmp_path), encoding="utf-8", timeout=60,
+                              dimensions=(40, 160), env={"TERM": "xterm", "PATH": "/usr/bin:/bin",
+                                                         "HOME": str(tmp_path)})
+        children.append(child)
+        return child
+
+    yield spawn
+    for child in children:
+        child.close(force=True)

@@ -4,37 +4,9 @@ import re
 
 import pytest
 
+from gdb_terminal import PROMPT, say
+
 pexpect = pytest.importorskip("pexpect", reason="no pexpect here (package python3-pexpect)")
-
-PROMPT = r"\(gdb\) "
-
-
-@pytest.fixture(name="terminal")
-def terminal_fixture(plugin, need, tmp_path):
-    """terminal(program) -> GDB on a terminal of its own, with the plugin loaded."""
-    path = need("gdb")
-    children = []
-
-    def spawn(program, *options):
-        words = ["-nx", "-q", *options, "-ex", "set pagination off", "-ex", "set confirm off",
-                 "-ex", "set debuginfod enabled off", "-ex", f"source {plugin}", str(program)]
-        child = pexpect.spawn(path, words, cwd=str(tmp_path), encoding="utf-8", timeout=60,
-                              dimensions=(40, 160), env={"TERM": "xterm", "PATH": "/usr/bin:/bin",
-                                                         "HOME": str(tmp_path)})
-        children.append(child)
-        return child
-
-    yield spawn
-    for child in children:
-        child.close(force=True)
-
-
-def say(child, command):
-    """What the command printed."""
-    child.sendline(command)
-    child.expect_exact(command)
-    child.expect(PROMPT)
-    return child.before
 
 
 def test_ctrl_c_and_quit(terminal, compile):
@@ -42,9 +14,11 @@ def test_ctrl_c_and_quit(terminal, compile):
     child = terminal(program)
     child.expect(PROMPT)
     say(child, "mtrace start")
+    say(child, "tbreak branch")
+    say(child, "run")
     for _ in range(5):
-        child.sendline("run" if _ == 0 else "continue")
-        child.expect(r"Starting program|Continuing")
+        child.sendline("continue")
+        child.expect("Continuing")
         child.expect(r"\n", timeout=10)
         pexpect.run("sleep 0.3")
         child.sendintr()

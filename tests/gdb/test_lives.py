@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From run to run, and what becomes of a process that is not recorded any more."""
+import re
+
+from gdb_terminal import PROMPT, say
+
+BUSY = """
+#include <pthread.h>
+#include <unistd.h>
+
+__attribute__((noinline, noclone)) int leaf(int x) { return x * 3; }
+__attribute__((noinline, noclone)) void begun(void) { __asm__ volatile(""); }
+
+static void *spin(void *sum)
+{
+	for (;;)
+		*(volatile int *)sum += leaf(1);
+	return 0;
+}
+
+int main(void)
+{
+	pthread_t thread;
+	int sum = 0;
+
+	alarm(60);
+	pthread_create(&thread, 0, spin, &sum);
+	begun();
+	pthread_join(thread, 0);
+	return 0;
+}
+"""
+
+
+def compile_busy(compile, tmp_path):
+    source = tmp_path / "busy.c"
+    source.write_text(BUSY)
+    return compile(source, "-O1", "-pthread")
+
+
+def test_stop_and_run_again(gdb, compile):
+    """Nothing of ours stays behind that the next process would trip over."""
+    session = gdb(compile("deep.c", "-O0"), "mtrace start", "break main", "run fault",
+                  "mtrace stop", "run fault", "maint info breakpoints", "continue", "bt",
+                  "mtrace start", "run fault", "mtrace history")
+    assert "Cannot insert" not in session.all
+    assert session.output.count("Breakpoint 1, main") == 3
+    assert not re.search(r"^-\d+ +breakpoint .* _Fork", session.output, re.M)
+    assert "received signal SIGSEGV" in session.output
+
+
+def interrupt(child):
+    """Stop what runs in the background."""
+    say(child, "interrupt")
+    child.expect("received signal SIGINT")
+
+
+RUNS = r'process \d+ runs: stop it first \("interrupt"\)'
+
+
+def test_stop_while_it_runs(terminal, compile, tmp_path):
+    """Only a program that stands still can be cleaned."""
+    child = terminal(compile_busy(compile, tmp_path))
+    child.expect(PROMPT)
+    for command in ("mtrace start", "tbreak begun", "run", "continue &"):
+        say(child, command)
+    assert re.search(RUNS, say(child, "mtrace stop"))
+    interrupt(child)
+    assert "Not recording any more." in say(child, "mtrace stop")
+    assert "ret" in say(child, "disassemble leaf") and "jmp" not in say(child, "disassemble leaf")
+    say(child, "kill")
+
+
+def test_start_while_it_runs(terminal, compile, tmp_path):
+    child = terminal(compile_busy(compile, tmp_path))
+    child.expect(PROMPT)
+    for command in ("tbreak begun", "run", "continue &"):
+        say(child, command)
+    assert re.search(RUNS, say(child, "mtrace start"))
+    assert "Nothing is recorded" in say(child, "mtrace info")
+    interrupt(child)
+    assert "Recording the calls of process" in say(child, "mtrace start")
+    say(child, "kill")
