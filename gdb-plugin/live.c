@@ -2,6 +2,7 @@
 #include "live.h"
 
 #include "births.h"
+#include "command/record_options.h"
 #include "command/timeline.h"
 #include "gdb.h"
 #include "pristine.h"
@@ -160,16 +161,6 @@ static struct mt_error *choose_engine(const char *name)
 	return error;
 }
 
-static struct mt_error *parse_stamps(const char *text, enum mt_ring_stamps *stamps)
-{
-	if (strcmp(text, "sampled") != 0 && strcmp(text, "full") != 0)
-		return mt_error_new(MT_ERROR_USAGE,
-				    "no kind of time stamps: \"%s\" (it can be sampled or full)",
-				    text);
-	*stamps = strcmp(text, "full") == 0 ? MT_RING_FULL : MT_RING_SAMPLED;
-	return NULL;
-}
-
 static struct mt_error *parse_threads(const char *text)
 {
 	if (text && strcmp(text, "all") != 0 && strcmp(text, "current") != 0)
@@ -194,10 +185,10 @@ static struct mt_error *read_settings(const struct mt_live_options *options)
 	if (!error && !options->ring_bytes && size)
 		error = mt_parse_size(size, &live.options.ring_bytes);
 	if (!error)
-		error = parse_stamps(options->stamps ? options->stamps
-				     : stamps        ? stamps
-						     : "sampled",
-				     &live.options.stamps);
+		error = mt_parse_stamps(options->stamps ? options->stamps
+					: stamps        ? stamps
+							: "sampled",
+					&live.options.stamps);
 	if (!error)
 		error = parse_threads(options->threads);
 	free(size);

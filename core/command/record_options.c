@@ -66,7 +66,7 @@ void mt_record_options_deinit(struct mt_record_options *record)
 	free_list(record->no_functions);
 }
 
-static struct mt_error *parse_stamps(const char *text, enum mt_ring_stamps *stamps)
+struct mt_error *mt_parse_stamps(const char *text, enum mt_ring_stamps *stamps)
 {
 	if (strcmp(text, "sampled") != 0 && strcmp(text, "full") != 0)
 		return mt_error_new(MT_ERROR_USAGE,
@@ -106,7 +106,7 @@ struct mt_error *mt_record_options_apply(struct mt_record_options *record,
 	if (record->size)
 		mt_try(mt_parse_size(record->size, &session->ring_bytes));
 	if (record->stamps)
-		mt_try(parse_stamps(record->stamps, &session->stamps));
+		mt_try(mt_parse_stamps(record->stamps, &session->stamps));
 	if (is_throttled(record))
 		mt_try(parse_throttle(record->throttle, &session->throttle_ns));
 	if (record->ready_fd)

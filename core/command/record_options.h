@@ -60,6 +60,8 @@ static inline void mt_record_options_cleanup(struct mt_record_options *record)
 /* What was given, for a session.  What it points to is lent.  Errors: USAGE. */
 struct mt_error *mt_record_options_apply(struct mt_record_options *record,
 					 struct mt_session_options *session);
+/* "sampled" or "full".  Errors: USAGE. */
+struct mt_error *mt_parse_stamps(const char *text, enum mt_ring_stamps *stamps);
 /* Where the timeline goes. */
 const char *mt_record_options_output(const struct mt_record_options *record);
 /* Recording has begun. */
