@@ -68,3 +68,55 @@ def test_q_at_the_pager(terminal, compile):
     child.expect(PROMPT)
     assert "Traceback" not in child.before and "Python" not in child.before
     assert "Snapshots: 1" in say(child, "mtrace info")
+
+
+def test_q_at_the_pager_of_a_script(terminal, compile, tmp_path):
+    """It ends the script, and the program is where it was."""
+    (tmp_path / "script").write_text("run fault\nmtrace history 20\necho not reached\\n\n")
+    child = terminal(compile("deep.c", "-O0"))
+    child.expect(PROMPT)
+    say(child, "mtrace start")
+    for setting in ("style enabled off", "pagination on", "height 4"):
+        child.sendline(f"set {setting}")
+        child.expect(PROMPT)
+    child.sendline("source script")
+    while child.expect(["--Type <RET> for more", PROMPT]) == 0:
+        child.sendline("q")
+    assert "Traceback" not in child.before and "not reached" not in child.before
+    child.sendline("set pagination off")
+    child.expect(PROMPT)
+    assert re.search(r"#0 +c .*\n#1 .* b .*\n#2 .* a .*\n#3 .* main ", say(child, "bt"))
+    assert "jmp" not in say(child, "x/2i c")
+    assert re.search(r" open +c .*\n.*SIGSEGV", say(child, "mtrace history 3"))
+
+
+def screen_of(terminal, program, *commands):
+    """What the terminal shows at the end of a session in the text interface."""
+    pyte = pytest.importorskip("pyte", reason="no pyte here (package python3-pyte)")
+    screen = pyte.Screen(160, 40)
+    stream = pyte.Stream(screen)
+    child = terminal(program)
+    for command in ("tui enable", *commands, "echo =the=end=\\n"):
+        child.expect(PROMPT)
+        stream.feed(child.before + child.after)
+        child.sendline(command)
+    child.expect("(?<!echo )=the=end=.*" + PROMPT)
+    stream.feed(child.before + child.after)
+    return [line.rstrip() for line in screen.display]
+
+
+def test_the_screen_of_the_text_interface(terminal, compile):
+    """The source window is what it is without us, and our lines are whole, one below the other."""
+    program = compile("deep.c", "-O0")
+    plain = screen_of(terminal, program, "break b if 0", "run fault")  # a trigger has its mark
+    traced = screen_of(terminal, program, "mtrace start", "mtrace trigger b", "run fault",
+                       "mtrace info")
+    window = [line for line in plain if line.startswith(("│", "|", "x"))]
+    assert len([line for line in window if "nowhere" in line]) >= 1
+    below = [line for line in traced if not line.startswith(("│", "|", "x"))]
+    assert [line for line in traced if line not in below] == window
+    ours = [line for line in below if line.startswith("[mtrace: ")]
+    assert re.fullmatch(r"\[mtrace: trigger 1, b, hit 1 in thread \d+: trace-1.fxt\]", ours[0])
+    assert ours[1] == ('[mtrace: the calls up to SIGSEGV are in trace-2.fxt; "mtrace history" shows '
+                       "the last]")
+    assert "Snapshots: 2" in below
