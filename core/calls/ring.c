@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "calls/ring.h"
-
-#include <string.h>
+#include "calls/ring_private.h"
 
 #define SLOT 8
 
@@ -51,22 +49,6 @@ void mt_ring_copy(const struct mt_ring_view *view, uint64_t size, uint8_t *bytes
 void mt_ring_cursor_init(struct mt_ring_cursor *cursor, const struct mt_ring_view *view)
 {
 	*cursor = (struct mt_ring_cursor){.view = *view, .at = oldest(view)};
-}
-
-static uint64_t word_at(const struct mt_ring_view *view, uint64_t at)
-{
-	uint64_t word;
-
-	memcpy(&word, view->bytes + (at & (view->size - 1)), sizeof(word));
-	return word;
-}
-
-static struct mt_ring_event event_at(const struct mt_ring_view *view, uint64_t at)
-{
-	struct mt_ring_event event;
-
-	memcpy(&event, view->bytes + (at & (view->size - 1)), sizeof(event));
-	return event;
 }
 
 /* The TSC of a full event may lie a little before that of a handler's that came in between. */

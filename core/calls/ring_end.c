@@ -2,29 +2,11 @@
 /* Where a ring ends whose thread can no longer be asked: its program was replaced.  Time stamps
  * tell which line is the newest; what of that line is new, and what is left of an earlier round, is
  * told by zeros, by stamps within it, and by what the tracer had marked. */
-#include "calls/ring.h"
-
-#include <string.h>
+#include "calls/ring_private.h"
 
 #define SLOT 8
 #define FULL 16
 #define LINE MT_RING_LINE_BYTES
-
-static uint64_t word_at(const struct mt_ring_view *view, uint64_t at)
-{
-	uint64_t word;
-
-	memcpy(&word, view->bytes + (at & (view->size - 1)), sizeof(word));
-	return word;
-}
-
-static struct mt_ring_event event_at(const struct mt_ring_view *view, uint64_t at)
-{
-	struct mt_ring_event event;
-
-	memcpy(&event, view->bytes + (at & (view->size - 1)), sizeof(event));
-	return event;
-}
 
 /* Time stamps stand UNIT bytes apart, each OFFSET behind its unit's beginning. */
 struct stamps {
