@@ -8,9 +8,11 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define LEAST_RING_BYTES (16ull << 10)
 #define MOST_RING_BYTES  (1ull << 30)
+#define RDTSC_BYTES      2
 
 static struct mt_calls_engine *engine_of(struct mt_engine *base)
 {
@@ -273,6 +275,37 @@ static struct mt_error *on_fault(struct mt_calls_engine *engine, struct mt_calls
 	return engine->target->ops->set_registers(engine->target, thread->lwp, &registers);
 }
 
+/* The program forbade itself to read the time stamp counter (strict seccomp, PR_SET_TSC), and a
+ * trampoline wanted to. */
+static bool is_forbidden_stamp(const struct mt_calls_module *module, const struct mt_stop *stop,
+			       const struct mt_trampoline_row *row, uint64_t pc)
+{
+	static const uint8_t rdtsc[RDTSC_BYTES] = {0x0f, 0x31};
+	size_t at = pc - module->room, size = module->trampolines.code.count;
+
+	return is_fault(stop) && stop->signal == SIGSEGV && row->phase != MT_PHASE_DISPLACED &&
+	       size - at >= sizeof(rdtsc) &&
+	       memcmp(module->trampolines.code.items + at, rdtsc, sizeof(rdtsc)) == 0;
+}
+
+static struct mt_error *give_stamp(struct mt_calls_engine *engine, struct mt_calls_thread *thread)
+{
+	struct user_regs_struct registers;
+	uint64_t tsc = mt_clock_tsc();
+
+	if (!thread->space->stampless)
+		mt_log(engine->options.log, MT_LOG_WARNING,
+		       "process %d forbade itself to read the time stamp counter (strict seccomp, "
+		       "PR_SET_TSC): recording it is slow from now on",
+		       thread->pid);
+	thread->space->stampless = true;
+	mt_try(engine->target->ops->get_registers(engine->target, thread->lwp, &registers));
+	registers.rax = (uint32_t)tsc;
+	registers.rdx = tsc >> 32;
+	registers.rip += RDTSC_BYTES;
+	return engine->target->ops->set_registers(engine->target, thread->lwp, &registers);
+}
+
 /* Where a thread stands, in the program's own terms. */
 static struct mt_error *on_signal(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
 				  const struct mt_stop *stop, struct mt_engine_news *news)
@@ -289,7 +322,10 @@ static struct mt_error *on_signal(struct mt_calls_engine *engine, struct mt_call
 				   (uint32_t)(news->pc - place->module->room));
 	if (!row)
 		return NULL;
+	news->ordinary = is_forbidden_stamp(place->module, stop, row, news->pc);
 	news->pc = row->original;
+	if (news->ordinary)
+		return give_stamp(engine, thread);
 	if (!is_fault(stop) || row->phase != MT_PHASE_DISPLACED || row->below)
 		return NULL;
 	news->ordinary = true;

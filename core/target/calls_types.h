@@ -123,6 +123,7 @@ struct mt_calls_space {
 	pid_t pid; /* whose memory is asked for */
 	bool prepared, loaded, refused;
 	bool rootless;   /* its threads' roots are to be noted as soon as they have rings */
+	bool stampless;  /* it may not read the time stamp counter, and the log says so */
 	bool unseen;     /* its mappings are not to be seen any more */
 	bool hidden;     /* nothing of ours is to be in the text */
 	bool inherited;  /* the agent was there already: perhaps patches are, too */

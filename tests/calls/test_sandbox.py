@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Programs that go into a sandbox, recorded from their start, and attached to before and within: it
+may be that each system call of ours ends them, or that a time stamp does.  None is harmed."""
+import os
+import re
+import subprocess
+
+import pytest
+
+WAYS = ["strict", "stampless", "kill", "kill-thread", "errno", "trap", "trace", "notify"]
+FILTERS = [way for way in WAYS if way != "stampless"]
+GOOD = b"343 0\n"  # fib(10) + 2 fib(12), and no SIGSYS
+CALLS = 177 + 2 * 465  # of fib
+OWN = ["--modules", "calls_sandbox", "--size", "256k"]
+
+
+@pytest.fixture(name="program")
+def compile_program(compile):
+    return compile("calls_sandbox.c", "-O1")
+
+
+@pytest.fixture(name="start")
+def start_program(program):
+    """start(way) -> it waits, and goes into its sandbox at the first line that it gets."""
+    started = []
+
+    def start(way):
+        process = subprocess.Popen([program, way, "wait"], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE)
+        started.append(process)
+        assert process.stdout.readline() == b"ready\n"
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def go_on(process):
+    process.stdin.write(b"\n")
+    process.stdin.flush()
+
+
+def check_it_ends_well(process):
+    out, _ = process.communicate(b"\n", timeout=60)
+    assert (out, process.returncode) == (GOOD, 7)
+
+
+def count(path):
+    return len(re.findall(r"^ .*  fib(?: |$)", path.read_text(), re.M))
+
+
+@pytest.mark.parametrize("stamps", ["sampled", "full"])
+@pytest.mark.parametrize("way", WAYS)
+def test_run(program, run_mtdb, tmp_path, way, stamps):
+    """All that it calls is recorded, within the sandbox too."""
+    out = tmp_path / "out.txt"
+    done = run_mtdb("run", "-e", "calls", "--timestamps", stamps, *OWN, "-o", out, "--", program,
+                    way)
+    assert (done.stdout.encode(), done.returncode) == (GOOD, 7), done.stderr
+    assert count(out) == CALLS
+    assert ("recording it is slow" in done.stderr) == (way in ["strict", "stampless"])
+
+
+@pytest.mark.parametrize("way", FILTERS)
+def test_attach_within(start, run_mtdb, tmp_path, way):
+    process = start(way)
+    go_on(process)
+    assert process.stdout.readline() == b"ready\n"
+    done = run_mtdb("attach", "-e", "calls", "--for=100ms", "-o", tmp_path / "out.txt", "-p",
+                    process.pid)
+    assert done.returncode == 1 and "it is under seccomp" in done.stderr, done.stderr
+    assert "--engine step can" in done.stderr
+    check_it_ends_well(process)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_attach_before(start, mtdb, tmp_path, way):
+    """The tracer lets go of it within the sandbox: its text is as it was."""
+    process, out = start(way), tmp_path / "out.txt"
+    ours, its = os.pipe()
+    with subprocess.Popen([mtdb, "attach", "-e", "calls", f"--ready-fd={its}", *OWN, "-o", out,
+                           "-p", str(process.pid)], pass_fds=[its]) as tracer:
+        os.close(its)
+        with os.fdopen(ours) as pipe:
+            assert pipe.read()
+        go_on(process)
+        assert process.stdout.readline() == b"ready\n"
+        tracer.send_signal(2)
+        assert tracer.wait(60) == 0
+    assert count(out) == 465
+    check_it_ends_well(process)
