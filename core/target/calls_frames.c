@@ -3,7 +3,8 @@
  * before there were patches, and what the ring has lost.
  *
  * Told is what the events say too: a function that is entered, but whose event is not written yet,
- * is not open; one whose return was written is not any more. */
+ * is not open; one whose return was written is not any more.  But to people who look at the thread
+ * where it stands, a function is open from its first instruction to its last. */
 #include "target/calls_private.h"
 
 #include "elf/unwind.h"
@@ -177,7 +178,7 @@ static struct mt_error *unwind(struct walk *walk, const struct user_regs_struct 
 	const struct mt_unwind_source source = {
 	    .space = walk->space->code, .read = read_memory, .mend = mend, .context = walk};
 	struct mt_registers registers = mt_registers_of(user);
-	bool skip = is_not_told(walk, user->rip);
+	bool skip = !walk->space->hidden && is_not_told(walk, user->rip);
 	struct mt_unwind_frame frame;
 	struct mt_unwinder unwinder;
 
@@ -262,6 +263,9 @@ size_t mt_calls_unreported_frames(const struct mt_calls_thread *thread,
 {
 	size_t i = 0;
 
+	/* What was left alone did not report, and may have been left alone no longer since. */
+	if (thread->space->hidden)
+		return frames->count;
 	while (i < frames->count && !is_among(&thread->frames, &frames->items[i]) &&
 	       !is_recorded(thread->space, frames->items[i].address))
 		i++;

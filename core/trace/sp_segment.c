@@ -162,13 +162,46 @@ static void put_inside(struct mt_sp_stack *stack, const struct mt_event *events,
 	}
 }
 
+/* A part of a function that the compiler put elsewhere has the function's name and more. */
+static bool is_same(const struct mt_function *one, const struct mt_function *other)
+{
+	if (one == other || !one || !other)
+		return true;
+	size_t length = strcspn(one->name, ".");
+
+	return length == strcspn(other->name, ".") && strncmp(one->name, other->name, length) == 0;
+}
+
+/* How many of the frames, from the outermost, are as EVENTS tell. */
+static size_t count_true(struct mt_sp_stack *stack, const struct mt_event *events, size_t count)
+{
+	const struct mt_sp_region *region = stack->current;
+	size_t is_true = 0, at = count;
+
+	for (; is_true < region->frames.count; is_true++) {
+		const struct mt_sp_frame *frame = &region->frames.items[is_true];
+
+		if (frame->sp > events[count - 1].from)
+			continue;
+		while (at > 0 && events[at - 1].from > frame->sp)
+			at--;
+		if (!at || events[at - 1].from != frame->sp ||
+		    !is_same(frame->function, mt_sp_function_at(stack, events[at - 1].to)))
+			break;
+	}
+	return is_true;
+}
+
 /* What the thread runs on: what is not among EVENTS any more has ended, and some did not report. */
 static void settle_inside(struct mt_sp_stack *stack, const struct mt_event *events, size_t count)
 {
 	const struct mt_sp_frame *top;
-	size_t below = 0;
+	size_t below = 0, is_true;
 
 	mt_sp_unwind(stack, events[0].from);
+	is_true = count_true(stack, events, count);
+	while (is_true && stack->current->frames.count > is_true)
+		mt_sp_pop(stack, MT_SLICE_END_TIME_ESTIMATED);
 	top = mt_sp_top(stack->current);
 	while (top && below < count && events[below].from < top->sp)
 		below++;
