@@ -40,7 +40,10 @@ void mt_plan_mark(struct mt_planner *planner, uint64_t address)
 void mt_plan_leave(struct mt_planner *planner, uint32_t function, uint64_t address, bool is_return,
 		   enum mt_plan_reason reason)
 {
-	const struct mt_plan_left left = {address, function, (uint8_t)reason, is_return};
+	const struct mt_plan_left left = {.address = address,
+					  .function = function,
+					  .reason = (uint8_t)reason,
+					  .is_return = is_return};
 
 	if (mt_array_push(&planner->plan->left, left))
 		planner->failed = true;
@@ -77,7 +80,8 @@ static int add_function(struct mt_planner *planner, const struct mt_plan_options
 			const struct mt_symbol *symbol, uint32_t index)
 {
 	const struct mt_fde *fde = mt_fdes_find(&planner->fdes, symbol->start);
-	struct mt_plan_function function = {symbol->start, symbol->end, index, 0};
+	struct mt_plan_function function = {
+	    .start = symbol->start, .end = symbol->end, .symbol = index};
 	uint8_t facts = 0;
 
 	if (!is_function(symbol, fde))
@@ -127,7 +131,8 @@ static int compare_left(const void *left, const void *right)
 
 static int add_site(struct mt_plan *plan, uint64_t address, uint32_t function, bool is_return)
 {
-	const struct mt_plan_site site = {address, function, is_return};
+	const struct mt_plan_site site = {
+	    .address = address, .function = function, .is_return = is_return};
 
 	return mt_array_push(&plan->sites, site);
 }

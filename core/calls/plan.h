@@ -64,9 +64,10 @@ struct mt_patch {
 	/* Of its first event: index into sites.  An entry's comes first, then that of the return in
 	 * it, then that of the one that branches are redirected from. */
 	uint32_t site;
-	uint8_t length; /* bytes displaced: whole instructions, and padding behind a return */
-	uint8_t flags;  /* MT_PATCH_… */
-	uint8_t tactic; /* enum mt_plan_tactic */
+	uint8_t length;    /* bytes displaced: whole instructions, and padding behind a return */
+	uint8_t flags;     /* MT_PATCH_… */
+	uint8_t tactic;    /* enum mt_plan_tactic */
+	uint8_t unused[5]; /* plans are kept in files: no byte of them is left undefined */
 };
 
 /* What an event's site number stands for.  A jump counts as a return when it goes where the stack
@@ -77,6 +78,7 @@ struct mt_plan_site {
 	uint64_t address; /* the function's, or the return instruction's */
 	uint32_t function;
 	bool is_return;
+	uint8_t unused[3];
 };
 
 #define MT_PLAN_PART   0x1 /* a cold part of another: it has returns, but nobody calls it */
@@ -87,6 +89,7 @@ struct mt_plan_function {
 	uint64_t end;
 	uint32_t symbol; /* index into mt_objfile_symbols(), which knows the name */
 	uint8_t flags;   /* MT_PLAN_… */
+	uint8_t unused[3];
 };
 
 /* An entry or a return that is not recorded. */
@@ -95,6 +98,7 @@ struct mt_plan_left {
 	uint32_t function;
 	uint8_t reason; /* enum mt_plan_reason */
 	bool is_return;
+	uint8_t unused[2];
 };
 
 struct mt_plan {

@@ -165,6 +165,7 @@ void mt_unwind_start(struct mt_unwinder *unwinder, const struct mt_unwind_source
 	    .registers = *registers, .pc = registers->values[MT_REGISTER_RIP], .exact = true};
 	unwinder->end = MT_UNWIND_GOES_ON;
 	unwinder->signals = 0;
+	unwinder->window_start = 0;
 	unwinder->window_size = 0;
 }
 
