@@ -10,11 +10,11 @@
 static const struct mt_gdb_command *const ours[] = {
     &mt_gdb_command_start,   &mt_gdb_command_stop,   &mt_gdb_command_snapshot,
     &mt_gdb_command_trigger, &mt_gdb_command_delete, &mt_gdb_command_history,
-    &mt_gdb_command_save,    &mt_gdb_command_info,
+    &mt_gdb_command_save,    &mt_gdb_command_info,   &mt_gdb_command_view,
 };
 
 /* Those of mtdb that need no program of their own. */
-static const char *const shared[] = {"decode", "dump", "plan", "doctor", "view"};
+static const char *const shared[] = {"decode", "dump", "plan", "doctor"};
 
 /* Words as GDB splits them, with the command's name before them. */
 struct words {

@@ -26,6 +26,7 @@ extern const struct mt_gdb_command mt_gdb_command_snapshot;
 extern const struct mt_gdb_command mt_gdb_command_history;
 extern const struct mt_gdb_command mt_gdb_command_save;
 extern const struct mt_gdb_command mt_gdb_command_info;
+extern const struct mt_gdb_command mt_gdb_command_view;
 extern const struct mt_gdb_command mt_gdb_command_trigger;
 extern const struct mt_gdb_command mt_gdb_command_delete;
 

@@ -120,6 +120,15 @@ struct mt_command_context mt_gdb_context(void)
 	    .print = print, .tell = tell, .log = &log, .progress = &progress, .prefix = "mtrace"};
 }
 
+void mt_gdb_set_convenience(const char *name, long long value)
+{
+	mt_auto(mt_py) PyObject *done =
+	    mt_py_call_gdb("set_convenience_variable", "(sL)", name, value);
+
+	(void)done;
+	PyErr_Clear();
+}
+
 char *mt_gdb_connection(void)
 {
 	mt_auto(mt_py) PyObject *inferior = mt_py_call_gdb("selected_inferior", "()");

@@ -23,6 +23,9 @@ struct mt_error *mt_gdb_interrupted(void);
 /* For the core's commands: prints, warns and stops as above. */
 struct mt_command_context mt_gdb_context(void);
 
+/* $NAME */
+void mt_gdb_set_convenience(const char *name, long long value);
+
 /* How GDB reaches the selected inferior: "native", "core", "remote" …, the caller's to free; NULL:
  * it does not, or cannot tell. */
 char *mt_gdb_connection(void);

@@ -5,6 +5,57 @@
 #include "gdb.h"
 #include "live.h"
 #include "trigger.h"
+#include "written.h"
+
+#include <stdio.h>
+
+#define NS_PER_MS 1e6
+
+static const char *size_text(uint64_t bytes, char *text, size_t size)
+{
+	if (bytes >= 1u << 20)
+		snprintf(text, size, "%lluM", (unsigned long long)(bytes >> 20));
+	else
+		snprintf(text, size, "%lluk", (unsigned long long)(bytes >> 10));
+	return text;
+}
+
+static void print_thread(PyObject *thread)
+{
+	mt_auto(mt_py) PyObject *ptid = PyObject_GetAttrString(thread, "ptid");
+	mt_auto(mt_py) PyObject *text = PyObject_GetAttrString(thread, "name");
+	long lwp = ptid ? PyLong_AsLong(PyTuple_GetItem(ptid, 1)) : 0;
+	char *name = text && text != Py_None ? mt_py_text(text) : NULL;
+	struct mt_engine_ring ring;
+	char size[32];
+
+	PyErr_Clear();
+	mt_gdb_printf("  %-4lld LWP %-8ld %-16s ", mt_py_number(thread, "num", 0), lwp,
+		      name ? name : "");
+	free(name);
+	if (mt_session_look(mt_live_session(), (pid_t)lwp, &ring))
+		mt_gdb_printf("%3llu%% of %s, the last %.3f ms\n",
+			      (unsigned long long)(ring.used * 100 / ring.bytes),
+			      size_text(ring.bytes, size, sizeof(size)),
+			      (double)ring.span_ns / NS_PER_MS);
+	else
+		mt_gdb_print("not recorded\n");
+}
+
+static void print_threads(void)
+{
+	mt_auto(mt_py) PyObject *inferior = mt_py_call_gdb("selected_inferior", "()");
+	mt_auto(mt_py) PyObject *threads =
+	    inferior ? PyObject_CallMethod(inferior, "threads", NULL) : NULL;
+	Py_ssize_t count = threads ? PyTuple_Size(threads) : 0;
+
+	PyErr_Clear();
+	if (mt_gdb_pid() != mt_live_pid())
+		return;
+	mt_gdb_print("Threads, and how full their rings are:\n");
+	while (count-- > 0)
+		print_thread(PyTuple_GetItem(threads, count));
+}
 
 static struct mt_error *info(int argc, char **argv)
 {
@@ -18,7 +69,10 @@ static struct mt_error *info(int argc, char **argv)
 		mt_gdb_print("Recording begins when the program runs.\n");
 	else
 		mt_gdb_print("Nothing is recorded (\"mtrace start\" begins).\n");
+	if (mt_live_session())
+		print_threads();
 	mt_gdb_printf("Snapshots: %u\n", mt_live_snapshots());
+	mt_written_print();
 	mt_triggers_print();
 	return NULL;
 }
@@ -27,6 +81,7 @@ const struct mt_gdb_command mt_gdb_command_info = {
     .name = "info",
     .group = "COMMAND_STATUS",
     .usage = "",
-    .help = "Show what is recorded, the snapshots and the triggers.",
+    .help = "Show what is recorded, the snapshots and the triggers.\n"
+	    "Of each thread: how much of its ring is full, and how far back that reaches.",
     .run = info,
 };

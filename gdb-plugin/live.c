@@ -10,6 +10,7 @@
 #include "settings.h"
 #include "target.h"
 #include "target/proc.h"
+#include "written.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -487,6 +488,7 @@ struct mt_error *mt_live_snapshot_and_keep(const char *path, char **written,
 		return error;
 	}
 	live.snapshots = number;
+	mt_written_add(number, name);
 	live.news = !live.hidden && mt_live_session(); /* it runs on */
 	*written = name;
 	return NULL;

@@ -105,7 +105,7 @@ static struct mt_error *fire(struct trigger *trigger)
 	pid_t lwp = mt_gdb_lwp();
 
 	trigger->hits++;
-	all_hits++;
+	mt_gdb_set_convenience("_mtrace_hits", ++all_hits);
 	if (!mt_live_session() || (trigger->most && trigger->hits > trigger->most))
 		return NULL;
 	mt_try(target->ops->get_registers(target, lwp, &registers));
@@ -170,6 +170,8 @@ struct mt_error *mt_triggers_define(void)
 	static PyMethodDef invoke_fire = {"invoke", call_fire, METH_VARARGS, NULL};
 	static PyMethodDef invoke_snapshot = {"invoke", call_snapshot, METH_VARARGS, NULL};
 
+	mt_gdb_set_convenience("_mtrace_hits", 0);
+	mt_gdb_set_convenience("_mtrace_snapshots", 0);
 	mt_try(define("_mtrace_fire",
 		      "Part of mtrace's triggers: takes the snapshot of trigger N.\n"
 		      "Usage: $_mtrace_fire (N)",
