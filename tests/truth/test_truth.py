@@ -141,7 +141,8 @@ def test_shared_libraries_loaded_late(record, compile):
 
 
 def test_exceptions(record, compile):
-    status, seen, decoded = record(compile("throws.cpp", "-O1"))
+    status, seen, decoded = record(compile("throws.cpp", "-O1", "-static-libstdc++",
+                                          "-static-libgcc"))
     assert status == GOOD
     check_equal(seen, decoded)
 
