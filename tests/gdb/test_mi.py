@@ -41,16 +41,25 @@ class Machine:
             lines.append(line.rstrip("\n"))
         return lines
 
-    def say(self, command):
+    def send(self, command):
+        """What GDB answers at once, while the program runs."""
         self.process.stdin.write(command + "\n")
         self.process.stdin.flush()
-        lines = self.prompt()
+        return self.prompt()
+
+    def say(self, command):
+        lines = self.send(command)
         while (any(line.startswith("^running") for line in lines)
                and not any(line.startswith("*stopped") for line in lines)):
             more = self.prompt()
             assert more, f"GDB ended: {lines}"
             lines += more
         return lines
+
+    def wait(self, lines):
+        """In asynchronous mode no prompt comes when the program stops."""
+        while not any(line.startswith("*stopped") for line in lines):
+            lines = self.send("-list-features")
 
     def console(self, command):
         return self.say(f'-interpreter-exec console "{command}"')
@@ -121,3 +130,20 @@ def test_crash(machine, compile, tmp_path):
     assert gdb.end() == 0
 
 
+
+
+def test_while_the_program_runs(machine, compile, tmp_path):
+    """In asynchronous mode commands come while it does; what would patch its text then is refused."""
+    gdb = machine(compile("debugged_threads.c", "-O1", "-pthread"))
+    gdb.say("-gdb-set mi-async on")
+    gdb.say("-break-insert -t leap")
+    gdb.wait(gdb.send("-exec-run"))
+    assert any(line.startswith("^running") for line in gdb.send("-exec-continue"))
+    assert gdb.send('-interpreter-exec console "mtrace snapshot a.txt"')[-1] == "^done"
+    assert "snapshot 1" in (tmp_path / "a.txt").read_text()
+    refused = gdb.send('-interpreter-exec console "mtrace stop"')[-1]
+    assert refused.startswith("^error") and "stop it first" in refused
+    gdb.wait(gdb.send("-exec-interrupt"))
+    assert "jmp" not in printed(gdb.console("x/2i tree"))
+    assert gdb.console("mtrace stop")[-1] == "^done"
+    assert gdb.console("kill")[-1] == "^done"
