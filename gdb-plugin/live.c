@@ -423,6 +423,7 @@ struct mt_error *mt_live_ended(int status)
 
 static struct mt_error *nothing(void)
 {
+	mt_try(mt_refuse_core());
 	return mt_error_new(MT_ERROR_USAGE,
 			    "nothing was recorded yet (\"mtrace start\", then run the program)");
 }

@@ -7,6 +7,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/user.h>
@@ -25,6 +26,19 @@ static struct mt_error *refuse_connection(const char *type)
 			    "mtrace records native programs only, and this one is reached by the "
 			    "target \"%s\" (run mtdb on its machine, and open the recording here)",
 			    type);
+}
+
+struct mt_error *mt_refuse_core(void)
+{
+	char *connection = mt_gdb_connection();
+	bool is_core = connection && strcmp(connection, "core") == 0;
+
+	free(connection);
+	if (!is_core)
+		return NULL;
+	return mt_error_new(MT_ERROR_UNSUPPORTED,
+			    "a core file holds no history of calls, only those that were open "
+			    "(\"backtrace\"): record the program itself, and \"mtrace save\" it");
 }
 
 struct mt_error *mt_refuse(pid_t pid)
