@@ -74,12 +74,17 @@ static struct mt_error *take_back_event(struct mt_calls_engine *engine,
 	    &written, sizeof(written));
 }
 
+/* What is skipped of the stack need not even be there: the first push may be what faulted. */
+static unsigned pushed_bytes(const struct mt_trampoline_row *row)
+{
+	return row->below - (row->below >= MT_RING_RED_ZONE ? MT_RING_RED_ZONE : 0);
+}
+
 /* Pushed in this order, the program's own values first. */
 static void restore(struct user_regs_struct *registers, const struct mt_trampoline_row *row,
 		    const uint64_t *stack)
 {
-	unsigned skipped = row->below >= MT_RING_RED_ZONE ? MT_RING_RED_ZONE : 0;
-	unsigned pushes = (row->below - skipped) / sizeof(uint64_t);
+	unsigned pushes = pushed_bytes(row) / sizeof(uint64_t);
 
 	if (row->saved & MT_SAVED_RAX && pushes >= 1)
 		registers->rax = stack[pushes - 1];
@@ -105,7 +110,7 @@ static struct mt_error *leave_trampoline(struct mt_calls_engine *engine,
 	const struct mt_trampoline_row *row = mt_trampoline_row_at(
 	    &place->module->trampolines, (uint32_t)(registers.rip - place->module->room));
 	if (!row || engine->target->ops->read(engine->target, thread->pid, registers.rsp, stack,
-					      row->below) != row->below)
+					      pushed_bytes(row)) != pushed_bytes(row))
 		return NULL;
 	mt_try(take_back_event(engine, thread, place->module, row, registers.rip));
 	restore(&registers, row, stack);
