@@ -8,6 +8,8 @@
 #include "options.h"
 #include "settings.h"
 
+#include <ctype.h>
+
 static const char *const options[] = {"-thread NUMBER", NULL};
 
 /* GDB's number of a thread becomes the system's. */
@@ -54,12 +56,16 @@ static struct mt_error *history(int argc, char **argv)
 	int first = 1;
 
 	mt_try(mt_gdb_options(argc, argv, table, &first));
-	if (first + 1 < argc)
-		return mt_error_new(MT_ERROR_USAGE, "mtrace history takes one number: \"%s\"",
-				    argv[first + 1]);
+	if (first < argc && isdigit((unsigned char)argv[first][0]))
+		mt_try(mt_parse_number(argv[first++], "number of calls", 1, UINT32_MAX,
+				       &timeline.last));
 	if (first < argc)
-		mt_try(
-		    mt_parse_number(argv[first], "number of calls", 1, UINT32_MAX, &timeline.last));
+		timeline.function = argv[first++];
+	if (first < argc)
+		return mt_error_new(MT_ERROR_USAGE,
+				    "mtrace history takes a number and a function: \"%s\" is one "
+				    "word too many (quote a name that holds blanks)",
+				    argv[first]);
 	if (thread)
 		mt_try(find_thread(thread, &timeline.tid));
 	return print(&timeline);
@@ -68,13 +74,16 @@ static struct mt_error *history(int argc, char **argv)
 const struct mt_gdb_command mt_gdb_command_history = {
     .name = "history",
     .group = "COMMAND_STACK",
-    .usage = "[-thread NUMBER] [COUNT]",
-    .help = "Show the last function calls of the selected thread.\n"
-	    "They are indented by depth, with times before the end, durations, and where each was\n"
-	    "called.  Of a program that ended all threads are shown.\n\n"
-	    "COUNT is how many calls (default: set mtrace history-size).\n"
-	    "Options:\n"
-	    "  -thread NUMBER   another thread, by GDB's number",
-    .completion = {.options = options},
+    .usage = "[-thread NUMBER] [COUNT] [FUNCTION]",
+    .help =
+	"Show the last function calls of the selected thread.\n"
+	"They are indented by depth, with times before the end, durations, and where each was\n"
+	"called.  Of a program that ended all threads are shown.\n\n"
+	"COUNT is how many calls (default: set mtrace history-size).\n"
+	"FUNCTION: only calls of it are shown, and counted, with their callers.  Parameters and\n"
+	"namespaces may be left out; \"*\" and \"?\" stand for any letters.\n"
+	"Options:\n"
+	"  -thread NUMBER   another thread, by GDB's number",
+    .completion = {.options = options, .like = "break"},
     .run = history,
 };

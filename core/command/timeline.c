@@ -1,7 +1,36 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "command/timeline.h"
 
+#include "output/calls_of.h"
+
 #include <string.h>
+
+static struct mt_error *decode_calls_of(struct mt_recording *recording,
+					const struct mt_decode_options *options,
+					const char *function, struct mt_slice_sink sink,
+					struct mt_decode_stats *stats)
+{
+	struct mt_calls_of *filter = NULL;
+	struct mt_error *error = mt_calls_of_create(function, sink, &filter);
+
+	if (!error)
+		error = mt_decode(recording, options, mt_calls_of_sink(filter), stats);
+	if (!error && !mt_calls_of_count(filter))
+		error = mt_error_new(MT_ERROR_NOT_FOUND, "no call of \"%s\" is in the history",
+				     function);
+	mt_calls_of_destroy(filter);
+	return error;
+}
+
+static struct mt_error *decode(struct mt_recording *recording,
+			       const struct mt_decode_options *options,
+			       const struct mt_timeline *timeline, struct mt_slice_sink sink,
+			       struct mt_decode_stats *stats)
+{
+	if (timeline->function)
+		return decode_calls_of(recording, options, timeline->function, sink, stats);
+	return mt_decode(recording, options, sink, stats);
+}
 
 struct mt_error *mt_timeline_write(const struct mt_command_context *context,
 				   struct mt_recording *recording,
@@ -28,7 +57,7 @@ struct mt_error *mt_timeline_write(const struct mt_command_context *context,
 	else
 		mt_try(
 		    mt_trace_writer_create_printing(&timeline->printer, &writer_options, &writer));
-	error = mt_decode(recording, &decode_options, mt_trace_writer_sink(writer), stats);
+	error = decode(recording, &decode_options, timeline, mt_trace_writer_sink(writer), stats);
 	if (!error)
 		error = mt_trace_writer_finish(writer);
 	mt_trace_writer_destroy(writer);

@@ -13,11 +13,13 @@ struct mt_timeline {
 	const char *format; /* NULL: by the path */
 	struct mt_printer printer;
 	bool colour;
-	uint64_t last; /* text: only so many slices a thread; 0: all */
-	pid_t tid;     /* 0: all threads */
+	uint64_t last;        /* text: only so many slices a thread; 0: all */
+	pid_t tid;            /* 0: all threads */
+	const char *function; /* only its calls, and who called: output/calls_of.h; NULL: all */
 };
 
-/* Errors: those of the writer and of decoding. Nothing stands under the path then.
+/* Errors: those of the writer and of decoding. NOT_FOUND (no such function was called).
+ * Nothing stands under the path then.
  * stats may be NULL. */
 struct mt_error *mt_timeline_write(const struct mt_command_context *context,
 				   struct mt_recording *recording,

@@ -85,11 +85,17 @@ static struct mt_error *keep_caller(struct window *window, const struct mt_text_
 	return mt_array_push(&window->callers, *entry) ? mt_error_no_memory() : NULL;
 }
 
+/* Of the last N. */
+static bool counts(const struct mt_text_entry *entry)
+{
+	return entry->kind == MT_TEXT_SLICE && !(entry->slice.flags & MT_SLICE_CONTEXT);
+}
+
 static struct mt_error *leave(struct text *text, struct window *window)
 {
 	const struct mt_text_entry *entry = &window->entries.items[window->first++];
 
-	window->slices -= entry->kind == MT_TEXT_SLICE;
+	window->slices -= counts(entry);
 	return text->last ? keep_caller(window, entry) : write_entry(text, entry);
 }
 
@@ -124,7 +130,7 @@ static struct mt_error *push(struct text *text, struct mt_text_entry entry)
 	compact(window);
 	if (mt_array_push(&window->entries, entry))
 		return mt_error_no_memory();
-	window->slices += entry.kind == MT_TEXT_SLICE;
+	window->slices += counts(&entry);
 	while (is_too_wide(text, window))
 		mt_try(leave(text, window));
 	return NULL;

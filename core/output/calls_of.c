@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A caller is passed on when the first call under it is.  Whatever was passed on meanwhile was so
+ * before the caller began, so times still never run backwards. */
+#include "output/calls_of.h"
+
+#include "base/array.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+struct mt_calls_of {
+	const char *function;
+	struct mt_slice_sink to;
+	MT_ARRAY(struct mt_slice) open; /* by depth */
+	size_t passed;                  /* so many of the outermost are passed on */
+	uint64_t count;
+};
+
+/* "fault" of "long ns::fault<long>(long)". */
+static bool is_bare_name(const char *name, const char *wanted)
+{
+	size_t end = strcspn(name, "(<"), length = strlen(wanted);
+
+	if (end < length || strncmp(name + end - length, wanted, length) != 0)
+		return false;
+	return end == length || strchr(": *&", name[end - length - 1]) != NULL;
+}
+
+static bool is_wanted(const struct mt_calls_of *filter, const struct mt_slice *slice)
+{
+	const char *name = slice->function ? slice->function->name : NULL;
+
+	return name &&
+	       (strcmp(name, filter->function) == 0 || is_bare_name(name, filter->function) ||
+		fnmatch(filter->function, name, 0) == 0);
+}
+
+static struct mt_error *pass_callers(struct mt_calls_of *filter)
+{
+	for (; filter->passed < filter->open.count; filter->passed++)
+		mt_try(filter->to.ops->begin(filter->to.self, &filter->open.items[filter->passed]));
+	return NULL;
+}
+
+static struct mt_error *thread(void *self, const struct mt_thread *which)
+{
+	struct mt_calls_of *filter = self;
+
+	filter->open.count = filter->passed = 0;
+	return filter->to.ops->thread(filter->to.self, which);
+}
+
+static struct mt_error *segment_begin(void *self, const struct mt_segment *segment)
+{
+	struct mt_calls_of *filter = self;
+
+	filter->open.count = filter->passed = 0;
+	return filter->to.ops->segment_begin(filter->to.self, segment);
+}
+
+static struct mt_error *begin(void *self, const struct mt_slice *slice)
+{
+	struct mt_calls_of *filter = self;
+	struct mt_slice one = *slice;
+	bool wanted = is_wanted(filter, slice);
+
+	if (!wanted)
+		one.flags |= MT_SLICE_CONTEXT;
+	if (mt_array_push(&filter->open, one))
+		return mt_error_no_memory();
+	filter->count += wanted;
+	return wanted ? pass_callers(filter) : NULL;
+}
+
+static struct mt_error *end(void *self, const struct mt_slice_end *what)
+{
+	struct mt_calls_of *filter = self;
+
+	if (!filter->open.count)
+		return NULL;
+	if (filter->passed < filter->open.count--)
+		return NULL;
+	filter->passed--;
+	return filter->to.ops->end(filter->to.self, what);
+}
+
+static struct mt_error *instant(void *self, const struct mt_instant *what)
+{
+	struct mt_calls_of *filter = self;
+
+	if (filter->passed < filter->open.count)
+		return NULL;
+	return filter->to.ops->instant(filter->to.self, what);
+}
+
+static struct mt_error *segment_end(void *self, const struct mt_segment *segment)
+{
+	const struct mt_calls_of *filter = self;
+
+	return filter->to.ops->segment_end(filter->to.self, segment);
+}
+
+static struct mt_error *finish(void *self)
+{
+	const struct mt_calls_of *filter = self;
+
+	return filter->to.ops->finish ? filter->to.ops->finish(filter->to.self) : NULL;
+}
+
+struct mt_slice_sink mt_calls_of_sink(struct mt_calls_of *filter)
+{
+	static const struct mt_slice_sink_ops ops = {
+	    .thread = thread,
+	    .segment_begin = segment_begin,
+	    .begin = begin,
+	    .end = end,
+	    .instant = instant,
+	    .segment_end = segment_end,
+	    .finish = finish,
+	};
+
+	return (struct mt_slice_sink){&ops, filter};
+}
+
+struct mt_error *mt_calls_of_create(const char *function, struct mt_slice_sink to,
+				    struct mt_calls_of **out)
+{
+	struct mt_calls_of *filter = calloc(1, sizeof(*filter));
+
+	*out = filter;
+	if (!filter)
+		return mt_error_no_memory();
+	filter->function = function;
+	filter->to = to;
+	return NULL;
+}
+
+uint64_t mt_calls_of_count(const struct mt_calls_of *filter)
+{
+	return filter->count;
+}
+
+void mt_calls_of_destroy(struct mt_calls_of *filter)
+{
+	if (!filter)
+		return;
+	mt_array_deinit(&filter->open);
+	free(filter);
+}
