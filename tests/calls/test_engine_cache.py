@@ -32,6 +32,16 @@ def test_plans_are_made_once(trace, tmp_path):
         {name: stat.st_ino for name, stat in second.items()}
 
 
+def test_plans_hold_nothing_else(trace, tmp_path):
+    """Whatever lay in memory before, the same plan is the same file."""
+    kept = []
+    for number in ("1", "2"):
+        trace(XDG_CACHE_HOME=str(tmp_path / number), MALLOC_PERTURB_=number)
+        kept.append({path.name: path.read_bytes()
+                     for path in (tmp_path / number).rglob("plan-*")})
+    assert kept[0] and kept[0] == kept[1]
+
+
 def test_home(trace, tmp_path):
     assert trace(HOME=str(tmp_path))
     assert (tmp_path / ".cache" / "mtrace").is_dir()
