@@ -421,16 +421,10 @@ struct mt_error *mt_live_ended(int status)
 	return error;
 }
 
-static struct mt_error *nothing(void)
-{
-	mt_try(mt_refuse_core());
-	return mt_error_new(MT_ERROR_USAGE,
-			    "nothing was recorded yet (\"mtrace start\", then run the program)");
-}
-
 struct mt_error *mt_live_recording(const char *path, struct mt_recording **out)
 {
-	return live.session ? mt_session_copy(live.session, path, 0, out) : nothing();
+	return live.session ? mt_session_copy(live.session, path, 0, out)
+			    : mt_refuse_looking_back();
 }
 
 /* "trace-%n.fxt" */
@@ -464,7 +458,7 @@ static struct mt_error *take_snapshot(const char *path, uint32_t number,
 				      struct mt_recording **recording)
 {
 	if (!live.session)
-		return nothing();
+		return mt_refuse_looking_back();
 	if (!path)
 		return mt_error_no_memory();
 	mt_try(mt_session_copy(live.session, NULL, number, recording));

@@ -28,14 +28,16 @@ static struct mt_error *refuse_connection(const char *type)
 			    type);
 }
 
-struct mt_error *mt_refuse_core(void)
+struct mt_error *mt_refuse_looking_back(void)
 {
 	char *connection = mt_gdb_connection();
 	bool is_core = connection && strcmp(connection, "core") == 0;
 
 	free(connection);
 	if (!is_core)
-		return NULL;
+		return mt_error_new(
+		    MT_ERROR_USAGE,
+		    "nothing was recorded yet (\"mtrace start\", then run the program)");
 	return mt_error_new(MT_ERROR_UNSUPPORTED,
 			    "a core file holds no history of calls, only those that were open "
 			    "(\"backtrace\"): record the program itself, and \"mtrace save\" it");

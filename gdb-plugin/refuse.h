@@ -10,8 +10,8 @@
 
 /* pid 0: none yet.  Errors: UNSUPPORTED, with what would work instead. */
 struct mt_error *mt_refuse(pid_t pid);
-/* Looking back, of a core file.  Errors: UNSUPPORTED. */
-struct mt_error *mt_refuse_core(void);
+/* Why there is no history.  Errors: UNSUPPORTED (of a core file), USAGE. */
+struct mt_error *mt_refuse_looking_back(void);
 /* It stands before the first instruction of its dynamic loader, as a new process does. */
 bool mt_is_fresh(pid_t pid);
 
