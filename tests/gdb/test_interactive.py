@@ -110,7 +110,7 @@ def test_the_screen_of_the_text_interface(terminal, compile):
     program = compile("deep.c", "-O0")
     plain = screen_of(terminal, program, "break b if 0", "run fault")  # a trigger has its mark
     traced = screen_of(terminal, program, "mtrace start", "mtrace trigger b", "run fault",
-                       "mtrace info")
+                       "print $_mtrace_snapshots")
     window = [line for line in plain if line.startswith(("│", "|", "x"))]
     assert len([line for line in window if "nowhere" in line]) >= 1
     below = [line for line in traced if not line.startswith(("│", "|", "x"))]
@@ -119,4 +119,4 @@ def test_the_screen_of_the_text_interface(terminal, compile):
     assert re.fullmatch(r"\[mtrace: trigger 1, b, hit 1 in thread \d+: trace-1.fxt\]", ours[0])
     assert ours[1] == ('[mtrace: the calls up to SIGSEGV are in trace-2.fxt; "mtrace history" shows '
                        "the last]")
-    assert "Snapshots: 2" in below
+    assert "$1 = 2" in below
