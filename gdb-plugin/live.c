@@ -417,6 +417,8 @@ struct mt_error *mt_live_ended(int status)
 		return NULL;
 	if (mt_proc_has_ended(live.pid))
 		error = mt_session_take(live.session, &stop);
+	else
+		live.armed = false; /* what GDB let go, the user has done with */
 	end_session();
 	return error;
 }

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How a recorded program is begun, left, taken up again and ended."""
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+DAEMON = """
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+__attribute__((noinline)) int work(int n) { return n ? work(n - 1) + 1 : 0; }
+
+int main(int argc, char **argv)
+{
+	int ends[2], sum = 0;
+
+	if (pipe(ends))
+		return 3;
+	work(20);
+	if (daemon(1, 1))
+		return 2;
+	for (int i = 0; i < 2000; i++)
+		sum += work(20);
+	FILE *out = fopen(argv[argc - 1], "w");
+	fprintf(out, "%d\\n", sum);
+	fclose(out);
+	return 0;
+}
+"""
+
+
+def text_is_clean(process, program, need):
+    """The text of the process is the file's."""
+    readelf = need("readelf", "binutils")
+    table = subprocess.run([readelf, "-SW", program], text=True, capture_output=True,
+                           check=True).stdout
+    address, offset, size = (int(word, 16) for word in re.search(
+        r" \.text +PROGBITS +(\S+) (\S+) (\S+)", table).groups())
+    start = next(int(line.split("-")[0], 16)
+                 for line in open(f"/proc/{process.pid}/maps", encoding="ascii")
+                 if line.rstrip().endswith(str(program)))
+    with open(f"/proc/{process.pid}/mem", "rb") as memory:
+        memory.seek(start + address)
+        there = memory.read(size)
+    with open(program, "rb") as file:
+        file.seek(offset)
+        return there == file.read(size)
+
+
+@pytest.fixture(name="running")
+def start_program(compile):
+    program = compile("debugged_threads.c", "-O1", "-pthread")
+    with subprocess.Popen([program], stdout=subprocess.PIPE, text=True) as process:
+        time.sleep(0.2)
+        process.program = program
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+QUIET = "handle SIGUSR1 nostop noprint pass"
+
+
+@pytest.mark.parametrize("leave", ["quit", "detach", "mtrace stop"])
+def test_a_process_that_was_attached_lives_on(gdb, running, need, leave):
+    session = gdb(running.program, QUIET, f"attach {running.pid}", "mtrace start",
+                  "tbreak leaping", "continue", leave)
+    assert "Recording the calls of process" in session.output
+    time.sleep(0.2)
+    assert running.poll() is None
+    assert text_is_clean(running, running.program, need)
+    running.send_signal(signal.SIGUSR1)
+    assert running.communicate(timeout=60)[0] == "5 of 5 sums are right\n"
+
+
+def test_attached_again(gdb, running, need):
+    """By the same GDB, and by the next one."""
+    for _ in range(2):
+        session = gdb(running.program, QUIET, f"attach {running.pid}", "mtrace start",
+                      "tbreak leaping", "continue", "detach", f"attach {running.pid}",
+                      "mtrace start", "tbreak leaping", "continue", "mtrace history 5 leaping",
+                      "detach")
+        assert session.output.count("Recording the calls of process") == 2, session.all
+        assert session.output.count(" leaping ") >= 2
+        assert session.errors == "", session.errors
+    assert text_is_clean(running, running.program, need)
+    running.send_signal(signal.SIGUSR1)
+    assert running.communicate(timeout=60)[0] == "5 of 5 sums are right\n"
+
+
+def test_stopped_and_started_again(gdb, compile):
+    session = gdb(compile("deep.c", "-O0"), "mtrace start", "break a", "break b", "run fault",
+                  "mtrace stop", "continue", "mtrace start", "continue", "mtrace history")
+    assert session.errors == ""
+    opened = [line.split()[3] for line in session.lines
+              if re.match(r"\s*~?-?[0-9.]+ \S+ +open ", line)]
+    assert opened[-4:] == ["main", "a", "b", "c"]
+
+
+@pytest.mark.parametrize("command", ["start fault", "starti fault"])
+def test_start(gdb, compile, command):
+    session = gdb(compile("deep.c", "-O0"), "mtrace start", command, "continue", "mtrace history")
+    opened = [line.split()[3] for line in session.lines
+              if re.match(r"\s*~?-?[0-9.]+ \S+ +open ", line)]
+    assert opened[-4:] == ["main", "a", "b", "c"]
+    assert session.errors == ""
+
+
+def test_killed_and_run_again(gdb, compile):
+    session = gdb(compile("deep.c", "-O0"), "mtrace start", "break c", "run fault", "kill",
+                  "run fault", "kill", "mtrace info")
+    assert session.lines[-1].startswith("  2  ") or "Snapshots: 2" in session.lines
+    assert "Recording begins when the program runs." in session.lines
+
+
+@pytest.mark.parametrize("follow", ["parent", "child"])
+def test_a_program_that_becomes_a_daemon(gdb, compile, tmp_path, follow):
+    source = tmp_path / "daemon.c"
+    source.write_text(DAEMON)
+    result = tmp_path / "result"
+    session = gdb(compile(source, "-O0"), f"set follow-fork-mode {follow}", "mtrace start",
+                  f"run {result}", "mtrace history 3 work")
+    for _ in range(50):
+        if result.exists() and result.read_text():
+            break
+        time.sleep(0.1)
+    assert result.read_text() == "40000\n"
+    assert " work " in session.output, session.all
