@@ -13,6 +13,8 @@
 #include <string.h>
 
 #define WRITER_SEARCH  4096 /* bytes back for what wrote a jump's register */
+#define NOP            0x90
+#define CALL           0xe8 /* rel32 */
 #define LANDING_SEARCH 4    /* instructions back for what set the stack pointer */
 
 static void see(void *context, uint64_t place, uint64_t address)
@@ -30,8 +32,22 @@ static void see_relocation(void *context, uint64_t place, uint64_t address)
 	mt_plan_mark(planner, address);
 }
 
+/* Runtimes put the address behind a leading nop on a new stack, as if that function had called the
+ * stack's first one: unwinders look it up by a byte less.  Go's runtime.goexit. */
+static bool is_returned_to(struct mt_planner *planner, uint64_t start)
+{
+	const struct mt_plan_range *range = mt_plan_range_at(planner, start);
+
+	return range && range->end - start > 1 && range->bytes[start - range->start] == NOP &&
+	       range->bytes[start - range->start + 1] == CALL;
+}
+
 static void mark_data(struct mt_planner *planner)
 {
+	mt_array_each (function, &planner->plan->functions)
+		if (is_returned_to(planner, function->start))
+			mt_plan_mark(planner, function->start + 1);
+
 	mt_objfile_each_symbol(planner->objfile, see, planner);
 	mt_array_each (fde, &planner->fdes)
 		mt_plan_mark(planner, fde->start);

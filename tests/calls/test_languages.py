@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Programs of other languages, with stacks, threads and collectors of their own: they do the same
+when they are recorded."""
+import os
+import re
+import subprocess
+
+import pytest
+
+from tests import conftest
+
+FOLDER = conftest.ROOT / "build" / "fixtures" / "languages"
+
+
+@pytest.fixture(name="go")
+def build_go(need):
+    """go("-buildmode=pie") -> a Go program."""
+    tool = need("go", "golang-go")
+
+    def build(name, *flags):
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        subprocess.run([tool, "build", *flags, "-o", FOLDER / name,
+                        conftest.FIXTURES / "languages.go"], check=True,
+                       env={**os.environ, "GOCACHE": str(FOLDER / "go-cache"), "GOPROXY": "off",
+                            "GOFLAGS": ""})
+        return FOLDER / name
+
+    return build
+
+
+@pytest.fixture(name="ocaml")
+def build_ocaml(need, tmp_path):
+    source = tmp_path / "languages.ml"
+    source.write_text((conftest.FIXTURES / "languages.ml").read_text())
+    subprocess.run([need("ocamlopt", "ocaml-nox"), "-g", "-o", tmp_path / "languages", source],
+                   check=True, cwd=tmp_path)
+    return tmp_path / "languages"
+
+
+def check_same(run_mtdb, program, out):
+    """The standard error of mtdb."""
+    alone = subprocess.run([program], text=True, capture_output=True, check=False)
+    done = run_mtdb("run", "-o", out, "--size", "512k", "--", program)
+    assert (done.stdout, done.returncode) == (alone.stdout, alone.returncode), done.stderr
+    assert alone.stdout
+    return done.stderr
+
+
+def count(path, name):
+    return len(re.findall(rf"^ .*  (?:\+\d+ )?{name}(?: |$)", path.read_text(), re.M))
+
+
+def test_go(go, run_mtdb, tmp_path):
+    program = go("go-dynamic", "-buildmode=pie", "-ldflags=-linkmode=external")
+    for _ in range(3):
+        check_same(run_mtdb, program, tmp_path / "out.txt")
+    assert count(tmp_path / "out.txt", "runtime.memmove") > 0
+
+
+def test_static_go(go, run_mtdb, tmp_path):
+    """What would work is named."""
+    errors = check_same(run_mtdb, go("go-static"), tmp_path / "out.txt")
+    assert "no dynamic loader" in errors and "--engine step can do it" in errors
+
+
+def test_ocaml(ocaml, run_mtdb, tmp_path):
+    check_same(run_mtdb, ocaml, tmp_path / "out.txt")
+    assert count(tmp_path / "out.txt", r"camlLanguages__fib_\d+") == 1973
+
+
+def count_fib(n):
+    return 1 if n < 2 else 1 + count_fib(n - 1) + count_fib(n - 2)
+
+
+@pytest.mark.parametrize("level", ["-Copt-level=0", "-Copt-level=2"])
+def test_rust(compile, run_mtdb, tmp_path, level):
+    check_same(run_mtdb, compile("languages.rs", level), tmp_path / "out.txt")
+    calls = sum(count_fib(n) for n in [5, *range(10, 18)])
+    if level == "-Copt-level=2":  # every other one became a loop
+        calls = (calls + 9) // 2
+    assert abs(count(tmp_path / "out.txt", "languages::fib") - calls) <= 9
+
+
+def test_return_behind_a_nop(compile, run_mtdb, tmp_path):
+    """As goroutines end; without Go."""
+    program = compile("calls_returned_to.S")
+    done = run_mtdb("run", "-e", "calls", "-o", tmp_path / "out.txt", "--", program)
+    assert done.returncode == 7, done.stderr
+    assert count(tmp_path / "out.txt", "last") == 1
