@@ -10,6 +10,7 @@
 #define USUAL_BYTES 128
 #define USUAL_ROWS  15
 #define WRITE_CHUNK (1u << 20)
+#define PAGE        4096u
 
 void mt_calls_module_destroy(struct mt_calls_module *module)
 {
@@ -95,6 +96,20 @@ static struct mt_error *finish(struct mt_calls_engine *engine, struct mt_calls_s
 	return NULL;
 }
 
+/* A mapping begins with a page, and its segment anywhere in that (lld). */
+static void read_clean(struct mt_calls_module *module)
+{
+	const uint64_t address = module->start - module->bias, size = module->end - module->start;
+	size_t at = 0, got;
+
+	while ((got = mt_objfile_read(module->file->objfile, address + at, module->clean + at,
+				      size - at)) == 0 &&
+	       ++at < PAGE)
+		;
+	memset(module->clean, 0, at);
+	memset(module->clean + at + got, 0, size - at - got);
+}
+
 static struct mt_error *fill(struct mt_calls_engine *engine, struct mt_calls_space *space,
 			     pid_t lwp, struct mt_calls_module *module)
 {
@@ -104,10 +119,7 @@ static struct mt_error *fill(struct mt_calls_engine *engine, struct mt_calls_spa
 	module->offsets = malloc((patches + 1) * sizeof(*module->offsets));
 	if (!module->clean || !module->offsets)
 		return mt_error_no_memory();
-	uint64_t size = module->end - module->start;
-	size_t got = mt_objfile_read(module->file->objfile, module->start - module->bias,
-				     module->clean, size);
-	memset(module->clean + got, 0, size - got);
+	read_clean(module);
 	module->room_bytes = (patches * MOST_TRAMPOLINE_BYTES + 2 * SPARE_BYTES + 4095) & ~4095ull;
 	mt_try(mt_calls_room_map(engine, space, lwp, module->start, module->end, module->room_bytes,
 				 &module->room));

@@ -135,6 +135,14 @@ def test_many_functions_in_two_segments(compile, run_mtdb, tmp_path):
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before < 6
 
 
+def test_a_segment_that_begins_within_a_page(compile, need, run_mtdb, tmp_path):
+    """As lld lays them out; Rust's programs are so."""
+    need("ld.lld", "lld")
+    program, out = compile("calls_killed.c", "-O1", "-fuse-ld=lld"), tmp_path / "x.json"
+    done = run_mtdb("run", "-e", "calls", "-o", out, program, "exit", "5")
+    assert done.returncode == 3 and calls_of(out)["mark"] == 5, done.stderr
+
+
 def test_a_long_list_of_libraries_to_preload(run_mtdb, tmp_path):
     names = ":".join(["libm.so.6"] * 1000 + ["libutil.so.1"])
     done = same(["env", f"LD_PRELOAD={names}", "grep", "-c", "libutil", "/proc/self/maps"],
