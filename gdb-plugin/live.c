@@ -423,8 +423,19 @@ struct mt_error *mt_live_ended(int status)
 	return error;
 }
 
+/* GDB's standard output, which "-" is elsewhere, may be a terminal, or speak MI. */
+static struct mt_error *check_name(const char *path)
+{
+	if (*path && strcmp(path, "-") != 0)
+		return NULL;
+	return mt_error_new(MT_ERROR_USAGE, "what is written needs the name of a file: \"%s\"",
+			    path);
+}
+
 struct mt_error *mt_live_recording(const char *path, struct mt_recording **out)
 {
+	if (path)
+		mt_try(check_name(path));
 	return live.session ? mt_session_copy(live.session, path, 0, out)
 			    : mt_refuse_looking_back();
 }
@@ -463,6 +474,7 @@ static struct mt_error *take_snapshot(const char *path, uint32_t number,
 		return mt_refuse_looking_back();
 	if (!path)
 		return mt_error_no_memory();
+	mt_try(check_name(path));
 	mt_try(mt_session_copy(live.session, NULL, number, recording));
 	struct mt_error *error = write_timeline(*recording, path);
 	if (!error)
