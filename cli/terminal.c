@@ -13,7 +13,7 @@
 #define PATIENCE_NS 1000000000ull /* work that takes longer shows how far it is */
 #define REDRAW_NS   100000000ull
 
-static const int handled[] = {SIGINT, SIGPIPE};
+static const int handled[] = {SIGINT, SIGPIPE, SIGXFSZ};
 #define HANDLED_COUNT (sizeof(handled) / sizeof(handled[0]))
 
 static struct sigaction before[HANDLED_COUNT];
@@ -25,7 +25,8 @@ static void on_signal(int signal)
 		interrupt_count++;
 }
 
-/* SIGPIPE is handled, not ignored: the program that mtdb starts must not inherit that. */
+/* SIGPIPE and SIGXFSZ (ulimit -f) are handled, not ignored: the program that mtdb starts must not
+ * inherit that. */
 static void handle_signals(void)
 {
 	struct sigaction action = {.sa_handler = on_signal};

@@ -141,6 +141,17 @@ static struct mt_error *add_module(struct mt_calls_engine *engine, struct mt_cal
 	return NULL;
 }
 
+/* Without symbols and unwind tables nothing tells where functions begin. */
+static void tell_unknown(const struct mt_calls_engine *engine, struct mt_calls_file *file)
+{
+	if (file->plan && !file->plan->functions.count && !file->unknown_told)
+		mt_log(engine->options.log, MT_LOG_WARNING,
+		       "calls in %s are not recorded: it has neither symbols nor unwind tables "
+		       "(.eh_frame) that tell where functions begin",
+		       file->path);
+	file->unknown_told = true;
+}
+
 struct mt_error *mt_calls_module_create(struct mt_calls_engine *engine,
 					struct mt_calls_space *space, pid_t lwp,
 					const struct mt_map *map, struct mt_calls_module **out)
@@ -153,6 +164,7 @@ struct mt_error *mt_calls_module_create(struct mt_calls_engine *engine,
 	if (!mt_calls_is_wanted(engine, map->path))
 		return NULL;
 	mt_try(mt_calls_file_get(engine, map->path, &file));
+	tell_unknown(engine, file);
 	if (!file->plan || !file->plan->patches.count ||
 	    !mt_objfile_offset_to_address(file->objfile, map->offset, &address))
 		return NULL;

@@ -105,7 +105,8 @@ static struct mt_error *reach(struct mt_calls_rings *rings, uint32_t ring)
 	if (ring < rings->reached)
 		return NULL;
 	if (ftruncate(rings->fd, (off_t)(MT_CALLS_ALIVE_BYTES + (ring + 1) * rings->ring_bytes)))
-		return mt_error_errno(errno, "cannot make room for a ring");
+		return mt_error_errno(
+		    errno, "cannot make room for a ring (a limit on files counts: ulimit -f)");
 	rings->reached = ring + 1;
 	return NULL;
 }

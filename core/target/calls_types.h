@@ -43,6 +43,7 @@ struct mt_calls_file {
 	char *path;
 	struct mt_objfile *objfile; /* NULL: it could not be opened or planned */
 	struct mt_plan *plan;
+	bool unknown_told; /* that nothing tells of its functions */
 	UT_hash_handle hh;
 };
 

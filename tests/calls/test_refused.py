@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Programs that cannot be recorded, or not all of them: privileges of their own, nothing that tells
+of their functions, limits.  They run on, and a message says why."""
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+
+import pytest
+
+NOBODY = 65534
+
+
+def count(path):
+    return len(re.findall(r"^ .*  fib(?: |$)", path.read_text(), re.M))
+
+
+@pytest.fixture(name="place")
+def make_place(build, compile):
+    """A folder in which nobody runs mtdb, with a program, and the same with root's privileges."""
+    if os.geteuid():
+        pytest.skip("only root can make set-user-ID programs of root's")
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o777)
+        for path in build / "mtdb", build / "libmtrace-agent.so":
+            shutil.copy(path, folder)
+        for name in "plain", "privileged":
+            shutil.copy(compile("calls_privileged.c", "-O1"), f"{folder}/{name}")
+        os.chmod(f"{folder}/privileged", 0o4755)
+        alone = as_nobody(folder, "./privileged")
+        if alone.stdout != f"{NOBODY} 0 1 alone 55\n":
+            pytest.skip(f"set-user-ID bits mean nothing in {folder}")
+        yield folder
+
+
+def as_nobody(folder, *command):
+    return subprocess.run(command, cwd=folder, user=NOBODY, group=NOBODY, extra_groups=[],
+                          text=True, capture_output=True, check=False, timeout=60,
+                          env={**os.environ, "HOME": folder})
+
+
+def record(folder, *options):
+    return as_nobody(folder, "./mtdb", "run", "-e", "calls", "-o", "out.txt", *options)
+
+
+def test_privileged(place):
+    """Traced it would have no privileges: better not at all."""
+    done = record(place, "./privileged")
+    assert (done.stdout, done.returncode) == ("", 125)
+    assert "set-user-ID" in done.stderr and "run mtdb as root" in done.stderr
+
+
+def test_child_with_privileges(place):
+    done = record(place, "sh", "-c", "./privileged; ./plain; exit 3")
+    assert done.stdout == f"{NOBODY} 0 1 alone 55\n{NOBODY} {NOBODY} 0 alone 55\n"
+    assert done.returncode == 3, done.stderr
+
+
+@pytest.mark.parametrize("words", [["./plain", "./privileged"],
+                                   ["--follow-forks", "sh", "-c", "./privileged; exit 7"]])
+def test_privileges_on_the_way(place, words):
+    """The system gives it none, and the loader takes no agent from the environment."""
+    done = record(place, *words)
+    assert done.stdout.endswith(f"{NOBODY} {NOBODY} 1 alone 55\n") and done.returncode == 7
+    assert "it runs with privileges of its own" in done.stderr
+
+
+def test_attach_to_privileges(place):
+    with subprocess.Popen(["./privileged"], cwd=place, user=NOBODY, group=NOBODY, extra_groups=[],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          env={**os.environ, "AWAIT": "1"}) as process:
+        assert process.stdout.readline()
+        done = as_nobody(place, "./mtdb", "attach", "-e", "calls", "--for=100ms", "-o", "out.txt",
+                         "-p", str(process.pid))
+        assert done.returncode == 1 and "the system does not permit it" in done.stderr
+        process.communicate(b"\n", timeout=60)
+        assert process.returncode == 7
+
+
+def strip_all(compile, need, tmp_path, *flags):
+    program = tmp_path / "stripped"
+    subprocess.run([need("objcopy", "binutils"), "--strip-all", "-R", ".eh_frame", "-R",
+                    ".eh_frame_hdr", compile("calls_privileged.c", "-O1", *flags), program],
+                   check=True)
+    return program
+
+
+def test_nothing_tells_of_functions(compile, need, run_mtdb, tmp_path):
+    program = strip_all(compile, need, tmp_path)
+    done = run_mtdb("run", "-e", "calls", "-o", tmp_path / "out.txt", program)
+    assert done.returncode == 7 and "alone 55" in done.stdout
+    assert f"calls in {program} are not recorded: it has neither symbols nor" in done.stderr
+    assert "printf" in (tmp_path / "out.txt").read_text()
+
+
+@pytest.mark.parametrize("kind", ["-static", "-static-pie"])
+def test_nothing_at_all(compile, need, run_mtdb, tmp_path, kind):
+    program = strip_all(compile, need, tmp_path, kind)
+    done = run_mtdb("run", "-e", "calls", "-o", tmp_path / "out.txt", program)
+    assert done.returncode == 7 and "alone 55" in done.stdout
+    assert "no dynamic loader" in done.stderr and "--engine step can do it" in done.stderr
+
+
+# What the shell sets before the program, or before mtdb, and whether there is a history then.
+LIMITS = [("ulimit -l 0", True), ("ulimit -n 12", True), ("ulimit -s 256", True),
+          ("unset HOME XDG_CACHE_HOME", True), ("ulimit -c 0", True), ("ulimit -f 200", False)]
+
+
+@pytest.mark.parametrize("limit, recorded", LIMITS)
+def test_limits_of_the_program(compile, run_mtdb, tmp_path, limit, recorded):
+    program = compile("calls_privileged.c", "-O1")
+    out = tmp_path / "out.txt"
+    done = run_mtdb("run", "-e", "calls", "-o", out, "--", "sh", "-c", f"{limit}; exec {program}")
+    assert done.returncode == 7 and "alone 55" in done.stdout, done.stderr
+    assert count(out) == 177 or not recorded
+
+
+@pytest.mark.parametrize("limit, recorded", LIMITS)
+def test_our_own_limits(compile, mtdb, tmp_path, limit, recorded):
+    program = compile("calls_privileged.c", "-O1")
+    out = tmp_path / "out.txt"
+    done = subprocess.run(["sh", "-c", f"{limit}; exec {mtdb} run -e calls -o {out} {program}"],
+                          text=True, capture_output=True, check=False)
+    assert done.returncode == 7 and "alone 55" in done.stdout, done.stderr
+    if recorded:
+        assert count(out) == 177
+    else:
+        assert "ulimit -f" in done.stderr
