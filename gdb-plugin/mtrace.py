@@ -9,7 +9,8 @@ import gdb
 
 
 def _load():
-    here = os.path.dirname(os.path.realpath(__file__))
+    # Sourced by another script of Python's, __file__ would be that one.
+    here = os.path.dirname(os.path.realpath(_load.__code__.co_filename))
     places = [here, os.path.join(here, "..", "..", "lib", "mtrace")]
     paths = [os.path.join(place, "mtrace.abi3.so") for place in places]
     path = next((path for path in paths if os.path.exists(path)), None)

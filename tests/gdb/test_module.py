@@ -25,6 +25,13 @@ def test_loads_once_and_twice(gdb, plugin):
     assert session.lines == ["loaded"] and session.errors == "" and session.status == 0
 
 
+def test_loads_from_another_script(gdb, plugin, tmp_path):
+    script = tmp_path / "init.py"
+    script.write_text(f"import gdb\ngdb.execute('source {plugin}')\n")
+    session = gdb(None, f"source {script}", "mtrace info", loaded=False)
+    assert session.lines[-1] == "Snapshots: 0" and session.errors == ""
+
+
 def test_help_lists_the_commands(gdb):
     session = gdb(None, "help mtrace")
     for name in COMMANDS:
