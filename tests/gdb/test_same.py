@@ -12,7 +12,7 @@ LAMBDA = next(number for number, line in
 
 SESSIONS = {
     "step": ["break main", "run"] + ["step"] * 40 + ["info locals", "bt"],
-    "next": ["break main", "run"] + ["next"] * 14 + ["info locals"] + ["next"] * 4,
+    "next": ["break main", "run"] + ["next"] * 8 + ["info locals"] + ["next"] * 10,
     "stepi": ["break middle", "run", "stepi", "x/i $pc"] + ["stepi", "nexti"] * 20 + ["bt"],
     "finish": ["break leaf", "run", "bt", "finish", "finish", "delete", "finish", "info locals"],
     "up-down": ["break leaf", "run", "up", "info locals", "up", "down", "frame 0", "info frame"],
