@@ -107,11 +107,19 @@ static void leave_overwritten(struct mt_calls_engine *engine, const struct mt_ca
 		history->view.reached = written - ring->size + history->view.size;
 }
 
+/* People who look at a thread see where it stopped, however late they look. */
+static uint64_t time_of(const struct snapshot *snapshot, const struct mt_calls_thread *thread)
+{
+	const struct mt_calls_space *space = thread->space;
+
+	return space->hidden && space->hidden_tsc ? space->hidden_tsc : snapshot->tsc;
+}
+
 static struct mt_error *make_history(const struct snapshot *snapshot,
 				     const struct mt_calls_thread *thread,
 				     const struct mt_ring_view *view, struct mt_calls_history *out)
 {
-	if (mt_calls_history_create(thread, view, snapshot->tsc, out))
+	if (mt_calls_history_create(thread, view, time_of(snapshot, thread), out))
 		return mt_error_no_memory();
 	leave_overwritten(snapshot->engine, thread, view, out);
 	struct mt_error *error = mt_calls_find_frames(snapshot->engine, thread, &out->frames);

@@ -123,12 +123,13 @@ struct mt_calls_space {
 	unsigned references;
 	pid_t pid; /* whose memory is asked for */
 	bool prepared, loaded, refused;
-	bool rootless;   /* its threads' roots are to be noted as soon as they have rings */
-	bool stampless;  /* it may not read the time stamp counter, and the log says so */
-	bool unseen;     /* its mappings are not to be seen any more */
-	bool hidden;     /* nothing of ours is to be in the text */
-	bool inherited;  /* the agent was there already: perhaps patches are, too */
-	uint64_t loader; /* load address of the dynamic loader; 0: a static program */
+	bool rootless;       /* its threads' roots are to be noted as soon as they have rings */
+	bool stampless;      /* it may not read the time stamp counter, and the log says so */
+	bool unseen;         /* its mappings are not to be seen any more */
+	bool hidden;         /* nothing of ours is to be in the text */
+	uint64_t hidden_tsc; /* since when; 0: always */
+	bool inherited;      /* the agent was there already: perhaps patches are, too */
+	uint64_t loader;     /* load address of the dynamic loader; 0: a static program */
 	char *loader_path;
 	uint64_t debug;           /* address of _r_debug */
 	uint64_t agent;           /* load address */

@@ -44,6 +44,13 @@ def test_crash(gdb, compile, level, kind):
     assert "Snapshots: 1" in session.lines
 
 
+def test_the_crash_is_the_end(gdb, compile):
+    """However late people look."""
+    session = gdb(compile("deep.c", "-O0"), "mtrace start", "run fault", "shell sleep 0.3",
+                  "mtrace history")
+    assert re.match(r" +0\.000 .s +\*\*\* SIGSEGV", session.lines[-1])
+
+
 def test_continued_to_its_end(gdb, compile):
     session = gdb(compile("deep.c", "-O1"), "mtrace start", "run fault", "continue",
                   "mtrace history", "run fault", "kill", "mtrace history")
