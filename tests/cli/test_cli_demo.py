@@ -18,15 +18,23 @@ def run_demo(build, **environment):
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
 
 
+def linked(folder, *names):
+    """A build directory of the test's own, since others may run the demo at the same time."""
+    for name in names:
+        (folder / name).symlink_to(BUILD / name)
+    return folder
+
+
 @pytest.fixture(name="demo", scope="module")
-def demo_fixture(mtdb, need):
+def demo_fixture(mtdb, need, tmp_path_factory):
     need("gcc")
     need("gdb")
     assert mtdb
     if not (BUILD / "mtrace.py").exists():
         pytest.skip("the plugin is not built: the headers of GDB's Python are missing "
                     "(package libpython3-dev)")
-    return run_demo(BUILD)
+    return run_demo(linked(tmp_path_factory.mktemp("build"), "mtdb", "libmtrace-agent.so",
+                           "mtrace.py"))
 
 
 def line_of(text):
@@ -67,16 +75,10 @@ def test_the_line_for_mtdb_does_the_same(demo):
     check_calls(done.stderr)
 
 
-def without_plugin(folder):
-    for name in ("mtdb", "libmtrace-agent.so"):
-        (folder / name).symlink_to(BUILD / name)
-    return run_demo(folder)
-
-
 def test_without_the_plugin(tmp_path, need, mtdb):
     need("gcc")
     assert mtdb
-    done = without_plugin(tmp_path)
+    done = run_demo(linked(tmp_path, "mtdb", "libmtrace-agent.so"))
     assert done.returncode == 0, done.stdout
     assert "there is no plugin for GDB here" in done.stdout
     check_calls(done.stdout)
