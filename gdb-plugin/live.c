@@ -386,7 +386,9 @@ struct mt_error *mt_live_new_thread(pid_t pid, pid_t lwp)
 	if (lwp == pid)
 		return NULL;
 	mt_try(mt_session_reap(live.session));
-	return mt_session_take(live.session, &stop);
+	mt_try(mt_session_take(live.session, &stop));
+	mt_session_tick(live.session);
+	return NULL;
 }
 
 /* Its rings were mapped, and are not any more. */

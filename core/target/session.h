@@ -80,6 +80,8 @@ struct mt_error *mt_session_show(struct mt_session *session, pid_t pid,
 struct mt_error *mt_session_pause(struct mt_session *session, pid_t lwp, bool on);
 /* See clean() in target/engine.h. */
 struct mt_error *mt_session_clean(struct mt_session *session, pid_t parent, pid_t child);
+/* See tick() in target/engine.h. */
+void mt_session_tick(struct mt_session *session);
 /* See look() in target/engine.h. */
 bool mt_session_look(struct mt_session *session, pid_t lwp, struct mt_engine_ring *ring);
 /* Threads whose end nobody told: take it now. */

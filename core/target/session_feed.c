@@ -48,6 +48,12 @@ struct mt_error *mt_session_clean(struct mt_session *session, pid_t parent, pid_
 	return ops->clean ? ops->clean(session->engine, parent, child) : NULL;
 }
 
+void mt_session_tick(struct mt_session *session)
+{
+	if (mt_session_engine_ops(session)->tick)
+		mt_session_engine_ops(session)->tick(session->engine);
+}
+
 bool mt_session_look(struct mt_session *session, pid_t lwp, struct mt_engine_ring *ring)
 {
 	const struct mt_engine_ops *ops = mt_session_engine_ops(session);
