@@ -283,6 +283,30 @@ static struct mt_error *parse(struct trigger *trigger, const char *text)
 								       : mt_error_no_memory();
 }
 
+static bool is_pending(PyObject *breakpoint)
+{
+	mt_auto(mt_py) PyObject *pending = PyObject_GetAttrString(breakpoint, "pending");
+
+	PyErr_Clear();
+	return pending == Py_True;
+}
+
+/* A condition that is set before there is a location would have GDB disable the breakpoint at the
+ * next library in which it is not either; one that comes with "break" waits. */
+static struct mt_error *set_pending(struct trigger *trigger, const char *condition)
+{
+	mt_auto(mt_str) struct mt_str ignored = {0};
+
+	mt_py_delete_breakpoint(trigger->breakpoint);
+	trigger->breakpoint = NULL;
+	mt_try(mt_gdb_executef(&ignored, "with breakpoint pending on -- break %s if %s",
+			       trigger->location, condition));
+	mt_auto(mt_py) PyObject *all = mt_py_call_gdb("breakpoints", "()");
+	Py_ssize_t count = all ? PySequence_Size(all) : 0;
+	trigger->breakpoint = count > 0 ? PySequence_GetItem(all, count - 1) : NULL;
+	return trigger->breakpoint ? NULL : mt_py_error();
+}
+
 static struct mt_error *set_condition(struct trigger *trigger)
 {
 	mt_auto(mt_str) struct mt_str text = {0};
@@ -292,6 +316,8 @@ static struct mt_error *set_condition(struct trigger *trigger)
 	mt_str_appendf(&text, "$_mtrace_fire(%u)", trigger->number);
 	if (text.failed)
 		return mt_error_no_memory();
+	if (is_pending(trigger->breakpoint))
+		return set_pending(trigger, text.text);
 	mt_auto(mt_py) PyObject *condition = PyUnicode_FromString(text.text);
 	if (!condition || PyObject_SetAttrString(trigger->breakpoint, "condition", condition))
 		return mt_py_error();
