@@ -12,6 +12,8 @@
  * Source: System V ABI, AMD64 supplement, "Process Initialization". */
 #include "target/calls_private.h"
 
+#include "target/proc.h"
+
 #include <elf.h>
 #include <stdio.h>
 #include <string.h>
@@ -233,6 +235,9 @@ static struct mt_error *prepare(struct mt_calls_engine *engine, struct mt_calls_
 				       "it has no dynamic loader, that would load the agent");
 	if (vectors->secure)
 		return mt_calls_refuse(engine, space, "it runs with privileges of its own");
+	if (mt_proc_is_sandboxed(lwp))
+		return mt_calls_refuse(
+		    engine, space, "it is under seccomp, and a system call in its name may end it");
 	if (!sees_agent(engine, space->pid))
 		return mt_calls_refuse(
 		    engine, space,

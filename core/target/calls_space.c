@@ -276,7 +276,7 @@ static struct mt_error *add_module(struct mt_calls_engine *engine, struct mt_cal
 
 /* A library that was unloaded took its patches with it; its trampolines go too. */
 static struct mt_error *remove_unseen(struct mt_calls_engine *engine, struct mt_calls_space *space,
-				      pid_t lwp)
+				      pid_t lwp, bool is_sandboxed)
 {
 	for (size_t i = space->places.count; i-- > 0;) {
 		struct mt_calls_place *place = &space->places.items[i];
@@ -292,7 +292,8 @@ static struct mt_error *remove_unseen(struct mt_calls_engine *engine, struct mt_
 			    module->end - module->start)
 				space->breaks.items[k] = space->breaks.items[--space->breaks.count];
 		mt_try(mt_calls_cfi_unlink(engine, space, place));
-		mt_try(mt_calls_room_unmap(engine, lwp, module->room, module->room_bytes));
+		if (!is_sandboxed)
+			mt_try(mt_calls_room_unmap(engine, lwp, module->room, module->room_bytes));
 		place_deinit(place);
 		*place = space->places.items[--space->places.count];
 	}
@@ -308,9 +309,26 @@ static struct mt_error *begin_detour(struct walk *walk)
 	return NULL;
 }
 
+/* Room for trampolines would take a system call in its name. */
+static void tell_sandboxed(const struct walk *walk)
+{
+	mt_array_each (seen, &walk->maps) {
+		if (seen->known || walk->space->sandbox_told ||
+		    !mt_calls_is_wanted(walk->engine, seen->map.path))
+			continue;
+		walk->space->sandbox_told = true;
+		mt_log(walk->engine->options.log, MT_LOG_WARNING,
+		       "calls in libraries that process %d loads from now on are not recorded (%s "
+		       "is the first): it is under seccomp by now",
+		       walk->space->pid, seen->map.path);
+	}
+}
+
 static struct mt_error *update(struct mt_calls_engine *engine, struct mt_calls_space *space,
 			       pid_t lwp, struct walk *walk)
 {
+	bool is_sandboxed = mt_calls_is_sandboxed(engine, space);
+
 	mt_try(engine->target->ops->each_map(engine->target, space->pid, see_map, walk));
 	if (!space->loaded) {
 		mt_try(begin(engine, space, lwp, walk->agent));
@@ -322,7 +340,11 @@ static struct mt_error *update(struct mt_calls_engine *engine, struct mt_calls_s
 		place->seen = false;
 	mt_array_each (seen, &walk->maps)
 		seen->known = is_there(space, &seen->map);
-	mt_try(remove_unseen(engine, space, lwp));
+	mt_try(remove_unseen(engine, space, lwp, is_sandboxed));
+	if (is_sandboxed) {
+		tell_sandboxed(walk);
+		return NULL;
+	}
 	mt_try(mt_calls_foresee(engine, space->pid, space->loader_path));
 	mt_array_each (seen, &walk->maps)
 		if (!seen->known)
@@ -356,8 +378,7 @@ struct mt_error *mt_calls_space_update(struct mt_calls_engine *engine, struct mt
 {
 	struct walk walk = {.engine = engine, .space = space};
 
-	if (space->refused || space->unseen || !is_whole(engine, space) ||
-	    mt_calls_is_sandboxed(engine, space))
+	if (space->refused || space->unseen || !is_whole(engine, space))
 		return NULL;
 	mt_calls_forget_code(space);
 	mt_try(mt_calls_restore_environment(engine, space));

@@ -10,6 +10,7 @@ import pytest
 WAYS = ["strict", "stampless", "kill", "kill-thread", "errno", "trap", "trace", "notify"]
 FILTERS = [way for way in WAYS if way != "stampless"]
 GOOD = b"343 0\n"  # fib(10) + 2 fib(12), and no SIGSYS
+LIBRARIES = [("one", "return n;"), ("two", "return n > 9 ? inner(n - 1) * 5 : n * 2;")]
 CALLS = 177 + 2 * 465  # of fib
 OWN = ["--modules", "calls_sandbox", "--size", "256k"]
 
@@ -47,6 +48,18 @@ def check_it_ends_well(process):
     assert (out, process.returncode) == (GOOD, 7)
 
 
+def attach(mtdb, pid, out, *options):
+    """The tracer, that records by now."""
+    ours, its = os.pipe()
+    tracer = subprocess.Popen([mtdb, "attach", "-e", "calls", f"--ready-fd={its}", *options, "-o",
+                               out, "-p", str(pid)], pass_fds=[its], text=True,
+                              stderr=subprocess.PIPE)
+    os.close(its)
+    with os.fdopen(ours) as pipe:
+        assert pipe.read()
+    return tracer
+
+
 def count(path):
     return len(re.findall(r"^ .*  fib(?: |$)", path.read_text(), re.M))
 
@@ -79,15 +92,40 @@ def test_attach_within(start, run_mtdb, tmp_path, way):
 def test_attach_before(start, mtdb, tmp_path, way):
     """The tracer lets go of it within the sandbox: its text is as it was."""
     process, out = start(way), tmp_path / "out.txt"
-    ours, its = os.pipe()
-    with subprocess.Popen([mtdb, "attach", "-e", "calls", f"--ready-fd={its}", *OWN, "-o", out,
-                           "-p", str(process.pid)], pass_fds=[its]) as tracer:
-        os.close(its)
-        with os.fdopen(ours) as pipe:
-            assert pipe.read()
+    with attach(mtdb, process.pid, out, *OWN) as tracer:
         go_on(process)
         assert process.stdout.readline() == b"ready\n"
         tracer.send_signal(2)
         assert tracer.wait(60) == 0
     assert count(out) == 465
     check_it_ends_well(process)
+
+
+def test_from_the_beginning(program, compile, run_mtdb, tmp_path):
+    """Nothing of ours is in its environment then."""
+    done = run_mtdb("run", "-e", "calls", "-o", tmp_path / "out.txt", program, "allow",
+                    compile("calls_privileged.c", "-O1"))
+    assert done.returncode == 7 and " alone 55\n" in done.stdout, done.stderr
+    assert "it is under seccomp" in done.stderr
+
+
+def test_libraries_within(program, mtdb, tmp_path):
+    """Another one lies where a patched one was: it is left alone when the tracer leaves."""
+    source = tmp_path / "library.c"
+    for name, body in LIBRARIES:
+        source.write_text(f"__attribute__((noipa)) int inner(int n) {{ {body} }}\n"
+                          f"__attribute__((noipa)) int {name}(int n) {{ return inner(n); }}\n")
+        subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-o", tmp_path / f"{name}.so", source],
+                       check=True)
+    with subprocess.Popen([program, "swap", tmp_path / "one.so", tmp_path / "two.so"],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"ready\n"
+        tracer = attach(mtdb, process.pid, tmp_path / "out.txt")
+        go_on(process)
+        assert process.stdout.readline() == b"ready\n"
+        tracer.send_signal(2)
+        errors = tracer.communicate(timeout=60)[1]
+        assert tracer.returncode == 0
+        process.communicate(b"\n", timeout=60)
+        assert process.returncode == 7
+    assert "two.so is the first): it is under seccomp" in errors
