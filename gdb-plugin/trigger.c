@@ -82,17 +82,42 @@ static void append_value(struct mt_str *out, const char *expression)
 	free(said);
 }
 
+/* magic-trace's name for a place in a program that asks for a snapshot. */
+#define INDICATOR "magic_trace_stop_indicator"
+
+static void add_value(const char *value, size_t length, struct mt_str *out, struct mt_str *lines)
+{
+	mt_str_appendf(out, "%s%.*s", out->length ? ", " : "", (int)length, value);
+	mt_str_appendf(lines, "  %.*s\n", (int)length, value);
+}
+
+/* Of the function where the thread stands: "x = 5", a line each. */
+static void read_arguments(struct mt_str *out, struct mt_str *lines)
+{
+	mt_auto(mt_str) struct mt_str text = {0};
+
+	mt_error_destroy(mt_gdb_execute("info args", &text));
+	for (const char *line = text.text; line && *line; line += strspn(line, "\n")) {
+		size_t length = strcspn(line, "\n");
+
+		if (memmem(line, length, " = ", 3))
+			add_value(line, length, out, lines);
+		line += length;
+	}
+}
+
 /* In one string for the recording, and a line each for the user. */
 static void read_values(const struct trigger *trigger, struct mt_str *out, struct mt_str *lines)
 {
+	if (strcmp(trigger->location, INDICATOR) == 0)
+		read_arguments(out, lines);
 	mt_array_each (expression, &trigger->expressions) {
 		mt_auto(mt_str) struct mt_str value = {0};
 
 		append_value(&value, *expression);
 		if (value.failed || !value.text)
 			continue;
-		mt_str_appendf(out, "%s%s", out->length ? ", " : "", value.text);
-		mt_str_appendf(lines, "  %s\n", value.text);
+		add_value(value.text, value.length, out, lines);
 	}
 }
 
@@ -261,9 +286,6 @@ static size_t trimmed(const char *text, size_t length)
 	return length;
 }
 
-/* magic-trace's name for a place in a program that asks for a snapshot. */
-#define INDICATOR "magic_trace_stop_indicator"
-
 static struct mt_error *parse(struct trigger *trigger, const char *text)
 {
 	const char *at = skip_blanks(text), *condition;
@@ -362,7 +384,7 @@ const struct mt_gdb_command mt_gdb_command_trigger = {
     .usage = "[-max COUNT] [-stop] [-print EXPRESSION]... LOCATION [if CONDITION]",
     .help = "Take a snapshot whenever a thread comes to LOCATION and CONDITION holds.\n"
 	    "LOCATION is what \"break\" takes; \".\" stands for the function\n"
-	    "magic_trace_stop_indicator.  The program goes on.\n\n"
+	    "magic_trace_stop_indicator, whose arguments are shown.  The program goes on.\n\n"
 	    "Options:\n"
 	    "  -max COUNT          take so many snapshots at the most\n"
 	    "  -stop               stop the program, too\n"

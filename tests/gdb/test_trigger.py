@@ -87,3 +87,18 @@ def test_function_for_conditions(gdb, program):
                   "print x")
     assert "$1 = 2" in session.lines
     assert (gdb.directory / "trace-3.fxt").exists()
+
+
+def test_the_program_asks_itself(gdb, compile, tmp_path):
+    """What it hands over is shown, on the screen and in the timeline."""
+    source = tmp_path / "asks.c"
+    source.write_text("""
+__attribute__((noinline)) void magic_trace_stop_indicator(int a, const char *b)
+{ __asm__ volatile("" : : "r"(a), "r"(b)); }
+int main(void) { magic_trace_stop_indicator(7, "seven"); return 0; }
+""")
+    session = gdb(compile(source, "-O0"), "mtrace start", "mtrace trigger .", "run")
+    assert "  a = 7" in session.lines
+    assert [line for line in session.lines if line.startswith("  b = ") and '"seven"' in line]
+    assert "a = 7, b = " in str([one.args for one in
+                                 fxt.read(gdb.directory / "trace-1.fxt").instants()])
