@@ -23,7 +23,8 @@ void mt_str_append_bytes(struct mt_str *str, const char *bytes, size_t count)
 {
 	if (!reserve(str, count))
 		return;
-	memcpy(str->text + str->length, bytes, count);
+	if (count)
+		memcpy(str->text + str->length, bytes, count);
 	str->length += count;
 	str->text[str->length] = '\0';
 }

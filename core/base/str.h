@@ -18,6 +18,7 @@ struct mt_str {
 };
 
 void mt_str_append(struct mt_str *str, const char *text);
+/* BYTES may be NULL where COUNT is 0. */
 void mt_str_append_bytes(struct mt_str *str, const char *bytes, size_t count);
 void mt_str_appendf(struct mt_str *str, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -10,6 +10,7 @@ static void test_appends(void **state)
 
 	mt_str_append(&text, "one");
 	mt_str_append_bytes(&text, " two three", 4);
+	mt_str_append_bytes(&text, NULL, 0);
 	mt_str_appendf(&text, " %d-%s", 3, "four");
 	assert_string_equal(text.text, "one two 3-four");
 	assert_int_equal(text.length, strlen("one two 3-four"));
