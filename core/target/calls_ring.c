@@ -6,11 +6,14 @@
  * writes there.  In front of it lies a page with the lock that tells that we live. */
 #include "target/calls_private.h"
 
+#include "target/proc.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -140,6 +143,19 @@ static struct mt_error *map_both(struct mt_calls_engine *engine, struct mt_calls
 	return error;
 }
 
+/* Half of the addresses that a limit (ulimit -v) leaves to the program: it needs some as well. */
+static uint64_t addresses_left(pid_t pid)
+{
+	struct rlimit limit;
+	int used_kib = mt_proc_status_number(pid, "VmSize");
+
+	if (prlimit(pid, RLIMIT_AS, NULL, &limit) || limit.rlim_cur == RLIM_INFINITY ||
+	    used_kib < 0)
+		return UINT64_MAX;
+	uint64_t used = (uint64_t)used_kib << 10;
+	return limit.rlim_cur > used ? (limit.rlim_cur - used) / 2 : 0;
+}
+
 /* A limit on the program's addresses, or on ours, may allow for fewer. */
 static struct mt_error *map_most(struct mt_calls_engine *engine, struct mt_calls_rings *rings,
 				 pid_t pid, pid_t lwp, uint64_t fd)
@@ -147,6 +163,9 @@ static struct mt_error *map_most(struct mt_calls_engine *engine, struct mt_calls
 	struct mt_error *error;
 
 	mt_try(open_here(rings, pid, fd));
+	for (uint64_t left = addresses_left(pid);
+	     mapped_bytes(rings) > left && rings->count / 2 >= LEAST_RINGS;)
+		rings->count /= 2;
 	while ((error = map_both(engine, rings, lwp, fd)) &&
 	       mt_error_code(error) == MT_ERROR_NO_MEMORY && rings->count / 2 >= LEAST_RINGS) {
 		mt_error_destroy(error);

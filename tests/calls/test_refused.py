@@ -127,3 +127,13 @@ def test_our_own_limits(compile, mtdb, tmp_path, limit, recorded):
         assert count(out) == 177
     else:
         assert "ulimit -f" in done.stderr
+
+
+@pytest.mark.parametrize("kib", [60000, 80000, 120000])
+def test_rings_leave_room_for_stacks(compile, run_mtdb, tmp_path, kib):
+    """Under a limit on addresses."""
+    program = compile("calls_stacks.c", "-pthread")
+    command = ["bash", "-c", f"ulimit -s 8192; ulimit -v {kib}; exec {program}"]
+    assert subprocess.run(command, check=False, capture_output=True).returncode == 4
+    done = run_mtdb("run", "-e", "calls", "-o", tmp_path / "out.txt", "--", *command)
+    assert (done.stdout, done.returncode) == ("4 threads\n", 4), done.stderr
