@@ -12,12 +12,18 @@
 #define TID   101
 #define STACK 0x7ffc00010000ull
 
-__attribute__((noinline, noclone)) static int inner(int n)
+#ifdef __clang__ /* which makes no clones */
+#define ALONE __attribute__((noinline))
+#else
+#define ALONE __attribute__((noinline, noclone))
+#endif
+
+ALONE static int inner(int n)
 {
 	return n * 3;
 }
 
-__attribute__((noinline, noclone)) static int outer(int n)
+ALONE static int outer(int n)
 {
 	return inner(n + 1) * 5;
 }

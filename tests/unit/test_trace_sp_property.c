@@ -281,26 +281,29 @@ static void garbage(void **state)
 /* A thousand and more stacks, each switched to again and again. */
 static void many_stacks(void **state)
 {
-	enum { STACKS = 3000, DEPTH = 300 };
-	size_t count = 0, room = (size_t)STACKS * DEPTH + 2 * 100000;
-	struct mt_event *events = calloc(room, sizeof(*events));
+	enum { STACKS = 3000, DEPTH = 300, SWITCHES = 100000 };
+	size_t count = 0, room = (size_t)STACKS * DEPTH + 2 * SWITCHES;
+	struct mt_event *events = calloc(room, sizeof(*events)), *next = events;
 	struct sp_machine random = {.seed = 5};
 
 	(void)state;
 	for (uint64_t i = 0; i < STACKS; i++)
 		for (uint64_t depth = 0; depth < DEPTH; depth++)
-			events[count++] =
-			    (struct mt_event){.time_ns = count,
-					      .kind = MT_EVENT_ENTRY,
-					      .from = (i << 20) + 0xf0000 - 16 * depth,
-					      .to = sp_address('a')};
-	for (int i = 0; i < 100000; i++) {
+			*next++ = (struct mt_event){.time_ns = count++,
+						    .kind = MT_EVENT_ENTRY,
+						    .from = (i << 20) + 0xf0000 - 16 * depth,
+						    .to = sp_address('a')};
+	for (int i = 0; i < SWITCHES; i++) {
 		uint64_t base = (sp_random(&random, STACKS) << 20) + 0xf0000 - 16 * DEPTH;
 
-		events[count++] = (struct mt_event){
-		    .time_ns = count, .kind = MT_EVENT_ENTRY, .from = base, .to = sp_address('b')};
-		events[count++] = (struct mt_event){
-		    .time_ns = count, .kind = MT_EVENT_LEAVE, .from = base, .to = sp_address('b')};
+		*next++ = (struct mt_event){.time_ns = count++,
+					    .kind = MT_EVENT_ENTRY,
+					    .from = base,
+					    .to = sp_address('b')};
+		*next++ = (struct mt_event){.time_ns = count++,
+					    .kind = MT_EVENT_LEAVE,
+					    .from = base,
+					    .to = sp_address('b')};
 	}
 	sp_rebuild(events, count, 4096, (struct mt_slice_sink){NULL, NULL});
 	free(events);
