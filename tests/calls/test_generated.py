@@ -29,8 +29,8 @@ def build(need, folder, source, compiler, flags):
     path = folder / ("program.cpp" if "+" in compiler else "program.c")
     path.write_text(source)
     program = folder / "program"
-    subprocess.run([need(compiler), "-w", "-g", "-fwrapv", *flags, f"-I{FIXTURES}", "-o", program, path],
-                   check=True)
+    subprocess.run([need(compiler), "-w", "-g", "-fwrapv", *flags, f"-I{FIXTURES}", "-o", program,
+                    path], check=True)
     return program
 
 

@@ -80,7 +80,8 @@ def test_programs_behave_as_before(patched, need, name):
 def callgrind(need, tmp_path, command, target):
     """{name: calls} of the functions of a file."""
     out = tmp_path / "callgrind.out"
-    subprocess.run([need("valgrind"), "--tool=callgrind", "--demangle=no", f"--callgrind-out-file={out}",
+    subprocess.run([need("valgrind"), "--tool=callgrind", "--demangle=no",
+                    f"--callgrind-out-file={out}",
                     "--compress-strings=no", "--compress-pos=no", *command],
                    check=True, capture_output=True, timeout=300)
     calls = collections.Counter()

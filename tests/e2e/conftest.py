@@ -47,7 +47,8 @@ def traced(run_mtdb, tmp_path):
 
     def run(*words, options=(), **more):
         output, recording = tmp_path / "out.fxt", tmp_path / "out.perf"
-        done = run_mtdb("run", "--engine=step", "-o", output, "--record", recording, *options, "--", *words, **more)
+        done = run_mtdb("run", "--engine=step", "-o", output, "--record", recording, *options,
+                        "--", *words, **more)
         assert output.exists(), done.stderr
         return Traced(done.returncode, done.stdout, done.stderr, output, recording,
                       fxt.read(output))

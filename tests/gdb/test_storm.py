@@ -11,7 +11,8 @@ SCRIPT = pathlib.Path(__file__).with_name("interrupts.py")
 def check_storm(gdb, program, count, timeout):
     session = gdb(program, "set pagination off", "handle SIGUSR1 nostop noprint pass",
                   "mtrace start", "tbreak branch", "run",
-                  f"python import os; os.environ['COUNT'] = '{count}'", f"source {SCRIPT}", "python os.kill(gdb.selected_inferior().pid, 10)", "continue",
+                  f"python import os; os.environ['COUNT'] = '{count}'", f"source {SCRIPT}",
+                   "python os.kill(gdb.selected_inferior().pid, 10)", "continue",
                   timeout=timeout)
     stacks, lost = map(int, re.search(r"(\d+) stacks, (\d+) lost", session.all).groups())
     assert stacks >= count and lost == 0, session.all[-3000:]

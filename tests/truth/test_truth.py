@@ -71,8 +71,8 @@ def record(run_mtdb, need, tmp_path, decoded_by_us):
 
     def run(*words, options=()):
         log, recording = tmp_path / "branches", tmp_path / "perf.data"
-        done = run_mtdb("run", "--engine=step", "-o", tmp_path / "out.fxt", "--record", recording, "--history=0",
-                        "--branch-log", log, *options, "--", *words)
+        done = run_mtdb("run", "--engine=step", "-o", tmp_path / "out.fxt", "--record", recording,
+                        "--history=0", "--branch-log", log, *options, "--", *words)
         perf = need("perf", "linux-perf")
         return done.returncode, seen_of(log.read_text()), [decoded_by_us(recording),
                                                            decoded_by_perf(perf, recording)]
