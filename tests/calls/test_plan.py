@@ -20,8 +20,9 @@ def plan_and_check(mtdb, path):
 LEVELS = {"-O0": (100, 99.5), "-O1": (99.5, 99), "-O2": (99.5, 99), "-Os": (97, 98)}
 
 
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("compiler, level", [
+    *(("gcc", level) for level in LEVELS), ("clang", "-O2"),
+    *(pytest.param("clang", level, marks=pytest.mark.soak) for level in ["-O0", "-O1", "-Os"])])
 def test_what_a_compiler_makes(mtdb, sample, compiler, level):
     plan = plan_and_check(mtdb, sample(compiler, level))
     assert (plan.share("entries"), plan.share("returns")) >= LEVELS[level]
