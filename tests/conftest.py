@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What all Python tests share: where mtdb is, how a test's programs are compiled, and how a test
 says what this machine lacks."""
+import contextlib
 import hashlib
 import os
 import pathlib
@@ -93,7 +94,8 @@ def build_apart(compiler, source, flags, target):
         done = subprocess.run(command, text=True, capture_output=True, check=False)
         assert done.returncode == 0, f"{' '.join(command)}\n{done.stderr}"
         target.parent.mkdir(exist_ok=True)
-        os.rename(f"{folder}/{target.name}", target)
+        with contextlib.suppress(FileExistsError):  # another worker's, which may run by now
+            os.link(f"{folder}/{target.name}", target)
 
 
 @pytest.fixture(scope="session", name="compile")

@@ -54,6 +54,46 @@ SESSIONS = {
                   "info symbol 0"],
 }
 
+# The same for other programs: in C, with threads that wait, and in C++ with virtual functions.
+STEPPING = [
+    "break sum_up", "run", "info args", "step", "next", "next", "step", "step", "info locals",
+    "finish", "next", "next", "next", "stepi", "stepi", "nexti", "nexti", "x/3i $pc", "bt",
+    "until", "until", "advance compare", "bt", "up", "finish", "delete", "continue",
+]
+
+STOPPING = [
+    "tbreak main", "run", "tbreak fib if n == 0", "continue", "bt", "finish", "finish", "finish",
+    "break scale", "continue", "continue", "info breakpoints", "ignore 3 2", "continue", "bt 3",
+    "disable 3", "hbreak sorted", "continue", "p $_hit_bpnum", "bt", "delete", "watch total",
+    "continue", "continue", "p total", "delete", "handle SIGUSR1 stop print pass", "continue",
+    "bt 1", "p signals", "advance handler", "bt 2", "continue",
+]
+
+LOOKING = [
+    "break price_of", "run", "p *item", "p steps[0](6)", "p scale(7)", "p fib(9)",
+    "call scale(2)", "disassemble fib", "disassemble price_of", "x/8xb price_of", "x/5i scale",
+    "info symbol scale", "info line scale", "p $rip == (long)&price_of", "info registers rip",
+    "continue 3", "p item->name", "set var total = 5", "p total", "return 4", "next", "delete",
+    "tbreak scale if x == 1", "continue", "thread apply all bt 12", "info threads", "thread 2",
+    "bt 4", "frame 1", "thread 1", "continue",
+]
+
+CATCHING = [
+    "catch throw", "run", "bt -3", "up 2", "info locals", "continue", "bt -2", "catch catch",
+    "continue", "bt -2", "delete", "tbreak largest<double>", "continue", "info args", "finish",
+    "tbreak main::{lambda(int)#1}::operator()", "run", "bt", "next", "next", "info locals",
+    "finish", "rbreak ^areas", "continue", "next", "next", "next", "next", "step", "step", "bt",
+    "finish", "tbreak Square::area", "continue", "bt", "p *this", "p this->size_", "ptype this",
+    "delete", "continue",
+]
+
+OTHERS = {
+    "looking": ("gdb_session.c", ["-pthread"], LOOKING),
+    "stepping-no-pie": ("gdb_session.c", ["-pthread", "-no-pie", "-fno-pie"], STEPPING),
+    "stopping-no-pie": ("gdb_session.c", ["-pthread", "-no-pie", "-fno-pie"], STOPPING),
+    "catching": ("gdb_session.cpp", [], CATCHING),
+}
+
 # Threads come and go when they do, and the agent is a library that is loaded.
 NOISE = re.compile(r"^(\[mtrace: .*|The program's calls will be recorded when it runs\."
                    r"|\[(New|Thread|Switching to Thread) .*\]|.*libmtrace-agent\.so)$")
@@ -81,4 +121,12 @@ def told(gdb, program, commands, recorded):
 def test_prints_the_same(gdb, compile, name, level):
     program = compile("debugged.cpp", level, "-pthread")
     commands = SESSIONS[name]
+    assert told(gdb, program, commands, True) == told(gdb, program, commands, False)
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+@pytest.mark.parametrize("name", OTHERS)
+def test_of_other_programs(gdb, compile, name, level):
+    source, flags, commands = OTHERS[name]
+    program = compile(source, level, *flags)
     assert told(gdb, program, commands, True) == told(gdb, program, commands, False)
