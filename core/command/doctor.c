@@ -167,7 +167,7 @@ static void tell_output(const struct mt_command_context *context)
 static struct mt_error *run(struct mt_command_context *context, int argc, char **argv)
 {
 	const struct poptOption table[] = {POPT_TABLEEND};
-	static const char *const planned[] = {"pt", "calls"};
+	static const char *const planned[] = {"pt"};
 	mt_auto(mt_arguments) struct mt_arguments arguments = {0};
 	struct mt_error *error =
 	    mt_arguments_parse(&arguments, context, &mt_command_doctor, table, argc, argv, 0, 0);

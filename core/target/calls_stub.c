@@ -50,51 +50,35 @@
 #define OUT_AT         93
 #define RAISE_PUSHES   5 /* below rcx */
 
+/* An instruction a line. */
+/* clang-format off */
 static const uint8_t template[] = {
-    0x48, 0x8d,       0x64,
-    0x24, 0x80, /* lea rsp, [rsp-128] */
-    0x51,       /* push rcx */
-    0x48, 0xb9,       0,
-    0,    0,          0,
-    0,    0,          0,
-    0,          /* mov rcx, alive */
-    0x8b, 0x09, /* mov ecx, [rcx] */
-    0x8d, 0x0c,       0x8d,
-    0,    0,          0,
-    0,                                   /* lea ecx, [rcx*4] */
-    0x67, 0xe3,       OUT_AT - RAISE_AT, /* jecxz out */
-    0x50, 0x52,       0x56,
-    0x57, 0x41,       0x53, /* push rax, rdx, rsi, rdi, r11 */
-    0xb8, SYS_getpid, 0,
-    0,    0,    /* mov eax, getpid */
-    0x0f, 0x05, /* syscall */
-    0x89, 0xc7, /* mov edi, eax */
-    0xb8, SYS_gettid, 0,
-    0,    0,    /* mov eax, gettid */
-    0x0f, 0x05, /* syscall */
-    0x89, 0xc6, /* mov esi, eax */
-    0xba, SIGURG,     0,
-    0,    0, /* mov edx, SIGURG */
-    0xb8, SYS_tgkill, 0,
-    0,    0,    /* mov eax, tgkill */
-    0x0f, 0x05, /* syscall */
-    0x41, 0x5b,       0x5f,
-    0x5e, 0x5a,       0x58, /* raised: pop r11, rdi, rsi, rdx, rax */
-    0x48, 0xb9,       0,
-    0,    0,          0,
-    0,    0,          0,
-    0,          /* mov rcx, alive */
-    0x8b, 0x09, /* mov ecx, [rcx] */
-    0x8d, 0x0c,       0x8d,
-    0,    0,          0,
-    0,                                  /* lea ecx, [rcx*4] */
-    0x67, 0xe3,       OUT_AT - TRAP_AT, /* jecxz out */
-    0xcc,                               /* trap: int3 */
-    0x59,                               /* out: pop rcx */
-    0x48, 0x8d,       0xa4,
-    0x24, 0x80,       0,
-    0,    0, /* lea rsp, [rsp+128] */
+    0x48, 0x8d, 0x64, 0x24, 0x80,          /* lea rsp, [rsp-128] */
+    0x51,                                  /* push rcx */
+    0x48, 0xb9, 0, 0, 0, 0, 0, 0, 0, 0,    /* mov rcx, alive */
+    0x8b, 0x09,                            /* mov ecx, [rcx] */
+    0x8d, 0x0c, 0x8d, 0, 0, 0, 0,          /* lea ecx, [rcx*4] */
+    0x67, 0xe3, OUT_AT - RAISE_AT,         /* jecxz out */
+    0x50, 0x52, 0x56, 0x57, 0x41, 0x53,    /* push rax, rdx, rsi, rdi, r11 */
+    0xb8, SYS_getpid, 0, 0, 0,             /* mov eax, getpid */
+    0x0f, 0x05,                            /* syscall */
+    0x89, 0xc7,                            /* mov edi, eax */
+    0xb8, SYS_gettid, 0, 0, 0,             /* mov eax, gettid */
+    0x0f, 0x05,                            /* syscall */
+    0x89, 0xc6,                            /* mov esi, eax */
+    0xba, SIGURG, 0, 0, 0,                 /* mov edx, SIGURG */
+    0xb8, SYS_tgkill, 0, 0, 0,             /* mov eax, tgkill */
+    0x0f, 0x05,                            /* syscall */
+    0x41, 0x5b, 0x5f, 0x5e, 0x5a, 0x58,    /* raised: pop r11, rdi, rsi, rdx, rax */
+    0x48, 0xb9, 0, 0, 0, 0, 0, 0, 0, 0,    /* mov rcx, alive */
+    0x8b, 0x09,                            /* mov ecx, [rcx] */
+    0x8d, 0x0c, 0x8d, 0, 0, 0, 0,          /* lea ecx, [rcx*4] */
+    0x67, 0xe3, OUT_AT - TRAP_AT,          /* jecxz out */
+    0xcc,                                  /* trap: int3 */
+    0x59,                                  /* out: pop rcx */
+    0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0, /* lea rsp, [rsp+128] */
 };
+/* clang-format on */
 
 /* In place of the pushes: a short jump to the trap. */
 static const uint8_t no_raise[] = {0xeb, TRAP_AT - RAISE_AT - 2};
