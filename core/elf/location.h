@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Places in a program as people type them, for breakpoints, triggers, `list` and `info line` alike:
+ * FUNCTION, FILE:LINE, FILE:FUNCTION, LINE, *ADDRESS, *FUNCTION+OFFSET. */
+#ifndef MT_ELF_LOCATION_H
+#define MT_ELF_LOCATION_H
+
+#include "elf/space.h"
+
+enum mt_location_kind {
+	MT_LOCATION_FUNCTION,
+	MT_LOCATION_LINE,
+	MT_LOCATION_ADDRESS,
+};
+
+/* One address that a text means: a line may stand for several. */
+struct mt_location {
+	uint64_t
+	    address;    /* of the process: where a breakpoint goes, behind the prologue if asked */
+	uint64_t entry; /* of the function; 0: not known */
+	struct mt_source source; /* of address, as far as it is known */
+	const char *function;    /* its name, as people write it; NULL: none.  Lives as long as the
+				  * space's pool */
+	const struct mt_mapping *mapping; /* until the space changes */
+};
+
+struct mt_locations {
+	struct mt_location *items;
+	size_t count;
+	size_t capacity;
+	uint8_t kind; /* enum mt_location_kind */
+};
+
+struct mt_location_options {
+	const char *file;   /* of a LINE alone; NULL: none is current */
+	uint32_t line;      /* "+N" and "-N" count from it */
+	bool skip_prologue; /* functions: the address behind the prologue */
+	bool quiet_missing; /* a place that is not there is no error: the count is 0 then */
+};
+
+/* Errors: USAGE (no location); NOT_FOUND ("Function \"foo\" not defined.", "No source file named
+ * foo.c.", "No line 99 in file \"foo.c\"."); NO_MEMORY. */
+struct mt_error *mt_location_resolve(struct mt_space *space, const char *text,
+				     const struct mt_location_options *options,
+				     struct mt_locations *out);
+void mt_locations_deinit(struct mt_locations *locations);
+
+/* The address behind the prologue of the function that begins at ENTRY, as GDB takes it: where the
+ * second line of the line table begins.  ENTRY itself where no line tells. */
+uint64_t mt_location_skip_prologue(struct mt_space *space, uint64_t entry);
+
+/* What a line's code is, for `info line` and for stepping. */
+struct mt_line_range {
+	struct mt_source source;
+	uint64_t start; /* [start, end) of the rows that follow each other */
+	uint64_t end;
+	bool is_statement; /* start begins a statement */
+};
+/* The stretch of the line table that holds an address.  False: none. */
+bool mt_location_line_range(struct mt_space *space, uint64_t address, struct mt_line_range *out);
+
+/* `info line`: appends what GDB says of each place.  Takes what mt_location_resolve() takes. */
+struct mt_str;
+struct mt_error *mt_location_info_line(struct mt_space *space, const char *text,
+				       const struct mt_location_options *options,
+				       struct mt_str *out);
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Expressions over DWARF, as a debugger's user types them: `s->len + 1`, `*list@3`, `$rdi`.
+ *
+ * An expression is parsed once, where its names mean something (a frame's code), and evaluated as
+ * often as wanted there: after mt_expr_parse() nothing is looked up in DWARF.
+ *
+ *	mt_expr_parse(program, &frame, "s->len != 0", &expr);
+ *	mt_expr_is_true(expr, &frame, &is_true);       at each hit of a breakpoint
+ *
+ * Whatever people see is worded as GDB words it, values and errors alike.  Nothing here knows how a
+ * process is reached: see struct mt_expr_ops.
+ *
+ * One thread uses a program, and the space behind it. */
+#ifndef MT_EXPR_EXPR_H
+#define MT_EXPR_EXPR_H
+
+#include "base/str.h"
+#include "elf/space.h"
+
+/* Registers by DWARF's numbers (System V ABI for AMD64, figure 3.36): 0 to 16 are those of
+ * elf/unwind.h; then these, and ours. */
+enum {
+	MT_EXPR_XMM0 = 17, /* 16 bytes each, to 32 */
+	MT_EXPR_ST0 = 33,  /* 10 bytes each, to 40 */
+	MT_EXPR_EFLAGS = 49,
+	MT_EXPR_ES,
+	MT_EXPR_CS,
+	MT_EXPR_SS,
+	MT_EXPR_DS,
+	MT_EXPR_FS,
+	MT_EXPR_GS,
+	MT_EXPR_FS_BASE = 58,
+	MT_EXPR_GS_BASE,
+	MT_EXPR_ORIG_RAX = 64,
+	MT_EXPR_MXCSR,
+};
+
+/* A process and one of its threads: stopped, dumped or made up. */
+struct mt_expr_ops {
+	/* How many bytes from ADDRESS on could be had, at the most SIZE. */
+	size_t (*read)(void *context, uint64_t address, void *buffer, size_t size);
+	/* NULL: nothing can be written. */
+	struct mt_error *(*write)(void *context, uint64_t address, const void *bytes, size_t size);
+	/* A register as the selected frame has it: the first SIZE of its bytes.  False: it was not
+	 * saved. */
+	bool (*get_register)(void *context, unsigned number, void *bytes, size_t size);
+	/* NULL: cannot be written. */
+	struct mt_error *(*set_register)(void *context, unsigned number, const void *bytes,
+					 size_t size);
+	/* The selected frame's canonical frame address.  False: not known. */
+	bool (*get_cfa)(void *context, uint64_t *cfa);
+	/* Where the thread's copy of OBJFILE's thread-local storage begins.  NULL: it is found by
+	 * the thread's pointer for the program itself, and by libc's lists for libraries. */
+	bool (*get_tls)(void *context, const struct mt_objfile *objfile, uint64_t bias,
+			uint64_t *base);
+	/* Register NUMBER as the frame's caller had it at the call: what DW_OP_entry_value asks
+	 * for, where the call site tells nothing.  NULL: nobody knows. */
+	bool (*get_entry_register)(void *context, unsigned number, uint64_t *value);
+};
+
+/* Where an expression's names are looked up, and where it is evaluated. */
+struct mt_expr_frame {
+	const struct mt_expr_ops *ops;
+	void *context; /* of ops: the selected frame */
+	/* An address within the instruction that the frame stands at: mt_unwind_inside().  0: no
+	 * frame is selected; only what is static has a value. */
+	uint64_t pc;
+	/* Inlined calls at pc that are inner to the selected frame; 0: it is the innermost. */
+	unsigned inner;
+	/* pc is a function's very first instruction: its parameters are where the System V ABI puts
+	 * them, whatever DWARF says, since that begins to hold behind the prologue. */
+	bool at_entry;
+};
+
+/* How values are shown: GDB's `set print`.  mt_expr_program_create() sets GDB's defaults. */
+struct mt_expr_settings {
+	uint32_t elements;    /* 200; 0: no limit */
+	uint32_t repeats;     /* 10: longer runs are "<repeats N times>"; 0: no such thing */
+	bool pretty;          /* false: a structure in one line */
+	bool symbol;          /* true: <symbol> behind pointers */
+	bool address;         /* true */
+	bool unions;          /* true: unions within structures */
+	bool null_stop;       /* false: char arrays to their ends */
+	bool array;           /* false: arrays in one line */
+	bool array_indexes;   /* false */
+	bool object;          /* false: types as declared, not as the vtable tells */
+	bool static_members;  /* true */
+	bool vtbl;            /* false */
+	uint32_t max_depth;   /* 20 */
+	uint8_t output_radix; /* 10 */
+	uint8_t input_radix;  /* 10 */
+};
+
+/* What is known of a program's types and names, with convenience variables ($x) and the history of
+ * values ($1, $$). */
+struct mt_expr_program;
+
+/* SPACE (lent) holds the program's mappings and may grow.  Errors: NO_MEMORY. */
+struct mt_error *mt_expr_program_create(struct mt_space *space, struct mt_expr_program **out);
+/* After its expressions and values.  NULL is fine. */
+void mt_expr_program_destroy(struct mt_expr_program *program);
+/* Another space, after exec, or a run anew.  Its pool must be the same, or live as long.
+ * Expressions must be parsed anew; values and convenience variables stay. */
+void mt_expr_program_set_space(struct mt_expr_program *program, struct mt_space *space);
+struct mt_expr_settings *mt_expr_program_settings(struct mt_expr_program *program);
+
+/* Convenience variables from outside: "_exitcode".  Errors: NO_MEMORY. */
+struct mt_error *mt_expr_set_integer(struct mt_expr_program *program, const char *name,
+				     int64_t value);
+/* `show convenience`, a line each. */
+struct mt_error *mt_expr_show_convenience(struct mt_expr_program *program, struct mt_str *out);
+
+struct mt_expr;
+
+/* Errors: USAGE (no expression: "A syntax error in expression, near `+'."); NOT_FOUND ("No symbol
+ * \"x\" in current context."); NO_MEMORY; FORMAT (DWARF is garbled). */
+struct mt_error *mt_expr_parse(struct mt_expr_program *program, const struct mt_expr_frame *frame,
+			       const char *text, struct mt_expr **out);
+void mt_expr_destroy(struct mt_expr *expr); /* NULL is fine */
+/* The expression as it was typed. */
+const char *mt_expr_text(const struct mt_expr *expr);
+
+struct mt_value;
+
+/* FRAME: at the same code as the one of mt_expr_parse().
+ * Errors: NOT_FOUND ("Cannot access memory at address 0x8"); UNSUPPORTED ("value has been optimized
+ * out"); USAGE (types that do not go together, division by zero). */
+struct mt_error *mt_expr_evaluate(struct mt_expr *expr, const struct mt_expr_frame *frame,
+				  struct mt_value **out);
+/* A condition: the fast way, without a value of its own. */
+struct mt_error *mt_expr_is_true(struct mt_expr *expr, const struct mt_expr_frame *frame,
+				 bool *is_true);
+void mt_value_destroy(struct mt_value *value); /* NULL is fine */
+
+/* The value of a whole number, a pointer, a bool: with its sign extended.  Errors: USAGE. */
+struct mt_error *mt_value_to_integer(const struct mt_value *value, int64_t *out);
+/* Where it lies in memory, if it does: for watchpoints.  False: in registers, or nowhere. */
+bool mt_value_location(const struct mt_value *value, uint64_t *address, size_t *size);
+/* Both have the same type's size and the same bytes. */
+bool mt_value_equal(const struct mt_value *a, const struct mt_value *b);
+
+/* "/3xw" behind a command's name. */
+struct mt_expr_format {
+	char letter;   /* x d u o t c a f s z i; 0: by the type */
+	char size;     /* b h w g; 0: not told */
+	int32_t count; /* 1 when not told; negative: backward (x) */
+	bool raw;      /* /r */
+};
+/* TEXT: behind the '/', up to a space or its end; *REST: where it ended.
+ * Errors: USAGE ("Invalid number \"…\"", "Undefined output format \"q\"."). */
+struct mt_error *mt_expr_format_parse(const char *text, struct mt_expr_format *out,
+				      const char **rest);
+
+/* The value as `print` shows it, without "$1 = ".  FORMAT may be NULL. */
+struct mt_error *mt_value_print(const struct mt_value *value, const struct mt_expr_frame *frame,
+				const struct mt_expr_format *format, struct mt_str *out);
+/* Number the value in the history: $NUMBER.  The program keeps a copy. */
+struct mt_error *mt_expr_record(struct mt_expr_program *program, const struct mt_value *value,
+				unsigned *number);
+
+/* Whole commands: what comes out, with its newlines, is appended to OUT.  TEXT: what the user typed
+ * behind the command's name, with "/FMT". */
+/* `print`, and `set variable` with SILENT. */
+struct mt_error *mt_expr_print(struct mt_expr_program *program, const struct mt_expr_frame *frame,
+			       const char *text, bool silent, struct mt_str *out);
+/* `x`: goes on where the last one ended when TEXT is empty. */
+struct mt_error *mt_expr_examine(struct mt_expr_program *program, const struct mt_expr_frame *frame,
+				 const char *text, struct mt_str *out);
+/* `whatis` and `ptype`: of an expression or of a type. */
+struct mt_error *mt_expr_whatis(struct mt_expr_program *program, const struct mt_expr_frame *frame,
+				const char *text, struct mt_str *out);
+struct mt_error *mt_expr_ptype(struct mt_expr_program *program, const struct mt_expr_frame *frame,
+			       const char *text, struct mt_str *out);
+/* `printf "…", …` and `output`, `echo` without the last two. */
+struct mt_error *mt_expr_printf(struct mt_expr_program *program, const struct mt_expr_frame *frame,
+				const char *text, struct mt_str *out);
+/* `info locals` and `info args`: "x = 5\n" each; "No locals.\n". */
+struct mt_error *mt_expr_locals(struct mt_expr_program *program, const struct mt_expr_frame *frame,
+				struct mt_str *out);
+struct mt_error *mt_expr_args(struct mt_expr_program *program, const struct mt_expr_frame *frame,
+			      struct mt_str *out);
+/* A frame's arguments as `backtrace` shows them: "n=3, s=0x4006b4 \"x\"", structures as "...".
+ * Nothing without DWARF. */
+struct mt_error *mt_expr_frame_arguments(struct mt_expr_program *program,
+					 const struct mt_expr_frame *frame, struct mt_str *out);
+/* The selected frame's function (inlined ones count), with its language's name for it.  False: no
+ * DWARF knows it. */
+bool mt_expr_frame_function(struct mt_expr_program *program, const struct mt_expr_frame *frame,
+			    struct mt_str *name, uint64_t *low_pc);
+/* `info symbol ADDRESS-EXPRESSION`: "main + 4 in section .text\n". */
+struct mt_error *mt_expr_info_symbol(struct mt_expr_program *program,
+				     const struct mt_expr_frame *frame, const char *text,
+				     struct mt_str *out);
+/* `info scope LOCATION` at its address. */
+struct mt_error *mt_expr_info_scope(struct mt_expr_program *program, const char *location,
+				    uint64_t address, struct mt_str *out);
+
+/* What a function returned, right after it did (FRAME is the caller's, its registers are now):
+ * FUNCTION is an address within it.  *OUT NULL: it returns nothing, or nobody knows. */
+struct mt_error *mt_expr_returned(struct mt_expr_program *program, uint64_t function,
+				  const struct mt_expr_frame *frame, struct mt_value **out);
+
+/* "0x401136 <main+4>" or "0x7ffe…", as addresses are shown everywhere. */
+void mt_expr_format_address(struct mt_expr_program *program, uint64_t address, struct mt_str *out);
+
+#endif
