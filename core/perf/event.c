@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "perf/event.h"
+
+#include "perf/system.h"
+
+#include <string.h>
+
+/* attr.aux_action, which the headers of older kernels call a reserved field. */
+#define AUX_ACTION_OFFSET (offsetof(struct perf_event_attr, aux_sample_size) + sizeof(uint32_t))
+#define CLOCK_RAW         4 /* CLOCK_MONOTONIC_RAW */
+
+static void set_aux(struct perf_event_attr *attr, enum mt_perf_aux aux)
+{
+	uint32_t action = 1u << (aux - 1);
+
+	if (aux != MT_PERF_AUX_NONE)
+		memcpy((char *)attr + AUX_ACTION_OFFSET, &action, sizeof(action));
+}
+
+static void set_sideband(struct perf_event_attr *attr)
+{
+	attr->mmap = attr->mmap2 = 1;
+	attr->comm = attr->comm_exec = 1;
+	attr->task = 1;
+}
+
+struct perf_event_attr mt_perf_spec_attr(const struct mt_perf_spec *spec)
+{
+	struct perf_event_attr attr = {
+	    .size = sizeof(attr),
+	    .type = spec->type,
+	    .config = spec->config,
+	    .config1 = spec->config1,
+	    .config2 = spec->config2,
+	    .bp_type = spec->breakpoint,
+	    .sample_period = spec->period,
+	    .sample_type = spec->sample_type,
+	    .sample_regs_user = spec->registers,
+	    .exclude_kernel = !spec->kernel,
+	    .exclude_hv = 1,
+	    .sample_id_all = 1,
+	    .disabled = spec->disabled,
+	    .enable_on_exec = spec->enable_on_exec,
+	    .inherit = spec->inherit || spec->inherit_thread,
+	    .inherit_thread = spec->inherit_thread,
+	    .write_backward = spec->backward,
+	    .context_switch = spec->switches,
+	    .watermark = spec->watermark_bytes != 0,
+	    .wakeup_watermark = spec->watermark_bytes,
+	};
+
+	/* The kernel takes a trap for one of this program alone. */
+	attr.sigtrap = attr.remove_on_exec = spec->trap;
+	attr.sig_data = spec->trap_data;
+	if (spec->raw_clock) {
+		attr.use_clockid = 1;
+		attr.clockid = CLOCK_RAW;
+	}
+	if (spec->sideband)
+		set_sideband(&attr);
+	set_aux(&attr, spec->aux);
+	return attr;
+}
+
+struct mt_error *mt_perf_event_open(const struct mt_perf_spec *spec, pid_t pid, int cpu, int group,
+				    int *fd)
+{
+	struct perf_event_attr attr = mt_perf_spec_attr(spec);
+	int result = mt_system_open_event(&attr, pid, cpu, group);
+
+	if (result < 0)
+		return mt_perf_event_explain(&attr, spec->what, pid, cpu, -result);
+	*fd = result;
+	return NULL;
+}
