@@ -6,7 +6,7 @@
 #define ATTRS_MAX   65536
 #define SECTION_MAX (64u << 20)
 
-static struct mt_error *check_magic(const struct mt_recording *recording, const char *magic)
+struct mt_error *mt_recording_check_magic(const char *path, const char *magic)
 {
 	if (memcmp(magic, MT_PERF_MAGIC, MT_PERF_MAGIC_SIZE) == 0)
 		return NULL;
@@ -15,16 +15,16 @@ static struct mt_error *check_magic(const struct mt_recording *recording, const 
 		    MT_ERROR_UNSUPPORTED,
 		    "%s was recorded on a machine of the other byte order: only recordings of "
 		    "x86-64 can be read",
-		    recording->info.path);
+		    path);
 	if (memcmp(magic, MT_PERF_MAGIC_OLD, MT_PERF_MAGIC_SIZE) == 0)
 		return mt_error_new(
 		    MT_ERROR_UNSUPPORTED,
 		    "%s has the format of perf before Linux 3.2: record it again with a newer one",
-		    recording->info.path);
+		    path);
 	return mt_error_new(MT_ERROR_FORMAT,
 			    "%s is not a recording: it does not begin with \"" MT_PERF_MAGIC
 			    "\" as what perf record or mtdb run --record makes",
-			    recording->info.path);
+			    path);
 }
 
 enum mt_parsed mt_recording_add_id(struct mt_recording *recording, uint64_t id, uint32_t attr)
@@ -185,7 +185,7 @@ struct mt_error *mt_recording_read_header(struct mt_recording *recording)
 	size_t count = 0;
 
 	mt_try(mt_recording_read(recording, &header, sizeof(header), 0, &count));
-	mt_try(check_magic(recording, header.magic));
+	mt_try(mt_recording_check_magic(recording->info.path, header.magic));
 	if (count >= MT_PERF_PIPE_HEADER_SIZE && header.size == MT_PERF_PIPE_HEADER_SIZE) {
 		recording->info.is_pipe = true;
 		recording->data_offset = MT_PERF_PIPE_HEADER_SIZE;

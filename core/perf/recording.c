@@ -41,34 +41,53 @@ struct mt_error *mt_recording_read(const struct mt_recording *recording, void *b
 	return NULL;
 }
 
+/* As much as fits, less only at the end. */
+static struct mt_error *read_block(int fd, const char *path, void *bytes, size_t size,
+				   size_t *count)
+{
+	for (*count = 0; *count < size;) {
+		ssize_t got = read(fd, (char *)bytes + *count, size - *count);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return mt_error_errno(errno, "cannot read %s", path);
+		if (got == 0)
+			break;
+		*count += (size_t)got;
+	}
+	return NULL;
+}
+
 /* A pipe is read once, AUX data is wanted later. */
 static struct mt_error *copy_pipe(int fd, const char *path, const struct mt_progress *progress,
 				  struct mt_outfile *file)
 {
 	uint8_t buffer[65536];
+	size_t count;
 
-	for (;;) {
-		ssize_t count = read(fd, buffer, sizeof(buffer));
-
+	do {
 		mt_try(mt_progress_step(progress, "reading the recording",
 					mt_outfile_position(file), 0));
-		if (count < 0 && errno == EINTR)
-			continue;
-		if (count < 0)
-			return mt_error_errno(errno, "cannot read %s", path);
-		if (count == 0)
-			return mt_outfile_flush(file);
-		mt_try(mt_outfile_write(file, buffer, (size_t)count));
-	}
+		mt_try(read_block(fd, path, buffer, sizeof(buffer), &count));
+		mt_try(mt_outfile_write(file, buffer, count));
+	} while (count > 0);
+	return mt_outfile_flush(file);
 }
 
-/* Replaces FD. */
+/* Replaces FD.  What is no recording may have no end. */
 static struct mt_error *spool(int *fd, const char *path, const struct mt_progress *progress)
 {
+	char magic[MT_PERF_MAGIC_SIZE] = {0};
 	struct mt_outfile *file = NULL;
-	struct mt_error *error = mt_outfile_create(NULL, &file);
+	size_t count;
 	int copy = -1;
 
+	mt_try(read_block(*fd, path, magic, sizeof(magic), &count));
+	mt_try(mt_recording_check_magic(path, magic));
+	struct mt_error *error = mt_outfile_create(NULL, &file);
+	if (!error)
+		error = mt_outfile_write(file, magic, sizeof(magic));
 	if (!error)
 		error = copy_pipe(*fd, path, progress, file);
 	if (!error)

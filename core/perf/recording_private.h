@@ -103,6 +103,8 @@ struct mt_error *mt_recording_garbled(const struct mt_recording *recording, uint
 				      const char *what);
 
 /* header.c */
+/* MAGIC: the MT_PERF_MAGIC_SIZE bytes that PATH begins with.  Errors: FORMAT, UNSUPPORTED. */
+struct mt_error *mt_recording_check_magic(const char *path, const char *magic);
 struct mt_error *mt_recording_read_header(struct mt_recording *recording);
 /* CURSOR over one attribute (its own size tells where it ends) and then its ids. */
 enum mt_parsed mt_recording_add_attr(struct mt_recording *recording, struct mt_cursor *cursor);
