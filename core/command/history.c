@@ -35,10 +35,12 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 	struct mt_recording *recording = NULL;
 	struct mt_decode_stats stats = {0};
 	struct mt_error *error =
-	    mt_arguments_parse(&arguments, context, &mt_command_history, table, argc, argv, 1, 1);
+	    mt_arguments_parse(&arguments, context, &mt_command_history, table, argc, argv, 1, 2);
 
 	if (!error)
 		error = parse_numbers(lines, thread, &timeline);
+	if (!error && arguments.count > 1)
+		timeline.function = arguments.words[1];
 	if (!error)
 		error = mt_recording_open(arguments.words[0], context->progress, &recording);
 	if (!error)
@@ -52,9 +54,10 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 const struct mt_command mt_command_history = {
     .name = "history",
     .summary = "Show the last calls of a recording as text",
-    .usage = "[-n N] [-t TID] RECORDING",
+    .usage = "[-n N] [-t TID] RECORDING [FUNCTION]",
     .help = "Print the last calls of each thread, indented by depth, with times relative to the\n"
 	    "end, durations, and where each was called.  RECORDING \"-\" is standard input.\n"
+	    "With FUNCTION only its calls are printed, and who called it.\n"
 	    "\n"
 	    "Options:\n"
 	    "  -n, --lines=N     how many calls of each thread (default: 50)\n"

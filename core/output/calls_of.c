@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A caller is passed on when the first call under it is.  Whatever was passed on meanwhile was so
- * before the caller began, so times still never run backwards. */
+ * before the caller began, so times still never run backwards.  So are threads and segments: of one
+ * without such a call nothing is told. */
 #include "output/calls_of.h"
 
 #include "base/array.h"
@@ -14,6 +15,9 @@ struct mt_calls_of {
 	MT_ARRAY(struct mt_slice) open; /* by depth */
 	size_t passed;                  /* so many of the outermost are passed on */
 	uint64_t count;
+	struct mt_thread thread;
+	struct mt_segment segment;
+	bool thread_passed, segment_passed;
 };
 
 /* "fault" of "long ns::fault<long>(long)". */
@@ -35,8 +39,20 @@ static bool is_wanted(const struct mt_calls_of *filter, const struct mt_slice *s
 		fnmatch(filter->function, name, 0) == 0);
 }
 
+static struct mt_error *pass_place(struct mt_calls_of *filter)
+{
+	if (!filter->thread_passed)
+		mt_try(filter->to.ops->thread(filter->to.self, &filter->thread));
+	filter->thread_passed = true;
+	if (!filter->segment_passed)
+		mt_try(filter->to.ops->segment_begin(filter->to.self, &filter->segment));
+	filter->segment_passed = true;
+	return NULL;
+}
+
 static struct mt_error *pass_callers(struct mt_calls_of *filter)
 {
+	mt_try(pass_place(filter));
 	for (; filter->passed < filter->open.count; filter->passed++)
 		mt_try(filter->to.ops->begin(filter->to.self, &filter->open.items[filter->passed]));
 	return NULL;
@@ -47,7 +63,9 @@ static struct mt_error *thread(void *self, const struct mt_thread *which)
 	struct mt_calls_of *filter = self;
 
 	filter->open.count = filter->passed = 0;
-	return filter->to.ops->thread(filter->to.self, which);
+	filter->thread = *which;
+	filter->thread_passed = false;
+	return NULL;
 }
 
 static struct mt_error *segment_begin(void *self, const struct mt_segment *segment)
@@ -55,7 +73,9 @@ static struct mt_error *segment_begin(void *self, const struct mt_segment *segme
 	struct mt_calls_of *filter = self;
 
 	filter->open.count = filter->passed = 0;
-	return filter->to.ops->segment_begin(filter->to.self, segment);
+	filter->segment = *segment;
+	filter->segment_passed = false;
+	return NULL;
 }
 
 static struct mt_error *begin(void *self, const struct mt_slice *slice)
@@ -88,7 +108,7 @@ static struct mt_error *instant(void *self, const struct mt_instant *what)
 {
 	struct mt_calls_of *filter = self;
 
-	if (filter->passed < filter->open.count)
+	if (!filter->passed || filter->passed < filter->open.count)
 		return NULL;
 	return filter->to.ops->instant(filter->to.self, what);
 }
@@ -97,7 +117,8 @@ static struct mt_error *segment_end(void *self, const struct mt_segment *segment
 {
 	const struct mt_calls_of *filter = self;
 
-	return filter->to.ops->segment_end(filter->to.self, segment);
+	return filter->segment_passed ? filter->to.ops->segment_end(filter->to.self, segment)
+				      : NULL;
 }
 
 static struct mt_error *finish(void *self)

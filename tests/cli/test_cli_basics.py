@@ -45,7 +45,7 @@ def test_version(run_mtdb):
         (["decode"], "decode: an argument is missing"),
         (["decode", "--nonsense", "x"], "decode: unknown option: --nonsense"),
         (["decode", "x", "-o"], "decode: missing argument: -o"),
-        (["history", "a", "b"], "history: one argument too many: b"),
+        (["history", "a", "b", "c"], "history: one argument too many: c"),
         (["history", "-n", "0", "x"], '"0" is not a good number of calls'),
         (["history", "-n", "many", "x"], '"many" is not a good number of calls'),
         (["history", "--thread=-1", "x"], '"-1" is not a good thread id'),

@@ -110,6 +110,20 @@ def test_history_of_one_thread(run_mtdb, recording):
     assert "Thread" not in run_mtdb("history", "--thread=1", recording).stdout
 
 
+def test_history_of_one_function(compile, run_mtdb, tmp_path):
+    recording = tmp_path / "r.perf"
+    done = run_mtdb("run", "--engine", "calls", "--trigger", "fib", "-o", "/dev/null", "-r",
+                    recording, "--", compile("calls_sequence.c"))
+    assert done.returncode == 0, done.stderr
+    whole = run_mtdb("history", recording).stdout
+    done = run_mtdb("history", recording, "main")
+    lines = done.stdout.splitlines()
+    assert " main " in done.stdout and lines[0] in whole
+    assert '*** trigger' in whole and "***" not in done.stdout
+    done = run_mtdb("history", recording, "nosuch")
+    assert "Thread" not in done.stdout and 'no call of "nosuch" is in the history' in done.stderr
+
+
 def test_history_into_a_closed_pipe(mtdb, run_mtdb, recording):
     read_end, write_end = os.pipe()
     os.close(read_end)
