@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "perf/pmu.h"
 
+#include "perf/system.h"
+
 #include <cpuid.h>
 #include <errno.h>
 #include <stdio.h>
@@ -31,14 +33,9 @@ static const char *const field_names[MT_PMU_FIELD_COUNT] = {
 static bool read_line(const char *root, const char *name, char *text, size_t size)
 {
 	char *path = NULL;
-	FILE *file = NULL;
+	bool ok = asprintf(&path, "%s" DEVICE "%s", root, name) >= 0 &&
+		  mt_system_read_file(path, text, size) >= 0;
 
-	if (asprintf(&path, "%s" DEVICE "%s", root, name) >= 0)
-		file = fopen(path, "re");
-	bool ok = file && fgets(text, (int)size, file);
-
-	if (file)
-		fclose(file);
 	free(path);
 	if (ok)
 		text[strcspn(text, "\n")] = '\0';
