@@ -18,7 +18,7 @@ _mtdb_options() { # COMMAND
 
 _mtdb_value() { # OPTION WORD
 	case $1 in
-	--engine) mapfile -t COMPREPLY < <(compgen -W 'auto calls step' -- "$2") ;;
+	--engine) mapfile -t COMPREPLY < <(compgen -W 'auto pt calls step' -- "$2") ;;
 	--timestamps) mapfile -t COMPREPLY < <(compgen -W 'sampled full' -- "$2") ;;
 	--format) mapfile -t COMPREPLY < <(compgen -W 'fxt json text' -- "$2") ;;
 	--pid | -p) mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$2") ;;

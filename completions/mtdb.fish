@@ -24,7 +24,7 @@ complete -c mtdb -n __mtdb_at_command -a doctor -d 'Tell what works on this mach
 complete -c mtdb -n __mtdb_at_command -a help -d 'List the commands, or explain one'
 complete -c mtdb -n __mtdb_at_command -l version -d 'Print the version'
 
-complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l engine -x -a 'auto calls step' -d 'How to record'
+complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l engine -x -a 'auto pt calls step' -d 'How to record'
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l output -r -d 'Where to write the timeline'
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l format -x -a $formats -d 'Of the timeline'
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l record -r -d 'Keep the recording'

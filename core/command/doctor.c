@@ -4,15 +4,14 @@
 #include "base/outfile.h"
 #include "base/str.h"
 #include "command/arguments.h"
+#include "perf/event.h"
+#include "perf/pmu.h"
 #include "target/engine.h"
 
-#include <cpuid.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
-
-#define CPUID_7_EBX_INTEL_PT (1u << 25) /* Intel SDM vol. 2A, CPUID */
 
 static const char *const options[] = {NULL};
 
@@ -68,44 +67,32 @@ static bool tell_engine(const struct mt_command_context *context,
 	return !error;
 }
 
-static bool processor_has_pt(void)
+static void append_limits(struct mt_str *text)
 {
-	unsigned int a, b, c, d;
+	char line[16];
 
-	return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & CPUID_7_EBX_INTEL_PT);
-}
-
-static bool is_built(const char *engine)
-{
-	for (const struct mt_engine_ops *const *each = mt_engines; *each; each++)
-		if (strcmp((*each)->name, engine) == 0)
-			return true;
-	return false;
+	mt_str_appendf(text, "; perf_event_paranoid is %d", mt_perf_paranoid());
+	if (read_line("/proc/sys/kernel/perf_event_mlock_kb", line, sizeof(line)))
+		mt_str_appendf(text, ", perf_event_mlock_kb %s", line);
 }
 
 /* Why Intel PT could not be recorded here; decoding it works everywhere. */
 static void tell_hardware(const struct mt_command_context *context)
 {
-	char paranoid[16] = "?";
+	struct mt_pmu pmu;
 	mt_auto(mt_str) struct mt_str text = {0};
-	bool usable = access("/sys/bus/event_source/devices/intel_pt/type", R_OK) == 0;
+	mt_auto(mt_error) struct mt_error *error = mt_pmu_read("", &pmu);
 
-	if (usable) {
-		read_line("/proc/sys/kernel/perf_event_paranoid", paranoid, sizeof(paranoid));
-		mt_str_appendf(
-		    &text,
-		    "the kernel offers Intel PT (perf_event_paranoid is %s): perf record "
-		    "-e intel_pt//u, then decode",
-		    paranoid);
-	} else if (processor_has_pt()) {
-		mt_str_append(&text,
-			      "the processor has Intel PT, but the kernel does not offer it: "
-			      "a virtual machine, or no CONFIG_PERF_EVENTS_INTEL_PT");
+	if (error) {
+		mt_str_append(&text, mt_error_message(error));
 	} else {
-		mt_str_append(&text,
-			      "this processor has no Intel PT, or a virtual machine hides it");
+		mt_str_appendf(&text, "time by TSC%s%s, %u address filters%s%s",
+			       pmu.mtc ? ", MTC" : "", pmu.psb_cyc ? ", CYC" : "",
+			       pmu.address_filters, pmu.ptwrite ? ", PTWRITE" : "",
+			       pmu.power_events ? ", power events" : "");
+		append_limits(&text);
 	}
-	tell(context, "intel_pt", usable ? "yes" : "no", text.failed ? "" : text.text);
+	tell(context, "intel_pt", error ? "no" : "yes", text.failed ? "" : text.text);
 }
 
 /* The first directory of PATH that has the program. */
@@ -167,7 +154,6 @@ static void tell_output(const struct mt_command_context *context)
 static struct mt_error *run(struct mt_command_context *context, int argc, char **argv)
 {
 	const struct poptOption table[] = {POPT_TABLEEND};
-	static const char *const planned[] = {"pt"};
 	mt_auto(mt_arguments) struct mt_arguments arguments = {0};
 	struct mt_error *error =
 	    mt_arguments_parse(&arguments, context, &mt_command_doctor, table, argc, argv, 0, 0);
@@ -178,9 +164,6 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 	mt_command_printf(context, "Engines, ways to record here:\n");
 	for (const struct mt_engine_ops *const *engine = mt_engines; *engine; engine++)
 		any |= tell_engine(context, *engine);
-	for (size_t i = 0; i < sizeof(planned) / sizeof(*planned); i++)
-		if (!is_built(planned[i]))
-			tell(context, planned[i], "no", "this build has no such engine");
 	mt_command_printf(context, "\nWhat helps:\n");
 	tell_hardware(context);
 	tell_perf(context);

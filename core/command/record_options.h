@@ -33,7 +33,7 @@ struct mt_record_options {
 	"  -o, --output=FILE       the timeline (default: trace.fxt; \"-\" is standard output)\n"     \
 	"  -f, --format=FORMAT     fxt, json or text (default: by the file's ending)\n"               \
 	"  -r, --record=FILE       keep the recording too, for decode, history and perf script\n"     \
-	"  -e, --engine=ENGINE     how to record: auto (default), calls or step\n"                    \
+	"  -e, --engine=ENGINE     how to record: auto (default), pt, calls or step\n"                \
 	"  -s, --size=SIZE         of each thread's ring, such as 512k or 16M (default: 4M)\n"        \
 	"  -t, --trigger=LOCATION  take a snapshot when control comes to FUNCTION, FILE:LINE,\n"      \
 	"                          *ADDRESS or *FUNCTION+OFFSET; may be given several times\n"        \

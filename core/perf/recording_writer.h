@@ -61,6 +61,12 @@ extern const char *const mt_recording_note_names[MT_NOTE_COUNT];
 struct mt_error *mt_recording_writer_put_aux(struct mt_recording_writer *writer,
 					     const struct mt_auxtrace *piece, const uint8_t *bytes);
 
+/* The same of bytes that lie in two parts; the second may be empty. */
+struct mt_error *mt_recording_writer_put_aux_parts(struct mt_recording_writer *writer,
+						   const struct mt_auxtrace *piece,
+						   const uint8_t *const parts[2],
+						   const size_t part_bytes[2]);
+
 /* Append call events of one thread, in the order in which they happened; later ones of the thread
  * come by later calls.  Frames go from the innermost outwards, and say what is open at their place:
  * before the first event, or after the last.  Errors: SYSTEM. */

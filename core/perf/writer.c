@@ -233,8 +233,10 @@ struct mt_error *mt_recording_writer_put(struct mt_recording_writer *writer,
 	return put_record(writer);
 }
 
-struct mt_error *mt_recording_writer_put_aux(struct mt_recording_writer *writer,
-					     const struct mt_auxtrace *piece, const uint8_t *bytes)
+struct mt_error *mt_recording_writer_put_aux_parts(struct mt_recording_writer *writer,
+						   const struct mt_auxtrace *piece,
+						   const uint8_t *const parts[2],
+						   const size_t part_bytes[2])
 {
 	static const uint8_t padding[MT_PERF_ALIGNMENT];
 	size_t pad = (MT_PERF_ALIGNMENT - piece->size % MT_PERF_ALIGNMENT) % MT_PERF_ALIGNMENT;
@@ -251,8 +253,18 @@ struct mt_error *mt_recording_writer_put_aux(struct mt_recording_writer *writer,
 	if (mt_array_push(&writer->auxtraces, mt_outfile_position(writer->file)))
 		return mt_error_no_memory();
 	mt_try(mt_outfile_write(writer->file, &record, sizeof(record)));
-	mt_try(mt_outfile_write(writer->file, bytes, piece->size));
+	for (int i = 0; i < 2; i++)
+		mt_try(mt_outfile_write(writer->file, parts[i], part_bytes[i]));
 	return mt_outfile_write(writer->file, padding, pad);
+}
+
+struct mt_error *mt_recording_writer_put_aux(struct mt_recording_writer *writer,
+					     const struct mt_auxtrace *piece, const uint8_t *bytes)
+{
+	const uint8_t *const parts[2] = {bytes, bytes};
+	const size_t part_bytes[2] = {piece->size, 0};
+
+	return mt_recording_writer_put_aux_parts(writer, piece, parts, part_bytes);
 }
 
 struct mt_error *mt_recording_writer_finish(struct mt_recording_writer *writer)

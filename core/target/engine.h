@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "calls/ring.h"
+#include "perf/pmu.h"
 #include "perf/recording_writer.h"
 #include "target/target.h"
 
@@ -39,6 +40,15 @@ struct mt_seen {
 	uint64_t to;
 };
 
+/* For Intel PT by the processor. */
+struct mt_engine_pt_options {
+	enum mt_pmu_resolution resolution; /* of times */
+	bool kernel;                       /* what the kernel does for the program as well */
+	bool no_return_compression;
+	bool ptwrite;
+	bool power_events;
+};
+
 struct mt_engine_options {
 	uint64_t ring_bytes; /* a thread; 0: MT_ENGINE_DEFAULT_RING_BYTES */
 	struct mt_time_conversion conversion;
@@ -52,6 +62,7 @@ struct mt_engine_options {
 	/* A function that alone would fill a thread's ring within this time is not recorded any
 	 * more; 0: all are. */
 	uint64_t throttle_ns;
+	struct mt_engine_pt_options pt;
 	/* May be NULL.  Only engines that single-step call it. */
 	void (*seen)(void *context, const struct mt_seen *seen);
 	void *seen_context;
@@ -140,6 +151,9 @@ struct mt_engine_ops {
 	/* Called now and then while the program runs, and MT_ENGINE_TICK_MS apart when nothing
 	 * happens: look at how it gets on.  NULL: there is nothing to see. */
 	void (*tick)(struct mt_engine *engine);
+	/* Called as often: put into the recording what cannot wait for a snapshot.  NULL: there is
+	 * no such thing.  Errors: the writer's; NO_MEMORY. */
+	struct mt_error *(*drain)(struct mt_engine *engine, struct mt_recording_writer *writer);
 
 	/* CHILD, which stands still, was forked by PARENT and is not recorded, but stays in sight
 	 * of people: its text becomes what it would be without us.  NULL: it is that.  Errors: the
@@ -181,6 +195,7 @@ extern const struct mt_engine_ops *const mt_engines[];
 struct mt_error *mt_engine_choose(const char *name, const struct mt_engine_ops **out,
 				  struct mt_str *why);
 
+extern const struct mt_engine_ops mt_engine_pt;
 extern const struct mt_engine_ops mt_engine_step;
 extern const struct mt_engine_ops mt_engine_calls;
 

@@ -33,6 +33,7 @@ static struct mt_error *create_engine(struct mt_session *session)
 	    .no_functions = session->options->no_functions,
 	    .throttle_ns = session->options->throttle_ns,
 	    .only = session->options->only,
+	    .pt = session->options->pt,
 	    .seen = session->options->seen,
 	    .seen_context = session->options->seen_context,
 	};
@@ -134,7 +135,8 @@ struct mt_error *mt_session_launch(struct mt_session *session, const struct mt_l
 /* All stops that are there, before any thread goes on: so that none is always the first. */
 static struct mt_error *collect(struct mt_session *session)
 {
-	int patience_ms = mt_session_engine_ops(session)->tick ? MT_ENGINE_TICK_MS : POLL_MS;
+	const struct mt_engine_ops *ops = mt_session_engine_ops(session);
+	int patience_ms = ops->tick || ops->drain ? MT_ENGINE_TICK_MS : POLL_MS;
 	struct mt_stop stop;
 
 	session->stops.count = 0;
@@ -160,7 +162,7 @@ static struct mt_error *turn(struct mt_session *session)
 		error = mt_session_on_stop(session, &session->stops.items[i]);
 	if (!error && mt_session_engine_ops(session)->tick)
 		mt_session_engine_ops(session)->tick(session->engine);
-	return error;
+	return error ? error : mt_session_drain(session);
 }
 
 /* Who tells of a child, or of a signal, may hold what keeps an engine from getting hold of the

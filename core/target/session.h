@@ -29,7 +29,8 @@ struct mt_session_options {
 	const char *const *functions;
 	const char *const *no_functions;
 	uint64_t throttle_ns;
-	pid_t only; /* see target/engine.h */
+	struct mt_engine_pt_options pt; /* see target/engine.h */
+	pid_t only;                     /* see target/engine.h */
 	const struct mt_log *log;
 	void (*seen)(void *context, const struct mt_seen *seen); /* see target/engine.h */
 	void *seen_context;

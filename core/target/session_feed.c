@@ -48,6 +48,13 @@ struct mt_error *mt_session_clean(struct mt_session *session, pid_t parent, pid_
 	return ops->clean ? ops->clean(session->engine, parent, child) : NULL;
 }
 
+struct mt_error *mt_session_drain(struct mt_session *session)
+{
+	const struct mt_engine_ops *ops = mt_session_engine_ops(session);
+
+	return ops->drain ? ops->drain(session->engine, session->writer) : NULL;
+}
+
 void mt_session_tick(struct mt_session *session)
 {
 	if (mt_session_engine_ops(session)->tick)
@@ -82,6 +89,7 @@ struct mt_error *mt_session_copy(struct mt_session *session, const char *path, u
 
 	*out = NULL;
 	mt_try(mt_session_put_names(session));
+	mt_try(mt_session_drain(session));
 	mt_try(mt_recording_writer_copy(session->writer, path, &writer));
 	struct mt_error *error =
 	    mt_session_engine_ops(session)->snapshot(session->engine, 0, number, writer);

@@ -91,6 +91,10 @@ void mt_session_remove_process(struct mt_session *session, struct mt_session_pro
 /* Let a thread go on with SIGNAL (0: none); that it is gone is no error. */
 struct mt_error *mt_session_go_on(struct mt_session *session, pid_t lwp, int signal);
 
+/* session_feed.c */
+/* See drain() in target/engine.h. */
+struct mt_error *mt_session_drain(struct mt_session *session);
+
 /* session_stop.c */
 struct mt_error *mt_session_on_stop(struct mt_session *session, const struct mt_stop *stop);
 /* Of all threads. */

@@ -33,7 +33,7 @@ def complete(*words, cwd=ROOT):
         (("mtdb", "dump", "--"), ["--help", "--packets", "--records"]),
         (("mtdb", "decode", "--format", "=", "j"), ["json"]),
         (("mtdb", "decode", "--format", "="), ["fxt", "json", "text"]),
-        (("mtdb", "run", "--engine", "=", ""), ["auto", "calls", "step"]),
+        (("mtdb", "run", "--engine", "=", ""), ["auto", "calls", "pt", "step"]),
         (("mtdb", "nonsense", "--"), ["--help"]),
     ],
 )

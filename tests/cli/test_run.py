@@ -63,7 +63,7 @@ def test_what_cannot_be_patched_runs_on_and_the_cure_is_told(run_mtdb, truth, tm
     (["no-such-program-anywhere"], "in PATH"),
     (["/etc/passwd"], "not executable"),
     (["/"], "directory"),
-    (["--engine=pt", "true"], "there are auto, calls, step"),
+    (["--engine=tp", "true"], "there are auto, pt, calls, step"),
     (["--size=lots", "true"], "lots"),
     (["--size=1k", "true"], "too small"),
     (["--trigger=", "true"], "FUNCTION, FILE:LINE"),

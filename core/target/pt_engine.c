@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The engine `pt`: the processor writes what each thread does into a ring of its own, through
+ * perf_event_open(2).  A thread is given its event while it stands still at its birth, so nothing
+ * of it is missed; no byte of the program is changed, and no thread is stopped but to be read. */
+#include "target/pt_private.h"
+
+#include <cpuid.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct mt_pt_engine *engine_of(struct mt_engine *base)
+{
+	return (struct mt_pt_engine *)base;
+}
+
+static struct mt_pt_thread *find(struct mt_pt_engine *engine, pid_t lwp)
+{
+	struct mt_pt_thread *thread = NULL;
+
+	HASH_FIND_INT(engine->threads, &lwp, thread);
+	return thread;
+}
+
+static struct mt_error *configure(struct mt_pt_engine *engine)
+{
+	const struct mt_pmu_settings settings = {
+	    .resolution = engine->options.pt.resolution,
+	    .no_return_compression = engine->options.pt.no_return_compression,
+	    .ptwrite = engine->options.pt.ptwrite,
+	    .power_events = engine->options.pt.power_events,
+	    .ring_bytes = engine->options.ring_bytes,
+	};
+
+	mt_try(mt_pmu_read("", &engine->pmu));
+	return mt_pmu_configure(&engine->pmu, &settings, &engine->config);
+}
+
+static struct mt_error *create(struct mt_target *target, const struct mt_engine_options *options,
+			       struct mt_engine **out)
+{
+	struct mt_pt_engine *engine = calloc(1, sizeof(*engine));
+
+	if (!engine)
+		return mt_error_no_memory();
+	engine->base.ops = &mt_engine_pt;
+	engine->target = target;
+	engine->options = *options;
+	if (!engine->options.ring_bytes)
+		engine->options.ring_bytes = MT_ENGINE_DEFAULT_RING_BYTES;
+	struct mt_error *error = configure(engine);
+	if (error) {
+		free(engine);
+		return error;
+	}
+	mt_perf_clock_init(&engine->clock);
+	*out = &engine->base;
+	return NULL;
+}
+
+static void thread_destroy(struct mt_pt_engine *engine, struct mt_pt_thread *thread)
+{
+	HASH_DEL(engine->threads, thread);
+	mt_pt_ring_close(thread->ring);
+	free(thread);
+}
+
+static void destroy(struct mt_engine *base)
+{
+	struct mt_pt_engine *engine = engine_of(base);
+
+	while (engine->threads)
+		thread_destroy(engine, engine->threads);
+	free(engine);
+}
+
+/* Source: Intel SDM vol. 2A, CPUID leaves 0 and 1. */
+static void describe_processor(struct mt_recording_pt *pt)
+{
+	unsigned int a = 0, b = 0, c = 0, d = 0;
+	char vendor[12];
+
+	if (!__get_cpuid(0, &a, &b, &c, &d))
+		return;
+	memcpy(vendor, &b, 4);
+	memcpy(vendor + 4, &d, 4);
+	memcpy(vendor + 8, &c, 4);
+	pt->cpu_is_intel = memcmp(vendor, "GenuineIntel", sizeof(vendor)) == 0;
+	if (!__get_cpuid(1, &a, &b, &c, &d))
+		return;
+	pt->cpu_family = (uint16_t)((a >> 8 & 0xf) + ((a >> 8 & 0xf) == 0xf ? a >> 20 & 0xff : 0));
+	pt->cpu_model = (uint8_t)((a >> 4 & 0xf) | (a >> 12 & 0xf0));
+	pt->cpu_stepping = a & 0xf;
+}
+
+static void describe(const struct mt_engine *base, struct mt_recording_pt *pt)
+{
+	const struct mt_pt_engine *engine = (const struct mt_pt_engine *)base;
+
+	*pt = (struct mt_recording_pt){
+	    .present = true,
+	    .tsc = engine->config.tsc,
+	    .mtc = engine->config.mtc,
+	    .cyc = engine->config.cyc,
+	    .return_compression = engine->config.return_compression,
+	    .kernel = engine->options.pt.kernel,
+	    .snapshot = true,
+	    .mtc_period = engine->config.mtc_period,
+	    .max_nonturbo_ratio = (uint8_t)engine->pmu.max_nonturbo_ratio,
+	    .tsc_ctc_numerator = engine->pmu.tsc_ctc_numerator,
+	    .tsc_ctc_denominator = engine->pmu.tsc_ctc_denominator,
+	};
+	describe_processor(pt);
+}
+
+/* Without a ring a later thread runs on unrecorded, since the first ones are worth going on for. */
+static struct mt_error *open_ring(struct mt_pt_engine *engine, struct mt_pt_thread *thread)
+{
+	struct mt_error *error = mt_pt_ring_open(engine, thread->pid, thread->lwp, &thread->ring);
+
+	engine->has_ring |= thread->ring != NULL;
+	if (!error || !engine->has_ring || mt_error_code(error) == MT_ERROR_NO_MEMORY)
+		return error;
+	mt_log(engine->options.log, MT_LOG_WARNING, "thread %d is not recorded: %s", thread->lwp,
+	       mt_error_message(error));
+	mt_error_destroy(error);
+	return NULL;
+}
+
+static struct mt_error *add_thread(struct mt_engine *base, pid_t pid, pid_t lwp, pid_t parent)
+{
+	struct mt_pt_engine *engine = engine_of(base);
+	struct mt_pt_thread *thread = calloc(1, sizeof(*thread));
+
+	(void)parent;
+	if (!thread)
+		return mt_error_no_memory();
+	thread->pid = pid;
+	thread->lwp = lwp;
+	HASH_ADD_INT(engine->threads, lwp, thread);
+	if (!find(engine, lwp)) {
+		free(thread);
+		return mt_error_no_memory();
+	}
+	return open_ring(engine, thread);
+}
+
+static void remove_thread(struct mt_engine *base, pid_t lwp)
+{
+	struct mt_pt_thread *thread = find(engine_of(base), lwp);
+
+	if (thread)
+		thread_destroy(engine_of(base), thread);
+}
+
+/* The event goes with the task, whatever its number is. */
+static void rename_thread(struct mt_engine *base, pid_t former, pid_t lwp)
+{
+	struct mt_pt_engine *engine = engine_of(base);
+	struct mt_pt_thread *thread = find(engine, former);
+
+	if (!thread || former == lwp)
+		return;
+	remove_thread(base, lwp);
+	HASH_DEL(engine->threads, thread);
+	thread->lwp = lwp;
+	HASH_ADD_INT(engine->threads, lwp, thread);
+	if (!thread->ring)
+		return;
+	thread->ring->lwp = lwp;
+	thread->ring->idx = engine->next_idx++;
+	thread->ring->stream_offset = 0;
+}
+
+static struct mt_error *stopped(struct mt_engine *base, const struct mt_stop *stop,
+				struct mt_engine_news *news)
+{
+	struct mt_pt_engine *engine = engine_of(base);
+	struct mt_pt_thread *thread = find(engine, stop->lwp);
+	struct user_regs_struct registers;
+
+	*news = (struct mt_engine_news){
+	    .time_ns = mt_tsc_to_ns(&engine->options.conversion, mt_clock_tsc())};
+	if (!thread || stop->kind == MT_STOP_EXITED)
+		return NULL;
+	mt_try(engine->target->ops->get_registers(engine->target, stop->lwp, &registers));
+	thread->pc = registers.rip;
+	news->pc = thread->pc;
+	news->maps_changed = stop->kind == MT_STOP_EXEC || stop->kind == MT_STOP_LIBRARIES;
+	return NULL;
+}
+
+static struct mt_error *resume(struct mt_engine *base, pid_t lwp, int signal)
+{
+	struct mt_pt_engine *engine = engine_of(base);
+
+	return engine->target->ops->resume(engine->target, lwp, MT_RESUME_CONTINUE, signal);
+}
+
+static struct mt_error *drain(struct mt_engine *base, struct mt_recording_writer *writer)
+{
+	struct mt_pt_engine *engine = engine_of(base);
+	struct mt_pt_thread *thread = engine->threads;
+
+	mt_perf_clock_sync(&engine->clock);
+	for (; thread; thread = thread->hh.next)
+		if (thread->ring)
+			mt_try(mt_pt_ring_drain(engine, thread->ring, writer));
+	return NULL;
+}
+
+const struct mt_engine_ops mt_engine_pt = {
+    .name = "pt",
+    .summary = "Intel PT: every branch, at a few per cent of cost",
+    .automatic = true,
+    .probe = mt_pt_probe,
+    .create = create,
+    .destroy = destroy,
+    .describe = describe,
+    .add_thread = add_thread,
+    .remove_thread = remove_thread,
+    .rename_thread = rename_thread,
+    .stopped = stopped,
+    .resume = resume,
+    .drain = drain,
+    .snapshot = mt_pt_snapshot,
+};
