@@ -50,7 +50,7 @@ PLUGIN := $(if $(GDB_PYTHON),$(BUILD)/mtrace.abi3.so $(BUILD)/mtrace.py)
 # One command after the other, each on all processors, whether or not -j was given.
 PARALLEL_MAKE = $(MAKE) $(if $(findstring --jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: all unit pytest man check demo bench bench-calls lint format fuzz fuzzers soak install uninstall dist \
+.PHONY: all unit pytest man check check-kernel demo bench bench-calls lint format fuzz fuzzers soak install uninstall dist \
         clean help
 all: $(BUILD)/libmtrace-core.a $(BUILD)/libmtrace-agent.so $(BUILD)/mtrace-view \
      $(if $(CLI_SOURCES),$(BUILD)/mtdb) $(PLUGIN)
@@ -119,6 +119,9 @@ check:
 	@scripts/install-deps build test lint
 	@scripts/check $(BUILD)
 
+check-kernel: all
+	@tests/kernel/run $(BUILD)
+
 bench: all $(BENCHES)
 	@MTRACE_BUILD=$(abspath $(BUILD)) tests/bench/run
 	@$(if $(PLUGIN),MTRACE_BUILD=$(abspath $(BUILD)) tests/bench/run_gdb)
@@ -167,6 +170,7 @@ clean:
 help:
 	@echo 'make demo       record a program that crashes, in GDB, and show its last calls'
 	@echo 'make check      lint and all tests, also under the sanitizers'
+	@echo 'make check-kernel a kernel in qemu, with a PMU intel_pt that plays what tests give it'
 	@echo 'make            build/mtdb and build/libmtrace-core.a; SAN=address|undefined|thread'
 	@echo 'make unit       the tests in C'
 	@echo 'make pytest     the tests in Python'
