@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Intel PT traces to be played: what single-stepping recorded of a program, thread by thread, with
+times of a processor in the place of a debugger's.  Packets are told apart by perf, not by our code."""
+import re
+import struct
+import subprocess
+
+TICKS = 16  # for each packet of the flow: about what a processor takes
+CYC = bytes([TICKS << 3 | 3])
+FLOW = ("TNT", "TIP", "TIP.PGE", "TIP.PGD", "FUP")
+TIMING = ("CYC", "MTC", "TMA", "TSC")
+
+
+def dumped(perf, recording):
+    """perf's words on a recording."""
+    return subprocess.run([perf, "script", "-i", recording, "-D"], text=True, check=True,
+                          capture_output=True).stdout
+
+
+def packets_of(dump):
+    """{tid: [(name, bytes)]}"""
+    threads, packets = {}, None
+    for line in dump.splitlines():
+        piece = re.search(r"PERF_RECORD_AUXTRACE size: .* tid: (\d+)", line)
+        packet = re.match(r"\.  [0-9a-f]{8}: ((?: [0-9a-f]{2})+) +([A-Z][A-Za-z.]+)", line)
+        if piece:
+            packets = threads.setdefault(int(piece[1]), [])
+        elif packet and packets is not None:
+            packets.append((packet[2], bytes.fromhex(packet[1])))
+    return threads
+
+
+def retimed(packets):
+    """The trace with TSC at PSBs alone and TICKS between the packets of the flow: its bytes, where
+    the payloads of the TSC packets are, and how many ticks it takes."""
+    trace, tsc_at, ticks = b"", [], 0
+    for name, data in packets:
+        if name in FLOW:
+            trace += CYC
+            ticks += TICKS
+        if name not in TIMING:
+            trace += data
+        if name == "PSB":
+            tsc_at.append(len(trace) + 1)
+            trace += b"\x19" + struct.pack("<Q", ticks + 1)[:7]
+    return trace, tsc_at, ticks
+
+
+def write_stream(path, packets):
+    """As tests/kernel/programs/played.c reads it."""
+    trace, tsc_at, ticks = retimed(packets)
+    path.write_bytes(struct.pack(f"<QQQ{len(tsc_at)}I", ticks, len(tsc_at), len(trace), *tsc_at) +
+                     trace)
+
+
+def seen_of(log):
+    """The branches of each thread, in the order of their numbers: [[(kind, from, to)]]."""
+    threads = {}
+    for line in log.splitlines():
+        tid, kind, start, end = line.split()
+        threads.setdefault(int(tid), []).append((kind, int(start, 16), int(end, 16)))
+    return [branches for _, branches in sorted(threads.items())]
+
+
+def record(mtdb, perf, program, arguments, work):
+    """Streams beside the program, for it to play.  Returns what was seen, and the ratio of TSC to
+    the bus clock that the streams speak of."""
+    recording, log = work / "step.data", work / "branches"
+    subprocess.run([mtdb, "run", "--engine=step", "--history=0", "-o", work / "step.txt", "--record",
+                    recording, "--branch-log", log, "--", program, *arguments], check=False,
+                   stderr=subprocess.DEVNULL)
+    dump = dumped(perf, recording)
+    for number, (_, packets) in enumerate(sorted(packets_of(dump).items())):
+        write_stream(program.with_name(f"{program.name}.pt.{number}"), packets)
+    return seen_of(log.read_text()), int(re.search(r"Max non-turbo ratio +(\d+)", dump)[1])
