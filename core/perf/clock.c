@@ -31,7 +31,7 @@ bool mt_perf_page_conversion(const struct perf_event_mmap_page *page,
 	return known;
 }
 
-static bool ask_kernel(struct mt_time_conversion *conversion)
+bool mt_perf_kernel_conversion(struct mt_time_conversion *conversion)
 {
 	struct mt_perf_spec spec = {
 	    .what = "a dummy event", .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY};
@@ -80,7 +80,7 @@ static void read_both(uint64_t *tsc, uint64_t *raw_ns)
 void mt_perf_clock_init(struct mt_perf_clock *clock)
 {
 	*clock = (struct mt_perf_clock){.raw = true};
-	if (ask_kernel(&clock->page)) {
+	if (mt_perf_kernel_conversion(&clock->page)) {
 		clock->raw = false;
 		return;
 	}

@@ -26,6 +26,9 @@ void mt_perf_clock_init(struct mt_perf_clock *clock);
 void mt_perf_clock_sync(struct mt_perf_clock *clock);
 uint64_t mt_perf_clock_to_tsc(const struct mt_perf_clock *clock, uint64_t perf_ns);
 
+/* What this kernel says of its own clock; false: nothing, and so records are to be raw. */
+bool mt_perf_kernel_conversion(struct mt_time_conversion *conversion);
+
 /* What a mapped page says; false: nothing. */
 bool mt_perf_page_conversion(const struct perf_event_mmap_page *page,
 			     struct mt_time_conversion *conversion);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "target/session.h"
 
+#include "perf/clock.h"
 #include "target/session_private.h"
 
 #include <stdlib.h>
@@ -67,6 +68,14 @@ static struct mt_error *create_writer(struct mt_session *session, const char *co
 					  &session->writer);
 }
 
+/* The clock of the kernel's own records, where it is made of the TSC. */
+static struct mt_time_conversion find_conversion(void)
+{
+	struct mt_time_conversion conversion;
+
+	return mt_perf_kernel_conversion(&conversion) ? conversion : mt_time_conversion_measure();
+}
+
 struct mt_error *mt_session_create(struct mt_target *target,
 				   const struct mt_session_options *options,
 				   const char *const *command, struct mt_session **out)
@@ -78,7 +87,7 @@ struct mt_error *mt_session_create(struct mt_target *target,
 		return mt_error_no_memory();
 	session->target = target;
 	session->options = options;
-	session->conversion = mt_time_conversion_measure();
+	session->conversion = find_conversion();
 	struct mt_error *error = mt_session_add_triggers(session);
 	if (!error)
 		error = create_engine(session);

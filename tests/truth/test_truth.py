@@ -1,68 +1,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What single-stepping saw is the truth: the branches that perf and our own decoder find in our
 recording must be the same, one by one, thread by thread."""
-import re
-import subprocess
-
 import pytest
+
+from branches import decoded_by_perf, first_difference, our_decoder, seen_of
 
 GOOD = 7
 STATIC = ["recursion", "pointers", "sort", "jumps", "nested", "faults", "traps", "threads",
           "children", "oddities"]
 
 
-def seen_of(log):
-    """{tid: [(kind, from, to)]} of a branch log's text."""
-    threads = {}
-    for line in log.splitlines():
-        tid, kind, start, end = line.split()
-        threads.setdefault(int(tid), []).append((kind, int(start, 16), int(end, 16)))
-    return threads
-
-
-def kind_of(flags):
-    if "end" in flags:
-        return "stop" if "async" in flags else "syscall"
-    return next((kind for kind in ("call", "return") if kind in flags), "jump")
-
-
-def decoded_by_perf(perf, recording):
-    """The same from perf script; a decoding error is a failure."""
-    done = subprocess.run([perf, "script", "-i", str(recording), "--itrace=be", "-F",
-                           "tid,ip,addr,flags"], text=True, capture_output=True, check=True)
-    assert "instruction trace error" not in done.stdout + done.stderr
-    threads = {}
-    for line in done.stdout.splitlines():
-        match = re.match(r"\s*(\d+)\s+(.*?)\s+([0-9a-f]+) =>\s+([0-9a-f]+)\s*$", line)
-        if not match:
-            continue
-        tid, flags = int(match[1]), match[2].split()
-        start, end = int(match[3], 16), int(match[4], 16)
-        kind = "start" if "strt" in flags else kind_of(flags)
-        threads.setdefault(tid, []).append((kind, start, end))
-    return threads
-
-
-def first_difference(ours, theirs):
-    for index, (one, other) in enumerate(zip(ours, theirs)):
-        if one != other:
-            return f"branch {index}: seen {one[0]} {one[1]:#x} {one[2]:#x}, decoded {other}"
-    return f"{len(ours)} seen, {len(theirs)} decoded" if len(ours) != len(theirs) else None
-
-
 @pytest.fixture
 def decoded_by_us(compile, build, request):
     """decoded_by_us(recording) -> the same from our own decoder."""
-    program = compile("dump_branches.c", "-D_GNU_SOURCE", "-DHASH_NONFATAL_OOM=1",
-                      f"-I{request.config.rootpath.parent / 'core'}", build / "libmtrace-core.a",
-                      "-lipt", "-ldw", "-lelf", "-lZydis", "-liberty", "-lz", "-llzma", "-lzstd",
-                      "-lpopt", "-lpthread")
-
-    def run(recording):
-        done = subprocess.run([program, recording], text=True, capture_output=True, check=True)
-        return seen_of(done.stdout)
-
-    return run
+    return our_decoder(compile, build, request.config.rootpath.parent)
 
 
 @pytest.fixture
