@@ -2,6 +2,7 @@
 /* mtdb: takes the command from the words that were typed, gives it a context, and turns what comes
  * back into an exit status. */
 #include "command/command.h"
+#include "picker.h"
 #include "ptrace_target.h"
 #include "terminal.h"
 
@@ -98,6 +99,7 @@ int main(int argc, char **argv)
 	    .log = &terminal.log,
 	    .progress = &terminal.progress,
 	    .target_create = create_target,
+	    .choose = pick,
 	    .prefix = "mtdb",
 	    .print_colour = terminal.print_colour,
 	    .tell_colour = terminal.tell_colour,

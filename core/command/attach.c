@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Record a process that runs already, for a while, and leave it as it was. */
 #include "base/str.h"
+#include "command/choose.h"
 #include "command/record_options.h"
 #include "command/timeline.h"
 
@@ -55,20 +56,30 @@ static struct mt_error *attach_and_write(struct attach *attach)
 	return error;
 }
 
-/* "-p PID", or the one word. */
+/* "-p PID", or the one word, or what the user chooses. */
 static struct mt_error *parse_pid(const struct mt_command_context *context, const char *option,
 				  const struct mt_arguments *arguments, pid_t *pid)
 {
 	uint64_t number = 0;
 
-	if (!option == !arguments->count)
-		return mt_error_new(MT_ERROR_USAGE, "attach: %s\nMore: %s help attach",
-				    option ? "two processes are given" : "no process is given",
+	if (option && arguments->count)
+		return mt_error_new(MT_ERROR_USAGE,
+				    "attach: two processes are given\nMore: %s help attach",
 				    context->prefix);
+	if (!option && !arguments->count)
+		return mt_choose_process(context, pid);
 	mt_try(mt_parse_number(option ? option : arguments->words[0], "process number", 1,
 			       INT32_MAX, &number));
 	*pid = (pid_t)number;
 	return NULL;
+}
+
+static struct mt_error *choose_triggers(const struct attach *attach)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", attach->pid);
+	return mt_record_options_choose(attach->record, attach->context, path);
 }
 
 static struct mt_error *attach_command(struct mt_command_context *context, int argc, char **argv)
@@ -89,6 +100,7 @@ static struct mt_error *attach_command(struct mt_command_context *context, int a
 	mt_try(
 	    mt_arguments_parse(&arguments, context, &mt_command_attach, table, argc, argv, 0, 1));
 	mt_try(parse_pid(context, pid, &arguments, &attach.pid));
+	mt_try(choose_triggers(&attach));
 	mt_try(mt_record_options_apply(&record_options, &attach.options));
 	if (duration)
 		mt_try(mt_parse_duration(duration, &attach.options.duration_ns));
@@ -98,11 +110,11 @@ static struct mt_error *attach_command(struct mt_command_context *context, int a
 const struct mt_command mt_command_attach = {
     .name = "attach",
     .summary = "Record a running process for a while, and let it go on",
-    .usage = "[OPTION…] [-p] PID",
+    .usage = "[OPTION…] [[-p] PID]",
     .help =
 	"Take hold of the process PID, keep a ring of what each of its threads does, write the\n"
 	"rings as a timeline when Ctrl-C is pressed, the time is over or the process ends, and\n"
-	"let it go on as it was.\n"
+	"let it go on as it was.  Without PID you choose a process.\n"
 	"\n"
 	"Options:\n"
 	"  -p, --pid=PID           the process; it can stand as a word of its own as well\n"

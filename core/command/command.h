@@ -21,6 +21,10 @@ struct mt_command_context {
 	/* A fresh target to run or attach with; NULL: the front end has none.
 	 * Errors: NO_MEMORY. */
 	struct mt_error *(*target_create)(void *context, struct mt_target **out);
+	/* One of ITEMS, each a WHAT ("process"), as the user chooses; NULL: the front end has no
+	 * way. Errors: INTERRUPTED (none was chosen); USAGE (it cannot be done now). */
+	struct mt_error *(*choose)(void *context, const char *what, const char *const *items,
+				   size_t count, size_t *chosen);
 	const char *prefix; /* what stands before a command's name when it is typed: "mtdb" */
 	bool print_colour;  /* print() ends in a terminal that shows colours */
 	bool tell_colour;   /* tell() does */

@@ -2,6 +2,7 @@
 #include "command/record_options.h"
 
 #include "base/str.h"
+#include "command/choose.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -118,6 +119,22 @@ struct mt_error *mt_record_options_apply(struct mt_record_options *record,
 	session->functions = record->functions;
 	session->no_functions = record->no_functions;
 	session->follow_forks = record->follow_forks;
+	return NULL;
+}
+
+struct mt_error *mt_record_options_choose(struct mt_record_options *record,
+					  const struct mt_command_context *context,
+					  const char *path)
+{
+	for (const char **trigger = record->triggers; trigger && *trigger; trigger++) {
+		char *name = NULL;
+
+		if (strcmp(*trigger, "?") != 0)
+			continue;
+		mt_try(mt_choose_function(context, path, &name));
+		free((char *)*trigger);
+		*trigger = name;
+	}
 	return NULL;
 }
 

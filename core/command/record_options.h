@@ -36,7 +36,8 @@ struct mt_record_options {
 	"  -e, --engine=ENGINE     how to record: auto (default), pt, calls or step\n"                \
 	"  -s, --size=SIZE         of each thread's ring, such as 512k or 16M (default: 4M)\n"        \
 	"  -t, --trigger=LOCATION  take a snapshot when control comes to FUNCTION, FILE:LINE,\n"      \
-	"                          *ADDRESS or *FUNCTION+OFFSET; may be given several times\n"        \
+	"                          *ADDRESS or *FUNCTION+OFFSET; may be given several times;\n"       \
+	"                          \"?\" lets you choose a function\n"                                \
 	"  --timestamps=WHICH      of the engine calls: sampled (default: one for several calls,\n"   \
 	"                          and estimates between), or full\n"                                 \
 	"  --modules=GLOB          calls: record only programs and libraries of that name or path;\n" \
@@ -60,6 +61,11 @@ static inline void mt_record_options_cleanup(struct mt_record_options *record)
 /* What was given, for a session.  What it points to is lent.  Errors: USAGE. */
 struct mt_error *mt_record_options_apply(struct mt_record_options *record,
 					 struct mt_session_options *session);
+/* A trigger that is "?" becomes the function of the program at PATH that the user chooses.
+ * Errors: mt_choose_function()'s. */
+struct mt_error *mt_record_options_choose(struct mt_record_options *record,
+					  const struct mt_command_context *context,
+					  const char *path);
 /* "sampled" or "full".  Errors: USAGE. */
 struct mt_error *mt_parse_stamps(const char *text, enum mt_ring_stamps *stamps);
 /* Where the timeline goes. */

@@ -239,10 +239,11 @@ static struct mt_error *run_command(struct mt_command_context *context, int argc
 
 	mt_try(mt_arguments_parse(&arguments, context, &mt_command_run, table, argc, argv, 1,
 				  SIZE_MAX));
-	mt_try(mt_record_options_apply(&record, &run.options));
 	if (history)
 		mt_try(mt_parse_number(history, "number of calls", 0, UINT32_MAX, &run.history));
 	mt_try(find_program(arguments.words[0], &path));
+	mt_try(mt_record_options_choose(&record, context, path.text));
+	mt_try(mt_record_options_apply(&record, &run.options));
 	run.path = path.text;
 	run.words = arguments.words;
 	run.output = mt_record_options_output(&record);

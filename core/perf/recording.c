@@ -41,53 +41,56 @@ struct mt_error *mt_recording_read(const struct mt_recording *recording, void *b
 	return NULL;
 }
 
-/* As much as fits, less only at the end. */
-static struct mt_error *read_block(int fd, const char *path, void *bytes, size_t size,
-				   size_t *count)
-{
-	for (*count = 0; *count < size;) {
-		ssize_t got = read(fd, (char *)bytes + *count, size - *count);
+/* How a pipe begins, as far as it was read. */
+struct beginning {
+	char magic[MT_PERF_MAGIC_SIZE];
+	size_t count;
+};
 
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return mt_error_errno(errno, "cannot read %s", path);
-		if (got == 0)
-			break;
-		*count += (size_t)got;
-	}
-	return NULL;
+/* What is no recording may have no end, so it is not copied first. */
+static struct mt_error *check_beginning(struct beginning *beginning, const char *path,
+					const uint8_t *bytes, size_t count)
+{
+	size_t wanted = sizeof(beginning->magic) - beginning->count;
+	size_t taken = count < wanted ? count : wanted;
+
+	memcpy(beginning->magic + beginning->count, bytes, taken);
+	beginning->count += taken;
+	if (count && beginning->count < sizeof(beginning->magic))
+		return NULL;
+	return mt_recording_check_magic(path, beginning->magic);
 }
 
 /* A pipe is read once, AUX data is wanted later. */
 static struct mt_error *copy_pipe(int fd, const char *path, const struct mt_progress *progress,
 				  struct mt_outfile *file)
 {
+	struct beginning beginning = {0};
 	uint8_t buffer[65536];
-	size_t count;
 
-	do {
+	for (;;) {
+		ssize_t count = read(fd, buffer, sizeof(buffer));
+
 		mt_try(mt_progress_step(progress, "reading the recording",
 					mt_outfile_position(file), 0));
-		mt_try(read_block(fd, path, buffer, sizeof(buffer), &count));
-		mt_try(mt_outfile_write(file, buffer, count));
-	} while (count > 0);
-	return mt_outfile_flush(file);
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count < 0)
+			return mt_error_errno(errno, "cannot read %s", path);
+		mt_try(check_beginning(&beginning, path, buffer, (size_t)count));
+		if (count == 0)
+			return mt_outfile_flush(file);
+		mt_try(mt_outfile_write(file, buffer, (size_t)count));
+	}
 }
 
-/* Replaces FD.  What is no recording may have no end. */
+/* Replaces FD. */
 static struct mt_error *spool(int *fd, const char *path, const struct mt_progress *progress)
 {
-	char magic[MT_PERF_MAGIC_SIZE] = {0};
 	struct mt_outfile *file = NULL;
-	size_t count;
+	struct mt_error *error = mt_outfile_create(NULL, &file);
 	int copy = -1;
 
-	mt_try(read_block(*fd, path, magic, sizeof(magic), &count));
-	mt_try(mt_recording_check_magic(path, magic));
-	struct mt_error *error = mt_outfile_create(NULL, &file);
-	if (!error)
-		error = mt_outfile_write(file, magic, sizeof(magic));
 	if (!error)
 		error = copy_pipe(*fd, path, progress, file);
 	if (!error)
@@ -97,7 +100,7 @@ static struct mt_error *spool(int *fd, const char *path, const struct mt_progres
 		close(*fd);
 		*fd = copy;
 	}
-	return mt_error_wrap(error, "cannot keep the recording from %s", path);
+	return error;
 }
 
 static struct mt_error *check_kind(int *fd, const char *path, const struct mt_progress *progress,

@@ -58,7 +58,6 @@ def test_ready_fd_of_run(mtdb, tmp_path):
 
 @pytest.mark.parametrize("words, message", [
     (["1", "2"], "one argument too many"),
-    ([], "no process is given"),
     (["-p", "1", "2"], "two processes are given"),
     (["-p", "0"], "not a good process number"),
     (["--for=2", "1"], "is not a time"),
