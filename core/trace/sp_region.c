@@ -143,6 +143,8 @@ void mt_sp_raise_base(struct mt_sp_stack *stack, struct mt_sp_region *region, ui
 		return;
 	take_out(stack, index_of(stack, region));
 	region->base = base;
+	if (mt_sp_is_first(stack, region))
+		region->handler = false; /* there is something above it */
 	put_in(stack, region);
 	if (stack->current)
 		update_floor(stack);
@@ -196,7 +198,7 @@ static void cut(struct mt_sp_region *region, uint64_t sp, bool at)
 /* A handler lies on what it interrupted, a coroutine on the thread's first stack. */
 static void add_layer(struct mt_sp_stack *stack, struct mt_sp_region *region)
 {
-	bool handler = stack->signal && stack->layer_count < MT_SP_LAYERS;
+	bool handler = stack->signal && stack->layer_count && stack->layer_count < MT_SP_LAYERS;
 
 	while (!handler && stack->layer_count > 1)
 		hide_top_layer(stack);

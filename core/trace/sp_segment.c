@@ -209,7 +209,8 @@ static void settle_inside(struct mt_sp_stack *stack, const struct mt_event *even
 }
 
 /* A segment that began on another stack, in a handler, took that for the thread's first one.  What
- * the unwinder tells of last lies outside of it. */
+ * the unwinder tells of last lies outside of it, if the thread is in the handler still, or nothing
+ * is left of that. */
 static bool are_roots(const struct mt_sp_stack *stack, const struct mt_sp_region *region,
 		      bool innermost, bool outermost)
 {
@@ -230,6 +231,9 @@ static void take_frames_of_stack(struct mt_sp_stack *stack, const struct mt_even
 		mt_sp_switch(stack, region, events[0].from, false);
 	if (!go_on && region == stack->current)
 		settle_inside(stack, events, count);
+	else if (!go_on && innermost && stack->layers[0]->handler &&
+		 stack->current == stack->layers[0])
+		mt_sp_unwind(stack, UINT64_MAX);
 	while (known < count && events[known].from <= region->base)
 		known++;
 	if (known == count)

@@ -152,6 +152,15 @@ static inline void begin(struct mt_sp_stack *stack, const struct mt_event *event
 	mt_segment_log_begin_settled(&stack->log, stack->now_ns, stack->estimated, &slice);
 }
 
+/* A thread's first stack has frames above a handler's that a signal needs room for. */
+static void note_handlers_stack(struct mt_sp_stack *stack, uint64_t sp)
+{
+	struct mt_sp_region *region = stack->current;
+
+	if (mt_sp_is_first(stack, region) && !region->frames.count && sp >= region->base)
+		region->handler = true;
+}
+
 static bool is_handler(struct mt_sp_stack *stack, uint64_t sp)
 {
 	const struct mt_sp_frame *top = mt_sp_top(stack->current);
@@ -174,8 +183,10 @@ static void enter(struct mt_sp_stack *stack, const struct mt_event *event)
 		mt_sp_unwind(stack, event->from);
 		top = mt_sp_top(stack->current);
 	}
-	if (stack->signal && is_handler(stack, event->from))
-		flags = MT_SLICE_HANDLER;
+	if (stack->signal) {
+		note_handlers_stack(stack, event->from);
+		flags = is_handler(stack, event->from) ? MT_SLICE_HANDLER : 0;
+	}
 	const struct mt_function *caller = top && !flags ? top->function : NULL;
 	if (top && top->sp == event->from) {
 		bool called = is_called_from_below(stack, event->to);

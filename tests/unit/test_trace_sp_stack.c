@@ -106,6 +106,13 @@ static void frames_lie_outside_of_a_handler_that_began_the_segment(void **state)
 	       ENTER('d', 700), FRAME('d', 700), FRAME('b', 800), FRAME('a', 900));
 	EXPECT("ai(bi(xi(y()o)o)o)o|", ENTER('y', FAR_AWAY), FRAME('y', FAR_AWAY),
 	       FRAME('x', FAR_AWAY + 100), FRAME('b', 800), FRAME('a', 900));
+	/* It holds nothing else, and the last ret on the handler's stack was not seen. */
+	EXPECT("ai(bi(ci(d()!signalx()!signalx()e)o)o)o|", ENTER('d', FAR_AWAY - 50),
+	       LEAVE('d', FAR_AWAY - 50), SIGNAL(10), ENTER('x', FAR_AWAY), LEAVE('x', FAR_AWAY),
+	       SIGNAL(10), ENTER('x', FAR_AWAY), FRAME('c', 700), FRAME('b', 800), FRAME('a', 900));
+	/* A coroutine's frames are not, whatever signals came on the thread's first stack. */
+	EXPECT("a(b()!signalxh())o|", ENTER('a', 9900), ENTER('b', 9800), LEAVE('b', 9800),
+	       SIGNAL(10), ENTER('x', 7800), LEAVE('x', 7800), FRAME('c', FAR_AWAY));
 }
 
 static struct mt_error *take_line(void *self, const struct mt_slice *slice)
