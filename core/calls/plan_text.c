@@ -4,7 +4,7 @@
 #include "calls/plan_private.h"
 
 #include "elf/references.h"
-#include "x86/insn.h"
+#include "x86/layout.h"
 
 #include <string.h>
 
@@ -134,15 +134,53 @@ static void note_flow(const struct region *region, const struct mt_insn *insn, u
 	}
 }
 
-/* In code that is not relocated an address may be any part of any instruction. */
-static void mark_absolute(struct mt_planner *planner, const uint8_t *bytes, size_t length)
+static void mark_word(struct mt_planner *planner, const uint8_t *bytes)
 {
-	for (size_t at = 1; at + sizeof(uint32_t) <= length; at++) {
-		uint32_t value;
+	uint32_t value;
 
-		memcpy(&value, bytes + at, sizeof(value));
-		mt_plan_mark(planner, value);
+	memcpy(&value, bytes, sizeof(value));
+	mt_plan_mark(planner, value);
+}
+
+/* Intel SDM vol. 2A, 2.1: behind ModRM come SIB, a displacement, and then what is immediate. */
+static size_t behind_modrm(const uint8_t *bytes, size_t modrm, bool *has_displacement)
+{
+	uint8_t mod = bytes[modrm] >> 6, rm = bytes[modrm] & 7;
+	size_t at = modrm + 1;
+
+	*has_displacement = mod == 2;
+	if (mod != 3 && rm == 4) {
+		*has_displacement |= mod == 0 && (bytes[at] & 7) == 5;
+		at++;
 	}
+	return at;
+}
+
+/* In code that is not relocated any displacement, and any immediate value, may be an address. */
+static void mark_absolute(struct mt_planner *planner, const uint8_t *bytes,
+			  const struct mt_insn *insn)
+{
+	const size_t size = sizeof(uint32_t);
+	struct mt_insn_layout layout;
+	size_t at = 1; /* of what may be immediate */
+
+	if (insn->length <= size || insn->target || mt_insn_layout(bytes, insn->length, &layout))
+		return;
+	if (layout.displacement_offset) {
+		at = layout.displacement_offset + size;
+	} else if (layout.modrm_offset) {
+		bool has_displacement;
+
+		at = behind_modrm(bytes, layout.modrm_offset, &has_displacement);
+		if (has_displacement && at + size <= insn->length) {
+			mark_word(planner, bytes + at);
+			at += size;
+		}
+	} else if (insn->length > 2 * size) {
+		mark_word(planner, bytes + insn->length - 2 * size);
+	}
+	if (at + size <= insn->length)
+		mark_word(planner, bytes + insn->length - size);
 }
 
 static uint64_t read_instruction(const struct region *region, uint64_t address)
@@ -166,7 +204,7 @@ static uint64_t read_instruction(const struct region *region, uint64_t address)
 	else if (taken)
 		mt_plan_mark(region->planner, taken);
 	if (!mt_objfile_is_pie(region->planner->objfile))
-		mark_absolute(region->planner, bytes, insn.length);
+		mark_absolute(region->planner, bytes, &insn);
 	return address + insn.length;
 }
 
