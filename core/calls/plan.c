@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "calls/plan_private.h"
 
+#include "x86/insn.h"
+
 #include <string.h>
 
 const struct mt_plan_range *mt_plan_range_at(struct mt_planner *planner, uint64_t address)
@@ -129,28 +131,47 @@ static int compare_left(const void *left, const void *right)
 	return a->is_return - b->is_return;
 }
 
-static int add_site(struct mt_plan *plan, uint64_t address, uint32_t function, bool is_return)
+static int add_site(struct mt_plan *plan, struct mt_plan_site site)
 {
-	const struct mt_plan_site site = {
-	    .address = address, .function = function, .is_return = is_return};
-
 	return mt_array_push(&plan->sites, site);
 }
 
-static int add_patch(struct mt_plan *plan, const struct mt_plan_draft *draft)
+/* Not a ret: a jump to where the stack pointer was set. */
+static bool is_landing(struct mt_planner *planner, uint64_t address)
 {
+	const struct mt_plan_range *range = mt_plan_range_at(planner, address);
+	size_t at = address - range->start;
+	struct mt_insn insn;
+
+	return mt_insn_decode(range->bytes + at, range->end - address, address, &insn) == 0 &&
+	       insn.class == MT_INSN_JUMP_INDIRECT;
+}
+
+static int add_patch(struct mt_planner *planner, const struct mt_plan_draft *draft)
+{
+	struct mt_plan *plan = planner->plan;
 	struct mt_patch patch = draft->patch;
 	const struct mt_plan_function *function = &plan->functions.items[patch.function];
 
 	patch.site = (uint32_t)plan->sites.count;
 	if (patch.flags && function->flags & MT_PLAN_KERNEL)
 		patch.flags |= MT_PATCH_STAMP;
-	if (patch.flags & MT_PATCH_ENTRY && add_site(plan, function->start, patch.function, false))
+	if (patch.flags & MT_PATCH_ENTRY &&
+	    add_site(plan,
+		     (struct mt_plan_site){.address = function->start, .function = patch.function}))
 		return -1;
 	if (patch.flags & MT_PATCH_RETURN &&
-	    add_site(plan, draft->return_address, patch.function, true))
+	    add_site(plan, (struct mt_plan_site){.address = draft->return_address,
+						 .function = patch.function,
+						 .is_return = true,
+						 .is_landing =
+						     is_landing(planner, draft->return_address)}))
 		return -1;
-	if (patch.redirect && add_site(plan, patch.redirect, patch.function, true))
+	if (patch.flags & MT_PATCH_REDIRECT &&
+	    add_site(plan, (struct mt_plan_site){.address = patch.redirect,
+						 .function = patch.function,
+						 .is_return = !(patch.flags & MT_PATCH_AGAIN),
+						 .is_again = patch.flags & MT_PATCH_AGAIN}))
 		return -1;
 	return mt_array_push(&plan->patches, patch);
 }
@@ -166,7 +187,7 @@ static int finish(struct mt_planner *planner)
 	if (planner->late.count)
 		qsort(drafts->items, drafts->count, sizeof(*drafts->items), compare_drafts);
 	mt_array_each (draft, drafts)
-		if (!draft->dropped && add_patch(plan, draft))
+		if (!draft->dropped && add_patch(planner, draft))
 			return -1;
 	if (plan->left.count)
 		qsort(plan->left.items, plan->left.count, sizeof(*plan->left.items), compare_left);
@@ -182,6 +203,7 @@ static void planner_deinit(struct mt_planner *planner)
 	mt_array_deinit(&planner->facts);
 	mt_array_deinit(&planner->tables);
 	mt_array_deinit(&planner->jumps);
+	mt_array_deinit(&planner->loops);
 	mt_array_deinit(&planner->drafts);
 	mt_array_deinit(&planner->late);
 	mt_array_deinit(&planner->lone);
@@ -211,6 +233,7 @@ static struct mt_error *make(struct mt_planner *planner, const struct mt_plan_op
 				    mt_objfile_path(planner->objfile));
 	mt_plan_find_room(planner);
 	mt_plan_find_holes(planner);
+	mt_plan_lead_loops(planner);
 	mt_plan_redirect(planner);
 	return planner->failed || finish(planner) ? mt_error_no_memory() : NULL;
 }
@@ -274,6 +297,12 @@ bool mt_patch_depends(const struct mt_patch *one, const struct mt_patch *other)
 	if (one->hole && one->hole + MT_PATCH_JUMP_BYTES > other->address &&
 	    one->hole < other->address + other->length)
 		return true;
+	/* Whoever goes on in another's trampoline needs that, and would be recorded again without.
+	 */
+	if (one->flags & MT_PATCH_AGAIN && one != other && one->redirect == other->address)
+		return true;
+	if (other->flags & MT_PATCH_AGAIN)
+		return one != other && other->redirect == one->address;
 	return other->redirect > one->address && other->redirect < one->address + one->length;
 }
 
@@ -287,11 +316,14 @@ void mt_plan_each_dependent(const struct mt_plan *plan, size_t patch,
 	uint64_t around = SHORT_REACH + MT_PATCH_JUMP_BYTES;
 	const struct mt_patch *displaces = mt_plan_patch_at(plan, other->redirect);
 	uint64_t from = other->address > around ? other->address - around : 0;
+	uint64_t to = other->address + other->length + around;
+	uint64_t end = plan->functions.items[other->function].end;
 
+	/* Branches back to an entry stand anywhere in its function. */
+	if (other->flags & MT_PATCH_ENTRY && end > to)
+		to = end;
 	for (size_t i = first_behind(plan, from);
-	     i < plan->patches.count &&
-	     patches[i].address < other->address + other->length + around;
-	     i++)
+	     i < plan->patches.count && patches[i].address < to; i++)
 		if (&patches[i] != displaces && mt_patch_depends(&patches[i], other))
 			found(context, i);
 	if (displaces && mt_patch_depends(displaces, other))

@@ -49,6 +49,10 @@ enum mt_plan_reason {
 #define MT_PATCH_STAMP 0x4
 /* The return that branches are redirected from is recorded. */
 #define MT_PATCH_REDIRECT 0x8
+/* `redirect` is no return, but what another patch (or this one) displaces: its function jumps back
+ * to its entry.  The branch goes on in that one's trampoline, behind the recording.  With
+ * MT_PATCH_REDIRECT that is recorded, as the stack may lie elsewhere by then. */
+#define MT_PATCH_AGAIN 0x10
 
 /* Bytes that are displaced and not needed for the patch's own jump are dead; holes may lie there,
  * or in dead padding.  Who leaves out a patch has to leave out those whose `hole` lies in it, and
@@ -58,7 +62,7 @@ struct mt_patch {
 	uint64_t hole;    /* where the long jump of a short one stands; 0: no short jump */
 	/* A lone return, 0: none.  Direct branches to it among the displaced instructions (not
 	 * loop, jrcxz) record it if MT_PATCH_REDIRECT says so, and return themselves: its place may
-	 * be displaced. */
+	 * be displaced.  See also MT_PATCH_AGAIN. */
 	uint64_t redirect;
 	uint32_t function; /* index into the plan's functions; of a HOLE's: any */
 	/* Of its first event: index into sites.  An entry's comes first, then that of the return in
@@ -78,7 +82,9 @@ struct mt_plan_site {
 	uint64_t address; /* the function's, or the return instruction's */
 	uint32_t function;
 	bool is_return;
-	uint8_t unused[3];
+	bool is_landing; /* such a jump: it pops no return address */
+	bool is_again;   /* a jump back to the entry: the function goes on */
+	uint8_t unused[1];
 };
 
 #define MT_PLAN_PART   0x1 /* a cold part of another: it has returns, but nobody calls it */

@@ -12,7 +12,7 @@
 #include <zlib.h>
 
 /* Of the file's layout; the sizes below tell that of the structs. */
-#define VERSION    1
+#define VERSION    2
 #define MOST_BYTES (1ull << 30)
 #define PARTS      4
 
@@ -229,7 +229,7 @@ static bool is_patch_sound(const struct mt_plan *plan, const struct mt_code *cod
 			   const struct mt_patch *patch)
 {
 	const unsigned flags =
-	    MT_PATCH_ENTRY | MT_PATCH_RETURN | MT_PATCH_STAMP | MT_PATCH_REDIRECT;
+	    MT_PATCH_ENTRY | MT_PATCH_RETURN | MT_PATCH_STAMP | MT_PATCH_REDIRECT | MT_PATCH_AGAIN;
 
 	return !(patch->flags & ~flags) && patch->tactic < MT_TACTIC_COUNT &&
 	       patch->function < plan->functions.count && patch->site <= plan->sites.count &&

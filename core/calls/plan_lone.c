@@ -40,12 +40,11 @@ static struct mt_plan_draft *draft_at(const struct mt_planner *planner, uint64_t
 
 /* A new patch of this stretch; one that is too short gets its hole at once, or is none. */
 static bool add_late(const struct mt_plan_room *room, const struct mt_plan_stretch *stretch,
-		     uint8_t flags, uint64_t redirect)
+		     uint8_t flags)
 {
 	struct mt_planner *planner = room->planner;
 	struct mt_plan_draft draft = {
 	    .patch = {.address = room->range->start + stretch->begin,
-		      .redirect = redirect,
 		      .function = room->function,
 		      .length = (uint8_t)(stretch->end - stretch->begin),
 		      .flags = flags,
@@ -75,27 +74,32 @@ static void make_room(const struct mt_plan_room *room, struct mt_plan_stretch *s
 		;
 }
 
+struct mt_plan_draft *mt_plan_displace(const struct mt_plan_room *room, size_t at)
+{
+	struct mt_plan_stretch stretch = {.begin = at, .end = at};
+
+	if (mt_map_kind(room->range->map[at]) == MT_MAP_TAKEN)
+		return draft_at(room->planner, room->range->start + at);
+	make_room(room, &stretch);
+	/* A return that comes along would not be recorded. */
+	if (stretch.return_address || !add_late(room, &stretch, 0))
+		return NULL;
+	return mt_array_last(&room->planner->late);
+}
+
 /* The branch at AT leads to the return. */
 static bool redirect_branch(const struct mt_plan_room *room, size_t at, uint64_t lone)
 {
-	struct mt_plan_draft *draft;
-	struct mt_plan_stretch stretch = {.begin = at, .end = at};
+	struct mt_plan_draft *draft = mt_plan_displace(room, at);
 
-	if (mt_map_kind(room->range->map[at]) == MT_MAP_TAKEN) {
-		draft = draft_at(room->planner, room->range->start + at);
-		if (!draft || (draft->patch.redirect && draft->patch.redirect != lone))
-			return false;
-		draft->patch.redirect = lone;
-		draft->patch.flags |= MT_PATCH_REDIRECT;
-		return true;
-	}
-	make_room(room, &stretch);
-	/* A return that comes along would not be recorded. */
-	return !stretch.return_address && add_late(room, &stretch, MT_PATCH_REDIRECT, lone);
+	if (!draft || (draft->patch.redirect && draft->patch.redirect != lone))
+		return false;
+	draft->patch.redirect = lone;
+	draft->patch.flags |= MT_PATCH_REDIRECT;
+	return true;
 }
 
-/* Whether the bytes may be a branch that can be redirected: jmp, jcc, or their long forms. */
-static bool is_plain(const uint8_t *bytes)
+bool mt_plan_is_plain_branch(const uint8_t *bytes)
 {
 	return bytes[0] == 0xeb || bytes[0] == 0xe9 || (bytes[0] & 0xf0) == 0x70 ||
 	       (bytes[0] == 0x0f && (bytes[1] & 0xf0) == 0x80);
@@ -122,11 +126,11 @@ static bool redirect_branches(const struct mt_plan_room *room, uint64_t lone)
 		size_t length = range->map[at] & MT_MAP_LENGTH;
 		struct mt_insn insn;
 
-		if (length < 2 || !(is_plain(bytes) || may_be_other(bytes[0])) ||
+		if (length < 2 || !(mt_plan_is_plain_branch(bytes) || may_be_other(bytes[0])) ||
 		    mt_insn_decode(bytes, length, range->start + at, &insn) ||
 		    insn.target != lone || insn.class == MT_INSN_CALL)
 			continue;
-		if (!is_plain(bytes) || !redirect_branch(room, at, lone))
+		if (!mt_plan_is_plain_branch(bytes) || !redirect_branch(room, at, lone))
 			complete = false;
 	}
 	return complete;
@@ -199,7 +203,7 @@ static bool record_above(const struct mt_plan_room *room, size_t at, enum above 
 		done = join(room, draft, at);
 	} else {
 		make_room(room, &stretch);
-		done = add_late(room, &stretch, MT_PATCH_RETURN, 0);
+		done = add_late(room, &stretch, MT_PATCH_RETURN);
 	}
 	if (!done)
 		room->range->map[at] |= MT_MAP_TARGET;

@@ -2,7 +2,8 @@
 /* What the parts of the planner share.  They run one after the other: plan_text.c decodes the whole
  * text once into a map, plan_reach.c marks in it whatever can be jumped to, plan_room.c finds room
  * for each entry and return, plan_hole.c finds holes for those whose room is short,
- * plan_lone.c redirects the branches to returns that have none. */
+ * plan_again.c leads branches back to an entry past its recording, plan_lone.c redirects those to
+ * returns that have no room. */
 #ifndef MT_CALLS_PLAN_PRIVATE_H
 #define MT_CALLS_PLAN_PRIVATE_H
 
@@ -47,7 +48,7 @@ struct mt_plan_place {
 #define MT_FACT_SIGNAL  0x1  /* returns from a signal */
 #define MT_FACT_START   0x2  /* the program begins there */
 #define MT_FACT_CHOSEN  0x4  /* not wanted */
-#define MT_FACT_LOOP    0x8  /* jumps back to its own entry */
+#define MT_FACT_LOOP    0x8  /* jumps back to its own entry, by a branch that stays */
 #define MT_FACT_TABLE   0x10 /* has a table of its code's addresses behind a lea */
 #define MT_FACT_UNKNOWN 0x20 /* has an indirect jump that goes who knows where */
 
@@ -74,6 +75,7 @@ struct mt_planner {
 	MT_ARRAY(uint8_t) facts;               /* MT_FACT_…, of each function */
 	MT_ARRAY(struct mt_plan_place) tables; /* the address: what a lea takes */
 	MT_ARRAY(struct mt_plan_place) jumps;  /* indirect ones */
+	MT_ARRAY(struct mt_plan_place) loops;  /* branches back to the entry of that function */
 	struct mt_drafts drafts;               /* by address */
 	struct mt_drafts late; /* patches that were thought of later, to make room for others */
 	MT_ARRAY(struct mt_plan_place) lone; /* returns that stay for want of room */
@@ -147,5 +149,12 @@ bool mt_plan_find_hole(struct mt_planner *planner, struct mt_plan_draft *draft);
 size_t mt_plan_search(const struct mt_drafts *drafts, uint64_t address);
 /* plan_lone.c */
 void mt_plan_redirect(struct mt_planner *planner);
+/* The patch that displaces the direct branch at AT (an index into the range), made for it if need
+ * be; NULL: there is no room. */
+struct mt_plan_draft *mt_plan_displace(const struct mt_plan_room *room, size_t at);
+/* Whether the bytes may be a branch that can be redirected: jmp, jcc, or their long forms. */
+bool mt_plan_is_plain_branch(const uint8_t *bytes);
+/* plan_again.c */
+void mt_plan_lead_loops(struct mt_planner *planner);
 
 #endif

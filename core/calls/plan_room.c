@@ -232,15 +232,13 @@ static void plan_function(const struct mt_plan_room *room)
 	    &room->planner->plan->functions.items[room->function];
 	const struct mt_plan_range *range = room->range;
 	uint8_t facts = room->planner->facts.items[room->function];
-	enum mt_plan_reason reason = refusal(facts), at_entry = reason;
+	enum mt_plan_reason reason = refusal(facts);
 	size_t end = (function->end < range->end ? function->end : range->end) - range->start;
 
-	if (at_entry == MT_LEFT_REASONS && facts & MT_FACT_LOOP)
-		at_entry = MT_LEFT_LOOP;
-	if (at_entry == MT_LEFT_REASONS && !(function->flags & MT_PLAN_PART))
+	if (reason == MT_LEFT_REASONS && !(function->flags & MT_PLAN_PART))
 		plan_entry(room);
 	else if (!(function->flags & MT_PLAN_PART))
-		mt_plan_leave(room->planner, room->function, function->start, false, at_entry);
+		mt_plan_leave(room->planner, room->function, function->start, false, reason);
 	for (size_t at = function->start - range->start; at < end; at++) {
 		if (!(range->map[at] & MT_MAP_LENGTH) ||
 		    mt_map_kind(range->map[at]) != MT_MAP_RETURN)

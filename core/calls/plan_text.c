@@ -55,19 +55,20 @@ static uint64_t lea_target(const uint8_t *bytes, size_t length, uint64_t address
 
 /* A branch back to where the entry is recorded would record once more each time round.  One from a
  * cold part may be its function's. */
-static void note_loop(const struct region *region, uint64_t target)
+static void note_loop(const struct region *region, uint64_t address, uint64_t target)
 {
 	const struct mt_plan *plan = region->planner->plan;
 	const struct mt_plan_function *own = &plan->functions.items[region->function];
-	uint32_t index = region->function;
+	struct mt_plan_place place = {address, region->function};
 
 	if (own->flags & MT_PLAN_PART)
-		index = mt_plan_function_at(plan, target);
-	if (index == MT_PLAN_NOWHERE)
+		place.function = mt_plan_function_at(plan, target);
+	if (place.function == MT_PLAN_NOWHERE)
 		return;
-	own = &plan->functions.items[index];
-	if (target == own->start || target == mt_plan_entry(region->range, own))
-		region->planner->facts.items[index] |= MT_FACT_LOOP;
+	own = &plan->functions.items[place.function];
+	if ((target == own->start || target == mt_plan_entry(region->range, own)) &&
+	    mt_array_push(&region->planner->loops, place))
+		region->planner->failed = true;
 }
 
 static void note_place(const struct region *region, uint64_t address, bool is_jump)
@@ -114,7 +115,7 @@ static void note_flow(const struct region *region, const struct mt_insn *insn, u
 	case MT_INSN_JUMP:
 	case MT_INSN_BRANCH:
 		if (is_known)
-			note_loop(region, insn->target);
+			note_loop(region, address, insn->target);
 		if (is_known && insn->target - region->start < region->end - region->start)
 			mt_plan_mark_near(planner, insn->target);
 		else

@@ -358,7 +358,8 @@ static bool is_redirected(const struct mt_patch *patch, const uint8_t *from,
 {
 	struct mt_insn_layout layout;
 
-	if (!patch->redirect || insn->target != patch->redirect || insn->class == MT_INSN_CALL ||
+	if (!(patch->flags & MT_PATCH_REDIRECT || !(patch->flags & MT_PATCH_AGAIN)) ||
+	    !patch->redirect || insn->target != patch->redirect || insn->class == MT_INSN_CALL ||
 	    mt_insn_layout(from, insn->length, &layout))
 		return false;
 	return insn->class == MT_INSN_JUMP || (layout.opcode & 0xfc) != 0xe0;
@@ -380,8 +381,8 @@ static void redirected(struct emitter *to, const uint8_t *from, uint64_t origina
 	imm32(to, 0);
 }
 
-/* Where they lead: the return is recorded, and done. */
-static void put_redirected_return(struct emitter *to, const struct mt_patch *patch, uint32_t site)
+/* Where they lead: the return is recorded, and done; or where the function goes on. */
+static void put_redirected(struct emitter *to, const struct mt_patch *patch, uint32_t site)
 {
 	uint64_t original = patch->redirect + to->config->bias;
 
@@ -390,10 +391,13 @@ static void put_redirected_return(struct emitter *to, const struct mt_patch *pat
 	for (size_t i = 0; i < to->branch_count; i++)
 		patch_rel32(to, to->branches[i], to->out->code.count);
 	if (patch->flags & MT_PATCH_REDIRECT)
-		record(to, patch, original, site, true);
+		record(to, patch, original, site, !(patch->flags & MT_PATCH_AGAIN));
 	to->row = (struct mt_trampoline_row){.original = original, .phase = MT_PHASE_DISPLACED};
 	begin_row(to);
-	code(to, 0xc3); /* ret */
+	if (patch->flags & MT_PATCH_AGAIN)
+		jump(to, original);
+	else
+		code(to, 0xc3); /* ret */
 }
 
 static bool falls_through(const struct mt_insn *insn)
@@ -449,7 +453,7 @@ int mt_trampoline_append(struct mt_trampolines *trampolines,
 	all_displaced(&to, patch, from, site);
 	if (patch->flags & MT_PATCH_RETURN)
 		site++;
-	put_redirected_return(&to, patch, site);
+	put_redirected(&to, patch, site);
 	for (size_t i = 0; i < to.stamp_count; i++)
 		put_line_stamp(&to, i);
 	if (!to.failed && !to.cannot_move)

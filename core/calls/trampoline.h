@@ -53,6 +53,16 @@ struct mt_trampoline_config {
 int mt_trampoline_append(struct mt_trampolines *trampolines,
 			 const struct mt_trampoline_config *config, const struct mt_patch *patch,
 			 const uint8_t *bytes, uint32_t site);
+/* Leads branches back to an entry (MT_PATCH_AGAIN) past its recording.  `offsets`: where each
+ * patch's trampoline begins, in their order; MT_TRAMPOLINE_NONE: it has none. */
+#define MT_TRAMPOLINE_NONE UINT32_MAX
+void mt_trampolines_link(struct mt_trampolines *trampolines,
+			 const struct mt_trampoline_config *config, const struct mt_plan *plan,
+			 const uint32_t *offsets);
+/* Where the code in [begin, end) has its copy of the instruction at an address of the process;
+ * MT_TRAMPOLINE_NONE: it has none. */
+uint32_t mt_trampoline_copy_of(const struct mt_trampolines *trampolines, uint32_t begin,
+			       uint32_t end, uint64_t original);
 void mt_trampolines_deinit(struct mt_trampolines *trampolines);
 
 /* True if an instruction can be displaced.  IS_LAST: it is the patch's last one, as a call has to

@@ -90,7 +90,9 @@ static void describe(const struct view *view, const struct mt_patch *patch, stru
 	if (patch->hole)
 		mt_str_appendf(out, " hole@%#jx", (uintmax_t)patch->hole);
 	if (patch->redirect)
-		mt_str_appendf(out, " redirect@%#jx", (uintmax_t)patch->redirect);
+		mt_str_appendf(out,
+			       patch->flags & MT_PATCH_AGAIN ? " again@%#jx" : " redirect@%#jx",
+			       (uintmax_t)patch->redirect);
 	if (patch->flags & MT_PATCH_STAMP)
 		mt_str_append(out, " stamp");
 }

@@ -172,19 +172,23 @@ static bool decode(struct mt_recording_calls *calls, const struct mt_perf_call_s
 	struct mt_cursor body =
 	    mt_cursor_over(&sample->id, sizeof(*sample) - sizeof(sample->header));
 	enum mt_perf_call event = MT_PERF_FRAME;
+	static const uint8_t kinds[MT_PERF_CALL_COUNT] = {
+	    [MT_PERF_CALL] = MT_RECORDING_CALL,
+	    [MT_PERF_CALL_ESTIMATED] = MT_RECORDING_CALL,
+	    [MT_PERF_RETURN] = MT_RECORDING_RETURN,
+	    [MT_PERF_RETURN_ESTIMATED] = MT_RECORDING_RETURN,
+	    [MT_PERF_FRAME] = MT_RECORDING_FRAME,
+	    [MT_PERF_AGAIN] = MT_RECORDING_AGAIN,
+	};
 
 	if (!find_event(calls->recording, &body, &event))
 		return false;
 	out->time_ns = sample->time;
 	out->address = sample->ip;
 	out->stack = sample->addr;
-	out->time_is_estimate =
-	    event == MT_PERF_CALL_ESTIMATED || event == MT_PERF_RETURN_ESTIMATED;
-	if (event == MT_PERF_FRAME)
-		out->kind = MT_RECORDING_FRAME;
-	else
-		out->kind =
-		    event <= MT_PERF_CALL_ESTIMATED ? MT_RECORDING_CALL : MT_RECORDING_RETURN;
+	out->time_is_estimate = event == MT_PERF_CALL_ESTIMATED ||
+				event == MT_PERF_RETURN_ESTIMATED || event == MT_PERF_AGAIN;
+	out->kind = kinds[event];
 	return true;
 }
 

@@ -92,6 +92,7 @@ enum mt_perf_call {
 	MT_PERF_RETURN,
 	MT_PERF_RETURN_ESTIMATED,
 	MT_PERF_FRAME,
+	MT_PERF_AGAIN, /* estimated, for all that is known */
 	MT_PERF_CALL_COUNT
 };
 

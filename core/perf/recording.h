@@ -143,17 +143,21 @@ const char *mt_recording_event_name(const struct mt_recording *recording, uint32
  * thread at a time, in the file's order. */
 enum mt_recording_call_kind {
 	MT_RECORDING_CALL,   /* address: the function's entry */
-	MT_RECORDING_RETURN, /* address: the ret */
+	MT_RECORDING_RETURN, /* address: the ret, or what counts as one */
 	/* A frame that is open, as an unwinder saw it: address: within the instruction where it
 	 * stands, be it that of a call that has not returned. */
 	MT_RECORDING_FRAME,
+	/* A function jumps back to its entry, and its stack may lie elsewhere than before. */
+	MT_RECORDING_AGAIN,
 };
 
 struct mt_recording_call {
 	uint64_t time_ns;
 	uint64_t address;
-	uint64_t stack; /* where the function's return address lies */
-	uint8_t kind;   /* enum mt_recording_call_kind */
+	/* Where the function's return address lies.  Of a jump that counts as a return: one less
+	 * than where it sets the stack pointer to, since what lies there is not over. */
+	uint64_t stack;
+	uint8_t kind; /* enum mt_recording_call_kind */
 	bool time_is_estimate;
 };
 

@@ -11,6 +11,8 @@ static enum mt_perf_call event_of(const struct mt_recording_call *call)
 		return call->time_is_estimate ? MT_PERF_CALL_ESTIMATED : MT_PERF_CALL;
 	case MT_RECORDING_RETURN:
 		return call->time_is_estimate ? MT_PERF_RETURN_ESTIMATED : MT_PERF_RETURN;
+	case MT_RECORDING_AGAIN:
+		return MT_PERF_AGAIN;
 	default:
 		return MT_PERF_FRAME;
 	}

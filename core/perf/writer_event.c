@@ -11,7 +11,7 @@ const char *const mt_recording_note_names[MT_NOTE_COUNT] = {
 static const char *const call_names[MT_PERF_CALL_COUNT] = {
     [MT_PERF_CALL] = "mtrace:call",     [MT_PERF_CALL_ESTIMATED] = "mtrace:call~",
     [MT_PERF_RETURN] = "mtrace:return", [MT_PERF_RETURN_ESTIMATED] = "mtrace:return~",
-    [MT_PERF_FRAME] = "mtrace:frame",
+    [MT_PERF_FRAME] = "mtrace:frame",   [MT_PERF_AGAIN] = "mtrace:again",
 };
 
 const char *mt_writer_event_name(enum mt_writer_event event)

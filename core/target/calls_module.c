@@ -56,6 +56,7 @@ static struct mt_error *generate(struct mt_calls_engine *engine, struct mt_calls
 			return mt_error_no_memory();
 		}
 	}
+	mt_trampolines_link(&module->trampolines, &config, plan, module->offsets);
 	return NULL;
 }
 
@@ -201,17 +202,13 @@ static uint32_t trampoline_end(const struct mt_calls_module *module, size_t patc
 uint64_t mt_calls_module_copy_of(const struct mt_calls_module *module, size_t patch,
 				 uint64_t address)
 {
-	const struct mt_trampolines *code = &module->trampolines;
-	const struct mt_trampoline_row *row, *last = mt_array_last(&code->rows);
-	uint32_t end = trampoline_end(module, patch);
+	uint32_t copy;
 
 	if (module->offsets[patch] == MT_CALLS_NONE)
 		return 0;
-	row = mt_trampoline_row_at(code, module->offsets[patch]);
-	for (; row && row <= last && row->offset < end; row++)
-		if (row->phase == MT_PHASE_DISPLACED && row->original == address)
-			return module->room + row->offset;
-	return 0;
+	copy = mt_trampoline_copy_of(&module->trampolines, module->offsets[patch],
+				     trampoline_end(module, patch), address);
+	return copy == MT_TRAMPOLINE_NONE ? 0 : module->room + copy;
 }
 
 const struct mt_calls_module *mt_calls_module_of_site(const struct mt_calls_engine *engine,

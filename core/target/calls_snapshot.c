@@ -157,21 +157,29 @@ static uint64_t whole_stack(uint64_t near, uint32_t low)
 	return near + (uint64_t)(int64_t)(int32_t)(low - (uint32_t)near);
 }
 
+static enum mt_recording_call_kind kind_of(const struct mt_plan_site *site)
+{
+	if (site->is_again)
+		return MT_RECORDING_AGAIN;
+	return site->is_return ? MT_RECORDING_RETURN : MT_RECORDING_CALL;
+}
+
 static bool understand(const struct mt_calls_engine *engine, uint64_t stack,
 		       const struct mt_call_event *event, struct mt_recording_call *out)
 {
 	const struct mt_calls_module *module = mt_calls_module_of_site(engine, event->site);
 	const struct mt_plan_site *site;
+	uint32_t pushed;
 
 	if (!module)
 		return false;
 	site = &module->file->plan->sites.items[event->site - module->site_base];
+	pushed = mt_ring_pushed(engine->options.stamps, site->is_return);
 	*out = (struct mt_recording_call){
 	    .time_ns = mt_tsc_to_ns(&engine->options.conversion, event->tsc),
 	    .address = site->address + module->bias,
-	    .stack = whole_stack(
-		stack, event->stack + mt_ring_pushed(engine->options.stamps, site->is_return)),
-	    .kind = site->is_return ? MT_RECORDING_RETURN : MT_RECORDING_CALL,
+	    .stack = whole_stack(stack, event->stack + pushed - site->is_landing),
+	    .kind = kind_of(site),
 	    .time_is_estimate = event->estimated,
 	};
 	return true;

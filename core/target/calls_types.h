@@ -62,7 +62,7 @@ struct mt_calls_module {
 	struct mt_calls_entry entry; /* `file` 0: there was no room for it */
 };
 
-#define MT_CALLS_NONE UINT32_MAX
+#define MT_CALLS_NONE MT_TRAMPOLINE_NONE
 
 /* A module in an address space. */
 struct mt_calls_place {

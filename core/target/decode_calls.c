@@ -64,6 +64,7 @@ static struct mt_event event_of(const struct mt_recording_call *call)
 	    [MT_RECORDING_CALL] = MT_EVENT_ENTRY,
 	    [MT_RECORDING_RETURN] = MT_EVENT_LEAVE,
 	    [MT_RECORDING_FRAME] = MT_EVENT_FRAME,
+	    [MT_RECORDING_AGAIN] = MT_EVENT_AGAIN,
 	};
 
 	return (struct mt_event){

@@ -43,10 +43,12 @@ enum mt_event_kind {
 	/* Call events: what is known when functions report and not branches, for trace/sp_stack.h
 	 * alone.  from: the stack pointer, where the function's return address lies. */
 	MT_EVENT_ENTRY, /* to: the function's entry */
-	MT_EVENT_LEAVE, /* to: its ret, about to run */
+	MT_EVENT_LEAVE, /* to: its ret, about to run; what lies at or below `from` is over */
 	/* A frame that is open, from an unwinder, innermost first.  to: an address within the
 	 * instruction where it stands, be it that of a call that has not returned. */
 	MT_EVENT_FRAME,
+	/* to: the function's entry, to which it jumps back; its stack may have moved meanwhile. */
+	MT_EVENT_AGAIN,
 };
 
 enum mt_trace_end {

@@ -3,6 +3,7 @@
  *
  *	sp_stack.c    takes events; entries and rets
  *	sp_region.c   the stacks of a thread, and which one an event is on
+ *	sp_again.c    functions that begin anew, on a stack that moved
  *	sp_segment.c  segments, gaps, marks, and frames from an unwinder */
 #ifndef MT_TRACE_SP_INTERNAL_H
 #define MT_TRACE_SP_INTERNAL_H
@@ -36,6 +37,7 @@ struct mt_sp_region {
 	MT_ARRAY(struct mt_sp_frame) frames; /* outermost first: sp falls */
 	size_t hidden;                       /* that many of them have no slice */
 	bool handler;                        /* a signal's handler runs on it */
+	uint64_t left;                       /* the larger, the later control left it */
 };
 
 struct mt_sp_cached_function {
@@ -66,6 +68,7 @@ struct mt_sp_stack {
 
 	MT_ARRAY(struct mt_sp_region *) regions; /* by base, rising */
 	size_t next_victim;
+	uint64_t switches; /* away from a stack */
 	/* What is shown, each on top of the one before. */
 	struct mt_sp_region *layers[MT_SP_LAYERS];
 	size_t layer_count;
@@ -152,9 +155,14 @@ struct mt_sp_region *mt_sp_region_create(struct mt_sp_stack *stack, uint64_t bas
 void mt_sp_raise_base(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t base);
 /* Control is on REGION now, at SP: what lies below (or at it, where AT) is gone. */
 void mt_sp_switch(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t sp, bool at);
+/* All frames of REGION, the top layer, none of which is shown yet. */
+void mt_sp_show(struct mt_sp_stack *stack, struct mt_sp_region *region);
 /* Control is on the layer below, if there is one. */
 void mt_sp_drop_layer(struct mt_sp_stack *stack);
 void mt_sp_forget_regions(struct mt_sp_stack *stack);
+
+/* sp_again.c */
+void mt_sp_again(struct mt_sp_stack *stack, const struct mt_event *event);
 
 /* sp_segment.c */
 void mt_sp_open_segment(struct mt_sp_stack *stack);

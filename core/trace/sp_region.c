@@ -150,7 +150,7 @@ void mt_sp_raise_base(struct mt_sp_stack *stack, struct mt_sp_region *region, ui
 		update_floor(stack);
 }
 
-static void show(struct mt_sp_stack *stack, struct mt_sp_region *region)
+void mt_sp_show(struct mt_sp_stack *stack, struct mt_sp_region *region)
 {
 	size_t count = region->frames.count;
 	size_t shown = count < MT_SP_RESUMED ? count : MT_SP_RESUMED;
@@ -171,10 +171,11 @@ static void show(struct mt_sp_stack *stack, struct mt_sp_region *region)
 /* A handler that is alone on its stack returned, though its ret was not seen. */
 static void hide_top_layer(struct mt_sp_stack *stack)
 {
-	const struct mt_sp_region *region = stack->layers[--stack->layer_count];
+	struct mt_sp_region *region = stack->layers[--stack->layer_count];
 	size_t shown = region->frames.count - region->hidden;
 	uint8_t flags = MT_SLICE_END_UNWOUND;
 
+	region->left = ++stack->switches;
 	if (region->handler && shown == 1)
 		flags = MT_SLICE_END_TIME_ESTIMATED;
 	if (stack->estimated)
@@ -204,7 +205,7 @@ static void add_layer(struct mt_sp_stack *stack, struct mt_sp_region *region)
 		hide_top_layer(stack);
 	region->handler = handler;
 	stack->layers[stack->layer_count++] = region;
-	show(stack, region);
+	mt_sp_show(stack, region);
 }
 
 void mt_sp_switch(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t sp, bool at)

@@ -355,8 +355,10 @@ static void call_event(struct mt_sp_stack *stack, const struct mt_event *event)
 	mt_sp_open_segment(stack);
 	if (event->kind == MT_EVENT_ENTRY)
 		entry(stack, event);
-	else
+	else if (event->kind == MT_EVENT_LEAVE)
 		leave(stack, event);
+	else
+		mt_sp_again(stack, event);
 }
 
 static void handle(struct mt_sp_stack *stack, const struct mt_event *event)
@@ -364,6 +366,7 @@ static void handle(struct mt_sp_stack *stack, const struct mt_event *event)
 	switch (event->kind) {
 	case MT_EVENT_ENTRY:
 	case MT_EVENT_LEAVE:
+	case MT_EVENT_AGAIN:
 		call_event(stack, event);
 		break;
 	case MT_EVENT_SIGNAL:

@@ -10,6 +10,9 @@
  * when control leaves it for a third they are ended (UNWOUND) and begun again (INFERRED) when it
  * goes on.  A handler's stack lies on top of whatever it interrupted.
  *
+ * A stack may move: Go copies one that is too small, and the function that asked for more of it
+ * begins anew (AGAIN).  Its frames go with it.
+ *
  * What was open since before the segment becomes known by its ret, or from an unwinder (FRAME
  * events: at any moment, best at the segment's end, when no ring can have lost what they tell).
  *
@@ -39,7 +42,7 @@ void mt_sp_stack_destroy(struct mt_sp_stack *stack); /* without finishing; NULL 
  * functions it gives must live until mt_sp_stack_finish() has returned. */
 void mt_sp_stack_set_symbolizer(struct mt_sp_stack *stack, const struct mt_symbolizer *symbolizer);
 
-/* ENTRY, LEAVE, FRAME, SIGNAL, MARK and GAP count; others are passed over.
+/* ENTRY, LEAVE, FRAME, AGAIN, SIGNAL, MARK and GAP count; others are passed over.
  * Errors: the sink's; SYSTEM (no room to spill); NO_MEMORY. */
 struct mt_error *mt_sp_stack_push(struct mt_sp_stack *stack, const struct mt_event *events,
 				  size_t count);

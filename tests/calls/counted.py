@@ -71,25 +71,45 @@ class Symbols:
         return [call._replace(address=call.address - bias) for call in calls]
 
 
+def jumps_among(addresses, program):
+    """Those at which a jump stands."""
+    lines = subprocess.run(["objdump", "-d", "--no-show-raw-insn", program], check=True, text=True,
+                           capture_output=True).stdout
+    return {int(match[1], 16) for match in re.finditer(r"^ +([0-9a-f]+):\t(?:\w+ )?j", lines, re.M)
+            if int(match[1], 16) in addresses}
+
+
 def callgrind(valgrind, folder, command, **options):
     """How often each instruction of COMMAND's program ran, by its address in the file.  At the
-    first one of a function that is how often it was entered, whatever led there."""
+    first one of a function that is how often it was entered, whatever led there, but for loops that
+    begin with the function: callgrind takes each round for a call."""
     out, program = folder / "callgrind.out", os.path.realpath(command[0])
     subprocess.run([valgrind, "--tool=callgrind", "--dump-instr=yes", "--compress-strings=no",
                     "--compress-pos=no", f"--callgrind-out-file={out}", *command],
                    check=False, capture_output=True, timeout=600, **options)
     counts, here, is_call = collections.Counter(), False, False
+    rounds, function, callee, target = [], "", "", ("0", "0")  # from, to, how often
     with open(out, encoding="utf-8", errors="replace") as lines:
         for line in lines:
             if line.startswith("ob="):
                 here = line[3:].strip() == program
             elif line.startswith("calls="):
                 is_call = True  # and the next line is what was spent in there
+                target = line[6:].split()[:2]
+            elif line.startswith(("fn=", "cfn=")):
+                kind, name = line.strip().split("=", 1)
+                callee = re.sub(r"'\d+$", "", name)
+                function = callee if kind == "fn" else function
             elif line.startswith("0x"):
+                if here and is_call and callee == function:
+                    rounds.append((int(line.split()[0], 16), int(target[1], 16), int(target[0])))
                 if here and not is_call:
                     address, _, count = line.split()
                     counts[int(address, 16)] += int(count)
                 is_call = False
+    jumps = jumps_among({source for source, _, _ in rounds}, program)
+    for source, to, count in rounds:
+        counts[to] -= count if source in jumps else 0
     return counts
 
 

@@ -7,12 +7,13 @@ import subprocess
 
 LONG, SHORT = 5, 2
 
-Patch = collections.namedtuple("Patch", "start end entry ret hole redirect name tactic")
+Patch = collections.namedtuple("Patch", "start end entry ret hole redirect again name tactic")
 Insn = collections.namedtuple("Insn", "start end text")
 Left = collections.namedtuple("Left", "address kind name reason")
 
 PATCH = re.compile(r"^ *0x([0-9a-f]+) +(\d+) bytes( entry)?(?: return@0x([0-9a-f]+))?"
-                   r"(?: hole@0x([0-9a-f]+))?(?: redirect@0x([0-9a-f]+))?(?: stamp)? (.*): ([^:]*)$")
+                   r"(?: hole@0x([0-9a-f]+))?(?: redirect@0x([0-9a-f]+))?"
+                   r"(?: again@0x([0-9a-f]+))?(?: stamp)? (.*): ([^:]*)$")
 LEFT = re.compile(r"^ *0x([0-9a-f]+) (entry|return) +(.*): ([^:]*)$")
 COUNT = re.compile(r"^(entries|returns) +(\d+) of (\d+)", re.M)
 BRANCH = re.compile(r"^(?:\S+ )?(?:j\w+|call|loop\w*|xbegin)[a-z,]* +(?:\w+,)?(?:0x)?([0-9a-f]+)(?: <.*)?$")
@@ -37,12 +38,13 @@ class Plan:
         self.patches, self.left = [], []
         for line in text[text.index("\npatches ") + 1 :].splitlines()[1:]:
             if match := PATCH.match(line):
-                start, size, entry, ret, hole, redirect, name, tactic = match.groups()
+                start, size, entry, ret, hole, redirect, again, name, tactic = match.groups()
                 start = int(start, 16)
                 self.patches.append(Patch(start, start + int(size), bool(entry),
                                           int(ret, 16) if ret else None,
                                           int(hole, 16) if hole else None,
-                                          int(redirect, 16) if redirect else None, name, tactic))
+                                          int(redirect, 16) if redirect else None,
+                                          int(again, 16) if again else None, name, tactic))
             else:
                 address, kind, name, reason = LEFT.match(line).groups()
                 self.left.append(Left(int(address, 16), kind, name, reason))
@@ -195,7 +197,27 @@ def check_dead(truth, start, end):
         at = insn.end
 
 
+def check_loops(truth, plan):
+    """Each branch of a recorded function to its own entry is displaced, and leads past it."""
+    starts = [patch.start for patch in plan.patches]
+    bounds = sorted((start, start + size) for start, size, _ in truth.functions if size)
+    firsts = [start for start, _ in bounds]
+    for patch in plan.patches:
+        if not patch.entry:
+            continue
+        at = bisect.bisect_right(firsts, patch.start) - 1
+        if at < 0 or patch.start >= bounds[at][1]:
+            continue
+        for source in truth.sources.get(patch.start, []):
+            if not bounds[at][0] <= source < bounds[at][1] or "call" in truth.insns[source].text:
+                continue
+            other = plan.patches[bisect.bisect_right(starts, source) - 1]
+            assert other.start <= source < other.end and other.again == patch.start, \
+                f"{source:#x} jumps back to {patch}"
+
+
 def check(truth, plan):
+    check_loops(truth, plan)
     truth.forget_redirected(plan)
     for before, behind in zip(plan.patches, plan.patches[1:]):
         assert before.end <= behind.start, f"{before} overlaps {behind}"

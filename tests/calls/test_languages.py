@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Programs of other languages, with stacks, threads and collectors of their own: they do the same
 when they are recorded."""
+import collections
 import os
 import re
 import subprocess
@@ -17,10 +18,10 @@ def build_go(need):
     """go("-buildmode=pie") -> a Go program."""
     tool = need("go", "golang-go")
 
-    def build(name, *flags):
+    def build(name, *flags, source="languages.go"):
         FOLDER.mkdir(parents=True, exist_ok=True)
         subprocess.run([tool, "build", *flags, "-o", FOLDER / name,
-                        conftest.FIXTURES / "languages.go"], check=True,
+                        conftest.FIXTURES / source], check=True,
                        env={**os.environ, "GOCACHE": str(FOLDER / "go-cache"), "GOPROXY": "off",
                             "GOFLAGS": ""})
         return FOLDER / name
@@ -55,6 +56,24 @@ def test_go(go, run_mtdb, tmp_path):
     for _ in range(3):
         check_same(run_mtdb, program, tmp_path / "out.txt")
     assert count(tmp_path / "out.txt", "runtime.memmove") > 0
+
+
+def test_go_counts_its_calls(go, run_mtdb, tmp_path):
+    """Goroutines whose stacks are copied while they grow, on several threads: each call is there
+    once, and frames do not pile up."""
+    program = go("go-grow", "-buildmode=pie", "-ldflags=-linkmode=external", source="calls_grow.go")
+    done = run_mtdb("run", "-e", "calls", "-o", tmp_path / "out.txt", "--size", "64m", "--",
+                    program, "60")
+    counts = dict(re.findall(r"^(main\.\w+) (\d+)$", done.stdout, re.M))
+    assert len(counts) == 5, done.stderr
+    text = (tmp_path / "out.txt").read_text()
+    shown = collections.Counter(
+        name for name, notes in re.findall(r"^ .*  (?:\+\d+ )?(main\.\w+)(?: \((.*?)\))?(?: |$)",
+                                           text, re.M) if "inferred" not in (notes or ""))
+    assert {name: str(shown[name]) for name in counts} == counts
+    assert max(map(int, re.findall(r" \+(\d+) ", text))) < 400  # descend() makes 140 of it
+    # After the stack was copied its outer frames are still there, and return.
+    assert re.search(r"^ .* main\.grow \(inferred\)", text, re.M)
 
 
 def test_static_go(go, run_mtdb, tmp_path):

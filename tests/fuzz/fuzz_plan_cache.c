@@ -111,27 +111,39 @@ static void begin(struct world *world)
 	mt_plan_destroy(plan);
 }
 
-static void check_patch(const struct mt_objfile *objfile, const struct mt_plan *plan, size_t index)
+static const struct mt_trampoline_config config = {
+    .address = 0x1000000, .ring_bytes = 4096, .stamps = MT_RING_SAMPLED};
+
+/* Where its trampoline begins. */
+static uint32_t check_patch(const struct mt_objfile *objfile, const struct mt_plan *plan,
+			    size_t index, struct mt_trampolines *made)
 {
 	const struct mt_patch *patch = &plan->patches.items[index];
-	const struct mt_trampoline_config config = {
-	    .address = 0x1000000, .ring_bytes = 4096, .stamps = MT_RING_SAMPLED};
-	struct mt_trampolines made = {0};
+	uint32_t offset = (uint32_t)made->code.count;
 	uint8_t bytes[MT_PATCH_MAX_BYTES];
+	int result;
 
 	check(patch->length >= (patch->hole ? MT_PATCH_SHORT_BYTES : MT_PATCH_JUMP_BYTES));
 	check(patch->length <= MT_PATCH_MAX_BYTES);
 	check(patch->function < plan->functions.count && patch->site <= plan->sites.count);
 	check(index == 0 || patch[-1].address + patch[-1].length <= patch->address);
 	check(mt_objfile_read(objfile, patch->address, bytes, patch->length) == patch->length);
-	check(mt_trampoline_append(&made, &config, patch, bytes, 1 + patch->site) != -1);
-	mt_trampolines_deinit(&made);
+	result = mt_trampoline_append(made, &config, patch, bytes, 1 + patch->site);
+	check(result != -1);
+	return result ? MT_TRAMPOLINE_NONE : offset;
 }
 
 static void check_plan(const struct world *world, const struct mt_plan *plan)
 {
+	struct mt_trampolines made = {0};
+	uint32_t *offsets = calloc(plan->patches.count + 1, sizeof(*offsets));
+
+	check(offsets != NULL);
 	for (size_t i = 0; i < plan->patches.count; i++)
-		check_patch(world->objfile, plan, i);
+		offsets[i] = check_patch(world->objfile, plan, i, &made);
+	mt_trampolines_link(&made, &config, plan, offsets);
+	mt_trampolines_deinit(&made);
+	free(offsets);
 	mt_array_each (site, &plan->sites)
 		check(site->function < plan->functions.count);
 	mt_array_each (left, &plan->left)

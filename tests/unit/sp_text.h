@@ -27,6 +27,10 @@
 	{                                                                                          \
 		.kind = MT_EVENT_FRAME, .from = (sp), .to = sp_address(function) + 0x20            \
 	}
+#define AGAIN(function, sp)                                                                        \
+	{                                                                                          \
+		.kind = MT_EVENT_AGAIN, .from = (sp), .to = sp_address(function)                   \
+	}
 #define SIGNAL(number)                                                                             \
 	{                                                                                          \
 		.kind = MT_EVENT_SIGNAL, .detail = (number)                                        \

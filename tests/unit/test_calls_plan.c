@@ -293,7 +293,7 @@ static void test_branches_are_redirected(void **state)
 static void test_a_return_that_is_only_branched_to(void **state)
 {
 	struct world world = {0};
-	uint64_t f = function(&world, LEA_5, TEST_EDI, JE(7), LEA_5, JMP(-16), RET);
+	uint64_t f = function(&world, LEA_5, LEA_5, TEST_EDI, JE(7), LEA_5, JMP(-16), RET);
 	struct mt_plan_coverage entries, returns;
 
 	(void)state;
@@ -302,7 +302,7 @@ static void test_a_return_that_is_only_branched_to(void **state)
 	mt_plan_count(world.plan, &entries, &returns);
 	assert_int_equal(returns.all, 1);
 	assert_int_equal(returns.by_tactic[MT_TACTIC_REDIRECT], 1);
-	assert_null(mt_plan_patch_at(world.plan, address(&world, f + 16)));
+	assert_null(mt_plan_patch_at(world.plan, address(&world, f + 21)));
 	end(&world);
 }
 
@@ -322,16 +322,59 @@ static void test_left_for_a_target(void **state)
 	end(&world);
 }
 
-static void test_left_for_a_loop_to_the_entry(void **state)
+static void test_a_loop_to_the_entry(void **state)
 {
 	struct world world = {0};
-	uint64_t f = function(&world, LEA_5, JE(-7), LEA_5, RET);
+	uint64_t f = function(&world, LEA_5, JE(-7), LEA_5, LEA_5, RET);
+	const struct mt_patch *back, *entry;
 
 	(void)state;
 	wall(&world);
 	plan(&world);
+	entry = patch_at(&world, f);
+	back = mt_plan_patch_at(world.plan, address(&world, f + 5));
+	assert_int_equal(entry->flags, MT_PATCH_ENTRY);
+	assert_non_null(back);
+	assert_int_equal(back->flags, MT_PATCH_AGAIN);
+	assert_int_equal(back->redirect, address(&world, f));
+	assert_true(mt_patch_depends(entry, back));
+	assert_true(mt_patch_depends(back, entry));
+	check_patch(&world, f + 12, 6, MT_PATCH_RETURN, MT_TACTIC_BLOCK);
+	assert_int_equal(world.plan->left.count, 0);
+	end(&world);
+}
+
+/* Both in one patch. */
+static void test_a_short_loop_to_the_entry(void **state)
+{
+	struct world world = {0};
+	uint64_t f = function(&world, TEST_EDI, JE(-4), LEA_5, RET);
+
+	(void)state;
+	wall(&world);
+	plan(&world);
+	assert_int_equal(patch_at(&world, f)->flags & ~MT_PATCH_RETURN,
+			 MT_PATCH_ENTRY | MT_PATCH_AGAIN);
+	assert_int_equal(patch_at(&world, f)->redirect, address(&world, f));
+	assert_false(mt_patch_depends(patch_at(&world, f), patch_at(&world, f)));
+	end(&world);
+}
+
+/* The branch has no room; loop has no long form. */
+static void test_left_for_a_loop_to_the_entry(void **state)
+{
+	struct world world = {0};
+	uint64_t f = function(&world, LEA_5, JE(-7), LEA_5, RET);
+	uint64_t g;
+
+	(void)state;
+	wall(&world);
+	g = function(&world, LEA_5, 0xe2, 0xf9, LEA_5, LEA_5, RET);
+	wall(&world);
+	plan(&world);
 	check_left(&world, f, false, MT_LEFT_LOOP);
 	check_patch(&world, f + 7, 6, MT_PATCH_RETURN, MT_TACTIC_BLOCK);
+	check_left(&world, g, false, MT_LEFT_LOOP);
 	end(&world);
 }
 
@@ -597,6 +640,8 @@ int main(void)
 	    cmocka_unit_test(test_branches_are_redirected),
 	    cmocka_unit_test(test_a_return_that_is_only_branched_to),
 	    cmocka_unit_test(test_left_for_a_target),
+	    cmocka_unit_test(test_a_loop_to_the_entry),
+	    cmocka_unit_test(test_a_short_loop_to_the_entry),
 	    cmocka_unit_test(test_left_for_a_loop_to_the_entry),
 	    cmocka_unit_test(test_left_for_what_cannot_be_read_or_moved),
 	    cmocka_unit_test(test_left_for_an_unknown_jump),

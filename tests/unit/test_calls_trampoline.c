@@ -382,9 +382,69 @@ static void test_a_redirected_branch_that_is_not_recorded(void **state)
 	world_end(&world);
 }
 
+/* dec edi; nop; nop; je 1f; jmp f; 1: mov eax, 9; ret */
+#define LOOP                                                                                       \
+	0xff, 0xcf, 0x90, 0x90, 0x74, 0x05, 0xe9, 0xf5, 0xff, 0xff, 0xff, 0xb8, 9, 0, 0, 0, 0xc3
+
+static void put_linked(struct world *world, const struct mt_patch *entry,
+		       const struct mt_patch *back)
+{
+	struct mt_patch patches[] = {*entry, *back};
+	const struct mt_plan plan = {.patches = {.items = patches, .count = 2}};
+	uint32_t offsets[2] = {(uint32_t)world->trampolines.code.count, 0};
+
+	patch_with(world, entry, 21);
+	offsets[1] = (uint32_t)world->trampolines.code.count;
+	patch_with(world, back, 22);
+	mt_trampolines_link(&world->trampolines, &world->config, &plan, offsets);
+	memcpy(world->trampoline_page, world->trampolines.code.items,
+	       world->trampolines.code.count);
+}
+
+static void test_a_loop_is_no_call(void **state)
+{
+	struct world world = world_make(MT_RING_SAMPLED);
+	uint64_t f = function(&world, LOOP);
+	const struct mt_patch entry = {.address = f, .length = 6, .flags = MT_PATCH_ENTRY};
+	const struct mt_patch back = {
+	    .address = f + 6, .redirect = f, .length = 5, .flags = MT_PATCH_AGAIN};
+	struct mt_ring_event events[8];
+
+	(void)state;
+	put_linked(&world, &entry, &back);
+	assert_int_equal(call(&world, f, 5, 0), 9);
+	assert_int_equal(sampled(&world, events, 8), 1);
+	assert_int_equal(events[0].site, 21);
+	world_end(&world);
+}
+
+static void test_a_loop_that_is_recorded(void **state)
+{
+	struct world world = world_make(MT_RING_SAMPLED);
+	uint64_t f = function(&world, LOOP);
+	const struct mt_patch entry = {.address = f, .length = 6, .flags = MT_PATCH_ENTRY};
+	const struct mt_patch back = {.address = f + 6,
+				      .redirect = f,
+				      .length = 5,
+				      .flags = MT_PATCH_AGAIN | MT_PATCH_REDIRECT};
+	struct mt_ring_event events[8];
+
+	(void)state;
+	put_linked(&world, &entry, &back);
+	assert_int_equal(call(&world, f, 3, 0), 9);
+	assert_int_equal(sampled(&world, events, 8), 3);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(events[i].site, i ? 22 : 21);
+		assert_int_equal(events[i].stack, events[0].stack);
+	}
+	world_end(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_a_loop_is_no_call),
+	    cmocka_unit_test(test_a_loop_that_is_recorded),
 	    cmocka_unit_test(test_a_branch_that_is_redirected),
 	    cmocka_unit_test(test_a_redirected_branch_that_is_not_recorded),
 	    cmocka_unit_test(test_entry_and_return),

@@ -12,6 +12,7 @@ static const struct mt_recording_call few[] = {
     {NOW + 3, 0x401200, 0x7ffc00001f08, MT_RECORDING_CALL, true},
     {NOW + 4, 0x401234, 0x7ffc00001f08, MT_RECORDING_RETURN, true},
     {NOW + 5, 0x401123, 0x7ffc00001f88, MT_RECORDING_RETURN, false},
+    {NOW + 6, 0x401100, 0x7ffc00003f88, MT_RECORDING_AGAIN, true},
 };
 #define FEW (sizeof(few) / sizeof(few[0]))
 
@@ -240,7 +241,8 @@ static void perf_lists_the_calls(void **state)
 				  " 101 1385530.563887106: mtrace:call: 7ffc00001f88 401100\n"
 				  " 101 1385530.563887107: mtrace:call~: 7ffc00001f08 401200\n"
 				  " 101 1385530.563887108: mtrace:return~: 7ffc00001f08 401234\n"
-				  " 101 1385530.563887109: mtrace:return: 7ffc00001f88 401123\n");
+				  " 101 1385530.563887109: mtrace:return: 7ffc00001f88 401123\n"
+				  " 101 1385530.563887110: mtrace:again: 7ffc00003f88 401100\n");
 	free(text);
 	remove_path(path);
 }

@@ -212,6 +212,38 @@ static void a_ret_belongs_to_the_nearer_stack(void **state)
 	       ENTER('b', 0x4ff80), LEAVE('b', 0x4ff80), LEAVE('a', 0x50000));
 }
 
+static void a_jump_back_to_the_entry_is_no_call(void **state)
+{
+	(void)state;
+	EXPECT("a(b(c()b()))|", ENTER('a', 900), ENTER('b', 800), AGAIN('b', 800), ENTER('c', 700),
+	       LEAVE('c', 700), AGAIN('b', 800), ENTER('b', 700), AGAIN('b', 700), LEAVE('b', 700),
+	       LEAVE('b', 800), LEAVE('a', 900));
+	EXPECT("a(b(c()e))|", ENTER('a', 900), ENTER('b', 800), ENTER('c', 700), AGAIN('b', 800),
+	       LEAVE('b', 800), LEAVE('a', 900));
+}
+
+/* Code on the first stack, g, copies the other one for y, which m waits for. */
+static void a_stack_may_move(void **state)
+{
+	(void)state;
+	EXPECT("a(x(y(m()u)u)ug(xi(yi(z()))))|", ENTER('a', FAR_AWAY), ENTER('x', 0x10000),
+	       ENTER('y', 0xff00), ENTER('m', 0xfef8), ENTER('g', FAR_AWAY - 100),
+	       LEAVE('g', 0x4feff), AGAIN('y', 0x4ff00), ENTER('z', 0x4fe00), LEAVE('z', 0x4fe00),
+	       LEAVE('y', 0x4ff00), LEAVE('x', 0x50000), LEAVE('g', FAR_AWAY - 100),
+	       LEAVE('a', FAR_AWAY));
+}
+
+/* Its last one is another's, or was called in another thread. */
+static void a_stack_that_moved_unseen(void **state)
+{
+	(void)state;
+	EXPECT("a(x(y()u)ug(yie(z()))ew(yie()))|", ENTER('a', FAR_AWAY), ENTER('x', 0x10000),
+	       ENTER('y', 0xff00), ENTER('g', FAR_AWAY - 100), AGAIN('y', 0x5ff10),
+	       ENTER('z', 0x5fe00), LEAVE('z', 0x5fe00), LEAVE('y', 0x5ff10),
+	       ENTER('w', FAR_AWAY - 80), AGAIN('y', 0x70000), LEAVE('y', 0x70000),
+	       LEAVE('w', FAR_AWAY - 80), LEAVE('a', FAR_AWAY));
+}
+
 static void a_large_frame_does_no_harm(void **state)
 {
 	(void)state;
@@ -375,6 +407,9 @@ int main(void)
 	    cmocka_unit_test(stacks_may_be_neighbours),
 	    cmocka_unit_test(a_known_neighbour_keeps_its_own),
 	    cmocka_unit_test(a_ret_belongs_to_the_nearer_stack),
+	    cmocka_unit_test(a_jump_back_to_the_entry_is_no_call),
+	    cmocka_unit_test(a_stack_may_move),
+	    cmocka_unit_test(a_stack_that_moved_unseen),
 	    cmocka_unit_test(a_large_frame_does_no_harm),
 	    cmocka_unit_test(a_handler_lies_on_what_it_interrupts),
 	    cmocka_unit_test(a_signal_without_a_handler_makes_none),

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A function that begins anew, for which it need not be called again: mostly it is the innermost
+ * frame, and nothing changes.  But Go's functions do so when their goroutine's stack was too small:
+ * code on the thread's own stack has copied it to a larger one then, all of it, so that each frame
+ * lies as far from where it was as the innermost one.  The goroutine may also have gone on in
+ * another thread meanwhile, where nobody saw the call. */
+#include "trace/sp_internal.h"
+
+/* Of the smallest goroutine's stack; larger ones are this times 2^n, and lie at multiples of it
+ * (Go's runtime/stack.go). */
+#define STACK_UNIT 2048
+
+enum { FREE_FRAMES = 16 }; /* that are moved at no cost */
+
+/* The innermost frame of the function, at most one frame from the top: what copies the stack was
+ * called by it. */
+static const struct mt_sp_frame *waiting(const struct mt_sp_region *region,
+					 const struct mt_function *function)
+{
+	size_t count = region->frames.count;
+
+	for (size_t i = count; i > 0 && i + 1 >= count; i--)
+		if (region->frames.items[i - 1].function == function)
+			return &region->frames.items[i - 1];
+	return NULL;
+}
+
+/* Where the function's stack lay: that of those which fit that was left last. */
+static struct mt_sp_region *find_old(struct mt_sp_stack *stack, const struct mt_function *function,
+				     uint64_t sp)
+{
+	struct mt_sp_region *found = NULL;
+
+	mt_array_each (each, &stack->regions) {
+		const struct mt_sp_frame *frame = waiting(*each, function);
+
+		if (frame && (frame->sp - sp) % STACK_UNIT == 0 && !mt_sp_is_shown(stack, *each) &&
+		    (!found || (*each)->left > found->left))
+			found = *each;
+	}
+	return found;
+}
+
+/* Control is on the stack that holds SP. */
+static bool switch_to(struct mt_sp_stack *stack, uint64_t sp)
+{
+	struct mt_sp_region *region = mt_sp_owner(stack, sp);
+
+	if (!region || !mt_sp_fits(region, sp))
+		region = mt_sp_region_create(stack, sp);
+	if (region)
+		mt_sp_switch(stack, region, sp, false);
+	return region;
+}
+
+/* It is paid for as in mt_sp_show(). */
+static bool can_move(struct mt_sp_stack *stack, const struct mt_sp_region *old)
+{
+	size_t count = old->frames.count;
+
+	if (count > FREE_FRAMES + stack->credit)
+		return false;
+	stack->credit -= count < stack->credit ? count : stack->credit;
+	return true;
+}
+
+/* The current stack is a copy of OLD, DISTANCE away; addresses may wrap. */
+static void move(struct mt_sp_stack *stack, struct mt_sp_region *old, uint64_t sp,
+		 uint64_t distance)
+{
+	struct mt_sp_region *region = stack->current;
+
+	mt_sp_unwind(stack, UINT64_MAX);
+	mt_array_each (frame, &old->frames) {
+		frame->sp += distance;
+		if (frame->sp - sp <= INT64_MAX && mt_array_push(&region->frames, *frame)) {
+			mt_sp_fail(stack, mt_error_no_memory());
+			return;
+		}
+	}
+	old->frames.count = 0;
+	mt_sp_raise_base(stack, region, region->frames.items[0].sp);
+	mt_sp_show(stack, region);
+}
+
+/* It was called where nobody saw it. */
+static void begin(struct mt_sp_stack *stack, const struct mt_function *function, uint64_t sp)
+{
+	const struct mt_sp_frame frame = {function, sp};
+
+	mt_sp_unwind(stack, sp + 1);
+	if (mt_array_push(&stack->current->frames, frame)) {
+		mt_sp_fail(stack, mt_error_no_memory());
+		return;
+	}
+	mt_segment_log_begin_settled(&stack->log, stack->now_ns, true,
+				     &(struct mt_log_slice){.function = function,
+							    .kind = MT_SLICE_CALL,
+							    .flags = MT_SLICE_INFERRED});
+}
+
+static bool is_open(const struct mt_sp_region *region, const struct mt_function *function,
+		    uint64_t sp)
+{
+	ptrdiff_t index = region ? mt_sp_find(region, sp) : -1;
+
+	return index >= 0 && region->frames.items[index].function == function;
+}
+
+void mt_sp_again(struct mt_sp_stack *stack, const struct mt_event *event)
+{
+	const struct mt_function *function = mt_sp_function_at(stack, event->to);
+	struct mt_sp_region *owner = mt_sp_owner(stack, event->from), *old;
+
+	if (is_open(owner, function, event->from)) {
+		mt_sp_switch(stack, owner, event->from, false);
+		mt_sp_unwind(stack, event->from);
+		return;
+	}
+	if (!switch_to(stack, event->from))
+		return;
+	old = find_old(stack, function, event->from);
+	if (old && can_move(stack, old))
+		move(stack, old, event->from, event->from - waiting(old, function)->sp);
+	else
+		begin(stack, function, event->from);
+}
