@@ -60,6 +60,7 @@ static struct mt_error *create(struct mt_target *target, const struct mt_engine_
 static void thread_destroy(struct mt_pt_engine *engine, struct mt_pt_thread *thread)
 {
 	HASH_DEL(engine->threads, thread);
+	mt_pt_close_breaks(thread);
 	mt_pt_ring_close(thread->ring);
 	free(thread);
 }
@@ -70,6 +71,7 @@ static void destroy(struct mt_engine *base)
 
 	while (engine->threads)
 		thread_destroy(engine, engine->threads);
+	mt_array_deinit(&engine->sites);
 	free(engine);
 }
 
@@ -112,18 +114,24 @@ static void describe(const struct mt_engine *base, struct mt_recording_pt *pt)
 	describe_processor(pt);
 }
 
-/* Without a ring a later thread runs on unrecorded, since the first ones are worth going on for. */
-static struct mt_error *open_ring(struct mt_pt_engine *engine, struct mt_pt_thread *thread)
+/* What a later thread cannot have is borne, since the first ones are worth going on for. */
+static struct mt_error *bear(const struct mt_pt_engine *engine, const struct mt_pt_thread *thread,
+			     const char *what, struct mt_error *error)
 {
-	struct mt_error *error = mt_pt_ring_open(engine, thread->pid, thread->lwp, &thread->ring);
-
-	engine->has_ring |= thread->ring != NULL;
 	if (!error || !engine->has_ring || mt_error_code(error) == MT_ERROR_NO_MEMORY)
 		return error;
-	mt_log(engine->options.log, MT_LOG_WARNING, "thread %d is not recorded: %s", thread->lwp,
+	mt_log(engine->options.log, MT_LOG_WARNING, "thread %d %s: %s", thread->lwp, what,
 	       mt_error_message(error));
 	mt_error_destroy(error);
 	return NULL;
+}
+
+static struct mt_error *equip(struct mt_pt_engine *engine, struct mt_pt_thread *thread)
+{
+	mt_try(bear(engine, thread, "is not recorded",
+		    mt_pt_ring_open(engine, thread->pid, thread->lwp, &thread->ring)));
+	engine->has_ring |= thread->ring != NULL;
+	return bear(engine, thread, "has no triggers", mt_pt_add_breaks(engine, thread));
 }
 
 static struct mt_error *add_thread(struct mt_engine *base, pid_t pid, pid_t lwp, pid_t parent)
@@ -141,7 +149,7 @@ static struct mt_error *add_thread(struct mt_engine *base, pid_t pid, pid_t lwp,
 		free(thread);
 		return mt_error_no_memory();
 	}
-	return open_ring(engine, thread);
+	return equip(engine, thread);
 }
 
 static void remove_thread(struct mt_engine *base, pid_t lwp)
@@ -185,6 +193,9 @@ static struct mt_error *stopped(struct mt_engine *base, const struct mt_stop *st
 	mt_try(engine->target->ops->get_registers(engine->target, stop->lwp, &registers));
 	thread->pc = registers.rip;
 	news->pc = thread->pc;
+	news->breakpoint = mt_pt_is_break(thread, stop);
+	if (stop->kind == MT_STOP_EXEC)
+		mt_pt_forget_breaks(engine, thread);
 	news->maps_changed = stop->kind == MT_STOP_EXEC || stop->kind == MT_STOP_LIBRARIES;
 	return NULL;
 }
@@ -219,6 +230,7 @@ const struct mt_engine_ops mt_engine_pt = {
     .add_thread = add_thread,
     .remove_thread = remove_thread,
     .rename_thread = rename_thread,
+    .set_breakpoint = mt_pt_set_breakpoint,
     .stopped = stopped,
     .resume = resume,
     .drain = drain,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Inside of the engine `pt`: core/target/pt_engine.c (the ops), pt_ring.c (an event with its two
- * rings), pt_snapshot.c (rings into the recording), pt_probe.c (what this machine can do). */
+ * rings), pt_snapshot.c (rings into the recording), pt_break.c (breakpoints), pt_probe.c (what this
+ * machine can do). */
 #ifndef MT_TARGET_PT_PRIVATE_H
 #define MT_TARGET_PT_PRIVATE_H
 
@@ -33,10 +34,22 @@ struct mt_pt_ring {
 	uint64_t tsc;
 };
 
+/* Where threads of a process are to stop, and an event that has one do so. */
+struct mt_pt_site {
+	pid_t pid;
+	uint64_t address;
+};
+
+struct mt_pt_break {
+	uint64_t address;
+	int fd;
+};
+
 struct mt_pt_thread {
 	pid_t pid, lwp;
 	struct mt_pt_ring *ring; /* NULL: it could not get one */
 	uint64_t pc;             /* where it stood last */
+	MT_ARRAY(struct mt_pt_break) breaks;
 	UT_hash_handle hh;
 };
 
@@ -48,6 +61,7 @@ struct mt_pt_engine {
 	struct mt_pmu_config config;
 	struct mt_perf_clock clock;
 	struct mt_pt_thread *threads; /* by lwp */
+	MT_ARRAY(struct mt_pt_site) sites;
 	uint32_t next_idx;
 	bool has_ring; /* one thread got one, so others without are borne */
 };
@@ -69,6 +83,17 @@ void mt_pt_ring_enable(struct mt_pt_ring *ring, bool on);
  * is read.  Errors: the writer's; NO_MEMORY. */
 struct mt_error *mt_pt_ring_drain(struct mt_pt_engine *engine, struct mt_pt_ring *ring,
 				  struct mt_recording_writer *writer);
+
+/* pt_break.c */
+/* As the op. */
+struct mt_error *mt_pt_set_breakpoint(struct mt_engine *base, pid_t pid, uint64_t address);
+/* Those of its process, on a thread that stands still.  Errors: as mt_perf_event_open(). */
+struct mt_error *mt_pt_add_breaks(struct mt_pt_engine *engine, struct mt_pt_thread *thread);
+void mt_pt_close_breaks(struct mt_pt_thread *thread);
+/* The thread called execve. */
+void mt_pt_forget_breaks(struct mt_pt_engine *engine, struct mt_pt_thread *thread);
+/* The stop is one of these. */
+bool mt_pt_is_break(const struct mt_pt_thread *thread, const struct mt_stop *stop);
 
 /* pt_snapshot.c: as the op. */
 struct mt_error *mt_pt_snapshot(struct mt_engine *base, pid_t lwp, uint32_t number,

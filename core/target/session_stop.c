@@ -33,7 +33,8 @@ static struct mt_error *hit(struct mt_session *session, struct mt_session_thread
 	return mt_session_snapshot(session);
 }
 
-/* One that is seen by its breakpoint is hit each time that is. */
+/* One that is seen by its breakpoint is hit each time that is.  Where none stands, the dynamic
+ * loader tells that it has loaded a library. */
 static struct mt_error *on_breakpoint(struct mt_session *session, struct mt_session_thread *thread,
 				      const struct mt_stop *stop, const struct mt_engine_news *news)
 {
@@ -42,6 +43,8 @@ static struct mt_error *on_breakpoint(struct mt_session *session, struct mt_sess
 	thread->last_pc = news->pc;
 	if (trigger)
 		mt_try(hit(session, thread, trigger, news));
+	else
+		mt_try(mt_session_put_maps(session, thread->process, news->time_ns));
 	return mt_session_go_on(session, stop->lwp, 0);
 }
 

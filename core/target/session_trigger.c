@@ -166,6 +166,28 @@ static struct mt_error *find_one(struct search *search)
 	return search->error;
 }
 
+static void found_loader(void *context, uint64_t address, const char *name)
+{
+	struct search *search = context;
+
+	(void)name;
+	search->error = search->session->engine->ops->set_breakpoint(
+	    search->session->engine, search->process->pid, address + search->mapping->bias);
+}
+
+/* An engine that does not look at libraries itself stops where the dynamic loader speaks to
+ * debuggers, so that triggers in them are found before they run.  Source: link.h, r_brk. */
+static struct mt_error *watch_loader(struct search *search)
+{
+	const struct mt_engine_ops *ops = search->session->engine->ops;
+
+	if (ops->set_breakpoint && !ops->records_calls && search->mapping &&
+	    search->mapping->objfile)
+		mt_objfile_find_name(search->mapping->objfile, "_dl_debug_state", found_loader,
+				     search);
+	return search->error;
+}
+
 struct mt_error *mt_session_find_triggers(struct mt_session *session,
 					  struct mt_session_process *process,
 					  const struct mt_mapping *mapping)
@@ -180,6 +202,8 @@ struct mt_error *mt_session_find_triggers(struct mt_session *session,
 	error = mt_space_add(space, mapping);
 	if (!error)
 		search.mapping = mt_space_find(space, mapping->start);
+	if (!error)
+		error = watch_loader(&search);
 	for (size_t i = 0; !error && i < session->triggers.count; i++) {
 		search.number = (uint32_t)i + 1;
 		error = find_one(&search);

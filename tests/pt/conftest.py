@@ -112,8 +112,9 @@ def by_birth(threads):
 class Played:
     """What single-stepping saw, and what came of the same through the engine pt."""
 
-    def __init__(self, seen, done, recording, output):
+    def __init__(self, seen, stepped, done, recording, output):
         self.seen = by_birth(seen)
+        self.stepped = stepped
         self.done = done
         self.recording = recording
         self.output = output
@@ -139,7 +140,7 @@ def play(run_pt, put_play, mtdb, tmp_path):
         done = run_pt("run", "--engine=pt", "--history=0", "--record", recording, "-o", output,
                       *options, "--", *words, **settings)
         assert recording.exists(), done.stderr
-        return Played(seen_of(log.read_text()), done, recording, output)
+        return Played(seen_of(log.read_text()), stepped, done, recording, output)
 
     return run
 

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """From start to timeline through every line but the hardware's: what the stand-in's processor plays
 is what single-stepping saw, and must be what comes out."""
+import re
+import subprocess
+
 import pytest
 
 from branches import first_difference
@@ -26,3 +29,26 @@ def test_every_thread_has_its_own(play, compile, decoders):
     played = play(compile("truth.c", "-O1", "-static", "-w"), "threads")
     assert len(played.seen) == 5
     check(played, decoders)
+
+
+def notes_of(recording, need):
+    """(event, number) of the notes of triggers and snapshots, with how often."""
+    done = subprocess.run([need("perf", "linux-perf"), "script", "-F", "event,weight", "-i",
+                           recording], text=True, capture_output=True, check=True)
+    return sorted(re.findall(r"mtrace:(trigger|snapshot):\s+(\d+)", done.stdout))
+
+
+@pytest.mark.parametrize("mode,trigger,flags,hits", [
+    ("pointers", "twice", ["-static"], 8),
+    ("loaded", "cos", [], 2),  # in a library that is loaded late: asked for its variant twice
+    ("threads", "work", ["-static"], 4),
+])
+def test_windows_end_where_triggers_are(play, compile, decoders, need, mode, trigger, flags, hits):
+    options = [f"--trigger={trigger}"]
+    played = play(compile("truth.c", "-O1", "-w", *flags), mode, options=options,
+                  step_options=options)
+    notes = notes_of(played.recording, need)
+    assert notes.count(("trigger", "1")) == hits
+    if mode != "threads":  # whose others stop elsewhere
+        check(played, decoders[:1])
+        assert notes == notes_of(played.stepped, need)
