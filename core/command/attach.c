@@ -5,7 +5,8 @@
 #include "command/record_options.h"
 #include "command/timeline.h"
 
-static const char *const options[] = {MT_RECORD_OPTIONS_WORDS, "--for=TIME", "--pid=PID", NULL};
+static const char *const options[] = {MT_RECORD_OPTIONS_WORDS, "--for=TIME", "--max=N", "--pid=PID",
+				      NULL};
 
 struct attach {
 	struct mt_command_context *context;
@@ -74,6 +75,17 @@ static struct mt_error *parse_pid(const struct mt_command_context *context, cons
 	return NULL;
 }
 
+/* What somebody waits for with a trigger has come with the first one. */
+static struct mt_error *parse_most(const char *most, struct mt_session_options *session)
+{
+	uint64_t number = session->triggers ? 1 : 0;
+
+	if (most)
+		mt_try(mt_parse_number(most, "number of snapshots", 0, UINT32_MAX, &number));
+	session->most_snapshots = (uint32_t)number;
+	return NULL;
+}
+
 static struct mt_error *choose_triggers(const struct attach *attach)
 {
 	char path[64];
@@ -84,12 +96,13 @@ static struct mt_error *choose_triggers(const struct attach *attach)
 
 static struct mt_error *attach_command(struct mt_command_context *context, int argc, char **argv)
 {
-	mt_auto(mt_option) char *duration = NULL, *pid = NULL;
+	mt_auto(mt_option) char *duration = NULL, *pid = NULL, *most = NULL;
 	mt_auto(mt_record_options) struct mt_record_options record_options;
 	mt_record_options_init(&record_options);
 	const struct poptOption table[] = {
 	    MT_RECORD_OPTIONS_INCLUDE(&record_options),
 	    {"for", 0, POPT_ARG_STRING, &duration, 0, NULL, NULL},
+	    {"max", 0, POPT_ARG_STRING, &most, 0, NULL, NULL},
 	    {"pid", 'p', POPT_ARG_STRING, &pid, 0, NULL, NULL},
 	    POPT_TABLEEND,
 	};
@@ -104,6 +117,7 @@ static struct mt_error *attach_command(struct mt_command_context *context, int a
 	mt_try(mt_record_options_apply(&record_options, &attach.options));
 	if (duration)
 		mt_try(mt_parse_duration(duration, &attach.options.duration_ns));
+	mt_try(parse_most(most, &attach.options));
 	return attach_and_write(&attach);
 }
 
@@ -118,7 +132,9 @@ const struct mt_command mt_command_attach = {
 	"\n"
 	"Options:\n"
 	"  -p, --pid=PID           the process; it can stand as a word of its own as well\n"
-	"  --for=TIME              let go of it after so long, such as 500ms, 2s or 1m\n" MT_RECORD_OPTIONS_HELP,
+	"  --for=TIME              let go of it after so long, such as 500ms, 2s or 1m\n"
+	"  --max=N                 let go of it after so many snapshots (default: 1 when there\n"
+	"                          is a trigger, else 0, which is no limit)\n" MT_RECORD_OPTIONS_HELP,
     .options = options,
     .run = attach_command,
 };

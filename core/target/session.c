@@ -250,7 +250,6 @@ struct mt_error *mt_session_attach(struct mt_session *session, pid_t pid)
 
 static struct mt_error *leave_all(struct mt_session *session)
 {
-	mt_try(mt_session_snapshot(session));
 	while (session->processes) {
 		pid_t pid = session->processes->pid;
 		bool keep = false;
@@ -263,11 +262,21 @@ static struct mt_error *leave_all(struct mt_session *session)
 	return NULL;
 }
 
+static bool has_enough(const struct mt_session *session)
+{
+	return session->options->most_snapshots &&
+	       session->result.snapshots >= session->options->most_snapshots;
+}
+
 static struct mt_error *check_request(struct mt_session *session)
 {
-	if (session->attached &&
-	    (session->request_ns || (session->end_ns && mt_clock_monotonic_ns() > session->end_ns)))
+	if (session->attached && has_enough(session))
 		return leave_all(session);
+	if (session->attached && (session->request_ns ||
+				  (session->end_ns && mt_clock_monotonic_ns() > session->end_ns))) {
+		mt_try(mt_session_snapshot(session));
+		return leave_all(session);
+	}
 	if (session->request_ns &&
 	    mt_clock_monotonic_ns() - session->request_ns > REQUEST_PATIENCE_NS)
 		return mt_session_snapshot(session);

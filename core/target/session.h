@@ -20,7 +20,8 @@ struct mt_session_options {
 	const char *const *triggers; /* locations, NULL at the end; or NULL */
 	bool share_cpu;              /* see target/engine.h */
 	uint64_t duration_ns; /* of an attached process: let it go after so long; 0: when asked */
-	bool follow_forks;    /* record children too; else they are let go */
+	uint32_t most_snapshots; /* of an attached process: let it go after so many; 0: no limit */
+	bool follow_forks;       /* record children too; else they are let go */
 	bool
 	    live; /* snapshots are asked for by mt_session_copy() alone, and leave the rings full */
 	/* For engines that record calls: see target/engine.h. */

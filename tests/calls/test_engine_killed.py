@@ -41,7 +41,7 @@ def start_attach(mtdb, tmp_path):
         ours, its = os.pipe()
         process = subprocess.Popen(
             [mtdb, "attach", "--engine", "calls", "-o", tmp_path / "out.json", "--size", "16k",
-             f"--ready-fd={its}", *options, "-p", str(pid)],
+             "--max=0", f"--ready-fd={its}", *options, "-p", str(pid)],
             text=True, stderr=subprocess.PIPE, pass_fds=[its])
         os.close(its)
         return process, os.fdopen(ours)

@@ -32,6 +32,21 @@ def test_for_a_while(mtdb, sleeper, tmp_path, engine, words):
     assert sleeper.poll() is None
 
 
+@pytest.mark.parametrize("options, snapshots", [([], 1), (["--max=3"], 3)])
+def test_it_ends_by_itself_after_a_snapshot(mtdb, compile, tmp_path, options, snapshots):
+    """With a trigger one is what somebody waits for."""
+    program = compile("calls_busy.c", "-O0", "-pthread")
+    out = tmp_path / "out.json"
+    with subprocess.Popen([program, "1"], stdout=subprocess.PIPE, stdin=subprocess.PIPE) as busy:
+        with attach(mtdb, "-e", "calls", "-o", out, "--trigger", "fib", *options,
+                    busy.pid) as process:
+            _, messages = process.communicate(timeout=60)
+        assert process.returncode == 0, messages
+        assert busy.poll() is None
+        busy.kill()
+    assert out.read_text().count('"name":"trigger"') == snapshots
+
+
 def test_ready_fd(mtdb, sleeper, tmp_path):
     ours, its = os.pipe()
     with attach(mtdb, f"--ready-fd={its}", "-e", "calls", "-o", tmp_path / "out.txt", "-p",
