@@ -33,7 +33,7 @@ class Result:
 
     def branches(self, recording="perf.data"):
         """What perf decodes of a recording: as seen_of()."""
-        done = subprocess.run([self.perf, "script", "-i", self.folder / recording, "--itrace=be", "--symfs",
+        done = subprocess.run([self.perf, "script", "-f", "-i", self.folder / recording, "--itrace=be", "--symfs",
                                self.root, "-F", "tid,ip,addr,flags"], text=True, capture_output=True, check=True)
         assert "instruction trace error" not in done.stdout + done.stderr, done.stdout
         matches = [re.match(r"\s*(\d+)\s+(.*?)\s+([0-9a-f]+) =>\s+([0-9a-f]+)\s*$", line)
@@ -60,5 +60,84 @@ def doctor(result):
 
 @case(f"{RUN} -- /programs/played")
 def run(result):
+    assert result.status == GOOD, result.errors
+    assert result.branches() == result.truth["played"]
+
+
+@case(f"{RUN} -- /programs/threads 2")
+def threads(result):
+    assert result.status == GOOD, result.errors
+    assert result.branches() == result.truth["threads"]
+
+
+@case(f"{RUN} --size=16k -- /programs/played 0 5")
+def wrapped(result):
+    assert result.status == GOOD, result.errors
+    [seen], [truth] = result.branches(), result.truth["played"]
+    assert len(truth) < len(seen) < 5 * len(truth), len(seen)
+    assert seen[1:] == (5 * truth)[-len(seen) + 1:]
+
+
+@case("perf record -q -o perf.data -e intel_pt/cyc/u -- /programs/played")
+def perf_record(result):
+    assert result.status == GOOD, result.errors
+    assert result.branches() == result.truth["played"]
+
+
+@case("perf record -q -o perf.data -e intel_pt/cyc/u --per-thread -- /programs/played")
+def perf_record_per_thread(result):
+    assert result.status == GOOD, result.errors
+    assert result.branches() == result.truth["played"]
+
+
+@case("perf record -q -o perf.data -e intel_pt/cyc/u -- /programs/threads 2")
+def perf_record_threads(result):
+    assert result.status == GOOD, result.errors
+    assert result.branches() == result.truth["threads"]
+
+
+@case("perf record -q -o perf.data -e intel_pt/cyc/u -a -- /programs/threads 2")
+def perf_record_cpus(result):
+    assert result.status == GOOD, result.errors
+    assert result.branches() == result.truth["threads"]
+
+
+@case("perf record -q -o perf.data -e intel_pt/cyc/u -Se -- /programs/played 0 2")
+def perf_record_snapshot(result):
+    assert result.status == GOOD, result.errors
+    assert result.branches() == [2 * result.truth["played"][0]]
+
+
+@case(f"{RUN} -- /bin/busybox true")
+def nothing_played(result):
+    assert result.status == 125
+    assert "holds no trace data" in result.errors
+
+
+@case(f"echo 3 >/proc/sys/kernel/perf_event_paranoid; chmod 777 .; su nobody -c '{RUN} -- /programs/played';"
+      "s=$?; echo 2 >/proc/sys/kernel/perf_event_paranoid; exit $s")
+def forbidden(result):
+    assert result.status == 125, result.errors
+    assert "perf_event_paranoid" in result.errors
+
+
+@case(f"chmod 777 .; su nobody -c 'ulimit -l 64; {RUN} --size=8M -- /programs/played'")
+def nobody(result):
+    assert result.status == GOOD, result.errors
+    assert "gets a ring of" in result.errors
+    assert result.branches() == result.truth["played"]
+
+
+@case("perf record -q -o /dev/null -a -e intel_pt//u -- sleep 3 & sleep 1;"
+      f"{RUN} -- /programs/played; s=$?; wait; exit $s")
+def busy(result):
+    assert result.status == 125, result.errors
+
+
+@case("mkfifo in; /programs/played 0 1 wait <in & p=$!; exec 5>in;"
+      "mtdb attach --help >help; "
+      "mtdb attach --engine=pt -f text -o timeline.txt --record perf.data $p & m=$!;"
+      "sleep 1; echo >&5; wait $p; s=$?; wait $m; echo $?; exit $s")
+def attach(result):
     assert result.status == GOOD, result.errors
     assert result.branches() == result.truth["played"]
