@@ -6,39 +6,57 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
+static bool tells_switches(const struct mt_recording *recording)
+{
+	const struct mt_sideband *records = mt_recording_sideband(recording);
+
+	for (size_t i = 0; i < mt_recording_sideband_count(recording); i++)
+		if (records[i].kind == MT_SIDEBAND_SWITCH && records[i].cpu >= 0)
+			return true;
+	return false;
+}
+
+/* perf record gives a program that it starts a ring on each CPU: AUXTRACE names both then, but the
+ * ring is not the thread's, since threads that it makes write there too. */
+static int32_t owner_of(const struct mt_auxtrace *auxtrace, bool switches)
+{
+	return auxtrace->cpu >= 0 && switches ? -1 : auxtrace->tid;
+}
+
 /* A thread has one stream, whatever its ring is numbered: a second one would begin its time anew.
  */
-static bool is_piece_of(const struct mt_pt_stream *stream, const struct mt_auxtrace *auxtrace)
+static bool is_piece_of(const struct mt_pt_stream *stream, const struct mt_auxtrace *auxtrace,
+			bool switches)
 {
-	if (stream->tid != auxtrace->tid)
+	if (stream->tid != owner_of(auxtrace, switches))
 		return false;
 	if (stream->tid >= 0 && stream->cpu < 0 && auxtrace->cpu < 0)
 		return true;
 	return stream->idx == auxtrace->idx && (stream->tid >= 0 || stream->cpu == auxtrace->cpu);
 }
 
-static struct mt_pt_stream *stream_of(mt_pt_streams *streams, const struct mt_auxtrace *auxtrace)
+static struct mt_pt_stream *stream_of(mt_pt_streams *streams, const struct mt_auxtrace *auxtrace,
+				      bool switches)
 {
 	mt_array_each (stream, streams)
-		if (is_piece_of(stream, auxtrace))
+		if (is_piece_of(stream, auxtrace, switches))
 			return stream;
 	return NULL;
 }
 
 static struct mt_error *find_or_add(mt_pt_streams *streams, struct mt_recording *recording,
-				    const struct mt_auxtrace *auxtrace, struct mt_pt_stream **out)
+				    const struct mt_auxtrace *auxtrace, bool switches)
 {
 	struct mt_pt_stream added = {
 	    .idx = auxtrace->idx,
-	    .tid = auxtrace->tid,
+	    .tid = owner_of(auxtrace, switches),
 	    .cpu = auxtrace->cpu,
 	    .recording = recording,
 	};
 
-	*out = stream_of(streams, auxtrace);
-	if (!*out && !mt_array_push(streams, added))
-		*out = mt_array_last(streams);
-	return *out ? NULL : mt_error_no_memory();
+	if (stream_of(streams, auxtrace, switches) || !mt_array_push(streams, added))
+		return NULL;
+	return mt_error_no_memory();
 }
 
 static bool gap_of_flags(uint64_t flags, enum mt_gap_cause *cause)
@@ -175,14 +193,16 @@ static struct mt_error *add_auxtrace(struct mt_pt_stream *stream, size_t index, 
 struct mt_error *mt_pt_streams_read(struct mt_recording *recording, mt_pt_streams *streams)
 {
 	size_t count = mt_recording_auxtrace_count(recording);
-	struct mt_pt_stream *stream = NULL;
+	bool switches = tells_switches(recording);
 
 	for (size_t i = 0; i < count; i++)
 		mt_try(
-		    find_or_add(streams, recording, mt_recording_auxtrace(recording, i), &stream));
+		    find_or_add(streams, recording, mt_recording_auxtrace(recording, i), switches));
 	mt_try(read_sideband(recording, streams));
 	for (size_t i = 0; i < count; i++) {
-		stream = stream_of(streams, mt_recording_auxtrace(recording, i));
+		struct mt_pt_stream *stream =
+		    stream_of(streams, mt_recording_auxtrace(recording, i), switches);
+
 		mt_try(add_auxtrace(stream, i, &stream->next_loss));
 	}
 	return NULL;

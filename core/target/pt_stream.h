@@ -29,7 +29,7 @@ struct mt_pt_loss {
 struct mt_pt_stream {
 	struct mt_recording *recording;
 	uint32_t idx;
-	int32_t tid; /* -1: of a CPU */
+	int32_t tid; /* -1: of a CPU, whose switches say whose an event is */
 	int32_t cpu;
 	MT_ARRAY(struct mt_pt_stream_piece) pieces;
 	MT_ARRAY(struct mt_pt_loss) losses;

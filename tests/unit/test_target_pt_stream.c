@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Which AUXTRACE records are one stream, and whose it is. */
+#include "perf_fixture.h"
+
+#include "target/pt_stream.h"
+
+static void put_piece(struct mt_recording_writer *writer, int32_t tid, int32_t cpu)
+{
+	static const uint8_t bytes[8];
+	const struct mt_auxtrace piece = {
+	    .size = sizeof(bytes),
+	    .reference = 1,
+	    .idx = cpu < 0 ? 0 : (uint32_t)cpu,
+	    .tid = tid,
+	    .cpu = cpu,
+	};
+
+	assert_no_error(mt_recording_writer_put_aux(writer, &piece, bytes));
+}
+
+/* A recording of thread 100 with a piece of each of these CPUs. */
+static struct mt_recording *recording_of(const char *path, bool switches, const int *cpus,
+					 size_t count)
+{
+	struct mt_recording_writer *writer = start_writer(path);
+	struct mt_sideband change = {.kind = MT_SIDEBAND_SWITCH,
+				     .time_ns = NOW,
+				     .pid = 100,
+				     .tid = 101,
+				     .context_switch = {false, false, 0, 0}};
+	struct mt_recording *recording = NULL;
+
+	if (switches)
+		assert_no_error(mt_recording_writer_put(writer, &change));
+	for (size_t i = 0; i < count; i++)
+		put_piece(writer, 100, cpus[i]);
+	finish(writer);
+	assert_no_error(mt_recording_open(path, NULL, &recording));
+	return recording;
+}
+
+static void check_streams(bool switches, const int *cpus, size_t count, size_t streams_expected,
+			  int32_t tid_expected)
+{
+	char *path = make_path();
+	struct mt_recording *recording = recording_of(path, switches, cpus, count);
+	mt_pt_streams streams = {0};
+
+	assert_no_error(mt_pt_streams_read(recording, &streams));
+	assert_int_equal(streams.count, streams_expected);
+	mt_array_each (stream, &streams)
+		assert_int_equal(stream->tid, tid_expected);
+	mt_pt_streams_deinit(&streams);
+	mt_recording_close(recording);
+	remove_path(path);
+}
+
+static void a_thread_has_one(void **state)
+{
+	const int cpus[] = {-1, -1, -1};
+
+	(void)state;
+	check_streams(false, cpus, 3, 1, 100);
+}
+
+/* perf record ./program: the program's number, and the CPU's. */
+static void a_cpu_that_names_a_thread_is_a_cpu(void **state)
+{
+	const int cpus[] = {0, 1, 0};
+
+	(void)state;
+	check_streams(true, cpus, 3, 2, -1);
+}
+
+static void without_switches_it_is_the_thread(void **state)
+{
+	const int cpus[] = {0, 1, 0};
+
+	(void)state;
+	check_streams(false, cpus, 3, 2, 100);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_thread_has_one),
+	    cmocka_unit_test(a_cpu_that_names_a_thread_is_a_cpu),
+	    cmocka_unit_test(without_switches_it_is_the_thread),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
