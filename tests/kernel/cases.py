@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is done inside the virtual machine, each by a line of shell, and what has to come of it, judged
-outside by what it left."""
+"""What is done inside the virtual machine, each by a line of shell, and what has to come of it,
+judged outside by what it left."""
 import collections
 import re
 import subprocess
@@ -33,12 +33,27 @@ class Result:
 
     def branches(self, recording="perf.data"):
         """What perf decodes of a recording: as seen_of()."""
-        done = subprocess.run([self.perf, "script", "-f", "-i", self.folder / recording, "--itrace=be", "--symfs",
-                               self.root, "-F", "tid,ip,addr,flags"], text=True, capture_output=True, check=True)
+        done = subprocess.run([self.perf, "script", "-f", "-i", self.folder / recording,
+                               "--itrace=be", "--symfs", self.root, "-F", "tid,ip,addr,flags"],
+                              text=True, capture_output=True, check=True)
         assert "instruction trace error" not in done.stdout + done.stderr, done.stdout
         matches = [re.match(r"\s*(\d+)\s+(.*?)\s+([0-9a-f]+) =>\s+([0-9a-f]+)\s*$", line)
                    for line in done.stdout.splitlines()]
         return seen_of("\n".join(self.branch(match) for match in matches if match))
+
+    def check_calls(self, program, times=1):
+        """The timeline has as many calls of the program's own functions as were seen."""
+        symbols = subprocess.run(["nm", f"{self.root}/programs/{program}"], text=True, check=True,
+                                 capture_output=True).stdout
+        lines = self.read("timeline.txt").splitlines()
+        for name in ("work", "fib", "twice"):
+            address = int(re.search(rf"^([0-9a-f]+) T {name}$", symbols, re.M)[1], 16)
+            seen = sum(branch[0] == "call" and branch[2] == address
+                       for thread in self.truth[program] for branch in thread)
+            shown = sum(re.search(rf"s +{name} ", line) is not None for line in lines)
+            assert shown == times * seen > 0, f"{name}: {shown} calls shown, {seen} seen"
+        threads = {line for line in lines if line.startswith("Thread ")}
+        assert len(threads) == len(self.truth[program]), threads
 
     @staticmethod
     def branch(match):
@@ -62,12 +77,14 @@ def doctor(result):
 def run(result):
     assert result.status == GOOD, result.errors
     assert result.branches() == result.truth["played"]
+    result.check_calls("played")
 
 
 @case(f"{RUN} -- /programs/threads 2")
 def threads(result):
     assert result.status == GOOD, result.errors
     assert result.branches() == result.truth["threads"]
+    result.check_calls("threads")
 
 
 @case(f"{RUN} --size=16k -- /programs/played 0 5")
@@ -78,31 +95,38 @@ def wrapped(result):
     assert seen[1:] == (5 * truth)[-len(seen) + 1:]
 
 
-@case("perf record -q -o perf.data -e intel_pt/cyc/u -- /programs/played")
+PERF = "perf record -q -o perf.data -e intel_pt/cyc/u"
+DECODE = "s=$?; mtdb decode -f text -o timeline.txt perf.data; exit $s"
+
+
+@case(f"{PERF} -- /programs/played; {DECODE}")
 def perf_record(result):
     assert result.status == GOOD, result.errors
     assert result.branches() == result.truth["played"]
+    result.check_calls("played")
 
 
-@case("perf record -q -o perf.data -e intel_pt/cyc/u --per-thread -- /programs/played")
+@case(f"{PERF} --per-thread -- /programs/played")
 def perf_record_per_thread(result):
     assert result.status == GOOD, result.errors
     assert result.branches() == result.truth["played"]
 
 
-@case("perf record -q -o perf.data -e intel_pt/cyc/u -- /programs/threads 2")
+@case(f"{PERF} -- /programs/threads 2; {DECODE}")
 def perf_record_threads(result):
     assert result.status == GOOD, result.errors
     assert result.branches() == result.truth["threads"]
+    result.check_calls("threads")
 
 
-@case("perf record -q -o perf.data -e intel_pt/cyc/u -a -- /programs/threads 2")
+@case(f"{PERF} -a -- /programs/threads 2; {DECODE}")
 def perf_record_cpus(result):
     assert result.status == GOOD, result.errors
     assert result.branches() == result.truth["threads"]
+    result.check_calls("threads")
 
 
-@case("perf record -q -o perf.data -e intel_pt/cyc/u -Se -- /programs/played 0 2")
+@case(f"{PERF} -Se -- /programs/played 0 2")
 def perf_record_snapshot(result):
     assert result.status == GOOD, result.errors
     assert result.branches() == [2 * result.truth["played"][0]]
@@ -114,8 +138,9 @@ def nothing_played(result):
     assert "holds no trace data" in result.errors
 
 
-@case(f"echo 3 >/proc/sys/kernel/perf_event_paranoid; chmod 777 .; su nobody -c '{RUN} -- /programs/played';"
-      "s=$?; echo 2 >/proc/sys/kernel/perf_event_paranoid; exit $s")
+@case("echo 3 >/proc/sys/kernel/perf_event_paranoid; chmod 777 .;"
+      f"su nobody -c '{RUN} -- /programs/played'; s=$?;"
+      "echo 2 >/proc/sys/kernel/perf_event_paranoid; exit $s")
 def forbidden(result):
     assert result.status == 125, result.errors
     assert "perf_event_paranoid" in result.errors
@@ -128,16 +153,20 @@ def nobody(result):
     assert result.branches() == result.truth["played"]
 
 
-@case("perf record -q -o /dev/null -a -e intel_pt//u -- sleep 3 & sleep 1;"
-      f"{RUN} -- /programs/played; s=$?; wait; exit $s")
+@case("mkfifo in; perf record -q -o /dev/null -a -e intel_pt//u -- sh -c 'echo >ready; cat in' &"
+      f"exec 5<>in; until [ -s ready ]; do sleep 0.1; done; {RUN} -- /programs/played; s=$?;"
+      "mtdb run --engine=auto --history=0 -o auto.fxt -- /bin/busybox true;"
+      "echo >&5; exec 5>&-; wait; exit $s")
 def busy(result):
     assert result.status == 125, result.errors
+    assert "somebody else holds this PMU" in result.errors
+    assert "recording with the engine calls" in result.errors
 
 
 @case("mkfifo in; /programs/played 0 1 wait <in & p=$!; exec 5>in;"
-      "mtdb attach --help >help; "
       "mtdb attach --engine=pt -f text -o timeline.txt --record perf.data $p & m=$!;"
-      "sleep 1; echo >&5; wait $p; s=$?; wait $m; echo $?; exit $s")
+      "until grep -q recording errors; do sleep 0.1; done; echo >&5;"
+      "wait $p; s=$?; wait $m; echo $?; exit $s")
 def attach(result):
     assert result.status == GOOD, result.errors
     assert result.branches() == result.truth["played"]

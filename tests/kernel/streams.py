@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Intel PT traces to be played: what single-stepping recorded of a program, thread by thread, with
-times of a processor in the place of a debugger's.  Packets are told apart by perf, not by our code."""
+times of a processor in the place of a debugger's.  Packets are told apart by perf, not by our
+code."""
 import re
 import struct
 import subprocess
@@ -66,9 +67,9 @@ def record(mtdb, perf, program, arguments, work):
     """Streams beside the program, for it to play.  Returns what was seen, and the ratio of TSC to
     the bus clock that the streams speak of."""
     recording, log = work / "step.data", work / "branches"
-    subprocess.run([mtdb, "run", "--engine=step", "--history=0", "-o", work / "step.txt", "--record",
-                    recording, "--branch-log", log, "--", program, *arguments], check=False,
-                   stderr=subprocess.DEVNULL)
+    subprocess.run([mtdb, "run", "--engine=step", "--history=0", "-o", work / "step.txt",
+                    "--record", recording, "--branch-log", log, "--", program, *arguments],
+                   check=False, stderr=subprocess.DEVNULL)
     dump = dumped(perf, recording)
     for number, (_, packets) in enumerate(sorted(packets_of(dump).items())):
         write_stream(program.with_name(f"{program.name}.pt.{number}"), packets)
