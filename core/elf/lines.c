@@ -62,6 +62,102 @@ bool mt_objfile_source_at(struct mt_objfile *objfile, uint64_t address, struct m
 	return behind && describe(objfile, unit, dwarf_onesrcline(unit->rows, behind - 1), out);
 }
 
+static bool row_at(const struct mt_unit *unit, size_t index, uint64_t *address, bool *statement)
+{
+	Dwarf_Line *row = dwarf_onesrcline(unit->rows, index);
+
+	return dwarf_lineaddr(row, address) == 0 && dwarf_linebeginstatement(row, statement) == 0;
+}
+
+/* Of several rows at one address the last one that begins a statement, else the last one. */
+static size_t choose_row(const struct mt_unit *unit, size_t last)
+{
+	uint64_t address, other;
+	bool statement = false;
+
+	if (!row_at(unit, last, &address, &statement))
+		return last;
+	for (size_t i = last + 1; i-- > 0;) {
+		if (!row_at(unit, i, &other, &statement) || other != address)
+			break;
+		if (statement)
+			return i;
+	}
+	return last;
+}
+
+static unsigned discriminator_of(const struct mt_unit *unit, size_t index)
+{
+	unsigned discriminator = 0;
+
+	dwarf_linediscriminator(dwarf_onesrcline(unit->rows, index), &discriminator);
+	return discriminator;
+}
+
+/* Whether a row goes on with the line of the one before. */
+static bool goes_on(const struct mt_unit *unit, size_t index)
+{
+	Dwarf_Line *row = dwarf_onesrcline(unit->rows, index);
+	Dwarf_Line *former = index ? dwarf_onesrcline(unit->rows, index - 1) : NULL;
+	int line = 0, former_line = 0;
+	bool ends = false;
+
+	if (!former || dwarf_lineendsequence(former, &ends) || ends ||
+	    dwarf_lineendsequence(row, &ends) || ends)
+		return false;
+	return dwarf_lineno(row, &line) == 0 && dwarf_lineno(former, &former_line) == 0 &&
+	       line == former_line &&
+	       dwarf_linesrc(row, NULL, NULL) == dwarf_linesrc(former, NULL, NULL);
+}
+
+/* Where a line has several blocks, which discriminators tell apart, its rows count as one from the
+ * first that has one. */
+static size_t first_row_of_line(const struct mt_unit *unit, size_t index)
+{
+	size_t first = index, marked;
+
+	while (goes_on(unit, first))
+		first--;
+	for (marked = first; marked <= index && !discriminator_of(unit, marked);)
+		marked++;
+	return marked > index ? index : marked > first ? marked - 1 : first;
+}
+
+static size_t behind_line(const struct mt_unit *unit, size_t first, size_t index)
+{
+	bool marked = false;
+
+	while (goes_on(unit, first))
+		first--;
+	for (size_t i = first; i <= index; i++)
+		marked |= discriminator_of(unit, i) != 0;
+	for (index++; index < unit->row_count && goes_on(unit, index); index++) {
+		marked |= discriminator_of(unit, index) != 0;
+		if (!marked)
+			break;
+	}
+	return index;
+}
+
+bool mt_objfile_line_at(struct mt_objfile *objfile, uint64_t address, struct mt_line_range *out)
+{
+	const struct mt_dwarf *dwarf = mt_dwarf(objfile);
+	struct mt_unit *unit = dwarf ? mt_dwarf_unit_at(dwarf, address) : NULL;
+
+	*out = (struct mt_line_range){0};
+	if (!unit)
+		return false;
+	read_rows(unit);
+	size_t behind = search_rows(unit, address);
+	if (!behind || behind == unit->row_count)
+		return false;
+	size_t chosen = choose_row(unit, behind - 1), first = first_row_of_line(unit, chosen);
+	behind = behind_line(unit, first, behind - 1);
+	return behind < unit->row_count && row_at(unit, first, &out->start, &out->statement) &&
+	       dwarf_lineaddr(dwarf_onesrcline(unit->rows, behind), &out->end) == 0 &&
+	       describe(objfile, unit, dwarf_onesrcline(unit->rows, first), &out->source);
+}
+
 static bool file_matches(const char *path, const char *wanted)
 {
 	size_t path_length = path ? strlen(path) : 0, length = strlen(wanted);

@@ -281,6 +281,15 @@ static int rank_segment(const struct mt_segment *segment, uint64_t offset)
 	return 1 + segment->executable + 2 * (offset == page);
 }
 
+bool mt_objfile_load(const struct mt_objfile *objfile, size_t index, struct mt_load *out)
+{
+	if (index >= objfile->segment_count)
+		return false;
+	const struct mt_segment *segment = &objfile->segments[index];
+	*out = (struct mt_load){segment->address, segment->size, segment->offset};
+	return true;
+}
+
 bool mt_objfile_offset_to_address(const struct mt_objfile *objfile, uint64_t offset,
 				  uint64_t *address)
 {

@@ -64,6 +64,14 @@ bool mt_objfile_offset_to_address(const struct mt_objfile *objfile, uint64_t off
 bool mt_objfile_address_to_offset(const struct mt_objfile *objfile, uint64_t address,
 				  uint64_t *offset);
 
+/* A PT_LOAD segment, by address.  False: there are no more than INDEX. */
+struct mt_load {
+	uint64_t address;
+	uint64_t size; /* in memory */
+	uint64_t offset;
+};
+bool mt_objfile_load(const struct mt_objfile *objfile, size_t index, struct mt_load *out);
+
 /* Up to SIZE bytes of the file's contents at a virtual address; returns how many. */
 size_t mt_objfile_read(const struct mt_objfile *objfile, uint64_t address, void *buffer,
 		       size_t size);
@@ -91,6 +99,21 @@ const char *mt_objfile_symbol_name(struct mt_objfile *objfile, const struct mt_s
 
 /* The line table's row for an address.  False: none. */
 bool mt_objfile_source_at(struct mt_objfile *objfile, uint64_t address, struct mt_source *out);
+/* The addresses around one that a row of the line table stands for.  Neighbours may be of the same
+ * line.  False: there is none. */
+struct mt_line_range {
+	uint64_t start; /* [start, end) */
+	uint64_t end;
+	struct mt_source source;
+	bool statement; /* a statement begins at start, and a debugger may stop there */
+};
+bool mt_objfile_line_at(struct mt_objfile *objfile, uint64_t address, struct mt_line_range *out);
+/* The directory to which the file names of the unit at ADDRESS were told relative, as people gave
+ * them to the compiler.  NULL: they were not. */
+const char *mt_objfile_directory_at(struct mt_objfile *objfile, uint64_t address);
+/* Where a debugger stops at a function that begins at START: behind its prologue, as GDB has it;
+ * START itself where the compiler tells at each instruction where variables are. */
+uint64_t mt_objfile_skip_prologue(struct mt_objfile *objfile, uint64_t start);
 /* Inlined functions; function->start and end are 0. Never fails: without DWARF the span is wide
  * and its depth 0. */
 void mt_objfile_inlines_at(struct mt_objfile *objfile, uint64_t address,

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Where a function's prologue ends.  Up to there its parameters are not where DWARF says, unless
+ * the compiler optimised and tells for each instruction.  The rules are GDB's, so that breakpoints
+ * are where people expect them: the frame pointer's making, then the end of the line it is in. */
+#include "elf/dwarf.h"
+
+#include <dwarf.h>
+
+#include <string.h>
+
+#define MOST_BYTES 16
+
+static const char *unit_text(struct mt_objfile *objfile, uint64_t address, unsigned name)
+{
+	const struct mt_dwarf *dwarf = mt_dwarf(objfile);
+	struct mt_unit *unit = dwarf ? mt_dwarf_unit_at(dwarf, address) : NULL;
+	Dwarf_Attribute attribute;
+
+	return unit ? dwarf_formstring(dwarf_attr(&unit->lines, name, &attribute)) : NULL;
+}
+
+const char *mt_objfile_directory_at(struct mt_objfile *objfile, uint64_t address)
+{
+	const char *name = unit_text(objfile, address, DW_AT_name);
+
+	return name && name[0] != '/' ? unit_text(objfile, address, DW_AT_comp_dir) : NULL;
+}
+
+static const char *producer_of(struct mt_objfile *objfile, uint64_t address)
+{
+	const char *text = unit_text(objfile, address, DW_AT_producer);
+
+	return text ? text : "";
+}
+
+/* gcc, when it optimises, writes location lists that hold in prologues too. */
+static bool tells_everywhere(const char *producer)
+{
+	const char *at = producer;
+
+	if (strncmp(producer, "GNU ", 4) != 0)
+		return false;
+	while ((at = strstr(at, " -O")) && at[3] == '0')
+		at += 3;
+	return at;
+}
+
+static size_t skip(const uint8_t *bytes, size_t size, size_t at, const char *wanted, size_t length)
+{
+	return size - at >= length && memcmp(bytes + at, wanted, length) == 0 ? length : 0;
+}
+
+/* Behind push %rbp; mov %rsp,%rbp.  0: it makes no frame pointer. */
+static size_t frame_pointer_made(const uint8_t *bytes, size_t size)
+{
+	size_t at = skip(bytes, size, 0, "\xf3\x0f\x1e\xfa", 4); /* endbr64 */
+	size_t push = skip(bytes, size, at, "\x55", 1);
+	size_t move;
+
+	if (!push)
+		return 0;
+	at += push;
+	move = skip(bytes, size, at, "\x48\x89\xe5", 3);
+	if (!move)
+		move = skip(bytes, size, at, "\x48\x8b\xec", 3);
+	return move ? at + move : 0;
+}
+
+/* Behind the function's first line: what clang's line tables mean by the prologue. */
+static uint64_t behind_first_line(struct mt_objfile *objfile, uint64_t start)
+{
+	struct mt_line_range range, next;
+
+	if (!mt_objfile_line_at(objfile, start, &range))
+		return start;
+	/* What is inlined or of no line is no body of the function's own. */
+	return mt_objfile_line_at(objfile, range.end, &next) ? range.end : start;
+}
+
+uint64_t mt_objfile_skip_prologue(struct mt_objfile *objfile, uint64_t start)
+{
+	const char *producer = producer_of(objfile, start);
+	const struct mt_symbol *symbol = mt_objfile_symbol_at(objfile, start);
+	uint8_t bytes[MOST_BYTES];
+	struct mt_line_range range;
+	uint64_t pc;
+
+	if (tells_everywhere(producer))
+		return start;
+	if (strstr(producer, "clang")) {
+		pc = behind_first_line(objfile, start);
+		return symbol && pc >= symbol->end ? start : pc;
+	}
+	pc = start +
+	     frame_pointer_made(bytes, mt_objfile_read(objfile, start, bytes, sizeof(bytes)));
+	if (!mt_objfile_line_at(objfile, pc, &range) || range.start == pc)
+		return pc;
+	return symbol && range.end < symbol->end ? range.end : pc;
+}
