@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/personality.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -46,6 +47,10 @@ static void become_program(const struct mt_ptrace_target *target, const struct m
 	while (read(pipes->go[0], &byte, 1) < 0 && errno == EINTR)
 		;
 	terminal_restore_signals();
+	if (launch->apart) {
+		setpgid(0, 0);
+		personality(ADDR_NO_RANDOMIZE);
+	}
 	sigprocmask(SIG_SETMASK, &target->old_mask, NULL);
 	execve(launch->path, (char *const *)launch->arguments,
 	       launch->environment ? (char *const *)launch->environment : environ);
@@ -163,7 +168,7 @@ struct mt_error *mt_ptrace_launch(struct mt_target *base, const struct mt_launch
 		mt_ptrace_forget(target, *pid);
 		return error;
 	}
-	if (!error)
+	if (!error && !launch->apart)
 		mt_ptrace_forward_begin(*pid);
 	return error;
 }

@@ -64,6 +64,9 @@ struct mt_launch {
 	const char *path;               /* of the executable */
 	const char *const *arguments;   /* argv, NULL at its end */
 	const char *const *environment; /* NULL: ours */
+	/* For a debugger: in a process group of its own, at the same addresses each time, and
+	 * signals that come to us are ours. */
+	bool apart;
 };
 
 /* A line of /proc/PID/maps.  path is "" for anonymous memory. */
