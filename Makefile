@@ -25,6 +25,7 @@ CLI_LIBS  := -lreadline
 CORE_SOURCES := $(wildcard core/*/*.c)
 # What mtdb and the plugin share, since both trace by ptrace(2).
 PTRACE_SOURCES := $(wildcard ptrace/*.c)
+DEBUG_SOURCES := $(wildcard debug/*.c)
 CLI_SOURCES  := $(wildcard cli/*.c)
 UNIT_SOURCES := $(wildcard tests/unit/test_*.c)
 FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
@@ -33,7 +34,7 @@ MAN_SOURCES  := $(wildcard docs/man/*.md)
 
 CORE_OBJECTS := $(CORE_SOURCES:%.c=$(BUILD)/obj/%.o)
 PTRACE_OBJECTS := $(PTRACE_SOURCES:%.c=$(BUILD)/obj/%.o)
-CLI_OBJECTS  := $(CLI_SOURCES:%.c=$(BUILD)/obj/%.o)
+CLI_OBJECTS  := $(CLI_SOURCES:%.c=$(BUILD)/obj/%.o) $(DEBUG_SOURCES:%.c=$(BUILD)/obj/%.o)
 UNIT_TESTS   := $(UNIT_SOURCES:tests/unit/%.c=$(BUILD)/tests/%)
 FUZZERS      := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/%)
 BENCHES      := $(BENCH_SOURCES:tests/bench/%.c=$(BUILD)/bench/%)
@@ -134,7 +135,7 @@ lint:
 	@scripts/lint
 
 format:
-	clang-format -i $(wildcard core/*/*.[ch] cli/*.[ch] ptrace/*.[ch] gdb-plugin/*.[ch] tests/unit/*.[ch] tests/fuzz/*.[ch])
+	clang-format -i $(wildcard core/*/*.[ch] cli/*.[ch] debug/*.[ch] ptrace/*.[ch] gdb-plugin/*.[ch] tests/unit/*.[ch] tests/fuzz/*.[ch])
 
 # Fuzzers, and the core under them, are built by clang in a directory of their own.
 fuzz:

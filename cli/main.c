@@ -3,6 +3,7 @@
  * back into an exit status. */
 #include "command/command.h"
 #include "picker.h"
+#include "prompt.h"
 #include "ptrace_target.h"
 #include "terminal.h"
 
@@ -105,6 +106,8 @@ int main(int argc, char **argv)
 	    .tell_colour = terminal.tell_colour,
 	};
 
+	if (argc > 1 && !mt_command_find(argv[1]) && prompt_is_meant(argc, argv))
+		return prompt_main(&terminal, argc, argv);
 	if (argc > 1 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0))
 		print_version(&terminal);
 	else

@@ -9,7 +9,10 @@ static void list_commands(const struct mt_command_context *context)
 			  context->prefix);
 	for (const struct mt_command *const *command = mt_commands; *command; command++)
 		mt_command_printf(context, "  %-9s %s\n", (*command)->name, (*command)->summary);
-	mt_command_printf(context, "\n\"%s help COMMAND\" tells more of one.\n", context->prefix);
+	mt_command_printf(context,
+			  "\n\"%s help COMMAND\" tells more of one.  \"%s PROGRAM [ARGUMENT]...\" "
+			  "opens a prompt, at which\nthe program is debugged.\n",
+			  context->prefix, context->prefix);
 }
 
 static struct mt_error *tell(const struct mt_command_context *context, const char *name)

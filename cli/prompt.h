@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* mtdb's prompt: lines become commands, commands ask the debugger (debug/debugger.h), and what came
+ * of it is told in GDB's words, so that fingers and scripts know it.
+ *
+ * A family of commands is a file with a table of its own, which prompt_table.c lists.  What is
+ * asked for goes to standard output, what failed to standard error. */
+#ifndef MT_CLI_PROMPT_H
+#define MT_CLI_PROMPT_H
+
+#include "base/array.h"
+#include "base/str.h"
+#include "debug/debugger.h"
+#include "terminal.h"
+
+struct prompt;
+
+struct prompt_command {
+	const char *name;
+	const char *aliases; /* words that mean it, though they may begin others: "b br"; or NULL */
+	const char *usage;   /* behind the name: "[LOCATION]"; or NULL */
+	const char *summary; /* a line, without a full stop */
+	const char *help;    /* more, lines that end in \n; or NULL */
+	bool repeats;        /* an empty line does it again */
+	/* `info`, `set`: the words behind it, ended by one without a name; or NULL. */
+	const struct prompt_command *sub;
+	/* REST: what stands behind the name, without blanks at its ends.  With `sub`: what no word
+	 * of it fits; or NULL.  Errors: told to the user. */
+	struct mt_error *(*run)(struct prompt *prompt, const char *rest);
+};
+
+/* Tables end with a command without a name. */
+extern const struct prompt_command prompt_run_commands[];
+extern const struct prompt_command prompt_break_commands[];
+extern const struct prompt_command prompt_stack_commands[];
+extern const struct prompt_command prompt_other_commands[];
+
+/* prompt_table.c */
+/* All tables, NULL at the end. */
+extern const struct prompt_command *const prompt_tables[];
+/* The command that TEXT begins with; *REST: behind its name.
+ * Errors: USAGE ("Undefined command: \"x\".  Try \"help\".", "Ambiguous command …"). */
+struct mt_error *prompt_find(const char *text, const struct prompt_command **command,
+			     const char **rest);
+
+struct prompt {
+	struct mt_debugger *debugger;
+	struct terminal *terminal;
+	bool batch;
+	bool confirm;
+	bool interactive;   /* lines come from a terminal */
+	bool over;          /* `quit` was said */
+	bool repeats;       /* the last command can be done again by an empty line */
+	unsigned last_hit;  /* the breakpoint at which the program stands; 0: none */
+	int status;         /* of mtdb */
+	char *last_line;    /* what an empty line repeats; NULL: nothing */
+	unsigned depth;     /* of `source` within `source` */
+	char *missing_file; /* a source file that was told to be missing */
+	FILE *input;        /* lines of a script come from here; NULL: from the terminal */
+};
+
+/* prompt.c: the whole of `mtdb PROGRAM`. */
+int prompt_main(struct terminal *terminal, int argc, char **argv);
+/* Whether the words mean it, and no command of mtdb's. */
+bool prompt_is_meant(int argc, char **argv);
+struct mt_error *prompt_execute(struct prompt *prompt, const char *line);
+/* Errors: what reading gives; a command's, behind "FILE:LINE: Error in sourced command file:". */
+struct mt_error *prompt_source(struct prompt *prompt, const char *path);
+/* One line of whoever gives lines now.  NULL: that was all.  The caller's to free. */
+char *prompt_read_line(struct prompt *prompt, const char *mark);
+/* The command was typed, and does not come from a script: more is told then. */
+bool prompt_is_at_terminal(const struct prompt *prompt);
+/* No, where nobody can be asked. */
+bool prompt_asks(struct prompt *prompt, const char *question);
+/* Yes, where nobody can be asked. */
+bool prompt_confirms(struct prompt *prompt, const char *question);
+
+/* prompt_front.c: what happens while the program runs. */
+struct mt_debug_front prompt_front(struct prompt *prompt);
+
+/* prompt_say.c */
+void prompt_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* "Thread 0x7ffff7d8b740 (LWP 123)" */
+void prompt_name_thread(struct prompt *prompt, const struct mt_debug_thread *thread,
+			struct mt_str *out);
+/* The stop that a verb ended with, and where the program stands. */
+struct mt_error *prompt_tell_stop(struct prompt *prompt, const struct mt_debug_stop *stop);
+/* "#0  main () at t.c:3"; without a level when that is false. */
+void prompt_print_frame(struct prompt *prompt, const struct mt_debug_frame *frame, bool level);
+/* The frame, and below it its source line. */
+void prompt_show_frame(struct prompt *prompt, const struct mt_debug_frame *frame, bool level);
+/* The line alone. */
+void prompt_show_line(struct prompt *prompt, const struct mt_debug_frame *frame);
+const char *prompt_signal_words(int signal); /* "Segmentation fault" */
+
+/* prompt_run.c, prompt_break.c */
+struct mt_error *prompt_attach(struct prompt *prompt, const char *pid);
+/* And tell where it is. */
+struct mt_error *prompt_add_breakpoint(struct prompt *prompt,
+				       const struct mt_debug_new_breakpoint *what);
+
+/* prompt_list.c */
+/* Lines FIRST to LAST with their numbers.  NAME: as people know the file. */
+struct mt_error *prompt_print_lines(struct prompt *prompt, const char *file, const char *name,
+				    uint32_t first, uint32_t last);
+
+/* Parsing what is typed. */
+bool prompt_is_word(const char *text, const char *word); /* TEXT begins with it, as a whole */
+const char *prompt_skip_blanks(const char *text);
+/* A count behind a command, 1 if there is none.  Errors: USAGE. */
+struct mt_error *prompt_parse_count(const char *text, uint64_t *count);
+
+#endif

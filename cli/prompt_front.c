@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the debugger tells while the program runs, and whose the terminal is meanwhile.
+ *
+ * The program has a process group of its own.  While it runs that one is in the foreground, so that
+ * Ctrl-C is the program's; and it finds the terminal as it left it. */
+#include "prompt.h"
+
+#include "trace/slice.h"
+
+#include <signal.h>
+#include <termios.h>
+#include <unistd.h>
+
+static struct {
+	bool is_ours;     /* standard input is our terminal */
+	bool has_program; /* program was saved */
+	struct termios own, program;
+	volatile sig_atomic_t interrupted;
+} state;
+
+static void on_interrupt(int signal)
+{
+	(void)signal;
+	state.interrupted = 1;
+}
+
+/* Attaching takes these signals for its own purposes; here they mean the prompt. */
+static void handle_signals(void)
+{
+	struct sigaction action = {.sa_handler = on_interrupt};
+
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGINT, &action, NULL);
+}
+
+/* In the background a process is stopped that changes the terminal, unless it ignores that. */
+static void set_foreground(pid_t group)
+{
+	struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
+
+	sigemptyset(&ignore.sa_mask);
+	sigaction(SIGTTOU, &ignore, &before);
+	tcsetpgrp(STDIN_FILENO, group);
+	sigaction(SIGTTOU, &before, NULL);
+}
+
+static void set_modes(const struct termios *modes)
+{
+	struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
+
+	sigemptyset(&ignore.sa_mask);
+	sigaction(SIGTTOU, &ignore, &before);
+	tcsetattr(STDIN_FILENO, TCSADRAIN, modes);
+	sigaction(SIGTTOU, &before, NULL);
+}
+
+static void runs(void *context, pid_t pid)
+{
+	struct prompt *prompt = context;
+
+	state.interrupted = 0;
+	handle_signals();
+	fflush(stdout);
+	state.is_ours = !mt_debugger_is_attached(prompt->debugger) && isatty(STDIN_FILENO) &&
+			tcgetpgrp(STDIN_FILENO) == getpgrp() &&
+			tcgetattr(STDIN_FILENO, &state.own) == 0;
+	if (!state.is_ours)
+		return;
+	if (state.has_program)
+		set_modes(&state.program);
+	set_foreground(pid);
+}
+
+static void stopped(void *context, pid_t pid)
+{
+	(void)context;
+	(void)pid;
+	if (!state.is_ours)
+		return;
+	set_foreground(getpgrp());
+	state.has_program = tcgetattr(STDIN_FILENO, &state.program) == 0;
+	set_modes(&state.own);
+}
+
+static bool interrupted(void *context)
+{
+	bool was = state.interrupted;
+
+	(void)context;
+	state.interrupted = 0;
+	return was;
+}
+
+static void thread_born(void *context, const struct mt_debug_thread *thread)
+{
+	mt_auto(mt_str) struct mt_str name = {0};
+
+	prompt_name_thread(context, thread, &name);
+	if (!name.failed)
+		prompt_printf("[New %s]\n", name.text);
+}
+
+static void thread_ended(void *context, const struct mt_debug_thread *thread)
+{
+	mt_auto(mt_str) struct mt_str name = {0};
+
+	prompt_name_thread(context, thread, &name);
+	if (!name.failed)
+		prompt_printf("[%s exited]\n", name.text);
+}
+
+static void forked(void *context, enum mt_debug_child what, pid_t parent, pid_t child,
+		   bool is_vfork)
+{
+	(void)context;
+	(void)parent;
+	if (what == MT_DEBUG_CHILD_LET_GO)
+		prompt_printf("[Detaching %s child process %d]\n",
+			      is_vfork ? "vfork" : "after fork from", child);
+}
+
+static void executes(void *context, pid_t pid, const char *path)
+{
+	(void)context;
+	prompt_printf("process %d is executing new program: %s\n", pid, path);
+}
+
+static void signalled(void *context, const struct mt_debug_thread *thread, int signal)
+{
+	struct prompt *prompt = context;
+
+	prompt_printf("\n");
+	if (mt_debugger_last_thread(prompt->debugger) > 1)
+		prompt_printf("Thread %u \"%s\" ", thread->number, thread->name);
+	else
+		prompt_printf("Program ");
+	prompt_printf("received signal %s, %s.\n", mt_signal_name((uint32_t)signal),
+		      prompt_signal_words(signal));
+}
+
+struct mt_debug_front prompt_front(struct prompt *prompt)
+{
+	return (struct mt_debug_front){
+	    .context = prompt,
+	    .thread_born = thread_born,
+	    .thread_ended = thread_ended,
+	    .forked = forked,
+	    .executes = executes,
+	    .signalled = signalled,
+	    .runs = runs,
+	    .stopped = stopped,
+	    .interrupted = interrupted,
+	};
+}

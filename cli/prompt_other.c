@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Commands about the prompt itself, and what the program is. */
+#include "prompt.h"
+
+#include <string.h>
+
+static struct mt_error *run_quit(struct prompt *prompt, const char *rest)
+{
+	(void)rest;
+	if (mt_debugger_pid(prompt->debugger) &&
+	    !prompt_confirms(prompt, mt_debugger_is_attached(prompt->debugger)
+					 ? "A debugging session is active.\n\nThe process will be "
+					   "detached.\n\nQuit anyway? (y or n) "
+					 : "A debugging session is active.\n\nThe process will be "
+					   "killed.\n\nQuit anyway? (y or n) "))
+		return NULL;
+	prompt->over = true;
+	return NULL;
+}
+
+static struct mt_error *run_file(struct prompt *prompt, const char *rest)
+{
+	if (!*rest)
+		return mt_error_new(MT_ERROR_USAGE, "Argument required (a program).");
+	return mt_debugger_load(prompt->debugger, rest);
+}
+
+static struct mt_error *run_source(struct prompt *prompt, const char *rest)
+{
+	if (!*rest)
+		return mt_error_new(MT_ERROR_USAGE,
+				    "source command requires file name of file to source.");
+	return prompt_source(prompt, rest);
+}
+
+/* As in C: \n \t \\ and so on; a backslash at the end of the line is nothing. */
+static struct mt_error *run_echo(struct prompt *prompt, const char *rest)
+{
+	static const char letters[] = "abefnrtv", meant[] = "\a\b\033\f\n\r\t\v";
+
+	(void)prompt;
+	for (; *rest; rest++) {
+		const char *letter;
+
+		if (*rest != '\\') {
+			putchar(*rest);
+			continue;
+		}
+		if (!*++rest)
+			break;
+		letter = strchr(letters, *rest);
+		putchar(letter ? meant[letter - letters] : *rest);
+	}
+	return NULL;
+}
+
+/* ---- info ---- */
+
+static void print_location(struct prompt *prompt, uint64_t address)
+{
+	struct mt_debug_place place;
+
+	mt_debugger_place(prompt->debugger, address, &place);
+	if (place.function && place.file)
+		prompt_printf("in %s at %s:%u", place.function->name, place.file,
+			      place.source.line);
+	else if (place.function)
+		prompt_printf("<%s+%llu>", place.function->name,
+			      (unsigned long long)(address - place.function->start));
+}
+
+static void print_breakpoint(struct prompt *prompt, const struct mt_debug_breakpoint *one)
+{
+	prompt_printf("%-7u %-14s %-4s %-3s ", one->number, "breakpoint",
+		      one->temporary ? "del" : "keep", one->enabled ? "y" : "n");
+	if (!one->location_count) {
+		prompt_printf("<PENDING>          %s", one->text);
+	} else if (one->location_count > 1) {
+		prompt_printf("<MULTIPLE>         ");
+	} else {
+		prompt_printf("0x%016llx ", (unsigned long long)one->locations[0].address);
+		print_location(prompt, one->locations[0].address);
+	}
+	prompt_printf("\n");
+	if (one->condition)
+		prompt_printf("\tstop only if %s\n", one->condition);
+	if (one->hits)
+		prompt_printf("\tbreakpoint already hit %llu time%s\n",
+			      (unsigned long long)one->hits, one->hits == 1 ? "" : "s");
+	if (one->ignore)
+		prompt_printf("\tignore next %llu hits\n", (unsigned long long)one->ignore);
+	for (size_t i = 0; one->location_count > 1 && i < one->location_count; i++) {
+		prompt_printf("%u.%-5zu %-14s %-4s %-3s 0x%016llx ", one->number, i + 1, "", "",
+			      one->locations[i].enabled ? "y" : "n",
+			      (unsigned long long)one->locations[i].address);
+		print_location(prompt, one->locations[i].address);
+		prompt_printf("\n");
+	}
+}
+
+static struct mt_error *info_breakpoints(struct prompt *prompt, const char *rest)
+{
+	size_t count = mt_debugger_breakpoint_count(prompt->debugger);
+
+	(void)rest;
+	if (!count) {
+		prompt_printf("No breakpoints or watchpoints.\n");
+		return NULL;
+	}
+	prompt_printf("Num     Type           Disp Enb Address            What\n");
+	for (size_t i = 0; i < count; i++)
+		print_breakpoint(prompt, mt_debugger_breakpoint(prompt->debugger, i));
+	return NULL;
+}
+
+static void print_thread(struct prompt *prompt, const struct mt_debug_thread *thread, bool selected,
+			 int width)
+{
+	mt_auto(mt_str) struct mt_str name = {0};
+	const struct mt_debug_frame *frame;
+
+	prompt_name_thread(prompt, thread, &name);
+	mt_str_appendf(&name, " \"%s\"", thread->name);
+	prompt_printf("%c %-4u %-*s ", selected ? '*' : ' ', thread->number, width,
+		      name.failed ? "" : name.text);
+	frame = mt_debugger_frame(prompt->debugger, 0);
+	if (frame)
+		prompt_print_frame(prompt, frame, false);
+	else
+		prompt_printf("(gone)\n");
+}
+
+static int thread_width(struct prompt *prompt)
+{
+	size_t width = 0;
+
+	for (size_t i = 0; i < mt_debugger_thread_count(prompt->debugger); i++) {
+		mt_auto(mt_str) struct mt_str name = {0};
+		const struct mt_debug_thread *thread = mt_debugger_thread(prompt->debugger, i);
+
+		prompt_name_thread(prompt, thread, &name);
+		mt_str_appendf(&name, " \"%s\"", thread->name);
+		if (name.length > width)
+			width = name.length;
+	}
+	return (int)width;
+}
+
+static struct mt_error *info_threads(struct prompt *prompt, const char *rest)
+{
+	const struct mt_debug_thread *selected = mt_debugger_selected(prompt->debugger);
+	const struct mt_debug_frame *frame = mt_debugger_selected_frame(prompt->debugger);
+	unsigned level = frame ? frame->level : 0, number = selected ? selected->number : 0;
+	int width = thread_width(prompt);
+
+	(void)rest;
+	if (!selected) {
+		prompt_printf("No threads.\n");
+		return NULL;
+	}
+	prompt_printf("  Id   %-*s Frame \n", width, "Target Id");
+	for (size_t i = 0; i < mt_debugger_thread_count(prompt->debugger); i++) {
+		const struct mt_debug_thread *thread = mt_debugger_thread(prompt->debugger, i);
+
+		mt_try(mt_debugger_select_thread(prompt->debugger, thread->number));
+		print_thread(prompt, thread, thread->number == number, width);
+	}
+	mt_try(mt_debugger_select_thread(prompt->debugger, number));
+	mt_debugger_select_frame(prompt->debugger, level);
+	return NULL;
+}
+
+static const struct prompt_command info_commands[] = {
+    {.name = "breakpoints", .aliases = "b", .summary = "List breakpoints", .run = info_breakpoints},
+    {.name = "threads", .summary = "List threads", .run = info_threads},
+    {0},
+};
+
+/* ---- set ---- */
+
+static struct mt_error *set_args(struct prompt *prompt, const char *rest)
+{
+	return mt_debugger_set_arguments(prompt->debugger, rest);
+}
+
+static struct mt_error *set_confirm(struct prompt *prompt, const char *rest)
+{
+	prompt->confirm = strcmp(rest, "off") != 0;
+	return NULL;
+}
+
+static const struct prompt_command set_commands[] = {
+    {.name = "args",
+     .usage = "[ARGUMENTS]",
+     .summary = "Give the program these arguments when it is started",
+     .run = set_args},
+    {.name = "confirm",
+     .usage = "on|off",
+     .summary = "Ask before something is lost, or not",
+     .run = set_confirm},
+    {0},
+};
+
+/* ---- thread ---- */
+
+static struct mt_error *run_thread(struct prompt *prompt, const char *rest)
+{
+	const struct mt_debug_thread *thread = mt_debugger_selected(prompt->debugger);
+	mt_auto(mt_str) struct mt_str name = {0};
+	uint64_t number;
+
+	if (!thread)
+		return mt_error_new(MT_ERROR_USAGE, "No thread selected");
+	if (*rest) {
+		mt_try(prompt_parse_count(rest, &number));
+		mt_try(mt_debugger_select_thread(prompt->debugger,
+						 number < UINT32_MAX ? (unsigned)number : 0));
+		thread = mt_debugger_selected(prompt->debugger);
+	}
+	prompt_name_thread(prompt, thread, &name);
+	if (name.failed)
+		return mt_error_no_memory();
+	if (!*rest) {
+		prompt_printf("[Current thread is %u (%s)]\n", thread->number, name.text);
+		return NULL;
+	}
+	prompt_printf("[Switching to thread %u (%s)]\n", thread->number, name.text);
+	const struct mt_debug_frame *frame = mt_debugger_frame(prompt->debugger, 0);
+	if (frame)
+		prompt_show_frame(prompt, frame, true);
+	return NULL;
+}
+
+/* ---- help ---- */
+
+static void help_all(void)
+{
+	for (size_t i = 0; prompt_tables[i]; i++)
+		for (const struct prompt_command *one = prompt_tables[i]; one->name; one++)
+			prompt_printf("%s%s%s -- %s.\n", one->name, one->usage ? " " : "",
+				      one->usage ? one->usage : "", one->summary);
+}
+
+static struct mt_error *run_help(struct prompt *prompt, const char *rest)
+{
+	const struct prompt_command *command;
+	const char *behind;
+
+	(void)prompt;
+	if (!*rest) {
+		help_all();
+		return NULL;
+	}
+	mt_try(prompt_find(rest, &command, &behind));
+	prompt_printf("%s.\n", command->summary);
+	if (command->usage)
+		prompt_printf("Usage: %s %s\n", command->name, command->usage);
+	if (command->help)
+		prompt_printf("%s", command->help);
+	for (const struct prompt_command *one = command->sub; one && one->name; one++)
+		prompt_printf("%s %s%s%s -- %s.\n", command->name, one->name, one->usage ? " " : "",
+			      one->usage ? one->usage : "", one->summary);
+	return NULL;
+}
+
+const struct prompt_command prompt_other_commands[] = {
+    {.name = "info",
+     .aliases = "i inf",
+     .usage = "SUBJECT",
+     .summary = "Tell about the program, or what was set",
+     .sub = info_commands},
+    {.name = "set", .usage = "WHAT VALUE", .summary = "Change what is kept", .sub = set_commands},
+    {.name = "thread",
+     .aliases = "t",
+     .usage = "[NUMBER]",
+     .summary = "Select a thread",
+     .run = run_thread},
+    {.name = "file",
+     .usage = "PROGRAM",
+     .summary = "Take PROGRAM as the one to debug",
+     .run = run_file},
+    {.name = "source", .usage = "FILE", .summary = "Do the commands in a file", .run = run_source},
+    {.name = "echo",
+     .usage = "TEXT",
+     .summary = "Print TEXT, in which \\n and the like are as in C",
+     .run = run_echo},
+    {.name = "help",
+     .aliases = "h",
+     .usage = "[COMMAND]",
+     .summary = "List the commands, or tell more of one",
+     .run = run_help},
+    {.name = "quit", .aliases = "q exit", .summary = "End mtdb", .run = run_quit},
+    {0},
+};

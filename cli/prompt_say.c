@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Stops and frames, in GDB's words and layout. */
+#include "prompt.h"
+
+#include "trace/slice.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+
+void prompt_printf(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+}
+
+/* As GDB words them, which is not always as strsignal() does. */
+const char *prompt_signal_words(int signal)
+{
+	static const char *const words[] = {
+	    [SIGHUP] = "Hangup",
+	    [SIGINT] = "Interrupt",
+	    [SIGQUIT] = "Quit",
+	    [SIGILL] = "Illegal instruction",
+	    [SIGTRAP] = "Trace/breakpoint trap",
+	    [SIGABRT] = "Aborted",
+	    [SIGBUS] = "Bus error",
+	    [SIGFPE] = "Arithmetic exception",
+	    [SIGKILL] = "Killed",
+	    [SIGUSR1] = "User defined signal 1",
+	    [SIGSEGV] = "Segmentation fault",
+	    [SIGUSR2] = "User defined signal 2",
+	    [SIGPIPE] = "Broken pipe",
+	    [SIGALRM] = "Alarm clock",
+	    [SIGTERM] = "Terminated",
+	    [SIGCHLD] = "Child status changed",
+	    [SIGCONT] = "Continued",
+	    [SIGSTOP] = "Stopped (signal)",
+	    [SIGTSTP] = "Stopped (user)",
+	    [SIGTTIN] = "Stopped (tty input)",
+	    [SIGTTOU] = "Stopped (tty output)",
+	    [SIGURG] = "Urgent I/O condition",
+	    [SIGXCPU] = "CPU time limit exceeded",
+	    [SIGXFSZ] = "File size limit exceeded",
+	    [SIGVTALRM] = "Virtual timer expired",
+	    [SIGPROF] = "Profiling timer expired",
+	    [SIGWINCH] = "Window size changed",
+	    [SIGIO] = "I/O possible",
+	    [SIGPWR] = "Power fail/restart",
+	    [SIGSYS] = "Bad system call",
+	};
+
+	if (signal > 0 && (size_t)signal < sizeof(words) / sizeof(words[0]) && words[signal])
+		return words[signal];
+	return signal >= 32 ? "Real-time event" : "Unknown signal";
+}
+
+void prompt_name_thread(struct prompt *prompt, const struct mt_debug_thread *thread,
+			struct mt_str *out)
+{
+	struct mt_target *target = mt_debugger_target(prompt->debugger);
+	struct user_regs_struct registers = {0};
+
+	mt_error_destroy(target->ops->get_registers(target, thread->lwp, &registers));
+	/* The C library's handle of a thread is where its thread pointer points to. */
+	if (registers.fs_base)
+		mt_str_appendf(out, "Thread 0x%llx (LWP %d)", (unsigned long long)registers.fs_base,
+			       thread->lwp);
+	else
+		mt_str_appendf(out, "LWP %d", thread->lwp);
+}
+
+static bool is_shared_library(struct prompt *prompt, const struct mt_debug_frame *frame)
+{
+	const char *path = mt_debugger_path(prompt->debugger);
+
+	return frame->module && frame->module[0] == '/' &&
+	       !(path && strcmp(path, frame->module) == 0);
+}
+
+void prompt_print_frame(struct prompt *prompt, const struct mt_debug_frame *frame, bool level)
+{
+	if (level)
+		prompt_printf("#%-3u", frame->level);
+	if (frame->signal) {
+		prompt_printf("<signal handler called>\n");
+		return;
+	}
+	if (frame->shows_pc)
+		prompt_printf("0x%016llx in ", (unsigned long long)frame->pc);
+	prompt_printf("%s ()", frame->function ? frame->function : "??");
+	if (frame->file)
+		prompt_printf(" at %s:%u\n", frame->file, frame->source.line);
+	else if (is_shared_library(prompt, frame))
+		prompt_printf(" from %s\n", frame->module);
+	else
+		prompt_printf("\n");
+}
+
+void prompt_show_line(struct prompt *prompt, const struct mt_debug_frame *frame)
+{
+	if (!frame->file || !frame->source.line)
+		return;
+	mt_error_destroy(prompt_print_lines(prompt, frame->source.file, frame->file,
+					    frame->source.line, frame->source.line));
+}
+
+void prompt_show_frame(struct prompt *prompt, const struct mt_debug_frame *frame, bool level)
+{
+	prompt_print_frame(prompt, frame, level);
+	prompt_show_line(prompt, frame);
+}
+
+/* "Program", or which of several threads. */
+static void print_who(struct prompt *prompt, const char *program)
+{
+	const struct mt_debug_thread *thread = mt_debugger_selected(prompt->debugger);
+
+	if (thread && mt_debugger_last_thread(prompt->debugger) > 1)
+		prompt_printf("Thread %u \"%s\" ", thread->number, thread->name);
+	else
+		prompt_printf("%s", program);
+}
+
+static void print_reason(struct prompt *prompt, const struct mt_debug_stop *stop)
+{
+	if (stop->kind == MT_DEBUG_BREAKPOINT) {
+		prompt_printf("\n");
+		bool several = mt_debugger_last_thread(prompt->debugger) > 1;
+		print_who(prompt, "");
+		prompt_printf("%s%s %u, ", several ? "hit " : "",
+			      stop->temporary ? "Temporary breakpoint" : "Breakpoint",
+			      stop->breakpoint);
+	} else if (stop->kind == MT_DEBUG_SIGNAL) {
+		prompt_printf("\n");
+		print_who(prompt, "Program ");
+		if (stop->signal)
+			prompt_printf("received signal %s, %s.\n",
+				      mt_signal_name((uint32_t)stop->signal),
+				      prompt_signal_words(stop->signal));
+		else
+			prompt_printf("stopped.\n");
+	}
+}
+
+static void tell_end(struct prompt *prompt, const struct mt_debug_stop *stop)
+{
+	(void)prompt;
+	if (stop->kind == MT_DEBUG_KILLED)
+		prompt_printf("\nProgram terminated with signal %s, %s.\n"
+			      "The program no longer exists.\n",
+			      mt_signal_name((uint32_t)stop->signal),
+			      prompt_signal_words(stop->signal));
+	else if (stop->status)
+		prompt_printf("[Inferior 1 (process %d) exited with code %02o]\n", stop->pid,
+			      (unsigned)stop->status);
+	else
+		prompt_printf("[Inferior 1 (process %d) exited normally]\n", stop->pid);
+}
+
+static void tell_switch(struct prompt *prompt)
+{
+	mt_auto(mt_str) struct mt_str name = {0};
+
+	prompt_name_thread(prompt, mt_debugger_selected(prompt->debugger), &name);
+	if (!name.failed)
+		prompt_printf("[Switching to %s]\n", name.text);
+}
+
+struct mt_error *prompt_tell_stop(struct prompt *prompt, const struct mt_debug_stop *stop)
+{
+	const struct mt_debug_frame *frame;
+
+	prompt->last_hit = stop->kind == MT_DEBUG_BREAKPOINT ? stop->breakpoint : 0;
+	if (stop->temporary)
+		mt_error_destroy(mt_debugger_delete(prompt->debugger, stop->breakpoint));
+	if (stop->kind == MT_DEBUG_EXITED || stop->kind == MT_DEBUG_KILLED) {
+		tell_end(prompt, stop);
+		return NULL;
+	}
+	if (stop->switched)
+		tell_switch(prompt);
+	print_reason(prompt, stop);
+	frame = mt_debugger_selected_frame(prompt->debugger);
+	if (!frame)
+		return NULL;
+	if (!stop->same_frame || !frame->file) {
+		prompt_show_frame(prompt, frame, false);
+		return NULL;
+	}
+	if (frame->shows_pc)
+		prompt_printf("0x%016llx\t", (unsigned long long)frame->pc);
+	prompt_show_line(prompt, frame);
+	return NULL;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* From what is typed to a command: its name, an alias, or the beginning of one alone. */
+#include "prompt.h"
+
+#include <ctype.h>
+#include <string.h>
+
+const struct prompt_command *const prompt_tables[] = {
+    prompt_run_commands, prompt_break_commands, prompt_stack_commands, prompt_other_commands, NULL,
+};
+
+struct match {
+	const struct prompt_command *found;
+	struct mt_str candidates;
+	unsigned count;
+};
+
+static size_t name_length(const char *text)
+{
+	size_t length = 0;
+
+	while (isalnum((unsigned char)text[length]) ||
+	       (length && strchr("-_", text[length]) && text[length]))
+		length++;
+	return length;
+}
+
+static bool is_alias(const struct prompt_command *command, const char *text, size_t length)
+{
+	const char *at = command->aliases;
+
+	while (at && *at) {
+		size_t size = strcspn(at, " ");
+
+		if (size == length && strncmp(at, text, length) == 0)
+			return true;
+		at += size;
+		at += strspn(at, " ");
+	}
+	return false;
+}
+
+static bool is_exact(const struct prompt_command *command, const char *text, size_t length)
+{
+	return (strlen(command->name) == length && strncmp(command->name, text, length) == 0) ||
+	       is_alias(command, text, length);
+}
+
+static void look_in(struct match *match, const struct prompt_command *table, const char *text,
+		    size_t length)
+{
+	for (const struct prompt_command *command = table; command->name; command++) {
+		if (strncmp(command->name, text, length) != 0)
+			continue;
+		match->found = command;
+		match->count++;
+		mt_str_appendf(&match->candidates, "%s%s", match->count > 1 ? ", " : "",
+			       command->name);
+	}
+}
+
+static const struct prompt_command *find_exact(const struct prompt_command *table, const char *text,
+					       size_t length)
+{
+	for (const struct prompt_command *command = table; command->name; command++)
+		if (is_exact(command, text, length))
+			return command;
+	return NULL;
+}
+
+static struct mt_error *judge(struct match *match, const char *prefix, const char *text,
+			      size_t length)
+{
+	struct mt_error *error = NULL;
+
+	if (!match->count)
+		error = mt_error_new(MT_ERROR_USAGE,
+				     "Undefined %scommand: \"%.*s\".  Try \"help%s%.*s\".", prefix,
+				     (int)length, text, *prefix ? " " : "",
+				     (int)(*prefix ? strlen(prefix) - 1 : 0), prefix);
+	else if (match->count > 1)
+		error = mt_error_new(MT_ERROR_USAGE, "Ambiguous %scommand \"%.*s\": %s.", prefix,
+				     (int)length, text, match->candidates.text);
+	mt_str_deinit(&match->candidates);
+	return error;
+}
+
+static struct mt_error *find_in(const struct prompt_command *const *tables, const char *prefix,
+				const char *text, const struct prompt_command **command,
+				const char **rest)
+{
+	size_t length = name_length(text);
+	struct match match = {0};
+
+	*command = NULL;
+	for (size_t i = 0; tables[i] && !*command; i++)
+		*command = find_exact(tables[i], text, length);
+	for (size_t i = 0; tables[i] && !*command; i++)
+		look_in(&match, tables[i], text, length);
+	if (!*command) {
+		mt_try(judge(&match, prefix, text, length));
+		*command = match.found;
+	}
+	*rest = prompt_skip_blanks(text + length);
+	return NULL;
+}
+
+/* Into the words behind `info` and the like. */
+static struct mt_error *find_sub(const struct prompt_command **command, const char **rest)
+{
+	const struct prompt_command *const tables[] = {(*command)->sub, NULL};
+	const struct prompt_command *outer = *command;
+	mt_auto(mt_str) struct mt_str prefix = {0};
+	const char *text = *rest;
+
+	mt_str_appendf(&prefix, "%s ", outer->name);
+	if (prefix.failed)
+		return mt_error_no_memory();
+	struct mt_error *error = find_in(tables, prefix.text, text, command, rest);
+	if (!error || !outer->run)
+		return error;
+	mt_error_destroy(error);
+	*command = outer;
+	*rest = text;
+	return NULL;
+}
+
+struct mt_error *prompt_find(const char *text, const struct prompt_command **command,
+			     const char **rest)
+{
+	mt_try(find_in(prompt_tables, "", text, command, rest));
+	while ((*command)->sub && **rest) {
+		const struct prompt_command *outer = *command;
+
+		mt_try(find_sub(command, rest));
+		if (*command == outer)
+			break;
+	}
+	return NULL;
+}
+
+const char *prompt_skip_blanks(const char *text)
+{
+	return text + strspn(text, " \t");
+}
+
+bool prompt_is_word(const char *text, const char *word)
+{
+	size_t length = strlen(word);
+
+	return strncmp(text, word, length) == 0 && (!text[length] || strchr(" \t", text[length]));
+}
+
+struct mt_error *prompt_parse_count(const char *text, uint64_t *count)
+{
+	char *end;
+
+	*count = 1;
+	if (!*text)
+		return NULL;
+	*count = strtoull(text, &end, 0);
+	if (isdigit((unsigned char)*text) && !*end)
+		return NULL;
+	return mt_error_new(MT_ERROR_USAGE, "No symbol \"%s\" in current context.", text);
+}

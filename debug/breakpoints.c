@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The user's breakpoints and the places that they stand for, found anew whenever code comes. */
+#include "private.h"
+
+#include <string.h>
+
+static void destroy(struct mt_debug_break *one)
+{
+	mt_array_deinit(&one->locations);
+	free(one->text);
+	free(one->condition);
+	free(one);
+}
+
+void mt_debug_breakpoints_deinit(struct mt_debugger *debugger)
+{
+	mt_array_each (one, &debugger->breakpoints)
+		destroy(*one);
+	mt_array_deinit(&debugger->breakpoints);
+}
+
+/* What the header shows of it. */
+static void publish(struct mt_debug_break *one)
+{
+	one->public.text = one->text;
+	one->public.condition = one->condition;
+	one->public.locations = one->locations.items;
+	one->public.location_count = one->locations.count;
+}
+
+static struct mt_error *add_location(void *context, uint64_t address)
+{
+	struct mt_debug_break *one = context;
+	const struct mt_debug_location location = {.address = address, .enabled = true};
+
+	return mt_array_push(&one->locations, location) ? mt_error_no_memory() : NULL;
+}
+
+static struct mt_error *resolve(struct mt_debugger *debugger, struct mt_debug_break *one)
+{
+	one->locations.count = 0;
+	struct mt_error *error = mt_debugger_locate(debugger, one->text, add_location, one);
+	publish(one);
+	return error;
+}
+
+/* Errors are told in the user's own words. */
+static struct mt_error *find_first(struct mt_debugger *debugger, struct mt_debug_break *one,
+				   const char *location)
+{
+	struct mt_error *error;
+
+	if (!location || !*location)
+		return resolve(debugger, one);
+	error = mt_debugger_locate(debugger, location, add_location, one);
+	publish(one);
+	return error;
+}
+
+/* An address stays what it was; a location in memory that is gone stays known, too. */
+static bool is_address(const struct mt_debug_break *one)
+{
+	return one->text[0] == '*' && one->locations.count;
+}
+
+void mt_debug_resolve_all(struct mt_debugger *debugger)
+{
+	mt_array_each (one, &debugger->breakpoints) {
+		bool was_pending = !(*one)->locations.count;
+
+		if (is_address(*one))
+			continue;
+		mt_error_destroy(resolve(debugger, *one));
+		if (was_pending && (*one)->locations.count && debugger->front.resolved)
+			debugger->front.resolved(debugger->front.context, (*one)->public.number);
+	}
+}
+
+/* What means another place when the program stands elsewhere is kept as what it means now. */
+static char *text_of(struct mt_debugger *debugger, const char *location)
+{
+	const struct mt_debug_frame *frame = mt_debugger_selected_frame(debugger);
+	mt_auto(mt_str) struct mt_str text = {0};
+
+	if (!location || !*location)
+		mt_str_appendf(&text, "*0x%llx", (unsigned long long)(frame ? frame->pc : 0));
+	else if (!mt_debug_fix_line(debugger, location, &text))
+		mt_str_append(&text, location);
+	return text.failed ? NULL : strdup(text.text);
+}
+
+struct mt_error *mt_debugger_break(struct mt_debugger *debugger,
+				   const struct mt_debug_new_breakpoint *what, unsigned *number)
+{
+	bool here = !what->location || !*what->location;
+	struct mt_debug_break *one;
+
+	if (here && !mt_debugger_selected_frame(debugger))
+		return mt_error_new(MT_ERROR_USAGE, "No default breakpoint location now.");
+	one = calloc(1, sizeof(*one));
+	if (!one)
+		return mt_error_no_memory();
+	one->public = (struct mt_debug_breakpoint){
+	    .temporary = what->temporary, .enabled = true, .thread = what->thread};
+	one->text = text_of(debugger, what->location);
+	struct mt_error *error =
+	    one->text ? find_first(debugger, one, what->location) : mt_error_no_memory();
+	if (error && what->pending && mt_error_code(error) == MT_ERROR_NOT_FOUND) {
+		mt_error_destroy(error);
+		error = NULL;
+	}
+	if (!error && mt_array_push(&debugger->breakpoints, one))
+		error = mt_error_no_memory();
+	if (error) {
+		destroy(one);
+		return error;
+	}
+	*number = one->public.number = ++debugger->last_breakpoint;
+	return NULL;
+}
+
+size_t mt_debugger_breakpoint_count(const struct mt_debugger *debugger)
+{
+	return debugger->breakpoints.count;
+}
+
+const struct mt_debug_breakpoint *mt_debugger_breakpoint(const struct mt_debugger *debugger,
+							 size_t index)
+{
+	return index < debugger->breakpoints.count ? &debugger->breakpoints.items[index]->public
+						   : NULL;
+}
+
+static struct mt_debug_break **find(const struct mt_debugger *debugger, unsigned number)
+{
+	mt_array_each (one, &debugger->breakpoints)
+		if ((*one)->public.number == number)
+			return one;
+	return NULL;
+}
+
+const struct mt_debug_breakpoint *mt_debugger_find_breakpoint(const struct mt_debugger *debugger,
+							      unsigned number)
+{
+	struct mt_debug_break **one = find(debugger, number);
+
+	return one ? &(*one)->public : NULL;
+}
+
+static struct mt_error *no_breakpoint(unsigned number)
+{
+	return mt_error_new(MT_ERROR_USAGE, "No breakpoint number %u.", number);
+}
+
+struct mt_error *mt_debugger_delete(struct mt_debugger *debugger, unsigned number)
+{
+	struct mt_debug_break **one = find(debugger, number);
+
+	if (!one)
+		return no_breakpoint(number);
+	size_t at = (size_t)(one - debugger->breakpoints.items);
+	destroy(*one);
+	debugger->breakpoints.count--;
+	memmove(one, one + 1, (debugger->breakpoints.count - at) * sizeof(*one));
+	return NULL;
+}
+
+struct mt_error *mt_debugger_enable(struct mt_debugger *debugger, unsigned number, bool enabled)
+{
+	struct mt_debug_break **one = find(debugger, number);
+
+	if (!one)
+		return no_breakpoint(number);
+	(*one)->public.enabled = enabled;
+	return NULL;
+}
+
+struct mt_error *mt_debugger_ignore(struct mt_debugger *debugger, unsigned number, uint64_t count)
+{
+	struct mt_debug_break **one = find(debugger, number);
+
+	if (!one)
+		return no_breakpoint(number);
+	(*one)->public.ignore = count;
+	return NULL;
+}
+
+static bool has_location(const struct mt_debug_break *one, uint64_t address)
+{
+	mt_array_each (location, &one->locations)
+		if (location->address == address && location->enabled)
+			return one->public.enabled;
+	return false;
+}
+
+bool mt_debug_is_wanted(const struct mt_debugger *debugger, uint64_t address)
+{
+	mt_array_each (one, &debugger->breakpoints)
+		if (has_location(*one, address))
+			return true;
+	return mt_debug_plan_wants(debugger, address) || address == debugger->loader_break;
+}
+
+static bool stops(struct mt_debug_break *one)
+{
+	one->public.hits++;
+	if (!one->public.ignore)
+		return true;
+	one->public.ignore--;
+	return false;
+}
+
+struct mt_debug_break *mt_debug_hit(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
+				    uint64_t address)
+{
+	struct mt_debug_break *first = NULL;
+
+	/* Each of them counts its hits. */
+	mt_array_each (one, &debugger->breakpoints) {
+		if (!has_location(*one, address) ||
+		    ((*one)->public.thread && (*one)->public.thread != lwp->thread.number))
+			continue;
+		if (stops(*one) && !first)
+			first = *one;
+	}
+	return first;
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The debugger's life, and its program's beginning and end. */
+#include "debugger.h"
+
+#include "private.h"
+#include "target/proc.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+void mt_debugger_destroy(struct mt_debugger *debugger)
+{
+	if (!debugger)
+		return;
+	if (debugger->pid && debugger->attached)
+		mt_error_destroy(mt_debugger_detach(debugger));
+	else if (debugger->pid)
+		mt_error_destroy(mt_debugger_kill(debugger));
+	mt_debug_plan_clear(debugger);
+	mt_debug_remove_lwps(debugger);
+	mt_array_deinit(&debugger->lwps);
+	mt_debug_breakpoints_deinit(debugger);
+	mt_array_deinit(&debugger->sites);
+	mt_debug_space_deinit(debugger);
+	mt_debug_environment_deinit(debugger);
+	debugger->target->ops->destroy(debugger->target);
+	free(debugger->arguments);
+	free(debugger->path);
+	free(debugger);
+}
+
+struct mt_error *mt_debugger_create(struct mt_target *target, const struct mt_debug_front *front,
+				    struct mt_debugger **out)
+{
+	struct mt_debugger *debugger = calloc(1, sizeof(*debugger));
+	struct mt_error *error;
+
+	if (!debugger) {
+		target->ops->destroy(target);
+		return mt_error_no_memory();
+	}
+	debugger->target = target;
+	debugger->front = *front;
+	mt_debug_signals_init(debugger);
+	error = mt_debug_environment_init(debugger);
+	if (error)
+		mt_debugger_destroy(debugger);
+	else
+		*out = debugger;
+	return error;
+}
+
+struct mt_error *mt_debugger_load(struct mt_debugger *debugger, const char *path)
+{
+	char *absolute = realpath(path, NULL), *former = debugger->path;
+
+	if (!absolute)
+		return mt_error_new(MT_ERROR_NOT_FOUND, "%s: %s.", path, strerror(errno));
+	debugger->path = absolute;
+	struct mt_error *error = debugger->pid ? NULL : mt_debug_space_of_file(debugger);
+	if (error) {
+		debugger->path = former;
+		free(absolute);
+		return error;
+	}
+	free(former);
+	mt_debug_resolve_all(debugger);
+	return NULL;
+}
+
+const char *mt_debugger_path(const struct mt_debugger *debugger)
+{
+	return debugger->path;
+}
+
+pid_t mt_debugger_pid(const struct mt_debugger *debugger)
+{
+	return debugger->pid;
+}
+
+bool mt_debugger_is_attached(const struct mt_debugger *debugger)
+{
+	return debugger->attached;
+}
+
+struct mt_space *mt_debugger_space(const struct mt_debugger *debugger)
+{
+	return debugger->space;
+}
+
+struct mt_target *mt_debugger_target(const struct mt_debugger *debugger)
+{
+	return debugger->target;
+}
+
+/* Within single quotes nothing is special to a shell but themselves. */
+static void quote(struct mt_str *out, const char *text)
+{
+	mt_str_append(out, "'");
+	for (; *text; text++) {
+		if (*text == '\'')
+			mt_str_append(out, "'\\''");
+		else
+			mt_str_append_bytes(out, text, 1);
+	}
+	mt_str_append(out, "'");
+}
+
+/* The shell becomes the program. */
+static struct mt_error *pass_shell(struct mt_debugger *debugger, pid_t pid)
+{
+	const struct mt_target_ops *ops = debugger->target->ops;
+	struct mt_stop stop = {0};
+
+	for (;;) {
+		mt_try(ops->resume(debugger->target, pid, MT_RESUME_CONTINUE,
+				   stop.kind == MT_STOP_SIGNAL ? stop.signal : 0));
+		do
+			mt_try(ops->wait(debugger->target, -1, &stop));
+		while (stop.kind == MT_STOP_NONE);
+		if (stop.kind == MT_STOP_EXEC)
+			return NULL;
+		if (stop.kind == MT_STOP_EXITED)
+			return mt_error_new(MT_ERROR_SYSTEM,
+					    "During startup program exited with code %d.",
+					    WEXITSTATUS(stop.status));
+	}
+}
+
+static struct mt_error *launch_by_shell(struct mt_debugger *debugger, pid_t *pid)
+{
+	const char *shell = getenv("SHELL");
+	mt_auto(mt_str) struct mt_str command = {0};
+
+	mt_str_append(&command, "exec ");
+	quote(&command, debugger->path);
+	mt_str_appendf(&command, " %s", debugger->arguments);
+	if (command.failed)
+		return mt_error_no_memory();
+	shell = shell && *shell ? shell : "/bin/sh";
+	const char *const words[] = {shell, "-c", command.text, NULL};
+	const struct mt_launch launch = {.path = shell,
+					 .arguments = words,
+					 .environment = mt_debugger_environment(debugger),
+					 .apart = true};
+	mt_try(debugger->target->ops->launch(debugger->target, &launch, pid));
+	return pass_shell(debugger, *pid);
+}
+
+static struct mt_error *launch(struct mt_debugger *debugger, pid_t *pid)
+{
+	const char *const words[] = {debugger->path, NULL};
+	const struct mt_launch launch = {.path = debugger->path,
+					 .arguments = words,
+					 .environment = mt_debugger_environment(debugger),
+					 .apart = true};
+
+	if (debugger->arguments && *debugger->arguments)
+		return launch_by_shell(debugger, pid);
+	return debugger->target->ops->launch(debugger->target, &launch, pid);
+}
+
+static struct mt_error *begin(struct mt_debugger *debugger, pid_t pid)
+{
+	debugger->pid = pid;
+	debugger->selected_frame = 0;
+	mt_try(mt_debug_space_of_process(debugger));
+	mt_debug_resolve_all(debugger);
+	return NULL;
+}
+
+struct mt_error *mt_debugger_launch(struct mt_debugger *debugger)
+{
+	struct mt_debug_lwp *lwp;
+	pid_t pid;
+
+	if (!debugger->path)
+		return mt_error_new(MT_ERROR_USAGE,
+				    "No executable file specified.\nUse the \"file\" or "
+				    "\"exec-file\" command.");
+	if (debugger->pid)
+		mt_try(mt_debugger_kill(debugger));
+	mt_try(launch(debugger, &pid));
+	debugger->attached = false;
+	mt_try(mt_debug_add_lwp(debugger, pid, false, &lwp));
+	debugger->selected = lwp;
+	return begin(debugger, pid);
+}
+
+static struct mt_error *add_attached(void *context, pid_t lwp)
+{
+	struct mt_debugger *debugger = context;
+
+	if (lwp == debugger->pid)
+		return NULL;
+	return mt_debug_add_lwp(debugger, lwp, true, NULL);
+}
+
+static struct mt_error *name_executable(struct mt_debugger *debugger, pid_t pid)
+{
+	char link[64];
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", pid);
+	char *path = realpath(link, NULL);
+	if (!path)
+		return NULL; /* it was deleted: what is mapped is known all the same */
+	free(debugger->path);
+	debugger->path = path;
+	return NULL;
+}
+
+struct mt_error *mt_debugger_attach(struct mt_debugger *debugger, pid_t pid)
+{
+	struct mt_debug_lwp *lwp;
+
+	mt_try(debugger->target->ops->attach(debugger->target, pid));
+	debugger->pid = pid;
+	debugger->attached = true;
+	mt_try(mt_debug_add_lwp(debugger, pid, false, &lwp));
+	debugger->selected = lwp;
+	mt_try(debugger->target->ops->each_thread(debugger->target, pid, add_attached, debugger));
+	mt_try(name_executable(debugger, pid));
+	return begin(debugger, pid);
+}
+
+static struct mt_error *not_running(void)
+{
+	return mt_error_new(MT_ERROR_USAGE, "The program is not being run.");
+}
+
+/* What a thread was about to get, it gets. */
+static void send_again(const struct mt_debugger *debugger, const struct mt_debug_lwp *lwp)
+{
+	int signal = lwp->signal;
+
+	if (lwp->has_pending && lwp->pending.kind == MT_STOP_SIGNAL)
+		signal = lwp->pending.signal;
+	if (signal)
+		syscall(SYS_tgkill, debugger->pid, lwp->thread.lwp, signal);
+}
+
+struct mt_error *mt_debugger_detach(struct mt_debugger *debugger)
+{
+	struct mt_error *error;
+
+	if (!debugger->pid)
+		return not_running();
+	mt_array_each (lwp, &debugger->lwps)
+		send_again(debugger, *lwp);
+	error = debugger->target->ops->detach(debugger->target, debugger->pid, 0);
+	mt_debug_process_ended(debugger);
+	return error;
+}
+
+struct mt_error *mt_debugger_kill(struct mt_debugger *debugger)
+{
+	struct mt_error *error;
+
+	if (!debugger->pid)
+		return not_running();
+	error = debugger->target->ops->kill(debugger->target, debugger->pid);
+	mt_debug_process_ended(debugger);
+	return error;
+}

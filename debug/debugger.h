@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A debugger without a face: one program, its threads, breakpoints, and the verbs that make it run.
+ * Nothing here prints or reads a line; what happened comes back as a struct mt_debug_stop, and what
+ * happens on the way is told to the front end by struct mt_debug_front.
+ *
+ * All-stop: between two verbs every thread stands still, no breakpoint instruction is in the
+ * program's text, and nothing of a recording engine's either.  What is lent lives until the next
+ * verb, unless it says otherwise.
+ *
+ * One thread uses a debugger. */
+#ifndef MT_DEBUG_DEBUGGER_H
+#define MT_DEBUG_DEBUGGER_H
+
+#include "elf/space.h"
+#include "elf/unwind.h"
+#include "target/target.h"
+
+struct mt_debugger;
+
+/* ---- What the front end is told, and asked ---- */
+
+struct mt_debug_thread {
+	unsigned number; /* from 1, never used again */
+	pid_t lwp;
+	char name[16];
+};
+
+enum mt_debug_child {
+	MT_DEBUG_CHILD_LET_GO,  /* it runs on by itself */
+	MT_DEBUG_CHILD_FOLLOWED /* it is debugged now, and its parent runs on by itself */
+};
+
+/* Any of them may be NULL. */
+struct mt_debug_front {
+	void *context;
+	void (*thread_born)(void *context, const struct mt_debug_thread *thread);
+	void (*thread_ended)(void *context, const struct mt_debug_thread *thread);
+	void (*forked)(void *context, enum mt_debug_child what, pid_t parent, pid_t child,
+		       bool is_vfork);
+	void (*executes)(void *context, pid_t pid, const char *path);
+	/* A signal that does not stop the program, but is to be told. */
+	void (*signalled)(void *context, const struct mt_debug_thread *thread, int signal);
+	/* A breakpoint's condition cannot be evaluated: the program stops there. */
+	void (*condition_failed)(void *context, unsigned breakpoint, const char *why);
+	/* A breakpoint that waited for its library has got a place. */
+	void (*resolved)(void *context, unsigned breakpoint);
+	/* The terminal is the program's from now on, or ours again. */
+	void (*runs)(void *context, pid_t pid);
+	void (*stopped)(void *context, pid_t pid);
+	/* Polled while the program runs: true when the user asked for attention. */
+	bool (*interrupted)(void *context);
+};
+
+/* TARGET belongs to the debugger from now on.  Errors: NO_MEMORY. */
+struct mt_error *mt_debugger_create(struct mt_target *target, const struct mt_debug_front *front,
+				    struct mt_debugger **out);
+/* A launched program is killed, an attached one goes on.  NULL is fine. */
+void mt_debugger_destroy(struct mt_debugger *debugger);
+
+/* ---- The program ---- */
+
+/* PATH: the program to launch, and whose symbols to know before that.  Errors: those of
+ * mt_objfile_open(). */
+struct mt_error *mt_debugger_load(struct mt_debugger *debugger, const char *path);
+const char *mt_debugger_path(const struct mt_debugger *debugger); /* NULL: none */
+/* Of the next launch, as a shell reads them, redirections too; copied.  Errors: NO_MEMORY. */
+struct mt_error *mt_debugger_set_arguments(struct mt_debugger *debugger, const char *text);
+const char *mt_debugger_arguments(const struct mt_debugger *debugger);
+/* VALUE NULL: unset.  Errors: NO_MEMORY. */
+struct mt_error *mt_debugger_set_environment(struct mt_debugger *debugger, const char *name,
+					     const char *value);
+const char *const *mt_debugger_environment(const struct mt_debugger *debugger);
+
+/* 0: no program runs. */
+pid_t mt_debugger_pid(const struct mt_debugger *debugger);
+bool mt_debugger_is_attached(const struct mt_debugger *debugger); /* else launched */
+/* All code that is mapped, or the program's own before it runs.  NULL: there is none. */
+struct mt_space *mt_debugger_space(const struct mt_debugger *debugger);
+struct mt_target *mt_debugger_target(const struct mt_debugger *debugger);
+
+/* ---- Stops ---- */
+
+enum mt_debug_stop_kind {
+	MT_DEBUG_BREAKPOINT, /* `breakpoint` is its number */
+	MT_DEBUG_STEPPED,    /* a step is done, or until and advance arrived */
+	MT_DEBUG_FINISHED,   /* the frame returned: `returned_from` */
+	MT_DEBUG_SIGNAL,     /* `signal`, 0: by the debugger's own doing */
+	MT_DEBUG_EXITED,     /* `status` as exit(2) was given it; the program is gone */
+	MT_DEBUG_KILLED,     /* by `signal`; the program is gone */
+};
+
+struct mt_debug_stop {
+	enum mt_debug_stop_kind kind;
+	unsigned breakpoint;
+	bool temporary; /* that breakpoint: the front end deletes it when it has told */
+	pid_t pid;
+	int signal;
+	int status;
+	uint64_t returned_from; /* an address within the function */
+	/* A step came to rest in the function and frame where it began: its line is news, and not
+	 * its name. */
+	bool same_frame;
+	bool switched; /* another thread than before is selected now */
+};
+
+/* Launch what was loaded; the new process stands at its first instruction.  Errors: USAGE (nothing
+ * is loaded); the target's. */
+struct mt_error *mt_debugger_launch(struct mt_debugger *debugger);
+/* Errors: the target's. */
+struct mt_error *mt_debugger_attach(struct mt_debugger *debugger, pid_t pid);
+struct mt_error *mt_debugger_detach(struct mt_debugger *debugger);
+struct mt_error *mt_debugger_kill(struct mt_debugger *debugger);
+
+/* Each runs the program until something stops it.  Errors: USAGE (no program runs: "The program is
+ * not being run."); the target's. */
+struct mt_error *mt_debugger_continue(struct mt_debugger *debugger, struct mt_debug_stop *stop);
+
+enum mt_debug_step {
+	MT_DEBUG_STEP,  /* to another line, also in a function that is called */
+	MT_DEBUG_NEXT,  /* to another line, past functions that are called */
+	MT_DEBUG_STEPI, /* an instruction */
+	MT_DEBUG_NEXTI, /* an instruction, past a function that it calls */
+	MT_DEBUG_UNTIL, /* as NEXT, but not back */
+};
+struct mt_error *mt_debugger_step(struct mt_debugger *debugger, enum mt_debug_step how,
+				  struct mt_debug_stop *stop);
+/* Until the selected frame returns.  Errors: USAGE (it is the outermost one). */
+struct mt_error *mt_debugger_finish(struct mt_debugger *debugger, struct mt_debug_stop *stop);
+/* Until LOCATION, or the end of the selected frame. */
+struct mt_error *mt_debugger_run_to(struct mt_debugger *debugger, const char *location,
+				    struct mt_debug_stop *stop);
+
+/* What the selected thread gets when it goes on, instead of what it stopped for; 0: nothing. */
+void mt_debugger_set_signal(struct mt_debugger *debugger, int signal);
+
+/* ---- Threads and frames ---- */
+
+size_t mt_debugger_thread_count(const struct mt_debugger *debugger);
+/* By age. */
+const struct mt_debug_thread *mt_debugger_thread(const struct mt_debugger *debugger, size_t index);
+/* The highest number that was given to a thread of this run. */
+unsigned mt_debugger_last_thread(const struct mt_debugger *debugger);
+/* NULL: no program runs. */
+const struct mt_debug_thread *mt_debugger_selected(const struct mt_debugger *debugger);
+/* The innermost frame is selected then.  Errors: USAGE ("Unknown thread 7."). */
+struct mt_error *mt_debugger_select_thread(struct mt_debugger *debugger, unsigned number);
+
+struct mt_debug_frame {
+	unsigned level; /* 0: the innermost */
+	struct mt_registers registers;
+	uint64_t pc;
+	uint64_t inside;      /* an address within the instruction that it stands at */
+	uint64_t cfa;         /* 0: not known */
+	bool signal;          /* made by the kernel for a handler */
+	bool inlined;         /* into the next outer one */
+	bool shows_pc;        /* pc is not where a line begins */
+	unsigned inner;       /* inlined calls at pc that are inner to it */
+	const char *function; /* NULL: not known */
+	uint64_t function_start;
+	const char *module; /* the file that holds the code; NULL: none */
+	bool has_debug;     /* line numbers are known of the function */
+	/* file NULL: not known. */
+	struct mt_source source;
+	const char *file; /* source.file as the compiler was given it */
+};
+
+/* Of the selected thread.  NULL: there are not so many, or no program runs. */
+const struct mt_debug_frame *mt_debugger_frame(struct mt_debugger *debugger, unsigned level);
+/* The selected one. */
+const struct mt_debug_frame *mt_debugger_selected_frame(struct mt_debugger *debugger);
+void mt_debugger_select_frame(struct mt_debugger *debugger, unsigned level);
+/* Why there is no frame beyond the last one; NULL: that one is the outermost. */
+const char *mt_debugger_frames_end(struct mt_debugger *debugger);
+
+/* ---- Breakpoints ---- */
+
+struct mt_debug_location {
+	uint64_t address;
+	bool enabled;
+};
+
+struct mt_debug_breakpoint {
+	unsigned number;
+	bool temporary;
+	bool enabled;
+	const char *text;      /* the location, as it was typed */
+	const char *condition; /* NULL: none */
+	unsigned thread;       /* 0: any */
+	uint64_t hits;
+	uint64_t ignore; /* so many hits still do not stop */
+	const struct mt_debug_location *locations;
+	size_t location_count; /* 0: pending */
+};
+
+struct mt_debug_new_breakpoint {
+	const char *location; /* NULL or "": where the selected frame stands */
+	bool temporary;
+	unsigned thread;
+	bool pending; /* no place is fine: it waits for its library */
+};
+
+/* Errors: NOT_FOUND ("Function \"f\" not defined."); USAGE. */
+struct mt_error *mt_debugger_break(struct mt_debugger *debugger,
+				   const struct mt_debug_new_breakpoint *what, unsigned *number);
+size_t mt_debugger_breakpoint_count(const struct mt_debugger *debugger);
+const struct mt_debug_breakpoint *mt_debugger_breakpoint(const struct mt_debugger *debugger,
+							 size_t index);
+/* NULL: no such number. */
+const struct mt_debug_breakpoint *mt_debugger_find_breakpoint(const struct mt_debugger *debugger,
+							      unsigned number);
+/* Errors: USAGE ("No breakpoint number 7."). */
+struct mt_error *mt_debugger_delete(struct mt_debugger *debugger, unsigned number);
+struct mt_error *mt_debugger_enable(struct mt_debugger *debugger, unsigned number, bool enabled);
+struct mt_error *mt_debugger_ignore(struct mt_debugger *debugger, unsigned number, uint64_t count);
+
+/* ---- Places ---- */
+
+struct mt_debug_place {
+	uint64_t address;
+	const struct mt_function *function; /* NULL: none */
+	struct mt_source source;            /* file NULL: not known */
+	const char *file;                   /* as the compiler was given it */
+};
+
+/* What is known of an address; strings live as long as the debugger. */
+void mt_debugger_place(struct mt_debugger *debugger, uint64_t address, struct mt_debug_place *out);
+/* FUNCTION, FILE:LINE, LINE, FILE:FUNCTION, *ADDRESS; `found` is called for each address that it
+ * means.  Errors: NOT_FOUND, in GDB's words; USAGE. */
+struct mt_error *mt_debugger_locate(struct mt_debugger *debugger, const char *location,
+				    struct mt_error *(*found)(void *context, uint64_t address),
+				    void *context);
+
+#endif

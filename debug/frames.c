@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A thread's frames: what is unwound, and what was inlined into each of them. */
+#include "private.h"
+
+#include <string.h>
+
+static size_t read_memory(void *context, uint64_t address, void *buffer, size_t size)
+{
+	return mt_debug_read(context, address, buffer, size);
+}
+
+static bool begin(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
+{
+	const struct user_regs_struct *user = mt_debug_registers(debugger, lwp);
+
+	if (lwp->unwinding)
+		return true;
+	if (!user || !debugger->code)
+		return false;
+	const struct mt_registers registers = mt_registers_of(user);
+	const struct mt_unwind_source source = {
+	    .space = debugger->code, .read = read_memory, .context = debugger};
+	mt_unwind_start(&lwp->unwinder, &source, &registers);
+	lwp->frames.count = 0;
+	lwp->unwinding = true;
+	return true;
+}
+
+static bool is_named(const struct mt_function *function)
+{
+	return function->kind == MT_FUNCTION_SYMBOL || function->kind == MT_FUNCTION_PLT ||
+	       function->kind == MT_FUNCTION_INLINED;
+}
+
+static void name_frame(struct mt_debug_frame *frame, const struct mt_function *function)
+{
+	frame->function = is_named(function) ? function->name : NULL;
+	frame->function_start = function->start;
+	frame->module = function->module;
+}
+
+static void set_source(struct mt_debugger *debugger, struct mt_debug_frame *frame,
+		       const struct mt_source *source)
+{
+	frame->source = *source;
+	frame->file = mt_debug_file_name(debugger, frame->inside, source->file);
+}
+
+/* The frame of the function itself, into which others may be inlined. */
+static struct mt_debug_frame physical(struct mt_debugger *debugger,
+				      const struct mt_unwind_frame *unwound)
+{
+	struct mt_debug_frame frame = {
+	    .registers = unwound->registers,
+	    .pc = unwound->pc,
+	    .inside = mt_unwind_inside(unwound),
+	    .cfa = unwound->cfa,
+	    .signal = unwound->signal,
+	    .shows_pc = true,
+	};
+	const struct mt_function *function = mt_space_function_at(debugger->code, frame.inside);
+	struct mt_line_range range;
+
+	if (function)
+		name_frame(&frame, function);
+	if (!mt_debug_line_at(debugger, frame.inside, &range))
+		return frame;
+	frame.has_debug = true;
+	frame.shows_pc = frame.pc != range.start;
+	set_source(debugger, &frame, &range.source);
+	return frame;
+}
+
+static int add_frame(struct mt_debug_lwp *lwp, struct mt_debug_frame *frame)
+{
+	frame->level = (unsigned)lwp->frames.count;
+	return mt_array_push(&lwp->frames, *frame);
+}
+
+/* The innermost inlined call has the line of the code; each other function the line of the call. */
+static int add_all(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
+		   struct mt_debug_frame frame)
+{
+	const struct mt_debug_frame outer = frame;
+	struct mt_inline_span span = {0};
+
+	if (!frame.signal)
+		mt_space_inlines_at(debugger->code, frame.inside, &span);
+	for (size_t i = span.depth; i-- > 0; frame.inner++) {
+		frame.inlined = true;
+		name_frame(&frame, span.chain[i]->function);
+		if (add_frame(lwp, &frame))
+			return -1;
+		frame.shows_pc = false;
+		set_source(debugger, &frame, &span.chain[i]->call);
+	}
+	frame.inlined = false;
+	frame.function = outer.function;
+	frame.function_start = outer.function_start;
+	frame.module = outer.module;
+	return add_frame(lwp, &frame);
+}
+
+const struct mt_debug_frame *mt_debug_frame_of(struct mt_debugger *debugger,
+					       struct mt_debug_lwp *lwp, unsigned level)
+{
+	struct mt_unwind_frame unwound;
+
+	if (!begin(debugger, lwp))
+		return NULL;
+	while (level >= lwp->frames.count) {
+		if (!mt_unwind_next(&lwp->unwinder, &unwound) ||
+		    add_all(debugger, lwp, physical(debugger, &unwound)))
+			return NULL;
+		/* GDB's idea of the outermost frame. */
+		const char *name = mt_array_last(&lwp->frames)->function;
+		if (name && strcmp(name, "main") == 0)
+			lwp->unwinder.end = MT_UNWIND_OUTERMOST;
+	}
+	return &lwp->frames.items[level];
+}
+
+const struct mt_debug_frame *mt_debug_caller_of(struct mt_debugger *debugger,
+						struct mt_debug_lwp *lwp, unsigned level)
+{
+	const struct mt_debug_frame *frame;
+
+	while ((frame = mt_debug_frame_of(debugger, lwp, level)) && frame->inlined)
+		level++;
+	return frame ? mt_debug_frame_of(debugger, lwp, level + 1) : NULL;
+}
+
+const struct mt_debug_frame *mt_debugger_frame(struct mt_debugger *debugger, unsigned level)
+{
+	return debugger->selected ? mt_debug_frame_of(debugger, debugger->selected, level) : NULL;
+}
+
+const struct mt_debug_frame *mt_debugger_selected_frame(struct mt_debugger *debugger)
+{
+	return mt_debugger_frame(debugger, debugger->selected_frame);
+}
+
+void mt_debugger_select_frame(struct mt_debugger *debugger, unsigned level)
+{
+	debugger->selected_frame = level;
+}
+
+const char *mt_debugger_frames_end(struct mt_debugger *debugger)
+{
+	const struct mt_debug_lwp *lwp = debugger->selected;
+
+	if (!lwp || !lwp->unwinding || lwp->unwinder.end != MT_UNWIND_BAD_STACK)
+		return NULL;
+	return "previous frame inner to this frame (corrupt stack?)";
+}

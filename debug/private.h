@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the files of the debugger share.
+ *
+ * A verb makes a plan for the selected thread, and lets all threads run (run.c).  Each event is
+ * taken by one thread (events.c): most let it go on alone, others run meanwhile; one ends the verb.
+ * Then all threads are halted, and what had happened to them besides waits in `pending`.
+ *
+ * Breakpoint instructions are in the text only while the program runs: sites.c puts those in that
+ * user breakpoints, the plan and the loader ask for.  A thread that stands where one was told of
+ * passes it alone, with the others held (`over`). */
+#ifndef MT_DEBUG_PRIVATE_H
+#define MT_DEBUG_PRIVATE_H
+
+#include "base/array.h"
+#include "base/str.h"
+#include "debugger.h"
+
+#include <signal.h>
+
+#define MT_DEBUG_SIGNALS 65
+
+struct mt_debug_lwp {
+	struct mt_debug_thread thread; /* first */
+	bool running;
+	bool exiting;     /* it runs no code of its own any more */
+	bool has_pending; /* what happened, and was not taken yet */
+	struct mt_stop pending;
+	int signal;      /* given to it when it goes on */
+	uint64_t passed; /* a breakpoint here was told already: it is passed when it goes on */
+	/* A signal came before that: its handler returns to here, with this stack pointer. */
+	uint64_t again, again_sp;
+	bool has_registers;
+	struct user_regs_struct registers;
+	/* Frames as far as they were asked for. */
+	MT_ARRAY(struct mt_debug_frame) frames;
+	struct mt_unwinder unwinder;
+	bool unwinding;
+};
+
+struct mt_debug_break {
+	struct mt_debug_breakpoint public; /* first */
+	char *text, *condition;
+	MT_ARRAY(struct mt_debug_location) locations;
+};
+
+/* A place with a breakpoint instruction while the program runs. */
+struct mt_debug_site {
+	uint64_t address;
+	uint8_t original;
+	bool inserted;
+	bool wanted;
+};
+
+/* What a signal does to the program and its user: GDB's "handle". */
+struct mt_debug_handling {
+	bool stop, print, pass;
+};
+
+enum mt_debug_plan_kind {
+	MT_DEBUG_PLAN_NONE,
+	MT_DEBUG_PLAN_STEP,
+	MT_DEBUG_PLAN_NEXT,
+	MT_DEBUG_PLAN_STEPI,
+	MT_DEBUG_PLAN_NEXTI,
+	MT_DEBUG_PLAN_UNTIL,
+	MT_DEBUG_PLAN_FINISH,
+	MT_DEBUG_PLAN_RUN_TO,
+};
+
+/* What the selected thread is to do. */
+struct mt_debug_plan {
+	enum mt_debug_plan_kind kind;
+	struct mt_debug_lwp *lwp;
+	uint64_t start, end; /* the line's code */
+	uint64_t cfa;        /* of the frame in which it is stepped */
+	uint64_t first_cfa;  /* the same, when the verb began */
+	uint64_t first_function;
+	const char *file;
+	uint32_t line;
+	uint64_t last_pc; /* of the last step */
+	/* Not stepped, but run until it comes to this place with a stack pointer above: back from a
+	 * call or a handler.  0: it is stepped. */
+	uint64_t back;
+	uint64_t back_sp;
+	bool into; /* BACK is behind the prologue of what is stepped into */
+	/* FINISH and RUN_TO: where the frame returns to, with a stack pointer not below. */
+	uint64_t caller;
+	uint64_t above;
+	uint64_t returned_from;
+	MT_ARRAY(uint64_t) places;
+};
+
+typedef MT_ARRAY(char *) mt_debug_words;
+
+struct mt_debugger {
+	struct mt_target *target;
+	struct mt_debug_front front;
+	char *path;
+	char *arguments;
+	mt_debug_words environment; /* NULL at its end */
+
+	struct mt_space_pool *pool;
+	struct mt_space *space; /* all files that are mapped */
+	struct mt_space *code;  /* what can be executed */
+	struct mt_objfile *vdso;
+	uint64_t loader_break; /* where the loader tells of libraries; 0: not known */
+
+	pid_t pid;
+	bool attached;
+	MT_ARRAY(struct mt_debug_lwp *) lwps;
+	unsigned last_thread;
+	struct mt_debug_lwp *selected;
+	unsigned selected_frame;
+
+	MT_ARRAY(struct mt_debug_break *) breakpoints;
+	unsigned last_breakpoint;
+	MT_ARRAY(struct mt_debug_site) sites; /* sorted */
+
+	struct mt_debug_handling handling[MT_DEBUG_SIGNALS];
+
+	struct mt_debug_plan plan;
+	/* Passes a breakpoint, or waits for the end of vfork(); the others are held. */
+	struct mt_debug_lwp *over;
+	bool over_vfork;
+	bool sites_changed;         /* what sites.c puts in is not what is asked for */
+	bool interrupting;          /* the user asked for attention during this verb */
+	struct mt_debug_stop *stop; /* while a verb runs: to be filled in */
+	bool told;                  /* it is */
+	pid_t last_pid;
+	pid_t last_lwp; /* that was selected when the verb began */
+};
+
+/* space.c */
+/* The program's own file, before it runs. */
+struct mt_error *mt_debug_space_of_file(struct mt_debugger *debugger);
+/* What is mapped now. */
+struct mt_error *mt_debug_space_of_process(struct mt_debugger *debugger);
+void mt_debug_space_deinit(struct mt_debugger *debugger);
+bool mt_debug_line_at(struct mt_debugger *debugger, uint64_t address, struct mt_line_range *out);
+/* The name as the compiler was given it. */
+const char *mt_debug_file_name(struct mt_debugger *debugger, uint64_t address, const char *file);
+uint64_t mt_debug_skip_prologue(struct mt_debugger *debugger, uint64_t start);
+size_t mt_debug_read(struct mt_debugger *debugger, uint64_t address, void *buffer, size_t size);
+uint64_t mt_debug_word(struct mt_debugger *debugger, uint64_t address); /* 0: cannot be read */
+
+/* threads.c */
+struct mt_debug_lwp *mt_debug_find(const struct mt_debugger *debugger, pid_t lwp);
+struct mt_error *mt_debug_add_lwp(struct mt_debugger *debugger, pid_t lwp, bool tell,
+				  struct mt_debug_lwp **out);
+void mt_debug_remove_lwp(struct mt_debugger *debugger, struct mt_debug_lwp *lwp, bool tell);
+void mt_debug_remove_lwps(struct mt_debugger *debugger);
+/* Of a thread that stands still.  NULL: it is gone. */
+const struct user_regs_struct *mt_debug_registers(struct mt_debugger *debugger,
+						  struct mt_debug_lwp *lwp);
+struct mt_error *mt_debug_set_pc(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
+				 uint64_t pc);
+/* It runs, or its registers changed: what is known of its stack is old. */
+void mt_debug_forget_frames(struct mt_debug_lwp *lwp);
+
+/* frames.c */
+const struct mt_debug_frame *mt_debug_frame_of(struct mt_debugger *debugger,
+					       struct mt_debug_lwp *lwp, unsigned level);
+/* The first frame of LWP outside of the function that LEVEL is of: its caller proper, past inlined
+ * ones. */
+const struct mt_debug_frame *mt_debug_caller_of(struct mt_debugger *debugger,
+						struct mt_debug_lwp *lwp, unsigned level);
+
+/* sites.c */
+/* What is asked for now, and only that, is in the text. */
+struct mt_error *mt_debug_insert_sites(struct mt_debugger *debugger);
+struct mt_error *mt_debug_remove_sites(struct mt_debugger *debugger);
+/* The process with its text is gone. */
+void mt_debug_forget_sites(struct mt_debugger *debugger);
+/* NULL: none is inserted there. */
+struct mt_debug_site *mt_debug_site_at(struct mt_debugger *debugger, uint64_t address);
+struct mt_error *mt_debug_lift_site(struct mt_debugger *debugger, struct mt_debug_site *site);
+/* Take what is inserted out of a child that was forked with it. */
+struct mt_error *mt_debug_clean_child(struct mt_debugger *debugger, pid_t child);
+
+/* locations.c */
+/* A line without a file: with its file.  False: it is something else. */
+bool mt_debug_fix_line(struct mt_debugger *debugger, const char *location, struct mt_str *out);
+
+/* breakpoints.c */
+void mt_debug_breakpoints_deinit(struct mt_debugger *debugger);
+/* The code changed: find the places anew. */
+void mt_debug_resolve_all(struct mt_debugger *debugger);
+/* A thread came to an address: NULL: no breakpoint stops it. */
+struct mt_debug_break *mt_debug_hit(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
+				    uint64_t address);
+bool mt_debug_is_wanted(const struct mt_debugger *debugger, uint64_t address);
+
+/* run.c */
+/* Let the program run by its plan until something stops it. */
+struct mt_error *mt_debug_run(struct mt_debugger *debugger, struct mt_debug_stop *stop);
+/* All stand still; what happened to them is pending. */
+struct mt_error *mt_debug_halt(struct mt_debugger *debugger);
+/* The verb ends with this. */
+void mt_debug_tell(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
+		   const struct mt_debug_stop *stop);
+/* Take the whole process away: it ended. */
+void mt_debug_process_ended(struct mt_debugger *debugger);
+bool mt_debug_is_stepped(const struct mt_debugger *debugger, const struct mt_debug_lwp *lwp);
+
+/* environment.c */
+struct mt_error *mt_debug_environment_init(struct mt_debugger *debugger);
+void mt_debug_environment_deinit(struct mt_debugger *debugger);
+
+/* signals.c */
+void mt_debug_signals_init(struct mt_debugger *debugger);
+const struct mt_debug_handling *mt_debug_handling_of(const struct mt_debugger *debugger,
+						     int signal);
+
+/* events.c */
+struct mt_error *mt_debug_take(struct mt_debugger *debugger, const struct mt_stop *stop);
+
+/* step.c */
+void mt_debug_plan_clear(struct mt_debugger *debugger);
+/* The stepped thread did an instruction. */
+struct mt_error *mt_debug_on_step(struct mt_debugger *debugger, struct mt_debug_lwp *lwp);
+/* A thread came to a breakpoint instruction that the plan may have asked for. */
+struct mt_error *mt_debug_on_place(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
+				   uint64_t address);
+bool mt_debug_plan_wants(const struct mt_debugger *debugger, uint64_t address);
+
+#endif

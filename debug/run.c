@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* How the program runs: who goes on, who is held, and when a verb is over. */
+#include "private.h"
+
+#define POLL_MS 250
+
+static bool is_passing(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
+{
+	const struct user_regs_struct *registers;
+
+	/* A signal comes first; the breakpoint is met again behind its handler. */
+	if (lwp->running || lwp->exiting || !lwp->passed || lwp->signal)
+		return false;
+	registers = mt_debug_registers(debugger, lwp);
+	return registers && registers->rip == lwp->passed &&
+	       mt_debug_site_at(debugger, lwp->passed);
+}
+
+bool mt_debug_is_stepped(const struct mt_debugger *debugger, const struct mt_debug_lwp *lwp)
+{
+	const struct mt_debug_plan *plan = &debugger->plan;
+
+	return plan->lwp == lwp && !plan->back && plan->kind >= MT_DEBUG_PLAN_STEP &&
+	       plan->kind <= MT_DEBUG_PLAN_UNTIL;
+}
+
+static struct mt_error *ignore_gone(struct mt_error *error)
+{
+	if (!error || mt_error_code(error) != MT_ERROR_GONE)
+		return error;
+	mt_error_destroy(error);
+	return NULL;
+}
+
+/* One that was killed meanwhile tells so itself. */
+static struct mt_error *resume(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
+{
+	bool is_step = debugger->over ? !debugger->over_vfork : mt_debug_is_stepped(debugger, lwp);
+	int signal = lwp->signal;
+
+	if (signal && lwp->passed && !debugger->over) {
+		lwp->again = lwp->passed;
+		lwp->again_sp = lwp->has_registers ? lwp->registers.rsp : 0;
+	}
+	if (!debugger->over)
+		lwp->passed = 0;
+	lwp->running = true;
+	lwp->signal = 0;
+	lwp->has_registers = false;
+	mt_debug_forget_frames(lwp);
+	mt_try(ignore_gone(
+	    debugger->target->ops->resume(debugger->target, lwp->thread.lwp,
+					  is_step ? MT_RESUME_STEP : MT_RESUME_CONTINUE, signal)));
+	/* vfork() holds it until its child is a program of its own: then it stops. */
+	if (debugger->over == lwp && debugger->over_vfork)
+		return ignore_gone(
+		    debugger->target->ops->interrupt(debugger->target, lwp->thread.lwp));
+	return NULL;
+}
+
+static bool is_pending(const struct mt_debugger *debugger)
+{
+	mt_array_each (lwp, &debugger->lwps)
+		if ((*lwp)->has_pending)
+			return true;
+	return false;
+}
+
+static struct mt_error *begin_passing(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
+{
+	mt_try(mt_debug_halt(debugger));
+	/* Something may have ended it meanwhile. */
+	if (!mt_debug_registers(debugger, lwp) || lwp->has_pending)
+		return NULL;
+	debugger->over = lwp;
+	debugger->over_vfork = false;
+	struct mt_debug_site *site = mt_debug_site_at(debugger, lwp->passed);
+	return site ? mt_debug_lift_site(debugger, site) : NULL;
+}
+
+static struct mt_debug_lwp *find_passing(struct mt_debugger *debugger)
+{
+	if (debugger->plan.lwp && is_passing(debugger, debugger->plan.lwp))
+		return debugger->plan.lwp;
+	mt_array_each (lwp, &debugger->lwps)
+		if (is_passing(debugger, *lwp))
+			return *lwp;
+	return NULL;
+}
+
+static struct mt_error *let_run(struct mt_debugger *debugger)
+{
+	struct mt_debug_lwp *passing;
+
+	if (is_pending(debugger))
+		return NULL;
+	if (!debugger->over && debugger->sites_changed) {
+		debugger->sites_changed = false;
+		mt_try(mt_debug_insert_sites(debugger));
+	}
+	passing = debugger->over ? NULL : find_passing(debugger);
+	if (passing)
+		mt_try(begin_passing(debugger, passing));
+	if (is_pending(debugger))
+		return NULL;
+	if (debugger->over)
+		return debugger->over->running ? NULL : resume(debugger, debugger->over);
+	mt_array_each (lwp, &debugger->lwps)
+		if (!(*lwp)->running)
+			mt_try(resume(debugger, *lwp));
+	return NULL;
+}
+
+static bool take_pending(struct mt_debugger *debugger, struct mt_stop *stop)
+{
+	mt_array_each (lwp, &debugger->lwps) {
+		if (!(*lwp)->has_pending)
+			continue;
+		(*lwp)->has_pending = false;
+		*stop = (*lwp)->pending;
+		return true;
+	}
+	return false;
+}
+
+/* As Ctrl-C at the program's own terminal; a program that does not mind is halted the second time.
+ */
+static struct mt_error *interrupt(struct mt_debugger *debugger)
+{
+	if (!debugger->interrupting) {
+		debugger->interrupting = true;
+		kill(debugger->pid, SIGINT);
+		return NULL;
+	}
+	mt_array_each (lwp, &debugger->lwps)
+		if ((*lwp)->running)
+			return ignore_gone(
+			    debugger->target->ops->interrupt(debugger->target, (*lwp)->thread.lwp));
+	return NULL;
+}
+
+static void note_stopped(struct mt_debugger *debugger, const struct mt_stop *stop)
+{
+	struct mt_debug_lwp *lwp = mt_debug_find(debugger, stop->lwp);
+
+	if (!lwp || stop->kind == MT_STOP_EXITED)
+		return;
+	lwp->running = false;
+	lwp->has_registers = false;
+	mt_debug_forget_frames(lwp);
+}
+
+static struct mt_error *next_event(struct mt_debugger *debugger, struct mt_stop *stop)
+{
+	if (take_pending(debugger, stop))
+		return NULL;
+	mt_try(debugger->target->ops->wait(debugger->target, POLL_MS, stop));
+	note_stopped(debugger, stop);
+	bool asked = stop->kind == MT_STOP_REQUEST;
+	if (debugger->front.interrupted)
+		asked |= debugger->front.interrupted(debugger->front.context);
+	return asked ? interrupt(debugger) : NULL;
+}
+
+/* While all are halted: a hit of ours happens again when the thread goes on; births are adopted,
+ * since somebody has to know of the new one; the rest waits. */
+static struct mt_error *keep(struct mt_debugger *debugger, const struct mt_stop *stop)
+{
+	struct mt_debug_lwp *lwp = mt_debug_find(debugger, stop->lwp);
+	const struct user_regs_struct *registers;
+
+	switch (stop->kind) {
+	case MT_STOP_NEW_THREAD:
+	case MT_STOP_FORK:
+	case MT_STOP_EXEC:
+		return mt_debug_take(debugger, stop);
+	case MT_STOP_INTERRUPTED:
+		return NULL;
+	case MT_STOP_BREAKPOINT:
+		registers = lwp ? mt_debug_registers(debugger, lwp) : NULL;
+		if (registers && mt_debug_site_at(debugger, registers->rip - 1))
+			return mt_debug_set_pc(debugger, lwp, registers->rip - 1);
+		break;
+	case MT_STOP_EXITED:
+		if (stop->lwp != debugger->pid)
+			return mt_debug_take(debugger, stop);
+		break;
+	}
+	if (lwp) {
+		lwp->has_pending = true;
+		lwp->pending = *stop;
+	}
+	return NULL;
+}
+
+struct mt_error *mt_debug_halt(struct mt_debugger *debugger)
+{
+	struct mt_stop stop;
+
+	mt_try(debugger->target->ops->halt(debugger->target, debugger->pid));
+	mt_array_each (lwp, &debugger->lwps)
+		if ((*lwp)->running) {
+			(*lwp)->running = false;
+			(*lwp)->has_registers = false;
+			mt_debug_forget_frames(*lwp);
+		}
+	for (;;) {
+		struct mt_error *error = debugger->target->ops->wait(debugger->target, 0, &stop);
+
+		if (error)
+			return ignore_gone(error);
+		if (stop.kind == MT_STOP_NONE || stop.kind == MT_STOP_REQUEST)
+			return NULL;
+		mt_try(keep(debugger, &stop));
+	}
+}
+
+void mt_debug_tell(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
+		   const struct mt_debug_stop *stop)
+{
+	const struct user_regs_struct *registers = lwp ? mt_debug_registers(debugger, lwp) : NULL;
+
+	*debugger->stop = *stop;
+	debugger->stop->pid = debugger->last_pid;
+	debugger->told = true;
+	if (!lwp)
+		return;
+	debugger->selected = lwp;
+	debugger->selected_frame = 0;
+	debugger->stop->switched = lwp->thread.lwp != debugger->last_lwp;
+	/* Where it stands now was told. */
+	lwp->passed = registers ? registers->rip : 0;
+}
+
+void mt_debug_process_ended(struct mt_debugger *debugger)
+{
+	mt_debug_plan_clear(debugger);
+	mt_debug_forget_sites(debugger);
+	mt_debug_remove_lwps(debugger);
+	debugger->over = NULL;
+	debugger->pid = 0;
+	debugger->attached = false;
+	debugger->loader_break = 0;
+	if (debugger->path)
+		mt_error_destroy(mt_debug_space_of_file(debugger));
+	mt_debug_resolve_all(debugger);
+}
+
+static struct mt_error *run(struct mt_debugger *debugger)
+{
+	struct mt_stop stop;
+
+	while (!debugger->told) {
+		mt_try(let_run(debugger));
+		mt_try(next_event(debugger, &stop));
+		mt_try(mt_debug_take(debugger, &stop));
+	}
+	return NULL;
+}
+
+static void end_passing(struct mt_debugger *debugger)
+{
+	debugger->over = NULL;
+	debugger->over_vfork = false;
+}
+
+/* Everybody stands still, and the text is the program's own. */
+static struct mt_error *come_to_rest(struct mt_debugger *debugger)
+{
+	struct mt_error *error = NULL, *other;
+
+	if (debugger->pid)
+		error = mt_debug_halt(debugger);
+	if (debugger->pid) {
+		other = mt_debug_remove_sites(debugger);
+		if (error)
+			mt_error_destroy(other);
+		else
+			error = other;
+	}
+	end_passing(debugger);
+	mt_debug_plan_clear(debugger);
+	return error;
+}
+
+struct mt_error *mt_debug_run(struct mt_debugger *debugger, struct mt_debug_stop *stop)
+{
+	pid_t pid = debugger->pid;
+	struct mt_error *error, *other;
+
+	*stop = (struct mt_debug_stop){0};
+	debugger->stop = stop;
+	debugger->told = false;
+	debugger->interrupting = false;
+	debugger->sites_changed = true;
+	debugger->last_pid = pid;
+	debugger->last_lwp = debugger->selected ? debugger->selected->thread.lwp : 0;
+	if (debugger->front.runs)
+		debugger->front.runs(debugger->front.context, pid);
+	error = run(debugger);
+	other = come_to_rest(debugger);
+	if (debugger->front.stopped)
+		debugger->front.stopped(debugger->front.context, pid);
+	debugger->stop = NULL;
+	if (!error)
+		return other;
+	mt_error_destroy(other);
+	return error;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Breakpoint instructions, which are in the text only while the program runs. */
+#include "private.h"
+
+static const uint8_t int3 = 0xcc;
+
+static size_t search(const struct mt_debugger *debugger, uint64_t address)
+{
+	size_t low = 0, high = debugger->sites.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (debugger->sites.items[middle].address < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static struct mt_debug_site *find(struct mt_debugger *debugger, uint64_t address)
+{
+	size_t at = search(debugger, address);
+
+	return at < debugger->sites.count && debugger->sites.items[at].address == address
+		   ? &debugger->sites.items[at]
+		   : NULL;
+}
+
+static struct mt_error *want(struct mt_debugger *debugger, uint64_t address)
+{
+	struct mt_debug_site *site = find(debugger, address);
+	const struct mt_debug_site added = {.address = address, .wanted = true};
+	size_t at = search(debugger, address);
+
+	if (site) {
+		site->wanted = true;
+		return NULL;
+	}
+	if (mt_array_push(&debugger->sites, added))
+		return mt_error_no_memory();
+	for (size_t i = debugger->sites.count - 1; i > at; i--)
+		debugger->sites.items[i] = debugger->sites.items[i - 1];
+	debugger->sites.items[at] = added;
+	return NULL;
+}
+
+static struct mt_error *want_all(struct mt_debugger *debugger)
+{
+	mt_array_each (one, &debugger->breakpoints) {
+		if (!(*one)->public.enabled)
+			continue;
+		mt_array_each (location, &(*one)->locations)
+			if (location->enabled)
+				mt_try(want(debugger, location->address));
+	}
+	mt_array_each (place, &debugger->plan.places)
+		mt_try(want(debugger, *place));
+	if (debugger->plan.back)
+		mt_try(want(debugger, debugger->plan.back));
+	return debugger->loader_break ? want(debugger, debugger->loader_break) : NULL;
+}
+
+static struct mt_error *insert(struct mt_debugger *debugger, struct mt_debug_site *site)
+{
+	if (site->inserted)
+		return NULL;
+	if (mt_debug_read(debugger, site->address, &site->original, 1) != 1)
+		return mt_error_new(MT_ERROR_NOT_FOUND,
+				    "Cannot insert breakpoint: Cannot access memory at address "
+				    "0x%llx",
+				    (unsigned long long)site->address);
+	mt_try(
+	    debugger->target->ops->write(debugger->target, debugger->pid, site->address, &int3, 1));
+	site->inserted = true;
+	return NULL;
+}
+
+struct mt_error *mt_debug_lift_site(struct mt_debugger *debugger, struct mt_debug_site *site)
+{
+	if (!site->inserted)
+		return NULL;
+	site->inserted = false;
+	return debugger->target->ops->write(debugger->target, debugger->pid, site->address,
+					    &site->original, 1);
+}
+
+static void drop_unwanted(struct mt_debugger *debugger)
+{
+	size_t kept = 0;
+
+	mt_array_each (site, &debugger->sites)
+		if (site->wanted || site->inserted)
+			debugger->sites.items[kept++] = *site;
+	debugger->sites.count = kept;
+}
+
+struct mt_error *mt_debug_insert_sites(struct mt_debugger *debugger)
+{
+	mt_array_each (site, &debugger->sites)
+		site->wanted = false;
+	mt_try(want_all(debugger));
+	mt_array_each (site, &debugger->sites)
+		mt_try(site->wanted ? insert(debugger, site) : mt_debug_lift_site(debugger, site));
+	drop_unwanted(debugger);
+	return NULL;
+}
+
+struct mt_error *mt_debug_remove_sites(struct mt_debugger *debugger)
+{
+	struct mt_error *first = NULL;
+
+	mt_array_each (site, &debugger->sites) {
+		struct mt_error *error = mt_debug_lift_site(debugger, site);
+
+		if (first)
+			mt_error_destroy(error);
+		else
+			first = error;
+	}
+	debugger->sites.count = 0;
+	return first;
+}
+
+void mt_debug_forget_sites(struct mt_debugger *debugger)
+{
+	debugger->sites.count = 0;
+}
+
+struct mt_debug_site *mt_debug_site_at(struct mt_debugger *debugger, uint64_t address)
+{
+	struct mt_debug_site *site = find(debugger, address);
+
+	return site && site->inserted ? site : NULL;
+}
+
+struct mt_error *mt_debug_clean_child(struct mt_debugger *debugger, pid_t child)
+{
+	mt_array_each (site, &debugger->sites)
+		if (site->inserted)
+			mt_try(debugger->target->ops->write(debugger->target, child, site->address,
+							    &site->original, 1));
+	return NULL;
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Which code is where: the program's file before it runs, its mappings when it does. */
+#include "private.h"
+
+#include <string.h>
+
+#define GREATEST_VDSO_BYTES (1u << 20)
+
+static void forget_spaces(struct mt_debugger *debugger)
+{
+	mt_space_destroy(debugger->space);
+	mt_space_destroy(debugger->code);
+	debugger->space = debugger->code = NULL;
+	mt_array_each (lwp, &debugger->lwps)
+		mt_debug_forget_frames(*lwp);
+}
+
+static struct mt_error *begin_spaces(struct mt_debugger *debugger, pid_t pid)
+{
+	forget_spaces(debugger);
+	if (!debugger->pool)
+		mt_try(mt_space_pool_create(NULL, &debugger->pool));
+	mt_try(mt_space_create(debugger->pool, pid, &debugger->space));
+	return mt_space_create(debugger->pool, pid, &debugger->code);
+}
+
+void mt_debug_space_deinit(struct mt_debugger *debugger)
+{
+	forget_spaces(debugger);
+	mt_space_pool_destroy(debugger->pool);
+	debugger->pool = NULL;
+	mt_objfile_unref(debugger->vdso);
+	debugger->vdso = NULL;
+}
+
+static struct mt_error *add_loads(struct mt_debugger *debugger, const struct mt_objfile *objfile)
+{
+	struct mt_load load;
+
+	for (size_t i = 0; mt_objfile_load(objfile, i, &load); i++) {
+		const struct mt_mapping mapping = {.start = load.address,
+						   .end = load.address + load.size,
+						   .offset = load.offset,
+						   .path = debugger->path};
+		if (!load.size)
+			continue;
+		mt_try(mt_space_add(debugger->space, &mapping));
+		mt_try(mt_space_add(debugger->code, &mapping));
+	}
+	return NULL;
+}
+
+struct mt_error *mt_debug_space_of_file(struct mt_debugger *debugger)
+{
+	struct mt_objfile *objfile = NULL;
+
+	mt_try(begin_spaces(debugger, 0));
+	mt_try(mt_objfile_open(debugger->path, NULL, NULL, &objfile));
+	struct mt_error *error = add_loads(debugger, objfile);
+	mt_objfile_unref(objfile);
+	return error;
+}
+
+/* The same in all processes of this machine. */
+static struct mt_objfile *vdso_of(struct mt_debugger *debugger, const struct mt_map *map)
+{
+	size_t size = map->end - map->start;
+	uint8_t *bytes;
+
+	if (debugger->vdso || size > GREATEST_VDSO_BYTES)
+		return debugger->vdso;
+	bytes = malloc(size);
+	if (bytes && mt_debug_read(debugger, map->start, bytes, size) == size)
+		mt_error_destroy(mt_objfile_open_memory(map->path, bytes, size, &debugger->vdso));
+	free(bytes);
+	return debugger->vdso;
+}
+
+static struct mt_error *add_to(struct mt_debugger *debugger, struct mt_space *space,
+			       const struct mt_map *map)
+{
+	const struct mt_mapping mapping = {.start = map->start,
+					   .end = map->end,
+					   .offset = map->offset,
+					   .path = map->path[0] ? map->path : "//anon"};
+	struct mt_objfile *vdso = strcmp(map->path, "[vdso]") == 0 ? vdso_of(debugger, map) : NULL;
+
+	return vdso ? mt_space_add_objfile(space, &mapping, vdso) : mt_space_add(space, &mapping);
+}
+
+static struct mt_error *add_map(void *context, const struct mt_map *map)
+{
+	struct mt_debugger *debugger = context;
+
+	if (map->executable)
+		mt_try(add_to(debugger, debugger->code, map));
+	return map->executable || map->path[0] == '/' ? add_to(debugger, debugger->space, map)
+						      : NULL;
+}
+
+static void note_loader_break(void *context, uint64_t address, const char *name)
+{
+	(void)name;
+	*(uint64_t *)context = address;
+}
+
+/* The dynamic loader calls it before and after it maps or unmaps something. */
+static void find_loader_break(struct mt_debugger *debugger)
+{
+	debugger->loader_break = 0;
+	for (size_t i = 0; i < mt_space_mapping_count(debugger->code); i++) {
+		const struct mt_mapping *mapping = mt_space_mapping(debugger->code, i);
+		const char *name = strrchr(mapping->path, '/');
+		uint64_t address = 0;
+
+		if (!mapping->objfile || !name || strncmp(name, "/ld-", 4) != 0)
+			continue;
+		mt_objfile_find_name(mapping->objfile, "_dl_debug_state", note_loader_break,
+				     &address);
+		if (address)
+			debugger->loader_break = address + mapping->bias;
+	}
+}
+
+struct mt_error *mt_debug_space_of_process(struct mt_debugger *debugger)
+{
+	mt_try(begin_spaces(debugger, debugger->pid));
+	mt_try(debugger->target->ops->each_map(debugger->target, debugger->pid, add_map, debugger));
+	find_loader_break(debugger);
+	return NULL;
+}
+
+static const struct mt_mapping *mapping_at(const struct mt_debugger *debugger, uint64_t address)
+{
+	const struct mt_mapping *mapping =
+	    debugger->space ? mt_space_find(debugger->space, address) : NULL;
+
+	return mapping && mapping->objfile ? mapping : NULL;
+}
+
+bool mt_debug_line_at(struct mt_debugger *debugger, uint64_t address, struct mt_line_range *out)
+{
+	const struct mt_mapping *mapping = mapping_at(debugger, address);
+
+	*out = (struct mt_line_range){0};
+	if (!mapping || !mt_objfile_line_at(mapping->objfile, address - mapping->bias, out))
+		return false;
+	out->start += mapping->bias;
+	out->end += mapping->bias;
+	return true;
+}
+
+const char *mt_debug_file_name(struct mt_debugger *debugger, uint64_t address, const char *file)
+{
+	const struct mt_mapping *mapping = mapping_at(debugger, address);
+	const char *directory =
+	    mapping && file ? mt_objfile_directory_at(mapping->objfile, address - mapping->bias)
+			    : NULL;
+	size_t length = directory ? strlen(directory) : 0;
+
+	return length && strncmp(file, directory, length) == 0 && file[length] == '/'
+		   ? file + length + 1
+		   : file;
+}
+
+uint64_t mt_debug_skip_prologue(struct mt_debugger *debugger, uint64_t start)
+{
+	const struct mt_mapping *mapping = mapping_at(debugger, start);
+
+	return mapping ? mt_objfile_skip_prologue(mapping->objfile, start - mapping->bias) +
+			     mapping->bias
+		       : start;
+}
+
+size_t mt_debug_read(struct mt_debugger *debugger, uint64_t address, void *buffer, size_t size)
+{
+	return debugger->pid ? debugger->target->ops->read(debugger->target, debugger->pid, address,
+							   buffer, size)
+	       : debugger->space ? mt_space_read(debugger->space, address, buffer, size)
+				 : 0;
+}
+
+uint64_t mt_debug_word(struct mt_debugger *debugger, uint64_t address)
+{
+	uint64_t word = 0;
+
+	return mt_debug_read(debugger, address, &word, sizeof(word)) == sizeof(word) ? word : 0;
+}

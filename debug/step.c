@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Steps by lines and instructions, by GDB's rules.
+ *
+ * The thread goes an instruction at a time through its line's code.  Where it calls a function that
+ * is not to be stepped into, it runs to where that returns to; a frame is told from another call of
+ * the same function by its stack pointer.  Out of its line's code it stops where a statement begins
+ * on another line; in the middle of one it goes on to that one's end. */
+#include "private.h"
+#include "x86/insn.h"
+
+#include <string.h>
+
+void mt_debug_plan_clear(struct mt_debugger *debugger)
+{
+	mt_array_deinit(&debugger->plan.places);
+	debugger->plan = (struct mt_debug_plan){0};
+	debugger->sites_changed = true;
+}
+
+bool mt_debug_plan_wants(const struct mt_debugger *debugger, uint64_t address)
+{
+	mt_array_each (place, &debugger->plan.places)
+		if (*place == address)
+			return true;
+	return debugger->plan.back == address && address;
+}
+
+static void tell_done(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
+		      enum mt_debug_stop_kind kind)
+{
+	const struct mt_debug_plan *plan = &debugger->plan;
+	const struct mt_debug_frame *frame = mt_debug_frame_of(debugger, lwp, 0);
+	const struct mt_debug_stop told = {
+	    .kind = kind,
+	    .returned_from = plan->returned_from,
+	    .same_frame = frame && kind == MT_DEBUG_STEPPED && frame->cfa == plan->first_cfa &&
+			  frame->function_start == plan->first_function,
+	};
+
+	mt_debug_tell(debugger, lwp, &told);
+}
+
+/* It is stepped through this line from now on, in the frame in which it is. */
+static void take_line(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
+		      const struct mt_line_range *range)
+{
+	const struct mt_debug_frame *frame = mt_debug_frame_of(debugger, lwp, 0);
+	struct mt_debug_plan *plan = &debugger->plan;
+
+	plan->start = range->start;
+	plan->end = range->end;
+	plan->line = range->source.line;
+	plan->file = range->source.file;
+	plan->cfa = frame ? frame->cfa : 0;
+}
+
+static void run_back(struct mt_debugger *debugger, uint64_t address, uint64_t sp)
+{
+	debugger->plan.back = address;
+	debugger->plan.back_sp = sp;
+	debugger->plan.into = false;
+	debugger->sites_changed = true;
+}
+
+static void run_into(struct mt_debugger *debugger, uint64_t address)
+{
+	debugger->plan.back = address;
+	debugger->plan.into = true;
+	debugger->sites_changed = true;
+}
+
+static struct mt_error *note_target(void *context, uint64_t address)
+{
+	*(uint64_t *)context = address;
+	return NULL;
+}
+
+/* Where a call goes in the end that goes through a stub of the dynamic linker's: behind the
+ * function's prologue; 0: not known. */
+static uint64_t behind_stub(struct mt_debugger *debugger, const struct mt_function *stub)
+{
+	mt_auto(mt_str) struct mt_str name = {0};
+	uint64_t target = 0;
+
+	mt_str_append_bytes(&name, stub->name, strcspn(stub->name, "@"));
+	if (name.failed)
+		return 0;
+	mt_error_destroy(mt_debugger_locate(debugger, name.text, note_target, &target));
+	return target;
+}
+
+/* Behind the prologue of a function that a step goes into; 0: it is stepped over. */
+static uint64_t entry_to_show(struct mt_debugger *debugger, uint64_t pc)
+{
+	const struct mt_function *function = mt_space_function_at(debugger->code, pc);
+	struct mt_line_range range;
+	uint64_t behind;
+
+	if (!function || function->kind == MT_FUNCTION_UNKNOWN)
+		return 0;
+	behind = function->kind == MT_FUNCTION_PLT
+		     ? behind_stub(debugger, function)
+		     : mt_debug_skip_prologue(debugger, function->start);
+	return behind && mt_debug_line_at(debugger, behind, &range) ? behind : 0;
+}
+
+static void on_call(struct mt_debugger *debugger, struct mt_debug_lwp *lwp, uint64_t pc,
+		    uint64_t sp)
+{
+	uint64_t entry =
+	    debugger->plan.kind == MT_DEBUG_PLAN_STEP ? entry_to_show(debugger, pc) : 0;
+
+	if (debugger->plan.kind == MT_DEBUG_PLAN_STEPI)
+		tell_done(debugger, lwp, MT_DEBUG_STEPPED);
+	else if (entry == pc)
+		tell_done(debugger, lwp, MT_DEBUG_STEPPED);
+	else if (entry)
+		run_into(debugger, entry);
+	else
+		run_back(debugger, mt_debug_word(debugger, sp), sp + sizeof(uint64_t));
+}
+
+/* What the thread has just done. */
+static struct mt_insn last_instruction(struct mt_debugger *debugger)
+{
+	uint8_t bytes[MT_INSN_MAX_BYTES];
+	struct mt_insn insn = {0};
+	size_t size = mt_debug_read(debugger, debugger->plan.last_pc, bytes, sizeof(bytes));
+	const struct mt_debug_site *site = mt_debug_site_at(debugger, debugger->plan.last_pc);
+
+	if (size && site)
+		bytes[0] = site->original;
+	mt_insn_decode(bytes, size, debugger->plan.last_pc, &insn);
+	return insn;
+}
+
+/* Code that only leads somewhere: out of a signal handler, or into a library. */
+static bool is_passage(struct mt_debugger *debugger, uint64_t pc)
+{
+	const struct mt_function *function = mt_space_function_at(debugger->code, pc);
+
+	return function &&
+	       (function->flags & MT_FUNCTION_SIGNAL_RETURN || function->kind == MT_FUNCTION_PLT);
+}
+
+static bool is_same_line(const struct mt_debug_plan *plan, const struct mt_line_range *range)
+{
+	return plan->line == range->source.line && plan->file && range->source.file &&
+	       strcmp(plan->file, range->source.file) == 0;
+}
+
+/* It left the line's code, without calling anything. */
+static void leave_line(struct mt_debugger *debugger, struct mt_debug_lwp *lwp, uint64_t pc)
+{
+	struct mt_debug_plan *plan = &debugger->plan;
+	struct mt_line_range range;
+
+	if (is_passage(debugger, pc))
+		return;
+	if (!mt_debug_line_at(debugger, pc, &range)) {
+		tell_done(debugger, lwp, MT_DEBUG_STEPPED);
+		return;
+	}
+	if (pc != range.start || is_same_line(plan, &range)) {
+		take_line(debugger, lwp, &range);
+		return;
+	}
+	if (range.statement) {
+		tell_done(debugger, lwp, MT_DEBUG_STEPPED);
+		return;
+	}
+	const struct mt_debug_frame *frame = mt_debug_frame_of(debugger, lwp, 0);
+	if (!frame || frame->cfa != plan->cfa)
+		take_line(debugger, lwp, &range);
+}
+
+static bool is_by_instruction(const struct mt_debug_plan *plan)
+{
+	return plan->kind == MT_DEBUG_PLAN_STEPI || plan->kind == MT_DEBUG_PLAN_NEXTI;
+}
+
+struct mt_error *mt_debug_on_step(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
+{
+	const struct user_regs_struct *registers = mt_debug_registers(debugger, lwp);
+	struct mt_debug_plan *plan = &debugger->plan;
+
+	if (!registers)
+		return NULL;
+	uint64_t pc = registers->rip, sp = registers->rsp;
+	struct mt_insn insn = last_instruction(debugger);
+	bool is_call = insn.class == MT_INSN_CALL || insn.class == MT_INSN_CALL_INDIRECT;
+	bool is_done = pc != plan->last_pc || insn.flags & MT_INSN_REPEATED;
+	if (is_call && pc != plan->last_pc + insn.length && pc != plan->last_pc)
+		on_call(debugger, lwp, pc, sp);
+	else if (is_by_instruction(plan) && is_done)
+		tell_done(debugger, lwp, MT_DEBUG_STEPPED);
+	else if (pc < plan->start || pc >= plan->end)
+		leave_line(debugger, lwp, pc);
+	plan->last_pc = pc;
+	return NULL;
+}
+
+/* Back from what was not stepped. */
+static struct mt_error *on_back(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
+				uint64_t address)
+{
+	struct mt_debug_plan *plan = &debugger->plan;
+	bool into = plan->into;
+
+	plan->back = 0;
+	plan->last_pc = address;
+	debugger->sites_changed = true;
+	if (into || is_by_instruction(plan))
+		tell_done(debugger, lwp, MT_DEBUG_STEPPED);
+	else if (address < plan->start || address >= plan->end)
+		leave_line(debugger, lwp, address);
+	return NULL;
+}
+
+static bool is_place(const struct mt_debug_plan *plan, uint64_t address)
+{
+	mt_array_each (place, &plan->places)
+		if (*place == address)
+			return true;
+	return false;
+}
+
+struct mt_error *mt_debug_on_place(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
+				   uint64_t address)
+{
+	const struct user_regs_struct *registers = mt_debug_registers(debugger, lwp);
+	struct mt_debug_plan *plan = &debugger->plan;
+
+	if (!registers || plan->lwp != lwp)
+		return NULL;
+	if (plan->back == address && (plan->into || registers->rsp >= plan->back_sp))
+		return on_back(debugger, lwp, address);
+	if (!is_place(plan, address))
+		return NULL;
+	bool is_back = address == plan->caller && registers->rsp >= plan->above;
+	if (is_back && plan->kind == MT_DEBUG_PLAN_FINISH)
+		tell_done(debugger, lwp, MT_DEBUG_FINISHED);
+	else if (is_back || (plan->kind == MT_DEBUG_PLAN_RUN_TO && address != plan->caller))
+		tell_done(debugger, lwp, MT_DEBUG_STEPPED);
+	return NULL;
+}

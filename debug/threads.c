@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The threads of the program, in the order of their birth. */
+#include "private.h"
+#include "target/proc.h"
+
+#include <string.h>
+
+struct mt_debug_lwp *mt_debug_find(const struct mt_debugger *debugger, pid_t lwp)
+{
+	mt_array_each (one, &debugger->lwps)
+		if ((*one)->thread.lwp == lwp)
+			return *one;
+	return NULL;
+}
+
+struct mt_error *mt_debug_add_lwp(struct mt_debugger *debugger, pid_t lwp, bool tell,
+				  struct mt_debug_lwp **out)
+{
+	struct mt_debug_lwp *added = calloc(1, sizeof(*added));
+
+	if (!added || mt_array_push(&debugger->lwps, added)) {
+		free(added);
+		return mt_error_no_memory();
+	}
+	added->thread.number = ++debugger->last_thread;
+	added->thread.lwp = lwp;
+	mt_proc_name(lwp, added->thread.name);
+	if (tell && debugger->front.thread_born)
+		debugger->front.thread_born(debugger->front.context, &added->thread);
+	if (out)
+		*out = added;
+	return NULL;
+}
+
+static void destroy(struct mt_debug_lwp *lwp)
+{
+	mt_array_deinit(&lwp->frames);
+	free(lwp);
+}
+
+void mt_debug_remove_lwp(struct mt_debugger *debugger, struct mt_debug_lwp *lwp, bool tell)
+{
+	size_t at = 0;
+
+	while (at < debugger->lwps.count && debugger->lwps.items[at] != lwp)
+		at++;
+	if (at == debugger->lwps.count)
+		return;
+	if (tell && debugger->front.thread_ended)
+		debugger->front.thread_ended(debugger->front.context, &lwp->thread);
+	debugger->lwps.count--;
+	memmove(&debugger->lwps.items[at], &debugger->lwps.items[at + 1],
+		(debugger->lwps.count - at) * sizeof(debugger->lwps.items[0]));
+	if (debugger->selected == lwp) {
+		debugger->selected = debugger->lwps.count ? debugger->lwps.items[0] : NULL;
+		debugger->selected_frame = 0;
+	}
+	if (debugger->over == lwp)
+		debugger->over = NULL;
+	if (debugger->plan.lwp == lwp)
+		mt_debug_plan_clear(debugger);
+	destroy(lwp);
+}
+
+void mt_debug_remove_lwps(struct mt_debugger *debugger)
+{
+	while (debugger->lwps.count)
+		mt_debug_remove_lwp(debugger, *mt_array_last(&debugger->lwps), false);
+	debugger->last_thread = 0;
+}
+
+const struct user_regs_struct *mt_debug_registers(struct mt_debugger *debugger,
+						  struct mt_debug_lwp *lwp)
+{
+	if (lwp->running)
+		return NULL;
+	if (!lwp->has_registers) {
+		struct mt_error *error = debugger->target->ops->get_registers(
+		    debugger->target, lwp->thread.lwp, &lwp->registers);
+
+		lwp->has_registers = !error;
+		mt_error_destroy(error);
+	}
+	return lwp->has_registers ? &lwp->registers : NULL;
+}
+
+struct mt_error *mt_debug_set_pc(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
+				 uint64_t pc)
+{
+	if (!mt_debug_registers(debugger, lwp))
+		return mt_error_new(MT_ERROR_GONE, "thread %d is gone", lwp->thread.lwp);
+	lwp->registers.rip = pc;
+	mt_debug_forget_frames(lwp);
+	return debugger->target->ops->set_registers(debugger->target, lwp->thread.lwp,
+						    &lwp->registers);
+}
+
+void mt_debug_forget_frames(struct mt_debug_lwp *lwp)
+{
+	lwp->frames.count = 0;
+	lwp->unwinding = false;
+}
+
+size_t mt_debugger_thread_count(const struct mt_debugger *debugger)
+{
+	return debugger->lwps.count;
+}
+
+const struct mt_debug_thread *mt_debugger_thread(const struct mt_debugger *debugger, size_t index)
+{
+	return index < debugger->lwps.count ? &debugger->lwps.items[index]->thread : NULL;
+}
+
+unsigned mt_debugger_last_thread(const struct mt_debugger *debugger)
+{
+	return debugger->last_thread;
+}
+
+const struct mt_debug_thread *mt_debugger_selected(const struct mt_debugger *debugger)
+{
+	return debugger->selected ? &debugger->selected->thread : NULL;
+}
+
+struct mt_error *mt_debugger_select_thread(struct mt_debugger *debugger, unsigned number)
+{
+	mt_array_each (one, &debugger->lwps) {
+		if ((*one)->thread.number != number)
+			continue;
+		debugger->selected = *one;
+		debugger->selected_frame = 0;
+		return NULL;
+	}
+	return mt_error_new(MT_ERROR_USAGE, "Unknown thread %u.", number);
+}

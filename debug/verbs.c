@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The verbs that let the program run: each makes a plan, and run.c sees to it. */
+#include "private.h"
+
+static struct mt_error *check_running(const struct mt_debugger *debugger)
+{
+	if (debugger->pid && debugger->selected)
+		return NULL;
+	return mt_error_new(MT_ERROR_USAGE, "The program is not being run.");
+}
+
+struct mt_error *mt_debugger_continue(struct mt_debugger *debugger, struct mt_debug_stop *stop)
+{
+	mt_try(check_running(debugger));
+	mt_debug_plan_clear(debugger);
+	return mt_debug_run(debugger, stop);
+}
+
+/* The line that the thread is in; without line numbers, the function. */
+static struct mt_error *find_range(struct mt_debugger *debugger, uint64_t pc,
+				   struct mt_line_range *range)
+{
+	const struct mt_function *function;
+
+	if (mt_debug_line_at(debugger, pc, range))
+		return NULL;
+	function = mt_space_function_at(debugger->code, pc);
+	if (!function || function->kind == MT_FUNCTION_UNKNOWN)
+		return mt_error_new(MT_ERROR_USAGE, "Cannot find bounds of current function");
+	range->start = function->start;
+	range->end = function->end;
+	return NULL;
+}
+
+static struct mt_error *plan_step(struct mt_debugger *debugger, enum mt_debug_plan_kind kind)
+{
+	struct mt_debug_lwp *lwp = debugger->selected;
+	const struct mt_debug_frame *frame = mt_debug_frame_of(debugger, lwp, 0);
+	struct mt_line_range range = {0};
+
+	mt_debug_plan_clear(debugger);
+	if (!frame)
+		return mt_error_new(MT_ERROR_GONE, "thread %d is gone", lwp->thread.lwp);
+	if (kind != MT_DEBUG_PLAN_STEPI && kind != MT_DEBUG_PLAN_NEXTI)
+		mt_try(find_range(debugger, frame->pc, &range));
+	if (kind == MT_DEBUG_PLAN_UNTIL && frame->function_start)
+		range.start = frame->function_start;
+	debugger->plan = (struct mt_debug_plan){
+	    .kind = kind,
+	    .lwp = lwp,
+	    .start = range.start,
+	    .end = range.end,
+	    .line = range.source.line,
+	    .file = range.source.file,
+	    .cfa = frame->cfa,
+	    .first_cfa = frame->cfa,
+	    .first_function = frame->function_start,
+	    .last_pc = frame->pc,
+	};
+	return NULL;
+}
+
+struct mt_error *mt_debugger_step(struct mt_debugger *debugger, enum mt_debug_step how,
+				  struct mt_debug_stop *stop)
+{
+	static const enum mt_debug_plan_kind kinds[] = {
+	    [MT_DEBUG_STEP] = MT_DEBUG_PLAN_STEP,   [MT_DEBUG_NEXT] = MT_DEBUG_PLAN_NEXT,
+	    [MT_DEBUG_STEPI] = MT_DEBUG_PLAN_STEPI, [MT_DEBUG_NEXTI] = MT_DEBUG_PLAN_NEXTI,
+	    [MT_DEBUG_UNTIL] = MT_DEBUG_PLAN_UNTIL,
+	};
+
+	mt_try(check_running(debugger));
+	mt_try(plan_step(debugger, kinds[how]));
+	return mt_debug_run(debugger, stop);
+}
+
+/* Until the frame at LEVEL returns. */
+static struct mt_error *plan_return(struct mt_debugger *debugger, unsigned level)
+{
+	struct mt_debug_lwp *lwp = debugger->selected;
+	const struct mt_debug_frame *caller = mt_debug_caller_of(debugger, lwp, level);
+	/* The array of frames may have moved. */
+	const struct mt_debug_frame *frame = mt_debug_frame_of(debugger, lwp, level);
+
+	if (!caller || !frame->cfa)
+		return mt_error_new(MT_ERROR_USAGE,
+				    "\"finish\" not meaningful in the outermost frame.");
+	debugger->plan.lwp = lwp;
+	debugger->plan.caller = caller->pc;
+	debugger->plan.above = frame->cfa;
+	debugger->plan.returned_from = frame->inside;
+	return mt_array_push(&debugger->plan.places, caller->pc) ? mt_error_no_memory() : NULL;
+}
+
+struct mt_error *mt_debugger_finish(struct mt_debugger *debugger, struct mt_debug_stop *stop)
+{
+	mt_try(check_running(debugger));
+	mt_debug_plan_clear(debugger);
+	mt_try(plan_return(debugger, debugger->selected_frame));
+	debugger->plan.kind = MT_DEBUG_PLAN_FINISH;
+	return mt_debug_run(debugger, stop);
+}
+
+static struct mt_error *add_place(void *context, uint64_t address)
+{
+	struct mt_debugger *debugger = context;
+
+	return mt_array_push(&debugger->plan.places, address) ? mt_error_no_memory() : NULL;
+}
+
+struct mt_error *mt_debugger_run_to(struct mt_debugger *debugger, const char *location,
+				    struct mt_debug_stop *stop)
+{
+	mt_try(check_running(debugger));
+	mt_debug_plan_clear(debugger);
+	mt_try(mt_debugger_locate(debugger, location, add_place, debugger));
+	mt_error_destroy(plan_return(debugger, debugger->selected_frame));
+	debugger->plan.lwp = debugger->selected;
+	debugger->plan.kind = MT_DEBUG_PLAN_RUN_TO;
+	return mt_debug_run(debugger, stop);
+}
+
+void mt_debugger_set_signal(struct mt_debugger *debugger, int signal)
+{
+	if (debugger->selected && signal >= 0)
+		debugger->selected->signal = signal;
+}

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The same script, given to GDB and to mtdb's prompt, gives the same stops, lines and backtraces."""
+import difflib
+import re
+import subprocess
+
+import pytest
+
+# What differs from run to run, or is told by GDB alone.
+NOISE = re.compile(r"^(\[Thread debugging using|Using host libthread_db|warning: Error disabling)")
+NORMAL = [
+    (re.compile(r"0x[0-9a-f]+"), "ADDRESS"),
+    (re.compile(r"process \d+"), "process N"),
+    (re.compile(r"LWP \d+"), "LWP N"),
+    (re.compile(r"/\S*/(?=[\w.-]+:\d)"), ""),
+    # Values of arguments are not shown yet.
+    (re.compile(r"^((?:#\d+ +)?(?:ADDRESS in )?(?:(?:Temporary b|B)reakpoint \d+, )?\w+) \(.*\)"), r"\1 ()"),
+]
+
+
+def normalized(text):
+    lines = []
+    for line in text.splitlines():
+        if NOISE.match(line) or line.startswith("Value returned is "):
+            continue
+        for pattern, replacement in NORMAL:
+            line = pattern.sub(replacement, line)
+        lines.append(line)
+    return lines
+
+
+@pytest.fixture(scope="module")
+def same(need, mtdb, tmp_path_factory):
+    """same(program, script, *arguments): both debuggers' normalized output, after comparing it."""
+    gdb = need("gdb")
+
+    def run(program, script, *arguments):
+        path = tmp_path_factory.mktemp("script") / "script"
+        path.write_text(script)
+        words = ["-batch", "-x", path, "--args", program, *arguments]
+        outputs = []
+        for debugger in ([gdb, "-nx"], [mtdb]):
+            done = subprocess.run(
+                [*debugger, *words], capture_output=True, text=True, timeout=120, check=False, stdin=subprocess.DEVNULL
+            )
+            outputs.append((normalized(done.stdout), normalized(done.stderr)))
+        for theirs, ours in zip(*outputs):
+            differences = "\n".join(difflib.unified_diff(theirs, ours, "gdb", "mtdb", lineterm=""))
+            assert not differences, differences
+        return outputs[1][0]
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def steps(compile):
+    return compile("debug_steps.c", "-O0")
+
+
+def test_step(same, steps):
+    lines = same(steps, "break add\nrun\nbacktrace\n" + "step\n" * 10 + "bt\nnext\nnext\nnext\nnext\n", "word")
+    assert "Breakpoint 1, add () at debug_steps.c:27" in lines
+
+
+def test_next(same, steps):
+    same(steps, "break main\nrun\n" + "next\n" * 19)
+
+
+def test_step_through_many_functions(same, steps):
+    same(steps, "break main\nrun\n" + "step\n" * 50)
+
+
+def test_finish_and_up(same, steps):
+    same(steps, "break square\nrun\nfinish\nbt\nc\nup\nfinish\nup\nup\n", "a")
+
+
+def test_finish_recursion(same, steps):
+    same(steps, "break factorial\nrun\nc\nc\nbt\nfinish\ndelete\nfinish\nfinish\n")
+
+
+def test_until_and_advance(same, steps):
+    same(steps, "break main\nrun\nadvance add\nuntil 29\n" + "until\n" * 12)
+
+
+def test_stepi(same, steps):
+    same(steps, "break square\nrun\n" + "stepi\n" * 6 + "nexti\n" * 10 + "bt\n")
+
+
+def test_breakpoints(same, steps):
+    same(
+        steps,
+        "break add\ntbreak factorial\nbreak debug_steps.c:23\ninfo breakpoints\nignore 3 2\nrun\n"
+        "info breakpoints\ndisable 1\nc\nc\nc\ndelete 3\ninfo breakpoints\nc\nc\n",
+    )
+
+
+def test_handler(same, steps):
+    same(steps, "tbreak on_signal\nbreak 59\nrun word\nc\nnext\nc\nc\n")
+
+
+def test_crash(same, steps):
+    same(steps, "tbreak on_signal\nrun a b\nc\nc\nc\nc\n")
+    same(steps, "run a b\nc\nkill\nc\n")
+
+
+@pytest.mark.parametrize("line", ["break nowhere", "break 100000", "frame 7", "bogus", "finish", "up", "info bogus"])
+def test_errors(same, steps, line):
+    same(steps, f"{line}\nbreak main\nrun\n{line}\n")
+    same(steps, f"break main\nrun\n{line}\n")
