@@ -192,18 +192,19 @@ struct mt_error *mt_data_ring_read(struct mt_data_ring *ring, take_record *take,
 				   bool *older_lost)
 {
 	struct mt_error *error;
-	bool lost = false;
+	bool unwanted;
 
+	if (!older_lost)
+		older_lost = &unwanted;
+	*older_lost = false;
 	if (!ring->page)
 		return NULL;
 	if (!ring->overwritten) {
 		error = read_stream(ring, take, context);
 	} else {
 		mt_system_ioctl(ring->fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 1);
-		error = read_overwritten(ring, take, context, &lost);
+		error = read_overwritten(ring, take, context, older_lost);
 		mt_system_ioctl(ring->fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 0);
 	}
-	if (older_lost)
-		*older_lost = lost;
 	return error;
 }

@@ -43,9 +43,8 @@ struct mt_error *mt_data_ring_explain(const char *what, size_t size_bytes, int e
 
 /* Calls TAKE for each record that came since the last time, the oldest first, and makes room.  An
  * error of TAKE ends the walk; the records it did not see come again.  An overwritten ring does not
- * take records while it is read.  *older_lost, which may be NULL: records have been overwritten
- * since the last time.
- * Errors: TAKE's; NO_MEMORY. */
+ * take records while it is read.  *older_lost, which may be NULL, is set before TAKE is called:
+ * records have been overwritten since the last time. Errors: TAKE's; NO_MEMORY. */
 struct mt_error *mt_data_ring_read(struct mt_data_ring *ring,
 				   struct mt_error *(*take)(void *context,
 							    const struct perf_event_header *record),

@@ -36,6 +36,7 @@ struct perf_event_attr mt_perf_spec_attr(const struct mt_perf_spec *spec)
 	    .sample_period = spec->period,
 	    .sample_type = spec->sample_type,
 	    .sample_regs_user = spec->registers,
+	    .read_format = spec->read_format,
 	    .exclude_kernel = !spec->kernel,
 	    .exclude_hv = 1,
 	    .sample_id_all = 1,

@@ -23,6 +23,7 @@ struct mt_perf_spec {
 	uint64_t config, config1, config2;
 	uint64_t period;      /* a sample every so many events; 0: it only counts */
 	uint64_t sample_type; /* PERF_SAMPLE_… */
+	uint64_t read_format; /* PERF_FORMAT_… */
 	uint64_t registers;   /* PERF_SAMPLE_REGS_USER: a mask of PERF_REG_X86_… */
 	uint8_t breakpoint;   /* HW_BREAKPOINT_…: config1 is its address, config2 its length */
 	uint8_t aux;          /* enum mt_perf_aux */
