@@ -123,6 +123,7 @@ class Trace:
     def __init__(self):
         self.processes = {}
         self.threads = {}
+        self.counters = collections.defaultdict(list)  # by name: (time, value)
         self.records = collections.Counter()  # by the name of their type
 
     def thread(self, pid, tid):
@@ -341,7 +342,7 @@ class Reader:
         self.trace.thread(int(args["process"]), koid).name = name
 
     def event(self, record):
-        """Begin, end, instant."""
+        """Begin, end, instant, counter."""
         kind = record.field(16, 19)
         count = record.field(20, 23)
         index = record.field(24, 31)
@@ -356,9 +357,16 @@ class Reader:
         record.need(time >= thread.last_time,
                     f"time runs backwards on {thread}: {time} after {thread.last_time}")
         thread.last_time = time
-        kinds = {0: self.instant, 2: self.begin, 3: self.end}
+        kinds = {0: self.instant, 1: self.counter, 2: self.begin, 3: self.end}
         record.need(kind in kinds, f"an event of type {kind} has no place here")
         kinds[kind](record, thread, time, (name, category, args))
+
+    def counter(self, record, thread, time, told):
+        """A counter's value, and behind it the number that tells counters of a name apart."""
+        name, _, args = told
+        record.need(name != "" and list(args) == ["value"], "a counter without name or value")
+        record.need(record.word() == thread.tid & (1 << 23) - 1, "not the thread's counter")
+        self.trace.counters[name].append((time, args["value"]))
 
     @staticmethod
     def instant(record, thread, time, told):

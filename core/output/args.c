@@ -33,7 +33,12 @@ const char *mt_arg_name_text(enum mt_arg_name name)
 	    [MT_ARG_LOCATION] = "location",
 	    [MT_ARG_CONDITION] = "condition",
 	    [MT_ARG_VALUES] = "values",
+	    [MT_ARG_REGISTERS] = "registers",
 	    [MT_ARG_THREAD] = "thread",
+	    [MT_ARG_ARGUMENTS] = "arguments",
+	    [MT_ARG_RESULT] = "result",
+	    [MT_ARG_REASON] = "reason",
+	    [MT_ARG_VALUE] = "value",
 	};
 
 	return texts[name];
@@ -100,11 +105,20 @@ static void add_gap(struct mt_args *args, enum mt_gap_cause cause, uint64_t byte
 		add_number(args, MT_ARG_BYTES_LOST, bytes_lost);
 }
 
+static void add_beside(struct mt_args *args, const struct mt_beside *beside)
+{
+	add_text(args, MT_ARG_ARGUMENTS, beside->arguments);
+	add_text(args, MT_ARG_RESULT, beside->result);
+	add_text(args, MT_ARG_REASON, beside->reason);
+}
+
 void mt_args_of_slice(struct mt_args *args, const struct mt_slice *slice)
 {
 	const struct mt_function *function = slice->function;
 
 	args->count = 0;
+	if (slice->kind == MT_SLICE_BESIDE)
+		add_beside(args, slice->beside);
 	add_pointer(args, MT_ARG_ADDRESS, slice->address);
 	if (function)
 		add_source(args, &function->source);
@@ -158,6 +172,7 @@ static void add_hit(struct mt_args *args, const struct mt_hit *hit)
 	add_text(args, MT_ARG_LOCATION, hit->location);
 	add_text(args, MT_ARG_CONDITION, hit->condition);
 	add_text(args, MT_ARG_VALUES, hit->values);
+	add_text(args, MT_ARG_REGISTERS, hit->registers);
 	add_number(args, MT_ARG_THREAD, (uint64_t)hit->tid);
 }
 
@@ -178,6 +193,9 @@ void mt_args_of_instant(struct mt_args *args, const struct mt_instant *instant)
 		break;
 	case MT_INSTANT_EXIT:
 		add_exit(args, instant->value);
+		break;
+	case MT_INSTANT_FAULT:
+		mt_args_add(args, MT_ARG_ADDRESS, MT_ARG_TYPE_POINTER, instant->value, NULL);
 		break;
 	}
 	add_pointer(args, MT_ARG_PC, instant->address);
@@ -202,6 +220,8 @@ const char *mt_slice_category(const struct mt_slice *slice)
 		return MT_CATEGORY_KERNEL;
 	case MT_SLICE_GAP:
 		return MT_CATEGORY_LOST;
+	case MT_SLICE_BESIDE:
+		return slice->beside->category;
 	default:
 		return MT_CATEGORY_CALL;
 	}
@@ -209,6 +229,8 @@ const char *mt_slice_category(const struct mt_slice *slice)
 
 const char *mt_instant_category(const struct mt_instant *instant)
 {
+	if (instant->beside)
+		return instant->beside->category;
 	return instant->kind == MT_INSTANT_GAP ? MT_CATEGORY_LOST : MT_CATEGORY_MARK;
 }
 
@@ -232,6 +254,9 @@ const char *mt_instant_name(const struct mt_instant *instant)
 		return "transaction aborted";
 	case MT_INSTANT_THROTTLE:
 		return "throttled";
+	case MT_INSTANT_FAULT:
+	case MT_INSTANT_MARK:
+		return instant->beside->name;
 	default:
 		return "instant";
 	}

@@ -32,10 +32,15 @@ enum mt_arg_name {
 	MT_ARG_LEFT_OUT, /* calls deeper than the format can hold */
 	MT_ARG_DEEPEST,
 	MT_ARG_PROCESS,
-	MT_ARG_LOCATION, /* these four tell of a trigger's hit */
+	MT_ARG_LOCATION, /* these five tell of a trigger's hit */
 	MT_ARG_CONDITION,
 	MT_ARG_VALUES,
+	MT_ARG_REGISTERS,
 	MT_ARG_THREAD,
+	MT_ARG_ARGUMENTS, /* these two tell of a system call */
+	MT_ARG_RESULT,
+	MT_ARG_REASON, /* why a thread went off the CPU */
+	MT_ARG_VALUE,  /* of a counter */
 	MT_ARG_NAMES
 };
 
@@ -79,6 +84,7 @@ void mt_args_of_snapshot(struct mt_args *args, const struct mt_segment *segment)
 #define MT_CATEGORY_KERNEL  "kernel" /* the kernel, which was not traced */
 #define MT_CATEGORY_LOST    "lost"
 #define MT_CATEGORY_MARK    "mark"
+#define MT_CATEGORY_COUNTER "counter"
 const char *mt_slice_category(const struct mt_slice *slice);
 const char *mt_instant_category(const struct mt_instant *instant);
 

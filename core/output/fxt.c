@@ -133,7 +133,7 @@ static void put_arg(struct mt_fxt_record *record, const struct mt_arg *arg, uint
 	}
 }
 
-static struct mt_error *write_event(struct fxt *fxt, enum mt_fxt_event_type type, uint64_t time_ns,
+static struct mt_error *start_event(struct fxt *fxt, enum mt_fxt_event_type type, uint64_t time_ns,
 				    const char *category, const char *name,
 				    const struct mt_args *args)
 {
@@ -153,7 +153,15 @@ static struct mt_error *write_event(struct fxt *fxt, enum mt_fxt_event_type type
 	mt_fxt_word(record, time_ns);
 	for (size_t i = 0; i < count; i++)
 		put_arg(record, &args->items[i], strings[i]);
-	return mt_fxt_send(record, fxt->stream);
+	return NULL;
+}
+
+static struct mt_error *write_event(struct fxt *fxt, enum mt_fxt_event_type type, uint64_t time_ns,
+				    const char *category, const char *name,
+				    const struct mt_args *args)
+{
+	mt_try(start_event(fxt, type, time_ns, category, name, args));
+	return mt_fxt_send(&fxt->record, fxt->stream);
 }
 
 static struct mt_error *write_end(struct fxt *fxt, uint64_t time_ns, const struct mt_args *args)
@@ -319,6 +327,19 @@ static struct mt_error *fxt_instant(void *self, const struct mt_instant *instant
 			   mt_instant_name(instant), &args);
 }
 
+/* A track of the process, whose number tells threads apart. */
+static struct mt_error *fxt_counter(void *self, const struct mt_counter *counter)
+{
+	struct fxt *fxt = self;
+	struct mt_args args = {0};
+
+	mt_args_add(&args, MT_ARG_VALUE, MT_ARG_TYPE_INTEGER, counter->value, NULL);
+	mt_try(start_event(fxt, MT_FXT_COUNTER, counter->time_ns, MT_CATEGORY_COUNTER,
+			   counter->name, &args));
+	mt_fxt_word(&fxt->record, (uint32_t)counter->tid);
+	return mt_fxt_send(&fxt->record, fxt->stream);
+}
+
 static struct mt_error *fxt_segment_end(void *self, const struct mt_segment *segment)
 {
 	struct fxt *fxt = self;
@@ -371,6 +392,7 @@ const struct mt_trace_format mt_format_fxt = {
 	    .begin = fxt_begin,
 	    .end = fxt_end,
 	    .instant = fxt_instant,
+	    .counter = fxt_counter,
 	    .segment_end = fxt_segment_end,
 	},
 };

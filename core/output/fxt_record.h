@@ -24,6 +24,7 @@ enum mt_fxt_record_type {
 
 enum mt_fxt_event_type {
 	MT_FXT_INSTANT = 0,
+	MT_FXT_COUNTER = 1,
 	MT_FXT_BEGIN = 2,
 	MT_FXT_END = 3,
 };

@@ -241,6 +241,19 @@ static struct mt_error *json_instant(void *self, const struct mt_instant *instan
 			     mt_instant_category(instant), &args);
 }
 
+static struct mt_error *json_counter(void *self, const struct mt_counter *counter)
+{
+	struct json *json = self;
+	struct mt_args args = {0};
+
+	mt_args_add(&args, MT_ARG_VALUE, MT_ARG_TYPE_INTEGER, counter->value, NULL);
+	start_timed(json, 'C', counter->time_ns);
+	mt_str_appendf(&json->line, ",\"id\":%d", counter->tid);
+	put_name(json, counter->name, MT_CATEGORY_COUNTER);
+	put_args(json, &args);
+	return end_event(json);
+}
+
 static struct mt_error *json_segment_end(void *self, const struct mt_segment *segment)
 {
 	struct mt_args args;
@@ -309,6 +322,7 @@ const struct mt_trace_format mt_format_json = {
 	    .begin = json_begin,
 	    .end = json_end,
 	    .instant = json_instant,
+	    .counter = json_counter,
 	    .segment_end = json_segment_end,
 	},
 };

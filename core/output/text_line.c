@@ -248,6 +248,17 @@ static void put_notes(struct mt_str *out, const struct mt_text_entry *entry)
 		mt_str_append(out, ")");
 }
 
+/* As strace writes it. */
+static void put_beside(struct mt_str *out, const struct mt_beside *beside)
+{
+	if (beside->arguments)
+		mt_str_appendf(out, "(%s)", beside->arguments);
+	if (beside->result)
+		mt_str_appendf(out, " = %s", beside->result);
+	if (beside->reason)
+		mt_str_appendf(out, ": %s", beside->reason);
+}
+
 static const char *slice_colour(const struct mt_text_entry *entry)
 {
 	switch (entry->slice.kind) {
@@ -255,6 +266,7 @@ static const char *slice_colour(const struct mt_text_entry *entry)
 		return YELLOW;
 	case MT_SLICE_SYSCALL:
 	case MT_SLICE_UNTRACED:
+	case MT_SLICE_BESIDE:
 		return CYAN;
 	case MT_SLICE_INLINED:
 		return DIM;
@@ -272,6 +284,8 @@ static void put_function_cell(struct mt_str *out, struct mt_text_style *style,
 	mt_str_append(cell, entry->kind == MT_TEXT_RETURN ? "└ " : "");
 	put_name(cell, &style->scratch, mt_slice_name(&entry->slice), name_room(entry->depth));
 	put_notes(cell, entry);
+	if (entry->slice.kind == MT_SLICE_BESIDE && entry->kind != MT_TEXT_RETURN)
+		put_beside(cell, entry->slice.beside);
 	if (entry->slice.kind == MT_SLICE_GAP && entry->slice.bytes_lost)
 		mt_str_appendf(cell, " (%llu bytes)", (unsigned long long)entry->slice.bytes_lost);
 	put_cell(out, style, FUNCTION_COLUMNS, slice_colour(entry));
@@ -338,6 +352,10 @@ static void put_trigger(struct mt_str *out, const struct mt_instant *instant)
 		mt_str_append(out, ")");
 	}
 	mt_str_appendf(out, ", thread %d", hit->tid);
+	if (*hit->registers) {
+		mt_str_append(out, ": ");
+		put_clean(out, hit->registers);
+	}
 }
 
 static void put_what(struct mt_str *out, const struct mt_instant *instant)
@@ -346,8 +364,10 @@ static void put_what(struct mt_str *out, const struct mt_instant *instant)
 		put_trigger(out, instant);
 		return;
 	}
-	mt_str_append(out, mt_instant_name(instant));
-	if (instant->kind == MT_INSTANT_EXIT)
+	put_clean(out, mt_instant_name(instant));
+	if (instant->kind == MT_INSTANT_FAULT)
+		mt_str_appendf(out, ", address 0x%llx", (unsigned long long)instant->value);
+	else if (instant->kind == MT_INSTANT_EXIT)
 		put_exit(out, instant->value);
 	else if (instant->kind == MT_INSTANT_GAP && instant->value)
 		mt_str_appendf(out, " (%llu bytes)", (unsigned long long)instant->value);
@@ -459,7 +479,10 @@ void mt_text_thread(struct mt_str *out, struct mt_text_style *style, const struc
 {
 	struct mt_str *cell = &style->cell;
 
-	mt_str_appendf(cell, "Thread %d", thread->tid);
+	if (mt_tid_is_track(thread->tid))
+		mt_str_append(cell, "Track");
+	else
+		mt_str_appendf(cell, "Thread %d", thread->tid);
 	if (thread->name) {
 		mt_str_append(cell, " \"");
 		put_clean(cell, thread->name);

@@ -22,6 +22,7 @@ static struct mt_hit read_hit(const struct mt_sideband *note)
 	hit.location = next_string(&at, end);
 	hit.condition = next_string(&at, end);
 	hit.values = next_string(&at, end);
+	hit.registers = next_string(&at, end);
 	return hit;
 }
 

@@ -18,9 +18,26 @@
 #include "elf/function.h"
 #include "trace/event.h"
 
+#include <stdbool.h>
+
 /* The track of triggers' hits goes as a thread of this number, which no thread can have
  * (PID_MAX_LIMIT, linux/threads.h). */
 #define MT_HITS_TID (1 << 22)
+
+/* So do the tracks that stand beside a thread's calls. */
+enum mt_beside_track {
+	MT_BESIDE_SCHED = 1,
+	MT_BESIDE_SYSCALLS,
+	MT_BESIDE_FAULTS,
+	MT_BESIDE_MARKS,
+	MT_BESIDE_COUNTERS,
+	MT_BESIDE_TRACKS
+};
+#define MT_BESIDE_TID(track, tid) ((pid_t)((uint32_t)(track) << 23 | (uint32_t)(tid)))
+static inline bool mt_tid_is_track(pid_t tid)
+{
+	return tid >= MT_HITS_TID;
+}
 
 struct mt_thread {
 	pid_t pid;
@@ -35,6 +52,15 @@ enum mt_slice_kind {
 	MT_SLICE_SYSCALL,  /* "[syscall]": in the kernel, which was not traced */
 	MT_SLICE_UNTRACED, /* "[untraced]": an interrupt, a page fault, a filter */
 	MT_SLICE_GAP,      /* lost data, shown from its begin to its end */
+	MT_SLICE_BESIDE,   /* on a track beside the calls: see struct mt_beside */
+};
+
+/* What the kernel, or the program itself, tells beside the calls.  NULL: nothing of the kind. */
+struct mt_beside {
+	const char *name;               /* "read", "CPU 1", "page fault" */
+	const char *category;           /* "syscall", "sched", "fault", "mark" */
+	const char *arguments, *result; /* of a system call */
+	const char *reason;             /* why a thread went off the CPU */
 };
 
 #define MT_SLICE_INFERRED       0x01 /* its call was never seen: open since before the segment */
@@ -54,6 +80,7 @@ struct mt_slice {
 	struct mt_source call_source;       /* file and line of the call site */
 	enum mt_gap_cause cause;            /* GAP */
 	uint64_t bytes_lost;                /* GAP; 0: not known */
+	const struct mt_beside *beside;     /* BESIDE; lent for the run */
 };
 
 #define MT_SLICE_END_OPEN           0x01 /* did not return within the segment */
@@ -75,6 +102,8 @@ enum mt_instant_kind {
 	MT_INSTANT_EXEC,
 	MT_INSTANT_TX_ABORT,
 	MT_INSTANT_THROTTLE, /* the function at `address` is not recorded from here on */
+	MT_INSTANT_FAULT,    /* of a page; value: the address that was accessed */
+	MT_INSTANT_MARK,     /* the program's own */
 };
 
 /* What is told of a trigger's hit on the track of hits. */
@@ -83,6 +112,7 @@ struct mt_hit {
 	const char *location;
 	const char *condition; /* "": none */
 	const char *values;    /* "": nothing was printed */
+	const char *registers; /* "": not known */
 };
 
 struct mt_instant {
@@ -94,6 +124,15 @@ struct mt_instant {
 	const struct mt_function *function; /* at the PC; NULL: not known */
 	struct mt_source source;            /* of the PC */
 	const struct mt_hit *hit; /* TRIGGER on the track of hits; else NULL; lent for the run */
+	const struct mt_beside *beside; /* FAULT, MARK; lent for the run */
+};
+
+/* A counter's value at a time. */
+struct mt_counter {
+	uint64_t time_ns;
+	const char *name; /* lent for the run */
+	uint64_t value;
+	pid_t tid; /* whose it is */
 };
 
 struct mt_segment {
@@ -110,6 +149,8 @@ struct mt_slice_sink_ops {
 	struct mt_error *(*begin)(void *sink, const struct mt_slice *slice);
 	struct mt_error *(*end)(void *sink, const struct mt_slice_end *end);
 	struct mt_error *(*instant)(void *sink, const struct mt_instant *instant);
+	/* Only on a track of counters, between its segment's begin and end.  May be NULL. */
+	struct mt_error *(*counter)(void *sink, const struct mt_counter *counter);
 	struct mt_error *(*segment_end)(void *sink, const struct mt_segment *segment);
 	/* The run is over, and nothing failed: what was lent goes away after this.  May be NULL. */
 	struct mt_error *(*finish)(void *sink);
