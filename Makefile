@@ -32,7 +32,7 @@ FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
 BENCH_SOURCES := $(wildcard tests/bench/*.c)
 MAN_SOURCES  := $(wildcard docs/man/*.md)
 
-CORE_OBJECTS := $(CORE_SOURCES:%.c=$(BUILD)/obj/%.o)
+CORE_OBJECTS := $(CORE_SOURCES:%.c=$(BUILD)/obj/%.o) $(BUILD)/generated/syscall_table.o
 PTRACE_OBJECTS := $(PTRACE_SOURCES:%.c=$(BUILD)/obj/%.o)
 CLI_OBJECTS  := $(CLI_SOURCES:%.c=$(BUILD)/obj/%.o) $(DEBUG_SOURCES:%.c=$(BUILD)/obj/%.o)
 UNIT_TESTS   := $(UNIT_SOURCES:tests/unit/%.c=$(BUILD)/tests/%)
@@ -89,6 +89,13 @@ $(BUILD)/mtrace-view: scripts/mtrace-view
 
 $(BUILD)/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/generated/syscall_table.c: scripts/syscall-table
+	@mkdir -p $(@D)
+	@scripts/syscall-table $(CC) >$@ || { rm $@; false; }
+
+$(BUILD)/generated/%.o: $(BUILD)/generated/%.c Makefile
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/tests/%: tests/unit/%.c $(BUILD)/libmtrace-core.a

@@ -3,7 +3,8 @@
 # Completion of mtdb's commands, options and files, for bash.
 
 _mtdb_options() { # COMMAND
-	local record='--engine= --output= --format= --record= --size= --trigger= --timestamps=
+	local record='--engine= --output= --format= --record= --size= --trigger= --events=
+		--counter= --timestamps=
 		--modules= --functions= --no-functions= --throttle --follow-forks --ready-fd='
 	case $1 in
 	run) echo "$record --history= --branch-log=" ;;

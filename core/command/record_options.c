@@ -23,6 +23,8 @@ void mt_record_options_init(struct mt_record_options *record)
 	    {"record", 'r', POPT_ARG_STRING, &record->record_path, 0, NULL, NULL},
 	    {"size", 's', POPT_ARG_STRING, &record->size, 0, NULL, NULL},
 	    {"trigger", 't', POPT_ARG_ARGV, &record->triggers, 0, NULL, NULL},
+	    {"events", 0, POPT_ARG_ARGV, &record->events, 0, NULL, NULL},
+	    {"counter", 0, POPT_ARG_ARGV, &record->counters, 0, NULL, NULL},
 	    {"timestamps", 0, POPT_ARG_STRING, &record->stamps, 0, NULL, NULL},
 	    {"modules", 0, POPT_ARG_ARGV, &record->modules, 0, NULL, NULL},
 	    {"functions", 0, POPT_ARG_ARGV, &record->functions, 0, NULL, NULL},
@@ -62,6 +64,8 @@ void mt_record_options_deinit(struct mt_record_options *record)
 	if (is_throttled(record))
 		free(record->throttle);
 	free_list(record->triggers);
+	free_list(record->events);
+	free_list(record->counters);
 	free_list(record->modules);
 	free_list(record->functions);
 	free_list(record->no_functions);
@@ -115,6 +119,8 @@ struct mt_error *mt_record_options_apply(struct mt_record_options *record,
 	session->engine = record->engine;
 	session->recording_path = record->record_path;
 	session->triggers = record->triggers;
+	session->events = record->events;
+	session->counters = record->counters;
 	session->modules = record->modules;
 	session->functions = record->functions;
 	session->no_functions = record->no_functions;

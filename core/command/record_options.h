@@ -6,13 +6,14 @@
 #include "command/arguments.h"
 #include "target/session.h"
 
-#define MT_RECORD_OPTIONS_TABLE 16
+#define MT_RECORD_OPTIONS_TABLE 20
 
 struct mt_record_options {
 	char *engine, *output, *format, *record_path;
 	char *size, *stamps, *ready_fd;
 	char *throttle; /* this struct: not given; NULL: without a value */
 	const char **triggers, **modules, **functions, **no_functions;
+	const char **events, **counters;
 	int follow_forks;
 	int ready; /* its file descriptor; -1: none */
 	struct poptOption table[MT_RECORD_OPTIONS_TABLE];
@@ -27,8 +28,9 @@ struct mt_record_options {
 /* For help and completion. */
 #define MT_RECORD_OPTIONS_WORDS                                                                    \
 	"--engine=ENGINE", "--output=FILE", "--format=FORMAT", "--record=FILE", "--size=SIZE",     \
-	    "--trigger=LOCATION", "--timestamps=WHICH", "--modules=GLOB", "--functions=GLOB",      \
-	    "--no-functions=GLOB", "--throttle", "--follow-forks", "--ready-fd=NUMBER"
+	    "--trigger=LOCATION", "--events=KINDS", "--counter=NAME", "--timestamps=WHICH",        \
+	    "--modules=GLOB", "--functions=GLOB", "--no-functions=GLOB", "--throttle",             \
+	    "--follow-forks", "--ready-fd=NUMBER"
 #define MT_RECORD_OPTIONS_HELP                                                                        \
 	"  -o, --output=FILE       the timeline (default: trace.fxt; \"-\" is standard output)\n"     \
 	"  -f, --format=FORMAT     fxt, json or text (default: by the file's ending)\n"               \
@@ -38,6 +40,10 @@ struct mt_record_options {
 	"  -t, --trigger=LOCATION  take a snapshot when control comes to FUNCTION, FILE:LINE,\n"      \
 	"                          *ADDRESS or *FUNCTION+OFFSET; may be given several times;\n"       \
 	"                          \"?\" lets you choose a function\n"                                \
+	"  --events=KINDS          record beside the calls: sched (where threads ran, why not),\n"    \
+	"                          faults (of pages), syscalls, marks; several with commas\n"         \
+	"  --counter=NAME          and a counter: page-faults, instructions …; may be given\n"      \
+	"                          several times\n"                                                   \
 	"  --timestamps=WHICH      of the engine calls: sampled (default: one for several calls,\n"   \
 	"                          and estimates between), or full\n"                                 \
 	"  --modules=GLOB          calls: record only programs and libraries of that name or path;\n" \

@@ -6,14 +6,26 @@
  *
  * Besides Intel PT, a recording carries notes: samples of events with names of ours, which perf
  * shows by these names:
- *	mtrace:signal   IP = PC, ADDR = si_addr, WEIGHT = signal number, before its delivery
- *	mtrace:trigger  IP = PC, WEIGHT = the trigger's number, RAW = its location, its condition
- *and what was printed, each with a NUL at its end, then more NULs mtrace:snapshot WEIGHT = the
- *snapshot's number, of each thread, when its ring was read mtrace:exit     WEIGHT = the wait
- *status, when a thread ended mtrace:throttle IP = a function that is not recorded from here on in
- *this process and call events (enum mt_recording_call_kind), with IP = address, ADDR = stack
- *pointer; the names with a ~ say that the time is an estimate: mtrace:call  mtrace:call~
- *mtrace:return  mtrace:return~  mtrace:frame */
+ *
+ * - mtrace:signal: IP = PC, ADDR = si_addr, WEIGHT = signal number, before its delivery
+ * - mtrace:trigger: IP = PC, WEIGHT = the trigger's number, RAW = its location, its condition, what
+ *   was printed, and registers, each with a NUL at its end, then more NULs
+ * - mtrace:snapshot: WEIGHT = the snapshot's number, of each thread, when its ring was read
+ * - mtrace:exit: WEIGHT = the wait status, when a thread ended
+ * - mtrace:throttle: IP = a function that is not recorded from here on in this process
+ * - mtrace:off-cpu: WEIGHT = why: the kernel's bits of a task's state (sched_switch, prev_state) or
+ *   an enum mt_off_cpu; CPU = which it left
+ * - mtrace:on-cpu: CPU = where it runs now
+ * - mtrace:fault: a page fault; IP = PC, ADDR = what was accessed, WEIGHT = 1 for a major one
+ * - mtrace:syscall: WEIGHT = number, RAW = six arguments of 8 bytes each
+ * - mtrace:sysret: WEIGHT = number, ADDR = what it returned
+ * - mtrace:counter: WEIGHT = value, RAW = the counter's name, with a NUL at its end
+ * - mtrace:mark: IP = PC, RAW = the program's words, with a NUL at their end
+ * - mtrace:missed: older events of the kernel than this time were overwritten
+ *
+ * and call events (enum mt_recording_call_kind), with IP = address, ADDR = stack pointer; the names
+ * with a ~ say that the time is an estimate: mtrace:call, mtrace:call~, mtrace:return,
+ * mtrace:return~, mtrace:frame. */
 #ifndef MT_PERF_RECORDING_WRITER_H
 #define MT_PERF_RECORDING_WRITER_H
 
@@ -52,8 +64,23 @@ enum mt_recording_note {
 	MT_NOTE_SNAPSHOT,
 	MT_NOTE_EXIT,
 	MT_NOTE_THROTTLE,
-	MT_NOTE_COUNT
+	MT_NOTE_OFF_CPU, /* from here on those of tracks beside the calls */
+	MT_NOTE_ON_CPU,
+	MT_NOTE_FAULT,
+	MT_NOTE_SYSCALL,
+	MT_NOTE_SYSRET,
+	MT_NOTE_COUNTER,
+	MT_NOTE_MARK,
+	MT_NOTE_MISSED,
+	MT_NOTE_COUNT,
+	MT_NOTE_FIRST_BESIDE = MT_NOTE_OFF_CPU
 };
+
+enum mt_off_cpu {
+	MT_OFF_CPU_PREEMPTED = 0,
+	MT_OFF_CPU_UNKNOWN = 1 << 16,
+};
+
 extern const char *const mt_recording_note_names[MT_NOTE_COUNT];
 
 /* Append AUX data: file_offset of `piece` is ignored; a size that is no multiple of 8 is padded

@@ -3,11 +3,14 @@
 
 #include "target/decode_private.h"
 
-static struct mt_error *check_kind(const struct mt_recording *recording)
+static struct mt_error *check_kind(const struct mt_decode_run *run)
 {
+	const struct mt_recording *recording = run->recording;
 	const char *path = mt_recording_info(recording)->path;
 
 	if (mt_recording_call_thread_count(recording))
+		return NULL;
+	if (mt_recording_is_of_calls(recording) && mt_decode_has_beside(run))
 		return NULL;
 	if (mt_recording_is_of_calls(recording))
 		return mt_error_new(MT_ERROR_UNSUPPORTED,
@@ -43,7 +46,7 @@ static void choose(struct mt_decode_run *run)
 
 	run->rebuild = &mt_rebuild_from_branches;
 	run->timed = info->has_time && mt_time_conversion_is_known(&info->conversion);
-	if (mt_recording_call_thread_count(run->recording)) {
+	if (mt_recording_is_of_calls(run->recording)) {
 		run->rebuild = &mt_rebuild_from_calls;
 		run->timed = info->has_time;
 	}
@@ -60,17 +63,21 @@ struct mt_error *mt_decode(struct mt_recording *recording, const struct mt_decod
 	};
 	struct mt_track *track, *next;
 
-	mt_try(check_kind(recording));
+	mt_try(check_kind(&run));
 	choose(&run);
 	struct mt_error *error = decode(&run);
 	if (!error)
 		error = mt_decode_hits(&run);
+	if (!error)
+		error = mt_decode_beside(&run);
 	if (!error && sink.ops->finish)
 		error = sink.ops->finish(sink.self);
 
 	HASH_ITER (hh, run.tracks, track, next)
 		mt_track_destroy(&run, track);
 	mt_array_deinit(&run.hits);
+	mt_array_deinit(&run.counter_names);
+	mt_arena_deinit(&run.arena);
 	mt_pt_streams_deinit(&run.streams);
 	if (run.machine)
 		run.stats.missing_files = mt_machine_missing_files(run.machine);

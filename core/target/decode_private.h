@@ -5,10 +5,12 @@
  *	decode_pt.c     AUX data, of threads or of CPUs
  *	decode_calls.c  call events
  *	decode_track.c  a thread's events and notes into its rebuild of slices
- *	decode_hits.c   the track of triggers' hits */
+ *	decode_hits.c   the track of triggers' hits
+ *	decode_beside.c the tracks of what the kernel told */
 #ifndef MT_TARGET_DECODE_PRIVATE_H
 #define MT_TARGET_DECODE_PRIVATE_H
 
+#include "base/arena.h"
 #include "perf/recording_writer.h"
 #include "target/decode.h"
 #include "target/machine.h"
@@ -53,7 +55,9 @@ struct mt_decode_run {
 	mt_pt_streams streams;
 	struct mt_track *tracks;
 	MT_ARRAY(struct mt_hit) hits; /* of triggers */
-	bool timed;                   /* times of events and of the sideband can be compared */
+	struct mt_arena arena;        /* names of tracks beside the calls, and what is in them */
+	MT_ARRAY(const char *) counter_names;
+	bool timed; /* times of events and of the sideband can be compared */
 	uint64_t bytes_total;
 };
 
@@ -81,6 +85,11 @@ enum mt_recording_note mt_decode_note_of(const struct mt_decode_run *run,
 /* decode_hits.c */
 /* After all threads.  Errors: the sink's; NO_MEMORY. */
 struct mt_error *mt_decode_hits(struct mt_decode_run *run);
+
+/* decode_beside.c */
+bool mt_decode_has_beside(const struct mt_decode_run *run);
+/* After all threads.  Errors: the sink's; NO_MEMORY. */
+struct mt_error *mt_decode_beside(struct mt_decode_run *run);
 
 /* decode_pt.c, decode_calls.c */
 extern const struct mt_rebuild_ops mt_rebuild_from_branches, mt_rebuild_from_calls;

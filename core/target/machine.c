@@ -243,9 +243,23 @@ static struct mt_error *on_switch(struct mt_machine *machine, const struct mt_si
 	return thread_of(machine, record) ? NULL : mt_error_no_memory();
 }
 
+/* Notes of tracks beside the calls are many, and nothing to the calls. */
+static bool is_beside(const struct mt_machine *machine, const struct mt_sideband *record)
+{
+	const char *name = mt_recording_event_name(machine->recording, record->sample.event);
+
+	for (int note = MT_NOTE_FIRST_BESIDE; name && note < MT_NOTE_COUNT; note++)
+		if (strcmp(name, mt_recording_note_names[note]) == 0)
+			return true;
+	return false;
+}
+
 static struct mt_error *on_sample(struct mt_machine *machine, const struct mt_sideband *record)
 {
 	struct mt_machine_thread *thread = thread_of(machine, record);
+
+	if (thread && is_beside(machine, record))
+		return NULL;
 
 	if (!thread || mt_array_push(&thread->notes, record))
 		return mt_error_no_memory();

@@ -76,6 +76,19 @@ static struct mt_time_conversion find_conversion(void)
 	return mt_perf_kernel_conversion(&conversion) ? conversion : mt_time_conversion_measure();
 }
 
+static struct mt_error *create_tracks(struct mt_session *session)
+{
+	const struct mt_tracks_options options = {
+	    .events = session->options->events,
+	    .counters = session->options->counters,
+	    .conversion = session->conversion,
+	    .log = session->options->log,
+	    .keep = session->options->live,
+	};
+
+	return mt_tracks_create(&options, &session->tracks);
+}
+
 struct mt_error *mt_session_create(struct mt_target *target,
 				   const struct mt_session_options *options,
 				   const char *const *command, struct mt_session **out)
@@ -89,6 +102,8 @@ struct mt_error *mt_session_create(struct mt_target *target,
 	session->options = options;
 	session->conversion = find_conversion();
 	struct mt_error *error = mt_session_add_triggers(session);
+	if (!error)
+		error = create_tracks(session);
 	if (!error)
 		error = create_engine(session);
 	if (!error)
@@ -108,6 +123,7 @@ void mt_session_destroy(struct mt_session *session)
 		mt_session_remove_process(session, session->processes);
 	if (session->engine)
 		mt_session_engine_ops(session)->destroy(session->engine);
+	mt_tracks_destroy(session->tracks);
 	mt_recording_writer_destroy(session->writer);
 	mt_space_pool_destroy(session->pool);
 	mt_array_deinit(&session->triggers);
@@ -310,10 +326,12 @@ struct mt_error *mt_session_finish(struct mt_session *session, struct mt_recordi
 	for (size_t i = 0; i < session->triggers.count; i++)
 		if (!session->triggers.items[i].found)
 			mt_log(session->options->log, MT_LOG_WARNING,
-			       "the trigger %s was found nowhere: no function or line of that name",
+			       "%s %s was found nowhere: no function or line of that name",
+			       session->triggers.items[i].mark ? "marks will be missing:"
+							       : "the trigger",
 			       session->triggers.items[i].text);
 	/* What ended threads did since the last one. */
-	mt_try(mt_session_engine_ops(session)->snapshot(session->engine, 0, 0, session->writer));
+	mt_try(mt_session_read_rings(session, 0, 0, session->writer));
 	mt_try(mt_recording_writer_finish(session->writer));
 	return mt_recording_writer_reopen(session->writer, out);
 }

@@ -32,6 +32,8 @@ struct mt_session_options {
 	uint64_t throttle_ns;
 	struct mt_engine_pt_options pt; /* see target/engine.h */
 	pid_t only;                     /* see target/engine.h */
+	/* What is recorded beside the calls: see target/tracks.h. */
+	const char *const *events, *const *counters;
 	const struct mt_log *log;
 	void (*seen)(void *context, const struct mt_seen *seen); /* see target/engine.h */
 	void *seen_context;

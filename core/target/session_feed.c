@@ -91,8 +91,7 @@ struct mt_error *mt_session_copy(struct mt_session *session, const char *path, u
 	mt_try(mt_session_put_names(session));
 	mt_try(mt_session_drain(session));
 	mt_try(mt_recording_writer_copy(session->writer, path, &writer));
-	struct mt_error *error =
-	    mt_session_engine_ops(session)->snapshot(session->engine, 0, number, writer);
+	struct mt_error *error = mt_session_read_rings(session, 0, number, writer);
 	if (!error)
 		error = mt_recording_writer_finish(writer);
 	if (!error)

@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "elf/space.h"
 #include "target/session.h"
+#include "target/tracks.h"
 
 #include <uthash.h>
 
@@ -40,6 +41,7 @@ struct mt_session_thread {
 struct mt_session_trigger {
 	const char *text;
 	bool found; /* somewhere, once */
+	bool mark;  /* none of the user's: where the program says marks */
 };
 
 struct mt_session {
@@ -48,6 +50,7 @@ struct mt_session {
 	struct mt_engine *engine;
 	struct mt_recording_writer *writer;
 	struct mt_time_conversion conversion;
+	struct mt_tracks *tracks;   /* NULL: nothing beside the calls */
 	struct mt_space_pool *pool; /* for triggers' names; NULL without triggers */
 	struct mt_session_process *processes;
 	struct mt_session_thread *threads;
@@ -97,6 +100,10 @@ struct mt_error *mt_session_drain(struct mt_session *session);
 
 /* session_stop.c */
 struct mt_error *mt_session_on_stop(struct mt_session *session, const struct mt_stop *stop);
+/* The rings of one thread (0: all), the engine's and those beside, into WRITER: as the engine's
+ * snapshot() does. */
+struct mt_error *mt_session_read_rings(struct mt_session *session, pid_t lwp, uint32_t number,
+				       struct mt_recording_writer *writer);
 /* Of all threads. */
 struct mt_error *mt_session_snapshot(struct mt_session *session);
 
@@ -127,6 +134,14 @@ struct mt_error *mt_session_put_hit(struct mt_session *session,
  * has its code.  *path is the caller's to free; NULL: it could not be done. */
 void mt_session_keep_vdso(struct mt_session *session, pid_t pid, const struct mt_map *map,
 			  char **path, struct mt_build_id *id);
+
+/* session_mark.c */
+#define MT_SESSION_MARK_FUNCTION "mtrace_mark"
+#define MT_SESSION_MARK_BYTES    256
+/* A thread is at the first instruction of that function. */
+struct mt_error *mt_session_put_mark(struct mt_session *session,
+				     const struct mt_session_thread *thread,
+				     const struct mt_engine_news *news);
 
 /* session_trigger.c */
 /* Errors: USAGE (not even the form of a location). */

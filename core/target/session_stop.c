@@ -8,14 +8,20 @@
 
 #define CODE_SEGMENT_64 0x33
 
+struct mt_error *mt_session_read_rings(struct mt_session *session, pid_t lwp, uint32_t number,
+				       struct mt_recording_writer *writer)
+{
+	mt_try(mt_session_engine_ops(session)->snapshot(session->engine, lwp, number, writer));
+	return mt_tracks_snapshot(session->tracks, lwp, writer);
+}
+
 struct mt_error *mt_session_snapshot(struct mt_session *session)
 {
 	session->request_ns = 0;
 	mt_try(mt_session_put_names(session));
 	if (session->options->live)
 		return NULL;
-	return mt_session_engine_ops(session)->snapshot(
-	    session->engine, 0, ++session->result.snapshots, session->writer);
+	return mt_session_read_rings(session, 0, ++session->result.snapshots, session->writer);
 }
 
 static struct mt_error *hit(struct mt_session *session, struct mt_session_thread *thread,
@@ -28,6 +34,8 @@ static struct mt_error *hit(struct mt_session *session, struct mt_session_thread
 	};
 
 	thread->hit_pc = news->pc;
+	if (session->triggers.items[trigger - 1].mark)
+		return mt_session_put_mark(session, thread, news);
 	session->result.hits++;
 	mt_try(mt_session_put_hit(session, thread, &what, news->time_ns));
 	return mt_session_snapshot(session);
@@ -143,8 +151,7 @@ static struct mt_error *let_go(struct mt_session *session, struct mt_session_pro
 	mt_log(session->options->log, MT_LOG_WARNING, "process %d goes on untraced: %s", pid, why);
 	HASH_ITER (hh, session->threads, thread, next)
 		if (thread->process == process)
-			mt_try(mt_session_engine_ops(session)->snapshot(
-			    session->engine, thread->lwp, 0, session->writer));
+			mt_try(mt_session_read_rings(session, thread->lwp, 0, session->writer));
 	if (mt_session_engine_ops(session)->let_go)
 		mt_try(mt_session_engine_ops(session)->let_go(session->engine, pid, &keep));
 	mt_session_remove_process(session, process);
@@ -171,8 +178,7 @@ static struct mt_error *forget_others(struct mt_session *session,
 	HASH_ITER (hh, session->threads, thread, next) {
 		if (thread->process != process || thread->lwp == stays)
 			continue;
-		mt_try(mt_session_engine_ops(session)->snapshot(session->engine, thread->lwp, 0,
-								session->writer));
+		mt_try(mt_session_read_rings(session, thread->lwp, 0, session->writer));
 		mt_try(mt_session_put_end(session, thread, 0, mt_session_now(session)));
 		mt_session_remove_thread(session, thread);
 	}
@@ -186,10 +192,10 @@ static struct mt_error *rename_thread(struct mt_session *session, const struct m
 
 	if (!thread)
 		return NULL;
-	mt_try(mt_session_engine_ops(session)->snapshot(session->engine, stop->child, 0,
-							session->writer));
+	mt_try(mt_session_read_rings(session, stop->child, 0, session->writer));
 	mt_try(forget_others(session, thread->process, stop->child));
 	mt_session_engine_ops(session)->rename_thread(session->engine, stop->child, stop->lwp);
+	mt_tracks_rename_thread(session->tracks, stop->child, stop->lwp);
 	HASH_DEL(session->threads, thread);
 	thread->lwp = stop->lwp;
 	HASH_ADD_INT(session->threads, lwp, thread);
@@ -215,8 +221,7 @@ static struct mt_error *end_thread(struct mt_session *session, struct mt_session
 				   int status)
 {
 	mt_try(mt_session_put_name(session, thread, false, mt_session_now(session)));
-	mt_try(mt_session_engine_ops(session)->snapshot(session->engine, thread->lwp, 0,
-							session->writer));
+	mt_try(mt_session_read_rings(session, thread->lwp, 0, session->writer));
 	mt_try(mt_session_put_end(session, thread, status, mt_session_now(session)));
 	mt_session_remove_thread(session, thread);
 	return NULL;

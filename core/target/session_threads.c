@@ -23,6 +23,7 @@ struct mt_session_process *mt_session_find_process(const struct mt_session *sess
 void mt_session_remove_thread(struct mt_session *session, struct mt_session_thread *thread)
 {
 	mt_session_engine_ops(session)->remove_thread(session->engine, thread->lwp);
+	mt_tracks_remove_thread(session->tracks, thread->lwp);
 	HASH_DEL(session->threads, thread);
 	free(thread);
 }
@@ -72,6 +73,7 @@ struct mt_error *mt_session_add_thread(struct mt_session *session,
 		free(thread);
 		return mt_error_no_memory();
 	}
+	mt_tracks_add_thread(session->tracks, lwp);
 	return mt_session_engine_ops(session)->add_thread(session->engine, process->pid, lwp,
 							  parent);
 }

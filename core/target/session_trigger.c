@@ -50,17 +50,19 @@ static struct mt_error *check(const char *text)
 struct mt_error *mt_session_add_triggers(struct mt_session *session)
 {
 	const char *const *text = session->options->triggers;
+	const struct mt_session_trigger mark = {.text = MT_SESSION_MARK_FUNCTION, .mark = true};
 
-	if (!text || !*text)
-		return NULL;
-	for (; *text; text++) {
+	for (; text && *text; text++) {
 		struct mt_session_trigger trigger = {.text = *text};
 
 		mt_try(check(*text));
 		if (mt_array_push(&session->triggers, trigger))
 			return mt_error_no_memory();
 	}
-	return mt_space_pool_create(NULL, &session->pool);
+	if (mt_tracks_want_marks(session->options->events) &&
+	    mt_array_push(&session->triggers, mark))
+		return mt_error_no_memory();
+	return session->triggers.count ? mt_space_pool_create(NULL, &session->pool) : NULL;
 }
 
 struct search {
