@@ -7,6 +7,7 @@
 
 #include <fnmatch.h>
 #include <string.h>
+#include <unistd.h>
 
 static bool matches_any(const char *const *globs, const char *name)
 {
@@ -54,12 +55,26 @@ static bool is_wanted_function(void *context, const struct mt_symbol *symbol)
 	return !matches_function(options->no_functions, name);
 }
 
+/* As the kernel names what has no name any more. */
+static bool is_deleted(const char *path)
+{
+	static const char suffix[] = " (deleted)";
+	size_t length = strlen(path), more = sizeof(suffix) - 1;
+
+	return length > more && strcmp(path + length - more, suffix) == 0 &&
+	       access(path, F_OK) != 0;
+}
+
 static struct mt_error *open_file(const struct mt_calls_engine *engine, struct mt_calls_file *file)
 {
 	struct wanted wanted = {.engine = engine};
 	struct mt_plan_options options = {.wanted = is_wanted_function, .context = &wanted};
 	bool all = !engine->options.functions && !engine->options.no_functions;
 
+	if (is_deleted(file->path))
+		return mt_error_new(MT_ERROR_UNSUPPORTED,
+				    "the file was replaced or deleted while the program ran; start "
+				    "the program anew");
 	mt_try(mt_objfile_open(file->path, NULL, NULL, &file->objfile));
 	wanted.objfile = file->objfile;
 	if (all)

@@ -145,6 +145,50 @@ void mt_calls_patch_hold(struct mt_calls_place *place, size_t patch)
 	take_out(&taking, patch);
 }
 
+/* So many bytes differ that it is another file's code, or that another tool is at work in it: what
+ * is the same by chance must stay out as well. */
+#define MOST_FOREIGN_PART 8
+#define SOME_FOREIGN      16
+
+/* Where a jump stands, it may be one that a tracer of ours left when it was killed. */
+static bool may_be_ours(const struct mt_calls_module *module, const struct mt_patch *patch,
+			const uint8_t *memory)
+{
+	uint8_t first = memory[patch->address + module->bias - module->start];
+
+	return first == JUMP || first == SHORT_JUMP;
+}
+
+static bool is_another(const struct mt_calls_space *space, const struct mt_calls_module *module,
+		       const uint8_t *memory)
+{
+	size_t count = module->file->plan->patches.count, all = 0, foreign = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct mt_patch *patch = &module->file->plan->patches.items[i];
+
+		if (module->offsets[i] == MT_CALLS_NONE)
+			continue;
+		all++;
+		foreign += is_foreign(module, patch, memory) &&
+			   !(space->inherited && may_be_ours(module, patch, memory));
+	}
+	return foreign &&
+	       (foreign == all || (foreign > SOME_FOREIGN && foreign > all / MOST_FOREIGN_PART));
+}
+
+static void leave_alone(const struct mt_calls_engine *engine, const struct mt_calls_space *space,
+			struct mt_calls_place *place)
+{
+	place->another = true;
+	memset(place->written, 0, place->module->file->plan->patches.count);
+	mt_log(engine->options.log, MT_LOG_WARNING,
+	       "calls in %s are not recorded: its code in process %d is not what stands in the "
+	       "file, which may have been replaced while the program ran; start the program anew "
+	       "(without other tools that change its code)",
+	       place->module->file->path, space->pid);
+}
+
 static void leave_out(const struct mt_calls_space *space, struct mt_calls_place *place,
 		      const uint8_t *memory, bool first)
 {
@@ -153,7 +197,8 @@ static void leave_out(const struct mt_calls_space *space, struct mt_calls_place 
 	for (size_t i = 0; i < module->file->plan->patches.count; i++) {
 		const struct mt_patch *patch = &module->file->plan->patches.items[i];
 
-		if (module->offsets[i] == MT_CALLS_NONE || has_break_inside(space, module, patch) ||
+		if (module->offsets[i] == MT_CALLS_NONE || place->another ||
+		    has_break_inside(space, module, patch) ||
 		    (first && is_foreign(module, patch, memory)))
 			mt_calls_patch_off(place, i);
 	}
@@ -291,9 +336,11 @@ struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_c
 	mt_try(read_texts(engine, space->pid, module, &texts));
 	if (!first)
 		mt_try(leave_holes(engine, space, place));
+	if (first && is_another(space, module, texts.memory))
+		leave_alone(engine, space, place);
 	undo(space, place, texts.text);
 	/* Another tracer of ours was killed here, and nobody knows all that it left. */
-	if (first && space->inherited)
+	if (first && space->inherited && !place->another)
 		memcpy(texts.text, module->clean, texts.size);
 	leave_out(space, place, texts.text, first);
 	put_patches(space, place, texts.text);

@@ -72,6 +72,7 @@ struct mt_calls_place {
 	bool *held;     /* by patch: nor is it until the next show() */
 	bool *written;  /* by patch: it is in the text */
 	bool checked;   /* patches were left out whose bytes in memory are not the file's */
+	bool another;   /* hardly any are: nothing is patched */
 	bool seen;      /* in the walk over the mappings that goes on */
 };
 

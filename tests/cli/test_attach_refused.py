@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What cannot be attached to is refused in clear words, and runs on."""
 import os
+import re
+import shutil
 import subprocess
 import time
 
@@ -52,6 +54,21 @@ def test_seccomp(compile, start, run_mtdb, tmp_path):
 def test_no_memory_near(compile, start, run_mtdb, tmp_path):
     process = start(compile("attach_refused.c"), "memory")
     refuse(run_mtdb, tmp_path, process.pid, "no memory is free within 2 GiB", status=0)
+    check_it_goes_on(process)
+
+
+@pytest.mark.parametrize("how", ["memory", "name"])
+def test_replaced(compile, start, run_mtdb, tmp_path, how):
+    """The file is no longer what the process runs: for its bytes, or since its name is gone."""
+    program = tmp_path / "program"
+    shutil.copy(compile("attach_refused.c", "-O1"), program)
+    process = start(program, "another" if how == "memory" else "")
+    if how == "name":
+        shutil.copy(program, tmp_path / "new")
+        os.rename(tmp_path / "new", program)
+    for _ in range(2):
+        refuse(run_mtdb, tmp_path, process.pid, "start the program anew", status=0)
+    assert not re.search(r"^ .*  count(?: |$)", (tmp_path / "out.txt").read_text(), re.M)
     check_it_goes_on(process)
 
 
