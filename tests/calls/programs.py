@@ -221,7 +221,7 @@ PROGRAMS = [
              "f1"], FILES, short=True),
     Program(["openssl", "genrsa", "1024"], scrub=r"[A-Za-z0-9+/=]{4,}\n|\+|\.", stderr=False),
     Program(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", "key"]),
-    Program(["curl", "-s", "-S", "http://127.0.0.1:9/"], short=True),
+    Program(["curl", "-s", "http://127.0.0.1:9/"], short=True),
     Program(["curl", "-s", "file:///etc/passwd"]),
     Program(["vim", "-es", "-u", "NONE", "-c", "g/7/s/1/X/g", "-c", "sort n", "-c", "%p", "-c", "q!",
              "f1"], FILES),
