@@ -52,7 +52,7 @@ PyObject *mt_api_snapshot(PyObject *module, PyObject *args, PyObject *keywords)
 	(void)module;
 	if (!PyArg_ParseTupleAndKeywords(args, keywords, "|z", names, &path))
 		return NULL;
-	struct mt_error *error = mt_live_snapshot_and_keep(path, &written, &recording);
+	struct mt_error *error = mt_live_snapshot(mt_live_selected(), path, &written, &recording);
 	if (error)
 		return mt_py_answer(error);
 	PyObject *object = mt_snapshot_object(mt_live_snapshots(), written, recording);

@@ -10,35 +10,59 @@
 
 static const uint8_t instruction[] = {0x0f, 0x05};
 
-/* Before the system call, and behind it. */
-static struct side {
-	bool before;
-	PyObject *breakpoint;
-} sides[] = {{true, NULL}, {false, NULL}};
-
-static PyObject *stop(PyObject *self, PyObject *ignored)
+static PyObject *pause_at(PyObject *self, bool on)
 {
-	const struct side *side = mt_py_context(self);
-	struct mt_session *session = mt_live_session();
+	const struct mt_live *live = mt_py_context(self);
 
-	(void)ignored;
-	if (!side)
+	if (!live)
 		return NULL;
-	if (session) {
+	if (mt_live_session(live) && mt_gdb_pid() == live->pid) {
 		mt_auto(mt_py) PyObject *told =
-		    mt_py_tell(mt_session_pause(session, mt_gdb_lwp(), side->before));
+		    mt_py_tell(mt_session_pause(live->session, mt_gdb_lwp(), on));
 		if (!told)
 			return NULL;
 	}
 	Py_RETURN_FALSE;
 }
 
-void mt_births_forget(void)
+static PyObject *stop_before(PyObject *self, PyObject *ignored)
 {
-	for (size_t i = 0; i < sizeof(sides) / sizeof(sides[0]); i++) {
-		mt_py_delete_breakpoint(sides[i].breakpoint);
-		sides[i].breakpoint = NULL;
-	}
+	(void)ignored;
+	return pause_at(self, true);
+}
+
+static PyObject *stop_behind(PyObject *self, PyObject *ignored)
+{
+	(void)ignored;
+	return pause_at(self, false);
+}
+
+void mt_births_withdraw(struct mt_births *births)
+{
+	mt_py_delete_breakpoint(births->before);
+	mt_py_delete_breakpoint(births->behind);
+	births->before = births->behind = NULL;
+}
+
+void mt_births_forget(struct mt_births *births)
+{
+	mt_births_withdraw(births);
+	births->address = 0;
+}
+
+struct mt_error *mt_births_restore(struct mt_live *live)
+{
+	static PyMethodDef before = {"stop", stop_before, METH_NOARGS, NULL};
+	static PyMethodDef behind = {"stop", stop_behind, METH_NOARGS, NULL};
+	struct mt_births *births = &live->births;
+
+	if (!births->address || births->before)
+		return NULL;
+	births->before = mt_py_breakpoint(births->address, &before, live);
+	if (births->before)
+		births->behind =
+		    mt_py_breakpoint(births->address + sizeof(instruction), &behind, live);
+	return births->behind ? NULL : mt_py_error();
 }
 
 static uint64_t find_fork(void)
@@ -52,41 +76,29 @@ static uint64_t find_fork(void)
 	return address;
 }
 
-static struct mt_error *watch_fork(void)
+static struct mt_error *watch_fork(struct mt_live *live)
 {
-	static PyMethodDef definition = {"stop", stop, METH_NOARGS, NULL};
-	struct mt_target *target = mt_live_target();
 	uint64_t address = find_fork();
 	uint8_t bytes[MOST_BYTES];
-	size_t size =
-	    address ? target->ops->read(target, mt_live_pid(), address, bytes, sizeof(bytes)) : 0;
+	size_t size = address ? live->target->ops->read(live->target, live->pid, address, bytes,
+							sizeof(bytes))
+			      : 0;
 	const uint8_t *there = memmem(bytes, size, instruction, sizeof(instruction));
 
 	if (!there)
 		return NULL;
-	mt_births_forget();
-	address += (uint64_t)(there - bytes);
-	for (size_t i = 0; i < sizeof(sides) / sizeof(sides[0]); i++) {
-		sides[i].breakpoint =
-		    mt_py_breakpoint(address + i * sizeof(instruction), &definition, &sides[i]);
-		if (!sides[i].breakpoint)
-			return mt_py_error();
-	}
-	return NULL;
+	mt_births_forget(&live->births);
+	live->births.address = address + (uint64_t)(there - bytes);
+	return mt_births_restore(live);
 }
 
 struct mt_error *mt_births_new_objfile(const char *path)
 {
 	const char *name = strrchr(path, '/');
 
-	bool is_new;
-
-	if (!mt_live_session())
-		return NULL;
-	mt_try(mt_live_check_exec(&is_new));
-	if (is_new)
-		mt_births_forget();
+	mt_try(mt_live_check_exec());
 	if (!name || strncmp(name, "/libc.so", 8) != 0)
 		return NULL;
-	return watch_fork();
+	struct mt_live *live = mt_live_selected();
+	return mt_live_session(live) ? watch_fork(live) : NULL;
 }

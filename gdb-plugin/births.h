@@ -7,11 +7,21 @@
 #ifndef MT_GDB_PLUGIN_BIRTHS_H
 #define MT_GDB_PLUGIN_BIRTHS_H
 
-#include "target/session.h"
+#include "py.h"
 
-/* GDB read the symbols of a file. */
+struct mt_live;
+
+struct mt_births {
+	uint64_t address;          /* of the system call; 0: it is not watched */
+	PyObject *before, *behind; /* breakpoints; NULL: withdrawn */
+};
+
+/* GDB read the symbols of a file, for the selected inferior. */
 struct mt_error *mt_births_new_objfile(const char *path);
+/* Without the breakpoints, until RESTORE when the inferior is selected again. */
+void mt_births_withdraw(struct mt_births *births);
+struct mt_error *mt_births_restore(struct mt_live *live);
 /* The program ended, or is not recorded any more. */
-void mt_births_forget(void);
+void mt_births_forget(struct mt_births *births);
 
 #endif

@@ -8,6 +8,7 @@
 #include "hooks.h"
 #include "live.h"
 #include "settings.h"
+#include "target/proc.h"
 #include "trace/slice.h"
 
 #include <signal.h>
@@ -18,7 +19,7 @@ static bool in_call; /* GDB calls a function of the program's */
 static struct mt_error *on_cont(PyObject *event)
 {
 	(void)event;
-	return in_call ? NULL : mt_live_resumes(mt_gdb_pid());
+	return in_call ? NULL : mt_live_resumes();
 }
 
 static struct mt_error *on_call(PyObject *event)
@@ -33,15 +34,15 @@ static struct mt_error *on_call(PyObject *event)
 	return NULL;
 }
 
-static struct mt_error *take_crash(int signal)
+static struct mt_error *take_crash(struct mt_live *live)
 {
 	char *path = NULL;
 
-	if (!signal || !mt_setting_is_on(MT_SETTING_ON_CRASH) || !mt_live_is_news())
+	if (!live->crash || !mt_setting_is_on(MT_SETTING_ON_CRASH) || !live->news)
 		return NULL;
-	mt_try(mt_live_snapshot(NULL, &path));
+	mt_try(mt_live_snapshot(live, NULL, &path, NULL));
 	mt_gdb_printf("[mtrace: the calls up to %s are in %s; \"mtrace history\" shows the last]\n",
-		      mt_signal_name((uint32_t)signal), path);
+		      mt_signal_name((uint32_t)live->crash), path);
 	free(path);
 	return NULL;
 }
@@ -50,11 +51,19 @@ static struct mt_error *take_crash(int signal)
 static struct mt_error *on_stop(PyObject *event)
 {
 	(void)event;
-	if (!mt_live_session())
+	if (!mt_live_next(NULL))
 		return NULL;
 	mt_try(mt_live_stopped(mt_gdb_lwp()));
 	mt_try(mt_hooks_define());
-	return take_crash(mt_live_crash());
+	struct mt_live *live = mt_live_selected();
+	return mt_live_session(live) ? take_crash(live) : NULL;
+}
+
+static int inferior_of(PyObject *object)
+{
+	mt_auto(mt_py) PyObject *inferior = PyObject_GetAttrString(object, "inferior");
+
+	return inferior ? (int)mt_py_number(inferior, "num", 0) : 0;
 }
 
 static struct mt_error *on_new_thread(PyObject *event)
@@ -63,15 +72,18 @@ static struct mt_error *on_new_thread(PyObject *event)
 	mt_auto(mt_py) PyObject *ptid = thread ? PyObject_GetAttrString(thread, "ptid") : NULL;
 	long pid = ptid ? PyLong_AsLong(PyTuple_GetItem(ptid, 0)) : 0;
 	long lwp = ptid ? PyLong_AsLong(PyTuple_GetItem(ptid, 1)) : 0;
+	int inferior = thread ? inferior_of(thread) : 0;
 
 	PyErr_Clear();
-	return pid > 0 && lwp > 0 ? mt_live_new_thread((pid_t)pid, (pid_t)lwp) : NULL;
+	if (pid <= 0)
+		return NULL;
+	return mt_live_new_thread(inferior, (pid_t)pid, lwp > 0 ? (pid_t)lwp : (pid_t)pid);
 }
 
 /* What GDB keeps in $_exitsignal, unless it killed the program itself, while that stood still. */
-static int exit_signal(void)
+static int exit_signal(const struct mt_live *live)
 {
-	if (mt_live_is_hidden())
+	if (live->hidden)
 		return SIGKILL;
 	mt_auto(mt_py) PyObject *value =
 	    mt_py_call_gdb("convenience_variable", "(s)", "_exitsignal");
@@ -88,18 +100,28 @@ static struct mt_error *on_exited(PyObject *event)
 	mt_auto(mt_py) PyObject *inferior = PyObject_GetAttrString(event, "inferior");
 	long long pid = inferior ? mt_py_number(inferior, "pid", 0) : 0;
 	long long code = mt_py_number(event, "exit_code", -1);
-	int status = code >= 0 ? (int)(code & 0xff) << 8 : exit_signal();
+	struct mt_live *live = pid ? mt_live_find((pid_t)pid) : NULL;
 	char *path = NULL;
 
 	PyErr_Clear();
-	if (!mt_live_session() || pid != mt_live_pid())
+	if (!live)
 		return NULL;
-	mt_try(mt_live_ended(status));
-	if (!mt_setting_is_on(MT_SETTING_ON_CRASH) || !mt_live_is_news())
+	mt_try(mt_live_ended(live, code >= 0 ? (int)(code & 0xff) << 8 : exit_signal(live)));
+	if (!mt_setting_is_on(MT_SETTING_ON_CRASH) || !live->news)
 		return NULL;
-	mt_try(mt_live_snapshot(NULL, &path));
-	mt_gdb_printf("[mtrace: the calls up to the end are in %s]\n", path);
+	mt_try(mt_live_snapshot(live, NULL, &path, NULL));
+	mt_gdb_printf("[mtrace: the calls up to %s are in %s]\n",
+		      mt_proc_has_ended(live->pid) ? "the end" : "where GDB let it go", path);
 	free(path);
+	return NULL;
+}
+
+static struct mt_error *on_inferior_deleted(PyObject *event)
+{
+	int number = inferior_of(event);
+
+	PyErr_Clear();
+	mt_live_forget(number);
 	return NULL;
 }
 
@@ -134,6 +156,7 @@ static struct event {
     {"new_thread", on_new_thread, false},
     {"new_objfile", on_new_objfile, false},
     {"exited", on_exited, false},
+    {"inferior_deleted", on_inferior_deleted, false},
     {"gdb_exiting", on_gdb_exiting, true},
 };
 

@@ -150,6 +150,44 @@ bool mt_gdb_is_recording(void)
 	return recording && recording != Py_None;
 }
 
+bool mt_gdb_parameter(const char *name)
+{
+	mt_auto(mt_py) PyObject *value = mt_py_call_gdb("parameter", "(s)", name);
+
+	PyErr_Clear();
+	return value == Py_True;
+}
+
+int mt_gdb_inferior(void)
+{
+	mt_auto(mt_py) PyObject *inferior = mt_py_call_gdb("selected_inferior", "()");
+	int number = inferior ? (int)mt_py_number(inferior, "num", 0) : 0;
+
+	PyErr_Clear();
+	return number;
+}
+
+static struct mt_error *select_thread_of(PyObject *inferior)
+{
+	mt_auto(mt_py) PyObject *threads = PyObject_CallMethod(inferior, "threads", NULL);
+	PyObject *thread = threads ? PyTuple_GetItem(threads, 0) : NULL;
+	mt_auto(mt_py) PyObject *done = thread ? PyObject_CallMethod(thread, "switch", NULL) : NULL;
+
+	return done ? NULL : mt_py_error();
+}
+
+struct mt_error *mt_gdb_select_inferior(int number)
+{
+	mt_auto(mt_py) PyObject *inferiors = mt_py_call_gdb("inferiors", "()");
+	Py_ssize_t count = inferiors ? PyTuple_Size(inferiors) : 0;
+
+	for (Py_ssize_t i = 0; i < count; i++)
+		if (mt_py_number(PyTuple_GetItem(inferiors, i), "num", 0) == number)
+			return select_thread_of(PyTuple_GetItem(inferiors, i));
+	PyErr_Clear();
+	return mt_error_new(MT_ERROR_GONE, "GDB has no inferior %d", number);
+}
+
 pid_t mt_gdb_pid(void)
 {
 	mt_auto(mt_py) PyObject *inferior = mt_py_call_gdb("selected_inferior", "()");

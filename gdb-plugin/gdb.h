@@ -31,6 +31,12 @@ void mt_gdb_set_convenience(const char *name, long long value);
 char *mt_gdb_connection(void);
 /* By `record`, of whatever method. */
 bool mt_gdb_is_recording(void);
+/* Of a setting that is on or off. */
+bool mt_gdb_parameter(const char *name);
+/* GDB's number of the selected inferior. */
+int mt_gdb_inferior(void);
+/* One with a process, and some thread of it, without a word to the user. */
+struct mt_error *mt_gdb_select_inferior(int number);
 /* Of the selected inferior and thread; 0: none. */
 pid_t mt_gdb_pid(void);
 pid_t mt_gdb_lwp(void);

@@ -40,7 +40,7 @@ static struct mt_error *print(struct mt_timeline *timeline)
 	struct mt_recording *recording = NULL;
 	struct mt_decode_stats stats = {0};
 
-	mt_try(mt_live_recording(NULL, &recording));
+	mt_try(mt_live_recording(mt_live_selected(), NULL, &recording));
 	timeline->printer = (struct mt_printer){context.print, context.context};
 	struct mt_error *error = mt_timeline_write(&context, recording, timeline, &stats);
 	mt_recording_close(recording);

@@ -49,10 +49,12 @@ struct mt_error *mt_hooks_define(void)
 
 static struct mt_error *run(const char *name)
 {
-	if (!mt_live_session())
+	if (!mt_live_next(NULL))
 		return NULL;
 	if (strcmp(name, "stop") == 0)
 		return mt_live_stopped(mt_gdb_lwp());
+	if (strcmp(name, "continue") == 0)
+		mt_try(mt_live_continues());
 	for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++)
 		if (strcmp(name, hooks[i].command) == 0)
 			return mt_pristine_expect(hooks[i].how);

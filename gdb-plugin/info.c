@@ -20,7 +20,7 @@ static const char *size_text(uint64_t bytes, char *text, size_t size)
 	return text;
 }
 
-static void print_thread(PyObject *thread)
+static void print_thread(const struct mt_live *live, PyObject *thread)
 {
 	mt_auto(mt_py) PyObject *ptid = PyObject_GetAttrString(thread, "ptid");
 	mt_auto(mt_py) PyObject *text = PyObject_GetAttrString(thread, "name");
@@ -33,7 +33,7 @@ static void print_thread(PyObject *thread)
 	mt_gdb_printf("  %-4lld LWP %-8ld %-16s ", mt_py_number(thread, "num", 0), lwp,
 		      name ? name : "");
 	free(name);
-	if (mt_session_look(mt_live_session(), (pid_t)lwp, &ring))
+	if (mt_session_look(live->session, (pid_t)lwp, &ring))
 		mt_gdb_printf("%3llu%% of %s, the last %.3f ms\n",
 			      (unsigned long long)(ring.used * 100 / ring.bytes),
 			      size_text(ring.bytes, size, sizeof(size)),
@@ -42,7 +42,7 @@ static void print_thread(PyObject *thread)
 		mt_gdb_print("not recorded\n");
 }
 
-static void print_threads(void)
+static void print_threads(const struct mt_live *live)
 {
 	mt_auto(mt_py) PyObject *inferior = mt_py_call_gdb("selected_inferior", "()");
 	mt_auto(mt_py) PyObject *threads =
@@ -50,27 +50,43 @@ static void print_threads(void)
 	Py_ssize_t count = threads ? PyTuple_Size(threads) : 0;
 
 	PyErr_Clear();
-	if (mt_gdb_pid() != mt_live_pid())
+	if (mt_gdb_pid() != live->pid)
 		return;
 	mt_gdb_print("Threads, and how full their rings are:\n");
 	while (count-- > 0)
-		print_thread(PyTuple_GetItem(threads, count));
+		print_thread(live, PyTuple_GetItem(threads, count));
+}
+
+static void print_live(const struct mt_live *live)
+{
+	if (mt_live_session(live))
+		mt_gdb_printf("Recording process %d with the engine %s.\n", live->pid,
+			      mt_session_result(live->session).engine);
+	else if (live && live->armed)
+		mt_gdb_print("Recording begins when the program runs.\n");
+	else
+		mt_gdb_print("Nothing is recorded (\"mtrace start\" begins).\n");
+	if (mt_live_session(live))
+		print_threads(live);
+}
+
+static void print_others(const struct mt_live *selected)
+{
+	for (const struct mt_live *live = mt_live_next(NULL); live; live = mt_live_next(live))
+		if (live != selected && mt_live_session(live))
+			mt_gdb_printf("Inferior %d is recorded, too: process %d.\n", live->inferior,
+				      live->pid);
 }
 
 static struct mt_error *info(int argc, char **argv)
 {
+	const struct mt_live *live = mt_live_selected();
+
 	(void)argv;
 	if (argc > 1)
 		return mt_error_new(MT_ERROR_USAGE, "mtrace info takes no arguments");
-	if (mt_live_session())
-		mt_gdb_printf("Recording process %d with the engine %s.\n", mt_live_pid(),
-			      mt_session_result(mt_live_session()).engine);
-	else if (mt_live_is_armed())
-		mt_gdb_print("Recording begins when the program runs.\n");
-	else
-		mt_gdb_print("Nothing is recorded (\"mtrace start\" begins).\n");
-	if (mt_live_session())
-		print_threads();
+	print_live(live);
+	print_others(live);
 	mt_gdb_printf("Snapshots: %u\n", mt_live_snapshots());
 	mt_written_print();
 	mt_triggers_print();

@@ -125,21 +125,25 @@ static struct mt_error *find_places(struct mt_target *target, pid_t pid, address
 }
 
 struct mt_error *mt_pristine_show(struct mt_session *session, struct mt_target *target, pid_t pid,
-				  bool *hidden)
+				  bool is_expected, bool *hidden)
 {
-	enum mt_resumption how = expected;
 	addresses places = {0};
 
-	expected = MT_RESUMPTION_FREE;
-	if (how == MT_RESUMPTION_STEP)
+	if (is_expected && expected == MT_RESUMPTION_STEP)
 		return NULL;
 	struct mt_error *error = find_places(target, pid, &places);
-	const struct mt_engine_alone alone = {places.items, places.count, stack.items, stack.count};
+	const struct mt_engine_alone alone = {places.items, places.count, stack.items,
+					      is_expected ? stack.count : 0};
 	if (!error) {
 		*hidden = false;
 		error = mt_session_show(session, pid, &alone);
 	}
-	stack.count = 0;
 	mt_array_deinit(&places);
 	return error;
+}
+
+void mt_pristine_expect_nothing(void)
+{
+	expected = MT_RESUMPTION_FREE;
+	stack.count = 0;
 }

@@ -14,8 +14,12 @@ enum mt_resumption {
 
 /* Before the command runs. */
 struct mt_error *mt_pristine_expect(enum mt_resumption how);
-/* Show what may be shown; *hidden stays true if nothing may. */
+/* Show what may be shown; *hidden stays true if nothing may.  IS_EXPECTED: it is what the command
+ * is about.
+ */
 struct mt_error *mt_pristine_show(struct mt_session *session, struct mt_target *target, pid_t pid,
-				  bool *hidden);
+				  bool is_expected, bool *hidden);
+/* It goes on. */
+void mt_pristine_expect_nothing(void);
 
 #endif

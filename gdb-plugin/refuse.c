@@ -45,13 +45,11 @@ struct mt_error *mt_refuse_looking_back(void)
 
 struct mt_error *mt_refuse(pid_t pid)
 {
-	mt_auto(mt_py) PyObject *non_stop = mt_py_call_gdb("parameter", "(s)", "non-stop");
 	char *connection = mt_gdb_connection();
 	struct mt_error *error = refuse_connection(connection);
 
-	PyErr_Clear();
 	free(connection);
-	if (!error && non_stop == Py_True)
+	if (!error && mt_gdb_parameter("non-stop"))
 		error = mt_error_new(
 		    MT_ERROR_UNSUPPORTED,
 		    "cannot record in non-stop mode: the text would change under running threads "

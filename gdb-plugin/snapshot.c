@@ -12,7 +12,7 @@ static struct mt_error *snapshot(int argc, char **argv)
 	if (argc > 2)
 		return mt_error_new(MT_ERROR_USAGE, "mtrace snapshot takes one file: \"%s\"",
 				    argv[2]);
-	mt_try(mt_live_snapshot(argc > 1 ? argv[1] : NULL, &path));
+	mt_try(mt_live_snapshot(mt_live_selected(), argc > 1 ? argv[1] : NULL, &path, NULL));
 	mt_gdb_printf("Snapshot %u is in %s.\n", mt_live_snapshots(), path);
 	free(path);
 	return NULL;
@@ -35,7 +35,7 @@ static struct mt_error *save(int argc, char **argv)
 
 	if (argc != 2)
 		return mt_error_new(MT_ERROR_USAGE, "mtrace save needs one file");
-	mt_try(mt_live_recording(argv[1], &recording));
+	mt_try(mt_live_recording(mt_live_selected(), argv[1], &recording));
 	mt_recording_close(recording);
 	mt_gdb_printf("The recording is in %s.\n", argv[1]);
 	return NULL;

@@ -27,8 +27,8 @@ static struct mt_error *start(int argc, char **argv)
 	if (size)
 		mt_try(mt_parse_size(size, &live.ring_bytes));
 	mt_try(mt_live_start(&live));
-	if (mt_live_session())
-		mt_gdb_printf("Recording the calls of process %d.\n", mt_live_pid());
+	if (mt_gdb_pid())
+		mt_gdb_printf("Recording the calls of process %d.\n", mt_gdb_pid());
 	else
 		mt_gdb_print("The program's calls will be recorded when it runs.\n");
 	return NULL;

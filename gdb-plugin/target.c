@@ -19,6 +19,7 @@ struct gdb_target {
 	uint64_t syscall_pc;
 	bool registers_changed; /* GDB does not know yet */
 	mt_gdb_libraries_hook *libraries;
+	void *context; /* the hook's */
 	uint64_t loader_address;
 	PyObject *loader_break; /* the breakpoint where the loader tells of libraries; or NULL */
 };
@@ -199,7 +200,8 @@ static PyObject *library_stop(PyObject *self, PyObject *ignored)
 	(void)ignored;
 	if (!target)
 		return NULL;
-	mt_auto(mt_py) PyObject *told = mt_py_tell(target->libraries(mt_gdb_lwp()));
+	mt_auto(mt_py) PyObject *told =
+	    mt_py_tell(target->libraries(target->context, mt_gdb_lwp()));
 	if (!told)
 		return NULL;
 	Py_RETURN_FALSE;
@@ -239,9 +241,22 @@ struct mt_error *mt_gdb_target_flush(struct mt_target *base)
 	return mt_gdb_execute("maintenance flush register-cache", &ignored);
 }
 
+void mt_gdb_target_withdraw(struct mt_target *base)
+{
+	remove_loader_break(target_of(base));
+}
+
+struct mt_error *mt_gdb_target_restore(struct mt_target *base)
+{
+	uint64_t address = target_of(base)->loader_address;
+
+	return address ? watch_libraries(base, target_of(base)->pid, address) : NULL;
+}
+
 void mt_gdb_target_let_go(struct mt_target *base)
 {
 	remove_loader_break(target_of(base));
+	target_of(base)->loader_address = 0;
 }
 
 void mt_gdb_target_set_pid(struct mt_target *base, pid_t pid)
@@ -319,7 +334,8 @@ static const struct mt_target_ops ops = {
     .watch_libraries = watch_libraries,
 };
 
-struct mt_error *mt_gdb_target_create(mt_gdb_libraries_hook *libraries, struct mt_target **out)
+struct mt_error *mt_gdb_target_create(mt_gdb_libraries_hook *libraries, void *context,
+				      struct mt_target **out)
 {
 	struct gdb_target *target = calloc(1, sizeof(*target));
 
@@ -327,6 +343,7 @@ struct mt_error *mt_gdb_target_create(mt_gdb_libraries_hook *libraries, struct m
 		return mt_error_no_memory();
 	target->base.ops = &ops;
 	target->libraries = libraries;
+	target->context = context;
 	*out = &target->base;
 	return NULL;
 }

@@ -12,11 +12,15 @@
 #include "target/target.h"
 
 /* A thread came to the address that was last given to watch_libraries(). */
-typedef struct mt_error *mt_gdb_libraries_hook(pid_t lwp);
+typedef struct mt_error *mt_gdb_libraries_hook(void *context, pid_t lwp);
 
-struct mt_error *mt_gdb_target_create(mt_gdb_libraries_hook *libraries, struct mt_target **out);
+struct mt_error *mt_gdb_target_create(mt_gdb_libraries_hook *libraries, void *context,
+				      struct mt_target **out);
 /* The process that launch() gives. */
 void mt_gdb_target_set_pid(struct mt_target *target, pid_t pid);
+/* Without its breakpoint until RESTORE, when its inferior is selected again. */
+void mt_gdb_target_withdraw(struct mt_target *target);
+struct mt_error *mt_gdb_target_restore(struct mt_target *target);
 /* Nothing is told any more. */
 void mt_gdb_target_let_go(struct mt_target *target);
 /* The text changed, and registers if `target` knows of it: have GDB read them again. */

@@ -124,16 +124,16 @@ static void read_values(const struct trigger *trigger, struct mt_str *out, struc
 static struct mt_error *fire(struct trigger *trigger)
 {
 	struct user_regs_struct registers = {0};
-	struct mt_target *target = mt_live_target();
+	struct mt_live *live = mt_live_selected();
 	mt_auto(mt_str) struct mt_str values = {0}, lines = {0};
 	char *path = NULL;
 	pid_t lwp = mt_gdb_lwp();
 
 	trigger->hits++;
 	mt_gdb_set_convenience("_mtrace_hits", ++all_hits);
-	if (!mt_live_session() || (trigger->most && trigger->hits > trigger->most))
+	if (!mt_live_session(live) || (trigger->most && trigger->hits > trigger->most))
 		return NULL;
-	mt_try(target->ops->get_registers(target, lwp, &registers));
+	mt_try(live->target->ops->get_registers(live->target, lwp, &registers));
 	read_values(trigger, &values, &lines);
 	const struct mt_session_hit hit = {
 	    .trigger = trigger->number,
@@ -142,8 +142,8 @@ static struct mt_error *fire(struct trigger *trigger)
 	    .condition = trigger->condition,
 	    .values = values.text,
 	};
-	mt_try(mt_session_hit(mt_live_session(), lwp, &hit));
-	mt_try(mt_live_snapshot(NULL, &path));
+	mt_try(mt_session_hit(live->session, lwp, &hit));
+	mt_try(mt_live_snapshot(live, NULL, &path, NULL));
 	mt_gdb_printf("[mtrace: trigger %u, %s, hit %u in thread %d: %s]\n", trigger->number,
 		      trigger->location, trigger->hits, lwp, path);
 	free(path);
@@ -171,7 +171,7 @@ static PyObject *call_fire(PyObject *self, PyObject *args)
 static PyObject *call_snapshot(PyObject *self, PyObject *args)
 {
 	char *path = NULL;
-	struct mt_error *error = mt_live_snapshot(NULL, &path);
+	struct mt_error *error = mt_live_snapshot(mt_live_selected(), NULL, &path, NULL);
 
 	(void)self;
 	(void)args;

@@ -126,6 +126,7 @@ static struct mt_error *start(struct mt_recording_writer *writer, const char *pa
 	writer->calls = options->calls;
 	writer->conversion = options->conversion;
 	mt_try(copy_command(writer, options->command));
+	writer->is_named = path;
 	mt_try(mt_outfile_create(path, &writer->file));
 	if (!mt_outfile_is_seekable(writer->file))
 		return mt_error_new(MT_ERROR_UNSUPPORTED,
@@ -288,5 +289,6 @@ struct mt_error *mt_recording_writer_reopen(struct mt_recording_writer *writer,
 		return mt_error_new(MT_ERROR_INTERNAL, "the recording %s is not finished",
 				    mt_outfile_path(writer->file));
 	mt_try(mt_outfile_dup(writer->file, &fd));
-	return mt_recording_open_fd(fd, mt_outfile_path(writer->file), NULL, out);
+	return mt_recording_open_fd(
+	    fd, writer->is_named ? mt_outfile_path(writer->file) : "the recording", NULL, out);
 }

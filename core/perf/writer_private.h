@@ -51,6 +51,7 @@ struct mt_writer_build_id {
 
 struct mt_recording_writer {
 	struct mt_outfile *file;
+	bool is_named; /* else its file's name means nothing to people */
 	struct mt_recording_pt pt;
 	bool calls;
 	struct mt_time_conversion conversion;

@@ -249,11 +249,13 @@ static bool is_there(struct mt_calls_space *space, const struct mt_map *map)
 }
 
 /* Another tracer of ours was killed here: its patches are where ours would be. */
-static void inherit_patches(const struct mt_calls_space *space, struct mt_calls_place *place)
+static void inherit_patches(const struct mt_calls_engine *engine,
+			    const struct mt_calls_space *space, struct mt_calls_place *place)
 {
 	const struct mt_calls_module *module = place->module;
+	bool inherits = space->inherited && !engine->options.is_clean;
 
-	for (size_t i = 0; space->inherited && i < module->file->plan->patches.count; i++)
+	for (size_t i = 0; inherits && i < module->file->plan->patches.count; i++)
 		place->written[i] = module->offsets[i] != MT_CALLS_NONE;
 }
 
@@ -267,7 +269,7 @@ static struct mt_error *add_module(struct mt_calls_engine *engine, struct mt_cal
 		return NULL;
 	if (add_place(space, module))
 		return mt_error_no_memory();
-	inherit_patches(space, mt_array_last(&space->places));
+	inherit_patches(engine, space, mt_array_last(&space->places));
 	mt_try(mt_calls_text_write(engine, space, mt_array_last(&space->places)));
 	mt_log(engine->options.log, MT_LOG_DEBUG, "%zu bytes of trampolines for %s",
 	       module->trampolines.code.count, module->file->path);

@@ -81,6 +81,18 @@ static bool is_same(const struct mt_calls_module *module, const uint8_t *memory,
 	return memcmp(memory + at, module->clean + at, length) == 0;
 }
 
+/* The file's, but for breakpoints that may go again. */
+static bool is_broken(const struct mt_calls_module *module, const uint8_t *memory,
+		      const struct mt_patch *patch)
+{
+	size_t at = patch->address + module->bias - module->start;
+
+	for (size_t i = at; i < at + patch->length; i++)
+		if (memory[i] != module->clean[i] && memory[i] != INT3)
+			return false;
+	return true;
+}
+
 static bool lies_in(const struct mt_calls_module *module, uint64_t start, uint64_t length)
 {
 	return start >= module->start && start + length <= module->end;
@@ -159,8 +171,8 @@ static bool may_be_ours(const struct mt_calls_module *module, const struct mt_pa
 	return first == JUMP || first == SHORT_JUMP;
 }
 
-static bool is_another(const struct mt_calls_space *space, const struct mt_calls_module *module,
-		       const uint8_t *memory)
+static bool is_another(const struct mt_calls_engine *engine, const struct mt_calls_space *space,
+		       const struct mt_calls_module *module, const uint8_t *memory)
 {
 	size_t count = module->file->plan->patches.count, all = 0, foreign = 0;
 
@@ -171,7 +183,8 @@ static bool is_another(const struct mt_calls_space *space, const struct mt_calls
 			continue;
 		all++;
 		foreign += is_foreign(module, patch, memory) &&
-			   !(space->inherited && may_be_ours(module, patch, memory));
+			   !(space->inherited && may_be_ours(module, patch, memory)) &&
+			   !(engine->options.is_clean && is_broken(module, memory, patch));
 	}
 	return foreign &&
 	       (foreign == all || (foreign > SOME_FOREIGN && foreign > all / MOST_FOREIGN_PART));
@@ -189,17 +202,20 @@ static void leave_alone(const struct mt_calls_engine *engine, const struct mt_ca
 	       place->module->file->path, space->pid);
 }
 
-static void leave_out(const struct mt_calls_space *space, struct mt_calls_place *place,
-		      const uint8_t *memory, bool first)
+static void leave_out(const struct mt_calls_engine *engine, const struct mt_calls_space *space,
+		      struct mt_calls_place *place, const uint8_t *memory, bool first)
 {
 	const struct mt_calls_module *module = place->module;
 
 	for (size_t i = 0; i < module->file->plan->patches.count; i++) {
 		const struct mt_patch *patch = &module->file->plan->patches.items[i];
 
-		if (module->offsets[i] == MT_CALLS_NONE || place->another ||
-		    has_break_inside(space, module, patch) ||
-		    (first && is_foreign(module, patch, memory)))
+		bool is_off = first && is_foreign(module, patch, memory);
+
+		if (is_off && engine->options.is_clean && is_broken(module, memory, patch))
+			mt_calls_patch_hold(place, i);
+		else if (is_off || place->another || module->offsets[i] == MT_CALLS_NONE ||
+			 has_break_inside(space, module, patch))
 			mt_calls_patch_off(place, i);
 	}
 }
@@ -336,13 +352,13 @@ struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_c
 	mt_try(read_texts(engine, space->pid, module, &texts));
 	if (!first)
 		mt_try(leave_holes(engine, space, place));
-	if (first && is_another(space, module, texts.memory))
+	if (first && is_another(engine, space, module, texts.memory))
 		leave_alone(engine, space, place);
 	undo(space, place, texts.text);
 	/* Another tracer of ours was killed here, and nobody knows all that it left. */
-	if (first && space->inherited && !place->another)
+	if (first && space->inherited && !engine->options.is_clean && !place->another)
 		memcpy(texts.text, module->clean, texts.size);
-	leave_out(space, place, texts.text, first);
+	leave_out(engine, space, place, texts.text, first);
 	put_patches(space, place, texts.text);
 	put_breaks(space, module, texts.text);
 	for (size_t i = 0; i < module->file->plan->patches.count; i++)

@@ -68,7 +68,9 @@ struct mt_engine_options {
 	void *seen_context;
 	pid_t only; /* this thread, by LWP, and no other; 0: all.  For engines that record calls */
 	bool keep_rings; /* a snapshot leaves them as they are: the next one holds it all again */
-	bool share_cpu;  /* the program may be kept on one CPU with us (target/pin.h) */
+	/* What attach() finds of another session's is not in the text any more: see clean(). */
+	bool is_clean;
+	bool share_cpu; /* the program may be kept on one CPU with us (target/pin.h) */
 };
 
 /* Where the text is to be left alone: addresses, each list in ascending order. */

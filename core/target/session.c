@@ -19,6 +19,20 @@ static uint64_t memory_bytes(void)
 	return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_MAX;
 }
 
+struct mt_error *mt_session_check_ring(uint64_t ring_bytes)
+{
+	if (ring_bytes && ring_bytes < MT_ENGINE_LEAST_RING_BYTES)
+		return mt_error_new(MT_ERROR_USAGE,
+				    "a ring of %llu bytes is too small: at least %u",
+				    (unsigned long long)ring_bytes, MT_ENGINE_LEAST_RING_BYTES);
+	if (ring_bytes > memory_bytes() / 2)
+		return mt_error_new(
+		    MT_ERROR_USAGE,
+		    "a ring of %llu bytes a thread is too large: this machine's memory has %llu",
+		    (unsigned long long)ring_bytes, (unsigned long long)memory_bytes());
+	return NULL;
+}
+
 static struct mt_error *create_engine(struct mt_session *session)
 {
 	const struct mt_engine_ops *chosen = NULL;
@@ -35,20 +49,13 @@ static struct mt_error *create_engine(struct mt_session *session)
 	    .throttle_ns = session->options->throttle_ns,
 	    .only = session->options->only,
 	    .pt = session->options->pt,
+	    .is_clean = session->options->is_clean,
 	    .seen = session->options->seen,
 	    .seen_context = session->options->seen_context,
 	};
 
 	mt_try(mt_engine_choose(session->options->engine, &chosen, &session->why));
-	if (options.ring_bytes && options.ring_bytes < MT_ENGINE_LEAST_RING_BYTES)
-		return mt_error_new(
-		    MT_ERROR_USAGE, "a ring of %llu bytes is too small: at least %u",
-		    (unsigned long long)options.ring_bytes, MT_ENGINE_LEAST_RING_BYTES);
-	if (options.ring_bytes > memory_bytes() / 2)
-		return mt_error_new(
-		    MT_ERROR_USAGE,
-		    "a ring of %llu bytes a thread is too large: this machine's memory has %llu",
-		    (unsigned long long)options.ring_bytes, (unsigned long long)memory_bytes());
+	mt_try(mt_session_check_ring(options.ring_bytes));
 	session->result.engine = chosen->name;
 	return chosen->create(session->target, &options, &session->engine);
 }

@@ -32,12 +32,16 @@ struct mt_session_options {
 	uint64_t throttle_ns;
 	struct mt_engine_pt_options pt; /* see target/engine.h */
 	pid_t only;                     /* see target/engine.h */
+	bool is_clean;                  /* see target/engine.h */
 	/* What is recorded beside the calls: see target/tracks.h. */
 	const char *const *events, *const *counters;
 	const struct mt_log *log;
 	void (*seen)(void *context, const struct mt_seen *seen); /* see target/engine.h */
 	void *seen_context;
 };
+
+/* Errors: USAGE (a ring that is too small, or too large for this machine). */
+struct mt_error *mt_session_check_ring(uint64_t ring_bytes);
 
 /* Chooses the engine and creates the recording, so that what cannot work fails before the program
  * runs.  The target is lent; options and what they point to must live as long as the session.

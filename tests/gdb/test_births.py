@@ -51,34 +51,6 @@ def test_children_of_all_kinds(gdb, compile, tmp_path):
     assert f"exited with code {alone.returncode:02o}]" in session.output
 
 
-def test_a_child_that_gdb_follows(gdb, compile, tmp_path):
-    """It is unrecorded, as is said, but has the program's own text; and can be recorded then."""
-    source = tmp_path / "forks.c"
-    source.write_text(FORK)
-    session = gdb(compile(source, "-O0"), "set follow-fork-mode child", "mtrace start",
-                  "break in_child", "run", "bt", "x/2i in_child", "x/2i in_parent",
-                  "delete", "mtrace start", "break in_child if n == 0", "continue",
-                  "mtrace history", "delete", "continue")
-    assert session.errors.count("a child of the recorded one, runs unrecorded") == 1
-    assert "Breakpoint 1, in_child (n=5)" in session.output
-    text = [line for line in session.lines if "<in_child" in line or "<in_parent" in line]
-    assert len(text) >= 4 and not any("jmp" in line for line in text)
-    opened = [line.split()[3] for line in session.lines
-              if re.match(r"\s*~?-?[0-9.]+ \S+ +open ", line)]
-    assert opened.count("in_child") == 6 and "main" in opened
-    assert "exited with code 07" in session.output
-
-
-def test_children_that_gdb_keeps(gdb, compile, tmp_path):
-    source = tmp_path / "forks.c"
-    source.write_text(FORK)
-    session = gdb(compile(source, "-O0"), "set detach-on-fork off", "mtrace start",
-                  "set schedule-multiple on", "break in_parent if n == 0", "run", "inferior 2",
-                  "x/2i in_child", "bt")
-    assert session.errors.count("a child of the recorded one, runs unrecorded") == 1
-    assert not any("jmp" in line for line in session.lines if "<in_child" in line)
-
-
 def test_exec(gdb, compile, tmp_path):
     source = tmp_path / "execs.c"
     source.write_text("#include <unistd.h>\nint main(int argc, char **argv)\n"

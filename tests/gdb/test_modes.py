@@ -76,18 +76,6 @@ def test_a_static_program(gdb, compile):
     assert "received signal SIGSEGV" in session.output and "#3" in session.output
 
 
-def test_a_second_inferior(gdb, compile):
-    """It runs unrecorded, as is said once; the first one's recording goes on."""
-    program = compile("deep.c", "-O0")
-    session = gdb(program, "mtrace start", "break b", "run fault", f"add-inferior -exec {program}",
-                  "inferior 2", "run fault", "continue", "kill", "inferior 1", "mtrace info",
-                  "delete", "continue", "mtrace history")
-    assert session.errors.count("runs unrecorded: one process can be recorded at a time") == 1
-    assert "Recording process" in session.output
-    opened = [line.split()[3] for line in session.lines if " open " in line]
-    assert opened[-4:] == ["main", "a", "b", "c"]
-
-
 def test_hooks_of_the_users_own(gdb, compile):
     """One that was there before us stays, and one that comes later is joined to ours."""
     program = compile("deep.c", "-O0")

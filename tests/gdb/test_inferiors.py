@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Children that GDB follows or keeps, and inferiors side by side: each is recorded as a session of its
+own, and commands are about the selected one."""
+import re
+
+import pytest
+
+
+@pytest.fixture(name="forks", params=["-O0", "-O1"])
+def make_forks(request, compile):
+    return compile("debugged_forks.c", request.param)
+
+
+def opened(lines):
+    """The functions that a history calls open."""
+    return [line.split()[3] for line in lines if re.match(r"\s*~?-?[0-9.]+ \S+ +open ", line)]
+
+
+def is_clean(session):
+    """No jump of ours was shown, nor a breakpoint of ours that could not be put in."""
+    return "Cannot insert" not in session.all and not re.search(
+        r"<(in_child|in_parent|b)(\+\d+)?>:\s+jmp", session.output)
+
+
+def test_a_child_that_gdb_follows(gdb, forks):
+    """It goes on being recorded, from the fork on, and knows who called it."""
+    session = gdb(forks, "set follow-fork-mode child", "mtrace start", "break *in_child",
+                  "break *in_child+1 if 0", "run", "bt -1", "x/4i in_child", "x/4i in_parent",
+                  "mtrace info", "delete", "continue", "echo CHILD\\n",
+                  "mtrace history 2000 in_child", "echo PARENT\\n", "inferior 1",
+                  "mtrace history 2000", "echo END\\n")
+    assert session.errors == "", session.errors
+    assert re.search(r"Breakpoint 1, (0x\w+ in )?in_child", session.output)
+    assert re.search(r"the calls up to where GDB let it go are in trace-1.fxt", session.output)
+    assert "Recording process" in session.output and is_clean(session)
+    assert "exited with code 07" in session.output
+    child, parent = session.between("CHILD", "PARENT"), session.between("PARENT", "END")
+    assert opened(child)[-1] == "main" and not any(" in_parent " in line for line in child)
+    assert sum(" in_child" in line for line in child) >= 1500
+    assert any("main" in line for line in parent)
+    assert not any(" in_child" in line for line in parent)
+
+
+def test_the_next_run_of_both(gdb, forks):
+    """The parent's inferior and the child's are as armed as they were."""
+    session = gdb(forks, "set follow-fork-mode child", "mtrace start", "run", "inferior 1",
+                  "set follow-fork-mode parent", "run", "mtrace history 5 in_parent",
+                  "inferior 2", "run", "mtrace history 5 in_parent", "mtrace stop", "run",
+                  "mtrace info")
+    assert session.errors == "", session.errors
+    assert session.output.count("exited with code 02") == 3
+    assert len(re.findall(r"^ .* in_parent ", session.output, re.M)) >= 2
+    assert "Snapshots: 4" in session.lines
+    assert 'Nothing is recorded ("mtrace start" begins).' in session.lines
+
+
+def test_a_child_that_becomes_another_program(gdb, compile):
+    """After vfork() it has no memory of its own until then."""
+    crashing = compile("deep.c", "-O0")
+    session = gdb(compile("debugged_spawn.c", "-O0"), "set follow-fork-mode child", "mtrace start",
+                  f"run 'exec {crashing} fault'", "echo CHILD\\n", "mtrace history",
+                  "echo PARENT\\n", "inferior 1", "mtrace history before", "echo END\\n")
+    assert "received signal SIGSEGV" in session.output and is_clean(session)
+    assert opened(session.between("CHILD", "PARENT"))[-4:] == ["main", "a", "b", "c"]
+    assert any(" before " in line for line in session.between("PARENT", "END"))
+    assert session.errors == "", session.errors
+
+
+def test_children_that_gdb_keeps(gdb, forks):
+    """Such a one is recorded when it is continued."""
+    session = gdb(forks, "set detach-on-fork off", "mtrace start", "break in_parent if n == 0",
+                  "run", "x/4i in_parent", "inferior 2", "x/4i in_child", "break in_child if n == 0",
+                  "continue", "x/4i in_child", "echo CHILD\\n", "mtrace history", "mtrace info",
+                  "echo PARENT\\n", "inferior 1", "mtrace history", "delete", "echo END\\n", "kill")
+    assert session.errors.count("runs unrecorded") == 0, session.errors
+    assert is_clean(session)
+    child, parent = session.between("CHILD", "PARENT"), session.between("PARENT", "END")
+    assert opened(child)[-7:] == ["main"] + 6 * ["in_child"]
+    assert "in_child" in opened(child) and "in_parent" not in opened(child)
+    assert "in_parent" in opened(parent) and "in_child" not in opened(parent)
+    assert any("Inferior 1 is recorded, too: process" in line for line in child)
+
+
+def test_children_that_go_on_with_their_parents(gdb, forks):
+    """Which GDB resumes in one go: that is said, and mended at the next stop."""
+    session = gdb(forks, "set detach-on-fork off", "set schedule-multiple on", "mtrace start",
+                  "break in_child if n == 0", "run", "mtrace info", "delete", "continue",
+                  "inferior 2", "mtrace history 5 in_child")
+    assert session.errors.count("runs unrecorded up to the next stop") >= 1
+    assert re.search(r"^Recording begins when the program runs\.$", session.output, re.M)
+    assert any(re.match(r" .* in_child", line) for line in session.lines) and is_clean(session)
+
+
+TWO = ["mtrace start", "break b", "run fault", "add-inferior -exec {}", "inferior 2",
+       "mtrace start", "run fault"]
+
+
+@pytest.mark.parametrize("options", [["-O0"], ["-O0", "-no-pie"]])
+def test_two_inferiors(gdb, compile, options):
+    program = compile("deep.c", *options)
+    session = gdb(program, *[word.format(program) for word in TWO], "delete", "mtrace info",
+                  "continue", "x/4i b", "echo SECOND\\n", "mtrace history", "echo ==\\n",
+                  "inferior 1", "x/4i b", "continue", "echo FIRST\\n", "mtrace history",
+                  "echo END\\n", "kill", "inferior 2", "kill", "run fault", "remove-inferiors 1", "mtrace info")
+    assert session.errors == "", session.errors
+    assert is_clean(session) and session.output.count("received signal SIGSEGV") == 3
+    assert "Inferior 1 is recorded, too" in session.output
+    for start, end in (("SECOND", "=="), ("FIRST", "END")):
+        assert opened(session.between(start, end))[-4:] == ["main", "a", "b", "c"]
+    assert session.output.count("the calls up to SIG") == 3
+
+
+def test_two_inferiors_at_once(gdb, compile):
+    program = compile("deep.c", "-O0")
+    session = gdb(program, *[word.format(program) for word in TWO], "delete",
+                  "set schedule-multiple on", "continue", "info inferiors", "mtrace history",
+                  "x/4i b", "kill", "mtrace info")
+    assert session.errors == "", session.errors
+    assert opened(session.lines)[-4:] == ["main", "a", "b", "c"] and is_clean(session)
+    assert "is recorded, too" in session.output
+
+
+def test_an_inferior_that_is_not_to_be_recorded(gdb, compile):
+    """That it is not is said once; the other one's recording goes on."""
+    program = compile("deep.c", "-O0")
+    session = gdb(program, "mtrace start", "break b", "run fault", f"add-inferior -exec {program}",
+                  "inferior 2", "run fault", "continue", "mtrace history", "mtrace snapshot",
+                  "mtrace stop", "kill", "inferior 1", "mtrace info", "delete", "continue",
+                  "mtrace history")
+    told = session.errors.splitlines()
+    assert len(told) == 4 and "is about one inferior, and was said of inferior 1" in told[0]
+    assert told[1] == told[2] == ("nothing was recorded of this inferior, but of inferior 1 "
+                                  '("inferior 1" selects that)')
+    assert told[3].startswith("nothing is recorded") and "Recording process" in session.output
+    assert opened(session.lines)[-4:] == ["main", "a", "b", "c"]
