@@ -35,6 +35,8 @@ enum {
 	MT_EXPR_MXCSR,
 };
 
+struct mt_expr_frame;
+
 /* A process and one of its threads: stopped, dumped or made up. */
 struct mt_expr_ops {
 	/* How many bytes from ADDRESS on could be had, at the most SIZE. */
@@ -53,9 +55,9 @@ struct mt_expr_ops {
 	 * the thread's pointer for the program itself, and by libc's lists for libraries. */
 	bool (*get_tls)(void *context, const struct mt_objfile *objfile, uint64_t bias,
 			uint64_t *base);
-	/* Register NUMBER as the frame's caller had it at the call: what DW_OP_entry_value asks
-	 * for, where the call site tells nothing.  NULL: nobody knows. */
-	bool (*get_entry_register)(void *context, unsigned number, uint64_t *value);
+	/* The frame that called the selected one, of which it is known that it did.  Lent until the
+	 * next question.  NULL: frames have no callers; values at entry are not known then. */
+	bool (*get_caller)(void *context, struct mt_expr_frame *caller);
 };
 
 /* Where an expression's names are looked up, and where it is evaluated. */
@@ -65,6 +67,8 @@ struct mt_expr_frame {
 	/* An address within the instruction that the frame stands at: mt_unwind_inside().  0: no
 	 * frame is selected; only what is static has a value. */
 	uint64_t pc;
+	/* Where the frame goes on, which for callers is behind pc; 0: at pc. */
+	uint64_t next_pc;
 	/* Inlined calls at pc that are inner to the selected frame; 0: it is the innermost. */
 	unsigned inner;
 	/* pc is a function's very first instruction: its parameters are where the System V ABI puts
@@ -163,6 +167,9 @@ struct mt_error *mt_expr_record(struct mt_expr_program *program, const struct mt
 /* `print`, and `set variable` with SILENT. */
 struct mt_error *mt_expr_print(struct mt_expr_program *program, const struct mt_expr_frame *frame,
 			       const char *text, bool silent, struct mt_str *out);
+/* `output`: the same without "$1 = " and a newline, and without a number in the history. */
+struct mt_error *mt_expr_output(struct mt_expr_program *program, const struct mt_expr_frame *frame,
+				const char *text, struct mt_str *out);
 /* `x`: goes on where the last one ended when TEXT is empty. */
 struct mt_error *mt_expr_examine(struct mt_expr_program *program, const struct mt_expr_frame *frame,
 				 const char *text, struct mt_str *out);
@@ -171,7 +178,7 @@ struct mt_error *mt_expr_whatis(struct mt_expr_program *program, const struct mt
 				const char *text, struct mt_str *out);
 struct mt_error *mt_expr_ptype(struct mt_expr_program *program, const struct mt_expr_frame *frame,
 			       const char *text, struct mt_str *out);
-/* `printf "…", …` and `output`, `echo` without the last two. */
+/* `printf "…", …` */
 struct mt_error *mt_expr_printf(struct mt_expr_program *program, const struct mt_expr_frame *frame,
 				const char *text, struct mt_str *out);
 /* `info locals` and `info args`: "x = 5\n" each; "No locals.\n". */

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Whole commands: print, whatis, ptype, output, info symbol. */
+#include "expr/node.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* "/x" before the expression. */
+static struct mt_error *take_format(const char **text, struct mt_expr_format *format)
+{
+	*format = (struct mt_expr_format){.count = 1};
+	while (isspace((unsigned char)**text))
+		++*text;
+	if (**text != '/')
+		return NULL;
+	return mt_expr_format_parse(*text + 1, format, text);
+}
+
+static struct mt_error *check_print_format(const struct mt_expr_format *format)
+{
+	if (format->size)
+		return mt_error_new(MT_ERROR_USAGE,
+				    "Size letters are meaningless in \"print\" command.");
+	if (format->count != 1)
+		return mt_error_new(MT_ERROR_USAGE,
+				    "Item count other than 1 is meaningless in \"print\" command.");
+	if (format->letter == 'i')
+		return mt_error_new(MT_ERROR_USAGE,
+				    "Format letter \"i\" is meaningless in \"print\" command.");
+	return NULL;
+}
+
+/* `print` alone shows the last value again. */
+static struct mt_error *last_value(struct mt_expr_program *program, struct mt_value **out)
+{
+	struct mt_value last;
+
+	mt_try(mt_history_get(program, false, 0, &last));
+	return mt_value_hand_out(&last, out);
+}
+
+static struct mt_error *evaluate_text(struct mt_expr_program *program,
+				      const struct mt_expr_frame *frame, const char *text,
+				      struct mt_value **out)
+{
+	struct mt_expr *expr = NULL;
+	struct mt_error *error;
+
+	if (!*text)
+		return last_value(program, out);
+	mt_try(mt_expr_parse(program, frame, text, &expr));
+	if (expr->root && expr->root->kind == MT_NODE_TYPE)
+		error = mt_error_new(MT_ERROR_USAGE, "Attempt to use a type as an expression");
+	else
+		error = mt_expr_evaluate(expr, frame, out);
+	mt_expr_destroy(expr);
+	return error;
+}
+
+static struct mt_error *record_and_print(struct mt_expr_program *program,
+					 const struct mt_expr_frame *frame,
+					 const struct mt_value *value,
+					 const struct mt_expr_format *format, struct mt_str *out)
+{
+	unsigned number;
+
+	mt_try(mt_expr_record(program, value, &number));
+	mt_str_appendf(out, "$%u = ", number);
+	mt_try(mt_value_print(value, frame, format, out));
+	mt_str_append(out, "\n");
+	return NULL;
+}
+
+struct mt_error *mt_expr_print(struct mt_expr_program *program, const struct mt_expr_frame *frame,
+			       const char *text, bool silent, struct mt_str *out)
+{
+	struct mt_expr_format format;
+	struct mt_value *value = NULL;
+	struct mt_error *error;
+	size_t before = out->length;
+
+	mt_try(take_format(&text, &format));
+	mt_try(check_print_format(&format));
+	mt_try(evaluate_text(program, frame, text, &value));
+	error = silent ? NULL : record_and_print(program, frame, value, &format, out);
+	mt_value_destroy(value);
+	if (error && out->text) {
+		out->length = before;
+		out->text[before] = '\0';
+	}
+	return error;
+}
+
+struct mt_error *mt_expr_output(struct mt_expr_program *program, const struct mt_expr_frame *frame,
+				const char *text, struct mt_str *out)
+{
+	struct mt_expr_format format;
+	struct mt_value *value = NULL;
+	struct mt_error *error;
+
+	mt_try(take_format(&text, &format));
+	mt_try(evaluate_text(program, frame, text, &value));
+	error = mt_value_print(value, frame, &format, out);
+	mt_value_destroy(value);
+	return error;
+}
+
+/* The type alone: nothing is written, and what was optimized out does not matter. */
+static struct mt_error *type_of_text(struct mt_expr_program *program,
+				     const struct mt_expr_frame *frame, const char *text,
+				     struct mt_type **type, bool *is_type)
+{
+	struct mt_expr *expr = NULL;
+	struct mt_arena arena = {0};
+	struct mt_eval eval = {
+	    .program = program, .frame = frame, .arena = &arena, .no_side_effects = true};
+	struct mt_value value;
+	struct mt_error *error;
+
+	mt_try(mt_expr_parse(program, frame, text, &expr));
+	*is_type = expr->root && expr->root->kind == MT_NODE_TYPE;
+	eval.language = expr->language;
+	if (!expr->root) {
+		mt_expr_destroy(expr);
+		return mt_error_new(MT_ERROR_USAGE,
+				    "The history is empty, or an expression is missing.");
+	}
+	error = *is_type ? NULL : mt_eval(&eval, expr->root, &value);
+	if (!error)
+		*type = *is_type ? expr->root->type : value.type;
+	mt_arena_deinit(&arena);
+	mt_expr_destroy(expr);
+	return error;
+}
+
+/* Of a typedef, what it stands for: one step. */
+struct mt_error *mt_expr_whatis(struct mt_expr_program *program, const struct mt_expr_frame *frame,
+				const char *text, struct mt_str *out)
+{
+	struct mt_type *type;
+	bool is_type;
+
+	mt_try(type_of_text(program, frame, text, &type, &is_type));
+	if (is_type && type->kind == MT_TYPE_TYPEDEF)
+		type = mt_type_target(type);
+	mt_str_append(out, "type = ");
+	mt_type_name(type, NULL, out);
+	mt_str_append(out, "\n");
+	return out->failed ? mt_error_no_memory() : NULL;
+}
+
+struct mt_error *mt_expr_ptype(struct mt_expr_program *program, const struct mt_expr_frame *frame,
+			       const char *text, struct mt_str *out)
+{
+	struct mt_type *type;
+	bool is_type;
+
+	mt_try(type_of_text(program, frame, text, &type, &is_type));
+	mt_str_append(out, "type = ");
+	mt_type_describe(type, out);
+	mt_str_append(out, "\n");
+	return out->failed ? mt_error_no_memory() : NULL;
+}

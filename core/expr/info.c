@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `info symbol` and `info scope`. */
+#include "elf/demangle.h"
+#include "expr/node.h"
+
+#include <dwarf.h>
+#include <string.h>
+
+static struct mt_error *address_of_text(struct mt_expr_program *program,
+					const struct mt_expr_frame *frame, const char *text,
+					uint64_t *address)
+{
+	struct mt_arena arena = {0};
+	struct mt_eval eval = {.program = program, .frame = frame, .arena = &arena};
+	struct mt_expr *expr = NULL;
+	struct mt_value value;
+	struct mt_error *error;
+
+	mt_try(mt_expr_parse(program, frame, text, &expr));
+	error = expr->root ? mt_eval(&eval, expr->root, &value)
+			   : mt_error_new(MT_ERROR_USAGE, "Argument required (address).");
+	if (!error)
+		error = mt_value_decay(&eval, &value);
+	if (!error)
+		error = mt_value_get(&eval, &value, address);
+	mt_arena_deinit(&arena);
+	mt_expr_destroy(expr);
+	return error;
+}
+
+struct mt_error *mt_expr_info_symbol(struct mt_expr_program *program,
+				     const struct mt_expr_frame *frame, const char *text,
+				     struct mt_str *out)
+{
+	struct mt_module *module;
+	const struct mt_msymbol *symbol;
+	const char *section;
+	uint64_t address;
+
+	mt_try(address_of_text(program, frame, text, &address));
+	module = mt_program_module_at(program, address);
+	symbol = module ? mt_msymbol_at(module, address - module->bias) : NULL;
+	section = module ? mt_module_section(module, address - module->bias) : NULL;
+	if (!symbol || !section) {
+		mt_str_appendf(out, "No symbol matches %s.\n", text);
+		return NULL;
+	}
+	if (!mt_demangle(symbol->name, MT_DEMANGLE_FULL, out))
+		mt_str_appendf(out, "%.*s", (int)strcspn(symbol->name, "@"), symbol->name);
+	if (address - module->bias != symbol->address)
+		mt_str_appendf(out, " + %llu",
+			       (unsigned long long)(address - module->bias - symbol->address));
+	mt_str_appendf(out, " in section %s", section);
+	if (program->modules.count > 1)
+		mt_str_appendf(out, " of %s", mt_objfile_path(module->objfile));
+	mt_str_append(out, "\n");
+	return out->failed ? mt_error_no_memory() : NULL;
+}
+
+static const char *place_of(const struct mt_variable *variable)
+{
+	switch (variable->kind) {
+	case MT_VARIABLE_BYTES:
+		return "constant";
+	case MT_VARIABLE_ADDRESS:
+		return "static storage";
+	case MT_VARIABLE_TLS:
+		return "thread-local storage";
+	case MT_VARIABLE_OPTIMIZED_OUT:
+		return "optimized out";
+	default:
+		break;
+	}
+	if (variable->count != 1)
+		return "a complex DWARF expression";
+	switch (variable->operations[0].atom) {
+	case DW_OP_addr:
+		return "static storage";
+	case DW_OP_fbreg:
+		return "a variable at a frame base offset";
+	default:
+		return variable->operations[0].atom >= DW_OP_reg0 &&
+			       variable->operations[0].atom <= DW_OP_regx
+			   ? "a register"
+			   : "a complex DWARF expression";
+	}
+}
+
+struct mt_error *mt_expr_info_scope(struct mt_expr_program *program, const char *location,
+				    uint64_t address, struct mt_str *out)
+{
+	struct mt_expr_frame frame = {.pc = address};
+	struct mt_lookup lookup;
+	bool any = false;
+
+	mt_try(mt_lookup_init(&lookup, program, &frame));
+	for (size_t i = 0; lookup.has_scope && i < lookup.scope.count; i++) {
+		mt_dies dies = {0};
+
+		if (mt_block_variables(&lookup.scope.blocks[i], &dies) == 0)
+			mt_array_each (die, &dies) {
+				struct mt_variable variable;
+
+				mt_variable_bind(lookup.scope.module, &lookup.scope, &frame, die,
+						 &variable);
+				if (!variable.name)
+					continue;
+				if (!any)
+					mt_str_appendf(out, "Symbols in scope for %s:\n", location);
+				any = true;
+				mt_str_appendf(out, "Symbol %s is %s, length %llu.\n",
+					       variable.name, place_of(&variable),
+					       (unsigned long long)mt_type_size(variable.type));
+			}
+		mt_array_deinit(&dies);
+	}
+	if (!any)
+		mt_str_appendf(out, "Symbol table for `%s' has no locals.\n", location);
+	return out->failed ? mt_error_no_memory() : NULL;
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A frame's variables, block by block, in the order in which GDB tells them. */
+#include "expr/node.h"
+
+#include <ctype.h>
+#include <dwarf.h>
+#include <string.h>
+
+struct frame_walk {
+	struct mt_lookup lookup;
+	struct mt_arena arena;
+	struct mt_eval eval;
+	struct mt_str *out;
+	bool any;
+};
+
+static struct mt_error *begin(struct frame_walk *walk, struct mt_expr_program *program,
+			      const struct mt_expr_frame *frame, struct mt_str *out)
+{
+	*walk = (struct frame_walk){.out = out};
+	mt_try(mt_lookup_init(&walk->lookup, program, frame));
+	walk->eval = (struct mt_eval){.program = program,
+				      .frame = frame,
+				      .arena = &walk->arena,
+				      .language = walk->lookup.language};
+	return NULL;
+}
+
+static struct mt_print printer(struct frame_walk *walk)
+{
+	return (struct mt_print){.eval = &walk->eval,
+				 .settings = &walk->eval.program->settings,
+				 .out = walk->out,
+				 .language = walk->lookup.language};
+}
+
+/* "name = value\n" */
+static void print_variable(struct frame_walk *walk, Dwarf_Die *die)
+{
+	struct mt_variable variable;
+	struct mt_value value;
+	struct mt_print print = printer(walk);
+	struct mt_error *error;
+
+	mt_variable_bind(walk->lookup.scope.module, &walk->lookup.scope, walk->lookup.frame, die,
+			 &variable);
+	if (!variable.name)
+		return;
+	walk->any = true;
+	mt_str_appendf(walk->out, "%s = ", variable.name);
+	error = mt_variable_value(&walk->eval, &variable, &value);
+	if (!error)
+		mt_print_value(&print, &value);
+	else
+		mt_str_appendf(walk->out, "<error: %s>", mt_error_message(error));
+	mt_error_destroy(error);
+	mt_str_append(walk->out, "\n");
+}
+
+/* GDB keeps the names of a block that is no function in a table of hashes, and tells them in its
+ * order: by search_name_hash() of its dictionary.  Of names that share a place the first declared
+ * comes first. */
+static unsigned hash_of(const char *name, bool is_cxx)
+{
+	unsigned hash = 0;
+
+	for (; *name && *name != '('; name++) {
+		if (is_cxx && *name == '<')
+			break;
+		if (!is_cxx && (*name == '$' || *name == '.' || *name == 'X'))
+			break;
+		if (!is_cxx && name[0] == '_' && name[1] == '_' &&
+		    !(islower((unsigned char)name[2]) || name[2] == 'O') && hash)
+			break;
+		hash = hash * 67 + (unsigned)tolower((unsigned char)*name) - 113;
+	}
+	return hash;
+}
+
+static bool is_hashed(struct frame_walk *walk, Dwarf_Die *block)
+{
+	(void)walk;
+	return dwarf_tag(block) == DW_TAG_lexical_block;
+}
+
+static bool is_local(Dwarf_Die *die)
+{
+	return dwarf_tag(die) == DW_TAG_variable &&
+	       (!mt_die_flag(die, DW_AT_declaration) || !mt_die_flag(die, DW_AT_external));
+}
+
+static void print_hashed(struct frame_walk *walk, const mt_dies *dies)
+{
+	size_t count = 0, buckets;
+	bool is_cxx = walk->lookup.language == MT_LANGUAGE_CPP;
+
+	mt_array_each (die, dies)
+		count += mt_die_name(die) != NULL;
+	buckets = count * 5 / 4 + 1;
+	for (size_t bucket = 0; bucket < buckets; bucket++)
+		mt_array_each (die, dies) {
+			const char *name = mt_die_name(die);
+
+			if (name && is_local(die) && hash_of(name, is_cxx) % buckets == bucket)
+				print_variable(walk, die);
+		}
+}
+
+static void print_block(struct frame_walk *walk, Dwarf_Die *block)
+{
+	mt_dies dies = {0};
+
+	if (mt_block_variables(block, &dies) == 0) {
+		if (is_hashed(walk, block))
+			print_hashed(walk, &dies);
+		else
+			mt_array_each (die, &dies)
+				if (is_local(die))
+					print_variable(walk, die);
+	}
+	mt_array_deinit(&dies);
+}
+
+static struct mt_error *end(struct frame_walk *walk, const char *none)
+{
+	mt_arena_deinit(&walk->arena);
+	if (!walk->any && none)
+		mt_str_append(walk->out, none);
+	return walk->out->failed ? mt_error_no_memory() : NULL;
+}
+
+struct mt_error *mt_expr_locals(struct mt_expr_program *program, const struct mt_expr_frame *frame,
+				struct mt_str *out)
+{
+	struct frame_walk walk;
+
+	mt_try(begin(&walk, program, frame, out));
+	if (!walk.lookup.has_scope)
+		return end(&walk, "No symbol table info available.\n");
+	for (size_t i = 0; i <= walk.lookup.scope.function; i++)
+		print_block(&walk, &walk.lookup.scope.blocks[i]);
+	return end(&walk, "No locals.\n");
+}
+
+static void each_parameter(struct frame_walk *walk,
+			   void (*visit)(struct frame_walk *walk, Dwarf_Die *die))
+{
+	struct mt_scope *scope = &walk->lookup.scope;
+	mt_dies dies = {0};
+
+	if (mt_block_variables(&scope->blocks[scope->function], &dies) == 0)
+		mt_array_each (die, &dies)
+			if (dwarf_tag(die) == DW_TAG_formal_parameter)
+				visit(walk, die);
+	mt_array_deinit(&dies);
+}
+
+struct mt_error *mt_expr_args(struct mt_expr_program *program, const struct mt_expr_frame *frame,
+			      struct mt_str *out)
+{
+	struct frame_walk walk;
+
+	mt_try(begin(&walk, program, frame, out));
+	if (!walk.lookup.has_scope)
+		return end(&walk, "No symbol table info available.\n");
+	each_parameter(&walk, print_variable);
+	return end(&walk, "No arguments.\n");
+}
+
+static void print_summary(struct frame_walk *walk, struct mt_value *value)
+{
+	struct mt_print print = printer(walk);
+
+	print.is_summary = true;
+	if (mt_type_strip(value->type)->kind == MT_TYPE_ARRAY)
+		mt_str_append(walk->out, "...");
+	else
+		mt_print_value(&print, value);
+}
+
+/* Whether what it was at entry is what it is now. */
+static bool is_same(struct frame_walk *walk, struct mt_value *now, struct mt_value *entry)
+{
+	struct mt_error *error = mt_value_fetch(&walk->eval, now);
+	bool same = !error && mt_value_equal(now, entry);
+
+	mt_error_destroy(error);
+	return same;
+}
+
+/* "n=3", "n=n@entry=3", "n=<optimized out>, n@entry=3". */
+static void print_argument(struct frame_walk *walk, Dwarf_Die *die)
+{
+	struct mt_variable variable;
+	struct mt_value value, entry;
+	struct mt_error *error, *no_entry;
+
+	mt_variable_bind(walk->lookup.scope.module, &walk->lookup.scope, walk->lookup.frame, die,
+			 &variable);
+	if (!variable.name)
+		return;
+	mt_str_appendf(walk->out, "%s%s=", walk->any ? ", " : "", variable.name);
+	walk->any = true;
+	error = mt_variable_value(&walk->eval, &variable, &value);
+	if (error) {
+		mt_str_appendf(walk->out, "<error reading variable: %s>", mt_error_message(error));
+		mt_error_destroy(error);
+		return;
+	}
+	no_entry = mt_call_site_parameter(&walk->eval, &variable, &entry);
+	if (!no_entry && !value.is_optimized_out && is_same(walk, &value, &entry)) {
+		mt_str_appendf(walk->out, "%s@entry=", variable.name);
+		print_summary(walk, &value);
+	} else {
+		print_summary(walk, &value);
+		if (!no_entry) {
+			mt_str_appendf(walk->out, ", %s@entry=", variable.name);
+			print_summary(walk, &entry);
+		}
+	}
+	mt_error_destroy(no_entry);
+}
+
+struct mt_error *mt_expr_frame_arguments(struct mt_expr_program *program,
+					 const struct mt_expr_frame *frame, struct mt_str *out)
+{
+	struct frame_walk walk;
+
+	mt_try(begin(&walk, program, frame, out));
+	if (walk.lookup.has_scope)
+		each_parameter(&walk, print_argument);
+	return end(&walk, NULL);
+}
+
+bool mt_expr_frame_function(struct mt_expr_program *program, const struct mt_expr_frame *frame,
+			    struct mt_str *name, uint64_t *low_pc)
+{
+	struct mt_lookup lookup;
+	struct mt_error *error = mt_lookup_init(&lookup, program, frame);
+	Dwarf_Die function;
+	Dwarf_Addr entry = 0;
+	const char *around;
+
+	if (error || !lookup.has_scope) {
+		mt_error_destroy(error);
+		return false;
+	}
+	function = lookup.scope.blocks[lookup.scope.function];
+	if (!mt_die_name(&function))
+		return false;
+	around = lookup.language == MT_LANGUAGE_C ? NULL : mt_scope_namespace(&lookup.scope);
+	mt_str_appendf(name, "%s%s%s", around ? around : "", around ? "::" : "",
+		       mt_die_name(&function));
+	if (low_pc && dwarf_entrypc(&function, &entry) == 0)
+		*low_pc = entry + lookup.scope.module->bias;
+	return !name->failed;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Expressions as trees, with names looked up already; and what makes and walks them:
+ *
+ *	lex.c          text to tokens
+ *	parse.c        tokens to trees, by precedence
+ *	parse_type.c   names of types
+ *	parse_name.c   what is looked up: variables, registers, $1
+ *	eval.c         trees to values
+ *	eval_binary.c  arithmetic, comparisons, pointers */
+#ifndef MT_EXPR_NODE_H
+#define MT_EXPR_NODE_H
+
+#include "expr/scope.h"
+
+enum mt_token_kind {
+	MT_TOKEN_END,
+	MT_TOKEN_NUMBER, /* value */
+	MT_TOKEN_STRING, /* value */
+	MT_TOKEN_NAME,   /* text */
+	MT_TOKEN_DOLLAR, /* $name */
+	MT_TOKEN_PUNCTUATOR,
+};
+
+/* Punctuators of more than one character; others are themselves. */
+enum {
+	MT_OP_ARROW = 256,
+	MT_OP_INCREMENT,
+	MT_OP_DECREMENT,
+	MT_OP_SHIFT_LEFT,
+	MT_OP_SHIFT_RIGHT,
+	MT_OP_LESS_EQUAL,
+	MT_OP_GREATER_EQUAL,
+	MT_OP_EQUAL,
+	MT_OP_NOT_EQUAL,
+	MT_OP_AND,
+	MT_OP_OR,
+	MT_OP_ASSIGN, /* op= : the operation is in the token's other */
+	MT_OP_SCOPE,
+	MT_OP_ELLIPSIS,
+};
+
+struct mt_token {
+	uint8_t kind; /* enum mt_token_kind */
+	int op;
+	int other; /* of ASSIGN; '=' alone has 0 */
+	const char *start;
+	size_t length;
+	char *text;            /* NAME, DOLLAR: with a NUL behind */
+	struct mt_value value; /* NUMBER, STRING */
+};
+
+enum mt_node_kind {
+	MT_NODE_VALUE, /* a literal, an enumerator */
+	MT_NODE_VARIABLE,
+	MT_NODE_FUNCTION, /* address */
+	MT_NODE_REGISTER,
+	MT_NODE_CONVENIENCE,
+	MT_NODE_HISTORY,
+	MT_NODE_TYPE,
+	MT_NODE_ENTRY, /* name@entry */
+	MT_NODE_UNARY, /* op: * & - + ! ~ ++ -- and, behind, the same with `postfix` */
+	MT_NODE_SIZEOF,
+	MT_NODE_ALIGNOF,
+	MT_NODE_BINARY,
+	MT_NODE_ASSIGN,
+	MT_NODE_CONDITIONAL,
+	MT_NODE_CAST,
+	MT_NODE_AT_ADDRESS, /* {type} address */
+	MT_NODE_MEMBER,
+	MT_NODE_INDEX,
+	MT_NODE_CALL,
+};
+
+struct mt_register_name;
+
+struct mt_node {
+	uint8_t kind; /* enum mt_node_kind */
+	int op;
+	bool postfix;
+	bool absolute;        /* HISTORY: $N and not $$N */
+	bool through_pointer; /* MEMBER: -> */
+	struct mt_node *left, *right, *third;
+	struct mt_type *type;
+	const char *name;
+	int64_t number;
+	struct mt_value value;
+	struct mt_variable *variable;
+	const struct mt_register_name *reg;
+};
+
+struct mt_expr {
+	struct mt_expr_program *program;
+	char *text;
+	struct mt_arena arena;
+	struct mt_node *root; /* NULL: nothing was typed */
+	enum mt_language language;
+};
+
+#define MT_PARSE_DEPTH 200
+
+struct mt_parser {
+	struct mt_expr_program *program;
+	struct mt_lookup lookup;
+	struct mt_expr *expr;
+	const char *start; /* of all that was typed */
+	const char *next;  /* behind the token */
+	struct mt_token token;
+	unsigned depth;
+	unsigned in_template; /* '>' ends */
+};
+
+/* lex.c: the next token into parser->token. */
+struct mt_error *mt_lex(struct mt_parser *parser);
+struct mt_error *mt_syntax_error(const struct mt_parser *parser);
+/* lex_number.c */
+struct mt_error *mt_lex_number(struct mt_parser *parser, const char *text, size_t length,
+			       struct mt_value *out);
+struct mt_error *mt_lex_char(struct mt_parser *parser, const char **at, struct mt_value *out);
+struct mt_error *mt_lex_string(struct mt_parser *parser, const char **at, struct mt_value *out);
+
+/* parse.c */
+struct mt_error *mt_parse_comma(struct mt_parser *parser, struct mt_node **out);
+struct mt_error *mt_parse_one(struct mt_parser *parser, struct mt_node **out);
+struct mt_node *mt_node_new(struct mt_parser *parser, enum mt_node_kind kind);
+static inline bool mt_token_is(const struct mt_parser *parser, int op)
+{
+	return parser->token.kind == MT_TOKEN_PUNCTUATOR && parser->token.op == op;
+}
+struct mt_error *mt_expect(struct mt_parser *parser, int op);
+
+/* parse_type.c: whether a type begins here, and its reading, with stars and brackets behind. */
+bool mt_type_begins(struct mt_parser *parser);
+struct mt_error *mt_parse_type(struct mt_parser *parser, struct mt_type **out);
+
+/* parse_name.c: a NAME or DOLLAR token to its node. */
+struct mt_error *mt_parse_name(struct mt_parser *parser, struct mt_node **out);
+/* A name with its "::" and template arguments: takes the tokens. */
+struct mt_error *mt_read_qualified(struct mt_parser *parser, char **out);
+
+/* registers.c */
+enum mt_register_shape {
+	MT_SHAPE_INTEGER,
+	MT_SHAPE_DATA_POINTER,
+	MT_SHAPE_CODE_POINTER,
+	MT_SHAPE_FLAGS,
+	MT_SHAPE_VECTOR,
+	MT_SHAPE_X87,
+	MT_SHAPE_MXCSR,
+};
+
+struct mt_register_name {
+	char name[12];
+	uint8_t number, size, offset;
+	uint8_t shape;
+};
+
+/* NAME without its '$'.  NULL: no register. */
+const struct mt_register_name *mt_register_named(const char *name);
+struct mt_error *mt_register_value(struct mt_eval *eval, const struct mt_register_name *reg,
+				   struct mt_value *out);
+
+/* eval.c */
+struct mt_error *mt_eval(struct mt_eval *eval, const struct mt_node *node, struct mt_value *out);
+struct mt_error *mt_eval_binary(struct mt_eval *eval, int op, struct mt_value *left,
+				struct mt_value *right, struct mt_value *out);
+struct mt_error *mt_eval_truth(struct mt_eval *eval, struct mt_value *value, bool *is_true);
+struct mt_error *mt_eval_promote(struct mt_eval *eval, struct mt_value *value);
+struct mt_error *mt_eval_member(struct mt_eval *eval, const struct mt_node *node,
+				struct mt_value *out);
+struct mt_value mt_eval_bool(struct mt_eval *eval, bool is_true);
+
+#endif

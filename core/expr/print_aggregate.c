@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Structures, unions, classes: members by name, what is inherited first. */
+#include "expr/scope.h"
+
+#include <string.h>
+
+static void newline(struct mt_print *print)
+{
+	mt_str_append(print->out, "\n");
+	for (uint32_t i = 0; i < print->depth; i++)
+		mt_str_append(print->out, "  ");
+}
+
+static void separate(struct mt_print *print, bool *any)
+{
+	if (*any)
+		mt_str_append(print->out, print->settings->pretty ? "," : ", ");
+	if (print->settings->pretty)
+		newline(print);
+	*any = true;
+}
+
+static void print_error(struct mt_print *print, struct mt_error *error)
+{
+	mt_str_appendf(print->out, "<error: %s>", mt_error_message(error));
+	mt_error_destroy(error);
+}
+
+/* The table pointer is told with the table's name alone. */
+static void print_vtable(struct mt_print *print, struct mt_value *value)
+{
+	uint64_t bits = 0;
+	struct mt_error *error = mt_value_get(print->eval, value, &bits);
+
+	if (error) {
+		print_error(print, error);
+		return;
+	}
+	mt_expr_format_address(print->eval->program, bits, print->out);
+}
+
+static void print_member_value(struct mt_print *print, const struct mt_member *member,
+			       struct mt_value *value)
+{
+	if (member->is_artificial && member->name && strncmp(member->name, "_vptr", 5) == 0)
+		print_vtable(print, value);
+	else
+		mt_print_value(print, value);
+}
+
+/* Statics that hold themselves would be told for ever. */
+static bool is_static_seen(const struct mt_print *print, uint64_t address)
+{
+	for (size_t i = 0; i < print->static_count; i++)
+		if (print->statics[i] == address)
+			return true;
+	return false;
+}
+
+static void print_static(struct mt_print *print, const struct mt_member *member,
+			 struct mt_value *value)
+{
+	bool is_structure = mt_type_is_aggregate(mt_type_strip(value->type));
+
+	if (value->is_optimized_out) {
+		mt_str_append(print->out, "<optimized out>");
+		return;
+	}
+	if (is_structure && is_static_seen(print, value->address)) {
+		mt_str_append(print->out, "<same as static member of an already seen type>");
+		return;
+	}
+	if (is_structure && print->static_count < MT_PRINT_STATICS)
+		print->statics[print->static_count++] = value->address;
+	print_member_value(print, member, value);
+}
+
+static void print_member(struct mt_print *print, struct mt_value *value,
+			 const struct mt_member *member, bool *any)
+{
+	struct mt_value part;
+	struct mt_error *error;
+
+	separate(print, any);
+	if (member->kind == MT_MEMBER_STATIC)
+		mt_str_append(print->out, "static ");
+	if (member->kind == MT_MEMBER_BASE)
+		mt_str_appendf(print->out, "<%s> = ", member->name ? member->name : "");
+	else if (member->name && *member->name)
+		mt_str_appendf(print->out, "%s = ", member->name);
+	error = mt_value_member(print->eval, value, member, &part);
+	if (error)
+		print_error(print, error);
+	else if (member->kind == MT_MEMBER_STATIC)
+		print_static(print, member, &part);
+	else
+		print_member_value(print, member, &part);
+}
+
+static bool is_shown(const struct mt_print *print, const struct mt_member *member)
+{
+	return member->kind != MT_MEMBER_STATIC || print->settings->static_members;
+}
+
+static void print_members(struct mt_print *print, struct mt_value *value, struct mt_type *type)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < type->member_count; i++)
+		if (type->members[i].kind == MT_MEMBER_BASE)
+			print_member(print, value, &type->members[i], &any);
+	for (size_t i = 0; i < type->member_count; i++) {
+		const struct mt_member *member = &type->members[i];
+
+		if (member->kind != MT_MEMBER_BASE && is_shown(print, member))
+			print_member(print, value, member, &any);
+	}
+}
+
+void mt_print_aggregate(struct mt_print *print, struct mt_value *value)
+{
+	struct mt_type *type = mt_type_strip(value->type);
+
+	mt_type_expand(type);
+	if (type->is_declaration) {
+		mt_str_append(print->out, "<incomplete type>");
+		return;
+	}
+	if (print->depth >= print->settings->max_depth ||
+	    (type->kind == MT_TYPE_UNION && print->depth && !print->settings->unions)) {
+		mt_str_append(print->out, "{...}");
+		return;
+	}
+	mt_str_append(print->out, "{");
+	if (!type->member_count)
+		mt_str_append(print->out, "<No data fields>");
+	print->depth++;
+	print_members(print, value, type);
+	print->depth--;
+	if (print->settings->pretty && type->member_count)
+		newline(print);
+	mt_str_append(print->out, "}");
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "expr/program.h"
+
+#include <dwarf.h>
+#include <string.h>
+
+static const struct mt_expr_settings defaults = {
+    .elements = 200,
+    .repeats = 10,
+    .symbol = true,
+    .address = true,
+    .unions = true,
+    .static_members = true,
+    .max_depth = 20,
+    .output_radix = 10,
+    .input_radix = 10,
+};
+
+struct mt_error *mt_expr_program_create(struct mt_space *space, struct mt_expr_program **out)
+{
+	struct mt_expr_program *program = calloc(1, sizeof(*program));
+	struct mt_error *error;
+
+	if (!program)
+		return mt_error_no_memory();
+	program->space = space;
+	program->settings = defaults;
+	error = mt_type_init_builtins(program);
+	if (error)
+		mt_expr_program_destroy(program);
+	else
+		*out = program;
+	return error;
+}
+
+static void destroy_module(struct mt_module *module)
+{
+	mt_index_destroy(module->index);
+	mt_msymbols_deinit(&module->symbols);
+	mt_objfile_unref(module->objfile);
+	free(module);
+}
+
+void mt_expr_program_destroy(struct mt_expr_program *program)
+{
+	struct mt_convenience *variable, *next;
+
+	if (!program)
+		return;
+	mt_array_each (module, &program->modules)
+		destroy_module(*module);
+	mt_array_deinit(&program->modules);
+	mt_array_deinit(&program->history);
+	HASH_CLEAR(hh, program->types);
+	HASH_ITER (hh, program->conveniences, variable, next) {
+		HASH_DEL(program->conveniences, variable);
+		free(variable->name);
+		free(variable);
+	}
+	mt_arena_deinit(&program->arena);
+	free(program);
+}
+
+void mt_expr_program_set_space(struct mt_expr_program *program, struct mt_space *space)
+{
+	program->space = space;
+	program->examine.any = false;
+}
+
+struct mt_expr_settings *mt_expr_program_settings(struct mt_expr_program *program)
+{
+	return &program->settings;
+}
+
+static struct mt_module *find_module(struct mt_expr_program *program,
+				     const struct mt_objfile *objfile)
+{
+	mt_array_each (module, &program->modules)
+		if ((*module)->objfile == objfile)
+			return *module;
+	return NULL;
+}
+
+static struct mt_module *add_module(struct mt_expr_program *program, struct mt_objfile *objfile)
+{
+	struct mt_module *module = calloc(1, sizeof(*module));
+
+	if (!module)
+		return NULL;
+	module->program = program;
+	module->objfile = objfile;
+	if (mt_array_push(&program->modules, module)) {
+		free(module);
+		return NULL;
+	}
+	mt_objfile_ref(objfile);
+	return module;
+}
+
+struct mt_error *mt_program_update(struct mt_expr_program *program)
+{
+	mt_array_each (module, &program->modules)
+		(*module)->is_mapped = false;
+	for (size_t i = 0; i < mt_space_mapping_count(program->space); i++) {
+		const struct mt_mapping *mapping = mt_space_mapping(program->space, i);
+		struct mt_module *module;
+
+		if (!mapping->objfile)
+			continue;
+		module = find_module(program, mapping->objfile);
+		if (!module)
+			module = add_module(program, mapping->objfile);
+		if (!module)
+			return mt_error_no_memory();
+		module->is_mapped = true;
+		module->bias = mapping->bias;
+	}
+	return NULL;
+}
+
+/* Data that the file has no bytes for is in no mapping of the file: the module whose segments
+ * hold it. */
+static struct mt_module *module_by_segments(struct mt_expr_program *program, uint64_t address)
+{
+	mt_array_each (module, &program->modules)
+		if ((*module)->is_mapped &&
+		    mt_objfile_segment_at((*module)->objfile, address - (*module)->bias))
+			return *module;
+	return NULL;
+}
+
+struct mt_module *mt_program_module_at(struct mt_expr_program *program, uint64_t address)
+{
+	const struct mt_mapping *mapping = mt_space_find(program->space, address);
+
+	if (mapping && mapping->objfile)
+		return find_module(program, mapping->objfile);
+	return module_by_segments(program, address);
+}
+
+enum mt_language mt_unit_language(Dwarf_Die *unit)
+{
+	switch (dwarf_srclang(unit)) {
+	case DW_LANG_C_plus_plus:
+	case DW_LANG_C_plus_plus_03:
+	case DW_LANG_C_plus_plus_11:
+	case DW_LANG_C_plus_plus_14:
+		return MT_LANGUAGE_CPP;
+	case DW_LANG_Rust:
+		return MT_LANGUAGE_RUST;
+	case DW_LANG_Go:
+		return MT_LANGUAGE_GO;
+	case DW_LANG_Mips_Assembler:
+		return MT_LANGUAGE_ASM;
+	default:
+		return MT_LANGUAGE_C;
+	}
+}
+
+static enum mt_language language_at(struct mt_module *module, uint64_t file_address)
+{
+	const struct mt_dwarf *dwarf = mt_dwarf(module->objfile);
+	struct mt_unit *unit = dwarf ? mt_dwarf_unit_at(dwarf, file_address) : NULL;
+
+	return unit ? mt_unit_language(&unit->die) : MT_LANGUAGE_C;
+}
+
+static enum mt_language main_language(struct mt_expr_program *program)
+{
+	mt_array_each (module, &program->modules) {
+		const struct mt_msymbol *symbol =
+		    (*module)->is_mapped ? mt_msymbol_named(*module, "main", 4) : NULL;
+
+		if (symbol)
+			return language_at(*module, symbol->address);
+	}
+	return MT_LANGUAGE_C;
+}
+
+enum mt_language mt_program_language(struct mt_expr_program *program,
+				     const struct mt_expr_frame *frame)
+{
+	struct mt_module *module =
+	    frame && frame->pc ? mt_program_module_at(program, frame->pc) : NULL;
+
+	if (module)
+		return language_at(module, frame->pc - module->bias);
+	return main_language(program);
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the files of expr/ share: a program, its modules (an object file each, with an index of the
+ * names in its DWARF), and what the user made: convenience variables, the history of values. */
+#ifndef MT_EXPR_PROGRAM_H
+#define MT_EXPR_PROGRAM_H
+
+#include "base/arena.h"
+#include "base/array.h"
+#include "elf/dwarf.h"
+#include "expr/expr.h"
+#include "expr/type.h"
+#include "expr/value.h"
+
+#include <uthash.h>
+
+enum mt_name_kind {
+	MT_NAME_VARIABLE,
+	MT_NAME_FUNCTION,
+	MT_NAME_STRUCT, /* a tag: struct, class, union */
+	MT_NAME_ENUM,
+	MT_NAME_TYPE, /* typedefs and base types; tags of C++ are MT_NAME_STRUCT and found as both
+		       */
+	MT_NAME_ENUMERATOR,
+	MT_NAME_NAMESPACE,
+};
+
+/* A name outside of functions. */
+struct mt_name {
+	const char *name;  /* libdw's own */
+	const char *scope; /* "ns::Class", NULL: none */
+	Dwarf_Die die;
+	struct mt_name *next; /* in its bucket */
+	const void *unit;     /* its DIE */
+	uint8_t kind;
+	bool is_declaration;
+	bool is_external;
+};
+
+struct mt_index {
+	struct mt_name **buckets;
+	size_t bucket_count; /* a power of two */
+	MT_ARRAY(struct mt_name *) names;
+	struct mt_scope_name *scopes; /* DIEs within namespaces, classes and functions */
+};
+
+/* A symbol of .symtab or .dynsym, of any type. */
+struct mt_msymbol {
+	uint64_t address;
+	uint64_t size;
+	const char *name;
+	uint8_t type;    /* STT_… */
+	uint8_t binding; /* STB_… */
+	bool is_code;
+	uint32_t order;
+};
+
+struct mt_msymbols {
+	struct mt_msymbol *items; /* sorted by address */
+	size_t count;
+	size_t capacity;
+	bool read;
+};
+
+struct mt_module {
+	struct mt_expr_program *program;
+	struct mt_objfile *objfile;
+	uint64_t bias;
+	bool is_mapped;
+	struct mt_index *index; /* NULL: not built */
+	struct mt_msymbols symbols;
+};
+
+struct mt_known_type {
+	const void *die;
+	struct mt_type *type;
+	UT_hash_handle hh;
+};
+
+struct mt_convenience {
+	char *name;
+	struct mt_value value;
+	bool is_void;
+	UT_hash_handle hh;
+};
+
+/* Where `x` goes on. */
+struct mt_examine_state {
+	uint64_t next;
+	char letter;
+	char size;
+	struct mt_type *type; /* of the last value */
+	struct mt_value last;
+	bool any;
+};
+
+struct mt_expr_program {
+	struct mt_space *space;
+	size_t mappings_seen;
+	struct mt_arena arena; /* of types, names and values that stay */
+	struct mt_expr_settings settings;
+	MT_ARRAY(struct mt_module *) modules;
+	struct mt_known_type *types;
+	struct mt_type *builtins[MT_BUILTIN_COUNT];
+	struct mt_type *vector, *eflags, *mxcsr; /* of registers; NULL: not asked for yet */
+	struct mt_convenience *conveniences;
+	MT_ARRAY(struct mt_value) history;
+	struct mt_examine_state examine;
+	unsigned naming; /* depth of mt_type_name() */
+	char last_print_letter, last_print_size;
+};
+
+/* program.c */
+/* Modules for all mappings there are now.  Errors: NO_MEMORY. */
+struct mt_error *mt_program_update(struct mt_expr_program *program);
+/* NULL: none. */
+struct mt_module *mt_program_module_at(struct mt_expr_program *program, uint64_t address);
+/* The language of a place (frame NULL or without a place: of the program's main). */
+enum mt_language mt_program_language(struct mt_expr_program *program,
+				     const struct mt_expr_frame *frame);
+enum mt_language mt_unit_language(Dwarf_Die *unit);
+/* The executable itself, and no library. */
+bool mt_module_is_program(struct mt_module *module);
+
+/* convenience.c */
+struct mt_error *mt_convenience_set(struct mt_expr_program *program, const char *name,
+				    const struct mt_value *value);
+/* NULL: there is none, which is void. */
+const struct mt_convenience *mt_convenience_get(struct mt_expr_program *program, const char *name);
+/* $N; $$N counts from the last (ABSOLUTE false).  Errors: NOT_FOUND. */
+struct mt_error *mt_history_get(struct mt_expr_program *program, bool absolute, int64_t number,
+				struct mt_value *out);
+
+/* index.c */
+/* NULL: no memory. */
+struct mt_index *mt_module_index(struct mt_module *module);
+void mt_index_destroy(struct mt_index *index);
+/* The first with that name (scope NULL or "": of none) for which ACCEPT (a bit a kind). */
+struct mt_name *mt_index_find(struct mt_module *module, const char *scope, const char *name,
+			      size_t length, unsigned accept);
+/* The next one that says the same. */
+struct mt_name *mt_index_next(const struct mt_name *name, unsigned accept);
+/* The namespaces, classes and functions around a DIE: "ns::Class"; NULL: none. */
+const char *mt_index_scope_of(struct mt_module *module, Dwarf_Die *die);
+
+/* msymbol.c */
+const struct mt_msymbol *mt_msymbol_at(struct mt_module *module, uint64_t file_address);
+const struct mt_msymbol *mt_msymbol_named(struct mt_module *module, const char *name,
+					  size_t length);
+void mt_msymbols_deinit(struct mt_msymbols *symbols);
+/* The section of a file address: ".text"; NULL: none. */
+const char *mt_module_section(struct mt_module *module, uint64_t file_address);
+/* Append " <main+4>" for what lies in a symbol.  False: in none. */
+bool mt_format_symbol(struct mt_expr_program *program, uint64_t address, bool code_only,
+		      struct mt_str *out);
+
+static inline struct mt_error *mt_no_symbol(const char *name)
+{
+	return mt_error_new(MT_ERROR_NOT_FOUND, "No symbol \"%s\" in current context.", name);
+}
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Values: a type, the place it was found at, and its bytes, which are read when they are needed
+ * (so `s->len` does not read all of *s).
+ *
+ * Values are passed by value while an expression is evaluated; bytes that do not fit in one are in
+ * the evaluation's arena. */
+#ifndef MT_EXPR_VALUE_H
+#define MT_EXPR_VALUE_H
+
+#include "base/arena.h"
+#include "expr/expr.h"
+#include "expr/type.h"
+
+enum mt_place_kind {
+	MT_PLACE_NONE,     /* it was computed */
+	MT_PLACE_MEMORY,   /* at address */
+	MT_PLACE_REGISTER, /* at byte `address` of a register */
+	MT_PLACE_CONVENIENCE,
+	MT_PLACE_PIECES, /* here and there: cannot be written */
+};
+
+#define MT_VALUE_INLINE 16
+#define MT_VALUE_MOST   (64u << 20) /* bytes of one value */
+
+struct mt_value {
+	struct mt_type *type;
+	uint64_t address;
+	const char *convenience; /* its name */
+	uint8_t place;           /* enum mt_place_kind */
+	uint8_t bit_offset;
+	uint8_t bit_size; /* 0: no bit field */
+	uint8_t register_number;
+	bool is_lazy;          /* bytes are not read yet */
+	bool is_optimized_out; /* all of it */
+	bool is_implicit_pointer;
+	bool is_unavailable; /* an entry value that nobody knows … */
+	uint8_t small[MT_VALUE_INLINE] __attribute__((aligned(8)));
+	uint8_t *big;   /* NULL: in small */
+	uint8_t *holes; /* a byte each that is 1 where it was optimized out; NULL: whole */
+	struct mt_implicit *implicit; /* is_implicit_pointer: what it points to */
+	struct mt_arena *owned;       /* of a value that was handed out */
+};
+
+struct mt_expr_program;
+
+/* What an evaluation goes by. */
+struct mt_eval {
+	struct mt_expr_program *program;
+	const struct mt_expr_frame *frame;
+	struct mt_arena *arena;
+	enum mt_language language;
+	unsigned depth;
+	bool no_side_effects; /* sizeof, whatis, ptype: types alone matter */
+};
+
+static inline uint8_t *mt_value_bytes(struct mt_value *value)
+{
+	return value->big ? value->big : value->small;
+}
+
+struct mt_value mt_value_zero(struct mt_type *type);
+struct mt_value mt_value_integer(struct mt_type *type, uint64_t bits);
+struct mt_value mt_value_at(struct mt_type *type, uint64_t address);
+/* Room for SIZE bytes, zeroed.  Errors: NO_MEMORY; UNSUPPORTED (too large). */
+struct mt_error *mt_value_room(struct mt_eval *eval, struct mt_value *value, uint64_t size);
+/* Have the bytes.  Errors: memory that cannot be read; NO_MEMORY.  Of a value that was optimized
+ * out there are zeroes. */
+struct mt_error *mt_value_fetch(struct mt_eval *eval, struct mt_value *value);
+/* The same, and what was optimized out is an error. */
+struct mt_error *mt_value_need(struct mt_eval *eval, struct mt_value *value);
+struct mt_error *mt_value_optimized_out(void);
+bool mt_value_hole(const struct mt_value *value, uint64_t offset, uint64_t size);
+
+/* Whole numbers, with their sign extended; pointers and bit fields too. */
+struct mt_error *mt_value_get(struct mt_eval *eval, struct mt_value *value, uint64_t *bits);
+struct mt_error *mt_value_get_float(struct mt_eval *eval, struct mt_value *value,
+				    long double *number);
+struct mt_value mt_value_float(struct mt_type *type, long double number);
+/* BITS as TYPE has them: cut and extended. */
+uint64_t mt_extend(uint64_t bits, unsigned bit_size, bool is_signed);
+
+/* A part: member, element.  OFFSET bytes in. */
+struct mt_error *mt_value_part(struct mt_eval *eval, struct mt_value *value, struct mt_type *type,
+			       uint64_t offset, struct mt_value *out);
+struct mt_error *mt_value_member(struct mt_eval *eval, struct mt_value *value,
+				 const struct mt_member *member, struct mt_value *out);
+struct mt_error *mt_value_element(struct mt_eval *eval, struct mt_value *value, int64_t index,
+				  struct mt_value *out);
+/* What a pointer or a reference leads to. */
+struct mt_error *mt_value_dereference(struct mt_eval *eval, struct mt_value *value,
+				      struct mt_value *out);
+/* A reference is what it refers to. */
+struct mt_error *mt_value_unreference(struct mt_eval *eval, struct mt_value *value);
+/* Arrays and functions become pointers. */
+struct mt_error *mt_value_decay(struct mt_eval *eval, struct mt_value *value);
+struct mt_error *mt_value_address(struct mt_eval *eval, struct mt_value *value,
+				  struct mt_value *out);
+/* cast.c */
+struct mt_error *mt_value_cast(struct mt_eval *eval, struct mt_value *value, struct mt_type *type,
+			       struct mt_value *out);
+/* store.c */
+struct mt_error *mt_value_assign(struct mt_eval *eval, struct mt_value *to, struct mt_value *from,
+				 struct mt_value *out);
+/* A copy that lives by itself. */
+struct mt_error *mt_value_keep(struct mt_arena *arena, const struct mt_value *value,
+			       struct mt_value *out);
+
+/* A copy on the heap, for who asked. */
+struct mt_error *mt_value_hand_out(const struct mt_value *value, struct mt_value **out);
+
+/* print_*.c */
+#define MT_PRINT_STATICS 16
+
+struct mt_print {
+	struct mt_eval *eval;
+	const struct mt_expr_settings *settings;
+	const struct mt_expr_format *format; /* NULL or letter 0: by the type */
+	enum mt_language language;
+	struct mt_str *out;
+	uint32_t depth;
+	uint64_t printed; /* elements, against settings->elements */
+	unsigned in_reference;
+	size_t static_count; /* static members that were told already, by address */
+	uint64_t statics[MT_PRINT_STATICS];
+	bool is_summary; /* arguments of a frame: structures are "..." */
+};
+
+/* As `print` has it, with "(type *) " where that belongs. */
+struct mt_error *mt_print_top(struct mt_print *print, struct mt_value *value);
+/* The same within something. */
+void mt_print_value(struct mt_print *print, struct mt_value *value);
+void mt_print_scalar(struct mt_print *print, struct mt_value *value);
+void mt_print_format(struct mt_print *print, struct mt_value *value,
+		     const struct mt_expr_format *format);
+void mt_print_aggregate(struct mt_print *print, struct mt_value *value);
+void mt_print_array(struct mt_print *print, struct mt_value *value);
+void mt_print_char(uint64_t code, const struct mt_type *type, char quote, struct mt_str *out);
+/* A string that lies at an address.  LENGTH < 0: to its NUL. */
+void mt_print_string_at(struct mt_print *print, struct mt_type *element, uint64_t address,
+			int64_t length);
+/* COUNT characters of WIDTH bytes. */
+void mt_print_string(struct mt_print *print, struct mt_type *element, const uint8_t *bytes,
+		     uint64_t count, bool cut);
+void mt_print_float(const struct mt_type *type, const uint8_t *bytes, struct mt_str *out);
+bool mt_type_is_text(struct mt_type *element);
+
+#endif
