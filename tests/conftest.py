@@ -115,6 +115,8 @@ def compile_fixture():
         target = ROOT / "build" / "fixtures" / digest(source, words) / (output or source.stem)
         if not target.exists():
             build_apart(words[: 1 + len(defaults)], source, words[1 + len(defaults) :], target)
+        elif target.stat().st_mtime < source.stat().st_mtime:
+            os.utime(target)  # the same text: else GDB warns of it
         return target
 
     return compile_program
