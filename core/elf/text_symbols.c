@@ -4,8 +4,11 @@
 #include "base/array.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { LONGEST_LINE = 8192 };
 
@@ -28,12 +31,30 @@ static int add_line(struct reading *reading, char *line)
 	return symbol.name && symbol.module ? mt_array_push(reading->out, symbol) : -1;
 }
 
+/* Whoever may write to /tmp may put anything there: opening a FIFO would wait for ever. */
+static FILE *open_regular(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat status;
+	FILE *file = NULL;
+
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &status) == 0 && !S_ISREG(status.st_mode))
+		errno = EINVAL;
+	else
+		file = fdopen(fd, "r");
+	if (!file)
+		close(fd);
+	return file;
+}
+
 static struct mt_error *read_lines(const char *path, struct reading *reading)
 {
 	char line[LONGEST_LINE];
 	bool in_overlong = false;
 	int failed = 0;
-	FILE *file = fopen(path, "re");
+	FILE *file = open_regular(path);
 
 	if (!file)
 		return mt_error_at_path(

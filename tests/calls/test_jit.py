@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Code that a program makes is left alone, and what it calls stands in what called it."""
+import os
+import pathlib
+import re
+import subprocess
+
 from tests.calls import counted
 
 
@@ -12,3 +17,28 @@ def test_code_made_by_the_program(compile, run_mtdb, tmp_path):
     depths = [(call.name, call.depth) for call in calls if call.name in ("inner", "outer")]
     base = depths[0][1]
     assert depths == [("outer", base), ("inner", base + 1), ("inner", base + 1)] * 50
+
+
+def test_its_names_come_from_the_perf_map(compile, run_mtdb, tmp_path):
+    """Of frames that the unwinder found, in the timeline and in what `history` prints of a
+    recording; the map may belong to nobody else."""
+    record = tmp_path / "out.data"
+    with subprocess.Popen([compile("calls_jit.c", "-O1"), "tell"], text=True,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        path = pathlib.Path(f"/tmp/perf-{process.pid}.map")
+        try:
+            assert process.stdout.readline() == "ready\n"
+            done = run_mtdb("attach", "-e", "calls", "--for=100ms", "-o", tmp_path / "out.txt",
+                            "-r", record, "-p", process.pid)
+            assert done.returncode == 0, done.stderr
+            for text in (tmp_path / "out.txt").read_text(), run_mtdb("history", record).stdout:
+                names = re.findall(r"  (main|outer|inner|made while it runs) \(", text)
+                assert names == ["main", "outer", "made while it runs", "inner"], text
+            os.truncate(path, 0)
+            os.mkfifo(tmp_path / "fifo")
+            os.rename(tmp_path / "fifo", path)  # nobody waits for who would write
+            assert "made while it runs" not in run_mtdb("history", record).stdout
+        finally:
+            path.unlink()
+        process.communicate("\n", timeout=60)
+        assert process.returncode == 7
