@@ -362,5 +362,6 @@ int prompt_main(struct terminal *terminal, int argc, char **argv)
 	mt_array_deinit(&options.orders);
 	free(prompt.last_line);
 	free(prompt.missing_file);
+	prompt_listing_deinit(&prompt.listing);
 	return options.batch || prompt.over ? prompt.status : 0;
 }

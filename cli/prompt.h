@@ -32,6 +32,7 @@ struct prompt_command {
 extern const struct prompt_command prompt_run_commands[];
 extern const struct prompt_command prompt_break_commands[];
 extern const struct prompt_command prompt_stack_commands[];
+extern const struct prompt_command prompt_list_commands[];
 extern const struct prompt_command prompt_other_commands[];
 
 /* prompt_table.c */
@@ -41,6 +42,14 @@ extern const struct prompt_command *const prompt_tables[];
  * Errors: USAGE ("Undefined command: \"x\".  Try \"help\".", "Ambiguous command …"). */
 struct mt_error *prompt_find(const char *text, const struct prompt_command **command,
 			     const char **rest);
+
+/* What `list` goes on from. */
+struct prompt_listing {
+	char *file;     /* NULL: nothing was listed yet */
+	char *name;     /* of the file, as people know it */
+	uint32_t first; /* of the lines that were printed last */
+	uint32_t next;  /* behind them */
+};
 
 struct prompt {
 	struct mt_debugger *debugger;
@@ -55,7 +64,8 @@ struct prompt {
 	char *last_line;    /* what an empty line repeats; NULL: nothing */
 	unsigned depth;     /* of `source` within `source` */
 	char *missing_file; /* a source file that was told to be missing */
-	FILE *input;        /* lines of a script come from here; NULL: from the terminal */
+	struct prompt_listing listing;
+	FILE *input; /* lines of a script come from here; NULL: from the terminal */
 };
 
 /* prompt.c: the whole of `mtdb PROGRAM`. */
@@ -99,6 +109,9 @@ struct mt_error *prompt_add_breakpoint(struct prompt *prompt,
 				       const struct mt_debug_new_breakpoint *what);
 
 /* prompt_list.c */
+/* `list` goes on around LINE of the file that was shown last. */
+void prompt_list_around(struct prompt *prompt, uint32_t line);
+void prompt_listing_deinit(struct prompt_listing *listing);
 /* Lines FIRST to LAST with their numbers.  NAME: as people know the file. */
 struct mt_error *prompt_print_lines(struct prompt *prompt, const char *file, const char *name,
 				    uint32_t first, uint32_t last);

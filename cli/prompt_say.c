@@ -106,6 +106,7 @@ void prompt_show_line(struct prompt *prompt, const struct mt_debug_frame *frame)
 		return;
 	mt_error_destroy(prompt_print_lines(prompt, frame->source.file, frame->file,
 					    frame->source.line, frame->source.line));
+	prompt_list_around(prompt, frame->source.line);
 }
 
 void prompt_show_frame(struct prompt *prompt, const struct mt_debug_frame *frame, bool level)

@@ -6,7 +6,8 @@
 #include <string.h>
 
 const struct prompt_command *const prompt_tables[] = {
-    prompt_run_commands, prompt_break_commands, prompt_stack_commands, prompt_other_commands, NULL,
+    prompt_run_commands,  prompt_break_commands, prompt_stack_commands,
+    prompt_list_commands, prompt_other_commands, NULL,
 };
 
 struct match {

@@ -107,3 +107,20 @@ def test_crash(same, steps):
 def test_errors(same, steps, line):
     same(steps, f"{line}\nbreak main\nrun\n{line}\n")
     same(steps, f"break main\nrun\n{line}\n")
+
+
+def test_list(same, steps):
+    same(steps, "list\nlist\nlist -\nlist 20\nlist square\nlist 25,27\nlist 30,\nlist ,20\nlist\nlist\n")
+    same(steps, "list debug_steps.c:40\nlist -\nlist -\nlist\nlist 12,square\nlist square,\n")
+    same(steps, "break add\nrun\nlist\nlist\nlist -\nup\nlist\nlist 1,2\nc\nlist\n")
+
+
+@pytest.mark.parametrize("line", ["list nowhere", "list 100000", "list 60,100000", "list nowhere.c:3", "list ,", "list 1,nowhere"])
+def test_list_errors(same, steps, line):
+    same(steps, f"{line}\n")
+    same(steps, f"break main\nrun\n{line}\n")
+
+
+def test_list_both_ends(same, steps):
+    same(steps, "list 1\nlist -\n")
+    same(steps, "list 60,\nlist\nlist\nlist\n")
