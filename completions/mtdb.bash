@@ -3,7 +3,7 @@
 # Completion of mtdb's commands, options and files, for bash.
 
 _mtdb_options() { # COMMAND
-	local record='--engine= --output= --format= --record= --size= --trigger= --events=
+	local record='--engine= --output= --format= --record= --size= --trigger= --watch= --events=
 		--counter= --timestamps=
 		--modules= --functions= --no-functions= --throttle --follow-forks --ready-fd='
 	case $1 in

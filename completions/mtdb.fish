@@ -30,6 +30,7 @@ complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l format -x -a $format
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l record -r -d 'Keep the recording'
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l size -x -d 'Of the ring of each thread'
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l trigger -x -d 'Take a snapshot there'
+complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l watch -x -d 'Take a snapshot when it is written'
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l events -x -a 'sched faults syscalls marks' -d 'Record beside the calls'
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l counter -x -a 'page-faults context-switches task-clock cpu-clock instructions cycles cache-misses' -d 'And a counter'
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l timestamps -x -a 'sampled full' -d 'Of the engine calls'

@@ -23,6 +23,7 @@ void mt_record_options_init(struct mt_record_options *record)
 	    {"record", 'r', POPT_ARG_STRING, &record->record_path, 0, NULL, NULL},
 	    {"size", 's', POPT_ARG_STRING, &record->size, 0, NULL, NULL},
 	    {"trigger", 't', POPT_ARG_ARGV, &record->triggers, 0, NULL, NULL},
+	    {"watch", 0, POPT_ARG_ARGV, &record->watches, 0, NULL, NULL},
 	    {"events", 0, POPT_ARG_ARGV, &record->events, 0, NULL, NULL},
 	    {"counter", 0, POPT_ARG_ARGV, &record->counters, 0, NULL, NULL},
 	    {"timestamps", 0, POPT_ARG_STRING, &record->stamps, 0, NULL, NULL},
@@ -64,6 +65,7 @@ void mt_record_options_deinit(struct mt_record_options *record)
 	if (is_throttled(record))
 		free(record->throttle);
 	free_list(record->triggers);
+	free_list(record->watches);
 	free_list(record->events);
 	free_list(record->counters);
 	free_list(record->modules);
@@ -119,6 +121,7 @@ struct mt_error *mt_record_options_apply(struct mt_record_options *record,
 	session->engine = record->engine;
 	session->recording_path = record->record_path;
 	session->triggers = record->triggers;
+	session->watches = record->watches;
 	session->events = record->events;
 	session->counters = record->counters;
 	session->modules = record->modules;

@@ -13,7 +13,7 @@ struct mt_record_options {
 	char *size, *stamps, *ready_fd;
 	char *throttle; /* this struct: not given; NULL: without a value */
 	const char **triggers, **modules, **functions, **no_functions;
-	const char **events, **counters;
+	const char **events, **counters, **watches;
 	int follow_forks;
 	int ready; /* its file descriptor; -1: none */
 	struct poptOption table[MT_RECORD_OPTIONS_TABLE];
@@ -28,9 +28,9 @@ struct mt_record_options {
 /* For help and completion. */
 #define MT_RECORD_OPTIONS_WORDS                                                                    \
 	"--engine=ENGINE", "--output=FILE", "--format=FORMAT", "--record=FILE", "--size=SIZE",     \
-	    "--trigger=LOCATION", "--events=KINDS", "--counter=NAME", "--timestamps=WHICH",        \
-	    "--modules=GLOB", "--functions=GLOB", "--no-functions=GLOB", "--throttle",             \
-	    "--follow-forks", "--ready-fd=NUMBER"
+	    "--trigger=LOCATION", "--watch=PLACE", "--events=KINDS", "--counter=NAME",             \
+	    "--timestamps=WHICH", "--modules=GLOB", "--functions=GLOB", "--no-functions=GLOB",     \
+	    "--throttle", "--follow-forks", "--ready-fd=NUMBER"
 #define MT_RECORD_OPTIONS_HELP                                                                        \
 	"  -o, --output=FILE       the timeline (default: trace.fxt; \"-\" is standard output)\n"     \
 	"  -f, --format=FORMAT     fxt, json or text (default: by the file's ending)\n"               \
@@ -40,6 +40,9 @@ struct mt_record_options {
 	"  -t, --trigger=LOCATION  take a snapshot when control comes to FUNCTION, FILE:LINE,\n"      \
 	"                          *ADDRESS or *FUNCTION+OFFSET; may be given several times;\n"       \
 	"                          \"?\" lets you choose a function\n"                                \
+	"  --watch=PLACE           snapshot when ADDRESS, SYMBOL or SYMBOL+OFFSET is written;\n"      \
+	"                          :1 to :8 for so many bytes, :rw for reads too, :x when the\n"      \
+	"                          function SYMBOL runs; two of them at the most\n"                   \
 	"  --events=KINDS          record beside the calls: sched (where threads ran, why not),\n"    \
 	"                          faults (of pages), syscalls, marks; several with commas\n"         \
 	"  --counter=NAME          and a counter: page-faults, instructions …; may be given\n"      \

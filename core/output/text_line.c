@@ -352,10 +352,6 @@ static void put_trigger(struct mt_str *out, const struct mt_instant *instant)
 		mt_str_append(out, ")");
 	}
 	mt_str_appendf(out, ", thread %d", hit->tid);
-	if (*hit->registers) {
-		mt_str_append(out, ": ");
-		put_clean(out, hit->registers);
-	}
 }
 
 static void put_what(struct mt_str *out, const struct mt_instant *instant)

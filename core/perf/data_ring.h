@@ -38,6 +38,13 @@ struct mt_error *mt_data_ring_map(int fd, size_t size_bytes, bool overwritten,
 /* A ring that was never mapped (all zero) is fine. */
 void mt_data_ring_unmap(struct mt_data_ring *ring);
 
+/* Whether a streaming ring holds what was not read. */
+static inline bool mt_data_ring_has_news(const struct mt_data_ring *ring)
+{
+	return ring->page &&
+	       __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE) != ring->page->data_tail;
+}
+
 /* What mapping SIZE bytes of WHAT ("the AUX ring") failed with, for people. */
 struct mt_error *mt_data_ring_explain(const char *what, size_t size_bytes, int errnum);
 

@@ -110,6 +110,10 @@ struct mt_error *mt_session_create(struct mt_target *target,
 	session->conversion = find_conversion();
 	struct mt_error *error = mt_session_add_triggers(session);
 	if (!error)
+		error = mt_session_add_watches(session);
+	if (!error && (session->triggers.count || session->watches.count))
+		error = mt_space_pool_create(NULL, &session->pool);
+	if (!error)
 		error = create_tracks(session);
 	if (!error)
 		error = create_engine(session);
@@ -134,6 +138,9 @@ void mt_session_destroy(struct mt_session *session)
 	mt_recording_writer_destroy(session->writer);
 	mt_space_pool_destroy(session->pool);
 	mt_array_deinit(&session->triggers);
+	mt_array_each (watch, &session->watches)
+		mt_watch_deinit(watch);
+	mt_array_deinit(&session->watches);
 	mt_array_deinit(&session->stops);
 	mt_str_deinit(&session->why);
 	free(session);
@@ -337,6 +344,11 @@ struct mt_error *mt_session_finish(struct mt_session *session, struct mt_recordi
 			       session->triggers.items[i].mark ? "marks will be missing:"
 							       : "the trigger",
 			       session->triggers.items[i].text);
+	mt_array_each (watch, &session->watches)
+		if (!watch->found)
+			mt_log(session->options->log, MT_LOG_WARNING,
+			       "%s was not watched: no variable of that name was found",
+			       watch->text);
 	/* What ended threads did since the last one. */
 	mt_try(mt_session_read_rings(session, 0, 0, session->writer));
 	mt_try(mt_recording_writer_finish(session->writer));

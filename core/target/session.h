@@ -35,6 +35,7 @@ struct mt_session_options {
 	bool is_clean;                  /* see target/engine.h */
 	/* What is recorded beside the calls: see target/tracks.h. */
 	const char *const *events, *const *counters;
+	const char *const *watches; /* target/watch.h; NULL at the end; or NULL */
 	const struct mt_log *log;
 	void (*seen)(void *context, const struct mt_seen *seen); /* see target/engine.h */
 	void *seen_context;
@@ -76,6 +77,7 @@ struct mt_session_hit {
 	const char *location;
 	const char *condition; /* NULL: none */
 	const char *values;    /* what was printed: "x = 5, y = 7"; NULL: nothing */
+	const char *registers; /* NULL: not known */
 };
 struct mt_error *mt_session_hit(struct mt_session *session, pid_t lwp,
 				const struct mt_session_hit *hit);

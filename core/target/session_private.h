@@ -5,8 +5,10 @@
 
 #include "base/array.h"
 #include "elf/space.h"
+#include "perf/event_set.h"
 #include "target/session.h"
 #include "target/tracks.h"
+#include "target/watch.h"
 
 #include <uthash.h>
 
@@ -14,6 +16,13 @@
 struct mt_session_site {
 	uint64_t address;
 	uint32_t trigger; /* its number, from 1 */
+};
+
+/* Where a watchpoint lies in a process. */
+struct mt_session_watch_site {
+	uint32_t watch; /* its index */
+	struct mt_breakpoint breakpoint;
+	uint64_t value; /* that was seen last */
 };
 
 /* An executable mapping that the recording knows of. */
@@ -26,14 +35,16 @@ struct mt_session_process {
 	pid_t pid;
 	MT_ARRAY(struct mt_session_map) maps;
 	MT_ARRAY(struct mt_session_site) sites;
+	MT_ARRAY(struct mt_session_watch_site) watch_sites;
 	UT_hash_handle hh;
 };
 
 struct mt_session_thread {
 	pid_t lwp;
 	struct mt_session_process *process;
-	char name[16];    /* as the recording knows it */
-	uint64_t last_pc; /* of the instruction that runs next */
+	char name[16];               /* as the recording knows it */
+	uint64_t last_pc;            /* of the instruction that runs next */
+	struct mt_event_set watched; /* the watchpoints' events */
 	uint64_t hit_pc; /* a trigger's hit that was counted, but its instruction did not run yet */
 	UT_hash_handle hh;
 };
@@ -55,6 +66,8 @@ struct mt_session {
 	struct mt_session_process *processes;
 	struct mt_session_thread *threads;
 	MT_ARRAY(struct mt_session_trigger) triggers;
+	MT_ARRAY(struct mt_watch) watches;
+	struct mt_perf_clock clock;     /* of the watchpoints' hits */
 	MT_ARRAY(struct mt_stop) stops; /* that came together */
 	struct mt_session_result result;
 	struct mt_str why; /* which engine, and why */
@@ -134,6 +147,24 @@ struct mt_error *mt_session_put_hit(struct mt_session *session,
  * has its code.  *path is the caller's to free; NULL: it could not be done. */
 void mt_session_keep_vdso(struct mt_session *session, pid_t pid, const struct mt_map *map,
 			  char **path, struct mt_build_id *id);
+
+/* session_watch.c */
+/* Errors: USAGE (none that makes sense, or one too many). */
+struct mt_error *mt_session_add_watches(struct mt_session *session);
+/* Look for the variables that are not found yet in a mapping that has come.  Errors: USAGE (its
+ * alignment); mt_perf_event_open()'s. */
+struct mt_error *mt_session_find_watches(struct mt_session *session,
+					 struct mt_session_process *process,
+					 const struct mt_mapping *mapping);
+/* A new thread has the process's watchpoints too.  Errors: mt_perf_event_open()'s. */
+struct mt_error *mt_session_watch_thread(struct mt_session *session,
+					 struct mt_session_thread *thread);
+/* A thread stands still: what it hit goes into the recording, with a snapshot. */
+struct mt_error *mt_session_take_hits(struct mt_session *session, struct mt_session_thread *thread,
+				      const struct mt_stop *stop,
+				      const struct mt_engine_news *news);
+/* A stop for a hit and nothing else: the signal is ours. */
+bool mt_session_is_hit(const struct mt_session *session, const struct mt_stop *stop);
 
 /* session_mark.c */
 #define MT_SESSION_MARK_FUNCTION "mtrace_mark"

@@ -212,6 +212,8 @@ static struct mt_error *on_exec(struct mt_session *session, struct mt_session_th
 			      "it became a 32-bit program, and only x86-64 ones can be traced");
 	process->maps.count = 0;
 	process->sites.count = 0;
+	process->watch_sites.count = 0;
+	mt_event_set_deinit(&thread->watched);
 	mt_try(mt_session_put_name(session, thread, true, news->time_ns));
 	mt_try(mt_session_put_maps(session, process, news->time_ns));
 	return mt_session_go_on(session, stop->lwp, 0);
@@ -296,7 +298,8 @@ static struct mt_error *on_thread_stop(struct mt_session *session, struct mt_ses
 	switch (stop->kind) {
 	case MT_STOP_SIGNAL:
 	case MT_STOP_BREAKPOINT:
-		return on_signal(session, thread, stop, news);
+		return mt_session_is_hit(session, stop) ? mt_session_go_on(session, stop->lwp, 0)
+							: on_signal(session, thread, stop, news);
 	case MT_STOP_NEW_THREAD:
 		return on_new_thread(session, thread, stop, news);
 	case MT_STOP_FORK:
@@ -340,6 +343,8 @@ struct mt_error *mt_session_on_stop(struct mt_session *session, const struct mt_
 		return ignore_gone(error);
 	if (!error && news.maps_changed && stop->kind != MT_STOP_EXEC)
 		error = mt_session_put_maps(session, thread->process, news.time_ns);
+	if (!error)
+		error = mt_session_take_hits(session, thread, stop, &news);
 	if (!error)
 		error = on_thread_stop(session, thread, stop, &news);
 	return ignore_gone(error);

@@ -24,6 +24,7 @@ void mt_session_remove_thread(struct mt_session *session, struct mt_session_thre
 {
 	mt_session_engine_ops(session)->remove_thread(session->engine, thread->lwp);
 	mt_tracks_remove_thread(session->tracks, thread->lwp);
+	mt_event_set_deinit(&thread->watched);
 	HASH_DEL(session->threads, thread);
 	free(thread);
 }
@@ -38,6 +39,7 @@ void mt_session_remove_process(struct mt_session *session, struct mt_session_pro
 	HASH_DEL(session->processes, process);
 	mt_array_deinit(&process->maps);
 	mt_array_deinit(&process->sites);
+	mt_array_deinit(&process->watch_sites);
 	free(process);
 }
 
@@ -74,6 +76,7 @@ struct mt_error *mt_session_add_thread(struct mt_session *session,
 		return mt_error_no_memory();
 	}
 	mt_tracks_add_thread(session->tracks, lwp);
+	mt_try(mt_session_watch_thread(session, *out));
 	return mt_session_engine_ops(session)->add_thread(session->engine, process->pid, lwp,
 							  parent);
 }

@@ -62,7 +62,7 @@ struct mt_error *mt_session_add_triggers(struct mt_session *session)
 	if (mt_tracks_want_marks(session->options->events) &&
 	    mt_array_push(&session->triggers, mark))
 		return mt_error_no_memory();
-	return session->triggers.count ? mt_space_pool_create(NULL, &session->pool) : NULL;
+	return NULL;
 }
 
 struct search {
@@ -198,7 +198,7 @@ struct mt_error *mt_session_find_triggers(struct mt_session *session,
 	struct mt_error *error = NULL;
 	struct mt_space *space = NULL;
 
-	if (!session->triggers.count)
+	if (!session->pool)
 		return NULL;
 	mt_try(mt_space_create(session->pool, process->pid, &space));
 	error = mt_space_add(space, mapping);
@@ -210,6 +210,8 @@ struct mt_error *mt_session_find_triggers(struct mt_session *session,
 		search.number = (uint32_t)i + 1;
 		error = find_one(&search);
 	}
+	if (!error)
+		error = mt_session_find_watches(session, process, search.mapping);
 	mt_space_destroy(space);
 	return error;
 }

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Hardware breakpoints and watchpoints as perf events: the processor compares, the kernel writes a
+ * sample, and the thread is stopped by a SIGTRAP with si_code TRAP_PERF, which only its tracer need
+ * see.  The processor has four debug registers, which debuggers want too.
+ *
+ * In one group with an AUX area event (its leader) a hit can pause that trace at the very
+ * instruction, on Linux 6.13 and later: open the event with the leader's descriptor as GROUP and
+ * spec.aux = MT_PERF_AUX_PAUSE.
+ *
+ * Source: perf_event_open(2), PERF_TYPE_BREAKPOINT; Intel SDM vol. 3B, 17.2 "Debug Registers". */
+#ifndef MT_PERF_BREAKPOINT_H
+#define MT_PERF_BREAKPOINT_H
+
+#include "base/str.h"
+#include "perf/event.h"
+#include "perf/ring_sample.h"
+
+#define MT_BREAKPOINT_MOST 2 /* of ours: the other two are the debugger's */
+#define MT_TRAP_PERF       6 /* si_code: TRAP_PERF of asm-generic/siginfo.h */
+
+/* When it hits. */
+enum mt_access {
+	MT_ACCESS_WRITE,
+	MT_ACCESS_READ_WRITE, /* x86 has none for reads alone */
+	MT_ACCESS_EXECUTE,
+};
+
+struct mt_breakpoint {
+	uint64_t address;
+	uint8_t length; /* 1, 2, 4, 8; of EXECUTE 8 */
+	uint8_t access; /* enum mt_access */
+};
+
+/* WHAT is lent to the spec. */
+struct mt_perf_spec mt_breakpoint_spec(const struct mt_breakpoint *breakpoint, const char *what);
+/* A sample of such an event.  False: it is garbled. */
+bool mt_breakpoint_sample(const struct perf_event_header *record, struct mt_ring_sample *sample);
+/* "rax=0x1 rbx=0 …", of such a sample; nothing where it has no registers. */
+void mt_breakpoint_registers(const struct mt_ring_sample *sample, struct mt_str *out);
+
+#endif
