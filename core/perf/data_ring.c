@@ -21,7 +21,10 @@ struct mt_error *mt_data_ring_explain(const char *what, size_t size_bytes, int e
 	unsigned long long kb = size_bytes / 1024;
 
 	if (errnum == ENOMEM)
-		return mt_error_errno(errnum, "cannot map %llu kB of %s", kb, what);
+		return mt_error_new(MT_ERROR_NO_MEMORY,
+				    "cannot map %llu kB of %s: the kernel does not find so much "
+				    "memory for it; take smaller rings",
+				    kb, what);
 	if (errnum != EPERM)
 		return mt_error_errno(errnum, "cannot map %s of %llu kB", what, kb);
 	mt_system_read_file(MLOCK_PATH, text, sizeof(text));

@@ -118,7 +118,7 @@ static void describe(const struct mt_engine *base, struct mt_recording_pt *pt)
 static struct mt_error *bear(const struct mt_pt_engine *engine, const struct mt_pt_thread *thread,
 			     const char *what, struct mt_error *error)
 {
-	if (!error || !engine->has_ring || mt_error_code(error) == MT_ERROR_NO_MEMORY)
+	if (!error || !engine->has_ring)
 		return error;
 	mt_log(engine->options.log, MT_LOG_WARNING, "thread %d %s: %s", thread->lwp, what,
 	       mt_error_message(error));

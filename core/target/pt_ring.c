@@ -32,14 +32,20 @@ static struct mt_error *open_event(const struct mt_pt_engine *engine, struct mt_
 	return mt_perf_event_explain(&attr, "Intel PT", ring->lwp, -1, -ring->fd);
 }
 
-/* Halves the ring until what may be locked suffices for it. */
+static bool is_too_large(const struct mt_error *error)
+{
+	enum mt_error_code code = error ? mt_error_code(error) : 0;
+
+	return code == MT_ERROR_PERMISSION || code == MT_ERROR_NO_MEMORY;
+}
+
+/* Halves the ring until what may be locked, and what there is, suffices for it. */
 static struct mt_error *map_aux(const struct mt_pt_engine *engine, struct mt_pt_ring *ring)
 {
 	uint64_t size = engine->options.ring_bytes;
 	struct mt_error *error = mt_aux_ring_map(ring->fd, &ring->data, size, true, &ring->aux);
 
-	while (error && mt_error_code(error) == MT_ERROR_PERMISSION &&
-	       size / 2 >= MT_ENGINE_LEAST_RING_BYTES) {
+	while (is_too_large(error) && size / 2 >= MT_ENGINE_LEAST_RING_BYTES) {
 		struct mt_error *smaller;
 
 		size /= 2;
@@ -48,7 +54,7 @@ static struct mt_error *map_aux(const struct mt_pt_engine *engine, struct mt_pt_
 			mt_log(engine->options.log, MT_LOG_WARNING,
 			       "thread %d gets a ring of %llu kB: %s", ring->lwp,
 			       (unsigned long long)size / 1024, mt_error_message(error));
-		if (!smaller || mt_error_code(smaller) != MT_ERROR_PERMISSION) {
+		if (!is_too_large(smaller)) {
 			mt_error_destroy(error);
 			return smaller;
 		}
