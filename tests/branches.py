@@ -24,9 +24,9 @@ def kind_of(flags):
     return next((kind for kind in ("call", "return") if kind in flags), "jump")
 
 
-def decoded_by_perf(perf, recording):
+def decoded_by_perf(perf, recording, *options):
     """The same from perf script; a decoding error is a failure."""
-    done = subprocess.run([perf, "script", "-i", str(recording), "--itrace=be", "-F",
+    done = subprocess.run([perf, "script", *options, "-i", str(recording), "--itrace=be", "-F",
                            "tid,ip,addr,flags"], text=True, capture_output=True, check=True)
     assert "instruction trace error" not in done.stdout + done.stderr
     threads = {}

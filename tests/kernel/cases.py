@@ -5,11 +5,20 @@ import collections
 import re
 import subprocess
 
-from streams import seen_of
+from branches import decoded_by_perf
+from streams import by_thread
 
 Case = collections.namedtuple("Case", "name command check")
 CASES = []
-GOOD = 7  # the exit status of programs/played.c
+# What is recorded beforehand, and played inside: a source in programs/, and its argument.
+PROGRAMS = {
+    "played": ("played.c", "0"),
+    "threads": ("played.c", "2"),
+    "lives": ("lives.c", "plain"),
+    "mapping": ("lives.c", "mapped"),
+    "forking": ("lives.c", "forked"),
+}
+GOOD = 7  # the programs' exit status when all went well
 RUN = "mtdb run --engine=pt --history=0 -f text -o timeline.txt --record perf.data"
 
 
@@ -32,14 +41,9 @@ class Result:
         return (self.folder / name).read_text(errors="replace")
 
     def branches(self, recording="perf.data"):
-        """What perf decodes of a recording: as seen_of()."""
-        done = subprocess.run([self.perf, "script", "-f", "-i", self.folder / recording,
-                               "--itrace=be", "--symfs", self.root, "-F", "tid,ip,addr,flags"],
-                              text=True, capture_output=True, check=True)
-        assert "instruction trace error" not in done.stdout + done.stderr, done.stdout
-        matches = [re.match(r"\s*(\d+)\s+(.*?)\s+([0-9a-f]+) =>\s+([0-9a-f]+)\s*$", line)
-                   for line in done.stdout.splitlines()]
-        return seen_of("\n".join(self.branch(match) for match in matches if match))
+        """What perf decodes of a recording, thread by thread."""
+        return by_thread(decoded_by_perf(self.perf, self.folder / recording, "--force",
+                                         f"--symfs={self.root}"))
 
     def check_calls(self, program, times=1):
         """The timeline has as many calls of the program's own functions as were seen."""
@@ -52,19 +56,8 @@ class Result:
                        for thread in self.truth[program] for branch in thread)
             shown = sum(re.search(rf"s +{name} ", line) is not None for line in lines)
             assert shown == times * seen > 0, f"{name}: {shown} calls shown, {seen} seen"
-        threads = {line for line in lines if line.startswith("Thread ")}
+        threads = {line for line in lines if re.match(rf'Thread \d+ "{program}"', line)}
         assert len(threads) == len(self.truth[program]), threads
-
-    @staticmethod
-    def branch(match):
-        flags = match[2].split()
-        if "strt" in flags:
-            kind = "start"
-        elif "end" in flags:
-            kind = "stop" if "async" in flags else "syscall"
-        else:
-            kind = next((word for word in ("call", "return") if word in flags), "jump")
-        return f"{match[1]} {kind} {match[3]} {match[4]}"
 
 
 @case("mtdb doctor")
@@ -93,6 +86,78 @@ def wrapped(result):
     [seen], [truth] = result.branches(), result.truth["played"]
     assert len(truth) < len(seen) < 5 * len(truth), len(seen)
     assert seen[1:] == (5 * truth)[-len(seen) + 1:]
+
+
+@case(f"{RUN} --trigger=reached -- /programs/played 0 3")
+def triggers(result):
+    assert result.status == GOOD, result.errors
+    [seen], [truth] = result.branches(), result.truth["played"]
+    assert seen == 3 * truth
+    assert result.read("timeline.txt").count("-- history") == 3
+    result.check_calls("played", times=3)
+
+
+@case(f"{RUN} --size=16k --trigger=reached -- /programs/played 0 9")
+def triggers_wrapped(result):
+    assert result.status == GOOD, result.errors
+    [seen], [truth] = result.branches(), result.truth["played"]
+    assert seen == 9 * truth
+
+
+@case(f"{RUN} --trigger=reached -- /programs/threads 2 2")
+def triggers_in_threads(result):
+    assert result.status == GOOD, result.errors
+    assert result.branches() == [2 * thread for thread in result.truth["threads"]]
+    result.check_calls("threads", times=2)
+
+
+@case(f"{RUN} -- /programs/mapping mapped")
+def mapped(result):
+    assert result.status == GOOD, result.errors
+    assert result.branches() == result.truth["mapping"]
+
+
+@case(f"{RUN} -- /programs/mapping switched")
+def switched(result):
+    assert result.status == GOOD, result.errors
+    assert result.branches() == result.truth["mapping"]
+
+
+@case(f"{RUN} -- /programs/mapping execed")
+def execed(result):
+    assert result.status == GOOD, result.errors
+    assert result.branches() == result.truth["mapping"]
+
+
+@case(f"{RUN} --follow-forks -- /programs/forking forked")
+def forked(result):
+    assert result.status == GOOD, result.errors
+    assert result.branches() == result.truth["forking"]
+
+
+@case(f"{RUN} -- /programs/forking forked")
+def forked_away(result):
+    assert result.status == GOOD, result.errors
+    assert result.branches() == result.truth["forking"][:1]
+
+
+@case(f"{RUN} -- /programs/lives crashed")
+def crashed(result):
+    assert result.status == 128 + 11, result.errors
+    assert result.branches() == result.truth["lives"]
+
+
+@case(f"{RUN} -- /programs/lives flagged")
+def flagged(result):
+    assert result.status == GOOD, result.errors
+    assert result.branches() == [2 * result.truth["lives"][0]]
+    assert "recorded in part only" in result.read("timeline.txt")
+
+
+@case(f"{RUN} --size=256k -- /programs/lives churned")
+def churned(result):
+    assert result.status == GOOD, result.errors
+    assert result.branches() == result.truth["lives"]
 
 
 PERF = "perf record -q -o perf.data -e intel_pt/cyc/u"

@@ -6,6 +6,8 @@ import re
 import struct
 import subprocess
 
+import branches
+
 TICKS = 16  # for each packet of the flow: about what a processor takes
 CYC = bytes([TICKS << 3 | 3])
 FLOW = ("TNT", "TIP", "TIP.PGE", "TIP.PGD", "FUP")
@@ -54,23 +56,19 @@ def write_stream(path, packets):
                      trace)
 
 
-def seen_of(log):
-    """The branches of each thread, in the order of their numbers: [[(kind, from, to)]]."""
-    threads = {}
-    for line in log.splitlines():
-        tid, kind, start, end = line.split()
-        threads.setdefault(int(tid), []).append((kind, int(start, 16), int(end, 16)))
-    return [branches for _, branches in sorted(threads.items())]
+def by_thread(branches):
+    """Of {tid: branches} the branches, in the order of the numbers: those differ between runs."""
+    return [of_one for _, of_one in sorted(branches.items())]
 
 
-def record(mtdb, perf, program, arguments, work):
+def record(mtdb, perf, program, life, work):
     """Streams beside the program, for it to play.  Returns what was seen, and the ratio of TSC to
     the bus clock that the streams speak of."""
     recording, log = work / "step.data", work / "branches"
     subprocess.run([mtdb, "run", "--engine=step", "--history=0", "-o", work / "step.txt",
-                    "--record", recording, "--branch-log", log, "--", program, *arguments],
+                    "--follow-forks", "--record", recording, "--branch-log", log, "--", program, life],
                    check=False, stderr=subprocess.DEVNULL)
     dump = dumped(perf, recording)
     for number, (_, packets) in enumerate(sorted(packets_of(dump).items())):
         write_stream(program.with_name(f"{program.name}.pt.{number}"), packets)
-    return seen_of(log.read_text()), int(re.search(r"Max non-turbo ratio +(\d+)", dump)[1])
+    return by_thread(branches.seen_of(log.read_text())), int(re.search(r"Max non-turbo ratio +(\d+)", dump)[1])
