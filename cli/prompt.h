@@ -33,6 +33,7 @@ extern const struct prompt_command prompt_run_commands[];
 extern const struct prompt_command prompt_break_commands[];
 extern const struct prompt_command prompt_stack_commands[];
 extern const struct prompt_command prompt_list_commands[];
+extern const struct prompt_command prompt_signal_commands[];
 extern const struct prompt_command prompt_other_commands[];
 
 /* prompt_table.c */

@@ -5,10 +5,17 @@
 #include <ctype.h>
 #include <string.h>
 
+// clang-format off
 const struct prompt_command *const prompt_tables[] = {
-    prompt_run_commands,  prompt_break_commands, prompt_stack_commands,
-    prompt_list_commands, prompt_other_commands, NULL,
+    prompt_run_commands,
+    prompt_break_commands,
+    prompt_stack_commands,
+    prompt_list_commands,
+    prompt_signal_commands,
+    prompt_other_commands,
+    NULL,
 };
+// clang-format on
 
 struct match {
 	const struct prompt_command *found;

@@ -133,6 +133,14 @@ struct mt_error *mt_debugger_run_to(struct mt_debugger *debugger, const char *lo
 /* What the selected thread gets when it goes on, instead of what it stopped for; 0: nothing. */
 void mt_debugger_set_signal(struct mt_debugger *debugger, int signal);
 
+/* What a signal does to the program and to its user: GDB's "handle". */
+struct mt_debug_handling {
+	bool stop, print, pass;
+};
+struct mt_debug_handling mt_debugger_handling(const struct mt_debugger *debugger, int signal);
+void mt_debugger_handle(struct mt_debugger *debugger, int signal,
+			struct mt_debug_handling handling);
+
 /* ---- Threads and frames ---- */
 
 size_t mt_debugger_thread_count(const struct mt_debugger *debugger);

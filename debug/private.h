@@ -51,11 +51,6 @@ struct mt_debug_site {
 	bool wanted;
 };
 
-/* What a signal does to the program and its user: GDB's "handle". */
-struct mt_debug_handling {
-	bool stop, print, pass;
-};
-
 enum mt_debug_plan_kind {
 	MT_DEBUG_PLAN_NONE,
 	MT_DEBUG_PLAN_STEP,

@@ -21,3 +21,14 @@ const struct mt_debug_handling *mt_debug_handling_of(const struct mt_debugger *d
 {
 	return &debugger->handling[signal > 0 && signal < MT_DEBUG_SIGNALS ? signal : 0];
 }
+
+struct mt_debug_handling mt_debugger_handling(const struct mt_debugger *debugger, int signal)
+{
+	return *mt_debug_handling_of(debugger, signal);
+}
+
+void mt_debugger_handle(struct mt_debugger *debugger, int signal, struct mt_debug_handling handling)
+{
+	if (signal > 0 && signal < MT_DEBUG_SIGNALS)
+		debugger->handling[signal] = handling;
+}

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Five threads are stopped, stepped and let go at random: in the end their sums are right."""
+import random
+import re
+import subprocess
+
+import pytest
+
+PLACES = ["branch", "tree", "leaping", "round_of", "leap"]
+MOVES = ["step", "next", "stepi", "nexti", "finish", "continue", "continue", "until", "up", "down", "bt 3"]
+
+
+def script(seed):
+    dice = random.Random(seed)
+    lines = ["break main", "run", "break leaf"]  # where every thread comes soon
+    for place in dice.sample(PLACES, dice.randint(1, 3)):
+        lines.append(f"{dice.choice(['break', 'break', 'tbreak'])} {place}")
+    for _ in range(dice.randint(10, 60)):
+        lines.append(dice.choice(MOVES))
+        if dice.random() < 0.1:
+            lines.append(f"thread {dice.randint(1, 5)}")
+        if dice.random() < 0.05:
+            lines.append(f"{dice.choice(['disable', 'enable'])} 3")
+        if dice.random() < 0.05:
+            lines.append(f"break *{dice.choice(PLACES)}+{dice.choice([0, 4])}")
+    return lines
+
+
+def walk(mtdb, program, seed):
+    words = [mtdb, "-batch"]
+    for line in [*script(seed), "delete", "signal SIGUSR1"]:
+        words += ["-ex", line]
+    done = subprocess.run(
+        [*words, program], capture_output=True, text=True, timeout=120, check=False, stdin=subprocess.DEVNULL
+    )
+    assert "5 of 5 sums are right" in done.stdout, f"seed {seed}:\n{done.stdout[-4000:]}\n{done.stderr}"
+    assert re.search(r"\[Inferior 1 \(process \d+\) exited normally\]", done.stdout)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_walk(mtdb, compile, seed):
+    walk(mtdb, compile("debugged_threads.c", "-O0", "-pthread"), seed)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+def test_many_walks(mtdb, compile, level):
+    for seed in range(100):
+        walk(mtdb, compile("debugged_threads.c", level, "-pthread"), 1000 + seed)
