@@ -352,6 +352,7 @@ int prompt_main(struct terminal *terminal, int argc, char **argv)
 	(void)argc;
 	prompt.interactive = isatty(STDIN_FILENO) && !options.batch;
 	prompt.batch = options.batch;
+	prompt_complete_for(&prompt);
 	if (!error)
 		error = hold_session(&prompt, &options);
 	if (error) {

@@ -14,6 +14,9 @@
 
 struct prompt;
 
+/* What stands behind a command, for completion. */
+enum prompt_takes { PROMPT_ANYTHING, PROMPT_LOCATION, PROMPT_FILE, PROMPT_COMMANDS };
+
 struct prompt_command {
 	const char *name;
 	const char *aliases; /* words that mean it, though they may begin others: "b br"; or NULL */
@@ -21,6 +24,7 @@ struct prompt_command {
 	const char *summary; /* a line, without a full stop */
 	const char *help;    /* more, lines that end in \n; or NULL */
 	bool repeats;        /* an empty line does it again */
+	uint8_t takes;       /* enum prompt_takes */
 	/* `info`, `set`: the words behind it, ended by one without a name; or NULL. */
 	const struct prompt_command *sub;
 	/* REST: what stands behind the name, without blanks at its ends.  With `sub`: what no word
@@ -108,6 +112,9 @@ struct mt_error *prompt_attach(struct prompt *prompt, const char *pid);
 /* And tell where it is. */
 struct mt_error *prompt_add_breakpoint(struct prompt *prompt,
 				       const struct mt_debug_new_breakpoint *what);
+
+/* prompt_complete.c: the prompt at which readline completes from now on. */
+void prompt_complete_for(struct prompt *prompt);
 
 /* prompt_list.c */
 /* `list` goes on around LINE of the file that was shown last. */

@@ -175,6 +175,7 @@ const struct prompt_command prompt_break_commands[] = {
     {.name = "break",
      .aliases = "b br bre brea",
      .usage = "[LOCATION]",
+     .takes = PROMPT_LOCATION,
      .summary = "Stop the program when it comes to LOCATION",
      .help =
 	 "LOCATION is a FUNCTION, a LINE, FILE:LINE, FILE:FUNCTION or *ADDRESS; without one it\n"
@@ -183,6 +184,7 @@ const struct prompt_command prompt_break_commands[] = {
     {.name = "tbreak",
      .aliases = "tb tbr",
      .usage = "[LOCATION]",
+     .takes = PROMPT_LOCATION,
      .summary = "Stop the program when it comes to LOCATION, once",
      .run = run_tbreak},
     {.name = "delete",

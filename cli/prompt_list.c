@@ -265,6 +265,7 @@ const struct prompt_command prompt_list_commands[] = {
     {.name = "list",
      .aliases = "l",
      .usage = "[LOCATION | FIRST,[LAST] | ,LAST | -]",
+     .takes = PROMPT_LOCATION,
      .summary = "Print ten lines of the source",
      .help =
 	 "Without an argument: around where the program stands, or the lines behind those that\n"
