@@ -5,7 +5,9 @@
 _mtdb_options() { # COMMAND
 	local record='--engine= --output= --format= --record= --size= --trigger= --watch= --events=
 		--counter= --timestamps=
-		--modules= --functions= --no-functions= --throttle --follow-forks --ready-fd='
+		--modules= --functions= --no-functions= --throttle --follow-forks --ready-fd=
+		--resolution= --kernel --filter= --per-cpu --full-execution --no-return-compression
+		--ptwrite --power-events'
 	case $1 in
 	run) echo "$record --history= --branch-log=" ;;
 	attach) echo "$record --for= --pid=" ;;
@@ -20,6 +22,7 @@ _mtdb_options() { # COMMAND
 _mtdb_value() { # OPTION WORD
 	case $1 in
 	--engine) mapfile -t COMPREPLY < <(compgen -W 'auto pt calls step' -- "$2") ;;
+	--resolution) mapfile -t COMPREPLY < <(compgen -W 'low normal high' -- "$2") ;;
 	--timestamps) mapfile -t COMPREPLY < <(compgen -W 'sampled full' -- "$2") ;;
 	--format) mapfile -t COMPREPLY < <(compgen -W 'fxt json text' -- "$2") ;;
 	--pid | -p) mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$2") ;;

@@ -16,6 +16,7 @@
 void mt_record_options_init(struct mt_record_options *record)
 {
 	*record = (struct mt_record_options){.ready = -1, .throttle = (char *)record};
+	mt_pt_options_init(&record->pt);
 	const struct poptOption table[] = {
 	    {"engine", 'e', POPT_ARG_STRING, &record->engine, 0, NULL, NULL},
 	    {"output", 'o', POPT_ARG_STRING, &record->output, 0, NULL, NULL},
@@ -32,6 +33,7 @@ void mt_record_options_init(struct mt_record_options *record)
 	    {"no-functions", 0, POPT_ARG_ARGV, &record->no_functions, 0, NULL, NULL},
 	    {"throttle", 0, POPT_ARG_STRING | POPT_ARGFLAG_OPTIONAL, &record->throttle, 0, NULL,
 	     NULL},
+	    {NULL, 0, POPT_ARG_INCLUDE_TABLE, record->pt.table, 0, NULL, NULL},
 	    {"follow-forks", 0, POPT_ARG_NONE, &record->follow_forks, 0, NULL, NULL},
 	    {"ready-fd", 0, POPT_ARG_STRING, &record->ready_fd, 0, NULL, NULL},
 	    POPT_TABLEEND,
@@ -64,6 +66,7 @@ void mt_record_options_deinit(struct mt_record_options *record)
 	free(record->ready_fd);
 	if (is_throttled(record))
 		free(record->throttle);
+	mt_pt_options_deinit(&record->pt);
 	free_list(record->triggers);
 	free_list(record->watches);
 	free_list(record->events);
@@ -118,6 +121,7 @@ struct mt_error *mt_record_options_apply(struct mt_record_options *record,
 		mt_try(parse_throttle(record->throttle, &session->throttle_ns));
 	if (record->ready_fd)
 		mt_try(parse_ready_fd(record));
+	mt_try(mt_pt_options_apply(&record->pt, &session->pt));
 	session->engine = record->engine;
 	session->recording_path = record->record_path;
 	session->triggers = record->triggers;

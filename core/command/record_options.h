@@ -4,9 +4,10 @@
 #define MT_COMMAND_RECORD_OPTIONS_H
 
 #include "command/arguments.h"
+#include "command/pt_options.h"
 #include "target/session.h"
 
-#define MT_RECORD_OPTIONS_TABLE 20
+#define MT_RECORD_OPTIONS_TABLE 21
 
 struct mt_record_options {
 	char *engine, *output, *format, *record_path;
@@ -15,6 +16,7 @@ struct mt_record_options {
 	const char **triggers, **modules, **functions, **no_functions;
 	const char **events, **counters, **watches;
 	int follow_forks;
+	struct mt_pt_options pt;
 	int ready; /* its file descriptor; -1: none */
 	struct poptOption table[MT_RECORD_OPTIONS_TABLE];
 };
@@ -30,7 +32,7 @@ struct mt_record_options {
 	"--engine=ENGINE", "--output=FILE", "--format=FORMAT", "--record=FILE", "--size=SIZE",     \
 	    "--trigger=LOCATION", "--watch=PLACE", "--events=KINDS", "--counter=NAME",             \
 	    "--timestamps=WHICH", "--modules=GLOB", "--functions=GLOB", "--no-functions=GLOB",     \
-	    "--throttle", "--follow-forks", "--ready-fd=NUMBER"
+	    "--throttle", "--follow-forks", "--ready-fd=NUMBER", MT_PT_OPTIONS_WORDS
 #define MT_RECORD_OPTIONS_HELP                                                                        \
 	"  -o, --output=FILE       the timeline (default: trace.fxt; \"-\" is standard output)\n"     \
 	"  -f, --format=FORMAT     fxt, json or text (default: by the file's ending)\n"               \
@@ -54,7 +56,7 @@ struct mt_record_options {
 	"  --functions=GLOB        calls: record only functions of that name\n"                       \
 	"  --no-functions=GLOB     calls: but none of that name\n"                                    \
 	"  --throttle[=SECONDS]    calls: take functions out that alone would fill a ring in less\n"  \
-	"                          time (default: 1)\n"                                               \
+	"                          time (default: 1)\n" MT_PT_OPTIONS_HELP                            \
 	"  --follow-forks          record child processes too; else they run on untraced\n"           \
 	"  --ready-fd=NUMBER       write a line to this file descriptor when recording has\n"         \
 	"                          begun, and close it\n"

@@ -161,6 +161,15 @@ void mt_aux_ring_read(struct mt_aux_ring *ring, bool whole, struct mt_aux_news *
 		read_stream(ring, news);
 }
 
+void mt_aux_ring_leave(struct mt_aux_ring *ring, struct mt_aux_news *news, size_t size)
+{
+	size_t of_second = size < news->part_bytes[1] ? size : news->part_bytes[1];
+
+	news->part_bytes[1] -= of_second;
+	news->part_bytes[0] -= size - of_second;
+	ring->head -= size;
+}
+
 void mt_aux_ring_free(struct mt_aux_ring *ring)
 {
 	if (!ring->overwritten)

@@ -42,9 +42,11 @@ struct mt_aux_news {
 	bool goes_on; /* it begins where the last reading ended: nothing was lost between */
 };
 
-/* Of an event that is disabled, if the ring is overwritten.  WHOLE: all that the ring holds,
- * whatever has been read before. */
+/* Of an event that is disabled, if the ring is overwritten.  WHOLE: all that an overwritten ring
+ * holds, whatever has been read before. */
 void mt_aux_ring_read(struct mt_aux_ring *ring, bool whole, struct mt_aux_news *news);
+/* Streaming: the last SIZE bytes of what was read wait for the next reading. */
+void mt_aux_ring_leave(struct mt_aux_ring *ring, struct mt_aux_news *news, size_t size);
 /* Streaming: what was read last may be overwritten. */
 void mt_aux_ring_free(struct mt_aux_ring *ring);
 

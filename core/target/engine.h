@@ -42,8 +42,12 @@ struct mt_seen {
 
 /* For Intel PT by the processor. */
 struct mt_engine_pt_options {
+	const char *asked; /* one of these that the user named: "--kernel"; NULL: none */
 	enum mt_pmu_resolution resolution; /* of times */
+	const char *const *filters;        /* target/pt_filter.h; NULL at the end; or NULL */
 	bool kernel;                       /* what the kernel does for the program as well */
+	bool per_cpu;                      /* a ring a CPU */
+	bool full_execution;               /* nothing is overwritten: see drain() */
 	bool no_return_compression;
 	bool ptwrite;
 	bool power_events;

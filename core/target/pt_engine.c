@@ -13,7 +13,7 @@ static struct mt_pt_engine *engine_of(struct mt_engine *base)
 	return (struct mt_pt_engine *)base;
 }
 
-static struct mt_pt_thread *find(struct mt_pt_engine *engine, pid_t lwp)
+struct mt_pt_thread *mt_pt_find(const struct mt_pt_engine *engine, pid_t lwp)
 {
 	struct mt_pt_thread *thread = NULL;
 
@@ -61,17 +61,31 @@ static void thread_destroy(struct mt_pt_engine *engine, struct mt_pt_thread *thr
 {
 	HASH_DEL(engine->threads, thread);
 	mt_pt_close_breaks(thread);
-	mt_pt_ring_close(thread->ring);
+	mt_pt_ring_close(engine, mt_pt_ring_of(engine, thread->lwp));
 	free(thread);
+}
+
+static void tell_losses(const struct mt_pt_engine *engine)
+{
+	if (engine->times_full)
+		mt_log(engine->options.log, MT_LOG_WARNING,
+		       "the processor wrote faster than it could be put away: %llu times, for "
+		       "%.3f ms in all, nothing was recorded; --size=64M, --resolution=low or "
+		       "--filter help",
+		       (unsigned long long)engine->times_full, (double)engine->lost_ns / 1e6);
 }
 
 static void destroy(struct mt_engine *base)
 {
 	struct mt_pt_engine *engine = engine_of(base);
 
+	tell_losses(engine);
 	while (engine->threads)
 		thread_destroy(engine, engine->threads);
+	while (engine->rings)
+		mt_pt_ring_close(engine, engine->rings);
 	mt_array_deinit(&engine->sites);
+	mt_str_deinit(&engine->filter);
 	free(engine);
 }
 
@@ -105,7 +119,8 @@ static void describe(const struct mt_engine *base, struct mt_recording_pt *pt)
 	    .cyc = engine->config.cyc,
 	    .return_compression = engine->config.return_compression,
 	    .kernel = engine->options.pt.kernel,
-	    .snapshot = true,
+	    .per_cpu = engine->options.pt.per_cpu,
+	    .snapshot = !engine->options.pt.full_execution,
 	    .mtc_period = engine->config.mtc_period,
 	    .max_nonturbo_ratio = (uint8_t)engine->pmu.max_nonturbo_ratio,
 	    .tsc_ctc_numerator = engine->pmu.tsc_ctc_numerator,
@@ -115,23 +130,23 @@ static void describe(const struct mt_engine *base, struct mt_recording_pt *pt)
 }
 
 /* What a later thread cannot have is borne, since the first ones are worth going on for. */
-static struct mt_error *bear(const struct mt_pt_engine *engine, const struct mt_pt_thread *thread,
-			     const char *what, struct mt_error *error)
+static struct mt_error *bear(const struct mt_pt_engine *engine, pid_t lwp, const char *what,
+			     struct mt_error *error)
 {
 	if (!error || !engine->has_ring)
 		return error;
-	mt_log(engine->options.log, MT_LOG_WARNING, "thread %d %s: %s", thread->lwp, what,
+	mt_log(engine->options.log, MT_LOG_WARNING, "thread %d %s: %s", lwp, what,
 	       mt_error_message(error));
 	mt_error_destroy(error);
 	return NULL;
 }
 
-static struct mt_error *equip(struct mt_pt_engine *engine, struct mt_pt_thread *thread)
+/* What a thread of ours begets has its events on the CPUs already. */
+static struct mt_error *add_ring(struct mt_pt_engine *engine, pid_t pid, pid_t lwp, pid_t parent)
 {
-	mt_try(bear(engine, thread, "is not recorded",
-		    mt_pt_ring_open(engine, thread->pid, thread->lwp, &thread->ring)));
-	engine->has_ring |= thread->ring != NULL;
-	return bear(engine, thread, "has no triggers", mt_pt_add_breaks(engine, thread));
+	if (!engine->options.pt.per_cpu)
+		return mt_pt_ring_open(engine, pid, lwp);
+	return mt_pt_find(engine, parent) ? NULL : mt_pt_add_cpus(engine, pid, lwp);
 }
 
 static struct mt_error *add_thread(struct mt_engine *base, pid_t pid, pid_t lwp, pid_t parent)
@@ -139,22 +154,22 @@ static struct mt_error *add_thread(struct mt_engine *base, pid_t pid, pid_t lwp,
 	struct mt_pt_engine *engine = engine_of(base);
 	struct mt_pt_thread *thread = calloc(1, sizeof(*thread));
 
-	(void)parent;
 	if (!thread)
 		return mt_error_no_memory();
 	thread->pid = pid;
 	thread->lwp = lwp;
 	HASH_ADD_INT(engine->threads, lwp, thread);
-	if (!find(engine, lwp)) {
+	if (!mt_pt_find(engine, lwp)) {
 		free(thread);
 		return mt_error_no_memory();
 	}
-	return equip(engine, thread);
+	mt_try(bear(engine, lwp, "is not recorded", add_ring(engine, pid, lwp, parent)));
+	return bear(engine, lwp, "has no triggers", mt_pt_add_breaks(engine, thread));
 }
 
 static void remove_thread(struct mt_engine *base, pid_t lwp)
 {
-	struct mt_pt_thread *thread = find(engine_of(base), lwp);
+	struct mt_pt_thread *thread = mt_pt_find(engine_of(base), lwp);
 
 	if (thread)
 		thread_destroy(engine_of(base), thread);
@@ -164,7 +179,8 @@ static void remove_thread(struct mt_engine *base, pid_t lwp)
 static void rename_thread(struct mt_engine *base, pid_t former, pid_t lwp)
 {
 	struct mt_pt_engine *engine = engine_of(base);
-	struct mt_pt_thread *thread = find(engine, former);
+	struct mt_pt_thread *thread = mt_pt_find(engine, former);
+	struct mt_pt_ring *ring;
 
 	if (!thread || former == lwp)
 		return;
@@ -172,18 +188,19 @@ static void rename_thread(struct mt_engine *base, pid_t former, pid_t lwp)
 	HASH_DEL(engine->threads, thread);
 	thread->lwp = lwp;
 	HASH_ADD_INT(engine->threads, lwp, thread);
-	if (!thread->ring)
+	ring = mt_pt_ring_of(engine, former);
+	if (!ring)
 		return;
-	thread->ring->lwp = lwp;
-	thread->ring->idx = engine->next_idx++;
-	thread->ring->stream_offset = 0;
+	ring->lwp = lwp;
+	ring->idx = engine->next_idx++;
+	ring->stream_offset = 0;
 }
 
 static struct mt_error *stopped(struct mt_engine *base, const struct mt_stop *stop,
 				struct mt_engine_news *news)
 {
 	struct mt_pt_engine *engine = engine_of(base);
-	struct mt_pt_thread *thread = find(engine, stop->lwp);
+	struct mt_pt_thread *thread = mt_pt_find(engine, stop->lwp);
 	struct user_regs_struct registers;
 
 	*news = (struct mt_engine_news){
@@ -207,18 +224,6 @@ static struct mt_error *resume(struct mt_engine *base, pid_t lwp, int signal)
 	return engine->target->ops->resume(engine->target, lwp, MT_RESUME_CONTINUE, signal);
 }
 
-static struct mt_error *drain(struct mt_engine *base, struct mt_recording_writer *writer)
-{
-	struct mt_pt_engine *engine = engine_of(base);
-	struct mt_pt_thread *thread = engine->threads;
-
-	mt_perf_clock_sync(&engine->clock);
-	for (; thread; thread = thread->hh.next)
-		if (thread->ring)
-			mt_try(mt_pt_ring_drain(engine, thread->ring, writer));
-	return NULL;
-}
-
 const struct mt_engine_ops mt_engine_pt = {
     .name = "pt",
     .summary = "Intel PT: every branch, at a few per cent of cost",
@@ -233,6 +238,6 @@ const struct mt_engine_ops mt_engine_pt = {
     .set_breakpoint = mt_pt_set_breakpoint,
     .stopped = stopped,
     .resume = resume,
-    .drain = drain,
+    .drain = mt_pt_drain,
     .snapshot = mt_pt_snapshot,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Inside of the engine `pt`: core/target/pt_engine.c (the ops), pt_ring.c (an event with its two
- * rings), pt_snapshot.c (rings into the recording), pt_break.c (breakpoints), pt_probe.c (what this
- * machine can do). */
+/* Inside of the engine `pt`: core/target/pt_engine.c (the ops), pt_ring.c (events with their two
+ * rings), pt_cpu.c (a ring a CPU), pt_snapshot.c (rings into the recording), pt_break.c
+ * (breakpoints), pt_probe.c (what this machine can do). */
 #ifndef MT_TARGET_PT_PRIVATE_H
 #define MT_TARGET_PT_PRIVATE_H
 
@@ -13,22 +13,27 @@
 
 #include <uthash.h>
 
-/* An AUX record that tells of a loss, or of a stretch's end. */
+/* An AUX record that tells of a loss. */
 struct mt_pt_flag {
-	uint64_t offset; /* of the stretch's end, in the kernel's count */
+	uint64_t offset; /* behind which it is, in the kernel's count */
 	uint64_t flags;
 	uint64_t time_ns;
 };
 
-/* An event with its data ring and its AUX ring: a thread's. */
+/* An event with its data ring and its AUX ring: a thread's, or a CPU's. */
 struct mt_pt_ring {
-	pid_t pid, lwp;
+	struct mt_pt_ring *next; /* of the engine's */
+	pid_t pid, lwp;          /* lwp -1: a CPU's */
+	int cpu;                 /* -1: a thread's */
 	uint32_t idx;
 	int fd;
+	MT_ARRAY(int) others; /* events that write into it too */
 	struct mt_data_ring data;
 	struct mt_aux_ring aux;
 	MT_ARRAY(struct mt_pt_flag) flags;
 	uint64_t stream_offset; /* where the next piece begins */
+	bool stopped_full;      /* the kernel disabled the event for want of room, */
+	uint64_t stopped_ns;    /* then */
 	/* While a snapshot is taken: */
 	struct mt_aux_news news;
 	uint64_t tsc;
@@ -47,8 +52,7 @@ struct mt_pt_break {
 
 struct mt_pt_thread {
 	pid_t pid, lwp;
-	struct mt_pt_ring *ring; /* NULL: it could not get one */
-	uint64_t pc;             /* where it stood last */
+	uint64_t pc; /* where it stood last */
 	MT_ARRAY(struct mt_pt_break) breaks;
 	UT_hash_handle hh;
 };
@@ -61,10 +65,16 @@ struct mt_pt_engine {
 	struct mt_pmu_config config;
 	struct mt_perf_clock clock;
 	struct mt_pt_thread *threads; /* by lwp */
+	struct mt_pt_ring *rings;
 	MT_ARRAY(struct mt_pt_site) sites;
+	struct mt_str filter; /* for the kernel; empty: none, or not made yet */
 	uint32_t next_idx;
-	bool has_ring; /* one thread got one, so others without are borne */
+	bool has_ring;       /* somebody got one, so others without are borne */
+	uint64_t times_full; /* how often there was no room, */
+	uint64_t lost_ns;    /* and for how long in all */
 };
+
+struct mt_pt_thread *mt_pt_find(const struct mt_pt_engine *engine, pid_t lwp);
 
 /* pt_probe.c */
 /* NULL: the PMU is there and lets itself be opened.  Errors: as mt_pmu_read() and
@@ -72,17 +82,26 @@ struct mt_pt_engine {
 struct mt_error *mt_pt_probe(void);
 
 /* pt_ring.c */
-/* Of a thread that stands still; it is traced as soon as it runs.  *out NULL without an error: the
- * thread has ended.  Errors: as mt_perf_event_open(), mt_aux_ring_map(). */
-struct mt_error *mt_pt_ring_open(struct mt_pt_engine *engine, pid_t pid, pid_t lwp,
-				 struct mt_pt_ring **out);
-void mt_pt_ring_close(struct mt_pt_ring *ring); /* NULL is fine */
+/* For a thread that stands still; it is traced as soon as it runs.  A thread that has ended gets
+ * none, without an error.  Errors: as mt_perf_event_open(), mt_aux_ring_map(). */
+struct mt_error *mt_pt_ring_open(struct mt_pt_engine *engine, pid_t pid, pid_t lwp);
+/* The same, of that thread and what it begets, on one CPU. */
+struct mt_error *mt_pt_ring_open_cpu(struct mt_pt_engine *engine, pid_t pid, pid_t lwp, int cpu);
+/* One more event for a CPU's ring. */
+struct mt_error *mt_pt_ring_join(struct mt_pt_engine *engine, struct mt_pt_ring *ring, pid_t lwp);
+/* The thread's; NULL: none. */
+struct mt_pt_ring *mt_pt_ring_of(const struct mt_pt_engine *engine, pid_t lwp);
+void mt_pt_ring_close(struct mt_pt_engine *engine, struct mt_pt_ring *ring); /* NULL is fine */
 /* Tracing stops and goes on. */
-void mt_pt_ring_enable(struct mt_pt_ring *ring, bool on);
+void mt_pt_ring_enable(const struct mt_pt_ring *ring, bool on);
 /* Put what the data ring tells into the recording; what it tells of the AUX area is kept until that
  * is read.  Errors: the writer's; NO_MEMORY. */
 struct mt_error *mt_pt_ring_drain(struct mt_pt_engine *engine, struct mt_pt_ring *ring,
 				  struct mt_recording_writer *writer);
+
+/* pt_cpu.c: a thread that nobody in our care made, or the first one, gets events on all CPUs.
+ * Errors: as mt_pt_ring_open(). */
+struct mt_error *mt_pt_add_cpus(struct mt_pt_engine *engine, pid_t pid, pid_t lwp);
 
 /* pt_break.c */
 /* As the op. */
@@ -95,8 +114,9 @@ void mt_pt_forget_breaks(struct mt_pt_engine *engine, struct mt_pt_thread *threa
 /* The stop is one of these. */
 bool mt_pt_is_break(const struct mt_pt_thread *thread, const struct mt_stop *stop);
 
-/* pt_snapshot.c: as the op. */
+/* pt_snapshot.c: as the ops. */
 struct mt_error *mt_pt_snapshot(struct mt_engine *base, pid_t lwp, uint32_t number,
 				struct mt_recording_writer *writer);
+struct mt_error *mt_pt_drain(struct mt_engine *base, struct mt_recording_writer *writer);
 
 #endif

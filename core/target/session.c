@@ -33,6 +33,18 @@ struct mt_error *mt_session_check_ring(uint64_t ring_bytes)
 	return NULL;
 }
 
+static struct mt_error *check_pt_options(const struct mt_session *session,
+					 const struct mt_engine_ops *chosen)
+{
+	const char *asked = session->options->pt.asked;
+
+	if (!asked || chosen == &mt_engine_pt)
+		return NULL;
+	return mt_error_new(MT_ERROR_USAGE, "%s is for the engine pt alone, and this is %s", asked,
+			    session->why.text && !session->why.failed ? session->why.text
+								      : chosen->name);
+}
+
 static struct mt_error *create_engine(struct mt_session *session)
 {
 	const struct mt_engine_ops *chosen = NULL;
@@ -55,6 +67,7 @@ static struct mt_error *create_engine(struct mt_session *session)
 	};
 
 	mt_try(mt_engine_choose(session->options->engine, &chosen, &session->why));
+	mt_try(check_pt_options(session, chosen));
 	mt_try(mt_session_check_ring(options.ring_bytes));
 	session->result.engine = chosen->name;
 	return chosen->create(session->target, &options, &session->engine);

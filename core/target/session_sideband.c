@@ -156,7 +156,9 @@ struct mt_error *mt_session_put_birth(struct mt_session *session,
 	fork.fork.parent_tid = parent_lwp;
 	if (parent_pid)
 		mt_try(mt_recording_writer_put(session->writer, &fork));
-	return mt_recording_writer_put(session->writer, &start);
+	/* Where rings are CPUs', the kernel tells on which CPU. */
+	return session->options->pt.per_cpu ? NULL
+					    : mt_recording_writer_put(session->writer, &start);
 }
 
 struct mt_error *mt_session_put_end(struct mt_session *session,

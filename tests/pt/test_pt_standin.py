@@ -61,3 +61,62 @@ def test_threads_that_find_no_memory(play, compile, memory_kb, word):
     assert played.done.returncode == GOOD, played.done.stderr
     assert word in played.done.stderr
     assert "take smaller rings" in played.done.stderr
+
+
+def test_full_execution_streams_it_all(play, compile, decoders):
+    check(play(compile("truth.c", "-O1", "-static", "-w"), "threads",
+               options=["--full-execution"]), decoders)
+
+
+def test_full_execution_says_what_was_lost(play, compile, decoders):
+    played = play(compile("truth.c", "-O1", "-w"), "sort",
+                  options=["--full-execution", "--size=16k"])
+    assert sum(file.stat().st_size for file in played.output.parent.glob("play/0.0")) > 2 * 65536
+    assert played.done.returncode == GOOD
+    assert re.search(r"faster than it could be put away: 1 times, for \d+\.\d+ ms",
+                     played.done.stderr)
+    (seen,), (decoded,) = played.seen, decoders[0](played.recording)
+    kept = [branch for branch in decoded if branch[0] != "gap"]
+    assert 500 < len(kept) < len(seen)
+    assert first_difference(seen[:len(kept) - 1], kept[:-1]) is None
+
+
+def test_rings_of_cpus(play, compile, decoders):
+    played = play(compile("truth.c", "-O1", "-static", "-w"), "recursion", options=["--per-cpu"])
+    check(played, decoders[1:])
+    (thread,) = played.trace.threads.values()
+    assert len(thread.find("fib")) == 177
+
+
+def test_filters_are_ranges_of_the_file(run_pt, compile, tmp_path):
+    program = compile("truth.c", "-O1", "-static", "-w")
+    told = tmp_path / "filters"
+    done = run_pt("run", "--engine=pt", "-o", "x.fxt", "--filter=fib",
+                  "--filter", f"stop twice/pointers @ {program}", "--", program, "recursion",
+                  FILTERS=told)
+    symbols = {line.split()[3]: line.split() for line in subprocess.run(
+        ["nm", "-S", program], text=True, capture_output=True, check=True).stdout.splitlines()
+        if len(line.split()) == 4}
+    base = int(re.search(r"LOAD +(0x\w+) (0x\w+)", subprocess.run(
+        ["readelf", "-lW", program], text=True, capture_output=True, check=True).stdout)[2], 16)
+    start, size = (int(number, 16) for number in symbols["fib"][:2])
+    assert f"filter {start - base:#x}/{size:#x}@{program}" in told.read_text(), done.stderr
+    first, last = (int(symbols[name][0], 16) for name in ("twice", "pointers"))
+    length = last + int(symbols["pointers"][1], 16) - first
+    assert f"stop {first - base:#x}/{length:#x}@{program}" in told.read_text()
+
+
+@pytest.mark.parametrize("filters,reason", [
+    (["fib", "twice", "main"], "2 address filters, and more"),
+    (["no_such"], "is not in"),
+    (["start main"], "no filter that begins"),
+    (["filter a /"], "no filter:"),
+    (["main @ /no/such/file"], "No such file"),
+])
+def test_filters_that_cannot_be(run_pt, compile, tmp_path, filters, reason):
+    program = compile("truth.c", "-O1", "-static", "-w")
+    words = [word for text in filters for word in ("--filter", text)]
+    done = run_pt("run", "--engine=pt", "-o", "x.fxt", *words, "--", program, "recursion")
+    assert done.returncode == 125
+    assert reason in done.stderr
+    assert not (tmp_path / "x.fxt").exists()

@@ -186,6 +186,7 @@ static void readings_join_up(void **state)
 static void streams_are_given_back(void **state)
 {
 	struct writer writer;
+	struct mt_aux_news news;
 
 	(void)state;
 	start(&writer, false, true);
@@ -198,6 +199,14 @@ static void streams_are_given_back(void **state)
 	check(&writer, false, 2000, true);
 	mt_aux_ring_free(&writer.ring);
 	assert_int_equal(writer.page.aux_tail, 5000);
+	put(&writer, 4000); /* up to 9000, around the end at 8192 */
+	mt_aux_ring_read(&writer.ring, false, &news);
+	mt_aux_ring_leave(&writer.ring, &news, 1000);
+	assert_int_equal(news.part_bytes[0], 3000);
+	assert_int_equal(news.part_bytes[1], 0);
+	mt_aux_ring_free(&writer.ring);
+	assert_int_equal(writer.page.aux_tail, 8000);
+	check(&writer, false, 1000, true);
 	end(&writer);
 }
 
