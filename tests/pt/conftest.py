@@ -60,7 +60,7 @@ def put_play(run_mtdb):
                 struct.pack(f"<{len(inside)}I", *inside))
             thread.append(data)
         info = auxtrace_info(recording)
-        put_sysfs(folder / "root", mtc_periods=f"{1 << MTC_PERIOD:x}",
+        write_sysfs(folder / "root", mtc_periods=f"{1 << MTC_PERIOD:x}",
                   tsc_art_ratio=f"{info[TSC_CTC_N]}:{info[TSC_CTC_D]}",
                   max_nonturbo_ratio=info[MAX_NONTURBO])
         return threads
@@ -68,14 +68,14 @@ def put_play(run_mtdb):
     return put
 
 
-def put_sysfs(root, mtc_periods="249", tsc_art_ratio="216:2", max_nonturbo_ratio=24):
-    """What the kernel tells of a Skylake, with other clocks."""
+def write_sysfs(root, tsc_art_ratio="216:2", max_nonturbo_ratio=24, **other_caps):
+    """What the kernel tells of a Skylake, with other clocks and capabilities."""
     bits = {"pt": 0, "cyc": 1, "pwr_evt": 4, "fup_on_ptw": 5, "mtc": 9, "tsc": 10, "noretcomp": 11,
             "ptw": 12, "branch": 13, "mtc_period": "14-17", "cyc_thresh": "19-22",
             "psb_period": "24-27"}
     caps = {"psb_cyc": 1, "mtc": 1, "ip_filtering": 1, "num_address_ranges": 2, "ptwrite": 1,
-            "power_event_trace": 1, "mtc_periods": mtc_periods, "cycle_thresholds": "3f",
-            "psb_periods": "3f"}
+            "power_event_trace": 1, "mtc_periods": "249", "cycle_thresholds": "3f",
+            "psb_periods": "3f", **other_caps}
     device = root / "sys/bus/event_source/devices/intel_pt"
     files = {"type": 8, "max_nonturbo_ratio": max_nonturbo_ratio, "tsc_art_ratio": tsc_art_ratio,
              "nr_addr_filters": 2}
@@ -87,6 +87,16 @@ def put_sysfs(root, mtc_periods="249", tsc_art_ratio="216:2", max_nonturbo_ratio
 
 
 @pytest.fixture
+def put_sysfs(tmp_path):
+    """put_sysfs(ptwrite=0, …): the stand-in's processor, and what it cannot do."""
+
+    def put(**caps):
+        write_sysfs(tmp_path / "root", **caps)
+
+    return put
+
+
+@pytest.fixture
 def run_pt(mtdb, compile, tmp_path):
     """run_pt("run", …, COUNTS=1) -> CompletedProcess of mtdb over the stand-in, which is told by
     the variables PT_STANDIN_…; without address randomization."""
@@ -94,7 +104,7 @@ def run_pt(mtdb, compile, tmp_path):
 
     def run(*words, timeout=120, **settings):
         if not (tmp_path / "root").exists():
-            put_sysfs(tmp_path / "root")
+            write_sysfs(tmp_path / "root")
         settings = {"SYSFS": tmp_path / "root", "PLAY": tmp_path / "play", **settings}
         environment = {f"PT_STANDIN_{name}": str(value) for name, value in settings.items()}
         command = ["setarch", "-R", "env", f"LD_PRELOAD={standin}", str(mtdb), *map(str, words)]
