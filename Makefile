@@ -98,9 +98,13 @@ $(BUILD)/generated/syscall_table.c: scripts/syscall-table
 $(BUILD)/generated/%.o: $(BUILD)/generated/%.c Makefile
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
+# A kernel of the test's own behind perf/system.h.
+$(BUILD)/tests/test_perf_event: UNIT_CFLAGS := \
+	$(foreach name,open_event map read_file,-Wl,--wrap=mt_system_$(name))
+
 $(BUILD)/tests/%: tests/unit/%.c $(BUILD)/libmtrace-core.a
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) -Itests/unit $(ALL_CFLAGS) -MMD -MP -o $@ $< $(BUILD)/libmtrace-core.a $(CORE_LIBS) -lcmocka
+	$(CC) $(CPPFLAGS) -Itests/unit $(ALL_CFLAGS) $(UNIT_CFLAGS) -MMD -MP -o $@ $< $(BUILD)/libmtrace-core.a $(CORE_LIBS) -lcmocka
 
 $(BUILD)/bench/%: tests/bench/%.c $(BUILD)/libmtrace-core.a
 	@mkdir -p $(@D)

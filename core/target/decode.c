@@ -8,9 +8,7 @@ static struct mt_error *check_kind(const struct mt_decode_run *run)
 	const struct mt_recording *recording = run->recording;
 	const char *path = mt_recording_info(recording)->path;
 
-	if (mt_recording_call_thread_count(recording))
-		return NULL;
-	if (mt_recording_is_of_calls(recording) && mt_decode_has_beside(run))
+	if (mt_recording_call_thread_count(recording) || mt_decode_has_beside(run))
 		return NULL;
 	if (mt_recording_is_of_calls(recording))
 		return mt_error_new(MT_ERROR_UNSUPPORTED,
@@ -36,7 +34,7 @@ static struct mt_error *decode(struct mt_decode_run *run)
 	mt_try(mt_machine_create(run->recording, run->options, &run->machine));
 	if (run->rebuild == &mt_rebuild_from_calls)
 		return mt_decode_calls(run);
-	return mt_decode_pt(run);
+	return mt_recording_auxtrace_count(run->recording) ? mt_decode_pt(run) : NULL;
 }
 
 /* Times of call events are in the clock of the notes already. */

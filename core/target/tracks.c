@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "target/tracks_private.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #define RING_BYTES (256u << 10)
+#define FILES_LEFT 32
 
 static size_t ring_bytes(const struct mt_tracks *tracks)
 {
@@ -108,6 +111,19 @@ static void complain(struct mt_tracks *tracks, struct mt_error *error)
 	mt_error_destroy(error);
 }
 
+/* Files that others open must still find room: what we cannot do without, and libraries. */
+static struct mt_error *leave_files(const struct mt_tracks *tracks, pid_t lwp,
+				    const struct mt_event_set *set)
+{
+	const struct perf_event_attr attr = mt_perf_spec_attr(&tracks->specs[MT_TRACK_BASE]);
+	struct rlimit limit = {0};
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == RLIM_INFINITY ||
+	    (rlim_t)mt_event_set_last(set) + FILES_LEFT < limit.rlim_cur)
+		return NULL;
+	return mt_perf_event_explain(&attr, "its events", lwp, -1, EMFILE);
+}
+
 void mt_tracks_add_thread(struct mt_tracks *tracks, pid_t lwp)
 {
 	struct mt_tracks_thread *thread;
@@ -117,6 +133,8 @@ void mt_tracks_add_thread(struct mt_tracks *tracks, pid_t lwp)
 		return;
 	thread = calloc(1, sizeof(*thread));
 	error = thread ? mt_tracks_open(tracks, lwp, &thread->set) : mt_error_no_memory();
+	if (!error)
+		error = leave_files(tracks, lwp, &thread->set);
 	if (thread) {
 		thread->lwp = lwp;
 		HASH_ADD_INT(tracks->threads, lwp, thread);

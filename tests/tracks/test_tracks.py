@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the kernel tells beside the calls: system calls, page faults, where threads ran, counters;
 each compared with what the program knows of itself, and with the calls around it."""
+import os
 import re
 import subprocess
 
 import pytest
 
+import fxt
+
 TIMES = 10
 PAGE = 4096
-ALL = ["--events", "sched,faults,syscalls", "--timestamps", "full"]
+ALL = ["--events", "sched,faults,syscalls", "--timestamps", "full",
+       "--modules", "tracks"]
 
 
 @pytest.fixture(name="program", scope="module")
@@ -155,6 +159,41 @@ def test_an_old_window_is_overwritten(record, compile, with_tracefs):
             if one.args["arguments"].startswith("0xffffffff")]
     assert 500 < len(seen) < 20000
     assert seen == list(range(20000 - len(seen), 20000))
+
+
+def test_what_was_overwritten_between_snapshots_is_a_gap(record, compile, with_tracefs):
+    """Two bursts, each with its snapshot; of the second more than the ring holds."""
+    bursts = compile("tracks_bursts.c", "-O1")
+    run = record(["--events", "syscalls", "--trigger", "pause_here"], bursts, before=with_tracefs)
+    assert run.status == 0, run.stderr
+    track = run.track("system calls", int(run.stdout))
+    (gap,) = track.instants
+    assert gap.category == "lost"
+    assert gap.args["cause"] == "the kernel dropped events"
+    numbers = [int(one.args["arguments"].split(", ")[1], 16) for one in track.find("close")
+               if one.args["arguments"].startswith("0xffffffff")]
+    assert numbers[:10] == list(range(10))
+    assert numbers[10:] == list(range(20000 - len(numbers) + 10, 20000))
+    before = [one for one in track.find("close") if one.end is not None and one.end <= gap.time]
+    assert len(before) >= 10
+
+
+def test_attached(mtdb, program, with_tracefs, tmp_path):
+    """From the moment of attaching on, in threads that were there before."""
+    output = tmp_path / "x.fxt"
+    read_end, write_end = os.pipe()
+    with subprocess.Popen(["sleep", "1000"]) as sleeper:
+        with subprocess.Popen([*with_tracefs, mtdb, "attach", "--engine", "step", *ALL[:2], "-o",
+                               output, f"--ready-fd={write_end}", str(sleeper.pid)],
+                              stderr=subprocess.PIPE, text=True, pass_fds=[write_end]) as tracer:
+            os.close(write_end)
+            with os.fdopen(read_end) as ready:
+                ready.readline()
+            sleeper.terminate()
+            _, stderr = tracer.communicate(timeout=120)
+    assert tracer.returncode == 0, stderr
+    names = [one.name for one in fxt.read(output).threads.values() if one.name]
+    assert f"scheduling of sleep ({sleeper.pid})" in names, stderr
 
 
 @pytest.mark.parametrize("options, words", [
