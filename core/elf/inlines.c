@@ -156,6 +156,58 @@ static void look_up(struct mt_objfile *objfile, const struct mt_inlines *inlines
 	out->depth = out->chain ? node->depth : 0;
 }
 
+struct inlined_search {
+	const char *name;
+	MT_ARRAY(struct mt_inline_interval) found; /* the lowest start of each */
+};
+
+static int note_instance(struct inlined_search *search_for, uint64_t start,
+			 struct mt_inline_node *node)
+{
+	struct mt_inline_interval found = {start, start, node};
+
+	mt_array_each (known, &search_for->found)
+		if (known->node == node)
+			return 0; /* spans are sorted: the first is the lowest */
+	return mt_array_push(&search_for->found, found);
+}
+
+static void search_spans(struct inlined_search *search_for, const struct mt_inlines *inlines)
+{
+	const struct mt_inline_node *last = NULL;
+
+	for (size_t i = 0; i < inlines->spans.count; i++) {
+		const struct mt_inline_interval *span = &inlines->spans.items[i];
+
+		for (struct mt_inline_node *node = span->node; node && node != last;
+		     node = node->parent)
+			if (mt_name_matches(node->call.function->name, search_for->name) &&
+			    note_instance(search_for, span->start, node))
+				return;
+		last = span->node;
+	}
+}
+
+void mt_objfile_find_inlined(struct mt_objfile *objfile, const char *name,
+			     void (*found)(void *context, uint64_t address, const char *name),
+			     void *context)
+{
+	struct mt_dwarf *dwarf = mt_dwarf(objfile);
+	struct inlined_search search_for = {.name = name};
+
+	for (size_t i = 0; dwarf && i < dwarf->unit_count; i++) {
+		struct mt_unit *unit = &dwarf->units[i];
+
+		if (!unit->inlines)
+			unit->inlines = build(objfile, unit);
+		if (unit->inlines)
+			search_spans(&search_for, unit->inlines);
+	}
+	mt_array_each (instance, &search_for.found)
+		found(context, instance->start, instance->node->call.function->name);
+	mt_array_deinit(&search_for.found);
+}
+
 void mt_objfile_inlines_at(struct mt_objfile *objfile, uint64_t address, struct mt_inline_span *out)
 {
 	const struct mt_dwarf *dwarf = mt_dwarf(objfile);

@@ -27,7 +27,8 @@ struct mt_locations {
 	struct mt_location *items;
 	size_t count;
 	size_t capacity;
-	uint8_t kind; /* enum mt_location_kind */
+	uint8_t kind;  /* enum mt_location_kind */
+	uint32_t line; /* LINE: the one that was asked for, which may have no code */
 };
 
 struct mt_location_options {
@@ -43,20 +44,6 @@ struct mt_error *mt_location_resolve(struct mt_space *space, const char *text,
 				     const struct mt_location_options *options,
 				     struct mt_locations *out);
 void mt_locations_deinit(struct mt_locations *locations);
-
-/* The address behind the prologue of the function that begins at ENTRY, as GDB takes it: where the
- * second line of the line table begins.  ENTRY itself where no line tells. */
-uint64_t mt_location_skip_prologue(struct mt_space *space, uint64_t entry);
-
-/* What a line's code is, for `info line` and for stepping. */
-struct mt_line_range {
-	struct mt_source source;
-	uint64_t start; /* [start, end) of the rows that follow each other */
-	uint64_t end;
-	bool is_statement; /* start begins a statement */
-};
-/* The stretch of the line table that holds an address.  False: none. */
-bool mt_location_line_range(struct mt_space *space, uint64_t address, struct mt_line_range *out);
 
 /* `info line`: appends what GDB says of each place.  Takes what mt_location_resolve() takes. */
 struct mt_str;

@@ -55,11 +55,70 @@ static const char *last_word(const char *name)
 	return word < end ? word : NULL;
 }
 
-static bool demangles_to(const char *raw, enum mt_demangle_style style, const char *name)
+/* Up to the parameters, which are no part of a lambda's or an operator's name. */
+static size_t length_without_parameters(const char *name)
 {
-	mt_auto(mt_str) struct mt_str text = {0};
+	size_t length = strlen(name), depth = 0;
 
-	return mt_demangle(raw, style, &text) && strcmp(text.text, name) == 0;
+	if (length >= 6 && strcmp(name + length - 6, " const") == 0)
+		length -= 6;
+	if (!length || name[length - 1] != ')')
+		return length;
+	for (size_t i = length; i-- > 0;) {
+		depth += name[i] == ')';
+		depth -= name[i] == '(';
+		if (!depth)
+			return i;
+	}
+	return length;
+}
+
+/* Up to the last component's template arguments. */
+static size_t length_without_arguments(const char *name, size_t length)
+{
+	size_t depth = 0;
+
+	if (!length || name[length - 1] != '>' || (length > 1 && strchr("-=>", name[length - 2])))
+		return length;
+	for (size_t i = length; i-- > 0;) {
+		depth += name[i] == '>';
+		depth -= name[i] == '<';
+		if (!depth)
+			return i;
+	}
+	return length;
+}
+
+/* WANTED is all of it, or what follows a "::". */
+static bool ends_with(const char *name, size_t length, const char *wanted)
+{
+	size_t wanted_length = strlen(wanted);
+	const char *tail = name + length - wanted_length;
+
+	if (wanted_length > length || strncmp(tail, wanted, wanted_length) != 0)
+		return false;
+	return tail == name || (tail - name >= 2 && tail[-1] == ':' && tail[-2] == ':');
+}
+
+bool mt_name_matches(const char *name, const char *wanted)
+{
+	size_t length = length_without_parameters(name);
+
+	if (wanted[0] == ':' && wanted[1] == ':') {
+		wanted += 2;
+		return strcmp(name, wanted) == 0 ||
+		       (strlen(wanted) == length && strncmp(name, wanted, length) == 0);
+	}
+	return ends_with(name, strlen(name), wanted) || ends_with(name, length, wanted) ||
+	       ends_with(name, length_without_arguments(name, length), wanted);
+}
+
+static bool demangles_to(const char *raw, const char *name)
+{
+	mt_auto(mt_str) struct mt_str bare = {0}, full = {0};
+
+	return (mt_demangle(raw, MT_DEMANGLE_BARE, &bare) && mt_name_matches(bare.text, name)) ||
+	       (mt_demangle(raw, MT_DEMANGLE_FULL, &full) && mt_name_matches(full.text, name));
 }
 
 static bool matches(const char *raw, const char *name, const char *word)
@@ -68,8 +127,7 @@ static bool matches(const char *raw, const char *name, const char *word)
 		return true;
 	if (word && !strstr(raw, word))
 		return false;
-	return demangles_to(raw, MT_DEMANGLE_BARE, name) ||
-	       demangles_to(raw, MT_DEMANGLE_FULL, name);
+	return demangles_to(raw, name);
 }
 
 void mt_objfile_find_name(struct mt_objfile *objfile, const char *name,

@@ -119,12 +119,20 @@ uint64_t mt_objfile_skip_prologue(struct mt_objfile *objfile, uint64_t start);
 void mt_objfile_inlines_at(struct mt_objfile *objfile, uint64_t address,
 			   struct mt_inline_span *out);
 
-/* Looking up what people type.  NAME is compared with the raw name, the demangled name, and the
- * demangled name without its parameters ("ns::f").  Calls `found` for each; aliases once.
+/* Looking up what people type.  NAME is compared with the raw name, and with the demangled one as
+ * mt_name_matches() has it.  Calls `found` for each; aliases once.
  * Includes aliases that the index left out. */
 void mt_objfile_find_name(struct mt_objfile *objfile, const char *name,
 			  void (*found)(void *context, uint64_t address, const char *name),
 			  void *context);
+/* The same for functions that were inlined: the lowest address of each instance, with the
+ * function's name. */
+void mt_objfile_find_inlined(struct mt_objfile *objfile, const char *name,
+			     void (*found)(void *context, uint64_t address, const char *name),
+			     void *context);
+/* Whether a demangled NAME is what people mean by WANTED: all of it, without its parameters,
+ * without its template arguments, without the namespaces in front. */
+bool mt_name_matches(const char *name, const char *wanted);
 /* The addresses at which a statement of FILE:LINE begins (one a function, inlined or not; the
  * lowest); a line without code means the next one that has some.  FILE matches a whole path's end
  * at a slash. */
