@@ -3,10 +3,11 @@
 judged outside by what it left."""
 import collections
 import re
+import struct
 import subprocess
 
 from branches import decoded_by_perf
-from streams import by_thread
+from streams import GOOD, by_thread
 
 Case = collections.namedtuple("Case", "name command check")
 CASES = []
@@ -18,7 +19,6 @@ PROGRAMS = {
     "mapping": ("lives.c", "mapped"),
     "forking": ("lives.c", "forked"),
 }
-GOOD = 7  # the programs' exit status when all went well
 RUN = "mtdb run --engine=pt --history=0 -f text -o timeline.txt --record perf.data"
 
 
@@ -109,6 +109,53 @@ def triggers_in_threads(result):
     assert result.status == GOOD, result.errors
     assert result.branches() == [2 * thread for thread in result.truth["threads"]]
     result.check_calls("threads", times=2)
+
+
+@case(f"{RUN} --watch=watched -- /programs/played 0 3")
+def watched(result):
+    assert result.status == GOOD, result.errors
+    [seen], [truth] = result.branches(), result.truth["played"]
+    assert seen == 3 * truth
+    text = result.read("timeline.txt")
+    assert text.count("-- history") == 3
+    assert re.findall(r"watched \(value = (\d), was (\d)\)", text) == [("1", "0"), ("2", "1"),
+                                                                     ("3", "2")]
+
+
+@case(f"{RUN} --watch=reached:x --watch=watched:rw -- /programs/threads 2 2")
+def watched_in_threads(result):
+    assert result.status == GOOD, result.errors
+    assert result.branches() == [2 * thread for thread in result.truth["threads"]]
+    result.check_calls("threads", times=2)
+    hits = re.findall(r"trigger (\d): (\S+) .*thread (\d+) in reached", result.read("timeline.txt"))
+    assert len(hits) == 12 and len(set(hits)) == 6, hits  # 3 threads, twice each
+
+
+@case(f"{RUN} --events=sched,faults,syscalls,marks --counter=page-faults -- /programs/threads 2")
+def events(result):
+    assert result.status == GOOD, result.errors
+    assert result.branches() == result.truth["threads"]
+    result.check_calls("threads")
+    text = result.read("timeline.txt")
+    assert re.search(r"s +CPU 0$", text, re.M) and re.search(r"s +brk\(", text), text
+    check_one_axis(result)
+
+
+def check_one_axis(result):
+    """The trace that the first thread plays ends when it has read the TSC, right before it gives
+    the trace to the device: between two system calls, of which the kernel told the times."""
+    size = struct.unpack_from("<Q", result.root.joinpath("programs/threads.pt.0").read_bytes(), 16)
+    done = subprocess.run([result.perf, "script", "--force", f"--symfs={result.root}", "-i",
+                           result.folder / "perf.data", "--itrace=be", "-F", "tid,time,event,ip,addr"],
+                          text=True, capture_output=True, check=True)
+    found = re.findall(r"^ *(\d+) +([\d.]+): +(\S+): +([0-9a-f]+)", done.stdout, re.M)
+    main = min(int(tid) for tid, *_ in found)
+    mine = [(event, float(time), int(value, 16)) for tid, time, event, value in found
+            if int(tid) == main]
+    calls = [it for it in mine if it[0] in ("mtrace:syscall", "mtrace:sysret")]
+    written = calls.index(next(it for it in calls if it[2] == size[0]))
+    last = max(time for event, time, _ in mine if event == "branches:u")
+    assert calls[written - 2][1] - 1e-6 <= last <= calls[written - 1][1] + 1e-6
 
 
 @case(f"{RUN} -- /programs/mapping mapped")

@@ -8,6 +8,7 @@ import subprocess
 
 import branches
 
+GOOD = 7  # the exit status of programs/*.c when all went well
 TICKS = 16  # for each packet of the flow: about what a processor takes
 CYC = bytes([TICKS << 3 | 3])
 FLOW = ("TNT", "TIP", "TIP.PGE", "TIP.PGD", "FUP")
@@ -65,10 +66,14 @@ def record(mtdb, perf, program, life, work):
     """Streams beside the program, for it to play.  Returns what was seen, and the ratio of TSC to
     the bus clock that the streams speak of."""
     recording, log = work / "step.data", work / "branches"
-    subprocess.run([mtdb, "run", "--engine=step", "--history=0", "-o", work / "step.txt",
-                    "--follow-forks", "--record", recording, "--branch-log", log, "--", program, life],
-                   check=False, stderr=subprocess.DEVNULL)
+    recording.unlink(missing_ok=True)
+    done = subprocess.run([mtdb, "run", "--engine=step", "--history=0", "-o", work / "step.txt",
+                           "--follow-forks", "--record", recording, "--branch-log", log, "--",
+                           program, life], check=False, stderr=subprocess.PIPE, text=True)
+    if done.returncode != GOOD or not recording.exists():
+        raise SystemExit(f"check-kernel: {program.name} could not be recorded:\n{done.stderr}")
     dump = dumped(perf, recording)
     for number, (_, packets) in enumerate(sorted(packets_of(dump).items())):
         write_stream(program.with_name(f"{program.name}.pt.{number}"), packets)
-    return by_thread(branches.seen_of(log.read_text())), int(re.search(r"Max non-turbo ratio +(\d+)", dump)[1])
+    ratio = int(re.search(r"Max non-turbo ratio +(\d+)", dump)[1])
+    return by_thread(branches.seen_of(log.read_text())), ratio
