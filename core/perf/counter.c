@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "perf/counter.h"
+#include "perf/counter_private.h"
 
 #include "base/str.h"
 
@@ -37,12 +37,15 @@ static struct mt_error *no_such(const char *name)
 		mt_str_appendf(&names, "%s%s", i ? ", " : "", counters[i].name);
 	if (names.failed)
 		return mt_error_no_memory();
-	return mt_error_new(MT_ERROR_USAGE, "no counter is called \"%s\"; there are %s", name,
+	return mt_error_new(MT_ERROR_USAGE,
+			    "no counter is called \"%s\"; there are %s, and PMU/EVENT/", name,
 			    names.text);
 }
 
 struct mt_error *mt_counter_find(const char *name, struct mt_perf_spec *spec)
 {
+	if (strchr(name, '/'))
+		return mt_counter_find_pmu(name, spec);
 	for (size_t i = 0; i < COUNTERS; i++) {
 		const struct counter *counter = &counters[i];
 

@@ -38,7 +38,7 @@ struct perf_event_attr mt_perf_spec_attr(const struct mt_perf_spec *spec)
 	    .sample_regs_user = spec->registers,
 	    .read_format = spec->read_format,
 	    .exclude_kernel = !spec->kernel,
-	    .exclude_hv = 1,
+	    .exclude_hv = !spec->kernel, /* some PMUs cannot exclude anything */
 	    .sample_id_all = 1,
 	    .disabled = spec->disabled,
 	    .enable_on_exec = spec->enable_on_exec,

@@ -108,6 +108,18 @@ def test_counters(record, program):
     assert clock[-1][1] - clock[0][1] <= (clock[-1][0] - clock[0][0]) * 1.01 + 100_000
 
 
+def test_counters_of_a_pmu(record, program):
+    """The time stamp counter, as one of the PMU msr: it grows as fast as the axis."""
+    for name in "msr/tsc/", "msr/event=0/":
+        run = record(["--counter", name, "--modules", "tracks"], program)
+        if run.status == 125 and "no PMU" in run.stderr:
+            pytest.skip(run.stderr)
+        (tid,) = threads_of(run)
+        values = run.trace.counters[f"{name} of tracks ({tid})"]
+        assert [value for _, value in values] == sorted(value for _, value in values)
+        assert values[-1][1] > values[0][1] > 0
+
+
 def test_perf_script_lists_them(need, mtdb, program, with_tracefs, tmp_path):
     perf = need("perf", "linux-perf")
     recording = tmp_path / "x.perf"
@@ -200,6 +212,9 @@ def test_attached(mtdb, program, with_tracefs, tmp_path):
     (["--events", "nonsense"], "no kind of events: \"nonsense\""),
     (["--events", "sched,"], "no kind of events: \"\""),
     (["--counter", "nonsense"], "no counter is called \"nonsense\""),
+    (["--counter", "nonsense/x/"], "this machine has no PMU \"nonsense\""),
+    (["--counter", "software/nonsense/"], "its PMU has nothing called \"nonsense\""),
+    (["--counter", "software/x"], "a / must stand at the end"),
 ])
 def test_words_that_mean_nothing(record, options, words):
     run = record(options, "true")
