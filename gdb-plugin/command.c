@@ -123,7 +123,7 @@ static const struct prefix prefixes[] = {
     {"show mtrace", "Show how mtrace records and writes.", NULL},
 };
 
-static const char *const parameters[] = {"engine", "buffer-size", "timestamps",
+static const char *const parameters[] = {"engine", "buffer-size", "timestamps",  "events",
 					 "output", "on-crash",    "history-size"};
 
 static struct mt_error *run_prefix(const struct prefix *prefix, const char *text)

@@ -109,6 +109,7 @@ static void destroy(struct mt_live *live)
 {
 	destroy_session(live);
 	free(live->engine);
+	free(live->events);
 	free(live);
 }
 
@@ -183,6 +184,8 @@ static void set_options(struct mt_live *live)
 	live->log = *mt_gdb_context().log;
 	live->options.engine = live->engine;
 	live->options.live = true;
+	live->event_lists[0] = live->events && *live->events ? live->events : NULL;
+	live->options.events = live->event_lists[0] ? live->event_lists : NULL;
 	live->options.log = &live->log;
 }
 
@@ -193,6 +196,8 @@ static struct mt_error *read_settings(struct mt_live *live, const struct mt_live
 	struct mt_error *error = choose_engine(live, options->engine);
 
 	live->options = (struct mt_session_options){.ring_bytes = options->ring_bytes};
+	free(live->events);
+	live->events = mt_setting_text(MT_SETTING_EVENTS);
 	set_options(live);
 	if (!error && !options->ring_bytes && size)
 		error = mt_parse_size(size, &live->options.ring_bytes);

@@ -40,6 +40,8 @@ struct mt_live {
 	pid_t lender;    /* of the child's memory, as after vfork(); 0: it has its own */
 	pid_t told;      /* that runs unrecorded */
 	char *engine;
+	char *events; /* that are recorded beside the calls */
+	const char *event_lists[2];
 	struct mt_log log;
 	struct mt_session_options options;
 	struct mt_births births;

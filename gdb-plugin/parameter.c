@@ -3,6 +3,7 @@
 
 #include "base/str.h"
 #include "py.h"
+#include "target/tracks.h"
 
 struct parameter {
 	const char *name; /* behind "mtrace " */
@@ -21,6 +22,20 @@ static struct mt_error *check_size(const char *text)
 	uint64_t size;
 
 	return mt_parse_size(text, &size);
+}
+
+/* Of marks GDB would have to stop the program, as it does for triggers. */
+static struct mt_error *check_events(const char *text)
+{
+	const char *const events[] = {text, NULL};
+
+	if (!*text)
+		return NULL;
+	mt_try(mt_tracks_check(events));
+	return mt_tracks_want_marks(events)
+		   ? mt_error_new(MT_ERROR_USAGE, "marks are recorded by mtdb alone; in GDB "
+						  "\"mtrace trigger mtrace_mark\" stops at them")
+		   : NULL;
 }
 
 static const char *const engines[] = {"auto", "calls", NULL};
@@ -59,6 +74,20 @@ static struct parameter parameters[MT_SETTING_COUNT] = {
 	    .show_doc = "Show how often mtrace reads the clock.",
 	    .doc = "sampled: once for several calls, with estimates between; full: at each call.",
 	    .said = "Time stamps are \"%s\".",
+	},
+    [MT_SETTING_EVENTS] =
+	{
+	    .name = "events",
+	    .kind = "PARAM_STRING_NOESCAPE",
+	    .initial = "",
+	    .set_doc = "Set what mtrace records beside the calls.",
+	    .show_doc = "Show what mtrace records beside the calls.",
+	    .doc =
+		"sched, faults, syscalls, or several with commas between them: where threads\n"
+		"ran and why not, page faults, system calls, each on a track of its own.  Holds\n"
+		"for what is recorded from the next start on.  Nothing: calls alone.",
+	    .said = "Beside the calls mtrace records \"%s\".",
+	    .check = check_events,
 	},
     [MT_SETTING_OUTPUT] =
 	{

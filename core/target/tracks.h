@@ -27,6 +27,8 @@ struct mt_tracks_options {
 /* What `events` can be made of, for help and completion; NULL at the end. */
 extern const char *const mt_tracks_names[];
 
+/* Errors: USAGE (no such event). */
+struct mt_error *mt_tracks_check(const char *const *events);
 /* *out is NULL where nothing was asked for: the functions below then have nothing to do.
  * Errors: USAGE (no such event); mt_perf_event_open()'s; mt_tracepoint_find()'s. */
 struct mt_error *mt_tracks_create(const struct mt_tracks_options *options, struct mt_tracks **out);

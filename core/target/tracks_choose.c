@@ -45,6 +45,13 @@ static struct mt_error *read_words(const char *const *lists, unsigned *choices)
 	return NULL;
 }
 
+struct mt_error *mt_tracks_check(const char *const *events)
+{
+	unsigned choices = 0;
+
+	return read_words(events, &choices);
+}
+
 bool mt_tracks_want_marks(const char *const *events)
 {
 	unsigned choices = 0;

@@ -53,16 +53,26 @@ def test_unknown_command(gdb):
 def test_settings(gdb):
     session = gdb(None, "show mtrace", "set mtrace engine calls", "set mtrace buffer-size 64k",
                   "set mtrace output x-%n.fxt", "set mtrace on-crash off",
-                  "set mtrace timestamps full", "set mtrace history-size 7", "echo now\\n",
+                  "set mtrace timestamps full", "set mtrace events sched,faults",
+                  "set mtrace history-size 7", "echo now\\n",
                   "show mtrace")
-    before, now = session.lines[:6], session.between("now")
+    before, now = session.lines[:7], session.between("now")
     assert 'buffer-size:  The ring of each thread is 4M large.' in before
     assert now == ['engine:  mtrace records with the engine "calls".',
                    "buffer-size:  The ring of each thread is 64k large.",
                    'timestamps:  Time stamps are "full".',
+                   'events:  Beside the calls mtrace records "sched,faults".',
                    'output:  Timelines go to "x-%n.fxt".',
                    "on-crash:  A snapshot at a crash is off.",
                    'history-size:  "mtrace history" shows 7 calls.']
+
+
+def test_bad_events_are_not_taken(gdb):
+    session = gdb(None, "set mtrace events faults", "set mtrace events nonsense",
+                  "set mtrace events marks", "show mtrace events")
+    assert 'no kind of events: "nonsense"' in session.errors
+    assert "marks are recorded by mtdb alone" in session.errors
+    assert session.output == 'Beside the calls mtrace records "faults".\n'
 
 
 def test_a_bad_size_is_not_taken(gdb):
