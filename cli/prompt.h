@@ -37,6 +37,7 @@ extern const struct prompt_command prompt_run_commands[];
 extern const struct prompt_command prompt_break_commands[];
 extern const struct prompt_command prompt_stack_commands[];
 extern const struct prompt_command prompt_list_commands[];
+extern const struct prompt_command prompt_code_commands[];
 extern const struct prompt_command prompt_signal_commands[];
 extern const struct prompt_command prompt_other_commands[];
 
@@ -70,6 +71,7 @@ struct prompt {
 	unsigned depth;     /* of `source` within `source` */
 	char *missing_file; /* a source file that was told to be missing */
 	struct prompt_listing listing;
+	bool intel;  /* the syntax of instructions; else AT&T's */
 	FILE *input; /* lines of a script come from here; NULL: from the terminal */
 };
 
@@ -123,6 +125,10 @@ void prompt_listing_deinit(struct prompt_listing *listing);
 /* Lines FIRST to LAST with their numbers.  NAME: as people know the file. */
 struct mt_error *prompt_print_lines(struct prompt *prompt, const char *file, const char *name,
 				    uint32_t first, uint32_t last);
+
+/* prompt_code.c */
+/* "call   0x1149 <find>".  Returns how many bytes it has; 0: there is no memory. */
+size_t prompt_put_instruction(struct prompt *prompt, uint64_t address, struct mt_str *out);
 
 /* Parsing what is typed. */
 bool prompt_is_word(const char *text, const char *word); /* TEXT begins with it, as a whole */

@@ -189,6 +189,15 @@ static struct mt_error *set_confirm(struct prompt *prompt, const char *rest)
 	return NULL;
 }
 
+static struct mt_error *set_flavor(struct prompt *prompt, const char *rest)
+{
+	if (strcmp(rest, "att") != 0 && strcmp(rest, "intel") != 0)
+		return mt_error_new(MT_ERROR_USAGE, "Requires an argument. Valid arguments are "
+						    "att, intel.");
+	prompt->intel = strcmp(rest, "intel") == 0;
+	return NULL;
+}
+
 static const struct prompt_command set_commands[] = {
     {.name = "args",
      .usage = "[ARGUMENTS]",
@@ -198,6 +207,10 @@ static const struct prompt_command set_commands[] = {
      .usage = "on|off",
      .summary = "Ask before something is lost, or not",
      .run = set_confirm},
+    {.name = "disassembly-flavor",
+     .usage = "att|intel",
+     .summary = "Print instructions in AT&T's syntax, or in Intel's",
+     .run = set_flavor},
     {0},
 };
 

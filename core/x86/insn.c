@@ -134,29 +134,3 @@ int mt_insn_decode(const void *bytes, size_t size, uint64_t pc, struct mt_insn *
 		out->target = pc + common.length + (uint64_t)(int64_t)common.distance;
 	return 0;
 }
-
-int mt_insn_format(const void *bytes, size_t size, uint64_t pc, char *text, size_t text_size)
-{
-	ZydisDecoder decoder;
-	ZydisFormatter formatter;
-	ZydisDecodedInstruction insn;
-	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
-
-	decoder_init(&decoder);
-	if (ZYAN_FAILED(ZydisDecoderDecodeFull(&decoder, bytes, size, &insn, operands)))
-		return -1;
-	ZydisFormatterInit(&formatter, ZYDIS_FORMATTER_STYLE_INTEL);
-	ZydisFormatterSetProperty(&formatter, ZYDIS_FORMATTER_PROP_HEX_UPPERCASE, ZYAN_FALSE);
-	/* Zydis fails when the text does not fit: format with room, then cut. */
-	char room[256];
-	if (ZYAN_FAILED(ZydisFormatterFormatInstruction(&formatter, &insn, operands,
-							insn.operand_count_visible, room,
-							sizeof(room), pc, NULL)))
-		return -1;
-	if (text_size) {
-		size_t length = strnlen(room, text_size - 1);
-		memcpy(text, room, length);
-		text[length] = '\0';
-	}
-	return 0;
-}

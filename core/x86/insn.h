@@ -36,7 +36,4 @@ struct mt_insn {
  * are none or too few. */
 int mt_insn_decode(const void *bytes, size_t size, uint64_t pc, struct mt_insn *out);
 
-/* "mov eax, [rip+0x10]" for people, at most size - 1 characters. Returns as mt_insn_decode. */
-int mt_insn_format(const void *bytes, size_t size, uint64_t pc, char *text, size_t text_size);
-
 #endif

@@ -124,3 +124,14 @@ def test_list_errors(same, steps, line):
 def test_list_both_ends(same, steps):
     same(steps, "list 1\nlist -\n")
     same(steps, "list 60,\nlist\nlist\nlist\n")
+
+
+def test_disassemble(same, steps):
+    same(steps, "disassemble square\nbreak factorial\nrun\ndisassemble\ndisassemble add\n")
+    same(steps, "break square\nrun\ndisassemble $pc,+12\ndisassemble /r\ndisassemble /r square,+8\n")
+    same(steps, "break square\nrun\ndisassemble /s\n")
+
+
+@pytest.mark.parametrize("line", ["disassemble", "disassemble nowhere", "disassemble /z main", "disassemble 1"])
+def test_disassemble_errors(same, steps, line):
+    same(steps, f"{line}\n")
