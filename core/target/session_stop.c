@@ -17,7 +17,9 @@ struct mt_error *mt_session_read_rings(struct mt_session *session, pid_t lwp, ui
 
 struct mt_error *mt_session_snapshot(struct mt_session *session)
 {
-	session->request_ns = 0;
+	/* Who asked to let go wants more than this. */
+	if (!session->attached)
+		session->request_ns = 0;
 	mt_try(mt_session_put_names(session));
 	if (session->options->live)
 		return NULL;
