@@ -12,6 +12,7 @@
  * calls, which change the mask, are not stepped but told by syscall-stops, which are no signals. */
 #include "base/clock.h"
 #include "ptrace_lwp.h"
+#include "target/lend.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #define NS_PER_S 1000000000ull
 #define FOR_EVER UINT64_MAX
@@ -98,6 +100,19 @@ struct mt_error *mt_ptrace_settle(struct mt_ptrace_target *target, struct mt_ptr
 	return NULL;
 }
 
+/* What its parent had when it was born. */
+static void inherit_loan(struct mt_ptrace_process *process, const struct mt_ptrace_process *parent)
+{
+	uint8_t code[MT_LEND_BYTES];
+
+	if (!parent->lend_code ||
+	    pread(process->mem_fd, code, sizeof(code), (off_t)parent->lend_code) != sizeof(code) ||
+	    memcmp(code, mt_lend_code, sizeof(code)) != 0)
+		return;
+	process->lend_code = parent->lend_code;
+	process->lend_stack = parent->lend_stack;
+}
+
 /* A process of its own, known from its parent's event. */
 static struct mt_error *adopt_process(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp,
 				      pid_t child)
@@ -109,6 +124,8 @@ static struct mt_error *adopt_process(struct mt_ptrace_target *target, struct mt
 	process->launched = parent && parent->launched;
 	mt_try(mt_ptrace_adopt(target, child, child));
 	mt_error_destroy(mt_ptrace_open_memory(process)); /* it may be dead already */
+	if (parent)
+		inherit_loan(process, parent);
 	return NULL;
 }
 

@@ -207,6 +207,7 @@ static struct mt_error *on_exec(struct mt_calls_thread *thread)
 
 	if (!space)
 		return mt_error_no_memory();
+	space->attached = thread->space->attached;
 	mt_calls_take_ring(thread);
 	mt_calls_space_unref(thread->space);
 	thread->frames.count = 0;
@@ -362,6 +363,11 @@ static struct mt_error *understand(struct mt_calls_engine *engine, struct mt_cal
 		return mt_calls_space_update(engine, thread->space, thread->lwp);
 	case MT_STOP_EXITING:
 		return NULL;
+	case MT_STOP_INTERRUPTED:
+		there = mt_calls_break_of_stub(thread->space, news->pc);
+		if (there && mt_calls_stub_waits(there, news->pc))
+			return on_breakpoint(engine, thread, there, news);
+		/* fall through */
 	default:
 		mt_try(mt_calls_move_thread(engine, thread->space, stop->lwp));
 		return on_signal(engine, thread, stop, news);

@@ -234,7 +234,6 @@ static struct mt_error *take_over(struct attach *attach)
 	mt_try(target->ops->each_map(target, attach->space->pid, see_map, attach));
 	if (!attach->has_agent && !attach->dlopen)
 		return cannot(attach, "it has no function dlopen");
-	attach->space->inherited = attach->has_agent;
 	if (target->ops->watch_libraries)
 		mt_try(target->ops->watch_libraries(target, attach->space->pid,
 						    attach->space->loader + stop_at));
@@ -243,6 +242,9 @@ static struct mt_error *take_over(struct attach *attach)
 	mt_try(mt_calls_lend(attach->engine, attach->space, attach->quiet));
 	if (!attach->has_agent)
 		mt_try(load_agent(attach));
+	if (!mt_calls_is_whole(attach->engine, attach->space))
+		return mt_error_new(MT_ERROR_BUSY, "process %d is loading or unloading libraries",
+				    attach->space->pid);
 	mt_try(mt_calls_space_update(attach->engine, attach->space, attach->quiet));
 	if (target->ops->watch_libraries)
 		return NULL;
@@ -254,7 +256,7 @@ struct mt_error *mt_calls_attach(struct mt_calls_engine *engine, struct mt_calls
 {
 	struct attach attach = {.engine = engine, .space = space};
 
-	space->prepared = space->rootless = true;
+	space->prepared = space->rootless = space->attached = true;
 	struct mt_error *error = take_over(&attach);
 	if (error)
 		mt_error_destroy(mt_calls_lend_give_up(engine, space));
@@ -336,10 +338,32 @@ static struct mt_error *wait_until_outside(struct leaving *leaving)
 	return NULL;
 }
 
+/* What a tracer of ours that was killed here left in the text writes on, in modules that were
+ * recorded then and not now: into memory that stays, and holds nothing. */
+static struct mt_error *leave_rings(struct leaving *leaving)
+{
+	struct mt_calls_engine *engine = leaving->engine;
+	const struct mt_calls_space *space = leaving->space;
+	const struct mt_ring_position nothing = {0};
+
+	if (!space->inherited || engine->options.is_clean) {
+		if (space->template)
+			mt_try(engine->target->ops->write(engine->target, space->pid,
+							  space->template, &nothing,
+							  sizeof(nothing)));
+		return mt_calls_rings_unmap(engine, space->rings, leaving->able);
+	}
+	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next)
+		if (thread->space == space)
+			mt_error_destroy(
+			    mt_calls_give_trash(engine, space, thread->pid, thread->lwp));
+	mt_calls_rings_empty(space->rings);
+	return NULL;
+}
+
 static struct mt_error *unmap_all(struct leaving *leaving)
 {
 	struct mt_calls_engine *engine = leaving->engine;
-	const struct mt_calls_rings *rings = leaving->space->rings;
 
 	mt_try(mt_calls_end_detour(engine, leaving->space));
 	mt_array_each (place, &leaving->space->places) {
@@ -351,7 +375,7 @@ static struct mt_error *unmap_all(struct leaving *leaving)
 		if (!mt_calls_place_of_room(leaving->space, room->start))
 			mt_try(mt_calls_room_unmap(engine, leaving->able, room->start,
 						   room->end - room->start));
-	mt_try(mt_calls_rings_unmap(engine, rings, leaving->able));
+	mt_try(leave_rings(leaving));
 	return mt_calls_lend_end(engine, leaving->space, leaving->able);
 }
 

@@ -17,8 +17,8 @@
 /* A jump, and what is overwritten behind it. */
 #define COPY_BYTES 64u
 
-struct mt_error *mt_calls_move_thread(struct mt_calls_engine *engine, struct mt_calls_space *space,
-				      pid_t lwp)
+static struct mt_error *move(struct mt_calls_engine *engine, struct mt_calls_space *space,
+			     pid_t lwp, bool is_written)
 {
 	struct user_regs_struct registers;
 	struct mt_calls_place *place;
@@ -30,13 +30,26 @@ struct mt_error *mt_calls_move_thread(struct mt_calls_engine *engine, struct mt_
 	if (!place)
 		return NULL;
 	patch = mt_calls_patch_at(place, registers.rip);
-	if (patch < 0 || mt_calls_patch_address(place->module, (size_t)patch) == registers.rip)
+	if (patch < 0 || mt_calls_patch_address(place->module, (size_t)patch) == registers.rip ||
+	    (is_written && mt_calls_patch_of_hole(place, registers.rip) >= 0))
 		return NULL;
 	copy = mt_calls_module_copy_of(place->module, (size_t)patch, registers.rip);
 	if (!copy)
 		return NULL;
 	registers.rip = copy;
 	return engine->target->ops->set_registers(engine->target, lwp, &registers);
+}
+
+struct mt_error *mt_calls_displace_thread(struct mt_calls_engine *engine,
+					  struct mt_calls_space *space, pid_t lwp)
+{
+	return move(engine, space, lwp, false);
+}
+
+struct mt_error *mt_calls_move_thread(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				      pid_t lwp)
+{
+	return move(engine, space, lwp, true);
 }
 
 /* Between a short jump and the long one in its hole. */
@@ -77,7 +90,7 @@ struct mt_calls_break *mt_calls_break_at(struct mt_calls_space *space, uint64_t 
 struct mt_calls_break *mt_calls_break_trap(struct mt_calls_space *space, uint64_t address)
 {
 	mt_array_each (one, &space->breaks)
-		if ((one->stub ? one->trap : one->address) == address)
+		if (!one->stub && one->address == address)
 			return one;
 	return NULL;
 }
@@ -168,20 +181,44 @@ static pid_t able_thread(struct mt_calls_engine *engine, const struct mt_calls_s
 	return 0;
 }
 
+/* An int3 would outlive us, and kill the program. */
+static struct mt_error *go_without(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				   const struct mt_calls_break *one, bool for_now)
+{
+	const struct mt_calls_break later = {.address = one->address, .loader = one->loader};
+
+	if (for_now)
+		return mt_array_push(&space->waiting, later) ? mt_error_no_memory() : NULL;
+	if (one->loader)
+		mt_log(engine->options.log, MT_LOG_WARNING,
+		       "calls in libraries that process %d loads from now on are not recorded: no "
+		       "jump fits where its dynamic loader tells of them",
+		       space->pid);
+	else
+		mt_log(engine->options.log, MT_LOG_WARNING,
+		       "the trigger at 0x%llx of process %d is left out: no jump fits there, and a "
+		       "breakpoint instruction would kill the process if mtdb were killed (a "
+		       "function's beginning will do, mostly the lines next to it, or mtdb run)",
+		       (unsigned long long)one->address, space->pid);
+	return NULL;
+}
+
 static struct mt_error *put_break(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				  struct mt_calls_break *one)
 {
 	struct mt_calls_place *place = mt_calls_place_at(space, one->address);
 	uint8_t bytes[MT_INSN_MAX_BYTES], text[MT_CALLS_BREAK_BYTES];
 	size_t size = 0;
-	pid_t lwp =
-	    space->rings && !mt_calls_is_sandboxed(engine, space) ? able_thread(engine, space) : 0;
+	bool sandboxed = mt_calls_is_sandboxed(engine, space);
+	pid_t lwp = space->rings && !sandboxed ? able_thread(engine, space) : 0;
 
 	mt_try(read_code(engine, space, one->address, bytes, &size));
 	memcpy(one->original, bytes, size);
 	one->length = 1;
-	if (lwp)
+	if (space->rings)
 		mt_try(mt_calls_stub_make(engine, space, lwp, one, bytes, size));
+	if (!one->stub && space->attached)
+		return go_without(engine, space, one, !lwp && !sandboxed);
 	if (mt_array_push(&space->breaks, *one))
 		return mt_error_no_memory();
 	if (place)
@@ -202,6 +239,21 @@ struct mt_error *mt_calls_set_break(struct mt_calls_engine *engine, struct mt_ca
 	struct mt_error *error = put_break(engine, space, &one);
 	engine->target->ops->release(engine->target, space->pid);
 	return error;
+}
+
+struct mt_error *mt_calls_set_waiting_breaks(struct mt_calls_engine *engine,
+					     struct mt_calls_space *space)
+{
+	size_t count = space->waiting.count;
+
+	/* Those that must wait on are put at the end again. */
+	for (size_t i = 0; i < count; i++)
+		mt_try(mt_calls_set_break(engine, space, space->waiting.items[i].address,
+					  space->waiting.items[i].loader));
+	memmove(space->waiting.items, space->waiting.items + count,
+		(space->waiting.count - count) * sizeof(space->waiting.items[0]));
+	space->waiting.count -= count;
+	return NULL;
 }
 
 static struct mt_error *cannot_pass(const struct mt_calls_break *one)

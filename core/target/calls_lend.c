@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a target needs in the program to borrow its threads: see target/lend.h. */
 #include "target/calls_private.h"
+#include "target/interrupted.h"
 #include "target/lend.h"
 
 #include <string.h>
@@ -26,6 +27,7 @@ struct search {
 	struct mt_calls_engine *engine;
 	struct mt_calls_space *space;
 	uint64_t found;
+	bool is_written; /* another tracer of ours was killed here */
 };
 
 /* The end of a file's code up to the page's end is full of zeros that nobody runs. */
@@ -37,13 +39,12 @@ static struct mt_error *look_in(void *context, const struct mt_map *map)
 	uint8_t bytes[MT_LEND_BYTES];
 	uint64_t at = map->end - sizeof(bytes);
 
-	if (search->found || !map->executable || map->writable || map->path[0] != '/' ||
+	if (search->is_written || !map->executable || map->writable || map->path[0] != '/' ||
 	    target->ops->read(target, search->space->pid, at, bytes, sizeof(bytes)) !=
 		sizeof(bytes))
 		return NULL;
-	/* Or another tracer of ours was killed here. */
-	if (memcmp(bytes, zeros, sizeof(bytes)) == 0 ||
-	    memcmp(bytes, mt_lend_code, sizeof(bytes)) == 0)
+	search->is_written = memcmp(bytes, mt_lend_code, sizeof(bytes)) == 0;
+	if (search->is_written || (!search->found && memcmp(bytes, zeros, sizeof(bytes)) == 0))
 		search->found = at;
 	return NULL;
 }
@@ -63,10 +64,56 @@ static struct mt_error *begin_in_padding(struct mt_calls_engine *engine,
 
 	mt_try(engine->target->ops->each_map(engine->target, space->pid, look_in, &search));
 	*code = search.found;
+	space->lend_found = search.is_written;
 	if (!*code)
-		return NULL;
+		return mt_error_new(MT_ERROR_UNSUPPORTED,
+				    "process %d has no room for the code that a tracer borrows its "
+				    "threads by: no file's code ends %d bytes before a page does",
+				    space->pid, MT_LEND_BYTES);
 	mt_try(write_code(engine, space, *code, mt_lend_code));
 	return engine->target->ops->lend(engine->target, space->pid, *code, 0);
+}
+
+struct look {
+	struct mt_target *target;
+	pid_t pid;
+	uint64_t code;
+	bool inside;
+};
+
+static struct mt_error *see_pc(void *context, uint64_t pc)
+{
+	struct look *look = context;
+
+	look->inside |= pc - look->code < MT_LEND_BYTES;
+	return NULL;
+}
+
+static struct mt_error *look_at(void *context, pid_t lwp)
+{
+	struct look *look = context;
+	struct user_regs_struct registers;
+	struct mt_error *error = look->target->ops->get_registers(look->target, lwp, &registers);
+
+	if (!error)
+		error = see_pc(look, registers.rip);
+	if (!error)
+		error = mt_interrupted_each(look->target, look->pid, registers.rsp, see_pc, look);
+	look->inside |= error != NULL;
+	mt_error_destroy(error);
+	return NULL;
+}
+
+/* Whom a tracer borrowed that was killed may still be on the way back, or in a signal handler on
+ * that way.  All threads stand still, or it is not known. */
+static bool is_somebody_inside(struct mt_calls_engine *engine, const struct mt_calls_space *space,
+			       uint64_t code)
+{
+	struct look look = {engine->target, space->pid, code, false};
+
+	mt_error_destroy(
+	    engine->target->ops->each_thread(engine->target, space->pid, look_at, &look));
+	return look.inside;
 }
 
 static struct mt_error *end_in_padding(struct mt_calls_engine *engine,
@@ -74,7 +121,9 @@ static struct mt_error *end_in_padding(struct mt_calls_engine *engine,
 {
 	static const uint8_t zeros[MT_LEND_BYTES];
 
-	return code ? write_code(engine, space, code, zeros) : NULL;
+	if (!code || (space->lend_found && is_somebody_inside(engine, space, code)))
+		return NULL;
+	return write_code(engine, space, code, zeros);
 }
 
 struct mt_error *mt_calls_lend_begin(struct mt_calls_engine *engine, struct mt_calls_space *space)
@@ -90,7 +139,9 @@ struct mt_error *mt_calls_lend(struct mt_calls_engine *engine, struct mt_calls_s
 	const struct mt_target_ops *ops = engine->target->ops;
 
 	/* There the agent's name is put, too. */
-	mt_try(map(engine, lwp, MT_LEND_STACK_BYTES, PROT_READ | PROT_WRITE, &space->lend_stack));
+	if (!space->lend_stack)
+		mt_try(map(engine, lwp, MT_LEND_STACK_BYTES, PROT_READ | PROT_WRITE,
+			   &space->lend_stack));
 	if (!ops->lend || space->lend_code)
 		return mt_calls_lend_give_up(engine, space);
 	mt_try(map(engine, lwp, PAGE, PROT_READ | PROT_EXEC, &space->lend_code));
@@ -122,8 +173,10 @@ struct mt_error *mt_calls_lend_end(struct mt_calls_engine *engine, struct mt_cal
 		return NULL;
 	space->lend_code = 0;
 	mt_try(engine->target->ops->lend(engine->target, space->pid, 0, 0));
-	mt_try(begin_in_padding(engine, space, &padding));
-	struct mt_error *error = mt_calls_room_unmap(engine, lwp, code, PAGE);
+	struct mt_error *error = begin_in_padding(engine, space, &padding);
+	if (error)
+		return error; /* the code stays */
+	error = mt_calls_room_unmap(engine, lwp, code, PAGE);
 	mt_error_destroy(engine->target->ops->lend(engine->target, space->pid, 0, 0));
 	mt_error_destroy(end_in_padding(engine, space, padding));
 	return error;

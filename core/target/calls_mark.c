@@ -86,8 +86,12 @@ void mt_calls_tick(struct mt_engine *base)
 
 	if (begin_ns < engine->next_tick_ns)
 		return;
-	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next)
+	mt_calls_stub_answer(engine);
+	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next) {
+		if (thread->space->waiting.count)
+			mt_error_destroy(mt_calls_set_waiting_breaks(engine, thread->space));
 		mark_running(engine, thread);
+	}
 	end_ns = mt_clock_monotonic_ns();
 	engine->next_tick_ns =
 	    end_ns + MT_ENGINE_TICK_MS / 2 * NS_PER_MS + LEISURE * (end_ns - begin_ns);

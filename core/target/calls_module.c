@@ -17,6 +17,7 @@ void mt_calls_module_destroy(struct mt_calls_module *module)
 	if (!module)
 		return;
 	mt_trampolines_deinit(&module->trampolines);
+	free(module->levels);
 	free(module->offsets);
 	free(module->clean);
 	free(module);
@@ -118,7 +119,8 @@ static struct mt_error *fill(struct mt_calls_engine *engine, struct mt_calls_spa
 
 	module->clean = malloc(module->end - module->start);
 	module->offsets = malloc((patches + 1) * sizeof(*module->offsets));
-	if (!module->clean || !module->offsets)
+	if (!module->clean || !module->offsets ||
+	    mt_calls_order_levels(module->file->plan, &module->levels))
 		return mt_error_no_memory();
 	read_clean(module);
 	module->room_bytes = (patches * MOST_TRAMPOLINE_BYTES + 2 * SPARE_BYTES + 4095) & ~4095ull;

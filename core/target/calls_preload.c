@@ -220,6 +220,27 @@ static bool sees_agent(const struct mt_calls_engine *engine, pid_t pid)
 	return path.text && access(path.text, R_OK) == 0;
 }
 
+/* The process was attached before it became this program: what a breakpoint takes that does no harm
+ * when we are gone. */
+static struct mt_error *prepare_to_outlive_us(struct mt_calls_engine *engine,
+					      struct mt_calls_space *space, pid_t lwp)
+{
+	const struct mt_target_ops *ops = engine->target->ops;
+
+	if (ops->calm)
+		mt_try(ops->calm(engine->target, lwp));
+	struct mt_error *error = mt_calls_lend_begin(engine, space);
+	if (!error)
+		error = mt_calls_lend(engine, space, lwp);
+	if (!error)
+		error = mt_calls_rings_create(engine, space, lwp);
+	if (!error || mt_error_code(error) == MT_ERROR_GONE)
+		return error;
+	mt_error_destroy(mt_calls_refuse(engine, space, mt_error_message(error)));
+	mt_error_destroy(error);
+	return NULL;
+}
+
 static struct mt_error *prepare(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				pid_t lwp, struct vectors *vectors)
 {
@@ -251,7 +272,10 @@ static struct mt_error *prepare(struct mt_calls_engine *engine, struct mt_calls_
 	if (engine->target->ops->watch_libraries)
 		return engine->target->ops->watch_libraries(engine->target, space->pid,
 							    space->loader + stop_at);
-	return mt_calls_set_break(engine, space, space->loader + stop_at, true);
+	if (space->attached)
+		mt_try(prepare_to_outlive_us(engine, space, lwp));
+	return space->refused ? NULL
+			      : mt_calls_set_break(engine, space, space->loader + stop_at, true);
 }
 
 struct mt_error *mt_calls_prepare(struct mt_calls_engine *engine, struct mt_calls_space *space,

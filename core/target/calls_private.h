@@ -13,6 +13,7 @@
  *	calls_cfi.c       what unwinders learn of trampolines
  *	calls_detour.c    the program's own unwinder
  *	calls_text.c      patches and breakpoints into the text, and out of it
+ *	calls_order.c     a text changes so that it is a program's all the while
  *	calls_break.c     breakpoints, and threads that stand in displaced bytes
  *	calls_stub.c      breakpoints that do no harm when we are gone
  *	calls_quiet.c     which thread may be borrowed to load the agent
@@ -69,6 +70,8 @@ void mt_calls_space_unref(struct mt_calls_space *space); /* NULL is fine */
  * Errors: the target's; NO_MEMORY. */
 struct mt_error *mt_calls_space_update(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				       pid_t lwp);
+/* Whether the loader's list is whole: no thread is about to load or unload. */
+bool mt_calls_is_whole(const struct mt_calls_engine *engine, const struct mt_calls_space *space);
 /* Whether a thread of it came under seccomp: no system call may be done in its name. */
 bool mt_calls_is_sandboxed(const struct mt_calls_engine *engine,
 			   const struct mt_calls_space *space);
@@ -145,17 +148,41 @@ void mt_calls_patch_off(struct mt_calls_place *place, size_t patch);
 /* The same until the next show(). */
 void mt_calls_patch_hold(struct mt_calls_place *place, size_t patch);
 
+/* calls_order.c */
+/* By patch: how many others, one upon the other, it needs in the text.  0, or -1 without memory. */
+int mt_calls_order_levels(const struct mt_plan *plan, uint8_t **out);
+
+struct mt_calls_text_change {
+	uint8_t *memory;     /* what is in the text; comes to be what is in it then */
+	const uint8_t *text; /* what is to be in it */
+	const bool *was;     /* by patch: it may be in `memory` */
+	const bool *is;      /* it is in `text`; NULL: none is */
+};
+/* Should we be killed meanwhile, threads go on all the same.  Errors: the target's; NO_MEMORY. */
+struct mt_error *mt_calls_text_change(struct mt_calls_engine *engine,
+				      const struct mt_calls_space *space, pid_t pid,
+				      const struct mt_calls_module *module,
+				      const struct mt_calls_text_change *what);
+
 /* calls_break.c */
 /* The patch whose long jump stands in a hole at ADDRESS; -1: none. */
 ssize_t mt_calls_patch_of_hole(const struct mt_calls_place *place, uint64_t address);
-/* A thread whose PC lies within displaced bytes goes on in the trampoline. */
+/* A thread whose PC lies within bytes that are about to be displaced goes on in the trampoline. */
+struct mt_error *mt_calls_displace_thread(struct mt_calls_engine *engine,
+					  struct mt_calls_space *space, pid_t lwp);
+/* The same with bytes that are; but one on its way through a hole among them stays. */
 struct mt_error *mt_calls_move_thread(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				      pid_t lwp);
 /* A thread on its way through a hole goes on in the trampoline, before the hole is filled. */
 struct mt_error *mt_calls_leave_hole(struct mt_calls_engine *engine,
 				     const struct mt_calls_place *place, pid_t lwp);
+/* Where a jump to a stub does not fit, a program that outlives us gets none, and the log says so.
+ */
 struct mt_error *mt_calls_set_break(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				    uint64_t address, bool loader);
+/* Those that could not be made yet.  Errors: the target's. */
+struct mt_error *mt_calls_set_waiting_breaks(struct mt_calls_engine *engine,
+					     struct mt_calls_space *space);
 struct mt_calls_break *mt_calls_break_at(struct mt_calls_space *space, uint64_t address);
 /* The one whose int3 stands at ADDRESS; whose stub holds it.  NULL: none. */
 struct mt_calls_break *mt_calls_break_trap(struct mt_calls_space *space, uint64_t address);
@@ -176,10 +203,14 @@ struct mt_error *mt_calls_remove_breaks(struct mt_calls_engine *engine,
 struct mt_error *mt_calls_stub_make(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				    pid_t lwp, struct mt_calls_break *one, const uint8_t *bytes,
 				    size_t size);
-/* LWP stands behind the stub's signal or int3: it goes on as if it had not been there. */
+/* Whether a thread at PC, in there, waits for us. */
+bool mt_calls_stub_waits(const struct mt_calls_break *one, uint64_t pc);
+/* Threads that wait stop soon with INTERRUPTED. */
+void mt_calls_stub_answer(struct mt_calls_engine *engine);
+/* LWP stands behind the stub's signal, or waits: it goes on as if it had not been there. */
 struct mt_error *mt_calls_stub_leave(struct mt_calls_engine *engine,
 				     const struct mt_calls_break *one, pid_t pid, pid_t lwp);
-/* Its trap never fires again in the memory of PID. */
+/* Nobody waits in it again in the memory of PID. */
 struct mt_error *mt_calls_stub_silence(struct mt_calls_engine *engine,
 				       const struct mt_calls_break *one, pid_t pid);
 /* Where a jump to an active patch's trampoline really goes. */
@@ -241,6 +272,8 @@ static inline uint64_t mt_calls_alive_word(const struct mt_calls_rings *rings)
 /* Out of the program. */
 struct mt_error *mt_calls_rings_unmap(struct mt_calls_engine *engine,
 				      const struct mt_calls_rings *rings, pid_t lwp);
+/* Its memory goes back to the system; what is written on comes anew. */
+void mt_calls_rings_empty(const struct mt_calls_rings *rings);
 /* Its bytes, and how many were written in all. */
 struct mt_ring_view mt_calls_ring_view(struct mt_calls_engine *engine,
 				       const struct mt_calls_thread *thread);

@@ -133,6 +133,12 @@ struct mt_error *mt_calls_rings_unmap(struct mt_calls_engine *engine,
 				   mapped_bytes(rings));
 }
 
+void mt_calls_rings_empty(const struct mt_calls_rings *rings)
+{
+	(void)!fallocate(rings->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			 MT_CALLS_ALIVE_BYTES, (off_t)(rings->reached * rings->ring_bytes));
+}
+
 static struct mt_error *map_both(struct mt_calls_engine *engine, struct mt_calls_rings *rings,
 				 pid_t lwp, uint64_t fd)
 {

@@ -176,6 +176,9 @@ struct mt_error *mt_calls_room_find(struct mt_calls_engine *engine, struct mt_ca
 		*out = one;
 		return NULL;
 	}
+	if (!lwp)
+		return mt_error_new(MT_ERROR_UNSUPPORTED, "no memory for code is near 0x%llx",
+				    (unsigned long long)address);
 	mt_try(mt_calls_room_map(engine, space, lwp, address, address + 1, PAGE, &room.start));
 	room.used = room.start;
 	room.end = room.start + PAGE;

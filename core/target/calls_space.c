@@ -31,6 +31,7 @@ static void destroy(struct mt_calls_space *space)
 		place_deinit(place);
 	mt_array_deinit(&space->places);
 	mt_array_deinit(&space->breaks);
+	mt_array_deinit(&space->waiting);
 	mt_array_deinit(&space->rooms);
 	mt_calls_rings_unref(space->rings);
 	mt_calls_forget_code(space);
@@ -76,6 +77,9 @@ static int copy_into(struct mt_calls_space *space, const struct mt_calls_space *
 	mt_array_each (one, &from->breaks)
 		if (mt_array_push(&space->breaks, *one))
 			return -1;
+	mt_array_each (one, &from->waiting)
+		if (mt_array_push(&space->waiting, *one))
+			return -1;
 	mt_array_each (room, &from->rooms)
 		if (mt_array_push(&space->rooms, *room))
 			return -1;
@@ -90,6 +94,7 @@ struct mt_calls_space *mt_calls_space_copy(const struct mt_calls_space *from, pi
 	if (!space)
 		return NULL;
 	space->prepared = from->prepared;
+	space->attached = from->attached;
 	space->loaded = from->loaded;
 	space->refused = from->refused;
 	space->hidden = from->hidden;
@@ -133,7 +138,7 @@ struct mt_calls_place *mt_calls_place_of_room(struct mt_calls_space *space, uint
 	return NULL;
 }
 
-static bool is_whole(struct mt_calls_engine *engine, const struct mt_calls_space *space)
+bool mt_calls_is_whole(const struct mt_calls_engine *engine, const struct mt_calls_space *space)
 {
 	int32_t state = -1;
 
@@ -226,14 +231,21 @@ static struct mt_error *begin(struct mt_calls_engine *engine, struct mt_calls_sp
 	    engine->target->ops->read(engine->target, space->pid, agent + engine->agent.offset_word,
 				      &offset, sizeof(offset)) != sizeof(offset))
 		return no_agent(engine, space);
+	/* Who loaded it for a tracer of ours that was killed is still at it. */
+	if (!offset)
+		return mt_error_new(MT_ERROR_BUSY, "process %d is loading the agent", space->pid);
 	space->loaded = true;
 	space->agent = agent;
 	space->position_offset = (int32_t)offset;
 	space->template = agent + engine->agent.template;
-	mt_try(make_rings(engine, space, lwp));
+	space->inherited = engine->target->ops->read(engine->target, space->pid, space->template,
+						     &position, sizeof(position)) &&
+			   position.ring;
+	if (!space->rings)
+		mt_try(make_rings(engine, space, lwp));
 	if (space->refused)
 		return NULL;
-	position.ring = space->rings->address;
+	position = (struct mt_ring_position){.ring = space->rings->address};
 	mt_try(engine->target->ops->write(engine->target, space->pid, space->template, &position,
 					  sizeof(position)));
 	return give_rings(engine, space);
@@ -293,6 +305,11 @@ static struct mt_error *remove_unseen(struct mt_calls_engine *engine, struct mt_
 			if (space->breaks.items[k].address - module->start <
 			    module->end - module->start)
 				space->breaks.items[k] = space->breaks.items[--space->breaks.count];
+		for (size_t k = space->waiting.count; k-- > 0;)
+			if (space->waiting.items[k].address - module->start <
+			    module->end - module->start)
+				space->waiting.items[k] =
+				    space->waiting.items[--space->waiting.count];
 		mt_try(mt_calls_cfi_unlink(engine, space, place));
 		if (!is_sandboxed)
 			mt_try(mt_calls_room_unmap(engine, lwp, module->room, module->room_bytes));
@@ -380,7 +397,7 @@ struct mt_error *mt_calls_space_update(struct mt_calls_engine *engine, struct mt
 {
 	struct walk walk = {.engine = engine, .space = space};
 
-	if (space->refused || space->unseen || !is_whole(engine, space))
+	if (space->refused || space->unseen || !mt_calls_is_whole(engine, space))
 		return NULL;
 	mt_calls_forget_code(space);
 	mt_try(mt_calls_restore_environment(engine, space));

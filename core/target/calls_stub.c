@@ -2,7 +2,8 @@
 /* An int3 in the text kills the program once nobody traces it, and who traces it may be killed at
  * any time, also while a thread stands for its int3.  So the text has a jump instead, to a stub
  * that asks whether we live, and if so sends its thread a signal that does nothing by default, but
- * of which a tracer is told.  A thread that has it blocked goes on to an int3, if we still live:
+ * of which a tracer is told.  A thread that has it blocked asks for us in the memory that we share,
+ * and waits until we come, which takes some milliseconds, or are gone:
  *
  *	lea   rsp, [rsp-128]	; below the red zone
  *	push  rcx
@@ -14,17 +15,20 @@
  *	tgkill(getpid(), gettid(), SIGURG)
  * raised:			; the tracer takes the thread from here to go
  *	pop   r11, rdi, rsi, rdx, rax
+ * wait:			; from here too, up to out
  *	mov   rcx, alive
  *	mov   ecx, [rcx]
  *	lea   ecx, [rcx*4]
  *	jecxz out
- * trap:
- *	int3			; and from here too
+ *	mov   rcx, alive
+ *	mov   dword [rcx+64], 1
+ *	pause
+ *	jmp   wait
  * out:	pop   rcx
  *	lea   rsp, [rsp+128]
  * go:	the trampoline of the patch that begins there, or a copy of the instruction
  *
- * System calls may be forbidden to a program under seccomp: it gets no such signal, but the int3.
+ * System calls may be forbidden to a program under seccomp: it gets no such signal, and waits.
  *
  * A jump of its own is put in place of one instruction that is long enough, or of a return with
  * padding behind it, so that nobody can jump into its middle.
@@ -39,15 +43,18 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#define NOP  0x90
 #define JUMP 0xe9
 
 #define ALIVE_AT       8
 #define RAISE_AT       28
 #define RAISED_AT      64
+#define WAIT_AT        70
 #define ALIVE_AGAIN_AT 72
-#define TRAP_AT        92
-#define OUT_AT         93
+#define ASK_AT         92
+#define ALIVE_ASK_AT   94
+#define ASKED          64 /* behind the lock's word */
+#define LOOP_AT        111
+#define OUT_AT         113
 #define RAISE_PUSHES   5 /* below rcx */
 
 /* An instruction a line. */
@@ -70,18 +77,23 @@ static const uint8_t template[] = {
     0xb8, SYS_tgkill, 0, 0, 0,             /* mov eax, tgkill */
     0x0f, 0x05,                            /* syscall */
     0x41, 0x5b, 0x5f, 0x5e, 0x5a, 0x58,    /* raised: pop r11, rdi, rsi, rdx, rax */
-    0x48, 0xb9, 0, 0, 0, 0, 0, 0, 0, 0,    /* mov rcx, alive */
+    0x48, 0xb9, 0, 0, 0, 0, 0, 0, 0, 0,    /* wait: mov rcx, alive */
     0x8b, 0x09,                            /* mov ecx, [rcx] */
     0x8d, 0x0c, 0x8d, 0, 0, 0, 0,          /* lea ecx, [rcx*4] */
-    0x67, 0xe3, OUT_AT - TRAP_AT,          /* jecxz out */
-    0xcc,                                  /* trap: int3 */
+    0x67, 0xe3, OUT_AT - ASK_AT,           /* jecxz out */
+    0x48, 0xb9, 0, 0, 0, 0, 0, 0, 0, 0,    /* mov rcx, alive */
+    0xc7, 0x41, ASKED, 1, 0, 0, 0,         /* mov dword [rcx+64], 1 */
+    0xf3, 0x90,                            /* pause */
+    0xeb, (uint8_t)(WAIT_AT - OUT_AT),     /* jmp wait */
     0x59,                                  /* out: pop rcx */
     0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0, /* lea rsp, [rsp+128] */
 };
 /* clang-format on */
 
-/* In place of the pushes: a short jump to the trap. */
-static const uint8_t no_raise[] = {0xeb, TRAP_AT - RAISE_AT - 2};
+/* In place of the pushes: a short jump to the wait. */
+static const uint8_t no_raise[] = {0xeb, WAIT_AT - RAISE_AT - 2};
+/* In place of the jump back. */
+static const uint8_t no_wait[] = {0x66, 0x90};
 
 /* With the longest copy of an instruction. */
 #define STUB_BYTES (sizeof(template) + 64)
@@ -130,6 +142,7 @@ static struct mt_error *write_stub(struct mt_calls_engine *engine, struct mt_cal
 	memcpy(bytes, template, sizeof(template));
 	memcpy(bytes + ALIVE_AT, &alive, sizeof(alive));
 	memcpy(bytes + ALIVE_AGAIN_AT, &alive, sizeof(alive));
+	memcpy(bytes + ALIVE_ASK_AT, &alive, sizeof(alive));
 	if (mt_proc_is_sandboxed(space->pid))
 		memcpy(bytes + RAISE_AT, no_raise, sizeof(no_raise));
 	memcpy(bytes + sizeof(template), go, size);
@@ -137,7 +150,6 @@ static struct mt_error *write_stub(struct mt_calls_engine *engine, struct mt_cal
 					  sizeof(template) + size));
 	one->stub = room->used;
 	one->raised = room->used + RAISED_AT;
-	one->trap = room->used + TRAP_AT;
 	one->copy = room->used + sizeof(template);
 	room->used += sizeof(template) + size;
 	return NULL;
@@ -210,9 +222,51 @@ struct mt_error *mt_calls_stub_make(struct mt_calls_engine *engine, struct mt_ca
 struct mt_error *mt_calls_stub_silence(struct mt_calls_engine *engine,
 				       const struct mt_calls_break *one, pid_t pid)
 {
-	const uint8_t nop = NOP;
+	return engine->target->ops->write(engine->target, pid, one->stub + LOOP_AT, no_wait,
+					  sizeof(no_wait));
+}
 
-	return engine->target->ops->write(engine->target, pid, one->trap, &nop, 1);
+bool mt_calls_stub_waits(const struct mt_calls_break *one, uint64_t pc)
+{
+	return pc >= one->stub + WAIT_AT && pc < one->stub + OUT_AT;
+}
+
+/* Whether a thread asked since the last time. */
+static bool take_question(const struct mt_calls_space *space)
+{
+	if (!space->rings || !space->breaks.count)
+		return false;
+	return __atomic_exchange_n((uint32_t *)(space->rings->bytes - MT_CALLS_ALIVE_BYTES + ASKED),
+				   0, __ATOMIC_ACQ_REL);
+}
+
+static void interrupt_if_it_waits(struct mt_calls_engine *engine,
+				  const struct mt_calls_thread *thread)
+{
+	const struct mt_target_ops *ops = engine->target->ops;
+	struct user_regs_struct registers;
+	const struct mt_calls_break *there;
+
+	mt_error_destroy(ops->halt(engine->target, thread->pid));
+	struct mt_error *error = ops->get_registers(engine->target, thread->lwp, &registers);
+	there = error ? NULL : mt_calls_break_of_stub(thread->space, registers.rip);
+	if (there && mt_calls_stub_waits(there, registers.rip))
+		error = ops->interrupt(engine->target, thread->lwp);
+	mt_error_destroy(error);
+}
+
+void mt_calls_stub_answer(struct mt_calls_engine *engine)
+{
+	bool asked = false;
+
+	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next)
+		asked |= take_question(thread->space);
+	if (!asked)
+		return;
+	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next)
+		interrupt_if_it_waits(engine, thread);
+	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next)
+		engine->target->ops->release(engine->target, thread->pid);
 }
 
 uint64_t mt_calls_stub_before(const struct mt_calls_space *space, uint64_t address,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What stands in the text is always made anew from the file's bytes, the patches that are on, and
- * the breakpoints; pages that differ are written. */
+ * the breakpoints; what differs is written. */
 #include "target/calls_private.h"
 
 #include <string.h>
@@ -8,7 +8,6 @@
 #define JUMP       0xe9
 #define SHORT_JUMP 0xeb
 #define INT3       0xcc
-#define PAGE       4096u
 
 static bool holds(const struct mt_calls_module *module, uint64_t address)
 {
@@ -171,6 +170,12 @@ static bool may_be_ours(const struct mt_calls_module *module, const struct mt_pa
 	return first == JUMP || first == SHORT_JUMP;
 }
 
+struct texts {
+	uint8_t *memory, *text;
+	size_t size;
+	bool *was; /* by patch: it is in `memory` */
+};
+
 static bool is_another(const struct mt_calls_engine *engine, const struct mt_calls_space *space,
 		       const struct mt_calls_module *module, const uint8_t *memory)
 {
@@ -191,10 +196,13 @@ static bool is_another(const struct mt_calls_engine *engine, const struct mt_cal
 }
 
 static void leave_alone(const struct mt_calls_engine *engine, const struct mt_calls_space *space,
-			struct mt_calls_place *place)
+			struct mt_calls_place *place, struct texts *texts)
 {
+	size_t count = place->module->file->plan->patches.count;
+
 	place->another = true;
-	memset(place->written, 0, place->module->file->plan->patches.count);
+	memset(place->written, 0, count * sizeof(*place->written));
+	memset(texts->was, 0, count * sizeof(*texts->was));
 	mt_log(engine->options.log, MT_LOG_WARNING,
 	       "calls in %s are not recorded: its code in process %d is not what stands in the "
 	       "file, which may have been replaced while the program ran; start the program anew "
@@ -220,46 +228,27 @@ static void leave_out(const struct mt_calls_engine *engine, const struct mt_call
 	}
 }
 
-static struct mt_error *write_pages(struct mt_calls_engine *engine, pid_t pid, uint64_t start,
-				    const uint8_t *memory, const uint8_t *text, size_t size)
-{
-	for (size_t at = 0; at < size;) {
-		size_t from = at;
-
-		while (at < size &&
-		       memcmp(memory + at, text + at, size - at < PAGE ? size - at : PAGE) != 0)
-			at += PAGE;
-		if (at > size)
-			at = size;
-		if (at > from)
-			mt_try(engine->target->ops->write(engine->target, pid, start + from,
-							  text + from, at - from));
-		else
-			at += PAGE;
-	}
-	return NULL;
-}
-
-struct texts {
-	uint8_t *memory, *text;
-	size_t size;
-};
-
 static void texts_cleanup(struct texts *texts)
 {
 	free(texts->memory);
 	free(texts->text);
+	free(texts->was);
 }
 
 /* Twice what is in memory. */
 static struct mt_error *read_texts(struct mt_calls_engine *engine, pid_t pid,
-				   const struct mt_calls_module *module, struct texts *texts)
+				   const struct mt_calls_place *place, struct texts *texts)
 {
+	const struct mt_calls_module *module = place->module;
+	size_t patches = module->file->plan->patches.count;
+
 	texts->size = module->end - module->start;
 	texts->memory = malloc(texts->size);
 	texts->text = malloc(texts->size);
-	if (!texts->memory || !texts->text)
+	texts->was = calloc(patches + 1, sizeof(*texts->was));
+	if (!texts->memory || !texts->text || !texts->was)
 		return mt_error_no_memory();
+	memcpy(texts->was, place->written, patches * sizeof(*texts->was));
 	if (engine->target->ops->read(engine->target, pid, module->start, texts->memory,
 				      texts->size) != texts->size)
 		return mt_error_new(MT_ERROR_GONE, "the code of %s cannot be read in process %d",
@@ -321,7 +310,7 @@ static struct mt_error *leave_holes(struct mt_calls_engine *engine, struct mt_ca
 static struct mt_error *move_thread(void *context, pid_t lwp)
 {
 	const struct leaving *leaving = context;
-	struct mt_error *error = mt_calls_move_thread(leaving->engine, leaving->space, lwp);
+	struct mt_error *error = mt_calls_displace_thread(leaving->engine, leaving->space, lwp);
 
 	if (error && mt_error_code(error) == MT_ERROR_GONE) {
 		mt_error_destroy(error);
@@ -339,6 +328,69 @@ static struct mt_error *move_threads(struct mt_calls_engine *engine, struct mt_c
 	return engine->target->ops->each_thread(engine->target, space->pid, move_thread, &leaving);
 }
 
+struct leaving_old {
+	struct mt_calls_engine *engine;
+	const struct mt_calls_module *module;
+	const uint8_t *memory;
+};
+
+static struct mt_error *leave_old_hole(void *context, pid_t lwp)
+{
+	const struct leaving_old *leaving = context;
+	const struct mt_target_ops *ops = leaving->engine->target->ops;
+	const struct mt_calls_module *module = leaving->module;
+	struct user_regs_struct registers;
+	int32_t distance;
+	struct mt_error *error = ops->get_registers(leaving->engine->target, lwp, &registers);
+	uint64_t at = error ? 0 : registers.rip - module->start;
+
+	mt_error_destroy(error); /* one that vfork() holds runs nothing */
+	if (error || at >= module->end - module->start - MT_PATCH_JUMP_BYTES ||
+	    leaving->memory[at] != JUMP ||
+	    is_same(module, leaving->memory, registers.rip, MT_PATCH_JUMP_BYTES))
+		return NULL;
+	memcpy(&distance, leaving->memory + at + 1, sizeof(distance));
+	registers.rip += MT_PATCH_JUMP_BYTES + (uint64_t)(int64_t)distance;
+	return ops->set_registers(leaving->engine->target, lwp, &registers);
+}
+
+/* Who stands before a jump that is not the program's goes where it leads, to what the other left:
+ * it may be the second one of two. */
+static struct mt_error *leave_old_holes(struct mt_calls_engine *engine,
+					const struct mt_calls_space *space,
+					const struct mt_calls_place *place,
+					const struct texts *texts)
+{
+	struct leaving_old leaving = {engine, place->module, texts->memory};
+
+	return engine->target->ops->each_thread(engine->target, space->pid, leave_old_hole,
+						&leaving);
+}
+
+/* To the text, with what is written. */
+static struct mt_error *change(struct mt_calls_engine *engine, const struct mt_calls_space *space,
+			       const struct mt_calls_place *place, const struct texts *texts)
+{
+	const struct mt_calls_text_change change = {
+	    .memory = texts->memory, .text = texts->text, .was = texts->was, .is = place->written};
+
+	return mt_calls_text_change(engine, space, space->pid, place->module, &change);
+}
+
+/* Another tracer of ours was killed here, and nobody knows all that it left. */
+static struct mt_error *clean_up(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				 const struct mt_calls_place *place, struct texts *texts)
+{
+	const struct mt_calls_text_change change = {
+	    .memory = texts->memory, .text = place->module->clean, .was = texts->was};
+
+	memcpy(texts->text, place->module->clean, texts->size);
+	mt_try(leave_old_holes(engine, space, place, texts));
+	mt_try(mt_calls_text_change(engine, space, space->pid, place->module, &change));
+	memset(texts->was, 0, place->module->file->plan->patches.count * sizeof(*texts->was));
+	return NULL;
+}
+
 struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				     struct mt_calls_place *place)
 {
@@ -349,15 +401,14 @@ struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_c
 	if (space->hidden)
 		return NULL;
 	place->checked = true;
-	mt_try(read_texts(engine, space->pid, module, &texts));
+	mt_try(read_texts(engine, space->pid, place, &texts));
 	if (!first)
 		mt_try(leave_holes(engine, space, place));
 	if (first && is_another(engine, space, module, texts.memory))
-		leave_alone(engine, space, place);
+		leave_alone(engine, space, place, &texts);
 	undo(space, place, texts.text);
-	/* Another tracer of ours was killed here, and nobody knows all that it left. */
 	if (first && space->inherited && !engine->options.is_clean && !place->another)
-		memcpy(texts.text, module->clean, texts.size);
+		mt_try(clean_up(engine, space, place, &texts));
 	leave_out(engine, space, place, texts.text, first);
 	put_patches(space, place, texts.text);
 	put_breaks(space, module, texts.text);
@@ -365,7 +416,7 @@ struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_c
 		place->written[i] = is_on(place, i);
 	if (first)
 		mt_try(move_threads(engine, space, place));
-	return write_pages(engine, space->pid, module->start, texts.memory, texts.text, texts.size);
+	return change(engine, space, place, &texts);
 }
 
 struct mt_error *mt_calls_text_clean(struct mt_calls_engine *engine, struct mt_calls_space *space,
@@ -373,7 +424,7 @@ struct mt_error *mt_calls_text_clean(struct mt_calls_engine *engine, struct mt_c
 {
 	__attribute__((cleanup(texts_cleanup))) struct texts texts = {0};
 
-	struct mt_error *error = read_texts(engine, space->pid, place->module, &texts);
+	struct mt_error *error = read_texts(engine, space->pid, place, &texts);
 	if (error && mt_error_code(error) == MT_ERROR_GONE) {
 		mt_error_destroy(error); /* unloaded, and the loader did not tell of it yet */
 		return NULL;
@@ -382,10 +433,8 @@ struct mt_error *mt_calls_text_clean(struct mt_calls_engine *engine, struct mt_c
 		return error;
 	mt_try(leave_holes(engine, space, place));
 	undo(space, place, texts.text);
-	mt_try(write_pages(engine, space->pid, place->module->start, texts.memory, texts.text,
-			   texts.size));
 	memset(place->written, 0, place->module->file->plan->patches.count);
-	return NULL;
+	return change(engine, space, place, &texts);
 }
 
 ssize_t mt_calls_patch_at(const struct mt_calls_place *place, uint64_t address)

@@ -58,6 +58,7 @@ struct mt_calls_module {
 	uint64_t room;       /* address of the trampolines */
 	uint64_t room_bytes; /* 0: none */
 	struct mt_trampolines trampolines;
+	uint8_t *levels;             /* of each patch: see mt_calls_order_levels() */
 	uint32_t *offsets;           /* of each patch's trampoline; MT_CALLS_NONE: it is left out */
 	struct mt_calls_entry entry; /* `file` 0: there was no room for it */
 };
@@ -78,15 +79,14 @@ struct mt_calls_place {
 
 #define MT_CALLS_BREAK_BYTES 16
 
-/* A breakpoint of ours: an int3 in the text; or, better, a jump to a stub that does no harm when we
- * are gone (calls_stub.c).  The jump is a patch's, when one begins there, or the breakpoint's own.
- */
+/* A breakpoint of ours: a jump to a stub that does no harm when we are gone (calls_stub.c).  The
+ * jump is a patch's, when one begins there, or the breakpoint's own.  In a program that dies with
+ * us it may be an int3 in the text. */
 struct mt_calls_break {
 	uint64_t address;
 	uint64_t copy;   /* where the instruction stands that it hides; 0: not made yet */
 	uint64_t stub;   /* 0: the int3 is in the text */
 	uint64_t raised; /* in the stub, behind what sends the signal */
-	uint64_t trap;   /* in the stub: the int3 */
 	uint8_t length;  /* of what is overwritten in the text; 0: the patch's jump is turned */
 	uint8_t original[MT_CALLS_BREAK_BYTES];
 	bool loader; /* at r_brk; else a trigger's */
@@ -130,7 +130,8 @@ struct mt_calls_space {
 	bool unseen;         /* its mappings are not to be seen any more */
 	bool hidden;         /* nothing of ours is to be in the text */
 	uint64_t hidden_tsc; /* since when; 0: always */
-	bool inherited;      /* the agent was there already: perhaps patches are, too */
+	bool attached;       /* it outlives us */
+	bool inherited;      /* another tracer of ours was killed here: its patches may be there */
 	uint64_t loader;     /* load address of the dynamic loader; 0: a static program */
 	char *loader_path;
 	uint64_t debug;           /* address of _r_debug */
@@ -146,9 +147,11 @@ struct mt_calls_space {
 	struct mt_space *code;        /* what is mapped, for unwinding; NULL: not looked at */
 	MT_ARRAY(struct mt_calls_place) places;
 	MT_ARRAY(struct mt_calls_break) breaks;
+	MT_ARRAY(struct mt_calls_break) waiting; /* that could not be made yet */
 	MT_ARRAY(struct mt_calls_room) rooms;
 	pid_t borrowed;                               /* it still loads the agent; 0: none does */
 	uint64_t lend_padding, lend_code, lend_stack; /* what mt_calls_lend() made; 0: nothing */
+	bool lend_found; /* another tracer of ours left the code in the padding */
 };
 
 struct mt_calls_frames {
