@@ -310,6 +310,8 @@ struct mt_error *mt_live_inherit(const struct mt_live *parent, int inferior, pid
 	destroy_session(live);
 	free(live->engine);
 	live->engine = engine;
+	free(live->events);
+	live->events = parent->events ? strdup(parent->events) : NULL;
 	live->armed = true;
 	live->child = child;
 	live->one_thread = parent->one_thread;

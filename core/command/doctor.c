@@ -4,9 +4,12 @@
 #include "base/outfile.h"
 #include "base/str.h"
 #include "command/arguments.h"
+#include "perf/breakpoint.h"
 #include "perf/event.h"
+#include "perf/event_set.h"
 #include "perf/pmu.h"
 #include "target/engine.h"
+#include "target/tracks.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -151,6 +154,63 @@ static void tell_output(const struct mt_command_context *context)
 	tell(context, "output", error ? "no" : "yes", text.text ? text.text : "");
 }
 
+/* What is said of a track that lacks something. */
+static void keep_line(void *context, enum mt_log_level level, const char *text)
+{
+	struct mt_str *kept = context;
+
+	(void)level;
+	mt_str_clear(kept);
+	mt_str_append(kept, text);
+}
+
+static void tell_tracks(const struct mt_command_context *context, const char *what,
+			const char *event, const char *counter, const char *summary)
+{
+	const char *const events[] = {event, NULL}, *const counters[] = {counter, NULL};
+	mt_auto(mt_str) struct mt_str lacks = {0};
+	const struct mt_log log = {.line = keep_line, .context = &lacks, .least = MT_LOG_INFO};
+	const struct mt_tracks_options tracks_options = {
+	    .events = event ? events : NULL,
+	    .counters = counter ? counters : NULL,
+	    .log = &log,
+	};
+	struct mt_tracks *tracks = NULL;
+	mt_auto(mt_error) struct mt_error *error = mt_tracks_create(&tracks_options, &tracks);
+
+	mt_tracks_destroy(tracks);
+	tell(context, what, error ? "no" : "yes",
+	     error          ? mt_error_message(error)
+	     : lacks.length ? lacks.text
+			    : summary);
+}
+
+/* On a variable of our own. */
+static void tell_watch(const struct mt_command_context *context)
+{
+	static uint64_t watched;
+	const struct mt_breakpoint breakpoint = {.address = (uint64_t)(uintptr_t)&watched,
+						 .length = sizeof(watched)};
+	struct mt_perf_spec spec = mt_breakpoint_spec(&breakpoint, "a watchpoint");
+	struct mt_event_set set = {0};
+	mt_auto(mt_error) struct mt_error *error =
+	    mt_event_set_add(&set, &spec, 0, -1, 0, MT_DATA_RING_LEAST_BYTES);
+
+	mt_event_set_deinit(&set);
+	tell(context, "watch", error ? "no" : "yes",
+	     error ? mt_error_message(error) : "debug registers, for --watch");
+}
+
+static void tell_beside(const struct mt_command_context *context)
+{
+	tell_tracks(context, "sched", "sched", NULL, "where threads run, and why not");
+	tell_tracks(context, "faults", "faults", NULL, "page faults, with their addresses");
+	tell_tracks(context, "syscalls", "syscalls", NULL, "system calls by name");
+	tell_tracks(context, "counters", NULL, "instructions",
+		    "of the processor; those of the kernel, such as page-faults, too");
+	tell_watch(context);
+}
+
 static struct mt_error *run(struct mt_command_context *context, int argc, char **argv)
 {
 	const struct poptOption table[] = {POPT_TABLEEND};
@@ -164,6 +224,8 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 	mt_command_printf(context, "Engines, ways to record here:\n");
 	for (const struct mt_engine_ops *const *engine = mt_engines; *engine; engine++)
 		any |= tell_engine(context, *engine);
+	mt_command_printf(context, "\nBeside the calls (--events, --counter, --watch):\n");
+	tell_beside(context);
 	mt_command_printf(context, "\nWhat helps:\n");
 	tell_hardware(context);
 	tell_perf(context);
@@ -177,9 +239,11 @@ const struct mt_command mt_command_doctor = {
     .name = "doctor",
     .summary = "Tell what works on this machine, and why not the rest",
     .usage = "",
-    .help = "Try each engine, and look at what else tracing wants: permissions, Intel PT, perf,\n"
-	    "debug files, room for output.  A line each: yes or no, and for no the reason and the\n"
-	    "cure.  The exit status is 1 when no engine works.\n",
+    .help =
+	"Try each engine, and what can be recorded beside the calls, and look at what else\n"
+	"tracing wants: permissions, Intel PT, perf, debug files, room for output.  A line each:\n"
+	"yes or no, and for no the reason and the cure.  The exit status is 1 when no engine\n"
+	"works.\n",
     .options = options,
     .run = run,
 };

@@ -223,6 +223,14 @@ def test_words_that_mean_nothing(record, options, words):
     assert run.trace is None
 
 
+def test_doctor_tells_what_can_be_had(mtdb, with_tracefs):
+    told = subprocess.run([*with_tracefs, mtdb, "doctor"], text=True, capture_output=True,
+                          check=False, timeout=120).stdout
+    verdicts = dict(re.findall(r"^(\w+) +(yes|no) ", told, re.M))
+    assert [verdicts[name] for name in ("sched", "faults", "syscalls", "watch")] == ["yes"] * 4
+    assert "why threads wait" not in told
+
+
 def test_no_tracefs(record, program, root, need):
     """System calls cannot be had then, and the message says what would help; of context switches
     only the reasons are missing."""
