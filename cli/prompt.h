@@ -38,6 +38,7 @@ extern const struct prompt_command prompt_break_commands[];
 extern const struct prompt_command prompt_stack_commands[];
 extern const struct prompt_command prompt_list_commands[];
 extern const struct prompt_command prompt_code_commands[];
+extern const struct prompt_command prompt_print_commands[];
 extern const struct prompt_command prompt_signal_commands[];
 extern const struct prompt_command prompt_other_commands[];
 
@@ -117,6 +118,12 @@ struct mt_error *prompt_add_breakpoint(struct prompt *prompt,
 
 /* prompt_complete.c: the prompt at which readline completes from now on. */
 void prompt_complete_for(struct prompt *prompt);
+
+/* prompt_print.c: within `set` and `info` */
+struct mt_error *prompt_set_variable(struct prompt *prompt, const char *rest);
+struct mt_error *prompt_info_locals(struct prompt *prompt, const char *rest);
+struct mt_error *prompt_info_args(struct prompt *prompt, const char *rest);
+struct mt_error *prompt_info_symbol(struct prompt *prompt, const char *rest);
 
 /* prompt_list.c */
 /* `list` goes on around LINE of the file that was shown last. */

@@ -57,18 +57,110 @@ struct mt_error *prompt_add_breakpoint(struct prompt *prompt,
 	return NULL;
 }
 
+static bool has_thread(struct prompt *prompt, unsigned number)
+{
+	for (size_t i = 0; i < mt_debugger_thread_count(prompt->debugger); i++)
+		if (mt_debugger_thread(prompt->debugger, i)->number == number)
+			return true;
+	return false;
+}
+
+/* What stands behind the location. */
+struct clauses {
+	struct mt_str location;
+	const char *condition; /* NULL: none */
+	unsigned thread;       /* 0: any */
+};
+
+/* A word on its own, not within parentheses or quotes. */
+static const char *find_word(const char *text, const char *word)
+{
+	int depth = 0;
+
+	for (const char *at = text; *at; at++) {
+		const char *end = *at == '"' || *at == '\'' ? strchr(at + 1, *at) : NULL;
+
+		at = end ? end : at;
+		depth += (*at == '(') - (*at == ')');
+		bool begins = at == text || strchr(" \t", at[-1]);
+		size_t length = strlen(word);
+		if (!depth && begins && strncmp(at, word, length) == 0 &&
+		    (!at[length] || strchr(" \t(", at[length])))
+			return at;
+	}
+	return NULL;
+}
+
+static struct mt_error *split(struct prompt *prompt, const char *text, struct clauses *clauses)
+{
+	const char *condition = find_word(text, "if"), *thread = find_word(text, "thread");
+	const char *end = text + strlen(text);
+	uint64_t number;
+
+	if (condition)
+		clauses->condition = prompt_skip_blanks(condition + 2);
+	if (thread && (!condition || thread < condition)) {
+		mt_auto(mt_str) struct mt_str word = {0};
+		const char *digits = prompt_skip_blanks(thread + 6);
+
+		mt_str_append_bytes(&word, digits, strcspn(digits, " \t"));
+		mt_try(prompt_parse_count(word.text ? word.text : "", &number));
+		clauses->thread = (unsigned)number;
+		if (!has_thread(prompt, clauses->thread))
+			return mt_error_new(MT_ERROR_USAGE, "Unknown thread %u.", clauses->thread);
+		end = thread;
+	} else if (condition) {
+		end = condition;
+	}
+	while (end > text && strchr(" \t", end[-1]))
+		end--;
+	mt_str_append_bytes(&clauses->location, text, (size_t)(end - text));
+	return clauses->location.failed ? mt_error_no_memory() : NULL;
+}
+
+static struct mt_error *add(struct prompt *prompt, const char *rest,
+			    struct mt_debug_new_breakpoint what)
+{
+	struct clauses clauses = {0};
+	struct mt_error *error = split(prompt, rest, &clauses);
+
+	what.location = clauses.location.text;
+	what.condition = clauses.condition;
+	what.thread = clauses.thread;
+	if (!error)
+		error = prompt_add_breakpoint(prompt, &what);
+	mt_str_deinit(&clauses.location);
+	return error;
+}
+
 static struct mt_error *run_break(struct prompt *prompt, const char *rest)
 {
-	const struct mt_debug_new_breakpoint what = {.location = rest};
+	const struct mt_debug_new_breakpoint what = {0};
 
-	return prompt_add_breakpoint(prompt, &what);
+	return add(prompt, rest, what);
 }
 
 static struct mt_error *run_tbreak(struct prompt *prompt, const char *rest)
 {
-	const struct mt_debug_new_breakpoint what = {.location = rest, .temporary = true};
+	const struct mt_debug_new_breakpoint what = {.temporary = true};
 
-	return prompt_add_breakpoint(prompt, &what);
+	return add(prompt, rest, what);
+}
+
+static struct mt_error *run_condition(struct prompt *prompt, const char *rest)
+{
+	char *end;
+	unsigned long number = strtoul(rest, &end, 10);
+
+	if (!*rest)
+		return mt_error_new(MT_ERROR_USAGE, "Argument required (breakpoint number).");
+	if (end == rest || (*end && !strchr(" \t", *end)))
+		return mt_error_new(MT_ERROR_USAGE, "Bad breakpoint argument: '%s'", rest);
+	rest = prompt_skip_blanks(end);
+	mt_try(mt_debugger_condition(prompt->debugger, (unsigned)number, rest));
+	if (!*rest && prompt_is_at_terminal(prompt))
+		prompt_printf("Breakpoint %lu now unconditional.\n", number);
+	return NULL;
 }
 
 /* "1 3-5": calls DO for each number. */
@@ -174,7 +266,7 @@ static struct mt_error *run_ignore(struct prompt *prompt, const char *rest)
 const struct prompt_command prompt_break_commands[] = {
     {.name = "break",
      .aliases = "b br bre brea",
-     .usage = "[LOCATION]",
+     .usage = "[LOCATION] [thread NUMBER] [if CONDITION]",
      .takes = PROMPT_LOCATION,
      .summary = "Stop the program when it comes to LOCATION",
      .help =
@@ -183,7 +275,7 @@ const struct prompt_command prompt_break_commands[] = {
      .run = run_break},
     {.name = "tbreak",
      .aliases = "tb tbr",
-     .usage = "[LOCATION]",
+     .usage = "[LOCATION] [thread NUMBER] [if CONDITION]",
      .takes = PROMPT_LOCATION,
      .summary = "Stop the program when it comes to LOCATION, once",
      .run = run_tbreak},
@@ -202,6 +294,10 @@ const struct prompt_command prompt_break_commands[] = {
      .usage = "[NUMBER]...",
      .summary = "Let breakpoints not stop the program for now",
      .run = run_disable},
+    {.name = "condition",
+     .usage = "NUMBER [EXPRESSION]",
+     .summary = "Let a breakpoint stop the program only if EXPRESSION is true",
+     .run = run_condition},
     {.name = "ignore",
      .usage = "NUMBER COUNT",
      .summary = "Let a breakpoint not stop the program the next COUNT times",

@@ -138,6 +138,14 @@ static void signalled(void *context, const struct mt_debug_thread *thread, int s
 		      prompt_signal_words(signal));
 }
 
+static void condition_failed(void *context, unsigned breakpoint, const char *why)
+{
+	(void)context;
+	(void)breakpoint;
+	fflush(stdout);
+	fprintf(stderr, "Error in testing breakpoint condition:\n%s\n", why);
+}
+
 struct mt_debug_front prompt_front(struct prompt *prompt)
 {
 	return (struct mt_debug_front){
@@ -147,6 +155,7 @@ struct mt_debug_front prompt_front(struct prompt *prompt)
 	    .forked = forked,
 	    .executes = executes,
 	    .signalled = signalled,
+	    .condition_failed = condition_failed,
 	    .runs = runs,
 	    .stopped = stopped,
 	    .interrupted = interrupted,

@@ -81,6 +81,25 @@ static bool is_shared_library(struct prompt *prompt, const struct mt_debug_frame
 	       !(path && strcmp(path, frame->module) == 0);
 }
 
+/* "add (a=1, b=2)" */
+static void print_call(struct prompt *prompt, const struct mt_debug_frame *frame)
+{
+	const struct mt_expr_frame at = mt_debugger_expr_frame(prompt->debugger, frame);
+	mt_auto(mt_str) struct mt_str name = {0}, arguments = {0};
+	const char *function = frame->function;
+	struct mt_expr_program *program;
+	uint64_t low_pc;
+	struct mt_error *error = mt_debugger_expressions(prompt->debugger, &program);
+
+	if (!error && mt_expr_frame_function(program, &at, &name, &low_pc) && !name.failed)
+		function = name.text;
+	if (!error)
+		error = mt_expr_frame_arguments(program, &at, &arguments);
+	mt_error_destroy(error);
+	prompt_printf("%s (%s)", function ? function : "??",
+		      arguments.text && !arguments.failed ? arguments.text : "");
+}
+
 void prompt_print_frame(struct prompt *prompt, const struct mt_debug_frame *frame, bool level)
 {
 	if (level)
@@ -91,7 +110,7 @@ void prompt_print_frame(struct prompt *prompt, const struct mt_debug_frame *fram
 	}
 	if (frame->shows_pc)
 		prompt_printf("0x%016llx in ", (unsigned long long)frame->pc);
-	prompt_printf("%s ()", frame->function ? frame->function : "??");
+	print_call(prompt, frame);
 	if (frame->file)
 		prompt_printf(" at %s:%u\n", frame->file, frame->source.line);
 	else if (is_shared_library(prompt, frame))
@@ -171,6 +190,39 @@ static void tell_switch(struct prompt *prompt)
 		prompt_printf("[Switching to %s]\n", name.text);
 }
 
+static struct mt_error *tell_returned(struct prompt *prompt, const struct mt_debug_stop *stop)
+{
+	const struct mt_expr_frame frame = mt_debugger_expr_frame(prompt->debugger, NULL);
+	mt_auto(mt_str) struct mt_str text = {0};
+	struct mt_expr_program *program;
+	struct mt_value *value = NULL;
+	unsigned number = 0;
+
+	mt_try(mt_debugger_expressions(prompt->debugger, &program));
+	mt_try(mt_expr_returned(program, stop->returned_from, &frame, &value));
+	if (!value)
+		return NULL;
+	struct mt_error *error = mt_expr_record(program, value, &number);
+	if (!error)
+		error = mt_value_print(value, &frame, NULL, &text);
+	if (!error && !text.failed)
+		prompt_printf("Value returned is $%u = %s\n", number, text.text);
+	mt_value_destroy(value);
+	return error;
+}
+
+static void keep_end(struct prompt *prompt, const struct mt_debug_stop *stop)
+{
+	bool exited = stop->kind == MT_DEBUG_EXITED;
+	struct mt_expr_program *program;
+	struct mt_error *error = mt_debugger_expressions(prompt->debugger, &program);
+
+	if (!error)
+		error = mt_expr_set_integer(program, exited ? "_exitcode" : "_exitsignal",
+					    exited ? stop->status : stop->signal);
+	mt_error_destroy(error);
+}
+
 struct mt_error *prompt_tell_stop(struct prompt *prompt, const struct mt_debug_stop *stop)
 {
 	const struct mt_debug_frame *frame;
@@ -180,6 +232,7 @@ struct mt_error *prompt_tell_stop(struct prompt *prompt, const struct mt_debug_s
 		mt_error_destroy(mt_debugger_delete(prompt->debugger, stop->breakpoint));
 	if (stop->kind == MT_DEBUG_EXITED || stop->kind == MT_DEBUG_KILLED) {
 		tell_end(prompt, stop);
+		keep_end(prompt, stop);
 		return NULL;
 	}
 	if (stop->switched)
@@ -190,7 +243,7 @@ struct mt_error *prompt_tell_stop(struct prompt *prompt, const struct mt_debug_s
 		return NULL;
 	if (!stop->same_frame || !frame->file) {
 		prompt_show_frame(prompt, frame, false);
-		return NULL;
+		return stop->kind == MT_DEBUG_FINISHED ? tell_returned(prompt, stop) : NULL;
 	}
 	if (frame->shows_pc)
 		prompt_printf("0x%016llx\t", (unsigned long long)frame->pc);

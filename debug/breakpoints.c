@@ -4,8 +4,22 @@
 
 #include <string.h>
 
+static void forget_parsed(struct mt_debug_break *one)
+{
+	mt_array_each (expr, &one->parsed)
+		mt_expr_destroy(*expr);
+	mt_array_deinit(&one->parsed);
+}
+
+void mt_debug_forget_conditions(struct mt_debugger *debugger)
+{
+	mt_array_each (one, &debugger->breakpoints)
+		forget_parsed(*one);
+}
+
 static void destroy(struct mt_debug_break *one)
 {
+	forget_parsed(one);
 	mt_array_deinit(&one->locations);
 	free(one->text);
 	free(one->condition);
@@ -39,6 +53,7 @@ static struct mt_error *add_location(void *context, uint64_t address)
 static struct mt_error *resolve(struct mt_debugger *debugger, struct mt_debug_break *one)
 {
 	one->locations.count = 0;
+	forget_parsed(one);
 	struct mt_error *error = mt_debugger_locate(debugger, one->text, add_location, one);
 	publish(one);
 	return error;
@@ -89,6 +104,56 @@ static char *text_of(struct mt_debugger *debugger, const char *location)
 	return text.failed ? NULL : strdup(text.text);
 }
 
+/* The condition where LOCATION is. */
+static struct mt_error *parse_at(struct mt_debugger *debugger, const struct mt_debug_break *one,
+				 const struct mt_debug_location *location, struct mt_expr **out)
+{
+	struct mt_expr_program *program;
+	struct mt_expr_frame frame = mt_debugger_expr_frame(debugger, NULL);
+	const struct mt_function *function =
+	    mt_space_function_at(debugger->code, location->address);
+
+	mt_try(mt_debugger_expressions(debugger, &program));
+	frame.pc = frame.next_pc = location->address;
+	frame.inner = 0;
+	frame.at_entry = function && function->start == location->address;
+	return mt_expr_parse(program, &frame, one->condition, out);
+}
+
+/* A name that is not found is not a place that may come with a library. */
+static struct mt_error *unusable(struct mt_error *error)
+{
+	struct mt_error *told;
+
+	if (!error || mt_error_code(error) == MT_ERROR_NO_MEMORY)
+		return error;
+	told = mt_error_new(MT_ERROR_USAGE, "%s", mt_error_message(error));
+	mt_error_destroy(error);
+	return told;
+}
+
+static struct mt_error *set_condition(struct mt_debugger *debugger, struct mt_debug_break *one,
+				      const char *text)
+{
+	char *copy = text && *text ? strdup(text) : NULL, *former = one->condition;
+	struct mt_error *error = text && *text && !copy ? mt_error_no_memory() : NULL;
+	struct mt_expr *expr = NULL;
+
+	one->condition = copy;
+	if (!error && copy && one->locations.count)
+		error = unusable(parse_at(debugger, one, &one->locations.items[0], &expr));
+	mt_expr_destroy(expr);
+	if (error) {
+		one->condition = former;
+		free(copy);
+		return error;
+	}
+	free(former);
+	forget_parsed(one);
+	publish(one);
+	return NULL;
+}
+
 struct mt_error *mt_debugger_break(struct mt_debugger *debugger,
 				   const struct mt_debug_new_breakpoint *what, unsigned *number)
 {
@@ -109,6 +174,8 @@ struct mt_error *mt_debugger_break(struct mt_debugger *debugger,
 		mt_error_destroy(error);
 		error = NULL;
 	}
+	if (!error && what->condition)
+		error = set_condition(debugger, one, what->condition);
 	if (!error && mt_array_push(&debugger->breakpoints, one))
 		error = mt_error_no_memory();
 	if (error) {
@@ -185,20 +252,67 @@ struct mt_error *mt_debugger_ignore(struct mt_debugger *debugger, unsigned numbe
 	return NULL;
 }
 
-static bool has_location(const struct mt_debug_break *one, uint64_t address)
+/* -1: none. */
+static ptrdiff_t location_at(const struct mt_debug_break *one, uint64_t address)
 {
-	mt_array_each (location, &one->locations)
-		if (location->address == address && location->enabled)
-			return one->public.enabled;
-	return false;
+	for (size_t i = 0; one->public.enabled && i < one->locations.count; i++)
+		if (one->locations.items[i].address == address && one->locations.items[i].enabled)
+			return (ptrdiff_t)i;
+	return -1;
 }
 
 bool mt_debug_is_wanted(const struct mt_debugger *debugger, uint64_t address)
 {
 	mt_array_each (one, &debugger->breakpoints)
-		if (has_location(*one, address))
+		if (location_at(*one, address) >= 0)
 			return true;
 	return mt_debug_plan_wants(debugger, address) || address == debugger->loader_break;
+}
+
+struct mt_error *mt_debugger_condition(struct mt_debugger *debugger, unsigned number,
+				       const char *text)
+{
+	struct mt_debug_break **one = find(debugger, number);
+
+	return one ? set_condition(debugger, *one, text) : no_breakpoint(number);
+}
+
+static struct mt_error *parsed_at(struct mt_debugger *debugger, struct mt_debug_break *one,
+				  size_t index, struct mt_expr **out)
+{
+	while (one->parsed.count < one->locations.count)
+		if (mt_array_push(&one->parsed, NULL))
+			return mt_error_no_memory();
+	if (!one->parsed.items[index])
+		mt_try(parse_at(debugger, one, &one->locations.items[index],
+				&one->parsed.items[index]));
+	*out = one->parsed.items[index];
+	return NULL;
+}
+
+/* One that cannot be evaluated holds, and that is told. */
+static bool holds(struct mt_debugger *debugger, struct mt_debug_break *one,
+		  struct mt_debug_lwp *lwp, size_t index)
+{
+	uint64_t address = one->locations.items[index].address;
+	const struct mt_function *function = mt_space_function_at(debugger->code, address);
+	bool at_entry = function && function->start == address, is_true = true;
+	struct mt_expr *expr = NULL;
+
+	if (!one->condition)
+		return true;
+	struct mt_error *error = parsed_at(debugger, one, index, &expr);
+	if (!error) {
+		const struct mt_expr_frame *frame =
+		    mt_debug_expr_here(debugger, lwp, address, at_entry);
+		error = frame ? mt_expr_is_true(expr, frame, &is_true) : mt_error_no_memory();
+	}
+	if (error && debugger->front.condition_failed)
+		debugger->front.condition_failed(debugger->front.context, one->public.number,
+						 mt_error_message(error));
+	is_true |= error != NULL;
+	mt_error_destroy(error);
+	return is_true;
 }
 
 static bool stops(struct mt_debug_break *one)
@@ -217,8 +331,11 @@ struct mt_debug_break *mt_debug_hit(struct mt_debugger *debugger, struct mt_debu
 
 	/* Each of them counts its hits. */
 	mt_array_each (one, &debugger->breakpoints) {
-		if (!has_location(*one, address) ||
-		    ((*one)->public.thread && (*one)->public.thread != lwp->thread.number))
+		ptrdiff_t index = location_at(*one, address);
+
+		if (index < 0 ||
+		    ((*one)->public.thread && (*one)->public.thread != lwp->thread.number) ||
+		    !holds(debugger, *one, lwp, (size_t)index))
 			continue;
 		if (stops(*one) && !first)
 			first = *one;

@@ -13,6 +13,7 @@
 
 #include "elf/space.h"
 #include "elf/unwind.h"
+#include "expr/expr.h"
 #include "target/target.h"
 
 struct mt_debugger;
@@ -180,6 +181,16 @@ void mt_debugger_select_frame(struct mt_debugger *debugger, unsigned level);
 /* Why there is no frame beyond the last one; NULL: that one is the outermost. */
 const char *mt_debugger_frames_end(struct mt_debugger *debugger);
 
+/* ---- Expressions ---- */
+
+/* For all that expr/expr.h offers.  Errors: NO_MEMORY. */
+struct mt_error *mt_debugger_expressions(struct mt_debugger *debugger,
+					 struct mt_expr_program **out);
+/* FRAME: of the selected thread; NULL: the selected one.  Without a process: where only what is
+ * static has a value.  What it points to lives until the next verb. */
+struct mt_expr_frame mt_debugger_expr_frame(struct mt_debugger *debugger,
+					    const struct mt_debug_frame *frame);
+
 /* ---- Breakpoints ---- */
 
 struct mt_debug_location {
@@ -201,7 +212,8 @@ struct mt_debug_breakpoint {
 };
 
 struct mt_debug_new_breakpoint {
-	const char *location; /* NULL or "": where the selected frame stands */
+	const char *location;  /* NULL or "": where the selected frame stands */
+	const char *condition; /* NULL: none */
 	bool temporary;
 	unsigned thread;
 	bool pending; /* no place is fine: it waits for its library */
@@ -219,6 +231,9 @@ const struct mt_debug_breakpoint *mt_debugger_find_breakpoint(const struct mt_de
 /* Errors: USAGE ("No breakpoint number 7."). */
 struct mt_error *mt_debugger_delete(struct mt_debugger *debugger, unsigned number);
 struct mt_error *mt_debugger_enable(struct mt_debugger *debugger, unsigned number, bool enabled);
+/* TEXT NULL or "": none any more.  Errors: USAGE; those of mt_expr_parse() at its first place. */
+struct mt_error *mt_debugger_condition(struct mt_debugger *debugger, unsigned number,
+				       const char *text);
 struct mt_error *mt_debugger_ignore(struct mt_debugger *debugger, unsigned number, uint64_t count);
 
 /* ---- Places ---- */

@@ -19,6 +19,14 @@
 
 #define MT_DEBUG_SIGNALS 65
 
+/* A frame of a thread, for struct mt_expr_ops. */
+struct mt_debug_context {
+	struct mt_debugger *debugger;
+	struct mt_debug_lwp *lwp; /* NULL: none */
+	unsigned level;
+	struct mt_expr_frame frame;
+};
+
 struct mt_debug_lwp {
 	struct mt_debug_thread thread; /* first */
 	bool running;
@@ -33,6 +41,7 @@ struct mt_debug_lwp {
 	struct user_regs_struct registers;
 	/* Frames as far as they were asked for. */
 	MT_ARRAY(struct mt_debug_frame) frames;
+	MT_ARRAY(struct mt_debug_context *) contexts;
 	struct mt_unwinder unwinder;
 	bool unwinding;
 };
@@ -41,6 +50,8 @@ struct mt_debug_break {
 	struct mt_debug_breakpoint public; /* first */
 	char *text, *condition;
 	MT_ARRAY(struct mt_debug_location) locations;
+	/* The condition at each of them; shorter, or NULL: not parsed yet. */
+	MT_ARRAY(struct mt_expr *) parsed;
 };
 
 /* A place with a breakpoint instruction while the program runs. */
@@ -100,6 +111,9 @@ struct mt_debugger {
 	struct mt_objfile *vdso;
 	uint64_t loader_break; /* where the loader tells of libraries; 0: not known */
 
+	struct mt_expr_program *expressions; /* NULL: not asked for yet */
+	struct mt_debug_context nowhere;     /* where no process is */
+
 	pid_t pid;
 	bool attached;
 	MT_ARRAY(struct mt_debug_lwp *) lwps;
@@ -128,6 +142,8 @@ struct mt_debugger {
 /* space.c */
 /* The program's own file, before it runs. */
 struct mt_error *mt_debug_space_of_file(struct mt_debugger *debugger);
+/* Nothing is known. */
+struct mt_error *mt_debug_space_empty(struct mt_debugger *debugger);
 /* What is mapped now. */
 struct mt_error *mt_debug_space_of_process(struct mt_debugger *debugger);
 void mt_debug_space_deinit(struct mt_debugger *debugger);
@@ -160,6 +176,16 @@ const struct mt_debug_frame *mt_debug_frame_of(struct mt_debugger *debugger,
 const struct mt_debug_frame *mt_debug_caller_of(struct mt_debugger *debugger,
 						struct mt_debug_lwp *lwp, unsigned level);
 
+/* expressions.c */
+/* NULL: there is no such frame. */
+const struct mt_expr_frame *mt_debug_expr_frame_of(struct mt_debugger *debugger,
+						   struct mt_debug_lwp *lwp, unsigned level);
+/* A thread that stands at PC, AT_ENTRY of a function: without unwinding anything. */
+const struct mt_expr_frame *mt_debug_expr_here(struct mt_debugger *debugger,
+					       struct mt_debug_lwp *lwp, uint64_t pc,
+					       bool at_entry);
+void mt_debug_contexts_deinit(struct mt_debug_lwp *lwp);
+
 /* sites.c */
 /* What is asked for now, and only that, is in the text. */
 struct mt_error *mt_debug_insert_sites(struct mt_debugger *debugger);
@@ -178,6 +204,8 @@ bool mt_debug_fix_line(struct mt_debugger *debugger, const char *location, struc
 
 /* breakpoints.c */
 void mt_debug_breakpoints_deinit(struct mt_debugger *debugger);
+/* What was parsed where the code was another. */
+void mt_debug_forget_conditions(struct mt_debugger *debugger);
 /* The code changed: find the places anew. */
 void mt_debug_resolve_all(struct mt_debugger *debugger);
 /* A thread came to an address: NULL: no breakpoint stops it. */

@@ -17,15 +17,34 @@ static void forget_spaces(struct mt_debugger *debugger)
 
 static struct mt_error *begin_spaces(struct mt_debugger *debugger, pid_t pid)
 {
-	forget_spaces(debugger);
+	struct mt_space *space, *code;
+
 	if (!debugger->pool)
 		mt_try(mt_space_pool_create(NULL, &debugger->pool));
-	mt_try(mt_space_create(debugger->pool, pid, &debugger->space));
-	return mt_space_create(debugger->pool, pid, &debugger->code);
+	mt_try(mt_space_create(debugger->pool, pid, &space));
+	struct mt_error *error = mt_space_create(debugger->pool, pid, &code);
+	if (error) {
+		mt_space_destroy(space);
+		return error;
+	}
+	mt_debug_forget_conditions(debugger);
+	if (debugger->expressions)
+		mt_expr_program_set_space(debugger->expressions, space);
+	forget_spaces(debugger);
+	debugger->space = space;
+	debugger->code = code;
+	return NULL;
+}
+
+struct mt_error *mt_debug_space_empty(struct mt_debugger *debugger)
+{
+	return begin_spaces(debugger, 0);
 }
 
 void mt_debug_space_deinit(struct mt_debugger *debugger)
 {
+	mt_expr_program_destroy(debugger->expressions);
+	debugger->expressions = NULL;
 	forget_spaces(debugger);
 	mt_space_pool_destroy(debugger->pool);
 	debugger->pool = NULL;

@@ -35,6 +35,7 @@ struct mt_error *mt_debug_add_lwp(struct mt_debugger *debugger, pid_t lwp, bool 
 static void destroy(struct mt_debug_lwp *lwp)
 {
 	mt_array_deinit(&lwp->frames);
+	mt_debug_contexts_deinit(lwp);
 	free(lwp);
 }
 

@@ -13,15 +13,15 @@ NORMAL = [
     (re.compile(r"process \d+"), "process N"),
     (re.compile(r"LWP \d+"), "LWP N"),
     (re.compile(r"/\S*/(?=[\w.-]+:\d)"), ""),
-    # Values of arguments are not shown yet.
-    (re.compile(r"^((?:#\d+ +)?(?:ADDRESS in )?(?:(?:Temporary b|B)reakpoint \d+, )?\w+) \(.*\)"), r"\1 ()"),
+    # Values at a function's entry, which GDB has from frames of tail calls.
+    (re.compile(r"(__pthread_kill_implementation) \(.*\)"), r"\1 ()"),
 ]
 
 
 def normalized(text):
     lines = []
     for line in text.splitlines():
-        if NOISE.match(line) or line.startswith("Value returned is "):
+        if NOISE.match(line):
             continue
         for pattern, replacement in NORMAL:
             line = pattern.sub(replacement, line)
@@ -59,7 +59,7 @@ def steps(compile):
 
 def test_step(same, steps):
     lines = same(steps, "break add\nrun\nbacktrace\n" + "step\n" * 10 + "bt\nnext\nnext\nnext\nnext\n", "word")
-    assert "Breakpoint 1, add () at debug_steps.c:27" in lines
+    assert "Breakpoint 1, add (a=0, b=1) at debug_steps.c:27" in lines
 
 
 def test_next(same, steps):
@@ -101,6 +101,31 @@ def test_handler(same, steps):
 def test_crash(same, steps):
     same(steps, "tbreak on_signal\nrun a b\nc\nc\nc\nc\n")
     same(steps, "run a b\nc\nkill\nc\n")
+
+
+def test_values(same, steps):
+    lines = same(
+        steps,
+        "break add if a > 1\nbreak square if v == 5 && $rdi\ninfo breakpoints\nrun\ninfo args\ninfo locals\np a\n"
+        "p a + b\nbt\nc\nc\nc\ninfo breakpoints\n",
+    )
+    assert "$2 = 3" in lines  # a + b
+    same(
+        steps,
+        "break square\nrun\nup\nup\ninfo locals\np p\nset var p.x = 100\np/x p\nx/4xw &p\nptype p\nwhatis &p\n"
+        'printf "%d %s\\n", p.x, argv[0]\np argv[0]\ninfo symbol main\nframe 0\ndelete\nfinish\nfinish\np $\nc\n'
+        "p $_exitcode\n",
+    )
+
+
+def test_conditions(same, steps):
+    same(
+        steps,
+        "break add\ncondition 1 a == 2\nbreak factorial if n == 2\nrun\nbt\ncondition 1\n"
+        "c\nfinish\ncondition 2 n < 0\ncondition 9 1\nc\n",
+    )
+    same(steps, "break square if nothing > 1\n")
+    same(steps, "break square if *(int *) 0 == 1\nrun\nbt\n")
 
 
 @pytest.mark.parametrize("line", ["break nowhere", "break 100000", "frame 7", "bogus", "finish", "up", "info bogus"])

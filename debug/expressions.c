@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What expressions ask of a frame: memory, registers, who called it. */
+#include "private.h"
+#include "ptrace/registers.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static size_t read_memory(void *context, uint64_t address, void *buffer, size_t size)
+{
+	const struct mt_debug_context *at = context;
+
+	return mt_debug_read(at->debugger, address, buffer, size);
+}
+
+static struct mt_error *write_memory(void *context, uint64_t address, const void *bytes,
+				     size_t size)
+{
+	const struct mt_debug_context *at = context;
+
+	if (!at->debugger->pid)
+		return mt_error_new(MT_ERROR_NOT_FOUND, "cannot access memory without a process");
+	mt_debug_forget_frames(at->lwp);
+	struct mt_error *error = at->debugger->target->ops->write(
+	    at->debugger->target, at->debugger->pid, address, bytes, size);
+	if (!error)
+		return NULL;
+	mt_error_destroy(error);
+	return mt_error_new(MT_ERROR_NOT_FOUND, "Cannot access memory at address 0x%llx",
+			    (unsigned long long)address);
+}
+
+/* Where each lies in struct user_regs_struct. */
+static const size_t places[] = {
+    offsetof(struct user_regs_struct, rax), offsetof(struct user_regs_struct, rdx),
+    offsetof(struct user_regs_struct, rcx), offsetof(struct user_regs_struct, rbx),
+    offsetof(struct user_regs_struct, rsi), offsetof(struct user_regs_struct, rdi),
+    offsetof(struct user_regs_struct, rbp), offsetof(struct user_regs_struct, rsp),
+    offsetof(struct user_regs_struct, r8),  offsetof(struct user_regs_struct, r9),
+    offsetof(struct user_regs_struct, r10), offsetof(struct user_regs_struct, r11),
+    offsetof(struct user_regs_struct, r12), offsetof(struct user_regs_struct, r13),
+    offsetof(struct user_regs_struct, r14), offsetof(struct user_regs_struct, r15),
+    offsetof(struct user_regs_struct, rip),
+};
+
+static const struct {
+	unsigned number;
+	size_t place;
+} others[] = {
+    {MT_EXPR_EFLAGS, offsetof(struct user_regs_struct, eflags)},
+    {MT_EXPR_ES, offsetof(struct user_regs_struct, es)},
+    {MT_EXPR_CS, offsetof(struct user_regs_struct, cs)},
+    {MT_EXPR_SS, offsetof(struct user_regs_struct, ss)},
+    {MT_EXPR_DS, offsetof(struct user_regs_struct, ds)},
+    {MT_EXPR_FS, offsetof(struct user_regs_struct, fs)},
+    {MT_EXPR_GS, offsetof(struct user_regs_struct, gs)},
+    {MT_EXPR_FS_BASE, offsetof(struct user_regs_struct, fs_base)},
+    {MT_EXPR_GS_BASE, offsetof(struct user_regs_struct, gs_base)},
+    {MT_EXPR_ORIG_RAX, offsetof(struct user_regs_struct, orig_rax)},
+};
+
+/* -1: it is none of these. */
+static ptrdiff_t place_of(unsigned number)
+{
+	if (number < MT_REGISTER_COUNT)
+		return (ptrdiff_t)places[number];
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (others[i].number == number)
+			return (ptrdiff_t)others[i].place;
+	return -1;
+}
+
+/* Where a register lies in struct user_fpregs_struct, and how many bytes of it.  NULL: elsewhere.
+ */
+static void *float_place(struct user_fpregs_struct *registers, unsigned number, size_t *size)
+{
+	*size = 16;
+	if (number >= MT_EXPR_XMM0 && number < MT_EXPR_XMM0 + 16)
+		return &registers->xmm_space[(number - MT_EXPR_XMM0) * 4];
+	*size = 10;
+	if (number >= MT_EXPR_ST0 && number < MT_EXPR_ST0 + 8)
+		return &registers->st_space[(number - MT_EXPR_ST0) * 4];
+	*size = 4;
+	return number == MT_EXPR_MXCSR ? &registers->mxcsr : NULL;
+}
+
+static bool get_float(const struct mt_debug_context *at, unsigned number, void *bytes, size_t size)
+{
+	struct user_fpregs_struct registers;
+	size_t there;
+	void *place;
+
+	if (!mt_ptrace_get_float_registers(at->lwp->thread.lwp, &registers))
+		return false;
+	place = float_place(&registers, number, &there);
+	if (!place)
+		return false;
+	memset(bytes, 0, size);
+	memcpy(bytes, place, size < there ? size : there);
+	return true;
+}
+
+static bool get_register(void *context, unsigned number, void *bytes, size_t size)
+{
+	const struct mt_debug_context *at = context;
+	const struct user_regs_struct *user =
+	    at->lwp ? mt_debug_registers(at->debugger, at->lwp) : NULL;
+	const struct mt_debug_frame *frame =
+	    user && at->level ? mt_debug_frame_of(at->debugger, at->lwp, at->level) : NULL;
+	ptrdiff_t place = place_of(number);
+	uint64_t value;
+
+	if (!user || (at->level && !frame))
+		return false;
+	if (place < 0)
+		return get_float(at, number, bytes, size);
+	memcpy(&value, (const char *)user + place, sizeof(value));
+	/* What no callee saved it is taken to have left alone. */
+	if (frame && number < MT_REGISTER_COUNT && frame->registers.known >> number & 1)
+		value = frame->registers.values[number];
+	memset(bytes, 0, size);
+	memcpy(bytes, &value, size < sizeof(value) ? size : sizeof(value));
+	return true;
+}
+
+static struct mt_error *cannot_set(void)
+{
+	return mt_error_new(MT_ERROR_UNSUPPORTED,
+			    "Registers can be changed in the innermost frame only.");
+}
+
+static struct mt_error *set_float(const struct mt_debug_context *at, unsigned number,
+				  const void *bytes, size_t size)
+{
+	struct user_fpregs_struct registers;
+	size_t there;
+	void *place;
+
+	if (!mt_ptrace_get_float_registers(at->lwp->thread.lwp, &registers) ||
+	    !(place = float_place(&registers, number, &there)))
+		return cannot_set();
+	memcpy(place, bytes, size < there ? size : there);
+	return mt_ptrace_set_float_registers(at->lwp->thread.lwp, &registers) ? NULL : cannot_set();
+}
+
+static struct mt_error *set_register(void *context, unsigned number, const void *bytes, size_t size)
+{
+	const struct mt_debug_context *at = context;
+	ptrdiff_t place = place_of(number);
+
+	if (!at->lwp || at->level || !mt_debug_registers(at->debugger, at->lwp))
+		return cannot_set();
+	if (place < 0)
+		return set_float(at, number, bytes, size);
+	memcpy((char *)&at->lwp->registers + place, bytes, size < 8 ? size : 8);
+	/* The kernel is not to make a system call again that was interrupted before. */
+	if (number == MT_REGISTER_RIP)
+		at->lwp->registers.orig_rax = (uint64_t)-1;
+	struct mt_error *error = at->debugger->target->ops->set_registers(
+	    at->debugger->target, at->lwp->thread.lwp, &at->lwp->registers);
+	mt_debug_forget_frames(at->lwp);
+	return error;
+}
+
+static bool get_cfa(void *context, uint64_t *cfa)
+{
+	const struct mt_debug_context *at = context;
+	const struct mt_debug_frame *frame =
+	    at->lwp ? mt_debug_frame_of(at->debugger, at->lwp, at->level) : NULL;
+
+	*cfa = frame ? frame->cfa : 0;
+	return *cfa != 0;
+}
+
+static const struct mt_expr_ops ops;
+
+/* One for each frame that was asked for, until the thread's stack is forgotten. */
+static struct mt_debug_context *context_of(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
+					   unsigned level)
+{
+	struct mt_debug_context *context;
+
+	mt_array_each (known, &lwp->contexts)
+		if ((*known)->level == level)
+			return *known;
+	context = calloc(1, sizeof(*context));
+	if (!context || mt_array_push(&lwp->contexts, context)) {
+		free(context);
+		return NULL;
+	}
+	context->debugger = debugger;
+	context->lwp = lwp;
+	context->level = level;
+	context->frame.ops = &ops;
+	context->frame.context = context;
+	return context;
+}
+
+void mt_debug_contexts_deinit(struct mt_debug_lwp *lwp)
+{
+	mt_array_each (context, &lwp->contexts)
+		free(*context);
+	mt_array_deinit(&lwp->contexts);
+}
+
+static void describe(struct mt_debug_context *context, const struct mt_debug_frame *frame)
+{
+	context->frame.pc = frame->inside;
+	context->frame.next_pc = frame->pc;
+	context->frame.inner = frame->inner;
+	context->frame.at_entry =
+	    !frame->level && !frame->inlined && frame->pc == frame->function_start;
+}
+
+const struct mt_expr_frame *mt_debug_expr_frame_of(struct mt_debugger *debugger,
+						   struct mt_debug_lwp *lwp, unsigned level)
+{
+	const struct mt_debug_frame *frame = lwp ? mt_debug_frame_of(debugger, lwp, level) : NULL;
+	struct mt_debug_context *context = frame ? context_of(debugger, lwp, level) : NULL;
+
+	if (!context)
+		return NULL;
+	describe(context, frame);
+	return &context->frame;
+}
+
+/* Without unwinding anything: for conditions. */
+const struct mt_expr_frame *mt_debug_expr_here(struct mt_debugger *debugger,
+					       struct mt_debug_lwp *lwp, uint64_t pc, bool at_entry)
+{
+	struct mt_debug_context *context = context_of(debugger, lwp, 0);
+
+	if (!context)
+		return NULL;
+	context->frame.pc = context->frame.next_pc = pc;
+	context->frame.inner = 0;
+	context->frame.at_entry = at_entry;
+	return &context->frame;
+}
+
+static bool get_caller(void *context, struct mt_expr_frame *caller)
+{
+	const struct mt_debug_context *at = context;
+	const struct mt_debug_frame *frame =
+	    at->lwp ? mt_debug_caller_of(at->debugger, at->lwp, at->level) : NULL;
+	const struct mt_expr_frame *found =
+	    frame ? mt_debug_expr_frame_of(at->debugger, at->lwp, frame->level) : NULL;
+
+	if (found)
+		*caller = *found;
+	return found;
+}
+
+static const struct mt_expr_ops ops = {
+    .read = read_memory,
+    .write = write_memory,
+    .get_register = get_register,
+    .set_register = set_register,
+    .get_cfa = get_cfa,
+    .get_caller = get_caller,
+};
+
+struct mt_error *mt_debugger_expressions(struct mt_debugger *debugger, struct mt_expr_program **out)
+{
+	*out = debugger->expressions;
+	if (*out)
+		return NULL;
+	if (!debugger->space)
+		mt_try(mt_debug_space_empty(debugger));
+	mt_try(mt_expr_program_create(debugger->space, &debugger->expressions));
+	*out = debugger->expressions;
+	return NULL;
+}
+
+static bool get_nothing(void *context, unsigned number, void *bytes, size_t size)
+{
+	(void)context;
+	(void)number;
+	(void)bytes;
+	(void)size;
+	return false;
+}
+
+/* Before there is a process: what is static. */
+static const struct mt_expr_ops static_ops = {.read = read_memory, .get_register = get_nothing};
+
+struct mt_expr_frame mt_debugger_expr_frame(struct mt_debugger *debugger,
+					    const struct mt_debug_frame *frame)
+{
+	unsigned level = frame ? frame->level : debugger->selected_frame;
+	const struct mt_expr_frame *found =
+	    mt_debug_expr_frame_of(debugger, debugger->selected, level);
+
+	if (found)
+		return *found;
+	debugger->nowhere.debugger = debugger;
+	return (struct mt_expr_frame){.ops = &static_ops, .context = &debugger->nowhere};
+}
