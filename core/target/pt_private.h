@@ -69,6 +69,7 @@ struct mt_pt_engine {
 	MT_ARRAY(struct mt_pt_site) sites;
 	struct mt_str filter; /* for the kernel; empty: none, or not made yet */
 	uint32_t next_idx;
+	bool kernel_is_told;
 	bool has_ring;       /* somebody got one, so others without are borne */
 	uint64_t times_full; /* how often there was no room, */
 	uint64_t lost_ns;    /* and for how long in all */

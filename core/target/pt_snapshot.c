@@ -2,6 +2,7 @@
 /* Rings into the recording.  The processes stand still while their rings are copied, and no longer:
  * the file is written when they run again.  A stream goes there all the time. */
 #include "pt/packet.h"
+#include "target/pt_kernel.h"
 #include "target/pt_private.h"
 
 #define AUX_ALIGNMENT 8
@@ -196,12 +197,30 @@ static struct mt_error *end_streams(struct mt_pt_engine *engine, pid_t lwp,
 	return NULL;
 }
 
+/* Once.  Without it the kernel's stretches have no names. */
+static struct mt_error *put_kernel(struct mt_pt_engine *engine, struct mt_recording_writer *writer)
+{
+	struct mt_error *error;
+
+	if (!engine->options.pt.kernel || engine->kernel_is_told)
+		return NULL;
+	engine->kernel_is_told = true;
+	error = mt_pt_put_kernel("", to_ns(engine, mt_clock_tsc()), writer);
+	if (!error || mt_error_code(error) == MT_ERROR_SYSTEM)
+		return error;
+	mt_log(engine->options.log, MT_LOG_WARNING, "what the kernel does is called [kernel]: %s",
+	       mt_error_message(error));
+	mt_error_destroy(error);
+	return NULL;
+}
+
 struct mt_error *mt_pt_snapshot(struct mt_engine *base, pid_t lwp, uint32_t number,
 				struct mt_recording_writer *writer)
 {
 	struct mt_pt_engine *engine = (struct mt_pt_engine *)base;
 
 	mt_perf_clock_sync(&engine->clock);
+	mt_try(put_kernel(engine, writer));
 	return engine->options.pt.full_execution ? end_streams(engine, lwp, writer)
 						 : snapshot(engine, lwp, number, writer);
 }
@@ -211,6 +230,7 @@ struct mt_error *mt_pt_drain(struct mt_engine *base, struct mt_recording_writer 
 	struct mt_pt_engine *engine = (struct mt_pt_engine *)base;
 
 	mt_perf_clock_sync(&engine->clock);
+	mt_try(put_kernel(engine, writer));
 	for (struct mt_pt_ring *ring = engine->rings; ring; ring = ring->next) {
 		if (engine->options.pt.full_execution) {
 			mt_try(put_stream(engine, ring, false, writer));

@@ -120,3 +120,30 @@ def test_filters_that_cannot_be(run_pt, compile, tmp_path, filters, reason):
     assert done.returncode == 125
     assert reason in done.stderr
     assert not (tmp_path / "x.fxt").exists()
+
+
+def test_the_kernel_is_told_of(play, compile, put_sysfs, tmp_path, need):
+    """Its code and its modules are mappings of the recording, as perf takes them."""
+    put_sysfs()
+    proc = tmp_path / "root" / "proc"
+    proc.mkdir(parents=True)
+    (proc / "kallsyms").write_text("ffffffff81000000 T _stext\nffffffff81234000 T _etext\n")
+    (proc / "modules").write_text("ext4 4096 2 - Live 0xffffffffc0400000\n")
+    played = play(compile("truth.c", "-O1", "-static", "-w"), "recursion", options=["--kernel"],
+                  PARANOID=1)
+    assert played.done.returncode == GOOD
+    told = subprocess.run([need("perf", "linux-perf"), "script", "--show-mmap-events", "-i",
+                           played.recording], text=True, capture_output=True, check=True).stdout
+    assert "[0xffffffff81000000(0x234000) @ 0xffffffff81000000" in told
+    assert "[0xffffffffc0400000(0x1000) @ 0xffffffffc0400000" in told
+
+
+def test_a_kernel_that_hides_is_borne(play, compile, put_sysfs, tmp_path):
+    put_sysfs()
+    (tmp_path / "root" / "proc").mkdir(parents=True)
+    (tmp_path / "root" / "proc" / "kallsyms").write_text("0000000000000000 T _stext\n")
+    played = play(compile("truth.c", "-O1", "-static", "-w"), "recursion", options=["--kernel"],
+                  PARANOID=1)
+    assert played.done.returncode == GOOD
+    assert "called [kernel]: the kernel hides where its code lies" in played.done.stderr
+    assert "kptr_restrict=0" in played.done.stderr
