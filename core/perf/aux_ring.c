@@ -161,6 +161,16 @@ void mt_aux_ring_read(struct mt_aux_ring *ring, bool whole, struct mt_aux_news *
 		read_stream(ring, news);
 }
 
+size_t mt_aux_ring_reach_back(const struct mt_aux_ring *ring, size_t size, struct mt_aux_news *news)
+{
+	size_t whole = mt_aux_news_bytes(news) + size;
+
+	if (whole > ring->size_bytes)
+		return 0;
+	set_parts(ring, ring->before, ring->head, whole, news);
+	return size;
+}
+
 void mt_aux_ring_leave(struct mt_aux_ring *ring, struct mt_aux_news *news, size_t size)
 {
 	size_t of_second = size < news->part_bytes[1] ? size : news->part_bytes[1];

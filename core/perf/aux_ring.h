@@ -45,6 +45,10 @@ struct mt_aux_news {
 /* Of an event that is disabled, if the ring is overwritten.  WHOLE: all that an overwritten ring
  * holds, whatever has been read before. */
 void mt_aux_ring_read(struct mt_aux_ring *ring, bool whole, struct mt_aux_news *news);
+/* Have NEWS of an overwritten ring begin SIZE bytes earlier.  Returns SIZE, or 0 if these are no
+ * more. */
+size_t mt_aux_ring_reach_back(const struct mt_aux_ring *ring, size_t size,
+			      struct mt_aux_news *news);
 /* Streaming: the last SIZE bytes of what was read wait for the next reading. */
 void mt_aux_ring_leave(struct mt_aux_ring *ring, struct mt_aux_news *news, size_t size);
 /* Streaming: what was read last may be overwritten. */

@@ -28,6 +28,8 @@ static inline uint8_t mt_pt_advance_time(struct mt_pt_flow *flow, uint64_t tsc)
 static inline void mt_pt_put(struct mt_pt_flow *flow, uint8_t kind, uint8_t flags, uint64_t from,
 			     uint64_t to, uint32_t detail)
 {
+	if (flow->muted)
+		return;
 	flow->events[flow->count++] = (struct mt_event){
 	    .time_ns = flow->time_ns,
 	    .from = from,

@@ -188,6 +188,16 @@ static void start_trace(struct mt_pt_flow *flow, uint64_t ip, uint64_t tsc)
 	mt_pt_emit(flow, MT_EVENT_TRACE_START, 0, ip, 0, tsc);
 }
 
+/* What repeats the last window ends with tracing switched off. */
+static void unmute(struct mt_pt_flow *flow)
+{
+	uint64_t offset = 0;
+
+	if (flow->muted && pt_qry_get_offset(flow->query, &offset) >= 0 &&
+	    offset > flow->muted_until)
+		flow->muted = false;
+}
+
 static void take_enabled(struct mt_pt_flow *flow, const struct pt_event *event)
 {
 	if (flow->enabled || event->ip_suppressed) {
@@ -240,9 +250,11 @@ static void take_event(struct mt_pt_flow *flow, const struct pt_event *event)
 {
 	switch (event->type) {
 	case ptev_enabled:
+		unmute(flow);
 		take_enabled(flow, event);
 		break;
 	case ptev_overflow:
+		unmute(flow);
 		take_overflow(flow, event);
 		break;
 	case ptev_exec_mode:

@@ -19,6 +19,8 @@ struct mt_pt_flow {
 	struct mt_event *events; /* the caller's batch */
 	size_t capacity;
 	size_t count;
+	bool muted;           /* what happens was told before, */
+	uint64_t muted_until; /* up to this offset of the span */
 
 	struct pt_query_decoder *query; /* of the current span */
 	int status;                     /* libipt's last answer */

@@ -54,6 +54,8 @@ static int give(struct mt_pt_windows *windows, const uint8_t *bytes, size_t size
 	out->has_gap = windows->has_gap;
 	out->gap_cause = windows->gap_cause;
 	out->bytes_lost = windows->bytes_lost;
+	out->repeated = windows->repeated < size ? windows->repeated : size;
+	windows->repeated -= out->repeated;
 	windows->has_gap = false;
 	windows->bytes_lost = 0;
 	windows->is_continued = continues;
@@ -181,6 +183,8 @@ static int take_piece(struct mt_pt_windows *windows, struct mt_pt_window *out)
 		if (piece->has_gap)
 			add_gap(windows, piece->gap_cause, piece->bytes_lost);
 		piece->has_gap = false;
+		windows->repeated = piece->repeated;
+		piece->repeated = 0;
 		if (piece->size > CHUNK_BYTES && !windows->piece_taken)
 			return give_in_place(windows, out);
 		piece->joined = true;

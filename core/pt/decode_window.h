@@ -21,6 +21,7 @@ struct mt_pt_window {
 	enum mt_gap_cause gap_cause;
 	uint64_t bytes_lost;
 	uint32_t snapshot; /* that it ends; 0: none */
+	size_t repeated;   /* bytes at its beginning, that were in the last window too */
 };
 
 struct mt_pt_windows {
@@ -38,6 +39,7 @@ struct mt_pt_windows {
 	bool is_synced;    /* the carry begins with a PSB */
 	bool is_continued; /* and the last window goes on there */
 	uint32_t snapshot; /* ends with the carry */
+	size_t repeated;   /* bytes from where the next window begins */
 
 	bool has_gap; /* before the next window */
 	enum mt_gap_cause gap_cause;

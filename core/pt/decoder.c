@@ -250,6 +250,14 @@ static int copied_span(struct mt_pt_decoder *decoder, struct pt_config *config)
 	return 0;
 }
 
+static void mute(struct mt_pt_decoder *decoder)
+{
+	size_t repeated = decoder->window.repeated;
+
+	decoder->flow.muted = decoder->span_begin < repeated;
+	decoder->flow.muted_until = decoder->prefix_bytes + repeated - decoder->span_begin;
+}
+
 static struct mt_error *open_span(struct mt_pt_decoder *decoder)
 {
 	struct pt_config config;
@@ -265,6 +273,7 @@ static struct mt_error *open_span(struct mt_pt_decoder *decoder)
 	if (!decoder->query)
 		return mt_error_no_memory();
 
+	mute(decoder);
 	uint64_t ip = 0;
 	int status = pt_qry_sync_set(decoder->query, &ip, 0);
 	if (status >= 0) {
@@ -357,6 +366,7 @@ static struct mt_error *open_window(struct mt_pt_decoder *decoder)
 
 static void finish_window(struct mt_pt_decoder *decoder)
 {
+	decoder->flow.muted = false;
 	if (decoder->window.snapshot)
 		mt_pt_flow_mark_snapshot(&decoder->flow, decoder->window.snapshot);
 	decoder->has_window = false;

@@ -37,6 +37,9 @@ struct mt_pt_piece {
 	/* The piece begins where the last one ended, in the middle of things: decode across.
 	 * Otherwise it begins anew: at its first PSB. */
 	bool joined;
+	/* So many bytes at its beginning, from a PSB on, ended the last piece too, so that decoding
+	 * has a place to begin: only what follows them is told, from where tracing goes on. */
+	size_t repeated;
 	/* What was lost before this piece; shown as a gap.  gap_cause counts when has_gap. */
 	bool has_gap;
 	enum mt_gap_cause gap_cause;

@@ -194,6 +194,7 @@ static void rename_thread(struct mt_engine *base, pid_t former, pid_t lwp)
 	ring->lwp = lwp;
 	ring->idx = engine->next_idx++;
 	ring->stream_offset = 0;
+	ring->since_psb = 0;
 }
 
 static struct mt_error *stopped(struct mt_engine *base, const struct mt_stop *stop,

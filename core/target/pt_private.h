@@ -32,6 +32,7 @@ struct mt_pt_ring {
 	struct mt_aux_ring aux;
 	MT_ARRAY(struct mt_pt_flag) flags;
 	uint64_t stream_offset; /* where the next piece begins */
+	size_t since_psb;       /* bytes from the last PSB to there; 0: it is not known */
 	bool stopped_full;      /* the kernel disabled the event for want of room, */
 	uint64_t stopped_ns;    /* then */
 	/* While a snapshot is taken: */

@@ -52,14 +52,40 @@ static struct mt_error *put_stretch(const struct mt_pt_engine *engine,
 	return mt_recording_writer_put(writer, &aux);
 }
 
+/* From the last PSB to the end; 0: there is none. */
+static size_t bytes_since_psb(const struct mt_aux_news *news)
+{
+	for (int i = 1; i >= 0; i--) {
+		size_t psb = mt_pt_find_last_psb(news->part[i], news->part_bytes[i]);
+
+		if (psb < news->part_bytes[i])
+			return news->part_bytes[i] - psb + (i ? 0 : news->part_bytes[1]);
+	}
+	return 0;
+}
+
+/* A window that goes on from the last one begins at its last PSB: the processor makes none when the
+ * event is switched on again, and nothing can be decoded without.  Returns how much is repeated. */
+static size_t reach_back(const struct mt_pt_engine *engine, struct mt_pt_ring *ring)
+{
+	size_t size = ring->news.goes_on && !engine->options.keep_rings && ring->aux.overwritten
+			  ? ring->since_psb
+			  : 0;
+
+	size = size ? mt_aux_ring_reach_back(&ring->aux, size, &ring->news) : 0;
+	ring->since_psb = bytes_since_psb(&ring->news);
+	return size;
+}
+
 /* A piece that does not go on from the last one begins at another place of the stream. */
 static struct mt_error *put_piece(const struct mt_pt_engine *engine, struct mt_pt_ring *ring,
 				  struct mt_recording_writer *writer)
 {
+	size_t repeated = reach_back(engine, ring);
 	size_t size = mt_aux_news_bytes(&ring->news);
 	struct mt_auxtrace piece = {
 	    .size = size,
-	    .offset = ring->stream_offset + (ring->news.goes_on ? 0 : AUX_ALIGNMENT),
+	    .offset = ring->stream_offset - repeated + (ring->news.goes_on ? 0 : AUX_ALIGNMENT),
 	    .reference = ring->tsc,
 	    .idx = ring->idx,
 	    .tid = ring->lwp,
@@ -155,15 +181,11 @@ static void start_again(struct mt_pt_engine *engine, struct mt_pt_ring *ring)
  * is not waited for. */
 static size_t tail_of(const struct mt_pt_ring *ring)
 {
-	const struct mt_aux_news *news = &ring->news;
-	size_t size = mt_aux_news_bytes(news);
+	size_t size = mt_aux_news_bytes(&ring->news);
+	size_t since_psb = bytes_since_psb(&ring->news);
 
-	for (int i = 1; i >= 0; i--) {
-		size_t psb = mt_pt_find_last_psb(news->part[i], news->part_bytes[i]);
-
-		if (psb < news->part_bytes[i])
-			return news->part_bytes[i] - psb + (i ? 0 : news->part_bytes[1]);
-	}
+	if (since_psb)
+		return since_psb;
 	return size > ring->aux.size_bytes / 2 ? size % AUX_ALIGNMENT : size;
 }
 

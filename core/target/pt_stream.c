@@ -165,8 +165,19 @@ static struct mt_error *add_between_losses(struct mt_pt_stream *stream,
 	return push_piece(stream, piece, auxtrace->size);
 }
 
+/* A window of ours begins at the last PSB of the one before, if nothing was lost between. */
+static uint64_t repeated_of(const struct mt_pt_stream *stream, const struct mt_auxtrace *auxtrace,
+			    uint64_t end)
+{
+	bool follows = stream->pieces.count && mt_array_last(&stream->pieces)->snapshot;
+
+	return follows && auxtrace->offset < end && end - auxtrace->offset < auxtrace->size
+		   ? end - auxtrace->offset
+		   : 0;
+}
+
 /* perf's snapshots hold the whole ring each, and so may repeat what the last one held; snapshots of
- * ours are made of an emptied ring and stand alone. */
+ * ours stand alone. */
 static struct mt_error *add_auxtrace(struct mt_pt_stream *stream, size_t index, size_t *next_loss)
 {
 	const struct mt_auxtrace *auxtrace = mt_recording_auxtrace(stream->recording, index);
@@ -175,14 +186,15 @@ static struct mt_error *add_auxtrace(struct mt_pt_stream *stream, size_t index, 
 	size_t number = stream->auxtraces++;
 
 	if (stream->pieces.count)
-		mt_array_last(&stream->pieces)->runs_on = auxtrace->offset == end;
+		mt_array_last(&stream->pieces)->runs_on = auxtrace->offset <= end;
+	piece.repeated = repeated_of(stream, auxtrace, end);
 	if (number < stream->snapshots.count) {
 		mt_try(add_between_losses(stream, &piece, auxtrace, next_loss));
 		if (stream->pieces.count && mt_array_last(&stream->pieces)->auxtrace == index)
 			mt_array_last(&stream->pieces)->snapshot = stream->snapshots.items[number];
 		return NULL;
 	}
-	if (stream->pieces.count && auxtrace->offset < end)
+	if (stream->pieces.count && auxtrace->offset < end && !piece.repeated)
 		piece.begin = end - auxtrace->offset;
 	if (piece.begin >= auxtrace->size)
 		return NULL;
@@ -253,6 +265,7 @@ int mt_pt_stream_next_piece(struct mt_pt_stream *stream, struct mt_pt_piece *out
 	    .bytes = stream->mapped,
 	    .size = piece->size,
 	    .joined = piece->joined,
+	    .repeated = piece->repeated,
 	    .has_gap = piece->has_gap,
 	    .gap_cause = piece->gap_cause,
 	    .snapshot = piece->snapshot ? (uint32_t)piece->snapshot->sample.weight : 0,

@@ -12,6 +12,7 @@ struct mt_pt_stream_piece {
 	size_t auxtrace; /* index into the recording's */
 	uint64_t begin;  /* within that */
 	uint64_t size;
+	uint64_t repeated; /* see struct mt_pt_piece */
 	bool joined;
 	bool has_gap;
 	enum mt_gap_cause gap_cause;

@@ -41,23 +41,36 @@ def pieces(path):
             for kind, body, extra, at in records(path) if kind == AUXTRACE]
 
 
+def without_psb(packets, data):
+    """A piece as the processor makes it of a window that goes on: it begins without a PSB."""
+    psbend = next(at for at, kind in packets if kind == "PSBEND")
+    assert packets[0] == (0, "PSB")
+    data = data[16:psbend] + data[psbend + 2:]
+    return [(at - 16 if at < psbend else at - 18, kind) for at, kind in packets
+            if at not in (0, psbend)], data
+
+
 @pytest.fixture
 def put_play(run_mtdb):
-    """put_play(recording, folder): what the stand-in plays, and the sysfs of its processor."""
+    """put_play(recording, folder, later_psb): what the stand-in plays, and the sysfs of its
+    processor."""
 
-    def put(recording, folder):
-        dump = run_mtdb("dump", "--packets", recording).stdout
-        places = [int(line.split()[0], 16) for line in dump.splitlines()
-                  if line.split()[1:2] == ["TSC"]]
+    def put(recording, folder, later_psb):
+        packets = [(int(line.split()[0], 16), line.split()[1]) for line in run_mtdb(
+            "dump", "--packets", recording).stdout.splitlines() if line.startswith("0x")]
         threads = {tid: [] for tid in sorted({tid for tid, _, _ in pieces(recording)})}
         for tid, begin, data in pieces(recording):
             thread = threads[tid]
+            inside = [(at - begin, name) for at, name in packets
+                      if begin <= at < begin + len(data)]
+            if thread and not later_psb:
+                inside, data = without_psb(inside, data)
             name = folder / "play" / f"{list(threads).index(tid)}.{len(thread)}"
             name.parent.mkdir(parents=True, exist_ok=True)
             name.write_bytes(data)
-            inside = [at - begin for at in places if begin <= at < begin + len(data)]
+            places = [at for at, kind in inside if kind == "TSC"]
             name.with_name(f"{name.name}.tsc").write_bytes(
-                struct.pack(f"<{len(inside)}I", *inside))
+                struct.pack(f"<{len(places)}I", *places))
             thread.append(data)
         info = auxtrace_info(recording)
         write_sysfs(folder / "root", mtc_periods=f"{1 << MTC_PERIOD:x}",
@@ -138,14 +151,14 @@ class Played:
 def play(run_pt, put_play, mtdb, tmp_path):
     """play(program, argument, …, options=[…], step_options=[…], COUNTS=1 …) -> Played."""
 
-    def run(*words, options=(), step_options=(), **settings):
+    def run(*words, options=(), step_options=(), later_psb=True, **settings):
         stepped, log = tmp_path / "stepped.data", tmp_path / "branches"
         done = subprocess.run(
             ["setarch", "-R", mtdb, "run", "--engine=step", "--history=0", "--record", stepped,
              "-o", tmp_path / "stepped.fxt", "--branch-log", log, *step_options, "--", *words],
             text=True, capture_output=True, check=False, cwd=tmp_path)
         assert stepped.exists(), done.stderr
-        put_play(stepped, tmp_path)
+        put_play(stepped, tmp_path, later_psb)
         recording, output = tmp_path / "pt.data", tmp_path / "pt.fxt"
         done = run_pt("run", "--engine=pt", "--history=0", "--record", recording, "-o", output,
                       *options, "--", *words, **settings)

@@ -147,3 +147,14 @@ def test_a_kernel_that_hides_is_borne(play, compile, put_sysfs, tmp_path):
     assert played.done.returncode == GOOD
     assert "called [kernel]: the kernel hides where its code lies" in played.done.stderr
     assert "kptr_restrict=0" in played.done.stderr
+
+
+@pytest.mark.parametrize("counts", [0, 1])
+def test_windows_go_on_without_a_psb(play, compile, decoders, counts):
+    """The processor makes none when tracing goes on behind a snapshot."""
+    options = ["--trigger=twice"]
+    played = play(compile("truth.c", "-O1", "-static", "-w"), "pointers", options=options,
+                  step_options=options, later_psb=False, COUNTS=counts)
+    check(played, decoders)
+    calls = [one for one in played.trace.slices() if one.name == "twice"]
+    assert len([one for one in calls if "inferred" not in one.args]) == 8
