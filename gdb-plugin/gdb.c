@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "gdb.h"
 
+#include "progress.h"
+
 #include <stdarg.h>
 
 static bool interrupted;
@@ -37,6 +39,7 @@ static void write_to(int stream, const char *text)
 {
 	if (interrupted)
 		return;
+	mt_gdb_progress_erase();
 	mt_auto(mt_py) PyObject *bytes = PyBytes_FromString(text);
 	mt_auto(mt_py) PyObject *string =
 	    bytes ? PyUnicode_FromEncodedObject(bytes, "utf-8", "replace") : NULL;
@@ -75,11 +78,27 @@ void mt_gdb_warn(const char *text)
 		write_to(1, line.text);
 }
 
+void mt_gdb_print_error(const char *text)
+{
+	write_to(1, text);
+}
+
+void mt_gdb_interrupt(void)
+{
+	interrupted = true;
+}
+
+bool mt_gdb_is_interrupted(void)
+{
+	return interrupted;
+}
+
 struct mt_error *mt_gdb_interrupted(void)
 {
 	bool was = interrupted;
 
 	interrupted = false;
+	mt_gdb_progress_erase();
 	return was ? mt_error_new(MT_ERROR_INTERRUPTED, "interrupted") : NULL;
 }
 
@@ -102,22 +121,15 @@ static void log_line(void *context, enum mt_log_level level, const char *text)
 	mt_gdb_warn(text);
 }
 
-static bool wants_to_stop(void *context)
-{
-	(void)context;
-	if (PyErr_CheckSignals() == 0)
-		return interrupted;
-	PyErr_Clear();
-	return interrupted = true;
-}
-
 struct mt_command_context mt_gdb_context(void)
 {
 	static const struct mt_log log = {.line = log_line, .least = MT_LOG_WARNING};
-	static const struct mt_progress progress = {.interrupted = wants_to_stop};
 
-	return (struct mt_command_context){
-	    .print = print, .tell = tell, .log = &log, .progress = &progress, .prefix = "mtrace"};
+	return (struct mt_command_context){.print = print,
+					   .tell = tell,
+					   .log = &log,
+					   .progress = &mt_gdb_progress,
+					   .prefix = "mtrace"};
 }
 
 void mt_gdb_set_convenience(const char *name, long long value)

@@ -18,7 +18,12 @@ void mt_gdb_print(const char *text);
 void mt_gdb_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A line "mtrace: TEXT" to GDB's standard error. */
 void mt_gdb_warn(const char *text);
+/* To the same, as it is. */
+void mt_gdb_print_error(const char *text);
 struct mt_error *mt_gdb_interrupted(void);
+/* It was seen elsewhere; and whether it was. */
+void mt_gdb_interrupt(void);
+bool mt_gdb_is_interrupted(void);
 
 /* For the core's commands: prints, warns and stops as above. */
 struct mt_command_context mt_gdb_context(void);

@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "command/record_options.h"
 #include "gdb.h"
+#include "progress.h"
 #include "refuse.h"
 #include "settings.h"
 #include "target.h"
@@ -81,7 +82,9 @@ static struct mt_error *on_libraries(void *context, pid_t lwp)
 	/* What attach() itself loads it looks for itself. */
 	if (!mt_live_session(live) || live->busy || mt_gdb_pid() != live->pid)
 		return NULL;
-	mt_try(mt_session_take(live->session, &stop));
+	struct mt_error *error = mt_session_take(live->session, &stop);
+	live->interrupted |= error && mt_error_code(error) == MT_ERROR_INTERRUPTED;
+	mt_try(error);
 	return live->has_rings ? NULL : mt_live_look_for_rings(live, &live->has_rings);
 }
 
@@ -94,7 +97,7 @@ static void destroy_session(struct mt_live *live)
 		live->target->ops->destroy(live->target);
 	live->target = NULL;
 	live->pid = 0;
-	live->hidden = live->over = live->has_rings = false;
+	live->hidden = live->over = live->has_rings = live->interrupted = false;
 }
 
 void mt_live_end(struct mt_live *live)
@@ -187,6 +190,7 @@ static void set_options(struct mt_live *live)
 	live->event_lists[0] = live->events && *live->events ? live->events : NULL;
 	live->options.events = live->event_lists[0] ? live->event_lists : NULL;
 	live->options.log = &live->log;
+	live->options.progress = &mt_gdb_progress;
 }
 
 static struct mt_error *read_settings(struct mt_live *live, const struct mt_live_options *options)

@@ -24,21 +24,22 @@ struct mt_live_options {
 
 /* Of an inferior, from the first `mtrace start` to the inferior's end. */
 struct mt_live {
-	int inferior;    /* its number */
-	bool armed;      /* it is recorded, whenever it runs */
-	bool hidden;     /* nothing of ours is in the text */
-	bool over;       /* the program ended, or is not recorded any more */
-	bool busy;       /* within a call that makes GDB resume the program */
-	bool has_rings;  /* were seen in its memory */
-	bool news;       /* it ran since the last snapshot */
-	bool one_thread; /* that is selected at the start, or the first of a new process */
-	bool yielded;    /* to GDB's `record` */
-	bool forked;     /* GDB may let it go, since it follows a child */
-	int crash;       /* the signal of the last stop, if it is one of a crash; 0: none */
-	pid_t pid;       /* that is recorded, or was */
-	pid_t child;     /* that GDB follows here, and which is not recorded yet; 0: none */
-	pid_t lender;    /* of the child's memory, as after vfork(); 0: it has its own */
-	pid_t told;      /* that runs unrecorded */
+	int inferior;     /* its number */
+	bool armed;       /* it is recorded, whenever it runs */
+	bool hidden;      /* nothing of ours is in the text */
+	bool over;        /* the program ended, or is not recorded any more */
+	bool busy;        /* within a call that makes GDB resume the program */
+	bool has_rings;   /* were seen in its memory */
+	bool news;        /* it ran since the last snapshot */
+	bool one_thread;  /* that is selected at the start, or the first of a new process */
+	bool yielded;     /* to GDB's `record` */
+	bool interrupted; /* while it was planned: it is not recorded from the next stop on */
+	bool forked;      /* GDB may let it go, since it follows a child */
+	int crash;        /* the signal of the last stop, if it is one of a crash; 0: none */
+	pid_t pid;        /* that is recorded, or was */
+	pid_t child;      /* that GDB follows here, and which is not recorded yet; 0: none */
+	pid_t lender;     /* of the child's memory, as after vfork(); 0: it has its own */
+	pid_t told;       /* that runs unrecorded */
 	char *engine;
 	char *events; /* that are recorded beside the calls */
 	const char *event_lists[2];

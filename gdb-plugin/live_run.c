@@ -224,7 +224,14 @@ static struct mt_error *hide(struct mt_live *live)
 	live->hidden = true;
 	struct mt_error *error = mt_session_hide(live->session, live->pid);
 	mt_error_destroy(mt_gdb_target_flush(live->target));
-	return error;
+	if (error || !live->interrupted)
+		return error;
+	live->armed = false;
+	mt_live_end(live);
+	return mt_error_new(MT_ERROR_USAGE,
+			    "process %d is not recorded any more, since planning was interrupted "
+			    "(\"mtrace start\" begins again)",
+			    live->pid);
 }
 
 struct mt_error *mt_live_stopped(pid_t lwp)

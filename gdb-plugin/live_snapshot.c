@@ -4,6 +4,7 @@
 #include "command/timeline.h"
 #include "gdb.h"
 #include "live.h"
+#include "progress.h"
 #include "refuse.h"
 #include "settings.h"
 #include "written.h"
@@ -100,6 +101,7 @@ struct mt_error *mt_live_snapshot(struct mt_live *live, const char *path, char *
 	struct mt_error *error = take(live, name, number, &made);
 
 	*written = NULL;
+	mt_gdb_progress_erase();
 	if (error) {
 		free(name);
 		return error;

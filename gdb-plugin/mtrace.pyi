@@ -14,8 +14,8 @@ class Slice(NamedTuple):
     """None: it did not return."""
 
 class Snapshot:
-    """What was recorded up to a moment.  Iterating gives its slices, by thread, and in the order in
-    which they began."""
+    """What was recorded up to a moment.  Iterating gives its slices (Slice), by thread, and in the
+    order in which they began."""
     @property
     def path(self) -> str:
         """The file of its timeline."""

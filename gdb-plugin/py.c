@@ -54,6 +54,7 @@ PyObject *mt_py_answer(struct mt_error *error)
 	if (!error)
 		Py_RETURN_NONE;
 	if (mt_error_code(error) == MT_ERROR_INTERRUPTED) {
+		mt_error_destroy(mt_gdb_interrupted()); /* it is told now */
 		PyErr_SetNone(PyExc_KeyboardInterrupt);
 		return NULL;
 	}
@@ -65,8 +66,7 @@ PyObject *mt_py_answer(struct mt_error *error)
 
 PyObject *mt_py_tell(struct mt_error *error)
 {
-	if (error && mt_error_code(error) == MT_ERROR_INTERRUPTED)
-		return mt_py_answer(error);
+	mt_error_destroy(mt_gdb_interrupted());
 	if (error)
 		mt_gdb_warn(mt_error_message(error));
 	mt_error_destroy(error);
@@ -100,6 +100,18 @@ char *mt_py_text(PyObject *text)
 
 	PyErr_Clear();
 	return string ? strdup(string) : NULL;
+}
+
+PyObject *mt_py_text_or_none(const char *text)
+{
+	if (!text)
+		Py_RETURN_NONE;
+	mt_auto(mt_py) PyObject *bytes = PyBytes_FromString(text);
+	PyObject *string = bytes ? PyUnicode_FromEncodedObject(bytes, "utf-8", "replace") : NULL;
+
+	if (string)
+		PyUnicode_InternInPlace(&string);
+	return string;
 }
 
 long long mt_py_number(PyObject *object, const char *attribute, long long otherwise)

@@ -24,7 +24,8 @@ static inline void mt_py_cleanup(PyObject **object)
 struct mt_error *mt_py_error(void);
 /* An error becomes the pending exception; NULL, for `return`.  No error: None. */
 PyObject *mt_py_answer(struct mt_error *error);
-/* Outside of commands, where nobody catches an exception: the error is a line.  Gives None. */
+/* Outside of commands, where nobody catches an exception: the error is a line, Ctrl-C too.  Gives
+ * None. */
 PyObject *mt_py_tell(struct mt_error *error);
 
 /* gdb.NAME; NULL with an exception: it has none. */
@@ -34,6 +35,8 @@ PyObject *mt_py_call_gdb(const char *name, const char *format, ...);
 
 /* The text of a str, the caller's to free; NULL without memory, or it is no str. */
 char *mt_py_text(PyObject *text);
+/* A str, interned; None for NULL.  NULL with an exception. */
+PyObject *mt_py_text_or_none(const char *text);
 /* The attribute as a number; OTHERWISE if it has none. */
 long long mt_py_number(PyObject *object, const char *attribute, long long otherwise);
 

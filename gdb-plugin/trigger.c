@@ -161,9 +161,11 @@ static PyObject *call_fire(PyObject *self, PyObject *args)
 	(void)self;
 	PyErr_Clear();
 	if (trigger) {
-		mt_auto(mt_py) PyObject *told = mt_py_tell(fire(trigger));
-		if (!told)
-			return NULL;
+		struct mt_error *error = fire(trigger);
+
+		if (error && mt_error_code(error) == MT_ERROR_INTERRUPTED)
+			return mt_py_answer(error); /* which stops the program */
+		mt_auto(mt_py) PyObject *told = mt_py_tell(error);
 	}
 	return PyLong_FromLong(trigger && trigger->stops);
 }

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/queue.h>
+#include <time.h>
 
 enum task_state { WAITING, RUNNING, DONE };
 
@@ -175,6 +176,24 @@ struct mt_error *mt_task_wait(struct mt_task *task, void **result)
 		*result = task->result;
 	free(task);
 	return error;
+}
+
+bool mt_task_is_done(struct mt_task *task, unsigned int patience_ms)
+{
+	struct mt_pool *pool = task->pool;
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += (long)(patience_ms % 1000) * 1000000;
+	until.tv_sec += patience_ms / 1000 + until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	pthread_mutex_lock(&pool->mutex);
+	while (task->state != DONE)
+		if (pthread_cond_timedwait(&pool->has_done, &pool->mutex, &until))
+			break;
+	bool is_done = task->state == DONE;
+	pthread_mutex_unlock(&pool->mutex);
+	return is_done;
 }
 
 void mt_task_cancel(struct mt_task *task)

@@ -220,18 +220,28 @@ static struct mt_error *check(const struct mt_objfile *objfile)
 			    mt_objfile_path(objfile));
 }
 
+static struct mt_error *check_cancelled(const struct mt_plan_options *options)
+{
+	if (!options || !options->cancelled || !options->cancelled(options->cancelled_context))
+		return NULL;
+	return mt_error_new(MT_ERROR_INTERRUPTED, "planning was interrupted");
+}
+
 static struct mt_error *make(struct mt_planner *planner, const struct mt_plan_options *options)
 {
 	mt_try(check(planner->objfile));
 	if (add_functions(planner, options) || mt_plan_read_text(planner))
 		return mt_error_no_memory();
+	mt_try(check_cancelled(options));
 	mt_plan_mark_reach(planner);
+	mt_try(check_cancelled(options));
 	if (planner->relocated_code)
 		return mt_error_new(MT_ERROR_UNSUPPORTED,
 				    "%s has relocations in its code, which differs from the file "
 				    "once it runs; leave it out, or build it with -fPIC",
 				    mt_objfile_path(planner->objfile));
 	mt_plan_find_room(planner);
+	mt_try(check_cancelled(options));
 	mt_plan_find_holes(planner);
 	mt_plan_lead_loops(planner);
 	mt_plan_redirect(planner);

@@ -127,11 +127,15 @@ struct mt_plan_options {
 	/* Whether a function is to be recorded; NULL: all are. */
 	bool (*wanted)(void *context, const struct mt_symbol *symbol);
 	void *context;
+	/* Asked now and then: whether it is not needed any more.  NULL: it is. */
+	bool (*cancelled)(const void *context);
+	const void *cancelled_context;
 };
 
 /* Addresses are the file's own; OBJFILE is not needed afterwards, but for the names.  options may
  * be NULL.
- * Errors: UNSUPPORTED (relocations in its code, or no sections to find the code by); NO_MEMORY. */
+ * Errors: UNSUPPORTED (relocations in its code, or no sections to find the code by);
+ * INTERRUPTED (cancelled); NO_MEMORY. */
 struct mt_error *mt_plan_create(struct mt_objfile *objfile, const struct mt_plan_options *options,
 				struct mt_plan **out);
 void mt_plan_destroy(struct mt_plan *plan); /* NULL is fine */

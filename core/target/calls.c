@@ -150,9 +150,14 @@ static struct mt_error *set_breakpoint(struct mt_engine *base, pid_t pid, uint64
 	return space ? mt_calls_set_break(engine_of(base), space, address, false) : NULL;
 }
 
-static void foresee(struct mt_engine *base, pid_t pid)
+static struct mt_error *foresee(struct mt_engine *base, pid_t pid)
 {
-	mt_error_destroy(mt_calls_foresee(engine_of(base), pid, NULL));
+	struct mt_error *error = mt_calls_foresee(engine_of(base), pid, NULL);
+
+	if (!error || mt_error_code(error) == MT_ERROR_INTERRUPTED)
+		return error;
+	mt_error_destroy(error);
+	return NULL;
 }
 
 static struct mt_error *attach(struct mt_engine *base, pid_t pid)

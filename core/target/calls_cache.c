@@ -108,7 +108,7 @@ static void store(const struct mt_calls_engine *engine, struct mt_objfile *objfi
 }
 
 struct mt_error *mt_calls_plan(const struct mt_calls_engine *engine, struct mt_objfile *objfile,
-			       struct mt_plan **out)
+			       const struct mt_plan_options *options, struct mt_plan **out)
 {
 	mt_auto(mt_str) struct mt_str directory = {0}, path = {0};
 	const struct mt_build_id *id = mt_objfile_build_id(objfile);
@@ -122,7 +122,7 @@ struct mt_error *mt_calls_plan(const struct mt_calls_engine *engine, struct mt_o
 		mt_try(mt_plan_load(objfile, planner_number(), path.text, out));
 	if (can_keep && *out)
 		return NULL;
-	mt_try(mt_plan_create(objfile, NULL, out));
+	mt_try(mt_plan_create(objfile, options, out));
 	if (can_keep && (*out)->functions.count >= LEAST_FUNCTIONS)
 		store(engine, objfile, *out, directory.text, path.text);
 	return NULL;

@@ -7,6 +7,8 @@
 
 #include <fnmatch.h>
 #include <string.h>
+
+#define PROGRESS_MS 20
 #include <unistd.h>
 
 static bool matches_any(const char *const *globs, const char *name)
@@ -65,10 +67,18 @@ static bool is_deleted(const char *path)
 	       access(path, F_OK) != 0;
 }
 
-static struct mt_error *open_file(const struct mt_calls_engine *engine, struct mt_calls_file *file)
+static bool is_cancelled(const void *task)
+{
+	return mt_task_is_cancelled(task);
+}
+
+/* TASK NULL: nobody can cancel it. */
+static struct mt_error *open_file(const struct mt_calls_engine *engine, struct mt_calls_file *file,
+				  const struct mt_task *task)
 {
 	struct wanted wanted = {.engine = engine};
-	struct mt_plan_options options = {.wanted = is_wanted_function, .context = &wanted};
+	struct mt_plan_options options = {
+	    .context = &wanted, .cancelled = task ? is_cancelled : NULL, .cancelled_context = task};
 	bool all = !engine->options.functions && !engine->options.no_functions;
 
 	if (is_deleted(file->path))
@@ -78,7 +88,8 @@ static struct mt_error *open_file(const struct mt_calls_engine *engine, struct m
 	mt_try(mt_objfile_open(file->path, NULL, NULL, &file->objfile));
 	wanted.objfile = file->objfile;
 	if (all)
-		return mt_calls_plan(engine, file->objfile, &file->plan);
+		return mt_calls_plan(engine, file->objfile, &options, &file->plan);
+	options.wanted = is_wanted_function;
 	return mt_plan_create(file->objfile, &options, &file->plan);
 }
 
@@ -92,7 +103,7 @@ void mt_calls_file_destroy(struct mt_calls_file *file)
 
 /* *out NULL: without memory.  Else the error is why it cannot be planned. */
 static struct mt_error *make_file(const struct mt_calls_engine *engine, const char *path,
-				  struct mt_calls_file **out)
+				  const struct mt_task *task, struct mt_calls_file **out)
 {
 	struct mt_calls_file *file = calloc(1, sizeof(*file));
 
@@ -105,7 +116,7 @@ static struct mt_error *make_file(const struct mt_calls_engine *engine, const ch
 		return mt_error_no_memory();
 	}
 	*out = file;
-	return open_file(engine, file);
+	return open_file(engine, file, task);
 }
 
 static struct mt_calls_file *find_file(const struct mt_calls_engine *engine, const char *path)
@@ -122,6 +133,10 @@ static struct mt_error *add_file(struct mt_calls_engine *engine, struct mt_calls
 {
 	if (!file)
 		return error;
+	if (error && mt_error_code(error) == MT_ERROR_INTERRUPTED) {
+		mt_calls_file_destroy(file);
+		return error;
+	}
 	HASH_ADD_KEYPTR(hh, engine->files, file->path, strlen(file->path), file);
 	if (find_file(engine, file->path) != file) {
 		mt_calls_file_destroy(file);
@@ -143,7 +158,7 @@ struct mt_error *mt_calls_file_get(struct mt_calls_engine *engine, const char *p
 	*out = find_file(engine, path);
 	if (*out)
 		return NULL;
-	error = make_file(engine, path, out);
+	error = make_file(engine, path, NULL, out);
 	return add_file(engine, *out, error);
 }
 
@@ -183,11 +198,26 @@ static struct mt_error *plan(const struct mt_task *task, const void *input, void
 {
 	const struct wish *wish = input;
 	struct mt_calls_file *file;
-	struct mt_error *error = make_file(wish->engine, wish->path, &file);
+	struct mt_error *error = make_file(wish->engine, wish->path, task, &file);
 
-	(void)task;
 	*result = file;
 	return error;
+}
+
+/* Errors: INTERRUPTED. */
+static struct mt_error *await(struct wishes *wishes)
+{
+	const struct mt_progress *progress = wishes->engine->options.progress;
+	size_t done = 0;
+
+	while (progress && done < wishes->items.count) {
+		const struct wish *wish = &wishes->items.items[done];
+
+		if (!wish->task || mt_task_is_done(wish->task, PROGRESS_MS))
+			done++;
+		mt_try(mt_progress_step(progress, "planning the files", done, wishes->items.count));
+	}
+	return NULL;
 }
 
 static struct mt_error *plan_all(struct wishes *wishes, struct mt_pool *pool)
@@ -196,11 +226,14 @@ static struct mt_error *plan_all(struct wishes *wishes, struct mt_pool *pool)
 
 	mt_array_each (wish, &wishes->items)
 		mt_error_destroy(mt_pool_submit(pool, plan, wish, &wish->task));
+	first = await(wishes);
 	mt_array_each (wish, &wishes->items) {
 		void *file = NULL;
 
 		if (!wish->task)
 			continue;
+		if (first)
+			mt_task_cancel(wish->task);
 		struct mt_error *error = mt_task_wait(wish->task, &file);
 		error = add_file(wishes->engine, file, error);
 		if (!first)
@@ -215,11 +248,13 @@ static struct mt_error *plan_all(struct wishes *wishes, struct mt_pool *pool)
 struct mt_error *mt_calls_foresee(struct mt_calls_engine *engine, pid_t pid, const char *except)
 {
 	struct wishes wishes = {.engine = engine, .except = except};
+	/* One alone can be planned where it is asked for, if nobody wants to stop that. */
+	size_t least = engine->options.progress ? 1 : 2;
 	struct mt_pool *pool = NULL;
 	struct mt_error *error =
 	    engine->target->ops->each_map(engine->target, pid, see_map, &wishes);
 
-	if (!error && wishes.items.count > 1)
+	if (!error && wishes.items.count >= least)
 		mt_error_destroy(mt_pool_create(0, wishes.items.count, &pool));
 	if (!error && pool)
 		error = plan_all(&wishes, pool);

@@ -93,9 +93,10 @@ struct mt_error *mt_calls_file_get(struct mt_calls_engine *engine, const char *p
 struct mt_error *mt_calls_foresee(struct mt_calls_engine *engine, pid_t pid, const char *except);
 void mt_calls_file_destroy(struct mt_calls_file *file);
 
-/* calls_cache.c: the plan of all functions, made now or once.  Errors: those of making it. */
+/* calls_cache.c: the plan of all functions, made now or once; options->wanted is NULL.  Errors:
+ * those of making it. */
 struct mt_error *mt_calls_plan(const struct mt_calls_engine *engine, struct mt_objfile *objfile,
-			       struct mt_plan **out);
+			       const struct mt_plan_options *options, struct mt_plan **out);
 
 /* calls_module.c */
 /* *out NULL: nothing of it can be recorded, and the log says why.  Errors: NO_MEMORY; the

@@ -193,6 +193,7 @@ static struct mt_error *put_events(const struct mt_calls_engine *engine,
 	struct mt_recording_call calls[BATCH + MT_RING_LINE_EVENTS];
 	struct mt_ring_cursor cursor;
 	size_t count = 0;
+	uint64_t all = 0;
 	bool at_end = false;
 
 	mt_ring_cursor_init(&cursor, &history->view);
@@ -203,6 +204,8 @@ static struct mt_error *put_events(const struct mt_calls_engine *engine,
 			count += understand(engine, history->stack, &events[i], &calls[count]);
 		if (count < BATCH && !at_end)
 			continue;
+		mt_try(mt_progress_step(engine->options.progress, "copying the rings", all, 0));
+		all += count;
 		mt_try(mt_recording_writer_put_calls(writer, history->pid, history->lwp, calls,
 						     count));
 		count = 0;

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/progress.h"
 #include "base/str.h"
 #include "calls/ring.h"
 #include "perf/pmu.h"
@@ -57,6 +58,8 @@ struct mt_engine_options {
 	uint64_t ring_bytes; /* a thread; 0: MT_ENGINE_DEFAULT_RING_BYTES */
 	struct mt_time_conversion conversion;
 	const struct mt_log *log; /* may be NULL */
+	/* Of planning, and of snapshots that leave rings as they are; may be NULL. */
+	const struct mt_progress *progress;
 	/* The rest is for engines that record calls.  Globs are as fnmatch(3)'s, each list with
 	 * NULL at its end; a list that is NULL is no limit. */
 	enum mt_ring_stamps stamps;
@@ -131,8 +134,9 @@ struct mt_engine_ops {
 	void (*rename_thread)(struct mt_engine *engine, pid_t former, pid_t lwp);
 
 	/* A running process is about to be attached: do what need not be done while it stands
-	 * still.  What fails here fails in attach() too.  NULL: there is nothing to do. */
-	void (*foresee)(struct mt_engine *engine, pid_t pid);
+	 * still.  What fails here fails in attach() too, and is no error.  NULL: there is nothing
+	 * to do.  Errors: INTERRUPTED. */
+	struct mt_error *(*foresee)(struct mt_engine *engine, pid_t pid);
 	/* All threads of a running process were added and stand still: get hold of it, and let them
 	 * run.  NULL: there is nothing to do but to resume them.  Errors: UNSUPPORTED; BUSY; the
 	 * target's. */

@@ -98,14 +98,14 @@ enum mt_signal_action mt_proc_signal_action(pid_t lwp, int signal)
 	return ignored & bit ? MT_SIGNAL_IGNORED : MT_SIGNAL_DEFAULT;
 }
 
-bool mt_proc_has_signal(pid_t lwp)
+static uint64_t pending(pid_t lwp)
 {
 	FILE *file = open_proc(lwp, "status");
 	uint64_t own = 0, shared = 0, blocked = 0;
 	char line[256];
 
 	if (!file)
-		return false;
+		return 0;
 	while (fgets(line, sizeof(line), file)) {
 		sscanf(line, "SigPnd: %" SCNx64, &own);
 		sscanf(line, "ShdPnd: %" SCNx64, &shared);
@@ -113,6 +113,16 @@ bool mt_proc_has_signal(pid_t lwp)
 	}
 	fclose(file);
 	return (own | shared) & ~blocked;
+}
+
+bool mt_proc_has_signal(pid_t lwp)
+{
+	return pending(lwp);
+}
+
+bool mt_proc_is_pending(pid_t lwp, int signal)
+{
+	return pending(lwp) & 1ull << (signal - 1);
 }
 
 bool mt_signal_is_fatal(int signal, enum mt_signal_action action)

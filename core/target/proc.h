@@ -27,6 +27,8 @@ enum mt_signal_action {
 enum mt_signal_action mt_proc_signal_action(pid_t lwp, int signal);
 /* One waits to be delivered to it. */
 bool mt_proc_has_signal(pid_t lwp);
+/* This one does, and is not blocked. */
+bool mt_proc_is_pending(pid_t lwp, int signal);
 /* Whether it ends the process, delivered with that action. */
 bool mt_signal_is_fatal(int signal, enum mt_signal_action action);
 

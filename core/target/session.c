@@ -52,6 +52,7 @@ static struct mt_error *create_engine(struct mt_session *session)
 	    .ring_bytes = session->options->ring_bytes,
 	    .conversion = session->conversion,
 	    .log = session->options->log,
+	    .progress = session->options->progress,
 	    .keep_rings = session->options->live,
 	    .share_cpu = session->options->share_cpu,
 	    .stamps = session->options->stamps,
@@ -267,7 +268,7 @@ struct mt_error *mt_session_attach(struct mt_session *session, pid_t pid)
 	struct attaching attaching = {.session = session};
 
 	if (mt_session_engine_ops(session)->foresee)
-		mt_session_engine_ops(session)->foresee(session->engine, pid);
+		mt_try(mt_session_engine_ops(session)->foresee(session->engine, pid));
 	mt_try(mt_session_target_ops(session)->attach(session->target, pid));
 	session->result.pid = pid;
 	attaching.time_ns = mt_session_now(session);

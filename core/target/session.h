@@ -37,6 +37,7 @@ struct mt_session_options {
 	const char *const *events, *const *counters;
 	const char *const *watches; /* target/watch.h; NULL at the end; or NULL */
 	const struct mt_log *log;
+	const struct mt_progress *progress;                      /* see target/engine.h */
 	void (*seen)(void *context, const struct mt_seen *seen); /* see target/engine.h */
 	void *seen_context;
 };

@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-from gdb_terminal import PROMPT, say
 
 PROGRAM = """
 #include <stdio.h>
@@ -137,28 +136,6 @@ def test_it_dies_while_a_snapshot_is_taken(gdb, compile, tmp_path):
                   "mtrace start", "break main", "run", "echo alive\\n")
     assert session.lines[-1] == "alive"
     assert "[mtrace: trigger 1, done, hit 1 in thread" in session.output
-
-
-def test_interrupted_at_length(terminal, compile, tmp_path):
-    """Ctrl-C ends what takes long, not GDB, nor the program."""
-    source = tmp_path / "long.c"
-    text = PROGRAM.replace("10", "1000000")
-    line = text[:text.index("printf(")].count("\n") + 1
-    source.write_text(text)
-    child = terminal(compile(source, "-O0"))
-    child.expect(PROMPT)
-    for command in ("mtrace start -size 16M", f"break {line}", "run"):
-        say(child, command)
-    for command in ("mtrace snapshot x.fxt", "mtrace history 100000000"):
-        child.sendline(command)
-        child.expect_exact(command)
-        child.sendintr()
-        child.expect("Quit")
-        child.expect(PROMPT)
-        assert "Traceback" not in child.before
-        assert "main" in say(child, "bt")
-    assert not (tmp_path / "x.fxt").exists()
-    assert "exited normally" in say(child, "continue")
 
 
 @pytest.mark.parametrize("name", ["-", "''"])

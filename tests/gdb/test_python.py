@@ -53,14 +53,57 @@ def test_failures_are_gdb_errors(gdb):
         assert re.match("error: .+", session.output), session.all
 
 
+def documented(tree):
+    """What the stub says of the module, its functions, its classes and their properties."""
+    docs = {"mtrace": ast.get_docstring(tree)}
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            docs[f"mtrace.{node.name}"] = ast.get_docstring(node)
+        elif isinstance(node, ast.ClassDef) and node.name != "Trigger":
+            docs[f"mtrace.{node.name}"] = ast.get_docstring(node)
+            for one in node.body:
+                if isinstance(one, ast.FunctionDef) and ast.get_docstring(one):
+                    docs[f"mtrace.{node.name}.{one.name}"] = ast.get_docstring(one)
+    return docs
+
+
 def test_the_stub_tells_what_there_is(gdb):
-    """Functions, and the docstrings: those of the module are those of the stub."""
+    """The docstrings of all there is are those of the stub, and so are the parameters."""
     tree = ast.parse(STUB.read_text())
-    functions = {node.name: ast.get_docstring(node) for node in tree.body
-                 if isinstance(node, ast.FunctionDef)}
-    session = gdb(None, *[f"python print({name!r}, mtrace.{name}.__doc__)" for name in functions])
-    for name, doc in functions.items():
-        assert f"{name} {doc}" in " ".join(session.output.split()), name
-    classes = {node.name for node in tree.body if isinstance(node, ast.ClassDef)} - {"Trigger"}
+    docs = documented(tree)
+    session = gdb(None, *[f"python print({name!r}, {name}.__doc__)" for name in docs])
+    said = " ".join(session.output.split())
+    for name, doc in docs.items():
+        assert f"{name} {' '.join(doc.split())}" in said, name
+    session = gdb(None, "python import inspect", *[
+        f"python print({node.name!r}, list(inspect.signature(mtrace.{node.name}).parameters))"
+        for node in tree.body if isinstance(node, ast.FunctionDef)])
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            assert f"{node.name} {[one.arg for one in node.args.args]}" in session.lines
     session = gdb(None, "python print(sorted(one for one in dir(mtrace) if one[0] != '_'))")
-    assert set(ast.literal_eval(session.output)) == set(functions) | classes
+    assert {f"mtrace.{name}" for name in ast.literal_eval(session.output)} == {
+        name for name in docs if name.count(".") == 1}
+
+
+MEMORY = """
+import resource
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+snapshot = mtrace.snapshot("x.txt")
+before = peak()
+slices = iter(snapshot)
+first = next(slices)
+count = 1 + sum(1 for _ in slices)
+print("first", first.depth, "count", count, "bytes", (peak() - before) // count)
+"""
+
+
+def test_slices_are_made_when_they_are_asked_for(gdb, compile):
+    """A list of all of them would take 200 bytes and more for each."""
+    script = gdb.directory / "memory.py"
+    script.write_text(MEMORY)
+    session = gdb(compile("debugged_long.c", "-O1"), "mtrace start -size 8M", "break done", "run",
+                  f"source {script}")
+    told = re.search(r"^first 0 count (\d+) bytes (\d+)$", session.output, re.M)
+    assert int(told[1]) > 400000 and int(told[2]) < 100, told[0]

@@ -130,6 +130,25 @@ static void test_cancel_while_it_runs(void **state)
 	mt_pool_destroy(pool);
 }
 
+static void test_its_end_is_looked_for(void **state)
+{
+	(void)state;
+	struct gate gate = {0};
+	struct mt_pool *pool = NULL;
+	struct mt_task *task = NULL;
+
+	assert_no_error(mt_pool_create(1, 1, &pool));
+	assert_no_error(mt_pool_submit(pool, wait_at_gate, &gate, &task));
+	wait_until_entered(&gate, 1);
+	assert_false(mt_task_is_done(task, 0));
+	assert_false(mt_task_is_done(task, 10));
+	atomic_store(&gate.open, true);
+	assert_true(mt_task_is_done(task, 600000));
+	assert_true(mt_task_is_done(task, 0));
+	assert_no_error(mt_task_wait(task, NULL));
+	mt_pool_destroy(pool);
+}
+
 static void test_cancel_after_its_end_changes_nothing(void **state)
 {
 	(void)state;
@@ -249,6 +268,7 @@ int main(void)
 	    cmocka_unit_test(test_errors_come_back),
 	    cmocka_unit_test(test_cancel_before_it_begins),
 	    cmocka_unit_test(test_cancel_while_it_runs),
+	    cmocka_unit_test(test_its_end_is_looked_for),
 	    cmocka_unit_test(test_cancel_after_its_end_changes_nothing),
 	    cmocka_unit_test(test_a_full_queue_makes_wait),
 	    cmocka_unit_test(test_workers_take_no_signals),
