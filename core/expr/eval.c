@@ -182,11 +182,10 @@ static struct mt_error *eval_sizeof(struct mt_eval *eval, const struct mt_node *
 	}
 	if (mt_type_is_reference(mt_type_strip(type)))
 		type = mt_type_target(mt_type_strip(type));
-	/* As GDB: the size of a type is an int, that of an expression is not. */
-	*out = mt_value_integer(
-	    mt_type_builtin(eval->program,
-			    node->left->kind == MT_NODE_TYPE ? MT_BUILTIN_INT : MT_BUILTIN_ULONG),
-	    node->kind == MT_NODE_SIZEOF ? mt_type_size(type) : mt_type_align(type));
+	/* An int, as GDB has it. */
+	*out = mt_value_integer(mt_type_builtin(eval->program, MT_BUILTIN_INT),
+				node->kind == MT_NODE_SIZEOF ? mt_type_size(type)
+							     : mt_type_align(type));
 	return NULL;
 }
 

@@ -85,6 +85,19 @@ static bool find_method(struct mt_eval *eval, struct mt_type *type, const char *
 	return true;
 }
 
+static bool has_methods(struct mt_type *type)
+{
+	Dwarf_Die child;
+
+	if (!type->die.addr || dwarf_child(&type->die, &child))
+		return false;
+	do
+		if (dwarf_tag(&child) == DW_TAG_subprogram)
+			return true;
+	while (dwarf_siblingof(&child, &child) == 0);
+	return false;
+}
+
 struct mt_error *mt_eval_member(struct mt_eval *eval, const struct mt_node *node,
 				struct mt_value *out)
 {
@@ -111,5 +124,6 @@ struct mt_error *mt_eval_member(struct mt_eval *eval, const struct mt_node *node
 		is_found = true;
 	if (is_found)
 		return NULL;
-	return mt_error_new(MT_ERROR_NOT_FOUND, "There is no member named %s.", node->name);
+	return mt_error_new(MT_ERROR_NOT_FOUND, "There is no member %snamed %s.",
+			    has_methods(type) ? "or method " : "", node->name);
 }

@@ -161,6 +161,9 @@ static bool kind_of(Dwarf_Die *die, uint8_t *kind)
 	case DW_TAG_constant:
 		*kind = MT_NAME_VARIABLE;
 		return true;
+	case DW_TAG_member: /* DWARF 4's way of a static one */
+		*kind = MT_NAME_VARIABLE;
+		return dwarf_hasattr(die, DW_AT_external);
 	case DW_TAG_subprogram:
 		*kind = MT_NAME_FUNCTION;
 		return dwarf_hasattr(die, DW_AT_low_pc) || dwarf_hasattr(die, DW_AT_ranges);
@@ -206,7 +209,8 @@ static const char *declared_scope(struct walk *walk, Dwarf_Die *die, const char 
 	return known ? known->scope : scope;
 }
 
-static void add_name(struct walk *walk, Dwarf_Die *die, const char *scope, uint8_t kind)
+static void add_name(struct walk *walk, Dwarf_Die *die, Dwarf_Die *parent, const char *scope,
+		     uint8_t kind)
 {
 	struct mt_name *name = mt_arena_zalloc(&walk->module->program->arena, sizeof(*name));
 	const char *text = text_of(die, DW_AT_name);
@@ -222,9 +226,11 @@ static void add_name(struct walk *walk, Dwarf_Die *die, const char *scope, uint8
 	name->name = text;
 	name->scope = walk->scoped ? declared_scope(walk, die, scope) : scope;
 	name->die = *die;
+	name->parent = *parent;
 	name->kind = kind;
 	name->unit = walk->unit;
 	name->is_declaration = dwarf_hasattr(die, DW_AT_declaration);
+	name->has_value = dwarf_hasattr(die, DW_AT_const_value);
 	name->is_external = has_flag(die, DW_AT_external);
 	if (mt_array_push(&walk->index->names, name))
 		walk->failed = true;
@@ -232,14 +238,14 @@ static void add_name(struct walk *walk, Dwarf_Die *die, const char *scope, uint8
 
 static void read_names(struct walk *walk, Dwarf_Die *parent, const char *scope);
 
-static void read_name(struct walk *walk, Dwarf_Die *die, const char *scope)
+static void read_name(struct walk *walk, Dwarf_Die *parent, Dwarf_Die *die, const char *scope)
 {
 	int tag = dwarf_tag(die);
 	const char *inner = scope;
 	uint8_t kind;
 
 	if (kind_of(die, &kind))
-		add_name(walk, die, scope, kind);
+		add_name(walk, die, parent, scope, kind);
 	if (!is_scope(tag))
 		return;
 	/* Enumerators of C are not in their enum; those of a class are. */
@@ -256,7 +262,7 @@ static void read_names(struct walk *walk, Dwarf_Die *parent, const char *scope)
 		return;
 	walk->depth++;
 	do
-		read_name(walk, &child, scope);
+		read_name(walk, parent, &child, scope);
 	while (walk->budget && walk->budget-- && !walk->failed &&
 	       dwarf_siblingof(&child, &child) == 0);
 	walk->depth--;

@@ -55,18 +55,6 @@ static void found_enumerator(struct mt_module *module, Dwarf_Die *type_die, cons
 	}
 }
 
-static bool parent_enum(struct mt_module *module, Dwarf_Die *enumerator, Dwarf_Die *out)
-{
-	Dwarf_Die *scopes = NULL;
-	int count = dwarf_getscopes_die(enumerator, &scopes);
-
-	(void)module;
-	if (count > 1)
-		*out = scopes[1];
-	free(scopes);
-	return count > 1;
-}
-
 static void found_function(struct mt_module *module, Dwarf_Die *die, struct mt_found *out)
 {
 	Dwarf_Addr entry;
@@ -89,8 +77,6 @@ static void found_variable(struct mt_lookup *lookup, struct mt_module *module,
 static void take_name(struct mt_lookup *lookup, struct mt_module *module, struct mt_name *name,
 		      struct mt_found *out)
 {
-	Dwarf_Die parent;
-
 	switch (name->kind) {
 	case MT_NAME_VARIABLE:
 		found_variable(lookup, module, NULL, &name->die, out);
@@ -99,8 +85,7 @@ static void take_name(struct mt_lookup *lookup, struct mt_module *module, struct
 		found_function(module, &name->die, out);
 		break;
 	case MT_NAME_ENUMERATOR:
-		if (parent_enum(module, &name->die, &parent))
-			found_enumerator(module, &parent, name->name, out);
+		found_enumerator(module, &name->parent, name->name, out);
 		break;
 	case MT_NAME_NAMESPACE:
 		out->kind = MT_FOUND_NAMESPACE;
@@ -115,7 +100,7 @@ static int rank(const struct mt_lookup *lookup, const struct mt_module *module,
 		const struct mt_name *name)
 {
 	if (name->is_declaration)
-		return name->kind == MT_NAME_VARIABLE ? 5 : 4;
+		return name->kind != MT_NAME_VARIABLE || name->has_value ? 4 : 5;
 	if (lookup->has_scope && module == lookup->scope.module &&
 	    name->unit == lookup->scope.unit.addr)
 		return 0;

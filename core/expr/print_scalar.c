@@ -281,7 +281,9 @@ static void print_member_pointer(struct mt_print *print, struct mt_value *value)
 
 	memcpy(&bits, mt_value_bytes(value), sizeof(bits));
 	if (mt_type_strip(mt_type_target(type))->kind == MT_TYPE_FUNCTION) {
-		mt_str_appendf(print->out, "0x%llx", (unsigned long long)bits);
+		mt_str_append(print->out, "(");
+		mt_type_name(value->type, NULL, print->out);
+		mt_str_appendf(print->out, ") 0x%llx", (unsigned long long)bits);
 		mt_format_symbol(print->eval->program, bits, false, print->out);
 	} else if (bits == UINT64_MAX) {
 		mt_str_append(print->out, "NULL");

@@ -23,7 +23,7 @@ static void print_reference(struct mt_print *print, struct mt_value *value)
 	}
 	if (print->settings->address)
 		mt_str_appendf(print->out, "@0x%llx", (unsigned long long)address);
-	if (print->is_summary || print->in_reference)
+	if (print->is_summary || print->in_reference || print->depth)
 		return;
 	if (print->settings->address)
 		mt_str_append(print->out, ": ");
@@ -134,6 +134,7 @@ static bool tells_type(struct mt_print *print, struct mt_value *value)
 		return false;
 	if (mt_type_is_reference(type))
 		return true;
+
 	if (type->kind != MT_TYPE_POINTER)
 		return false;
 	/* `char *` alone needs no word, by whatever name. */

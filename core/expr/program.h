@@ -29,11 +29,13 @@ struct mt_name {
 	const char *name;  /* libdw's own */
 	const char *scope; /* "ns::Class", NULL: none */
 	Dwarf_Die die;
+	Dwarf_Die parent;     /* of an enumerator: its type */
 	struct mt_name *next; /* in its bucket */
 	const void *unit;     /* its DIE */
 	uint8_t kind;
 	bool is_declaration;
 	bool is_external;
+	bool has_value;
 };
 
 struct mt_index {
@@ -105,7 +107,8 @@ struct mt_expr_program {
 	struct mt_convenience *conveniences;
 	MT_ARRAY(struct mt_value) history;
 	struct mt_examine_state examine;
-	unsigned naming; /* depth of mt_type_name() */
+	unsigned naming;           /* depth of mt_type_name() */
+	struct mt_type *described; /* whose own names need no scope now; NULL: none */
 	char last_print_letter, last_print_size;
 };
 

@@ -68,14 +68,13 @@ static void field(const struct mt_member *member, unsigned level, struct mt_str 
 }
 
 struct access_state {
-	uint8_t now;
-	bool told; /* labels are needed */
+	uint8_t now; /* 0: no label was told yet */
+	bool told;   /* members need labels */
 };
 
-/* "public:" and so on, where classes and structures differ from their default. */
 static void label(struct access_state *state, uint8_t access, unsigned level, struct mt_str *out)
 {
-	if (!state->told || access == state->now)
+	if (access == state->now)
 		return;
 	indent(level, out);
 	mt_str_append(out, access == DW_ACCESS_public      ? "  public:\n"
@@ -101,6 +100,17 @@ static bool is_method(Dwarf_Die *die)
 	       mt_die_name(die);
 }
 
+/* Named as its class, without namespaces and template arguments. */
+static bool is_constructor(const struct mt_type *class, const char *name)
+{
+	const char *last = class->name ? class->name : "", *end = last + strcspn(last, "<");
+
+	for (const char *c = last; c < end; c++)
+		if (c[0] == ':' && c[1] == ':')
+			last = c + 2;
+	return (size_t)(end - last) == strlen(name) && strncmp(last, name, strlen(name)) == 0;
+}
+
 static void method(struct mt_type *class, Dwarf_Die *die, unsigned level, struct mt_str *out)
 {
 	struct mt_type *type = mt_type_of_die(class->module, die);
@@ -114,16 +124,15 @@ static void method(struct mt_type *class, Dwarf_Die *die, unsigned level, struct
 	mt_type_expand(type);
 	indent(level, out);
 	if (dwarf_attr(die, DW_AT_virtuality, &attribute) &&
-	    dwarf_formudata(&attribute, &virtuality) == 0 && virtuality)
+	    dwarf_formudata(&attribute, &virtuality) == 0 && virtuality &&
+	    dwarf_hasattr(die, DW_AT_vtable_elem_location))
 		mt_str_append(out, "virtual ");
 	else if (!type->is_method)
 		mt_str_append(out, "static ");
-	/* Constructors and destructors return nothing. */
-	if (dwarf_hasattr(die, DW_AT_type)) {
+	if (dwarf_hasattr(die, DW_AT_type))
 		mt_type_name(mt_type_target(type), "", out);
-	} else if (name[0] != '~' && (!class->name || strncmp(class->name, name, strlen(name)))) {
+	else if (name[0] != '~' && !is_constructor(class, name))
 		mt_str_append(out, "void ");
-	}
 	mt_str_append(out, name);
 	mt_type_parameters(type, true, out);
 	this = type->member_count ? mt_type_strip(type->members[0].type) : NULL;
@@ -133,48 +142,8 @@ static void method(struct mt_type *class, Dwarf_Die *die, unsigned level, struct
 	mt_str_append(out, ";\n");
 }
 
-static void methods(struct mt_type *type, bool after_fields, struct access_state *state,
-		    unsigned level, struct mt_str *out)
-{
-	Dwarf_Die child;
-	bool any = false;
-
-	if (!type->die.addr || dwarf_child(&type->die, &child))
-		return;
-	do {
-		if (!is_method(&child))
-			continue;
-		if (!any && after_fields)
-			mt_str_append(out, "\n");
-		any = true;
-		label(state, access_of(type, &child), level, out);
-		method(type, &child, level + 1, out);
-	} while (dwarf_siblingof(&child, &child) == 0);
-}
-
-/* Labels are left out where all is public (struct) or all is private (class). */
-static bool needs_labels(struct mt_type *type)
-{
-	uint8_t usual = type->is_class ? DW_ACCESS_private : DW_ACCESS_public;
-	Dwarf_Die child;
-
-	if (type->language != MT_LANGUAGE_CPP)
-		return false;
-	if (type->is_class)
-		return true;
-	for (size_t i = 0; i < type->member_count; i++)
-		if (type->members[i].kind != MT_MEMBER_BASE && type->members[i].access != usual)
-			return true;
-	if (!type->die.addr || dwarf_child(&type->die, &child))
-		return false;
-	do
-		if (is_method(&child) && access_of(type, &child) != usual)
-			return true;
-	while (dwarf_siblingof(&child, &child) == 0);
-	return false;
-}
-
-static void nested_typedefs(struct mt_type *type, unsigned level, struct mt_str *out)
+static void methods(struct mt_type *type, struct access_state *state, unsigned level,
+		    struct mt_str *out)
 {
 	Dwarf_Die child;
 	bool any = false;
@@ -182,72 +151,146 @@ static void nested_typedefs(struct mt_type *type, unsigned level, struct mt_str 
 	if (!type->die.addr || type->language != MT_LANGUAGE_CPP || dwarf_child(&type->die, &child))
 		return;
 	do {
-		struct mt_type *nested;
-
-		if (dwarf_tag(&child) != DW_TAG_typedef || !mt_die_name(&child))
+		if (!is_method(&child))
 			continue;
-		nested = mt_type_of(type->module, &child);
-		if (!nested)
-			continue;
-		if (!any)
+		if (!any && state->now)
 			mt_str_append(out, "\n");
 		any = true;
-		indent(level, out);
+		label(state, access_of(type, &child), level, out);
+		method(type, &child, level + 1, out);
+	} while (dwarf_siblingof(&child, &child) == 0);
+}
+
+static bool is_inner_type(Dwarf_Die *die)
+{
+	return dwarf_tag(die) == DW_TAG_typedef && mt_die_name(die);
+}
+
+/* All is public in a structure without labels, and all is private in a class without. */
+static bool needs_labels(struct mt_type *type)
+{
+	Dwarf_Die child;
+
+	if (type->language != MT_LANGUAGE_CPP)
+		return false;
+	for (size_t i = 0; i < type->member_count; i++) {
+		const struct mt_member *member = &type->members[i];
+		bool is_private = member->access == DW_ACCESS_private || member->is_artificial;
+
+		if (member->kind != MT_MEMBER_BASE &&
+		    (type->is_class ? !is_private
+				    : is_private || member->access == DW_ACCESS_protected))
+			return true;
+	}
+	if (!type->die.addr || dwarf_child(&type->die, &child))
+		return false;
+	do
+		if ((dwarf_tag(&child) == DW_TAG_subprogram || is_inner_type(&child)) &&
+		    (type->is_class ? access_of(type, &child) != DW_ACCESS_private
+				    : access_of(type, &child) != DW_ACCESS_public))
+			return true;
+	while (dwarf_siblingof(&child, &child) == 0);
+	return false;
+}
+
+static void inner_types(struct mt_type *type, struct access_state *state, bool any_before,
+			unsigned level, struct mt_str *out)
+{
+	Dwarf_Die child;
+	bool any = false;
+
+	if (!type->die.addr || type->language != MT_LANGUAGE_CPP || dwarf_child(&type->die, &child))
+		return;
+	do {
+		struct mt_type *inner =
+		    is_inner_type(&child) ? mt_type_of(type->module, &child) : NULL;
+
+		if (!inner)
+			continue;
+		if (!any && any_before)
+			mt_str_append(out, "\n");
+		any = true;
+		if (state->told)
+			label(state, access_of(type, &child), level, out);
+		indent(level + 1, out);
 		mt_str_append(out, "typedef ");
-		mt_type_name(nested, mt_die_name(&child), out);
+		mt_type_name(inner, mt_die_name(&child), out);
 		mt_str_append(out, ";\n");
 	} while (dwarf_siblingof(&child, &child) == 0);
 }
 
-static void structure(struct mt_type *type, unsigned level, struct mt_str *out)
+/* " [with T = int]": within it, `T` is what `int` is called. */
+static void template_arguments(struct mt_type *type, struct mt_str *out)
 {
-	struct access_state state = {.now = type->is_class ? DW_ACCESS_private : DW_ACCESS_public};
+	Dwarf_Die child;
 	bool any = false;
 
-	mt_str_append(out, keyword(type));
-	mt_str_append(out, " ");
+	if (!type->die.addr || type->language != MT_LANGUAGE_CPP || dwarf_child(&type->die, &child))
+		return;
+	do {
+		struct mt_type *argument;
+
+		if (dwarf_tag(&child) != DW_TAG_template_type_parameter || !mt_die_name(&child))
+			continue;
+		argument = mt_type_of(type->module, &child);
+		mt_str_appendf(out, "%s%s = ", any ? ", " : "[with ", mt_die_name(&child));
+		if (argument)
+			mt_type_name(argument, NULL, out);
+		any = true;
+	} while (dwarf_siblingof(&child, &child) == 0);
+	if (any)
+		mt_str_append(out, "] ");
+}
+
+static void fields(struct mt_type *type, struct access_state *state, unsigned level,
+		   struct mt_str *out)
+{
+	for (size_t i = 0; i < type->member_count; i++) {
+		const struct mt_member *member = &type->members[i];
+
+		if (member->kind == MT_MEMBER_BASE || member->is_artificial)
+			continue;
+		if (state->told)
+			label(state, member->access, level, out);
+		field(member, level + 1, out);
+	}
+}
+
+static bool has_children(struct mt_type *type)
+{
+	Dwarf_Die child;
+
+	return type->die.addr && dwarf_child(&type->die, &child) == 0;
+}
+
+static void structure(struct mt_type *type, unsigned level, struct mt_str *out)
+{
+	struct access_state state = {.told = needs_labels(type)};
+	struct mt_type *outer = type->program->described;
+	size_t before;
+
+	mt_str_appendf(out, "%s ", keyword(type));
 	if (type->name)
 		mt_str_appendf(out, "%s ", type->name);
+	template_arguments(type, out);
 	bases(type, out);
 	mt_str_append(out, "{\n");
+	before = out->length;
+	type->program->described = type;
 	if (type->is_declaration) {
 		indent(level + 1, out);
 		mt_str_append(out, "<incomplete type>\n");
 	}
-	state.told = needs_labels(type);
-	if (type->is_class)
-		state.now = 0xff;
-	for (size_t i = 0; i < type->member_count; i++) {
-		const struct mt_member *member = &type->members[i];
-
-		if (member->kind == MT_MEMBER_BASE || (member->is_artificial && member->name &&
-						       strncmp(member->name, "_vptr", 5) == 0))
-			continue;
-		label(&state, member->access, level, out);
-		field(member, level + 1, out);
-		any = true;
+	fields(type, &state, level, out);
+	methods(type, &state, level, out);
+	inner_types(type, &state, out->length > before, level, out);
+	if (out->length == before && !has_children(type)) {
+		indent(level + 1, out);
+		mt_str_append(out, "<no data fields>\n");
 	}
-	methods(type, any, &state, level, out);
-	nested_typedefs(type, level + 1, out);
-	if (!type->member_count && !type->is_declaration && !any) {
-		Dwarf_Die child;
-
-		if (!type->die.addr || dwarf_child(&type->die, &child)) {
-			indent(level + 1, out);
-			mt_str_append(out, "<no data fields>\n");
-		}
-	}
+	type->program->described = outer;
 	indent(level, out);
 	mt_str_append(out, "}");
-}
-
-static const char *last_part(const char *name)
-{
-	const char *last = name;
-
-	for (const char *c = strstr(name, "::"); c; c = strstr(c + 2, "::"))
-		last = c + 2;
-	return last;
 }
 
 static void enumeration(struct mt_type *type, struct mt_str *out)
@@ -267,8 +310,7 @@ static void enumeration(struct mt_type *type, struct mt_str *out)
 	for (size_t i = 0; i < type->enumerator_count; i++) {
 		const struct mt_enumerator *item = &type->enumerators[i];
 
-		mt_str_appendf(out, "%s%s", i ? ", " : "",
-			       type->is_enum_class ? item->name : last_part(item->name));
+		mt_str_appendf(out, "%s%s", i ? ", " : "", item->name);
 		if (item->value != expected)
 			mt_str_appendf(out, " = %lld", (long long)item->value);
 		expected = item->value + 1;

@@ -43,9 +43,44 @@ static enum mt_language language_of(Dwarf_Die *die)
 	return dwarf_diecu(die, &unit, NULL, NULL) ? mt_unit_language(&unit) : MT_LANGUAGE_C;
 }
 
+static const struct {
+	const char *written, *canonical;
+} canonical_names[] = {
+    {"long long unsigned int", "unsigned long long"},
+    {"long unsigned int", "unsigned long"},
+    {"short unsigned int", "unsigned short"},
+    {"long long int", "long long"},
+    {"long int", "long"},
+    {"short int", "short"},
+};
+
+/* C++'s types are named in one way, also as arguments of templates: "long", where compilers write
+ * "long int". */
+static const char *canonical(struct mt_type *type, const char *name)
+{
+	mt_auto(mt_str) struct mt_str out = {0};
+
+	if (!strstr(name, " int"))
+		return name;
+	for (const char *at = name; *at;) {
+		size_t i = 0, count = sizeof(canonical_names) / sizeof(*canonical_names);
+
+		while (i < count && strncmp(at, canonical_names[i].written,
+					    strlen(canonical_names[i].written)) != 0)
+			i++;
+		mt_str_append_bytes(&out, i < count ? canonical_names[i].canonical : at,
+				    i < count ? strlen(canonical_names[i].canonical) : 1);
+		at += i < count ? strlen(canonical_names[i].written) : 1;
+	}
+	return out.failed ? name : mt_arena_text(&type->program->arena, out.text, out.length);
+}
+
 static const char *scoped_name(struct mt_type *type)
 {
 	const char *name = name_of(&type->die), *scope;
+
+	if (name && type->language == MT_LANGUAGE_CPP)
+		name = canonical(type, name);
 
 	if (!name || type->language == MT_LANGUAGE_C)
 		return name;
@@ -283,6 +318,9 @@ struct mt_type *mt_type_of_die(struct mt_module *module, Dwarf_Die *die)
 	HASH_FIND_PTR(program->types, &die->addr, known);
 	if (known)
 		return known->type;
+	if (dwarf_tag(die) == DW_TAG_unspecified_type && name_of(die) &&
+	    strcmp(name_of(die), "decltype(nullptr)") == 0)
+		return program->builtins[MT_BUILTIN_INT];
 	/* Until it is made: whoever comes back here meanwhile describes itself. */
 	known = know(program, die->addr, program->builtins[MT_BUILTIN_ERROR]);
 	type = known ? make(module, die) : NULL;

@@ -120,8 +120,13 @@ static void add_parameter(struct members *members, Dwarf_Die *die)
 		member.name = dwarf_formstring(&attribute);
 	if (!member.type)
 		return;
-	if (member.is_artificial && !members->list.count)
+	if (member.is_artificial && !members->list.count) {
 		members->type->is_method = true;
+		if (member.type->kind != MT_TYPE_QUALIFIED)
+			member.type = mt_type_qualify(member.type, true, false);
+		if (!member.type)
+			return;
+	}
 	(void)mt_array_push(&members->list, member);
 }
 

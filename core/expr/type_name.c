@@ -3,6 +3,7 @@
  * spaces it. */
 #include "expr/program.h"
 
+#include <dwarf.h>
 #include <string.h>
 
 #define MOST_DEPTH 64
@@ -176,11 +177,36 @@ static const char *keyword(const struct mt_type *type)
 	}
 }
 
+/* Within the description of a class: its typedefs have no scope, and the arguments of its template
+ * are called as the template calls them. */
+static const char *inner_name(struct mt_type *class, struct mt_type *type)
+{
+	Dwarf_Die child;
+
+	if (!class || !class->die.addr || class->language != MT_LANGUAGE_CPP ||
+	    dwarf_child(&class->die, &child))
+		return NULL;
+	do {
+		int tag = dwarf_tag(&child);
+
+		if ((tag == DW_TAG_typedef && child.addr == type->die.addr) ||
+		    (tag == DW_TAG_template_type_parameter &&
+		     mt_type_of(class->module, &child) == type))
+			return dwarf_diename(&child);
+	} while (dwarf_siblingof(&child, &child) == 0);
+	return NULL;
+}
+
 static void base_name(struct mt_type *type, struct mt_str *out)
 {
 	struct mt_type *inner = bare(type);
+	const char *name = inner_name(type->program->described, inner);
 
 	mt_type_qualifiers(type, false, true, out);
+	if (name) {
+		mt_str_append(out, name);
+		return;
+	}
 	if (inner->name)
 		mt_str_appendf(out, "%s%s", keyword(inner), inner->name);
 	else if (mt_type_is_aggregate(inner) || inner->kind == MT_TYPE_ENUM)

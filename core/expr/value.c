@@ -221,7 +221,7 @@ static void take_bytes(struct mt_value *whole, uint64_t offset, uint64_t size,
 		part->big = bytes; /* of the arena: nobody changes them */
 	else
 		memcpy(part->small, bytes, size);
-	if (whole->holes)
+	if (mt_value_hole(whole, offset, size))
 		part->holes = whole->holes + offset;
 }
 

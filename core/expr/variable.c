@@ -20,20 +20,13 @@ static void bind_frame_base(const struct mt_scope *scope, struct mt_variable *va
 	variable->frame_base_count = count;
 }
 
-/* A location list holds for where the frame goes on, as GDB takes it. */
-static uint64_t list_pc(const struct mt_scope *scope, const struct mt_expr_frame *frame)
-{
-	return frame->next_pc ? frame->next_pc - scope->module->bias : scope->pc;
-}
-
-static void bind_location(const struct mt_scope *scope, const struct mt_expr_frame *frame,
-			  struct mt_variable *variable)
+static void bind_location(const struct mt_scope *scope, struct mt_variable *variable)
 {
 	Dwarf_Op *operations;
 	size_t count = 0;
-	int found = scope ? dwarf_getlocation_addr(&variable->attribute, list_pc(scope, frame),
-						   &operations, &count, 1)
-			  : dwarf_getlocation(&variable->attribute, &operations, &count) == 0;
+	int found =
+	    scope ? dwarf_getlocation_addr(&variable->attribute, scope->pc, &operations, &count, 1)
+		  : dwarf_getlocation(&variable->attribute, &operations, &count) == 0;
 
 	if (found <= 0 || !count)
 		return;
@@ -92,7 +85,7 @@ void mt_variable_bind(struct mt_module *module, const struct mt_scope *scope,
 		}
 	}
 	if (dwarf_attr_integrate(die, DW_AT_location, &out->attribute))
-		bind_location(scope, frame, out);
+		bind_location(scope, out);
 	else if (dwarf_attr_integrate(die, DW_AT_const_value, &constant))
 		bind_constant(&constant, out);
 }
