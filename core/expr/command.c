@@ -30,6 +30,24 @@ static struct mt_error *check_print_format(const struct mt_expr_format *format)
 	return NULL;
 }
 
+/* "/r" without a letter means the last one. */
+static struct mt_error *take_print_format(struct mt_expr_program *program, const char **text,
+					  struct mt_expr_format *format)
+{
+	bool is_told;
+
+	while (isspace((unsigned char)**text))
+		++*text;
+	is_told = **text == '/';
+	mt_try(take_format(text, format));
+	mt_try(check_print_format(format));
+	if (is_told && !format->letter)
+		format->letter = program->last_letter;
+	else if (is_told)
+		program->last_letter = format->letter;
+	return NULL;
+}
+
 /* `print` alone shows the last value again. */
 static struct mt_error *last_value(struct mt_expr_program *program, struct mt_value **out)
 {
@@ -50,7 +68,7 @@ static struct mt_error *evaluate_text(struct mt_expr_program *program,
 		return last_value(program, out);
 	mt_try(mt_expr_parse(program, frame, text, &expr));
 	if (expr->root && expr->root->kind == MT_NODE_TYPE)
-		error = mt_error_new(MT_ERROR_USAGE, "Attempt to use a type as an expression");
+		error = mt_error_new(MT_ERROR_USAGE, "Attempt to use a type name as an expression");
 	else
 		error = mt_expr_evaluate(expr, frame, out);
 	mt_expr_destroy(expr);
@@ -79,8 +97,7 @@ struct mt_error *mt_expr_print(struct mt_expr_program *program, const struct mt_
 	struct mt_error *error;
 	size_t before = out->length;
 
-	mt_try(take_format(&text, &format));
-	mt_try(check_print_format(&format));
+	mt_try(take_print_format(program, &text, &format));
 	mt_try(evaluate_text(program, frame, text, &value));
 	error = silent ? NULL : record_and_print(program, frame, value, &format, out);
 	mt_value_destroy(value);

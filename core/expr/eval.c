@@ -49,9 +49,9 @@ static struct mt_error *dereference(struct mt_eval *eval, struct mt_value *value
 		return NULL;
 	}
 	if (type->kind == MT_TYPE_POINTER &&
-	    mt_type_strip(mt_type_target(type))->kind == MT_TYPE_VOID)
-		return mt_error_new(MT_ERROR_USAGE,
-				    "Attempt to take contents of a non-pointer value.");
+	    mt_type_strip(mt_type_target(type))->kind == MT_TYPE_VOID && !eval->no_side_effects)
+		return mt_error_new(MT_ERROR_USAGE, "Attempt to dereference a generic pointer.");
+	mt_try(mt_eval_no_operator(type, "*"));
 	if (type->kind == MT_TYPE_POINTER) {
 		mt_try(mt_value_dereference(eval, value, out));
 		if (mt_type_strip(out->type)->kind == MT_TYPE_FUNCTION)
@@ -108,6 +108,7 @@ static struct mt_error *negate(struct mt_eval *eval, int op, struct mt_value *va
 
 	mt_try(mt_eval_promote(eval, value));
 	type = mt_type_strip(value->type);
+	mt_try(mt_eval_no_operator(type, op == '-' ? "-" : op == '~' ? "~" : "+"));
 	if (type->kind == MT_TYPE_FLOAT && op != '~') {
 		mt_try(mt_value_get_float(eval, value, &number));
 		*out = mt_value_float(value->type, op == '-' ? -number : number);
@@ -158,6 +159,7 @@ static struct mt_error *eval_unary(struct mt_eval *eval, const struct mt_node *n
 	case '*':
 		return dereference(eval, &value, out);
 	case '!':
+		mt_try(mt_eval_no_operator(mt_type_strip(value.type), "!"));
 		mt_try(mt_eval_truth(eval, &value, &is_true));
 		*out = mt_eval_bool(eval, !is_true);
 		return NULL;
@@ -240,6 +242,7 @@ static struct mt_error *eval_index(struct mt_eval *eval, const struct mt_node *n
 	mt_try(mt_value_unreference(eval, &array));
 	mt_try(mt_value_unreference(eval, &index));
 	type = mt_type_strip(array.type);
+	mt_try(mt_eval_no_operator(type, "[]"));
 	if (type->kind != MT_TYPE_ARRAY && type->kind != MT_TYPE_POINTER) {
 		mt_auto(mt_str) struct mt_str name = {0};
 
@@ -361,7 +364,7 @@ static struct mt_error *eval_node(struct mt_eval *eval, const struct mt_node *no
 		return mt_error_new(MT_ERROR_UNSUPPORTED,
 				    "Functions of the program are not called from expressions.");
 	default:
-		return mt_error_new(MT_ERROR_USAGE, "Attempt to use a type as an expression");
+		return mt_error_new(MT_ERROR_USAGE, "Attempt to use a type name as an expression");
 	}
 }
 

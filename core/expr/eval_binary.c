@@ -259,19 +259,49 @@ static struct mt_error *pointers(struct mt_eval *eval, int op, struct mt_value *
 	return integers(eval, op, left, right, out);
 }
 
-static struct mt_error *structures(struct mt_eval *eval, int op, struct mt_value *left,
-				   struct mt_value *right, struct mt_value *out)
+struct mt_error *mt_eval_no_operator(const struct mt_type *type, const char *name)
 {
-	uint64_t size = mt_type_size(left->type);
+	if (type->kind != MT_TYPE_STRUCT)
+		return NULL;
+	return mt_error_new(MT_ERROR_USAGE, "Structure has no component named operator%s.", name);
+}
+
+static const char *text_of(int op, char buffer[2])
+{
+	switch (op) {
+	case MT_OP_EQUAL:
+		return "==";
+	case MT_OP_NOT_EQUAL:
+		return "!=";
+	case MT_OP_LESS_EQUAL:
+		return "<=";
+	case MT_OP_GREATER_EQUAL:
+		return ">=";
+	case MT_OP_SHIFT_LEFT:
+		return "<<";
+	case MT_OP_SHIFT_RIGHT:
+		return ">>";
+	default:
+		buffer[0] = (char)op;
+		buffer[1] = '\0';
+		return buffer;
+	}
+}
+
+/* Unions and vectors: they may be equal. */
+static struct mt_error *others(struct mt_eval *eval, int op, struct mt_value *left,
+			       struct mt_value *right, struct mt_value *out)
+{
+	struct mt_type *a = mt_type_strip(left->type), *b = mt_type_strip(right->type);
+	uint64_t size = mt_type_size(a);
+	char buffer[2];
 	bool is_equal;
 
-	if ((op != MT_OP_EQUAL && op != MT_OP_NOT_EQUAL) || size != mt_type_size(right->type) ||
-	    mt_type_strip(left->type)->kind != mt_type_strip(right->type)->kind)
-		return is_comparison(op)
-			   ? mt_error_new(MT_ERROR_USAGE, "Invalid type combination in %s test.",
-					  op == MT_OP_EQUAL || op == MT_OP_NOT_EQUAL ? "equality"
-										     : "ordering")
-			   : not_a_number();
+	mt_try(mt_eval_no_operator(a, text_of(op, buffer)));
+	mt_try(mt_eval_no_operator(b, text_of(op, buffer)));
+	if ((op != MT_OP_EQUAL && op != MT_OP_NOT_EQUAL) || size != mt_type_size(b) ||
+	    a->kind != b->kind)
+		return not_a_number();
 	mt_try(mt_value_need(eval, left));
 	mt_try(mt_value_need(eval, right));
 	is_equal = memcmp(mt_value_bytes(left), mt_value_bytes(right), size) == 0;
@@ -296,5 +326,5 @@ struct mt_error *mt_eval_binary(struct mt_eval *eval, int op, struct mt_value *l
 	     (b->kind == MT_TYPE_POINTER || mt_type_is_integer_kind(b))) ||
 	    (b->kind == MT_TYPE_POINTER && mt_type_is_integer_kind(a)))
 		return pointers(eval, op, left, right, out);
-	return structures(eval, op, left, right, out);
+	return others(eval, op, left, right, out);
 }

@@ -65,11 +65,7 @@ static void print_item(struct examination *this, struct mt_print *print, struct 
 			mt_str_append(this->out, bits >> i & 1 ? "1" : "0");
 		break;
 	case 'o':
-		if (bits)
-			mt_str_appendf(this->out, "0%0*llo", (int)(size * 8 + 2) / 3,
-				       (unsigned long long)bits);
-		else
-			mt_str_appendf(this->out, "%0*llo", (int)(size * 8 + 2) / 3 + 1, 0ULL);
+		mt_str_appendf(this->out, bits ? "0%llo" : "%llo", (unsigned long long)bits);
 		break;
 	case 'f':
 		if (value->type->kind == MT_TYPE_FLOAT)
@@ -238,6 +234,22 @@ static struct mt_error *examine(struct examination *this)
 	return numbers(this);
 }
 
+/* $_ is where the last item was, and $__ what was there. */
+static struct mt_error *note_last(struct examination *this)
+{
+	struct mt_type *pointer;
+	struct mt_value address, *last = &this->state->last;
+
+	if (!last->type || this->state->letter == 's')
+		return NULL;
+	pointer = mt_type_pointer_to(last->type);
+	if (!pointer)
+		return mt_error_no_memory();
+	address = mt_value_integer(pointer, last->address);
+	mt_try(mt_convenience_set(this->program, "_", &address));
+	return mt_convenience_set(this->program, "__", last);
+}
+
 struct mt_error *mt_expr_examine(struct mt_expr_program *program, const struct mt_expr_frame *frame,
 				 const char *text, struct mt_str *out)
 {
@@ -257,6 +269,8 @@ struct mt_error *mt_expr_examine(struct mt_expr_program *program, const struct m
 	error = find_start(&this, frame, text);
 	if (!error)
 		error = examine(&this);
+	if (!error)
+		error = note_last(&this);
 	mt_arena_deinit(&arena);
 	return error ? error : out->failed ? mt_error_no_memory() : NULL;
 }

@@ -174,7 +174,8 @@ struct mt_error *mt_lex_char(struct mt_parser *parser, const char **at, struct m
 	if (!**at)
 		return mt_error_new(MT_ERROR_USAGE, "Unmatched single quote.");
 	if (**at == '\'')
-		return mt_error_new(MT_ERROR_USAGE, "Empty character constant.");
+		return mt_error_new(MT_ERROR_USAGE,
+				    "A character constant must contain at least one character.");
 	code = read_code(at);
 	if (**at != '\'')
 		return mt_error_new(MT_ERROR_USAGE, "Unmatched single quote.");

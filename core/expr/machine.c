@@ -240,6 +240,28 @@ static bool rearrange(struct machine *machine, const Dwarf_Op *operation)
 	}
 }
 
+/* Typed stacks: whole numbers are cut to the type's size and get its sign. */
+static void convert(struct machine *machine, const Dwarf_Op *operation)
+{
+	Dwarf_Attribute attribute = machine->variable->attribute, inner;
+	Dwarf_Die type;
+	Dwarf_Word size = 0, encoding = 0;
+
+	if (!operation->number)
+		return;
+	if (dwarf_getlocation_die(&attribute, operation, &type) ||
+	    !dwarf_attr(&type, DW_AT_byte_size, &inner) || dwarf_formudata(&inner, &size) ||
+	    !dwarf_attr(&type, DW_AT_encoding, &inner) || dwarf_formudata(&inner, &encoding) ||
+	    encoding == DW_ATE_float || size > 8) {
+		fail(machine, mt_error_new(MT_ERROR_UNSUPPORTED,
+					   "DWARF computes a location by a type that is no whole "
+					   "number"));
+		return;
+	}
+	push(machine, mt_extend(pop(machine), (unsigned)size * 8,
+				encoding == DW_ATE_signed || encoding == DW_ATE_signed_char));
+}
+
 static bool compute(struct machine *machine, const Dwarf_Op *operation)
 {
 	uint64_t value;
@@ -268,9 +290,10 @@ static bool compute(struct machine *machine, const Dwarf_Op *operation)
 	case DW_OP_GNU_deref_type:
 		dereference(machine, operation->number);
 		return true;
-	/* Typed stacks: what is converted here are whole numbers, whose bits are kept. */
 	case DW_OP_convert:
 	case DW_OP_GNU_convert:
+		convert(machine, operation);
+		return true;
 	case DW_OP_reinterpret:
 	case DW_OP_GNU_reinterpret:
 		return true;

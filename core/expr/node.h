@@ -167,6 +167,8 @@ struct mt_error *mt_eval_truth(struct mt_eval *eval, struct mt_value *value, boo
 struct mt_error *mt_eval_promote(struct mt_eval *eval, struct mt_value *value);
 struct mt_error *mt_eval_member(struct mt_eval *eval, const struct mt_node *node,
 				struct mt_value *out);
+/* A structure has no operators: an error that says so. */
+struct mt_error *mt_eval_no_operator(const struct mt_type *type, const char *name);
 struct mt_value mt_eval_bool(struct mt_eval *eval, bool is_true);
 
 #endif

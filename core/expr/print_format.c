@@ -55,15 +55,14 @@ static void print_binary(uint64_t bits, unsigned size, bool padded, struct mt_st
 	}
 }
 
-static void print_char(uint64_t bits, const struct mt_type *type, unsigned size, struct mt_str *out)
+/* Whatever it is, its lowest byte. */
+static void print_char(uint64_t bits, const struct mt_type *type, struct mt_str *out)
 {
-	uint64_t code = bits & (size < 8 ? (UINT64_C(1) << size * 8) - 1 : UINT64_MAX);
-
 	if (type->is_signed)
-		mt_str_appendf(out, "%lld '", (long long)mt_extend(bits, size * 8, true));
+		mt_str_appendf(out, "%d '", (int)(int8_t)bits);
 	else
-		mt_str_appendf(out, "%llu '", (unsigned long long)code);
-	mt_print_char(size == 1 ? code : code & 0xff, type, '\'', out);
+		mt_str_appendf(out, "%u '", (unsigned)(uint8_t)bits);
+	mt_print_char((uint8_t)bits, type, '\'', out);
 	mt_str_append(out, "'");
 }
 
@@ -123,7 +122,7 @@ static void print_bits(struct mt_print *print, struct mt_type *type, uint64_t bi
 		mt_expr_format_address(print->eval->program, cut, out);
 		break;
 	default:
-		print_char(bits, type, size, out);
+		print_char(bits, type, out);
 	}
 }
 
@@ -136,6 +135,11 @@ void mt_print_format(struct mt_print *print, struct mt_value *value,
 	uint64_t bits = 0;
 
 	memcpy(&bits, mt_value_bytes(value), size && size < 8 ? size : 8);
+	if (letter == 'c' && type->kind == MT_TYPE_FLOAT) {
+		struct mt_error *error = mt_value_get(print->eval, value, &bits);
+
+		mt_error_destroy(error);
+	}
 	if (letter == 'f') {
 		print_as_float(type, mt_value_bytes(value), bits, size, print->out);
 		return;

@@ -217,6 +217,8 @@ static void print_pointer(struct mt_print *print, struct mt_value *value, uint64
 	if (print->settings->address)
 		mt_str_appendf(print->out, "0x%llx", (unsigned long long)address);
 	if (mt_type_is_text(target) && address && stripped->kind != MT_TYPE_BOOL) {
+		if (print->settings->symbol)
+			mt_format_symbol(program, address, false, print->out);
 		if (print->settings->address)
 			mt_str_append(print->out, " ");
 		mt_print_string_at(print, target, address, -1);

@@ -18,8 +18,7 @@ static struct mt_error *next_argument(struct formatting *this, struct mt_value *
 
 	if (!mt_token_is(this->parser, ','))
 		return mt_error_new(MT_ERROR_USAGE,
-				    "Bad format string, missing arguments: wrong number of "
-				    "arguments for specified format-string");
+				    "Wrong number of arguments for specified format-string");
 	mt_try(mt_lex(this->parser));
 	mt_try(mt_parse_one(this->parser, &node));
 	this->eval.language = this->parser->lookup.language;

@@ -109,7 +109,7 @@ struct mt_expr_program {
 	struct mt_examine_state examine;
 	unsigned naming;           /* depth of mt_type_name() */
 	struct mt_type *described; /* whose own names need no scope now; NULL: none */
-	char last_print_letter, last_print_size;
+	char last_letter;          /* of print/FMT */
 };
 
 /* program.c */

@@ -153,7 +153,7 @@ static struct mt_type *integer_type(struct mt_expr_program *program,
 	case 2:
 		return program->builtins[MT_BUILTIN_INT16];
 	case 4:
-		return program->builtins[MT_BUILTIN_INT];
+		return program->builtins[MT_BUILTIN_INT32];
 	default:
 		return program->builtins[MT_BUILTIN_INT64];
 	}

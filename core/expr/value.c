@@ -403,12 +403,6 @@ struct mt_error *mt_value_address(struct mt_eval *eval, struct mt_value *value,
 		out->place = MT_PLACE_NONE;
 		return pointer ? NULL : mt_error_no_memory();
 	}
-	if (value->bit_size)
-		return mt_error_new(MT_ERROR_USAGE, "Attempt to take address of value not located "
-						    "in memory.");
-	if (value->place == MT_PLACE_REGISTER)
-		return mt_error_new(MT_ERROR_USAGE,
-				    "Attempt to take address of value not located in memory.");
 	if (value->place != MT_PLACE_MEMORY)
 		return mt_error_new(MT_ERROR_USAGE,
 				    "Attempt to take address of value not located in memory.");
