@@ -185,9 +185,14 @@ static void take_line(struct prompt *prompt, char *line)
 		return;
 	}
 	prompt->repeats = false;
+	prompt_out_begin(prompt);
 	error = prompt_execute(prompt, text);
 	fflush(stdout);
 	prompt->status = error != NULL;
+	if (prompt_out_was_left()) {
+		mt_error_destroy(error);
+		error = mt_error_new(MT_ERROR_INTERRUPTED, "Quit");
+	}
 	if (error)
 		tell_error(error);
 	if (is_empty) {
@@ -311,6 +316,7 @@ static void obey(struct prompt *prompt, const struct options *options)
 	mt_array_each (order, &options->orders) {
 		if (prompt->over)
 			return;
+		prompt_out_begin(prompt);
 		struct mt_error *error = order->is_file ? prompt_source(prompt, order->text)
 							: prompt_execute(prompt, order->text);
 		prompt->status = error != NULL;
@@ -345,7 +351,7 @@ static struct mt_error *hold_session(struct prompt *prompt, const struct options
 
 int prompt_main(struct terminal *terminal, int argc, char **argv)
 {
-	struct prompt prompt = {.terminal = terminal, .confirm = true};
+	struct prompt prompt = {.terminal = terminal, .confirm = true, .paginates = true};
 	struct options options = {0};
 	struct mt_error *error = parse(&options, argv + 1);
 

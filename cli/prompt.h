@@ -72,6 +72,7 @@ struct prompt {
 	unsigned depth;     /* of `source` within `source` */
 	char *missing_file; /* a source file that was told to be missing */
 	struct prompt_listing listing;
+	bool paginates;
 	bool intel;  /* the syntax of instructions; else AT&T's */
 	FILE *input; /* lines of a script come from here; NULL: from the terminal */
 };
@@ -95,8 +96,19 @@ bool prompt_confirms(struct prompt *prompt, const char *question);
 /* prompt_front.c: what happens while the program runs. */
 struct mt_debug_front prompt_front(struct prompt *prompt);
 
-/* prompt_say.c */
+/* prompt_out.c: what is printed, from all files. */
+enum prompt_style { PROMPT_FUNCTION, PROMPT_FILENAME, PROMPT_VARIABLE, PROMPT_ADDRESS };
 void prompt_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void prompt_styled(enum prompt_style style, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* A command begins: its output is a page at a time, where somebody reads it. */
+void prompt_out_begin(const struct prompt *prompt);
+/* The rest of it is not: the terminal may be the program's. */
+void prompt_out_unpaged(void);
+/* The reader had enough: nothing is printed until the next command. */
+bool prompt_out_was_left(void);
+
+/* prompt_say.c */
 /* "Thread 0x7ffff7d8b740 (LWP 123)" */
 void prompt_name_thread(struct prompt *prompt, const struct mt_debug_thread *thread,
 			struct mt_str *out);

@@ -60,6 +60,7 @@ static void runs(void *context, pid_t pid)
 
 	state.interrupted = 0;
 	handle_signals();
+	prompt_out_unpaged();
 	fflush(stdout);
 	state.is_ours = !mt_debugger_is_attached(prompt->debugger) && isatty(STDIN_FILENO) &&
 			tcgetpgrp(STDIN_FILENO) == getpgrp() &&

@@ -199,6 +199,12 @@ static struct mt_error *set_confirm(struct prompt *prompt, const char *rest)
 	return NULL;
 }
 
+static struct mt_error *set_pagination(struct prompt *prompt, const char *rest)
+{
+	prompt->paginates = strcmp(rest, "off") != 0;
+	return NULL;
+}
+
 static struct mt_error *set_flavor(struct prompt *prompt, const char *rest)
 {
 	if (strcmp(rest, "att") != 0 && strcmp(rest, "intel") != 0)
@@ -222,6 +228,10 @@ static const struct prompt_command set_commands[] = {
      .usage = "on|off",
      .summary = "Ask before something is lost, or not",
      .run = set_confirm},
+    {.name = "pagination",
+     .usage = "on|off",
+     .summary = "Print a page at a time, or all at once",
+     .run = set_pagination},
     {.name = "disassembly-flavor",
      .usage = "att|intel",
      .summary = "Print instructions in AT&T's syntax, or in Intel's",

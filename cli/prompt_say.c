@@ -5,17 +5,7 @@
 #include "trace/slice.h"
 
 #include <signal.h>
-#include <stdarg.h>
 #include <string.h>
-
-void prompt_printf(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vprintf(format, args);
-	va_end(args);
-}
 
 /* As GDB words them, which is not always as strsignal() does. */
 const char *prompt_signal_words(int signal)
@@ -96,8 +86,8 @@ static void print_call(struct prompt *prompt, const struct mt_debug_frame *frame
 	if (!error)
 		error = mt_expr_frame_arguments(program, &at, &arguments);
 	mt_error_destroy(error);
-	prompt_printf("%s (%s)", function ? function : "??",
-		      arguments.text && !arguments.failed ? arguments.text : "");
+	prompt_styled(PROMPT_FUNCTION, "%s", function ? function : "??");
+	prompt_printf(" (%s)", arguments.text && !arguments.failed ? arguments.text : "");
 }
 
 void prompt_print_frame(struct prompt *prompt, const struct mt_debug_frame *frame, bool level)
@@ -108,15 +98,20 @@ void prompt_print_frame(struct prompt *prompt, const struct mt_debug_frame *fram
 		prompt_printf("<signal handler called>\n");
 		return;
 	}
-	if (frame->shows_pc)
-		prompt_printf("0x%016llx in ", (unsigned long long)frame->pc);
+	if (frame->shows_pc) {
+		prompt_styled(PROMPT_ADDRESS, "0x%016llx", (unsigned long long)frame->pc);
+		prompt_printf(" in ");
+	}
 	print_call(prompt, frame);
-	if (frame->file)
-		prompt_printf(" at %s:%u\n", frame->file, frame->source.line);
-	else if (is_shared_library(prompt, frame))
-		prompt_printf(" from %s\n", frame->module);
-	else
-		prompt_printf("\n");
+	if (frame->file) {
+		prompt_printf(" at ");
+		prompt_styled(PROMPT_FILENAME, "%s", frame->file);
+		prompt_printf(":%u", frame->source.line);
+	} else if (is_shared_library(prompt, frame)) {
+		prompt_printf(" from ");
+		prompt_styled(PROMPT_FILENAME, "%s", frame->module);
+	}
+	prompt_printf("\n");
 }
 
 void prompt_show_line(struct prompt *prompt, const struct mt_debug_frame *frame)

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the prompt prints: in colours where that is a terminal that shows them, and a page at a time
+ * when somebody sits there and reads. */
+#include "prompt.h"
+
+#include <stdarg.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+/* readline's headers declare what needs stdio. */
+#include <readline/readline.h>
+
+#define QUESTION "--Type <RET> for more, q to quit, c to continue without paging--"
+
+static struct {
+	bool colour;
+	bool paged;
+	bool left; /* nobody wants to see the rest of what this command prints */
+	unsigned rows, columns;
+	unsigned row, column;
+} page;
+
+void prompt_out_begin(const struct prompt *prompt)
+{
+	struct winsize size = {0};
+
+	page.colour = prompt->terminal->print_colour;
+	page.paged = prompt->interactive && prompt->paginates && isatty(STDOUT_FILENO) &&
+		     ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 1;
+	page.rows = size.ws_row;
+	page.columns = size.ws_col;
+	page.row = page.column = 0;
+	page.left = false;
+}
+
+void prompt_out_unpaged(void)
+{
+	page.paged = false;
+}
+
+bool prompt_out_was_left(void)
+{
+	return page.left;
+}
+
+static void ask(void)
+{
+	fflush(stdout);
+	char *answer = readline(QUESTION);
+	char letter = answer ? *prompt_skip_blanks(answer) : 'q';
+
+	free(answer);
+	page.row = 0;
+	page.left = letter == 'q';
+	page.paged = letter != 'c';
+}
+
+/* How many rows a text takes that begins in COLUMN; where it ends stays there. */
+static unsigned rows_of(const char *text, size_t length, unsigned *column)
+{
+	unsigned rows = 0;
+
+	for (size_t i = 0; i < length && text[i] != '\n'; i++) {
+		if (page.columns && *column >= page.columns) {
+			rows++;
+			*column = 0;
+		}
+		if (text[i] == '\t')
+			*column += 8 - *column % 8;
+		else
+			*column += ((unsigned char)text[i] & 0xc0) != 0x80;
+	}
+	if (length && text[length - 1] == '\n') {
+		rows++;
+		*column = 0;
+	}
+	return rows;
+}
+
+/* A line that is wider than the terminal takes several rows. */
+static void put(const char *text)
+{
+	while (*text && !page.left) {
+		size_t length = strcspn(text, "\n");
+
+		length += text[length] == '\n';
+		unsigned column = page.column, rows = rows_of(text, length, &column);
+		if (page.paged && page.column == 0 && page.row && page.row + rows >= page.rows)
+			ask();
+		if (page.left)
+			return;
+		fwrite(text, 1, length, stdout);
+		page.row += rows;
+		page.column = column;
+		text += length;
+	}
+}
+
+static void put_formatted(const char *format, va_list args)
+{
+	mt_auto(mt_str) struct mt_str text = {0};
+
+	mt_str_vappendf(&text, format, args);
+	if (text.text)
+		put(text.text);
+}
+
+void prompt_printf(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	put_formatted(format, args);
+	va_end(args);
+}
+
+/* GDB's colours. */
+static const char *sequence(enum prompt_style style)
+{
+	static const char *const sequences[] = {
+	    [PROMPT_FUNCTION] = "\033[33m",
+	    [PROMPT_FILENAME] = "\033[32m",
+	    [PROMPT_VARIABLE] = "\033[36m",
+	    [PROMPT_ADDRESS] = "\033[34m",
+	};
+
+	return sequences[style];
+}
+
+void prompt_styled(enum prompt_style style, const char *format, ...)
+{
+	va_list args;
+
+	if (page.colour && !page.left)
+		fputs(sequence(style), stdout);
+	va_start(args, format);
+	put_formatted(format, args);
+	va_end(args);
+	if (page.colour && !page.left)
+		fputs("\033[m", stdout);
+}
