@@ -2,8 +2,8 @@
 /* Functions that jump back to their own entry: loops that begin with the function, calls of itself
  * in its last line that the compiler made a loop of, and in Go nearly all functions, which begin
  * anew when their stack has grown.  The entry is recorded as others are, and each branch back to it
- * is displaced, to go on behind the recording.  Going round is no call, be it that of a tail call of
- * itself, which looks the same; callgrind says it is one. */
+ * is displaced, to go on behind the recording.  Going round is no call, be it that of a tail call
+ * of itself, which looks the same; callgrind says it is one. */
 #include "calls/plan_private.h"
 
 #include "x86/insn.h"

@@ -49,8 +49,8 @@ struct mt_error *mt_space_add(struct mt_space *space, const struct mt_mapping *m
 struct mt_error *mt_space_add_objfile(struct mt_space *space, const struct mt_mapping *mapping,
 				      struct mt_objfile *objfile);
 /* Symbols of JIT code, in perf's format ("START SIZE name" in hex, a line each), from
- * /tmp/perf-PID.map, if it is the user's or root's, or another path.  A missing file is fine.  Garbled lines are left out.
- * Errors: NO_MEMORY. */
+ * /tmp/perf-PID.map, if it is the user's or root's, or another path.  A missing file is fine.
+ * Garbled lines are left out.  Errors: NO_MEMORY. */
 struct mt_error *mt_space_add_perf_map(struct mt_space *space, const char *path);
 /* Kernel symbols in the format of /proc/kallsyms.  Errors: as opening; NO_MEMORY. */
 struct mt_error *mt_space_add_kallsyms(struct mt_space *space, const char *path);
