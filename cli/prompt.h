@@ -124,6 +124,7 @@ const char *prompt_signal_words(int signal); /* "Segmentation fault" */
 
 /* prompt_run.c, prompt_break.c */
 struct mt_error *prompt_attach(struct prompt *prompt, const char *pid);
+const char *prompt_watch_words(uint8_t kind); /* "Hardware watchpoint" */
 /* And tell where it is. */
 struct mt_error *prompt_add_breakpoint(struct prompt *prompt,
 				       const struct mt_debug_new_breakpoint *what);

@@ -5,6 +5,13 @@
 #include <ctype.h>
 #include <string.h>
 
+const char *prompt_watch_words(uint8_t kind)
+{
+	return kind == MT_DEBUG_WATCH    ? "Hardware watchpoint"
+	       : kind == MT_DEBUG_RWATCH ? "Hardware read watchpoint"
+					 : "Hardware access (read/write) watchpoint";
+}
+
 static void tell_new(struct prompt *prompt, unsigned number)
 {
 	const struct mt_debug_breakpoint *one =
@@ -13,7 +20,13 @@ static void tell_new(struct prompt *prompt, unsigned number)
 
 	if (!one)
 		return;
-	const char *kind = one->temporary ? "Temporary breakpoint" : "Breakpoint";
+	const char *kind = one->temporary                         ? "Temporary breakpoint"
+			   : one->kind == MT_DEBUG_HARDWARE_BREAK ? "Hardware assisted breakpoint"
+								  : "Breakpoint";
+	if (one->kind >= MT_DEBUG_WATCH) {
+		prompt_printf("%s %u: %s\n", prompt_watch_words(one->kind), number, one->text);
+		return;
+	}
 	if (!one->location_count) {
 		prompt_printf("%s %u (%s) pending.\n", kind, number, one->text);
 		return;
@@ -31,7 +44,8 @@ static void tell_new(struct prompt *prompt, unsigned number)
 static struct mt_error *add_pending(struct prompt *prompt, struct mt_debug_new_breakpoint *what,
 				    struct mt_error *error, unsigned *number)
 {
-	if (mt_error_code(error) != MT_ERROR_NOT_FOUND || *what->location == '*')
+	if (mt_error_code(error) != MT_ERROR_NOT_FOUND || what->kind >= MT_DEBUG_WATCH ||
+	    !what->location || *what->location == '*')
 		return error;
 	fflush(stdout);
 	fprintf(stderr, "%s\n", mt_error_message(error));
@@ -143,6 +157,34 @@ static struct mt_error *run_break(struct prompt *prompt, const char *rest)
 static struct mt_error *run_tbreak(struct prompt *prompt, const char *rest)
 {
 	const struct mt_debug_new_breakpoint what = {.temporary = true};
+
+	return add(prompt, rest, what);
+}
+
+static struct mt_error *run_hbreak(struct prompt *prompt, const char *rest)
+{
+	const struct mt_debug_new_breakpoint what = {.kind = MT_DEBUG_HARDWARE_BREAK};
+
+	return add(prompt, rest, what);
+}
+
+static struct mt_error *run_watch(struct prompt *prompt, const char *rest)
+{
+	const struct mt_debug_new_breakpoint what = {.kind = MT_DEBUG_WATCH};
+
+	return add(prompt, rest, what);
+}
+
+static struct mt_error *run_rwatch(struct prompt *prompt, const char *rest)
+{
+	const struct mt_debug_new_breakpoint what = {.kind = MT_DEBUG_RWATCH};
+
+	return add(prompt, rest, what);
+}
+
+static struct mt_error *run_awatch(struct prompt *prompt, const char *rest)
+{
+	const struct mt_debug_new_breakpoint what = {.kind = MT_DEBUG_AWATCH};
 
 	return add(prompt, rest, what);
 }
@@ -279,6 +321,26 @@ const struct prompt_command prompt_break_commands[] = {
      .takes = PROMPT_LOCATION,
      .summary = "Stop the program when it comes to LOCATION, once",
      .run = run_tbreak},
+    {.name = "hbreak",
+     .aliases = "hb",
+     .usage = "[LOCATION] [thread NUMBER] [if CONDITION]",
+     .takes = PROMPT_LOCATION,
+     .summary = "As break, by one of the processor's four debug registers",
+     .run = run_hbreak},
+    {.name = "watch",
+     .usage = "EXPRESSION [thread NUMBER] [if CONDITION]",
+     .summary = "Stop the program when the value of EXPRESSION changes",
+     .help = "It is the memory that EXPRESSION means now, watched by debug registers; when the\n"
+	     "frame that it belongs to returns, the program stops and the watchpoint is deleted.\n",
+     .run = run_watch},
+    {.name = "rwatch",
+     .usage = "EXPRESSION [thread NUMBER] [if CONDITION]",
+     .summary = "Stop the program when the value of EXPRESSION is read",
+     .run = run_rwatch},
+    {.name = "awatch",
+     .usage = "EXPRESSION [thread NUMBER] [if CONDITION]",
+     .summary = "Stop the program when the value of EXPRESSION is read or written",
+     .run = run_awatch},
     {.name = "delete",
      .aliases = "d del",
      .usage = "[NUMBER]...",

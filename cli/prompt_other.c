@@ -69,11 +69,38 @@ static void print_location(struct prompt *prompt, uint64_t address)
 			      (unsigned long long)(address - place.function->start));
 }
 
+static const char *kind_words(const struct mt_debug_breakpoint *one)
+{
+	static const char *const kinds[] = {
+	    [MT_DEBUG_BREAK] = "breakpoint",      [MT_DEBUG_HARDWARE_BREAK] = "hw breakpoint",
+	    [MT_DEBUG_WATCH] = "hw watchpoint",   [MT_DEBUG_RWATCH] = "read watchpoint",
+	    [MT_DEBUG_AWATCH] = "acc watchpoint",
+	};
+
+	return kinds[one->kind];
+}
+
+/* Of the column: "breakpoint" and two more would do. */
+static int kind_width(struct prompt *prompt)
+{
+	const struct mt_debug_breakpoint *one;
+	size_t width = 14;
+
+	for (size_t i = 0; (one = mt_debugger_breakpoint(prompt->debugger, i)); i++)
+		if (strlen(kind_words(one)) > width)
+			width = strlen(kind_words(one));
+	return (int)width;
+}
+
 static void print_breakpoint(struct prompt *prompt, const struct mt_debug_breakpoint *one)
 {
-	prompt_printf("%-7u %-14s %-4s %-3s ", one->number, "breakpoint",
+	int width = kind_width(prompt);
+
+	prompt_printf("%-7u %-*s %-4s %-3s ", one->number, width, kind_words(one),
 		      one->temporary ? "del" : "keep", one->enabled ? "y" : "n");
-	if (!one->location_count) {
+	if (one->kind >= MT_DEBUG_WATCH) {
+		prompt_printf("                   %s", one->text);
+	} else if (!one->location_count) {
 		prompt_printf("<PENDING>          %s", one->text);
 	} else if (one->location_count > 1) {
 		prompt_printf("<MULTIPLE>         ");
@@ -90,8 +117,8 @@ static void print_breakpoint(struct prompt *prompt, const struct mt_debug_breakp
 	if (one->ignore)
 		prompt_printf("\tignore next %llu hits\n", (unsigned long long)one->ignore);
 	for (size_t i = 0; one->location_count > 1 && i < one->location_count; i++) {
-		prompt_printf("%u.%-5zu %-14s %-4s %-3s 0x%016llx ", one->number, i + 1, "", "",
-			      one->locations[i].enabled ? "y" : "n",
+		prompt_printf("%u.%-5zu %-*s %-4s %-3s 0x%016llx ", one->number, i + 1, width, "",
+			      "", one->locations[i].enabled ? "y" : "n",
 			      (unsigned long long)one->locations[i].address);
 		print_location(prompt, one->locations[i].address);
 		prompt_printf("\n");
@@ -107,7 +134,8 @@ static struct mt_error *info_breakpoints(struct prompt *prompt, const char *rest
 		prompt_printf("No breakpoints or watchpoints.\n");
 		return NULL;
 	}
-	prompt_printf("Num     Type           Disp Enb Address            What\n");
+	prompt_printf("Num     %-*s Disp Enb Address            What\n", kind_width(prompt),
+		      "Type");
 	for (size_t i = 0; i < count; i++)
 		print_breakpoint(prompt, mt_debugger_breakpoint(prompt->debugger, i));
 	return NULL;

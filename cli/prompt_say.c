@@ -140,8 +140,32 @@ static void print_who(struct prompt *prompt, const char *program)
 		prompt_printf("%s", program);
 }
 
+static void print_watched(struct prompt *prompt, const struct mt_debug_stop *stop)
+{
+	const struct mt_debug_breakpoint *one =
+	    mt_debugger_find_breakpoint(prompt->debugger, stop->breakpoint);
+
+	prompt_printf("\n");
+	print_who(prompt, "");
+	if (mt_debugger_last_thread(prompt->debugger) > 1)
+		prompt_printf("hit ");
+	prompt_printf("%s %u: %s\n\n", prompt_watch_words(one->kind), one->number, one->text);
+	if (stop->before && one->kind != MT_DEBUG_RWATCH)
+		prompt_printf("Old value = %s\nNew value = %s\n", stop->before, stop->after);
+	else
+		prompt_printf("Value = %s\n", stop->after);
+}
+
 static void print_reason(struct prompt *prompt, const struct mt_debug_stop *stop)
 {
+	if (stop->kind == MT_DEBUG_WATCHED)
+		print_watched(prompt, stop);
+	if (stop->kind == MT_DEBUG_LEFT_SCOPE) {
+		prompt_printf("\nWatchpoint %u deleted because the program has left the block in\n"
+			      "which its expression is valid.\n",
+			      stop->breakpoint);
+		mt_error_destroy(mt_debugger_delete(prompt->debugger, stop->breakpoint));
+	}
 	if (stop->kind == MT_DEBUG_BREAKPOINT) {
 		prompt_printf("\n");
 		bool several = mt_debugger_last_thread(prompt->debugger) > 1;

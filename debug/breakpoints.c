@@ -20,6 +20,7 @@ void mt_debug_forget_conditions(struct mt_debugger *debugger)
 static void destroy(struct mt_debug_break *one)
 {
 	forget_parsed(one);
+	mt_debug_watch_end(one);
 	mt_array_deinit(&one->locations);
 	free(one->text);
 	free(one->condition);
@@ -83,7 +84,7 @@ void mt_debug_resolve_all(struct mt_debugger *debugger)
 	mt_array_each (one, &debugger->breakpoints) {
 		bool was_pending = !(*one)->locations.count;
 
-		if (is_address(*one))
+		if (is_address(*one) || (*one)->watched)
 			continue;
 		mt_error_destroy(resolve(debugger, *one));
 		if (was_pending && (*one)->locations.count && debugger->front.resolved)
@@ -92,12 +93,14 @@ void mt_debug_resolve_all(struct mt_debugger *debugger)
 }
 
 /* What means another place when the program stands elsewhere is kept as what it means now. */
-static char *text_of(struct mt_debugger *debugger, const char *location)
+static char *text_of(struct mt_debugger *debugger, const char *location, uint8_t kind)
 {
 	const struct mt_debug_frame *frame = mt_debugger_selected_frame(debugger);
 	mt_auto(mt_str) struct mt_str text = {0};
 
-	if (!location || !*location)
+	if (kind >= MT_DEBUG_WATCH)
+		mt_str_append(&text, location);
+	else if (!location || !*location)
 		mt_str_appendf(&text, "*0x%llx", (unsigned long long)(frame ? frame->pc : 0));
 	else if (!mt_debug_fix_line(debugger, location, &text))
 		mt_str_append(&text, location);
@@ -157,19 +160,24 @@ static struct mt_error *set_condition(struct mt_debugger *debugger, struct mt_de
 struct mt_error *mt_debugger_break(struct mt_debugger *debugger,
 				   const struct mt_debug_new_breakpoint *what, unsigned *number)
 {
-	bool here = !what->location || !*what->location;
+	bool here = !what->location || !*what->location, watches = what->kind >= MT_DEBUG_WATCH;
 	struct mt_debug_break *one;
 
+	if (here && watches)
+		return mt_error_new(MT_ERROR_USAGE, "Argument required (expression to compute).");
 	if (here && !mt_debugger_selected_frame(debugger))
 		return mt_error_new(MT_ERROR_USAGE, "No default breakpoint location now.");
 	one = calloc(1, sizeof(*one));
 	if (!one)
 		return mt_error_no_memory();
-	one->public = (struct mt_debug_breakpoint){
-	    .temporary = what->temporary, .enabled = true, .thread = what->thread};
-	one->text = text_of(debugger, what->location);
-	struct mt_error *error =
-	    one->text ? find_first(debugger, one, what->location) : mt_error_no_memory();
+	one->public = (struct mt_debug_breakpoint){.kind = what->kind,
+						   .temporary = what->temporary,
+						   .enabled = true,
+						   .thread = what->thread};
+	one->text = text_of(debugger, what->location, what->kind);
+	struct mt_error *error = !one->text ? mt_error_no_memory()
+				 : watches  ? mt_debug_watch_begin(debugger, one)
+					    : find_first(debugger, one, what->location);
 	if (error && what->pending && mt_error_code(error) == MT_ERROR_NOT_FOUND) {
 		mt_error_destroy(error);
 		error = NULL;
@@ -183,7 +191,13 @@ struct mt_error *mt_debugger_break(struct mt_debugger *debugger,
 		return error;
 	}
 	*number = one->public.number = ++debugger->last_breakpoint;
-	return NULL;
+	publish(one);
+	error = mt_debug_watch_plan(debugger);
+	if (!error)
+		return NULL;
+	mt_error_destroy(mt_debugger_delete(debugger, *number));
+	debugger->last_breakpoint--;
+	return error;
 }
 
 size_t mt_debugger_breakpoint_count(const struct mt_debugger *debugger)
@@ -229,7 +243,7 @@ struct mt_error *mt_debugger_delete(struct mt_debugger *debugger, unsigned numbe
 	destroy(*one);
 	debugger->breakpoints.count--;
 	memmove(one, one + 1, (debugger->breakpoints.count - at) * sizeof(*one));
-	return NULL;
+	return mt_debug_watch_plan(debugger);
 }
 
 struct mt_error *mt_debugger_enable(struct mt_debugger *debugger, unsigned number, bool enabled)
@@ -239,7 +253,7 @@ struct mt_error *mt_debugger_enable(struct mt_debugger *debugger, unsigned numbe
 	if (!one)
 		return no_breakpoint(number);
 	(*one)->public.enabled = enabled;
-	return NULL;
+	return mt_debug_watch_plan(debugger);
 }
 
 struct mt_error *mt_debugger_ignore(struct mt_debugger *debugger, unsigned number, uint64_t count)
@@ -252,10 +266,12 @@ struct mt_error *mt_debugger_ignore(struct mt_debugger *debugger, unsigned numbe
 	return NULL;
 }
 
-/* -1: none. */
+/* -1: none in the text. */
 static ptrdiff_t location_at(const struct mt_debug_break *one, uint64_t address)
 {
-	for (size_t i = 0; one->public.enabled && i < one->locations.count; i++)
+	for (size_t i = 0;
+	     one->public.enabled && one->public.kind == MT_DEBUG_BREAK && i < one->locations.count;
+	     i++)
 		if (one->locations.items[i].address == address && one->locations.items[i].enabled)
 			return (ptrdiff_t)i;
 	return -1;
@@ -315,8 +331,31 @@ static bool holds(struct mt_debugger *debugger, struct mt_debug_break *one,
 	return is_true;
 }
 
-static bool stops(struct mt_debug_break *one)
+/* The condition of a watchpoint is of wherever the thread is. */
+static bool holds_here(struct mt_debugger *debugger, struct mt_debug_break *one,
+		       struct mt_debug_lwp *lwp)
 {
+	const struct mt_expr_frame *frame = mt_debug_expr_frame_of(debugger, lwp, 0);
+	struct mt_expr_program *program;
+	struct mt_expr *expr = NULL;
+	bool is_true = true;
+
+	if (!one->condition || !frame || mt_debugger_expressions(debugger, &program))
+		return true;
+	struct mt_error *error = mt_expr_parse(program, frame, one->condition, &expr);
+	if (!error)
+		error = mt_expr_is_true(expr, frame, &is_true);
+	mt_expr_destroy(expr);
+	is_true |= error != NULL;
+	mt_error_destroy(error);
+	return is_true;
+}
+
+bool mt_debug_break_stops(struct mt_debugger *debugger, struct mt_debug_break *one,
+			  struct mt_debug_lwp *lwp, size_t index)
+{
+	if (one->watched ? !holds_here(debugger, one, lwp) : !holds(debugger, one, lwp, index))
+		return false;
 	one->public.hits++;
 	if (!one->public.ignore)
 		return true;
@@ -334,10 +373,9 @@ struct mt_debug_break *mt_debug_hit(struct mt_debugger *debugger, struct mt_debu
 		ptrdiff_t index = location_at(*one, address);
 
 		if (index < 0 ||
-		    ((*one)->public.thread && (*one)->public.thread != lwp->thread.number) ||
-		    !holds(debugger, *one, lwp, (size_t)index))
+		    ((*one)->public.thread && (*one)->public.thread != lwp->thread.number))
 			continue;
-		if (stops(*one) && !first)
+		if (mt_debug_break_stops(debugger, *one, lwp, (size_t)index) && !first)
 			first = *one;
 	}
 	return first;

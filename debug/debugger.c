@@ -25,6 +25,8 @@ void mt_debugger_destroy(struct mt_debugger *debugger)
 	mt_array_deinit(&debugger->lwps);
 	mt_debug_breakpoints_deinit(debugger);
 	mt_array_deinit(&debugger->sites);
+	mt_str_deinit(&debugger->watch_before);
+	mt_str_deinit(&debugger->watch_after);
 	mt_debug_space_deinit(debugger);
 	mt_debug_environment_deinit(debugger);
 	debugger->target->ops->destroy(debugger->target);
@@ -249,6 +251,7 @@ struct mt_error *mt_debugger_detach(struct mt_debugger *debugger)
 
 	if (!debugger->pid)
 		return not_running();
+	mt_debug_watch_withdraw(debugger);
 	mt_array_each (lwp, &debugger->lwps)
 		send_again(debugger, *lwp);
 	error = debugger->target->ops->detach(debugger->target, debugger->pid, 0);

@@ -87,6 +87,8 @@ enum mt_debug_stop_kind {
 	MT_DEBUG_FINISHED,   /* the frame returned: `returned_from` */
 	MT_DEBUG_SIGNAL,     /* `signal`, 0: by the debugger's own doing */
 	MT_DEBUG_EXITED,     /* `status` as exit(2) was given it; the program is gone */
+	MT_DEBUG_WATCHED,    /* what `breakpoint` watches was changed or read: `before`, `after` */
+	MT_DEBUG_LEFT_SCOPE, /* the frame that watchpoint `breakpoint` belongs to is gone */
 	MT_DEBUG_KILLED,     /* by `signal`; the program is gone */
 };
 
@@ -97,7 +99,8 @@ struct mt_debug_stop {
 	pid_t pid;
 	int signal;
 	int status;
-	uint64_t returned_from; /* an address within the function */
+	uint64_t returned_from;     /* an address within the function */
+	const char *before, *after; /* NULL: the value is the same, and is `after` */
 	/* A step came to rest in the function and frame where it began: its line is news, and not
 	 * its name. */
 	bool same_frame;
@@ -198,8 +201,18 @@ struct mt_debug_location {
 	bool enabled;
 };
 
+enum mt_debug_break_kind {
+	MT_DEBUG_BREAK,
+	MT_DEBUG_HARDWARE_BREAK, /* by a debug register; the text stays as it is */
+	/* Of the memory that an expression means when it is set, by debug registers. */
+	MT_DEBUG_WATCH,  /* it is changed */
+	MT_DEBUG_RWATCH, /* it is read (the processor tells of writing too) */
+	MT_DEBUG_AWATCH, /* it is read or written */
+};
+
 struct mt_debug_breakpoint {
 	unsigned number;
+	uint8_t kind; /* enum mt_debug_break_kind */
 	bool temporary;
 	bool enabled;
 	const char *text;      /* the location, as it was typed */
@@ -212,7 +225,9 @@ struct mt_debug_breakpoint {
 };
 
 struct mt_debug_new_breakpoint {
-	const char *location;  /* NULL or "": where the selected frame stands */
+	uint8_t kind; /* enum mt_debug_break_kind */
+	/* Of a watchpoint its expression; NULL or "": where the selected frame stands. */
+	const char *location;
 	const char *condition; /* NULL: none */
 	bool temporary;
 	unsigned thread;

@@ -156,6 +156,13 @@ static struct mt_error *at_breakpoint(struct mt_debugger *debugger, struct mt_de
 		mt_try(on_libraries(debugger));
 	if (!again)
 		hit = mt_debug_hit(debugger, lwp, address);
+	struct mt_debug_break *left = hit ? NULL : mt_debug_watch_left(debugger, lwp, address);
+	if (left) {
+		const struct mt_debug_stop told = {.kind = MT_DEBUG_LEFT_SCOPE,
+						   .breakpoint = left->public.number};
+		mt_debug_tell(debugger, lwp, &told);
+		return NULL;
+	}
 	if (hit) {
 		const struct mt_debug_stop told = {.kind = MT_DEBUG_BREAKPOINT,
 						   .breakpoint = hit->public.number,
@@ -191,6 +198,24 @@ static struct mt_error *on_breakpoint(struct mt_debugger *debugger, struct mt_de
 	return is_ours ? at_breakpoint(debugger, lwp, address, sp) : NULL;
 }
 
+/* A debug register was hit: false: none that stops the thread. */
+static bool on_watch(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
+{
+	struct mt_debug_break *one = mt_debug_watch_hit(debugger, lwp);
+	struct mt_debug_stop told = {.kind = MT_DEBUG_WATCHED};
+
+	if (!one)
+		return false;
+	if (!one->watched)
+		told.kind = MT_DEBUG_BREAKPOINT;
+	told.breakpoint = one->public.number;
+	told.temporary = one->public.temporary;
+	told.before = debugger->watch_before.length ? debugger->watch_before.text : NULL;
+	told.after = debugger->watch_after.text;
+	mt_debug_tell(debugger, lwp, &told);
+	return true;
+}
+
 /* An instruction was done, or a system call, or a signal's handler begins. */
 static struct mt_error *on_step(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
 {
@@ -201,7 +226,7 @@ static struct mt_error *on_step(struct mt_debugger *debugger, struct mt_debug_lw
 	if (registers->rip != lwp->passed || debugger->over == lwp)
 		lwp->passed = 0;
 	end_passing(debugger, lwp);
-	if (!mt_debug_is_stepped(debugger, lwp))
+	if (on_watch(debugger, lwp) || !mt_debug_is_stepped(debugger, lwp))
 		return NULL;
 	uint64_t pc = registers->rip, sp = registers->rsp;
 	if (!lwp->passed && mt_debug_site_at(debugger, pc)) {
@@ -234,6 +259,13 @@ static struct mt_error *on_signal(struct mt_debugger *debugger, struct mt_debug_
 		debugger->plan.into = false;
 		debugger->sites_changed = true;
 	}
+	return NULL;
+}
+
+static struct mt_error *on_hardware_trap(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
+{
+	end_passing(debugger, lwp);
+	on_watch(debugger, lwp);
 	return NULL;
 }
 
@@ -282,6 +314,8 @@ struct mt_error *mt_debug_take(struct mt_debugger *debugger, const struct mt_sto
 	case MT_STOP_HANDLER:
 		return on_step(debugger, lwp);
 	case MT_STOP_SIGNAL:
+		if (stop->signal == SIGTRAP && stop->code == TRAP_HWBKPT)
+			return on_hardware_trap(debugger, lwp);
 		return on_signal(debugger, lwp, stop->signal);
 	case MT_STOP_INTERRUPTED:
 		return on_interrupted(debugger, lwp);

@@ -14,6 +14,7 @@
 #include "base/array.h"
 #include "base/str.h"
 #include "debugger.h"
+#include "ptrace/registers.h"
 
 #include <signal.h>
 
@@ -33,8 +34,9 @@ struct mt_debug_lwp {
 	bool exiting;     /* it runs no code of its own any more */
 	bool has_pending; /* what happened, and was not taken yet */
 	struct mt_stop pending;
-	int signal;      /* given to it when it goes on */
-	uint64_t passed; /* a breakpoint here was told already: it is passed when it goes on */
+	int signal;       /* given to it when it goes on */
+	unsigned watches; /* the debugger's generation of debug registers that it has; 0: none */
+	uint64_t passed;  /* a breakpoint here was told already: it is passed when it goes on */
 	/* A signal came before that: its handler returns to here, with this stack pointer. */
 	uint64_t again, again_sp;
 	bool has_registers;
@@ -46,10 +48,22 @@ struct mt_debug_lwp {
 	bool unwinding;
 };
 
+/* What a watchpoint watches. */
+struct mt_debug_watched {
+	uint64_t address;
+	size_t size;
+	/* Its frame, if it has one: it ends where that returns to. */
+	pid_t lwp; /* 0: it has none */
+	uint64_t cfa, caller;
+	struct mt_expr *expr;
+	struct mt_value *value; /* when it was looked at last */
+};
+
 struct mt_debug_break {
 	struct mt_debug_breakpoint public; /* first */
 	char *text, *condition;
 	MT_ARRAY(struct mt_debug_location) locations;
+	struct mt_debug_watched *watched; /* NULL: it is no watchpoint */
 	/* The condition at each of them; shorter, or NULL: not parsed yet. */
 	MT_ARRAY(struct mt_expr *) parsed;
 };
@@ -126,6 +140,11 @@ struct mt_debugger {
 	MT_ARRAY(struct mt_debug_site) sites; /* sorted */
 
 	struct mt_debug_handling handling[MT_DEBUG_SIGNALS];
+
+	struct mt_ptrace_watch watches[MT_PTRACE_WATCHES];
+	unsigned watch_of[MT_PTRACE_WATCHES]; /* a breakpoint's number */
+	unsigned watch_generation;            /* grows with each change; 0: there never was one */
+	struct mt_str watch_before, watch_after;
 
 	struct mt_debug_plan plan;
 	/* Passes a breakpoint, or waits for the end of vfork(); the others are held. */
@@ -211,7 +230,28 @@ void mt_debug_resolve_all(struct mt_debugger *debugger);
 /* A thread came to an address: NULL: no breakpoint stops it. */
 struct mt_debug_break *mt_debug_hit(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 				    uint64_t address);
+/* The condition and the count of hits to ignore let it stop; INDEX: of the location. */
+bool mt_debug_break_stops(struct mt_debugger *debugger, struct mt_debug_break *one,
+			  struct mt_debug_lwp *lwp, size_t index);
 bool mt_debug_is_wanted(const struct mt_debugger *debugger, uint64_t address);
+
+/* watch.c */
+/* What ONE->text means in the selected frame.  Errors: USAGE. */
+struct mt_error *mt_debug_watch_begin(struct mt_debugger *debugger, struct mt_debug_break *one);
+void mt_debug_watch_end(struct mt_debug_break *one);
+/* Breakpoints came or went: what goes into the debug registers.  Errors: USAGE (too many). */
+struct mt_error *mt_debug_watch_plan(struct mt_debugger *debugger);
+/* The process is about to be let go: its threads have none any more. */
+void mt_debug_watch_withdraw(struct mt_debugger *debugger);
+/* The process is gone, and with it what was watched. */
+void mt_debug_watch_forget(struct mt_debugger *debugger);
+/* Before a thread goes on. */
+void mt_debug_watch_insert(struct mt_debugger *debugger, struct mt_debug_lwp *lwp);
+/* It trapped: the breakpoint or watchpoint that stops it; NULL: none does. */
+struct mt_debug_break *mt_debug_watch_hit(struct mt_debugger *debugger, struct mt_debug_lwp *lwp);
+/* Where a watchpoint's frame returns to, a thread came: NULL: it is not that. */
+struct mt_debug_break *mt_debug_watch_left(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
+					   uint64_t address);
 
 /* run.c */
 /* Let the program run by its plan until something stops it. */

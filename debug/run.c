@@ -44,6 +44,7 @@ static struct mt_error *resume(struct mt_debugger *debugger, struct mt_debug_lwp
 	}
 	if (!debugger->over)
 		lwp->passed = 0;
+	mt_debug_watch_insert(debugger, lwp);
 	lwp->running = true;
 	lwp->signal = 0;
 	lwp->has_registers = false;
@@ -244,6 +245,7 @@ void mt_debug_process_ended(struct mt_debugger *debugger)
 	if (debugger->path)
 		mt_error_destroy(mt_debug_space_of_file(debugger));
 	mt_debug_resolve_all(debugger);
+	mt_debug_watch_forget(debugger);
 }
 
 static struct mt_error *run(struct mt_debugger *debugger)

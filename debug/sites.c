@@ -49,7 +49,9 @@ static struct mt_error *want(struct mt_debugger *debugger, uint64_t address)
 static struct mt_error *want_all(struct mt_debugger *debugger)
 {
 	mt_array_each (one, &debugger->breakpoints) {
-		if (!(*one)->public.enabled)
+		if ((*one)->watched && (*one)->watched->caller)
+			mt_try(want(debugger, (*one)->watched->caller));
+		if (!(*one)->public.enabled || (*one)->public.kind != MT_DEBUG_BREAK)
 			continue;
 		mt_array_each (location, &(*one)->locations)
 			if (location->enabled)

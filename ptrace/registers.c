@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ptrace/registers.h"
 
+#include <errno.h>
+#include <stddef.h>
 #include <sys/ptrace.h>
 
 bool mt_ptrace_get_float_registers(pid_t lwp, struct user_fpregs_struct *out)
@@ -11,4 +13,49 @@ bool mt_ptrace_get_float_registers(pid_t lwp, struct user_fpregs_struct *out)
 bool mt_ptrace_set_float_registers(pid_t lwp, const struct user_fpregs_struct *registers)
 {
 	return ptrace(PTRACE_SETFPREGS, lwp, 0, registers) == 0;
+}
+
+static bool set_debug_register(pid_t lwp, unsigned index, uint64_t value)
+{
+	size_t place = offsetof(struct user, u_debugreg) + index * sizeof(uint64_t);
+
+	return ptrace(PTRACE_POKEUSER, lwp, place, value) == 0;
+}
+
+/* Bits of DR7: enabled for the task, what is told, and how many bytes. */
+static uint64_t control_of(const struct mt_ptrace_watch *watch, unsigned index)
+{
+	static const uint8_t lengths[] = {[1] = 0, [2] = 1, [4] = 3, [8] = 2};
+
+	if (!watch->length)
+		return 0;
+	return 1ull << (2 * index) | (uint64_t)(watch->kind | lengths[watch->length] << 2)
+					 << (16 + 4 * index);
+}
+
+bool mt_ptrace_set_watches(pid_t lwp, const struct mt_ptrace_watch watches[MT_PTRACE_WATCHES])
+{
+	uint64_t control = 0;
+
+	/* An address is refused as long as what is enabled there does not fit it. */
+	if (!set_debug_register(lwp, 7, 0))
+		return false;
+	for (unsigned i = 0; i < MT_PTRACE_WATCHES; i++) {
+		control |= control_of(&watches[i], i);
+		if (watches[i].length && !set_debug_register(lwp, i, watches[i].address))
+			return false;
+	}
+	return set_debug_register(lwp, 7, control);
+}
+
+unsigned mt_ptrace_take_watch_hits(pid_t lwp)
+{
+	size_t place = offsetof(struct user, u_debugreg) + 6 * sizeof(uint64_t);
+
+	errno = 0;
+	long status = ptrace(PTRACE_PEEKUSER, lwp, place, 0);
+	if (errno || !(status & 0xf))
+		return 0;
+	set_debug_register(lwp, 6, 0);
+	return (unsigned)status & 0xf;
 }

@@ -128,6 +128,19 @@ def test_conditions(same, steps):
     same(steps, "break square if *(int *) 0 == 1\nrun\nbt\n")
 
 
+def test_watch(same, steps):
+    lines = same(steps, "break main\nrun\nwatch total\ninfo breakpoints\nc\nc\nbt\nwatch p.y if p.y > 3\nc\nc\ndelete\nc\n")
+    assert "Hardware watchpoint 2: total" in lines
+    lines = same(steps, "break square\nrun\nwatch r\nc\nc\ninfo breakpoints\ndelete\nc\n")
+    assert "which its expression is valid." in lines
+    same(steps, "break main\nrun\nrwatch argc\nawatch total\nc\nc\nc\nc\ninfo breakpoints\n")
+    same(steps, "watch nothing\n")
+
+
+def test_hardware_break(same, steps):
+    same(steps, "break main\nrun\nhbreak add\ninfo breakpoints\nc\nbt\nnext\nc\ndelete 2\nc\n")
+
+
 @pytest.mark.parametrize("line", ["break nowhere", "break 100000", "frame 7", "bogus", "finish", "up", "info bogus"])
 def test_errors(same, steps, line):
     same(steps, f"{line}\nbreak main\nrun\n{line}\n")

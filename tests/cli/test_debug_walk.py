@@ -22,6 +22,8 @@ def script(seed):
         if dice.random() < 0.05:
             lines.append(f"{dice.choice(['disable', 'enable'])} 3")
         if dice.random() < 0.05:
+            lines.append(f"{dice.choice(['watch sums', 'awatch over', 'hbreak leap', 'delete 5'])}")
+        if dice.random() < 0.05:
             lines.append(f"break *{dice.choice(PLACES)}+{dice.choice([0, 4])}")
     return lines
 
