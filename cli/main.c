@@ -102,6 +102,7 @@ int main(int argc, char **argv)
 	    .target_create = create_target,
 	    .choose = pick,
 	    .prefix = "mtdb",
+	    .help = "mtdb help",
 	    .print_colour = terminal.print_colour,
 	    .tell_colour = terminal.tell_colour,
 	};

@@ -129,7 +129,8 @@ struct mt_command_context mt_gdb_context(void)
 					   .tell = tell,
 					   .log = &log,
 					   .progress = &mt_gdb_progress,
-					   .prefix = "mtrace"};
+					   .prefix = "mtrace",
+					   .help = "help mtrace"};
 }
 
 void mt_gdb_set_convenience(const char *name, long long value)

@@ -38,12 +38,20 @@ static struct mt_error *print(struct mt_timeline *timeline)
 {
 	const struct mt_command_context context = mt_gdb_context();
 	struct mt_recording *recording = NULL;
+	const struct mt_live *live = mt_live_selected();
 	struct mt_decode_stats stats = {0};
 
-	mt_try(mt_live_recording(mt_live_selected(), NULL, &recording));
+	mt_try(mt_live_recording(live, NULL, &recording));
+	if (live->pid != mt_gdb_pid())
+		timeline->tid = 0; /* of the process before */
 	timeline->printer = (struct mt_printer){context.print, context.context};
 	struct mt_error *error = mt_timeline_write(&context, recording, timeline, &stats);
 	mt_recording_close(recording);
+	if (!error && timeline->tid && !stats.events)
+		return mt_error_new(MT_ERROR_USAGE,
+				    "no calls of thread %d were recorded (\"mtrace info\" tells "
+				    "which threads are)",
+				    timeline->tid);
 	return error;
 }
 

@@ -149,25 +149,30 @@ static struct mt_error *create(int inferior, struct mt_live **out)
 	return mt_error_no_memory();
 }
 
+static struct mt_error *refuse_engine(const char *name)
+{
+	for (size_t i = 0; mt_engines[i]; i++)
+		if (strcmp(mt_engines[i]->name, name) == 0)
+			return mt_error_new(MT_ERROR_USAGE,
+					    "the engine \"%s\" does not work inside of GDB (use "
+					    "calls, or mtdb run --engine %s)",
+					    name, name);
+	return mt_error_new(MT_ERROR_USAGE, "no engine \"%s\" (in GDB it can be auto or calls)",
+			    name);
+}
+
 /* `auto`, in GDB: what can share the program with it. */
 static struct mt_error *choose_engine(struct mt_live *live, const char *name)
 {
 	char *wanted = name ? strdup(name) : mt_setting_text(MT_SETTING_ENGINE);
+	struct mt_error *error = NULL;
 
 	if (!wanted)
 		return mt_error_no_memory();
-	bool known = strcmp(wanted, "auto") == 0 || strcmp(wanted, "calls") == 0;
-	free(live->engine);
-	live->engine = known ? strdup("calls") : NULL;
-	if (known) {
-		free(wanted);
-		return live->engine ? NULL : mt_error_no_memory();
-	}
-	struct mt_error *error =
-	    mt_error_new(MT_ERROR_USAGE,
-			 "the engine \"%s\" does not work inside of GDB (use calls, or "
-			 "mtdb run --engine %s)",
-			 wanted, wanted);
+	if (strcmp(wanted, "auto") != 0 && strcmp(wanted, "calls") != 0)
+		error = refuse_engine(wanted);
+	else if (!(live->engine = strdup("calls")))
+		error = mt_error_no_memory();
 	free(wanted);
 	return error;
 }
@@ -217,6 +222,24 @@ static struct mt_error *read_settings(struct mt_live *live, const struct mt_live
 	free(size);
 	free(stamps);
 	return error;
+}
+
+/* Words that are off change nothing. */
+static struct mt_error *change_settings(struct mt_live *live, const struct mt_live_options *options)
+{
+	struct mt_live draft = {0};
+	struct mt_error *error = read_settings(&draft, options);
+
+	if (error) {
+		free(draft.engine);
+		return error;
+	}
+	free(live->engine);
+	live->engine = draft.engine;
+	live->one_thread = draft.one_thread;
+	live->options = draft.options;
+	set_options(live);
+	return NULL;
 }
 
 static struct mt_error *make_session(struct mt_live *live, pid_t pid)
@@ -270,8 +293,8 @@ struct mt_error *mt_live_start(const struct mt_live_options *options)
 	mt_try(refuse_running(pid));
 	if (!live)
 		mt_try(create(mt_gdb_inferior(), &live));
+	mt_try(change_settings(live, options));
 	live->armed = false;
-	mt_try(read_settings(live, options));
 	if (pid) {
 		mt_try(mt_live_begin(live, pid, false));
 		mt_error_destroy(mt_gdb_target_flush(live->target));

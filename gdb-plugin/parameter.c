@@ -3,6 +3,7 @@
 
 #include "base/str.h"
 #include "py.h"
+#include "target/session.h"
 #include "target/tracks.h"
 
 struct parameter {
@@ -21,7 +22,8 @@ static struct mt_error *check_size(const char *text)
 {
 	uint64_t size;
 
-	return mt_parse_size(text, &size);
+	mt_try(mt_parse_size(text, &size));
+	return mt_session_check_ring(size);
 }
 
 /* Of marks GDB would have to stop the program, as it does for triggers. */

@@ -301,6 +301,15 @@ static struct mt_error *parse(struct trigger *trigger, const char *text)
 		    MT_ERROR_USAGE,
 		    "mtrace trigger needs a location (see \"help mtrace trigger\")");
 	trigger->location = length == 1 && *at == '.' ? strdup(INDICATOR) : strndup(at, length);
+	if (condition && !*skip_blanks(condition + 2))
+		return mt_error_new(MT_ERROR_USAGE, "the condition behind \"if\" is missing");
+	for (const char *option = at; option < at + length; option = skip_blanks(option)) {
+		if (is_word(option, "-stop") || is_word(option, "-max") ||
+		    is_word(option, "-print"))
+			return mt_error_new(MT_ERROR_USAGE,
+					    "options of mtrace trigger come before the location");
+		option += strcspn(option, " \t");
+	}
 	if (condition)
 		trigger->condition = strdup(skip_blanks(condition + 2));
 	return trigger->location && (!condition || trigger->condition) ? NULL
@@ -315,43 +324,48 @@ static bool is_pending(PyObject *breakpoint)
 	return pending == Py_True;
 }
 
-/* A condition that is set before there is a location would have GDB disable the breakpoint at the
- * next library in which it is not either; one that comes with "break" waits. */
-static struct mt_error *set_pending(struct trigger *trigger, const char *condition)
+/* GDB's number of the newest breakpoint. */
+static long long last_breakpoint(PyObject **out)
 {
-	mt_auto(mt_str) struct mt_str ignored = {0};
-
-	mt_py_delete_breakpoint(trigger->breakpoint);
-	trigger->breakpoint = NULL;
-	mt_try(mt_gdb_executef(&ignored, "with breakpoint pending on -- break %s if %s",
-			       trigger->location, condition));
 	mt_auto(mt_py) PyObject *all = mt_py_call_gdb("breakpoints", "()");
 	Py_ssize_t count = all ? PySequence_Size(all) : 0;
-	trigger->breakpoint = count > 0 ? PySequence_GetItem(all, count - 1) : NULL;
-	return trigger->breakpoint ? NULL : mt_py_error();
+
+	*out = count > 0 ? PySequence_GetItem(all, count - 1) : NULL;
+	PyErr_Clear();
+	return *out ? mt_py_number(*out, "number", 0) : 0;
 }
 
-static struct mt_error *set_condition(struct trigger *trigger)
+/* GDB's own words, but that a pending one has a condition of ours in it. */
+static void tell_breakpoint(const struct trigger *trigger, long long number, const char *said)
 {
-	mt_auto(mt_str) struct mt_str text = {0};
-
-	if (trigger->condition)
-		mt_str_appendf(&text, "(%s) && ", trigger->condition);
-	mt_str_appendf(&text, "$_mtrace_fire(%u)", trigger->number);
-	if (text.failed)
-		return mt_error_no_memory();
 	if (is_pending(trigger->breakpoint))
-		return set_pending(trigger, text.text);
-	mt_auto(mt_py) PyObject *condition = PyUnicode_FromString(text.text);
-	if (!condition || PyObject_SetAttrString(trigger->breakpoint, "condition", condition))
-		return mt_py_error();
-	return NULL;
+		mt_gdb_printf("Breakpoint %lld (%s) pending.\n", number, trigger->location);
+	else
+		mt_gdb_print(said);
 }
 
+/* By "break", which takes more than gdb.Breakpoint() does, and leaves none if the condition is
+ * wrong.  A condition that is set where there is no location yet would have GDB disable the
+ * breakpoint at the next library in which it is not either. */
 static struct mt_error *make_breakpoint(struct trigger *trigger)
 {
-	trigger->breakpoint = mt_py_call_gdb("Breakpoint", "(s)", trigger->location);
-	return trigger->breakpoint ? set_condition(trigger) : mt_py_error();
+	mt_auto(mt_str) struct mt_str said = {0};
+	PyObject *before;
+	long long last = last_breakpoint(&before);
+
+	Py_XDECREF(before);
+	mt_try(mt_gdb_executef(&said,
+			       "with breakpoint pending on -- break %s if %s%s%s$_mtrace_fire(%u)",
+			       trigger->location, trigger->condition ? "(" : "",
+			       trigger->condition ? trigger->condition : "",
+			       trigger->condition ? ") && " : "", trigger->number));
+	long long number = last_breakpoint(&trigger->breakpoint);
+	if (number > last) {
+		tell_breakpoint(trigger, number, said.text ? said.text : "");
+		return NULL;
+	}
+	Py_CLEAR(trigger->breakpoint);
+	return mt_error_new(MT_ERROR_USAGE, "no breakpoint came of \"%s\"", trigger->location);
 }
 
 static struct mt_error *run_trigger(const char *text)

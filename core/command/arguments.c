@@ -5,10 +5,10 @@ static struct mt_error *usage_error(const struct mt_command_context *context,
 				    const struct mt_command *command, const char *problem,
 				    const char *word)
 {
-	return mt_error_new(MT_ERROR_USAGE, "%s: %s%s%s\nUsage: %s %s%s%s\nMore: %s help %s",
+	return mt_error_new(MT_ERROR_USAGE, "%s: %s%s%s\nUsage: %s %s%s%s\nMore: %s %s",
 			    command->name, problem, *word ? ": " : "", word, context->prefix,
 			    command->name, *command->usage ? " " : "", command->usage,
-			    context->prefix, command->name);
+			    context->help, command->name);
 }
 
 struct mt_error *mt_arguments_parse(struct mt_arguments *arguments,

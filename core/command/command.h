@@ -26,6 +26,7 @@ struct mt_command_context {
 	struct mt_error *(*choose)(void *context, const char *what, const char *const *items,
 				   size_t count, size_t *chosen);
 	const char *prefix; /* what stands before a command's name when it is typed: "mtdb" */
+	const char *help;   /* and to be told of it: "mtdb help" */
 	bool print_colour;  /* print() ends in a terminal that shows colours */
 	bool tell_colour;   /* tell() does */
 	int exit_status;    /* out, for scripts: what `run` passes through; else 0 */

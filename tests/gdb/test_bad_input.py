@@ -145,3 +145,50 @@ def test_a_timeline_needs_a_file(gdb, program, name):
                   f"mtrace save {name}", f"set mtrace output {name}", "delete", "continue")
     assert session.errors.count("needs the name of a file") == 2 + (name == "-"), session.errors
     assert "FXT" not in session.all and "exited normally" in session.output
+
+
+REFUSED = [
+    ("mtrace start -size 1", "a ring of 1 bytes is too small: at least 16384"),
+    ("set mtrace buffer-size 1", "a ring of 1 bytes is too small: at least 16384"),
+    ("mtrace start -threads some", 'no choice of threads: "some" (it can be all or current)'),
+    ("mtrace start -engine step", 'the engine "step" does not work inside of GDB (use calls, or '
+                                  "mtdb run --engine step)"),
+    ("mtrace start -engine no", 'no engine "no" (in GDB it can be auto or calls)'),
+    ("mtrace trigger main -stop", "options of mtrace trigger come before the location"),
+    ("mtrace trigger main if", 'the condition behind "if" is missing'),
+    ("mtrace trigger main if nosuch > 4", 'No symbol "nosuch" in current context.'),
+    ("mtrace stop now", "mtrace stop takes no arguments"),
+    ("mtrace history", "nothing was recorded yet"),
+]
+
+
+def test_what_is_refused(gdb, program):
+    """At once, in one line; what was armed before stays so, and no breakpoint stays behind."""
+    session = gdb(program, "mtrace start -size 1M", *[command for command, _ in REFUSED],
+                  "mtrace info", "info breakpoints", "run", "mtrace history 1")
+    told = errors_of(session)
+    assert len(told) == len(REFUSED), session.errors
+    for line, (_, expected) in zip(told, REFUSED):
+        assert line.startswith(expected), line
+    assert "Recording begins when the program runs." in session.lines
+    assert "No breakpoints or watchpoints." in session.all
+    assert "285" in session.lines
+
+
+def test_history_of_the_process_before(gdb, program):
+    """While another one, that is not recorded, stands there."""
+    session = gdb(program, "mtrace start", "run", "mtrace stop", "break square", "run",
+                  "mtrace history 3 square")
+    assert re.search(r" square ", session.output.split("Breakpoint 1, ")[1])
+
+
+def test_a_thread_that_was_not_recorded(gdb, compile):
+    session = gdb(compile("debugged_threads.c", "-O1", "-pthread"),
+                  "handle SIGUSR1 nostop noprint pass", "mtrace start -threads current",
+                  "tbreak leaping", "run", "mtrace history", "kill")
+    assert re.search(r"no calls of thread \d+ were recorded", session.errors), session.errors
+
+
+def test_a_usage_of_mtdbs(gdb):
+    session = gdb(None, "mtrace decode")
+    assert "More: help mtrace decode" in session.errors

@@ -102,3 +102,21 @@ int main(void) { magic_trace_stop_indicator(7, "seven"); return 0; }
     assert [line for line in session.lines if line.startswith("  b = ") and '"seven"' in line]
     assert "a = 7, b = " in str([one.args for one in
                                  fxt.read(gdb.directory / "trace-1.fxt").instants()])
+
+
+def test_what_is_pending_has_its_own_number(gdb, compile):
+    session = gdb(compile("deep.c", "-O0"), "mtrace trigger -max 1 nosuch if 1 == 1",
+                  "mtrace trigger b", "info breakpoints")
+    assert "Breakpoint 1 (nosuch) pending." in session.lines
+    assert re.search(r"^1 +breakpoint +keep y +<PENDING> +nosuch", session.output, re.M)
+    assert re.search(r"^Breakpoint 2 at 0x\w+: file .*deep.c, line \d+", session.output, re.M)
+    assert "_mtrace_fire" not in session.output.split("Num ")[0]
+
+
+def test_a_trigger_for_one_thread(gdb, compile):
+    """What `break` takes."""
+    session = gdb(compile("deep.c", "-O0"), "mtrace start", "break a", "run fault",
+                  "mtrace trigger b thread 1", "mtrace trigger -max 1 c thread 1 if 1 == 1",
+                  "info breakpoints", "continue")
+    assert session.output.count("stop only in thread 1") == 2
+    assert len(re.findall(r"^\[mtrace: trigger", session.output, re.M)) == 2

@@ -74,7 +74,8 @@ static void keep(void *context, const char *text)
 static struct mt_error *run_into(struct mt_str *printed, const char *name, const char *argument)
 {
 	const struct mt_command *command = mt_command_find(name);
-	struct mt_command_context context = {.print = keep, .context = printed, .prefix = "tool"};
+	struct mt_command_context context = {
+	    .print = keep, .context = printed, .prefix = "tool", .help = "tool help"};
 	char *argv[] = {(char *)name, (char *)argument, NULL};
 
 	return command->run(&context, argument ? 2 : 1, argv);
@@ -115,7 +116,7 @@ struct parsed {
 static struct mt_error *parse(struct parsed *parsed, struct mt_arguments *arguments, size_t least,
 			      size_t most, char **argv)
 {
-	const struct mt_command_context context = {.prefix = "tool"};
+	const struct mt_command_context context = {.prefix = "tool", .help = "tool help"};
 	const struct poptOption table[] = {
 	    {"text", 't', POPT_ARG_STRING, &parsed->text, 0, NULL, NULL},
 	    {"flag", 'f', POPT_ARG_NONE, &parsed->flag, 0, NULL, NULL},
