@@ -98,7 +98,7 @@ def test_a_bad_size_is_not_taken(gdb):
     ("mtrace start -threads some", "it can be all or current"),
     ("mtrace start now", "takes options only"),
     ("mtrace start -engine step", "does not work inside of GDB"),
-    ("mtrace start -engine nosuch", "does not work inside of GDB"),
+    ("mtrace start -engine nosuch", "no engine \"nosuch\""),
     ("mtrace decode /no/such", "/no/such"),
     ("mtrace info x", "takes no arguments"),
 ])
