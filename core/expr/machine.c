@@ -3,6 +3,7 @@
 #include "expr/scope.h"
 
 #include <dwarf.h>
+#include <string.h>
 
 #define MOST_VALUES  128
 #define MOST_STEPS   10000
@@ -566,5 +567,10 @@ struct mt_error *mt_machine_number(struct mt_eval *eval, const struct mt_variabl
 		return machine.error;
 	}
 	*number = pieces->items[0].value;
+	if (pieces->items[0].kind == MT_PIECE_BYTES) {
+		*number = 0;
+		memcpy(number, pieces->items[0].bytes,
+		       pieces->items[0].byte_count < 8 ? pieces->items[0].byte_count : 8);
+	}
 	return NULL;
 }
