@@ -425,6 +425,21 @@ static void push_indexed(struct machine *machine, const Dwarf_Op *operation, boo
 		fail(machine, garbled());
 }
 
+/* A constant's bytes; what they mean its user knows. */
+static void push_typed(struct machine *machine, const Dwarf_Op *operation)
+{
+	Dwarf_Attribute attribute = machine->variable->attribute, inner;
+	Dwarf_Block block;
+	uint64_t value = 0;
+
+	if (dwarf_getlocation_attr(&attribute, operation, &inner) ||
+	    dwarf_formblock(&inner, &block) || block.length > sizeof(value))
+		fail(machine, garbled());
+	else
+		memcpy(&value, block.data, block.length);
+	push(machine, value);
+}
+
 static void run_other(struct machine *machine, const Dwarf_Op *operation)
 {
 	switch (operation->atom) {
@@ -507,7 +522,7 @@ static void run_one(struct machine *machine, const Dwarf_Op *operation)
 	else if (atom >= DW_OP_const1u && atom <= DW_OP_consts)
 		push(machine, operation->number);
 	else if (atom == DW_OP_const_type || atom == DW_OP_GNU_const_type)
-		push_indexed(machine, operation, false);
+		push_typed(machine, operation);
 	else if (atom >= DW_OP_breg0 && atom <= DW_OP_breg31)
 		push(machine,
 		     register_value(machine, (uint64_t)(atom - DW_OP_breg0)) + operation->number);
