@@ -268,4 +268,8 @@ struct mt_error *mt_debugger_locate(struct mt_debugger *debugger, const char *lo
 				    struct mt_error *(*found)(void *context, uint64_t address),
 				    void *context);
 
+/* What GDB's `info line` says of each place that LOCATION means.  Errors: as above. */
+struct mt_error *mt_debugger_info_line(struct mt_debugger *debugger, const char *location,
+				       struct mt_str *out);
+
 #endif

@@ -3,6 +3,7 @@
 #include "elf/location.h"
 
 #include "base/array.h"
+#include "base/str.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -144,6 +145,15 @@ static bool is_of_file(const char *path, const char *wanted)
 	       (length == end || wanted[0] == '/' || path[length - end - 1] == '/');
 }
 
+/* A line of a prologue stands for what comes behind it, too. */
+static uint64_t behind_prologue(const struct mt_mapping *mapping, uint64_t entry, uint64_t address)
+{
+	uint64_t behind =
+	    mt_objfile_skip_prologue(mapping->objfile, entry - mapping->bias) + mapping->bias;
+
+	return address < behind ? behind : address;
+}
+
 /* ADDRESS is the process's. */
 static void add(struct search *search, uint64_t address, bool skips)
 {
@@ -155,11 +165,8 @@ static void add(struct search *search, uint64_t address, bool skips)
 		found.entry = function->start;
 		found.function = function->name;
 	}
-	if (skips && search->options->skip_prologue && mapping && mapping->objfile &&
-	    address == found.entry)
-		found.address =
-		    mt_objfile_skip_prologue(mapping->objfile, address - mapping->bias) +
-		    mapping->bias;
+	if (skips && search->options->skip_prologue && mapping && mapping->objfile && found.entry)
+		found.address = behind_prologue(mapping, found.entry, address);
 	mt_space_source_at(search->space, found.address, &found.source);
 	if (search->words->file && search->words->function &&
 	    !is_of_file(found.source.file, search->words->file))
@@ -222,19 +229,58 @@ static void search_all(struct search *search)
 	}
 }
 
-static struct mt_error *nothing(const struct words *words,
-				const struct mt_location_options *options)
+/* Any line of it has code. */
+static bool has_file(const struct search *search, const char *file)
 {
-	const char *file = words->file ? words->file : options->file;
+	struct mt_locations found = {0};
+	const struct words words = {.kind = MT_LOCATION_LINE, .file = (char *)file};
+	struct search other = *search;
+	bool has;
 
-	if (words->kind != MT_LOCATION_LINE)
+	other.words = &words;
+	other.out = &found;
+	search_all(&other);
+	has = found.count > 0;
+	mt_locations_deinit(&found);
+	return has;
+}
+
+static struct mt_error *nothing(const struct search *search)
+{
+	const struct words *words = search->words;
+
+	if (words->kind == MT_LOCATION_ADDRESS)
+		return mt_error_new(MT_ERROR_NOT_FOUND, "No symbol \"%s\" in current context.",
+				    words->function);
+	if (words->kind == MT_LOCATION_FUNCTION)
 		return mt_error_new(MT_ERROR_NOT_FOUND, "Function \"%s\" not defined%s%s%s.",
 				    words->function, words->file ? " in \"" : "",
 				    words->file ? words->file : "", words->file ? "\"" : "");
-	if (!file)
+	if (!words->file && !search->options->file)
 		return mt_error_new(MT_ERROR_NOT_FOUND, "No symbol table is loaded.  Use the "
 							"\"file\" command.");
-	return mt_error_new(MT_ERROR_NOT_FOUND, "No line %u in file \"%s\".", words->line, file);
+	if (!words->file)
+		return mt_error_new(MT_ERROR_NOT_FOUND, "No line %u in the current file.",
+				    words->line);
+	if (!has_file(search, words->file))
+		return mt_error_new(MT_ERROR_NOT_FOUND, "No source file named %s.", words->file);
+	return mt_error_new(MT_ERROR_NOT_FOUND, "No line %u in file \"%s\".", words->line,
+			    words->file);
+}
+
+/* Of a function of a library that is not loaded yet the program's own stub is known. */
+static struct mt_error *search_stubs(struct search *search)
+{
+	struct words words = *search->words;
+	mt_auto(mt_str) struct mt_str name = {0};
+
+	mt_str_appendf(&name, "%s@plt", words.function);
+	if (name.failed)
+		return mt_error_no_memory();
+	words.function = name.text;
+	search->words = &words;
+	search_all(search);
+	return NULL;
 }
 
 static struct mt_error *resolve(struct search *search)
@@ -249,8 +295,11 @@ static struct mt_error *resolve(struct search *search)
 	}
 	if (search->failed)
 		return mt_error_no_memory();
+	if (!search->out->count && words->kind == MT_LOCATION_FUNCTION && !words->file)
+		mt_try(search_stubs(search));
+	search->words = words;
 	if (!search->out->count && !search->options->quiet_missing)
-		return nothing(words, search->options);
+		return nothing(search);
 	return NULL;
 }
 

@@ -39,7 +39,8 @@ struct mt_location_options {
 };
 
 /* Errors: USAGE (no location); NOT_FOUND ("Function \"foo\" not defined.", "No source file named
- * foo.c.", "No line 99 in file \"foo.c\"."); NO_MEMORY. */
+ * foo.c.", "No line 99 in file \"foo.c\".", "No line 99 in the current file.",
+ * "No symbol \"foo\" in current context."): GDB's words; NO_MEMORY. */
 struct mt_error *mt_location_resolve(struct mt_space *space, const char *text,
 				     const struct mt_location_options *options,
 				     struct mt_locations *out);
