@@ -11,10 +11,14 @@
 
 static void set_aux(struct perf_event_attr *attr, enum mt_perf_aux aux)
 {
-	uint32_t action = 1u << (aux - 1);
+	static const uint32_t actions[] = {
+	    [MT_PERF_AUX_NONE] = 0,
+	    [MT_PERF_AUX_START_PAUSED] = 1u << 0,
+	    [MT_PERF_AUX_PAUSE] = 1u << 1,
+	    [MT_PERF_AUX_RESUME] = 1u << 2,
+	};
 
-	if (aux != MT_PERF_AUX_NONE)
-		memcpy((char *)attr + AUX_ACTION_OFFSET, &action, sizeof(action));
+	memcpy((char *)attr + AUX_ACTION_OFFSET, &actions[aux], sizeof(actions[aux]));
 }
 
 static void set_sideband(struct perf_event_attr *attr)
