@@ -99,6 +99,9 @@ $(BUILD)/generated/%.o: $(BUILD)/generated/%.c Makefile
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 # A kernel of the test's own behind perf/system.h.
+$(BUILD)/tests/test_pt_engine: UNIT_CFLAGS := \
+	$(foreach name,syscall mmap munmap ioctl open close,-Wl,--wrap=$(name))
+$(BUILD)/tests/test_pt_engine: tests/fixtures/pt_standin.c tests/fixtures/pt_standin.h
 $(BUILD)/tests/test_perf_event: UNIT_CFLAGS := \
 	$(foreach name,open_event map read_file,-Wl,--wrap=mt_system_$(name))
 

@@ -24,6 +24,12 @@ static struct mt_sideband record_of(const struct mt_pt_ring *ring, enum mt_sideb
 	};
 }
 
+/* In the recording. */
+static uint64_t padded(uint64_t size)
+{
+	return (size + AUX_ALIGNMENT - 1) & ~(uint64_t)(AUX_ALIGNMENT - 1);
+}
+
 /* What the kernel said of losses, by their place in the stream. */
 static struct mt_error *put_flags(struct mt_pt_ring *ring, const struct mt_auxtrace *piece,
 				  struct mt_recording_writer *writer)
@@ -33,7 +39,9 @@ static struct mt_error *put_flags(struct mt_pt_ring *ring, const struct mt_auxtr
 		struct mt_sideband aux = record_of(ring, MT_SIDEBAND_AUX, flag->time_ns);
 
 		aux.aux.offset = piece->offset;
-		aux.aux.size = age < piece->size ? piece->size - age : 0;
+		aux.aux.size = age == 0            ? padded(piece->size)
+			       : age < piece->size ? piece->size - age
+						   : 0;
 		aux.aux.flags = flag->flags;
 		mt_try(mt_recording_writer_put(writer, &aux));
 	}
@@ -94,8 +102,7 @@ static struct mt_error *put_piece(const struct mt_pt_engine *engine, struct mt_p
 
 	mt_try(put_stretch(engine, ring, &piece, writer));
 	mt_try(put_flags(ring, &piece, writer));
-	ring->stream_offset =
-	    piece.offset + ((size + AUX_ALIGNMENT - 1) & ~(size_t)(AUX_ALIGNMENT - 1));
+	ring->stream_offset = piece.offset + padded(size);
 	return mt_recording_writer_put_aux_parts(writer, &piece, ring->news.part,
 						 ring->news.part_bytes);
 }

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The engine `pt` over a kernel of ours: its system calls are wrapped at link time (see the
+ * Makefile), and go to the stand-in that mtdb is preloaded with in tests/pt. */
+#define PT_STANDIN_WRAPPED
+#include "../fixtures/pt_standin.c"
+#include "check_sink.h"
+#include "perf_fixture.h"
+#include "sysfs_tree.h"
+
+#include "target/decode.h"
+#include "target/pt_private.h"
+#include "target/pt_stream.h"
+
+#define PID     4242
+#define RING    (16u << 10)
+#define HISTORY (1u << 20)
+
+struct world {
+	struct mt_target target;
+	struct mt_engine *engine;
+	struct mt_recording_writer *writer;
+	struct mt_recording *recording;
+	char *root;
+	int halts, releases;
+	uint8_t history[HISTORY]; /* all that the processor wrote */
+	size_t written;
+	uint32_t random;
+};
+
+static struct mt_error *halt_program(struct mt_target *target, pid_t pid)
+{
+	(void)pid;
+	((struct world *)target)->halts++;
+	return NULL;
+}
+
+static void release_program(struct mt_target *target, pid_t pid)
+{
+	(void)pid;
+	((struct world *)target)->releases++;
+}
+
+static struct mt_error *zero_registers(struct mt_target *target, pid_t lwp,
+				       struct user_regs_struct *registers)
+{
+	(void)target;
+	(void)lwp;
+	memset(registers, 0, sizeof(*registers));
+	return NULL;
+}
+
+static const struct mt_target_ops target_ops = {
+    .halt = halt_program, .release = release_program, .get_registers = zero_registers};
+
+static void begin(struct world *world, const char *const *tree,
+		  const struct mt_engine_options *options)
+{
+	struct mt_recording_pt pt;
+	struct mt_recording_writer_options writer_options = {.pt = &pt};
+	struct mt_engine_options all = *options;
+
+	memset(world, 0, sizeof(*world));
+	world->target.ops = &target_ops;
+	world->random = 1;
+	world->root = make_sysfs(tree);
+	standin = (struct standin){
+	    .sysfs = world->root, .paranoid = 2, .user_time = true, .counts = standin.counts};
+	if (!all.ring_bytes)
+		all.ring_bytes = RING;
+	assert_true(mt_perf_kernel_conversion(&all.conversion));
+	writer_options.conversion = all.conversion;
+	assert_no_error(mt_engine_pt.create(&world->target, &all, &world->engine));
+	mt_engine_pt.describe(world->engine, &pt);
+	assert_no_error(mt_recording_writer_create(NULL, &writer_options, &world->writer));
+}
+
+static void take(struct world *world, uint32_t number)
+{
+	assert_no_error(mt_engine_pt.snapshot(world->engine, 0, number, world->writer));
+}
+
+static void finish_recording(struct world *world)
+{
+	assert_no_error(mt_recording_writer_finish(world->writer));
+	assert_no_error(mt_recording_writer_reopen(world->writer, &world->recording));
+}
+
+/* Nothing stays behind. */
+static void end(struct world *world)
+{
+	mt_engine_pt.destroy(world->engine);
+	mt_recording_close(world->recording);
+	mt_recording_writer_destroy(world->writer);
+	assert_int_equal(standin.events, 0);
+	assert_int_equal(standin.locked_bytes, 0);
+	assert_int_equal(world->halts, world->releases);
+	remove_sysfs(world->root);
+	standin = (struct standin){0};
+}
+
+static void add(struct world *world, pid_t lwp)
+{
+	assert_no_error(mt_engine_pt.add_thread(world->engine, PID, lwp, 0));
+}
+
+/* Bytes that hold no PSB. */
+static void run(struct world *world, pid_t lwp, size_t size)
+{
+	uint8_t *begin_of = world->history + world->written;
+
+	for (size_t i = 0; i < size; i++) {
+		world->random = world->random * 1103515245u + 12345u;
+		begin_of[i] = (uint8_t)(world->random >> 16 | 1);
+	}
+	world->written += standin_write(lwp, begin_of, size);
+}
+
+static const uint8_t *map(const struct world *world, size_t index, size_t *size)
+{
+	const uint8_t *bytes;
+
+	*size = mt_recording_auxtrace(world->recording, index)->size;
+	assert_no_error(mt_recording_map_aux(world->recording, index, 0, *size, &bytes));
+	return bytes;
+}
+
+/* The piece INDEX is SIZE bytes, and padding, that were written up to END. */
+static void check_piece(const struct world *world, size_t index, size_t end_of, size_t size)
+{
+	size_t mapped;
+	const uint8_t *bytes = map(world, index, &mapped);
+
+	assert_int_equal(mapped, (size + 7) / 8 * 8);
+	assert_memory_equal(bytes, world->history + end_of - size, size);
+	mt_recording_unmap_aux(bytes, mapped);
+}
+
+static void snapshots_hold_what_is_new(void **state)
+{
+	struct world world;
+
+	(void)state;
+	for (int counts = 0; counts < 2; counts++) {
+		standin.counts = counts;
+		begin(&world, sysfs_skylake, &(struct mt_engine_options){0});
+		add(&world, PID);
+		run(&world, PID, 1000);
+		take(&world, 1);
+		take(&world, 2); /* nothing is new: no piece, no note */
+		run(&world, PID, RING - 500);
+		take(&world, 3);
+		run(&world, PID, 3 * RING);
+		take(&world, 4);
+		assert_true(standin_is_enabled(PID));
+		finish_recording(&world);
+		assert_int_equal(mt_recording_auxtrace_count(world.recording), 3);
+		check_piece(&world, 0, 1000, 1000);
+		check_piece(&world, 1, RING + 500, RING - 500);
+		check_piece(&world, 2, 4 * RING + 500, RING);
+		assert_int_equal(mt_recording_auxtrace(world.recording, 1)->offset, 1000);
+		assert_true(mt_recording_auxtrace(world.recording, 2)->offset > 1000 + RING - 500);
+		end(&world);
+	}
+}
+
+static void live_snapshots_hold_it_all(void **state)
+{
+	struct world world;
+
+	(void)state;
+	begin(&world, sysfs_skylake, &(struct mt_engine_options){.keep_rings = true});
+	add(&world, PID);
+	run(&world, PID, 1000);
+	take(&world, 1);
+	run(&world, PID, 1000);
+	take(&world, 2);
+	finish_recording(&world);
+	check_piece(&world, 0, 1000, 1000);
+	check_piece(&world, 1, 2000, 2000);
+	end(&world);
+}
+
+static void streams_lose_nothing_while_there_is_room(void **state)
+{
+	struct world world;
+	size_t mapped, total = 0;
+
+	(void)state;
+	begin(&world, sysfs_skylake, &(struct mt_engine_options){.pt = {.full_execution = true}});
+	add(&world, PID);
+	for (int i = 0; i < 40; i++) {
+		run(&world, PID, 7777);
+		standin_stretch(PID, 0);
+		assert_no_error(mt_engine_pt.drain(world.engine, world.writer));
+	}
+	take(&world, 0);
+	finish_recording(&world);
+	for (size_t i = 0; i < mt_recording_auxtrace_count(world.recording); i++) {
+		const uint8_t *bytes = map(&world, i, &mapped);
+		size_t size = mapped < world.written - total ? mapped : world.written - total;
+
+		assert_int_equal(mt_recording_auxtrace(world.recording, i)->offset, total);
+		assert_memory_equal(bytes, world.history + total, size);
+		mt_recording_unmap_aux(bytes, mapped);
+		total += size;
+	}
+	assert_int_equal(total, 40 * 7777);
+	end(&world);
+}
+
+static void full_streams_go_on_with_a_gap(void **state)
+{
+	struct world world;
+	mt_pt_streams streams = {0};
+
+	(void)state;
+	begin(&world, sysfs_skylake, &(struct mt_engine_options){.pt = {.full_execution = true}});
+	add(&world, PID);
+	run(&world, PID, 5 * RING); /* the ring is four times as large */
+	assert_false(standin_is_enabled(PID));
+	size_t first = world.written;
+	assert_no_error(mt_engine_pt.drain(world.engine, world.writer));
+	assert_true(standin_is_enabled(PID));
+	run(&world, PID, 800);
+	take(&world, 0);
+	finish_recording(&world);
+	check_piece(&world, 0, first, first);
+	check_piece(&world, 1, first + 800, 800);
+	assert_no_error(mt_pt_streams_read(world.recording, &streams));
+	assert_int_equal(streams.items[0].pieces.count, 2);
+	assert_true(streams.items[0].pieces.items[1].has_gap);
+	mt_pt_streams_deinit(&streams);
+	end(&world);
+}
+
+static void what_the_kernel_says_is_lost_is_a_gap(void **state)
+{
+	static const struct {
+		uint64_t flag;
+		enum mt_gap_cause cause;
+	} losses[] = {
+	    {PERF_AUX_FLAG_TRUNCATED, MT_GAP_AUX_LOST},
+	    {PERF_AUX_FLAG_PARTIAL, MT_GAP_PARTIAL},
+	    {PERF_AUX_FLAG_COLLISION, MT_GAP_COLLISION},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
+		struct world world;
+		mt_pt_streams streams = {0};
+
+		begin(&world, sysfs_skylake, &(struct mt_engine_options){0});
+		add(&world, PID);
+		run(&world, PID, 1000);
+		standin_stretch(PID, losses[i].flag);
+		run(&world, PID, 600);
+		take(&world, 1);
+		finish_recording(&world);
+		assert_no_error(mt_pt_streams_read(world.recording, &streams));
+		assert_int_equal(streams.items[0].pieces.count, 2);
+		assert_int_equal(streams.items[0].pieces.items[0].size, 1000);
+		assert_true(streams.items[0].pieces.items[1].has_gap);
+		assert_int_equal(streams.items[0].pieces.items[1].gap_cause, losses[i].cause);
+		mt_pt_streams_deinit(&streams);
+		end(&world);
+	}
+}
+
+static void threads_that_vanish_are_no_error(void **state)
+{
+	struct world world;
+
+	(void)state;
+	begin(&world, sysfs_skylake, &(struct mt_engine_options){0});
+	standin.vanished = PID + 1;
+	add(&world, PID);
+	add(&world, PID + 1);
+	assert_int_equal(standin.events, 1);
+	take(&world, 1);
+	mt_engine_pt.remove_thread(world.engine, PID + 1);
+	mt_engine_pt.remove_thread(world.engine, PID);
+	assert_int_equal(standin.events, 0);
+	end(&world);
+}
+
+static void rings_shrink_to_what_may_be_locked(void **state)
+{
+	struct world world;
+
+	(void)state;
+	begin(&world, sysfs_skylake, &(struct mt_engine_options){.ring_bytes = 1u << 20});
+	standin.mlock_kb = 400;
+	add(&world, PID); /* 36 kB, and 256 of 1024 */
+	assert_int_equal(standin.locked_bytes, (36 + 256) << 10);
+	add(&world, PID + 1); /* and 64 */
+	assert_int_equal(standin.locked_bytes, (36 + 256 + 36 + 64) << 10);
+	add(&world, PID + 2); /* nothing is left */
+	assert_int_equal(standin.events, 2);
+	end(&world);
+}
+
+static void the_first_thread_must_have_one(void **state)
+{
+	static const struct {
+		struct standin limits;
+		enum mt_error_code code;
+		const char *text;
+	} cases[] = {
+	    {{.mlock_kb = 20}, MT_ERROR_PERMISSION, "perf_event_mlock_kb"},
+	    {{.busy = true}, MT_ERROR_BUSY, "record btrace"},
+	    {{.refuse_errno = EMFILE}, MT_ERROR_SYSTEM, "ulimit -n"},
+	    {{.refuse_errno = EOPNOTSUPP}, MT_ERROR_UNSUPPORTED, "does not have it"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct world world;
+
+		begin(&world, sysfs_skylake, &(struct mt_engine_options){0});
+		standin.mlock_kb = cases[i].limits.mlock_kb;
+		standin.busy = cases[i].limits.busy;
+		standin.refuse_errno = cases[i].limits.refuse_errno;
+		assert_error(mt_engine_pt.add_thread(world.engine, PID, PID, 0), cases[i].code,
+			     cases[i].text);
+		end(&world);
+	}
+}
+
+static void a_renamed_thread_keeps_its_ring(void **state)
+{
+	struct world world;
+
+	(void)state;
+	begin(&world, sysfs_skylake, &(struct mt_engine_options){0});
+	add(&world, PID);
+	add(&world, PID + 7);
+	run(&world, PID + 7, 500);
+	mt_engine_pt.rename_thread(world.engine, PID + 7, PID);
+	assert_int_equal(standin.events, 1);
+	take(&world, 1);
+	finish_recording(&world);
+	assert_int_equal(mt_recording_auxtrace_count(world.recording), 1);
+	assert_int_equal(mt_recording_auxtrace(world.recording, 0)->tid, PID);
+	end(&world);
+}
+
+struct mapping_record {
+	uint32_t pid, tid;
+	uint64_t start, length, offset;
+	uint8_t identity[24];
+	uint32_t protection, flags;
+	char path[256];
+};
+
+/* Packets of a Skylake, with the program that ran: from the ring to the instructions. */
+static void packets_of_real_hardware_come_through(void **state)
+{
+	static const char *const tree[] = {"intel_pt/type",
+					   "8",
+					   SYSFS_FORMAT,
+					   "intel_pt/caps/psb_cyc",
+					   "1",
+					   "intel_pt/caps/mtc",
+					   "1",
+					   "intel_pt/caps/mtc_periods",
+					   "8",
+					   "intel_pt/caps/psb_periods",
+					   "3f",
+					   "intel_pt/max_nonturbo_ratio",
+					   "37",
+					   "intel_pt/tsc_art_ratio",
+					   "308:2",
+					   NULL};
+	struct mapping_record mapping = {
+	    PID, PID, 0x401000, 0x1000, 0x1000, {0}, PROT_READ | PROT_EXEC, MAP_PRIVATE, ""};
+	size_t size = 0;
+	uint8_t *bytes = read_bytes(HELLO "/pt.bin", &size);
+	struct check_sink check = {0};
+	struct mt_decode_stats stats = {0};
+	struct world world;
+
+	(void)state;
+	if (!bytes) {
+		print_message(HELLO " is not here: skipped\n");
+		skip();
+	}
+	assert_non_null(realpath(HELLO "/hello", mapping.path));
+	begin(&world, tree, &(struct mt_engine_options){.ring_bytes = 1u << 20});
+	add(&world, PID);
+	standin_record(PID, PERF_RECORD_MMAP2, 0, &mapping, sizeof(mapping));
+	assert_int_equal(standin_write(PID, bytes, size), size);
+	take(&world, 1);
+	finish_recording(&world);
+	assert_no_error(mt_decode(world.recording, NULL,
+				  (struct mt_slice_sink){&check_sink_ops, &check}, &stats));
+	assert_string_equal(check_sink_failure(&check), "");
+	assert_int_equal(stats.instructions, 8);
+	assert_int_equal(stats.gaps, 0);
+	check_sink_deinit(&check);
+	free(bytes);
+	end(&world);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(snapshots_hold_what_is_new),
+	    cmocka_unit_test(live_snapshots_hold_it_all),
+	    cmocka_unit_test(streams_lose_nothing_while_there_is_room),
+	    cmocka_unit_test(full_streams_go_on_with_a_gap),
+	    cmocka_unit_test(what_the_kernel_says_is_lost_is_a_gap),
+	    cmocka_unit_test(threads_that_vanish_are_no_error),
+	    cmocka_unit_test(rings_shrink_to_what_may_be_locked),
+	    cmocka_unit_test(the_first_thread_must_have_one),
+	    cmocka_unit_test(a_renamed_thread_keeps_its_ring),
+	    cmocka_unit_test(packets_of_real_hardware_come_through),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
