@@ -162,6 +162,9 @@ static struct mt_error *text_thread(void *self, const struct mt_thread *thread)
 {
 	struct text *text = self;
 
+	/* A track is of no thread before it, and may be of instants alone. */
+	if (mt_tid_is_track(thread->tid))
+		text->streaming.has_segment = false;
 	if (!text->last)
 		return write_thread(text, thread);
 	text->window =

@@ -401,7 +401,8 @@ static struct mt_error *put_tracks(struct mt_decode_run *run, const items *found
 		for (count = 1; i + count < found->count && first[count].tid == first->tid &&
 				first[count].track == first->track;)
 			count++;
-		if (is_of_gaps_alone(first, count))
+		if (is_of_gaps_alone(first, count) ||
+		    (first->track == MT_BESIDE_COUNTERS && !run->sink.ops->counter))
 			continue;
 		beside.count = count;
 		beside.thread = mt_machine_thread(run->machine, first->tid);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the kernel tells beside the calls: system calls, page faults, where threads ran, counters;
 each compared with what the program knows of itself, and with the calls around it."""
+import json
 import os
 import re
 import subprocess
@@ -108,6 +109,17 @@ def test_counters(record, program):
     assert clock[-1][1] - clock[0][1] <= (clock[-1][0] - clock[0][0]) * 1.01 + 100_000
 
 
+def test_counters_as_json(mtdb, program, tmp_path):
+    output = tmp_path / "x.json"
+    subprocess.run([mtdb, "run", "--counter", "faults", "--modules", "tracks", "-o", output, "--",
+                    program], check=True, capture_output=True, timeout=300)
+    events = [one for one in json.loads(output.read_text())["traceEvents"] if one["ph"] == "C"]
+    assert events
+    for event in events:
+        assert event["name"] == f"page-faults of tracks ({event['pid']})"
+        assert list(event["args"]) == ["value"]
+
+
 def test_counters_of_a_pmu(record, program):
     """The time stamp counter, as one of the PMU msr: it grows as fast as the axis."""
     for name in "msr/tsc/", "msr/event=0/":
@@ -140,6 +152,7 @@ def test_text_reads_as_strace_does(record, mtdb, program, with_tracefs, tmp_path
     assert re.search(r'^Track "system calls of tracks \(\d+\)" of process', text, re.M)
     assert re.search(r"openat\(0xffffff9c, 0x\w+, 0(, \w+){3}\) = -ENOENT", text)
     assert re.search(r"sleeping: waits until something happens", text)
+    assert re.search(r'^Track "page faults of tracks .*\n.*\n-- history of .* --$', text, re.M)
     assert re.search(r"\*\*\* page fault, address 0x\w+ in touch +.*/tracks\.c:\d+", text)
 
 

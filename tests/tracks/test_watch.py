@@ -111,6 +111,20 @@ def test_attached(mtdb, compile, tmp_path):
     assert len({one.args["thread"] for one in hits}) == 4
 
 
+@pytest.mark.parametrize("options, values", [
+    ([], ["value = 1, was 0", "value = 2, was 0"]),
+    (["--follow-forks"], ["value = 1, was 0", "value = 77, was 1", "value = 2, was 0"]),
+], ids=["alone", "followed"])
+def test_fork_and_exec(record, compile, options, values):
+    """The new program has them where its variable lies; a child where it is recorded."""
+    program = compile("watched_exec.c", "-O1", "-pthread")
+    run = record(["--watch", "counter", "--events", "sched", *options], program)
+    assert run.stdout == "end\n"
+    assert [one.args["values"] for one in hits_of(run)] == values
+    assert sum((one.name or "").startswith("scheduling") for one in run.trace.threads.values()) \
+        == 2 + ("--follow-forks" in options)
+
+
 @pytest.mark.parametrize("options, words", [
     (["--watch", "counter", "--watch", "half", "--watch", "bytes"],
      "of the processor's four debug registers two are left to debuggers"),
