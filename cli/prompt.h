@@ -72,6 +72,9 @@ struct prompt {
 	unsigned depth;     /* of `source` within `source` */
 	char *missing_file; /* a source file that was told to be missing */
 	struct prompt_listing listing;
+	bool examines_code; /* `x` does, without another format */
+	uint64_t next_instruction;
+	int32_t examined; /* how many it printed last */
 	bool paginates;
 	bool intel;  /* the syntax of instructions; else AT&T's */
 	FILE *input; /* lines of a script come from here; NULL: from the terminal */
@@ -149,6 +152,16 @@ struct mt_error *prompt_print_lines(struct prompt *prompt, const char *file, con
 /* prompt_code.c */
 /* "call   0x1149 <find>".  Returns how many bytes it has; 0: there is no memory. */
 size_t prompt_put_instruction(struct prompt *prompt, uint64_t address, struct mt_str *out);
+/* `x/i`: COUNT instructions (0: as many as before) at what TEXT evaluates to, or behind those
+ * before. */
+struct mt_error *prompt_examine_code(struct prompt *prompt, const char *text, int32_t count);
+
+/* prompt_info.c: behind `info`. */
+struct mt_error *prompt_info_line(struct prompt *prompt, const char *rest);
+struct mt_error *prompt_info_registers(struct prompt *prompt, const char *rest);
+struct mt_error *prompt_info_sharedlibrary(struct prompt *prompt, const char *rest);
+struct mt_error *prompt_info_frame(struct prompt *prompt, const char *rest);
+struct mt_error *prompt_info_source(struct prompt *prompt, const char *rest);
 
 /* Parsing what is typed. */
 bool prompt_is_word(const char *text, const char *word); /* TEXT begins with it, as a whole */

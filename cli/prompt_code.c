@@ -30,17 +30,18 @@ static size_t read_code(struct prompt *prompt, uint64_t address, void *bytes, si
 	return space ? mt_space_read(space, address, bytes, size) : 0;
 }
 
+/* " <main+4>", of data too; nothing where no symbol is near. */
 static void put_symbol(struct prompt *prompt, uint64_t address, struct mt_str *out)
 {
-	struct mt_debug_place place;
+	mt_auto(mt_str) struct mt_str text = {0};
+	struct mt_expr_program *program;
+	struct mt_error *error = mt_debugger_expressions(prompt->debugger, &program);
 
-	mt_debugger_place(prompt->debugger, address, &place);
-	if (!place.function || place.function->kind == MT_FUNCTION_UNKNOWN)
-		return;
-	mt_str_appendf(out, " <%s", place.function->name);
-	if (address != place.function->start)
-		mt_str_appendf(out, "+%llu", (unsigned long long)(address - place.function->start));
-	mt_str_append(out, ">");
+	if (!error)
+		mt_expr_format_address(program, address, &text);
+	mt_error_destroy(error);
+	if (text.text && strchr(text.text, ' '))
+		mt_str_append(out, strchr(text.text, ' '));
 }
 
 size_t prompt_put_instruction(struct prompt *prompt, uint64_t address, struct mt_str *out)
@@ -65,27 +66,32 @@ size_t prompt_put_instruction(struct prompt *prompt, uint64_t address, struct mt
 	return insn.length;
 }
 
-static struct mt_error *keep_address(void *context, uint64_t address)
-{
-	*(uint64_t *)context = address;
-	return NULL;
-}
-
-/* 0x1139, main, main+4, $pc, $pc+4 */
 static struct mt_error *parse_address(struct prompt *prompt, const char *text, uint64_t *address)
 {
-	const struct mt_debug_frame *frame = mt_debugger_selected_frame(prompt->debugger);
-	mt_auto(mt_str) struct mt_str place = {0};
+	const struct mt_expr_frame frame = mt_debugger_expr_frame(prompt->debugger, NULL);
+	struct mt_expr_program *program;
+	struct mt_expr *expr = NULL;
+	struct mt_value *value = NULL;
+	int64_t number = 0;
+	uint64_t place;
+	size_t size;
 
-	if (strncmp(text, "$pc", 3) == 0 && !frame)
-		return mt_error_new(MT_ERROR_USAGE, "No registers.");
-	if (strncmp(text, "$pc", 3) == 0)
-		mt_str_appendf(&place, "*0x%llx%s", (unsigned long long)frame->pc, text + 3);
-	else
-		mt_str_appendf(&place, "*%s", text);
-	if (place.failed)
-		return mt_error_no_memory();
-	return mt_debugger_locate(prompt->debugger, place.text, keep_address, address);
+	mt_try(mt_debugger_expressions(prompt->debugger, &program));
+	struct mt_error *error = mt_expr_parse(program, &frame, text, &expr);
+	if (!error)
+		error = mt_expr_evaluate(expr, &frame, &value);
+	if (!error)
+		error = mt_value_to_integer(value, &number);
+	*address = (uint64_t)number;
+	/* A function is its place. */
+	if (error && value && mt_value_location(value, &place, &size)) {
+		mt_error_destroy(error);
+		error = NULL;
+		*address = place;
+	}
+	mt_value_destroy(value);
+	mt_expr_destroy(expr);
+	return error;
 }
 
 static void put_bytes(struct prompt *prompt, uint64_t address, size_t count, struct mt_str *out)
@@ -221,6 +227,35 @@ static struct mt_error *run_disassemble(struct prompt *prompt, const char *rest)
 	else
 		mt_try(take_function(prompt, frame->pc, &listing));
 	return print_listing(prompt, &listing);
+}
+
+struct mt_error *prompt_examine_code(struct prompt *prompt, const char *text, int32_t count)
+{
+	const struct mt_debug_frame *frame = mt_debugger_selected_frame(prompt->debugger);
+	uint64_t address = prompt->next_instruction;
+
+	if (*text)
+		mt_try(parse_address(prompt, text, &address));
+	if (!count)
+		count = prompt->examined;
+	prompt->examined = count;
+	for (; count > 0; count--) {
+		mt_auto(mt_str) struct mt_str line = {0};
+
+		mt_str_appendf(&line, "%s0x%llx", frame && frame->pc == address ? "=> " : "   ",
+			       (unsigned long long)address);
+		put_symbol(prompt, address, &line);
+		mt_str_append(&line, ":\t");
+		size_t length = prompt_put_instruction(prompt, address, &line);
+		prompt_printf("%s%s", line.failed ? "" : line.text, length ? "\n" : "");
+		if (!length)
+			return mt_error_new(MT_ERROR_NOT_FOUND,
+					    "Cannot access memory at address 0x%llx",
+					    (unsigned long long)address);
+		address += length;
+		prompt->next_instruction = address;
+	}
+	return NULL;
 }
 
 const struct prompt_command prompt_code_commands[] = {

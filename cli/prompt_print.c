@@ -47,6 +47,16 @@ static struct mt_error *run_print(struct prompt *prompt, const char *rest)
 
 static struct mt_error *run_x(struct prompt *prompt, const char *rest)
 {
+	struct mt_expr_format format = {.count = 1};
+	const char *behind = rest;
+
+	if (*rest == '/')
+		mt_try(mt_expr_format_parse(rest + 1, &format, &behind));
+	if (format.letter)
+		prompt->examines_code = format.letter == 'i';
+	if (prompt->examines_code)
+		return prompt_examine_code(prompt, prompt_skip_blanks(behind),
+					   *rest ? format.count : 0);
 	return run(prompt, rest, mt_expr_examine);
 }
 

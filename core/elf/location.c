@@ -207,7 +207,7 @@ static void search_mapping(struct search *search)
 	const char *file = words->file ? words->file : search->options->file;
 
 	if (words->kind == MT_LOCATION_LINE) {
-		if (file)
+		if (file && words->line)
 			mt_objfile_find_line(objfile, file, words->line, found_line, search);
 		return;
 	}
@@ -233,7 +233,7 @@ static void search_all(struct search *search)
 static bool has_file(const struct search *search, const char *file)
 {
 	struct mt_locations found = {0};
-	const struct words words = {.kind = MT_LOCATION_LINE, .file = (char *)file};
+	const struct words words = {.kind = MT_LOCATION_LINE, .file = (char *)file, .line = 1};
 	struct search other = *search;
 	bool has;
 
@@ -262,7 +262,8 @@ static struct mt_error *nothing(const struct search *search)
 	if (!words->file)
 		return mt_error_new(MT_ERROR_NOT_FOUND, "No line %u in the current file.",
 				    words->line);
-	if (!has_file(search, words->file))
+	search->out->no_file = !has_file(search, words->file);
+	if (search->out->no_file)
 		return mt_error_new(MT_ERROR_NOT_FOUND, "No source file named %s.", words->file);
 	return mt_error_new(MT_ERROR_NOT_FOUND, "No line %u in file \"%s\".", words->line,
 			    words->file);

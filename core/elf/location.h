@@ -29,6 +29,7 @@ struct mt_locations {
 	size_t capacity;
 	uint8_t kind;  /* enum mt_location_kind */
 	uint32_t line; /* LINE: the one that was asked for, which may have no code */
+	bool no_file;  /* the reason for an error: no such file */
 };
 
 struct mt_location_options {

@@ -79,7 +79,7 @@ static struct mt_error *no_such_line(struct mt_error *error, const struct mt_loc
 	const char *colon = strrchr(text, ':');
 
 	if (mt_error_code(error) != MT_ERROR_NOT_FOUND || locations->kind != MT_LOCATION_LINE ||
-	    (!colon && !options->file))
+	    locations->no_file || (!colon && !options->file))
 		return error;
 	mt_error_destroy(error);
 	mt_str_appendf(out, "Line number %u is out of range for \"%.*s\".\n", locations->line,

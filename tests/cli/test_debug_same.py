@@ -173,3 +173,21 @@ def test_disassemble(same, steps):
 @pytest.mark.parametrize("line", ["disassemble", "disassemble nowhere", "disassemble /z main", "disassemble 1"])
 def test_disassemble_errors(same, steps, line):
     same(steps, f"{line}\n")
+
+
+def test_examine_instructions(same, steps):
+    same(steps, "x/3i main\nx/2i\nbreak square\nrun\nx/4i $pc\nx\nx/2i square\nup\nx/2i $pc\nx/s 0\n")
+    same(steps, "disassemble main\n")
+
+
+def test_info(same, steps):
+    same(steps, "info line square\ninfo line 20\ninfo line 1\n")
+    same(steps, "break square\nrun\ninfo registers rip\ninfo registers rdi $rsi cs\ninfo line\nup\n"
+                "info registers rip\ninfo line\n")
+
+
+@pytest.mark.parametrize("line", ["info line nowhere", "info line nowhere.c:1", "info line 100000", "info registers",
+                                  "info registers xyz", "x/2i nowhere", "info frame"])
+def test_info_errors(same, steps, line):
+    same(steps, f"{line}\n")
+    same(steps, f"break main\nrun\n{line if line not in ('info frame', 'info registers') else 'info line 0'}\n")

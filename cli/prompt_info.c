@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `info` about the program: lines, registers, libraries, a frame. */
+#include "prompt.h"
+
+#include <string.h>
+
+struct mt_error *prompt_info_line(struct prompt *prompt, const char *rest)
+{
+	const struct mt_debug_frame *frame = mt_debugger_selected_frame(prompt->debugger);
+	mt_auto(mt_str) struct mt_str place = {0}, out = {0};
+
+	if (!*rest && (!frame || !frame->source.line))
+		return mt_error_new(MT_ERROR_USAGE, "No line number information available.");
+	if (*rest)
+		mt_str_append(&place, rest);
+	else
+		mt_str_appendf(&place, "%u", frame->source.line);
+	if (place.failed)
+		return mt_error_no_memory();
+	mt_try(mt_debugger_info_line(prompt->debugger, place.text, &out));
+	prompt_printf("%s", out.text ? out.text : "");
+	return NULL;
+}
+
+/* ---- Registers ---- */
+
+/* Each with the format of its second column; 0: as `print` shows it. */
+static const struct shown_register {
+	const char *name;
+	char format;
+} shown_registers[] = {
+    {"rax", 'd'}, {"rbx", 'd'}, {"rcx", 'd'}, {"rdx", 'd'}, {"rsi", 'd'}, {"rdi", 'd'},
+    {"rbp", 'a'}, {"rsp", 'a'}, {"r8", 'd'},  {"r9", 'd'},  {"r10", 'd'}, {"r11", 'd'},
+    {"r12", 'd'}, {"r13", 'd'}, {"r14", 'd'}, {"r15", 'd'}, {"rip", 'a'}, {"eflags", 0},
+    {"cs", 'd'},  {"ss", 'd'},  {"ds", 'd'},  {"es", 'd'},  {"fs", 'd'},  {"gs", 'd'},
+};
+/* Only by name. */
+static const struct shown_register other_registers[] = {
+    {"fs_base", 'd'}, {"gs_base", 'd'}, {"pc", 'a'}, {"sp", 'a'}, {"fp", 'a'}, {"orig_rax", 'd'},
+};
+
+#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
+
+static struct mt_error *put_value(struct prompt *prompt, const struct shown_register *one,
+				  char format, struct mt_str *out)
+{
+	const struct mt_expr_frame frame = mt_debugger_expr_frame(prompt->debugger, NULL);
+	mt_auto(mt_str) struct mt_str text = {0};
+	struct mt_expr_program *program;
+
+	if (format)
+		mt_str_appendf(&text, "/%c ", format);
+	mt_str_appendf(&text, "$%s", one->name);
+	if (text.failed)
+		return mt_error_no_memory();
+	mt_try(mt_debugger_expressions(prompt->debugger, &program));
+	return mt_expr_output(program, &frame, text.text, out);
+}
+
+static struct mt_error *print_register(struct prompt *prompt, const struct shown_register *one)
+{
+	mt_auto(mt_str) struct mt_str raw = {0}, natural = {0};
+
+	mt_try(put_value(prompt, one, 'x', &raw));
+	mt_try(put_value(prompt, one, one->format, &natural));
+	if (raw.failed || natural.failed)
+		return mt_error_no_memory();
+	prompt_printf("%-14s %-19s %s\n", one->name, raw.text, natural.text);
+	return NULL;
+}
+
+static const struct shown_register *find_register(const char *name, size_t length)
+{
+	for (size_t i = 0; i < COUNT(shown_registers) + COUNT(other_registers); i++) {
+		const struct shown_register *one =
+		    i < COUNT(shown_registers) ? &shown_registers[i]
+					       : &other_registers[i - COUNT(shown_registers)];
+
+		if (strlen(one->name) == length && strncmp(one->name, name, length) == 0)
+			return one;
+	}
+	return NULL;
+}
+
+struct mt_error *prompt_info_registers(struct prompt *prompt, const char *rest)
+{
+	if (!mt_debugger_selected_frame(prompt->debugger))
+		return mt_error_new(MT_ERROR_USAGE, "The program has no registers now.");
+	for (size_t i = 0; !*rest && i < COUNT(shown_registers); i++)
+		mt_try(print_register(prompt, &shown_registers[i]));
+	while (*rest) {
+		rest += *rest == '$';
+		size_t length = strcspn(rest, " \t");
+		const struct shown_register *one = find_register(rest, length);
+
+		if (!one)
+			return mt_error_new(MT_ERROR_USAGE, "Invalid register `%.*s'", (int)length,
+					    rest);
+		mt_try(print_register(prompt, one));
+		rest = prompt_skip_blanks(rest + length);
+	}
+	return NULL;
+}
+
+/* ---- Libraries ---- */
+
+/* All of a file's mappings with code, and whether its functions are known. */
+static void print_library(const struct mt_space *space, size_t index)
+{
+	const struct mt_mapping *first = mt_space_mapping(space, index);
+	uint64_t end = first->end;
+
+	for (size_t i = index + 1; i < mt_space_mapping_count(space); i++) {
+		const struct mt_mapping *other = mt_space_mapping(space, i);
+
+		if (other->objfile == first->objfile && other->end > end)
+			end = other->end;
+	}
+	prompt_printf("0x%016llx  0x%016llx  %-11s ", (unsigned long long)first->start,
+		      (unsigned long long)end,
+		      mt_objfile_debug_path(first->objfile) ? "Yes" : "Yes (*)");
+	prompt_styled(PROMPT_FILENAME, "%s", first->path);
+	prompt_printf("\n");
+}
+
+static bool is_library(struct prompt *prompt, const struct mt_space *space, size_t index)
+{
+	const struct mt_mapping *mapping = mt_space_mapping(space, index);
+	const char *program = mt_debugger_path(prompt->debugger);
+
+	if (!mapping->objfile || mapping->path[0] != '/')
+		return false;
+	for (size_t i = 0; i < index; i++)
+		if (mt_space_mapping(space, i)->objfile == mapping->objfile)
+			return false;
+	return !program || strcmp(program, mapping->path) != 0;
+}
+
+struct mt_error *prompt_info_sharedlibrary(struct prompt *prompt, const char *rest)
+{
+	const struct mt_space *space = mt_debugger_space(prompt->debugger);
+	size_t printed = 0;
+
+	(void)rest;
+	for (size_t i = 0; mt_debugger_pid(prompt->debugger) && i < mt_space_mapping_count(space);
+	     i++) {
+		if (!is_library(prompt, space, i))
+			continue;
+		if (!printed++)
+			prompt_printf("From                To                  Syms Read   Shared "
+				      "Object Library\n");
+		print_library(space, i);
+	}
+	prompt_printf(printed ? "(*): Without debugging information.\n"
+			      : "No shared libraries loaded at this time.\n");
+	return NULL;
+}
+
+/* ---- A frame ---- */
+
+static void print_caller(struct prompt *prompt, const struct mt_debug_frame *frame)
+{
+	const struct mt_debug_frame *caller = mt_debugger_frame(prompt->debugger, frame->level + 1);
+
+	if (!caller)
+		prompt_printf("\n Outermost frame: %s\n",
+			      mt_debugger_frames_end(prompt->debugger)
+				  ? mt_debugger_frames_end(prompt->debugger)
+				  : "outermost");
+	else if (frame->inlined)
+		prompt_printf("\n inlined into frame %u\n", caller->level);
+	else
+		prompt_printf("; saved rip = 0x%llx\n called by frame at 0x%llx\n",
+			      (unsigned long long)caller->pc, (unsigned long long)caller->cfa);
+}
+
+struct mt_error *prompt_info_frame(struct prompt *prompt, const char *rest)
+{
+	const struct mt_debug_frame *frame = mt_debugger_selected_frame(prompt->debugger);
+
+	(void)rest;
+	if (!frame)
+		return mt_error_new(MT_ERROR_USAGE, "No stack.");
+	prompt_printf("Stack level %u, frame at 0x%llx:\n rip = 0x%llx", frame->level,
+		      (unsigned long long)frame->cfa, (unsigned long long)frame->pc);
+	if (frame->function)
+		prompt_printf(" in %s", frame->function);
+	if (frame->file)
+		prompt_printf(" (%s:%u)", frame->file, frame->source.line);
+	print_caller(prompt, frame);
+	if (frame->level) {
+		const struct mt_debug_frame *callee =
+		    mt_debugger_frame(prompt->debugger, frame->level - 1);
+
+		prompt_printf(" caller of frame at 0x%llx\n", (unsigned long long)callee->cfa);
+	}
+	return NULL;
+}
+
+/* ---- The source ---- */
+
+struct mt_error *prompt_info_source(struct prompt *prompt, const char *rest)
+{
+	const struct mt_debug_frame *frame = mt_debugger_selected_frame(prompt->debugger);
+	const char *file = frame ? frame->source.file : prompt->listing.file;
+
+	(void)rest;
+	if (!file)
+		prompt_printf("No current source file.\n");
+	else
+		prompt_printf("Current source file is %s\nLocated in %s\n",
+			      frame ? frame->file : prompt->listing.name, file);
+	return NULL;
+}
