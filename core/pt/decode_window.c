@@ -81,9 +81,10 @@ static int give_rest(struct mt_pt_windows *windows, struct mt_pt_window *out)
 	return give(windows, bytes, size, false, out);
 }
 
+/* An empty piece has its gap to tell. */
 static void finish_piece(struct mt_pt_windows *windows)
 {
-	if (windows->piece_taken < windows->piece.size)
+	if (windows->piece_taken < windows->piece.size || windows->piece.has_gap)
 		return;
 	windows->snapshot = windows->piece.snapshot;
 	windows->has_piece = false;

@@ -33,7 +33,7 @@ struct mt_error *mt_pt_image_add(struct mt_pt_image *image, const char *path, ui
 /* A piece of a stream.  Lent until the next call of next_piece or the decoder's end. */
 struct mt_pt_piece {
 	const uint8_t *bytes;
-	size_t size;
+	size_t size; /* 0: only to tell of a gap, or to end a snapshot */
 	/* The piece begins where the last one ended, in the middle of things: decode across.
 	 * Otherwise it begins anew: at its first PSB. */
 	bool joined;

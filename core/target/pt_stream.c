@@ -202,6 +202,27 @@ static struct mt_error *add_auxtrace(struct mt_pt_stream *stream, size_t index, 
 	return add_between_losses(stream, &piece, auxtrace, next_loss);
 }
 
+/* What was lost behind the last piece: an empty one says so.  A snapshot ends what it holds. */
+static struct mt_error *add_lost_end(struct mt_pt_stream *stream)
+{
+	const struct mt_pt_loss *loss = &stream->losses.items[stream->next_loss];
+	const struct mt_pt_stream_piece *last;
+
+	if (stream->next_loss == stream->losses.count || !stream->pieces.count ||
+	    loss->offset != stream_end(stream))
+		return NULL;
+	last = mt_array_last(&stream->pieces);
+	if (last->snapshot)
+		return NULL;
+	const struct mt_pt_stream_piece end = {
+	    .auxtrace = last->auxtrace,
+	    .begin = last->begin + last->size,
+	    .has_gap = true,
+	    .gap_cause = loss->cause,
+	};
+	return mt_array_push(&stream->pieces, end) ? mt_error_no_memory() : NULL;
+}
+
 struct mt_error *mt_pt_streams_read(struct mt_recording *recording, mt_pt_streams *streams)
 {
 	size_t count = mt_recording_auxtrace_count(recording);
@@ -217,6 +238,8 @@ struct mt_error *mt_pt_streams_read(struct mt_recording *recording, mt_pt_stream
 
 		mt_try(add_auxtrace(stream, i, &stream->next_loss));
 	}
+	mt_array_each (stream, streams)
+		mt_try(add_lost_end(stream));
 	return NULL;
 }
 
@@ -256,8 +279,9 @@ int mt_pt_stream_next_piece(struct mt_pt_stream *stream, struct mt_pt_piece *out
 
 	const struct mt_pt_stream_piece *piece = &stream->pieces.items[stream->next++];
 
-	stream->error = mt_recording_map_aux(stream->recording, piece->auxtrace, piece->begin,
-					     piece->size, &stream->mapped);
+	if (piece->size)
+		stream->error = mt_recording_map_aux(stream->recording, piece->auxtrace,
+						     piece->begin, piece->size, &stream->mapped);
 	if (stream->error)
 		return 0;
 	stream->mapped_size = piece->size;

@@ -9,9 +9,9 @@
 #include "pt/decoder.h"
 
 struct mt_pt_stream_piece {
-	size_t auxtrace; /* index into the recording's */
-	uint64_t begin;  /* within that */
-	uint64_t size;
+	size_t auxtrace;   /* index into the recording's */
+	uint64_t begin;    /* within that */
+	uint64_t size;     /* 0: all that came then was lost */
 	uint64_t repeated; /* see struct mt_pt_piece */
 	bool joined;
 	bool has_gap;

@@ -250,6 +250,25 @@ static void test_pieces_that_stand_alone(void **state)
 	tear_down(&fixture);
 }
 
+static void test_a_loss_at_the_end(void **state)
+{
+	(void)state;
+	struct walk_options options = usual_options(1);
+	struct fixture fixture = set_up(&options, 3);
+	size_t wanted = fixture.walk->wanted.count;
+
+	add_piece(&fixture, 0, fixture.size, false);
+	add_piece(&fixture, fixture.size, fixture.size, false);
+	fixture.pieces->items[1].has_gap = true;
+	fixture.pieces->items[1].gap_cause = MT_GAP_AUX_LOST;
+	struct pt_events events = decode(&fixture, 64);
+	assert_int_equal(events.events.count, wanted + 1);
+	assert_int_equal(events.events.items[wanted].kind, MT_EVENT_GAP);
+	assert_int_equal(events.events.items[wanted].detail, MT_GAP_AUX_LOST);
+	pt_events_free(&events);
+	tear_down(&fixture);
+}
+
 static void test_nothing_but_a_snapshot_and_a_gap(void **state)
 {
 	(void)state;
@@ -424,6 +443,7 @@ int main(void)
 	    cmocka_unit_test(test_split_anywhere),
 	    cmocka_unit_test(test_large_pieces),
 	    cmocka_unit_test(test_pieces_that_stand_alone),
+	    cmocka_unit_test(test_a_loss_at_the_end),
 	    cmocka_unit_test(test_nothing_but_a_snapshot_and_a_gap),
 	    cmocka_unit_test(test_a_wrapped_ring_begins_at_its_first_psb),
 	    cmocka_unit_test(test_a_stream_cut_off_tells_nothing_that_did_not_happen),

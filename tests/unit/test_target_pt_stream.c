@@ -4,6 +4,8 @@
 
 #include "target/pt_stream.h"
 
+#include <linux/perf_event.h>
+
 static void put_piece(struct mt_recording_writer *writer, int32_t tid, int32_t cpu)
 {
 	static const uint8_t bytes[8];
@@ -80,12 +82,53 @@ static void without_switches_it_is_the_thread(void **state)
 	check_streams(false, cpus, 3, 2, 100);
 }
 
+/* A piece of 8 bytes, of which the kernel says that what came behind byte END was lost. */
+static void check_loss(uint64_t end, size_t pieces_expected, uint64_t last_expected)
+{
+	char *path = make_path();
+	struct mt_recording_writer *writer = start_writer(path);
+	struct mt_recording *recording = NULL;
+	struct mt_pt_piece piece = {0};
+	mt_pt_streams streams = {0};
+	struct mt_sideband aux = {.kind = MT_SIDEBAND_AUX,
+				  .time_ns = NOW,
+				  .pid = 100,
+				  .tid = 100,
+				  .cpu = -1,
+				  .aux = {.size = end, .flags = PERF_AUX_FLAG_TRUNCATED}};
+
+	assert_no_error(mt_recording_writer_put(writer, &aux));
+	put_piece(writer, 100, -1);
+	finish(writer);
+	assert_no_error(mt_recording_open(path, NULL, &recording));
+	assert_no_error(mt_pt_streams_read(recording, &streams));
+	assert_int_equal(streams.items[0].pieces.count, pieces_expected);
+	for (size_t i = 0; i < pieces_expected; i++) {
+		assert_int_equal(mt_pt_stream_next_piece(&streams.items[0], &piece), 1);
+		assert_int_equal(piece.has_gap, i > 0);
+	}
+	assert_int_equal(piece.size, last_expected);
+	assert_int_equal(mt_pt_stream_next_piece(&streams.items[0], &piece), 0);
+	assert_null(streams.items[0].error);
+	mt_pt_streams_deinit(&streams);
+	mt_recording_close(recording);
+	remove_path(path);
+}
+
+static void a_loss_is_a_gap_wherever_it_is(void **state)
+{
+	(void)state;
+	check_loss(5, 2, 3);
+	check_loss(8, 2, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(a_thread_has_one),
 	    cmocka_unit_test(a_cpu_that_names_a_thread_is_a_cpu),
 	    cmocka_unit_test(without_switches_it_is_the_thread),
+	    cmocka_unit_test(a_loss_is_a_gap_wherever_it_is),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
