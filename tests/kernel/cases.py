@@ -3,7 +3,6 @@
 judged outside by what it left."""
 import collections
 import re
-import struct
 import subprocess
 
 from branches import decoded_by_perf
@@ -45,6 +44,13 @@ class Result:
         return by_thread(decoded_by_perf(self.perf, self.folder / recording, "--force",
                                          f"--symfs={self.root}"))
 
+    def extent(self, program, function):
+        """As the driver writes it: address and size."""
+        symbols = subprocess.run(["nm", "-S", f"{self.root}/programs/{program}"], text=True,
+                                 check=True, capture_output=True).stdout
+        address, size = re.search(rf"^(\w+) (\w+) T {function}$", symbols, re.M).groups()
+        return f"{int(address, 16):#x}/{int(size, 16):#x}"
+
     def check_calls(self, program, times=1):
         """The timeline has as many calls of the program's own functions as were seen."""
         symbols = subprocess.run(["nm", f"{self.root}/programs/{program}"], text=True, check=True,
@@ -54,7 +60,7 @@ class Result:
             address = int(re.search(rf"^([0-9a-f]+) T {name}$", symbols, re.M)[1], 16)
             seen = sum(branch[0] == "call" and branch[2] == address
                        for thread in self.truth[program] for branch in thread)
-            shown = sum(re.search(rf"s +{name} ", line) is not None for line in lines)
+            shown = sum(re.search(rf"s +(\+\d+ )?{name} ", line) is not None for line in lines)
             assert shown == times * seen > 0, f"{name}: {shown} calls shown, {seen} seen"
         threads = {line for line in lines if re.match(rf'Thread \d+ "{program}"', line)}
         assert len(threads) == len(self.truth[program]), threads
@@ -142,9 +148,9 @@ def events(result):
 
 
 def check_one_axis(result):
-    """The trace that the first thread plays ends when it has read the TSC, right before it gives
-    the trace to the device: between two system calls, of which the kernel told the times."""
-    size = struct.unpack_from("<Q", result.root.joinpath("programs/threads.pt.0").read_bytes(), 16)
+    """The trace that the first thread plays has its time inside of the write(2) that plays it, and
+    the kernel told when that began and ended."""
+    size = result.root.joinpath("programs/threads.pt.0").stat().st_size
     done = subprocess.run([result.perf, "script", "--force", f"--symfs={result.root}", "-i",
                            result.folder / "perf.data", "--itrace=be", "-F", "tid,time,event,ip,addr"],
                           text=True, capture_output=True, check=True)
@@ -153,9 +159,72 @@ def check_one_axis(result):
     mine = [(event, float(time), int(value, 16)) for tid, time, event, value in found
             if int(tid) == main]
     calls = [it for it in mine if it[0] in ("mtrace:syscall", "mtrace:sysret")]
-    written = calls.index(next(it for it in calls if it[2] == size[0]))
-    last = max(time for event, time, _ in mine if event == "branches:u")
-    assert calls[written - 2][1] - 1e-6 <= last <= calls[written - 1][1] + 1e-6
+    written = max(at for at, call in enumerate(calls) if call[2] == size)  # it was read before
+    times = [time for event, time, _ in mine if event == "branches:u"]
+    assert calls[written - 1][1] - 1e-6 <= min(times)
+    assert max(times) <= calls[written][1] + 1e-6
+
+
+@case(f"{RUN} --per-cpu -- /programs/threads 2 3")
+def per_cpu(result):
+    assert result.status == GOOD, result.errors
+    assert result.branches() == [3 * thread for thread in result.truth["threads"]]
+    result.check_calls("threads", times=3)
+
+
+@case(f"{RUN} --per-cpu --trigger=reached -- /programs/threads 2 2")
+def per_cpu_triggers(result):
+    assert result.status == GOOD, result.errors
+    assert result.branches() == [2 * thread for thread in result.truth["threads"]]
+
+
+@case(f"{RUN} --full-execution -- /programs/played 0 30")
+def full_execution(result):
+    assert result.status == GOOD, result.errors
+    [seen], [truth] = result.branches(), result.truth["played"]
+    assert seen == 30 * truth
+
+
+@case(f"{RUN} --full-execution --per-cpu -- /programs/threads 2 5")
+def full_execution_per_cpu(result):
+    assert result.status == GOOD, result.errors
+    assert result.branches() == [5 * thread for thread in result.truth["threads"]]
+
+
+@case(f"{RUN} --full-execution --size=16k -- /programs/played 0 30")
+def full_execution_overrun(result):
+    assert result.status == GOOD, result.errors
+    assert "nothing was recorded" in result.errors
+    assert "[lost: " in result.read("timeline.txt")
+
+
+def option(name, words, check):
+    """A run with these options, of which the driver says in a line what it was asked for."""
+    def look(result):
+        assert result.status == GOOD, result.errors
+        config, said = re.match("config (0x[0-9a-f]+)(.*)", result.output).groups()
+        assert check(int(config, 16), said, result), result.output
+    look.__name__ = name
+    case(f"{RUN} {words} -- /programs/lives described")(look)
+
+
+CYC, POWER, NO_RETCOMP, PTWRITE = 1 << 1, 1 << 4, 1 << 11, 1 << 12
+ALWAYS = 1 << 0 | 1 << 9 | 1 << 10 | 1 << 13  # pt, mtc, tsc, branch
+option("resolution_low", "--resolution=low",
+       lambda config, said, _: config & ALWAYS == ALWAYS and not config & CYC)
+option("resolution_normal", "",
+       lambda config, said, _: config & ALWAYS == ALWAYS and config & CYC and said == " user")
+option("resolution_high", "--resolution=high",
+       lambda config, said, _: config & ALWAYS == ALWAYS and config & CYC)
+option("with_kernel", "--kernel", lambda config, said, _: said == " kernel user")
+option("no_return_compression", "--no-return-compression",
+       lambda config, said, _: config & NO_RETCOMP)
+option("ptwrite", "--ptwrite", lambda config, said, _: config & PTWRITE)
+option("power_events", "--power-events", lambda config, said, _: config & POWER)
+option("filter_function", "--filter=twice",
+       lambda config, said, result: said == f" user filter {result.extent('lives', 'twice')}")
+option("filter_words", "'--filter=filter main @ /programs/lives'",
+       lambda config, said, result: said == f" user filter {result.extent('lives', 'main')}")
 
 
 @case(f"{RUN} -- /programs/mapping mapped")

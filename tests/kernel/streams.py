@@ -51,7 +51,7 @@ def retimed(packets):
 
 
 def write_stream(path, packets):
-    """As tests/kernel/programs/played.c reads it."""
+    """As tests/kernel/module/device.c takes it."""
     trace, tsc_at, ticks = retimed(packets)
     path.write_bytes(struct.pack(f"<QQQ{len(tsc_at)}I", ticks, len(tsc_at), len(trace), *tsc_at) +
                      trace)

@@ -152,13 +152,15 @@ uint64_t played(void)
 
 void play(size_t size)
 {
-	uint8_t *bytes = malloc(size);
+	uint64_t header[3] = {0, 0, size}; /* struct pt_stream of tests/kernel/module/device.c */
+	uint8_t *bytes = malloc(sizeof(header) + size);
 
 	if (!bytes)
 		err(1, "play");
+	memcpy(bytes, header, sizeof(header));
 	for (size_t i = 0; i < size; i++)
-		bytes[i] = pattern(played_bytes + i);
-	if (write(device, bytes, size) != (ssize_t)size)
+		bytes[sizeof(header) + i] = pattern(played_bytes + i);
+	if (write(device, bytes, sizeof(header) + size) != (ssize_t)(sizeof(header) + size))
 		err(1, "/dev/mtrace_test_pt");
 	played_bytes += size;
 	free(bytes);

@@ -3,9 +3,9 @@
  *
  * To perf's core and to user space it is what arch/x86/events/intel/pt.c is: the same sysfs files,
  * the same rules for attr.config, the same AUX buffers, heads, flags and filters.  Only the bytes
- * are not made by hardware: whoever runs on a CPU writes to /dev/mtrace_test_pt what the tracing
- * hardware of that CPU is to put out at that moment.  They go to the event that is tracing there,
- * and nowhere when there is none. */
+ * are not made by hardware: whoever runs on a CPU writes to /dev/mtrace_test_pt (device.c) what the
+ * tracing hardware of that CPU is to put out at that moment.  They go to the event that is tracing
+ * there, and nowhere when there is none. */
 #ifndef MTRACE_TEST_PT_H
 #define MTRACE_TEST_PT_H
 

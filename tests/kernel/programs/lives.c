@@ -5,6 +5,7 @@
 #include <linux/perf_event.h>
 #include <pthread.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -124,6 +125,18 @@ static void churned(void)
 	play_once(0);
 }
 
+/* What the driver says of the event that traces us. */
+static void described(void)
+{
+	int device = open("/dev/mtrace_test_pt", O_RDWR | O_CLOEXEC);
+	char line[256];
+	ssize_t length = device < 0 ? -1 : read(device, line, sizeof(line));
+
+	if (length > 0)
+		write(1, line, (size_t)length);
+	play_once(0);
+}
+
 /* Each sleep makes the kernel write records. */
 static void switched(void)
 {
@@ -140,7 +153,7 @@ int main(int count, char **arguments)
 	} lives[] = {
 	    {"mapped", mapped},     {"forked", forked},   {"execed", execed},
 	    {"crashed", crashed},   {"flagged", flagged}, {"churned", churned},
-	    {"switched", switched}, {"again", mapped},
+	    {"switched", switched}, {"again", mapped},    {"described", described},
 	};
 
 	program = arguments[0];

@@ -11,85 +11,49 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <x86intrin.h>
 
 #define GOOD 7 /* the exit status when all went well */
 
-/* What tests/kernel/streams.py writes. */
-struct stream {
-	uint64_t ticks; /* from the first packet to the last */
-	uint64_t tsc_count;
-	uint64_t bytes;
-	uint32_t tsc_at[]; /* of the payloads of the TSC packets; the trace follows */
+/* A thread's trace, as tests/kernel/streams.py writes it and the device takes it. */
+struct player {
+	int device;
+	void *stream; /* NULL: nothing is played here */
+	size_t size;
 };
 
-static inline struct stream *load(const char *program, unsigned int number)
+static inline void load(struct player *player, const char *program, unsigned int number)
 {
 	char path[256];
 	struct stat status;
-	struct stream *stream;
 	int fd;
 
 	snprintf(path, sizeof(path), "%s.pt.%u", program, number);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &status) || !(stream = malloc((size_t)status.st_size)))
-		return NULL;
-	if (read(fd, stream, (size_t)status.st_size) != status.st_size)
+	if (fd < 0 || fstat(fd, &status))
+		return;
+	player->size = (size_t)status.st_size;
+	player->stream = malloc(player->size);
+	if (!player->stream || read(fd, player->stream, player->size) != status.st_size)
 		abort();
 	close(fd);
-	return stream;
 }
-
-static inline void move(uint8_t *payload, uint64_t ticks)
-{
-	uint64_t tsc = 0;
-
-	memcpy(&tsc, payload, 7);
-	tsc += ticks;
-	memcpy(payload, &tsc, 7);
-}
-
-/* What was recorded ends now, and began after the last time. */
-static inline void play_stream(int device, struct stream *stream, uint64_t *played)
-{
-	uint8_t *trace = (uint8_t *)&stream->tsc_at[stream->tsc_count];
-	uint64_t first = 0, by;
-
-	while (__rdtsc() < *played + stream->ticks)
-		;
-	memcpy(&first, trace + stream->tsc_at[0], 7);
-	by = __rdtsc() - stream->ticks - first;
-	for (uint64_t i = 0; i < stream->tsc_count; i++)
-		move(trace + stream->tsc_at[i], by);
-	if (write(device, trace, stream->bytes) != (ssize_t)stream->bytes)
-		abort();
-	*played = __rdtsc();
-}
-
-/* A thread's trace, and when it was played last. */
-struct player {
-	int device;
-	struct stream *stream; /* NULL: nothing is played here */
-	uint64_t played;
-};
 
 static inline struct player player_of(const char *program, unsigned int number)
 {
-	struct player player = {.device = open("/dev/mtrace_test_pt", O_RDWR | O_CLOEXEC),
-				.played = __rdtsc()};
+	struct player player = {.device = open("/dev/mtrace_test_pt", O_RDWR | O_CLOEXEC)};
 
 	if (player.device >= 0)
-		player.stream = load(program, number);
+		load(&player, program, number);
 	return player;
 }
 
 static inline void play(struct player *player)
 {
-	if (player->stream)
-		play_stream(player->device, player->stream, &player->played);
+	if (player->stream &&
+	    write(player->device, player->stream, player->size) != (ssize_t)player->size)
+		abort();
 }
 
 #endif
