@@ -19,6 +19,7 @@ void mt_pt_flow_lose(struct mt_pt_flow *flow, enum mt_gap_cause cause, uint64_t 
 	flow->has_gap = true;
 	flow->bytes_lost += bytes_lost;
 	flow->tracing = false;
+	flow->unseen_kernel = false;
 	flow->in_transaction = false;
 	flow->aborted = false;
 	flow->has_goal = false;
@@ -27,5 +28,11 @@ void mt_pt_flow_lose(struct mt_pt_flow *flow, enum mt_gap_cause cause, uint64_t 
 
 void mt_pt_flow_fail(struct mt_pt_flow *flow)
 {
+	if (flow->status == -pte_nomap && mt_address_is_kernel(flow->ip) && !flow->has_gap) {
+		flow->unseen_ip = flow->unseen_kernel ? flow->unseen_ip : flow->ip;
+		flow->unseen_kernel = true;
+		flow->tracing = flow->starting = flow->has_goal = false;
+		return;
+	}
 	mt_pt_flow_lose(flow, flow->status == -pte_nomap ? MT_GAP_NO_CODE : MT_GAP_BAD_TRACE, 0);
 }

@@ -188,6 +188,17 @@ static void start_trace(struct mt_pt_flow *flow, uint64_t ip, uint64_t tsc)
 	mt_pt_emit(flow, MT_EVENT_TRACE_START, 0, ip, 0, tsc);
 }
 
+/* From the kernel, of which nothing was seen; or to another place of it. */
+static void come_back(struct mt_pt_flow *flow, uint64_t ip, uint64_t tsc)
+{
+	flow->tracing = true;
+	if (mt_address_is_kernel(ip))
+		return;
+	flow->unseen_kernel = false;
+	ask_image(flow, tsc);
+	mt_pt_emit(flow, MT_EVENT_SYSRET, flow->unseen_ip, ip, 0, tsc);
+}
+
 /* What repeats the last window ends with tracing switched off. */
 static void unmute(struct mt_pt_flow *flow)
 {
@@ -206,6 +217,10 @@ static void take_enabled(struct mt_pt_flow *flow, const struct pt_event *event)
 	}
 	flow->enabled = true;
 	flow->ip = event->variant.enabled.ip;
+	if (flow->unseen_kernel) {
+		come_back(flow, flow->ip, mt_pt_event_time(flow, event));
+		return;
+	}
 	start_trace(flow, flow->ip, mt_pt_event_time(flow, event));
 }
 
@@ -402,6 +417,11 @@ void mt_pt_flow_enter(struct mt_pt_flow *flow, struct pt_query_decoder *query, i
 	flow->starting = false;
 	flow->known_mode = true;
 	flow->return_count = 0;
+	if (flow->unseen_kernel) {
+		if (tracing)
+			come_back(flow, ip, now(flow));
+		return;
+	}
 	if (flow->tracing && !tracing)
 		mt_pt_flow_lose(flow, MT_GAP_BAD_TRACE, 0);
 	/* A PSB's time is told by its first event. */

@@ -35,6 +35,10 @@ struct mt_pt_flow {
 	uint32_t return_count;
 
 	bool tracing; /* events so far say that control is known */
+	/* Control went into the kernel, whose code is not to be had: what it does there is not
+	 * told, and is no gap. */
+	bool unseen_kernel;
+	uint64_t unseen_ip; /* where it went in */
 	bool in_transaction;
 	bool aborted; /* a transaction; the jump that goes with it comes next */
 
@@ -77,7 +81,8 @@ int mt_pt_flow_walk(struct mt_pt_flow *flow, const struct mt_pt_place *target);
 
 /* Something was lost; told as a gap with the next event.  Control is not known afterwards. */
 void mt_pt_flow_lose(struct mt_pt_flow *flow, enum mt_gap_cause cause, uint64_t bytes_lost);
-/* The same after a failure of libipt, for which `status` tells the cause. */
+/* The same after a failure of libipt, for which `status` tells the cause.  In the kernel, where
+ * there is no code, nothing is lost. */
 void mt_pt_flow_fail(struct mt_pt_flow *flow);
 void mt_pt_flow_tell_gap(struct mt_pt_flow *flow);
 void mt_pt_flow_mark_snapshot(struct mt_pt_flow *flow, uint32_t number);

@@ -149,7 +149,8 @@ static void resume(struct mt_pt_decoder *decoder, size_t from)
 	decoder->next_offset = decoder->scan.offset;
 	decoder->resume_from = decoder->scan.offset + (decoder->next_kind == MT_PT_POINT_PSB);
 	decoder->copy_bytes = COPY_MIN_BYTES;
-	mt_pt_flow_lose(flow, MT_GAP_BAD_TRACE, decoder->scan.offset - from);
+	if (!flow->unseen_kernel)
+		mt_pt_flow_lose(flow, MT_GAP_BAD_TRACE, decoder->scan.offset - from);
 	decoder->bytes_before += decoder->scan.offset - from;
 }
 

@@ -144,6 +144,35 @@ static void test_into_the_kernel_and_back(void **state)
 		      {.kind = MT_EVENT_TRACE_END, .from = USER + 4, .detail = MT_TRACE_END_ASYNC});
 }
 
+/* Nobody but root may read the kernel's code. */
+static void test_a_kernel_without_code_is_no_gap(void **state)
+{
+	const uint64_t unseen = KERNEL + 0x1000;
+	struct stream stream = open_stream();
+
+	(void)state;
+	put_psb(&stream, USER, 1000);
+	put_ip(&stream, TIP, unseen);
+	PUT(&stream, 0x16); /* TNT */
+	put_ip(&stream, TIP, unseen + 0x200);
+	put_psb(&stream, unseen + 0x210, 2000);
+	put_ip(&stream, TIP, USER + 2);
+	put_ip(&stream, FUP, USER + 3);
+	put_ip(&stream, TIP, unseen + 4);
+	PUT(&stream, 0x16);
+	put_ip(&stream, TIP, USER + 3);
+	put_stop(&stream, USER + 4);
+	struct pt_events events = close_stream(&stream);
+
+	assert_int_equal(events.stats.gaps, 0);
+	ASSERT_EVENTS(&events, {.kind = MT_EVENT_TRACE_START, .to = USER},
+		      {.kind = MT_EVENT_SYSCALL, .from = USER, .to = unseen},
+		      {.kind = MT_EVENT_SYSRET, .from = unseen, .to = USER + 2},
+		      {.kind = MT_EVENT_INTERRUPT, .from = USER + 3, .to = unseen + 4},
+		      {.kind = MT_EVENT_SYSRET, .from = unseen + 4, .to = USER + 3},
+		      {.kind = MT_EVENT_TRACE_END, .from = USER + 4, .detail = MT_TRACE_END_ASYNC});
+}
+
 static void test_a_new_address_space(void **state)
 {
 	(void)state;
@@ -357,6 +386,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_into_the_kernel_and_back),
+	    cmocka_unit_test(test_a_kernel_without_code_is_no_gap),
 	    cmocka_unit_test(test_a_new_address_space),
 	    cmocka_unit_test(test_a_breakpoint_is_no_system_call),
 	    cmocka_unit_test(test_out_of_the_traced_range),
