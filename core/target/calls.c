@@ -332,8 +332,11 @@ static struct mt_error *on_signal(struct mt_calls_engine *engine, struct mt_call
 	news->pc = row->original;
 	if (news->ordinary)
 		return give_stamp(engine, thread);
-	if (!is_fault(stop) || row->phase != MT_PHASE_DISPLACED || row->below)
+	if (!is_fault(stop) || (row->phase == MT_PHASE_DISPLACED && row->below))
 		return NULL;
+	/* The stack is at its end: the program may need less of it than we. */
+	if (row->phase != MT_PHASE_DISPLACED)
+		mt_try(mt_calls_leave_trampoline(engine, thread));
 	news->ordinary = true;
 	return on_fault(engine, thread, place, row->original);
 }

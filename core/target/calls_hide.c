@@ -96,8 +96,8 @@ static void restore(struct user_regs_struct *registers, const struct mt_trampoli
 	registers->rip = row->original;
 }
 
-static struct mt_error *leave_trampoline(struct mt_calls_engine *engine,
-					 struct mt_calls_thread *thread)
+struct mt_error *mt_calls_leave_trampoline(struct mt_calls_engine *engine,
+					   struct mt_calls_thread *thread)
 {
 	struct user_regs_struct registers;
 	uint64_t stack[UINT8_MAX / sizeof(uint64_t)] = {0};
@@ -146,7 +146,7 @@ static struct mt_error *leave_trampolines(struct mt_calls_engine *engine,
 {
 	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next) {
 		struct mt_error *error =
-		    thread->space == space ? leave_trampoline(engine, thread) : NULL;
+		    thread->space == space ? mt_calls_leave_trampoline(engine, thread) : NULL;
 
 		/* It ended meanwhile. */
 		if (error && mt_error_code(error) != MT_ERROR_GONE)

@@ -332,6 +332,9 @@ void mt_calls_forget_code(struct mt_calls_space *space);
 
 /* calls_hide.c */
 struct mt_error *mt_calls_hide(struct mt_calls_engine *engine, struct mt_calls_space *space);
+/* The thread stands where it does in effect, and has recorded nothing of it. */
+struct mt_error *mt_calls_leave_trampoline(struct mt_calls_engine *engine,
+					   struct mt_calls_thread *thread);
 /* The text of a forked child, whose thread stands in no trampoline. */
 struct mt_error *mt_calls_clean(struct mt_calls_engine *engine, const struct mt_calls_space *space,
 				pid_t child);

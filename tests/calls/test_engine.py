@@ -339,6 +339,13 @@ def test_handlers_see_where_a_fault_was(compile, run_mtdb, tmp_path, level):
     assert " 0 strange of " in done.stdout
 
 
+def test_handlers_see_where_the_stack_ended(compile, run_mtdb, tmp_path):
+    """Also when it did so within a trampoline."""
+    done = run_mtdb("run", "-e", "calls", "--size", "64k", "-o", tmp_path / "x.fxt", "--",
+                    compile("calls_overflow.c", "-O1"))
+    assert (done.stdout, done.returncode) == ("48 0\n", 7), done.stderr
+
+
 def test_a_static_program_runs_on(compile, run_mtdb, tmp_path):
     program = compile("calls_killed.c", "-static", output="static")
     done = run_mtdb("run", "--engine", "calls", "-o", tmp_path / "x.fxt", program, "exit", "1")
