@@ -348,6 +348,33 @@ static struct mt_error *run_help(struct prompt *prompt, const char *rest)
 	return NULL;
 }
 
+static bool mentions(const struct prompt_command *command, const char *word)
+{
+	return strcasestr(command->name, word) || strcasestr(command->summary, word) ||
+	       (command->help && strcasestr(command->help, word));
+}
+
+static void list_mentions(const char *outer, const struct prompt_command *table, const char *word)
+{
+	for (const struct prompt_command *one = table; one->name; one++) {
+		if (mentions(one, word))
+			prompt_printf("%s%s%s -- %s.\n", outer, *outer ? " " : "", one->name,
+				      one->summary);
+		if (one->sub)
+			list_mentions(one->name, one->sub, word);
+	}
+}
+
+static struct mt_error *run_apropos(struct prompt *prompt, const char *rest)
+{
+	(void)prompt;
+	if (!*rest)
+		return mt_error_new(MT_ERROR_USAGE, "Argument required (a word to look for).");
+	for (size_t i = 0; prompt_tables[i]; i++)
+		list_mentions("", prompt_tables[i], rest);
+	return NULL;
+}
+
 const struct prompt_command prompt_other_commands[] = {
     {.name = "info",
      .aliases = "i inf",
@@ -384,6 +411,10 @@ const struct prompt_command prompt_other_commands[] = {
      .takes = PROMPT_COMMANDS,
      .summary = "List the commands, or tell more of one",
      .run = run_help},
+    {.name = "apropos",
+     .usage = "WORD",
+     .summary = "List the commands whose help mentions WORD",
+     .run = run_apropos},
     {.name = "quit", .aliases = "q exit", .summary = "End mtdb", .run = run_quit},
     {0},
 };
