@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Inside of the engine `pt`: core/target/pt_engine.c (the ops), pt_ring.c (events with their two
- * rings), pt_cpu.c (a ring a CPU), pt_snapshot.c (rings into the recording), pt_break.c
- * (breakpoints), pt_probe.c (what this machine can do). */
+ * rings), pt_cpu.c (a ring a CPU), pt_snapshot.c (rings into the recording), pt_values.c (packets
+ * with values), pt_break.c (breakpoints), pt_probe.c (what this machine can do). */
 #ifndef MT_TARGET_PT_PRIVATE_H
 #define MT_TARGET_PT_PRIVATE_H
 
@@ -115,6 +115,11 @@ void mt_pt_close_breaks(struct mt_pt_thread *thread);
 void mt_pt_forget_breaks(struct mt_pt_engine *engine, struct mt_pt_thread *thread);
 /* The stop is one of these. */
 bool mt_pt_is_break(const struct mt_pt_thread *thread, const struct mt_stop *stop);
+
+/* pt_values.c: what packets of the ring's news say besides control flow, where that is asked for;
+ * the first TOLD bytes are only looked at for the time.  Errors: the writer's; NO_MEMORY. */
+struct mt_error *mt_pt_put_values(const struct mt_pt_engine *engine, const struct mt_pt_ring *ring,
+				  size_t told, struct mt_recording_writer *writer);
 
 /* pt_snapshot.c: as the ops. */
 struct mt_error *mt_pt_snapshot(struct mt_engine *base, pid_t lwp, uint32_t number,

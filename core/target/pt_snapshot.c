@@ -102,6 +102,7 @@ static struct mt_error *put_piece(const struct mt_pt_engine *engine, struct mt_p
 
 	mt_try(put_stretch(engine, ring, &piece, writer));
 	mt_try(put_flags(ring, &piece, writer));
+	mt_try(mt_pt_put_values(engine, ring, repeated, writer));
 	ring->stream_offset = piece.offset + padded(size);
 	return mt_recording_writer_put_aux_parts(writer, &piece, ring->news.part,
 						 ring->news.part_bytes);

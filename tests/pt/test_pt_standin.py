@@ -158,3 +158,10 @@ def test_windows_go_on_without_a_psb(play, compile, decoders, counts):
     check(played, decoders)
     calls = [one for one in played.trace.slices() if one.name == "twice"]
     assert len([one for one in calls if "inferred" not in one.args]) == 8
+
+
+def test_the_frequency_is_a_counter(play, compile):
+    played = play(compile("truth.c", "-O1", "-static", "-w"), "recursion",
+                  options=["--power-events"])
+    assert played.done.returncode == GOOD, played.done.stderr
+    assert [name for name in played.trace.counters if name.startswith("frequency (MHz)")]

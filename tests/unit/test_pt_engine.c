@@ -401,6 +401,48 @@ static void packets_of_real_hardware_come_through(void **state)
 	end(&world);
 }
 
+/* PSB TSC TMA CBR PSBEND; MTC, CBR, PTW; by the crystal 100 ticks of the TSC later. */
+static void values_stand_beside_the_calls(void **state)
+{
+	static const uint8_t packets[] = {0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02,
+					  0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x19, 0x00,
+					  0x00, 0x10, 0x00, 0x00, 0x00, 0x00, /* TSC 0x100000 */
+					  0x02, 0x73, 0x00, 0x00, 0x00, 0x00, 0x00, /* TMA: CTC 0 */
+					  0x02, 0x03, 0x18, 0x00, 0x02, 0x23,  /* CBR 24, PSBEND */
+					  0x59, 0x02,                          /* MTC 2 */
+					  0x02, 0x03, 0x0c, 0x00,              /* CBR 12 */
+					  0x02, 0x12, 0x78, 0x56, 0x34, 0x12}; /* PTW, 4 bytes */
+	struct world world;
+	uint64_t frequencies[2], times[2];
+	size_t count = 0, marks = 0;
+
+	(void)state;
+	begin(&world, sysfs_alder_lake,
+	      &(struct mt_engine_options){.pt = {.power_events = true, .ptwrite = true}});
+	add(&world, PID);
+	standin_write(PID, packets, sizeof(packets));
+	take(&world, 1);
+	finish_recording(&world);
+	for (size_t i = 0; i < mt_recording_sideband_count(world.recording); i++) {
+		const struct mt_sideband *it = &mt_recording_sideband(world.recording)[i];
+
+		if (it->kind != MT_SIDEBAND_SAMPLE || !it->sample.raw_size)
+			continue;
+		if (strcmp((const char *)it->sample.raw, "frequency (MHz)") == 0 && count < 2) {
+			frequencies[count] = it->sample.weight;
+			times[count++] = it->time_ns;
+		}
+		marks += strcmp((const char *)it->sample.raw, "ptwrite 0x12345678") == 0;
+	}
+	assert_int_equal(count, 2);
+	assert_int_equal(marks, 1);
+	assert_int_equal(frequencies[0], 2000 * 24 / 21); /* the clock ticks twice a nanosecond */
+	assert_int_equal(frequencies[1], 2000 * 12 / 21);
+	/* Two MTCs of 2^3 ticks of the crystal, 55 of the TSC each, two a nanosecond. */
+	assert_int_equal(times[1] - times[0], 2 * 8 * 55 / 2);
+	end(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -414,6 +456,7 @@ int main(void)
 	    cmocka_unit_test(the_first_thread_must_have_one),
 	    cmocka_unit_test(a_renamed_thread_keeps_its_ring),
 	    cmocka_unit_test(packets_of_real_hardware_come_through),
+	    cmocka_unit_test(values_stand_beside_the_calls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
