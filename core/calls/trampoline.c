@@ -158,6 +158,19 @@ static void take_slot(struct emitter *to)
 	locate(to);
 }
 
+/* Where nobody reads it any more, none: the program may forbid itself to read the counter, and only
+ * a tracer can help it then. */
+static void read_stamp(struct emitter *to)
+{
+	if (to->config->alive) {
+		code(to, 0xa1); /* mov eax, [alive] */
+		bytes(to, &to->config->alive, sizeof(to->config->alive));
+		code(to, 0xc1, 0xe0, 0x02); /* shl eax, 2 */
+		code(to, 0x74, 0x02);       /* jz over the next */
+	}
+	code(to, 0x0f, 0x31); /* rdtsc */
+}
+
 static void put_line_stamp(struct emitter *to, size_t index)
 {
 	uint8_t saved = to->stamps[index].row.saved;
@@ -167,8 +180,8 @@ static void put_line_stamp(struct emitter *to, size_t index)
 	patch_rel32(to, to->stamps[index].at, to->out->code.count);
 	push_rdx_rcx(to);
 	locate(to);
-	code(to, 0x48, 0x89, 0xc1);       /* mov rcx, rax */
-	code(to, 0x0f, 0x31);             /* rdtsc */
+	code(to, 0x48, 0x89, 0xc1); /* mov rcx, rax */
+	read_stamp(to);
 	code(to, 0x48, 0xc1, 0xe2, 0x20); /* shl rdx, 32 */
 	code(to, 0x48, 0x09, 0xc2);       /* or rdx, rax */
 	code(to, 0x48, 0x89, 0x11);       /* mov [rcx], rdx */
@@ -196,7 +209,7 @@ static void put_half(struct emitter *to, uint32_t site, uint8_t modrm)
 static void record_stamp(struct emitter *to)
 {
 	push_rdx_rcx(to);
-	code(to, 0x0f, 0x31);                        /* rdtsc */
+	read_stamp(to);
 	code(to, 0x89, 0xc1);                        /* mov ecx, eax */
 	put_half(to, MT_RING_SITE_STAMP_LOW, 0x48);  /* mov [rax+4], ecx */
 	put_half(to, MT_RING_SITE_STAMP_HIGH, 0x50); /* mov [rax+4], edx */
@@ -207,7 +220,7 @@ static void record_full(struct emitter *to, uint32_t site)
 {
 	push_rax(to);
 	push_rdx_rcx(to);
-	code(to, 0x0f, 0x31);                   /* rdtsc */
+	read_stamp(to);
 	code(to, 0x48, 0xc1, 0xe2, 0x20);       /* shl rdx, 32 */
 	code(to, 0x48, 0x09, 0xc2);             /* or rdx, rax */
 	code(to, 0xb8, 0x10, 0x00, 0x00, 0x00); /* mov eax, 16 */

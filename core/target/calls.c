@@ -294,22 +294,47 @@ static bool is_forbidden_stamp(const struct mt_calls_module *module, const struc
 	       memcmp(module->trampolines.code.items + at, rdtsc, sizeof(rdtsc)) == 0;
 }
 
+/* Its patches go, for good. */
+static struct mt_error *record_no_more(struct mt_calls_engine *engine, struct mt_calls_space *space)
+{
+	struct mt_error *error = NULL;
+
+	space->refused = true;
+	mt_try(engine->target->ops->halt(engine->target, space->pid));
+	mt_array_each (place, &space->places) {
+		memset(place->off, true, place->module->file->plan->patches.count);
+		if (!error)
+			error = mt_calls_text_write(engine, space, place);
+	}
+	engine->target->ops->release(engine->target, space->pid);
+	return error;
+}
+
+/* A process that outlives us must not need us for its stamps. */
+static struct mt_error *note_stampless(struct mt_calls_engine *engine, struct mt_calls_space *space)
+{
+	if (space->stampless)
+		return NULL;
+	space->stampless = true;
+	mt_log(engine->options.log, MT_LOG_WARNING,
+	       "process %d forbade itself to read the time stamp counter (strict seccomp, "
+	       "PR_SET_TSC): %s from now on",
+	       space->pid, space->attached ? "it is not recorded" : "recording it is slow");
+	return space->attached ? record_no_more(engine, space) : NULL;
+}
+
 static struct mt_error *give_stamp(struct mt_calls_engine *engine, struct mt_calls_thread *thread)
 {
 	struct user_regs_struct registers;
 	uint64_t tsc = mt_clock_tsc();
 
-	if (!thread->space->stampless)
-		mt_log(engine->options.log, MT_LOG_WARNING,
-		       "process %d forbade itself to read the time stamp counter (strict seccomp, "
-		       "PR_SET_TSC): recording it is slow from now on",
-		       thread->pid);
-	thread->space->stampless = true;
 	mt_try(engine->target->ops->get_registers(engine->target, thread->lwp, &registers));
 	registers.rax = (uint32_t)tsc;
 	registers.rdx = tsc >> 32;
 	registers.rip += RDTSC_BYTES;
-	return engine->target->ops->set_registers(engine->target, thread->lwp, &registers);
+	mt_try(engine->target->ops->set_registers(engine->target, thread->lwp, &registers));
+	mt_try(calm(engine, thread->lwp));
+	return note_stampless(engine, thread->space);
 }
 
 /* Where a thread stands, in the program's own terms. */

@@ -24,8 +24,8 @@
 #define MOST_PAUSE_NS 5000000
 #define CALL_MS       100
 #define RTLD_NOW_     2
+#define TRIES         100
 /* Of letting go. */
-#define TRIES       100
 #define OUTSIDE_NS  2000000
 #define FRAME_BYTES 16384
 
@@ -142,6 +142,7 @@ static struct mt_error *find_quiet(struct attach *attach)
 	}
 	struct mt_error *error = look_for_quiet(attach);
 	mt_calls_quiet_destroy(attach->judge);
+	attach->judge = NULL;
 	if (error || attach->quiet)
 		return error;
 	return mt_error_new(
@@ -217,6 +218,25 @@ static struct mt_error *await_borrowed(struct attach *attach)
 	return NULL;
 }
 
+/* Until no thread is within dlopen() or dlclose(): before that, nothing is known of libraries. */
+static struct mt_error *await_whole(struct attach *attach)
+{
+	struct mt_target *target = attach->engine->target;
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+
+	for (int i = 0; i < TRIES && attach->quiet; i++) {
+		if (mt_calls_is_whole(attach->engine, attach->space))
+			return NULL;
+		attach->quiet = 0;
+		resume_all(attach);
+		nanosleep(&pause, NULL);
+		mt_try(target->ops->halt(target, attach->space->pid));
+		mt_try(look_for_quiet(attach));
+	}
+	return mt_error_new(MT_ERROR_BUSY, "process %d is loading or unloading libraries",
+			    attach->space->pid);
+}
+
 static struct mt_error *take_over(struct attach *attach)
 {
 	struct mt_target *target = attach->engine->target;
@@ -242,9 +262,7 @@ static struct mt_error *take_over(struct attach *attach)
 	mt_try(mt_calls_lend(attach->engine, attach->space, attach->quiet));
 	if (!attach->has_agent)
 		mt_try(load_agent(attach));
-	if (!mt_calls_is_whole(attach->engine, attach->space))
-		return mt_error_new(MT_ERROR_BUSY, "process %d is loading or unloading libraries",
-				    attach->space->pid);
+	mt_try(await_whole(attach));
 	mt_try(mt_calls_space_update(attach->engine, attach->space, attach->quiet));
 	if (target->ops->watch_libraries)
 		return NULL;

@@ -33,6 +33,7 @@ static struct mt_error *generate(struct mt_calls_engine *engine, struct mt_calls
 	    .position_offset = space->position_offset,
 	    .ring_bytes = (uint32_t)engine->options.ring_bytes,
 	    .stamps = engine->options.stamps,
+	    .alive = space->attached ? mt_calls_alive_word(space->rings) : 0,
 	};
 
 	if (mt_array_reserve(&module->trampolines.code, plan->patches.count * USUAL_BYTES) ||

@@ -96,8 +96,28 @@ def test_attach_before(start, mtdb, tmp_path, way):
         go_on(process)
         assert process.stdout.readline() == b"ready\n"
         tracer.send_signal(2)
-        assert tracer.wait(60) == 0
-    assert count(out) == 465
+        errors = tracer.communicate(timeout=60)[1]
+        assert tracer.returncode == 0
+    is_stampless = way in ["strict", "stampless"]
+    assert ("it is not recorded from now on" in errors) == is_stampless
+    assert count(out) < 465 if is_stampless else count(out) == 465
+    check_it_ends_well(process)
+
+
+@pytest.mark.parametrize("stamps", ["sampled", "full"])
+@pytest.mark.parametrize("when", ["before", "within"])
+@pytest.mark.parametrize("way", WAYS)
+def test_tracer_is_killed(start, mtdb, tmp_path, way, when, stamps):
+    """Nobody is there any more to help with what is forbidden to it."""
+    process = start(way)
+    with attach(mtdb, process.pid, tmp_path / "out.txt", "--timestamps", stamps, *OWN) as tracer:
+        if when == "within":
+            go_on(process)
+            assert process.stdout.readline() == b"ready\n"
+        tracer.kill()
+    if when == "before":
+        go_on(process)
+        assert process.stdout.readline() == b"ready\n"
     check_it_ends_well(process)
 
 
