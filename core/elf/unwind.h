@@ -87,6 +87,10 @@ struct mt_unwinder {
 	uint8_t window[4096];
 };
 
+/* Where the canonical frame address lies at PC: OFFSET behind what a register (by DWARF's number)
+ * holds.  For who asks often: the tables are read here.  False: it is not that simple. */
+bool mt_unwind_cfa_rule(struct mt_space *space, uint64_t pc, unsigned *number, int64_t *offset);
+
 void mt_unwind_start(struct mt_unwinder *unwinder, const struct mt_unwind_source *source,
 		     const struct mt_registers *registers);
 /* False: that was all, and unwinder->end says why. */

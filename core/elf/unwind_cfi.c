@@ -5,6 +5,7 @@
 #include "elf/section.h"
 #include "elf/unwind_private.h"
 
+#include <dwarf.h>
 #include <elfutils/libdwelf.h>
 
 struct mt_cfi {
@@ -128,4 +129,26 @@ enum mt_unwind_step mt_unwind_by_cfi(struct mt_unwinder *unwinder, struct mt_reg
 	enum mt_unwind_step step = apply(unwinder, rules, caller, cfa, signal);
 	free(rules);
 	return step;
+}
+
+bool mt_unwind_cfa_rule(struct mt_space *space, uint64_t pc, unsigned *number, int64_t *offset)
+{
+	const struct mt_mapping *mapping = mt_space_find(space, pc);
+	Dwarf_Frame *rules =
+	    mapping && mapping->objfile ? rules_at(mapping->objfile, pc - mapping->bias) : NULL;
+	Dwarf_Op *operations;
+	size_t count = 0;
+	bool simple = false;
+
+	if (rules && dwarf_frame_cfa(rules, &operations, &count) == 0 && count == 1) {
+		uint8_t atom = operations[0].atom;
+
+		simple = (atom >= DW_OP_breg0 && atom <= DW_OP_breg31) || atom == DW_OP_bregx;
+		*number = atom == DW_OP_bregx ? (unsigned)operations[0].number
+					      : (unsigned)(atom - DW_OP_breg0);
+		*offset =
+		    (int64_t)(atom == DW_OP_bregx ? operations[0].number2 : operations[0].number);
+	}
+	free(rules);
+	return simple;
 }

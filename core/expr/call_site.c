@@ -124,6 +124,7 @@ struct mt_error *mt_call_site_register(struct mt_eval *eval, const struct mt_var
 	mt_variable_bind(there.module, &there, &caller, &site, &parameter);
 	at_caller.frame = &caller;
 	at_caller.depth++;
+	at_caller.cfa_rule = NULL;
 	return mt_machine_number(&at_caller, &parameter, &attribute, 0, value);
 }
 

@@ -415,8 +415,11 @@ struct mt_error *mt_expr_is_true(struct mt_expr *expr, const struct mt_expr_fram
 				 bool *is_true)
 {
 	struct mt_arena arena = {0};
-	struct mt_eval eval = {
-	    .program = expr->program, .frame = frame, .arena = &arena, .language = expr->language};
+	struct mt_eval eval = {.program = expr->program,
+			       .frame = frame,
+			       .arena = &arena,
+			       .language = expr->language,
+			       .cfa_rule = &expr->cfa_rule};
 	struct mt_value value;
 	struct mt_error *error = NULL;
 

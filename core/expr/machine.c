@@ -90,10 +90,9 @@ static void dereference(struct machine *machine, uint64_t size)
 
 static void push_cfa(struct machine *machine)
 {
-	const struct mt_expr_frame *frame = machine->eval->frame;
 	uint64_t cfa = 0;
 
-	if (!frame->ops || !frame->ops->get_cfa || !frame->ops->get_cfa(frame->context, &cfa))
+	if (!mt_frame_cfa(machine->eval, &cfa))
 		fail(machine, mt_value_optimized_out());
 	push(machine, cfa);
 }

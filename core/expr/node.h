@@ -94,6 +94,7 @@ struct mt_expr {
 	struct mt_arena arena;
 	struct mt_node *root; /* NULL: nothing was typed */
 	enum mt_language language;
+	struct mt_cfa_rule cfa_rule;
 };
 
 #define MT_PARSE_DEPTH 200

@@ -89,6 +89,9 @@ struct mt_error *mt_entry_value(struct mt_eval *eval, const struct mt_variable *
 /* The classes of a type's (at most two) eightbytes.  False: in memory. */
 bool mt_entry_classes(struct mt_type *type, bool is_sse[2], size_t *count);
 
+/* The frame's canonical frame address.  False: not known. */
+bool mt_frame_cfa(struct mt_eval *eval, uint64_t *cfa);
+
 /* machine.c */
 enum mt_piece_kind {
 	MT_PIECE_MEMORY,

@@ -43,12 +43,20 @@ struct mt_value {
 
 struct mt_expr_program;
 
+/* Where the frame's CFA is, at the place that an expression is bound to: looked up once. */
+struct mt_cfa_rule {
+	bool is_sought, is_found;
+	unsigned number; /* of a register */
+	int64_t offset;
+};
+
 /* What an evaluation goes by. */
 struct mt_eval {
 	struct mt_expr_program *program;
 	const struct mt_expr_frame *frame;
 	struct mt_arena *arena;
 	enum mt_language language;
+	struct mt_cfa_rule *cfa_rule; /* NULL: the frame knows its CFA */
 	unsigned depth;
 	bool no_side_effects; /* sizeof, whatis, ptype: types alone matter */
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Variables: bound to a place in the code, where DWARF's location lists are read once, and then
  * read as often as wanted. */
+#include "elf/unwind.h"
 #include "expr/scope.h"
 
 #include <dwarf.h>
@@ -156,11 +157,37 @@ static struct mt_error *constant_value(struct mt_eval *eval, const struct mt_var
 	return NULL;
 }
 
+static bool cfa_by_rule(struct mt_eval *eval, uint64_t *cfa)
+{
+	const struct mt_expr_frame *frame = eval->frame;
+	struct mt_cfa_rule *rule = eval->cfa_rule;
+
+	if (rule && !rule->is_sought) {
+		rule->is_sought = true;
+		rule->is_found = mt_unwind_cfa_rule(eval->program->space, frame->pc, &rule->number,
+						    &rule->offset);
+	}
+	if (!rule || !rule->is_found || !frame->ops->get_register ||
+	    !frame->ops->get_register(frame->context, rule->number, cfa, sizeof(*cfa)))
+		return false;
+	*cfa += (uint64_t)rule->offset;
+	return true;
+}
+
+bool mt_frame_cfa(struct mt_eval *eval, uint64_t *cfa)
+{
+	const struct mt_expr_frame *frame = eval->frame;
+
+	if (!frame->ops)
+		return false;
+	return cfa_by_rule(eval, cfa) ||
+	       (frame->ops->get_cfa && frame->ops->get_cfa(frame->context, cfa));
+}
+
 /* What compilers write most often needs no machine: a slot in the frame, a fixed address. */
 static bool simple_value(struct mt_eval *eval, const struct mt_variable *variable,
 			 struct mt_type *type, struct mt_value *out)
 {
-	const struct mt_expr_frame *frame = eval->frame;
 	const Dwarf_Op *operation = &variable->operations[0];
 	uint64_t cfa;
 
@@ -171,8 +198,7 @@ static bool simple_value(struct mt_eval *eval, const struct mt_variable *variabl
 		return true;
 	}
 	if (operation->atom != DW_OP_fbreg || variable->frame_base_count != 1 ||
-	    variable->frame_base[0].atom != DW_OP_call_frame_cfa || !frame->ops ||
-	    !frame->ops->get_cfa || !frame->ops->get_cfa(frame->context, &cfa))
+	    variable->frame_base[0].atom != DW_OP_call_frame_cfa || !mt_frame_cfa(eval, &cfa))
 		return false;
 	*out = mt_value_at(type, cfa + operation->number);
 	return true;
