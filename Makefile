@@ -144,6 +144,7 @@ check-hardware: all
 bench: all $(BENCHES)
 	@MTRACE_BUILD=$(abspath $(BUILD)) tests/bench/run
 	@$(if $(PLUGIN),MTRACE_BUILD=$(abspath $(BUILD)) tests/bench/run_gdb)
+	@MTRACE_BUILD=$(abspath $(BUILD)) tests/bench/run_mtdb
 
 bench-calls: all
 	@scripts/install-deps --report bench
@@ -198,7 +199,7 @@ help:
 	@echo 'make format     put the sources into the style of .clang-format'
 	@echo 'make fuzz       FUZZ_SECONDS=600 of each fuzzer'
 	@echo 'make soak       the tests that take long'
-	@echo 'make bench      how fast recordings are decoded, and what the plugin costs in GDB'
+	@echo 'make bench      how fast recordings are decoded, and what conditions and the plugin cost'
 	@echo 'make bench-calls what recording calls costs, beside other tools'
 	@echo 'make install    PREFIX=/usr/local DESTDIR=; and make uninstall'
 	@echo 'make dist       a tarball of what is committed'
