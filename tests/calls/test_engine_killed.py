@@ -18,6 +18,9 @@ from tests.calls.code import changed
 # Its first instruction is long enough for a jump.
 LINE = 1 + [" = malloc(100)" in line for line in
             (FIXTURES / "calls_survive.c").read_text().splitlines()].index(True)
+# Its instruction is too short for one.
+SHORT = 1 + ["sum += i;" in line for line in
+             (FIXTURES / "calls_survive.c").read_text().splitlines()].index(True)
 TRIGGERS = {
     "none": [],
     "entry": ["--trigger", "work"],
@@ -172,6 +175,16 @@ def test_blocked_signals(start, attach):
             _, messages = mtdb.communicate(timeout=60)
             assert mtdb.returncode == 0, messages
         end(survivor)
+
+
+def test_no_room_for_a_jump(survivor, attach):
+    """A breakpoint instruction would outlive its tracer."""
+    mtdb, pipe = attach(survivor.pid, "--trigger", f"calls_survive.c:{SHORT}")
+    with mtdb, pipe:
+        assert pipe.read() == "recording\n", mtdb.communicate()
+        mtdb.kill()
+        assert "is left out: no jump fits there" in mtdb.communicate()[1]
+    end(survivor)
 
 
 def test_another_program(survivor, attach):
