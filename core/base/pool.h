@@ -33,8 +33,8 @@ struct mt_error *mt_pool_submit(struct mt_pool *pool, mt_task_run *run, const vo
 /* Waits for the task's end and destroys the task.  *result (which may not be asked for: NULL) and
  * the error are what `run` gave.  Errors: INTERRUPTED when it was cancelled before it began. */
 struct mt_error *mt_task_wait(struct mt_task *task, void **result);
-/* Whether the task has come to its end, after so long at the most: mt_task_wait() does not wait then.
- */
+/* Whether the task has come to its end, after so long at the most: mt_task_wait() does not wait
+ * then. */
 bool mt_task_is_done(struct mt_task *task, unsigned int patience_ms);
 /* A task that waits for a worker never runs; one that runs is told so.  Wait for it all the same.
  */
