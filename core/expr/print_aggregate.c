@@ -117,11 +117,30 @@ static void print_members(struct mt_print *print, struct mt_value *value, struct
 	}
 }
 
+/* Go's strings have a length and no NUL. */
+static bool print_go_string(struct mt_print *print, struct mt_value *value, struct mt_type *type)
+{
+	uint64_t words[2];
+
+	if (type->language != MT_LANGUAGE_GO || type->member_count != 2 ||
+	    mt_type_size(type) != sizeof(words) || !type->members[0].name ||
+	    strcmp(type->members[0].name, "str") != 0 || !type->members[1].name ||
+	    strcmp(type->members[1].name, "len") != 0)
+		return false;
+	memcpy(words, mt_value_bytes(value), sizeof(words));
+	mt_str_appendf(print->out, "0x%llx ", (unsigned long long)words[0]);
+	mt_print_string_at(print, mt_type_builtin(print->eval->program, MT_BUILTIN_CHAR), words[0],
+			   words[1] < INT32_MAX ? (int64_t)words[1] : INT32_MAX);
+	return true;
+}
+
 void mt_print_aggregate(struct mt_print *print, struct mt_value *value)
 {
 	struct mt_type *type = mt_type_strip(value->type);
 
 	mt_type_expand(type);
+	if (print_go_string(print, value, type))
+		return;
 	if (type->is_declaration) {
 		mt_str_append(print->out, "<incomplete type>");
 		return;

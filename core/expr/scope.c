@@ -14,6 +14,17 @@ const char *mt_die_name(Dwarf_Die *die)
 								 : NULL;
 }
 
+/* Go writes DWARF 3's short blocks, which libdw takes for no location where the unit is of DWARF 4.
+ * They look the same. */
+bool mt_die_location(Dwarf_Die *die, unsigned which, Dwarf_Attribute *out)
+{
+	if (!dwarf_attr_integrate(die, which, out))
+		return false;
+	if (out->form == DW_FORM_block1 && out->valp && *out->valp < 0x80)
+		out->form = DW_FORM_exprloc;
+	return true;
+}
+
 bool mt_die_flag(Dwarf_Die *die, unsigned which)
 {
 	Dwarf_Attribute attribute;

@@ -32,6 +32,8 @@ const char *mt_scope_namespace(const struct mt_scope *scope);
 /* A DIE's name; NULL: none. */
 const char *mt_die_name(Dwarf_Die *die);
 bool mt_die_flag(Dwarf_Die *die, unsigned which);
+/* An attribute that is a location, as libdw takes it. */
+bool mt_die_location(Dwarf_Die *die, unsigned which, Dwarf_Attribute *out);
 /* The DIE that DW_AT_abstract_origin or DW_AT_specification leads to, at last. */
 Dwarf_Die mt_die_origin(const Dwarf_Die *die);
 

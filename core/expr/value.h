@@ -77,6 +77,10 @@ struct mt_error *mt_value_fetch(struct mt_eval *eval, struct mt_value *value);
 /* The same, and what was optimized out is an error. */
 struct mt_error *mt_value_need(struct mt_eval *eval, struct mt_value *value);
 struct mt_error *mt_value_optimized_out(void);
+/* Of a bit field: how many bytes hold it, and its value, as its type has it, out of these. */
+size_t mt_value_field_bytes(const struct mt_value *value);
+void mt_value_unpack(struct mt_value *value, const uint8_t *bytes, size_t count);
+struct mt_error *mt_value_read(struct mt_eval *eval, uint64_t address, void *bytes, uint64_t size);
 bool mt_value_hole(const struct mt_value *value, uint64_t offset, uint64_t size);
 
 /* Whole numbers, with their sign extended; pointers and bit fields too. */

@@ -13,7 +13,7 @@ static void bind_frame_base(const struct mt_scope *scope, struct mt_variable *va
 	Dwarf_Op *operations;
 	size_t count;
 
-	if (!dwarf_attr_integrate(&function, DW_AT_frame_base, &variable->frame_base_attribute) ||
+	if (!mt_die_location(&function, DW_AT_frame_base, &variable->frame_base_attribute) ||
 	    dwarf_getlocation_addr(&variable->frame_base_attribute, scope->pc, &operations, &count,
 				   1) <= 0)
 		return;
@@ -85,7 +85,7 @@ void mt_variable_bind(struct mt_module *module, const struct mt_scope *scope,
 			return;
 		}
 	}
-	if (dwarf_attr_integrate(die, DW_AT_location, &out->attribute))
+	if (mt_die_location(die, DW_AT_location, &out->attribute))
 		bind_location(scope, out);
 	else if (dwarf_attr_integrate(die, DW_AT_const_value, &constant))
 		bind_constant(&constant, out);
