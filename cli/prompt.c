@@ -338,6 +338,7 @@ static struct mt_error *open_debugger(struct prompt *prompt)
 static struct mt_error *hold_session(struct prompt *prompt, const struct options *options)
 {
 	mt_try(open_debugger(prompt));
+	mt_try(prompt_record_create(prompt));
 	struct mt_error *error = begin(prompt, options);
 	if (error && options->batch)
 		return error;
@@ -366,6 +367,7 @@ int prompt_main(struct terminal *terminal, int argc, char **argv)
 		prompt.status = 1;
 	}
 	mt_debugger_destroy(prompt.debugger);
+	prompt_record_destroy(&prompt);
 	mt_array_deinit(&options.orders);
 	free(prompt.last_line);
 	free(prompt.missing_file);

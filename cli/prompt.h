@@ -39,6 +39,7 @@ extern const struct prompt_command prompt_stack_commands[];
 extern const struct prompt_command prompt_list_commands[];
 extern const struct prompt_command prompt_code_commands[];
 extern const struct prompt_command prompt_print_commands[];
+extern const struct prompt_command prompt_record_commands[];
 extern const struct prompt_command prompt_signal_commands[];
 extern const struct prompt_command prompt_other_commands[];
 
@@ -58,8 +59,11 @@ struct prompt_listing {
 	uint32_t next;  /* behind them */
 };
 
+struct prompt_record;
+
 struct prompt {
 	struct mt_debugger *debugger;
+	struct prompt_record *record; /* what `mtrace` keeps */
 	struct terminal *terminal;
 	bool batch;
 	bool confirm;
@@ -163,7 +167,18 @@ struct mt_error *prompt_info_sharedlibrary(struct prompt *prompt, const char *re
 struct mt_error *prompt_info_frame(struct prompt *prompt, const char *rest);
 struct mt_error *prompt_info_source(struct prompt *prompt, const char *rest);
 
+/* prompt_record.c, prompt_trigger.c */
+struct mt_error *prompt_record_create(struct prompt *prompt);
+void prompt_record_destroy(struct prompt *prompt);
+void prompt_record_ran(struct prompt *prompt);
+/* A crash, or the end, is worth a snapshot. */
+void prompt_record_stopped(struct prompt *prompt, const struct mt_debug_stop *stop);
+/* The thread that came to a silent breakpoint is selected: whether the program stops. */
+bool prompt_trigger_hit(struct prompt *prompt, unsigned breakpoint);
+
 /* Parsing what is typed. */
+/* WORD on its own in TEXT, not within parentheses or quotes: "if".  NULL: it is not there. */
+const char *prompt_find_word(const char *text, const char *word);
 bool prompt_is_word(const char *text, const char *word); /* TEXT begins with it, as a whole */
 const char *prompt_skip_blanks(const char *text);
 /* A count behind a command, 1 if there is none.  Errors: USAGE. */

@@ -86,28 +86,10 @@ struct clauses {
 	unsigned thread;       /* 0: any */
 };
 
-/* A word on its own, not within parentheses or quotes. */
-static const char *find_word(const char *text, const char *word)
-{
-	int depth = 0;
-
-	for (const char *at = text; *at; at++) {
-		const char *end = *at == '"' || *at == '\'' ? strchr(at + 1, *at) : NULL;
-
-		at = end ? end : at;
-		depth += (*at == '(') - (*at == ')');
-		bool begins = at == text || strchr(" \t", at[-1]);
-		size_t length = strlen(word);
-		if (!depth && begins && strncmp(at, word, length) == 0 &&
-		    (!at[length] || strchr(" \t(", at[length])))
-			return at;
-	}
-	return NULL;
-}
-
 static struct mt_error *split(struct prompt *prompt, const char *text, struct clauses *clauses)
 {
-	const char *condition = find_word(text, "if"), *thread = find_word(text, "thread");
+	const char *condition = prompt_find_word(text, "if"),
+		   *thread = prompt_find_word(text, "thread");
 	const char *end = text + strlen(text);
 	uint64_t number;
 

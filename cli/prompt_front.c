@@ -59,6 +59,7 @@ static void runs(void *context, pid_t pid)
 	struct prompt *prompt = context;
 
 	state.interrupted = 0;
+	prompt_record_ran(prompt);
 	handle_signals();
 	prompt_out_unpaged();
 	fflush(stdout);
@@ -147,6 +148,11 @@ static void condition_failed(void *context, unsigned breakpoint, const char *why
 	fprintf(stderr, "Error in testing breakpoint condition:\n%s\n", why);
 }
 
+static bool hit(void *context, unsigned breakpoint)
+{
+	return prompt_trigger_hit(context, breakpoint);
+}
+
 struct mt_debug_front prompt_front(struct prompt *prompt)
 {
 	return (struct mt_debug_front){
@@ -156,6 +162,7 @@ struct mt_debug_front prompt_front(struct prompt *prompt)
 	    .forked = forked,
 	    .executes = executes,
 	    .signalled = signalled,
+	    .hit = hit,
 	    .condition_failed = condition_failed,
 	    .runs = runs,
 	    .stopped = stopped,

@@ -137,7 +137,8 @@ static struct mt_error *info_breakpoints(struct prompt *prompt, const char *rest
 	prompt_printf("Num     %-*s Disp Enb Address            What\n", kind_width(prompt),
 		      "Type");
 	for (size_t i = 0; i < count; i++)
-		print_breakpoint(prompt, mt_debugger_breakpoint(prompt->debugger, i));
+		if (!mt_debugger_breakpoint(prompt->debugger, i)->silent)
+			print_breakpoint(prompt, mt_debugger_breakpoint(prompt->debugger, i));
 	return NULL;
 }
 

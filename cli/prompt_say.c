@@ -252,12 +252,14 @@ struct mt_error *prompt_tell_stop(struct prompt *prompt, const struct mt_debug_s
 	if (stop->kind == MT_DEBUG_EXITED || stop->kind == MT_DEBUG_KILLED) {
 		tell_end(prompt, stop);
 		keep_end(prompt, stop);
+		prompt_record_stopped(prompt, stop);
 		return NULL;
 	}
 	if (stop->switched)
 		tell_switch(prompt);
 	print_reason(prompt, stop);
 	frame = mt_debugger_selected_frame(prompt->debugger);
+	prompt_record_stopped(prompt, stop);
 	if (!frame)
 		return NULL;
 	if (!stop->same_frame || !frame->file) {

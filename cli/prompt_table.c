@@ -13,6 +13,7 @@ const struct prompt_command *const prompt_tables[] = {
     prompt_code_commands,
     prompt_list_commands,
     prompt_print_commands,
+    prompt_record_commands,
     prompt_signal_commands,
     prompt_other_commands,
     NULL,
@@ -172,4 +173,22 @@ struct mt_error *prompt_parse_count(const char *text, uint64_t *count)
 	if (isdigit((unsigned char)*text) && !*end)
 		return NULL;
 	return mt_error_new(MT_ERROR_USAGE, "No symbol \"%s\" in current context.", text);
+}
+
+const char *prompt_find_word(const char *text, const char *word)
+{
+	int depth = 0;
+
+	for (const char *at = text; *at; at++) {
+		const char *end = *at == '"' || *at == '\'' ? strchr(at + 1, *at) : NULL;
+
+		at = end ? end : at;
+		depth += (*at == '(') - (*at == ')');
+		bool begins = at == text || strchr(" \t", at[-1]);
+		size_t length = strlen(word);
+		if (!depth && begins && strncmp(at, word, length) == 0 &&
+		    (!at[length] || strchr(" \t(", at[length])))
+			return at;
+	}
+	return NULL;
 }

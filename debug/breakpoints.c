@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#define SILENT 1000000u /* their numbers begin here */
+
 static void forget_parsed(struct mt_debug_break *one)
 {
 	mt_array_each (expr, &one->parsed)
@@ -172,6 +174,7 @@ struct mt_error *mt_debugger_break(struct mt_debugger *debugger,
 		return mt_error_no_memory();
 	one->public = (struct mt_debug_breakpoint){.kind = what->kind,
 						   .temporary = what->temporary,
+						   .silent = what->silent,
 						   .enabled = true,
 						   .thread = what->thread};
 	one->text = text_of(debugger, what->location, what->kind);
@@ -190,13 +193,15 @@ struct mt_error *mt_debugger_break(struct mt_debugger *debugger,
 		destroy(one);
 		return error;
 	}
-	*number = one->public.number = ++debugger->last_breakpoint;
+	/* Silent ones are not of those that people count. */
+	*number = one->public.number =
+	    what->silent ? SILENT + ++debugger->last_silent : ++debugger->last_breakpoint;
 	publish(one);
 	error = mt_debug_watch_plan(debugger);
 	if (!error)
 		return NULL;
 	mt_error_destroy(mt_debugger_delete(debugger, *number));
-	debugger->last_breakpoint--;
+	debugger->last_breakpoint -= !what->silent;
 	return error;
 }
 
@@ -277,14 +282,6 @@ static ptrdiff_t location_at(const struct mt_debug_break *one, uint64_t address)
 	return -1;
 }
 
-bool mt_debug_is_wanted(const struct mt_debugger *debugger, uint64_t address)
-{
-	mt_array_each (one, &debugger->breakpoints)
-		if (location_at(*one, address) >= 0)
-			return true;
-	return mt_debug_plan_wants(debugger, address) || address == debugger->loader_break;
-}
-
 struct mt_error *mt_debugger_condition(struct mt_debugger *debugger, unsigned number,
 				       const char *text)
 {
@@ -351,12 +348,30 @@ static bool holds_here(struct mt_debugger *debugger, struct mt_debug_break *one,
 	return is_true;
 }
 
+static bool asks_front(struct mt_debugger *debugger, const struct mt_debug_break *one,
+		       struct mt_debug_lwp *lwp)
+{
+	struct mt_debug_lwp *selected = debugger->selected;
+	unsigned level = debugger->selected_frame;
+
+	if (!debugger->front.hit)
+		return false;
+	debugger->selected = lwp;
+	debugger->selected_frame = 0;
+	bool stops = debugger->front.hit(debugger->front.context, one->public.number);
+	debugger->selected = selected;
+	debugger->selected_frame = level;
+	return stops;
+}
+
 bool mt_debug_break_stops(struct mt_debugger *debugger, struct mt_debug_break *one,
 			  struct mt_debug_lwp *lwp, size_t index)
 {
 	if (one->watched ? !holds_here(debugger, one, lwp) : !holds(debugger, one, lwp, index))
 		return false;
 	one->public.hits++;
+	if (one->public.silent)
+		return asks_front(debugger, one, lwp);
 	if (!one->public.ignore)
 		return true;
 	one->public.ignore--;

@@ -20,6 +20,7 @@ void mt_debugger_destroy(struct mt_debugger *debugger)
 		mt_error_destroy(mt_debugger_detach(debugger));
 	else if (debugger->pid)
 		mt_error_destroy(mt_debugger_kill(debugger));
+	mt_debug_record_deinit(debugger);
 	mt_debug_plan_clear(debugger);
 	mt_debug_remove_lwps(debugger);
 	mt_array_deinit(&debugger->lwps);
@@ -190,7 +191,8 @@ struct mt_error *mt_debugger_launch(struct mt_debugger *debugger)
 	debugger->attached = false;
 	mt_try(mt_debug_add_lwp(debugger, pid, false, &lwp));
 	debugger->selected = lwp;
-	return begin(debugger, pid);
+	mt_try(begin(debugger, pid));
+	return mt_debug_record_launched(debugger);
 }
 
 static struct mt_error *add_attached(void *context, pid_t lwp)

@@ -14,6 +14,7 @@
 #include "elf/space.h"
 #include "elf/unwind.h"
 #include "expr/expr.h"
+#include "target/session.h"
 #include "target/target.h"
 
 struct mt_debugger;
@@ -43,6 +44,9 @@ struct mt_debug_front {
 	void (*signalled)(void *context, const struct mt_debug_thread *thread, int signal);
 	/* A breakpoint's condition cannot be evaluated: the program stops there. */
 	void (*condition_failed)(void *context, unsigned breakpoint, const char *why);
+	/* A thread, which is selected for the moment, came to a breakpoint that is silent: whether
+	 * the program is to stop there.  Other threads run. */
+	bool (*hit)(void *context, unsigned breakpoint);
 	/* A breakpoint that waited for its library has got a place. */
 	void (*resolved)(void *context, unsigned breakpoint);
 	/* The terminal is the program's from now on, or ours again. */
@@ -98,6 +102,7 @@ struct mt_debug_stop {
 	bool temporary; /* that breakpoint: the front end deletes it when it has told */
 	pid_t pid;
 	int signal;
+	uint64_t address; /* SIGNAL: of a fault; else 0 */
 	int status;
 	uint64_t returned_from;     /* an address within the function */
 	const char *before, *after; /* NULL: the value is the same, and is `after` */
@@ -215,6 +220,7 @@ struct mt_debug_breakpoint {
 	uint8_t kind; /* enum mt_debug_break_kind */
 	bool temporary;
 	bool enabled;
+	bool silent;           /* what is done at a hit, the front end's hit() says */
 	const char *text;      /* the location, as it was typed */
 	const char *condition; /* NULL: none */
 	unsigned thread;       /* 0: any */
@@ -231,6 +237,7 @@ struct mt_debug_new_breakpoint {
 	const char *condition; /* NULL: none */
 	bool temporary;
 	unsigned thread;
+	bool silent;
 	bool pending; /* no place is fine: it waits for its library */
 };
 
@@ -250,6 +257,19 @@ struct mt_error *mt_debugger_enable(struct mt_debugger *debugger, unsigned numbe
 struct mt_error *mt_debugger_condition(struct mt_debugger *debugger, unsigned number,
 				       const char *text);
 struct mt_error *mt_debugger_ignore(struct mt_debugger *debugger, unsigned number, uint64_t count);
+
+/* ---- Recording ---- */
+
+/* Record the program from now on, or from the start of the next one; options and what they point to
+ * must live as long as the debugger.  Errors: USAGE; the session's. */
+struct mt_error *mt_debugger_record(struct mt_debugger *debugger,
+				    const struct mt_session_options *options);
+/* Not any more.  What was recorded stays to be looked at.  Errors: USAGE (nothing is). */
+struct mt_error *mt_debugger_record_stop(struct mt_debugger *debugger);
+/* That is recorded now, or was; NULL: none was. */
+struct mt_session *mt_debugger_session(const struct mt_debugger *debugger);
+bool mt_debugger_is_recording(const struct mt_debugger *debugger);
+bool mt_debugger_is_armed(const struct mt_debugger *debugger); /* or will be, when it runs */
 
 /* ---- Places ---- */
 

@@ -31,6 +31,7 @@ static struct mt_error *on_exited(struct mt_debugger *debugger, const struct mt_
 {
 	struct mt_debug_lwp *lwp = mt_debug_find(debugger, stop->lwp);
 
+	mt_try(mt_debug_record_take(debugger, stop));
 	if (stop->lwp == debugger->pid)
 		return on_process_end(debugger, stop->status);
 	if (lwp) {
@@ -59,15 +60,19 @@ static struct mt_error *on_exiting(struct mt_debugger *debugger, struct mt_debug
 
 static struct mt_error *on_new_thread(struct mt_debugger *debugger, const struct mt_stop *stop)
 {
-	return mt_debug_find(debugger, stop->child)
-		   ? NULL
-		   : mt_debug_add_lwp(debugger, stop->child, true, NULL);
+	if (mt_debug_find(debugger, stop->child))
+		return NULL;
+	mt_try(mt_debug_add_lwp(debugger, stop->child, true, NULL));
+	mt_try(mt_debug_record_take(debugger, stop));
+	mt_debug_record_tick(debugger); /* the next one's ring */
+	return NULL;
 }
 
 /* The child goes on by itself, as if we had never been there. */
 static struct mt_error *on_fork(struct mt_debugger *debugger, const struct mt_stop *stop)
 {
 	mt_try(mt_debug_clean_child(debugger, stop->child));
+	mt_try(mt_debug_record_forked(debugger, stop->child));
 	mt_try(debugger->target->ops->detach(debugger->target, stop->child, 0));
 	if (debugger->front.forked)
 		debugger->front.forked(debugger->front.context, MT_DEBUG_CHILD_LET_GO, stop->pid,
@@ -108,7 +113,7 @@ static struct mt_error *load_executable(struct mt_debugger *debugger)
 }
 
 /* Nothing of what was known of the process is true any more. */
-static struct mt_error *on_exec(struct mt_debugger *debugger)
+static struct mt_error *on_exec(struct mt_debugger *debugger, const struct mt_stop *stop)
 {
 	struct mt_debug_lwp *only;
 
@@ -131,11 +136,15 @@ static struct mt_error *on_exec(struct mt_debugger *debugger)
 	mt_try(mt_debug_space_of_process(debugger));
 	mt_debug_resolve_all(debugger);
 	debugger->sites_changed = true;
-	return NULL;
+	return mt_debug_record_take(debugger, stop);
 }
 
-static struct mt_error *on_libraries(struct mt_debugger *debugger)
+static struct mt_error *on_libraries(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
 {
+	const struct mt_stop stop = {
+	    .kind = MT_STOP_LIBRARIES, .pid = debugger->pid, .lwp = lwp->thread.lwp};
+
+	mt_try(mt_debug_record_take(debugger, &stop));
 	mt_try(mt_debug_space_of_process(debugger));
 	mt_debug_resolve_all(debugger);
 	debugger->sites_changed = true;
@@ -152,8 +161,8 @@ static struct mt_error *at_breakpoint(struct mt_debugger *debugger, struct mt_de
 	lwp->passed = address;
 	if (again)
 		lwp->again = 0;
-	if (!again && address == debugger->loader_break)
-		mt_try(on_libraries(debugger));
+	if (!again && (address == debugger->loader_break || address == debugger->session_break))
+		mt_try(on_libraries(debugger, lwp));
 	if (!again)
 		hit = mt_debug_hit(debugger, lwp, address);
 	struct mt_debug_break *left = hit ? NULL : mt_debug_watch_left(debugger, lwp, address);
@@ -181,7 +190,7 @@ static bool is_still_int3(struct mt_debugger *debugger, uint64_t address)
 }
 
 static struct mt_error *on_signal(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
-				  int signal);
+				  int signal, uint64_t fault);
 
 static struct mt_error *on_breakpoint(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
 {
@@ -193,7 +202,7 @@ static struct mt_error *on_breakpoint(struct mt_debugger *debugger, struct mt_de
 	bool is_ours = mt_debug_site_at(debugger, address);
 
 	if (!is_ours && is_still_int3(debugger, address))
-		return on_signal(debugger, lwp, SIGTRAP); /* the program's own */
+		return on_signal(debugger, lwp, SIGTRAP, 0); /* the program's own */
 	mt_try(mt_debug_set_pc(debugger, lwp, address));
 	return is_ours ? at_breakpoint(debugger, lwp, address, sp) : NULL;
 }
@@ -238,19 +247,23 @@ static struct mt_error *on_step(struct mt_debugger *debugger, struct mt_debug_lw
 }
 
 static struct mt_error *on_signal(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
-				  int signal)
+				  int signal, uint64_t fault)
 {
 	const struct mt_debug_handling *handling = mt_debug_handling_of(debugger, signal);
-	const struct mt_debug_stop told = {.kind = MT_DEBUG_SIGNAL, .signal = signal};
+	const struct mt_debug_stop told = {
+	    .kind = MT_DEBUG_SIGNAL, .signal = signal, .address = fault};
 	const struct user_regs_struct *registers = mt_debug_registers(debugger, lwp);
 
 	end_passing(debugger, lwp);
-	lwp->signal = handling->pass ? signal : 0;
-	if (handling->stop) {
+	bool is_injected = lwp->injected == signal;
+	lwp->signal = handling->pass || is_injected ? signal : 0;
+	lwp->reported = signal;
+	lwp->injected = 0;
+	if (handling->stop && !is_injected) {
 		mt_debug_tell(debugger, lwp, &told);
 		return NULL;
 	}
-	if (handling->print && debugger->front.signalled)
+	if (handling->print && !is_injected && debugger->front.signalled)
 		debugger->front.signalled(debugger->front.context, &lwp->thread, signal);
 	/* Its handler is not stepped through. */
 	if (lwp->signal && registers && mt_debug_is_stepped(debugger, lwp)) {
@@ -260,6 +273,13 @@ static struct mt_error *on_signal(struct mt_debugger *debugger, struct mt_debug_
 		debugger->sites_changed = true;
 	}
 	return NULL;
+}
+
+/* A trap of a debug register; or of a step that was done when its thread was halted, and is told
+ * when it goes on otherwise. */
+static bool is_of_processor(int code)
+{
+	return code == TRAP_HWBKPT || code == TRAP_TRACE || code == TRAP_BRKPT;
 }
 
 static struct mt_error *on_hardware_trap(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
@@ -295,7 +315,7 @@ struct mt_error *mt_debug_take(struct mt_debugger *debugger, const struct mt_sto
 	if (stop->kind == MT_STOP_EXITED)
 		return on_exited(debugger, stop);
 	if (stop->kind == MT_STOP_EXEC && stop->pid == debugger->pid)
-		return on_exec(debugger);
+		return on_exec(debugger, stop);
 	if (!lwp)
 		return NULL;
 	switch (stop->kind) {
@@ -314,9 +334,9 @@ struct mt_error *mt_debug_take(struct mt_debugger *debugger, const struct mt_sto
 	case MT_STOP_HANDLER:
 		return on_step(debugger, lwp);
 	case MT_STOP_SIGNAL:
-		if (stop->signal == SIGTRAP && stop->code == TRAP_HWBKPT)
+		if (stop->signal == SIGTRAP && is_of_processor(stop->code))
 			return on_hardware_trap(debugger, lwp);
-		return on_signal(debugger, lwp, stop->signal);
+		return on_signal(debugger, lwp, stop->signal, stop->address);
 	case MT_STOP_INTERRUPTED:
 		return on_interrupted(debugger, lwp);
 	case MT_STOP_GROUP:

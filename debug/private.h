@@ -35,6 +35,8 @@ struct mt_debug_lwp {
 	bool has_pending; /* what happened, and was not taken yet */
 	struct mt_stop pending;
 	int signal;       /* given to it when it goes on */
+	int reported;     /* it stands at the delivery of this signal; 0: of none */
+	int injected;     /* this one was sent to it by us, as if it had come to it */
 	unsigned watches; /* the debugger's generation of debug registers that it has; 0: none */
 	uint64_t passed;  /* a breakpoint here was told already: it is passed when it goes on */
 	/* A signal came before that: its handler returns to here, with this stack pointer. */
@@ -136,7 +138,7 @@ struct mt_debugger {
 	unsigned selected_frame;
 
 	MT_ARRAY(struct mt_debug_break *) breakpoints;
-	unsigned last_breakpoint;
+	unsigned last_breakpoint, last_silent;
 	MT_ARRAY(struct mt_debug_site) sites; /* sorted */
 
 	struct mt_debug_handling handling[MT_DEBUG_SIGNALS];
@@ -145,6 +147,15 @@ struct mt_debugger {
 	unsigned watch_of[MT_PTRACE_WATCHES]; /* a breakpoint's number */
 	unsigned watch_generation;            /* grows with each change; 0: there never was one */
 	struct mt_str watch_before, watch_after;
+
+	/* record.c */
+	bool armed; /* the program is recorded, or will be when it runs */
+	struct mt_session_options session_options;
+	struct mt_session *session; /* NULL: nothing was recorded */
+	struct mt_target *session_target;
+	bool session_over;      /* it stays to be looked at */
+	bool session_hidden;    /* nothing of it is in the text */
+	uint64_t session_break; /* where it wants to know of libraries; 0: nowhere */
 
 	struct mt_debug_plan plan;
 	/* Passes a breakpoint, or waits for the end of vfork(); the others are held. */
@@ -206,6 +217,10 @@ const struct mt_expr_frame *mt_debug_expr_here(struct mt_debugger *debugger,
 void mt_debug_contexts_deinit(struct mt_debug_lwp *lwp);
 
 /* sites.c */
+/* Where somebody asks for a breakpoint instruction. */
+struct mt_error *mt_debug_each_wanted(struct mt_debugger *debugger,
+				      struct mt_error *(*found)(void *context, uint64_t address),
+				      void *context);
 /* What is asked for now, and only that, is in the text. */
 struct mt_error *mt_debug_insert_sites(struct mt_debugger *debugger);
 struct mt_error *mt_debug_remove_sites(struct mt_debugger *debugger);
@@ -233,7 +248,6 @@ struct mt_debug_break *mt_debug_hit(struct mt_debugger *debugger, struct mt_debu
 /* The condition and the count of hits to ignore let it stop; INDEX: of the location. */
 bool mt_debug_break_stops(struct mt_debugger *debugger, struct mt_debug_break *one,
 			  struct mt_debug_lwp *lwp, size_t index);
-bool mt_debug_is_wanted(const struct mt_debugger *debugger, uint64_t address);
 
 /* watch.c */
 /* What ONE->text means in the selected frame.  Errors: USAGE. */
@@ -252,6 +266,17 @@ struct mt_debug_break *mt_debug_watch_hit(struct mt_debugger *debugger, struct m
 /* Where a watchpoint's frame returns to, a thread came: NULL: it is not that. */
 struct mt_debug_break *mt_debug_watch_left(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 					   uint64_t address);
+
+/* record.c */
+void mt_debug_record_deinit(struct mt_debugger *debugger);
+/* A process that has not run an instruction yet. */
+struct mt_error *mt_debug_record_launched(struct mt_debugger *debugger);
+struct mt_error *mt_debug_record_take(struct mt_debugger *debugger, const struct mt_stop *stop);
+struct mt_error *mt_debug_record_forked(struct mt_debugger *debugger, pid_t child);
+void mt_debug_record_tick(struct mt_debugger *debugger);
+struct mt_error *mt_debug_record_hide(struct mt_debugger *debugger);
+struct mt_error *mt_debug_record_show(struct mt_debugger *debugger);
+void mt_debug_record_ended(struct mt_debugger *debugger);
 
 /* run.c */
 /* Let the program run by its plan until something stops it. */
@@ -284,6 +309,5 @@ struct mt_error *mt_debug_on_step(struct mt_debugger *debugger, struct mt_debug_
 /* A thread came to a breakpoint instruction that the plan may have asked for. */
 struct mt_error *mt_debug_on_place(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 				   uint64_t address);
-bool mt_debug_plan_wants(const struct mt_debugger *debugger, uint64_t address);
 
 #endif

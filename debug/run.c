@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* How the program runs: who goes on, who is held, and when a verb is over. */
 #include "private.h"
+#include "target/proc.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define POLL_MS 250
 
@@ -32,13 +36,27 @@ static struct mt_error *ignore_gone(struct mt_error *error)
 	return NULL;
 }
 
+/* The kernel gives a signal only where it was about to give one: elsewhere it is sent. */
+static int signal_to_give(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
+{
+	int signal = lwp->signal;
+
+	if (signal && !lwp->reported) {
+		lwp->injected = signal;
+		syscall(SYS_tgkill, debugger->pid, lwp->thread.lwp, signal);
+		signal = 0;
+	}
+	lwp->reported = 0;
+	return signal;
+}
+
 /* One that was killed meanwhile tells so itself. */
 static struct mt_error *resume(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
 {
 	bool is_step = debugger->over ? !debugger->over_vfork : mt_debug_is_stepped(debugger, lwp);
-	int signal = lwp->signal;
+	int signal = signal_to_give(debugger, lwp);
 
-	if (signal && lwp->passed && !debugger->over) {
+	if (lwp->signal && lwp->passed && !debugger->over) {
 		lwp->again = lwp->passed;
 		lwp->again_sp = lwp->has_registers ? lwp->registers.rsp : 0;
 	}
@@ -155,7 +173,10 @@ static struct mt_error *next_event(struct mt_debugger *debugger, struct mt_stop 
 {
 	if (take_pending(debugger, stop))
 		return NULL;
-	mt_try(debugger->target->ops->wait(debugger->target, POLL_MS, stop));
+	bool is_recording = mt_debugger_is_recording(debugger);
+	mt_try(debugger->target->ops->wait(debugger->target,
+					   is_recording ? MT_ENGINE_TICK_MS : POLL_MS, stop));
+	mt_debug_record_tick(debugger);
 	note_stopped(debugger, stop);
 	bool asked = stop->kind == MT_STOP_REQUEST;
 	if (debugger->front.interrupted)
@@ -194,17 +215,10 @@ static struct mt_error *keep(struct mt_debugger *debugger, const struct mt_stop 
 	return NULL;
 }
 
-struct mt_error *mt_debug_halt(struct mt_debugger *debugger)
+static struct mt_error *drain(struct mt_debugger *debugger)
 {
 	struct mt_stop stop;
 
-	mt_try(debugger->target->ops->halt(debugger->target, debugger->pid));
-	mt_array_each (lwp, &debugger->lwps)
-		if ((*lwp)->running) {
-			(*lwp)->running = false;
-			(*lwp)->has_registers = false;
-			mt_debug_forget_frames(*lwp);
-		}
 	for (;;) {
 		struct mt_error *error = debugger->target->ops->wait(debugger->target, 0, &stop);
 
@@ -214,6 +228,49 @@ struct mt_error *mt_debug_halt(struct mt_debugger *debugger)
 			return NULL;
 		mt_try(keep(debugger, &stop));
 	}
+}
+
+/* It ran a breakpoint instruction, which the kernel tells only when it goes on: a halt comes first.
+ * It does nothing else before. */
+static bool has_untold_trap(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
+{
+	const struct user_regs_struct *registers =
+	    lwp->has_pending || lwp->exiting ? NULL : mt_debug_registers(debugger, lwp);
+
+	return registers && mt_debug_site_at(debugger, registers->rip - 1) &&
+	       mt_proc_is_pending(lwp->thread.lwp, SIGTRAP);
+}
+
+static struct mt_error *take_untold(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
+{
+	struct mt_stop stop = {0};
+	pid_t number = lwp->thread.lwp;
+
+	mt_try(ignore_gone(
+	    debugger->target->ops->resume(debugger->target, number, MT_RESUME_CONTINUE, 0)));
+	lwp->has_registers = false;
+	while (stop.lwp != number) {
+		mt_try(debugger->target->ops->wait(debugger->target, POLL_MS, &stop));
+		if (stop.kind != MT_STOP_NONE && stop.kind != MT_STOP_REQUEST)
+			mt_try(keep(debugger, &stop));
+	}
+	return NULL;
+}
+
+struct mt_error *mt_debug_halt(struct mt_debugger *debugger)
+{
+	mt_try(debugger->target->ops->halt(debugger->target, debugger->pid));
+	mt_array_each (lwp, &debugger->lwps)
+		if ((*lwp)->running) {
+			(*lwp)->running = false;
+			(*lwp)->has_registers = false;
+			mt_debug_forget_frames(*lwp);
+		}
+	mt_try(drain(debugger));
+	for (size_t i = 0; i < debugger->lwps.count; i++)
+		if (has_untold_trap(debugger, debugger->lwps.items[i]))
+			mt_try(take_untold(debugger, debugger->lwps.items[i]));
+	return NULL;
 }
 
 void mt_debug_tell(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
@@ -239,6 +296,7 @@ void mt_debug_process_ended(struct mt_debugger *debugger)
 	mt_debug_forget_sites(debugger);
 	mt_debug_remove_lwps(debugger);
 	debugger->over = NULL;
+	mt_debug_record_ended(debugger);
 	debugger->pid = 0;
 	debugger->attached = false;
 	debugger->loader_break = 0;
@@ -266,6 +324,24 @@ static void end_passing(struct mt_debugger *debugger)
 	debugger->over_vfork = false;
 }
 
+/* What was recorded ends with the signal, if there is one. */
+static struct mt_error *record_stop(struct mt_debugger *debugger)
+{
+	const struct mt_debug_stop *told = debugger->stop;
+	const struct mt_stop stop = {
+	    .kind = MT_STOP_SIGNAL,
+	    .pid = debugger->pid,
+	    .lwp = debugger->selected ? debugger->selected->thread.lwp : 0,
+	    .signal = told->signal,
+	    .address = told->address,
+	};
+
+	mt_try(mt_debug_record_hide(debugger));
+	if (!debugger->told || told->kind != MT_DEBUG_SIGNAL || !told->signal)
+		return NULL;
+	return mt_debug_record_take(debugger, &stop);
+}
+
 /* Everybody stands still, and the text is the program's own. */
 static struct mt_error *come_to_rest(struct mt_debugger *debugger)
 {
@@ -280,6 +356,8 @@ static struct mt_error *come_to_rest(struct mt_debugger *debugger)
 		else
 			error = other;
 	}
+	if (debugger->pid && !error)
+		error = record_stop(debugger);
 	end_passing(debugger);
 	mt_debug_plan_clear(debugger);
 	return error;
@@ -299,7 +377,9 @@ struct mt_error *mt_debug_run(struct mt_debugger *debugger, struct mt_debug_stop
 	debugger->last_lwp = debugger->selected ? debugger->selected->thread.lwp : 0;
 	if (debugger->front.runs)
 		debugger->front.runs(debugger->front.context, pid);
-	error = run(debugger);
+	error = mt_debug_record_show(debugger);
+	if (!error)
+		error = run(debugger);
 	other = come_to_rest(debugger);
 	if (debugger->front.stopped)
 		debugger->front.stopped(debugger->front.context, pid);

@@ -28,8 +28,9 @@ static struct mt_debug_site *find(struct mt_debugger *debugger, uint64_t address
 		   : NULL;
 }
 
-static struct mt_error *want(struct mt_debugger *debugger, uint64_t address)
+static struct mt_error *want(void *context, uint64_t address)
 {
+	struct mt_debugger *debugger = context;
 	struct mt_debug_site *site = find(debugger, address);
 	const struct mt_debug_site added = {.address = address, .wanted = true};
 	size_t at = search(debugger, address);
@@ -46,22 +47,35 @@ static struct mt_error *want(struct mt_debugger *debugger, uint64_t address)
 	return NULL;
 }
 
-static struct mt_error *want_all(struct mt_debugger *debugger)
+static struct mt_error *each_of_break(const struct mt_debug_break *one,
+				      struct mt_error *(*found)(void *context, uint64_t address),
+				      void *context)
 {
-	mt_array_each (one, &debugger->breakpoints) {
-		if ((*one)->watched && (*one)->watched->caller)
-			mt_try(want(debugger, (*one)->watched->caller));
-		if (!(*one)->public.enabled || (*one)->public.kind != MT_DEBUG_BREAK)
-			continue;
-		mt_array_each (location, &(*one)->locations)
-			if (location->enabled)
-				mt_try(want(debugger, location->address));
-	}
+	if (one->watched && one->watched->caller)
+		mt_try(found(context, one->watched->caller));
+	if (!one->public.enabled || one->public.kind != MT_DEBUG_BREAK)
+		return NULL;
+	mt_array_each (location, &one->locations)
+		if (location->enabled)
+			mt_try(found(context, location->address));
+	return NULL;
+}
+
+struct mt_error *mt_debug_each_wanted(struct mt_debugger *debugger,
+				      struct mt_error *(*found)(void *context, uint64_t address),
+				      void *context)
+{
+	const uint64_t others[] = {debugger->plan.back, debugger->loader_break,
+				   debugger->session_break};
+
+	mt_array_each (one, &debugger->breakpoints)
+		mt_try(each_of_break(*one, found, context));
 	mt_array_each (place, &debugger->plan.places)
-		mt_try(want(debugger, *place));
-	if (debugger->plan.back)
-		mt_try(want(debugger, debugger->plan.back));
-	return debugger->loader_break ? want(debugger, debugger->loader_break) : NULL;
+		mt_try(found(context, *place));
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (others[i])
+			mt_try(found(context, others[i]));
+	return NULL;
 }
 
 static struct mt_error *insert(struct mt_debugger *debugger, struct mt_debug_site *site)
@@ -102,7 +116,7 @@ struct mt_error *mt_debug_insert_sites(struct mt_debugger *debugger)
 {
 	mt_array_each (site, &debugger->sites)
 		site->wanted = false;
-	mt_try(want_all(debugger));
+	mt_try(mt_debug_each_wanted(debugger, want, debugger));
 	mt_array_each (site, &debugger->sites)
 		mt_try(site->wanted ? insert(debugger, site) : mt_debug_lift_site(debugger, site));
 	drop_unwanted(debugger);

@@ -17,14 +17,6 @@ void mt_debug_plan_clear(struct mt_debugger *debugger)
 	debugger->sites_changed = true;
 }
 
-bool mt_debug_plan_wants(const struct mt_debugger *debugger, uint64_t address)
-{
-	mt_array_each (place, &debugger->plan.places)
-		if (*place == address)
-			return true;
-	return debugger->plan.back == address && address;
-}
-
 static void tell_done(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 		      enum mt_debug_stop_kind kind)
 {

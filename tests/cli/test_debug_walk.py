@@ -28,24 +28,30 @@ def script(seed):
     return lines
 
 
-def walk(mtdb, program, seed):
+def walk(mtdb, program, seed, where, first=()):
     words = [mtdb, "-batch"]
-    for line in [*script(seed), "delete", "signal SIGUSR1"]:
+    for line in [*first, *script(seed), "delete", "signal SIGUSR1"]:
         words += ["-ex", line]
     done = subprocess.run(
-        [*words, program], capture_output=True, text=True, timeout=120, check=False, stdin=subprocess.DEVNULL
+        [*words, program], capture_output=True, text=True, timeout=100, check=False, stdin=subprocess.DEVNULL, cwd=where
     )
     assert "5 of 5 sums are right" in done.stdout, f"seed {seed}:\n{done.stdout[-4000:]}\n{done.stderr}"
     assert re.search(r"\[Inferior 1 \(process \d+\) exited normally\]", done.stdout)
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_walk(mtdb, compile, seed):
-    walk(mtdb, compile("debugged_threads.c", "-O0", "-pthread"), seed)
+@pytest.mark.parametrize("seed", range(4))
+def test_walk(mtdb, compile, seed, tmp_path):
+    walk(mtdb, compile("debugged_threads.c", "-O0", "-pthread"), seed, tmp_path)
+
+
+@pytest.mark.parametrize("seed", range(4, 7))
+def test_recorded_walk(mtdb, compile, seed, tmp_path):
+    walk(mtdb, compile("debugged_threads.c", "-O1", "-pthread"), seed, tmp_path, ["mtrace start"])
 
 
 @pytest.mark.soak
+@pytest.mark.parametrize("first", [[], ["mtrace start"]], ids=["plain", "recorded"])
 @pytest.mark.parametrize("level", ["-O0", "-O2"])
-def test_many_walks(mtdb, compile, level):
+def test_many_walks(mtdb, compile, level, first, tmp_path):
     for seed in range(100):
-        walk(mtdb, compile("debugged_threads.c", level, "-pthread"), 1000 + seed)
+        walk(mtdb, compile("debugged_threads.c", level, "-pthread"), 1000 + seed, tmp_path, first)
