@@ -213,7 +213,7 @@ static void search_mapping(struct search *search)
 	}
 	search->inlined = false;
 	mt_objfile_find_name(objfile, words->function, found_name, search);
-	if (words->kind != MT_LOCATION_FUNCTION)
+	if (words->kind != MT_LOCATION_FUNCTION || search->options->no_inlined)
 		return;
 	search->inlined = true;
 	mt_objfile_find_inlined(objfile, words->function, found_name, search);

@@ -36,6 +36,7 @@ struct mt_location_options {
 	const char *file;   /* of a LINE alone; NULL: none is current */
 	uint32_t line;      /* "+N" and "-N" count from it */
 	bool skip_prologue; /* functions: the address behind the prologue */
+	bool no_inlined; /* functions: not where they were inlined, which takes all DWARF to know */
 	bool quiet_missing; /* a place that is not there is no error: the count is 0 then */
 };
 

@@ -1,28 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Where triggers stand: FUNCTION, FILE:LINE, *ADDRESS, *FUNCTION+OFFSET.  A name that no mapping
  * has is looked for in every mapping that comes: a library may bring it. */
+#include "elf/location.h"
 #include "target/session_private.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* "FILE:LINE": true, and the line; the file is what stands before the last colon. */
-static bool is_line(const char *text, size_t *file_length, uint32_t *line)
-{
-	const char *colon = strrchr(text, ':');
-	char *end = NULL;
-	unsigned long number = 0;
-
-	if (!colon || colon == text || colon[-1] == ':' || colon[1] < '0' || colon[1] > '9')
-		return false;
-	number = strtoul(colon + 1, &end, 10);
-	if (*end || !number || number > UINT32_MAX)
-		return false;
-	*file_length = (size_t)(colon - text);
-	*line = (uint32_t)number;
-	return true;
-}
 
 static bool parse_address(const char *text, uint64_t *address)
 {
@@ -68,9 +52,9 @@ struct mt_error *mt_session_add_triggers(struct mt_session *session)
 struct search {
 	struct mt_session *session;
 	struct mt_session_process *process;
+	struct mt_space *space;           /* of one mapping */
 	const struct mt_mapping *mapping; /* of the space, with its objfile */
 	uint32_t number;
-	uint64_t offset;
 	struct mt_error *error;
 };
 
@@ -95,76 +79,16 @@ static void add_site(struct search *search, uint64_t address)
 	search->session->triggers.items[search->number - 1].found = true;
 }
 
-static void found(struct search *search, uint64_t file_address)
-{
-	uint64_t address = file_address + search->mapping->bias + search->offset;
-
-	if (address >= search->mapping->start && address < search->mapping->end)
-		add_site(search, address);
-}
-
-static void found_name(void *context, uint64_t address, const char *name)
-{
-	(void)name;
-	found(context, address);
-}
-
-static void found_line(void *context, uint64_t address, uint32_t line)
-{
-	(void)line;
-	found(context, address);
-}
-
-static struct mt_error *find_line(struct search *search, const char *text, size_t file_length,
-				  uint32_t line)
-{
-	char *file = strndup(text, file_length);
-
-	if (!file)
-		return mt_error_no_memory();
-	mt_objfile_find_line(search->mapping->objfile, file, line, found_line, search);
-	free(file);
-	return NULL;
-}
-
-/* "FUNCTION+OFFSET" or "FUNCTION". */
-static struct mt_error *find_offset(struct search *search, const char *text)
-{
-	const char *plus = strrchr(text, '+');
-	char *name;
-
-	if (!plus || !parse_address(plus + 1, &search->offset)) {
-		search->offset = 0;
-		plus = text + strlen(text);
-	}
-	name = strndup(text, (size_t)(plus - text));
-	if (!name)
-		return mt_error_no_memory();
-	mt_objfile_find_name(search->mapping->objfile, name, found_name, search);
-	free(name);
-	return NULL;
-}
-
 static struct mt_error *find_one(struct search *search)
 {
+	const struct mt_location_options options = {.no_inlined = true, .quiet_missing = true};
 	const char *text = search->session->triggers.items[search->number - 1].text;
-	size_t file_length = 0;
-	uint32_t line = 0;
-	uint64_t address;
+	struct mt_locations locations;
 
-	search->offset = 0;
-	if (text[0] == '*' && parse_address(text + 1, &address)) {
-		add_site(search, address);
-		return search->error;
-	}
-	if (!search->mapping || !search->mapping->objfile)
-		return NULL;
-	if (text[0] == '*')
-		mt_try(find_offset(search, text + 1));
-	else if (is_line(text, &file_length, &line))
-		mt_try(find_line(search, text, file_length, line));
-	else
-		mt_objfile_find_name(search->mapping->objfile, text, found_name, search);
+	mt_try(mt_location_resolve(search->space, text, &options, &locations));
+	for (size_t i = 0; i < locations.count && !search->error; i++)
+		add_site(search, locations.items[i].address);
+	mt_locations_deinit(&locations);
 	return search->error;
 }
 
@@ -196,14 +120,13 @@ struct mt_error *mt_session_find_triggers(struct mt_session *session,
 {
 	struct search search = {.session = session, .process = process};
 	struct mt_error *error = NULL;
-	struct mt_space *space = NULL;
 
 	if (!session->pool)
 		return NULL;
-	mt_try(mt_space_create(session->pool, process->pid, &space));
-	error = mt_space_add(space, mapping);
+	mt_try(mt_space_create(session->pool, process->pid, &search.space));
+	error = mt_space_add(search.space, mapping);
 	if (!error)
-		search.mapping = mt_space_find(space, mapping->start);
+		search.mapping = mt_space_find(search.space, mapping->start);
 	if (!error)
 		error = watch_loader(&search);
 	for (size_t i = 0; !error && i < session->triggers.count; i++) {
@@ -212,6 +135,6 @@ struct mt_error *mt_session_find_triggers(struct mt_session *session,
 	}
 	if (!error)
 		error = mt_session_find_watches(session, process, search.mapping);
-	mt_space_destroy(space);
+	mt_space_destroy(search.space);
 	return error;
 }
