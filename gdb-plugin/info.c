@@ -26,7 +26,7 @@ static void print_thread(const struct mt_live *live, PyObject *thread)
 	mt_auto(mt_py) PyObject *text = PyObject_GetAttrString(thread, "name");
 	long lwp = ptid ? PyLong_AsLong(PyTuple_GetItem(ptid, 1)) : 0;
 	char *name = text && text != Py_None ? mt_py_text(text) : NULL;
-	struct mt_engine_ring ring;
+	struct mt_engine_ring ring = {.span_ns = UINT64_MAX};
 	char size[32];
 
 	PyErr_Clear();
@@ -34,12 +34,13 @@ static void print_thread(const struct mt_live *live, PyObject *thread)
 		      name ? name : "");
 	free(name);
 	if (mt_session_look(live->session, (pid_t)lwp, &ring))
-		mt_gdb_printf("%3llu%% of %s, the last %.3f ms\n",
-			      (unsigned long long)(ring.used * 100 / ring.bytes),
-			      size_text(ring.bytes, size, sizeof(size)),
-			      (double)ring.span_ns / NS_PER_MS);
+		mt_gdb_printf("%3llu%% of %s", (unsigned long long)(ring.used * 100 / ring.bytes),
+			      size_text(ring.bytes, size, sizeof(size)));
 	else
-		mt_gdb_print("not recorded\n");
+		mt_gdb_print("not recorded");
+	if (ring.span_ns != UINT64_MAX)
+		mt_gdb_printf(", the last %.3f ms", (double)ring.span_ns / NS_PER_MS);
+	mt_gdb_print("\n");
 }
 
 static void print_threads(const struct mt_live *live)

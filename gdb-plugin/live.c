@@ -157,21 +157,22 @@ static struct mt_error *refuse_engine(const char *name)
 					    "the engine \"%s\" does not work inside of GDB (use "
 					    "calls, or mtdb run --engine %s)",
 					    name, name);
-	return mt_error_new(MT_ERROR_USAGE, "no engine \"%s\" (in GDB it can be auto or calls)",
+	return mt_error_new(MT_ERROR_USAGE, "no engine \"%s\" (in GDB it can be auto, calls or pt)",
 			    name);
 }
 
-/* `auto`, in GDB: what can share the program with it. */
+/* `auto`, in GDB: what can share the program with it, and has been seen to. */
 static struct mt_error *choose_engine(struct mt_live *live, const char *name)
 {
 	char *wanted = name ? strdup(name) : mt_setting_text(MT_SETTING_ENGINE);
 	struct mt_error *error = NULL;
+	bool calls = wanted && (strcmp(wanted, "auto") == 0 || strcmp(wanted, "calls") == 0);
 
 	if (!wanted)
 		return mt_error_no_memory();
-	if (strcmp(wanted, "auto") != 0 && strcmp(wanted, "calls") != 0)
+	if (!calls && strcmp(wanted, "pt") != 0)
 		error = refuse_engine(wanted);
-	else if (!(live->engine = strdup("calls")))
+	else if (!(live->engine = strdup(calls ? "calls" : "pt")))
 		error = mt_error_no_memory();
 	free(wanted);
 	return error;

@@ -40,7 +40,7 @@ static struct mt_error *check_events(const char *text)
 		   : NULL;
 }
 
-static const char *const engines[] = {"auto", "calls", NULL};
+static const char *const engines[] = {"auto", "calls", "pt", NULL};
 static const char *const stamps[] = {"sampled", "full", NULL};
 
 static struct parameter parameters[MT_SETTING_COUNT] = {
@@ -52,7 +52,7 @@ static struct parameter parameters[MT_SETTING_COUNT] = {
 	    .initial = "auto",
 	    .set_doc = "Set how mtrace records.",
 	    .show_doc = "Show how mtrace records.",
-	    .doc = "auto takes the best that works here; calls patches the program's functions.",
+	    .doc = "auto is calls, which patches the program's functions; pt is Intel PT.",
 	    .said = "mtrace records with the engine \"%s\".",
 	},
     [MT_SETTING_BUFFER_SIZE] =

@@ -6,7 +6,7 @@
 #include "live.h"
 #include "options.h"
 
-static const char *const options[] = {"-engine auto|calls", "-size SIZE", "-threads all|current",
+static const char *const options[] = {"-engine auto|calls|pt", "-size SIZE", "-threads all|current",
 				      "-timestamps sampled|full", NULL};
 
 static struct mt_error *start(int argc, char **argv)
@@ -44,7 +44,7 @@ const struct mt_gdb_command mt_gdb_command_start = {
 	    "stopped, when it goes on.  Each thread has a ring of its own, which holds its last "
 	    "calls.\n\n"
 	    "Options:\n"
-	    "  -engine ENGINE      auto or calls (default: set mtrace engine)\n"
+	    "  -engine ENGINE      auto, calls or pt (default: set mtrace engine)\n"
 	    "  -size SIZE          of each thread's ring, such as 16M (default: set mtrace "
 	    "buffer-size)\n"
 	    "  -threads WHICH      all, or current: the selected one, before \"run\" the first\n"

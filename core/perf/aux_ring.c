@@ -161,6 +161,13 @@ void mt_aux_ring_read(struct mt_aux_ring *ring, bool whole, struct mt_aux_news *
 		read_stream(ring, news);
 }
 
+size_t mt_aux_ring_used(const struct mt_aux_ring *ring)
+{
+	uint64_t head = __atomic_load_n(&ring->page->aux_head, __ATOMIC_ACQUIRE);
+
+	return ring->came_round || head > ring->size_bytes ? ring->size_bytes : head;
+}
+
 size_t mt_aux_ring_reach_back(const struct mt_aux_ring *ring, size_t size, struct mt_aux_news *news)
 {
 	size_t whole = mt_aux_news_bytes(news) + size;

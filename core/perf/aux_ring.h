@@ -45,6 +45,8 @@ struct mt_aux_news {
 /* Of an event that is disabled, if the ring is overwritten.  WHOLE: all that an overwritten ring
  * holds, whatever has been read before. */
 void mt_aux_ring_read(struct mt_aux_ring *ring, bool whole, struct mt_aux_news *news);
+/* How much of an overwritten ring is data by now. */
+size_t mt_aux_ring_used(const struct mt_aux_ring *ring);
 /* Have NEWS of an overwritten ring begin SIZE bytes earlier.  Returns SIZE, or 0 if these are no
  * more. */
 size_t mt_aux_ring_reach_back(const struct mt_aux_ring *ring, size_t size,

@@ -92,8 +92,9 @@ struct mt_engine_alone {
 struct mt_engine_ring {
 	uint64_t bytes; /* its size */
 	uint64_t used;  /* of these */
-	uint64_t
-	    span_ns; /* from the oldest call in it to the last moment in which the thread ran */
+	/* From the oldest call in it to the last moment in which the thread ran; UINT64_MAX: not
+	 * known. */
+	uint64_t span_ns;
 };
 
 /* What a stop was, as the engine understands it. */

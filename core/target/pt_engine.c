@@ -225,6 +225,19 @@ static struct mt_error *resume(struct mt_engine *base, pid_t lwp, int signal)
 	return engine->target->ops->resume(engine->target, lwp, MT_RESUME_CONTINUE, signal);
 }
 
+/* Since when, only decoding would tell. */
+static bool look(struct mt_engine *base, pid_t lwp, struct mt_engine_ring *out)
+{
+	const struct mt_pt_ring *ring = mt_pt_ring_of(engine_of(base), lwp);
+
+	if (!ring)
+		return false;
+	*out = (struct mt_engine_ring){.bytes = ring->aux.size_bytes,
+				       .used = mt_aux_ring_used(&ring->aux),
+				       .span_ns = UINT64_MAX};
+	return true;
+}
+
 const struct mt_engine_ops mt_engine_pt = {
     .name = "pt",
     .summary = "Intel PT: every branch, at a few per cent of cost",
@@ -240,5 +253,6 @@ const struct mt_engine_ops mt_engine_pt = {
     .stopped = stopped,
     .resume = resume,
     .drain = mt_pt_drain,
+    .look = look,
     .snapshot = mt_pt_snapshot,
 };

@@ -153,7 +153,7 @@ REFUSED = [
     ("mtrace start -threads some", 'no choice of threads: "some" (it can be all or current)'),
     ("mtrace start -engine step", 'the engine "step" does not work inside of GDB (use calls, or '
                                   "mtdb run --engine step)"),
-    ("mtrace start -engine no", 'no engine "no" (in GDB it can be auto or calls)'),
+    ("mtrace start -engine no", 'no engine "no" (in GDB it can be auto, calls or pt)'),
     ("mtrace trigger main -stop", "options of mtrace trigger come before the location"),
     ("mtrace trigger main if", 'the condition behind "if" is missing'),
     ("mtrace trigger main if nosuch > 4", 'No symbol "nosuch" in current context.'),
