@@ -251,11 +251,12 @@ static const char *counter_name(struct beside *beside, const struct mt_sideband 
 
 static struct mt_error *put_counter(struct beside *beside, const struct item *item)
 {
+	uint64_t value = item->record->sample.weight;
 	const struct mt_slice_sink *sink = &beside->run->sink;
 	const struct mt_counter counter = {
 	    .time_ns = item->record->time_ns,
 	    .name = counter_name(beside, item->record),
-	    .value = item->record->sample.weight,
+	    .value = value < INT64_MAX ? value : INT64_MAX,
 	    .tid = item->tid,
 	};
 
@@ -283,7 +284,8 @@ static struct mt_error *put_item(struct beside *beside, size_t index)
 				   record->sample.weight ? "major page fault" : "page fault");
 	case MT_NOTE_MARK:
 		text = raw_text(beside, record);
-		return put_instant(beside, item, MT_INSTANT_MARK, "mark", text);
+		return put_instant(beside, item, MT_INSTANT_MARK, "mark",
+				   text && !*text ? "(no words)" : text);
 	case MT_NOTE_COUNTER:
 		return put_counter(beside, item);
 	default:
@@ -360,6 +362,12 @@ bool mt_decode_has_beside(const struct mt_decode_run *run)
 	return false;
 }
 
+/* Others have no place among the tracks' numbers. */
+static bool is_a_tid(int32_t tid)
+{
+	return tid > 0 && tid < MT_HITS_TID;
+}
+
 static struct mt_error *collect(const struct mt_decode_run *run, items *found)
 {
 	const struct mt_sideband *records = mt_recording_sideband(run->recording);
@@ -367,7 +375,8 @@ static struct mt_error *collect(const struct mt_decode_run *run, items *found)
 	for (size_t i = 0; i < mt_recording_sideband_count(run->recording); i++) {
 		enum mt_recording_note note = mt_decode_note_of(run, &records[i]);
 
-		if (is_beside(note) && mt_decode_wants(run, records[i].tid))
+		if (is_beside(note) && is_a_tid(records[i].tid) &&
+		    mt_decode_has_time(&records[i]) && mt_decode_wants(run, records[i].tid))
 			mt_try(collect_one(&records[i], note, found));
 	}
 	return NULL;

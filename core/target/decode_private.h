@@ -82,6 +82,12 @@ static inline bool mt_decode_wants(const struct mt_decode_run *run, int tid)
 enum mt_recording_note mt_decode_note_of(const struct mt_decode_run *run,
 					 const struct mt_sideband *record);
 
+/* Formats have room for 63 bits of a time; more comes of garbled files alone. */
+static inline bool mt_decode_has_time(const struct mt_sideband *record)
+{
+	return record->time_ns <= INT64_MAX;
+}
+
 /* decode_hits.c */
 /* After all threads.  Errors: the sink's; NO_MEMORY. */
 struct mt_error *mt_decode_hits(struct mt_decode_run *run);

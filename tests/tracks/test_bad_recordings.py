@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Recordings with tracks that are garbled or cut off: whatever it is, it is decoded or refused."""
+import os
+import random
+
+import pytest
+
+import fxt
+
+pytestmark = pytest.mark.sanitize
+
+
+@pytest.fixture(name="good", scope="module")
+def good_recording(run_mtdb, compile, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bad")
+    # Its calls cannot be recorded, so that there is nothing else in the file.
+    program = compile("watched.c", "-O1", "-pthread", "-D_GNU_SOURCE", "-static", output="static")
+    done = run_mtdb("run", "--engine", "calls", "--events", "sched,faults", "--counter",
+                    "page-faults", "--watch", "counter", "-o", folder / "good.fxt", "-r",
+                    folder / "good.perf", "--", program, "1")
+    if done.returncode == 125:
+        pytest.skip(done.stderr)
+    return folder / "good.perf"
+
+
+def check(run_mtdb, folder, data):
+    recording, output = folder / "bad.perf", folder / "bad.fxt"
+    output.unlink(missing_ok=True)
+    recording.write_bytes(data)
+    done = run_mtdb("decode", "-o", output, recording, errors="replace")
+    assert done.returncode in (0, 1), done.stderr
+    if done.returncode == 0:
+        fxt.read(output)
+    else:
+        assert not output.exists()
+
+
+def test_garbled(run_mtdb, good, tmp_path):
+    """Behind the header, where the notes are."""
+    data = good.read_bytes()
+    chance = random.Random(1)
+    for _ in range(25):
+        bad = bytearray(data)
+        for _ in range(20):
+            bad[chance.randrange(4096, len(bad))] = chance.choice([0, 1, 0x7F, 0xFF])
+        check(run_mtdb, tmp_path, bytes(bad))
+
+
+def test_cut_off(run_mtdb, good, tmp_path):
+    data = good.read_bytes()
+    for part in range(1, 10):
+        check(run_mtdb, tmp_path, data[:os.path.getsize(good) * part // 10])
