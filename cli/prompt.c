@@ -365,6 +365,7 @@ int prompt_main(struct terminal *terminal, int argc, char **argv)
 	if (error) {
 		tell_error(error);
 		prompt.status = 1;
+		prompt.over = true;
 	}
 	mt_debugger_destroy(prompt.debugger);
 	prompt_record_destroy(&prompt);
@@ -372,5 +373,7 @@ int prompt_main(struct terminal *terminal, int argc, char **argv)
 	free(prompt.last_line);
 	free(prompt.missing_file);
 	prompt_listing_deinit(&prompt.listing);
+	if (prompt.ended_by)
+		return 128 + prompt.ended_by;
 	return options.batch || prompt.over ? prompt.status : 0;
 }

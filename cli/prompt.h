@@ -69,6 +69,7 @@ struct prompt {
 	bool confirm;
 	bool interactive;   /* lines come from a terminal */
 	bool over;          /* `quit` was said */
+	int ended_by;       /* a signal that came while the program ran; 0: none */
 	bool repeats;       /* the last command can be done again by an empty line */
 	unsigned last_hit;  /* the breakpoint at which the program stands; 0: none */
 	int status;         /* of mtdb */
@@ -102,6 +103,8 @@ bool prompt_confirms(struct prompt *prompt, const char *question);
 
 /* prompt_front.c: what happens while the program runs. */
 struct mt_debug_front prompt_front(struct prompt *prompt);
+/* The signals that end a program end mtdb, which is at its prompt. */
+void prompt_release_signals(void);
 
 /* prompt_out.c: what is printed, from all files. */
 enum prompt_style { PROMPT_FUNCTION, PROMPT_FILENAME, PROMPT_VARIABLE, PROMPT_ADDRESS };

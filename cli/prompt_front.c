@@ -16,6 +16,7 @@ static struct {
 	bool has_program; /* program was saved */
 	struct termios own, program;
 	volatile sig_atomic_t interrupted;
+	volatile sig_atomic_t ended; /* by this signal; 0: not */
 } state;
 
 static void on_interrupt(int signal)
@@ -24,13 +25,41 @@ static void on_interrupt(int signal)
 	state.interrupted = 1;
 }
 
-/* Attaching takes these signals for its own purposes; here they mean the prompt. */
-static void handle_signals(void)
+static void on_end(int signal)
 {
-	struct sigaction action = {.sa_handler = on_interrupt};
+	state.ended = signal;
+}
+
+static void handle(int signal, void (*handler)(int signal))
+{
+	struct sigaction action = {.sa_handler = handler}, before;
 
 	sigemptyset(&action.sa_mask);
-	sigaction(SIGINT, &action, NULL);
+	sigaction(signal, NULL, &before);
+	if (signal != SIGHUP || before.sa_handler != SIG_IGN) /* as under nohup */
+		sigaction(signal, &action, NULL);
+}
+
+/* A program that runs on must not be left with breakpoints in its text. */
+static void handle_signals(void)
+{
+	handle(SIGINT, on_interrupt);
+	handle(SIGTERM, on_end);
+	handle(SIGHUP, on_end);
+}
+
+/* While it stands still there is nothing of ours in it. */
+void prompt_release_signals(void)
+{
+	handle(SIGINT, on_interrupt);
+	handle(SIGTERM, SIG_DFL);
+	handle(SIGHUP, SIG_DFL);
+}
+
+static bool ended(void *context)
+{
+	(void)context;
+	return state.ended;
 }
 
 /* In the background a process is stopped that changes the terminal, unless it ignores that. */
@@ -75,8 +104,14 @@ static void runs(void *context, pid_t pid)
 
 static void stopped(void *context, pid_t pid)
 {
-	(void)context;
+	struct prompt *prompt = context;
+
 	(void)pid;
+	prompt_release_signals();
+	if (state.ended) {
+		prompt->over = true;
+		prompt->ended_by = state.ended;
+	}
 	if (!state.is_ours)
 		return;
 	set_foreground(getpgrp());
@@ -167,5 +202,6 @@ struct mt_debug_front prompt_front(struct prompt *prompt)
 	    .runs = runs,
 	    .stopped = stopped,
 	    .interrupted = interrupted,
+	    .ended = ended,
 	};
 }

@@ -206,7 +206,10 @@ struct mt_error *prompt_attach(struct prompt *prompt, const char *text)
 			   ? mt_debugger_detach(prompt->debugger)
 			   : mt_debugger_kill(prompt->debugger));
 	prompt_printf("Attaching to process %llu\n", (unsigned long long)pid);
-	mt_try(mt_debugger_attach(prompt->debugger, (pid_t)pid));
+	struct mt_error *error = mt_debugger_attach(prompt->debugger, (pid_t)pid);
+	prompt_release_signals();
+	if (error)
+		return error;
 	const struct mt_debug_frame *frame = mt_debugger_selected_frame(prompt->debugger);
 	if (frame)
 		prompt_show_frame(prompt, frame, false);

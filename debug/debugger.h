@@ -54,6 +54,8 @@ struct mt_debug_front {
 	void (*stopped)(void *context, pid_t pid);
 	/* Polled while the program runs: true when the user asked for attention. */
 	bool (*interrupted)(void *context);
+	/* The same: true when the debugger is to end, so that the program has to stand still. */
+	bool (*ended)(void *context);
 };
 
 /* TARGET belongs to the debugger from now on.  Errors: NO_MEMORY. */

@@ -255,7 +255,7 @@ struct mt_error *mt_debug_watch_begin(struct mt_debugger *debugger, struct mt_de
 void mt_debug_watch_end(struct mt_debug_break *one);
 /* Breakpoints came or went: what goes into the debug registers.  Errors: USAGE (too many). */
 struct mt_error *mt_debug_watch_plan(struct mt_debugger *debugger);
-/* The process is about to be let go: its threads have none any more. */
+/* Its threads have none any more: they would stay when we die. */
 void mt_debug_watch_withdraw(struct mt_debugger *debugger);
 /* The process is gone, and with it what was watched. */
 void mt_debug_watch_forget(struct mt_debugger *debugger);

@@ -308,12 +308,16 @@ void mt_debug_process_ended(struct mt_debugger *debugger)
 
 static struct mt_error *run(struct mt_debugger *debugger)
 {
+	const struct mt_debug_stop at_end = {.kind = MT_DEBUG_SIGNAL};
 	struct mt_stop stop;
 
 	while (!debugger->told) {
 		mt_try(let_run(debugger));
 		mt_try(next_event(debugger, &stop));
 		mt_try(mt_debug_take(debugger, &stop));
+		if (!debugger->told && debugger->front.ended &&
+		    debugger->front.ended(debugger->front.context))
+			mt_debug_tell(debugger, NULL, &at_end);
 	}
 	return NULL;
 }
@@ -356,6 +360,7 @@ static struct mt_error *come_to_rest(struct mt_debugger *debugger)
 		else
 			error = other;
 	}
+	mt_debug_watch_withdraw(debugger);
 	if (debugger->pid && !error)
 		error = record_stop(debugger);
 	end_passing(debugger);

@@ -163,9 +163,11 @@ void mt_debug_watch_withdraw(struct mt_debugger *debugger)
 {
 	const struct mt_ptrace_watch none[MT_PTRACE_WATCHES] = {0};
 
-	mt_array_each (lwp, &debugger->lwps)
+	mt_array_each (lwp, &debugger->lwps) {
 		if ((*lwp)->watches)
 			mt_ptrace_set_watches((*lwp)->thread.lwp, none);
+		(*lwp)->watches = 0;
+	}
 }
 
 void mt_debug_watch_forget(struct mt_debugger *debugger)
