@@ -86,7 +86,7 @@ def test_auto_takes_it_where_it_works(run_pt, put_sysfs):
 
 
 def test_later_threads_do_without(play, compile):
-    played = play(compile("truth.c", "-O1", "-static", "-w"), "threads", MOST_EVENTS=3)
+    played = play(compile("pt_together.c", "-static"), MOST_EVENTS=3)
     assert played.done.returncode == 7
     assert played.done.stderr.count("is not recorded: cannot open Intel PT on thread") == 2
     assert len(played.trace.threads) >= 3

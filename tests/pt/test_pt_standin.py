@@ -57,7 +57,7 @@ def test_windows_end_where_triggers_are(play, compile, decoders, need, mode, tri
 @pytest.mark.parametrize("memory_kb,word", [(12 << 10, "gets a ring of"), (4500, "is not recorded")])
 def test_threads_that_find_no_memory(play, compile, memory_kb, word):
     """The first ones are worth going on for: they have what they ran."""
-    played = play(compile("truth.c", "-O1", "-static", "-w"), "threads", MEMORY_KB=memory_kb)
+    played = play(compile("pt_together.c", "-static"), MEMORY_KB=memory_kb)
     assert played.done.returncode == GOOD, played.done.stderr
     assert word in played.done.stderr
     assert "take smaller rings" in played.done.stderr
