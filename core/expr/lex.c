@@ -111,13 +111,17 @@ static bool is_prefixed(const char *at, char quote)
 
 struct mt_error *mt_lex(struct mt_parser *parser)
 {
+	/* Of Rust's tuples: x.0 */
+	uint8_t before = parser->token.kind;
+
 	while (isspace((unsigned char)*parser->next))
 		parser->next++;
 	parser->token = (struct mt_token){.start = parser->next};
 	if (!*parser->next)
 		return NULL;
 	if (isdigit((unsigned char)*parser->next) ||
-	    (*parser->next == '.' && isdigit((unsigned char)parser->next[1])))
+	    (*parser->next == '.' && isdigit((unsigned char)parser->next[1]) &&
+	     (parser->lookup.language != MT_LANGUAGE_RUST || before != MT_TOKEN_NAME)))
 		return take_number(parser);
 	if (*parser->next == '\'')
 		return take_quoted(parser);

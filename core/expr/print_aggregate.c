@@ -139,7 +139,7 @@ void mt_print_aggregate(struct mt_print *print, struct mt_value *value)
 	struct mt_type *type = mt_type_strip(value->type);
 
 	mt_type_expand(type);
-	if (print_go_string(print, value, type))
+	if (print_go_string(print, value, type) || mt_print_rust(print, value))
 		return;
 	if (type->is_declaration) {
 		mt_str_append(print->out, "<incomplete type>");

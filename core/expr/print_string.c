@@ -263,6 +263,7 @@ void mt_print_array(struct mt_print *print, struct mt_value *value)
 {
 	struct mt_type *type = mt_type_strip(value->type), *element = mt_type_target(type);
 	uint64_t size = mt_type_size(element);
+	bool is_rust = type->language == MT_LANGUAGE_RUST;
 
 	if (type->count < 0 || !size) {
 		/* Of unknown length: like a pointer to the first. */
@@ -276,15 +277,15 @@ void mt_print_array(struct mt_print *print, struct mt_value *value)
 		}
 		return;
 	}
-	if (mt_type_is_text(element) && type->count && !type->is_vector &&
+	if (mt_type_is_text(element) && type->count && !type->is_vector && !is_rust &&
 	    (!print->format || !print->format->letter || print->format->letter == 's') &&
 	    !value->holes) {
 		print_text(print, value, element, (uint64_t)type->count);
 		return;
 	}
-	mt_str_append(print->out, "{");
+	mt_str_append(print->out, is_rust ? "[" : "{");
 	print->depth++;
 	print_elements(print, value, element, (uint64_t)type->count);
 	print->depth--;
-	mt_str_append(print->out, "}");
+	mt_str_append(print->out, is_rust ? "]" : "}");
 }

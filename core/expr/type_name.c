@@ -215,6 +215,21 @@ static void base_name(struct mt_type *type, struct mt_str *out)
 		mt_str_append(out, inner->kind == MT_TYPE_VOID ? "void" : "<unnamed type>");
 }
 
+/* Rust writes what is derived the other way round: `*mut T`, `[T; 3]`. */
+static bool rust_name(struct mt_type *type, struct mt_str *out)
+{
+	if (type->language != MT_LANGUAGE_RUST ||
+	    (type->kind != MT_TYPE_POINTER && type->kind != MT_TYPE_ARRAY))
+		return false;
+	mt_str_append(out, type->kind == MT_TYPE_POINTER ? "*mut " : "[");
+	mt_type_name(mt_type_target(type), NULL, out);
+	if (type->kind == MT_TYPE_ARRAY && type->count >= 0)
+		mt_str_appendf(out, "; %lld", (long long)type->count);
+	if (type->kind == MT_TYPE_ARRAY)
+		mt_str_append(out, "]");
+	return true;
+}
+
 void mt_type_name(struct mt_type *type, const char *variable, struct mt_str *out)
 {
 	/* Types may be nested without end when DWARF is garbled. */
@@ -223,6 +238,10 @@ void mt_type_name(struct mt_type *type, const char *variable, struct mt_str *out
 		return;
 	}
 	type->program->naming++;
+	if (rust_name(type, out)) {
+		type->program->naming--;
+		return;
+	}
 	base_name(mt_type_innermost(type), out);
 	mt_type_declarator(type, variable, out);
 	type->program->naming--;

@@ -146,6 +146,8 @@ void mt_print_format(struct mt_print *print, struct mt_value *value,
 		     const struct mt_expr_format *format);
 void mt_print_aggregate(struct mt_print *print, struct mt_value *value);
 void mt_print_array(struct mt_print *print, struct mt_value *value);
+/* False: it is none of Rust's own shapes. */
+bool mt_print_rust(struct mt_print *print, struct mt_value *value);
 void mt_print_char(uint64_t code, const struct mt_type *type, char quote, struct mt_str *out);
 /* A string that lies at an address.  LENGTH < 0: to its NUL. */
 void mt_print_string_at(struct mt_print *print, struct mt_type *element, uint64_t address,

@@ -20,8 +20,12 @@ TRUE = {
 }
 
 
-@pytest.mark.parametrize("flags", ["-O0", "-O2 -fno-inline"])
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("function, flags", [
+    *((function, "-O0") for function in FUNCTIONS),
+    ("parts", "-O2 -fno-inline"),
+    *(pytest.param(function, "-O2 -fno-inline", marks=pytest.mark.soak)
+      for function in FUNCTIONS if function != "parts"),
+])
 def test_parameters(compile, dump, gdb, function, flags):
     program = compile("expr_entry.cpp", "-g", *flags.split())
     expressions = [f"print {text}" for text in FUNCTIONS[function]

@@ -22,6 +22,7 @@ MORE = [
     ("optimized.txt", "expr_optimized.c", "gcc", "-Og -gdwarf-5"),
     ("optimized.txt", "expr_optimized.c", "gcc", "-O3 -gdwarf-5 -fno-omit-frame-pointer"),
     ("optimized.txt", "expr_optimized.c", "clang", "-O0 -gdwarf-5"),
+    ("rust.txt", "expr.rs", None, ""),
 ]
 
 
@@ -34,7 +35,7 @@ def name(program):
     *(pytest.param(*program, id=name(program), marks=pytest.mark.soak) for program in MORE),
 ])
 def test_same_as_gdb(compile, dump, gdb, words, source, compiler, flags):
-    program = compile(source, "-g", *flags.split(), compiler=compiler)
+    program = compile(source, *flags.split(), compiler=compiler)
     commands = [line for line in (HERE / words).read_text().splitlines() if line]
     core, theirs = gdb(program, source, commands)
     ours = dump(core, commands)
