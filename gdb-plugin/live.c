@@ -233,10 +233,13 @@ static struct mt_error *change_settings(struct mt_live *live, const struct mt_li
 
 	if (error) {
 		free(draft.engine);
+		free(draft.events);
 		return error;
 	}
 	free(live->engine);
+	free(live->events);
 	live->engine = draft.engine;
+	live->events = draft.events;
 	live->one_thread = draft.one_thread;
 	live->options = draft.options;
 	set_options(live);
