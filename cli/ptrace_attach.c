@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Taking hold of a running process, letting go of it, and ending one. */
+#include "perf/event.h"
 #include "ptrace_lwp.h"
 #include "target/proc.h"
 
@@ -192,6 +193,24 @@ static bool take_back_int3(struct mt_ptrace_target *target, const struct mt_ptra
 	return byte != INT3 && ptrace(PTRACE_SETREGS, lwp->lwp, 0, &registers) == 0;
 }
 
+/* A watchpoint's trap.  The event itself is gone by now. */
+static bool is_watch_trap(const struct mt_ptrace_lwp *lwp)
+{
+	siginfo_t info = {0};
+	uint64_t data = 0;
+
+	if (ptrace(PTRACE_GETSIGINFO, lwp->lwp, 0, &info) || info.si_code != MT_TRAP_PERF)
+		return false;
+	memcpy(&data, (const char *)&info + MT_TRAP_DATA_OFFSET, sizeof(data));
+	return data == MT_TRAP_DATA;
+}
+
+/* What would be news for us, and is nothing to the program. */
+static bool take_back_trap(struct mt_ptrace_target *target, const struct mt_ptrace_lwp *lwp)
+{
+	return take_back_int3(target, lwp) || is_watch_trap(lwp);
+}
+
 /* A stop that was asked for comes before the report of a trap that happened already, and that is a
  * SIGTRAP in the thread's queue: left there, it would kill the program once we are gone.  No
  * instruction runs until it is reported.  *held: the signal that is to be delivered.  False: the
@@ -200,7 +219,7 @@ static bool take_traps(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lw
 {
 	int status = 0;
 
-	if (*held == SIGTRAP && take_back_int3(target, lwp))
+	if (*held == SIGTRAP && take_back_trap(target, lwp))
 		*held = 0;
 	while (!*held && has_pending_trap(lwp)) {
 		if (ptrace(PTRACE_CONT, lwp->lwp, 0, 0) ||
@@ -208,7 +227,7 @@ static bool take_traps(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lw
 			return false;
 		if (status >> 16 || lwp->stepping)
 			continue;
-		if (WSTOPSIG(status) != SIGTRAP || !take_back_int3(target, lwp))
+		if (WSTOPSIG(status) != SIGTRAP || !take_back_trap(target, lwp))
 			*held = WSTOPSIG(status);
 	}
 	return true;

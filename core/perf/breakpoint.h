@@ -18,7 +18,6 @@
 #include "perf/ring_sample.h"
 
 #define MT_BREAKPOINT_MOST 2 /* of ours: the other two are the debugger's */
-#define MT_TRAP_PERF       6 /* si_code: TRAP_PERF of asm-generic/siginfo.h */
 
 /* When it hits. */
 enum mt_access {

@@ -56,7 +56,7 @@ struct perf_event_attr mt_perf_spec_attr(const struct mt_perf_spec *spec)
 
 	/* The kernel takes a trap for one of this program alone. */
 	attr.sigtrap = attr.remove_on_exec = spec->trap;
-	attr.sig_data = spec->trap_data;
+	attr.sig_data = spec->trap ? MT_TRAP_DATA : 0;
 	if (spec->raw_clock) {
 		attr.use_clockid = 1;
 		attr.clockid = CLOCK_RAW;

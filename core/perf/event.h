@@ -7,6 +7,8 @@
 #include "base/error.h"
 
 #include <linux/perf_event.h>
+#include <signal.h>
+#include <stddef.h>
 
 /* What the event does to the AUX area trace of the group that it is in.  Linux 6.13. */
 enum mt_perf_aux {
@@ -38,9 +40,13 @@ struct mt_perf_spec {
 	bool switches;       /* PERF_RECORD_SWITCH */
 	bool raw_clock;      /* times are CLOCK_MONOTONIC_RAW's: see perf/clock.h */
 	uint32_t watermark_bytes; /* wake up for so many bytes; 0: never on purpose */
-	/* In BREAKPOINT events with `trap`: si_perf_data. */
-	uint64_t trap_data;
 };
+
+/* A SIGTRAP of an event with `trap`: its si_code (TRAP_PERF of asm-generic/siginfo.h, which older C
+ * libraries lack), where siginfo has si_perf_data, and what is there in those that are ours. */
+#define MT_TRAP_PERF        6
+#define MT_TRAP_DATA_OFFSET (offsetof(siginfo_t, si_addr) + sizeof(void *))
+#define MT_TRAP_DATA        0x6d7472616365ull
 
 /* The attribute that the kernel is asked for. */
 struct perf_event_attr mt_perf_spec_attr(const struct mt_perf_spec *spec);

@@ -11,8 +11,6 @@
 #include <signal.h>
 #include <string.h>
 
-#define TRAP_CODE_PERF 6 /* TRAP_PERF of siginfo.h, which older C libraries lack */
-
 static struct mt_error *open_break(uint64_t address, pid_t lwp, int *fd)
 {
 	const struct mt_perf_spec spec = {
@@ -93,7 +91,7 @@ void mt_pt_forget_breaks(struct mt_pt_engine *engine, struct mt_pt_thread *threa
 
 bool mt_pt_is_break(const struct mt_pt_thread *thread, const struct mt_stop *stop)
 {
-	if (stop->signal != SIGTRAP || stop->code != TRAP_CODE_PERF)
+	if (stop->signal != SIGTRAP || stop->code != MT_TRAP_PERF)
 		return false;
 	mt_array_each (it, &thread->breaks)
 		if (it->address == thread->pc)

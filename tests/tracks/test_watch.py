@@ -111,6 +111,21 @@ def test_attached(mtdb, compile, tmp_path):
     assert len({one.args["thread"] for one in hits}) == 4
 
 
+def test_let_go_of_while_all_threads_hit(run_mtdb, compile, tmp_path):
+    """A trap that was on its way when we left is none of the program's, and would kill it."""
+    program = compile("watched_storm.c", "-O1", "-pthread", "-D_GNU_SOURCE")
+    with subprocess.Popen([program], stdout=subprocess.PIPE, stdin=subprocess.PIPE,
+                          text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        for _ in range(6):
+            done = run_mtdb("attach", "--watch", "counter", "--max=1", "-o", tmp_path / "x.fxt",
+                            process.pid)
+            assert done.returncode == 0, done.stderr
+            assert process.poll() is None
+        process.stdin.close()
+        assert process.wait(timeout=120) == 0
+
+
 @pytest.mark.parametrize("options, values", [
     ([], ["value = 1, was 0", "value = 2, was 0"]),
     (["--follow-forks"], ["value = 1, was 0", "value = 77, was 1", "value = 2, was 0"]),
