@@ -99,7 +99,7 @@ def triggers(result):
     assert result.status == GOOD, result.errors
     [seen], [truth] = result.branches(), result.truth["played"]
     assert seen == 3 * truth
-    assert result.read("timeline.txt").count("-- history") == 3
+    assert result.read("timeline.txt").count("up to snapshot") == 3
     result.check_calls("played", times=3)
 
 
@@ -123,7 +123,7 @@ def watched(result):
     [seen], [truth] = result.branches(), result.truth["played"]
     assert seen == 3 * truth
     text = result.read("timeline.txt")
-    assert text.count("-- history") == 3
+    assert text.count("up to snapshot") == 3
     assert re.findall(r"watched \(value = (\d), was (\d)\)", text) == [("1", "0"), ("2", "1"),
                                                                      ("3", "2")]
 
@@ -334,6 +334,15 @@ def nobody(result):
     assert result.branches() == result.truth["played"]
 
 
+@case(f"chmod 777 .; su nobody -c '{RUN} --watch=watched --events=sched,faults "
+      "--counter=page-faults -- /programs/played'")
+def nobody_watches(result):
+    assert result.status == GOOD, result.errors
+    assert result.branches() == result.truth["played"]
+    text = result.read("timeline.txt")
+    assert "trigger 1: watched (value = 1, was 0)" in text
+
+
 @case("mkfifo in; perf record -q -o /dev/null -a -e intel_pt//u -- sh -c 'echo >ready; cat in' &"
       f"exec 5<>in; until [ -s ready ]; do sleep 0.1; done; {RUN} -- /programs/played; s=$?;"
       "mtdb run --engine=auto --history=0 -o auto.fxt -- /bin/busybox true;"
@@ -344,10 +353,33 @@ def busy(result):
     assert "recording with the engine calls" in result.errors
 
 
-@case("mkfifo in; /programs/played 0 1 wait <in & p=$!; exec 5>in;"
-      "mtdb attach --engine=pt -f text -o timeline.txt --record perf.data $p & m=$!;"
-      "until grep -q recording errors; do sleep 0.1; done; echo >&5;"
+WAIT = "mkfifo in; {} wait <in & p=$!; exec 5>in;"
+ATTACH = "mtdb attach --engine=pt -f text -o timeline.txt --record perf.data {} $p & m=$!;"
+READY = "until grep -q recording errors; do sleep 0.1; done; echo >&5;"
+
+
+@case(WAIT.format("/programs/played 0 1") + ATTACH.format("") + READY +
       "wait $p; s=$?; wait $m; echo $?; exit $s")
 def attach(result):
-    assert result.status == GOOD, result.errors
+    assert (result.status, result.output) == (GOOD, "0\n"), result.errors
     assert result.branches() == result.truth["played"]
+
+
+@case(WAIT.format("/programs/threads 2 2") + ATTACH.format("--trigger=reached --max=6") + READY +
+      "wait $p; s=$?; wait $m; echo $?; exit $s")
+def attach_to_threads(result):
+    assert (result.status, result.output) == (GOOD, "0\n"), result.errors
+    assert result.branches() == [2 * thread for thread in result.truth["threads"]]
+
+
+@case(WAIT.format("/programs/threads 2 20") + ATTACH.format("--trigger=reached") + READY +
+      "wait $p; s=$?; wait $m; echo $?; exit $s")
+def attach_for_one_snapshot(result):
+    assert (result.status, result.output) == (GOOD, "0\n"), result.errors
+
+
+@case(WAIT.format("/programs/played 0 1") + ATTACH.format("") + READY.replace("echo >&5;", "") +
+      "kill -INT $m; wait $m; echo >&5; wait $p")
+def attach_and_detach(result):
+    assert result.status == GOOD, result.errors
+    assert "holds no trace data" in result.errors  # nothing was played meanwhile
