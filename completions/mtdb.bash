@@ -10,7 +10,7 @@ _mtdb_options() { # COMMAND
 		--ptwrite --power-events'
 	case $1 in
 	run) echo "$record --history= --branch-log=" ;;
-	attach) echo "$record --for= --pid=" ;;
+	attach) echo "$record --for= --max= --pid=" ;;
 	decode) echo '--output= --format=' ;;
 	history) echo '--lines= --thread=' ;;
 	view) echo '--no-browser' ;;

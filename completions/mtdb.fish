@@ -52,6 +52,7 @@ complete -c mtdb -n '__mtdb_in run' -l history -x -d 'Print so many calls after 
 complete -c mtdb -n '__mtdb_in run' -l branch-log -r -d 'Write each branch that was seen'
 
 complete -c mtdb -n '__mtdb_in attach' -l for -x -d 'Let go of it after so long'
+complete -c mtdb -n '__mtdb_in attach' -l max -x -d 'Let go of it after so many snapshots'
 complete -c mtdb -n '__mtdb_in attach' -s p -l pid -x -a '(__fish_complete_pids)' -d 'The process'
 
 complete -c mtdb -n '__mtdb_in decode' -l output -r -d 'Where to write the timeline'
