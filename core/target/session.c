@@ -280,8 +280,11 @@ struct mt_error *mt_session_attach(struct mt_session *session, pid_t pid)
 		mt_try(mt_session_hide(session, pid));
 	if (mt_session_engine_ops(session)->attach)
 		mt_try(attach_engine(session, pid));
-	mt_log(session->options->log, MT_LOG_INFO, "recording process %d with the engine %s%s", pid,
-	       engine_text(session), session->options->duration_ns ? "" : "; Ctrl-C ends it");
+	/* The front end of a live session tells it in its own words. */
+	if (!session->options->live)
+		mt_log(session->options->log, MT_LOG_INFO,
+		       "recording process %d with the engine %s%s", pid, engine_text(session),
+		       session->options->duration_ns ? "" : "; Ctrl-C ends it");
 	if (session->options->duration_ns)
 		session->end_ns = mt_clock_monotonic_ns() + session->options->duration_ns;
 	/* After the name, which says that a program began there; and breakpoints of triggers come
