@@ -70,6 +70,7 @@ struct mt_engine_options {
 	 * more; 0: all are. */
 	uint64_t throttle_ns;
 	struct mt_engine_pt_options pt;
+	bool follow_forks; /* children will be added too */
 	/* May be NULL.  Only engines that single-step call it. */
 	void (*seen)(void *context, const struct mt_seen *seen);
 	void *seen_context;

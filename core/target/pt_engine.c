@@ -240,7 +240,7 @@ static bool look(struct mt_engine *base, pid_t lwp, struct mt_engine_ring *out)
 
 const struct mt_engine_ops mt_engine_pt = {
     .name = "pt",
-    .summary = "Intel PT: every branch, at a few per cent of cost",
+    .summary = "Intel PT: the processor writes down every branch",
     .automatic = true,
     .probe = mt_pt_probe,
     .create = create,

@@ -18,6 +18,7 @@
  * instruction on. */
 static struct mt_error *open_event(const struct mt_pt_engine *engine, pid_t lwp, int cpu, int *fd)
 {
+	bool threads_alone = mt_perf_kernel_is_at_least(5, 13); /* can be had: not children */
 	const struct mt_perf_spec spec = {
 	    .type = engine->pmu.type,
 	    .config = engine->config.config,
@@ -27,7 +28,8 @@ static struct mt_error *open_event(const struct mt_pt_engine *engine, pid_t lwp,
 	    .disabled = true,
 	    .sideband = true,
 	    .switches = cpu >= 0,
-	    .inherit = cpu >= 0,
+	    .inherit = cpu >= 0 && (engine->options.follow_forks || !threads_alone),
+	    .inherit_thread = cpu >= 0 && !engine->options.follow_forks && threads_alone,
 	    .raw_clock = engine->clock.raw,
 	};
 	struct perf_event_attr attr = mt_perf_spec_attr(&spec);

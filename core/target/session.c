@@ -62,6 +62,7 @@ static struct mt_error *create_engine(struct mt_session *session)
 	    .throttle_ns = session->options->throttle_ns,
 	    .only = session->options->only,
 	    .pt = session->options->pt,
+	    .follow_forks = session->options->follow_forks,
 	    .is_clean = session->options->is_clean,
 	    .seen = session->options->seen,
 	    .seen_context = session->options->seen_context,

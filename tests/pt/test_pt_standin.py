@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+import fxt
 from branches import first_difference
 
 GOOD = 7
@@ -68,6 +69,7 @@ def test_full_execution_streams_it_all(play, compile, decoders):
                options=["--full-execution"]), decoders)
 
 
+@pytest.mark.soak
 def test_full_execution_says_what_was_lost(play, compile, decoders):
     played = play(compile("truth.c", "-O1", "-w"), "sort",
                   options=["--full-execution", "--size=16k"])
@@ -165,3 +167,33 @@ def test_the_frequency_is_a_counter(play, compile):
                   options=["--power-events"])
     assert played.done.returncode == GOOD, played.done.stderr
     assert [name for name in played.trace.counters if name.startswith("frequency (MHz)")]
+
+
+@pytest.fixture
+def waiting(compile, tmp_path):
+    """A program with two threads that nap and call; its number."""
+    source = tmp_path / "naps.c"
+    source.write_text("#include <pthread.h>\n#include <unistd.h>\n"
+                      "void __attribute__((noinline)) nap(void) { usleep(1000); }\n"
+                      "static void *work(void *x) { for (;;) nap(); return x; }\n"
+                      "int main(void) { pthread_t t; pthread_create(&t, 0, work, 0);\n"
+                      "write(1, \".\", 1); work(0); }\n")
+    with subprocess.Popen([compile(source, "-static")], stdout=subprocess.PIPE) as program:
+        program.stdout.read(1)
+        yield program.pid
+        program.kill()
+
+
+@pytest.mark.parametrize("options", [[], ["--per-cpu"], ["--full-execution"]])
+def test_a_running_process(run_mtdb, run_pt, put_play, waiting, tmp_path, options):
+    """What single-stepping sees of it first, the processor plays then."""
+    stepped = tmp_path / "stepped.data"
+    done = run_mtdb("attach", "--engine=step", "--for=300ms", "--record", stepped, "-o",
+                    tmp_path / "stepped.fxt", waiting)
+    assert done.returncode == 0, done.stderr
+    put_play(stepped, tmp_path, True)
+    done = run_pt("attach", "--engine=pt", "--for=300ms", "-o", "pt.fxt", *options, waiting)
+    assert done.returncode == 0, done.stderr
+    assert "goes on untraced" not in done.stderr
+    trace = fxt.read(tmp_path / "pt.fxt")
+    assert [one for one in trace.slices() if one.name == "nap"]
