@@ -111,7 +111,7 @@ static struct mt_error *negate(struct mt_eval *eval, int op, struct mt_value *va
 	mt_try(mt_eval_no_operator(type, op == '-' ? "-" : op == '~' ? "~" : "+"));
 	if (type->kind == MT_TYPE_FLOAT && op != '~') {
 		mt_try(mt_value_get_float(eval, value, &number));
-		*out = mt_value_float(value->type, op == '-' ? -number : number);
+		*out = mt_value_float(value->type, op == '-' ? 0 - number : number);
 		return NULL;
 	}
 	if (!mt_type_is_integer_kind(type))

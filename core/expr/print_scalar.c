@@ -24,7 +24,7 @@ bool mt_type_is_text(struct mt_type *element)
 	return mt_type_strip(element)->kind == MT_TYPE_CHAR;
 }
 
-static const char *char_prefix(struct mt_type *element)
+const char *mt_type_text_prefix(struct mt_type *element)
 {
 	struct mt_type *type = element;
 
@@ -197,35 +197,36 @@ static void print_character(struct mt_value *value, uint64_t bits, struct mt_str
 	uint64_t code = size < 8 ? bits & ((UINT64_C(1) << size * 8) - 1) : bits;
 
 	print_integer(type, bits, out);
-	mt_str_appendf(out, " %s'", char_prefix(value->type));
+	mt_str_appendf(out, " %s'", mt_type_text_prefix(value->type));
 	mt_print_char(code, type, '\'', out);
 	mt_str_append(out, "'");
+}
+
+void mt_print_address(struct mt_print *print, uint64_t address, bool with_symbol)
+{
+	mt_auto(mt_str) struct mt_str symbol = {0};
+
+	if (print->settings->address)
+		mt_str_appendf(print->out, "0x%llx", (unsigned long long)address);
+	if (with_symbol && mt_format_symbol(print->eval->program, address, false, &symbol) &&
+	    !symbol.failed)
+		/* A space stands before it, which has nothing to part without an address. */
+		mt_str_append(print->out, symbol.text + !print->settings->address);
 }
 
 /* A pointer's target as text, or the symbol that it points to. */
 static void print_pointer(struct mt_print *print, struct mt_value *value, uint64_t address)
 {
 	struct mt_type *type = mt_type_strip(value->type);
-	struct mt_type *target = mt_type_target(type), *stripped = mt_type_strip(target);
-	struct mt_expr_program *program = print->eval->program;
+	struct mt_type *target = mt_type_target(type);
+	bool is_code = mt_type_strip(target)->kind == MT_TYPE_FUNCTION;
 
-	if (stripped->kind == MT_TYPE_FUNCTION) {
-		mt_str_appendf(print->out, "0x%llx", (unsigned long long)address);
-		mt_format_symbol(program, address, false, print->out);
+	mt_print_address(print, address, is_code || print->settings->symbol);
+	if (!mt_type_is_text(target) || !address || is_code)
 		return;
-	}
 	if (print->settings->address)
-		mt_str_appendf(print->out, "0x%llx", (unsigned long long)address);
-	if (mt_type_is_text(target) && address && stripped->kind != MT_TYPE_BOOL) {
-		if (print->settings->symbol)
-			mt_format_symbol(program, address, false, print->out);
-		if (print->settings->address)
-			mt_str_append(print->out, " ");
-		mt_print_string_at(print, target, address, -1);
-		return;
-	}
-	if (print->settings->symbol)
-		mt_format_symbol(program, address, false, print->out);
+		mt_str_append(print->out, " ");
+	mt_print_string_at(print, target, address, -1);
 }
 
 static void print_eflags(struct mt_expr_program *program, const struct mt_type *type, uint64_t bits,

@@ -23,24 +23,6 @@ static uint64_t run_length(const uint8_t *bytes, uint64_t from, uint64_t count, 
 	return length;
 }
 
-static const char *prefix_of(struct mt_type *element)
-{
-	struct mt_type *type = element;
-
-	for (unsigned i = 0; i < 64; i++) {
-		if (type->name && strcmp(type->name, "wchar_t") == 0)
-			return "L";
-		if (type->name && strcmp(type->name, "char16_t") == 0)
-			return "u";
-		if (type->name && strcmp(type->name, "char32_t") == 0)
-			return "U";
-		if (type->kind != MT_TYPE_TYPEDEF && type->kind != MT_TYPE_QUALIFIED)
-			break;
-		type = mt_type_target(type);
-	}
-	return "";
-}
-
 struct quoting {
 	struct mt_str *out;
 	const char *prefix;
@@ -67,12 +49,10 @@ static void print_run(struct quoting *quoting, uint64_t code, uint64_t count)
 	mt_str_appendf(quoting->out, "' <repeats %llu times>", (unsigned long long)count);
 }
 
-static void print_one(struct quoting *quoting, const uint8_t *bytes, uint64_t index, uint64_t count,
-		      uint64_t width)
+static void print_one(struct quoting *quoting, const uint8_t *bytes, uint64_t index, uint64_t width)
 {
 	begin(quoting, true);
 	mt_print_char(char_at(bytes, index, width), NULL, '"', quoting->out);
-	(void)count;
 }
 
 void mt_print_string(struct mt_print *print, struct mt_type *element, const uint8_t *bytes,
@@ -81,7 +61,7 @@ void mt_print_string(struct mt_print *print, struct mt_type *element, const uint
 	const struct mt_expr_settings *settings = print->settings;
 	uint64_t width = mt_type_size(element), shown = 0, i = 0;
 	uint64_t limit = settings->elements ? settings->elements : UINT64_MAX;
-	struct quoting quoting = {.out = print->out, .prefix = prefix_of(element)};
+	struct quoting quoting = {.out = print->out, .prefix = mt_type_text_prefix(element)};
 
 	/* A last NUL is what strings end with. */
 	if (!cut && count && !char_at(bytes, count - 1, width))
@@ -99,7 +79,7 @@ void mt_print_string(struct mt_print *print, struct mt_type *element, const uint
 			shown += run;
 			continue;
 		}
-		print_one(&quoting, bytes, i, count, width);
+		print_one(&quoting, bytes, i, width);
 		i++;
 		shown++;
 	}
@@ -200,6 +180,14 @@ static void print_element(struct mt_print *print, struct mt_value *array, struct
 	mt_error_destroy(error);
 }
 
+/* `set print array on`: an element a line. */
+static void break_line(struct mt_print *print)
+{
+	mt_str_append(print->out, "\n");
+	for (uint32_t i = 0; i < print->depth; i++)
+		mt_str_append(print->out, "  ");
+}
+
 static void print_elements(struct mt_print *print, struct mt_value *array, struct mt_type *element,
 			   uint64_t count)
 {
@@ -212,7 +200,9 @@ static void print_elements(struct mt_print *print, struct mt_value *array, struc
 		uint64_t run = 1;
 
 		if (i)
-			mt_str_append(print->out, ", ");
+			mt_str_append(print->out, settings->array ? "," : ", ");
+		if (settings->array)
+			break_line(print);
 		if (settings->array_indexes)
 			mt_str_appendf(print->out, "[%llu] = ", (unsigned long long)i);
 		while (i + run < count && same_element(array, i, i + run, size))
@@ -238,23 +228,15 @@ static void print_elements(struct mt_print *print, struct mt_value *array, struc
 static void print_text(struct mt_print *print, struct mt_value *value, struct mt_type *element,
 		       uint64_t count)
 {
-	uint64_t width = mt_type_size(element), limit = print->settings->elements;
+	uint64_t width = mt_type_size(element), limit = print->settings->elements, end = 0;
 	bool cut = false;
 
 	if (print->settings->null_stop) {
-		for (uint64_t i = 0; i < count; i++)
-			if (!char_at(mt_value_bytes(value), i, width)) {
-				count = i;
-				break;
-			}
-	} else if (limit && count > limit) {
-		uint64_t end = limit;
-
-		/* What follows the limit is left out, be it NULs alone. */
-		while (end < count && !char_at(mt_value_bytes(value), end, width))
+		limit = limit && limit < count ? limit : count;
+		while (end < limit && char_at(mt_value_bytes(value), end, width))
 			end++;
-		cut = false;
-		(void)end;
+		cut = end == limit && limit < count;
+		count = end;
 	}
 	mt_print_string(print, element, mt_value_bytes(value), count, cut);
 }
@@ -287,5 +269,7 @@ void mt_print_array(struct mt_print *print, struct mt_value *value)
 	print->depth++;
 	print_elements(print, value, element, (uint64_t)type->count);
 	print->depth--;
+	if (print->settings->array && type->count)
+		break_line(print);
 	mt_str_append(print->out, is_rust ? "]" : "}");
 }

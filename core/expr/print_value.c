@@ -44,7 +44,7 @@ static void print_function(struct mt_print *print, struct mt_value *value)
 	mt_str_append(print->out, "{");
 	mt_type_name(value->type, NULL, print->out);
 	mt_str_appendf(print->out, "} ");
-	mt_expr_format_address(print->eval->program, value->address, print->out);
+	mt_print_address(print, value->address, true);
 }
 
 static bool is_formatted(const struct mt_print *print, const struct mt_type *type)

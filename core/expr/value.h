@@ -141,6 +141,8 @@ struct mt_print {
 struct mt_error *mt_print_top(struct mt_print *print, struct mt_value *value);
 /* The same within something. */
 void mt_print_value(struct mt_print *print, struct mt_value *value);
+/* "0x401136 <main+4>", as far as the settings want it. */
+void mt_print_address(struct mt_print *print, uint64_t address, bool with_symbol);
 void mt_print_scalar(struct mt_print *print, struct mt_value *value);
 void mt_print_format(struct mt_print *print, struct mt_value *value,
 		     const struct mt_expr_format *format);
@@ -157,5 +159,7 @@ void mt_print_string(struct mt_print *print, struct mt_type *element, const uint
 		     uint64_t count, bool cut);
 void mt_print_float(const struct mt_type *type, const uint8_t *bytes, struct mt_str *out);
 bool mt_type_is_text(struct mt_type *element);
+/* "L", "u", "U" before its quote, or "". */
+const char *mt_type_text_prefix(struct mt_type *element);
 
 #endif
