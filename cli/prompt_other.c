@@ -295,7 +295,7 @@ static struct mt_error *run_thread(struct prompt *prompt, const char *rest)
 	mt_auto(mt_str) struct mt_str name = {0};
 	uint64_t number;
 
-	if (!thread)
+	if (!thread && !*rest)
 		return mt_error_new(MT_ERROR_USAGE, "No thread selected");
 	if (*rest) {
 		mt_try(prompt_parse_count(rest, &number));

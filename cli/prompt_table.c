@@ -31,7 +31,7 @@ static size_t name_length(const char *text)
 	size_t length = 0;
 
 	while (isalnum((unsigned char)text[length]) ||
-	       (length && strchr("-_", text[length]) && text[length]))
+	       (text[length] && strchr("-_.", text[length])))
 		length++;
 	return length;
 }
@@ -106,7 +106,7 @@ static struct mt_error *find_in(const struct prompt_command *const *tables, cons
 	*command = NULL;
 	for (size_t i = 0; tables[i] && !*command; i++)
 		*command = find_exact(tables[i], text, length);
-	for (size_t i = 0; tables[i] && !*command; i++)
+	for (size_t i = 0; tables[i] && !*command && length; i++)
 		look_in(&match, tables[i], text, length);
 	if (!*command) {
 		mt_try(judge(&match, prefix, text, length));

@@ -168,7 +168,7 @@ struct mt_error *mt_debugger_break(struct mt_debugger *debugger,
 	if (here && watches)
 		return mt_error_new(MT_ERROR_USAGE, "Argument required (expression to compute).");
 	if (here && !mt_debugger_selected_frame(debugger))
-		return mt_error_new(MT_ERROR_USAGE, "No default breakpoint location now.");
+		return mt_error_new(MT_ERROR_USAGE, "No default breakpoint address now.");
 	one = calloc(1, sizeof(*one));
 	if (!one)
 		return mt_error_no_memory();

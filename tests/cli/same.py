@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The same commands, given to GDB and to mtdb's prompt, give the same stops, lines, backtraces and
+values.
+
+GDB takes long to start, so that many scripts are given to one: words of `-ex`, which go on after an
+error.  Each begins with no program and no breakpoint."""
+import difflib
+import re
+import subprocess
+
+# What differs from run to run, or is told by GDB alone.  That a source file is missing GDB tells
+# once, but forgets it when that file's debug information happens to be read anew.
+NOISE = re.compile(r"^(\[Thread debugging using|Using host libthread_db|warning: Error disabling|"
+                   r"\d+\t(in )?\./)")
+NORMAL = [
+    (re.compile(r"0x[0-9a-f]+"), "ADDRESS"),
+    (re.compile(r"process \d+"), "process N"),
+    (re.compile(r"LWP \d+"), "LWP N"),
+    (re.compile(r"/\S*/(?=[\w.-]+:\d)"), ""),
+    # Values at a function's entry, which GDB has from frames of tail calls.
+    (re.compile(r"(__pthread_kill_implementation) \(.*\)"), r"\1 ()"),
+]
+
+
+def normalized(text):
+    lines = []
+    for line in text.splitlines():
+        if NOISE.match(line):
+            continue
+        for pattern, replacement in NORMAL:
+            line = pattern.sub(replacement, line)
+        lines.append(line)
+    return lines
+
+
+def words_of(scripts):
+    """Words of the command line for [(arguments, "line\\nline…")]."""
+    words = []
+    for arguments, script in scripts:
+        lines = [f"echo --- {script.splitlines()[0]}...\\n", "delete", "kill", f"set args {arguments}"]
+        for line in [*lines, *script.splitlines()]:
+            words += ["-ex", line]
+    return words
+
+
+def output_of(debugger, words):
+    done = subprocess.run([*debugger, "-batch", *words], capture_output=True, text=True, timeout=300,
+                          check=False, stdin=subprocess.DEVNULL)
+    return normalized(done.stdout), normalized(done.stderr)
+
+
+def same(gdb, mtdb, words):
+    """What both print is the same but for NORMAL; mtdb's lines."""
+    outputs = [output_of([gdb, "-nx"], words), output_of([mtdb], words)]
+    for theirs, ours in zip(*outputs):
+        differences = "\n".join(difflib.unified_diff(theirs, ours, "gdb", "mtdb", lineterm="", n=8))
+        assert not differences, differences
+    return outputs[1][0]
