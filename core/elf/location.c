@@ -273,15 +273,16 @@ static struct mt_error *nothing(const struct search *search)
 static struct mt_error *search_stubs(struct search *search)
 {
 	struct words words = *search->words;
+	struct search stubs = *search;
 	mt_auto(mt_str) struct mt_str name = {0};
 
 	mt_str_appendf(&name, "%s@plt", words.function);
 	if (name.failed)
 		return mt_error_no_memory();
 	words.function = name.text;
-	search->words = &words;
-	search_all(search);
-	return NULL;
+	stubs.words = &words;
+	search_all(&stubs);
+	return stubs.failed ? mt_error_no_memory() : NULL;
 }
 
 static struct mt_error *resolve(struct search *search)
