@@ -152,8 +152,8 @@ static void forked(void *context, enum mt_debug_child what, pid_t parent, pid_t 
 	(void)context;
 	(void)parent;
 	if (what == MT_DEBUG_CHILD_LET_GO)
-		prompt_printf("[Detaching %s child process %d]\n",
-			      is_vfork ? "vfork" : "after fork from", child);
+		prompt_printf("[Detaching after %s from child process %d]\n",
+			      is_vfork ? "vfork" : "fork", child);
 }
 
 static void executes(void *context, pid_t pid, const char *path)

@@ -174,6 +174,7 @@ struct mt_debug_frame {
 	bool inlined;         /* into the next outer one */
 	bool shows_pc;        /* pc is not where a line begins */
 	unsigned inner;       /* inlined calls at pc that are inner to it */
+	const void *instance; /* tells inlined calls apart; NULL: it is not inlined */
 	const char *function; /* NULL: not known */
 	uint64_t function_start;
 	const char *module; /* the file that holds the code; NULL: none */

@@ -66,7 +66,7 @@ static struct mt_debug_frame physical(struct mt_debugger *debugger,
 	if (!mt_debug_line_at(debugger, frame.inside, &range))
 		return frame;
 	frame.has_debug = true;
-	frame.shows_pc = frame.pc != range.start;
+	frame.shows_pc = frame.pc != range.start || !range.statement;
 	set_source(debugger, &frame, &range.source);
 	return frame;
 }
@@ -77,24 +77,56 @@ static int add_frame(struct mt_debug_lwp *lwp, struct mt_debug_frame *frame)
 	return mt_array_push(&lwp->frames, *frame);
 }
 
+static bool is_among(const struct mt_inline *call, const struct mt_inline_span *span)
+{
+	for (size_t i = 0; i < span->depth; i++)
+		if (span->chain[i] == call)
+			return true;
+	return false;
+}
+
+struct mt_debug_inlines mt_debug_inlines_at(struct mt_debugger *debugger,
+					    const struct mt_debug_lwp *lwp, uint64_t pc)
+{
+	struct mt_debug_inlines inlines = {0};
+	struct mt_inline_span before = {0};
+	unsigned entered = lwp->entered_pc == pc ? lwp->entered : 0;
+
+	if (!debugger->code)
+		return inlines;
+	mt_space_inlines_at(debugger->code, pc, &inlines.span);
+	if (!inlines.span.depth)
+		return inlines;
+	mt_space_inlines_at(debugger->code, pc - 1, &before);
+	for (size_t i = inlines.span.depth; i-- > 0; inlines.hidden++)
+		if (is_among(inlines.span.chain[i], &before))
+			break;
+	inlines.hidden -= entered < inlines.hidden ? entered : inlines.hidden;
+	return inlines;
+}
+
 /* The innermost inlined call has the line of the code; each other function the line of the call. */
 static int add_all(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 		   struct mt_debug_frame frame)
 {
 	const struct mt_debug_frame outer = frame;
-	struct mt_inline_span span = {0};
+	struct mt_debug_inlines inlines = {0};
 
-	if (!frame.signal)
-		mt_space_inlines_at(debugger->code, frame.inside, &span);
-	for (size_t i = span.depth; i-- > 0; frame.inner++) {
+	if (!frame.signal && !lwp->frames.count)
+		inlines = mt_debug_inlines_at(debugger, lwp, frame.pc);
+	else if (!frame.signal)
+		mt_space_inlines_at(debugger->code, frame.inside, &inlines.span);
+	for (size_t i = inlines.span.depth; i-- > 0; frame.inner++) {
 		frame.inlined = true;
-		name_frame(&frame, span.chain[i]->function);
-		if (add_frame(lwp, &frame))
+		frame.instance = inlines.span.chain[i];
+		name_frame(&frame, inlines.span.chain[i]->function);
+		if (frame.inner >= inlines.hidden && add_frame(lwp, &frame))
 			return -1;
 		frame.shows_pc = false;
-		set_source(debugger, &frame, &span.chain[i]->call);
+		set_source(debugger, &frame, &inlines.span.chain[i]->call);
 	}
 	frame.inlined = false;
+	frame.instance = NULL;
 	frame.function = outer.function;
 	frame.function_start = outer.function_start;
 	frame.module = outer.module;

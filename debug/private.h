@@ -46,6 +46,9 @@ struct mt_debug_lwp {
 	/* Frames as far as they were asked for. */
 	MT_ARRAY(struct mt_debug_frame) frames;
 	MT_ARRAY(struct mt_debug_context *) contexts;
+	/* Of the inlined calls that begin where it stands so many were stepped into. */
+	unsigned entered;
+	uint64_t entered_pc;
 	struct mt_unwinder unwinder;
 	bool unwinding;
 };
@@ -93,10 +96,10 @@ enum mt_debug_plan_kind {
 struct mt_debug_plan {
 	enum mt_debug_plan_kind kind;
 	struct mt_debug_lwp *lwp;
-	uint64_t start, end; /* the line's code */
-	uint64_t cfa;        /* of the frame in which it is stepped */
-	uint64_t first_cfa;  /* the same, when the verb began */
-	uint64_t first_function;
+	uint64_t start, end;     /* the line's code */
+	uint64_t cfa;            /* of the frame in which it is stepped */
+	uint64_t first_function; /* in which the verb began */
+	const void *instance;    /* of the frame, if it is inlined */
 	const char *file;
 	uint32_t line;
 	uint64_t last_pc; /* of the last step */
@@ -201,6 +204,14 @@ void mt_debug_forget_frames(struct mt_debug_lwp *lwp);
 /* frames.c */
 const struct mt_debug_frame *mt_debug_frame_of(struct mt_debugger *debugger,
 					       struct mt_debug_lwp *lwp, unsigned level);
+/* The inlined calls at PC, and how many of them begin there and are not entered yet: people see
+ * them as the call that comes next. */
+struct mt_debug_inlines {
+	struct mt_inline_span span;
+	unsigned hidden;
+};
+struct mt_debug_inlines mt_debug_inlines_at(struct mt_debugger *debugger,
+					    const struct mt_debug_lwp *lwp, uint64_t pc);
 /* The first frame of LWP outside of the function that LEVEL is of: its caller proper, past inlined
  * ones. */
 const struct mt_debug_frame *mt_debug_caller_of(struct mt_debugger *debugger,

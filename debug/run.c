@@ -64,6 +64,7 @@ static struct mt_error *resume(struct mt_debugger *debugger, struct mt_debug_lwp
 		lwp->passed = 0;
 	mt_debug_watch_insert(debugger, lwp);
 	lwp->running = true;
+	lwp->entered = 0;
 	lwp->signal = 0;
 	lwp->has_registers = false;
 	mt_debug_forget_frames(lwp);

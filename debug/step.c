@@ -17,6 +17,13 @@ void mt_debug_plan_clear(struct mt_debugger *debugger)
 	debugger->sites_changed = true;
 }
 
+static uint64_t function_at(struct mt_debugger *debugger, uint64_t pc)
+{
+	const struct mt_function *function = mt_space_function_at(debugger->code, pc);
+
+	return function ? function->start : 0;
+}
+
 static void tell_done(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 		      enum mt_debug_stop_kind kind)
 {
@@ -25,8 +32,9 @@ static void tell_done(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 	const struct mt_debug_stop told = {
 	    .kind = kind,
 	    .returned_from = plan->returned_from,
-	    .same_frame = frame && kind == MT_DEBUG_STEPPED && frame->cfa == plan->first_cfa &&
-			  frame->function_start == plan->first_function,
+	    .same_frame = frame && kind == MT_DEBUG_STEPPED && frame->cfa == plan->cfa &&
+			  frame->instance == plan->instance &&
+			  function_at(debugger, frame->pc) == plan->first_function,
 	};
 
 	mt_debug_tell(debugger, lwp, &told);
@@ -44,6 +52,7 @@ static void take_line(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 	plan->line = range->source.line;
 	plan->file = range->source.file;
 	plan->cfa = frame ? frame->cfa : 0;
+	plan->instance = frame ? frame->instance : NULL;
 }
 
 static void run_back(struct mt_debugger *debugger, uint64_t address, uint64_t sp)
@@ -141,6 +150,73 @@ static bool is_same_line(const struct mt_debug_plan *plan, const struct mt_line_
 	       strcmp(plan->file, range->source.file) == 0;
 }
 
+static const void *instance_of(const struct mt_debug_inlines *inlines)
+{
+	size_t depth = inlines->span.depth - inlines->hidden;
+
+	return depth ? inlines->span.chain[depth - 1] : NULL;
+}
+
+static bool is_line_of_call(const struct mt_debug_plan *plan,
+			    const struct mt_debug_inlines *inlines)
+{
+	const struct mt_source *call =
+	    &inlines->span.chain[inlines->span.depth - inlines->hidden]->call;
+
+	return call->line == plan->line && call->file && plan->file &&
+	       strcmp(call->file, plan->file) == 0;
+}
+
+/* Whether the frame that is stepped holds the innermost one that is seen, by inlining alone. */
+static bool is_within(const struct mt_debug_plan *plan, const struct mt_debug_inlines *inlines)
+{
+	size_t depth = inlines->span.depth - inlines->hidden;
+
+	for (size_t i = 0; i + 1 < depth; i++)
+		if (inlines->span.chain[i] == plan->instance)
+			return true;
+	return !plan->instance && depth;
+}
+
+/* What to do where inlined calls are, as GDB does.  False: nothing special. */
+static bool at_inlined(struct mt_debugger *debugger, struct mt_debug_lwp *lwp, uint64_t pc)
+{
+	const struct mt_debug_plan *plan = &debugger->plan;
+	const struct mt_debug_inlines inlines = mt_debug_inlines_at(debugger, lwp, pc);
+	const struct mt_debug_frame *frame =
+	    inlines.span.depth ? mt_debug_frame_of(debugger, lwp, 0) : NULL;
+	bool is_same = instance_of(&inlines) == plan->instance;
+
+	if (!frame || frame->cfa != plan->cfa)
+		return false;
+	if (is_same && inlines.hidden) {
+		bool is_here = is_line_of_call(plan, &inlines);
+
+		if (is_here && plan->kind != MT_DEBUG_PLAN_STEP)
+			return true;
+		if (is_here) {
+			lwp->entered = lwp->entered_pc == pc ? lwp->entered + 1 : 1;
+			lwp->entered_pc = pc;
+			mt_debug_forget_frames(lwp);
+		}
+		tell_done(debugger, lwp, MT_DEBUG_STEPPED);
+		return true;
+	}
+	if (is_same || !is_within(plan, &inlines))
+		return false;
+	if (plan->kind == MT_DEBUG_PLAN_STEP)
+		tell_done(debugger, lwp, MT_DEBUG_STEPPED);
+	return true;
+}
+
+/* In the frame that is stepped, as far as inlining goes. */
+static bool is_in_frame(struct mt_debugger *debugger, struct mt_debug_lwp *lwp, uint64_t pc)
+{
+	const struct mt_debug_inlines inlines = mt_debug_inlines_at(debugger, lwp, pc);
+
+	return instance_of(&inlines) == debugger->plan.instance;
+}
+
 /* It left the line's code, without calling anything. */
 static void leave_line(struct mt_debugger *debugger, struct mt_debug_lwp *lwp, uint64_t pc)
 {
@@ -153,6 +229,8 @@ static void leave_line(struct mt_debugger *debugger, struct mt_debug_lwp *lwp, u
 		tell_done(debugger, lwp, MT_DEBUG_STEPPED);
 		return;
 	}
+	if (at_inlined(debugger, lwp, pc))
+		return;
 	if (pc != range.start || is_same_line(plan, &range)) {
 		take_line(debugger, lwp, &range);
 		return;
@@ -162,8 +240,11 @@ static void leave_line(struct mt_debugger *debugger, struct mt_debug_lwp *lwp, u
 		return;
 	}
 	const struct mt_debug_frame *frame = mt_debug_frame_of(debugger, lwp, 0);
-	if (!frame || frame->cfa != plan->cfa)
-		take_line(debugger, lwp, &range);
+	if (frame && frame->cfa == plan->cfa && frame->instance == plan->instance)
+		return;
+	/* In another frame: its line is none yet, so that the first statement is news. */
+	take_line(debugger, lwp, &range);
+	plan->line = 0;
 }
 
 static bool is_by_instruction(const struct mt_debug_plan *plan)
@@ -186,7 +267,7 @@ struct mt_error *mt_debug_on_step(struct mt_debugger *debugger, struct mt_debug_
 		on_call(debugger, lwp, pc, sp);
 	else if (is_by_instruction(plan) && is_done)
 		tell_done(debugger, lwp, MT_DEBUG_STEPPED);
-	else if (pc < plan->start || pc >= plan->end)
+	else if (pc < plan->start || pc >= plan->end || !is_in_frame(debugger, lwp, pc))
 		leave_line(debugger, lwp, pc);
 	plan->last_pc = pc;
 	return NULL;

@@ -36,6 +36,8 @@ static struct mt_error *plan_step(struct mt_debugger *debugger, enum mt_debug_pl
 {
 	struct mt_debug_lwp *lwp = debugger->selected;
 	const struct mt_debug_frame *frame = mt_debug_frame_of(debugger, lwp, 0);
+	const struct mt_function *function =
+	    frame ? mt_space_function_at(debugger->code, frame->pc) : NULL;
 	struct mt_line_range range = {0};
 
 	mt_debug_plan_clear(debugger);
@@ -50,14 +52,30 @@ static struct mt_error *plan_step(struct mt_debugger *debugger, enum mt_debug_pl
 	    .lwp = lwp,
 	    .start = range.start,
 	    .end = range.end,
-	    .line = range.source.line,
-	    .file = range.source.file,
+	    .line = frame->source.line,
+	    .file = frame->source.file,
 	    .cfa = frame->cfa,
-	    .first_cfa = frame->cfa,
-	    .first_function = frame->function_start,
+	    .instance = frame->instance,
+	    .first_function = function ? function->start : 0,
 	    .last_pc = frame->pc,
 	};
 	return NULL;
+}
+
+/* Into a call that was inlined where the thread stands: nothing has to run for that. */
+static bool enter_inlined(struct mt_debugger *debugger, struct mt_debug_stop *stop)
+{
+	struct mt_debug_lwp *lwp = debugger->selected;
+	const struct user_regs_struct *registers = mt_debug_registers(debugger, lwp);
+
+	if (!registers || !mt_debug_inlines_at(debugger, lwp, registers->rip).hidden)
+		return false;
+	lwp->entered = lwp->entered_pc == registers->rip ? lwp->entered + 1 : 1;
+	lwp->entered_pc = registers->rip;
+	mt_debug_forget_frames(lwp);
+	debugger->selected_frame = 0;
+	*stop = (struct mt_debug_stop){.kind = MT_DEBUG_STEPPED, .pid = debugger->pid};
+	return true;
 }
 
 struct mt_error *mt_debugger_step(struct mt_debugger *debugger, enum mt_debug_step how,
@@ -70,6 +88,8 @@ struct mt_error *mt_debugger_step(struct mt_debugger *debugger, enum mt_debug_st
 	};
 
 	mt_try(check_running(debugger));
+	if (how == MT_DEBUG_STEP && enter_inlined(debugger, stop))
+		return NULL;
 	mt_try(plan_step(debugger, kinds[how]));
 	return mt_debug_run(debugger, stop);
 }
@@ -92,10 +112,30 @@ static struct mt_error *plan_return(struct mt_debugger *debugger, unsigned level
 	return mt_array_push(&debugger->plan.places, caller->pc) ? mt_error_no_memory() : NULL;
 }
 
+/* Out of an inlined call: past what is left of its code. */
+static void plan_inlined_return(struct mt_debugger *debugger)
+{
+	const struct mt_debug_frame *frame = mt_debugger_selected_frame(debugger);
+	const struct mt_debug_frame *caller = mt_debugger_frame(debugger, frame->level + 1);
+
+	debugger->plan = (struct mt_debug_plan){
+	    .kind = MT_DEBUG_PLAN_NEXT,
+	    .lwp = debugger->selected,
+	    .cfa = caller->cfa,
+	    .instance = caller->instance,
+	    .last_pc = caller->pc,
+	};
+}
+
 struct mt_error *mt_debugger_finish(struct mt_debugger *debugger, struct mt_debug_stop *stop)
 {
 	mt_try(check_running(debugger));
 	mt_debug_plan_clear(debugger);
+	const struct mt_debug_frame *frame = mt_debugger_selected_frame(debugger);
+	if (frame && frame->inlined && !frame->level) {
+		plan_inlined_return(debugger);
+		return mt_debug_run(debugger, stop);
+	}
 	mt_try(plan_return(debugger, debugger->selected_frame));
 	debugger->plan.kind = MT_DEBUG_PLAN_FINISH;
 	return mt_debug_run(debugger, stop);

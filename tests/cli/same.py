@@ -19,6 +19,8 @@ NORMAL = [
     (re.compile(r"/\S*/(?=[\w.-]+:\d)"), ""),
     # Values at a function's entry, which GDB has from frames of tail calls.
     (re.compile(r"(__pthread_kill_implementation) \(.*\)"), r"\1 ()"),
+    # The same, of an inlined function's parameter.
+    (re.compile(r"twice \(v=v@entry="), "twice (v="),
 ]
 
 
