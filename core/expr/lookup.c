@@ -344,8 +344,15 @@ static void take_msymbol(struct mt_lookup *lookup, struct mt_module *module,
 			 const struct mt_msymbol *symbol, struct mt_found *out)
 {
 	struct mt_expr_program *program = lookup->program;
+	Dwarf_Die function;
+	Dwarf_Addr entry;
 
 	out->address = symbol->address + module->bias;
+	if (mt_scope_function(module, symbol->address, &function) &&
+	    dwarf_entrypc(&function, &entry) == 0 && entry == symbol->address) {
+		found_function(module, &function, out);
+		return;
+	}
 	if (symbol->type == STT_FUNC || symbol->type == STT_GNU_IFUNC || symbol->is_code) {
 		out->kind = MT_FOUND_FUNCTION;
 		out->type = program->builtins[MT_BUILTIN_NODEBUG_TEXT];

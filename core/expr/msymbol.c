@@ -3,7 +3,7 @@
  * behind pointers. */
 #include "elf/demangle.h"
 #include "elf/section.h"
-#include "expr/program.h"
+#include "expr/scope.h"
 
 #include <string.h>
 
@@ -192,6 +192,20 @@ static void append_symbol(const char *name, uint64_t offset, struct mt_str *out)
 	mt_str_append(out, ">");
 }
 
+/* Of a function's several names the one that it is defined by. */
+static const char *name_of(struct mt_module *module, const struct mt_msymbol *symbol)
+{
+	Dwarf_Die function, unit;
+	Dwarf_Addr entry;
+	const char *name = NULL;
+
+	if (symbol->is_code && mt_scope_function(module, symbol->address, &function) &&
+	    dwarf_entrypc(&function, &entry) == 0 && entry == symbol->address &&
+	    dwarf_diecu(&function, &unit, NULL, NULL) && mt_unit_language(&unit) == MT_LANGUAGE_C)
+		name = mt_die_name(&function);
+	return name ? name : symbol->name;
+}
+
 bool mt_format_symbol(struct mt_expr_program *program, uint64_t address, bool code_only,
 		      struct mt_str *out)
 {
@@ -201,7 +215,7 @@ bool mt_format_symbol(struct mt_expr_program *program, uint64_t address, bool co
 	size_t count;
 
 	if (symbol && (symbol->is_code || !code_only)) {
-		append_symbol(symbol->name, file_address - symbol->address, out);
+		append_symbol(name_of(module, symbol), file_address - symbol->address, out);
 		return true;
 	}
 	/* Stubs of the procedure linkage table have no symbol of the linker's. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Thread-local storage: that of the program itself lies right below the thread's pointer ("ELF
  * Handling For Thread-Local Storage", variant II); where a library's lies, ops may know. */
+#include "elf/section.h"
 #include "expr/scope.h"
 
 #include <gelf.h>
@@ -18,11 +19,23 @@ static bool find_segment(struct mt_module *module, unsigned type, GElf_Phdr *out
 	return false;
 }
 
+/* libc has an interpreter too; that a program is one stands among the dynamic section's flags. */
 bool mt_module_is_program(struct mt_module *module)
 {
-	GElf_Phdr segment;
+	struct mt_section section;
 
-	return find_segment(module, PT_INTERP, &segment) || !mt_objfile_is_pie(module->objfile);
+	if (!mt_objfile_is_pie(module->objfile))
+		return true;
+	if (!mt_section_find_type(module->objfile->main.elf, SHT_DYNAMIC, &section) ||
+	    !section.data->d_buf)
+		return false;
+	for (size_t i = 0; i < section.data->d_size / sizeof(Elf64_Dyn); i++) {
+		GElf_Dyn entry;
+
+		if (gelf_getdyn(section.data, (int)i, &entry) && entry.d_tag == DT_FLAGS_1)
+			return entry.d_un.d_val & DF_1_PIE;
+	}
+	return false;
 }
 
 struct mt_error *mt_tls_address(struct mt_eval *eval, struct mt_module *module, uint64_t offset,

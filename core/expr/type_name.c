@@ -41,6 +41,9 @@ void mt_type_qualifiers(const struct mt_type *type, bool space_before, bool spac
 
 static bool is_derived(const struct mt_type *type)
 {
+	/* What the linker alone knows. */
+	if (type->kind == MT_TYPE_FUNCTION && type->name)
+		return false;
 	return type->kind == MT_TYPE_POINTER || type->kind == MT_TYPE_ARRAY ||
 	       type->kind == MT_TYPE_FUNCTION || type->kind == MT_TYPE_MEMBER_POINTER ||
 	       mt_type_is_reference(type);
