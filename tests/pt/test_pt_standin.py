@@ -197,3 +197,11 @@ def test_a_running_process(run_mtdb, run_pt, put_play, waiting, tmp_path, option
     assert "goes on untraced" not in done.stderr
     trace = fxt.read(tmp_path / "pt.fxt")
     assert [one for one in trace.slices() if one.name == "nap"]
+
+
+def test_beside_what_the_kernel_tells(play, compile, decoders):
+    """On a kernel whose clock is not the TSC."""
+    played = play(compile("truth.c", "-O1", "-static", "-w"), "recursion",
+                  options=["--events=faults"], USER_TIME=0)
+    check(played, decoders)
+    assert [one for one in played.trace.instants() if "page fault" in one.name]
