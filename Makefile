@@ -101,7 +101,7 @@ $(BUILD)/generated/%.o: $(BUILD)/generated/%.c Makefile
 # A kernel of the test's own behind perf/system.h.
 $(BUILD)/tests/test_pt_engine: UNIT_CFLAGS := \
 	$(foreach name,syscall mmap munmap ioctl open close,-Wl,--wrap=$(name))
-$(BUILD)/tests/test_pt_engine: tests/fixtures/pt_standin.c tests/fixtures/pt_standin.h
+$(BUILD)/tests/test_pt_engine: $(wildcard tests/fixtures/pt_standin*)
 $(BUILD)/tests/test_perf_event: UNIT_CFLAGS := \
 	$(foreach name,open_event map read_file,-Wl,--wrap=mt_system_$(name))
 
