@@ -128,7 +128,7 @@ static struct mt_error *read_stream(struct mt_data_ring *ring, take_record *take
 	struct mt_error *error = NULL;
 
 	while (!error && tail != head) {
-		const struct perf_event_header *record;
+		const struct perf_event_header *record = NULL;
 		size_t size = record_size(ring, tail, head - tail);
 
 		if (!size) {
@@ -177,7 +177,7 @@ static struct mt_error *read_overwritten(struct mt_data_ring *ring, take_record 
 	struct mt_error *error = find_places(ring, head, &found, older_lost);
 
 	while (!error && found.count) {
-		const struct perf_event_header *record;
+		const struct perf_event_header *record = NULL;
 		uint64_t at = found.items[--found.count];
 		size_t size = record_size(ring, at, ring->size_bytes);
 

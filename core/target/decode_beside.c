@@ -295,13 +295,13 @@ static struct mt_error *put_item(struct beside *beside, size_t index)
 
 static const char *track_name(const struct beside *beside, enum mt_beside_track track)
 {
-	static const char *const whats[MT_BESIDE_TRACKS] = {
+	static const char *const titles[MT_BESIDE_TRACKS] = {
 	    [MT_BESIDE_SCHED] = "scheduling",   [MT_BESIDE_SYSCALLS] = "system calls",
 	    [MT_BESIDE_FAULTS] = "page faults", [MT_BESIDE_MARKS] = "marks",
 	    [MT_BESIDE_COUNTERS] = "counters",
 	};
 
-	return mt_arena_format(arena(beside), "%s of %s (%d)", whats[track],
+	return mt_arena_format(arena(beside), "%s of %s (%d)", titles[track],
 			       beside->thread->name ? beside->thread->name : "?",
 			       beside->thread->tid);
 }
