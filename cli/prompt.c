@@ -60,8 +60,10 @@ static char *read_from_terminal(const char *mark)
 
 char *prompt_read_line(struct prompt *prompt, const char *mark)
 {
-	if (prompt->input)
+	if (prompt->input) {
+		prompt->line++;
 		return read_from_file(prompt->input);
+	}
 	if (prompt->interactive)
 		return read_from_terminal(mark);
 	prompt_printf("%s", mark);
@@ -105,6 +107,12 @@ bool prompt_asks(struct prompt *prompt, const char *question)
 
 struct mt_error *prompt_execute(struct prompt *prompt, const char *line)
 {
+	mt_try(prompt_execute_one(prompt, line));
+	return prompt_do_commands(prompt);
+}
+
+struct mt_error *prompt_execute_one(struct prompt *prompt, const char *line)
+{
 	const struct prompt_command *command;
 	mt_auto(mt_str) struct mt_str text = {0};
 	const char *rest;
@@ -141,7 +149,7 @@ static struct mt_error *source_lines(struct prompt *prompt, const char *path, FI
 	char *line;
 
 	while (!error && !prompt->over && (line = read_from_file(file))) {
-		number++;
+		number = ++prompt->line;
 		error = prompt_execute(prompt, line);
 		free(line);
 	}
@@ -157,6 +165,7 @@ static struct mt_error *source_lines(struct prompt *prompt, const char *path, FI
 struct mt_error *prompt_source(struct prompt *prompt, const char *path)
 {
 	FILE *file, *before = prompt->input;
+	unsigned line = prompt->line;
 
 	if (prompt->depth == DEEPEST_SOURCES)
 		return mt_error_new(MT_ERROR_USAGE, "%s: files source one another endlessly.",
@@ -166,8 +175,10 @@ struct mt_error *prompt_source(struct prompt *prompt, const char *path)
 		return mt_error_new(MT_ERROR_NOT_FOUND, "%s: %s.", path, strerrordesc_np(errno));
 	prompt->depth++;
 	prompt->input = file;
+	prompt->line = 0;
 	struct mt_error *error = source_lines(prompt, path, file);
 	prompt->input = before;
+	prompt->line = line;
 	prompt->depth--;
 	fclose(file);
 	return error;
@@ -369,6 +380,7 @@ int prompt_main(struct terminal *terminal, int argc, char **argv)
 	}
 	mt_debugger_destroy(prompt.debugger);
 	prompt_record_destroy(&prompt);
+	prompt_commands_deinit(&prompt);
 	mt_array_deinit(&options.orders);
 	free(prompt.last_line);
 	free(prompt.missing_file);

@@ -36,6 +36,7 @@ struct prompt_command {
 extern const struct prompt_command prompt_run_commands[];
 extern const struct prompt_command prompt_break_commands[];
 extern const struct prompt_command prompt_stack_commands[];
+extern const struct prompt_command prompt_thread_commands[];
 extern const struct prompt_command prompt_list_commands[];
 extern const struct prompt_command prompt_code_commands[];
 extern const struct prompt_command prompt_print_commands[];
@@ -60,10 +61,15 @@ struct prompt_listing {
 };
 
 struct prompt_record;
+struct prompt_commands;
 
 struct prompt {
 	struct mt_debugger *debugger;
 	struct prompt_record *record; /* what `mtrace` keeps */
+	MT_ARRAY(struct prompt_commands *) commands;
+	unsigned to_do;     /* a breakpoint whose commands are to be done; 0: none */
+	unsigned stops;     /* how many were told */
+	bool does_commands; /* it is at them */
 	struct terminal *terminal;
 	bool batch;
 	bool confirm;
@@ -81,15 +87,19 @@ struct prompt {
 	uint64_t next_instruction;
 	int32_t examined; /* how many it printed last */
 	bool paginates;
-	bool intel;  /* the syntax of instructions; else AT&T's */
-	FILE *input; /* lines of a script come from here; NULL: from the terminal */
+	bool intel;    /* the syntax of instructions; else AT&T's */
+	unsigned line; /* of that script */
+	FILE *input;   /* lines of a script come from here; NULL: from the terminal */
 };
 
 /* prompt.c: the whole of `mtdb PROGRAM`. */
 int prompt_main(struct terminal *terminal, int argc, char **argv);
 /* Whether the words mean it, and no command of mtdb's. */
 bool prompt_is_meant(int argc, char **argv);
+/* And what breakpoints want to be done when they stop the program. */
 struct mt_error *prompt_execute(struct prompt *prompt, const char *line);
+/* Without that. */
+struct mt_error *prompt_execute_one(struct prompt *prompt, const char *line);
 /* Errors: what reading gives; a command's, behind "FILE:LINE: Error in sourced command file:". */
 struct mt_error *prompt_source(struct prompt *prompt, const char *path);
 /* One line of whoever gives lines now.  NULL: that was all.  The caller's to free. */
@@ -169,6 +179,17 @@ struct mt_error *prompt_info_registers(struct prompt *prompt, const char *rest);
 struct mt_error *prompt_info_sharedlibrary(struct prompt *prompt, const char *rest);
 struct mt_error *prompt_info_frame(struct prompt *prompt, const char *rest);
 struct mt_error *prompt_info_source(struct prompt *prompt, const char *rest);
+
+/* prompt_signal.c */
+struct mt_error *prompt_info_signals(struct prompt *prompt, const char *rest);
+
+/* prompt_commands.c */
+struct mt_error *prompt_run_commands_command(struct prompt *prompt, const char *rest);
+void prompt_show_commands(struct prompt *prompt, unsigned breakpoint);
+/* The stop is not to be told. */
+bool prompt_commands_are_silent(struct prompt *prompt, unsigned breakpoint);
+struct mt_error *prompt_do_commands(struct prompt *prompt);
+void prompt_commands_deinit(struct prompt *prompt);
 
 /* prompt_record.c, prompt_trigger.c */
 struct mt_error *prompt_record_create(struct prompt *prompt);

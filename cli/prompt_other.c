@@ -116,6 +116,7 @@ static void print_breakpoint(struct prompt *prompt, const struct mt_debug_breakp
 			      (unsigned long long)one->hits, one->hits == 1 ? "" : "s");
 	if (one->ignore)
 		prompt_printf("\tignore next %llu hits\n", (unsigned long long)one->ignore);
+	prompt_show_commands(prompt, one->number);
 	for (size_t i = 0; one->location_count > 1 && i < one->location_count; i++) {
 		prompt_printf("%u.%-5zu %-*s %-4s %-3s 0x%016llx ", one->number, i + 1, width, "",
 			      "", one->locations[i].enabled ? "y" : "n",
@@ -202,6 +203,11 @@ static struct mt_error *info_threads(struct prompt *prompt, const char *rest)
 static const struct prompt_command info_commands[] = {
     {.name = "breakpoints", .aliases = "b", .summary = "List breakpoints", .run = info_breakpoints},
     {.name = "threads", .summary = "List threads", .run = info_threads},
+    {.name = "signals",
+     .aliases = "handle",
+     .usage = "[SIGNAL]",
+     .summary = "Tell what each signal does: see \"handle\"",
+     .run = prompt_info_signals},
     {.name = "locals",
      .summary = "Print the local variables of the selected frame",
      .run = prompt_info_locals},
@@ -241,6 +247,41 @@ static struct mt_error *set_args(struct prompt *prompt, const char *rest)
 	return mt_debugger_set_arguments(prompt->debugger, rest);
 }
 
+/* "NAME VALUE" and "NAME=VALUE". */
+static struct mt_error *set_environment(struct prompt *prompt, const char *rest)
+{
+	size_t length = strcspn(rest, " \t=");
+	const char *value = prompt_skip_blanks(rest + length);
+	mt_auto(mt_str) struct mt_str name = {0};
+
+	if (!length)
+		return mt_error_new(MT_ERROR_USAGE,
+				    "Argument required (environment variable and value).");
+	mt_str_append_bytes(&name, rest, length);
+	if (name.failed)
+		return mt_error_no_memory();
+	if (*value == '=')
+		value = prompt_skip_blanks(value + 1);
+	else if (!*value)
+		prompt_printf("Setting environment variable \"%s\" to null value.\n", name.text);
+	return mt_debugger_set_environment(prompt->debugger, name.text, value);
+}
+
+static struct mt_error *unset_environment(struct prompt *prompt, const char *rest)
+{
+	if (!*rest)
+		return mt_error_new(MT_ERROR_USAGE, "Argument required (environment variable).");
+	return mt_debugger_set_environment(prompt->debugger, rest, NULL);
+}
+
+static const struct prompt_command unset_commands[] = {
+    {.name = "environment",
+     .usage = "NAME",
+     .summary = "Do not give the program this variable",
+     .run = unset_environment},
+    {0},
+};
+
 static struct mt_error *set_confirm(struct prompt *prompt, const char *rest)
 {
 	prompt->confirm = strcmp(rest, "off") != 0;
@@ -263,6 +304,10 @@ static struct mt_error *set_flavor(struct prompt *prompt, const char *rest)
 }
 
 static const struct prompt_command set_commands[] = {
+    {.name = "environment",
+     .usage = "NAME [VALUE]",
+     .summary = "Give the program this variable when it is started",
+     .run = set_environment},
     {.name = "args",
      .usage = "[ARGUMENTS]",
      .summary = "Give the program these arguments when it is started",
@@ -286,36 +331,6 @@ static const struct prompt_command set_commands[] = {
      .run = set_flavor},
     {0},
 };
-
-/* ---- thread ---- */
-
-static struct mt_error *run_thread(struct prompt *prompt, const char *rest)
-{
-	const struct mt_debug_thread *thread = mt_debugger_selected(prompt->debugger);
-	mt_auto(mt_str) struct mt_str name = {0};
-	uint64_t number;
-
-	if (!thread && !*rest)
-		return mt_error_new(MT_ERROR_USAGE, "No thread selected");
-	if (*rest) {
-		mt_try(prompt_parse_count(rest, &number));
-		mt_try(mt_debugger_select_thread(prompt->debugger,
-						 number < UINT32_MAX ? (unsigned)number : 0));
-		thread = mt_debugger_selected(prompt->debugger);
-	}
-	prompt_name_thread(prompt, thread, &name);
-	if (name.failed)
-		return mt_error_no_memory();
-	if (!*rest) {
-		prompt_printf("[Current thread is %u (%s)]\n", thread->number, name.text);
-		return NULL;
-	}
-	prompt_printf("[Switching to thread %u (%s)]\n", thread->number, name.text);
-	const struct mt_debug_frame *frame = mt_debugger_frame(prompt->debugger, 0);
-	if (frame)
-		prompt_show_frame(prompt, frame, true);
-	return NULL;
-}
 
 /* ---- help ---- */
 
@@ -387,11 +402,7 @@ const struct prompt_command prompt_other_commands[] = {
      .summary = "Change what is kept",
      .sub = set_commands,
      .run = prompt_set_variable},
-    {.name = "thread",
-     .aliases = "t",
-     .usage = "[NUMBER]",
-     .summary = "Select a thread",
-     .run = run_thread},
+    {.name = "unset", .usage = "WHAT", .summary = "Undo a set", .sub = unset_commands},
     {.name = "file",
      .usage = "PROGRAM",
      .takes = PROMPT_FILE,

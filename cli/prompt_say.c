@@ -245,8 +245,11 @@ static void keep_end(struct prompt *prompt, const struct mt_debug_stop *stop)
 struct mt_error *prompt_tell_stop(struct prompt *prompt, const struct mt_debug_stop *stop)
 {
 	const struct mt_debug_frame *frame;
+	bool silent = stop->breakpoint && prompt_commands_are_silent(prompt, stop->breakpoint);
 
 	prompt->last_hit = stop->kind == MT_DEBUG_BREAKPOINT ? stop->breakpoint : 0;
+	prompt->to_do = stop->breakpoint;
+	prompt->stops++;
 	if (stop->temporary)
 		mt_error_destroy(mt_debugger_delete(prompt->debugger, stop->breakpoint));
 	if (stop->kind == MT_DEBUG_EXITED || stop->kind == MT_DEBUG_KILLED) {
@@ -255,6 +258,8 @@ struct mt_error *prompt_tell_stop(struct prompt *prompt, const struct mt_debug_s
 		prompt_record_stopped(prompt, stop);
 		return NULL;
 	}
+	if (silent)
+		return NULL;
 	if (stop->switched)
 		tell_switch(prompt);
 	print_reason(prompt, stop);

@@ -151,6 +151,26 @@ static struct mt_error *run_handle(struct prompt *prompt, const char *rest)
 	return NULL;
 }
 
+struct mt_error *prompt_info_signals(struct prompt *prompt, const char *rest)
+{
+	int signal = parse_signal(rest, strlen(rest));
+
+	if (*rest && !signal)
+		return mt_error_new(MT_ERROR_USAGE,
+				    "Only signals 1-15 are valid as numeric signals.\n"
+				    "Use \"info signals\" for a list of symbolic signals.");
+	print_heading();
+	if (signal) {
+		print_handling(prompt, signal);
+		return NULL;
+	}
+	prompt_printf("\n");
+	for (int i = 1; i < SIGNALS; i++)
+		print_handling(prompt, i);
+	prompt_printf("\nUse the \"handle\" command to change these tables.\n");
+	return NULL;
+}
+
 const struct prompt_command prompt_signal_commands[] = {
     {.name = "signal",
      .usage = "SIGNAL",

@@ -18,7 +18,7 @@ static struct mt_error *print_frames(struct prompt *prompt, unsigned first, unsi
 	for (; level <= last && (frame = mt_debugger_frame(prompt->debugger, level)); level++)
 		prompt_print_frame(prompt, frame, true);
 	if (level > last) {
-		if (mt_debugger_frame(prompt->debugger, level))
+		if (prompt_is_at_terminal(prompt) && mt_debugger_frame(prompt->debugger, level))
 			prompt_printf("(More stack frames follow...)\n");
 		return NULL;
 	}

@@ -10,6 +10,7 @@ const struct prompt_command *const prompt_tables[] = {
     prompt_run_commands,
     prompt_break_commands,
     prompt_stack_commands,
+    prompt_thread_commands,
     prompt_code_commands,
     prompt_list_commands,
     prompt_print_commands,

@@ -23,5 +23,5 @@ def test_every_command_has_a_help_of_its_own(tell):
 def test_apropos(tell):
     lines = tell("apropos thread").splitlines()
     assert "info threads -- List threads." in lines
-    assert all("thread" in line.lower() for line in lines)
+    assert not any(line.startswith("list ") for line in lines)
     assert tell("apropos nothing-of-that-kind") == ""

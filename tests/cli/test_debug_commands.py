@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Scripts with commands of breakpoints, and commands for several threads, in GDB and in mtdb."""
+import os
+import subprocess
+
+import pytest
+
+from tests.cli.same import same
+
+SCRIPTS = {
+    "commands": """break add
+commands
+silent
+print a
+bt 1
+c
+end
+break square if v == 2
+commands 2
+info locals
+end
+info breakpoints
+run
+c
+thread
+""",
+    "threads": """break square if v == 2
+set environment FOO bar
+set environment BAZ=qux
+unset environment FOO
+info signals SIGINT
+run
+thread
+thread apply all bt 1
+thread apply 1 print 1
+thread apply 1-2 print v
+info threads
+thread 1
+commands
+end
+thread 7
+""",
+}
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_script(need, mtdb, compile, tmp_path, name):
+    path = tmp_path / "script"
+    path.write_text(SCRIPTS[name])
+    same(need("gdb"), mtdb, ["-x", path, compile("debug_steps.c", "-O0")])
+
+
+def test_environment(mtdb, compile, tmp_path):
+    """What is set, the program gets."""
+    lines = ["set environment FOO a b", "set args -c 'echo $FOO $BAR'", "unset environment BAR", "run"]
+    words = [word for line in lines for word in ("-ex", line)]
+    done = subprocess.run([mtdb, "-batch", *words, "/bin/sh"], capture_output=True, text=True, timeout=60, check=False,
+                          stdin=subprocess.DEVNULL, env={**os.environ, "BAR": "gone"})
+    assert "\na b\n" in "\n" + done.stdout
