@@ -217,12 +217,13 @@ static void leave_out(const struct mt_calls_engine *engine, const struct mt_call
 
 	for (size_t i = 0; i < module->file->plan->patches.count; i++) {
 		const struct mt_patch *patch = &module->file->plan->patches.items[i];
-
-		bool is_off = first && is_foreign(module, patch, memory);
+		/* One that is not of this module's segment has no trampoline in it. */
+		bool is_ours = module->offsets[i] != MT_CALLS_NONE;
+		bool is_off = is_ours && first && is_foreign(module, patch, memory);
 
 		if (is_off && engine->options.is_clean && is_broken(module, memory, patch))
 			mt_calls_patch_hold(place, i);
-		else if (is_off || place->another || module->offsets[i] == MT_CALLS_NONE ||
+		else if (!is_ours || is_off || place->another ||
 			 has_break_inside(space, module, patch))
 			mt_calls_patch_off(place, i);
 	}
