@@ -66,7 +66,8 @@ def run_as_nobody_fixture(root, mtdb, compile):
 def test_own_programs_under_the_default(run_as_nobody):
     """Where threads ran, page faults, counters, watchpoints: no privilege is needed."""
     with paranoid(2):
-        done = run_as_nobody(["--events", "sched,faults", "--counter", "page-faults"], "./tracks")
+        done = run_as_nobody(["--events", "sched,faults", "--counter", "page-faults",
+                              "--modules", "tracks"], "./tracks")
         assert done.returncode == 0, done.stderr
         assert "why threads wait will not be known" in done.stderr
         assert re.search(r"page fault, address 0x\w+ in touch", done.stdout)
@@ -102,7 +103,7 @@ def test_all_is_refused(run_as_nobody):
 def test_the_kernels_part_of_faults(run_as_nobody):
     """Under 1 a user sees faults that the kernel takes on his behalf, too."""
     with paranoid(1):
-        done = run_as_nobody(["--events", "faults"], "./tracks")
+        done = run_as_nobody(["--events", "faults", "--modules", "tracks"], "./tracks")
     assert done.returncode == 0, done.stderr
     assert re.search(r"page fault, address 0x\w+ in touch", done.stdout)
 

@@ -79,10 +79,10 @@ def test_where_threads_ran_and_why_not(all_tracks):
         assert all(one.end == other.begin for one, other in zip(pieces, pieces[1:]))
 
 
-@pytest.mark.parametrize("engine", ["calls", "step"])
-def test_marks(record, compile, engine):
+@pytest.mark.parametrize("engine, flags", [("calls", []), ("step", ["-static"])])
+def test_marks(record, compile, engine, flags):
     """The program's own words, at the calls that say them."""
-    program = compile("tracks_marks.c", "-O1")
+    program = compile("tracks_marks.c", "-O1", *flags)
     run = record(["--engine", engine, "--events", "marks"], program)
     assert run.status == 0, run.stderr
     tid = int(run.stdout)
@@ -96,7 +96,8 @@ def test_marks(record, compile, engine):
 
 
 def test_counters(record, program):
-    run = record(["--counter", "page-faults", "--counter", "task-clock"], program)
+    run = record(["--counter", "page-faults", "--counter", "task-clock", "--modules", "tracks"],
+                 program)
     (tid,) = threads_of(run)
     faults = run.trace.counters[f"page-faults of tracks ({tid})"]
     clock = run.trace.counters[f"task-clock of tracks ({tid})"]
@@ -177,7 +178,8 @@ def test_where_calls_cannot_be_recorded(record, compile, with_tracefs):
 def test_an_old_window_is_overwritten(record, compile, with_tracefs):
     """More system calls than the ring holds: the last ones are there."""
     many = compile("tracks_many.c", "-O1")
-    run = record(["--events", "syscalls"], many, 20000, before=with_tracefs)
+    run = record(["--events", "syscalls", "--modules", "tracks*"], many, 20000,
+                 before=with_tracefs)
     assert run.status == 0, run.stderr
     track = run.track("system calls", int(run.stdout))
     seen = [int(one.args["arguments"].split(", ")[1], 16) for one in track.find("close")
@@ -189,7 +191,7 @@ def test_an_old_window_is_overwritten(record, compile, with_tracefs):
 def test_what_was_overwritten_between_snapshots_is_a_gap(record, compile, with_tracefs):
     """Two bursts, each with its snapshot; of the second more than the ring holds."""
     bursts = compile("tracks_bursts.c", "-O1")
-    run = record(["--events", "syscalls", "--trigger", "pause_here"], bursts, before=with_tracefs)
+    run = record(["--events", "syscalls", "--modules", "tracks*", "--trigger", "pause_here"], bursts, before=with_tracefs)
     assert run.status == 0, run.stderr
     track = run.track("system calls", int(run.stdout))
     (gap,) = track.instants
@@ -256,7 +258,7 @@ def test_no_tracefs(record, program, root, need):
     assert run.status == 125
     assert "mount -t tracefs" in run.stderr
 
-    run = record(["--events", "sched"], program, before=hidden)
+    run = record(["--events", "sched", "--modules", "tracks"], program, before=hidden)
     (tid,) = threads_of(run)
     assert "why threads wait will not be known" in run.stderr
     off = run.track("scheduling", tid).find("off the CPU")
