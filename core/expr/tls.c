@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Thread-local storage: that of the program itself lies right below the thread's pointer ("ELF
- * Handling For Thread-Local Storage", variant II); where a library's lies, ops may know. */
+/* Thread-local storage ("ELF Handling For Thread-Local Storage", variant II): the program's own
+ * lies right below the thread's pointer, a library's is found through the thread's vector, as far
+ * as libc tells debuggers where it keeps the library's number. */
 #include "elf/section.h"
 #include "expr/scope.h"
 
 #include <gelf.h>
+#include <link.h>
+#include <stddef.h>
+
+#define MOST_LIBRARIES 10000
 
 static bool find_segment(struct mt_module *module, unsigned type, GElf_Phdr *out)
 {
@@ -38,29 +43,109 @@ bool mt_module_is_program(struct mt_module *module)
 	return false;
 }
 
+static bool read_word(struct mt_eval *eval, uint64_t address, uint64_t *word)
+{
+	const struct mt_expr_frame *frame = eval->frame;
+
+	return frame->ops->read(frame->context, address, word, sizeof(*word)) == sizeof(*word);
+}
+
+/* The dynamic loader's list of what is loaded, which the program's DT_DEBUG leads to (link.h). */
+static bool find_list(struct mt_eval *eval, uint64_t *list)
+{
+	struct mt_module *program = NULL;
+	struct mt_section section;
+	uint64_t tag = 0, value = 0;
+
+	mt_array_each (module, &eval->program->modules)
+		if ((*module)->is_mapped && mt_module_is_program(*module))
+			program = *module;
+	if (!program || !mt_section_find_type(program->objfile->main.elf, SHT_DYNAMIC, &section))
+		return false;
+	for (uint64_t i = 0; i < section.header.sh_size / 16; i++) {
+		uint64_t entry = section.header.sh_addr + program->bias + i * 16;
+
+		if (!read_word(eval, entry, &tag) || !read_word(eval, entry + 8, &value))
+			return false;
+		if (tag == DT_DEBUG)
+			return read_word(eval, value + offsetof(struct r_debug, r_map), list);
+	}
+	return false;
+}
+
+/* Where struct link_map has the module's number, libc tells debuggers: bits, count, offset. */
+static bool find_number_offset(struct mt_eval *eval, uint64_t *offset)
+{
+	static const char name[] = "_thread_db_link_map_l_tls_modid";
+	const struct mt_expr_frame *frame = eval->frame;
+	uint32_t descriptor[3];
+
+	mt_array_each (module, &eval->program->modules) {
+		const struct mt_msymbol *symbol =
+		    (*module)->is_mapped ? mt_msymbol_named(*module, name, sizeof(name) - 1) : NULL;
+
+		if (!symbol ||
+		    frame->ops->read(frame->context, symbol->address + (*module)->bias, descriptor,
+				     sizeof(descriptor)) != sizeof(descriptor))
+			continue;
+		*offset = descriptor[2];
+		return descriptor[0] == 64;
+	}
+	return false;
+}
+
+/* By the thread's vector, whose entries are 16 bytes, by the module's number. */
+static bool library_base(struct mt_eval *eval, struct mt_module *module, uint64_t thread,
+			 uint64_t *base)
+{
+	uint64_t map = 0, offset = 0, address = 0, number = 0, vector = 0;
+
+	if (!find_number_offset(eval, &offset) || !find_list(eval, &map))
+		return false;
+	for (unsigned i = 0; map && i < MOST_LIBRARIES; i++) {
+		if (!read_word(eval, map + offsetof(struct link_map, l_addr), &address))
+			return false;
+		if (address == module->bias)
+			break;
+		if (!read_word(eval, map + offsetof(struct link_map, l_next), &map))
+			return false;
+	}
+	return map && address == module->bias && read_word(eval, map + offset, &number) && number &&
+	       number < MOST_LIBRARIES && read_word(eval, thread + 8, &vector) &&
+	       read_word(eval, vector + number * 16, base) && *base && *base != UINT64_MAX;
+}
+
+/* Variant II: the program's own lies right below the thread's pointer. */
+static bool program_base(struct mt_module *module, uint64_t thread, uint64_t *base)
+{
+	GElf_Phdr segment;
+	uint64_t align;
+
+	if (!mt_module_is_program(module) || !find_segment(module, PT_TLS, &segment))
+		return false;
+	align = segment.p_align ? segment.p_align : 1;
+	*base = thread - (segment.p_memsz + align - 1) / align * align;
+	return true;
+}
+
 struct mt_error *mt_tls_address(struct mt_eval *eval, struct mt_module *module, uint64_t offset,
 				uint64_t *address)
 {
 	const struct mt_expr_frame *frame = eval->frame;
-	GElf_Phdr segment;
-	uint64_t base = 0, align;
+	uint64_t base = 0, thread = 0;
 
-	if (!frame->ops)
+	if (!frame->ops || !frame->ops->get_register)
 		return mt_error_new(MT_ERROR_NOT_FOUND, "Cannot access memory at address 0x%llx",
 				    (unsigned long long)offset);
-	if (frame->ops->get_tls &&
-	    frame->ops->get_tls(frame->context, module->objfile, module->bias, &base)) {
+	if ((frame->ops->get_tls &&
+	     frame->ops->get_tls(frame->context, module->objfile, module->bias, &base)) ||
+	    (frame->ops->get_register(frame->context, MT_EXPR_FS_BASE, &thread, sizeof(thread)) &&
+	     (program_base(module, thread, &base) || library_base(eval, module, thread, &base)))) {
 		*address = base + offset;
 		return NULL;
 	}
-	if (!find_segment(module, PT_TLS, &segment) || !mt_module_is_program(module) ||
-	    !frame->ops->get_register ||
-	    !frame->ops->get_register(frame->context, MT_EXPR_FS_BASE, &base, sizeof(base)))
-		return mt_error_new(MT_ERROR_NOT_FOUND,
-				    "Cannot find thread-local storage of %s: it is not known where "
-				    "this thread has it",
-				    mt_objfile_path(module->objfile));
-	align = segment.p_align ? segment.p_align : 1;
-	*address = base - (segment.p_memsz + align - 1) / align * align + offset;
-	return NULL;
+	return mt_error_new(MT_ERROR_NOT_FOUND,
+			    "Cannot find thread-local storage of %s: libc does not tell where this "
+			    "thread has it (its debug symbols do: package libc6-dbg)",
+			    mt_objfile_path(module->objfile));
 }
