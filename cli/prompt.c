@@ -363,7 +363,8 @@ static struct mt_error *hold_session(struct prompt *prompt, const struct options
 
 int prompt_main(struct terminal *terminal, int argc, char **argv)
 {
-	struct prompt prompt = {.terminal = terminal, .confirm = true, .paginates = true};
+	struct prompt prompt = {
+	    .terminal = terminal, .confirm = true, .asks_pending = true, .paginates = true};
 	struct options options = {0};
 	struct mt_error *error = parse(&options, argv + 1);
 

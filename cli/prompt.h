@@ -43,6 +43,9 @@ extern const struct prompt_command prompt_print_commands[];
 extern const struct prompt_command prompt_record_commands[];
 extern const struct prompt_command prompt_signal_commands[];
 extern const struct prompt_command prompt_other_commands[];
+/* prompt_set.c: within `set` */
+extern const struct prompt_command prompt_set_print_commands[];
+extern const struct prompt_command prompt_set_break_commands[];
 
 /* prompt_table.c */
 /* All tables, NULL at the end. */
@@ -73,6 +76,8 @@ struct prompt {
 	struct terminal *terminal;
 	bool batch;
 	bool confirm;
+	bool asks_pending;  /* a breakpoint without a place: whether to keep it */
+	bool makes_pending; /* when nobody is asked: it is kept */
 	bool interactive;   /* lines come from a terminal */
 	bool over;          /* `quit` was said */
 	int ended_by;       /* a signal that came while the program ran; 0: none */

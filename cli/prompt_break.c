@@ -45,13 +45,15 @@ static struct mt_error *add_pending(struct prompt *prompt, struct mt_debug_new_b
 				    struct mt_error *error, unsigned *number)
 {
 	if (mt_error_code(error) != MT_ERROR_NOT_FOUND || what->kind >= MT_DEBUG_WATCH ||
-	    !what->location || *what->location == '*')
+	    !what->location || *what->location == '*' ||
+	    (!prompt->asks_pending && !prompt->makes_pending))
 		return error;
 	fflush(stdout);
 	fprintf(stderr, "%s\n", mt_error_message(error));
 	mt_error_destroy(error);
 	*number = 0;
-	if (!prompt_asks(prompt, "Make breakpoint pending on future shared library load? "
+	if (prompt->asks_pending &&
+	    !prompt_asks(prompt, "Make breakpoint pending on future shared library load? "
 				 "(y or [n]) "))
 		return NULL;
 	what->pending = true;

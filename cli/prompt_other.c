@@ -92,6 +92,17 @@ static int kind_width(struct prompt *prompt)
 	return (int)width;
 }
 
+/* As many digits as a word has, if there is any address. */
+static int address_width(struct prompt *prompt)
+{
+	const struct mt_debug_breakpoint *one;
+
+	for (size_t i = 0; (one = mt_debugger_breakpoint(prompt->debugger, i)); i++)
+		if (one->location_count || one->kind >= MT_DEBUG_WATCH)
+			return 18;
+	return 10;
+}
+
 static void print_breakpoint(struct prompt *prompt, const struct mt_debug_breakpoint *one)
 {
 	int width = kind_width(prompt);
@@ -101,7 +112,7 @@ static void print_breakpoint(struct prompt *prompt, const struct mt_debug_breakp
 	if (one->kind >= MT_DEBUG_WATCH) {
 		prompt_printf("                   %s", one->text);
 	} else if (!one->location_count) {
-		prompt_printf("<PENDING>          %s", one->text);
+		prompt_printf("%-*s %s", address_width(prompt), "<PENDING>", one->text);
 	} else if (one->location_count > 1) {
 		prompt_printf("<MULTIPLE>         ");
 	} else {
@@ -135,8 +146,8 @@ static struct mt_error *info_breakpoints(struct prompt *prompt, const char *rest
 		prompt_printf("No breakpoints or watchpoints.\n");
 		return NULL;
 	}
-	prompt_printf("Num     %-*s Disp Enb Address            What\n", kind_width(prompt),
-		      "Type");
+	prompt_printf("Num     %-*s Disp Enb %-*s What\n", kind_width(prompt), "Type",
+		      address_width(prompt), "Address");
 	for (size_t i = 0; i < count; i++)
 		if (!mt_debugger_breakpoint(prompt->debugger, i)->silent)
 			print_breakpoint(prompt, mt_debugger_breakpoint(prompt->debugger, i));
@@ -294,6 +305,28 @@ static struct mt_error *set_pagination(struct prompt *prompt, const char *rest)
 	return NULL;
 }
 
+/* Without a height there are no pages. */
+static struct mt_error *set_height(struct prompt *prompt, const char *rest)
+{
+	uint64_t lines = 0;
+
+	if (*rest && strcmp(rest, "unlimited") != 0)
+		mt_try(mt_parse_number(rest, "height", 0, UINT32_MAX, &lines));
+	prompt->paginates = lines != 0;
+	return NULL;
+}
+
+/* Lines are never broken, which is what scripts want of it. */
+static struct mt_error *set_width(struct prompt *prompt, const char *rest)
+{
+	uint64_t columns;
+
+	(void)prompt;
+	return *rest && strcmp(rest, "unlimited") != 0
+		   ? mt_parse_number(rest, "width", 0, UINT32_MAX, &columns)
+		   : NULL;
+}
+
 static struct mt_error *set_flavor(struct prompt *prompt, const char *rest)
 {
 	if (strcmp(rest, "att") != 0 && strcmp(rest, "intel") != 0)
@@ -317,6 +350,15 @@ static const struct prompt_command set_commands[] = {
      .usage = "EXPRESSION",
      .summary = "Evaluate an expression that assigns",
      .run = prompt_set_variable},
+    {.name = "print",
+     .aliases = "p pr",
+     .usage = "WHAT VALUE",
+     .summary = "Change how values are printed",
+     .sub = prompt_set_print_commands},
+    {.name = "breakpoint",
+     .usage = "WHAT VALUE",
+     .summary = "Change what breakpoints do",
+     .sub = prompt_set_break_commands},
     {.name = "confirm",
      .usage = "on|off",
      .summary = "Ask before something is lost, or not",
@@ -325,6 +367,14 @@ static const struct prompt_command set_commands[] = {
      .usage = "on|off",
      .summary = "Print a page at a time, or all at once",
      .run = set_pagination},
+    {.name = "height",
+     .usage = "NUMBER",
+     .summary = "Print a page at a time, or with 0 all at once",
+     .run = set_height},
+    {.name = "width",
+     .usage = "NUMBER",
+     .summary = "Nothing: lines are never broken",
+     .run = set_width},
     {.name = "disassembly-flavor",
      .usage = "att|intel",
      .summary = "Print instructions in AT&T's syntax, or in Intel's",

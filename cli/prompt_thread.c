@@ -37,7 +37,7 @@ static struct mt_error *run_thread(struct prompt *prompt, const char *rest)
 	mt_auto(mt_str) struct mt_str name = {0};
 
 	if (!thread)
-		return *rest ? mt_error_new(MT_ERROR_USAGE, "Invalid thread ID: %s", rest)
+		return *rest ? select_thread(prompt, rest)
 			     : mt_error_new(MT_ERROR_USAGE, "No thread selected");
 	if (*rest)
 		return select_thread(prompt, rest);

@@ -92,7 +92,7 @@ bool mt_debugger_is_attached(const struct mt_debugger *debugger)
 
 struct mt_space *mt_debugger_space(const struct mt_debugger *debugger)
 {
-	return debugger->space;
+	return debugger->code;
 }
 
 struct mt_target *mt_debugger_target(const struct mt_debugger *debugger)

@@ -265,9 +265,9 @@ struct mt_error *mt_debugger_expressions(struct mt_debugger *debugger, struct mt
 	*out = debugger->expressions;
 	if (*out)
 		return NULL;
-	if (!debugger->space)
+	if (!debugger->code)
 		mt_try(mt_debug_space_empty(debugger));
-	mt_try(mt_expr_program_create(debugger->space, &debugger->expressions));
+	mt_try(mt_expr_program_create(debugger->code, &debugger->expressions));
 	*out = debugger->expressions;
 	return NULL;
 }

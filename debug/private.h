@@ -125,8 +125,7 @@ struct mt_debugger {
 	mt_debug_words environment; /* NULL at its end */
 
 	struct mt_space_pool *pool;
-	struct mt_space *space; /* all files that are mapped */
-	struct mt_space *code;  /* what can be executed */
+	struct mt_space *code; /* what can be executed; before the program runs, all of its file */
 	struct mt_objfile *vdso;
 	uint64_t loader_break; /* where the loader tells of libraries; 0: not known */
 

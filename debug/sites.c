@@ -93,13 +93,21 @@ static struct mt_error *insert(struct mt_debugger *debugger, struct mt_debug_sit
 	return NULL;
 }
 
+/* A library that was unmapped took its breakpoints with it. */
 struct mt_error *mt_debug_lift_site(struct mt_debugger *debugger, struct mt_debug_site *site)
 {
+	struct mt_error *error;
+	uint8_t byte;
+
 	if (!site->inserted)
 		return NULL;
 	site->inserted = false;
-	return debugger->target->ops->write(debugger->target, debugger->pid, site->address,
-					    &site->original, 1);
+	error = debugger->target->ops->write(debugger->target, debugger->pid, site->address,
+					     &site->original, 1);
+	if (!error || mt_debug_read(debugger, site->address, &byte, 1) == 1)
+		return error;
+	mt_error_destroy(error);
+	return NULL;
 }
 
 static void drop_unwanted(struct mt_debugger *debugger)

@@ -6,46 +6,39 @@
 
 #define GREATEST_VDSO_BYTES (1u << 20)
 
-static void forget_spaces(struct mt_debugger *debugger)
+static void forget_space(struct mt_debugger *debugger)
 {
-	mt_space_destroy(debugger->space);
 	mt_space_destroy(debugger->code);
-	debugger->space = debugger->code = NULL;
+	debugger->code = NULL;
 	mt_array_each (lwp, &debugger->lwps)
 		mt_debug_forget_frames(*lwp);
 }
 
-static struct mt_error *begin_spaces(struct mt_debugger *debugger, pid_t pid)
+static struct mt_error *begin_space(struct mt_debugger *debugger, pid_t pid)
 {
-	struct mt_space *space, *code;
+	struct mt_space *code;
 
 	if (!debugger->pool)
 		mt_try(mt_space_pool_create(NULL, &debugger->pool));
-	mt_try(mt_space_create(debugger->pool, pid, &space));
-	struct mt_error *error = mt_space_create(debugger->pool, pid, &code);
-	if (error) {
-		mt_space_destroy(space);
-		return error;
-	}
+	mt_try(mt_space_create(debugger->pool, pid, &code));
 	mt_debug_forget_conditions(debugger);
 	if (debugger->expressions)
-		mt_expr_program_set_space(debugger->expressions, space);
-	forget_spaces(debugger);
-	debugger->space = space;
+		mt_expr_program_set_space(debugger->expressions, code);
+	forget_space(debugger);
 	debugger->code = code;
 	return NULL;
 }
 
 struct mt_error *mt_debug_space_empty(struct mt_debugger *debugger)
 {
-	return begin_spaces(debugger, 0);
+	return begin_space(debugger, 0);
 }
 
 void mt_debug_space_deinit(struct mt_debugger *debugger)
 {
 	mt_expr_program_destroy(debugger->expressions);
 	debugger->expressions = NULL;
-	forget_spaces(debugger);
+	forget_space(debugger);
 	mt_space_pool_destroy(debugger->pool);
 	debugger->pool = NULL;
 	mt_objfile_unref(debugger->vdso);
@@ -63,7 +56,6 @@ static struct mt_error *add_loads(struct mt_debugger *debugger, const struct mt_
 						   .path = debugger->path};
 		if (!load.size)
 			continue;
-		mt_try(mt_space_add(debugger->space, &mapping));
 		mt_try(mt_space_add(debugger->code, &mapping));
 	}
 	return NULL;
@@ -73,7 +65,7 @@ struct mt_error *mt_debug_space_of_file(struct mt_debugger *debugger)
 {
 	struct mt_objfile *objfile = NULL;
 
-	mt_try(begin_spaces(debugger, 0));
+	mt_try(begin_space(debugger, 0));
 	mt_try(mt_objfile_open(debugger->path, NULL, NULL, &objfile));
 	struct mt_error *error = add_loads(debugger, objfile);
 	mt_objfile_unref(objfile);
@@ -107,14 +99,13 @@ static struct mt_error *add_to(struct mt_debugger *debugger, struct mt_space *sp
 	return vdso ? mt_space_add_objfile(space, &mapping, vdso) : mt_space_add(space, &mapping);
 }
 
+/* Of a library's data alone one could not tell where the library is: a page of the file may be
+ * mapped twice. */
 static struct mt_error *add_map(void *context, const struct mt_map *map)
 {
 	struct mt_debugger *debugger = context;
 
-	if (map->executable)
-		mt_try(add_to(debugger, debugger->code, map));
-	return map->executable || map->path[0] == '/' ? add_to(debugger, debugger->space, map)
-						      : NULL;
+	return map->executable ? add_to(debugger, debugger->code, map) : NULL;
 }
 
 static void note_loader_break(void *context, uint64_t address, const char *name)
@@ -143,7 +134,7 @@ static void find_loader_break(struct mt_debugger *debugger)
 
 struct mt_error *mt_debug_space_of_process(struct mt_debugger *debugger)
 {
-	mt_try(begin_spaces(debugger, debugger->pid));
+	mt_try(begin_space(debugger, debugger->pid));
 	mt_try(debugger->target->ops->each_map(debugger->target, debugger->pid, add_map, debugger));
 	find_loader_break(debugger);
 	return NULL;
@@ -152,7 +143,7 @@ struct mt_error *mt_debug_space_of_process(struct mt_debugger *debugger)
 static const struct mt_mapping *mapping_at(const struct mt_debugger *debugger, uint64_t address)
 {
 	const struct mt_mapping *mapping =
-	    debugger->space ? mt_space_find(debugger->space, address) : NULL;
+	    debugger->code ? mt_space_find(debugger->code, address) : NULL;
 
 	return mapping && mapping->objfile ? mapping : NULL;
 }
@@ -195,8 +186,8 @@ size_t mt_debug_read(struct mt_debugger *debugger, uint64_t address, void *buffe
 {
 	return debugger->pid ? debugger->target->ops->read(debugger->target, debugger->pid, address,
 							   buffer, size)
-	       : debugger->space ? mt_space_read(debugger->space, address, buffer, size)
-				 : 0;
+	       : debugger->code ? mt_space_read(debugger->code, address, buffer, size)
+				: 0;
 }
 
 uint64_t mt_debug_word(struct mt_debugger *debugger, uint64_t address)

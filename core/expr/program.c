@@ -132,10 +132,16 @@ static struct mt_module *module_by_segments(struct mt_expr_program *program, uin
 struct mt_module *mt_program_module_at(struct mt_expr_program *program, uint64_t address)
 {
 	const struct mt_mapping *mapping = mt_space_find(program->space, address);
+	struct mt_module *module;
 
-	if (mapping && mapping->objfile)
-		return find_module(program, mapping->objfile);
-	return module_by_segments(program, address);
+	if (!mapping || !mapping->objfile)
+		return module_by_segments(program, address);
+	module = find_module(program, mapping->objfile);
+	if (module && module->is_mapped && module->bias == mapping->bias)
+		return module;
+	/* A library that came since, or the program where it runs. */
+	mt_error_destroy(mt_program_update(program));
+	return find_module(program, mapping->objfile);
 }
 
 enum mt_language mt_unit_language(Dwarf_Die *unit)

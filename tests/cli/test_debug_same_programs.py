@@ -9,7 +9,7 @@ from tests.cli.same import same, words_of
 @pytest.fixture(scope="module")
 def compare(need, mtdb):
     gdb = need("gdb")
-    return lambda program, script: same(gdb, mtdb, [*words_of([("", script)]), program])
+    return lambda program, script, arguments="": same(gdb, mtdb, [*words_of([(arguments, script)]), program])
 
 
 def test_inlined_calls(compare, compile):
@@ -27,3 +27,14 @@ def test_leaps(compare, compile):
 
 def test_exceptions(compare, compile):
     compare(compile("debug_throws.cpp", "-O0"), "break main\nrun\nnext\nnext\nnext\nstep\n" + "next\n" * 5)
+
+
+def test_library_that_comes_later(compare, compile):
+    """Breakpoints wait for it; what is asked of its code is answered from its debug information."""
+    library = compile("debug_library.c", "-O0", "-shared", "-fPIC", output="library.so")
+    script = (
+        "set breakpoint pending on\nset print pretty on\nset print elements 4\nset width 0\nset height 0\n"
+        "break in_library\nbreak debug_library.c:6\ninfo breakpoints\nrun\nbt\np pair\np numbers\nc\nup\ninfo locals\n"
+        "finish\nc\ninfo breakpoints\nc\nc\n"
+    )
+    compare(compile("debug_loads.c", "-O0", "-ldl"), script, str(library))
