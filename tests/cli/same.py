@@ -10,7 +10,7 @@ import subprocess
 
 # What differs from run to run, or is told by GDB alone.  That a source file is missing GDB tells
 # once, but forgets it when that file's debug information happens to be read anew.
-NOISE = re.compile(r"^(\[Thread debugging using|Using host libthread_db|warning: Error disabling|"
+NOISE = re.compile(r"^(\[Thread debugging using|Using host libthread_db|warning: Error disabling|warning: Temporarily disabling|"
                    r"\d+\t(in )?\./)")
 NORMAL = [
     (re.compile(r"0x[0-9a-f]+"), "ADDRESS"),
