@@ -162,6 +162,7 @@ struct mt_error *prompt_set_variable(struct prompt *prompt, const char *rest);
 struct mt_error *prompt_info_locals(struct prompt *prompt, const char *rest);
 struct mt_error *prompt_info_args(struct prompt *prompt, const char *rest);
 struct mt_error *prompt_info_symbol(struct prompt *prompt, const char *rest);
+struct mt_error *prompt_info_scope(struct prompt *prompt, const char *rest);
 
 /* prompt_list.c */
 /* `list` goes on around LINE of the file that was shown last. */

@@ -75,6 +75,37 @@ static struct mt_error *run_printf(struct prompt *prompt, const char *rest)
 	return run(prompt, rest, mt_expr_printf);
 }
 
+static struct mt_error *run_output(struct prompt *prompt, const char *rest)
+{
+	return run(prompt, rest, mt_expr_output);
+}
+
+struct scope {
+	struct mt_expr_program *program;
+	const char *location;
+	struct mt_str out;
+};
+
+static struct mt_error *scope_at(void *context, uint64_t address)
+{
+	struct scope *scope = context;
+
+	return mt_expr_info_scope(scope->program, scope->location, address, &scope->out);
+}
+
+struct mt_error *prompt_info_scope(struct prompt *prompt, const char *rest)
+{
+	struct scope scope = {.location = rest};
+
+	if (!*rest)
+		return mt_error_new(MT_ERROR_USAGE, "requires an argument (a location)");
+	mt_try(mt_debugger_expressions(prompt->debugger, &scope.program));
+	struct mt_error *error =
+	    show(mt_debugger_locate(prompt->debugger, rest, scope_at, &scope), &scope.out);
+	mt_str_deinit(&scope.out);
+	return error;
+}
+
 struct mt_error *prompt_set_variable(struct prompt *prompt, const char *rest)
 {
 	if (!*rest)
@@ -130,6 +161,10 @@ const struct prompt_command prompt_print_commands[] = {
      .help =
 	 "FORMAT is x, d, u, o, t, c, a, f, s or z.  Without EXPRESSION the last value again.\n",
      .run = run_print},
+    {.name = "output",
+     .usage = "[/FORMAT] EXPRESSION",
+     .summary = "Print a value alone: no number, no newline",
+     .run = run_output},
     {.name = "x",
      .usage = "[/COUNT FORMAT SIZE] [ADDRESS]",
      .summary = "Print memory",

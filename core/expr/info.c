@@ -57,33 +57,25 @@ struct mt_error *mt_expr_info_symbol(struct mt_expr_program *program,
 	return out->failed ? mt_error_no_memory() : NULL;
 }
 
-static const char *place_of(const struct mt_variable *variable)
+static void describe_place(const struct mt_variable *variable, struct mt_str *out)
 {
-	switch (variable->kind) {
-	case MT_VARIABLE_BYTES:
-		return "constant";
-	case MT_VARIABLE_ADDRESS:
-		return "static storage";
-	case MT_VARIABLE_TLS:
-		return "thread-local storage";
-	case MT_VARIABLE_OPTIMIZED_OUT:
-		return "optimized out";
-	default:
-		break;
-	}
-	if (variable->count != 1)
-		return "a complex DWARF expression";
-	switch (variable->operations[0].atom) {
-	case DW_OP_addr:
-		return "static storage";
-	case DW_OP_fbreg:
-		return "a variable at a frame base offset";
-	default:
-		return variable->operations[0].atom >= DW_OP_reg0 &&
-			       variable->operations[0].atom <= DW_OP_regx
-			   ? "a register"
-			   : "a complex DWARF expression";
-	}
+	const Dwarf_Op *first = variable->count ? &variable->operations[0] : NULL;
+	uint64_t bias = variable->module->bias;
+
+	if (variable->kind == MT_VARIABLE_BYTES)
+		mt_str_append(out, "constant");
+	else if (variable->kind == MT_VARIABLE_OPTIMIZED_OUT || !first)
+		mt_str_append(out, "optimized out");
+	else if (variable->count == 1 && first->atom == DW_OP_addr)
+		mt_str_appendf(out, "in static storage at address 0x%llx",
+			       (unsigned long long)(first->number + bias));
+	else if (variable->count == 1 && first->atom == DW_OP_fbreg)
+		mt_str_appendf(out, "a complex DWARF expression:\n     0: DW_OP_fbreg %lld\n",
+			       (long long)first->number);
+	else if (variable->count == 1 && first->atom >= DW_OP_reg0 && first->atom <= DW_OP_regx)
+		mt_str_append(out, "a variable in a register");
+	else
+		mt_str_append(out, "a complex DWARF expression");
 }
 
 struct mt_error *mt_expr_info_scope(struct mt_expr_program *program, const char *location,
@@ -106,10 +98,11 @@ struct mt_error *mt_expr_info_scope(struct mt_expr_program *program, const char 
 				if (!variable.name)
 					continue;
 				if (!any)
-					mt_str_appendf(out, "Symbols in scope for %s:\n", location);
+					mt_str_appendf(out, "Scope for %s:\n", location);
 				any = true;
-				mt_str_appendf(out, "Symbol %s is %s, length %llu.\n",
-					       variable.name, place_of(&variable),
+				mt_str_appendf(out, "Symbol %s is ", variable.name);
+				describe_place(&variable, out);
+				mt_str_appendf(out, ", length %llu.\n",
 					       (unsigned long long)mt_type_size(variable.type));
 			}
 		mt_array_deinit(&dies);
