@@ -188,7 +188,7 @@ static void tell_tracks(const struct mt_command_context *context, const char *wh
 /* On a variable of our own. */
 static void tell_watch(const struct mt_command_context *context)
 {
-	static uint64_t watched;
+	const uint64_t watched = 0;
 	const struct mt_breakpoint breakpoint = {.address = (uint64_t)(uintptr_t)&watched,
 						 .length = sizeof(watched)};
 	struct mt_perf_spec spec = mt_breakpoint_spec(&breakpoint, "a watchpoint");

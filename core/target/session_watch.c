@@ -9,6 +9,20 @@
 
 #define RING_BYTES 16384
 
+/* On a variable of our own, so that what cannot be is said before the program runs. */
+static struct mt_error *try_out(void)
+{
+	const uint64_t variable = 0;
+	const struct mt_breakpoint breakpoint = {.address = (uint64_t)(uintptr_t)&variable,
+						 .length = sizeof(variable)};
+	const struct mt_perf_spec spec = mt_breakpoint_spec(&breakpoint, "a watchpoint");
+	struct mt_event_set set = {0};
+	struct mt_error *error = mt_event_set_add(&set, &spec, 0, -1, 0, RING_BYTES);
+
+	mt_event_set_deinit(&set);
+	return error;
+}
+
 struct mt_error *mt_session_add_watches(struct mt_session *session)
 {
 	const char *const *text = session->options->watches;
@@ -32,26 +46,37 @@ struct mt_error *mt_session_add_watches(struct mt_session *session)
 			       "%s: the processor cannot tell reads alone: writes are told too",
 			       *text);
 	}
-	if (session->watches.count)
-		mt_perf_clock_init(&session->clock);
+	if (!session->watches.count)
+		return NULL;
+	mt_perf_clock_init(&session->clock);
+	return try_out();
+}
+
+/* That one thread of many cannot be watched is no reason to end. */
+static struct mt_error *bear(struct mt_session *session, const struct mt_session_thread *thread,
+			     struct mt_error *error)
+{
+	enum mt_error_code code = error ? mt_error_code(error) : 0;
+
+	if (code != MT_ERROR_GONE && code != MT_ERROR_PERMISSION && code != MT_ERROR_SYSTEM)
+		return mt_error_wrap(error, "cannot watch");
+	if (code != MT_ERROR_GONE)
+		mt_log(session->options->log, MT_LOG_WARNING, "thread %d is not watched: %s",
+		       (int)thread->lwp, mt_error_message(error));
+	mt_error_destroy(error);
 	return NULL;
 }
 
-/* The debug registers may be taken, or not be permitted: who asked for a watchpoint must know. */
 static struct mt_error *open_site(struct mt_session *session, struct mt_session_thread *thread,
 				  const struct mt_session_watch_site *site)
 {
 	const struct mt_watch *watch = &session->watches.items[site->watch];
 	struct mt_perf_spec spec = mt_breakpoint_spec(&site->breakpoint, watch->text);
-	struct mt_error *error;
 
 	spec.raw_clock = session->clock.raw;
-	error = mt_event_set_add(&thread->watched, &spec, thread->lwp, -1, site->watch, RING_BYTES);
-	if (error && mt_error_code(error) == MT_ERROR_GONE) {
-		mt_error_destroy(error);
-		return NULL;
-	}
-	return mt_error_wrap(error, "cannot watch");
+	return bear(
+	    session, thread,
+	    mt_event_set_add(&thread->watched, &spec, thread->lwp, -1, site->watch, RING_BYTES));
 }
 
 struct mt_error *mt_session_watch_thread(struct mt_session *session,

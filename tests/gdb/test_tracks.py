@@ -3,7 +3,7 @@
 import fxt
 
 
-def test_page_faults_and_scheduling(gdb, compile, tmp_path):
+def test_page_faults_and_scheduling(gdb, compile, perf_events, tmp_path):
     """Two snapshots, of which the later one holds what the first one does, and more."""
     program = compile("tracks.c", "-O1", "-pthread")
     session = gdb(program, "set mtrace events faults,sched", "break write_out",

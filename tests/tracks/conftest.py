@@ -34,6 +34,11 @@ class Run:
         return next(one for one in self.trace.threads.values() if one.tid == tid)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def always(perf_events):
+    """All tests here are of perf events."""
+
+
 @pytest.fixture(scope="session")
 def root():
     """Skips where we are not."""

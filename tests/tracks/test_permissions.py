@@ -118,6 +118,18 @@ def test_locked_memory(run_as_nobody):
     assert "ulimit -l (0 kB)" in done.stderr
 
 
+@pytest.mark.parametrize("options", [["--watch", "counter"], ["--events", "sched"],
+                                     ["--counter", "page-faults"]])
+def test_in_a_container(record, compile, options):
+    """Under a filter as containers have one: the cure is theirs, and the program does not run."""
+    program = compile("watched.c", "-O1", "-pthread", "-D_GNU_SOURCE")
+    run = record(options, program, before=[compile("no_perf_events.c")])
+    assert run.status == 125
+    assert "a seccomp filter forbids perf_event_open" in run.stderr
+    assert "--cap-add PERFMON" in run.stderr
+    assert run.stdout == ""
+
+
 def test_too_many_files(root, mtdb, compile, tmp_path):
     """A thread whose events find no file descriptor goes without, which is said once."""
     program = compile("tracks.c", "-O1", "-pthread")
