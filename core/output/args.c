@@ -74,9 +74,12 @@ static void add_flag(struct mt_args *args, enum mt_arg_name name, bool is_set)
 		mt_args_add(args, name, MT_ARG_TYPE_BOOL, 1, NULL);
 }
 
+/* Viewers take an integer for a signed one: what would be negative is shown in hexadecimal. */
 static void add_number(struct mt_args *args, enum mt_arg_name name, uint64_t number)
 {
-	mt_args_add(args, name, MT_ARG_TYPE_INTEGER, number, NULL);
+	enum mt_arg_type type = number > INT64_MAX ? MT_ARG_TYPE_POINTER : MT_ARG_TYPE_INTEGER;
+
+	mt_args_add(args, name, type, number, NULL);
 }
 
 static void add_source(struct mt_args *args, const struct mt_source *source)

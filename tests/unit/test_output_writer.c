@@ -2,6 +2,7 @@
 /* The writer's contract; what its formats say is tested in tests/output. */
 #include "unit.h"
 
+#include "output/args.h"
 #include "output/trace_writer.h"
 
 #include <stdio.h>
@@ -134,9 +135,22 @@ static void odd_slices_do_no_harm(void **state)
 	}
 }
 
+/* Of a garbled recording, whose timeline must still be one. */
+static void numbers_are_never_shown_as_negative(void **state)
+{
+	const struct mt_instant instant = {.kind = MT_INSTANT_TRIGGER, .value = 1ull << 63};
+	struct mt_args args;
+
+	(void)state;
+	mt_args_of_instant(&args, &instant);
+	assert_int_equal(args.items[0].name, MT_ARG_NUMBER);
+	assert_int_equal(args.items[0].type, MT_ARG_TYPE_POINTER);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(numbers_are_never_shown_as_negative),
 	    cmocka_unit_test(formats_are_named),
 	    cmocka_unit_test(nothing_has_its_name_before_it_is_finished),
 	    cmocka_unit_test(errors_are_told),
