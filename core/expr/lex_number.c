@@ -212,3 +212,29 @@ struct mt_error *mt_lex_string(struct mt_parser *parser, const char **at, struct
 		memcpy(out->small, bytes, (count + 1) * width);
 	return NULL;
 }
+
+struct mt_error *mt_lex_join(struct mt_parser *parser, struct mt_value *first)
+{
+	struct mt_value *second = &parser->token.value;
+	struct mt_type *element = mt_type_target(first->type);
+	uint64_t width = mt_type_size(element), head, tail;
+	uint8_t *bytes;
+
+	head = mt_type_size(first->type) - width;
+	tail = mt_type_size(second->type);
+	if (mt_type_target(second->type) != element)
+		return mt_error_new(MT_ERROR_USAGE, "Undefined string concatenation.");
+	bytes = mt_arena_zalloc(&parser->expr->arena, head + tail + MT_VALUE_INLINE);
+	if (!bytes)
+		return mt_error_no_memory();
+	memcpy(bytes, mt_value_bytes(first), head);
+	memcpy(bytes + head, mt_value_bytes(second), tail);
+	*first = mt_value_zero(mt_type_array_of(element, 0, (int64_t)((head + tail) / width)));
+	if (!first->type)
+		return mt_error_no_memory();
+	if (head + tail > MT_VALUE_INLINE)
+		first->big = bytes;
+	else
+		memcpy(first->small, bytes, head + tail);
+	return mt_lex(parser);
+}

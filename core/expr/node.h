@@ -118,6 +118,8 @@ struct mt_error *mt_lex_number(struct mt_parser *parser, const char *text, size_
 			       struct mt_value *out);
 struct mt_error *mt_lex_char(struct mt_parser *parser, const char **at, struct mt_value *out);
 struct mt_error *mt_lex_string(struct mt_parser *parser, const char **at, struct mt_value *out);
+/* "a" "b" is "ab": append the token, a string, and go on to the next. */
+struct mt_error *mt_lex_join(struct mt_parser *parser, struct mt_value *first);
 
 /* parse.c */
 struct mt_error *mt_parse_comma(struct mt_parser *parser, struct mt_node **out);

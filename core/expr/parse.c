@@ -355,7 +355,10 @@ static struct mt_error *parse_literal(struct mt_parser *parser, struct mt_node *
 {
 	mt_try(make_unary(parser, MT_NODE_VALUE, 0, NULL, out));
 	(*out)->value = parser->token.value;
+	bool is_string = parser->token.kind == MT_TOKEN_STRING;
 	mt_try(mt_lex(parser));
+	while (is_string && parser->token.kind == MT_TOKEN_STRING)
+		mt_try(mt_lex_join(parser, &(*out)->value));
 	return parse_postfix(parser, out);
 }
 
