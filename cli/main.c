@@ -108,8 +108,8 @@ int main(int argc, char **argv)
 	};
 
 	if (argc > 1 && !mt_command_find(argv[1]) && prompt_is_meant(argc, argv))
-		return prompt_main(&terminal, argc, argv);
-	if (argc > 1 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0))
+		context.exit_status = prompt_main(&terminal, argc, argv);
+	else if (argc > 1 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0))
 		print_version(&terminal);
 	else
 		error = dispatch(&context, argc, argv, &command);

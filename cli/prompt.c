@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -31,6 +32,8 @@ struct options {
 	char **program; /* and its arguments, NULL at the end */
 };
 
+static bool cancelled; /* Ctrl-C ended the last line */
+
 /* ---- Lines ---- */
 
 static char *read_from_file(FILE *input)
@@ -48,11 +51,45 @@ static char *read_from_file(FILE *input)
 	return line;
 }
 
-static char *read_from_terminal(const char *mark)
+/* Ctrl-C takes back what is typed. */
+static int read_key(FILE *input)
 {
-	fflush(stdout);
-	char *line = readline(mark);
+	unsigned char key;
 
+	for (;;) {
+		ssize_t got = read(fileno(input), &key, 1);
+
+		if (got == 1)
+			return key;
+		if (got == 0 || errno != EINTR)
+			return EOF;
+		cancelled = rl_pending_signal() == SIGINT;
+		rl_check_signals();
+		if (!cancelled)
+			continue;
+		rl_replace_line("", 1);
+		return '\n';
+	}
+}
+
+bool prompt_line_was_cancelled(void)
+{
+	return cancelled;
+}
+
+static char *read_from_terminal(struct prompt *prompt, const char *mark)
+{
+	char *line;
+
+	terminal_flush(prompt->terminal);
+	for (;;) {
+		cancelled = false;
+		line = readline(mark);
+		if (!cancelled)
+			break;
+		free(line);
+		puts("Quit");
+	}
 	if (line && *prompt_skip_blanks(line))
 		add_history(line);
 	return line;
@@ -65,9 +102,9 @@ char *prompt_read_line(struct prompt *prompt, const char *mark)
 		return read_from_file(prompt->input);
 	}
 	if (prompt->interactive)
-		return read_from_terminal(mark);
+		return read_from_terminal(prompt, mark);
 	prompt_printf("%s", mark);
-	fflush(stdout);
+	terminal_flush(prompt->terminal);
 	return read_from_file(stdin);
 }
 
@@ -134,6 +171,12 @@ struct mt_error *prompt_execute_one(struct prompt *prompt, const char *line)
 	return command->run(prompt, rest);
 }
 
+/* Nobody reads any more what comes of it. */
+static bool is_unread(const struct prompt *prompt)
+{
+	return prompt->terminal->output_errno == EPIPE;
+}
+
 static void tell_error(struct mt_error *error)
 {
 	fflush(stdout);
@@ -148,7 +191,7 @@ static struct mt_error *source_lines(struct prompt *prompt, const char *path, FI
 	unsigned number = 0;
 	char *line;
 
-	while (!error && !prompt->over && (line = read_from_file(file))) {
+	while (!error && !prompt->over && !is_unread(prompt) && (line = read_from_file(file))) {
 		number = ++prompt->line;
 		error = prompt_execute(prompt, line);
 		free(line);
@@ -198,7 +241,7 @@ static void take_line(struct prompt *prompt, char *line)
 	prompt->repeats = false;
 	prompt_out_begin(prompt);
 	error = prompt_execute(prompt, text);
-	fflush(stdout);
+	terminal_flush(prompt->terminal);
 	prompt->status = error != NULL;
 	if (prompt_out_was_left()) {
 		mt_error_destroy(error);
@@ -218,7 +261,7 @@ static void take_line(struct prompt *prompt, char *line)
 
 static void read_lines(struct prompt *prompt)
 {
-	while (!prompt->over) {
+	while (!prompt->over && !is_unread(prompt)) {
 		char *line = prompt_read_line(prompt, PROMPT);
 
 		if (!line) {
@@ -325,7 +368,7 @@ static struct mt_error *begin(struct prompt *prompt, const struct options *optio
 static void obey(struct prompt *prompt, const struct options *options)
 {
 	mt_array_each (order, &options->orders) {
-		if (prompt->over)
+		if (prompt->over || is_unread(prompt))
 			return;
 		prompt_out_begin(prompt);
 		struct mt_error *error = order->is_file ? prompt_source(prompt, order->text)
@@ -333,7 +376,7 @@ static void obey(struct prompt *prompt, const struct options *options)
 		prompt->status = error != NULL;
 		if (error)
 			tell_error(error);
-		fflush(stdout);
+		terminal_flush(prompt->terminal);
 	}
 }
 
@@ -372,6 +415,8 @@ int prompt_main(struct terminal *terminal, int argc, char **argv)
 	prompt.interactive = isatty(STDIN_FILENO) && !options.batch;
 	prompt.batch = options.batch;
 	prompt_complete_for(&prompt);
+	prompt_out_begin(&prompt);
+	rl_getc_function = read_key;
 	if (!error)
 		error = hold_session(&prompt, &options);
 	if (error) {

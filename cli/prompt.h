@@ -109,6 +109,8 @@ struct mt_error *prompt_execute_one(struct prompt *prompt, const char *line);
 struct mt_error *prompt_source(struct prompt *prompt, const char *path);
 /* One line of whoever gives lines now.  NULL: that was all.  The caller's to free. */
 char *prompt_read_line(struct prompt *prompt, const char *mark);
+/* The last line that was typed at a terminal ended with Ctrl-C. */
+bool prompt_line_was_cancelled(void);
 /* The command was typed, and does not come from a script: more is told then. */
 bool prompt_is_at_terminal(const struct prompt *prompt);
 /* No, where nobody can be asked. */

@@ -3,6 +3,7 @@
  * when somebody sits there and reads. */
 #include "prompt.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -17,6 +18,8 @@ static struct {
 	bool colour;
 	bool paged;
 	bool left; /* nobody wants to see the rest of what this command prints */
+	bool runs; /* the program does, and may print, too */
+	struct terminal *terminal;
 	unsigned rows, columns;
 	unsigned row, column;
 } page;
@@ -31,12 +34,14 @@ void prompt_out_begin(const struct prompt *prompt)
 	page.rows = size.ws_row;
 	page.columns = size.ws_col;
 	page.row = page.column = 0;
-	page.left = false;
+	page.left = page.runs = false;
+	page.terminal = prompt->terminal;
 }
 
 void prompt_out_unpaged(void)
 {
 	page.paged = false;
+	page.runs = true;
 }
 
 bool prompt_out_was_left(void)
@@ -48,7 +53,7 @@ static void ask(void)
 {
 	fflush(stdout);
 	char *answer = readline(QUESTION);
-	char letter = answer ? *prompt_skip_blanks(answer) : 'q';
+	char letter = answer && !prompt_line_was_cancelled() ? *prompt_skip_blanks(answer) : 'q';
 
 	free(answer);
 	page.row = 0;
@@ -90,7 +95,8 @@ static void put(const char *text)
 			ask();
 		if (page.left)
 			return;
-		fwrite(text, 1, length, stdout);
+		if (fwrite(text, 1, length, stdout) < length && !page.terminal->output_errno)
+			page.terminal->output_errno = errno;
 		page.row += rows;
 		page.column = column;
 		text += length;
@@ -104,6 +110,8 @@ static void put_formatted(const char *format, va_list args)
 	mt_str_vappendf(&text, format, args);
 	if (text.text)
 		put(text.text);
+	if (page.runs)
+		terminal_flush(page.terminal);
 }
 
 void prompt_printf(const char *format, ...)
