@@ -121,11 +121,11 @@ static bool demangles_to(const char *raw, const char *name)
 	       (mt_demangle(raw, MT_DEMANGLE_FULL, &full) && mt_name_matches(full.text, name));
 }
 
-static bool matches(const char *raw, const char *name, const char *word)
+static bool matches(const char *raw, const char *name, const char *word, size_t word_length)
 {
 	if (strcmp(raw, name) == 0)
 		return true;
-	if (word && !strstr(raw, word))
+	if (word && !memmem(raw, strlen(raw), word, word_length))
 		return false;
 	return demangles_to(raw, name);
 }
@@ -136,13 +136,15 @@ void mt_objfile_find_name(struct mt_objfile *objfile, const char *name,
 {
 	struct mt_symbol_index *index = mt_symbol_index(objfile);
 	const char *word = last_word(name);
+	size_t word_length = word ? strlen(word) : 0; /* there are many candidates */
 	uint64_t last = 0;
 	bool any = false;
 
 	if (!index)
 		return;
 	mt_array_each (candidate, &index->all) {
-		if ((any && candidate->start == last) || !matches(candidate->name, name, word))
+		if ((any && candidate->start == last) ||
+		    !matches(candidate->name, name, word, word_length))
 			continue;
 		any = true;
 		last = candidate->start;
