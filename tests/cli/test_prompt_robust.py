@@ -135,8 +135,9 @@ def test_program_ends_meanwhile(mtdb, steps, verb):
 def test_killed_in_the_middle(mtdb, compile, verb, level):
     """By a SIGKILL of its own, within a call that is stepped over."""
     program = compile("debug_killed.c", level, output="killed" + level)
-    lines = ["break middle", "run", "delete", *[verb] * {"continue": 1, "finish": 1, "stepi": 0}.get(verb, 60), *["stepi 100000"] * (verb == "stepi"),
-             "bt", "info threads", "x/i $pc", "print 1 + 1", "echo it goes on\\n"]
+    times = {"continue": 1, "finish": 1, "stepi": 1}.get(verb, 60)
+    lines = ["break middle", "run", "delete", *["stepi 100000" if verb == "stepi" else verb] * times, "bt",
+             "info threads", "x/i $pc", "print 1 + 1", "echo it goes on\\n"]
     done = session(mtdb, lines, program)
     assert done.stdout.count(b"Program terminated with signal SIGKILL, Killed.") == 1
     check_it_lives(done)

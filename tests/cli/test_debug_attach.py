@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A busy process is taken and let go again and again: its sums are right, and its text is whole."""
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from tests.calls.code import changed
+
+PATIENCE = 120
+
+
+@pytest.fixture(name="busy")
+def start_busy(compile):
+    """Nine threads that call all the time."""
+    program = compile("debugged_threads.c", "-O1", "-pthread", "-DTHREADS=8", output="debugged_nine")
+    with subprocess.Popen([program], stdout=subprocess.PIPE, text=True) as process:
+        while len(os.listdir(f"/proc/{process.pid}/task")) < 9:
+            time.sleep(0.01)
+        yield process
+        process.kill()
+
+
+def end(process):
+    assert process.poll() is None and changed(process.pid) == []
+    process.send_signal(signal.SIGUSR1)
+    out, _ = process.communicate(timeout=600)
+    assert (out, process.returncode) == ("9 of 9 sums are right\n", 0)
+
+
+def attach(mtdb, pid, rounds):
+    words = []
+    for i in range(rounds):
+        lines = [f"attach {pid}", "break leaf", "break tree if depth == 2", "continue", "continue", "next", "continue",
+                 "finish", "delete" if i % 2 else "info breakpoints", "detach", "delete"]
+        for line in lines:
+            words += ["-ex", line]
+    done = subprocess.run([mtdb, "-batch", *words], capture_output=True, text=True, timeout=3600, check=False,
+                          stdin=subprocess.DEVNULL)
+    assert done.stdout.count("detached]") == rounds, done.stdout[-2000:] + done.stderr
+    assert done.stdout.count("hit Breakpoint") >= rounds
+
+
+@pytest.mark.sanitize
+def test_attach_again_and_again(mtdb, busy):
+    attach(mtdb, busy.pid, 10)
+    end(busy)
+
+
+@pytest.mark.soak
+def test_attach_500_times_to_threads(mtdb, busy):
+    attach(mtdb, busy.pid, 500)
+    end(busy)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_text_is_whole_when_asked_to_end(mtdb, busy, number):
+    """While breakpoints are in it, and are hit all the time."""
+    words = [mtdb, "-ex", "break leaf if x == 1 && x == 2", "-ex", "break round_of if x == 1 && x == 2",
+             "-ex", "echo set\\n", "-ex", "continue", "-p", str(busy.pid)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as debugger:
+        for line in debugger.stdout:
+            if line == b"set\n":
+                break
+        while changed(busy.pid) == []:
+            assert debugger.poll() is None
+        debugger.send_signal(number)
+        debugger.communicate(timeout=PATIENCE)
+    end(busy)
