@@ -100,11 +100,9 @@ static char *text_of(struct mt_debugger *debugger, const char *location, uint8_t
 	const struct mt_debug_frame *frame = mt_debugger_selected_frame(debugger);
 	mt_auto(mt_str) struct mt_str text = {0};
 
-	if (kind >= MT_DEBUG_WATCH)
-		mt_str_append(&text, location);
-	else if (!location || !*location)
+	if (!location || !*location)
 		mt_str_appendf(&text, "*0x%llx", (unsigned long long)(frame ? frame->pc : 0));
-	else if (!mt_debug_fix_line(debugger, location, &text))
+	else if (kind >= MT_DEBUG_WATCH || !mt_debug_fix_line(debugger, location, &text))
 		mt_str_append(&text, location);
 	return text.failed ? NULL : strdup(text.text);
 }

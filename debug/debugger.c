@@ -179,7 +179,7 @@ static struct mt_error *begin(struct mt_debugger *debugger, pid_t pid)
 struct mt_error *mt_debugger_launch(struct mt_debugger *debugger)
 {
 	struct mt_debug_lwp *lwp;
-	pid_t pid;
+	pid_t pid = 0;
 
 	if (!debugger->path)
 		return mt_error_new(MT_ERROR_USAGE,

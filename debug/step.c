@@ -111,9 +111,7 @@ static void on_call(struct mt_debugger *debugger, struct mt_debug_lwp *lwp, uint
 	uint64_t entry =
 	    debugger->plan.kind == MT_DEBUG_PLAN_STEP ? entry_to_show(debugger, pc) : 0;
 
-	if (debugger->plan.kind == MT_DEBUG_PLAN_STEPI)
-		tell_done(debugger, lwp, MT_DEBUG_STEPPED);
-	else if (entry == pc)
+	if (debugger->plan.kind == MT_DEBUG_PLAN_STEPI || entry == pc)
 		tell_done(debugger, lwp, MT_DEBUG_STEPPED);
 	else if (entry)
 		run_into(debugger, entry);
