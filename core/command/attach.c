@@ -75,10 +75,10 @@ static struct mt_error *parse_pid(const struct mt_command_context *context, cons
 	return NULL;
 }
 
-/* What somebody waits for with a trigger has come with the first one. */
+/* What somebody waits for with a trigger or a watchpoint has come with the first one. */
 static struct mt_error *parse_most(const char *most, struct mt_session_options *session)
 {
-	uint64_t number = session->triggers ? 1 : 0;
+	uint64_t number = session->triggers || session->watches ? 1 : 0;
 
 	if (most)
 		mt_try(mt_parse_number(most, "number of snapshots", 0, UINT32_MAX, &number));
@@ -134,7 +134,7 @@ const struct mt_command mt_command_attach = {
 	"  -p, --pid=PID           the process; it can stand as a word of its own as well\n"
 	"  --for=TIME              let go of it after so long, such as 500ms, 2s or 1m\n"
 	"  --max=N                 let go of it after so many snapshots (default: 1 when there\n"
-	"                          is a trigger, else 0, which is no limit)\n" MT_RECORD_OPTIONS_HELP,
+	"                          is a trigger or --watch, else 0, which is no limit)\n" MT_RECORD_OPTIONS_HELP,
     .options = options,
     .run = attach_command,
 };

@@ -91,7 +91,7 @@ def test_attached(mtdb, compile, tmp_path):
     with subprocess.Popen([program], stdout=subprocess.PIPE, stdin=subprocess.PIPE,
                           text=True) as process:
         assert process.stdout.readline() == "ready\n"
-        with subprocess.Popen([mtdb, "attach", "--watch", "turn", "-o", output,
+        with subprocess.Popen([mtdb, "attach", "--watch", "turn", "--max=0", "-o", output,
                                f"--ready-fd={write_end}", str(process.pid)],
                               stderr=subprocess.PIPE, text=True, pass_fds=[write_end]) as tracer:
             os.close(write_end)
@@ -118,7 +118,7 @@ def test_let_go_of_while_all_threads_hit(run_mtdb, compile, tmp_path):
                           text=True) as process:
         assert process.stdout.readline() == "ready\n"
         for _ in range(6):
-            done = run_mtdb("attach", "--watch", "counter", "--max=1", "-o", tmp_path / "x.fxt",
+            done = run_mtdb("attach", "--watch", "counter", "-o", tmp_path / "x.fxt",
                             process.pid)
             assert done.returncode == 0, done.stderr
             assert process.poll() is None
