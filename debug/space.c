@@ -182,12 +182,35 @@ uint64_t mt_debug_skip_prologue(struct mt_debugger *debugger, uint64_t start)
 		       : start;
 }
 
+/* What has a place in memory, and none in the file, is zero at first. */
+static bool begins_as_zero(const struct mt_debugger *debugger, uint64_t address)
+{
+	const struct mt_mapping *program =
+	    mt_space_mapping_count(debugger->code) ? mt_space_mapping(debugger->code, 0) : NULL;
+	struct mt_load load;
+
+	for (size_t i = 0;
+	     program && program->objfile && mt_objfile_load(program->objfile, i, &load); i++)
+		if (address - program->bias - load.address < load.size)
+			return true;
+	return false;
+}
+
+static size_t read_file(struct mt_debugger *debugger, uint64_t address, char *buffer, size_t size)
+{
+	size_t have = mt_space_read(debugger->code, address, buffer, size);
+
+	while (have < size && begins_as_zero(debugger, address + have))
+		buffer[have++] = 0;
+	return have;
+}
+
 size_t mt_debug_read(struct mt_debugger *debugger, uint64_t address, void *buffer, size_t size)
 {
-	return debugger->pid ? debugger->target->ops->read(debugger->target, debugger->pid, address,
-							   buffer, size)
-	       : debugger->code ? mt_space_read(debugger->code, address, buffer, size)
-				: 0;
+	if (debugger->pid)
+		return debugger->target->ops->read(debugger->target, debugger->pid, address, buffer,
+						   size);
+	return debugger->code ? read_file(debugger, address, buffer, size) : 0;
 }
 
 uint64_t mt_debug_word(struct mt_debugger *debugger, uint64_t address)

@@ -170,9 +170,13 @@ struct mt_error *mt_expr_args(struct mt_expr_program *program, const struct mt_e
 static void print_summary(struct frame_walk *walk, struct mt_value *value)
 {
 	struct mt_print print = printer(walk);
+	struct mt_type *type = mt_type_strip(value->type);
+	struct mt_type *referred =
+	    mt_type_is_reference(type) ? mt_type_strip(mt_type_target(type)) : NULL;
 
 	print.is_summary = true;
-	if (mt_type_strip(value->type)->kind == MT_TYPE_ARRAY)
+	if (type->kind == MT_TYPE_ARRAY ||
+	    (referred && (mt_type_is_aggregate(referred) || referred->kind == MT_TYPE_ARRAY)))
 		mt_str_append(walk->out, "...");
 	else
 		mt_print_value(&print, value);

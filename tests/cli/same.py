@@ -11,7 +11,7 @@ import subprocess
 # What differs from run to run, or is told by GDB alone.  That a source file is missing GDB tells
 # once, but forgets it when that file's debug information happens to be read anew.
 NOISE = re.compile(r"^(\[Thread debugging using|Using host libthread_db|warning: Error disabling|warning: Temporarily disabling|"
-                   r"\d+\t(in )?\./)")
+                   r"\d+\t(in )?\.|\[Thread .* exited\]|\[New process)")
 NORMAL = [
     (re.compile(r"0x[0-9a-f]+"), "ADDRESS"),
     (re.compile(r"process \d+"), "process N"),
@@ -19,6 +19,10 @@ NORMAL = [
     (re.compile(r"/\S*/(?=[\w.-]+:\d)"), ""),
     # Values at a function's entry, which GDB has from frames of tail calls.
     (re.compile(r"(__pthread_kill_implementation) \(.*\)"), r"\1 ()"),
+    # Frames of tail calls, and names of the linker's within libc, are GDB's alone.
+    (re.compile(r"^#\d+ +"), "# "),
+    (re.compile(r"^# ADDRESS in __pthread_kill_internal .*"), ""),
+    (re.compile(r"\b__GI_"), ""),
     # The same, of an inlined function's parameter.
     (re.compile(r"twice \(v=v@entry="), "twice (v="),
 ]
@@ -31,7 +35,8 @@ def normalized(text):
             continue
         for pattern, replacement in NORMAL:
             line = pattern.sub(replacement, line)
-        lines.append(line)
+        if line:
+            lines.append(line)
     return lines
 
 
@@ -53,7 +58,8 @@ def output_of(debugger, words):
 
 def same(gdb, mtdb, words):
     """What both print is the same but for NORMAL; mtdb's lines."""
-    outputs = [output_of([gdb, "-nx"], words), output_of([mtdb], words)]
+    gdb = [gdb, "-nx", "-iex", "set auto-load python-scripts off"]  # no pretty-printers
+    outputs = [output_of(gdb, words), output_of([mtdb], words)]
     for theirs, ours in zip(*outputs):
         differences = "\n".join(difflib.unified_diff(theirs, ours, "gdb", "mtdb", lineterm="", n=8))
         assert not differences, differences
