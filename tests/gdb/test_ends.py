@@ -88,7 +88,10 @@ def test_attached_again(gdb, running, need):
                       "detach")
         assert session.output.count("Recording the calls of process") == 2, session.all
         assert session.output.count(" leaping ") >= 2
-        assert session.errors == "", session.errors
+        # Where attach finds it, within the C library, there may be no source.
+        errors = [line for line in session.errors.splitlines()
+                  if not re.match(r"\d+\t.*: No such file or directory\.$", line)]
+        assert not errors
     assert text_is_clean(running, running.program, need)
     running.send_signal(signal.SIGUSR1)
     assert running.communicate(timeout=60)[0] == "5 of 5 sums are right\n"
