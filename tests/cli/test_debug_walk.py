@@ -24,7 +24,7 @@ def script(seed):
         if dice.random() < 0.05:
             lines.append(f"{dice.choice(['watch sums', 'awatch over', 'hbreak leap', 'delete 5'])}")
         if dice.random() < 0.05:
-            lines.append(f"break *{dice.choice(PLACES)}+{dice.choice([0, 4])}")
+            lines.append(f"break *{dice.choice(PLACES)}")
     return lines
 
 
