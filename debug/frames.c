@@ -21,7 +21,7 @@ static bool begin(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
 	const struct mt_unwind_source source = {
 	    .space = debugger->code, .read = read_memory, .context = debugger};
 	mt_unwind_start(&lwp->unwinder, &source, &registers);
-	lwp->frames.count = 0;
+	lwp->frame_count = 0;
 	lwp->unwinding = true;
 	return true;
 }
@@ -73,8 +73,17 @@ static struct mt_debug_frame physical(struct mt_debugger *debugger,
 
 static int add_frame(struct mt_debug_lwp *lwp, struct mt_debug_frame *frame)
 {
-	frame->level = (unsigned)lwp->frames.count;
-	return mt_array_push(&lwp->frames, *frame);
+	if (lwp->frame_count == lwp->frames.count) {
+		struct mt_debug_frame *room = malloc(sizeof(*room));
+
+		if (!room || mt_array_push(&lwp->frames, room)) {
+			free(room);
+			return -1;
+		}
+	}
+	frame->level = (unsigned)lwp->frame_count;
+	*lwp->frames.items[lwp->frame_count++] = *frame;
+	return 0;
 }
 
 static bool is_among(const struct mt_inline *call, const struct mt_inline_span *span)
@@ -112,7 +121,7 @@ static int add_all(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 	const struct mt_debug_frame outer = frame;
 	struct mt_debug_inlines inlines = {0};
 
-	if (!frame.signal && !lwp->frames.count)
+	if (!frame.signal && !lwp->frame_count)
 		inlines = mt_debug_inlines_at(debugger, lwp, frame.pc);
 	else if (!frame.signal)
 		mt_space_inlines_at(debugger->code, frame.inside, &inlines.span);
@@ -140,16 +149,16 @@ const struct mt_debug_frame *mt_debug_frame_of(struct mt_debugger *debugger,
 
 	if (!begin(debugger, lwp))
 		return NULL;
-	while (level >= lwp->frames.count) {
+	while (level >= lwp->frame_count) {
 		if (!mt_unwind_next(&lwp->unwinder, &unwound) ||
 		    add_all(debugger, lwp, physical(debugger, &unwound)))
 			return NULL;
 		/* GDB's idea of the outermost frame. */
-		const char *name = mt_array_last(&lwp->frames)->function;
+		const char *name = lwp->frames.items[lwp->frame_count - 1]->function;
 		if (name && strcmp(name, "main") == 0)
 			lwp->unwinder.end = MT_UNWIND_OUTERMOST;
 	}
-	return &lwp->frames.items[level];
+	return lwp->frames.items[level];
 }
 
 const struct mt_debug_frame *mt_debug_caller_of(struct mt_debugger *debugger,

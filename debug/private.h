@@ -44,7 +44,8 @@ struct mt_debug_lwp {
 	bool has_registers;
 	struct user_regs_struct registers;
 	/* Frames as far as they were asked for. */
-	MT_ARRAY(struct mt_debug_frame) frames;
+	MT_ARRAY(struct mt_debug_frame *) frames; /* lent: they stay where they are */
+	size_t frame_count;
 	MT_ARRAY(struct mt_debug_context *) contexts;
 	/* Of the inlined calls that begin where it stands so many were stepped into. */
 	unsigned entered;

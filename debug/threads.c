@@ -34,6 +34,8 @@ struct mt_error *mt_debug_add_lwp(struct mt_debugger *debugger, pid_t lwp, bool 
 
 static void destroy(struct mt_debug_lwp *lwp)
 {
+	mt_array_each (frame, &lwp->frames)
+		free(*frame);
 	mt_array_deinit(&lwp->frames);
 	mt_debug_contexts_deinit(lwp);
 	free(lwp);
@@ -98,7 +100,7 @@ struct mt_error *mt_debug_set_pc(struct mt_debugger *debugger, struct mt_debug_l
 
 void mt_debug_forget_frames(struct mt_debug_lwp *lwp)
 {
-	lwp->frames.count = 0;
+	lwp->frame_count = 0;
 	lwp->unwinding = false;
 }
 

@@ -40,7 +40,7 @@ def make_compare(need, mtdb):
     return lambda scripts, program: same(gdb, mtdb, [*words_of(scripts), program])
 
 
-@pytest.mark.parametrize("flags", [("-O0",), ("-O0", "-no-pie")], ids=" ".join)
+@pytest.mark.parametrize("flags", [pytest.param(("-O0",), marks=pytest.mark.sanitize), ("-O0", "-no-pie")], ids=" ".join)
 def test_c(compare, compile, flags):
     compare(C, compile("gdb_session.c", "-pthread", *flags))
 
