@@ -245,7 +245,7 @@ static struct mt_error *list_before(struct prompt *prompt)
 static struct mt_error *run_list(struct prompt *prompt, const char *rest)
 {
 	mt_auto(mt_str) struct mt_str text = {0};
-	struct spot spot;
+	struct spot spot = {0};
 
 	mt_str_append(&text, rest);
 	if (text.failed)

@@ -154,8 +154,8 @@ static struct mt_error *type_of_text(struct mt_expr_program *program,
 struct mt_error *mt_expr_whatis(struct mt_expr_program *program, const struct mt_expr_frame *frame,
 				const char *text, struct mt_str *out)
 {
-	struct mt_type *type;
-	bool is_type;
+	struct mt_type *type = NULL;
+	bool is_type = false;
 
 	mt_try(type_of_text(program, frame, text, &type, &is_type));
 	if (is_type && type->kind == MT_TYPE_TYPEDEF)
@@ -169,8 +169,8 @@ struct mt_error *mt_expr_whatis(struct mt_expr_program *program, const struct mt
 struct mt_error *mt_expr_ptype(struct mt_expr_program *program, const struct mt_expr_frame *frame,
 			       const char *text, struct mt_str *out)
 {
-	struct mt_type *type;
-	bool is_type;
+	struct mt_type *type = NULL;
+	bool is_type = false;
 
 	mt_try(type_of_text(program, frame, text, &type, &is_type));
 	mt_str_append(out, "type = ");

@@ -243,7 +243,7 @@ static struct mt_error *returned(struct mt_eval *eval, struct mt_type *type, str
 {
 	struct mt_type *stripped = mt_type_strip(type);
 	uint8_t registers[2] = {0};
-	bool is_sse[2];
+	bool is_sse[2] = {false};
 	size_t count = 0, integers = 0, floats = 0;
 	uint64_t address;
 

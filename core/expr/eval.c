@@ -172,7 +172,7 @@ static struct mt_error *eval_sizeof(struct mt_eval *eval, const struct mt_node *
 				    struct mt_value *out)
 {
 	struct mt_eval quiet = *eval;
-	struct mt_value value;
+	struct mt_value value = {0};
 	struct mt_type *type = node->left->type;
 
 	quiet.no_side_effects = true;

@@ -178,6 +178,15 @@ static void choose_format(struct mt_examine_state *state, const struct mt_expr_f
 		state->size = 'w';
 }
 
+/* What is examined of an array or a function is where it lies. */
+static bool is_its_place(const struct mt_value *value)
+{
+	enum mt_type_kind kind = mt_type_strip(value->type)->kind;
+
+	return kind == MT_TYPE_FUNCTION ||
+	       (kind == MT_TYPE_ARRAY && value->place == MT_PLACE_MEMORY);
+}
+
 static struct mt_error *find_start(struct examination *this, const struct mt_expr_frame *frame,
 				   const char *text)
 {
@@ -195,10 +204,7 @@ static struct mt_error *find_start(struct examination *this, const struct mt_exp
 	error = mt_eval(this->eval, expr->root, &value);
 	if (!error)
 		error = mt_value_unreference(this->eval, &value);
-	if (!error && mt_type_strip(value.type)->kind == MT_TYPE_ARRAY &&
-	    value.place == MT_PLACE_MEMORY)
-		address = value.address;
-	else if (!error && mt_type_strip(value.type)->kind == MT_TYPE_FUNCTION)
+	if (!error && is_its_place(&value))
 		address = value.address;
 	else if (!error)
 		error = mt_value_get(this->eval, &value, &address);

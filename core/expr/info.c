@@ -4,6 +4,7 @@
 #include "expr/node.h"
 
 #include <dwarf.h>
+#include <inttypes.h>
 #include <string.h>
 
 static struct mt_error *address_of_text(struct mt_expr_program *program,
@@ -67,8 +68,8 @@ static void describe_place(const struct mt_variable *variable, struct mt_str *ou
 	else if (variable->kind == MT_VARIABLE_OPTIMIZED_OUT || !first)
 		mt_str_append(out, "optimized out");
 	else if (variable->count == 1 && first->atom == DW_OP_addr)
-		mt_str_appendf(out, "in static storage at address 0x%llx",
-			       (unsigned long long)(first->number + bias));
+		mt_str_appendf(out, "in static storage at address 0x%" PRIx64,
+			       (uint64_t)first->number + bias);
 	else if (variable->count == 1 && first->atom == DW_OP_fbreg)
 		mt_str_appendf(out, "a complex DWARF expression:\n     0: DW_OP_fbreg %lld\n",
 			       (long long)first->number);

@@ -8,7 +8,7 @@
 static const struct punctuator {
 	char text[4];
 	short op;
-	char other;
+	short other;
 } punctuators[] = {
     {"<<=", MT_OP_ASSIGN, '<'},     {">>=", MT_OP_ASSIGN, '>'},   {"...", MT_OP_ELLIPSIS, 0},
     {"->", MT_OP_ARROW, 0},         {"++", MT_OP_INCREMENT, 0},   {"--", MT_OP_DECREMENT, 0},
@@ -84,9 +84,9 @@ static struct mt_error *take_punctuator(struct mt_parser *parser)
 		parser->next += length;
 		return NULL;
 	}
-	if (!strchr("+-*/%&|^~!<>()[]{}.,?:@", *at))
+	if (!strchr("+-*/%&|^~!<>()[]{}.,?:@", (unsigned char)*at))
 		return mt_error_new(MT_ERROR_USAGE, "Invalid character '%c' in expression.", *at);
-	parser->token.op = *at;
+	parser->token.op = (unsigned char)*at;
 	parser->next++;
 	return NULL;
 }

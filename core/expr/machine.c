@@ -126,8 +126,6 @@ static bool compute(struct mt_machine *machine, const Dwarf_Op *operation)
 		dereference(machine, sizeof(uint64_t));
 		return true;
 	case DW_OP_deref_size:
-		dereference(machine, operation->number);
-		return true;
 	case DW_OP_deref_type:
 	case DW_OP_GNU_deref_type:
 		dereference(machine, operation->number);
@@ -258,11 +256,11 @@ static void push_indexed(struct mt_machine *machine, const Dwarf_Op *operation, 
 	Dwarf_Addr address = 0;
 	Dwarf_Word number = 0;
 
-	if (dwarf_getlocation_attr(&attribute, operation, &inner))
-		mt_machine_fail(machine, mt_machine_garbled());
-	else if (is_address && dwarf_formaddr(&inner, &address) == 0)
+	bool is_there = dwarf_getlocation_attr(&attribute, operation, &inner) == 0;
+
+	if (is_there && is_address && dwarf_formaddr(&inner, &address) == 0)
 		mt_machine_push(machine, address + machine->variable->module->bias);
-	else if (!is_address && dwarf_formudata(&inner, &number) == 0)
+	else if (is_there && !is_address && dwarf_formudata(&inner, &number) == 0)
 		mt_machine_push(machine, number);
 	else
 		mt_machine_fail(machine, mt_machine_garbled());

@@ -294,6 +294,7 @@ struct mt_error *mt_parse_type(struct mt_parser *parser, struct mt_type **out)
 	struct mt_parser inner, end;
 	struct mt_type *unused = mt_type_builtin(parser->program, MT_BUILTIN_INT);
 
+	*out = NULL;
 	if (parser->depth >= MT_PARSE_DEPTH)
 		return mt_error_new(MT_ERROR_USAGE, "The expression is nested too deeply.");
 	mt_try(read_base(parser, out));

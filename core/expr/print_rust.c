@@ -160,7 +160,7 @@ static bool find_variant(struct mt_print *print, struct mt_value *value, Dwarf_D
 static bool print_enum(struct mt_print *print, struct mt_value *value, struct mt_type *type)
 {
 	Dwarf_Die part, variant, member;
-	struct mt_value data;
+	struct mt_value data = {0};
 	struct mt_type *shape;
 	struct mt_error *error;
 

@@ -3,6 +3,7 @@
  * told once, and counts as that many against settings->elements. */
 #include "expr/scope.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 static uint64_t char_at(const uint8_t *bytes, uint64_t index, uint64_t width)
@@ -153,8 +154,8 @@ void mt_print_string_at(struct mt_print *print, struct mt_type *element, uint64_
 	else if (readable && length == 0)
 		mt_str_append(print->out, "\"\"");
 	if (!readable)
-		mt_str_appendf(print->out, "<error: Cannot access memory at address 0x%llx>",
-			       (unsigned long long)(address + count * width));
+		mt_str_appendf(print->out, "<error: Cannot access memory at address 0x%" PRIx64 ">",
+			       address + count * width);
 }
 
 static bool same_element(struct mt_value *array, uint64_t a, uint64_t b, uint64_t size)

@@ -3,6 +3,7 @@
 #include "expr/node.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -37,8 +38,8 @@ static struct mt_error *append_string(struct formatting *this, struct mt_value *
 	for (unsigned i = 0; i < 1u << 16; i++) {
 		if (!frame->ops || frame->ops->read(frame->context, address + i, &c, 1) != 1)
 			return mt_error_new(MT_ERROR_NOT_FOUND,
-					    "Cannot access memory at address 0x%llx",
-					    (unsigned long long)(address + i));
+					    "Cannot access memory at address 0x%" PRIx64,
+					    address + i);
 		if (!c)
 			break;
 		mt_str_append_bytes(this->out, &c, 1);

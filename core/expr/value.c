@@ -5,6 +5,7 @@
 #include "expr/scope.h"
 
 #include <dwarf.h>
+#include <inttypes.h>
 
 #include <string.h>
 
@@ -58,8 +59,8 @@ struct mt_error *mt_value_read(struct mt_eval *eval, uint64_t address, void *byt
 	if (frame->ops)
 		got = frame->ops->read(frame->context, address, bytes, size);
 	if (got < size)
-		return mt_error_new(MT_ERROR_NOT_FOUND, "Cannot access memory at address 0x%llx",
-				    (unsigned long long)(address + got));
+		return mt_error_new(MT_ERROR_NOT_FOUND,
+				    "Cannot access memory at address 0x%" PRIx64, address + got);
 	return NULL;
 }
 
@@ -162,7 +163,7 @@ struct mt_error *mt_value_get_float(struct mt_eval *eval, struct mt_value *value
 				    long double *number)
 {
 	struct mt_type *type = mt_type_strip(value->type);
-	uint64_t bits;
+	uint64_t bits = 0;
 	float single;
 	double twice;
 

@@ -361,14 +361,13 @@ static void put_what(struct mt_str *out, const struct mt_instant *instant)
 		return;
 	}
 	put_clean(out, mt_instant_name(instant));
-	if (instant->kind == MT_INSTANT_FAULT)
+	if (instant->kind == MT_INSTANT_FAULT ||
+	    (instant->kind == MT_INSTANT_SIGNAL && mt_signal_has_address(instant->detail)))
 		mt_str_appendf(out, ", address 0x%llx", (unsigned long long)instant->value);
 	else if (instant->kind == MT_INSTANT_EXIT)
 		put_exit(out, instant->value);
 	else if (instant->kind == MT_INSTANT_GAP && instant->value)
 		mt_str_appendf(out, " (%llu bytes)", (unsigned long long)instant->value);
-	else if (instant->kind == MT_INSTANT_SIGNAL && mt_signal_has_address(instant->detail))
-		mt_str_appendf(out, ", address 0x%llx", (unsigned long long)instant->value);
 }
 
 static void put_instant_cell(struct mt_str *out, struct mt_text_style *style,

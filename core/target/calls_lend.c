@@ -153,11 +153,12 @@ struct mt_error *mt_calls_lend(struct mt_calls_engine *engine, struct mt_calls_s
 
 struct mt_error *mt_calls_lend_give_up(struct mt_calls_engine *engine, struct mt_calls_space *space)
 {
+	const struct mt_target_ops *ops = engine->target->ops;
 	uint64_t code = space->lend_padding;
 
 	space->lend_padding = 0;
-	if (code && !space->lend_code)
-		mt_try(engine->target->ops->lend(engine->target, space->pid, 0, 0));
+	if (code && !space->lend_code && ops->lend)
+		mt_try(ops->lend(engine->target, space->pid, 0, 0));
 	return end_in_padding(engine, space, code);
 }
 
