@@ -11,7 +11,14 @@ import subprocess
 # What differs from run to run, or is told by GDB alone.  That a source file is missing GDB tells
 # once, but forgets it when that file's debug information happens to be read anew.
 NOISE = re.compile(r"^(\[Thread debugging using|Using host libthread_db|warning: Error disabling|warning: Temporarily disabling|"
-                   r"\d+\t(in )?\.|\[Thread .* exited\]|\[New process)")
+                   r"\d+\t(in )?\.|\[New process)")
+# GDB writes in pieces that a thread ended, and the program's own output may come between them.
+PIECES = [
+    (re.compile(r"\[?Thread 0x[0-9a-f]+ \(LWP \d+\) exited\]\n?"), ""),
+    (re.compile(r"\[Thread 0x[0-9a-f]+ \(LWP \d+\)(?! exited)"), ""),
+    (re.compile(r"^ exited\]\n", re.M), ""),
+    (re.compile(r"^\[(?![A-Z][a-z]+ |answered)", re.M), ""),
+]
 NORMAL = [
     (re.compile(r"0x[0-9a-f]+"), "ADDRESS"),
     (re.compile(r"process \d+"), "process N"),
@@ -30,6 +37,8 @@ NORMAL = [
 
 def normalized(text):
     lines = []
+    for pattern, replacement in PIECES:
+        text = pattern.sub(replacement, text)
     for line in text.splitlines():
         if NOISE.match(line):
             continue
