@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -51,18 +52,36 @@ static char *read_from_file(FILE *input)
 	return line;
 }
 
+/* False: a signal came, at the latest now: it cannot slip in between looking and waiting. */
+static bool wait_for_key(int fd)
+{
+	struct pollfd input = {.fd = fd, .events = POLLIN};
+	sigset_t interrupt, before;
+	bool waited = false;
+
+	sigemptyset(&interrupt);
+	sigaddset(&interrupt, SIGINT);
+	sigprocmask(SIG_BLOCK, &interrupt, &before);
+	if (!rl_pending_signal())
+		waited = ppoll(&input, 1, NULL, &before) >= 0 || errno != EINTR;
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return waited;
+}
+
 /* Ctrl-C takes back what is typed. */
 static int read_key(FILE *input)
 {
 	unsigned char key;
 
 	for (;;) {
-		ssize_t got = read(fileno(input), &key, 1);
+		if (wait_for_key(fileno(input))) {
+			ssize_t got = read(fileno(input), &key, 1);
 
-		if (got == 1)
-			return key;
-		if (got == 0 || errno != EINTR)
-			return EOF;
+			if (got == 1)
+				return key;
+			if (got == 0 || errno != EINTR)
+				return EOF;
+		}
 		cancelled = rl_pending_signal() == SIGINT;
 		rl_check_signals();
 		if (!cancelled)

@@ -12,6 +12,7 @@
 #define FIRST_SPAN_NS 2000000
 #define TRIES         16
 
+/* x86-64 does not read before what it read earlier; the compiler must not, either. */
 bool mt_perf_page_conversion(const struct perf_event_mmap_page *page,
 			     struct mt_time_conversion *conversion)
 {
@@ -21,12 +22,12 @@ bool mt_perf_page_conversion(const struct perf_event_mmap_page *page,
 
 	do {
 		sequence = *lock;
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		__atomic_signal_fence(__ATOMIC_ACQUIRE);
 		known = page->cap_user_time_zero && page->time_mult;
 		conversion->shift = page->time_shift;
 		conversion->mult = page->time_mult;
 		conversion->zero_ns = page->time_zero;
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		__atomic_signal_fence(__ATOMIC_ACQUIRE);
 	} while (sequence & 1 || *lock != sequence);
 	return known;
 }
