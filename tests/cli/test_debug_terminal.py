@@ -7,6 +7,7 @@ import time
 
 import pexpect
 import pytest
+from terminal import keep_output
 
 PROMPT = "(mtdb) "
 PATIENCE = 60
@@ -25,7 +26,8 @@ def terminal(mtdb, tmp_path):
     def run(*words):
         environment = {**os.environ, "TERM": "dumb", "NO_COLOR": "1", "HOME": str(tmp_path)}
         child = pexpect.spawn(
-            str(mtdb), [str(word) for word in words], encoding="utf-8", timeout=PATIENCE, env=environment, cwd=tmp_path
+            str(mtdb), [str(word) for word in words], preexec_fn=keep_output, encoding="utf-8",
+            timeout=PATIENCE, env=environment, cwd=tmp_path
         )
         opened.append(child)
         child.expect_exact(PROMPT)

@@ -10,6 +10,7 @@ import pexpect
 import pytest
 
 from conftest import need_tool
+from terminal import keep_output
 
 PROMPT = "(mtdb) "
 PATIENCE = 60
@@ -150,7 +151,8 @@ def make_terminal(mtdb, steps, tmp_path):
 
     def run(program=steps, dimensions=(24, 80), **environment):
         environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **environment}
-        child = pexpect.spawn(str(mtdb), ["-q", str(program)], encoding="utf-8", timeout=PATIENCE, env=environment,
+        child = pexpect.spawn(str(mtdb), ["-q", str(program)], preexec_fn=keep_output,
+                              encoding="utf-8", timeout=PATIENCE, env=environment,
                               cwd=tmp_path, dimensions=dimensions)
         opened.append(child)
         child.expect_exact(PROMPT)

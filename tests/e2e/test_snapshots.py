@@ -9,6 +9,7 @@ import pytest
 
 import fxt
 from conftest import FIXTURES
+from terminal import keep_output
 
 STATIC = ["-O1", "-fPIE", "-static-pie"]
 
@@ -78,8 +79,9 @@ def session_at_terminal(mtdb, tmp_path, compile):
 
     def start(mode):
         program = compile("interrupted.c", *STATIC)
-        child = pexpect.spawn(str(mtdb), ["run", "--engine=step", "-o", str(tmp_path / "out.fxt"), "--",
-                                          str(program), mode], timeout=30, encoding="utf-8")
+        words = ["run", "--engine=step", "-o", str(tmp_path / "out.fxt"), "--", str(program), mode]
+        child = pexpect.spawn(str(mtdb), words, preexec_fn=keep_output, timeout=30,
+                              encoding="utf-8")
         child.expect("ready")
         return child
 

@@ -3,6 +3,7 @@
 import subprocess
 
 import pytest
+from terminal import keep_output
 
 
 class Session:
@@ -77,7 +78,8 @@ def terminal_fixture(plugin, need, tmp_path):
     def spawn(program, *options):
         words = ["-nx", "-q", *options, "-ex", "set pagination off", "-ex", "set confirm off",
                  "-ex", "set debuginfod enabled off", "-ex", f"source {plugin}", str(program)]
-        child = pexpect.spawn(path, words, cwd=str(tmp_path), encoding="utf-8", timeout=60,
+        child = pexpect.spawn(path, words, cwd=str(tmp_path), preexec_fn=keep_output,
+                              encoding="utf-8", timeout=60,
                               dimensions=(40, 160), env={"TERM": "xterm", "PATH": "/usr/bin:/bin",
                                                          "HOME": str(tmp_path)})
         children.append(child)
