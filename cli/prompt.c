@@ -62,7 +62,7 @@ static bool wait_for_key(int fd)
 	sigemptyset(&interrupt);
 	sigaddset(&interrupt, SIGINT);
 	sigprocmask(SIG_BLOCK, &interrupt, &before);
-	if (!rl_pending_signal())
+	if (!rl_pending_signal() && !prompt_is_interrupted())
 		waited = ppoll(&input, 1, NULL, &before) >= 0 || errno != EINTR;
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	return waited;
@@ -82,8 +82,9 @@ static int read_key(FILE *input)
 			if (got == 0 || errno != EINTR)
 				return EOF;
 		}
-		cancelled = rl_pending_signal() == SIGINT;
+		/* readline hands it on to our own handler, as it may have done between two keys. */
 		rl_check_signals();
+		cancelled = prompt_take_interrupt();
 		if (!cancelled)
 			continue;
 		rl_replace_line("", 1);
@@ -103,6 +104,7 @@ static char *read_from_terminal(struct prompt *prompt, const char *mark)
 	terminal_flush(prompt->terminal);
 	for (;;) {
 		cancelled = false;
+		prompt_take_interrupt();
 		line = readline(mark);
 		if (!cancelled)
 			break;
@@ -436,6 +438,7 @@ int prompt_main(struct terminal *terminal, int argc, char **argv)
 	prompt_complete_for(&prompt);
 	prompt_out_begin(&prompt);
 	rl_getc_function = read_key;
+	prompt_release_signals();
 	if (!error)
 		error = hold_session(&prompt, &options);
 	if (error) {

@@ -122,6 +122,10 @@ bool prompt_confirms(struct prompt *prompt, const char *question);
 struct mt_debug_front prompt_front(struct prompt *prompt);
 /* The signals that end a program end mtdb, which is at its prompt. */
 void prompt_release_signals(void);
+/* Ctrl-C was pressed since it was asked last. */
+bool prompt_is_interrupted(void);
+/* And forgets it. */
+bool prompt_take_interrupt(void);
 
 /* prompt_out.c: what is printed, from all files. */
 enum prompt_style { PROMPT_FUNCTION, PROMPT_FILENAME, PROMPT_VARIABLE, PROMPT_ADDRESS };

@@ -119,13 +119,23 @@ static void stopped(void *context, pid_t pid)
 	set_modes(&state.own);
 }
 
-static bool interrupted(void *context)
+bool prompt_is_interrupted(void)
+{
+	return state.interrupted;
+}
+
+bool prompt_take_interrupt(void)
 {
 	bool was = state.interrupted;
 
-	(void)context;
 	state.interrupted = 0;
 	return was;
+}
+
+static bool interrupted(void *context)
+{
+	(void)context;
+	return prompt_take_interrupt();
 }
 
 static void thread_born(void *context, const struct mt_debug_thread *thread)

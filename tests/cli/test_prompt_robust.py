@@ -185,6 +185,7 @@ def test_ctrl_c_takes_the_line_back(terminal):
     child.sendline("list 1")
     child.expect_exact(PROMPT)
     child.send("kill")
+    child.expect_exact("kill")
     child.sendintr()
     child.expect_exact(PROMPT)
     child.sendeof()
