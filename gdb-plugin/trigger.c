@@ -30,11 +30,6 @@ static MT_ARRAY(struct trigger *) triggers;
 static uint32_t last_number;
 static uint32_t all_hits;
 
-uint32_t mt_triggers_hits(void)
-{
-	return all_hits;
-}
-
 static void destroy(struct trigger *trigger)
 {
 	if (!trigger)

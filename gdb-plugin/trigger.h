@@ -5,12 +5,8 @@
 
 #include "py.h"
 
-#include <stdint.h>
-
 /* Defines the functions that their conditions call. */
 struct mt_error *mt_triggers_define(void);
-/* Of all. */
-uint32_t mt_triggers_hits(void);
 /* A dict each; NULL with an exception. */
 PyObject *mt_triggers_list(void);
 /* A line each, for `mtrace info`. */

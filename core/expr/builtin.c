@@ -91,14 +91,6 @@ struct mt_type *mt_type_builtin(struct mt_expr_program *program, enum mt_builtin
 	return program->builtins[which];
 }
 
-struct mt_type *mt_type_builtin_named(struct mt_expr_program *program, const char *name)
-{
-	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
-		if (strcmp(table[i].name, name) == 0 && table[i].which <= MT_BUILTIN_LDOUBLE)
-			return program->builtins[table[i].which];
-	return NULL;
-}
-
 struct mt_type *mt_type_pointer_to(struct mt_type *type)
 {
 	if (!type || type->pointer)

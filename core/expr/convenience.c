@@ -85,19 +85,3 @@ struct mt_error *mt_history_get(struct mt_expr_program *program, bool absolute, 
 	*out = program->history.items[wanted - 1];
 	return NULL;
 }
-
-struct mt_error *mt_expr_show_convenience(struct mt_expr_program *program, struct mt_str *out)
-{
-	struct mt_expr_frame nowhere = {0};
-	struct mt_convenience *variable, *next;
-
-	HASH_ITER (hh, program->conveniences, variable, next) {
-		mt_str_appendf(out, "$%s = ", variable->name);
-		if (variable->is_void)
-			mt_str_append(out, "void");
-		else
-			mt_try(mt_value_print(&variable->value, &nowhere, NULL, out));
-		mt_str_append(out, "\n");
-	}
-	return NULL;
-}

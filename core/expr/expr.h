@@ -111,8 +111,6 @@ struct mt_expr_settings *mt_expr_program_settings(struct mt_expr_program *progra
 /* Convenience variables from outside: "_exitcode".  Errors: NO_MEMORY. */
 struct mt_error *mt_expr_set_integer(struct mt_expr_program *program, const char *name,
 				     int64_t value);
-/* `show convenience`, a line each. */
-struct mt_error *mt_expr_show_convenience(struct mt_expr_program *program, struct mt_str *out);
 
 struct mt_expr;
 
@@ -121,8 +119,6 @@ struct mt_expr;
 struct mt_error *mt_expr_parse(struct mt_expr_program *program, const struct mt_expr_frame *frame,
 			       const char *text, struct mt_expr **out);
 void mt_expr_destroy(struct mt_expr *expr); /* NULL is fine */
-/* The expression as it was typed. */
-const char *mt_expr_text(const struct mt_expr *expr);
 
 struct mt_value;
 

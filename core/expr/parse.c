@@ -469,8 +469,3 @@ void mt_expr_destroy(struct mt_expr *expr)
 	free(expr->text);
 	free(expr);
 }
-
-const char *mt_expr_text(const struct mt_expr *expr)
-{
-	return expr->text;
-}

@@ -151,8 +151,6 @@ enum mt_builtin {
 /* Languages' words for them; UNSIGNED with it.  NULL: no such type. */
 struct mt_type *mt_type_builtin(struct mt_expr_program *program, enum mt_builtin which);
 struct mt_error *mt_type_init_builtins(struct mt_expr_program *program);
-/* "unsigned long", "long long int" …  NULL: none of these. */
-struct mt_type *mt_type_builtin_named(struct mt_expr_program *program, const char *name);
 
 /* The type that a DIE describes; NULL: no memory. */
 struct mt_type *mt_type_of_die(struct mt_module *module, Dwarf_Die *die);
