@@ -449,6 +449,7 @@ int prompt_main(struct terminal *terminal, int argc, char **argv)
 	mt_debugger_destroy(prompt.debugger);
 	prompt_record_destroy(&prompt);
 	prompt_commands_deinit(&prompt);
+	prompt_displays_deinit(&prompt);
 	mt_array_deinit(&options.orders);
 	free(prompt.last_line);
 	free(prompt.missing_file);

@@ -40,6 +40,7 @@ extern const struct prompt_command prompt_thread_commands[];
 extern const struct prompt_command prompt_list_commands[];
 extern const struct prompt_command prompt_code_commands[];
 extern const struct prompt_command prompt_print_commands[];
+extern const struct prompt_command prompt_display_commands[];
 extern const struct prompt_command prompt_record_commands[];
 extern const struct prompt_command prompt_signal_commands[];
 extern const struct prompt_command prompt_other_commands[];
@@ -65,14 +66,17 @@ struct prompt_listing {
 
 struct prompt_record;
 struct prompt_commands;
+struct prompt_display;
 
 struct prompt {
 	struct mt_debugger *debugger;
 	struct prompt_record *record; /* what `mtrace` keeps */
 	MT_ARRAY(struct prompt_commands *) commands;
-	unsigned to_do;     /* a breakpoint whose commands are to be done; 0: none */
-	unsigned stops;     /* how many were told */
-	bool does_commands; /* it is at them */
+	MT_ARRAY(struct prompt_display *) displays;
+	unsigned last_display; /* the number of the one that came last */
+	unsigned to_do;        /* a breakpoint whose commands are to be done; 0: none */
+	unsigned stops;        /* how many were told */
+	bool does_commands;    /* it is at them */
 	struct terminal *terminal;
 	bool batch;
 	bool confirm;
@@ -170,6 +174,14 @@ struct mt_error *prompt_info_args(struct prompt *prompt, const char *rest);
 struct mt_error *prompt_info_symbol(struct prompt *prompt, const char *rest);
 struct mt_error *prompt_info_scope(struct prompt *prompt, const char *rest);
 
+/* prompt_display.c: after a stop, and within `info`, `delete`, `enable` and `disable` */
+void prompt_show_displays(struct prompt *prompt);
+struct mt_error *prompt_info_display(struct prompt *prompt, const char *rest);
+struct mt_error *prompt_undisplay(struct prompt *prompt, const char *rest);
+struct mt_error *prompt_enable_display(struct prompt *prompt, const char *rest);
+struct mt_error *prompt_disable_display(struct prompt *prompt, const char *rest);
+void prompt_displays_deinit(struct prompt *prompt);
+
 /* prompt_list.c */
 /* `list` goes on around LINE of the file that was shown last. */
 void prompt_list_around(struct prompt *prompt, uint32_t line);
@@ -217,6 +229,11 @@ bool prompt_trigger_hit(struct prompt *prompt, unsigned breakpoint);
 const char *prompt_find_word(const char *text, const char *word);
 bool prompt_is_word(const char *text, const char *word); /* TEXT begins with it, as a whole */
 const char *prompt_skip_blanks(const char *text);
+/* ACT on each of "1 3-5"; what it fails with is told, and the others are done.  WHAT: "breakpoint".
+ * Errors: USAGE. */
+struct mt_error *prompt_each_number(struct prompt *prompt, const char *what, const char *text,
+				    struct mt_error *(*act)(struct prompt *prompt,
+							    unsigned number));
 /* A count behind a command, 1 if there is none.  Errors: USAGE. */
 struct mt_error *prompt_parse_count(const char *text, uint64_t *count);
 

@@ -189,31 +189,6 @@ static struct mt_error *run_condition(struct prompt *prompt, const char *rest)
 	return NULL;
 }
 
-/* "1 3-5": calls DO for each number. */
-static struct mt_error *each_number(struct prompt *prompt, const char *text,
-				    struct mt_error *(*act)(struct prompt *prompt, unsigned number))
-{
-	while (*text) {
-		char *end;
-		unsigned long first = strtoul(text, &end, 10), last = first;
-
-		if (end != text && *end == '-')
-			last = strtoul(end + 1, &end, 10);
-		if (!isdigit((unsigned char)*text) || (*end && !strchr(" \t", *end)) ||
-		    last < first || last - first > 100000)
-			return mt_error_new(MT_ERROR_USAGE, "Bad breakpoint number '%s'", text);
-		for (; first <= last; first++) {
-			struct mt_error *error = act(prompt, (unsigned)first);
-
-			if (error)
-				prompt_printf("%s\n", mt_error_message(error));
-			mt_error_destroy(error);
-		}
-		text = prompt_skip_blanks(end);
-	}
-	return NULL;
-}
-
 static struct mt_error *delete_one(struct prompt *prompt, unsigned number)
 {
 	return mt_debugger_delete(prompt->debugger, number);
@@ -224,7 +199,7 @@ static struct mt_error *run_delete(struct prompt *prompt, const char *rest)
 	const struct mt_debug_breakpoint *one;
 
 	if (*rest)
-		return each_number(prompt, rest, delete_one);
+		return prompt_each_number(prompt, "breakpoint", rest, delete_one);
 	if (mt_debugger_breakpoint_count(prompt->debugger) && prompt_is_at_terminal(prompt) &&
 	    !prompt_confirms(prompt, "Delete all breakpoints? (y or n) "))
 		return NULL;
@@ -247,7 +222,7 @@ static struct mt_error *act_on(struct prompt *prompt, const char *rest,
 			       struct mt_error *(*act)(struct prompt *prompt, unsigned number))
 {
 	if (*rest)
-		return each_number(prompt, rest, act);
+		return prompt_each_number(prompt, "breakpoint", rest, act);
 	for (size_t i = 0; i < mt_debugger_breakpoint_count(prompt->debugger); i++)
 		mt_try(act(prompt, mt_debugger_breakpoint(prompt->debugger, i)->number));
 	return NULL;
@@ -289,6 +264,42 @@ static struct mt_error *run_ignore(struct prompt *prompt, const char *rest)
 	return NULL;
 }
 
+static const struct prompt_command delete_commands[] = {
+    {.name = "breakpoints",
+     .usage = "[NUMBER]...",
+     .summary = "Delete breakpoints",
+     .run = run_delete},
+    {.name = "display",
+     .usage = "[NUMBER]...",
+     .summary = "As \"undisplay\"",
+     .run = prompt_undisplay},
+    {0},
+};
+
+static const struct prompt_command enable_commands[] = {
+    {.name = "breakpoints",
+     .usage = "[NUMBER]...",
+     .summary = "Let breakpoints stop the program again",
+     .run = run_enable},
+    {.name = "display",
+     .usage = "[NUMBER]...",
+     .summary = "Print again what \"display\" asked for",
+     .run = prompt_enable_display},
+    {0},
+};
+
+static const struct prompt_command disable_commands[] = {
+    {.name = "breakpoints",
+     .usage = "[NUMBER]...",
+     .summary = "Let breakpoints not stop the program for now",
+     .run = run_disable},
+    {.name = "display",
+     .usage = "[NUMBER]...",
+     .summary = "Print not, for now, what \"display\" asked for",
+     .run = prompt_disable_display},
+    {0},
+};
+
 const struct prompt_command prompt_break_commands[] = {
     {.name = "break",
      .aliases = "b br bre brea",
@@ -329,16 +340,19 @@ const struct prompt_command prompt_break_commands[] = {
      .aliases = "d del",
      .usage = "[NUMBER]...",
      .summary = "Delete breakpoints; without a number, all of them",
+     .sub = delete_commands,
      .run = run_delete},
     {.name = "enable",
      .aliases = "en",
      .usage = "[NUMBER]...",
      .summary = "Let breakpoints stop the program again",
+     .sub = enable_commands,
      .run = run_enable},
     {.name = "disable",
      .aliases = "dis disa",
      .usage = "[NUMBER]...",
      .summary = "Let breakpoints not stop the program for now",
+     .sub = disable_commands,
      .run = run_disable},
     {.name = "condition",
      .usage = "NUMBER [EXPRESSION]",

@@ -229,6 +229,7 @@ static const struct prompt_command info_commands[] = {
      .usage = "ADDRESS",
      .summary = "Name what is at an address",
      .run = prompt_info_symbol},
+    {.name = "display", .summary = "List what is printed at each stop", .run = prompt_info_display},
     {.name = "scope",
      .usage = "LOCATION",
      .takes = PROMPT_LOCATION,

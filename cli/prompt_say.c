@@ -242,6 +242,18 @@ static void keep_end(struct prompt *prompt, const struct mt_debug_stop *stop)
 	mt_error_destroy(error);
 }
 
+static void tell_place(struct prompt *prompt, const struct mt_debug_stop *stop,
+		       const struct mt_debug_frame *frame)
+{
+	if (!stop->same_frame || !frame->file) {
+		prompt_show_frame(prompt, frame, false);
+		return;
+	}
+	if (frame->shows_pc)
+		prompt_printf("0x%016llx\t", (unsigned long long)frame->pc);
+	prompt_show_line(prompt, frame);
+}
+
 struct mt_error *prompt_tell_stop(struct prompt *prompt, const struct mt_debug_stop *stop)
 {
 	const struct mt_debug_frame *frame;
@@ -267,12 +279,7 @@ struct mt_error *prompt_tell_stop(struct prompt *prompt, const struct mt_debug_s
 	prompt_record_stopped(prompt, stop);
 	if (!frame)
 		return NULL;
-	if (!stop->same_frame || !frame->file) {
-		prompt_show_frame(prompt, frame, false);
-		return stop->kind == MT_DEBUG_FINISHED ? tell_returned(prompt, stop) : NULL;
-	}
-	if (frame->shows_pc)
-		prompt_printf("0x%016llx\t", (unsigned long long)frame->pc);
-	prompt_show_line(prompt, frame);
-	return NULL;
+	tell_place(prompt, stop, frame);
+	prompt_show_displays(prompt);
+	return stop->kind == MT_DEBUG_FINISHED ? tell_returned(prompt, stop) : NULL;
 }

@@ -14,6 +14,7 @@ const struct prompt_command *const prompt_tables[] = {
     prompt_code_commands,
     prompt_list_commands,
     prompt_print_commands,
+    prompt_display_commands,
     prompt_record_commands,
     prompt_signal_commands,
     prompt_other_commands,
@@ -174,6 +175,30 @@ struct mt_error *prompt_parse_count(const char *text, uint64_t *count)
 	if (isdigit((unsigned char)*text) && !*end)
 		return NULL;
 	return mt_error_new(MT_ERROR_USAGE, "No symbol \"%s\" in current context.", text);
+}
+
+struct mt_error *prompt_each_number(struct prompt *prompt, const char *what, const char *text,
+				    struct mt_error *(*act)(struct prompt *prompt, unsigned number))
+{
+	while (*text) {
+		char *end;
+		unsigned long first = strtoul(text, &end, 10), last = first;
+
+		if (end != text && *end == '-')
+			last = strtoul(end + 1, &end, 10);
+		if (!isdigit((unsigned char)*text) || (*end && !strchr(" \t", *end)) ||
+		    last < first || last - first > 100000)
+			return mt_error_new(MT_ERROR_USAGE, "Bad %s number '%s'", what, text);
+		for (; first <= last; first++) {
+			struct mt_error *error = act(prompt, (unsigned)first);
+
+			if (error)
+				prompt_printf("%s\n", mt_error_message(error));
+			mt_error_destroy(error);
+		}
+		text = prompt_skip_blanks(end);
+	}
+	return NULL;
 }
 
 const char *prompt_find_word(const char *text, const char *word)

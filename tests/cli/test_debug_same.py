@@ -36,6 +36,9 @@ VALUES = [
     ("", "break square\nrun\nup\nup\ninfo locals\np p\nset var p.x = 100\np/x p\nx/4xw &p\nptype p\nwhatis &p\n"
          'printf "%d %s\\n", p.x, argv[0]\np argv[0]\ninfo symbol main\nframe 0\ndelete\nfinish\nfinish\np $\nc\n'
          "p $_exitcode\n"),
+    ("", "display total\ndisplay/i $pc\ninfo display\nbreak square\nrun\ndisplay v\ndisplay/x total\ndisplay nothing\n"
+         "display *(int *) 8\ndisplay/2xw &total\nnext\nup\ndisplay\ninfo display\nundisplay 2\ndisable display 5 4\n"
+         "info display\nfinish\nenable display\ndelete display 5 6\ndelete display 77\nfinish\nundisplay\nc\ndisplay/i\n"),
 ]
 CODE = [
     ("", "info line square\ninfo line 20\ninfo line 1\n"),
