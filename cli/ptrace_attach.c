@@ -164,17 +164,19 @@ static int held_signal(const struct mt_ptrace_lwp *lwp)
 
 static bool has_pending_trap(const struct mt_ptrace_lwp *lwp)
 {
+	const unsigned long long traps = 1ull << (SIGTRAP - 1) | 1ull << (MT_TRAP_SIGNAL - 1);
 	char path[64], line[128];
-	unsigned long long pending = 0;
+	unsigned long long pending = 0, blocked = 0;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", lwp->pid, lwp->lwp);
 	FILE *file = fopen(path, "re");
 	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "SigPnd: %llx", &pending) == 1)
+		if (sscanf(line, "SigPnd: %llx", &pending) != 1 &&
+		    sscanf(line, "SigBlk: %llx", &blocked) == 1)
 			break;
 	if (file)
 		fclose(file);
-	return pending >> (SIGTRAP - 1) & 1;
+	return pending & ~blocked & traps;
 }
 
 /* An int3 that is not in the text any more was ours: its thread goes on at the instruction that it
@@ -185,24 +187,21 @@ static bool take_back_int3(struct mt_ptrace_target *target, const struct mt_ptra
 	siginfo_t info = {0};
 	uint8_t byte = INT3;
 
-	if (ptrace(PTRACE_GETSIGINFO, lwp->lwp, 0, &info) || info.si_code != SI_KERNEL ||
-	    ptrace(PTRACE_GETREGS, lwp->lwp, 0, &registers))
+	if (ptrace(PTRACE_GETSIGINFO, lwp->lwp, 0, &info) || info.si_signo != SIGTRAP ||
+	    info.si_code != SI_KERNEL || ptrace(PTRACE_GETREGS, lwp->lwp, 0, &registers))
 		return false;
 	registers.rip--;
 	target->base.ops->read(&target->base, lwp->pid, registers.rip, &byte, 1);
 	return byte != INT3 && ptrace(PTRACE_SETREGS, lwp->lwp, 0, &registers) == 0;
 }
 
-/* A watchpoint's trap.  The event itself is gone by now. */
+/* A watchpoint's.  The event itself is gone by now. */
 static bool is_watch_trap(const struct mt_ptrace_lwp *lwp)
 {
 	siginfo_t info = {0};
-	uint64_t data = 0;
 
-	if (ptrace(PTRACE_GETSIGINFO, lwp->lwp, 0, &info) || info.si_code != MT_TRAP_PERF)
-		return false;
-	memcpy(&data, (const char *)&info + MT_TRAP_DATA_OFFSET, sizeof(data));
-	return data == MT_TRAP_DATA;
+	return ptrace(PTRACE_GETSIGINFO, lwp->lwp, 0, &info) == 0 &&
+	       info.si_signo == MT_TRAP_SIGNAL && info.si_code == MT_TRAP_CODE;
 }
 
 /* What would be news for us, and is nothing to the program. */
@@ -212,22 +211,22 @@ static bool take_back_trap(struct mt_ptrace_target *target, const struct mt_ptra
 }
 
 /* A stop that was asked for comes before the report of a trap that happened already, and that is a
- * SIGTRAP in the thread's queue: left there, it would kill the program once we are gone.  No
+ * signal in the thread's queue: left there, a SIGTRAP would kill the program once we are gone.  No
  * instruction runs until it is reported.  *held: the signal that is to be delivered.  False: the
  * thread is gone. */
 static bool take_traps(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp, int *held)
 {
 	int status = 0;
 
-	if (*held == SIGTRAP && take_back_trap(target, lwp))
+	if (*held && take_back_trap(target, lwp))
 		*held = 0;
 	while (!*held && has_pending_trap(lwp)) {
 		if (ptrace(PTRACE_CONT, lwp->lwp, 0, 0) ||
 		    mt_ptrace_wait_for(lwp->lwp, &status) < 0 || !WIFSTOPPED(status))
 			return false;
-		if (status >> 16 || lwp->stepping)
+		if (status >> 16 || (lwp->stepping && WSTOPSIG(status) == SIGTRAP))
 			continue;
-		if (WSTOPSIG(status) != SIGTRAP || !take_back_trap(target, lwp))
+		if (!take_back_trap(target, lwp))
 			*held = WSTOPSIG(status);
 	}
 	return true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Hardware breakpoints and watchpoints as perf events: the processor compares, the kernel writes a
- * sample, and the thread is stopped by a SIGTRAP with si_code TRAP_PERF, which only its tracer need
- * see.  The processor has four debug registers, which debuggers want too.
+ * sample, and a signal stops the thread (MT_TRAP_SIGNAL), which only its tracer need see.  The
+ * processor has four debug registers, which debuggers want too.
  *
  * A trace of user space ends at the instruction by that alone, as the thread does not come back to
  * user space before it stops.  That of the kernel goes on until then; in one group with the AUX

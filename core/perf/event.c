@@ -3,6 +3,8 @@
 
 #include "perf/system.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <string.h>
 
 /* attr.aux_action, which the headers of older kernels call a reserved field. */
@@ -19,6 +21,14 @@ static void set_aux(struct perf_event_attr *attr, enum mt_perf_aux aux)
 	};
 
 	memcpy((char *)attr + AUX_ACTION_OFFSET, &actions[aux], sizeof(actions[aux]));
+}
+
+bool mt_perf_acts_on_aux(const struct perf_event_attr *attr)
+{
+	uint32_t action;
+
+	memcpy(&action, (const char *)attr + AUX_ACTION_OFFSET, sizeof(action));
+	return action != 0;
 }
 
 static void set_sideband(struct perf_event_attr *attr)
@@ -54,9 +64,6 @@ struct perf_event_attr mt_perf_spec_attr(const struct mt_perf_spec *spec)
 	    .wakeup_watermark = spec->watermark_bytes,
 	};
 
-	/* The kernel takes a trap for one of this program alone. */
-	attr.sigtrap = attr.remove_on_exec = spec->trap;
-	attr.sig_data = spec->trap ? MT_TRAP_DATA : 0;
 	if (spec->raw_clock) {
 		attr.use_clockid = 1;
 		attr.clockid = CLOCK_RAW;
@@ -65,6 +72,18 @@ struct perf_event_attr mt_perf_spec_attr(const struct mt_perf_spec *spec)
 		set_sideband(&attr);
 	set_aux(&attr, spec->aux);
 	return attr;
+}
+
+static struct mt_error *trap(const struct mt_perf_spec *spec, pid_t lwp, int fd)
+{
+	int result = mt_system_signal(fd, lwp, MT_TRAP_SIGNAL);
+
+	if (result >= 0)
+		return NULL;
+	mt_system_close(fd);
+	if (result == -ESRCH)
+		return mt_error_new(MT_ERROR_GONE, "thread %d has ended", (int)lwp);
+	return mt_error_errno(-result, "cannot have thread %d stop at %s", (int)lwp, spec->what);
 }
 
 struct mt_error *mt_perf_event_open(const struct mt_perf_spec *spec, pid_t pid, int cpu, int group,
@@ -76,5 +95,5 @@ struct mt_error *mt_perf_event_open(const struct mt_perf_spec *spec, pid_t pid, 
 	if (result < 0)
 		return mt_perf_event_explain(&attr, spec->what, pid, cpu, -result);
 	*fd = result;
-	return NULL;
+	return spec->trap && pid > 0 ? trap(spec, pid, *fd) : NULL;
 }

@@ -32,24 +32,28 @@ struct mt_perf_spec {
 	bool kernel;          /* the kernel is measured as well */
 	bool disabled;        /* until PERF_EVENT_IOC_ENABLE */
 	bool enable_on_exec;
-	bool inherit;        /* new threads and children have it too */
-	bool inherit_thread; /* new threads have it, children do not.  Linux 5.13 */
-	bool trap;           /* the thread gets a SIGTRAP, TRAP_PERF, at the event.  Linux 5.13 */
-	bool backward;       /* its ring is overwritten: see mt_data_ring_map() */
-	bool sideband;       /* mmap, comm, fork, exit */
-	bool switches;       /* PERF_RECORD_SWITCH */
-	bool raw_clock;      /* times are CLOCK_MONOTONIC_RAW's: see perf/clock.h */
+	bool inherit;             /* new threads and children have it too */
+	bool inherit_thread;      /* new threads have it, children do not.  Linux 5.13 */
+	bool trap;                /* the thread gets MT_TRAP_SIGNAL at each sample */
+	bool backward;            /* its ring is overwritten: see mt_data_ring_map() */
+	bool sideband;            /* mmap, comm, fork, exit */
+	bool switches;            /* PERF_RECORD_SWITCH */
+	bool raw_clock;           /* times are CLOCK_MONOTONIC_RAW's: see perf/clock.h */
 	uint32_t watermark_bytes; /* wake up for so many bytes; 0: never on purpose */
 };
 
-/* A SIGTRAP of an event with `trap`: its si_code (TRAP_PERF of asm-generic/siginfo.h, which older C
- * libraries lack), where siginfo has si_perf_data, and what is there in those that are ours. */
-#define MT_TRAP_PERF        6
-#define MT_TRAP_DATA_OFFSET (offsetof(siginfo_t, si_addr) + sizeof(void *))
-#define MT_TRAP_DATA        0x6d7472616365ull
+/* What a thread gets from an event with `trap`, before it runs another instruction of its own, so
+ * that its tracer sees it stop there.  A tracer can be killed at any moment, and then the signal is
+ * delivered: so it is one that does nothing to who has no handler, and next to nothing to who has
+ * (not so the SIGTRAP of attr.sigtrap).  A thread that blocks it goes on until it does not. */
+#define MT_TRAP_SIGNAL SIGWINCH
+#define MT_TRAP_CODE   POLL_IN /* si_code: of nobody else's */
 
 /* The attribute that the kernel is asked for. */
 struct perf_event_attr mt_perf_spec_attr(const struct mt_perf_spec *spec);
+
+/* It has what is asked for by mt_perf_spec.aux. */
+bool mt_perf_acts_on_aux(const struct perf_event_attr *attr);
 
 /* On thread PID (0: ourselves, -1: all) and CPU (-1: all), in the group of the event GROUP (-1:
  * none).  *fd is the caller's, to be closed with mt_system_close().

@@ -153,7 +153,7 @@ static struct mt_error *unknown(const struct perf_event_attr *attr, const char *
 	bool too_new = errnum == EINVAL || errnum == E2BIG;
 
 	uname(&name);
-	if (too_new && attr->type == PERF_TYPE_BREAKPOINT && !attr->sigtrap)
+	if (too_new && attr->type == PERF_TYPE_BREAKPOINT && !mt_perf_acts_on_aux(attr))
 		return mt_error_new(MT_ERROR_UNSUPPORTED,
 				    "%s: the kernel does not take this address and length: it has "
 				    "to be a user's, and a multiple of its length",

@@ -27,6 +27,16 @@ int mt_system_ioctl(int fd, unsigned long request, uintptr_t argument)
 	return result < 0 ? -errno : result;
 }
 
+int mt_system_signal(int fd, pid_t lwp, int signal)
+{
+	const struct f_owner_ex owner = {F_OWNER_TID, lwp};
+
+	if (fcntl(fd, F_SETOWN_EX, &owner) || fcntl(fd, F_SETSIG, signal) ||
+	    fcntl(fd, F_SETFL, O_ASYNC))
+		return -errno;
+	return 0;
+}
+
 int mt_system_read(int fd, void *bytes, size_t size)
 {
 	ssize_t count;

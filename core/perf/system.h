@@ -15,6 +15,8 @@ int mt_system_open_event(const struct perf_event_attr *attr, pid_t pid, int cpu,
 int mt_system_close(int fd);
 /* ARGUMENT: a number, or a pointer's. */
 int mt_system_ioctl(int fd, unsigned long request, uintptr_t argument);
+/* Thread LWP gets SIGNAL, with si_code POLL_IN, at each sample. */
+int mt_system_signal(int fd, pid_t lwp, int signal);
 int mt_system_read(int fd, void *bytes, size_t size);
 /* Shared; OFFSET is one of the two places that a perf event has to be mapped. */
 int mt_system_map(int fd, uint64_t offset, size_t size, int protection, void **out);

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Breakpoints that leave the text as it is: a debug register of each thread, taken as a perf event
- * that has the thread trap before the instruction runs.  So the thread's trace ends at it, and the
- * instruction runs when the thread goes on.
- * Source: perf_event_open(2), sigtrap, remove_on_exec; Linux 5.13. */
+ * that stops the thread before the instruction runs.  So the thread's trace ends at it, and the
+ * instruction runs when the thread goes on. */
 #include "perf/event.h"
 #include "perf/system.h"
 #include "target/pt_private.h"
 
 #include <linux/hw_breakpoint.h>
-#include <signal.h>
 #include <string.h>
 
 static struct mt_error *open_break(uint64_t address, pid_t lwp, int *fd)
@@ -23,10 +21,6 @@ static struct mt_error *open_break(uint64_t address, pid_t lwp, int *fd)
 	    .trap = true,
 	};
 
-	if (!mt_perf_kernel_is_at_least(5, 13))
-		return mt_error_new(MT_ERROR_UNSUPPORTED,
-				    "triggers of the engine pt want Linux 5.13, whose breakpoints "
-				    "stop a thread; --engine calls or step can do it here");
 	return mt_perf_event_open(&spec, lwp, -1, -1, fd);
 }
 
@@ -89,12 +83,25 @@ void mt_pt_forget_breaks(struct mt_pt_engine *engine, struct mt_pt_thread *threa
 	mt_pt_close_breaks(thread);
 }
 
-bool mt_pt_is_break(const struct mt_pt_thread *thread, const struct mt_stop *stop)
+/* Another signal's handler may have been entered meanwhile: the thread's PC says nothing. */
+static bool has_hit(struct mt_pt_break *it)
 {
-	if (stop->signal != SIGTRAP || stop->code != MT_TRAP_PERF)
+	uint64_t hits;
+
+	if (mt_system_read(it->fd, &hits, sizeof(hits)) != sizeof(hits) || hits == it->hits)
+		return false;
+	it->hits = hits;
+	return true;
+}
+
+bool mt_pt_is_break(struct mt_pt_thread *thread, const struct mt_stop *stop, uint64_t *address)
+{
+	if (stop->signal != MT_TRAP_SIGNAL || stop->code != MT_TRAP_CODE)
 		return false;
 	mt_array_each (it, &thread->breaks)
-		if (it->address == thread->pc)
+		if (has_hit(it)) {
+			*address = it->address;
 			return true;
+		}
 	return false;
 }

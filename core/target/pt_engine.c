@@ -211,7 +211,7 @@ static struct mt_error *stopped(struct mt_engine *base, const struct mt_stop *st
 	mt_try(engine->target->ops->get_registers(engine->target, stop->lwp, &registers));
 	thread->pc = registers.rip;
 	news->pc = thread->pc;
-	news->breakpoint = mt_pt_is_break(thread, stop);
+	news->breakpoint = mt_pt_is_break(thread, stop, &news->pc);
 	if (stop->kind == MT_STOP_EXEC)
 		mt_pt_forget_breaks(engine, thread);
 	news->maps_changed = stop->kind == MT_STOP_EXEC || stop->kind == MT_STOP_LIBRARIES;

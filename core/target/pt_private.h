@@ -48,6 +48,7 @@ struct mt_pt_site {
 
 struct mt_pt_break {
 	uint64_t address;
+	uint64_t hits; /* that were told */
 	int fd;
 };
 
@@ -113,8 +114,8 @@ struct mt_error *mt_pt_add_breaks(struct mt_pt_engine *engine, struct mt_pt_thre
 void mt_pt_close_breaks(struct mt_pt_thread *thread);
 /* The thread called execve. */
 void mt_pt_forget_breaks(struct mt_pt_engine *engine, struct mt_pt_thread *thread);
-/* The stop is one of these. */
-bool mt_pt_is_break(const struct mt_pt_thread *thread, const struct mt_stop *stop);
+/* The stop is for the one at *address. */
+bool mt_pt_is_break(struct mt_pt_thread *thread, const struct mt_stop *stop, uint64_t *address);
 
 /* pt_values.c: what packets of the ring's news say besides control flow, where that is asked for;
  * the first TOLD bytes are only looked at for the time.  Errors: the writer's; NO_MEMORY. */

@@ -164,7 +164,7 @@ struct mt_error *mt_session_take_hits(struct mt_session *session, struct mt_sess
 				      const struct mt_stop *stop,
 				      const struct mt_engine_news *news);
 /* A stop for a hit and nothing else: the signal is ours. */
-bool mt_session_is_hit(const struct mt_session *session, const struct mt_stop *stop);
+bool mt_session_is_hit(const struct mt_stop *stop);
 
 /* session_mark.c */
 #define MT_SESSION_MARK_FUNCTION "mtrace_mark"

@@ -300,8 +300,8 @@ static struct mt_error *on_thread_stop(struct mt_session *session, struct mt_ses
 	switch (stop->kind) {
 	case MT_STOP_SIGNAL:
 	case MT_STOP_BREAKPOINT:
-		return mt_session_is_hit(session, stop) ? mt_session_go_on(session, stop->lwp, 0)
-							: on_signal(session, thread, stop, news);
+		return mt_session_is_hit(stop) ? mt_session_go_on(session, stop->lwp, 0)
+					       : on_signal(session, thread, stop, news);
 	case MT_STOP_NEW_THREAD:
 		return on_new_thread(session, thread, stop, news);
 	case MT_STOP_FORK:

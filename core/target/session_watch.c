@@ -211,10 +211,10 @@ static struct mt_error *take(void *context, const struct perf_event_header *reco
 	return site ? put_hit(context, site, &sample) : NULL;
 }
 
-bool mt_session_is_hit(const struct mt_session *session, const struct mt_stop *stop)
+bool mt_session_is_hit(const struct mt_stop *stop)
 {
-	return session->watches.count && stop->kind == MT_STOP_SIGNAL && stop->signal == SIGTRAP &&
-	       stop->code == MT_TRAP_PERF;
+	return stop->kind == MT_STOP_SIGNAL && stop->signal == MT_TRAP_SIGNAL &&
+	       stop->code == MT_TRAP_CODE;
 }
 
 struct mt_error *mt_session_take_hits(struct mt_session *session, struct mt_session_thread *thread,
@@ -223,7 +223,7 @@ struct mt_error *mt_session_take_hits(struct mt_session *session, struct mt_sess
 	struct taking taking = {
 	    .session = session,
 	    .thread = thread,
-	    .pc = mt_session_is_hit(session, stop) ? news->pc : 0,
+	    .pc = mt_session_is_hit(stop) ? news->pc : 0,
 	};
 
 	if (!mt_data_ring_has_news(&thread->watched.ring))

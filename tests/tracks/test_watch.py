@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -161,10 +162,32 @@ def test_found_nowhere(record, program):
     assert "no_such_variable was not watched: no variable of that name" in run.stderr
 
 
-def test_a_program_that_blocks_and_handles_the_signal(record, compile):
-    """SIGTRAP is the program's own as well: its handler and its mask stay as they are."""
+@pytest.mark.parametrize("number", [signal.SIGTRAP, signal.SIGWINCH])
+def test_a_program_that_blocks_and_handles_the_signal(record, compile, number):
+    """Its handler and its mask stay as they are."""
     program = compile("watched_trap.c", "-O1")
-    run = record(["--watch", "counter"], program)
+    run = record(["--watch", "counter"], program, int(number))
     assert run.stdout == "handled 2\n"
     assert [one.args["values"].split(",")[0] for one in hits_of(run)] == [
         "value = 1", "value = 2", "value = 3"]
+
+
+def test_killed_while_all_threads_hit(mtdb, compile, tmp_path):
+    """Whatever a thread stands for then, the program goes on."""
+    program = compile("watched_storm.c", "-O1", "-pthread", "-D_GNU_SOURCE")
+    with subprocess.Popen([program], stdout=subprocess.PIPE, stdin=subprocess.PIPE,
+                          text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        for i in range(12):
+            read_end, write_end = os.pipe()
+            with subprocess.Popen([mtdb, "attach", "--watch", "counter", "-o", tmp_path / "x.fxt",
+                                   f"--ready-fd={write_end}", str(process.pid)],
+                                  stderr=subprocess.DEVNULL, pass_fds=[write_end]) as tracer:
+                os.close(write_end)
+                with os.fdopen(read_end) as ready:
+                    assert ready.readline() == "recording\n"
+                time.sleep(i * 0.002)
+                tracer.kill()
+            assert process.poll() is None
+        process.stdin.close()
+        assert process.wait(timeout=120) == 0
