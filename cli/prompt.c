@@ -3,6 +3,7 @@
 #include "prompt.h"
 
 #include "base/array.h"
+#include "base/path.h"
 #include "ptrace_target.h"
 
 #include <ctype.h>
@@ -345,12 +346,14 @@ bool prompt_is_meant(int argc, char **argv)
 {
 	static const char *const names[] = {"batch", "x", "command", "ex", "eval-command", "p",
 					    "pid",   "q", "quiet",   "nx", "args"};
+	mt_auto(mt_str) struct mt_str found = {0};
 	struct stat file;
 
 	if (argc < 2)
 		return false;
 	if (argv[1][0] != '-')
-		return stat(argv[1], &file) == 0 && S_ISREG(file.st_mode);
+		return (stat(argv[1], &file) == 0 && S_ISREG(file.st_mode)) ||
+		       (!strchr(argv[1], '/') && mt_path_find(argv[1], &found));
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (is_option(argv[1], names[i]))
 			return true;

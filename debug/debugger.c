@@ -2,6 +2,7 @@
 /* The debugger's life, and its program's beginning and end. */
 #include "debugger.h"
 
+#include "base/path.h"
 #include "private.h"
 #include "target/proc.h"
 
@@ -57,9 +58,23 @@ struct mt_error *mt_debugger_create(struct mt_target *target, const struct mt_de
 	return error;
 }
 
+/* Here, or where a shell looks.  NULL, and errno: there is none. */
+static char *find_program(const char *path)
+{
+	mt_auto(mt_str) struct mt_str found = {0};
+	char *absolute = realpath(path, NULL);
+
+	if (absolute || errno != ENOENT || strchr(path, '/'))
+		return absolute;
+	if (mt_path_find(path, &found))
+		return realpath(found.text, NULL);
+	errno = ENOENT;
+	return NULL;
+}
+
 struct mt_error *mt_debugger_load(struct mt_debugger *debugger, const char *path)
 {
-	char *absolute = realpath(path, NULL), *former = debugger->path;
+	char *absolute = find_program(path), *former = debugger->path;
 
 	if (!absolute)
 		return mt_error_new(MT_ERROR_NOT_FOUND, "%s: %s.", path, strerror(errno));

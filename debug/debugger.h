@@ -66,7 +66,8 @@ void mt_debugger_destroy(struct mt_debugger *debugger);
 
 /* ---- The program ---- */
 
-/* PATH: the program to launch, and whose symbols to know before that.  Errors: those of
+/* PATH: the program to launch, and whose symbols to know before that; without a slash it may be in a
+ * directory of the variable PATH.  Errors: those of
  * mt_objfile_open(). */
 struct mt_error *mt_debugger_load(struct mt_debugger *debugger, const char *path);
 const char *mt_debugger_path(const struct mt_debugger *debugger); /* NULL: none */

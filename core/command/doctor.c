@@ -2,6 +2,7 @@
 /* What works on this machine, and why not the rest.  Each check tells what is true of this build:
  * an engine is tried where it can be. */
 #include "base/outfile.h"
+#include "base/path.h"
 #include "base/str.h"
 #include "command/arguments.h"
 #include "perf/breakpoint.h"
@@ -98,28 +99,10 @@ static void tell_hardware(const struct mt_command_context *context)
 	tell(context, "intel_pt", error ? "no" : "yes", text.failed ? "" : text.text);
 }
 
-/* The first directory of PATH that has the program. */
-static bool find_program(const char *name, struct mt_str *found)
-{
-	const char *path = getenv("PATH");
-
-	while (path && *path) {
-		size_t length = strcspn(path, ":");
-
-		mt_str_clear(found);
-		mt_str_append_bytes(found, path, length);
-		mt_str_appendf(found, "/%s", name);
-		if (!found->failed && access(found->text, X_OK) == 0)
-			return true;
-		path += length + (path[length] == ':');
-	}
-	return false;
-}
-
 static void tell_perf(const struct mt_command_context *context)
 {
 	mt_auto(mt_str) struct mt_str path = {0};
-	bool found = find_program("perf", &path);
+	bool found = mt_path_find("perf", &path);
 
 	tell(context, "perf", found ? "yes" : "no",
 	     found ? path.text : "not installed; it can read recordings too (package linux-perf)");

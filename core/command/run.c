@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Run a program under an engine, and make a timeline of what it recorded.  Whatever can be refused
  * is refused before the program runs: options, engine, output. */
+#include "base/path.h"
 #include "base/str.h"
 #include "command/record_options.h"
 #include "command/timeline.h"
@@ -44,37 +45,19 @@ static struct mt_error *not_runnable(const char *path)
 			    "cannot run %s: it is not executable (chmod +x makes it so)", path);
 }
 
-static bool is_runnable(const char *path)
-{
-	struct stat file;
-
-	return stat(path, &file) == 0 && S_ISREG(file.st_mode) && access(path, X_OK) == 0;
-}
-
 /* As a shell finds it: a word with a slash is a path, another is looked for in PATH. */
 static struct mt_error *find_program(const char *word, struct mt_str *path)
 {
-	const char *directories = getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin";
-
-	mt_str_append(path, word);
-	if (strchr(word, '/'))
-		return path->failed        ? mt_error_no_memory()
-		       : is_runnable(word) ? NULL
-					   : not_runnable(word);
-	for (const char *at = directories;; at++) {
-		size_t length = strcspn(at, ":");
-
-		mt_str_clear(path);
-		mt_str_append_bytes(path, length ? at : ".", length ? length : 1);
-		mt_str_appendf(path, "/%s", word);
-		if (path->failed)
-			return mt_error_no_memory();
-		if (is_runnable(path->text))
-			return NULL;
-		at += length;
-		if (!*at)
-			break;
+	if (strchr(word, '/')) {
+		mt_str_append(path, word);
+		return path->failed                ? mt_error_no_memory()
+		       : mt_path_is_runnable(word) ? NULL
+						   : not_runnable(word);
 	}
+	if (mt_path_find(word, path))
+		return NULL;
+	if (path->failed)
+		return mt_error_no_memory();
 	return mt_error_new(MT_ERROR_NOT_FOUND,
 			    "there is no program \"%s\" in PATH (write ./%s for one that is here)",
 			    word, word);

@@ -57,3 +57,22 @@ def test_environment(mtdb, compile, tmp_path):
     done = subprocess.run([mtdb, "-batch", *words, "/bin/sh"], capture_output=True, text=True, timeout=60, check=False,
                           stdin=subprocess.DEVNULL, env={**os.environ, "BAR": "gone"})
     assert "\na b\n" in "\n" + done.stdout
+
+
+def test_program_of_path(mtdb, compile, tmp_path):
+    """A program is found as a shell finds it, here first; a command of mtdb's comes before it."""
+    program = compile("debug_steps.c", "-O0")
+    (tmp_path / "steps").symlink_to(program)
+    (tmp_path / "doctor").symlink_to(program)
+    (tmp_path / "noise").write_text("cannot be run")
+    environment = {**os.environ, "PATH": f"/nowhere:{tmp_path}"}
+
+    def run(*words, **options):
+        done = subprocess.run([mtdb, *words], capture_output=True, text=True, timeout=60, check=False,
+                              stdin=subprocess.DEVNULL, env=environment, **options)
+        return done.stdout + done.stderr
+
+    assert "starts at address" in run("-batch", "-ex", "info line add", "steps", cwd="/")
+    assert "starts at address" in run("-batch", "-ex", "file steps", "-ex", "info line add", cwd="/")
+    assert "noise: No such file or directory." in run("-batch", "noise", cwd="/")
+    assert "address" not in run("doctor", cwd="/")
