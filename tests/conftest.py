@@ -12,9 +12,12 @@ import tempfile
 
 import pytest
 
+from tests import watchdog
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "tests" / "fixtures"
 BUILD = pathlib.Path(os.environ.get("MTRACE_BUILD", ROOT / "build")).resolve()
+PATIENCE = 900  # seconds; on a busy machine no test takes a tenth of it
 
 COMPILERS = {
     ".c": ("gcc", ["-g", "-std=gnu11"], "gcc"),
@@ -22,6 +25,21 @@ COMPILERS = {
     ".cpp": ("g++", ["-g", "-std=c++17"], "g++"),
     ".rs": ("rustc", ["-g", "--edition=2021"], "rustc"),
 }
+
+
+def pytest_configure():
+    watchdog.hear_signals()
+
+
+@pytest.fixture(autouse=True)
+def fail_if_it_hangs(request):
+    """First to begin and last to end, so it sees what other fixtures wait for as well."""
+    if request.node.get_closest_marker("soak"):
+        yield
+        return
+    dog = watchdog.Watchdog(PATIENCE)
+    yield
+    assert dog.call_off(), f"took longer than {PATIENCE} s: what it started was killed"
 
 
 def need_tool(name, package=None):

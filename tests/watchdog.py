@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A test that hangs fails, instead of holding up all others: what it started is killed."""
+import contextlib
+import os
+import pathlib
+import signal
+import threading
+
+
+def descendants(pid):
+    """The processes below one, which may come and go meanwhile."""
+    parents = {}
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            # proc(5): the name may hold anything, the rest no parenthesis
+            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
+    found = {pid}
+    while more := {child for child, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found - {pid}
+
+
+class Watchdog:
+    """Bites after that many seconds, unless it is called off."""
+
+    def __init__(self, seconds):
+        self.bit = threading.Event()
+        self.timer = threading.Timer(seconds, self.bite)
+        self.timer.daemon = True
+        self.timer.start()
+
+    def bite(self):
+        self.bit.set()
+        for pid in descendants(os.getpid()):
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+
+    def call_off(self):
+        """Whether the test ended by itself."""
+        self.timer.cancel()
+        return not self.bit.is_set()
+
+
+def hear_signals():
+    """What is ignored, as under nohup, programs that we start would ignore too.  A handler is not
+    handed on."""
+    for number in signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGPIPE:
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
