@@ -75,4 +75,4 @@ def test_program_of_path(mtdb, compile, tmp_path):
     assert "starts at address" in run("-batch", "-ex", "info line add", "steps", cwd="/")
     assert "starts at address" in run("-batch", "-ex", "file steps", "-ex", "info line add", cwd="/")
     assert "noise: No such file or directory." in run("-batch", "noise", cwd="/")
-    assert "engine" in run("doctor", cwd="/")
+    assert "Engines" in run("doctor", cwd="/")
