@@ -309,9 +309,21 @@ static struct mt_known_type *know(struct mt_expr_program *program, const void *d
 	return known;
 }
 
-struct mt_type *mt_type_of_die(struct mt_module *module, Dwarf_Die *die)
+/* A type may stand in a unit of its own, which its number leads to. */
+static Dwarf_Die in_type_unit(Dwarf_Die *die)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Die found;
+
+	if (dwarf_attr(die, DW_AT_signature, &attribute) && dwarf_formref_die(&attribute, &found))
+		return found;
+	return *die;
+}
+
+struct mt_type *mt_type_of_die(struct mt_module *module, Dwarf_Die *told)
 {
 	struct mt_expr_program *program = module->program;
+	Dwarf_Die found = in_type_unit(told), *die = &found;
 	struct mt_known_type *known;
 	struct mt_type *type;
 
