@@ -156,6 +156,19 @@ static void print_watched(struct prompt *prompt, const struct mt_debug_stop *sto
 		prompt_printf("Value = %s\n", stop->after);
 }
 
+/* "2", or which of its places was hit: "2.1". */
+static void print_number(struct prompt *prompt, const struct mt_debug_stop *stop)
+{
+	const struct mt_debug_breakpoint *one =
+	    mt_debugger_find_breakpoint(prompt->debugger, stop->breakpoint);
+	const struct mt_debug_frame *frame = mt_debugger_frame(prompt->debugger, 0);
+
+	prompt_printf("%u", stop->breakpoint);
+	for (size_t i = 0; one && frame && one->location_count > 1 && i < one->location_count; i++)
+		if (one->locations[i].address == frame->pc)
+			prompt_printf(".%zu", i + 1);
+}
+
 static void print_reason(struct prompt *prompt, const struct mt_debug_stop *stop)
 {
 	if (stop->kind == MT_DEBUG_WATCHED)
@@ -170,9 +183,10 @@ static void print_reason(struct prompt *prompt, const struct mt_debug_stop *stop
 		prompt_printf("\n");
 		bool several = mt_debugger_last_thread(prompt->debugger) > 1;
 		print_who(prompt, "");
-		prompt_printf("%s%s %u, ", several ? "hit " : "",
-			      stop->temporary ? "Temporary breakpoint" : "Breakpoint",
-			      stop->breakpoint);
+		prompt_printf("%s%s ", several ? "hit " : "",
+			      stop->temporary ? "Temporary breakpoint" : "Breakpoint");
+		print_number(prompt, stop);
+		prompt_printf(", ");
 	} else if (stop->kind == MT_DEBUG_SIGNAL) {
 		prompt_printf("\n");
 		print_who(prompt, "Program ");
