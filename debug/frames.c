@@ -142,6 +142,18 @@ static int add_all(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 	return add_frame(lwp, &frame);
 }
 
+/* GDB's idea of the outermost frame: the program's main function, as its language has it. */
+static bool is_main(const struct mt_debug_lwp *lwp)
+{
+	size_t count = lwp->frame_count;
+	const char *name = lwp->frames.items[count - 1]->function;
+	const char *callee = count > 1 ? lwp->frames.items[count - 2]->function : NULL;
+
+	if (!name || (callee && strncmp(callee, "std::rt::lang_start", 19) == 0)) /* Rust */
+		return false;
+	return strcmp(name, "main") == 0 || strcmp(name, "main.main") == 0; /* Go */
+}
+
 const struct mt_debug_frame *mt_debug_frame_of(struct mt_debugger *debugger,
 					       struct mt_debug_lwp *lwp, unsigned level)
 {
@@ -153,9 +165,7 @@ const struct mt_debug_frame *mt_debug_frame_of(struct mt_debugger *debugger,
 		if (!mt_unwind_next(&lwp->unwinder, &unwound) ||
 		    add_all(debugger, lwp, physical(debugger, &unwound)))
 			return NULL;
-		/* GDB's idea of the outermost frame. */
-		const char *name = lwp->frames.items[lwp->frame_count - 1]->function;
-		if (name && strcmp(name, "main") == 0)
+		if (is_main(lwp))
 			lwp->unwinder.end = MT_UNWIND_OUTERMOST;
 	}
 	return lwp->frames.items[level];

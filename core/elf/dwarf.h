@@ -46,6 +46,9 @@ struct mt_dwarf {
 /* A path as libdw gives it, made absolute: DWARF 5's may be relative to where the compiler ran.
  * UNIT is the unit's DIE.  NULL: FILE is, or no memory. */
 const char *mt_dwarf_path(struct mt_objfile *objfile, Dwarf_Die *unit, const char *file);
+/* Where the line table says that the prologue of the function at [START, END) ends: clang's and
+ * Go's do.  False: it does not. */
+bool mt_prologue_end(struct mt_objfile *objfile, uint64_t start, uint64_t end, uint64_t *out);
 
 /* Built at the first question.  NULL without memory. */
 struct mt_dwarf *mt_dwarf(struct mt_objfile *objfile);

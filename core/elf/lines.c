@@ -62,6 +62,26 @@ bool mt_objfile_source_at(struct mt_objfile *objfile, uint64_t address, struct m
 	return behind && describe(objfile, unit, dwarf_onesrcline(unit->rows, behind - 1), out);
 }
 
+bool mt_prologue_end(struct mt_objfile *objfile, uint64_t start, uint64_t end, uint64_t *out)
+{
+	const struct mt_dwarf *dwarf = mt_dwarf(objfile);
+	struct mt_unit *unit = dwarf ? mt_dwarf_unit_at(dwarf, start) : NULL;
+
+	if (!unit)
+		return false;
+	read_rows(unit);
+	for (size_t i = start ? search_rows(unit, start - 1) : 0; i < unit->row_count; i++) {
+		Dwarf_Line *row = dwarf_onesrcline(unit->rows, i);
+		bool is_told = false;
+
+		if (dwarf_lineaddr(row, out) || *out >= end)
+			return false;
+		if (dwarf_lineprologueend(row, &is_told) == 0 && is_told)
+			return true;
+	}
+	return false;
+}
+
 static bool row_at(const struct mt_unit *unit, size_t index, uint64_t *address, bool *statement)
 {
 	Dwarf_Line *row = dwarf_onesrcline(unit->rows, index);

@@ -87,6 +87,8 @@ uint64_t mt_objfile_skip_prologue(struct mt_objfile *objfile, uint64_t start)
 
 	if (tells_everywhere(producer))
 		return start;
+	if (symbol && mt_prologue_end(objfile, start, symbol->end, &pc))
+		return pc;
 	if (strstr(producer, "clang")) {
 		pc = behind_first_line(objfile, start);
 		return symbol && pc >= symbol->end ? start : pc;

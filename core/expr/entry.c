@@ -166,9 +166,11 @@ bool mt_entry_place(struct mt_module *module, Dwarf_Die *function, Dwarf_Die *pa
 		    struct mt_entry_place *out)
 {
 	struct walk walk = {.integers = returns_in_memory(module, function), .stack = 8};
-	Dwarf_Die child;
+	Dwarf_Die child, unit;
 
-	if (dwarf_child(function, &child))
+	/* Go has an ABI of its own, of which its DWARF tells at the entry, too. */
+	if (dwarf_child(function, &child) || !dwarf_diecu(function, &unit, NULL, NULL) ||
+	    mt_unit_language(&unit) == MT_LANGUAGE_GO)
 		return false;
 	do {
 		struct mt_type *type;

@@ -75,11 +75,36 @@ static struct mt_error *read_parts(struct mt_parser *parser, struct mt_str *name
 	}
 }
 
+/* Go's names have their package in front: "main.count". */
+static struct mt_error *read_package(struct mt_parser *parser, struct mt_str *name)
+{
+	mt_auto(mt_str) struct mt_str full = {0};
+	const char *rest;
+	size_t length;
+
+	if (parser->lookup.language != MT_LANGUAGE_GO || !mt_token_is(parser, '.') ||
+	    name->failed || means_something(parser, name->text))
+		return NULL;
+	rest = parser->token.start;
+	for (length = 1; isalnum((unsigned char)rest[length]) || rest[length] == '_';)
+		length++;
+	mt_str_append(&full, name->text);
+	mt_str_append_bytes(&full, rest, length);
+	if (full.failed)
+		return mt_error_no_memory();
+	if (!means_something(parser, full.text))
+		return NULL;
+	mt_str_append_bytes(name, rest, length);
+	parser->next = rest + length;
+	return mt_lex(parser);
+}
+
 struct mt_error *mt_read_qualified(struct mt_parser *parser, char **out)
 {
 	mt_auto(mt_str) struct mt_str name = {0};
 
 	mt_try(read_parts(parser, &name));
+	mt_try(read_package(parser, &name));
 	*out = name.failed || !name.text
 		   ? NULL
 		   : mt_arena_text(&parser->expr->arena, name.text, name.length);

@@ -151,6 +151,9 @@ enum mt_language mt_unit_language(Dwarf_Die *unit)
 	case DW_LANG_C_plus_plus_03:
 	case DW_LANG_C_plus_plus_11:
 	case DW_LANG_C_plus_plus_14:
+	case 0x2b: /* of C++17, C++20 and C++23, which DWARF 6 has */
+	case 0x2c:
+	case 0x3a:
 		return MT_LANGUAGE_CPP;
 	case DW_LANG_Rust:
 		return MT_LANGUAGE_RUST;
@@ -168,14 +171,24 @@ static enum mt_language language_at(struct mt_module *module, uint64_t file_addr
 	const struct mt_dwarf *dwarf = mt_dwarf(module->objfile);
 	struct mt_unit *unit = dwarf ? mt_dwarf_unit_at(dwarf, file_address) : NULL;
 
+	/* What a compiler made up belongs to no unit: Rust's `main`. */
+	if (!unit && dwarf && dwarf->unit_count &&
+	    mt_unit_language(&dwarf->units[0].die) == MT_LANGUAGE_RUST)
+		return MT_LANGUAGE_RUST;
 	return unit ? mt_unit_language(&unit->die) : MT_LANGUAGE_C;
+}
+
+static const struct mt_msymbol *main_of(struct mt_module *module)
+{
+	const struct mt_msymbol *go = mt_msymbol_named(module, "main.main", 9);
+
+	return go ? go : mt_msymbol_named(module, "main", 4);
 }
 
 static enum mt_language main_language(struct mt_expr_program *program)
 {
 	mt_array_each (module, &program->modules) {
-		const struct mt_msymbol *symbol =
-		    (*module)->is_mapped ? mt_msymbol_named(*module, "main", 4) : NULL;
+		const struct mt_msymbol *symbol = (*module)->is_mapped ? main_of(*module) : NULL;
 
 		if (symbol)
 			return language_at(*module, symbol->address);
