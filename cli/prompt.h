@@ -199,10 +199,13 @@ struct mt_error *prompt_examine_code(struct prompt *prompt, const char *text, in
 
 /* prompt_info.c: behind `info`. */
 struct mt_error *prompt_info_line(struct prompt *prompt, const char *rest);
-struct mt_error *prompt_info_registers(struct prompt *prompt, const char *rest);
 struct mt_error *prompt_info_sharedlibrary(struct prompt *prompt, const char *rest);
 struct mt_error *prompt_info_frame(struct prompt *prompt, const char *rest);
 struct mt_error *prompt_info_source(struct prompt *prompt, const char *rest);
+
+/* prompt_registers.c: behind `info`. */
+struct mt_error *prompt_info_registers(struct prompt *prompt, const char *rest);
+struct mt_error *prompt_info_all_registers(struct prompt *prompt, const char *rest);
 
 /* prompt_signal.c */
 struct mt_error *prompt_info_signals(struct prompt *prompt, const char *rest);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `info` about the program: lines, registers, libraries, a frame. */
+/* `info` about the program: lines, libraries, a frame. */
 #include "prompt.h"
 
 #include <string.h>
@@ -19,86 +19,6 @@ struct mt_error *prompt_info_line(struct prompt *prompt, const char *rest)
 		return mt_error_no_memory();
 	mt_try(mt_debugger_info_line(prompt->debugger, place.text, &out));
 	prompt_printf("%s", out.text ? out.text : "");
-	return NULL;
-}
-
-/* ---- Registers ---- */
-
-/* Each with the format of its second column; 0: as `print` shows it. */
-static const struct shown_register {
-	const char *name;
-	char format;
-} shown_registers[] = {
-    {"rax", 'd'}, {"rbx", 'd'}, {"rcx", 'd'}, {"rdx", 'd'}, {"rsi", 'd'}, {"rdi", 'd'},
-    {"rbp", 'a'}, {"rsp", 'a'}, {"r8", 'd'},  {"r9", 'd'},  {"r10", 'd'}, {"r11", 'd'},
-    {"r12", 'd'}, {"r13", 'd'}, {"r14", 'd'}, {"r15", 'd'}, {"rip", 'a'}, {"eflags", 0},
-    {"cs", 'd'},  {"ss", 'd'},  {"ds", 'd'},  {"es", 'd'},  {"fs", 'd'},  {"gs", 'd'},
-};
-/* Only by name. */
-static const struct shown_register other_registers[] = {
-    {"fs_base", 'd'}, {"gs_base", 'd'}, {"pc", 'a'}, {"sp", 'a'}, {"fp", 'a'}, {"orig_rax", 'd'},
-};
-
-#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
-
-static struct mt_error *put_value(struct prompt *prompt, const struct shown_register *one,
-				  char format, struct mt_str *out)
-{
-	const struct mt_expr_frame frame = mt_debugger_expr_frame(prompt->debugger, NULL);
-	mt_auto(mt_str) struct mt_str text = {0};
-	struct mt_expr_program *program;
-
-	if (format)
-		mt_str_appendf(&text, "/%c ", format);
-	mt_str_appendf(&text, "$%s", one->name);
-	if (text.failed)
-		return mt_error_no_memory();
-	mt_try(mt_debugger_expressions(prompt->debugger, &program));
-	return mt_expr_output(program, &frame, text.text, out);
-}
-
-static struct mt_error *print_register(struct prompt *prompt, const struct shown_register *one)
-{
-	mt_auto(mt_str) struct mt_str raw = {0}, natural = {0};
-
-	mt_try(put_value(prompt, one, 'x', &raw));
-	mt_try(put_value(prompt, one, one->format, &natural));
-	if (raw.failed || natural.failed)
-		return mt_error_no_memory();
-	prompt_printf("%-14s %-19s %s\n", one->name, raw.text, natural.text);
-	return NULL;
-}
-
-static const struct shown_register *find_register(const char *name, size_t length)
-{
-	for (size_t i = 0; i < COUNT(shown_registers) + COUNT(other_registers); i++) {
-		const struct shown_register *one =
-		    i < COUNT(shown_registers) ? &shown_registers[i]
-					       : &other_registers[i - COUNT(shown_registers)];
-
-		if (strlen(one->name) == length && strncmp(one->name, name, length) == 0)
-			return one;
-	}
-	return NULL;
-}
-
-struct mt_error *prompt_info_registers(struct prompt *prompt, const char *rest)
-{
-	if (!mt_debugger_selected_frame(prompt->debugger))
-		return mt_error_new(MT_ERROR_USAGE, "The program has no registers now.");
-	for (size_t i = 0; !*rest && i < COUNT(shown_registers); i++)
-		mt_try(print_register(prompt, &shown_registers[i]));
-	while (*rest) {
-		rest += *rest == '$';
-		size_t length = strcspn(rest, " \t");
-		const struct shown_register *one = find_register(rest, length);
-
-		if (!one)
-			return mt_error_new(MT_ERROR_USAGE, "Invalid register `%.*s'", (int)length,
-					    rest);
-		mt_try(print_register(prompt, one));
-		rest = prompt_skip_blanks(rest + length);
-	}
 	return NULL;
 }
 

@@ -53,21 +53,67 @@ static struct mt_error *show_selected(struct prompt *prompt)
 	return NULL;
 }
 
-static struct mt_error *run_frame(struct prompt *prompt, const char *rest)
+static struct mt_error *select_level(struct prompt *prompt, const char *rest)
 {
 	uint64_t level;
 
 	if (!mt_debugger_frame(prompt->debugger, 0))
-		return *rest ? mt_error_new(MT_ERROR_USAGE, "No registers.") : no_stack();
-	if (!*rest)
-		return show_selected(prompt);
-	if (prompt_is_word(rest, "level"))
-		rest = prompt_skip_blanks(rest + 5);
+		return no_stack();
 	mt_try(prompt_parse_count(rest, &level));
 	if (level >= UINT32_MAX || !mt_debugger_frame(prompt->debugger, (unsigned)level))
 		return mt_error_new(MT_ERROR_USAGE, "No frame at level %s.", rest);
 	mt_debugger_select_frame(prompt->debugger, (unsigned)level);
 	return show_selected(prompt);
+}
+
+static bool is_of_function(struct prompt *prompt, const struct mt_debug_frame *frame,
+			   const char *name)
+{
+	const struct mt_expr_frame at = mt_debugger_expr_frame(prompt->debugger, frame);
+	mt_auto(mt_str) struct mt_str known = {0};
+	struct mt_expr_program *program;
+	uint64_t low_pc;
+	struct mt_error *error = mt_debugger_expressions(prompt->debugger, &program);
+
+	if (error) {
+		mt_error_destroy(error);
+		return false;
+	}
+	if (mt_expr_frame_function(program, &at, &known, &low_pc) && !known.failed)
+		return strcmp(known.text, name) == 0;
+	return frame->function && strcmp(frame->function, name) == 0;
+}
+
+static struct mt_error *found_somewhere(void *context, uint64_t address)
+{
+	(void)context;
+	(void)address;
+	return NULL;
+}
+
+static struct mt_error *select_function(struct prompt *prompt, const char *rest)
+{
+	const struct mt_debug_frame *frame;
+
+	if (!mt_debugger_frame(prompt->debugger, 0))
+		return no_stack();
+	if (!*rest)
+		return mt_error_new(MT_ERROR_USAGE, "Missing function name argument");
+	mt_try(mt_debugger_locate(prompt->debugger, rest, found_somewhere, NULL));
+	for (unsigned level = 0; (frame = mt_debugger_frame(prompt->debugger, level)); level++) {
+		if (!is_of_function(prompt, frame, rest))
+			continue;
+		mt_debugger_select_frame(prompt->debugger, level);
+		return show_selected(prompt);
+	}
+	return mt_error_new(MT_ERROR_NOT_FOUND, "No frame for function \"%s\".", rest);
+}
+
+static struct mt_error *run_frame(struct prompt *prompt, const char *rest)
+{
+	if (!mt_debugger_frame(prompt->debugger, 0))
+		return *rest ? mt_error_new(MT_ERROR_USAGE, "No registers.") : no_stack();
+	return *rest ? select_level(prompt, rest) : show_selected(prompt);
 }
 
 static struct mt_error *run_up(struct prompt *prompt, const char *rest)
@@ -103,6 +149,19 @@ static struct mt_error *run_down(struct prompt *prompt, const char *rest)
 	return show_selected(prompt);
 }
 
+static const struct prompt_command frame_commands[] = {
+    {.name = "level",
+     .usage = "LEVEL",
+     .summary = "Select a frame by its number",
+     .run = select_level},
+    {.name = "function",
+     .usage = "FUNCTION",
+     .takes = PROMPT_LOCATION,
+     .summary = "Select the innermost frame of a function",
+     .run = select_function},
+    {0},
+};
+
 const struct prompt_command prompt_stack_commands[] = {
     {.name = "backtrace",
      .aliases = "bt where",
@@ -114,6 +173,7 @@ const struct prompt_command prompt_stack_commands[] = {
      .aliases = "f",
      .usage = "[LEVEL]",
      .summary = "Select a frame and print it",
+     .sub = frame_commands,
      .run = run_frame},
     {.name = "up",
      .usage = "[COUNT]",

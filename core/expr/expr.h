@@ -194,6 +194,10 @@ bool mt_expr_frame_function(struct mt_expr_program *program, const struct mt_exp
 struct mt_error *mt_expr_info_symbol(struct mt_expr_program *program,
 				     const struct mt_expr_frame *frame, const char *text,
 				     struct mt_str *out);
+/* A row of `info registers`.  Errors: USAGE ("Invalid register `x'"). */
+struct mt_error *mt_expr_info_register(struct mt_expr_program *program,
+				       const struct mt_expr_frame *frame, const char *name,
+				       struct mt_str *out);
 /* `info scope LOCATION` at its address. */
 struct mt_error *mt_expr_info_scope(struct mt_expr_program *program, const char *location,
 				    uint64_t address, struct mt_str *out);

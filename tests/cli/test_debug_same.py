@@ -48,6 +48,8 @@ CODE = [
     ("", "break square\nrun\ndisassemble $pc,+12\ndisassemble /r\ndisassemble /r square,+8\ndisassemble /s\n"),
     ("", "x/3i main\nx/2i\nbreak square\nrun\nx/4i $pc\nx\nx/2i square\nup\nx/2i $pc\nx/s 0\n"),
     ("", "disassemble main\n"),
+    ("", "break square\nrun\ninfo registers mxcsr eax $al st0 ax\ninfo registers xmm0 nothing\n"
+         "frame function main\nframe level 0\nframe function nowhere\nframe function printf\nframe function\n"),
     ("", "disassemble\ndisassemble nowhere\ndisassemble /z main\ndisassemble 1\n"),
     ("", "info line nowhere\ninfo line nowhere.c:1\ninfo line 100000\ninfo registers\ninfo registers xyz\n"
          "x/2i nowhere\ninfo frame\n"),
