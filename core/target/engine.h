@@ -114,7 +114,8 @@ struct mt_engine_ops {
 	const char *summary; /* "every instruction, exact and slow": for doctor and help */
 	bool automatic;      /* `auto` may take it */
 	bool sees_every_pc;  /* news.pc passes every instruction: triggers need no breakpoint */
-	bool records_calls;  /* call events, instead of an Intel PT trace */
+	bool breaks_by_registers; /* each address of set_breakpoint() takes a debug register */
+	bool records_calls;       /* call events, instead of an Intel PT trace */
 	struct mt_error *(*probe)(void); /* NULL: it works here; else why not, and the cure */
 
 	struct mt_error *(*create)(struct mt_target *target,
@@ -146,6 +147,8 @@ struct mt_engine_ops {
 	/* Have threads of PID stop at ADDRESS, and tell by news.breakpoint.  NULL: it sees every
 	 * PC. Errors: the target's; NOT_FOUND (no code is there). */
 	struct mt_error *(*set_breakpoint)(struct mt_engine *engine, pid_t pid, uint64_t address);
+	/* Not any more.  Only where they take debug registers. */
+	void (*clear_breakpoint)(struct mt_engine *engine, pid_t pid, uint64_t address);
 	/* The session is about to let go of a process that stands still, a child that was never
 	 * added among them: leave nothing in it that would harm it.  *keep: it must be kept until
 	 * news.left.  NULL: there is nothing to leave.  Errors: the target's. */

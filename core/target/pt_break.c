@@ -56,6 +56,32 @@ struct mt_error *mt_pt_set_breakpoint(struct mt_engine *base, pid_t pid, uint64_
 	return NULL;
 }
 
+static void remove_break(struct mt_pt_thread *thread, uint64_t address)
+{
+	size_t kept = 0;
+
+	mt_array_each (it, &thread->breaks)
+		if (it->address == address)
+			mt_system_close(it->fd);
+		else
+			thread->breaks.items[kept++] = *it;
+	thread->breaks.count = kept;
+}
+
+void mt_pt_clear_breakpoint(struct mt_engine *base, pid_t pid, uint64_t address)
+{
+	struct mt_pt_engine *engine = (struct mt_pt_engine *)base;
+	size_t kept = 0;
+
+	mt_array_each (site, &engine->sites)
+		if (site->pid != pid || site->address != address)
+			engine->sites.items[kept++] = *site;
+	engine->sites.count = kept;
+	for (struct mt_pt_thread *thread = engine->threads; thread; thread = thread->hh.next)
+		if (thread->pid == pid)
+			remove_break(thread, address);
+}
+
 struct mt_error *mt_pt_add_breaks(struct mt_pt_engine *engine, struct mt_pt_thread *thread)
 {
 	mt_array_each (site, &engine->sites)

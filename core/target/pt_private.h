@@ -107,8 +107,9 @@ struct mt_error *mt_pt_ring_drain(struct mt_pt_engine *engine, struct mt_pt_ring
 struct mt_error *mt_pt_add_cpus(struct mt_pt_engine *engine, pid_t pid, pid_t lwp);
 
 /* pt_break.c */
-/* As the op. */
+/* As the ops. */
 struct mt_error *mt_pt_set_breakpoint(struct mt_engine *base, pid_t pid, uint64_t address);
+void mt_pt_clear_breakpoint(struct mt_engine *base, pid_t pid, uint64_t address);
 /* Those of its process, on a thread that stands still.  Errors: as mt_perf_event_open(). */
 struct mt_error *mt_pt_add_breaks(struct mt_pt_engine *engine, struct mt_pt_thread *thread);
 void mt_pt_close_breaks(struct mt_pt_thread *thread);

@@ -36,6 +36,7 @@ struct mt_session_process {
 	MT_ARRAY(struct mt_session_map) maps;
 	MT_ARRAY(struct mt_session_site) sites;
 	MT_ARRAY(struct mt_session_watch_site) watch_sites;
+	uint64_t loader; /* where a breakpoint sees the dynamic loader; 0: nowhere */
 	UT_hash_handle hh;
 };
 
@@ -165,6 +166,17 @@ struct mt_error *mt_session_take_hits(struct mt_session *session, struct mt_sess
 				      const struct mt_engine_news *news);
 /* A stop for a hit and nothing else: the signal is ours. */
 bool mt_session_is_hit(const struct mt_stop *stop);
+
+/* session_registers.c */
+/* All that was asked for can have a debug register.  Errors: USAGE (who wants them). */
+struct mt_error *mt_session_check_registers(const struct mt_session *session);
+/* One is left for the process. */
+bool mt_session_has_register(const struct mt_session *session,
+			     const struct mt_session_process *process);
+/* TEXT, which was found, is to stop threads at ADDRESS.  False: no register is left, which was
+ * said. */
+bool mt_session_take_register(struct mt_session *session, struct mt_session_process *process,
+			      const char *text, uint64_t address);
 
 /* session_mark.c */
 #define MT_SESSION_MARK_FUNCTION "mtrace_mark"

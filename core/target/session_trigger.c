@@ -60,14 +60,17 @@ struct search {
 
 static void add_site(struct search *search, uint64_t address)
 {
-	const struct mt_session_trigger *trigger =
-	    &search->session->triggers.items[search->number - 1];
+	struct mt_session_trigger *trigger = &search->session->triggers.items[search->number - 1];
 	const struct mt_engine_ops *ops = search->session->engine->ops;
 	struct mt_session_site site = {address, search->number};
 
 	mt_array_each (known, &search->process->sites)
 		if (known->address == address && known->trigger == site.trigger)
 			return;
+	trigger->found = true;
+	if (ops->breaks_by_registers && !mt_session_trigger_at(search->process, address) &&
+	    !mt_session_take_register(search->session, search->process, trigger->text, address))
+		return;
 	if (mt_array_push(&search->process->sites, site))
 		search->error = mt_error_no_memory();
 	else if (ops->set_breakpoint)
@@ -76,7 +79,6 @@ static void add_site(struct search *search, uint64_t address)
 	if (!search->error)
 		mt_log(search->session->options->log, MT_LOG_DEBUG, "trigger %u: %s at 0x%llx",
 		       search->number, trigger->text, (unsigned long long)address);
-	search->session->triggers.items[search->number - 1].found = true;
 }
 
 static struct mt_error *find_one(struct search *search)
@@ -97,8 +99,11 @@ static void found_loader(void *context, uint64_t address, const char *name)
 	struct search *search = context;
 
 	(void)name;
+	if (search->process->loader || !mt_session_has_register(search->session, search->process))
+		return;
+	search->process->loader = address + search->mapping->bias;
 	search->error = search->session->engine->ops->set_breakpoint(
-	    search->session->engine, search->process->pid, address + search->mapping->bias);
+	    search->session->engine, search->process->pid, search->process->loader);
 }
 
 /* An engine that does not look at libraries itself stops where the dynamic loader speaks to
@@ -107,8 +112,7 @@ static struct mt_error *watch_loader(struct search *search)
 {
 	const struct mt_engine_ops *ops = search->session->engine->ops;
 
-	if (ops->set_breakpoint && !ops->records_calls && search->mapping &&
-	    search->mapping->objfile)
+	if (ops->breaks_by_registers && search->mapping && search->mapping->objfile)
 		mt_objfile_find_name(search->mapping->objfile, "_dl_debug_state", found_loader,
 				     search);
 	return search->error;

@@ -30,12 +30,6 @@ struct mt_error *mt_session_add_watches(struct mt_session *session)
 	for (; text && *text; text++) {
 		struct mt_watch watch;
 
-		if (session->watches.count == MT_BREAKPOINT_MOST)
-			return mt_error_new(
-			    MT_ERROR_USAGE,
-			    "cannot watch %s too: of the processor's four debug registers two are "
-			    "left to debuggers, so %d can be watched at a time",
-			    *text, MT_BREAKPOINT_MOST);
 		mt_try(mt_watch_parse(*text, &watch));
 		if (mt_array_push(&session->watches, watch)) {
 			mt_watch_deinit(&watch);
@@ -134,6 +128,9 @@ struct mt_error *mt_session_find_watches(struct mt_session *session,
 		if (!found)
 			continue;
 		watch->found = true;
+		if (!mt_session_take_register(session, process, watch->text,
+					      site.breakpoint.address))
+			continue;
 		site.value = read_value(session, process->pid, &site.breakpoint);
 		mt_log(session->options->log, MT_LOG_DEBUG, "watching %s: %u bytes at 0x%llx",
 		       watch->text, site.breakpoint.length,

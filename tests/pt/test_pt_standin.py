@@ -55,6 +55,38 @@ def test_windows_end_where_triggers_are(play, compile, decoders, need, mode, tri
         assert notes == notes_of(played.stepped, need)
 
 
+def test_the_loader_is_not_watched_when_all_are_found(play, compile, decoders, need):
+    """Two debug registers are ours: the second trigger's comes from there."""
+    options = ["--trigger=loaded", "--trigger=cos"]
+    played = play(compile("truth.c", "-O1", "-w"), "loaded", options=options,
+                  step_options=options)
+    notes = notes_of(played.recording, need)
+    assert (notes.count(("trigger", "1")), notes.count(("trigger", "2"))) == (1, 2)
+    check(played, decoders[:1])
+
+
+def test_more_than_there_are_registers(run_pt, compile):
+    program = compile("truth.c", "-O1", "-static", "-w")
+    done = run_pt("run", "--engine=pt", "-o", "x.fxt", "--trigger=fib", "--trigger=twice",
+                  "--watch=counter", "--", program, "recursion")
+    assert done.returncode == 125
+    assert "each of these takes one: --trigger fib, --trigger twice, --watch counter; leave all " \
+        "but 2 of them out, or take --engine calls" in done.stderr
+
+
+def test_more_places_than_there_are_registers(play, compile, tmp_path, need):
+    """Of one name: what there is room for is stopped at."""
+    source = tmp_path / "three.cpp"
+    source.write_text("".join(f"namespace n{i} {{ [[gnu::noinline]] int f(int x) "
+                              f"{{ asm volatile(\"\"); return x + {i}; }} }}\n" for i in range(3))
+                      + "int main() { return n0::f(1) + n1::f(2) + n2::f(1); }\n")
+    played = play(compile(source, "-O1", "-static"), options=["--trigger=f"])
+    assert played.done.returncode == GOOD, played.done.stderr
+    assert len(re.findall("nothing stops for f at 0x.*two are left to debuggers",
+                          played.done.stderr)) == 1
+    assert notes_of(played.recording, need).count(("trigger", "1")) == 2
+
+
 @pytest.mark.parametrize("memory_kb,word", [(12 << 10, "gets a ring of"), (4500, "is not recorded")])
 def test_threads_that_find_no_memory(play, compile, memory_kb, word):
     """The first ones are worth going on for: they have what they ran."""
