@@ -51,7 +51,7 @@ PLUGIN := $(if $(GDB_PYTHON),$(BUILD)/mtrace.abi3.so $(BUILD)/mtrace.py)
 # One command after the other, each on all processors, whether or not -j was given.
 PARALLEL_MAKE = $(MAKE) $(if $(findstring --jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: all unit pytest man check check-kernel check-hardware demo bench bench-calls lint format fuzz fuzzers soak install uninstall dist \
+.PHONY: all unit pytest man check check-kernel check-kernel-newer check-hardware demo bench bench-calls lint format fuzz fuzzers soak install uninstall dist \
         clean help
 all: $(BUILD)/libmtrace-core.a $(BUILD)/libmtrace-agent.so $(BUILD)/mtrace-view \
      $(if $(CLI_SOURCES),$(BUILD)/mtdb) $(PLUGIN)
@@ -137,6 +137,9 @@ check:
 check-kernel: all
 	@tests/kernel/run $(BUILD)
 
+check-kernel-newer: all
+	@tests/kernel/run --newer $(BUILD)
+
 check-hardware: all
 	@scripts/install-deps --report test
 	MTRACE_BUILD=$(abspath $(BUILD)) $(PYTHON) -m pytest tests/pt -q -rs -m hardware
@@ -191,6 +194,7 @@ help:
 	@echo 'make demo       record a program that crashes, in GDB, and show its last calls'
 	@echo 'make check      lint and all tests, also under the sanitizers'
 	@echo 'make check-kernel a kernel in qemu, with a PMU intel_pt that plays what tests give it'
+	@echo 'make check-kernel-newer the same with a kernel of a later release, which it downloads'
 	@echo 'make check-hardware  what only a processor with Intel PT can show'
 	@echo 'make            build/mtdb and build/libmtrace-core.a; SAN=address|undefined|thread'
 	@echo 'make unit       the tests in C'

@@ -61,6 +61,7 @@ bool next_of(struct event *event, uint32_t type, struct record *record);
 
 void test_overwrite(void);
 void test_full(void);
+void test_pause(void);
 void test_threads(void);
 void test_refusals(void);
 void test_privileges(void);

@@ -53,19 +53,26 @@ static void half(struct event *event)
 	      "full: the next record goes on where the one before it ended");
 }
 
-static void truncation(struct event *event)
+/* One of the records that wait is. */
+static bool is_truncated(struct event *event)
 {
 	struct record record;
-	uint64_t first = played() - (RING / 2 + 2000);
 	bool truncated = false;
+
+	while (next_of(event, PERF_RECORD_AUX, &record))
+		truncated |= (record.body[2] & PERF_AUX_FLAG_TRUNCATED) != 0;
+	return truncated;
+}
+
+static void truncation(struct event *event)
+{
+	uint64_t first = played() - (RING / 2 + 2000);
 
 	enable(event);
 	play(2 * RING);
 	check(aux_head(event) == RING, "full: output ends when the area is full");
 	check(holds(event, 0, RING, first), "full: nothing that was not read is overwritten");
-	while (next_of(event, PERF_RECORD_AUX, &record))
-		truncated |= (record.body[2] & PERF_AUX_FLAG_TRUNCATED) != 0;
-	check(truncated, "full: PERF_RECORD_AUX says TRUNCATED");
+	check(is_truncated(event), "full: PERF_RECORD_AUX says TRUNCATED");
 	set_tail(event, aux_head(event));
 	play(100);
 	disable(event);
@@ -94,9 +101,7 @@ static void again(struct event *event)
 	check(aux_head(event) % PAGE == 0 && aux_head(event) > 2 * RING - PAGE &&
 		  aux_head(event) <= 2 * RING + 2 * PAGE,
 	      "full: output ends at the border of a region before the tail, not at the tail");
-	check(next_of(event, PERF_RECORD_AUX, &record) &&
-		  (record.body[2] & PERF_AUX_FLAG_TRUNCATED),
-	      "full: with TRUNCATED again");
+	check(is_truncated(event), "full: with TRUNCATED again");
 }
 
 void test_full(void)

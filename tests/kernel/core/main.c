@@ -24,6 +24,7 @@ int main(void)
 	be_undisturbed();
 	test_overwrite();
 	test_full();
+	test_pause();
 	test_threads();
 	test_refusals();
 	test_privileges();

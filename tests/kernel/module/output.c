@@ -119,7 +119,8 @@ static size_t room(const struct pt_buffer *buffer)
 
 void pt_output(struct pt_cpu *cpu, const u8 *bytes, size_t size)
 {
-	while (size && cpu->handle.event && !cpu->handle.event->hw.state) {
+	while (size && cpu->handle.event && !cpu->handle.event->hw.state &&
+	       !pt_is_paused(cpu->handle.event)) {
 		struct pt_buffer *buffer = perf_get_aux(&cpu->handle);
 		unsigned long within = buffer->position % buffer->bytes;
 		size_t piece = min(size, room(buffer));

@@ -43,6 +43,8 @@ static void pt_event_start(struct perf_event *event, int flags)
 {
 	struct pt_cpu *cpu = this_cpu_ptr(&pt_cpus);
 
+	if (flags & PT_EF_RESUME)
+		return;
 	if (!pt_output_begin(cpu, event)) {
 		event->hw.state = PERF_HES_STOPPED;
 		return;
@@ -56,7 +58,7 @@ static void pt_event_start(struct perf_event *event, int flags)
 
 static void pt_event_stop(struct perf_event *event, int flags)
 {
-	if (event->hw.state == PERF_HES_STOPPED)
+	if (event->hw.state == PERF_HES_STOPPED || (flags & PT_EF_PAUSE))
 		return;
 	event->hw.state = PERF_HES_STOPPED;
 	if (flags & PERF_EF_UPDATE)
@@ -106,7 +108,7 @@ static void pt_filters_sync(struct perf_event *event)
 
 static struct pmu pt_pmu = {
     .module = THIS_MODULE,
-    .capabilities = PERF_PMU_CAP_EXCLUSIVE | PERF_PMU_CAP_ITRACE,
+    .capabilities = PERF_PMU_CAP_EXCLUSIVE | PERF_PMU_CAP_ITRACE | PT_PAUSES,
     .task_ctx_nr = perf_sw_context,
     .attr_groups = pt_attribute_groups,
     .event_init = pt_event_init,

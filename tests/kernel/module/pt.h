@@ -11,6 +11,20 @@
 
 #include <linux/perf_event.h>
 
+/* Another event of the group can pause the trace: Linux 6.13.  The driver is told by stop() and
+ * start(), and the event itself knows too. */
+#ifdef PERF_PMU_CAP_AUX_PAUSE
+#define PT_PAUSES           PERF_PMU_CAP_AUX_PAUSE
+#define PT_EF_PAUSE         PERF_EF_PAUSE
+#define PT_EF_RESUME        PERF_EF_RESUME
+#define pt_is_paused(event) READ_ONCE((event)->hw.aux_paused)
+#else
+#define PT_PAUSES           0
+#define PT_EF_PAUSE         0
+#define PT_EF_RESUME        0
+#define pt_is_paused(event) false
+#endif
+
 /* IA32_RTIT_CTL, as in attr.config.  Source: Intel SDM vol. 3C, ch. 33.2.8.2. */
 #define PT_PASS_THROUGH  BIT_ULL(0)
 #define PT_CYC           BIT_ULL(1)
