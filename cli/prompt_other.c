@@ -403,8 +403,37 @@ static void help_all(void)
 				      one->usage ? one->usage : "", one->summary);
 }
 
+/* "info breakpoints": all the words that lead to WANTED from TABLE. */
+static bool put_words(const struct prompt_command *table, const struct prompt_command *wanted,
+		      struct mt_str *out)
+{
+	mt_auto(mt_str) struct mt_str inner = {0};
+
+	for (const struct prompt_command *one = table; one && one->name; one++) {
+		if (one != wanted && !put_words(one->sub, wanted, &inner))
+			continue;
+		mt_str_appendf(out, "%s%s%s", one->name, inner.text ? " " : "",
+			       inner.text ? inner.text : "");
+		return true;
+	}
+	return false;
+}
+
+static void help_one(const struct prompt_command *command, const char *words)
+{
+	prompt_printf("%s.\n", command->summary);
+	if (command->usage)
+		prompt_printf("Usage: %s %s\n", words, command->usage);
+	if (command->help)
+		prompt_printf("%s", command->help);
+	for (const struct prompt_command *one = command->sub; one && one->name; one++)
+		prompt_printf("%s %s%s%s -- %s.\n", words, one->name, one->usage ? " " : "",
+			      one->usage ? one->usage : "", one->summary);
+}
+
 static struct mt_error *run_help(struct prompt *prompt, const char *rest)
 {
+	mt_auto(mt_str) struct mt_str words = {0};
 	const struct prompt_command *command;
 	const char *behind;
 
@@ -414,14 +443,11 @@ static struct mt_error *run_help(struct prompt *prompt, const char *rest)
 		return NULL;
 	}
 	mt_try(prompt_find(rest, &command, &behind));
-	prompt_printf("%s.\n", command->summary);
-	if (command->usage)
-		prompt_printf("Usage: %s %s\n", command->name, command->usage);
-	if (command->help)
-		prompt_printf("%s", command->help);
-	for (const struct prompt_command *one = command->sub; one && one->name; one++)
-		prompt_printf("%s %s%s%s -- %s.\n", command->name, one->name, one->usage ? " " : "",
-			      one->usage ? one->usage : "", one->summary);
+	for (size_t i = 0; prompt_tables[i] && !put_words(prompt_tables[i], command, &words); i++)
+		continue;
+	if (words.failed)
+		return mt_error_no_memory();
+	help_one(command, words.text);
 	return NULL;
 }
 

@@ -20,6 +20,13 @@ def test_every_command_has_a_help_of_its_own(tell):
     assert "Undefined" not in texts
 
 
+def test_help_of_a_word_behind_a_command(tell):
+    """With all the words that are to be typed, which may have been abbreviated."""
+    assert "Usage: mtrace trigger [-max COUNT]" in tell("help mtrace tr")
+    assert "Usage: info line " in tell("help inf line")
+    assert "thread apply all|NUMBER... COMMAND -- " in tell("help thread")
+
+
 def test_apropos(tell):
     lines = tell("apropos thread").splitlines()
     assert "info threads -- List threads." in lines
