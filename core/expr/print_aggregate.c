@@ -11,15 +11,6 @@ static void newline(struct mt_print *print)
 		mt_str_append(print->out, "  ");
 }
 
-static void separate(struct mt_print *print, bool *any)
-{
-	if (*any)
-		mt_str_append(print->out, print->settings->pretty ? "," : ", ");
-	if (print->settings->pretty)
-		newline(print);
-	*any = true;
-}
-
 static void print_error(struct mt_print *print, struct mt_error *error)
 {
 	mt_str_appendf(print->out, "<error: %s>", mt_error_message(error));
@@ -76,17 +67,16 @@ static void print_static(struct mt_print *print, const struct mt_member *member,
 }
 
 static void print_member(struct mt_print *print, struct mt_value *value,
-			 const struct mt_member *member, bool *any)
+			 const struct mt_member *member)
 {
 	struct mt_value part;
 	struct mt_error *error;
 
-	separate(print, any);
+	if (print->settings->pretty)
+		newline(print);
 	if (member->kind == MT_MEMBER_STATIC)
 		mt_str_append(print->out, "static ");
-	if (member->kind == MT_MEMBER_BASE)
-		mt_str_appendf(print->out, "<%s> = ", member->name ? member->name : "");
-	else if (member->name && *member->name)
+	if (member->name && *member->name)
 		mt_str_appendf(print->out, "%s = ", member->name);
 	error = mt_value_member(print->eval, value, member, &part);
 	if (error)
@@ -97,24 +87,101 @@ static void print_member(struct mt_print *print, struct mt_value *value,
 		print_member_value(print, member, &part);
 }
 
+/* A virtual base is there once, however often it is inherited. */
+static bool is_base_seen(struct mt_print *print, const struct mt_member *member)
+{
+	struct mt_type *type = mt_type_strip(member->type);
+
+	if (!member->is_virtual)
+		return false;
+	for (size_t i = 0; i < print->virtual_count; i++)
+		if (print->virtuals[i] == type)
+			return true;
+	if (print->virtual_count < MT_PRINT_STATICS)
+		print->virtuals[print->virtual_count++] = type;
+	return false;
+}
+
+static void print_base(struct mt_print *print, struct mt_value *value,
+		       const struct mt_member *member)
+{
+	struct mt_value part;
+	struct mt_error *error;
+
+	if (is_base_seen(print, member))
+		return;
+	if (print->settings->pretty)
+		newline(print);
+	mt_str_appendf(print->out, "<%s> = ", member->name ? member->name : "");
+	error = mt_value_member(print->eval, value, member, &part);
+	print->is_base = true;
+	if (error)
+		mt_str_append(print->out, "<invalid address>");
+	else
+		mt_print_value(print, &part);
+	mt_error_destroy(error);
+	mt_str_append(print->out, ", ");
+}
+
+static bool print_bases(struct mt_print *print, struct mt_value *value, const struct mt_type *type)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < type->member_count; i++) {
+		if (type->members[i].kind != MT_MEMBER_BASE)
+			continue;
+		print_base(print, value, &type->members[i]);
+		any = true;
+	}
+	return any;
+}
+
 static bool is_shown(const struct mt_print *print, const struct mt_member *member)
 {
-	return member->kind != MT_MEMBER_STATIC || print->settings->static_members;
+	return member->kind != MT_MEMBER_BASE &&
+	       (member->kind != MT_MEMBER_STATIC || print->settings->static_members);
+}
+
+static bool has_own(const struct mt_type *type)
+{
+	for (size_t i = 0; i < type->member_count; i++)
+		if (type->members[i].kind != MT_MEMBER_BASE)
+			return true;
+	return false;
+}
+
+static void print_own(struct mt_print *print, struct mt_value *value, const struct mt_type *type,
+		      bool has_bases)
+{
+	bool pretty = print->settings->pretty, any = false;
+
+	for (size_t i = 0; i < type->member_count; i++) {
+		if (!is_shown(print, &type->members[i]))
+			continue;
+		if (any) {
+			mt_str_append(print->out, pretty ? "," : ", ");
+		} else if (has_bases && pretty) {
+			newline(print);
+			mt_str_appendf(print->out, "members of %s:", type->name ? type->name : "");
+		}
+		print_member(print, value, &type->members[i]);
+		any = true;
+	}
 }
 
 static void print_members(struct mt_print *print, struct mt_value *value, struct mt_type *type)
 {
-	bool any = false;
+	bool has_bases;
 
-	for (size_t i = 0; i < type->member_count; i++)
-		if (type->members[i].kind == MT_MEMBER_BASE)
-			print_member(print, value, &type->members[i], &any);
-	for (size_t i = 0; i < type->member_count; i++) {
-		const struct mt_member *member = &type->members[i];
-
-		if (member->kind != MT_MEMBER_BASE && is_shown(print, member))
-			print_member(print, value, member, &any);
-	}
+	print->depth++;
+	has_bases = print_bases(print, value, type);
+	if (has_own(type))
+		print_own(print, value, type, has_bases);
+	else
+		mt_str_append(print->out, "<No data fields>");
+	print->depth--;
+	if (print->settings->pretty && has_own(type))
+		newline(print);
 }
 
 /* Go's strings have a length and no NUL. */
@@ -137,6 +204,8 @@ static bool print_go_string(struct mt_print *print, struct mt_value *value, stru
 void mt_print_aggregate(struct mt_print *print, struct mt_value *value)
 {
 	struct mt_type *type = mt_type_strip(value->type);
+	size_t virtual_count;
+	bool is_base;
 
 	mt_type_expand(type);
 	if (print_go_string(print, value, type) || mt_print_rust(print, value))
@@ -150,13 +219,14 @@ void mt_print_aggregate(struct mt_print *print, struct mt_value *value)
 		mt_str_append(print->out, "{...}");
 		return;
 	}
+	virtual_count = print->virtual_count;
+	if (!print->is_base)
+		print->virtual_count = 0;
+	is_base = print->is_base;
+	print->is_base = false;
 	mt_str_append(print->out, "{");
-	if (!type->member_count)
-		mt_str_append(print->out, "<No data fields>");
-	print->depth++;
 	print_members(print, value, type);
-	print->depth--;
-	if (print->settings->pretty && type->member_count)
-		newline(print);
 	mt_str_append(print->out, "}");
+	if (!is_base)
+		print->virtual_count = virtual_count;
 }

@@ -276,22 +276,52 @@ static void print_complex(const struct mt_type *type, const uint8_t *bytes, stru
 	mt_str_append(out, "i");
 }
 
+/* The member at an offset of a class or of its bases, with the class that has it. */
+static const struct mt_member *member_at(struct mt_type *type, uint64_t offset, unsigned depth,
+					 const struct mt_type **owner)
+{
+	const struct mt_member *found = NULL;
+
+	type = mt_type_strip(type);
+	if (depth > 32 || !mt_type_is_aggregate(type))
+		return NULL;
+	mt_type_expand(type);
+	*owner = type;
+	for (size_t i = 0; i < type->member_count; i++)
+		if (type->members[i].kind == MT_MEMBER_FIELD && type->members[i].name &&
+		    type->members[i].offset == offset)
+			return &type->members[i];
+	for (size_t i = 0; i < type->member_count && !found; i++)
+		if (type->members[i].kind == MT_MEMBER_BASE && !type->members[i].is_virtual &&
+		    type->members[i].offset <= offset)
+			found = member_at(type->members[i].type, offset - type->members[i].offset,
+					  depth + 1, owner);
+	return found;
+}
+
 /* 0 is the null pointer of functions; data members' is -1 (Itanium C++ ABI, 2.3). */
 static void print_member_pointer(struct mt_print *print, struct mt_value *value)
 {
 	struct mt_type *type = mt_type_strip(value->type);
+	const struct mt_type *owner;
+	const struct mt_member *member;
 	uint64_t bits;
 
 	memcpy(&bits, mt_value_bytes(value), sizeof(bits));
 	if (mt_type_strip(mt_type_target(type))->kind == MT_TYPE_FUNCTION) {
 		mt_str_append(print->out, "(");
 		mt_type_name(value->type, NULL, print->out);
-		mt_str_appendf(print->out, ") 0x%llx", (unsigned long long)bits);
-		mt_format_symbol(print->eval->program, bits, false, print->out);
+		mt_str_append(print->out, ") ");
+		mt_print_address(print, bits, true);
 	} else if (bits == UINT64_MAX) {
 		mt_str_append(print->out, "NULL");
 	} else {
-		mt_str_appendf(print->out, "0x%llx", (unsigned long long)bits);
+		member = member_at(mt_type_containing(type), bits, 0, &owner);
+		if (member)
+			mt_str_appendf(print->out, "&%s::%s", owner->name ? owner->name : "",
+				       member->name);
+		else
+			mt_str_appendf(print->out, "%lld", (long long)bits);
 	}
 }
 

@@ -15,25 +15,28 @@ static void print_reference(struct mt_print *print, struct mt_value *value)
 {
 	struct mt_value target;
 	uint64_t address = 0;
+	bool leads_on;
 	struct mt_error *error = mt_value_get(print->eval, value, &address);
 
 	if (error) {
 		print_error(print, error);
 		return;
 	}
-	if (print->settings->address)
-		mt_str_appendf(print->out, "@0x%llx", (unsigned long long)address);
-	if (print->is_summary || print->in_reference || print->depth)
-		return;
-	if (print->settings->address)
-		mt_str_append(print->out, ": ");
-	error = mt_value_dereference(print->eval, value, &target);
-	if (!error)
+	leads_on = !print->in_reference && !print->depth;
+	if (leads_on)
+		error = mt_value_dereference(print->eval, value, &target);
+	if (!error && leads_on)
 		error = mt_value_fetch(print->eval, &target);
 	if (error) {
-		print_error(print, error);
+		mt_str_appendf(print->out, "<error reading variable: %s>", mt_error_message(error));
+		mt_error_destroy(error);
 		return;
 	}
+	if (print->settings->address)
+		mt_str_appendf(print->out, "@0x%llx%s", (unsigned long long)address,
+			       leads_on ? ": " : "");
+	if (!leads_on)
+		return;
 	print->in_reference++;
 	mt_print_value(print, &target);
 	print->in_reference--;
@@ -47,12 +50,18 @@ static void print_function(struct mt_print *print, struct mt_value *value)
 	mt_print_address(print, value->address, true);
 }
 
-static bool is_formatted(const struct mt_print *print, const struct mt_type *type)
+static bool is_method_pointer(struct mt_type *type)
+{
+	return type->kind == MT_TYPE_MEMBER_POINTER &&
+	       mt_type_strip(mt_type_target(type))->kind == MT_TYPE_FUNCTION;
+}
+
+static bool is_formatted(const struct mt_print *print, struct mt_type *type)
 {
 	return print->format && print->format->letter && print->format->letter != 's' &&
 	       !mt_type_is_aggregate(type) && type->kind != MT_TYPE_ARRAY &&
 	       type->kind != MT_TYPE_FUNCTION && type->kind != MT_TYPE_VOID &&
-	       type->kind != MT_TYPE_ERROR;
+	       type->kind != MT_TYPE_ERROR && !is_method_pointer(type);
 }
 
 static void print_kind(struct mt_print *print, struct mt_value *value, struct mt_type *type)
@@ -137,10 +146,11 @@ static bool tells_type(struct mt_print *print, struct mt_value *value)
 
 	if (type->kind != MT_TYPE_POINTER)
 		return false;
+	if (mt_type_unqualified(value->type)->kind == MT_TYPE_TYPEDEF)
+		return true;
 	/* `char *` alone needs no word, by whatever name. */
 	target = mt_type_target(type);
-	return !(value->type->kind != MT_TYPE_TYPEDEF && !value->type->name &&
-		 mt_type_unqualified(target)->name &&
+	return !(!value->type->name && mt_type_unqualified(target)->name &&
 		 strcmp(mt_type_unqualified(target)->name, "char") == 0) &&
 	       !mt_type_is_text(target);
 }

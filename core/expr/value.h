@@ -134,6 +134,9 @@ struct mt_print {
 	unsigned in_reference;
 	size_t static_count; /* static members that were told already, by address */
 	uint64_t statics[MT_PRINT_STATICS];
+	bool is_base;         /* what is printed next is a base of what is around it */
+	size_t virtual_count; /* virtual bases of one object, told already */
+	const struct mt_type *virtuals[MT_PRINT_STATICS];
 	bool is_summary; /* arguments of a frame: structures are "..." */
 };
 
