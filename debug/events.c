@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What each event means: most let their thread go on, one ends the verb. */
+#include "perf/event.h"
 #include "private.h"
 
 #include <stdio.h>
@@ -277,9 +278,12 @@ static struct mt_error *on_signal(struct mt_debugger *debugger, struct mt_debug_
 
 /* A trap of a debug register; or of a step that was done when its thread was halted, and is told
  * when it goes on otherwise. */
-static bool is_of_processor(int code)
+static bool is_of_processor(const struct mt_stop *stop)
 {
-	return code == TRAP_HWBKPT || code == TRAP_TRACE || code == TRAP_BRKPT;
+	if (stop->signal == MT_TRAP_SIGNAL)
+		return stop->code == MT_TRAP_CODE;
+	return stop->signal == SIGTRAP &&
+	       (stop->code == TRAP_HWBKPT || stop->code == TRAP_TRACE || stop->code == TRAP_BRKPT);
 }
 
 static struct mt_error *on_hardware_trap(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
@@ -334,7 +338,7 @@ struct mt_error *mt_debug_take(struct mt_debugger *debugger, const struct mt_sto
 	case MT_STOP_HANDLER:
 		return on_step(debugger, lwp);
 	case MT_STOP_SIGNAL:
-		if (stop->signal == SIGTRAP && is_of_processor(stop->code))
+		if (is_of_processor(stop))
 			return on_hardware_trap(debugger, lwp);
 		return on_signal(debugger, lwp, stop->signal, stop->address);
 	case MT_STOP_INTERRUPTED:

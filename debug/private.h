@@ -28,6 +28,17 @@ struct mt_debug_context {
 	struct mt_expr_frame frame;
 };
 
+/* hardware.c */
+struct mt_debug_hardware {
+	struct mt_debug_hardware_event {
+		int fd;
+		unsigned index; /* of the register */
+		uint64_t hits;  /* that were noted */
+	} events[MT_PTRACE_WATCHES];
+	unsigned count;
+	unsigned hits; /* noted and not taken, a bit each */
+};
+
 struct mt_debug_lwp {
 	struct mt_debug_thread thread; /* first */
 	bool running;
@@ -38,7 +49,8 @@ struct mt_debug_lwp {
 	int reported;     /* it stands at the delivery of this signal; 0: of none */
 	int injected;     /* this one was sent to it by us, as if it had come to it */
 	unsigned watches; /* the debugger's generation of debug registers that it has; 0: none */
-	uint64_t passed;  /* a breakpoint here was told already: it is passed when it goes on */
+	struct mt_debug_hardware hardware;
+	uint64_t passed; /* a breakpoint here was told already: it is passed when it goes on */
 	/* A signal came before that: its handler returns to here, with this stack pointer. */
 	uint64_t again, again_sp;
 	bool has_registers;
@@ -277,6 +289,14 @@ struct mt_debug_break *mt_debug_watch_hit(struct mt_debugger *debugger, struct m
 /* Where a watchpoint's frame returns to, a thread came: NULL: it is not that. */
 struct mt_debug_break *mt_debug_watch_left(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 					   uint64_t address);
+
+/* hardware.c */
+/* Of a thread that stands still. */
+void mt_debug_hardware_set(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
+			   const struct mt_ptrace_watch watches[MT_PTRACE_WATCHES]);
+/* Which of them were hit since the last question, a bit each. */
+unsigned mt_debug_hardware_take_hits(struct mt_debug_lwp *lwp);
+void mt_debug_hardware_deinit(struct mt_debug_lwp *lwp);
 
 /* record.c */
 void mt_debug_record_deinit(struct mt_debugger *debugger);

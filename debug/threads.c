@@ -38,6 +38,7 @@ static void destroy(struct mt_debug_lwp *lwp)
 		free(*frame);
 	mt_array_deinit(&lwp->frames);
 	mt_debug_contexts_deinit(lwp);
+	mt_debug_hardware_deinit(lwp);
 	free(lwp);
 }
 

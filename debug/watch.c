@@ -155,8 +155,7 @@ void mt_debug_watch_insert(struct mt_debugger *debugger, struct mt_debug_lwp *lw
 	if (lwp->watches == debugger->watch_generation)
 		return;
 	lwp->watches = debugger->watch_generation;
-	/* One that is gone tells so itself. */
-	mt_ptrace_set_watches(lwp->thread.lwp, debugger->watches);
+	mt_debug_hardware_set(debugger, lwp, debugger->watches);
 }
 
 void mt_debug_watch_withdraw(struct mt_debugger *debugger)
@@ -165,7 +164,7 @@ void mt_debug_watch_withdraw(struct mt_debugger *debugger)
 
 	mt_array_each (lwp, &debugger->lwps) {
 		if ((*lwp)->watches)
-			mt_ptrace_set_watches((*lwp)->thread.lwp, none);
+			mt_debug_hardware_set(debugger, *lwp, none);
 		(*lwp)->watches = 0;
 	}
 }
@@ -247,7 +246,7 @@ static bool has_changed(struct mt_debugger *debugger, struct mt_debug_break *one
 
 struct mt_debug_break *mt_debug_watch_hit(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
 {
-	unsigned hits = debugger->watch_generation ? mt_ptrace_take_watch_hits(lwp->thread.lwp) : 0;
+	unsigned hits = debugger->watch_generation ? mt_debug_hardware_take_hits(lwp) : 0;
 	struct mt_debug_break *stopping = NULL;
 
 	for (unsigned i = 0; i < MT_PTRACE_WATCHES && !stopping; i++) {

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A busy process is taken and let go again and again: its sums are right, and its text is whole."""
 import os
+import re
 import signal
 import subprocess
 import time
@@ -69,3 +70,44 @@ def test_text_is_whole_when_asked_to_end(mtdb, busy, number):
         debugger.send_signal(number)
         debugger.communicate(timeout=PATIENCE)
     end(busy)
+
+
+@pytest.fixture(name="storm")
+def start_storm(compile):
+    """Four threads that write a variable all the time."""
+    program = compile("watched_storm.c", "-O1", "-g", "-pthread", "-D_GNU_SOURCE", output="storm")
+    with subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        yield process
+        process.kill()
+
+
+def test_debug_registers_of_a_process(run_mtdb, storm):
+    """Those of its four threads, and none is left."""
+    lines = ["watch counter if counter % 3 == 0", "continue", "delete", "hbreak count", "continue",
+             "continue", "detach"]
+    done = run_mtdb("-batch", "-p", storm.pid, *(word for line in lines for word in ("-ex", line)))
+    new = re.search(r"hit Hardware watchpoint 1: counter\n\nOld value = (\d+)\nNew value = (\d+)\n",
+                    done.stdout)
+    assert new and int(new[2]) % 3 == 0 and int(new[1]) < int(new[2]), done.stdout + done.stderr
+    assert done.stdout.count("hit Breakpoint 2, count () at") == 2
+    storm.stdin.close()
+    assert storm.wait(timeout=PATIENCE) == 0
+
+
+def test_killed_with_debug_registers(mtdb, storm):
+    """They go with the debugger, whatever a thread stands for."""
+    words = [mtdb, "-ex", "hbreak count if 1 == 2", "-ex", "watch counter if counter == 1",
+             "-ex", "echo set\\n", "-ex", "continue", "-p", str(storm.pid)]
+    for i in range(10):
+        with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL) as debugger:
+            for line in debugger.stdout:
+                if line == b"set\n":
+                    break
+            time.sleep(i * 0.003)
+            debugger.kill()
+        assert storm.poll() is None
+    storm.stdin.close()
+    assert storm.wait(timeout=PATIENCE) == 0
