@@ -43,6 +43,7 @@ extern const struct prompt_command prompt_print_commands[];
 extern const struct prompt_command prompt_display_commands[];
 extern const struct prompt_command prompt_record_commands[];
 extern const struct prompt_command prompt_signal_commands[];
+extern const struct prompt_command prompt_system_commands[];
 extern const struct prompt_command prompt_other_commands[];
 /* prompt_set.c: within `set` */
 extern const struct prompt_command prompt_set_print_commands[];
@@ -206,6 +207,9 @@ struct mt_error *prompt_info_source(struct prompt *prompt, const char *rest);
 /* prompt_registers.c: behind `info`. */
 struct mt_error *prompt_info_registers(struct prompt *prompt, const char *rest);
 struct mt_error *prompt_info_all_registers(struct prompt *prompt, const char *rest);
+
+/* prompt_system.c: behind `info`. */
+struct mt_error *prompt_info_proc(struct prompt *prompt, const char *rest);
 
 /* prompt_signal.c */
 struct mt_error *prompt_info_signals(struct prompt *prompt, const char *rest);

@@ -17,6 +17,7 @@ const struct prompt_command *const prompt_tables[] = {
     prompt_display_commands,
     prompt_record_commands,
     prompt_signal_commands,
+    prompt_system_commands,
     prompt_other_commands,
     NULL,
 };
@@ -32,6 +33,8 @@ static size_t name_length(const char *text)
 {
 	size_t length = 0;
 
+	if (*text == '!')
+		return 1;
 	while (isalnum((unsigned char)text[length]) ||
 	       (text[length] && strchr("-_.", text[length])))
 		length++;

@@ -48,6 +48,9 @@ CODE = [
     ("", "break square\nrun\ndisassemble $pc,+12\ndisassemble /r\ndisassemble /r square,+8\ndisassemble /s\n"),
     ("", "x/3i main\nx/2i\nbreak square\nrun\nx/4i $pc\nx\nx/2i square\nup\nx/2i $pc\nx/s 0\n"),
     ("", "disassemble main\n"),
+    ("", "info proc\nbreak square\nrun\ninfo proc\ninfo proc mappings\ninfo proc nonsense\n!echo from a shell\n"
+         "shell exit 3\np $_shell_exitcode\nshell kill -9 $$\np $_shell_exitsignal\nshell nothing-like-it\n"
+         "pwd\ncd /nowhere\ncd /usr\npwd\ncd\npwd\n"),
     ("", "break square\nrun\ninfo registers mxcsr eax $al st0 ax\ninfo registers xmm0 nothing\n"
          "frame function main\nframe level 0\nframe function nowhere\nframe function printf\nframe function\n"),
     ("", "disassemble\ndisassemble nowhere\ndisassemble /z main\ndisassemble 1\n"),
