@@ -56,6 +56,7 @@ struct walk {
 	struct mt_session *session;
 	struct mt_session_process *process;
 	uint64_t time_ns;
+	bool failed; /* not to read the mappings, but at what was done with one */
 };
 
 static struct mt_error *put_new_map(const struct walk *walk, const struct mt_map *map)
@@ -84,27 +85,40 @@ static struct mt_error *put_new_map(const struct walk *walk, const struct mt_map
 
 static struct mt_error *see_map(void *context, const struct mt_map *map)
 {
-	const struct walk *walk = context;
+	struct walk *walk = context;
 	struct mt_session_map seen = {map->start, map->end, map->offset, map->inode};
 
 	if (!map->executable || map->start >> 63 || is_known(walk->process, map))
 		return NULL;
 	if (mt_array_push(&walk->process->maps, seen))
 		return mt_error_no_memory();
-	return put_new_map(walk, map);
+	struct mt_error *error = put_new_map(walk, map);
+	walk->failed = error;
+	return error;
+}
+
+/* PR_SET_DUMPABLE: only root may look at it any more. */
+static void say_hidden(struct mt_session *session, const struct mt_session_process *process,
+		       const struct mt_error *why)
+{
+	if (!session->hidden_is_told)
+		mt_log(session->options->log, MT_LOG_WARNING,
+		       "libraries that process %d loads from now on have no names, and triggers "
+		       "are not found in them: %s (it asked the system for that; root may)",
+		       process->pid, mt_error_message(why));
+	session->hidden_is_told = true;
 }
 
 struct mt_error *mt_session_put_maps(struct mt_session *session, struct mt_session_process *process,
 				     uint64_t time_ns)
 {
-	struct walk walk = {session, process, time_ns};
+	struct walk walk = {session, process, time_ns, false};
 	struct mt_error *error =
 	    session->target->ops->each_map(session->target, process->pid, see_map, &walk);
 
-	/* A process may hide them from all but root (PR_SET_DUMPABLE): then new ones have no
-	 * names. */
-	if (!error || mt_error_code(error) != MT_ERROR_PERMISSION)
+	if (!error || walk.failed || mt_error_code(error) != MT_ERROR_PERMISSION)
 		return error;
+	say_hidden(session, process, error);
 	mt_error_destroy(error);
 	return NULL;
 }
