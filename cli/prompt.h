@@ -15,7 +15,13 @@
 struct prompt;
 
 /* What stands behind a command, for completion. */
-enum prompt_takes { PROMPT_ANYTHING, PROMPT_LOCATION, PROMPT_FILE, PROMPT_COMMANDS };
+enum prompt_takes {
+	PROMPT_ANYTHING,
+	PROMPT_LOCATION,
+	PROMPT_FILE,
+	PROMPT_COMMANDS,
+	PROMPT_SETTINGS, /* as behind `set` */
+};
 
 struct prompt_command {
 	const char *name;
@@ -30,6 +36,8 @@ struct prompt_command {
 	/* REST: what stands behind the name, without blanks at its ends.  With `sub`: what no word
 	 * of it fits; or NULL.  Errors: told to the user. */
 	struct mt_error *(*run)(struct prompt *prompt, const char *rest);
+	/* Of a setting: how it is, in a sentence and a line; or NULL. */
+	struct mt_error *(*show)(struct prompt *prompt, const char *rest, struct mt_str *out);
 };
 
 /* Tables end with a command without a name. */
@@ -45,9 +53,7 @@ extern const struct prompt_command prompt_record_commands[];
 extern const struct prompt_command prompt_signal_commands[];
 extern const struct prompt_command prompt_system_commands[];
 extern const struct prompt_command prompt_other_commands[];
-/* prompt_set.c: within `set` */
-extern const struct prompt_command prompt_set_print_commands[];
-extern const struct prompt_command prompt_set_break_commands[];
+extern const struct prompt_command prompt_set_commands[];
 
 /* prompt_table.c */
 /* All tables, NULL at the end. */
@@ -56,6 +62,11 @@ extern const struct prompt_command *const prompt_tables[];
  * Errors: USAGE ("Undefined command: \"x\".  Try \"help\".", "Ambiguous command …"). */
 struct mt_error *prompt_find(const char *text, const struct prompt_command **command,
 			     const char **rest);
+
+/* The same in one table.  PREFIX: "info ", for what fails. */
+struct mt_error *prompt_find_within(const struct prompt_command *table, const char *prefix,
+				    const char *text, const struct prompt_command **command,
+				    const char **rest);
 
 /* What `list` goes on from. */
 struct prompt_listing {
@@ -81,25 +92,29 @@ struct prompt {
 	struct terminal *terminal;
 	bool batch;
 	bool confirm;
-	bool asks_pending;  /* a breakpoint without a place: whether to keep it */
-	bool makes_pending; /* when nobody is asked: it is kept */
-	bool interactive;   /* lines come from a terminal */
-	bool over;          /* `quit` was said */
-	int ended_by;       /* a signal that came while the program ran; 0: none */
-	bool repeats;       /* the last command can be done again by an empty line */
-	unsigned last_hit;  /* the breakpoint at which the program stands; 0: none */
-	int status;         /* of mtdb */
-	char *last_line;    /* what an empty line repeats; NULL: nothing */
-	unsigned depth;     /* of `source` within `source` */
-	char *missing_file; /* a source file that was told to be missing */
+	bool asks_pending;              /* a breakpoint without a place: whether to keep it */
+	bool makes_pending;             /* when nobody is asked: it is kept */
+	bool interactive;               /* lines come from a terminal */
+	bool over;                      /* `quit` was said */
+	int ended_by;                   /* a signal that came while the program ran; 0: none */
+	bool repeats;                   /* the last command can be done again by an empty line */
+	bool has_stopped;               /* a verb ended in this run */
+	struct mt_debug_stop last_stop; /* so; what it lends is gone */
+	unsigned last_hit;              /* the breakpoint at which the program stands; 0: none */
+	int status;                     /* of mtdb */
+	char *last_line;                /* what an empty line repeats; NULL: nothing */
+	unsigned depth;                 /* of `source` within `source` */
+	char *missing_file;             /* a source file that was told to be missing */
 	struct prompt_listing listing;
 	bool examines_code; /* `x` does, without another format */
 	uint64_t next_instruction;
 	int32_t examined; /* how many it printed last */
 	bool paginates;
-	bool intel;    /* the syntax of instructions; else AT&T's */
-	unsigned line; /* of that script */
-	FILE *input;   /* lines of a script come from here; NULL: from the terminal */
+	bool has_height; /* it was set; else it is the terminal's */
+	uint32_t height; /* lines of a page; 0: all */
+	bool intel;      /* the syntax of instructions; else AT&T's */
+	unsigned line;   /* of that script */
+	FILE *input;     /* lines of a script come from here; NULL: from the terminal */
 };
 
 /* prompt.c: the whole of `mtdb PROGRAM`. */
@@ -141,6 +156,8 @@ void prompt_styled(enum prompt_style style, const char *format, ...)
 void prompt_out_begin(const struct prompt *prompt);
 /* The rest of it is not: the terminal may be the program's. */
 void prompt_out_unpaged(void);
+/* Lines of a page; 0: all that there is. */
+unsigned prompt_out_rows(const struct prompt *prompt);
 /* The reader had enough: nothing is printed until the next command. */
 bool prompt_out_was_left(void);
 
@@ -148,6 +165,12 @@ bool prompt_out_was_left(void);
 /* "Thread 0x7ffff7d8b740 (LWP 123)" */
 void prompt_name_thread(struct prompt *prompt, const struct mt_debug_thread *thread,
 			struct mt_str *out);
+/* "3", or "2.3" where there were several inferiors. */
+struct prompt_number {
+	char text[24];
+};
+struct prompt_number prompt_thread_number(const struct prompt *prompt,
+					  const struct mt_debug_thread *thread);
 /* The stop that a verb ended with, and where the program stands. */
 struct mt_error *prompt_tell_stop(struct prompt *prompt, const struct mt_debug_stop *stop);
 /* "#0  main () at t.c:3"; without a level when that is false. */
@@ -210,6 +233,10 @@ struct mt_error *prompt_info_all_registers(struct prompt *prompt, const char *re
 
 /* prompt_system.c: behind `info`. */
 struct mt_error *prompt_info_proc(struct prompt *prompt, const char *rest);
+
+/* prompt_inferior.c */
+struct mt_error *prompt_info_inferiors(struct prompt *prompt, const char *rest);
+struct mt_error *prompt_info_program(struct prompt *prompt, const char *rest);
 
 /* prompt_signal.c */
 struct mt_error *prompt_info_signals(struct prompt *prompt, const char *rest);

@@ -117,6 +117,8 @@ static void offer_behind(struct words *words, const struct prompt *prompt,
 		offer_commands(words, command->sub);
 	else if (command->takes == PROMPT_COMMANDS && first)
 		offer_all_commands(words);
+	else if (command->takes == PROMPT_SETTINGS && first)
+		offer_commands(words, prompt_set_commands[0].sub);
 	else if (command->takes == PROMPT_LOCATION)
 		offer_functions(words, prompt);
 }

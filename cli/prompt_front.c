@@ -99,7 +99,8 @@ static void runs(void *context, pid_t pid)
 		return;
 	if (state.has_program)
 		set_modes(&state.program);
-	set_foreground(pid);
+	/* A child that was followed is of its parent's group. */
+	set_foreground(getpgid(pid));
 }
 
 static void stopped(void *context, pid_t pid)
@@ -156,20 +157,52 @@ static void thread_ended(void *context, const struct mt_debug_thread *thread)
 		prompt_printf("[%s exited]\n", name.text);
 }
 
-static void forked(void *context, enum mt_debug_child what, pid_t parent, pid_t child,
-		   bool is_vfork)
+static void followed(struct prompt *prompt, const struct mt_debug_thread *thread, pid_t child,
+		     bool is_vfork)
 {
-	(void)context;
-	(void)parent;
+	mt_auto(mt_str) struct mt_str name = {0};
+	unsigned number = mt_debugger_inferior_count(prompt->debugger);
+	pid_t parent = mt_debugger_pid(prompt->debugger);
+
+	prompt_name_thread(prompt, thread, &name);
+	prompt_printf("[Attaching after %s %s to child process %d]\n", name.failed ? "" : name.text,
+		      is_vfork ? "vfork" : "fork", child);
+	prompt_printf("[New inferior %u (process %d)]\n", number, child);
+	if (!is_vfork)
+		prompt_printf("[Detaching after fork from parent process %d]\n"
+			      "[Inferior %u (process %d) detached]\n",
+			      parent, number - 1, parent);
+}
+
+static void forked(void *context, enum mt_debug_child what, const struct mt_debug_thread *thread,
+		   pid_t child, bool is_vfork)
+{
 	if (what == MT_DEBUG_CHILD_LET_GO)
 		prompt_printf("[Detaching after %s from child process %d]\n",
 			      is_vfork ? "vfork" : "fork", child);
+	else
+		followed(context, thread, child, is_vfork);
+}
+
+static void parent_let_go(void *context, pid_t parent, enum mt_debug_release why)
+{
+	static const char *const words[] = {[MT_DEBUG_BY_EXEC] = " after child exec",
+					    [MT_DEBUG_BY_EXIT] = " after child exit",
+					    [MT_DEBUG_BY_DETACH] = ""};
+	struct prompt *prompt = context;
+
+	prompt_printf(
+	    "[Detaching vfork parent process %d%s]\n[Inferior %u (process %d) detached]\n", parent,
+	    words[why], mt_debugger_inferior_count(prompt->debugger) - 1, parent);
 }
 
 static void executes(void *context, pid_t pid, const char *path)
 {
-	(void)context;
+	struct prompt *prompt = context;
+
 	prompt_printf("process %d is executing new program: %s\n", pid, path);
+	if (mt_debugger_settings(prompt->debugger)->exec_is_another)
+		prompt_printf("[New inferior %u]\n", mt_debugger_inferior_count(prompt->debugger));
 }
 
 static void signalled(void *context, const struct mt_debug_thread *thread, int signal)
@@ -177,8 +210,9 @@ static void signalled(void *context, const struct mt_debug_thread *thread, int s
 	struct prompt *prompt = context;
 
 	prompt_printf("\n");
-	if (mt_debugger_last_thread(prompt->debugger) > 1)
-		prompt_printf("Thread %u \"%s\" ", thread->number, thread->name);
+	if (mt_debugger_births(prompt->debugger) > 1)
+		prompt_printf("Thread %s \"%s\" ", prompt_thread_number(prompt, thread).text,
+			      thread->name);
 	else
 		prompt_printf("Program ");
 	prompt_printf("received signal %s, %s.\n", mt_signal_name((uint32_t)signal),
@@ -193,6 +227,13 @@ static void condition_failed(void *context, unsigned breakpoint, const char *why
 	fprintf(stderr, "Error in testing breakpoint condition:\n%s\n", why);
 }
 
+static void unresolved(void *context, unsigned breakpoint, const char *why)
+{
+	(void)context;
+	fflush(stdout);
+	fprintf(stderr, "Error in re-setting breakpoint %u: %s\n", breakpoint, why);
+}
+
 static bool hit(void *context, unsigned breakpoint)
 {
 	return prompt_trigger_hit(context, breakpoint);
@@ -205,9 +246,11 @@ struct mt_debug_front prompt_front(struct prompt *prompt)
 	    .thread_born = thread_born,
 	    .thread_ended = thread_ended,
 	    .forked = forked,
+	    .parent_let_go = parent_let_go,
 	    .executes = executes,
 	    .signalled = signalled,
 	    .hit = hit,
+	    .unresolved = unresolved,
 	    .condition_failed = condition_failed,
 	    .runs = runs,
 	    .stopped = stopped,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Commands about the prompt itself, and what the program is. */
+/* Commands about the prompt itself, and what is told of the program. */
 #include "prompt.h"
 
 #include <string.h>
@@ -162,7 +162,8 @@ static void print_thread(struct prompt *prompt, const struct mt_debug_thread *th
 
 	prompt_name_thread(prompt, thread, &name);
 	mt_str_appendf(&name, " \"%s\"", thread->name);
-	prompt_printf("%c %-4u %-*s ", selected ? '*' : ' ', thread->number, width,
+	prompt_printf("%c %-4s %-*s ", selected ? '*' : ' ',
+		      prompt_thread_number(prompt, thread).text, width,
 		      name.failed ? "" : name.text);
 	frame = mt_debugger_frame(prompt->debugger, 0);
 	if (frame)
@@ -214,6 +215,12 @@ static struct mt_error *info_threads(struct prompt *prompt, const char *rest)
 static const struct prompt_command info_commands[] = {
     {.name = "breakpoints", .aliases = "b", .summary = "List breakpoints", .run = info_breakpoints},
     {.name = "threads", .summary = "List threads", .run = info_threads},
+    {.name = "inferiors",
+     .summary = "List the programs that were debugged one after the other",
+     .run = prompt_info_inferiors},
+    {.name = "program",
+     .summary = "Tell why the program stands, and where",
+     .run = prompt_info_program},
     {.name = "signals",
      .aliases = "handle",
      .usage = "[SIGNAL]",
@@ -263,137 +270,6 @@ static const struct prompt_command info_commands[] = {
      .summary = "Tell all about the selected frame",
      .run = prompt_info_frame},
     {.name = "source", .summary = "Tell the source file", .run = prompt_info_source},
-    {0},
-};
-
-/* ---- set ---- */
-
-static struct mt_error *set_args(struct prompt *prompt, const char *rest)
-{
-	return mt_debugger_set_arguments(prompt->debugger, rest);
-}
-
-/* "NAME VALUE" and "NAME=VALUE". */
-static struct mt_error *set_environment(struct prompt *prompt, const char *rest)
-{
-	size_t length = strcspn(rest, " \t=");
-	const char *value = prompt_skip_blanks(rest + length);
-	mt_auto(mt_str) struct mt_str name = {0};
-
-	if (!length)
-		return mt_error_new(MT_ERROR_USAGE,
-				    "Argument required (environment variable and value).");
-	mt_str_append_bytes(&name, rest, length);
-	if (name.failed)
-		return mt_error_no_memory();
-	if (*value == '=')
-		value = prompt_skip_blanks(value + 1);
-	else if (!*value)
-		prompt_printf("Setting environment variable \"%s\" to null value.\n", name.text);
-	return mt_debugger_set_environment(prompt->debugger, name.text, value);
-}
-
-static struct mt_error *unset_environment(struct prompt *prompt, const char *rest)
-{
-	if (!*rest)
-		return mt_error_new(MT_ERROR_USAGE, "Argument required (environment variable).");
-	return mt_debugger_set_environment(prompt->debugger, rest, NULL);
-}
-
-static const struct prompt_command unset_commands[] = {
-    {.name = "environment",
-     .usage = "NAME",
-     .summary = "Do not give the program this variable",
-     .run = unset_environment},
-    {0},
-};
-
-static struct mt_error *set_confirm(struct prompt *prompt, const char *rest)
-{
-	prompt->confirm = strcmp(rest, "off") != 0;
-	return NULL;
-}
-
-static struct mt_error *set_pagination(struct prompt *prompt, const char *rest)
-{
-	prompt->paginates = strcmp(rest, "off") != 0;
-	return NULL;
-}
-
-/* Without a height there are no pages. */
-static struct mt_error *set_height(struct prompt *prompt, const char *rest)
-{
-	uint64_t lines = 0;
-
-	if (*rest && strcmp(rest, "unlimited") != 0)
-		mt_try(mt_parse_number(rest, "height", 0, UINT32_MAX, &lines));
-	prompt->paginates = lines != 0;
-	return NULL;
-}
-
-/* Lines are never broken, which is what scripts want of it. */
-static struct mt_error *set_width(struct prompt *prompt, const char *rest)
-{
-	uint64_t columns;
-
-	(void)prompt;
-	return *rest && strcmp(rest, "unlimited") != 0
-		   ? mt_parse_number(rest, "width", 0, UINT32_MAX, &columns)
-		   : NULL;
-}
-
-static struct mt_error *set_flavor(struct prompt *prompt, const char *rest)
-{
-	if (strcmp(rest, "att") != 0 && strcmp(rest, "intel") != 0)
-		return mt_error_new(MT_ERROR_USAGE, "Requires an argument. Valid arguments are "
-						    "att, intel.");
-	prompt->intel = strcmp(rest, "intel") == 0;
-	return NULL;
-}
-
-static const struct prompt_command set_commands[] = {
-    {.name = "environment",
-     .usage = "NAME [VALUE]",
-     .summary = "Give the program this variable when it is started",
-     .run = set_environment},
-    {.name = "args",
-     .usage = "[ARGUMENTS]",
-     .summary = "Give the program these arguments when it is started",
-     .run = set_args},
-    {.name = "variable",
-     .aliases = "var",
-     .usage = "EXPRESSION",
-     .summary = "Evaluate an expression that assigns",
-     .run = prompt_set_variable},
-    {.name = "print",
-     .aliases = "p pr",
-     .usage = "WHAT VALUE",
-     .summary = "Change how values are printed",
-     .sub = prompt_set_print_commands},
-    {.name = "breakpoint",
-     .usage = "WHAT VALUE",
-     .summary = "Change what breakpoints do",
-     .sub = prompt_set_break_commands},
-    {.name = "confirm",
-     .usage = "on|off",
-     .summary = "Ask before something is lost, or not",
-     .run = set_confirm},
-    {.name = "pagination",
-     .usage = "on|off",
-     .summary = "Print a page at a time, or all at once",
-     .run = set_pagination},
-    {.name = "height",
-     .usage = "NUMBER",
-     .summary = "Print a page at a time, or with 0 all at once",
-     .run = set_height},
-    {.name = "width",
-     .usage = "NUMBER",
-     .summary = "Nothing: lines are never broken",
-     .run = set_width},
-    {.name = "disassembly-flavor",
-     .usage = "att|intel",
-     .summary = "Print instructions in AT&T's syntax, or in Intel's",
-     .run = set_flavor},
     {0},
 };
 
@@ -488,12 +364,6 @@ const struct prompt_command prompt_other_commands[] = {
      .usage = "SUBJECT",
      .summary = "Tell about the program, or what was set",
      .sub = info_commands},
-    {.name = "set",
-     .usage = "WHAT VALUE",
-     .summary = "Change what is kept",
-     .sub = set_commands,
-     .run = prompt_set_variable},
-    {.name = "unset", .usage = "WHAT", .summary = "Undo a set", .sub = unset_commands},
     {.name = "file",
      .usage = "PROGRAM",
      .takes = PROMPT_FILE,

@@ -24,14 +24,28 @@ static struct {
 	unsigned row, column;
 } page;
 
-void prompt_out_begin(const struct prompt *prompt)
+static struct winsize size_of(const struct prompt *prompt)
 {
 	struct winsize size = {0};
 
+	if (!prompt->interactive || !isatty(STDOUT_FILENO) ||
+	    ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
+		size = (struct winsize){0};
+	return size;
+}
+
+unsigned prompt_out_rows(const struct prompt *prompt)
+{
+	return prompt->has_height ? prompt->height : size_of(prompt).ws_row;
+}
+
+void prompt_out_begin(const struct prompt *prompt)
+{
+	struct winsize size = size_of(prompt);
+
 	page.colour = prompt->terminal->print_colour;
-	page.paged = prompt->interactive && prompt->paginates && isatty(STDOUT_FILENO) &&
-		     ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 1;
-	page.rows = size.ws_row;
+	page.rows = prompt_out_rows(prompt);
+	page.paged = prompt->paginates && size.ws_row && page.rows > 1;
 	page.columns = size.ws_col;
 	page.row = page.column = 0;
 	page.left = page.runs = false;

@@ -26,6 +26,7 @@ static struct mt_error *launch(struct prompt *prompt, const char *arguments)
 	if (*arguments)
 		mt_try(mt_debugger_set_arguments(prompt->debugger, arguments));
 	fflush(stdout);
+	prompt->has_stopped = false;
 	return mt_debugger_launch(prompt->debugger);
 }
 
@@ -187,7 +188,8 @@ static struct mt_error *run_kill(struct prompt *prompt, const char *rest)
 	if (!prompt_confirms(prompt, "Kill the program being debugged? (y or n) "))
 		return mt_error_new(MT_ERROR_USAGE, "Not confirmed.");
 	mt_try(mt_debugger_kill(prompt->debugger));
-	prompt_printf("[Inferior 1 (process %d) killed]\n", pid);
+	prompt_printf("[Inferior %u (process %d) killed]\n",
+		      mt_debugger_inferior_count(prompt->debugger), pid);
 	return NULL;
 }
 
@@ -205,6 +207,7 @@ struct mt_error *prompt_attach(struct prompt *prompt, const char *text)
 		mt_try(mt_debugger_is_attached(prompt->debugger)
 			   ? mt_debugger_detach(prompt->debugger)
 			   : mt_debugger_kill(prompt->debugger));
+	prompt->has_stopped = false;
 	prompt_printf("Attaching to process %llu\n", (unsigned long long)pid);
 	struct mt_error *error = mt_debugger_attach(prompt->debugger, (pid_t)pid);
 	prompt_release_signals();
@@ -226,7 +229,8 @@ static struct mt_error *run_detach(struct prompt *prompt, const char *rest)
 		return not_running();
 	prompt_printf("Detaching from program: %s, process %d\n", path ? path : "", pid);
 	mt_try(mt_debugger_detach(prompt->debugger));
-	prompt_printf("[Inferior 1 (process %d) detached]\n", pid);
+	prompt_printf("[Inferior %u (process %d) detached]\n",
+		      mt_debugger_inferior_count(prompt->debugger), pid);
 	return NULL;
 }
 

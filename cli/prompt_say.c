@@ -48,6 +48,30 @@ const char *prompt_signal_words(int signal)
 	return signal >= 32 ? "Real-time event" : "Unknown signal";
 }
 
+static void note(void *context, uint64_t address, const char *name)
+{
+	(void)address;
+	(void)name;
+	*(bool *)context = true;
+}
+
+/* A static program has its functions only if it uses them: GDB knows it by this variable. */
+static bool has_thread_library(struct prompt *prompt)
+{
+	struct mt_space *space = mt_debugger_space(prompt->debugger);
+	const struct mt_mapping *mapping;
+	bool found = false;
+
+	for (size_t i = 0; space && i < mt_space_mapping_count(space); i++) {
+		mapping = mt_space_mapping(space, i);
+		if (strstr(mapping->path, "/libc.so") || strstr(mapping->path, "/ld-"))
+			return true;
+		if (mapping->objfile && mapping->path[0] == '/')
+			mt_objfile_find_name(mapping->objfile, "nptl_version", note, &found);
+	}
+	return found;
+}
+
 void prompt_name_thread(struct prompt *prompt, const struct mt_debug_thread *thread,
 			struct mt_str *out)
 {
@@ -56,11 +80,27 @@ void prompt_name_thread(struct prompt *prompt, const struct mt_debug_thread *thr
 
 	mt_error_destroy(target->ops->get_registers(target, thread->lwp, &registers));
 	/* The C library's handle of a thread is where its thread pointer points to. */
-	if (registers.fs_base)
+	if (registers.fs_base && has_thread_library(prompt))
 		mt_str_appendf(out, "Thread 0x%llx (LWP %d)", (unsigned long long)registers.fs_base,
 			       thread->lwp);
+	else if (thread->lwp == mt_debugger_pid(prompt->debugger) &&
+		 mt_debugger_thread_count(prompt->debugger) == 1)
+		mt_str_appendf(out, "process %d", thread->lwp);
 	else
 		mt_str_appendf(out, "LWP %d", thread->lwp);
+}
+
+struct prompt_number prompt_thread_number(const struct prompt *prompt,
+					  const struct mt_debug_thread *thread)
+{
+	unsigned inferior = mt_debugger_inferior_count(prompt->debugger);
+	struct prompt_number number;
+
+	if (inferior > 1)
+		snprintf(number.text, sizeof(number.text), "%u.%u", inferior, thread->number);
+	else
+		snprintf(number.text, sizeof(number.text), "%u", thread->number);
+	return number;
 }
 
 static bool is_shared_library(struct prompt *prompt, const struct mt_debug_frame *frame)
@@ -134,8 +174,9 @@ static void print_who(struct prompt *prompt, const char *program)
 {
 	const struct mt_debug_thread *thread = mt_debugger_selected(prompt->debugger);
 
-	if (thread && mt_debugger_last_thread(prompt->debugger) > 1)
-		prompt_printf("Thread %u \"%s\" ", thread->number, thread->name);
+	if (thread && mt_debugger_births(prompt->debugger) > 1)
+		prompt_printf("Thread %s \"%s\" ", prompt_thread_number(prompt, thread).text,
+			      thread->name);
 	else
 		prompt_printf("%s", program);
 }
@@ -147,7 +188,7 @@ static void print_watched(struct prompt *prompt, const struct mt_debug_stop *sto
 
 	prompt_printf("\n");
 	print_who(prompt, "");
-	if (mt_debugger_last_thread(prompt->debugger) > 1)
+	if (mt_debugger_births(prompt->debugger) > 1)
 		prompt_printf("hit ");
 	prompt_printf("%s %u: %s\n\n", prompt_watch_words(one->kind), one->number, one->text);
 	if (stop->before && one->kind != MT_DEBUG_RWATCH)
@@ -181,7 +222,7 @@ static void print_reason(struct prompt *prompt, const struct mt_debug_stop *stop
 	}
 	if (stop->kind == MT_DEBUG_BREAKPOINT) {
 		prompt_printf("\n");
-		bool several = mt_debugger_last_thread(prompt->debugger) > 1;
+		bool several = mt_debugger_births(prompt->debugger) > 1;
 		print_who(prompt, "");
 		prompt_printf("%s%s ", several ? "hit " : "",
 			      stop->temporary ? "Temporary breakpoint" : "Breakpoint");
@@ -201,17 +242,18 @@ static void print_reason(struct prompt *prompt, const struct mt_debug_stop *stop
 
 static void tell_end(struct prompt *prompt, const struct mt_debug_stop *stop)
 {
-	(void)prompt;
+	unsigned inferior = mt_debugger_inferior_count(prompt->debugger);
+
 	if (stop->kind == MT_DEBUG_KILLED)
 		prompt_printf("\nProgram terminated with signal %s, %s.\n"
 			      "The program no longer exists.\n",
 			      mt_signal_name((uint32_t)stop->signal),
 			      prompt_signal_words(stop->signal));
 	else if (stop->status)
-		prompt_printf("[Inferior 1 (process %d) exited with code %02o]\n", stop->pid,
-			      (unsigned)stop->status);
+		prompt_printf("[Inferior %u (process %d) exited with code %02o]\n", inferior,
+			      stop->pid, (unsigned)stop->status);
 	else
-		prompt_printf("[Inferior 1 (process %d) exited normally]\n", stop->pid);
+		prompt_printf("[Inferior %u (process %d) exited normally]\n", inferior, stop->pid);
 }
 
 static void tell_switch(struct prompt *prompt)
@@ -276,6 +318,8 @@ struct mt_error *prompt_tell_stop(struct prompt *prompt, const struct mt_debug_s
 	prompt->last_hit = stop->kind == MT_DEBUG_BREAKPOINT ? stop->breakpoint : 0;
 	prompt->to_do = stop->breakpoint;
 	prompt->stops++;
+	prompt->last_stop = *stop;
+	prompt->has_stopped = true;
 	if (stop->temporary)
 		mt_error_destroy(mt_debugger_delete(prompt->debugger, stop->breakpoint));
 	if (stop->kind == MT_DEBUG_EXITED || stop->kind == MT_DEBUG_KILLED) {

@@ -18,6 +18,7 @@ const struct prompt_command *const prompt_tables[] = {
     prompt_record_commands,
     prompt_signal_commands,
     prompt_system_commands,
+    prompt_set_commands,
     prompt_other_commands,
     NULL,
 };
@@ -121,18 +122,26 @@ static struct mt_error *find_in(const struct prompt_command *const *tables, cons
 	return NULL;
 }
 
-/* Into the words behind `info` and the like. */
-static struct mt_error *find_sub(const struct prompt_command **command, const char **rest)
+struct mt_error *prompt_find_within(const struct prompt_command *table, const char *prefix,
+				    const char *text, const struct prompt_command **command,
+				    const char **rest)
 {
-	const struct prompt_command *const tables[] = {(*command)->sub, NULL};
+	const struct prompt_command *const tables[] = {table, NULL};
+
+	return find_in(tables, prefix, text, command, rest);
+}
+
+/* Into the words behind `info` and the like; PREFIX: those in front of them. */
+static struct mt_error *find_sub(struct mt_str *prefix, const struct prompt_command **command,
+				 const char **rest)
+{
 	const struct prompt_command *outer = *command;
-	mt_auto(mt_str) struct mt_str prefix = {0};
 	const char *text = *rest;
 
-	mt_str_appendf(&prefix, "%s ", outer->name);
-	if (prefix.failed)
+	mt_str_appendf(prefix, "%s ", outer->name);
+	if (prefix->failed)
 		return mt_error_no_memory();
-	struct mt_error *error = find_in(tables, prefix.text, text, command, rest);
+	struct mt_error *error = prompt_find_within(outer->sub, prefix->text, text, command, rest);
 	if (!error || !outer->run)
 		return error;
 	mt_error_destroy(error);
@@ -144,11 +153,13 @@ static struct mt_error *find_sub(const struct prompt_command **command, const ch
 struct mt_error *prompt_find(const char *text, const struct prompt_command **command,
 			     const char **rest)
 {
+	mt_auto(mt_str) struct mt_str prefix = {0};
+
 	mt_try(find_in(prompt_tables, "", text, command, rest));
 	while ((*command)->sub && **rest) {
 		const struct prompt_command *outer = *command;
 
-		mt_try(find_sub(command, rest));
+		mt_try(find_sub(&prefix, command, rest));
 		if (*command == outer)
 			break;
 	}

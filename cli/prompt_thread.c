@@ -10,21 +10,84 @@ static struct mt_error *no_threads(void)
 	return mt_error_new(MT_ERROR_USAGE, "No threads.");
 }
 
+/* Threads FIRST to LAST of an inferior. */
+struct id {
+	unsigned inferior, first, last;
+};
+
+static unsigned number_at(const char **at)
+{
+	char *end;
+	unsigned long number = strtoul(*at, &end, 10);
+
+	*at = end;
+	return number < UINT32_MAX ? (unsigned)number : 0;
+}
+
+/* "3", "2.3", "2.3-5".  False: it is something else. */
+static bool read_id(const struct prompt *prompt, const char **at, struct id *out)
+{
+	out->inferior = mt_debugger_inferior_count(prompt->debugger);
+	if (!isdigit((unsigned char)**at))
+		return false;
+	out->first = number_at(at);
+	if (**at == '.') {
+		out->inferior = out->first;
+		if (!isdigit((unsigned char)*++*at))
+			return false;
+		out->first = number_at(at);
+	}
+	out->last = out->first;
+	if (**at == '-' && isdigit((unsigned char)(*at)[1])) {
+		++*at;
+		out->last = number_at(at);
+	}
+	return !**at || strchr(" \t", **at);
+}
+
+static struct mt_error *unknown(const struct prompt *prompt, const struct id *id)
+{
+	unsigned count = mt_debugger_inferior_count(prompt->debugger);
+
+	if (!id->inferior || id->inferior > count)
+		return mt_error_new(MT_ERROR_USAGE, "No inferior number '%u'", id->inferior);
+	if (count > 1)
+		return mt_error_new(MT_ERROR_USAGE, "Unknown thread %u.%u.", id->inferior,
+				    id->first);
+	return mt_error_new(MT_ERROR_USAGE, "Unknown thread %u.", id->first);
+}
+
+/* Only the last inferior has threads. */
+static struct mt_error *select_id(struct prompt *prompt, const struct id *id)
+{
+	struct mt_error *error;
+
+	if (id->inferior != mt_debugger_inferior_count(prompt->debugger))
+		return unknown(prompt, id);
+	error = mt_debugger_select_thread(prompt->debugger, id->first);
+	if (!error)
+		return NULL;
+	mt_error_destroy(error);
+	return unknown(prompt, id);
+}
+
 static struct mt_error *select_thread(struct prompt *prompt, const char *rest)
 {
 	const struct mt_debug_frame *frame;
+	const struct mt_debug_thread *thread;
 	mt_auto(mt_str) struct mt_str name = {0};
-	uint64_t number;
+	const char *at = rest;
+	struct id id;
 
-	if (!isdigit((unsigned char)*rest))
+	if (!read_id(prompt, &at, &id))
 		return mt_error_new(MT_ERROR_USAGE, "Invalid thread ID: %s", rest);
-	mt_try(prompt_parse_count(rest, &number));
-	mt_try(mt_debugger_select_thread(prompt->debugger,
-					 number < UINT32_MAX ? (unsigned)number : 0));
-	prompt_name_thread(prompt, mt_debugger_selected(prompt->debugger), &name);
+	mt_try(select_id(prompt, &id));
+	thread = mt_debugger_selected(prompt->debugger);
+	prompt_name_thread(prompt, thread, &name);
 	if (name.failed)
 		return mt_error_no_memory();
-	prompt_printf("[Switching to thread %llu (%s)]\n", (unsigned long long)number, name.text);
+	prompt_printf("[Switching to thread %s (%s)]\n", prompt_thread_number(prompt, thread).text,
+		      name.text);
 	frame = mt_debugger_frame(prompt->debugger, 0);
 	if (frame)
 		prompt_show_frame(prompt, frame, true);
@@ -44,51 +107,62 @@ static struct mt_error *run_thread(struct prompt *prompt, const char *rest)
 	prompt_name_thread(prompt, thread, &name);
 	if (name.failed)
 		return mt_error_no_memory();
-	prompt_printf("[Current thread is %u (%s)]\n", thread->number, name.text);
+	prompt_printf("[Current thread is %s (%s)]\n", prompt_thread_number(prompt, thread).text,
+		      name.text);
 	return NULL;
 }
 
 /* ---- thread apply ---- */
 
-typedef MT_ARRAY(unsigned) numbers;
+#define MOST_IDS 100000
 
-/* "all", youngest first; or "1 3-5": then *REST is the command. */
-static struct mt_error *read_numbers(struct prompt *prompt, const char **rest, numbers *out)
+typedef MT_ARRAY(struct id) ids;
+
+static struct mt_error *add_ids(ids *out, struct id id)
 {
-	const char *at = *rest;
-	size_t count = mt_debugger_thread_count(prompt->debugger);
-
-	if (prompt_is_word(at, "all")) {
-		*rest = prompt_skip_blanks(at + 3);
-		for (size_t i = count; i-- > 0;)
-			if (mt_array_push(out, mt_debugger_thread(prompt->debugger, i)->number))
-				return mt_error_no_memory();
-		return NULL;
-	}
-	while (isdigit((unsigned char)*at)) {
-		char *end;
-		unsigned long first = strtoul(at, &end, 10), last = first;
-
-		if (*end == '-')
-			last = strtoul(end + 1, &end, 10);
-		for (; first <= last && out->count < 100000; first++)
-			if (mt_array_push(out, (unsigned)first))
-				return mt_error_no_memory();
-		at = prompt_skip_blanks(end);
-	}
-	*rest = at;
+	for (; id.first <= id.last && out->count < MOST_IDS; id.first++)
+		if (mt_array_push(out, id))
+			return mt_error_no_memory();
 	return NULL;
 }
 
-static struct mt_error *apply_one(struct prompt *prompt, unsigned number, const char *command)
+/* "all", youngest first; or "1 3-5": then *REST is the command. */
+static struct mt_error *read_ids(struct prompt *prompt, const char **rest, ids *out)
+{
+	const char *at = *rest;
+	struct id id = {.inferior = mt_debugger_inferior_count(prompt->debugger)};
+
+	if (prompt_is_word(at, "all")) {
+		*rest = prompt_skip_blanks(at + 3);
+		for (size_t i = mt_debugger_thread_count(prompt->debugger); i-- > 0;) {
+			id.first = id.last = mt_debugger_thread(prompt->debugger, i)->number;
+			mt_try(add_ids(out, id));
+		}
+		return NULL;
+	}
+	while (isdigit((unsigned char)*at)) {
+		if (!read_id(prompt, &at, &id))
+			return mt_error_new(MT_ERROR_USAGE, "Invalid thread ID: %s", *rest);
+		mt_try(add_ids(out, id));
+		at = prompt_skip_blanks(at);
+		*rest = at;
+	}
+	return NULL;
+}
+
+static struct mt_error *apply_one(struct prompt *prompt, const struct id *id, const char *command)
 {
 	const struct mt_debug_thread *thread;
 	mt_auto(mt_str) struct mt_str name = {0};
-	struct mt_error *error = mt_debugger_select_thread(prompt->debugger, number);
+	struct mt_error *error = select_id(prompt, id);
 
 	if (error) {
+		int length = (int)strlen(mt_error_message(error));
+
+		if (mt_error_message(error)[length - 1] == '.')
+			length--;
 		fflush(stdout);
-		fprintf(stderr, "warning: Unknown thread %u\n", number);
+		fprintf(stderr, "warning: %.*s\n", length, mt_error_message(error));
 		mt_error_destroy(error);
 		return NULL;
 	}
@@ -96,11 +170,12 @@ static struct mt_error *apply_one(struct prompt *prompt, unsigned number, const 
 	prompt_name_thread(prompt, thread, &name);
 	if (name.failed)
 		return mt_error_no_memory();
-	prompt_printf("\nThread %u (%s \"%s\"):\n", number, name.text, thread->name);
+	prompt_printf("\nThread %s (%s \"%s\"):\n", prompt_thread_number(prompt, thread).text,
+		      name.text, thread->name);
 	return prompt_execute_one(prompt, command);
 }
 
-static struct mt_error *apply_all(struct prompt *prompt, const numbers *list, const char *command)
+static struct mt_error *apply_all(struct prompt *prompt, const ids *list, const char *command)
 {
 	unsigned number = mt_debugger_selected(prompt->debugger)->number;
 	const struct mt_debug_frame *frame = mt_debugger_selected_frame(prompt->debugger);
@@ -109,7 +184,7 @@ static struct mt_error *apply_all(struct prompt *prompt, const numbers *list, co
 
 	mt_array_each (one, list)
 		if (!error && mt_debugger_pid(prompt->debugger))
-			error = apply_one(prompt, *one, command);
+			error = apply_one(prompt, one, command);
 	mt_error_destroy(mt_debugger_select_thread(prompt->debugger, number));
 	mt_debugger_select_frame(prompt->debugger, level);
 	return error;
@@ -117,12 +192,12 @@ static struct mt_error *apply_all(struct prompt *prompt, const numbers *list, co
 
 static struct mt_error *run_apply(struct prompt *prompt, const char *rest)
 {
-	numbers list = {0};
+	ids list = {0};
 	struct mt_error *error;
 
 	if (!mt_debugger_selected(prompt->debugger))
 		return no_threads();
-	error = read_numbers(prompt, &rest, &list);
+	error = read_ids(prompt, &rest, &list);
 	if (!error && !list.count)
 		error = mt_error_new(MT_ERROR_USAGE, "Please specify a thread ID list");
 	if (!error && !*rest)

@@ -272,8 +272,10 @@ struct mt_error *mt_ptrace_detach(struct mt_target *base, pid_t pid, int signal)
 	}
 	if (signal)
 		kill(pid, signal);
-	if (stays)
+	if (stays) {
+		process->let_go = true;
 		return mt_ptrace_add_lwp(target, pid, pid, &lwp);
+	}
 	mt_ptrace_remove_process(target, pid);
 	return NULL;
 }

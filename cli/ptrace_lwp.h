@@ -15,6 +15,7 @@ struct mt_ptrace_process {
 	pid_t pid;
 	bool launched;       /* by us, or forked by such a one: dies with us */
 	bool child;          /* of ours: wait() tells its end even when it is let go */
+	bool let_go;         /* nothing else but that is to be told of it */
 	int mem_fd;          /* /proc/PID/mem */
 	uint64_t syscall_pc; /* of a system call instruction; 0: not looked for yet */
 	uint64_t lend_code;  /* 0: none there */

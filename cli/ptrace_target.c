@@ -115,7 +115,9 @@ static void destroy(struct mt_target *base)
 	while (target->processes) {
 		pid_t pid = target->processes->pid;
 
-		if (target->processes->launched)
+		if (target->processes->let_go)
+			; /* it is not ours any more */
+		else if (target->processes->launched)
 			mt_error_destroy(mt_ptrace_kill(base, pid));
 		else
 			mt_error_destroy(mt_ptrace_detach(base, pid, 0));

@@ -81,16 +81,39 @@ static bool is_address(const struct mt_debug_break *one)
 	return one->text[0] == '*' && one->locations.count;
 }
 
+static struct mt_error *resolve_again(struct mt_debugger *debugger, struct mt_debug_break *one)
+{
+	bool was_pending = !one->locations.count;
+
+	if (is_address(one) || one->watched)
+		return NULL;
+	struct mt_error *error = resolve(debugger, one);
+	if (was_pending && one->locations.count && debugger->front.resolved)
+		debugger->front.resolved(debugger->front.context, one->public.number);
+	return error;
+}
+
 void mt_debug_resolve_all(struct mt_debugger *debugger)
 {
-	mt_array_each (one, &debugger->breakpoints) {
-		bool was_pending = !(*one)->locations.count;
+	mt_array_each (one, &debugger->breakpoints)
+		mt_error_destroy(resolve_again(debugger, *one));
+}
 
-		if (is_address(*one) || (*one)->watched)
-			continue;
-		mt_error_destroy(resolve(debugger, *one));
-		if (was_pending && (*one)->locations.count && debugger->front.resolved)
-			debugger->front.resolved(debugger->front.context, (*one)->public.number);
+void mt_debug_resolve_after_exec(struct mt_debugger *debugger)
+{
+	mt_array_each (at, &debugger->breakpoints) {
+		struct mt_debug_break *one = *at;
+		bool had_place = one->locations.count && one->public.enabled && !one->public.silent;
+		struct mt_error *error = resolve_again(debugger, one);
+
+		if (error && had_place) {
+			one->public.enabled = false;
+			if (debugger->front.unresolved)
+				debugger->front.unresolved(debugger->front.context,
+							   one->public.number,
+							   mt_error_message(error));
+		}
+		mt_error_destroy(error);
 	}
 }
 

@@ -17,6 +17,11 @@ void mt_debugger_destroy(struct mt_debugger *debugger)
 {
 	if (!debugger)
 		return;
+	debugger->front = (struct mt_debug_front){0};
+	if (debugger->lender && !debugger->attached) {
+		mt_error_destroy(debugger->target->ops->kill(debugger->target, debugger->lender));
+		debugger->lender = 0;
+	}
 	if (debugger->pid && debugger->attached)
 		mt_error_destroy(mt_debugger_detach(debugger));
 	else if (debugger->pid)
@@ -31,6 +36,9 @@ void mt_debugger_destroy(struct mt_debugger *debugger)
 	mt_str_deinit(&debugger->watch_after);
 	mt_debug_space_deinit(debugger);
 	mt_debug_environment_deinit(debugger);
+	mt_array_each (path, &debugger->former)
+		free(*path);
+	mt_array_deinit(&debugger->former);
 	debugger->target->ops->destroy(debugger->target);
 	free(debugger->arguments);
 	free(debugger->path);
@@ -137,9 +145,9 @@ static struct mt_error *pass_shell(struct mt_debugger *debugger, pid_t pid)
 	for (;;) {
 		mt_try(ops->resume(debugger->target, pid, MT_RESUME_CONTINUE,
 				   stop.kind == MT_STOP_SIGNAL ? stop.signal : 0));
-		do
+		do /* one that was let go may end meanwhile */
 			mt_try(ops->wait(debugger->target, -1, &stop));
-		while (stop.kind == MT_STOP_NONE);
+		while (stop.kind == MT_STOP_NONE || stop.pid != pid);
 		if (stop.kind == MT_STOP_EXEC)
 			return NULL;
 		if (stop.kind == MT_STOP_EXITED)
@@ -185,6 +193,7 @@ static struct mt_error *launch(struct mt_debugger *debugger, pid_t *pid)
 static struct mt_error *begin(struct mt_debugger *debugger, pid_t pid)
 {
 	debugger->pid = pid;
+	debugger->beginnings++;
 	debugger->selected_frame = 0;
 	mt_try(mt_debug_space_of_process(debugger));
 	mt_debug_resolve_all(debugger);
@@ -202,6 +211,8 @@ struct mt_error *mt_debugger_launch(struct mt_debugger *debugger)
 				    "\"exec-file\" command.");
 	if (debugger->pid)
 		mt_try(mt_debugger_kill(debugger));
+	mt_array_each (one, &debugger->breakpoints)
+		(*one)->public.hits = 0;
 	mt_try(launch(debugger, &pid));
 	debugger->attached = false;
 	mt_try(mt_debug_add_lwp(debugger, pid, false, &lwp));
@@ -262,15 +273,22 @@ static void send_again(const struct mt_debugger *debugger, const struct mt_debug
 		syscall(SYS_tgkill, debugger->pid, lwp->thread.lwp, signal);
 }
 
+void mt_debug_give_back(struct mt_debugger *debugger)
+{
+	mt_debug_watch_withdraw(debugger);
+	mt_debug_leave_children(debugger, false);
+	mt_array_each (lwp, &debugger->lwps)
+		send_again(debugger, *lwp);
+}
+
 struct mt_error *mt_debugger_detach(struct mt_debugger *debugger)
 {
 	struct mt_error *error;
 
 	if (!debugger->pid)
 		return not_running();
-	mt_debug_watch_withdraw(debugger);
-	mt_array_each (lwp, &debugger->lwps)
-		send_again(debugger, *lwp);
+	mt_debug_give_back(debugger);
+	mt_error_destroy(mt_debug_let_go_lender(debugger, MT_DEBUG_BY_DETACH));
 	error = debugger->target->ops->detach(debugger->target, debugger->pid, 0);
 	mt_debug_process_ended(debugger);
 	return error;
@@ -282,6 +300,7 @@ struct mt_error *mt_debugger_kill(struct mt_debugger *debugger)
 
 	if (!debugger->pid)
 		return not_running();
+	mt_debug_leave_children(debugger, true);
 	error = debugger->target->ops->kill(debugger->target, debugger->pid);
 	mt_debug_process_ended(debugger);
 	return error;

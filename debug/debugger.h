@@ -22,10 +22,13 @@ struct mt_debugger;
 /* ---- What the front end is told, and asked ---- */
 
 struct mt_debug_thread {
-	unsigned number; /* from 1, never used again */
+	unsigned number; /* from 1, never used again in its inferior */
 	pid_t lwp;
 	char name[16];
 };
+
+/* Why the parent of a vfork() waits for its child no longer. */
+enum mt_debug_release { MT_DEBUG_BY_EXEC, MT_DEBUG_BY_EXIT, MT_DEBUG_BY_DETACH };
 
 enum mt_debug_child {
 	MT_DEBUG_CHILD_LET_GO,  /* it runs on by itself */
@@ -37,8 +40,12 @@ struct mt_debug_front {
 	void *context;
 	void (*thread_born)(void *context, const struct mt_debug_thread *thread);
 	void (*thread_ended)(void *context, const struct mt_debug_thread *thread);
-	void (*forked)(void *context, enum mt_debug_child what, pid_t parent, pid_t child,
-		       bool is_vfork);
+	/* THREAD is the parent's.  What vfork() made and is followed holds its parent until exec,
+	 * or its end; then parent_let_go() is told. */
+	void (*forked)(void *context, enum mt_debug_child what,
+		       const struct mt_debug_thread *thread, pid_t child, bool is_vfork);
+	void (*parent_let_go)(void *context, pid_t parent, enum mt_debug_release why);
+	/* It is another inferior from now on, if the settings say so. */
 	void (*executes)(void *context, pid_t pid, const char *path);
 	/* A signal that does not stop the program, but is to be told. */
 	void (*signalled)(void *context, const struct mt_debug_thread *thread, int signal);
@@ -47,6 +54,8 @@ struct mt_debug_front {
 	/* A thread, which is selected for the moment, came to a breakpoint that is silent: whether
 	 * the program is to stop there.  Other threads run. */
 	bool (*hit)(void *context, unsigned breakpoint);
+	/* The program that exec() brought has no place for a breakpoint, which is disabled. */
+	void (*unresolved)(void *context, unsigned breakpoint, const char *why);
 	/* A breakpoint that waited for its library has got a place. */
 	void (*resolved)(void *context, unsigned breakpoint);
 	/* The terminal is the program's from now on, or ours again. */
@@ -66,9 +75,8 @@ void mt_debugger_destroy(struct mt_debugger *debugger);
 
 /* ---- The program ---- */
 
-/* PATH: the program to launch, and whose symbols to know before that; without a slash it may be in a
- * directory of the variable PATH.  Errors: those of
- * mt_objfile_open(). */
+/* PATH: the program to launch, and whose symbols to know before that; without a slash it may be in
+ * a directory of the variable PATH.  Errors: those of mt_objfile_open(). */
 struct mt_error *mt_debugger_load(struct mt_debugger *debugger, const char *path);
 const char *mt_debugger_path(const struct mt_debugger *debugger); /* NULL: none */
 /* Of the next launch, as a shell reads them, redirections too; copied.  Errors: NO_MEMORY. */
@@ -85,6 +93,30 @@ bool mt_debugger_is_attached(const struct mt_debugger *debugger); /* else launch
 /* All code that is mapped, or the program's own before it runs.  NULL: there is none. */
 struct mt_space *mt_debugger_space(const struct mt_debugger *debugger);
 struct mt_target *mt_debugger_target(const struct mt_debugger *debugger);
+
+/* ---- Forks and exec ---- */
+
+struct mt_debug_settings {
+	bool follow_child;    /* after a fork the child is debugged, and its parent runs on */
+	bool exec_is_another; /* what exec() makes of a program is an inferior of its own */
+};
+/* To be read and changed. */
+struct mt_debug_settings *mt_debugger_settings(struct mt_debugger *debugger);
+
+/* Inferiors, which is GDB's word: what was debugged one after the other.  The last one is debugged
+ * now, or will be. */
+struct mt_debug_inferior {
+	pid_t pid;        /* 0: it does not run, or was let go */
+	const char *path; /* of its program; NULL: none */
+};
+/* At least 1, which is also the number of the last one. */
+unsigned mt_debugger_inferior_count(const struct mt_debugger *debugger);
+/* How often a program was launched or attached to. */
+unsigned mt_debugger_beginnings(const struct mt_debugger *debugger);
+/* NUMBER: from 1. */
+struct mt_debug_inferior mt_debugger_inferior(const struct mt_debugger *debugger, unsigned number);
+/* The last one is a child of vfork(), and lives in the memory of the one before. */
+bool mt_debugger_is_vfork_child(const struct mt_debugger *debugger);
 
 /* ---- Stops ---- */
 
@@ -158,8 +190,8 @@ void mt_debugger_handle(struct mt_debugger *debugger, int signal,
 size_t mt_debugger_thread_count(const struct mt_debugger *debugger);
 /* By age. */
 const struct mt_debug_thread *mt_debugger_thread(const struct mt_debugger *debugger, size_t index);
-/* The highest number that was given to a thread of this run. */
-unsigned mt_debugger_last_thread(const struct mt_debugger *debugger);
+/* How many threads this run had, those of followed children too. */
+unsigned mt_debugger_births(const struct mt_debugger *debugger);
 /* NULL: no program runs. */
 const struct mt_debug_thread *mt_debugger_selected(const struct mt_debugger *debugger);
 /* The innermost frame is selected then.  Errors: USAGE ("Unknown thread 7."). */

@@ -2,6 +2,7 @@
 /* What each event means: most let their thread go on, one ends the verb. */
 #include "perf/event.h"
 #include "private.h"
+#include "target/proc.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -70,13 +71,16 @@ static struct mt_error *on_new_thread(struct mt_debugger *debugger, const struct
 }
 
 /* The child goes on by itself, as if we had never been there. */
-static struct mt_error *on_fork(struct mt_debugger *debugger, const struct mt_stop *stop)
+static struct mt_error *on_fork(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
+				const struct mt_stop *stop)
 {
+	if (debugger->settings.follow_child)
+		return mt_debug_follow(debugger, lwp, stop);
 	mt_try(mt_debug_clean_child(debugger, stop->child));
 	mt_try(mt_debug_record_forked(debugger, stop->child));
 	mt_try(debugger->target->ops->detach(debugger->target, stop->child, 0));
 	if (debugger->front.forked)
-		debugger->front.forked(debugger->front.context, MT_DEBUG_CHILD_LET_GO, stop->pid,
+		debugger->front.forked(debugger->front.context, MT_DEBUG_CHILD_LET_GO, &lwp->thread,
 				       stop->child, false);
 	return NULL;
 }
@@ -85,13 +89,15 @@ static struct mt_error *on_fork(struct mt_debugger *debugger, const struct mt_st
 static struct mt_error *on_vfork(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 				 const struct mt_stop *stop)
 {
+	if (debugger->settings.follow_child)
+		return mt_debug_follow(debugger, lwp, stop);
 	mt_try(mt_debug_halt(debugger));
 	mt_try(mt_debug_remove_sites(debugger));
 	mt_try(debugger->target->ops->detach(debugger->target, stop->child, 0));
 	debugger->over = lwp;
 	debugger->over_vfork = true;
 	if (debugger->front.forked)
-		debugger->front.forked(debugger->front.context, MT_DEBUG_CHILD_LET_GO, stop->pid,
+		debugger->front.forked(debugger->front.context, MT_DEBUG_CHILD_LET_GO, &lwp->thread,
 				       stop->child, true);
 	return NULL;
 }
@@ -118,6 +124,7 @@ static struct mt_error *on_exec(struct mt_debugger *debugger, const struct mt_st
 {
 	struct mt_debug_lwp *only;
 
+	mt_try(mt_debug_let_go_lender(debugger, MT_DEBUG_BY_EXEC));
 	mt_debug_plan_clear(debugger);
 	mt_debug_forget_sites(debugger);
 	while (debugger->lwps.count > 1)
@@ -127,17 +134,23 @@ static struct mt_error *on_exec(struct mt_debugger *debugger, const struct mt_st
 	only = debugger->lwps.items[0];
 	end_passing(debugger, only);
 	only->thread.lwp = debugger->pid;
+	mt_proc_name(debugger->pid, only->thread.name);
 	only->running = only->has_registers = only->has_pending = false;
 	only->passed = 0;
 	only->signal = 0;
 	debugger->selected = only;
+	if (debugger->settings.exec_is_another) {
+		mt_try(mt_debug_next_inferior(debugger));
+		only->thread.number = debugger->last_thread = 1;
+	}
 	mt_try(load_executable(debugger));
 	if (debugger->front.executes)
 		debugger->front.executes(debugger->front.context, debugger->pid, debugger->path);
 	mt_try(mt_debug_space_of_process(debugger));
-	mt_debug_resolve_all(debugger);
+	mt_debug_resolve_after_exec(debugger);
 	debugger->sites_changed = true;
-	return mt_debug_record_take(debugger, stop);
+	mt_try(mt_debug_record_take(debugger, stop));
+	return mt_debug_record_executed(debugger);
 }
 
 static struct mt_error *on_libraries(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
@@ -312,10 +325,23 @@ static struct mt_error *listen(struct mt_debugger *debugger, struct mt_debug_lwp
 	return NULL;
 }
 
+/* Of a process that was let go, or waits for its child: it may be killed meanwhile. */
+static struct mt_error *on_stranger(struct mt_debugger *debugger, const struct mt_stop *stop)
+{
+	if (stop->kind == MT_STOP_EXITED && stop->lwp == debugger->lender)
+		debugger->lender = 0;
+	if (stop->kind != MT_STOP_EXITED)
+		mt_error_destroy(debugger->target->ops->resume(debugger->target, stop->lwp,
+							       MT_RESUME_CONTINUE, 0));
+	return NULL;
+}
+
 struct mt_error *mt_debug_take(struct mt_debugger *debugger, const struct mt_stop *stop)
 {
 	struct mt_debug_lwp *lwp = mt_debug_find(debugger, stop->lwp);
 
+	if (stop->pid && stop->pid != debugger->pid)
+		return on_stranger(debugger, stop);
 	if (stop->kind == MT_STOP_EXITED)
 		return on_exited(debugger, stop);
 	if (stop->kind == MT_STOP_EXEC && stop->pid == debugger->pid)
@@ -328,7 +354,7 @@ struct mt_error *mt_debug_take(struct mt_debugger *debugger, const struct mt_sto
 	case MT_STOP_NEW_THREAD:
 		return on_new_thread(debugger, stop);
 	case MT_STOP_FORK:
-		return on_fork(debugger, stop);
+		return on_fork(debugger, lwp, stop);
 	case MT_STOP_VFORK:
 		return on_vfork(debugger, lwp, stop);
 	case MT_STOP_BREAKPOINT:

@@ -147,8 +147,11 @@ struct mt_debugger {
 
 	pid_t pid;
 	bool attached;
+	struct mt_debug_settings settings;
+	mt_debug_words former; /* the programs of inferiors before this one */
+	pid_t lender; /* parent of what vfork() made: stands still, in the same memory; 0: none */
 	MT_ARRAY(struct mt_debug_lwp *) lwps;
-	unsigned last_thread;
+	unsigned last_thread, births, beginnings;
 	struct mt_debug_lwp *selected;
 	unsigned selected_frame;
 
@@ -265,12 +268,19 @@ void mt_debug_breakpoints_deinit(struct mt_debugger *debugger);
 void mt_debug_forget_conditions(struct mt_debugger *debugger);
 /* The code changed: find the places anew. */
 void mt_debug_resolve_all(struct mt_debugger *debugger);
+/* The same when another program replaced the one that was there: it may have no such places. */
+void mt_debug_resolve_after_exec(struct mt_debugger *debugger);
 /* A thread came to an address: NULL: no breakpoint stops it. */
 struct mt_debug_break *mt_debug_hit(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 				    uint64_t address);
 /* The condition and the count of hits to ignore let it stop; INDEX: of the location. */
 bool mt_debug_break_stops(struct mt_debugger *debugger, struct mt_debug_break *one,
 			  struct mt_debug_lwp *lwp, size_t index);
+
+/* debugger.c */
+/* The threads, which stand still, are as they would be without us, with the signals that they were
+ * about to get. */
+void mt_debug_give_back(struct mt_debugger *debugger);
 
 /* watch.c */
 /* What ONE->text means in the selected frame.  Errors: USAGE. */
@@ -280,6 +290,8 @@ void mt_debug_watch_end(struct mt_debug_break *one);
 struct mt_error *mt_debug_watch_plan(struct mt_debugger *debugger);
 /* Its threads have none any more: they would stay when we die. */
 void mt_debug_watch_withdraw(struct mt_debugger *debugger);
+/* What belonged to one thread's frames, belongs to those of its copy. */
+void mt_debug_watch_move(struct mt_debugger *debugger, pid_t from, pid_t to);
 /* The process is gone, and with it what was watched. */
 void mt_debug_watch_forget(struct mt_debugger *debugger);
 /* Before a thread goes on. */
@@ -309,6 +321,11 @@ struct mt_error *mt_debug_record_hide(struct mt_debugger *debugger);
 struct mt_error *mt_debug_record_show(struct mt_debugger *debugger);
 void mt_debug_record_ended(struct mt_debugger *debugger);
 
+/* Another process is debugged now: it is recorded, too, if it has memory of its own. */
+struct mt_error *mt_debug_record_followed(struct mt_debugger *debugger, bool shares_memory);
+/* A followed child became a program with memory of its own. */
+struct mt_error *mt_debug_record_executed(struct mt_debugger *debugger);
+
 /* run.c */
 /* Let the program run by its plan until something stops it. */
 struct mt_error *mt_debug_run(struct mt_debugger *debugger, struct mt_debug_stop *stop);
@@ -320,6 +337,17 @@ void mt_debug_tell(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 /* Take the whole process away: it ended. */
 void mt_debug_process_ended(struct mt_debugger *debugger);
 bool mt_debug_is_stepped(const struct mt_debugger *debugger, const struct mt_debug_lwp *lwp);
+
+/* follow.c */
+/* A child that is to be followed: it is the program from now on. */
+struct mt_error *mt_debug_follow(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
+				 const struct mt_stop *stop);
+/* Children of forks that nobody took note of yet. */
+void mt_debug_leave_children(struct mt_debugger *debugger, bool kill);
+/* The parent needs to wait for its child no longer. */
+struct mt_error *mt_debug_let_go_lender(struct mt_debugger *debugger, enum mt_debug_release why);
+/* What is debugged is another inferior from now on, which has no arguments, and our environment. */
+struct mt_error *mt_debug_next_inferior(struct mt_debugger *debugger);
 
 /* environment.c */
 struct mt_error *mt_debug_environment_init(struct mt_debugger *debugger);

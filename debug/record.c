@@ -285,6 +285,22 @@ struct mt_error *mt_debug_record_forked(struct mt_debugger *debugger, pid_t chil
 	return mt_session_clean(debugger->session, debugger->pid, child);
 }
 
+struct mt_error *mt_debug_record_followed(struct mt_debugger *debugger, bool shares_memory)
+{
+	if (!is_recording(debugger))
+		return NULL;
+	mt_debug_record_ended(debugger);
+	if (shares_memory)
+		return NULL;
+	mt_try(begin(debugger, false));
+	return mt_debug_record_show(debugger);
+}
+
+struct mt_error *mt_debug_record_executed(struct mt_debugger *debugger)
+{
+	return debugger->armed && !is_recording(debugger) ? begin(debugger, true) : NULL;
+}
+
 void mt_debug_record_tick(struct mt_debugger *debugger)
 {
 	if (is_recording(debugger))

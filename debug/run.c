@@ -192,9 +192,17 @@ static struct mt_error *keep(struct mt_debugger *debugger, const struct mt_stop 
 	struct mt_debug_lwp *lwp = mt_debug_find(debugger, stop->lwp);
 	const struct user_regs_struct *registers;
 
+	if (stop->pid && stop->pid != debugger->pid)
+		return mt_debug_take(debugger, stop);
 	switch (stop->kind) {
-	case MT_STOP_NEW_THREAD:
 	case MT_STOP_FORK:
+		if (!debugger->settings.follow_child)
+			return mt_debug_take(debugger, stop);
+		/* It is followed when its parent goes on, and has nothing of ours until then. */
+		mt_try(mt_debug_clean_child(debugger, stop->child));
+		mt_try(mt_debug_record_forked(debugger, stop->child));
+		break;
+	case MT_STOP_NEW_THREAD:
 	case MT_STOP_EXEC:
 		return mt_debug_take(debugger, stop);
 	case MT_STOP_INTERRUPTED:
@@ -293,6 +301,8 @@ void mt_debug_tell(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 
 void mt_debug_process_ended(struct mt_debugger *debugger)
 {
+	mt_debug_leave_children(debugger, false);
+	mt_error_destroy(mt_debug_let_go_lender(debugger, MT_DEBUG_BY_EXIT));
 	mt_debug_plan_clear(debugger);
 	mt_debug_forget_sites(debugger);
 	mt_debug_remove_lwps(debugger);

@@ -23,6 +23,7 @@ struct mt_error *mt_debug_add_lwp(struct mt_debugger *debugger, pid_t lwp, bool 
 		return mt_error_no_memory();
 	}
 	added->thread.number = ++debugger->last_thread;
+	debugger->births++;
 	added->thread.lwp = lwp;
 	mt_proc_name(lwp, added->thread.name);
 	if (tell && debugger->front.thread_born)
@@ -70,7 +71,7 @@ void mt_debug_remove_lwps(struct mt_debugger *debugger)
 {
 	while (debugger->lwps.count)
 		mt_debug_remove_lwp(debugger, *mt_array_last(&debugger->lwps), false);
-	debugger->last_thread = 0;
+	debugger->last_thread = debugger->births = 0;
 }
 
 const struct user_regs_struct *mt_debug_registers(struct mt_debugger *debugger,
@@ -115,9 +116,9 @@ const struct mt_debug_thread *mt_debugger_thread(const struct mt_debugger *debug
 	return index < debugger->lwps.count ? &debugger->lwps.items[index]->thread : NULL;
 }
 
-unsigned mt_debugger_last_thread(const struct mt_debugger *debugger)
+unsigned mt_debugger_births(const struct mt_debugger *debugger)
 {
-	return debugger->last_thread;
+	return debugger->births;
 }
 
 const struct mt_debug_thread *mt_debugger_selected(const struct mt_debugger *debugger)

@@ -169,6 +169,13 @@ void mt_debug_watch_withdraw(struct mt_debugger *debugger)
 	}
 }
 
+void mt_debug_watch_move(struct mt_debugger *debugger, pid_t from, pid_t to)
+{
+	mt_array_each (one, &debugger->breakpoints)
+		if ((*one)->watched && (*one)->watched->lwp == from)
+			(*one)->watched->lwp = to;
+}
+
 void mt_debug_watch_forget(struct mt_debugger *debugger)
 {
 	for (size_t i = debugger->breakpoints.count; i-- > 0;)

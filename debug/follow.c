@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Into the child of a fork: it is the program from then on, and its parent runs on by itself, with
+ * nothing of ours in it.
+ *
+ * What vfork() made runs in its parent's memory.  The parent is held at its vfork() meanwhile, so
+ * that breakpoints may be in that memory for the child; they are taken out of it before the parent
+ * goes on: when the child has a program of its own, or is gone. */
+#include "private.h"
+#include "target/proc.h"
+
+#include <string.h>
+
+struct mt_debug_settings *mt_debugger_settings(struct mt_debugger *debugger)
+{
+	return &debugger->settings;
+}
+
+unsigned mt_debugger_inferior_count(const struct mt_debugger *debugger)
+{
+	return (unsigned)debugger->former.count + 1;
+}
+
+unsigned mt_debugger_beginnings(const struct mt_debugger *debugger)
+{
+	return debugger->beginnings;
+}
+
+struct mt_debug_inferior mt_debugger_inferior(const struct mt_debugger *debugger, unsigned number)
+{
+	struct mt_debug_inferior inferior = {.pid = debugger->pid, .path = debugger->path};
+	size_t former = debugger->former.count;
+
+	if (!number || number > former)
+		return inferior;
+	inferior.pid = number == former ? debugger->lender : 0;
+	inferior.path = debugger->former.items[number - 1];
+	return inferior;
+}
+
+bool mt_debugger_is_vfork_child(const struct mt_debugger *debugger)
+{
+	return debugger->lender != 0;
+}
+
+struct mt_error *mt_debug_next_inferior(struct mt_debugger *debugger)
+{
+	char *path = debugger->path ? strdup(debugger->path) : NULL;
+
+	if ((debugger->path && !path) || mt_array_push(&debugger->former, path)) {
+		free(path);
+		return mt_error_no_memory();
+	}
+	debugger->births++;
+	mt_debug_environment_deinit(debugger);
+	mt_try(mt_debug_environment_init(debugger));
+	return mt_debugger_set_arguments(debugger, "");
+}
+
+static bool has_child(const struct mt_debug_lwp *lwp)
+{
+	return lwp->has_pending &&
+	       (lwp->pending.kind == MT_STOP_FORK || lwp->pending.kind == MT_STOP_VFORK);
+}
+
+void mt_debug_leave_children(struct mt_debugger *debugger, bool kill)
+{
+	const struct mt_target_ops *ops = debugger->target->ops;
+
+	mt_array_each (lwp, &debugger->lwps) {
+		if (!has_child(*lwp))
+			continue;
+		pid_t child = (*lwp)->pending.child;
+		(*lwp)->has_pending = false;
+		mt_error_destroy(kill ? ops->kill(debugger->target, child)
+				      : ops->detach(debugger->target, child, 0));
+	}
+}
+
+struct mt_error *mt_debug_let_go_lender(struct mt_debugger *debugger, enum mt_debug_release why)
+{
+	pid_t lender = debugger->lender;
+
+	if (!lender)
+		return NULL;
+	debugger->lender = 0;
+	struct mt_error *error = mt_debug_clean_child(debugger, lender);
+	if (!error)
+		error = debugger->target->ops->detach(debugger->target, lender, 0);
+	if (!error && debugger->front.parent_let_go)
+		debugger->front.parent_let_go(debugger->front.context, lender, why);
+	return error;
+}
+
+/* The thread that forked goes on as its copy, and with what it was about to do. */
+static void move_to_child(struct mt_debugger *debugger, struct mt_debug_lwp *lwp, pid_t child)
+{
+	for (size_t i = debugger->lwps.count; i-- > 0;)
+		if (debugger->lwps.items[i] != lwp)
+			mt_debug_remove_lwp(debugger, debugger->lwps.items[i], false);
+	mt_debug_watch_move(debugger, lwp->thread.lwp, child);
+	lwp->thread.lwp = child;
+	lwp->thread.number = debugger->last_thread = 1;
+	mt_proc_name(child, lwp->thread.name);
+	lwp->running = lwp->has_registers = lwp->has_pending = false;
+	lwp->signal = lwp->reported = lwp->injected = 0;
+	lwp->watches = 0;
+	lwp->passed = lwp->again = 0;
+	mt_debug_forget_frames(lwp);
+	debugger->over = NULL;
+	debugger->over_vfork = false;
+	debugger->plan.first_function = 0; /* that it is the child is news */
+	debugger->selected = lwp;
+	debugger->selected_frame = 0;
+	debugger->pid = debugger->last_pid = child;
+}
+
+/* The parent, all of whose threads stand still. */
+static struct mt_error *leave_parent(struct mt_debugger *debugger, bool shares_memory)
+{
+	mt_try(mt_debug_record_hide(debugger));
+	mt_debug_give_back(debugger);
+	if (shares_memory) {
+		debugger->lender = debugger->pid;
+		return NULL;
+	}
+	mt_try(mt_debug_remove_sites(debugger));
+	return debugger->target->ops->detach(debugger->target, debugger->pid, 0);
+}
+
+struct mt_error *mt_debug_follow(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
+				 const struct mt_stop *stop)
+{
+	bool shares_memory = stop->kind == MT_STOP_VFORK;
+
+	if (!shares_memory) {
+		mt_try(mt_debug_clean_child(debugger, stop->child));
+		mt_try(mt_debug_record_forked(debugger, stop->child));
+	}
+	mt_try(mt_debug_halt(debugger));
+	if (debugger->lender) { /* its child forks before it is a program of its own */
+		mt_try(mt_debug_remove_sites(debugger));
+		mt_try(mt_debug_let_go_lender(debugger, MT_DEBUG_BY_DETACH));
+	}
+	mt_try(mt_debug_next_inferior(debugger));
+	if (debugger->front.forked)
+		debugger->front.forked(debugger->front.context, MT_DEBUG_CHILD_FOLLOWED,
+				       &lwp->thread, stop->child, shares_memory);
+	mt_try(leave_parent(debugger, shares_memory));
+	move_to_child(debugger, lwp, stop->child);
+	mt_try(mt_debug_space_of_process(debugger));
+	mt_debug_resolve_all(debugger);
+	debugger->sites_changed = true;
+	return mt_debug_record_followed(debugger, shares_memory);
+}
