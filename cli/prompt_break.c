@@ -16,8 +16,6 @@ static void tell_new(struct prompt *prompt, unsigned number)
 {
 	const struct mt_debug_breakpoint *one =
 	    mt_debugger_find_breakpoint(prompt->debugger, number);
-	struct mt_debug_place place;
-
 	if (!one)
 		return;
 	const char *kind = one->temporary                         ? "Temporary breakpoint"
@@ -31,12 +29,12 @@ static void tell_new(struct prompt *prompt, unsigned number)
 		prompt_printf("%s %u (%s) pending.\n", kind, number, one->text);
 		return;
 	}
-	mt_debugger_place(prompt->debugger, one->locations[0].address, &place);
-	prompt_printf("%s %u at 0x%llx", kind, number, (unsigned long long)place.address);
+	const struct mt_debug_location *place = &one->locations[0];
+	prompt_printf("%s %u at 0x%llx", kind, number, (unsigned long long)place->address);
 	if (one->location_count > 1)
 		prompt_printf(": %s. (%zu locations)", one->text, one->location_count);
-	else if (place.file)
-		prompt_printf(": file %s, line %u.", place.file, place.source.line);
+	else if (place->file)
+		prompt_printf(": file %s, line %u.", place->file, place->source.line);
 	prompt_printf("\n");
 }
 

@@ -98,12 +98,12 @@ struct spot {
 };
 
 /* The first place that a location means. */
-static struct mt_error *keep_first(void *context, uint64_t address)
+static struct mt_error *keep_first(void *context, const struct mt_location *place)
 {
 	uint64_t *first = context;
 
 	if (!*first)
-		*first = address;
+		*first = place->address;
 	return NULL;
 }
 

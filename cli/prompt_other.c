@@ -56,17 +56,20 @@ static struct mt_error *run_echo(struct prompt *prompt, const char *rest)
 
 /* ---- info ---- */
 
-static void print_location(struct prompt *prompt, uint64_t address)
+static void print_location(struct prompt *prompt, const struct mt_debug_location *location)
 {
 	struct mt_debug_place place;
 
-	mt_debugger_place(prompt->debugger, address, &place);
-	if (place.function && place.file)
-		prompt_printf("in %s at %s:%u", place.function->name, place.file,
-			      place.source.line);
-	else if (place.function)
+	prompt_printf("0x%016llx ", (unsigned long long)location->address);
+	if (location->function && location->file) {
+		prompt_printf("in %s at %s:%u", location->function, location->file,
+			      location->source.line);
+		return;
+	}
+	mt_debugger_place(prompt->debugger, location->address, &place);
+	if (place.function)
 		prompt_printf("<%s+%llu>", place.function->name,
-			      (unsigned long long)(address - place.function->start));
+			      (unsigned long long)(location->address - place.function->start));
 }
 
 static const char *kind_words(const struct mt_debug_breakpoint *one)
@@ -116,8 +119,7 @@ static void print_breakpoint(struct prompt *prompt, const struct mt_debug_breakp
 	} else if (one->location_count > 1) {
 		prompt_printf("<MULTIPLE>         ");
 	} else {
-		prompt_printf("0x%016llx ", (unsigned long long)one->locations[0].address);
-		print_location(prompt, one->locations[0].address);
+		print_location(prompt, &one->locations[0]);
 	}
 	prompt_printf("\n");
 	if (one->condition)
@@ -129,10 +131,12 @@ static void print_breakpoint(struct prompt *prompt, const struct mt_debug_breakp
 		prompt_printf("\tignore next %llu hits\n", (unsigned long long)one->ignore);
 	prompt_show_commands(prompt, one->number);
 	for (size_t i = 0; one->location_count > 1 && i < one->location_count; i++) {
-		prompt_printf("%u.%-5zu %-*s %-4s %-3s 0x%016llx ", one->number, i + 1, width, "",
-			      "", one->locations[i].enabled ? "y" : "n",
-			      (unsigned long long)one->locations[i].address);
-		print_location(prompt, one->locations[i].address);
+		char number[32];
+
+		snprintf(number, sizeof(number), "%u.%zu", one->number, i + 1);
+		prompt_printf("%-7s %-*s %-4s %-3s ", number, width, "", "",
+			      one->locations[i].enabled ? "y" : "n");
+		print_location(prompt, &one->locations[i]);
 		prompt_printf("\n");
 	}
 }

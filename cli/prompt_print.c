@@ -86,11 +86,11 @@ struct scope {
 	struct mt_str out;
 };
 
-static struct mt_error *scope_at(void *context, uint64_t address)
+static struct mt_error *scope_at(void *context, const struct mt_location *place)
 {
 	struct scope *scope = context;
 
-	return mt_expr_info_scope(scope->program, scope->location, address, &scope->out);
+	return mt_expr_info_scope(scope->program, scope->location, place->address, &scope->out);
 }
 
 struct mt_error *prompt_info_scope(struct prompt *prompt, const char *rest)

@@ -45,19 +45,32 @@ static void publish(struct mt_debug_break *one)
 	one->public.location_count = one->locations.count;
 }
 
-static struct mt_error *add_location(void *context, uint64_t address)
-{
-	struct mt_debug_break *one = context;
-	const struct mt_debug_location location = {.address = address, .enabled = true};
+struct resolving {
+	struct mt_debugger *debugger;
+	struct mt_debug_break *one;
+};
 
-	return mt_array_push(&one->locations, location) ? mt_error_no_memory() : NULL;
+static struct mt_error *add_location(void *context, const struct mt_location *place)
+{
+	struct resolving *resolving = context;
+	const struct mt_debug_location location = {
+	    .address = place->address,
+	    .enabled = true,
+	    .function = place->function,
+	    .instance = place->instance,
+	    .source = place->source,
+	    .file = mt_debug_file_name(resolving->debugger, place->address, place->source.file)};
+
+	return mt_array_push(&resolving->one->locations, location) ? mt_error_no_memory() : NULL;
 }
 
 static struct mt_error *resolve(struct mt_debugger *debugger, struct mt_debug_break *one)
 {
+	struct resolving resolving = {debugger, one};
+
 	one->locations.count = 0;
 	forget_parsed(one);
-	struct mt_error *error = mt_debugger_locate(debugger, one->text, add_location, one);
+	struct mt_error *error = mt_debugger_locate(debugger, one->text, add_location, &resolving);
 	publish(one);
 	return error;
 }
@@ -66,11 +79,12 @@ static struct mt_error *resolve(struct mt_debugger *debugger, struct mt_debug_br
 static struct mt_error *find_first(struct mt_debugger *debugger, struct mt_debug_break *one,
 				   const char *location)
 {
+	struct resolving resolving = {debugger, one};
 	struct mt_error *error;
 
 	if (!location || !*location)
 		return resolve(debugger, one);
-	error = mt_debugger_locate(debugger, location, add_location, one);
+	error = mt_debugger_locate(debugger, location, add_location, &resolving);
 	publish(one);
 	return error;
 }

@@ -11,6 +11,7 @@
 #ifndef MT_DEBUG_DEBUGGER_H
 #define MT_DEBUG_DEBUGGER_H
 
+#include "elf/location.h"
 #include "elf/space.h"
 #include "elf/unwind.h"
 #include "expr/expr.h"
@@ -240,6 +241,11 @@ struct mt_expr_frame mt_debugger_expr_frame(struct mt_debugger *debugger,
 struct mt_debug_location {
 	uint64_t address;
 	bool enabled;
+	/* As people are told it; what they point to lives as long as the debugger. */
+	const char *function;             /* NULL: not known */
+	const struct mt_inline *instance; /* of it, if it is inlined; NULL: it is not */
+	struct mt_source source;          /* file NULL: not known */
+	const char *file;                 /* source.file as the compiler was given it */
 };
 
 enum mt_debug_break_kind {
@@ -318,10 +324,11 @@ struct mt_debug_place {
 
 /* What is known of an address; strings live as long as the debugger. */
 void mt_debugger_place(struct mt_debugger *debugger, uint64_t address, struct mt_debug_place *out);
-/* FUNCTION, FILE:LINE, LINE, FILE:FUNCTION, *ADDRESS; `found` is called for each address that it
- * means.  Errors: NOT_FOUND, in GDB's words; USAGE. */
+/* FUNCTION, FILE:LINE, LINE, FILE:FUNCTION, *ADDRESS; `found` is called for each place that it
+ * means, by their addresses.  Errors: NOT_FOUND, in GDB's words; USAGE. */
 struct mt_error *mt_debugger_locate(struct mt_debugger *debugger, const char *location,
-				    struct mt_error *(*found)(void *context, uint64_t address),
+				    struct mt_error *(*found)(void *context,
+							      const struct mt_location *place),
 				    void *context);
 
 /* What GDB's `info line` says of each place that LOCATION means.  Errors: as above. */

@@ -86,34 +86,6 @@ static int add_frame(struct mt_debug_lwp *lwp, struct mt_debug_frame *frame)
 	return 0;
 }
 
-static bool is_among(const struct mt_inline *call, const struct mt_inline_span *span)
-{
-	for (size_t i = 0; i < span->depth; i++)
-		if (span->chain[i] == call)
-			return true;
-	return false;
-}
-
-struct mt_debug_inlines mt_debug_inlines_at(struct mt_debugger *debugger,
-					    const struct mt_debug_lwp *lwp, uint64_t pc)
-{
-	struct mt_debug_inlines inlines = {0};
-	struct mt_inline_span before = {0};
-	unsigned entered = lwp->entered_pc == pc ? lwp->entered : 0;
-
-	if (!debugger->code)
-		return inlines;
-	mt_space_inlines_at(debugger->code, pc, &inlines.span);
-	if (!inlines.span.depth)
-		return inlines;
-	mt_space_inlines_at(debugger->code, pc - 1, &before);
-	for (size_t i = inlines.span.depth; i-- > 0; inlines.hidden++)
-		if (is_among(inlines.span.chain[i], &before))
-			break;
-	inlines.hidden -= entered < inlines.hidden ? entered : inlines.hidden;
-	return inlines;
-}
-
 /* The innermost inlined call has the line of the code; each other function the line of the call. */
 static int add_all(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 		   struct mt_debug_frame frame)

@@ -2,8 +2,6 @@
 /* What people type for a place in the code, and what code is at an address. */
 #include "private.h"
 
-#include "elf/location.h"
-
 #include <ctype.h>
 #include <string.h>
 
@@ -65,7 +63,8 @@ static int compare(const void *one, const void *other)
 }
 
 struct mt_error *mt_debugger_locate(struct mt_debugger *debugger, const char *location,
-				    struct mt_error *(*found)(void *context, uint64_t address),
+				    struct mt_error *(*found)(void *context,
+							      const struct mt_location *place),
 				    void *context)
 {
 	const struct mt_location_options options = options_of(debugger);
@@ -79,7 +78,7 @@ struct mt_error *mt_debugger_locate(struct mt_debugger *debugger, const char *lo
 	qsort(locations.items, locations.count, sizeof(*locations.items), compare);
 	mt_array_each (place, &locations)
 		if (!error)
-			error = found(context, place->address);
+			error = found(context, place);
 	mt_locations_deinit(&locations);
 	return error;
 }

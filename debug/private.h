@@ -125,7 +125,7 @@ struct mt_debug_plan {
 	uint64_t caller;
 	uint64_t above;
 	uint64_t returned_from;
-	MT_ARRAY(uint64_t) places;
+	MT_ARRAY(struct mt_debug_location) places;
 };
 
 typedef MT_ARRAY(char *) mt_debug_words;
@@ -219,6 +219,12 @@ void mt_debug_forget_frames(struct mt_debug_lwp *lwp);
 /* frames.c */
 const struct mt_debug_frame *mt_debug_frame_of(struct mt_debugger *debugger,
 					       struct mt_debug_lwp *lwp, unsigned level);
+/* The first frame of LWP outside of the function that LEVEL is of: its caller proper, past inlined
+ * ones. */
+const struct mt_debug_frame *mt_debug_caller_of(struct mt_debugger *debugger,
+						struct mt_debug_lwp *lwp, unsigned level);
+
+/* inlined.c */
 /* The inlined calls at PC, and how many of them begin there and are not entered yet: people see
  * them as the call that comes next. */
 struct mt_debug_inlines {
@@ -227,10 +233,10 @@ struct mt_debug_inlines {
 };
 struct mt_debug_inlines mt_debug_inlines_at(struct mt_debugger *debugger,
 					    const struct mt_debug_lwp *lwp, uint64_t pc);
-/* The first frame of LWP outside of the function that LEVEL is of: its caller proper, past inlined
- * ones. */
-const struct mt_debug_frame *mt_debug_caller_of(struct mt_debugger *debugger,
-						struct mt_debug_lwp *lwp, unsigned level);
+/* The next of them is entered; all are; those are in which somebody asked for a breakpoint. */
+void mt_debug_enter_next(struct mt_debug_lwp *lwp, uint64_t pc);
+void mt_debug_enter_all(struct mt_debug_lwp *lwp, uint64_t pc);
+void mt_debug_enter_asked(struct mt_debugger *debugger, struct mt_debug_lwp *lwp, uint64_t pc);
 
 /* expressions.c */
 /* NULL: there is no such frame. */

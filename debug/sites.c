@@ -71,7 +71,7 @@ struct mt_error *mt_debug_each_wanted(struct mt_debugger *debugger,
 	mt_array_each (one, &debugger->breakpoints)
 		mt_try(each_of_break(*one, found, context));
 	mt_array_each (place, &debugger->plan.places)
-		mt_try(found(context, *place));
+		mt_try(found(context, place->address));
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (others[i])
 			mt_try(found(context, others[i]));

@@ -24,10 +24,21 @@ static uint64_t function_at(struct mt_debugger *debugger, uint64_t pc)
 	return function ? function->start : 0;
 }
 
+static bool is_by_instruction(const struct mt_debug_plan *plan)
+{
+	return plan->kind == MT_DEBUG_PLAN_STEPI || plan->kind == MT_DEBUG_PLAN_NEXTI;
+}
+
 static void tell_done(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 		      enum mt_debug_stop_kind kind)
 {
 	const struct mt_debug_plan *plan = &debugger->plan;
+	const struct user_regs_struct *registers = mt_debug_registers(debugger, lwp);
+
+	if (registers && is_by_instruction(plan))
+		mt_debug_enter_all(lwp, registers->rip);
+	if (registers && plan->kind == MT_DEBUG_PLAN_RUN_TO)
+		mt_debug_enter_asked(debugger, lwp, registers->rip);
 	const struct mt_debug_frame *frame = mt_debug_frame_of(debugger, lwp, 0);
 	const struct mt_debug_stop told = {
 	    .kind = kind,
@@ -70,9 +81,9 @@ static void run_into(struct mt_debugger *debugger, uint64_t address)
 	debugger->sites_changed = true;
 }
 
-static struct mt_error *note_target(void *context, uint64_t address)
+static struct mt_error *note_target(void *context, const struct mt_location *place)
 {
-	*(uint64_t *)context = address;
+	*(uint64_t *)context = place->address;
 	return NULL;
 }
 
@@ -192,11 +203,8 @@ static bool at_inlined(struct mt_debugger *debugger, struct mt_debug_lwp *lwp, u
 
 		if (is_here && plan->kind != MT_DEBUG_PLAN_STEP)
 			return true;
-		if (is_here) {
-			lwp->entered = lwp->entered_pc == pc ? lwp->entered + 1 : 1;
-			lwp->entered_pc = pc;
-			mt_debug_forget_frames(lwp);
-		}
+		if (is_here)
+			mt_debug_enter_next(lwp, pc);
 		tell_done(debugger, lwp, MT_DEBUG_STEPPED);
 		return true;
 	}
@@ -245,11 +253,6 @@ static void leave_line(struct mt_debugger *debugger, struct mt_debug_lwp *lwp, u
 	plan->line = 0;
 }
 
-static bool is_by_instruction(const struct mt_debug_plan *plan)
-{
-	return plan->kind == MT_DEBUG_PLAN_STEPI || plan->kind == MT_DEBUG_PLAN_NEXTI;
-}
-
 struct mt_error *mt_debug_on_step(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
 {
 	const struct user_regs_struct *registers = mt_debug_registers(debugger, lwp);
@@ -291,7 +294,7 @@ static struct mt_error *on_back(struct mt_debugger *debugger, struct mt_debug_lw
 static bool is_place(const struct mt_debug_plan *plan, uint64_t address)
 {
 	mt_array_each (place, &plan->places)
-		if (*place == address)
+		if (place->address == address)
 			return true;
 	return false;
 }

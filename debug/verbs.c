@@ -70,9 +70,7 @@ static bool enter_inlined(struct mt_debugger *debugger, struct mt_debug_stop *st
 
 	if (!registers || !mt_debug_inlines_at(debugger, lwp, registers->rip).hidden)
 		return false;
-	lwp->entered = lwp->entered_pc == registers->rip ? lwp->entered + 1 : 1;
-	lwp->entered_pc = registers->rip;
-	mt_debug_forget_frames(lwp);
+	mt_debug_enter_next(lwp, registers->rip);
 	debugger->selected_frame = 0;
 	*stop = (struct mt_debug_stop){.kind = MT_DEBUG_STEPPED, .pid = debugger->pid};
 	return true;
@@ -109,7 +107,8 @@ static struct mt_error *plan_return(struct mt_debugger *debugger, unsigned level
 	debugger->plan.caller = caller->pc;
 	debugger->plan.above = frame->cfa;
 	debugger->plan.returned_from = frame->inside;
-	return mt_array_push(&debugger->plan.places, caller->pc) ? mt_error_no_memory() : NULL;
+	const struct mt_debug_location place = {.address = caller->pc};
+	return mt_array_push(&debugger->plan.places, place) ? mt_error_no_memory() : NULL;
 }
 
 /* Out of an inlined call: past what is left of its code. */
@@ -141,11 +140,13 @@ struct mt_error *mt_debugger_finish(struct mt_debugger *debugger, struct mt_debu
 	return mt_debug_run(debugger, stop);
 }
 
-static struct mt_error *add_place(void *context, uint64_t address)
+static struct mt_error *add_place(void *context, const struct mt_location *place)
 {
 	struct mt_debugger *debugger = context;
+	const struct mt_debug_location found = {.address = place->address,
+						.instance = place->instance};
 
-	return mt_array_push(&debugger->plan.places, address) ? mt_error_no_memory() : NULL;
+	return mt_array_push(&debugger->plan.places, found) ? mt_error_no_memory() : NULL;
 }
 
 struct mt_error *mt_debugger_run_to(struct mt_debugger *debugger, const char *location,

@@ -14,9 +14,10 @@ struct mt_unit {
 	Dwarf_Die die;   /* whose children hold the functions: of the split file, if there is one */
 	Dwarf_Die lines; /* whose line table counts */
 	bool rows_read;
-	Dwarf_Lines *rows; /* of the line table, once they were read; libdw's own */
+	Dwarf_Line **rows; /* of the line table, once they were read, by address; NULL: none */
 	size_t row_count;
-	struct mt_inlines *inlines; /* NULL: not built */
+	bool lists_sought, has_lists; /* of locations */
+	struct mt_inlines *inlines;   /* NULL: not built */
 };
 
 /* A stretch of addresses of one unit. */
@@ -56,6 +57,12 @@ struct mt_dwarf *mt_dwarf(struct mt_objfile *objfile);
 size_t mt_dwarf_search(const struct mt_dwarf *dwarf, uint64_t address);
 /* NULL: no unit holds it. */
 struct mt_unit *mt_dwarf_unit_at(const struct mt_dwarf *dwarf, uint64_t address);
+
+/* blocks.c: tells blocks apart that have names of their own: functions, inlined calls, and blocks
+ * within them with variables.  NULL: none holds the address. */
+const void *mt_block_at(struct mt_unit *unit, uint64_t address);
+/* Any of its variables has a list of locations. */
+bool mt_unit_has_lists(struct mt_unit *unit);
 
 /* inlines.c */
 void mt_inlines_destroy(struct mt_inlines *inlines);

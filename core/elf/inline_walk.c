@@ -76,6 +76,8 @@ static void add_intervals(struct walk *walk, Dwarf_Die *die, struct mt_inline_no
 	while (*walk->budget && (offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
 		struct mt_inline_interval interval = {start, end, node};
 		--*walk->budget;
+		if (start < end && !node->entry)
+			node->entry = start;
 		if (start < end && mt_array_push(walk->out, interval))
 			walk->no_memory = true;
 	}

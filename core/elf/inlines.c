@@ -158,18 +158,15 @@ static void look_up(struct mt_objfile *objfile, const struct mt_inlines *inlines
 
 struct inlined_search {
 	const char *name;
-	MT_ARRAY(struct mt_inline_interval) found; /* the lowest start of each */
+	MT_ARRAY(const struct mt_inline_node *) found;
 };
 
-static int note_instance(struct inlined_search *search_for, uint64_t start,
-			 struct mt_inline_node *node)
+static int note_instance(struct inlined_search *search_for, const struct mt_inline_node *node)
 {
-	struct mt_inline_interval found = {start, start, node};
-
 	mt_array_each (known, &search_for->found)
-		if (known->node == node)
-			return 0; /* spans are sorted: the first is the lowest */
-	return mt_array_push(&search_for->found, found);
+		if (*known == node)
+			return 0;
+	return mt_array_push(&search_for->found, node);
 }
 
 static void search_spans(struct inlined_search *search_for, const struct mt_inlines *inlines)
@@ -177,19 +174,20 @@ static void search_spans(struct inlined_search *search_for, const struct mt_inli
 	const struct mt_inline_node *last = NULL;
 
 	for (size_t i = 0; i < inlines->spans.count; i++) {
-		const struct mt_inline_interval *span = &inlines->spans.items[i];
+		const struct mt_inline_node *innermost = inlines->spans.items[i].node;
 
-		for (struct mt_inline_node *node = span->node; node && node != last;
+		for (const struct mt_inline_node *node = innermost; node && node != last;
 		     node = node->parent)
 			if (mt_name_matches(node->call.function->name, search_for->name) &&
-			    note_instance(search_for, span->start, node))
+			    note_instance(search_for, node))
 				return;
-		last = span->node;
+		last = innermost;
 	}
 }
 
 void mt_objfile_find_inlined(struct mt_objfile *objfile, const char *name,
-			     void (*found)(void *context, uint64_t address, const char *name),
+			     void (*found)(void *context, uint64_t address,
+					   const struct mt_inline *instance),
 			     void *context)
 {
 	struct mt_dwarf *dwarf = mt_dwarf(objfile);
@@ -203,8 +201,8 @@ void mt_objfile_find_inlined(struct mt_objfile *objfile, const char *name,
 		if (unit->inlines)
 			search_spans(&search_for, unit->inlines);
 	}
-	mt_array_each (instance, &search_for.found)
-		found(context, instance->start, instance->node->call.function->name);
+	mt_array_each (node, &search_for.found)
+		found(context, (*node)->entry, &(*node)->call);
 	mt_array_deinit(&search_for.found);
 }
 

@@ -11,6 +11,7 @@ struct mt_inline_node {
 	struct mt_inline call; /* first: its address is the instance */
 	struct mt_inline_node *parent;
 	uint32_t depth;                 /* 1: no parent */
+	uint64_t entry;                 /* where its first range begins */
 	const struct mt_inline **chain; /* outermost first; NULL: not asked for yet */
 };
 

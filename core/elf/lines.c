@@ -4,13 +4,33 @@
 
 #include <string.h>
 
-static void read_rows(struct mt_unit *unit)
+/* A row of line 0 is of no line (DWARF 5, section 6.2.2): what comes before it goes on. */
+static bool is_of_no_line(Dwarf_Line *row)
 {
+	int line = 0;
+	bool ends = false;
+
+	return dwarf_lineno(row, &line) ||
+	       (!line && !(dwarf_lineendsequence(row, &ends) == 0 && ends));
+}
+
+static void read_rows(struct mt_objfile *objfile, struct mt_unit *unit)
+{
+	Dwarf_Lines *lines;
+	size_t count;
+
 	if (unit->rows_read)
 		return;
 	unit->rows_read = true;
-	if (dwarf_getsrclines(&unit->lines, &unit->rows, &unit->row_count))
-		unit->row_count = 0;
+	if (dwarf_getsrclines(&unit->lines, &lines, &count))
+		return;
+	unit->rows = mt_arena_alloc(&objfile->arena, count * sizeof(*unit->rows));
+	for (size_t i = 0; unit->rows && i < count; i++) {
+		Dwarf_Line *row = dwarf_onesrcline(lines, i);
+
+		if (row && !is_of_no_line(row))
+			unit->rows[unit->row_count++] = row;
+	}
 }
 
 /* How many rows begin at or below an address. */
@@ -22,8 +42,7 @@ static size_t search_rows(const struct mt_unit *unit, uint64_t address)
 		size_t middle = low + (high - low) / 2;
 		Dwarf_Addr start;
 
-		if (dwarf_lineaddr(dwarf_onesrcline(unit->rows, middle), &start) == 0 &&
-		    start <= address)
+		if (dwarf_lineaddr(unit->rows[middle], &start) == 0 && start <= address)
 			low = middle + 1;
 		else
 			high = middle;
@@ -57,9 +76,9 @@ bool mt_objfile_source_at(struct mt_objfile *objfile, uint64_t address, struct m
 	*out = (struct mt_source){0};
 	if (!unit)
 		return false;
-	read_rows(unit);
+	read_rows(objfile, unit);
 	size_t behind = search_rows(unit, address);
-	return behind && describe(objfile, unit, dwarf_onesrcline(unit->rows, behind - 1), out);
+	return behind && describe(objfile, unit, unit->rows[behind - 1], out);
 }
 
 bool mt_prologue_end(struct mt_objfile *objfile, uint64_t start, uint64_t end, uint64_t *out)
@@ -69,9 +88,9 @@ bool mt_prologue_end(struct mt_objfile *objfile, uint64_t start, uint64_t end, u
 
 	if (!unit)
 		return false;
-	read_rows(unit);
+	read_rows(objfile, unit);
 	for (size_t i = start ? search_rows(unit, start - 1) : 0; i < unit->row_count; i++) {
-		Dwarf_Line *row = dwarf_onesrcline(unit->rows, i);
+		Dwarf_Line *row = unit->rows[i];
 		bool is_told = false;
 
 		if (dwarf_lineaddr(row, out) || *out >= end)
@@ -84,7 +103,7 @@ bool mt_prologue_end(struct mt_objfile *objfile, uint64_t start, uint64_t end, u
 
 static bool row_at(const struct mt_unit *unit, size_t index, uint64_t *address, bool *statement)
 {
-	Dwarf_Line *row = dwarf_onesrcline(unit->rows, index);
+	Dwarf_Line *row = unit->rows[index];
 
 	return dwarf_lineaddr(row, address) == 0 && dwarf_linebeginstatement(row, statement) == 0;
 }
@@ -110,15 +129,15 @@ static unsigned discriminator_of(const struct mt_unit *unit, size_t index)
 {
 	unsigned discriminator = 0;
 
-	dwarf_linediscriminator(dwarf_onesrcline(unit->rows, index), &discriminator);
+	dwarf_linediscriminator(unit->rows[index], &discriminator);
 	return discriminator;
 }
 
 /* Whether a row goes on with the line of the one before. */
 static bool goes_on(const struct mt_unit *unit, size_t index)
 {
-	Dwarf_Line *row = dwarf_onesrcline(unit->rows, index);
-	Dwarf_Line *former = index ? dwarf_onesrcline(unit->rows, index - 1) : NULL;
+	Dwarf_Line *row = unit->rows[index];
+	Dwarf_Line *former = index ? unit->rows[index - 1] : NULL;
 	int line = 0, former_line = 0;
 	bool ends = false;
 
@@ -167,15 +186,34 @@ bool mt_objfile_line_at(struct mt_objfile *objfile, uint64_t address, struct mt_
 	*out = (struct mt_line_range){0};
 	if (!unit)
 		return false;
-	read_rows(unit);
+	read_rows(objfile, unit);
 	size_t behind = search_rows(unit, address);
 	if (!behind || behind == unit->row_count)
 		return false;
 	size_t chosen = choose_row(unit, behind - 1), first = first_row_of_line(unit, chosen);
 	behind = behind_line(unit, first, behind - 1);
 	return behind < unit->row_count && row_at(unit, first, &out->start, &out->statement) &&
-	       dwarf_lineaddr(dwarf_onesrcline(unit->rows, behind), &out->end) == 0 &&
-	       describe(objfile, unit, dwarf_onesrcline(unit->rows, first), &out->source);
+	       dwarf_lineaddr(unit->rows[behind], &out->end) == 0 &&
+	       describe(objfile, unit, unit->rows[first], &out->source);
+}
+
+bool mt_objfile_lines_begin_at(struct mt_objfile *objfile, uint64_t address)
+{
+	const struct mt_dwarf *dwarf = mt_dwarf(objfile);
+	struct mt_unit *unit = dwarf ? mt_dwarf_unit_at(dwarf, address) : NULL;
+	unsigned count = 0;
+	bool statement, ends;
+	uint64_t other;
+
+	if (!unit)
+		return false;
+	read_rows(objfile, unit);
+	for (size_t i = search_rows(unit, address); i-- > 0 && row_at(unit, i, &other, &statement);)
+		if (other != address)
+			break;
+		else if (dwarf_lineendsequence(unit->rows[i], &ends) == 0 && !ends)
+			count++;
+	return count > 1;
 }
 
 static bool file_matches(const char *path, const char *wanted)
@@ -189,10 +227,11 @@ static bool file_matches(const char *path, const char *wanted)
 
 struct place {
 	uint64_t address;
-	uint64_t function; /* tells functions apart, inlined ones too */
+	const void *block;
 };
 
 struct statement {
+	struct mt_unit *unit;
 	uint64_t address;
 	uint32_t line;
 };
@@ -235,7 +274,7 @@ static bool read_statement(struct line_search *search, struct mt_unit *unit, Dwa
 	    !describe(search->objfile, unit, row, &source) || source.line < search->line ||
 	    dwarf_lineaddr(row, &address) || !file_matches(source.file, search->file))
 		return false;
-	*out = (struct statement){address, source.line};
+	*out = (struct statement){unit, address, source.line};
 	return mt_dwarf_unit_at(search->dwarf, address) == unit;
 }
 
@@ -245,9 +284,9 @@ static void visit_unit(struct line_search *search, struct mt_unit *unit)
 
 	if (!unit_has_file(search, unit))
 		return;
-	read_rows(unit);
+	read_rows(search->objfile, unit);
 	for (size_t i = 0; i < unit->row_count; i++)
-		if (read_statement(search, unit, dwarf_onesrcline(unit->rows, i), &statement))
+		if (read_statement(search, unit, unit->rows[i], &statement))
 			search->visit(search, &statement);
 }
 
@@ -263,25 +302,13 @@ static void find_best(struct line_search *search, const struct statement *statem
 		search->best = statement->line;
 }
 
-/* A function is told by what is innermost at an address: the inlined call or the symbol. */
-static uint64_t identify(struct mt_objfile *objfile, uint64_t address)
-{
-	struct mt_inline_span span;
-
-	mt_objfile_inlines_at(objfile, address, &span);
-	if (span.depth)
-		return (uint64_t)(uintptr_t)span.chain[span.depth - 1];
-	const struct mt_symbol *symbol = mt_objfile_symbol_at(objfile, address);
-	return symbol ? symbol->start : 0;
-}
-
 static void add_place(struct line_search *search, const struct statement *statement)
 {
 	if (statement->line != search->best)
 		return;
-	struct place place = {statement->address, identify(search->objfile, statement->address)};
+	struct place place = {statement->address, mt_block_at(statement->unit, statement->address)};
 	mt_array_each (known, &search->places) {
-		if (known->function != place.function)
+		if (known->block != place.block || !place.block)
 			continue;
 		if (place.address < known->address)
 			known->address = place.address;

@@ -24,7 +24,7 @@ struct search {
 	const struct words *words;
 	struct mt_locations *out;
 	const struct mt_mapping *mapping;
-	bool inlined;
+	uint32_t line; /* that was found for a LINE; 0: it is no LINE */
 	bool failed;
 };
 
@@ -154,10 +154,32 @@ static uint64_t behind_prologue(const struct mt_mapping *mapping, uint64_t entry
 	return address < behind ? behind : address;
 }
 
-/* ADDRESS is the process's. */
-static void add(struct search *search, uint64_t address, bool skips)
+/* Where a prologue ends in an inlined call, people see the line of that. */
+static void tell_source(struct search *search, uint64_t from, struct mt_location *found)
 {
-	struct mt_location found = {.address = address, .mapping = search->mapping};
+	const struct mt_mapping *mapping = search->mapping;
+	struct mt_inline_span span;
+	struct mt_line_range range;
+
+	if (mapping && mapping->objfile &&
+	    mt_objfile_line_at(mapping->objfile, found->address - mapping->bias, &range))
+		found->source = range.source;
+	if (from == found->address) {
+		if (search->line && found->source.file)
+			found->source.line = search->line;
+		return;
+	}
+	mt_space_inlines_at(search->space, found->address, &span);
+	if (span.depth && span.chain[0]->call.line)
+		found->source = span.chain[0]->call;
+}
+
+/* ADDRESS is the process's; INSTANCE: the inlined call that it is of; NULL: of the function. */
+static void add(struct search *search, uint64_t address, const struct mt_inline *instance,
+		bool skips)
+{
+	struct mt_location found = {
+	    .address = address, .mapping = search->mapping, .instance = instance};
 	const struct mt_function *function = mt_space_function_at(search->space, address);
 	const struct mt_mapping *mapping = search->mapping;
 
@@ -165,9 +187,11 @@ static void add(struct search *search, uint64_t address, bool skips)
 		found.entry = function->start;
 		found.function = function->name;
 	}
+	if (instance)
+		found.function = instance->function->name;
 	if (skips && search->options->skip_prologue && mapping && mapping->objfile && found.entry)
 		found.address = behind_prologue(mapping, found.entry, address);
-	mt_space_source_at(search->space, found.address, &found.source);
+	tell_source(search, address, &found);
 	if (search->words->file && search->words->function &&
 	    !is_of_file(found.source.file, search->words->file))
 		return;
@@ -175,29 +199,50 @@ static void add(struct search *search, uint64_t address, bool skips)
 		search->failed = true;
 }
 
+static const struct mt_inline *innermost(struct search *search, uint64_t address)
+{
+	struct mt_inline_span span;
+
+	mt_space_inlines_at(search->space, address, &span);
+	return span.depth ? span.chain[span.depth - 1] : NULL;
+}
+
+static bool is_in(const struct mt_mapping *mapping, uint64_t address)
+{
+	return address >= mapping->start && address < mapping->end;
+}
+
 static void found_name(void *context, uint64_t address, const char *name)
 {
 	struct search *search = context;
-	const struct mt_mapping *mapping = search->mapping;
-	uint64_t at = address + mapping->bias;
+	uint64_t at = address + search->mapping->bias, by = search->words->address;
 
 	(void)name;
-	if (at < mapping->start || at >= mapping->end)
+	if (!is_in(search->mapping, at))
 		return;
 	if (search->words->kind == MT_LOCATION_ADDRESS)
-		add(search, at + search->words->address, false);
+		add(search, at + by, innermost(search, at + by), false);
 	else
-		add(search, at, !search->inlined);
+		add(search, at, NULL, true);
+}
+
+static void found_inlined(void *context, uint64_t address, const struct mt_inline *instance)
+{
+	struct search *search = context;
+	uint64_t at = address + search->mapping->bias;
+
+	if (is_in(search->mapping, at))
+		add(search, at, instance, true);
 }
 
 static void found_line(void *context, uint64_t address, uint32_t line)
 {
-	(void)line;
 	struct search *search = context;
-	const struct mt_mapping *mapping = search->mapping;
+	uint64_t at = address + search->mapping->bias;
 
-	if (address + mapping->bias >= mapping->start && address + mapping->bias < mapping->end)
-		add(search, address + mapping->bias, true);
+	search->line = line;
+	if (is_in(search->mapping, at))
+		add(search, at, innermost(search, at), true);
 }
 
 static void search_mapping(struct search *search)
@@ -211,12 +256,10 @@ static void search_mapping(struct search *search)
 			mt_objfile_find_line(objfile, file, words->line, found_line, search);
 		return;
 	}
-	search->inlined = false;
 	mt_objfile_find_name(objfile, words->function, found_name, search);
 	if (words->kind != MT_LOCATION_FUNCTION || search->options->no_inlined)
 		return;
-	search->inlined = true;
-	mt_objfile_find_inlined(objfile, words->function, found_name, search);
+	mt_objfile_find_inlined(objfile, words->function, found_inlined, search);
 }
 
 /* Several mappings may be of one file: each has its own addresses. */
@@ -291,7 +334,7 @@ static struct mt_error *resolve(struct search *search)
 
 	if (words->kind == MT_LOCATION_ADDRESS && !words->function) {
 		search->mapping = mt_space_find(search->space, words->address);
-		add(search, words->address, false);
+		add(search, words->address, innermost(search, words->address), false);
 	} else {
 		search_all(search);
 	}

@@ -17,9 +17,12 @@ struct mt_location {
 	uint64_t
 	    address;    /* of the process: where a breakpoint goes, behind the prologue if asked */
 	uint64_t entry; /* of the function; 0: not known */
-	struct mt_source source; /* of address, as far as it is known */
-	const char *function;    /* its name, as people write it; NULL: none.  Lives as long as the
-				  * space's pool */
+	/* As people are told it: of a LINE that one, of an inlined call its line.  file NULL: not
+	 * known. */
+	struct mt_source source;
+	const char *function; /* its name, as people write it; NULL: none.  Lives as long as the
+			       * space's pool */
+	const struct mt_inline *instance; /* of that function, if it is inlined; NULL: it is not */
 	const struct mt_mapping *mapping; /* until the space changes */
 };
 

@@ -108,6 +108,8 @@ struct mt_line_range {
 	bool statement; /* a statement begins at start, and a debugger may stop there */
 };
 bool mt_objfile_line_at(struct mt_objfile *objfile, uint64_t address, struct mt_line_range *out);
+/* Several lines begin there at once. */
+bool mt_objfile_lines_begin_at(struct mt_objfile *objfile, uint64_t address);
 /* The directory to which the file names of the unit at ADDRESS were told relative, as people gave
  * them to the compiler.  NULL: they were not. */
 const char *mt_objfile_directory_at(struct mt_objfile *objfile, uint64_t address);
@@ -125,17 +127,17 @@ void mt_objfile_inlines_at(struct mt_objfile *objfile, uint64_t address,
 void mt_objfile_find_name(struct mt_objfile *objfile, const char *name,
 			  void (*found)(void *context, uint64_t address, const char *name),
 			  void *context);
-/* The same for functions that were inlined: the lowest address of each instance, with the
- * function's name. */
+/* The same for functions that were inlined: the address at which each instance is entered. */
 void mt_objfile_find_inlined(struct mt_objfile *objfile, const char *name,
-			     void (*found)(void *context, uint64_t address, const char *name),
+			     void (*found)(void *context, uint64_t address,
+					   const struct mt_inline *instance),
 			     void *context);
 /* Whether a demangled NAME is what people mean by WANTED: all of it, without its parameters,
  * without its template arguments, without the namespaces in front. */
 bool mt_name_matches(const char *name, const char *wanted);
-/* The addresses at which a statement of FILE:LINE begins (one a function, inlined or not; the
- * lowest); a line without code means the next one that has some.  FILE matches a whole path's end
- * at a slash. */
+/* The addresses at which a statement of FILE:LINE begins (one a block with variables of its own,
+ * the lowest); a line without code means the next one that has some.  FILE matches a whole path's
+ * end at a slash. */
 void mt_objfile_find_line(struct mt_objfile *objfile, const char *file, uint32_t line,
 			  void (*found)(void *context, uint64_t address, uint32_t line),
 			  void *context);

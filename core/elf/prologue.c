@@ -33,16 +33,13 @@ static const char *producer_of(struct mt_objfile *objfile, uint64_t address)
 	return text ? text : "";
 }
 
-/* gcc, when it optimises, writes location lists that hold in prologues too. */
-static bool tells_everywhere(const char *producer)
+/* gcc's location lists, which it writes when it optimises, hold in prologues too. */
+static bool tells_everywhere(struct mt_objfile *objfile, uint64_t address, const char *producer)
 {
-	const char *at = producer;
+	const struct mt_dwarf *dwarf = mt_dwarf(objfile);
+	struct mt_unit *unit = dwarf ? mt_dwarf_unit_at(dwarf, address) : NULL;
 
-	if (strncmp(producer, "GNU ", 4) != 0)
-		return false;
-	while ((at = strstr(at, " -O")) && at[3] == '0')
-		at += 3;
-	return at;
+	return unit && strncmp(producer, "GNU ", 4) == 0 && mt_unit_has_lists(unit);
 }
 
 static size_t skip(const uint8_t *bytes, size_t size, size_t at, const char *wanted, size_t length)
@@ -66,15 +63,31 @@ static size_t frame_pointer_made(const uint8_t *bytes, size_t size)
 	return move ? at + move : 0;
 }
 
-/* Behind the function's first line: what clang's line tables mean by the prologue. */
-static uint64_t behind_first_line(struct mt_objfile *objfile, uint64_t start)
+static bool is_inlined(struct mt_objfile *objfile, uint64_t address)
+{
+	struct mt_inline_span span;
+
+	mt_objfile_inlines_at(objfile, address, &span);
+	return span.depth > 0;
+}
+
+/* By clang's line tables, which tell of the prologue: behind the function's first line, and what of
+ * lines before that was moved into it.  0: it is all one line. */
+static uint64_t behind_first_line(struct mt_objfile *objfile, uint64_t start, uint64_t end)
 {
 	struct mt_line_range range, next;
 
 	if (!mt_objfile_line_at(objfile, start, &range))
 		return start;
-	/* What is inlined or of no line is no body of the function's own. */
-	return mt_objfile_line_at(objfile, range.end, &next) ? range.end : start;
+	if (mt_objfile_lines_begin_at(objfile, start))
+		return start;
+	if (range.end >= end)
+		return 0;
+	while (range.end < end && mt_objfile_line_at(objfile, range.end, &next) &&
+	       next.source.line < range.source.line && next.source.file == range.source.file &&
+	       !is_inlined(objfile, range.end))
+		range = next;
+	return range.end < end ? range.end : range.start;
 }
 
 uint64_t mt_objfile_skip_prologue(struct mt_objfile *objfile, uint64_t start)
@@ -85,14 +98,13 @@ uint64_t mt_objfile_skip_prologue(struct mt_objfile *objfile, uint64_t start)
 	struct mt_line_range range;
 	uint64_t pc;
 
-	if (tells_everywhere(producer))
+	if (tells_everywhere(objfile, start, producer))
 		return start;
 	if (symbol && mt_prologue_end(objfile, start, symbol->end, &pc))
 		return pc;
-	if (strstr(producer, "clang")) {
-		pc = behind_first_line(objfile, start);
-		return symbol && pc >= symbol->end ? start : pc;
-	}
+	if (strstr(producer, "clang") &&
+	    (pc = behind_first_line(objfile, start, symbol ? symbol->end : UINT64_MAX)))
+		return pc;
 	pc = start +
 	     frame_pointer_made(bytes, mt_objfile_read(objfile, start, bytes, sizeof(bytes)));
 	if (!mt_objfile_line_at(objfile, pc, &range) || range.start == pc)
