@@ -59,6 +59,15 @@ static void bind_constant(Dwarf_Attribute *attribute, struct mt_variable *variab
 	}
 }
 
+/* Parameters that are nowhere there, because the optimizer took them away, are not passed. */
+static bool tells_everywhere(const struct mt_scope *scope)
+{
+	const struct mt_dwarf *dwarf = mt_dwarf(scope->module->objfile);
+	struct mt_unit *unit = dwarf ? mt_dwarf_unit_at(dwarf, scope->pc) : NULL;
+
+	return unit && mt_unit_has_lists(unit);
+}
+
 void mt_variable_bind(struct mt_module *module, const struct mt_scope *scope,
 		      const struct mt_expr_frame *frame, Dwarf_Die *die, struct mt_variable *out)
 {
@@ -76,8 +85,12 @@ void mt_variable_bind(struct mt_module *module, const struct mt_scope *scope,
 		out->type = module->program->builtins[MT_BUILTIN_ERROR];
 	if (scope && scope->count)
 		bind_frame_base(scope, out);
+	bool has_location = mt_die_location(die, DW_AT_location, &out->attribute);
+	if (has_location)
+		bind_location(scope, out);
 	if (scope && out->is_parameter && frame->at_entry && !frame->inner &&
-	    scope->function + 1 == scope->count) {
+	    scope->function + 1 == scope->count &&
+	    (out->kind == MT_VARIABLE_LOCATION || !tells_everywhere(scope))) {
 		Dwarf_Die function = scope->blocks[scope->count - 1];
 
 		if (mt_entry_place(module, &function, die, &out->entry)) {
@@ -85,9 +98,7 @@ void mt_variable_bind(struct mt_module *module, const struct mt_scope *scope,
 			return;
 		}
 	}
-	if (mt_die_location(die, DW_AT_location, &out->attribute))
-		bind_location(scope, out);
-	else if (dwarf_attr_integrate(die, DW_AT_const_value, &constant))
+	if (!has_location && dwarf_attr_integrate(die, DW_AT_const_value, &constant))
 		bind_constant(&constant, out);
 }
 
