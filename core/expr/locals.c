@@ -236,6 +236,18 @@ struct mt_error *mt_expr_frame_arguments(struct mt_expr_program *program,
 	return end(&walk, NULL);
 }
 
+/* In C the linker's name counts, where one is given: "__GI___libc_malloc". */
+static const char *function_name(const struct mt_lookup *lookup, Dwarf_Die *function)
+{
+	Dwarf_Attribute attribute;
+	const char *name = NULL;
+
+	if (lookup->language == MT_LANGUAGE_C &&
+	    dwarf_attr_integrate(function, DW_AT_linkage_name, &attribute))
+		name = dwarf_formstring(&attribute);
+	return name ? name : mt_die_name(function);
+}
+
 bool mt_expr_frame_function(struct mt_expr_program *program, const struct mt_expr_frame *frame,
 			    struct mt_str *name, uint64_t *low_pc)
 {
@@ -243,18 +255,18 @@ bool mt_expr_frame_function(struct mt_expr_program *program, const struct mt_exp
 	struct mt_error *error = mt_lookup_init(&lookup, program, frame);
 	Dwarf_Die function;
 	Dwarf_Addr entry = 0;
-	const char *around;
+	const char *around, *own;
 
 	if (error || !lookup.has_scope) {
 		mt_error_destroy(error);
 		return false;
 	}
 	function = lookup.scope.blocks[lookup.scope.function];
-	if (!mt_die_name(&function))
+	own = function_name(&lookup, &function);
+	if (!own)
 		return false;
 	around = lookup.language == MT_LANGUAGE_C ? NULL : mt_scope_namespace(&lookup.scope);
-	mt_str_appendf(name, "%s%s%s", around ? around : "", around ? "::" : "",
-		       mt_die_name(&function));
+	mt_str_appendf(name, "%s%s%s", around ? around : "", around ? "::" : "", own);
 	if (low_pc && dwarf_entrypc(&function, &entry) == 0)
 		*low_pc = entry + lookup.scope.module->bias;
 	return !name->failed;

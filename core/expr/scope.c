@@ -58,11 +58,13 @@ static bool holds_functions(int tag)
 	       tag == DW_TAG_structure_type || tag == DW_TAG_union_type || tag == DW_TAG_module;
 }
 
-/* The child with the address: a block, or (within unit and namespaces) a function. */
+/* The child with the address: a block, or (within unit and namespaces) a function.  An assembler
+ * tells of one for each name that the code has, and the last one counts, as for GDB. */
 static bool find_child(Dwarf_Die *parent, uint64_t pc, unsigned depth, Dwarf_Die *out)
 {
 	Dwarf_Die child;
 	size_t budget = MOST_SIBLINGS;
+	bool last_counts = dwarf_srclang(parent) == DW_LANG_Mips_Assembler, found = false;
 
 	if (depth > MT_SCOPE_MOST || dwarf_child(parent, &child))
 		return false;
@@ -77,10 +79,10 @@ static bool find_child(Dwarf_Die *parent, uint64_t pc, unsigned depth, Dwarf_Die
 			    tag == DW_TAG_catch_block) &&
 			   dwarf_haspc(&child, pc) > 0) {
 			*out = child;
-			return true;
+			found = true;
 		}
-	} while (--budget && dwarf_siblingof(&child, &child) == 0);
-	return false;
+	} while ((!found || last_counts) && --budget && dwarf_siblingof(&child, &child) == 0);
+	return found;
 }
 
 static void reverse(struct mt_scope *scope)

@@ -29,7 +29,6 @@ NORMAL = [
     # Frames of tail calls, and names of the linker's within libc, are GDB's alone.
     (re.compile(r"^#\d+ +"), "# "),
     (re.compile(r"^# ADDRESS in __pthread_kill_internal .*"), ""),
-    (re.compile(r"\b__GI_"), ""),
     # Go's results have no value before there are any.
     (re.compile(r"~r(\d)=[^,)]*"), r"~r\1"),
     # The same, of an inlined function's parameter.
