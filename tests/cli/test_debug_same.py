@@ -16,6 +16,8 @@ RUNS = [
     ("", "tbreak on_signal\nbreak 59\nrun word\nc\nnext\nc\nc\n"),
     ("a b", "tbreak on_signal\nrun\nc\nc\nc\nc\n"),
     ("a b", "run\nc\nkill\nc\n"),
+    # Through the C library, to the program's end.
+    ("", "break main\nrun\nbreak write\nc\nbt\nfinish\nbt\nc\n"),
 ]
 BREAKPOINTS = [
     ("", "break add\ntbreak factorial\nbreak debug_steps.c:23\ninfo breakpoints\nignore 3 2\nrun\n"
