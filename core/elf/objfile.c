@@ -307,6 +307,18 @@ bool mt_objfile_offset_to_address(const struct mt_objfile *objfile, uint64_t off
 	return best > 0;
 }
 
+bool mt_objfile_maps(const struct mt_objfile *objfile, uint64_t offset, uint64_t address)
+{
+	for (size_t i = 0; i < objfile->segment_count; i++) {
+		const struct mt_segment *segment = &objfile->segments[i];
+
+		if (rank_segment(segment, offset) &&
+		    address == segment->address + (offset - segment->offset))
+			return true;
+	}
+	return false;
+}
+
 struct mt_segment *mt_objfile_segment_at(const struct mt_objfile *objfile, uint64_t address)
 {
 	for (size_t i = 0; i < objfile->segment_count; i++) {

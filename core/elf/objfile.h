@@ -61,6 +61,8 @@ uint64_t mt_objfile_entry(const struct mt_objfile *objfile);
  * False: no segment holds it. */
 bool mt_objfile_offset_to_address(const struct mt_objfile *objfile, uint64_t offset,
 				  uint64_t *address);
+/* A segment brings that offset to that address: of the few that share a page of the file, one. */
+bool mt_objfile_maps(const struct mt_objfile *objfile, uint64_t offset, uint64_t address);
 bool mt_objfile_address_to_offset(const struct mt_objfile *objfile, uint64_t address,
 				  uint64_t *offset);
 

@@ -108,12 +108,28 @@ static struct mt_error *set_problem(struct mt_space *space, struct mt_space_entr
 	return entry->mapping.problem ? NULL : mt_error_no_memory();
 }
 
+/* A page of the file that two segments share is mapped twice: where the file's other mappings are
+ * tells which of them this is. */
+static bool address_beside(const struct mt_space *space, const struct mt_objfile *objfile,
+			   const struct mt_mapping *added, uint64_t *address)
+{
+	for (size_t i = 0; i < space->count; i++) {
+		const struct mt_mapping *other = &space->entries[i].mapping;
+
+		*address = added->start - other->bias;
+		if (other->objfile == objfile && mt_objfile_maps(objfile, added->offset, *address))
+			return true;
+	}
+	return false;
+}
+
 static struct mt_error *set_objfile(struct mt_space *space, struct mt_space_entry *entry,
 				    struct mt_objfile *objfile)
 {
 	uint64_t address;
 
-	if (!mt_objfile_offset_to_address(objfile, entry->mapping.offset, &address))
+	if (!address_beside(space, objfile, &entry->mapping, &address) &&
+	    !mt_objfile_offset_to_address(objfile, entry->mapping.offset, &address))
 		return set_problem(space, entry,
 				   "the file has no segment at the offset that is mapped; it "
 				   "changed since");

@@ -4,6 +4,7 @@
 
 #include "unit.h"
 
+#include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -243,6 +244,59 @@ static void the_kernel_goes_by_kallsyms(void **state)
 	assert_int_equal(at(fixture, 0xffffffff80ffffff)->end, 0xffffffff81000000);
 }
 
+#define TEXT_SIZE 0x1800
+#define DATA      0x2900 /* offset; the page that it begins in is the text's last one, too */
+#define BASE      0x70000000ull
+
+static void open_two_segments(struct mt_objfile **out)
+{
+	static struct {
+		Elf64_Ehdr header;
+		Elf64_Phdr segments[2];
+		uint8_t rest[DATA];
+	} file = {.header = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+			     .e_type = ET_DYN,
+			     .e_machine = EM_X86_64,
+			     .e_version = EV_CURRENT,
+			     .e_ehsize = sizeof(Elf64_Ehdr),
+			     .e_phoff = sizeof(Elf64_Ehdr),
+			     .e_phentsize = sizeof(Elf64_Phdr),
+			     .e_phnum = 2},
+		  .segments = {{.p_type = PT_LOAD,
+				.p_flags = PF_R | PF_X,
+				.p_offset = 0x1000,
+				.p_vaddr = 0x1000,
+				.p_filesz = TEXT_SIZE,
+				.p_memsz = TEXT_SIZE},
+			       {.p_type = PT_LOAD,
+				.p_flags = PF_R | PF_W,
+				.p_offset = DATA,
+				.p_vaddr = DATA + 0x1000,
+				.p_filesz = 0x10,
+				.p_memsz = 0x10}}};
+
+	assert_no_error(mt_objfile_open_memory("two", &file, sizeof(file), out));
+}
+
+static void a_page_that_two_segments_share_is_told_apart(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct mt_mapping mappings[] = {
+	    {.start = BASE + 0x1000, .end = BASE + 0x2000, .offset = 0x1000, .path = "two"},
+	    /* split off by mprotect(2) */
+	    {.start = BASE + 0x2000, .end = BASE + 0x3000, .offset = 0x2000, .path = "two"},
+	    {.start = BASE + 0x3000, .end = BASE + 0x4000, .offset = 0x2000, .path = "two"},
+	};
+	struct mt_objfile *objfile;
+
+	open_two_segments(&objfile);
+	for (size_t i = 0; i < 3; i++)
+		assert_no_error(mt_space_add_objfile(fixture->space, &mappings[i], objfile));
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(mt_space_mapping(fixture->space, i)->bias, BASE);
+	mt_objfile_unref(objfile);
+}
+
 static void a_copy_is_its_own(void **state)
 {
 	struct fixture *fixture = *state;
@@ -289,6 +343,7 @@ int main(void)
 	    TEST(jit_code_goes_by_the_perf_map),
 	    TEST(a_missing_perf_map_is_fine),
 	    TEST(the_kernel_goes_by_kallsyms),
+	    TEST(a_page_that_two_segments_share_is_told_apart),
 	    TEST(a_copy_is_its_own),
 	    TEST(spans_stay_in_their_mapping),
 	};
