@@ -121,7 +121,7 @@ unit: $(UNIT_TESTS)
 	@scripts/run-unit $^
 
 pytest: all
-	MTRACE_BUILD=$(abspath $(BUILD)) $(PYTHON) -m pytest tests -q -n 2
+	MTRACE_BUILD=$(abspath $(BUILD)) $(PYTHON) -m pytest tests -q -n $$(($$(nproc) + 1))
 
 man: $(MAN_PAGES)
 
