@@ -272,17 +272,8 @@ struct mt_error *mt_debugger_expressions(struct mt_debugger *debugger, struct mt
 	return NULL;
 }
 
-static bool get_nothing(void *context, unsigned number, void *bytes, size_t size)
-{
-	(void)context;
-	(void)number;
-	(void)bytes;
-	(void)size;
-	return false;
-}
-
-/* Before there is a process: what is static. */
-static const struct mt_expr_ops static_ops = {.read = read_memory, .get_register = get_nothing};
+/* Without a process: no registers. */
+static const struct mt_expr_ops static_ops = {.read = read_memory};
 
 struct mt_expr_frame mt_debugger_expr_frame(struct mt_debugger *debugger,
 					    const struct mt_debug_frame *frame)

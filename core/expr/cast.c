@@ -158,7 +158,8 @@ static struct mt_error *write_memory(struct mt_eval *eval, uint64_t address, con
 	const struct mt_expr_frame *frame = eval->frame;
 
 	if (!frame->ops || !frame->ops->write)
-		return mt_error_new(MT_ERROR_UNSUPPORTED, "cannot write: no process is there");
+		return mt_error_new(MT_ERROR_NOT_FOUND, "Cannot access memory at address 0x%llx",
+				    (unsigned long long)address);
 	return frame->ops->write(frame->context, address, bytes, size);
 }
 

@@ -28,7 +28,8 @@ static struct mt_error *put_float(struct mt_expr_program *program,
 	if (natural.failed)
 		return mt_error_no_memory();
 	mt_str_appendf(out, "%-19s ", natural.text);
-	if (!frame->ops->get_register(frame->context, reg->number, bytes, reg->size))
+	if (!frame->ops->get_register ||
+	    !frame->ops->get_register(frame->context, reg->number, bytes, reg->size))
 		return NULL;
 	mt_str_append(out, "(raw 0x");
 	for (size_t i = reg->size; i > 0; i--)

@@ -56,6 +56,7 @@ CODE = [
     ("", "break square\nrun\ninfo registers mxcsr eax $al st0 ax\ninfo registers xmm0 nothing\n"
          "frame function main\nframe level 0\nframe function nowhere\nframe function printf\nframe function\n"),
     ("", "disassemble\ndisassemble nowhere\ndisassemble /z main\ndisassemble 1\n"),
+    ("", "p $rbx\nx/i $pc\np $xmm0\np total\nset var total = 5\np $nothing\n"),
     ("", "info line nowhere\ninfo line nowhere.c:1\ninfo line 100000\ninfo registers\ninfo registers xyz\n"
          "x/2i nowhere\ninfo frame\n"),
     ("", "break main\nrun\ninfo line nowhere\ninfo line nowhere.c:1\ninfo line 100000\ninfo registers xyz\n"
