@@ -201,7 +201,7 @@ static bool is_watch_trap(const struct mt_ptrace_lwp *lwp)
 	siginfo_t info = {0};
 
 	return ptrace(PTRACE_GETSIGINFO, lwp->lwp, 0, &info) == 0 &&
-	       info.si_signo == MT_TRAP_SIGNAL && info.si_code == MT_TRAP_CODE;
+	       mt_perf_is_trap(info.si_signo, info.si_code);
 }
 
 /* What would be news for us, and is nothing to the program. */

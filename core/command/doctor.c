@@ -10,6 +10,7 @@
 #include "perf/event_set.h"
 #include "perf/pmu.h"
 #include "target/engine.h"
+#include "target/pt_pause.h"
 #include "target/tracks.h"
 
 #include <stdio.h>
@@ -97,6 +98,25 @@ static void tell_hardware(const struct mt_command_context *context)
 		append_limits(&text);
 	}
 	tell(context, "intel_pt", error ? "no" : "yes", text.failed ? "" : text.text);
+}
+
+/* What becomes of the trace when a trigger is hit. */
+static void tell_pause(const struct mt_command_context *context)
+{
+	struct mt_pmu pmu;
+	mt_auto(mt_str) struct mt_str text = {0};
+	mt_auto(mt_error) struct mt_error *error = mt_pmu_read("", &pmu);
+
+	if (error)
+		return;
+	error = mt_pt_try_pause(&pmu);
+	if (error)
+		mt_str_appendf(
+		    &text, "behind a trigger's hit the trace goes on until the thread stands: %s",
+		    mt_error_message(error));
+	else
+		mt_str_append(&text, "a trigger's hit pauses the trace, at the very instruction");
+	tell(context, "aux_pause", error ? "no" : "yes", text.failed ? "" : text.text);
 }
 
 static void tell_perf(const struct mt_command_context *context)
@@ -211,6 +231,7 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 	tell_beside(context);
 	mt_command_printf(context, "\nWhat helps:\n");
 	tell_hardware(context);
+	tell_pause(context);
 	tell_perf(context);
 	tell_debuginfod(context);
 	tell_output(context);

@@ -45,14 +45,6 @@ struct mt_perf_spec mt_breakpoint_spec(const struct mt_breakpoint *breakpoint, c
 	};
 }
 
-bool mt_breakpoint_pauses(struct mt_perf_spec *spec)
-{
-	bool can = mt_perf_kernel_is_at_least(6, 13);
-
-	spec->aux = can ? MT_PERF_AUX_PAUSE : MT_PERF_AUX_NONE;
-	return can;
-}
-
 bool mt_breakpoint_sample(const struct perf_event_header *record, struct mt_ring_sample *sample)
 {
 	return record->type == PERF_RECORD_SAMPLE &&

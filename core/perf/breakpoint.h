@@ -5,9 +5,9 @@
  *
  * A trace of user space ends at the instruction by that alone, as the thread does not come back to
  * user space before it stops.  That of the kernel goes on until then; in one group with the AUX
- * area event (its leader) a hit can pause it at the very instruction: mt_breakpoint_pauses(), and
- * GROUP is the leader's descriptor.  It then stays paused, also when the leader is disabled and
- * enabled, until an event of the group with MT_PERF_AUX_RESUME has a sample.
+ * area event (its leader) a hit can pause it at the very instruction: MT_PERF_AUX_PAUSE, and GROUP
+ * is the leader's descriptor.  It then stays paused, also when the leader is disabled and enabled,
+ * until an event of the group with MT_PERF_AUX_RESUME has a sample.
  *
  * Source: perf_event_open(2), PERF_TYPE_BREAKPOINT; Intel SDM vol. 3B, 17.2 "Debug Registers". */
 #ifndef MT_PERF_BREAKPOINT_H
@@ -34,8 +34,6 @@ struct mt_breakpoint {
 
 /* WHAT is lent to the spec. */
 struct mt_perf_spec mt_breakpoint_spec(const struct mt_breakpoint *breakpoint, const char *what);
-/* Have its hits pause the trace of its group.  False: this kernel cannot, before Linux 6.13. */
-bool mt_breakpoint_pauses(struct mt_perf_spec *spec);
 /* A sample of such an event.  False: it is garbled. */
 bool mt_breakpoint_sample(const struct perf_event_header *record, struct mt_ring_sample *sample);
 /* "rax=0x1 rbx=0 …", of such a sample; nothing where it has no registers. */

@@ -15,7 +15,6 @@ static void set_aux(struct perf_event_attr *attr, enum mt_perf_aux aux)
 {
 	static const uint32_t actions[] = {
 	    [MT_PERF_AUX_NONE] = 0,
-	    [MT_PERF_AUX_START_PAUSED] = 1u << 0,
 	    [MT_PERF_AUX_PAUSE] = 1u << 1,
 	    [MT_PERF_AUX_RESUME] = 1u << 2,
 	};

@@ -13,8 +13,7 @@
 /* What the event does to the AUX area trace of the group that it is in.  Linux 6.13. */
 enum mt_perf_aux {
 	MT_PERF_AUX_NONE,
-	MT_PERF_AUX_START_PAUSED, /* of the AUX event itself, the group's leader */
-	MT_PERF_AUX_PAUSE,        /* each of its samples pauses the trace */
+	MT_PERF_AUX_PAUSE, /* each of its samples pauses the trace */
 	MT_PERF_AUX_RESUME,
 };
 
@@ -48,6 +47,11 @@ struct mt_perf_spec {
  * (not so the SIGTRAP of attr.sigtrap).  A thread that blocks it goes on until it does not. */
 #define MT_TRAP_SIGNAL SIGWINCH
 #define MT_TRAP_CODE   POLL_IN /* si_code: of nobody else's */
+
+static inline bool mt_perf_is_trap(int signal, int code)
+{
+	return signal == MT_TRAP_SIGNAL && code == MT_TRAP_CODE;
+}
 
 /* The attribute that the kernel is asked for. */
 struct perf_event_attr mt_perf_spec_attr(const struct mt_perf_spec *spec);

@@ -149,6 +149,10 @@ struct mt_engine_ops {
 	struct mt_error *(*set_breakpoint)(struct mt_engine *engine, pid_t pid, uint64_t address);
 	/* Not any more.  Only where they take debug registers. */
 	void (*clear_breakpoint)(struct mt_engine *engine, pid_t pid, uint64_t address);
+	/* The event of a thread's trace.  An event with MT_PERF_AUX_PAUSE in the group that it
+	 * leads ends the trace with each sample, and stops the thread; the trace goes on with
+	 * resume(). -1: none is to be in it.  NULL: there never is one. */
+	int (*leader)(struct mt_engine *engine, pid_t lwp);
 	/* The session is about to let go of a process that stands still, a child that was never
 	 * added among them: leave nothing in it that would harm it.  *keep: it must be kept until
 	 * news.left.  NULL: there is nothing to leave.  Errors: the target's. */

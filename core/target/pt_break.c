@@ -9,8 +9,10 @@
 #include <linux/hw_breakpoint.h>
 #include <string.h>
 
-static struct mt_error *open_break(uint64_t address, pid_t lwp, int *fd)
+static struct mt_error *open_break(struct mt_pt_engine *engine, uint64_t address, pid_t lwp,
+				   int *fd)
 {
+	int leader = mt_pt_leader(engine, lwp);
 	const struct mt_perf_spec spec = {
 	    .what = "a breakpoint for a trigger",
 	    .type = PERF_TYPE_BREAKPOINT,
@@ -19,15 +21,18 @@ static struct mt_error *open_break(uint64_t address, pid_t lwp, int *fd)
 	    .config2 = sizeof(long),
 	    .period = 1,
 	    .trap = true,
+	    .aux = leader < 0 ? MT_PERF_AUX_NONE : MT_PERF_AUX_PAUSE,
+	    .raw_clock = engine->clock.raw,
 	};
 
-	return mt_perf_event_open(&spec, lwp, -1, -1, fd);
+	return mt_perf_event_open(&spec, lwp, -1, leader, fd);
 }
 
-static struct mt_error *add_break(struct mt_pt_thread *thread, uint64_t address)
+static struct mt_error *add_break(struct mt_pt_engine *engine, struct mt_pt_thread *thread,
+				  uint64_t address)
 {
 	struct mt_pt_break it = {.address = address, .fd = -1};
-	struct mt_error *error = open_break(address, thread->lwp, &it.fd);
+	struct mt_error *error = open_break(engine, address, thread->lwp, &it.fd);
 
 	if (error && mt_error_code(error) == MT_ERROR_GONE) {
 		mt_error_destroy(error);
@@ -52,7 +57,7 @@ struct mt_error *mt_pt_set_breakpoint(struct mt_engine *base, pid_t pid, uint64_
 		return mt_error_no_memory();
 	for (struct mt_pt_thread *thread = engine->threads; thread; thread = thread->hh.next)
 		if (thread->pid == pid)
-			mt_try(add_break(thread, address));
+			mt_try(add_break(engine, thread, address));
 	return NULL;
 }
 
@@ -86,7 +91,7 @@ struct mt_error *mt_pt_add_breaks(struct mt_pt_engine *engine, struct mt_pt_thre
 {
 	mt_array_each (site, &engine->sites)
 		if (site->pid == thread->pid)
-			mt_try(add_break(thread, site->address));
+			mt_try(add_break(engine, thread, site->address));
 	return NULL;
 }
 
@@ -122,7 +127,7 @@ static bool has_hit(struct mt_pt_break *it)
 
 bool mt_pt_is_break(struct mt_pt_thread *thread, const struct mt_stop *stop, uint64_t *address)
 {
-	if (stop->signal != MT_TRAP_SIGNAL || stop->code != MT_TRAP_CODE)
+	if (!mt_perf_is_trap(stop->signal, stop->code))
 		return false;
 	mt_array_each (it, &thread->breaks)
 		if (has_hit(it)) {

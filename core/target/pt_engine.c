@@ -211,6 +211,8 @@ static struct mt_error *stopped(struct mt_engine *base, const struct mt_stop *st
 	mt_try(engine->target->ops->get_registers(engine->target, stop->lwp, &registers));
 	thread->pc = registers.rip;
 	news->pc = thread->pc;
+	news->ordinary = mt_pt_has_resumed(engine, thread) && stop->kind == MT_STOP_INTERRUPTED;
+	mt_pt_note_pause(engine, thread, stop);
 	news->breakpoint = mt_pt_is_break(thread, stop, &news->pc);
 	if (stop->kind == MT_STOP_EXEC)
 		mt_pt_forget_breaks(engine, thread);
@@ -221,8 +223,16 @@ static struct mt_error *stopped(struct mt_engine *base, const struct mt_stop *st
 static struct mt_error *resume(struct mt_engine *base, pid_t lwp, int signal)
 {
 	struct mt_pt_engine *engine = engine_of(base);
+	struct mt_pt_thread *thread = mt_pt_find(engine, lwp);
 
+	if (thread)
+		mt_try(mt_pt_unpause(engine, thread));
 	return engine->target->ops->resume(engine->target, lwp, MT_RESUME_CONTINUE, signal);
+}
+
+static int leader(struct mt_engine *base, pid_t lwp)
+{
+	return mt_pt_leader(engine_of(base), lwp);
 }
 
 /* Since when, only decoding would tell. */
@@ -252,6 +262,7 @@ const struct mt_engine_ops mt_engine_pt = {
     .rename_thread = rename_thread,
     .set_breakpoint = mt_pt_set_breakpoint,
     .clear_breakpoint = mt_pt_clear_breakpoint,
+    .leader = leader,
     .stopped = stopped,
     .resume = resume,
     .drain = mt_pt_drain,

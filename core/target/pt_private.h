@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Inside of the engine `pt`: core/target/pt_engine.c (the ops), pt_ring.c (events with their two
  * rings), pt_cpu.c (a ring a CPU), pt_snapshot.c (rings into the recording), pt_values.c (packets
- * with values), pt_break.c (breakpoints), pt_probe.c (what this machine can do). */
+ * with values), pt_break.c (breakpoints), pt_pause.c (hits that pause the trace), pt_probe.c (what
+ * this machine can do). */
 #ifndef MT_TARGET_PT_PRIVATE_H
 #define MT_TARGET_PT_PRIVATE_H
 
@@ -10,6 +11,7 @@
 #include "perf/clock.h"
 #include "perf/pmu.h"
 #include "target/engine.h"
+#include "target/pt_pause.h"
 
 #include <uthash.h>
 
@@ -27,6 +29,7 @@ struct mt_pt_ring {
 	int cpu;                 /* -1: a thread's */
 	uint32_t idx;
 	int fd;
+	int resume;           /* in one group with it: pt_pause.c; -1: none */
 	MT_ARRAY(int) others; /* events that write into it too */
 	struct mt_data_ring data;
 	struct mt_aux_ring aux;
@@ -54,7 +57,9 @@ struct mt_pt_break {
 
 struct mt_pt_thread {
 	pid_t pid, lwp;
-	uint64_t pc; /* where it stood last */
+	uint64_t pc;   /* where it stood last */
+	bool paused;   /* its trace is, or may be */
+	bool resuming; /* until it stops again */
 	MT_ARRAY(struct mt_pt_break) breaks;
 	UT_hash_handle hh;
 };
@@ -72,6 +77,8 @@ struct mt_pt_engine {
 	struct mt_str filter; /* for the kernel; empty: none, or not made yet */
 	uint32_t next_idx;
 	bool kernel_is_told;
+	bool pause_tried;    /* so it is known whether a hit */
+	bool pauses;         /* pauses the trace */
 	bool has_ring;       /* somebody got one, so others without are borne */
 	uint64_t times_full; /* how often there was no room, */
 	uint64_t lost_ns;    /* and for how long in all */
@@ -83,6 +90,8 @@ struct mt_pt_thread *mt_pt_find(const struct mt_pt_engine *engine, pid_t lwp);
 /* NULL: the PMU is there and lets itself be opened.  Errors: as mt_pmu_read() and
  * mt_perf_event_open(). */
 struct mt_error *mt_pt_probe(void);
+/* The event whose samples have a paused trace go on. */
+struct mt_perf_spec mt_pt_resume_spec(void);
 
 /* pt_ring.c */
 /* For a thread that stands still; it is traced as soon as it runs.  A thread that has ended gets
@@ -117,6 +126,18 @@ void mt_pt_close_breaks(struct mt_pt_thread *thread);
 void mt_pt_forget_breaks(struct mt_pt_engine *engine, struct mt_pt_thread *thread);
 /* The stop is for the one at *address. */
 bool mt_pt_is_break(struct mt_pt_thread *thread, const struct mt_stop *stop, uint64_t *address);
+
+/* pt_pause.c */
+/* As the op. */
+int mt_pt_leader(struct mt_pt_engine *engine, pid_t lwp);
+/* The thread stands still: its trace, if that was to go on, does. */
+bool mt_pt_has_resumed(struct mt_pt_engine *engine, struct mt_pt_thread *thread);
+/* The stop is for a hit, which has paused the trace. */
+void mt_pt_note_pause(const struct mt_pt_engine *engine, struct mt_pt_thread *thread,
+		      const struct mt_stop *stop);
+/* A thread is about to be resumed: its trace goes on, if it was paused, and the thread stops with
+ * INTERRUPTED before it runs an instruction.  Errors: the target's. */
+struct mt_error *mt_pt_unpause(struct mt_pt_engine *engine, struct mt_pt_thread *thread);
 
 /* pt_values.c: what packets of the ring's news say besides control flow, where that is asked for;
  * the first TOLD bytes are only looked at for the time.  Errors: the writer's; NO_MEMORY. */

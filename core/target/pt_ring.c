@@ -133,7 +133,7 @@ static struct mt_error *open_ring(struct mt_pt_engine *engine, pid_t pid, pid_t 
 
 	if (!ring)
 		return mt_error_no_memory();
-	ring->fd = -1;
+	ring->fd = ring->resume = -1;
 	ring->pid = pid;
 	ring->lwp = cpu < 0 ? lwp : -1;
 	ring->cpu = cpu;
@@ -206,6 +206,8 @@ void mt_pt_ring_close(struct mt_pt_engine *engine, struct mt_pt_ring *ring)
 	mt_data_ring_unmap(&ring->data);
 	mt_array_each (fd, &ring->others)
 		mt_system_close(*fd);
+	if (ring->resume >= 0)
+		mt_system_close(ring->resume);
 	if (ring->fd >= 0)
 		mt_system_close(ring->fd);
 	mt_array_deinit(&ring->others);

@@ -295,8 +295,9 @@ static struct mt_error *on_thread_stop(struct mt_session *session, struct mt_ses
 {
 	if (news->breakpoint)
 		return on_breakpoint(session, thread, stop, news);
-	if (news->ordinary && (stop->kind == MT_STOP_BREAKPOINT || stop->kind == MT_STOP_SIGNAL ||
-			       stop->kind == MT_STOP_LIBRARIES))
+	if (news->ordinary &&
+	    (stop->kind == MT_STOP_BREAKPOINT || stop->kind == MT_STOP_SIGNAL ||
+	     stop->kind == MT_STOP_LIBRARIES || stop->kind == MT_STOP_INTERRUPTED))
 		return mt_session_go_on(session, stop->lwp, 0);
 	switch (stop->kind) {
 	case MT_STOP_SIGNAL:

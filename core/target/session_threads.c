@@ -76,9 +76,9 @@ struct mt_error *mt_session_add_thread(struct mt_session *session,
 		return mt_error_no_memory();
 	}
 	mt_tracks_add_thread(session->tracks, lwp);
-	mt_try(mt_session_watch_thread(session, *out));
-	return mt_session_engine_ops(session)->add_thread(session->engine, process->pid, lwp,
-							  parent);
+	mt_try(mt_session_engine_ops(session)->add_thread(session->engine, process->pid, lwp,
+							  parent));
+	return mt_session_watch_thread(session, *out);
 }
 
 struct mt_error *mt_session_go_on(struct mt_session *session, pid_t lwp, int signal)

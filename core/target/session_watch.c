@@ -65,12 +65,15 @@ static struct mt_error *open_site(struct mt_session *session, struct mt_session_
 				  const struct mt_session_watch_site *site)
 {
 	const struct mt_watch *watch = &session->watches.items[site->watch];
+	const struct mt_engine_ops *ops = mt_session_engine_ops(session);
+	int leader = ops->leader ? ops->leader(session->engine, thread->lwp) : -1;
 	struct mt_perf_spec spec = mt_breakpoint_spec(&site->breakpoint, watch->text);
 
+	spec.aux = leader < 0 ? MT_PERF_AUX_NONE : MT_PERF_AUX_PAUSE;
 	spec.raw_clock = session->clock.raw;
-	return bear(
-	    session, thread,
-	    mt_event_set_add(&thread->watched, &spec, thread->lwp, -1, site->watch, RING_BYTES));
+	return bear(session, thread,
+		    mt_event_set_add(&thread->watched, &spec, thread->lwp, leader, site->watch,
+				     RING_BYTES));
 }
 
 struct mt_error *mt_session_watch_thread(struct mt_session *session,
@@ -210,8 +213,7 @@ static struct mt_error *take(void *context, const struct perf_event_header *reco
 
 bool mt_session_is_hit(const struct mt_stop *stop)
 {
-	return stop->kind == MT_STOP_SIGNAL && stop->signal == MT_TRAP_SIGNAL &&
-	       stop->code == MT_TRAP_CODE;
+	return stop->kind == MT_STOP_SIGNAL && mt_perf_is_trap(stop->signal, stop->code);
 }
 
 struct mt_error *mt_session_take_hits(struct mt_session *session, struct mt_session_thread *thread,

@@ -31,8 +31,9 @@ def case(command):
 class Result:
     """What a case left: status, output, files; and what the world outside knows."""
 
-    def __init__(self, folder, truth, perf, root):
+    def __init__(self, folder, truth, perf, root, pauses):
         self.folder, self.truth, self.perf, self.root = folder, truth, perf, root
+        self.pauses = pauses  # the kernel can pause a trace
         self.status = int((folder / "status").read_text())
         self.output, self.errors = self.read("output"), self.read("errors")
 
@@ -70,6 +71,8 @@ class Result:
 def doctor(result):
     assert result.status == 0, result.errors
     assert re.search(r"^pt\s+yes", result.output, re.M), result.output
+    pauses = "yes" if result.pauses else "no"
+    assert re.search(rf"^aux_pause\s+{pauses}", result.output, re.M), result.output
 
 
 @case(f"{RUN} -- /programs/played")
@@ -135,6 +138,31 @@ def watched_in_threads(result):
     result.check_calls("threads", times=2)
     hits = re.findall(r"trigger (\d): (\S+) .*thread (\d+) in reached", result.read("timeline.txt"))
     assert len(hits) == 12 and len(set(hits)) == 6, hits  # 3 threads, twice each
+
+
+@case(f"{RUN} --trigger=passed -- /programs/lives late")
+def stopped_late(result):
+    """The thread plays, comes to the trigger, plays again before it can be stopped, and once more
+    behind that: a trace that is paused ends at the trigger."""
+    assert result.status == GOOD, result.errors
+    [seen], [truth] = result.branches(), result.truth["lives"]
+    assert seen == (2 if result.pauses else 3) * truth
+    assert result.read("timeline.txt").count("up to snapshot") == 1
+
+
+@case(f"{RUN} --watch=passed:x -- /programs/lives late")
+def watched_late(result):
+    assert result.status == GOOD, result.errors
+    [seen], [truth] = result.branches(), result.truth["lives"]
+    assert seen == (2 if result.pauses else 3) * truth
+
+
+@case(f"chmod 777 .; su nobody -c '{RUN} --trigger=passed -- /programs/lives late'")
+def nobody_is_stopped_late(result):
+    """What resumes a trace is the kernel's, and wants permission."""
+    assert result.status == GOOD, result.errors
+    [seen], [truth] = result.branches(), result.truth["lives"]
+    assert seen == 3 * truth
 
 
 @case(f"{RUN} --events=sched,faults,syscalls,marks --counter=page-faults -- /programs/threads 2")

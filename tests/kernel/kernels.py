@@ -129,6 +129,11 @@ class Apt:
             package.unlink()
 
 
+def pauses(kernel):
+    """It can pause a trace."""
+    return [int(number) for number in kernel.version.split(".")[:2]] >= [6, 13]
+
+
 def run_on_libc(libraries, path):
     """The tool there becomes a script that runs it on the C library that it was made for."""
     real = path.with_name(REAL.get(path.name, f"{path.name}.real"))

@@ -145,6 +145,26 @@ static void switched(void)
 	mapped();
 }
 
+__attribute__((noinline)) void passed(void)
+{
+	__asm__ volatile("");
+}
+
+/* No signal comes through at the place where the trigger is. */
+static void late(void)
+{
+	struct player player = player_of(program, 0);
+	sigset_t all;
+
+	sigfillset(&all);
+	play(&player);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	passed();
+	play(&player);
+	sigprocmask(SIG_UNBLOCK, &all, NULL);
+	play(&player);
+}
+
 int main(int count, char **arguments)
 {
 	static const struct {
@@ -154,6 +174,7 @@ int main(int count, char **arguments)
 	    {"mapped", mapped},     {"forked", forked},   {"execed", execed},
 	    {"crashed", crashed},   {"flagged", flagged}, {"churned", churned},
 	    {"switched", switched}, {"again", mapped},    {"described", described},
+	    {"late", late},
 	};
 
 	program = arguments[0];
