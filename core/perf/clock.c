@@ -23,7 +23,8 @@ bool mt_perf_page_conversion(const struct perf_event_mmap_page *page,
 	do {
 		sequence = *lock;
 		__atomic_signal_fence(__ATOMIC_ACQUIRE);
-		known = page->cap_user_time_zero && page->time_mult;
+		/* `short` is a counter of fewer bits than 64, as other processors have it. */
+		known = page->cap_user_time_zero && !page->cap_user_time_short && page->time_mult;
 		conversion->shift = page->time_shift;
 		conversion->mult = page->time_mult;
 		conversion->zero_ns = page->time_zero;

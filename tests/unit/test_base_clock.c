@@ -26,6 +26,24 @@ static void test_against_wide_arithmetic(void **state)
 	}
 }
 
+/* The greatest there are: a product of 32 and of 31 bits still has room. */
+static void test_the_ends_of_the_range(void **state)
+{
+	static const struct mt_time_conversion widest = {31, UINT32_MAX, UINT64_MAX},
+					       slowest = {0, 1, 0}, fastest = {32, UINT32_MAX, 7};
+	const struct mt_time_conversion *all[] = {&widest, &slowest, &fastest};
+	const uint64_t counts[] = {0,          1,          0x7fffffff,       0x80000000,
+				   UINT32_MAX, 1ull << 32, (1ull << 63) - 1, UINT64_MAX};
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++)
+		for (size_t k = 0; k < sizeof(counts) / sizeof(*counts); k++) {
+			unsigned __int128 product = (unsigned __int128)counts[k] * all[i]->mult;
+			assert_int_equal(mt_tsc_to_ns(all[i], counts[k]),
+					 all[i]->zero_ns + (uint64_t)(product >> all[i]->shift));
+		}
+}
+
 static void test_there_and_back_is_the_same_to_a_few_ticks(void **state)
 {
 	(void)state;
@@ -67,6 +85,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_without_a_conversion_numbers_stay),
 	    cmocka_unit_test(test_against_wide_arithmetic),
+	    cmocka_unit_test(test_the_ends_of_the_range),
 	    cmocka_unit_test(test_there_and_back_is_the_same_to_a_few_ticks),
 	    cmocka_unit_test(test_times_never_run_backwards),
 	    cmocka_unit_test(test_the_measured_conversion_follows_the_clock),

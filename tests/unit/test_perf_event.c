@@ -4,6 +4,7 @@
 #include "unit.h"
 
 #include "base/array.h"
+#include "perf/clock.h"
 #include "perf/data_ring.h"
 #include "perf/event.h"
 #include "perf/system.h"
@@ -164,6 +165,26 @@ static void an_aux_action_stands_where_the_kernel_looks(void **state)
 	assert_int_equal(kernel.attr.bp_len, 8);
 }
 
+static void a_page_may_not_tell_of_the_clock(void **state)
+{
+	struct perf_event_mmap_page page = {.time_shift = 10, .time_mult = 1024, .time_zero = 5};
+	struct mt_time_conversion conversion;
+
+	(void)state;
+	assert_false(mt_perf_page_conversion(&page, &conversion));
+	page.cap_user_time = 1;
+	assert_false(mt_perf_page_conversion(&page, &conversion));
+	page.cap_user_time_zero = 1;
+	assert_true(mt_perf_page_conversion(&page, &conversion));
+	assert_int_equal(mt_tsc_to_ns(&conversion, 1000), 1005);
+	assert_int_equal(mt_ns_to_tsc(&conversion, 1005), 1000);
+	page.cap_user_time_short = 1;
+	assert_false(mt_perf_page_conversion(&page, &conversion));
+	page.cap_user_time_short = 0;
+	page.time_mult = 0;
+	assert_false(mt_perf_page_conversion(&page, &conversion));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -172,6 +193,7 @@ int main(void)
 	    cmocka_unit_test_setup(limits_and_what_is_taken, set_up),
 	    cmocka_unit_test_setup(rings_tell_of_locked_memory, set_up),
 	    cmocka_unit_test_setup(an_aux_action_stands_where_the_kernel_looks, set_up),
+	    cmocka_unit_test(a_page_may_not_tell_of_the_clock),
 	};
 
 	return cmocka_run_group_tests_name("perf/event.h", tests, NULL, NULL);

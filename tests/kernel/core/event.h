@@ -63,6 +63,7 @@ void test_overwrite(void);
 void test_full(void);
 void test_pause(void);
 void test_threads(void);
+void test_times(void);
 void test_refusals(void);
 void test_privileges(void);
 void test_filters(void);

@@ -26,6 +26,7 @@ int main(void)
 	test_full();
 	test_pause();
 	test_threads();
+	test_times();
 	test_refusals();
 	test_privileges();
 	test_filters();
