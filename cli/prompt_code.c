@@ -30,33 +30,18 @@ static size_t read_code(struct prompt *prompt, uint64_t address, void *bytes, si
 	return space ? mt_space_read(space, address, bytes, size) : 0;
 }
 
-static void put_data_symbol(struct prompt *prompt, uint64_t address, struct mt_str *out)
+/* " <main+4>", or nothing. */
+static void put_symbol(struct prompt *prompt, uint64_t address, struct mt_str *out)
 {
 	mt_auto(mt_str) struct mt_str text = {0};
 	struct mt_expr_program *program;
 	struct mt_error *error = mt_debugger_expressions(prompt->debugger, &program);
 
 	if (!error)
-		mt_expr_format_address(program, address, &text);
+		mt_expr_format_code(program, address, &text);
 	mt_error_destroy(error);
 	if (text.text && strchr(text.text, ' '))
 		mt_str_append(out, strchr(text.text, ' '));
-}
-
-/* " <main+4>", or nothing. */
-static void put_symbol(struct prompt *prompt, uint64_t address, struct mt_str *out)
-{
-	struct mt_debug_place place;
-
-	mt_debugger_place(prompt->debugger, address, &place);
-	if (!place.function) {
-		put_data_symbol(prompt, address, out);
-		return;
-	}
-	mt_str_appendf(out, " <%s", place.function->name);
-	if (address != place.function->start)
-		mt_str_appendf(out, "+%llu", (unsigned long long)(address - place.function->start));
-	mt_str_append(out, ">");
 }
 
 size_t prompt_put_instruction(struct prompt *prompt, uint64_t address, struct mt_str *out)

@@ -56,20 +56,27 @@ static struct mt_error *run_echo(struct prompt *prompt, const char *rest)
 
 /* ---- info ---- */
 
+/* "in f(int) at f.c:3", or "<f+4>". */
 static void print_location(struct prompt *prompt, const struct mt_debug_location *location)
 {
-	struct mt_debug_place place;
+	mt_auto(mt_str) struct mt_str name = {0}, symbol = {0};
+	struct mt_expr_program *program;
+	struct mt_error *error = mt_debugger_expressions(prompt->debugger, &program);
 
 	prompt_printf("0x%016llx ", (unsigned long long)location->address);
-	if (location->function && location->file) {
-		prompt_printf("in %s at %s:%u", location->function, location->file,
-			      location->source.line);
-		return;
-	}
-	mt_debugger_place(prompt->debugger, location->address, &place);
-	if (place.function)
-		prompt_printf("<%s+%llu>", place.function->name,
-			      (unsigned long long)(location->address - place.function->start));
+	if (location->instance && location->function)
+		mt_str_append(&name, location->function);
+	else if (!error)
+		mt_expr_function_at(program, location->address, &name);
+	if (name.length)
+		prompt_printf("in %s%s", name.text, location->file ? " at " : "");
+	else if (!error && !location->file)
+		mt_expr_format_address(program, location->address, &symbol);
+	if (location->file)
+		prompt_printf("%s:%u", location->file, location->source.line);
+	else if (symbol.text && strchr(symbol.text, '<'))
+		prompt_printf("%s", strchr(symbol.text, '<'));
+	mt_error_destroy(error);
 }
 
 static const char *kind_words(const struct mt_debug_breakpoint *one)

@@ -83,14 +83,23 @@ struct mt_error *mt_debugger_locate(struct mt_debugger *debugger, const char *lo
 	return error;
 }
 
+static void append_address(void *context, uint64_t address, struct mt_str *out)
+{
+	mt_expr_format_code(context, address, out);
+}
+
 struct mt_error *mt_debugger_info_line(struct mt_debugger *debugger, const char *location,
 				       struct mt_str *out)
 {
-	const struct mt_location_options options = options_of(debugger);
+	struct mt_location_options options = options_of(debugger);
+	struct mt_expr_program *program;
 
 	if (!debugger->code)
 		return mt_error_new(MT_ERROR_NOT_FOUND,
 				    "No symbol table is loaded.  Use the \"file\" command.");
+	mt_try(mt_debugger_expressions(debugger, &program));
+	options.append_address = append_address;
+	options.append_context = program;
 	return mt_location_info_line(debugger->code, location, &options, out);
 }
 

@@ -54,10 +54,22 @@ static bool looks_mangled(const char *raw)
 
 bool mt_demangle(const char *raw, enum mt_demangle_style style, struct mt_str *out)
 {
-	int options = style == MT_DEMANGLE_FULL ? DMGL_AUTO | DMGL_PARAMS | DMGL_ANSI : DMGL_AUTO;
+	int options = style == MT_DEMANGLE_BARE ? DMGL_AUTO : DMGL_AUTO | DMGL_PARAMS | DMGL_ANSI;
 
+	if (style == MT_DEMANGLE_NO_RETURN)
+		options |= DMGL_RET_DROP;
 	if (!looks_mangled(raw) || strlen(raw) > LONGEST_RAW)
 		return false;
 	return run(rust_demangle_callback, raw, options, out) ||
 	       run(cplus_demangle_v3_callback, raw, options, out);
+}
+
+bool mt_is_rust_name(const char *raw)
+{
+	size_t length = strlen(raw);
+
+	/* "17h", sixteen digits of a hash, "E": the scheme before "_R". */
+	return strncmp(raw, "_R", 2) == 0 ||
+	       (strncmp(raw, "_ZN", 3) == 0 && length > 23 && raw[length - 1] == 'E' &&
+		strncmp(raw + length - 20, "17h", 3) == 0);
 }

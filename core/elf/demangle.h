@@ -6,12 +6,16 @@
 #include "base/str.h"
 
 enum mt_demangle_style {
-	MT_DEMANGLE_FULL, /* `ns::f(int)` */
-	MT_DEMANGLE_BARE, /* `ns::f`: without parameters and the return type */
+	MT_DEMANGLE_FULL,      /* `ns::f(int)` */
+	MT_DEMANGLE_BARE,      /* `ns::f`: without parameters and the return type */
+	MT_DEMANGLE_NO_RETURN, /* `ns::f<int>(int)`, where FULL has `int ns::f<int>(int)` */
 };
 
 /* Appends to OUT.  False: RAW is no mangled name (or one that grows beyond all measure), and
  * nothing was appended. */
 bool mt_demangle(const char *raw, enum mt_demangle_style style, struct mt_str *out);
+
+/* A symbol of Rust's, by either of its schemes. */
+bool mt_is_rust_name(const char *raw);
 
 #endif

@@ -102,6 +102,36 @@ static struct mt_error *split_relative(const char *text, const struct mt_locatio
 	return NULL;
 }
 
+/* "-function f", "-line 3", "-source f.c -line 3". */
+static struct mt_error *split_explicit(const char *text, struct words *words)
+{
+	static const char *const options[] = {"-function ", "-source ", "-line "};
+	char **places[] = {&words->function, &words->file, NULL};
+
+	words->kind = MT_LOCATION_FUNCTION;
+	for (const char *at = text; *at; at += strspn(at, " ")) {
+		size_t which = 0, length;
+
+		while (which < 3 && strncmp(at, options[which], strlen(options[which])) != 0)
+			which++;
+		if (which == 3)
+			return no_location(text);
+		at += strlen(options[which]);
+		length = which ? strcspn(at, " ") : strlen(at);
+		if (places[which]) {
+			free(*places[which]);
+			*places[which] = strndup(at, length);
+			if (!*places[which])
+				return mt_error_no_memory();
+		} else {
+			words->kind = MT_LOCATION_LINE;
+			words->line = (uint32_t)strtoul(at, NULL, 10);
+		}
+		at += length;
+	}
+	return words->function || words->line ? NULL : no_location(text);
+}
+
 static struct mt_error *split(const char *text, const struct mt_location_options *options,
 			      struct words *words)
 {
@@ -111,6 +141,8 @@ static struct mt_error *split(const char *text, const struct mt_location_options
 		return no_location(text);
 	if (*text == '*')
 		return split_address(text + 1 + strspn(text + 1, " "), words);
+	if (*text == '-' && text[1] >= 'a')
+		return split_explicit(text, words);
 	if (*text == '+' || *text == '-')
 		return split_relative(text, options, words);
 	words->kind = MT_LOCATION_LINE;
@@ -295,6 +327,10 @@ static struct mt_error *nothing(const struct search *search)
 	if (words->kind == MT_LOCATION_ADDRESS)
 		return mt_error_new(MT_ERROR_NOT_FOUND, "No symbol \"%s\" in current context.",
 				    words->function);
+	if (words->kind == MT_LOCATION_FUNCTION && words->file && !has_file(search, words->file)) {
+		search->out->no_file = true;
+		return mt_error_new(MT_ERROR_NOT_FOUND, "No source file named %s.", words->file);
+	}
 	if (words->kind == MT_LOCATION_FUNCTION)
 		return mt_error_new(MT_ERROR_NOT_FOUND, "Function \"%s\" not defined%s%s%s.",
 				    words->function, words->file ? " in \"" : "",

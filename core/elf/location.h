@@ -35,11 +35,16 @@ struct mt_locations {
 	bool no_file;  /* the reason for an error: no such file */
 };
 
+struct mt_str;
+
 struct mt_location_options {
 	const char *file;   /* of a LINE alone; NULL: none is current */
 	uint32_t line;      /* "+N" and "-N" count from it */
 	bool skip_prologue; /* functions: the address behind the prologue */
 	bool no_inlined; /* functions: not where they were inlined, which takes all DWARF to know */
+	/* `info line`: how addresses are shown; NULL: with the function's name. */
+	void (*append_address)(void *context, uint64_t address, struct mt_str *out);
+	void *append_context;
 	bool quiet_missing; /* a place that is not there is no error: the count is 0 then */
 };
 
@@ -52,7 +57,6 @@ struct mt_error *mt_location_resolve(struct mt_space *space, const char *text,
 void mt_locations_deinit(struct mt_locations *locations);
 
 /* `info line`: appends what GDB says of each place.  Takes what mt_location_resolve() takes. */
-struct mt_str;
 struct mt_error *mt_location_info_line(struct mt_space *space, const char *text,
 				       const struct mt_location_options *options,
 				       struct mt_str *out);

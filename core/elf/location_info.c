@@ -6,10 +6,15 @@
 
 #include <string.h>
 
-static void append_address(struct mt_space *space, uint64_t address, struct mt_str *out)
+static void append_address(struct mt_space *space, const struct mt_location_options *options,
+			   uint64_t address, struct mt_str *out)
 {
 	const struct mt_function *function = mt_space_function_at(space, address);
 
+	if (options->append_address) {
+		options->append_address(options->append_context, address, out);
+		return;
+	}
 	mt_str_appendf(out, "0x%llx", (unsigned long long)address);
 	if (!function || !function->start || function->kind == MT_FUNCTION_UNKNOWN)
 		return;
@@ -47,28 +52,28 @@ static bool find_range(const struct mt_location *location, struct mt_line_range 
 }
 
 /* LINE: the one that was asked for; 0: none was. */
-static void describe(struct mt_space *space, const struct mt_location *location, uint32_t line,
-		     struct mt_str *out)
+static void describe(struct mt_space *space, const struct mt_location_options *options,
+		     const struct mt_location *location, uint32_t line, struct mt_str *out)
 {
 	struct mt_line_range range;
 	bool is_empty;
 
 	if (!find_range(location, &range)) {
 		mt_str_append(out, "No line number information available for address ");
-		append_address(space, location->address, out);
+		append_address(space, options, location->address, out);
 		mt_str_append(out, "\n");
 		return;
 	}
 	is_empty = line && line != range.source.line;
 	mt_str_appendf(out, "Line %u of \"%s\" %s at address ", is_empty ? line : range.source.line,
 		       range.source.file, is_empty ? "is" : "starts");
-	append_address(space, range.start, out);
+	append_address(space, options, range.start, out);
 	if (is_empty) {
 		mt_str_append(out, " but contains no code.\n");
 		return;
 	}
 	mt_str_append(out, " and ends at ");
-	append_address(space, range.end, out);
+	append_address(space, options, range.end, out);
 	mt_str_append(out, ".\n");
 }
 
@@ -101,8 +106,8 @@ struct mt_error *mt_location_info_line(struct mt_space *space, const char *text,
 	if (error)
 		return no_such_line(error, &locations, text, options, out);
 	mt_array_each (location, &locations)
-		describe(space, location, locations.kind == MT_LOCATION_LINE ? locations.line : 0,
-			 out);
+		describe(space, options, location,
+			 locations.kind == MT_LOCATION_LINE ? locations.line : 0, out);
 	mt_locations_deinit(&locations);
 	return out->failed ? mt_error_no_memory() : NULL;
 }

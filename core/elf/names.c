@@ -43,74 +43,17 @@ const char *mt_objfile_symbol_name(struct mt_objfile *objfile, const struct mt_s
 }
 
 /* The last word of what was typed, if it must stand in the mangled name as well: demangling every
- * symbol of a large file takes seconds, searching in them does not.  NULL: no such word. */
-static const char *last_word(const char *name)
+ * symbol of a large file takes seconds, searching in them does not.  0: no such word. */
+static size_t last_word(const char *name, const char **out)
 {
-	const char *end = name + strlen(name), *word = end;
+	size_t end = mt_name_without_arguments(name, mt_name_without_parameters(name)), start = end;
 
-	if (strstr(name, "operator") || strpbrk(name, "( "))
-		return NULL;
-	while (word > name && (isalnum((unsigned char)word[-1]) || word[-1] == '_'))
-		word--;
-	return word < end ? word : NULL;
-}
-
-/* Up to the parameters, which are no part of a lambda's or an operator's name. */
-static size_t length_without_parameters(const char *name)
-{
-	size_t length = strlen(name), depth = 0;
-
-	if (length >= 6 && strcmp(name + length - 6, " const") == 0)
-		length -= 6;
-	if (!length || name[length - 1] != ')')
-		return length;
-	for (size_t i = length; i-- > 0;) {
-		depth += name[i] == ')';
-		depth -= name[i] == '(';
-		if (!depth)
-			return i;
-	}
-	return length;
-}
-
-/* Up to the last component's template arguments. */
-static size_t length_without_arguments(const char *name, size_t length)
-{
-	size_t depth = 0;
-
-	if (!length || name[length - 1] != '>' || (length > 1 && strchr("-=>", name[length - 2])))
-		return length;
-	for (size_t i = length; i-- > 0;) {
-		depth += name[i] == '>';
-		depth -= name[i] == '<';
-		if (!depth)
-			return i;
-	}
-	return length;
-}
-
-/* WANTED is all of it, or what follows a "::". */
-static bool ends_with(const char *name, size_t length, const char *wanted)
-{
-	size_t wanted_length = strlen(wanted);
-	const char *tail = name + length - wanted_length;
-
-	if (wanted_length > length || strncmp(tail, wanted, wanted_length) != 0)
-		return false;
-	return tail == name || (tail - name >= 2 && tail[-1] == ':' && tail[-2] == ':');
-}
-
-bool mt_name_matches(const char *name, const char *wanted)
-{
-	size_t length = length_without_parameters(name);
-
-	if (wanted[0] == ':' && wanted[1] == ':') {
-		wanted += 2;
-		return strcmp(name, wanted) == 0 ||
-		       (strlen(wanted) == length && strncmp(name, wanted, length) == 0);
-	}
-	return ends_with(name, strlen(name), wanted) || ends_with(name, length, wanted) ||
-	       ends_with(name, length_without_arguments(name, length), wanted);
+	if (strstr(name, "operator"))
+		return 0;
+	while (start && (isalnum((unsigned char)name[start - 1]) || name[start - 1] == '_'))
+		start--;
+	*out = name + start;
+	return end - start;
 }
 
 static bool demangles_to(const char *raw, const char *name)
@@ -121,13 +64,30 @@ static bool demangles_to(const char *raw, const char *name)
 	       (mt_demangle(raw, MT_DEMANGLE_FULL, &full) && mt_name_matches(full.text, name));
 }
 
+/* What is not mangled may be typed with its parameters: "main(int, char**)". */
+static bool is_raw(const char *raw, const char *name)
+{
+	size_t length = mt_name_without_parameters(name);
+
+	return strncmp(raw, name, length) == 0 && !raw[length];
+}
+
 static bool matches(const char *raw, const char *name, const char *word, size_t word_length)
 {
-	if (strcmp(raw, name) == 0)
+	if (is_raw(raw, name))
 		return true;
-	if (word && !memmem(raw, strlen(raw), word, word_length))
+	if (word_length && !memmem(raw, strlen(raw), word, word_length))
 		return false;
 	return demangles_to(raw, name);
+}
+
+/* Of the Rust function `main` people say `crate::main`, since C's is there, too. */
+static bool has_raw(const struct mt_symbol_index *index, const char *name)
+{
+	mt_array_each (candidate, &index->all)
+		if (is_raw(candidate->name, name))
+			return true;
+	return false;
 }
 
 void mt_objfile_find_name(struct mt_objfile *objfile, const char *name,
@@ -135,15 +95,17 @@ void mt_objfile_find_name(struct mt_objfile *objfile, const char *name,
 			  void *context)
 {
 	struct mt_symbol_index *index = mt_symbol_index(objfile);
-	const char *word = last_word(name);
-	size_t word_length = word ? strlen(word) : 0; /* there are many candidates */
+	const char *word = NULL;
+	size_t word_length = last_word(name, &word); /* there are many candidates */
 	uint64_t last = 0;
-	bool any = false;
+	bool any = false, raw_alone;
 
 	if (!index)
 		return;
+	raw_alone = has_raw(index, name);
 	mt_array_each (candidate, &index->all) {
 		if ((any && candidate->start == last) ||
+		    (raw_alone && mt_is_rust_name(candidate->name)) ||
 		    !matches(candidate->name, name, word, word_length))
 			continue;
 		any = true;

@@ -137,6 +137,10 @@ void mt_objfile_find_inlined(struct mt_objfile *objfile, const char *name,
 /* Whether a demangled NAME is what people mean by WANTED: all of it, without its parameters,
  * without its template arguments, without the namespaces in front. */
 bool mt_name_matches(const char *name, const char *wanted);
+/* How much of a name stands before its parameters, and (of LENGTH) before the arguments of the
+ * template that it names last. */
+size_t mt_name_without_parameters(const char *name);
+size_t mt_name_without_arguments(const char *name, size_t length);
 /* The addresses at which a statement of FILE:LINE begins (one a block with variables of its own,
  * the lowest); a line without code means the next one that has some.  FILE matches a whole path's
  * end at a slash. */

@@ -87,7 +87,7 @@ static struct mt_error *read_item(struct examination *this, struct mt_value *val
 
 static void print_address(struct examination *this)
 {
-	mt_expr_format_address(this->program, this->state->next, this->out);
+	mt_expr_format_code(this->program, this->state->next, this->out);
 	mt_str_append(this->out, ":");
 }
 

@@ -209,5 +209,10 @@ struct mt_error *mt_expr_returned(struct mt_expr_program *program, uint64_t func
 
 /* "0x401136 <main+4>" or "0x7ffe…", as addresses are shown everywhere. */
 void mt_expr_format_address(struct mt_expr_program *program, uint64_t address, struct mt_str *out);
+/* The same with the linker's names, "<_ZN2ns1fEi+4>", as GDB has it around code. */
+void mt_expr_format_code(struct mt_expr_program *program, uint64_t address, struct mt_str *out);
+/* The function at an address (inlined ones do not count), in full: "ns::f<int>(int)".  False: no
+ * DWARF knows it. */
+bool mt_expr_function_at(struct mt_expr_program *program, uint64_t address, struct mt_str *out);
 
 #endif

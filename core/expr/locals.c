@@ -236,16 +236,13 @@ struct mt_error *mt_expr_frame_arguments(struct mt_expr_program *program,
 	return end(&walk, NULL);
 }
 
-/* In C the linker's name counts, where one is given: "__GI___libc_malloc". */
-static const char *function_name(const struct mt_lookup *lookup, Dwarf_Die *function)
+/* A parameter of no name is too much for GDB, which keeps them all then. */
+static void drop_parameters(struct mt_str *name)
 {
-	Dwarf_Attribute attribute;
-	const char *name = NULL;
-
-	if (lookup->language == MT_LANGUAGE_C &&
-	    dwarf_attr_integrate(function, DW_AT_linkage_name, &attribute))
-		name = dwarf_formstring(&attribute);
-	return name ? name : mt_die_name(function);
+	if (strstr(name->text, "{...}"))
+		return;
+	name->length = mt_name_without_parameters(name->text);
+	name->text[name->length] = '\0';
 }
 
 bool mt_expr_frame_function(struct mt_expr_program *program, const struct mt_expr_frame *frame,
@@ -255,18 +252,16 @@ bool mt_expr_frame_function(struct mt_expr_program *program, const struct mt_exp
 	struct mt_error *error = mt_lookup_init(&lookup, program, frame);
 	Dwarf_Die function;
 	Dwarf_Addr entry = 0;
-	const char *around, *own;
 
 	if (error || !lookup.has_scope) {
 		mt_error_destroy(error);
 		return false;
 	}
 	function = lookup.scope.blocks[lookup.scope.function];
-	own = function_name(&lookup, &function);
-	if (!own)
+	if (!mt_function_name(lookup.scope.module, &function, false, name) || name->failed)
 		return false;
-	around = lookup.language == MT_LANGUAGE_C ? NULL : mt_scope_namespace(&lookup.scope);
-	mt_str_appendf(name, "%s%s%s", around ? around : "", around ? "::" : "", own);
+	if (lookup.language == MT_LANGUAGE_CPP)
+		drop_parameters(name);
 	if (low_pc && dwarf_entrypc(&function, &entry) == 0)
 		*low_pc = entry + lookup.scope.module->bias;
 	return !name->failed;

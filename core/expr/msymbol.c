@@ -178,35 +178,36 @@ const char *mt_module_section(struct mt_module *module, uint64_t file_address)
 	return NULL;
 }
 
-static void append_symbol(const char *name, uint64_t offset, struct mt_str *out)
+static void append_bare(const char *name, bool linked, struct mt_str *out)
 {
-	const char *version = strchr(name, '@');
 	mt_auto(mt_str) struct mt_str bare = {0};
 
-	mt_str_append_bytes(&bare, name, version ? (size_t)(version - name) : strlen(name));
-	mt_str_append(out, " <");
-	if (bare.failed || !bare.text || !mt_demangle(bare.text, MT_DEMANGLE_FULL, out))
+	mt_str_append_bytes(&bare, name, strcspn(name, "@"));
+	if (linked || bare.failed || !bare.text || !mt_demangle(bare.text, MT_DEMANGLE_FULL, out))
 		mt_str_append(out, bare.text ? bare.text : "?");
+}
+
+/* Of a function's several names the one that it is defined by. */
+static void append_name(struct mt_module *module, const struct mt_msymbol *symbol, bool linked,
+			struct mt_str *out)
+{
+	Dwarf_Die function;
+	Dwarf_Addr entry;
+
+	if (!symbol->is_code || !mt_scope_function(module, symbol->address, &function) ||
+	    dwarf_entrypc(&function, &entry) || entry != symbol->address ||
+	    !mt_function_name(module, &function, linked, out))
+		append_bare(symbol->name, linked, out);
+}
+
+static void append_offset(uint64_t offset, struct mt_str *out)
+{
 	if (offset)
 		mt_str_appendf(out, "+%llu", (unsigned long long)offset);
 	mt_str_append(out, ">");
 }
 
-/* Of a function's several names the one that it is defined by. */
-static const char *name_of(struct mt_module *module, const struct mt_msymbol *symbol)
-{
-	Dwarf_Die function, unit;
-	Dwarf_Addr entry;
-	const char *name = NULL;
-
-	if (symbol->is_code && mt_scope_function(module, symbol->address, &function) &&
-	    dwarf_entrypc(&function, &entry) == 0 && entry == symbol->address &&
-	    dwarf_diecu(&function, &unit, NULL, NULL) && mt_unit_language(&unit) == MT_LANGUAGE_C)
-		name = mt_die_name(&function);
-	return name ? name : symbol->name;
-}
-
-bool mt_format_symbol(struct mt_expr_program *program, uint64_t address, bool code_only,
+bool mt_format_symbol(struct mt_expr_program *program, uint64_t address, bool linked,
 		      struct mt_str *out)
 {
 	struct mt_module *module = mt_program_module_at(program, address);
@@ -214,8 +215,10 @@ bool mt_format_symbol(struct mt_expr_program *program, uint64_t address, bool co
 	const struct mt_msymbol *symbol = module ? mt_msymbol_at(module, file_address) : NULL;
 	size_t count;
 
-	if (symbol && (symbol->is_code || !code_only)) {
-		append_symbol(name_of(module, symbol), file_address - symbol->address, out);
+	if (symbol) {
+		mt_str_append(out, " <");
+		append_name(module, symbol, linked, out);
+		append_offset(file_address - symbol->address, out);
 		return true;
 	}
 	/* Stubs of the procedure linkage table have no symbol of the linker's. */
@@ -224,7 +227,12 @@ bool mt_format_symbol(struct mt_expr_program *program, uint64_t address, bool co
 					   : NULL;
 	if (!stub || !stub->raw_name)
 		return false;
-	append_symbol(stub->raw_name, file_address - stub->start, out);
+	mt_str_append(out, " <");
+	if (linked)
+		mt_str_append(out, stub->raw_name); /* "qsort@plt" */
+	else
+		append_bare(stub->raw_name, false, out);
+	append_offset(file_address - stub->start, out);
 	return true;
 }
 
@@ -232,4 +240,10 @@ void mt_expr_format_address(struct mt_expr_program *program, uint64_t address, s
 {
 	mt_str_appendf(out, "0x%llx", (unsigned long long)address);
 	mt_format_symbol(program, address, false, out);
+}
+
+void mt_expr_format_code(struct mt_expr_program *program, uint64_t address, struct mt_str *out)
+{
+	mt_str_appendf(out, "0x%llx", (unsigned long long)address);
+	mt_format_symbol(program, address, true, out);
 }

@@ -308,13 +308,15 @@ static void print_member_pointer(struct mt_print *print, struct mt_value *value)
 	uint64_t bits;
 
 	memcpy(&bits, mt_value_bytes(value), sizeof(bits));
-	if (mt_type_strip(mt_type_target(type))->kind == MT_TYPE_FUNCTION) {
+	bool is_method = mt_type_strip(mt_type_target(type))->kind == MT_TYPE_FUNCTION;
+
+	if (bits == (is_method ? 0 : UINT64_MAX)) {
+		mt_str_append(print->out, "NULL");
+	} else if (is_method) {
 		mt_str_append(print->out, "(");
 		mt_type_name(value->type, NULL, print->out);
 		mt_str_append(print->out, ") ");
 		mt_print_address(print, bits, true);
-	} else if (bits == UINT64_MAX) {
-		mt_str_append(print->out, "NULL");
 	} else {
 		member = member_at(mt_type_containing(type), bits, 0, &owner);
 		if (member)

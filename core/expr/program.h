@@ -153,7 +153,7 @@ void mt_msymbols_deinit(struct mt_msymbols *symbols);
 /* The section of a file address: ".text"; NULL: none. */
 const char *mt_module_section(struct mt_module *module, uint64_t file_address);
 /* Append " <main+4>" for what lies in a symbol.  False: in none. */
-bool mt_format_symbol(struct mt_expr_program *program, uint64_t address, bool code_only,
+bool mt_format_symbol(struct mt_expr_program *program, uint64_t address, bool linked,
 		      struct mt_str *out);
 
 static inline struct mt_error *mt_no_symbol(const char *name)

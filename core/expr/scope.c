@@ -85,6 +85,29 @@ static bool find_child(Dwarf_Die *parent, uint64_t pc, unsigned depth, Dwarf_Die
 	return found;
 }
 
+/* Functions of a class that a function declares, a lambda's, stand within that function. */
+static bool find_nested(Dwarf_Die *parent, uint64_t pc, unsigned depth, Dwarf_Die *out)
+{
+	Dwarf_Die child;
+	size_t budget = MOST_SIBLINGS;
+
+	if (depth > MT_SCOPE_MOST || dwarf_child(parent, &child))
+		return false;
+	do {
+		int tag = dwarf_tag(&child);
+
+		if (tag == DW_TAG_subprogram && dwarf_haspc(&child, pc) > 0) {
+			*out = child;
+			return true;
+		}
+		if ((tag == DW_TAG_subprogram || tag == DW_TAG_lexical_block ||
+		     holds_functions(tag)) &&
+		    find_nested(&child, pc, depth + 1, out))
+			return true;
+	} while (--budget && dwarf_siblingof(&child, &child) == 0);
+	return false;
+}
+
 static void reverse(struct mt_scope *scope)
 {
 	for (size_t i = 0; i < scope->count / 2; i++) {
@@ -115,6 +138,9 @@ static bool fill(struct mt_scope *scope, unsigned inner)
 {
 	Dwarf_Die block = scope->unit;
 
+	if (!find_child(&block, scope->pc, 0, &block) && !find_nested(&block, scope->pc, 0, &block))
+		return false;
+	scope->blocks[scope->count++] = block;
 	while (scope->count < MT_SCOPE_MOST && find_child(&block, scope->pc, 0, &block))
 		scope->blocks[scope->count++] = block;
 	reverse(scope);

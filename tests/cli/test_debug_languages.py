@@ -45,7 +45,8 @@ def test_builds(compare, compile):
 
 
 def test_cpp(compare, compile):
-    compare([(compile("debug_shapes.cpp", "-O0", "-std=c++20"), "values.cpp")])
+    program = compile("debug_shapes.cpp", "-O0", "-std=c++20")
+    compare([(program, "places.cpp"), (program, "values.cpp")])
 
 
 def test_go(compare, need):

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Whether a function's name is what people mean by what they typed: they leave out the namespaces
+ * in front, the parameters, the arguments of templates, and put blanks where they like. */
+#include "base/str.h"
+#include "elf/objfile.h"
+
+#include <ctype.h>
+#include <string.h>
+
+static bool is_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+/* Blanks stay between words alone: "char const*", "unsigned int". */
+static void squeeze(const char *text, size_t length, struct mt_str *out)
+{
+	for (size_t i = 0; i < length; i++)
+		if (text[i] != ' ' ||
+		    (i && i + 1 < length && is_word(text[i - 1]) && is_word(text[i + 1])))
+			mt_str_append_bytes(out, text + i, 1);
+}
+
+/* Where the bracket that closes at END opens.  SIZE_MAX: nowhere. */
+static size_t opening(const char *name, size_t end, char open, char close)
+{
+	size_t depth = 0;
+
+	for (size_t i = end + 1; i-- > 0;) {
+		depth += name[i] == close;
+		depth -= name[i] == open;
+		if (!depth)
+			return i;
+	}
+	return SIZE_MAX;
+}
+
+size_t mt_name_without_parameters(const char *name)
+{
+	size_t length = strlen(name), open;
+
+	if (length >= 5 && strcmp(name + length - 5, "const") == 0 &&
+	    (length == 5 || !is_word(name[length - 6])))
+		length -= 5;
+	while (length && name[length - 1] == ' ')
+		length--;
+	if (!length || name[length - 1] != ')')
+		return strlen(name);
+	open = opening(name, length - 1, '(', ')');
+	return open == SIZE_MAX || (length - open == 2 && open >= 8 &&
+				    strncmp(name + open - 8, "operator", 8) == 0)
+		   ? length
+		   : open;
+}
+
+size_t mt_name_without_arguments(const char *name, size_t length)
+{
+	size_t open;
+
+	if (!length || name[length - 1] != '>' || (length > 1 && strchr("-=>", name[length - 2])))
+		return length;
+	open = opening(name, length - 1, '<', '>');
+	return open == SIZE_MAX ? length : open;
+}
+
+/* How much of an operator's name is no bracket: "operator<<". */
+static size_t operator_length(const char *name, size_t at)
+{
+	size_t length = 8;
+
+	if (strncmp(name + at, "operator", 8) != 0 || (at && is_word(name[at - 1])))
+		return 0;
+	while (length < 11 && name[at + length] && strchr("<>=-", name[at + length]))
+		length++;
+	return length;
+}
+
+/* Without the arguments of all templates. */
+static void strip_arguments(const char *name, struct mt_str *out)
+{
+	size_t depth = 0;
+
+	for (size_t i = 0; name[i]; i++) {
+		size_t operator= depth ? 0 : operator_length(name, i);
+
+		if (operator) {
+			mt_str_append_bytes(out, name + i, operator);
+			i += operator- 1;
+			continue;
+		}
+		depth += name[i] == '<';
+		if (!depth)
+			mt_str_append_bytes(out, name + i, 1);
+		depth -= name[i] == '>' && depth;
+	}
+}
+
+/* WANTED is all of it, or what follows a "::", or a function's type. */
+static bool ends_with(const char *name, size_t length, const char *wanted, bool exact)
+{
+	size_t wanted_length = strlen(wanted);
+	const char *tail = name + length - wanted_length;
+
+	if (wanted_length > length || strncmp(tail, wanted, wanted_length) != 0)
+		return false;
+	return tail == name || tail[-1] == ' ' ||
+	       (!exact && tail - name >= 2 && tail[-1] == ':' && tail[-2] == ':');
+}
+
+static bool matches_bare(const char *name, size_t length, const char *wanted, bool exact)
+{
+	mt_auto(mt_str) struct mt_str bare = {0}, stripped = {0};
+
+	if (ends_with(name, length, wanted, exact) ||
+	    ends_with(name, mt_name_without_arguments(name, length), wanted, exact))
+		return true;
+	if (!memchr(name, '<', length) || strchr(wanted, '<'))
+		return false;
+	mt_str_append_bytes(&bare, name, length);
+	if (!bare.failed && bare.text)
+		strip_arguments(bare.text, &stripped);
+	return !stripped.failed && stripped.text &&
+	       ends_with(stripped.text, stripped.length, wanted, exact);
+}
+
+static bool matches(const char *name, const char *wanted, bool exact)
+{
+	size_t length = strlen(name);
+
+	if (ends_with(name, length, wanted, exact) ||
+	    matches_bare(name, mt_name_without_parameters(name), wanted, exact))
+		return true;
+	/* A method's `const` may be left out. */
+	return length > 6 && strcmp(name + length - 6, ")const") == 0 &&
+	       ends_with(name, length - 5, wanted, exact);
+}
+
+bool mt_name_matches(const char *name, const char *wanted)
+{
+	mt_auto(mt_str) struct mt_str plain = {0}, asked = {0};
+	bool exact = strncmp(wanted, "::", 2) == 0;
+
+	if (exact)
+		wanted += 2;
+	squeeze(name, strlen(name), &plain);
+	squeeze(wanted, strlen(wanted), &asked);
+	return !plain.failed && !asked.failed && plain.text && asked.text &&
+	       matches(plain.text, asked.text, exact);
+}
