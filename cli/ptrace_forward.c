@@ -5,6 +5,7 @@
  * program too: mtdb only takes note.  What somebody sends to mtdb alone is meant for the program
  * that it stands for, and passed on.  Either way mtdb outlives it and writes the history. */
 #include "ptrace_lwp.h"
+#include "terminal.h"
 
 #include <unistd.h>
 
@@ -49,6 +50,9 @@ void mt_ptrace_forward_begin(pid_t pid)
 void mt_ptrace_forward_none(void)
 {
 	begin(NOBODY);
+	/* Asked for before there was a process to let go. */
+	if (terminal_take_interrupt())
+		requested = 1;
 }
 
 void mt_ptrace_forward_end(pid_t pid)

@@ -36,6 +36,14 @@ static void handle_signals(void)
 		sigaction(handled[i], &action, &before[i]);
 }
 
+bool terminal_take_interrupt(void)
+{
+	bool was = interrupt_count > 0;
+
+	interrupt_count = 0;
+	return was;
+}
+
 void terminal_restore_signals(void)
 {
 	for (size_t i = 0; i < HANDLED_COUNT; i++)

@@ -25,6 +25,8 @@ struct terminal {
 
 /* Handles SIGINT and SIGPIPE from now on.  One at a time; it must stay where it is. */
 void terminal_init(struct terminal *terminal);
+/* Whether a SIGINT came as long as they were handled so; who asks answers it. */
+bool terminal_take_interrupt(void);
 /* As they were before, for a child that becomes another program.  Safe after fork(). */
 void terminal_restore_signals(void);
 

@@ -230,6 +230,16 @@ def test_asked_to_end(survivor, attach, number):
     end(survivor)
 
 
+def test_asked_to_end_before_it_has_begun(survivor, mtdb, need, tmp_path):
+    """When plans need no making, nothing looks for Ctrl-C before the process is there."""
+    command = [need("gdb"), "-nx", "-batch", "-ex", "tbreak mt_ptrace_forward_none", "-ex", "run",
+               "-ex", "signal SIGINT", "--args", mtdb, "attach", "--engine", "calls",
+               "-o", tmp_path / "out.json", "-p", str(survivor.pid)]
+    done = subprocess.run(command, text=True, capture_output=True, timeout=600, check=False)
+    assert "exited normally" in done.stdout, done.stdout + done.stderr
+    end(survivor)
+
+
 def is_waiting_in(pid, function):
     """Whether a thread of it sleeps in a function of the kernel's."""
     names = [(task / "wchan").read_text()
