@@ -99,9 +99,10 @@ $(BUILD)/generated/%.o: $(BUILD)/generated/%.c Makefile
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 # A kernel of the test's own behind perf/system.h.
-$(BUILD)/tests/test_pt_engine: UNIT_CFLAGS := \
+PT_ENGINE_TESTS := $(addprefix $(BUILD)/tests/,test_pt_engine test_pt_pause)
+$(PT_ENGINE_TESTS): UNIT_CFLAGS := \
 	$(foreach name,syscall mmap munmap ioctl open close,-Wl,--wrap=$(name))
-$(BUILD)/tests/test_pt_engine: $(wildcard tests/fixtures/pt_standin*)
+$(PT_ENGINE_TESTS): $(wildcard tests/fixtures/pt_standin*)
 $(BUILD)/tests/test_perf_event: UNIT_CFLAGS := \
 	$(foreach name,open_event map read_file,-Wl,--wrap=mt_system_$(name))
 

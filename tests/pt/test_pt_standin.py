@@ -55,6 +55,20 @@ def test_windows_end_where_triggers_are(play, compile, decoders, need, mode, tri
         assert notes == notes_of(played.stepped, need)
 
 
+def test_hits_pause_the_trace(play, compile, decoders, need, tmp_path):
+    """Each hit's stop is followed by one in which the trace is resumed, and by nothing else."""
+    options, told = ["--trigger=twice"], tmp_path / "pausing"
+    played = play(compile("truth.c", "-O1", "-w", "-static"), "pointers", options=options,
+                  step_options=options, PAUSES=1, PARANOID=1, PAUSING=told)
+    check(played, decoders[:1])
+    notes = notes_of(played.recording, need)
+    assert notes == notes_of(played.stepped, need)
+    hits = notes.count(("trigger", "1"))
+    pauses, *then = told.read_text().partition("resume")
+    assert pauses.split() == ["pause", "pause"]  # the trigger's place, and the loader's
+    assert "".join(then).split() == hits * ["resume", "resumed"]
+
+
 def test_the_loader_is_not_watched_when_all_are_found(play, compile, decoders, need):
     """Two debug registers are ours: the second trigger's comes from there."""
     options = ["--trigger=loaded", "--trigger=cos"]
