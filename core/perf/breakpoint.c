@@ -51,18 +51,37 @@ bool mt_breakpoint_sample(const struct perf_event_header *record, struct mt_ring
 	       mt_ring_sample_parse(record, SAMPLE_TYPE, REGISTERS, sample);
 }
 
-void mt_breakpoint_registers(const struct mt_ring_sample *sample, struct mt_str *out)
+static void append(const uint64_t values[REGISTER_COUNT], struct mt_str *out)
 {
 	const char *separator = "";
 
-	for (size_t i = 0; sample->registers && i < REGISTER_COUNT; i++) {
-		uint64_t value;
-
+	for (size_t i = 0; i < REGISTER_COUNT; i++) {
 		if (!register_names[i])
 			continue;
-		memcpy(&value, sample->registers + i * sizeof(value), sizeof(value));
 		mt_str_appendf(out, "%s%s=%#llx", separator, register_names[i],
-			       (unsigned long long)value);
+			       (unsigned long long)values[i]);
 		separator = " ";
 	}
+}
+
+void mt_breakpoint_registers(const struct mt_ring_sample *sample, struct mt_str *out)
+{
+	uint64_t values[REGISTER_COUNT];
+
+	if (!sample->registers)
+		return;
+	memcpy(values, sample->registers, sizeof(values));
+	append(values, out);
+}
+
+void mt_breakpoint_registers_of(const struct user_regs_struct *registers, struct mt_str *out)
+{
+	const uint64_t values[REGISTER_COUNT] = {
+	    registers->rax, registers->rbx, registers->rcx, registers->rdx, registers->rsi,
+	    registers->rdi, registers->rbp, registers->rsp, registers->rip, registers->eflags,
+	    registers->r8,  registers->r9,  registers->r10, registers->r11, registers->r12,
+	    registers->r13, registers->r14, registers->r15,
+	};
+
+	append(values, out);
 }

@@ -17,6 +17,8 @@
 #include "perf/event.h"
 #include "perf/ring_sample.h"
 
+#include <sys/user.h>
+
 #define MT_BREAKPOINT_MOST 2 /* of ours: the other two are the debugger's */
 
 /* When it hits. */
@@ -38,5 +40,7 @@ struct mt_perf_spec mt_breakpoint_spec(const struct mt_breakpoint *breakpoint, c
 bool mt_breakpoint_sample(const struct perf_event_header *record, struct mt_ring_sample *sample);
 /* "rax=0x1 rbx=0 …", of such a sample; nothing where it has no registers. */
 void mt_breakpoint_registers(const struct mt_ring_sample *sample, struct mt_str *out);
+/* The same of a thread that stands still. */
+void mt_breakpoint_registers_of(const struct user_regs_struct *registers, struct mt_str *out);
 
 #endif

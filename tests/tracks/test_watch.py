@@ -60,6 +60,11 @@ def test_all_threads(record, program, engine):
         assert len([one for one in thread.instants if one.name == "trigger"]) == 2
 
 
+def test_registers_at_triggers(record, program):
+    run = record(["--engine", "step", "--trigger", "count_up"], program)
+    assert [registers(one)["rdi"] for one in hits_of(run)] == [100]
+
+
 def test_bytes_of_a_variable(record, program):
     run = record(["--watch", "bytes+3:1", "--watch", "half:2:w"], program)
     hits = hits_of(run)
