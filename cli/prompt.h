@@ -85,10 +85,10 @@ struct prompt {
 	struct prompt_record *record; /* what `mtrace` keeps */
 	MT_ARRAY(struct prompt_commands *) commands;
 	MT_ARRAY(struct prompt_display *) displays;
-	unsigned last_display; /* the number of the one that came last */
-	unsigned to_do;        /* a breakpoint whose commands are to be done; 0: none */
-	unsigned stops;        /* how many were told */
-	bool does_commands;    /* it is at them */
+	unsigned last_display;    /* the number of the one that came last */
+	MT_ARRAY(unsigned) to_do; /* breakpoints whose commands are to be done */
+	unsigned stops;           /* how many were told */
+	bool does_commands;       /* it is at them */
 	struct terminal *terminal;
 	bool batch;
 	bool confirm;
@@ -183,10 +183,17 @@ const char *prompt_signal_words(int signal); /* "Segmentation fault" */
 
 /* prompt_run.c, prompt_break.c */
 struct mt_error *prompt_attach(struct prompt *prompt, const char *pid);
-const char *prompt_watch_words(uint8_t kind); /* "Hardware watchpoint" */
+/* "Hardware watchpoint" */
+const char *prompt_watch_words(const struct mt_debug_breakpoint *one);
 /* And tell where it is. */
 struct mt_error *prompt_add_breakpoint(struct prompt *prompt,
 				       const struct mt_debug_new_breakpoint *what);
+
+/* prompt_breaks.c: within `info` */
+struct mt_error *prompt_info_breakpoints(struct prompt *prompt, const char *rest);
+struct mt_error *prompt_info_watchpoints(struct prompt *prompt, const char *rest);
+/* Of a thread that is gone, or with 0 of all: they are deleted, and that is told. */
+void prompt_drop_breakpoints_of(struct prompt *prompt, unsigned thread);
 
 /* prompt_complete.c: the prompt at which readline completes from now on. */
 void prompt_complete_for(struct prompt *prompt);

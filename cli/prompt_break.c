@@ -5,11 +5,12 @@
 #include <ctype.h>
 #include <string.h>
 
-const char *prompt_watch_words(uint8_t kind)
+const char *prompt_watch_words(const struct mt_debug_breakpoint *one)
 {
-	return kind == MT_DEBUG_WATCH    ? "Hardware watchpoint"
-	       : kind == MT_DEBUG_RWATCH ? "Hardware read watchpoint"
-					 : "Hardware access (read/write) watchpoint";
+	return one->by_stepping               ? "Watchpoint"
+	       : one->kind == MT_DEBUG_WATCH  ? "Hardware watchpoint"
+	       : one->kind == MT_DEBUG_RWATCH ? "Hardware read watchpoint"
+					      : "Hardware access (read/write) watchpoint";
 }
 
 static void tell_new(struct prompt *prompt, unsigned number)
@@ -22,7 +23,7 @@ static void tell_new(struct prompt *prompt, unsigned number)
 			   : one->kind == MT_DEBUG_HARDWARE_BREAK ? "Hardware assisted breakpoint"
 								  : "Breakpoint";
 	if (one->kind >= MT_DEBUG_WATCH) {
-		prompt_printf("%s %u: %s\n", prompt_watch_words(one->kind), number, one->text);
+		prompt_printf("%s %u: %s\n", prompt_watch_words(one), number, one->text);
 		return;
 	}
 	if (!one->location_count) {
@@ -81,37 +82,67 @@ static bool has_thread(struct prompt *prompt, unsigned number)
 
 /* What stands behind the location. */
 struct clauses {
-	struct mt_str location;
-	const char *condition; /* NULL: none */
-	unsigned thread;       /* 0: any */
+	struct mt_str location, condition;
+	bool has_condition;
+	unsigned thread; /* 0: any */
 };
 
-static struct mt_error *split(struct prompt *prompt, const char *text, struct clauses *clauses)
+/* TEXT: behind "thread". */
+static struct mt_error *take_thread(struct prompt *prompt, const char *text,
+				    struct clauses *clauses)
 {
-	const char *condition = prompt_find_word(text, "if"),
-		   *thread = prompt_find_word(text, "thread");
-	const char *end = text + strlen(text);
+	mt_auto(mt_str) struct mt_str word = {0};
 	uint64_t number;
 
-	if (condition)
-		clauses->condition = prompt_skip_blanks(condition + 2);
-	if (thread && (!condition || thread < condition)) {
-		mt_auto(mt_str) struct mt_str word = {0};
-		const char *digits = prompt_skip_blanks(thread + 6);
+	text = prompt_skip_blanks(text);
+	mt_str_append_bytes(&word, text, strcspn(text, " \t"));
+	mt_try(prompt_parse_count(word.text ? word.text : "", &number));
+	clauses->thread = (unsigned)number;
+	return has_thread(prompt, clauses->thread)
+		   ? NULL
+		   : mt_error_new(MT_ERROR_USAGE, "Unknown thread %u.", clauses->thread);
+}
 
-		mt_str_append_bytes(&word, digits, strcspn(digits, " \t"));
-		mt_try(prompt_parse_count(word.text ? word.text : "", &number));
-		clauses->thread = (unsigned)number;
-		if (!has_thread(prompt, clauses->thread))
-			return mt_error_new(MT_ERROR_USAGE, "Unknown thread %u.", clauses->thread);
-		end = thread;
-	} else if (condition) {
-		end = condition;
-	}
-	while (end > text && strchr(" \t", end[-1]))
+static void append_trimmed(struct mt_str *out, const char *start, const char *end)
+{
+	while (end > start && strchr(" \t", end[-1]))
 		end--;
-	mt_str_append_bytes(&clauses->location, text, (size_t)(end - text));
-	return clauses->location.failed ? mt_error_no_memory() : NULL;
+	mt_str_append_bytes(out, start, (size_t)(end - start));
+}
+
+/* "thread" with a number behind it, and something before.  NULL: there is none. */
+static const char *find_thread(const char *text)
+{
+	const char *thread = prompt_find_word(text, "thread");
+
+	while (thread && (thread == text ||
+			  !isdigit((unsigned char)*prompt_skip_blanks(thread + strlen("thread")))))
+		thread = prompt_find_word(thread + strlen("thread"), "thread");
+	return thread;
+}
+
+/* LOCATION [thread NUMBER] [if CONDITION [thread NUMBER]] */
+static struct mt_error *split(struct prompt *prompt, const char *text, struct clauses *clauses)
+{
+	const char *condition = prompt_find_word(text, "if"), *thread = find_thread(text);
+	const char *end = text + strlen(text), *location_end = end;
+
+	if (thread) {
+		mt_try(take_thread(prompt, thread + strlen("thread"), clauses));
+		location_end = thread;
+	}
+	if (condition && (!thread || condition < thread))
+		location_end = condition;
+	if (condition) {
+		const char *start = prompt_skip_blanks(condition + strlen("if"));
+
+		/* As GDB keeps it: with the blank before "thread". */
+		mt_str_append_bytes(&clauses->condition, start,
+				    (size_t)((thread > condition ? thread : end) - start));
+		clauses->has_condition = true;
+	}
+	append_trimmed(&clauses->location, text, location_end);
+	return clauses->location.failed || clauses->condition.failed ? mt_error_no_memory() : NULL;
 }
 
 static struct mt_error *add(struct prompt *prompt, const char *rest,
@@ -121,11 +152,14 @@ static struct mt_error *add(struct prompt *prompt, const char *rest,
 	struct mt_error *error = split(prompt, rest, &clauses);
 
 	what.location = clauses.location.text;
-	what.condition = clauses.condition;
+	what.condition = clauses.condition.text;
 	what.thread = clauses.thread;
+	if (!error && clauses.has_condition && !clauses.condition.length)
+		error = mt_error_new(MT_ERROR_USAGE, "Argument required (expression to compute).");
 	if (!error)
 		error = prompt_add_breakpoint(prompt, &what);
 	mt_str_deinit(&clauses.location);
+	mt_str_deinit(&clauses.condition);
 	return error;
 }
 
@@ -321,17 +355,20 @@ const struct prompt_command prompt_break_commands[] = {
      .summary = "As break, by one of the processor's four debug registers",
      .run = run_hbreak},
     {.name = "watch",
-     .usage = "EXPRESSION [thread NUMBER] [if CONDITION]",
+     .usage = "[-location] EXPRESSION [thread NUMBER] [if CONDITION]",
      .summary = "Stop the program when the value of EXPRESSION changes",
-     .help = "It is the memory that EXPRESSION means now, watched by debug registers; when the\n"
-	     "frame that it belongs to returns, the program stops and the watchpoint is deleted.\n",
+     .help = "Debug registers watch the memory that the value comes from, wherever that is at the\n"
+	     "time.  What is in registers or does not fit is looked at behind each instruction,\n"
+	     "which is slow.  When the frame that EXPRESSION belongs to returns, the program\n"
+	     "stops and the watchpoint is deleted.  With -location it is the memory that\n"
+	     "EXPRESSION means now.\n",
      .run = run_watch},
     {.name = "rwatch",
-     .usage = "EXPRESSION [thread NUMBER] [if CONDITION]",
+     .usage = "[-location] EXPRESSION [thread NUMBER] [if CONDITION]",
      .summary = "Stop the program when the value of EXPRESSION is read",
      .run = run_rwatch},
     {.name = "awatch",
-     .usage = "EXPRESSION [thread NUMBER] [if CONDITION]",
+     .usage = "[-location] EXPRESSION [thread NUMBER] [if CONDITION]",
      .summary = "Stop the program when the value of EXPRESSION is read or written",
      .run = run_awatch},
     {.name = "delete",

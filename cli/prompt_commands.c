@@ -35,6 +35,7 @@ void prompt_commands_deinit(struct prompt *prompt)
 		free(*one);
 	}
 	mt_array_deinit(&prompt->commands);
+	mt_array_deinit(&prompt->to_do);
 }
 
 static struct prompt_commands *find_or_add(struct prompt *prompt, unsigned breakpoint)
@@ -173,6 +174,18 @@ static struct mt_error *do_lines(struct prompt *prompt, const struct prompt_comm
 	return NULL;
 }
 
+static struct mt_error *do_of(struct prompt *prompt, unsigned breakpoint)
+{
+	const struct prompt_commands *one = find(prompt, breakpoint);
+	struct prompt_commands list = {0};
+	struct mt_error *error = one ? copy(one, &list) : NULL;
+
+	if (!error)
+		error = do_lines(prompt, &list);
+	forget_lines(&list);
+	return error;
+}
+
 struct mt_error *prompt_do_commands(struct prompt *prompt)
 {
 	struct mt_error *error = NULL;
@@ -180,18 +193,15 @@ struct mt_error *prompt_do_commands(struct prompt *prompt)
 	if (prompt->does_commands)
 		return NULL;
 	prompt->does_commands = true;
-	while (!error && !prompt->over && prompt->to_do) {
-		const struct prompt_commands *one = find(prompt, prompt->to_do);
-		struct prompt_commands list = {0};
+	while (!error && !prompt->over && prompt->to_do.count) {
+		unsigned breakpoint = prompt->to_do.items[0];
 
-		prompt->to_do = 0;
-		if (one)
-			error = copy(one, &list);
-		if (!error)
-			error = do_lines(prompt, &list);
-		forget_lines(&list);
+		prompt->to_do.count--;
+		memmove(prompt->to_do.items, prompt->to_do.items + 1,
+			prompt->to_do.count * sizeof(breakpoint));
+		error = do_of(prompt, breakpoint);
 	}
 	prompt->does_commands = false;
-	prompt->to_do = 0;
+	prompt->to_do.count = 0;
 	return error;
 }

@@ -155,6 +155,7 @@ static void thread_ended(void *context, const struct mt_debug_thread *thread)
 	prompt_name_thread(context, thread, &name);
 	if (!name.failed)
 		prompt_printf("[%s exited]\n", name.text);
+	prompt_drop_breakpoints_of(context, thread->number);
 }
 
 static void followed(struct prompt *prompt, const struct mt_debug_thread *thread, pid_t child,

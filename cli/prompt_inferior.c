@@ -40,13 +40,13 @@ struct mt_error *prompt_info_inferiors(struct prompt *prompt, const char *rest)
 static void tell_reason(struct prompt *prompt)
 {
 	const struct mt_debug_stop *stop = &prompt->last_stop;
+	unsigned number = stop->seen_count ? stop->seen[0].breakpoint : stop->breakpoint;
 
 	if (stop->kind == MT_DEBUG_STEPPED)
 		prompt_printf("It stopped after being stepped.\n");
-	else if (stop->breakpoint &&
-		 mt_debugger_find_breakpoint(prompt->debugger, stop->breakpoint))
-		prompt_printf("It stopped at breakpoint %u.\n", stop->breakpoint);
-	else if (stop->breakpoint)
+	else if (number && mt_debugger_find_breakpoint(prompt->debugger, number))
+		prompt_printf("It stopped at breakpoint %u.\n", number);
+	else if (number)
 		prompt_printf("It stopped at a breakpoint that has since been deleted.\n");
 	else if (stop->kind == MT_DEBUG_SIGNAL && stop->signal)
 		prompt_printf("It stopped at signal %s, %s.\n",

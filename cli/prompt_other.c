@@ -56,115 +56,6 @@ static struct mt_error *run_echo(struct prompt *prompt, const char *rest)
 
 /* ---- info ---- */
 
-/* "in f(int) at f.c:3", or "<f+4>". */
-static void print_location(struct prompt *prompt, const struct mt_debug_location *location)
-{
-	mt_auto(mt_str) struct mt_str name = {0}, symbol = {0};
-	struct mt_expr_program *program;
-	struct mt_error *error = mt_debugger_expressions(prompt->debugger, &program);
-
-	prompt_printf("0x%016llx ", (unsigned long long)location->address);
-	if (location->instance && location->function)
-		mt_str_append(&name, location->function);
-	else if (!error)
-		mt_expr_function_at(program, location->address, &name);
-	if (name.length)
-		prompt_printf("in %s%s", name.text, location->file ? " at " : "");
-	else if (!error && !location->file)
-		mt_expr_format_address(program, location->address, &symbol);
-	if (location->file)
-		prompt_printf("%s:%u", location->file, location->source.line);
-	else if (symbol.text && strchr(symbol.text, '<'))
-		prompt_printf("%s", strchr(symbol.text, '<'));
-	mt_error_destroy(error);
-}
-
-static const char *kind_words(const struct mt_debug_breakpoint *one)
-{
-	static const char *const kinds[] = {
-	    [MT_DEBUG_BREAK] = "breakpoint",      [MT_DEBUG_HARDWARE_BREAK] = "hw breakpoint",
-	    [MT_DEBUG_WATCH] = "hw watchpoint",   [MT_DEBUG_RWATCH] = "read watchpoint",
-	    [MT_DEBUG_AWATCH] = "acc watchpoint",
-	};
-
-	return kinds[one->kind];
-}
-
-/* Of the column: "breakpoint" and two more would do. */
-static int kind_width(struct prompt *prompt)
-{
-	const struct mt_debug_breakpoint *one;
-	size_t width = 14;
-
-	for (size_t i = 0; (one = mt_debugger_breakpoint(prompt->debugger, i)); i++)
-		if (strlen(kind_words(one)) > width)
-			width = strlen(kind_words(one));
-	return (int)width;
-}
-
-/* As many digits as a word has, if there is any address. */
-static int address_width(struct prompt *prompt)
-{
-	const struct mt_debug_breakpoint *one;
-
-	for (size_t i = 0; (one = mt_debugger_breakpoint(prompt->debugger, i)); i++)
-		if (one->location_count || one->kind >= MT_DEBUG_WATCH)
-			return 18;
-	return 10;
-}
-
-static void print_breakpoint(struct prompt *prompt, const struct mt_debug_breakpoint *one)
-{
-	int width = kind_width(prompt);
-
-	prompt_printf("%-7u %-*s %-4s %-3s ", one->number, width, kind_words(one),
-		      one->temporary ? "del" : "keep", one->enabled ? "y" : "n");
-	if (one->kind >= MT_DEBUG_WATCH) {
-		prompt_printf("                   %s", one->text);
-	} else if (!one->location_count) {
-		prompt_printf("%-*s %s", address_width(prompt), "<PENDING>", one->text);
-	} else if (one->location_count > 1) {
-		prompt_printf("<MULTIPLE>         ");
-	} else {
-		print_location(prompt, &one->locations[0]);
-	}
-	prompt_printf("\n");
-	if (one->condition)
-		prompt_printf("\tstop only if %s\n", one->condition);
-	if (one->hits)
-		prompt_printf("\tbreakpoint already hit %llu time%s\n",
-			      (unsigned long long)one->hits, one->hits == 1 ? "" : "s");
-	if (one->ignore)
-		prompt_printf("\tignore next %llu hits\n", (unsigned long long)one->ignore);
-	prompt_show_commands(prompt, one->number);
-	for (size_t i = 0; one->location_count > 1 && i < one->location_count; i++) {
-		char number[32];
-
-		snprintf(number, sizeof(number), "%u.%zu", one->number, i + 1);
-		prompt_printf("%-7s %-*s %-4s %-3s ", number, width, "", "",
-			      one->locations[i].enabled ? "y" : "n");
-		print_location(prompt, &one->locations[i]);
-		prompt_printf("\n");
-	}
-}
-
-static struct mt_error *info_breakpoints(struct prompt *prompt, const char *rest)
-{
-	size_t count = mt_debugger_breakpoint_count(prompt->debugger);
-
-	(void)rest;
-	if (!count) {
-		prompt_printf("No breakpoints or watchpoints.\n");
-		return NULL;
-	}
-	prompt_printf("Num     %-*s Disp Enb %-*s What\n", kind_width(prompt), "Type",
-		      address_width(prompt), "Address");
-	for (size_t i = 0; i < count; i++)
-		if (!mt_debugger_breakpoint(prompt->debugger, i)->silent)
-			print_breakpoint(prompt, mt_debugger_breakpoint(prompt->debugger, i));
-	return NULL;
-}
-
 static void print_thread(struct prompt *prompt, const struct mt_debug_thread *thread, bool selected,
 			 int width)
 {
@@ -224,7 +115,15 @@ static struct mt_error *info_threads(struct prompt *prompt, const char *rest)
 }
 
 static const struct prompt_command info_commands[] = {
-    {.name = "breakpoints", .aliases = "b", .summary = "List breakpoints", .run = info_breakpoints},
+    {.name = "breakpoints",
+     .aliases = "b",
+     .usage = "[NUMBER]...",
+     .summary = "List breakpoints and watchpoints",
+     .run = prompt_info_breakpoints},
+    {.name = "watchpoints",
+     .usage = "[NUMBER]...",
+     .summary = "List watchpoints",
+     .run = prompt_info_watchpoints},
     {.name = "threads", .summary = "List threads", .run = info_threads},
     {.name = "inferiors",
      .summary = "List the programs that were debugged one after the other",

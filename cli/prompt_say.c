@@ -181,20 +181,30 @@ static void print_who(struct prompt *prompt, const char *program)
 		prompt_printf("%s", program);
 }
 
-static void print_watched(struct prompt *prompt, const struct mt_debug_stop *stop)
+static void print_left(struct prompt *prompt, unsigned watchpoint)
+{
+	prompt_printf("\nWatchpoint %u deleted because the program has left the block in\n"
+		      "which its expression is valid.\n",
+		      watchpoint);
+	mt_error_destroy(mt_debugger_delete(prompt->debugger, watchpoint));
+}
+
+static void print_seen(struct prompt *prompt, const struct mt_debug_seen *seen)
 {
 	const struct mt_debug_breakpoint *one =
-	    mt_debugger_find_breakpoint(prompt->debugger, stop->breakpoint);
+	    mt_debugger_find_breakpoint(prompt->debugger, seen->breakpoint);
 
+	if (!one || prompt_commands_are_silent(prompt, seen->breakpoint))
+		return;
 	prompt_printf("\n");
 	print_who(prompt, "");
 	if (mt_debugger_births(prompt->debugger) > 1)
 		prompt_printf("hit ");
-	prompt_printf("%s %u: %s\n\n", prompt_watch_words(one->kind), one->number, one->text);
-	if (stop->before && one->kind != MT_DEBUG_RWATCH)
-		prompt_printf("Old value = %s\nNew value = %s\n", stop->before, stop->after);
+	prompt_printf("%s %u: %s\n\n", prompt_watch_words(one), one->number, one->text);
+	if (seen->before && one->kind != MT_DEBUG_RWATCH)
+		prompt_printf("Old value = %s\nNew value = %s\n", seen->before, seen->after);
 	else
-		prompt_printf("Value = %s\n", stop->after);
+		prompt_printf("Value = %s\n", seen->after);
 }
 
 /* "2", or which of its places was hit: "2.1". */
@@ -212,15 +222,13 @@ static void print_number(struct prompt *prompt, const struct mt_debug_stop *stop
 
 static void print_reason(struct prompt *prompt, const struct mt_debug_stop *stop)
 {
-	if (stop->kind == MT_DEBUG_WATCHED)
-		print_watched(prompt, stop);
-	if (stop->kind == MT_DEBUG_LEFT_SCOPE) {
-		prompt_printf("\nWatchpoint %u deleted because the program has left the block in\n"
-			      "which its expression is valid.\n",
-			      stop->breakpoint);
-		mt_error_destroy(mt_debugger_delete(prompt->debugger, stop->breakpoint));
+	for (size_t i = 0; i < stop->seen_count; i++) {
+		if (stop->seen[i].left)
+			print_left(prompt, stop->seen[i].breakpoint);
+		else
+			print_seen(prompt, &stop->seen[i]);
 	}
-	if (stop->kind == MT_DEBUG_BREAKPOINT) {
+	if (stop->breakpoint) {
 		prompt_printf("\n");
 		bool several = mt_debugger_births(prompt->debugger) > 1;
 		print_who(prompt, "");
@@ -310,13 +318,32 @@ static void tell_place(struct prompt *prompt, const struct mt_debug_stop *stop,
 	prompt_show_line(prompt, frame);
 }
 
+/* Whose commands are to be done; returns whether none of them wants the stop to be told. */
+static bool note_hits(struct prompt *prompt, const struct mt_debug_stop *stop)
+{
+	bool is_hit = stop->seen_count || stop->breakpoint, is_silent = is_hit;
+
+	prompt->to_do.count = 0;
+	for (size_t i = 0; i <= stop->seen_count; i++) {
+		bool left = i < stop->seen_count && stop->seen[i].left;
+		unsigned number =
+		    i < stop->seen_count ? stop->seen[i].breakpoint : stop->breakpoint;
+
+		if (!number)
+			continue;
+		is_silent &= !left && prompt_commands_are_silent(prompt, number);
+		if (mt_array_push(&prompt->to_do, number))
+			break;
+	}
+	return is_silent;
+}
+
 struct mt_error *prompt_tell_stop(struct prompt *prompt, const struct mt_debug_stop *stop)
 {
 	const struct mt_debug_frame *frame;
-	bool silent = stop->breakpoint && prompt_commands_are_silent(prompt, stop->breakpoint);
+	bool silent = note_hits(prompt, stop);
 
-	prompt->last_hit = stop->kind == MT_DEBUG_BREAKPOINT ? stop->breakpoint : 0;
-	prompt->to_do = stop->breakpoint;
+	prompt->last_hit = stop->breakpoint;
 	prompt->stops++;
 	prompt->last_stop = *stop;
 	prompt->has_stopped = true;
@@ -324,6 +351,7 @@ struct mt_error *prompt_tell_stop(struct prompt *prompt, const struct mt_debug_s
 		mt_error_destroy(mt_debugger_delete(prompt->debugger, stop->breakpoint));
 	if (stop->kind == MT_DEBUG_EXITED || stop->kind == MT_DEBUG_KILLED) {
 		tell_end(prompt, stop);
+		prompt_drop_breakpoints_of(prompt, 0);
 		keep_end(prompt, stop);
 		prompt_record_stopped(prompt, stop);
 		return NULL;

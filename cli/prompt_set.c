@@ -268,6 +268,26 @@ static struct mt_error *show_flavor(struct prompt *prompt, const char *rest, str
 	return NULL;
 }
 
+static struct mt_error *set_hardware_watches(struct prompt *prompt, const char *rest)
+{
+	uint64_t number;
+
+	if (!*rest)
+		return mt_error_new(MT_ERROR_USAGE, "Argument required (integer to set it to.).");
+	mt_try(mt_parse_number(rest, "can-use-hw-watchpoints", 0, INT32_MAX, &number));
+	mt_debugger_set_hardware_watches(prompt->debugger, number != 0);
+	return NULL;
+}
+
+static struct mt_error *show_hardware_watches(struct prompt *prompt, const char *rest,
+					      struct mt_str *out)
+{
+	(void)rest;
+	mt_str_appendf(out, "Debugger's willingness to use watchpoint hardware is %d.\n",
+		       mt_debugger_has_hardware_watches(prompt->debugger));
+	return NULL;
+}
+
 static const struct prompt_command set_commands[] = {
     {.name = "args",
      .usage = "[ARGUMENTS]",
@@ -278,6 +298,11 @@ static const struct prompt_command set_commands[] = {
      .usage = "WHAT VALUE",
      .summary = "Change what breakpoints do",
      .sub = prompt_set_break_commands},
+    {.name = "can-use-hw-watchpoints",
+     .usage = "NUMBER",
+     .summary = "With 0, watch by looking behind each instruction, not by debug registers",
+     .run = set_hardware_watches,
+     .show = show_hardware_watches},
     {.name = "confirm",
      .usage = "on|off",
      .summary = "Ask before something is lost, or not",

@@ -111,6 +111,7 @@ void mt_debug_resolve_all(struct mt_debugger *debugger)
 {
 	mt_array_each (one, &debugger->breakpoints)
 		mt_error_destroy(resolve_again(debugger, *one));
+	mt_debug_watch_parse(debugger);
 }
 
 void mt_debug_resolve_after_exec(struct mt_debugger *debugger)
@@ -129,6 +130,7 @@ void mt_debug_resolve_after_exec(struct mt_debugger *debugger)
 		}
 		mt_error_destroy(error);
 	}
+	mt_debug_watch_parse(debugger);
 }
 
 /* What means another place when the program stands elsewhere is kept as what it means now. */
@@ -144,19 +146,19 @@ static char *text_of(struct mt_debugger *debugger, const char *location, uint8_t
 	return text.failed ? NULL : strdup(text.text);
 }
 
-/* The condition where LOCATION is. */
+/* The condition at its place with this index; of a watchpoint, where that was set. */
 static struct mt_error *parse_at(struct mt_debugger *debugger, const struct mt_debug_break *one,
-				 const struct mt_debug_location *location, struct mt_expr **out)
+				 size_t index, struct mt_expr **out)
 {
 	struct mt_expr_program *program;
 	struct mt_expr_frame frame = mt_debugger_expr_frame(debugger, NULL);
-	const struct mt_function *function =
-	    mt_space_function_at(debugger->code, location->address);
+	uint64_t address = one->watched ? one->condition_pc : one->locations.items[index].address;
+	const struct mt_function *function = mt_space_function_at(debugger->code, address);
 
 	mt_try(mt_debugger_expressions(debugger, &program));
-	frame.pc = frame.next_pc = location->address;
+	frame.pc = frame.next_pc = address;
 	frame.inner = 0;
-	frame.at_entry = function && function->start == location->address;
+	frame.at_entry = !one->watched && function && function->start == address;
 	return mt_expr_parse(program, &frame, one->condition, out);
 }
 
@@ -180,8 +182,12 @@ static struct mt_error *set_condition(struct mt_debugger *debugger, struct mt_de
 	struct mt_expr *expr = NULL;
 
 	one->condition = copy;
-	if (!error && copy && one->locations.count)
-		error = unusable(parse_at(debugger, one, &one->locations.items[0], &expr));
+	if (!one->watched || !one->watched->lwp)
+		one->condition_pc = mt_debugger_expr_frame(debugger, NULL).pc;
+	else
+		one->condition_pc = one->watched->pc;
+	if (!error && copy && (one->locations.count || one->watched))
+		error = unusable(parse_at(debugger, one, 0, &expr));
 	mt_expr_destroy(expr);
 	if (error) {
 		one->condition = former;
@@ -232,12 +238,8 @@ struct mt_error *mt_debugger_break(struct mt_debugger *debugger,
 	*number = one->public.number =
 	    what->silent ? SILENT + ++debugger->last_silent : ++debugger->last_breakpoint;
 	publish(one);
-	error = mt_debug_watch_plan(debugger);
-	if (!error)
-		return NULL;
-	mt_error_destroy(mt_debugger_delete(debugger, *number));
-	debugger->last_breakpoint -= !what->silent;
-	return error;
+	debugger->watches_changed = true;
+	return NULL;
 }
 
 size_t mt_debugger_breakpoint_count(const struct mt_debugger *debugger)
@@ -283,7 +285,9 @@ struct mt_error *mt_debugger_delete(struct mt_debugger *debugger, unsigned numbe
 	destroy(*one);
 	debugger->breakpoints.count--;
 	memmove(one, one + 1, (debugger->breakpoints.count - at) * sizeof(*one));
-	return mt_debug_watch_plan(debugger);
+	debugger->watches_changed = true;
+	debugger->sites_changed = true;
+	return NULL;
 }
 
 struct mt_error *mt_debugger_enable(struct mt_debugger *debugger, unsigned number, bool enabled)
@@ -292,8 +296,12 @@ struct mt_error *mt_debugger_enable(struct mt_debugger *debugger, unsigned numbe
 
 	if (!one)
 		return no_breakpoint(number);
+	/* What happened meanwhile is no news. */
+	if ((*one)->watched && !(*one)->public.enabled)
+		(*one)->watched->is_known = false;
 	(*one)->public.enabled = enabled;
-	return mt_debug_watch_plan(debugger);
+	debugger->watches_changed = true;
+	return NULL;
 }
 
 struct mt_error *mt_debugger_ignore(struct mt_debugger *debugger, unsigned number, uint64_t count)
@@ -328,17 +336,28 @@ struct mt_error *mt_debugger_condition(struct mt_debugger *debugger, unsigned nu
 static struct mt_error *parsed_at(struct mt_debugger *debugger, struct mt_debug_break *one,
 				  size_t index, struct mt_expr **out)
 {
-	while (one->parsed.count < one->locations.count)
+	while (one->parsed.count <= index)
 		if (mt_array_push(&one->parsed, NULL))
 			return mt_error_no_memory();
 	if (!one->parsed.items[index])
-		mt_try(parse_at(debugger, one, &one->locations.items[index],
-				&one->parsed.items[index]));
+		mt_try(parse_at(debugger, one, index, &one->parsed.items[index]));
 	*out = one->parsed.items[index];
 	return NULL;
 }
 
-/* One that cannot be evaluated holds, and that is told. */
+/* One that cannot be evaluated holds, and that is told.  False: there was no error. */
+static bool say_failed(struct mt_debugger *debugger, const struct mt_debug_break *one,
+		       struct mt_error *error)
+{
+	bool failed = error;
+
+	if (failed && debugger->front.condition_failed)
+		debugger->front.condition_failed(debugger->front.context, one->public.number,
+						 mt_error_message(error));
+	mt_error_destroy(error);
+	return failed;
+}
+
 static bool holds(struct mt_debugger *debugger, struct mt_debug_break *one,
 		  struct mt_debug_lwp *lwp, size_t index)
 {
@@ -355,32 +374,45 @@ static bool holds(struct mt_debugger *debugger, struct mt_debug_break *one,
 		    mt_debug_expr_here(debugger, lwp, address, at_entry);
 		error = frame ? mt_expr_is_true(expr, frame, &is_true) : mt_error_no_memory();
 	}
-	if (error && debugger->front.condition_failed)
-		debugger->front.condition_failed(debugger->front.context, one->public.number,
-						 mt_error_message(error));
-	is_true |= error != NULL;
-	mt_error_destroy(error);
-	return is_true;
+	return say_failed(debugger, one, error) || is_true;
 }
 
-/* The condition of a watchpoint is of wherever the thread is. */
-static bool holds_here(struct mt_debugger *debugger, struct mt_debug_break *one,
-		       struct mt_debug_lwp *lwp)
+/* The innermost frame of the function that a condition speaks of, or where the thread is. */
+static const struct mt_expr_frame *find_frame(struct mt_debugger *debugger,
+					      const struct mt_debug_break *one,
+					      const struct mt_expr *expr, struct mt_debug_lwp *lwp)
 {
-	const struct mt_expr_frame *frame = mt_debug_expr_frame_of(debugger, lwp, 0);
-	struct mt_expr_program *program;
+	const struct mt_function *function =
+	    mt_space_function_at(debugger->code, one->condition_pc);
+	const struct mt_debug_frame *frame;
+
+	if (!mt_expr_needs_frame(expr))
+		return mt_debug_expr_frame_of(debugger, lwp, 0);
+	for (unsigned level = 0; (frame = mt_debug_frame_of(debugger, lwp, level)); level++)
+		if (function && frame->function_start == function->start)
+			return mt_debug_expr_frame_of(debugger, lwp, level);
+	return NULL;
+}
+
+/* The condition of a watchpoint, wherever its thread is.  One without its frame holds. */
+static bool watch_holds(struct mt_debugger *debugger, struct mt_debug_break *one,
+			struct mt_debug_lwp *lwp)
+{
+	const struct mt_expr_frame *found;
+	struct mt_expr_frame frame;
 	struct mt_expr *expr = NULL;
 	bool is_true = true;
 
-	if (!one->condition || !frame || mt_debugger_expressions(debugger, &program))
+	if (!one->condition)
 		return true;
-	struct mt_error *error = mt_expr_parse(program, frame, one->condition, &expr);
-	if (!error)
-		error = mt_expr_is_true(expr, frame, &is_true);
-	mt_expr_destroy(expr);
-	is_true |= error != NULL;
-	mt_error_destroy(error);
-	return is_true;
+	struct mt_error *error = parsed_at(debugger, one, 0, &expr);
+	if (!error && one->watched->lwp) {
+		if (mt_debug_watch_frame(debugger, one->watched, lwp, &frame))
+			error = mt_expr_is_true_within(expr, &frame, &is_true);
+	} else if (!error && (found = find_frame(debugger, one, expr, lwp))) {
+		error = mt_expr_is_true_within(expr, found, &is_true);
+	}
+	return say_failed(debugger, one, error) || is_true;
 }
 
 static bool asks_front(struct mt_debugger *debugger, const struct mt_debug_break *one,
@@ -402,7 +434,7 @@ static bool asks_front(struct mt_debugger *debugger, const struct mt_debug_break
 bool mt_debug_break_stops(struct mt_debugger *debugger, struct mt_debug_break *one,
 			  struct mt_debug_lwp *lwp, size_t index)
 {
-	if (one->watched ? !holds_here(debugger, one, lwp) : !holds(debugger, one, lwp, index))
+	if (one->watched ? !watch_holds(debugger, one, lwp) : !holds(debugger, one, lwp, index))
 		return false;
 	one->public.hits++;
 	if (one->public.silent)

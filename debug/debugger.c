@@ -32,8 +32,7 @@ void mt_debugger_destroy(struct mt_debugger *debugger)
 	mt_array_deinit(&debugger->lwps);
 	mt_debug_breakpoints_deinit(debugger);
 	mt_array_deinit(&debugger->sites);
-	mt_str_deinit(&debugger->watch_before);
-	mt_str_deinit(&debugger->watch_after);
+	mt_debug_seen_clear(debugger);
 	mt_debug_space_deinit(debugger);
 	mt_debug_environment_deinit(debugger);
 	mt_array_each (path, &debugger->former)
@@ -195,6 +194,8 @@ static struct mt_error *begin(struct mt_debugger *debugger, pid_t pid)
 	debugger->pid = pid;
 	debugger->beginnings++;
 	debugger->selected_frame = 0;
+	/* What is watched lies elsewhere now. */
+	mt_debug_watch_ended(debugger);
 	mt_try(mt_debug_space_of_process(debugger));
 	mt_debug_resolve_all(debugger);
 	return NULL;

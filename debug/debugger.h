@@ -127,21 +127,29 @@ enum mt_debug_stop_kind {
 	MT_DEBUG_FINISHED,   /* the frame returned: `returned_from` */
 	MT_DEBUG_SIGNAL,     /* `signal`, 0: by the debugger's own doing */
 	MT_DEBUG_EXITED,     /* `status` as exit(2) was given it; the program is gone */
-	MT_DEBUG_WATCHED,    /* what `breakpoint` watches was changed or read: `before`, `after` */
-	MT_DEBUG_LEFT_SCOPE, /* the frame that watchpoint `breakpoint` belongs to is gone */
+	MT_DEBUG_WATCHED,    /* what is watched was changed or read, or is gone: `seen` */
 	MT_DEBUG_KILLED,     /* by `signal`; the program is gone */
+};
+
+/* What became of a watchpoint. */
+struct mt_debug_seen {
+	unsigned breakpoint;
+	const char *before; /* NULL: it has the same value as before */
+	const char *after;
+	bool left; /* the frame that it belongs to is gone: the front end deletes it */
 };
 
 struct mt_debug_stop {
 	enum mt_debug_stop_kind kind;
-	unsigned breakpoint;
-	bool temporary; /* that breakpoint: the front end deletes it when it has told */
+	unsigned breakpoint; /* with WATCHED: one that stands where the thread came to; 0: none */
+	bool temporary;      /* that breakpoint: the front end deletes it when it has told */
 	pid_t pid;
 	int signal;
 	uint64_t address; /* SIGNAL: of a fault; else 0 */
 	int status;
-	uint64_t returned_from;     /* an address within the function */
-	const char *before, *after; /* NULL: the value is the same, and is `after` */
+	uint64_t returned_from; /* an address within the function */
+	const struct mt_debug_seen *seen;
+	size_t seen_count;
 	/* A step came to rest in the function and frame where it began: its line is news, and not
 	 * its name. */
 	bool same_frame;
@@ -251,9 +259,9 @@ struct mt_debug_location {
 enum mt_debug_break_kind {
 	MT_DEBUG_BREAK,
 	MT_DEBUG_HARDWARE_BREAK, /* by a debug register; the text stays as it is */
-	/* Of the memory that an expression means when it is set, by debug registers. */
-	MT_DEBUG_WATCH,  /* it is changed */
-	MT_DEBUG_RWATCH, /* it is read (the processor tells of writing too) */
+	/* Of the memory that an expression's value comes from, wherever that is. */
+	MT_DEBUG_WATCH,  /* its value changes */
+	MT_DEBUG_RWATCH, /* it is read */
 	MT_DEBUG_AWATCH, /* it is read or written */
 };
 
@@ -263,6 +271,8 @@ struct mt_debug_breakpoint {
 	bool temporary;
 	bool enabled;
 	bool silent;           /* what is done at a hit, the front end's hit() says */
+	bool by_stepping;      /* WATCH: not by debug registers, but behind each instruction */
+	bool has_memory;       /* of a watchpoint: some is watched now */
 	const char *text;      /* the location, as it was typed */
 	const char *condition; /* NULL: none */
 	unsigned thread;       /* 0: any */
@@ -274,7 +284,8 @@ struct mt_debug_breakpoint {
 
 struct mt_debug_new_breakpoint {
 	uint8_t kind; /* enum mt_debug_break_kind */
-	/* Of a watchpoint its expression; NULL or "": where the selected frame stands. */
+	/* Of a watchpoint its expression, with "-l" or "-location" before it: what lies there now,
+	 * wherever the expression leads later.  NULL or "": where the selected frame stands. */
 	const char *location;
 	const char *condition; /* NULL: none */
 	bool temporary;
@@ -299,6 +310,9 @@ struct mt_error *mt_debugger_enable(struct mt_debugger *debugger, unsigned numbe
 struct mt_error *mt_debugger_condition(struct mt_debugger *debugger, unsigned number,
 				       const char *text);
 struct mt_error *mt_debugger_ignore(struct mt_debugger *debugger, unsigned number, uint64_t count);
+/* Watchpoints that are set from now on are left to the debug registers, where these can do it. */
+void mt_debugger_set_hardware_watches(struct mt_debugger *debugger, bool wanted);
+bool mt_debugger_has_hardware_watches(const struct mt_debugger *debugger);
 
 /* ---- Recording ---- */
 

@@ -127,6 +127,7 @@ static struct mt_error *on_exec(struct mt_debugger *debugger, const struct mt_st
 	mt_try(mt_debug_let_go_lender(debugger, MT_DEBUG_BY_EXEC));
 	mt_debug_plan_clear(debugger);
 	mt_debug_forget_sites(debugger);
+	mt_debug_watch_ended(debugger);
 	while (debugger->lwps.count > 1)
 		mt_debug_remove_lwp(debugger, *mt_array_last(&debugger->lwps), false);
 	if (!debugger->lwps.count)
@@ -165,6 +166,19 @@ static struct mt_error *on_libraries(struct mt_debugger *debugger, struct mt_deb
 	return NULL;
 }
 
+/* What became of watchpoints, and a breakpoint that was met together with that.  NULL: none. */
+static void tell_seen(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
+		      const struct mt_debug_break *hit)
+{
+	const struct mt_debug_stop told = {.kind = MT_DEBUG_WATCHED,
+					   .breakpoint = hit ? hit->public.number : 0,
+					   .temporary = hit && hit->public.temporary,
+					   .seen = debugger->seen.items,
+					   .seen_count = debugger->seen.count};
+
+	mt_debug_tell(debugger, lwp, &told);
+}
+
 /* A thread stands at an address with a breakpoint, before its instruction. */
 static struct mt_error *at_breakpoint(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 				      uint64_t address, uint64_t sp)
@@ -179,11 +193,8 @@ static struct mt_error *at_breakpoint(struct mt_debugger *debugger, struct mt_de
 		mt_try(on_libraries(debugger, lwp));
 	if (!again)
 		hit = mt_debug_hit(debugger, lwp, address);
-	struct mt_debug_break *left = hit ? NULL : mt_debug_watch_left(debugger, lwp, address);
-	if (left) {
-		const struct mt_debug_stop told = {.kind = MT_DEBUG_LEFT_SCOPE,
-						   .breakpoint = left->public.number};
-		mt_debug_tell(debugger, lwp, &told);
+	if (!again && mt_debug_watch_left(debugger, lwp, address)) {
+		tell_seen(debugger, lwp, hit);
 		return NULL;
 	}
 	if (hit) {
@@ -222,20 +233,25 @@ static struct mt_error *on_breakpoint(struct mt_debugger *debugger, struct mt_de
 	return is_ours ? at_breakpoint(debugger, lwp, address, sp) : NULL;
 }
 
-/* A debug register was hit: false: none that stops the thread. */
+/* A debug register was hit, or what is looked at behind each instruction changed: false: nothing
+ * that stops the thread. */
 static bool on_watch(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
 {
-	struct mt_debug_break *one = mt_debug_watch_hit(debugger, lwp);
-	struct mt_debug_stop told = {.kind = MT_DEBUG_WATCHED};
+	struct mt_debug_break *hit = mt_debug_watch_hit(debugger, lwp);
+	struct mt_debug_stop told = {.kind = MT_DEBUG_BREAKPOINT};
+	const struct user_regs_struct *registers = mt_debug_registers(debugger, lwp);
 
-	if (!one)
+	if (!hit)
 		return false;
-	if (!one->watched)
-		told.kind = MT_DEBUG_BREAKPOINT;
-	told.breakpoint = one->public.number;
-	told.temporary = one->public.temporary;
-	told.before = debugger->watch_before.length ? debugger->watch_before.text : NULL;
-	told.after = debugger->watch_after.text;
+	if (debugger->seen.count) {
+		/* A breakpoint where it stands now would be passed when it goes on. */
+		if (hit->watched)
+			hit = registers ? mt_debug_hit(debugger, lwp, registers->rip) : NULL;
+		tell_seen(debugger, lwp, hit);
+		return true;
+	}
+	told.breakpoint = hit->public.number;
+	told.temporary = hit->public.temporary;
 	mt_debug_tell(debugger, lwp, &told);
 	return true;
 }

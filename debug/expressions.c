@@ -20,6 +20,7 @@ static struct mt_error *write_memory(void *context, uint64_t address, const void
 
 	if (!at->debugger->pid)
 		return mt_error_new(MT_ERROR_NOT_FOUND, "cannot access memory without a process");
+	mt_debug_watch_written(at->debugger, address, size);
 	mt_debug_forget_frames(at->lwp);
 	struct mt_error *error = at->debugger->target->ops->write(
 	    at->debugger->target, at->debugger->pid, address, bytes, size);

@@ -66,20 +66,27 @@ struct mt_debug_lwp {
 	bool unwinding;
 };
 
-/* What a watchpoint watches. */
+/* What a watchpoint watches: see watched.c. */
 struct mt_debug_watched {
-	uint64_t address;
-	size_t size;
+	char *text;   /* of its expression */
+	uint64_t pc;  /* where its names mean something; 0: anywhere */
+	bool follows; /* they may lie elsewhere at each instruction */
+	bool avoids_registers;
 	/* Its frame, if it has one: it ends where that returns to. */
 	pid_t lwp; /* 0: it has none */
 	uint64_t cfa, caller;
-	struct mt_expr *expr;
-	struct mt_value *value; /* when it was looked at last */
+	struct mt_expr *expr; /* NULL: it means nothing now */
+	/* When it was looked at last, if it was. */
+	bool is_known;
+	struct mt_value *value; /* NULL: it could not be read */
+	struct mt_expr_reads reads;
+	uint8_t *bytes; /* of all that is in `reads`; NULL: there is more to it */
 };
 
 struct mt_debug_break {
 	struct mt_debug_breakpoint public; /* first */
 	char *text, *condition;
+	uint64_t condition_pc; /* of a watchpoint's: where it was told */
 	MT_ARRAY(struct mt_debug_location) locations;
 	struct mt_debug_watched *watched; /* NULL: it is no watchpoint */
 	/* The condition at each of them; shorter, or NULL: not parsed yet. */
@@ -162,9 +169,11 @@ struct mt_debugger {
 	struct mt_debug_handling handling[MT_DEBUG_SIGNALS];
 
 	struct mt_ptrace_watch watches[MT_PTRACE_WATCHES];
-	unsigned watch_of[MT_PTRACE_WATCHES]; /* a breakpoint's number */
-	unsigned watch_generation;            /* grows with each change; 0: there never was one */
-	struct mt_str watch_before, watch_after;
+	unsigned watch_generation;           /* grows with each change; 0: there never was one */
+	bool watches_by_stepping;            /* all that are set from now on */
+	bool watches_step;                   /* there are such: each instruction is looked behind */
+	bool watches_changed;                /* what is watched is not what the registers hold */
+	MT_ARRAY(struct mt_debug_seen) seen; /* owns its strings */
 
 	/* record.c */
 	bool armed; /* the program is recorded, or will be when it runs */
@@ -179,6 +188,10 @@ struct mt_debugger {
 	/* Passes a breakpoint, or waits for the end of vfork(); the others are held. */
 	struct mt_debug_lwp *over;
 	bool over_vfork;
+	/* With each instruction looked behind, one thread runs at a time, so that it is known who
+	 * changed a value: the last one's number, and whether it still holds its turn. */
+	pid_t turn;
+	bool turn_holds;
 	bool sites_changed;         /* what sites.c puts in is not what is asked for */
 	bool interrupting;          /* the user asked for attention during this verb */
 	struct mt_debug_stop *stop; /* while a verb runs: to be filled in */
@@ -288,25 +301,43 @@ bool mt_debug_break_stops(struct mt_debugger *debugger, struct mt_debug_break *o
  * about to get. */
 void mt_debug_give_back(struct mt_debugger *debugger);
 
-/* watch.c */
+/* watched.c */
 /* What ONE->text means in the selected frame.  Errors: USAGE. */
 struct mt_error *mt_debug_watch_begin(struct mt_debugger *debugger, struct mt_debug_break *one);
 void mt_debug_watch_end(struct mt_debug_break *one);
-/* Breakpoints came or went: what goes into the debug registers.  Errors: USAGE (too many). */
+/* The code changes: nothing of it may be known any more … */
+void mt_debug_watch_forget_exprs(struct mt_debugger *debugger);
+/* … and is known anew. */
+void mt_debug_watch_parse(struct mt_debugger *debugger);
+/* Before the program runs: the values that are not known. */
+void mt_debug_watch_look(struct mt_debugger *debugger);
+/* The user wrote memory, which is no news. */
+void mt_debug_watch_written(struct mt_debugger *debugger, uint64_t address, uint64_t size);
+/* The process is gone, and with it its frames. */
+void mt_debug_watch_ended(struct mt_debugger *debugger);
+/* A thread may have changed it: whether it stops, with the reason in `seen`. */
+bool mt_debug_watch_check(struct mt_debugger *debugger, struct mt_debug_break *one,
+			  struct mt_debug_lwp *lwp);
+/* Where watchpoints' frames return to, a thread came: whether it left one, by `seen`. */
+bool mt_debug_watch_left(struct mt_debugger *debugger, struct mt_debug_lwp *lwp, uint64_t address);
+/* The frame in which a watchpoint is looked at.  False: there is none now. */
+bool mt_debug_watch_frame(struct mt_debugger *debugger, const struct mt_debug_watched *watched,
+			  struct mt_debug_lwp *lwp, struct mt_expr_frame *out);
+void mt_debug_seen_clear(struct mt_debugger *debugger);
+
+/* watch.c */
+/* How many debug registers memory takes, up to one more than there are. */
+size_t mt_debug_watch_pieces(uint64_t address, uint64_t size);
+/* What goes into the debug registers.  Errors: USAGE (too many). */
 struct mt_error *mt_debug_watch_plan(struct mt_debugger *debugger);
 /* Its threads have none any more: they would stay when we die. */
 void mt_debug_watch_withdraw(struct mt_debugger *debugger);
 /* What belonged to one thread's frames, belongs to those of its copy. */
 void mt_debug_watch_move(struct mt_debugger *debugger, pid_t from, pid_t to);
-/* The process is gone, and with it what was watched. */
-void mt_debug_watch_forget(struct mt_debugger *debugger);
 /* Before a thread goes on. */
 void mt_debug_watch_insert(struct mt_debugger *debugger, struct mt_debug_lwp *lwp);
-/* It trapped: the breakpoint or watchpoint that stops it; NULL: none does. */
+/* It trapped, or was stepped: the breakpoint or watchpoint that stops it; NULL: none does. */
 struct mt_debug_break *mt_debug_watch_hit(struct mt_debugger *debugger, struct mt_debug_lwp *lwp);
-/* Where a watchpoint's frame returns to, a thread came: NULL: it is not that. */
-struct mt_debug_break *mt_debug_watch_left(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
-					   uint64_t address);
 
 /* hardware.c */
 /* Of a thread that stands still. */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #define POLL_MS 250
+#define TURN_MS 2
 
 static bool is_passing(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
 {
@@ -53,7 +54,9 @@ static int signal_to_give(struct mt_debugger *debugger, struct mt_debug_lwp *lwp
 /* One that was killed meanwhile tells so itself. */
 static struct mt_error *resume(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
 {
-	bool is_step = debugger->over ? !debugger->over_vfork : mt_debug_is_stepped(debugger, lwp);
+	bool is_step = debugger->over
+			   ? !debugger->over_vfork
+			   : debugger->watches_step || mt_debug_is_stepped(debugger, lwp);
 	int signal = signal_to_give(debugger, lwp);
 
 	if (lwp->signal && lwp->passed && !debugger->over) {
@@ -108,6 +111,39 @@ static struct mt_debug_lwp *find_passing(struct mt_debugger *debugger)
 	return NULL;
 }
 
+/* The next one behind the last that stands still.  NULL: all run. */
+static struct mt_debug_lwp *next_in_turn(struct mt_debugger *debugger)
+{
+	size_t count = debugger->lwps.count, last = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (debugger->lwps.items[i]->thread.lwp == debugger->turn)
+			last = i;
+	for (size_t i = 1; i <= count; i++) {
+		struct mt_debug_lwp *lwp = debugger->lwps.items[(last + i) % count];
+
+		if (!lwp->running)
+			return lwp;
+	}
+	return NULL;
+}
+
+/* One that sleeps in a system call stops when that is done, before it does anything else. */
+static struct mt_error *let_one_run(struct mt_debugger *debugger)
+{
+	const struct mt_debug_lwp *last = mt_debug_find(debugger, debugger->turn);
+	struct mt_debug_lwp *next;
+
+	if (debugger->turn_holds && last && last->running)
+		return NULL;
+	next = next_in_turn(debugger);
+	debugger->turn_holds = next;
+	if (!next)
+		return NULL;
+	debugger->turn = next->thread.lwp;
+	return resume(debugger, next);
+}
+
 static struct mt_error *let_run(struct mt_debugger *debugger)
 {
 	struct mt_debug_lwp *passing;
@@ -118,6 +154,11 @@ static struct mt_error *let_run(struct mt_debugger *debugger)
 		debugger->sites_changed = false;
 		mt_try(mt_debug_insert_sites(debugger));
 	}
+	/* All of its threads get them. */
+	if (!debugger->over && debugger->watches_changed) {
+		mt_try(mt_debug_halt(debugger));
+		mt_try(mt_debug_watch_plan(debugger));
+	}
 	passing = debugger->over ? NULL : find_passing(debugger);
 	if (passing)
 		mt_try(begin_passing(debugger, passing));
@@ -125,6 +166,8 @@ static struct mt_error *let_run(struct mt_debugger *debugger)
 		return NULL;
 	if (debugger->over)
 		return debugger->over->running ? NULL : resume(debugger, debugger->over);
+	if (debugger->watches_step && debugger->lwps.count > 1)
+		return let_one_run(debugger);
 	mt_array_each (lwp, &debugger->lwps)
 		if (!(*lwp)->running)
 			mt_try(resume(debugger, *lwp));
@@ -170,13 +213,20 @@ static void note_stopped(struct mt_debugger *debugger, const struct mt_stop *sto
 	mt_debug_forget_frames(lwp);
 }
 
+static int wait_ms(const struct mt_debugger *debugger)
+{
+	if (debugger->watches_step && debugger->lwps.count > 1 && debugger->turn_holds)
+		return TURN_MS;
+	return mt_debugger_is_recording(debugger) ? MT_ENGINE_TICK_MS : POLL_MS;
+}
+
 static struct mt_error *next_event(struct mt_debugger *debugger, struct mt_stop *stop)
 {
 	if (take_pending(debugger, stop))
 		return NULL;
-	bool is_recording = mt_debugger_is_recording(debugger);
-	mt_try(debugger->target->ops->wait(debugger->target,
-					   is_recording ? MT_ENGINE_TICK_MS : POLL_MS, stop));
+	mt_try(debugger->target->ops->wait(debugger->target, wait_ms(debugger), stop));
+	if (stop->kind == MT_STOP_NONE)
+		debugger->turn_holds = false;
 	mt_debug_record_tick(debugger);
 	note_stopped(debugger, stop);
 	bool asked = stop->kind == MT_STOP_REQUEST;
@@ -311,10 +361,10 @@ void mt_debug_process_ended(struct mt_debugger *debugger)
 	debugger->pid = 0;
 	debugger->attached = false;
 	debugger->loader_break = 0;
+	mt_debug_watch_ended(debugger);
 	if (debugger->path)
 		mt_error_destroy(mt_debug_space_of_file(debugger));
 	mt_debug_resolve_all(debugger);
-	mt_debug_watch_forget(debugger);
 }
 
 static struct mt_error *run(struct mt_debugger *debugger)
@@ -385,6 +435,9 @@ struct mt_error *mt_debug_run(struct mt_debugger *debugger, struct mt_debug_stop
 	struct mt_error *error, *other;
 
 	*stop = (struct mt_debug_stop){0};
+	mt_debug_seen_clear(debugger);
+	mt_debug_watch_look(debugger);
+	mt_try(mt_debug_watch_plan(debugger));
 	debugger->stop = stop;
 	debugger->told = false;
 	debugger->interrupting = false;

@@ -22,6 +22,7 @@ static struct mt_error *begin_space(struct mt_debugger *debugger, pid_t pid)
 		mt_try(mt_space_pool_create(NULL, &debugger->pool));
 	mt_try(mt_space_create(debugger->pool, pid, &code));
 	mt_debug_forget_conditions(debugger);
+	mt_debug_watch_forget_exprs(debugger);
 	if (debugger->expressions)
 		mt_expr_program_set_space(debugger->expressions, code);
 	forget_space(debugger);

@@ -392,12 +392,15 @@ struct mt_error *mt_eval(struct mt_eval *eval, const struct mt_node *node, struc
 	return NULL;
 }
 
-struct mt_error *mt_expr_evaluate(struct mt_expr *expr, const struct mt_expr_frame *frame,
-				  struct mt_value **out)
+struct mt_error *mt_expr_evaluate_noting(struct mt_expr *expr, const struct mt_expr_frame *frame,
+					 struct mt_expr_reads *reads, struct mt_value **out)
 {
 	struct mt_arena arena = {0};
-	struct mt_eval eval = {
-	    .program = expr->program, .frame = frame, .arena = &arena, .language = expr->language};
+	struct mt_eval eval = {.program = expr->program,
+			       .frame = frame,
+			       .arena = &arena,
+			       .language = expr->language,
+			       .reads = reads};
 	struct mt_value value = mt_value_zero(mt_type_builtin(expr->program, MT_BUILTIN_VOID));
 	struct mt_error *error = NULL;
 
@@ -411,15 +414,21 @@ struct mt_error *mt_expr_evaluate(struct mt_expr *expr, const struct mt_expr_fra
 	return error;
 }
 
-struct mt_error *mt_expr_is_true(struct mt_expr *expr, const struct mt_expr_frame *frame,
-				 bool *is_true)
+struct mt_error *mt_expr_evaluate(struct mt_expr *expr, const struct mt_expr_frame *frame,
+				  struct mt_value **out)
+{
+	return mt_expr_evaluate_noting(expr, frame, NULL, out);
+}
+
+static struct mt_error *is_true_by(struct mt_expr *expr, const struct mt_expr_frame *frame,
+				   struct mt_cfa_rule *rule, bool *is_true)
 {
 	struct mt_arena arena = {0};
 	struct mt_eval eval = {.program = expr->program,
 			       .frame = frame,
 			       .arena = &arena,
 			       .language = expr->language,
-			       .cfa_rule = &expr->cfa_rule};
+			       .cfa_rule = rule};
 	struct mt_value value;
 	struct mt_error *error = NULL;
 
@@ -430,4 +439,16 @@ struct mt_error *mt_expr_is_true(struct mt_expr *expr, const struct mt_expr_fram
 		error = mt_eval_truth(&eval, &value, is_true);
 	mt_arena_deinit(&arena);
 	return error;
+}
+
+struct mt_error *mt_expr_is_true(struct mt_expr *expr, const struct mt_expr_frame *frame,
+				 bool *is_true)
+{
+	return is_true_by(expr, frame, &expr->cfa_rule, is_true);
+}
+
+struct mt_error *mt_expr_is_true_within(struct mt_expr *expr, const struct mt_expr_frame *frame,
+					bool *is_true)
+{
+	return is_true_by(expr, frame, NULL, is_true);
 }

@@ -14,6 +14,7 @@
 #ifndef MT_EXPR_EXPR_H
 #define MT_EXPR_EXPR_H
 
+#include "base/array.h"
 #include "base/str.h"
 #include "elf/space.h"
 
@@ -127,9 +128,36 @@ struct mt_value;
  * out"); USAGE (types that do not go together, division by zero). */
 struct mt_error *mt_expr_evaluate(struct mt_expr *expr, const struct mt_expr_frame *frame,
 				  struct mt_value **out);
+/* What a value comes from: memory that was read for it and was no part of a place, and registers.
+ */
+struct mt_expr_read {
+	uint64_t address;
+	uint64_t size;
+};
+struct mt_expr_reads {
+	MT_ARRAY(struct mt_expr_read) memory;
+	bool registers; /* some of it lies in registers */
+};
+void mt_expr_reads_deinit(struct mt_expr_reads *reads);
+/* As mt_expr_evaluate(); what was read, or could not be, is appended to READS. */
+struct mt_error *mt_expr_evaluate_noting(struct mt_expr *expr, const struct mt_expr_frame *frame,
+					 struct mt_expr_reads *reads, struct mt_value **out);
+/* Its value never changes: literals, and what is made of them. */
+bool mt_expr_is_constant(const struct mt_expr *expr);
+/* It names something that a frame has of its own. */
+bool mt_expr_needs_frame(const struct mt_expr *expr);
+/* At other instructions of the frame it has to be parsed anew: its names lie elsewhere there. */
+bool mt_expr_is_bound(const struct mt_expr *expr);
+/* What lies where EXPR does now, as an expression that means the same everywhere: "* (int *) 0x10".
+ * Errors: those of mt_expr_evaluate(); USAGE (it does not lie in memory). */
+struct mt_error *mt_expr_locate(struct mt_expr *expr, const struct mt_expr_frame *frame,
+				struct mt_str *out);
 /* A condition: the fast way, without a value of its own. */
 struct mt_error *mt_expr_is_true(struct mt_expr *expr, const struct mt_expr_frame *frame,
 				 bool *is_true);
+/* The same where FRAME may stand at another instruction of the function. */
+struct mt_error *mt_expr_is_true_within(struct mt_expr *expr, const struct mt_expr_frame *frame,
+					bool *is_true);
 void mt_value_destroy(struct mt_value *value); /* NULL is fine */
 
 /* The value of a whole number, a pointer, a bool: with its sign extended.  Errors: USAGE. */

@@ -8,6 +8,7 @@ static bool read_register(struct mt_eval *eval, unsigned number, void *bytes, si
 {
 	const struct mt_expr_frame *frame = eval->frame;
 
+	mt_note_register(eval);
 	return frame->ops && frame->ops->get_register &&
 	       frame->ops->get_register(frame->context, number, bytes, size);
 }
@@ -78,6 +79,9 @@ static bool piece_bytes(struct mt_eval *eval, const struct mt_piece *piece, uint
 	memset(buffer, 0, size);
 	switch (piece->kind) {
 	case MT_PIECE_MEMORY:
+		*error = mt_note_memory(eval, piece->value, size);
+		if (*error)
+			return true;
 		if (!frame->ops ||
 		    frame->ops->read(frame->context, piece->value, buffer, size) != size)
 			*error = mt_error_new(MT_ERROR_NOT_FOUND,

@@ -202,6 +202,7 @@ struct mt_error *mt_register_value(struct mt_eval *eval, const struct mt_registe
 		/* As GDB: without a process registers have no value. */
 		return mt_error_new(MT_ERROR_NOT_FOUND, "No registers.");
 	}
+	mt_note_register(eval);
 	out->place = MT_PLACE_REGISTER;
 	out->register_number = reg->number;
 	out->address = reg->offset;

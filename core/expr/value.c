@@ -108,10 +108,12 @@ struct mt_error *mt_value_fetch(struct mt_eval *eval, struct mt_value *value)
 	if (!value->is_lazy)
 		return NULL;
 	if (value->bit_size) {
+		mt_try(mt_note_memory(eval, value->address, mt_value_field_bytes(value)));
 		mt_try(mt_value_read(eval, value->address, field, mt_value_field_bytes(value)));
 		mt_value_unpack(value, field, mt_value_field_bytes(value));
 	} else {
 		size = mt_type_size(value->type);
+		mt_try(mt_note_memory(eval, value->address, size));
 		mt_try(mt_value_room(eval, value, size));
 		mt_try(mt_value_read(eval, value->address, mt_value_bytes(value), size));
 	}

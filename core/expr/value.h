@@ -58,8 +58,13 @@ struct mt_eval {
 	enum mt_language language;
 	struct mt_cfa_rule *cfa_rule; /* NULL: the frame knows its CFA */
 	unsigned depth;
-	bool no_side_effects; /* sizeof, whatis, ptype: types alone matter */
+	bool no_side_effects;        /* sizeof, whatis, ptype: types alone matter */
+	struct mt_expr_reads *reads; /* NULL: nobody wants to know */
 };
+
+/* watch.c: a value's bytes lie there, or in registers. */
+struct mt_error *mt_note_memory(struct mt_eval *eval, uint64_t address, uint64_t size);
+void mt_note_register(struct mt_eval *eval);
 
 static inline uint8_t *mt_value_bytes(struct mt_value *value)
 {

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a watchpoint has to know of its expression: which memory its value comes from, and where it
+ * means anything.
+ *
+ * Values are read when they are needed, so that what was read is just what the value depends on: of
+ * `p->next` that is p and the member, and nothing else of *p. */
+#include "expr/node.h"
+
+#include <dwarf.h>
+#include <inttypes.h>
+
+void mt_expr_reads_deinit(struct mt_expr_reads *reads)
+{
+	mt_array_deinit(&reads->memory);
+	reads->registers = false;
+}
+
+struct mt_error *mt_note_memory(struct mt_eval *eval, uint64_t address, uint64_t size)
+{
+	const struct mt_expr_read read = {address, size};
+
+	if (!eval->reads || !size)
+		return NULL;
+	mt_array_each (known, &eval->reads->memory)
+		if (known->address == address && known->size >= size)
+			return NULL;
+	return mt_array_push(&eval->reads->memory, read) ? mt_error_no_memory() : NULL;
+}
+
+void mt_note_register(struct mt_eval *eval)
+{
+	if (eval->reads)
+		eval->reads->registers = true;
+}
+
+static bool is_constant(const struct mt_node *node)
+{
+	if (!node)
+		return true;
+	switch (node->kind) {
+	case MT_NODE_VALUE:
+	case MT_NODE_FUNCTION:
+	case MT_NODE_TYPE:
+	case MT_NODE_SIZEOF:
+	case MT_NODE_ALIGNOF:
+		return true;
+	case MT_NODE_UNARY:
+		return (node->op == '-' || node->op == '+' || node->op == '!' || node->op == '~') &&
+		       is_constant(node->left);
+	case MT_NODE_BINARY:
+	case MT_NODE_CONDITIONAL:
+	case MT_NODE_CAST:
+	case MT_NODE_MEMBER:
+	case MT_NODE_INDEX:
+		return !node->through_pointer && is_constant(node->left) &&
+		       is_constant(node->right) && is_constant(node->third);
+	default:
+		return false;
+	}
+}
+
+bool mt_expr_is_constant(const struct mt_expr *expr)
+{
+	return expr->root && is_constant(expr->root);
+}
+
+static bool is_of_frame(const Dwarf_Op *operation)
+{
+	switch (operation->atom) {
+	case DW_OP_reg0 ... DW_OP_reg31:
+	case DW_OP_breg0 ... DW_OP_breg31:
+	case DW_OP_regx:
+	case DW_OP_bregx:
+	case DW_OP_fbreg:
+	case DW_OP_call_frame_cfa:
+	case DW_OP_entry_value:
+	case DW_OP_GNU_entry_value:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* A list of locations, of which one holds at a place in the code. */
+static bool is_list(struct mt_variable *variable)
+{
+	unsigned form =
+	    variable->attribute.valp ? dwarf_whatform(&variable->attribute) : DW_FORM_exprloc;
+
+	return form == DW_FORM_sec_offset || form == DW_FORM_loclistx || form == DW_FORM_data4;
+}
+
+static bool variable_needs_frame(struct mt_variable *variable)
+{
+	if (variable->kind == MT_VARIABLE_ABI)
+		return true;
+	if (variable->kind != MT_VARIABLE_LOCATION)
+		return variable->kind == MT_VARIABLE_OPTIMIZED_OUT && is_list(variable);
+	for (size_t i = 0; i < variable->count; i++)
+		if (is_of_frame(&variable->operations[i]))
+			return true;
+	return is_list(variable);
+}
+
+static bool any_node(const struct mt_node *node, bool (*is_wanted)(const struct mt_node *node))
+{
+	return node && (is_wanted(node) || any_node(node->left, is_wanted) ||
+			any_node(node->right, is_wanted) || any_node(node->third, is_wanted));
+}
+
+static bool needs_frame(const struct mt_node *node)
+{
+	return node->kind == MT_NODE_ENTRY ||
+	       (node->kind == MT_NODE_VARIABLE && variable_needs_frame(node->variable));
+}
+
+bool mt_expr_needs_frame(const struct mt_expr *expr)
+{
+	return any_node(expr->root, needs_frame);
+}
+
+static bool is_bound(const struct mt_node *node)
+{
+	return node->kind == MT_NODE_ENTRY ||
+	       (node->kind == MT_NODE_VARIABLE && is_list(node->variable));
+}
+
+bool mt_expr_is_bound(const struct mt_expr *expr)
+{
+	return any_node(expr->root, is_bound);
+}
+
+struct mt_error *mt_expr_locate(struct mt_expr *expr, const struct mt_expr_frame *frame,
+				struct mt_str *out)
+{
+	mt_auto(mt_str) struct mt_str name = {0};
+	struct mt_value *value = NULL;
+	struct mt_error *error = mt_expr_evaluate(expr, frame, &value);
+
+	if (!error && value->place != MT_PLACE_MEMORY)
+		error = mt_error_new(MT_ERROR_USAGE,
+				     "Attempt to take address of value not located in memory.");
+	if (!error && value->bit_size)
+		error = mt_error_new(MT_ERROR_USAGE, "Attempt to take address of a bit field.");
+	if (!error) {
+		mt_type_name(value->type, NULL, &name);
+		mt_str_appendf(out, "* (%s *) 0x%" PRIx64, name.text ? name.text : "char",
+			       value->address);
+	}
+	mt_value_destroy(value);
+	return !error && (name.failed || out->failed) ? mt_error_no_memory() : error;
+}

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What is watched: an expression, the memory that its value comes from, and the frame that it
+ * belongs to.
+ *
+ * The memory moves: of `p->next` both p and the member are watched, and where that is is found anew
+ * whenever either changed.  What lies in registers, or is wider than the debug registers reach, is
+ * looked at behind each instruction. */
+#include "private.h"
+
+#include <string.h>
+
+#define MOST_FRAMES     10000
+#define ADDRESS_SPACE   (1ull << 47)
+#define MOST_BYTES      (1ull << 20) /* of what is compared behind each instruction */
+#define LOCATION_OPTION "-location"
+
+static void forget_value(struct mt_debug_watched *watched)
+{
+	mt_value_destroy(watched->value);
+	watched->value = NULL;
+	watched->is_known = false;
+	mt_expr_reads_deinit(&watched->reads);
+	free(watched->bytes);
+	watched->bytes = NULL;
+}
+
+static void forget_expr(struct mt_debug_watched *watched)
+{
+	mt_expr_destroy(watched->expr);
+	watched->expr = NULL;
+}
+
+void mt_debug_watch_end(struct mt_debug_break *one)
+{
+	if (!one->watched)
+		return;
+	forget_value(one->watched);
+	forget_expr(one->watched);
+	free(one->watched->text);
+	free(one->watched);
+	one->watched = NULL;
+}
+
+/* ---- Where it means something ---- */
+
+/* Where the frame returns to, also if it is the last one that people are shown. */
+static uint64_t return_address(struct mt_debugger *debugger, const struct mt_debug_frame *frame)
+{
+	unsigned level = frame->level;
+	uint64_t above = frame->cfa ? mt_debug_word(debugger, frame->cfa - sizeof(uint64_t)) : 0;
+	const struct mt_debug_frame *caller =
+	    mt_debug_caller_of(debugger, debugger->selected, level);
+
+	if (caller)
+		return caller->pc;
+	return mt_space_function_at(debugger->code, above) ? above : 0;
+}
+
+static void note_frame(struct mt_debugger *debugger, struct mt_debug_watched *watched)
+{
+	const struct mt_debug_frame *frame =
+	    mt_debug_frame_of(debugger, debugger->selected, debugger->selected_frame);
+
+	if (!frame)
+		return;
+	watched->lwp = debugger->selected->thread.lwp;
+	watched->cfa = frame->cfa;
+	watched->caller = return_address(debugger, frame);
+}
+
+bool mt_debug_watch_frame(struct mt_debugger *debugger, const struct mt_debug_watched *watched,
+			  struct mt_debug_lwp *lwp, struct mt_expr_frame *out)
+{
+	const struct mt_expr_frame *found = NULL;
+	const struct mt_debug_frame *frame;
+
+	if (!watched->lwp) {
+		found = mt_debug_expr_frame_of(debugger, lwp, 0);
+		*out = found ? *found : mt_debugger_expr_frame(debugger, NULL);
+		out->pc = out->next_pc = watched->pc;
+		return true;
+	}
+	lwp = mt_debug_find(debugger, watched->lwp);
+	for (unsigned i = 0; lwp && !found && i < MOST_FRAMES; i++) {
+		frame = mt_debug_frame_of(debugger, lwp, i);
+		if (!frame)
+			return false;
+		if (frame->cfa == watched->cfa && !frame->inlined)
+			found = mt_debug_expr_frame_of(debugger, lwp, i);
+	}
+	if (found)
+		*out = *found;
+	return found;
+}
+
+static struct mt_error *parse(struct mt_debugger *debugger, struct mt_debug_watched *watched,
+			      const struct mt_expr_frame *frame)
+{
+	struct mt_expr_program *program;
+
+	forget_expr(watched);
+	mt_try(mt_debugger_expressions(debugger, &program));
+	return mt_expr_parse(program, frame, watched->text, &watched->expr);
+}
+
+/* ---- What it is now ---- */
+
+static void drop_unreachable(struct mt_expr_reads *reads)
+{
+	size_t kept = 0;
+
+	mt_array_each (read, &reads->memory)
+		if (read->address < ADDRESS_SPACE && read->size <= ADDRESS_SPACE - read->address)
+			reads->memory.items[kept++] = *read;
+	reads->memory.count = kept;
+}
+
+static uint64_t byte_count(const struct mt_expr_reads *reads)
+{
+	uint64_t count = 0;
+
+	mt_array_each (read, &reads->memory)
+		count += read->size;
+	return count;
+}
+
+/* The bytes that the value comes from, one behind another.  NULL: they cannot be compared so. */
+static uint8_t *read_bytes(struct mt_debugger *debugger, const struct mt_expr_reads *reads)
+{
+	uint64_t count = byte_count(reads), at = 0;
+	uint8_t *bytes = reads->registers || count > MOST_BYTES ? NULL : calloc(1, count + 1);
+
+	mt_array_each (read, &reads->memory) {
+		if (bytes)
+			mt_debug_read(debugger, read->address, bytes + at, read->size);
+		at += read->size;
+	}
+	return bytes;
+}
+
+static bool must_step(const struct mt_debugger *debugger, const struct mt_debug_watched *watched)
+{
+	if (watched->avoids_registers || !debugger->pid)
+		return watched->avoids_registers;
+	mt_array_each (read, &watched->reads.memory)
+		if (mt_debug_watch_pieces(read->address, read->size) > MT_PTRACE_WATCHES)
+			return true;
+	return watched->reads.registers || !watched->reads.memory.count;
+}
+
+static bool same_places(const struct mt_expr_reads *a, const struct mt_expr_reads *b)
+{
+	return a->memory.count == b->memory.count &&
+	       (!a->memory.count || memcmp(a->memory.items, b->memory.items,
+					   a->memory.count * sizeof(*a->memory.items)) == 0);
+}
+
+/* *VALUE NULL: it cannot be read now. */
+static struct mt_error *look(struct mt_debugger *debugger, struct mt_debug_break *one,
+			     const struct mt_expr_frame *frame, struct mt_value **value)
+{
+	struct mt_debug_watched *watched = one->watched;
+	struct mt_expr_reads reads = {0};
+	struct mt_error *error = mt_expr_evaluate_noting(watched->expr, frame, &reads, value);
+
+	if (error && mt_error_code(error) == MT_ERROR_NO_MEMORY) {
+		mt_expr_reads_deinit(&reads);
+		return error;
+	}
+	drop_unreachable(&reads);
+	if (!same_places(&reads, &watched->reads))
+		debugger->watches_changed = true;
+	mt_expr_reads_deinit(&watched->reads);
+	watched->reads = reads;
+	free(watched->bytes);
+	watched->bytes = read_bytes(debugger, &reads);
+	bool steps = must_step(debugger, watched) && one->public.kind == MT_DEBUG_WATCH;
+	if (steps != one->public.by_stepping)
+		debugger->watches_changed = true;
+	one->public.by_stepping = steps;
+	one->public.has_memory = debugger->pid && watched->reads.memory.count;
+	if (error && (mt_error_code(error) != MT_ERROR_NOT_FOUND || !reads.memory.count))
+		return error;
+	mt_error_destroy(error);
+	return NULL;
+}
+
+static struct mt_error *look_first(struct mt_debugger *debugger, struct mt_debug_break *one,
+				   const struct mt_expr_frame *frame)
+{
+	forget_value(one->watched);
+	mt_try(look(debugger, one, frame, &one->watched->value));
+	one->watched->is_known = true;
+	return NULL;
+}
+
+static void print_value(const struct mt_value *value, const struct mt_expr_frame *frame,
+			struct mt_str *out)
+{
+	if (value)
+		mt_error_destroy(mt_value_print(value, frame, NULL, out));
+	else
+		mt_str_append(out, "<unreadable>");
+}
+
+static bool is_equal(const struct mt_value *a, const struct mt_value *b)
+{
+	return a && b ? mt_value_equal(a, b) : a == b;
+}
+
+/* Without looking at its frame: nothing that the value comes from has changed. */
+static bool is_surely_same(struct mt_debugger *debugger, const struct mt_debug_watched *watched)
+{
+	uint8_t *now = watched->bytes ? read_bytes(debugger, &watched->reads) : NULL;
+	bool is_same = now && memcmp(now, watched->bytes, byte_count(&watched->reads)) == 0;
+
+	free(now);
+	return is_same;
+}
+
+static struct mt_error *parse_first(struct mt_debugger *debugger, struct mt_debug_break *one,
+				    const struct mt_expr_frame *frame, const char *text)
+{
+	one->watched->text = strdup(text);
+	if (!one->watched->text)
+		return mt_error_no_memory();
+	mt_try(parse(debugger, one->watched, frame));
+	return mt_expr_is_constant(one->watched->expr)
+		   ? mt_error_new(MT_ERROR_USAGE, "Cannot watch constant value `%s'.", text)
+		   : NULL;
+}
+
+static struct mt_error *begin_location(struct mt_debugger *debugger, struct mt_debug_break *one,
+				       const struct mt_expr_frame *frame, const char *text)
+{
+	struct mt_debug_watched *watched = one->watched;
+	mt_auto(mt_str) struct mt_str place = {0}, told = {0};
+
+	mt_try(parse_first(debugger, one, frame, text));
+	mt_try(mt_expr_locate(watched->expr, frame, &place));
+	mt_str_appendf(&told, LOCATION_OPTION " %s", text);
+	if (told.failed)
+		return mt_error_no_memory();
+	free(watched->text);
+	free(one->text);
+	watched->text = strdup(place.text);
+	one->text = strdup(told.text);
+	return watched->text && one->text ? NULL : mt_error_no_memory();
+}
+
+/* Behind "-l" or "-location".  NULL: it does not begin with that. */
+static const char *behind_option(const char *text)
+{
+	size_t length = strcspn(text, " \t");
+
+	if (length < strlen("-l") || strncmp(text, LOCATION_OPTION, length) != 0 ||
+	    length > strlen(LOCATION_OPTION))
+		return NULL;
+	return text + length + strspn(text + length, " \t");
+}
+
+static struct mt_error *begin_expression(struct mt_debugger *debugger, struct mt_debug_break *one,
+					 const struct mt_expr_frame *frame)
+{
+	struct mt_debug_watched *watched = one->watched;
+
+	mt_try(parse_first(debugger, one, frame, one->text));
+	watched->pc = frame->pc;
+	watched->follows = mt_expr_is_bound(watched->expr);
+	if (mt_expr_needs_frame(watched->expr))
+		note_frame(debugger, watched);
+	return NULL;
+}
+
+static struct mt_error *check_access(const struct mt_debugger *debugger,
+				     const struct mt_debug_break *one)
+{
+	if (one->public.kind == MT_DEBUG_WATCH || !must_step(debugger, one->watched))
+		return NULL;
+	return mt_error_new(MT_ERROR_USAGE,
+			    one->watched->avoids_registers
+				? "Can't set read/access watchpoint when hardware watchpoints are "
+				  "disabled."
+				: "Expression cannot be implemented with read/access watchpoint.");
+}
+
+struct mt_error *mt_debug_watch_begin(struct mt_debugger *debugger, struct mt_debug_break *one)
+{
+	struct mt_expr_frame frame = mt_debugger_expr_frame(debugger, NULL);
+	const char *location = behind_option(one->text);
+
+	if (location && !*location)
+		return mt_error_new(MT_ERROR_USAGE, "Argument required (expression to compute).");
+	one->watched = calloc(1, sizeof(*one->watched));
+	if (!one->watched)
+		return mt_error_no_memory();
+	one->watched->avoids_registers = debugger->watches_by_stepping;
+	frame.at_entry = false; /* it is evaluated behind that, too */
+	if (location) {
+		mt_try(begin_location(debugger, one, &frame, location));
+		mt_try(parse(debugger, one->watched, &frame));
+	} else {
+		mt_try(begin_expression(debugger, one, &frame));
+	}
+	mt_try(look_first(debugger, one, &frame));
+	return check_access(debugger, one);
+}
+
+void mt_debug_watch_parse(struct mt_debugger *debugger)
+{
+	mt_array_each (one, &debugger->breakpoints) {
+		struct mt_debug_watched *watched = (*one)->watched;
+		struct mt_expr_frame frame = mt_debugger_expr_frame(debugger, NULL);
+
+		if (!watched)
+			continue;
+		frame.pc = frame.next_pc = watched->pc;
+		mt_error_destroy(parse(debugger, watched, &frame));
+	}
+	debugger->watches_changed = true;
+}
+
+void mt_debug_watch_forget_exprs(struct mt_debugger *debugger)
+{
+	mt_array_each (one, &debugger->breakpoints)
+		if ((*one)->watched)
+			forget_expr((*one)->watched);
+}
+
+void mt_debug_watch_look(struct mt_debugger *debugger)
+{
+	struct mt_expr_frame frame;
+
+	mt_array_each (one, &debugger->breakpoints) {
+		struct mt_debug_watched *watched = (*one)->watched;
+
+		if (watched && watched->expr && !watched->is_known && (*one)->public.enabled &&
+		    mt_debug_watch_frame(debugger, watched, debugger->selected, &frame))
+			mt_error_destroy(look_first(debugger, *one, &frame));
+	}
+}
+
+void mt_debug_watch_written(struct mt_debugger *debugger, uint64_t address, uint64_t size)
+{
+	mt_array_each (one, &debugger->breakpoints) {
+		struct mt_debug_watched *watched = (*one)->watched;
+
+		if (!watched)
+			continue;
+		mt_array_each (read, &watched->reads.memory)
+			if (address < read->address + read->size && read->address < address + size)
+				watched->is_known = false;
+	}
+}
+
+void mt_debug_watch_ended(struct mt_debugger *debugger)
+{
+	for (size_t i = debugger->breakpoints.count; i-- > 0;) {
+		struct mt_debug_break *one = debugger->breakpoints.items[i];
+
+		if (!one->watched)
+			continue;
+		forget_value(one->watched);
+		one->public.has_memory = false;
+		if (one->watched->lwp)
+			mt_error_destroy(mt_debugger_delete(debugger, one->public.number));
+	}
+}
+
+/* ---- News ---- */
+
+static struct mt_error *note(struct mt_debugger *debugger, struct mt_debug_break *one,
+			     const struct mt_value *before, bool changed,
+			     const struct mt_expr_frame *frame)
+{
+	struct mt_debug_seen seen = {.breakpoint = one->public.number};
+	struct mt_str old = {0}, new = {0};
+
+	if (changed)
+		print_value(before, frame, &old);
+	print_value(one->watched->value, frame, &new);
+	seen.before = old.text;
+	seen.after = new.text;
+	if (!old.failed && !new.failed && !mt_array_push(&debugger->seen, seen))
+		return NULL;
+	mt_str_deinit(&old);
+	mt_str_deinit(&new);
+	return mt_error_no_memory();
+}
+
+/* Whether the value that was found makes a thread stop. */
+static bool is_news(const struct mt_debug_break *one, bool changed)
+{
+	switch (one->public.kind) {
+	case MT_DEBUG_WATCH:
+		return changed;
+	case MT_DEBUG_RWATCH:
+		return !changed; /* that was written, which the processor tells as well */
+	default:
+		return true;
+	}
+}
+
+bool mt_debug_watch_check(struct mt_debugger *debugger, struct mt_debug_break *one,
+			  struct mt_debug_lwp *lwp)
+{
+	struct mt_debug_watched *watched = one->watched;
+	struct mt_value *before = watched->value, *now = NULL;
+	struct mt_expr_frame frame;
+
+	if (!watched->expr || !watched->is_known ||
+	    (one->public.by_stepping && is_surely_same(debugger, watched)) ||
+	    !mt_debug_watch_frame(debugger, watched, lwp, &frame))
+		return false;
+	struct mt_error *error = watched->follows ? parse(debugger, watched, &frame) : NULL;
+	if (!error)
+		error = look(debugger, one, &frame, &now);
+	if (error) {
+		mt_error_destroy(error);
+		mt_value_destroy(now);
+		return false;
+	}
+	bool changed = !is_equal(before, now);
+	watched->value = now;
+	bool stops = is_news(one, changed) && mt_debug_break_stops(debugger, one, lwp, 0);
+	/* As GDB tells it: an access to what could not be read before has no old value. */
+	changed &= before || one->public.kind == MT_DEBUG_WATCH;
+	if (stops)
+		mt_error_destroy(note(debugger, one, before, changed, &frame));
+	mt_value_destroy(before);
+	return stops;
+}
+
+void mt_debug_seen_clear(struct mt_debugger *debugger)
+{
+	mt_array_each (seen, &debugger->seen) {
+		free((char *)seen->before);
+		free((char *)seen->after);
+	}
+	mt_array_deinit(&debugger->seen);
+}
+
+bool mt_debug_watch_left(struct mt_debugger *debugger, struct mt_debug_lwp *lwp, uint64_t address)
+{
+	const struct user_regs_struct *registers = mt_debug_registers(debugger, lwp);
+	size_t count = debugger->seen.count;
+
+	mt_array_each (one, &debugger->breakpoints) {
+		const struct mt_debug_watched *watched = (*one)->watched;
+		const struct mt_debug_seen seen = {.breakpoint = (*one)->public.number,
+						   .left = true};
+
+		if (watched && watched->lwp == lwp->thread.lwp && watched->caller == address &&
+		    registers && registers->rsp >= watched->cfa &&
+		    mt_array_push(&debugger->seen, seen))
+			break;
+	}
+	return debugger->seen.count > count;
+}
+
+void mt_debugger_set_hardware_watches(struct mt_debugger *debugger, bool wanted)
+{
+	debugger->watches_by_stepping = !wanted;
+}
+
+bool mt_debugger_has_hardware_watches(const struct mt_debugger *debugger)
+{
+	return !debugger->watches_by_stepping;
+}
