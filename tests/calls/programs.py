@@ -161,7 +161,7 @@ END
 PROGRAMS = [
     shell(JOBS, short=True, scrub=r"line \d+|\[\d+\] \d+|\d+ Terminated"),
     Program(["perl", "-we", PERL], short=True),
-    python("-c", "import sys, json, threading, subprocess, hashlib, re, zlib, socket, signal, os\n"
+    python("-c", "import sys, json, threading, subprocess, hashlib, re, zlib, socket, signal, os, time\n"
            "print(json.dumps({str(n): n * n for n in range(500)})[-40:])\n"
            "def deep(n): return n and 1 + deep(n - 1)\nprint(deep(900))\n"
            "rows = []\n"
@@ -169,8 +169,10 @@ PROGRAMS = [
            " for k in range(200)]\n"
            "[t.start() for t in threads]; [t.join() for t in threads]; print(sorted(rows)[0])\n"
            "print(subprocess.run(['sh', '-c', 'echo a; exit 3'], capture_output=True))\n"
-           "signal.signal(signal.SIGALRM, lambda *_: None); signal.setitimer(signal.ITIMER_REAL, 0.01)\n"
-           , short=True),
+           # One that comes when Python has put its handlers back kills it.
+           "heard = []; signal.signal(signal.SIGALRM, lambda *_: heard.append(1))\n"
+           "signal.setitimer(signal.ITIMER_REAL, 0.01)\nwhile not heard: time.sleep(0.01)\n",
+           short=True),
     Program(["sqlite3", ":memory:"] + [
         "create table t(a integer primary key, b text); with recursive n(i) as (select 1 union all "
         "select i + 1 from n where i < 5000) insert into t select i, hex(i * 77) from n; create index "
