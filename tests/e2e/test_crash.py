@@ -41,10 +41,10 @@ def check_fault(run, names, source):
 C_NAMES = ["main", "a", "b", "c"]
 
 
-@pytest.mark.parametrize("level", ["-O0", "-O2"])
-@pytest.mark.parametrize("kind", [["-pie"], ["-no-pie"], ["-static"], ["-static-pie"]])
+@pytest.mark.parametrize("level, kind", [("-O2", "-pie"), ("-O0", "-no-pie"), ("-O0", "-static"),
+                                         ("-O2", "-static-pie")])
 def test_c(traced, compile, level, kind):
-    run = traced(compile("deep.c", level, "-fPIE", *kind), "fault")
+    run = traced(compile("deep.c", level, "-fPIE", kind), "fault")
     check_fault(run, C_NAMES, "deep.c")
     calls = [piece.args["call"] for piece in run.main.open_at_end()[-3:]]
     texts = ["return a(", "return b(", "return c("]
