@@ -214,6 +214,7 @@ struct mt_debug_frame {
 	uint64_t cfa;         /* 0: not known */
 	bool signal;          /* made by the kernel for a handler */
 	bool inlined;         /* into the next outer one */
+	bool tail;            /* it ended in a jump to what the next inner one is of */
 	bool shows_pc;        /* pc is not where a line begins */
 	unsigned inner;       /* inlined calls at pc that are inner to it */
 	const void *instance; /* tells inlined calls apart; NULL: it is not inlined */

@@ -243,7 +243,7 @@ static bool get_caller(void *context, struct mt_expr_frame *caller)
 {
 	const struct mt_debug_context *at = context;
 	const struct mt_debug_frame *frame =
-	    at->lwp ? mt_debug_caller_of(at->debugger, at->lwp, at->level) : NULL;
+	    at->lwp ? mt_debug_outer_of(at->debugger, at->lwp, at->level) : NULL;
 	const struct mt_expr_frame *found =
 	    frame ? mt_debug_expr_frame_of(at->debugger, at->lwp, frame->level) : NULL;
 

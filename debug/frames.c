@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#define MOST_TAIL_CALLS 64
+
 static size_t read_memory(void *context, uint64_t address, void *buffer, size_t size)
 {
 	return mt_debug_read(context, address, buffer, size);
@@ -126,6 +128,36 @@ static bool is_main(const struct mt_debug_lwp *lwp)
 	return strcmp(name, "main") == 0 || strcmp(name, "main.main") == 0; /* Go */
 }
 
+/* Functions that were left by a jump on the way to the one that the innermost known frame is of. */
+static int add_tail_calls(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
+			  const struct mt_unwind_frame *caller)
+{
+	const struct mt_debug_frame *callee =
+	    lwp->frame_count ? lwp->frames.items[lwp->frame_count - 1] : NULL;
+	uint64_t pcs[MOST_TAIL_CALLS];
+	struct mt_expr_program *program;
+	size_t count = 0;
+
+	if (!callee || callee->signal || caller->exact || !callee->has_debug)
+		return 0;
+	struct mt_error *error = mt_debugger_expressions(debugger, &program);
+	if (!error)
+		count = mt_expr_tail_calls(program, caller->pc, callee->function_start, pcs,
+					   MOST_TAIL_CALLS);
+	mt_error_destroy(error);
+	for (size_t i = 0; i < count; i++) {
+		const struct mt_unwind_frame jumped = {
+		    .registers = caller->registers, .pc = pcs[i], .cfa = callee->cfa};
+		struct mt_debug_frame frame = physical(debugger, &jumped);
+
+		frame.tail = true;
+		frame.registers.values[MT_REGISTER_RIP] = pcs[i];
+		if (add_all(debugger, lwp, frame))
+			return -1;
+	}
+	return 0;
+}
+
 const struct mt_debug_frame *mt_debug_frame_of(struct mt_debugger *debugger,
 					       struct mt_debug_lwp *lwp, unsigned level)
 {
@@ -135,6 +167,7 @@ const struct mt_debug_frame *mt_debug_frame_of(struct mt_debugger *debugger,
 		return NULL;
 	while (level >= lwp->frame_count) {
 		if (!mt_unwind_next(&lwp->unwinder, &unwound) ||
+		    add_tail_calls(debugger, lwp, &unwound) ||
 		    add_all(debugger, lwp, physical(debugger, &unwound)))
 			return NULL;
 		if (is_main(lwp))
@@ -143,14 +176,24 @@ const struct mt_debug_frame *mt_debug_frame_of(struct mt_debugger *debugger,
 	return lwp->frames.items[level];
 }
 
-const struct mt_debug_frame *mt_debug_caller_of(struct mt_debugger *debugger,
-						struct mt_debug_lwp *lwp, unsigned level)
+const struct mt_debug_frame *mt_debug_outer_of(struct mt_debugger *debugger,
+					       struct mt_debug_lwp *lwp, unsigned level)
 {
 	const struct mt_debug_frame *frame;
 
 	while ((frame = mt_debug_frame_of(debugger, lwp, level)) && frame->inlined)
 		level++;
 	return frame ? mt_debug_frame_of(debugger, lwp, level + 1) : NULL;
+}
+
+const struct mt_debug_frame *mt_debug_caller_of(struct mt_debugger *debugger,
+						struct mt_debug_lwp *lwp, unsigned level)
+{
+	const struct mt_debug_frame *frame = mt_debug_outer_of(debugger, lwp, level);
+
+	while (frame && frame->tail)
+		frame = mt_debug_outer_of(debugger, lwp, frame->level);
+	return frame;
 }
 
 const struct mt_debug_frame *mt_debugger_frame(struct mt_debugger *debugger, unsigned level)

@@ -232,8 +232,10 @@ void mt_debug_forget_frames(struct mt_debug_lwp *lwp);
 /* frames.c */
 const struct mt_debug_frame *mt_debug_frame_of(struct mt_debugger *debugger,
 					       struct mt_debug_lwp *lwp, unsigned level);
-/* The first frame of LWP outside of the function that LEVEL is of: its caller proper, past inlined
- * ones. */
+/* The first frame of LWP outside of the function that LEVEL is of, past inlined ones. */
+const struct mt_debug_frame *mt_debug_outer_of(struct mt_debugger *debugger,
+					       struct mt_debug_lwp *lwp, unsigned level);
+/* The same past those that are left already by tail calls: where LEVEL returns to. */
 const struct mt_debug_frame *mt_debug_caller_of(struct mt_debugger *debugger,
 						struct mt_debug_lwp *lwp, unsigned level);
 

@@ -2,7 +2,7 @@
 /* Values at a function's entry, which the caller's call site tells (DWARF 5, sections 3.4 and
  * 2.5.1.7): the register is overwritten long since, but what was put into it can be computed in the
  * caller's frame. */
-#include "expr/scope.h"
+#include "expr/call_site.h"
 
 #include <dwarf.h>
 
@@ -11,15 +11,20 @@ static bool is_call_site(int tag)
 	return tag == DW_TAG_call_site || tag == DW_TAG_GNU_call_site;
 }
 
-static bool returns_to(Dwarf_Die *die, uint64_t pc)
+bool mt_call_site_pc(Dwarf_Die *site, uint64_t *pc)
 {
 	Dwarf_Attribute attribute;
-	Dwarf_Addr address;
 
-	if (dwarf_attr(die, DW_AT_call_return_pc, &attribute) ||
-	    dwarf_attr(die, DW_AT_low_pc, &attribute))
-		return dwarf_formaddr(&attribute, &address) == 0 && address == pc;
-	return false;
+	return (dwarf_attr(site, DW_AT_call_return_pc, &attribute) ||
+		dwarf_attr(site, DW_AT_low_pc, &attribute)) &&
+	       dwarf_formaddr(&attribute, pc) == 0;
+}
+
+static bool returns_to(Dwarf_Die *site, uint64_t pc)
+{
+	uint64_t address;
+
+	return mt_call_site_pc(site, &address) && address == pc;
 }
 
 static bool find_in(Dwarf_Die *block, uint64_t pc, unsigned depth, Dwarf_Die *out)
@@ -73,25 +78,40 @@ static bool find_parameter(Dwarf_Die *site, unsigned number, Dwarf_Attribute *va
 	return false;
 }
 
-/* Whether the call site is of the function that the frame is in: a tail call may have come
- * between. */
-static bool calls(Dwarf_Die *site, Dwarf_Die *function)
+bool mt_call_site_find(Dwarf_Die *function, uint64_t pc, Dwarf_Die *out)
 {
-	Dwarf_Attribute attribute;
-	Dwarf_Die target, callee = mt_die_origin(function);
-	const char *a, *b;
+	return find_in(function, pc, 0, out);
+}
 
-	if (!dwarf_attr(site, DW_AT_call_origin, &attribute) &&
-	    !dwarf_attr(site, DW_AT_abstract_origin, &attribute))
+/* The registers of the caller's frame tell whom it called. */
+static bool calls_computed(struct mt_eval *at_caller, const struct mt_variable *site,
+			   uint64_t function)
+{
+	Dwarf_Die die = site->die;
+	Dwarf_Attribute attribute;
+	uint64_t target;
+	struct mt_error *error;
+
+	if (!dwarf_attr(&die, DW_AT_call_target, &attribute) &&
+	    !dwarf_attr(&die, DW_AT_GNU_call_site_target, &attribute))
 		return false;
-	if (!dwarf_formref_die(&attribute, &target))
-		return false;
-	target = mt_die_origin(&target);
-	if (target.addr == callee.addr)
-		return true;
-	a = mt_die_name(&target);
-	b = mt_die_name(&callee);
-	return a && b && a == b;
+	error = mt_machine_number(at_caller, site, &attribute, 0, &target);
+	mt_error_destroy(error);
+	return !error && target == function;
+}
+
+/* Whether the call site is of the function that the frame is in. */
+static bool calls(struct mt_eval *at_caller, const struct mt_variable *site, uint64_t function)
+{
+	struct mt_call_targets targets;
+	Dwarf_Die die = site->die;
+
+	if (!mt_call_site_targets(site->module, &die, &targets))
+		return calls_computed(at_caller, site, function);
+	for (size_t i = 0; i < targets.count; i++)
+		if (targets.items[i] == function)
+			return true;
+	return false;
 }
 
 static struct mt_error *unknown(void)
@@ -115,21 +135,23 @@ struct mt_error *mt_call_site_register(struct mt_eval *eval, const struct mt_var
 	    !frame->ops->get_caller(frame->context, &caller) ||
 	    !mt_scope_find(eval->program, &caller, &there))
 		return unknown();
-	if (!find_in(&there.blocks[there.count - 1],
-		     (caller.next_pc ? caller.next_pc : caller.pc + 1) - there.module->bias, 0,
-		     &site) ||
-	    !calls(&site, &here.blocks[here.count - 1]) ||
-	    !find_parameter(&site, number, &attribute))
+	uint64_t returns = caller.next_pc ? caller.next_pc : caller.pc + 1, entry;
+	if (!mt_block_entry(&here.blocks[here.count - 1], &entry) ||
+	    !find_in(&there.blocks[there.count - 1], returns - there.module->bias, 0, &site))
 		return unknown();
+	entry += here.module->bias;
 	mt_variable_bind(there.module, &there, &caller, &site, &parameter);
 	at_caller.frame = &caller;
 	at_caller.depth++;
 	at_caller.cfa_rule = NULL;
+	if (!calls(&at_caller, &parameter, entry) || mt_tail_calls_itself(eval->program, entry) ||
+	    !find_parameter(&site, number, &attribute))
+		return unknown();
 	return mt_machine_number(&at_caller, &parameter, &attribute, 0, value);
 }
 
-/* The register that a parameter came in: its location at the function's first instruction, or
- * the register that its entry value speaks of. */
+/* The register that a parameter came in: its location at the function's first instruction, where
+ * an inlined one's may begin, too. */
 static bool entry_register(const struct mt_variable *variable, uint64_t entry_pc, unsigned *number)
 {
 	Dwarf_Attribute attribute = variable->attribute;
@@ -158,8 +180,7 @@ struct mt_error *mt_call_site_parameter(struct mt_eval *eval, const struct mt_va
 	struct mt_type *type = mt_type_strip(variable->type);
 
 	if (!mt_scope_find(eval->program, eval->frame, &scope) ||
-	    scope.function + 1 != scope.count ||
-	    dwarf_entrypc(&scope.blocks[scope.count - 1], &entry) ||
+	    !mt_block_entry(&scope.blocks[scope.count - 1], &entry) ||
 	    !entry_register(variable, entry, &number) || mt_type_size(type) > sizeof(bits) ||
 	    mt_type_is_aggregate(type))
 		return unknown();

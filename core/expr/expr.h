@@ -218,6 +218,11 @@ struct mt_error *mt_expr_frame_arguments(struct mt_expr_program *program,
  * DWARF knows it. */
 bool mt_expr_frame_function(struct mt_expr_program *program, const struct mt_expr_frame *frame,
 			    struct mt_str *name, uint64_t *low_pc);
+/* A call that returns to RETURN_PC led to FUNCTION (where it begins) by tail calls: where each of
+ * them jumped from (behind the jump), the last one first.  Returns how many are known, at the most
+ * MOST. */
+size_t mt_expr_tail_calls(struct mt_expr_program *program, uint64_t return_pc, uint64_t function,
+			  uint64_t *pcs, size_t most);
 /* `info symbol ADDRESS-EXPRESSION`: "main + 4 in section .text\n". */
 struct mt_error *mt_expr_info_symbol(struct mt_expr_program *program,
 				     const struct mt_expr_frame *frame, const char *text,

@@ -34,6 +34,19 @@ bool mt_die_flag(Dwarf_Die *die, unsigned which)
 	       dwarf_formflag(&attribute, &is_set) == 0 && is_set;
 }
 
+bool mt_block_entry(Dwarf_Die *block, uint64_t *entry)
+{
+	ptrdiff_t offset = 0;
+	Dwarf_Addr base, end;
+
+	if (dwarf_lowpc(block, entry) == 0 && dwarf_hasattr(block, DW_AT_high_pc))
+		return true;
+	while ((offset = dwarf_ranges(block, offset, &base, entry, &end)) > 0)
+		if (*entry < end)
+			return true;
+	return false;
+}
+
 Dwarf_Die mt_die_origin(const Dwarf_Die *die)
 {
 	Dwarf_Attribute attribute;

@@ -37,6 +37,8 @@ const char *mt_die_name(Dwarf_Die *die);
 bool mt_die_flag(Dwarf_Die *die, unsigned which);
 /* An attribute that is a location, as libdw takes it. */
 bool mt_die_location(Dwarf_Die *die, unsigned which, Dwarf_Attribute *out);
+/* Where a block begins, in the file: its first range, which need not be the lowest. */
+bool mt_block_entry(Dwarf_Die *block, uint64_t *entry);
 /* The DIE that DW_AT_abstract_origin or DW_AT_specification leads to, at last. */
 Dwarf_Die mt_die_origin(const Dwarf_Die *die);
 

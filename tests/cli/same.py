@@ -24,15 +24,8 @@ NORMAL = [
     (re.compile(r"process \d+"), "process N"),
     (re.compile(r"LWP \d+"), "LWP N"),
     (re.compile(r"/\S*/(?=[\w.-]+:\d)"), ""),
-    # Values at a function's entry, which GDB has from frames of tail calls.
-    (re.compile(r"(__pthread_kill_implementation) \(.*\)"), r"\1 ()"),
-    # Frames of tail calls, and names of the linker's within libc, are GDB's alone.
-    (re.compile(r"^#\d+ +"), "# "),
-    (re.compile(r"^# ADDRESS in __pthread_kill_internal .*"), ""),
     # Go's results have no value before there are any.
     (re.compile(r"~r(\d)=[^,)]*"), r"~r\1"),
-    # The same, of an inlined function's parameter.
-    (re.compile(r"twice \(v=v@entry="), "twice (v="),
 ]
 
 

@@ -12,16 +12,34 @@ PLACES = [
     ("", BREAKS + "info breakpoints\n" + "".join(f"info line {name}\n" for name in FUNCTIONS)),
     ("", "".join(f"break {line}\n" for line in LINES) + "info breakpoints\n"),
 ]
-BUILDS = [("gcc", "-O2"), ("gcc", "-Os"), ("gcc", "-O1"), ("clang", "-O2")]
+LOOK = "bt\ninfo args\ninfo locals\n" + "up\ninfo args\ninfo locals\n" * 3
+STOPS = [
+    ("", BREAKS + "run\n" + "bt\nc\n" * 26),
+    # Past tail calls, with what was optimized out, and out of a call that does not return.
+    *(("", f"break {name}\nrun\n{LOOK}") for name in
+      ["leaf", "deeper", "sum_of", "last_of_three", "is_odd", "is_even"]),
+    ("a b", "break give_up\nrun\n" + LOOK),
+]
+# -O1 and -Os make nothing that the others do not make, too.
+SOME = [("gcc", "-O2"), ("clang", "-O2")]
+MORE = [("gcc", "-O1"), ("gcc", "-Os"), ("gcc", "-O2 -gdwarf-4"), ("clang", "-O1")]
+BUILDS = [pytest.param(build, marks=marks) for builds, marks in [(SOME, []), (MORE, [pytest.mark.soak])]
+          for build in builds]
 
 
 @pytest.fixture(scope="module", params=BUILDS, ids=" ".join)
 def compare(request, need, mtdb, compile):
     compiler, flags = request.param
-    gdb, program = need("gdb"), compile("debug_optimized.c", flags, compiler=compiler)
+    gdb, program = need("gdb"), compile("debug_optimized.c", *flags.split(), compiler=compiler)
     return lambda scripts: same(gdb, mtdb, [*words_of(scripts), program])
 
 
 def test_places(compare):
     """Where breakpoints go: past what is a prologue, into each inlined call, to each block."""
     assert any(line.startswith("4.2 ") and " in sum_of at " in line for line in compare(PLACES))
+
+
+def test_stops(compare):
+    """Backtraces, arguments and locals at each function."""
+    lines = compare(STOPS)
+    assert "#3  loop (count=count@entry=4) at debug_optimized.c:73" in lines
