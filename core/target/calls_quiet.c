@@ -100,19 +100,28 @@ static bool is_library(const char *path)
 	return strstr(path, ".so") != NULL;
 }
 
+/* A file that cannot be read has none: it was deleted since. */
+static struct mt_error *note_functions_of(struct mt_calls_quiet *quiet,
+					  const struct mt_mapping *mapping, bool *allocates)
+{
+	struct mt_elf_file file = {0};
+	struct mt_error *unread = mt_elf_file_open(mapping->path, &file), *error = NULL;
+
+	if (!unread)
+		error = note_functions(quiet, file.elf, mapping->bias, allocates);
+	mt_error_destroy(unread);
+	mt_elf_file_close(&file);
+	return error;
+}
+
 static struct mt_error *judge_file(struct mt_calls_quiet *quiet, const struct mt_mapping *mapping)
 {
 	const struct code code = {mapping->start, mapping->end};
 	bool allocates = false, loader = strcmp(mapping->path, quiet->process->loader_path) == 0;
 	size_t before = quiet->functions.count;
-	struct mt_elf_file file = {0};
-	struct mt_error *error = NULL;
 
-	if (!loader && !mt_elf_file_open(mapping->path, &file))
-		error = note_functions(quiet, file.elf, mapping->bias, &allocates);
-	mt_elf_file_close(&file);
-	if (error)
-		return error;
+	if (!loader)
+		mt_try(note_functions_of(quiet, mapping, &allocates));
 	if (quiet->functions.count > before && mt_array_push(&quiet->with_functions, code))
 		return mt_error_no_memory();
 	if (is_c_library(mapping->path))

@@ -57,6 +57,7 @@ def test_no_memory_near(compile, start, run_mtdb, tmp_path):
     check_it_goes_on(process)
 
 
+@pytest.mark.sanitize
 @pytest.mark.parametrize("how", ["memory", "name"])
 def test_replaced(compile, start, run_mtdb, tmp_path, how):
     """The file is no longer what the process runs: for its bytes, or since its name is gone."""
