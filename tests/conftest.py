@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 
 import pytest
 
@@ -40,6 +41,19 @@ def fail_if_it_hangs(request):
     dog = watchdog.Watchdog(PATIENCE)
     yield
     assert dog.call_off(), f"took longer than {PATIENCE} s: what it started was killed"
+
+
+def wait_until(condition):
+    """Looks again and again, as long as a test may take."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "what was waited for did not come about"
+        time.sleep(0.01)
+
+
+def state_of(pid):
+    """proc(5): R, S, D, Z, T, t or X."""
+    return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 def need_tool(name, package=None):

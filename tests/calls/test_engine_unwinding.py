@@ -55,7 +55,7 @@ def test_backtrace_in_a_storm(compile, abandon, level, mode):
         abandon(process.pid)
         out, err = process.communicate(timeout=60)
     assert (out, process.returncode) == (GOOD, 0), err
-    assert int(re.search(r"(\d+) signals", err).group(1)) > 1000
+    assert int(re.search(r"(\d+) signals", err).group(1)) > 100
 
 
 def chains(text):

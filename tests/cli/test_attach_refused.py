@@ -8,6 +8,8 @@ import time
 
 import pytest
 
+from conftest import state_of, wait_until
+
 
 @pytest.fixture(name="start")
 def start_program():
@@ -105,7 +107,7 @@ def test_kernel_thread(run_mtdb, tmp_path):
 
 def test_zombie(run_mtdb, tmp_path):
     with subprocess.Popen(["true"]) as process:
-        time.sleep(0.3)
+        wait_until(lambda: state_of(process.pid) == "Z")
         refuse(run_mtdb, tmp_path, process.pid, f"process {process.pid} has ended")
 
 

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Progress on a terminal, and Ctrl-C."""
 import os
+import pathlib
+import re
 import signal
 import subprocess
-import time
 
 import pexpect
 import pytest
+
+from conftest import state_of, wait_until
 
 PAUSE_S = 1.3  # longer than mtdb waits before it shows how far it is
 
@@ -16,7 +19,7 @@ def slow_input(mtdb, redirection, **environment):
     feed = f"(echo one; sleep {PAUSE_S}; echo two)"
     command = f"{feed} | {mtdb} dump - {redirection}"
     environment = {"PATH": os.environ["PATH"], "TERM": "xterm", **environment}
-    child = pexpect.spawn("bash", ["-c", command], env=environment, timeout=20)
+    child = pexpect.spawn("bash", ["-c", command], env=environment, timeout=60)
     child.expect(pexpect.EOF)
     return child.before.decode()
 
@@ -39,12 +42,18 @@ def test_quick_work_shows_none(mtdb):
     assert shown.startswith(b"mtdb: ")
 
 
+def handles(pid, number):
+    """Whether a process has a handler of a signal."""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"SigCgt:\t(\w+)", status)[1], 16) >> (number - 1) & 1
+
+
 def test_ctrl_c_ends_it(mtdb):
     with subprocess.Popen([mtdb, "dump", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE) as child:
         child.stdin.write(b"one")
         child.stdin.flush()
-        time.sleep(0.3)
+        wait_until(lambda: state_of(child.pid) == "S" and handles(child.pid, signal.SIGINT))
         child.send_signal(signal.SIGINT)
-        assert child.wait(timeout=20) == 130
+        assert child.wait(timeout=60) == 130
         assert b"interrupted" in child.stderr.read()

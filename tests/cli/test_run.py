@@ -3,9 +3,10 @@
 import os
 import signal
 import subprocess
-import time
 
 import pytest
+
+from conftest import state_of, wait_until
 
 STATIC = ["-O1", "-static", "-w"]
 STEP = "--engine=step"
@@ -113,7 +114,7 @@ def start(mtdb, program, tmp_path, *options):
 def test_signals_to_mtdb_are_the_programs(mtdb, endless, tmp_path, number):
     process = start(mtdb, endless, tmp_path)
     process.send_signal(number)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=60)
     assert process.returncode == 128 + number
     assert signal.Signals(number).name in errors
     assert "main" in (tmp_path / "out.txt").read_text()
@@ -124,12 +125,11 @@ def test_killed_mtdb_leaves_nothing_under_the_name(mtdb, endless, tmp_path):
     children = subprocess.run(["pgrep", "-P", str(process.pid)], text=True, capture_output=True,
                               check=False).stdout.split()
     process.kill()
-    process.communicate(timeout=30)
-    time.sleep(0.2)
+    process.communicate(timeout=60)
     assert not {"out.txt", "x.data"} & set(left_in(tmp_path))
     for child in children:
-        assert not os.path.exists(f"/proc/{child}/exe") or \
-            "Z" in open(f"/proc/{child}/stat", encoding="ascii").read().split()[2]
+        wait_until(lambda child=child: not os.path.exists(f"/proc/{child}/exe")
+                   or state_of(child) == "Z")
 
 
 def test_affinity_is_what_it_would_be(run_mtdb, tmp_path):

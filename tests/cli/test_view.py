@@ -35,7 +35,7 @@ def port_fixture():
 
 
 def becomes_free():
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while not is_free():
         if time.monotonic() > end:
             return False
@@ -44,7 +44,7 @@ def becomes_free():
 
 
 def fetch(name):
-    with urllib.request.urlopen(f"http://127.0.0.1:{PORT}/{name}", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{PORT}/{name}", timeout=60) as answer:
         return answer.headers, answer.read()
 
 

@@ -2,14 +2,14 @@
 """When snapshots are taken: at triggers of all kinds, and at Ctrl-C."""
 import re
 import subprocess
-import time
 
 import pexpect
 import pytest
 
 import fxt
-from conftest import FIXTURES
+from conftest import FIXTURES, state_of, wait_until
 from terminal import keep_output
+from watchdog import descendants
 
 STATIC = ["-O1", "-fPIE", "-static-pie"]
 
@@ -80,7 +80,7 @@ def session_at_terminal(mtdb, tmp_path, compile):
     def start(mode):
         program = compile("interrupted.c", *STATIC)
         words = ["run", "--engine=step", "-o", str(tmp_path / "out.fxt"), "--", str(program), mode]
-        child = pexpect.spawn(str(mtdb), words, preexec_fn=keep_output, timeout=30,
+        child = pexpect.spawn(str(mtdb), words, preexec_fn=keep_output, timeout=120,
                               encoding="utf-8")
         child.expect("ready")
         return child
@@ -126,7 +126,9 @@ def test_ctrl_c_takes_a_snapshot_of_a_program_that_goes_on(session, tmp_path):
 
 def test_ctrl_c_while_the_program_waits(session, tmp_path):
     child = session("waits")
-    time.sleep(1)
+    tracee, = descendants(child.pid)
+    # Between steps it is stopped; in write() it may sleep for a moment.
+    wait_until(lambda: {state_of(tracee) for _ in range(100)} == {"S"})
     child.sendintr()
     status, trace = end_of(child, tmp_path)
     assert status == 130

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Children, new programs, libraries that come later, processes that ran before."""
+import os
 import re
 import subprocess
 import time
+
+from conftest import wait_until
 
 FORK = """
 #include <stdio.h>
@@ -78,7 +81,7 @@ def test_attach_and_detach(gdb, compile, need):
     program = compile("debugged_threads.c", "-O1", "-pthread")
     with subprocess.Popen([program], stdout=subprocess.PIPE, text=True) as process:
         try:
-            time.sleep(0.2)
+            wait_until(lambda: len(os.listdir(f"/proc/{process.pid}/task")) == 5)
             session = gdb(program, "handle SIGUSR1 nostop noprint pass",
                           f"attach {process.pid}", "mtrace start", "tbreak leaping", "continue",
                           "mtrace snapshot x.txt", "thread apply all bt -2", "detach",

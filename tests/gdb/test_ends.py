@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How a recorded program is begun, left, taken up again and ended."""
+import os
 import re
 import signal
 import subprocess
 import time
 
 import pytest
+
+from conftest import wait_until
 
 DAEMON = """
 #include <fcntl.h>
@@ -56,7 +59,7 @@ def text_is_clean(process, program, need):
 def start_program(compile):
     program = compile("debugged_threads.c", "-O1", "-pthread")
     with subprocess.Popen([program], stdout=subprocess.PIPE, text=True) as process:
-        time.sleep(0.2)
+        wait_until(lambda: len(os.listdir(f"/proc/{process.pid}/task")) == 5)
         process.program = program
         try:
             yield process
@@ -129,9 +132,6 @@ def test_a_program_that_becomes_a_daemon(gdb, compile, tmp_path, follow):
     result = tmp_path / "result"
     session = gdb(compile(source, "-O0"), f"set follow-fork-mode {follow}", "mtrace start",
                   f"run {result}", "mtrace history 3 work")
-    for _ in range(50):
-        if result.exists() and result.read_text():
-            break
-        time.sleep(0.1)
+    wait_until(lambda: result.exists() and result.read_text())
     assert result.read_text() == "40000\n"
     assert " work " in session.output, session.all

@@ -19,7 +19,7 @@ def test_ctrl_c_and_quit(terminal, compile):
     for _ in range(5):
         child.sendline("continue")
         child.expect("Continuing")
-        child.expect(r"\n", timeout=10)
+        child.expect(r"\n")
         pexpect.run("sleep 0.3")
         child.sendintr()
         child.expect("received signal SIGINT")
