@@ -166,11 +166,11 @@ bool prompt_out_was_left(void);
 void prompt_name_thread(struct prompt *prompt, const struct mt_debug_thread *thread,
 			struct mt_str *out);
 /* "3", or "2.3" where there were several inferiors. */
-struct prompt_number {
-	char text[24];
+struct prompt_text {
+	char text[32];
 };
-struct prompt_number prompt_thread_number(const struct prompt *prompt,
-					  const struct mt_debug_thread *thread);
+struct prompt_text prompt_thread_number(const struct prompt *prompt,
+					const struct mt_debug_thread *thread);
 /* The stop that a verb ended with, and where the program stands. */
 struct mt_error *prompt_tell_stop(struct prompt *prompt, const struct mt_debug_stop *stop);
 /* "#0  main () at t.c:3"; without a level when that is false. */
@@ -179,7 +179,8 @@ void prompt_print_frame(struct prompt *prompt, const struct mt_debug_frame *fram
 void prompt_show_frame(struct prompt *prompt, const struct mt_debug_frame *frame, bool level);
 /* The line alone. */
 void prompt_show_line(struct prompt *prompt, const struct mt_debug_frame *frame);
-const char *prompt_signal_words(int signal); /* "Segmentation fault" */
+struct prompt_text prompt_signal_name(int signal);  /* "SIGSEGV" */
+struct prompt_text prompt_signal_words(int signal); /* "Segmentation fault" */
 
 /* prompt_run.c, prompt_break.c */
 struct mt_error *prompt_attach(struct prompt *prompt, const char *pid);

@@ -5,8 +5,6 @@
  * Ctrl-C is the program's; and it finds the terminal as it left it. */
 #include "prompt.h"
 
-#include "trace/slice.h"
-
 #include <signal.h>
 #include <termios.h>
 #include <unistd.h>
@@ -216,8 +214,8 @@ static void signalled(void *context, const struct mt_debug_thread *thread, int s
 			      thread->name);
 	else
 		prompt_printf("Program ");
-	prompt_printf("received signal %s, %s.\n", mt_signal_name((uint32_t)signal),
-		      prompt_signal_words(signal));
+	prompt_printf("received signal %s, %s.\n", prompt_signal_name(signal).text,
+		      prompt_signal_words(signal).text);
 }
 
 static void condition_failed(void *context, unsigned breakpoint, const char *why)

@@ -2,8 +2,6 @@
 /* info inferiors, info program: which processes are debugged, and why the program stands. */
 #include "prompt.h"
 
-#include "trace/slice.h"
-
 #include <stdio.h>
 
 static void print_inferior(struct prompt *prompt, unsigned number, unsigned last)
@@ -49,9 +47,9 @@ static void tell_reason(struct prompt *prompt)
 	else if (number)
 		prompt_printf("It stopped at a breakpoint that has since been deleted.\n");
 	else if (stop->kind == MT_DEBUG_SIGNAL && stop->signal)
-		prompt_printf("It stopped at signal %s, %s.\n",
-			      mt_signal_name((uint32_t)stop->signal),
-			      prompt_signal_words(stop->signal));
+		prompt_printf("It stopped with signal %s, %s.\n",
+			      prompt_signal_name(stop->signal).text,
+			      prompt_signal_words(stop->signal).text);
 }
 
 struct mt_error *prompt_info_program(struct prompt *prompt, const char *rest)

@@ -411,7 +411,7 @@ void prompt_record_stopped(struct prompt *prompt, const struct mt_debug_stop *st
 		return;
 	}
 	prompt_printf("[mtrace: the calls up to %s are in %s%s]\n",
-		      at_end ? "the end" : mt_signal_name((uint32_t)stop->signal),
+		      at_end ? "the end" : prompt_signal_name(stop->signal).text,
 		      prompt->record->last ? prompt->record->last : "",
 		      at_end ? "" : "; \"mtrace history\" shows the last");
 }

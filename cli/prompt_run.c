@@ -109,8 +109,6 @@ static struct mt_error *step(struct prompt *prompt, const char *rest, enum mt_de
 				      "which has no line number information.\n",
 				      mt_debugger_frame(prompt->debugger, 0)->function);
 		mt_try(mt_debugger_step(prompt->debugger, how, &stop));
-		if (count > 1 && stop.kind == MT_DEBUG_STEPPED)
-			mt_try(prompt_tell_stop(prompt, &stop));
 	}
 	return prompt_tell_stop(prompt, &stop);
 }
@@ -193,6 +191,24 @@ static struct mt_error *run_kill(struct prompt *prompt, const char *rest)
 	return NULL;
 }
 
+/* What was running before we came is not ours to kill, though GDB does. */
+static const char *may_be_left(struct prompt *prompt)
+{
+	return mt_debugger_is_attached(prompt->debugger)
+		   ? "A program is being debugged already.  Detach it? (y or n) "
+		   : "A program is being debugged already.  Kill it? (y or n) ";
+}
+
+static void tell_attaching(struct prompt *prompt, pid_t pid)
+{
+	const char *path = mt_debugger_path(prompt->debugger);
+
+	if (path)
+		prompt_printf("Attaching to program: %s, process %d\n", path, pid);
+	else
+		prompt_printf("Attaching to process %d\n", pid);
+}
+
 struct mt_error *prompt_attach(struct prompt *prompt, const char *text)
 {
 	uint64_t pid;
@@ -200,15 +216,15 @@ struct mt_error *prompt_attach(struct prompt *prompt, const char *text)
 	if (!*text)
 		return mt_error_new(MT_ERROR_USAGE, "Argument required (process-id to attach).");
 	mt_try(mt_parse_number(text, "process", 1, INT32_MAX, &pid));
-	if (is_running(prompt) &&
-	    !prompt_confirms(prompt, "A program is being debugged already.  Kill it? (y or n) "))
+	if (is_running(prompt) && !prompt_confirms(prompt, may_be_left(prompt)))
 		return mt_error_new(MT_ERROR_USAGE, "Not killed.");
 	if (is_running(prompt))
 		mt_try(mt_debugger_is_attached(prompt->debugger)
 			   ? mt_debugger_detach(prompt->debugger)
 			   : mt_debugger_kill(prompt->debugger));
 	prompt->has_stopped = false;
-	prompt_printf("Attaching to process %llu\n", (unsigned long long)pid);
+	if (prompt_is_at_terminal(prompt))
+		tell_attaching(prompt, (pid_t)pid);
 	struct mt_error *error = mt_debugger_attach(prompt->debugger, (pid_t)pid);
 	prompt_release_signals();
 	if (error)
@@ -227,7 +243,8 @@ static struct mt_error *run_detach(struct prompt *prompt, const char *rest)
 	(void)rest;
 	if (!pid)
 		return not_running();
-	prompt_printf("Detaching from program: %s, process %d\n", path ? path : "", pid);
+	if (prompt_is_at_terminal(prompt))
+		prompt_printf("Detaching from program: %s, process %d\n", path ? path : "", pid);
 	mt_try(mt_debugger_detach(prompt->debugger));
 	prompt_printf("[Inferior %u (process %d) detached]\n",
 		      mt_debugger_inferior_count(prompt->debugger), pid);

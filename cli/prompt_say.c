@@ -7,10 +7,24 @@
 #include <signal.h>
 #include <string.h>
 
-/* As GDB words them, which is not always as strsignal() does. */
-const char *prompt_signal_words(int signal)
+#define FIRST_REAL_TIME 32
+
+/* As GDB calls them: real-time signals by their numbers. */
+struct prompt_text prompt_signal_name(int signal)
 {
-	static const char *const words[] = {
+	struct prompt_text name;
+
+	if (signal < FIRST_REAL_TIME)
+		snprintf(name.text, sizeof(name.text), "%s", mt_signal_name((uint32_t)signal));
+	else
+		snprintf(name.text, sizeof(name.text), "SIG%d", signal);
+	return name;
+}
+
+/* As GDB words them, which is not always as strsignal() does. */
+struct prompt_text prompt_signal_words(int signal)
+{
+	static const char *const words[FIRST_REAL_TIME] = {
 	    [SIGHUP] = "Hangup",
 	    [SIGINT] = "Interrupt",
 	    [SIGQUIT] = "Quit",
@@ -43,9 +57,14 @@ const char *prompt_signal_words(int signal)
 	    [SIGSYS] = "Bad system call",
 	};
 
-	if (signal > 0 && (size_t)signal < sizeof(words) / sizeof(words[0]) && words[signal])
-		return words[signal];
-	return signal >= 32 ? "Real-time event" : "Unknown signal";
+	struct prompt_text text;
+
+	if (signal >= FIRST_REAL_TIME)
+		snprintf(text.text, sizeof(text.text), "Real-time event %d", signal);
+	else
+		snprintf(text.text, sizeof(text.text), "%s",
+			 signal > 0 && words[signal] ? words[signal] : "Unknown signal");
+	return text;
 }
 
 static void note(void *context, uint64_t address, const char *name)
@@ -76,10 +95,9 @@ void prompt_name_thread(struct prompt *prompt, const struct mt_debug_thread *thr
 			struct mt_str *out)
 {
 	struct mt_target *target = mt_debugger_target(prompt->debugger);
-	struct user_regs_struct registers = {0};
+	struct user_regs_struct registers = {.fs_base = thread->handle};
 
 	mt_error_destroy(target->ops->get_registers(target, thread->lwp, &registers));
-	/* The C library's handle of a thread is where its thread pointer points to. */
 	if (registers.fs_base && has_thread_library(prompt))
 		mt_str_appendf(out, "Thread 0x%llx (LWP %d)", (unsigned long long)registers.fs_base,
 			       thread->lwp);
@@ -90,11 +108,11 @@ void prompt_name_thread(struct prompt *prompt, const struct mt_debug_thread *thr
 		mt_str_appendf(out, "LWP %d", thread->lwp);
 }
 
-struct prompt_number prompt_thread_number(const struct prompt *prompt,
-					  const struct mt_debug_thread *thread)
+struct prompt_text prompt_thread_number(const struct prompt *prompt,
+					const struct mt_debug_thread *thread)
 {
 	unsigned inferior = mt_debugger_inferior_count(prompt->debugger);
-	struct prompt_number number;
+	struct prompt_text number;
 
 	if (inferior > 1)
 		snprintf(number.text, sizeof(number.text), "%u.%u", inferior, thread->number);
@@ -241,8 +259,8 @@ static void print_reason(struct prompt *prompt, const struct mt_debug_stop *stop
 		print_who(prompt, "Program ");
 		if (stop->signal)
 			prompt_printf("received signal %s, %s.\n",
-				      mt_signal_name((uint32_t)stop->signal),
-				      prompt_signal_words(stop->signal));
+				      prompt_signal_name(stop->signal).text,
+				      prompt_signal_words(stop->signal).text);
 		else
 			prompt_printf("stopped.\n");
 	}
@@ -255,8 +273,8 @@ static void tell_end(struct prompt *prompt, const struct mt_debug_stop *stop)
 	if (stop->kind == MT_DEBUG_KILLED)
 		prompt_printf("\nProgram terminated with signal %s, %s.\n"
 			      "The program no longer exists.\n",
-			      mt_signal_name((uint32_t)stop->signal),
-			      prompt_signal_words(stop->signal));
+			      prompt_signal_name(stop->signal).text,
+			      prompt_signal_words(stop->signal).text);
 	else if (stop->status)
 		prompt_printf("[Inferior %u (process %d) exited with code %02o]\n", inferior,
 			      stop->pid, (unsigned)stop->status);
@@ -358,9 +376,12 @@ struct mt_error *prompt_tell_stop(struct prompt *prompt, const struct mt_debug_s
 	}
 	if (silent)
 		return NULL;
-	if (stop->switched)
+	/* A signal is told when it comes, the thread when all stand still. */
+	if (stop->switched && stop->kind != MT_DEBUG_SIGNAL)
 		tell_switch(prompt);
 	print_reason(prompt, stop);
+	if (stop->switched && stop->kind == MT_DEBUG_SIGNAL)
+		tell_switch(prompt);
 	frame = mt_debugger_selected_frame(prompt->debugger);
 	prompt_record_stopped(prompt, stop);
 	if (!frame)

@@ -97,12 +97,14 @@ static struct mt_error *seize(struct mt_ptrace_target *target, pid_t pid, pid_t 
 	mt_try(mt_ptrace_add_lwp(target, lwp, pid, &known));
 	ptrace(PTRACE_INTERRUPT, lwp, 0, 0);
 	mt_try(mt_ptrace_settle(target, &known));
-	if (known && known->has_status && known->status >> 16 == PTRACE_EVENT_STOP &&
-	    WSTOPSIG(known->status) == SIGTRAP) {
-		known->has_status = false; /* the stop that we asked for */
-		target->untold--;
-		mt_ptrace_repeat_call(lwp);
-	}
+	if (!known || !known->has_status || known->status >> 16 != PTRACE_EVENT_STOP)
+		return NULL;
+	known->tells_twice = WSTOPSIG(known->status) != SIGTRAP;
+	if (known->tells_twice)
+		return NULL;
+	known->has_status = false; /* the stop that we asked for */
+	target->untold--;
+	mt_ptrace_repeat_call(lwp);
 	return NULL;
 }
 

@@ -8,9 +8,14 @@
 
 #define VFORK_PATIENCE_MS 5
 
-static bool is_our_interrupt(int status)
+/* Under job control's stop the kernel gives that one's signal for ours, too. */
+static bool is_our_interrupt(struct mt_ptrace_lwp *lwp, int status)
 {
-	return status >> 16 == PTRACE_EVENT_STOP && WSTOPSIG(status) == SIGTRAP;
+	if (status >> 16 != PTRACE_EVENT_STOP)
+		return false;
+	if (WSTOPSIG(status) == SIGTRAP)
+		lwp->in_group = false;
+	return WSTOPSIG(status) == SIGTRAP || lwp->in_group;
 }
 
 /* A parent whose child has not become a program yet cannot stop; but before it runs an instruction
@@ -43,7 +48,7 @@ static void halt_lwp(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp)
 	if (!status && mt_ptrace_wait_for(lwp->lwp, &status) < 0)
 		return; /* reaped already */
 	mt_ptrace_keep_status(target, lwp, status);
-	if (is_our_interrupt(status)) {
+	if (is_our_interrupt(lwp, status)) {
 		lwp->has_status = false;
 		target->untold--;
 		lwp->halted = true;

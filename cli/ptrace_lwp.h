@@ -31,6 +31,8 @@ struct mt_ptrace_lwp {
 	bool halted;      /* stands still for halt() alone */
 	bool interrupted; /* by halt(), and did not stop yet: vfork() holds it */
 	bool in_vfork;    /* until its next stop */
+	bool in_group;    /* told of a stop by job control, which is not over */
+	bool tells_twice; /* of that one: it was interrupted when it stood already */
 	bool exiting;     /* it runs no code of its own any more */
 	bool has_status;  /* waitpid gave `status`, which wait() has not told yet */
 	int status;

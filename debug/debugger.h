@@ -26,6 +26,7 @@ struct mt_debug_thread {
 	unsigned number; /* from 1, never used again in its inferior */
 	pid_t lwp;
 	char name[16];
+	uint64_t handle; /* the C library's, where its thread pointer points; 0: not known */
 };
 
 /* Why the parent of a vfork() waits for its child no longer. */
@@ -185,6 +186,9 @@ struct mt_error *mt_debugger_run_to(struct mt_debugger *debugger, const char *lo
 
 /* What the selected thread gets when it goes on, instead of what it stopped for; 0: nothing. */
 void mt_debugger_set_signal(struct mt_debugger *debugger, int signal);
+
+/* What a thread gets when it goes on, besides what is still to be told of it; 0: nothing. */
+int mt_debugger_signal(const struct mt_debugger *debugger, unsigned thread);
 
 /* What a signal does to the program and to its user: GDB's "handle". */
 struct mt_debug_handling {

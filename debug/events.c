@@ -333,12 +333,20 @@ static struct mt_error *on_interrupted(struct mt_debugger *debugger, struct mt_d
 	return NULL;
 }
 
-static struct mt_error *listen(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
+/* Job control stops the whole process, and each thread tells so: one of them is enough.  Then the
+ * program goes on in spite of it, until that is over or we are: as in GDB, which cannot tell a stop
+ * from the signal that made it. */
+static struct mt_error *on_group_stop(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
+				      int signal)
 {
+	bool is_news = lwp->group_stops == debugger->group_stops;
+
+	debugger->group_stops += is_news;
+	lwp->group_stops = debugger->group_stops;
+	if (is_news)
+		mt_try(on_signal(debugger, lwp, signal, 0));
 	end_passing(debugger, lwp);
-	lwp->running = true;
-	mt_error_destroy(
-	    debugger->target->ops->resume(debugger->target, lwp->thread.lwp, MT_RESUME_LISTEN, 0));
+	lwp->signal = lwp->reported = 0;
 	return NULL;
 }
 
@@ -387,7 +395,7 @@ struct mt_error *mt_debug_take(struct mt_debugger *debugger, const struct mt_sto
 	case MT_STOP_INTERRUPTED:
 		return on_interrupted(debugger, lwp);
 	case MT_STOP_GROUP:
-		return listen(debugger, lwp);
+		return on_group_stop(debugger, lwp, stop->signal);
 	default:
 		return NULL;
 	}

@@ -45,9 +45,10 @@ struct mt_debug_lwp {
 	bool exiting;     /* it runs no code of its own any more */
 	bool has_pending; /* what happened, and was not taken yet */
 	struct mt_stop pending;
-	int signal;       /* given to it when it goes on */
-	int reported;     /* it stands at the delivery of this signal; 0: of none */
-	int injected;     /* this one was sent to it by us, as if it had come to it */
+	int signal;           /* given to it when it goes on */
+	int reported;         /* it stands at the delivery of this signal; 0: of none */
+	unsigned group_stops; /* which of the debugger's it told of last */
+	int injected;         /* this one was sent to it by us, as if it had come to it */
 	unsigned watches; /* the debugger's generation of debug registers that it has; 0: none */
 	struct mt_debug_hardware hardware;
 	uint64_t passed; /* a breakpoint here was told already: it is passed when it goes on */
@@ -159,6 +160,7 @@ struct mt_debugger {
 	pid_t lender; /* parent of what vfork() made: stands still, in the same memory; 0: none */
 	MT_ARRAY(struct mt_debug_lwp *) lwps;
 	unsigned last_thread, births, beginnings;
+	unsigned group_stops; /* how many were told of */
 	struct mt_debug_lwp *selected;
 	unsigned selected_frame;
 

@@ -25,7 +25,9 @@ struct mt_error *mt_debug_add_lwp(struct mt_debugger *debugger, pid_t lwp, bool 
 	added->thread.number = ++debugger->last_thread;
 	debugger->births++;
 	added->thread.lwp = lwp;
+	added->group_stops = debugger->group_stops;
 	mt_proc_name(lwp, added->thread.name);
+	mt_debug_registers(debugger, added); /* for its handle */
 	if (tell && debugger->front.thread_born)
 		debugger->front.thread_born(debugger->front.context, &added->thread);
 	if (out)
@@ -84,6 +86,8 @@ const struct user_regs_struct *mt_debug_registers(struct mt_debugger *debugger,
 		    debugger->target, lwp->thread.lwp, &lwp->registers);
 
 		lwp->has_registers = !error;
+		if (!error)
+			lwp->thread.handle = lwp->registers.fs_base;
 		mt_error_destroy(error);
 	}
 	return lwp->has_registers ? &lwp->registers : NULL;

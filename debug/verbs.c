@@ -161,6 +161,14 @@ struct mt_error *mt_debugger_run_to(struct mt_debugger *debugger, const char *lo
 	return mt_debug_run(debugger, stop);
 }
 
+int mt_debugger_signal(const struct mt_debugger *debugger, unsigned thread)
+{
+	mt_array_each (lwp, &debugger->lwps)
+		if ((*lwp)->thread.number == thread)
+			return (*lwp)->signal;
+	return 0;
+}
+
 void mt_debugger_set_signal(struct mt_debugger *debugger, int signal)
 {
 	if (debugger->selected && signal >= 0)
