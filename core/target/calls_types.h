@@ -11,6 +11,7 @@
 #include "calls/trampoline.h"
 #include "elf/space.h"
 #include "target/engine.h"
+#include "target/lend.h"
 
 #include <pthread.h>
 #include <uthash.h>
@@ -150,8 +151,8 @@ struct mt_calls_space {
 	MT_ARRAY(struct mt_calls_break) waiting; /* that could not be made yet */
 	MT_ARRAY(struct mt_calls_room) rooms;
 	pid_t borrowed;                               /* it still loads the agent; 0: none does */
-	uint64_t lend_padding, lend_code, lend_stack; /* what mt_calls_lend() made; 0: nothing */
-	bool lend_found; /* another tracer of ours left the code in the padding */
+	struct mt_lend_padding lend_padding;
+	uint64_t lend_code, lend_stack; /* what mt_calls_lend() made; 0: nothing */
 };
 
 struct mt_calls_frames {

@@ -8,6 +8,8 @@
 #ifndef MT_TARGET_LEND_H
 #define MT_TARGET_LEND_H
 
+#include "target/target.h"
+
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/user.h>
@@ -36,5 +38,19 @@ extern const uint8_t mt_lend_code[MT_LEND_BYTES];
  * within a system call that is to be done again. */
 uint64_t mt_lend_frame_make(const struct user_regs_struct *before, uint64_t mask,
 			    struct mt_lend_frame *frame);
+
+/* Where it stands while no memory was mapped for it. */
+struct mt_lend_padding {
+	uint64_t code;  /* 0: nowhere */
+	bool was_there; /* a tracer of ours was killed that had put it there */
+};
+
+/* Put it there, and lend().  Errors: UNSUPPORTED (there is no room); the target's. */
+struct mt_error *mt_lend_padding_begin(struct mt_target *target, pid_t pid,
+				       struct mt_lend_padding *out);
+/* Take it away again, if no thread is in it; whoever lent it says that it is lent no more.  Errors:
+ * the target's. */
+struct mt_error *mt_lend_padding_end(struct mt_target *target, pid_t pid,
+				     const struct mt_lend_padding *padding);
 
 #endif
