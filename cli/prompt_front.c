@@ -233,6 +233,13 @@ static void unresolved(void *context, unsigned breakpoint, const char *why)
 	fprintf(stderr, "Error in re-setting breakpoint %u: %s\n", breakpoint, why);
 }
 
+static void warned(void *context, const char *text)
+{
+	(void)context;
+	fflush(stdout);
+	fprintf(stderr, "warning: %s\n", text);
+}
+
 static bool hit(void *context, unsigned breakpoint)
 {
 	return prompt_trigger_hit(context, breakpoint);
@@ -251,6 +258,7 @@ struct mt_debug_front prompt_front(struct prompt *prompt)
 	    .hit = hit,
 	    .unresolved = unresolved,
 	    .condition_failed = condition_failed,
+	    .warned = warned,
 	    .runs = runs,
 	    .stopped = stopped,
 	    .interrupted = interrupted,

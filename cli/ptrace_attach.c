@@ -159,7 +159,8 @@ static int held_signal(const struct mt_ptrace_lwp *lwp)
 {
 	int signal = WSTOPSIG(lwp->status);
 
-	if (!lwp->has_status || lwp->status >> 16 || signal == (SIGTRAP | MT_PTRACE_SYSCALL_STOP))
+	if (!lwp->has_status || lwp->trap || lwp->status >> 16 ||
+	    signal == (SIGTRAP | MT_PTRACE_SYSCALL_STOP))
 		return 0;
 	return signal == SIGTRAP && lwp->stepping ? 0 : signal;
 }

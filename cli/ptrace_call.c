@@ -50,6 +50,14 @@ struct mt_error *mt_ptrace_lend(struct mt_target *base, pid_t pid, uint64_t code
 	return NULL;
 }
 
+bool mt_ptrace_is_lent(struct mt_target *base, pid_t pid)
+{
+	const struct mt_ptrace_process *process =
+	    mt_ptrace_find_process((struct mt_ptrace_target *)base, pid);
+
+	return process && process->lend_code;
+}
+
 /* The thread will run REGISTERS, which are ready but for the stack pointer, with signals blocked.
  */
 static struct mt_error *borrow(struct loan *loan, struct user_regs_struct *registers,

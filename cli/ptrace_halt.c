@@ -20,14 +20,14 @@ static bool is_our_interrupt(struct mt_ptrace_lwp *lwp, int status)
 
 /* A parent whose child has not become a program yet cannot stop; but before it runs an instruction
  * of its own it will. */
-static bool waits_for_child(struct mt_ptrace_lwp *lwp, int *status)
+static bool waits_for_child(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp, int *status)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
 
 	if (!lwp->in_vfork || lwp->has_status)
 		return false;
 	for (int i = 0; i < VFORK_PATIENCE_MS; i++) {
-		if (waitpid(lwp->lwp, status, __WALL | WNOHANG) != 0)
+		if (mt_ptrace_reap(target, lwp->lwp, status, WNOHANG) != 0)
 			return false;
 		nanosleep(&pause, NULL);
 	}
@@ -41,11 +41,11 @@ static void halt_lwp(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp)
 	if (lwp->stopped || lwp->interrupted || lwp->exiting || lwp->has_status)
 		return;
 	ptrace(PTRACE_INTERRUPT, lwp->lwp, 0, 0);
-	if (waits_for_child(lwp, &status)) {
+	if (waits_for_child(target, lwp, &status)) {
 		lwp->interrupted = true;
 		return;
 	}
-	if (!status && mt_ptrace_wait_for(lwp->lwp, &status) < 0)
+	if (!status && mt_ptrace_reap_lwp(target, lwp->lwp, &status) < 0)
 		return; /* reaped already */
 	mt_ptrace_keep_status(target, lwp, status);
 	if (is_our_interrupt(lwp, status)) {

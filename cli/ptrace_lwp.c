@@ -53,6 +53,7 @@ void mt_ptrace_remove_process(struct mt_ptrace_target *target, pid_t pid)
 	if (!process)
 		return;
 	HASH_DEL(target->processes, process);
+	target->own_traps -= process->is_trap != NULL;
 	if (process->mem_fd >= 0)
 		close(process->mem_fd);
 	free(process);

@@ -20,6 +20,8 @@ struct mt_ptrace_process {
 	uint64_t syscall_pc; /* of a system call instruction; 0: not looked for yet */
 	uint64_t lend_code;  /* 0: none there */
 	uint64_t lend_stack;
+	mt_target_is_trap *is_trap; /* NULL: nobody asked */
+	void *trap_context;
 	UT_hash_handle hh;
 };
 
@@ -36,6 +38,7 @@ struct mt_ptrace_lwp {
 	bool exiting;     /* it runs no code of its own any more */
 	bool has_status;  /* waitpid gave `status`, which wait() has not told yet */
 	int status;
+	uint64_t trap; /* it stands at this int3, which is the status; 0: it does not */
 	UT_hash_handle hh;
 };
 
@@ -43,7 +46,8 @@ struct mt_ptrace_target {
 	struct mt_target base;
 	struct mt_ptrace_process *processes;
 	struct mt_ptrace_lwp *lwps;
-	size_t untold; /* LWPs with has_status */
+	size_t untold;    /* LWPs with has_status */
+	size_t own_traps; /* processes with is_trap */
 	sigset_t old_mask;
 };
 
@@ -74,6 +78,14 @@ struct mt_error *mt_ptrace_settle(struct mt_ptrace_target *target, struct mt_ptr
 /* The new LWP that the parent's event tells of: adds it and waits until it stands still. */
 struct mt_error *mt_ptrace_adopt(struct mt_ptrace_target *target, pid_t child, pid_t pid);
 
+/* ptrace_reap.c */
+void mt_ptrace_own_traps(struct mt_target *base, pid_t pid, mt_target_is_trap *is_ours,
+			 void *context);
+/* As waitpid(2); of all LWPs when WHICH is -1. */
+pid_t mt_ptrace_reap(struct mt_ptrace_target *target, pid_t which, int *status, int flags);
+/* One, whatever signals come to us. */
+pid_t mt_ptrace_reap_lwp(struct mt_ptrace_target *target, pid_t lwp, int *status);
+
 /* ptrace_launch.c, ptrace_attach.c */
 struct mt_error *mt_ptrace_launch(struct mt_target *base, const struct mt_launch *launch,
 				  pid_t *pid);
@@ -95,6 +107,7 @@ void mt_ptrace_repeat_call(pid_t lwp);
 struct mt_error *mt_ptrace_call_system(struct mt_target *base, pid_t lwp, long number,
 				       const uint64_t arguments[6], int64_t *result);
 struct mt_error *mt_ptrace_lend(struct mt_target *base, pid_t pid, uint64_t code, uint64_t stack);
+bool mt_ptrace_is_lent(struct mt_target *base, pid_t pid);
 struct mt_error *mt_ptrace_call_function(struct mt_target *base, pid_t lwp,
 					 const struct mt_target_call *call, uint64_t *result);
 

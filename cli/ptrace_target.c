@@ -147,8 +147,10 @@ static const struct mt_target_ops ops = {
     .interrupt = interrupt,
     .halt = mt_ptrace_halt,
     .release = mt_ptrace_release,
+    .own_traps = mt_ptrace_own_traps,
     .calm = mt_ptrace_calm,
     .lend = mt_ptrace_lend,
+    .is_lent = mt_ptrace_is_lent,
     .call_system = mt_ptrace_call_system,
     .call_function = mt_ptrace_call_function,
 };

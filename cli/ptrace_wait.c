@@ -11,6 +11,7 @@
  * would be lost.  So a thread that is stepped has it unblocked, whatever its mask says; and system
  * calls, which change the mask, are not stepped but told by syscall-stops, which are no signals. */
 #include "base/clock.h"
+#include "ptrace/trap.h"
 #include "ptrace_lwp.h"
 #include "target/lend.h"
 
@@ -70,7 +71,7 @@ struct mt_error *mt_ptrace_adopt(struct mt_ptrace_target *target, pid_t child, p
 	int status;
 
 	mt_try(mt_ptrace_add_lwp(target, child, pid, &lwp));
-	if (!lwp->has_status && mt_ptrace_wait_for(child, &status) == child)
+	if (!lwp->has_status && mt_ptrace_reap_lwp(target, child, &status) == child)
 		mt_ptrace_keep_status(target, lwp, status);
 	if (!lwp->has_status) {
 		mt_ptrace_remove_lwp(target, lwp); /* killed, and its end was told already */
@@ -89,7 +90,7 @@ struct mt_error *mt_ptrace_settle(struct mt_ptrace_target *target, struct mt_ptr
 	if ((*lwp)->stopped)
 		return NULL;
 	if (!(*lwp)->has_status) {
-		if (mt_ptrace_wait_for((*lwp)->lwp, &status) < 0)
+		if (mt_ptrace_reap_lwp(target, (*lwp)->lwp, &status) < 0)
 			status = 0;
 		mt_ptrace_keep_status(target, *lwp, status);
 	}
@@ -210,17 +211,6 @@ static uint8_t kind_of_trap(const siginfo_t *info, bool stepping)
 	}
 }
 
-static void unblock_trap(pid_t lwp)
-{
-	const uint64_t trap = 1ull << (SIGTRAP - 1);
-	uint64_t mask = 0;
-
-	if (ptrace(PTRACE_GETSIGMASK, lwp, sizeof(mask), &mask) || !(mask & trap))
-		return;
-	mask &= ~trap;
-	ptrace(PTRACE_SETSIGMASK, lwp, sizeof(mask), &mask);
-}
-
 static void tell_syscall(const struct mt_ptrace_lwp *lwp, struct mt_stop *stop)
 {
 	struct __ptrace_syscall_info info = {0};
@@ -229,7 +219,7 @@ static void tell_syscall(const struct mt_ptrace_lwp *lwp, struct mt_stop *stop)
 	stop->signal = 0;
 	stop->kind = info.op == PTRACE_SYSCALL_INFO_ENTRY ? MT_STOP_SYSCALL_ENTRY : MT_STOP_SYSCALL;
 	if (stop->kind == MT_STOP_SYSCALL)
-		unblock_trap(lwp->lwp);
+		mt_ptrace_block_trap(lwp->lwp, false);
 }
 
 static bool is_fault(const siginfo_t *info)
@@ -239,9 +229,17 @@ static bool is_fault(const siginfo_t *info)
 		info->si_signo == SIGILL);
 }
 
-static void tell_signal(const struct mt_ptrace_lwp *lwp, struct mt_stop *stop)
+static void tell_signal(struct mt_ptrace_lwp *lwp, struct mt_stop *stop)
 {
 	siginfo_t info;
+
+	if (lwp->trap) {
+		stop->kind = MT_STOP_BREAKPOINT;
+		stop->code = SI_KERNEL;
+		stop->address = lwp->trap;
+		lwp->trap = 0;
+		return;
+	}
 
 	memset(&info, 0, sizeof(info));
 	ptrace(PTRACE_GETSIGINFO, lwp->lwp, 0, &info);
@@ -286,7 +284,7 @@ static struct mt_error *tell(struct mt_ptrace_target *target, struct mt_ptrace_l
 	else
 		tell_signal(lwp, stop);
 	if (stop->kind == MT_STOP_HANDLER)
-		unblock_trap(lwp->lwp);
+		mt_ptrace_block_trap(lwp->lwp, false);
 	return NULL;
 }
 
@@ -313,7 +311,7 @@ static struct mt_error *look(struct mt_ptrace_target *target, struct mt_stop *st
 
 	*done = false;
 	while (!lwp) {
-		pid_t pid = waitpid(-1, &status, __WALL | WNOHANG);
+		pid_t pid = mt_ptrace_reap(target, -1, &status, WNOHANG);
 
 		if (pid == 0)
 			return NULL;

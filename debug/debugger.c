@@ -278,6 +278,7 @@ void mt_debug_give_back(struct mt_debugger *debugger)
 {
 	mt_debug_watch_withdraw(debugger);
 	mt_debug_leave_children(debugger, false);
+	mt_debug_rescue_end(debugger);
 	mt_array_each (lwp, &debugger->lwps)
 		send_again(debugger, *lwp);
 }

@@ -53,6 +53,8 @@ struct mt_debug_front {
 	void (*signalled)(void *context, const struct mt_debug_thread *thread, int signal);
 	/* A breakpoint's condition cannot be evaluated: the program stops there. */
 	void (*condition_failed)(void *context, unsigned breakpoint, const char *why);
+	/* What the user should know. */
+	void (*warned)(void *context, const char *text);
 	/* A thread, which is selected for the moment, came to a breakpoint that is silent: whether
 	 * the program is to stop there.  Other threads run. */
 	bool (*hit)(void *context, unsigned breakpoint);

@@ -77,6 +77,7 @@ static struct mt_error *on_fork(struct mt_debugger *debugger, struct mt_debug_lw
 	if (debugger->settings.follow_child)
 		return mt_debug_follow(debugger, lwp, stop);
 	mt_try(mt_debug_clean_child(debugger, stop->child));
+	mt_error_destroy(mt_debug_rescue_leave_child(debugger, stop->child));
 	mt_try(mt_debug_record_forked(debugger, stop->child));
 	mt_try(debugger->target->ops->detach(debugger->target, stop->child, 0));
 	if (debugger->front.forked)
@@ -128,6 +129,7 @@ static struct mt_error *on_exec(struct mt_debugger *debugger, const struct mt_st
 	mt_debug_plan_clear(debugger);
 	mt_debug_forget_sites(debugger);
 	mt_debug_watch_ended(debugger);
+	mt_debug_rescue_forget(debugger);
 	while (debugger->lwps.count > 1)
 		mt_debug_remove_lwp(debugger, *mt_array_last(&debugger->lwps), false);
 	if (!debugger->lwps.count)
@@ -218,18 +220,21 @@ static bool is_still_int3(struct mt_debugger *debugger, uint64_t address)
 static struct mt_error *on_signal(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 				  int signal, uint64_t fault);
 
-static struct mt_error *on_breakpoint(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
+static struct mt_error *on_breakpoint(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
+				      const struct mt_stop *stop)
 {
 	const struct user_regs_struct *registers = mt_debug_registers(debugger, lwp);
 
 	if (!registers)
 		return NULL;
-	uint64_t address = registers->rip - 1, sp = registers->rsp;
+	uint64_t address = stop->address ? stop->address : registers->rip - 1, sp = registers->rsp;
 	bool is_ours = mt_debug_site_at(debugger, address);
 
-	if (!is_ours && is_still_int3(debugger, address))
+	if (!is_ours && !stop->address && is_still_int3(debugger, address))
 		return on_signal(debugger, lwp, SIGTRAP, 0); /* the program's own */
-	mt_try(mt_debug_set_pc(debugger, lwp, address));
+	if (!stop->address)
+		mt_try(mt_debug_set_pc(debugger, lwp, address));
+	mt_debug_rescue_hit(debugger, lwp);
 	return is_ours ? at_breakpoint(debugger, lwp, address, sp) : NULL;
 }
 
@@ -325,7 +330,8 @@ static struct mt_error *on_hardware_trap(struct mt_debugger *debugger, struct mt
 
 static struct mt_error *on_interrupted(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
 {
-	const struct mt_debug_stop told = {.kind = MT_DEBUG_SIGNAL};
+	const struct mt_debug_stop told = {.kind = MT_DEBUG_SIGNAL,
+					   .signal = debugger->attached ? SIGINT : 0};
 
 	end_passing(debugger, lwp);
 	if (debugger->interrupting)
@@ -383,7 +389,7 @@ struct mt_error *mt_debug_take(struct mt_debugger *debugger, const struct mt_sto
 	case MT_STOP_VFORK:
 		return on_vfork(debugger, lwp, stop);
 	case MT_STOP_BREAKPOINT:
-		return on_breakpoint(debugger, lwp);
+		return on_breakpoint(debugger, lwp, stop);
 	case MT_STOP_STEP:
 	case MT_STOP_SYSCALL:
 	case MT_STOP_HANDLER:

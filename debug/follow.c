@@ -71,6 +71,8 @@ void mt_debug_leave_children(struct mt_debugger *debugger, bool kill)
 			continue;
 		pid_t child = (*lwp)->pending.child;
 		(*lwp)->has_pending = false;
+		if (!kill && (*lwp)->pending.kind == MT_STOP_FORK)
+			mt_error_destroy(mt_debug_rescue_leave_child(debugger, child));
 		mt_error_destroy(kill ? ops->kill(debugger->target, child)
 				      : ops->detach(debugger->target, child, 0));
 	}
@@ -84,6 +86,8 @@ struct mt_error *mt_debug_let_go_lender(struct mt_debugger *debugger, enum mt_de
 		return NULL;
 	debugger->lender = 0;
 	struct mt_error *error = mt_debug_clean_child(debugger, lender);
+	if (why != MT_DEBUG_BY_DETACH) /* else it waits for its child still */
+		mt_error_destroy(mt_debug_rescue_leave_child(debugger, lender));
 	if (!error)
 		error = debugger->target->ops->detach(debugger->target, lender, 0);
 	if (!error && debugger->front.parent_let_go)
@@ -118,11 +122,11 @@ static void move_to_child(struct mt_debugger *debugger, struct mt_debug_lwp *lwp
 static struct mt_error *leave_parent(struct mt_debugger *debugger, bool shares_memory)
 {
 	mt_try(mt_debug_record_hide(debugger));
-	mt_debug_give_back(debugger);
-	if (shares_memory) {
+	if (shares_memory)
 		debugger->lender = debugger->pid;
+	mt_debug_give_back(debugger);
+	if (shares_memory)
 		return NULL;
-	}
 	mt_try(mt_debug_remove_sites(debugger));
 	return debugger->target->ops->detach(debugger->target, debugger->pid, 0);
 }
@@ -134,6 +138,7 @@ struct mt_error *mt_debug_follow(struct mt_debugger *debugger, struct mt_debug_l
 
 	if (!shares_memory) {
 		mt_try(mt_debug_clean_child(debugger, stop->child));
+		mt_error_destroy(mt_debug_rescue_leave_child(debugger, stop->child));
 		mt_try(mt_debug_record_forked(debugger, stop->child));
 	}
 	mt_try(mt_debug_halt(debugger));

@@ -14,6 +14,7 @@
 #include "base/array.h"
 #include "base/str.h"
 #include "debugger.h"
+#include "ptrace/guardian.h"
 #include "ptrace/registers.h"
 
 #include <signal.h>
@@ -54,6 +55,10 @@ struct mt_debug_lwp {
 	uint64_t passed; /* a breakpoint here was told already: it is passed when it goes on */
 	/* A signal came before that: its handler returns to here, with this stack pointer. */
 	uint64_t again, again_sp;
+	/* rescue.c */
+	bool trap_open;        /* SIGTRAP is not blocked, as far as this verb knows */
+	bool had_trap_blocked; /* but by us it would be */
+	bool looked_at;        /* at whether its int3 did harm to the handler */
 	bool has_registers;
 	struct user_regs_struct registers;
 	/* Frames as far as they were asked for. */
@@ -138,6 +143,15 @@ struct mt_debug_plan {
 
 typedef MT_ARRAY(char *) mt_debug_words;
 
+/* rescue.c: what an attached program has for the time when we are gone. */
+struct mt_debug_rescue {
+	uint64_t page; /* of the handler for SIGTRAP; 0: there is none */
+	bool refused;  /* nor can there be one; that was told */
+	uint64_t told; /* so many places with int3s the handler knows of */
+	uint64_t looked_ns;
+	struct mt_guardian *guardian; /* NULL: there is none */
+};
+
 struct mt_debugger {
 	struct mt_target *target;
 	struct mt_debug_front front;
@@ -167,6 +181,8 @@ struct mt_debugger {
 	MT_ARRAY(struct mt_debug_break *) breakpoints;
 	unsigned last_breakpoint, last_silent;
 	MT_ARRAY(struct mt_debug_site) sites; /* sorted */
+
+	struct mt_debug_rescue rescue;
 
 	struct mt_debug_handling handling[MT_DEBUG_SIGNALS];
 
@@ -280,6 +296,24 @@ struct mt_debug_site *mt_debug_site_at(struct mt_debugger *debugger, uint64_t ad
 struct mt_error *mt_debug_lift_site(struct mt_debugger *debugger, struct mt_debug_site *site);
 /* Take what is inserted out of a child that was forked with it. */
 struct mt_error *mt_debug_clean_child(struct mt_debugger *debugger, pid_t child);
+
+/* rescue.c: about attached programs; they do nothing to launched ones. */
+/* Before a program may trap. */
+void mt_debug_rescue_begin(struct mt_debugger *debugger);
+/* Before the site's int3 is written.  Errors: USAGE (too many); the target's. */
+struct mt_error *mt_debug_rescue_note(struct mt_debugger *debugger,
+				      const struct mt_debug_site *site);
+/* No int3 is in the text, and all threads stand still. */
+void mt_debug_rescue_rest(struct mt_debugger *debugger);
+/* The program becomes as it was; its threads stand still. */
+void mt_debug_rescue_end(struct mt_debugger *debugger);
+/* The same with a child, which stands still and was forked with what its parent has.  Errors: the
+ * target's. */
+struct mt_error *mt_debug_rescue_leave_child(struct mt_debugger *debugger, pid_t child);
+/* The process with its memory is gone. */
+void mt_debug_rescue_forget(struct mt_debugger *debugger);
+/* LWP met an int3. */
+void mt_debug_rescue_hit(struct mt_debugger *debugger, struct mt_debug_lwp *lwp);
 
 /* locations.c */
 /* A line without a file: with its file.  False: it is something else. */

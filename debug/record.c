@@ -129,17 +129,27 @@ static struct mt_error *lend(struct mt_target *base, pid_t pid, uint64_t code, u
 	return below(base)->ops->lend(below(base), pid, code, stack_top);
 }
 
+/* It runs: a signal that it stood for has to be sent again. */
+static void forget_stop(struct mt_debugger *debugger, pid_t number)
+{
+	struct mt_debug_lwp *lwp = mt_debug_find(debugger, number);
+
+	forget_registers(debugger, number);
+	if (lwp)
+		lwp->reported = 0;
+}
+
 static struct mt_error *call_system(struct mt_target *base, pid_t lwp, long number,
 				    const uint64_t arguments[6], int64_t *result)
 {
-	forget_registers(debugger_of(base), lwp);
+	forget_stop(debugger_of(base), lwp);
 	return below(base)->ops->call_system(below(base), lwp, number, arguments, result);
 }
 
 static struct mt_error *call_function(struct mt_target *base, pid_t lwp,
 				      const struct mt_target_call *call, uint64_t *result)
 {
-	forget_registers(debugger_of(base), lwp);
+	forget_stop(debugger_of(base), lwp);
 	return below(base)->ops->call_function(below(base), lwp, call, result);
 }
 

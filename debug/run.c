@@ -152,6 +152,7 @@ static struct mt_error *let_run(struct mt_debugger *debugger)
 		return NULL;
 	if (!debugger->over && debugger->sites_changed) {
 		debugger->sites_changed = false;
+		mt_debug_rescue_begin(debugger);
 		mt_try(mt_debug_insert_sites(debugger));
 	}
 	/* All of its threads get them. */
@@ -187,14 +188,18 @@ static bool take_pending(struct mt_debugger *debugger, struct mt_stop *stop)
 }
 
 /* As Ctrl-C at the program's own terminal; a program that does not mind is halted the second time.
- */
+ * An attached one never gets the signal, which would end it, should we end first. */
 static struct mt_error *interrupt(struct mt_debugger *debugger)
 {
-	if (!debugger->interrupting) {
+	const struct mt_debug_handling *handling = mt_debug_handling_of(debugger, SIGINT);
+	bool is_for_us = debugger->attached && handling->stop && !handling->pass;
+
+	if (!debugger->interrupting && !is_for_us) {
 		debugger->interrupting = true;
 		kill(debugger->pid, SIGINT);
 		return NULL;
 	}
+	debugger->interrupting = true;
 	mt_array_each (lwp, &debugger->lwps)
 		if ((*lwp)->running)
 			return ignore_gone(
@@ -258,6 +263,8 @@ static struct mt_error *keep(struct mt_debugger *debugger, const struct mt_stop 
 	case MT_STOP_INTERRUPTED:
 		return NULL;
 	case MT_STOP_BREAKPOINT:
+		if (stop->address)
+			return NULL;
 		registers = lwp ? mt_debug_registers(debugger, lwp) : NULL;
 		if (registers && mt_debug_site_at(debugger, registers->rip - 1))
 			return mt_debug_set_pc(debugger, lwp, registers->rip - 1);
@@ -355,6 +362,7 @@ void mt_debug_process_ended(struct mt_debugger *debugger)
 	mt_error_destroy(mt_debug_let_go_lender(debugger, MT_DEBUG_BY_EXIT));
 	mt_debug_plan_clear(debugger);
 	mt_debug_forget_sites(debugger);
+	mt_debug_rescue_forget(debugger);
 	mt_debug_remove_lwps(debugger);
 	debugger->over = NULL;
 	mt_debug_record_ended(debugger);
@@ -422,6 +430,7 @@ static struct mt_error *come_to_rest(struct mt_debugger *debugger)
 			error = other;
 	}
 	mt_debug_watch_withdraw(debugger);
+	mt_debug_rescue_rest(debugger);
 	if (debugger->pid && !error)
 		error = record_stop(debugger);
 	end_passing(debugger);

@@ -87,6 +87,7 @@ static struct mt_error *insert(struct mt_debugger *debugger, struct mt_debug_sit
 				    "Cannot insert breakpoint: Cannot access memory at address "
 				    "0x%llx",
 				    (unsigned long long)site->address);
+	mt_try(mt_debug_rescue_note(debugger, site));
 	mt_try(
 	    debugger->target->ops->write(debugger->target, debugger->pid, site->address, &int3, 1));
 	site->inserted = true;

@@ -49,7 +49,9 @@ struct mt_stop {
 	pid_t child;
 	int signal;       /* SIGNAL, BREAKPOINT, GROUP */
 	int code;         /* SIGNAL, BREAKPOINT: si_code */
-	uint64_t address; /* SIGNAL: si_addr of a fault; else 0 */
+	/* SIGNAL: si_addr of a fault.  BREAKPOINT: of an int3 that own_traps() says is ours, and PC
+	 * is there again.  Else 0. */
+	uint64_t address;
 	int status;       /* EXITING, EXITED */
 };
 
@@ -78,6 +80,8 @@ struct mt_map {
 	bool readable, writable, executable;
 	const char *path; /* lent for the call */
 };
+
+typedef bool mt_target_is_trap(void *context, uint64_t address);
 
 struct mt_target_call {
 	uint64_t function;
@@ -140,6 +144,11 @@ struct mt_target_ops {
 	struct mt_error *(*halt)(struct mt_target *target, pid_t pid);
 	/* Those go on that only halt() stopped.  A process that is gone is fine. */
 	void (*release)(struct mt_target *target, pid_t pid);
+	/* IS_OURS knows the addresses of the int3s that the caller puts into the process: a thread
+	 * that ran one never stands behind it, not even should we die.  IS_OURS NULL: no more.
+	 * NULL: the target has no need of that. */
+	void (*own_traps)(struct mt_target *target, pid_t pid, mt_target_is_trap *is_ours,
+			  void *context);
 	/* An LWP stands still for a breakpoint: from now on it stands there for nothing that would
 	 * be delivered to it should we die.  NULL: there is no such thing.  Errors: GONE. */
 	struct mt_error *(*calm)(struct mt_target *target, pid_t lwp);
@@ -153,6 +162,8 @@ struct mt_target_ops {
 	 * need of that.  Errors: GONE. */
 	struct mt_error *(*lend)(struct mt_target *target, pid_t pid, uint64_t code,
 				 uint64_t stack_top);
+	/* Whether that is so.  NULL: as lend(). */
+	bool (*is_lent)(struct mt_target *target, pid_t pid);
 	/* After lend(): the same with a function of the program's own, while other LWPs go on as
 	 * they do.  Errors: GONE; BUSY (it did not return in time: the LWP runs on and comes back
 	 * by itself; or it failed). */

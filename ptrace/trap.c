@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "ptrace/trap.h"
+
+#include <signal.h>
+#include <sys/ptrace.h>
+
+void mt_ptrace_move_trap(pid_t lwp, uint64_t address)
+{
+	siginfo_t info = {.si_signo = SIGTRAP, .si_code = TRAP_BRKPT};
+
+	info.si_addr = (void *)address; // NOLINT(performance-no-int-to-ptr)
+	ptrace(PTRACE_SETSIGINFO, lwp, 0, &info);
+}
+
+bool mt_ptrace_block_trap(pid_t lwp, bool blocked)
+{
+	const uint64_t trap = 1ull << (SIGTRAP - 1);
+	uint64_t mask = 0;
+
+	if (ptrace(PTRACE_GETSIGMASK, lwp, sizeof(mask), &mask))
+		return false;
+	uint64_t wanted = blocked ? mask | trap : mask & ~trap;
+	if (wanted != mask)
+		ptrace(PTRACE_SETSIGMASK, lwp, sizeof(wanted), &wanted);
+	return mask & trap;
+}
