@@ -109,12 +109,15 @@ static bool ends_with(const char *name, size_t length, const char *wanted, bool 
 
 static bool matches_bare(const char *name, size_t length, const char *wanted, bool exact)
 {
-	mt_auto(mt_str) struct mt_str bare = {0}, stripped = {0};
+	mt_auto(mt_str) struct mt_str bare = {0}, stripped = {0}, asked = {0};
 
 	if (ends_with(name, length, wanted, exact) ||
 	    ends_with(name, mt_name_without_arguments(name, length), wanted, exact))
 		return true;
-	if (!memchr(name, '<', length) || strchr(wanted, '<'))
+	if (!memchr(name, '<', length))
+		return false;
+	strip_arguments(wanted, &asked);
+	if (asked.failed || !asked.text || strcmp(asked.text, wanted) != 0)
 		return false;
 	mt_str_append_bytes(&bare, name, length);
 	if (!bare.failed && bare.text)
@@ -135,11 +138,28 @@ static bool matches(const char *name, const char *wanted, bool exact)
 	       ends_with(name, length - 5, wanted, exact);
 }
 
+size_t mt_name_last_word(const char *name, const char **out)
+{
+	size_t end = mt_name_without_arguments(name, mt_name_without_parameters(name)), start = end;
+
+	if (strstr(name, "operator"))
+		return 0;
+	while (start && is_word(name[start - 1]))
+		start--;
+	*out = name + start;
+	return end - start;
+}
+
 bool mt_name_matches(const char *name, const char *wanted)
 {
 	mt_auto(mt_str) struct mt_str plain = {0}, asked = {0};
 	bool exact = strncmp(wanted, "::", 2) == 0;
+	const char *word;
+	size_t length = mt_name_last_word(wanted, &word);
 
+	/* Nearly all names are told apart by this. */
+	if (length && !memmem(name, strlen(name), word, length))
+		return false;
 	if (exact)
 		wanted += 2;
 	squeeze(name, strlen(name), &plain);

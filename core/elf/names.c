@@ -42,20 +42,6 @@ const char *mt_objfile_symbol_name(struct mt_objfile *objfile, const struct mt_s
 	return *name ? *name : symbol->raw_name ? symbol->raw_name : "?";
 }
 
-/* The last word of what was typed, if it must stand in the mangled name as well: demangling every
- * symbol of a large file takes seconds, searching in them does not.  0: no such word. */
-static size_t last_word(const char *name, const char **out)
-{
-	size_t end = mt_name_without_arguments(name, mt_name_without_parameters(name)), start = end;
-
-	if (strstr(name, "operator"))
-		return 0;
-	while (start && (isalnum((unsigned char)name[start - 1]) || name[start - 1] == '_'))
-		start--;
-	*out = name + start;
-	return end - start;
-}
-
 static bool demangles_to(const char *raw, const char *name)
 {
 	mt_auto(mt_str) struct mt_str bare = {0}, full = {0};
@@ -96,7 +82,8 @@ void mt_objfile_find_name(struct mt_objfile *objfile, const char *name,
 {
 	struct mt_symbol_index *index = mt_symbol_index(objfile);
 	const char *word = NULL;
-	size_t word_length = last_word(name, &word); /* there are many candidates */
+	/* Demangling every symbol of a large file takes seconds, searching in them does not. */
+	size_t word_length = mt_name_last_word(name, &word);
 	uint64_t last = 0;
 	bool any = false, raw_alone;
 

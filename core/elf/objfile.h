@@ -141,6 +141,9 @@ bool mt_name_matches(const char *name, const char *wanted);
  * template that it names last. */
 size_t mt_name_without_parameters(const char *name);
 size_t mt_name_without_arguments(const char *name, size_t length);
+/* The last word of what was typed, which must stand in a name that it means, and in what that is
+ * mangled to; returns its length.  0: there is no such word. */
+size_t mt_name_last_word(const char *name, const char **word);
 /* The addresses at which a statement of FILE:LINE begins (one a block with variables of its own,
  * the lowest); a line without code means the next one that has some.  FILE matches a whole path's
  * end at a slash. */

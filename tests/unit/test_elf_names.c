@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What people type, and the names that they mean by it. */
+#include "elf/objfile.h"
+
+#include "unit.h"
+
+static const char ring[] = "Ring<int, 4>::push(int const&)";
+static const char lambda[] = "main::{lambda(int)#1}::operator()(int) const";
+static const char shift[] = "std::ostream& std::operator<< <char>(std::ostream&, char const*)";
+
+static void test_matches(void **state)
+{
+	static const struct {
+		const char *name, *wanted;
+	} pairs[] = {
+	    {"ns::f(int)", "f"},
+	    {"ns::f(int)", "ns::f"},
+	    {"ns::f(int)", "f(int)"},
+	    {"ns::f(int)", "::ns::f"},
+	    {"ns::f(char const*)", "f(char const *)"},
+	    {ring, "push"},
+	    {ring, "Ring::push"},
+	    {ring, "Ring<int,4>::push"},
+	    {ring, "Ring<int, 4>::push(int const &)"},
+	    {"int twice<int>(int)", "twice"},
+	    {"int twice<int>(int)", "twice<int>"},
+	    {"int twice<int>(int)", "twice<int>(int)"},
+	    {"geo::Square::area() const", "Square::area"},
+	    {"geo::Square::area() const", "Square::area()"},
+	    {"geo::Square::area() const", "Square::area() const"},
+	    {"geo::Square::~Square()", "Square::~Square"},
+	    {"geo::(anonymous namespace)::hidden(int)", "geo::(anonymous namespace)::hidden"},
+	    {lambda, "main::{lambda(int)#1}::operator()"},
+	    {lambda, "operator()"},
+	    {"Outer::operator()(int)", "Outer::operator()"},
+	    {shift, "operator<<"},
+	    {"ns::operator->(int)", "operator->"},
+	    {"Ring<int>::operator<(int)", "Ring::operator<"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++)
+		if (!mt_name_matches(pairs[i].name, pairs[i].wanted))
+			fail_msg("%s is not %s", pairs[i].wanted, pairs[i].name);
+}
+
+static void test_does_not_match(void **state)
+{
+	static const struct {
+		const char *name, *wanted;
+	} pairs[] = {
+	    {"ns::f(int)", "::f"},
+	    {"ns::f(int)", "f(long)"},
+	    {"ns::of(int)", "f"},
+	    {"f::g(int)", "f"},
+	    {ring, "Ring<int>::push"},
+	    {ring, "Ring<double, 2>::push"},
+	    {"int twice<int>(int)", "twice<long>"},
+	    {"g(f)", "f"},
+	    {shift, "operator<"},
+	    {"", "f"},
+	    {"f", ""},
+	    {"f(", "g("},
+	    {")", "f)"},
+	    {"<>>", "a<>>"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++)
+		if (mt_name_matches(pairs[i].name, pairs[i].wanted))
+			fail_msg("%s is %s", pairs[i].wanted, pairs[i].name);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_matches),
+	    cmocka_unit_test(test_does_not_match),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
