@@ -4,6 +4,7 @@
 #define MT_TARGET_SESSION_PRIVATE_H
 
 #include "base/array.h"
+#include "elf/probe.h"
 #include "elf/space.h"
 #include "perf/event_set.h"
 #include "target/session.h"
@@ -25,6 +26,12 @@ struct mt_session_watch_site {
 	uint64_t value; /* that was seen last */
 };
 
+/* Where one of the program's own probes lies in a process. */
+struct mt_session_probe {
+	uint64_t address;
+	struct mt_probe probe;
+};
+
 /* An executable mapping that the recording knows of. */
 struct mt_session_map {
 	uint64_t start, end, offset;
@@ -36,6 +43,7 @@ struct mt_session_process {
 	MT_ARRAY(struct mt_session_map) maps;
 	MT_ARRAY(struct mt_session_site) sites;
 	MT_ARRAY(struct mt_session_watch_site) watch_sites;
+	MT_ARRAY(struct mt_session_probe) probes;
 	uint64_t loader; /* where a breakpoint sees the dynamic loader; 0: nowhere */
 	UT_hash_handle hh;
 };
@@ -187,7 +195,21 @@ struct mt_error *mt_session_put_mark(struct mt_session *session,
 				     const struct mt_session_thread *thread,
 				     const struct mt_engine_news *news);
 
+/* session_probe.c */
+/* The executable's probes become marks, if marks are wanted. */
+struct mt_error *mt_session_find_probes(struct mt_session *session,
+					struct mt_session_process *process,
+					const struct mt_mapping *mapping);
+/* The words of the one at ADDRESS; nothing where none is.  Errors: NO_MEMORY. */
+struct mt_error *mt_session_tell_probe(struct mt_session *session,
+				       const struct mt_session_process *process, uint64_t address,
+				       const struct user_regs_struct *registers,
+				       struct mt_str *out);
+
 /* session_trigger.c */
+/* Marks are said at ADDRESS, too.  Errors: the engine's. */
+struct mt_error *mt_session_add_mark(struct mt_session *session, struct mt_session_process *process,
+				     uint64_t address);
 /* Errors: USAGE (not even the form of a location). */
 struct mt_error *mt_session_add_triggers(struct mt_session *session);
 /* Look for the triggers that are not found yet in a mapping that has come. */

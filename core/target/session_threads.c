@@ -40,6 +40,7 @@ void mt_session_remove_process(struct mt_session *session, struct mt_session_pro
 	mt_array_deinit(&process->maps);
 	mt_array_deinit(&process->sites);
 	mt_array_deinit(&process->watch_sites);
+	mt_array_deinit(&process->probes);
 	free(process);
 }
 
@@ -76,8 +77,8 @@ struct mt_error *mt_session_add_thread(struct mt_session *session,
 		return mt_error_no_memory();
 	}
 	mt_tracks_add_thread(session->tracks, lwp);
-	mt_try(mt_session_engine_ops(session)->add_thread(session->engine, process->pid, lwp,
-							  parent));
+	mt_try(
+	    mt_session_engine_ops(session)->add_thread(session->engine, process->pid, lwp, parent));
 	return mt_session_watch_thread(session, *out);
 }
 

@@ -81,6 +81,18 @@ static void add_site(struct search *search, uint64_t address)
 		       search->number, trigger->text, (unsigned long long)address);
 }
 
+struct mt_error *mt_session_add_mark(struct mt_session *session, struct mt_session_process *process,
+				     uint64_t address)
+{
+	struct search search = {.session = session, .process = process};
+
+	mt_array_each (trigger, &session->triggers)
+		if (trigger->mark)
+			search.number = (uint32_t)(trigger - session->triggers.items) + 1;
+	add_site(&search, address);
+	return search.error;
+}
+
 static struct mt_error *find_one(struct search *search)
 {
 	const struct mt_location_options options = {.no_inlined = true, .quiet_missing = true};
@@ -137,6 +149,8 @@ struct mt_error *mt_session_find_triggers(struct mt_session *session,
 		search.number = (uint32_t)i + 1;
 		error = find_one(&search);
 	}
+	if (!error)
+		error = mt_session_find_probes(session, process, search.mapping);
 	if (!error)
 		error = mt_session_find_watches(session, process, search.mapping);
 	mt_space_destroy(search.space);

@@ -2,6 +2,7 @@
 /* Any bytes as an object file: headers, notes, symbols, PLT and .eh_frame.  The index is sorted and
  * disjoint whatever comes in. */
 #include "elf/objfile.h"
+#include "elf/probe.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +47,13 @@ static void count_one(void *context, uint64_t address, const char *name)
 	++*(size_t *)context;
 }
 
+static struct mt_error *read_probe(void *context, const struct mt_probe *probe)
+{
+	*(size_t *)context +=
+	    strlen(probe->provider) + strlen(probe->name) + strlen(probe->arguments);
+	return NULL;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
@@ -64,6 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	check_symbols(objfile);
 	check_places(objfile);
 	mt_objfile_find_name(objfile, "main", count_one, &found);
+	mt_error_destroy(mt_objfile_each_probe(objfile, read_probe, &found));
 	mt_objfile_unref(objfile);
 	return 0;
 }

@@ -95,6 +95,18 @@ def test_marks(record, compile, engine, flags):
     assert not run.trace.instants() or all(one.name != "trigger" for one in run.trace.instants())
 
 
+@pytest.mark.parametrize("engine, flags", [("calls", []), ("step", ["-static"])])
+def test_probes_are_marks(record, compile, engine, flags):
+    """Those of <sys/sdt.h>, with their arguments; what a semaphore guards is passed by."""
+    program = compile("tracks_probes.c", "-O1", *flags)
+    run = record(["--engine", engine, "--events", "marks"], program)
+    assert run.status == 0, run.stderr
+    marks = run.track("marks", int(run.stdout)).instants
+    assert [one.name for one in marks] == [
+        "app:begin", "app:middle(-3, 1099511627776, 200, ?)", "app:element(-8, 7)", "app:end"]
+    assert [one.args["function"] for one in marks] == ["main", "middle", "middle", "main"]
+
+
 def test_counters(record, program):
     run = record(["--counter", "page-faults", "--counter", "task-clock", "--modules", "tracks"],
                  program)
