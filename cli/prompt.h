@@ -42,6 +42,7 @@ struct prompt_command {
 
 /* Tables end with a command without a name. */
 extern const struct prompt_command prompt_run_commands[];
+extern const struct prompt_command prompt_alter_commands[];
 extern const struct prompt_command prompt_break_commands[];
 extern const struct prompt_command prompt_stack_commands[];
 extern const struct prompt_command prompt_thread_commands[];

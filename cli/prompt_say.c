@@ -276,7 +276,7 @@ static void tell_end(struct prompt *prompt, const struct mt_debug_stop *stop)
 			      prompt_signal_name(stop->signal).text,
 			      prompt_signal_words(stop->signal).text);
 	else if (stop->status)
-		prompt_printf("[Inferior %u (process %d) exited with code %02o]\n", inferior,
+		prompt_printf("[Inferior %u (process %d) exited with code 0%o]\n", inferior,
 			      stop->pid, (unsigned)stop->status);
 	else
 		prompt_printf("[Inferior %u (process %d) exited normally]\n", inferior, stop->pid);

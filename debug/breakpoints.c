@@ -89,17 +89,11 @@ static struct mt_error *find_first(struct mt_debugger *debugger, struct mt_debug
 	return error;
 }
 
-/* An address stays what it was; a location in memory that is gone stays known, too. */
-static bool is_address(const struct mt_debug_break *one)
-{
-	return one->text[0] == '*' && one->locations.count;
-}
-
 static struct mt_error *resolve_again(struct mt_debugger *debugger, struct mt_debug_break *one)
 {
 	bool was_pending = !one->locations.count;
 
-	if (is_address(one) || one->watched)
+	if (one->is_fixed || one->watched)
 		return NULL;
 	struct mt_error *error = resolve(debugger, one);
 	if (was_pending && one->locations.count && debugger->front.resolved)
@@ -222,6 +216,7 @@ struct mt_error *mt_debugger_break(struct mt_debugger *debugger,
 	struct mt_error *error = !one->text ? mt_error_no_memory()
 				 : watches  ? mt_debug_watch_begin(debugger, one)
 					    : find_first(debugger, one, what->location);
+	one->is_fixed = !error && !watches && mt_debug_is_momentary(debugger, one->text);
 	if (error && what->pending && mt_error_code(error) == MT_ERROR_NOT_FOUND) {
 		mt_error_destroy(error);
 		error = NULL;

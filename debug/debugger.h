@@ -186,6 +186,12 @@ struct mt_error *mt_debugger_finish(struct mt_debugger *debugger, struct mt_debu
 struct mt_error *mt_debugger_run_to(struct mt_debugger *debugger, const char *location,
 				    struct mt_debug_stop *stop);
 
+/* Go on at ADDRESS, whatever is between.  Errors: USAGE (no program runs); the target's. */
+struct mt_error *mt_debugger_jump(struct mt_debugger *debugger, uint64_t address,
+				  struct mt_debug_stop *stop);
+/* The selected frame is gone, as if it had returned; nothing runs.  VALUE: an expression, "" is
+ * none.  Errors: USAGE (there is no such frame, or it is inlined); those of mt_expr_give(). */
+struct mt_error *mt_debugger_return(struct mt_debugger *debugger, const char *value);
 /* What the selected thread gets when it goes on, instead of what it stopped for; 0: nothing. */
 void mt_debugger_set_signal(struct mt_debugger *debugger, int signal);
 

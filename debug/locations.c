@@ -62,19 +62,77 @@ static int compare(const void *one, const void *other)
 	return (a->address > b->address) - (a->address < b->address);
 }
 
+/* Where an expression means: its number, or the place of a function. */
+static struct mt_error *evaluate(struct mt_debugger *debugger, const char *text,
+				 struct mt_expr_reads *reads, uint64_t *address)
+{
+	const struct mt_expr_frame frame = mt_debugger_expr_frame(debugger, NULL);
+	struct mt_expr_program *program;
+	struct mt_expr *expr = NULL;
+	struct mt_value *value = NULL;
+	int64_t number = 0;
+
+	mt_try(mt_debugger_expressions(debugger, &program));
+	struct mt_error *error = mt_expr_parse(program, &frame, text, &expr);
+	if (!error)
+		error = mt_expr_evaluate_noting(expr, &frame, reads, &value);
+	if (!error && !mt_value_is_function(value, address)) {
+		error = mt_value_to_integer(value, &number);
+		*address = (uint64_t)number;
+	}
+	mt_value_destroy(value);
+	mt_expr_destroy(expr);
+	return error;
+}
+
+/* What the core can look up: "*EXPRESSION" as the address that it is now. */
+static struct mt_error *plain(struct mt_debugger *debugger, const char *location,
+			      struct mt_str *out)
+{
+	struct mt_expr_reads reads = {0};
+	uint64_t address;
+
+	if (*location != '*') {
+		mt_str_append(out, location);
+	} else {
+		struct mt_error *error = evaluate(debugger, location + 1, &reads, &address);
+
+		mt_expr_reads_deinit(&reads);
+		mt_try(error);
+		mt_str_appendf(out, "*0x%llx", (unsigned long long)address);
+	}
+	return out->failed ? mt_error_no_memory() : NULL;
+}
+
+bool mt_debug_is_momentary(struct mt_debugger *debugger, const char *location)
+{
+	struct mt_expr_reads reads = {0};
+	uint64_t address;
+
+	if (*location != '*')
+		return false;
+	struct mt_error *error = evaluate(debugger, location + 1, &reads, &address);
+	bool is_momentary = error || reads.registers || reads.memory.count;
+	mt_error_destroy(error);
+	mt_expr_reads_deinit(&reads);
+	return is_momentary;
+}
+
 struct mt_error *mt_debugger_locate(struct mt_debugger *debugger, const char *location,
 				    struct mt_error *(*found)(void *context,
 							      const struct mt_location *place),
 				    void *context)
 {
 	const struct mt_location_options options = options_of(debugger);
+	mt_auto(mt_str) struct mt_str text = {0};
 	struct mt_locations locations = {0};
 	struct mt_error *error = NULL;
 
 	if (!debugger->code)
 		return mt_error_new(MT_ERROR_NOT_FOUND,
 				    "No symbol table is loaded.  Use the \"file\" command.");
-	mt_try(mt_location_resolve(debugger->code, location, &options, &locations));
+	mt_try(plain(debugger, location, &text));
+	mt_try(mt_location_resolve(debugger->code, text.text, &options, &locations));
 	qsort(locations.items, locations.count, sizeof(*locations.items), compare);
 	mt_array_each (place, &locations)
 		if (!error)
@@ -92,6 +150,7 @@ struct mt_error *mt_debugger_info_line(struct mt_debugger *debugger, const char 
 				       struct mt_str *out)
 {
 	struct mt_location_options options = options_of(debugger);
+	mt_auto(mt_str) struct mt_str text = {0};
 	struct mt_expr_program *program;
 
 	if (!debugger->code)
@@ -100,7 +159,8 @@ struct mt_error *mt_debugger_info_line(struct mt_debugger *debugger, const char 
 	mt_try(mt_debugger_expressions(debugger, &program));
 	options.append_address = append_address;
 	options.append_context = program;
-	return mt_location_info_line(debugger->code, location, &options, out);
+	mt_try(plain(debugger, location, &text));
+	return mt_location_info_line(debugger->code, text.text, &options, out);
 }
 
 void mt_debugger_place(struct mt_debugger *debugger, uint64_t address, struct mt_debug_place *out)

@@ -92,6 +92,7 @@ struct mt_debug_watched {
 struct mt_debug_break {
 	struct mt_debug_breakpoint public; /* first */
 	char *text, *condition;
+	bool is_fixed;         /* its location means another place by now */
 	uint64_t condition_pc; /* of a watchpoint's: where it was told */
 	MT_ARRAY(struct mt_debug_location) locations;
 	struct mt_debug_watched *watched; /* NULL: it is no watchpoint */
@@ -316,6 +317,8 @@ void mt_debug_rescue_forget(struct mt_debugger *debugger);
 void mt_debug_rescue_hit(struct mt_debugger *debugger, struct mt_debug_lwp *lwp);
 
 /* locations.c */
+/* "*EXPRESSION" that means another place at another moment: "*$pc + 4". */
+bool mt_debug_is_momentary(struct mt_debugger *debugger, const char *location);
 /* A line without a file: with its file.  False: it is something else. */
 bool mt_debug_fix_line(struct mt_debugger *debugger, const char *location, struct mt_str *out);
 

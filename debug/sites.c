@@ -78,15 +78,27 @@ struct mt_error *mt_debug_each_wanted(struct mt_debugger *debugger,
 	return NULL;
 }
 
+/* As GDB words it. */
+static struct mt_error *cannot_insert(const struct mt_debugger *debugger, uint64_t address)
+{
+	unsigned number = 0;
+
+	mt_array_each (one, &debugger->breakpoints)
+		mt_array_each (location, &(*one)->locations)
+			if (location->address == address && !number)
+				number = (*one)->public.number;
+	return mt_error_new(MT_ERROR_NOT_FOUND,
+			    "Warning:\nCannot insert breakpoint %u.\n"
+			    "Cannot access memory at address 0x%llx\n",
+			    number, (unsigned long long)address);
+}
+
 static struct mt_error *insert(struct mt_debugger *debugger, struct mt_debug_site *site)
 {
 	if (site->inserted)
 		return NULL;
 	if (mt_debug_read(debugger, site->address, &site->original, 1) != 1)
-		return mt_error_new(MT_ERROR_NOT_FOUND,
-				    "Cannot insert breakpoint: Cannot access memory at address "
-				    "0x%llx",
-				    (unsigned long long)site->address);
+		return cannot_insert(debugger, site->address);
 	mt_try(mt_debug_rescue_note(debugger, site));
 	mt_try(
 	    debugger->target->ops->write(debugger->target, debugger->pid, site->address, &int3, 1));

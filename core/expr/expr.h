@@ -162,6 +162,8 @@ void mt_value_destroy(struct mt_value *value); /* NULL is fine */
 
 /* The value of a whole number, a pointer, a bool: with its sign extended.  Errors: USAGE. */
 struct mt_error *mt_value_to_integer(const struct mt_value *value, int64_t *out);
+/* It is a function: *ADDRESS is where that begins. */
+bool mt_value_is_function(const struct mt_value *value, uint64_t *address);
 /* Where it lies in memory, if it does: for watchpoints.  False: in registers, or nowhere. */
 bool mt_value_location(const struct mt_value *value, uint64_t *address, size_t *size);
 /* Both have the same type's size and the same bytes. */
@@ -239,6 +241,20 @@ struct mt_error *mt_expr_info_scope(struct mt_expr_program *program, const char 
  * FUNCTION is an address within it.  *OUT NULL: it returns nothing, or nobody knows. */
 struct mt_error *mt_expr_returned(struct mt_expr_program *program, uint64_t function,
 				  const struct mt_expr_frame *frame, struct mt_value **out);
+
+/* A value as a function returns it: in rax, rdx, xmm0, xmm1. */
+struct mt_expr_given {
+	size_t count;
+	struct {
+		unsigned number; /* of a register */
+		uint8_t bytes[8];
+	} parts[2];
+};
+/* What EXPR is in FRAME, as the function at an address within it returns that; nothing of one that
+ * returns nothing.  Errors: those of mt_expr_evaluate(); USAGE (the function's type is not known,
+ * and EXPR is no cast); UNSUPPORTED (it is returned in memory, or by the x87). */
+struct mt_error *mt_expr_give(struct mt_expr *expr, uint64_t function,
+			      const struct mt_expr_frame *frame, struct mt_expr_given *out);
 
 /* "0x401136 <main+4>" or "0x7ffe…", as addresses are shown everywhere. */
 void mt_expr_format_address(struct mt_expr_program *program, uint64_t address, struct mt_str *out);

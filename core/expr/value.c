@@ -280,6 +280,14 @@ struct mt_error *mt_value_to_integer(const struct mt_value *value, int64_t *out)
 	return NULL;
 }
 
+bool mt_value_is_function(const struct mt_value *value, uint64_t *address)
+{
+	if (mt_type_strip(value->type)->kind != MT_TYPE_FUNCTION || value->place != MT_PLACE_MEMORY)
+		return false;
+	*address = value->address;
+	return true;
+}
+
 bool mt_value_location(const struct mt_value *value, uint64_t *address, size_t *size)
 {
 	if (value->place != MT_PLACE_MEMORY || value->is_optimized_out)
