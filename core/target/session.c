@@ -45,6 +45,23 @@ static struct mt_error *check_pt_options(const struct mt_session *session,
 								      : chosen->name);
 }
 
+/* The others record everything, which is what nobody meant who named them. */
+static void warn_of_calls_options(const struct mt_session *session,
+				  const struct mt_engine_ops *chosen)
+{
+	const struct mt_session_options *options = session->options;
+	const char *asked = options->modules && *options->modules             ? "--modules"
+			    : options->functions && *options->functions       ? "--functions"
+			    : options->no_functions && *options->no_functions ? "--no-functions"
+			    : options->throttle_ns                            ? "--throttle"
+									      : NULL;
+
+	if (asked && !chosen->records_calls)
+		mt_log(options->log, MT_LOG_WARNING,
+		       "%s is for the engine calls alone: %s records everything", asked,
+		       chosen->name);
+}
+
 static struct mt_error *create_engine(struct mt_session *session)
 {
 	const struct mt_engine_ops *chosen = NULL;
@@ -70,6 +87,7 @@ static struct mt_error *create_engine(struct mt_session *session)
 
 	mt_try(mt_engine_choose(session->options->engine, &chosen, &session->why));
 	mt_try(check_pt_options(session, chosen));
+	warn_of_calls_options(session, chosen);
 	mt_try(mt_session_check_ring(options.ring_bytes));
 	session->result.engine = chosen->name;
 	return chosen->create(session->target, &options, &session->engine);

@@ -97,3 +97,12 @@ def test_options_of_others_are_refused(run_mtdb, tmp_path):
     assert done.returncode == 125
     assert "--kernel is for the engine pt alone" in done.stderr
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("option", ["--functions=x", "--no-functions=x", "--modules=x",
+                                    "--throttle=1"])
+def test_options_of_the_engine_calls_are_warned_of(run_mtdb, tmp_path, option):
+    done = run_mtdb("run", "--engine=step", option, "-o", tmp_path / "x.fxt", "true")
+    assert done.returncode == 0
+    assert f"{option.split('=')[0]} is for the engine calls alone: step records everything" \
+        in done.stderr
