@@ -230,7 +230,7 @@ void mt_debug_space_deinit(struct mt_debugger *debugger);
 bool mt_debug_line_at(struct mt_debugger *debugger, uint64_t address, struct mt_line_range *out);
 /* The name as the compiler was given it. */
 const char *mt_debug_file_name(struct mt_debugger *debugger, uint64_t address, const char *file);
-uint64_t mt_debug_skip_prologue(struct mt_debugger *debugger, uint64_t start);
+uint64_t mt_debug_frame_made(struct mt_debugger *debugger, uint64_t start);
 size_t mt_debug_read(struct mt_debugger *debugger, uint64_t address, void *buffer, size_t size);
 uint64_t mt_debug_word(struct mt_debugger *debugger, uint64_t address); /* 0: cannot be read */
 

@@ -174,11 +174,11 @@ const char *mt_debug_file_name(struct mt_debugger *debugger, uint64_t address, c
 		   : file;
 }
 
-uint64_t mt_debug_skip_prologue(struct mt_debugger *debugger, uint64_t start)
+uint64_t mt_debug_frame_made(struct mt_debugger *debugger, uint64_t start)
 {
 	const struct mt_mapping *mapping = mapping_at(debugger, start);
 
-	return mapping ? mt_objfile_skip_prologue(mapping->objfile, start - mapping->bias) +
+	return mapping ? mt_objfile_frame_made(mapping->objfile, start - mapping->bias) +
 			     mapping->bias
 		       : start;
 }

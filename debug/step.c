@@ -83,12 +83,11 @@ static void run_into(struct mt_debugger *debugger, uint64_t address)
 
 static struct mt_error *note_target(void *context, const struct mt_location *place)
 {
-	*(uint64_t *)context = place->address;
+	*(uint64_t *)context = place->entry;
 	return NULL;
 }
 
-/* Where a call goes in the end that goes through a stub of the dynamic linker's: behind the
- * function's prologue; 0: not known. */
+/* The function that a call comes to through a stub of the dynamic linker's; 0: not known. */
 static uint64_t behind_stub(struct mt_debugger *debugger, const struct mt_function *stub)
 {
 	mt_auto(mt_str) struct mt_str name = {0};
@@ -110,9 +109,9 @@ static uint64_t entry_to_show(struct mt_debugger *debugger, uint64_t pc)
 
 	if (!function || function->kind == MT_FUNCTION_UNKNOWN)
 		return 0;
-	behind = function->kind == MT_FUNCTION_PLT
-		     ? behind_stub(debugger, function)
-		     : mt_debug_skip_prologue(debugger, function->start);
+	uint64_t start =
+	    function->kind == MT_FUNCTION_PLT ? behind_stub(debugger, function) : function->start;
+	behind = start ? mt_debug_frame_made(debugger, start) : 0;
 	return behind && mt_debug_line_at(debugger, behind, &range) ? behind : 0;
 }
 
@@ -246,8 +245,11 @@ static void leave_line(struct mt_debugger *debugger, struct mt_debug_lwp *lwp, u
 		return;
 	}
 	const struct mt_debug_frame *frame = mt_debug_frame_of(debugger, lwp, 0);
-	if (frame && frame->cfa == plan->cfa && frame->instance == plan->instance)
+	if (frame && frame->cfa == plan->cfa && frame->instance == plan->instance) {
+		plan->start = range.start;
+		plan->end = range.end;
 		return;
+	}
 	/* In another frame: its line is none yet, so that the first statement is news. */
 	take_line(debugger, lwp, &range);
 	plan->line = 0;

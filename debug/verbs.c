@@ -111,7 +111,17 @@ static struct mt_error *plan_return(struct mt_debugger *debugger, unsigned level
 	return mt_array_push(&debugger->plan.places, place) ? mt_error_no_memory() : NULL;
 }
 
-/* Out of an inlined call: past what is left of its code. */
+/* The function that was called out of a frame, or out of what is inlined into it; NULL: none. */
+static const struct mt_debug_frame *callee_of(struct mt_debugger *debugger, unsigned level)
+{
+	const struct mt_debug_frame *inner = NULL;
+
+	while (level-- > 0 && (inner = mt_debugger_frame(debugger, level)) && inner->inlined)
+		inner = NULL;
+	return inner;
+}
+
+/* Out of an inlined call: past what is left of its code, and of what it called. */
 static void plan_inlined_return(struct mt_debugger *debugger)
 {
 	const struct mt_debug_frame *frame = mt_debugger_selected_frame(debugger);
@@ -124,6 +134,11 @@ static void plan_inlined_return(struct mt_debugger *debugger)
 	    .instance = caller->instance,
 	    .last_pc = caller->pc,
 	};
+	const struct mt_debug_frame *callee = callee_of(debugger, frame->level);
+	if (!callee)
+		return;
+	debugger->plan.back = frame->pc;
+	debugger->plan.back_sp = callee->cfa;
 }
 
 struct mt_error *mt_debugger_finish(struct mt_debugger *debugger, struct mt_debug_stop *stop)
@@ -131,7 +146,7 @@ struct mt_error *mt_debugger_finish(struct mt_debugger *debugger, struct mt_debu
 	mt_try(check_running(debugger));
 	mt_debug_plan_clear(debugger);
 	const struct mt_debug_frame *frame = mt_debugger_selected_frame(debugger);
-	if (frame && frame->inlined && !frame->level) {
+	if (frame && frame->inlined) {
 		plan_inlined_return(debugger);
 		return mt_debug_run(debugger, stop);
 	}

@@ -118,6 +118,8 @@ const char *mt_objfile_directory_at(struct mt_objfile *objfile, uint64_t address
 /* Where a debugger stops at a function that begins at START: behind its prologue, as GDB has it;
  * START itself where the compiler tells at each instruction where variables are. */
 uint64_t mt_objfile_skip_prologue(struct mt_objfile *objfile, uint64_t start);
+/* Where it stops in a function that it steps into: behind the making of a frame pointer. */
+uint64_t mt_objfile_frame_made(struct mt_objfile *objfile, uint64_t start);
 /* Inlined functions; function->start and end are 0. Never fails: without DWARF the span is wide
  * and its depth 0. */
 void mt_objfile_inlines_at(struct mt_objfile *objfile, uint64_t address,

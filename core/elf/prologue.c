@@ -90,7 +90,7 @@ static uint64_t behind_first_line(struct mt_objfile *objfile, uint64_t start, ui
 	return range.end < end ? range.end : range.start;
 }
 
-uint64_t mt_objfile_skip_prologue(struct mt_objfile *objfile, uint64_t start)
+uint64_t mt_objfile_frame_made(struct mt_objfile *objfile, uint64_t start)
 {
 	const char *producer = producer_of(objfile, start);
 	const struct mt_symbol *symbol = mt_objfile_symbol_at(objfile, start);
@@ -98,11 +98,7 @@ uint64_t mt_objfile_skip_prologue(struct mt_objfile *objfile, uint64_t start)
 	struct mt_line_range range;
 	uint64_t pc;
 
-	if (tells_everywhere(objfile, start, producer))
-		return start;
-	if (symbol && mt_prologue_end(objfile, start, symbol->end, &pc))
-		return pc;
-	if (strstr(producer, "clang") &&
+	if (strncmp(producer, "clang ", 6) == 0 &&
 	    (pc = behind_first_line(objfile, start, symbol ? symbol->end : UINT64_MAX)))
 		return pc;
 	pc = start +
@@ -110,4 +106,16 @@ uint64_t mt_objfile_skip_prologue(struct mt_objfile *objfile, uint64_t start)
 	if (!mt_objfile_line_at(objfile, pc, &range) || range.start == pc)
 		return pc;
 	return symbol && range.end < symbol->end ? range.end : pc;
+}
+
+uint64_t mt_objfile_skip_prologue(struct mt_objfile *objfile, uint64_t start)
+{
+	const struct mt_symbol *symbol = mt_objfile_symbol_at(objfile, start);
+	uint64_t pc;
+
+	if (tells_everywhere(objfile, start, producer_of(objfile, start)))
+		return start;
+	if (symbol && mt_prologue_end(objfile, start, symbol->end, &pc))
+		return pc;
+	return mt_objfile_frame_made(objfile, start);
 }

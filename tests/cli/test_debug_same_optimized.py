@@ -20,6 +20,15 @@ STOPS = [
       ["leaf", "deeper", "sum_of", "last_of_three", "is_odd", "is_even"]),
     ("a b", "break give_up\nrun\n" + LOOK),
 ]
+STEPS = [
+    ("", "break main\nrun\n" + "step\n" * 60),
+    ("", "break main\nrun\n" + "next\n" * 12),
+    ("", "break loop\nrun\n" + "next\n" * 20 + "nexti\n" * 20 + "until\n" * 6),
+    ("", "break first_of_three\nrun\n" + "stepi\nbt\n" * 20),
+    # Into and out of calls, inlined ones too.
+    ("", "break sum_of\nrun\nfinish\nc\nup\nfinish\nfinish\n"),
+    ("", "break leaf\nrun\nup\nup\nfinish\nc\nfinish\nadvance last_of_three\nadvance deeper\n"),
+]
 # -O1 and -Os make nothing that the others do not make, too.
 SOME = [("gcc", "-O2"), ("clang", "-O2")]
 MORE = [("gcc", "-O1"), ("gcc", "-Os"), ("gcc", "-O2 -gdwarf-4"), ("clang", "-O1")]
@@ -43,3 +52,7 @@ def test_stops(compare):
     """Backtraces, arguments and locals at each function."""
     lines = compare(STOPS)
     assert "#3  loop (count=count@entry=4) at debug_optimized.c:73" in lines
+
+
+def test_steps(compare):
+    compare(STEPS)
