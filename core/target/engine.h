@@ -153,6 +153,10 @@ struct mt_engine_ops {
 	 * leads ends the trace with each sample, and stops the thread; the trace goes on with
 	 * resume(). -1: none is to be in it.  NULL: there never is one. */
 	int (*leader)(struct mt_engine *engine, pid_t lwp);
+	/* A thread was hit at PC by an event of that group, and stands still for it, maybe later:
+	 * then what it did in between is a gap.  Before a snapshot is taken.  NULL: as leader().
+	 * Errors: NO_MEMORY. */
+	struct mt_error *(*hit)(struct mt_engine *engine, pid_t lwp, uint64_t pc);
 	/* The session is about to let go of a process that stands still, a child that was never
 	 * added among them: leave nothing in it that would harm it.  *keep: it must be kept until
 	 * news.left.  NULL: there is nothing to leave.  Errors: the target's. */

@@ -209,11 +209,14 @@ static struct mt_error *stopped(struct mt_engine *base, const struct mt_stop *st
 	if (!thread || stop->kind == MT_STOP_EXITED)
 		return NULL;
 	mt_try(engine->target->ops->get_registers(engine->target, stop->lwp, &registers));
+	thread->signal_pc = thread->signalled ? thread->pc : 0;
 	thread->pc = registers.rip;
 	news->pc = thread->pc;
 	news->ordinary = mt_pt_has_resumed(engine, thread) && stop->kind == MT_STOP_INTERRUPTED;
 	mt_pt_note_pause(engine, thread, stop);
 	news->breakpoint = mt_pt_is_break(thread, stop, &news->pc);
+	if (news->breakpoint)
+		mt_try(mt_pt_note_hit(engine, thread, news->pc));
 	if (stop->kind == MT_STOP_EXEC)
 		mt_pt_forget_breaks(engine, thread);
 	news->maps_changed = stop->kind == MT_STOP_EXEC || stop->kind == MT_STOP_LIBRARIES;
@@ -233,6 +236,13 @@ static struct mt_error *resume(struct mt_engine *base, pid_t lwp, int signal)
 static int leader(struct mt_engine *base, pid_t lwp)
 {
 	return mt_pt_leader(engine_of(base), lwp);
+}
+
+static struct mt_error *hit(struct mt_engine *base, pid_t lwp, uint64_t pc)
+{
+	const struct mt_pt_thread *thread = mt_pt_find(engine_of(base), lwp);
+
+	return thread ? mt_pt_note_hit(engine_of(base), thread, pc) : NULL;
 }
 
 /* Since when, only decoding would tell. */
@@ -263,6 +273,7 @@ const struct mt_engine_ops mt_engine_pt = {
     .set_breakpoint = mt_pt_set_breakpoint,
     .clear_breakpoint = mt_pt_clear_breakpoint,
     .leader = leader,
+    .hit = hit,
     .stopped = stopped,
     .resume = resume,
     .drain = mt_pt_drain,

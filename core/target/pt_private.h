@@ -57,9 +57,13 @@ struct mt_pt_break {
 
 struct mt_pt_thread {
 	pid_t pid, lwp;
-	uint64_t pc;   /* where it stood last */
-	bool paused;   /* its trace is, or may be */
-	bool resuming; /* until it stops again */
+	uint64_t pc; /* where it stood last */
+	/* Where it stood when a signal was about to be delivered, at the stop before; 0: that was
+	 * for something else. */
+	uint64_t signal_pc;
+	bool signalled; /* it stands for such a signal */
+	bool paused;    /* its trace is, or may be */
+	bool resuming;  /* until it stops again */
 	MT_ARRAY(struct mt_pt_break) breaks;
 	UT_hash_handle hh;
 };
@@ -135,6 +139,9 @@ bool mt_pt_has_resumed(struct mt_pt_engine *engine, struct mt_pt_thread *thread)
 /* The stop is for a hit, which has paused the trace. */
 void mt_pt_note_pause(const struct mt_pt_engine *engine, struct mt_pt_thread *thread,
 		      const struct mt_stop *stop);
+/* As the op hit(). */
+struct mt_error *mt_pt_note_hit(const struct mt_pt_engine *engine,
+				const struct mt_pt_thread *thread, uint64_t pc);
 /* A thread is about to be resumed: its trace goes on, if it was paused, and the thread stops with
  * INTERRUPTED before it runs an instruction.  Errors: the target's. */
 struct mt_error *mt_pt_unpause(struct mt_pt_engine *engine, struct mt_pt_thread *thread);

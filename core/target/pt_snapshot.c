@@ -153,6 +153,13 @@ static void halt(struct mt_target *target, pid_t pid)
 	mt_error_destroy(target->ops->halt(target, pid));
 }
 
+/* The stop in which a trace was to go on may have been taken for the one asked for here. */
+static void note_resumed(struct mt_pt_engine *engine)
+{
+	for (struct mt_pt_thread *thread = engine->threads; thread; thread = thread->hh.next)
+		mt_pt_has_resumed(engine, thread);
+}
+
 static bool is_wanted(const struct mt_pt_ring *ring, pid_t lwp)
 {
 	return !lwp || ring->lwp == lwp;
@@ -164,6 +171,8 @@ static struct mt_error *snapshot(struct mt_pt_engine *engine, pid_t lwp, uint32_
 	struct mt_pt_ring *ring;
 
 	for_processes(engine, lwp, halt);
+	if (!lwp)
+		note_resumed(engine);
 	for (ring = engine->rings; ring; ring = ring->next)
 		if (is_wanted(ring, lwp))
 			copy_ring(engine, ring);

@@ -200,6 +200,14 @@ static struct mt_error *put_hit(struct taking *taking, struct mt_session_watch_s
 				  mt_tsc_to_ns(&session->conversion, tsc));
 }
 
+static struct mt_error *tell_engine(const struct taking *taking, uint64_t pc)
+{
+	struct mt_session *session = taking->session;
+	const struct mt_engine_ops *ops = mt_session_engine_ops(session);
+
+	return ops->hit ? ops->hit(session->engine, taking->thread->lwp, pc) : NULL;
+}
+
 static struct mt_error *take(void *context, const struct perf_event_header *record)
 {
 	struct mt_session_watch_site *site;
@@ -208,7 +216,10 @@ static struct mt_error *take(void *context, const struct perf_event_header *reco
 	if (!mt_breakpoint_sample(record, &sample))
 		return NULL;
 	site = site_of(context, sample.id);
-	return site ? put_hit(context, site, &sample) : NULL;
+	if (!site)
+		return NULL;
+	mt_try(tell_engine(context, sample.ip));
+	return put_hit(context, site, &sample);
 }
 
 bool mt_session_is_hit(const struct mt_stop *stop)

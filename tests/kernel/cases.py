@@ -103,6 +103,7 @@ def triggers(result):
     [seen], [truth] = result.branches(), result.truth["played"]
     assert seen == 3 * truth
     assert result.read("timeline.txt").count("up to snapshot") == 3
+    assert "recorded in part only" not in result.read("timeline.txt")
     result.check_calls("played", times=3)
 
 
@@ -147,7 +148,9 @@ def stopped_late(result):
     assert result.status == GOOD, result.errors
     [seen], [truth] = result.branches(), result.truth["lives"]
     assert seen == (2 if result.pauses else 3) * truth
-    assert result.read("timeline.txt").count("up to snapshot") == 1
+    text = result.read("timeline.txt")
+    assert text.count("up to snapshot") == 1
+    assert ("recorded in part only" in text) == result.pauses
 
 
 @case(f"{RUN} --watch=passed:x -- /programs/lives late")
@@ -155,6 +158,7 @@ def watched_late(result):
     assert result.status == GOOD, result.errors
     [seen], [truth] = result.branches(), result.truth["lives"]
     assert seen == (2 if result.pauses else 3) * truth
+    assert ("recorded in part only" in result.read("timeline.txt")) == result.pauses
 
 
 @case(f"chmod 777 .; su nobody -c '{RUN} --trigger=passed -- /programs/lives late'")

@@ -23,6 +23,7 @@ struct world {
 	struct mt_recording *recording;
 	char *root;
 	int halts, releases, interrupts, resumes;
+	uint64_t pc;              /* where its threads stand */
 	uint8_t history[HISTORY]; /* all that the processor wrote */
 	size_t written;
 	uint32_t random;
@@ -58,12 +59,12 @@ static struct mt_error *resume_thread(struct mt_target *target, pid_t lwp, enum 
 	return NULL;
 }
 
-static struct mt_error *zero_registers(struct mt_target *target, pid_t lwp,
-				       struct user_regs_struct *registers)
+static struct mt_error *get_registers(struct mt_target *target, pid_t lwp,
+				      struct user_regs_struct *registers)
 {
-	(void)target;
 	(void)lwp;
 	memset(registers, 0, sizeof(*registers));
+	registers->rip = ((struct world *)target)->pc;
 	return NULL;
 }
 
@@ -72,7 +73,7 @@ static const struct mt_target_ops target_ops = {
     .release = release_program,
     .interrupt = interrupt_thread,
     .resume = resume_thread,
-    .get_registers = zero_registers,
+    .get_registers = get_registers,
 };
 
 static void begin(struct world *world, const char *const *tree,
