@@ -3,11 +3,14 @@
 import os
 import signal
 import subprocess
+import termios
 import time
 
 import pexpect
 import pytest
 from terminal import keep_output
+
+from tests.calls.code import changed
 
 PROMPT = "(mtdb) "
 PATIENCE = 60
@@ -117,11 +120,75 @@ def test_terminal_goes_away(terminal, endless, runs):
     if not runs:
         child.sendintr()
         child.expect_exact(PROMPT)
+    hang_up(child)
+    wait_until_gone(pid)
+
+
+def hang_up(child):
+    """The window is closed."""
     child.ptyproc.fileobj.close()
     child.closed = child.ptyproc.closed = True
-    wait_until_gone(pid)
     os.waitpid(child.pid, 0)
     child.terminated = child.ptyproc.terminated = True
+
+
+@pytest.mark.parametrize("runs", [True, False], ids=["running", "stopped"])
+def test_terminal_goes_away_from_an_attached_process(terminal, endless, runs):
+    """It goes on, with its own code, though it comes to the breakpoint all the time."""
+    with subprocess.Popen([endless], stdout=subprocess.PIPE, text=True) as program:
+        program.stdout.readline()
+        child = terminal("-p", program.pid)
+        say(child, "break go_round")
+        say(child, "continue")
+        if runs:
+            say(child, "ignore 1 1000000000")
+            child.sendline("continue")
+            while changed(program.pid) == []:
+                assert child.isalive()
+        hang_up(child)
+        assert "TracerPid:\t0" in status_of(program.pid) and changed(program.pid) == []
+        rounds = round_ticks(program.pid)
+        deadline = time.monotonic() + PATIENCE
+        while round_ticks(program.pid) == rounds:
+            assert time.monotonic() < deadline and program.poll() is None
+            time.sleep(0.01)
+        program.kill()
+
+
+def modes_of(child):
+    return termios.tcgetattr(child.child_fd)
+
+
+@pytest.mark.parametrize("end", ["crash", "killed", "kill", "detach", "quit"])
+def test_terminal_is_as_before(terminal, compile, end):
+    """Whatever a program did to it that came to its end, or was left; and nothing is left of that."""
+    child = terminal(compile("debug_raw.c", "-O0"))
+    say(child, "set confirm off")
+    at_prompt = modes_of(child)
+    child.sendline("run 11" if end == "crash" else "run")
+    child.expect_exact("ready")
+    pid = child_of(child.pid)
+    if end == "crash":
+        child.expect_exact("received signal SIGSEGV")
+    else:
+        os.kill(pid, signal.SIGKILL if end == "killed" else signal.SIGINT)
+    child.expect_exact(PROMPT)
+    assert modes_of(child) == at_prompt
+    if end == "crash":
+        assert "terminated with signal SIGSEGV, Segmentation fault." in say(child, "continue")
+    elif end in ("kill", "detach"):
+        assert f"[Inferior 1 (process {pid}) " in say(child, end)
+    if end == "detach":
+        os.kill(pid, signal.SIGKILL)
+    elif end != "quit":
+        assert not os.path.exists(f"/proc/{pid}")
+    assert modes_of(child) == at_prompt
+    child.sendline("quit")
+    child.expect(pexpect.EOF)
+    child.wait()
+    # readline's own modes are gone, too.
+    assert modes_of(child)[3] & (termios.ICANON | termios.ECHO) == termios.ICANON | termios.ECHO
+    wait_until_gone(pid)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
