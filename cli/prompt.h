@@ -157,6 +157,8 @@ void prompt_styled(enum prompt_style style, const char *format, ...)
 void prompt_out_begin(const struct prompt *prompt);
 /* The rest of it is not: the terminal may be the program's. */
 void prompt_out_unpaged(void);
+/* What stands before whatever is printed from now on, if anything is; NULL: nothing does. */
+void prompt_out_head(const char *text);
 /* Lines of a page; 0: all that there is. */
 unsigned prompt_out_rows(const struct prompt *prompt);
 /* The reader had enough: nothing is printed until the next command. */

@@ -63,13 +63,15 @@ struct mt_error *prompt_add_breakpoint(struct prompt *prompt,
 				       const struct mt_debug_new_breakpoint *what)
 {
 	struct mt_debug_new_breakpoint wanted = *what;
+	struct mt_expr_program *program;
 	unsigned number;
 	struct mt_error *error = mt_debugger_break(prompt->debugger, &wanted, &number);
 
 	if (error)
 		mt_try(add_pending(prompt, &wanted, error, &number));
 	tell_new(prompt, number);
-	return NULL;
+	mt_try(mt_debugger_expressions(prompt->debugger, &program));
+	return mt_expr_set_integer(program, "bpnum", number);
 }
 
 static bool has_thread(struct prompt *prompt, unsigned number)

@@ -22,6 +22,7 @@ static struct {
 	struct terminal *terminal;
 	unsigned rows, columns;
 	unsigned row, column;
+	const char *head; /* printed before anything else is; NULL: nothing */
 } page;
 
 static struct winsize size_of(const struct prompt *prompt)
@@ -97,9 +98,26 @@ static unsigned rows_of(const char *text, size_t length, unsigned *column)
 	return rows;
 }
 
+void prompt_out_head(const char *text)
+{
+	page.head = text;
+}
+
+static void put(const char *text);
+
+static void put_head(const char *text)
+{
+	const char *head = *text ? page.head : NULL;
+
+	page.head = head ? NULL : page.head;
+	if (head)
+		put(head);
+}
+
 /* A line that is wider than the terminal takes several rows. */
 static void put(const char *text)
 {
+	put_head(text);
 	while (*text && !page.left) {
 		size_t length = strcspn(text, "\n");
 
@@ -154,6 +172,7 @@ void prompt_styled(enum prompt_style style, const char *format, ...)
 {
 	va_list args;
 
+	put_head(format);
 	if (page.colour && !page.left)
 		fputs(sequence(style), stdout);
 	va_start(args, format);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* thread, thread apply */
+/* thread, and what is done to several of them */
 #include "prompt.h"
 
 #include <ctype.h>
+#include <regex.h>
 #include <string.h>
 
 static struct mt_error *no_threads(void)
@@ -150,70 +151,198 @@ static struct mt_error *read_ids(struct prompt *prompt, const char **rest, ids *
 	return NULL;
 }
 
-static struct mt_error *apply_one(struct prompt *prompt, const struct id *id, const char *command)
+/* How a command is done in several threads. */
+struct applying {
+	bool quiet;     /* -q: threads are not named */
+	bool goes_on;   /* -c: what fails is told, and that is all */
+	bool silent;    /* -s: threads where it fails, or says nothing, are passed over */
+	bool ascending; /* with "all": the oldest first */
+	const char *command;
+};
+
+/* The words with a "-" in front. */
+static struct mt_error *read_flags(const char *rest, struct applying *out)
 {
-	const struct mt_debug_thread *thread;
-	mt_auto(mt_str) struct mt_str name = {0};
-	struct mt_error *error = select_id(prompt, id);
+	static const char *const words[] = {"-q", "-c", "-s", "-ascending"};
+	bool *const flags[] = {&out->quiet, &out->goes_on, &out->silent, &out->ascending};
+	size_t at;
 
-	if (error) {
-		int length = (int)strlen(mt_error_message(error));
-
-		if (mt_error_message(error)[length - 1] == '.')
-			length--;
-		fflush(stdout);
-		fprintf(stderr, "warning: %.*s\n", length, mt_error_message(error));
-		mt_error_destroy(error);
-		return NULL;
-	}
-	thread = mt_debugger_selected(prompt->debugger);
-	prompt_name_thread(prompt, thread, &name);
-	if (name.failed)
-		return mt_error_no_memory();
-	prompt_printf("\nThread %s (%s \"%s\"):\n", prompt_thread_number(prompt, thread).text,
-		      name.text, thread->name);
-	return prompt_execute_one(prompt, command);
+	do {
+		for (at = 0; at < 4 && !prompt_is_word(rest, words[at]); at++)
+			;
+		if (at < 4) {
+			*flags[at] = true;
+			rest = prompt_skip_blanks(rest + strlen(words[at]));
+		}
+	} while (at < 4);
+	if (out->goes_on && out->silent)
+		return mt_error_new(MT_ERROR_USAGE, "-c and -s are mutually exclusive");
+	out->command = rest;
+	return NULL;
 }
 
-static struct mt_error *apply_all(struct prompt *prompt, const ids *list, const char *command)
+static struct mt_error *warn_unknown(struct mt_error *error)
+{
+	int length = (int)strlen(mt_error_message(error));
+
+	if (length && mt_error_message(error)[length - 1] == '.')
+		length--;
+	fflush(stdout);
+	fprintf(stderr, "warning: %.*s\n", length, mt_error_message(error));
+	mt_error_destroy(error);
+	return NULL;
+}
+
+static struct mt_error *judge(struct mt_error *error, const struct applying *how)
+{
+	if (!error || (!how->silent && !how->goes_on))
+		return error;
+	if (how->goes_on)
+		prompt_printf("%s\n", mt_error_message(error));
+	mt_error_destroy(error);
+	return NULL;
+}
+
+static struct mt_error *apply_one(struct prompt *prompt, const struct id *id,
+				  const struct applying *how)
+{
+	const struct mt_debug_thread *thread;
+	mt_auto(mt_str) struct mt_str name = {0}, head = {0};
+	struct mt_error *error = select_id(prompt, id);
+
+	if (error)
+		return warn_unknown(error);
+	thread = mt_debugger_selected(prompt->debugger);
+	prompt_name_thread(prompt, thread, &name);
+	mt_str_appendf(&head, "\nThread %s (%s \"%s\"):\n",
+		       prompt_thread_number(prompt, thread).text, name.failed ? "" : name.text,
+		       thread->name);
+	if (name.failed || head.failed)
+		return mt_error_no_memory();
+	if (!how->quiet && !how->silent)
+		prompt_printf("%s", head.text);
+	prompt_out_head(how->quiet || !how->silent ? NULL : head.text);
+	error = judge(prompt_execute_one(prompt, how->command), how);
+	prompt_out_head(NULL);
+	return error;
+}
+
+static struct mt_error *apply_all(struct prompt *prompt, const ids *list,
+				  const struct applying *how)
 {
 	unsigned number = mt_debugger_selected(prompt->debugger)->number;
 	const struct mt_debug_frame *frame = mt_debugger_selected_frame(prompt->debugger);
 	unsigned level = frame ? frame->level : 0;
 	struct mt_error *error = NULL;
 
-	mt_array_each (one, list)
-		if (!error && mt_debugger_pid(prompt->debugger))
-			error = apply_one(prompt, one, command);
+	for (size_t i = 0; i < list->count && !error && mt_debugger_pid(prompt->debugger); i++)
+		error =
+		    apply_one(prompt, &list->items[how->ascending ? list->count - 1 - i : i], how);
 	mt_error_destroy(mt_debugger_select_thread(prompt->debugger, number));
 	mt_debugger_select_frame(prompt->debugger, level);
 	return error;
 }
 
+static struct mt_error *no_command(bool all)
+{
+	return mt_error_new(MT_ERROR_USAGE, all ? "Please specify a command at the end of 'thread "
+						  "apply all'"
+						: "Please specify a command following the thread "
+						  "ID list");
+}
+
 static struct mt_error *run_apply(struct prompt *prompt, const char *rest)
 {
+	bool all = prompt_is_word(rest, "all");
+	struct applying how = {0};
 	ids list = {0};
 	struct mt_error *error;
 
+	if (!*rest)
+		return mt_error_new(MT_ERROR_USAGE, "Please specify a thread ID list");
 	if (!mt_debugger_selected(prompt->debugger))
-		return no_threads();
+		return all ? NULL : no_threads();
 	error = read_ids(prompt, &rest, &list);
 	if (!error && !list.count)
 		error = mt_error_new(MT_ERROR_USAGE, "Please specify a thread ID list");
-	if (!error && !*rest)
-		error = mt_error_new(MT_ERROR_USAGE,
-				     "Please specify a command at the end of 'thread apply'");
 	if (!error)
-		error = apply_all(prompt, &list, rest);
+		error = read_flags(rest, &how);
+	if (!error && !*how.command)
+		error = no_command(all);
+	how.ascending &= all;
+	if (!error)
+		error = apply_all(prompt, &list, &how);
 	mt_array_deinit(&list);
 	return error;
 }
 
+static struct mt_error *run_silently(struct prompt *prompt, const char *rest)
+{
+	mt_auto(mt_str) struct mt_str text = {0};
+
+	if (!*rest)
+		return mt_error_new(MT_ERROR_USAGE,
+				    "Please specify a command to apply on all threads");
+	mt_str_appendf(&text, "all -s %s", rest);
+	return text.failed ? mt_error_no_memory() : run_apply(prompt, text.text);
+}
+
+static struct mt_error *run_name(struct prompt *prompt, const char *rest)
+{
+	return mt_debugger_name_thread(prompt->debugger, rest);
+}
+
+/* The names that a thread has: the user's or its own, and by its numbers. */
+static bool find_in(struct prompt *prompt, const struct mt_debug_thread *thread,
+		    const regex_t *pattern)
+{
+	mt_auto(mt_str) struct mt_str target = {0};
+	const struct prompt_text number = prompt_thread_number(prompt, thread);
+	bool found = regexec(pattern, thread->name, 0, NULL, 0) == 0;
+
+	if (found)
+		prompt_printf("Thread %s has %sname '%s'\n", number.text,
+			      thread->is_named ? "" : "target ", thread->name);
+	prompt_name_thread(prompt, thread, &target);
+	if (target.failed || regexec(pattern, target.text, 0, NULL, 0) != 0)
+		return found;
+	prompt_printf("Thread %s has target id '%s'\n", number.text, target.text);
+	return true;
+}
+
+static struct mt_error *run_find(struct prompt *prompt, const char *rest)
+{
+	regex_t pattern;
+	bool found = false;
+
+	if (!*rest)
+		return mt_error_new(MT_ERROR_USAGE, "Command requires an argument.");
+	if (regcomp(&pattern, rest, REG_NOSUB) != 0)
+		return mt_error_new(MT_ERROR_USAGE, "Invalid regexp: %s", rest);
+	for (size_t i = 0; i < mt_debugger_thread_count(prompt->debugger); i++)
+		found |= find_in(prompt, mt_debugger_thread(prompt->debugger, i), &pattern);
+	regfree(&pattern);
+	if (!found)
+		prompt_printf("No threads match '%s'\n", rest);
+	return NULL;
+}
+
 static const struct prompt_command thread_commands[] = {
     {.name = "apply",
-     .usage = "all|NUMBER... COMMAND",
+     .usage = "all|NUMBER... [-q] [-c|-s] COMMAND",
      .summary = "Do a command in each of several threads",
+     .help =
+	 "-q: do not name them; -c: go on where it fails; -s: pass over threads where it fails,\n"
+	 "or says nothing; -ascending: with \"all\", the oldest one first.\n",
      .run = run_apply},
+    {.name = "find",
+     .usage = "REGEXP",
+     .summary = "List the threads whose names match",
+     .run = run_find},
+    {.name = "name",
+     .usage = "[NAME]",
+     .summary = "Call the selected thread so; nothing: as the program does",
+     .run = run_name},
     {0},
 };
 
@@ -224,5 +353,9 @@ const struct prompt_command prompt_thread_commands[] = {
      .summary = "Select a thread",
      .sub = thread_commands,
      .run = run_thread},
+    {.name = "taas",
+     .usage = "COMMAND",
+     .summary = "Do a command in all threads, and name those where it says something",
+     .run = run_silently},
     {0},
 };

@@ -364,6 +364,7 @@ static bool holds(struct mt_debugger *debugger, struct mt_debug_break *one,
 	if (!one->condition)
 		return true;
 	struct mt_error *error = parsed_at(debugger, one, index, &expr);
+	mt_debug_name_thread(debugger, lwp);
 	if (!error) {
 		const struct mt_expr_frame *frame =
 		    mt_debug_expr_here(debugger, lwp, address, at_entry);
@@ -401,6 +402,7 @@ static bool watch_holds(struct mt_debugger *debugger, struct mt_debug_break *one
 	if (!one->condition)
 		return true;
 	struct mt_error *error = parsed_at(debugger, one, 0, &expr);
+	mt_debug_name_thread(debugger, lwp);
 	if (!error && one->watched->lwp) {
 		if (mt_debug_watch_frame(debugger, one->watched, lwp, &frame))
 			error = mt_expr_is_true_within(expr, &frame, &is_true);

@@ -25,7 +25,8 @@ struct mt_debugger;
 struct mt_debug_thread {
 	unsigned number; /* from 1, never used again in its inferior */
 	pid_t lwp;
-	char name[16];
+	char name[16];   /* the program's own, or the user's */
+	bool is_named;   /* by the user */
 	uint64_t handle; /* the C library's, where its thread pointer points; 0: not known */
 };
 
@@ -217,6 +218,10 @@ unsigned mt_debugger_births(const struct mt_debugger *debugger);
 const struct mt_debug_thread *mt_debugger_selected(const struct mt_debugger *debugger);
 /* The innermost frame is selected then.  Errors: USAGE ("Unknown thread 7."). */
 struct mt_error *mt_debugger_select_thread(struct mt_debugger *debugger, unsigned number);
+
+/* What people call the selected thread; NULL or "": as the program does.  Errors: USAGE (none is
+ * selected). */
+struct mt_error *mt_debugger_name_thread(struct mt_debugger *debugger, const char *name);
 
 struct mt_debug_frame {
 	unsigned level; /* 0: the innermost */

@@ -276,6 +276,32 @@ struct mt_error *mt_debugger_expressions(struct mt_debugger *debugger, struct mt
 /* Without a process: no registers. */
 static const struct mt_expr_ops static_ops = {.read = read_memory};
 
+void mt_debug_name_thread(struct mt_debugger *debugger, const struct mt_debug_lwp *lwp)
+{
+	unsigned number = lwp ? lwp->thread.number : 0;
+	const struct mt_debug_known known = {
+	    .inferior = mt_debugger_inferior_count(debugger),
+	    .thread = number,
+	    .any = number ? debugger->births - debugger->last_thread + number : 0,
+	};
+	const struct mt_debug_known *before = &debugger->known;
+	struct mt_expr_program *program;
+
+	if (before->inferior == known.inferior && before->thread == known.thread &&
+	    before->any == known.any)
+		return;
+	struct mt_error *error = mt_debugger_expressions(debugger, &program);
+	if (!error)
+		error = mt_expr_set_integer(program, "_inferior", known.inferior);
+	if (!error)
+		error = mt_expr_set_integer(program, "_thread", known.thread);
+	if (!error)
+		error = mt_expr_set_integer(program, "_gthread", known.any);
+	if (!error)
+		debugger->known = known;
+	mt_error_destroy(error);
+}
+
 struct mt_expr_frame mt_debugger_expr_frame(struct mt_debugger *debugger,
 					    const struct mt_debug_frame *frame)
 {
@@ -283,6 +309,7 @@ struct mt_expr_frame mt_debugger_expr_frame(struct mt_debugger *debugger,
 	const struct mt_expr_frame *found =
 	    mt_debug_expr_frame_of(debugger, debugger->selected, level);
 
+	mt_debug_name_thread(debugger, debugger->selected);
 	if (found)
 		return *found;
 	debugger->nowhere.debugger = debugger;

@@ -144,6 +144,11 @@ struct mt_debug_plan {
 
 typedef MT_ARRAY(char *) mt_debug_words;
 
+/* What expressions know as $_inferior, $_thread and $_gthread. */
+struct mt_debug_known {
+	unsigned inferior, thread, any;
+};
+
 /* rescue.c: what an attached program has for the time when we are gone. */
 struct mt_debug_rescue {
 	uint64_t page; /* of the handler for SIGTRAP; 0: there is none */
@@ -167,6 +172,7 @@ struct mt_debugger {
 
 	struct mt_expr_program *expressions; /* NULL: not asked for yet */
 	struct mt_debug_context nowhere;     /* where no process is */
+	struct mt_debug_known known;
 
 	pid_t pid;
 	bool attached;
@@ -280,6 +286,8 @@ const struct mt_expr_frame *mt_debug_expr_frame_of(struct mt_debugger *debugger,
 const struct mt_expr_frame *mt_debug_expr_here(struct mt_debugger *debugger,
 					       struct mt_debug_lwp *lwp, uint64_t pc,
 					       bool at_entry);
+/* Expressions are of this thread from now on; NULL: of none. */
+void mt_debug_name_thread(struct mt_debugger *debugger, const struct mt_debug_lwp *lwp);
 void mt_debug_contexts_deinit(struct mt_debug_lwp *lwp);
 
 /* sites.c */

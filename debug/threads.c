@@ -3,6 +3,7 @@
 #include "private.h"
 #include "target/proc.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct mt_debug_lwp *mt_debug_find(const struct mt_debugger *debugger, pid_t lwp)
@@ -110,6 +111,30 @@ void mt_debug_forget_frames(struct mt_debug_lwp *lwp)
 	lwp->unwinding = false;
 }
 
+/* A program renames its threads as it likes. */
+static const struct mt_debug_thread *told(struct mt_debug_lwp *lwp)
+{
+	char name[sizeof(lwp->thread.name)] = "";
+
+	if (!lwp->thread.is_named)
+		mt_proc_name(lwp->thread.lwp, name);
+	if (*name)
+		memcpy(lwp->thread.name, name, sizeof(name));
+	return &lwp->thread;
+}
+
+struct mt_error *mt_debugger_name_thread(struct mt_debugger *debugger, const char *name)
+{
+	struct mt_debug_lwp *lwp = debugger->selected;
+
+	if (!lwp)
+		return mt_error_new(MT_ERROR_USAGE, "No thread selected");
+	lwp->thread.is_named = name && *name;
+	if (lwp->thread.is_named)
+		snprintf(lwp->thread.name, sizeof(lwp->thread.name), "%s", name);
+	return NULL;
+}
+
 size_t mt_debugger_thread_count(const struct mt_debugger *debugger)
 {
 	return debugger->lwps.count;
@@ -117,7 +142,7 @@ size_t mt_debugger_thread_count(const struct mt_debugger *debugger)
 
 const struct mt_debug_thread *mt_debugger_thread(const struct mt_debugger *debugger, size_t index)
 {
-	return index < debugger->lwps.count ? &debugger->lwps.items[index]->thread : NULL;
+	return index < debugger->lwps.count ? told(debugger->lwps.items[index]) : NULL;
 }
 
 unsigned mt_debugger_births(const struct mt_debugger *debugger)
@@ -127,7 +152,7 @@ unsigned mt_debugger_births(const struct mt_debugger *debugger)
 
 const struct mt_debug_thread *mt_debugger_selected(const struct mt_debugger *debugger)
 {
-	return debugger->selected ? &debugger->selected->thread : NULL;
+	return debugger->selected ? told(debugger->selected) : NULL;
 }
 
 struct mt_error *mt_debugger_select_thread(struct mt_debugger *debugger, unsigned number)

@@ -38,3 +38,20 @@ def test_library_that_comes_later(compare, compile):
         "finish\nc\ninfo breakpoints\nc\nc\n"
     )
     compare(compile("debug_loads.c", "-O0", "-ldl"), script, str(library))
+
+
+THREADS = [
+    ("", "print $_thread\nprint $_inferior\nbreak leaf\nprint $bpnum\nrun\nthread find w\nthread find LWP\n"
+         "thread name main one\nthread find xyz\nthread find\nthread\nthread apply all -q print $_thread\n"
+         "thread apply all -ascending -q print $_gthread\nthread apply all -c print n\nthread apply all -s print n\n"
+         "thread apply all -q -c print nope\ntaas print n\ntaas\nthread apply all\nthread apply 1\nthread apply\n"
+         "thread apply 1-3 -q print shared\nthread apply all -z print 1\ncontinue\ninfo program\nup\nnext\n"
+         "thread apply 1 thread name\ncontinue\nthread 9\ncontinue\nfinish\ncontinue\nnext\nnext\nnext\ncontinue\n"
+         "thread find x\nthread name x\ntaas print 1\nkill\n"),
+    ("", "break leaf if $_thread == 2\ntbreak main\nrun\nbreak leaf if $_thread == 3\ncontinue\nbt 1\ncontinue\nkill\n"
+         "kill\nrun\ninfo breakpoints\ndelete\nrun\nrun\nkill\n"),
+]
+
+
+def test_threads(need, mtdb, compile):
+    same(need("gdb"), mtdb, [*words_of(THREADS), compile("debug_named.c", "-O0", "-pthread")])
