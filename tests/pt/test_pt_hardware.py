@@ -100,6 +100,29 @@ def test_the_window_ends_at_the_trigger(record, truth, decoded):
         assert branches[index + 1][0] in ("stop", "syscall")
 
 
+def test_the_window_ends_there_though_the_stop_is_late(record, compile, run_mtdb, tmp_path):
+    source = tmp_path / "late.c"
+    source.write_text("""#include <signal.h>
+__attribute__((noinline)) void passed(void) { __asm__ volatile(""); }
+__attribute__((noinline)) void behind(void) { __asm__ volatile(""); }
+int main(void)
+{
+	sigset_t all;
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, 0);
+	passed();
+	behind();
+	sigprocmask(SIG_UNBLOCK, &all, 0);
+	return 7;
+}
+""")
+    recorded = record(compile(source, "-O1"), options=["--trigger=passed"])
+    pauses = ENGINE == "pt" and re.search("^aux_pause +yes", run_mtdb("doctor").stdout, re.M)
+    assert len(recorded.named("passed")) == 1
+    assert len(recorded.named("behind")) == (0 if pauses else 1)
+    assert bool(recorded.gaps) == bool(pauses)
+
+
 def test_many_snapshots_lose_nothing(record, truth):
     recorded = record(truth, "recursion", options=["--trigger=fib"])
     assert len(recorded.named("fib")) == 177

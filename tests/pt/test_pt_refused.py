@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the kernel refuses is told with its reason and the cure, before the program runs."""
 import errno
+import re
 
 import pytest
 
@@ -76,6 +77,18 @@ def test_doctor_tells_what_the_processor_has(run_pt, put_sysfs, machine):
     assert "\npt         yes  Intel PT" in done.stdout
     assert "TSC, MTC, CYC, 2 address filters" in done.stdout
     assert "perf_event_paranoid is 2" in done.stdout and "perf_event_mlock_kb 516" in done.stdout
+
+
+def test_doctor_tells_whether_a_hit_pauses_the_trace(run_pt, put_sysfs, machine):
+    put_sysfs()
+    machine()
+
+    def told(**settings):
+        return re.search(r"^aux_pause +(.*)$", run_pt("doctor", **settings).stdout, re.M)[1]
+
+    assert told(PAUSES=1, PARANOID=1).startswith("yes  a trigger's hit pauses the trace")
+    assert told(PARANOID=1).endswith("wants Linux 6.13")
+    assert re.match("no .*what the kernel does.* kernel.perf_event_paranoid=1", told(PAUSES=1))
 
 
 def test_auto_takes_it_where_it_works(run_pt, put_sysfs):
