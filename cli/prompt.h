@@ -207,6 +207,8 @@ struct mt_error *prompt_set_variable(struct prompt *prompt, const char *rest);
 struct mt_error *prompt_info_locals(struct prompt *prompt, const char *rest);
 struct mt_error *prompt_info_args(struct prompt *prompt, const char *rest);
 struct mt_error *prompt_info_symbol(struct prompt *prompt, const char *rest);
+struct mt_error *prompt_info_functions(struct prompt *prompt, const char *rest);
+struct mt_error *prompt_info_variables(struct prompt *prompt, const char *rest);
 struct mt_error *prompt_info_scope(struct prompt *prompt, const char *rest);
 
 /* prompt_display.c: after a stop, and within `info`, `delete`, `enable` and `disable` */

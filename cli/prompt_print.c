@@ -80,6 +80,25 @@ static struct mt_error *run_output(struct prompt *prompt, const char *rest)
 	return run(prompt, rest, mt_expr_output);
 }
 
+static struct mt_error *info_list(struct prompt *prompt, bool functions, const char *pattern)
+{
+	mt_auto(mt_str) struct mt_str out = {0};
+	struct mt_expr_program *program;
+
+	mt_try(mt_debugger_expressions(prompt->debugger, &program));
+	return show(mt_expr_info_list(program, functions, pattern, &out), &out);
+}
+
+struct mt_error *prompt_info_functions(struct prompt *prompt, const char *rest)
+{
+	return info_list(prompt, true, rest);
+}
+
+struct mt_error *prompt_info_variables(struct prompt *prompt, const char *rest)
+{
+	return info_list(prompt, false, rest);
+}
+
 struct scope {
 	struct mt_expr_program *program;
 	const char *location;

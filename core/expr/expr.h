@@ -233,6 +233,10 @@ struct mt_error *mt_expr_info_symbol(struct mt_expr_program *program,
 struct mt_error *mt_expr_info_register(struct mt_expr_program *program,
 				       const struct mt_expr_frame *frame, const char *name,
 				       struct mt_str *out);
+/* `info functions` (else `info variables`): those that the regular expression PATTERN fits; "": all.
+ * Errors: USAGE; NO_MEMORY. */
+struct mt_error *mt_expr_info_list(struct mt_expr_program *program, bool functions,
+				   const char *pattern, struct mt_str *out);
 /* `info scope LOCATION` at its address. */
 struct mt_error *mt_expr_info_scope(struct mt_expr_program *program, const char *location,
 				    uint64_t address, struct mt_str *out);

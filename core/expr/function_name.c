@@ -6,12 +6,12 @@
 #include <dwarf.h>
 #include <string.h>
 
-static const char *linkage_name(Dwarf_Die *function)
+const char *mt_die_linkage_name(Dwarf_Die *die)
 {
 	Dwarf_Attribute attribute;
 
-	if (dwarf_attr_integrate(function, DW_AT_linkage_name, &attribute) ||
-	    dwarf_attr_integrate(function, DW_AT_MIPS_linkage_name, &attribute))
+	if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute) ||
+	    dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute))
 		return dwarf_formstring(&attribute);
 	return NULL;
 }
@@ -85,7 +85,7 @@ static bool append_plain(struct mt_module *module, Dwarf_Die *function, enum mt_
 bool mt_function_name(struct mt_module *module, Dwarf_Die *function, bool linked,
 		      struct mt_str *out)
 {
-	const char *linkage = linkage_name(function);
+	const char *linkage = mt_die_linkage_name(function);
 	enum mt_language language;
 	struct mt_type *type;
 	Dwarf_Die unit;

@@ -403,14 +403,13 @@ static const char *split(const char *name, char **scope)
 static void define_by_symbol(struct mt_lookup *lookup, struct mt_found *found)
 {
 	struct mt_found symbol = {0};
-	Dwarf_Attribute attribute;
 	const char *name = found->variable.name;
 
 	if (found->kind != MT_FOUND_VARIABLE || found->variable.kind != MT_VARIABLE_OPTIMIZED_OUT ||
 	    !found->variable.die.addr || !mt_die_flag(&found->variable.die, DW_AT_declaration))
 		return;
-	if (dwarf_attr_integrate(&found->variable.die, DW_AT_linkage_name, &attribute))
-		name = dwarf_formstring(&attribute);
+	if (mt_die_linkage_name(&found->variable.die))
+		name = mt_die_linkage_name(&found->variable.die);
 	if (name)
 		find_msymbol(lookup, name, &symbol);
 	if (symbol.kind != MT_FOUND_VARIABLE)

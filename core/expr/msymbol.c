@@ -76,7 +76,7 @@ static int compare(const void *left, const void *right)
 	return a->order < b->order ? -1 : a->order > b->order;
 }
 
-static const struct mt_msymbols *read_symbols(struct mt_module *module)
+const struct mt_msymbols *mt_module_msymbols(struct mt_module *module)
 {
 	struct mt_msymbols *symbols = &module->symbols;
 	struct mt_objfile *objfile = module->objfile;
@@ -125,7 +125,7 @@ static bool holds(const struct mt_msymbol *symbol, uint64_t address)
 
 static const struct mt_msymbol *nearest(struct mt_module *module, uint64_t address)
 {
-	const struct mt_msymbols *symbols = read_symbols(module);
+	const struct mt_msymbols *symbols = mt_module_msymbols(module);
 	size_t behind = search(symbols, address);
 	const struct mt_msymbol *best = NULL;
 
@@ -155,7 +155,7 @@ const struct mt_msymbol *mt_msymbol_at(struct mt_module *module, uint64_t addres
 
 const struct mt_msymbol *mt_msymbol_named(struct mt_module *module, const char *name, size_t length)
 {
-	const struct mt_msymbols *symbols = read_symbols(module);
+	const struct mt_msymbols *symbols = mt_module_msymbols(module);
 	const struct mt_msymbol *best = NULL;
 
 	mt_array_each (symbol, symbols)

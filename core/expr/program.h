@@ -146,6 +146,7 @@ struct mt_name *mt_index_next(const struct mt_name *name, unsigned accept);
 const char *mt_index_scope_of(struct mt_module *module, Dwarf_Die *die);
 
 /* msymbol.c */
+const struct mt_msymbols *mt_module_msymbols(struct mt_module *module);
 const struct mt_msymbol *mt_msymbol_at(struct mt_module *module, uint64_t file_address);
 const struct mt_msymbol *mt_msymbol_named(struct mt_module *module, const char *name,
 					  size_t length);

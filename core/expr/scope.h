@@ -25,7 +25,9 @@ bool mt_scope_find(struct mt_expr_program *program, const struct mt_expr_frame *
 		   struct mt_scope *scope);
 /* The function that holds an address; inlined ones do not count.  False: none. */
 bool mt_scope_function(struct mt_module *module, uint64_t file_pc, Dwarf_Die *function);
-/* function_name.c: "ns::f<int>(int)", or LINKED "_ZN2ns1fIiEEvi" where it has such a name. */
+/* function_name.c: "_ZN2ns1fIiEEvi"; NULL: it has no such name. */
+const char *mt_die_linkage_name(Dwarf_Die *die);
+/* "ns::f<int>(int)", or LINKED "_ZN2ns1fIiEEvi" where it has such a name. */
 bool mt_function_name(struct mt_module *module, Dwarf_Die *function, bool linked,
 		      struct mt_str *out);
 /* A block's variables and parameters, with those that its abstract origin alone has. */

@@ -38,10 +38,8 @@ static bool add_copies(struct mt_module *module, Dwarf_Die *origin, struct mt_ca
 static bool add_symbol(struct mt_module *module, Dwarf_Die *declaration,
 		       struct mt_call_targets *out)
 {
-	Dwarf_Attribute attribute;
-	const char *name = dwarf_attr_integrate(declaration, DW_AT_linkage_name, &attribute)
-			       ? dwarf_formstring(&attribute)
-			       : dwarf_diename(declaration);
+	const char *linked = mt_die_linkage_name(declaration);
+	const char *name = linked ? linked : dwarf_diename(declaration);
 
 	mt_array_each (other, &module->program->modules) {
 		const struct mt_msymbol *symbol = name && (*other)->is_mapped

@@ -54,8 +54,8 @@ static const struct {
     {"short int", "short"},
 };
 
-/* C++'s types are named in one way, also as arguments of templates: "long", where compilers write
- * "long int". */
+/* C's and C++'s types are named in one way, also as arguments of templates: "long", where compilers
+ * write "long int". */
 static const char *canonical(struct mt_type *type, const char *name)
 {
 	mt_auto(mt_str) struct mt_str out = {0};
@@ -79,7 +79,7 @@ static const char *scoped_name(struct mt_type *type)
 {
 	const char *name = name_of(&type->die), *scope;
 
-	if (name && type->language == MT_LANGUAGE_CPP)
+	if (name && (type->language == MT_LANGUAGE_CPP || type->language == MT_LANGUAGE_C))
 		name = canonical(type, name);
 
 	if (!name || type->language == MT_LANGUAGE_C)

@@ -63,6 +63,8 @@ CODE = [
          "x/2i nowhere\ninfo line 0\n"),
 ]
 LISTS = [
+    ("", "info functions\ninfo functions squ\ninfo functions nothing\ninfo variables\nbreak main\nrun\n"
+         "info functions ^mall\ninfo variables ^std\n"),
     ("", "list 20\nlist square\nlist 25,27\nlist 30,\nlist ,20\nlist\nlist\n"),
     ("", "list debug_steps.c:40\nlist -\nlist -\nlist\nlist 12,square\nlist square,\n"),
     ("", "break add\nrun\nlist\nlist\nlist -\nup\nlist\nlist 1,2\nc\nlist\n"),
