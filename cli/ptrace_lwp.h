@@ -38,7 +38,8 @@ struct mt_ptrace_lwp {
 	bool exiting;     /* it runs no code of its own any more */
 	bool has_status;  /* waitpid gave `status`, which wait() has not told yet */
 	int status;
-	uint64_t trap; /* it stands at this int3, which is the status; 0: it does not */
+	uint64_t trap;     /* it stands at this int3, which is the status; 0: it does not */
+	siginfo_t trapped; /* of that SIGTRAP, asked for before it was waited for; else empty */
 	UT_hash_handle hh;
 };
 

@@ -30,10 +30,9 @@ static void take_back(struct mt_ptrace_target *target, pid_t number)
 	const struct mt_ptrace_process *process =
 	    lwp ? mt_ptrace_find_process(target, lwp->pid) : NULL;
 	void *const rip = (void *)offsetof(struct user, regs.rip); // NOLINT
-	siginfo_t info = {0};
 
-	if (!process || !process->is_trap || ptrace(PTRACE_GETSIGINFO, number, 0, &info) ||
-	    info.si_code != SI_KERNEL)
+	if (!process || !process->is_trap || ptrace(PTRACE_GETSIGINFO, number, 0, &lwp->trapped) ||
+	    lwp->trapped.si_code != SI_KERNEL)
 		return;
 	uint64_t address = (uint64_t)ptrace(PTRACE_PEEKUSER, number, rip, 0) - 1;
 	if (!process->is_trap(process->trap_context, address))

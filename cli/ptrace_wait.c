@@ -231,18 +231,13 @@ static bool is_fault(const siginfo_t *info)
 
 static void tell_signal(struct mt_ptrace_lwp *lwp, struct mt_stop *stop)
 {
-	siginfo_t info;
+	siginfo_t info = lwp->trapped;
 
-	if (lwp->trap) {
-		stop->kind = MT_STOP_BREAKPOINT;
-		stop->code = SI_KERNEL;
-		stop->address = lwp->trap;
-		lwp->trap = 0;
-		return;
-	}
-
-	memset(&info, 0, sizeof(info));
-	ptrace(PTRACE_GETSIGINFO, lwp->lwp, 0, &info);
+	if (!info.si_signo)
+		ptrace(PTRACE_GETSIGINFO, lwp->lwp, 0, &info);
+	memset(&lwp->trapped, 0, sizeof(lwp->trapped));
+	stop->address = lwp->trap;
+	lwp->trap = 0;
 	stop->code = info.si_code;
 	stop->kind = MT_STOP_SIGNAL;
 	if (stop->signal == SIGTRAP)

@@ -105,6 +105,7 @@ struct mt_debug_site {
 	uint64_t address;
 	uint8_t original;
 	bool inserted;
+	bool passed; /* taken out for one instruction of one thread, so `original` is as it was */
 	bool wanted;
 };
 

@@ -98,7 +98,10 @@ static struct mt_error *begin_passing(struct mt_debugger *debugger, struct mt_de
 	debugger->over = lwp;
 	debugger->over_vfork = false;
 	struct mt_debug_site *site = mt_debug_site_at(debugger, lwp->passed);
-	return site ? mt_debug_lift_site(debugger, site) : NULL;
+	if (!site)
+		return NULL;
+	site->passed = true;
+	return mt_debug_lift_site(debugger, site);
 }
 
 static struct mt_debug_lwp *find_passing(struct mt_debugger *debugger)

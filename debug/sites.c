@@ -97,9 +97,12 @@ static struct mt_error *insert(struct mt_debugger *debugger, struct mt_debug_sit
 {
 	if (site->inserted)
 		return NULL;
-	if (mt_debug_read(debugger, site->address, &site->original, 1) != 1)
-		return cannot_insert(debugger, site->address);
-	mt_try(mt_debug_rescue_note(debugger, site));
+	if (!site->passed) {
+		if (mt_debug_read(debugger, site->address, &site->original, 1) != 1)
+			return cannot_insert(debugger, site->address);
+		mt_try(mt_debug_rescue_note(debugger, site));
+	}
+	site->passed = false;
 	mt_try(
 	    debugger->target->ops->write(debugger->target, debugger->pid, site->address, &int3, 1));
 	site->inserted = true;
