@@ -168,8 +168,6 @@ uint64_t mt_type_size(struct mt_type *type);
 uint64_t mt_type_align(struct mt_type *type);
 /* Read members, parameters, enumerators.  Without memory there are fewer. */
 void mt_type_expand(struct mt_type *type);
-/* The subprogram's name and scope, as its language has it: "ns::f". */
-const char *mt_die_scope(struct mt_module *module, Dwarf_Die *die);
 
 /* Made on demand; NULL: no memory. */
 struct mt_type *mt_type_pointer_to(struct mt_type *type);

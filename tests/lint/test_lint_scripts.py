@@ -117,6 +117,21 @@ def test_symbols_wants_an_archive(tmp_path):
     assert script("check-symbols", tmp_path / "none.a").returncode == 2
 
 
+def test_unused(tmp_path):
+    folder = tmp_path / "core" / "base"
+    folder.mkdir(parents=True)
+    (folder / "a.h").write_text("int mt_used(int n);\nint mt_left(int n);\n"
+                                "static inline int mt_inline(void) { return 0; }\n")
+    (folder / "a.c").write_text("int mt_used(int n) { return n; }\nint mt_left(int n) { return n; }\n")
+    (folder / "b.c").write_text("static int user(void) { return mt_used(1); }\n")
+    done = script("check-unused", *folder.iterdir())
+    assert done.returncode == 1
+    assert "mt_left: nobody calls it" in done.stdout
+    assert "mt_used" not in done.stdout and "mt_inline" not in done.stdout
+    (folder / "b.c").write_text("static int user(void) { return mt_used(1) + mt_left(2); }\n")
+    assert script("check-unused", *folder.iterdir()).returncode == 0
+
+
 def test_spdx(tmp_path):
     (tmp_path / "good.c").write_text(SPDX)
     (tmp_path / "bad.c").write_text("int x;\n")
