@@ -198,13 +198,15 @@ static bool take_back_int3(struct mt_ptrace_target *target, const struct mt_ptra
 	return byte != INT3 && ptrace(PTRACE_SETREGS, lwp->lwp, 0, &registers) == 0;
 }
 
-/* A watchpoint's.  The event itself is gone by now. */
+/* A debug register's, whether it was an event's or ptrace's own.  It is empty by now. */
 static bool is_watch_trap(const struct mt_ptrace_lwp *lwp)
 {
 	siginfo_t info = {0};
 
-	return ptrace(PTRACE_GETSIGINFO, lwp->lwp, 0, &info) == 0 &&
-	       mt_perf_is_trap(info.si_signo, info.si_code);
+	if (ptrace(PTRACE_GETSIGINFO, lwp->lwp, 0, &info))
+		return false;
+	return mt_perf_is_trap(info.si_signo, info.si_code) ||
+	       (info.si_signo == SIGTRAP && info.si_code == TRAP_HWBKPT);
 }
 
 /* What would be news for us, and is nothing to the program. */

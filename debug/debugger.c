@@ -268,7 +268,8 @@ static void send_again(const struct mt_debugger *debugger, const struct mt_debug
 {
 	int signal = lwp->signal;
 
-	if (lwp->has_pending && lwp->pending.kind == MT_STOP_SIGNAL)
+	if (lwp->has_pending && lwp->pending.kind == MT_STOP_SIGNAL &&
+	    !mt_debug_is_of_processor(&lwp->pending))
 		signal = lwp->pending.signal;
 	if (signal)
 		syscall(SYS_tgkill, debugger->pid, lwp->thread.lwp, signal);

@@ -311,12 +311,10 @@ static struct mt_error *on_signal(struct mt_debugger *debugger, struct mt_debug_
 	return NULL;
 }
 
-/* A trap of a debug register; or of a step that was done when its thread was halted, and is told
- * when it goes on otherwise. */
-static bool is_of_processor(const struct mt_stop *stop)
+bool mt_debug_is_of_processor(const struct mt_stop *stop)
 {
-	if (stop->signal == MT_TRAP_SIGNAL)
-		return stop->code == MT_TRAP_CODE;
+	if (mt_perf_is_trap(stop->signal, stop->code))
+		return true;
 	return stop->signal == SIGTRAP &&
 	       (stop->code == TRAP_HWBKPT || stop->code == TRAP_TRACE || stop->code == TRAP_BRKPT);
 }
@@ -395,7 +393,7 @@ struct mt_error *mt_debug_take(struct mt_debugger *debugger, const struct mt_sto
 	case MT_STOP_HANDLER:
 		return on_step(debugger, lwp);
 	case MT_STOP_SIGNAL:
-		if (is_of_processor(stop))
+		if (mt_debug_is_of_processor(stop))
 			return on_hardware_trap(debugger, lwp);
 		return on_signal(debugger, lwp, stop->signal, stop->address);
 	case MT_STOP_INTERRUPTED:

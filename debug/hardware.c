@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A thread's debug registers.  Those of a process that was attached to are perf events: should we
  * be killed, they go before its threads are let go.  ptrace(2)'s would stay, and the next SIGTRAP
- * would end the process; they serve for programs that die with us, and where perf events are
- * refused. */
+ * would end the process; they serve for programs that die with us, where perf events are refused,
+ * and for threads that block the events' signal. */
 #include "perf/breakpoint.h"
 #include "perf/system.h"
 #include "private.h"
@@ -76,7 +76,9 @@ void mt_debug_hardware_set(struct mt_debugger *debugger, struct mt_debug_lwp *lw
 	const struct mt_ptrace_watch none[MT_PTRACE_WATCHES] = {0};
 
 	close_events(&lwp->hardware);
-	bool has_events = debugger->attached && open_events(lwp, watches);
+	bool has_events = debugger->attached &&
+			  !mt_ptrace_blocks(lwp->thread.lwp, MT_TRAP_SIGNAL) &&
+			  open_events(lwp, watches);
 	/* One that is gone tells so itself. */
 	mt_ptrace_set_watches(lwp->thread.lwp, has_events ? none : watches);
 }

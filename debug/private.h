@@ -447,6 +447,9 @@ const struct mt_debug_handling *mt_debug_handling_of(const struct mt_debugger *d
 
 /* events.c */
 struct mt_error *mt_debug_take(struct mt_debugger *debugger, const struct mt_stop *stop);
+/* A trap of a debug register; or of a step that was done when its thread was halted, and is told
+ * when it goes on otherwise.  No signal of the program's. */
+bool mt_debug_is_of_processor(const struct mt_stop *stop);
 
 /* step.c */
 void mt_debug_plan_clear(struct mt_debugger *debugger);

@@ -5,6 +5,13 @@
 #include <stddef.h>
 #include <sys/ptrace.h>
 
+bool mt_ptrace_blocks(pid_t lwp, int signal)
+{
+	uint64_t mask = 0;
+
+	return ptrace(PTRACE_GETSIGMASK, lwp, sizeof(mask), &mask) == 0 && mask >> (signal - 1) & 1;
+}
+
 bool mt_ptrace_get_float_registers(pid_t lwp, struct user_fpregs_struct *out)
 {
 	return ptrace(PTRACE_GETFPREGS, lwp, 0, out) == 0;

@@ -9,6 +9,9 @@
 #include <sys/types.h>
 #include <sys/user.h>
 
+/* The thread holds this signal back. */
+bool mt_ptrace_blocks(pid_t lwp, int signal);
+
 /* x87 and SSE.  False: the thread is gone. */
 bool mt_ptrace_get_float_registers(pid_t lwp, struct user_fpregs_struct *out);
 bool mt_ptrace_set_float_registers(pid_t lwp, const struct user_fpregs_struct *registers);

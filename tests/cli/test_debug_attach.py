@@ -73,9 +73,10 @@ def test_text_is_whole_when_asked_to_end(mtdb, busy, number):
 
 
 @pytest.fixture(name="storm")
-def start_storm(compile):
+def start_storm(compile, request):
     """Four threads that write a variable all the time."""
-    program = compile("watched_storm.c", "-O1", "-g", "-pthread", "-D_GNU_SOURCE", output="storm")
+    flags = getattr(request, "param", [])
+    program = compile("watched_storm.c", "-O1", "-g", "-pthread", "-D_GNU_SOURCE", *flags)
     with subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           text=True) as process:
         assert process.stdout.readline() == "ready\n"
@@ -83,6 +84,7 @@ def start_storm(compile):
         process.kill()
 
 
+@pytest.mark.parametrize("storm", [[], ["-DBLOCKED"]], indirect=True, ids=["", "blocked"])
 def test_debug_registers_of_a_process(run_mtdb, storm):
     """Those of its four threads, and none is left."""
     lines = ["watch counter if counter % 3 == 0", "continue", "delete", "hbreak count", "continue",
