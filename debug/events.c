@@ -203,7 +203,10 @@ static struct mt_error *at_breakpoint(struct mt_debugger *debugger, struct mt_de
 		const struct mt_debug_stop told = {.kind = MT_DEBUG_BREAKPOINT,
 						   .breakpoint = hit->public.number,
 						   .temporary = hit->public.temporary};
-		mt_debug_enter_asked(debugger, lwp, address);
+		if (mt_debug_is_stepped(debugger, lwp) && mt_debug_is_by_instruction(debugger))
+			mt_debug_enter_all(lwp, address);
+		else
+			mt_debug_enter_asked(debugger, lwp, address);
 		mt_debug_tell(debugger, lwp, &told);
 		return NULL;
 	}

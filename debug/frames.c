@@ -128,6 +128,21 @@ static bool is_main(const struct mt_debug_lwp *lwp)
 	return strcmp(name, "main") == 0 || strcmp(name, "main.main") == 0; /* Go */
 }
 
+/* Of what is inlined at a tail call only the innermost is shown, as GDB has it. */
+static int add_tail_call(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
+			 const struct mt_unwind_frame *jumped)
+{
+	struct mt_debug_frame frame = physical(debugger, jumped);
+	struct mt_inline_span span;
+
+	mt_space_inlines_at(debugger->code, frame.inside, &span);
+	if (span.depth)
+		name_frame(&frame, span.chain[span.depth - 1]->function);
+	frame.tail = true;
+	frame.registers.values[MT_REGISTER_RIP] = jumped->pc;
+	return add_frame(lwp, &frame);
+}
+
 /* Functions that were left by a jump on the way to the one that the innermost known frame is of. */
 static int add_tail_calls(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 			  const struct mt_unwind_frame *caller)
@@ -148,11 +163,7 @@ static int add_tail_calls(struct mt_debugger *debugger, struct mt_debug_lwp *lwp
 	for (size_t i = 0; i < count; i++) {
 		const struct mt_unwind_frame jumped = {
 		    .registers = caller->registers, .pc = pcs[i], .cfa = callee->cfa};
-		struct mt_debug_frame frame = physical(debugger, &jumped);
-
-		frame.tail = true;
-		frame.registers.values[MT_REGISTER_RIP] = pcs[i];
-		if (add_all(debugger, lwp, frame))
+		if (add_tail_call(debugger, lwp, &jumped))
 			return -1;
 	}
 	return 0;

@@ -136,6 +136,10 @@ struct mt_debug_plan {
 	uint64_t back;
 	uint64_t back_sp;
 	bool into; /* BACK is behind the prologue of what is stepped into */
+	/* It is in a stub of the dynamic linker's, or what that asked for; NULL: it is not.  What
+	 * is called returns to RETURNS. */
+	const struct mt_function *stub;
+	uint64_t returns, returns_sp;
 	/* FINISH and RUN_TO: where the frame returns to, with a stack pointer not below. */
 	uint64_t caller;
 	uint64_t above;
@@ -453,6 +457,7 @@ bool mt_debug_is_of_processor(const struct mt_stop *stop);
 
 /* step.c */
 void mt_debug_plan_clear(struct mt_debugger *debugger);
+bool mt_debug_is_by_instruction(const struct mt_debugger *debugger);
 /* The stepped thread did an instruction. */
 struct mt_error *mt_debug_on_step(struct mt_debugger *debugger, struct mt_debug_lwp *lwp);
 /* A thread came to a breakpoint instruction that the plan may have asked for. */

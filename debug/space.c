@@ -178,9 +178,9 @@ uint64_t mt_debug_frame_made(struct mt_debugger *debugger, uint64_t start)
 {
 	const struct mt_mapping *mapping = mapping_at(debugger, start);
 
-	return mapping ? mt_objfile_frame_made(mapping->objfile, start - mapping->bias) +
-			     mapping->bias
-		       : start;
+	return mapping
+		   ? mt_objfile_frame_made(mapping->objfile, start - mapping->bias) + mapping->bias
+		   : start;
 }
 
 /* What has a place in memory, and none in the file, is zero at first. */

@@ -24,9 +24,10 @@ static uint64_t function_at(struct mt_debugger *debugger, uint64_t pc)
 	return function ? function->start : 0;
 }
 
-static bool is_by_instruction(const struct mt_debug_plan *plan)
+bool mt_debug_is_by_instruction(const struct mt_debugger *debugger)
 {
-	return plan->kind == MT_DEBUG_PLAN_STEPI || plan->kind == MT_DEBUG_PLAN_NEXTI;
+	return debugger->plan.kind == MT_DEBUG_PLAN_STEPI ||
+	       debugger->plan.kind == MT_DEBUG_PLAN_NEXTI;
 }
 
 static void tell_done(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
@@ -35,7 +36,7 @@ static void tell_done(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 	const struct mt_debug_plan *plan = &debugger->plan;
 	const struct user_regs_struct *registers = mt_debug_registers(debugger, lwp);
 
-	if (registers && is_by_instruction(plan))
+	if (registers && mt_debug_is_by_instruction(debugger))
 		mt_debug_enter_all(lwp, registers->rip);
 	if (registers && plan->kind == MT_DEBUG_PLAN_RUN_TO)
 		mt_debug_enter_asked(debugger, lwp, registers->rip);
@@ -100,33 +101,81 @@ static uint64_t behind_stub(struct mt_debugger *debugger, const struct mt_functi
 	return target;
 }
 
-/* Behind the prologue of a function that a step goes into; 0: it is stepped over. */
-static uint64_t entry_to_show(struct mt_debugger *debugger, uint64_t pc)
+/* Code that only leads somewhere: out of a signal handler, or into a library. */
+static bool is_passage(const struct mt_function *function)
 {
-	const struct mt_function *function = mt_space_function_at(debugger->code, pc);
+	return function && (function->flags & (MT_FUNCTION_SIGNAL_RETURN | MT_FUNCTION_RESOLVER) ||
+			    function->kind == MT_FUNCTION_PLT);
+}
+
+/* Behind the prologue of a function that a step goes into; 0: it is stepped over. */
+static uint64_t entry_to_show(struct mt_debugger *debugger, const struct mt_function *function)
+{
 	struct mt_line_range range;
 	uint64_t behind;
 
 	if (!function || function->kind == MT_FUNCTION_UNKNOWN)
 		return 0;
-	uint64_t start =
-	    function->kind == MT_FUNCTION_PLT ? behind_stub(debugger, function) : function->start;
-	behind = start ? mt_debug_frame_made(debugger, start) : 0;
-	return behind && mt_debug_line_at(debugger, behind, &range) ? behind : 0;
+	behind = mt_debug_frame_made(debugger, function->start);
+	return mt_debug_line_at(debugger, behind, &range) ? behind : 0;
+}
+
+/* A function was called that begins at PC; 0: one that is stepped over. */
+static void enter_or_pass(struct mt_debugger *debugger, struct mt_debug_lwp *lwp, uint64_t pc,
+			  uint64_t entry)
+{
+	const struct mt_debug_plan *plan = &debugger->plan;
+
+	if (entry && entry == pc)
+		tell_done(debugger, lwp, MT_DEBUG_STEPPED);
+	else if (entry)
+		run_into(debugger, entry);
+	else
+		run_back(debugger, plan->returns, plan->returns_sp);
+}
+
+/* The linker's stub, and what it asks for the function at the first call, lead to one.  Where the
+ * dynamic linker cannot be told apart, the stub's name tells which. */
+static void follow_stub(struct mt_debugger *debugger, struct mt_debug_lwp *lwp, uint64_t pc)
+{
+	const struct mt_function *function = mt_space_function_at(debugger->code, pc);
+	const struct mt_function *stub = debugger->plan.stub;
+	uint64_t entry, named;
+
+	if (is_passage(function))
+		return;
+	debugger->plan.stub = NULL;
+	entry = entry_to_show(debugger, function);
+	if (!entry && mt_space_find(debugger->code, pc) ==
+			  mt_space_find(debugger->code, debugger->loader_break)) {
+		named = behind_stub(debugger, stub);
+		entry = entry_to_show(debugger,
+				      named ? mt_space_function_at(debugger->code, named) : NULL);
+	}
+	enter_or_pass(debugger, lwp, pc, entry);
 }
 
 static void on_call(struct mt_debugger *debugger, struct mt_debug_lwp *lwp, uint64_t pc,
 		    uint64_t sp)
 {
-	uint64_t entry =
-	    debugger->plan.kind == MT_DEBUG_PLAN_STEP ? entry_to_show(debugger, pc) : 0;
+	const struct mt_function *function = mt_space_function_at(debugger->code, pc);
+	struct mt_debug_plan *plan = &debugger->plan;
 
-	if (debugger->plan.kind == MT_DEBUG_PLAN_STEPI || entry == pc)
+	if (plan->kind == MT_DEBUG_PLAN_STEPI) {
 		tell_done(debugger, lwp, MT_DEBUG_STEPPED);
-	else if (entry)
-		run_into(debugger, entry);
-	else
+	} else if (plan->stub) {
 		run_back(debugger, mt_debug_word(debugger, sp), sp + sizeof(uint64_t));
+	} else {
+		plan->returns = mt_debug_word(debugger, sp);
+		plan->returns_sp = sp + sizeof(uint64_t);
+		if (plan->kind == MT_DEBUG_PLAN_STEP && is_passage(function))
+			plan->stub = function;
+		else
+			enter_or_pass(debugger, lwp, pc,
+				      plan->kind == MT_DEBUG_PLAN_STEP
+					  ? entry_to_show(debugger, function)
+					  : 0);
+	}
 }
 
 /* What the thread has just done. */
@@ -141,15 +190,6 @@ static struct mt_insn last_instruction(struct mt_debugger *debugger)
 		bytes[0] = site->original;
 	mt_insn_decode(bytes, size, debugger->plan.last_pc, &insn);
 	return insn;
-}
-
-/* Code that only leads somewhere: out of a signal handler, or into a library. */
-static bool is_passage(struct mt_debugger *debugger, uint64_t pc)
-{
-	const struct mt_function *function = mt_space_function_at(debugger->code, pc);
-
-	return function &&
-	       (function->flags & MT_FUNCTION_SIGNAL_RETURN || function->kind == MT_FUNCTION_PLT);
 }
 
 static bool is_same_line(const struct mt_debug_plan *plan, const struct mt_line_range *range)
@@ -228,7 +268,7 @@ static void leave_line(struct mt_debugger *debugger, struct mt_debug_lwp *lwp, u
 	struct mt_debug_plan *plan = &debugger->plan;
 	struct mt_line_range range;
 
-	if (is_passage(debugger, pc))
+	if (is_passage(mt_space_function_at(debugger->code, pc)))
 		return;
 	if (!mt_debug_line_at(debugger, pc, &range)) {
 		tell_done(debugger, lwp, MT_DEBUG_STEPPED);
@@ -268,7 +308,9 @@ struct mt_error *mt_debug_on_step(struct mt_debugger *debugger, struct mt_debug_
 	bool is_done = pc != plan->last_pc || insn.flags & MT_INSN_REPEATED;
 	if (is_call && pc != plan->last_pc + insn.length && pc != plan->last_pc)
 		on_call(debugger, lwp, pc, sp);
-	else if (is_by_instruction(plan) && is_done)
+	else if (plan->stub)
+		follow_stub(debugger, lwp, pc);
+	else if (mt_debug_is_by_instruction(debugger) && is_done)
 		tell_done(debugger, lwp, MT_DEBUG_STEPPED);
 	else if (pc < plan->start || pc >= plan->end || !is_in_frame(debugger, lwp, pc))
 		leave_line(debugger, lwp, pc);
@@ -286,9 +328,9 @@ static struct mt_error *on_back(struct mt_debugger *debugger, struct mt_debug_lw
 	plan->back = 0;
 	plan->last_pc = address;
 	debugger->sites_changed = true;
-	if (into || is_by_instruction(plan))
+	if (into || mt_debug_is_by_instruction(debugger))
 		tell_done(debugger, lwp, MT_DEBUG_STEPPED);
-	else if (address < plan->start || address >= plan->end)
+	else if (!plan->stub && (address < plan->start || address >= plan->end))
 		leave_line(debugger, lwp, address);
 	return NULL;
 }

@@ -13,8 +13,17 @@ def compare(need, mtdb):
 
 
 def test_inlined_calls(compare, compile):
-    script = "break outer\nrun\nbt\nnext\nnext\nbt\nnext\nstep\nbt\n" + "step\n" * 12 + "bt\nup\ninfo locals\n"
+    script = (
+        "break outer\nrun\nbt\nnext\nnext\nbt\nnext\nstep\nbt\n" + "step\n" * 12 + "bt\nup\ninfo locals\n"
+        "break twice\n" + "c\nbt\n" + "stepi\nbt\n" * 12
+    )
     compare(compile("debug_inlines.c", "-O2"), script)
+
+
+def test_stubs(compare, compile):
+    """Into a function of a library that is looked up at its first call, and chosen for this machine."""
+    script = "break expr_optimized.c:45\nrun\nstep\nbt\nfinish\n"
+    compare(compile("expr_optimized.c", "-O2", "-fno-builtin", "-Wl,-z,lazy"), script)
 
 
 def test_forks_and_exec(compare, compile):
