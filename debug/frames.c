@@ -117,15 +117,18 @@ static int add_all(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 }
 
 /* GDB's idea of the outermost frame: the program's main function, as its language has it. */
-static bool is_main(const struct mt_debug_lwp *lwp)
+static bool is_main(struct mt_debugger *debugger, const struct mt_debug_frame *frame)
 {
-	size_t count = lwp->frame_count;
-	const char *name = lwp->frames.items[count - 1]->function;
-	const char *callee = count > 1 ? lwp->frames.items[count - 2]->function : NULL;
+	const struct mt_mapping *mapping;
 
-	if (!name || (callee && strncmp(callee, "std::rt::lang_start", 19) == 0)) /* Rust */
+	if (!frame->function)
 		return false;
-	return strcmp(name, "main") == 0 || strcmp(name, "main.main") == 0; /* Go */
+	if (strcmp(frame->function, "main.main") == 0) /* Go */
+		return true;
+	if (strcmp(frame->function, "main") != 0)
+		return false;
+	mapping = mt_space_find(debugger->code, frame->inside);
+	return !mapping || !mapping->objfile || !mt_objfile_is_rust(mapping->objfile);
 }
 
 /* Of what is inlined at a tail call only the innermost is shown, as GDB has it. */
@@ -181,7 +184,7 @@ const struct mt_debug_frame *mt_debug_frame_of(struct mt_debugger *debugger,
 		    add_tail_calls(debugger, lwp, &unwound) ||
 		    add_all(debugger, lwp, physical(debugger, &unwound)))
 			return NULL;
-		if (is_main(lwp))
+		if (is_main(debugger, lwp->frames.items[lwp->frame_count - 1]))
 			lwp->unwinder.end = MT_UNWIND_OUTERMOST;
 	}
 	return lwp->frames.items[level];

@@ -161,6 +161,13 @@ struct mt_dwarf *mt_dwarf(struct mt_objfile *objfile)
 	return dwarf;
 }
 
+bool mt_objfile_is_rust(struct mt_objfile *objfile)
+{
+	struct mt_dwarf *dwarf = mt_dwarf(objfile);
+
+	return dwarf && dwarf->unit_count && dwarf_srclang(&dwarf->units[0].die) == DW_LANG_Rust;
+}
+
 void mt_dwarf_destroy(struct mt_dwarf *dwarf)
 {
 	if (!dwarf)

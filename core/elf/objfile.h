@@ -115,6 +115,8 @@ bool mt_objfile_lines_begin_at(struct mt_objfile *objfile, uint64_t address);
 /* The directory to which the file names of the unit at ADDRESS were told relative, as people gave
  * them to the compiler.  NULL: they were not. */
 const char *mt_objfile_directory_at(struct mt_objfile *objfile, uint64_t address);
+/* Its own code is Rust's, whose main function is not called `main`. */
+bool mt_objfile_is_rust(struct mt_objfile *objfile);
 /* Where a debugger stops at a function that begins at START: behind its prologue, as GDB has it;
  * START itself where the compiler tells at each instruction where variables are. */
 uint64_t mt_objfile_skip_prologue(struct mt_objfile *objfile, uint64_t start);

@@ -22,8 +22,13 @@ static const char *unit_text(struct mt_objfile *objfile, uint64_t address, unsig
 const char *mt_objfile_directory_at(struct mt_objfile *objfile, uint64_t address)
 {
 	const char *name = unit_text(objfile, address, DW_AT_name);
+	const char *directory = unit_text(objfile, address, DW_AT_comp_dir);
+	const struct mt_dwarf *dwarf = mt_dwarf(objfile);
+	struct mt_unit *unit = dwarf ? mt_dwarf_unit_at(dwarf, address) : NULL;
+	/* Of Rust's units only the whole is named in full. */
+	bool is_rust = unit && dwarf_srclang(&unit->die) == DW_LANG_Rust;
 
-	return name && name[0] != '/' ? unit_text(objfile, address, DW_AT_comp_dir) : NULL;
+	return name && (name[0] != '/' || is_rust) ? directory : NULL;
 }
 
 static const char *producer_of(struct mt_objfile *objfile, uint64_t address)

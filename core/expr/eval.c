@@ -230,6 +230,21 @@ static struct mt_error *eval_at_address(struct mt_eval *eval, const struct mt_no
 	return NULL;
 }
 
+/* Of one of Rust's slices its pointer. */
+static struct mt_error *slice_start(struct mt_eval *eval, struct mt_value *array)
+{
+	struct mt_type *type = mt_type_strip(array->type);
+	struct mt_value whole = *array;
+
+	if (type->language != MT_LANGUAGE_RUST || type->kind != MT_TYPE_STRUCT)
+		return NULL;
+	mt_type_expand(type);
+	if (type->member_count != 2 || !type->members[0].name ||
+	    strcmp(type->members[0].name, "data_ptr") != 0)
+		return NULL;
+	return mt_value_member(eval, &whole, &type->members[0], array);
+}
+
 static struct mt_error *eval_index(struct mt_eval *eval, const struct mt_node *node,
 				   struct mt_value *out)
 {
@@ -241,6 +256,7 @@ static struct mt_error *eval_index(struct mt_eval *eval, const struct mt_node *n
 	mt_try(mt_eval(eval, node->right, &index));
 	mt_try(mt_value_unreference(eval, &array));
 	mt_try(mt_value_unreference(eval, &index));
+	mt_try(slice_start(eval, &array));
 	type = mt_type_strip(array.type);
 	mt_try(mt_eval_no_operator(type, "[]"));
 	if (type->kind != MT_TYPE_ARRAY && type->kind != MT_TYPE_POINTER) {

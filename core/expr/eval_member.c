@@ -125,5 +125,7 @@ struct mt_error *mt_eval_member(struct mt_eval *eval, const struct mt_node *node
 	if (is_found)
 		return NULL;
 	return mt_error_new(MT_ERROR_NOT_FOUND, "There is no member %snamed %s.",
-			    has_methods(type) ? "or method " : "", node->name);
+			    has_methods(type) && type->language != MT_LANGUAGE_RUST ? "or method "
+										    : "",
+			    node->name);
 }

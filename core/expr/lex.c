@@ -104,6 +104,20 @@ static struct mt_error *take_quoted(struct mt_parser *parser)
 	return mt_lex_char(parser, &parser->next, &parser->token.value);
 }
 
+/* Rust's b'c' is a number. */
+static struct mt_error *take_byte(struct mt_parser *parser)
+{
+	uint64_t code;
+
+	parser->next++;
+	parser->token.kind = MT_TOKEN_NUMBER;
+	mt_try(mt_lex_char(parser, &parser->next, &parser->token.value));
+	code = mt_value_bytes(&parser->token.value)[0];
+	parser->token.value =
+	    mt_value_integer(mt_type_builtin(parser->program, MT_BUILTIN_UINT), code);
+	return NULL;
+}
+
 static bool is_prefixed(const char *at, char quote)
 {
 	return ((*at == 'L' || *at == 'u' || *at == 'U') && at[1] == quote);
@@ -125,6 +139,8 @@ struct mt_error *mt_lex(struct mt_parser *parser)
 		return take_number(parser);
 	if (*parser->next == '\'')
 		return take_quoted(parser);
+	if (parser->lookup.language == MT_LANGUAGE_RUST && strncmp(parser->next, "b'", 2) == 0)
+		return take_byte(parser);
 	if (is_prefixed(parser->next, '\'')) {
 		parser->token.kind = MT_TOKEN_NUMBER;
 		return mt_lex_char(parser, &parser->next, &parser->token.value);

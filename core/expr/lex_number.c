@@ -70,8 +70,8 @@ static bool looks_float(const char *text, size_t length, int base)
 	return false;
 }
 
-struct mt_error *mt_lex_number(struct mt_parser *parser, const char *text, size_t length,
-			       struct mt_value *out)
+static struct mt_error *lex_c(struct mt_parser *parser, const char *text, size_t length,
+			      struct mt_value *out)
 {
 	int base = parser->program->settings.input_radix;
 	size_t prefix = 0;
@@ -104,6 +104,41 @@ struct mt_error *mt_lex_number(struct mt_parser *parser, const char *text, size_
 	    mt_type_builtin(parser->program, type_of(number, base == 10, is_unsigned, longs)),
 	    number);
 	return NULL;
+}
+
+/* Rust's have underscores, and their type's name behind them: 1_000u64, 1.5f32. */
+static struct mt_error *lex_rust(struct mt_parser *parser, const char *text, size_t length,
+				 struct mt_value *out)
+{
+	char plain[80];
+	size_t used = 0, end;
+	bool is_hex = length > 1 && text[1] == 'x';
+
+	for (size_t i = 0; i < length && used + 2 < sizeof(plain); i++)
+		if (text[i] != '_')
+			plain[used++] = text[i];
+	for (end = 0; end < used && !strchr(is_hex ? "iu" : "iuf", plain[end]);)
+		end++;
+	/* C's words for the same. */
+	if (end < used && plain[end] == 'f')
+		used = end + (plain[end + 1] == '3');
+	else if (end < used)
+		used = end;
+	if (used > 2 && plain[1] == 'o') {
+		memmove(plain + 1, plain + 2, used - 2);
+		used--;
+	} else if (used > 1 && plain[0] == '0' && isdigit((unsigned char)plain[1])) {
+		return bad_number(text, length);
+	}
+	plain[used] = '\0';
+	return lex_c(parser, plain, used, out);
+}
+
+struct mt_error *mt_lex_number(struct mt_parser *parser, const char *text, size_t length,
+			       struct mt_value *out)
+{
+	return parser->lookup.language == MT_LANGUAGE_RUST ? lex_rust(parser, text, length, out)
+							   : lex_c(parser, text, length, out);
 }
 
 static uint64_t read_octal(const char **at)

@@ -64,9 +64,27 @@ static int precedence(const struct mt_token *token)
 	}
 }
 
+/* Rust's casts: "x as u8". */
+static struct mt_error *parse_as(struct mt_parser *parser, struct mt_node **out)
+{
+	while (parser->lookup.language == MT_LANGUAGE_RUST && parser->token.kind == MT_TOKEN_NAME &&
+	       strcmp(parser->token.text, "as") == 0) {
+		struct mt_node *cast = mt_node_new(parser, MT_NODE_CAST);
+
+		if (!cast)
+			return mt_error_no_memory();
+		cast->left = *out;
+		mt_try(mt_lex(parser));
+		mt_try(mt_parse_type(parser, &cast->type));
+		*out = cast;
+	}
+	return NULL;
+}
+
 static struct mt_error *parse_binary(struct mt_parser *parser, int least, struct mt_node **out)
 {
 	mt_try(parse_unary(parser, out));
+	mt_try(parse_as(parser, out));
 	for (;;) {
 		int level = precedence(&parser->token);
 		struct mt_node *node;

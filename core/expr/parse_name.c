@@ -111,6 +111,13 @@ struct mt_error *mt_read_qualified(struct mt_parser *parser, char **out)
 	return *out ? NULL : mt_error_no_memory();
 }
 
+static struct mt_error *no_symbol(const struct mt_parser *parser, const char *name)
+{
+	if (parser->lookup.language == MT_LANGUAGE_RUST)
+		return mt_error_new(MT_ERROR_NOT_FOUND, "No symbol '%s' in current context", name);
+	return mt_no_symbol(name);
+}
+
 static struct mt_error *variable_node(struct mt_parser *parser, const struct mt_found *found,
 				      struct mt_node **out)
 {
@@ -208,7 +215,7 @@ static struct mt_error *found_node(struct mt_parser *parser, const char *name,
 			(*out)->value = mt_value_integer(found->type, (uint64_t)found->value);
 		return NULL;
 	default:
-		return mt_no_symbol(name);
+		return no_symbol(parser, name);
 	}
 }
 
@@ -262,7 +269,7 @@ static struct mt_error *symbol_node(struct mt_parser *parser, struct mt_node **o
 			return mt_error_new(
 			    MT_ERROR_NOT_FOUND,
 			    "No symbol table is loaded.  Use the \"file\" command.");
-		return mt_no_symbol(name);
+		return no_symbol(parser, name);
 	}
 	mt_try(found_node(parser, name, &found, out));
 	return entry_node(parser, out);

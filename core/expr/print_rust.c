@@ -185,7 +185,7 @@ bool mt_print_rust(struct mt_print *print, struct mt_value *value)
 {
 	struct mt_type *type = mt_type_strip(value->type);
 
-	if (type->language != MT_LANGUAGE_RUST || type->kind != MT_TYPE_STRUCT || !type->module)
+	if (type->language != MT_LANGUAGE_RUST || !mt_type_is_aggregate(type) || !type->module)
 		return false;
 	if (print_enum(print, value, type))
 		return true;

@@ -47,13 +47,19 @@ void mt_print_char(uint64_t code, const struct mt_type *type, char quote, struct
 	static const char codes[] = "\a\b\f\n\r\t\v", letters[] = "abfnrtv";
 	const char *known = code && code < 128 ? strchr(codes, (int)code) : NULL;
 
-	(void)type;
-	if (known)
+	bool is_rust = type && type->language == MT_LANGUAGE_RUST;
+
+	if (known && (!is_rust || strchr("\n\r\t", (int)code)))
 		mt_str_appendf(out, "\\%c", letters[known - codes]);
 	else if (code == (uint64_t)quote || code == '\\')
 		mt_str_appendf(out, "\\%c", (char)code);
 	else if (code < 127 && code >= 32)
 		mt_str_appendf(out, "%c", (char)code);
+	else if (is_rust && !code)
+		mt_str_append(out, "\\0");
+	else if (is_rust)
+		mt_str_appendf(out, code < 256 ? "\\x%02llx" : "\\u{%06llx}",
+			       (unsigned long long)code);
 	else
 		mt_str_appendf(out, "\\%03llo", (unsigned long long)code);
 }
@@ -214,6 +220,22 @@ void mt_print_address(struct mt_print *print, uint64_t address, bool with_symbol
 		mt_str_append(print->out, symbol.text + !print->settings->address);
 }
 
+/* Rust's b"text" is a pointer to an array. */
+static bool print_byte_string(struct mt_print *print, struct mt_type *target, uint64_t address)
+{
+	struct mt_type *array = mt_type_strip(target), *element;
+
+	if (array->language != MT_LANGUAGE_RUST || array->kind != MT_TYPE_ARRAY || array->count < 1)
+		return false;
+	element = mt_type_strip(mt_type_target(array));
+	if (!element->name || strcmp(element->name, "u8") != 0)
+		return false;
+	mt_str_append(print->out, " b");
+	mt_print_string_at(print, mt_type_builtin(print->eval->program, MT_BUILTIN_CHAR), address,
+			   array->count);
+	return true;
+}
+
 /* A pointer's target as text, or the symbol that it points to. */
 static void print_pointer(struct mt_print *print, struct mt_value *value, uint64_t address)
 {
@@ -222,6 +244,8 @@ static void print_pointer(struct mt_print *print, struct mt_value *value, uint64
 	bool is_code = mt_type_strip(target)->kind == MT_TYPE_FUNCTION;
 
 	mt_print_address(print, address, is_code || print->settings->symbol);
+	if (print_byte_string(print, target, address))
+		return;
 	if (!mt_type_is_text(target) || !address || is_code)
 		return;
 	if (print->settings->address)

@@ -66,6 +66,10 @@ static bool is_formatted(const struct mt_print *print, struct mt_type *type)
 
 static void print_kind(struct mt_print *print, struct mt_value *value, struct mt_type *type)
 {
+	if (type->language == MT_LANGUAGE_RUST && type->name && strcmp(type->name, "()") == 0) {
+		mt_str_append(print->out, "()");
+		return;
+	}
 	switch (type->kind) {
 	case MT_TYPE_VOID:
 		mt_str_append(print->out, "void");

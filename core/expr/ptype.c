@@ -345,6 +345,10 @@ void mt_type_describe(struct mt_type *type, struct mt_str *out)
 	struct mt_type *innermost, *target;
 
 	type = resolved(type);
+	if (type->language == MT_LANGUAGE_RUST) {
+		mt_type_describe_rust(type, out);
+		return;
+	}
 	innermost = mt_type_innermost(type);
 	target = mt_type_strip(innermost);
 	if (!mt_type_is_aggregate(target) && target->kind != MT_TYPE_ENUM) {

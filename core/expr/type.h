@@ -199,6 +199,7 @@ bool mt_type_same(struct mt_type *a, struct mt_type *b);
 void mt_type_name(struct mt_type *type, const char *variable, struct mt_str *out);
 /* ptype.c: with the members of the outermost structure. */
 void mt_type_describe(struct mt_type *type, struct mt_str *out);
+void mt_type_describe_rust(struct mt_type *type, struct mt_str *out); /* ptype_rust.c */
 /* Between what comes before and behind a variable's name; what type_name.c and ptype.c share. */
 struct mt_type *mt_type_innermost(struct mt_type *type);
 void mt_type_qualifiers(const struct mt_type *type, bool space_before, bool space_behind,

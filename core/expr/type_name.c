@@ -218,9 +218,30 @@ static void base_name(struct mt_type *type, struct mt_str *out)
 		mt_str_append(out, inner->kind == MT_TYPE_VOID ? "void" : "<unnamed type>");
 }
 
+static void rust_function(struct mt_type *type, struct mt_str *out)
+{
+	struct mt_type *returned = mt_type_target(type);
+
+	mt_type_expand(type);
+	mt_str_append(out, "fn (");
+	for (size_t i = 0; i < type->member_count; i++) {
+		mt_str_append(out, i ? ", " : "");
+		mt_type_name(type->members[i].type, NULL, out);
+	}
+	mt_str_append(out, ")");
+	if (returned->kind == MT_TYPE_VOID || (returned->name && !strcmp(returned->name, "()")))
+		return;
+	mt_str_append(out, " -> ");
+	mt_type_name(returned, NULL, out);
+}
+
 /* Rust writes what is derived the other way round: `*mut T`, `[T; 3]`. */
 static bool rust_name(struct mt_type *type, struct mt_str *out)
 {
+	if (type->language == MT_LANGUAGE_RUST && type->kind == MT_TYPE_FUNCTION) {
+		rust_function(type, out);
+		return true;
+	}
 	if (type->language != MT_LANGUAGE_RUST ||
 	    (type->kind != MT_TYPE_POINTER && type->kind != MT_TYPE_ARRAY))
 		return false;

@@ -49,6 +49,13 @@ def test_cpp(compare, compile):
     compare([(program, "places.cpp"), (program, "values.cpp")])
 
 
+def test_rust(compare, compile):
+    """GDB 13 itself ends where it prints an enum's structure with a field of one byte: `info
+    locals` and such values are left out."""
+    program = compile("debug_shapes.rs")
+    compare([(program, "places.rs"), (program, "values.rs")])
+
+
 def test_go(compare, need):
     folder = conftest.ROOT / "build" / "fixtures" / "languages"
     program = folder / "shapes"
