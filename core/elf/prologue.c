@@ -16,7 +16,12 @@ static const char *unit_text(struct mt_objfile *objfile, uint64_t address, unsig
 	struct mt_unit *unit = dwarf ? mt_dwarf_unit_at(dwarf, address) : NULL;
 	Dwarf_Attribute attribute;
 
-	return unit ? dwarf_formstring(dwarf_attr(&unit->lines, name, &attribute)) : NULL;
+	if (!unit)
+		return NULL;
+	/* Of a split unit each half has some of them. */
+	if (dwarf_attr(&unit->lines, name, &attribute) || dwarf_attr(&unit->die, name, &attribute))
+		return dwarf_formstring(&attribute);
+	return NULL;
 }
 
 const char *mt_objfile_directory_at(struct mt_objfile *objfile, uint64_t address)

@@ -40,8 +40,27 @@ BUILDS = [  # the one without debug information first, as GDB keeps what it know
 ]
 
 
-def test_builds(compare, compile):
-    compare([(compile("debug_builds.c", "-O0", *flags.split()), "builds.c") for flags in BUILDS])
+def apart(need, folder):
+    """Programs whose debug information stands in other files."""
+    source = conftest.FIXTURES / "debug_builds.c"
+    names = ["split5", "split4", "linked", "stripped"]
+    split = {"split5": ["-gsplit-dwarf"], "split4": ["-gdwarf-4", "-gsplit-dwarf"]}
+    for name in names:
+        subprocess.run([need("gcc"), "-g", *split.get(name, []), "-o", name, source], cwd=folder,
+                       check=True)
+    for name, option in [("linked", "-g"), ("stripped", "-s")]:
+        objcopy = need("objcopy", "binutils")
+        subprocess.run([objcopy, "--only-keep-debug", name, f"{name}.debug"], cwd=folder,
+                       check=True)
+        subprocess.run([need("strip", "binutils"), option, name], cwd=folder, check=True)
+        subprocess.run([objcopy, f"--add-gnu-debuglink={name}.debug", name], cwd=folder,
+                       check=True)
+    return [folder / name for name in names]
+
+
+def test_builds(compare, compile, need, tmp_path):
+    programs = [compile("debug_builds.c", "-O0", *flags.split()) for flags in BUILDS]
+    compare([(program, "builds.c") for program in [*programs, *apart(need, tmp_path)]])
 
 
 def test_cpp(compare, compile):
