@@ -115,15 +115,20 @@ def run_pt(mtdb, compile, tmp_path):
     the variables PT_STANDIN_…; without address randomization."""
     standin = compile("pt_standin.c", "-shared", "-fPIC", "-O1", output="standin.so")
 
-    def run(*words, timeout=120, **settings):
+    def prepare(*words, **settings):
         if not (tmp_path / "root").exists():
             write_sysfs(tmp_path / "root")
         settings = {"SYSFS": tmp_path / "root", "PLAY": tmp_path / "play", **settings}
         environment = {f"PT_STANDIN_{name}": str(value) for name, value in settings.items()}
-        command = ["setarch", "-R", "env", f"LD_PRELOAD={standin}", str(mtdb), *map(str, words)]
-        return subprocess.run(command, env={**os.environ, **environment}, text=True,
-                              capture_output=True, timeout=timeout, check=False, cwd=tmp_path)
+        return {"args": ["setarch", "-R", "env", f"LD_PRELOAD={standin}", str(mtdb),
+                         *map(str, words)],
+                "env": {**os.environ, **environment}, "text": True, "cwd": tmp_path}
 
+    def run(*words, timeout=120, **settings):
+        return subprocess.run(**prepare(*words, **settings), capture_output=True, timeout=timeout,
+                              check=False)
+
+    run.start = lambda *words, **more: subprocess.Popen(**prepare(*words), **more)
     return run
 
 

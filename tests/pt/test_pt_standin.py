@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """From start to timeline through every line but the hardware's: what the stand-in's processor plays
 is what single-stepping saw, and must be what comes out."""
+import os
 import re
 import subprocess
+import time
 
 import pytest
 
@@ -251,3 +253,24 @@ def test_beside_what_the_kernel_tells(play, compile, decoders):
                   options=["--events=faults"], USER_TIME=0)
     check(played, decoders)
     assert [one for one in played.trace.instants() if "page fault" in one.name]
+
+
+def test_killed_while_all_threads_hit(run_pt, compile):
+    """A trigger's debug registers go with the tracer, whatever a thread stands for."""
+    program = compile("watched_storm.c", "-O1", "-pthread", "-D_GNU_SOURCE")
+    with subprocess.Popen([program], stdout=subprocess.PIPE, stdin=subprocess.PIPE,
+                          text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        for i in range(6):
+            read_end, write_end = os.pipe()
+            with run_pt.start("attach", "--engine=pt", "--trigger=count", "--max=0", "-o", "x.fxt",
+                              f"--ready-fd={write_end}", process.pid, stderr=subprocess.DEVNULL,
+                              pass_fds=[write_end]) as tracer:
+                os.close(write_end)
+                with os.fdopen(read_end) as ready:
+                    assert ready.readline() == "recording\n"
+                time.sleep(i * 0.003)
+                tracer.kill()
+            assert process.poll() is None
+        process.stdin.close()
+        assert process.wait(timeout=120) == 0
