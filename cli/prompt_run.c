@@ -152,11 +152,11 @@ static struct mt_error *run_finish(struct prompt *prompt, const char *rest)
 	return prompt_tell_stop(prompt, &stop);
 }
 
-static struct mt_error *run_to(struct prompt *prompt, const char *location)
+static struct mt_error *run_to(struct prompt *prompt, const char *location, bool in_frame)
 {
 	struct mt_debug_stop stop;
 
-	mt_try(mt_debugger_run_to(prompt->debugger, location, &stop));
+	mt_try(mt_debugger_run_to(prompt->debugger, location, in_frame, &stop));
 	return prompt_tell_stop(prompt, &stop);
 }
 
@@ -164,7 +164,7 @@ static struct mt_error *run_until(struct prompt *prompt, const char *rest)
 {
 	if (!is_running(prompt))
 		return not_running();
-	return *rest ? run_to(prompt, rest) : step(prompt, "", MT_DEBUG_UNTIL);
+	return *rest ? run_to(prompt, rest, true) : step(prompt, "", MT_DEBUG_UNTIL);
 }
 
 static struct mt_error *run_advance(struct prompt *prompt, const char *rest)
@@ -173,7 +173,7 @@ static struct mt_error *run_advance(struct prompt *prompt, const char *rest)
 		return not_running();
 	if (!*rest)
 		return mt_error_new(MT_ERROR_USAGE, "Argument required (a location).");
-	return run_to(prompt, rest);
+	return run_to(prompt, rest, false);
 }
 
 static struct mt_error *run_kill(struct prompt *prompt, const char *rest)

@@ -183,9 +183,9 @@ struct mt_error *mt_debugger_step(struct mt_debugger *debugger, enum mt_debug_st
 				  struct mt_debug_stop *stop);
 /* Until the selected frame returns.  Errors: USAGE (it is the outermost one). */
 struct mt_error *mt_debugger_finish(struct mt_debugger *debugger, struct mt_debug_stop *stop);
-/* Until LOCATION, or the end of the selected frame. */
+/* Until LOCATION, or the end of the selected frame; IN_FRAME: no other call's LOCATION counts. */
 struct mt_error *mt_debugger_run_to(struct mt_debugger *debugger, const char *location,
-				    struct mt_debug_stop *stop);
+				    bool in_frame, struct mt_debug_stop *stop);
 
 /* Go on at ADDRESS, whatever is between.  Errors: USAGE (no program runs); the target's. */
 struct mt_error *mt_debugger_jump(struct mt_debugger *debugger, uint64_t address,

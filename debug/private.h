@@ -125,7 +125,7 @@ struct mt_debug_plan {
 	enum mt_debug_plan_kind kind;
 	struct mt_debug_lwp *lwp;
 	uint64_t start, end;     /* the line's code */
-	uint64_t cfa;            /* of the frame in which it is stepped */
+	uint64_t cfa;            /* of the frame in which it is stepped; 0: any */
 	uint64_t first_function; /* in which the verb began */
 	const void *instance;    /* of the frame, if it is inlined */
 	const char *file;

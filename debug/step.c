@@ -343,6 +343,14 @@ static bool is_place(const struct mt_debug_plan *plan, uint64_t address)
 	return false;
 }
 
+static bool is_planned_frame(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
+{
+	uint64_t cfa = debugger->plan.cfa;
+	const struct mt_debug_frame *frame = cfa ? mt_debug_frame_of(debugger, lwp, 0) : NULL;
+
+	return !cfa || (frame && frame->cfa == cfa);
+}
+
 struct mt_error *mt_debug_on_place(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 				   uint64_t address)
 {
@@ -358,7 +366,8 @@ struct mt_error *mt_debug_on_place(struct mt_debugger *debugger, struct mt_debug
 	bool is_back = address == plan->caller && registers->rsp >= plan->above;
 	if (is_back && plan->kind == MT_DEBUG_PLAN_FINISH)
 		tell_done(debugger, lwp, MT_DEBUG_FINISHED);
-	else if (is_back || (plan->kind == MT_DEBUG_PLAN_RUN_TO && address != plan->caller))
+	else if (is_back || (plan->kind == MT_DEBUG_PLAN_RUN_TO && address != plan->caller &&
+			     is_planned_frame(debugger, lwp)))
 		tell_done(debugger, lwp, MT_DEBUG_STEPPED);
 	return NULL;
 }

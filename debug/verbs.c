@@ -164,15 +164,38 @@ static struct mt_error *add_place(void *context, const struct mt_location *place
 	return mt_array_push(&debugger->plan.places, found) ? mt_error_no_memory() : NULL;
 }
 
-struct mt_error *mt_debugger_run_to(struct mt_debugger *debugger, const char *location,
-				    struct mt_debug_stop *stop)
+/* Out of main, too, whose caller is nobody's frame. */
+static struct mt_error *plan_way_out(struct mt_debugger *debugger)
 {
+	const struct mt_debug_frame *frame = mt_debugger_selected_frame(debugger);
+	struct mt_error *error = plan_return(debugger, debugger->selected_frame);
+	uint64_t caller =
+	    frame && frame->cfa ? mt_debug_word(debugger, frame->cfa - sizeof(uint64_t)) : 0;
+	const struct mt_debug_location place = {.address = caller};
+
+	if (!error || !caller || !mt_space_find(debugger->code, caller)) {
+		mt_error_destroy(error);
+		return NULL;
+	}
+	mt_error_destroy(error);
+	debugger->plan.caller = caller;
+	debugger->plan.above = frame->cfa;
+	return mt_array_push(&debugger->plan.places, place) ? mt_error_no_memory() : NULL;
+}
+
+struct mt_error *mt_debugger_run_to(struct mt_debugger *debugger, const char *location,
+				    bool in_frame, struct mt_debug_stop *stop)
+{
+	const struct mt_debug_frame *frame;
+
 	mt_try(check_running(debugger));
 	mt_debug_plan_clear(debugger);
 	mt_try(mt_debugger_locate(debugger, location, add_place, debugger));
-	mt_error_destroy(plan_return(debugger, debugger->selected_frame));
+	mt_try(plan_way_out(debugger));
+	frame = mt_debugger_selected_frame(debugger);
 	debugger->plan.lwp = debugger->selected;
 	debugger->plan.kind = MT_DEBUG_PLAN_RUN_TO;
+	debugger->plan.cfa = in_frame && frame ? frame->cfa : 0;
 	return mt_debug_run(debugger, stop);
 }
 

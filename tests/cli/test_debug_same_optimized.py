@@ -28,6 +28,8 @@ STEPS = [
     # Into and out of calls, inlined ones too.
     ("", "break sum_of\nrun\nfinish\nc\nup\nfinish\nfinish\n"),
     ("", "break leaf\nrun\nup\nup\nfinish\nc\nfinish\nadvance last_of_three\nadvance deeper\n"),
+    # A line is waited for in the same frame, or out of it; out of main, too.
+    ("", "break first_of_three\nrun\nuntil 19\nuntil 19\nuntil 19\n"),
 ]
 # -O1 and -Os make nothing that the others do not make, too.
 SOME = [("gcc", "-O2"), ("clang", "-O2")]
