@@ -356,6 +356,12 @@ static bool note_hits(struct prompt *prompt, const struct mt_debug_stop *stop)
 	return is_silent;
 }
 
+static void drop_temporary(struct prompt *prompt, const struct mt_debug_stop *stop)
+{
+	if (stop->temporary)
+		mt_error_destroy(mt_debugger_delete(prompt->debugger, stop->breakpoint));
+}
+
 struct mt_error *prompt_tell_stop(struct prompt *prompt, const struct mt_debug_stop *stop)
 {
 	const struct mt_debug_frame *frame;
@@ -365,8 +371,6 @@ struct mt_error *prompt_tell_stop(struct prompt *prompt, const struct mt_debug_s
 	prompt->stops++;
 	prompt->last_stop = *stop;
 	prompt->has_stopped = true;
-	if (stop->temporary)
-		mt_error_destroy(mt_debugger_delete(prompt->debugger, stop->breakpoint));
 	if (stop->kind == MT_DEBUG_EXITED || stop->kind == MT_DEBUG_KILLED) {
 		tell_end(prompt, stop);
 		prompt_drop_breakpoints_of(prompt, 0);
@@ -374,12 +378,15 @@ struct mt_error *prompt_tell_stop(struct prompt *prompt, const struct mt_debug_s
 		prompt_record_stopped(prompt, stop);
 		return NULL;
 	}
-	if (silent)
+	if (silent) {
+		drop_temporary(prompt, stop);
 		return NULL;
+	}
 	/* A signal is told when it comes, the thread when all stand still. */
 	if (stop->switched && stop->kind != MT_DEBUG_SIGNAL)
 		tell_switch(prompt);
 	print_reason(prompt, stop);
+	drop_temporary(prompt, stop);
 	if (stop->switched && stop->kind == MT_DEBUG_SIGNAL)
 		tell_switch(prompt);
 	frame = mt_debugger_selected_frame(prompt->debugger);
