@@ -213,7 +213,8 @@ static struct mt_error *source_lines(struct prompt *prompt, const char *path, FI
 	unsigned number = 0;
 	char *line;
 
-	while (!error && !prompt->over && !is_unread(prompt) && (line = read_from_file(file))) {
+	while (!error && !prompt->over && !is_unread(prompt) && !prompt_is_interrupted() &&
+	       (line = read_from_file(file))) {
 		number = ++prompt->line;
 		error = prompt_execute(prompt, line);
 		free(line);
@@ -249,6 +250,19 @@ struct mt_error *prompt_source(struct prompt *prompt, const char *path)
 	return error;
 }
 
+/* Ctrl-C, or a page's reader who had enough, ended the command. */
+static struct mt_error *end_command(struct prompt *prompt, struct mt_error *error)
+{
+	bool is_interrupted = prompt_take_interrupt();
+
+	if (is_interrupted)
+		mt_debugger_look_anew(prompt->debugger);
+	if (!is_interrupted && !prompt_out_was_left())
+		return error;
+	mt_error_destroy(error);
+	return mt_error_new(MT_ERROR_INTERRUPTED, "Quit");
+}
+
 /* An empty line does again what can be done again. */
 static void take_line(struct prompt *prompt, char *line)
 {
@@ -265,10 +279,7 @@ static void take_line(struct prompt *prompt, char *line)
 	error = prompt_execute(prompt, text);
 	terminal_flush(prompt->terminal);
 	prompt->status = error != NULL;
-	if (prompt_out_was_left()) {
-		mt_error_destroy(error);
-		error = mt_error_new(MT_ERROR_INTERRUPTED, "Quit");
-	}
+	error = end_command(prompt, error);
 	if (error)
 		tell_error(error);
 	if (is_empty) {
@@ -397,6 +408,7 @@ static void obey(struct prompt *prompt, const struct options *options)
 		prompt_out_begin(prompt);
 		struct mt_error *error = order->is_file ? prompt_source(prompt, order->text)
 							: prompt_execute(prompt, order->text);
+		error = end_command(prompt, error);
 		prompt->status = error != NULL;
 		if (error)
 			tell_error(error);
@@ -416,6 +428,7 @@ static struct mt_error *open_debugger(struct prompt *prompt)
 static struct mt_error *hold_session(struct prompt *prompt, const struct options *options)
 {
 	mt_try(open_debugger(prompt));
+	prompt->progress = prompt_progress(prompt);
 	mt_try(prompt_record_create(prompt));
 	struct mt_error *error = begin(prompt, options);
 	if (error && options->batch)

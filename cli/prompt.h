@@ -91,6 +91,7 @@ struct prompt {
 	unsigned stops;           /* how many were told */
 	bool does_commands;       /* it is at them */
 	struct terminal *terminal;
+	struct mt_progress progress;
 	bool batch;
 	bool confirm;
 	bool asks_pending;              /* a breakpoint without a place: whether to keep it */
@@ -161,6 +162,8 @@ void prompt_out_unpaged(void);
 void prompt_out_head(const char *text);
 /* Lines of a page; 0: all that there is. */
 unsigned prompt_out_rows(const struct prompt *prompt);
+/* How far long work is; Ctrl-C ends it. */
+struct mt_progress prompt_progress(struct prompt *prompt);
 /* The reader had enough: nothing is printed until the next command. */
 bool prompt_out_was_left(void);
 

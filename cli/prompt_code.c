@@ -150,7 +150,7 @@ static struct mt_error *print_listing(struct prompt *prompt, struct listing *lis
 	else
 		prompt_printf("Dump of assembler code from 0x%llx to 0x%llx:\n",
 			      (unsigned long long)listing->start, (unsigned long long)listing->end);
-	for (uint64_t at = listing->start; at < listing->end;) {
+	for (uint64_t at = listing->start; at < listing->end && !prompt_out_was_left();) {
 		size_t length = print_instruction(prompt, listing, at);
 
 		if (!length)
@@ -239,7 +239,7 @@ struct mt_error *prompt_examine_code(struct prompt *prompt, const char *text, in
 	if (!count)
 		count = prompt->examined;
 	prompt->examined = count;
-	for (; count > 0; count--) {
+	for (; count > 0 && !prompt_out_was_left(); count--) {
 		mt_auto(mt_str) struct mt_str line = {0};
 
 		mt_str_appendf(&line, "%s0x%llx", frame && frame->pc == address ? "=> " : "   ",

@@ -131,6 +131,12 @@ bool prompt_take_interrupt(void)
 	return was;
 }
 
+static bool gives_up(void *context)
+{
+	(void)context;
+	return prompt_is_interrupted();
+}
+
 static bool interrupted(void *context)
 {
 	(void)context;
@@ -261,6 +267,7 @@ struct mt_debug_front prompt_front(struct prompt *prompt)
 	    .warned = warned,
 	    .runs = runs,
 	    .stopped = stopped,
+	    .gives_up = gives_up,
 	    .interrupted = interrupted,
 	    .ended = ended,
 	};

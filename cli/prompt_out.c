@@ -118,6 +118,8 @@ static void put_head(const char *text)
 static void put(const char *text)
 {
 	put_head(text);
+	/* While the program runs, Ctrl-C is meant for that. */
+	page.left |= !page.runs && prompt_is_interrupted();
 	while (*text && !page.left) {
 		size_t length = strcspn(text, "\n");
 
@@ -180,4 +182,25 @@ void prompt_styled(enum prompt_style style, const char *format, ...)
 	va_end(args);
 	if (page.colour && !page.left)
 		fputs("\033[m", stdout);
+}
+
+static void report(void *context, const char *what, uint64_t done, uint64_t total)
+{
+	const struct prompt *prompt = context;
+	const struct mt_progress *progress = &prompt->terminal->progress;
+
+	progress->report(progress->context, what, done, total);
+}
+
+static bool is_interrupted(void *context)
+{
+	const struct prompt *prompt = context;
+	const struct mt_progress *progress = &prompt->terminal->progress;
+
+	return prompt_is_interrupted() || progress->interrupted(progress->context);
+}
+
+struct mt_progress prompt_progress(struct prompt *prompt)
+{
+	return (struct mt_progress){report, is_interrupted, prompt};
 }

@@ -153,7 +153,7 @@ static struct mt_command_context context_of(struct prompt *prompt)
 	    .tell = terminal_tell,
 	    .context = prompt->terminal,
 	    .log = &prompt->terminal->log,
-	    .progress = &prompt->terminal->progress,
+	    .progress = &prompt->progress,
 	    .prefix = "mtrace",
 	    .print_colour = prompt->terminal->print_colour,
 	    .tell_colour = prompt->terminal->tell_colour,

@@ -151,7 +151,7 @@ static void print_call(struct prompt *prompt, const struct mt_debug_frame *frame
 void prompt_print_frame(struct prompt *prompt, const struct mt_debug_frame *frame, bool level)
 {
 	if (level)
-		prompt_printf("#%-3u", frame->level);
+		prompt_printf("#%-2u ", frame->level);
 	if (frame->signal) {
 		prompt_printf("<signal handler called>\n");
 		return;

@@ -15,7 +15,9 @@ static struct mt_error *print_frames(struct prompt *prompt, unsigned first, unsi
 	const struct mt_debug_frame *frame;
 	unsigned level = first;
 
-	for (; level <= last && (frame = mt_debugger_frame(prompt->debugger, level)); level++)
+	for (; level <= last && !prompt_out_was_left() &&
+	       (frame = mt_debugger_frame(prompt->debugger, level));
+	     level++)
 		prompt_print_frame(prompt, frame, true);
 	if (level > last) {
 		if (prompt_is_at_terminal(prompt) && mt_debugger_frame(prompt->debugger, level))

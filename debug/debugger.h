@@ -68,7 +68,11 @@ struct mt_debug_front {
 	void (*stopped)(void *context, pid_t pid);
 	/* Polled while the program runs: true when the user asked for attention. */
 	bool (*interrupted)(void *context);
-	/* The same: true when the debugger is to end, so that the program has to stand still. */
+	/* Polled while the program stands still and is looked at: true when the user has had
+	 * enough.  Its memory cannot be read then. */
+	bool (*gives_up)(void *context);
+	/* As interrupted(): true when the debugger is to end, so that the program has to stand
+	 * still. */
 	bool (*ended)(void *context);
 };
 
@@ -122,6 +126,9 @@ unsigned mt_debugger_beginnings(const struct mt_debugger *debugger);
 struct mt_debug_inferior mt_debugger_inferior(const struct mt_debugger *debugger, unsigned number);
 /* The last one is a child of vfork(), and lives in the memory of the one before. */
 bool mt_debugger_is_vfork_child(const struct mt_debugger *debugger);
+
+/* The user gave up looking at something: what was found by then of frames is not all there is. */
+void mt_debugger_look_anew(struct mt_debugger *debugger);
 
 /* ---- Stops ---- */
 

@@ -10,7 +10,7 @@ static size_t read_memory(void *context, uint64_t address, void *buffer, size_t 
 {
 	const struct mt_debug_context *at = context;
 
-	return mt_debug_read(at->debugger, address, buffer, size);
+	return mt_debug_look(at->debugger, address, buffer, size);
 }
 
 static struct mt_error *write_memory(void *context, uint64_t address, const void *bytes,

@@ -8,7 +8,7 @@
 
 static size_t read_memory(void *context, uint64_t address, void *buffer, size_t size)
 {
-	return mt_debug_read(context, address, buffer, size);
+	return mt_debug_look(context, address, buffer, size);
 }
 
 static bool begin(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
@@ -232,4 +232,10 @@ const char *mt_debugger_frames_end(struct mt_debugger *debugger)
 	if (!lwp || !lwp->unwinding || lwp->unwinder.end != MT_UNWIND_BAD_STACK)
 		return NULL;
 	return "previous frame inner to this frame (corrupt stack?)";
+}
+
+void mt_debugger_look_anew(struct mt_debugger *debugger)
+{
+	mt_array_each (lwp, &debugger->lwps)
+		mt_debug_forget_frames(*lwp);
 }

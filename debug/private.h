@@ -243,6 +243,8 @@ bool mt_debug_line_at(struct mt_debugger *debugger, uint64_t address, struct mt_
 const char *mt_debug_file_name(struct mt_debugger *debugger, uint64_t address, const char *file);
 uint64_t mt_debug_frame_made(struct mt_debugger *debugger, uint64_t start);
 size_t mt_debug_read(struct mt_debugger *debugger, uint64_t address, void *buffer, size_t size);
+/* The same for what the user wants to see, who may give it up meanwhile. */
+size_t mt_debug_look(struct mt_debugger *debugger, uint64_t address, void *buffer, size_t size);
 uint64_t mt_debug_word(struct mt_debugger *debugger, uint64_t address); /* 0: cannot be read */
 
 /* threads.c */

@@ -214,6 +214,15 @@ size_t mt_debug_read(struct mt_debugger *debugger, uint64_t address, void *buffe
 	return debugger->code ? read_file(debugger, address, buffer, size) : 0;
 }
 
+size_t mt_debug_look(struct mt_debugger *debugger, uint64_t address, void *buffer, size_t size)
+{
+	const struct mt_debug_front *front = &debugger->front;
+
+	if (!debugger->stop && front->gives_up && front->gives_up(front->context))
+		return 0;
+	return mt_debug_read(debugger, address, buffer, size);
+}
+
 uint64_t mt_debug_word(struct mt_debugger *debugger, uint64_t address)
 {
 	uint64_t word = 0;

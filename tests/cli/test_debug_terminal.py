@@ -258,3 +258,26 @@ def test_garbage_on_the_command_line(run_mtdb, words):
     done = run_mtdb(*words, stdin=subprocess.DEVNULL)
     assert done.returncode != 0
     assert done.stderr.strip()
+
+
+def give_up(child, line, seen):
+    """Ctrl-C when the output shows `seen`; what came by then."""
+    child.sendline(line)
+    child.expect_exact(seen)
+    child.sendintr()
+    child.expect_exact("Quit\r\n" + PROMPT)
+    return child.before
+
+
+def test_ctrl_c_ends_what_is_long(terminal, compile):
+    """And never the debugger, nor the program."""
+    child = terminal(compile("debug_large.c", "-O0"))
+    for line in ["set pagination off", "break deep if n == 0", "run"]:
+        say(child, line)
+    frames = give_up(child, "backtrace", "#1000 ")
+    assert "#59999" not in frames
+    assert "(More stack frames follow...)" in say(child, "backtrace 2")
+    give_up(child, "x/60000000xb sea", "sea\r\n")
+    give_up(child, "disassemble sea,+60000000", "add ")
+    assert "$1 = 0" in say(child, "print sea[12]")
+    assert "8\t" in say(child, "next")
