@@ -24,55 +24,45 @@ struct mt_error *prompt_info_line(struct prompt *prompt, const char *rest)
 
 /* ---- Libraries ---- */
 
-/* All of a file's mappings with code, and whether its functions are known. */
-static void print_library(const struct mt_space *space, size_t index)
+struct libraries {
+	size_t count, bare;
+	bool loader; /* the dynamic loader is told now, else the others */
+};
+
+static bool print_library(void *context, const struct mt_expr_library *library)
 {
-	const struct mt_mapping *first = mt_space_mapping(space, index);
-	uint64_t end = first->end;
+	struct libraries *libraries = context;
+	bool is_bare = !mt_objfile_debug_path(library->objfile);
 
-	for (size_t i = index + 1; i < mt_space_mapping_count(space); i++) {
-		const struct mt_mapping *other = mt_space_mapping(space, i);
-
-		if (other->objfile == first->objfile && other->end > end)
-			end = other->end;
-	}
-	prompt_printf("0x%016llx  0x%016llx  %-11s ", (unsigned long long)first->start,
-		      (unsigned long long)end,
-		      mt_objfile_debug_path(first->objfile) ? "Yes" : "Yes (*)");
-	prompt_styled(PROMPT_FILENAME, "%s", first->path);
+	if ((strstr(library->name, "/ld-linux") != NULL) != libraries->loader)
+		return true;
+	if (!libraries->count++)
+		prompt_printf("From                To                  Syms Read   Shared Object "
+			      "Library\n");
+	prompt_printf("0x%016llx  0x%016llx  %-11s ", (unsigned long long)library->start,
+		      (unsigned long long)library->end, is_bare ? "Yes (*)" : "Yes");
+	prompt_styled(PROMPT_FILENAME, "%s", library->name);
 	prompt_printf("\n");
+	libraries->bare += is_bare;
+	return true;
 }
 
-static bool is_library(struct prompt *prompt, const struct mt_space *space, size_t index)
-{
-	const struct mt_mapping *mapping = mt_space_mapping(space, index);
-	const char *program = mt_debugger_path(prompt->debugger);
-
-	if (!mapping->objfile || mapping->path[0] != '/')
-		return false;
-	for (size_t i = 0; i < index; i++)
-		if (mt_space_mapping(space, i)->objfile == mapping->objfile)
-			return false;
-	return !program || strcmp(program, mapping->path) != 0;
-}
-
+/* The loader was there first. */
 struct mt_error *prompt_info_sharedlibrary(struct prompt *prompt, const char *rest)
 {
-	const struct mt_space *space = mt_debugger_space(prompt->debugger);
-	size_t printed = 0;
+	const struct mt_expr_frame frame = mt_debugger_expr_frame(prompt->debugger, NULL);
+	struct libraries libraries = {.loader = true};
+	struct mt_expr_program *program;
 
 	(void)rest;
-	for (size_t i = 0; mt_debugger_pid(prompt->debugger) && i < mt_space_mapping_count(space);
-	     i++) {
-		if (!is_library(prompt, space, i))
-			continue;
-		if (!printed++)
-			prompt_printf("From                To                  Syms Read   Shared "
-				      "Object Library\n");
-		print_library(space, i);
-	}
-	prompt_printf(printed ? "(*): Without debugging information.\n"
-			      : "No shared libraries loaded at this time.\n");
+	mt_try(mt_debugger_expressions(prompt->debugger, &program));
+	mt_expr_each_library(program, &frame, print_library, &libraries);
+	libraries.loader = false;
+	mt_expr_each_library(program, &frame, print_library, &libraries);
+	if (!libraries.count)
+		prompt_printf("No shared libraries loaded at this time.\n");
+	else if (libraries.bare)
+		prompt_printf("(*): Shared library is missing debugging information.\n");
 	return NULL;
 }
 

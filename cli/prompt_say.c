@@ -148,6 +148,19 @@ static void print_call(struct prompt *prompt, const struct mt_debug_frame *frame
 	prompt_printf(" (%s)", arguments.text && !arguments.failed ? arguments.text : "");
 }
 
+static void print_module(struct prompt *prompt, const struct mt_debug_frame *frame)
+{
+	const struct mt_expr_frame at = mt_debugger_expr_frame(prompt->debugger, frame);
+	mt_auto(mt_str) struct mt_str name = {0};
+	struct mt_expr_program *program;
+	struct mt_error *error = mt_debugger_expressions(prompt->debugger, &program);
+
+	if (!error)
+		mt_expr_file_at(program, &at, frame->pc, &name);
+	mt_error_destroy(error);
+	prompt_styled(PROMPT_FILENAME, "%s", name.length ? name.text : frame->module);
+}
+
 void prompt_print_frame(struct prompt *prompt, const struct mt_debug_frame *frame, bool level)
 {
 	if (level)
@@ -167,7 +180,7 @@ void prompt_print_frame(struct prompt *prompt, const struct mt_debug_frame *fram
 		prompt_printf(":%u", frame->source.line);
 	} else if (is_shared_library(prompt, frame)) {
 		prompt_printf(" from ");
-		prompt_styled(PROMPT_FILENAME, "%s", frame->module);
+		print_module(prompt, frame);
 	}
 	prompt_printf("\n");
 }

@@ -233,10 +233,24 @@ struct mt_error *mt_expr_info_symbol(struct mt_expr_program *program,
 struct mt_error *mt_expr_info_register(struct mt_expr_program *program,
 				       const struct mt_expr_frame *frame, const char *name,
 				       struct mt_str *out);
-/* `info functions` (else `info variables`): those that the regular expression PATTERN fits; "": all.
- * Errors: USAGE; NO_MEMORY. */
+/* `info functions` (else `info variables`): those that the regular expression PATTERN fits; "":
+ * all. Errors: USAGE; NO_MEMORY. */
 struct mt_error *mt_expr_info_list(struct mt_expr_program *program, bool functions,
 				   const char *pattern, struct mt_str *out);
+/* A library as the dynamic loader knows it. */
+struct mt_expr_library {
+	const char *name; /* until the callback returns */
+	struct mt_objfile *objfile;
+	uint64_t start, end; /* of its section .text */
+};
+/* Calls FOUND for each, in the loader's order, until it returns false.  False: there is no list, or
+ * it cannot be read. */
+bool mt_expr_each_library(struct mt_expr_program *program, const struct mt_expr_frame *frame,
+			  bool (*found)(void *context, const struct mt_expr_library *library),
+			  void *context);
+/* The name of the file that an address is of: the loader's, else the kernel's. */
+void mt_expr_file_at(struct mt_expr_program *program, const struct mt_expr_frame *frame,
+		     uint64_t address, struct mt_str *out);
 /* `info scope LOCATION` at its address. */
 struct mt_error *mt_expr_info_scope(struct mt_expr_program *program, const char *location,
 				    uint64_t address, struct mt_str *out);

@@ -53,8 +53,10 @@ struct mt_error *mt_expr_info_symbol(struct mt_expr_program *program,
 			       (unsigned long long)(address - module->bias - symbol->address));
 	mt_str_appendf(out, " in section %s", section);
 	/* As soon as there is another file that it could be of. */
-	if (program->modules.count > 1 || mt_objfile_debug_path(module->objfile))
-		mt_str_appendf(out, " of %s", mt_objfile_path(module->objfile));
+	if (program->modules.count > 1 || mt_objfile_debug_path(module->objfile)) {
+		mt_str_append(out, " of ");
+		mt_expr_file_at(program, frame, address, out);
+	}
 	mt_str_append(out, "\n");
 	return out->failed ? mt_error_no_memory() : NULL;
 }

@@ -152,6 +152,9 @@ struct mt_error *mt_call_site_register(struct mt_eval *eval, const struct mt_var
 struct mt_error *mt_call_site_parameter(struct mt_eval *eval, const struct mt_variable *variable,
 					struct mt_value *out);
 /* tls.c */
+#define MT_MOST_LIBRARIES 10000
+/* Where the dynamic loader's list of what is loaded begins: struct link_map.  False: not known. */
+bool mt_loader_list(struct mt_eval *eval, uint64_t *list);
 struct mt_error *mt_tls_address(struct mt_eval *eval, struct mt_module *module, uint64_t offset,
 				uint64_t *address);
 

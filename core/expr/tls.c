@@ -9,8 +9,6 @@
 #include <link.h>
 #include <stddef.h>
 
-#define MOST_LIBRARIES 10000
-
 static bool find_segment(struct mt_module *module, unsigned type, GElf_Phdr *out)
 {
 	Elf *elf = module->objfile->main.elf;
@@ -50,8 +48,8 @@ static bool read_word(struct mt_eval *eval, uint64_t address, uint64_t *word)
 	return frame->ops->read(frame->context, address, word, sizeof(*word)) == sizeof(*word);
 }
 
-/* The dynamic loader's list of what is loaded, which the program's DT_DEBUG leads to (link.h). */
-static bool find_list(struct mt_eval *eval, uint64_t *list)
+/* The program's DT_DEBUG leads to it (link.h). */
+bool mt_loader_list(struct mt_eval *eval, uint64_t *list)
 {
 	struct mt_module *program = NULL;
 	struct mt_section section;
@@ -100,9 +98,9 @@ static bool library_base(struct mt_eval *eval, struct mt_module *module, uint64_
 {
 	uint64_t map = 0, offset = 0, address = 0, number = 0, vector = 0;
 
-	if (!find_number_offset(eval, &offset) || !find_list(eval, &map))
+	if (!find_number_offset(eval, &offset) || !mt_loader_list(eval, &map))
 		return false;
-	for (unsigned i = 0; map && i < MOST_LIBRARIES; i++) {
+	for (unsigned i = 0; map && i < MT_MOST_LIBRARIES; i++) {
 		if (!read_word(eval, map + offsetof(struct link_map, l_addr), &address))
 			return false;
 		if (address == module->bias)
@@ -111,7 +109,7 @@ static bool library_base(struct mt_eval *eval, struct mt_module *module, uint64_
 			return false;
 	}
 	return map && address == module->bias && read_word(eval, map + offset, &number) && number &&
-	       number < MOST_LIBRARIES && read_word(eval, thread + 8, &vector) &&
+	       number < MT_MOST_LIBRARIES && read_word(eval, thread + 8, &vector) &&
 	       read_word(eval, vector + number * 16, base) && *base && *base != UINT64_MAX;
 }
 
