@@ -202,6 +202,11 @@ struct mt_error *prompt_info_watchpoints(struct prompt *prompt, const char *rest
 /* Of a thread that is gone, or with 0 of all: they are deleted, and that is told. */
 void prompt_drop_breakpoints_of(struct prompt *prompt, unsigned thread);
 
+/* prompt_choose.c: TEXT, or for "?" a function that is chosen now; *OUT is the caller's to free.
+ * Errors: mt_choose_function()'s. */
+struct mt_error *prompt_choose_function(struct prompt *prompt, const char *text, char **out);
+struct mt_error *prompt_choose_process(struct prompt *prompt, pid_t *pid);
+
 /* prompt_complete.c: the prompt at which readline completes from now on. */
 void prompt_complete_for(struct prompt *prompt);
 

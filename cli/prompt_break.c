@@ -152,8 +152,13 @@ static struct mt_error *add(struct prompt *prompt, const char *rest,
 {
 	struct clauses clauses = {0};
 	struct mt_error *error = split(prompt, rest, &clauses);
+	char *location = NULL;
 
 	what.location = clauses.location.text;
+	if (!error && what.location && what.kind < MT_DEBUG_WATCH) {
+		error = prompt_choose_function(prompt, what.location, &location);
+		what.location = location;
+	}
 	what.condition = clauses.condition.text;
 	what.thread = clauses.thread;
 	if (!error && clauses.has_condition && !clauses.condition.length)
@@ -162,6 +167,7 @@ static struct mt_error *add(struct prompt *prompt, const char *rest,
 		error = prompt_add_breakpoint(prompt, &what);
 	mt_str_deinit(&clauses.location);
 	mt_str_deinit(&clauses.condition);
+	free(location);
 	return error;
 }
 

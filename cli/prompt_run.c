@@ -215,7 +215,14 @@ struct mt_error *prompt_attach(struct prompt *prompt, const char *text)
 
 	if (!*text)
 		return mt_error_new(MT_ERROR_USAGE, "Argument required (process-id to attach).");
-	mt_try(mt_parse_number(text, "process", 1, INT32_MAX, &pid));
+	if (strcmp(text, "?") == 0) {
+		pid_t chosen;
+
+		mt_try(prompt_choose_process(prompt, &chosen));
+		pid = (uint64_t)chosen;
+	} else {
+		mt_try(mt_parse_number(text, "process", 1, INT32_MAX, &pid));
+	}
 	if (is_running(prompt) && !prompt_confirms(prompt, may_be_left(prompt)))
 		return mt_error_new(MT_ERROR_USAGE, "Not killed.");
 	if (is_running(prompt))

@@ -172,7 +172,12 @@ static struct mt_error *parse(struct prompt_trigger *trigger, const char *at)
 
 static struct mt_error *set(struct prompt *prompt, struct prompt_trigger *trigger, const char *text)
 {
+	char *chosen;
+
 	mt_try(parse(trigger, text));
+	mt_try(prompt_choose_function(prompt, trigger->location, &chosen));
+	free(trigger->location);
+	trigger->location = chosen;
 	const struct mt_debug_new_breakpoint what = {
 	    .location = trigger->location, .condition = trigger->condition, .silent = true};
 	mt_try(mt_debugger_break(prompt->debugger, &what, &trigger->breakpoint));

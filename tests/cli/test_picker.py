@@ -122,3 +122,19 @@ def test_fzf_without_a_choice(mtdb, terminal, path, compile, status, message):
 def test_without_a_terminal(run_mtdb, words):
     done = run_mtdb(*words, start_new_session=True)
     assert done.returncode in (2, 125) and "there is no terminal in which to choose" in done.stderr
+
+
+def test_at_the_prompt(mtdb, terminal, compile):
+    shell = terminal(mtdb, compile("calls_sequence.c"))
+    for line, keys, answer in [("mtrace trigger ?", "fib" + ENTER, "Trigger 1: a snapshot at each hit of fib."),
+                               ("break ?", ESC, "no function was chosen"),
+                               ("break ? if n == 3", "fib" + ENTER, "Breakpoint 1 at "),
+                               ("attach ?", CTRL_C, "no process was chosen")]:
+        shell.expect_exact("(mtdb) ")
+        shell.sendline(line)
+        shell.expect_exact("process> " if "attach" in line else "function> ")
+        shell.send(keys)
+        shell.expect_exact(answer)
+    shell.expect_exact("(mtdb) ")
+    shell.sendline("quit")
+    check_end(shell, 0)
