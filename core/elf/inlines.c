@@ -2,6 +2,7 @@
 #include "elf/inlines.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 void mt_inlines_destroy(struct mt_inlines *inlines)
 {
@@ -158,8 +159,18 @@ static void look_up(struct mt_objfile *objfile, const struct mt_inlines *inlines
 
 struct inlined_search {
 	const char *name;
+	const char *word; /* its last: what has not got it is told apart by that */
+	size_t word_length;
 	MT_ARRAY(const struct mt_inline_node *) found;
 };
+
+static bool is_searched(const struct inlined_search *search_for, const char *name)
+{
+	if (search_for->word_length &&
+	    !memmem(name, strlen(name), search_for->word, search_for->word_length))
+		return false;
+	return mt_name_matches(name, search_for->name);
+}
 
 static int note_instance(struct inlined_search *search_for, const struct mt_inline_node *node)
 {
@@ -178,7 +189,7 @@ static void search_spans(struct inlined_search *search_for, const struct mt_inli
 
 		for (const struct mt_inline_node *node = innermost; node && node != last;
 		     node = node->parent)
-			if (mt_name_matches(node->call.function->name, search_for->name) &&
+			if (is_searched(search_for, node->call.function->name) &&
 			    note_instance(search_for, node))
 				return;
 		last = innermost;
@@ -193,6 +204,7 @@ void mt_objfile_find_inlined(struct mt_objfile *objfile, const char *name,
 	struct mt_dwarf *dwarf = mt_dwarf(objfile);
 	struct inlined_search search_for = {.name = name};
 
+	search_for.word_length = mt_name_last_word(name, &search_for.word);
 	for (size_t i = 0; dwarf && i < dwarf->unit_count; i++) {
 		struct mt_unit *unit = &dwarf->units[i];
 
