@@ -74,8 +74,9 @@ static bool find_cfa(struct mt_unwinder *unwinder, Dwarf_Frame *rules, uint64_t 
 	       mt_unwind_evaluate(unwinder, operations, count, NULL, cfa, &in_memory);
 }
 
-/* Of rbx, which functions leave alone unless a rule says otherwise, libdw says that it is undefined:
- * its table for the ABI has rbx's place in the instructions' encoding, where DWARF's is meant. */
+/* Of rbx, which functions leave alone unless a rule says otherwise, libdw says that it is
+ * undefined: its table for the ABI has rbx's place in the instructions' encoding, where DWARF's is
+ * meant. */
 static bool find_register(struct mt_unwinder *unwinder, Dwarf_Frame *rules, unsigned number,
 			  uint64_t cfa, struct mt_registers *caller)
 {

@@ -150,7 +150,7 @@ struct mt_calls_space {
 	MT_ARRAY(struct mt_calls_break) breaks;
 	MT_ARRAY(struct mt_calls_break) waiting; /* that could not be made yet */
 	MT_ARRAY(struct mt_calls_room) rooms;
-	pid_t borrowed;                               /* it still loads the agent; 0: none does */
+	pid_t borrowed; /* it still loads the agent; 0: none does */
 	struct mt_lend_padding lend_padding;
 	uint64_t lend_code, lend_stack; /* what mt_calls_lend() made; 0: nothing */
 };

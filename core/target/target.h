@@ -47,12 +47,12 @@ struct mt_stop {
 	pid_t pid;
 	pid_t lwp;
 	pid_t child;
-	int signal;       /* SIGNAL, BREAKPOINT, GROUP */
-	int code;         /* SIGNAL, BREAKPOINT: si_code */
+	int signal; /* SIGNAL, BREAKPOINT, GROUP */
+	int code;   /* SIGNAL, BREAKPOINT: si_code */
 	/* SIGNAL: si_addr of a fault.  BREAKPOINT: of an int3 that own_traps() says is ours, and PC
 	 * is there again.  Else 0. */
 	uint64_t address;
-	int status;       /* EXITING, EXITED */
+	int status; /* EXITING, EXITED */
 };
 
 enum mt_resume {
