@@ -216,6 +216,16 @@ static void end_piece(struct mt_machine *machine, uint64_t bit_size, uint64_t bi
 		machine->pieces->items[machine->pieces->count++] = piece;
 }
 
+static bool is_register(const Dwarf_Op *operation, unsigned *number)
+{
+	bool is_numbered = operation->atom == DW_OP_regx || operation->atom == DW_OP_regval_type ||
+			   operation->atom == DW_OP_GNU_regval_type;
+
+	*number =
+	    is_numbered ? (unsigned)operation->number : (unsigned)(operation->atom - DW_OP_reg0);
+	return is_numbered || (operation->atom >= DW_OP_reg0 && operation->atom <= DW_OP_reg31);
+}
+
 static void entry_value(struct mt_machine *machine)
 {
 	Dwarf_Attribute attribute = machine->variable->attribute, inner;
@@ -223,19 +233,16 @@ static void entry_value(struct mt_machine *machine)
 	size_t count;
 	uint64_t value = 0;
 	const Dwarf_Op *operation = &machine->operations[machine->next - 1];
+	unsigned number;
 
 	if (dwarf_getlocation_attr(&attribute, operation, &inner) ||
 	    dwarf_getlocation(&inner, &operations, &count) || count != 1 ||
-	    operations[0].atom < DW_OP_reg0 || operations[0].atom > DW_OP_regx) {
+	    !is_register(&operations[0], &number)) {
 		mt_machine_fail(machine, mt_value_optimized_out());
 		return;
 	}
 	mt_machine_fail(machine,
-			mt_call_site_register(machine->eval, machine->variable,
-					      operations[0].atom == DW_OP_regx
-						  ? (unsigned)operations[0].number
-						  : (unsigned)(operations[0].atom - DW_OP_reg0),
-					      &value));
+			mt_call_site_register(machine->eval, machine->variable, number, &value));
 	mt_machine_push(machine, value);
 }
 
