@@ -136,9 +136,9 @@ struct mt_debug_plan {
 	uint64_t back;
 	uint64_t back_sp;
 	bool into; /* BACK is behind the prologue of what is stepped into */
-	/* It is in a stub of the dynamic linker's, or what that asked for; NULL: it is not.  What
-	 * is called returns to RETURNS. */
-	const struct mt_function *stub;
+	/* It is in a stub of the dynamic linker's, or in that; what is called returns to RETURNS.
+	 */
+	bool in_stub;
 	uint64_t returns, returns_sp;
 	/* FINISH and RUN_TO: where the frame returns to, with a stack pointer not below. */
 	uint64_t caller;

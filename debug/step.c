@@ -17,6 +17,8 @@ void mt_debug_plan_clear(struct mt_debugger *debugger)
 	debugger->sites_changed = true;
 }
 
+static void leave_line(struct mt_debugger *debugger, struct mt_debug_lwp *lwp, uint64_t pc);
+
 static uint64_t function_at(struct mt_debugger *debugger, uint64_t pc)
 {
 	const struct mt_function *function = mt_space_function_at(debugger->code, pc);
@@ -82,30 +84,24 @@ static void run_into(struct mt_debugger *debugger, uint64_t address)
 	debugger->sites_changed = true;
 }
 
-static struct mt_error *note_target(void *context, const struct mt_location *place)
+/* Whoever steps does not mean the dynamic linker's code, as GDB has it. */
+static bool is_in_loader(const struct mt_debugger *debugger, uint64_t pc)
 {
-	*(uint64_t *)context = place->entry;
-	return NULL;
-}
+	const struct mt_mapping *loader =
+	    debugger->loader_break ? mt_space_find(debugger->code, debugger->loader_break) : NULL;
 
-/* The function that a call comes to through a stub of the dynamic linker's; 0: not known. */
-static uint64_t behind_stub(struct mt_debugger *debugger, const struct mt_function *stub)
-{
-	mt_auto(mt_str) struct mt_str name = {0};
-	uint64_t target = 0;
-
-	mt_str_append_bytes(&name, stub->name, strcspn(stub->name, "@"));
-	if (name.failed)
-		return 0;
-	mt_error_destroy(mt_debugger_locate(debugger, name.text, note_target, &target));
-	return target;
+	return loader && mt_space_find(debugger->code, pc) == loader;
 }
 
 /* Code that only leads somewhere: out of a signal handler, or into a library. */
-static bool is_passage(const struct mt_function *function)
+static bool is_passage(struct mt_debugger *debugger, uint64_t pc)
 {
-	return function && (function->flags & (MT_FUNCTION_SIGNAL_RETURN | MT_FUNCTION_RESOLVER) ||
-			    function->kind == MT_FUNCTION_PLT);
+	const struct mt_function *function = mt_space_function_at(debugger->code, pc);
+
+	if (debugger->plan.kind == MT_DEBUG_PLAN_STEP && is_in_loader(debugger, pc))
+		return true;
+	return function &&
+	       (function->flags & MT_FUNCTION_SIGNAL_RETURN || function->kind == MT_FUNCTION_PLT);
 }
 
 /* Behind the prologue of a function that a step goes into; 0: it is stepped over. */
@@ -134,25 +130,20 @@ static void enter_or_pass(struct mt_debugger *debugger, struct mt_debug_lwp *lwp
 		run_back(debugger, plan->returns, plan->returns_sp);
 }
 
-/* The linker's stub, and what it asks for the function at the first call, lead to one.  Where the
- * dynamic linker cannot be told apart, the stub's name tells which. */
+/* The linker's stub, and what it asks for the function at the first call, lead to one; or the
+ * dynamic linker itself was called. */
 static void follow_stub(struct mt_debugger *debugger, struct mt_debug_lwp *lwp, uint64_t pc)
 {
-	const struct mt_function *function = mt_space_function_at(debugger->code, pc);
-	const struct mt_function *stub = debugger->plan.stub;
-	uint64_t entry, named;
+	struct mt_debug_plan *plan = &debugger->plan;
 
-	if (is_passage(function))
+	if (is_passage(debugger, pc))
 		return;
-	debugger->plan.stub = NULL;
-	entry = entry_to_show(debugger, function);
-	if (!entry && mt_space_find(debugger->code, pc) ==
-			  mt_space_find(debugger->code, debugger->loader_break)) {
-		named = behind_stub(debugger, stub);
-		entry = entry_to_show(debugger,
-				      named ? mt_space_function_at(debugger->code, named) : NULL);
-	}
-	enter_or_pass(debugger, lwp, pc, entry);
+	plan->in_stub = false;
+	if (pc == plan->returns)
+		leave_line(debugger, lwp, pc);
+	else
+		enter_or_pass(debugger, lwp, pc,
+			      entry_to_show(debugger, mt_space_function_at(debugger->code, pc)));
 }
 
 static void on_call(struct mt_debugger *debugger, struct mt_debug_lwp *lwp, uint64_t pc,
@@ -163,13 +154,13 @@ static void on_call(struct mt_debugger *debugger, struct mt_debug_lwp *lwp, uint
 
 	if (plan->kind == MT_DEBUG_PLAN_STEPI) {
 		tell_done(debugger, lwp, MT_DEBUG_STEPPED);
-	} else if (plan->stub) {
+	} else if (plan->in_stub) {
 		run_back(debugger, mt_debug_word(debugger, sp), sp + sizeof(uint64_t));
 	} else {
 		plan->returns = mt_debug_word(debugger, sp);
 		plan->returns_sp = sp + sizeof(uint64_t);
-		if (plan->kind == MT_DEBUG_PLAN_STEP && is_passage(function))
-			plan->stub = function;
+		if (plan->kind == MT_DEBUG_PLAN_STEP && is_passage(debugger, pc))
+			plan->in_stub = function && function->kind == MT_FUNCTION_PLT;
 		else
 			enter_or_pass(debugger, lwp, pc,
 				      plan->kind == MT_DEBUG_PLAN_STEP
@@ -268,7 +259,7 @@ static void leave_line(struct mt_debugger *debugger, struct mt_debug_lwp *lwp, u
 	struct mt_debug_plan *plan = &debugger->plan;
 	struct mt_line_range range;
 
-	if (is_passage(mt_space_function_at(debugger->code, pc)))
+	if (is_passage(debugger, pc))
 		return;
 	if (!mt_debug_line_at(debugger, pc, &range)) {
 		tell_done(debugger, lwp, MT_DEBUG_STEPPED);
@@ -308,7 +299,7 @@ struct mt_error *mt_debug_on_step(struct mt_debugger *debugger, struct mt_debug_
 	bool is_done = pc != plan->last_pc || insn.flags & MT_INSN_REPEATED;
 	if (is_call && pc != plan->last_pc + insn.length && pc != plan->last_pc)
 		on_call(debugger, lwp, pc, sp);
-	else if (plan->stub)
+	else if (plan->in_stub)
 		follow_stub(debugger, lwp, pc);
 	else if (mt_debug_is_by_instruction(debugger) && is_done)
 		tell_done(debugger, lwp, MT_DEBUG_STEPPED);
@@ -330,7 +321,7 @@ static struct mt_error *on_back(struct mt_debugger *debugger, struct mt_debug_lw
 	debugger->sites_changed = true;
 	if (into || mt_debug_is_by_instruction(debugger))
 		tell_done(debugger, lwp, MT_DEBUG_STEPPED);
-	else if (!plan->stub && (address < plan->start || address >= plan->end))
+	else if (!plan->in_stub && (address < plan->start || address >= plan->end))
 		leave_line(debugger, lwp, address);
 	return NULL;
 }
