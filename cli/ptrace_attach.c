@@ -97,10 +97,8 @@ static struct mt_error *seize(struct mt_ptrace_target *target, pid_t pid, pid_t 
 	mt_try(mt_ptrace_add_lwp(target, lwp, pid, &known));
 	ptrace(PTRACE_INTERRUPT, lwp, 0, 0);
 	mt_try(mt_ptrace_settle(target, &known));
-	if (!known || !known->has_status || known->status >> 16 != PTRACE_EVENT_STOP)
-		return NULL;
-	known->tells_twice = WSTOPSIG(known->status) != SIGTRAP;
-	if (known->tells_twice)
+	if (!known || !known->has_status || known->status >> 16 != PTRACE_EVENT_STOP ||
+	    WSTOPSIG(known->status) != SIGTRAP)
 		return NULL;
 	known->has_status = false; /* the stop that we asked for */
 	target->untold--;

@@ -15,7 +15,7 @@ static bool is_our_interrupt(struct mt_ptrace_lwp *lwp, int status)
 		return false;
 	if (WSTOPSIG(status) == SIGTRAP)
 		lwp->in_group = false;
-	return WSTOPSIG(status) == SIGTRAP || lwp->in_group;
+	return WSTOPSIG(status) == SIGTRAP || (lwp->in_group && !lwp->listens);
 }
 
 /* A parent whose child has not become a program yet cannot stop; but before it runs an instruction

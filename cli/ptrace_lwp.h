@@ -34,7 +34,7 @@ struct mt_ptrace_lwp {
 	bool interrupted; /* by halt(), and did not stop yet: vfork() holds it */
 	bool in_vfork;    /* until its next stop */
 	bool in_group;    /* told of a stop by job control, which is not over */
-	bool tells_twice; /* of that one: it was interrupted when it stood already */
+	bool listens;     /* for the end of that; else it goes on in spite of it */
 	bool exiting;     /* it runs no code of its own any more */
 	bool has_status;  /* waitpid gave `status`, which wait() has not told yet */
 	int status;

@@ -83,6 +83,14 @@ static struct mt_error *each_map(struct mt_target *base, pid_t pid,
 	return mt_proc_each_map(pid, found, context);
 }
 
+/* A signal that stops the whole process was given to one thread. */
+static void expect_group_stop(struct mt_ptrace_target *target, pid_t pid)
+{
+	for (struct mt_ptrace_lwp *lwp = target->lwps; lwp; lwp = lwp->hh.next)
+		if (lwp->pid == pid)
+			lwp->in_group = false;
+}
+
 static struct mt_error *resume(struct mt_target *base, pid_t lwp, enum mt_resume how, int signal)
 {
 	static const enum __ptrace_request requests[] = {
@@ -99,6 +107,9 @@ static struct mt_error *resume(struct mt_target *base, pid_t lwp, enum mt_resume
 	known->stopped = false;
 	known->halted = false;
 	known->stepping = how == MT_RESUME_STEP;
+	known->listens = how == MT_RESUME_LISTEN;
+	if (signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU)
+		expect_group_stop(target_of(base), known->pid);
 	return NULL;
 }
 

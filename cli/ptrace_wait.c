@@ -161,14 +161,15 @@ static struct mt_error *tell_exec(struct mt_ptrace_target *target, struct mt_ptr
 	return mt_ptrace_open_memory(process);
 }
 
-/* PTRACE_EVENT_STOP: ours, or job control's. */
+/* PTRACE_EVENT_STOP: ours; or job control's, which the kernel gives for ours, too, until it is
+ * over.
+ */
 static void tell_trap(struct mt_ptrace_lwp *lwp, struct mt_stop *stop)
 {
-	bool is_again = lwp->in_group && lwp->tells_twice;
+	bool was_told = lwp->in_group && !lwp->listens;
 
-	lwp->tells_twice &= !lwp->in_group;
 	lwp->in_group = stop->signal != SIGTRAP;
-	stop->kind = lwp->in_group && !is_again ? MT_STOP_GROUP : MT_STOP_INTERRUPTED;
+	stop->kind = lwp->in_group && !was_told ? MT_STOP_GROUP : MT_STOP_INTERRUPTED;
 }
 
 static struct mt_error *tell_event(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp,
@@ -271,7 +272,6 @@ static struct mt_error *tell(struct mt_ptrace_target *target, struct mt_ptrace_l
 		return NULL;
 	}
 	stop->signal = WSTOPSIG(status);
-	lwp->tells_twice &= event_of(status) == PTRACE_EVENT_STOP;
 	if (event_of(status))
 		return tell_event(target, lwp, event_of(status), stop);
 	if (stop->signal == (SIGTRAP | MT_PTRACE_SYSCALL_STOP))

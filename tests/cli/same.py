@@ -23,6 +23,9 @@ NORMAL = [
     (re.compile(r"0x[0-9a-f]+"), "ADDRESS"),
     (re.compile(r"process \d+"), "process N"),
     (re.compile(r"LWP \d+"), "LWP N"),
+    # Columns are as wide as those numbers.
+    (re.compile(r"Target Id +Frame"), "Target Id Frame"),
+    (re.compile(r"((?:LWP|process) N\)?(?: \"[^\"]*\")?) +"), r"\1 "),
     (re.compile(r"/\S*/(?=[\w.-]+:\d)"), ""),
     # Go's results have no value before there are any.
     (re.compile(r"~r(\d)=[^,)]*"), r"~r\1"),

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """mtdb's prompt follows forks and execs as GDB does, and what it lets go runs on as if there had been
 no debugger."""
+import os
+import signal
 import subprocess
 import time
 
@@ -16,6 +18,11 @@ FINE = "400 6"
 @pytest.fixture(scope="module", name="program")
 def compile_program(compile):
     return compile("debug_follow.c", "-O0")
+
+
+def status_of(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+        return stat.read().rsplit(")", 1)[1].split()[0]
 
 
 def wait_for_results(path, count):
@@ -113,6 +120,31 @@ def test_recording_follows(mtdb, program, tmp_path, monkeypatch, mode, arguments
     assert "exited normally]" in said or "exited with code 04]" in said
     # The child, which is the same program once more, has a child of its own.
     expected = [FINE, "0 6"] if becomes else [FINE]
+    assert sorted(wait_for_results(results, len(expected))) == sorted(expected)
+
+
+@pytest.mark.parametrize("end", ["detach", "continue", "kill"])
+@pytest.mark.parametrize("mode", ["child", "parent"])
+@pytest.mark.parametrize("arguments", ["f", "v", "c", "v {program}"])
+def test_attached(mtdb, program, tmp_path, monkeypatch, arguments, mode, end):
+    """Who was there before the debugger goes on whatever becomes of its child."""
+    results = tmp_path / "results"
+    monkeypatch.setenv("RESULT", str(results))
+    words = [program, *arguments.format(program=program).split()]
+    with subprocess.Popen(words, env={**os.environ, "STOPS": "1"}) as process:
+        while status_of(process.pid) != "T":
+            assert process.poll() is None
+            time.sleep(0.01)
+        lines = [f"attach {process.pid}", f"set follow-fork-mode {mode}", "break work", "continue", "continue", "print n"]
+        said = run_mtdb(mtdb, program, *lines, "delete", end)
+        assert f"$1 = {2 if mode == 'child' else 3}\n" in said, said
+        killed = end == "kill"
+        os.kill(process.pid, signal.SIGCONT)
+        if mode == "parent" and killed:
+            assert process.wait(PATIENCE) == -signal.SIGKILL
+            return
+        assert process.wait(PATIENCE) == 0
+    expected = ["9 6"] if killed else [FINE, "0 6"] if "{" in arguments else [FINE]
     assert sorted(wait_for_results(results, len(expected))) == sorted(expected)
 
 

@@ -87,7 +87,7 @@ def test_attach(need, mtdb, ticks):
     attach = ["echo where it\\n", "attach {pid}", "echo waited\\n"]
     lines = [*attach, "break work", "continue", "bt", "info threads", "thread 2", "bt 1", "info inferiors", "info program",
              "finish", "next", "detach", "info threads", "info inferiors", *attach, "continue", "info program", "kill",
-             "info breakpoints", "thread"]
+             "thread"]
     told = []
     for debugger in [[need("gdb"), "-nx", "-iex", "set auto-load python-scripts off"], [mtdb]]:
         with Ticking(ticks) as program:
