@@ -179,6 +179,11 @@ struct prompt_text prompt_thread_number(const struct prompt *prompt,
 					const struct mt_debug_thread *thread);
 /* The stop that a verb ended with, and where the program stands. */
 struct mt_error *prompt_tell_stop(struct prompt *prompt, const struct mt_debug_stop *stop);
+/* "ns::f", by its language; nothing: not known.  And "n=3, s=0x4006b4 \"x\"". */
+void prompt_name_function(struct prompt *prompt, const struct mt_debug_frame *frame,
+			  struct mt_str *out);
+void prompt_list_arguments(struct prompt *prompt, const struct mt_debug_frame *frame,
+			   struct mt_str *out);
 /* "#0  main () at t.c:3"; without a level when that is false. */
 void prompt_print_frame(struct prompt *prompt, const struct mt_debug_frame *frame, bool level);
 /* The frame, and below it its source line. */

@@ -129,22 +129,40 @@ static bool is_shared_library(struct prompt *prompt, const struct mt_debug_frame
 	       !(path && strcmp(path, frame->module) == 0);
 }
 
-/* "add (a=1, b=2)" */
-static void print_call(struct prompt *prompt, const struct mt_debug_frame *frame)
+void prompt_name_function(struct prompt *prompt, const struct mt_debug_frame *frame,
+			  struct mt_str *out)
 {
 	const struct mt_expr_frame at = mt_debugger_expr_frame(prompt->debugger, frame);
-	mt_auto(mt_str) struct mt_str name = {0}, arguments = {0};
-	const char *function = frame->function;
 	struct mt_expr_program *program;
 	uint64_t low_pc;
 	struct mt_error *error = mt_debugger_expressions(prompt->debugger, &program);
+	bool known = !error && mt_expr_frame_function(program, &at, out, &low_pc);
 
-	if (!error && mt_expr_frame_function(program, &at, &name, &low_pc) && !name.failed)
-		function = name.text;
-	if (!error)
-		error = mt_expr_frame_arguments(program, &at, &arguments);
 	mt_error_destroy(error);
-	prompt_styled(PROMPT_FUNCTION, "%s", function ? function : "??");
+	if (!known && frame->function)
+		mt_str_append(out, frame->function);
+}
+
+void prompt_list_arguments(struct prompt *prompt, const struct mt_debug_frame *frame,
+			   struct mt_str *out)
+{
+	const struct mt_expr_frame at = mt_debugger_expr_frame(prompt->debugger, frame);
+	struct mt_expr_program *program;
+	struct mt_error *error = mt_debugger_expressions(prompt->debugger, &program);
+
+	if (!error)
+		error = mt_expr_frame_arguments(program, &at, out);
+	mt_error_destroy(error);
+}
+
+/* "add (a=1, b=2)" */
+static void print_call(struct prompt *prompt, const struct mt_debug_frame *frame)
+{
+	mt_auto(mt_str) struct mt_str name = {0}, arguments = {0};
+
+	prompt_name_function(prompt, frame, &name);
+	prompt_list_arguments(prompt, frame, &arguments);
+	prompt_styled(PROMPT_FUNCTION, "%s", name.text && !name.failed ? name.text : "??");
 	prompt_printf(" (%s)", arguments.text && !arguments.failed ? arguments.text : "");
 }
 

@@ -11,18 +11,26 @@ static size_t read_memory(void *context, uint64_t address, void *buffer, size_t 
 	return mt_debug_look(context, address, buffer, size);
 }
 
-static bool begin(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
+static bool start(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
+		  struct mt_unwinder *unwinder)
 {
 	const struct user_regs_struct *user = mt_debug_registers(debugger, lwp);
 
-	if (lwp->unwinding)
-		return true;
 	if (!user || !debugger->code)
 		return false;
 	const struct mt_registers registers = mt_registers_of(user);
 	const struct mt_unwind_source source = {
 	    .space = debugger->code, .read = read_memory, .context = debugger};
-	mt_unwind_start(&lwp->unwinder, &source, &registers);
+	mt_unwind_start(unwinder, &source, &registers);
+	return true;
+}
+
+static bool begin(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
+{
+	if (lwp->unwinding)
+		return true;
+	if (!start(debugger, lwp, &lwp->unwinder))
+		return false;
 	lwp->frame_count = 0;
 	lwp->unwinding = true;
 	return true;
@@ -208,6 +216,25 @@ const struct mt_debug_frame *mt_debug_caller_of(struct mt_debugger *debugger,
 	while (frame && frame->tail)
 		frame = mt_debug_outer_of(debugger, lwp, frame->level);
 	return frame;
+}
+
+bool mt_debugger_saved_registers(struct mt_debugger *debugger, const struct mt_debug_frame *frame,
+				 uint64_t places[MT_REGISTER_COUNT])
+{
+	struct mt_unwinder unwinder;
+	struct mt_unwind_frame unwound;
+
+	if (!debugger->selected || !start(debugger, debugger->selected, &unwinder))
+		return false;
+	do {
+		/* What is inlined has the registers of who it is inlined into. */
+		memcpy(places, unwinder.places, sizeof(unwinder.places));
+		if (!mt_unwind_next(&unwinder, &unwound))
+			return false;
+	} while (unwound.cfa != frame->cfa || unwinder.end == MT_UNWIND_BAD_STACK);
+	if (!frame->inlined)
+		memcpy(places, unwinder.places, sizeof(unwinder.places));
+	return frame->inlined || unwinder.end == MT_UNWIND_GOES_ON;
 }
 
 const struct mt_debug_frame *mt_debugger_frame(struct mt_debugger *debugger, unsigned level)

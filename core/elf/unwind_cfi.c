@@ -90,10 +90,13 @@ static bool find_register(struct mt_unwinder *unwinder, Dwarf_Frame *rules, unsi
 	if (!count && (!operations || number == MT_REGISTER_RBX))
 		return true; /* as it is in the frame itself */
 	mt_register_forget(caller, number);
+	unwinder->places[number] = 0;
 	if (!count)
 		return true;
-	if (!mt_unwind_evaluate(unwinder, operations, count, &cfa, &value, &in_memory) ||
-	    (in_memory && !mt_unwind_read(unwinder, value, &value, sizeof(value))))
+	if (!mt_unwind_evaluate(unwinder, operations, count, &cfa, &value, &in_memory))
+		return false;
+	unwinder->places[number] = in_memory ? value : 0;
+	if (in_memory && !mt_unwind_read(unwinder, value, &value, sizeof(value)))
 		return false;
 	mt_register_set(caller, number, value);
 	return true;

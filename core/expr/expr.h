@@ -229,6 +229,8 @@ size_t mt_expr_tail_calls(struct mt_expr_program *program, uint64_t return_pc, u
 struct mt_error *mt_expr_info_symbol(struct mt_expr_program *program,
 				     const struct mt_expr_frame *frame, const char *text,
 				     struct mt_str *out);
+/* The language of the frame's code: "c", "c++", "rust", "go", "asm". */
+const char *mt_expr_language(struct mt_expr_program *program, const struct mt_expr_frame *frame);
 /* A row of `info registers`.  Errors: USAGE ("Invalid register `x'"). */
 struct mt_error *mt_expr_info_register(struct mt_expr_program *program,
 				       const struct mt_expr_frame *frame, const char *name,

@@ -206,3 +206,13 @@ enum mt_language mt_program_language(struct mt_expr_program *program,
 		return language_at(module, frame->pc - module->bias);
 	return main_language(program);
 }
+
+const char *mt_expr_language(struct mt_expr_program *program, const struct mt_expr_frame *frame)
+{
+	static const char *const names[] = {
+	    [MT_LANGUAGE_C] = "c",   [MT_LANGUAGE_CPP] = "c++", [MT_LANGUAGE_RUST] = "rust",
+	    [MT_LANGUAGE_GO] = "go", [MT_LANGUAGE_ASM] = "asm",
+	};
+
+	return names[mt_program_language(program, frame)];
+}

@@ -50,6 +50,8 @@ CODE = [
     ("", "break square\nrun\ndisassemble $pc,+12\ndisassemble /r\ndisassemble /r square,+8\ndisassemble /s\n"),
     ("", "x/3i main\nx/2i\nbreak square\nrun\nx/4i $pc\nx\nx/2i square\nup\nx/2i $pc\nx/s 0\n"),
     ("", "disassemble main\n"),
+    ("", "info frame\nbreak square\nrun\ninfo frame\nup\ninfo frame\nup\ninfo frame\nframe 0\nstepi\ninfo frame\n"
+         "break write\ndelete 1\nc\n" + "info frame\nup\n" * 10),
     ("", "info proc\nbreak square\nrun\ninfo proc\ninfo proc mappings\ninfo proc nonsense\n!echo from a shell\n"
          "shell exit 3\np $_shell_exitcode\nshell kill -9 $$\np $_shell_exitsignal\nshell nothing-like-it\n"
          "pwd\ncd /nowhere\ncd /usr\npwd\ncd\npwd\n"),
