@@ -68,22 +68,27 @@ struct mt_error *prompt_info_sharedlibrary(struct prompt *prompt, const char *re
 
 /* ---- A frame ---- */
 
+static bool moves_stack_pointer(const uint8_t code[3])
+{
+	static const uint8_t one[] = {0x48, 0x89, 0xe5}, other[] = {0x48, 0x8b, 0xec};
+
+	return memcmp(code, one, sizeof(one)) == 0 || memcmp(code, other, sizeof(other)) == 0;
+}
+
 /* Where GDB takes the arguments to begin: at the frame pointer, or where it would be. */
 static uint64_t arguments_at(struct prompt *prompt, const struct mt_debug_frame *frame)
 {
-	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa}, push_rbp = 0x55,
-			     moves[][3] = {{0x48, 0x89, 0xe5}, {0x48, 0x8b, 0xec}};
+	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa}, push_rbp = 0x55;
 	struct mt_target *target = mt_debugger_target(prompt->debugger);
 	uint64_t rsp = frame->registers.values[MT_REGISTER_RSP], start = frame->function_start;
 	uint8_t code[8] = {0};
 
 	size_t size =
 	    target->ops->read(target, mt_debugger_pid(prompt->debugger), start, code, sizeof(code));
-	size_t at = size == sizeof(code) && !memcmp(code, endbr64, sizeof(endbr64)) ? 4 : 0;
+	size_t at = memcmp(code, endbr64, sizeof(endbr64)) == 0 ? sizeof(endbr64) : 0;
 	if (size < sizeof(code) || code[at] != push_rbp || frame->pc <= start + at)
 		return rsp - 8;
-	if (frame->pc <= start + at + 1 || (memcmp(code + at + 1, moves[0], sizeof(moves[0])) &&
-					    memcmp(code + at + 1, moves[1], sizeof(moves[1]))))
+	if (frame->pc <= start + at + 1 || !moves_stack_pointer(code + at + 1))
 		return rsp;
 	return frame->registers.values[MT_REGISTER_RBP];
 }
