@@ -256,8 +256,8 @@ const struct mt_debug_frame *mt_debugger_frame(struct mt_debugger *debugger, uns
 /* The selected one. */
 const struct mt_debug_frame *mt_debugger_selected_frame(struct mt_debugger *debugger);
 void mt_debugger_select_frame(struct mt_debugger *debugger, unsigned level);
-/* Where in memory the registers lie that FRAME's caller had (numbers of elf/unwind.h); 0: they still
- * are in registers.  False: nobody called it, or that is not known. */
+/* Where in memory the registers lie that FRAME's caller had (numbers of elf/unwind.h); 0: they
+ * still are in registers.  False: nobody called it, or that is not known. */
 bool mt_debugger_saved_registers(struct mt_debugger *debugger, const struct mt_debug_frame *frame,
 				 uint64_t places[MT_REGISTER_COUNT]);
 /* Why there is no frame beyond the last one; NULL: that one is the outermost. */
