@@ -199,6 +199,43 @@ def test_traps_of_its_own(start, attach, how, lets_go):
         assert (out, program.returncode) == TRAPS[how]
 
 
+QUIET = "handle SIGUSR2 nostop noprint pass"
+
+
+@pytest.mark.parametrize("mode", ["parent", "child"])
+def test_forks(start, attach, mode):
+    """Nothing is left in whom the debugger does not follow, and the other one outlives it."""
+    with start("debugged_traps.c") as program:
+        assert program.stdout.readline() == "ready\n"
+        with attach(program.pid, [QUIET, f"set follow-fork-mode {mode}", "break work if n == 0", "continue"]) as debugger:
+            wait_until(lambda: changed(program.pid))
+            program.send_signal(signal.SIGUSR2)
+            child = int(program.stdout.readline())
+            followed, other = (program.pid, child) if mode == "parent" else (child, program.pid)
+            wait_until(lambda: changed(followed))
+            assert changed(other) == [] and not catches_traps(other) and catches_traps(followed)
+            debugger.kill()
+        wait_until(lambda: changed(followed) == [])
+        assert is_there(program.pid) and is_there(child)
+        os.kill(child, signal.SIGKILL)
+
+
+def test_becomes_another_program(start, compile, attach):
+    library = compile("calls_part.c", "-O1", "-shared", "-fPIC", output="calls_part.so")
+    with start("calls_survive.c", library) as survivor:
+        assert survivor.stdout.readline() == "ready\n"
+        with attach(survivor.pid, ["break work if n == -1", "continue"]) as debugger:
+            wait_until(lambda: changed(survivor.pid))
+            survivor.stdin.write("again\n")
+            survivor.stdin.flush()
+            assert survivor.stdout.readline() == "ready\n"
+            wait_until(lambda: changed(survivor.pid) and catches_traps(survivor.pid))
+            debugger.kill()
+        wait_until(lambda: changed(survivor.pid) == [])
+        out, _ = survivor.communicate("\n", timeout=PATIENCE)
+        assert (out, survivor.returncode) == ("0 wrong\n", 5)
+
+
 def test_sandbox(start, attach):
     """System calls in its name might end it: the user is told what that means."""
     with start("debugged_traps.c", "sandbox") as program:
