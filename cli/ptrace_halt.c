@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Holding a whole process, so that its text can be changed under it. */
 #include "ptrace_lwp.h"
+#include "target/proc.h"
 
+#include <errno.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <time.h>
 
-#define VFORK_PATIENCE_MS 5
+#define PATIENCE_MS 5
 
 /* Under job control's stop the kernel gives that one's signal for ours, too. */
 static bool is_our_interrupt(struct mt_ptrace_lwp *lwp, int status)
@@ -18,35 +20,68 @@ static bool is_our_interrupt(struct mt_ptrace_lwp *lwp, int status)
 	return WSTOPSIG(status) == SIGTRAP || (lwp->in_group && !lwp->listens);
 }
 
-/* A parent whose child has not become a program yet cannot stop; but before it runs an instruction
- * of its own it will. */
-static bool waits_for_child(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp, int *status)
+/* Until a child's state may have changed.  SIGCHLD is blocked while a target lives. */
+static void wait_a_while(void)
 {
-	const struct timespec pause = {.tv_nsec = 1000000};
+	const struct timespec patience = {.tv_nsec = PATIENCE_MS * 1000000};
+	sigset_t set;
 
-	if (!lwp->in_vfork || lwp->has_status)
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigtimedwait(&set, NULL, &patience);
+}
+
+static bool is_at_end(const struct mt_ptrace_lwp *lwp)
+{
+	siginfo_t told = {0};
+
+	if (lwp->exiting || (lwp->has_status && lwp->status >> 16 == PTRACE_EVENT_EXIT))
+		return true;
+	waitid(P_PID, (id_t)lwp->lwp, &told, WSTOPPED | WNOWAIT | WNOHANG | __WALL);
+	return told.si_pid && told.si_code == CLD_TRAPPED &&
+	       told.si_status >> 8 == PTRACE_EVENT_EXIT;
+}
+
+/* A thread in execve() cannot stop before the others have ended, and these wait for us. */
+static bool waits_for_threads(const struct mt_ptrace_target *target,
+			      const struct mt_ptrace_lwp *lwp)
+{
+	if (!mt_proc_is_deaf(lwp->lwp))
 		return false;
-	for (int i = 0; i < VFORK_PATIENCE_MS; i++) {
-		if (mt_ptrace_reap(target, lwp->lwp, status, WNOHANG) != 0)
-			return false;
-		nanosleep(&pause, NULL);
+	for (const struct mt_ptrace_lwp *other = target->lwps; other; other = other->hh.next)
+		if (other != lwp && other->pid == lwp->pid && is_at_end(other))
+			return true;
+	return false;
+}
+
+/* 1: it stopped, or ended.  0: it cannot stop, as long as its child has not become a program, or
+ * its threads have not ended; but before it runs an instruction of its own it will.  -1: somebody
+ * waited for its end already. */
+static int wait_for_stop(struct mt_ptrace_target *target, const struct mt_ptrace_lwp *lwp,
+			 int *status)
+{
+	for (int i = 0;; i++) {
+		pid_t done = mt_ptrace_reap(target, lwp->lwp, status, WNOHANG);
+
+		if (done > 0)
+			return 1;
+		if (done < 0 && errno != EINTR)
+			return -1;
+		if (i > PATIENCE_MS && (lwp->in_vfork || waits_for_threads(target, lwp)))
+			return 0;
+		wait_a_while();
 	}
-	return true;
 }
 
 static void halt_lwp(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp)
 {
-	int status = 0;
-
 	if (lwp->stopped || lwp->interrupted || lwp->exiting || lwp->has_status)
 		return;
 	ptrace(PTRACE_INTERRUPT, lwp->lwp, 0, 0);
-	if (waits_for_child(target, lwp, &status)) {
-		lwp->interrupted = true;
+	int status = 0, stops = wait_for_stop(target, lwp, &status);
+	lwp->interrupted = stops == 0;
+	if (stops <= 0)
 		return;
-	}
-	if (!status && mt_ptrace_reap_lwp(target, lwp->lwp, &status) < 0)
-		return; /* reaped already */
 	mt_ptrace_keep_status(target, lwp, status);
 	if (is_our_interrupt(lwp, status)) {
 		lwp->has_status = false;

@@ -146,19 +146,32 @@ bool mt_signal_is_fatal(int signal, enum mt_signal_action action)
 	}
 }
 
-bool mt_proc_has_ended(pid_t lwp)
+/* The letter that proc(5) has for it; 0: not known. */
+static char state_of(pid_t lwp)
 {
 	FILE *file = open_proc(lwp, "stat");
 	char line[256] = "";
 	const char *state;
 
 	if (!file)
-		return errno == ENOENT;
+		return errno == ENOENT ? 'X' : 0;
 	if (!fgets(line, sizeof(line), file))
 		line[0] = '\0';
 	fclose(file);
 	state = strrchr(line, ')'); /* the name before it may hold anything */
-	return state && (state[2] == 'Z' || state[2] == 'X');
+	return state && state[1] ? state[2] : 0;
+}
+
+bool mt_proc_has_ended(pid_t lwp)
+{
+	char state = state_of(lwp);
+
+	return state == 'Z' || state == 'X';
+}
+
+bool mt_proc_is_deaf(pid_t lwp)
+{
+	return state_of(lwp) == 'D';
 }
 
 void mt_proc_name(pid_t lwp, char name[16])

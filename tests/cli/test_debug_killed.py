@@ -203,17 +203,19 @@ QUIET = "handle SIGUSR2 nostop noprint pass"
 
 
 @pytest.mark.parametrize("mode", ["parent", "child"])
-def test_forks(start, attach, mode):
+@pytest.mark.parametrize("how", ["forks", "vforks"])
+def test_forks(start, attach, how, mode):
     """Nothing is left in whom the debugger does not follow, and the other one outlives it."""
-    with start("debugged_traps.c") as program:
+    with start("debugged_traps.c", how) as program:
         assert program.stdout.readline() == "ready\n"
         with attach(program.pid, [QUIET, f"set follow-fork-mode {mode}", "break work if n == 0", "continue"]) as debugger:
             wait_until(lambda: changed(program.pid))
             program.send_signal(signal.SIGUSR2)
-            child = int(program.stdout.readline())
+            child = next(int(line) for line in program.stdout if line.strip().isdigit())
             followed, other = (program.pid, child) if mode == "parent" else (child, program.pid)
             wait_until(lambda: changed(followed))
-            assert changed(other) == [] and not catches_traps(other) and catches_traps(followed)
+            assert catches_traps(followed)
+            wait_until(lambda: changed(other) == [] and not catches_traps(other))
             debugger.kill()
         wait_until(lambda: changed(followed) == [])
         assert is_there(program.pid) and is_there(child)
