@@ -246,6 +246,11 @@ def ours_as_chain(frames):
     return [(frame.name, frame.file, frame.line) for frame in frames]
 
 
+def is_told(mine, chain):
+    """Where code is of no line (line 0) we go on with the one before, as GDB does; they do not."""
+    return mine == places(chain) or (not chain[0][2] and mine[1:] == places(chain))
+
+
 def test_lines_and_inlines_are_addr2line_s(program, dump, tool, need):
     need("llvm-symbolizer", "llvm")
     ours = dump(program)
@@ -255,7 +260,7 @@ def test_lines_and_inlines_are_addr2line_s(program, dump, tool, need):
                                         addr2line_chains(tool, program, addresses),
                                         llvm_chains(tool, program, addresses)):
         mine = places(ours_as_chain(mine))
-        if mine not in (places(gnu), places(llvm)):
+        if not is_told(mine, gnu) and not is_told(mine, llvm):
             mismatches.append((hex(address), mine, places(gnu), places(llvm)))
     assert len(mismatches) <= len(addresses) // 1000, "\n".join(map(str, mismatches[:5]))
 
