@@ -44,7 +44,8 @@ struct mt_perf_spec {
 /* What a thread gets from an event with `trap`, before it runs another instruction of its own, so
  * that its tracer sees it stop there.  A tracer can be killed at any moment, and then the signal is
  * delivered: so it is one that does nothing to who has no handler, and next to nothing to who has
- * (not so the SIGTRAP of attr.sigtrap).  A thread that blocks it goes on until it does not. */
+ * (not so the SIGTRAP of attr.sigtrap).  A thread that blocks it goes on until it does not, as it
+ * would with attr.sigtrap since Linux 5.18. */
 #define MT_TRAP_SIGNAL SIGWINCH
 #define MT_TRAP_CODE   POLL_IN /* si_code: of nobody else's */
 
