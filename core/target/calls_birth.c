@@ -25,6 +25,19 @@ static bool take_birth(struct mt_calls_engine *engine, pid_t pid, struct mt_call
 	return false;
 }
 
+/* A child that was forked while its parent was being taken has a copy of the memory as it was
+ * before: nothing of ours is in it, and nothing must be put there, as what a killed tracer left may
+ * be.  Its birth is heard of afterwards. */
+static bool predates(const struct mt_calls_engine *engine, const struct mt_calls_birth *birth)
+{
+	const struct mt_calls_rings *rings = birth->parent->rings;
+	uint64_t word;
+
+	return !birth->shares && rings &&
+	       engine->target->ops->read(engine->target, birth->pid, rings->address, &word,
+					 sizeof(word)) != sizeof(word);
+}
+
 /* The address space of a thread that comes: its process's, or one of its own. */
 static struct mt_calls_space *space_for(struct mt_calls_engine *engine, pid_t pid, bool *guest)
 {
@@ -37,7 +50,10 @@ static struct mt_calls_space *space_for(struct mt_calls_engine *engine, pid_t pi
 	if (!take_birth(engine, pid, &birth))
 		return mt_calls_space_create(pid);
 	*guest = birth.shares;
-	space = birth.shares ? share(birth.parent) : mt_calls_space_copy(birth.parent, pid);
+	if (predates(engine, &birth))
+		space = mt_calls_space_create(pid);
+	else
+		space = birth.shares ? share(birth.parent) : mt_calls_space_copy(birth.parent, pid);
 	mt_calls_space_unref(birth.parent);
 	return space;
 }
@@ -131,7 +147,7 @@ static struct mt_error *let_go_child(struct mt_calls_engine *engine, struct mt_c
 
 	if (birth->shares && has_triggers(birth->parent))
 		return keep_child(engine, birth, keep);
-	if (!birth->shares)
+	if (!birth->shares && !predates(engine, birth))
 		error = remove_from_copy(engine, birth);
 	if (is_closed(error)) {
 		mt_error_destroy(error);

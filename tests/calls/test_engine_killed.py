@@ -119,6 +119,15 @@ def test_killed_at_any_time_often(survivor, attach):
     end(survivor)
 
 
+def test_a_child_that_is_born_while_its_parent_is_taken(survivor, attach, compile, monkeypatch):
+    """Its memory is a copy of a time before the attach, with what a killed tracer left in it."""
+    kill_after(attach, survivor, 0.1)
+    preload = compile("slow_seize.c", "-shared", "-fPIC", "-D_GNU_SOURCE", output="slow_seize.so")
+    monkeypatch.setenv("LD_PRELOAD", str(preload))
+    check_whole(attach, survivor)
+    end(survivor)
+
+
 @pytest.fixture(name="attach_and_die")
 def make_attach_and_die(compile, mtdb, tmp_path):
     """Attaches and lets go, but dies after so many of the things that it does to the process.
