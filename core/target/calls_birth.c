@@ -25,17 +25,34 @@ static bool take_birth(struct mt_calls_engine *engine, pid_t pid, struct mt_call
 	return false;
 }
 
+static bool can_read(const struct mt_calls_engine *engine, pid_t pid, uint64_t address)
+{
+	uint64_t word;
+
+	return engine->target->ops->read(engine->target, pid, address, &word, sizeof(word)) ==
+	       sizeof(word);
+}
+
+static bool can_read_stack(const struct mt_calls_engine *engine, pid_t pid)
+{
+	struct user_regs_struct registers;
+	struct mt_error *error =
+	    engine->target->ops->get_registers(engine->target, pid, &registers);
+	bool known = !error;
+
+	mt_error_destroy(error);
+	return known && can_read(engine, pid, registers.rsp);
+}
+
 /* A child that was forked while its parent was being taken has a copy of the memory as it was
  * before: nothing of ours is in it, and nothing must be put there, as what a killed tracer left may
- * be.  Its birth is heard of afterwards. */
+ * be.  Its birth is heard of afterwards.  (One that hides all of its memory is another matter.) */
 static bool predates(const struct mt_calls_engine *engine, const struct mt_calls_birth *birth)
 {
 	const struct mt_calls_rings *rings = birth->parent->rings;
-	uint64_t word;
 
-	return !birth->shares && rings &&
-	       engine->target->ops->read(engine->target, birth->pid, rings->address, &word,
-					 sizeof(word)) != sizeof(word);
+	return !birth->shares && rings && !can_read(engine, birth->pid, rings->address) &&
+	       can_read_stack(engine, birth->pid);
 }
 
 /* The address space of a thread that comes: its process's, or one of its own. */
