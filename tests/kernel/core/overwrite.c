@@ -93,7 +93,7 @@ static void switches(struct event *event)
 	enable(event);
 	play(100);
 	for (int i = 0; i < 3; i++)
-		usleep(1000);
+		usleep(100000); /* longer than an emulated CPU may be kept waiting */
 	check(aux_head(event) == 107, "overwrite: a thread that leaves its CPU tells the head");
 	disable(event);
 	check(count_of(event, PERF_RECORD_AUX) >= 4,
