@@ -19,7 +19,6 @@ struct entry {
 };
 
 struct list {
-	struct mt_expr_program *program;
 	bool functions; /* else variables */
 	bool filters;
 	regex_t pattern;
@@ -257,7 +256,7 @@ static void print(struct list *list, const char *pattern, struct mt_str *out)
 struct mt_error *mt_expr_info_list(struct mt_expr_program *program, bool functions,
 				   const char *pattern, struct mt_str *out)
 {
-	struct list list = {.program = program, .functions = functions, .filters = *pattern};
+	struct list list = {.functions = functions, .filters = *pattern};
 
 	mt_try(mt_program_update(program));
 	int refused = *pattern ? regcomp(&list.pattern, pattern, REG_NOSUB) : 0;

@@ -77,7 +77,7 @@ static void print_slice(struct mt_print *print, struct mt_value *value, struct m
 		mt_print_array(print, &elements);
 }
 
-static bool find_child(Dwarf_Die *parent, int tag, Dwarf_Die *out)
+bool mt_die_child(Dwarf_Die *parent, int tag, Dwarf_Die *out)
 {
 	if (dwarf_child(parent, out))
 		return false;
@@ -164,9 +164,9 @@ static bool print_enum(struct mt_print *print, struct mt_value *value, struct mt
 	struct mt_type *shape;
 	struct mt_error *error;
 
-	if (!type->die.addr || !find_child(&type->die, DW_TAG_variant_part, &part) ||
+	if (!type->die.addr || !mt_die_child(&type->die, DW_TAG_variant_part, &part) ||
 	    !find_variant(print, value, &part, &variant) ||
-	    !find_child(&variant, DW_TAG_member, &member))
+	    !mt_die_child(&variant, DW_TAG_member, &member))
 		return false;
 	error = member_of(print, value, &member, &data);
 	if (error) {

@@ -52,23 +52,12 @@ static void structure(struct mt_type *type, struct mt_str *out)
 	mt_str_append(out, tuple ? ",\n)" : ",\n}");
 }
 
-static bool find_child(Dwarf_Die *parent, int tag, Dwarf_Die *out)
-{
-	if (dwarf_child(parent, out))
-		return false;
-	do
-		if (dwarf_tag(out) == tag)
-			return true;
-	while (dwarf_siblingof(out, out) == 0);
-	return false;
-}
-
 static void variant(struct mt_module *module, Dwarf_Die *die, struct mt_str *out)
 {
 	Dwarf_Die member;
 	struct mt_type *shape;
 
-	if (dwarf_tag(die) != DW_TAG_variant || !find_child(die, DW_TAG_member, &member))
+	if (dwarf_tag(die) != DW_TAG_variant || !mt_die_child(die, DW_TAG_member, &member))
 		return;
 	shape = mt_type_of(module, &member);
 	if (!shape)
@@ -89,7 +78,7 @@ static bool variants(struct mt_type *type, struct mt_str *out)
 {
 	Dwarf_Die part, child;
 
-	if (!type->die.addr || !find_child(&type->die, DW_TAG_variant_part, &part))
+	if (!type->die.addr || !mt_die_child(&type->die, DW_TAG_variant_part, &part))
 		return false;
 	mt_str_appendf(out, "enum %s {\n", type->name ? type->name : "");
 	if (dwarf_child(&part, &child) == 0)

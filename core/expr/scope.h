@@ -36,6 +36,8 @@ int mt_block_variables(Dwarf_Die *block, mt_dies *out);
 const char *mt_scope_namespace(const struct mt_scope *scope);
 /* A DIE's name; NULL: none. */
 const char *mt_die_name(Dwarf_Die *die);
+/* print_rust.c: its first child of that kind.  False: none. */
+bool mt_die_child(Dwarf_Die *parent, int tag, Dwarf_Die *out);
 bool mt_die_flag(Dwarf_Die *die, unsigned which);
 /* An attribute that is a location, as libdw takes it. */
 bool mt_die_location(Dwarf_Die *die, unsigned which, Dwarf_Attribute *out);
