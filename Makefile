@@ -20,13 +20,12 @@ CPPFLAGS += -D_GNU_SOURCE -DHASH_NONFATAL_OOM=1 -DMT_VERSION='"$(VERSION)"' -Ico
 ALL_CFLAGS = -std=gnu11 $(WARNINGS) $(if $(WERROR),-Werror) -fvisibility=hidden -fPIC $(CFLAGS) \
              $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
 CORE_LIBS := -lipt -ldw -lelf -lZydis -liberty -lz -llzma -lzstd -lpopt -lpthread
-CLI_LIBS  := -lreadline
+MTDB_LIBS := -lreadline
 
-CORE_SOURCES := $(wildcard core/*/*.c)
-# What mtdb and the plugin share, since both trace by ptrace(2).
+CORE_SOURCES := $(wildcard core/*/*.c core/*/*/*.c core/*/*/*/*.c)
+# An archive, since the plugin takes parts of it alone.
 PTRACE_SOURCES := $(wildcard ptrace/*.c)
-DEBUG_SOURCES := $(wildcard debug/*.c)
-CLI_SOURCES  := $(wildcard cli/*.c)
+MTDB_SOURCES := $(wildcard cli/*.c prompt/*.c debug/*.c terminal/*.c)
 UNIT_SOURCES := $(wildcard tests/unit/test_*.c)
 FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
 BENCH_SOURCES := $(wildcard tests/bench/*.c)
@@ -34,7 +33,7 @@ MAN_SOURCES  := $(wildcard docs/man/*.md)
 
 CORE_OBJECTS := $(CORE_SOURCES:%.c=$(BUILD)/obj/%.o) $(BUILD)/generated/syscall_table.o
 PTRACE_OBJECTS := $(PTRACE_SOURCES:%.c=$(BUILD)/obj/%.o)
-CLI_OBJECTS  := $(CLI_SOURCES:%.c=$(BUILD)/obj/%.o) $(DEBUG_SOURCES:%.c=$(BUILD)/obj/%.o)
+MTDB_OBJECTS := $(MTDB_SOURCES:%.c=$(BUILD)/obj/%.o)
 UNIT_TESTS   := $(UNIT_SOURCES:tests/unit/%.c=$(BUILD)/tests/%)
 FUZZERS      := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/%)
 BENCHES      := $(BENCH_SOURCES:tests/bench/%.c=$(BUILD)/bench/%)
@@ -54,21 +53,25 @@ PARALLEL_MAKE = $(MAKE) $(if $(findstring --jobserver,$(MAKEFLAGS)),,-j$(shell n
 .PHONY: all unit pytest man check check-kernel check-kernel-newer check-hardware demo bench bench-calls lint format fuzz fuzzers soak install uninstall dist \
         clean help
 all: $(BUILD)/libmtrace-core.a $(BUILD)/libmtrace-agent.so $(BUILD)/mtrace-view \
-     $(if $(CLI_SOURCES),$(BUILD)/mtdb) $(PLUGIN)
+     $(BUILD)/mtdb $(PLUGIN)
 
 $(BUILD)/libmtrace-core.a: $(CORE_OBJECTS)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
-$(BUILD)/mtdb: $(CLI_OBJECTS) $(PTRACE_OBJECTS) $(BUILD)/libmtrace-core.a
-	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(CORE_LIBS) $(CLI_LIBS)
+$(BUILD)/libmtrace-ptrace.a: $(PTRACE_OBJECTS)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(BUILD)/mtdb: $(MTDB_OBJECTS) $(BUILD)/libmtrace-ptrace.a $(BUILD)/libmtrace-core.a
+	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(CORE_LIBS) $(MTDB_LIBS)
 
 $(BUILD)/gdb-python.mk: scripts/gdb-python
 	@mkdir -p $(@D)
 	@scripts/gdb-python >$@ || rm $@
 
 # One exported symbol, and nothing of the libraries of GDB's process is ours to meet.
-$(BUILD)/mtrace.abi3.so: $(PLUGIN_OBJECTS) $(PTRACE_OBJECTS) $(BUILD)/libmtrace-core.a
+$(BUILD)/mtrace.abi3.so: $(PLUGIN_OBJECTS) $(BUILD)/libmtrace-ptrace.a $(BUILD)/libmtrace-core.a
 	$(CC) -shared $(ALL_CFLAGS) $(LDFLAGS) -Wl,--exclude-libs,ALL -Wl,-Bsymbolic -o $@ $^ $(CORE_LIBS)
 
 $(BUILD)/mtrace.py: gdb-plugin/mtrace.py
@@ -98,7 +101,7 @@ $(BUILD)/generated/syscall_table.c: scripts/syscall-table
 $(BUILD)/generated/%.o: $(BUILD)/generated/%.c Makefile
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
-# A kernel of the test's own behind perf/system.h.
+# A kernel of the test's own behind kernel/system.h.
 PT_ENGINE_TESTS := $(addprefix $(BUILD)/tests/,test_pt_engine test_pt_pause)
 $(PT_ENGINE_TESTS): UNIT_CFLAGS := \
 	$(foreach name,syscall mmap munmap ioctl open close,-Wl,--wrap=$(name))
@@ -158,7 +161,7 @@ lint:
 	@scripts/lint
 
 format:
-	clang-format -i $(wildcard core/*/*.[ch] cli/*.[ch] debug/*.[ch] ptrace/*.[ch] gdb-plugin/*.[ch] tests/unit/*.[ch] tests/fuzz/*.[ch])
+	git ls-files -z '*.[ch]' ':!tests/fixtures' ':!tests/kernel' ':!tests/bench' | xargs -0 clang-format -i
 
 # Fuzzers, and the core under them, are built by clang in a directory of their own.
 fuzz:
@@ -210,4 +213,4 @@ help:
 	@echo 'make dist       a tarball of what is committed'
 	@echo 'make clean      remove build/'
 
--include $(CORE_OBJECTS:.o=.d) $(CLI_OBJECTS:.o=.d) $(PTRACE_OBJECTS:.o=.d) $(PLUGIN_OBJECTS:.o=.d) $(UNIT_TESTS:=.d) $(FUZZERS:=.d) $(BENCHES:=.d)
+-include $(CORE_OBJECTS:.o=.d) $(MTDB_OBJECTS:.o=.d) $(PTRACE_OBJECTS:.o=.d) $(PLUGIN_OBJECTS:.o=.d) $(UNIT_TESTS:=.d) $(FUZZERS:=.d) $(BENCHES:=.d)

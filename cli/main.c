@@ -2,10 +2,10 @@
 /* mtdb: takes the command from the words that were typed, gives it a context, and turns what comes
  * back into an exit status. */
 #include "command/command.h"
-#include "picker.h"
-#include "prompt.h"
-#include "ptrace_target.h"
-#include "terminal.h"
+#include "prompt/prompt.h"
+#include "ptrace/target.h"
+#include "terminal/picker.h"
+#include "terminal/terminal.h"
 
 #include <errno.h>
 #include <signal.h>

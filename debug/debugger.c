@@ -4,7 +4,7 @@
 
 #include "base/path.h"
 #include "private.h"
-#include "target/proc.h"
+#include "process/proc.h"
 
 #include <errno.h>
 #include <stdio.h>

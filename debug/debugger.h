@@ -11,12 +11,12 @@
 #ifndef MT_DEBUG_DEBUGGER_H
 #define MT_DEBUG_DEBUGGER_H
 
-#include "elf/location.h"
-#include "elf/space.h"
-#include "elf/unwind.h"
 #include "expr/expr.h"
-#include "target/session.h"
-#include "target/target.h"
+#include "process/target.h"
+#include "session/session.h"
+#include "space/location.h"
+#include "space/space.h"
+#include "space/unwind.h"
 
 struct mt_debugger;
 
@@ -256,7 +256,7 @@ const struct mt_debug_frame *mt_debugger_frame(struct mt_debugger *debugger, uns
 /* The selected one. */
 const struct mt_debug_frame *mt_debugger_selected_frame(struct mt_debugger *debugger);
 void mt_debugger_select_frame(struct mt_debugger *debugger, unsigned level);
-/* Where in memory the registers lie that FRAME's caller had (numbers of elf/unwind.h); 0: they
+/* Where in memory the registers lie that FRAME's caller had (numbers of space/unwind.h); 0: they
  * still are in registers.  False: nobody called it, or that is not known. */
 bool mt_debugger_saved_registers(struct mt_debugger *debugger, const struct mt_debug_frame *frame,
 				 uint64_t places[MT_REGISTER_COUNT]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What each event means: most let their thread go on, one ends the verb. */
-#include "perf/event.h"
+#include "kernel/event.h"
 #include "private.h"
-#include "target/proc.h"
+#include "process/proc.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  * that breakpoints may be in that memory for the child; they are taken out of it before the parent
  * goes on: when the child has a program of its own, or is gone. */
 #include "private.h"
-#include "target/proc.h"
+#include "process/proc.h"
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
  * be killed, they go before its threads are let go.  ptrace(2)'s would stay, and the next SIGTRAP
  * would end the process; they serve for programs that die with us, where perf events are refused,
  * and for threads that block the events' signal. */
-#include "perf/breakpoint.h"
-#include "perf/system.h"
+#include "kernel/breakpoint.h"
+#include "kernel/system.h"
 #include "private.h"
 
 #define ANY_CODE 8 /* the length that the kernel wants of a breakpoint */

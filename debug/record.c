@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Recording in the debugged program: a live session (target/session.h) over the same target.
+/* Recording in the debugged program: a live session (session/session.h) over the same target.
  *
  * At stops the text is pristine: what the engine patched in is hidden before anybody looks, and
  * shown again when the program goes on, but for where breakpoints and threads are, and for what is
  * stepped through.  The debugger lets threads go and waits for them, so the session's target lets
  * it be. */
 #include "private.h"
-#include "target/interrupted.h"
-#include "target/session.h"
+#include "process/interrupted.h"
+#include "session/session.h"
 
 #include <string.h>
 

@@ -11,10 +11,10 @@
  * A launched program dies with us. */
 #include "base/clock.h"
 #include "private.h"
+#include "process/inject.h"
+#include "process/proc.h"
 #include "ptrace/trap.h"
 #include "rescue_code.h"
-#include "target/lend.h"
-#include "target/proc.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* How the program runs: who goes on, who is held, and when a verb is over. */
 #include "private.h"
-#include "target/proc.h"
+#include "process/proc.h"
 
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The threads of the program, in the order of their birth. */
 #include "private.h"
-#include "target/proc.h"
+#include "process/proc.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,8 +7,8 @@
 #include "gdb.h"
 #include "hooks.h"
 #include "live.h"
+#include "process/proc.h"
 #include "settings.h"
-#include "target/proc.h"
 #include "trace/slice.h"
 
 #include <signal.h>

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* How the kernel names the memory that core/target/calls_ring.c makes. */
+/* How the kernel names the memory that core/engine/calls/rings.c makes. */
 #define RINGS_NAME "/memfd:mtrace rings"
 
 static MT_ARRAY(struct mt_live *) lives;

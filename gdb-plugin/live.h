@@ -10,9 +10,9 @@
 #define MT_GDB_PLUGIN_LIVE_H
 
 #include "births.h"
-#include "calls/ring.h"
+#include "engine/calls/ring/ring.h"
 #include "perf/recording.h"
-#include "target/session.h"
+#include "session/session.h"
 
 /* What was asked for by `mtrace start`. */
 struct mt_live_options {

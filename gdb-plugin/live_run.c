@@ -3,9 +3,9 @@
 #include "gdb.h"
 #include "live.h"
 #include "pristine.h"
+#include "process/proc.h"
 #include "refuse.h"
 #include "target.h"
-#include "target/proc.h"
 
 #include <linux/kcmp.h>
 #include <signal.h>

@@ -3,8 +3,8 @@
 
 #include "base/str.h"
 #include "py.h"
-#include "target/session.h"
-#include "target/tracks.h"
+#include "session/session.h"
+#include "session/tracks.h"
 
 struct parameter {
 	const char *name; /* behind "mtrace " */

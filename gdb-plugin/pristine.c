@@ -8,7 +8,7 @@
 
 #include "base/array.h"
 #include "gdb.h"
-#include "target/interrupted.h"
+#include "process/interrupted.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #ifndef MT_GDB_PLUGIN_PRISTINE_H
 #define MT_GDB_PLUGIN_PRISTINE_H
 
-#include "target/session.h"
+#include "session/session.h"
 
 /* How the next resumption was asked for.  GDB's hooks tell of those where it matters. */
 enum mt_resumption {

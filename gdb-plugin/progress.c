@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "gdb.h"
-#include "target/proc.h"
+#include "process/proc.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include "refuse.h"
 
 #include "gdb.h"
-#include "target/proc.h"
+#include "process/proc.h"
 
 #include <elf.h>
 #include <fcntl.h>

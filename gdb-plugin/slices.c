@@ -4,9 +4,9 @@
 #include "slices.h"
 
 #include "base/array.h"
+#include "decode/decode.h"
 #include "gdb.h"
 #include "progress.h"
-#include "target/decode.h"
 
 #include <uthash.h>
 

@@ -2,8 +2,8 @@
 #include "target.h"
 
 #include "gdb.h"
+#include "process/proc.h"
 #include "ptrace/syscall.h"
-#include "target/proc.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -9,7 +9,7 @@
 #ifndef MT_GDB_PLUGIN_TARGET_H
 #define MT_GDB_PLUGIN_TARGET_H
 
-#include "target/target.h"
+#include "process/target.h"
 
 /* A thread came to the address that was last given to watch_libraries(). */
 typedef struct mt_error *mt_gdb_libraries_hook(void *context, pid_t lwp);

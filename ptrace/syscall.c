@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ptrace/syscall.h"
 
-#include "target/proc.h"
+#include "process/proc.h"
 
 #include <errno.h>
 #include <signal.h>

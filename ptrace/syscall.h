@@ -8,7 +8,7 @@
 #ifndef MT_PTRACE_SYSCALL_H
 #define MT_PTRACE_SYSCALL_H
 
-#include "target/target.h"
+#include "process/target.h"
 
 /* *pc: of a system call instruction in the process, 0 for none in; text comes and goes, so what was
  * found once is looked at again.  Errors: UNSUPPORTED (there is none). */

@@ -5,13 +5,13 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "command/arguments.h"
-#include "perf/breakpoint.h"
-#include "perf/event.h"
-#include "perf/event_set.h"
-#include "perf/pmu.h"
-#include "target/engine.h"
-#include "target/pt_pause.h"
-#include "target/tracks.h"
+#include "engine/engine.h"
+#include "engine/pt/pause.h"
+#include "kernel/breakpoint.h"
+#include "kernel/event.h"
+#include "kernel/event_set.h"
+#include "kernel/pmu.h"
+#include "session/tracks.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the `calls` engine would record of a file, and what not, and why. */
-#include "calls/plan.h"
+#include "engine/calls/plan/plan.h"
 #include "base/str.h"
 #include "command/arguments.h"
 

@@ -4,7 +4,7 @@
 #define MT_COMMAND_PT_OPTIONS_H
 
 #include "command/arguments.h"
-#include "target/engine.h"
+#include "engine/engine.h"
 
 #define MT_PT_OPTIONS_TABLE 9
 

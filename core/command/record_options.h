@@ -5,7 +5,7 @@
 
 #include "command/arguments.h"
 #include "command/pt_options.h"
-#include "target/session.h"
+#include "session/session.h"
 
 #define MT_RECORD_OPTIONS_TABLE 21
 

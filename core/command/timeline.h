@@ -4,9 +4,9 @@
 #define MT_COMMAND_TIMELINE_H
 
 #include "command/command.h"
+#include "decode/decode.h"
 #include "output/trace_writer.h"
 #include "perf/recording.h"
-#include "target/decode.h"
 
 struct mt_timeline {
 	const char *path;   /* "-": standard output; NULL: text, to the printer */

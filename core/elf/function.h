@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A function and a place in the source, as a running process has them: addresses are the
  * process's own, after relocation.  What is here is lent by the mt_space_pool behind the space that
- * gave it (elf/space.h) and lives, with its strings, until that pool is destroyed: spaces may come
- * and go while functions, inlined calls and sources are still pointed to. */
+ * gave it (space/space.h) and lives, with its strings, until that pool is destroyed: spaces may
+ * come and go while functions, inlined calls and sources are still pointed to. */
 #ifndef MT_ELF_FUNCTION_H
 #define MT_ELF_FUNCTION_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the files of an mt_objfile share: identity (objfile.c), where its debug information is
  * (debug_file.c), names (symbols.c, plt.c), lines and inlined functions (dwarf.c, lines.c,
- * inlines.c), and how to unwind it (unwind_cfi.c).  The last four parts are found or built at the
- * first question, once. */
+ * inlines.c), and how to unwind it (space/unwind_cfi.c).  The last four parts are found or built at
+ * the first question, once. */
 #ifndef MT_ELF_OBJFILE_PRIVATE_H
 #define MT_ELF_OBJFILE_PRIVATE_H
 
@@ -73,7 +73,7 @@ void mt_symbol_index_destroy(struct mt_symbol_index *index);
 /* dwarf.c */
 void mt_dwarf_destroy(struct mt_dwarf *dwarf);
 
-/* unwind_cfi.c */
+/* space/unwind_cfi.c */
 void mt_cfi_destroy(struct mt_cfi *cfi);
 
 #endif

@@ -2,8 +2,8 @@
 /* Parameters at a function's very first instruction, and what a function returned: where the System
  * V ABI for AMD64 (section 3.2.3) puts them by their types.  DWARF's locations hold only behind the
  * prologue. */
-#include "elf/unwind.h"
 #include "expr/scope.h"
+#include "space/unwind.h"
 
 #include <dwarf.h>
 #include <string.h>

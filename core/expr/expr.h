@@ -16,10 +16,10 @@
 
 #include "base/array.h"
 #include "base/str.h"
-#include "elf/space.h"
+#include "space/space.h"
 
 /* Registers by DWARF's numbers (System V ABI for AMD64, figure 3.36): 0 to 16 are those of
- * elf/unwind.h; then these, and ours. */
+ * space/unwind.h; then these, and ours. */
 enum {
 	MT_EXPR_XMM0 = 17, /* 16 bytes each, to 32 */
 	MT_EXPR_ST0 = 33,  /* 10 bytes each, to 40 */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a function is made to return: put where its caller looks for that (System V ABI for AMD64,
  * section 3.2.3). */
-#include "elf/unwind.h"
 #include "expr/node.h"
+#include "space/unwind.h"
 
 #include <string.h>
 

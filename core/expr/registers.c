@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* $rdi, $eax, $al, $sp, $xmm0 …: registers with the types that GDB gives them. */
-#include "elf/unwind.h"
 #include "expr/node.h"
+#include "space/unwind.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Variables: bound to a place in the code, where DWARF's location lists are read once, and then
  * read as often as wanted. */
-#include "elf/unwind.h"
 #include "expr/scope.h"
+#include "space/unwind.h"
 
 #include <dwarf.h>
 #include <string.h>

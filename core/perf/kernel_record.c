@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "perf/kernel_record.h"
 
-#include "perf/cursor.h"
+#include "base/cursor.h"
 #include "perf/format.h"
 
 #include <sys/mman.h>

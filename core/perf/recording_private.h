@@ -12,7 +12,7 @@
 
 #include "base/arena.h"
 #include "base/array.h"
-#include "perf/cursor.h"
+#include "base/cursor.h"
 #include "perf/format.h"
 #include "perf/recording.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The names behind addresses, as the rebuild of call stacks and the outputs need them.  target/
+/* The names behind addresses, as the rebuild of call stacks and the outputs need them.  decode/
  * implements it over an mt_space; tests over a table. */
 #ifndef MT_TRACE_SYMBOLIZER_H
 #define MT_TRACE_SYMBOLIZER_H

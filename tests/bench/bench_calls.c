@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* bench_calls EVENTS [OUTPUT]: from a ring of call events to a timeline, each step with its time.
  * The events are a made-up program's, of this one's own functions, so that names are real. */
-#include "calls/ring.h"
+#include "engine/calls/ring/ring.h"
 #include "output/trace_writer.h"
 #include "perf/recording_writer.h"
-#include "target/decode.h"
+#include "decode/decode.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
  *	fxt     to a file, OUTPUT in the environment */
 #include "output/trace_writer.h"
 #include "pt/decoder.h"
-#include "target/decode.h"
+#include "decode/decode.h"
 
 #include <intel-pt.h>
 #include <stdio.h>

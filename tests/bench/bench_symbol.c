@@ -2,7 +2,7 @@
 /* bench_symbol [FILE…]: how long a look-up of the function at an address takes once the index is
  * there, over every function of the files, in an order that no cache likes. */
 #include "base/clock.h"
-#include "elf/space.h"
+#include "space/space.h"
 
 #include <stdio.h>
 #include <stdlib.h>

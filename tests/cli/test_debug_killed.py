@@ -15,7 +15,7 @@ import pytest
 from tests.calls.code import code_of
 
 PATIENCE = 120
-LEND_BYTES = 160  # of code behind a file's own that threads may still be in: core/target/lend.h
+LEND_BYTES = 160  # of code behind a file's own that threads may still be in: core/process/inject.h
 VERBS = ["continue", "next", "step", "finish", "next", "stepi", "nexti", "until", "thread 2", "step", "next", "finish"]
 SCRIPTS = {
     "false": ["break leaf if x == 1 && x == 2", "break round_of if x == 1 && x == 2", "continue"],

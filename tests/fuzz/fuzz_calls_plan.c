@@ -2,8 +2,8 @@
 /* Any bytes as the text of an object file, and as its data: whatever is planned must be sound by
  * what the header promises, and a trampoline can be asked for.  The first bytes choose the
  * kind of file, and where functions begin. */
-#include "calls/plan.h"
-#include "calls/trampoline.h"
+#include "engine/calls/plan/plan.h"
+#include "engine/calls/trampoline/trampoline.h"
 
 #include "../unit/made_elf.h"
 

@@ -2,9 +2,9 @@
 /* Any text as an expression over the fuzzer's own DWARF, in the scope of a function here: whatever
  * comes out, it comes out.  The first byte chooses what is done with the text. */
 #include "base/array.h"
-#include "elf/location.h"
-#include "elf/unwind.h"
 #include "expr/expr.h"
+#include "space/location.h"
+#include "space/unwind.h"
 
 #include <inttypes.h>
 #include <stdio.h>

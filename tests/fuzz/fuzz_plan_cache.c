@@ -2,8 +2,8 @@
 /* Any bytes as the file of a plan: garbage is none, and what is believed is as sound as plan.h
  * promises.  The first bytes say how much of a true file comes before the rest, and whether the
  * checksum is made right, since hardly anything else would get by it. */
-#include "calls/plan_cache.h"
-#include "calls/trampoline.h"
+#include "engine/calls/plan/cache.h"
+#include "engine/calls/trampoline/trampoline.h"
 
 #include "../unit/made_elf.h"
 

@@ -5,7 +5,7 @@
 
 #include "unit.h"
 
-#include "calls/plan.h"
+#include "engine/calls/plan/plan.h"
 #include "made_elf.h"
 
 struct world {

@@ -10,7 +10,7 @@
 #include "perf_fixture.h"
 #include "sysfs_tree.h"
 
-#include "target/pt_private.h"
+#include "engine/pt/private.h"
 
 #define PID     4242
 #define RING    (16u << 10)

@@ -13,7 +13,7 @@
 #include <elfutils/libdw.h>
 #include <ucontext.h>
 
-#include "calls/cfi.h"
+#include "engine/calls/trampoline/cfi.h"
 #include "trampoline_world.h"
 
 #define MOST_STATES 4096

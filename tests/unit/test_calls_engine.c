@@ -3,7 +3,7 @@
  * system calls are done by us. */
 #include "unit.h"
 
-#include "target/calls_private.h"
+#include "engine/calls/private.h"
 
 #include <errno.h>
 #include <sys/mman.h>

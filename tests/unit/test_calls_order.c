@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A text that changes is a program's after each single write, as the system does them: page by
  * page. */
-#include "target/calls_private.h"
+#include "engine/calls/private.h"
 
 #include "unit.h"
 

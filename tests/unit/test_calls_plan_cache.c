@@ -2,7 +2,7 @@
 /* What is read is what was written; and whatever else lies there is none, and harms nobody. */
 #include "unit.h"
 
-#include "calls/plan_cache.h"
+#include "engine/calls/plan/cache.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>

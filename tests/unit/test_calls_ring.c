@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "calls/ring.h"
+#include "engine/calls/ring/ring.h"
 
 #define SIZE 1024
 #define MOST 2000

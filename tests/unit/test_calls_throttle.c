@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "unit.h"
 
-#include "calls/throttle.h"
+#include "engine/calls/ring/throttle.h"
 
 #define MOST 1000
 

@@ -256,12 +256,12 @@ static void test_what_cannot_move(void **state)
 	static const uint8_t call_of_stack[] = {0xff, 0x14, 0x24}; /* call [rsp] */
 
 	(void)state;
-	assert_false(mt_trampoline_can_move(syscall_bytes, 2, TEXT, true));
-	assert_false(mt_trampoline_can_move(xbegin, 6, TEXT, true));
-	assert_false(mt_trampoline_can_move(call_bytes, 5, TEXT, false));
-	assert_true(mt_trampoline_can_move(call_bytes, 5, TEXT, true));
-	assert_false(mt_trampoline_can_move(call_of_stack, 3, TEXT, true));
-	assert_false(mt_trampoline_can_move(syscall_bytes, 1, TEXT, true));
+	assert_false(mt_plan_can_move(syscall_bytes, 2, TEXT, true));
+	assert_false(mt_plan_can_move(xbegin, 6, TEXT, true));
+	assert_false(mt_plan_can_move(call_bytes, 5, TEXT, false));
+	assert_true(mt_plan_can_move(call_bytes, 5, TEXT, true));
+	assert_false(mt_plan_can_move(call_of_stack, 3, TEXT, true));
+	assert_false(mt_plan_can_move(syscall_bytes, 1, TEXT, true));
 }
 
 /* A handler that calls the same function: events nest, and none is lost. */

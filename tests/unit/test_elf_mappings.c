@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Mappings that come, go and overlap; symbols that come as text. */
-#include "elf/space.h"
+#include "space/space.h"
 
 #include "unit.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* This very process, looked at through its own /proc/self/maps. */
-#include "elf/space.h"
+#include "space/space.h"
 
 #include "unit.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The unwinder on this process: against libgcc's, by way of backtrace(3); and on stacks that are
  * made up.  tests/elf holds it to GDB. */
-#include "elf/unwind.h"
+#include "space/unwind.h"
 
 #include "unit.h"
 

@@ -2,8 +2,8 @@
 /* Reading an AUX area in order, beside a writer that keeps all it ever wrote. */
 #include "unit.h"
 
-#include "perf/aux_ring.h"
-#include "perf/system.h"
+#include "kernel/aux_ring.h"
+#include "kernel/system.h"
 
 #include <errno.h>
 #include <stdlib.h>

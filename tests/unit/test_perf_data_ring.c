@@ -3,10 +3,10 @@
 #include "unit.h"
 
 #include "base/clock.h"
-#include "perf/clock.h"
-#include "perf/data_ring.h"
-#include "perf/event.h"
-#include "perf/system.h"
+#include "kernel/clock.h"
+#include "kernel/data_ring.h"
+#include "kernel/event.h"
+#include "kernel/system.h"
 
 #include <stdio.h>
 #include <sys/prctl.h>

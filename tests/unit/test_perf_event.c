@@ -4,10 +4,10 @@
 #include "unit.h"
 
 #include "base/array.h"
-#include "perf/clock.h"
-#include "perf/data_ring.h"
-#include "perf/event.h"
-#include "perf/system.h"
+#include "kernel/clock.h"
+#include "kernel/data_ring.h"
+#include "kernel/event.h"
+#include "kernel/system.h"
 
 #include <errno.h>
 #include <linux/hw_breakpoint.h>

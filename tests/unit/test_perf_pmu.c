@@ -3,7 +3,7 @@
 #include "sysfs_tree.h"
 #include "unit.h"
 
-#include "perf/pmu.h"
+#include "kernel/pmu.h"
 
 static void skylake_is_read(void **state)
 {

@@ -2,8 +2,8 @@
 /* Rings into the recording: snapshots, streams, losses, limits, threads that vanish. */
 #include "pt_engine_world.h"
 
-#include "target/decode.h"
-#include "target/pt_stream.h"
+#include "decode/decode.h"
+#include "decode/pt_stream.h"
 
 static void add(struct world *world, pid_t lwp)
 {

@@ -2,8 +2,8 @@
 /* Hits that pause the trace in the kernel. */
 #include "pt_engine_world.h"
 
-#include "perf/event.h"
-#include "target/pt_stream.h"
+#include "decode/pt_stream.h"
+#include "kernel/event.h"
 
 static void begin_pausing(struct world *world, pid_t lwp)
 {

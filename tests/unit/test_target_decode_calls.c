@@ -3,8 +3,8 @@
  * test itself, so that names and lines are real. */
 #include "sp_text.h"
 
+#include "decode/decode.h"
 #include "perf/recording_writer.h"
-#include "target/decode.h"
 
 #include <stdio.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
 /* Which AUXTRACE records are one stream, and whose it is. */
 #include "perf_fixture.h"
 
-#include "target/pt_stream.h"
+#include "decode/pt_stream.h"
 
 #include <linux/perf_event.h>
 

@@ -4,9 +4,9 @@
  * lies on the stack.  At each call of one of the program's own functions both must name the same
  * frames. */
 #include "check_sink.h"
-#include "elf/space.h"
-#include "target/proc.h"
-#include "target/symbolizer.h"
+#include "decode/symbolizer.h"
+#include "process/proc.h"
+#include "space/space.h"
 #include "trace/callstack.h"
 #include "unit.h"
 #include "x86/insn.h"

@@ -11,7 +11,7 @@
 
 #include <asm/prctl.h>
 
-#include "calls/trampoline.h"
+#include "engine/calls/trampoline/trampoline.h"
 
 #define PAGE       4096
 #define RING_BYTES 4096

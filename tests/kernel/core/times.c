@@ -3,7 +3,7 @@
  * readings of the TSC, and both clocks run alike. */
 #include "event.h"
 
-#include "perf/clock.h"
+#include "kernel/clock.h"
 
 #include <err.h>
 #include <sys/mman.h>

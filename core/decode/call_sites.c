@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "decode/call_sites.h"
+
+#include "base/array.h"
+#include "x86/insn.h"
+
+#include <string.h>
+#include <uthash.h>
+
+#define MOST_CODE_BYTES (4u << 20) /* of one function */
+#define PLT_SUFFIX      "@plt"
+
+struct site {
+	uint64_t address;
+	const struct mt_function *target;
+};
+
+/* What a function calls or jumps to outside of itself. */
+struct caller {
+	uint32_t id;
+	MT_ARRAY(struct site) sites;
+	UT_hash_handle hh;
+};
+
+struct mt_call_sites {
+	struct caller *callers; /* by id */
+};
+
+struct mt_call_sites *mt_call_sites_create(void)
+{
+	return calloc(1, sizeof(struct mt_call_sites));
+}
+
+static void caller_destroy(struct caller *caller)
+{
+	mt_array_deinit(&caller->sites);
+	free(caller);
+}
+
+void mt_call_sites_destroy(struct mt_call_sites *sites)
+{
+	struct caller *caller, *next;
+
+	if (!sites)
+		return;
+	HASH_ITER (hh, sites->callers, caller, next) {
+		HASH_DEL(sites->callers, caller);
+		caller_destroy(caller);
+	}
+	free(sites);
+}
+
+static bool leaves(const struct mt_insn *insn, const struct mt_function *function)
+{
+	switch (insn->class) {
+	case MT_INSN_CALL:
+		return true; /* itself too */
+	case MT_INSN_JUMP:
+	case MT_INSN_BRANCH:
+		return insn->target < function->start || insn->target >= function->end;
+	default:
+		return false;
+	}
+}
+
+static bool scan(struct caller *caller, struct mt_space *space, const struct mt_function *function);
+
+/* What goes on in the function's cold part belongs to it. */
+static bool add(struct caller *caller, struct mt_space *space, uint64_t address,
+		const struct mt_insn *insn, bool in_cold_part)
+{
+	struct site site = {address, mt_space_function_at(space, insn->target)};
+
+	if (insn->class == MT_INSN_CALL || !(site.target->flags & MT_FUNCTION_COLD))
+		return mt_array_push(&caller->sites, site) == 0;
+	mt_array_each (known, &caller->sites)
+		if (known->target == site.target)
+			return true;
+	return mt_array_push(&caller->sites, site) == 0 &&
+	       (in_cold_part || scan(caller, space, site.target));
+}
+
+static bool scan_bytes(struct caller *caller, struct mt_space *space,
+		       const struct mt_function *function, const uint8_t *bytes)
+{
+	uint64_t size = function->end - function->start;
+	struct mt_insn insn;
+
+	for (uint64_t at = 0; at < size; at += insn.length) {
+		uint64_t address = function->start + at;
+
+		if (mt_insn_decode(bytes + at, size - at, address, &insn) < 0)
+			return false;
+		if (leaves(&insn, function) &&
+		    !add(caller, space, address, &insn, function->flags & MT_FUNCTION_COLD))
+			return false;
+	}
+	return true;
+}
+
+/* False: not all of it can be known. */
+static bool scan(struct caller *caller, struct mt_space *space, const struct mt_function *function)
+{
+	uint64_t size = function->end - function->start;
+	uint8_t *bytes =
+	    function->end > function->start && size <= MOST_CODE_BYTES ? malloc(size) : NULL;
+	bool ok = bytes && mt_space_read(space, function->start, bytes, size) == size &&
+		  scan_bytes(caller, space, function, bytes);
+
+	free(bytes);
+	return ok;
+}
+
+static const struct caller *find_caller(struct mt_call_sites *sites, struct mt_space *space,
+					const struct mt_function *function)
+{
+	struct caller *caller = NULL;
+
+	HASH_FIND(hh, sites->callers, &function->id, sizeof(function->id), caller);
+	if (caller)
+		return caller;
+	caller = calloc(1, sizeof(*caller));
+	if (!caller)
+		return NULL;
+	caller->id = function->id;
+	if (!scan(caller, space, function))
+		mt_array_deinit(&caller->sites);
+	HASH_ADD(hh, sites->callers, id, sizeof(caller->id), caller);
+	if (!caller->hh.tbl) {
+		caller_destroy(caller);
+		return NULL;
+	}
+	return caller;
+}
+
+/* "strcmp@plt" leads to strcmp, or to what was chosen for this processor: "__strcmp_evex". */
+static bool stub_leads_to(const char *stub, const char *name)
+{
+	size_t length = strlen(stub);
+	size_t suffix = sizeof(PLT_SUFFIX) - 1;
+
+	if (length <= suffix || strcmp(stub + length - suffix, PLT_SUFFIX) != 0)
+		return false;
+	length -= suffix;
+	if (strncmp(name, stub, length) == 0 && name[length] == '\0')
+		return true;
+	return strncmp(name, "__", 2) == 0 && memmem(name, strlen(name), stub, length);
+}
+
+static bool leads_to(const struct mt_function *target, const struct mt_function *callee)
+{
+	return target == callee ||
+	       (target->kind == MT_FUNCTION_PLT && stub_leads_to(target->name, callee->name));
+}
+
+/* The line of the function itself, not of what is inlined into it. */
+static struct mt_source line_at(struct mt_space *space, uint64_t address)
+{
+	struct mt_inline_span span = {0};
+	struct mt_source source = {0};
+
+	mt_space_inlines_at(space, address, &span);
+	if (span.depth)
+		return span.chain[0]->call;
+	mt_space_source_at(space, address, &source);
+	return source;
+}
+
+static bool is_same_line(struct mt_space *space, uint64_t one, uint64_t other)
+{
+	struct mt_source a = line_at(space, one), b = line_at(space, other);
+
+	return a.line && a.line == b.line && a.file && b.file && strcmp(a.file, b.file) == 0;
+}
+
+uint64_t mt_call_sites_find(struct mt_call_sites *sites, struct mt_space *space,
+			    const struct mt_function *caller, const struct mt_function *callee)
+{
+	const struct caller *known = find_caller(sites, space, caller);
+	uint64_t found = 0;
+
+	if (!known)
+		return 0;
+	mt_array_each (site, &known->sites) {
+		if (!leads_to(site->target, callee))
+			continue;
+		if (found && !is_same_line(space, found, site->address))
+			return 0;
+		if (!found)
+			found = site->address;
+	}
+	return found;
+}

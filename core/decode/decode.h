@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The way from a recording to slices: sideband to address spaces and threads, AUX data through the
+ * decoder, events through the call stacks, slices to a sink.  Here perf/, pt/ and trace/ meet. */
+#ifndef MT_DECODE_DECODE_H
+#define MT_DECODE_DECODE_H
+
+#include "base/log.h"
+#include "base/progress.h"
+#include "perf/recording.h"
+#include "space/space.h"
+#include "trace/slice.h"
+
+struct mt_decode_options {
+	const struct mt_progress *progress; /* may be NULL */
+	const struct mt_log *log;           /* may be NULL */
+	struct mt_objfile_options objfile;
+	bool no_inlines;
+	pid_t tid;            /* only this thread; 0: all */
+	const char *kallsyms; /* NULL: /proc/kallsyms, if the recording was made on this kernel */
+};
+
+struct mt_decode_stats {
+	uint64_t bytes;
+	uint64_t blocks;
+	uint64_t instructions;
+	uint64_t events;
+	uint64_t gaps;
+	uint32_t threads;
+	uint32_t missing_files; /* mappings whose code could not be read */
+};
+
+/* options may be NULL, stats may be NULL.
+ * Errors: UNSUPPORTED (the recording holds no trace that we know); the sink's; INTERRUPTED;
+ * NO_MEMORY. */
+struct mt_error *mt_decode(struct mt_recording *recording, const struct mt_decode_options *options,
+			   struct mt_slice_sink sink, struct mt_decode_stats *stats);
+
+#endif

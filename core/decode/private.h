@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The parts of decode/decode.h:
+ *
+ *	decode.c        which kind of recording it is
+ *	pt.c     AUX data, of threads or of CPUs
+ *	calls.c  call events
+ *	track.c  a thread's events and notes into its rebuild of slices
+ *	hits.c   the track of triggers' hits
+ *	side_tracks.c the tracks of what the kernel told */
+#ifndef MT_DECODE_PRIVATE_H
+#define MT_DECODE_PRIVATE_H
+
+#include "base/arena.h"
+#include "decode/decode.h"
+#include "decode/processes.h"
+#include "decode/pt_stream.h"
+#include "perf/recording_writer.h"
+
+#define MT_DECODE_BATCH 4096
+
+/* A rebuild of slices from events: trace/callstack.h and trace/sp_stack.h, and how what stands
+ * beside the events goes in between them. */
+struct mt_rebuild_ops {
+	struct mt_error *(*create)(const struct mt_thread *thread, struct mt_slice_sink sink,
+				   bool inlines, void **out);
+	void (*destroy)(void *rebuild);
+	void (*set_symbolizer)(void *rebuild, const struct mt_symbolizer *symbolizer);
+	struct mt_error *(*push)(void *rebuild, const struct mt_event *events, size_t count);
+	struct mt_error *(*finish)(void *rebuild);
+	/* May new mappings be in force from EVENT on? */
+	bool (*names_may_change)(const struct mt_event *event);
+	/* Does a note, whose time has come, go right before EVENT? */
+	bool (*takes_note)(const struct mt_event *event, enum mt_recording_note note);
+	bool snapshots_are_events; /* the source puts their marks in; else their notes do */
+};
+
+struct mt_track {
+	int tid;
+	struct mt_machine_thread *thread;
+	void *rebuild;
+	const struct mt_pt_stream *stream; /* AUX data of the thread's own; NULL: something else */
+	struct mt_epoch *epoch;            /* whose names the rebuild uses */
+	size_t next_note;
+	uint64_t time_ns; /* of the last event */
+	UT_hash_handle hh;
+};
+
+struct mt_decode_run {
+	struct mt_recording *recording;
+	const struct mt_decode_options *options;
+	const struct mt_rebuild_ops *rebuild;
+	struct mt_slice_sink sink;
+	struct mt_decode_stats stats;
+	struct mt_machine *machine;
+	mt_pt_streams streams;
+	struct mt_track *tracks;
+	MT_ARRAY(struct mt_hit) hits; /* of triggers */
+	struct mt_arena arena;        /* names of tracks beside the calls, and what is in them */
+	MT_ARRAY(const char *) counter_names;
+	bool timed; /* times of events and of the sideband can be compared */
+	uint64_t bytes_total;
+};
+
+/* track.c */
+struct mt_epoch *mt_decode_epoch_at(const struct mt_decode_run *run,
+				    const struct mt_machine_thread *thread, uint64_t time_ns);
+/* The thread's, made at its first use. */
+struct mt_error *mt_track_find(struct mt_decode_run *run, int tid, struct mt_track **out);
+void mt_track_destroy(struct mt_decode_run *run, struct mt_track *track);
+/* Events, with the notes that belong before them.  Times of snapshots' marks may be changed. */
+struct mt_error *mt_track_deliver(struct mt_decode_run *run, struct mt_track *track,
+				  struct mt_event *events, size_t count);
+/* What came after the last event: the signal that killed it, the end.  Destroys the track. */
+struct mt_error *mt_track_finish(struct mt_decode_run *run, struct mt_track *track);
+
+static inline bool mt_decode_wants(const struct mt_decode_run *run, int tid)
+{
+	return !run->options->tid || run->options->tid == tid;
+}
+
+/* Which of our notes a record is; MT_NOTE_COUNT: none. */
+enum mt_recording_note mt_decode_note_of(const struct mt_decode_run *run,
+					 const struct mt_sideband *record);
+
+/* Formats have room for 63 bits of a time; more comes of garbled files alone. */
+static inline bool mt_decode_has_time(const struct mt_sideband *record)
+{
+	return record->time_ns <= INT64_MAX;
+}
+
+/* hits.c */
+/* After all threads.  Errors: the sink's; NO_MEMORY. */
+struct mt_error *mt_decode_hits(struct mt_decode_run *run);
+
+/* side_tracks.c */
+bool mt_decode_has_beside(const struct mt_decode_run *run);
+/* After all threads.  Errors: the sink's; NO_MEMORY. */
+struct mt_error *mt_decode_beside(struct mt_decode_run *run);
+
+/* pt.c, calls.c */
+extern const struct mt_rebuild_ops mt_rebuild_from_branches, mt_rebuild_from_calls;
+struct mt_error *mt_decode_pt(struct mt_decode_run *run);
+struct mt_error *mt_decode_calls(struct mt_decode_run *run);
+
+#endif

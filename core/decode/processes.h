@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Who was there while a recording was made, out of its sideband: processes with what was mapped in
+ * them at which time, threads with their names and notes, and who ran on a CPU when.
+ *
+ * A process's time is cut into epochs: within one, mappings only come, so that one address space
+ * (space/space.h) and one code image (pt/decoder.h) hold for all of it; exec and a mapping that
+ * replaces another begin a new one. */
+#ifndef MT_DECODE_PROCESSES_H
+#define MT_DECODE_PROCESSES_H
+
+#include "base/array.h"
+#include "decode/decode.h"
+#include "decode/symbolizer.h"
+#include "pt/decoder.h"
+
+#include <uthash.h>
+
+struct mt_epoch {
+	uint64_t begin_ns; /* until the next one's */
+	bool exec;         /* it begins with a new program */
+	struct mt_space *space;
+	struct mt_space_symbolizer symbolizer;
+	struct mt_pt_image *image; /* made at its first use */
+};
+
+struct mt_process {
+	int pid;
+	MT_ARRAY(struct mt_epoch *) epochs; /* at least one, by time */
+	UT_hash_handle hh;
+};
+
+struct mt_machine_thread {
+	int tid;
+	int pid;
+	const char *name;           /* NULL: not known */
+	struct mt_process *process; /* set for all once the sideband was read */
+	/* The samples of our notes (perf/recording_writer.h) and, with call events, where some were
+	 * lost; by time. */
+	MT_ARRAY(const struct mt_sideband *) notes;
+	UT_hash_handle hh;
+};
+
+struct mt_cpu_switch {
+	uint64_t time_ns;
+	int tid; /* who runs from now on; 0: nobody, or not known */
+};
+
+struct mt_cpu_timeline {
+	int cpu;
+	MT_ARRAY(struct mt_cpu_switch) switches;
+	UT_hash_handle hh;
+};
+
+struct mt_machine;
+
+/* Everything is lent by the recording, which must outlive the machine. */
+struct mt_error *mt_machine_create(struct mt_recording *recording,
+				   const struct mt_decode_options *options,
+				   struct mt_machine **out);
+void mt_machine_destroy(struct mt_machine *machine); /* NULL is fine */
+
+/* The thread of that id, made if the sideband never named it.  NULL: no memory. */
+struct mt_machine_thread *mt_machine_thread(struct mt_machine *machine, int tid);
+/* The name of a thread's process: its main thread's.  NULL: not known. */
+const char *mt_machine_process_name(struct mt_machine *machine, const struct mt_machine_thread *of);
+/* NULL: that CPU told of no switch. */
+const struct mt_cpu_timeline *mt_machine_cpu(const struct mt_machine *machine, int cpu);
+
+struct mt_epoch *mt_process_epoch_at(const struct mt_process *process, uint64_t time_ns);
+/* NULL: no code at all, or no memory. */
+struct mt_pt_image *mt_machine_image(struct mt_machine *machine, struct mt_epoch *epoch);
+/* Mappings whose code could not be had; each was logged once. */
+uint32_t mt_machine_missing_files(const struct mt_machine *machine);
+
+#endif

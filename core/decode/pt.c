@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A feed is one AUX area's decoder.  When AUX areas are threads', a feed goes to one track, one
+ * feed after the other.  When they are CPUs', a thread's events are spread over several: the feeds
+ * are then merged by time, and the switch records say whose an event is. */
+#include "decode/private.h"
+#include "trace/callstack.h"
+
+struct feed {
+	struct mt_decode_run *run;
+	struct mt_pt_stream *stream;
+	struct mt_pt_decoder *decoder;
+	const struct mt_cpu_timeline *timeline; /* of a CPU's area; may be NULL */
+	size_t next_switch;
+	int tid; /* whose events come now; 0: nobody's */
+	struct mt_event events[MT_DECODE_BATCH];
+	size_t count;
+	size_t next;
+};
+
+static struct mt_error *create(const struct mt_thread *thread, struct mt_slice_sink sink,
+			       bool inlines, void **out)
+{
+	const struct mt_callstack_options options = {
+	    .thread = *thread, .sink = sink, .inlines = inlines};
+	struct mt_callstack *stack = NULL;
+	struct mt_error *error = mt_callstack_create(&options, &stack);
+
+	*out = stack;
+	return error;
+}
+
+static void destroy(void *stack)
+{
+	mt_callstack_destroy(stack);
+}
+
+static void set_symbolizer(void *stack, const struct mt_symbolizer *symbolizer)
+{
+	mt_callstack_set_symbolizer(stack, symbolizer);
+}
+
+static struct mt_error *push(void *stack, const struct mt_event *events, size_t count)
+{
+	return mt_callstack_push(stack, events, count);
+}
+
+static struct mt_error *finish(void *stack)
+{
+	return mt_callstack_finish(stack);
+}
+
+/* Names change where control comes back from the kernel: that is where mappings are made. */
+static bool names_may_change(const struct mt_event *event)
+{
+	return event->kind == MT_EVENT_TRACE_START;
+}
+
+/* Signals are delivered on the way out of the kernel, so they belong right before tracing begins
+ * again; a snapshot belongs to its mark. */
+static bool takes_note(const struct mt_event *event, enum mt_recording_note note)
+{
+	if (note == MT_NOTE_SNAPSHOT)
+		return false;
+	return note != MT_NOTE_SIGNAL || event->kind == MT_EVENT_TRACE_START;
+}
+
+const struct mt_rebuild_ops mt_rebuild_from_branches = {
+    .create = create,
+    .destroy = destroy,
+    .set_symbolizer = set_symbolizer,
+    .push = push,
+    .finish = finish,
+    .names_may_change = names_may_change,
+    .takes_note = takes_note,
+    .snapshots_are_events = true,
+};
+
+static int tid_on_cpu(const struct mt_cpu_timeline *timeline, uint64_t time_ns)
+{
+	size_t low = 0, high = timeline ? timeline->switches.count : 0;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (timeline->switches.items[middle].time_ns <= time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? timeline->switches.items[low - 1].tid : 0;
+}
+
+static int next_piece(void *context, struct mt_pt_piece *piece)
+{
+	struct feed *feed = context;
+
+	return mt_pt_stream_next_piece(feed->stream, piece);
+}
+
+static struct mt_pt_image *image_at(void *context, uint64_t time_ns)
+{
+	struct feed *feed = context;
+	int tid = feed->stream->tid >= 0 ? feed->stream->tid : tid_on_cpu(feed->timeline, time_ns);
+	struct mt_machine_thread *thread =
+	    tid > 0 ? mt_machine_thread(feed->run->machine, tid) : NULL;
+
+	if (!thread)
+		return NULL;
+	return mt_machine_image(feed->run->machine, mt_decode_epoch_at(feed->run, thread, time_ns));
+}
+
+static struct mt_error *feed_create(struct mt_decode_run *run, struct mt_pt_stream *stream,
+				    struct feed **out)
+{
+	const struct mt_recording_pt *pt = mt_recording_pt(run->recording);
+	struct feed *feed = calloc(1, sizeof(*feed));
+
+	if (!feed)
+		return mt_error_no_memory();
+	feed->run = run;
+	feed->stream = stream;
+	feed->tid = stream->tid >= 0 ? stream->tid : 0;
+	feed->timeline = stream->tid >= 0 ? NULL : mt_machine_cpu(run->machine, stream->cpu);
+
+	struct mt_pt_decoder_config config = {
+	    .cpu = {pt->cpu_is_intel, pt->cpu_family, pt->cpu_model, pt->cpu_stepping},
+	    .timing = {.tsc_ctc_numerator = pt->tsc_ctc_numerator,
+		       .tsc_ctc_denominator = pt->tsc_ctc_denominator,
+		       .mtc_period = pt->mtc_period,
+		       .max_nonturbo_ratio = pt->max_nonturbo_ratio,
+		       .tsc = pt->tsc,
+		       .mtc = pt->mtc,
+		       .cyc = pt->cyc},
+	    .conversion = mt_recording_info(run->recording)->conversion,
+	    .source = {next_piece, image_at, feed},
+	};
+	struct mt_error *error = mt_pt_decoder_create(&config, &feed->decoder);
+	if (error) {
+		free(feed);
+		return error;
+	}
+	*out = feed;
+	return NULL;
+}
+
+/* A feed's figures go into the run's. */
+static void feed_destroy(struct feed *feed)
+{
+	struct mt_decode_stats *stats = &feed->run->stats;
+	struct mt_pt_decoder_stats fed = mt_pt_decoder_stats(feed->decoder);
+
+	stats->bytes += fed.bytes;
+	stats->blocks += fed.blocks;
+	stats->instructions += fed.instructions;
+	stats->events += fed.events;
+	stats->gaps += fed.gaps;
+	mt_pt_decoder_destroy(feed->decoder);
+	free(feed);
+}
+
+/* The next batch; count 0: the end. */
+static struct mt_error *feed_fill(struct feed *feed)
+{
+	struct mt_decode_run *run = feed->run;
+	uint64_t bytes = run->stats.bytes + mt_pt_decoder_stats(feed->decoder).bytes;
+
+	mt_try(mt_progress_step(run->options->progress, "decoding", bytes, run->bytes_total));
+	feed->next = 0;
+	mt_try(mt_pt_decoder_next(feed->decoder, feed->events, MT_DECODE_BATCH, &feed->count));
+	if (!feed->count && feed->stream->error) {
+		struct mt_error *error = feed->stream->error;
+
+		feed->stream->error = NULL;
+		return error;
+	}
+	return NULL;
+}
+
+static struct mt_error *decode_thread(struct mt_decode_run *run, struct feed *feed)
+{
+	struct mt_track *track = NULL;
+
+	mt_try(mt_track_find(run, feed->tid, &track));
+	track->stream = feed->stream;
+	do {
+		mt_try(feed_fill(feed));
+		mt_try(mt_track_deliver(run, track, feed->events, feed->count));
+	} while (feed->count);
+	return mt_track_finish(run, track);
+}
+
+static struct mt_error *decode_threads(struct mt_decode_run *run)
+{
+	mt_array_each (stream, &run->streams) {
+		struct feed *feed = NULL;
+
+		if (!mt_decode_wants(run, stream->tid))
+			continue;
+		mt_try(feed_create(run, stream, &feed));
+		struct mt_error *error = decode_thread(run, feed);
+		feed_destroy(feed);
+		mt_try(error);
+	}
+	return NULL;
+}
+
+/* Where a CPU may have changed hands: in the kernel, traced or not. */
+static bool may_switch(const struct mt_event *event)
+{
+	return event->kind == MT_EVENT_TRACE_START || mt_address_is_kernel(event->from);
+}
+
+static void feed_switch(struct feed *feed, const struct mt_event *event)
+{
+	const struct mt_cpu_timeline *timeline = feed->timeline;
+
+	while (timeline && may_switch(event) && feed->next_switch < timeline->switches.count &&
+	       timeline->switches.items[feed->next_switch].time_ns <= event->time_ns)
+		feed->tid = timeline->switches.items[feed->next_switch++].tid;
+}
+
+/* Deliver the feed's events up to a time, a run of one thread's at once. */
+static struct mt_error *feed_drain(struct feed *feed, uint64_t until_ns)
+{
+	struct mt_decode_run *run = feed->run;
+
+	while (feed->next < feed->count && feed->events[feed->next].time_ns <= until_ns) {
+		struct mt_event *first = &feed->events[feed->next];
+		struct mt_track *track = NULL;
+		size_t count = 1;
+
+		feed_switch(feed, first);
+		while (feed->next + count < feed->count && first[count].time_ns <= until_ns &&
+		       !may_switch(&first[count]))
+			count++;
+		feed->next += count;
+		if (feed->tid <= 0 || !mt_decode_wants(run, feed->tid))
+			continue;
+		mt_try(mt_track_find(run, feed->tid, &track));
+		mt_try(mt_track_deliver(run, track, first, count));
+	}
+	return NULL;
+}
+
+static uint64_t feed_time(const struct feed *feed)
+{
+	return feed->next < feed->count ? feed->events[feed->next].time_ns : UINT64_MAX;
+}
+
+/* The feed whose next event is the earliest, and the time of the others'.  NULL: all have ended. */
+static struct feed *earliest(struct feed **feeds, size_t count, uint64_t *others_ns)
+{
+	struct feed *first = NULL;
+
+	*others_ns = UINT64_MAX;
+	for (size_t i = 0; i < count; i++) {
+		if (feed_time(feeds[i]) == UINT64_MAX)
+			continue;
+		if (!first || feed_time(feeds[i]) < feed_time(first)) {
+			if (first && feed_time(first) < *others_ns)
+				*others_ns = feed_time(first);
+			first = feeds[i];
+		} else if (feed_time(feeds[i]) < *others_ns) {
+			*others_ns = feed_time(feeds[i]);
+		}
+	}
+	return first;
+}
+
+static struct mt_error *merge(struct mt_decode_run *run, struct feed **feeds, size_t count)
+{
+	uint64_t others_ns = 0;
+	struct feed *feed = NULL;
+	struct mt_track *track, *next;
+
+	for (size_t i = 0; i < count; i++)
+		mt_try(feed_fill(feeds[i]));
+	while ((feed = earliest(feeds, count, &others_ns))) {
+		mt_try(feed_drain(feed, others_ns));
+		if (feed->next == feed->count)
+			mt_try(feed_fill(feed));
+	}
+	HASH_ITER (hh, run->tracks, track, next)
+		mt_try(mt_track_finish(run, track));
+	return NULL;
+}
+
+static struct mt_error *decode_cpus(struct mt_decode_run *run)
+{
+	struct feed **feeds = calloc(run->streams.count, sizeof(struct feed *));
+	struct mt_error *error = feeds ? NULL : mt_error_no_memory();
+	size_t count = 0;
+
+	while (!error && count < run->streams.count) {
+		error = feed_create(run, &run->streams.items[count], &feeds[count]);
+		count += !error;
+	}
+	if (!error)
+		error = merge(run, feeds, count);
+	for (size_t i = 0; i < count; i++)
+		feed_destroy(feeds[i]);
+	free(feeds);
+	return error;
+}
+
+struct mt_error *mt_decode_pt(struct mt_decode_run *run)
+{
+	bool of_threads = true;
+
+	for (size_t i = 0; i < mt_recording_auxtrace_count(run->recording); i++)
+		run->bytes_total += mt_recording_auxtrace(run->recording, i)->size;
+	mt_try(mt_pt_streams_read(run->recording, &run->streams));
+	mt_array_each (stream, &run->streams)
+		of_threads = of_threads && stream->tid >= 0 && stream->cpu < 0;
+	return of_threads ? decode_threads(run) : decode_cpus(run);
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "decode/pt_stream.h"
+
+#include "perf/recording_writer.h"
+
+#include <linux/perf_event.h>
+#include <string.h>
+
+static bool tells_switches(const struct mt_recording *recording)
+{
+	const struct mt_sideband *records = mt_recording_sideband(recording);
+
+	for (size_t i = 0; i < mt_recording_sideband_count(recording); i++)
+		if (records[i].kind == MT_SIDEBAND_SWITCH && records[i].cpu >= 0)
+			return true;
+	return false;
+}
+
+/* perf record gives a program that it starts a ring on each CPU: AUXTRACE names both then, but the
+ * ring is not the thread's, since threads that it makes write there too. */
+static int32_t owner_of(const struct mt_auxtrace *auxtrace, bool switches)
+{
+	return auxtrace->cpu >= 0 && switches ? -1 : auxtrace->tid;
+}
+
+/* A thread has one stream, whatever its ring is numbered: a second one would begin its time anew.
+ */
+static bool is_piece_of(const struct mt_pt_stream *stream, const struct mt_auxtrace *auxtrace,
+			bool switches)
+{
+	if (stream->tid != owner_of(auxtrace, switches))
+		return false;
+	if (stream->tid >= 0 && stream->cpu < 0 && auxtrace->cpu < 0)
+		return true;
+	return stream->idx == auxtrace->idx && (stream->tid >= 0 || stream->cpu == auxtrace->cpu);
+}
+
+static struct mt_pt_stream *stream_of(mt_pt_streams *streams, const struct mt_auxtrace *auxtrace,
+				      bool switches)
+{
+	mt_array_each (stream, streams)
+		if (is_piece_of(stream, auxtrace, switches))
+			return stream;
+	return NULL;
+}
+
+static struct mt_error *find_or_add(mt_pt_streams *streams, struct mt_recording *recording,
+				    const struct mt_auxtrace *auxtrace, bool switches)
+{
+	struct mt_pt_stream added = {
+	    .idx = auxtrace->idx,
+	    .tid = owner_of(auxtrace, switches),
+	    .cpu = auxtrace->cpu,
+	    .recording = recording,
+	};
+
+	if (stream_of(streams, auxtrace, switches) || !mt_array_push(streams, added))
+		return NULL;
+	return mt_error_no_memory();
+}
+
+static bool gap_of_flags(uint64_t flags, enum mt_gap_cause *cause)
+{
+	if (flags & PERF_AUX_FLAG_TRUNCATED)
+		*cause = MT_GAP_AUX_LOST;
+	else if (flags & PERF_AUX_FLAG_COLLISION)
+		*cause = MT_GAP_COLLISION;
+	else if (flags & PERF_AUX_FLAG_PARTIAL)
+		*cause = MT_GAP_PARTIAL;
+	else
+		return false;
+	return true;
+}
+
+static bool is_of_stream(const struct mt_sideband *record, const struct mt_pt_stream *stream)
+{
+	return stream->tid >= 0 ? record->tid == stream->tid : record->cpu == stream->cpu;
+}
+
+/* PERF_RECORD_AUX tells of a stretch of a stream, and by its flags that data was lost behind it. */
+static struct mt_error *add_loss(mt_pt_streams *streams, const struct mt_sideband *record)
+{
+	struct mt_pt_loss loss = {.offset = record->aux.offset + record->aux.size};
+
+	if (!gap_of_flags(record->aux.flags, &loss.cause))
+		return NULL;
+	mt_array_each (stream, streams)
+		if (is_of_stream(record, stream) && mt_array_push(&stream->losses, loss))
+			return mt_error_no_memory();
+	return NULL;
+}
+
+static struct mt_error *add_snapshot(mt_pt_streams *streams, const struct mt_sideband *record)
+{
+	mt_array_each (stream, streams)
+		if (is_of_stream(record, stream) && mt_array_push(&stream->snapshots, record))
+			return mt_error_no_memory();
+	return NULL;
+}
+
+static bool is_snapshot_note(const struct mt_recording *recording, const struct mt_sideband *record)
+{
+	const char *name = record->kind == MT_SIDEBAND_SAMPLE
+			       ? mt_recording_event_name(recording, record->sample.event)
+			       : NULL;
+
+	return name && strcmp(name, mt_recording_note_names[MT_NOTE_SNAPSHOT]) == 0;
+}
+
+static struct mt_error *read_sideband(struct mt_recording *recording, mt_pt_streams *streams)
+{
+	const struct mt_sideband *records = mt_recording_sideband(recording);
+
+	for (size_t i = 0; i < mt_recording_sideband_count(recording); i++) {
+		if (records[i].kind == MT_SIDEBAND_AUX)
+			mt_try(add_loss(streams, &records[i]));
+		else if (is_snapshot_note(recording, &records[i]))
+			mt_try(add_snapshot(streams, &records[i]));
+	}
+	return NULL;
+}
+
+/* Where the stream has got to. */
+static uint64_t stream_end(const struct mt_pt_stream *stream)
+{
+	if (!stream->pieces.count)
+		return 0;
+
+	const struct mt_pt_stream_piece *last = mt_array_last(&stream->pieces);
+
+	return mt_recording_auxtrace(stream->recording, last->auxtrace)->offset + last->begin +
+	       last->size;
+}
+
+static struct mt_error *push_piece(struct mt_pt_stream *stream, struct mt_pt_stream_piece *piece,
+				   uint64_t end)
+{
+	piece->size = end - piece->begin;
+	if (piece->size && mt_array_push(&stream->pieces, *piece))
+		return mt_error_no_memory();
+	return NULL;
+}
+
+/* Cut the AUXTRACE of `piece` where data was lost. */
+static struct mt_error *add_between_losses(struct mt_pt_stream *stream,
+					   struct mt_pt_stream_piece *piece,
+					   const struct mt_auxtrace *auxtrace, size_t *next_loss)
+{
+	for (; *next_loss < stream->losses.count; ++*next_loss) {
+		const struct mt_pt_loss *loss = &stream->losses.items[*next_loss];
+		uint64_t at = loss->offset - auxtrace->offset;
+
+		if (loss->offset >= auxtrace->offset + auxtrace->size)
+			break;
+		if (loss->offset < auxtrace->offset + piece->begin)
+			at = piece->begin;
+		mt_try(push_piece(stream, piece, at));
+		*piece = (struct mt_pt_stream_piece){
+		    .auxtrace = piece->auxtrace,
+		    .begin = at,
+		    .has_gap = true,
+		    .gap_cause = loss->cause,
+		};
+	}
+	return push_piece(stream, piece, auxtrace->size);
+}
+
+/* A window of ours begins at the last PSB of the one before, if nothing was lost between. */
+static uint64_t repeated_of(const struct mt_pt_stream *stream, const struct mt_auxtrace *auxtrace,
+			    uint64_t end)
+{
+	bool follows = stream->pieces.count && mt_array_last(&stream->pieces)->snapshot;
+
+	return follows && auxtrace->offset < end && end - auxtrace->offset < auxtrace->size
+		   ? end - auxtrace->offset
+		   : 0;
+}
+
+/* perf's snapshots hold the whole ring each, and so may repeat what the last one held; snapshots of
+ * ours stand alone. */
+static struct mt_error *add_auxtrace(struct mt_pt_stream *stream, size_t index, size_t *next_loss)
+{
+	const struct mt_auxtrace *auxtrace = mt_recording_auxtrace(stream->recording, index);
+	struct mt_pt_stream_piece piece = {.auxtrace = index};
+	uint64_t end = stream_end(stream);
+	size_t number = stream->auxtraces++;
+
+	if (stream->pieces.count)
+		mt_array_last(&stream->pieces)->runs_on = auxtrace->offset <= end;
+	piece.repeated = repeated_of(stream, auxtrace, end);
+	if (number < stream->snapshots.count) {
+		mt_try(add_between_losses(stream, &piece, auxtrace, next_loss));
+		if (stream->pieces.count && mt_array_last(&stream->pieces)->auxtrace == index)
+			mt_array_last(&stream->pieces)->snapshot = stream->snapshots.items[number];
+		return NULL;
+	}
+	if (stream->pieces.count && auxtrace->offset < end && !piece.repeated)
+		piece.begin = end - auxtrace->offset;
+	if (piece.begin >= auxtrace->size)
+		return NULL;
+	piece.joined = stream->pieces.count && auxtrace->offset + piece.begin == end;
+	return add_between_losses(stream, &piece, auxtrace, next_loss);
+}
+
+/* What was lost behind the last piece: an empty one says so.  A snapshot ends what it holds. */
+static struct mt_error *add_lost_end(struct mt_pt_stream *stream)
+{
+	const struct mt_pt_loss *loss = &stream->losses.items[stream->next_loss];
+	const struct mt_pt_stream_piece *last;
+
+	if (stream->next_loss == stream->losses.count || !stream->pieces.count ||
+	    loss->offset != stream_end(stream))
+		return NULL;
+	last = mt_array_last(&stream->pieces);
+	if (last->snapshot)
+		return NULL;
+	const struct mt_pt_stream_piece end = {
+	    .auxtrace = last->auxtrace,
+	    .begin = last->begin + last->size,
+	    .has_gap = true,
+	    .gap_cause = loss->cause,
+	};
+	return mt_array_push(&stream->pieces, end) ? mt_error_no_memory() : NULL;
+}
+
+struct mt_error *mt_pt_streams_read(struct mt_recording *recording, mt_pt_streams *streams)
+{
+	size_t count = mt_recording_auxtrace_count(recording);
+	bool switches = tells_switches(recording);
+
+	for (size_t i = 0; i < count; i++)
+		mt_try(
+		    find_or_add(streams, recording, mt_recording_auxtrace(recording, i), switches));
+	mt_try(read_sideband(recording, streams));
+	for (size_t i = 0; i < count; i++) {
+		struct mt_pt_stream *stream =
+		    stream_of(streams, mt_recording_auxtrace(recording, i), switches);
+
+		mt_try(add_auxtrace(stream, i, &stream->next_loss));
+	}
+	mt_array_each (stream, streams)
+		mt_try(add_lost_end(stream));
+	return NULL;
+}
+
+const struct mt_pt_stream_piece *mt_pt_stream_piece_of(const struct mt_pt_stream *stream,
+						       uint64_t snapshot)
+{
+	mt_array_each (piece, &stream->pieces)
+		if (piece->snapshot && piece->snapshot->sample.weight == snapshot)
+			return piece;
+	return NULL;
+}
+
+static void let_go(struct mt_pt_stream *stream)
+{
+	if (stream->mapped)
+		mt_recording_unmap_aux(stream->mapped, stream->mapped_size);
+	stream->mapped = NULL;
+}
+
+void mt_pt_streams_deinit(mt_pt_streams *streams)
+{
+	mt_array_each (stream, streams) {
+		let_go(stream);
+		mt_error_destroy(stream->error);
+		mt_array_deinit(&stream->pieces);
+		mt_array_deinit(&stream->losses);
+		mt_array_deinit(&stream->snapshots);
+	}
+	mt_array_deinit(streams);
+}
+
+int mt_pt_stream_next_piece(struct mt_pt_stream *stream, struct mt_pt_piece *out)
+{
+	let_go(stream);
+	if (stream->error || stream->next >= stream->pieces.count)
+		return 0;
+
+	const struct mt_pt_stream_piece *piece = &stream->pieces.items[stream->next++];
+
+	if (piece->size)
+		stream->error = mt_recording_map_aux(stream->recording, piece->auxtrace,
+						     piece->begin, piece->size, &stream->mapped);
+	if (stream->error)
+		return 0;
+	stream->mapped_size = piece->size;
+	*out = (struct mt_pt_piece){
+	    .bytes = stream->mapped,
+	    .size = piece->size,
+	    .joined = piece->joined,
+	    .repeated = piece->repeated,
+	    .has_gap = piece->has_gap,
+	    .gap_cause = piece->gap_cause,
+	    .snapshot = piece->snapshot ? (uint32_t)piece->snapshot->sample.weight : 0,
+	};
+	return 1;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "decode/symbolizer.h"
+
+#include "trace/event.h"
+
+static struct mt_space *space_of(void *context, uint64_t address)
+{
+	struct mt_space_symbolizer *self = context;
+
+	return mt_address_is_kernel(address) ? self->kernel : self->user;
+}
+
+static const struct mt_function *function_at(void *context, uint64_t address)
+{
+	return mt_space_function_at(space_of(context, address), address);
+}
+
+static bool source_at(void *context, uint64_t address, struct mt_source *out)
+{
+	return mt_space_source_at(space_of(context, address), address, out);
+}
+
+static void inlines_at(void *context, uint64_t address, struct mt_inline_span *out)
+{
+	mt_space_inlines_at(space_of(context, address), address, out);
+}
+
+static uint64_t call_site(void *context, const struct mt_function *caller,
+			  const struct mt_function *callee)
+{
+	struct mt_space_symbolizer *self = context;
+
+	return mt_call_sites_find(self->call_sites, space_of(context, caller->start), caller,
+				  callee);
+}
+
+void mt_space_symbolizer_init(struct mt_space_symbolizer *symbolizer, struct mt_space *user,
+			      struct mt_space *kernel, bool inlines,
+			      struct mt_call_sites *call_sites)
+{
+	*symbolizer = (struct mt_space_symbolizer){
+	    .symbolizer = {function_at, source_at, inlines ? inlines_at : NULL,
+			   call_sites ? call_site : NULL, symbolizer},
+	    .user = user,
+	    .kernel = kernel,
+	    .call_sites = call_sites,
+	};
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The symbolizer of call stacks (trace/symbolizer.h) over the address spaces of elf/: a process's
+ * own space for user addresses, the kernel's for the upper half. */
+#ifndef MT_DECODE_SYMBOLIZER_H
+#define MT_DECODE_SYMBOLIZER_H
+
+#include "decode/call_sites.h"
+#include "space/space.h"
+#include "trace/symbolizer.h"
+
+struct mt_space_symbolizer {
+	struct mt_symbolizer symbolizer; /* its context is this struct */
+	struct mt_space *user;
+	struct mt_space *kernel;
+	struct mt_call_sites *call_sites; /* lent; NULL: they are not to be looked for */
+};
+
+/* What it is given is lent and must outlive it; call_sites may be NULL. */
+void mt_space_symbolizer_init(struct mt_space_symbolizer *symbolizer, struct mt_space *user,
+			      struct mt_space *kernel, bool inlines,
+			      struct mt_call_sites *call_sites);
+
+#endif

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A track is one thread's rebuild of slices, with what the sideband tells of the thread: whose
+ * names are true at which time, and the notes (signals, triggers, snapshots, the end), each put in
+ * where it belongs among the events. */
+#include "decode/private.h"
+
+#include <string.h>
+
+struct mt_epoch *mt_decode_epoch_at(const struct mt_decode_run *run,
+				    const struct mt_machine_thread *thread, uint64_t time_ns)
+{
+	return mt_process_epoch_at(thread->process, run->timed ? time_ns : UINT64_MAX);
+}
+
+static struct mt_error *track_create(struct mt_decode_run *run, int tid, struct mt_track **out)
+{
+	struct mt_machine_thread *thread = mt_machine_thread(run->machine, tid);
+	struct mt_track *track = thread ? calloc(1, sizeof(*track)) : NULL;
+
+	if (!track)
+		return mt_error_no_memory();
+
+	const struct mt_thread who = {
+	    .pid = thread->pid,
+	    .tid = tid,
+	    .name = thread->name,
+	    .process = mt_machine_process_name(run->machine, thread),
+	};
+	struct mt_error *error =
+	    run->rebuild->create(&who, run->sink, !run->options->no_inlines, &track->rebuild);
+	if (error) {
+		free(track);
+		return error;
+	}
+	track->tid = tid;
+	track->thread = thread;
+	HASH_ADD_INT(run->tracks, tid, track);
+	if (!track->hh.tbl) {
+		run->rebuild->destroy(track->rebuild);
+		free(track);
+		return mt_error_no_memory();
+	}
+	run->stats.threads++;
+	*out = track;
+	return NULL;
+}
+
+struct mt_error *mt_track_find(struct mt_decode_run *run, int tid, struct mt_track **out)
+{
+	HASH_FIND_INT(run->tracks, &tid, *out);
+	return *out ? NULL : track_create(run, tid, out);
+}
+
+void mt_track_destroy(struct mt_decode_run *run, struct mt_track *track)
+{
+	HASH_DEL(run->tracks, track);
+	run->rebuild->destroy(track->rebuild);
+	free(track);
+}
+
+enum mt_recording_note mt_decode_note_of(const struct mt_decode_run *run,
+					 const struct mt_sideband *record)
+{
+	const char *name = mt_recording_event_name(run->recording, record->sample.event);
+	int note = record->kind == MT_SIDEBAND_SAMPLE ? 0 : MT_NOTE_COUNT;
+
+	while (note < MT_NOTE_COUNT && (!name || strcmp(name, mt_recording_note_names[note]) != 0))
+		note++;
+	return note;
+}
+
+static bool event_of_note(const struct mt_decode_run *run, const struct mt_sideband *record,
+			  struct mt_event *event)
+{
+	if (record->kind == MT_SIDEBAND_LOST) {
+		*event = (struct mt_event){
+		    .time_ns = record->time_ns,
+		    .kind = MT_EVENT_GAP,
+		    .from = record->lost.lost,
+		    .detail = MT_GAP_AUX_LOST,
+		};
+		return true;
+	}
+	*event = (struct mt_event){
+	    .time_ns = record->time_ns,
+	    .kind = MT_EVENT_MARK,
+	    .from = record->sample.ip,
+	    .to = record->sample.weight,
+	};
+	switch (mt_decode_note_of(run, record)) {
+	case MT_NOTE_SIGNAL:
+		event->kind = MT_EVENT_SIGNAL;
+		event->detail = (uint32_t)record->sample.weight;
+		event->to = record->sample.address;
+		return true;
+	case MT_NOTE_TRIGGER:
+		event->detail = MT_MARK_TRIGGER;
+		return true;
+	case MT_NOTE_SNAPSHOT:
+		event->detail = MT_MARK_SNAPSHOT;
+		return !run->rebuild->snapshots_are_events;
+	case MT_NOTE_EXIT:
+		event->detail = MT_MARK_EXIT;
+		return true;
+	case MT_NOTE_THROTTLE:
+		event->detail = MT_MARK_THROTTLE;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static struct mt_error *push(struct mt_decode_run *run, struct mt_track *track,
+			     const struct mt_event *events, size_t count)
+{
+	if (count)
+		track->time_ns = events[count - 1].time_ns;
+	return run->rebuild->push(track->rebuild, events, count);
+}
+
+static struct mt_error *push_note(struct mt_decode_run *run, struct mt_track *track,
+				  const struct mt_sideband *note)
+{
+	struct mt_event event;
+
+	if (!event_of_note(run, note, &event))
+		return NULL;
+	if (event.time_ns < track->time_ns || !run->timed)
+		event.time_ns = track->time_ns;
+	return push(run, track, &event, 1);
+}
+
+static bool is_snapshot_mark(const struct mt_event *event)
+{
+	return event->kind == MT_EVENT_MARK && event->detail == MT_MARK_SNAPSHOT;
+}
+
+/* The end of a thread belongs behind everything else. */
+static bool note_is_due(const struct mt_decode_run *run, const struct mt_sideband *note,
+			const struct mt_event *event)
+{
+	enum mt_recording_note kind = mt_decode_note_of(run, note);
+
+	if (!run->timed || note->time_ns > event->time_ns || kind == MT_NOTE_EXIT)
+		return false;
+	/* What has a snapshot's own time is in it. */
+	if (kind == MT_NOTE_SNAPSHOT && note->time_ns == event->time_ns)
+		return false;
+	return run->rebuild->takes_note(event, kind);
+}
+
+/* The snapshot's note, from the next one on; NULL: it is not there. */
+static const struct mt_sideband *note_of_snapshot(const struct mt_decode_run *run,
+						  const struct mt_track *track, uint64_t number)
+{
+	for (size_t i = track->next_note; i < track->thread->notes.count; i++) {
+		const struct mt_sideband *note = track->thread->notes.items[i];
+
+		if (mt_decode_note_of(run, note) == MT_NOTE_SNAPSHOT &&
+		    note->sample.weight == number)
+			return note;
+	}
+	return NULL;
+}
+
+/* A crash: behind the last snapshot comes nothing but the end.  It belongs to the same segment, and
+ * at its time, since the program stood still from then on. */
+static struct mt_error *push_end_of_crash(struct mt_decode_run *run, struct mt_track *track,
+					  uint64_t time_ns)
+{
+	size_t left = track->thread->notes.count - track->next_note;
+	const struct mt_sideband *note = left ? track->thread->notes.items[track->next_note] : NULL;
+	struct mt_event event;
+
+	if (left != 1 || mt_decode_note_of(run, note) != MT_NOTE_EXIT)
+		return NULL;
+	track->next_note++;
+	event_of_note(run, note, &event);
+	event.time_ns = time_ns;
+	return push(run, track, &event, 1);
+}
+
+static struct mt_error *push_what_follows(struct mt_decode_run *run, struct mt_track *track,
+					  struct mt_event *mark)
+{
+	const struct mt_pt_stream_piece *piece =
+	    track->stream ? mt_pt_stream_piece_of(track->stream, mark->to) : NULL;
+
+	if (!piece)
+		return NULL;
+	if (piece->runs_on)
+		mark->flags |= MT_EVENT_RUNS_ON;
+	if (piece != mt_array_last(&track->stream->pieces))
+		return NULL;
+	return push_end_of_crash(run, track, mark->time_ns);
+}
+
+/* All notes up to that of the snapshot, whose time is the mark's. */
+static struct mt_error *push_notes_of_snapshot(struct mt_decode_run *run, struct mt_track *track,
+					       struct mt_event *mark)
+{
+	const struct mt_sideband *last = note_of_snapshot(run, track, mark->to);
+	const struct mt_sideband *note = NULL;
+
+	while (last && note != last) {
+		note = track->thread->notes.items[track->next_note++];
+		mt_try(push_note(run, track, note));
+	}
+	if (last && run->timed && last->time_ns > mark->time_ns)
+		mark->time_ns = last->time_ns;
+	return push_what_follows(run, track, mark);
+}
+
+static struct mt_error *push_notes_before(struct mt_decode_run *run, struct mt_track *track,
+					  struct mt_event *event)
+{
+	if (is_snapshot_mark(event))
+		return push_notes_of_snapshot(run, track, event);
+	while (track->next_note < track->thread->notes.count &&
+	       note_is_due(run, track->thread->notes.items[track->next_note], event))
+		mt_try(push_note(run, track, track->thread->notes.items[track->next_note++]));
+	return NULL;
+}
+
+static struct mt_error *enter_epoch(struct mt_decode_run *run, struct mt_track *track,
+				    const struct mt_event *event)
+{
+	struct mt_epoch *epoch = mt_decode_epoch_at(run, track->thread, event->time_ns);
+
+	if (epoch == track->epoch || (track->epoch && !run->rebuild->names_may_change(event)))
+		return NULL;
+	if (track->epoch && epoch->exec) {
+		struct mt_event exec = {
+		    .time_ns = event->time_ns, .kind = MT_EVENT_MARK, .detail = MT_MARK_EXEC};
+
+		mt_try(push(run, track, &exec, 1));
+	}
+	track->epoch = epoch;
+	run->rebuild->set_symbolizer(track->rebuild, &epoch->symbolizer.symbolizer);
+	return NULL;
+}
+
+/* True if nothing of the sideband can fall between events until that time. */
+static bool is_plain(const struct mt_decode_run *run, const struct mt_track *track,
+		     uint64_t until_ns)
+{
+	const struct mt_machine_thread *thread = track->thread;
+
+	if (!track->epoch || track->epoch != mt_decode_epoch_at(run, thread, until_ns))
+		return false;
+	return track->next_note >= thread->notes.count ||
+	       (run->timed && thread->notes.items[track->next_note]->time_ns > until_ns);
+}
+
+static bool has_snapshot_mark(const struct mt_event *events, size_t count)
+{
+	while (count && !is_snapshot_mark(&events[count - 1]))
+		count--;
+	return count;
+}
+
+/* Does something of the sideband go right before EVENT? */
+static bool has_company(const struct mt_decode_run *run, const struct mt_track *track,
+			const struct mt_event *event)
+{
+	const struct mt_machine_thread *thread = track->thread;
+
+	if (is_snapshot_mark(event))
+		return true;
+	if (run->rebuild->names_may_change(event) &&
+	    track->epoch != mt_decode_epoch_at(run, thread, event->time_ns))
+		return true;
+	return track->next_note < thread->notes.count &&
+	       note_is_due(run, thread->notes.items[track->next_note], event);
+}
+
+struct mt_error *mt_track_deliver(struct mt_decode_run *run, struct mt_track *track,
+				  struct mt_event *events, size_t count)
+{
+	if (!count)
+		return NULL;
+	if (is_plain(run, track, events[count - 1].time_ns) && !has_snapshot_mark(events, count))
+		return push(run, track, events, count);
+	for (size_t i = 0, more; i < count; i += more) {
+		mt_try(enter_epoch(run, track, &events[i]));
+		mt_try(push_notes_before(run, track, &events[i]));
+		more = 1;
+		while (i + more < count && !has_company(run, track, &events[i + more]))
+			more++;
+		mt_try(push(run, track, &events[i], more));
+	}
+	return NULL;
+}
+
+struct mt_error *mt_track_finish(struct mt_decode_run *run, struct mt_track *track)
+{
+	const struct mt_machine_thread *thread = track->thread;
+
+	while (track->next_note < thread->notes.count) {
+		const struct mt_sideband *note = thread->notes.items[track->next_note++];
+
+		if (mt_decode_note_of(run, note) == MT_NOTE_SNAPSHOT)
+			mt_try(push_end_of_crash(run, track, note->time_ns));
+		mt_try(push_note(run, track, note));
+	}
+	mt_try(run->rebuild->finish(track->rebuild));
+	mt_track_destroy(run, track);
+	return NULL;
+}

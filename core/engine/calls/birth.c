@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Threads and processes that come, and children that nobody wants to know of.  A forked process has
+ * a copy of its parent's patches and breakpoints; a vfork child runs in its parent's memory until
+ * it execs. */
+#include "engine/calls/private.h"
+
+#include <stdlib.h>
+
+static struct mt_calls_space *share(struct mt_calls_space *space)
+{
+	space->references++;
+	return space;
+}
+
+static bool take_birth(struct mt_calls_engine *engine, pid_t pid, struct mt_calls_birth *out)
+{
+	mt_array_each (birth, &engine->births) {
+		if (birth->pid != pid)
+			continue;
+		*out = *birth;
+		*birth = *mt_array_last(&engine->births);
+		engine->births.count--;
+		return true;
+	}
+	return false;
+}
+
+static bool can_read(const struct mt_calls_engine *engine, pid_t pid, uint64_t address)
+{
+	uint64_t word;
+
+	return engine->target->ops->read(engine->target, pid, address, &word, sizeof(word)) ==
+	       sizeof(word);
+}
+
+static bool can_read_stack(const struct mt_calls_engine *engine, pid_t pid)
+{
+	struct user_regs_struct registers;
+	struct mt_error *error =
+	    engine->target->ops->get_registers(engine->target, pid, &registers);
+	bool known = !error;
+
+	mt_error_destroy(error);
+	return known && can_read(engine, pid, registers.rsp);
+}
+
+/* A child that was forked while its parent was being taken has a copy of the memory as it was
+ * before: nothing of ours is in it, and nothing must be put there, as what a killed tracer left may
+ * be.  Its birth is heard of afterwards.  (One that hides all of its memory is another matter.) */
+static bool predates(const struct mt_calls_engine *engine, const struct mt_calls_birth *birth)
+{
+	const struct mt_calls_rings *rings = birth->parent->rings;
+
+	return !birth->shares && rings && !can_read(engine, birth->pid, rings->address) &&
+	       can_read_stack(engine, birth->pid);
+}
+
+/* The address space of a thread that comes: its process's, or one of its own. */
+static struct mt_calls_space *space_for(struct mt_calls_engine *engine, pid_t pid, bool *guest)
+{
+	struct mt_calls_space *space = mt_calls_find_space(engine, pid);
+	struct mt_calls_birth birth;
+
+	*guest = false;
+	if (space)
+		return share(space);
+	if (!take_birth(engine, pid, &birth))
+		return mt_calls_space_create(pid);
+	*guest = birth.shares;
+	if (predates(engine, &birth))
+		space = mt_calls_space_create(pid);
+	else
+		space = birth.shares ? share(birth.parent) : mt_calls_space_copy(birth.parent, pid);
+	mt_calls_space_unref(birth.parent);
+	return space;
+}
+
+/* A process may let nobody but root write to it (PR_SET_DUMPABLE), or its children. */
+static bool is_closed(const struct mt_error *error)
+{
+	return error && mt_error_code(error) != MT_ERROR_GONE &&
+	       mt_error_code(error) != MT_ERROR_NO_MEMORY;
+}
+
+static struct mt_error *give_ring(struct mt_calls_engine *engine, struct mt_calls_thread *thread)
+{
+	struct mt_error *error = mt_calls_give_ring(engine, thread);
+
+	if (!is_closed(error))
+		return error;
+	mt_error_destroy(error);
+	thread->guest = true;
+	return NULL;
+}
+
+struct mt_error *mt_calls_add_thread(struct mt_engine *base, pid_t pid, pid_t lwp, pid_t parent)
+{
+	(void)parent;
+
+	struct mt_calls_engine *engine = (struct mt_calls_engine *)base;
+	struct mt_calls_thread *thread = calloc(1, sizeof(*thread));
+
+	if (!thread)
+		return mt_error_no_memory();
+	thread->pid = pid;
+	thread->lwp = lwp;
+	thread->space = space_for(engine, pid, &thread->guest);
+	if (thread->space)
+		HASH_ADD_INT(engine->threads, lwp, thread);
+	if (!mt_calls_find_thread(engine, lwp)) {
+		mt_calls_space_unref(thread->space);
+		free(thread);
+		return mt_error_no_memory();
+	}
+	mt_try(give_ring(engine, thread));
+	return mt_calls_move_thread(engine, thread->space, lwp);
+}
+
+struct mt_error *mt_calls_note_birth(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
+				     const struct mt_stop *stop)
+{
+	struct mt_calls_birth birth = {
+	    .pid = stop->child, .parent = thread->space, .shares = stop->kind == MT_STOP_VFORK};
+
+	if (mt_array_push(&engine->births, birth))
+		return mt_error_no_memory();
+	share(thread->space);
+	return NULL;
+}
+
+static bool has_triggers(const struct mt_calls_space *space)
+{
+	mt_array_each (one, &space->breaks)
+		if (!one->loader)
+			return true;
+	return false;
+}
+
+static struct mt_error *remove_from_copy(struct mt_calls_engine *engine,
+					 const struct mt_calls_birth *birth)
+{
+	mt_try(mt_calls_remove_breaks(engine, birth->parent, birth->pid));
+	return mt_calls_give_trash(engine, birth->parent, birth->pid, birth->pid);
+}
+
+static struct mt_error *keep_child(struct mt_calls_engine *engine, struct mt_calls_birth *birth,
+				   bool *keep)
+{
+	*keep = true;
+	if (mt_array_push(&engine->births, *birth))
+		return mt_error_no_memory();
+	mt_try(mt_calls_add_thread(&engine->base, birth->pid, birth->pid, 0));
+	mt_calls_find_thread(engine, birth->pid)->kept = true;
+	return NULL;
+}
+
+/* A child that nobody wants to know of.  One that borrows its parent's memory has the breakpoints
+ * in it, and is kept until it has memory of its own; but not for the loader's, which it does not
+ * come to, since it may want to be traced by its parent. */
+static struct mt_error *let_go_child(struct mt_calls_engine *engine, struct mt_calls_birth *birth,
+				     bool *keep)
+{
+	struct mt_error *error = NULL;
+
+	if (birth->shares && has_triggers(birth->parent))
+		return keep_child(engine, birth, keep);
+	if (!birth->shares && !predates(engine, birth))
+		error = remove_from_copy(engine, birth);
+	if (is_closed(error)) {
+		mt_error_destroy(error);
+		return keep_child(engine, birth, keep);
+	}
+	mt_calls_space_unref(birth->parent);
+	return error;
+}
+
+struct mt_error *mt_calls_let_go(struct mt_engine *base, pid_t pid, bool *keep)
+{
+	struct mt_calls_engine *engine = (struct mt_calls_engine *)base;
+	struct mt_calls_space *space = mt_calls_find_space(engine, pid);
+	struct mt_calls_birth birth;
+
+	*keep = false;
+	if (take_birth(engine, pid, &birth))
+		return let_go_child(engine, &birth, keep);
+	return space ? mt_calls_detach(engine, space) : NULL;
+}

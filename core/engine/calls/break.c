@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Breakpoints: an int3 in the text that stays where it is while its instruction runs elsewhere, so
+ * that no thread can slip by.  At a patch's first byte that elsewhere is the trampoline; else it is
+ * a copy made at the first hit.  Where it can be, a breakpoint is a jump to a stub instead
+ * (stub.c). */
+#include "engine/calls/private.h"
+
+#include "x86/insn.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define INT3 0xcc
+#define JUMP 0xe9
+/* A jump, and what is overwritten behind it. */
+#define COPY_BYTES 64u
+
+static struct mt_error *move(struct mt_calls_engine *engine, struct mt_calls_space *space,
+			     pid_t lwp, bool is_written)
+{
+	struct user_regs_struct registers;
+	struct mt_calls_place *place;
+	uint64_t copy = 0;
+	ssize_t patch;
+
+	mt_try(engine->target->ops->get_registers(engine->target, lwp, &registers));
+	place = mt_calls_place_at(space, registers.rip);
+	if (!place)
+		return NULL;
+	patch = mt_calls_patch_at(place, registers.rip);
+	if (patch < 0 || mt_calls_patch_address(place->module, (size_t)patch) == registers.rip ||
+	    (is_written && mt_calls_patch_of_hole(place, registers.rip) >= 0))
+		return NULL;
+	copy = mt_calls_module_copy_of(place->module, (size_t)patch, registers.rip);
+	if (!copy)
+		return NULL;
+	registers.rip = copy;
+	return engine->target->ops->set_registers(engine->target, lwp, &registers);
+}
+
+struct mt_error *mt_calls_displace_thread(struct mt_calls_engine *engine,
+					  struct mt_calls_space *space, pid_t lwp)
+{
+	return move(engine, space, lwp, false);
+}
+
+struct mt_error *mt_calls_move_thread(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				      pid_t lwp)
+{
+	return move(engine, space, lwp, true);
+}
+
+/* Between a short jump and the long one in its hole. */
+ssize_t mt_calls_patch_of_hole(const struct mt_calls_place *place, uint64_t address)
+{
+	const struct mt_calls_module *module = place->module;
+	const struct mt_plan *plan = module->file->plan;
+
+	for (size_t i = 0; i < plan->patches.count; i++)
+		if (place->written[i] && plan->patches.items[i].hole &&
+		    plan->patches.items[i].hole + module->bias == address)
+			return (ssize_t)i;
+	return -1;
+}
+
+struct mt_error *mt_calls_leave_hole(struct mt_calls_engine *engine,
+				     const struct mt_calls_place *place, pid_t lwp)
+{
+	struct user_regs_struct registers;
+	ssize_t patch;
+
+	mt_try(engine->target->ops->get_registers(engine->target, lwp, &registers));
+	patch = mt_calls_patch_of_hole(place, registers.rip);
+	if (patch < 0)
+		return NULL;
+	registers.rip = place->module->room + place->module->offsets[patch];
+	return engine->target->ops->set_registers(engine->target, lwp, &registers);
+}
+
+struct mt_calls_break *mt_calls_break_at(struct mt_calls_space *space, uint64_t address)
+{
+	mt_array_each (one, &space->breaks)
+		if (one->address == address)
+			return one;
+	return NULL;
+}
+
+struct mt_calls_break *mt_calls_break_trap(struct mt_calls_space *space, uint64_t address)
+{
+	mt_array_each (one, &space->breaks)
+		if (!one->stub && one->address == address)
+			return one;
+	return NULL;
+}
+
+struct mt_calls_break *mt_calls_break_of_stub(struct mt_calls_space *space, uint64_t address)
+{
+	mt_array_each (one, &space->breaks)
+		if (one->stub && address >= one->stub && address <= one->copy)
+			return one;
+	return NULL;
+}
+
+void mt_calls_break_bytes(const struct mt_calls_break *one, uint8_t bytes[MT_CALLS_BREAK_BYTES])
+{
+	uint32_t distance = (uint32_t)(one->stub - (one->address + MT_PATCH_JUMP_BYTES));
+
+	memset(bytes, INT3, one->length);
+	if (!one->stub)
+		return;
+	bytes[0] = JUMP;
+	memcpy(bytes + 1, &distance, sizeof(distance));
+}
+
+struct file_bytes {
+	uint64_t address;
+	uint8_t *bytes;
+	size_t size;
+};
+
+static struct mt_error *read_file(void *context, const struct mt_map *map)
+{
+	struct file_bytes *file = context;
+	ssize_t size;
+
+	if (file->address < map->start || file->address >= map->end || map->path[0] != '/')
+		return NULL;
+	int fd = open(map->path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	size = pread(fd, file->bytes, MT_INSN_MAX_BYTES,
+		     (off_t)(file->address - map->start + map->offset));
+	close(fd);
+	file->size = size > 0 ? (size_t)size : 0;
+	return NULL;
+}
+
+/* The program's own bytes from ADDRESS on: the file's, since another tracer of ours may have been
+ * killed here. */
+static struct mt_error *read_code(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				  uint64_t address, uint8_t bytes[MT_INSN_MAX_BYTES], size_t *size)
+{
+	const struct mt_calls_place *place = mt_calls_place_at(space, address);
+	struct file_bytes file = {.address = address, .bytes = bytes};
+
+	if (place) {
+		uint64_t left = place->module->end - address;
+
+		*size = left < MT_INSN_MAX_BYTES ? left : MT_INSN_MAX_BYTES;
+		memcpy(bytes, place->module->clean + (address - place->module->start), *size);
+		return NULL;
+	}
+	mt_try(engine->target->ops->each_map(engine->target, space->pid, read_file, &file));
+	*size = file.size;
+	if (!*size)
+		*size = engine->target->ops->read(engine->target, space->pid, address, bytes,
+						  MT_INSN_MAX_BYTES);
+	if (*size)
+		return NULL;
+	return mt_error_new(MT_ERROR_NOT_FOUND, "no code is at 0x%llx of process %d",
+			    (unsigned long long)address, space->pid);
+}
+
+/* With all threads halted: one that can do system calls for us.  0: none can. */
+static pid_t able_thread(struct mt_calls_engine *engine, const struct mt_calls_space *space)
+{
+	const uint64_t nothing[6] = {0};
+	int64_t ignored = 0;
+
+	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next) {
+		if (thread->space != space || thread->guest)
+			continue;
+		struct mt_error *error = engine->target->ops->call_system(
+		    engine->target, thread->lwp, SYS_getpid, nothing, &ignored);
+		if (!error)
+			return thread->lwp;
+		mt_error_destroy(error);
+	}
+	return 0;
+}
+
+/* An int3 would outlive us, and kill the program. */
+static struct mt_error *go_without(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				   const struct mt_calls_break *one, bool for_now)
+{
+	const struct mt_calls_break later = {.address = one->address, .loader = one->loader};
+
+	if (for_now)
+		return mt_array_push(&space->waiting, later) ? mt_error_no_memory() : NULL;
+	if (one->loader)
+		mt_log(engine->options.log, MT_LOG_WARNING,
+		       "calls in libraries that process %d loads from now on are not recorded: no "
+		       "jump fits where its dynamic loader tells of them",
+		       space->pid);
+	else
+		mt_log(engine->options.log, MT_LOG_WARNING,
+		       "the trigger at 0x%llx of process %d is left out: no jump fits there, and a "
+		       "breakpoint instruction would kill the process if mtdb were killed (a "
+		       "function's beginning will do, mostly the lines next to it, or mtdb run)",
+		       (unsigned long long)one->address, space->pid);
+	return NULL;
+}
+
+static struct mt_error *put_break(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				  struct mt_calls_break *one)
+{
+	struct mt_calls_place *place = mt_calls_place_at(space, one->address);
+	uint8_t bytes[MT_INSN_MAX_BYTES], text[MT_CALLS_BREAK_BYTES];
+	size_t size = 0;
+	bool sandboxed = mt_calls_is_sandboxed(engine, space);
+	pid_t lwp = space->rings && !sandboxed ? able_thread(engine, space) : 0;
+
+	mt_try(read_code(engine, space, one->address, bytes, &size));
+	memcpy(one->original, bytes, size);
+	one->length = 1;
+	if (space->rings)
+		mt_try(mt_calls_stub_make(engine, space, lwp, one, bytes, size));
+	if (!one->stub && space->attached)
+		return go_without(engine, space, one, !lwp && !sandboxed);
+	if (mt_array_push(&space->breaks, *one))
+		return mt_error_no_memory();
+	if (place)
+		return mt_calls_text_write(engine, space, place);
+	mt_calls_break_bytes(one, text);
+	return engine->target->ops->write(engine->target, space->pid, one->address, text,
+					  one->length);
+}
+
+struct mt_error *mt_calls_set_break(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				    uint64_t address, bool loader)
+{
+	struct mt_calls_break one = {.address = address, .loader = loader};
+
+	if (mt_calls_break_at(space, address))
+		return NULL;
+	mt_try(engine->target->ops->halt(engine->target, space->pid));
+	struct mt_error *error = put_break(engine, space, &one);
+	engine->target->ops->release(engine->target, space->pid);
+	return error;
+}
+
+struct mt_error *mt_calls_set_waiting_breaks(struct mt_calls_engine *engine,
+					     struct mt_calls_space *space)
+{
+	size_t count = space->waiting.count;
+
+	/* Those that must wait on are put at the end again. */
+	for (size_t i = 0; i < count; i++)
+		mt_try(mt_calls_set_break(engine, space, space->waiting.items[i].address,
+					  space->waiting.items[i].loader));
+	memmove(space->waiting.items, space->waiting.items + count,
+		(space->waiting.count - count) * sizeof(space->waiting.items[0]));
+	space->waiting.count -= count;
+	return NULL;
+}
+
+static struct mt_error *cannot_pass(const struct mt_calls_break *one)
+{
+	return mt_error_new(MT_ERROR_UNSUPPORTED,
+			    "the instruction at 0x%llx cannot be run elsewhere",
+			    (unsigned long long)one->address);
+}
+
+static struct mt_error *make_copy(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				  pid_t lwp, struct mt_calls_break *one)
+{
+	struct mt_trampolines code = {0};
+	struct mt_calls_room *room = NULL;
+	uint8_t bytes[MT_INSN_MAX_BYTES];
+	size_t size = 0;
+	struct mt_insn insn;
+	struct mt_patch patch = {.address = one->address};
+
+	mt_try(read_code(engine, space, one->address, bytes, &size));
+	if (mt_insn_decode(bytes, size, one->address, &insn))
+		return cannot_pass(one);
+	patch.length = insn.length;
+	mt_try(mt_calls_room_find(engine, space, lwp, one->address, COPY_BYTES, &room));
+	struct mt_trampoline_config config = {.address = room->used,
+					      .ring_bytes = (uint32_t)engine->options.ring_bytes};
+	struct mt_error *error = NULL;
+	if (mt_trampoline_append(&code, &config, &patch, bytes, 0) ||
+	    code.code.count > room->end - room->used)
+		error = cannot_pass(one);
+	if (!error)
+		error = engine->target->ops->write(engine->target, space->pid, room->used,
+						   code.code.items, code.code.count);
+	if (!error) {
+		one->copy = room->used;
+		room->used += code.code.count;
+	}
+	mt_trampolines_deinit(&code);
+	return error;
+}
+
+/* It will not be hit again. */
+static struct mt_error *give_up(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				struct mt_calls_break *one)
+{
+	uint64_t address = one->address;
+	uint8_t original = one->original[0];
+
+	mt_log(engine->options.log, MT_LOG_WARNING,
+	       "the breakpoint at 0x%llx is taken out: its instruction cannot be run elsewhere",
+	       (unsigned long long)address);
+	*one = *mt_array_last(&space->breaks);
+	space->breaks.count--;
+	return engine->target->ops->write(engine->target, space->pid, address, &original, 1);
+}
+
+struct mt_error *mt_calls_pass_break(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				     pid_t lwp, struct mt_calls_break *one)
+{
+	struct mt_calls_place *place = mt_calls_place_at(space, one->address);
+	ssize_t patch = place ? mt_calls_patch_at(place, one->address) : -1;
+	struct user_regs_struct registers;
+
+	if (one->stub)
+		return mt_calls_stub_leave(engine, one, space->pid, lwp);
+	mt_try(engine->target->ops->get_registers(engine->target, lwp, &registers));
+	registers.rip = one->address;
+	mt_try(engine->target->ops->set_registers(engine->target, lwp, &registers));
+	if (patch >= 0) {
+		registers.rip = place->module->room + place->module->offsets[patch];
+		return engine->target->ops->set_registers(engine->target, lwp, &registers);
+	}
+	if (!one->copy) {
+		struct mt_error *error = make_copy(engine, space, lwp, one);
+
+		if (error && mt_error_code(error) == MT_ERROR_UNSUPPORTED) {
+			mt_error_destroy(error);
+			return give_up(engine, space, one);
+		}
+		if (error)
+			return error;
+	}
+	registers.rip = one->copy;
+	return engine->target->ops->set_registers(engine->target, lwp, &registers);
+}
+
+/* At a patch's first byte stands the patch's jump. */
+static uint8_t byte_without(struct mt_calls_space *space, const struct mt_calls_break *one)
+{
+	const struct mt_calls_place *place = mt_calls_place_at(space, one->address);
+	ssize_t patch = place ? mt_calls_patch_at(place, one->address) : -1;
+
+	if (patch < 0)
+		return one->original[0];
+	return place->module->file->plan->patches.items[patch].hole ? 0xeb : 0xe9;
+}
+
+struct mt_error *mt_calls_remove_breaks(struct mt_calls_engine *engine,
+					struct mt_calls_space *space, pid_t pid)
+{
+	mt_array_each (one, &space->breaks) {
+		uint8_t byte = byte_without(space, one);
+
+		if (one->stub) {
+			mt_try(mt_calls_stub_silence(engine, one, pid));
+			continue;
+		}
+		mt_try(engine->target->ops->write(engine->target, pid, one->address, &byte, 1));
+	}
+	return NULL;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The program's own unwinder, in a signal handler that calls backtrace(), or throws: libgcc asks
+ * libc's _dl_find_object() which object an address is of.  That one calls what the loader left in a
+ * pointer; ours leads to the agent first, which knows trampolines, and then to the loader.
+ *
+ * libgcc's __register_frame() would do the same at the price of a lock that a handler may meet in
+ * its own thread, and of memory from malloc(); and it would have to be called in the program.
+ *
+ * A libc without the function (glibc before 2.35), or of another make, is left alone. */
+#include "engine/calls/private.h"
+
+#include <string.h>
+
+/* endbr64; mov rax, [rip+…]; jmp [rax+…] */
+static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+static const uint8_t mov_rax[] = {0x48, 0x8b, 0x05};
+static const uint8_t jmp_long[] = {0xff, 0xa0};
+
+#define MOV_BYTES  7
+#define JUMP_BYTES 6
+
+static int32_t displacement(const uint8_t *bytes)
+{
+	int32_t value;
+
+	memcpy(&value, bytes, sizeof(value));
+	return value;
+}
+
+/* Where its pointer to a structure stands (in the file), and where in there the function's. */
+static bool parse(const uint8_t *bytes, uint64_t address, uint64_t *pointer, int32_t *offset)
+{
+	if (memcmp(bytes, endbr64, sizeof(endbr64)) == 0) {
+		bytes += sizeof(endbr64);
+		address += sizeof(endbr64);
+	}
+	if (memcmp(bytes, mov_rax, sizeof(mov_rax)) != 0 ||
+	    memcmp(bytes + MOV_BYTES, jmp_long, sizeof(jmp_long)) != 0)
+		return false;
+	*pointer = address + MOV_BYTES + (uint64_t)(int64_t)displacement(bytes + sizeof(mov_rax));
+	*offset = displacement(bytes + MOV_BYTES + sizeof(jmp_long));
+	return true;
+}
+
+/* From the file: in memory it may be patched already. */
+static bool find_pointer(const char *libc, uint64_t *pointer, int32_t *offset)
+{
+	uint64_t address = mt_calls_dynamic_symbol(libc, "_dl_find_object");
+	uint8_t bytes[sizeof(endbr64) + MOV_BYTES + JUMP_BYTES];
+	struct mt_objfile *objfile = NULL;
+	struct mt_error *error = address ? mt_objfile_open(libc, NULL, NULL, &objfile) : NULL;
+	bool found = objfile &&
+		     mt_objfile_read(objfile, address, bytes, sizeof(bytes)) == sizeof(bytes) &&
+		     parse(bytes, address, pointer, offset);
+
+	mt_error_destroy(error);
+	mt_objfile_unref(objfile);
+	return found;
+}
+
+static bool read_word(struct mt_calls_engine *engine, const struct mt_calls_space *space,
+		      uint64_t address, uint64_t *word)
+{
+	return engine->target->ops->read(engine->target, space->pid, address, word,
+					 sizeof(*word)) == sizeof(*word);
+}
+
+struct inside {
+	const struct mt_calls_space *space;
+	uint64_t address;
+	bool found;
+};
+
+static struct mt_error *see_map(void *context, const struct mt_map *map)
+{
+	struct inside *inside = context;
+
+	if (map->executable && inside->address >= map->start && inside->address < map->end &&
+	    strcmp(map->path, inside->space->loader_path) == 0)
+		inside->found = true;
+	return NULL;
+}
+
+struct mt_error *mt_calls_detour(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				 const char *libc, uint64_t base)
+{
+	uint64_t detour = space->agent + engine->agent.find_object;
+	uint64_t rest = space->agent + engine->agent.rest, pointer = 0, at = 0;
+	struct inside inside = {.space = space};
+	int32_t offset = 0;
+
+	if (!find_pointer(libc, &pointer, &offset) ||
+	    !read_word(engine, space, base + pointer, &at))
+		return NULL;
+	at += (uint64_t)(int64_t)offset;
+	if (!read_word(engine, space, at, &inside.address))
+		return NULL;
+	/* Another tracer of ours was killed here. */
+	if (inside.address == detour && !read_word(engine, space, rest, &inside.address))
+		return NULL;
+	mt_try(engine->target->ops->each_map(engine->target, space->pid, see_map, &inside));
+	if (!inside.found)
+		return NULL;
+	space->detour_at = at;
+	space->detour_original = inside.address;
+	mt_try(engine->target->ops->write(engine->target, space->pid, rest, &space->detour_original,
+					  sizeof(uint64_t)));
+	return engine->target->ops->write(engine->target, space->pid, at, &detour, sizeof(detour));
+}
+
+struct mt_error *mt_calls_end_detour(struct mt_calls_engine *engine, struct mt_calls_space *space)
+{
+	uint64_t at = space->detour_at;
+
+	space->detour_at = 0;
+	if (!at)
+		return NULL;
+	return engine->target->ops->write(engine->target, space->pid, at, &space->detour_original,
+					  sizeof(space->detour_original));
+}

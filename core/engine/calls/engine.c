@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The calls engine: each function's entry and its returns are overwritten with jumps to trampolines
+ * that write into the thread's ring (core/calls), and the program runs freely between stops.
+ *
+ * It stops by itself where its dynamic loader tells debuggers of libraries, at births, signals and
+ * ends, and at breakpoints of ours. */
+#include "engine/calls/private.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEAST_RING_BYTES (16ull << 10)
+#define MOST_RING_BYTES  (1ull << 30)
+#define RDTSC_BYTES      2
+
+static struct mt_calls_engine *engine_of(struct mt_engine *base)
+{
+	return (struct mt_calls_engine *)base;
+}
+
+struct mt_calls_thread *mt_calls_find_thread(const struct mt_calls_engine *engine, pid_t lwp)
+{
+	struct mt_calls_thread *thread = NULL;
+
+	HASH_FIND_INT(engine->threads, &lwp, thread);
+	return thread;
+}
+
+static struct mt_error *probe(void)
+{
+	struct mt_calls_agent agent = {0};
+	struct mt_error *error = mt_calls_agent_find(&agent);
+
+	mt_calls_agent_deinit(&agent);
+	return error;
+}
+
+/* Trampolines wrap by one bit operation. */
+static uint64_t ring_size(uint64_t wanted)
+{
+	uint64_t size = LEAST_RING_BYTES;
+
+	if (!wanted)
+		wanted = MT_ENGINE_DEFAULT_RING_BYTES;
+	while (size < wanted && size < MOST_RING_BYTES)
+		size *= 2;
+	return size;
+}
+
+static void destroy(struct mt_engine *base);
+
+static struct mt_error *create(struct mt_target *target, const struct mt_engine_options *options,
+			       struct mt_engine **out)
+{
+	struct mt_calls_engine *engine = calloc(1, sizeof(*engine));
+
+	if (!engine)
+		return mt_error_no_memory();
+	engine->base.ops = &mt_engine_calls;
+	engine->target = target;
+	engine->options = *options;
+	engine->options.ring_bytes = ring_size(options->ring_bytes);
+	engine->next_site = 1;
+	struct mt_error *error = mt_calls_agent_find(&engine->agent);
+	if (error)
+		destroy(&engine->base);
+	else
+		*out = &engine->base;
+	return error;
+}
+
+static void thread_destroy(struct mt_calls_engine *engine, struct mt_calls_thread *thread)
+{
+	HASH_DEL(engine->threads, thread);
+	mt_calls_take_ring(thread);
+	mt_array_deinit(&thread->marks);
+	mt_calls_space_unref(thread->space);
+	mt_array_deinit(&thread->frames);
+	free(thread);
+}
+
+static void destroy(struct mt_engine *base)
+{
+	struct mt_calls_engine *engine = engine_of(base);
+	struct mt_calls_file *file, *next;
+
+	while (engine->threads)
+		thread_destroy(engine, engine->threads);
+	mt_array_each (birth, &engine->births)
+		mt_calls_space_unref(birth->parent);
+	mt_array_deinit(&engine->births);
+	mt_calls_forget_ended(engine);
+	mt_calls_tell_throttled(engine);
+	mt_array_deinit(&engine->throttled);
+	mt_array_each (module, &engine->modules)
+		mt_calls_module_destroy(*module);
+	mt_array_deinit(&engine->modules);
+	HASH_ITER (hh, engine->files, file, next) {
+		HASH_DEL(engine->files, file);
+		mt_calls_file_destroy(file);
+	}
+	mt_space_pool_destroy(engine->pool);
+	mt_objfile_unref(engine->vdso);
+	mt_calls_agent_deinit(&engine->agent);
+	free(engine);
+}
+
+static void describe(const struct mt_engine *base, struct mt_recording_pt *pt)
+{
+	(void)base;
+	*pt = (struct mt_recording_pt){0};
+}
+
+struct mt_calls_space *mt_calls_find_space(const struct mt_calls_engine *engine, pid_t pid)
+{
+	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next)
+		if (thread->pid == pid && !thread->guest)
+			return thread->space;
+	return NULL;
+}
+
+static void remove_thread(struct mt_engine *base, pid_t lwp)
+{
+	struct mt_calls_thread *thread = mt_calls_find_thread(engine_of(base), lwp);
+
+	if (thread)
+		thread_destroy(engine_of(base), thread);
+}
+
+static void rename_thread(struct mt_engine *base, pid_t former, pid_t lwp)
+{
+	struct mt_calls_engine *engine = engine_of(base);
+	struct mt_calls_thread *thread = mt_calls_find_thread(engine, former);
+
+	if (!thread || former == lwp)
+		return;
+	remove_thread(base, lwp);
+	HASH_DEL(engine->threads, thread);
+	thread->lwp = lwp;
+	HASH_ADD_INT(engine->threads, lwp, thread);
+	if (engine->options.only == former)
+		engine->options.only = lwp;
+}
+
+static struct mt_error *set_breakpoint(struct mt_engine *base, pid_t pid, uint64_t address)
+{
+	struct mt_calls_space *space = mt_calls_find_space(engine_of(base), pid);
+
+	return space ? mt_calls_set_break(engine_of(base), space, address, false) : NULL;
+}
+
+static struct mt_error *foresee(struct mt_engine *base, pid_t pid)
+{
+	struct mt_error *error = mt_calls_foresee(engine_of(base), pid, NULL);
+
+	if (!error || mt_error_code(error) == MT_ERROR_INTERRUPTED)
+		return error;
+	mt_error_destroy(error);
+	return NULL;
+}
+
+static struct mt_error *attach(struct mt_engine *base, pid_t pid)
+{
+	struct mt_calls_space *space = mt_calls_find_space(engine_of(base), pid);
+
+	return space ? mt_calls_attach(engine_of(base), space) : NULL;
+}
+
+static struct mt_error *hide(struct mt_engine *base, pid_t pid)
+{
+	struct mt_calls_space *space = mt_calls_find_space(engine_of(base), pid);
+
+	return space ? mt_calls_hide(engine_of(base), space) : NULL;
+}
+
+static struct mt_error *show(struct mt_engine *base, pid_t pid, const struct mt_engine_alone *alone)
+{
+	struct mt_calls_space *space = mt_calls_find_space(engine_of(base), pid);
+
+	return space ? mt_calls_show(engine_of(base), space, alone) : NULL;
+}
+
+static struct mt_error *clean(struct mt_engine *base, pid_t parent, pid_t child)
+{
+	struct mt_calls_space *space = mt_calls_find_space(engine_of(base), parent);
+
+	return space ? mt_calls_clean(engine_of(base), space, child) : NULL;
+}
+
+static bool look(struct mt_engine *base, pid_t lwp, struct mt_engine_ring *ring)
+{
+	const struct mt_calls_thread *thread = mt_calls_find_thread(engine_of(base), lwp);
+
+	if (!thread || !thread->rings)
+		return false;
+	*ring = mt_calls_ring_look(engine_of(base), thread);
+	return true;
+}
+
+static struct mt_error *pause_thread(struct mt_engine *base, pid_t lwp, bool on)
+{
+	struct mt_calls_thread *thread = mt_calls_find_thread(engine_of(base), lwp);
+
+	return thread && thread->rings ? mt_calls_pause(engine_of(base), thread, on) : NULL;
+}
+
+/* A new program, in memory of its own. */
+static struct mt_error *on_exec(struct mt_calls_thread *thread)
+{
+	struct mt_calls_space *space = mt_calls_space_create(thread->pid);
+
+	if (!space)
+		return mt_error_no_memory();
+	space->attached = thread->space->attached;
+	mt_calls_take_ring(thread);
+	mt_calls_space_unref(thread->space);
+	thread->frames.count = 0;
+	thread->space = space;
+	thread->guest = false;
+	return NULL;
+}
+
+/* What follows takes a while, in which we may be killed. */
+static struct mt_error *calm(struct mt_calls_engine *engine, pid_t lwp)
+{
+	const struct mt_target_ops *ops = engine->target->ops;
+
+	return ops->calm ? ops->calm(engine->target, lwp) : NULL;
+}
+
+static struct mt_error *on_loader(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
+				  struct mt_calls_break *there, struct mt_engine_news *news)
+{
+	mt_try(mt_calls_pass_break(engine, thread->space, thread->lwp, there));
+	mt_try(calm(engine, thread->lwp));
+	mt_try(mt_calls_space_update(engine, thread->space, thread->lwp));
+	news->maps_changed = true;
+	news->ordinary = true;
+	return NULL;
+}
+
+static struct mt_error *on_breakpoint(struct mt_calls_engine *engine,
+				      struct mt_calls_thread *thread, struct mt_calls_break *there,
+				      struct mt_engine_news *news)
+{
+	news->pc = there->address;
+	if (there->loader)
+		return on_loader(engine, thread, there, news);
+	news->breakpoint = true;
+	mt_try(mt_calls_pass_break(engine, thread->space, thread->lwp, there));
+	return calm(engine, thread->lwp);
+}
+
+/* The instruction itself did it, and does it again when it runs again. */
+static bool is_fault(const struct mt_stop *stop)
+{
+	return stop->kind == MT_STOP_SIGNAL && stop->code > 0 &&
+	       (stop->signal == SIGSEGV || stop->signal == SIGBUS || stop->signal == SIGFPE ||
+		stop->signal == SIGILL);
+}
+
+/* The instruction at PC faults, and whoever handles that wants to see it where it was written:
+ * its patch is taken out for good, and it faults there. */
+static struct mt_error *on_fault(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
+				 struct mt_calls_place *place, uint64_t original)
+{
+	ssize_t patch = mt_calls_patch_at(place, original);
+	struct user_regs_struct registers;
+
+	if (patch >= 0) {
+		mt_calls_patch_off(place, (size_t)patch);
+		mt_try(engine->target->ops->halt(engine->target, thread->pid));
+		struct mt_error *error = mt_calls_text_write(engine, thread->space, place);
+		engine->target->ops->release(engine->target, thread->pid);
+		if (error)
+			return error;
+	}
+	mt_try(engine->target->ops->get_registers(engine->target, thread->lwp, &registers));
+	registers.rip = original;
+	return engine->target->ops->set_registers(engine->target, thread->lwp, &registers);
+}
+
+/* The program forbade itself to read the time stamp counter (strict seccomp, PR_SET_TSC), and a
+ * trampoline wanted to. */
+static bool is_forbidden_stamp(const struct mt_calls_module *module, const struct mt_stop *stop,
+			       const struct mt_trampoline_row *row, uint64_t pc)
+{
+	static const uint8_t rdtsc[RDTSC_BYTES] = {0x0f, 0x31};
+	size_t at = pc - module->room, size = module->trampolines.code.count;
+
+	return is_fault(stop) && stop->signal == SIGSEGV && row->phase != MT_PHASE_DISPLACED &&
+	       size - at >= sizeof(rdtsc) &&
+	       memcmp(module->trampolines.code.items + at, rdtsc, sizeof(rdtsc)) == 0;
+}
+
+/* Its patches go, for good. */
+static struct mt_error *record_no_more(struct mt_calls_engine *engine, struct mt_calls_space *space)
+{
+	struct mt_error *error = NULL;
+
+	space->refused = true;
+	mt_try(engine->target->ops->halt(engine->target, space->pid));
+	mt_array_each (place, &space->places) {
+		memset(place->off, true, place->module->file->plan->patches.count);
+		if (!error)
+			error = mt_calls_text_write(engine, space, place);
+	}
+	engine->target->ops->release(engine->target, space->pid);
+	return error;
+}
+
+/* A process that outlives us must not need us for its stamps. */
+static struct mt_error *note_stampless(struct mt_calls_engine *engine, struct mt_calls_space *space)
+{
+	if (space->stampless)
+		return NULL;
+	space->stampless = true;
+	mt_log(engine->options.log, MT_LOG_WARNING,
+	       "process %d forbade itself to read the time stamp counter (strict seccomp, "
+	       "PR_SET_TSC): %s from now on",
+	       space->pid, space->attached ? "it is not recorded" : "recording it is slow");
+	return space->attached ? record_no_more(engine, space) : NULL;
+}
+
+static struct mt_error *give_stamp(struct mt_calls_engine *engine, struct mt_calls_thread *thread)
+{
+	struct user_regs_struct registers;
+	uint64_t tsc = mt_clock_tsc();
+
+	mt_try(engine->target->ops->get_registers(engine->target, thread->lwp, &registers));
+	registers.rax = (uint32_t)tsc;
+	registers.rdx = tsc >> 32;
+	registers.rip += RDTSC_BYTES;
+	mt_try(engine->target->ops->set_registers(engine->target, thread->lwp, &registers));
+	mt_try(calm(engine, thread->lwp));
+	return note_stampless(engine, thread->space);
+}
+
+/* Where a thread stands, in the program's own terms. */
+static struct mt_error *on_signal(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
+				  const struct mt_stop *stop, struct mt_engine_news *news)
+{
+	struct mt_calls_place *place = mt_calls_place_of_trampoline(thread->space, news->pc);
+	const struct mt_calls_break *there = mt_calls_break_of_stub(thread->space, news->pc);
+	const struct mt_trampoline_row *row;
+
+	if (there)
+		news->pc = there->address;
+	if (!place)
+		return NULL;
+	row = mt_trampoline_row_at(&place->module->trampolines,
+				   (uint32_t)(news->pc - place->module->room));
+	if (!row)
+		return NULL;
+	news->ordinary = is_forbidden_stamp(place->module, stop, row, news->pc);
+	news->pc = row->original;
+	if (news->ordinary)
+		return give_stamp(engine, thread);
+	if (!is_fault(stop) || (row->phase == MT_PHASE_DISPLACED && row->below))
+		return NULL;
+	/* The stack is at its end: the program may need less of it than we. */
+	if (row->phase != MT_PHASE_DISPLACED)
+		mt_try(mt_calls_leave_trampoline(engine, thread));
+	news->ordinary = true;
+	return on_fault(engine, thread, place, row->original);
+}
+
+static struct mt_error *understand(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
+				   const struct mt_stop *stop, struct mt_engine_news *news)
+{
+	struct mt_calls_break *there;
+
+	switch (stop->kind) {
+	case MT_STOP_EXEC:
+		news->maps_changed = true;
+		news->left = thread->kept;
+		return on_exec(thread);
+	case MT_STOP_FORK:
+	case MT_STOP_VFORK:
+		return mt_calls_note_birth(engine, thread, stop);
+	case MT_STOP_BREAKPOINT: /* PC is behind the int3 */
+		there = mt_calls_break_trap(thread->space, news->pc - 1);
+		return there ? on_breakpoint(engine, thread, there, news) : NULL;
+	case MT_STOP_SIGNAL:
+		there = stop->signal == SIGURG && stop->code == SI_TKILL
+			    ? mt_calls_break_of_stub(thread->space, news->pc)
+			    : NULL;
+		if (there && news->pc == there->raised)
+			return on_breakpoint(engine, thread, there, news);
+		mt_try(mt_calls_move_thread(engine, thread->space, stop->lwp));
+		return on_signal(engine, thread, stop, news);
+	case MT_STOP_LIBRARIES:
+		news->maps_changed = true;
+		news->ordinary = true;
+		return mt_calls_space_update(engine, thread->space, thread->lwp);
+	case MT_STOP_EXITING:
+		return NULL;
+	case MT_STOP_INTERRUPTED:
+		there = mt_calls_break_of_stub(thread->space, news->pc);
+		if (there && mt_calls_stub_waits(there, news->pc))
+			return on_breakpoint(engine, thread, there, news);
+		/* fall through */
+	default:
+		mt_try(mt_calls_move_thread(engine, thread->space, stop->lwp));
+		return on_signal(engine, thread, stop, news);
+	}
+}
+
+static struct mt_error *stopped(struct mt_engine *base, const struct mt_stop *stop,
+				struct mt_engine_news *news)
+{
+	struct mt_calls_engine *engine = engine_of(base);
+	struct mt_calls_thread *thread = mt_calls_find_thread(engine, stop->lwp);
+	struct user_regs_struct registers;
+	uint64_t tsc = mt_clock_tsc();
+
+	*news = (struct mt_engine_news){0};
+	if (!thread || stop->kind == MT_STOP_EXITED)
+		return NULL;
+	news->time_ns = mt_tsc_to_ns(&engine->options.conversion, tsc);
+	struct mt_error *error =
+	    engine->target->ops->get_registers(engine->target, stop->lwp, &registers);
+	if (error && stop->kind == MT_STOP_NEW_THREAD) {
+		mt_error_destroy(error); /* only the new one stands still */
+		return NULL;
+	}
+	if (error)
+		return error;
+	mt_calls_mark(engine, thread, tsc);
+	news->pc = registers.rip;
+	mt_try(understand(engine, thread, stop, news));
+	thread->pc = news->pc;
+	return NULL;
+}
+
+static struct mt_error *resume(struct mt_engine *base, pid_t lwp, int signal)
+{
+	struct mt_calls_engine *engine = engine_of(base);
+	struct mt_calls_thread *thread = mt_calls_find_thread(engine, lwp);
+
+	if (thread && !thread->guest && !thread->space->prepared)
+		mt_try(mt_calls_prepare(engine, thread->space, lwp));
+	if (thread)
+		mt_calls_mark(engine, thread, mt_clock_tsc());
+	return engine->target->ops->resume(engine->target, lwp, MT_RESUME_CONTINUE, signal);
+}
+
+const struct mt_engine_ops mt_engine_calls = {
+    .name = "calls",
+    .summary = "patches the program's functions: every call, at nearly full speed",
+    .automatic = true,
+    .records_calls = true,
+    .probe = probe,
+    .create = create,
+    .destroy = destroy,
+    .describe = describe,
+    .add_thread = mt_calls_add_thread,
+    .remove_thread = remove_thread,
+    .rename_thread = rename_thread,
+    .foresee = foresee,
+    .attach = attach,
+    .set_breakpoint = set_breakpoint,
+    .let_go = mt_calls_let_go,
+    .hide = hide,
+    .show = show,
+    .clean = clean,
+    .pause = pause_thread,
+    .look = look,
+    .tick = mt_calls_tick,
+    .stopped = stopped,
+    .resume = resume,
+    .snapshot = mt_calls_snapshot,
+};

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Which calls are open in a thread that stands still, by unwinding its stack: what was called
+ * before there were patches, and what the ring has lost.
+ *
+ * Told is what the events say too: a function that is entered, but whose event is not written yet,
+ * is not open; one whose return was written is not any more.  But to people who look at the thread
+ * where it stands, a function is open from its first instruction to its last. */
+#include "engine/calls/private.h"
+
+#include "space/unwind.h"
+#include "x86/insn.h"
+
+#include <string.h>
+
+/* A stack of the usual limit, 8 MiB, holds no more. */
+#define MOST_FRAMES         (1u << 19)
+#define GREATEST_VDSO_BYTES (1u << 20)
+#define ENDBR_BYTES         4
+
+struct walk {
+	struct mt_calls_engine *engine;
+	struct mt_calls_space *space;
+	pid_t pid;
+};
+
+static size_t read_memory(void *context, uint64_t address, void *buffer, size_t size)
+{
+	const struct walk *walk = context;
+
+	return walk->engine->target->ops->read(walk->engine->target, walk->pid, address, buffer,
+					       size);
+}
+
+/* The same in all processes. */
+static struct mt_objfile *vdso_of(struct walk *walk, const struct mt_map *map)
+{
+	size_t size = map->end - map->start;
+	uint8_t *bytes;
+
+	if (walk->engine->vdso || size > GREATEST_VDSO_BYTES)
+		return walk->engine->vdso;
+	bytes = malloc(size);
+	if (bytes && read_memory(walk, map->start, bytes, size) == size)
+		mt_error_destroy(
+		    mt_objfile_open_memory(map->path, bytes, size, &walk->engine->vdso));
+	free(bytes);
+	return walk->engine->vdso;
+}
+
+static struct mt_objfile *objfile_of(struct walk *walk, const struct mt_map *map)
+{
+	struct mt_calls_file *file = NULL;
+
+	if (strcmp(map->path, "[vdso]") == 0)
+		return vdso_of(walk, map);
+	HASH_FIND_STR(walk->engine->files, map->path, file);
+	return file ? file->objfile : NULL;
+}
+
+static struct mt_error *add_map(void *context, const struct mt_map *map)
+{
+	struct walk *walk = context;
+	const struct mt_mapping mapping = {.start = map->start,
+					   .end = map->end,
+					   .offset = map->offset,
+					   .path = map->path[0] ? map->path : "//anon"};
+	struct mt_objfile *objfile = map->executable ? objfile_of(walk, map) : NULL;
+
+	if (!map->executable)
+		return NULL;
+	return objfile ? mt_space_add_objfile(walk->space->code, &mapping, objfile)
+		       : mt_space_add(walk->space->code, &mapping);
+}
+
+static struct mt_error *find_code(struct walk *walk)
+{
+	struct mt_calls_engine *engine = walk->engine;
+
+	if (walk->space->code)
+		return NULL;
+	if (!engine->pool)
+		mt_try(mt_space_pool_create(NULL, &engine->pool));
+	mt_try(mt_space_create(engine->pool, walk->pid, &walk->space->code));
+	struct mt_error *error =
+	    engine->target->ops->each_map(engine->target, walk->pid, add_map, walk);
+	if (error)
+		mt_calls_forget_code(walk->space);
+	return error;
+}
+
+void mt_calls_forget_code(struct mt_calls_space *space)
+{
+	mt_space_destroy(space->code);
+	space->code = NULL;
+}
+
+static const struct mt_trampoline_row *row_at(const struct mt_calls_place *place, uint64_t pc)
+{
+	return place ? mt_trampoline_row_at(&place->module->trampolines,
+					    (uint32_t)(pc - place->module->room))
+		     : NULL;
+}
+
+static void leave_trampoline(struct mt_registers *registers, const struct mt_trampoline_row *row)
+{
+	registers->values[MT_REGISTER_RIP] = row->original;
+	registers->values[MT_REGISTER_RSP] += row->below;
+	/* No function's frame is found by these. */
+	registers->known &=
+	    ~(1u << MT_REGISTER_RAX | 1u << MT_REGISTER_RDX | 1u << MT_REGISTER_RCX);
+}
+
+/* The program's own place for one in code of ours. */
+static void mend(void *context, struct mt_registers *registers)
+{
+	const struct walk *walk = context;
+	uint64_t *pc = &registers->values[MT_REGISTER_RIP];
+	const struct mt_trampoline_row *row =
+	    row_at(mt_calls_place_of_trampoline(walk->space, *pc), *pc);
+
+	if (row) {
+		leave_trampoline(registers, row);
+		return;
+	}
+	const struct mt_calls_place *place = mt_calls_place_at(walk->space, *pc);
+	ssize_t patch = place ? mt_calls_patch_of_hole(place, *pc) : -1;
+	if (patch >= 0) {
+		*pc = mt_calls_patch_address(place->module, (size_t)patch);
+		return;
+	}
+	mt_array_each (one, &walk->space->breaks)
+		if (one->copy == *pc)
+			*pc = one->address;
+}
+
+static bool is_return(const struct mt_calls_module *module, uint64_t address)
+{
+	struct mt_insn insn;
+
+	return address >= module->start && address < module->end &&
+	       !mt_insn_decode(module->clean + (address - module->start), module->end - address,
+			       address, &insn) &&
+	       insn.class == MT_INSN_RETURN;
+}
+
+static bool is_entry(const struct mt_calls_place *place, ssize_t patch, uint64_t address)
+{
+	return patch >= 0 && mt_calls_patch_address(place->module, (size_t)patch) == address &&
+	       place->module->file->plan->patches.items[patch].flags & MT_PATCH_ENTRY;
+}
+
+/* The innermost frame counts as not open, by the events. */
+static bool is_not_told(const struct walk *walk, uint64_t pc)
+{
+	const struct mt_calls_place *place = mt_calls_place_of_trampoline(walk->space, pc);
+	const struct mt_trampoline_row *row = row_at(place, pc);
+
+	if (row) {
+		bool entry =
+		    is_entry(place, mt_calls_patch_at(place, row->original), row->original);
+
+		if (entry && row->phase == MT_PHASE_RECORDING)
+			return true;
+		return is_return(place->module, row->original) && row->phase != MT_PHASE_RECORDING;
+	}
+	place = mt_calls_place_at(walk->space, pc);
+	if (!place)
+		return false;
+	ssize_t patch = mt_calls_patch_of_hole(place, pc);
+	if (patch >= 0)
+		pc = mt_calls_patch_address(place->module, (size_t)patch);
+	return is_entry(place, patch >= 0 ? patch : mt_calls_patch_at(place, pc), pc);
+}
+
+static struct mt_error *unwind(struct walk *walk, const struct user_regs_struct *user,
+			       struct mt_calls_frames *out)
+{
+	const struct mt_unwind_source source = {
+	    .space = walk->space->code, .read = read_memory, .mend = mend, .context = walk};
+	struct mt_registers registers = mt_registers_of(user);
+	bool skip = !walk->space->hidden && is_not_told(walk, user->rip);
+	struct mt_unwind_frame frame;
+	struct mt_unwinder unwinder;
+
+	mt_unwind_start(&unwinder, &source, &registers);
+	for (; out->count < MOST_FRAMES && mt_unwind_next(&unwinder, &frame); skip = false) {
+		const struct mt_recording_call call = {.address = mt_unwind_inside(&frame),
+						       .stack = frame.cfa - sizeof(uint64_t),
+						       .kind = MT_RECORDING_FRAME};
+
+		if (frame.cfa && !frame.signal && !skip && mt_array_push(out, call))
+			return mt_error_no_memory();
+	}
+	return NULL;
+}
+
+struct mt_error *mt_calls_find_frames(struct mt_calls_engine *engine,
+				      const struct mt_calls_thread *thread,
+				      struct mt_calls_frames *out)
+{
+	struct walk walk = {.engine = engine, .space = thread->space, .pid = thread->pid};
+	struct user_regs_struct registers;
+	struct mt_error *error;
+	uint64_t written;
+
+	out->count = 0;
+	/* Else it is in another program by now. */
+	if (!thread->rings || !mt_calls_read_written(engine, thread, &written))
+		return NULL;
+	error = engine->target->ops->get_registers(engine->target, thread->lwp, &registers);
+	if (!error)
+		error = find_code(&walk);
+	if (!error)
+		error = unwind(&walk, &registers, out);
+	/* It does not stand still, or is dead. */
+	if (error && mt_error_code(error) != MT_ERROR_NO_MEMORY) {
+		mt_error_destroy(error);
+		return NULL;
+	}
+	return error;
+}
+
+int mt_calls_frames_copy(struct mt_calls_frames *to, const struct mt_calls_frames *from)
+{
+	to->count = 0;
+	if (mt_array_reserve(to, from->count))
+		return -1;
+	mt_array_each (frame, from)
+		to->items[to->count++] = *frame;
+	return 0;
+}
+
+/* Its entry is patched, behind an endbr64 perhaps. */
+static bool is_recorded(struct mt_calls_space *space, uint64_t address)
+{
+	const struct mt_calls_place *place = mt_calls_place_at(space, address);
+	const struct mt_calls_module *module = place ? place->module : NULL;
+	const struct mt_symbol *symbol =
+	    module ? mt_objfile_symbol_at(module->file->objfile, address - module->bias) : NULL;
+
+	if (!symbol)
+		return false;
+	for (uint64_t start = symbol->start; start <= symbol->start + ENDBR_BYTES;
+	     start += ENDBR_BYTES) {
+		uint64_t entry = start + module->bias;
+
+		if (is_entry(place, mt_calls_patch_at(place, entry), entry))
+			return true;
+	}
+	return false;
+}
+
+static bool is_among(const struct mt_calls_frames *frames, const struct mt_recording_call *frame)
+{
+	mt_array_each (other, frames)
+		if (other->stack == frame->stack)
+			return true;
+	return false;
+}
+
+size_t mt_calls_unreported_frames(const struct mt_calls_thread *thread,
+				  const struct mt_calls_frames *frames)
+{
+	size_t i = 0;
+
+	/* What was left alone did not report, and may have been left alone no longer since. */
+	if (thread->space->hidden)
+		return frames->count;
+	while (i < frames->count && !is_among(&thread->frames, &frames->items[i]) &&
+	       !is_recorded(thread->space, frames->items[i].address))
+		i++;
+	return i < frames->count ? i + 1 : 0;
+}
+
+struct mt_error *mt_calls_note_roots(struct mt_calls_engine *engine, struct mt_calls_space *space)
+{
+	space->rootless = false;
+	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next)
+		if (thread->space == space)
+			mt_try(mt_calls_find_frames(engine, thread, &thread->frames));
+	return NULL;
+}

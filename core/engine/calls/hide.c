@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The text as it would be without us, while people look at the program.
+ *
+ * A thread within a trampoline is put to where it stands in effect, with its registers: the rows of
+ * the trampolines tell how.  What it would record again on its way through the patch is taken out
+ * of its ring.  When the patches come back, those stay out whose displaced bytes somebody may stand
+ * in or come into. */
+#include "engine/calls/private.h"
+
+#include <string.h>
+
+#define MOST_TAIL_SLOTS 6 /* an event, its stamp's halves, and a line's stamp or two */
+
+static uint64_t slot_bytes(const struct mt_calls_engine *engine)
+{
+	return engine->options.stamps == MT_RING_FULL ? 16 : 8;
+}
+
+/* The words of a thread that has a ring. */
+static bool read_position(struct mt_calls_engine *engine, const struct mt_calls_thread *thread,
+			  struct mt_ring_position *position)
+{
+	return thread->rings &&
+	       engine->target->ops->read(engine->target, thread->pid, thread->words, position,
+					 sizeof(*position)) == sizeof(*position) &&
+	       position->ring == thread->rings->address + thread->ring * thread->rings->ring_bytes;
+}
+
+static uint32_t site_at(const struct mt_calls_thread *thread, uint64_t at)
+{
+	const struct mt_calls_rings *rings = thread->rings;
+	uint32_t site;
+
+	memcpy(&site,
+	       rings->bytes + thread->ring * rings->ring_bytes + (at & (rings->ring_bytes - 1)),
+	       sizeof(site));
+	return site;
+}
+
+/* Where the newest event begins, if it is of SITE; else `written`. */
+static uint64_t begin_of_event(const struct mt_calls_engine *engine,
+			       const struct mt_calls_thread *thread, uint64_t written,
+			       uint32_t site)
+{
+	uint64_t bytes = slot_bytes(engine);
+
+	for (unsigned i = 1; i <= MOST_TAIL_SLOTS && i * bytes <= written; i++)
+		if (site_at(thread, written - i * bytes) == site)
+			return written - i * bytes;
+	return written;
+}
+
+static struct mt_error *take_back_event(struct mt_calls_engine *engine,
+					const struct mt_calls_thread *thread,
+					const struct mt_calls_module *module,
+					const struct mt_trampoline_row *row, uint64_t pc)
+{
+	const struct mt_patch *patch =
+	    mt_plan_patch_at(module->file->plan, row->original - module->bias);
+	struct mt_ring_position position;
+
+	if (row->phase == MT_PHASE_DISPLACED || !read_position(engine, thread, &position))
+		return NULL;
+	uint64_t written = position.written;
+	if (row->phase == MT_PHASE_RECORDING && mt_calls_is_half_written(module, pc))
+		written -= slot_bytes(engine);
+	else if (row->phase == MT_PHASE_RECORDED && patch &&
+		 patch->address + module->bias == row->original)
+		written = begin_of_event(engine, thread, written, module->site_base + patch->site);
+	if (written == position.written || written < thread->begin)
+		return NULL;
+	return engine->target->ops->write(
+	    engine->target, thread->pid, thread->words + offsetof(struct mt_ring_position, written),
+	    &written, sizeof(written));
+}
+
+/* What is skipped of the stack need not even be there: the first push may be what faulted. */
+static unsigned pushed_bytes(const struct mt_trampoline_row *row)
+{
+	return row->below - (row->below >= MT_RING_RED_ZONE ? MT_RING_RED_ZONE : 0);
+}
+
+/* Pushed in this order, the program's own values first. */
+static void restore(struct user_regs_struct *registers, const struct mt_trampoline_row *row,
+		    const uint64_t *stack)
+{
+	unsigned pushes = pushed_bytes(row) / sizeof(uint64_t);
+
+	if (row->saved & MT_SAVED_RAX && pushes >= 1)
+		registers->rax = stack[pushes - 1];
+	if (row->saved & MT_SAVED_RDX && pushes >= 2)
+		registers->rdx = stack[pushes - 2];
+	if (row->saved & MT_SAVED_RCX && pushes >= 3)
+		registers->rcx = stack[pushes - 3];
+	registers->rsp += row->below;
+	registers->rip = row->original;
+}
+
+struct mt_error *mt_calls_leave_trampoline(struct mt_calls_engine *engine,
+					   struct mt_calls_thread *thread)
+{
+	struct user_regs_struct registers;
+	uint64_t stack[UINT8_MAX / sizeof(uint64_t)] = {0};
+
+	mt_try(engine->target->ops->get_registers(engine->target, thread->lwp, &registers));
+	const struct mt_calls_place *place =
+	    mt_calls_place_of_trampoline(thread->space, registers.rip);
+	if (!place)
+		return NULL;
+	const struct mt_trampoline_row *row = mt_trampoline_row_at(
+	    &place->module->trampolines, (uint32_t)(registers.rip - place->module->room));
+	if (!row || engine->target->ops->read(engine->target, thread->pid, registers.rsp, stack,
+					      pushed_bytes(row)) != pushed_bytes(row))
+		return NULL;
+	mt_try(take_back_event(engine, thread, place->module, row, registers.rip));
+	restore(&registers, row, stack);
+	return engine->target->ops->set_registers(engine->target, thread->lwp, &registers);
+}
+
+struct mt_error *mt_calls_clean(struct mt_calls_engine *engine, const struct mt_calls_space *space,
+				pid_t child)
+{
+	struct mt_calls_space *copy = mt_calls_space_copy(space, child);
+	struct mt_error *error = copy ? NULL : mt_error_no_memory();
+
+	for (size_t i = 0; !error && !space->hidden && i < copy->places.count; i++)
+		error = mt_calls_text_clean(engine, copy, &copy->places.items[i]);
+	mt_calls_space_unref(copy);
+	return error;
+}
+
+struct mt_error *mt_calls_pause(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
+				bool on)
+{
+	const struct mt_ring_position trash = {.ring = thread->rings->address};
+
+	if (on == thread->is_paused || (on && !read_position(engine, thread, &thread->paused)))
+		return NULL;
+	thread->is_paused = on;
+	return engine->target->ops->write(engine->target, thread->pid, thread->words,
+					  on ? &trash : &thread->paused, sizeof(trash));
+}
+
+static struct mt_error *leave_trampolines(struct mt_calls_engine *engine,
+					  const struct mt_calls_space *space)
+{
+	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next) {
+		struct mt_error *error =
+		    thread->space == space ? mt_calls_leave_trampoline(engine, thread) : NULL;
+
+		/* It ended meanwhile. */
+		if (error && mt_error_code(error) != MT_ERROR_GONE)
+			return error;
+		mt_error_destroy(error);
+	}
+	return NULL;
+}
+
+/* Who looks at the program takes his time, and no event is to seem to have happened in it. */
+static void mark(struct mt_calls_engine *engine, const struct mt_calls_space *space)
+{
+	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next)
+		if (thread->space == space)
+			mt_calls_mark(engine, thread, mt_clock_tsc());
+}
+
+struct mt_error *mt_calls_hide(struct mt_calls_engine *engine, struct mt_calls_space *space)
+{
+	if (space->hidden)
+		return NULL;
+	space->hidden = true;
+	space->hidden_tsc = mt_clock_tsc();
+	mt_array_each (place, &space->places)
+		mt_try(mt_calls_text_clean(engine, space, place));
+	mt_try(leave_trampolines(engine, space));
+	mark(engine, space);
+	return NULL;
+}
+
+/* Whether one of the addresses lies in [start, end). */
+static bool lies_in(const uint64_t *addresses, size_t count, uint64_t start, uint64_t end)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (addresses[middle] < start)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < count && addresses[low] < end;
+}
+
+/* At a patch's first byte one stands well: the whole jump lies ahead. */
+static bool is_in_the_way(const struct mt_calls_module *module, const struct mt_patch *patch,
+			  const struct mt_engine_alone *alone)
+{
+	const struct mt_plan_function *function =
+	    &module->file->plan->functions.items[patch->function];
+	uint64_t start = patch->address + module->bias, hole = patch->hole + module->bias;
+
+	return lies_in(alone->places, alone->place_count, start + 1, start + patch->length) ||
+	       (patch->hole &&
+		lies_in(alone->places, alone->place_count, hole, hole + MT_PATCH_JUMP_BYTES)) ||
+	       lies_in(alone->functions, alone->function_count, function->start + module->bias,
+		       function->end + module->bias);
+}
+
+static void hold_back(struct mt_calls_place *place, const struct mt_engine_alone *alone)
+{
+	const struct mt_plan *plan = place->module->file->plan;
+
+	memset(place->held, 0, plan->patches.count);
+	for (size_t i = 0; i < plan->patches.count; i++)
+		if (is_in_the_way(place->module, &plan->patches.items[i], alone))
+			mt_calls_patch_hold(place, i);
+}
+
+struct mt_error *mt_calls_show(struct mt_calls_engine *engine, struct mt_calls_space *space,
+			       const struct mt_engine_alone *alone)
+{
+	if (!space->hidden)
+		return NULL;
+	space->hidden = false;
+	mark(engine, space);
+	mt_array_each (place, &space->places) {
+		hold_back(place, alone);
+		mt_try(mt_calls_text_write(engine, space, place));
+	}
+	return NULL;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a ring held at a moment.  Threads come and go by the thousand, so those of ended ones are
+ * kept in memory until a snapshot, and all of them share the room of a few rings: when it is full,
+ * the largest loses its older half, so that as many threads as can be keep their last calls. */
+#include "engine/calls/private.h"
+
+#define ENDED_RINGS   8u
+#define LEAST_HISTORY 16384u
+
+void mt_calls_history_deinit(struct mt_calls_history *history)
+{
+	free(history->bytes);
+	mt_array_deinit(&history->marks);
+	mt_array_deinit(&history->before);
+	mt_array_deinit(&history->frames);
+}
+
+static int copy_bytes(struct mt_calls_history *history, const struct mt_ring_view *view,
+		      uint64_t size)
+{
+	uint8_t *bytes = malloc(size);
+
+	if (!bytes)
+		return -1;
+	mt_ring_copy(view, size, bytes);
+	free(history->bytes);
+	history->bytes = bytes;
+	history->view = *view;
+	history->view.bytes = bytes;
+	history->view.size = size;
+	return 0;
+}
+
+/* With the end among them. */
+static int copy_marks(struct mt_calls_history *history, const mt_calls_marks *marks, uint64_t tsc)
+{
+	const struct mt_ring_mark end = {history->view.written, tsc, tsc};
+
+	for (size_t i = 0; i < marks->count; i++)
+		if (mt_array_push(&history->marks, marks->items[i]))
+			return -1;
+	if (mt_array_push(&history->marks, end))
+		return -1;
+	history->view.marks = history->marks.items;
+	history->view.mark_count = history->marks.count;
+	return 0;
+}
+
+int mt_calls_history_create(const struct mt_calls_thread *thread, const struct mt_ring_view *view,
+			    uint64_t tsc, struct mt_calls_history *out)
+{
+	*out = (struct mt_calls_history){
+	    .pid = thread->pid, .lwp = thread->lwp, .pc = thread->pc, .stack = thread->stack};
+	if (!copy_bytes(out, view, mt_ring_least_size(view)) &&
+	    !copy_marks(out, &thread->marks, tsc) &&
+	    !mt_calls_frames_copy(&out->before, &thread->frames))
+		return 0;
+	mt_calls_history_deinit(out);
+	return -1;
+}
+
+static void forget(mt_calls_histories *ended, size_t index)
+{
+	mt_calls_history_deinit(&ended->items[index]);
+	ended->count--;
+	for (size_t i = index; i < ended->count; i++)
+		ended->items[i] = ended->items[i + 1];
+}
+
+/* Of several, the one that ended first. */
+static struct mt_calls_history *largest(const mt_calls_histories *ended)
+{
+	struct mt_calls_history *best = ended->items;
+
+	mt_array_each (history, ended)
+		if (history->view.size > best->view.size)
+			best = history;
+	return best;
+}
+
+/* Returns whether a whole thread's went. */
+static bool shrink(mt_calls_histories *ended)
+{
+	struct mt_calls_history *history = largest(ended);
+
+	if (history->view.size > LEAST_HISTORY &&
+	    !copy_bytes(history, &history->view, history->view.size / 2))
+		return false;
+	forget(ended, (size_t)(history - ended->items));
+	return true;
+}
+
+int mt_calls_keep_ended(struct mt_calls_engine *engine, const struct mt_calls_history *history)
+{
+	uint64_t room = ENDED_RINGS * engine->options.ring_bytes, used = 0;
+
+	if (mt_array_push(&engine->ended, *history))
+		return -1;
+	mt_array_each (one, &engine->ended)
+		used += one->view.size;
+	while (used > room) {
+		uint64_t before = largest(&engine->ended)->view.size;
+		bool gone = shrink(&engine->ended);
+
+		engine->forgotten += gone;
+		used -= gone ? before : before / 2;
+	}
+	return 0;
+}
+
+void mt_calls_forget_ended(struct mt_calls_engine *engine)
+{
+	mt_array_each (history, &engine->ended)
+		mt_calls_history_deinit(history);
+	mt_array_deinit(&engine->ended);
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* In which order a text changes, so that it is a program's after each single write: we may be
+ * killed between any two, and then its threads run what is there.
+ *
+ * A write within a page is done or not done.  What may be overwritten at any time is what nobody
+ * comes to: a hole before its short jump is there, and what lies behind a patch's own jump as long
+ * as that stands.  So a patch comes in these steps, and goes in the other order:
+ *
+ *	the long jump into its hole, the jump of the patch itself, the dead bytes behind that
+ *
+ * A patch whose hole lies among another's dead bytes, or that displaces the return to which another
+ * one's branches went, comes after that other.  Patches of the same step depend on each other in
+ * nothing, and are written by pages.  One that lies across a page's end is written by itself.
+ *
+ * What remains is a jump that itself lies across a page's end, one in a thousand: the system writes
+ * it in two parts, and looks between them whether we were killed. */
+#include "engine/calls/private.h"
+
+#include <string.h>
+
+#define PAGE        4096u
+#define MOST_LEVELS 8u
+
+struct order {
+	struct mt_calls_engine *engine;
+	pid_t pid;
+	const struct mt_calls_module *module;
+	size_t size;
+	uint8_t *memory; /* what is there */
+	uint8_t *image;  /* what is to be there after this step */
+	bool *dirty;     /* by page: they may differ */
+};
+
+struct deepening {
+	const struct mt_plan *plan;
+	uint8_t *levels;
+	size_t patch;
+	bool deeper;
+};
+
+/* Not those that would only be recorded once too often without the other. */
+static bool needs(const struct mt_patch *one, const struct mt_patch *other)
+{
+	if (one->hole && one->hole + MT_PATCH_JUMP_BYTES > other->address &&
+	    one->hole < other->address + other->length)
+		return true;
+	return !(other->flags & MT_PATCH_AGAIN) && other->redirect > one->address &&
+	       other->redirect < one->address + one->length;
+}
+
+static void deepen(void *context, size_t dependent)
+{
+	struct deepening *deepening = context;
+	const struct mt_patch *patches = deepening->plan->patches.items;
+	uint8_t least = (uint8_t)(deepening->levels[deepening->patch] + 1);
+
+	if (!needs(&patches[dependent], &patches[deepening->patch]) ||
+	    deepening->levels[dependent] >= least || least >= MOST_LEVELS)
+		return;
+	deepening->levels[dependent] = least;
+	deepening->deeper = true;
+}
+
+int mt_calls_order_levels(const struct mt_plan *plan, uint8_t **out)
+{
+	struct deepening deepening = {
+	    .plan = plan, .levels = calloc(plan->patches.count + 1, 1), .deeper = true};
+
+	*out = deepening.levels;
+	if (!deepening.levels)
+		return -1;
+	while (deepening.deeper) {
+		deepening.deeper = false;
+		for (size_t i = 0; i < plan->patches.count; i++) {
+			deepening.patch = i;
+			mt_plan_each_dependent(plan, i, deepen, &deepening);
+		}
+	}
+	return 0;
+}
+
+/* The text itself begins with a page. */
+static bool crosses(size_t at, size_t length)
+{
+	return at / PAGE != (at + length - 1) / PAGE;
+}
+
+static void put(struct order *order, const uint8_t *from, size_t at, size_t length)
+{
+	memcpy(order->image + at, from + at, length);
+	order->dirty[at / PAGE] = order->dirty[(at + length - 1) / PAGE] = true;
+}
+
+static struct mt_error *write_at(struct order *order, size_t from, size_t end)
+{
+	mt_try(order->engine->target->ops->write(order->engine->target, order->pid,
+						 order->module->start + from, order->image + from,
+						 end - from));
+	memcpy(order->memory + from, order->image + from, end - from);
+	return NULL;
+}
+
+/* At once. */
+static struct mt_error *put_now(struct order *order, const uint8_t *from, size_t at, size_t length)
+{
+	if (memcmp(order->memory + at, from + at, length) == 0)
+		return NULL;
+	memcpy(order->image + at, from + at, length);
+	return write_at(order, at, at + length);
+}
+
+static bool differs(const struct order *order, size_t at)
+{
+	size_t left = order->size - at;
+
+	return order->dirty[at / PAGE] &&
+	       memcmp(order->memory + at, order->image + at, left < PAGE ? left : PAGE) != 0;
+}
+
+/* The step's pages. */
+static struct mt_error *flush(struct order *order)
+{
+	for (size_t at = 0; at < order->size; at += PAGE) {
+		size_t from = at;
+
+		while (at < order->size && differs(order, at))
+			at += PAGE;
+		if (at > from)
+			mt_try(write_at(order, from, at < order->size ? at : order->size));
+	}
+	memset(order->dirty, 0, order->size / PAGE + 1);
+	return NULL;
+}
+
+/* A jump and what is dead behind it. */
+static struct mt_error *install(struct order *order, const uint8_t *text, size_t at, size_t jump,
+				size_t length)
+{
+	if (!crosses(at, length)) {
+		put(order, text, at, length);
+		return NULL;
+	}
+	mt_try(put_now(order, text, at, jump));
+	return length > jump ? put_now(order, text, at + jump, length - jump) : NULL;
+}
+
+static struct mt_error *take_out(struct order *order, const uint8_t *clean, size_t at, size_t jump,
+				 size_t length)
+{
+	if (!crosses(at, length)) {
+		put(order, clean, at, length);
+		return NULL;
+	}
+	if (length > jump)
+		mt_try(put_now(order, clean, at + jump, length - jump));
+	return put_now(order, clean, at, jump);
+}
+
+static size_t offset_of(const struct order *order, uint64_t file_address)
+{
+	return file_address + order->module->bias - order->module->start;
+}
+
+static struct mt_error *put_hole(struct order *order, const uint8_t *from,
+				 const struct mt_patch *patch)
+{
+	size_t at = offset_of(order, patch->hole);
+
+	if (!patch->hole)
+		return NULL;
+	if (crosses(at, MT_PATCH_JUMP_BYTES))
+		return put_now(order, from, at, MT_PATCH_JUMP_BYTES);
+	put(order, from, at, MT_PATCH_JUMP_BYTES);
+	return NULL;
+}
+
+static bool stays(const struct mt_calls_text_change *change, size_t patch)
+{
+	return change->is && change->is[patch];
+}
+
+static bool leaves(const struct mt_calls_text_change *change, size_t patch)
+{
+	return change->was[patch] && !stays(change, patch);
+}
+
+static size_t jump_bytes(const struct mt_patch *patch)
+{
+	return patch->hole ? MT_PATCH_SHORT_BYTES : MT_PATCH_JUMP_BYTES;
+}
+
+static struct mt_error *take_level(struct order *order, const struct mt_calls_text_change *change,
+				   int level)
+{
+	const struct mt_calls_module *module = order->module;
+	const struct mt_plan *plan = module->file->plan;
+
+	for (size_t i = 0; i < plan->patches.count; i++) {
+		const struct mt_patch *patch = &plan->patches.items[i];
+
+		if (module->levels[i] == level && leaves(change, i))
+			mt_try(take_out(order, module->clean, offset_of(order, patch->address),
+					jump_bytes(patch), patch->length));
+	}
+	mt_try(flush(order));
+	for (size_t i = 0; i < plan->patches.count; i++)
+		if (module->levels[i] == level && leaves(change, i))
+			mt_try(put_hole(order, module->clean, &plan->patches.items[i]));
+	return flush(order);
+}
+
+static struct mt_error *put_level(struct order *order, const struct mt_calls_text_change *change,
+				  int level)
+{
+	const struct mt_calls_module *module = order->module;
+	const struct mt_plan *plan = module->file->plan;
+
+	for (size_t i = 0; i < plan->patches.count; i++)
+		if (module->levels[i] == level && stays(change, i))
+			mt_try(put_hole(order, change->text, &plan->patches.items[i]));
+	mt_try(flush(order));
+	for (size_t i = 0; i < plan->patches.count; i++) {
+		const struct mt_patch *patch = &plan->patches.items[i];
+
+		if (module->levels[i] == level && stays(change, i))
+			mt_try(install(order, change->text, offset_of(order, patch->address),
+				       jump_bytes(patch), patch->length));
+	}
+	return flush(order);
+}
+
+/* A breakpoint's own jump overlaps no patch that is in the text with it. */
+static struct mt_error *change_breaks(struct order *order, const struct mt_calls_space *space,
+				      const uint8_t *text)
+{
+	mt_array_each (one, &space->breaks) {
+		size_t at = one->address - order->module->start;
+
+		if (at >= order->size || one->length < MT_PATCH_JUMP_BYTES)
+			continue;
+		bool goes = memcmp(text + at, one->original, one->length) == 0;
+		mt_try(
+		    (goes ? take_out : install)(order, text, at, MT_PATCH_JUMP_BYTES, one->length));
+	}
+	return flush(order);
+}
+
+static struct mt_error *change(struct order *order, const struct mt_calls_space *space,
+			       const struct mt_calls_text_change *change)
+{
+	for (int level = MOST_LEVELS - 1; level >= 0; level--)
+		mt_try(take_level(order, change, level));
+	mt_try(change_breaks(order, space, change->text));
+	for (int level = 0; level < (int)MOST_LEVELS; level++)
+		mt_try(put_level(order, change, level));
+	/* What else there is: bytes of another tracer of ours that was killed here, an int3 of a
+	 * program that dies with us. */
+	put(order, change->text, 0, order->size);
+	memset(order->dirty, true, order->size / PAGE + 1);
+	return flush(order);
+}
+
+struct mt_error *mt_calls_text_change(struct mt_calls_engine *engine,
+				      const struct mt_calls_space *space, pid_t pid,
+				      const struct mt_calls_module *module,
+				      const struct mt_calls_text_change *what)
+{
+	struct order order = {.engine = engine,
+			      .pid = pid,
+			      .module = module,
+			      .size = module->end - module->start,
+			      .memory = what->memory};
+	struct mt_error *error = mt_error_no_memory();
+
+	order.image = malloc(order.size);
+	order.dirty = calloc(order.size / PAGE + 1, sizeof(*order.dirty));
+	if (order.image && order.dirty) {
+		mt_error_destroy(error);
+		memcpy(order.image, order.memory, order.size);
+		error = change(&order, space, what);
+	}
+	free(order.image);
+	free(order.dirty);
+	return error;
+}

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Inside of the calls engine: core/target/calls*.c.
+ *
+ *	calls.c           the engine's ops: stops, threads, execs
+ *	birth.c     threads and processes that come
+ *	agent.c     the agent's file, and the symbols of the dynamic loader
+ *	preload.c   a new program: the agent into its environment, and out of it again
+ *	attach.c    a process that runs already, and letting go of one
+ *	space.c     an address space: what is mapped, patched and broken in it
+ *	file.c      object files and their plans
+ *	module.c    an object file's plan and trampolines at a place
+ *	plan_cache.c     plans that are kept from run to run
+ *	cfi.c       what unwinders learn of trampolines
+ *	detour.c    the program's own unwinder
+ *	text.c      patches and breakpoints into the text, and out of it
+ *	order.c     a text changes so that it is a program's all the while
+ *	break.c     breakpoints, and threads that stand in displaced bytes
+ *	stub.c      breakpoints that do no harm when we are gone
+ *	quiet.c     which thread may be borrowed to load the agent
+ *	inject.c      what it takes to borrow threads
+ *	room.c      memory in the program, near its text
+ *	rings.c      rings: who writes where
+ *	frames.c    which calls are open, by unwinding
+ *	hide.c      the text as it would be without us, for a while
+ *	mark.c      how far threads had written when
+ *	throttle.c  functions that fill the rings
+ *	history.c   what rings held, of ended threads too
+ *	snapshot.c  rings into the recording
+ *
+ * What they work on is in types.h. */
+#ifndef MT_ENGINE_CALLS_PRIVATE_H
+#define MT_ENGINE_CALLS_PRIVATE_H
+
+#include "engine/calls/types.h"
+
+/* agent.c */
+/* Finds the agent beside the executable, or in lib/ beside its bin/.
+ * Errors: NOT_FOUND; those of opening it. */
+struct mt_error *mt_calls_agent_find(struct mt_calls_agent *agent);
+void mt_calls_agent_deinit(struct mt_calls_agent *agent);
+/* The address of a symbol in a file's dynamic symbol table; 0: it has none of that name. */
+uint64_t mt_calls_dynamic_symbol(const char *path, const char *name);
+
+/* birth.c: ops of the engine, and a child that a thread has from now on. */
+struct mt_error *mt_calls_add_thread(struct mt_engine *base, pid_t pid, pid_t lwp, pid_t parent);
+struct mt_error *mt_calls_let_go(struct mt_engine *base, pid_t pid, bool *keep);
+struct mt_error *mt_calls_note_birth(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
+				     const struct mt_stop *stop);
+
+/* preload.c */
+/* A program stands before its first instruction: have its loader load the agent, and stop when it
+ * has.  Errors: the target's. */
+struct mt_error *mt_calls_prepare(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				  pid_t lwp);
+/* Nothing of it is recorded, and the log says why.  Returns NULL. */
+struct mt_error *mt_calls_refuse(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				 const char *why);
+/* By space->loader.  *stop_at: its r_brk, in the file; 0: it has none. */
+struct mt_error *mt_calls_find_loader(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				      uint64_t *stop_at);
+/* Put the environment back as it was. */
+struct mt_error *mt_calls_restore_environment(struct mt_calls_engine *engine,
+					      struct mt_calls_space *space);
+
+/* space.c */
+struct mt_calls_space *mt_calls_space_create(pid_t pid); /* NULL without memory */
+struct mt_calls_space *mt_calls_space_copy(const struct mt_calls_space *from, pid_t pid);
+void mt_calls_space_unref(struct mt_calls_space *space); /* NULL is fine */
+/* LWP stands at r_brk, and the loader's list is whole: look for what came and went, and patch.
+ * Errors: the target's; NO_MEMORY. */
+struct mt_error *mt_calls_space_update(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				       pid_t lwp);
+/* Whether the loader's list is whole: no thread is about to load or unload. */
+bool mt_calls_is_whole(const struct mt_calls_engine *engine, const struct mt_calls_space *space);
+/* Whether a thread of it came under seccomp: no system call may be done in its name. */
+bool mt_calls_is_sandboxed(const struct mt_calls_engine *engine,
+			   const struct mt_calls_space *space);
+/* The place whose text, or trampolines, hold an address; NULL: none. */
+struct mt_calls_place *mt_calls_place_at(struct mt_calls_space *space, uint64_t address);
+struct mt_calls_place *mt_calls_place_of_trampoline(struct mt_calls_space *space, uint64_t address);
+
+/* The same of all memory that was mapped for its trampolines. */
+struct mt_calls_place *mt_calls_place_of_room(struct mt_calls_space *space, uint64_t address);
+
+/* file.c */
+/* By options.modules. */
+bool mt_calls_is_wanted(const struct mt_calls_engine *engine, const char *path);
+/* (*out)->plan NULL: it cannot be planned, and the log says why.  Errors: NO_MEMORY. */
+struct mt_error *mt_calls_file_get(struct mt_calls_engine *engine, const char *path,
+				   struct mt_calls_file **out);
+/* Plan what PID, which may be running, has mapped, on all processors; but not the file EXCEPT, if
+ * that is not NULL.  Errors: the target's; NO_MEMORY. */
+struct mt_error *mt_calls_foresee(struct mt_calls_engine *engine, pid_t pid, const char *except);
+void mt_calls_file_destroy(struct mt_calls_file *file);
+
+/* plan_cache.c: the plan of all functions, made now or once; options->wanted is NULL.  Errors:
+ * those of making it. */
+struct mt_error *mt_calls_plan(const struct mt_calls_engine *engine, struct mt_objfile *objfile,
+			       const struct mt_plan_options *options, struct mt_plan **out);
+
+/* module.c */
+/* *out NULL: nothing of it can be recorded, and the log says why.  Errors: NO_MEMORY; the
+ * target's. */
+struct mt_error *mt_calls_module_create(struct mt_calls_engine *engine,
+					struct mt_calls_space *space, pid_t lwp,
+					const struct mt_map *map, struct mt_calls_module **out);
+void mt_calls_module_destroy(struct mt_calls_module *module);
+/* Where the instruction at a displaced ADDRESS stands now; 0: it is not displaced. */
+uint64_t mt_calls_module_copy_of(const struct mt_calls_module *module, size_t patch,
+				 uint64_t address);
+/* The module that a site belongs to; NULL: none. */
+const struct mt_calls_module *mt_calls_module_of_site(const struct mt_calls_engine *engine,
+						      uint32_t site);
+static inline uint64_t mt_calls_patch_address(const struct mt_calls_module *module, size_t patch)
+{
+	return module->file->plan->patches.items[patch].address + module->bias;
+}
+
+/* cfi.c */
+/* Put a module's object file at ADDRESS, in its room, if it fits.  Errors: the target's;
+ * NO_MEMORY. */
+struct mt_error *mt_calls_cfi_write(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				    struct mt_calls_module *module, uint64_t address);
+/* Into the agent's list, and out of it; the process is halted. */
+struct mt_error *mt_calls_cfi_link(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				   struct mt_calls_place *place);
+struct mt_error *mt_calls_cfi_unlink(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				     struct mt_calls_place *place);
+
+/* detour.c */
+/* Have the program's unwinder ask the agent, if libc, of which BASE is the load address, knows
+ * _dl_find_object(); and no more.  Errors: the target's. */
+struct mt_error *mt_calls_detour(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				 const char *libc, uint64_t base);
+struct mt_error *mt_calls_end_detour(struct mt_calls_engine *engine, struct mt_calls_space *space);
+
+/* text.c: the process is halted. */
+/* Write what is to be in the text of a place, unless it is hidden.  Errors: the target's;
+ * NO_MEMORY. */
+struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				     struct mt_calls_place *place);
+/* The same with no patch and no breakpoint. */
+struct mt_error *mt_calls_text_clean(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				     struct mt_calls_place *place);
+/* The patch in the text that displaces ADDRESS; -1: none. */
+ssize_t mt_calls_patch_at(const struct mt_calls_place *place, uint64_t address);
+/* Leave out a patch, and those that need bytes of it. */
+void mt_calls_patch_off(struct mt_calls_place *place, size_t patch);
+/* The same until the next show(). */
+void mt_calls_patch_hold(struct mt_calls_place *place, size_t patch);
+
+/* order.c */
+/* By patch: how many others, one upon the other, it needs in the text.  0, or -1 without memory. */
+int mt_calls_order_levels(const struct mt_plan *plan, uint8_t **out);
+
+struct mt_calls_text_change {
+	uint8_t *memory;     /* what is in the text; comes to be what is in it then */
+	const uint8_t *text; /* what is to be in it */
+	const bool *was;     /* by patch: it may be in `memory` */
+	const bool *is;      /* it is in `text`; NULL: none is */
+};
+/* Should we be killed meanwhile, threads go on all the same.  Errors: the target's; NO_MEMORY. */
+struct mt_error *mt_calls_text_change(struct mt_calls_engine *engine,
+				      const struct mt_calls_space *space, pid_t pid,
+				      const struct mt_calls_module *module,
+				      const struct mt_calls_text_change *what);
+
+/* break.c */
+/* The patch whose long jump stands in a hole at ADDRESS; -1: none. */
+ssize_t mt_calls_patch_of_hole(const struct mt_calls_place *place, uint64_t address);
+/* A thread whose PC lies within bytes that are about to be displaced goes on in the trampoline. */
+struct mt_error *mt_calls_displace_thread(struct mt_calls_engine *engine,
+					  struct mt_calls_space *space, pid_t lwp);
+/* The same with bytes that are; but one on its way through a hole among them stays. */
+struct mt_error *mt_calls_move_thread(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				      pid_t lwp);
+/* A thread on its way through a hole goes on in the trampoline, before the hole is filled. */
+struct mt_error *mt_calls_leave_hole(struct mt_calls_engine *engine,
+				     const struct mt_calls_place *place, pid_t lwp);
+/* Where a jump to a stub does not fit, a program that outlives us gets none, and the log says so.
+ */
+struct mt_error *mt_calls_set_break(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				    uint64_t address, bool loader);
+/* Those that could not be made yet.  Errors: the target's. */
+struct mt_error *mt_calls_set_waiting_breaks(struct mt_calls_engine *engine,
+					     struct mt_calls_space *space);
+struct mt_calls_break *mt_calls_break_at(struct mt_calls_space *space, uint64_t address);
+/* The one whose int3 stands at ADDRESS; whose stub holds it.  NULL: none. */
+struct mt_calls_break *mt_calls_break_trap(struct mt_calls_space *space, uint64_t address);
+struct mt_calls_break *mt_calls_break_of_stub(struct mt_calls_space *space, uint64_t address);
+/* What it has in the text instead of the program's bytes. */
+void mt_calls_break_bytes(const struct mt_calls_break *one, uint8_t bytes[MT_CALLS_BREAK_BYTES]);
+/* LWP ran into an int3 of ours: where it goes on. */
+struct mt_error *mt_calls_pass_break(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				     pid_t lwp, struct mt_calls_break *there);
+/* Take the breakpoints out of the memory of PID: the space's own, or a child's copy. */
+struct mt_error *mt_calls_remove_breaks(struct mt_calls_engine *engine,
+					struct mt_calls_space *space, pid_t pid);
+
+/* stub.c */
+/* Make a stub for a breakpoint, if there is room for its jump.  BYTES: the program's, from its
+ * address on; at the end of a function, padding behind it counts.  Else one->stub stays 0.
+ * Errors: NO_MEMORY; the target's. */
+struct mt_error *mt_calls_stub_make(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				    pid_t lwp, struct mt_calls_break *one, const uint8_t *bytes,
+				    size_t size);
+/* Whether a thread at PC, in there, waits for us. */
+bool mt_calls_stub_waits(const struct mt_calls_break *one, uint64_t pc);
+/* Threads that wait stop soon with INTERRUPTED. */
+void mt_calls_stub_answer(struct mt_calls_engine *engine);
+/* LWP stands behind the stub's signal, or waits: it goes on as if it had not been there. */
+struct mt_error *mt_calls_stub_leave(struct mt_calls_engine *engine,
+				     const struct mt_calls_break *one, pid_t pid, pid_t lwp);
+/* Nobody waits in it again in the memory of PID. */
+struct mt_error *mt_calls_stub_silence(struct mt_calls_engine *engine,
+				       const struct mt_calls_break *one, pid_t pid);
+/* Where a jump to an active patch's trampoline really goes. */
+uint64_t mt_calls_stub_before(const struct mt_calls_space *space, uint64_t address,
+			      uint64_t trampoline);
+
+/* quiet.c */
+/* Tells whether a thread of a process may be borrowed to load a library. */
+struct mt_calls_quiet;
+struct mt_error *mt_calls_quiet_create(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				       struct mt_calls_quiet **out);
+void mt_calls_quiet_destroy(struct mt_calls_quiet *quiet); /* NULL is fine */
+bool mt_calls_is_quiet(struct mt_calls_quiet *quiet, const struct user_regs_struct *registers);
+
+/* inject.c */
+/* From now on threads are borrowed so that our sudden end does no harm: begin() is for system
+ * calls, and what it put into the program ends with the others.  Errors: the target's. */
+struct mt_error *mt_calls_lend_begin(struct mt_calls_engine *engine, struct mt_calls_space *space);
+struct mt_error *mt_calls_lend_give_up(struct mt_calls_engine *engine,
+				       struct mt_calls_space *space);
+struct mt_error *mt_calls_lend(struct mt_calls_engine *engine, struct mt_calls_space *space,
+			       pid_t lwp);
+struct mt_error *mt_calls_lend_end(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				   pid_t lwp);
+
+/* room.c: by system calls in the name of LWP. */
+/* Memory for code within reach of [start, end).  Errors: UNSUPPORTED (none is free); the
+ * target's. */
+struct mt_error *mt_calls_room_map(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				   pid_t lwp, uint64_t start, uint64_t end, uint64_t bytes,
+				   uint64_t *address);
+struct mt_error *mt_calls_room_unmap(struct mt_calls_engine *engine, pid_t lwp, uint64_t address,
+				     uint64_t bytes);
+/* Of the rooms for single instructions, one near ADDRESS with at least BYTES left. */
+struct mt_error *mt_calls_room_find(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				    pid_t lwp, uint64_t address, uint64_t bytes,
+				    struct mt_calls_room **out);
+/* A system call whose failure is an error. */
+struct mt_error *mt_calls_system(struct mt_calls_engine *engine, pid_t lwp, const char *what,
+				 long number, const uint64_t arguments[6], uint64_t *result);
+
+/* rings.c */
+struct mt_error *mt_calls_rings_create(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				       pid_t lwp);
+void mt_calls_rings_unref(struct mt_calls_rings *rings);
+/* Give a thread that stands still its ring, if its space has rings.  Errors: the target's. */
+struct mt_error *mt_calls_give_ring(struct mt_calls_engine *engine, struct mt_calls_thread *thread);
+void mt_calls_take_ring(struct mt_calls_thread *thread);
+/* Have pages ready for who comes next. */
+void mt_calls_warm_ring(struct mt_calls_rings *rings);
+/* Have a thread of PID write into the trash. */
+struct mt_error *mt_calls_give_trash(struct mt_calls_engine *engine,
+				     const struct mt_calls_space *space, pid_t pid, pid_t lwp);
+/* In the program: the word that tells whether we live. */
+static inline uint64_t mt_calls_alive_word(const struct mt_calls_rings *rings)
+{
+	return rings->address - MT_CALLS_ALIVE_BYTES;
+}
+/* Out of the program. */
+struct mt_error *mt_calls_rings_unmap(struct mt_calls_engine *engine,
+				      const struct mt_calls_rings *rings, pid_t lwp);
+/* Its memory goes back to the system; what is written on comes anew. */
+void mt_calls_rings_empty(const struct mt_calls_rings *rings);
+/* Its bytes, and how many were written in all. */
+struct mt_ring_view mt_calls_ring_view(struct mt_calls_engine *engine,
+				       const struct mt_calls_thread *thread);
+struct mt_engine_ring mt_calls_ring_look(struct mt_calls_engine *engine,
+					 const struct mt_calls_thread *thread);
+
+/* mark.c */
+/* It stands still since TSC, at the latest. */
+void mt_calls_mark(struct mt_calls_engine *engine, struct mt_calls_thread *thread, uint64_t tsc);
+/* All of them, which run on; not more often than makes sense. */
+void mt_calls_tick(struct mt_engine *base);
+/* Of a thread's own ring; false: its words are gone, or are not its own. */
+bool mt_calls_read_written(struct mt_calls_engine *engine, const struct mt_calls_thread *thread,
+			   uint64_t *written);
+
+/* history.c: 0, or -1 without memory. */
+int mt_calls_history_create(const struct mt_calls_thread *thread, const struct mt_ring_view *view,
+			    uint64_t tsc, struct mt_calls_history *out);
+void mt_calls_history_deinit(struct mt_calls_history *history);
+/* HISTORY goes over to the engine. */
+int mt_calls_keep_ended(struct mt_calls_engine *engine, const struct mt_calls_history *history);
+void mt_calls_forget_ended(struct mt_calls_engine *engine);
+
+/* throttle.c */
+/* A thread had written so much by then: take out what fills its ring too fast. */
+void mt_calls_throttle(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
+		       uint64_t written, uint64_t tsc);
+struct mt_error *mt_calls_put_throttled(struct mt_calls_engine *engine,
+					struct mt_recording_writer *writer);
+void mt_calls_tell_throttled(const struct mt_calls_engine *engine);
+
+/* attach.c */
+/* All threads of a running process stand still: load the agent, patch, and let them run.
+ * Errors: UNSUPPORTED; BUSY (no thread can be borrowed); the target's. */
+struct mt_error *mt_calls_attach(struct mt_calls_engine *engine, struct mt_calls_space *space);
+/* Its text as it was.  What threads stopped for is left to the target's detach(). */
+struct mt_error *mt_calls_detach(struct mt_calls_engine *engine, struct mt_calls_space *space);
+
+/* frames.c */
+/* The calls that are open in a thread, innermost first, without times.  None if it does not stand
+ * still, or is not in this space any more.  Errors: NO_MEMORY. */
+struct mt_error *mt_calls_find_frames(struct mt_calls_engine *engine,
+				      const struct mt_calls_thread *thread,
+				      struct mt_calls_frames *out);
+/* 0, or -1 without memory. */
+int mt_calls_frames_copy(struct mt_calls_frames *to, const struct mt_calls_frames *from);
+/* How many of the innermost are news where the thread's ring holds all events since its own frames
+ * were found: up to the first that these tell of as well. */
+size_t mt_calls_unreported_frames(const struct mt_calls_thread *thread,
+				  const struct mt_calls_frames *frames);
+/* For all threads of a space, that stand still: what was open before recording began. */
+struct mt_error *mt_calls_note_roots(struct mt_calls_engine *engine, struct mt_calls_space *space);
+/* What is mapped has changed. */
+void mt_calls_forget_code(struct mt_calls_space *space);
+
+/* hide.c */
+struct mt_error *mt_calls_hide(struct mt_calls_engine *engine, struct mt_calls_space *space);
+/* The thread stands where it does in effect, and has recorded nothing of it. */
+struct mt_error *mt_calls_leave_trampoline(struct mt_calls_engine *engine,
+					   struct mt_calls_thread *thread);
+/* The text of a forked child, whose thread stands in no trampoline. */
+struct mt_error *mt_calls_clean(struct mt_calls_engine *engine, const struct mt_calls_space *space,
+				pid_t child);
+/* It writes into the trash meanwhile. */
+struct mt_error *mt_calls_pause(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
+				bool on);
+struct mt_error *mt_calls_show(struct mt_calls_engine *engine, struct mt_calls_space *space,
+			       const struct mt_engine_alone *alone);
+
+/* snapshot.c */
+/* A thread at PC in a recording part: its slot is reserved, and not filled. */
+bool mt_calls_is_half_written(const struct mt_calls_module *module, uint64_t pc);
+struct mt_error *mt_calls_snapshot(struct mt_engine *base, pid_t lwp, uint32_t number,
+				   struct mt_recording_writer *writer);
+
+/* Of a process of its own; NULL: there is none. */
+struct mt_calls_space *mt_calls_find_space(const struct mt_calls_engine *engine, pid_t pid);
+struct mt_calls_thread *mt_calls_find_thread(const struct mt_calls_engine *engine, pid_t lwp);
+
+#endif

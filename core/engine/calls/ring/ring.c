@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "engine/calls/ring/private.h"
+
+#define SLOT 8
+
+/* The line in which a writer may be at work again is no longer whole. */
+static uint64_t oldest(const struct mt_ring_view *view)
+{
+	uint64_t end = view->reached > view->written ? view->reached : view->written;
+	uint64_t first = end > view->size ? end - view->size : 0;
+	uint64_t line = (first + MT_RING_LINE_BYTES - 1) & ~(uint64_t)(MT_RING_LINE_BYTES - 1);
+
+	if (end > view->size && line < first + MT_RING_LINE_BYTES)
+		line += MT_RING_LINE_BYTES;
+	return line > view->begin ? line : view->begin;
+}
+
+uint64_t mt_ring_bytes_lost(const struct mt_ring_view *view)
+{
+	uint64_t first = oldest(view);
+
+	return first < view->written ? first - view->begin : 0;
+}
+
+uint64_t mt_ring_least_size(const struct mt_ring_view *view)
+{
+	/* A ring that began anew has less than it can hold by up to two lines. */
+	uint64_t needed = view->written - view->begin + 2 * MT_RING_LINE_BYTES;
+	uint64_t size = MT_RING_LINE_BYTES;
+
+	while (size < needed && size < view->size)
+		size *= 2;
+	return size;
+}
+
+void mt_ring_copy(const struct mt_ring_view *view, uint64_t size, uint8_t *bytes)
+{
+	uint64_t line = ~(uint64_t)(MT_RING_LINE_BYTES - 1);
+	uint64_t from = view->written > size ? view->written - size : 0;
+
+	if (from < view->begin)
+		from = view->begin;
+	/* The one that is being written comes last: it takes the place of the oldest. */
+	for (uint64_t at = from & line; at < view->written; at += MT_RING_LINE_BYTES)
+		memcpy(bytes + (at & (size - 1)), view->bytes + (at & (view->size - 1)),
+		       MT_RING_LINE_BYTES);
+}
+
+void mt_ring_cursor_init(struct mt_ring_cursor *cursor, const struct mt_ring_view *view)
+{
+	*cursor = (struct mt_ring_cursor){.view = *view, .at = oldest(view)};
+}
+
+/* The TSC of a full event may lie a little before that of a handler's that came in between. */
+static uint64_t not_before(struct mt_ring_cursor *cursor, uint64_t tsc)
+{
+	if (tsc < cursor->last_tsc)
+		return cursor->last_tsc;
+	cursor->last_tsc = tsc;
+	return tsc;
+}
+
+static size_t full_line(struct mt_ring_cursor *cursor, uint64_t end, struct mt_call_event *events)
+{
+	size_t count = 0;
+
+	for (; cursor->at + 2 * SLOT <= end; cursor->at += 2 * SLOT) {
+		struct mt_ring_event event = event_at(&cursor->view, cursor->at);
+
+		if (event.site)
+			events[count++] = (struct mt_call_event){
+			    .tsc = not_before(cursor, word_at(&cursor->view, cursor->at + SLOT)),
+			    .site = event.site,
+			    .stack = event.stack,
+			};
+	}
+	return count;
+}
+
+/* A line's events, of which the last ones wait for a time that is known. */
+struct line {
+	struct mt_call_event *events;
+	size_t count;
+	size_t known;
+	uint64_t low; /* half of a stamp */
+};
+
+/* The events up to UNTIL lie between the last known time and TO. */
+static void spread(struct mt_ring_cursor *cursor, struct line *line, size_t until, uint64_t to)
+{
+	uint64_t from = cursor->last_tsc, room = not_before(cursor, to) - from;
+	size_t begin = line->known, count = until - begin;
+
+	for (size_t i = 0; i < count; i++)
+		line->events[begin + i].tsc = from + room * (i + 1) / (count + 1);
+	line->known = until;
+}
+
+/* Those that a mark bounds. */
+static void spread_to_mark(struct mt_ring_cursor *cursor, struct line *line, uint64_t to)
+{
+	uint64_t count = line->count - line->known;
+	uint64_t room = to > cursor->last_tsc ? to - cursor->last_tsc : 0;
+
+	if (cursor->pace && room / (count + 1) > cursor->pace)
+		to = cursor->last_tsc + cursor->pace * (count + 1);
+	spread(cursor, line, line->count, to);
+}
+
+/* It belongs to the event before it. */
+static void stamp(struct mt_ring_cursor *cursor, struct line *line, uint64_t tsc)
+{
+	if (line->known == line->count)
+		return;
+	spread(cursor, line, line->count - 1, tsc);
+	line->events[line->known].tsc = cursor->last_tsc;
+	line->events[line->known++].estimated = false;
+}
+
+/* Whatever was marked up to this place. */
+static void pass_marks(struct mt_ring_cursor *cursor, struct line *line)
+{
+	const struct mt_ring_view *view = &cursor->view;
+
+	for (; cursor->next_mark < view->mark_count; cursor->next_mark++) {
+		const struct mt_ring_mark *mark = &view->marks[cursor->next_mark];
+
+		if (mark->written > cursor->at)
+			return;
+		if (line->known < line->count)
+			spread_to_mark(cursor, line, mark->first);
+		not_before(cursor, mark->last);
+		cursor->line_is_marked = true;
+	}
+}
+
+/* What lies behind the line bounds its times: the next one's stamp, else a mark.  Without one
+ * nothing is known of them. */
+static void finish_line(struct mt_ring_cursor *cursor, struct line *line)
+{
+	const struct mt_ring_view *view = &cursor->view;
+	uint64_t tsc = cursor->at + SLOT <= view->written ? word_at(view, cursor->at) : 0;
+
+	if (line->known == line->count)
+		return;
+	if (tsc >= cursor->last_tsc)
+		spread(cursor, line, line->count, tsc);
+	else if (cursor->next_mark < view->mark_count)
+		spread_to_mark(cursor, line, view->marks[cursor->next_mark].first);
+	else
+		spread(cursor, line, line->count, cursor->last_tsc);
+}
+
+static void take(struct mt_ring_cursor *cursor, struct line *line, struct mt_ring_event event)
+{
+	if (event.site == MT_RING_SITE_STAMP_LOW)
+		line->low = event.stack;
+	else if (event.site == MT_RING_SITE_STAMP_HIGH)
+		stamp(cursor, line, (uint64_t)event.stack << 32 | line->low);
+	else if (event.site)
+		line->events[line->count++] = (struct mt_call_event){
+		    .site = event.site, .stack = event.stack, .estimated = true};
+}
+
+static void begin_line(struct mt_ring_cursor *cursor, uint64_t tsc)
+{
+	if (cursor->line_tsc && tsc > cursor->line_tsc && !cursor->line_is_marked)
+		cursor->pace = (tsc - cursor->line_tsc) / MT_RING_LINE_EVENTS;
+	cursor->line_is_marked = false;
+	cursor->line_tsc = not_before(cursor, tsc);
+}
+
+static size_t sampled_line(struct mt_ring_cursor *cursor, uint64_t end,
+			   struct mt_call_event *events)
+{
+	struct line line = {.events = events};
+
+	pass_marks(cursor, &line);
+	if (cursor->at % MT_RING_LINE_BYTES == 0) {
+		begin_line(cursor, word_at(&cursor->view, cursor->at));
+		cursor->at += SLOT;
+		pass_marks(cursor, &line);
+	}
+	while (cursor->at + SLOT <= end) {
+		take(cursor, &line, event_at(&cursor->view, cursor->at));
+		cursor->at += SLOT;
+		pass_marks(cursor, &line);
+	}
+	finish_line(cursor, &line);
+	return line.count;
+}
+
+size_t mt_ring_next_line(struct mt_ring_cursor *cursor,
+			 struct mt_call_event events[MT_RING_LINE_EVENTS], bool *at_end)
+{
+	uint64_t end = (cursor->at | (MT_RING_LINE_BYTES - 1)) + 1;
+	size_t count = 0;
+
+	if (end > cursor->view.written)
+		end = cursor->view.written;
+	*at_end = cursor->at >= end;
+	if (*at_end)
+		return 0;
+	count = cursor->view.stamps == MT_RING_FULL ? full_line(cursor, end, events)
+						    : sampled_line(cursor, end, events);
+	cursor->at = end;
+	return count;
+}

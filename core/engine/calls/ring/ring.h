@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The rings of the `calls` engine, as the trampolines write and the tracer reads them.
+ *
+ * A ring is made of lines of 128 bytes.  With sampled time stamps a line begins with a full TSC,
+ * read when the writer enters the line, and holds fifteen events of 8 bytes.  With full ones a line
+ * holds eight events of 16 bytes, each with its TSC.
+ *
+ * A stamp costs as much as six events do without one (rdtsc 9 ns on an Intel Xeon VM, and 5 ns
+ * for the branch to it, which nothing predicts): docs/benchmarks.md.  Hence lines of two cache
+ * lines.
+ *
+ * Two words in the thread-local storage of the agent lead a thread to its slot: the address of its
+ * ring, and how many bytes it has written in all.  A slot is reserved by one xadd and then filled,
+ * so that a signal handler's events never take the same one.  A ring's size is 2^n bytes. */
+#ifndef MT_ENGINE_CALLS_RING_RING_H
+#define MT_ENGINE_CALLS_RING_RING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MT_RING_LINE_BYTES 128
+
+struct mt_ring_event {
+	uint32_t site;  /* number of the place in the text; 0: never written */
+	uint32_t stack; /* low half of the stack pointer as the trampoline sees it */
+};
+
+/* In place of a site: `stack` is a half of the TSC at the event before it; low comes first. */
+#define MT_RING_SITE_STAMP_LOW  (UINT32_MAX - 1)
+#define MT_RING_SITE_STAMP_HIGH UINT32_MAX
+
+struct mt_ring_full_event {
+	struct mt_ring_event event;
+	uint64_t tsc;
+};
+
+enum mt_ring_stamps { MT_RING_SAMPLED, MT_RING_FULL };
+
+/* The agent's thread-local words. */
+struct mt_ring_position {
+	uint64_t ring;    /* address of the thread's ring */
+	uint64_t written; /* bytes; the next slot is at ring + written % size */
+};
+
+/* What `stack` must be raised by to be the stack pointer at the entry or return. */
+#define MT_RING_RED_ZONE 128
+static inline uint32_t mt_ring_pushed(enum mt_ring_stamps stamps, bool is_return)
+{
+	return (stamps == MT_RING_FULL ? 24 : 8) + (is_return ? MT_RING_RED_ZONE : 0);
+}
+
+/* What the tracer knows of a ring from outside: so much was written by `first`, and nothing more
+ * until `last`.  Marks go by `written`. */
+struct mt_ring_mark {
+	uint64_t written;
+	uint64_t first, last; /* TSC */
+};
+
+/* A ring as it lies in memory, and how far its thread had written. */
+struct mt_ring_view {
+	const uint8_t *bytes;
+	uint64_t size; /* 2^n, at least MT_RING_LINE_BYTES */
+	uint64_t written;
+	uint64_t begin;   /* nothing before this many bytes counts (a snapshot emptied it) */
+	uint64_t reached; /* a copy of a ring that was written on meanwhile: as much was written
+			   * when it was done, over what was oldest; 0: it stood still */
+	enum mt_ring_stamps stamps;
+	const struct mt_ring_mark *marks;
+	size_t mark_count;
+};
+
+struct mt_call_event {
+	uint64_t tsc;
+	uint32_t site;
+	uint32_t stack; /* as it stands in the ring */
+	bool estimated; /* the time lies between two stamps, or marks */
+};
+
+/* A walk over a ring from its oldest whole line to its end. */
+struct mt_ring_cursor {
+	struct mt_ring_view view;
+	uint64_t at;
+	uint64_t last_tsc;
+	size_t next_mark;
+	uint64_t line_tsc; /* the last line's stamp; 0: none yet */
+	uint64_t pace;     /* ticks from event to event in the last line without marks */
+	bool line_is_marked;
+};
+
+void mt_ring_cursor_init(struct mt_ring_cursor *cursor, const struct mt_ring_view *view);
+
+/* Events of one line more, at the most MT_RING_LINE_EVENTS, by time.  Times never run backwards;
+ * between two stamps they are spread by order.  Up to a mark they go at the pace of the line
+ * before: a stop comes some time after the last event. */
+#define MT_RING_LINE_EVENTS 15
+size_t mt_ring_next_line(struct mt_ring_cursor *cursor,
+			 struct mt_call_event events[MT_RING_LINE_EVENTS], bool *at_end);
+
+/* Bytes that were overwritten before they were read. */
+uint64_t mt_ring_bytes_lost(const struct mt_ring_view *view);
+
+/* The size of the smallest ring, no larger than VIEW's own, that would hold what counts of it. */
+uint64_t mt_ring_least_size(const struct mt_ring_view *view);
+/* The newest of it as a ring of SIZE bytes, which is 2^n, at least MT_RING_LINE_BYTES, and at the
+ * most VIEW's own. */
+void mt_ring_copy(const struct mt_ring_view *view, uint64_t size, uint8_t *bytes);
+
+/* How far a ring was written, told from its bytes and marks alone: view->written does not count.
+ * The ring was all zeros when it was begun.  It is exact with full stamps, in a ring that never
+ * began anew, and behind a stamp of a thread that entered the kernel and never came back; else up
+ * to MT_RING_LINE_EVENTS of the last events stay out. */
+uint64_t mt_ring_find_end(const struct mt_ring_view *view);
+
+#endif

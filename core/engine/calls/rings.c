@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The rings of a program lie one behind the other in a memfd that it and we have mapped whole, so
+ * that a new thread gets one without running anything in the program, and that they outlive it.
+ * The file is no longer than the rings that were ever given, since mlockall() fills what there is.
+ * Else pages come when they are touched.  The first ring is the trash: who has none of its own
+ * writes there.  In front of it lies a page with the lock that tells that we live. */
+#include "engine/calls/private.h"
+
+#include "process/proc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define MOST_BYTES (64ull << 30) /* of addresses, not of memory */
+/* From where on the system may put them: not near code, where trampolines need the room. */
+#define FAR (16ull << 40)
+/* Where another tracer of ours was killed, threads may still be within its trampolines, and these
+ * wrap at the size of its rings, which can be the greatest there is. */
+#define INHERITED_BYTES (2ull << 30)
+#define MOST_RINGS      4096u
+#define LEAST_RINGS     2u
+/* Free rings that have their pages. */
+#define WARM_RINGS       2u /* made ready for threads to come */
+#define MOST_WARM_BYTES  (4ull << 20)
+#define MOST_SPARE_RINGS 8u /* left by threads that ended */
+#define NAME_BYTES       16
+/* Of the program's stack pointer: where the name of the memfd is put for a moment. */
+#define BELOW_RED_ZONE 1024
+
+#define MADV_POPULATE_WRITE_ 23
+
+static uint64_t mapped_bytes(const struct mt_calls_rings *rings)
+{
+	return MT_CALLS_ALIVE_BYTES + rings->ring_bytes * rings->count;
+}
+
+static void destroy(struct mt_calls_rings *rings)
+{
+	if (rings->alive)
+		pthread_mutex_unlock(rings->alive);
+	if (rings->bytes)
+		munmap(rings->bytes - MT_CALLS_ALIVE_BYTES, mapped_bytes(rings));
+	if (rings->fd >= 0)
+		close(rings->fd);
+	free(rings->taken);
+	free(rings->hot);
+	free(rings);
+}
+
+void mt_calls_rings_unref(struct mt_calls_rings *rings)
+{
+	if (rings && --rings->references == 0)
+		destroy(rings);
+}
+
+static struct mt_error *make_memfd(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				   pid_t lwp, uint64_t *fd)
+{
+	static const char name[NAME_BYTES] = "mtrace rings";
+	char saved[NAME_BYTES];
+	struct user_regs_struct registers;
+
+	mt_try(engine->target->ops->get_registers(engine->target, lwp, &registers));
+	uint64_t at = (registers.rsp - BELOW_RED_ZONE) & ~7ull;
+	const uint64_t arguments[] = {at, MFD_CLOEXEC, 0, 0, 0, 0};
+	if (engine->target->ops->read(engine->target, space->pid, at, saved, sizeof(saved)) !=
+	    sizeof(saved))
+		return mt_error_new(MT_ERROR_SYSTEM, "thread %d has no stack to write to", lwp);
+	mt_try(engine->target->ops->write(engine->target, space->pid, at, name, sizeof(name)));
+	struct mt_error *error =
+	    mt_calls_system(engine, lwp, "make a memfd", SYS_memfd_create, arguments, fd);
+	mt_error_destroy(
+	    engine->target->ops->write(engine->target, space->pid, at, saved, sizeof(saved)));
+	return error;
+}
+
+static struct mt_error *open_here(struct mt_calls_rings *rings, pid_t pid, uint64_t its_fd)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%llu", pid, (unsigned long long)its_fd);
+	rings->fd = open(path, O_RDWR | O_CLOEXEC);
+	if (rings->fd < 0)
+		return mt_error_errno(errno, "cannot open the rings of process %d", pid);
+	return NULL;
+}
+
+static struct mt_error *map_here(struct mt_calls_rings *rings)
+{
+	uint8_t *bytes = mmap(NULL, mapped_bytes(rings), PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_NORESERVE, rings->fd, 0);
+
+	if (bytes == MAP_FAILED)
+		return mt_error_errno(errno, "cannot map the rings");
+	rings->bytes = bytes + MT_CALLS_ALIVE_BYTES;
+	return NULL;
+}
+
+/* The file comes to hold this ring. */
+static struct mt_error *reach(struct mt_calls_rings *rings, uint32_t ring)
+{
+	if (ring < rings->reached)
+		return NULL;
+	if (ftruncate(rings->fd, (off_t)(MT_CALLS_ALIVE_BYTES + (ring + 1) * rings->ring_bytes)))
+		return mt_error_errno(
+		    errno, "cannot make room for a ring (a limit on files counts: ulimit -f)");
+	rings->reached = ring + 1;
+	return NULL;
+}
+
+static struct mt_error *map_there(struct mt_calls_engine *engine, struct mt_calls_rings *rings,
+				  pid_t lwp, uint64_t fd)
+{
+	const uint64_t far = FAR + (mt_clock_tsc() & 0x3ff) * MOST_BYTES;
+	const uint64_t arguments[] = {
+	    far, mapped_bytes(rings), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0};
+
+	mt_try(mt_calls_system(engine, lwp, "map the rings", SYS_mmap, arguments, &rings->address));
+	rings->address += MT_CALLS_ALIVE_BYTES;
+	return NULL;
+}
+
+struct mt_error *mt_calls_rings_unmap(struct mt_calls_engine *engine,
+				      const struct mt_calls_rings *rings, pid_t lwp)
+{
+	return mt_calls_room_unmap(engine, lwp, rings->address - MT_CALLS_ALIVE_BYTES,
+				   mapped_bytes(rings));
+}
+
+void mt_calls_rings_empty(const struct mt_calls_rings *rings)
+{
+	(void)!fallocate(rings->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			 MT_CALLS_ALIVE_BYTES, (off_t)(rings->reached * rings->ring_bytes));
+}
+
+static struct mt_error *map_both(struct mt_calls_engine *engine, struct mt_calls_rings *rings,
+				 pid_t lwp, uint64_t fd)
+{
+	mt_try(map_there(engine, rings, lwp, fd));
+	struct mt_error *error = map_here(rings);
+	if (error)
+		mt_error_destroy(mt_calls_rings_unmap(engine, rings, lwp));
+	return error;
+}
+
+/* Half of the addresses that a limit (ulimit -v) leaves to the program: it needs some as well. */
+static uint64_t addresses_left(pid_t pid)
+{
+	struct rlimit limit;
+	int used_kib = mt_proc_status_number(pid, "VmSize");
+
+	if (prlimit(pid, RLIMIT_AS, NULL, &limit) || limit.rlim_cur == RLIM_INFINITY ||
+	    used_kib < 0)
+		return UINT64_MAX;
+	uint64_t used = (uint64_t)used_kib << 10;
+	return limit.rlim_cur > used ? (limit.rlim_cur - used) / 2 : 0;
+}
+
+/* A limit on the program's addresses, or on ours, may allow for fewer. */
+static struct mt_error *map_most(struct mt_calls_engine *engine, struct mt_calls_rings *rings,
+				 pid_t pid, pid_t lwp, uint64_t fd)
+{
+	struct mt_error *error;
+
+	mt_try(open_here(rings, pid, fd));
+	for (uint64_t left = addresses_left(pid);
+	     mapped_bytes(rings) > left && rings->count / 2 >= LEAST_RINGS;)
+		rings->count /= 2;
+	while ((error = map_both(engine, rings, lwp, fd)) &&
+	       mt_error_code(error) == MT_ERROR_NO_MEMORY && rings->count / 2 >= LEAST_RINGS) {
+		mt_error_destroy(error);
+		rings->count /= 2;
+	}
+	return error ? error : reach(rings, 1);
+}
+
+/* Source: pthread_mutexattr_setrobust(3); "Robust futexes" in the kernel's documentation: the word
+ * of a lock holds its owner's number until the owner ends, and mm_release() sees to that before
+ * exit_notify() lets go of who is traced. */
+static struct mt_error *lock_alive(struct mt_calls_rings *rings)
+{
+	pthread_mutex_t *mutex = (pthread_mutex_t *)(rings->bytes - MT_CALLS_ALIVE_BYTES);
+	pthread_mutexattr_t attributes;
+	int failed = pthread_mutexattr_init(&attributes);
+
+	_Static_assert(offsetof(pthread_mutex_t, __data.__lock) == 0, "the word comes first");
+	if (!failed)
+		failed = pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+	if (!failed)
+		failed = pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+	if (!failed)
+		failed = pthread_mutex_init(mutex, &attributes);
+	if (!failed)
+		failed = pthread_mutex_lock(mutex);
+	pthread_mutexattr_destroy(&attributes);
+	if (failed)
+		return mt_error_errno(failed, "cannot make a robust lock");
+	rings->alive = mutex;
+	return NULL;
+}
+
+/* What the system does for the program only if it can. */
+static void advise(struct mt_calls_engine *engine, pid_t lwp, uint64_t address, uint64_t bytes,
+		   int advice)
+{
+	const uint64_t arguments[] = {address, bytes, (uint64_t)advice, 0, 0, 0};
+	int64_t ignored = 0;
+
+	mt_error_destroy(engine->target->ops->call_system(engine->target, lwp, SYS_madvise,
+							  arguments, &ignored));
+}
+
+static struct mt_error *fill(struct mt_calls_engine *engine, struct mt_calls_space *space,
+			     struct mt_calls_rings *rings, pid_t lwp)
+{
+	uint64_t fd = 0, ignored = 0;
+
+	mt_try(make_memfd(engine, space, lwp, &fd));
+	struct mt_error *error = map_most(engine, rings, space->pid, lwp, fd);
+	const uint64_t closing[] = {fd, 0, 0, 0, 0, 0};
+
+	mt_error_destroy(
+	    mt_calls_system(engine, lwp, "close the memfd", SYS_close, closing, &ignored));
+	if (!error && space->inherited)
+		error = reach(rings, rings->count - 1);
+	if (!error)
+		error = lock_alive(rings);
+	if (error)
+		return error;
+	advise(engine, lwp, rings->address - MT_CALLS_ALIVE_BYTES, mapped_bytes(rings),
+	       MADV_DONTDUMP);
+	/* The first thread's; for the others see mt_calls_warm_ring(). */
+	advise(engine, lwp, rings->address + rings->ring_bytes, rings->ring_bytes,
+	       MADV_POPULATE_WRITE_);
+	return NULL;
+}
+
+struct mt_error *mt_calls_rings_create(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				       pid_t lwp)
+{
+	struct mt_calls_rings *rings = calloc(1, sizeof(*rings));
+	uint64_t most = MOST_BYTES / engine->options.ring_bytes;
+
+	if (!rings)
+		return mt_error_no_memory();
+	rings->references = 1;
+	rings->fd = -1;
+	rings->ring_bytes = engine->options.ring_bytes;
+	rings->count = (uint32_t)(most > MOST_RINGS ? MOST_RINGS : most);
+	if (space->inherited && mapped_bytes(rings) < INHERITED_BYTES)
+		rings->count = (uint32_t)(INHERITED_BYTES / rings->ring_bytes);
+	rings->taken = calloc(rings->count, sizeof(*rings->taken));
+	rings->hot = calloc(rings->count, sizeof(*rings->hot));
+	struct mt_error *error =
+	    rings->taken && rings->hot ? fill(engine, space, rings, lwp) : mt_error_no_memory();
+	if (error) {
+		destroy(rings);
+		return error;
+	}
+	rings->taken[0] = true;
+	rings->hot[1] = true;
+	rings->spare = 1;
+	space->rings = rings;
+	return NULL;
+}
+
+static struct mt_error *write_words(struct mt_calls_engine *engine, pid_t pid, uint64_t address,
+				    uint64_t ring)
+{
+	struct mt_ring_position position = {.ring = ring};
+
+	return engine->target->ops->write(engine->target, pid, address, &position,
+					  sizeof(position));
+}
+
+/* A thread that was made by clone() without storage of its own has its maker's. */
+static bool is_shared(const struct mt_calls_engine *engine, const struct mt_calls_thread *thread)
+{
+	for (const struct mt_calls_thread *other = engine->threads; other; other = other->hh.next)
+		if (other != thread && other->space == thread->space && other->rings &&
+		    other->words == thread->words)
+			return true;
+	return false;
+}
+
+/* One whose pages are as we want them, if there is any; 0: none is free. */
+static uint32_t find_free(const struct mt_calls_rings *rings, bool hot)
+{
+	uint32_t found = 0;
+
+	for (uint32_t i = 1; i < rings->count; i++) {
+		if (rings->taken[i])
+			continue;
+		if (rings->hot[i] == hot)
+			return i;
+		if (!found)
+			found = i;
+	}
+	return found;
+}
+
+static void take(struct mt_calls_rings *rings, uint32_t ring)
+{
+	rings->spare -= rings->hot[ring];
+	rings->hot[ring] = true;
+	rings->taken[ring] = true;
+	rings->given++;
+	rings->references++;
+}
+
+/* A first touch costs a thread ten times what it costs where the page is there: ours is as good as
+ * its own.  A program of one thread needs few, and one with a thousand reuses them. */
+void mt_calls_warm_ring(struct mt_calls_rings *rings)
+{
+	uint64_t bytes = rings->ring_bytes < MOST_WARM_BYTES ? rings->ring_bytes : MOST_WARM_BYTES;
+	uint32_t wanted = rings->given > 1 ? WARM_RINGS : 1;
+	uint32_t ring = rings->spare < wanted ? find_free(rings, false) : 0;
+
+	if (!ring || rings->hot[ring] ||
+	    madvise(rings->bytes + ring * rings->ring_bytes, bytes, MADV_POPULATE_WRITE_))
+		return;
+	rings->hot[ring] = true;
+	rings->spare++;
+}
+
+static struct mt_error *go_without(struct mt_calls_engine *engine,
+				   const struct mt_calls_thread *thread)
+{
+	struct mt_calls_rings *rings = thread->space->rings;
+
+	if (!rings->short_told)
+		mt_log(engine->options.log, MT_LOG_WARNING,
+		       "process %d has more than %u threads at a time: calls of the others are not "
+		       "recorded (a smaller --size may allow for more)",
+		       thread->pid, rings->count - 1);
+	rings->short_told = true;
+	return mt_calls_give_trash(engine, thread->space, thread->pid, thread->lwp);
+}
+
+struct mt_error *mt_calls_give_ring(struct mt_calls_engine *engine, struct mt_calls_thread *thread)
+{
+	struct mt_calls_space *space = thread->space;
+	const struct mt_ring_mark begin = {0, mt_clock_tsc(), mt_clock_tsc()};
+	struct user_regs_struct registers;
+	uint32_t ring;
+
+	if (!space->rings || thread->guest)
+		return NULL;
+	mt_try(engine->target->ops->get_registers(engine->target, thread->lwp, &registers));
+	thread->stack = registers.rsp;
+	thread->words = registers.fs_base + (uint64_t)(int64_t)space->position_offset;
+	if (!registers.fs_base || is_shared(engine, thread))
+		return NULL;
+	if (engine->options.only && engine->options.only != thread->lwp)
+		return mt_calls_give_trash(engine, space, thread->pid, thread->lwp);
+	ring = find_free(space->rings, true);
+	if (!ring)
+		return go_without(engine, thread);
+	mt_try(reach(space->rings, ring));
+	thread->marks.count = 0;
+	if (mt_array_push(&thread->marks, begin))
+		return mt_error_no_memory();
+	mt_try(write_words(engine, thread->pid, thread->words,
+			   space->rings->address + ring * space->rings->ring_bytes));
+	thread->rings = space->rings;
+	take(thread->rings, ring);
+	thread->ring = ring;
+	thread->begin = 0;
+	thread->used = 0;
+	thread->seen_tsc = 0;
+	return NULL;
+}
+
+/* Nobody must find in it what is not the next owner's.  Few are kept with their pages. */
+static void give_back(struct mt_calls_rings *rings, uint32_t ring, uint64_t used)
+{
+	uint8_t *bytes = rings->bytes + ring * rings->ring_bytes;
+
+	rings->taken[ring] = false;
+	rings->hot[ring] =
+	    rings->spare < MOST_SPARE_RINGS || madvise(bytes, rings->ring_bytes, MADV_REMOVE) != 0;
+	rings->spare += rings->hot[ring];
+	if (rings->hot[ring])
+		memset(bytes, 0, used < rings->ring_bytes ? used : rings->ring_bytes);
+}
+
+void mt_calls_take_ring(struct mt_calls_thread *thread)
+{
+	struct mt_calls_rings *rings = thread->rings;
+
+	if (!rings)
+		return;
+	give_back(rings, thread->ring, thread->used);
+	thread->rings = NULL;
+	mt_calls_rings_unref(rings);
+}
+
+struct mt_error *mt_calls_give_trash(struct mt_calls_engine *engine,
+				     const struct mt_calls_space *space, pid_t pid, pid_t lwp)
+{
+	struct user_regs_struct registers;
+
+	if (!space->rings)
+		return NULL;
+	mt_try(engine->target->ops->get_registers(engine->target, lwp, &registers));
+	if (!registers.fs_base)
+		return NULL;
+	return write_words(engine, pid,
+			   registers.fs_base + (uint64_t)(int64_t)space->position_offset,
+			   space->rings->address);
+}
+
+struct mt_ring_view mt_calls_ring_view(struct mt_calls_engine *engine,
+				       const struct mt_calls_thread *thread)
+{
+	const struct mt_calls_rings *rings = thread->rings;
+	struct mt_ring_view view = {.bytes = rings->bytes + thread->ring * rings->ring_bytes,
+				    .size = rings->ring_bytes,
+				    .begin = thread->begin,
+				    .stamps = engine->options.stamps,
+				    .marks = thread->marks.items,
+				    .mark_count = thread->marks.count};
+
+	/* The words may be gone with the program's memory. */
+	if (!mt_calls_read_written(engine, thread, &view.written))
+		view.written = mt_ring_find_end(&view);
+	return view;
+}
+
+static uint64_t oldest_tsc(const struct mt_ring_view *view)
+{
+	struct mt_call_event events[MT_RING_LINE_EVENTS];
+	struct mt_ring_cursor cursor;
+	bool at_end = false;
+
+	mt_ring_cursor_init(&cursor, view);
+	while (!at_end)
+		if (mt_ring_next_line(&cursor, events, &at_end))
+			return events[0].tsc;
+	return 0;
+}
+
+struct mt_engine_ring mt_calls_ring_look(struct mt_calls_engine *engine,
+					 const struct mt_calls_thread *thread)
+{
+	const struct mt_ring_view view = mt_calls_ring_view(engine, thread);
+	const struct mt_ring_mark *last = mt_array_last(&thread->marks);
+	uint64_t begin = oldest_tsc(&view);
+	uint64_t end = last->written == view.written ? last->first : mt_clock_tsc();
+	struct mt_engine_ring ring = {.bytes = view.size, .used = view.written - view.begin};
+
+	if (ring.used > ring.bytes)
+		ring.used = ring.bytes;
+	if (begin && end > begin)
+		ring.span_ns = mt_tsc_to_ns(&engine->options.conversion, end) -
+			       mt_tsc_to_ns(&engine->options.conversion, begin);
+	return ring;
+}

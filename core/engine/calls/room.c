@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Memory in the program for code of ours.  Jumps reach 2 GiB; a heap that grows behind a program is
+ * left alone, as far as there is a choice. */
+#include "engine/calls/private.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+#define REACH      (0x7fffffffull - (1 << 20))
+#define PAGE       4096ull
+#define LOWEST     0x10000ull
+#define HEAP_ROOM  (1ull << 30) /* what a heap may grow by behind a program */
+#define SMALL_HEAP (64ull << 20)
+
+struct mt_error *mt_calls_system(struct mt_calls_engine *engine, pid_t lwp, const char *what,
+				 long number, const uint64_t arguments[6], uint64_t *result)
+{
+	int64_t value = 0;
+
+	mt_try(engine->target->ops->call_system(engine->target, lwp, number, arguments, &value));
+	if (value < 0 && value >= -4095)
+		return mt_error_errno((int)-value, "cannot %s in thread %d", what, lwp);
+	*result = (uint64_t)value;
+	return NULL;
+}
+
+struct gaps {
+	uint64_t start, end; /* that the code must be within reach of */
+	uint64_t bytes;
+	uint64_t last_end; /* of the mapping before */
+	MT_ARRAY(uint64_t) places;
+	struct mt_error *error;
+};
+
+static bool reaches(const struct gaps *gaps, uint64_t at)
+{
+	uint64_t low = at < gaps->start ? at : gaps->start;
+	uint64_t high = at + gaps->bytes > gaps->end ? at + gaps->bytes : gaps->end;
+
+	return high - low <= REACH;
+}
+
+static void add_place(struct gaps *gaps, uint64_t low, uint64_t high, uint64_t at)
+{
+	at &= ~(PAGE - 1);
+	if (at >= low && at + gaps->bytes <= high && reaches(gaps, at) &&
+	    mt_array_push(&gaps->places, at))
+		gaps->error = mt_error_no_memory();
+}
+
+/* A gap below the text is used from its upper end, one above it behind the heap's room. */
+static void see_gap(struct gaps *gaps, uint64_t low, uint64_t high)
+{
+	if (high <= low || high - low < gaps->bytes)
+		return;
+	if (low >= gaps->end) {
+		add_place(gaps, low, high, low + HEAP_ROOM);
+		add_place(gaps, low, high, low + SMALL_HEAP);
+		add_place(gaps, low, high, low);
+	} else {
+		add_place(gaps, low, high, high - gaps->bytes);
+	}
+}
+
+static struct mt_error *see_mapping(void *context, const struct mt_map *map)
+{
+	struct gaps *gaps = context;
+
+	if (map->start >> 47)
+		return NULL;
+	see_gap(gaps, gaps->last_end, map->start);
+	gaps->last_end = map->end;
+	return gaps->error;
+}
+
+/* How bad a place is: far away, or, worse than any distance, where a heap may want to grow. */
+static uint64_t badness(const struct gaps *gaps, uint64_t at)
+{
+	uint64_t distance = at < gaps->start ? gaps->start - at : at - gaps->start;
+
+	return at >= gaps->end && at - gaps->end < HEAP_ROOM ? 2 * REACH - distance : distance;
+}
+
+/* Somebody is there, a security module is against it, or a limit. */
+static bool is_refusal(int errnum)
+{
+	return errnum == EEXIST || errnum == EPERM || errnum == ENOMEM;
+}
+
+/* The best that the system gives. */
+static struct mt_error *map_one(struct mt_calls_engine *engine, pid_t lwp, struct gaps *gaps,
+				uint64_t *address)
+{
+	while (gaps->places.count) {
+		uint64_t *best = gaps->places.items;
+
+		mt_array_each (place, &gaps->places)
+			if (badness(gaps, *place) < badness(gaps, *best))
+				best = place;
+		const uint64_t arguments[] = {
+		    *best,
+		    gaps->bytes,
+		    PROT_READ | PROT_EXEC,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+		    (uint64_t)-1,
+		    0,
+		};
+		uint64_t wanted = *best;
+		struct mt_error *error = mt_calls_system(engine, lwp, "map memory for code",
+							 SYS_mmap, arguments, address);
+
+		if (!error && *address == wanted)
+			return NULL;
+		if (!error)
+			error = mt_calls_room_unmap(engine, lwp, *address, gaps->bytes);
+		if (error && !is_refusal(mt_error_errnum(error)))
+			return error;
+		mt_error_destroy(error);
+		*best = *mt_array_last(&gaps->places);
+		gaps->places.count--;
+	}
+	return mt_error_new(MT_ERROR_UNSUPPORTED,
+			    "no memory is free within 2 GiB of the code at 0x%llx, or a limit "
+			    "leaves none (ulimit -v)",
+			    (unsigned long long)gaps->start);
+}
+
+struct mt_error *mt_calls_room_map(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				   pid_t lwp, uint64_t start, uint64_t end, uint64_t bytes,
+				   uint64_t *address)
+{
+	struct gaps gaps = {.start = start,
+			    .end = end,
+			    .bytes = (bytes + PAGE - 1) & ~(PAGE - 1),
+			    .last_end = LOWEST};
+	struct mt_error *error =
+	    engine->target->ops->each_map(engine->target, space->pid, see_mapping, &gaps);
+
+	if (!error)
+		error = map_one(engine, lwp, &gaps, address);
+	mt_array_deinit(&gaps.places);
+	return error;
+}
+
+static bool is_near(const struct mt_calls_room *room, uint64_t address)
+{
+	uint64_t distance = room->used > address ? room->used - address : address - room->used;
+
+	return distance < REACH - PAGE;
+}
+
+/* What lies behind a module's trampolines goes with the module. */
+static bool is_lasting(struct mt_calls_space *space, const struct mt_calls_room *room,
+		       uint64_t address)
+{
+	const struct mt_calls_place *place = mt_calls_place_of_room(space, room->start);
+
+	return !place || (address >= place->module->start && address < place->module->end);
+}
+
+struct mt_error *mt_calls_room_find(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				    pid_t lwp, uint64_t address, uint64_t bytes,
+				    struct mt_calls_room **out)
+{
+	struct mt_calls_room room = {0};
+
+	mt_array_each (one, &space->rooms) {
+		if (!is_near(one, address) || one->end - one->used < bytes ||
+		    !is_lasting(space, one, address))
+			continue;
+		*out = one;
+		return NULL;
+	}
+	if (!lwp)
+		return mt_error_new(MT_ERROR_UNSUPPORTED, "no memory for code is near 0x%llx",
+				    (unsigned long long)address);
+	mt_try(mt_calls_room_map(engine, space, lwp, address, address + 1, PAGE, &room.start));
+	room.used = room.start;
+	room.end = room.start + PAGE;
+	if (mt_array_push(&space->rooms, room))
+		return mt_error_no_memory();
+	*out = mt_array_last(&space->rooms);
+	return NULL;
+}
+
+struct mt_error *mt_calls_room_unmap(struct mt_calls_engine *engine, pid_t lwp, uint64_t address,
+				     uint64_t bytes)
+{
+	const uint64_t arguments[] = {address, bytes, 0, 0, 0, 0};
+	uint64_t result = 0;
+
+	return mt_calls_system(engine, lwp, "unmap memory", SYS_munmap, arguments, &result);
+}

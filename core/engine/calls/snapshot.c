@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Rings into the recording.  The processes are halted while their rings are copied, so that all
+ * threads' histories end at the same moment, and run on while the copies are written.
+ *
+ * Before a thread's events stand the frames that were open when its ring began to be filled; where
+ * it has lost events since, those that are open now stand behind them instead, and else the ones
+ * of them that do not report. */
+#include "engine/calls/private.h"
+
+#include <string.h>
+
+#define BATCH 1024
+
+struct snapshot {
+	struct mt_calls_engine *engine;
+	uint32_t number;
+	bool whole; /* of all threads */
+	uint64_t tsc;
+	mt_calls_histories histories;
+};
+
+static const uint8_t xadd[] = {0x64, 0x48, 0x0f, 0xc1, 0x04, 0x25};
+
+/* A thread within the recording part of a trampoline: whether its slot is reserved, but not filled.
+ * Until the xadd is run, it lies ahead. */
+bool mt_calls_is_half_written(const struct mt_calls_module *module, uint64_t pc)
+{
+	const struct mt_trampolines *code = &module->trampolines;
+	uint32_t at = (uint32_t)(pc - module->room);
+	const struct mt_trampoline_row *row = mt_trampoline_row_at(code, at);
+	const struct mt_trampoline_row *end = code->rows.items + code->rows.count, *next = row;
+	size_t until;
+
+	if (!row || row->phase != MT_PHASE_RECORDING)
+		return false;
+	while (next < end && next->phase == MT_PHASE_RECORDING && next->original == row->original)
+		next++;
+	until = next < end ? next->offset : code->code.count;
+	return !memmem(code->code.items + at, until - at, xadd, sizeof(xadd));
+}
+
+static uint64_t slot_bytes(const struct mt_calls_engine *engine)
+{
+	return engine->options.stamps == MT_RING_FULL ? 16 : 8;
+}
+
+/* Where a target holds only the thread that stopped. */
+static bool is_running(struct mt_calls_engine *engine, const struct mt_calls_thread *thread)
+{
+	struct user_regs_struct registers;
+	uint64_t ignored;
+	struct mt_error *error =
+	    engine->target->ops->get_registers(engine->target, thread->lwp, &registers);
+	bool stands = !error;
+
+	mt_error_destroy(error);
+	return !stands && mt_calls_read_written(engine, thread, &ignored);
+}
+
+static bool leave_half_written(struct mt_calls_engine *engine, struct mt_calls_thread *thread)
+{
+	struct user_regs_struct registers;
+	struct mt_error *error =
+	    engine->target->ops->get_registers(engine->target, thread->lwp, &registers);
+	const struct mt_calls_place *place =
+	    error ? NULL : mt_calls_place_of_trampoline(thread->space, registers.rip);
+
+	if (error)
+		mt_error_destroy(error);
+	else
+		return place && mt_calls_is_half_written(place->module, registers.rip);
+	return is_running(engine, thread); /* perhaps */
+}
+
+static struct mt_error *begin_anew(struct mt_calls_thread *thread, uint64_t tsc,
+				   const struct mt_calls_history *history)
+{
+	thread->begin = thread->used;
+	thread->marks.items[0] = (struct mt_ring_mark){thread->used, tsc, tsc};
+	thread->marks.count = 1;
+	return mt_calls_frames_copy(&thread->frames, &history->frames) ? mt_error_no_memory()
+								       : NULL;
+}
+
+/* The part of the ring that counts.  False: nothing does. */
+static bool view_ring(const struct snapshot *snapshot, struct mt_calls_thread *thread,
+		      struct mt_ring_view *view)
+{
+	struct mt_calls_engine *engine = snapshot->engine;
+
+	mt_calls_mark(engine, thread, snapshot->tsc);
+	*view = mt_calls_ring_view(engine, thread);
+	if (view->written > view->begin && leave_half_written(engine, thread))
+		view->written -= slot_bytes(engine);
+	thread->used = view->written;
+	return view->written > view->begin;
+}
+
+/* What a running thread wrote while its ring was copied stands where its oldest events stood. */
+static void leave_overwritten(struct mt_calls_engine *engine, const struct mt_calls_thread *thread,
+			      const struct mt_ring_view *ring, struct mt_calls_history *history)
+{
+	uint64_t written = 0;
+
+	if (is_running(engine, thread) && mt_calls_read_written(engine, thread, &written) &&
+	    written > ring->size)
+		history->view.reached = written - ring->size + history->view.size;
+}
+
+/* People who look at a thread see where it stopped, however late they look. */
+static uint64_t time_of(const struct snapshot *snapshot, const struct mt_calls_thread *thread)
+{
+	const struct mt_calls_space *space = thread->space;
+
+	return space->hidden && space->hidden_tsc ? space->hidden_tsc : snapshot->tsc;
+}
+
+static struct mt_error *make_history(const struct snapshot *snapshot,
+				     const struct mt_calls_thread *thread,
+				     const struct mt_ring_view *view, struct mt_calls_history *out)
+{
+	if (mt_calls_history_create(thread, view, time_of(snapshot, thread), out))
+		return mt_error_no_memory();
+	leave_overwritten(snapshot->engine, thread, view, out);
+	struct mt_error *error = mt_calls_find_frames(snapshot->engine, thread, &out->frames);
+	out->unreported = mt_calls_unreported_frames(thread, &out->frames);
+	if (error)
+		mt_calls_history_deinit(out);
+	return error;
+}
+
+static struct mt_error *copy_ring(struct snapshot *snapshot, struct mt_calls_thread *thread)
+{
+	struct mt_calls_history history;
+	struct mt_ring_view view;
+	bool empty = !view_ring(snapshot, thread, &view);
+
+	/* A thread that ends tells no more than its events. */
+	if (empty && !snapshot->whole)
+		return NULL;
+	mt_try(make_history(snapshot, thread, &view, &history));
+	if (empty && !history.unreported) {
+		mt_calls_history_deinit(&history);
+		return NULL;
+	}
+	if (mt_array_push(&snapshot->histories, history)) {
+		mt_calls_history_deinit(&history);
+		return mt_error_no_memory();
+	}
+	return snapshot->engine->options.keep_rings ? NULL
+						    : begin_anew(thread, snapshot->tsc, &history);
+}
+
+/* Stack pointers of a thread's lie near one another. */
+static uint64_t whole_stack(uint64_t near, uint32_t low)
+{
+	return near + (uint64_t)(int64_t)(int32_t)(low - (uint32_t)near);
+}
+
+static enum mt_recording_call_kind kind_of(const struct mt_plan_site *site)
+{
+	if (site->is_again)
+		return MT_RECORDING_AGAIN;
+	return site->is_return ? MT_RECORDING_RETURN : MT_RECORDING_CALL;
+}
+
+static bool understand(const struct mt_calls_engine *engine, uint64_t stack,
+		       const struct mt_call_event *event, struct mt_recording_call *out)
+{
+	const struct mt_calls_module *module = mt_calls_module_of_site(engine, event->site);
+	const struct mt_plan_site *site;
+	uint32_t pushed;
+
+	if (!module)
+		return false;
+	site = &module->file->plan->sites.items[event->site - module->site_base];
+	pushed = mt_ring_pushed(engine->options.stamps, site->is_return);
+	*out = (struct mt_recording_call){
+	    .time_ns = mt_tsc_to_ns(&engine->options.conversion, event->tsc),
+	    .address = site->address + module->bias,
+	    .stack = whole_stack(stack, event->stack + pushed - site->is_landing),
+	    .kind = kind_of(site),
+	    .time_is_estimate = event->estimated,
+	};
+	return true;
+}
+
+static struct mt_error *put_events(const struct mt_calls_engine *engine,
+				   const struct mt_calls_history *history,
+				   struct mt_recording_writer *writer)
+{
+	struct mt_call_event events[MT_RING_LINE_EVENTS];
+	struct mt_recording_call calls[BATCH + MT_RING_LINE_EVENTS];
+	struct mt_ring_cursor cursor;
+	size_t count = 0;
+	uint64_t all = 0;
+	bool at_end = false;
+
+	mt_ring_cursor_init(&cursor, &history->view);
+	while (!at_end) {
+		size_t more = mt_ring_next_line(&cursor, events, &at_end);
+
+		for (size_t i = 0; i < more; i++)
+			count += understand(engine, history->stack, &events[i], &calls[count]);
+		if (count < BATCH && !at_end)
+			continue;
+		mt_try(mt_progress_step(engine->options.progress, "copying the rings", all, 0));
+		all += count;
+		mt_try(mt_recording_writer_put_calls(writer, history->pid, history->lwp, calls,
+						     count));
+		count = 0;
+	}
+	return NULL;
+}
+
+static struct mt_error *put_frames(const struct mt_calls_history *history,
+				   const struct mt_calls_frames *frames, size_t count,
+				   uint64_t time_ns, struct mt_recording_writer *writer)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct mt_recording_call *frame = &frames->items[i];
+
+		frame->time_ns = time_ns;
+		/* As those of events are, on whatever stack they lie. */
+		frame->stack = whole_stack(history->stack, (uint32_t)frame->stack);
+	}
+	return mt_recording_writer_put_calls(writer, history->pid, history->lwp, frames->items,
+					     count);
+}
+
+static struct mt_error *put_history(const struct mt_calls_engine *engine,
+				    const struct mt_calls_history *history,
+				    struct mt_recording_writer *writer)
+{
+	const struct mt_time_conversion *conversion = &engine->options.conversion;
+	uint64_t begin_ns = mt_tsc_to_ns(conversion, history->marks.items[0].first);
+	uint64_t end_ns = mt_tsc_to_ns(conversion, mt_array_last(&history->marks)->last);
+	bool lost = mt_ring_bytes_lost(&history->view);
+
+	/* What has the time of the snapshot before is in it. */
+	if (!lost)
+		mt_try(put_frames(history, &history->before, history->before.count, begin_ns + 1,
+				  writer));
+	mt_try(put_events(engine, history, writer));
+	return put_frames(history, &history->frames,
+			  lost ? history->frames.count : history->unreported, end_ns, writer);
+}
+
+static struct mt_error *put_note(const struct snapshot *snapshot,
+				 const struct mt_calls_history *history,
+				 struct mt_recording_writer *writer)
+{
+	struct mt_sideband note = {
+	    .time_ns = mt_tsc_to_ns(&snapshot->engine->options.conversion, snapshot->tsc),
+	    .kind = MT_SIDEBAND_SAMPLE,
+	    .pid = history->pid,
+	    .tid = history->lwp,
+	    .cpu = -1,
+	    .sample = {.event = MT_NOTE_SNAPSHOT, .ip = history->pc, .weight = snapshot->number},
+	};
+
+	return snapshot->number ? mt_recording_writer_put(writer, &note) : NULL;
+}
+
+static void for_processes(struct mt_calls_engine *engine,
+			  void (*act)(struct mt_target *target, pid_t pid))
+{
+	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next)
+		act(engine->target, thread->pid);
+}
+
+static void halt(struct mt_target *target, pid_t pid)
+{
+	mt_error_destroy(target->ops->halt(target, pid));
+}
+
+static struct mt_error *copy_rings(struct snapshot *snapshot, pid_t lwp)
+{
+	struct mt_calls_thread *thread = snapshot->engine->threads;
+
+	snapshot->tsc = mt_clock_tsc();
+	for (; thread; thread = thread->hh.next)
+		if (thread->rings && (!lwp || thread->lwp == lwp))
+			mt_try(copy_ring(snapshot, thread));
+	return NULL;
+}
+
+static struct mt_error *put_ended(struct mt_calls_engine *engine,
+				  struct mt_recording_writer *writer)
+{
+	mt_array_each (history, &engine->ended)
+		mt_try(put_history(engine, history, writer));
+	if (engine->forgotten)
+		mt_log(engine->options.log, MT_LOG_WARNING,
+		       "many threads ended: of %zu the last calls are kept, of %u none",
+		       engine->ended.count, engine->forgotten);
+	if (engine->options.keep_rings)
+		return NULL;
+	mt_calls_forget_ended(engine);
+	engine->forgotten = 0;
+	return NULL;
+}
+
+static struct mt_error *put_all(struct snapshot *snapshot, struct mt_recording_writer *writer)
+{
+	mt_try(put_ended(snapshot->engine, writer));
+	mt_try(mt_calls_put_throttled(snapshot->engine, writer));
+	mt_array_each (history, &snapshot->histories) {
+		mt_try(put_history(snapshot->engine, history, writer));
+		mt_try(put_note(snapshot, history, writer));
+	}
+	return NULL;
+}
+
+static void snapshot_deinit(struct snapshot *snapshot)
+{
+	mt_array_each (history, &snapshot->histories)
+		mt_calls_history_deinit(history);
+	mt_array_deinit(&snapshot->histories);
+}
+
+/* One thread alone stands still, since it ends: what it did waits for the next snapshot. */
+static struct mt_error *keep_one(struct snapshot *snapshot, pid_t lwp)
+{
+	mt_try(copy_rings(snapshot, lwp));
+	while (snapshot->histories.count) {
+		if (mt_calls_keep_ended(snapshot->engine, mt_array_last(&snapshot->histories)))
+			return mt_error_no_memory();
+		snapshot->histories.count--;
+	}
+	return NULL;
+}
+
+struct mt_error *mt_calls_snapshot(struct mt_engine *base, pid_t lwp, uint32_t number,
+				   struct mt_recording_writer *writer)
+{
+	struct mt_calls_engine *engine = (struct mt_calls_engine *)base;
+	struct snapshot snapshot = {.engine = engine, .number = number, .whole = !lwp};
+	struct mt_error *error;
+
+	if (lwp) {
+		error = keep_one(&snapshot, lwp);
+	} else {
+		for_processes(engine, halt);
+		error = copy_rings(&snapshot, 0);
+		for_processes(engine, engine->target->ops->release);
+		if (!error)
+			error = put_all(&snapshot, writer);
+	}
+	snapshot_deinit(&snapshot);
+	return error;
+}

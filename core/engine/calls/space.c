@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "engine/calls/private.h"
+
+#include "process/proc.h"
+
+#include <string.h>
+
+#define STATE_OFFSET 24 /* of r_state in struct r_debug; see link.h */
+
+struct mt_calls_space *mt_calls_space_create(pid_t pid)
+{
+	struct mt_calls_space *space = calloc(1, sizeof(*space));
+
+	if (!space)
+		return NULL;
+	space->references = 1;
+	space->pid = pid;
+	return space;
+}
+
+static void place_deinit(struct mt_calls_place *place)
+{
+	free(place->off);
+	free(place->held);
+	free(place->written);
+}
+
+static void destroy(struct mt_calls_space *space)
+{
+	mt_array_each (place, &space->places)
+		place_deinit(place);
+	mt_array_deinit(&space->places);
+	mt_array_deinit(&space->breaks);
+	mt_array_deinit(&space->waiting);
+	mt_array_deinit(&space->rooms);
+	mt_calls_rings_unref(space->rings);
+	mt_calls_forget_code(space);
+	free(space->loader_path);
+	free(space);
+}
+
+void mt_calls_space_unref(struct mt_calls_space *space)
+{
+	if (space && --space->references == 0)
+		destroy(space);
+}
+
+/* All are off. */
+static int add_place(struct mt_calls_space *space, struct mt_calls_module *module)
+{
+	size_t count = module->file->plan->patches.count;
+	struct mt_calls_place place = {.module = module, .seen = true};
+
+	place.off = calloc(count + 1, sizeof(*place.off));
+	place.held = calloc(count + 1, sizeof(*place.held));
+	place.written = calloc(count + 1, sizeof(*place.written));
+	if (place.off && place.held && place.written && !mt_array_push(&space->places, place))
+		return 0;
+	place_deinit(&place);
+	return -1;
+}
+
+static int copy_into(struct mt_calls_space *space, const struct mt_calls_space *from)
+{
+	mt_array_each (place, &from->places) {
+		size_t count = place->module->file->plan->patches.count;
+
+		if (add_place(space, place->module))
+			return -1;
+		memcpy(mt_array_last(&space->places)->off, place->off, count * sizeof(bool));
+		memcpy(mt_array_last(&space->places)->held, place->held, count * sizeof(bool));
+		memcpy(mt_array_last(&space->places)->written, place->written,
+		       count * sizeof(bool));
+		mt_array_last(&space->places)->checked = place->checked;
+		mt_array_last(&space->places)->entry = place->entry;
+	}
+	mt_array_each (one, &from->breaks)
+		if (mt_array_push(&space->breaks, *one))
+			return -1;
+	mt_array_each (one, &from->waiting)
+		if (mt_array_push(&space->waiting, *one))
+			return -1;
+	mt_array_each (room, &from->rooms)
+		if (mt_array_push(&space->rooms, *room))
+			return -1;
+	space->loader_path = from->loader_path ? strdup(from->loader_path) : NULL;
+	return from->loader_path && !space->loader_path ? -1 : 0;
+}
+
+struct mt_calls_space *mt_calls_space_copy(const struct mt_calls_space *from, pid_t pid)
+{
+	struct mt_calls_space *space = mt_calls_space_create(pid);
+
+	if (!space)
+		return NULL;
+	space->prepared = from->prepared;
+	space->attached = from->attached;
+	space->loaded = from->loaded;
+	space->refused = from->refused;
+	space->hidden = from->hidden;
+	space->loader = from->loader;
+	space->debug = from->debug;
+	space->agent = from->agent;
+	space->detour_at = from->detour_at;
+	space->detour_original = from->detour_original;
+	space->position_offset = from->position_offset;
+	space->template = from->template;
+	space->rings = from->rings;
+	if (space->rings)
+		space->rings->references++;
+	if (!copy_into(space, from))
+		return space;
+	destroy(space);
+	return NULL;
+}
+
+struct mt_calls_place *mt_calls_place_at(struct mt_calls_space *space, uint64_t address)
+{
+	mt_array_each (place, &space->places)
+		if (address >= place->module->start && address < place->module->end)
+			return place;
+	return NULL;
+}
+
+struct mt_calls_place *mt_calls_place_of_trampoline(struct mt_calls_space *space, uint64_t address)
+{
+	mt_array_each (place, &space->places)
+		if (address - place->module->room < place->module->trampolines.code.count)
+			return place;
+	return NULL;
+}
+
+struct mt_calls_place *mt_calls_place_of_room(struct mt_calls_space *space, uint64_t address)
+{
+	mt_array_each (place, &space->places)
+		if (address - place->module->room < place->module->room_bytes)
+			return place;
+	return NULL;
+}
+
+bool mt_calls_is_whole(const struct mt_calls_engine *engine, const struct mt_calls_space *space)
+{
+	int32_t state = -1;
+
+	return engine->target->ops->read(engine->target, space->pid, space->debug + STATE_OFFSET,
+					 &state, sizeof(state)) == sizeof(state) &&
+	       state == 0; /* RT_CONSISTENT */
+}
+
+struct seen_map {
+	struct mt_map map; /* its path is its own */
+	bool known;
+};
+
+struct walk {
+	struct mt_calls_engine *engine;
+	struct mt_calls_space *space;
+	uint64_t agent, libc;           /* load addresses */
+	MT_ARRAY(struct seen_map) maps; /* of code */
+};
+
+static bool is_libc(const char *path)
+{
+	const char *base = strrchr(path, '/');
+
+	return base && strncmp(base, "/libc.so.", 9) == 0;
+}
+
+static struct mt_error *see_map(void *context, const struct mt_map *map)
+{
+	struct walk *walk = context;
+	struct seen_map seen = {.map = *map};
+
+	if (strcmp(map->path, walk->engine->agent.path) == 0) {
+		if (!map->offset)
+			walk->agent = map->start;
+		return NULL;
+	}
+	if (is_libc(map->path) && !map->offset)
+		walk->libc = map->start;
+	if (!map->executable || map->path[0] != '/' ||
+	    strcmp(map->path, walk->space->loader_path) == 0)
+		return NULL;
+	seen.map.path = strdup(map->path);
+	if (!seen.map.path || mt_array_push(&walk->maps, seen)) {
+		free((char *)seen.map.path);
+		return mt_error_no_memory();
+	}
+	return NULL;
+}
+
+static struct mt_error *no_agent(struct mt_calls_engine *engine, struct mt_calls_space *space)
+{
+	space->refused = true;
+	mt_log(engine->options.log, MT_LOG_WARNING,
+	       "no calls of process %d are recorded: its dynamic loader did not load %s "
+	       "(--engine step can do it)",
+	       space->pid, engine->agent.path);
+	return NULL;
+}
+
+static struct mt_error *give_rings(struct mt_calls_engine *engine, struct mt_calls_space *space)
+{
+	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next)
+		if (thread->space == space)
+			mt_try(mt_calls_give_ring(engine, thread));
+	return NULL;
+}
+
+/* What the program may not have, it goes on without. */
+static struct mt_error *make_rings(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				   pid_t lwp)
+{
+	struct mt_error *error = mt_calls_rings_create(engine, space, lwp);
+
+	if (!error || mt_error_code(error) == MT_ERROR_GONE)
+		return error;
+	mt_error_destroy(mt_calls_refuse(engine, space, mt_error_message(error)));
+	mt_error_destroy(error);
+	return NULL;
+}
+
+/* The agent is there: rings for who is there, and trash for who will come. */
+static struct mt_error *begin(struct mt_calls_engine *engine, struct mt_calls_space *space,
+			      pid_t lwp, uint64_t agent)
+{
+	struct mt_ring_position position = {0};
+	int64_t offset = 0;
+
+	if (!agent ||
+	    engine->target->ops->read(engine->target, space->pid, agent + engine->agent.offset_word,
+				      &offset, sizeof(offset)) != sizeof(offset))
+		return no_agent(engine, space);
+	/* Who loaded it for a tracer of ours that was killed is still at it. */
+	if (!offset)
+		return mt_error_new(MT_ERROR_BUSY, "process %d is loading the agent", space->pid);
+	space->loaded = true;
+	space->agent = agent;
+	space->position_offset = (int32_t)offset;
+	space->template = agent + engine->agent.template;
+	space->inherited = engine->target->ops->read(engine->target, space->pid, space->template,
+						     &position, sizeof(position)) &&
+			   position.ring;
+	if (!space->rings)
+		mt_try(make_rings(engine, space, lwp));
+	if (space->refused)
+		return NULL;
+	position = (struct mt_ring_position){.ring = space->rings->address};
+	mt_try(engine->target->ops->write(engine->target, space->pid, space->template, &position,
+					  sizeof(position)));
+	return give_rings(engine, space);
+}
+
+static bool is_there(struct mt_calls_space *space, const struct mt_map *map)
+{
+	mt_array_each (place, &space->places)
+		if (place->module->start == map->start && place->module->end == map->end &&
+		    strcmp(place->module->file->path, map->path) == 0)
+			return place->seen = true;
+	return false;
+}
+
+/* Another tracer of ours was killed here: its patches are where ours would be. */
+static void inherit_patches(const struct mt_calls_engine *engine,
+			    const struct mt_calls_space *space, struct mt_calls_place *place)
+{
+	const struct mt_calls_module *module = place->module;
+	bool inherits = space->inherited && !engine->options.is_clean;
+
+	for (size_t i = 0; inherits && i < module->file->plan->patches.count; i++)
+		place->written[i] = module->offsets[i] != MT_CALLS_NONE;
+}
+
+static struct mt_error *add_module(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				   pid_t lwp, const struct mt_map *map)
+{
+	struct mt_calls_module *module = NULL;
+
+	mt_try(mt_calls_module_create(engine, space, lwp, map, &module));
+	if (!module)
+		return NULL;
+	if (add_place(space, module))
+		return mt_error_no_memory();
+	inherit_patches(engine, space, mt_array_last(&space->places));
+	mt_try(mt_calls_text_write(engine, space, mt_array_last(&space->places)));
+	mt_log(engine->options.log, MT_LOG_DEBUG, "%zu bytes of trampolines for %s",
+	       module->trampolines.code.count, module->file->path);
+	return mt_calls_cfi_link(engine, space, mt_array_last(&space->places));
+}
+
+/* A library that was unloaded took its patches with it; its trampolines go too. */
+static struct mt_error *remove_unseen(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				      pid_t lwp, bool is_sandboxed)
+{
+	for (size_t i = space->places.count; i-- > 0;) {
+		struct mt_calls_place *place = &space->places.items[i];
+		const struct mt_calls_module *module = place->module;
+
+		if (place->seen)
+			continue;
+		for (size_t k = space->rooms.count; k-- > 0;)
+			if (space->rooms.items[k].start - module->room < module->room_bytes)
+				space->rooms.items[k] = space->rooms.items[--space->rooms.count];
+		for (size_t k = space->breaks.count; k-- > 0;)
+			if (space->breaks.items[k].address - module->start <
+			    module->end - module->start)
+				space->breaks.items[k] = space->breaks.items[--space->breaks.count];
+		for (size_t k = space->waiting.count; k-- > 0;)
+			if (space->waiting.items[k].address - module->start <
+			    module->end - module->start)
+				space->waiting.items[k] =
+				    space->waiting.items[--space->waiting.count];
+		mt_try(mt_calls_cfi_unlink(engine, space, place));
+		if (!is_sandboxed)
+			mt_try(mt_calls_room_unmap(engine, lwp, module->room, module->room_bytes));
+		place_deinit(place);
+		*place = space->places.items[--space->places.count];
+	}
+	return NULL;
+}
+
+static struct mt_error *begin_detour(struct walk *walk)
+{
+	mt_array_each (seen, &walk->maps)
+		if (!walk->space->refused && walk->libc && is_libc(seen->map.path))
+			return mt_calls_detour(walk->engine, walk->space, seen->map.path,
+					       walk->libc);
+	return NULL;
+}
+
+/* Room for trampolines would take a system call in its name. */
+static void tell_sandboxed(const struct walk *walk)
+{
+	mt_array_each (seen, &walk->maps) {
+		if (seen->known || walk->space->sandbox_told ||
+		    !mt_calls_is_wanted(walk->engine, seen->map.path))
+			continue;
+		walk->space->sandbox_told = true;
+		mt_log(walk->engine->options.log, MT_LOG_WARNING,
+		       "calls in libraries that process %d loads from now on are not recorded (%s "
+		       "is the first): it is under seccomp by now",
+		       walk->space->pid, seen->map.path);
+	}
+}
+
+static struct mt_error *update(struct mt_calls_engine *engine, struct mt_calls_space *space,
+			       pid_t lwp, struct walk *walk)
+{
+	bool is_sandboxed = mt_calls_is_sandboxed(engine, space);
+
+	mt_try(engine->target->ops->each_map(engine->target, space->pid, see_map, walk));
+	if (!space->loaded) {
+		mt_try(begin(engine, space, lwp, walk->agent));
+		mt_try(begin_detour(walk));
+	}
+	if (space->refused)
+		return NULL;
+	mt_array_each (place, &space->places)
+		place->seen = false;
+	mt_array_each (seen, &walk->maps)
+		seen->known = is_there(space, &seen->map);
+	mt_try(remove_unseen(engine, space, lwp, is_sandboxed));
+	if (is_sandboxed) {
+		tell_sandboxed(walk);
+		return NULL;
+	}
+	mt_try(mt_calls_foresee(engine, space->pid, space->loader_path));
+	mt_array_each (seen, &walk->maps)
+		if (!seen->known)
+			mt_try(add_module(engine, space, lwp, &seen->map));
+	return space->rootless ? mt_calls_note_roots(engine, space) : NULL;
+}
+
+/* PR_SET_DUMPABLE: only root may look at it any more.  What is patched stays so. */
+static void look_no_more(struct mt_calls_engine *engine, struct mt_calls_space *space,
+			 const struct mt_error *why)
+{
+	space->unseen = true;
+	mt_log(
+	    engine->options.log, MT_LOG_WARNING,
+	    "calls in libraries that process %d loads from now on are not recorded: %s (it asked "
+	    "the system for that; root may)",
+	    space->pid, mt_error_message(why));
+}
+
+bool mt_calls_is_sandboxed(const struct mt_calls_engine *engine, const struct mt_calls_space *space)
+{
+	for (const struct mt_calls_thread *thread = engine->threads; thread;
+	     thread = thread->hh.next)
+		if (thread->space == space && mt_proc_is_sandboxed(thread->lwp))
+			return true;
+	return false;
+}
+
+struct mt_error *mt_calls_space_update(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				       pid_t lwp)
+{
+	struct walk walk = {.engine = engine, .space = space};
+
+	if (space->refused || space->unseen || !mt_calls_is_whole(engine, space))
+		return NULL;
+	mt_calls_forget_code(space);
+	mt_try(mt_calls_restore_environment(engine, space));
+	mt_try(engine->target->ops->halt(engine->target, space->pid));
+	struct mt_error *error = update(engine, space, lwp, &walk);
+	engine->target->ops->release(engine->target, space->pid);
+	mt_array_each (seen, &walk.maps)
+		free((char *)seen->map.path);
+	mt_array_deinit(&walk.maps);
+	if (!error || mt_error_code(error) != MT_ERROR_PERMISSION)
+		return error;
+	look_no_more(engine, space, error);
+	mt_error_destroy(error);
+	return NULL;
+}

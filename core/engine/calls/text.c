@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What stands in the text is always made anew from the file's bytes, the patches that are on, and
+ * the breakpoints; what differs is written. */
+#include "engine/calls/private.h"
+
+#include <string.h>
+
+#define JUMP       0xe9
+#define SHORT_JUMP 0xeb
+#define INT3       0xcc
+
+static bool holds(const struct mt_calls_module *module, uint64_t address)
+{
+	return address >= module->start && address < module->end;
+}
+
+static void put_long_jump(const struct mt_calls_module *module, uint8_t *text, uint64_t at,
+			  uint64_t target)
+{
+	uint32_t distance = (uint32_t)(target - (at + MT_PATCH_JUMP_BYTES));
+
+	text[at - module->start] = JUMP;
+	memcpy(text + (at - module->start) + 1, &distance, sizeof(distance));
+}
+
+static void put_jump(const struct mt_calls_space *space, const struct mt_calls_module *module,
+		     size_t index, uint8_t *text)
+{
+	const struct mt_patch *patch = &module->file->plan->patches.items[index];
+	uint64_t at = patch->address + module->bias, from = at;
+
+	if (patch->hole) {
+		from = patch->hole + module->bias;
+		text[at - module->start] = SHORT_JUMP;
+		text[at - module->start + 1] = (uint8_t)(from - (at + MT_PATCH_SHORT_BYTES));
+	}
+	put_long_jump(module, text, from,
+		      mt_calls_stub_before(space, at, module->room + module->offsets[index]));
+}
+
+static bool is_on(const struct mt_calls_place *place, size_t patch)
+{
+	return !place->off[patch] && !place->held[patch];
+}
+
+/* Dead bytes first: long jumps may stand among them. */
+static void put_patches(const struct mt_calls_space *space, const struct mt_calls_place *place,
+			uint8_t *text)
+{
+	const struct mt_calls_module *module = place->module;
+	size_t count = module->file->plan->patches.count;
+
+	for (size_t i = 0; i < count; i++)
+		if (is_on(place, i))
+			memset(text + (mt_calls_patch_address(module, i) - module->start), INT3,
+			       module->file->plan->patches.items[i].length);
+	for (size_t i = 0; i < count; i++)
+		if (is_on(place, i))
+			put_jump(space, module, i, text);
+}
+
+static void put_breaks(const struct mt_calls_space *space, const struct mt_calls_module *module,
+		       uint8_t *text)
+{
+	mt_array_each (one, &space->breaks) {
+		uint8_t bytes[MT_CALLS_BREAK_BYTES];
+
+		if (!holds(module, one->address))
+			continue;
+		mt_calls_break_bytes(one, bytes);
+		memcpy(text + (one->address - module->start), bytes, one->length);
+	}
+}
+
+static bool is_same(const struct mt_calls_module *module, const uint8_t *memory, uint64_t start,
+		    uint64_t length)
+{
+	size_t at = start - module->start;
+
+	return memcmp(memory + at, module->clean + at, length) == 0;
+}
+
+/* The file's, but for breakpoints that may go again. */
+static bool is_broken(const struct mt_calls_module *module, const uint8_t *memory,
+		      const struct mt_patch *patch)
+{
+	size_t at = patch->address + module->bias - module->start;
+
+	for (size_t i = at; i < at + patch->length; i++)
+		if (memory[i] != module->clean[i] && memory[i] != INT3)
+			return false;
+	return true;
+}
+
+static bool lies_in(const struct mt_calls_module *module, uint64_t start, uint64_t length)
+{
+	return start >= module->start && start + length <= module->end;
+}
+
+/* Somebody else's breakpoint, or a text relocation: not ours to change. */
+static bool is_foreign(const struct mt_calls_module *module, const struct mt_patch *patch,
+		       const uint8_t *memory)
+{
+	uint64_t hole = patch->hole + module->bias;
+
+	if (!is_same(module, memory, patch->address + module->bias, patch->length))
+		return true;
+	return patch->hole && (!lies_in(module, hole, MT_PATCH_JUMP_BYTES) ||
+			       !is_same(module, memory, hole, MT_PATCH_JUMP_BYTES));
+}
+
+static bool has_break_inside(const struct mt_calls_space *space,
+			     const struct mt_calls_module *module, const struct mt_patch *patch)
+{
+	uint64_t start = patch->address + module->bias, hole = patch->hole + module->bias;
+
+	mt_array_each (one, &space->breaks) {
+		uint64_t end = one->address + one->length;
+
+		if (one->address != start && one->address < start + patch->length && end > start)
+			return true;
+		if (one->address == start && one->length > 1)
+			return true;
+		if (patch->hole && one->address < hole + MT_PATCH_JUMP_BYTES && end > hole)
+			return true;
+	}
+	return false;
+}
+
+struct taking_out {
+	const struct mt_plan *plan;
+	bool *marks;
+};
+
+static void take_out(void *context, size_t patch)
+{
+	const struct taking_out *taking = context;
+
+	if (taking->marks[patch])
+		return;
+	taking->marks[patch] = true;
+	mt_plan_each_dependent(taking->plan, patch, take_out, context);
+}
+
+void mt_calls_patch_off(struct mt_calls_place *place, size_t patch)
+{
+	struct taking_out taking = {place->module->file->plan, place->off};
+
+	take_out(&taking, patch);
+}
+
+void mt_calls_patch_hold(struct mt_calls_place *place, size_t patch)
+{
+	struct taking_out taking = {place->module->file->plan, place->held};
+
+	take_out(&taking, patch);
+}
+
+/* So many bytes differ that it is another file's code, or that another tool is at work in it: what
+ * is the same by chance must stay out as well. */
+#define MOST_FOREIGN_PART 8
+#define SOME_FOREIGN      16
+
+/* Where a jump stands, it may be one that a tracer of ours left when it was killed. */
+static bool may_be_ours(const struct mt_calls_module *module, const struct mt_patch *patch,
+			const uint8_t *memory)
+{
+	uint8_t first = memory[patch->address + module->bias - module->start];
+
+	return first == JUMP || first == SHORT_JUMP;
+}
+
+struct texts {
+	uint8_t *memory, *text;
+	size_t size;
+	bool *was; /* by patch: it is in `memory` */
+};
+
+static bool is_another(const struct mt_calls_engine *engine, const struct mt_calls_space *space,
+		       const struct mt_calls_module *module, const uint8_t *memory)
+{
+	size_t count = module->file->plan->patches.count, all = 0, foreign = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct mt_patch *patch = &module->file->plan->patches.items[i];
+
+		if (module->offsets[i] == MT_CALLS_NONE)
+			continue;
+		all++;
+		foreign += is_foreign(module, patch, memory) &&
+			   !(space->inherited && may_be_ours(module, patch, memory)) &&
+			   !(engine->options.is_clean && is_broken(module, memory, patch));
+	}
+	return foreign &&
+	       (foreign == all || (foreign > SOME_FOREIGN && foreign > all / MOST_FOREIGN_PART));
+}
+
+static void leave_alone(const struct mt_calls_engine *engine, const struct mt_calls_space *space,
+			struct mt_calls_place *place, struct texts *texts)
+{
+	size_t count = place->module->file->plan->patches.count;
+
+	place->another = true;
+	memset(place->written, 0, count * sizeof(*place->written));
+	memset(texts->was, 0, count * sizeof(*texts->was));
+	mt_log(engine->options.log, MT_LOG_WARNING,
+	       "calls in %s are not recorded: its code in process %d is not what stands in the "
+	       "file, which may have been replaced while the program ran; start the program anew "
+	       "(without other tools that change its code)",
+	       place->module->file->path, space->pid);
+}
+
+static void leave_out(const struct mt_calls_engine *engine, const struct mt_calls_space *space,
+		      struct mt_calls_place *place, const uint8_t *memory, bool first)
+{
+	const struct mt_calls_module *module = place->module;
+
+	for (size_t i = 0; i < module->file->plan->patches.count; i++) {
+		const struct mt_patch *patch = &module->file->plan->patches.items[i];
+		/* One that is not of this module's segment has no trampoline in it. */
+		bool is_ours = module->offsets[i] != MT_CALLS_NONE;
+		bool is_off = is_ours && first && is_foreign(module, patch, memory);
+
+		if (is_off && engine->options.is_clean && is_broken(module, memory, patch))
+			mt_calls_patch_hold(place, i);
+		else if (!is_ours || is_off || place->another ||
+			 has_break_inside(space, module, patch))
+			mt_calls_patch_off(place, i);
+	}
+}
+
+static void texts_cleanup(struct texts *texts)
+{
+	free(texts->memory);
+	free(texts->text);
+	free(texts->was);
+}
+
+/* Twice what is in memory. */
+static struct mt_error *read_texts(struct mt_calls_engine *engine, pid_t pid,
+				   const struct mt_calls_place *place, struct texts *texts)
+{
+	const struct mt_calls_module *module = place->module;
+	size_t patches = module->file->plan->patches.count;
+
+	texts->size = module->end - module->start;
+	texts->memory = malloc(texts->size);
+	texts->text = malloc(texts->size);
+	texts->was = calloc(patches + 1, sizeof(*texts->was));
+	if (!texts->memory || !texts->text || !texts->was)
+		return mt_error_no_memory();
+	memcpy(texts->was, place->written, patches * sizeof(*texts->was));
+	if (engine->target->ops->read(engine->target, pid, module->start, texts->memory,
+				      texts->size) != texts->size)
+		return mt_error_new(MT_ERROR_GONE, "the code of %s cannot be read in process %d",
+				    module->file->path, pid);
+	memcpy(texts->text, texts->memory, texts->size);
+	return NULL;
+}
+
+/* The program's own bytes: those of the file where we wrote, and else what is there (text
+ * relocations, others' breakpoints). */
+static void undo(const struct mt_calls_space *space, const struct mt_calls_place *place,
+		 uint8_t *text)
+{
+	const struct mt_calls_module *module = place->module;
+
+	for (size_t i = 0; i < module->file->plan->patches.count; i++) {
+		const struct mt_patch *patch = &module->file->plan->patches.items[i];
+		size_t at = patch->address + module->bias - module->start;
+		size_t hole = patch->hole + module->bias - module->start;
+
+		if (!place->written[i])
+			continue;
+		memcpy(text + at, module->clean + at, patch->length);
+		if (patch->hole)
+			memcpy(text + hole, module->clean + hole, MT_PATCH_JUMP_BYTES);
+	}
+	mt_array_each (one, &space->breaks)
+		if (holds(module, one->address))
+			memcpy(text + (one->address - module->start), one->original, one->length);
+}
+
+struct leaving {
+	struct mt_calls_engine *engine;
+	struct mt_calls_space *space;
+	const struct mt_calls_place *place;
+};
+
+static struct mt_error *leave_hole(void *context, pid_t lwp)
+{
+	const struct leaving *leaving = context;
+	struct mt_error *error = mt_calls_leave_hole(leaving->engine, leaving->place, lwp);
+
+	/* One that vfork() holds runs nothing. */
+	if (error && mt_error_code(error) == MT_ERROR_GONE) {
+		mt_error_destroy(error);
+		return NULL;
+	}
+	return error;
+}
+
+static struct mt_error *leave_holes(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				    const struct mt_calls_place *place)
+{
+	struct leaving leaving = {engine, space, place};
+
+	return engine->target->ops->each_thread(engine->target, space->pid, leave_hole, &leaving);
+}
+
+static struct mt_error *move_thread(void *context, pid_t lwp)
+{
+	const struct leaving *leaving = context;
+	struct mt_error *error = mt_calls_displace_thread(leaving->engine, leaving->space, lwp);
+
+	if (error && mt_error_code(error) == MT_ERROR_GONE) {
+		mt_error_destroy(error);
+		return NULL;
+	}
+	return error;
+}
+
+/* Before the text changes: should we be killed in between, they go on all the same. */
+static struct mt_error *move_threads(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				     const struct mt_calls_place *place)
+{
+	struct leaving leaving = {engine, space, place};
+
+	return engine->target->ops->each_thread(engine->target, space->pid, move_thread, &leaving);
+}
+
+struct leaving_old {
+	struct mt_calls_engine *engine;
+	const struct mt_calls_module *module;
+	const uint8_t *memory;
+};
+
+static struct mt_error *leave_old_hole(void *context, pid_t lwp)
+{
+	const struct leaving_old *leaving = context;
+	const struct mt_target_ops *ops = leaving->engine->target->ops;
+	const struct mt_calls_module *module = leaving->module;
+	struct user_regs_struct registers;
+	int32_t distance;
+	struct mt_error *error = ops->get_registers(leaving->engine->target, lwp, &registers);
+	uint64_t at = error ? 0 : registers.rip - module->start;
+
+	mt_error_destroy(error); /* one that vfork() holds runs nothing */
+	if (error || at >= module->end - module->start - MT_PATCH_JUMP_BYTES ||
+	    leaving->memory[at] != JUMP ||
+	    is_same(module, leaving->memory, registers.rip, MT_PATCH_JUMP_BYTES))
+		return NULL;
+	memcpy(&distance, leaving->memory + at + 1, sizeof(distance));
+	registers.rip += MT_PATCH_JUMP_BYTES + (uint64_t)(int64_t)distance;
+	return ops->set_registers(leaving->engine->target, lwp, &registers);
+}
+
+/* Who stands before a jump that is not the program's goes where it leads, to what the other left:
+ * it may be the second one of two. */
+static struct mt_error *leave_old_holes(struct mt_calls_engine *engine,
+					const struct mt_calls_space *space,
+					const struct mt_calls_place *place,
+					const struct texts *texts)
+{
+	struct leaving_old leaving = {engine, place->module, texts->memory};
+
+	return engine->target->ops->each_thread(engine->target, space->pid, leave_old_hole,
+						&leaving);
+}
+
+/* To the text, with what is written. */
+static struct mt_error *change(struct mt_calls_engine *engine, const struct mt_calls_space *space,
+			       const struct mt_calls_place *place, const struct texts *texts)
+{
+	const struct mt_calls_text_change change = {
+	    .memory = texts->memory, .text = texts->text, .was = texts->was, .is = place->written};
+
+	return mt_calls_text_change(engine, space, space->pid, place->module, &change);
+}
+
+/* Another tracer of ours was killed here, and nobody knows all that it left. */
+static struct mt_error *clean_up(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				 const struct mt_calls_place *place, struct texts *texts)
+{
+	const struct mt_calls_text_change change = {
+	    .memory = texts->memory, .text = place->module->clean, .was = texts->was};
+
+	memcpy(texts->text, place->module->clean, texts->size);
+	mt_try(leave_old_holes(engine, space, place, texts));
+	mt_try(mt_calls_text_change(engine, space, space->pid, place->module, &change));
+	memset(texts->was, 0, place->module->file->plan->patches.count * sizeof(*texts->was));
+	return NULL;
+}
+
+struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				     struct mt_calls_place *place)
+{
+	__attribute__((cleanup(texts_cleanup))) struct texts texts = {0};
+	const struct mt_calls_module *module = place->module;
+	bool first = !place->checked;
+
+	if (space->hidden)
+		return NULL;
+	place->checked = true;
+	mt_try(read_texts(engine, space->pid, place, &texts));
+	if (!first)
+		mt_try(leave_holes(engine, space, place));
+	if (first && is_another(engine, space, module, texts.memory))
+		leave_alone(engine, space, place, &texts);
+	undo(space, place, texts.text);
+	if (first && space->inherited && !engine->options.is_clean && !place->another)
+		mt_try(clean_up(engine, space, place, &texts));
+	leave_out(engine, space, place, texts.text, first);
+	put_patches(space, place, texts.text);
+	put_breaks(space, module, texts.text);
+	for (size_t i = 0; i < module->file->plan->patches.count; i++)
+		place->written[i] = is_on(place, i);
+	if (first)
+		mt_try(move_threads(engine, space, place));
+	return change(engine, space, place, &texts);
+}
+
+struct mt_error *mt_calls_text_clean(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				     struct mt_calls_place *place)
+{
+	__attribute__((cleanup(texts_cleanup))) struct texts texts = {0};
+
+	struct mt_error *error = read_texts(engine, space->pid, place, &texts);
+	if (error && mt_error_code(error) == MT_ERROR_GONE) {
+		mt_error_destroy(error); /* unloaded, and the loader did not tell of it yet */
+		return NULL;
+	}
+	if (error)
+		return error;
+	mt_try(leave_holes(engine, space, place));
+	undo(space, place, texts.text);
+	memset(place->written, 0, place->module->file->plan->patches.count);
+	return change(engine, space, place, &texts);
+}
+
+ssize_t mt_calls_patch_at(const struct mt_calls_place *place, uint64_t address)
+{
+	const struct mt_plan *plan = place->module->file->plan;
+	const struct mt_patch *patch = mt_plan_patch_at(plan, address - place->module->bias);
+
+	if (!patch || !place->written[patch - plan->patches.items])
+		return -1;
+	return patch - plan->patches.items;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The machine code that a patch jumps to.
+ *
+ * A trampoline keeps every register (with -fipa-ra a caller may know that its callee leaves even
+ * scratch registers alone); flags are dead at a function's entry and at its return, and only there
+ * does it record.  It never leaves a return address of its own on the stack: a displaced call
+ * pushes the address that the original would have pushed, and jumps. */
+#ifndef MT_ENGINE_CALLS_TRAMPOLINE_TRAMPOLINE_H
+#define MT_ENGINE_CALLS_TRAMPOLINE_TRAMPOLINE_H
+
+#include "base/array.h"
+#include "engine/calls/plan/plan.h"
+#include "engine/calls/ring/ring.h"
+
+/* What an unwinder, or a tracer that moves a thread out, has to know about the code from `offset`
+ * on, up to the next row. */
+struct mt_trampoline_row {
+	uint32_t offset;   /* into the code */
+	uint8_t below;     /* how far the stack pointer lies below the program's own */
+	uint8_t saved;     /* MT_SAVED_…: registers that lie on the stack, the last at its top */
+	uint8_t phase;     /* enum mt_trampoline_phase */
+	uint64_t original; /* the address in the text that a thread here stands at, in effect */
+};
+
+/* Pushed in this order: rax, rdx, rcx.  When `below` counts more pushes than registers are named
+ * here (the stamp of a line, inside the stamp of an event), the first ones hold the program's. */
+#define MT_SAVED_RAX 0x1
+#define MT_SAVED_RDX 0x2
+#define MT_SAVED_RCX 0x4
+
+enum mt_trampoline_phase {
+	MT_PHASE_RECORDING, /* the event at `original` is not yet whole in the ring */
+	MT_PHASE_RECORDED,  /* it is; registers are still to be restored */
+	MT_PHASE_DISPLACED, /* a copy of the instruction at `original` */
+};
+
+struct mt_trampolines {
+	MT_ARRAY(uint8_t) code;
+	MT_ARRAY(struct mt_trampoline_row) rows; /* by offset */
+};
+
+struct mt_trampoline_config {
+	uint64_t address;        /* where code[0] will lie in the process */
+	uint64_t bias;           /* process address of the text = plan's address + bias */
+	int32_t position_offset; /* of the thread's struct mt_ring_position, from fs */
+	uint32_t ring_bytes;     /* 2^n, 4 KiB to 1 GiB */
+	uint64_t alive;          /* of a word whose low 30 bits are 0 when nobody reads the ring any
+				  * more; 0: somebody does as long as the program lives */
+	enum mt_ring_stamps stamps;
+};
+
+/* Append the trampoline of a patch.  `bytes` are the patch's original ones; `site` is the number of
+ * its first event: an entry's, then its returns' in their order.  Returns 0; -1 without memory; -2
+ * when a displaced instruction cannot run elsewhere (nothing was appended). */
+int mt_trampoline_append(struct mt_trampolines *trampolines,
+			 const struct mt_trampoline_config *config, const struct mt_patch *patch,
+			 const uint8_t *bytes, uint32_t site);
+/* Leads branches back to an entry (MT_PATCH_AGAIN) past its recording.  `offsets`: where each
+ * patch's trampoline begins, in their order; MT_TRAMPOLINE_NONE: it has none. */
+#define MT_TRAMPOLINE_NONE UINT32_MAX
+void mt_trampolines_link(struct mt_trampolines *trampolines,
+			 const struct mt_trampoline_config *config, const struct mt_plan *plan,
+			 const uint32_t *offsets);
+/* Where the code in [begin, end) has its copy of the instruction at an address of the process;
+ * MT_TRAMPOLINE_NONE: it has none. */
+uint32_t mt_trampoline_copy_of(const struct mt_trampolines *trampolines, uint32_t begin,
+			       uint32_t end, uint64_t original);
+void mt_trampolines_deinit(struct mt_trampolines *trampolines);
+
+/* Bytes that keep a trampoline from recording.  They may be written, all at once, while threads
+ * stand anywhere in it. */
+struct mt_trampoline_mute {
+	uint32_t offset; /* into the code */
+	uint8_t code[5];
+};
+/* Calls `found` for each event that the code in [begin, end) records. */
+void mt_trampoline_each_mute(const struct mt_trampolines *trampolines, uint32_t begin, uint32_t end,
+			     void (*found)(void *context, const struct mt_trampoline_mute *mute),
+			     void *context);
+
+/* The row that holds OFFSET; NULL: none. */
+const struct mt_trampoline_row *mt_trampoline_row_at(const struct mt_trampolines *trampolines,
+						     uint32_t offset);
+
+#endif

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the calls engine works on: the engine has threads, they are in address spaces, and in these
+ * object files have places, with patches and breakpoints in them. */
+#ifndef MT_ENGINE_CALLS_TYPES_H
+#define MT_ENGINE_CALLS_TYPES_H
+
+#include "base/array.h"
+#include "engine/calls/plan/plan.h"
+#include "engine/calls/ring/ring.h"
+#include "engine/calls/trampoline/cfi.h"
+#include "engine/calls/trampoline/trampoline.h"
+#include "engine/engine.h"
+#include "process/inject.h"
+#include "space/space.h"
+
+#include <pthread.h>
+#include <uthash.h>
+
+/* The agent's file. */
+struct mt_calls_agent {
+	char *path;
+	uint64_t offset_word; /* address in the file: there the loader leaves the offset from fs */
+	uint64_t template;    /* of the thread-local words */
+	uint64_t list;        /* struct jit_descriptor of GDB's manual */
+	uint64_t entries;     /* struct mt_calls_entry, free while `file` is 0 */
+	uint64_t find_object; /* what comes before the loader's _dl_find_object() */
+	uint64_t rest;        /* address of a word: where that leads to */
+};
+
+/* In the agent, one a place; it begins as struct jit_code_entry.  All are addresses there. */
+struct mt_calls_entry {
+	uint64_t next, previous;
+	uint64_t file, file_bytes; /* the trampolines' object file */
+	uint64_t code, code_bytes; /* the trampolines */
+	uint64_t module, module_bytes;
+	uint64_t search_table; /* .eh_frame_hdr of the object file */
+	uint64_t object;       /* struct link_map */
+	uint64_t holes;        /* of patches, by address */
+	uint64_t hole_count;
+};
+
+/* An object file that was planned, once an engine. */
+struct mt_calls_file {
+	char *path;
+	struct mt_objfile *objfile; /* NULL: it could not be opened or planned */
+	struct mt_plan *plan;
+	bool unknown_told; /* that nothing tells of its functions */
+	UT_hash_handle hh;
+};
+
+/* A file at a place, with its trampolines.  Forked processes share it; it stays until the engine's
+ * end, since events in rings refer to it by their sites. */
+struct mt_calls_module {
+	struct mt_calls_file *file;
+	uint64_t bias;
+	uint64_t start, end; /* of the mapping: [start, end) */
+	uint8_t *clean;      /* the file's bytes of it */
+	uint32_t site_base;  /* site in a ring = site_base + index into the plan's sites */
+	uint64_t room;       /* address of the trampolines */
+	uint64_t room_bytes; /* 0: none */
+	struct mt_trampolines trampolines;
+	uint8_t *levels;             /* of each patch: see mt_calls_order_levels() */
+	uint32_t *offsets;           /* of each patch's trampoline; MT_CALLS_NONE: it is left out */
+	struct mt_calls_entry entry; /* `file` 0: there was no room for it */
+};
+
+#define MT_CALLS_NONE MT_TRAMPOLINE_NONE
+
+/* A module in an address space. */
+struct mt_calls_place {
+	struct mt_calls_module *module;
+	uint64_t entry; /* in the agent; 0: none */
+	bool *off;      /* by patch: it is not to be in the text */
+	bool *held;     /* by patch: nor is it until the next show() */
+	bool *written;  /* by patch: it is in the text */
+	bool checked;   /* patches were left out whose bytes in memory are not the file's */
+	bool another;   /* hardly any are: nothing is patched */
+	bool seen;      /* in the walk over the mappings that goes on */
+};
+
+#define MT_CALLS_BREAK_BYTES 16
+
+/* A breakpoint of ours: a jump to a stub that does no harm when we are gone (stub.c).  The
+ * jump is a patch's, when one begins there, or the breakpoint's own.  In a program that dies with
+ * us it may be an int3 in the text. */
+struct mt_calls_break {
+	uint64_t address;
+	uint64_t copy;   /* where the instruction stands that it hides; 0: not made yet */
+	uint64_t stub;   /* 0: the int3 is in the text */
+	uint64_t raised; /* in the stub, behind what sends the signal */
+	uint8_t length;  /* of what is overwritten in the text; 0: the patch's jump is turned */
+	uint8_t original[MT_CALLS_BREAK_BYTES];
+	bool loader; /* at r_brk; else a trigger's */
+};
+
+/* Room for copies of single instructions near some text. */
+struct mt_calls_room {
+	uint64_t start, used, end;
+};
+
+/* The page in front of the rings. */
+#define MT_CALLS_ALIVE_BYTES 4096u
+
+/* One memfd, mapped in a program and in us. */
+struct mt_calls_rings {
+	unsigned references;
+	uint64_t address; /* in the program */
+	uint8_t *bytes;   /* here */
+	int fd;
+	/* In front of the rings: a robust lock that we hold.  Should we be killed, the kernel takes
+	 * our number out of its word before it lets go of the program. */
+	pthread_mutex_t *alive;
+	uint64_t ring_bytes;
+	uint32_t count;   /* that addresses are kept for; ring 0 is the trash ring */
+	uint32_t reached; /* that the file holds */
+	bool short_told;  /* that there are not enough */
+	bool *taken;
+	bool *hot;      /* its pages are there */
+	uint32_t spare; /* hot and not taken */
+	uint32_t given; /* so many threads had one */
+};
+
+/* An address space: of a process and, until it execs, of its vfork child. */
+struct mt_calls_space {
+	unsigned references;
+	pid_t pid; /* whose memory is asked for */
+	bool prepared, loaded, refused;
+	bool rootless;       /* its threads' roots are to be noted as soon as they have rings */
+	bool stampless;      /* it may not read the time stamp counter, and the log says so */
+	bool sandbox_told;   /* that libraries are left out since it is under seccomp */
+	bool unseen;         /* its mappings are not to be seen any more */
+	bool hidden;         /* nothing of ours is to be in the text */
+	uint64_t hidden_tsc; /* since when; 0: always */
+	bool attached;       /* it outlives us */
+	bool inherited;      /* another tracer of ours was killed here: its patches may be there */
+	uint64_t loader;     /* load address of the dynamic loader; 0: a static program */
+	char *loader_path;
+	uint64_t debug;           /* address of _r_debug */
+	uint64_t agent;           /* load address */
+	uint64_t detour_at;       /* address of the pointer; 0: none */
+	uint64_t detour_original; /* its value */
+	/* What preload.c changed in the environment. */
+	uint64_t preload_at;       /* address of the pointer; 0: nothing, or restored already */
+	uint64_t preload_original; /* its value; 0: two pointers were added at the end */
+	int32_t position_offset;   /* of the agent's words from fs; 0: no agent yet */
+	uint64_t template;
+	struct mt_calls_rings *rings; /* NULL: none yet */
+	struct mt_space *code;        /* what is mapped, for unwinding; NULL: not looked at */
+	MT_ARRAY(struct mt_calls_place) places;
+	MT_ARRAY(struct mt_calls_break) breaks;
+	MT_ARRAY(struct mt_calls_break) waiting; /* that could not be made yet */
+	MT_ARRAY(struct mt_calls_room) rooms;
+	pid_t borrowed; /* it still loads the agent; 0: none does */
+	struct mt_lend_padding lend_padding;
+	uint64_t lend_code, lend_stack; /* what mt_calls_lend() made; 0: nothing */
+};
+
+struct mt_calls_frames {
+	struct mt_recording_call *items;
+	size_t count, capacity;
+};
+
+typedef MT_ARRAY(struct mt_ring_mark) mt_calls_marks;
+
+/* What a ring held at a moment. */
+struct mt_calls_history {
+	pid_t pid, lwp;
+	uint64_t pc, stack; /* the thread's */
+	struct mt_ring_view view;
+	uint8_t *bytes;                        /* the view's */
+	mt_calls_marks marks;                  /* the view's */
+	struct mt_calls_frames before, frames; /* that were open at its first mark and its last */
+	size_t unreported;                     /* of `frames`: see mt_calls_unreported_frames() */
+};
+
+typedef MT_ARRAY(struct mt_calls_history) mt_calls_histories;
+
+struct mt_calls_thread {
+	pid_t pid, lwp;
+	struct mt_calls_space *space;
+	struct mt_calls_rings *rings; /* that its ring is of; NULL: it has none */
+	uint32_t ring;
+	bool kept;               /* let_go() was called, but the session keeps it until it execs */
+	bool guest;              /* a vfork child: it writes into its parent's ring */
+	uint64_t words;          /* address of its struct mt_ring_position */
+	uint64_t begin;          /* bytes that are in the recording already, or do not count */
+	uint64_t used;           /* bytes that were written when it was last copied */
+	mt_calls_marks marks;    /* the first one is of `begin` */
+	uint64_t seen, seen_tsc; /* how far it had come when the throttle looked */
+	uint64_t stack; /* a stack pointer of it: for the upper half of those in the ring */
+	uint64_t pc;    /* at its last stop */
+	struct mt_calls_frames frames; /* that were open at its first mark, innermost first */
+	bool is_paused;
+	struct mt_ring_position paused; /* where it goes on then */
+	UT_hash_handle hh;
+};
+
+/* A child that was born, and neither added nor let go yet. */
+struct mt_calls_birth {
+	pid_t pid;
+	struct mt_calls_space *parent; /* a reference */
+	bool shares;                   /* vfork */
+};
+
+/* A function that is not recorded any more. */
+struct mt_calls_throttled {
+	pid_t pid, lwp; /* lwp: whose ring it filled */
+	uint64_t key;   /* of the function */
+	uint64_t address, tsc;
+	const char *name; /* lent by the file */
+	bool told;        /* it is in the recording */
+};
+
+struct mt_calls_engine {
+	struct mt_engine base;
+	struct mt_target *target;
+	struct mt_engine_options options;
+	struct mt_calls_agent agent;
+	struct mt_calls_file *files;
+	struct mt_space_pool *pool; /* for unwinding; NULL: not needed yet */
+	struct mt_objfile *vdso;    /* NULL: not seen yet */
+	struct mt_calls_thread *threads;
+	MT_ARRAY(struct mt_calls_module *) modules; /* by site_base */
+	MT_ARRAY(struct mt_calls_birth) births;
+	uint32_t next_site;
+	uint64_t next_tick_ns;
+	mt_calls_histories ended; /* of threads, in the order of their ends */
+	MT_ARRAY(struct mt_calls_throttled) throttled;
+	uint32_t forgotten; /* so many more ended, for whom there was no room */
+};
+
+#endif

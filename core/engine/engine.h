@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Engines: ways to keep a ring of what each thread did.  A session drives one over a target.  A new
+ * engine is one file and one line in the table.
+ *
+ * The session hands every stop of a known thread to stopped(), and lets threads go on with resume()
+ * alone, so that an engine can step, or patch the text, as it likes.  Rings are read by snapshot()
+ * into a recording, which empties them: what two snapshots hold never overlaps. */
+#ifndef MT_ENGINE_ENGINE_H
+#define MT_ENGINE_ENGINE_H
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/progress.h"
+#include "base/str.h"
+#include "engine/calls/ring/ring.h"
+#include "kernel/pmu.h"
+#include "perf/recording_writer.h"
+#include "process/target.h"
+
+#define MT_ENGINE_DEFAULT_RING_BYTES (4u << 20)
+#define MT_ENGINE_TICK_MS            10
+#define MT_ENGINE_LEAST_RING_BYTES   (16u << 10)
+
+struct mt_engine;
+
+/* What single-stepping saw, branch by branch: the truth that tests compare decoders with. */
+enum mt_seen_kind {
+	MT_SEEN_CALL,
+	MT_SEEN_RETURN,
+	MT_SEEN_JUMP,    /* taken; conditional ones too */
+	MT_SEEN_SYSCALL, /* from: the instruction; to 0.  Other ways into the kernel on purpose too
+			  */
+	MT_SEEN_STOP,    /* from: the instruction that did not run; to 0 */
+	MT_SEEN_START,   /* to: the first instruction of a stretch; from 0 */
+};
+
+struct mt_seen {
+	pid_t lwp;
+	uint8_t kind; /* enum mt_seen_kind */
+	uint64_t from;
+	uint64_t to;
+};
+
+/* For Intel PT by the processor. */
+struct mt_engine_pt_options {
+	const char *asked; /* one of these that the user named: "--kernel"; NULL: none */
+	enum mt_pmu_resolution resolution; /* of times */
+	const char *const *filters;        /* engine/pt/filter.h; NULL at the end; or NULL */
+	bool kernel;                       /* what the kernel does for the program as well */
+	bool per_cpu;                      /* a ring a CPU */
+	bool full_execution;               /* nothing is overwritten: see drain() */
+	bool no_return_compression;
+	bool ptwrite;
+	bool power_events;
+};
+
+struct mt_engine_options {
+	uint64_t ring_bytes; /* a thread; 0: MT_ENGINE_DEFAULT_RING_BYTES */
+	struct mt_time_conversion conversion;
+	const struct mt_log *log; /* may be NULL */
+	/* Of planning, and of snapshots that leave rings as they are; may be NULL. */
+	const struct mt_progress *progress;
+	/* The rest is for engines that record calls.  Globs are as fnmatch(3)'s, each list with
+	 * NULL at its end; a list that is NULL is no limit. */
+	enum mt_ring_stamps stamps;
+	const char *const *modules;      /* record only these files: name, or path */
+	const char *const *functions;    /* record only these functions */
+	const char *const *no_functions; /* but these not */
+	/* A function that alone would fill a thread's ring within this time is not recorded any
+	 * more; 0: all are. */
+	uint64_t throttle_ns;
+	struct mt_engine_pt_options pt;
+	bool follow_forks; /* children will be added too */
+	/* May be NULL.  Only engines that single-step call it. */
+	void (*seen)(void *context, const struct mt_seen *seen);
+	void *seen_context;
+	pid_t only; /* this thread, by LWP, and no other; 0: all.  For engines that record calls */
+	bool keep_rings; /* a snapshot leaves them as they are: the next one holds it all again */
+	/* What attach() finds of another session's is not in the text any more: see clean(). */
+	bool is_clean;
+	bool share_cpu; /* the program may be kept on one CPU with us (process/pin.h) */
+};
+
+/* Where the text is to be left alone: addresses, each list in ascending order. */
+struct mt_engine_alone {
+	const uint64_t *places; /* where somebody may stand, or come to */
+	size_t place_count;
+	const uint64_t *functions; /* all of the functions that hold them */
+	size_t function_count;
+};
+
+/* What a thread's ring holds now. */
+struct mt_engine_ring {
+	uint64_t bytes; /* its size */
+	uint64_t used;  /* of these */
+	/* From the oldest call in it to the last moment in which the thread ran; UINT64_MAX: not
+	 * known. */
+	uint64_t span_ns;
+};
+
+/* What a stop was, as the engine understands it. */
+struct mt_engine_news {
+	bool ordinary;     /* part of the engine's own work: the thread has only to go on, without
+			    * the signal */
+	bool breakpoint;   /* one that was asked for: pc is its address */
+	bool left;         /* a process that let_go() kept for a while can be let go now */
+	bool maps_changed; /* executable memory may have been mapped */
+	uint64_t pc; /* of the instruction that runs next, if the thread goes on; 0: not known */
+	uint64_t time_ns; /* when, in the recording's clock */
+};
+
+struct mt_engine_ops {
+	const char *name;
+	const char *summary; /* "every instruction, exact and slow": for doctor and help */
+	bool automatic;      /* `auto` may take it */
+	bool sees_every_pc;  /* news.pc passes every instruction: triggers need no breakpoint */
+	bool breaks_by_registers; /* each address of set_breakpoint() takes a debug register */
+	bool records_calls;       /* call events, instead of an Intel PT trace */
+	struct mt_error *(*probe)(void); /* NULL: it works here; else why not, and the cure */
+
+	struct mt_error *(*create)(struct mt_target *target,
+				   const struct mt_engine_options *options, struct mt_engine **out);
+	void (*destroy)(struct mt_engine *engine);
+	/* For the recording's head. */
+	void (*describe)(const struct mt_engine *engine, struct mt_recording_pt *pt);
+
+	/* A thread that stands still gets a ring.  PARENT: the LWP that made it; 0: not known.
+	 * Errors: NO_MEMORY. */
+	struct mt_error *(*add_thread)(struct mt_engine *engine, pid_t pid, pid_t lwp,
+				       pid_t parent);
+	/* A child process that stands still is about to be let go: undo what it inherited.  NULL:
+	 * nothing is inherited. */
+	void (*disown)(struct mt_engine *engine, pid_t pid, pid_t parent);
+	/* The thread left the engine's care; its ring is thrown away. */
+	void (*remove_thread)(struct mt_engine *engine, pid_t lwp);
+	/* execve was called by thread FORMER and gave it the number LWP. */
+	void (*rename_thread)(struct mt_engine *engine, pid_t former, pid_t lwp);
+
+	/* A running process is about to be attached: do what need not be done while it stands
+	 * still.  What fails here fails in attach() too, and is no error.  NULL: there is nothing
+	 * to do.  Errors: INTERRUPTED. */
+	struct mt_error *(*foresee)(struct mt_engine *engine, pid_t pid);
+	/* All threads of a running process were added and stand still: get hold of it, and let them
+	 * run.  NULL: there is nothing to do but to resume them.  Errors: UNSUPPORTED; BUSY; the
+	 * target's. */
+	struct mt_error *(*attach)(struct mt_engine *engine, pid_t pid);
+	/* Have threads of PID stop at ADDRESS, and tell by news.breakpoint.  NULL: it sees every
+	 * PC. Errors: the target's; NOT_FOUND (no code is there). */
+	struct mt_error *(*set_breakpoint)(struct mt_engine *engine, pid_t pid, uint64_t address);
+	/* Not any more.  Only where they take debug registers. */
+	void (*clear_breakpoint)(struct mt_engine *engine, pid_t pid, uint64_t address);
+	/* The event of a thread's trace.  An event with MT_PERF_AUX_PAUSE in the group that it
+	 * leads ends the trace with each sample, and stops the thread; the trace goes on with
+	 * resume(). -1: none is to be in it.  NULL: there never is one. */
+	int (*leader)(struct mt_engine *engine, pid_t lwp);
+	/* A thread was hit at PC by an event of that group, and stands still for it, maybe later:
+	 * then what it did in between is a gap.  Before a snapshot is taken.  NULL: as leader().
+	 * Errors: NO_MEMORY. */
+	struct mt_error *(*hit)(struct mt_engine *engine, pid_t lwp, uint64_t pc);
+	/* The session is about to let go of a process that stands still, a child that was never
+	 * added among them: leave nothing in it that would harm it.  *keep: it must be kept until
+	 * news.left.  NULL: there is nothing to leave.  Errors: the target's. */
+	struct mt_error *(*let_go)(struct mt_engine *engine, pid_t pid, bool *keep);
+
+	/* For front ends in which people look at the program.  All threads of PID stand still: its
+	 * text becomes what it would be without us, and each thread stands where it would; until
+	 * show(), which leaves ALONE what must not change under those who stand there, if need be
+	 * at the price of what is not recorded.  NULL: there is nothing to hide.  Errors: the
+	 * target's. */
+	struct mt_error *(*hide)(struct mt_engine *engine, pid_t pid);
+	struct mt_error *(*show)(struct mt_engine *engine, pid_t pid,
+				 const struct mt_engine_alone *alone);
+
+	/* Called now and then while the program runs, and MT_ENGINE_TICK_MS apart when nothing
+	 * happens: look at how it gets on.  NULL: there is nothing to see. */
+	void (*tick)(struct mt_engine *engine);
+	/* Called as often: put into the recording what cannot wait for a snapshot.  NULL: there is
+	 * no such thing.  Errors: the writer's; NO_MEMORY. */
+	struct mt_error *(*drain)(struct mt_engine *engine, struct mt_recording_writer *writer);
+
+	/* CHILD, which stands still, was forked by PARENT and is not recorded, but stays in sight
+	 * of people: its text becomes what it would be without us.  NULL: it is that.  Errors: the
+	 * target's. */
+	struct mt_error *(*clean)(struct mt_engine *engine, pid_t parent, pid_t child);
+
+	/* Of a thread.  False: it has no ring.  NULL: nothing is told of rings. */
+	bool (*look)(struct mt_engine *engine, pid_t lwp, struct mt_engine_ring *ring);
+
+	/* A thread that stands still: do not record what it does until it is called again with
+	 * false.  NULL: there is no need to.  Errors: the target's. */
+	struct mt_error *(*pause)(struct mt_engine *engine, pid_t lwp, bool on);
+
+	/* Errors: the target's. */
+	struct mt_error *(*stopped)(struct mt_engine *engine, const struct mt_stop *stop,
+				    struct mt_engine_news *news);
+	/* Let it go on, with SIGNAL (0: none).  Errors: the target's. */
+	struct mt_error *(*resume)(struct mt_engine *engine, pid_t lwp, int signal);
+
+	/* Put the ring of one thread (0: all) into the recording, each with a note that it belongs
+	 * to snapshot NUMBER (0: without a note), and empty it.  An empty ring gives neither.
+	 * Errors: the writer's; NO_MEMORY. */
+	struct mt_error *(*snapshot)(struct mt_engine *engine, pid_t lwp, uint32_t number,
+				     struct mt_recording_writer *writer);
+};
+
+/* Implementations begin with this. */
+struct mt_engine {
+	const struct mt_engine_ops *ops;
+};
+
+/* All there are, best first, ended by NULL. */
+extern const struct mt_engine_ops *const mt_engines[];
+
+/* The engine of that name; "auto" or NULL: the first that works here, and WHY (may be NULL) says
+ * in a line which and why.
+ * Errors: USAGE (no such engine: names those there are); its probe()'s; UNSUPPORTED (none works).
+ */
+struct mt_error *mt_engine_choose(const char *name, const struct mt_engine_ops **out,
+				  struct mt_str *why);
+
+extern const struct mt_engine_ops mt_engine_pt;
+extern const struct mt_engine_ops mt_engine_step;
+extern const struct mt_engine_ops mt_engine_calls;
+
+#endif

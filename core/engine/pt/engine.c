@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The engine `pt`: the processor writes what each thread does into a ring of its own, through
+ * perf_event_open(2).  A thread is given its event while it stands still at its birth, so nothing
+ * of it is missed; no byte of the program is changed, and no thread is stopped but to be read. */
+#include "engine/pt/private.h"
+
+#include <cpuid.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct mt_pt_engine *engine_of(struct mt_engine *base)
+{
+	return (struct mt_pt_engine *)base;
+}
+
+struct mt_pt_thread *mt_pt_find(const struct mt_pt_engine *engine, pid_t lwp)
+{
+	struct mt_pt_thread *thread = NULL;
+
+	HASH_FIND_INT(engine->threads, &lwp, thread);
+	return thread;
+}
+
+static struct mt_error *configure(struct mt_pt_engine *engine)
+{
+	const struct mt_pmu_settings settings = {
+	    .resolution = engine->options.pt.resolution,
+	    .no_return_compression = engine->options.pt.no_return_compression,
+	    .ptwrite = engine->options.pt.ptwrite,
+	    .power_events = engine->options.pt.power_events,
+	    .ring_bytes = engine->options.ring_bytes,
+	};
+
+	mt_try(mt_pmu_read("", &engine->pmu));
+	return mt_pmu_configure(&engine->pmu, &settings, &engine->config);
+}
+
+static struct mt_error *create(struct mt_target *target, const struct mt_engine_options *options,
+			       struct mt_engine **out)
+{
+	struct mt_pt_engine *engine = calloc(1, sizeof(*engine));
+
+	if (!engine)
+		return mt_error_no_memory();
+	engine->base.ops = &mt_engine_pt;
+	engine->target = target;
+	engine->options = *options;
+	if (!engine->options.ring_bytes)
+		engine->options.ring_bytes = MT_ENGINE_DEFAULT_RING_BYTES;
+	struct mt_error *error = configure(engine);
+	if (error) {
+		free(engine);
+		return error;
+	}
+	mt_perf_clock_init(&engine->clock);
+	*out = &engine->base;
+	return NULL;
+}
+
+static void thread_destroy(struct mt_pt_engine *engine, struct mt_pt_thread *thread)
+{
+	HASH_DEL(engine->threads, thread);
+	mt_pt_close_breaks(thread);
+	mt_pt_ring_close(engine, mt_pt_ring_of(engine, thread->lwp));
+	free(thread);
+}
+
+static void tell_losses(const struct mt_pt_engine *engine)
+{
+	if (engine->times_full)
+		mt_log(engine->options.log, MT_LOG_WARNING,
+		       "the processor wrote faster than it could be put away: %llu times, for "
+		       "%.3f ms in all, nothing was recorded; --size=64M, --resolution=low or "
+		       "--filter help",
+		       (unsigned long long)engine->times_full, (double)engine->lost_ns / 1e6);
+}
+
+static void destroy(struct mt_engine *base)
+{
+	struct mt_pt_engine *engine = engine_of(base);
+
+	tell_losses(engine);
+	while (engine->threads)
+		thread_destroy(engine, engine->threads);
+	while (engine->rings)
+		mt_pt_ring_close(engine, engine->rings);
+	mt_array_deinit(&engine->sites);
+	mt_str_deinit(&engine->filter);
+	free(engine);
+}
+
+/* Source: Intel SDM vol. 2A, CPUID leaves 0 and 1. */
+static void describe_processor(struct mt_recording_pt *pt)
+{
+	unsigned int a = 0, b = 0, c = 0, d = 0;
+	char vendor[12];
+
+	if (!__get_cpuid(0, &a, &b, &c, &d))
+		return;
+	memcpy(vendor, &b, 4);
+	memcpy(vendor + 4, &d, 4);
+	memcpy(vendor + 8, &c, 4);
+	pt->cpu_is_intel = memcmp(vendor, "GenuineIntel", sizeof(vendor)) == 0;
+	if (!__get_cpuid(1, &a, &b, &c, &d))
+		return;
+	pt->cpu_family = (uint16_t)((a >> 8 & 0xf) + ((a >> 8 & 0xf) == 0xf ? a >> 20 & 0xff : 0));
+	pt->cpu_model = (uint8_t)((a >> 4 & 0xf) | (a >> 12 & 0xf0));
+	pt->cpu_stepping = a & 0xf;
+}
+
+static void describe(const struct mt_engine *base, struct mt_recording_pt *pt)
+{
+	const struct mt_pt_engine *engine = (const struct mt_pt_engine *)base;
+
+	*pt = (struct mt_recording_pt){
+	    .present = true,
+	    .tsc = engine->config.tsc,
+	    .mtc = engine->config.mtc,
+	    .cyc = engine->config.cyc,
+	    .return_compression = engine->config.return_compression,
+	    .kernel = engine->options.pt.kernel,
+	    .per_cpu = engine->options.pt.per_cpu,
+	    .snapshot = !engine->options.pt.full_execution,
+	    .mtc_period = engine->config.mtc_period,
+	    .max_nonturbo_ratio = (uint8_t)engine->pmu.max_nonturbo_ratio,
+	    .tsc_ctc_numerator = engine->pmu.tsc_ctc_numerator,
+	    .tsc_ctc_denominator = engine->pmu.tsc_ctc_denominator,
+	};
+	describe_processor(pt);
+}
+
+/* What a later thread cannot have is borne, since the first ones are worth going on for. */
+static struct mt_error *bear(const struct mt_pt_engine *engine, pid_t lwp, const char *what,
+			     struct mt_error *error)
+{
+	if (!error || !engine->has_ring)
+		return error;
+	mt_log(engine->options.log, MT_LOG_WARNING, "thread %d %s: %s", lwp, what,
+	       mt_error_message(error));
+	mt_error_destroy(error);
+	return NULL;
+}
+
+/* What a thread of ours begets has its events on the CPUs already. */
+static struct mt_error *add_ring(struct mt_pt_engine *engine, pid_t pid, pid_t lwp, pid_t parent)
+{
+	if (!engine->options.pt.per_cpu)
+		return mt_pt_ring_open(engine, pid, lwp);
+	return mt_pt_find(engine, parent) ? NULL : mt_pt_add_cpus(engine, pid, lwp);
+}
+
+static struct mt_error *add_thread(struct mt_engine *base, pid_t pid, pid_t lwp, pid_t parent)
+{
+	struct mt_pt_engine *engine = engine_of(base);
+	struct mt_pt_thread *thread = calloc(1, sizeof(*thread));
+
+	if (!thread)
+		return mt_error_no_memory();
+	thread->pid = pid;
+	thread->lwp = lwp;
+	HASH_ADD_INT(engine->threads, lwp, thread);
+	if (!mt_pt_find(engine, lwp)) {
+		free(thread);
+		return mt_error_no_memory();
+	}
+	mt_try(bear(engine, lwp, "is not recorded", add_ring(engine, pid, lwp, parent)));
+	return bear(engine, lwp, "has no triggers", mt_pt_add_breaks(engine, thread));
+}
+
+static void remove_thread(struct mt_engine *base, pid_t lwp)
+{
+	struct mt_pt_thread *thread = mt_pt_find(engine_of(base), lwp);
+
+	if (thread)
+		thread_destroy(engine_of(base), thread);
+}
+
+/* The event goes with the task, whatever its number is. */
+static void rename_thread(struct mt_engine *base, pid_t former, pid_t lwp)
+{
+	struct mt_pt_engine *engine = engine_of(base);
+	struct mt_pt_thread *thread = mt_pt_find(engine, former);
+	struct mt_pt_ring *ring;
+
+	if (!thread || former == lwp)
+		return;
+	remove_thread(base, lwp);
+	HASH_DEL(engine->threads, thread);
+	thread->lwp = lwp;
+	HASH_ADD_INT(engine->threads, lwp, thread);
+	ring = mt_pt_ring_of(engine, former);
+	if (!ring)
+		return;
+	ring->lwp = lwp;
+	ring->idx = engine->next_idx++;
+	ring->stream_offset = 0;
+	ring->since_psb = 0;
+}
+
+static struct mt_error *stopped(struct mt_engine *base, const struct mt_stop *stop,
+				struct mt_engine_news *news)
+{
+	struct mt_pt_engine *engine = engine_of(base);
+	struct mt_pt_thread *thread = mt_pt_find(engine, stop->lwp);
+	struct user_regs_struct registers;
+
+	*news = (struct mt_engine_news){
+	    .time_ns = mt_tsc_to_ns(&engine->options.conversion, mt_clock_tsc())};
+	if (!thread || stop->kind == MT_STOP_EXITED)
+		return NULL;
+	mt_try(engine->target->ops->get_registers(engine->target, stop->lwp, &registers));
+	thread->signal_pc = thread->signalled ? thread->pc : 0;
+	thread->pc = registers.rip;
+	news->pc = thread->pc;
+	news->ordinary = mt_pt_has_resumed(engine, thread) && stop->kind == MT_STOP_INTERRUPTED;
+	mt_pt_note_pause(engine, thread, stop);
+	news->breakpoint = mt_pt_is_break(thread, stop, &news->pc);
+	if (news->breakpoint)
+		mt_try(mt_pt_note_hit(engine, thread, news->pc));
+	if (stop->kind == MT_STOP_EXEC)
+		mt_pt_forget_breaks(engine, thread);
+	news->maps_changed = stop->kind == MT_STOP_EXEC || stop->kind == MT_STOP_LIBRARIES;
+	return NULL;
+}
+
+static struct mt_error *resume(struct mt_engine *base, pid_t lwp, int signal)
+{
+	struct mt_pt_engine *engine = engine_of(base);
+	struct mt_pt_thread *thread = mt_pt_find(engine, lwp);
+
+	if (thread)
+		mt_try(mt_pt_unpause(engine, thread));
+	return engine->target->ops->resume(engine->target, lwp, MT_RESUME_CONTINUE, signal);
+}
+
+static int leader(struct mt_engine *base, pid_t lwp)
+{
+	return mt_pt_leader(engine_of(base), lwp);
+}
+
+static struct mt_error *hit(struct mt_engine *base, pid_t lwp, uint64_t pc)
+{
+	const struct mt_pt_thread *thread = mt_pt_find(engine_of(base), lwp);
+
+	return thread ? mt_pt_note_hit(engine_of(base), thread, pc) : NULL;
+}
+
+/* Since when, only decoding would tell. */
+static bool look(struct mt_engine *base, pid_t lwp, struct mt_engine_ring *out)
+{
+	const struct mt_pt_ring *ring = mt_pt_ring_of(engine_of(base), lwp);
+
+	if (!ring)
+		return false;
+	*out = (struct mt_engine_ring){.bytes = ring->aux.size_bytes,
+				       .used = mt_aux_ring_used(&ring->aux),
+				       .span_ns = UINT64_MAX};
+	return true;
+}
+
+const struct mt_engine_ops mt_engine_pt = {
+    .name = "pt",
+    .summary = "Intel PT: the processor writes down every branch",
+    .automatic = true,
+    .breaks_by_registers = true,
+    .probe = mt_pt_probe,
+    .create = create,
+    .destroy = destroy,
+    .describe = describe,
+    .add_thread = add_thread,
+    .remove_thread = remove_thread,
+    .rename_thread = rename_thread,
+    .set_breakpoint = mt_pt_set_breakpoint,
+    .clear_breakpoint = mt_pt_clear_breakpoint,
+    .leader = leader,
+    .hit = hit,
+    .stopped = stopped,
+    .resume = resume,
+    .drain = mt_pt_drain,
+    .look = look,
+    .snapshot = mt_pt_snapshot,
+};

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "process/inject.h"
+
+#include <stdbool.h>
+#include <sys/syscall.h>
+
+/* As the kernel has them, include/linux/errno.h. */
+#define ERESTARTSYS           512
+#define ERESTARTNOHAND        514
+#define ERESTART_RESTARTBLOCK 516
+
+#define SYSCALL_BYTES 2
+
+/* An instruction a line. */
+/* clang-format off */
+const uint8_t mt_lend_code[MT_LEND_BYTES] = {
+    0x48, 0x89, 0xe5,                               /* mov rbp, rsp */
+    0x4c, 0x89, 0xe4,                               /* mov rsp, r12 */
+    0x48, 0x81, 0xec, 0x00, 0x40, 0x00, 0x00,       /* sub rsp, 16384 */
+    0x48, 0x8d, 0xbc, 0x24, 0x00, 0x02, 0x00, 0x00, /* lea rdi, [rsp+512] */
+    0x31, 0xc0,                                     /* xor eax, eax */
+    0xb9, 0x08, 0x00, 0x00, 0x00,                   /* mov ecx, 8 */
+    0xf3, 0x48, 0xab,                               /* rep stosq: the header of XSAVE */
+    0xb8, 0xff, 0xff, 0xff, 0xff,                   /* mov eax, -1 */
+    0x99,                                           /* cdq */
+    0x48, 0x0f, 0xae, 0x24, 0x24,                   /* xsave64 [rsp] */
+    0x4c, 0x89, 0xef,                               /* mov rdi, r13 */
+    0x4c, 0x89, 0xf6,                               /* mov rsi, r14 */
+    0xff, 0xd3,                                     /* call rbx */
+    0x49, 0x89, 0xc7,                               /* mov r15, rax */
+    0xb8, 0xff, 0xff, 0xff, 0xff,                   /* mov eax, -1 */
+    0x99,                                           /* cdq */
+    0x48, 0x0f, 0xae, 0x2c, 0x24,                   /* xrstor64 [rsp] */
+    0x48, 0x89, 0xec,                               /* mov rsp, rbp */
+    0x4c, 0x89, 0xff,                               /* mov rdi, r15 */
+    0xb8, SYS_getpid, 0x00, 0x00, 0x00,             /* mov eax, getpid */
+    0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,       /* nop */
+    0x0f, 0x05,                                     /* syscall: MT_LEND_SYSCALL */
+    0xb8, SYS_rt_sigprocmask, 0x00, 0x00, 0x00,     /* mov eax, rt_sigprocmask */
+    0xbf, 0x02, 0x00, 0x00, 0x00,                   /* mov edi, SIG_SETMASK */
+    0x48, 0x89, 0xe6,                               /* mov rsi, rsp: frame->mask */
+    0x31, 0xd2,                                     /* xor edx, edx */
+    0x41, 0xba, 0x08, 0x00, 0x00, 0x00,             /* mov r10d, 8 */
+    0x0f, 0x05,                                     /* syscall */
+    0x48, 0x8d, 0x64, 0x24, 0x08,                   /* lea rsp, [rsp+8] */
+    0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c, /* pop r15, r14, r13, r12 */
+    0x5d, 0x5b,                                     /* pop rbp, rbx */
+    0x41, 0x5b, 0x41, 0x5a, 0x41, 0x59, 0x41, 0x58, /* pop r11, r10, r9, r8 */
+    0x58, 0x59, 0x5a, 0x5e, 0x5f,                   /* pop rax, rcx, rdx, rsi, rdi */
+    0x9d,                                           /* popfq */
+    0xc2, MT_LEND_GAP & 0xff, MT_LEND_GAP >> 8,     /* ret MT_LEND_GAP */
+};
+/* clang-format on */
+
+/* What the kernel would do for a system call that was interrupted. */
+static void do_again(const struct user_regs_struct *before, struct mt_lend_frame *frame)
+{
+	int64_t result = (int64_t)before->rax;
+	bool again = result <= -ERESTARTSYS && result >= -ERESTARTNOHAND;
+
+	if ((int64_t)before->orig_rax < 0 || (!again && result != -ERESTART_RESTARTBLOCK))
+		return;
+	frame->rip -= SYSCALL_BYTES;
+	frame->rax = again ? before->orig_rax : SYS_restart_syscall;
+}
+
+uint64_t mt_lend_frame_make(const struct user_regs_struct *before, uint64_t mask,
+			    struct mt_lend_frame *frame)
+{
+	*frame = (struct mt_lend_frame){
+	    .mask = mask,
+	    .r15 = before->r15,
+	    .r14 = before->r14,
+	    .r13 = before->r13,
+	    .r12 = before->r12,
+	    .rbp = before->rbp,
+	    .rbx = before->rbx,
+	    .r11 = before->r11,
+	    .r10 = before->r10,
+	    .r9 = before->r9,
+	    .r8 = before->r8,
+	    .rax = before->rax,
+	    .rcx = before->rcx,
+	    .rdx = before->rdx,
+	    .rsi = before->rsi,
+	    .rdi = before->rdi,
+	    .eflags = before->eflags,
+	    .rip = before->rip,
+	};
+	do_again(before, frame);
+	return before->rsp - MT_LEND_GAP - sizeof(*frame);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Where code to borrow threads by can stand while no memory is there for it, or none any more: the
+ * end of a file's code up to the page's end is full of zeros that nobody runs. */
+#include "process/inject.h"
+#include "process/interrupted.h"
+
+#include <string.h>
+
+struct search {
+	struct mt_target *target;
+	pid_t pid;
+	struct mt_lend_padding found;
+};
+
+static struct mt_error *look_in(void *context, const struct mt_map *map)
+{
+	static const uint8_t zeros[MT_LEND_BYTES];
+	struct search *search = context;
+	struct mt_lend_padding *found = &search->found;
+	uint8_t bytes[MT_LEND_BYTES];
+	uint64_t at = map->end - sizeof(bytes);
+
+	if (found->was_there || !map->executable || map->writable || map->path[0] != '/' ||
+	    search->target->ops->read(search->target, search->pid, at, bytes, sizeof(bytes)) !=
+		sizeof(bytes))
+		return NULL;
+	found->was_there = memcmp(bytes, mt_lend_code, sizeof(bytes)) == 0;
+	if (found->was_there || (!found->code && memcmp(bytes, zeros, sizeof(bytes)) == 0))
+		found->code = at;
+	return NULL;
+}
+
+struct mt_error *mt_lend_padding_begin(struct mt_target *target, pid_t pid,
+				       struct mt_lend_padding *out)
+{
+	struct search search = {.target = target, .pid = pid};
+
+	mt_try(target->ops->each_map(target, pid, look_in, &search));
+	*out = search.found;
+	if (!out->code)
+		return mt_error_new(MT_ERROR_UNSUPPORTED,
+				    "process %d has no room for the code that a tracer borrows its "
+				    "threads by: no file's code ends %d bytes before a page does",
+				    pid, MT_LEND_BYTES);
+	mt_try(target->ops->write(target, pid, out->code, mt_lend_code, MT_LEND_BYTES));
+	return target->ops->lend(target, pid, out->code, 0);
+}
+
+struct look {
+	struct mt_target *target;
+	pid_t pid;
+	uint64_t code;
+	bool inside;
+};
+
+static struct mt_error *see_pc(void *context, uint64_t pc)
+{
+	struct look *look = context;
+
+	look->inside |= pc - look->code < MT_LEND_BYTES;
+	return NULL;
+}
+
+static struct mt_error *look_at(void *context, pid_t lwp)
+{
+	struct look *look = context;
+	struct user_regs_struct registers;
+	struct mt_error *error = look->target->ops->get_registers(look->target, lwp, &registers);
+
+	if (!error)
+		error = see_pc(look, registers.rip);
+	if (!error)
+		error = mt_interrupted_each(look->target, look->pid, registers.rsp, see_pc, look);
+	look->inside |= error != NULL;
+	mt_error_destroy(error);
+	return NULL;
+}
+
+/* Whom a tracer borrowed that was killed may still be on the way back, or in a signal handler on
+ * that way.  All threads stand still, or it is not known. */
+static bool is_somebody_inside(struct mt_target *target, pid_t pid, uint64_t code)
+{
+	struct look look = {target, pid, code, false};
+
+	mt_error_destroy(target->ops->each_thread(target, pid, look_at, &look));
+	return look.inside;
+}
+
+struct mt_error *mt_lend_padding_end(struct mt_target *target, pid_t pid,
+				     const struct mt_lend_padding *padding)
+{
+	static const uint8_t zeros[MT_LEND_BYTES];
+
+	if (!padding->code ||
+	    (padding->was_there && is_somebody_inside(target, pid, padding->code)))
+		return NULL;
+	return target->ops->write(target, pid, padding->code, zeros, MT_LEND_BYTES);
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "process/proc.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static FILE *open_proc(pid_t pid, const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	return fopen(path, "re");
+}
+
+int mt_proc_status_number(pid_t pid, const char *key)
+{
+	char line[256];
+	int value = -1;
+	size_t length = strlen(key);
+	FILE *file = open_proc(pid, "status");
+
+	while (file && fgets(line, sizeof(line), file))
+		if (strncmp(line, key, length) == 0 && line[length] == ':' &&
+		    sscanf(line + length + 1, "%d", &value) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return value;
+}
+
+bool mt_proc_is_sandboxed(pid_t lwp)
+{
+	int mode = mt_proc_status_number(lwp, "Seccomp");
+
+	return mode == 1 || (mode > 1 && mt_proc_status_number(lwp, "Seccomp_filters") >
+					     mt_proc_status_number(getpid(), "Seccomp_filters"));
+}
+
+/* "START-END PERMS OFFSET DEVICE INODE      PATH" */
+static bool parse_map(char *line, struct mt_map *map)
+{
+	char permissions[5];
+	int path_at = 0;
+
+	line[strcspn(line, "\n")] = '\0';
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %" SCNu64 " %n", &map->start,
+		   &map->end, permissions, &map->offset, &map->inode, &path_at) != 5)
+		return false;
+	map->readable = permissions[0] == 'r';
+	map->writable = permissions[1] == 'w';
+	map->executable = permissions[2] == 'x';
+	map->path = line + path_at;
+	return true;
+}
+
+struct mt_error *
+mt_proc_each_map(pid_t pid, struct mt_error *(*found)(void *context, const struct mt_map *map),
+		 void *context)
+{
+	FILE *file = open_proc(pid, "maps");
+	struct mt_error *error = NULL;
+	struct mt_map map;
+	char *line = NULL;
+	size_t capacity = 0;
+
+	if (!file && errno == ENOENT)
+		return mt_error_new(MT_ERROR_GONE, "process %d is gone", pid);
+	if (!file)
+		return mt_error_errno(errno, "cannot read the mappings of process %d", pid);
+	while (!error && getline(&line, &capacity, file) > 0)
+		if (parse_map(line, &map))
+			error = found(context, &map);
+	free(line);
+	fclose(file);
+	return error;
+}
+
+enum mt_signal_action mt_proc_signal_action(pid_t lwp, int signal)
+{
+	FILE *file = open_proc(lwp, "status");
+	uint64_t bit = 1ull << (signal - 1), ignored = 0, caught = 0;
+	char line[256];
+
+	if (!file)
+		return MT_SIGNAL_DEFAULT;
+	while (fgets(line, sizeof(line), file)) {
+		sscanf(line, "SigIgn: %" SCNx64, &ignored);
+		sscanf(line, "SigCgt: %" SCNx64, &caught);
+	}
+	fclose(file);
+	if (caught & bit)
+		return MT_SIGNAL_CAUGHT;
+	return ignored & bit ? MT_SIGNAL_IGNORED : MT_SIGNAL_DEFAULT;
+}
+
+static uint64_t pending(pid_t lwp)
+{
+	FILE *file = open_proc(lwp, "status");
+	uint64_t own = 0, shared = 0, blocked = 0;
+	char line[256];
+
+	if (!file)
+		return 0;
+	while (fgets(line, sizeof(line), file)) {
+		sscanf(line, "SigPnd: %" SCNx64, &own);
+		sscanf(line, "ShdPnd: %" SCNx64, &shared);
+		sscanf(line, "SigBlk: %" SCNx64, &blocked);
+	}
+	fclose(file);
+	return (own | shared) & ~blocked;
+}
+
+bool mt_proc_has_signal(pid_t lwp)
+{
+	return pending(lwp);
+}
+
+bool mt_proc_is_pending(pid_t lwp, int signal)
+{
+	return pending(lwp) & 1ull << (signal - 1);
+}
+
+bool mt_signal_is_fatal(int signal, enum mt_signal_action action)
+{
+	if (signal == SIGKILL)
+		return true;
+	if (action != MT_SIGNAL_DEFAULT)
+		return false;
+	switch (signal) {
+	case SIGCHLD:
+	case SIGCONT:
+	case SIGSTOP:
+	case SIGTSTP:
+	case SIGTTIN:
+	case SIGTTOU:
+	case SIGURG:
+	case SIGWINCH:
+		return false;
+	default:
+		return true;
+	}
+}
+
+/* The letter that proc(5) has for it; 0: not known. */
+static char state_of(pid_t lwp)
+{
+	FILE *file = open_proc(lwp, "stat");
+	char line[256] = "";
+	const char *state;
+
+	if (!file)
+		return errno == ENOENT ? 'X' : 0;
+	if (!fgets(line, sizeof(line), file))
+		line[0] = '\0';
+	fclose(file);
+	state = strrchr(line, ')'); /* the name before it may hold anything */
+	return state && state[1] ? state[2] : 0;
+}
+
+bool mt_proc_has_ended(pid_t lwp)
+{
+	char state = state_of(lwp);
+
+	return state == 'Z' || state == 'X';
+}
+
+bool mt_proc_is_deaf(pid_t lwp)
+{
+	return state_of(lwp) == 'D';
+}
+
+void mt_proc_name(pid_t lwp, char name[16])
+{
+	FILE *file = open_proc(lwp, "comm");
+
+	name[0] = '\0';
+	if (!file)
+		return;
+	if (!fgets(name, 16, file))
+		name[0] = '\0';
+	name[strcspn(name, "\n")] = '\0';
+	fclose(file);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What /proc tells of a process on this machine.  Source: proc(5). */
+#ifndef MT_PROCESS_PROC_H
+#define MT_PROCESS_PROC_H
+
+#include "process/target.h"
+
+/* As the op each_map of a target.  Errors: GONE; SYSTEM; FOUND's. */
+struct mt_error *
+mt_proc_each_map(pid_t pid, struct mt_error *(*found)(void *context, const struct mt_map *map),
+		 void *context);
+
+/* What /proc/PID/status says behind KEY; -1: nothing. */
+int mt_proc_status_number(pid_t pid, const char *key);
+
+/* Under seccomp, so that system calls in its name may end it.  What is imposed on us as well (a
+ * container's filter) does not count. */
+bool mt_proc_is_sandboxed(pid_t lwp);
+
+enum mt_signal_action {
+	MT_SIGNAL_DEFAULT,
+	MT_SIGNAL_IGNORED,
+	MT_SIGNAL_CAUGHT,
+};
+
+/* DEFAULT when it is not known. */
+enum mt_signal_action mt_proc_signal_action(pid_t lwp, int signal);
+/* One waits to be delivered to it. */
+bool mt_proc_has_signal(pid_t lwp);
+/* This one does, and is not blocked. */
+bool mt_proc_is_pending(pid_t lwp, int signal);
+/* Whether it ends the process, delivered with that action. */
+bool mt_signal_is_fatal(int signal, enum mt_signal_action action);
+
+/* Nobody waited for it yet, or it is gone. */
+bool mt_proc_has_ended(pid_t lwp);
+
+/* It sleeps in the kernel, and not even a signal wakes it ("D"). */
+bool mt_proc_is_deaf(pid_t lwp);
+
+/* The thread's name ("comm"); "" when it is not known. */
+void mt_proc_name(pid_t lwp, char name[16]);
+
+#endif

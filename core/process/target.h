@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a program under control can be asked for, whoever controls it: ptrace under mtdb, GDB under
+ * the plugin, a table in tests.
+ *
+ * A target holds LWPs of one or more processes.  Each of them either runs, or it has reported a
+ * stop through wait() and stands still until resume().  Registers are to be had of an LWP that
+ * stands still; memory of any process.
+ *
+ * Source: ptrace(2), "Attaching and detaching", "Stopped states". */
+#ifndef MT_PROCESS_TARGET_H
+#define MT_PROCESS_TARGET_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+struct mt_target;
+
+enum mt_stop_kind {
+	MT_STOP_NONE,          /* nothing happened within the time, or a signal came to ourselves */
+	MT_STOP_STEP,          /* one instruction was done */
+	MT_STOP_SYSCALL_ENTRY, /* in the kernel: resume with MT_RESUME_SYSCALL again */
+	MT_STOP_SYSCALL,       /* a system call is done; PC is where the thread goes on */
+	MT_STOP_HANDLER,       /* the step entered a signal handler: PC is its first instruction */
+	MT_STOP_BREAKPOINT,    /* an int3 was run: PC is behind it; signal and code are set too */
+	MT_STOP_SIGNAL,        /* about to be delivered: pass it on with resume(), or not */
+	MT_STOP_GROUP,         /* job control stopped the process: resume with MT_RESUME_LISTEN */
+	MT_STOP_INTERRUPTED,   /* by interrupt(), or job control let the process go on again */
+	MT_STOP_NEW_THREAD,    /* child: its LWP, which stands still too */
+	MT_STOP_FORK,          /* child: its pid, which stands still too, and is of this target */
+	MT_STOP_VFORK,         /* the same; the parent sleeps in the kernel until the child execs */
+	MT_STOP_EXEC,          /* the program was replaced; all other LWPs of the process are gone;
+				* lwp is the process's first one, child the LWP that called execve */
+	MT_STOP_EXITING,       /* registers and memory are still there; status is what it will be */
+	MT_STOP_EXITED,    /* this LWP is gone: status as waitpid(2) gives it.  The process is gone
+			    * when lwp == pid */
+	MT_STOP_LIBRARIES, /* the dynamic loader loaded or unloaded: see watch_libraries() */
+	MT_STOP_REQUEST,   /* the user asked for attention (Ctrl-C at the debugger); lwp is 0 */
+};
+
+struct mt_stop {
+	uint8_t kind; /* enum mt_stop_kind */
+	pid_t pid;
+	pid_t lwp;
+	pid_t child;
+	int signal; /* SIGNAL, BREAKPOINT, GROUP */
+	int code;   /* SIGNAL, BREAKPOINT: si_code */
+	/* SIGNAL: si_addr of a fault.  BREAKPOINT: of an int3 that own_traps() says is ours, and PC
+	 * is there again.  Else 0. */
+	uint64_t address;
+	int status; /* EXITING, EXITED */
+};
+
+enum mt_resume {
+	MT_RESUME_CONTINUE,
+	MT_RESUME_STEP,    /* one instruction */
+	MT_RESUME_SYSCALL, /* the system call at PC: tells its entry and its end */
+	MT_RESUME_LISTEN,  /* stay in the group-stop, but tell when it ends */
+};
+
+struct mt_launch {
+	const char *path;               /* of the executable */
+	const char *const *arguments;   /* argv, NULL at its end */
+	const char *const *environment; /* NULL: ours */
+	/* For a debugger: in a process group of its own, at the same addresses each time, and
+	 * signals that come to us are ours. */
+	bool apart;
+};
+
+/* A line of /proc/PID/maps.  path is "" for anonymous memory. */
+struct mt_map {
+	uint64_t start; /* [start, end) */
+	uint64_t end;
+	uint64_t offset;
+	uint64_t inode;
+	bool readable, writable, executable;
+	const char *path; /* lent for the call */
+};
+
+typedef bool mt_target_is_trap(void *context, uint64_t address);
+
+struct mt_target_call {
+	uint64_t function;
+	uint64_t arguments[2];
+	int timeout_ms;
+};
+
+struct mt_target_ops {
+	void (*destroy)(struct mt_target *target); /* as detach() for what was attached, kill() for
+						    * what was launched; NULL is not fine */
+
+	/* The new process stands still before its first instruction.  Should we die, it dies.
+	 * Errors: NOT_FOUND; PERMISSION; SYSTEM; UNSUPPORTED (not x86-64). */
+	struct mt_error *(*launch)(struct mt_target *target, const struct mt_launch *launch,
+				   pid_t *pid);
+	/* All threads stand still.  Should we die, it goes on.
+	 * Errors: NOT_FOUND; PERMISSION (the message names the sysctl); BUSY (it has another
+	 * tracer); UNSUPPORTED. */
+	struct mt_error *(*attach)(struct mt_target *target, pid_t pid);
+	/* Let go of all its LWPs, wherever they are; they go on, and SIGNAL (0: none) is given to
+	 * the process.  A process that is gone is fine. */
+	struct mt_error *(*detach)(struct mt_target *target, pid_t pid, int signal);
+	/* Dead and gone on return. */
+	struct mt_error *(*kill)(struct mt_target *target, pid_t pid);
+
+	/* Bytes at hand from ADDRESS on, at the most SIZE: returns how many; 0: none. */
+	size_t (*read)(struct mt_target *target, pid_t pid, uint64_t address, void *buffer,
+		       size_t size);
+	/* Protection does not matter.  Errors: SYSTEM (not all could be written); GONE. */
+	struct mt_error *(*write)(struct mt_target *target, pid_t pid, uint64_t address,
+				  const void *bytes, size_t size);
+	/* Errors: GONE. */
+	struct mt_error *(*get_registers)(struct mt_target *target, pid_t lwp,
+					  struct user_regs_struct *registers);
+	struct mt_error *(*set_registers)(struct mt_target *target, pid_t lwp,
+					  const struct user_regs_struct *registers);
+
+	/* Calls `found` for each LWP of the process; an error from it ends the walk. */
+	struct mt_error *(*each_thread)(struct mt_target *target, pid_t pid,
+					struct mt_error *(*found)(void *context, pid_t lwp),
+					void *context);
+	struct mt_error *(*each_map)(struct mt_target *target, pid_t pid,
+				     struct mt_error *(*found)(void *context,
+							       const struct mt_map *map),
+				     void *context);
+
+	/* SIGNAL 0: none.  Errors: GONE (wait() will tell the end). */
+	struct mt_error *(*resume)(struct mt_target *target, pid_t lwp, enum mt_resume how,
+				   int signal);
+	/* The next stop of any LWP.  timeout_ms < 0: for ever; 0: look only.  Returns early with
+	 * NONE when a signal came to us.  Errors: GONE (no LWP is left); SYSTEM. */
+	struct mt_error *(*wait)(struct mt_target *target, int timeout_ms, struct mt_stop *stop);
+	/* Make a running LWP stop with INTERRUPTED soon.  System calls that job control interrupts
+	 * (epoll_wait …, see signal(7)) return EINTR.  Errors: GONE. */
+	struct mt_error *(*interrupt)(struct mt_target *target, pid_t lwp);
+
+	/* All LWPs of the process stand still on return.  What they stop for of themselves is told
+	 * by wait() later; one that vfork() holds in the kernel stops before it runs on.  Between
+	 * halt and release nobody resumes an LWP of the process. */
+	struct mt_error *(*halt)(struct mt_target *target, pid_t pid);
+	/* Those go on that only halt() stopped.  A process that is gone is fine. */
+	void (*release)(struct mt_target *target, pid_t pid);
+	/* IS_OURS knows the addresses of the int3s that the caller puts into the process: a thread
+	 * that ran one never stands behind it, not even should we die.  IS_OURS NULL: no more.
+	 * NULL: the target has no need of that. */
+	void (*own_traps)(struct mt_target *target, pid_t pid, mt_target_is_trap *is_ours,
+			  void *context);
+	/* An LWP stands still for a breakpoint: from now on it stands there for nothing that would
+	 * be delivered to it should we die.  NULL: there is no such thing.  Errors: GONE. */
+	struct mt_error *(*calm)(struct mt_target *target, pid_t lwp);
+	/* Have an LWP that stands still in its own code, and not within a system call that tells of
+	 * a birth or of exec, do a system call.  *result: as the kernel gives it, -errno too.
+	 * Errors: GONE; UNSUPPORTED (no instruction for it was found in the process). */
+	struct mt_error *(*call_system)(struct mt_target *target, pid_t lwp, long number,
+					const uint64_t arguments[6], int64_t *result);
+	/* In the process stand mt_lend_code (process/inject.h) at CODE, and a stack below
+	 * STACK_TOP: from now on its threads are borrowed by these.  CODE 0: no more.  NULL: the
+	 * target has no need of that.  Errors: GONE. */
+	struct mt_error *(*lend)(struct mt_target *target, pid_t pid, uint64_t code,
+				 uint64_t stack_top);
+	/* Whether that is so.  NULL: as lend(). */
+	bool (*is_lent)(struct mt_target *target, pid_t pid);
+	/* After lend(): the same with a function of the program's own, while other LWPs go on as
+	 * they do.  Errors: GONE; BUSY (it did not return in time: the LWP runs on and comes back
+	 * by itself; or it failed). */
+	struct mt_error *(*call_function)(struct mt_target *target, pid_t lwp,
+					  const struct mt_target_call *call, uint64_t *result);
+	/* Tell LIBRARIES whenever a thread comes to ADDRESS, where the dynamic loader speaks to
+	 * debuggers; the target sees to it that the thread passes.  NULL: who wants to know sets a
+	 * breakpoint of its own.  Errors: NOT_FOUND. */
+	struct mt_error *(*watch_libraries)(struct mt_target *target, pid_t pid, uint64_t address);
+};
+
+/* Implementations begin with this. */
+struct mt_target {
+	const struct mt_target_ops *ops;
+};
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The processor's debug registers: four, of which two are left to debuggers.  Watchpoints take
+ * them, and triggers of an engine whose breakpoints are such registers; what no trigger needs may
+ * see the dynamic loader at work. */
+#include "session/private.h"
+
+static bool triggers_take_them(const struct mt_session *session)
+{
+	return mt_session_engine_ops(session)->breaks_by_registers;
+}
+
+static void tell_holder(struct mt_str *out, const char *option, const char *text)
+{
+	mt_str_appendf(out, "%s%s %s", out->length ? ", " : "", option, text);
+}
+
+static void tell_holders(const struct mt_session *session, struct mt_str *out)
+{
+	if (triggers_take_them(session))
+		mt_array_each (trigger, &session->triggers)
+			tell_holder(out, trigger->mark ? "--events" : "--trigger",
+				    trigger->mark ? "marks" : trigger->text);
+	mt_array_each (watch, &session->watches)
+		tell_holder(out, "--watch", watch->text);
+}
+
+struct mt_error *mt_session_check_registers(const struct mt_session *session)
+{
+	size_t triggers = triggers_take_them(session) ? session->triggers.count : 0;
+	mt_auto(mt_str) struct mt_str holders = {0};
+
+	if (triggers + session->watches.count <= MT_BREAKPOINT_MOST)
+		return NULL;
+	tell_holders(session, &holders);
+	if (holders.failed)
+		return mt_error_no_memory();
+	return mt_error_new(MT_ERROR_USAGE,
+			    "of the processor's four debug registers two are left to debuggers, "
+			    "and each of these takes one: %s; leave all but %d of them out%s",
+			    holders.text, MT_BREAKPOINT_MOST,
+			    triggers ? ", or take --engine calls, whose triggers take none" : "");
+}
+
+static bool is_first_at(const struct mt_session_process *process, size_t index)
+{
+	for (size_t i = 0; i < index; i++)
+		if (process->sites.items[i].address == process->sites.items[index].address)
+			return false;
+	return true;
+}
+
+static size_t count_taken(const struct mt_session *session,
+			  const struct mt_session_process *process)
+{
+	size_t count = process->watch_sites.count + (process->loader != 0);
+
+	for (size_t i = 0; triggers_take_them(session) && i < process->sites.count; i++)
+		count += is_first_at(process, i);
+	return count;
+}
+
+bool mt_session_has_register(const struct mt_session *session,
+			     const struct mt_session_process *process)
+{
+	return count_taken(session, process) < MT_BREAKPOINT_MOST;
+}
+
+static bool all_are_found(const struct mt_session *session)
+{
+	mt_array_each (trigger, &session->triggers)
+		if (!trigger->found)
+			return false;
+	mt_array_each (watch, &session->watches)
+		if (!watch->found)
+			return false;
+	return true;
+}
+
+bool mt_session_take_register(struct mt_session *session, struct mt_session_process *process,
+			      const char *text, uint64_t address)
+{
+	if (mt_session_has_register(session, process))
+		return true;
+	if (process->loader && all_are_found(session)) {
+		mt_session_engine_ops(session)->clear_breakpoint(session->engine, process->pid,
+								 process->loader);
+		process->loader = 0;
+		return true;
+	}
+	mt_log(session->options->log, MT_LOG_WARNING,
+	       "nothing stops for %s at 0x%llx: of the processor's four debug registers two are "
+	       "left to debuggers, and the others are taken",
+	       text, (unsigned long long)address);
+	return false;
+}

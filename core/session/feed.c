@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A session whose front end has a loop of its own, and in which snapshots are copies. */
+#include "process/proc.h"
+#include "session/private.h"
+
+struct mt_error *mt_session_take(struct mt_session *session, const struct mt_stop *stop)
+{
+	return mt_session_on_stop(session, stop);
+}
+
+struct mt_error *mt_session_hit(struct mt_session *session, pid_t lwp,
+				const struct mt_session_hit *hit)
+{
+	const struct mt_session_thread *thread = mt_session_find_thread(session, lwp);
+
+	session->result.hits++;
+	if (!thread)
+		return NULL;
+	return mt_session_put_hit(session, thread, hit, mt_session_now(session));
+}
+
+struct mt_error *mt_session_hide(struct mt_session *session, pid_t pid)
+{
+	const struct mt_engine_ops *ops = mt_session_engine_ops(session);
+
+	return ops->hide ? ops->hide(session->engine, pid) : NULL;
+}
+
+struct mt_error *mt_session_show(struct mt_session *session, pid_t pid,
+				 const struct mt_engine_alone *alone)
+{
+	const struct mt_engine_ops *ops = mt_session_engine_ops(session);
+
+	return ops->show ? ops->show(session->engine, pid, alone) : NULL;
+}
+
+struct mt_error *mt_session_pause(struct mt_session *session, pid_t lwp, bool on)
+{
+	const struct mt_engine_ops *ops = mt_session_engine_ops(session);
+
+	return ops->pause ? ops->pause(session->engine, lwp, on) : NULL;
+}
+
+struct mt_error *mt_session_clean(struct mt_session *session, pid_t parent, pid_t child)
+{
+	const struct mt_engine_ops *ops = mt_session_engine_ops(session);
+
+	return ops->clean ? ops->clean(session->engine, parent, child) : NULL;
+}
+
+struct mt_error *mt_session_drain(struct mt_session *session)
+{
+	const struct mt_engine_ops *ops = mt_session_engine_ops(session);
+
+	return ops->drain ? ops->drain(session->engine, session->writer) : NULL;
+}
+
+void mt_session_tick(struct mt_session *session)
+{
+	if (mt_session_engine_ops(session)->tick)
+		mt_session_engine_ops(session)->tick(session->engine);
+}
+
+bool mt_session_look(struct mt_session *session, pid_t lwp, struct mt_engine_ring *ring)
+{
+	const struct mt_engine_ops *ops = mt_session_engine_ops(session);
+
+	return ops->look && ops->look(session->engine, lwp, ring);
+}
+
+struct mt_error *mt_session_reap(struct mt_session *session)
+{
+	struct mt_session_thread *thread, *next;
+
+	HASH_ITER (hh, session->threads, thread, next) {
+		const struct mt_stop end = {
+		    .kind = MT_STOP_EXITED, .pid = thread->process->pid, .lwp = thread->lwp};
+
+		if (thread->lwp != thread->process->pid && mt_proc_has_ended(thread->lwp))
+			mt_try(mt_session_take(session, &end));
+	}
+	return NULL;
+}
+
+struct mt_error *mt_session_copy(struct mt_session *session, const char *path, uint32_t number,
+				 struct mt_recording **out)
+{
+	struct mt_recording_writer *writer = NULL;
+
+	*out = NULL;
+	mt_try(mt_session_put_names(session));
+	mt_try(mt_session_drain(session));
+	mt_try(mt_recording_writer_copy(session->writer, path, &writer));
+	struct mt_error *error = mt_session_read_rings(session, 0, number, writer);
+	if (!error)
+		error = mt_recording_writer_finish(writer);
+	if (!error)
+		error = mt_recording_writer_reopen(writer, out);
+	mt_recording_writer_destroy(writer);
+	return error;
+}

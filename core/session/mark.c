@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Marks: what the program itself has to say on the timeline.  It calls a function of its own, void
+ * mtrace_mark(const char *), that need not do anything; each call is stopped at, as a trigger's is,
+ * and its words are read.  So no privilege is needed, and nothing of ours is linked in.  Or it has
+ * probes (probe.c). */
+#include "session/private.h"
+
+static struct mt_error *read_words(struct mt_session *session,
+				   const struct mt_session_thread *thread, uint64_t pc,
+				   struct mt_str *out)
+{
+	struct user_regs_struct registers;
+	char words[MT_SESSION_MARK_BYTES];
+
+	mt_try(mt_session_target_ops(session)->get_registers(session->target, thread->lwp,
+							     &registers));
+	mt_try(mt_session_tell_probe(session, thread->process, pc, &registers, out));
+	if (out->length)
+		return NULL;
+	size_t length = mt_session_target_ops(session)->read(
+	    session->target, thread->process->pid, registers.rdi, words, sizeof(words) - 1);
+	words[length] = 0;
+	mt_str_append(out, words);
+	return out->failed ? mt_error_no_memory() : NULL;
+}
+
+struct mt_error *mt_session_put_mark(struct mt_session *session,
+				     const struct mt_session_thread *thread,
+				     const struct mt_engine_news *news)
+{
+	mt_auto(mt_str) struct mt_str words = {0};
+
+	mt_try(read_words(session, thread, news->pc, &words));
+	const struct mt_sideband record = {
+	    .time_ns = news->time_ns,
+	    .kind = MT_SIDEBAND_SAMPLE,
+	    .pid = thread->process->pid,
+	    .tid = thread->lwp,
+	    .cpu = -1,
+	    .sample = {.event = MT_NOTE_MARK,
+		       .ip = news->pc,
+		       .raw = (const uint8_t *)(words.text ? words.text : ""),
+		       .raw_size = (uint32_t)words.length + 1},
+	};
+	return mt_recording_writer_put(session->writer, &record);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Inside of the session: core/session/. */
+#ifndef MT_SESSION_PRIVATE_H
+#define MT_SESSION_PRIVATE_H
+
+#include "base/array.h"
+#include "elf/probe.h"
+#include "kernel/event_set.h"
+#include "session/session.h"
+#include "session/tracks.h"
+#include "session/watch_spec.h"
+#include "space/space.h"
+
+#include <uthash.h>
+
+/* Where a trigger stands in a process. */
+struct mt_session_site {
+	uint64_t address;
+	uint32_t trigger; /* its number, from 1 */
+};
+
+/* Where a watchpoint lies in a process. */
+struct mt_session_watch_site {
+	uint32_t watch; /* its index */
+	struct mt_breakpoint breakpoint;
+	uint64_t value; /* that was seen last */
+};
+
+/* Where one of the program's own probes lies in a process. */
+struct mt_session_probe {
+	uint64_t address;
+	struct mt_probe probe;
+};
+
+/* An executable mapping that the recording knows of. */
+struct mt_session_map {
+	uint64_t start, end, offset;
+	uint64_t inode;
+};
+
+struct mt_session_process {
+	pid_t pid;
+	MT_ARRAY(struct mt_session_map) maps;
+	MT_ARRAY(struct mt_session_site) sites;
+	MT_ARRAY(struct mt_session_watch_site) watch_sites;
+	MT_ARRAY(struct mt_session_probe) probes;
+	uint64_t loader; /* where a breakpoint sees the dynamic loader; 0: nowhere */
+	UT_hash_handle hh;
+};
+
+struct mt_session_thread {
+	pid_t lwp;
+	struct mt_session_process *process;
+	char name[16];               /* as the recording knows it */
+	uint64_t last_pc;            /* of the instruction that runs next */
+	struct mt_event_set watched; /* the watchpoints' events */
+	uint64_t hit_pc; /* a trigger's hit that was counted, but its instruction did not run yet */
+	UT_hash_handle hh;
+};
+
+struct mt_session_trigger {
+	const char *text;
+	bool found; /* somewhere, once */
+	bool mark;  /* none of the user's: where the program says marks */
+};
+
+struct mt_session {
+	struct mt_target *target;
+	const struct mt_session_options *options;
+	struct mt_engine *engine;
+	struct mt_recording_writer *writer;
+	struct mt_time_conversion conversion;
+	struct mt_tracks *tracks;   /* NULL: nothing beside the calls */
+	struct mt_space_pool *pool; /* for triggers' names; NULL without triggers */
+	struct mt_session_process *processes;
+	struct mt_session_thread *threads;
+	MT_ARRAY(struct mt_session_trigger) triggers;
+	MT_ARRAY(struct mt_watch) watches;
+	struct mt_perf_clock clock;     /* of the watchpoints' hits */
+	MT_ARRAY(struct mt_stop) stops; /* that came together */
+	struct mt_session_result result;
+	struct mt_str why; /* which engine, and why */
+	bool attached;
+	bool hidden_is_told; /* that the mappings of a process cannot be read any more */
+	uint64_t end_ns;     /* when an attached process is let go; 0: not by time */
+	uint64_t request_ns; /* when the user asked for a snapshot; 0: not */
+};
+
+static inline const struct mt_target_ops *mt_session_target_ops(const struct mt_session *session)
+{
+	return session->target->ops;
+}
+
+static inline const struct mt_engine_ops *mt_session_engine_ops(const struct mt_session *session)
+{
+	return session->engine->ops;
+}
+
+static inline uint64_t mt_session_now(const struct mt_session *session)
+{
+	return mt_tsc_to_ns(&session->conversion, mt_clock_tsc());
+}
+
+/* threads.c */
+/* NULL: it is not in our care. */
+struct mt_session_thread *mt_session_find_thread(const struct mt_session *session, pid_t lwp);
+struct mt_session_process *mt_session_find_process(const struct mt_session *session, pid_t pid);
+/* Errors: NO_MEMORY; the engine's. */
+struct mt_error *mt_session_add_process(struct mt_session *session, pid_t pid,
+					struct mt_session_process **out);
+struct mt_error *mt_session_add_thread(struct mt_session *session,
+				       struct mt_session_process *process, pid_t lwp, pid_t parent,
+				       struct mt_session_thread **out);
+void mt_session_remove_thread(struct mt_session *session, struct mt_session_thread *thread);
+/* With its threads. */
+void mt_session_remove_process(struct mt_session *session, struct mt_session_process *process);
+/* Let a thread go on with SIGNAL (0: none); that it is gone is no error. */
+struct mt_error *mt_session_go_on(struct mt_session *session, pid_t lwp, int signal);
+
+/* feed.c */
+/* See drain() in engine/engine.h. */
+struct mt_error *mt_session_drain(struct mt_session *session);
+
+/* stop.c */
+struct mt_error *mt_session_on_stop(struct mt_session *session, const struct mt_stop *stop);
+/* The rings of one thread (0: all), the engine's and those beside, into WRITER: as the engine's
+ * snapshot() does. */
+struct mt_error *mt_session_read_rings(struct mt_session *session, pid_t lwp, uint32_t number,
+				       struct mt_recording_writer *writer);
+/* Of all threads. */
+struct mt_error *mt_session_snapshot(struct mt_session *session);
+
+/* sideband.c: records of who was there. */
+struct mt_error *mt_session_put_maps(struct mt_session *session, struct mt_session_process *process,
+				     uint64_t time_ns);
+/* The thread's name, if the recording does not know it yet. */
+struct mt_error *mt_session_put_name(struct mt_session *session, struct mt_session_thread *thread,
+				     bool exec, uint64_t time_ns);
+/* Those of all threads. */
+struct mt_error *mt_session_put_names(struct mt_session *session);
+struct mt_error *mt_session_put_birth(struct mt_session *session,
+				      const struct mt_session_thread *thread, pid_t parent_pid,
+				      pid_t parent_lwp, uint64_t time_ns);
+struct mt_error *mt_session_put_end(struct mt_session *session,
+				    const struct mt_session_thread *thread, int status,
+				    uint64_t time_ns);
+struct mt_error *mt_session_put_note(struct mt_session *session,
+				     const struct mt_session_thread *thread,
+				     enum mt_recording_note note, uint64_t pc, uint64_t address,
+				     uint64_t weight, uint64_t time_ns);
+struct mt_error *mt_session_put_hit(struct mt_session *session,
+				    const struct mt_session_thread *thread,
+				    const struct mt_session_hit *hit, uint64_t time_ns);
+
+/* vdso.c */
+/* Puts the vDSO of a process into a file that outlives it, so that whoever decodes the recording
+ * has its code.  *path is the caller's to free; NULL: it could not be done. */
+void mt_session_keep_vdso(struct mt_session *session, pid_t pid, const struct mt_map *map,
+			  char **path, struct mt_build_id *id);
+
+/* watchpoint.c */
+/* Errors: USAGE (none that makes sense, or one too many). */
+struct mt_error *mt_session_add_watches(struct mt_session *session);
+/* Look for the variables that are not found yet in a mapping that has come.  Errors: USAGE (its
+ * alignment); mt_perf_event_open()'s. */
+struct mt_error *mt_session_find_watches(struct mt_session *session,
+					 struct mt_session_process *process,
+					 const struct mt_mapping *mapping);
+/* A new thread has the process's watchpoints too.  Errors: mt_perf_event_open()'s. */
+struct mt_error *mt_session_watch_thread(struct mt_session *session,
+					 struct mt_session_thread *thread);
+/* A thread stands still: what it hit goes into the recording, with a snapshot. */
+struct mt_error *mt_session_take_hits(struct mt_session *session, struct mt_session_thread *thread,
+				      const struct mt_stop *stop,
+				      const struct mt_engine_news *news);
+/* A stop for a hit and nothing else: the signal is ours. */
+bool mt_session_is_hit(const struct mt_stop *stop);
+
+/* debug_registers.c */
+/* All that was asked for can have a debug register.  Errors: USAGE (who wants them). */
+struct mt_error *mt_session_check_registers(const struct mt_session *session);
+/* One is left for the process. */
+bool mt_session_has_register(const struct mt_session *session,
+			     const struct mt_session_process *process);
+/* TEXT, which was found, is to stop threads at ADDRESS.  False: no register is left, which was
+ * said. */
+bool mt_session_take_register(struct mt_session *session, struct mt_session_process *process,
+			      const char *text, uint64_t address);
+
+/* mark.c */
+#define MT_SESSION_MARK_FUNCTION "mtrace_mark"
+#define MT_SESSION_MARK_BYTES    256
+/* A thread is at the first instruction of that function. */
+struct mt_error *mt_session_put_mark(struct mt_session *session,
+				     const struct mt_session_thread *thread,
+				     const struct mt_engine_news *news);
+
+/* probe.c */
+/* The executable's probes become marks, if marks are wanted. */
+struct mt_error *mt_session_find_probes(struct mt_session *session,
+					struct mt_session_process *process,
+					const struct mt_mapping *mapping);
+/* The words of the one at ADDRESS; nothing where none is.  Errors: NO_MEMORY. */
+struct mt_error *mt_session_tell_probe(struct mt_session *session,
+				       const struct mt_session_process *process, uint64_t address,
+				       const struct user_regs_struct *registers,
+				       struct mt_str *out);
+
+/* trigger.c */
+/* Marks are said at ADDRESS, too.  Errors: the engine's. */
+struct mt_error *mt_session_add_mark(struct mt_session *session, struct mt_session_process *process,
+				     uint64_t address);
+/* Errors: USAGE (not even the form of a location). */
+struct mt_error *mt_session_add_triggers(struct mt_session *session);
+/* Look for the triggers that are not found yet in a mapping that has come. */
+struct mt_error *mt_session_find_triggers(struct mt_session *session,
+					  struct mt_session_process *process,
+					  const struct mt_mapping *mapping);
+/* The number of the trigger at PC; 0: none. */
+static inline uint32_t mt_session_trigger_at(const struct mt_session_process *process, uint64_t pc)
+{
+	for (size_t i = 0; i < process->sites.count; i++)
+		if (process->sites.items[i].address == pc)
+			return process->sites.items[i].trigger;
+	return 0;
+}
+
+#endif

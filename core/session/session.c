@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "session/session.h"
+
+#include "kernel/clock.h"
+#include "session/private.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#define POLL_MS 100
+/* Ctrl-C reaches the program too, as a rule: so long is waited for its SIGINT. */
+#define REQUEST_PATIENCE_NS 300000000ull
+#define ATTACH_PATIENCE_NS  4000000000ull
+
+static uint64_t memory_bytes(void)
+{
+	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+
+	return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_MAX;
+}
+
+struct mt_error *mt_session_check_ring(uint64_t ring_bytes)
+{
+	if (ring_bytes && ring_bytes < MT_ENGINE_LEAST_RING_BYTES)
+		return mt_error_new(MT_ERROR_USAGE,
+				    "a ring of %llu bytes is too small: at least %u",
+				    (unsigned long long)ring_bytes, MT_ENGINE_LEAST_RING_BYTES);
+	if (ring_bytes > memory_bytes() / 2)
+		return mt_error_new(
+		    MT_ERROR_USAGE,
+		    "a ring of %llu bytes a thread is too large: this machine's memory has %llu",
+		    (unsigned long long)ring_bytes, (unsigned long long)memory_bytes());
+	return NULL;
+}
+
+static struct mt_error *check_pt_options(const struct mt_session *session,
+					 const struct mt_engine_ops *chosen)
+{
+	const char *asked = session->options->pt.asked;
+
+	if (!asked || chosen == &mt_engine_pt)
+		return NULL;
+	return mt_error_new(MT_ERROR_USAGE, "%s is for the engine pt alone, and this is %s", asked,
+			    session->why.text && !session->why.failed ? session->why.text
+								      : chosen->name);
+}
+
+/* The others record everything, which is what nobody meant who named them. */
+static void warn_of_calls_options(const struct mt_session *session,
+				  const struct mt_engine_ops *chosen)
+{
+	const struct mt_session_options *options = session->options;
+	const char *asked = options->modules && *options->modules             ? "--modules"
+			    : options->functions && *options->functions       ? "--functions"
+			    : options->no_functions && *options->no_functions ? "--no-functions"
+			    : options->throttle_ns                            ? "--throttle"
+									      : NULL;
+
+	if (asked && !chosen->records_calls)
+		mt_log(options->log, MT_LOG_WARNING,
+		       "%s is for the engine calls alone: %s records everything", asked,
+		       chosen->name);
+}
+
+static struct mt_error *create_engine(struct mt_session *session)
+{
+	const struct mt_engine_ops *chosen = NULL;
+	struct mt_engine_options options = {
+	    .ring_bytes = session->options->ring_bytes,
+	    .conversion = session->conversion,
+	    .log = session->options->log,
+	    .progress = session->options->progress,
+	    .keep_rings = session->options->live,
+	    .share_cpu = session->options->share_cpu,
+	    .stamps = session->options->stamps,
+	    .modules = session->options->modules,
+	    .functions = session->options->functions,
+	    .no_functions = session->options->no_functions,
+	    .throttle_ns = session->options->throttle_ns,
+	    .only = session->options->only,
+	    .pt = session->options->pt,
+	    .follow_forks = session->options->follow_forks,
+	    .is_clean = session->options->is_clean,
+	    .seen = session->options->seen,
+	    .seen_context = session->options->seen_context,
+	};
+
+	mt_try(mt_engine_choose(session->options->engine, &chosen, &session->why));
+	mt_try(check_pt_options(session, chosen));
+	warn_of_calls_options(session, chosen);
+	mt_try(mt_session_check_ring(options.ring_bytes));
+	session->result.engine = chosen->name;
+	return chosen->create(session->target, &options, &session->engine);
+}
+
+static struct mt_error *create_writer(struct mt_session *session, const char *const *command)
+{
+	struct mt_recording_pt pt = {0};
+	struct mt_recording_writer_options options = {
+	    .pt = &pt,
+	    .calls = mt_session_engine_ops(session)->records_calls,
+	    .conversion = session->conversion,
+	    .command = command,
+	};
+
+	mt_session_engine_ops(session)->describe(session->engine, &pt);
+	return mt_recording_writer_create(session->options->recording_path, &options,
+					  &session->writer);
+}
+
+/* The clock of the kernel's own records, where it is made of the TSC. */
+static struct mt_time_conversion find_conversion(void)
+{
+	struct mt_time_conversion conversion;
+
+	return mt_perf_kernel_conversion(&conversion) ? conversion : mt_time_conversion_measure();
+}
+
+static struct mt_error *create_tracks(struct mt_session *session)
+{
+	const struct mt_tracks_options options = {
+	    .events = session->options->events,
+	    .counters = session->options->counters,
+	    .conversion = session->conversion,
+	    .log = session->options->log,
+	    .keep = session->options->live,
+	};
+
+	return mt_tracks_create(&options, &session->tracks);
+}
+
+struct mt_error *mt_session_create(struct mt_target *target,
+				   const struct mt_session_options *options,
+				   const char *const *command, struct mt_session **out)
+{
+	struct mt_session *session = calloc(1, sizeof(*session));
+
+	*out = NULL;
+	if (!session)
+		return mt_error_no_memory();
+	session->target = target;
+	session->options = options;
+	session->conversion = find_conversion();
+	struct mt_error *error = mt_session_add_triggers(session);
+	if (!error)
+		error = mt_session_add_watches(session);
+	if (!error && (session->triggers.count || session->watches.count))
+		error = mt_space_pool_create(NULL, &session->pool);
+	if (!error)
+		error = create_tracks(session);
+	if (!error)
+		error = create_engine(session);
+	if (!error)
+		error = mt_session_check_registers(session);
+	if (!error)
+		error = create_writer(session, command);
+	if (error)
+		mt_session_destroy(session);
+	else
+		*out = session;
+	return error;
+}
+
+void mt_session_destroy(struct mt_session *session)
+{
+	if (!session)
+		return;
+	while (session->processes)
+		mt_session_remove_process(session, session->processes);
+	if (session->engine)
+		mt_session_engine_ops(session)->destroy(session->engine);
+	mt_tracks_destroy(session->tracks);
+	mt_recording_writer_destroy(session->writer);
+	mt_space_pool_destroy(session->pool);
+	mt_array_deinit(&session->triggers);
+	mt_array_each (watch, &session->watches)
+		mt_watch_deinit(watch);
+	mt_array_deinit(&session->watches);
+	mt_array_deinit(&session->stops);
+	mt_str_deinit(&session->why);
+	free(session);
+}
+
+static const char *engine_text(const struct mt_session *session)
+{
+	return session->why.text && !session->why.failed ? session->why.text
+							 : session->result.engine;
+}
+
+struct mt_error *mt_session_launch(struct mt_session *session, const struct mt_launch *launch)
+{
+	struct mt_session_process *process;
+	struct mt_session_thread *thread;
+	pid_t pid = 0;
+
+	mt_try(mt_session_target_ops(session)->launch(session->target, launch, &pid));
+	session->result.pid = pid;
+	mt_log(session->options->log, MT_LOG_INFO, "recording with the engine %s",
+	       engine_text(session));
+	mt_try(mt_session_add_process(session, pid, &process));
+	mt_try(mt_session_add_thread(session, process, pid, 0, &thread));
+	uint64_t time_ns = mt_session_now(session);
+	mt_try(mt_session_put_name(session, thread, true, time_ns));
+	mt_try(mt_session_put_birth(session, thread, 0, 0, time_ns));
+	mt_try(mt_session_put_maps(session, process, time_ns));
+	return mt_session_go_on(session, pid, 0);
+}
+
+/* All stops that are there, before any thread goes on: so that none is always the first. */
+static struct mt_error *collect(struct mt_session *session)
+{
+	const struct mt_engine_ops *ops = mt_session_engine_ops(session);
+	int patience_ms = ops->tick || ops->drain ? MT_ENGINE_TICK_MS : POLL_MS;
+	struct mt_stop stop;
+
+	session->stops.count = 0;
+	mt_try(mt_session_target_ops(session)->wait(session->target, patience_ms, &stop));
+	while (stop.kind != MT_STOP_NONE) {
+		if (stop.kind == MT_STOP_REQUEST)
+			session->request_ns = mt_clock_monotonic_ns();
+		else if (mt_array_push(&session->stops, stop))
+			return mt_error_no_memory();
+		if (stop.kind == MT_STOP_EXITED || HASH_COUNT(session->threads) < 2)
+			break;
+		mt_try(mt_session_target_ops(session)->wait(session->target, 0, &stop));
+	}
+	return NULL;
+}
+
+/* All that happened by now, or the next thing that happens. */
+static struct mt_error *turn(struct mt_session *session)
+{
+	struct mt_error *error = collect(session);
+
+	for (size_t i = 0; !error && i < session->stops.count; i++)
+		error = mt_session_on_stop(session, &session->stops.items[i]);
+	if (!error && mt_session_engine_ops(session)->tick)
+		mt_session_engine_ops(session)->tick(session->engine);
+	return error ? error : mt_session_drain(session);
+}
+
+/* Who tells of a child, or of a signal, may hold what keeps an engine from getting hold of the
+ * process: it is heard before the next attempt. */
+static struct mt_error *attach_engine(struct mt_session *session, pid_t pid)
+{
+	const uint64_t end_ns = mt_clock_monotonic_ns() + ATTACH_PATIENCE_NS;
+
+	for (;;) {
+		struct mt_error *error =
+		    mt_session_engine_ops(session)->attach(session->engine, pid);
+
+		if (!error || mt_error_code(error) != MT_ERROR_BUSY ||
+		    mt_clock_monotonic_ns() > end_ns)
+			return error;
+		mt_error_destroy(error);
+		mt_try(turn(session));
+	}
+}
+
+struct attaching {
+	struct mt_session *session;
+	struct mt_session_process *process;
+	uint64_t time_ns;
+};
+
+static struct mt_error *take_thread(void *context, pid_t lwp)
+{
+	const struct attaching *attaching = context;
+	struct mt_session *session = attaching->session;
+	struct mt_session_thread *thread;
+
+	mt_try(mt_session_add_thread(session, attaching->process, lwp, 0, &thread));
+	if (lwp != attaching->process->pid)
+		mt_try(mt_session_put_birth(session, thread, attaching->process->pid,
+					    attaching->process->pid, attaching->time_ns));
+	else
+		mt_try(mt_session_put_birth(session, thread, 0, 0, attaching->time_ns));
+	return mt_session_put_name(session, thread, lwp == attaching->process->pid,
+				   attaching->time_ns);
+}
+
+static struct mt_error *let_run(void *context, pid_t lwp)
+{
+	return mt_session_go_on(context, lwp, 0);
+}
+
+struct mt_error *mt_session_attach(struct mt_session *session, pid_t pid)
+{
+	struct attaching attaching = {.session = session};
+
+	if (mt_session_engine_ops(session)->foresee)
+		mt_try(mt_session_engine_ops(session)->foresee(session->engine, pid));
+	mt_try(mt_session_target_ops(session)->attach(session->target, pid));
+	session->result.pid = pid;
+	attaching.time_ns = mt_session_now(session);
+	mt_try(mt_session_add_process(session, pid, &attaching.process));
+	session->attached = true;
+	mt_try(mt_session_target_ops(session)->each_thread(session->target, pid, take_thread,
+							   &attaching));
+	if (session->options->live)
+		mt_try(mt_session_hide(session, pid));
+	if (mt_session_engine_ops(session)->attach)
+		mt_try(attach_engine(session, pid));
+	/* The front end of a live session tells it in its own words. */
+	if (!session->options->live)
+		mt_log(session->options->log, MT_LOG_INFO,
+		       "recording process %d with the engine %s%s", pid, engine_text(session),
+		       session->options->duration_ns ? "" : "; Ctrl-C ends it");
+	if (session->options->duration_ns)
+		session->end_ns = mt_clock_monotonic_ns() + session->options->duration_ns;
+	/* After the name, which says that a program began there; and breakpoints of triggers come
+	 * after the engine, which can then make them harmless. */
+	mt_try(mt_session_put_maps(session, attaching.process, attaching.time_ns));
+	if (mt_session_engine_ops(session)->attach)
+		return NULL;
+	return mt_session_target_ops(session)->each_thread(session->target, pid, let_run, session);
+}
+
+static struct mt_error *leave_all(struct mt_session *session)
+{
+	while (session->processes) {
+		pid_t pid = session->processes->pid;
+		bool keep = false;
+
+		if (mt_session_engine_ops(session)->let_go)
+			mt_try(mt_session_engine_ops(session)->let_go(session->engine, pid, &keep));
+		mt_session_remove_process(session, session->processes);
+		mt_try(mt_session_target_ops(session)->detach(session->target, pid, 0));
+	}
+	return NULL;
+}
+
+static bool has_enough(const struct mt_session *session)
+{
+	return session->options->most_snapshots &&
+	       session->result.snapshots >= session->options->most_snapshots;
+}
+
+static struct mt_error *check_request(struct mt_session *session)
+{
+	if (session->attached && has_enough(session))
+		return leave_all(session);
+	if (session->attached && (session->request_ns ||
+				  (session->end_ns && mt_clock_monotonic_ns() > session->end_ns))) {
+		mt_try(mt_session_snapshot(session));
+		return leave_all(session);
+	}
+	if (session->request_ns &&
+	    mt_clock_monotonic_ns() - session->request_ns > REQUEST_PATIENCE_NS)
+		return mt_session_snapshot(session);
+	return NULL;
+}
+
+static bool is_over(const struct mt_session *session)
+{
+	return !session->processes && (session->result.ended || session->attached);
+}
+
+struct mt_error *mt_session_run(struct mt_session *session)
+{
+	while (!is_over(session)) {
+		struct mt_error *error = turn(session);
+
+		if (error && mt_error_code(error) == MT_ERROR_GONE) {
+			mt_error_destroy(error); /* nothing is left, and its end was not for us */
+			return NULL;
+		}
+		if (!error)
+			error = check_request(session);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+struct mt_error *mt_session_finish(struct mt_session *session, struct mt_recording **out)
+{
+	for (size_t i = 0; i < session->triggers.count; i++)
+		if (!session->triggers.items[i].found)
+			mt_log(session->options->log, MT_LOG_WARNING,
+			       "%s %s was found nowhere: no function or line of that name",
+			       session->triggers.items[i].mark ? "marks will be missing:"
+							       : "the trigger",
+			       session->triggers.items[i].text);
+	mt_array_each (watch, &session->watches)
+		if (!watch->found)
+			mt_log(session->options->log, MT_LOG_WARNING,
+			       "%s was not watched: no variable of that name was found",
+			       watch->text);
+	/* What ended threads did since the last one. */
+	mt_try(mt_session_read_rings(session, 0, 0, session->writer));
+	mt_try(mt_recording_writer_finish(session->writer));
+	return mt_recording_writer_reopen(session->writer, out);
+}
+
+struct mt_session_result mt_session_result(const struct mt_session *session)
+{
+	return session->result;
+}

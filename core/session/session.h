@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A session: a program under a target, an engine that records it, and triggers; from its start to
+ * its end.  It writes who was mapped, named and signalled when into a recording, and has the engine
+ * put its rings there at each snapshot: at a trigger, at Ctrl-C, before a signal that kills, when a
+ * thread ends.
+ *
+ * One thread uses a session. */
+#ifndef MT_SESSION_SESSION_H
+#define MT_SESSION_SESSION_H
+
+#include "base/progress.h"
+#include "engine/engine.h"
+
+struct mt_session;
+
+struct mt_session_options {
+	const char *engine;          /* NULL: "auto" */
+	uint64_t ring_bytes;         /* a thread; 0: the default */
+	const char *recording_path;  /* NULL: a file without a name */
+	const char *const *triggers; /* locations, NULL at the end; or NULL */
+	bool share_cpu;              /* see engine/engine.h */
+	uint64_t duration_ns; /* of an attached process: let it go after so long; 0: when asked */
+	uint32_t most_snapshots; /* of an attached process: let it go after so many; 0: no limit */
+	bool follow_forks;       /* record children too; else they are let go */
+	bool
+	    live; /* snapshots are asked for by mt_session_copy() alone, and leave the rings full */
+	/* For engines that record calls: see engine/engine.h. */
+	enum mt_ring_stamps stamps;
+	const char *const *modules;
+	const char *const *functions;
+	const char *const *no_functions;
+	uint64_t throttle_ns;
+	struct mt_engine_pt_options pt; /* see engine/engine.h */
+	pid_t only;                     /* see engine/engine.h */
+	bool is_clean;                  /* see engine/engine.h */
+	/* What is recorded beside the calls: see session/tracks.h. */
+	const char *const *events, *const *counters;
+	const char *const *watches; /* session/watch_spec.h; NULL at the end; or NULL */
+	const struct mt_log *log;
+	const struct mt_progress *progress;                      /* see engine/engine.h */
+	void (*seen)(void *context, const struct mt_seen *seen); /* see engine/engine.h */
+	void *seen_context;
+};
+
+/* Errors: USAGE (a ring that is too small, or too large for this machine). */
+struct mt_error *mt_session_check_ring(uint64_t ring_bytes);
+
+/* Chooses the engine and creates the recording, so that what cannot work fails before the program
+ * runs.  The target is lent; options and what they point to must live as long as the session.
+ * COMMAND: the program's words, for the recording, NULL at the end; or NULL.
+ * Errors: those of mt_engine_choose() and of creating the recording; USAGE (a trigger or a size
+ * that makes no sense). */
+struct mt_error *mt_session_create(struct mt_target *target,
+				   const struct mt_session_options *options,
+				   const char *const *command, struct mt_session **out);
+/* Leaves processes to the target's end.  A recording that was not finished is taken away.  NULL is
+ * fine. */
+void mt_session_destroy(struct mt_session *session);
+
+/* Errors: the target's. */
+struct mt_error *mt_session_launch(struct mt_session *session, const struct mt_launch *launch);
+struct mt_error *mt_session_attach(struct mt_session *session, pid_t pid);
+
+/* Until all processes of the session ended, or were let go: an attached one when the user asks for
+ * attention, or its time is over.
+ * Errors: the target's; the recording's (a full disk). */
+struct mt_error *mt_session_run(struct mt_session *session);
+
+/* Instead of mt_session_run(), for front ends whose loop is not ours: they say what happened, in
+ * the same terms.  The target's resume() then has nothing to do, as have its halt() and release()
+ * if it only tells of stops in which all threads stand still.  Of a new thread the child alone has
+ * to. Errors: the target's; the recording's. */
+struct mt_error *mt_session_take(struct mt_session *session, const struct mt_stop *stop);
+/* A thread came to a trigger that the front end keeps itself. */
+struct mt_session_hit {
+	uint32_t trigger; /* its number */
+	uint64_t pc;
+	const char *location;
+	const char *condition; /* NULL: none */
+	const char *values;    /* what was printed: "x = 5, y = 7"; NULL: nothing */
+	const char *registers; /* NULL: not known */
+};
+struct mt_error *mt_session_hit(struct mt_session *session, pid_t lwp,
+				const struct mt_session_hit *hit);
+/* See hide() and show() in engine/engine.h.  A live session attaches hidden. */
+struct mt_error *mt_session_hide(struct mt_session *session, pid_t pid);
+struct mt_error *mt_session_show(struct mt_session *session, pid_t pid,
+				 const struct mt_engine_alone *alone);
+/* See pause() in engine/engine.h: around a fork whose child is nobody's, but has what its parent
+ * has. */
+struct mt_error *mt_session_pause(struct mt_session *session, pid_t lwp, bool on);
+/* See clean() in engine/engine.h. */
+struct mt_error *mt_session_clean(struct mt_session *session, pid_t parent, pid_t child);
+/* See tick() in engine/engine.h. */
+void mt_session_tick(struct mt_session *session);
+/* See look() in engine/engine.h. */
+bool mt_session_look(struct mt_session *session, pid_t lwp, struct mt_engine_ring *ring);
+/* Threads whose end nobody told: take it now. */
+struct mt_error *mt_session_reap(struct mt_session *session);
+/* A live session: all that is known now, as a recording of its own at PATH (NULL: a file without a
+ * name).  NUMBER: of the snapshot; 0: it has none.  Errors: the engine's; the recording's. */
+struct mt_error *mt_session_copy(struct mt_session *session, const char *path, uint32_t number,
+				 struct mt_recording **out);
+
+/* Finishes the recording and opens it for reading. */
+struct mt_error *mt_session_finish(struct mt_session *session, struct mt_recording **out);
+
+struct mt_session_result {
+	pid_t pid;  /* of the first process */
+	bool ended; /* wait_status is its end, as waitpid(2) gives it */
+	int wait_status;
+	uint32_t snapshots; /* how many were taken */
+	uint32_t hits;      /* of triggers */
+	int fatal_signal;   /* whose delivery was seen to kill it; 0: none */
+	pid_t fatal_lwp;
+	const char *engine; /* its name */
+};
+struct mt_session_result mt_session_result(const struct mt_session *session);
+
+#endif

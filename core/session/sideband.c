@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "session/private.h"
+
+#include "process/proc.h"
+
+#include <string.h>
+
+static bool is_same(const struct mt_session_map *known, const struct mt_map *map)
+{
+	return known->start == map->start && known->end == map->end &&
+	       known->offset == map->offset && known->inode == map->inode;
+}
+
+static bool is_known(const struct mt_session_process *process, const struct mt_map *map)
+{
+	mt_array_each (known, &process->maps)
+		if (is_same(known, map))
+			return true;
+	return false;
+}
+
+static struct mt_error *put_map(struct mt_session *session, pid_t pid,
+				const struct mt_mapping *mapping, uint64_t time_ns)
+{
+	struct mt_sideband record = {
+	    .time_ns = time_ns,
+	    .kind = MT_SIDEBAND_MMAP,
+	    .pid = pid,
+	    .tid = pid,
+	    .cpu = -1,
+	    .mmap = {.start = mapping->start,
+		     .length = mapping->end - mapping->start,
+		     .offset = mapping->offset,
+		     .path = mapping->path,
+		     .executable = true,
+		     .build_id_size = mapping->build_id.size},
+	};
+
+	memcpy(record.mmap.build_id, mapping->build_id.bytes, mapping->build_id.size);
+	return mt_recording_writer_put(session->writer, &record);
+}
+
+static struct mt_build_id build_id_of(const char *path)
+{
+	struct mt_objfile *objfile = NULL;
+	struct mt_build_id id = {0};
+
+	mt_error_destroy(mt_objfile_open(path, NULL, NULL, &objfile));
+	if (objfile)
+		id = *mt_objfile_build_id(objfile);
+	mt_objfile_unref(objfile);
+	return id;
+}
+
+struct walk {
+	struct mt_session *session;
+	struct mt_session_process *process;
+	uint64_t time_ns;
+	bool failed; /* not to read the mappings, but at what was done with one */
+};
+
+static struct mt_error *put_new_map(const struct walk *walk, const struct mt_map *map)
+{
+	struct mt_mapping mapping = {
+	    .start = map->start, .end = map->end, .offset = map->offset, .path = map->path};
+	char *kept = NULL;
+
+	if (strcmp(map->path, "[vdso]") == 0) {
+		mt_session_keep_vdso(walk->session, walk->process->pid, map, &kept,
+				     &mapping.build_id);
+		if (kept)
+			mapping.path = kept;
+	} else if (map->path[0] == '/') {
+		mapping.build_id = build_id_of(map->path);
+	} else if (!map->path[0]) {
+		mapping.path = "//anon";
+	}
+	struct mt_error *error =
+	    put_map(walk->session, walk->process->pid, &mapping, walk->time_ns);
+	if (!error)
+		error = mt_session_find_triggers(walk->session, walk->process, &mapping);
+	free(kept);
+	return error;
+}
+
+static struct mt_error *see_map(void *context, const struct mt_map *map)
+{
+	struct walk *walk = context;
+	struct mt_session_map seen = {map->start, map->end, map->offset, map->inode};
+
+	if (!map->executable || map->start >> 63 || is_known(walk->process, map))
+		return NULL;
+	if (mt_array_push(&walk->process->maps, seen))
+		return mt_error_no_memory();
+	struct mt_error *error = put_new_map(walk, map);
+	walk->failed = error;
+	return error;
+}
+
+/* PR_SET_DUMPABLE: only root may look at it any more. */
+static void say_hidden(struct mt_session *session, const struct mt_session_process *process,
+		       const struct mt_error *why)
+{
+	if (!session->hidden_is_told)
+		mt_log(session->options->log, MT_LOG_WARNING,
+		       "libraries that process %d loads from now on have no names, and triggers "
+		       "are not found in them: %s (it asked the system for that; root may)",
+		       process->pid, mt_error_message(why));
+	session->hidden_is_told = true;
+}
+
+struct mt_error *mt_session_put_maps(struct mt_session *session, struct mt_session_process *process,
+				     uint64_t time_ns)
+{
+	struct walk walk = {session, process, time_ns, false};
+	struct mt_error *error =
+	    session->target->ops->each_map(session->target, process->pid, see_map, &walk);
+
+	if (!error || walk.failed || mt_error_code(error) != MT_ERROR_PERMISSION)
+		return error;
+	say_hidden(session, process, error);
+	mt_error_destroy(error);
+	return NULL;
+}
+
+static struct mt_sideband record_of(const struct mt_session_thread *thread,
+				    enum mt_sideband_kind kind, uint64_t time_ns)
+{
+	return (struct mt_sideband){
+	    .time_ns = time_ns,
+	    .kind = (uint8_t)kind,
+	    .pid = thread->process->pid,
+	    .tid = thread->lwp,
+	    .cpu = -1,
+	};
+}
+
+struct mt_error *mt_session_put_name(struct mt_session *session, struct mt_session_thread *thread,
+				     bool exec, uint64_t time_ns)
+{
+	struct mt_sideband record = record_of(thread, MT_SIDEBAND_COMM, time_ns);
+	char name[16];
+
+	mt_proc_name(thread->lwp, name);
+	if (!exec && (!name[0] || strcmp(name, thread->name) == 0))
+		return NULL;
+	strcpy(thread->name, name);
+	record.comm.name = thread->name;
+	record.comm.exec = exec;
+	return mt_recording_writer_put(session->writer, &record);
+}
+
+struct mt_error *mt_session_put_names(struct mt_session *session)
+{
+	struct mt_session_thread *thread, *next;
+
+	HASH_ITER (hh, session->threads, thread, next)
+		mt_try(mt_session_put_name(session, thread, false, mt_session_now(session)));
+	return NULL;
+}
+
+struct mt_error *mt_session_put_birth(struct mt_session *session,
+				      const struct mt_session_thread *thread, pid_t parent_pid,
+				      pid_t parent_lwp, uint64_t time_ns)
+{
+	struct mt_sideband fork = record_of(thread, MT_SIDEBAND_FORK, time_ns);
+	struct mt_sideband start = record_of(thread, MT_SIDEBAND_ITRACE_START, time_ns);
+
+	fork.fork.parent_pid = parent_pid;
+	fork.fork.parent_tid = parent_lwp;
+	if (parent_pid)
+		mt_try(mt_recording_writer_put(session->writer, &fork));
+	/* Where rings are CPUs', the kernel tells on which CPU. */
+	return session->options->pt.per_cpu ? NULL
+					    : mt_recording_writer_put(session->writer, &start);
+}
+
+struct mt_error *mt_session_put_end(struct mt_session *session,
+				    const struct mt_session_thread *thread, int status,
+				    uint64_t time_ns)
+{
+	struct mt_sideband record = record_of(thread, MT_SIDEBAND_EXIT, time_ns);
+
+	record.fork.parent_pid = thread->process->pid;
+	record.fork.parent_tid = thread->process->pid;
+	mt_try(mt_session_put_note(session, thread, MT_NOTE_EXIT, thread->last_pc, 0,
+				   (uint64_t)status, time_ns));
+	return mt_recording_writer_put(session->writer, &record);
+}
+
+struct mt_error *mt_session_put_note(struct mt_session *session,
+				     const struct mt_session_thread *thread,
+				     enum mt_recording_note note, uint64_t pc, uint64_t address,
+				     uint64_t weight, uint64_t time_ns)
+{
+	struct mt_sideband record = record_of(thread, MT_SIDEBAND_SAMPLE, time_ns);
+
+	record.sample.event = note;
+	record.sample.ip = pc;
+	record.sample.address = address;
+	record.sample.weight = weight;
+	return mt_recording_writer_put(session->writer, &record);
+}
+
+static void append_string(struct mt_str *raw, const char *text)
+{
+	mt_str_append_bytes(raw, text ? text : "", (text ? strlen(text) : 0) + 1);
+}
+
+struct mt_error *mt_session_put_hit(struct mt_session *session,
+				    const struct mt_session_thread *thread,
+				    const struct mt_session_hit *hit, uint64_t time_ns)
+{
+	struct mt_sideband record = record_of(thread, MT_SIDEBAND_SAMPLE, time_ns);
+	mt_auto(mt_str) struct mt_str raw = {0};
+
+	append_string(&raw, hit->location);
+	append_string(&raw, hit->condition);
+	append_string(&raw, hit->values);
+	append_string(&raw, hit->registers);
+	if (raw.failed)
+		return mt_error_no_memory();
+	record.sample.event = MT_NOTE_TRIGGER;
+	record.sample.ip = hit->pc;
+	record.sample.weight = hit->trigger;
+	record.sample.raw = (const uint8_t *)raw.text;
+	record.sample.raw_size = (uint32_t)raw.length;
+	return mt_recording_writer_put(session->writer, &record);
+}

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What each kind of stop means to the session: snapshots, triggers, signals, births, execs, ends.
+ */
+#include "process/proc.h"
+#include "session/private.h"
+
+#include <signal.h>
+
+#define CODE_SEGMENT_64 0x33
+
+struct mt_error *mt_session_read_rings(struct mt_session *session, pid_t lwp, uint32_t number,
+				       struct mt_recording_writer *writer)
+{
+	mt_try(mt_session_engine_ops(session)->snapshot(session->engine, lwp, number, writer));
+	return mt_tracks_snapshot(session->tracks, lwp, writer);
+}
+
+struct mt_error *mt_session_snapshot(struct mt_session *session)
+{
+	/* Who asked to let go wants more than this. */
+	if (!session->attached)
+		session->request_ns = 0;
+	mt_try(mt_session_put_names(session));
+	if (session->options->live)
+		return NULL;
+	return mt_session_read_rings(session, 0, ++session->result.snapshots, session->writer);
+}
+
+/* Where functions are patched, a thread that is hit runs code of ours. */
+static struct mt_error *tell_registers(struct mt_session *session, pid_t lwp, struct mt_str *out)
+{
+	struct user_regs_struct registers;
+
+	if (mt_session_engine_ops(session)->records_calls)
+		return NULL;
+	mt_try(mt_session_target_ops(session)->get_registers(session->target, lwp, &registers));
+	mt_breakpoint_registers_of(&registers, out);
+	return out->failed ? mt_error_no_memory() : NULL;
+}
+
+static struct mt_error *hit(struct mt_session *session, struct mt_session_thread *thread,
+			    uint32_t trigger, const struct mt_engine_news *news)
+{
+	mt_auto(mt_str) struct mt_str registers = {0};
+	struct mt_session_hit what = {
+	    .trigger = trigger,
+	    .pc = news->pc,
+	    .location = session->triggers.items[trigger - 1].text,
+	};
+
+	thread->hit_pc = news->pc;
+	if (session->triggers.items[trigger - 1].mark)
+		return mt_session_put_mark(session, thread, news);
+	mt_try(tell_registers(session, thread->lwp, &registers));
+	what.registers = registers.text;
+	session->result.hits++;
+	mt_try(mt_session_put_hit(session, thread, &what, news->time_ns));
+	return mt_session_snapshot(session);
+}
+
+/* One that is seen by its breakpoint is hit each time that is.  Where none stands, the dynamic
+ * loader tells that it has loaded a library. */
+static struct mt_error *on_breakpoint(struct mt_session *session, struct mt_session_thread *thread,
+				      const struct mt_stop *stop, const struct mt_engine_news *news)
+{
+	uint32_t trigger = mt_session_trigger_at(thread->process, news->pc);
+
+	thread->last_pc = news->pc;
+	if (trigger)
+		mt_try(hit(session, thread, trigger, news));
+	else
+		mt_try(mt_session_put_maps(session, thread->process, news->time_ns));
+	return mt_session_go_on(session, stop->lwp, 0);
+}
+
+/* A trigger is hit when the thread comes to its instruction.  Coming back to it from a signal
+ * handler that ran before the instruction did is the same hit. */
+static struct mt_error *check_triggers(struct mt_session *session, struct mt_session_thread *thread,
+				       const struct mt_stop *stop,
+				       const struct mt_engine_news *news)
+{
+	uint32_t trigger = mt_session_trigger_at(thread->process, news->pc);
+
+	if (stop->kind == MT_STOP_STEP && thread->last_pc == thread->hit_pc &&
+	    news->pc != thread->hit_pc)
+		thread->hit_pc = 0;
+	thread->last_pc = news->pc;
+	return trigger && news->pc != thread->hit_pc ? hit(session, thread, trigger, news) : NULL;
+}
+
+static struct mt_error *on_signal(struct mt_session *session, struct mt_session_thread *thread,
+				  const struct mt_stop *stop, const struct mt_engine_news *news)
+{
+	enum mt_signal_action action = mt_proc_signal_action(stop->lwp, stop->signal);
+
+	mt_try(mt_session_put_note(session, thread, MT_NOTE_SIGNAL, news->pc, stop->address,
+				   (uint64_t)stop->signal, news->time_ns));
+	if (mt_signal_is_fatal(stop->signal, action)) {
+		session->result.fatal_signal = stop->signal;
+		session->result.fatal_lwp = stop->lwp;
+		mt_try(mt_session_snapshot(session));
+	} else if (stop->signal == SIGINT) {
+		mt_try(mt_session_snapshot(session));
+	}
+	return mt_session_go_on(session, stop->lwp, stop->signal);
+}
+
+static struct mt_error *on_new_thread(struct mt_session *session, struct mt_session_thread *parent,
+				      const struct mt_stop *stop, const struct mt_engine_news *news)
+{
+	struct mt_session_thread *thread;
+
+	mt_try(mt_session_add_thread(session, parent->process, stop->child, stop->lwp, &thread));
+	mt_try(mt_session_put_birth(session, thread, parent->process->pid, parent->lwp,
+				    news->time_ns));
+	mt_try(mt_session_put_name(session, thread, false, news->time_ns));
+	mt_try(mt_session_go_on(session, stop->child, 0));
+	return mt_session_go_on(session, stop->lwp, 0);
+}
+
+static struct mt_error *follow_child(struct mt_session *session, struct mt_session_thread *parent,
+				     const struct mt_stop *stop, const struct mt_engine_news *news)
+{
+	struct mt_session_process *process;
+	struct mt_session_thread *thread;
+
+	mt_try(mt_session_add_process(session, stop->child, &process));
+	mt_try(mt_session_add_thread(session, process, stop->child, stop->lwp, &thread));
+	mt_try(mt_session_put_birth(session, thread, parent->process->pid, parent->lwp,
+				    news->time_ns));
+	mt_try(mt_session_put_name(session, thread, false, news->time_ns));
+	mt_try(mt_session_put_maps(session, process, news->time_ns));
+	return mt_session_go_on(session, stop->child, 0);
+}
+
+/* Nothing of the engine's stays in it; one that must be kept for that is a stranger. */
+static struct mt_error *leave_child(struct mt_session *session, pid_t child)
+{
+	bool keep = false;
+
+	if (mt_session_engine_ops(session)->let_go)
+		mt_try(mt_session_engine_ops(session)->let_go(session->engine, child, &keep));
+	return keep ? mt_session_go_on(session, child, 0)
+		    : mt_session_target_ops(session)->detach(session->target, child, 0);
+}
+
+static struct mt_error *on_fork(struct mt_session *session, struct mt_session_thread *parent,
+				const struct mt_stop *stop, const struct mt_engine_news *news)
+{
+	if (session->options->follow_forks) {
+		mt_try(follow_child(session, parent, stop, news));
+	} else {
+		if (mt_session_engine_ops(session)->disown)
+			mt_session_engine_ops(session)->disown(session->engine, stop->child,
+							       stop->lwp);
+		mt_try(leave_child(session, stop->child));
+	}
+	return mt_session_go_on(session, stop->lwp, 0);
+}
+
+static struct mt_error *let_go(struct mt_session *session, struct mt_session_process *process,
+			       const char *why)
+{
+	pid_t pid = process->pid;
+	struct mt_session_thread *thread, *next;
+	bool keep = false;
+
+	mt_log(session->options->log, MT_LOG_WARNING, "process %d goes on untraced: %s", pid, why);
+	HASH_ITER (hh, session->threads, thread, next)
+		if (thread->process == process)
+			mt_try(mt_session_read_rings(session, thread->lwp, 0, session->writer));
+	if (mt_session_engine_ops(session)->let_go)
+		mt_try(mt_session_engine_ops(session)->let_go(session->engine, pid, &keep));
+	mt_session_remove_process(session, process);
+	return mt_session_target_ops(session)->detach(session->target, pid, 0);
+}
+
+static bool is_64_bit(struct mt_session *session, pid_t lwp)
+{
+	struct user_regs_struct registers;
+	struct mt_error *error =
+	    mt_session_target_ops(session)->get_registers(session->target, lwp, &registers);
+	bool other = !error && registers.cs != CODE_SEGMENT_64;
+
+	mt_error_destroy(error);
+	return !other;
+}
+
+/* execve ends all other threads without a word from some of them. */
+static struct mt_error *forget_others(struct mt_session *session,
+				      struct mt_session_process *process, pid_t stays)
+{
+	struct mt_session_thread *thread, *next;
+
+	HASH_ITER (hh, session->threads, thread, next) {
+		if (thread->process != process || thread->lwp == stays)
+			continue;
+		mt_try(mt_session_read_rings(session, thread->lwp, 0, session->writer));
+		mt_try(mt_session_put_end(session, thread, 0, mt_session_now(session)));
+		mt_session_remove_thread(session, thread);
+	}
+	return NULL;
+}
+
+/* Before stopped(): from here on the calling thread has the number of the first. */
+static struct mt_error *rename_thread(struct mt_session *session, const struct mt_stop *stop)
+{
+	struct mt_session_thread *thread = mt_session_find_thread(session, stop->child);
+
+	if (!thread)
+		return NULL;
+	mt_try(mt_session_read_rings(session, stop->child, 0, session->writer));
+	mt_try(forget_others(session, thread->process, stop->child));
+	mt_session_engine_ops(session)->rename_thread(session->engine, stop->child, stop->lwp);
+	mt_tracks_rename_thread(session->tracks, stop->child, stop->lwp);
+	HASH_DEL(session->threads, thread);
+	thread->lwp = stop->lwp;
+	HASH_ADD_INT(session->threads, lwp, thread);
+	return NULL;
+}
+
+static struct mt_error *on_exec(struct mt_session *session, struct mt_session_thread *thread,
+				const struct mt_stop *stop, const struct mt_engine_news *news)
+{
+	struct mt_session_process *process = thread->process;
+
+	if (!is_64_bit(session, stop->lwp))
+		return let_go(session, process,
+			      "it became a 32-bit program, and only x86-64 ones can be traced");
+	process->maps.count = 0;
+	process->sites.count = 0;
+	process->watch_sites.count = 0;
+	process->probes.count = 0;
+	process->loader = 0;
+	mt_event_set_deinit(&thread->watched);
+	mt_try(mt_session_put_name(session, thread, true, news->time_ns));
+	mt_try(mt_session_put_maps(session, process, news->time_ns));
+	return mt_session_go_on(session, stop->lwp, 0);
+}
+
+static struct mt_error *end_thread(struct mt_session *session, struct mt_session_thread *thread,
+				   int status)
+{
+	mt_try(mt_session_put_name(session, thread, false, mt_session_now(session)));
+	mt_try(mt_session_read_rings(session, thread->lwp, 0, session->writer));
+	mt_try(mt_session_put_end(session, thread, status, mt_session_now(session)));
+	mt_session_remove_thread(session, thread);
+	return NULL;
+}
+
+static struct mt_error *on_exiting(struct mt_session *session, struct mt_session_thread *thread,
+				   const struct mt_stop *stop)
+{
+	mt_try(end_thread(session, thread, stop->status));
+	return mt_session_go_on(session, stop->lwp, 0);
+}
+
+/* Also of threads that are not known any more. */
+static struct mt_error *on_exited(struct mt_session *session, const struct mt_stop *stop)
+{
+	struct mt_session_thread *thread = mt_session_find_thread(session, stop->lwp);
+	struct mt_session_process *process = mt_session_find_process(session, stop->pid);
+
+	if (thread)
+		mt_try(end_thread(session, thread, stop->status));
+	else
+		mt_session_engine_ops(session)->remove_thread(session->engine, stop->lwp);
+	if (stop->lwp == session->result.pid) {
+		session->result.ended = true;
+		session->result.wait_status = stop->status;
+	}
+	if (process && stop->lwp == stop->pid)
+		mt_session_remove_process(session, process);
+	return NULL;
+}
+
+/* A process that is nobody's, but has to be kept for a while. */
+static struct mt_error *on_stranger(struct mt_session *session, const struct mt_stop *stop)
+{
+	struct mt_engine_news news;
+
+	mt_try(mt_session_engine_ops(session)->stopped(session->engine, stop, &news));
+	switch (stop->kind) {
+	case MT_STOP_SIGNAL:
+	case MT_STOP_BREAKPOINT:
+		return mt_session_go_on(session, stop->lwp,
+					news.ordinary || news.breakpoint ? 0 : stop->signal);
+	case MT_STOP_GROUP:
+		return mt_session_target_ops(session)->resume(session->target, stop->lwp,
+							      MT_RESUME_LISTEN, 0);
+	case MT_STOP_NEW_THREAD:
+		mt_try(mt_session_go_on(session, stop->child, 0));
+		return mt_session_go_on(session, stop->lwp, 0);
+	case MT_STOP_FORK:
+	case MT_STOP_VFORK:
+		mt_try(leave_child(session, stop->child));
+		return mt_session_go_on(session, stop->lwp, 0);
+	case MT_STOP_EXEC:
+		if (!news.left)
+			return mt_session_go_on(session, stop->lwp, 0);
+		mt_session_engine_ops(session)->remove_thread(session->engine, stop->lwp);
+		return mt_session_target_ops(session)->detach(session->target, stop->pid, 0);
+	default:
+		return mt_session_go_on(session, stop->lwp, 0);
+	}
+}
+
+static struct mt_error *on_thread_stop(struct mt_session *session, struct mt_session_thread *thread,
+				       const struct mt_stop *stop,
+				       const struct mt_engine_news *news)
+{
+	if (news->breakpoint)
+		return on_breakpoint(session, thread, stop, news);
+	if (news->ordinary &&
+	    (stop->kind == MT_STOP_BREAKPOINT || stop->kind == MT_STOP_SIGNAL ||
+	     stop->kind == MT_STOP_LIBRARIES || stop->kind == MT_STOP_INTERRUPTED))
+		return mt_session_go_on(session, stop->lwp, 0);
+	switch (stop->kind) {
+	case MT_STOP_SIGNAL:
+	case MT_STOP_BREAKPOINT:
+		return mt_session_is_hit(stop) ? mt_session_go_on(session, stop->lwp, 0)
+					       : on_signal(session, thread, stop, news);
+	case MT_STOP_NEW_THREAD:
+		return on_new_thread(session, thread, stop, news);
+	case MT_STOP_FORK:
+	case MT_STOP_VFORK:
+		return on_fork(session, thread, stop, news);
+	case MT_STOP_EXEC:
+		return on_exec(session, thread, stop, news);
+	case MT_STOP_EXITING:
+		return on_exiting(session, thread, stop);
+	case MT_STOP_GROUP:
+		return mt_session_target_ops(session)->resume(session->target, stop->lwp,
+							      MT_RESUME_LISTEN, 0);
+	default:
+		mt_try(check_triggers(session, thread, stop, news));
+		return mt_session_go_on(session, stop->lwp, 0);
+	}
+}
+
+/* Killed under our hands: its end will be told. */
+static struct mt_error *ignore_gone(struct mt_error *error)
+{
+	if (!error || mt_error_code(error) != MT_ERROR_GONE)
+		return error;
+	mt_error_destroy(error);
+	return NULL;
+}
+
+struct mt_error *mt_session_on_stop(struct mt_session *session, const struct mt_stop *stop)
+{
+	struct mt_engine_news news;
+
+	if (stop->kind == MT_STOP_EXITED)
+		return on_exited(session, stop);
+	if (stop->kind == MT_STOP_EXEC)
+		mt_try(rename_thread(session, stop));
+	struct mt_session_thread *thread = mt_session_find_thread(session, stop->lwp);
+	struct mt_error *error =
+	    thread ? mt_session_engine_ops(session)->stopped(session->engine, stop, &news)
+		   : on_stranger(session, stop);
+	if (!thread)
+		return ignore_gone(error);
+	if (!error && news.maps_changed && stop->kind != MT_STOP_EXEC)
+		error = mt_session_put_maps(session, thread->process, news.time_ns);
+	if (!error)
+		error = mt_session_take_hits(session, thread, stop, &news);
+	if (!error)
+		error = on_thread_stop(session, thread, stop, &news);
+	return ignore_gone(error);
+}

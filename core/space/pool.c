@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "space/pool.h"
+
+#include "base/array.h"
+#include "base/str.h"
+#include "elf/objfile_private.h"
+
+#include <string.h>
+
+struct mt_error *mt_space_pool_create(const struct mt_objfile_options *options,
+				      struct mt_space_pool **out)
+{
+	struct mt_space_pool *pool = calloc(1, sizeof(*pool));
+
+	if (!pool)
+		return mt_error_no_memory();
+	if (options)
+		pool->options = *options;
+	if (pool->options.debug_directory)
+		pool->debug_directory = strdup(pool->options.debug_directory);
+	if (pool->options.sysroot)
+		pool->sysroot = strdup(pool->options.sysroot);
+	if (pool->options.log)
+		pool->log = *pool->options.log;
+	if ((pool->options.debug_directory && !pool->debug_directory) ||
+	    (pool->options.sysroot && !pool->sysroot)) {
+		mt_space_pool_destroy(pool);
+		return mt_error_no_memory();
+	}
+	pool->options.debug_directory = pool->debug_directory;
+	pool->options.sysroot = pool->sysroot;
+	pool->options.log = &pool->log;
+	*out = pool;
+	return NULL;
+}
+
+static void release(struct mt_objfile *objfile)
+{
+	if (objfile)
+		mt_objfile_number_by(objfile, NULL);
+	mt_objfile_unref(objfile);
+}
+
+static void destroy_images(struct mt_space_pool *pool)
+{
+	struct mt_image *image = pool->images, *next;
+
+	HASH_CLEAR(hh, pool->images);
+	for (; image; image = next) {
+		next = image->hh.next;
+		free(image->functions);
+		free(image);
+	}
+}
+
+void mt_space_pool_destroy(struct mt_space_pool *pool)
+{
+	if (!pool)
+		return;
+	destroy_images(pool);
+	for (struct mt_pool_file *file = pool->files; file; file = file->hh.next)
+		release(file->objfile);
+	for (size_t i = 0; i < pool->guests.count; i++)
+		release(pool->guests.items[i]);
+	mt_array_deinit(&pool->guests);
+	for (struct mt_text_symbols *table = pool->tables; table; table = table->next)
+		mt_text_symbols_deinit(table);
+	HASH_CLEAR(hh, pool->texts);
+	HASH_CLEAR(hh, pool->files);
+	HASH_CLEAR(hh, pool->holes);
+	mt_arena_deinit(&pool->arena);
+	free(pool->debug_directory);
+	free(pool->sysroot);
+	free(pool);
+}
+
+uint32_t mt_space_pool_function_count(const struct mt_space_pool *pool)
+{
+	return pool->function_count;
+}
+
+const char *mt_pool_text(struct mt_space_pool *pool, const char *text)
+{
+	struct mt_pool_text *known;
+	size_t length = strlen(text);
+
+	HASH_FIND(hh, pool->texts, text, length, known);
+	if (known)
+		return known->text;
+	known = mt_arena_zalloc(&pool->arena, sizeof(*known) + length + 1);
+	if (!known)
+		return NULL;
+	memcpy(known->text, text, length);
+	HASH_ADD_KEYPTR(hh, pool->texts, known->text, length, known);
+	return known->hh.tbl ? known->text : NULL;
+}
+
+static bool open_file(struct mt_space_pool *pool, struct mt_pool_file *file, const char *path,
+		      const struct mt_build_id *wanted)
+{
+	mt_auto(mt_error) struct mt_error *error =
+	    mt_objfile_open(path, wanted, &pool->options, &file->objfile);
+
+	if (!error) {
+		mt_objfile_number_by(file->objfile, &pool->function_count);
+		return true;
+	}
+	mt_log(&pool->log, MT_LOG_DEBUG, "%s", mt_error_message(error));
+	file->problem = mt_pool_text(pool, mt_error_message(error));
+	return file->problem != NULL;
+}
+
+const struct mt_pool_file *mt_pool_file(struct mt_space_pool *pool, const char *path,
+					const struct mt_build_id *wanted)
+{
+	mt_auto(mt_str) struct mt_str key = {0};
+	struct mt_pool_file *file;
+	char hex[41];
+
+	mt_build_id_format(wanted, hex);
+	mt_str_appendf(&key, "%s\n%s", path, hex);
+	if (key.failed)
+		return NULL;
+	HASH_FIND(hh, pool->files, key.text, key.length, file);
+	if (file)
+		return file;
+	file = mt_arena_zalloc(&pool->arena, sizeof(*file));
+	if (!file || !(file->key = mt_arena_text(&pool->arena, key.text, key.length)) ||
+	    !open_file(pool, file, path, wanted))
+		return NULL;
+	HASH_ADD_KEYPTR(hh, pool->files, file->key, key.length, file);
+	if (file->hh.tbl)
+		return file;
+	mt_objfile_unref(file->objfile);
+	return NULL;
+}
+
+struct mt_error *mt_pool_adopt(struct mt_space_pool *pool, struct mt_objfile *objfile)
+{
+	mt_array_each (known, &pool->guests)
+		if (*known == objfile)
+			return NULL;
+	if (mt_array_push(&pool->guests, objfile))
+		return mt_error_no_memory();
+	mt_objfile_number_by(mt_objfile_ref(objfile), &pool->function_count);
+	return NULL;
+}
+
+struct mt_image *mt_pool_image(struct mt_space_pool *pool, struct mt_objfile *objfile,
+			       uint64_t bias)
+{
+	struct mt_image *image = calloc(1, sizeof(*image)), *known;
+
+	if (!image)
+		return NULL;
+	image->key.objfile = objfile;
+	image->key.bias = bias;
+	HASH_FIND(hh, pool->images, &image->key, sizeof(image->key), known);
+	if (known) {
+		free(image);
+		return known;
+	}
+	HASH_ADD(hh, pool->images, key, sizeof(image->key), image);
+	if (image->hh.tbl)
+		return image;
+	free(image);
+	return NULL;
+}
+
+static struct mt_function *new_function(struct mt_space_pool *pool)
+{
+	struct mt_function *function = mt_arena_zalloc(&pool->arena, sizeof(*function));
+
+	if (function)
+		function->id = pool->function_count++;
+	return function;
+}
+
+static const struct mt_function *make_image_function(struct mt_space_pool *pool,
+						     const struct mt_image *image,
+						     const struct mt_symbol *symbol)
+{
+	struct mt_function *function = new_function(pool);
+
+	if (!function)
+		return NULL;
+	function->kind = symbol->kind;
+	function->flags = symbol->flags;
+	function->name = mt_objfile_symbol_name(image->key.objfile, symbol);
+	function->module = mt_objfile_path(image->key.objfile);
+	function->start = symbol->start + image->key.bias;
+	function->end = symbol->end + image->key.bias;
+	mt_objfile_source_at(image->key.objfile, symbol->start, &function->source);
+	return function;
+}
+
+const struct mt_function *mt_pool_image_function(struct mt_space_pool *pool, struct mt_image *image,
+						 size_t symbol)
+{
+	if (!image->functions)
+		image->functions = calloc(image->symbol_count, sizeof(*image->functions));
+	if (!image->functions)
+		return NULL;
+	if (!image->functions[symbol])
+		image->functions[symbol] =
+		    make_image_function(pool, image, &image->symbols[symbol]);
+	return image->functions[symbol];
+}
+
+const struct mt_function *mt_pool_text_function(struct mt_space_pool *pool,
+						struct mt_text_symbol *symbol)
+{
+	if (symbol->function)
+		return symbol->function;
+	struct mt_function *function = new_function(pool);
+	if (!function)
+		return NULL;
+	function->kind = MT_FUNCTION_SYMBOL;
+	function->name = symbol->name;
+	function->module = symbol->module;
+	function->start = symbol->start;
+	function->end = symbol->end;
+	symbol->function = function;
+	return function;
+}
+
+const struct mt_function *mt_pool_hole(struct mt_space_pool *pool, const struct mt_hole_key *key,
+				       const char *name)
+{
+	struct mt_hole *hole;
+
+	HASH_FIND(hh, pool->holes, key, sizeof(*key), hole);
+	if (hole)
+		return hole->function;
+	hole = mt_arena_zalloc(&pool->arena, sizeof(*hole));
+	const char *text = mt_pool_text(pool, name);
+	struct mt_function *function = hole && text ? new_function(pool) : NULL;
+	if (!function)
+		return NULL;
+	function->kind = MT_FUNCTION_UNKNOWN;
+	function->name = text;
+	function->module = key->path ? key->path : "";
+	function->start = key->start;
+	function->end = key->end;
+	hole->key = *key;
+	hole->function = function;
+	HASH_ADD(hh, pool->holes, key, sizeof(*key), hole);
+	return function;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef MT_SPACE_PRIVATE_H
+#define MT_SPACE_PRIVATE_H
+
+#include "space/pool.h"
+
+struct mt_space_entry {
+	struct mt_mapping mapping;
+	struct mt_image *image; /* NULL: no object file */
+};
+
+struct mt_space {
+	struct mt_space_pool *pool;
+	pid_t pid;
+	struct mt_space_entry *entries; /* sorted by address, disjoint */
+	size_t count;
+	size_t capacity;
+	struct mt_text_symbols *jit;    /* the pool's; NULL: none */
+	struct mt_text_symbols *kernel; /* the pool's; NULL: none */
+	/* The answer before this one, which is often this one's too. */
+	struct {
+		uint64_t start; /* [start, end): where it is the answer */
+		uint64_t end;
+		const struct mt_function *function;
+	} last;
+};
+
+/* How many mappings begin at or below an address: the one before may hold it. */
+size_t mt_space_search(const struct mt_space *space, uint64_t address);
+struct mt_space_entry *mt_space_entry_at(const struct mt_space *space, uint64_t address);
+
+void mt_space_forget_last(struct mt_space *space);
+
+#endif

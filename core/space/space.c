@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Which file is mapped where. */
+#include "space/private.h"
+
+#include "base/array.h"
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct mt_error *mt_space_create(struct mt_space_pool *pool, pid_t pid, struct mt_space **out)
+{
+	struct mt_space *space = calloc(1, sizeof(*space));
+
+	if (!space)
+		return mt_error_no_memory();
+	space->pool = pool;
+	space->pid = pid;
+	*out = space;
+	return NULL;
+}
+
+void mt_space_destroy(struct mt_space *space)
+{
+	if (!space)
+		return;
+	free(space->entries);
+	free(space);
+}
+
+size_t mt_space_search(const struct mt_space *space, uint64_t address)
+{
+	size_t low = 0, high = space->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (space->entries[middle].mapping.start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+struct mt_space_entry *mt_space_entry_at(const struct mt_space *space, uint64_t address)
+{
+	size_t behind = mt_space_search(space, address);
+
+	return behind && address < space->entries[behind - 1].mapping.end
+		   ? &space->entries[behind - 1]
+		   : NULL;
+}
+
+void mt_space_forget_last(struct mt_space *space)
+{
+	space->last.start = space->last.end = 0;
+}
+
+/* The part of an entry from START to END. */
+static struct mt_space_entry cut(struct mt_space_entry entry, uint64_t start, uint64_t end)
+{
+	entry.mapping.offset += start - entry.mapping.start;
+	entry.mapping.start = start;
+	entry.mapping.end = end;
+	return entry;
+}
+
+/* Replace what lies in ADDED's range.  Room for two more entries must be there: a mapping that is
+ * hit in its middle becomes two. */
+static void insert(struct mt_space *space, const struct mt_space_entry *added)
+{
+	uint64_t start = added->mapping.start, end = added->mapping.end;
+	struct mt_space_entry pieces[3];
+	size_t piece_count = 0, first = 0, last;
+
+	while (first < space->count && space->entries[first].mapping.end <= start)
+		first++;
+	for (last = first; last < space->count; last++)
+		if (space->entries[last].mapping.start >= end)
+			break;
+	const struct mt_space_entry *hit = space->entries + first;
+	if (first < last && hit->mapping.start < start)
+		pieces[piece_count++] = cut(*hit, hit->mapping.start, start);
+	pieces[piece_count++] = *added;
+	hit = space->entries + last - 1;
+	if (first < last && hit->mapping.end > end)
+		pieces[piece_count++] = cut(*hit, end, hit->mapping.end);
+
+	memmove(space->entries + first + piece_count, space->entries + last,
+		(space->count - last) * sizeof(*space->entries));
+	memcpy(space->entries + first, pieces, piece_count * sizeof(*pieces));
+	space->count += piece_count - (last - first);
+	mt_space_forget_last(space);
+}
+
+static struct mt_error *reserve(struct mt_space *space)
+{
+	if (mt_array_grow((void **)&space->entries, &space->capacity, sizeof(*space->entries),
+			  space->count + 2))
+		return mt_error_no_memory();
+	return NULL;
+}
+
+static struct mt_error *set_problem(struct mt_space *space, struct mt_space_entry *entry,
+				    const char *problem)
+{
+	entry->mapping.problem = mt_pool_text(space->pool, problem);
+	return entry->mapping.problem ? NULL : mt_error_no_memory();
+}
+
+/* A page of the file that two segments share is mapped twice: where the file's other mappings are
+ * tells which of them this is. */
+static bool address_beside(const struct mt_space *space, const struct mt_objfile *objfile,
+			   const struct mt_mapping *added, uint64_t *address)
+{
+	for (size_t i = 0; i < space->count; i++) {
+		const struct mt_mapping *other = &space->entries[i].mapping;
+
+		*address = added->start - other->bias;
+		if (other->objfile == objfile && mt_objfile_maps(objfile, added->offset, *address))
+			return true;
+	}
+	return false;
+}
+
+static struct mt_error *set_objfile(struct mt_space *space, struct mt_space_entry *entry,
+				    struct mt_objfile *objfile)
+{
+	uint64_t address;
+
+	if (!address_beside(space, objfile, &entry->mapping, &address) &&
+	    !mt_objfile_offset_to_address(objfile, entry->mapping.offset, &address))
+		return set_problem(space, entry,
+				   "the file has no segment at the offset that is mapped; it "
+				   "changed since");
+	entry->mapping.objfile = objfile;
+	entry->mapping.build_id = *mt_objfile_build_id(objfile);
+	entry->mapping.bias = entry->mapping.start - address;
+	entry->image = mt_pool_image(space->pool, objfile, entry->mapping.bias);
+	return entry->image ? NULL : mt_error_no_memory();
+}
+
+static const char deleted[] = " (deleted)";
+
+static bool is_deleted(const char *path)
+{
+	size_t length = strlen(path), suffix = strlen(deleted);
+
+	return length > suffix && strcmp(path + length - suffix, deleted) == 0;
+}
+
+static bool is_file(const char *path)
+{
+	static const char *const others[] = {"//", "/dev/", "/memfd:", "/SYSV", "/anon_hugepage"};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (strncmp(path, others[i], strlen(others[i])) == 0)
+			return false;
+	return path[0] == '/';
+}
+
+/* The kernel's own link to what is mapped reaches a file that has no name any more.  Only if it is
+ * still the same mapping: the pid may be of another machine or time. */
+static bool live_link(const struct mt_space *space, const struct mt_mapping *mapping, char *link,
+		      size_t size)
+{
+	char target[4096];
+
+	snprintf(link, size, "/proc/%d/map_files/%llx-%llx", (int)space->pid,
+		 (unsigned long long)mapping->start, (unsigned long long)mapping->end);
+	ssize_t length = readlink(link, target, sizeof(target) - 1);
+	if (length <= 0)
+		return false;
+	target[length] = '\0';
+	return strcmp(target, mapping->path) == 0;
+}
+
+/* The name under which a mapping's file can be opened.  NULL: none, *PROBLEM says why. */
+static const char *path_to_open(const struct mt_space *space, const struct mt_mapping *mapping,
+				char *buffer, size_t size, const char **problem)
+{
+	if (!is_file(mapping->path)) {
+		*problem = "it is not mapped from a file";
+		return NULL;
+	}
+	if (!is_deleted(mapping->path))
+		return mapping->path;
+	size_t length = strlen(mapping->path) - strlen(deleted);
+	if (mapping->build_id.size && length < size) {
+		memcpy(buffer, mapping->path, length);
+		buffer[length] = '\0';
+		return buffer;
+	}
+	if (live_link(space, mapping, buffer, size))
+		return buffer;
+	*problem = "the file was deleted, and without its build id another of the same name cannot "
+		   "be trusted";
+	return NULL;
+}
+
+static struct mt_error *open_entry(struct mt_space *space, struct mt_space_entry *entry)
+{
+	struct mt_mapping *mapping = &entry->mapping;
+	const char *problem = NULL;
+	char buffer[4096];
+
+	const char *path = path_to_open(space, mapping, buffer, sizeof(buffer), &problem);
+	if (!path)
+		return set_problem(space, entry, problem);
+	const struct mt_pool_file *file = mt_pool_file(space->pool, path, &mapping->build_id);
+	if (!file)
+		return mt_error_no_memory();
+	if (file->objfile)
+		return set_objfile(space, entry, file->objfile);
+	mapping->problem = file->problem;
+	return NULL;
+}
+
+/* A copy of a caller's mapping, with nothing found out yet. */
+static struct mt_error *begin_entry(struct mt_space *space, const struct mt_mapping *mapping,
+				    struct mt_space_entry *out)
+{
+	mt_try(reserve(space));
+	*out = (struct mt_space_entry){
+	    .mapping =
+		{
+		    .start = mapping->start,
+		    .end = mapping->end,
+		    .offset = mapping->offset,
+		    .path = mt_pool_text(space->pool, mapping->path ? mapping->path : ""),
+		    .build_id = mapping->build_id,
+		},
+	};
+	return out->mapping.path ? NULL : mt_error_no_memory();
+}
+
+struct mt_error *mt_space_add(struct mt_space *space, const struct mt_mapping *mapping)
+{
+	struct mt_space_entry entry;
+
+	if (mapping->start >= mapping->end)
+		return NULL;
+	mt_try(begin_entry(space, mapping, &entry));
+	mt_try(open_entry(space, &entry));
+	insert(space, &entry);
+	return NULL;
+}
+
+struct mt_error *mt_space_add_objfile(struct mt_space *space, const struct mt_mapping *mapping,
+				      struct mt_objfile *objfile)
+{
+	struct mt_space_entry entry;
+
+	if (mapping->start >= mapping->end)
+		return NULL;
+	mt_try(begin_entry(space, mapping, &entry));
+	mt_try(mt_pool_adopt(space->pool, objfile));
+	mt_try(set_objfile(space, &entry, objfile));
+	insert(space, &entry);
+	return NULL;
+}
+
+static bool same_contents(const struct mt_mapping *a, const struct mt_mapping *b)
+{
+	return strcmp(a->path, b->path ? b->path : "") == 0 &&
+	       a->start - a->offset == b->start - b->offset &&
+	       (a->build_id.size == 0 || b->build_id.size == 0 ||
+		mt_build_id_equal(&a->build_id, &b->build_id));
+}
+
+bool mt_space_conflicts(const struct mt_space *space, const struct mt_mapping *mapping)
+{
+	size_t i = mt_space_search(space, mapping->start);
+
+	if (i && space->entries[i - 1].mapping.end > mapping->start)
+		i--;
+	for (; i < space->count && space->entries[i].mapping.start < mapping->end; i++)
+		if (!same_contents(&space->entries[i].mapping, mapping))
+			return true;
+	return false;
+}
+
+struct mt_error *mt_space_copy(const struct mt_space *space, struct mt_space **out)
+{
+	struct mt_space *copy = NULL;
+
+	mt_try(mt_space_create(space->pool, space->pid, &copy));
+	copy->jit = space->jit;
+	copy->kernel = space->kernel;
+	if (space->count && mt_array_grow((void **)&copy->entries, &copy->capacity,
+					  sizeof(*copy->entries), space->count)) {
+		mt_space_destroy(copy);
+		return mt_error_no_memory();
+	}
+	if (space->count)
+		memcpy(copy->entries, space->entries, space->count * sizeof(*copy->entries));
+	copy->count = space->count;
+	*out = copy;
+	return NULL;
+}
+
+size_t mt_space_mapping_count(const struct mt_space *space)
+{
+	return space->count;
+}
+
+const struct mt_mapping *mt_space_mapping(const struct mt_space *space, size_t index)
+{
+	return &space->entries[index].mapping;
+}
+
+const struct mt_mapping *mt_space_find(const struct mt_space *space, uint64_t address)
+{
+	const struct mt_space_entry *entry = mt_space_entry_at(space, address);
+
+	return entry ? &entry->mapping : NULL;
+}
+
+/* One mapping's share of a read. */
+static size_t read_mapping(const struct mt_mapping *mapping, uint64_t address, void *buffer,
+			   size_t size)
+{
+	uint64_t room = mapping->end - address;
+
+	if (!mapping->objfile)
+		return 0;
+	return mt_objfile_read(mapping->objfile, address - mapping->bias, buffer,
+			       size < room ? size : room);
+}
+
+size_t mt_space_read(const struct mt_space *space, uint64_t address, void *buffer, size_t size)
+{
+	size_t have = 0;
+
+	while (have < size) {
+		const struct mt_mapping *mapping = mt_space_find(space, address + have);
+		size_t count = mapping ? read_mapping(mapping, address + have,
+						      (char *)buffer + have, size - have)
+				       : 0;
+		if (count == 0)
+			break;
+		have += count;
+	}
+	return have;
+}

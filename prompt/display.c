@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `display`: expressions that are shown at each stop. */
+#include "prompt/prompt.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct prompt_display {
+	unsigned number;
+	bool disabled;
+	bool is_local; /* it means something in one function alone */
+	uint64_t function;
+	struct mt_expr_format format;
+	char text[]; /* the expression */
+};
+
+static bool is_memory(const struct prompt_display *display)
+{
+	return display->format.size ||
+	       (display->format.letter && strchr("is", display->format.letter));
+}
+
+static struct prompt_display *find(struct prompt *prompt, unsigned number)
+{
+	for (size_t i = 0; i < prompt->displays.count; i++)
+		if (prompt->displays.items[i]->number == number)
+			return prompt->displays.items[i];
+	return NULL;
+}
+
+/* ---- Where it means something ---- */
+
+/* Whether names are found with FRAME, which decides nothing of values. */
+static struct mt_error *try_names(struct mt_expr_program *program,
+				  const struct mt_expr_frame *frame, const char *text)
+{
+	struct mt_expr *expr;
+
+	mt_try(mt_expr_parse(program, frame, text, &expr));
+	mt_expr_destroy(expr);
+	return NULL;
+}
+
+static struct mt_error *get_function(struct prompt *prompt, uint64_t *function)
+{
+	const struct mt_expr_frame frame = mt_debugger_expr_frame(prompt->debugger, NULL);
+	mt_auto(mt_str) struct mt_str name = {0};
+	struct mt_expr_program *program;
+
+	mt_try(mt_debugger_expressions(prompt->debugger, &program));
+	*function = 0;
+	mt_expr_frame_function(program, &frame, &name, function);
+	return NULL;
+}
+
+static struct mt_error *bind_to_function(struct prompt *prompt, struct prompt_display *display)
+{
+	struct mt_expr_frame frame = mt_debugger_expr_frame(prompt->debugger, NULL);
+	struct mt_expr_program *program;
+
+	mt_try(mt_debugger_expressions(prompt->debugger, &program));
+	mt_try(try_names(program, &frame, display->text));
+	frame.pc = 0;
+	struct mt_error *error = try_names(program, &frame, display->text);
+	display->is_local = error;
+	mt_error_destroy(error);
+	return get_function(prompt, &display->function);
+}
+
+static bool is_within(struct prompt *prompt, const struct prompt_display *display)
+{
+	const struct mt_expr_frame frame = mt_debugger_expr_frame(prompt->debugger, NULL);
+	struct mt_expr_program *program;
+	uint64_t function;
+
+	if (!display->is_local)
+		return true;
+	struct mt_error *error = get_function(prompt, &function);
+	if (!error)
+		error = mt_debugger_expressions(prompt->debugger, &program);
+	if (!error && function == display->function)
+		error = try_names(program, &frame, display->text);
+	bool found = !error && function == display->function;
+	mt_error_destroy(error);
+	return found;
+}
+
+/* ---- Showing ---- */
+
+static struct mt_error *examine(struct prompt *prompt, const struct prompt_display *display)
+{
+	const struct mt_expr_frame frame = mt_debugger_expr_frame(prompt->debugger, NULL);
+	const struct mt_expr_format *format = &display->format;
+	mt_auto(mt_str) struct mt_str words = {0}, out = {0};
+	struct mt_expr_program *program;
+
+	if (format->letter == 'i')
+		return prompt_examine_code(prompt, display->text, format->count);
+	mt_str_appendf(&words, "/%d%.1s%.1s %s", format->count, &format->letter, &format->size,
+		       display->text);
+	if (words.failed)
+		return mt_error_no_memory();
+	mt_try(mt_debugger_expressions(prompt->debugger, &program));
+	mt_try(mt_expr_examine(program, &frame, words.text, &out));
+	prompt_printf("%s", out.failed ? "" : out.text);
+	return NULL;
+}
+
+static struct mt_error *show_memory(struct prompt *prompt, const struct prompt_display *display)
+{
+	const struct mt_expr_format *format = &display->format;
+
+	prompt_printf("x/");
+	if (format->count != 1)
+		prompt_printf("%d", format->count);
+	prompt_printf("%c", format->letter ? format->letter : 'x');
+	if (format->size && !strchr("is", format->letter))
+		prompt_printf("%c", format->size);
+	prompt_printf(" %s%s", display->text,
+		      format->count != 1 || format->letter != 's' ? "\n" : "  ");
+	return examine(prompt, display);
+}
+
+static struct mt_error *show_value(struct prompt *prompt, const struct prompt_display *display)
+{
+	const struct mt_expr_frame frame = mt_debugger_expr_frame(prompt->debugger, NULL);
+	mt_auto(mt_str) struct mt_str words = {0}, out = {0};
+	struct mt_expr_program *program;
+
+	if (display->format.letter)
+		mt_str_appendf(&words, "/%c ", display->format.letter);
+	mt_str_append(&words, display->text);
+	if (words.failed)
+		return mt_error_no_memory();
+	prompt_printf("%s = ", words.text);
+	mt_try(mt_debugger_expressions(prompt->debugger, &program));
+	mt_try(mt_expr_output(program, &frame, words.text, &out));
+	prompt_printf("%s\n", out.failed ? "" : out.text);
+	return NULL;
+}
+
+static void show(struct prompt *prompt, const struct prompt_display *display)
+{
+	if (display->disabled || !is_within(prompt, display))
+		return;
+	prompt_printf("%u: ", display->number);
+	struct mt_error *error =
+	    is_memory(display) ? show_memory(prompt, display) : show_value(prompt, display);
+	if (error)
+		prompt_printf(is_memory(display) ? "%s\n" : "<error: %s>\n",
+			      mt_error_message(error));
+	mt_error_destroy(error);
+}
+
+void prompt_show_displays(struct prompt *prompt)
+{
+	mt_array_each (display, &prompt->displays)
+		show(prompt, *display);
+}
+
+struct mt_error *prompt_info_display(struct prompt *prompt, const char *rest)
+{
+	(void)rest;
+	if (!prompt->displays.count) {
+		prompt_printf("There are no auto-display expressions now.\n");
+		return NULL;
+	}
+	prompt_printf("Auto-display expressions now in effect:\nNum Enb Expression\n");
+	mt_array_each (at, &prompt->displays) {
+		const struct prompt_display *display = *at;
+		const struct mt_expr_format *format = &display->format;
+
+		prompt_printf("%u:   %c  ", display->number, "yn"[display->disabled]);
+		if (is_memory(display))
+			prompt_printf("/%d%c%c ", format->count, format->size ? format->size : 'b',
+				      format->letter ? format->letter : 'x');
+		else if (format->letter)
+			prompt_printf("/%c ", format->letter);
+		prompt_printf("%s%s\n", display->text,
+			      is_within(prompt, display)
+				  ? ""
+				  : " (cannot be evaluated in the current context)");
+	}
+	return NULL;
+}
+
+/* ---- The list ---- */
+
+static struct mt_error *add(struct prompt *prompt, const struct mt_expr_format *format,
+			    const char *text)
+{
+	size_t size = strlen(text) + 1;
+	struct prompt_display *display = calloc(1, sizeof(*display) + size);
+
+	if (!display)
+		return mt_error_no_memory();
+	memcpy(display->text, text, size);
+	display->format = *format;
+	struct mt_error *error = bind_to_function(prompt, display);
+	if (!error && mt_array_push(&prompt->displays, display))
+		error = mt_error_no_memory();
+	if (error) {
+		free(display);
+		return error;
+	}
+	display->number = ++prompt->last_display;
+	if (prompt_is_at_terminal(prompt) && mt_debugger_selected_frame(prompt->debugger))
+		show(prompt, display);
+	return NULL;
+}
+
+static struct mt_error *run_display(struct prompt *prompt, const char *rest)
+{
+	struct mt_expr_format format = {.count = 1};
+
+	if (!*rest) {
+		prompt_show_displays(prompt);
+		return NULL;
+	}
+	if (*rest == '/')
+		mt_try(mt_expr_format_parse(rest + 1, &format, &rest));
+	rest = prompt_skip_blanks(rest);
+	if (!*rest)
+		return mt_error_new(MT_ERROR_USAGE, "Argument required (expression to compute).");
+	return add(prompt, &format, rest);
+}
+
+static struct mt_error *no_such(unsigned number)
+{
+	return mt_error_new(MT_ERROR_NOT_FOUND, "No display number %u.", number);
+}
+
+static struct mt_error *remove_one(struct prompt *prompt, unsigned number)
+{
+	size_t kept = 0;
+
+	if (!find(prompt, number))
+		return no_such(number);
+	for (size_t i = 0; i < prompt->displays.count; i++) {
+		struct prompt_display *display = prompt->displays.items[i];
+
+		if (display->number == number)
+			free(display);
+		else
+			prompt->displays.items[kept++] = display;
+	}
+	prompt->displays.count = kept;
+	return NULL;
+}
+
+void prompt_displays_deinit(struct prompt *prompt)
+{
+	mt_array_each (display, &prompt->displays)
+		free(*display);
+	mt_array_deinit(&prompt->displays);
+}
+
+struct mt_error *prompt_undisplay(struct prompt *prompt, const char *rest)
+{
+	if (*rest)
+		return prompt_each_number(prompt, "display", rest, remove_one);
+	if (prompt->displays.count &&
+	    prompt_confirms(prompt, "Delete all auto-display expressions? (y or n) "))
+		prompt_displays_deinit(prompt);
+	return NULL;
+}
+
+static struct mt_error *set_disabled(struct prompt *prompt, unsigned number, bool disabled)
+{
+	struct prompt_display *display = find(prompt, number);
+
+	if (!display)
+		return no_such(number);
+	display->disabled = disabled;
+	return NULL;
+}
+
+static struct mt_error *enable_one(struct prompt *prompt, unsigned number)
+{
+	return set_disabled(prompt, number, false);
+}
+
+static struct mt_error *disable_one(struct prompt *prompt, unsigned number)
+{
+	return set_disabled(prompt, number, true);
+}
+
+static struct mt_error *set_all(struct prompt *prompt, const char *rest, bool disabled)
+{
+	if (*rest)
+		return prompt_each_number(prompt, "display", rest,
+					  disabled ? disable_one : enable_one);
+	mt_array_each (display, &prompt->displays)
+		(*display)->disabled = disabled;
+	return NULL;
+}
+
+struct mt_error *prompt_enable_display(struct prompt *prompt, const char *rest)
+{
+	return set_all(prompt, rest, false);
+}
+
+struct mt_error *prompt_disable_display(struct prompt *prompt, const char *rest)
+{
+	return set_all(prompt, rest, true);
+}
+
+const struct prompt_command prompt_display_commands[] = {
+    {.name = "display",
+     .usage = "[/FORMAT] [EXPRESSION]",
+     .summary = "Print the value of an expression each time that the program stops",
+     .help =
+	 "FORMAT is as of \"print\", or as of \"x\" for memory: i, s, or with a size.  Without\n"
+	 "EXPRESSION all are printed now.  What is local is printed in its function only.\n",
+     .run = run_display},
+    {.name = "undisplay",
+     .usage = "[NUMBER]...",
+     .summary = "Print no longer what \"display\" asked for",
+     .run = prompt_undisplay},
+    {0},
+};

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the debugger tells while the program runs, and whose the terminal is meanwhile.
+ *
+ * The program has a process group of its own.  While it runs that one is in the foreground, so that
+ * Ctrl-C is the program's; and it finds the terminal as it left it. */
+#include "prompt/prompt.h"
+
+#include <signal.h>
+#include <termios.h>
+#include <unistd.h>
+
+static struct {
+	bool is_ours;     /* standard input is our terminal */
+	bool has_program; /* program was saved */
+	struct termios own, program;
+	volatile sig_atomic_t interrupted;
+	volatile sig_atomic_t ended; /* by this signal; 0: not */
+} state;
+
+static void on_interrupt(int signal)
+{
+	(void)signal;
+	state.interrupted = 1;
+}
+
+static void on_end(int signal)
+{
+	state.ended = signal;
+}
+
+static void handle(int signal, void (*handler)(int signal))
+{
+	struct sigaction action = {.sa_handler = handler}, before;
+
+	sigemptyset(&action.sa_mask);
+	sigaction(signal, NULL, &before);
+	if (signal != SIGHUP || before.sa_handler != SIG_IGN) /* as under nohup */
+		sigaction(signal, &action, NULL);
+}
+
+/* A program that runs on must not be left with breakpoints in its text. */
+static void handle_signals(void)
+{
+	handle(SIGINT, on_interrupt);
+	handle(SIGTERM, on_end);
+	handle(SIGHUP, on_end);
+}
+
+/* While it stands still there is nothing of ours in it. */
+void prompt_release_signals(void)
+{
+	handle(SIGINT, on_interrupt);
+	handle(SIGTERM, SIG_DFL);
+	handle(SIGHUP, SIG_DFL);
+}
+
+static bool ended(void *context)
+{
+	(void)context;
+	return state.ended;
+}
+
+/* In the background a process is stopped that changes the terminal, unless it ignores that. */
+static void set_foreground(pid_t group)
+{
+	struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
+
+	sigemptyset(&ignore.sa_mask);
+	sigaction(SIGTTOU, &ignore, &before);
+	tcsetpgrp(STDIN_FILENO, group);
+	sigaction(SIGTTOU, &before, NULL);
+}
+
+static void set_modes(const struct termios *modes)
+{
+	struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
+
+	sigemptyset(&ignore.sa_mask);
+	sigaction(SIGTTOU, &ignore, &before);
+	tcsetattr(STDIN_FILENO, TCSADRAIN, modes);
+	sigaction(SIGTTOU, &before, NULL);
+}
+
+static void runs(void *context, pid_t pid)
+{
+	struct prompt *prompt = context;
+
+	state.interrupted = 0;
+	prompt_record_ran(prompt);
+	handle_signals();
+	prompt_out_unpaged();
+	fflush(stdout);
+	state.is_ours = !mt_debugger_is_attached(prompt->debugger) && isatty(STDIN_FILENO) &&
+			tcgetpgrp(STDIN_FILENO) == getpgrp() &&
+			tcgetattr(STDIN_FILENO, &state.own) == 0;
+	if (!state.is_ours)
+		return;
+	if (state.has_program)
+		set_modes(&state.program);
+	/* A child that was followed is of its parent's group. */
+	set_foreground(getpgid(pid));
+}
+
+static void stopped(void *context, pid_t pid)
+{
+	struct prompt *prompt = context;
+
+	(void)pid;
+	prompt_release_signals();
+	if (state.ended) {
+		prompt->over = true;
+		prompt->ended_by = state.ended;
+	}
+	if (!state.is_ours)
+		return;
+	set_foreground(getpgrp());
+	state.has_program = tcgetattr(STDIN_FILENO, &state.program) == 0;
+	set_modes(&state.own);
+}
+
+bool prompt_is_interrupted(void)
+{
+	return state.interrupted;
+}
+
+bool prompt_take_interrupt(void)
+{
+	bool was = state.interrupted;
+
+	state.interrupted = 0;
+	return was;
+}
+
+static bool gives_up(void *context)
+{
+	(void)context;
+	return prompt_is_interrupted();
+}
+
+static bool interrupted(void *context)
+{
+	(void)context;
+	return prompt_take_interrupt();
+}
+
+static void thread_born(void *context, const struct mt_debug_thread *thread)
+{
+	mt_auto(mt_str) struct mt_str name = {0};
+
+	prompt_name_thread(context, thread, &name);
+	if (!name.failed)
+		prompt_printf("[New %s]\n", name.text);
+}
+
+static void thread_ended(void *context, const struct mt_debug_thread *thread)
+{
+	mt_auto(mt_str) struct mt_str name = {0};
+
+	prompt_name_thread(context, thread, &name);
+	if (!name.failed)
+		prompt_printf("[%s exited]\n", name.text);
+	prompt_drop_breakpoints_of(context, thread->number);
+}
+
+static void followed(struct prompt *prompt, const struct mt_debug_thread *thread, pid_t child,
+		     bool is_vfork)
+{
+	mt_auto(mt_str) struct mt_str name = {0};
+	unsigned number = mt_debugger_inferior_count(prompt->debugger);
+	pid_t parent = mt_debugger_pid(prompt->debugger);
+
+	prompt_name_thread(prompt, thread, &name);
+	prompt_printf("[Attaching after %s %s to child process %d]\n", name.failed ? "" : name.text,
+		      is_vfork ? "vfork" : "fork", child);
+	prompt_printf("[New inferior %u (process %d)]\n", number, child);
+	if (!is_vfork)
+		prompt_printf("[Detaching after fork from parent process %d]\n"
+			      "[Inferior %u (process %d) detached]\n",
+			      parent, number - 1, parent);
+}
+
+static void forked(void *context, enum mt_debug_child what, const struct mt_debug_thread *thread,
+		   pid_t child, bool is_vfork)
+{
+	if (what == MT_DEBUG_CHILD_LET_GO)
+		prompt_printf("[Detaching after %s from child process %d]\n",
+			      is_vfork ? "vfork" : "fork", child);
+	else
+		followed(context, thread, child, is_vfork);
+}
+
+static void parent_let_go(void *context, pid_t parent, enum mt_debug_release why)
+{
+	static const char *const words[] = {[MT_DEBUG_BY_EXEC] = " after child exec",
+					    [MT_DEBUG_BY_EXIT] = " after child exit",
+					    [MT_DEBUG_BY_DETACH] = ""};
+	struct prompt *prompt = context;
+
+	prompt_printf(
+	    "[Detaching vfork parent process %d%s]\n[Inferior %u (process %d) detached]\n", parent,
+	    words[why], mt_debugger_inferior_count(prompt->debugger) - 1, parent);
+}
+
+static void executes(void *context, pid_t pid, const char *path)
+{
+	struct prompt *prompt = context;
+
+	prompt_printf("process %d is executing new program: %s\n", pid, path);
+	if (mt_debugger_settings(prompt->debugger)->exec_is_another)
+		prompt_printf("[New inferior %u]\n", mt_debugger_inferior_count(prompt->debugger));
+}
+
+static void signalled(void *context, const struct mt_debug_thread *thread, int signal)
+{
+	struct prompt *prompt = context;
+
+	prompt_printf("\n");
+	if (mt_debugger_births(prompt->debugger) > 1)
+		prompt_printf("Thread %s \"%s\" ", prompt_thread_number(prompt, thread).text,
+			      thread->name);
+	else
+		prompt_printf("Program ");
+	prompt_printf("received signal %s, %s.\n", prompt_signal_name(signal).text,
+		      prompt_signal_words(signal).text);
+}
+
+static void condition_failed(void *context, unsigned breakpoint, const char *why)
+{
+	(void)context;
+	(void)breakpoint;
+	fflush(stdout);
+	fprintf(stderr, "Error in testing breakpoint condition:\n%s\n", why);
+}
+
+static void unresolved(void *context, unsigned breakpoint, const char *why)
+{
+	(void)context;
+	fflush(stdout);
+	fprintf(stderr, "Error in re-setting breakpoint %u: %s\n", breakpoint, why);
+}
+
+static void warned(void *context, const char *text)
+{
+	(void)context;
+	fflush(stdout);
+	fprintf(stderr, "warning: %s\n", text);
+}
+
+static bool hit(void *context, unsigned breakpoint)
+{
+	return prompt_trigger_hit(context, breakpoint);
+}
+
+struct mt_debug_front prompt_front(struct prompt *prompt)
+{
+	return (struct mt_debug_front){
+	    .context = prompt,
+	    .thread_born = thread_born,
+	    .thread_ended = thread_ended,
+	    .forked = forked,
+	    .parent_let_go = parent_let_go,
+	    .executes = executes,
+	    .signalled = signalled,
+	    .hit = hit,
+	    .unresolved = unresolved,
+	    .condition_failed = condition_failed,
+	    .warned = warned,
+	    .runs = runs,
+	    .stopped = stopped,
+	    .gives_up = gives_up,
+	    .interrupted = interrupted,
+	    .ended = ended,
+	};
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the prompt prints: in colours where that is a terminal that shows them, and a page at a time
+ * when somebody sits there and reads. */
+#include "prompt/prompt.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+/* readline's headers declare what needs stdio. */
+#include <readline/readline.h>
+
+#define QUESTION "--Type <RET> for more, q to quit, c to continue without paging--"
+
+static struct {
+	bool colour;
+	bool paged;
+	bool left; /* nobody wants to see the rest of what this command prints */
+	bool runs; /* the program does, and may print, too */
+	struct terminal *terminal;
+	unsigned rows, columns;
+	unsigned row, column;
+	const char *head; /* printed before anything else is; NULL: nothing */
+} page;
+
+static struct winsize size_of(const struct prompt *prompt)
+{
+	struct winsize size = {0};
+
+	if (!prompt->interactive || !isatty(STDOUT_FILENO) ||
+	    ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
+		size = (struct winsize){0};
+	return size;
+}
+
+unsigned prompt_out_rows(const struct prompt *prompt)
+{
+	return prompt->has_height ? prompt->height : size_of(prompt).ws_row;
+}
+
+void prompt_out_begin(const struct prompt *prompt)
+{
+	struct winsize size = size_of(prompt);
+
+	page.colour = prompt->terminal->print_colour;
+	page.rows = prompt_out_rows(prompt);
+	page.paged = prompt->paginates && size.ws_row && page.rows > 1;
+	page.columns = size.ws_col;
+	page.row = page.column = 0;
+	page.left = page.runs = false;
+	page.terminal = prompt->terminal;
+}
+
+void prompt_out_unpaged(void)
+{
+	page.paged = false;
+	page.runs = true;
+}
+
+bool prompt_out_was_left(void)
+{
+	return page.left;
+}
+
+static void ask(void)
+{
+	fflush(stdout);
+	char *answer = readline(QUESTION);
+	char letter = answer && !prompt_line_was_cancelled() ? *prompt_skip_blanks(answer) : 'q';
+
+	free(answer);
+	page.row = 0;
+	page.left = letter == 'q';
+	page.paged = letter != 'c';
+}
+
+/* How many rows a text takes that begins in COLUMN; where it ends stays there. */
+static unsigned rows_of(const char *text, size_t length, unsigned *column)
+{
+	unsigned rows = 0;
+
+	for (size_t i = 0; i < length && text[i] != '\n'; i++) {
+		if (page.columns && *column >= page.columns) {
+			rows++;
+			*column = 0;
+		}
+		if (text[i] == '\t')
+			*column += 8 - *column % 8;
+		else
+			*column += ((unsigned char)text[i] & 0xc0) != 0x80;
+	}
+	if (length && text[length - 1] == '\n') {
+		rows++;
+		*column = 0;
+	}
+	return rows;
+}
+
+void prompt_out_head(const char *text)
+{
+	page.head = text;
+}
+
+static void put(const char *text);
+
+static void put_head(const char *text)
+{
+	const char *head = *text ? page.head : NULL;
+
+	page.head = head ? NULL : page.head;
+	if (head)
+		put(head);
+}
+
+/* A line that is wider than the terminal takes several rows. */
+static void put(const char *text)
+{
+	put_head(text);
+	/* While the program runs, Ctrl-C is meant for that. */
+	page.left |= !page.runs && prompt_is_interrupted();
+	while (*text && !page.left) {
+		size_t length = strcspn(text, "\n");
+
+		length += text[length] == '\n';
+		unsigned column = page.column, rows = rows_of(text, length, &column);
+		if (page.paged && page.column == 0 && page.row && page.row + rows >= page.rows)
+			ask();
+		if (page.left)
+			return;
+		if (fwrite(text, 1, length, stdout) < length && !page.terminal->output_errno)
+			page.terminal->output_errno = errno;
+		page.row += rows;
+		page.column = column;
+		text += length;
+	}
+}
+
+static void put_formatted(const char *format, va_list args)
+{
+	mt_auto(mt_str) struct mt_str text = {0};
+
+	mt_str_vappendf(&text, format, args);
+	if (text.text)
+		put(text.text);
+	if (page.runs)
+		terminal_flush(page.terminal);
+}
+
+void prompt_printf(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	put_formatted(format, args);
+	va_end(args);
+}
+
+/* GDB's colours. */
+static const char *sequence(enum prompt_style style)
+{
+	static const char *const sequences[] = {
+	    [PROMPT_FUNCTION] = "\033[33m",
+	    [PROMPT_FILENAME] = "\033[32m",
+	    [PROMPT_VARIABLE] = "\033[36m",
+	    [PROMPT_ADDRESS] = "\033[34m",
+	};
+
+	return sequences[style];
+}
+
+void prompt_styled(enum prompt_style style, const char *format, ...)
+{
+	va_list args;
+
+	put_head(format);
+	if (page.colour && !page.left)
+		fputs(sequence(style), stdout);
+	va_start(args, format);
+	put_formatted(format, args);
+	va_end(args);
+	if (page.colour && !page.left)
+		fputs("\033[m", stdout);
+}
+
+static void report(void *context, const char *what, uint64_t done, uint64_t total)
+{
+	const struct prompt *prompt = context;
+	const struct mt_progress *progress = &prompt->terminal->progress;
+
+	progress->report(progress->context, what, done, total);
+}
+
+static bool is_interrupted(void *context)
+{
+	const struct prompt *prompt = context;
+	const struct mt_progress *progress = &prompt->terminal->progress;
+
+	return prompt_is_interrupted() || progress->interrupted(progress->context);
+}
+
+struct mt_progress prompt_progress(struct prompt *prompt)
+{
+	return (struct mt_progress){report, is_interrupted, prompt};
+}

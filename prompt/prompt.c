@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `mtdb PROGRAM`: what the words on the command line ask for, then a line after the other. */
+#include "prompt/prompt.h"
+
+#include "base/array.h"
+#include "base/path.h"
+#include "ptrace/target.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* readline's headers declare what needs stdio. */
+#include <readline/history.h>
+#include <readline/readline.h>
+
+#define PROMPT          "(mtdb) "
+#define DEEPEST_SOURCES 50
+
+/* What was asked for on the command line, in its order. */
+struct order {
+	bool is_file;
+	const char *text;
+};
+
+struct options {
+	MT_ARRAY(struct order) orders;
+	const char *pid;
+	bool batch;
+	char **program; /* and its arguments, NULL at the end */
+};
+
+static bool cancelled; /* Ctrl-C ended the last line */
+
+/* ---- Lines ---- */
+
+static char *read_from_file(FILE *input)
+{
+	char *line = NULL;
+	size_t room = 0;
+	ssize_t length = getline(&line, &room, input);
+
+	if (length < 0) {
+		free(line);
+		return NULL;
+	}
+	while (length && (line[length - 1] == '\n' || line[length - 1] == '\r'))
+		line[--length] = 0;
+	return line;
+}
+
+/* False: a signal came, at the latest now: it cannot slip in between looking and waiting. */
+static bool wait_for_key(int fd)
+{
+	struct pollfd input = {.fd = fd, .events = POLLIN};
+	sigset_t interrupt, before;
+	bool waited = false;
+
+	sigemptyset(&interrupt);
+	sigaddset(&interrupt, SIGINT);
+	sigprocmask(SIG_BLOCK, &interrupt, &before);
+	if (!rl_pending_signal() && !prompt_is_interrupted())
+		waited = ppoll(&input, 1, NULL, &before) >= 0 || errno != EINTR;
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return waited;
+}
+
+/* Ctrl-C takes back what is typed. */
+static int read_key(FILE *input)
+{
+	unsigned char key;
+
+	for (;;) {
+		if (wait_for_key(fileno(input))) {
+			ssize_t got = read(fileno(input), &key, 1);
+
+			if (got == 1)
+				return key;
+			if (got == 0 || errno != EINTR)
+				return EOF;
+		}
+		/* readline hands it on to our own handler, as it may have done between two keys. */
+		rl_check_signals();
+		cancelled = prompt_take_interrupt();
+		if (!cancelled)
+			continue;
+		rl_replace_line("", 1);
+		return '\n';
+	}
+}
+
+bool prompt_line_was_cancelled(void)
+{
+	return cancelled;
+}
+
+static char *read_from_terminal(struct prompt *prompt, const char *mark)
+{
+	char *line;
+
+	terminal_flush(prompt->terminal);
+	for (;;) {
+		cancelled = false;
+		prompt_take_interrupt();
+		line = readline(mark);
+		if (!cancelled)
+			break;
+		free(line);
+		puts("Quit");
+	}
+	if (line && *prompt_skip_blanks(line))
+		add_history(line);
+	return line;
+}
+
+char *prompt_read_line(struct prompt *prompt, const char *mark)
+{
+	if (prompt->input) {
+		prompt->line++;
+		return read_from_file(prompt->input);
+	}
+	if (prompt->interactive)
+		return read_from_terminal(prompt, mark);
+	prompt_printf("%s", mark);
+	terminal_flush(prompt->terminal);
+	return read_from_file(stdin);
+}
+
+static bool ask(struct prompt *prompt, const char *question, bool otherwise)
+{
+	char *answer = prompt_read_line(prompt, question);
+	char letter = answer ? (char)tolower((unsigned char)*prompt_skip_blanks(answer)) : 0;
+
+	free(answer);
+	return letter == 'y' || (letter != 'n' && otherwise);
+}
+
+bool prompt_is_at_terminal(const struct prompt *prompt)
+{
+	return !prompt->batch && !prompt->input;
+}
+
+bool prompt_confirms(struct prompt *prompt, const char *question)
+{
+	if (!prompt->confirm)
+		return true;
+	if (prompt->interactive && !prompt->input)
+		return ask(prompt, question, true);
+	prompt_printf("%s[answered Y; input not from terminal]\n", question);
+	return true;
+}
+
+bool prompt_asks(struct prompt *prompt, const char *question)
+{
+	if (prompt->interactive && !prompt->input)
+		return ask(prompt, question, false);
+	prompt_printf("%s[answered N; input not from terminal]\n", question);
+	return false;
+}
+
+/* ---- Commands ---- */
+
+struct mt_error *prompt_execute(struct prompt *prompt, const char *line)
+{
+	mt_try(prompt_execute_one(prompt, line));
+	return prompt_do_commands(prompt);
+}
+
+struct mt_error *prompt_execute_one(struct prompt *prompt, const char *line)
+{
+	const struct prompt_command *command;
+	mt_auto(mt_str) struct mt_str text = {0};
+	const char *rest;
+
+	line = prompt_skip_blanks(line);
+	if (!*line || *line == '#')
+		return NULL;
+	mt_str_append(&text, line);
+	while (text.length && isspace((unsigned char)text.text[text.length - 1]))
+		text.text[--text.length] = 0;
+	if (text.failed)
+		return mt_error_no_memory();
+	mt_try(prompt_find(text.text, &command, &rest));
+	if (!command->run)
+		return mt_error_new(MT_ERROR_USAGE,
+				    "\"%s\" must be followed by the name of a subcommand.",
+				    command->name);
+	prompt->repeats = command->repeats;
+	return command->run(prompt, rest);
+}
+
+/* Nobody reads any more what comes of it. */
+static bool is_unread(const struct prompt *prompt)
+{
+	return prompt->terminal->output_errno == EPIPE;
+}
+
+static void tell_error(struct mt_error *error)
+{
+	fflush(stdout);
+	if (*mt_error_message(error))
+		fprintf(stderr, "%s\n", mt_error_message(error));
+	mt_error_destroy(error);
+}
+
+static struct mt_error *source_lines(struct prompt *prompt, const char *path, FILE *file)
+{
+	struct mt_error *error = NULL;
+	unsigned number = 0;
+	char *line;
+
+	while (!error && !prompt->over && !is_unread(prompt) && !prompt_is_interrupted() &&
+	       (line = read_from_file(file))) {
+		number = ++prompt->line;
+		error = prompt_execute(prompt, line);
+		free(line);
+	}
+	if (!error)
+		return NULL;
+	struct mt_error *told =
+	    mt_error_new(mt_error_code(error), "%s:%u: Error in sourced command file:\n%s", path,
+			 number, mt_error_message(error));
+	mt_error_destroy(error);
+	return told;
+}
+
+struct mt_error *prompt_source(struct prompt *prompt, const char *path)
+{
+	FILE *file, *before = prompt->input;
+	unsigned line = prompt->line;
+
+	if (prompt->depth == DEEPEST_SOURCES)
+		return mt_error_new(MT_ERROR_USAGE, "%s: files source one another endlessly.",
+				    path);
+	file = fopen(path, "re");
+	if (!file)
+		return mt_error_new(MT_ERROR_NOT_FOUND, "%s: %s.", path, strerrordesc_np(errno));
+	prompt->depth++;
+	prompt->input = file;
+	prompt->line = 0;
+	struct mt_error *error = source_lines(prompt, path, file);
+	prompt->input = before;
+	prompt->line = line;
+	prompt->depth--;
+	fclose(file);
+	return error;
+}
+
+/* Ctrl-C, or a page's reader who had enough, ended the command. */
+static struct mt_error *end_command(struct prompt *prompt, struct mt_error *error)
+{
+	bool is_interrupted = prompt_take_interrupt();
+
+	if (is_interrupted)
+		mt_debugger_look_anew(prompt->debugger);
+	if (!is_interrupted && !prompt_out_was_left())
+		return error;
+	mt_error_destroy(error);
+	return mt_error_new(MT_ERROR_INTERRUPTED, "Quit");
+}
+
+/* An empty line does again what can be done again. */
+static void take_line(struct prompt *prompt, char *line)
+{
+	bool is_empty = !*prompt_skip_blanks(line);
+	const char *text = is_empty && prompt->last_line ? prompt->last_line : line;
+	struct mt_error *error;
+
+	if (is_empty && !prompt->interactive) {
+		free(line);
+		return;
+	}
+	prompt->repeats = false;
+	prompt_out_begin(prompt);
+	error = prompt_execute(prompt, text);
+	terminal_flush(prompt->terminal);
+	prompt->status = error != NULL;
+	error = end_command(prompt, error);
+	if (error)
+		tell_error(error);
+	if (is_empty) {
+		free(line);
+		return;
+	}
+	free(prompt->last_line);
+	prompt->last_line = prompt->repeats ? line : NULL;
+	if (!prompt->repeats)
+		free(line);
+}
+
+static void read_lines(struct prompt *prompt)
+{
+	while (!prompt->over && !is_unread(prompt)) {
+		char *line = prompt_read_line(prompt, PROMPT);
+
+		if (!line) {
+			prompt_printf("%s\n", prompt->interactive ? "quit" : "");
+			return;
+		}
+		take_line(prompt, line);
+	}
+}
+
+/* ---- The command line ---- */
+
+static bool is_option(const char *word, const char *name)
+{
+	while (*word == '-')
+		word++;
+	return strcmp(word, name) == 0;
+}
+
+static struct mt_error *take_value(struct options *options, char ***words, bool is_file)
+{
+	const struct order order = {is_file, *++*words};
+
+	if (!order.text)
+		return mt_error_new(MT_ERROR_USAGE, "option \"%s\" needs a value", (*words)[-1]);
+	return mt_array_push(&options->orders, order) ? mt_error_no_memory() : NULL;
+}
+
+/* *words: at an option; stays at its last word. */
+static struct mt_error *take_option(struct options *options, char ***words)
+{
+	const char *word = **words;
+
+	if (is_option(word, "batch"))
+		options->batch = true;
+	else if (is_option(word, "x") || is_option(word, "command"))
+		return take_value(options, words, true);
+	else if (is_option(word, "ex") || is_option(word, "eval-command"))
+		return take_value(options, words, false);
+	else if (is_option(word, "p") || is_option(word, "pid"))
+		options->pid = *++*words;
+	else if (!is_option(word, "q") && !is_option(word, "quiet") && !is_option(word, "nx") &&
+		 !is_option(word, "args"))
+		return mt_error_new(MT_ERROR_USAGE, "unknown option \"%s\" (see \"mtdb --help\")",
+				    word);
+	if (!**words)
+		return mt_error_new(MT_ERROR_USAGE, "option \"%s\" needs a value", word);
+	return NULL;
+}
+
+static struct mt_error *parse(struct options *options, char **words)
+{
+	for (; *words && **words == '-'; words++)
+		mt_try(take_option(options, &words));
+	options->program = words;
+	return NULL;
+}
+
+bool prompt_is_meant(int argc, char **argv)
+{
+	static const char *const names[] = {"batch", "x", "command", "ex", "eval-command", "p",
+					    "pid",   "q", "quiet",   "nx", "args"};
+	mt_auto(mt_str) struct mt_str found = {0};
+	struct stat file;
+
+	if (argc < 2)
+		return false;
+	if (argv[1][0] != '-')
+		return (stat(argv[1], &file) == 0 && S_ISREG(file.st_mode)) ||
+		       (!strchr(argv[1], '/') && mt_path_find(argv[1], &found));
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (is_option(argv[1], names[i]))
+			return true;
+	return false;
+}
+
+/* So that a shell gives the program these very words. */
+static struct mt_error *set_arguments(struct prompt *prompt, char **words)
+{
+	mt_auto(mt_str) struct mt_str text = {0};
+
+	for (; *words; words++) {
+		mt_str_append(&text, text.length ? " " : "");
+		if (!**words)
+			mt_str_append(&text, "''");
+		for (const char *at = *words; *at; at++) {
+			if (!isalnum((unsigned char)*at) && !strchr("-_=+./:,%@", *at))
+				mt_str_append(&text, "\\");
+			mt_str_append_bytes(&text, at, 1);
+		}
+	}
+	if (text.failed)
+		return mt_error_no_memory();
+	return text.text ? mt_debugger_set_arguments(prompt->debugger, text.text) : NULL;
+}
+
+static struct mt_error *begin(struct prompt *prompt, const struct options *options)
+{
+	if (options->program[0]) {
+		mt_try(mt_debugger_load(prompt->debugger, options->program[0]));
+		mt_try(set_arguments(prompt, options->program + 1));
+	}
+	return options->pid ? prompt_attach(prompt, options->pid) : NULL;
+}
+
+static void obey(struct prompt *prompt, const struct options *options)
+{
+	mt_array_each (order, &options->orders) {
+		if (prompt->over || is_unread(prompt))
+			return;
+		prompt_out_begin(prompt);
+		struct mt_error *error = order->is_file ? prompt_source(prompt, order->text)
+							: prompt_execute(prompt, order->text);
+		error = end_command(prompt, error);
+		prompt->status = error != NULL;
+		if (error)
+			tell_error(error);
+		terminal_flush(prompt->terminal);
+	}
+}
+
+static struct mt_error *open_debugger(struct prompt *prompt)
+{
+	const struct mt_debug_front front = prompt_front(prompt);
+	struct mt_target *target;
+
+	mt_try(mt_ptrace_target_create(&target));
+	return mt_debugger_create(target, &front, &prompt->debugger);
+}
+
+static struct mt_error *hold_session(struct prompt *prompt, const struct options *options)
+{
+	mt_try(open_debugger(prompt));
+	prompt->progress = prompt_progress(prompt);
+	mt_try(prompt_record_create(prompt));
+	struct mt_error *error = begin(prompt, options);
+	if (error && options->batch)
+		return error;
+	if (error)
+		tell_error(error);
+	obey(prompt, options);
+	if (!options->batch)
+		read_lines(prompt);
+	return NULL;
+}
+
+int prompt_main(struct terminal *terminal, int argc, char **argv)
+{
+	struct prompt prompt = {
+	    .terminal = terminal, .confirm = true, .asks_pending = true, .paginates = true};
+	struct options options = {0};
+	struct mt_error *error = parse(&options, argv + 1);
+
+	(void)argc;
+	prompt.interactive = isatty(STDIN_FILENO) && !options.batch;
+	prompt.batch = options.batch;
+	prompt_complete_for(&prompt);
+	prompt_out_begin(&prompt);
+	rl_getc_function = read_key;
+	prompt_release_signals();
+	if (!error)
+		error = hold_session(&prompt, &options);
+	if (error) {
+		tell_error(error);
+		prompt.status = 1;
+		prompt.over = true;
+	}
+	mt_debugger_destroy(prompt.debugger);
+	prompt_record_destroy(&prompt);
+	prompt_commands_deinit(&prompt);
+	prompt_displays_deinit(&prompt);
+	mt_array_deinit(&options.orders);
+	free(prompt.last_line);
+	free(prompt.missing_file);
+	prompt_listing_deinit(&prompt.listing);
+	if (prompt.ended_by)
+		return 128 + prompt.ended_by;
+	return options.batch || prompt.over ? prompt.status : 0;
+}

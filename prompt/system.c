@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Commands about the system around the program: its process, a shell, directories. */
+#include "prompt/prompt.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- info proc ---- */
+
+static void print_link(pid_t pid, const char *name)
+{
+	char path[64], target[PATH_MAX];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	ssize_t length = readlink(path, target, sizeof(target) - 1);
+	if (length >= 0)
+		prompt_printf("%s = '%.*s'\n", name, (int)length, target);
+}
+
+static FILE *open_file(pid_t pid, const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	return fopen(path, "re");
+}
+
+static void print_command(pid_t pid)
+{
+	FILE *file = open_file(pid, "cmdline");
+	char *word = NULL;
+	size_t size = 0;
+
+	prompt_printf("cmdline = '");
+	for (bool first = true; file && getdelim(&word, &size, 0, file) > 0; first = false)
+		prompt_printf("%s%s", first ? "" : " ", word);
+	prompt_printf("'\n");
+	free(word);
+	if (file)
+		fclose(file);
+}
+
+static void print_line(const char *line)
+{
+	prompt_printf("%s", line);
+}
+
+/* A line of /proc/PID/maps: proc(5). */
+static void print_mapping(const char *line)
+{
+	unsigned long long start, end, offset;
+	char permissions[5], from[24];
+	int path = 0;
+
+	if (sscanf(line, "%llx-%llx %4s %llx %*s %*s %n", &start, &end, permissions, &offset,
+		   &path) < 4)
+		return;
+	snprintf(from, sizeof(from), "0x%llx", offset);
+	prompt_printf("  %#18llx %#18llx %#10llx %10s  %s   %s%s", start, end, end - start, from,
+		      permissions, line + path, line[path] ? "" : "\n");
+}
+
+static void each_line(pid_t pid, const char *name, void (*print)(const char *line))
+{
+	FILE *file = open_file(pid, name);
+	char *line = NULL;
+	size_t size = 0;
+
+	while (file && getline(&line, &size, file) > 0)
+		print(line);
+	free(line);
+	if (file)
+		fclose(file);
+}
+
+static void print_mappings(pid_t pid)
+{
+	prompt_printf("Mapped address spaces:\n\n"
+		      "  %18s %18s %10s %10s  Perms  objfile\n",
+		      "Start Addr", "End Addr", "Size", "Offset");
+	each_line(pid, "maps", print_mapping);
+}
+
+static void print_status(pid_t pid)
+{
+	each_line(pid, "status", print_line);
+}
+
+static void print_directory(pid_t pid)
+{
+	print_link(pid, "cwd");
+}
+
+static void print_executable(pid_t pid)
+{
+	print_link(pid, "exe");
+}
+
+static const struct process_fact {
+	const char *name;
+	bool by_default;
+	void (*print)(pid_t pid);
+} process_facts[] = {
+    {"cmdline", true, print_command}, {"cwd", true, print_directory},
+    {"exe", true, print_executable},  {"mappings", false, print_mappings},
+    {"status", false, print_status},
+};
+#define FACTS (sizeof(process_facts) / sizeof(process_facts[0]))
+
+struct mt_error *prompt_info_proc(struct prompt *prompt, const char *rest)
+{
+	pid_t pid = mt_debugger_pid(prompt->debugger);
+	bool known = !*rest;
+
+	for (size_t i = 0; i < FACTS; i++)
+		known |= strcmp(process_facts[i].name, rest) == 0;
+	if (!known)
+		return mt_error_new(MT_ERROR_USAGE, "Too many parameters: %s", rest);
+	if (!pid)
+		return mt_error_new(MT_ERROR_USAGE, "No current process: you must name one.");
+	prompt_printf("process %d\n", pid);
+	for (size_t i = 0; i < FACTS; i++)
+		if (*rest ? strcmp(process_facts[i].name, rest) == 0 : process_facts[i].by_default)
+			process_facts[i].print(pid);
+	return NULL;
+}
+
+/* ---- A shell, and directories ---- */
+
+static struct mt_error *run_in_shell(const char *command, int *status)
+{
+	const char *shell = getenv("SHELL") ? getenv("SHELL") : "/bin/sh";
+	char *words[] = {(char *)basename(shell), (char *)(*command ? "-c" : NULL), (char *)command,
+			 NULL};
+	sigset_t none;
+	posix_spawnattr_t attributes;
+	pid_t pid;
+
+	sigemptyset(&none);
+	if (posix_spawnattr_init(&attributes))
+		return mt_error_no_memory();
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+	int failure = posix_spawn(&pid, shell, NULL, &attributes, words, environ);
+	posix_spawnattr_destroy(&attributes);
+	if (failure)
+		return mt_error_errno(failure, "cannot run the shell %s", shell);
+	while (waitpid(pid, status, 0) < 0 && errno == EINTR)
+		continue;
+	return NULL;
+}
+
+static struct mt_error *run_shell(struct prompt *prompt, const char *rest)
+{
+	struct mt_expr_program *program;
+	int status = 0;
+
+	prompt_out_unpaged();
+	terminal_flush(prompt->terminal);
+	mt_try(run_in_shell(rest, &status));
+	prompt_take_interrupt(); /* a Ctrl-C was the shell's */
+	mt_try(mt_debugger_expressions(prompt->debugger, &program));
+	if (WIFSIGNALED(status))
+		return mt_expr_set_integer(program, "_shell_exitsignal", WTERMSIG(status));
+	return mt_expr_set_integer(program, "_shell_exitcode", WEXITSTATUS(status));
+}
+
+static struct mt_error *run_pwd(struct prompt *prompt, const char *rest)
+{
+	char path[PATH_MAX];
+
+	(void)prompt;
+	(void)rest;
+	if (!getcwd(path, sizeof(path)))
+		return mt_error_errno(errno, "cannot tell the working directory");
+	prompt_printf("Working directory %s.\n", path);
+	return NULL;
+}
+
+static struct mt_error *run_cd(struct prompt *prompt, const char *rest)
+{
+	const char *home = getenv("HOME") ? getenv("HOME") : "/";
+	mt_auto(mt_str) struct mt_str path = {0};
+
+	if (!*rest || (rest[0] == '~' && (!rest[1] || rest[1] == '/')))
+		mt_str_appendf(&path, "%s%s", home, *rest ? rest + 1 : "");
+	else
+		mt_str_append(&path, rest);
+	if (path.failed)
+		return mt_error_no_memory();
+	if (chdir(path.text))
+		return mt_error_new(MT_ERROR_NOT_FOUND, "%s: %s.", rest, strerrordesc_np(errno));
+	return prompt_is_at_terminal(prompt) ? run_pwd(prompt, "") : NULL;
+}
+
+const struct prompt_command prompt_system_commands[] = {
+    {.name = "shell",
+     .aliases = "!",
+     .usage = "[COMMAND]",
+     .summary = "Do a command of the shell, or open one",
+     .help = "Its status is in $_shell_exitcode.\n",
+     .run = run_shell},
+    {.name = "pwd", .summary = "Print the working directory", .run = run_pwd},
+    {.name = "cd",
+     .usage = "[DIRECTORY]",
+     .takes = PROMPT_FILE,
+     .summary = "Change the working directory, also of programs that are run",
+     .run = run_cd},
+    {0},
+};

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* System calls and function calls in the name of a thread that stands still.
+ *
+ * Where the program has mt_lend_code, that is run, from system call stop to system call stop: these
+ * are no signals, so that there is no moment at which our sudden end would harm the program.  The
+ * registers are set before the signals are blocked, and put back in the other order. */
+#include "process/inject.h"
+#include "ptrace/lwp.h"
+
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#define DIRECTION_FLAG 0x400ull
+
+struct loan {
+	struct mt_ptrace_target *target;
+	struct mt_ptrace_lwp *lwp;
+	struct mt_ptrace_process *process;
+	uint64_t mask;
+	struct user_regs_struct before;
+	int status; /* of the last stop */
+};
+
+static struct mt_error *gone(pid_t lwp)
+{
+	return mt_error_new(MT_ERROR_GONE, "thread %d ended within a call", lwp);
+}
+
+static struct mt_error *open_loan(struct mt_target *base, pid_t lwp, struct loan *loan)
+{
+	struct mt_ptrace_target *target = (struct mt_ptrace_target *)base;
+	struct mt_ptrace_lwp *known = mt_ptrace_find_lwp(target, lwp);
+
+	*loan = (struct loan){.target = target, .lwp = known};
+	loan->process = known ? mt_ptrace_find_process(target, known->pid) : NULL;
+	return !loan->process || !known->stopped || known->has_status ? gone(lwp) : NULL;
+}
+
+struct mt_error *mt_ptrace_lend(struct mt_target *base, pid_t pid, uint64_t code, uint64_t stack)
+{
+	struct mt_ptrace_process *process =
+	    mt_ptrace_find_process((struct mt_ptrace_target *)base, pid);
+
+	if (!process)
+		return gone(pid);
+	process->lend_code = code;
+	process->lend_stack = stack;
+	return NULL;
+}
+
+bool mt_ptrace_is_lent(struct mt_target *base, pid_t pid)
+{
+	const struct mt_ptrace_process *process =
+	    mt_ptrace_find_process((struct mt_ptrace_target *)base, pid);
+
+	return process && process->lend_code;
+}
+
+/* The thread will run REGISTERS, which are ready but for the stack pointer, with signals blocked.
+ */
+static struct mt_error *borrow(struct loan *loan, struct user_regs_struct *registers,
+			       uint64_t blocked)
+{
+	struct mt_target *base = &loan->target->base;
+	pid_t lwp = loan->lwp->lwp;
+	struct mt_lend_frame frame;
+
+	if (ptrace(PTRACE_GETSIGMASK, lwp, sizeof(loan->mask), &loan->mask))
+		return gone(lwp);
+	registers->rsp = mt_lend_frame_make(&loan->before, loan->mask, &frame);
+	registers->orig_rax = (uint64_t)-1;
+	registers->eflags &= ~DIRECTION_FLAG;
+	mt_try(base->ops->write(base, loan->lwp->pid, registers->rsp, &frame, sizeof(frame)));
+	if (ptrace(PTRACE_SETREGS, lwp, 0, registers) ||
+	    ptrace(PTRACE_SETSIGMASK, lwp, sizeof(blocked), &blocked))
+		return gone(lwp);
+	return NULL;
+}
+
+static struct mt_error *give_back(struct loan *loan)
+{
+	pid_t lwp = loan->lwp->lwp;
+	int status = 0;
+
+	mt_try(mt_ptrace_calm_lwp(lwp, &status));
+	if (ptrace(PTRACE_SETSIGMASK, lwp, sizeof(loan->mask), &loan->mask) ||
+	    ptrace(PTRACE_SETREGS, lwp, 0, &loan->before))
+		return gone(lwp);
+	if (status)
+		mt_ptrace_keep_status(loan->target, loan->lwp, status);
+	return NULL;
+}
+
+/* Until it stops; the status is 0 when the time is over. */
+static int wait_a_while(pid_t lwp, int timeout_ms)
+{
+	struct timespec pause = {.tv_nsec = 20000};
+	int status = 0;
+
+	for (int64_t left_ns = timeout_ms * 1000000ll; left_ns > 0; left_ns -= pause.tv_nsec) {
+		if (waitpid(lwp, &status, __WALL | WNOHANG) != 0)
+			return status;
+		nanosleep(&pause, NULL);
+		if (pause.tv_nsec < 1000000)
+			pause.tv_nsec *= 2;
+	}
+	return 0;
+}
+
+/* To the next system call stop.  timeout_ms < 0: for ever.  loan->status 0: the time is over. */
+static struct mt_error *run_to_system_call(struct loan *loan, int timeout_ms)
+{
+	pid_t lwp = loan->lwp->lwp;
+
+	do {
+		if (ptrace(PTRACE_SYSCALL, lwp, 0, 0))
+			return gone(lwp);
+		if (timeout_ms >= 0)
+			loan->status = wait_a_while(lwp, timeout_ms);
+		else if (mt_ptrace_wait_for(lwp, &loan->status) < 0)
+			return gone(lwp);
+		if (loan->status &&
+		    (!WIFSTOPPED(loan->status) || loan->status >> 16 == PTRACE_EVENT_EXIT)) {
+			mt_ptrace_keep_status(loan->target, loan->lwp, loan->status);
+			return gone(lwp);
+		}
+	} while (loan->status >> 16);
+	return NULL;
+}
+
+static bool is_system_call(const struct loan *loan)
+{
+	return WSTOPSIG(loan->status) == (SIGTRAP | MT_PTRACE_SYSCALL_STOP);
+}
+
+static struct mt_error *lent_system_call(struct loan *loan, long number,
+					 const uint64_t arguments[6], int64_t *result)
+{
+	pid_t lwp = loan->lwp->lwp;
+	struct user_regs_struct registers = loan->before;
+
+	registers.rip = loan->process->lend_code + MT_LEND_SYSCALL;
+	registers.rax = (uint64_t)number;
+	registers.rdi = arguments[0];
+	registers.rsi = arguments[1];
+	registers.rdx = arguments[2];
+	registers.r10 = arguments[3];
+	registers.r8 = arguments[4];
+	registers.r9 = arguments[5];
+	mt_try(borrow(loan, &registers, ~0ull));
+	for (int i = 0; i < 2; i++) { /* its entry, and its end */
+		mt_try(run_to_system_call(loan, -1));
+		if (!is_system_call(loan))
+			i--;
+	}
+	if (ptrace(PTRACE_GETREGS, lwp, 0, &registers))
+		return gone(lwp);
+	*result = (int64_t)registers.rax;
+	return give_back(loan);
+}
+
+struct mt_error *mt_ptrace_call_system(struct mt_target *base, pid_t lwp, long number,
+				       const uint64_t arguments[6], int64_t *result)
+{
+	struct loan loan;
+	int status = 0;
+
+	mt_try(open_loan(base, lwp, &loan));
+	if (loan.process->lend_code) {
+		mt_try(base->ops->get_registers(base, lwp, &loan.before));
+		return lent_system_call(&loan, number, arguments, result);
+	}
+	mt_try(mt_ptrace_find_syscall(base, loan.process->pid, &loan.process->syscall_pc));
+	struct mt_error *error = mt_ptrace_do_syscall(
+	    loan.process->pid, lwp, loan.process->syscall_pc, number, arguments, result, &status);
+	if (status)
+		mt_ptrace_keep_status(loan.target, loan.lwp, status);
+	return error;
+}
+
+/* Faults of the function's own are told; everything else waits. */
+static uint64_t mask_of_all_but_faults(void)
+{
+	static const int through[] = {SIGTRAP, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+	uint64_t mask = ~0ull;
+
+	for (size_t i = 0; i < sizeof(through) / sizeof(through[0]); i++)
+		mask &= ~(1ull << (through[i] - 1));
+	return mask;
+}
+
+/* The system calls of the function are passed by, up to the one that follows it. */
+static struct mt_error *run_until_return(struct loan *loan, int timeout_ms,
+					 struct user_regs_struct *registers)
+{
+	const uint64_t end = loan->process->lend_code + MT_LEND_SYSCALL + 2;
+	pid_t lwp = loan->lwp->lwp;
+
+	do {
+		mt_try(run_to_system_call(loan, timeout_ms));
+		if (!loan->status) {
+			loan->lwp->stopped = false;
+			return mt_error_new(MT_ERROR_BUSY,
+					    "thread %d did not come back from a function within "
+					    "%d ms",
+					    lwp, timeout_ms);
+		}
+		if (ptrace(PTRACE_GETREGS, lwp, 0, registers))
+			return gone(lwp);
+		if (!is_system_call(loan)) {
+			mt_try(give_back(loan));
+			return mt_error_new(MT_ERROR_BUSY,
+					    "a function called in thread %d got signal %d", lwp,
+					    WSTOPSIG(loan->status));
+		}
+	} while (registers->rip != end);
+	return run_to_system_call(loan, -1);
+}
+
+struct mt_error *mt_ptrace_call_function(struct mt_target *base, pid_t lwp,
+					 const struct mt_target_call *call, uint64_t *result)
+{
+	struct user_regs_struct registers;
+	struct loan loan;
+
+	mt_try(open_loan(base, lwp, &loan));
+	mt_try(base->ops->get_registers(base, lwp, &loan.before));
+	registers = loan.before;
+	registers.rip = loan.process->lend_code + MT_LEND_CALL;
+	registers.rbx = call->function;
+	registers.r12 = loan.process->lend_stack;
+	registers.r13 = call->arguments[0];
+	registers.r14 = call->arguments[1];
+	mt_try(borrow(&loan, &registers, mask_of_all_but_faults()));
+	mt_try(run_until_return(&loan, call->timeout_ms, &registers));
+	*result = registers.rdi;
+	return give_back(&loan);
+}

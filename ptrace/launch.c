@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Starting a program under ptrace: the child waits until it is seized, then becomes the program. */
+#include "ptrace/lwp.h"
+#include "terminal/terminal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/personality.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CODE_SEGMENT_64 0x33
+
+long mt_ptrace_options(void)
+{
+	return PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC |
+	       PTRACE_O_TRACEEXIT | PTRACE_O_TRACESYSGOOD;
+}
+
+struct pipes {
+	int go[2];    /* to the child: closed when it is seized */
+	int error[2]; /* from it: errno of execve; closed by its success */
+};
+
+static struct mt_error *open_pipes(struct pipes *pipes)
+{
+	if (pipe2(pipes->go, O_CLOEXEC))
+		return mt_error_errno(errno, "cannot make a pipe");
+	if (pipe2(pipes->error, O_CLOEXEC)) {
+		struct mt_error *error = mt_error_errno(errno, "cannot make a pipe");
+		close(pipes->go[0]);
+		close(pipes->go[1]);
+		return error;
+	}
+	return NULL;
+}
+
+/* In the child; only what is safe after fork(). */
+static void become_program(const struct mt_ptrace_target *target, const struct mt_launch *launch,
+			   struct pipes *pipes)
+{
+	char byte;
+
+	close(pipes->go[1]);
+	while (read(pipes->go[0], &byte, 1) < 0 && errno == EINTR)
+		;
+	terminal_restore_signals();
+	if (launch->apart) {
+		setpgid(0, 0);
+		personality(ADDR_NO_RANDOMIZE);
+	}
+	sigprocmask(SIG_SETMASK, &target->old_mask, NULL);
+	execve(launch->path, (char *const *)launch->arguments,
+	       launch->environment ? (char *const *)launch->environment : environ);
+	int errnum = errno;
+	(void)!write(pipes->error[1], &errnum, sizeof(errnum));
+	_exit(127);
+}
+
+/* Until execve succeeded (the program stands at its event) or failed (errnum says why). */
+static int wait_for_exec(pid_t pid, int *status)
+{
+	for (;;) {
+		if (waitpid(pid, status, __WALL) < 0) {
+			if (errno != EINTR)
+				return errno;
+			continue;
+		}
+		if (!WIFSTOPPED(*status))
+			return ECHILD;
+		if (*status >> 16 == PTRACE_EVENT_EXEC)
+			return 0;
+		int event = *status >> 16;
+		ptrace(PTRACE_CONT, pid, 0, event ? 0 : WSTOPSIG(*status));
+	}
+}
+
+static struct mt_error *exec_error(const char *path, int errnum)
+{
+	if (errnum == ENOEXEC)
+		return mt_error_new(MT_ERROR_FORMAT,
+				    "cannot run %s: it is no program for this machine (a script "
+				    "needs a first line such as \"#!/bin/sh\")",
+				    path);
+	return mt_error_errno(errnum, "cannot run %s", path);
+}
+
+static struct mt_error *start(const struct mt_launch *launch, pid_t pid, struct pipes *pipes)
+{
+	int status = 0, errnum = 0;
+
+	if (ptrace(PTRACE_SEIZE, pid, 0, mt_ptrace_options() | PTRACE_O_EXITKILL))
+		return mt_error_errno(errno, "cannot trace the new process (in a container ptrace "
+					     "must be allowed: --cap-add=SYS_PTRACE)");
+	close(pipes->go[1]);
+	pipes->go[1] = -1;
+	close(pipes->error[1]);
+	pipes->error[1] = -1;
+	int failure = wait_for_exec(pid, &status);
+	if (!failure)
+		return NULL;
+	if (read(pipes->error[0], &errnum, sizeof(errnum)) == sizeof(errnum))
+		return exec_error(launch->path, errnum);
+	return mt_error_errno(failure, "%s ended before it began", launch->path);
+}
+
+static void close_pipes(struct pipes *pipes)
+{
+	int *ends[] = {&pipes->go[0], &pipes->go[1], &pipes->error[0], &pipes->error[1]};
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (*ends[i] >= 0)
+			close(*ends[i]);
+}
+
+static struct mt_error *enter(struct mt_ptrace_target *target, pid_t pid)
+{
+	struct mt_ptrace_process *process;
+	struct mt_ptrace_lwp *lwp;
+	struct user_regs_struct registers;
+
+	mt_try(mt_ptrace_add_process(target, pid, &process));
+	process->launched = process->child = true;
+	mt_try(mt_ptrace_add_lwp(target, pid, pid, &lwp));
+	lwp->stopped = true;
+	mt_try(mt_ptrace_open_memory(process));
+	mt_try(target->base.ops->get_registers(&target->base, pid, &registers));
+	if (registers.cs != CODE_SEGMENT_64)
+		return mt_error_new(MT_ERROR_UNSUPPORTED,
+				    "it is a 32-bit program, and only x86-64 ones can be traced");
+	return NULL;
+}
+
+/* Traced, the system would run it without the privileges that its owner gave it. */
+static struct mt_error *refuse_privileged(const char *path)
+{
+	struct stat file;
+
+	if (geteuid() == 0 || stat(path, &file) || !(file.st_mode & (S_ISUID | S_ISGID)))
+		return NULL;
+	return mt_error_new(MT_ERROR_PERMISSION,
+			    "%s is set-user-ID or set-group-ID, and would run without its "
+			    "privileges while it is traced: run mtdb as root",
+			    path);
+}
+
+struct mt_error *mt_ptrace_launch(struct mt_target *base, const struct mt_launch *launch,
+				  pid_t *pid)
+{
+	struct mt_ptrace_target *target = (struct mt_ptrace_target *)base;
+	struct pipes pipes;
+
+	mt_try(refuse_privileged(launch->path));
+	mt_try(open_pipes(&pipes));
+	*pid = fork();
+	if (*pid == 0)
+		become_program(target, launch, &pipes);
+	struct mt_error *error = *pid < 0 ? mt_error_errno(errno, "cannot start a process")
+					  : start(launch, *pid, &pipes);
+	close_pipes(&pipes);
+	if (!error)
+		error = mt_error_wrap(enter(target, *pid), "cannot trace %s", launch->path);
+	if (error && *pid > 0) {
+		kill(*pid, SIGKILL);
+		waitpid(*pid, NULL, __WALL);
+		mt_ptrace_forget(target, *pid);
+		return error;
+	}
+	if (!error && !launch->apart)
+		mt_ptrace_forward_begin(*pid);
+	return error;
+}

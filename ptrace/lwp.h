@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the ptrace target knows of its processes and LWPs; inside of ptrace/ only. */
+#ifndef MT_PTRACE_LWP_H
+#define MT_PTRACE_LWP_H
+
+#include "process/target.h"
+#include "ptrace/syscall.h"
+
+#include <signal.h>
+#include <uthash.h>
+
+#define MT_PTRACE_SYSCALL_STOP 0x80 /* PTRACE_O_TRACESYSGOOD */
+
+struct mt_ptrace_process {
+	pid_t pid;
+	bool launched;       /* by us, or forked by such a one: dies with us */
+	bool child;          /* of ours: wait() tells its end even when it is let go */
+	bool let_go;         /* nothing else but that is to be told of it */
+	int mem_fd;          /* /proc/PID/mem */
+	uint64_t syscall_pc; /* of a system call instruction; 0: not looked for yet */
+	uint64_t lend_code;  /* 0: none there */
+	uint64_t lend_stack;
+	mt_target_is_trap *is_trap; /* NULL: nobody asked */
+	void *trap_context;
+	UT_hash_handle hh;
+};
+
+struct mt_ptrace_lwp {
+	pid_t lwp;
+	pid_t pid;        /* 0: it reported before its parent told of it */
+	bool stopped;     /* stands still */
+	bool stepping;    /* was resumed by a step */
+	bool halted;      /* stands still for halt() alone */
+	bool interrupted; /* by halt(), and did not stop yet: vfork() holds it */
+	bool in_vfork;    /* until its next stop */
+	bool in_group;    /* told of a stop by job control, which is not over */
+	bool listens;     /* for the end of that; else it goes on in spite of it */
+	bool exiting;     /* it runs no code of its own any more */
+	bool has_status;  /* waitpid gave `status`, which wait() has not told yet */
+	int status;
+	uint64_t trap;     /* it stands at this int3, which is the status; 0: it does not */
+	siginfo_t trapped; /* of that SIGTRAP, asked for before it was waited for; else empty */
+	UT_hash_handle hh;
+};
+
+struct mt_ptrace_target {
+	struct mt_target base;
+	struct mt_ptrace_process *processes;
+	struct mt_ptrace_lwp *lwps;
+	size_t untold;    /* LWPs with has_status */
+	size_t own_traps; /* processes with is_trap */
+	sigset_t old_mask;
+};
+
+/* lwp.c */
+struct mt_ptrace_process *mt_ptrace_find_process(struct mt_ptrace_target *target, pid_t pid);
+struct mt_error *mt_ptrace_add_process(struct mt_ptrace_target *target, pid_t pid,
+				       struct mt_ptrace_process **out);
+void mt_ptrace_remove_process(struct mt_ptrace_target *target, pid_t pid);
+/* After exec the old file descriptor leads to memory that is no more. */
+struct mt_error *mt_ptrace_open_memory(struct mt_ptrace_process *process);
+
+struct mt_ptrace_lwp *mt_ptrace_find_lwp(struct mt_ptrace_target *target, pid_t lwp);
+/* The one there is, or a new one. */
+struct mt_error *mt_ptrace_add_lwp(struct mt_ptrace_target *target, pid_t lwp, pid_t pid,
+				   struct mt_ptrace_lwp **out);
+void mt_ptrace_remove_lwp(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp);
+/* Any LWP of the process, the first one (its leader) last; NULL: none. */
+struct mt_ptrace_lwp *mt_ptrace_any_lwp(struct mt_ptrace_target *target, pid_t pid);
+/* The LWPs and the process. */
+void mt_ptrace_forget(struct mt_ptrace_target *target, pid_t pid);
+
+/* wait.c */
+struct mt_error *mt_ptrace_wait(struct mt_target *base, int timeout_ms, struct mt_stop *stop);
+/* What wait() is to tell. */
+void mt_ptrace_keep_status(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp, int status);
+/* Wait until this LWP stands still, or is gone (then it is removed and *lwp becomes NULL). */
+struct mt_error *mt_ptrace_settle(struct mt_ptrace_target *target, struct mt_ptrace_lwp **lwp);
+/* The new LWP that the parent's event tells of: adds it and waits until it stands still. */
+struct mt_error *mt_ptrace_adopt(struct mt_ptrace_target *target, pid_t child, pid_t pid);
+
+/* reap.c */
+void mt_ptrace_own_traps(struct mt_target *base, pid_t pid, mt_target_is_trap *is_ours,
+			 void *context);
+/* As waitpid(2); of all LWPs when WHICH is -1. */
+pid_t mt_ptrace_reap(struct mt_ptrace_target *target, pid_t which, int *status, int flags);
+/* One, whatever signals come to us. */
+pid_t mt_ptrace_reap_lwp(struct mt_ptrace_target *target, pid_t lwp, int *status);
+
+/* launch.c, attach.c */
+struct mt_error *mt_ptrace_launch(struct mt_target *base, const struct mt_launch *launch,
+				  pid_t *pid);
+struct mt_error *mt_ptrace_attach(struct mt_target *base, pid_t pid);
+struct mt_error *mt_ptrace_detach(struct mt_target *base, pid_t pid, int signal);
+struct mt_error *mt_ptrace_kill(struct mt_target *base, pid_t pid);
+/* What is told of every LWP. */
+long mt_ptrace_options(void);
+
+/* halt.c */
+struct mt_error *mt_ptrace_halt(struct mt_target *base, pid_t pid);
+void mt_ptrace_release(struct mt_target *base, pid_t pid);
+struct mt_error *mt_ptrace_calm(struct mt_target *base, pid_t lwp);
+/* repeat.c */
+/* LWP stopped because we asked it to: a system call that failed by that is made again. */
+void mt_ptrace_repeat_call(pid_t lwp);
+
+/* call.c */
+struct mt_error *mt_ptrace_call_system(struct mt_target *base, pid_t lwp, long number,
+				       const uint64_t arguments[6], int64_t *result);
+struct mt_error *mt_ptrace_lend(struct mt_target *base, pid_t pid, uint64_t code, uint64_t stack);
+bool mt_ptrace_is_lent(struct mt_target *base, pid_t pid);
+struct mt_error *mt_ptrace_call_function(struct mt_target *base, pid_t lwp,
+					 const struct mt_target_call *call, uint64_t *result);
+
+/* forward.c: signals to us while the program in the foreground is traced. */
+void mt_ptrace_forward_begin(pid_t pid);
+/* None is passed on: each of them asks for the end. */
+void mt_ptrace_forward_none(void);
+/* PID 0: whoever it was. */
+void mt_ptrace_forward_end(pid_t pid);
+/* Whether Ctrl-C came since the last take. */
+bool mt_ptrace_forward_requested(void);
+bool mt_ptrace_forward_take_request(void);
+
+#endif

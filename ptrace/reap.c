@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Should we be killed, a thread that stands for a signal gets it; but only as long as nobody has
+ * waited for its stop: wait4() takes the signal away, in wait_task_stopped() of the kernel's
+ * kernel/exit.c.  So a thread that ran an int3 of the debugger's is taken back to where that is
+ * before its stop is waited for, and what is delivered to it until then says where it belongs. */
+#include "ptrace/lwp.h"
+#include "ptrace/trap.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+void mt_ptrace_own_traps(struct mt_target *base, pid_t pid, mt_target_is_trap *is_ours,
+			 void *context)
+{
+	struct mt_ptrace_target *target = (struct mt_ptrace_target *)base;
+	struct mt_ptrace_process *process = mt_ptrace_find_process(target, pid);
+
+	if (!process)
+		return;
+	target->own_traps += (is_ours != NULL) - (process->is_trap != NULL);
+	process->is_trap = is_ours;
+	process->trap_context = context;
+}
+
+static void take_back(struct mt_ptrace_target *target, pid_t number)
+{
+	struct mt_ptrace_lwp *lwp = mt_ptrace_find_lwp(target, number);
+	const struct mt_ptrace_process *process =
+	    lwp ? mt_ptrace_find_process(target, lwp->pid) : NULL;
+	void *const rip = (void *)offsetof(struct user, regs.rip); // NOLINT
+
+	if (!process || !process->is_trap || ptrace(PTRACE_GETSIGINFO, number, 0, &lwp->trapped) ||
+	    lwp->trapped.si_code != SI_KERNEL)
+		return;
+	uint64_t address = (uint64_t)ptrace(PTRACE_PEEKUSER, number, rip, 0) - 1;
+	if (!process->is_trap(process->trap_context, address))
+		return;
+	mt_ptrace_move_trap(number, address);
+	ptrace(PTRACE_POKEUSER, number, rip, address);
+	lwp->trap = address;
+}
+
+pid_t mt_ptrace_reap(struct mt_ptrace_target *target, pid_t which, int *status, int flags)
+{
+	siginfo_t told = {0};
+
+	if (!target->own_traps)
+		return waitpid(which, status, __WALL | flags);
+	if (waitid(which < 0 ? P_ALL : P_PID, which < 0 ? 0 : (id_t)which, &told,
+		   WEXITED | WSTOPPED | WNOWAIT | __WALL | flags))
+		return -1;
+	if (!told.si_pid)
+		return 0;
+	if (told.si_code == CLD_TRAPPED && told.si_status == SIGTRAP)
+		take_back(target, told.si_pid);
+	return waitpid(told.si_pid, status, __WALL | flags);
+}
+
+pid_t mt_ptrace_reap_lwp(struct mt_ptrace_target *target, pid_t lwp, int *status)
+{
+	pid_t done;
+
+	do
+		done = mt_ptrace_reap(target, lwp, status, 0);
+	while (done < 0 && errno == EINTR);
+	return done;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A target over ptrace(2), for mtdb.
+ *
+ * wait() reaps every child of this process, so whoever starts others must not run while a target
+ * waits.  SIGCHLD stays blocked while a target lives: processes started meanwhile must unblock it.
+ * One target at a time: it takes over SIGINT, SIGQUIT, SIGTERM and SIGHUP while a launched program
+ * runs (ptrace/forward.c). */
+#ifndef MT_PTRACE_TARGET_H
+#define MT_PTRACE_TARGET_H
+
+#include "process/target.h"
+
+/* Errors: NO_MEMORY. */
+struct mt_error *mt_ptrace_target_create(struct mt_target **out);
+
+#endif

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* From wait statuses to stops.  Under PTRACE_SEIZE every stop says what it is; SIGTRAPs of a step
+ * are told apart by si_code, as the kernel sets it:
+ *	TRAP_TRACE, TRAP_HWBKPT  an instruction was done (the debug exception)
+ *	TRAP_BRKPT               a system call was done again (user_single_step_report())
+ *	SIGTRAP                  a signal frame was made (signal_setup_done())
+ *	SI_KERNEL                int3
+ * Everything else is a signal of the program's own.
+ *
+ * The kernel forces a step's SIGTRAP upon the thread: were it blocked, the program's handler for it
+ * would be lost.  So a thread that is stepped has it unblocked, whatever its mask says; and system
+ * calls, which change the mask, are not stepped but told by syscall-stops, which are no signals. */
+#include "base/clock.h"
+#include "process/inject.h"
+#include "ptrace/lwp.h"
+#include "ptrace/trap.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_S 1000000000ull
+#define FOR_EVER UINT64_MAX
+
+static int event_of(int status)
+{
+	return status >> 16;
+}
+
+static unsigned long event_message(pid_t lwp)
+{
+	unsigned long message = 0;
+
+	ptrace(PTRACE_GETEVENTMSG, lwp, 0, &message);
+	return message;
+}
+
+/* The process that an LWP belongs to; 0: it is gone. */
+static pid_t process_of(pid_t lwp)
+{
+	char line[256];
+	int pid = 0;
+
+	snprintf(line, sizeof(line), "/proc/%d/status", lwp);
+	FILE *file = fopen(line, "re");
+	if (!file)
+		return 0;
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "Tgid: %d", &pid) == 1)
+			break;
+	fclose(file);
+	return pid;
+}
+
+void mt_ptrace_keep_status(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp, int status)
+{
+	target->untold += !lwp->has_status;
+	lwp->has_status = true;
+	lwp->status = status;
+	lwp->stopped = WIFSTOPPED(status);
+	lwp->halted = false; /* it stands for more than that */
+}
+
+struct mt_error *mt_ptrace_adopt(struct mt_ptrace_target *target, pid_t child, pid_t pid)
+{
+	struct mt_ptrace_lwp *lwp;
+	int status;
+
+	mt_try(mt_ptrace_add_lwp(target, child, pid, &lwp));
+	if (!lwp->has_status && mt_ptrace_reap_lwp(target, child, &status) == child)
+		mt_ptrace_keep_status(target, lwp, status);
+	if (!lwp->has_status) {
+		mt_ptrace_remove_lwp(target, lwp); /* killed, and its end was told already */
+	} else if (WIFSTOPPED(lwp->status)) {
+		/* The stop it is born with; the parent's event stands for it. */
+		lwp->has_status = false;
+		target->untold--;
+	}
+	return NULL;
+}
+
+struct mt_error *mt_ptrace_settle(struct mt_ptrace_target *target, struct mt_ptrace_lwp **lwp)
+{
+	int status;
+
+	if ((*lwp)->stopped)
+		return NULL;
+	if (!(*lwp)->has_status) {
+		if (mt_ptrace_reap_lwp(target, (*lwp)->lwp, &status) < 0)
+			status = 0;
+		mt_ptrace_keep_status(target, *lwp, status);
+	}
+	if (!WIFSTOPPED((*lwp)->status)) {
+		mt_ptrace_remove_lwp(target, *lwp);
+		*lwp = NULL;
+	}
+	return NULL;
+}
+
+/* What its parent had when it was born. */
+static void inherit_loan(struct mt_ptrace_process *process, const struct mt_ptrace_process *parent)
+{
+	uint8_t code[MT_LEND_BYTES];
+
+	if (!parent->lend_code ||
+	    pread(process->mem_fd, code, sizeof(code), (off_t)parent->lend_code) != sizeof(code) ||
+	    memcmp(code, mt_lend_code, sizeof(code)) != 0)
+		return;
+	process->lend_code = parent->lend_code;
+	process->lend_stack = parent->lend_stack;
+}
+
+/* A process of its own, known from its parent's event. */
+static struct mt_error *adopt_process(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp,
+				      pid_t child)
+{
+	struct mt_ptrace_process *parent = mt_ptrace_find_process(target, lwp->pid);
+	struct mt_ptrace_process *process;
+
+	mt_try(mt_ptrace_add_process(target, child, &process));
+	process->launched = parent && parent->launched;
+	mt_try(mt_ptrace_adopt(target, child, child));
+	mt_error_destroy(mt_ptrace_open_memory(process)); /* it may be dead already */
+	if (parent)
+		inherit_loan(process, parent);
+	return NULL;
+}
+
+static struct mt_error *tell_child(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp,
+				   int event, struct mt_stop *stop)
+{
+	stop->child = (pid_t)event_message(lwp->lwp);
+	bool is_thread = event == PTRACE_EVENT_CLONE && process_of(stop->child) == lwp->pid;
+
+	if (is_thread) {
+		stop->kind = MT_STOP_NEW_THREAD;
+		return mt_ptrace_adopt(target, stop->child, lwp->pid);
+	}
+	stop->kind = event == PTRACE_EVENT_VFORK ? MT_STOP_VFORK : MT_STOP_FORK;
+	return adopt_process(target, lwp, stop->child);
+}
+
+/* All LWPs but the one that called execve are gone, and that one is the first now. */
+static struct mt_error *tell_exec(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp,
+				  struct mt_stop *stop)
+{
+	struct mt_ptrace_process *process = mt_ptrace_find_process(target, lwp->pid);
+	struct mt_ptrace_lwp *other;
+
+	stop->kind = MT_STOP_EXEC;
+	stop->child = (pid_t)event_message(lwp->lwp);
+	while ((other = mt_ptrace_any_lwp(target, stop->pid)) && other->lwp != stop->pid)
+		mt_ptrace_remove_lwp(target, other);
+	if (!process)
+		return NULL;
+	process->lend_code = 0;
+	return mt_ptrace_open_memory(process);
+}
+
+/* PTRACE_EVENT_STOP: ours; or job control's, which the kernel gives for ours, too, until it is
+ * over.
+ */
+static void tell_trap(struct mt_ptrace_lwp *lwp, struct mt_stop *stop)
+{
+	bool was_told = lwp->in_group && !lwp->listens;
+
+	lwp->in_group = stop->signal != SIGTRAP;
+	stop->kind = lwp->in_group && !was_told ? MT_STOP_GROUP : MT_STOP_INTERRUPTED;
+}
+
+static struct mt_error *tell_event(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp,
+				   int event, struct mt_stop *stop)
+{
+	switch (event) {
+	case PTRACE_EVENT_CLONE:
+	case PTRACE_EVENT_FORK:
+	case PTRACE_EVENT_VFORK:
+		return tell_child(target, lwp, event, stop);
+	case PTRACE_EVENT_EXEC:
+		return tell_exec(target, lwp, stop);
+	case PTRACE_EVENT_EXIT:
+		stop->kind = MT_STOP_EXITING;
+		lwp->exiting = true;
+		stop->status = (int)event_message(lwp->lwp);
+		return NULL;
+	default:
+		tell_trap(lwp, stop);
+		return NULL;
+	}
+}
+
+static uint8_t kind_of_trap(const siginfo_t *info, bool stepping)
+{
+	if (info->si_code == SI_KERNEL)
+		return MT_STOP_BREAKPOINT;
+	if (!stepping)
+		return MT_STOP_SIGNAL;
+	switch (info->si_code) {
+	case TRAP_TRACE:
+	case TRAP_HWBKPT:
+		return MT_STOP_STEP;
+	case TRAP_BRKPT:
+		return MT_STOP_SYSCALL;
+	case SIGTRAP:
+		return MT_STOP_HANDLER;
+	default:
+		return MT_STOP_SIGNAL;
+	}
+}
+
+static void tell_syscall(const struct mt_ptrace_lwp *lwp, struct mt_stop *stop)
+{
+	struct __ptrace_syscall_info info = {0};
+
+	ptrace(PTRACE_GET_SYSCALL_INFO, lwp->lwp, sizeof(info), &info);
+	stop->signal = 0;
+	stop->kind = info.op == PTRACE_SYSCALL_INFO_ENTRY ? MT_STOP_SYSCALL_ENTRY : MT_STOP_SYSCALL;
+	if (stop->kind == MT_STOP_SYSCALL)
+		mt_ptrace_block_trap(lwp->lwp, false);
+}
+
+static bool is_fault(const siginfo_t *info)
+{
+	return info->si_code > 0 && info->si_code != SI_KERNEL &&
+	       (info->si_signo == SIGSEGV || info->si_signo == SIGBUS || info->si_signo == SIGFPE ||
+		info->si_signo == SIGILL);
+}
+
+static void tell_signal(struct mt_ptrace_lwp *lwp, struct mt_stop *stop)
+{
+	siginfo_t info = lwp->trapped;
+
+	if (!info.si_signo)
+		ptrace(PTRACE_GETSIGINFO, lwp->lwp, 0, &info);
+	memset(&lwp->trapped, 0, sizeof(lwp->trapped));
+	stop->address = lwp->trap;
+	lwp->trap = 0;
+	stop->code = info.si_code;
+	stop->kind = MT_STOP_SIGNAL;
+	if (stop->signal == SIGTRAP)
+		stop->kind = kind_of_trap(&info, lwp->stepping);
+	if (is_fault(&info))
+		stop->address = (uint64_t)(uintptr_t)info.si_addr;
+}
+
+static void tell_exited(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp, int status,
+			struct mt_stop *stop)
+{
+	stop->kind = MT_STOP_EXITED;
+	stop->status = status;
+	if (lwp->lwp != lwp->pid) {
+		mt_ptrace_remove_lwp(target, lwp);
+		return;
+	}
+	mt_ptrace_forward_end(stop->pid);
+	mt_ptrace_forget(target, stop->pid);
+}
+
+static struct mt_error *tell(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp, int status,
+			     struct mt_stop *stop)
+{
+	*stop = (struct mt_stop){.pid = lwp->pid, .lwp = lwp->lwp};
+	lwp->stopped = WIFSTOPPED(status);
+	lwp->in_vfork = lwp->stopped && event_of(status) == PTRACE_EVENT_VFORK;
+	lwp->interrupted = false;
+	if (!lwp->stopped) {
+		tell_exited(target, lwp, status, stop);
+		return NULL;
+	}
+	stop->signal = WSTOPSIG(status);
+	if (event_of(status))
+		return tell_event(target, lwp, event_of(status), stop);
+	if (stop->signal == (SIGTRAP | MT_PTRACE_SYSCALL_STOP))
+		tell_syscall(lwp, stop);
+	else
+		tell_signal(lwp, stop);
+	if (stop->kind == MT_STOP_HANDLER)
+		mt_ptrace_block_trap(lwp->lwp, false);
+	return NULL;
+}
+
+/* What waitpid gave earlier, while something else was waited for. */
+static struct mt_ptrace_lwp *take_untold(struct mt_ptrace_target *target)
+{
+	if (!target->untold)
+		return NULL;
+	for (struct mt_ptrace_lwp *lwp = target->lwps; lwp; lwp = lwp->hh.next) {
+		if (!lwp->has_status || !lwp->pid)
+			continue;
+		lwp->has_status = false;
+		target->untold--;
+		return lwp;
+	}
+	return NULL;
+}
+
+/* One look.  Done: false when there is nothing. */
+static struct mt_error *look(struct mt_ptrace_target *target, struct mt_stop *stop, bool *done)
+{
+	struct mt_ptrace_lwp *lwp = take_untold(target);
+	int status = lwp ? lwp->status : 0;
+
+	*done = false;
+	while (!lwp) {
+		pid_t pid = mt_ptrace_reap(target, -1, &status, WNOHANG);
+
+		if (pid == 0)
+			return NULL;
+		if (pid < 0)
+			return errno == ECHILD
+				   ? mt_error_new(MT_ERROR_GONE, "no process is left to wait for")
+				   : mt_error_errno(errno, "cannot wait for the program");
+		lwp = mt_ptrace_find_lwp(target, pid);
+		if (lwp && !lwp->pid)
+			lwp = NULL;
+		if (!lwp && WIFSTOPPED(status)) {
+			/* A new one, faster than its parent's event. */
+			struct mt_ptrace_lwp *early;
+			mt_try(mt_ptrace_add_lwp(target, pid, 0, &early));
+			mt_ptrace_keep_status(target, early, status);
+		}
+	}
+	*done = true;
+	return tell(target, lwp, status, stop);
+}
+
+/* Until a child's state changes.  False: the time is over, or another signal came. */
+static bool sleep_until_child(uint64_t deadline_ns)
+{
+	uint64_t now_ns = mt_clock_monotonic_ns();
+	uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+	struct timespec timeout = {(time_t)(left_ns / NS_PER_S), (long)(left_ns % NS_PER_S)};
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	return sigtimedwait(&set, NULL, deadline_ns == FOR_EVER ? NULL : &timeout) == SIGCHLD;
+}
+
+struct mt_error *mt_ptrace_wait(struct mt_target *base, int timeout_ms, struct mt_stop *stop)
+{
+	struct mt_ptrace_target *target = (struct mt_ptrace_target *)base;
+	uint64_t deadline_ns = FOR_EVER;
+	bool done;
+
+	mt_try(look(target, stop, &done));
+	if (!done && timeout_ms >= 0)
+		deadline_ns = mt_clock_monotonic_ns() + (uint64_t)timeout_ms * 1000000;
+	for (bool again = timeout_ms != 0; !done && again;) {
+		again = !mt_ptrace_forward_requested() && sleep_until_child(deadline_ns);
+		mt_try(look(target, stop, &done));
+	}
+	if (!done)
+		*stop = (struct mt_stop){.kind = mt_ptrace_forward_take_request() ? MT_STOP_REQUEST
+										  : MT_STOP_NONE};
+	return NULL;
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A fuzzy finder of a few lines: what is typed, and under it the items that fit, best first. */
+#include "base/array.h"
+#include "base/fuzzy.h"
+#include "base/str.h"
+#include "terminal/picker.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <termios.h>
+#include <unistd.h>
+
+#define MOST_ROWS     12
+#define ESCAPE_MS     50 /* a lone Esc is one that nothing follows */
+#define DEFAULT_WIDTH 80
+
+enum key {
+	KEY_TEXT,
+	KEY_UP,
+	KEY_DOWN,
+	KEY_TAKE,
+	KEY_LEAVE,
+	KEY_ERASE,
+	KEY_ERASE_WORD,
+	KEY_ERASE_ALL,
+	KEY_NONE
+};
+
+struct fit {
+	int32_t score;
+	size_t length;
+	size_t item;
+};
+
+struct finder {
+	int tty;
+	const char *what;
+	const char *const *items;
+	size_t count;
+	struct fit *fits; /* those that fit, best first */
+	size_t fit_count;
+	size_t selected; /* of the fits */
+	size_t top;      /* the first that is shown */
+	char query[256];
+	char typed; /* of KEY_TEXT */
+	struct termios before;
+	sigset_t mask;
+	int signals; /* those that would end or stop us while the terminal is not as it was */
+};
+
+static int compare_fits(const void *a, const void *b)
+{
+	const struct fit *left = a, *right = b;
+
+	if (left->score != right->score)
+		return left->score > right->score ? -1 : 1;
+	if (left->score && left->length != right->length)
+		return left->length < right->length ? -1 : 1;
+	return left->item < right->item ? -1 : left->item > right->item;
+}
+
+static void search(struct finder *finder)
+{
+	finder->fit_count = finder->selected = finder->top = 0;
+	for (size_t i = 0; i < finder->count; i++) {
+		int32_t score = mt_fuzzy_score(finder->items[i], finder->query);
+
+		if (score != MT_FUZZY_NONE)
+			finder->fits[finder->fit_count++] =
+			    (struct fit){score, strlen(finder->items[i]), i};
+	}
+	qsort(finder->fits, finder->fit_count, sizeof(*finder->fits), compare_fits);
+}
+
+static void measure(const struct finder *finder, size_t *rows, size_t *columns)
+{
+	struct winsize size = {0};
+
+	if (ioctl(finder->tty, TIOCGWINSZ, &size) || !size.ws_col || !size.ws_row)
+		size = (struct winsize){.ws_row = MOST_ROWS + 2, .ws_col = DEFAULT_WIDTH};
+	*rows = size.ws_row > MOST_ROWS + 1 ? MOST_ROWS : size.ws_row > 2 ? size.ws_row - 2u : 1;
+	*columns = size.ws_col < 40 ? 40 : size.ws_col;
+}
+
+/* Up to COLUMNS characters; names from somebody else's file must not speak to the terminal. */
+static void put_text(struct mt_str *out, const char *text, size_t columns)
+{
+	for (size_t used = 0; *text; text++) {
+		bool continues = ((unsigned char)*text & 0xc0) == 0x80;
+
+		used += !continues;
+		if (used > columns)
+			return;
+		mt_str_append_bytes(out, (unsigned char)*text < 0x20 || *text == 0x7f ? "?" : text,
+				    1);
+	}
+}
+
+static void put_fits(struct finder *finder, struct mt_str *out, size_t rows, size_t columns)
+{
+	if (finder->selected < finder->top)
+		finder->top = finder->selected;
+	if (finder->selected >= finder->top + rows)
+		finder->top = finder->selected - rows + 1;
+	for (size_t i = 0; i < rows; i++) {
+		size_t at = finder->top + i;
+
+		mt_str_append(out, "\r\n\033[K");
+		if (at >= finder->fit_count)
+			continue;
+		mt_str_append(out, at == finder->selected ? "\033[7m> " : "  ");
+		put_text(out, finder->items[finder->fits[at].item], columns - 3);
+		mt_str_append(out, at == finder->selected ? "\033[m" : "");
+	}
+}
+
+/* Its end, when it is longer than half a line. */
+static const char *shown_query(const struct finder *finder, size_t columns)
+{
+	size_t length = strlen(finder->query);
+
+	return finder->query + (length > columns / 2 ? length - columns / 2 : 0);
+}
+
+/* The cursor stays on the first line, behind what was typed. */
+static void draw(struct finder *finder)
+{
+	mt_auto(mt_str) struct mt_str out = {0};
+	size_t rows, columns;
+
+	measure(finder, &rows, &columns);
+	const char *query = shown_query(finder, columns);
+	mt_str_appendf(&out, "\r\033[K%s> %s  %zu/%zu", finder->what, query, finder->fit_count,
+		       finder->count);
+	put_fits(finder, &out, rows, columns);
+	mt_str_appendf(&out, "\033[%zuA\r%s> %s", rows, finder->what, query);
+	if (!out.failed && write(finder->tty, out.text, out.length) < 0)
+		return; /* it is gone: reading will tell */
+}
+
+static void wipe(const struct finder *finder)
+{
+	static const char text[] = "\r\033[J";
+
+	if (write(finder->tty, text, sizeof(text) - 1) < 0)
+		return;
+}
+
+static bool has_input(const struct finder *finder, int timeout_ms)
+{
+	struct pollfd tty = {.fd = finder->tty, .events = POLLIN};
+
+	return poll(&tty, 1, timeout_ms) > 0;
+}
+
+/* What follows an Esc: CSI or SS3 and a letter. */
+static enum key read_escape(const struct finder *finder)
+{
+	char letter = 0;
+
+	if (!has_input(finder, ESCAPE_MS) || read(finder->tty, &letter, 1) != 1)
+		return KEY_LEAVE;
+	if (letter != '[' && letter != 'O')
+		return KEY_NONE;
+	do {
+		if (!has_input(finder, ESCAPE_MS) || read(finder->tty, &letter, 1) != 1)
+			return KEY_NONE;
+	} while (letter < '@');
+	return letter == 'A' ? KEY_UP : letter == 'B' ? KEY_DOWN : KEY_NONE;
+}
+
+static enum key key_of(struct finder *finder, char letter)
+{
+	switch (letter) {
+	case '\033':
+		return read_escape(finder);
+	case '\r':
+	case '\n':
+		return KEY_TAKE;
+	case 'C' & 31:
+	case 'D' & 31:
+	case 'G' & 31:
+		return KEY_LEAVE;
+	case 'P' & 31:
+	case 'K' & 31:
+		return KEY_UP;
+	case 'N' & 31:
+		return KEY_DOWN;
+	case 'U' & 31:
+		return KEY_ERASE_ALL;
+	case 'W' & 31:
+		return KEY_ERASE_WORD;
+	case 'H' & 31:
+	case 0x7f:
+		return KEY_ERASE;
+	default:
+		finder->typed = letter;
+		return (unsigned char)letter < 0x20 ? KEY_NONE : KEY_TEXT;
+	}
+}
+
+/* A vanished terminal, and a signal that would end us, leave. */
+static enum key read_key(struct finder *finder)
+{
+	struct pollfd both[] = {{.fd = finder->tty, .events = POLLIN},
+				{.fd = finder->signals, .events = POLLIN}};
+	char letter;
+
+	while (poll(both, 2, -1) < 0)
+		if (errno != EINTR)
+			return KEY_LEAVE;
+	if (both[1].revents || read(finder->tty, &letter, 1) != 1)
+		return KEY_LEAVE;
+	return key_of(finder, letter);
+}
+
+static void erase(struct finder *finder, enum key key)
+{
+	size_t length = strlen(finder->query);
+
+	if (key == KEY_ERASE_ALL)
+		length = 0;
+	while (key == KEY_ERASE_WORD && length && finder->query[length - 1] == ' ')
+		length--;
+	while (key == KEY_ERASE_WORD && length && finder->query[length - 1] != ' ')
+		length--;
+	/* A character of UTF-8 is several bytes. */
+	while (key == KEY_ERASE && length &&
+	       ((unsigned char)finder->query[--length] & 0xc0) == 0x80)
+		;
+	finder->query[length] = '\0';
+	search(finder);
+}
+
+static void type(struct finder *finder)
+{
+	size_t length = strlen(finder->query);
+
+	if (length + 1 >= sizeof(finder->query))
+		return;
+	finder->query[length] = finder->typed;
+	finder->query[length + 1] = '\0';
+	search(finder);
+}
+
+static bool take_keys(struct finder *finder, size_t *chosen)
+{
+	search(finder);
+	for (;;) {
+		draw(finder);
+		enum key key = read_key(finder);
+
+		if (key == KEY_LEAVE)
+			return false;
+		if (key == KEY_TAKE && finder->fit_count) {
+			*chosen = finder->fits[finder->selected].item;
+			return true;
+		}
+		if (key == KEY_UP && finder->selected)
+			finder->selected--;
+		if (key == KEY_DOWN && finder->selected + 1 < finder->fit_count)
+			finder->selected++;
+		if (key == KEY_TEXT)
+			type(finder);
+		if (key == KEY_ERASE || key == KEY_ERASE_WORD || key == KEY_ERASE_ALL)
+			erase(finder, key);
+	}
+}
+
+/* What is typed comes letter by letter, and signals only once the terminal is as it was. */
+static struct mt_error *take_terminal(struct finder *finder)
+{
+	struct termios raw;
+	sigset_t held;
+
+	sigemptyset(&held);
+	sigaddset(&held, SIGHUP);
+	sigaddset(&held, SIGTERM);
+	sigaddset(&held, SIGQUIT);
+	sigaddset(&held, SIGINT);
+	if (tcgetattr(finder->tty, &finder->before))
+		return mt_error_errno(errno, "cannot choose a %s in this terminal", finder->what);
+	finder->signals = signalfd(-1, &held, SFD_CLOEXEC);
+	if (finder->signals < 0)
+		return mt_error_errno(errno, "cannot choose a %s", finder->what);
+	sigprocmask(SIG_BLOCK, &held, &finder->mask);
+	raw = finder->before;
+	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO | ISIG | IEXTEN);
+	raw.c_iflag &= ~(tcflag_t)(ICRNL | IXON);
+	raw.c_cc[VMIN] = 1;
+	raw.c_cc[VTIME] = 0;
+	tcsetattr(finder->tty, TCSADRAIN, &raw);
+	return NULL;
+}
+
+static void give_terminal_back(struct finder *finder)
+{
+	wipe(finder);
+	tcsetattr(finder->tty, TCSADRAIN, &finder->before);
+	close(finder->signals);
+	sigprocmask(SIG_SETMASK, &finder->mask, NULL);
+}
+
+struct mt_error *find_in_terminal(int tty, const char *what, const char *const *items, size_t count,
+				  size_t *chosen)
+{
+	struct finder finder = {.tty = tty, .what = what, .items = items, .count = count};
+	bool taken = false;
+
+	finder.fits = calloc(count, sizeof(*finder.fits));
+	if (!finder.fits)
+		return mt_error_no_memory();
+	struct mt_error *error = take_terminal(&finder);
+	if (!error) {
+		taken = take_keys(&finder, chosen);
+		give_terminal_back(&finder);
+	}
+	free(finder.fits);
+	if (!error && !taken)
+		return mt_error_new(MT_ERROR_INTERRUPTED, "no %s was chosen", what);
+	return error;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "terminal/terminal.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PATIENCE_NS 1000000000ull /* work that takes longer shows how far it is */
+#define REDRAW_NS   100000000ull
+
+static const int handled[] = {SIGINT, SIGPIPE, SIGXFSZ};
+#define HANDLED_COUNT (sizeof(handled) / sizeof(handled[0]))
+
+static struct sigaction before[HANDLED_COUNT];
+static volatile sig_atomic_t interrupt_count;
+
+static void on_signal(int signal)
+{
+	if (signal == SIGINT)
+		interrupt_count++;
+}
+
+/* SIGPIPE and SIGXFSZ (ulimit -f) are handled, not ignored: the program that mtdb starts must not
+ * inherit that. */
+static void handle_signals(void)
+{
+	struct sigaction action = {.sa_handler = on_signal};
+
+	sigemptyset(&action.sa_mask);
+	for (size_t i = 0; i < HANDLED_COUNT; i++)
+		sigaction(handled[i], &action, &before[i]);
+}
+
+bool terminal_take_interrupt(void)
+{
+	bool was = interrupt_count > 0;
+
+	interrupt_count = 0;
+	return was;
+}
+
+void terminal_restore_signals(void)
+{
+	for (size_t i = 0; i < HANDLED_COUNT; i++)
+		sigaction(handled[i], &before[i], NULL);
+}
+
+static bool shows_colour(int fd)
+{
+	const char *no_colour = getenv("NO_COLOR"); /* see no-color.org */
+	const char *kind = getenv("TERM");
+
+	return isatty(fd) && !(no_colour && *no_colour) && kind && strcmp(kind, "dumb") != 0;
+}
+
+void terminal_erase_progress(struct terminal *terminal)
+{
+	if (!terminal->progress_shown)
+		return;
+	fputs("\r\033[K", stderr);
+	fflush(stderr);
+	terminal->progress_shown = false;
+}
+
+static void log_line(void *context, enum mt_log_level level, const char *text)
+{
+	terminal_erase_progress(context);
+	fputs(level == MT_LOG_WARNING ? "mtdb: warning: " : "mtdb: ", stderr);
+	/* Names from somebody else's file must not speak to the terminal. */
+	for (; *text; text++)
+		putc((unsigned char)*text < 0x20 && *text != '\n' ? '?' : *text, stderr);
+	putc('\n', stderr);
+}
+
+static void draw(struct terminal *terminal, uint64_t done, uint64_t total)
+{
+	if (total)
+		fprintf(stderr, "\r%s: %.0f %%\033[K", terminal->what,
+			100.0 * (double)done / (double)total);
+	else
+		fprintf(stderr, "\r%s: %llu\033[K", terminal->what, (unsigned long long)done);
+	fflush(stderr);
+	terminal->progress_shown = true;
+}
+
+static void report(void *context, const char *what, uint64_t done, uint64_t total)
+{
+	struct terminal *terminal = context;
+	uint64_t now = mt_clock_monotonic_ns();
+
+	if (strncmp(terminal->what, what, sizeof(terminal->what) - 1) != 0) {
+		terminal_erase_progress(terminal);
+		snprintf(terminal->what, sizeof(terminal->what), "%s", what);
+		terminal->began_ns = now;
+	}
+	if (!terminal->shows_progress || now - terminal->began_ns < PATIENCE_NS ||
+	    now - terminal->drawn_ns < REDRAW_NS)
+		return;
+	draw(terminal, done, total);
+	terminal->drawn_ns = now;
+}
+
+static bool is_interrupted(void *context)
+{
+	const struct terminal *terminal = context;
+
+	return interrupt_count || terminal->output_errno;
+}
+
+/* A file of ours that came in the place of a standard one that is closed would get what we say.
+ * Reading and writing still fail, and what we start finds them closed, too. */
+static void occupy_standard_files(void)
+{
+	int fd;
+
+	do
+		fd = open("/", O_PATH | O_CLOEXEC);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
+void terminal_init(struct terminal *terminal)
+{
+	const char *kind = getenv("TERM");
+
+	*terminal = (struct terminal){
+	    .log = {log_line, terminal, MT_LOG_INFO},
+	    .progress = {report, is_interrupted, terminal},
+	    .print_colour = shows_colour(STDOUT_FILENO),
+	    .tell_colour = shows_colour(STDERR_FILENO),
+	    .shows_progress = isatty(STDERR_FILENO) && kind && strcmp(kind, "dumb") != 0,
+	};
+	occupy_standard_files();
+	handle_signals();
+}
+
+void terminal_print(void *context, const char *text)
+{
+	struct terminal *terminal = context;
+
+	terminal_erase_progress(terminal);
+	if (!terminal->output_errno && fputs(text, stdout) == EOF)
+		terminal->output_errno = errno;
+}
+
+void terminal_tell(void *context, const char *text)
+{
+	terminal_erase_progress(context);
+	fputs(text, stderr);
+}
+
+int terminal_flush(struct terminal *terminal)
+{
+	terminal_erase_progress(terminal);
+	if (fflush(stdout) == EOF && !terminal->output_errno)
+		terminal->output_errno = errno;
+	return terminal->output_errno;
+}
