@@ -19,7 +19,7 @@ void mt_debugger_destroy(struct mt_debugger *debugger)
 		return;
 	debugger->front = (struct mt_debug_front){0};
 	if (debugger->lender && !debugger->attached) {
-		mt_error_destroy(debugger->target->ops->kill(debugger->target, debugger->lender));
+		mt_error_destroy(debugger->target->run->kill(debugger->target, debugger->lender));
 		debugger->lender = 0;
 	}
 	if (debugger->pid && debugger->attached)
@@ -138,7 +138,7 @@ static void quote(struct mt_str *out, const char *text)
 /* The shell becomes the program. */
 static struct mt_error *pass_shell(struct mt_debugger *debugger, pid_t pid)
 {
-	const struct mt_target_ops *ops = debugger->target->ops;
+	const struct mt_run_ops *ops = debugger->target->run;
 	struct mt_stop stop = {0};
 
 	for (;;) {
@@ -172,7 +172,7 @@ static struct mt_error *launch_by_shell(struct mt_debugger *debugger, pid_t *pid
 					 .arguments = words,
 					 .environment = mt_debugger_environment(debugger),
 					 .apart = true};
-	mt_try(debugger->target->ops->launch(debugger->target, &launch, pid));
+	mt_try(debugger->target->run->launch(debugger->target, &launch, pid));
 	return pass_shell(debugger, *pid);
 }
 
@@ -186,7 +186,7 @@ static struct mt_error *launch(struct mt_debugger *debugger, pid_t *pid)
 
 	if (debugger->arguments && *debugger->arguments)
 		return launch_by_shell(debugger, pid);
-	return debugger->target->ops->launch(debugger->target, &launch, pid);
+	return debugger->target->run->launch(debugger->target, &launch, pid);
 }
 
 static struct mt_error *begin(struct mt_debugger *debugger, pid_t pid)
@@ -248,7 +248,7 @@ struct mt_error *mt_debugger_attach(struct mt_debugger *debugger, pid_t pid)
 {
 	struct mt_debug_lwp *lwp;
 
-	mt_try(debugger->target->ops->attach(debugger->target, pid));
+	mt_try(debugger->target->run->attach(debugger->target, pid));
 	debugger->pid = pid;
 	debugger->attached = true;
 	mt_try(mt_debug_add_lwp(debugger, pid, false, &lwp));
@@ -292,7 +292,7 @@ struct mt_error *mt_debugger_detach(struct mt_debugger *debugger)
 		return not_running();
 	mt_debug_give_back(debugger);
 	mt_error_destroy(mt_debug_let_go_lender(debugger, MT_DEBUG_BY_DETACH));
-	error = debugger->target->ops->detach(debugger->target, debugger->pid, 0);
+	error = debugger->target->run->detach(debugger->target, debugger->pid, 0);
 	mt_debug_process_ended(debugger);
 	return error;
 }
@@ -304,7 +304,7 @@ struct mt_error *mt_debugger_kill(struct mt_debugger *debugger)
 	if (!debugger->pid)
 		return not_running();
 	mt_debug_leave_children(debugger, true);
-	error = debugger->target->ops->kill(debugger->target, debugger->pid);
+	error = debugger->target->run->kill(debugger->target, debugger->pid);
 	mt_debug_process_ended(debugger);
 	return error;
 }

@@ -56,7 +56,7 @@ static struct mt_error *on_exiting(struct mt_debugger *debugger, struct mt_debug
 	if (number == debugger->pid)
 		return NULL;
 	mt_error_destroy(
-	    debugger->target->ops->resume(debugger->target, number, MT_RESUME_CONTINUE, 0));
+	    debugger->target->run->resume(debugger->target, number, MT_RESUME_CONTINUE, 0));
 	return NULL;
 }
 
@@ -79,7 +79,7 @@ static struct mt_error *on_fork(struct mt_debugger *debugger, struct mt_debug_lw
 	mt_try(mt_debug_clean_child(debugger, stop->child));
 	mt_error_destroy(mt_debug_rescue_leave_child(debugger, stop->child));
 	mt_try(mt_debug_record_forked(debugger, stop->child));
-	mt_try(debugger->target->ops->detach(debugger->target, stop->child, 0));
+	mt_try(debugger->target->run->detach(debugger->target, stop->child, 0));
 	if (debugger->front.forked)
 		debugger->front.forked(debugger->front.context, MT_DEBUG_CHILD_LET_GO, &lwp->thread,
 				       stop->child, false);
@@ -94,7 +94,7 @@ static struct mt_error *on_vfork(struct mt_debugger *debugger, struct mt_debug_l
 		return mt_debug_follow(debugger, lwp, stop);
 	mt_try(mt_debug_halt(debugger));
 	mt_try(mt_debug_remove_sites(debugger));
-	mt_try(debugger->target->ops->detach(debugger->target, stop->child, 0));
+	mt_try(debugger->target->run->detach(debugger->target, stop->child, 0));
 	debugger->over = lwp;
 	debugger->over_vfork = true;
 	if (debugger->front.forked)
@@ -363,7 +363,7 @@ static struct mt_error *on_stranger(struct mt_debugger *debugger, const struct m
 	if (stop->kind == MT_STOP_EXITED && stop->lwp == debugger->lender)
 		debugger->lender = 0;
 	if (stop->kind != MT_STOP_EXITED)
-		mt_error_destroy(debugger->target->ops->resume(debugger->target, stop->lwp,
+		mt_error_destroy(debugger->target->run->resume(debugger->target, stop->lwp,
 							       MT_RESUME_CONTINUE, 0));
 	return NULL;
 }

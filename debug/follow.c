@@ -64,7 +64,7 @@ static bool has_child(const struct mt_debug_lwp *lwp)
 
 void mt_debug_leave_children(struct mt_debugger *debugger, bool kill)
 {
-	const struct mt_target_ops *ops = debugger->target->ops;
+	const struct mt_run_ops *ops = debugger->target->run;
 
 	mt_array_each (lwp, &debugger->lwps) {
 		if (!has_child(*lwp))
@@ -89,7 +89,7 @@ struct mt_error *mt_debug_let_go_lender(struct mt_debugger *debugger, enum mt_de
 	if (why != MT_DEBUG_BY_DETACH) /* else it waits for its child still */
 		mt_error_destroy(mt_debug_rescue_leave_child(debugger, lender));
 	if (!error)
-		error = debugger->target->ops->detach(debugger->target, lender, 0);
+		error = debugger->target->run->detach(debugger->target, lender, 0);
 	if (!error && debugger->front.parent_let_go)
 		debugger->front.parent_let_go(debugger->front.context, lender, why);
 	return error;
@@ -128,7 +128,7 @@ static struct mt_error *leave_parent(struct mt_debugger *debugger, bool shares_m
 	if (shares_memory)
 		return NULL;
 	mt_try(mt_debug_remove_sites(debugger));
-	return debugger->target->ops->detach(debugger->target, debugger->pid, 0);
+	return debugger->target->run->detach(debugger->target, debugger->pid, 0);
 }
 
 struct mt_error *mt_debug_follow(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,

@@ -3,8 +3,8 @@
  *
  * At stops the text is pristine: what the engine patched in is hidden before anybody looks, and
  * shown again when the program goes on, but for where breakpoints and threads are, and for what is
- * stepped through.  The debugger lets threads go and waits for them, so the session's target lets
- * it be. */
+ * stepped through.  The debugger lets threads go and waits for them, so the session's target has
+ * no run control. */
 #include "private.h"
 #include "process/interrupted.h"
 #include "session/session.h"
@@ -33,26 +33,6 @@ static struct mt_target *below(struct mt_target *base)
 static void destroy(struct mt_target *base)
 {
 	free(base);
-}
-
-static struct mt_error *launch(struct mt_target *base, const struct mt_launch *what, pid_t *pid)
-{
-	(void)what;
-	*pid = debugger_of(base)->pid;
-	return NULL;
-}
-
-static struct mt_error *do_nothing(struct mt_target *base, pid_t pid)
-{
-	(void)base;
-	(void)pid;
-	return NULL;
-}
-
-static struct mt_error *detach(struct mt_target *base, pid_t pid, int signal)
-{
-	(void)signal;
-	return do_nothing(base, pid);
 }
 
 static size_t read_memory(struct mt_target *base, pid_t pid, uint64_t address, void *buffer,
@@ -104,26 +84,6 @@ static struct mt_error *each_map(struct mt_target *base, pid_t pid,
 	return below(base)->ops->each_map(below(base), pid, found, context);
 }
 
-static struct mt_error *resume(struct mt_target *base, pid_t lwp, enum mt_resume how, int signal)
-{
-	(void)how;
-	(void)signal;
-	return do_nothing(base, lwp);
-}
-
-static struct mt_error *wait_for(struct mt_target *base, int timeout_ms, struct mt_stop *stop)
-{
-	(void)timeout_ms;
-	*stop = (struct mt_stop){.kind = MT_STOP_NONE};
-	return do_nothing(base, 0);
-}
-
-static void release(struct mt_target *base, pid_t pid)
-{
-	(void)base;
-	(void)pid;
-}
-
 static struct mt_error *lend(struct mt_target *base, pid_t pid, uint64_t code, uint64_t stack_top)
 {
 	return below(base)->ops->lend(below(base), pid, code, stack_top);
@@ -163,21 +123,12 @@ static struct mt_error *watch_libraries(struct mt_target *base, pid_t pid, uint6
 
 static const struct mt_target_ops proxy_ops = {
     .destroy = destroy,
-    .launch = launch,
-    .attach = do_nothing,
-    .detach = detach,
-    .kill = do_nothing,
     .read = read_memory,
     .write = write_memory,
     .get_registers = get_registers,
     .set_registers = set_registers,
     .each_thread = each_thread,
     .each_map = each_map,
-    .resume = resume,
-    .wait = wait_for,
-    .interrupt = do_nothing,
-    .halt = do_nothing,
-    .release = release,
     .lend = lend,
     .call_system = call_system,
     .call_function = call_function,
@@ -235,11 +186,10 @@ static struct mt_error *create(struct mt_debugger *debugger)
 /* FRESH: the process has not run an instruction yet. */
 static struct mt_error *begin(struct mt_debugger *debugger, bool fresh)
 {
-	const struct mt_launch nothing = {0};
 	struct mt_error *error = create(debugger);
 
 	if (!error && fresh)
-		error = mt_session_launch(debugger->session, &nothing);
+		error = mt_session_begin(debugger->session, debugger->pid);
 	else if (!error)
 		error = mt_session_attach(debugger->session, debugger->pid);
 	debugger->session_hidden = !fresh;

@@ -39,7 +39,7 @@ static struct mt_error *borrow(struct mt_debugger *debugger, struct mt_debug_lwp
 {
 	*loan =
 	    (struct loan){.target = debugger->target, .pid = debugger->pid, .lwp = lwp->thread.lwp};
-	mt_try(loan->target->ops->calm(loan->target, loan->lwp));
+	mt_try(loan->target->run->clear_pending_stop(loan->target, loan->lwp));
 	lwp->reported = 0;
 	if (loan->target->ops->is_lent(loan->target, loan->pid))
 		return NULL;
@@ -269,9 +269,7 @@ void mt_debug_rescue_begin(struct mt_debugger *debugger)
 		return;
 	install_handler(debugger);
 	start_guardian(debugger);
-	if (debugger->target->ops->own_traps)
-		debugger->target->ops->own_traps(debugger->target, debugger->pid, is_own_trap,
-						 debugger);
+	debugger->target->run->own_traps(debugger->target, debugger->pid, is_own_trap, debugger);
 	mt_array_each (lwp, &debugger->lwps) {
 		if (!is_free(*lwp) || (*lwp)->trap_open)
 			continue;
@@ -308,8 +306,8 @@ void mt_debug_rescue_end(struct mt_debugger *debugger)
 
 void mt_debug_rescue_forget(struct mt_debugger *debugger)
 {
-	if (debugger->pid && debugger->target->ops->own_traps)
-		debugger->target->ops->own_traps(debugger->target, debugger->pid, NULL, NULL);
+	if (debugger->pid)
+		debugger->target->run->own_traps(debugger->target, debugger->pid, NULL, NULL);
 	mt_guardian_destroy(debugger->rescue.guardian);
 	debugger->rescue = (struct mt_debug_rescue){0};
 }
@@ -321,7 +319,7 @@ struct mt_error *mt_debug_rescue_leave_child(struct mt_debugger *debugger, pid_t
 
 	if (!page)
 		return NULL;
-	mt_try(loan.target->ops->calm(loan.target, child));
+	mt_try(loan.target->run->clear_pending_stop(loan.target, child));
 	struct mt_error *error = loan.target->ops->is_lent(loan.target, child)
 				     ? NULL
 				     : mt_lend_padding_begin(loan.target, child, &loan.padding);

@@ -72,12 +72,12 @@ static struct mt_error *resume(struct mt_debugger *debugger, struct mt_debug_lwp
 	lwp->has_registers = false;
 	mt_debug_forget_frames(lwp);
 	mt_try(ignore_gone(
-	    debugger->target->ops->resume(debugger->target, lwp->thread.lwp,
+	    debugger->target->run->resume(debugger->target, lwp->thread.lwp,
 					  is_step ? MT_RESUME_STEP : MT_RESUME_CONTINUE, signal)));
 	/* vfork() holds it until its child is a program of its own: then it stops. */
 	if (debugger->over == lwp && debugger->over_vfork)
 		return ignore_gone(
-		    debugger->target->ops->interrupt(debugger->target, lwp->thread.lwp));
+		    debugger->target->run->interrupt(debugger->target, lwp->thread.lwp));
 	return NULL;
 }
 
@@ -206,7 +206,7 @@ static struct mt_error *interrupt(struct mt_debugger *debugger)
 	mt_array_each (lwp, &debugger->lwps)
 		if ((*lwp)->running)
 			return ignore_gone(
-			    debugger->target->ops->interrupt(debugger->target, (*lwp)->thread.lwp));
+			    debugger->target->run->interrupt(debugger->target, (*lwp)->thread.lwp));
 	return NULL;
 }
 
@@ -232,7 +232,7 @@ static struct mt_error *next_event(struct mt_debugger *debugger, struct mt_stop 
 {
 	if (take_pending(debugger, stop))
 		return NULL;
-	mt_try(debugger->target->ops->wait(debugger->target, wait_ms(debugger), stop));
+	mt_try(debugger->target->run->wait(debugger->target, wait_ms(debugger), stop));
 	if (stop->kind == MT_STOP_NONE)
 		debugger->turn_holds = false;
 	mt_debug_record_tick(debugger);
@@ -289,7 +289,7 @@ static struct mt_error *drain(struct mt_debugger *debugger)
 	struct mt_stop stop;
 
 	for (;;) {
-		struct mt_error *error = debugger->target->ops->wait(debugger->target, 0, &stop);
+		struct mt_error *error = debugger->target->run->wait(debugger->target, 0, &stop);
 
 		if (error)
 			return ignore_gone(error);
@@ -316,10 +316,10 @@ static struct mt_error *take_untold(struct mt_debugger *debugger, struct mt_debu
 	pid_t number = lwp->thread.lwp;
 
 	mt_try(ignore_gone(
-	    debugger->target->ops->resume(debugger->target, number, MT_RESUME_CONTINUE, 0)));
+	    debugger->target->run->resume(debugger->target, number, MT_RESUME_CONTINUE, 0)));
 	lwp->has_registers = false;
 	while (stop.lwp != number) {
-		mt_try(debugger->target->ops->wait(debugger->target, POLL_MS, &stop));
+		mt_try(debugger->target->run->wait(debugger->target, POLL_MS, &stop));
 		if (stop.kind != MT_STOP_NONE && stop.kind != MT_STOP_REQUEST)
 			mt_try(keep(debugger, &stop));
 	}
@@ -328,7 +328,7 @@ static struct mt_error *take_untold(struct mt_debugger *debugger, struct mt_debu
 
 struct mt_error *mt_debug_halt(struct mt_debugger *debugger)
 {
-	mt_try(debugger->target->ops->halt(debugger->target, debugger->pid));
+	mt_try(debugger->target->run->halt(debugger->target, debugger->pid));
 	mt_array_each (lwp, &debugger->lwps)
 		if ((*lwp)->running) {
 			(*lwp)->running = false;

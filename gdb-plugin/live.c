@@ -262,11 +262,10 @@ static struct mt_error *make_session(struct mt_live *live, pid_t pid)
 
 struct mt_error *mt_live_begin(struct mt_live *live, pid_t pid, bool fresh)
 {
-	const struct mt_launch launch = {0};
 	struct mt_error *error = make_session(live, pid);
 
 	if (!error && fresh)
-		error = mt_session_launch(live->session, &launch);
+		error = mt_session_begin(live->session, pid);
 	if (!error && !fresh) {
 		live->busy = true;
 		error = mt_session_attach(live->session, pid);

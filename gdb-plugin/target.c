@@ -264,47 +264,6 @@ void mt_gdb_target_set_pid(struct mt_target *base, pid_t pid)
 	target_of(base)->syscall_pc = 0;
 }
 
-/* What GDB does itself. */
-static struct mt_error *launch(struct mt_target *base, const struct mt_launch *what, pid_t *pid)
-{
-	(void)what;
-	*pid = target_of(base)->pid;
-	return NULL;
-}
-
-static struct mt_error *do_nothing(struct mt_target *base, pid_t pid)
-{
-	(void)base;
-	(void)pid;
-	return NULL;
-}
-
-static struct mt_error *detach(struct mt_target *base, pid_t pid, int signal)
-{
-	(void)signal;
-	return do_nothing(base, pid);
-}
-
-static struct mt_error *resume(struct mt_target *base, pid_t lwp, enum mt_resume how, int signal)
-{
-	(void)how;
-	(void)signal;
-	return do_nothing(base, lwp);
-}
-
-static struct mt_error *wait_for(struct mt_target *base, int timeout_ms, struct mt_stop *stop)
-{
-	(void)timeout_ms;
-	*stop = (struct mt_stop){.kind = MT_STOP_NONE};
-	return do_nothing(base, 0);
-}
-
-static void release(struct mt_target *base, pid_t pid)
-{
-	(void)base;
-	(void)pid;
-}
-
 static void destroy(struct mt_target *base)
 {
 	remove_loader_break(target_of(base));
@@ -313,21 +272,12 @@ static void destroy(struct mt_target *base)
 
 static const struct mt_target_ops ops = {
     .destroy = destroy,
-    .launch = launch,
-    .attach = do_nothing,
-    .detach = detach,
-    .kill = do_nothing,
     .read = read_memory,
     .write = write_memory,
     .get_registers = get_registers,
     .set_registers = set_registers,
     .each_thread = each_thread,
     .each_map = each_map,
-    .resume = resume,
-    .wait = wait_for,
-    .interrupt = do_nothing,
-    .halt = do_nothing,
-    .release = release,
     .call_system = call_system,
     .call_function = call_function,
     .watch_libraries = watch_libraries,

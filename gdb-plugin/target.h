@@ -16,7 +16,7 @@ typedef struct mt_error *mt_gdb_libraries_hook(void *context, pid_t lwp);
 
 struct mt_error *mt_gdb_target_create(mt_gdb_libraries_hook *libraries, void *context,
 				      struct mt_target **out);
-/* The process that launch() gives. */
+/* The process that is recorded. */
 void mt_gdb_target_set_pid(struct mt_target *target, pid_t pid);
 /* Without its breakpoint until RESTORE, when its inferior is selected again. */
 void mt_gdb_target_withdraw(struct mt_target *target);

@@ -84,7 +84,7 @@ static struct mt_error *give_back(struct loan *loan)
 	pid_t lwp = loan->lwp->lwp;
 	int status = 0;
 
-	mt_try(mt_ptrace_calm_lwp(lwp, &status));
+	mt_try(mt_ptrace_clear_pending_stop_lwp(lwp, &status));
 	if (ptrace(PTRACE_SETSIGMASK, lwp, sizeof(loan->mask), &loan->mask) ||
 	    ptrace(PTRACE_SETREGS, lwp, 0, &loan->before))
 		return gone(lwp);

@@ -117,7 +117,7 @@ void mt_ptrace_release(struct mt_target *base, pid_t pid)
 	}
 }
 
-struct mt_error *mt_ptrace_calm(struct mt_target *base, pid_t lwp)
+struct mt_error *mt_ptrace_clear_pending_stop(struct mt_target *base, pid_t lwp)
 {
 	struct mt_ptrace_target *target = (struct mt_ptrace_target *)base;
 	struct mt_ptrace_lwp *known = mt_ptrace_find_lwp(target, lwp);
@@ -125,7 +125,7 @@ struct mt_error *mt_ptrace_calm(struct mt_target *base, pid_t lwp)
 
 	if (!known || !known->stopped || known->has_status)
 		return mt_error_new(MT_ERROR_GONE, "thread %d is gone", lwp);
-	mt_try(mt_ptrace_calm_lwp(lwp, &status));
+	mt_try(mt_ptrace_clear_pending_stop_lwp(lwp, &status));
 	if (status)
 		mt_ptrace_keep_status(target, known, status);
 	return NULL;

@@ -99,7 +99,7 @@ long mt_ptrace_options(void);
 /* halt.c */
 struct mt_error *mt_ptrace_halt(struct mt_target *base, pid_t pid);
 void mt_ptrace_release(struct mt_target *base, pid_t pid);
-struct mt_error *mt_ptrace_calm(struct mt_target *base, pid_t lwp);
+struct mt_error *mt_ptrace_clear_pending_stop(struct mt_target *base, pid_t lwp);
 /* repeat.c */
 /* LWP stopped because we asked it to: a system call that failed by that is made again. */
 void mt_ptrace_repeat_call(pid_t lwp);

@@ -119,7 +119,7 @@ static struct mt_error *run(struct call *call, struct user_regs_struct registers
 	return NULL;
 }
 
-struct mt_error *mt_ptrace_calm_lwp(pid_t lwp, int *status)
+struct mt_error *mt_ptrace_clear_pending_stop_lwp(pid_t lwp, int *status)
 {
 	*status = 0;
 	if (ptrace(PTRACE_INTERRUPT, lwp, 0, 0))
@@ -157,5 +157,5 @@ struct mt_error *mt_ptrace_do_syscall(pid_t pid, pid_t lwp, uint64_t pc, long nu
 		return gone(lwp);
 	if (call.held)
 		syscall(SYS_tgkill, pid, lwp, call.held);
-	return mt_ptrace_calm_lwp(lwp, status);
+	return mt_ptrace_clear_pending_stop_lwp(lwp, status);
 }

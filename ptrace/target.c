@@ -143,27 +143,30 @@ static void destroy(struct mt_target *base)
 
 static const struct mt_target_ops ops = {
     .destroy = destroy,
-    .launch = mt_ptrace_launch,
-    .attach = mt_ptrace_attach,
-    .detach = mt_ptrace_detach,
-    .kill = mt_ptrace_kill,
     .read = read_memory,
     .write = write_memory,
     .get_registers = get_registers,
     .set_registers = set_registers,
     .each_thread = each_thread,
     .each_map = each_map,
+    .lend = mt_ptrace_lend,
+    .is_lent = mt_ptrace_is_lent,
+    .call_system = mt_ptrace_call_system,
+    .call_function = mt_ptrace_call_function,
+};
+
+static const struct mt_run_ops run = {
+    .launch = mt_ptrace_launch,
+    .attach = mt_ptrace_attach,
+    .detach = mt_ptrace_detach,
+    .kill = mt_ptrace_kill,
     .resume = resume,
     .wait = mt_ptrace_wait,
     .interrupt = interrupt,
     .halt = mt_ptrace_halt,
     .release = mt_ptrace_release,
     .own_traps = mt_ptrace_own_traps,
-    .calm = mt_ptrace_calm,
-    .lend = mt_ptrace_lend,
-    .is_lent = mt_ptrace_is_lent,
-    .call_system = mt_ptrace_call_system,
-    .call_function = mt_ptrace_call_function,
+    .clear_pending_stop = mt_ptrace_clear_pending_stop,
 };
 
 struct mt_error *mt_ptrace_target_create(struct mt_target **out)
@@ -174,6 +177,7 @@ struct mt_error *mt_ptrace_target_create(struct mt_target **out)
 	if (!target)
 		return mt_error_no_memory();
 	target->base.ops = &ops;
+	target->base.run = &run;
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &child, &target->old_mask);

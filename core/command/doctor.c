@@ -53,9 +53,9 @@ static struct mt_error *try_launch(const struct mt_command_context *context)
 	error = context->target_create(context->context, &target);
 	if (error)
 		return error;
-	error = target->ops->launch(target, &launch, &pid);
+	error = target->run->launch(target, &launch, &pid);
 	if (!error)
-		error = target->ops->kill(target, pid);
+		error = target->run->kill(target, pid);
 	target->ops->destroy(target);
 	return error;
 }

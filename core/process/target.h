@@ -89,23 +89,10 @@ struct mt_target_call {
 	int timeout_ms;
 };
 
+/* Access to processes: memory, registers, threads, and code that they run for us. */
 struct mt_target_ops {
 	void (*destroy)(struct mt_target *target); /* as detach() for what was attached, kill() for
 						    * what was launched; NULL is not fine */
-
-	/* The new process stands still before its first instruction.  Should we die, it dies.
-	 * Errors: NOT_FOUND; PERMISSION; SYSTEM; UNSUPPORTED (not x86-64). */
-	struct mt_error *(*launch)(struct mt_target *target, const struct mt_launch *launch,
-				   pid_t *pid);
-	/* All threads stand still.  Should we die, it goes on.
-	 * Errors: NOT_FOUND; PERMISSION (the message names the sysctl); BUSY (it has another
-	 * tracer); UNSUPPORTED. */
-	struct mt_error *(*attach)(struct mt_target *target, pid_t pid);
-	/* Let go of all its LWPs, wherever they are; they go on, and SIGNAL (0: none) is given to
-	 * the process.  A process that is gone is fine. */
-	struct mt_error *(*detach)(struct mt_target *target, pid_t pid, int signal);
-	/* Dead and gone on return. */
-	struct mt_error *(*kill)(struct mt_target *target, pid_t pid);
 
 	/* Bytes at hand from ADDRESS on, at the most SIZE: returns how many; 0: none. */
 	size_t (*read)(struct mt_target *target, pid_t pid, uint64_t address, void *buffer,
@@ -128,30 +115,6 @@ struct mt_target_ops {
 							       const struct mt_map *map),
 				     void *context);
 
-	/* SIGNAL 0: none.  Errors: GONE (wait() will tell the end). */
-	struct mt_error *(*resume)(struct mt_target *target, pid_t lwp, enum mt_resume how,
-				   int signal);
-	/* The next stop of any LWP.  timeout_ms < 0: for ever; 0: look only.  Returns early with
-	 * NONE when a signal came to us.  Errors: GONE (no LWP is left); SYSTEM. */
-	struct mt_error *(*wait)(struct mt_target *target, int timeout_ms, struct mt_stop *stop);
-	/* Make a running LWP stop with INTERRUPTED soon.  System calls that job control interrupts
-	 * (epoll_wait …, see signal(7)) return EINTR.  Errors: GONE. */
-	struct mt_error *(*interrupt)(struct mt_target *target, pid_t lwp);
-
-	/* All LWPs of the process stand still on return.  What they stop for of themselves is told
-	 * by wait() later; one that vfork() holds in the kernel stops before it runs on.  Between
-	 * halt and release nobody resumes an LWP of the process. */
-	struct mt_error *(*halt)(struct mt_target *target, pid_t pid);
-	/* Those go on that only halt() stopped.  A process that is gone is fine. */
-	void (*release)(struct mt_target *target, pid_t pid);
-	/* IS_OURS knows the addresses of the int3s that the caller puts into the process: a thread
-	 * that ran one never stands behind it, not even should we die.  IS_OURS NULL: no more.
-	 * NULL: the target has no need of that. */
-	void (*own_traps)(struct mt_target *target, pid_t pid, mt_target_is_trap *is_ours,
-			  void *context);
-	/* An LWP stands still for a breakpoint: from now on it stands there for nothing that would
-	 * be delivered to it should we die.  NULL: there is no such thing.  Errors: GONE. */
-	struct mt_error *(*calm)(struct mt_target *target, pid_t lwp);
 	/* Have an LWP that stands still in its own code, and not within a system call that tells of
 	 * a birth or of exec, do a system call.  *result: as the kernel gives it, -errno too.
 	 * Errors: GONE; UNSUPPORTED (no instruction for it was found in the process). */
@@ -169,15 +132,105 @@ struct mt_target_ops {
 	 * by itself; or it failed). */
 	struct mt_error *(*call_function)(struct mt_target *target, pid_t lwp,
 					  const struct mt_target_call *call, uint64_t *result);
-	/* Tell LIBRARIES whenever a thread comes to ADDRESS, where the dynamic loader speaks to
-	 * debuggers; the target sees to it that the thread passes.  NULL: who wants to know sets a
-	 * breakpoint of its own.  Errors: NOT_FOUND. */
+	/* Report each thread that comes to ADDRESS, where the dynamic loader speaks to debuggers;
+	 * the target sees to it that the thread passes.  NULL: who wants to know sets a breakpoint
+	 * of its own.  Errors: NOT_FOUND. */
 	struct mt_error *(*watch_libraries)(struct mt_target *target, pid_t pid, uint64_t address);
+};
+
+/* Run control.  All of it is filled in. */
+struct mt_run_ops {
+	/* The new process stands still before its first instruction.  Should we die, it dies.
+	 * Errors: NOT_FOUND; PERMISSION; SYSTEM; UNSUPPORTED (not x86-64). */
+	struct mt_error *(*launch)(struct mt_target *target, const struct mt_launch *launch,
+				   pid_t *pid);
+	/* All threads stand still.  Should we die, it goes on.
+	 * Errors: NOT_FOUND; PERMISSION (the message names the sysctl); BUSY (it has another
+	 * tracer); UNSUPPORTED. */
+	struct mt_error *(*attach)(struct mt_target *target, pid_t pid);
+	/* Let go of all its LWPs, wherever they are; they go on, and SIGNAL (0: none) is given to
+	 * the process.  A process that is gone is fine. */
+	struct mt_error *(*detach)(struct mt_target *target, pid_t pid, int signal);
+	/* Dead and gone on return. */
+	struct mt_error *(*kill)(struct mt_target *target, pid_t pid);
+
+	/* SIGNAL 0: none.  Errors: GONE (wait() will tell the end). */
+	struct mt_error *(*resume)(struct mt_target *target, pid_t lwp, enum mt_resume how,
+				   int signal);
+	/* The next stop of any LWP.  timeout_ms < 0: for ever; 0: look only.  Returns early with
+	 * NONE when a signal came to us.  Errors: GONE (no LWP is left); SYSTEM. */
+	struct mt_error *(*wait)(struct mt_target *target, int timeout_ms, struct mt_stop *stop);
+	/* Make a running LWP stop with INTERRUPTED soon.  System calls that job control interrupts
+	 * (epoll_wait …, see signal(7)) return EINTR.  Errors: GONE. */
+	struct mt_error *(*interrupt)(struct mt_target *target, pid_t lwp);
+
+	/* All LWPs of the process stand still on return.  What they stop for of themselves is
+	 * reported by wait() later; one that vfork() holds in the kernel stops before it runs on.
+	 * Between halt and release nobody resumes an LWP of the process. */
+	struct mt_error *(*halt)(struct mt_target *target, pid_t pid);
+	/* Those go on that only halt() stopped.  A process that is gone is fine. */
+	void (*release)(struct mt_target *target, pid_t pid);
+	/* IS_OURS knows the addresses of the int3s that the caller puts into the process: a thread
+	 * that ran one never stands behind it, not even should we die.  IS_OURS NULL: no more. */
+	void (*own_traps)(struct mt_target *target, pid_t pid, mt_target_is_trap *is_ours,
+			  void *context);
+	/* An LWP stands still for a breakpoint: from now on it stands there for nothing that would
+	 * be delivered to it should we die.  Errors: GONE. */
+	struct mt_error *(*clear_pending_stop)(struct mt_target *target, pid_t lwp);
 };
 
 /* Implementations begin with this. */
 struct mt_target {
 	const struct mt_target_ops *ops;
+	/* NULL: somebody else (GDB, the prompt's debugger) lets the threads run and waits for them,
+	 * and touches the process only while all of them stand still. */
+	const struct mt_run_ops *run;
 };
+
+/* Run control for those who work under both: where it is somebody else's, there is nothing to do,
+ * and nothing to wait for. */
+static inline struct mt_error *mt_target_attach(struct mt_target *target, pid_t pid)
+{
+	return target->run ? target->run->attach(target, pid) : NULL;
+}
+
+static inline struct mt_error *mt_target_detach(struct mt_target *target, pid_t pid)
+{
+	return target->run ? target->run->detach(target, pid, 0) : NULL;
+}
+
+static inline struct mt_error *mt_target_resume(struct mt_target *target, pid_t lwp,
+						enum mt_resume how, int signal)
+{
+	return target->run ? target->run->resume(target, lwp, how, signal) : NULL;
+}
+
+static inline struct mt_error *mt_target_wait(struct mt_target *target, int timeout_ms,
+					      struct mt_stop *stop)
+{
+	*stop = (struct mt_stop){.kind = MT_STOP_NONE};
+	return target->run ? target->run->wait(target, timeout_ms, stop) : NULL;
+}
+
+static inline struct mt_error *mt_target_interrupt(struct mt_target *target, pid_t lwp)
+{
+	return target->run ? target->run->interrupt(target, lwp) : NULL;
+}
+
+static inline struct mt_error *mt_target_halt(struct mt_target *target, pid_t pid)
+{
+	return target->run ? target->run->halt(target, pid) : NULL;
+}
+
+static inline void mt_target_release(struct mt_target *target, pid_t pid)
+{
+	if (target->run)
+		target->run->release(target, pid);
+}
+
+static inline struct mt_error *mt_target_clear_pending_stop(struct mt_target *target, pid_t lwp)
+{
+	return target->run ? target->run->clear_pending_stop(target, lwp) : NULL;
+}
 
 #endif

@@ -189,11 +189,17 @@ static const char *engine_text(const struct mt_session *session)
 
 struct mt_error *mt_session_launch(struct mt_session *session, const struct mt_launch *launch)
 {
+	pid_t pid;
+
+	mt_try(session->target->run->launch(session->target, launch, &pid));
+	return mt_session_begin(session, pid);
+}
+
+struct mt_error *mt_session_begin(struct mt_session *session, pid_t pid)
+{
 	struct mt_session_process *process;
 	struct mt_session_thread *thread;
-	pid_t pid = 0;
 
-	mt_try(mt_session_target_ops(session)->launch(session->target, launch, &pid));
 	session->result.pid = pid;
 	mt_log(session->options->log, MT_LOG_INFO, "recording with the engine %s",
 	       engine_text(session));
@@ -214,7 +220,7 @@ static struct mt_error *collect(struct mt_session *session)
 	struct mt_stop stop;
 
 	session->stops.count = 0;
-	mt_try(mt_session_target_ops(session)->wait(session->target, patience_ms, &stop));
+	mt_try(mt_target_wait(session->target, patience_ms, &stop));
 	while (stop.kind != MT_STOP_NONE) {
 		if (stop.kind == MT_STOP_REQUEST)
 			session->request_ns = mt_clock_monotonic_ns();
@@ -222,7 +228,7 @@ static struct mt_error *collect(struct mt_session *session)
 			return mt_error_no_memory();
 		if (stop.kind == MT_STOP_EXITED || HASH_COUNT(session->threads) < 2)
 			break;
-		mt_try(mt_session_target_ops(session)->wait(session->target, 0, &stop));
+		mt_try(mt_target_wait(session->target, 0, &stop));
 	}
 	return NULL;
 }
@@ -290,7 +296,7 @@ struct mt_error *mt_session_attach(struct mt_session *session, pid_t pid)
 
 	if (mt_session_engine_ops(session)->foresee)
 		mt_try(mt_session_engine_ops(session)->foresee(session->engine, pid));
-	mt_try(mt_session_target_ops(session)->attach(session->target, pid));
+	mt_try(mt_target_attach(session->target, pid));
 	session->result.pid = pid;
 	attaching.time_ns = mt_session_now(session);
 	mt_try(mt_session_add_process(session, pid, &attaching.process));
@@ -325,7 +331,7 @@ static struct mt_error *leave_all(struct mt_session *session)
 		if (mt_session_engine_ops(session)->let_go)
 			mt_try(mt_session_engine_ops(session)->let_go(session->engine, pid, &keep));
 		mt_session_remove_process(session, session->processes);
-		mt_try(mt_session_target_ops(session)->detach(session->target, pid, 0));
+		mt_try(mt_target_detach(session->target, pid));
 	}
 	return NULL;
 }

@@ -59,6 +59,8 @@ void mt_session_destroy(struct mt_session *session);
 
 /* Errors: the target's. */
 struct mt_error *mt_session_launch(struct mt_session *session, const struct mt_launch *launch);
+/* Instead, of a process that stands before its first instruction already. */
+struct mt_error *mt_session_begin(struct mt_session *session, pid_t pid);
 struct mt_error *mt_session_attach(struct mt_session *session, pid_t pid);
 
 /* Until all processes of the session ended, or were let go: an attached one when the user asks for
@@ -67,9 +69,8 @@ struct mt_error *mt_session_attach(struct mt_session *session, pid_t pid);
 struct mt_error *mt_session_run(struct mt_session *session);
 
 /* Instead of mt_session_run(), for front ends whose loop is not ours: they say what happened, in
- * the same terms.  The target's resume() then has nothing to do, as have its halt() and release()
- * if it only tells of stops in which all threads stand still.  Of a new thread the child alone has
- * to. Errors: the target's; the recording's. */
+ * the same terms, and the target has no run control.  All threads stand still, but of a new thread
+ * the child alone has to.  Errors: the target's; the recording's. */
 struct mt_error *mt_session_take(struct mt_session *session, const struct mt_stop *stop);
 /* A thread came to a trigger that the front end keeps itself. */
 struct mt_session_hit {

@@ -141,7 +141,7 @@ static struct mt_error *leave_child(struct mt_session *session, pid_t child)
 	if (mt_session_engine_ops(session)->let_go)
 		mt_try(mt_session_engine_ops(session)->let_go(session->engine, child, &keep));
 	return keep ? mt_session_go_on(session, child, 0)
-		    : mt_session_target_ops(session)->detach(session->target, child, 0);
+		    : mt_target_detach(session->target, child);
 }
 
 static struct mt_error *on_fork(struct mt_session *session, struct mt_session_thread *parent,
@@ -172,7 +172,7 @@ static struct mt_error *let_go(struct mt_session *session, struct mt_session_pro
 	if (mt_session_engine_ops(session)->let_go)
 		mt_try(mt_session_engine_ops(session)->let_go(session->engine, pid, &keep));
 	mt_session_remove_process(session, process);
-	return mt_session_target_ops(session)->detach(session->target, pid, 0);
+	return mt_target_detach(session->target, pid);
 }
 
 static bool is_64_bit(struct mt_session *session, pid_t lwp)
@@ -286,8 +286,7 @@ static struct mt_error *on_stranger(struct mt_session *session, const struct mt_
 		return mt_session_go_on(session, stop->lwp,
 					news.ordinary || news.breakpoint ? 0 : stop->signal);
 	case MT_STOP_GROUP:
-		return mt_session_target_ops(session)->resume(session->target, stop->lwp,
-							      MT_RESUME_LISTEN, 0);
+		return mt_target_resume(session->target, stop->lwp, MT_RESUME_LISTEN, 0);
 	case MT_STOP_NEW_THREAD:
 		mt_try(mt_session_go_on(session, stop->child, 0));
 		return mt_session_go_on(session, stop->lwp, 0);
@@ -299,7 +298,7 @@ static struct mt_error *on_stranger(struct mt_session *session, const struct mt_
 		if (!news.left)
 			return mt_session_go_on(session, stop->lwp, 0);
 		mt_session_engine_ops(session)->remove_thread(session->engine, stop->lwp);
-		return mt_session_target_ops(session)->detach(session->target, stop->pid, 0);
+		return mt_target_detach(session->target, stop->pid);
 	default:
 		return mt_session_go_on(session, stop->lwp, 0);
 	}
@@ -330,8 +329,7 @@ static struct mt_error *on_thread_stop(struct mt_session *session, struct mt_ses
 	case MT_STOP_EXITING:
 		return on_exiting(session, thread, stop);
 	case MT_STOP_GROUP:
-		return mt_session_target_ops(session)->resume(session->target, stop->lwp,
-							      MT_RESUME_LISTEN, 0);
+		return mt_target_resume(session->target, stop->lwp, MT_RESUME_LISTEN, 0);
 	default:
 		mt_try(check_triggers(session, thread, stop, news));
 		return mt_session_go_on(session, stop->lwp, 0);

@@ -68,12 +68,12 @@ static struct mt_error *get_registers(struct mt_target *target, pid_t lwp,
 	return NULL;
 }
 
-static const struct mt_target_ops target_ops = {
+static const struct mt_target_ops target_ops = {.get_registers = get_registers};
+static const struct mt_run_ops run_ops = {
     .halt = halt_program,
     .release = release_program,
     .interrupt = interrupt_thread,
     .resume = resume_thread,
-    .get_registers = get_registers,
 };
 
 static void begin(struct world *world, const char *const *tree,
@@ -85,6 +85,7 @@ static void begin(struct world *world, const char *const *tree,
 
 	memset(world, 0, sizeof(*world));
 	world->target.ops = &target_ops;
+	world->target.run = &run_ops;
 	world->random = 1;
 	world->root = make_sysfs(tree);
 	standin = (struct standin){

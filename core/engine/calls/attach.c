@@ -101,8 +101,8 @@ static struct mt_error *resume_thread(void *context, pid_t lwp)
 	struct attach *attach = context;
 
 	if (lwp != attach->quiet)
-		mt_error_destroy(attach->engine->target->ops->resume(attach->engine->target, lwp,
-								     MT_RESUME_CONTINUE, 0));
+		mt_error_destroy(
+		    mt_target_resume(attach->engine->target, lwp, MT_RESUME_CONTINUE, 0));
 	return NULL;
 }
 
@@ -128,7 +128,7 @@ static struct mt_error *look_for_quiet(struct attach *attach)
 		nanosleep(&pause, NULL);
 		if (pause.tv_nsec < MOST_PAUSE_NS)
 			pause.tv_nsec += PAUSE_NS;
-		mt_try(target->ops->halt(target, attach->space->pid));
+		mt_try(mt_target_halt(target, attach->space->pid));
 	}
 }
 
@@ -137,8 +137,7 @@ static struct mt_error *find_quiet(struct attach *attach)
 	if (!attach->has_agent) {
 		resume_all(attach);
 		mt_try(mt_calls_quiet_create(attach->engine, attach->space, &attach->judge));
-		mt_error_destroy(
-		    attach->engine->target->ops->halt(attach->engine->target, attach->space->pid));
+		mt_error_destroy(mt_target_halt(attach->engine->target, attach->space->pid));
 	}
 	struct mt_error *error = look_for_quiet(attach);
 	mt_calls_quiet_destroy(attach->judge);
@@ -168,7 +167,7 @@ static struct mt_error *call_dlopen(struct attach *attach, uint64_t *handle)
 	struct mt_error *error = target->ops->call_function(target, attach->quiet, &call, handle);
 	if (error && mt_error_code(error) == MT_ERROR_BUSY)
 		attach->space->borrowed = attach->quiet;
-	mt_error_destroy(target->ops->halt(target, attach->space->pid));
+	mt_error_destroy(mt_target_halt(target, attach->space->pid));
 	return error;
 }
 
@@ -230,7 +229,7 @@ static struct mt_error *await_whole(struct attach *attach)
 		attach->quiet = 0;
 		resume_all(attach);
 		nanosleep(&pause, NULL);
-		mt_try(target->ops->halt(target, attach->space->pid));
+		mt_try(mt_target_halt(target, attach->space->pid));
 		mt_try(look_for_quiet(attach));
 	}
 	return mt_error_new(MT_ERROR_BUSY, "process %d is loading or unloading libraries",
@@ -243,7 +242,7 @@ static struct mt_error *take_over(struct attach *attach)
 	uint64_t stop_at = 0;
 
 	mt_try(target->ops->each_thread(target, attach->space->pid, check_sandbox, attach));
-	mt_try(target->ops->halt(target, attach->space->pid)); /* but for the first attempt */
+	mt_try(mt_target_halt(target, attach->space->pid)); /* but for the first attempt */
 	mt_try(await_borrowed(attach));
 	mt_try(read_auxiliary(attach));
 	if (!attach->space->loader)
@@ -278,7 +277,7 @@ struct mt_error *mt_calls_attach(struct mt_calls_engine *engine, struct mt_calls
 	struct mt_error *error = take_over(&attach);
 	if (error)
 		mt_error_destroy(mt_calls_lend_give_up(engine, space));
-	engine->target->ops->release(engine->target, space->pid);
+	mt_target_release(engine->target, space->pid);
 	attach.quiet = 0;
 	resume_all(&attach);
 	return error;
@@ -349,9 +348,9 @@ static struct mt_error *wait_until_outside(struct leaving *leaving)
 		mt_try(target->ops->each_thread(target, leaving->space->pid, look_at, leaving));
 		if (!leaving->inside)
 			return NULL;
-		target->ops->release(target, leaving->space->pid);
+		mt_target_release(target, leaving->space->pid);
 		nanosleep(&pause, NULL);
-		mt_try(target->ops->halt(target, leaving->space->pid));
+		mt_try(mt_target_halt(target, leaving->space->pid));
 	}
 	return NULL;
 }
@@ -416,7 +415,7 @@ struct mt_error *mt_calls_detach(struct mt_calls_engine *engine, struct mt_calls
 
 	if (!space->rings)
 		return NULL;
-	mt_try(engine->target->ops->halt(engine->target, space->pid));
+	mt_try(mt_target_halt(engine->target, space->pid));
 	mt_array_each (place, &space->places)
 		mt_try(mt_calls_text_clean(engine, space, place));
 	mt_try(remove_breaks(engine, space));

@@ -235,9 +235,9 @@ struct mt_error *mt_calls_set_break(struct mt_calls_engine *engine, struct mt_ca
 
 	if (mt_calls_break_at(space, address))
 		return NULL;
-	mt_try(engine->target->ops->halt(engine->target, space->pid));
+	mt_try(mt_target_halt(engine->target, space->pid));
 	struct mt_error *error = put_break(engine, space, &one);
-	engine->target->ops->release(engine->target, space->pid);
+	mt_target_release(engine->target, space->pid);
 	return error;
 }
 

@@ -221,19 +221,12 @@ static struct mt_error *on_exec(struct mt_calls_thread *thread)
 	return NULL;
 }
 
-/* What follows takes a while, in which we may be killed. */
-static struct mt_error *calm(struct mt_calls_engine *engine, pid_t lwp)
-{
-	const struct mt_target_ops *ops = engine->target->ops;
-
-	return ops->calm ? ops->calm(engine->target, lwp) : NULL;
-}
-
 static struct mt_error *on_loader(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
 				  struct mt_calls_break *there, struct mt_engine_news *news)
 {
 	mt_try(mt_calls_pass_break(engine, thread->space, thread->lwp, there));
-	mt_try(calm(engine, thread->lwp));
+	/* What follows takes a while, in which we may be killed. */
+	mt_try(mt_target_clear_pending_stop(engine->target, thread->lwp));
 	mt_try(mt_calls_space_update(engine, thread->space, thread->lwp));
 	news->maps_changed = true;
 	news->ordinary = true;
@@ -249,7 +242,7 @@ static struct mt_error *on_breakpoint(struct mt_calls_engine *engine,
 		return on_loader(engine, thread, there, news);
 	news->breakpoint = true;
 	mt_try(mt_calls_pass_break(engine, thread->space, thread->lwp, there));
-	return calm(engine, thread->lwp);
+	return mt_target_clear_pending_stop(engine->target, thread->lwp);
 }
 
 /* The instruction itself did it, and does it again when it runs again. */
@@ -270,9 +263,9 @@ static struct mt_error *on_fault(struct mt_calls_engine *engine, struct mt_calls
 
 	if (patch >= 0) {
 		mt_calls_patch_off(place, (size_t)patch);
-		mt_try(engine->target->ops->halt(engine->target, thread->pid));
+		mt_try(mt_target_halt(engine->target, thread->pid));
 		struct mt_error *error = mt_calls_text_write(engine, thread->space, place);
-		engine->target->ops->release(engine->target, thread->pid);
+		mt_target_release(engine->target, thread->pid);
 		if (error)
 			return error;
 	}
@@ -300,13 +293,13 @@ static struct mt_error *record_no_more(struct mt_calls_engine *engine, struct mt
 	struct mt_error *error = NULL;
 
 	space->refused = true;
-	mt_try(engine->target->ops->halt(engine->target, space->pid));
+	mt_try(mt_target_halt(engine->target, space->pid));
 	mt_array_each (place, &space->places) {
 		memset(place->off, true, place->module->file->plan->patches.count);
 		if (!error)
 			error = mt_calls_text_write(engine, space, place);
 	}
-	engine->target->ops->release(engine->target, space->pid);
+	mt_target_release(engine->target, space->pid);
 	return error;
 }
 
@@ -333,7 +326,7 @@ static struct mt_error *give_stamp(struct mt_calls_engine *engine, struct mt_cal
 	registers.rdx = tsc >> 32;
 	registers.rip += RDTSC_BYTES;
 	mt_try(engine->target->ops->set_registers(engine->target, thread->lwp, &registers));
-	mt_try(calm(engine, thread->lwp));
+	mt_try(mt_target_clear_pending_stop(engine->target, thread->lwp));
 	return note_stampless(engine, thread->space);
 }
 
@@ -443,7 +436,7 @@ static struct mt_error *resume(struct mt_engine *base, pid_t lwp, int signal)
 		mt_try(mt_calls_prepare(engine, thread->space, lwp));
 	if (thread)
 		mt_calls_mark(engine, thread, mt_clock_tsc());
-	return engine->target->ops->resume(engine->target, lwp, MT_RESUME_CONTINUE, signal);
+	return mt_target_resume(engine->target, lwp, MT_RESUME_CONTINUE, signal);
 }
 
 const struct mt_engine_ops mt_engine_calls = {

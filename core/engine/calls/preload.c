@@ -225,10 +225,7 @@ static bool sees_agent(const struct mt_calls_engine *engine, pid_t pid)
 static struct mt_error *prepare_to_outlive_us(struct mt_calls_engine *engine,
 					      struct mt_calls_space *space, pid_t lwp)
 {
-	const struct mt_target_ops *ops = engine->target->ops;
-
-	if (ops->calm)
-		mt_try(ops->calm(engine->target, lwp));
+	mt_try(mt_target_clear_pending_stop(engine->target, lwp));
 	struct mt_error *error = mt_calls_lend_begin(engine, space);
 	if (!error)
 		error = mt_calls_lend(engine, space, lwp);

@@ -262,18 +262,6 @@ static struct mt_error *put_note(const struct snapshot *snapshot,
 	return snapshot->number ? mt_recording_writer_put(writer, &note) : NULL;
 }
 
-static void for_processes(struct mt_calls_engine *engine,
-			  void (*act)(struct mt_target *target, pid_t pid))
-{
-	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next)
-		act(engine->target, thread->pid);
-}
-
-static void halt(struct mt_target *target, pid_t pid)
-{
-	mt_error_destroy(target->ops->halt(target, pid));
-}
-
 static struct mt_error *copy_rings(struct snapshot *snapshot, pid_t lwp)
 {
 	struct mt_calls_thread *thread = snapshot->engine->threads;
@@ -336,14 +324,17 @@ struct mt_error *mt_calls_snapshot(struct mt_engine *base, pid_t lwp, uint32_t n
 {
 	struct mt_calls_engine *engine = (struct mt_calls_engine *)base;
 	struct snapshot snapshot = {.engine = engine, .number = number, .whole = !lwp};
+	const struct mt_calls_thread *thread;
 	struct mt_error *error;
 
 	if (lwp) {
 		error = keep_one(&snapshot, lwp);
 	} else {
-		for_processes(engine, halt);
+		for (thread = engine->threads; thread; thread = thread->hh.next)
+			mt_error_destroy(mt_target_halt(engine->target, thread->pid));
 		error = copy_rings(&snapshot, 0);
-		for_processes(engine, engine->target->ops->release);
+		for (thread = engine->threads; thread; thread = thread->hh.next)
+			mt_target_release(engine->target, thread->pid);
 		if (!error)
 			error = put_all(&snapshot, writer);
 	}

@@ -401,9 +401,9 @@ struct mt_error *mt_calls_space_update(struct mt_calls_engine *engine, struct mt
 		return NULL;
 	mt_calls_forget_code(space);
 	mt_try(mt_calls_restore_environment(engine, space));
-	mt_try(engine->target->ops->halt(engine->target, space->pid));
+	mt_try(mt_target_halt(engine->target, space->pid));
 	struct mt_error *error = update(engine, space, lwp, &walk);
-	engine->target->ops->release(engine->target, space->pid);
+	mt_target_release(engine->target, space->pid);
 	mt_array_each (seen, &walk.maps)
 		free((char *)seen->map.path);
 	mt_array_deinit(&walk.maps);

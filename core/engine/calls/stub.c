@@ -243,15 +243,15 @@ static bool take_question(const struct mt_calls_space *space)
 static void interrupt_if_it_waits(struct mt_calls_engine *engine,
 				  const struct mt_calls_thread *thread)
 {
-	const struct mt_target_ops *ops = engine->target->ops;
 	struct user_regs_struct registers;
 	const struct mt_calls_break *there;
 
-	mt_error_destroy(ops->halt(engine->target, thread->pid));
-	struct mt_error *error = ops->get_registers(engine->target, thread->lwp, &registers);
+	mt_error_destroy(mt_target_halt(engine->target, thread->pid));
+	struct mt_error *error =
+	    engine->target->ops->get_registers(engine->target, thread->lwp, &registers);
 	there = error ? NULL : mt_calls_break_of_stub(thread->space, registers.rip);
 	if (there && mt_calls_stub_waits(there, registers.rip))
-		error = ops->interrupt(engine->target, thread->lwp);
+		error = mt_target_interrupt(engine->target, thread->lwp);
 	mt_error_destroy(error);
 }
 
@@ -266,7 +266,7 @@ void mt_calls_stub_answer(struct mt_calls_engine *engine)
 	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next)
 		interrupt_if_it_waits(engine, thread);
 	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next)
-		engine->target->ops->release(engine->target, thread->pid);
+		mt_target_release(engine->target, thread->pid);
 }
 
 uint64_t mt_calls_stub_before(const struct mt_calls_space *space, uint64_t address,

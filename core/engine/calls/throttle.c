@@ -229,12 +229,12 @@ static struct mt_error *throttle_all(struct mt_calls_engine *engine, struct mt_c
 
 	if (!count)
 		return NULL;
-	mt_try(engine->target->ops->halt(engine->target, thread->pid));
+	mt_try(mt_target_halt(engine->target, thread->pid));
 	for (size_t i = 0; !error && i < count; i++)
 		error = throttle(engine, thread, functions[i]);
 	if (!error)
 		error = rewrite(engine, thread->space, functions, count);
-	engine->target->ops->release(engine->target, thread->pid);
+	mt_target_release(engine->target, thread->pid);
 	return error;
 }
 

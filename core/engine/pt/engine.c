@@ -230,7 +230,7 @@ static struct mt_error *resume(struct mt_engine *base, pid_t lwp, int signal)
 
 	if (thread)
 		mt_try(mt_pt_unpause(engine, thread));
-	return engine->target->ops->resume(engine->target, lwp, MT_RESUME_CONTINUE, signal);
+	return mt_target_resume(engine->target, lwp, MT_RESUME_CONTINUE, signal);
 }
 
 static int leader(struct mt_engine *base, pid_t lwp)

@@ -107,5 +107,5 @@ struct mt_error *mt_pt_unpause(struct mt_pt_engine *engine, struct mt_pt_thread 
 	if (!thread->paused || !switch_resume(engine, thread->lwp, PERF_EVENT_IOC_ENABLE))
 		return NULL;
 	thread->resuming = true;
-	return engine->target->ops->interrupt(engine->target, thread->lwp);
+	return mt_target_interrupt(engine->target, thread->lwp);
 }

@@ -140,26 +140,6 @@ static void copy_ring(const struct mt_pt_engine *engine, struct mt_pt_ring *ring
 	mt_pt_ring_enable(ring, true);
 }
 
-static void for_processes(const struct mt_pt_engine *engine, pid_t lwp,
-			  void (*act)(struct mt_target *target, pid_t pid))
-{
-	for (struct mt_pt_thread *thread = engine->threads; thread && !lwp;
-	     thread = thread->hh.next)
-		act(engine->target, thread->pid);
-}
-
-static void halt(struct mt_target *target, pid_t pid)
-{
-	mt_error_destroy(target->ops->halt(target, pid));
-}
-
-/* The stop in which a trace was to go on may have been taken for the one asked for here. */
-static void note_resumed(struct mt_pt_engine *engine)
-{
-	for (struct mt_pt_thread *thread = engine->threads; thread; thread = thread->hh.next)
-		mt_pt_has_resumed(engine, thread);
-}
-
 static bool is_wanted(const struct mt_pt_ring *ring, pid_t lwp)
 {
 	return !lwp || ring->lwp == lwp;
@@ -168,15 +148,19 @@ static bool is_wanted(const struct mt_pt_ring *ring, pid_t lwp)
 static struct mt_error *snapshot(struct mt_pt_engine *engine, pid_t lwp, uint32_t number,
 				 struct mt_recording_writer *writer)
 {
+	struct mt_pt_thread *thread, *threads = lwp ? NULL : engine->threads;
 	struct mt_pt_ring *ring;
 
-	for_processes(engine, lwp, halt);
-	if (!lwp)
-		note_resumed(engine);
+	for (thread = threads; thread; thread = thread->hh.next)
+		mt_error_destroy(mt_target_halt(engine->target, thread->pid));
+	/* The stop in which a trace was to go on may have been taken for the one asked for here. */
+	for (thread = threads; thread; thread = thread->hh.next)
+		mt_pt_has_resumed(engine, thread);
 	for (ring = engine->rings; ring; ring = ring->next)
 		if (is_wanted(ring, lwp))
 			copy_ring(engine, ring);
-	for_processes(engine, lwp, engine->target->ops->release);
+	for (thread = threads; thread; thread = thread->hh.next)
+		mt_target_release(engine->target, thread->pid);
 	for (ring = engine->rings; ring; ring = ring->next)
 		if (is_wanted(ring, lwp))
 			mt_try(put_ring(engine, ring, number, writer));

@@ -336,14 +336,14 @@ static struct mt_error *resume(struct mt_engine *base, pid_t lwp, int signal)
 	struct mt_step_thread *thread = find(engine, lwp);
 
 	if (!thread)
-		return engine->target->ops->resume(engine->target, lwp, MT_RESUME_CONTINUE, signal);
+		return mt_target_resume(engine->target, lwp, MT_RESUME_CONTINUE, signal);
 	if (!thread->resumed_tsc)
 		mt_try(look_first(engine, thread));
 	if (!thread->in_kernel) {
 		mt_step_fetch(engine, thread);
 		thread->resumed_tsc = mt_clock_tsc();
 	}
-	return engine->target->ops->resume(engine->target, lwp, way_of(thread, signal), signal);
+	return mt_target_resume(engine->target, lwp, way_of(thread, signal), signal);
 }
 
 /* An AUX record and the bytes it speaks of. */
