@@ -58,52 +58,27 @@ const struct mt_rebuild_ops mt_rebuild_from_calls = {
     .takes_note = takes_note,
 };
 
-static struct mt_event event_of(const struct mt_recording_call *call)
-{
-	static const uint8_t kinds[] = {
-	    [MT_RECORDING_CALL] = MT_EVENT_ENTRY,
-	    [MT_RECORDING_RETURN] = MT_EVENT_LEAVE,
-	    [MT_RECORDING_FRAME] = MT_EVENT_FRAME,
-	    [MT_RECORDING_AGAIN] = MT_EVENT_AGAIN,
-	};
-
-	return (struct mt_event){
-	    .time_ns = call->time_ns,
-	    .from = call->stack,
-	    .to = call->address,
-	    .kind = kinds[call->kind],
-	    .flags = call->time_is_estimate ? MT_EVENT_TIME_IS_ESTIMATE : 0,
-	};
-}
-
-struct feed {
-	struct mt_recording_call calls[MT_DECODE_BATCH];
-	struct mt_event events[MT_DECODE_BATCH];
-};
-
 static struct mt_error *decode_batches(struct mt_decode_run *run, struct mt_track *track,
-				       struct mt_recording_calls *calls, struct feed *feed)
+				       struct mt_recording_calls *calls, struct mt_event *events)
 {
 	size_t count;
 
 	do {
 		mt_try(mt_progress_step(run->options->progress, "decoding", run->stats.events,
 					run->bytes_total));
-		mt_try(mt_recording_calls_next(calls, feed->calls, MT_DECODE_BATCH, &count));
-		for (size_t i = 0; i < count; i++)
-			feed->events[i] = event_of(&feed->calls[i]);
+		mt_try(mt_recording_calls_next(calls, events, MT_DECODE_BATCH, &count));
 		run->stats.events += count;
-		mt_try(mt_track_deliver(run, track, feed->events, count));
+		mt_try(mt_track_deliver(run, track, events, count));
 	} while (count);
 	return mt_track_finish(run, track);
 }
 
 static struct mt_error *decode_thread(struct mt_decode_run *run, size_t index)
 {
+	struct mt_event *events = calloc(MT_DECODE_BATCH, sizeof(*events));
 	struct mt_recording_calls *calls = NULL;
-	struct feed *feed = malloc(sizeof(*feed));
 	struct mt_track *track = NULL;
-	struct mt_error *error = feed ? NULL : mt_error_no_memory();
+	struct mt_error *error = events ? NULL : mt_error_no_memory();
 
 	if (!error)
 		error = mt_recording_calls_open(run->recording, index, &calls);
@@ -111,9 +86,9 @@ static struct mt_error *decode_thread(struct mt_decode_run *run, size_t index)
 		error = mt_track_find(run, mt_recording_call_thread(run->recording, index)->tid,
 				      &track);
 	if (!error)
-		error = decode_batches(run, track, calls, feed);
+		error = decode_batches(run, track, calls, events);
 	mt_recording_calls_close(calls);
-	free(feed);
+	free(events);
 	return error;
 }
 

@@ -1,16 +1,38 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Call events: where in the file each thread's lie, and reading them from there.  Only the layout
- * that we write counts as such; anything else is a sample like others. */
+/* Call events in a file: where each thread's lie, reading them from there, and writing them.  Only
+ * the layout that we write counts as such; anything else is a sample like others. */
 #include "perf/recording_private.h"
+#include "perf/writer_private.h"
 
-#define WINDOW_SAMPLES 4096
+enum {
+	READ_SAMPLES = 4096, /* at once */
+	WRITE_SAMPLES = 256,
+};
+
+/* An event of the recording for each kind of call event, one more where the time is an estimate. */
+static const struct {
+	const char *name;
+	uint8_t kind, flags; /* as in struct mt_event */
+} call_events[MT_PERF_CALL_COUNT] = {
+    [MT_PERF_CALL] = {"mtrace:call", MT_EVENT_ENTRY, 0},
+    [MT_PERF_CALL_ESTIMATED] = {"mtrace:call~", MT_EVENT_ENTRY, MT_EVENT_TIME_IS_ESTIMATE},
+    [MT_PERF_RETURN] = {"mtrace:return", MT_EVENT_LEAVE, 0},
+    [MT_PERF_RETURN_ESTIMATED] = {"mtrace:return~", MT_EVENT_LEAVE, MT_EVENT_TIME_IS_ESTIMATE},
+    [MT_PERF_FRAME] = {"mtrace:frame", MT_EVENT_FRAME, 0},
+    [MT_PERF_AGAIN] = {"mtrace:again", MT_EVENT_AGAIN, MT_EVENT_TIME_IS_ESTIMATE},
+};
+
+const char *mt_perf_call_name(enum mt_perf_call call)
+{
+	return call_events[call].name;
+}
 
 struct mt_recording_calls {
 	struct mt_recording *recording;
 	const struct mt_call_stream *stream;
 	size_t run;    /* that is being read */
 	uint64_t done; /* of it */
-	struct mt_perf_call_sample window[WINDOW_SAMPLES];
+	struct mt_perf_call_sample window[READ_SAMPLES];
 	size_t next, count; /* in the window */
 };
 
@@ -154,7 +176,7 @@ static struct mt_error *fill(struct mt_recording_calls *calls)
 	size_t size = sizeof(calls->window[0]), got = 0;
 
 	calls->next = 0;
-	calls->count = left < WINDOW_SAMPLES ? (size_t)left : WINDOW_SAMPLES;
+	calls->count = left < READ_SAMPLES ? (size_t)left : READ_SAMPLES;
 	mt_try(mt_recording_read(calls->recording, calls->window, calls->count * size,
 				 run->offset + calls->done * size, &got));
 	calls->count = got / size;
@@ -166,35 +188,8 @@ static struct mt_error *fill(struct mt_recording_calls *calls)
 	return NULL;
 }
 
-static bool decode(struct mt_recording_calls *calls, const struct mt_perf_call_sample *sample,
-		   struct mt_recording_call *out)
-{
-	struct mt_cursor body =
-	    mt_cursor_over(&sample->id, sizeof(*sample) - sizeof(sample->header));
-	enum mt_perf_call event = MT_PERF_FRAME;
-	static const uint8_t kinds[MT_PERF_CALL_COUNT] = {
-	    [MT_PERF_CALL] = MT_RECORDING_CALL,
-	    [MT_PERF_CALL_ESTIMATED] = MT_RECORDING_CALL,
-	    [MT_PERF_RETURN] = MT_RECORDING_RETURN,
-	    [MT_PERF_RETURN_ESTIMATED] = MT_RECORDING_RETURN,
-	    [MT_PERF_FRAME] = MT_RECORDING_FRAME,
-	    [MT_PERF_AGAIN] = MT_RECORDING_AGAIN,
-	};
-
-	if (!find_event(calls->recording, &body, &event))
-		return false;
-	out->time_ns = sample->time;
-	out->address = sample->ip;
-	out->stack = sample->addr;
-	out->time_is_estimate = event == MT_PERF_CALL_ESTIMATED ||
-				event == MT_PERF_RETURN_ESTIMATED || event == MT_PERF_AGAIN;
-	out->kind = kinds[event];
-	return true;
-}
-
-struct mt_error *mt_recording_calls_next(struct mt_recording_calls *calls,
-					 struct mt_recording_call *out, size_t capacity,
-					 size_t *count)
+struct mt_error *mt_recording_calls_next(struct mt_recording_calls *calls, struct mt_event *out,
+					 size_t capacity, size_t *count)
 {
 	*count = 0;
 	while (*count < capacity) {
@@ -204,9 +199,69 @@ struct mt_error *mt_recording_calls_next(struct mt_recording_calls *calls,
 			mt_try(fill(calls));
 			continue;
 		}
-		if (!decode(calls, &calls->window[calls->next++], &out[*count]))
+		const struct mt_perf_call_sample *sample = &calls->window[calls->next++];
+		struct mt_cursor body =
+		    mt_cursor_over(&sample->id, sizeof(*sample) - sizeof(sample->header));
+		enum mt_perf_call event;
+
+		if (!find_event(calls->recording, &body, &event))
 			return mt_recording_garbled(calls->recording, 0, "a call event");
-		(*count)++;
+		out[(*count)++] = (struct mt_event){
+		    .time_ns = sample->time,
+		    .from = sample->addr,
+		    .to = sample->ip,
+		    .kind = call_events[event].kind,
+		    .flags = call_events[event].flags,
+		};
+	}
+	return NULL;
+}
+
+static enum mt_perf_call perf_call_of(const struct mt_event *event)
+{
+	bool estimated = event->flags & MT_EVENT_TIME_IS_ESTIMATE;
+
+	switch (event->kind) {
+	case MT_EVENT_ENTRY:
+		return estimated ? MT_PERF_CALL_ESTIMATED : MT_PERF_CALL;
+	case MT_EVENT_LEAVE:
+		return estimated ? MT_PERF_RETURN_ESTIMATED : MT_PERF_RETURN;
+	case MT_EVENT_AGAIN:
+		return MT_PERF_AGAIN;
+	default:
+		return MT_PERF_FRAME;
+	}
+}
+
+struct mt_error *mt_recording_writer_put_calls(struct mt_recording_writer *writer, int32_t pid,
+					       int32_t tid, const struct mt_event *calls,
+					       size_t count)
+{
+	struct mt_perf_call_sample samples[WRITE_SAMPLES];
+
+	if (!writer->calls)
+		return mt_error_new(MT_ERROR_INTERNAL,
+				    "call events for a recording that was not made for them");
+	if (!count)
+		return NULL;
+	mt_writer_note_time(writer, calls[0].time_ns);
+	mt_writer_note_time(writer, calls[count - 1].time_ns);
+	for (size_t done = 0; done < count; done += WRITE_SAMPLES) {
+		size_t batch = count - done < WRITE_SAMPLES ? count - done : WRITE_SAMPLES;
+
+		for (size_t i = 0; i < batch; i++)
+			samples[i] = (struct mt_perf_call_sample){
+			    .header = {.type = PERF_RECORD_SAMPLE,
+				       .misc = PERF_RECORD_MISC_USER,
+				       .size = sizeof(samples[i])},
+			    .id = MT_WRITER_FIRST_CALL + perf_call_of(&calls[done + i]) + 1u,
+			    .ip = calls[done + i].to,
+			    .pid = pid,
+			    .tid = tid,
+			    .time = calls[done + i].time_ns,
+			    .addr = calls[done + i].from,
+			};
+		mt_try(mt_outfile_write(writer->file, samples, batch * sizeof(samples[0])));
 	}
 	return NULL;
 }

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/progress.h"
+#include "trace/event.h"
 
 #include <stddef.h>
 
@@ -140,27 +141,8 @@ const struct mt_sideband *mt_recording_sideband(const struct mt_recording *recor
 const char *mt_recording_event_name(const struct mt_recording *recording, uint32_t index);
 
 /* Call events: too many for a struct in memory each, so they stay in the file and are read a
- * thread at a time, in the file's order. */
-enum mt_recording_call_kind {
-	MT_RECORDING_CALL,   /* address: the function's entry */
-	MT_RECORDING_RETURN, /* address: the ret, or what counts as one */
-	/* A frame that is open, as an unwinder saw it: address: within the instruction where it
-	 * stands, be it that of a call that has not returned. */
-	MT_RECORDING_FRAME,
-	/* A function jumps back to its entry, and its stack may lie elsewhere than before. */
-	MT_RECORDING_AGAIN,
-};
-
-struct mt_recording_call {
-	uint64_t time_ns;
-	uint64_t address;
-	/* Where the function's return address lies.  Of a jump that counts as a return: one less
-	 * than where it sets the stack pointer to, since what lies there is not over. */
-	uint64_t stack;
-	uint8_t kind; /* enum mt_recording_call_kind */
-	bool time_is_estimate;
-};
-
+ * thread at a time, in the file's order.  Of struct mt_event the kinds ENTRY, LEAVE, FRAME and
+ * AGAIN are stored, with time_ns, from, to and TIME_IS_ESTIMATE. */
 struct mt_recording_call_thread {
 	int32_t pid, tid;
 	uint64_t events;
@@ -178,9 +160,8 @@ struct mt_error *mt_recording_calls_open(struct mt_recording *recording, size_t 
 void mt_recording_calls_close(struct mt_recording_calls *calls); /* NULL is fine */
 /* Up to CAPACITY more; *count is 0 at the end.  Errors: SYSTEM; FORMAT (the file was changed while
  * it was read). */
-struct mt_error *mt_recording_calls_next(struct mt_recording_calls *calls,
-					 struct mt_recording_call *out, size_t capacity,
-					 size_t *count);
+struct mt_error *mt_recording_calls_next(struct mt_recording_calls *calls, struct mt_event *out,
+					 size_t capacity, size_t *count);
 
 /* Calls RECORD for every record of the file in its order, known ("unknown") or not: for `mtdb
  * dump`. SIZE counts the AUX data that follows.  After a packed record (COMPRESSED) come those

@@ -23,7 +23,7 @@
  * - mtrace:mark: IP = PC, RAW = the program's words, with a NUL at their end
  * - mtrace:missed: older events of the kernel than this time were overwritten
  *
- * and call events (enum mt_recording_call_kind), with IP = address, ADDR = stack pointer; the names
+ * and call events (trace/event.h), with IP = `to`, ADDR = `from`, the stack pointer; the names
  * with a ~ say that the time is an estimate: mtrace:call, mtrace:call~, mtrace:return,
  * mtrace:return~, mtrace:frame. */
 #ifndef MT_PERF_RECORDING_WRITER_H
@@ -98,7 +98,7 @@ struct mt_error *mt_recording_writer_put_aux_parts(struct mt_recording_writer *w
  * come by later calls.  Frames go from the innermost outwards, and say what is open at their place:
  * before the first event, or after the last.  Errors: SYSTEM. */
 struct mt_error *mt_recording_writer_put_calls(struct mt_recording_writer *writer, int32_t pid,
-					       int32_t tid, const struct mt_recording_call *calls,
+					       int32_t tid, const struct mt_event *calls,
 					       size_t count);
 
 /* Errors: SYSTEM. */

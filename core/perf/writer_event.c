@@ -12,12 +12,6 @@ const char *const mt_recording_note_names[MT_NOTE_COUNT] = {
     [MT_NOTE_MISSED] = "mtrace:missed",
 };
 
-static const char *const call_names[MT_PERF_CALL_COUNT] = {
-    [MT_PERF_CALL] = "mtrace:call",     [MT_PERF_CALL_ESTIMATED] = "mtrace:call~",
-    [MT_PERF_RETURN] = "mtrace:return", [MT_PERF_RETURN_ESTIMATED] = "mtrace:return~",
-    [MT_PERF_FRAME] = "mtrace:frame",   [MT_PERF_AGAIN] = "mtrace:again",
-};
-
 const char *mt_writer_event_name(enum mt_writer_event event)
 {
 	unsigned note = event - MT_WRITER_FIRST_NOTE;
@@ -26,7 +20,7 @@ const char *mt_writer_event_name(enum mt_writer_event event)
 	if (note < MT_NOTE_COUNT)
 		return mt_recording_note_names[note];
 	if (call < MT_PERF_CALL_COUNT)
-		return call_names[call];
+		return mt_perf_call_name(call);
 	return event == MT_WRITER_PT ? "intel_pt//u" : "dummy:u";
 }
 

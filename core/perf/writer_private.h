@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the parts of the recording writer share: writer.c (the file), writer_event.c (its
- * attributes), writer_record.c (a sideband record's bytes), writer_call.c (call events),
- * writer_feature.c (the features behind the data), writer_copy.c (a second one of the same). */
+ * attributes), writer_record.c (a sideband record's bytes), calls.c (call events), writer_feature.c
+ * (the features behind the data), writer_copy.c (a second one of the same). */
 #ifndef MT_PERF_WRITER_PRIVATE_H
 #define MT_PERF_WRITER_PRIVATE_H
 
@@ -68,6 +68,8 @@ struct mt_recording_writer {
 struct perf_event_attr mt_writer_attr(const struct mt_recording_writer *writer,
 				      enum mt_writer_event event);
 const char *mt_writer_event_name(enum mt_writer_event event);
+/* calls.c: "mtrace:call". */
+const char *mt_perf_call_name(enum mt_perf_call call);
 /* The attribute that the file lists at place `index`: Intel PT's first, where there is one, since
  * perf takes the first for the event that the recording is about. */
 enum mt_writer_event mt_writer_event_at(const struct mt_recording_writer *writer, unsigned index);

@@ -43,7 +43,10 @@ enum mt_event_kind {
 	/* Call events: what is known when functions report and not branches, for trace/sp_stack.h
 	 * alone.  from: the stack pointer, where the function's return address lies. */
 	MT_EVENT_ENTRY, /* to: the function's entry */
-	MT_EVENT_LEAVE, /* to: its ret, about to run; what lies at or below `from` is over */
+	/* to: its ret, about to run; what lies at or below `from` is over.  Of a jump that counts
+	 * as a return `from` is one less than where it sets the stack pointer to, since what lies
+	 * there is not over. */
+	MT_EVENT_LEAVE,
 	/* A frame that is open, from an unwinder, innermost first.  to: an address within the
 	 * instruction where it stands, be it that of a call that has not returned. */
 	MT_EVENT_FRAME,

@@ -114,7 +114,7 @@ static void put_program(struct mt_recording_writer *writer)
 
 static void write_recording(struct mt_recording_writer *writer, const struct mt_ring_view *view)
 {
-	static struct mt_recording_call calls[MANY + MT_RING_LINE_EVENTS];
+	static struct mt_event calls[MANY + MT_RING_LINE_EVENTS];
 	struct mt_call_event events[MT_RING_LINE_EVENTS];
 	struct mt_ring_cursor cursor;
 	size_t count = 0, more;
@@ -127,12 +127,12 @@ static void write_recording(struct mt_recording_writer *writer, const struct mt_
 			uint32_t function = (events[i].site - 1) / 2;
 			bool is_return = (events[i].site - 1) % 2;
 
-			calls[count++] = (struct mt_recording_call){
+			calls[count++] = (struct mt_event){
 			    .time_ns = events[i].tsc,
-			    .address = (uint64_t)(uintptr_t)functions[function] + is_return,
-			    .stack = STACK - ((uint32_t)STACK - events[i].stack),
-			    .kind = is_return ? MT_RECORDING_RETURN : MT_RECORDING_CALL,
-			    .time_is_estimate = events[i].estimated,
+			    .to = (uint64_t)(uintptr_t)functions[function] + is_return,
+			    .from = STACK - ((uint32_t)STACK - events[i].stack),
+			    .kind = is_return ? MT_EVENT_LEAVE : MT_EVENT_ENTRY,
+			    .flags = events[i].estimated ? MT_EVENT_TIME_IS_ESTIMATE : 0,
 			};
 		}
 		if (count < MANY && !at_end)

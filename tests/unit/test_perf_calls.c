@@ -6,13 +6,13 @@
 
 #define MANY 100000
 
-static const struct mt_recording_call few[] = {
-    {NOW + 1, 0x401000, 0x7ffc00001ff8, MT_RECORDING_FRAME, false},
-    {NOW + 2, 0x401100, 0x7ffc00001f88, MT_RECORDING_CALL, false},
-    {NOW + 3, 0x401200, 0x7ffc00001f08, MT_RECORDING_CALL, true},
-    {NOW + 4, 0x401234, 0x7ffc00001f08, MT_RECORDING_RETURN, true},
-    {NOW + 5, 0x401123, 0x7ffc00001f88, MT_RECORDING_RETURN, false},
-    {NOW + 6, 0x401100, 0x7ffc00003f88, MT_RECORDING_AGAIN, true},
+static const struct mt_event few[] = {
+    {NOW + 1, 0x7ffc00001ff8, 0x401000, MT_EVENT_FRAME, 0, 0, 0},
+    {NOW + 2, 0x7ffc00001f88, 0x401100, MT_EVENT_ENTRY, 0, 0, 0},
+    {NOW + 3, 0x7ffc00001f08, 0x401200, MT_EVENT_ENTRY, MT_EVENT_TIME_IS_ESTIMATE, 0, 0},
+    {NOW + 4, 0x7ffc00001f08, 0x401234, MT_EVENT_LEAVE, MT_EVENT_TIME_IS_ESTIMATE, 0, 0},
+    {NOW + 5, 0x7ffc00001f88, 0x401123, MT_EVENT_LEAVE, 0, 0, 0},
+    {NOW + 6, 0x7ffc00003f88, 0x401100, MT_EVENT_AGAIN, MT_EVENT_TIME_IS_ESTIMATE, 0, 0},
 };
 #define FEW (sizeof(few) / sizeof(few[0]))
 
@@ -38,43 +38,43 @@ static void put_name(struct mt_recording_writer *writer, int32_t tid)
 	assert_no_error(mt_recording_writer_put(writer, &record));
 }
 
-static void put_calls(struct mt_recording_writer *writer, int32_t tid,
-		      const struct mt_recording_call *calls, size_t count)
+static void put_calls(struct mt_recording_writer *writer, int32_t tid, const struct mt_event *calls,
+		      size_t count)
 {
 	assert_no_error(mt_recording_writer_put_calls(writer, 100, tid, calls, count));
 }
 
-static void check_call(const struct mt_recording_call *call, const struct mt_recording_call *wanted)
+static void check_call(const struct mt_event *call, const struct mt_event *wanted)
 {
 	assert_int_equal(call->time_ns, wanted->time_ns);
-	assert_int_equal(call->address, wanted->address);
-	assert_int_equal(call->stack, wanted->stack);
+	assert_int_equal(call->to, wanted->to);
+	assert_int_equal(call->from, wanted->from);
 	assert_int_equal(call->kind, wanted->kind);
-	assert_int_equal(call->time_is_estimate, wanted->time_is_estimate);
+	assert_int_equal(call->flags, wanted->flags);
 }
 
-static struct mt_recording_call *many_calls(void)
+static struct mt_event *many_calls(void)
 {
-	struct mt_recording_call *calls = calloc(MANY, sizeof(*calls));
+	struct mt_event *calls = calloc(MANY, sizeof(*calls));
 
 	for (size_t i = 0; i < MANY; i++)
-		calls[i] = (struct mt_recording_call){
+		calls[i] = (struct mt_event){
 		    .time_ns = NOW + 10 * i,
-		    .address = 0x400000 + i % 1000 * 16,
-		    .stack = 0x7ffc00001ff8 - i % 7 * 64,
-		    .kind = i % 2 ? MT_RECORDING_RETURN : MT_RECORDING_CALL,
-		    .time_is_estimate = i % 7 != 0,
+		    .to = 0x400000 + i % 1000 * 16,
+		    .from = 0x7ffc00001ff8 - i % 7 * 64,
+		    .kind = i % 2 ? MT_EVENT_LEAVE : MT_EVENT_ENTRY,
+		    .flags = i % 7 != 0 ? MT_EVENT_TIME_IS_ESTIMATE : 0,
 		};
 	return calls;
 }
 
 /* All of one thread's, read in batches of an odd size. */
 static void check_thread(struct mt_recording *recording, size_t index, int32_t tid,
-			 const struct mt_recording_call *wanted, size_t count)
+			 const struct mt_event *wanted, size_t count)
 {
 	const struct mt_recording_call_thread *thread = mt_recording_call_thread(recording, index);
 	struct mt_recording_calls *calls = NULL;
-	struct mt_recording_call batch[977];
+	struct mt_event batch[977];
 	size_t got = 0, done = 0;
 
 	assert_int_equal(thread->pid, 100);
@@ -96,7 +96,7 @@ static void what_is_written_comes_back(void **state)
 {
 	struct mt_recording_writer *writer = start_calls(NULL);
 	struct mt_recording *recording = NULL;
-	struct mt_recording_call *many = many_calls();
+	struct mt_event *many = many_calls();
 
 	(void)state;
 	put_calls(writer, 101, few, 2);
@@ -148,7 +148,7 @@ static void a_recording_not_made_for_calls_takes_none(void **state)
 /* Written but never finished: the tracer was killed. */
 static void a_cut_off_file_keeps_its_calls(void **state)
 {
-	struct mt_recording_call *many = many_calls();
+	struct mt_event *many = many_calls();
 	char *path = make_path();
 	struct mt_recording_writer *writer = start_calls(path);
 	struct mt_recording *recording = NULL;
@@ -179,7 +179,7 @@ static void a_cut_off_file_keeps_its_calls(void **state)
 /* Whatever stands in the file: no crash, and never more events than there is room for. */
 static void garbled_calls_do_no_harm(void **state)
 {
-	struct mt_recording_call *many = many_calls();
+	struct mt_event *many = many_calls();
 	char *path = make_path();
 	struct mt_recording_writer *writer = start_calls(path);
 	size_t size = 0;
@@ -205,7 +205,7 @@ static void garbled_calls_do_no_harm(void **state)
 		for (size_t i = 0; recording && i < mt_recording_call_thread_count(recording);
 		     i++) {
 			struct mt_recording_calls *calls = NULL;
-			struct mt_recording_call batch[64];
+			struct mt_event batch[64];
 			size_t got = 0, sum = 0;
 
 			assert_no_error(mt_recording_calls_open(recording, i, &calls));
@@ -268,7 +268,7 @@ static void perf_needs_no_options(void **state)
 
 static void perf_counts_the_same(void **state)
 {
-	struct mt_recording_call *many = many_calls();
+	struct mt_event *many = many_calls();
 	char *path = make_path();
 	struct mt_recording_writer *writer = start_calls(path);
 

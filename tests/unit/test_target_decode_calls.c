@@ -75,11 +75,11 @@ static void put_program(struct mt_recording_writer *writer, uint64_t time_ns)
 static void put_call(struct mt_recording_writer *writer, uint64_t time_ns, uint8_t kind,
 		     int (*function)(int), uint64_t stack)
 {
-	const struct mt_recording_call call = {
+	const struct mt_event call = {
 	    .time_ns = time_ns,
 	    .kind = kind,
-	    .address = (uint64_t)(uintptr_t)function + (kind != MT_RECORDING_CALL),
-	    .stack = STACK - stack,
+	    .to = (uint64_t)(uintptr_t)function + (kind != MT_EVENT_ENTRY),
+	    .from = STACK - stack,
 	};
 
 	assert_no_error(mt_recording_writer_put_calls(writer, TID, TID, &call, 1));
@@ -119,10 +119,10 @@ static void functions_have_their_names(void **state)
 
 	(void)state;
 	put_program(writer, 10);
-	put_call(writer, 20, MT_RECORDING_CALL, outer, 0);
-	put_call(writer, 21, MT_RECORDING_CALL, inner, 64);
-	put_call(writer, 22, MT_RECORDING_RETURN, inner, 64);
-	put_call(writer, 23, MT_RECORDING_RETURN, outer, 0);
+	put_call(writer, 20, MT_EVENT_ENTRY, outer, 0);
+	put_call(writer, 21, MT_EVENT_ENTRY, inner, 64);
+	put_call(writer, 22, MT_EVENT_LEAVE, inner, 64);
+	put_call(writer, 23, MT_EVENT_LEAVE, outer, 0);
 	check(writer, 0, "outer(inner())|");
 }
 
@@ -160,7 +160,7 @@ static void functions_have_their_lines(void **state)
 
 	(void)state;
 	put_program(writer, 10);
-	put_call(writer, 20, MT_RECORDING_CALL, outer, 0);
+	put_call(writer, 20, MT_EVENT_ENTRY, outer, 0);
 	assert_no_error(mt_recording_writer_finish(writer));
 	assert_no_error(mt_recording_writer_reopen(writer, &recording));
 	assert_no_error(mt_decode(recording, NULL, (struct mt_slice_sink){&ops, &seen}, NULL));
@@ -178,9 +178,9 @@ static void notes_stand_where_they_belong(void **state)
 	put_note(writer, 21, MT_NOTE_TRIGGER, 1);
 	put_note(writer, 25, MT_NOTE_SIGNAL, 11);
 	put_note(writer, 26, MT_NOTE_EXIT, 139);
-	put_call(writer, 20, MT_RECORDING_CALL, outer, 0);
-	put_call(writer, 22, MT_RECORDING_CALL, inner, 64);
-	put_call(writer, 23, MT_RECORDING_RETURN, inner, 64);
+	put_call(writer, 20, MT_EVENT_ENTRY, outer, 0);
+	put_call(writer, 22, MT_EVENT_ENTRY, inner, 64);
+	put_call(writer, 23, MT_EVENT_LEAVE, inner, 64);
 	check(writer, 0, "outer(!triggerinner()!signal!exit)o|");
 }
 
@@ -191,12 +191,12 @@ static void snapshots_cut_segments(void **state)
 
 	(void)state;
 	put_program(writer, 10);
-	put_call(writer, 20, MT_RECORDING_CALL, inner, 64);
-	put_call(writer, 30, MT_RECORDING_FRAME, inner, 64);
-	put_call(writer, 30, MT_RECORDING_FRAME, outer, 0);
+	put_call(writer, 20, MT_EVENT_ENTRY, inner, 64);
+	put_call(writer, 30, MT_EVENT_FRAME, inner, 64);
+	put_call(writer, 30, MT_EVENT_FRAME, outer, 0);
 	put_note(writer, 30, MT_NOTE_SNAPSHOT, 1);
-	put_call(writer, 31, MT_RECORDING_RETURN, inner, 64);
-	put_call(writer, 32, MT_RECORDING_CALL, inner, 64);
+	put_call(writer, 31, MT_EVENT_LEAVE, inner, 64);
+	put_call(writer, 32, MT_EVENT_ENTRY, inner, 64);
 	put_note(writer, 40, MT_NOTE_SNAPSHOT, 2);
 	check(writer, 0, "outeri(inner()o)o#|inneri()inner()o#|");
 }
@@ -207,10 +207,10 @@ static void lost_events_are_a_gap(void **state)
 
 	(void)state;
 	put_program(writer, 10);
-	put_call(writer, 20, MT_RECORDING_CALL, outer, 0);
+	put_call(writer, 20, MT_EVENT_ENTRY, outer, 0);
 	put(writer,
 	    (struct mt_sideband){.kind = MT_SIDEBAND_LOST, .time_ns = 21, .lost = {.lost = 64}});
-	put_call(writer, 22, MT_RECORDING_RETURN, inner, 64);
+	put_call(writer, 22, MT_EVENT_LEAVE, inner, 64);
 	check(writer, 0, "outer(!gap)l[lost]()|inneri()|");
 }
 
@@ -220,30 +220,30 @@ static void exec_replaces_the_names(void **state)
 
 	(void)state;
 	put_program(writer, 10);
-	put_call(writer, 20, MT_RECORDING_CALL, outer, 0);
+	put_call(writer, 20, MT_EVENT_ENTRY, outer, 0);
 	put(writer, (struct mt_sideband){.kind = MT_SIDEBAND_COMM,
 					 .time_ns = 30,
 					 .comm = {.name = "other", .exec = true}});
-	put_call(writer, 40, MT_RECORDING_CALL, outer, 0);
+	put_call(writer, 40, MT_EVENT_ENTRY, outer, 0);
 	check(writer, 0, "outer(!exec)o|[unknown]()o|");
 }
 
 static void threads_are_apart(void **state)
 {
-	struct mt_recording_call call = {
-	    .time_ns = 20, .address = (uint64_t)(uintptr_t)outer, .stack = STACK};
+	struct mt_event call = {
+	    .time_ns = 20, .to = (uint64_t)(uintptr_t)outer, .from = STACK, .kind = MT_EVENT_ENTRY};
 	struct mt_recording_writer *writer = start();
 
 	(void)state;
 	put_program(writer, 10);
-	put_call(writer, 21, MT_RECORDING_CALL, inner, 0);
+	put_call(writer, 21, MT_EVENT_ENTRY, inner, 0);
 	assert_no_error(mt_recording_writer_put_calls(writer, TID, TID + 1, &call, 1));
-	put_call(writer, 22, MT_RECORDING_RETURN, inner, 0);
+	put_call(writer, 22, MT_EVENT_LEAVE, inner, 0);
 	check(writer, 0, "inner()|outer()o|");
 
 	writer = start();
 	put_program(writer, 10);
-	put_call(writer, 21, MT_RECORDING_CALL, inner, 0);
+	put_call(writer, 21, MT_EVENT_ENTRY, inner, 0);
 	assert_no_error(mt_recording_writer_put_calls(writer, TID, TID + 1, &call, 1));
 	check(writer, TID + 1, "outer()o|");
 }
@@ -252,18 +252,18 @@ static void threads_are_apart(void **state)
 static void many_frames_are_one_stack(void **state)
 {
 	enum { DEPTH = 10000 };
-	struct mt_recording_call *frames = calloc(DEPTH, sizeof(*frames));
+	struct mt_event *frames = calloc(DEPTH, sizeof(*frames));
 	struct mt_recording_writer *writer = start();
 	struct mt_recording *recording = NULL;
 	struct check_sink checked = {0};
 
 	(void)state;
 	for (uint64_t i = 0; i < DEPTH; i++)
-		frames[i] = (struct mt_recording_call){
+		frames[i] = (struct mt_event){
 		    .time_ns = 20,
-		    .address = (uint64_t)(uintptr_t)outer + (i ? 1 : 0),
-		    .stack = STACK + 64 * i,
-		    .kind = MT_RECORDING_FRAME,
+		    .to = (uint64_t)(uintptr_t)outer + (i ? 1 : 0),
+		    .from = STACK + 64 * i,
+		    .kind = MT_EVENT_FRAME,
 		};
 	put_program(writer, 10);
 	assert_no_error(mt_recording_writer_put_calls(writer, TID, TID, frames, DEPTH));

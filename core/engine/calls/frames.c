@@ -184,9 +184,9 @@ static struct mt_error *unwind(struct walk *walk, const struct user_regs_struct 
 
 	mt_unwind_start(&unwinder, &source, &registers);
 	for (; out->count < MOST_FRAMES && mt_unwind_next(&unwinder, &frame); skip = false) {
-		const struct mt_recording_call call = {.address = mt_unwind_inside(&frame),
-						       .stack = frame.cfa - sizeof(uint64_t),
-						       .kind = MT_RECORDING_FRAME};
+		const struct mt_event call = {.to = mt_unwind_inside(&frame),
+					      .from = frame.cfa - sizeof(uint64_t),
+					      .kind = MT_EVENT_FRAME};
 
 		if (frame.cfa && !frame.signal && !skip && mt_array_push(out, call))
 			return mt_error_no_memory();
@@ -250,10 +250,10 @@ static bool is_recorded(struct mt_calls_space *space, uint64_t address)
 	return false;
 }
 
-static bool is_among(const struct mt_calls_frames *frames, const struct mt_recording_call *frame)
+static bool is_among(const struct mt_calls_frames *frames, const struct mt_event *frame)
 {
 	mt_array_each (other, frames)
-		if (other->stack == frame->stack)
+		if (other->from == frame->from)
 			return true;
 	return false;
 }
@@ -267,7 +267,7 @@ size_t mt_calls_unreported_frames(const struct mt_calls_thread *thread,
 	if (thread->space->hidden)
 		return frames->count;
 	while (i < frames->count && !is_among(&thread->frames, &frames->items[i]) &&
-	       !is_recorded(thread->space, frames->items[i].address))
+	       !is_recorded(thread->space, frames->items[i].to))
 		i++;
 	return i < frames->count ? i + 1 : 0;
 }

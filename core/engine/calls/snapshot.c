@@ -157,15 +157,15 @@ static uint64_t whole_stack(uint64_t near, uint32_t low)
 	return near + (uint64_t)(int64_t)(int32_t)(low - (uint32_t)near);
 }
 
-static enum mt_recording_call_kind kind_of(const struct mt_plan_site *site)
+static enum mt_event_kind kind_of(const struct mt_plan_site *site)
 {
 	if (site->is_again)
-		return MT_RECORDING_AGAIN;
-	return site->is_return ? MT_RECORDING_RETURN : MT_RECORDING_CALL;
+		return MT_EVENT_AGAIN;
+	return site->is_return ? MT_EVENT_LEAVE : MT_EVENT_ENTRY;
 }
 
 static bool understand(const struct mt_calls_engine *engine, uint64_t stack,
-		       const struct mt_call_event *event, struct mt_recording_call *out)
+		       const struct mt_call_event *event, struct mt_event *out)
 {
 	const struct mt_calls_module *module = mt_calls_module_of_site(engine, event->site);
 	const struct mt_plan_site *site;
@@ -175,12 +175,12 @@ static bool understand(const struct mt_calls_engine *engine, uint64_t stack,
 		return false;
 	site = &module->file->plan->sites.items[event->site - module->site_base];
 	pushed = mt_ring_pushed(engine->options.stamps, site->is_return);
-	*out = (struct mt_recording_call){
+	*out = (struct mt_event){
 	    .time_ns = mt_tsc_to_ns(&engine->options.conversion, event->tsc),
-	    .address = site->address + module->bias,
-	    .stack = whole_stack(stack, event->stack + pushed - site->is_landing),
-	    .kind = kind_of(site),
-	    .time_is_estimate = event->estimated,
+	    .from = whole_stack(stack, event->stack + pushed - site->is_landing),
+	    .to = site->address + module->bias,
+	    .kind = (uint8_t)kind_of(site),
+	    .flags = event->estimated ? MT_EVENT_TIME_IS_ESTIMATE : 0,
 	};
 	return true;
 }
@@ -190,7 +190,7 @@ static struct mt_error *put_events(const struct mt_calls_engine *engine,
 				   struct mt_recording_writer *writer)
 {
 	struct mt_call_event events[MT_RING_LINE_EVENTS];
-	struct mt_recording_call calls[BATCH + MT_RING_LINE_EVENTS];
+	struct mt_event calls[BATCH + MT_RING_LINE_EVENTS];
 	struct mt_ring_cursor cursor;
 	size_t count = 0;
 	uint64_t all = 0;
@@ -218,11 +218,11 @@ static struct mt_error *put_frames(const struct mt_calls_history *history,
 				   uint64_t time_ns, struct mt_recording_writer *writer)
 {
 	for (size_t i = 0; i < count; i++) {
-		struct mt_recording_call *frame = &frames->items[i];
+		struct mt_event *frame = &frames->items[i];
 
 		frame->time_ns = time_ns;
 		/* As those of events are, on whatever stack they lie. */
-		frame->stack = whole_stack(history->stack, (uint32_t)frame->stack);
+		frame->from = whole_stack(history->stack, (uint32_t)frame->from);
 	}
 	return mt_recording_writer_put_calls(writer, history->pid, history->lwp, frames->items,
 					     count);

@@ -156,7 +156,7 @@ struct mt_calls_space {
 };
 
 struct mt_calls_frames {
-	struct mt_recording_call *items;
+	struct mt_event *items;
 	size_t count, capacity;
 };
 
