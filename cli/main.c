@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* mtdb: takes the command from the words that were typed, gives it a context, and turns what comes
- * back into an exit status. */
+/* mtdb: finds the command in the arguments, runs it in a context of the terminal's, and turns its
+ * result into an exit status. */
 #include "command/command.h"
 #include "prompt/prompt.h"
 #include "ptrace/target.h"
@@ -24,10 +24,9 @@ static struct mt_error *unknown_command(const char *name)
 	const struct mt_command *near = mt_command_suggest(name);
 
 	if (near)
-		return mt_error_new(MT_ERROR_USAGE,
-				    "there is no command \"%s\": did you mean \"%s\"?", name,
-				    near->name);
-	return mt_error_new(MT_ERROR_USAGE, "there is no command \"%s\": see \"mtdb help\"", name);
+		return mt_error_new(MT_ERROR_USAGE, "unknown command \"%s\": did you mean \"%s\"?",
+				    name, near->name);
+	return mt_error_new(MT_ERROR_USAGE, "unknown command \"%s\": try \"mtdb help\"", name);
 }
 
 static bool is_help(const char *word)
@@ -35,7 +34,8 @@ static bool is_help(const char *word)
 	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
-/* "mtdb" and "mtdb --help" as "mtdb help", "mtdb COMMAND --help" as "mtdb help COMMAND". */
+/* Runs the command; "mtdb" and "mtdb --help" are "mtdb help", "mtdb COMMAND --help" is "mtdb help
+ * COMMAND". */
 static struct mt_error *dispatch(struct mt_command_context *context, int argc, char **argv,
 				 const struct mt_command **command)
 {
@@ -50,11 +50,8 @@ static struct mt_error *dispatch(struct mt_command_context *context, int argc, c
 	return (*command)->run(context, argc - 1, argv + 1);
 }
 
-/* A reader that had enough (`mtdb history … | head`) is no failure to talk about. */
-static int end_on_closed_pipe(void)
-{
-	return 128 + SIGPIPE;
-}
+/* When the reader closes the pipe (`mtdb history … | head`): no failure to report. */
+#define CLOSED_PIPE_STATUS (128 + SIGPIPE)
 
 static int report_error(struct terminal *terminal, struct mt_error *error,
 			const struct mt_command *command)
@@ -64,20 +61,11 @@ static int report_error(struct terminal *terminal, struct mt_error *error,
 	if (command && command->failure_status)
 		status = command->failure_status;
 	if (mt_error_errnum(error) == EPIPE || terminal->output_errno == EPIPE)
-		status = end_on_closed_pipe();
+		status = CLOSED_PIPE_STATUS;
 	else
 		terminal->log.line(terminal, MT_LOG_INFO, mt_error_message(error));
 	mt_error_destroy(error);
 	return status;
-}
-
-static int report_output_failure(struct terminal *terminal)
-{
-	if (terminal->output_errno == EPIPE)
-		return end_on_closed_pipe();
-	mt_log(&terminal->log, MT_LOG_INFO, "writing standard output: %s",
-	       strerrordesc_np(terminal->output_errno));
-	return 1;
 }
 
 static struct mt_error *create_target(void *context, struct mt_target **out)
@@ -95,7 +83,7 @@ int main(int argc, char **argv)
 	terminal_init(&terminal);
 	struct mt_command_context context = {
 	    .print = terminal_print,
-	    .tell = terminal_tell,
+	    .report = terminal_report,
 	    .context = &terminal,
 	    .log = &terminal.log,
 	    .progress = &terminal.progress,
@@ -104,7 +92,7 @@ int main(int argc, char **argv)
 	    .prefix = "mtdb",
 	    .help = "mtdb help",
 	    .print_colour = terminal.print_colour,
-	    .tell_colour = terminal.tell_colour,
+	    .report_colour = terminal.report_colour,
 	};
 
 	if (argc > 1 && !mt_command_find(argv[1]) && prompt_is_meant(argc, argv))
@@ -117,5 +105,10 @@ int main(int argc, char **argv)
 	int output_errno = terminal_flush(&terminal);
 	if (error)
 		return report_error(&terminal, error, command);
-	return output_errno ? report_output_failure(&terminal) : context.exit_status;
+	if (output_errno == EPIPE)
+		return CLOSED_PIPE_STATUS;
+	if (output_errno)
+		mt_log(&terminal.log, MT_LOG_INFO, "cannot write to standard output: %s",
+		       strerrordesc_np(output_errno));
+	return output_errno ? 1 : context.exit_status;
 }

@@ -108,7 +108,7 @@ static void print(void *context, const char *text)
 	mt_gdb_print(text);
 }
 
-static void tell(void *context, const char *text)
+static void report(void *context, const char *text)
 {
 	(void)context;
 	write_to(1, text);
@@ -126,7 +126,7 @@ struct mt_command_context mt_gdb_context(void)
 	static const struct mt_log log = {.line = log_line, .least = MT_LOG_WARNING};
 
 	return (struct mt_command_context){.print = print,
-					   .tell = tell,
+					   .report = report,
 					   .log = &log,
 					   .progress = &mt_gdb_progress,
 					   .prefix = "mtrace",

@@ -150,13 +150,13 @@ static struct mt_command_context context_of(struct prompt *prompt)
 {
 	return (struct mt_command_context){
 	    .print = terminal_print,
-	    .tell = terminal_tell,
+	    .report = terminal_report,
 	    .context = prompt->terminal,
 	    .log = &prompt->terminal->log,
 	    .progress = &prompt->progress,
 	    .prefix = "mtrace",
 	    .print_colour = prompt->terminal->print_colour,
-	    .tell_colour = prompt->terminal->tell_colour,
+	    .report_colour = prompt->terminal->report_colour,
 	};
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A fuzzy finder of a few lines: what is typed, and under it the items that fit, best first. */
+/* A fuzzy finder of a few lines: the query, and below it the matching items, best first. */
 #include "base/array.h"
 #include "base/fuzzy.h"
 #include "base/str.h"
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define MOST_ROWS     12
-#define ESCAPE_MS     50 /* a lone Esc is one that nothing follows */
+#define ESCAPE_MS     50 /* an Esc that nothing follows is the key itself */
 #define DEFAULT_WIDTH 80
 
 enum key {
@@ -42,15 +42,15 @@ struct finder {
 	const char *what;
 	const char *const *items;
 	size_t count;
-	struct fit *fits; /* those that fit, best first */
+	struct fit *fits; /* the matching items, best first */
 	size_t fit_count;
-	size_t selected; /* of the fits */
-	size_t top;      /* the first that is shown */
+	size_t selected; /* index into fits */
+	size_t top;      /* the first one shown */
 	char query[256];
 	char typed; /* of KEY_TEXT */
 	struct termios before;
 	sigset_t mask;
-	int signals; /* those that would end or stop us while the terminal is not as it was */
+	int signals; /* a signalfd: those that would end us while the terminal is in raw mode */
 };
 
 static int compare_fits(const void *a, const void *b)
@@ -87,7 +87,7 @@ static void measure(const struct finder *finder, size_t *rows, size_t *columns)
 	*columns = size.ws_col < 40 ? 40 : size.ws_col;
 }
 
-/* Up to COLUMNS characters; names from somebody else's file must not speak to the terminal. */
+/* Appends up to COLUMNS characters, without control characters: names come from others' files. */
 static void put_text(struct mt_str *out, const char *text, size_t columns)
 {
 	for (size_t used = 0; *text; text++) {
@@ -119,36 +119,22 @@ static void put_fits(struct finder *finder, struct mt_str *out, size_t rows, siz
 	}
 }
 
-/* Its end, when it is longer than half a line. */
-static const char *shown_query(const struct finder *finder, size_t columns)
-{
-	size_t length = strlen(finder->query);
-
-	return finder->query + (length > columns / 2 ? length - columns / 2 : 0);
-}
-
-/* The cursor stays on the first line, behind what was typed. */
+/* Draws all lines and leaves the cursor on the first, behind the query. */
 static void draw(struct finder *finder)
 {
 	mt_auto(mt_str) struct mt_str out = {0};
 	size_t rows, columns;
 
 	measure(finder, &rows, &columns);
-	const char *query = shown_query(finder, columns);
+	/* A query longer than half a line shows its end. */
+	size_t length = strlen(finder->query);
+	const char *query = finder->query + (length > columns / 2 ? length - columns / 2 : 0);
 	mt_str_appendf(&out, "\r\033[K%s> %s  %zu/%zu", finder->what, query, finder->fit_count,
 		       finder->count);
 	put_fits(finder, &out, rows, columns);
 	mt_str_appendf(&out, "\033[%zuA\r%s> %s", rows, finder->what, query);
 	if (!out.failed && write(finder->tty, out.text, out.length) < 0)
-		return; /* it is gone: reading will tell */
-}
-
-static void wipe(const struct finder *finder)
-{
-	static const char text[] = "\r\033[J";
-
-	if (write(finder->tty, text, sizeof(text) - 1) < 0)
-		return;
+		return; /* the terminal is gone: reading will fail, too */
 }
 
 static bool has_input(const struct finder *finder, int timeout_ms)
@@ -158,7 +144,7 @@ static bool has_input(const struct finder *finder, int timeout_ms)
 	return poll(&tty, 1, timeout_ms) > 0;
 }
 
-/* What follows an Esc: CSI or SS3 and a letter. */
+/* Reads what follows an Esc: CSI or SS3 and a letter. */
 static enum key read_escape(const struct finder *finder)
 {
 	char letter = 0;
@@ -204,7 +190,7 @@ static enum key key_of(struct finder *finder, char letter)
 	}
 }
 
-/* A vanished terminal, and a signal that would end us, leave. */
+/* Returns the next key; KEY_LEAVE when the terminal is gone or a signal would end us. */
 static enum key read_key(struct finder *finder)
 {
 	struct pollfd both[] = {{.fd = finder->tty, .events = POLLIN},
@@ -229,7 +215,7 @@ static void erase(struct finder *finder, enum key key)
 		length--;
 	while (key == KEY_ERASE_WORD && length && finder->query[length - 1] != ' ')
 		length--;
-	/* A character of UTF-8 is several bytes. */
+	/* A UTF-8 character has several bytes. */
 	while (key == KEY_ERASE && length &&
 	       ((unsigned char)finder->query[--length] & 0xc0) == 0x80)
 		;
@@ -272,7 +258,7 @@ static bool take_keys(struct finder *finder, size_t *chosen)
 	}
 }
 
-/* What is typed comes letter by letter, and signals only once the terminal is as it was. */
+/* Puts the terminal into raw mode, and holds signals back until it is restored. */
 static struct mt_error *take_terminal(struct finder *finder)
 {
 	struct termios raw;
@@ -298,10 +284,12 @@ static struct mt_error *take_terminal(struct finder *finder)
 	return NULL;
 }
 
-static void give_terminal_back(struct finder *finder)
+static void restore_terminal(struct finder *finder)
 {
-	wipe(finder);
-	tcsetattr(finder->tty, TCSADRAIN, &finder->before);
+	static const char erase_lines[] = "\r\033[J";
+
+	if (write(finder->tty, erase_lines, sizeof(erase_lines) - 1) >= 0) /* else it is gone */
+		tcsetattr(finder->tty, TCSADRAIN, &finder->before);
 	close(finder->signals);
 	sigprocmask(SIG_SETMASK, &finder->mask, NULL);
 }
@@ -318,7 +306,7 @@ struct mt_error *find_in_terminal(int tty, const char *what, const char *const *
 	struct mt_error *error = take_terminal(&finder);
 	if (!error) {
 		taken = take_keys(&finder, chosen);
-		give_terminal_back(&finder);
+		restore_terminal(&finder);
 	}
 	free(finder.fits);
 	if (!error && !taken)

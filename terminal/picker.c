@@ -21,11 +21,6 @@ struct fzf {
 	FILE *to, *from;
 };
 
-static struct mt_error *nothing_chosen(const char *what)
-{
-	return mt_error_new(MT_ERROR_INTERRUPTED, "no %s was chosen", what);
-}
-
 static int spawn_fzf(const char *what, int input, int output, pid_t *pid)
 {
 	char prompt[64];
@@ -47,7 +42,7 @@ static int spawn_fzf(const char *what, int input, int output, pid_t *pid)
 	return failure;
 }
 
-/* errno, or 0. */
+/* Returns an errno value, or 0. */
 static int start_fzf(struct fzf *fzf, const char *what)
 {
 	int to[2], from[2], failure;
@@ -68,8 +63,8 @@ static int start_fzf(struct fzf *fzf, const char *what)
 	return failure;
 }
 
-/* It may end before it has read them all. */
-static void tell_fzf(struct fzf *fzf, const char *const *items, size_t count)
+/* fzf may exit before it has read all items. */
+static void write_items(struct fzf *fzf, const char *const *items, size_t count)
 {
 	for (size_t i = 0; i < count && fzf->to && !ferror(fzf->to); i++)
 		fprintf(fzf->to, "%zu\t%s\n", i, items[i]);
@@ -77,7 +72,8 @@ static void tell_fzf(struct fzf *fzf, const char *const *items, size_t count)
 		fclose(fzf->to);
 }
 
-static struct mt_error *ask_fzf(struct fzf *fzf, const char *what, size_t count, size_t *chosen)
+/* Reads the choice and waits for fzf to exit. */
+static struct mt_error *read_choice(struct fzf *fzf, const char *what, size_t count, size_t *chosen)
 {
 	int status = 0;
 	bool read = fzf->from && fscanf(fzf->from, "%zu", chosen) == 1;
@@ -90,7 +86,7 @@ static struct mt_error *ask_fzf(struct fzf *fzf, const char *what, size_t count,
 	if (code == FZF_CHOSEN && read && *chosen < count)
 		return NULL;
 	if (code == FZF_CHOSEN || code == FZF_NO_MATCH || code == FZF_LEFT)
-		return nothing_chosen(what);
+		return mt_error_new(MT_ERROR_INTERRUPTED, "no %s was chosen", what);
 	return mt_error_new(MT_ERROR_SYSTEM, "cannot choose a %s: fzf failed with status %d", what,
 			    code);
 }
@@ -103,8 +99,8 @@ static struct mt_error *pick_with_fzf(const char *what, const char *const *items
 
 	*absent = failure != 0;
 	if (!failure) {
-		tell_fzf(&fzf, items, count);
-		return ask_fzf(&fzf, what, count, chosen);
+		write_items(&fzf, items, count);
+		return read_choice(&fzf, what, count, chosen);
 	}
 	if (fzf.to)
 		fclose(fzf.to);
@@ -122,10 +118,11 @@ struct mt_error *pick(void *context, const char *what, const char *const *items,
 
 	(void)context;
 	if (tty < 0)
-		return mt_error_new(MT_ERROR_USAGE,
-				    "there is no terminal in which to choose a %s: name it", what);
+		return mt_error_new(
+		    MT_ERROR_USAGE,
+		    "cannot choose a %s without a terminal: give it on the command line", what);
 	if (!count)
-		error = mt_error_new(MT_ERROR_USAGE, "there is no %s to choose", what);
+		error = mt_error_new(MT_ERROR_USAGE, "there is no %s to choose from", what);
 	else
 		error = pick_with_fzf(what, items, count, chosen, &absent);
 	if (absent)

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PATIENCE_NS 1000000000ull /* work that takes longer shows how far it is */
+#define PATIENCE_NS 1000000000ull /* work that takes longer shows its progress */
 #define REDRAW_NS   100000000ull
 
 static const int handled[] = {SIGINT, SIGPIPE, SIGXFSZ};
@@ -23,17 +23,6 @@ static void on_signal(int signal)
 {
 	if (signal == SIGINT)
 		interrupt_count++;
-}
-
-/* SIGPIPE and SIGXFSZ (ulimit -f) are handled, not ignored: the program that mtdb starts must not
- * inherit that. */
-static void handle_signals(void)
-{
-	struct sigaction action = {.sa_handler = on_signal};
-
-	sigemptyset(&action.sa_mask);
-	for (size_t i = 0; i < HANDLED_COUNT; i++)
-		sigaction(handled[i], &action, &before[i]);
 }
 
 bool terminal_take_interrupt(void)
@@ -71,7 +60,7 @@ static void log_line(void *context, enum mt_log_level level, const char *text)
 {
 	terminal_erase_progress(context);
 	fputs(level == MT_LOG_WARNING ? "mtdb: warning: " : "mtdb: ", stderr);
-	/* Names from somebody else's file must not speak to the terminal. */
+	/* No control characters: names come from others' files. */
 	for (; *text; text++)
 		putc((unsigned char)*text < 0x20 && *text != '\n' ? '?' : *text, stderr);
 	putc('\n', stderr);
@@ -88,7 +77,7 @@ static void draw(struct terminal *terminal, uint64_t done, uint64_t total)
 	terminal->progress_shown = true;
 }
 
-static void report(void *context, const char *what, uint64_t done, uint64_t total)
+static void report_progress(void *context, const char *what, uint64_t done, uint64_t total)
 {
 	struct terminal *terminal = context;
 	uint64_t now = mt_clock_monotonic_ns();
@@ -112,8 +101,8 @@ static bool is_interrupted(void *context)
 	return interrupt_count || terminal->output_errno;
 }
 
-/* A file of ours that came in the place of a standard one that is closed would get what we say.
- * Reading and writing still fail, and what we start finds them closed, too. */
+/* Occupies standard descriptors that are closed, or a file of ours could get one of them, and with
+ * it our messages.  Reading and writing still fail, and programs that we start find them closed. */
 static void occupy_standard_files(void)
 {
 	int fd;
@@ -128,16 +117,21 @@ static void occupy_standard_files(void)
 void terminal_init(struct terminal *terminal)
 {
 	const char *kind = getenv("TERM");
+	struct sigaction action = {.sa_handler = on_signal};
 
 	*terminal = (struct terminal){
 	    .log = {log_line, terminal, MT_LOG_INFO},
-	    .progress = {report, is_interrupted, terminal},
+	    .progress = {report_progress, is_interrupted, terminal},
 	    .print_colour = shows_colour(STDOUT_FILENO),
-	    .tell_colour = shows_colour(STDERR_FILENO),
+	    .report_colour = shows_colour(STDERR_FILENO),
 	    .shows_progress = isatty(STDERR_FILENO) && kind && strcmp(kind, "dumb") != 0,
 	};
 	occupy_standard_files();
-	handle_signals();
+	/* SIGPIPE and SIGXFSZ (ulimit -f) are handled, not ignored, since the program that mtdb
+	 * starts would inherit that. */
+	sigemptyset(&action.sa_mask);
+	for (size_t i = 0; i < HANDLED_COUNT; i++)
+		sigaction(handled[i], &action, &before[i]);
 }
 
 void terminal_print(void *context, const char *text)
@@ -149,7 +143,7 @@ void terminal_print(void *context, const char *text)
 		terminal->output_errno = errno;
 }
 
-void terminal_tell(void *context, const char *text)
+void terminal_report(void *context, const char *text)
 {
 	terminal_erase_progress(context);
 	fputs(text, stderr);

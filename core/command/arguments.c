@@ -5,10 +5,10 @@ static struct mt_error *usage_error(const struct mt_command_context *context,
 				    const struct mt_command *command, const char *problem,
 				    const char *word)
 {
-	return mt_error_new(MT_ERROR_USAGE, "%s: %s%s%s\nUsage: %s %s%s%s\nMore: %s %s",
-			    command->name, problem, *word ? ": " : "", word, context->prefix,
-			    command->name, *command->usage ? " " : "", command->usage,
-			    context->help, command->name);
+	return mt_error_new(
+	    MT_ERROR_USAGE, "%s: %s%s%s\nUsage: %s %s%s%s\nTry \"%s %s\" for more information.",
+	    command->name, problem, *word ? ": " : "", word, context->prefix, command->name,
+	    *command->usage ? " " : "", command->usage, context->help, command->name);
 }
 
 struct mt_error *mt_arguments_parse(struct mt_arguments *arguments,
@@ -33,10 +33,9 @@ struct mt_error *mt_arguments_parse(struct mt_arguments *arguments,
 	for (arguments->count = 0; arguments->words && arguments->words[arguments->count];)
 		arguments->count++;
 	if (arguments->count < least)
-		return usage_error(context, command, "an argument is missing", "");
+		return usage_error(context, command, "missing argument", "");
 	if (arguments->count > most)
-		return usage_error(context, command, "one argument too many",
-				   arguments->words[most]);
+		return usage_error(context, command, "unexpected argument", arguments->words[most]);
 	return NULL;
 }
 

@@ -12,13 +12,13 @@
 struct mt_arguments {
 	unsigned int popt_flags; /* in: POPT_CONTEXT_POSIXMEHARDER ends options at the first word */
 	poptContext popt;
-	const char **words; /* what is no option; NULL at the end; lives as long as this */
+	const char **words; /* the other words; NULL at the end; live as long as this */
 	size_t count;
 };
 
-/* Reads the options into where OPTIONS says (strings: see mt_auto(mt_option)), and checks that
- * there are at least LEAST and at most MOST other words.  Zeroed storage can be deinited.
- * Errors: USAGE, naming the command and where its help is; NO_MEMORY. */
+/* Stores the options as OPTIONS says (strings: see mt_auto(mt_option)), and checks that there are
+ * at least LEAST and at most MOST other words.  Zeroed storage can be deinited.
+ * Errors: USAGE, with the command's usage and how to get its help; NO_MEMORY. */
 struct mt_error *mt_arguments_parse(struct mt_arguments *arguments,
 				    const struct mt_command_context *context,
 				    const struct mt_command *command,

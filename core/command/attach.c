@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Record a process that runs already, for a while, and leave it as it was. */
+/* Records a running process for a while, and leaves it as it was. */
 #include "base/str.h"
 #include "command/choose.h"
 #include "command/record_options.h"
@@ -15,15 +15,6 @@ struct attach {
 	pid_t pid;
 };
 
-static struct mt_error *record(struct attach *attach, struct mt_session *session,
-			       struct mt_recording **recording)
-{
-	mt_try(mt_session_attach(session, attach->pid));
-	mt_record_options_tell_ready(attach->record);
-	mt_try(mt_session_run(session));
-	return mt_session_finish(session, recording);
-}
-
 static struct mt_error *attach_to(struct attach *attach, struct mt_recording **recording)
 {
 	const struct mt_command_context *context = attach->context;
@@ -33,7 +24,13 @@ static struct mt_error *attach_to(struct attach *attach, struct mt_recording **r
 	mt_try(context->target_create(context->context, &target));
 	struct mt_error *error = mt_session_create(target, &attach->options, NULL, &session);
 	if (!error)
-		error = record(attach, session, recording);
+		error = mt_session_attach(session, attach->pid);
+	if (!error) {
+		mt_record_options_report_ready(attach->record);
+		error = mt_session_run(session);
+	}
+	if (!error)
+		error = mt_session_finish(session, recording);
 	if (!error && mt_session_result(session).ended)
 		mt_log(context->log, MT_LOG_INFO, "process %d ended", attach->pid);
 	target->ops->destroy(target);
@@ -57,7 +54,7 @@ static struct mt_error *attach_and_write(struct attach *attach)
 	return error;
 }
 
-/* "-p PID", or the one word, or what the user chooses. */
+/* From "-p PID", from the one word, or chosen by the user. */
 static struct mt_error *parse_pid(const struct mt_command_context *context, const char *option,
 				  const struct mt_arguments *arguments, pid_t *pid)
 {
@@ -65,33 +62,13 @@ static struct mt_error *parse_pid(const struct mt_command_context *context, cons
 
 	if (option && arguments->count)
 		return mt_error_new(MT_ERROR_USAGE,
-				    "attach: two processes are given\nMore: %s help attach",
-				    context->prefix);
+				    "attach: two processes given: use either --pid or PID");
 	if (!option && !arguments->count)
 		return mt_choose_process(context, pid);
 	mt_try(mt_parse_number(option ? option : arguments->words[0], "process number", 1,
 			       INT32_MAX, &number));
 	*pid = (pid_t)number;
 	return NULL;
-}
-
-/* What somebody waits for with a trigger or a watchpoint has come with the first one. */
-static struct mt_error *parse_most(const char *most, struct mt_session_options *session)
-{
-	uint64_t number = session->triggers || session->watches ? 1 : 0;
-
-	if (most)
-		mt_try(mt_parse_number(most, "number of snapshots", 0, UINT32_MAX, &number));
-	session->most_snapshots = (uint32_t)number;
-	return NULL;
-}
-
-static struct mt_error *choose_triggers(const struct attach *attach)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/exe", attach->pid);
-	return mt_record_options_choose(attach->record, attach->context, path);
 }
 
 static struct mt_error *attach_command(struct mt_command_context *context, int argc, char **argv)
@@ -107,34 +84,42 @@ static struct mt_error *attach_command(struct mt_command_context *context, int a
 	    POPT_TABLEEND,
 	};
 	mt_auto(mt_arguments) struct mt_arguments arguments = {0};
+	char program[64];
+	uint64_t most_snapshots = 0;
 	struct attach attach = {
 	    .context = context, .record = &record_options, .options = {.log = context->log}};
 
 	mt_try(
 	    mt_arguments_parse(&arguments, context, &mt_command_attach, table, argc, argv, 0, 1));
 	mt_try(parse_pid(context, pid, &arguments, &attach.pid));
-	mt_try(choose_triggers(&attach));
+	snprintf(program, sizeof(program), "/proc/%d/exe", attach.pid);
+	mt_try(mt_record_options_choose(&record_options, context, program));
 	mt_try(mt_record_options_apply(&record_options, &attach.options));
 	if (duration)
 		mt_try(mt_parse_duration(duration, &attach.options.duration_ns));
-	mt_try(parse_most(most, &attach.options));
+	if (most)
+		mt_try(
+		    mt_parse_number(most, "number of snapshots", 0, UINT32_MAX, &most_snapshots));
+	else if (attach.options.triggers || attach.options.watches)
+		most_snapshots = 1; /* who waits for an event has it with the first hit */
+	attach.options.most_snapshots = (uint32_t)most_snapshots;
 	return attach_and_write(&attach);
 }
 
 const struct mt_command mt_command_attach = {
     .name = "attach",
-    .summary = "Record a running process for a while, and let it go on",
+    .summary = "Record a running process for a while, then detach from it",
     .usage = "[OPTION…] [[-p] PID]",
     .help =
-	"Take hold of the process PID, keep a ring of what each of its threads does, write the\n"
-	"rings as a timeline when Ctrl-C is pressed, the time is over or the process ends, and\n"
-	"let it go on as it was.  Without PID you choose a process.\n"
+	"Attach to the process PID, keep a ring of the latest calls of each of its threads, and\n"
+	"write the rings as a timeline on Ctrl-C, when the time is up, or when the process ends.\n"
+	"On detach its code is restored and it runs on.  Without PID, choose from a list.\n"
 	"\n"
 	"Options:\n"
-	"  -p, --pid=PID           the process; it can stand as a word of its own as well\n"
-	"  --for=TIME              let go of it after so long, such as 500ms, 2s or 1m\n"
-	"  --max=N                 let go of it after so many snapshots (default: 1 when there\n"
-	"                          is a trigger or --watch, else 0, which is no limit)\n" MT_RECORD_OPTIONS_HELP,
+	"  -p, --pid=PID           the process to attach to; plain PID works as well\n"
+	"  --for=TIME              detach after this time, as in 500ms, 2s or 1m\n"
+	"  --max=N                 detach after N snapshots; 0 is no limit (default: 1 with\n"
+	"                          --trigger or --watch, else 0)\n" MT_RECORD_OPTIONS_HELP,
     .options = options,
     .run = attach_command,
 };

@@ -27,11 +27,12 @@ static struct mt_error *choose(const struct mt_command_context *context, const c
 			       const char *const *items, size_t count, size_t *chosen)
 {
 	if (!context->choose)
-		return mt_error_new(MT_ERROR_USAGE, "a %s cannot be chosen here: name it", what);
+		return mt_error_new(MT_ERROR_USAGE,
+				    "cannot choose a %s here: give it on the command line", what);
 	return context->choose(context->context, what, items, count, chosen);
 }
 
-/* The words that it was started with; kernel threads have none. */
+/* The process's command line; kernel threads have none. */
 static size_t read_command(pid_t pid, char text[COMMAND_MAX])
 {
 	char path[64];
@@ -85,7 +86,7 @@ static int compare_pids(const void *a, const void *b)
 	return ((const struct process *)b)->pid - ((const struct process *)a)->pid;
 }
 
-/* The youngest first. */
+/* Newest first. */
 static struct mt_error *list_processes(processes *all)
 {
 	struct mt_error *error = NULL;
@@ -103,30 +104,22 @@ static struct mt_error *list_processes(processes *all)
 	return error;
 }
 
-static struct mt_error *choose_of(const struct mt_command_context *context, const processes *all,
-				  pid_t *pid)
-{
-	const char **lines = calloc(all->count + 1, sizeof(*lines));
-	size_t chosen = 0;
-
-	if (!lines)
-		return mt_error_no_memory();
-	for (size_t i = 0; i < all->count; i++)
-		lines[i] = all->items[i].line;
-	struct mt_error *error = choose(context, "process", lines, all->count, &chosen);
-	free(lines);
-	if (!error)
-		*pid = all->items[chosen].pid;
-	return error;
-}
-
 struct mt_error *mt_choose_process(const struct mt_command_context *context, pid_t *pid)
 {
 	processes all = {0};
+	size_t chosen = 0;
 	struct mt_error *error = list_processes(&all);
+	const char **lines = calloc(all.count + 1, sizeof(*lines));
 
+	if (!lines && !error)
+		error = mt_error_no_memory();
+	for (size_t i = 0; !error && i < all.count; i++)
+		lines[i] = all.items[i].line;
 	if (!error)
-		error = choose_of(context, &all, pid);
+		error = choose(context, "process", lines, all.count, &chosen);
+	if (!error)
+		*pid = all.items[chosen].pid;
+	free(lines);
 	mt_array_each (process, &all)
 		free(process->line);
 	mt_array_deinit(&all);
@@ -138,7 +131,7 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* By name, each once; lent by the object file.  NULL: no memory. */
+/* Sorted, without duplicates; lent by the object file.  NULL: no memory. */
 static const char **function_names(struct mt_objfile *objfile, size_t *count)
 {
 	size_t all, used = 0;

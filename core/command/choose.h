@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What can be chosen instead of named: a running process, a function of a program. */
+/* Lets the user choose a running process or a function from a list, instead of naming it. */
 #ifndef MT_COMMAND_CHOOSE_H
 #define MT_COMMAND_CHOOSE_H
 
@@ -7,10 +7,10 @@
 
 #include <sys/types.h>
 
-/* Of those that this user may trace.
+/* One of the processes that this user may trace.
  * Errors: USAGE (the front end has no way to choose); INTERRUPTED; NO_MEMORY; the front end's. */
 struct mt_error *mt_choose_process(const struct mt_command_context *context, pid_t *pid);
-/* NAME: as people read it; the caller's to free.
+/* NAME: demangled; the caller's to free.
  * Errors: as above; those of mt_objfile_open(). */
 struct mt_error *mt_choose_function(const struct mt_command_context *context, const char *path,
 				    char **name);

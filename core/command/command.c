@@ -21,7 +21,7 @@ const struct mt_command *mt_command_find(const char *name)
 
 #define LONGEST_NAME 16
 
-/* How many letters to put in, take out or change (Levenshtein), a row of the table at a time. */
+/* The Levenshtein distance, computed a row of the table at a time. */
 static size_t edit_distance(const char *typed, const char *name)
 {
 	size_t row[LONGEST_NAME + 1];
@@ -49,7 +49,7 @@ static size_t edit_distance(const char *typed, const char *name)
 const struct mt_command *mt_command_suggest(const char *name)
 {
 	const struct mt_command *nearest = NULL;
-	size_t least = 3; /* further away is another word */
+	size_t least = 3; /* anything further away is another word */
 
 	for (const struct mt_command *const *command = mt_commands; *command; command++) {
 		size_t distance = edit_distance(name, (*command)->name);

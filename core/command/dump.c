@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What stands in a recording, record by record, and packet by packet in its AUX data.  Each line
- * begins with where it is in the file. */
+/* Prints a recording record by record, and its AUX data packet by packet.  Each line begins with
+ * the offset in the file. */
 #include "command/arguments.h"
 #include "perf/recording.h"
 #include "pt/packet.h"
 
-/* AUX data is mapped so much at a time; a packet that crosses is read again from its begin. */
+/* AUX data is mapped in windows; a packet that crosses one's end is read again from its start. */
 #define WINDOW_BYTES (4u << 20)
 
 static const char *const options[] = {"--packets", "--records", NULL};
@@ -13,26 +13,18 @@ static const char *const options[] = {"--packets", "--records", NULL};
 struct dump {
 	struct mt_command_context *context;
 	struct mt_recording *recording;
-	size_t next_piece; /* index of the piece that is to come next in the file */
+	size_t next_piece; /* index of the next piece in the file */
 	bool records;
 	bool packets;
 };
 
-static void print_packet(const struct dump *dump, uint64_t offset,
-			 const struct mt_pt_packet *packet)
-{
-	char text[128];
-
-	mt_pt_packet_format(packet, text, sizeof(text));
-	mt_command_printf(dump->context, "%#010jx   %s\n", (uintmax_t)offset, text);
-}
-
-/* Prints the packets that stand whole in BYTES; returns how many bytes they take.  At the stream's
- * end that is all of them. */
+/* Prints the complete packets in BYTES and returns how many bytes they take: all of them at the
+ * stream's end. */
 static size_t print_packets(const struct dump *dump, const uint8_t *bytes, size_t size,
 			    uint64_t file_offset, bool is_last)
 {
 	size_t at = 0;
+	char text[128];
 
 	while (at < size) {
 		struct mt_pt_packet packet;
@@ -43,13 +35,15 @@ static size_t print_packets(const struct dump *dump, const uint8_t *bytes, size_
 		if (length <= 0) {
 			size_t psb = mt_pt_find_psb(bytes, size, at + 1);
 
-			mt_command_printf(dump->context, "%#010jx   %s: %zu bytes\n",
-					  (uintmax_t)file_offset + at,
-					  length < 0 ? "cut off" : "no packet", psb - at);
+			mt_command_printf(
+			    dump->context, "%#010jx   %s: %zu bytes\n", (uintmax_t)file_offset + at,
+			    length < 0 ? "truncated packet" : "not a packet", psb - at);
 			at = psb;
 			continue;
 		}
-		print_packet(dump, file_offset + at, &packet);
+		mt_pt_packet_format(&packet, text, sizeof(text));
+		mt_command_printf(dump->context, "%#010jx   %s\n", (uintmax_t)file_offset + at,
+				  text);
 		at += (size_t)length;
 	}
 	return at;
@@ -78,28 +72,20 @@ static struct mt_error *dump_piece(const struct dump *dump, size_t index)
 	return NULL;
 }
 
-/* The piece of AUX data that the record at OFFSET carries; NULL: none. */
-static const struct mt_auxtrace *piece_within(const struct dump *dump, uint64_t offset,
-					      uint64_t size)
-{
-	if (dump->next_piece >= mt_recording_auxtrace_count(dump->recording))
-		return NULL;
-
-	const struct mt_auxtrace *piece = mt_recording_auxtrace(dump->recording, dump->next_piece);
-	return piece->file_offset - offset <= size ? piece : NULL;
-}
-
 static struct mt_error *dump_record(void *context, uint64_t offset, uint32_t type, uint16_t misc,
 				    uint64_t size, const char *name)
 {
 	struct dump *dump = context;
-	const struct mt_auxtrace *piece = piece_within(dump, offset, size);
+	const struct mt_auxtrace *piece =
+	    dump->next_piece < mt_recording_auxtrace_count(dump->recording)
+		? mt_recording_auxtrace(dump->recording, dump->next_piece)
+		: NULL;
 
 	if (dump->records)
 		mt_command_printf(dump->context, "%#010jx %s (type %u, misc %#x, %ju bytes)\n",
 				  (uintmax_t)offset, name, (unsigned int)type, (unsigned int)misc,
 				  (uintmax_t)size);
-	if (!piece)
+	if (!piece || piece->file_offset - offset > size) /* the record carries no AUX data */
 		return mt_progress_step(dump->context->progress, "dumping", offset, 0);
 	if (dump->records)
 		mt_command_printf(dump->context,
@@ -138,14 +124,15 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 
 const struct mt_command mt_command_dump = {
     .name = "dump",
-    .summary = "Show the records and trace packets of a recording",
+    .summary = "Print the records and trace packets of a recording",
     .usage = "[--packets] [--records] RECORDING",
-    .help = "Print every record of the file, and every Intel PT packet in its AUX data, each with\n"
-	    "its offset in the file.  RECORDING \"-\" is standard input.\n"
-	    "\n"
-	    "Options:\n"
-	    "  -p, --packets  only packets\n"
-	    "  -r, --records  only records\n",
+    .help =
+	"Print each record of RECORDING and each Intel PT packet in its AUX data, with offsets\n"
+	"in the file.  RECORDING \"-\" is standard input.\n"
+	"\n"
+	"Options:\n"
+	"  -p, --packets  print only packets\n"
+	"  -r, --records  print only records\n",
     .options = options,
     .run = run,
 };

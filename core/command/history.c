@@ -5,20 +5,6 @@
 
 static const char *const options[] = {"--lines=N", "--thread=TID", NULL};
 
-static struct mt_error *parse_numbers(const char *lines, const char *thread,
-				      struct mt_timeline *timeline)
-{
-	uint64_t tid = 0;
-	struct mt_error *error = NULL;
-
-	if (lines)
-		error = mt_parse_number(lines, "number of calls", 1, UINT32_MAX, &timeline->last);
-	if (!error && thread)
-		error = mt_parse_number(thread, "thread id", 1, INT32_MAX, &tid);
-	timeline->tid = (pid_t)tid;
-	return error;
-}
-
 static struct mt_error *run(struct mt_command_context *context, int argc, char **argv)
 {
 	mt_auto(mt_option) char *lines = NULL;
@@ -34,17 +20,19 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 				       .last = 50};
 	struct mt_recording *recording = NULL;
 	struct mt_decode_stats stats = {0};
-	struct mt_error *error =
-	    mt_arguments_parse(&arguments, context, &mt_command_history, table, argc, argv, 1, 2);
+	uint64_t tid = 0;
 
-	if (!error)
-		error = parse_numbers(lines, thread, &timeline);
-	if (!error && arguments.count > 1)
+	mt_try(
+	    mt_arguments_parse(&arguments, context, &mt_command_history, table, argc, argv, 1, 2));
+	if (lines)
+		mt_try(mt_parse_number(lines, "number of calls", 1, UINT32_MAX, &timeline.last));
+	if (thread)
+		mt_try(mt_parse_number(thread, "thread id", 1, INT32_MAX, &tid));
+	timeline.tid = (pid_t)tid;
+	if (arguments.count > 1)
 		timeline.function = arguments.words[1];
-	if (!error)
-		error = mt_recording_open(arguments.words[0], context->progress, &recording);
-	if (!error)
-		error = mt_timeline_write(context, recording, &timeline, &stats);
+	mt_try(mt_recording_open(arguments.words[0], context->progress, &recording));
+	struct mt_error *error = mt_timeline_write(context, recording, &timeline, &stats);
 	if (!error)
 		mt_timeline_log_losses(context, recording, &stats);
 	mt_recording_close(recording);
@@ -55,13 +43,13 @@ const struct mt_command mt_command_history = {
     .name = "history",
     .summary = "Show the last calls of a recording as text",
     .usage = "[-n N] [-t TID] RECORDING [FUNCTION]",
-    .help = "Print the last calls of each thread, indented by depth, with times relative to the\n"
-	    "end, durations, and where each was called.  RECORDING \"-\" is standard input.\n"
-	    "With FUNCTION only its calls are printed, and who called it.\n"
+    .help = "Print the last calls of each thread, indented by depth, with their time before the\n"
+	    "end, duration and call site.  With FUNCTION, a name or a glob, print only its calls\n"
+	    "and their callers.  RECORDING \"-\" is standard input.\n"
 	    "\n"
 	    "Options:\n"
-	    "  -n, --lines=N     how many calls of each thread (default: 50)\n"
-	    "  -t, --thread=TID  only this thread\n",
+	    "  -n, --lines=N     number of calls per thread (default: 50)\n"
+	    "  -t, --thread=TID  print only this thread\n",
     .options = options,
     .run = run,
 };

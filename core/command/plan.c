@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the `calls` engine would record of a file, and what not, and why. */
+/* Prints what the engine `calls` can record of a file, what it leaves out, and why. */
 #include "engine/calls/plan/plan.h"
 #include "base/str.h"
 #include "command/arguments.h"
@@ -49,7 +49,7 @@ static void print_summary(const struct view *view)
 			  "patches", view->plan->patches.count, hosts);
 }
 
-/* "" without a name; lent as the objfile's names are. */
+/* A function's name, or func@ADDRESS where the file names none. */
 static struct mt_error *name_of(const struct view *view, uint32_t function, struct mt_str *out)
 {
 	const struct mt_plan_function *of = &view->plan->functions.items[function];
@@ -115,17 +115,6 @@ static struct mt_error *print_patches(const struct view *view)
 	return NULL;
 }
 
-static struct mt_error *show(struct view *view, bool patches, bool verbose)
-{
-	size_t count = 0;
-
-	view->symbols = mt_objfile_symbols(view->objfile, &count);
-	print_summary(view);
-	if (verbose)
-		mt_try(print_left(view));
-	return patches ? print_patches(view) : NULL;
-}
-
 static struct mt_error *run(struct mt_command_context *context, int argc, char **argv)
 {
 	int patches = 0;
@@ -137,15 +126,19 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 	};
 	mt_auto(mt_arguments) struct mt_arguments arguments = {0};
 	struct view view = {.context = context};
-	struct mt_error *error =
-	    mt_arguments_parse(&arguments, context, &mt_command_plan, table, argc, argv, 1, 1);
+	size_t count;
 
-	if (!error)
-		error = mt_objfile_open(arguments.words[0], NULL, NULL, &view.objfile);
-	if (!error)
-		error = mt_plan_create(view.objfile, NULL, &view.plan);
-	if (!error)
-		error = show(&view, patches, verbose);
+	mt_try(mt_arguments_parse(&arguments, context, &mt_command_plan, table, argc, argv, 1, 1));
+	mt_try(mt_objfile_open(arguments.words[0], NULL, NULL, &view.objfile));
+	struct mt_error *error = mt_plan_create(view.objfile, NULL, &view.plan);
+	if (!error) {
+		view.symbols = mt_objfile_symbols(view.objfile, &count);
+		print_summary(&view);
+		if (verbose)
+			error = print_left(&view);
+	}
+	if (!error && patches)
+		error = print_patches(&view);
 	mt_plan_destroy(view.plan);
 	mt_objfile_unref(view.objfile);
 	return error;
@@ -153,14 +146,14 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 
 const struct mt_command mt_command_plan = {
     .name = "plan",
-    .summary = "Tell which calls the calls engine can record of a file",
+    .summary = "Show which calls of a file the engine calls can record",
     .usage = "[--patches] [--verbose] FILE",
-    .help = "Count the functions' entries and returns in FILE, a program or a shared library,\n"
-	    "that the calls engine can record, by the way in which it finds room in the text for\n"
-	    "the jump to its recorder, and those that it leaves out, by the reason.\n"
+    .help = "Count the function entries and returns in FILE, a program or a shared library, that\n"
+	    "the engine calls can patch, by the way it makes room for the jump to its recorder,\n"
+	    "and those that it leaves out, by reason.\n"
 	    "\n"
 	    "Options:\n"
-	    "  -p, --patches  list each place that would be overwritten\n"
+	    "  -p, --patches  list each patch\n"
 	    "  -v, --verbose  list each entry and return that is left out\n",
     .options = options,
     .run = run,

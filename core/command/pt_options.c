@@ -31,7 +31,7 @@ void mt_pt_options_deinit(struct mt_pt_options *options)
 	free(options->resolution);
 }
 
-/* One of those that were given; NULL: none. */
+/* The name of one option that was given; NULL: none. */
 static const char *any_of(const struct mt_pt_options *options)
 {
 	return options->resolution              ? "--resolution"
@@ -60,7 +60,7 @@ struct mt_error *mt_pt_options_apply(const struct mt_pt_options *options,
 	};
 	if (options->resolution && !mt_pmu_parse_resolution(options->resolution, &out->resolution))
 		return mt_error_new(MT_ERROR_USAGE,
-				    "no resolution \"%s\": it can be low, normal or high",
+				    "invalid resolution \"%s\": must be low, normal or high",
 				    options->resolution);
 	return NULL;
 }

@@ -80,18 +80,17 @@ struct mt_error *mt_parse_stamps(const char *text, enum mt_ring_stamps *stamps)
 {
 	if (strcmp(text, "sampled") != 0 && strcmp(text, "full") != 0)
 		return mt_error_new(MT_ERROR_USAGE,
-				    "no kind of time stamps: \"%s\" (it can be sampled or full)",
-				    text);
+				    "invalid time stamps \"%s\": must be sampled or full", text);
 	*stamps = strcmp(text, "full") == 0 ? MT_RING_FULL : MT_RING_SAMPLED;
 	return NULL;
 }
 
-/* A program that is started must not have it: who waits for its end would wait for the program. */
+/* The program must not inherit it, or who waits for its end would wait for the program. */
 static struct mt_error *parse_ready_fd(struct mt_record_options *record)
 {
 	uint64_t fd = 0;
 
-	mt_try(mt_parse_number(record->ready_fd, "number of a file descriptor", 0, INT32_MAX, &fd));
+	mt_try(mt_parse_number(record->ready_fd, "file descriptor", 0, INT32_MAX, &fd));
 	if (fcntl((int)fd, F_SETFD, FD_CLOEXEC))
 		return mt_error_new(MT_ERROR_USAGE,
 				    "--ready-fd=%s: no such file descriptor is open",
@@ -100,25 +99,20 @@ static struct mt_error *parse_ready_fd(struct mt_record_options *record)
 	return NULL;
 }
 
-static struct mt_error *parse_throttle(const char *text, uint64_t *throttle_ns)
-{
-	uint64_t seconds = DEFAULT_THROTTLE;
-
-	if (text)
-		mt_try(mt_parse_number(text, "number of seconds", 1, MOST_THROTTLE, &seconds));
-	*throttle_ns = seconds * NS_PER_S;
-	return NULL;
-}
-
 struct mt_error *mt_record_options_apply(struct mt_record_options *record,
 					 struct mt_session_options *session)
 {
+	uint64_t throttle_s = DEFAULT_THROTTLE;
+
 	if (record->size)
 		mt_try(mt_parse_size(record->size, &session->ring_bytes));
 	if (record->stamps)
 		mt_try(mt_parse_stamps(record->stamps, &session->stamps));
+	if (is_throttled(record) && record->throttle)
+		mt_try(mt_parse_number(record->throttle, "number of seconds", 1, MOST_THROTTLE,
+				       &throttle_s));
 	if (is_throttled(record))
-		mt_try(parse_throttle(record->throttle, &session->throttle_ns));
+		session->throttle_ns = throttle_s * NS_PER_S;
 	if (record->ready_fd)
 		mt_try(parse_ready_fd(record));
 	mt_try(mt_pt_options_apply(&record->pt, &session->pt));
@@ -162,8 +156,8 @@ const char *mt_record_options_output(const struct mt_record_options *record)
 	return format && strcmp(format, "json") == 0 ? "trace.json" : "trace.fxt";
 }
 
-/* Nobody may be left to read it. */
-void mt_record_options_tell_ready(struct mt_record_options *record)
+/* A failure is ignored: the reader may be gone. */
+void mt_record_options_report_ready(struct mt_record_options *record)
 {
 	static const char line[] = "recording\n";
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The options that `run` and `attach` share: how to record, and where the timeline goes. */
+/* The options that `run` and `attach` share: how to record, and where to write the timeline. */
 #ifndef MT_COMMAND_RECORD_OPTIONS_H
 #define MT_COMMAND_RECORD_OPTIONS_H
 
@@ -12,7 +12,7 @@
 struct mt_record_options {
 	char *engine, *output, *format, *record_path;
 	char *size, *stamps, *ready_fd;
-	char *throttle; /* this struct: not given; NULL: without a value */
+	char *throttle; /* points to this struct: not given; NULL: given without a value */
 	const char **triggers, **modules, **functions, **no_functions;
 	const char **events, **counters, **watches;
 	int follow_forks;
@@ -21,7 +21,7 @@ struct mt_record_options {
 	struct poptOption table[MT_RECORD_OPTIONS_TABLE];
 };
 
-/* In a command's table: these options stand there too.  TEXT is NULL, or the heading. */
+/* Includes these options in a command's table. */
 #define MT_RECORD_OPTIONS_INCLUDE(record)                                                          \
 	{                                                                                          \
 		NULL, 0, POPT_ARG_INCLUDE_TABLE, (record)->table, 0, NULL, NULL                    \
@@ -33,32 +33,33 @@ struct mt_record_options {
 	    "--trigger=LOCATION", "--watch=PLACE", "--events=KINDS", "--counter=NAME",             \
 	    "--timestamps=WHICH", "--modules=GLOB", "--functions=GLOB", "--no-functions=GLOB",     \
 	    "--throttle", "--follow-forks", "--ready-fd=NUMBER", MT_PT_OPTIONS_WORDS
-#define MT_RECORD_OPTIONS_HELP                                                                        \
-	"  -o, --output=FILE       the timeline (default: trace.fxt; \"-\" is standard output)\n"     \
-	"  -f, --format=FORMAT     fxt, json or text (default: by the file's ending)\n"               \
-	"  -r, --record=FILE       keep the recording too, for decode, history and perf script\n"     \
-	"  -e, --engine=ENGINE     how to record: auto (default), pt, calls or step\n"                \
-	"  -s, --size=SIZE         of each thread's ring, such as 512k or 16M (default: 4M)\n"        \
-	"  -t, --trigger=LOCATION  take a snapshot when control comes to FUNCTION, FILE:LINE,\n"      \
-	"                          *ADDRESS or *FUNCTION+OFFSET; may be given several times;\n"       \
-	"                          \"?\" lets you choose a function\n"                                \
-	"  --watch=PLACE           snapshot when ADDRESS, SYMBOL or SYMBOL+OFFSET is written;\n"      \
-	"                          :1 to :8 for so many bytes, :rw for reads too, :x when the\n"      \
-	"                          function SYMBOL runs; two of them at the most\n"                   \
-	"  --events=KINDS          record beside the calls: sched (where threads ran, why not),\n"    \
-	"                          faults (of pages), syscalls, marks; several with commas\n"         \
-	"  --counter=NAME          and a counter: page-faults, instructions …; may be given\n"      \
-	"                          several times\n"                                                   \
-	"  --timestamps=WHICH      of the engine calls: sampled (default: one for several calls,\n"   \
-	"                          and estimates between), or full\n"                                 \
-	"  --modules=GLOB          calls: record only programs and libraries of that name or path;\n" \
-	"                          may be given several times, as the next two\n"                     \
-	"  --functions=GLOB        calls: record only functions of that name\n"                       \
-	"  --no-functions=GLOB     calls: but none of that name\n"                                    \
-	"  --throttle[=SECONDS]    calls: take functions out that alone would fill a ring in less\n"  \
-	"                          time (default: 1)\n" MT_PT_OPTIONS_HELP                            \
-	"  --follow-forks          record child processes too; else they run on untraced\n"           \
-	"  --ready-fd=NUMBER       write a line to this file descriptor when recording has\n"         \
+#define MT_RECORD_OPTIONS_HELP                                                                     \
+	"  -o, --output=FILE       write the timeline to FILE (default: trace.fxt; \"-\" is\n"     \
+	"                          standard output)\n"                                             \
+	"  -f, --format=FORMAT     fxt, json or text (default: from FILE's extension)\n"           \
+	"  -r, --record=FILE       keep the recording too, for decode, history and perf script\n"  \
+	"  -e, --engine=ENGINE     auto (default), pt, calls or step\n"                            \
+	"  -s, --size=SIZE         per-thread ring size, as in 512k or 16M (default: 4M)\n"        \
+	"  -t, --trigger=LOCATION  take a snapshot when a thread reaches FUNCTION, FILE:LINE,\n"   \
+	"                          *ADDRESS or *FUNCTION+OFFSET, or \"?\" to choose a function\n"  \
+	"                          from a list; may be repeated\n"                                 \
+	"  --watch=PLACE           take a snapshot when ADDRESS, SYMBOL or SYMBOL+OFFSET is\n"     \
+	"                          written; append :1 to :8 for a length in bytes, :rw for\n"      \
+	"                          reads too, :x for execution of SYMBOL; at most two\n"           \
+	"  --events=KINDS          also record sched (where threads ran, and why not), faults\n"   \
+	"                          (page faults), syscalls or marks; several with commas\n"        \
+	"  --counter=NAME          also sample a counter: page-faults, instructions …; may be\n" \
+	"                          repeated\n"                                                     \
+	"  --timestamps=WHICH      calls: sampled (default: one for several calls, with\n"         \
+	"                          estimates between) or full\n"                                   \
+	"  --modules=GLOB          calls: record only programs and libraries of this name or\n"    \
+	"                          path; may be repeated, like the next two\n"                     \
+	"  --functions=GLOB        calls: record only functions of this name\n"                    \
+	"  --no-functions=GLOB     calls: record no functions of this name\n"                      \
+	"  --throttle[=SECONDS]    calls: stop recording functions that alone would fill a ring\n" \
+	"                          within SECONDS (default: 1)\n" MT_PT_OPTIONS_HELP               \
+	"  --follow-forks          record child processes too (default: they run untraced)\n"      \
+	"  --ready-fd=NUMBER       write a line to this file descriptor once recording has\n"      \
 	"                          begun, and close it\n"
 
 /* Fills the table; what it points to must not move.  Then it can be deinited. */
@@ -69,19 +70,19 @@ static inline void mt_record_options_cleanup(struct mt_record_options *record)
 	mt_record_options_deinit(record);
 }
 
-/* What was given, for a session.  What it points to is lent.  Errors: USAGE. */
+/* Fills the session's options from these, whose strings it borrows.  Errors: USAGE. */
 struct mt_error *mt_record_options_apply(struct mt_record_options *record,
 					 struct mt_session_options *session);
-/* A trigger that is "?" becomes the function of the program at PATH that the user chooses.
+/* Replaces each trigger "?" by a function of the program at PATH that the user chooses.
  * Errors: mt_choose_function()'s. */
 struct mt_error *mt_record_options_choose(struct mt_record_options *record,
 					  const struct mt_command_context *context,
 					  const char *path);
-/* "sampled" or "full".  Errors: USAGE. */
+/* Parses "sampled" or "full".  Errors: USAGE. */
 struct mt_error *mt_parse_stamps(const char *text, enum mt_ring_stamps *stamps);
-/* Where the timeline goes. */
+/* The path of the timeline, by default one that fits the format. */
 const char *mt_record_options_output(const struct mt_record_options *record);
-/* Recording has begun. */
-void mt_record_options_tell_ready(struct mt_record_options *record);
+/* Writes the line that --ready-fd asks for: recording has begun. */
+void mt_record_options_report_ready(struct mt_record_options *record);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Run a program under an engine, and make a timeline of what it recorded.  Whatever can be refused
- * is refused before the program runs: options, engine, output. */
+/* Runs a program under an engine, and writes a timeline of what was recorded.  Whatever can fail
+ * beforehand does so before the program runs: options, engine, output. */
 #include "base/path.h"
 #include "base/str.h"
 #include "command/record_options.h"
@@ -42,10 +42,10 @@ static struct mt_error *not_runnable(const char *path)
 	if (S_ISDIR(file.st_mode))
 		return mt_error_errno(EISDIR, "cannot run %s", path);
 	return mt_error_new(MT_ERROR_PERMISSION,
-			    "cannot run %s: it is not executable (chmod +x makes it so)", path);
+			    "cannot run %s: it is not executable (try chmod +x)", path);
 }
 
-/* As a shell finds it: a word with a slash is a path, another is looked for in PATH. */
+/* Finds a program as a shell does: a word with a slash is a path, any other is searched in PATH. */
 static struct mt_error *find_program(const char *word, struct mt_str *path)
 {
 	if (strchr(word, '/')) {
@@ -59,8 +59,8 @@ static struct mt_error *find_program(const char *word, struct mt_str *path)
 	if (path->failed)
 		return mt_error_no_memory();
 	return mt_error_new(MT_ERROR_NOT_FOUND,
-			    "there is no program \"%s\" in PATH (write ./%s for one that is here)",
-			    word, word);
+			    "no program \"%s\" in PATH (use ./%s for one in this directory)", word,
+			    word);
 }
 
 static void log_branch(void *context, const struct mt_seen *seen)
@@ -74,41 +74,13 @@ static void log_branch(void *context, const struct mt_seen *seen)
 		(unsigned long long)seen->from, (unsigned long long)seen->to);
 }
 
-static struct mt_error *open_branch_log(struct run *run, const char *path)
-{
-	if (!path)
-		return NULL;
-	run->branch_log = fopen(path, "we");
-	if (!run->branch_log)
-		return mt_error_errno(errno, "cannot write the log of branches to %s", path);
-	run->options.seen = log_branch;
-	run->options.seen_context = run->branch_log;
-	return NULL;
-}
-
-static struct mt_error *open_output(struct run *run, const char *command)
-{
-	struct mt_trace_writer_options writer_options = {.colour = run->context->print_colour,
-							 .command = command};
-
-	return mt_trace_writer_create(run->output, run->record->format, &writer_options,
-				      &run->writer);
-}
-
-static struct mt_error *join_words(const char **words, struct mt_str *command)
-{
-	for (; *words; words++)
-		mt_str_appendf(command, "%s%s", command->length ? " " : "", *words);
-	return command->failed ? mt_error_no_memory() : NULL;
-}
-
 static struct mt_error *record(struct run *run, struct mt_target *target)
 {
 	const struct mt_launch launch = {.path = run->path, .arguments = run->words};
 
 	mt_try(mt_session_create(target, &run->options, run->words, &run->session));
 	mt_try(mt_session_launch(run->session, &launch));
-	mt_record_options_tell_ready(run->record);
+	mt_record_options_report_ready(run->record);
 	mt_try(mt_session_run(run->session));
 	return mt_session_finish(run->session, &run->recording);
 }
@@ -129,52 +101,36 @@ static struct mt_error *write_timeline(struct run *run)
 	return NULL;
 }
 
-/* The last calls of the thread that crashed: beside the program's own output, not in it. */
-static struct mt_error *tell_history(struct run *run, pid_t lwp)
+/* Prints the last calls of the thread that crashed, to standard error: not into the program's own
+ * output. */
+static struct mt_error *report_crash(struct run *run)
 {
 	struct mt_command_context *context = run->context;
-	const struct mt_timeline timeline = {.printer = {context->tell, context->context},
-					     .colour = context->tell_colour,
-					     .last = run->history,
-					     .tid = lwp};
-
-	return mt_timeline_write(context, run->recording, &timeline, NULL);
-}
-
-static struct mt_error *tell_end(struct run *run)
-{
 	struct mt_session_result result = mt_session_result(run->session);
+	const struct mt_timeline timeline = {.printer = {context->report, context->context},
+					     .colour = context->report_colour,
+					     .last = run->history,
+					     .tid = result.fatal_lwp};
 
 	if (!result.fatal_signal || !WIFSIGNALED(result.wait_status))
 		return NULL;
-	mt_log(run->context->log, MT_LOG_INFO, "%s was killed by %s%s", run->words[0],
+	mt_log(context->log, MT_LOG_INFO, "%s was killed by %s%s", run->words[0],
 	       mt_signal_name((uint32_t)result.fatal_signal),
 	       run->history ? "; its last calls:" : "");
-	return run->history ? tell_history(run, result.fatal_lwp) : NULL;
+	return run->history ? mt_timeline_write(context, run->recording, &timeline, NULL) : NULL;
 }
 
-/* What ran could not be recorded, as was said when it began: its end counts all the same. */
-static struct mt_error *bear_emptiness(struct run *run, struct mt_error *error)
+/* Turns the error for a program that could not be recorded, of which a message said so when it
+ * began, into a warning: the program's end counts all the same. */
+static struct mt_error *tolerate_empty_recording(struct run *run, struct mt_error *error)
 {
 	if (!error || mt_error_code(error) != MT_ERROR_UNSUPPORTED ||
 	    strcmp(mt_session_result(run->session).engine, "calls") != 0)
 		return error;
-	mt_log(run->context->log, MT_LOG_WARNING, "no timeline is written: %s",
+	mt_log(run->context->log, MT_LOG_WARNING, "no timeline written: %s",
 	       mt_error_message(error));
 	mt_error_destroy(error);
 	return NULL;
-}
-
-static struct mt_error *show(struct run *run)
-{
-	mt_try(tell_end(run));
-	return write_timeline(run);
-}
-
-static int exit_status_of(int wait_status)
-{
-	return WIFSIGNALED(wait_status) ? SIGNAL_STATUS + WTERMSIG(wait_status)
-					: WEXITSTATUS(wait_status);
 }
 
 static struct mt_error *run_all(struct run *run)
@@ -182,26 +138,30 @@ static struct mt_error *run_all(struct run *run)
 	struct mt_target *target = NULL;
 	mt_auto(mt_str) struct mt_str command = {0};
 
-	mt_try(join_words(run->words, &command));
-	mt_try(open_output(run, command.text));
+	for (const char **word = run->words; *word; word++)
+		mt_str_appendf(&command, "%s%s", command.length ? " " : "", *word);
+	if (command.failed)
+		return mt_error_no_memory();
+
+	const struct mt_trace_writer_options writer_options = {.colour = run->context->print_colour,
+							       .command = command.text};
+
+	mt_try(mt_trace_writer_create(run->output, run->record->format, &writer_options,
+				      &run->writer));
 	mt_try(run->context->target_create(run->context->context, &target));
 	struct mt_error *error = record(run, target);
 	target->ops->destroy(target);
+	if (error)
+		return error;
+	error = report_crash(run);
 	if (!error)
-		error = bear_emptiness(run, show(run));
-	if (!error)
-		run->context->exit_status =
-		    exit_status_of(mt_session_result(run->session).wait_status);
-	return error;
-}
+		error = write_timeline(run);
+	mt_try(tolerate_empty_recording(run, error));
 
-static void run_deinit(struct run *run)
-{
-	mt_recording_close(run->recording);
-	mt_session_destroy(run->session);
-	mt_trace_writer_destroy(run->writer);
-	if (run->branch_log)
-		fclose(run->branch_log);
+	int status = mt_session_result(run->session).wait_status;
+	run->context->exit_status =
+	    WIFSIGNALED(status) ? SIGNAL_STATUS + WTERMSIG(status) : WEXITSTATUS(status);
+	return NULL;
 }
 
 static struct mt_error *run_command(struct mt_command_context *context, int argc, char **argv)
@@ -227,15 +187,26 @@ static struct mt_error *run_command(struct mt_command_context *context, int argc
 	mt_try(find_program(arguments.words[0], &path));
 	mt_try(mt_record_options_choose(&record, context, path.text));
 	mt_try(mt_record_options_apply(&record, &run.options));
+	if (branch_log) {
+		run.branch_log = fopen(branch_log, "we");
+		if (!run.branch_log)
+			return mt_error_errno(errno, "cannot write the branch log to %s",
+					      branch_log);
+		run.options.seen = log_branch;
+		run.options.seen_context = run.branch_log;
+	}
 	run.path = path.text;
 	run.words = arguments.words;
 	run.output = mt_record_options_output(&record);
-	run.options.share_cpu = true; /* it dies with us, so no affinity of ours outlives us */
+	run.options.share_cpu =
+	    true; /* it dies with us, so its changed affinity never outlives us */
 	run.options.log = context->log;
-	struct mt_error *error = open_branch_log(&run, branch_log);
-	if (!error)
-		error = run_all(&run);
-	run_deinit(&run);
+	struct mt_error *error = run_all(&run);
+	mt_recording_close(run.recording);
+	mt_session_destroy(run.session);
+	mt_trace_writer_destroy(run.writer);
+	if (run.branch_log)
+		fclose(run.branch_log);
 	return error;
 }
 
@@ -244,16 +215,15 @@ const struct mt_command mt_command_run = {
     .summary = "Run a program and write a timeline of its last function calls",
     .usage = "[OPTION…] [--] PROGRAM [ARGUMENT…]",
     .help =
-	"Run PROGRAM, keep a ring of what each of its threads did, and write the rings as a\n"
-	"timeline: at each trigger, at Ctrl-C, before a signal that kills it, and at its end.  The\n"
-	"program's input, output and exit status stay its own (128 + the signal's number when one\n"
-	"killed it, 125 when mtdb itself failed).\n"
+	"Run PROGRAM, keep a ring of the latest calls of each of its threads, and write the rings\n"
+	"as a timeline: at each trigger, on Ctrl-C, before a fatal signal, and at the end.  Input,\n"
+	"output and exit status are the program's own (128 + the number of the signal that killed\n"
+	"it; 125 when mtdb itself failed).\n"
 	"\n"
 	"Options:\n" MT_RECORD_OPTIONS_HELP
-	"  --history=NUMBER        after a crash, so many of the last calls are printed\n"
-	"                          (default: 25; 0: none)\n"
-	"  --branch-log=FILE       write each branch that single-stepping saw, as text: a check\n"
-	"                          of what decoders make of the recording\n",
+	"  --history=NUMBER        print the last NUMBER calls after a crash (default: 25; 0:\n"
+	"                          none)\n"
+	"  --branch-log=FILE       step: log each branch to FILE as text, to check decoders with\n",
     .options = options,
     .failure_status = 125,
     .run = run_command,

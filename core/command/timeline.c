@@ -16,20 +16,10 @@ static struct mt_error *decode_calls_of(struct mt_recording *recording,
 	if (!error)
 		error = mt_decode(recording, options, mt_calls_of_sink(filter), stats);
 	if (!error && !mt_calls_of_count(filter))
-		error = mt_error_new(MT_ERROR_NOT_FOUND, "no call of \"%s\" is in the history",
+		error = mt_error_new(MT_ERROR_NOT_FOUND, "the recording contains no call of \"%s\"",
 				     function);
 	mt_calls_of_destroy(filter);
 	return error;
-}
-
-static struct mt_error *decode(struct mt_recording *recording,
-			       const struct mt_decode_options *options,
-			       const struct mt_timeline *timeline, struct mt_slice_sink sink,
-			       struct mt_decode_stats *stats)
-{
-	if (timeline->function)
-		return decode_calls_of(recording, options, timeline->function, sink, stats);
-	return mt_decode(recording, options, sink, stats);
 }
 
 struct mt_error *mt_timeline_write(const struct mt_command_context *context,
@@ -57,7 +47,10 @@ struct mt_error *mt_timeline_write(const struct mt_command_context *context,
 	else
 		mt_try(
 		    mt_trace_writer_create_printing(&timeline->printer, &writer_options, &writer));
-	error = decode(recording, &decode_options, timeline, mt_trace_writer_sink(writer), stats);
+	struct mt_slice_sink sink = mt_trace_writer_sink(writer);
+	error = timeline->function
+		    ? decode_calls_of(recording, &decode_options, timeline->function, sink, stats)
+		    : mt_decode(recording, &decode_options, sink, stats);
 	if (!error)
 		error = mt_trace_writer_finish(writer);
 	mt_trace_writer_destroy(writer);
@@ -71,34 +64,30 @@ void mt_timeline_log_losses(const struct mt_command_context *context,
 	const struct mt_recording_info *info = mt_recording_info(recording);
 
 	if (info->is_truncated)
-		mt_log(context->log, MT_LOG_WARNING,
-		       "%s is cut off at its end: what is there is shown", info->path);
+		mt_log(context->log, MT_LOG_WARNING, "%s is truncated; showing what could be read",
+		       info->path);
 	if (info->bad_records)
-		mt_log(context->log, MT_LOG_WARNING, "%s: %llu garbled records were left out",
-		       info->path, (unsigned long long)info->bad_records);
+		mt_log(context->log, MT_LOG_WARNING, "%s: skipped %llu damaged records", info->path,
+		       (unsigned long long)info->bad_records);
 	if (stats->gaps)
-		mt_log(context->log, MT_LOG_WARNING, "gaps where data was lost: %llu",
+		mt_log(context->log, MT_LOG_WARNING,
+		       "the timeline has %llu gaps where data was lost",
 		       (unsigned long long)stats->gaps);
-}
-
-/* By its ending: what the Perfetto UI opens. */
-static bool is_for_viewer(const char *path)
-{
-	const char *ending = strrchr(path, '.');
-
-	return !ending || strcmp(ending, ".txt") != 0;
 }
 
 void mt_timeline_log_written(const struct mt_command_context *context,
 			     const struct mt_recording *recording, const char *path,
 			     const struct mt_decode_stats *stats)
 {
+	const char *extension = strrchr(path, '.');
+	bool is_for_viewer = !extension || strcmp(extension, ".txt") != 0;
+
 	mt_timeline_log_losses(context, recording, stats);
 	if (strcmp(path, "-") == 0)
 		return;
 	mt_log(context->log, MT_LOG_INFO, "%s: the timeline of %u thread%s, %llu events%s%s%s",
 	       path, (unsigned int)stats->threads, stats->threads == 1 ? "" : "s",
-	       (unsigned long long)stats->events, is_for_viewer(path) ? " (" : "",
-	       is_for_viewer(path) ? context->prefix : "",
-	       is_for_viewer(path) ? " view opens it, or https://ui.perfetto.dev)" : "");
+	       (unsigned long long)stats->events, is_for_viewer ? " (open it with \"" : "",
+	       is_for_viewer ? context->prefix : "",
+	       is_for_viewer ? " view\" or at https://ui.perfetto.dev)" : "");
 }

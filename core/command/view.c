@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A timeline into the browser.  The page fetches it from a helper of ours (scripts/mtrace-view),
- * which lives on by itself until that is done: a debugger's prompt need not wait for it. */
+/* Opens a timeline in the browser.  The page fetches it from a helper (scripts/mtrace-view), which
+ * runs on in the background until that is done: a debugger's prompt need not wait for it. */
 #include "base/installed.h"
 #include "base/str.h"
 #include "command/arguments.h"
@@ -24,7 +24,7 @@ static bool is_later(const struct timespec *one, const struct timespec *other)
 					    : one->tv_nsec > other->tv_nsec;
 }
 
-/* The timeline of this directory that was written last. */
+/* Finds the latest timeline in this directory. */
 static struct mt_error *find_latest(struct mt_str *path)
 {
 	struct timespec latest = {0};
@@ -45,21 +45,10 @@ static struct mt_error *find_latest(struct mt_str *path)
 		return mt_error_no_memory();
 	return path->length ? NULL
 			    : mt_error_new(MT_ERROR_NOT_FOUND,
-					   "no timeline (*.fxt) is in this directory: name a file");
+					   "no timeline (*.fxt) in this directory: give a FILE");
 }
 
-static struct mt_error *check_file(const char *path)
-{
-	struct stat status;
-
-	if (stat(path, &status) < 0 || access(path, R_OK) < 0)
-		return mt_error_errno(errno, "%s", path);
-	return S_ISREG(status.st_mode)
-		   ? NULL
-		   : mt_error_new(MT_ERROR_USAGE, "%s is no file that can be shown", path);
-}
-
-/* The helper, with what it tells going to OUTPUT.  Returns an errno. */
+/* Starts the helper with its output to OUTPUT.  Returns an errno value. */
 static int spawn(const char *const arguments[], int output, pid_t *pid)
 {
 	posix_spawn_file_actions_t actions;
@@ -89,21 +78,21 @@ static void read_all(int input, struct mt_str *answer)
 		answer->text[--answer->length] = '\0';
 }
 
-/* The helper ends, and leaves a child of its own behind, when the file can be fetched. */
+/* Runs the helper, which exits when the file can be fetched and leaves a child behind for that. */
 static struct mt_error *ask_helper(const char *const arguments[], struct mt_str *answer)
 {
 	int ends[2], error, status = 0;
 	pid_t pid = 0;
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
-		return mt_error_errno(errno, "a pipe to %s", arguments[0]);
+		return mt_error_errno(errno, "cannot create a pipe to %s", arguments[0]);
 	error = spawn(arguments, ends[1], &pid);
 	close(ends[1]);
 	if (!error)
 		read_all(ends[0], answer);
 	close(ends[0]);
 	if (error)
-		return mt_error_errno(error, "%s", arguments[0]);
+		return mt_error_errno(error, "cannot run %s", arguments[0]);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (answer->failed)
@@ -121,8 +110,9 @@ static struct mt_error *show(struct mt_command_context *context, const char *pat
 
 	if (!helper)
 		return mt_error_new(MT_ERROR_NOT_FOUND,
-				    HELPER " stands neither beside %s nor in ../lib/mtrace (make, "
-					   "or make install, puts it there)",
+				    HELPER
+				    " is missing beside %s and in ../lib/mtrace: run \"make\" or "
+				    "\"make install\"",
 				    context->prefix);
 	if (no_browser) {
 		arguments[1] = "--no-browser";
@@ -143,6 +133,7 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 	};
 	mt_auto(mt_arguments) struct mt_arguments arguments = {0};
 	mt_auto(mt_str) struct mt_str path = {0};
+	struct stat status;
 
 	mt_try(mt_arguments_parse(&arguments, context, &mt_command_view, table, argc, argv, 0, 1));
 	if (arguments.count)
@@ -151,7 +142,10 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 		mt_try(find_latest(&path));
 	if (path.failed)
 		return mt_error_no_memory();
-	mt_try(check_file(path.text));
+	if (stat(path.text, &status) < 0 || access(path.text, R_OK) < 0)
+		return mt_error_errno(errno, "cannot read %s", path.text);
+	if (!S_ISREG(status.st_mode))
+		return mt_error_new(MT_ERROR_USAGE, "%s is not a regular file", path.text);
 	return show(context, path.text, no_browser);
 }
 
@@ -159,10 +153,9 @@ const struct mt_command mt_command_view = {
     .name = "view",
     .summary = "Open a timeline in the browser",
     .usage = "[--no-browser] [FILE]",
-    .help = "Open FILE, or else the timeline (*.fxt) of this directory that was written last, in\n"
-	    "the Perfetto UI.  The page comes from ui.perfetto.dev; it fetches the file from this\n"
-	    "machine, by port 9001 of 127.0.0.1, once and within five minutes, and sends it\n"
-	    "nowhere.\n"
+    .help = "Open FILE, by default the latest timeline (*.fxt) in this directory, in the Perfetto\n"
+	    "UI.  The page comes from ui.perfetto.dev; it fetches the file from port 9001 of\n"
+	    "127.0.0.1, once and within five minutes, and sends it nowhere.\n"
 	    "\n"
 	    "Options:\n"
 	    "  --no-browser  only print the address to open\n",

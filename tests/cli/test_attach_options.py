@@ -72,12 +72,12 @@ def test_ready_fd_of_run(mtdb, tmp_path):
 
 
 @pytest.mark.parametrize("words, message", [
-    (["1", "2"], "one argument too many"),
-    (["-p", "1", "2"], "two processes are given"),
+    (["1", "2"], "unexpected argument"),
+    (["-p", "1", "2"], "two processes given"),
     (["-p", "0"], "not a good process number"),
     (["--for=2", "1"], "is not a time"),
     (["--ready-fd=99", "1"], "no such file descriptor"),
-    (["--timestamps=none", "1"], "no kind of time stamps"),
+    (["--timestamps=none", "1"], "invalid time stamps"),
     (["--size=1", "1"], "too small"),
 ])
 def test_what_makes_no_sense(run_mtdb, words, message):

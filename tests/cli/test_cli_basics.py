@@ -38,18 +38,18 @@ def test_version(run_mtdb):
 @pytest.mark.parametrize(
     "words, complaint",
     [
-        (["decod"], 'there is no command "decod": did you mean "decode"?'),
-        (["xyzzy"], 'there is no command "xyzzy": see "mtdb help"'),
-        (["help", "xyzzy"], 'there is no command "xyzzy"'),
-        (["--nonsense"], 'there is no command "--nonsense"'),
-        (["decode"], "decode: an argument is missing"),
+        (["decod"], 'unknown command "decod": did you mean "decode"?'),
+        (["xyzzy"], 'unknown command "xyzzy": try "mtdb help"'),
+        (["help", "xyzzy"], 'unknown command "xyzzy"'),
+        (["--nonsense"], 'unknown command "--nonsense"'),
+        (["decode"], "decode: missing argument"),
         (["decode", "--nonsense", "x"], "decode: unknown option: --nonsense"),
         (["decode", "x", "-o"], "decode: missing argument: -o"),
-        (["history", "a", "b", "c"], "history: one argument too many: c"),
+        (["history", "a", "b", "c"], "history: unexpected argument: c"),
         (["history", "-n", "0", "x"], '"0" is not a good number of calls'),
         (["history", "-n", "many", "x"], '"many" is not a good number of calls'),
         (["history", "--thread=-1", "x"], '"-1" is not a good thread id'),
-        (["doctor", "x"], "doctor: one argument too many"),
+        (["doctor", "x"], "doctor: unexpected argument"),
     ],
 )
 def test_wrong_words_end_with_2(run_mtdb, words, complaint):
@@ -99,7 +99,7 @@ def test_a_full_disk_is_told(mtdb):
         done = subprocess.run([mtdb, "help"], stdout=full, stderr=subprocess.PIPE, text=True,
                               check=False)
     assert done.returncode == 1
-    assert done.stderr == "mtdb: writing standard output: No space left on device\n"
+    assert done.stderr == "mtdb: cannot write to standard output: No space left on device\n"
 
 
 def test_doctor_tells_of_every_engine(run_mtdb):

@@ -24,7 +24,7 @@ def test_packets_of_real_hardware(run_mtdb, recording):
     assert packets.count("PSB") == 10
     bits = [re.fullmatch(r"TNT ([TN]+) \((\d+)\)", text) for text in packets if text[:3] == "TNT"]
     assert sum(len(match[1]) for match in bits) == sum(int(match[2]) for match in bits) == 377248
-    assert not [text for text in packets if "no packet" in text or "cut off" in text]
+    assert not [text for text in packets if "not a packet" in text or "truncated packet" in text]
 
 
 def test_offsets_are_those_of_the_file(run_mtdb, recording):

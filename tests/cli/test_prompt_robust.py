@@ -100,7 +100,7 @@ def test_full_disk(mtdb, steps):
         done = subprocess.run([mtdb, "-batch", "-ex", "list 1,50", steps], stdout=full, stderr=subprocess.PIPE,
                               timeout=PATIENCE, check=False)
     assert done.returncode == 1
-    assert done.stderr == b"mtdb: writing standard output: No space left on device\n"
+    assert done.stderr == b"mtdb: cannot write to standard output: No space left on device\n"
 
 
 def test_reader_that_had_enough(mtdb, compile):

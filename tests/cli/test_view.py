@@ -87,8 +87,8 @@ def test_a_port_in_use(run_mtdb, tmp_path, port):
 
 
 @pytest.mark.parametrize("words, message", [
-    (["nothing.fxt"], "nothing.fxt: No such file"),
-    (["."], "is no file"),
+    (["nothing.fxt"], "cannot read nothing.fxt: No such file"),
+    (["."], "is not a regular file"),
     ([], "no timeline"),
     (["a", "b"], "view"),
 ])
@@ -108,4 +108,4 @@ def test_without_python(mtdb, tmp_path):
     (copy / "mtdb").chmod(0o755)
     done = subprocess.run([copy / "mtdb", "view", tmp_path / "trace.fxt"], check=False,
                           capture_output=True, text=True)
-    assert done.returncode == 1 and "mtrace-view stands neither beside" in done.stderr
+    assert done.returncode == 1 and "mtrace-view is missing beside" in done.stderr

@@ -191,4 +191,4 @@ def test_a_thread_that_was_not_recorded(gdb, compile):
 
 def test_a_usage_of_mtdbs(gdb):
     session = gdb(None, "mtrace decode")
-    assert "More: help mtrace decode" in session.errors
+    assert 'Try "help mtrace decode"' in session.errors

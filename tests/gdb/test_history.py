@@ -45,7 +45,7 @@ def test_all_of_a_template(history):
 
 
 def test_none(history):
-    assert 'no call of "nosuch" is in the history' in history("mtrace history nosuch").errors
+    assert 'the recording contains no call of "nosuch"' in history("mtrace history nosuch").errors
 
 
 def test_one_word_too_many(history):

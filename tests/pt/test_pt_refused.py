@@ -76,7 +76,7 @@ def test_doctor_tells_what_the_processor_has(run_pt, put_sysfs, machine):
     done = run_pt("doctor")
     assert "\npt         yes  Intel PT" in done.stdout
     assert "TSC, MTC, CYC, 2 address filters" in done.stdout
-    assert "perf_event_paranoid is 2" in done.stdout and "perf_event_mlock_kb 516" in done.stdout
+    assert "perf_event_paranoid is 2" in done.stdout and "perf_event_mlock_kb is 516" in done.stdout
 
 
 def test_doctor_tells_whether_a_hit_pauses_the_trace(run_pt, put_sysfs, machine):

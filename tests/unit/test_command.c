@@ -105,7 +105,7 @@ static void test_help_of_each(void **state)
 	}
 	mt_auto(mt_str) struct mt_str printed = {0};
 	assert_error(run_into(&printed, "help", "xyzzy"), MT_ERROR_USAGE,
-		     "there is no command \"xyzzy\": see \"tool help\"");
+		     "unknown command \"xyzzy\": try \"tool help\"");
 }
 
 struct parsed {
@@ -160,7 +160,7 @@ static void test_wrong_words_are_named(void **state)
 	char file[] = "file", bad[] = "--bad", text[] = "--text", more[] = "more";
 	struct parsed parsed = {0};
 	static const char *const expected[] = {"unknown option: --bad", "missing argument: --text",
-					       "one argument too many: more"};
+					       "unexpected argument: more"};
 	char **const wrong[] = {WORDS(file, bad), WORDS(file, text), WORDS(file, more)};
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
@@ -170,7 +170,7 @@ static void test_wrong_words_are_named(void **state)
 	}
 	mt_auto(mt_arguments) struct mt_arguments arguments = {0};
 	assert_error(parse(&parsed, &arguments, 2, 2, WORDS(file)), MT_ERROR_USAGE,
-		     "decode: an argument is missing\nUsage: tool decode ");
+		     "decode: missing argument\nUsage: tool decode ");
 }
 
 int main(void)
