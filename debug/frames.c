@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A thread's frames: what is unwound, and what was inlined into each of them. */
 #include "private.h"
+#include "values/call_site.h"
 
 #include <string.h>
 

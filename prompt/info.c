@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `info` about the program: lines, libraries, a frame. */
 #include "prompt/prompt.h"
+#include "values/libraries.h"
 
 #include <string.h>
 
@@ -192,7 +193,7 @@ static void print_language(struct prompt *prompt, const struct mt_debug_frame *f
 	struct mt_error *error = mt_debugger_expressions(prompt->debugger, &program);
 
 	if (!error && frame->has_debug)
-		prompt_printf(" source language %s.\n", mt_expr_language(program, &at));
+		prompt_printf(" source language %s.\n", mt_program_language_name(program, at.pc));
 	mt_error_destroy(error);
 }
 

@@ -3,6 +3,8 @@
 #include "prompt/prompt.h"
 
 #include "trace/slice.h"
+#include "values/libraries.h"
+#include "values/variable.h"
 
 #include <signal.h>
 #include <string.h>

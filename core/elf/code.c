@@ -16,7 +16,8 @@ static int add_sections(const struct mt_objfile *objfile, struct mt_code *out)
 
 	while (mt_section_next(objfile->main.elf, &section)) {
 		const GElf_Shdr *header = &section.header;
-		const struct mt_segment *segment = mt_objfile_segment_at(objfile, header->sh_addr);
+		const struct mt_load_segment *segment =
+		    mt_objfile_segment_at(objfile, header->sh_addr);
 		const uint64_t wanted = SHF_ALLOC | SHF_EXECINSTR;
 
 		if ((header->sh_flags & wanted) != wanted || header->sh_type == SHT_NOBITS ||

@@ -16,7 +16,7 @@ struct mt_absolute_path {
 static int add_range(struct mt_dwarf *dwarf, const struct mt_objfile *objfile, uint64_t start,
 		     uint64_t end, uint32_t unit)
 {
-	const struct mt_segment *segment = mt_objfile_segment_at(objfile, start);
+	const struct mt_load_segment *segment = mt_objfile_segment_at(objfile, start);
 
 	/* What the linker threw away is left at address 0 or 1. */
 	if (start >= end || !segment || !segment->executable)

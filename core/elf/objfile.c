@@ -82,7 +82,7 @@ static struct mt_objfile *create(const char *path, const struct mt_objfile_optio
 
 static int compare_segments(const void *left, const void *right)
 {
-	const struct mt_segment *a = left, *b = right;
+	const struct mt_load_segment *a = left, *b = right;
 
 	return a->address < b->address ? -1 : a->address > b->address;
 }
@@ -102,7 +102,7 @@ static struct mt_error *load_segments(struct mt_objfile *objfile)
 		    header.p_filesz > header.p_memsz ||
 		    header.p_vaddr + header.p_memsz < header.p_vaddr)
 			continue;
-		objfile->segments[objfile->segment_count++] = (struct mt_segment){
+		objfile->segments[objfile->segment_count++] = (struct mt_load_segment){
 		    .offset = header.p_offset,
 		    .file_size = header.p_filesz,
 		    .address = header.p_vaddr,
@@ -271,7 +271,7 @@ void mt_objfile_number_by(struct mt_objfile *objfile, uint32_t *count)
 /* How well a segment answers for a file offset; 0: not at all.  A mapping begins at the page in
  * which its segment begins, and two segments may share a page of the file; of those, code is what
  * is asked for. */
-static int rank_segment(const struct mt_segment *segment, uint64_t offset)
+static int rank_segment(const struct mt_load_segment *segment, uint64_t offset)
 {
 	uint64_t page = segment->offset & ~0xfffULL;
 
@@ -285,7 +285,7 @@ bool mt_objfile_load(const struct mt_objfile *objfile, size_t index, struct mt_l
 {
 	if (index >= objfile->segment_count)
 		return false;
-	const struct mt_segment *segment = &objfile->segments[index];
+	const struct mt_load_segment *segment = &objfile->segments[index];
 	*out = (struct mt_load){segment->address, segment->size, segment->offset};
 	return true;
 }
@@ -296,7 +296,7 @@ bool mt_objfile_offset_to_address(const struct mt_objfile *objfile, uint64_t off
 	int best = 0;
 
 	for (size_t i = 0; i < objfile->segment_count; i++) {
-		const struct mt_segment *segment = &objfile->segments[i];
+		const struct mt_load_segment *segment = &objfile->segments[i];
 		int rank = rank_segment(segment, offset);
 
 		if (rank > best) {
@@ -310,7 +310,7 @@ bool mt_objfile_offset_to_address(const struct mt_objfile *objfile, uint64_t off
 bool mt_objfile_maps(const struct mt_objfile *objfile, uint64_t offset, uint64_t address)
 {
 	for (size_t i = 0; i < objfile->segment_count; i++) {
-		const struct mt_segment *segment = &objfile->segments[i];
+		const struct mt_load_segment *segment = &objfile->segments[i];
 
 		if (rank_segment(segment, offset) &&
 		    address == segment->address + (offset - segment->offset))
@@ -319,10 +319,10 @@ bool mt_objfile_maps(const struct mt_objfile *objfile, uint64_t offset, uint64_t
 	return false;
 }
 
-struct mt_segment *mt_objfile_segment_at(const struct mt_objfile *objfile, uint64_t address)
+struct mt_load_segment *mt_objfile_segment_at(const struct mt_objfile *objfile, uint64_t address)
 {
 	for (size_t i = 0; i < objfile->segment_count; i++) {
-		struct mt_segment *segment = &objfile->segments[i];
+		struct mt_load_segment *segment = &objfile->segments[i];
 
 		if (address >= segment->address && address - segment->address < segment->size)
 			return segment;
@@ -333,7 +333,7 @@ struct mt_segment *mt_objfile_segment_at(const struct mt_objfile *objfile, uint6
 bool mt_objfile_address_to_offset(const struct mt_objfile *objfile, uint64_t address,
 				  uint64_t *offset)
 {
-	const struct mt_segment *segment = mt_objfile_segment_at(objfile, address);
+	const struct mt_load_segment *segment = mt_objfile_segment_at(objfile, address);
 
 	if (!segment || address - segment->address >= segment->file_size)
 		return false;
@@ -342,7 +342,7 @@ bool mt_objfile_address_to_offset(const struct mt_objfile *objfile, uint64_t add
 }
 
 /* The decoder asks for the same code again and again: keep it. */
-static bool load_bytes(const struct mt_objfile *objfile, struct mt_segment *segment)
+static bool load_bytes(const struct mt_objfile *objfile, struct mt_load_segment *segment)
 {
 	if (segment->bytes)
 		return true;
@@ -358,7 +358,7 @@ static bool load_bytes(const struct mt_objfile *objfile, struct mt_segment *segm
 
 const uint8_t *mt_objfile_bytes(const struct mt_objfile *objfile, uint64_t address, size_t *size)
 {
-	struct mt_segment *segment = mt_objfile_segment_at(objfile, address);
+	struct mt_load_segment *segment = mt_objfile_segment_at(objfile, address);
 
 	if (!segment || address - segment->address >= segment->file_size ||
 	    !load_bytes(objfile, segment))

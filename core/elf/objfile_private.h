@@ -12,7 +12,7 @@
 #include "elf/objfile.h"
 
 /* A PT_LOAD segment. */
-struct mt_segment {
+struct mt_load_segment {
 	uint64_t offset;
 	uint64_t file_size;
 	uint64_t address;
@@ -41,7 +41,7 @@ struct mt_objfile {
 	struct mt_build_id build_id;
 	bool is_pie;
 	uint64_t entry;
-	struct mt_segment *segments; /* sorted by address */
+	struct mt_load_segment *segments; /* sorted by address */
 	size_t segment_count;
 
 	struct mt_arena arena; /* of all that is lent */
@@ -55,7 +55,7 @@ struct mt_objfile {
 /* objfile.c */
 /* The last component of a path. */
 const char *mt_path_name(const char *path);
-struct mt_segment *mt_objfile_segment_at(const struct mt_objfile *objfile, uint64_t address);
+struct mt_load_segment *mt_objfile_segment_at(const struct mt_objfile *objfile, uint64_t address);
 /* From now on inlined functions take their ids from COUNT (NULL: its own). */
 void mt_objfile_number_by(struct mt_objfile *objfile, uint32_t *count);
 

@@ -42,9 +42,9 @@ static struct mt_error *take_print_format(struct mt_expr_program *program, const
 	mt_try(take_format(text, format));
 	mt_try(check_print_format(format));
 	if (is_told && !format->letter)
-		format->letter = program->last_letter;
+		format->letter = program->user->last_letter;
 	else if (is_told)
-		program->last_letter = format->letter;
+		program->user->last_letter = format->letter;
 	return NULL;
 }
 

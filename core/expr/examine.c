@@ -94,7 +94,7 @@ static void print_address(struct examination *this)
 static struct mt_error *numbers(struct examination *this)
 {
 	struct mt_print print = {
-	    .eval = this->eval, .settings = &this->program->settings, .out = this->out};
+	    .eval = this->eval, .settings = &this->program->user->settings, .out = this->out};
 	unsigned width = items_a_line(this->state->letter, this->state->size);
 	bool in_line = false;
 
@@ -142,9 +142,10 @@ static uint64_t string_length(struct examination *this, uint64_t address, uint64
 static struct mt_error *strings(struct examination *this)
 {
 	struct mt_print print = {
-	    .eval = this->eval, .settings = &this->program->settings, .out = this->out};
-	uint64_t limit =
-	    this->program->settings.elements ? this->program->settings.elements : MOST_ITEMS;
+	    .eval = this->eval, .settings = &this->program->user->settings, .out = this->out};
+	uint64_t limit = this->program->user->settings.elements
+			     ? this->program->user->settings.elements
+			     : MOST_ITEMS;
 
 	for (int32_t i = 0; i < this->count; i++) {
 		uint64_t length = string_length(this, this->state->next, limit);
@@ -263,7 +264,7 @@ struct mt_error *mt_expr_examine(struct mt_expr_program *program, const struct m
 	struct mt_eval eval = {.program = program, .frame = frame, .arena = &arena};
 	struct mt_expr_format format = {.count = 1};
 	struct examination this = {
-	    .program = program, .eval = &eval, .state = &program->examine, .out = out};
+	    .program = program, .eval = &eval, .state = &program->user->examine, .out = out};
 	struct mt_error *error = NULL;
 
 	while (isspace((unsigned char)*text))

@@ -2,6 +2,7 @@
 /* `info symbol` and `info scope`. */
 #include "elf/demangle.h"
 #include "expr/node.h"
+#include "values/libraries.h"
 
 #include <dwarf.h>
 #include <inttypes.h>

@@ -2,7 +2,8 @@
 /* `info functions` and `info variables`: what DWARF defines outside of functions, by file, and then
  * what the linker alone knows. */
 #include "elf/demangle.h"
-#include "expr/scope.h"
+#include "expr/expr.h"
+#include "types/scope.h"
 
 #include <ctype.h>
 #include <dwarf.h>

@@ -73,7 +73,7 @@ static bool looks_float(const char *text, size_t length, int base)
 static struct mt_error *lex_c(struct mt_parser *parser, const char *text, size_t length,
 			      struct mt_value *out)
 {
-	int base = parser->program->settings.input_radix;
+	int base = parser->program->user->settings.input_radix;
 	size_t prefix = 0;
 	bool is_unsigned = false;
 	unsigned longs = 0;

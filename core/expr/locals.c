@@ -29,7 +29,7 @@ static struct mt_error *begin(struct frame_walk *walk, struct mt_expr_program *p
 static struct mt_print printer(struct frame_walk *walk)
 {
 	return (struct mt_print){.eval = &walk->eval,
-				 .settings = &walk->eval.program->settings,
+				 .settings = &walk->eval.program->user->settings,
 				 .out = walk->out,
 				 .language = walk->lookup.language};
 }

@@ -10,7 +10,10 @@
 #ifndef MT_EXPR_NODE_H
 #define MT_EXPR_NODE_H
 
-#include "expr/scope.h"
+#include "expr/expr.h"
+#include "values/call_site.h"
+#include "values/lookup.h"
+#include "values/registers.h"
 
 enum mt_token_kind {
 	MT_TOKEN_END,
@@ -70,8 +73,6 @@ enum mt_node_kind {
 	MT_NODE_INDEX,
 	MT_NODE_CALL,
 };
-
-struct mt_register_name;
 
 struct mt_node {
 	uint8_t kind; /* enum mt_node_kind */
@@ -139,28 +140,6 @@ struct mt_error *mt_parse_type(struct mt_parser *parser, struct mt_type **out);
 struct mt_error *mt_parse_name(struct mt_parser *parser, struct mt_node **out);
 /* A name with its "::" and template arguments: takes the tokens. */
 struct mt_error *mt_read_qualified(struct mt_parser *parser, char **out);
-
-/* registers.c */
-enum mt_register_shape {
-	MT_SHAPE_INTEGER,
-	MT_SHAPE_DATA_POINTER,
-	MT_SHAPE_CODE_POINTER,
-	MT_SHAPE_FLAGS,
-	MT_SHAPE_VECTOR,
-	MT_SHAPE_X87,
-	MT_SHAPE_MXCSR,
-};
-
-struct mt_register_name {
-	char name[12];
-	uint8_t number, size, offset;
-	uint8_t shape;
-};
-
-/* NAME without its '$'.  NULL: no register. */
-const struct mt_register_name *mt_register_named(const char *name);
-struct mt_error *mt_register_value(struct mt_eval *eval, const struct mt_register_name *reg,
-				   struct mt_value *out);
 
 /* eval.c */
 struct mt_error *mt_eval(struct mt_eval *eval, const struct mt_node *node, struct mt_value *out);

@@ -9,30 +9,6 @@
 #include <dwarf.h>
 #include <inttypes.h>
 
-void mt_expr_reads_deinit(struct mt_expr_reads *reads)
-{
-	mt_array_deinit(&reads->memory);
-	reads->registers = false;
-}
-
-struct mt_error *mt_note_memory(struct mt_eval *eval, uint64_t address, uint64_t size)
-{
-	const struct mt_expr_read read = {address, size};
-
-	if (!eval->reads || !size)
-		return NULL;
-	mt_array_each (known, &eval->reads->memory)
-		if (known->address == address && known->size >= size)
-			return NULL;
-	return mt_array_push(&eval->reads->memory, read) ? mt_error_no_memory() : NULL;
-}
-
-void mt_note_register(struct mt_eval *eval)
-{
-	if (eval->reads)
-		eval->reads->registers = true;
-}
-
 static bool is_constant(const struct mt_node *node)
 {
 	if (!node)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Probes of <sys/sdt.h> that the program itself has are marks: "provider:name(1, -5)". */
 #include "elf/probe.h"
-#include "expr/node.h"
 #include "session/private.h"
+#include "values/registers.h"
 
 #include <stdio.h>
 #include <stdlib.h>

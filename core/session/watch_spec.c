@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "session/watch_spec.h"
 
-#include "elf/variable.h"
+#include "elf/data_symbol.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -149,10 +149,10 @@ static void found_function(void *context, uint64_t address, const char *name)
 static struct mt_error *place_variable(const struct mt_watch *watch, struct mt_objfile *objfile,
 				       uint64_t bias, struct mt_breakpoint *out, bool *found)
 {
-	struct mt_variable variable;
+	struct mt_data_symbol variable;
 	uint64_t size;
 
-	*found = mt_objfile_find_variable(objfile, watch->symbol, &variable);
+	*found = mt_objfile_find_data_symbol(objfile, watch->symbol, &variable);
 	if (!*found)
 		return NULL;
 	if (variable.thread_local)

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Variables, and where they are: bound to a place in the code, read as often as wanted. */
+#ifndef MT_VALUES_VARIABLE_H
+#define MT_VALUES_VARIABLE_H
+
+#include "types/scope.h"
+#include "values/value.h"
+
+enum mt_variable_kind {
+	MT_VARIABLE_LOCATION,      /* operations tell */
+	MT_VARIABLE_BYTES,         /* its value is in DWARF */
+	MT_VARIABLE_OPTIMIZED_OUT, /* nowhere, here */
+	MT_VARIABLE_ADDRESS,       /* of the file: a symbol of the linker's */
+	MT_VARIABLE_TLS,           /* the same, thread-local */
+	MT_VARIABLE_ABI,           /* at entry: see mt_entry_place() */
+};
+
+/* The place of a parameter at its function's entry (System V ABI for AMD64, 3.2.3). */
+struct mt_entry_place {
+	uint8_t piece_count; /* 0: in memory */
+	uint8_t registers[2];
+	uint64_t stack;    /* bytes above the stack pointer */
+	bool by_reference; /* the register holds its address */
+};
+
+/* A variable, bound to a place in the code. */
+struct mt_variable {
+	const char *name;
+	struct mt_type *type;
+	struct mt_module *module;
+	Dwarf_Die die;
+	uint8_t kind; /* enum mt_variable_kind */
+	bool is_parameter;
+	Dwarf_Attribute attribute;  /* of the location */
+	const Dwarf_Op *operations; /* libdw's own */
+	size_t count;
+	const Dwarf_Op *frame_base; /* of its function; NULL: none */
+	size_t frame_base_count;
+	Dwarf_Attribute frame_base_attribute;
+	const uint8_t *bytes;
+	size_t byte_count;
+	uint64_t address;
+	struct mt_entry_place entry;
+};
+
+/* SCOPE NULL: it is static. */
+void mt_variable_bind(struct mt_module *module, const struct mt_scope *scope,
+		      const struct mt_expr_frame *frame, Dwarf_Die *die, struct mt_variable *out);
+struct mt_error *mt_variable_value(struct mt_eval *eval, const struct mt_variable *variable,
+				   struct mt_value *out);
+/* An array whose size is told by an expression gets it now. */
+struct mt_type *mt_variable_resolve(struct mt_eval *eval, const struct mt_variable *variable,
+				    struct mt_type *type);
+
+/* entry.c: where a function's parameters are at its entry.  False: not known. */
+bool mt_entry_place(struct mt_module *module, Dwarf_Die *function, Dwarf_Die *parameter,
+		    struct mt_entry_place *out);
+struct mt_error *mt_entry_value(struct mt_eval *eval, const struct mt_variable *variable,
+				struct mt_value *out);
+/* The classes of a type's (at most two) eightbytes.  False: in memory. */
+bool mt_entry_classes(struct mt_type *type, bool is_sse[2], size_t *count);
+
+/* The frame's canonical frame address.  False: not known. */
+bool mt_frame_cfa(struct mt_eval *eval, uint64_t *cfa);
+
+/* machine.c */
+enum mt_piece_kind {
+	MT_PIECE_MEMORY,
+	MT_PIECE_REGISTER,
+	MT_PIECE_VALUE,
+	MT_PIECE_BYTES,
+	MT_PIECE_POINTER, /* to a variable that is nowhere: DW_OP_implicit_pointer */
+	MT_PIECE_NOWHERE,
+};
+
+struct mt_implicit {
+	Dwarf_Die die; /* of the variable that it points to */
+	int64_t offset;
+	struct mt_variable variable;
+};
+
+struct mt_piece {
+	uint8_t kind; /* enum mt_piece_kind */
+	uint8_t register_number;
+	uint64_t bit_size; /* 0: all that is asked for */
+	uint64_t bit_offset;
+	uint64_t value; /* or the address */
+	const uint8_t *bytes;
+	size_t byte_count;
+	struct mt_implicit *implicit;
+};
+
+#define MT_PIECES_MOST 64
+
+struct mt_pieces {
+	struct mt_piece items[MT_PIECES_MOST];
+	size_t count;
+};
+
+/* Where operations lead.  OBJECT: the address that DW_OP_push_object_address asks for; 0: none. */
+struct mt_error *mt_machine_run(struct mt_eval *eval, const struct mt_variable *variable,
+				const Dwarf_Op *operations, size_t count, uint64_t object,
+				struct mt_pieces *out);
+/* The same for what comes out as a number.  Errors: it does not. */
+struct mt_error *mt_machine_number(struct mt_eval *eval, const struct mt_variable *variable,
+				   Dwarf_Attribute *attribute, uint64_t object, uint64_t *number);
+/* pieces.c */
+struct mt_error *mt_pieces_value(struct mt_eval *eval, const struct mt_pieces *pieces,
+				 struct mt_type *type, struct mt_value *out);
+/* What a function returned, right after it did (FRAME is the caller's, its registers are now):
+ * FUNCTION is an address within it.  *OUT NULL: it returns nothing, or nobody knows. */
+struct mt_error *mt_expr_returned(struct mt_expr_program *program, uint64_t function,
+				  const struct mt_expr_frame *frame, struct mt_value **out);
+
+#endif
