@@ -178,7 +178,7 @@ static struct mt_error *create(struct mt_debugger *debugger)
 	proxy->base.ops = &proxy_ops;
 	proxy->debugger = debugger;
 	debugger->session_target = &proxy->base;
-	debugger->session_options.live = true;
+	debugger->session_options.engine.live = true;
 	return mt_session_create(debugger->session_target, &debugger->session_options, NULL,
 				 &debugger->session);
 }

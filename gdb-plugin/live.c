@@ -191,12 +191,12 @@ static struct mt_error *parse_threads(struct mt_live *live, const char *text)
 static void set_options(struct mt_live *live)
 {
 	live->log = *mt_gdb_context().log;
-	live->options.engine = live->engine;
-	live->options.live = true;
+	live->options.engine_name = live->engine;
+	live->options.engine.live = true;
 	live->event_lists[0] = live->events && *live->events ? live->events : NULL;
 	live->options.events = live->event_lists[0] ? live->event_lists : NULL;
-	live->options.log = &live->log;
-	live->options.progress = &mt_gdb_progress;
+	live->options.engine.log = &live->log;
+	live->options.engine.progress = &mt_gdb_progress;
 }
 
 static struct mt_error *read_settings(struct mt_live *live, const struct mt_live_options *options)
@@ -205,19 +205,19 @@ static struct mt_error *read_settings(struct mt_live *live, const struct mt_live
 	char *stamps = mt_setting_text(MT_SETTING_TIMESTAMPS);
 	struct mt_error *error = choose_engine(live, options->engine);
 
-	live->options = (struct mt_session_options){.ring_bytes = options->ring_bytes};
+	live->options = (struct mt_session_options){.engine.ring_bytes = options->ring_bytes};
 	free(live->events);
 	live->events = mt_setting_text(MT_SETTING_EVENTS);
 	set_options(live);
 	if (!error && !options->ring_bytes && size)
-		error = mt_parse_size(size, &live->options.ring_bytes);
+		error = mt_parse_size(size, &live->options.engine.ring_bytes);
 	if (!error)
-		error = mt_session_check_ring(live->options.ring_bytes);
+		error = mt_session_check_ring(live->options.engine.ring_bytes);
 	if (!error)
 		error = mt_parse_stamps(options->stamps ? options->stamps
 					: stamps        ? stamps
 							: "sampled",
-					&live->options.stamps);
+					&live->options.engine.stamps);
 	if (!error)
 		error = parse_threads(live, options->threads);
 	free(size);
@@ -249,10 +249,10 @@ static struct mt_error *change_settings(struct mt_live *live, const struct mt_li
 static struct mt_error *make_session(struct mt_live *live, pid_t pid)
 {
 	destroy_session(live);
-	live->options.is_clean = pid == live->child;
+	live->options.engine.is_clean = pid == live->child;
 	mt_try(mt_gdb_target_create(on_libraries, live, &live->target));
 	mt_gdb_target_set_pid(live->target, pid);
-	live->options.only = live->one_thread ? mt_gdb_lwp() : 0;
+	live->options.engine.only = live->one_thread ? mt_gdb_lwp() : 0;
 	mt_try(mt_session_create(live->target, &live->options, NULL, &live->session));
 	live->pid = pid;
 	live->child = 0;

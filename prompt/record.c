@@ -83,7 +83,8 @@ static struct mt_error *read_start(struct prompt_record *record, const struct st
 {
 	const struct mt_debug_thread *selected = mt_debugger_selected(record->debugger);
 
-	record->options = (struct mt_session_options){.log = record->log, .engine = "calls"};
+	record->options =
+	    (struct mt_session_options){.engine.log = record->log, .engine_name = "calls"};
 	if (start->engine && strcmp(start->engine, "auto") != 0 &&
 	    strcmp(start->engine, "calls") != 0)
 		return mt_error_new(MT_ERROR_USAGE,
@@ -91,10 +92,11 @@ static struct mt_error *read_start(struct prompt_record *record, const struct st
 				    "mtdb run --engine %s)",
 				    start->engine, start->engine);
 	if (start->size)
-		mt_try(mt_parse_size(start->size, &record->options.ring_bytes));
-	mt_try(mt_parse_stamps(start->stamps ? start->stamps : "sampled", &record->options.stamps));
+		mt_try(mt_parse_size(start->size, &record->options.engine.ring_bytes));
+	mt_try(mt_parse_stamps(start->stamps ? start->stamps : "sampled",
+			       &record->options.engine.stamps));
 	if (start->threads && strcmp(start->threads, "current") == 0)
-		record->options.only = selected ? selected->lwp : 0;
+		record->options.engine.only = selected ? selected->lwp : 0;
 	else if (start->threads && strcmp(start->threads, "all") != 0)
 		return mt_error_new(MT_ERROR_USAGE,
 				    "no choice of threads: \"%s\" (it can be all or current)",

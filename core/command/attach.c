@@ -11,7 +11,6 @@ static const char *const options[] = {MT_RECORD_OPTIONS_WORDS, "--for=TIME", "--
 struct attach {
 	struct mt_command_context *context;
 	struct mt_record_options *record;
-	struct mt_session_options options;
 	pid_t pid;
 };
 
@@ -22,7 +21,8 @@ static struct mt_error *attach_to(struct attach *attach, struct mt_recording **r
 	struct mt_session *session = NULL;
 
 	mt_try(context->target_create(context->context, &target));
-	struct mt_error *error = mt_session_create(target, &attach->options, NULL, &session);
+	struct mt_error *error =
+	    mt_session_create(target, &attach->record->session, NULL, &session);
 	if (!error)
 		error = mt_session_attach(session, attach->pid);
 	if (!error) {
@@ -86,23 +86,24 @@ static struct mt_error *attach_command(struct mt_command_context *context, int a
 	mt_auto(mt_arguments) struct mt_arguments arguments = {0};
 	char program[64];
 	uint64_t most_snapshots = 0;
-	struct attach attach = {
-	    .context = context, .record = &record_options, .options = {.log = context->log}};
+	struct attach attach = {.context = context, .record = &record_options};
+	struct mt_session_options *session = &record_options.session;
 
 	mt_try(
 	    mt_arguments_parse(&arguments, context, &mt_command_attach, table, argc, argv, 0, 1));
 	mt_try(parse_pid(context, pid, &arguments, &attach.pid));
 	snprintf(program, sizeof(program), "/proc/%d/exe", attach.pid);
 	mt_try(mt_record_options_choose(&record_options, context, program));
-	mt_try(mt_record_options_apply(&record_options, &attach.options));
+	mt_try(mt_record_options_apply(&record_options));
+	session->engine.log = context->log;
 	if (duration)
-		mt_try(mt_parse_duration(duration, &attach.options.duration_ns));
+		mt_try(mt_parse_duration(duration, &session->duration_ns));
 	if (most)
 		mt_try(
 		    mt_parse_number(most, "number of snapshots", 0, UINT32_MAX, &most_snapshots));
-	else if (attach.options.triggers || attach.options.watches)
+	else if (session->triggers || session->watches)
 		most_snapshots = 1; /* who waits for an event has it with the first hit */
-	attach.options.most_snapshots = (uint32_t)most_snapshots;
+	session->most_snapshots = (uint32_t)most_snapshots;
 	return attach_and_write(&attach);
 }
 

@@ -18,19 +18,19 @@ void mt_record_options_init(struct mt_record_options *record)
 	*record = (struct mt_record_options){.ready = -1, .throttle = (char *)record};
 	mt_pt_options_init(&record->pt);
 	const struct poptOption table[] = {
-	    {"engine", 'e', POPT_ARG_STRING, &record->engine, 0, NULL, NULL},
+	    {"engine", 'e', POPT_ARG_STRING, &record->session.engine_name, 0, NULL, NULL},
 	    {"output", 'o', POPT_ARG_STRING, &record->output, 0, NULL, NULL},
 	    {"format", 'f', POPT_ARG_STRING, &record->format, 0, NULL, NULL},
-	    {"record", 'r', POPT_ARG_STRING, &record->record_path, 0, NULL, NULL},
+	    {"record", 'r', POPT_ARG_STRING, &record->session.recording_path, 0, NULL, NULL},
 	    {"size", 's', POPT_ARG_STRING, &record->size, 0, NULL, NULL},
-	    {"trigger", 't', POPT_ARG_ARGV, &record->triggers, 0, NULL, NULL},
-	    {"watch", 0, POPT_ARG_ARGV, &record->watches, 0, NULL, NULL},
-	    {"events", 0, POPT_ARG_ARGV, &record->events, 0, NULL, NULL},
-	    {"counter", 0, POPT_ARG_ARGV, &record->counters, 0, NULL, NULL},
+	    {"trigger", 't', POPT_ARG_ARGV, &record->session.triggers, 0, NULL, NULL},
+	    {"watch", 0, POPT_ARG_ARGV, &record->session.watches, 0, NULL, NULL},
+	    {"events", 0, POPT_ARG_ARGV, &record->session.events, 0, NULL, NULL},
+	    {"counter", 0, POPT_ARG_ARGV, &record->session.counters, 0, NULL, NULL},
 	    {"timestamps", 0, POPT_ARG_STRING, &record->stamps, 0, NULL, NULL},
-	    {"modules", 0, POPT_ARG_ARGV, &record->modules, 0, NULL, NULL},
-	    {"functions", 0, POPT_ARG_ARGV, &record->functions, 0, NULL, NULL},
-	    {"no-functions", 0, POPT_ARG_ARGV, &record->no_functions, 0, NULL, NULL},
+	    {"modules", 0, POPT_ARG_ARGV, &record->session.engine.modules, 0, NULL, NULL},
+	    {"functions", 0, POPT_ARG_ARGV, &record->session.engine.functions, 0, NULL, NULL},
+	    {"no-functions", 0, POPT_ARG_ARGV, &record->session.engine.no_functions, 0, NULL, NULL},
 	    {"throttle", 0, POPT_ARG_STRING | POPT_ARGFLAG_OPTIONAL, &record->throttle, 0, NULL,
 	     NULL},
 	    {NULL, 0, POPT_ARG_INCLUDE_TABLE, record->pt.table, 0, NULL, NULL},
@@ -43,11 +43,11 @@ void mt_record_options_init(struct mt_record_options *record)
 	memcpy(record->table, table, sizeof(table));
 }
 
-static void free_list(const char **list)
+static void free_list(const char *const *list)
 {
-	for (const char **word = list; word && *word; word++)
+	for (const char *const *word = list; word && *word; word++)
 		free((char *)*word);
-	free(list);
+	free((void *)list);
 }
 
 static bool is_throttled(const struct mt_record_options *record)
@@ -57,23 +57,23 @@ static bool is_throttled(const struct mt_record_options *record)
 
 void mt_record_options_deinit(struct mt_record_options *record)
 {
-	free(record->engine);
+	free((char *)record->session.engine_name);
 	free(record->output);
 	free(record->format);
-	free(record->record_path);
+	free((char *)record->session.recording_path);
 	free(record->size);
 	free(record->stamps);
 	free(record->ready_fd);
 	if (is_throttled(record))
 		free(record->throttle);
 	mt_pt_options_deinit(&record->pt);
-	free_list(record->triggers);
-	free_list(record->watches);
-	free_list(record->events);
-	free_list(record->counters);
-	free_list(record->modules);
-	free_list(record->functions);
-	free_list(record->no_functions);
+	free_list(record->session.triggers);
+	free_list(record->session.watches);
+	free_list(record->session.events);
+	free_list(record->session.counters);
+	free_list(record->session.engine.modules);
+	free_list(record->session.engine.functions);
+	free_list(record->session.engine.no_functions);
 }
 
 struct mt_error *mt_parse_stamps(const char *text, enum mt_ring_stamps *stamps)
@@ -99,41 +99,32 @@ static struct mt_error *parse_ready_fd(struct mt_record_options *record)
 	return NULL;
 }
 
-struct mt_error *mt_record_options_apply(struct mt_record_options *record,
-					 struct mt_session_options *session)
+struct mt_error *mt_record_options_apply(struct mt_record_options *record)
 {
+	struct mt_engine_options *engine = &record->session.engine;
 	uint64_t throttle_s = DEFAULT_THROTTLE;
 
 	if (record->size)
-		mt_try(mt_parse_size(record->size, &session->ring_bytes));
+		mt_try(mt_parse_size(record->size, &engine->ring_bytes));
 	if (record->stamps)
-		mt_try(mt_parse_stamps(record->stamps, &session->stamps));
+		mt_try(mt_parse_stamps(record->stamps, &engine->stamps));
 	if (is_throttled(record) && record->throttle)
 		mt_try(mt_parse_number(record->throttle, "number of seconds", 1, MOST_THROTTLE,
 				       &throttle_s));
 	if (is_throttled(record))
-		session->throttle_ns = throttle_s * NS_PER_S;
+		engine->throttle_ns = throttle_s * NS_PER_S;
 	if (record->ready_fd)
 		mt_try(parse_ready_fd(record));
-	mt_try(mt_pt_options_apply(&record->pt, &session->pt));
-	session->engine = record->engine;
-	session->recording_path = record->record_path;
-	session->triggers = record->triggers;
-	session->watches = record->watches;
-	session->events = record->events;
-	session->counters = record->counters;
-	session->modules = record->modules;
-	session->functions = record->functions;
-	session->no_functions = record->no_functions;
-	session->follow_forks = record->follow_forks;
-	return NULL;
+	engine->follow_forks = record->follow_forks;
+	return mt_pt_options_apply(&record->pt, &engine->pt);
 }
 
 struct mt_error *mt_record_options_choose(struct mt_record_options *record,
 					  const struct mt_command_context *context,
 					  const char *path)
 {
-	for (const char **trigger = record->triggers; trigger && *trigger; trigger++) {
+	for (const char **trigger = (const char **)record->session.triggers; trigger && *trigger;
+	     trigger++) {
 		char *name = NULL;
 
 		if (strcmp(*trigger, "?") != 0)

@@ -10,11 +10,10 @@
 #define MT_RECORD_OPTIONS_TABLE 21
 
 struct mt_record_options {
-	char *engine, *output, *format, *record_path;
+	struct mt_session_options session; /* what was given, once it is applied */
+	char *output, *format;
 	char *size, *stamps, *ready_fd;
 	char *throttle; /* points to this struct: not given; NULL: given without a value */
-	const char **triggers, **modules, **functions, **no_functions;
-	const char **events, **counters, **watches;
 	int follow_forks;
 	struct mt_pt_options pt;
 	int ready; /* its file descriptor; -1: none */
@@ -70,9 +69,8 @@ static inline void mt_record_options_cleanup(struct mt_record_options *record)
 	mt_record_options_deinit(record);
 }
 
-/* Fills the session's options from these, whose strings it borrows.  Errors: USAGE. */
-struct mt_error *mt_record_options_apply(struct mt_record_options *record,
-					 struct mt_session_options *session);
+/* Completes `session` by these, whose strings it borrows.  Errors: USAGE. */
+struct mt_error *mt_record_options_apply(struct mt_record_options *record);
 /* Replaces each trigger "?" by a function of the program at PATH that the user chooses.
  * Errors: mt_choose_function()'s. */
 struct mt_error *mt_record_options_choose(struct mt_record_options *record,

@@ -27,7 +27,6 @@ struct run {
 	const char *output;
 	uint64_t history;
 	FILE *branch_log;
-	struct mt_session_options options;
 	struct mt_session *session;
 	struct mt_trace_writer *writer;
 	struct mt_recording *recording;
@@ -78,7 +77,7 @@ static struct mt_error *record(struct run *run, struct mt_target *target)
 {
 	const struct mt_launch launch = {.path = run->path, .arguments = run->words};
 
-	mt_try(mt_session_create(target, &run->options, run->words, &run->session));
+	mt_try(mt_session_create(target, &run->record->session, run->words, &run->session));
 	mt_try(mt_session_launch(run->session, &launch));
 	mt_record_options_report_ready(run->record);
 	mt_try(mt_session_run(run->session));
@@ -186,21 +185,21 @@ static struct mt_error *run_command(struct mt_command_context *context, int argc
 		mt_try(mt_parse_number(history, "number of calls", 0, UINT32_MAX, &run.history));
 	mt_try(find_program(arguments.words[0], &path));
 	mt_try(mt_record_options_choose(&record, context, path.text));
-	mt_try(mt_record_options_apply(&record, &run.options));
+	mt_try(mt_record_options_apply(&record));
 	if (branch_log) {
 		run.branch_log = fopen(branch_log, "we");
 		if (!run.branch_log)
 			return mt_error_errno(errno, "cannot write the branch log to %s",
 					      branch_log);
-		run.options.seen = log_branch;
-		run.options.seen_context = run.branch_log;
+		record.session.engine.seen = log_branch;
+		record.session.engine.seen_context = run.branch_log;
 	}
 	run.path = path.text;
 	run.words = arguments.words;
 	run.output = mt_record_options_output(&record);
-	run.options.share_cpu =
-	    true; /* it dies with us, so its changed affinity never outlives us */
-	run.options.log = context->log;
+	/* It dies with us, so its changed affinity never outlives us. */
+	record.session.engine.share_cpu = true;
+	record.session.engine.log = context->log;
 	struct mt_error *error = run_all(&run);
 	mt_recording_close(run.recording);
 	mt_session_destroy(run.session);

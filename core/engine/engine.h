@@ -55,9 +55,9 @@ struct mt_engine_pt_options {
 };
 
 struct mt_engine_options {
-	uint64_t ring_bytes; /* a thread; 0: MT_ENGINE_DEFAULT_RING_BYTES */
-	struct mt_time_conversion conversion;
-	const struct mt_log *log; /* may be NULL */
+	uint64_t ring_bytes;                  /* a thread; 0: MT_ENGINE_DEFAULT_RING_BYTES */
+	struct mt_time_conversion conversion; /* the session's own */
+	const struct mt_log *log;             /* may be NULL */
 	/* Of planning, and of snapshots that leave rings as they are; may be NULL. */
 	const struct mt_progress *progress;
 	/* The rest is for engines that record calls.  Globs are as fnmatch(3)'s, each list with
@@ -75,7 +75,9 @@ struct mt_engine_options {
 	void (*seen)(void *context, const struct mt_seen *seen);
 	void *seen_context;
 	pid_t only; /* this thread, by LWP, and no other; 0: all.  For engines that record calls */
-	bool keep_rings; /* a snapshot leaves them as they are: the next one holds it all again */
+	/* A front end's live session: a snapshot leaves the rings as they are, and the next one
+	 * holds it all again. */
+	bool live;
 	/* What attach() finds of another session's is not in the text any more: see clean(). */
 	bool is_clean;
 	bool share_cpu; /* the program may be kept on one CPU with us (process/pin.h) */

@@ -87,7 +87,7 @@ bool mt_session_take_register(struct mt_session *session, struct mt_session_proc
 		process->loader = 0;
 		return true;
 	}
-	mt_log(session->options->log, MT_LOG_WARNING,
+	mt_log(session->options->engine.log, MT_LOG_WARNING,
 	       "nothing stops for %s at 0x%llx: of the processor's four debug registers two are "
 	       "left to debuggers, and the others are taken",
 	       text, (unsigned long long)address);

@@ -59,7 +59,7 @@ struct mt_error *mt_session_find_probes(struct mt_session *session,
 		return NULL;
 	mt_try(mt_objfile_each_probe(mapping->objfile, found_probe, &search));
 	if (search.refused)
-		mt_log(session->options->log, MT_LOG_WARNING,
+		mt_log(session->options->engine.log, MT_LOG_WARNING,
 		       "%u probes of %s are no marks: each would take a debug register; --engine "
 		       "calls and step stop at them",
 		       search.refused, mapping->path);

@@ -36,7 +36,7 @@ struct mt_error *mt_session_check_ring(uint64_t ring_bytes)
 static struct mt_error *check_pt_options(const struct mt_session *session,
 					 const struct mt_engine_ops *chosen)
 {
-	const char *asked = session->options->pt.asked;
+	const char *asked = session->options->engine.pt.asked;
 
 	if (!asked || chosen == &mt_engine_pt)
 		return NULL;
@@ -49,7 +49,7 @@ static struct mt_error *check_pt_options(const struct mt_session *session,
 static void warn_of_calls_options(const struct mt_session *session,
 				  const struct mt_engine_ops *chosen)
 {
-	const struct mt_session_options *options = session->options;
+	const struct mt_engine_options *options = &session->options->engine;
 	const char *asked = options->modules && *options->modules             ? "--modules"
 			    : options->functions && *options->functions       ? "--functions"
 			    : options->no_functions && *options->no_functions ? "--no-functions"
@@ -65,27 +65,10 @@ static void warn_of_calls_options(const struct mt_session *session,
 static struct mt_error *create_engine(struct mt_session *session)
 {
 	const struct mt_engine_ops *chosen = NULL;
-	struct mt_engine_options options = {
-	    .ring_bytes = session->options->ring_bytes,
-	    .conversion = session->conversion,
-	    .log = session->options->log,
-	    .progress = session->options->progress,
-	    .keep_rings = session->options->live,
-	    .share_cpu = session->options->share_cpu,
-	    .stamps = session->options->stamps,
-	    .modules = session->options->modules,
-	    .functions = session->options->functions,
-	    .no_functions = session->options->no_functions,
-	    .throttle_ns = session->options->throttle_ns,
-	    .only = session->options->only,
-	    .pt = session->options->pt,
-	    .follow_forks = session->options->follow_forks,
-	    .is_clean = session->options->is_clean,
-	    .seen = session->options->seen,
-	    .seen_context = session->options->seen_context,
-	};
+	struct mt_engine_options options = session->options->engine;
 
-	mt_try(mt_engine_choose(session->options->engine, &chosen, &session->why));
+	options.conversion = session->conversion;
+	mt_try(mt_engine_choose(session->options->engine_name, &chosen, &session->why));
 	mt_try(check_pt_options(session, chosen));
 	warn_of_calls_options(session, chosen);
 	mt_try(mt_session_check_ring(options.ring_bytes));
@@ -122,8 +105,8 @@ static struct mt_error *create_tracks(struct mt_session *session)
 	    .events = session->options->events,
 	    .counters = session->options->counters,
 	    .conversion = session->conversion,
-	    .log = session->options->log,
-	    .keep = session->options->live,
+	    .log = session->options->engine.log,
+	    .keep = session->options->engine.live,
 	};
 
 	return mt_tracks_create(&options, &session->tracks);
@@ -201,7 +184,7 @@ struct mt_error *mt_session_begin(struct mt_session *session, pid_t pid)
 	struct mt_session_thread *thread;
 
 	session->result.pid = pid;
-	mt_log(session->options->log, MT_LOG_INFO, "recording with the engine %s",
+	mt_log(session->options->engine.log, MT_LOG_INFO, "recording with the engine %s",
 	       engine_text(session));
 	mt_try(mt_session_add_process(session, pid, &process));
 	mt_try(mt_session_add_thread(session, process, pid, 0, &thread));
@@ -303,13 +286,13 @@ struct mt_error *mt_session_attach(struct mt_session *session, pid_t pid)
 	session->attached = true;
 	mt_try(mt_session_target_ops(session)->each_thread(session->target, pid, take_thread,
 							   &attaching));
-	if (session->options->live)
+	if (session->options->engine.live)
 		mt_try(mt_session_hide(session, pid));
 	if (mt_session_engine_ops(session)->attach)
 		mt_try(attach_engine(session, pid));
 	/* The front end of a live session tells it in its own words. */
-	if (!session->options->live)
-		mt_log(session->options->log, MT_LOG_INFO,
+	if (!session->options->engine.live)
+		mt_log(session->options->engine.log, MT_LOG_INFO,
 		       "recording process %d with the engine %s%s", pid, engine_text(session),
 		       session->options->duration_ns ? "" : "; Ctrl-C ends it");
 	if (session->options->duration_ns)
@@ -383,14 +366,14 @@ struct mt_error *mt_session_finish(struct mt_session *session, struct mt_recordi
 {
 	for (size_t i = 0; i < session->triggers.count; i++)
 		if (!session->triggers.items[i].found)
-			mt_log(session->options->log, MT_LOG_WARNING,
+			mt_log(session->options->engine.log, MT_LOG_WARNING,
 			       "%s %s was found nowhere: no function or line of that name",
 			       session->triggers.items[i].mark ? "marks will be missing:"
 							       : "the trigger",
 			       session->triggers.items[i].text);
 	mt_array_each (watch, &session->watches)
 		if (!watch->found)
-			mt_log(session->options->log, MT_LOG_WARNING,
+			mt_log(session->options->engine.log, MT_LOG_WARNING,
 			       "%s was not watched: no variable of that name was found",
 			       watch->text);
 	/* What ended threads did since the last one. */

@@ -14,32 +14,15 @@
 struct mt_session;
 
 struct mt_session_options {
-	const char *engine;          /* NULL: "auto" */
-	uint64_t ring_bytes;         /* a thread; 0: the default */
+	const char *engine_name; /* NULL: "auto" */
+	struct mt_engine_options engine;
 	const char *recording_path;  /* NULL: a file without a name */
 	const char *const *triggers; /* locations, NULL at the end; or NULL */
-	bool share_cpu;              /* see engine/engine.h */
 	uint64_t duration_ns; /* of an attached process: let it go after so long; 0: when asked */
 	uint32_t most_snapshots; /* of an attached process: let it go after so many; 0: no limit */
-	bool follow_forks;       /* record children too; else they are let go */
-	bool
-	    live; /* snapshots are asked for by mt_session_copy() alone, and leave the rings full */
-	/* For engines that record calls: see engine/engine.h. */
-	enum mt_ring_stamps stamps;
-	const char *const *modules;
-	const char *const *functions;
-	const char *const *no_functions;
-	uint64_t throttle_ns;
-	struct mt_engine_pt_options pt; /* see engine/engine.h */
-	pid_t only;                     /* see engine/engine.h */
-	bool is_clean;                  /* see engine/engine.h */
-	/* What is recorded beside the calls: see session/tracks.h. */
+	/* What is recorded in side tracks: see session/tracks.h. */
 	const char *const *events, *const *counters;
 	const char *const *watches; /* session/watch_spec.h; NULL at the end; or NULL */
-	const struct mt_log *log;
-	const struct mt_progress *progress;                      /* see engine/engine.h */
-	void (*seen)(void *context, const struct mt_seen *seen); /* see engine/engine.h */
-	void *seen_context;
 };
 
 /* Errors: USAGE (a ring that is too small, or too large for this machine). */

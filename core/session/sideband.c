@@ -102,7 +102,7 @@ static void say_hidden(struct mt_session *session, const struct mt_session_proce
 		       const struct mt_error *why)
 {
 	if (!session->hidden_is_told)
-		mt_log(session->options->log, MT_LOG_WARNING,
+		mt_log(session->options->engine.log, MT_LOG_WARNING,
 		       "libraries that process %d loads from now on have no names, and triggers "
 		       "are not found in them: %s (it asked the system for that; root may)",
 		       process->pid, mt_error_message(why));
@@ -171,8 +171,9 @@ struct mt_error *mt_session_put_birth(struct mt_session *session,
 	if (parent_pid)
 		mt_try(mt_recording_writer_put(session->writer, &fork));
 	/* Where rings are CPUs', the kernel tells on which CPU. */
-	return session->options->pt.per_cpu ? NULL
-					    : mt_recording_writer_put(session->writer, &start);
+	return session->options->engine.pt.per_cpu
+		   ? NULL
+		   : mt_recording_writer_put(session->writer, &start);
 }
 
 struct mt_error *mt_session_put_end(struct mt_session *session,

@@ -21,7 +21,7 @@ struct mt_error *mt_session_snapshot(struct mt_session *session)
 	if (!session->attached)
 		session->request_ns = 0;
 	mt_try(mt_session_put_names(session));
-	if (session->options->live)
+	if (session->options->engine.live)
 		return NULL;
 	return mt_session_read_rings(session, 0, ++session->result.snapshots, session->writer);
 }
@@ -147,7 +147,7 @@ static struct mt_error *leave_child(struct mt_session *session, pid_t child)
 static struct mt_error *on_fork(struct mt_session *session, struct mt_session_thread *parent,
 				const struct mt_stop *stop, const struct mt_engine_news *news)
 {
-	if (session->options->follow_forks) {
+	if (session->options->engine.follow_forks) {
 		mt_try(follow_child(session, parent, stop, news));
 	} else {
 		if (mt_session_engine_ops(session)->disown)
@@ -165,7 +165,8 @@ static struct mt_error *let_go(struct mt_session *session, struct mt_session_pro
 	struct mt_session_thread *thread, *next;
 	bool keep = false;
 
-	mt_log(session->options->log, MT_LOG_WARNING, "process %d goes on untraced: %s", pid, why);
+	mt_log(session->options->engine.log, MT_LOG_WARNING, "process %d goes on untraced: %s", pid,
+	       why);
 	HASH_ITER (hh, session->threads, thread, next)
 		if (thread->process == process)
 			mt_try(mt_session_read_rings(session, thread->lwp, 0, session->writer));

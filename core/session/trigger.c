@@ -77,8 +77,9 @@ static void add_site(struct search *search, uint64_t address)
 		search->error =
 		    ops->set_breakpoint(search->session->engine, search->process->pid, address);
 	if (!search->error)
-		mt_log(search->session->options->log, MT_LOG_DEBUG, "trigger %u: %s at 0x%llx",
-		       search->number, trigger->text, (unsigned long long)address);
+		mt_log(search->session->options->engine.log, MT_LOG_DEBUG,
+		       "trigger %u: %s at 0x%llx", search->number, trigger->text,
+		       (unsigned long long)address);
 }
 
 struct mt_error *mt_session_add_mark(struct mt_session *session, struct mt_session_process *process,

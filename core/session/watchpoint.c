@@ -36,7 +36,7 @@ struct mt_error *mt_session_add_watches(struct mt_session *session)
 			return mt_error_no_memory();
 		}
 		if (watch.reads_wanted)
-			mt_log(session->options->log, MT_LOG_WARNING,
+			mt_log(session->options->engine.log, MT_LOG_WARNING,
 			       "%s: the processor cannot tell reads alone: writes are told too",
 			       *text);
 	}
@@ -55,7 +55,7 @@ static struct mt_error *bear(struct mt_session *session, const struct mt_session
 	if (code != MT_ERROR_GONE && code != MT_ERROR_PERMISSION && code != MT_ERROR_SYSTEM)
 		return mt_error_wrap(error, "cannot watch");
 	if (code != MT_ERROR_GONE)
-		mt_log(session->options->log, MT_LOG_WARNING, "thread %d is not watched: %s",
+		mt_log(session->options->engine.log, MT_LOG_WARNING, "thread %d is not watched: %s",
 		       (int)thread->lwp, mt_error_message(error));
 	mt_error_destroy(error);
 	return NULL;
@@ -135,8 +135,8 @@ struct mt_error *mt_session_find_watches(struct mt_session *session,
 					      site.breakpoint.address))
 			continue;
 		site.value = read_value(session, process->pid, &site.breakpoint);
-		mt_log(session->options->log, MT_LOG_DEBUG, "watching %s: %u bytes at 0x%llx",
-		       watch->text, site.breakpoint.length,
+		mt_log(session->options->engine.log, MT_LOG_DEBUG,
+		       "watching %s: %u bytes at 0x%llx", watch->text, site.breakpoint.length,
 		       (unsigned long long)site.breakpoint.address);
 		mt_try(add_site(session, process, &site));
 	}

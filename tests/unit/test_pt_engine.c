@@ -43,7 +43,7 @@ static void live_snapshots_hold_it_all(void **state)
 	struct world world;
 
 	(void)state;
-	begin(&world, sysfs_skylake, &(struct mt_engine_options){.keep_rings = true});
+	begin(&world, sysfs_skylake, &(struct mt_engine_options){.live = true});
 	add(&world, PID);
 	run(&world, PID, 1000);
 	take(&world, 1);

@@ -147,8 +147,7 @@ static struct mt_error *copy_ring(struct snapshot *snapshot, struct mt_calls_thr
 		mt_calls_history_deinit(&history);
 		return mt_error_no_memory();
 	}
-	return snapshot->engine->options.keep_rings ? NULL
-						    : begin_anew(thread, snapshot->tsc, &history);
+	return snapshot->engine->options.live ? NULL : begin_anew(thread, snapshot->tsc, &history);
 }
 
 /* Stack pointers of a thread's lie near one another. */
@@ -282,7 +281,7 @@ static struct mt_error *put_ended(struct mt_calls_engine *engine,
 		mt_log(engine->options.log, MT_LOG_WARNING,
 		       "many threads ended: of %zu the last calls are kept, of %u none",
 		       engine->ended.count, engine->forgotten);
-	if (engine->options.keep_rings)
+	if (engine->options.live)
 		return NULL;
 	mt_calls_forget_ended(engine);
 	engine->forgotten = 0;

@@ -300,7 +300,7 @@ struct mt_error *mt_calls_put_throttled(struct mt_calls_engine *engine,
 	mt_array_each (one, &engine->throttled) {
 		struct mt_sideband note = note_of(engine, one);
 
-		if (!one->told || engine->options.keep_rings)
+		if (!one->told || engine->options.live)
 			mt_try(mt_recording_writer_put(writer, &note));
 		one->told = true;
 	}

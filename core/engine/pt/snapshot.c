@@ -76,7 +76,7 @@ static size_t bytes_since_psb(const struct mt_aux_news *news)
  * event is switched on again, and nothing can be decoded without.  Returns how much is repeated. */
 static size_t reach_back(const struct mt_pt_engine *engine, struct mt_pt_ring *ring)
 {
-	size_t size = ring->news.goes_on && !engine->options.keep_rings && ring->aux.overwritten
+	size_t size = ring->news.goes_on && !engine->options.live && ring->aux.overwritten
 			  ? ring->since_psb
 			  : 0;
 
@@ -136,7 +136,7 @@ static void copy_ring(const struct mt_pt_engine *engine, struct mt_pt_ring *ring
 {
 	mt_pt_ring_enable(ring, false);
 	ring->tsc = mt_clock_tsc();
-	mt_aux_ring_read(&ring->aux, engine->options.keep_rings, &ring->news);
+	mt_aux_ring_read(&ring->aux, engine->options.live, &ring->news);
 	mt_pt_ring_enable(ring, true);
 }
 
