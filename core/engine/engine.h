@@ -111,13 +111,73 @@ struct mt_engine_news {
 	uint64_t time_ns; /* when, in the recording's clock */
 };
 
+/* Breakpoints. */
+struct mt_engine_break_ops {
+	bool in_registers; /* each address takes a debug register */
+	/* Have threads of PID stop at ADDRESS, and report it by news.breakpoint.  Errors: the
+	 * target's; NOT_FOUND (no code is there). */
+	struct mt_error *(*set)(struct mt_engine *engine, pid_t pid, uint64_t address);
+	/* Not any more.  Only where they take debug registers. */
+	void (*clear)(struct mt_engine *engine, pid_t pid, uint64_t address);
+};
+
+/* Threads' traces are perf events, and others can be in their groups. */
+struct mt_engine_group_ops {
+	/* The event of a thread's trace.  An event with MT_PERF_AUX_PAUSE in the group that it
+	 * leads ends the trace with each sample, and stops the thread; the trace goes on with
+	 * resume().  -1: none is to be in it. */
+	int (*leader)(struct mt_engine *engine, pid_t lwp);
+	/* A thread was hit at PC by an event of that group, and stands still for it, maybe later:
+	 * then what it did in between is a gap.  Before a snapshot is taken.  Errors: NO_MEMORY. */
+	struct mt_error *(*hit)(struct mt_engine *engine, pid_t lwp, uint64_t pc);
+};
+
+/* An engine that changes the program's text.  Errors of all of these: the target's. */
+struct mt_engine_text_ops {
+	/* A running process is about to be attached: do what need not be done while it stands
+	 * still.  What fails here fails in attach() too, and is no error.  Errors: INTERRUPTED. */
+	struct mt_error *(*prepare_attach)(struct mt_engine *engine, pid_t pid);
+	/* All threads of a running process were added and stand still: get hold of it, and let them
+	 * run.  Errors: UNSUPPORTED; BUSY. */
+	struct mt_error *(*attach)(struct mt_engine *engine, pid_t pid);
+	/* The session is about to let go of a process that stands still, a child that was never
+	 * added among them: leave nothing in it that would harm it.  *keep: it must be kept until
+	 * news.left. */
+	struct mt_error *(*let_go)(struct mt_engine *engine, pid_t pid, bool *keep);
+
+	/* For front ends in which people look at the program.  All threads of PID stand still: its
+	 * text becomes what it would be without us, and each thread stands where it would; until
+	 * show(), which leaves ALONE what must not change under those who stand there, if need be
+	 * at the price of what is not recorded. */
+	struct mt_error *(*hide)(struct mt_engine *engine, pid_t pid);
+	struct mt_error *(*show)(struct mt_engine *engine, pid_t pid,
+				 const struct mt_engine_alone *alone);
+	/* CHILD, which stands still, was forked by PARENT and is not recorded, but stays in sight
+	 * of people: its text becomes what it would be without us. */
+	struct mt_error *(*clean)(struct mt_engine *engine, pid_t parent, pid_t child);
+	/* A thread that stands still: do not record what it does until it is called again with
+	 * false. */
+	struct mt_error *(*pause)(struct mt_engine *engine, pid_t lwp, bool on);
+};
+
+/* Rings that are looked at while the program runs. */
+struct mt_engine_live_ops {
+	/* Called now and then, and MT_ENGINE_TICK_MS apart when nothing happens: look at how the
+	 * program gets on.  NULL: there is nothing to see. */
+	void (*tick)(struct mt_engine *engine);
+	/* Called as often: put into the recording what cannot wait for a snapshot.  NULL: there is
+	 * no such thing.  Errors: the writer's; NO_MEMORY. */
+	struct mt_error *(*drain)(struct mt_engine *engine, struct mt_recording_writer *writer);
+	/* Of a thread.  False: it has no ring. */
+	bool (*look)(struct mt_engine *engine, pid_t lwp, struct mt_engine_ring *ring);
+};
+
+/* All functions are filled in; of the parts that are tables, those that the engine has. */
 struct mt_engine_ops {
 	const char *name;
 	const char *summary; /* "every instruction, exact and slow": for doctor and help */
 	bool automatic;      /* `auto` may take it */
-	bool sees_every_pc;  /* news.pc passes every instruction: triggers need no breakpoint */
-	bool breaks_by_registers; /* each address of set_breakpoint() takes a debug register */
-	bool records_calls;       /* call events, instead of an Intel PT trace */
+	bool records_calls;  /* call events, instead of an Intel PT trace */
 	struct mt_error *(*probe)(void); /* NULL: it works here; else why not, and the cure */
 
 	struct mt_error *(*create)(struct mt_target *target,
@@ -130,69 +190,13 @@ struct mt_engine_ops {
 	 * Errors: NO_MEMORY. */
 	struct mt_error *(*add_thread)(struct mt_engine *engine, pid_t pid, pid_t lwp,
 				       pid_t parent);
-	/* A child process that stands still is about to be let go: undo what it inherited.  NULL:
-	 * nothing is inherited. */
-	void (*disown)(struct mt_engine *engine, pid_t pid, pid_t parent);
 	/* The thread left the engine's care; its ring is thrown away. */
 	void (*remove_thread)(struct mt_engine *engine, pid_t lwp);
 	/* execve was called by thread FORMER and gave it the number LWP. */
 	void (*rename_thread)(struct mt_engine *engine, pid_t former, pid_t lwp);
 
-	/* A running process is about to be attached: do what need not be done while it stands
-	 * still.  What fails here fails in attach() too, and is no error.  NULL: there is nothing
-	 * to do.  Errors: INTERRUPTED. */
-	struct mt_error *(*foresee)(struct mt_engine *engine, pid_t pid);
-	/* All threads of a running process were added and stand still: get hold of it, and let them
-	 * run.  NULL: there is nothing to do but to resume them.  Errors: UNSUPPORTED; BUSY; the
-	 * target's. */
-	struct mt_error *(*attach)(struct mt_engine *engine, pid_t pid);
-	/* Have threads of PID stop at ADDRESS, and tell by news.breakpoint.  NULL: it sees every
-	 * PC. Errors: the target's; NOT_FOUND (no code is there). */
-	struct mt_error *(*set_breakpoint)(struct mt_engine *engine, pid_t pid, uint64_t address);
-	/* Not any more.  Only where they take debug registers. */
-	void (*clear_breakpoint)(struct mt_engine *engine, pid_t pid, uint64_t address);
-	/* The event of a thread's trace.  An event with MT_PERF_AUX_PAUSE in the group that it
-	 * leads ends the trace with each sample, and stops the thread; the trace goes on with
-	 * resume(). -1: none is to be in it.  NULL: there never is one. */
-	int (*leader)(struct mt_engine *engine, pid_t lwp);
-	/* A thread was hit at PC by an event of that group, and stands still for it, maybe later:
-	 * then what it did in between is a gap.  Before a snapshot is taken.  NULL: as leader().
-	 * Errors: NO_MEMORY. */
-	struct mt_error *(*hit)(struct mt_engine *engine, pid_t lwp, uint64_t pc);
-	/* The session is about to let go of a process that stands still, a child that was never
-	 * added among them: leave nothing in it that would harm it.  *keep: it must be kept until
-	 * news.left.  NULL: there is nothing to leave.  Errors: the target's. */
-	struct mt_error *(*let_go)(struct mt_engine *engine, pid_t pid, bool *keep);
-
-	/* For front ends in which people look at the program.  All threads of PID stand still: its
-	 * text becomes what it would be without us, and each thread stands where it would; until
-	 * show(), which leaves ALONE what must not change under those who stand there, if need be
-	 * at the price of what is not recorded.  NULL: there is nothing to hide.  Errors: the
-	 * target's. */
-	struct mt_error *(*hide)(struct mt_engine *engine, pid_t pid);
-	struct mt_error *(*show)(struct mt_engine *engine, pid_t pid,
-				 const struct mt_engine_alone *alone);
-
-	/* Called now and then while the program runs, and MT_ENGINE_TICK_MS apart when nothing
-	 * happens: look at how it gets on.  NULL: there is nothing to see. */
-	void (*tick)(struct mt_engine *engine);
-	/* Called as often: put into the recording what cannot wait for a snapshot.  NULL: there is
-	 * no such thing.  Errors: the writer's; NO_MEMORY. */
-	struct mt_error *(*drain)(struct mt_engine *engine, struct mt_recording_writer *writer);
-
-	/* CHILD, which stands still, was forked by PARENT and is not recorded, but stays in sight
-	 * of people: its text becomes what it would be without us.  NULL: it is that.  Errors: the
-	 * target's. */
-	struct mt_error *(*clean)(struct mt_engine *engine, pid_t parent, pid_t child);
-
-	/* Of a thread.  False: it has no ring.  NULL: nothing is told of rings. */
-	bool (*look)(struct mt_engine *engine, pid_t lwp, struct mt_engine_ring *ring);
-
-	/* A thread that stands still: do not record what it does until it is called again with
-	 * false.  NULL: there is no need to.  Errors: the target's. */
-	struct mt_error *(*pause)(struct mt_engine *engine, pid_t lwp, bool on);
-
-	/* Errors: the target's. */
+	/* At a fork that is not followed, whatever else than text the child has of the engine's is
+	 * undone.  Errors: the target's. */
 	struct mt_error *(*stopped)(struct mt_engine *engine, const struct mt_stop *stop,
 				    struct mt_engine_news *news);
 	/* Let it go on, with SIGNAL (0: none).  Errors: the target's. */
@@ -203,6 +207,11 @@ struct mt_engine_ops {
 	 * Errors: the writer's; NO_MEMORY. */
 	struct mt_error *(*snapshot)(struct mt_engine *engine, pid_t lwp, uint32_t number,
 				     struct mt_recording_writer *writer);
+
+	const struct mt_engine_break_ops *breaks; /* NULL: news.pc passes every instruction */
+	const struct mt_engine_group_ops *group;
+	const struct mt_engine_text_ops *text; /* NULL: nothing in the program is changed */
+	const struct mt_engine_live_ops *live;
 };
 
 /* Implementations begin with this. */

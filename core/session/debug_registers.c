@@ -4,11 +4,6 @@
  * see the dynamic loader at work. */
 #include "session/private.h"
 
-static bool triggers_take_them(const struct mt_session *session)
-{
-	return mt_session_engine_ops(session)->breaks_by_registers;
-}
-
 static void tell_holder(struct mt_str *out, const char *option, const char *text)
 {
 	mt_str_appendf(out, "%s%s %s", out->length ? ", " : "", option, text);
@@ -16,7 +11,7 @@ static void tell_holder(struct mt_str *out, const char *option, const char *text
 
 static void tell_holders(const struct mt_session *session, struct mt_str *out)
 {
-	if (triggers_take_them(session))
+	if (mt_session_breaks_in_registers(session))
 		mt_array_each (trigger, &session->triggers)
 			tell_holder(out, trigger->mark ? "--events" : "--trigger",
 				    trigger->mark ? "marks" : trigger->text);
@@ -26,7 +21,7 @@ static void tell_holders(const struct mt_session *session, struct mt_str *out)
 
 struct mt_error *mt_session_check_registers(const struct mt_session *session)
 {
-	size_t triggers = triggers_take_them(session) ? session->triggers.count : 0;
+	size_t triggers = mt_session_breaks_in_registers(session) ? session->triggers.count : 0;
 	mt_auto(mt_str) struct mt_str holders = {0};
 
 	if (triggers + session->watches.count <= MT_BREAKPOINT_MOST)
@@ -54,7 +49,7 @@ static size_t count_taken(const struct mt_session *session,
 {
 	size_t count = process->watch_sites.count + (process->loader != 0);
 
-	for (size_t i = 0; triggers_take_them(session) && i < process->sites.count; i++)
+	for (size_t i = 0; mt_session_breaks_in_registers(session) && i < process->sites.count; i++)
 		count += is_first_at(process, i);
 	return count;
 }
@@ -82,8 +77,8 @@ bool mt_session_take_register(struct mt_session *session, struct mt_session_proc
 	if (mt_session_has_register(session, process))
 		return true;
 	if (process->loader && all_are_found(session)) {
-		mt_session_engine_ops(session)->clear_breakpoint(session->engine, process->pid,
-								 process->loader);
+		mt_session_engine_ops(session)->breaks->clear(session->engine, process->pid,
+							      process->loader);
 		process->loader = 0;
 		return true;
 	}

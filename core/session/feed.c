@@ -3,11 +3,6 @@
 #include "process/proc.h"
 #include "session/private.h"
 
-struct mt_error *mt_session_take(struct mt_session *session, const struct mt_stop *stop)
-{
-	return mt_session_on_stop(session, stop);
-}
-
 struct mt_error *mt_session_hit(struct mt_session *session, pid_t lwp,
 				const struct mt_session_hit *hit)
 {
@@ -21,51 +16,53 @@ struct mt_error *mt_session_hit(struct mt_session *session, pid_t lwp,
 
 struct mt_error *mt_session_hide(struct mt_session *session, pid_t pid)
 {
-	const struct mt_engine_ops *ops = mt_session_engine_ops(session);
+	const struct mt_engine_text_ops *text = mt_session_engine_ops(session)->text;
 
-	return ops->hide ? ops->hide(session->engine, pid) : NULL;
+	return text ? text->hide(session->engine, pid) : NULL;
 }
 
 struct mt_error *mt_session_show(struct mt_session *session, pid_t pid,
 				 const struct mt_engine_alone *alone)
 {
-	const struct mt_engine_ops *ops = mt_session_engine_ops(session);
+	const struct mt_engine_text_ops *text = mt_session_engine_ops(session)->text;
 
-	return ops->show ? ops->show(session->engine, pid, alone) : NULL;
+	return text ? text->show(session->engine, pid, alone) : NULL;
 }
 
 struct mt_error *mt_session_pause(struct mt_session *session, pid_t lwp, bool on)
 {
-	const struct mt_engine_ops *ops = mt_session_engine_ops(session);
+	const struct mt_engine_text_ops *text = mt_session_engine_ops(session)->text;
 
-	return ops->pause ? ops->pause(session->engine, lwp, on) : NULL;
+	return text ? text->pause(session->engine, lwp, on) : NULL;
 }
 
 struct mt_error *mt_session_clean(struct mt_session *session, pid_t parent, pid_t child)
 {
-	const struct mt_engine_ops *ops = mt_session_engine_ops(session);
+	const struct mt_engine_text_ops *text = mt_session_engine_ops(session)->text;
 
-	return ops->clean ? ops->clean(session->engine, parent, child) : NULL;
+	return text ? text->clean(session->engine, parent, child) : NULL;
 }
 
 struct mt_error *mt_session_drain(struct mt_session *session)
 {
-	const struct mt_engine_ops *ops = mt_session_engine_ops(session);
+	const struct mt_engine_live_ops *live = mt_session_engine_ops(session)->live;
 
-	return ops->drain ? ops->drain(session->engine, session->writer) : NULL;
+	return live && live->drain ? live->drain(session->engine, session->writer) : NULL;
 }
 
 void mt_session_tick(struct mt_session *session)
 {
-	if (mt_session_engine_ops(session)->tick)
-		mt_session_engine_ops(session)->tick(session->engine);
+	const struct mt_engine_live_ops *live = mt_session_engine_ops(session)->live;
+
+	if (live && live->tick)
+		live->tick(session->engine);
 }
 
 bool mt_session_look(struct mt_session *session, pid_t lwp, struct mt_engine_ring *ring)
 {
-	const struct mt_engine_ops *ops = mt_session_engine_ops(session);
+	const struct mt_engine_live_ops *live = mt_session_engine_ops(session)->live;
 
-	return ops->look && ops->look(session->engine, lwp, ring);
+	return live && live->look(session->engine, lwp, ring);
 }
 
 struct mt_error *mt_session_reap(struct mt_session *session)

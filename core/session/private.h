@@ -96,6 +96,12 @@ static inline const struct mt_engine_ops *mt_session_engine_ops(const struct mt_
 	return session->engine->ops;
 }
 
+/* Triggers are debug registers. */
+static inline bool mt_session_breaks_in_registers(const struct mt_session *session)
+{
+	return session->engine->ops->breaks && session->engine->ops->breaks->in_registers;
+}
+
 static inline uint64_t mt_session_now(const struct mt_session *session)
 {
 	return mt_tsc_to_ns(&session->conversion, mt_clock_tsc());
@@ -122,7 +128,9 @@ struct mt_error *mt_session_go_on(struct mt_session *session, pid_t lwp, int sig
 struct mt_error *mt_session_drain(struct mt_session *session);
 
 /* stop.c */
-struct mt_error *mt_session_on_stop(struct mt_session *session, const struct mt_stop *stop);
+/* Lets go of a process, in which nothing of the engine's stays; one that must be kept for that is a
+ * stranger from then on. */
+struct mt_error *mt_session_leave(struct mt_session *session, pid_t pid);
 /* The rings of one thread (0: all), the engine's and those beside, into WRITER: as the engine's
  * snapshot() does. */
 struct mt_error *mt_session_read_rings(struct mt_session *session, pid_t lwp, uint32_t number,

@@ -39,7 +39,7 @@ static struct mt_error *found_probe(void *context, const struct mt_probe *probe)
 
 	if (probe->guarded || site.address < mapping->start || site.address >= mapping->end)
 		return NULL;
-	if (mt_session_engine_ops(search->session)->breaks_by_registers) {
+	if (mt_session_breaks_in_registers(search->session)) {
 		search->refused++;
 		return NULL;
 	}

@@ -198,8 +198,7 @@ struct mt_error *mt_session_begin(struct mt_session *session, pid_t pid)
 /* All stops that are there, before any thread goes on: so that none is always the first. */
 static struct mt_error *collect(struct mt_session *session)
 {
-	const struct mt_engine_ops *ops = mt_session_engine_ops(session);
-	int patience_ms = ops->tick || ops->drain ? MT_ENGINE_TICK_MS : POLL_MS;
+	int patience_ms = mt_session_engine_ops(session)->live ? MT_ENGINE_TICK_MS : POLL_MS;
 	struct mt_stop stop;
 
 	session->stops.count = 0;
@@ -222,10 +221,11 @@ static struct mt_error *turn(struct mt_session *session)
 	struct mt_error *error = collect(session);
 
 	for (size_t i = 0; !error && i < session->stops.count; i++)
-		error = mt_session_on_stop(session, &session->stops.items[i]);
-	if (!error && mt_session_engine_ops(session)->tick)
-		mt_session_engine_ops(session)->tick(session->engine);
-	return error ? error : mt_session_drain(session);
+		error = mt_session_take(session, &session->stops.items[i]);
+	if (error)
+		return error;
+	mt_session_tick(session);
+	return mt_session_drain(session);
 }
 
 /* Who tells of a child, or of a signal, may hold what keeps an engine from getting hold of the
@@ -236,7 +236,7 @@ static struct mt_error *attach_engine(struct mt_session *session, pid_t pid)
 
 	for (;;) {
 		struct mt_error *error =
-		    mt_session_engine_ops(session)->attach(session->engine, pid);
+		    mt_session_engine_ops(session)->text->attach(session->engine, pid);
 
 		if (!error || mt_error_code(error) != MT_ERROR_BUSY ||
 		    mt_clock_monotonic_ns() > end_ns)
@@ -275,10 +275,11 @@ static struct mt_error *let_run(void *context, pid_t lwp)
 
 struct mt_error *mt_session_attach(struct mt_session *session, pid_t pid)
 {
+	const struct mt_engine_text_ops *text = mt_session_engine_ops(session)->text;
 	struct attaching attaching = {.session = session};
 
-	if (mt_session_engine_ops(session)->foresee)
-		mt_try(mt_session_engine_ops(session)->foresee(session->engine, pid));
+	if (text)
+		mt_try(text->prepare_attach(session->engine, pid));
 	mt_try(mt_target_attach(session->target, pid));
 	session->result.pid = pid;
 	attaching.time_ns = mt_session_now(session);
@@ -288,7 +289,7 @@ struct mt_error *mt_session_attach(struct mt_session *session, pid_t pid)
 							   &attaching));
 	if (session->options->engine.live)
 		mt_try(mt_session_hide(session, pid));
-	if (mt_session_engine_ops(session)->attach)
+	if (text)
 		mt_try(attach_engine(session, pid));
 	/* The front end of a live session tells it in its own words. */
 	if (!session->options->engine.live)
@@ -300,22 +301,15 @@ struct mt_error *mt_session_attach(struct mt_session *session, pid_t pid)
 	/* After the name, which says that a program began there; and breakpoints of triggers come
 	 * after the engine, which can then make them harmless. */
 	mt_try(mt_session_put_maps(session, attaching.process, attaching.time_ns));
-	if (mt_session_engine_ops(session)->attach)
+	if (text)
 		return NULL;
 	return mt_session_target_ops(session)->each_thread(session->target, pid, let_run, session);
 }
 
 static struct mt_error *leave_all(struct mt_session *session)
 {
-	while (session->processes) {
-		pid_t pid = session->processes->pid;
-		bool keep = false;
-
-		if (mt_session_engine_ops(session)->let_go)
-			mt_try(mt_session_engine_ops(session)->let_go(session->engine, pid, &keep));
-		mt_session_remove_process(session, session->processes);
-		mt_try(mt_target_detach(session->target, pid));
-	}
+	while (session->processes)
+		mt_try(mt_session_leave(session, session->processes->pid));
 	return NULL;
 }
 

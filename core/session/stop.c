@@ -133,28 +133,26 @@ static struct mt_error *follow_child(struct mt_session *session, struct mt_sessi
 	return mt_session_go_on(session, stop->child, 0);
 }
 
-/* Nothing of the engine's stays in it; one that must be kept for that is a stranger. */
-static struct mt_error *leave_child(struct mt_session *session, pid_t child)
+struct mt_error *mt_session_leave(struct mt_session *session, pid_t pid)
 {
+	const struct mt_engine_text_ops *text = mt_session_engine_ops(session)->text;
+	struct mt_session_process *process = mt_session_find_process(session, pid);
 	bool keep = false;
 
-	if (mt_session_engine_ops(session)->let_go)
-		mt_try(mt_session_engine_ops(session)->let_go(session->engine, child, &keep));
-	return keep ? mt_session_go_on(session, child, 0)
-		    : mt_target_detach(session->target, child);
+	if (text)
+		mt_try(text->let_go(session->engine, pid, &keep));
+	if (process)
+		mt_session_remove_process(session, process);
+	return keep ? mt_session_go_on(session, pid, 0) : mt_target_detach(session->target, pid);
 }
 
 static struct mt_error *on_fork(struct mt_session *session, struct mt_session_thread *parent,
 				const struct mt_stop *stop, const struct mt_engine_news *news)
 {
-	if (session->options->engine.follow_forks) {
+	if (session->options->engine.follow_forks)
 		mt_try(follow_child(session, parent, stop, news));
-	} else {
-		if (mt_session_engine_ops(session)->disown)
-			mt_session_engine_ops(session)->disown(session->engine, stop->child,
-							       stop->lwp);
-		mt_try(leave_child(session, stop->child));
-	}
+	else
+		mt_try(mt_session_leave(session, stop->child));
 	return mt_session_go_on(session, stop->lwp, 0);
 }
 
@@ -163,17 +161,13 @@ static struct mt_error *let_go(struct mt_session *session, struct mt_session_pro
 {
 	pid_t pid = process->pid;
 	struct mt_session_thread *thread, *next;
-	bool keep = false;
 
 	mt_log(session->options->engine.log, MT_LOG_WARNING, "process %d goes on untraced: %s", pid,
 	       why);
 	HASH_ITER (hh, session->threads, thread, next)
 		if (thread->process == process)
 			mt_try(mt_session_read_rings(session, thread->lwp, 0, session->writer));
-	if (mt_session_engine_ops(session)->let_go)
-		mt_try(mt_session_engine_ops(session)->let_go(session->engine, pid, &keep));
-	mt_session_remove_process(session, process);
-	return mt_target_detach(session->target, pid);
+	return mt_session_leave(session, pid);
 }
 
 static bool is_64_bit(struct mt_session *session, pid_t lwp)
@@ -293,7 +287,7 @@ static struct mt_error *on_stranger(struct mt_session *session, const struct mt_
 		return mt_session_go_on(session, stop->lwp, 0);
 	case MT_STOP_FORK:
 	case MT_STOP_VFORK:
-		mt_try(leave_child(session, stop->child));
+		mt_try(mt_session_leave(session, stop->child));
 		return mt_session_go_on(session, stop->lwp, 0);
 	case MT_STOP_EXEC:
 		if (!news.left)
@@ -346,7 +340,7 @@ static struct mt_error *ignore_gone(struct mt_error *error)
 	return NULL;
 }
 
-struct mt_error *mt_session_on_stop(struct mt_session *session, const struct mt_stop *stop)
+struct mt_error *mt_session_take(struct mt_session *session, const struct mt_stop *stop)
 {
 	struct mt_engine_news news;
 

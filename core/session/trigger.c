@@ -61,21 +61,21 @@ struct search {
 static void add_site(struct search *search, uint64_t address)
 {
 	struct mt_session_trigger *trigger = &search->session->triggers.items[search->number - 1];
-	const struct mt_engine_ops *ops = search->session->engine->ops;
+	const struct mt_engine_break_ops *breaks = search->session->engine->ops->breaks;
 	struct mt_session_site site = {address, search->number};
 
 	mt_array_each (known, &search->process->sites)
 		if (known->address == address && known->trigger == site.trigger)
 			return;
 	trigger->found = true;
-	if (ops->breaks_by_registers && !mt_session_trigger_at(search->process, address) &&
+	if (mt_session_breaks_in_registers(search->session) &&
+	    !mt_session_trigger_at(search->process, address) &&
 	    !mt_session_take_register(search->session, search->process, trigger->text, address))
 		return;
 	if (mt_array_push(&search->process->sites, site))
 		search->error = mt_error_no_memory();
-	else if (ops->set_breakpoint)
-		search->error =
-		    ops->set_breakpoint(search->session->engine, search->process->pid, address);
+	else if (breaks)
+		search->error = breaks->set(search->session->engine, search->process->pid, address);
 	if (!search->error)
 		mt_log(search->session->options->engine.log, MT_LOG_DEBUG,
 		       "trigger %u: %s at 0x%llx", search->number, trigger->text,
@@ -115,7 +115,7 @@ static void found_loader(void *context, uint64_t address, const char *name)
 	if (search->process->loader || !mt_session_has_register(search->session, search->process))
 		return;
 	search->process->loader = address + search->mapping->bias;
-	search->error = search->session->engine->ops->set_breakpoint(
+	search->error = search->session->engine->ops->breaks->set(
 	    search->session->engine, search->process->pid, search->process->loader);
 }
 
@@ -123,9 +123,8 @@ static void found_loader(void *context, uint64_t address, const char *name)
  * debuggers, so that triggers in them are found before they run.  Source: link.h, r_brk. */
 static struct mt_error *watch_loader(struct search *search)
 {
-	const struct mt_engine_ops *ops = search->session->engine->ops;
-
-	if (ops->breaks_by_registers && search->mapping && search->mapping->objfile)
+	if (mt_session_breaks_in_registers(search->session) && search->mapping &&
+	    search->mapping->objfile)
 		mt_objfile_find_name(search->mapping->objfile, "_dl_debug_state", found_loader,
 				     search);
 	return search->error;

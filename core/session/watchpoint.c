@@ -65,8 +65,8 @@ static struct mt_error *open_site(struct mt_session *session, struct mt_session_
 				  const struct mt_session_watch_site *site)
 {
 	const struct mt_watch *watch = &session->watches.items[site->watch];
-	const struct mt_engine_ops *ops = mt_session_engine_ops(session);
-	int leader = ops->leader ? ops->leader(session->engine, thread->lwp) : -1;
+	const struct mt_engine_group_ops *group = mt_session_engine_ops(session)->group;
+	int leader = group ? group->leader(session->engine, thread->lwp) : -1;
 	struct mt_perf_spec spec = mt_breakpoint_spec(&site->breakpoint, watch->text);
 
 	spec.aux = leader < 0 ? MT_PERF_AUX_NONE : MT_PERF_AUX_PAUSE;
@@ -203,9 +203,9 @@ static struct mt_error *put_hit(struct taking *taking, struct mt_session_watch_s
 static struct mt_error *tell_engine(const struct taking *taking, uint64_t pc)
 {
 	struct mt_session *session = taking->session;
-	const struct mt_engine_ops *ops = mt_session_engine_ops(session);
+	const struct mt_engine_group_ops *group = mt_session_engine_ops(session)->group;
 
-	return ops->hit ? ops->hit(session->engine, taking->thread->lwp, pc) : NULL;
+	return group ? group->hit(session->engine, taking->thread->lwp, pc) : NULL;
 }
 
 static struct mt_error *take(void *context, const struct perf_event_header *record)

@@ -66,7 +66,7 @@ static void streams_lose_nothing_while_there_is_room(void **state)
 	for (int i = 0; i < 40; i++) {
 		run(&world, PID, 7777);
 		standin_stretch(PID, 0);
-		assert_no_error(mt_engine_pt.drain(world.engine, world.writer));
+		assert_no_error(mt_engine_pt.live->drain(world.engine, world.writer));
 	}
 	take(&world, 0);
 	finish_recording(&world);
@@ -94,7 +94,7 @@ static void full_streams_go_on_with_a_gap(void **state)
 	run(&world, PID, 5 * RING); /* the ring is four times as large */
 	assert_false(standin_is_enabled(PID));
 	size_t first = world.written;
-	assert_no_error(mt_engine_pt.drain(world.engine, world.writer));
+	assert_no_error(mt_engine_pt.live->drain(world.engine, world.writer));
 	assert_true(standin_is_enabled(PID));
 	run(&world, PID, 800);
 	take(&world, 0);

@@ -10,7 +10,7 @@ static void begin_pausing(struct world *world, pid_t lwp)
 	begin(world, sysfs_skylake, &(struct mt_engine_options){0});
 	standin.pauses = standin.capable = true;
 	assert_no_error(mt_engine_pt.add_thread(world->engine, lwp, lwp, 0));
-	assert_no_error(mt_engine_pt.set_breakpoint(world->engine, lwp, 0x1000));
+	assert_no_error(mt_engine_pt.breaks->set(world->engine, lwp, 0x1000));
 }
 
 static struct mt_engine_news stop(const struct world *world, pid_t lwp, enum mt_stop_kind kind,
@@ -144,7 +144,7 @@ static void not_all_can_pause(void **state)
 		standin.pauses = i != 0;
 		standin.capable = i != 1;
 		assert_no_error(mt_engine_pt.add_thread(world.engine, lwp, lwp, 0));
-		assert_int_equal(mt_engine_pt.leader(world.engine, lwp) >= 0, i == 3);
+		assert_int_equal(mt_engine_pt.group->leader(world.engine, lwp) >= 0, i == 3);
 		end(&world);
 	}
 }

@@ -150,9 +150,9 @@ static struct mt_error *set_breakpoint(struct mt_engine *base, pid_t pid, uint64
 	return space ? mt_calls_set_break(engine_of(base), space, address, false) : NULL;
 }
 
-static struct mt_error *foresee(struct mt_engine *base, pid_t pid)
+static struct mt_error *prepare_attach(struct mt_engine *base, pid_t pid)
 {
-	struct mt_error *error = mt_calls_foresee(engine_of(base), pid, NULL);
+	struct mt_error *error = mt_calls_plan_ahead(engine_of(base), pid, NULL);
 
 	if (!error || mt_error_code(error) == MT_ERROR_INTERRUPTED)
 		return error;
@@ -439,6 +439,18 @@ static struct mt_error *resume(struct mt_engine *base, pid_t lwp, int signal)
 	return mt_target_resume(engine->target, lwp, MT_RESUME_CONTINUE, signal);
 }
 
+static const struct mt_engine_break_ops breaks = {.set = set_breakpoint};
+static const struct mt_engine_live_ops live = {.tick = mt_calls_tick, .look = look};
+static const struct mt_engine_text_ops text = {
+    .prepare_attach = prepare_attach,
+    .attach = attach,
+    .let_go = mt_calls_let_go,
+    .hide = hide,
+    .show = show,
+    .clean = clean,
+    .pause = pause_thread,
+};
+
 const struct mt_engine_ops mt_engine_calls = {
     .name = "calls",
     .summary = "patches the program's functions: every call, at nearly full speed",
@@ -451,17 +463,10 @@ const struct mt_engine_ops mt_engine_calls = {
     .add_thread = mt_calls_add_thread,
     .remove_thread = remove_thread,
     .rename_thread = rename_thread,
-    .foresee = foresee,
-    .attach = attach,
-    .set_breakpoint = set_breakpoint,
-    .let_go = mt_calls_let_go,
-    .hide = hide,
-    .show = show,
-    .clean = clean,
-    .pause = pause_thread,
-    .look = look,
-    .tick = mt_calls_tick,
     .stopped = stopped,
     .resume = resume,
     .snapshot = mt_calls_snapshot,
+    .breaks = &breaks,
+    .text = &text,
+    .live = &live,
 };

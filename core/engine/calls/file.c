@@ -245,7 +245,7 @@ static struct mt_error *plan_all(struct wishes *wishes, struct mt_pool *pool)
 }
 
 /* What finds no worker is planned when it is asked for. */
-struct mt_error *mt_calls_foresee(struct mt_calls_engine *engine, pid_t pid, const char *except)
+struct mt_error *mt_calls_plan_ahead(struct mt_calls_engine *engine, pid_t pid, const char *except)
 {
 	struct wishes wishes = {.engine = engine, .except = except};
 	/* One alone can be planned where it is asked for, if nobody wants to stop that. */

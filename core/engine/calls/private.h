@@ -90,7 +90,7 @@ struct mt_error *mt_calls_file_get(struct mt_calls_engine *engine, const char *p
 				   struct mt_calls_file **out);
 /* Plan what PID, which may be running, has mapped, on all processors; but not the file EXCEPT, if
  * that is not NULL.  Errors: the target's; NO_MEMORY. */
-struct mt_error *mt_calls_foresee(struct mt_calls_engine *engine, pid_t pid, const char *except);
+struct mt_error *mt_calls_plan_ahead(struct mt_calls_engine *engine, pid_t pid, const char *except);
 void mt_calls_file_destroy(struct mt_calls_file *file);
 
 /* plan_cache.c: the plan of all functions, made now or once; options->wanted is NULL.  Errors:

@@ -364,7 +364,7 @@ static struct mt_error *update(struct mt_calls_engine *engine, struct mt_calls_s
 		tell_sandboxed(walk);
 		return NULL;
 	}
-	mt_try(mt_calls_foresee(engine, space->pid, space->loader_path));
+	mt_try(mt_calls_plan_ahead(engine, space->pid, space->loader_path));
 	mt_array_each (seen, &walk->maps)
 		if (!seen->known)
 			mt_try(add_module(engine, space, lwp, &seen->map));

@@ -258,11 +258,18 @@ static bool look(struct mt_engine *base, pid_t lwp, struct mt_engine_ring *out)
 	return true;
 }
 
+static const struct mt_engine_break_ops breaks = {
+    .in_registers = true,
+    .set = mt_pt_set_breakpoint,
+    .clear = mt_pt_clear_breakpoint,
+};
+static const struct mt_engine_group_ops group = {.leader = leader, .hit = hit};
+static const struct mt_engine_live_ops live = {.drain = mt_pt_drain, .look = look};
+
 const struct mt_engine_ops mt_engine_pt = {
     .name = "pt",
     .summary = "Intel PT: the processor writes down every branch",
     .automatic = true,
-    .breaks_by_registers = true,
     .probe = mt_pt_probe,
     .create = create,
     .destroy = destroy,
@@ -270,13 +277,10 @@ const struct mt_engine_ops mt_engine_pt = {
     .add_thread = add_thread,
     .remove_thread = remove_thread,
     .rename_thread = rename_thread,
-    .set_breakpoint = mt_pt_set_breakpoint,
-    .clear_breakpoint = mt_pt_clear_breakpoint,
-    .leader = leader,
-    .hit = hit,
     .stopped = stopped,
     .resume = resume,
-    .drain = mt_pt_drain,
-    .look = look,
     .snapshot = mt_pt_snapshot,
+    .breaks = &breaks,
+    .group = &group,
+    .live = &live,
 };

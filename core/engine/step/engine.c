@@ -123,16 +123,6 @@ static struct mt_error *add_thread(struct mt_engine *base, pid_t pid, pid_t lwp,
 	return NULL;
 }
 
-static void disown(struct mt_engine *base, pid_t pid, pid_t parent)
-{
-	const struct mt_step_thread *maker = find(engine_of(base), parent);
-	struct mt_pin_thread pin = {0};
-
-	if (maker)
-		pin = maker->pin;
-	mt_unpin_thread(&pin, pid);
-}
-
 static void remove_thread(struct mt_engine *base, pid_t lwp)
 {
 	struct mt_step_thread *thread = find(engine_of(base), lwp);
@@ -304,6 +294,12 @@ static struct mt_error *stopped(struct mt_engine *base, const struct mt_stop *st
 	if (stop->kind == MT_STOP_STEP)
 		mt_try(hide_trap_flag(engine, thread));
 	understand(engine, thread, stop, news, tsc, &before);
+	if ((stop->kind == MT_STOP_FORK || stop->kind == MT_STOP_VFORK) &&
+	    !engine->options.follow_forks) {
+		struct mt_pin_thread inherited = thread->pin;
+
+		mt_unpin_thread(&inherited, stop->child);
+	}
 	if (stop->kind == MT_STOP_SYSCALL)
 		mt_try(mt_step_affinity(engine, thread, &before));
 	news->pc = thread->registers.rip;
@@ -438,13 +434,11 @@ const struct mt_engine_ops mt_engine_step = {
     .name = "step",
     .summary = "single-steps the program: exact, and thousands of times slower",
     .automatic = false,
-    .sees_every_pc = true,
     .probe = probe,
     .create = create,
     .destroy = destroy,
     .describe = describe,
     .add_thread = add_thread,
-    .disown = disown,
     .remove_thread = remove_thread,
     .rename_thread = rename_thread,
     .stopped = stopped,
