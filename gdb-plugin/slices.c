@@ -48,7 +48,7 @@ static struct mt_error *thread(void *self, const struct mt_thread *which)
 	return NULL;
 }
 
-static struct mt_error *ignore_segment(void *self, const struct mt_segment *segment)
+static struct mt_error *ignore_segment(void *self, const struct mt_thread_segment *segment)
 {
 	(void)self;
 	(void)segment;

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "decode/decode.h"
-
 #include "decode/private.h"
 
 static struct mt_error *check_kind(const struct mt_decode_run *run)
@@ -29,25 +27,59 @@ static struct mt_error *check_kind(const struct mt_decode_run *run)
 	return NULL;
 }
 
-static struct mt_error *decode(struct mt_decode_run *run)
+static struct mt_error *decode_call_thread(struct mt_decode_run *run, size_t index,
+					   struct mt_event *events)
 {
-	mt_try(mt_machine_create(run->recording, run->options, &run->machine));
-	if (run->rebuild == &mt_rebuild_from_calls)
-		return mt_decode_calls(run);
-	return mt_recording_auxtrace_count(run->recording) ? mt_decode_pt(run) : NULL;
+	int32_t tid = mt_recording_call_thread(run->recording, index)->tid;
+	struct mt_recording_calls *calls = NULL;
+	struct mt_track *track = NULL;
+	size_t count = 0;
+
+	mt_try(mt_track_find(run, tid, &track));
+	mt_try(mt_recording_calls_open(run->recording, index, &calls));
+	struct mt_error *error = NULL;
+	do {
+		error = mt_progress_step(run->options->progress, "decoding", run->stats.events,
+					 run->bytes_total);
+		if (!error)
+			error = mt_recording_calls_next(calls, events, MT_DECODE_BATCH, &count);
+		if (!error)
+			error = mt_track_deliver(run, track, events, count);
+		run->stats.events += count;
+	} while (!error && count);
+	mt_recording_calls_close(calls);
+	return error ? error : mt_track_finish(run, track);
 }
 
-/* Times of call events are in the clock of the notes already. */
-static void choose(struct mt_decode_run *run)
+/* A thread after the other, its events in the order of the file. */
+static struct mt_error *decode_calls(struct mt_decode_run *run)
+{
+	size_t count = mt_recording_call_thread_count(run->recording);
+	struct mt_event *events = calloc(MT_DECODE_BATCH, sizeof(*events));
+	struct mt_error *error = events ? NULL : mt_error_no_memory();
+
+	for (size_t i = 0; i < count; i++)
+		run->bytes_total += mt_recording_call_thread(run->recording, i)->events;
+	for (size_t i = 0; i < count && !error; i++)
+		if (mt_decode_wants(run, mt_recording_call_thread(run->recording, i)->tid))
+			error = decode_call_thread(run, i, events);
+	free(events);
+	return error;
+}
+
+static struct mt_error *decode(struct mt_decode_run *run)
 {
 	const struct mt_recording_info *info = mt_recording_info(run->recording);
 
-	run->rebuild = &mt_rebuild_from_branches;
-	run->timed = info->has_time && mt_time_conversion_is_known(&info->conversion);
+	mt_try(mt_machine_create(run->recording, run->options, &run->machine));
 	if (mt_recording_is_of_calls(run->recording)) {
-		run->rebuild = &mt_rebuild_from_calls;
-		run->timed = info->has_time;
+		run->rebuild_ops = &mt_rebuild_from_calls;
+		run->timed = info->has_time; /* in the clock of the notes already */
+		return decode_calls(run);
 	}
+	run->rebuild_ops = &mt_rebuild_from_branches;
+	run->timed = info->has_time && mt_time_conversion_is_known(&info->conversion);
+	return mt_recording_auxtrace_count(run->recording) ? mt_decode_pt(run) : NULL;
 }
 
 struct mt_error *mt_decode(struct mt_recording *recording, const struct mt_decode_options *options,
@@ -62,7 +94,6 @@ struct mt_error *mt_decode(struct mt_recording *recording, const struct mt_decod
 	struct mt_track *track, *next;
 
 	mt_try(check_kind(&run));
-	choose(&run);
 	struct mt_error *error = decode(&run);
 	if (!error)
 		error = mt_decode_hits(&run);

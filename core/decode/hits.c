@@ -81,7 +81,8 @@ struct mt_error *mt_decode_hits(struct mt_decode_run *run)
 	if (!first || run->options->tid || !run->timed)
 		return NULL;
 	const struct mt_thread track = {.pid = first->pid, .tid = MT_HITS_TID, .name = "triggers"};
-	const struct mt_segment segment = {.begin_ns = first->time_ns, .end_ns = last->time_ns};
+	const struct mt_thread_segment segment = {.begin_ns = first->time_ns,
+						  .end_ns = last->time_ns};
 	mt_try(run->sink.ops->thread(run->sink.self, &track));
 	mt_try(run->sink.ops->segment_begin(run->sink.self, &segment));
 	mt_try(put_all(run));

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The parts of decode/decode.h:
  *
- *	decode.c        which kind of recording it is
- *	pt.c     AUX data, of threads or of CPUs
- *	calls.c  call events
- *	track.c  a thread's events and notes into its rebuild of slices
- *	hits.c   the track of triggers' hits
- *	side_tracks.c the tracks of what the kernel told */
+ *	decode.c       which kind of recording it is; call events
+ *	pt.c           AUX data, of threads or of CPUs
+ *	track.c        a thread's events and notes into its rebuild of slices
+ *	hits.c         the track of triggers' hits
+ *	side_tracks.c  the tracks of what the kernel recorded besides the calls */
 #ifndef MT_DECODE_PRIVATE_H
 #define MT_DECODE_PRIVATE_H
 
@@ -15,29 +14,14 @@
 #include "decode/processes.h"
 #include "decode/pt_stream.h"
 #include "perf/recording_writer.h"
+#include "trace/rebuild.h"
 
 #define MT_DECODE_BATCH 4096
-
-/* A rebuild of slices from events: trace/callstack.h and trace/sp_stack.h, and how what stands
- * beside the events goes in between them. */
-struct mt_rebuild_ops {
-	struct mt_error *(*create)(const struct mt_thread *thread, struct mt_slice_sink sink,
-				   bool inlines, void **out);
-	void (*destroy)(void *rebuild);
-	void (*set_symbolizer)(void *rebuild, const struct mt_symbolizer *symbolizer);
-	struct mt_error *(*push)(void *rebuild, const struct mt_event *events, size_t count);
-	struct mt_error *(*finish)(void *rebuild);
-	/* May new mappings be in force from EVENT on? */
-	bool (*names_may_change)(const struct mt_event *event);
-	/* Does a note, whose time has come, go right before EVENT? */
-	bool (*takes_note)(const struct mt_event *event, enum mt_recording_note note);
-	bool snapshots_are_events; /* the source puts their marks in; else their notes do */
-};
 
 struct mt_track {
 	int tid;
 	struct mt_machine_thread *thread;
-	void *rebuild;
+	struct mt_rebuild *rebuild;
 	const struct mt_pt_stream *stream; /* AUX data of the thread's own; NULL: something else */
 	struct mt_epoch *epoch;            /* whose names the rebuild uses */
 	size_t next_note;
@@ -48,7 +32,7 @@ struct mt_track {
 struct mt_decode_run {
 	struct mt_recording *recording;
 	const struct mt_decode_options *options;
-	const struct mt_rebuild_ops *rebuild;
+	const struct mt_rebuild_ops *rebuild_ops;
 	struct mt_slice_sink sink;
 	struct mt_decode_stats stats;
 	struct mt_machine *machine;
@@ -97,9 +81,7 @@ bool mt_decode_has_beside(const struct mt_decode_run *run);
 /* After all threads.  Errors: the sink's; NO_MEMORY. */
 struct mt_error *mt_decode_beside(struct mt_decode_run *run);
 
-/* pt.c, calls.c */
-extern const struct mt_rebuild_ops mt_rebuild_from_branches, mt_rebuild_from_calls;
+/* pt.c */
 struct mt_error *mt_decode_pt(struct mt_decode_run *run);
-struct mt_error *mt_decode_calls(struct mt_decode_run *run);
 
 #endif

@@ -3,7 +3,6 @@
  * feed after the other.  When they are CPUs', a thread's events are spread over several: the feeds
  * are then merged by time, and the switch records say whose an event is. */
 #include "decode/private.h"
-#include "trace/callstack.h"
 
 struct feed {
 	struct mt_decode_run *run;
@@ -15,64 +14,6 @@ struct feed {
 	struct mt_event events[MT_DECODE_BATCH];
 	size_t count;
 	size_t next;
-};
-
-static struct mt_error *create(const struct mt_thread *thread, struct mt_slice_sink sink,
-			       bool inlines, void **out)
-{
-	const struct mt_callstack_options options = {
-	    .thread = *thread, .sink = sink, .inlines = inlines};
-	struct mt_callstack *stack = NULL;
-	struct mt_error *error = mt_callstack_create(&options, &stack);
-
-	*out = stack;
-	return error;
-}
-
-static void destroy(void *stack)
-{
-	mt_callstack_destroy(stack);
-}
-
-static void set_symbolizer(void *stack, const struct mt_symbolizer *symbolizer)
-{
-	mt_callstack_set_symbolizer(stack, symbolizer);
-}
-
-static struct mt_error *push(void *stack, const struct mt_event *events, size_t count)
-{
-	return mt_callstack_push(stack, events, count);
-}
-
-static struct mt_error *finish(void *stack)
-{
-	return mt_callstack_finish(stack);
-}
-
-/* Names change where control comes back from the kernel: that is where mappings are made. */
-static bool names_may_change(const struct mt_event *event)
-{
-	return event->kind == MT_EVENT_TRACE_START;
-}
-
-/* Signals are delivered on the way out of the kernel, so they belong right before tracing begins
- * again; a snapshot belongs to its mark. */
-static bool takes_note(const struct mt_event *event, enum mt_recording_note note)
-{
-	if (note == MT_NOTE_SNAPSHOT)
-		return false;
-	return note != MT_NOTE_SIGNAL || event->kind == MT_EVENT_TRACE_START;
-}
-
-const struct mt_rebuild_ops mt_rebuild_from_branches = {
-    .create = create,
-    .destroy = destroy,
-    .set_symbolizer = set_symbolizer,
-    .push = push,
-    .finish = finish,
-    .names_may_change = names_may_change,
-    .takes_note = takes_note,
-    .snapshots_are_events = true,
 };
 
 static int tid_on_cpu(const struct mt_cpu_timeline *timeline, uint64_t time_ns)

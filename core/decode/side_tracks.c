@@ -310,7 +310,7 @@ static struct mt_error *put_track(struct beside *beside)
 {
 	const struct mt_slice_sink *sink = &beside->run->sink;
 	enum mt_beside_track track = beside->items[0].track;
-	const struct mt_segment segment = {
+	const struct mt_thread_segment segment = {
 	    .begin_ns = beside->items[0].record->time_ns,
 	    .end_ns = beside->items[beside->count - 1].record->time_ns,
 	};

@@ -20,14 +20,15 @@ static struct mt_error *track_create(struct mt_decode_run *run, int tid, struct 
 	if (!track)
 		return mt_error_no_memory();
 
-	const struct mt_thread who = {
-	    .pid = thread->pid,
-	    .tid = tid,
-	    .name = thread->name,
-	    .process = mt_machine_process_name(run->machine, thread),
+	const struct mt_rebuild_options options = {
+	    .thread = {.pid = thread->pid,
+		       .tid = tid,
+		       .name = thread->name,
+		       .process = mt_machine_process_name(run->machine, thread)},
+	    .sink = run->sink,
+	    .inlines = !run->options->no_inlines,
 	};
-	struct mt_error *error =
-	    run->rebuild->create(&who, run->sink, !run->options->no_inlines, &track->rebuild);
+	struct mt_error *error = mt_rebuild_create(run->rebuild_ops, &options, &track->rebuild);
 	if (error) {
 		free(track);
 		return error;
@@ -36,7 +37,7 @@ static struct mt_error *track_create(struct mt_decode_run *run, int tid, struct 
 	track->thread = thread;
 	HASH_ADD_INT(run->tracks, tid, track);
 	if (!track->hh.tbl) {
-		run->rebuild->destroy(track->rebuild);
+		mt_rebuild_destroy(track->rebuild);
 		free(track);
 		return mt_error_no_memory();
 	}
@@ -54,7 +55,7 @@ struct mt_error *mt_track_find(struct mt_decode_run *run, int tid, struct mt_tra
 void mt_track_destroy(struct mt_decode_run *run, struct mt_track *track)
 {
 	HASH_DEL(run->tracks, track);
-	run->rebuild->destroy(track->rebuild);
+	mt_rebuild_destroy(track->rebuild);
 	free(track);
 }
 
@@ -69,65 +70,38 @@ enum mt_recording_note mt_decode_note_of(const struct mt_decode_run *run,
 	return note;
 }
 
+/* False: the note is none of the thread's events. */
 static bool event_of_note(const struct mt_decode_run *run, const struct mt_sideband *record,
 			  struct mt_event *event)
 {
-	if (record->kind == MT_SIDEBAND_LOST) {
-		*event = (struct mt_event){
-		    .time_ns = record->time_ns,
-		    .kind = MT_EVENT_GAP,
-		    .from = record->lost.lost,
-		    .detail = MT_GAP_AUX_LOST,
-		};
-		return true;
-	}
-	*event = (struct mt_event){
-	    .time_ns = record->time_ns,
-	    .kind = MT_EVENT_MARK,
-	    .from = record->sample.ip,
-	    .to = record->sample.weight,
+	static const uint8_t marks[] = {
+	    [MT_NOTE_TRIGGER] = MT_MARK_TRIGGER,
+	    [MT_NOTE_SNAPSHOT] = MT_MARK_SNAPSHOT,
+	    [MT_NOTE_EXIT] = MT_MARK_EXIT,
+	    [MT_NOTE_THROTTLE] = MT_MARK_THROTTLE,
 	};
-	switch (mt_decode_note_of(run, record)) {
-	case MT_NOTE_SIGNAL:
-		event->kind = MT_EVENT_SIGNAL;
-		event->detail = (uint32_t)record->sample.weight;
-		event->to = record->sample.address;
+	enum mt_recording_note note = mt_decode_note_of(run, record);
+
+	*event = (struct mt_event){.time_ns = record->time_ns};
+	if (record->kind == MT_SIDEBAND_LOST) {
+		event->kind = MT_EVENT_GAP;
+		event->from = record->lost.lost;
+		event->detail = MT_GAP_AUX_LOST;
 		return true;
-	case MT_NOTE_TRIGGER:
-		event->detail = MT_MARK_TRIGGER;
-		return true;
-	case MT_NOTE_SNAPSHOT:
-		event->detail = MT_MARK_SNAPSHOT;
-		return !run->rebuild->snapshots_are_events;
-	case MT_NOTE_EXIT:
-		event->detail = MT_MARK_EXIT;
-		return true;
-	case MT_NOTE_THROTTLE:
-		event->detail = MT_MARK_THROTTLE;
-		return true;
-	default:
-		return false;
 	}
-}
-
-static struct mt_error *push(struct mt_decode_run *run, struct mt_track *track,
-			     const struct mt_event *events, size_t count)
-{
-	if (count)
-		track->time_ns = events[count - 1].time_ns;
-	return run->rebuild->push(track->rebuild, events, count);
-}
-
-static struct mt_error *push_note(struct mt_decode_run *run, struct mt_track *track,
-				  const struct mt_sideband *note)
-{
-	struct mt_event event;
-
-	if (!event_of_note(run, note, &event))
-		return NULL;
-	if (event.time_ns < track->time_ns || !run->timed)
-		event.time_ns = track->time_ns;
-	return push(run, track, &event, 1);
+	event->from = record->sample.ip;
+	if (note == MT_NOTE_SIGNAL) {
+		event->kind = MT_EVENT_SIGNAL;
+		event->to = record->sample.address;
+		event->detail = (uint32_t)record->sample.weight;
+		return true;
+	}
+	if (note >= sizeof(marks) / sizeof(marks[0]))
+		return false;
+	event->kind = MT_EVENT_MARK;
+	event->to = record->sample.weight;
+	event->detail = marks[note];
+	return true;
 }
 
 static bool is_snapshot_mark(const struct mt_event *event)
@@ -135,18 +109,42 @@ static bool is_snapshot_mark(const struct mt_event *event)
 	return event->kind == MT_EVENT_MARK && event->detail == MT_MARK_SNAPSHOT;
 }
 
+static struct mt_error *push(struct mt_track *track, const struct mt_event *events, size_t count)
+{
+	if (count)
+		track->time_ns = events[count - 1].time_ns;
+	return mt_rebuild_push(track->rebuild, events, count);
+}
+
+static struct mt_error *push_note(struct mt_decode_run *run, struct mt_track *track,
+				  const struct mt_sideband *note)
+{
+	struct mt_event event;
+
+	if (!event_of_note(run, note, &event) ||
+	    (is_snapshot_mark(&event) && run->rebuild_ops->snapshots_are_events))
+		return NULL;
+	if (event.time_ns < track->time_ns || !run->timed)
+		event.time_ns = track->time_ns;
+	return push(track, &event, 1);
+}
+
 /* The end of a thread belongs behind everything else. */
-static bool note_is_due(const struct mt_decode_run *run, const struct mt_sideband *note,
+static bool note_is_due(const struct mt_decode_run *run, const struct mt_sideband *record,
 			const struct mt_event *event)
 {
-	enum mt_recording_note kind = mt_decode_note_of(run, note);
+	struct mt_event note;
 
-	if (!run->timed || note->time_ns > event->time_ns || kind == MT_NOTE_EXIT)
+	if (!run->timed || record->time_ns > event->time_ns)
+		return false;
+	if (!event_of_note(run, record, &note))
+		return true;
+	if (note.kind == MT_EVENT_MARK && note.detail == MT_MARK_EXIT)
 		return false;
 	/* What has a snapshot's own time is in it. */
-	if (kind == MT_NOTE_SNAPSHOT && note->time_ns == event->time_ns)
+	if (is_snapshot_mark(&note) && note.time_ns == event->time_ns)
 		return false;
-	return run->rebuild->takes_note(event, kind);
+	return run->rebuild_ops->takes_note(event, &note);
 }
 
 /* The snapshot's note, from the next one on; NULL: it is not there. */
@@ -177,7 +175,7 @@ static struct mt_error *push_end_of_crash(struct mt_decode_run *run, struct mt_t
 	track->next_note++;
 	event_of_note(run, note, &event);
 	event.time_ns = time_ns;
-	return push(run, track, &event, 1);
+	return push(track, &event, 1);
 }
 
 static struct mt_error *push_what_follows(struct mt_decode_run *run, struct mt_track *track,
@@ -227,16 +225,16 @@ static struct mt_error *enter_epoch(struct mt_decode_run *run, struct mt_track *
 {
 	struct mt_epoch *epoch = mt_decode_epoch_at(run, track->thread, event->time_ns);
 
-	if (epoch == track->epoch || (track->epoch && !run->rebuild->names_may_change(event)))
+	if (epoch == track->epoch || (track->epoch && !run->rebuild_ops->names_may_change(event)))
 		return NULL;
 	if (track->epoch && epoch->exec) {
 		struct mt_event exec = {
 		    .time_ns = event->time_ns, .kind = MT_EVENT_MARK, .detail = MT_MARK_EXEC};
 
-		mt_try(push(run, track, &exec, 1));
+		mt_try(push(track, &exec, 1));
 	}
 	track->epoch = epoch;
-	run->rebuild->set_symbolizer(track->rebuild, &epoch->symbolizer.symbolizer);
+	mt_rebuild_set_symbolizer(track->rebuild, &epoch->symbolizer.symbolizer);
 	return NULL;
 }
 
@@ -267,7 +265,7 @@ static bool has_company(const struct mt_decode_run *run, const struct mt_track *
 
 	if (is_snapshot_mark(event))
 		return true;
-	if (run->rebuild->names_may_change(event) &&
+	if (run->rebuild_ops->names_may_change(event) &&
 	    track->epoch != mt_decode_epoch_at(run, thread, event->time_ns))
 		return true;
 	return track->next_note < thread->notes.count &&
@@ -280,14 +278,14 @@ struct mt_error *mt_track_deliver(struct mt_decode_run *run, struct mt_track *tr
 	if (!count)
 		return NULL;
 	if (is_plain(run, track, events[count - 1].time_ns) && !has_snapshot_mark(events, count))
-		return push(run, track, events, count);
+		return push(track, events, count);
 	for (size_t i = 0, more; i < count; i += more) {
 		mt_try(enter_epoch(run, track, &events[i]));
 		mt_try(push_notes_before(run, track, &events[i]));
 		more = 1;
 		while (i + more < count && !has_company(run, track, &events[i + more]))
 			more++;
-		mt_try(push(run, track, &events[i], more));
+		mt_try(push(track, &events[i], more));
 	}
 	return NULL;
 }
@@ -303,7 +301,7 @@ struct mt_error *mt_track_finish(struct mt_decode_run *run, struct mt_track *tra
 			mt_try(push_end_of_crash(run, track, note->time_ns));
 		mt_try(push_note(run, track, note));
 	}
-	mt_try(run->rebuild->finish(track->rebuild));
+	mt_try(mt_rebuild_finish(track->rebuild));
 	mt_track_destroy(run, track);
 	return NULL;
 }

@@ -207,7 +207,7 @@ void mt_args_of_instant(struct mt_args *args, const struct mt_instant *instant)
 	add_source(args, &instant->source);
 }
 
-void mt_args_of_snapshot(struct mt_args *args, const struct mt_segment *segment)
+void mt_args_of_snapshot(struct mt_args *args, const struct mt_thread_segment *segment)
 {
 	args->count = 0;
 	add_number(args, MT_ARG_NUMBER, segment->snapshot);

@@ -76,7 +76,7 @@ void mt_args_of_slice(struct mt_args *args, const struct mt_slice *slice);
 void mt_args_of_end(struct mt_args *args, const struct mt_slice_end *end);
 void mt_args_of_instant(struct mt_args *args, const struct mt_instant *instant);
 
-void mt_args_of_snapshot(struct mt_args *args, const struct mt_segment *segment);
+void mt_args_of_snapshot(struct mt_args *args, const struct mt_thread_segment *segment);
 
 /* What kind of slice or instant it is: a viewer can tell and filter them by it. */
 #define MT_CATEGORY_CALL    "call"

@@ -16,7 +16,7 @@ struct mt_calls_of {
 	size_t passed;                  /* so many of the outermost are passed on */
 	uint64_t count;
 	struct mt_thread thread;
-	struct mt_segment segment;
+	struct mt_thread_segment segment;
 	bool thread_passed, segment_passed;
 };
 
@@ -68,7 +68,7 @@ static struct mt_error *thread(void *self, const struct mt_thread *which)
 	return NULL;
 }
 
-static struct mt_error *segment_begin(void *self, const struct mt_segment *segment)
+static struct mt_error *segment_begin(void *self, const struct mt_thread_segment *segment)
 {
 	struct mt_calls_of *filter = self;
 
@@ -113,7 +113,7 @@ static struct mt_error *instant(void *self, const struct mt_instant *what)
 	return filter->to.ops->instant(filter->to.self, what);
 }
 
-static struct mt_error *segment_end(void *self, const struct mt_segment *segment)
+static struct mt_error *segment_end(void *self, const struct mt_thread_segment *segment)
 {
 	const struct mt_calls_of *filter = self;
 

@@ -245,7 +245,7 @@ static struct mt_error *fxt_thread(void *self, const struct mt_thread *id)
 
 /* Slices. */
 
-static struct mt_error *fxt_segment_begin(void *self, const struct mt_segment *segment)
+static struct mt_error *fxt_segment_begin(void *self, const struct mt_thread_segment *segment)
 {
 	struct fxt *fxt = self;
 
@@ -340,7 +340,7 @@ static struct mt_error *fxt_counter(void *self, const struct mt_counter *counter
 	return mt_fxt_send(&fxt->record, fxt->stream);
 }
 
-static struct mt_error *fxt_segment_end(void *self, const struct mt_segment *segment)
+static struct mt_error *fxt_segment_end(void *self, const struct mt_thread_segment *segment)
 {
 	struct fxt *fxt = self;
 	struct mt_args args;

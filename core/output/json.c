@@ -186,7 +186,7 @@ static struct mt_error *json_thread(void *self, const struct mt_thread *id)
 	return write_metadata(json, "thread_name", id->pid, id->tid, id->name);
 }
 
-static struct mt_error *json_segment_begin(void *self, const struct mt_segment *segment)
+static struct mt_error *json_segment_begin(void *self, const struct mt_thread_segment *segment)
 {
 	struct json *json = self;
 
@@ -254,7 +254,7 @@ static struct mt_error *json_counter(void *self, const struct mt_counter *counte
 	return end_event(json);
 }
 
-static struct mt_error *json_segment_end(void *self, const struct mt_segment *segment)
+static struct mt_error *json_segment_end(void *self, const struct mt_thread_segment *segment)
 {
 	struct mt_args args;
 

@@ -36,7 +36,7 @@ struct window {
 
 	MT_ARRAY(struct open_slice) open; /* by depth */
 	uint64_t unended;                 /* left before they ended, and will not end */
-	struct mt_segment segment_now;
+	struct mt_thread_segment segment_now;
 	bool segment_is_due; /* it has shown nothing yet */
 	bool has_segment;    /* one was shown: times count from its end */
 
@@ -175,7 +175,7 @@ static struct mt_error *text_thread(void *self, const struct mt_thread *thread)
 	return NULL;
 }
 
-static struct mt_error *text_segment_begin(void *self, const struct mt_segment *segment)
+static struct mt_error *text_segment_begin(void *self, const struct mt_thread_segment *segment)
 {
 	struct text *text = self;
 
@@ -278,7 +278,7 @@ static struct mt_error *text_instant(void *self, const struct mt_instant *instan
 			  });
 }
 
-static struct mt_error *text_segment_end(void *self, const struct mt_segment *segment)
+static struct mt_error *text_segment_end(void *self, const struct mt_thread_segment *segment)
 {
 	struct text *text = self;
 	struct window *window = text->window;

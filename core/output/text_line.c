@@ -411,7 +411,7 @@ static void put_instant(struct mt_str *out, struct mt_text_style *style,
 }
 
 static void put_segment(struct mt_str *out, struct mt_text_style *style,
-			const struct mt_segment *segment)
+			const struct mt_thread_segment *segment)
 {
 	struct mt_str *cell = &style->cell;
 

@@ -30,7 +30,7 @@ struct mt_text_entry {
 	uint64_t end_ns;
 	const char *caller_module; /* of a slice without a call source; NULL: not known */
 	union {
-		struct mt_segment segment;
+		struct mt_thread_segment segment;
 		struct mt_slice slice; /* SLICE, RETURN */
 		struct mt_instant instant;
 		uint64_t count; /* UNENDED */

@@ -17,7 +17,7 @@ void mt_cs_trace_end(struct mt_callstack *cs, const struct mt_event *event)
 	};
 
 	if (!syscall)
-		mt_segment_log_hold(&cs->log);
+		mt_segment_log_hold(&cs->base.log);
 	mt_cs_begin(cs, &slice);
 	cs->mode = MT_CS_AWAY;
 	cs->away_from = event->from;
@@ -26,92 +26,69 @@ void mt_cs_trace_end(struct mt_callstack *cs, const struct mt_event *event)
 
 void mt_cs_end_away(struct mt_callstack *cs, bool came_back, uint8_t end_flags)
 {
-	if (mt_segment_log_release(&cs->log, came_back))
+	if (mt_segment_log_release(&cs->base.log, came_back))
 		mt_cs_end(cs, end_flags);
-}
-
-static void enter_handler(struct mt_callstack *cs, const struct mt_function *function,
-			  uint64_t address)
-{
-	mt_cs_enter(cs, &(struct mt_entry){.function = function,
-					   .address = address,
-					   .frame_flags = MT_FRAME_HANDLER,
-					   .slice_flags = MT_SLICE_HANDLER});
-	mt_cs_arrive(cs, address);
-}
-
-/* Code outside of the traced range called back into it. */
-static void enter_callback(struct mt_callstack *cs, const struct mt_function *function,
-			   uint64_t address)
-{
-	mt_cs_enter(cs, &(struct mt_entry){.function = function, .address = address});
-	mt_cs_arrive(cs, address);
-}
-
-/* The restorer is left by its sigreturn. */
-static bool leave_restorer(struct mt_callstack *cs, uint64_t address)
-{
-	const struct mt_frame *top = mt_cs_top(cs);
-
-	if (!top || !(top->flags & MT_FRAME_RESTORER) || mt_function_holds(top->function, address))
-		return false;
-	mt_cs_pop(cs, 0);
-	return true;
 }
 
 /* Control left at SITE (0: not known) and is at ADDRESS now. */
 static void come_back(struct mt_callstack *cs, uint64_t address, uint64_t site, uint32_t detail)
 {
-	const struct mt_function *function = mt_cs_function_at(cs, address);
+	const struct mt_function *function = mt_rebuild_function_at(&cs->base, address);
+	const struct mt_frame *top = mt_cs_top(cs);
 	bool at_entry = address == function->start;
-	bool goes_on = !leave_restorer(cs, address) && site &&
-		       (address == site || address - site == MT_SYSCALL_BYTES);
-	bool signal = cs->signal && (at_entry || function->kind == MT_FUNCTION_UNKNOWN);
-	bool same = cs->frames.count && mt_cs_frame_is(cs, mt_cs_top(cs), function);
+	bool goes_on = site && (address == site || address - site == MT_SYSCALL_BYTES);
+	bool signal = cs->base.signal && (at_entry || function->kind == MT_FUNCTION_UNKNOWN);
 
-	cs->signal = 0;
+	/* The restorer is left by its sigreturn. */
+	if (top && top->flags & MT_FRAME_RESTORER && !mt_function_holds(top->function, address)) {
+		mt_cs_pop(cs, 0);
+		goes_on = false;
+	}
+	cs->base.signal = 0;
 	if (cs->frames.count == 0) {
 		mt_cs_add_root(cs, address);
 		mt_cs_arrive(cs, address);
-	} else if (same && (goes_on || !signal)) {
+	} else if (mt_cs_frame_is(cs, mt_cs_top(cs), function) && (goes_on || !signal)) {
 		mt_cs_arrive(cs, address);
 	} else if (detail == MT_TRACE_END_STOP) {
 		/* Nobody knows what ran meanwhile. */
 		if (at_entry || !mt_cs_land(cs, address, MT_SLICE_END_LOST))
 			mt_cs_restart(cs, address);
-	} else if (at_entry && detail == MT_TRACE_END_FILTER) {
-		enter_callback(cs, function, address);
 	} else if (at_entry || signal) {
-		enter_handler(cs, function, address);
+		/* A handler; or code outside of the traced range called back into it. */
+		bool callback = at_entry && detail == MT_TRACE_END_FILTER;
+
+		mt_cs_enter(cs, &(struct mt_entry){
+				    .function = function,
+				    .address = address,
+				    .frame_flags = callback ? 0 : MT_FRAME_HANDLER,
+				    .slice_flags = callback ? 0 : MT_SLICE_HANDLER,
+				});
+		mt_cs_arrive(cs, address);
 	} else if (!mt_cs_land(cs, address,
 			       detail == MT_TRACE_END_FILTER ? 0 : MT_SLICE_END_UNWOUND)) {
 		mt_cs_lose_track(cs, address);
 	}
 }
 
-static void come_back_from_away(struct mt_callstack *cs, uint64_t address)
-{
-	mt_cs_end_away(cs, true, 0);
-	cs->mode = MT_CS_RUNNING;
-	come_back(cs, address, cs->away_from, cs->away_detail);
-}
-
 void mt_cs_trace_start(struct mt_callstack *cs, uint64_t address)
 {
 	switch (cs->mode) {
 	case MT_CS_BLANK:
-		mt_cs_open_segment(cs);
+		mt_rebuild_open_segment(&cs->base);
 		if (!mt_cs_take_up(cs, address))
 			mt_cs_add_root(cs, address);
 		mt_cs_arrive(cs, address);
 		cs->mode = MT_CS_RUNNING;
-		cs->signal = 0;
+		cs->base.signal = 0;
 		break;
 	case MT_CS_LOST:
 		mt_cs_resume(cs, address);
 		break;
 	case MT_CS_AWAY:
-		come_back_from_away(cs, address);
+		mt_cs_end_away(cs, true, 0);
+		cs->mode = MT_CS_RUNNING;
+		come_back(cs, address, cs->away_from, cs->away_detail);
 		break;
 	default:
 		come_back(cs, address, cs->ip, MT_TRACE_END_ASYNC);
@@ -120,7 +97,7 @@ void mt_cs_trace_start(struct mt_callstack *cs, uint64_t address)
 
 void mt_cs_kernel_entry(struct mt_callstack *cs, const struct mt_event *event)
 {
-	mt_cs_enter(cs, &(struct mt_entry){.function = mt_cs_function_at(cs, event->to),
+	mt_cs_enter(cs, &(struct mt_entry){.function = mt_rebuild_function_at(&cs->base, event->to),
 					   .address = event->to,
 					   .call_site = event->from,
 					   .return_site = event->from,
@@ -128,17 +105,12 @@ void mt_cs_kernel_entry(struct mt_callstack *cs, const struct mt_event *event)
 	mt_cs_arrive(cs, event->to);
 }
 
-static bool in_kernel(const struct mt_frame *frame)
-{
-	return mt_address_is_kernel(frame->function->start);
-}
-
 /* Interrupts nest: one that interrupted the kernel goes back to the kernel. */
 static size_t frames_below_kernel(const struct mt_callstack *cs, bool to_kernel)
 {
 	size_t i = cs->frames.count;
 
-	while (i > 0 && in_kernel(&cs->frames.items[i - 1])) {
+	while (i > 0 && mt_address_is_kernel(cs->frames.items[i - 1].function->start)) {
 		i--;
 		if (to_kernel && cs->frames.items[i].flags & MT_FRAME_ENTRY)
 			break;

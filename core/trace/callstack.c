@@ -1,91 +1,50 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Taking events: time, the short way for what is common, and the long way for the rest. */
-#include "trace/callstack.h"
-
 #include "trace/callstack_internal.h"
 
-enum {
-	CREDIT_PER_EVENT = 8,
-	CREDIT_MAX = 1 << 26,
-	NEXT_CALL_BYTES = 5, /* call rel32 */
-};
+#include <string.h>
 
-static bool allocate(struct mt_callstack *cs)
+enum { NEXT_CALL_BYTES = 5 /* call rel32 */ };
+
+static bool init(struct mt_rebuild *rebuild)
 {
-	cs->functions = calloc(MT_CS_FUNCTIONS, sizeof(*cs->functions));
-	if (cs->options.inlines) {
-		cs->spans = calloc(MT_CS_SPANS, sizeof(*cs->spans));
-		cs->span_addresses = calloc(MT_CS_SPANS, sizeof(*cs->span_addresses));
-	}
-	return cs->functions && (!cs->options.inlines || (cs->spans && cs->span_addresses));
+	struct mt_callstack *cs = (struct mt_callstack *)rebuild;
+
+	if (!rebuild->options.inlines)
+		return true;
+	cs->spans = calloc(MT_CS_SPANS, sizeof(*cs->spans));
+	cs->span_addresses = calloc(MT_CS_SPANS, sizeof(*cs->span_addresses));
+	return cs->spans && cs->span_addresses;
 }
 
-struct mt_error *mt_callstack_create(const struct mt_callstack_options *options,
-				     struct mt_callstack **out)
+static void deinit(struct mt_rebuild *rebuild)
 {
-	struct mt_callstack *cs = calloc(1, sizeof(*cs));
-	struct mt_error *error;
+	struct mt_callstack *cs = (struct mt_callstack *)rebuild;
 
-	if (!cs)
-		return mt_error_no_memory();
-	cs->options = *options;
-	cs->symbolizer = &mt_symbolizer_without_names;
-	error = mt_segment_log_init(&cs->log, options->log_memory_bytes);
-	if (!error && !allocate(cs))
-		error = mt_error_no_memory();
-	if (error) {
-		mt_callstack_destroy(cs);
-		return error;
-	}
-	*out = cs;
-	return NULL;
-}
-
-void mt_callstack_destroy(struct mt_callstack *cs)
-{
-	if (!cs)
-		return;
-	mt_segment_log_deinit(&cs->log);
 	mt_array_deinit(&cs->frames);
-	mt_array_deinit(&cs->roots);
 	mt_array_deinit(&cs->saved);
 	mt_array_deinit(&cs->carried);
 	mt_cs_forget_parked(cs);
-	free(cs->functions);
 	free(cs->spans);
 	free(cs->span_addresses);
-	free(cs);
 }
 
-void mt_cs_fail(struct mt_callstack *cs, struct mt_error *error)
+static void names_changed(struct mt_rebuild *rebuild)
 {
-	if (cs->log.error)
-		mt_error_destroy(error);
-	else
-		cs->log.error = error;
-}
+	struct mt_callstack *cs = (struct mt_callstack *)rebuild;
 
-void mt_callstack_set_symbolizer(struct mt_callstack *cs, const struct mt_symbolizer *symbolizer)
-{
-	/* What waits has its call sites' sources from the old one. */
-	mt_segment_log_settle(&cs->log, cs->now_ns);
-	cs->symbolizer = symbolizer ? symbolizer : &mt_symbolizer_without_names;
-	cs->log.symbolizer = cs->symbolizer;
-	cs->inlines = cs->options.inlines && cs->symbolizer->inlines_at;
-	mt_cs_forget_names(cs);
+	cs->inlines = rebuild->options.inlines && rebuild->symbolizer->inlines_at;
+	if (cs->spans)
+		memset(cs->spans, 0, MT_CS_SPANS * sizeof(*cs->spans));
+	cs->range_size = 0;
 }
 
 /* "call next; pop" asks for the instruction pointer: PT calls it a call, nothing returns. */
-static bool is_no_call(const struct mt_function *function, uint64_t from, uint64_t to)
-{
-	return to - from == NEXT_CALL_BYTES && to != function->start;
-}
-
 static void call(struct mt_callstack *cs, uint64_t from, uint64_t to)
 {
-	const struct mt_function *function = mt_cs_function_at(cs, to);
+	const struct mt_function *function = mt_rebuild_function_at(&cs->base, to);
 
-	if (!is_no_call(function, from, to))
+	if (to - from != NEXT_CALL_BYTES || to == function->start)
 		mt_cs_enter(cs, &(struct mt_entry){.function = function,
 						   .address = to,
 						   .call_site = from,
@@ -135,107 +94,116 @@ static void flow(struct mt_callstack *cs, const struct mt_event *event)
 	}
 }
 
-/* An aborted transaction did not run: what led to `from` is not to be shown. */
-static void reach(struct mt_callstack *cs, const struct mt_event *event)
-{
-	if (event->kind == MT_EVENT_TX_ABORT && cs->segment_open && cs->mode != MT_CS_LOST)
-		return;
-	if (cs->mode != MT_CS_RUNNING)
-		mt_cs_trace_start(cs, event->from);
-	if (event->from && !mt_cs_in_range(cs, event->from))
-		mt_cs_sync(cs, event->from);
-}
-
 static void handle(struct mt_callstack *cs, const struct mt_event *event)
 {
 	switch (event->kind) {
 	case MT_EVENT_TRACE_START:
 		mt_cs_trace_start(cs, event->to);
-		break;
+		return;
 	case MT_EVENT_GAP:
 		mt_cs_gap(cs, event);
-		break;
+		return;
 	case MT_EVENT_SIGNAL:
-		mt_cs_signal(cs, event);
-		break;
+		mt_rebuild_signal(&cs->base, event);
+		return;
 	case MT_EVENT_MARK:
-		mt_cs_mark(cs, event);
-		break;
-	default:
-		if (event->kind > MT_EVENT_MARK)
-			break;
-		reach(cs, event);
-		if (!cs->log.error)
-			flow(cs, event);
+		if (event->detail == MT_MARK_SNAPSHOT && event->flags & MT_EVENT_RUNS_ON)
+			mt_cs_carry(cs);
+		mt_rebuild_mark(&cs->base, event);
+		return;
 	}
+	if (event->kind > MT_EVENT_MARK)
+		return;
+	/* An aborted transaction did not run: what led to `from` is not to be shown. */
+	if (event->kind != MT_EVENT_TX_ABORT || !cs->base.segment_open || cs->mode == MT_CS_LOST) {
+		if (cs->mode != MT_CS_RUNNING)
+			mt_cs_trace_start(cs, event->from);
+		if (event->from && !mt_cs_in_range(cs, event->from))
+			mt_cs_sync(cs, event->from);
+	}
+	if (!cs->base.log.error)
+		flow(cs, event);
 }
 
 /* What waits is spread up to now; but what waits before a gap happened before it. */
-static void settle(struct mt_callstack *cs, const struct mt_event *event)
+static void settle_pending(struct mt_callstack *cs, const struct mt_event *event)
 {
-	uint64_t base_ns = mt_array_last(&cs->log.pending)->time_ns;
+	uint64_t base_ns = mt_array_last(&cs->base.log.pending)->time_ns;
 
 	if (event->kind == MT_EVENT_GAP)
-		mt_segment_log_settle(&cs->log, cs->before_ns);
-	else if (cs->now_ns > base_ns || !(event->flags & MT_EVENT_TIME_IS_ESTIMATE))
-		mt_segment_log_settle(&cs->log, cs->now_ns);
+		mt_segment_log_settle(&cs->base.log, cs->base.before_ns);
+	else if (cs->base.now_ns > base_ns || !(event->flags & MT_EVENT_TIME_IS_ESTIMATE))
+		mt_segment_log_settle(&cs->base.log, cs->base.now_ns);
 }
 
-static inline void advance(struct mt_callstack *cs, const struct mt_event *event)
+static void push(struct mt_rebuild *rebuild, const struct mt_event *events, size_t count)
 {
-	cs->before_ns = cs->now_ns;
-	/* Beyond 63 bits it is no time but garbage, and formats do not take it. */
-	if ((int64_t)event->time_ns > (int64_t)cs->now_ns)
-		cs->now_ns = event->time_ns;
-	cs->time_ns = cs->now_ns;
-	cs->estimated = event->flags & MT_EVENT_TIME_IS_ESTIMATE;
-}
+	struct mt_callstack *cs = (struct mt_callstack *)rebuild;
 
-static struct mt_error *take_error(struct mt_callstack *cs)
-{
-	struct mt_error *error = cs->log.error;
-
-	cs->log.error = NULL;
-	cs->failed = true;
-	return error;
-}
-
-static void earn(struct mt_callstack *cs, size_t events)
-{
-	cs->credit +=
-	    events < CREDIT_MAX / CREDIT_PER_EVENT ? events * CREDIT_PER_EVENT : CREDIT_MAX;
-	if (cs->credit > CREDIT_MAX)
-		cs->credit = CREDIT_MAX;
-}
-
-struct mt_error *mt_callstack_push(struct mt_callstack *cs, const struct mt_event *events,
-				   size_t count)
-{
-	if (cs->failed)
-		return NULL;
-	earn(cs, count);
 	for (const struct mt_event *event = events; event < events + count; event++) {
-		advance(cs, event);
-		if (cs->log.pending.count)
-			settle(cs, event);
+		mt_rebuild_advance(rebuild, event);
+		cs->time_ns = rebuild->now_ns;
+		if (rebuild->log.pending.count)
+			settle_pending(cs, event);
 		if (event->kind == MT_EVENT_JUMP && mt_cs_in_range(cs, event->from) &&
 		    mt_cs_in_range(cs, event->to)) {
 			cs->ip = event->to;
 			continue;
 		}
 		handle(cs, event);
-		if (cs->log.error)
-			return take_error(cs);
+		if (rebuild->log.error)
+			return;
 	}
-	return NULL;
 }
 
-struct mt_error *mt_callstack_finish(struct mt_callstack *cs)
+static void settle(struct mt_rebuild *rebuild)
 {
-	if (cs->failed)
-		return NULL;
-	cs->time_ns = cs->now_ns;
-	cs->estimated = false;
-	mt_cs_close_segment(cs, 0);
-	return cs->log.error ? take_error(cs) : NULL;
+	struct mt_callstack *cs = (struct mt_callstack *)rebuild;
+
+	cs->time_ns = rebuild->now_ns;
+	if (cs->mode == MT_CS_LOST)
+		mt_cs_show_gap(cs, 0);
+	else if (cs->mode == MT_CS_AWAY)
+		mt_segment_log_release(&rebuild->log, false);
+	mt_cs_show_hidden(cs);
+	mt_cs_end_transaction(cs);
+	mt_segment_log_settle(&rebuild->log, rebuild->now_ns);
 }
+
+static void forget(struct mt_rebuild *rebuild)
+{
+	struct mt_callstack *cs = (struct mt_callstack *)rebuild;
+
+	cs->frames.count = 0;
+	cs->range_size = 0;
+	cs->mode = MT_CS_BLANK;
+	mt_cs_forget_parked(cs);
+}
+
+/* Control comes back from the kernel: that is where mappings are made. */
+static bool names_may_change(const struct mt_event *event)
+{
+	return event->kind == MT_EVENT_TRACE_START;
+}
+
+/* Signals are delivered on the way out of the kernel, so they belong right before tracing begins
+ * again; a snapshot belongs to its mark. */
+static bool takes_note(const struct mt_event *event, const struct mt_event *note)
+{
+	if (note->kind == MT_EVENT_SIGNAL)
+		return event->kind == MT_EVENT_TRACE_START;
+	return note->kind != MT_EVENT_MARK || note->detail != MT_MARK_SNAPSHOT;
+}
+
+const struct mt_rebuild_ops mt_rebuild_from_branches = {
+    .names_may_change = names_may_change,
+    .takes_note = takes_note,
+    .snapshots_are_events = true,
+    .size = sizeof(struct mt_callstack),
+    .init = init,
+    .deinit = deinit,
+    .names_changed = names_changed,
+    .push = push,
+    .settle = settle,
+    .forget = forget,
+};

@@ -1,27 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The rebuild's insides, shared by the files of trace/ alone.
+/* The rebuild of call stacks from branches (trace/rebuild.h):
  *
  *	callstack.c	takes events and gives each to who knows what it means
  *	sync.c		calls, returns, jumps, and what to do when they do not fit
  *	away.c		where tracing leaves and comes back: syscalls, signals, the kernel
- *	segment.c	segments, gaps, marks
+ *	gap.c		gaps, and what lives through a snapshot
  *	transaction.c	what an abort takes back
  *	fibers.c	stacks that the program switches between
  *	frames.c	the stack of frames and the search in it
  *	inlines.c	the chain of inlined functions on top
- *	backtrace.c	roots from an unwinder's truth
- *	segment_log.c, replay.c	what is held back until a segment's end
  *
  * A frame is a function that was called and has not returned; it shows as a slice, with a slice
  * for each inlined function that control is in.  All state is the thread's. */
 #ifndef MT_TRACE_CALLSTACK_INTERNAL_H
 #define MT_TRACE_CALLSTACK_INTERNAL_H
 
-#include "trace/callstack.h"
-#include "trace/segment_log.h"
+#include "trace/rebuild_private.h"
 
 enum {
-	MT_CS_FUNCTIONS = 4096,
 	MT_CS_SPANS = 2048,
 	MT_CS_PARKED = 16,
 	MT_CS_PARKED_FRAMES = 256, /* more is left to be found anew */
@@ -63,41 +59,21 @@ enum mt_cs_mode {
 	MT_CS_LOST,    /* GAP was seen, without where control is now */
 };
 
-struct mt_cached_function {
-	uint64_t address;
-	const struct mt_function *function;
-};
-
 struct mt_callstack {
+	struct mt_rebuild base;
 	/* Around ip, in one function and one chain of inlined functions: as long as control stays
 	 * in here nothing needs to be done. */
 	uint64_t range_start;
 	uint64_t range_size;
-	uint64_t ip; /* the last event's `to` */
-	uint64_t now_ns;
-	uint64_t before_ns; /* of the event before */
-	uint64_t time_ns;   /* when what is shown next happened */
-	bool estimated;
-	uint8_t mode;
+	uint64_t ip;      /* the last event's `to` */
+	uint64_t time_ns; /* when what is shown next happened */
+	uint8_t mode;     /* enum mt_cs_mode */
 	bool inlines;
 	MT_ARRAY(struct mt_frame) frames; /* outermost first */
-	MT_ARRAY(struct mt_slice)
-	roots; /* in the order in which they were found: innermost first */
-	struct mt_segment_log log;
 
-	/* A search down the stack is paid for by the events before, so that no input makes the
-	 * work quadratic. */
-	uint64_t credit;
-
-	const struct mt_symbolizer *symbolizer;
-	struct mt_cached_function *functions; /* MT_CS_FUNCTIONS, by address */
-	struct mt_inline_span *spans;         /* MT_CS_SPANS, by address */
+	struct mt_inline_span *spans; /* MT_CS_SPANS, by address */
 	uint64_t *span_addresses;
 	const struct mt_function *cold_part, *cold_whole; /* a pair that was found to match */
-
-	struct mt_segment segment;
-	bool segment_open;
-	uint32_t signal; /* said to be delivered; 0: none */
 
 	uint64_t hidden_site; /* the branch to a HIDDEN top frame */
 
@@ -108,10 +84,6 @@ struct mt_callstack {
 	MT_ARRAY(struct mt_frame) carried;
 	uint64_t carried_from;
 
-	uint64_t gap_begin_ns; /* LOST */
-	uint64_t gap_bytes;
-	uint32_t gap_cause;
-
 	struct mt_parked parked[MT_CS_PARKED];
 	size_t next_parked;
 
@@ -120,9 +92,6 @@ struct mt_callstack {
 	size_t kept_frames;              /* that it left untouched */
 	MT_ARRAY(struct mt_frame) saved; /* that it popped, topmost first */
 	size_t saved_roots;
-
-	struct mt_callstack_options options;
-	bool failed;
 };
 
 static inline bool mt_cs_in_range(const struct mt_callstack *cs, uint64_t address)
@@ -146,21 +115,6 @@ static inline bool mt_is_next_of(uint64_t address, uint64_t site)
 	return address - site - 1 < 15;
 }
 
-static inline const struct mt_function *mt_cs_function_at(struct mt_callstack *cs, uint64_t address)
-{
-	size_t slot = (address * 0x9e3779b97f4a7c15u) >> 52;
-	struct mt_cached_function *cached = &cs->functions[slot];
-
-	if (cached->address != address || !cached->function) {
-		cached->address = address;
-		cached->function = cs->symbolizer->function_at(cs->symbolizer->context, address);
-	}
-	return cached->function;
-}
-
-/* Ends the rebuild: the error stays in the log until push or finish returns it.  NULL is fine. */
-void mt_cs_fail(struct mt_callstack *cs, struct mt_error *error);
-
 /* frames.c */
 struct mt_entry {
 	const struct mt_function *function;
@@ -180,8 +134,6 @@ void mt_cs_replace(struct mt_callstack *cs, const struct mt_function *function, 
 /* A frame that was open since before the segment, outside everything: no frame may be open.
  * INSIDE is an address that control was at in it. */
 void mt_cs_add_root(struct mt_callstack *cs, uint64_t inside);
-/* Likewise, but for the frame itself, which it gives back. */
-struct mt_frame mt_cs_note_root(struct mt_callstack *cs, uint64_t inside);
 /* The frames there are were all open before the segment: make them its roots. */
 void mt_cs_make_roots(struct mt_callstack *cs);
 /* The last root that was found was called from the call before ADDRESS. */
@@ -205,8 +157,6 @@ void mt_cs_arrive(struct mt_callstack *cs, uint64_t address);
 /* It ran straight on from ip to ADDRESS. */
 void mt_cs_walk(struct mt_callstack *cs, uint64_t address);
 void mt_cs_span_at(struct mt_callstack *cs, uint64_t address, struct mt_inline_span *span);
-/* What the caches know is no longer so. */
-void mt_cs_forget_names(struct mt_callstack *cs);
 
 /* sync.c */
 /* The top frame shall be the one that runs the code at ADDRESS. */
@@ -231,21 +181,19 @@ void mt_cs_kernel_exit(struct mt_callstack *cs, const struct mt_event *event);
 /* The slice of the time away ends, if it is to be shown at all. */
 void mt_cs_end_away(struct mt_callstack *cs, bool came_back, uint8_t end_flags);
 
-/* segment.c */
-void mt_cs_open_segment(struct mt_callstack *cs);
-void mt_cs_close_segment(struct mt_callstack *cs, uint32_t snapshot);
-/* Bring back what was open at the snapshot, if control goes on at ADDRESS as it should. */
+/* gap.c */
+/* Keeps what is open at a snapshot after which the trace runs on. */
+void mt_cs_carry(struct mt_callstack *cs);
+/* Brings it back, if control goes on at ADDRESS as it should. */
 bool mt_cs_take_up(struct mt_callstack *cs, uint64_t address);
 void mt_cs_gap(struct mt_callstack *cs, const struct mt_event *event);
+/* The gap's slice, which the outermost KEPT frames live through. */
+void mt_cs_show_gap(struct mt_callstack *cs, size_t kept);
 /* Control is at ADDRESS after a gap. */
 void mt_cs_resume(struct mt_callstack *cs, uint64_t address);
 /* Control is where it cannot be: a gap, and a new segment from here. */
 void mt_cs_lose_track(struct mt_callstack *cs, uint64_t address);
 void mt_cs_restart(struct mt_callstack *cs, uint64_t address);
-void mt_cs_instant(struct mt_callstack *cs, enum mt_instant_kind kind, uint32_t detail,
-		   uint64_t value, uint64_t address);
-void mt_cs_signal(struct mt_callstack *cs, const struct mt_event *event);
-void mt_cs_mark(struct mt_callstack *cs, const struct mt_event *event);
 
 /* transaction.c */
 void mt_cs_transaction(struct mt_callstack *cs, const struct mt_event *event);

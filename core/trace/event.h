@@ -40,8 +40,9 @@ enum mt_event_kind {
 	MT_EVENT_SIGNAL, /* about to be delivered. detail: number; from: PC; to: si_addr or 0 */
 	MT_EVENT_MARK,   /* detail: enum mt_mark; from: PC or 0; to: a number that goes with it */
 
-	/* Call events: what is known when functions report and not branches, for trace/sp_stack.h
-	 * alone.  from: the stack pointer, where the function's return address lies. */
+	/* Call events: what is known when functions report and not branches, for
+	 * mt_rebuild_from_calls alone.  from: the stack pointer, where the function's return
+	 * address lies. */
 	MT_EVENT_ENTRY, /* to: the function's entry */
 	/* to: its ret, about to run; what lies at or below `from` is over.  Of a jump that counts
 	 * as a return `from` is one less than where it sets the stack pointer to, since what lies
@@ -81,7 +82,7 @@ enum mt_mark {
 };
 
 /* In the time's own right, or the last time known when the event was decoded: such events are
- * spread over the time until the next known one (trace/callstack.h). */
+ * spread over the time until the next known one (trace/segment_log.h). */
 #define MT_EVENT_TIME_IS_ESTIMATE 0x1
 /* Of a SNAPSHOT mark: nothing is lost between it and what follows, so what is open stays open. */
 #define MT_EVENT_RUNS_ON 0x2

@@ -21,25 +21,13 @@ void mt_cs_park(struct mt_callstack *cs, size_t kept)
 	parked->switcher = mt_cs_top(cs)->function;
 	parked->frames.count = 0;
 	if (mt_array_reserve(&parked->frames, count - kept)) {
-		mt_cs_fail(cs, mt_error_no_memory());
+		mt_rebuild_out_of_memory(&cs->base);
 		return;
 	}
 	parked->frames.count = count - kept;
 	memcpy(parked->frames.items, &cs->frames.items[kept],
 	       (count - kept) * sizeof(*parked->frames.items));
 	cs->next_parked++;
-}
-
-static struct mt_parked *find_parked(struct mt_callstack *cs, uint64_t address)
-{
-	for (size_t i = 0; i < MT_CS_PARKED; i++) {
-		struct mt_parked *parked = &cs->parked[i];
-
-		if (parked->frames.count && mt_is_next_of(address, parked->site) &&
-		    parked->switcher == mt_cs_top(cs)->function)
-			return parked;
-	}
-	return NULL;
 }
 
 /* The running fiber leaves; returns the call that led to it. */
@@ -57,35 +45,36 @@ static uint64_t leave_fiber(struct mt_callstack *cs)
 	return site;
 }
 
-static void continue_frame(struct mt_callstack *cs, const struct mt_frame *frame, uint64_t site,
-			   uint8_t flags)
-{
-	mt_cs_enter(cs, &(struct mt_entry){.function = frame->function,
-					   .call_site = site,
-					   .return_site = site,
-					   .frame_flags = flags,
-					   .slice_flags = MT_SLICE_INFERRED});
-}
-
 bool mt_cs_switch(struct mt_callstack *cs, uint64_t address)
 {
-	struct mt_parked *found = find_parked(cs, address);
-	struct mt_parked parked;
-	uint64_t site;
+	struct mt_parked *found = NULL;
 
+	for (size_t i = 0; i < MT_CS_PARKED && !found; i++) {
+		struct mt_parked *parked = &cs->parked[i];
+
+		if (parked->frames.count && mt_is_next_of(address, parked->site) &&
+		    parked->switcher == mt_cs_top(cs)->function)
+			found = parked;
+	}
 	if (!found)
 		return false;
-	parked = *found;
+
+	struct mt_parked parked = *found;
+
 	*found = (struct mt_parked){0};
-	site = leave_fiber(cs);
+	uint64_t site = leave_fiber(cs);
 	mt_array_each (frame, &parked.frames) {
 		bool bottom = frame == parked.frames.items;
+		uint64_t from = bottom ? site : frame->return_site;
 
-		continue_frame(cs, frame, bottom ? site : frame->return_site,
-			       bottom ? MT_FRAME_FIBER : 0);
+		mt_cs_enter(cs, &(struct mt_entry){.function = frame->function,
+						   .call_site = from,
+						   .return_site = from,
+						   .frame_flags = bottom ? MT_FRAME_FIBER : 0,
+						   .slice_flags = MT_SLICE_INFERRED});
 	}
 	mt_array_deinit(&parked.frames);
-	if (!cs->log.error)
+	if (!cs->base.log.error)
 		mt_cs_arrive(cs, address);
 	return true;
 }

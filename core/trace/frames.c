@@ -12,21 +12,20 @@ enum {
 
 void mt_cs_begin(struct mt_callstack *cs, const struct mt_log_slice *slice)
 {
-	mt_segment_log_begin(&cs->log, cs->time_ns, cs->estimated, slice);
+	mt_segment_log_begin(&cs->base.log, cs->time_ns, cs->base.estimated, slice);
 }
 
 void mt_cs_end(struct mt_callstack *cs, uint8_t end_flags)
 {
-	mt_segment_log_end(&cs->log, cs->time_ns, cs->estimated, end_flags);
+	mt_segment_log_end(&cs->base.log, cs->time_ns, cs->base.estimated, end_flags);
 }
 
 static bool push(struct mt_callstack *cs, const struct mt_frame *frame)
 {
-	if (mt_array_push(&cs->frames, *frame)) {
-		mt_cs_fail(cs, mt_error_no_memory());
-		return false;
-	}
-	return true;
+	if (!mt_array_push(&cs->frames, *frame))
+		return true;
+	mt_rebuild_out_of_memory(&cs->base);
+	return false;
 }
 
 static void begin_call(struct mt_callstack *cs, const struct mt_entry *entry)
@@ -101,9 +100,10 @@ void mt_cs_pop_to(struct mt_callstack *cs, size_t count, uint8_t end_flags)
 }
 
 /* A stub's jump, and that of the resolver behind it, complete the call that led there. */
-static struct mt_entry entry_by_jump(const struct mt_callstack *cs, const struct mt_frame *top,
-				     const struct mt_function *function, uint64_t from, uint64_t to)
+void mt_cs_replace(struct mt_callstack *cs, const struct mt_function *function, uint64_t from,
+		   uint64_t to)
 {
+	struct mt_frame *top = mt_cs_top(cs);
 	struct mt_entry entry = {.function = function, .address = to, .call_site = from};
 
 	if (top->flags & MT_FRAME_HIDDEN) {
@@ -114,15 +114,6 @@ static struct mt_entry entry_by_jump(const struct mt_callstack *cs, const struct
 	} else {
 		entry.slice_flags = MT_SLICE_TAIL_CALL;
 	}
-	return entry;
-}
-
-void mt_cs_replace(struct mt_callstack *cs, const struct mt_function *function, uint64_t from,
-		   uint64_t to)
-{
-	struct mt_frame *top = mt_cs_top(cs);
-	struct mt_entry entry = entry_by_jump(cs, top, function, from, to);
-
 	end_slices(cs, top, 0);
 	*top = (struct mt_frame){
 	    .function = function,
@@ -139,28 +130,20 @@ void mt_cs_replace(struct mt_callstack *cs, const struct mt_function *function, 
 		top->flags |= MT_FRAME_JUMPED;
 }
 
-static void push_root(struct mt_callstack *cs, const struct mt_slice *slice)
-{
-	if (mt_array_push(&cs->roots, *slice))
-		mt_cs_fail(cs, mt_error_no_memory());
-}
-
 static void push_inlined_roots(struct mt_callstack *cs, const struct mt_inline *const *chain,
 			       size_t depth)
 {
 	for (size_t i = depth; i-- > 0;)
-		push_root(cs, &(struct mt_slice){
-				  .kind = MT_SLICE_INLINED,
-				  .flags = MT_SLICE_INFERRED,
-				  .function = chain[i]->function,
-				  .call_source = chain[i]->call,
-			      });
+		mt_rebuild_add_root(&cs->base, &(struct mt_slice){
+						   .kind = MT_SLICE_INLINED,
+						   .flags = MT_SLICE_INFERRED,
+						   .function = chain[i]->function,
+						   .call_source = chain[i]->call,
+					       });
 }
 
 void mt_cs_make_roots(struct mt_callstack *cs)
 {
-	const struct mt_symbolizer *symbolizer = cs->symbolizer;
-
 	for (size_t i = cs->frames.count; i-- > 0;) {
 		const struct mt_frame *frame = &cs->frames.items[i];
 		struct mt_slice root = {
@@ -172,81 +155,63 @@ void mt_cs_make_roots(struct mt_callstack *cs)
 
 		if (frame->flags & MT_FRAME_HANDLER)
 			root.flags |= MT_SLICE_HANDLER;
-		if (root.call_site && symbolizer->source_at &&
-		    !symbolizer->source_at(symbolizer->context, root.call_site, &root.call_source))
-			root.call_source = (struct mt_source){0};
+		root.call_source = mt_rebuild_source_at(&cs->base, root.call_site);
 		push_inlined_roots(cs, frame->chain, frame->inlines);
-		push_root(cs, &root);
+		mt_rebuild_add_root(&cs->base, &root);
 	}
 }
 
-struct mt_frame mt_cs_note_root(struct mt_callstack *cs, uint64_t inside)
+void mt_cs_add_root(struct mt_callstack *cs, uint64_t inside)
 {
-	const struct mt_function *function = mt_cs_function_at(cs, inside);
+	const struct mt_function *function = mt_rebuild_function_at(&cs->base, inside);
 	bool at_entry = inside == function->start;
 	struct mt_inline_span span = {0};
 
 	if (cs->inlines)
 		mt_cs_span_at(cs, inside, &span);
 	push_inlined_roots(cs, span.chain, span.depth);
-	push_root(cs, &(struct mt_slice){
-			  .kind = MT_SLICE_CALL,
-			  .flags = at_entry ? 0 : MT_SLICE_INFERRED,
-			  .function = function,
-			  .address = at_entry ? inside : 0,
-		      });
-	return (struct mt_frame){
-	    .function = function,
-	    .chain = span.chain,
-	    .inlines = (uint32_t)span.depth,
-	};
-}
-
-void mt_cs_add_root(struct mt_callstack *cs, uint64_t inside)
-{
-	struct mt_frame frame = mt_cs_note_root(cs, inside);
-
-	push(cs, &frame);
+	mt_rebuild_add_root(&cs->base, &(struct mt_slice){
+					   .kind = MT_SLICE_CALL,
+					   .flags = at_entry ? 0 : MT_SLICE_INFERRED,
+					   .function = function,
+					   .address = at_entry ? inside : 0,
+				       });
+	push(cs, &(struct mt_frame){
+		     .function = function,
+		     .chain = span.chain,
+		     .inlines = (uint32_t)span.depth,
+		 });
 }
 
 void mt_cs_note_call_of_root(struct mt_callstack *cs, uint64_t address)
 {
-	const struct mt_symbolizer *symbolizer = cs->symbolizer;
-	struct mt_source *source;
-
-	if (cs->roots.count == 0 || !symbolizer->source_at)
-		return;
-	source = &mt_array_last(&cs->roots)->call_source;
-	if (!symbolizer->source_at(symbolizer->context, address - 1, source))
-		*source = (struct mt_source){0};
-}
-
-/* "foo.cold", "foo(int) [clone .cold]" (libiberty), "foo(int) (.cold)" (LLVM). */
-static bool is_cold_name(const char *cold, const char *whole)
-{
-	static const char *const endings[] = {".cold", " [clone .cold", " (.cold"};
-	size_t length = strlen(whole);
-
-	if (strncmp(cold, whole, length) != 0)
-		return false;
-	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)
-		if (strncmp(cold + length, endings[i], strlen(endings[i])) == 0)
-			return true;
-	return false;
+	if (cs->base.roots.count)
+		mt_array_last(&cs->base.roots)->call_source =
+		    mt_rebuild_source_at(&cs->base, address - 1);
 }
 
 static bool is_cold_part(struct mt_callstack *cs, const struct mt_function *cold,
 			 const struct mt_function *whole)
 {
+	/* "foo.cold", "foo(int) [clone .cold]" (libiberty), "foo(int) (.cold)" (LLVM). */
+	static const char *const endings[] = {".cold", " [clone .cold", " (.cold"};
+	size_t length;
+
 	if (!(cold->flags & MT_FUNCTION_COLD))
 		return false;
 	if (cs->cold_part == cold && cs->cold_whole == whole)
 		return true;
-	if (!is_cold_name(cold->name, whole->name) || strcmp(cold->module, whole->module) != 0)
+	length = strlen(whole->name);
+	if (strncmp(cold->name, whole->name, length) != 0 ||
+	    strcmp(cold->module, whole->module) != 0)
 		return false;
-	cs->cold_part = cold;
-	cs->cold_whole = whole;
-	return true;
+	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)
+		if (strncmp(cold->name + length, endings[i], strlen(endings[i])) == 0) {
+			cs->cold_part = cold;
+			cs->cold_whole = whole;
+			return true;
+		}
+	return false;
 }
 
 bool mt_cs_frame_is(struct mt_callstack *cs, const struct mt_frame *frame,
@@ -261,9 +226,9 @@ static bool may_step(struct mt_callstack *cs, size_t steps)
 {
 	if (steps < FREE_STEPS)
 		return true;
-	if (cs->credit == 0)
+	if (cs->base.credit == 0)
 		return false;
-	cs->credit--;
+	cs->base.credit--;
 	return true;
 }
 

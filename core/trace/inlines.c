@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Inlined functions: which of them control is in on top of the stack.
  *
- * The symbolizer tells, for an address, the chain of inlined functions and the span in which it
+ * The symbolizer knows, for an address, the chain of inlined functions and the span in which it
  * stays the same.  While control stays in the span (cut to the function) nothing is to be done:
  * that is `range`.  A block that runs on into the next span is walked, span by span. */
 #include "trace/callstack_internal.h"
 
-#include <string.h>
-
 enum { WALK_STEPS = 4096 }; /* spans of one block; more is no sane debug information */
-
-static bool span_is_sane(const struct mt_inline_span *span, uint64_t address)
-{
-	return span->start <= address && address < span->end && span->depth <= UINT16_MAX;
-}
 
 void mt_cs_span_at(struct mt_callstack *cs, uint64_t address, struct mt_inline_span *span)
 {
@@ -23,33 +16,12 @@ void mt_cs_span_at(struct mt_callstack *cs, uint64_t address, struct mt_inline_s
 		struct mt_inline_span *fresh = &cs->spans[slot];
 
 		*fresh = (struct mt_inline_span){0};
-		cs->symbolizer->inlines_at(cs->symbolizer->context, address, fresh);
-		if (!span_is_sane(fresh, address))
+		cs->base.symbolizer->inlines_at(cs->base.symbolizer->context, address, fresh);
+		if (fresh->start > address || address >= fresh->end || fresh->depth > UINT16_MAX)
 			*fresh = (struct mt_inline_span){.start = address, .end = address + 1};
 		cs->span_addresses[slot] = address;
 	}
 	*span = cs->spans[slot];
-}
-
-void mt_cs_forget_names(struct mt_callstack *cs)
-{
-	memset(cs->functions, 0, MT_CS_FUNCTIONS * sizeof(*cs->functions));
-	if (cs->spans)
-		memset(cs->spans, 0, MT_CS_SPANS * sizeof(*cs->spans));
-	cs->range_size = 0;
-}
-
-static void begin_inlined(struct mt_callstack *cs, const struct mt_inline *inlined,
-			  uint64_t address)
-{
-	struct mt_log_slice slice = {
-	    .function = inlined->function,
-	    .inlined = inlined,
-	    .address = address,
-	    .kind = MT_SLICE_INLINED,
-	};
-
-	mt_cs_begin(cs, &slice);
 }
 
 static void change_chain(struct mt_callstack *cs, struct mt_frame *top,
@@ -64,7 +36,12 @@ static void change_chain(struct mt_callstack *cs, struct mt_frame *top,
 		top->inlines--;
 	}
 	for (; same < span->depth; same++)
-		begin_inlined(cs, span->chain[same], address);
+		mt_cs_begin(cs, &(struct mt_log_slice){
+				    .function = span->chain[same]->function,
+				    .inlined = span->chain[same],
+				    .address = address,
+				    .kind = MT_SLICE_INLINED,
+				});
 	top->chain = span->chain;
 	top->inlines = (uint32_t)span->depth;
 }
@@ -79,21 +56,10 @@ static const struct mt_function *function_on_top(struct mt_callstack *cs, struct
 		return function;
 	if (top->part && mt_function_holds(top->part, address))
 		return top->part;
-	function = mt_cs_function_at(cs, address);
+	function = mt_rebuild_function_at(&cs->base, address);
 	if (function != top->function && mt_cs_frame_is(cs, top, function))
 		top->part = function;
 	return function;
-}
-
-static void narrow_range(struct mt_callstack *cs, const struct mt_inline_span *span)
-{
-	uint64_t end = cs->range_start + cs->range_size;
-
-	if (span->start > cs->range_start)
-		cs->range_start = span->start;
-	if (span->end < end)
-		end = span->end;
-	cs->range_size = end - cs->range_start;
 }
 
 void mt_cs_arrive(struct mt_callstack *cs, uint64_t address)
@@ -116,19 +82,26 @@ void mt_cs_arrive(struct mt_callstack *cs, uint64_t address)
 	mt_cs_span_at(cs, address, &span);
 	if (span.depth != top->inlines || span.chain != top->chain)
 		change_chain(cs, top, &span, address);
-	if (cs->range_size)
-		narrow_range(cs, &span);
+	if (cs->range_size) {
+		uint64_t end = cs->range_start + cs->range_size;
+
+		if (span.start > cs->range_start)
+			cs->range_start = span.start;
+		if (span.end < end)
+			end = span.end;
+		cs->range_size = end - cs->range_start;
+	}
 }
 
 void mt_cs_walk(struct mt_callstack *cs, uint64_t address)
 {
-	bool estimated = cs->estimated;
+	bool estimated = cs->base.estimated;
 
 	if (mt_cs_in_range(cs, address))
 		return;
 	/* It happened on the way here: some time since the event before. */
-	cs->time_ns = cs->before_ns;
-	cs->estimated = true;
+	cs->time_ns = cs->base.before_ns;
+	cs->base.estimated = true;
 	for (int i = 0; i < WALK_STEPS && cs->inlines && !mt_cs_in_range(cs, address); i++) {
 		uint64_t next = cs->range_start + cs->range_size;
 
@@ -138,8 +111,8 @@ void mt_cs_walk(struct mt_callstack *cs, uint64_t address)
 	}
 	if (!mt_cs_in_range(cs, address))
 		mt_cs_arrive(cs, address);
-	cs->time_ns = cs->now_ns;
-	cs->estimated = estimated;
+	cs->time_ns = cs->base.now_ns;
+	cs->base.estimated = estimated;
 	if (!estimated)
-		mt_segment_log_settle(&cs->log, cs->now_ns);
+		mt_segment_log_settle(&cs->base.log, cs->base.now_ns);
 }

@@ -34,8 +34,6 @@ struct mt_log_slice {
 	uint32_t epoch; /* the log's own */
 };
 
-enum mt_log_kind { MT_LOG_BEGIN, MT_LOG_END, MT_LOG_INSTANT, MT_LOG_DEFINE };
-
 struct mt_log_entry {
 	uint64_t time_ns;
 	uint8_t kind; /* enum mt_log_kind */
@@ -45,12 +43,6 @@ struct mt_log_entry {
 		struct mt_log_slice slice;
 		struct mt_instant instant;
 	};
-};
-
-/* A DEFINE record: what a slot of the dictionary means from here on. */
-struct mt_log_definition {
-	struct mt_log_slice slice;
-	struct mt_source call_source;
 };
 
 struct mt_segment_log {
@@ -81,6 +73,8 @@ struct mt_segment_log {
 
 struct mt_error *mt_segment_log_init(struct mt_segment_log *log, size_t budget);
 void mt_segment_log_deinit(struct mt_segment_log *log);
+/* Keeps the first error, and destroys a later one.  NULL is fine. */
+void mt_segment_log_fail(struct mt_segment_log *log, struct mt_error *error);
 /* Empty again, for the next segment. */
 void mt_segment_log_clear(struct mt_segment_log *log);
 
@@ -106,20 +100,12 @@ void mt_segment_log_checkpoint(struct mt_segment_log *log);
 void mt_segment_log_commit(struct mt_segment_log *log);
 void mt_segment_log_rollback(struct mt_segment_log *log);
 
-/* COUNT settled bytes at POSITION. */
-struct mt_error *mt_segment_log_read(struct mt_segment_log *log, uint64_t position, void *bytes,
-				     size_t count);
-static inline uint64_t mt_segment_log_size(const struct mt_segment_log *log)
-{
-	return log->spilled + log->bytes.count;
-}
-
-/* Send it all to the sink: the roots (innermost first), then the log, then ends for what is open.
- * LAST_NS is when the segment ends. */
+/* Sends it all to the sink: the roots (innermost first), then the log, then ends for what is open.
+ */
 struct mt_replay {
 	struct mt_slice_sink sink;
 	const struct mt_thread *thread;
-	struct mt_segment segment;
+	struct mt_thread_segment segment;
 	const struct mt_slice *roots;
 	size_t root_count;
 };

@@ -135,7 +135,7 @@ struct mt_counter {
 	pid_t tid; /* whose it is */
 };
 
-struct mt_segment {
+struct mt_thread_segment {
 	uint64_t begin_ns;
 	uint64_t end_ns;
 	uint32_t number;   /* of this thread, from 0 */
@@ -145,13 +145,13 @@ struct mt_segment {
 /* Each returns NULL or an error, which ends the run. */
 struct mt_slice_sink_ops {
 	struct mt_error *(*thread)(void *sink, const struct mt_thread *thread);
-	struct mt_error *(*segment_begin)(void *sink, const struct mt_segment *segment);
+	struct mt_error *(*segment_begin)(void *sink, const struct mt_thread_segment *segment);
 	struct mt_error *(*begin)(void *sink, const struct mt_slice *slice);
 	struct mt_error *(*end)(void *sink, const struct mt_slice_end *end);
 	struct mt_error *(*instant)(void *sink, const struct mt_instant *instant);
 	/* Only on a track of counters, between its segment's begin and end.  May be NULL. */
 	struct mt_error *(*counter)(void *sink, const struct mt_counter *counter);
-	struct mt_error *(*segment_end)(void *sink, const struct mt_segment *segment);
+	struct mt_error *(*segment_end)(void *sink, const struct mt_thread_segment *segment);
 	/* The run is over, and nothing failed: what was lent goes away after this.  May be NULL. */
 	struct mt_error *(*finish)(void *sink);
 };

@@ -41,29 +41,6 @@ static struct mt_sp_region *find_old(struct mt_sp_stack *stack, const struct mt_
 	return found;
 }
 
-/* Control is on the stack that holds SP. */
-static bool switch_to(struct mt_sp_stack *stack, uint64_t sp)
-{
-	struct mt_sp_region *region = mt_sp_owner(stack, sp);
-
-	if (!region || !mt_sp_fits(region, sp))
-		region = mt_sp_region_create(stack, sp);
-	if (region)
-		mt_sp_switch(stack, region, sp, false);
-	return region;
-}
-
-/* It is paid for as in mt_sp_show(). */
-static bool can_move(struct mt_sp_stack *stack, const struct mt_sp_region *old)
-{
-	size_t count = old->frames.count;
-
-	if (count > FREE_FRAMES + stack->credit)
-		return false;
-	stack->credit -= count < stack->credit ? count : stack->credit;
-	return true;
-}
-
 /* The current stack is a copy of OLD, DISTANCE away; addresses may wrap. */
 static void move(struct mt_sp_stack *stack, struct mt_sp_region *old, uint64_t sp,
 		 uint64_t distance)
@@ -74,7 +51,7 @@ static void move(struct mt_sp_stack *stack, struct mt_sp_region *old, uint64_t s
 	mt_array_each (frame, &old->frames) {
 		frame->sp += distance;
 		if (frame->sp - sp <= INT64_MAX && mt_array_push(&region->frames, *frame)) {
-			mt_sp_fail(stack, mt_error_no_memory());
+			mt_rebuild_out_of_memory(&stack->base);
 			return;
 		}
 	}
@@ -83,45 +60,38 @@ static void move(struct mt_sp_stack *stack, struct mt_sp_region *old, uint64_t s
 	mt_sp_show(stack, region);
 }
 
-/* It was called where nobody saw it. */
-static void begin(struct mt_sp_stack *stack, const struct mt_function *function, uint64_t sp)
+void mt_sp_again(struct mt_sp_stack *stack, const struct mt_event *event)
 {
-	const struct mt_sp_frame frame = {function, sp};
+	const struct mt_function *function = mt_rebuild_function_at(&stack->base, event->to);
+	uint64_t sp = event->from, *credit = &stack->base.credit;
+	struct mt_sp_region *region = mt_sp_owner(stack, sp), *old;
+	ptrdiff_t index = region ? mt_sp_find(region, sp) : -1;
 
-	mt_sp_unwind(stack, sp + 1);
-	if (mt_array_push(&stack->current->frames, frame)) {
-		mt_sp_fail(stack, mt_error_no_memory());
+	if (index >= 0 && region->frames.items[index].function == function) {
+		mt_sp_switch(stack, region, sp, false);
+		mt_sp_unwind(stack, sp);
 		return;
 	}
-	mt_segment_log_begin_settled(&stack->log, stack->now_ns, true,
+	if (!region || !mt_sp_fits(region, sp))
+		region = mt_sp_region_create(stack, sp);
+	if (!region)
+		return;
+	mt_sp_switch(stack, region, sp, false);
+	old = find_old(stack, function, sp);
+	/* It is paid for as in mt_sp_show(). */
+	if (old && old->frames.count <= FREE_FRAMES + *credit) {
+		*credit -= old->frames.count < *credit ? old->frames.count : *credit;
+		move(stack, old, sp, sp - waiting(old, function)->sp);
+		return;
+	}
+	/* It was called where nobody saw it. */
+	mt_sp_unwind(stack, sp + 1);
+	if (mt_array_push(&stack->current->frames, ((struct mt_sp_frame){function, sp}))) {
+		mt_rebuild_out_of_memory(&stack->base);
+		return;
+	}
+	mt_segment_log_begin_settled(&stack->base.log, stack->base.now_ns, true,
 				     &(struct mt_log_slice){.function = function,
 							    .kind = MT_SLICE_CALL,
 							    .flags = MT_SLICE_INFERRED});
-}
-
-static bool is_open(const struct mt_sp_region *region, const struct mt_function *function,
-		    uint64_t sp)
-{
-	ptrdiff_t index = region ? mt_sp_find(region, sp) : -1;
-
-	return index >= 0 && region->frames.items[index].function == function;
-}
-
-void mt_sp_again(struct mt_sp_stack *stack, const struct mt_event *event)
-{
-	const struct mt_function *function = mt_sp_function_at(stack, event->to);
-	struct mt_sp_region *owner = mt_sp_owner(stack, event->from), *old;
-
-	if (is_open(owner, function, event->from)) {
-		mt_sp_switch(stack, owner, event->from, false);
-		mt_sp_unwind(stack, event->from);
-		return;
-	}
-	if (!switch_to(stack, event->from))
-		return;
-	old = find_old(stack, function, event->from);
-	if (old && can_move(stack, old))
-		move(stack, old, event->from, event->from - waiting(old, function)->sp);
-	else
-		begin(stack, function, event->from);
 }

@@ -1,18 +1,31 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The insides of trace/sp_stack.h, shared by
+/* The rebuild of call stacks from call events (trace/rebuild.h), by the stack pointer:
  *
  *	sp_stack.c    takes events; entries and rets
  *	sp_region.c   the stacks of a thread, and which one an event is on
  *	sp_again.c    functions that begin anew, on a stack that moved
- *	sp_segment.c  segments, gaps, marks, and frames from an unwinder */
+ *	sp_frames.c   frames from an unwinder
+ *
+ * An entry at stack pointer S closes every frame that lies at or below S: the one at S made a tail
+ * call, those below were unwound (an exception, longjmp) or their ret was not seen.  A ret at S
+ * closes down to S.  So no event that is missing does harm beyond its own slice.
+ *
+ * A thread may run on several stacks: coroutines, signal handlers on an alternate stack.  Each is
+ * known by where it lies.  The first stack stays shown; another shows its frames on top of it, and
+ * when control leaves it for a third they are ended (UNWOUND) and begun again (INFERRED) when it
+ * goes on.  A handler's stack lies on top of whatever it interrupted.
+ *
+ * A stack may move: Go copies one that is too small, and the function that asked for more of it
+ * begins anew (AGAIN).  Its frames go with it.
+ *
+ * What was open since before the segment becomes known by its ret, or from an unwinder (FRAME
+ * events: at any moment, best at the segment's end, when no ring can have lost what they name). */
 #ifndef MT_TRACE_SP_INTERNAL_H
 #define MT_TRACE_SP_INTERNAL_H
 
-#include "trace/segment_log.h"
-#include "trace/sp_stack.h"
+#include "trace/rebuild_private.h"
 
 enum {
-	MT_SP_FUNCTIONS = 4096,
 	MT_SP_SITES = 4096,
 	MT_SP_REGIONS = 1024,
 	MT_SP_LAYERS = 8,
@@ -40,11 +53,6 @@ struct mt_sp_region {
 	uint64_t left;                       /* the larger, the later control left it */
 };
 
-struct mt_sp_cached_function {
-	uint64_t address;
-	const struct mt_function *function;
-};
-
 struct mt_sp_cached_site {
 	const struct mt_function *caller, *callee; /* NULL: nothing is cached here */
 	uint64_t address;
@@ -52,19 +60,13 @@ struct mt_sp_cached_site {
 };
 
 struct mt_sp_stack {
+	struct mt_rebuild base;
 	struct mt_sp_region *current; /* the top layer; NULL: nothing is known */
 	uint64_t floor;               /* the next lower stack's base */
-	uint64_t now_ns;
-	uint64_t before_ns; /* of the event before */
-	bool estimated;
-	bool segment_open;
 	uint64_t frames_up_to;  /* the last event was FRAME, of that stack pointer; 0: it was not */
-	uint32_t signal;        /* said to be delivered; 0: none */
-	unsigned int signal_by; /* that many more events may come before its handler */
-	struct mt_segment_log log;
-	struct mt_sp_cached_function *functions; /* MT_SP_FUNCTIONS, by address */
-	struct mt_sp_cached_site *sites;         /* MT_SP_SITES, by caller and callee */
-	const struct mt_symbolizer *symbolizer;
+	unsigned int signal_by; /* that many more events may come before the signal's handler */
+	bool lost;              /* GAP was seen, and nothing since */
+	struct mt_sp_cached_site *sites; /* MT_SP_SITES, by caller and callee */
 
 	MT_ARRAY(struct mt_sp_region *) regions; /* by base, rising */
 	size_t next_victim;
@@ -72,34 +74,7 @@ struct mt_sp_stack {
 	/* What is shown, each on top of the one before. */
 	struct mt_sp_region *layers[MT_SP_LAYERS];
 	size_t layer_count;
-	/* Showing a stack again is paid for by the events before, so that no input makes the work
-	 * quadratic. */
-	uint64_t credit;
-
-	MT_ARRAY(struct mt_slice) roots; /* innermost first */
-	struct mt_segment segment;
-	bool lost; /* GAP was seen, and nothing since */
-	uint64_t gap_begin_ns;
-	uint64_t gap_bytes;
-	uint32_t gap_cause;
-
-	struct mt_sp_stack_options options;
-	bool failed;
 };
-
-static inline const struct mt_function *mt_sp_function_at(struct mt_sp_stack *stack,
-							  uint64_t address)
-{
-	struct mt_sp_cached_function *cached =
-	    &stack->functions[(address * 0x9e3779b97f4a7c15u) >> 52];
-
-	if (cached->address != address || !cached->function) {
-		cached->address = address;
-		cached->function =
-		    stack->symbolizer->function_at(stack->symbolizer->context, address);
-	}
-	return cached->function;
-}
 
 static inline struct mt_sp_frame *mt_sp_top(const struct mt_sp_region *region)
 {
@@ -118,25 +93,22 @@ enum { MT_SP_SIGNAL_EVENTS = 8 };
 
 static inline void mt_sp_wait_for_handler(struct mt_sp_stack *stack)
 {
-	if (!stack->estimated || --stack->signal_by == 0)
-		stack->signal = 0;
+	if (!stack->base.estimated || --stack->signal_by == 0)
+		stack->base.signal = 0;
 }
 
-/* Inlined calls have no slices here, so a place within one is told as the call of the function's
- * own code that leads there.  NULL: it is in the function's own code. */
+/* Inlined calls have no slices here, so an address within one is shown as the call of the
+ * function's own code that leads there.  NULL: it is in the function's own code. */
 static inline const struct mt_inline *mt_sp_inlined_at(const struct mt_sp_stack *stack,
 						       uint64_t address)
 {
-	const struct mt_symbolizer *symbolizer = stack->symbolizer;
+	const struct mt_symbolizer *symbolizer = stack->base.symbolizer;
 	struct mt_inline_span span = {0};
 
 	if (symbolizer->inlines_at)
 		symbolizer->inlines_at(symbolizer->context, address, &span);
 	return span.depth ? span.chain[0] : NULL;
 }
-
-/* Ends the rebuild: the error stays in the log until push or finish returns it. */
-void mt_sp_fail(struct mt_sp_stack *stack, struct mt_error *error);
 
 /* sp_stack.c */
 void mt_sp_pop(struct mt_sp_stack *stack, uint8_t end_flags);
@@ -164,18 +136,11 @@ void mt_sp_forget_regions(struct mt_sp_stack *stack);
 /* sp_again.c */
 void mt_sp_again(struct mt_sp_stack *stack, const struct mt_event *event);
 
-/* sp_segment.c */
-void mt_sp_open_segment(struct mt_sp_stack *stack);
-void mt_sp_close_segment(struct mt_sp_stack *stack, uint32_t snapshot);
-/* The frame is open since before the segment, outside of everything. */
+/* sp_frames.c */
+/* The function's frame is open since before the segment, outside of everything. */
 void mt_sp_add_root(struct mt_sp_stack *stack, const struct mt_function *function,
 		    uint64_t call_site);
 /* COUNT FRAME events. */
 void mt_sp_take_frames(struct mt_sp_stack *stack, const struct mt_event *events, size_t count);
-void mt_sp_signal(struct mt_sp_stack *stack, const struct mt_event *event);
-void mt_sp_mark(struct mt_sp_stack *stack, const struct mt_event *event);
-void mt_sp_gap(struct mt_sp_stack *stack, const struct mt_event *event);
-/* The first event after a gap is here. */
-void mt_sp_end_gap(struct mt_sp_stack *stack);
 
 #endif

@@ -63,12 +63,6 @@ static void update_floor(struct mt_sp_stack *stack)
 	stack->floor = index ? stack->regions.items[index - 1]->base : 0;
 }
 
-static void region_destroy(struct mt_sp_region *region)
-{
-	mt_array_deinit(&region->frames);
-	free(region);
-}
-
 bool mt_sp_is_shown(const struct mt_sp_stack *stack, const struct mt_sp_region *region)
 {
 	for (size_t i = 0; i < stack->layer_count; i++)
@@ -97,28 +91,24 @@ static void put_in(struct mt_sp_stack *stack, struct mt_sp_region *region)
 	stack->regions.count++;
 }
 
-/* A program that has more stacks than we keep loses the view of some. */
-static void make_room(struct mt_sp_stack *stack)
-{
-	size_t victim;
-
-	do
-		victim = stack->next_victim++ % stack->regions.count;
-	while (mt_sp_is_shown(stack, stack->regions.items[victim]));
-	region_destroy(stack->regions.items[victim]);
-	take_out(stack, victim);
-}
-
 struct mt_sp_region *mt_sp_region_create(struct mt_sp_stack *stack, uint64_t base)
 {
 	struct mt_sp_region *region;
+	size_t victim;
 
-	if (stack->regions.count == MT_SP_REGIONS)
-		make_room(stack);
+	/* A program that has more stacks than we keep loses the view of some. */
+	if (stack->regions.count == MT_SP_REGIONS) {
+		do
+			victim = stack->next_victim++ % stack->regions.count;
+		while (mt_sp_is_shown(stack, stack->regions.items[victim]));
+		mt_array_deinit(&stack->regions.items[victim]->frames);
+		free(stack->regions.items[victim]);
+		take_out(stack, victim);
+	}
 	region = calloc(1, sizeof(*region));
 	if (!region || mt_array_reserve(&stack->regions, stack->regions.count + 1)) {
 		free(region);
-		mt_sp_fail(stack, mt_error_no_memory());
+		mt_rebuild_out_of_memory(&stack->base);
 		return NULL;
 	}
 	region->base = base;
@@ -128,20 +118,16 @@ struct mt_sp_region *mt_sp_region_create(struct mt_sp_stack *stack, uint64_t bas
 	return region;
 }
 
-static size_t index_of(const struct mt_sp_stack *stack, const struct mt_sp_region *region)
-{
-	size_t index = lower_bound(stack, region->base);
-
-	while (stack->regions.items[index] != region)
-		index++;
-	return index;
-}
-
 void mt_sp_raise_base(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t base)
 {
+	size_t index;
+
 	if (base <= region->base)
 		return;
-	take_out(stack, index_of(stack, region));
+	index = lower_bound(stack, region->base);
+	while (stack->regions.items[index] != region)
+		index++;
+	take_out(stack, index);
 	region->base = base;
 	if (mt_sp_is_first(stack, region))
 		region->handler = false; /* there is something above it */
@@ -155,14 +141,14 @@ void mt_sp_show(struct mt_sp_stack *stack, struct mt_sp_region *region)
 	size_t count = region->frames.count;
 	size_t shown = count < MT_SP_RESUMED ? count : MT_SP_RESUMED;
 
-	if (shown > FREE_FRAMES + stack->credit)
-		shown = FREE_FRAMES + (size_t)stack->credit;
+	if (shown > FREE_FRAMES + stack->base.credit)
+		shown = FREE_FRAMES + (size_t)stack->base.credit;
 	if (shown > FREE_FRAMES)
-		stack->credit -= shown - FREE_FRAMES;
+		stack->base.credit -= shown - FREE_FRAMES;
 	region->hidden = count - shown;
 	for (size_t i = region->hidden; i < count; i++)
 		mt_segment_log_begin_settled(
-		    &stack->log, stack->now_ns, stack->estimated,
+		    &stack->base.log, stack->base.now_ns, stack->base.estimated,
 		    &(struct mt_log_slice){.function = region->frames.items[i].function,
 					   .kind = MT_SLICE_CALL,
 					   .flags = MT_SLICE_INFERRED});
@@ -178,34 +164,10 @@ static void hide_top_layer(struct mt_sp_stack *stack)
 	region->left = ++stack->switches;
 	if (region->handler && shown == 1)
 		flags = MT_SLICE_END_TIME_ESTIMATED;
-	if (stack->estimated)
+	if (stack->base.estimated)
 		flags |= MT_SLICE_END_TIME_ESTIMATED;
 	for (size_t i = 0; i < shown; i++)
-		mt_segment_log_end(&stack->log, stack->now_ns, false, flags);
-}
-
-/* What is gone of a stack that is not shown needs no end. */
-static void cut(struct mt_sp_region *region, uint64_t sp, bool at)
-{
-	while (region->frames.count) {
-		uint64_t top = mt_array_last(&region->frames)->sp;
-
-		if (top > sp || (top == sp && !at))
-			break;
-		region->frames.count--;
-	}
-}
-
-/* A handler lies on what it interrupted, a coroutine on the thread's first stack. */
-static void add_layer(struct mt_sp_stack *stack, struct mt_sp_region *region)
-{
-	bool handler = stack->signal && stack->layer_count && stack->layer_count < MT_SP_LAYERS;
-
-	while (!handler && stack->layer_count > 1)
-		hide_top_layer(stack);
-	region->handler = handler;
-	stack->layers[stack->layer_count++] = region;
-	mt_sp_show(stack, region);
+		mt_segment_log_end(&stack->base.log, stack->base.now_ns, false, flags);
 }
 
 void mt_sp_switch(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t sp, bool at)
@@ -216,8 +178,20 @@ void mt_sp_switch(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64
 		while (stack->layers[stack->layer_count - 1] != region)
 			hide_top_layer(stack);
 	} else {
-		cut(region, sp, at);
-		add_layer(stack, region);
+		/* A handler lies on what it interrupted, a coroutine on the thread's first stack.
+		 */
+		bool handler =
+		    stack->base.signal && stack->layer_count && stack->layer_count < MT_SP_LAYERS;
+		const struct mt_sp_frame *top;
+
+		/* What is gone of a stack that is not shown needs no end. */
+		while ((top = mt_sp_top(region)) && (top->sp < sp || (top->sp == sp && at)))
+			region->frames.count--;
+		while (!handler && stack->layer_count > 1)
+			hide_top_layer(stack);
+		region->handler = handler;
+		stack->layers[stack->layer_count++] = region;
+		mt_sp_show(stack, region);
 	}
 	stack->current = region;
 	update_floor(stack);
@@ -234,8 +208,10 @@ void mt_sp_drop_layer(struct mt_sp_stack *stack)
 
 void mt_sp_forget_regions(struct mt_sp_stack *stack)
 {
-	mt_array_each (region, &stack->regions)
-		region_destroy(*region);
+	mt_array_each (region, &stack->regions) {
+		mt_array_deinit(&(*region)->frames);
+		free(*region);
+	}
 	stack->regions.count = 0;
 	stack->layer_count = 0;
 	stack->current = NULL;

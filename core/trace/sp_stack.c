@@ -6,8 +6,6 @@
 #include <string.h>
 
 enum {
-	CREDIT_PER_EVENT = 8,
-	CREDIT_MAX = 1 << 26,
 	/* A new stack is switched to by a ret to its first function, whose own return address
 	 * lies above, perhaps with some words between. */
 	START_SLACK = 64,
@@ -16,56 +14,27 @@ enum {
 	HANDLER_DISTANCE = 128 + 8 + 432 + 512,
 };
 
-struct mt_error *mt_sp_stack_create(const struct mt_sp_stack_options *options,
-				    struct mt_sp_stack **out)
+static bool init(struct mt_rebuild *rebuild)
 {
-	struct mt_sp_stack *stack = calloc(1, sizeof(*stack));
-	struct mt_error *error;
+	struct mt_sp_stack *stack = (struct mt_sp_stack *)rebuild;
 
-	if (!stack)
-		return mt_error_no_memory();
-	stack->options = *options;
-	stack->symbolizer = &mt_symbolizer_without_names;
-	error = mt_segment_log_init(&stack->log, options->log_memory_bytes);
-	stack->functions = calloc(MT_SP_FUNCTIONS, sizeof(*stack->functions));
 	stack->sites = calloc(MT_SP_SITES, sizeof(*stack->sites));
-	if (!error && (!stack->functions || !stack->sites))
-		error = mt_error_no_memory();
-	if (error) {
-		mt_sp_stack_destroy(stack);
-		return error;
-	}
-	*out = stack;
-	return NULL;
+	return stack->sites;
 }
 
-void mt_sp_stack_destroy(struct mt_sp_stack *stack)
+static void deinit(struct mt_rebuild *rebuild)
 {
-	if (!stack)
-		return;
-	mt_segment_log_deinit(&stack->log);
+	struct mt_sp_stack *stack = (struct mt_sp_stack *)rebuild;
+
 	mt_sp_forget_regions(stack);
 	mt_array_deinit(&stack->regions);
-	mt_array_deinit(&stack->roots);
-	free(stack->functions);
 	free(stack->sites);
-	free(stack);
 }
 
-void mt_sp_fail(struct mt_sp_stack *stack, struct mt_error *error)
+static void names_changed(struct mt_rebuild *rebuild)
 {
-	if (stack->log.error)
-		mt_error_destroy(error);
-	else
-		stack->log.error = error;
-}
+	struct mt_sp_stack *stack = (struct mt_sp_stack *)rebuild;
 
-void mt_sp_stack_set_symbolizer(struct mt_sp_stack *stack, const struct mt_symbolizer *symbolizer)
-{
-	stack->symbolizer = symbolizer ? symbolizer : &mt_symbolizer_without_names;
-	stack->log.symbolizer = stack->symbolizer;
-	for (size_t i = 0; i < MT_SP_FUNCTIONS; i++)
-		stack->functions[i].function = NULL;
 	memset(stack->sites, 0, MT_SP_SITES * sizeof(*stack->sites));
 }
 
@@ -74,10 +43,10 @@ void mt_sp_pop(struct mt_sp_stack *stack, uint8_t end_flags)
 {
 	struct mt_sp_region *region = stack->current;
 
-	if (stack->estimated)
+	if (stack->base.estimated)
 		end_flags |= MT_SLICE_END_TIME_ESTIMATED;
 	if (--region->frames.count >= region->hidden)
-		mt_segment_log_end(&stack->log, stack->now_ns, false, end_flags);
+		mt_segment_log_end(&stack->base.log, stack->base.now_ns, false, end_flags);
 	else
 		region->hidden = region->frames.count;
 }
@@ -100,7 +69,7 @@ static const struct mt_sp_cached_site *call_site(struct mt_sp_stack *stack,
 						 const struct mt_function *caller,
 						 const struct mt_function *callee)
 {
-	const struct mt_symbolizer *symbolizer = stack->symbolizer;
+	const struct mt_symbolizer *symbolizer = stack->base.symbolizer;
 	uint64_t key = (uintptr_t)caller * 3 + (uintptr_t)callee;
 	struct mt_sp_cached_site *cached = &stack->sites[(key * 0x9e3779b97f4a7c15u) >> 52];
 
@@ -119,7 +88,7 @@ static const struct mt_sp_cached_site *call_site(struct mt_sp_stack *stack,
 static bool is_called_from_below(struct mt_sp_stack *stack, uint64_t address)
 {
 	const struct mt_sp_region *region = stack->current;
-	const struct mt_function *callee = mt_sp_function_at(stack, address);
+	const struct mt_function *callee = mt_rebuild_function_at(&stack->base, address);
 	const struct mt_sp_frame *top = mt_sp_top(region);
 
 	return region->frames.count > 1 && !call_site(stack, top->function, callee)->address &&
@@ -131,7 +100,7 @@ static inline void begin(struct mt_sp_stack *stack, const struct mt_event *event
 			 const struct mt_function *caller)
 {
 	struct mt_sp_region *region = stack->current;
-	struct mt_sp_frame frame = {mt_sp_function_at(stack, event->to), event->from};
+	struct mt_sp_frame frame = {mt_rebuild_function_at(&stack->base, event->to), event->from};
 	struct mt_log_slice slice = {
 	    .function = frame.function,
 	    .address = event->to,
@@ -140,7 +109,7 @@ static inline void begin(struct mt_sp_stack *stack, const struct mt_event *event
 	};
 
 	if (mt_array_push(&region->frames, frame)) {
-		mt_sp_fail(stack, mt_error_no_memory());
+		mt_rebuild_out_of_memory(&stack->base);
 		return;
 	}
 	if (caller) {
@@ -149,67 +118,45 @@ static inline void begin(struct mt_sp_stack *stack, const struct mt_event *event
 		slice.call_site = site->address;
 		slice.inlined = site->inlined;
 	}
-	mt_segment_log_begin_settled(&stack->log, stack->now_ns, stack->estimated, &slice);
-}
-
-/* A thread's first stack has frames above a handler's that a signal needs room for. */
-static void note_handlers_stack(struct mt_sp_stack *stack, uint64_t sp)
-{
-	struct mt_sp_region *region = stack->current;
-
-	if (mt_sp_is_first(stack, region) && !region->frames.count && sp >= region->base)
-		region->handler = true;
-}
-
-static bool is_handler(struct mt_sp_stack *stack, uint64_t sp)
-{
-	const struct mt_sp_frame *top = mt_sp_top(stack->current);
-	bool handler = top && sp < top->sp && top->sp - sp >= HANDLER_DISTANCE;
-
-	if (handler)
-		stack->signal = 0;
-	else
-		mt_sp_wait_for_handler(stack);
-	return handler;
+	mt_segment_log_begin_settled(&stack->base.log, stack->base.now_ns, stack->base.estimated,
+				     &slice);
 }
 
 /* Control is on the current stack, and enters a function at SP. */
 static void enter(struct mt_sp_stack *stack, const struct mt_event *event)
 {
-	struct mt_sp_frame *top = mt_sp_top(stack->current);
+	struct mt_sp_region *region = stack->current;
+	struct mt_sp_frame *top = mt_sp_top(region);
+	uint64_t sp = event->from;
 	uint8_t flags = 0;
 
-	if (top && top->sp < event->from) {
-		mt_sp_unwind(stack, event->from);
-		top = mt_sp_top(stack->current);
+	if (top && top->sp < sp) {
+		mt_sp_unwind(stack, sp);
+		top = mt_sp_top(region);
 	}
-	if (stack->signal) {
-		note_handlers_stack(stack, event->from);
-		flags = is_handler(stack, event->from) ? MT_SLICE_HANDLER : 0;
+	if (stack->base.signal) {
+		/* A thread's first stack has frames above a handler's that a signal needs room
+		 * for. */
+		if (mt_sp_is_first(stack, region) && !region->frames.count && sp >= region->base)
+			region->handler = true;
+		if (top && sp < top->sp && top->sp - sp >= HANDLER_DISTANCE) {
+			flags = MT_SLICE_HANDLER;
+			stack->base.signal = 0;
+		} else {
+			mt_sp_wait_for_handler(stack);
+		}
 	}
 	const struct mt_function *caller = top && !flags ? top->function : NULL;
-	if (top && top->sp == event->from) {
+	if (top && top->sp == sp) {
 		bool called = is_called_from_below(stack, event->to);
 
 		mt_sp_pop(stack, called ? MT_SLICE_END_TIME_ESTIMATED : 0);
 		if (called)
-			caller = mt_sp_top(stack->current)->function;
+			caller = mt_sp_top(region)->function;
 		else
 			flags |= MT_SLICE_TAIL_CALL;
 	}
 	begin(stack, event, flags, caller);
-}
-
-/* A first entry on a stack that nobody showed. */
-static void enter_elsewhere(struct mt_sp_stack *stack, struct mt_sp_region *region,
-			    const struct mt_event *event)
-{
-	bool handler = stack->signal && stack->layer_count;
-
-	mt_sp_switch(stack, region, event->from, true);
-	stack->signal = 0;
-	if (!stack->log.error)
-		begin(stack, event, handler ? MT_SLICE_HANDLER : 0, NULL);
 }
 
 static void enter_far(struct mt_sp_stack *stack, const struct mt_event *event)
@@ -226,12 +173,17 @@ static void enter_far(struct mt_sp_stack *stack, const struct mt_event *event)
 			return;
 	}
 	mt_sp_raise_base(stack, region, sp);
-	if (!mt_sp_is_shown(stack, region)) {
-		enter_elsewhere(stack, region, event);
+	if (mt_sp_is_shown(stack, region)) {
+		mt_sp_switch(stack, region, sp, false);
+		enter(stack, event);
 		return;
 	}
-	mt_sp_switch(stack, region, sp, false);
-	enter(stack, event);
+	/* A first entry on a stack that nobody showed. */
+	bool handler = stack->base.signal && stack->layer_count;
+	mt_sp_switch(stack, region, sp, true);
+	stack->base.signal = 0;
+	if (!stack->base.log.error)
+		begin(stack, event, handler ? MT_SLICE_HANDLER : 0, NULL);
 }
 
 static inline void entry(struct mt_sp_stack *stack, const struct mt_event *event)
@@ -263,9 +215,9 @@ static void leave_unseen(struct mt_sp_stack *stack, const struct mt_event *event
 	if (event->from <= region->base)
 		return;
 	if (mt_sp_is_first(stack, region)) {
-		mt_sp_add_root(stack, mt_sp_function_at(stack, event->to), 0);
-		mt_segment_log_end(&stack->log, stack->now_ns, false,
-				   stack->estimated ? MT_SLICE_END_TIME_ESTIMATED : 0);
+		mt_sp_add_root(stack, mt_rebuild_function_at(&stack->base, event->to), 0);
+		mt_segment_log_end(&stack->base.log, stack->base.now_ns, false,
+				   stack->base.estimated ? MT_SLICE_END_TIME_ESTIMATED : 0);
 	}
 	mt_sp_raise_base(stack, region, event->from);
 }
@@ -299,29 +251,24 @@ static bool is_root(const struct mt_sp_stack *stack, const struct mt_sp_region *
 	return sp - current->base < end - sp;
 }
 
-/* The frame at SP ends.  Where its stack was not shown, it was only waiting to do so. */
-static void return_to(struct mt_sp_stack *stack, struct mt_sp_region *owner, uint64_t sp)
-{
-	bool shown = mt_sp_is_shown(stack, owner);
-
-	mt_sp_switch(stack, owner, sp, true);
-	if (!shown)
-		return;
-	mt_sp_unwind(stack, sp);
-	end_top(stack);
-}
-
 static void leave_far(struct mt_sp_stack *stack, const struct mt_event *event)
 {
 	uint64_t sp = event->from;
 	struct mt_sp_region *owner = mt_sp_owner(stack, sp);
 	const struct mt_sp_frame *top = stack->current ? mt_sp_top(stack->current) : NULL;
 
-	if (stack->signal)
+	if (stack->base.signal)
 		mt_sp_wait_for_handler(stack);
 	if (owner && mt_sp_find(owner, sp) >= 0) {
-		return_to(stack, owner, sp);
-	} else if (top && top->function == mt_sp_function_at(stack, event->to)) {
+		/* Where its stack was not shown, it was only waiting to end. */
+		bool shown = mt_sp_is_shown(stack, owner);
+
+		mt_sp_switch(stack, owner, sp, true);
+		if (shown) {
+			mt_sp_unwind(stack, sp);
+			end_top(stack);
+		}
+	} else if (top && top->function == mt_rebuild_function_at(&stack->base, event->to)) {
 		leave_by_switch(stack, owner, sp);
 	} else if (!stack->current) {
 		owner = mt_sp_region_create(stack, 0);
@@ -342,108 +289,121 @@ static inline void leave(struct mt_sp_stack *stack, const struct mt_event *event
 	const struct mt_sp_region *region = stack->current;
 	const struct mt_sp_frame *top = region ? mt_sp_top(region) : NULL;
 
-	if (top && top->sp == event->from && !stack->signal)
+	if (top && top->sp == event->from && !stack->base.signal)
 		end_top(stack);
 	else
 		leave_far(stack, event);
 }
 
-static void call_event(struct mt_sp_stack *stack, const struct mt_event *event)
+static void gap(struct mt_sp_stack *stack, const struct mt_event *event)
+{
+	const struct mt_rebuild *base = &stack->base;
+	/* It began where the last thing was seen. */
+	uint64_t begin_ns = base->segment_open ? base->before_ns : base->now_ns;
+
+	mt_rebuild_gap(&stack->base, event->detail, event->from, begin_ns, stack->lost);
+	stack->lost = true;
+}
+
+/* Something is known again.  After a gap a segment begins. */
+static void resume(struct mt_sp_stack *stack)
 {
 	if (stack->lost)
-		mt_sp_end_gap(stack);
-	mt_sp_open_segment(stack);
-	if (event->kind == MT_EVENT_ENTRY)
-		entry(stack, event);
-	else if (event->kind == MT_EVENT_LEAVE)
-		leave(stack, event);
-	else
-		mt_sp_again(stack, event);
+		mt_rebuild_close_segment(&stack->base, 0);
+	mt_rebuild_open_segment(&stack->base);
 }
 
-static void handle(struct mt_sp_stack *stack, const struct mt_event *event)
+static void push(struct mt_rebuild *rebuild, const struct mt_event *events, size_t count)
 {
-	switch (event->kind) {
-	case MT_EVENT_ENTRY:
-	case MT_EVENT_LEAVE:
-	case MT_EVENT_AGAIN:
-		call_event(stack, event);
-		break;
-	case MT_EVENT_SIGNAL:
-		mt_sp_signal(stack, event);
-		break;
-	case MT_EVENT_MARK:
-		mt_sp_mark(stack, event);
-		break;
-	case MT_EVENT_GAP:
-		mt_sp_gap(stack, event);
-		break;
-	}
-}
+	struct mt_sp_stack *stack = (struct mt_sp_stack *)rebuild;
 
-static inline void advance(struct mt_sp_stack *stack, const struct mt_event *event)
-{
-	stack->before_ns = stack->now_ns;
-	if (event->time_ns > stack->now_ns)
-		stack->now_ns = event->time_ns;
-	stack->estimated = event->flags & MT_EVENT_TIME_IS_ESTIMATE;
-}
+	for (size_t i = 0; i < count && !rebuild->log.error; i++) {
+		const struct mt_event *event = &events[i];
+		uint64_t frames_up_to = 0;
+		size_t frames = 1;
 
-static struct mt_error *take_error(struct mt_sp_stack *stack)
-{
-	struct mt_error *error = stack->log.error;
-
-	stack->log.error = NULL;
-	stack->failed = error != NULL;
-	return error;
-}
-
-static void earn(struct mt_sp_stack *stack, size_t events)
-{
-	stack->credit +=
-	    events < CREDIT_MAX / CREDIT_PER_EVENT ? events * CREDIT_PER_EVENT : CREDIT_MAX;
-	if (stack->credit > CREDIT_MAX)
-		stack->credit = CREDIT_MAX;
-}
-
-static size_t frames_in_a_row(const struct mt_event *events, size_t count)
-{
-	size_t frames = 0;
-
-	while (frames < count && events[frames].kind == MT_EVENT_FRAME)
-		frames++;
-	return frames;
-}
-
-struct mt_error *mt_sp_stack_push(struct mt_sp_stack *stack, const struct mt_event *events,
-				  size_t count)
-{
-	if (stack->failed)
-		return NULL;
-	earn(stack, count);
-	for (size_t i = 0; i < count; i++) {
-		advance(stack, &events[i]);
-		if (events[i].kind == MT_EVENT_FRAME) {
-			size_t frames = frames_in_a_row(&events[i], count - i);
-
-			mt_sp_take_frames(stack, &events[i], frames);
+		mt_rebuild_advance(rebuild, event);
+		switch (event->kind) {
+		case MT_EVENT_ENTRY:
+			resume(stack);
+			entry(stack, event);
+			break;
+		case MT_EVENT_LEAVE:
+			resume(stack);
+			leave(stack, event);
+			break;
+		case MT_EVENT_AGAIN:
+			resume(stack);
+			mt_sp_again(stack, event);
+			break;
+		case MT_EVENT_FRAME:
+			while (i + frames < count && event[frames].kind == MT_EVENT_FRAME)
+				frames++;
+			resume(stack);
+			mt_sp_take_frames(stack, event, frames);
+			frames_up_to = event[frames - 1].from;
 			i += frames - 1;
-			stack->frames_up_to = events[i].from;
-		} else {
-			stack->frames_up_to = 0;
-			handle(stack, &events[i]);
+			break;
+		case MT_EVENT_SIGNAL:
+			mt_rebuild_signal(rebuild, event);
+			stack->signal_by = MT_SP_SIGNAL_EVENTS;
+			break;
+		case MT_EVENT_MARK:
+			mt_rebuild_mark(rebuild, event);
+			break;
+		case MT_EVENT_GAP:
+			gap(stack, event);
+			break;
 		}
-		if (stack->log.error)
-			return take_error(stack);
+		stack->frames_up_to = frames_up_to;
 	}
-	return NULL;
 }
 
-struct mt_error *mt_sp_stack_finish(struct mt_sp_stack *stack)
+/* What was open before a gap ended somewhere in it, and the gap lies outside of it. */
+static void settle(struct mt_rebuild *rebuild)
 {
-	if (stack->failed)
-		return NULL;
-	stack->estimated = false;
-	mt_sp_close_segment(stack, 0);
-	return take_error(stack);
+	struct mt_sp_stack *stack = (struct mt_sp_stack *)rebuild;
+	struct mt_log_slice slice = mt_rebuild_gap_slice(rebuild);
+
+	if (!stack->lost)
+		return;
+	for (size_t i = 0; i < stack->layer_count; i++)
+		for (size_t n = stack->layers[i]->hidden; n < stack->layers[i]->frames.count; n++)
+			mt_segment_log_end(&rebuild->log, rebuild->gap_begin_ns, false,
+					   MT_SLICE_END_LOST);
+	mt_segment_log_begin_settled(&rebuild->log, rebuild->gap_begin_ns, false, &slice);
+	mt_segment_log_end(&rebuild->log, rebuild->now_ns, false, 0);
 }
+
+static void forget(struct mt_rebuild *rebuild)
+{
+	struct mt_sp_stack *stack = (struct mt_sp_stack *)rebuild;
+
+	mt_sp_forget_regions(stack);
+	stack->lost = false;
+}
+
+static bool names_may_change(const struct mt_event *event)
+{
+	(void)event;
+	return true;
+}
+
+static bool takes_note(const struct mt_event *event, const struct mt_event *note)
+{
+	(void)event;
+	(void)note;
+	return true;
+}
+
+const struct mt_rebuild_ops mt_rebuild_from_calls = {
+    .names_may_change = names_may_change,
+    .takes_note = takes_note,
+    .size = sizeof(struct mt_sp_stack),
+    .init = init,
+    .deinit = deinit,
+    .names_changed = names_changed,
+    .push = push,
+    .settle = settle,
+    .forget = forget,
+};

@@ -20,28 +20,9 @@ static void enter_unseen(struct mt_callstack *cs, const struct mt_function *func
 					   .slice_flags = MT_SLICE_INFERRED});
 }
 
-/* Into the kernel by a way that was not seen, or out of it. */
-static bool crossed_kernel_border(struct mt_callstack *cs, const struct mt_function *function,
-				  uint64_t address)
-{
-	bool kernel = mt_address_is_kernel(address);
-	size_t count = cs->frames.count;
-
-	if (kernel == is_kernel_frame(mt_cs_top(cs)))
-		return false;
-	if (kernel) {
-		enter_unseen(cs, function, MT_FRAME_ENTRY);
-		return true;
-	}
-	while (count > 0 && is_kernel_frame(&cs->frames.items[count - 1]))
-		count--;
-	mt_cs_pop_to(cs, count, 0);
-	return false;
-}
-
 bool mt_cs_land(struct mt_callstack *cs, uint64_t address, uint8_t end_flags)
 {
-	size_t found = mt_cs_find(cs, mt_cs_function_at(cs, address), cs->frames.count);
+	size_t found = mt_cs_find(cs, mt_rebuild_function_at(&cs->base, address), cs->frames.count);
 
 	if (!found)
 		return false;
@@ -50,56 +31,54 @@ bool mt_cs_land(struct mt_callstack *cs, uint64_t address, uint8_t end_flags)
 	return true;
 }
 
-static bool fell_through(struct mt_callstack *cs, const struct mt_function *function,
-			 uint64_t address)
-{
-	const struct mt_function *before = mt_cs_function_at(cs, cs->ip);
-
-	return cs->ip < function->start && function->start <= address &&
-	       function->start - before->end < PADDING_MAX;
-}
-
 void mt_cs_sync(struct mt_callstack *cs, uint64_t address)
 {
-	const struct mt_function *function = mt_cs_function_at(cs, address);
+	const struct mt_function *function = mt_rebuild_function_at(&cs->base, address), *before;
+	size_t count = cs->frames.count;
 
-	if (cs->frames.count && crossed_kernel_border(cs, function, address)) {
+	/* Into the kernel by a way that was not seen, or out of it. */
+	if (count && mt_address_is_kernel(address) && !is_kernel_frame(mt_cs_top(cs))) {
+		enter_unseen(cs, function, MT_FRAME_ENTRY);
 		mt_cs_arrive(cs, address);
 		return;
 	}
+	if (count && !mt_address_is_kernel(address) && is_kernel_frame(mt_cs_top(cs))) {
+		while (count > 0 && is_kernel_frame(&cs->frames.items[count - 1]))
+			count--;
+		mt_cs_pop_to(cs, count, 0);
+	}
 	if (cs->frames.count == 0) {
 		mt_cs_add_root(cs, address);
-	} else if (mt_cs_frame_is(cs, mt_cs_top(cs), function)) {
+		mt_cs_arrive(cs, address);
+		return;
+	}
+	if (mt_cs_frame_is(cs, mt_cs_top(cs), function)) {
 		mt_cs_walk(cs, address);
 		return;
-	} else if (fell_through(cs, function, address)) {
-		mt_cs_replace(cs, function, 0, function->start);
-	} else if (mt_cs_land(cs, address, 0)) {
-		return;
-	} else {
-		enter_unseen(cs, function, 0);
 	}
+	before = mt_rebuild_function_at(&cs->base, cs->ip);
+	if (cs->ip < function->start && function->start <= address &&
+	    function->start - before->end < PADDING_MAX)
+		mt_cs_replace(cs, function, 0, function->start); /* control fell through */
+	else if (mt_cs_land(cs, address, 0))
+		return;
+	else
+		enter_unseen(cs, function, 0);
 	mt_cs_arrive(cs, address);
 }
 
 /* A longjmp or an exception goes to the middle of a function that is open; so does nothing else
  * that jumps.  Unknown code may hold any number of functions: it says nothing. */
-static size_t find_unwound(struct mt_callstack *cs, const struct mt_function *function,
-			   uint64_t address)
-{
-	if (address == function->start || function->kind == MT_FUNCTION_UNKNOWN ||
-	    function->kind == MT_FUNCTION_PLT)
-		return 0;
-	return mt_cs_find(cs, function, mt_cs_frames_to_unwind_to(cs));
-}
-
 void mt_cs_jump(struct mt_callstack *cs, uint64_t from, uint64_t to)
 {
-	const struct mt_function *function = mt_cs_function_at(cs, to);
-	size_t found;
+	const struct mt_function *function = mt_rebuild_function_at(&cs->base, to);
 
 	if (!mt_cs_frame_is(cs, mt_cs_top(cs), function)) {
-		found = find_unwound(cs, function, to);
+		bool may_unwind = to != function->start && function->kind != MT_FUNCTION_UNKNOWN &&
+				  function->kind != MT_FUNCTION_PLT;
+		size_t found =
+		    may_unwind ? mt_cs_find(cs, function, mt_cs_frames_to_unwind_to(cs)) : 0;
+
 		if (found)
 			mt_cs_pop_to(cs, found, MT_SLICE_END_UNWOUND);
 		else
@@ -123,8 +102,8 @@ static void return_to_restorer(struct mt_callstack *cs, const struct mt_function
 {
 	size_t handler = find_flagged(cs, MT_FRAME_HANDLER);
 
-	if (handler == 0 && cs->roots.count)
-		mt_array_last(&cs->roots)->flags |= MT_SLICE_HANDLER;
+	if (handler == 0 && cs->base.roots.count)
+		mt_array_last(&cs->base.roots)->flags |= MT_SLICE_HANDLER;
 	mt_cs_pop_to(cs, handler ? handler - 1 : 0, 0);
 	mt_cs_enter(cs, &(struct mt_entry){.function = function,
 					   .address = address,
@@ -132,39 +111,30 @@ static void return_to_restorer(struct mt_callstack *cs, const struct mt_function
 	mt_cs_arrive(cs, address);
 }
 
-/* The kernel's stack lies on the user's: its caller cannot be outside of everything. */
-static void return_to_unseen_in_kernel(struct mt_callstack *cs, const struct mt_function *function)
-{
-	size_t entry = find_flagged(cs, MT_FRAME_ENTRY);
-
-	if (entry)
-		mt_cs_pop_to(cs, entry, 0);
-	enter_unseen(cs, function, entry ? 0 : MT_FRAME_ENTRY);
-}
-
-static void return_to_root(struct mt_callstack *cs, uint64_t address)
-{
-	mt_cs_park(cs, 0);
-	mt_cs_pop_to(cs, 0, 0);
-	mt_cs_note_call_of_root(cs, address);
-	mt_cs_add_root(cs, address - 1);
-}
-
 static void return_to_unseen(struct mt_callstack *cs, const struct mt_function *function,
 			     uint64_t address)
 {
-	bool in_user_code = cs->frames.count && !is_kernel_frame(&cs->frames.items[0]);
+	if (mt_address_is_kernel(address) && cs->frames.count &&
+	    !is_kernel_frame(&cs->frames.items[0])) {
+		/* The kernel's stack lies on the user's: its caller cannot be outside of
+		 * everything. */
+		size_t entry = find_flagged(cs, MT_FRAME_ENTRY);
 
-	if (mt_address_is_kernel(address) && in_user_code)
-		return_to_unseen_in_kernel(cs, function);
-	else
-		return_to_root(cs, address);
+		if (entry)
+			mt_cs_pop_to(cs, entry, 0);
+		enter_unseen(cs, function, entry ? 0 : MT_FRAME_ENTRY);
+	} else {
+		mt_cs_park(cs, 0);
+		mt_cs_pop_to(cs, 0, 0);
+		mt_cs_note_call_of_root(cs, address);
+		mt_cs_add_root(cs, address - 1);
+	}
 	mt_cs_arrive(cs, address);
 }
 
 void mt_cs_return(struct mt_callstack *cs, const struct mt_event *event)
 {
-	const struct mt_function *function = mt_cs_function_at(cs, event->to);
+	const struct mt_function *function = mt_rebuild_function_at(&cs->base, event->to);
 	bool from_handler = mt_cs_top(cs)->flags & MT_FRAME_HANDLER;
 	size_t found = 0;
 

@@ -11,44 +11,30 @@ void mt_cs_touch_top(struct mt_callstack *cs)
 	if (count == 0 || count > cs->kept_frames)
 		return;
 	if (mt_array_push(&cs->saved, cs->frames.items[count - 1]))
-		mt_cs_fail(cs, mt_error_no_memory());
+		mt_rebuild_out_of_memory(&cs->base);
 	cs->kept_frames = count - 1;
-}
-
-static void begin(struct mt_callstack *cs)
-{
-	cs->transaction = true;
-	cs->kept_frames = cs->frames.count;
-	cs->saved_roots = cs->roots.count;
-	cs->saved.count = 0;
-	mt_cs_touch_top(cs);
-	mt_segment_log_checkpoint(&cs->log);
 }
 
 void mt_cs_end_transaction(struct mt_callstack *cs)
 {
 	cs->transaction = false;
-	mt_segment_log_commit(&cs->log);
-}
-
-/* Who called the outermost one that is left is not known again. */
-static void forget_roots(struct mt_callstack *cs)
-{
-	cs->roots.count = cs->saved_roots;
-	if (cs->roots.count)
-		mt_array_last(&cs->roots)->call_source = (struct mt_source){0};
+	mt_segment_log_commit(&cs->base.log);
 }
 
 static void take_back(struct mt_callstack *cs)
 {
-	mt_segment_log_rollback(&cs->log);
+	mt_segment_log_rollback(&cs->base.log);
 	cs->transaction = false;
-	if (cs->roots.count > cs->saved_roots)
-		forget_roots(cs);
+	if (cs->base.roots.count > cs->saved_roots) {
+		cs->base.roots.count = cs->saved_roots;
+		/* Who called the outermost one that is left is not known again. */
+		if (cs->base.roots.count)
+			mt_array_last(&cs->base.roots)->call_source = (struct mt_source){0};
+	}
 	cs->frames.count = cs->kept_frames;
 	for (size_t i = cs->saved.count; i-- > 0;)
 		if (mt_array_push(&cs->frames, cs->saved.items[i]))
-			mt_cs_fail(cs, mt_error_no_memory());
+			mt_rebuild_out_of_memory(&cs->base);
 }
 
 static void abort_transaction(struct mt_callstack *cs, const struct mt_event *event)
@@ -57,7 +43,7 @@ static void abort_transaction(struct mt_callstack *cs, const struct mt_event *ev
 		take_back(cs);
 	else if (cs->mode == MT_CS_AWAY)
 		mt_cs_end_away(cs, true, 0);
-	mt_cs_instant(cs, MT_INSTANT_TX_ABORT, 0, 0, event->from);
+	mt_rebuild_instant(&cs->base, MT_INSTANT_TX_ABORT, 0, 0, event->from);
 	cs->mode = MT_CS_RUNNING;
 	if (cs->frames.count == 0) {
 		mt_cs_add_root(cs, event->to);
@@ -69,10 +55,16 @@ static void abort_transaction(struct mt_callstack *cs, const struct mt_event *ev
 
 void mt_cs_transaction(struct mt_callstack *cs, const struct mt_event *event)
 {
-	if (event->kind == MT_EVENT_TX_ABORT)
+	if (event->kind == MT_EVENT_TX_ABORT) {
 		abort_transaction(cs, event);
-	else if (event->kind == MT_EVENT_TX_COMMIT)
+	} else if (event->kind == MT_EVENT_TX_COMMIT) {
 		mt_cs_end_transaction(cs);
-	else if (!cs->transaction)
-		begin(cs);
+	} else if (!cs->transaction) {
+		cs->transaction = true;
+		cs->kept_frames = cs->frames.count;
+		cs->saved_roots = cs->base.roots.count;
+		cs->saved.count = 0;
+		mt_cs_touch_top(cs);
+		mt_segment_log_checkpoint(&cs->base.log);
+	}
 }

@@ -182,7 +182,7 @@ static struct mt_error *no_thread(void *sink, const struct mt_thread *thread)
 	(void)sink, (void)thread;
 	return NULL;
 }
-static struct mt_error *no_segment(void *sink, const struct mt_segment *segment)
+static struct mt_error *no_segment(void *sink, const struct mt_thread_segment *segment)
 {
 	(void)sink, (void)segment;
 	return NULL;

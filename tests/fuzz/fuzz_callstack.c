@@ -2,7 +2,7 @@
 /* libFuzzer: any events at all into a rebuild over the toy program; the sink's promises hold. */
 #include "check_sink.h"
 #include "toy_program.h"
-#include "trace/callstack.h"
+#include "trace/rebuild.h"
 
 #include <stdlib.h>
 
@@ -28,19 +28,14 @@ static struct mt_event event_of(const uint8_t *data, uint64_t *time_ns)
 	};
 }
 
-static void push_all(struct mt_callstack *stack, const uint8_t *data, size_t size)
+static void push_all(struct mt_rebuild *stack, const uint8_t *data, size_t size)
 {
-	uint64_t time_ns = 0, pcs[2];
+	uint64_t time_ns = 0;
 
 	for (; size >= 4; data += 4, size -= 4) {
 		struct mt_event event = event_of(data, &time_ns);
 
-		pcs[0] = event.from;
-		pcs[1] = event.to;
-		if (event.kind == 0x1f)
-			mt_error_destroy(mt_callstack_set_backtrace(stack, pcs, 2));
-		else
-			mt_error_destroy(mt_callstack_push(stack, &event, 1));
+		mt_error_destroy(mt_rebuild_push(stack, &event, 1));
 	}
 }
 
@@ -49,18 +44,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct toy_program *toy = malloc(sizeof(*toy));
 	struct check_sink check = {0};
-	struct mt_callstack_options options = {
+	struct mt_rebuild_options options = {
 	    .sink = {&check_sink_ops, &check}, .log_memory_bytes = 1, .inlines = true};
 	struct mt_symbolizer symbolizer = toy_symbolizer(toy);
-	struct mt_callstack *stack = NULL;
+	struct mt_rebuild *stack = NULL;
 
 	toy_program_init(toy);
-	if (mt_callstack_create(&options, &stack))
+	if (mt_rebuild_create(&mt_rebuild_from_branches, &options, &stack))
 		abort();
-	mt_callstack_set_symbolizer(stack, &symbolizer);
+	mt_rebuild_set_symbolizer(stack, &symbolizer);
 	push_all(stack, data, size);
-	mt_error_destroy(mt_callstack_finish(stack));
-	mt_callstack_destroy(stack);
+	mt_error_destroy(mt_rebuild_finish(stack));
+	mt_rebuild_destroy(stack);
 	if (*check_sink_failure(&check)) {
 		fprintf(stderr, "%s\n", check_sink_failure(&check));
 		abort();

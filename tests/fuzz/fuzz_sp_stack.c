@@ -3,7 +3,7 @@
  * hold. */
 #include "check_sink.h"
 #include "sp_names.h"
-#include "trace/sp_stack.h"
+#include "trace/rebuild.h"
 
 #include <stdlib.h>
 
@@ -28,28 +28,28 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct check_sink check = {0};
 	struct sp_names names;
-	const struct mt_sp_stack_options options = {.sink = {&check_sink_ops, &check},
-						    .log_memory_bytes = 1};
+	const struct mt_rebuild_options options = {.sink = {&check_sink_ops, &check},
+						   .log_memory_bytes = 1};
 	struct mt_symbolizer symbolizer = sp_symbolizer(&names);
-	struct mt_sp_stack *stack = NULL;
+	struct mt_rebuild *stack = NULL;
 	struct mt_event events[64];
 	uint64_t time_ns = 0;
 	size_t count = 0;
 
 	sp_names_init(&names);
-	if (mt_sp_stack_create(&options, &stack))
+	if (mt_rebuild_create(&mt_rebuild_from_calls, &options, &stack))
 		abort();
-	mt_sp_stack_set_symbolizer(stack, &symbolizer);
+	mt_rebuild_set_symbolizer(stack, &symbolizer);
 	for (; size >= 4; data += 4, size -= 4) {
 		events[count++] = event_of(data, &time_ns);
 		if (count == 64 || data[0] == 0x20) {
-			mt_error_destroy(mt_sp_stack_push(stack, events, count));
+			mt_error_destroy(mt_rebuild_push(stack, events, count));
 			count = 0;
 		}
 	}
-	mt_error_destroy(mt_sp_stack_push(stack, events, count));
-	mt_error_destroy(mt_sp_stack_finish(stack));
-	mt_sp_stack_destroy(stack);
+	mt_error_destroy(mt_rebuild_push(stack, events, count));
+	mt_error_destroy(mt_rebuild_finish(stack));
+	mt_rebuild_destroy(stack);
 	if (*check_sink_failure(&check)) {
 		fprintf(stderr, "%s\n", check_sink_failure(&check));
 		abort();

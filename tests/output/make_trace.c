@@ -104,7 +104,7 @@ static const struct mt_function *function(char **fields, int index)
 	return &found->function;
 }
 
-static struct mt_segment segment;
+static struct mt_thread_segment segment;
 
 static struct mt_error *send_thread(struct mt_slice_sink sink, char **f)
 {
@@ -164,7 +164,7 @@ static struct mt_error *send_instant(struct mt_slice_sink sink, char **f)
 
 static struct mt_error *send_segment_begin(struct mt_slice_sink sink, char **f)
 {
-	segment = (struct mt_segment){
+	segment = (struct mt_thread_segment){
 	    .begin_ns = number(f, 0),
 	    .end_ns = number(f, 1),
 	    .number = (uint32_t)number(f, 2),

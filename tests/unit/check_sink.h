@@ -19,7 +19,7 @@ struct check_sink {
 	struct mt_slice_sink next;      /* ops may be NULL */
 	struct mt_thread thread;        /* the one that is spoken of */
 	MT_ARRAY(struct mt_slice) open; /* outermost first */
-	struct mt_segment segment;
+	struct mt_thread_segment segment;
 	bool has_thread;
 	bool in_segment;
 	bool ending; /* an end was OPEN: only such may follow */
@@ -75,7 +75,7 @@ static inline struct mt_error *check_thread(void *self, const struct mt_thread *
 	return check->next.ops ? check->next.ops->thread(check->next.self, thread) : NULL;
 }
 
-static inline struct mt_error *check_segment_begin(void *self, const struct mt_segment *segment)
+static inline struct mt_error *check_segment_begin(void *self, const struct mt_thread_segment *segment)
 {
 	struct check_sink *check = self;
 
@@ -149,7 +149,7 @@ static inline struct mt_error *check_instant(void *self, const struct mt_instant
 	return check->next.ops ? check->next.ops->instant(check->next.self, instant) : NULL;
 }
 
-static inline struct mt_error *check_segment_end(void *self, const struct mt_segment *segment)
+static inline struct mt_error *check_segment_end(void *self, const struct mt_thread_segment *segment)
 {
 	struct check_sink *check = self;
 

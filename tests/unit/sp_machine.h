@@ -94,7 +94,7 @@ static inline void sp_add_stack(const struct sp_sim_stack *stack, struct sp_trut
 	truth->depth += (uint32_t)stack->count;
 }
 
-/* What lies on top of what: see trace/sp_stack.h. */
+/* What lies on top of what: see trace/sp_internal.h. */
 static inline struct sp_truth sp_truth_now(const struct sp_machine *m)
 {
 	size_t below = m->current == SP_ALTERNATE ? m->interrupted : m->current;

@@ -10,7 +10,7 @@
 #include "sp_names.h"
 #include "unit.h"
 
-#include "trace/sp_stack.h"
+#include "trace/rebuild.h"
 
 #include <string.h>
 
@@ -73,7 +73,7 @@ static inline struct mt_error *sp_thread(void *self, const struct mt_thread *thr
 	return NULL;
 }
 
-static inline struct mt_error *sp_segment_begin(void *self, const struct mt_segment *segment)
+static inline struct mt_error *sp_segment_begin(void *self, const struct mt_thread_segment *segment)
 {
 	(void)self;
 	(void)segment;
@@ -107,7 +107,7 @@ static inline struct mt_error *sp_instant(void *self, const struct mt_instant *i
 	return NULL;
 }
 
-static inline struct mt_error *sp_segment_end(void *self, const struct mt_segment *segment)
+static inline struct mt_error *sp_segment_end(void *self, const struct mt_thread_segment *segment)
 {
 	sp_put(self, segment->snapshot ? "#|" : "|");
 	return NULL;
@@ -128,18 +128,18 @@ static inline void sp_rebuild(const struct mt_event *events, size_t count, size_
 	struct check_sink check = {.next = sink};
 	struct sp_names names;
 	struct mt_symbolizer symbolizer = sp_symbolizer(&names);
-	const struct mt_sp_stack_options options = {.sink = {&check_sink_ops, &check},
-						    .log_memory_bytes = 1};
-	struct mt_sp_stack *stack = NULL;
+	const struct mt_rebuild_options options = {.sink = {&check_sink_ops, &check},
+						   .log_memory_bytes = 1};
+	struct mt_rebuild *stack = NULL;
 
 	sp_names_init(&names);
-	assert_no_error(mt_sp_stack_create(&options, &stack));
-	mt_sp_stack_set_symbolizer(stack, &symbolizer);
+	assert_no_error(mt_rebuild_create(&mt_rebuild_from_calls, &options, &stack));
+	mt_rebuild_set_symbolizer(stack, &symbolizer);
 	for (size_t i = 0; i < count; i += batch)
 		assert_no_error(
-		    mt_sp_stack_push(stack, events + i, count - i < batch ? count - i : batch));
-	assert_no_error(mt_sp_stack_finish(stack));
-	mt_sp_stack_destroy(stack);
+		    mt_rebuild_push(stack, events + i, count - i < batch ? count - i : batch));
+	assert_no_error(mt_rebuild_finish(stack));
+	mt_rebuild_destroy(stack);
 	assert_string_equal(check_sink_failure(&check), "");
 	check_sink_deinit(&check);
 }

@@ -33,7 +33,7 @@ static const char *path_of(const char *name)
 
 static const struct mt_function function = {.name = "f", .module = "/bin/x"};
 static const struct mt_thread thread = {.pid = 1, .tid = 2, .name = "t", .process = "p"};
-static const struct mt_segment segment = {.begin_ns = 10, .end_ns = 20};
+static const struct mt_thread_segment segment = {.begin_ns = 10, .end_ns = 20};
 
 static void send_call(struct mt_slice_sink sink, uint8_t end_flags)
 {

@@ -2,7 +2,7 @@
 /* Runs tests/golden/callstack: events in, slices out, compared as text. */
 #include "check_sink.h"
 #include "text_trace.h"
-#include "trace/callstack.h"
+#include "trace/rebuild.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@ struct line {
 	struct mt_slice slice;
 	struct mt_slice_end end;
 	struct mt_instant instant;
-	struct mt_segment segment;
+	struct mt_thread_segment segment;
 };
 
 struct printer {
@@ -41,7 +41,7 @@ static struct mt_error *on_thread(void *self, const struct mt_thread *thread)
 	return NULL;
 }
 
-static struct mt_error *on_segment_begin(void *self, const struct mt_segment *segment)
+static struct mt_error *on_segment_begin(void *self, const struct mt_thread_segment *segment)
 {
 	return add(self, (struct line){.kind = SEGMENT, .segment = *segment});
 }
@@ -64,7 +64,7 @@ static struct mt_error *on_instant(void *self, const struct mt_instant *instant)
 	return add(self, (struct line){.kind = INSTANT, .instant = *instant});
 }
 
-static struct mt_error *on_segment_end(void *self, const struct mt_segment *segment)
+static struct mt_error *on_segment_end(void *self, const struct mt_thread_segment *segment)
 {
 	(void)self;
 	(void)segment;
@@ -162,21 +162,17 @@ static void no_error(struct mt_error *error)
 
 static void run_steps(struct text_trace *trace, struct mt_slice_sink sink)
 {
-	struct mt_callstack_options options = {
+	struct mt_rebuild_options options = {
 	    .thread = {1, 1, "thread", "process"}, .sink = sink, .inlines = true};
 	struct mt_symbolizer symbolizer = text_symbolizer(trace);
-	struct mt_callstack *stack;
+	struct mt_rebuild *stack;
 
-	no_error(mt_callstack_create(&options, &stack));
-	mt_callstack_set_symbolizer(stack, &symbolizer);
-	mt_array_each (step, &trace->steps) {
-		if (step->is_backtrace)
-			no_error(mt_callstack_set_backtrace(stack, step->pcs, step->pc_count));
-		else
-			no_error(mt_callstack_push(stack, &step->event, 1));
-	}
-	no_error(mt_callstack_finish(stack));
-	mt_callstack_destroy(stack);
+	no_error(mt_rebuild_create(&mt_rebuild_from_branches, &options, &stack));
+	mt_rebuild_set_symbolizer(stack, &symbolizer);
+	mt_array_each (event, &trace->events)
+		no_error(mt_rebuild_push(stack, event, 1));
+	no_error(mt_rebuild_finish(stack));
+	mt_rebuild_destroy(stack);
 }
 
 static void slices_of(struct text_trace *trace, struct mt_str *out, const char *path)

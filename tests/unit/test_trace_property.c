@@ -3,7 +3,7 @@
  * garbage. */
 #include "check_sink.h"
 #include "toy_machine.h"
-#include "trace/callstack.h"
+#include "trace/rebuild.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@ static struct mt_error *on_thread(void *self, const struct mt_thread *thread)
 	return NULL;
 }
 
-static struct mt_error *on_segment_begin(void *self, const struct mt_segment *segment)
+static struct mt_error *on_segment_begin(void *self, const struct mt_thread_segment *segment)
 {
 	(void)segment;
 	return take(self, (struct toy_record){.what = TOY_SEGMENT});
@@ -51,7 +51,7 @@ static struct mt_error *on_instant(void *self, const struct mt_instant *instant)
 	return NULL;
 }
 
-static struct mt_error *on_segment_end(void *self, const struct mt_segment *segment)
+static struct mt_error *on_segment_end(void *self, const struct mt_thread_segment *segment)
 {
 	(void)self;
 	(void)segment;
@@ -78,20 +78,19 @@ static void rebuild(struct toy_program *toy, const struct mt_event *events, size
 {
 	struct check_sink check = {.next = {&recorder_ops, records}};
 	struct mt_symbolizer symbolizer = toy_symbolizer(toy);
-	struct mt_callstack_options options = {.thread = {1, 1, "toy", "toy"},
-					       .sink = {&check_sink_ops, &check},
-					       .log_memory_bytes = memory,
-					       .inlines = true};
-	struct mt_callstack *stack;
+	struct mt_rebuild_options options = {.thread = {1, 1, "toy", "toy"},
+					     .sink = {&check_sink_ops, &check},
+					     .log_memory_bytes = memory,
+					     .inlines = true};
+	struct mt_rebuild *stack;
 
 	records->count = 0;
-	no_error(mt_callstack_create(&options, &stack));
-	mt_callstack_set_symbolizer(stack, &symbolizer);
+	no_error(mt_rebuild_create(&mt_rebuild_from_branches, &options, &stack));
+	mt_rebuild_set_symbolizer(stack, &symbolizer);
 	for (size_t i = 0; i < count; i += batch)
-		no_error(
-		    mt_callstack_push(stack, events + i, count - i < batch ? count - i : batch));
-	no_error(mt_callstack_finish(stack));
-	mt_callstack_destroy(stack);
+		no_error(mt_rebuild_push(stack, events + i, count - i < batch ? count - i : batch));
+	no_error(mt_rebuild_finish(stack));
+	mt_rebuild_destroy(stack);
 	assert_string_equal(check_sink_failure(&check), "");
 	check_sink_deinit(&check);
 }
@@ -334,20 +333,20 @@ static void a_sinks_error_comes_back(void **state)
 {
 	struct mt_slice_sink_ops ops = recorder_ops;
 	toy_records got = {0};
-	struct mt_callstack_options options = {.sink = {&ops, &got}};
+	struct mt_rebuild_options options = {.sink = {&ops, &got}};
 	struct mt_event start = {.kind = MT_EVENT_TRACE_START, .to = 1};
-	struct mt_callstack *stack;
+	struct mt_rebuild *stack;
 	struct mt_error *error;
 
 	(void)state;
 	ops.begin = refuse;
-	no_error(mt_callstack_create(&options, &stack));
-	no_error(mt_callstack_push(stack, &start, 1));
-	error = mt_callstack_finish(stack);
+	no_error(mt_rebuild_create(&mt_rebuild_from_branches, &options, &stack));
+	no_error(mt_rebuild_push(stack, &start, 1));
+	error = mt_rebuild_finish(stack);
 	assert_non_null(error);
 	assert_string_equal(mt_error_message(error), "the disk is full");
 	mt_error_destroy(error);
-	mt_callstack_destroy(stack);
+	mt_rebuild_destroy(stack);
 	mt_array_deinit(&got);
 }
 
@@ -356,23 +355,22 @@ static void nowhere_to_spill(void **state)
 	struct toy_program *toy = malloc(sizeof(*toy));
 	struct toy_machine machine;
 	toy_records got = {0};
-	struct mt_callstack_options options = {.sink = {&recorder_ops, &got},
-					       .log_memory_bytes = 1};
-	struct mt_callstack *stack;
+	struct mt_rebuild_options options = {.sink = {&recorder_ops, &got}, .log_memory_bytes = 1};
+	struct mt_rebuild *stack;
 	struct mt_error *error;
 
 	(void)state;
 	toy_program_init(toy);
 	toy_machine_run(&machine, toy, 1, false, 20000);
 	setenv("TMPDIR", "/nowhere/at/all", 1);
-	no_error(mt_callstack_create(&options, &stack));
-	error = mt_callstack_push(stack, machine.events.items, machine.events.count);
+	no_error(mt_rebuild_create(&mt_rebuild_from_branches, &options, &stack));
+	error = mt_rebuild_push(stack, machine.events.items, machine.events.count);
 	unsetenv("TMPDIR");
 	assert_non_null(error);
 	assert_non_null(strstr(mt_error_message(error), "/nowhere/at/all"));
 	assert_non_null(strstr(mt_error_message(error), "TMPDIR"));
 	mt_error_destroy(error);
-	mt_callstack_destroy(stack);
+	mt_rebuild_destroy(stack);
 	toy_machine_deinit(&machine);
 	mt_array_deinit(&got);
 	free(toy);

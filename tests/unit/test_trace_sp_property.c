@@ -28,7 +28,7 @@ static void settle(struct chain *chain, uint64_t time_ns)
 	}
 }
 
-static struct mt_error *on_segment_begin(void *self, const struct mt_segment *segment)
+static struct mt_error *on_segment_begin(void *self, const struct mt_thread_segment *segment)
 {
 	struct chain *chain = self;
 

@@ -7,7 +7,7 @@
 #include "decode/symbolizer.h"
 #include "process/proc.h"
 #include "space/space.h"
-#include "trace/callstack.h"
+#include "trace/rebuild.h"
 #include "unit.h"
 #include "x86/insn.h"
 
@@ -278,7 +278,7 @@ static struct mt_error *ignore_thread(void *self, const struct mt_thread *thread
 	return NULL;
 }
 
-static struct mt_error *ignore_segment(void *self, const struct mt_segment *segment)
+static struct mt_error *ignore_segment(void *self, const struct mt_thread_segment *segment)
 {
 	(void)self;
 	(void)segment;
@@ -329,16 +329,16 @@ static const struct mt_slice_sink_ops rebuilt_ops = {
 static void rebuild(struct stepper *s, struct rebuilt *rebuilt)
 {
 	struct check_sink check = {.next = {&rebuilt_ops, rebuilt}};
-	struct mt_callstack_options options = {.thread = {.pid = s->pid, .tid = s->pid},
-					       .sink = {&check_sink_ops, &check},
-					       .inlines = true};
-	struct mt_callstack *stack;
+	struct mt_rebuild_options options = {.thread = {.pid = s->pid, .tid = s->pid},
+					     .sink = {&check_sink_ops, &check},
+					     .inlines = true};
+	struct mt_rebuild *stack;
 
-	assert_no_error(mt_callstack_create(&options, &stack));
-	mt_callstack_set_symbolizer(stack, &s->symbolizer.symbolizer);
-	assert_no_error(mt_callstack_push(stack, s->events.items, s->events.count));
-	assert_no_error(mt_callstack_finish(stack));
-	mt_callstack_destroy(stack);
+	assert_no_error(mt_rebuild_create(&mt_rebuild_from_branches, &options, &stack));
+	mt_rebuild_set_symbolizer(stack, &s->symbolizer.symbolizer);
+	assert_no_error(mt_rebuild_push(stack, s->events.items, s->events.count));
+	assert_no_error(mt_rebuild_finish(stack));
+	mt_rebuild_destroy(stack);
 	assert_string_equal(check_sink_failure(&check), "");
 	assert_int_equal(check.segments, 1);
 	assert_int_equal(check.inferred, 1);

@@ -13,19 +13,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TEXT_FUNCTIONS = 64, TEXT_INLINES = 32, TEXT_PCS = 16 };
+enum { TEXT_FUNCTIONS = 64, TEXT_INLINES = 32 };
 
 struct text_inline {
 	uint64_t start, end;
 	struct mt_function function;
 	struct mt_inline site;
-};
-
-struct text_step {
-	bool is_backtrace;
-	struct mt_event event;
-	uint64_t pcs[TEXT_PCS];
-	size_t pc_count;
 };
 
 struct text_trace {
@@ -38,7 +31,7 @@ struct text_trace {
 		const struct mt_inline *chain[TEXT_INLINES];
 	} chains[TEXT_INLINES * 4];
 	size_t chain_count;
-	MT_ARRAY(struct text_step) steps;
+	MT_ARRAY(struct mt_event) events;
 	struct mt_str expected;
 	char failure[256]; /* "": none */
 };
@@ -235,7 +228,7 @@ static inline bool text_operand(struct text_trace *trace, const struct text_verb
 
 static inline bool text_read_event(struct text_trace *trace, const char *time, int line)
 {
-	struct text_step step = {.event.time_ns = strtoull(time, NULL, 10)};
+	struct mt_event event = {.time_ns = strtoull(time, NULL, 10)};
 	const char *word = strtok(NULL, " ");
 	const struct text_verb *verb = text_verbs;
 	const struct text_verb *end = verb + sizeof(text_verbs) / sizeof(text_verbs[0]);
@@ -244,31 +237,18 @@ static inline bool text_read_event(struct text_trace *trace, const char *time, i
 		verb++;
 	if (verb == end)
 		return text_fail(trace, line, "no such event", word);
-	step.event.kind = verb->kind;
+	event.kind = verb->kind;
 	if (strchr(time, '~'))
-		step.event.flags = MT_EVENT_TIME_IS_ESTIMATE;
+		event.flags = MT_EVENT_TIME_IS_ESTIMATE;
 	for (const char *kind = verb->operands; *kind; kind++) {
 		word = strtok(NULL, " ");
-		if (!text_operand(trace, verb, *kind, word, &step.event))
+		if (!text_operand(trace, verb, *kind, word, &event))
 			return text_fail(trace, line, "not what is wanted here", word);
 	}
 	word = strtok(NULL, " ");
 	if (word && !strcmp(word, "runs-on"))
-		step.event.flags |= MT_EVENT_RUNS_ON;
-	return mt_array_push(&trace->steps, step) == 0;
-}
-
-static inline bool text_read_backtrace(struct text_trace *trace, int line)
-{
-	struct text_step step = {.is_backtrace = true};
-	const char *word;
-
-	while ((word = strtok(NULL, " "))) {
-		if (step.pc_count == TEXT_PCS ||
-		    !text_address(trace, word, &step.pcs[step.pc_count++]))
-			return text_fail(trace, line, "no such address", word);
-	}
-	return mt_array_push(&trace->steps, step) == 0;
+		event.flags |= MT_EVENT_RUNS_ON;
+	return mt_array_push(&trace->events, event) == 0;
 }
 
 static inline bool text_read_line(struct text_trace *trace, char *text, int line)
@@ -283,8 +263,6 @@ static inline bool text_read_line(struct text_trace *trace, char *text, int line
 		return text_read_function(trace, line);
 	if (!strcmp(word, "inline"))
 		return text_read_inline(trace, line);
-	if (!strcmp(word, "backtrace"))
-		return text_read_backtrace(trace, line);
 	return text_read_event(trace, word, line);
 }
 
@@ -314,7 +292,7 @@ static inline void text_trace_deinit(struct text_trace *trace)
 		free((char *)trace->functions[i].name);
 	for (size_t i = 0; i < trace->inline_count; i++)
 		free((char *)trace->inlines[i].function.name);
-	mt_array_deinit(&trace->steps);
+	mt_array_deinit(&trace->events);
 	mt_str_deinit(&trace->expected);
 }
 

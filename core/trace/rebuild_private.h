@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the two rebuilds share: time, names, the log of a segment, its roots and gaps, marks. */
+#ifndef MT_TRACE_REBUILD_PRIVATE_H
+#define MT_TRACE_REBUILD_PRIVATE_H
+
+#include "trace/rebuild.h"
+#include "trace/segment_log.h"
+
+enum { MT_REBUILD_FUNCTIONS = 4096 };
+
+struct mt_cached_function {
+	uint64_t address;
+	const struct mt_function *function;
+};
+
+struct mt_rebuild {
+	uint64_t now_ns;
+	uint64_t before_ns; /* of the event before */
+	bool estimated;
+	bool segment_open;
+	bool failed;
+	uint32_t signal;                      /* about to be delivered; 0: none */
+	struct mt_cached_function *functions; /* MT_REBUILD_FUNCTIONS, by address */
+	const struct mt_symbolizer *symbolizer;
+	struct mt_segment_log log;
+	MT_ARRAY(struct mt_slice)
+	roots; /* in the order in which they were found: innermost first */
+	struct mt_thread_segment segment;
+
+	uint64_t gap_begin_ns; /* of the gap that was seen last */
+	uint64_t gap_bytes;
+	uint32_t gap_cause;
+
+	/* Searches and the like are paid for by the events before, so that no input makes the work
+	 * quadratic. */
+	uint64_t credit;
+
+	const struct mt_rebuild_ops *ops;
+	struct mt_rebuild_options options;
+};
+
+static inline void mt_rebuild_advance(struct mt_rebuild *rebuild, const struct mt_event *event)
+{
+	rebuild->before_ns = rebuild->now_ns;
+	/* Beyond 63 bits it is no time but garbage, and formats do not take it. */
+	if ((int64_t)event->time_ns > (int64_t)rebuild->now_ns)
+		rebuild->now_ns = event->time_ns;
+	rebuild->estimated = event->flags & MT_EVENT_TIME_IS_ESTIMATE;
+}
+
+static inline const struct mt_function *mt_rebuild_function_at(struct mt_rebuild *rebuild,
+							       uint64_t address)
+{
+	struct mt_cached_function *cached =
+	    &rebuild->functions[(address * 0x9e3779b97f4a7c15u) >> 52];
+
+	if (cached->address != address || !cached->function) {
+		cached->address = address;
+		cached->function =
+		    rebuild->symbolizer->function_at(rebuild->symbolizer->context, address);
+	}
+	return cached->function;
+}
+
+static inline void mt_rebuild_open_segment(struct mt_rebuild *rebuild)
+{
+	if (rebuild->segment_open)
+		return;
+	rebuild->segment_open = true;
+	rebuild->segment.begin_ns = rebuild->now_ns;
+}
+
+/* Ends the rebuild. */
+void mt_rebuild_out_of_memory(struct mt_rebuild *rebuild);
+/* File and line of an address; all zeros: not known. */
+struct mt_source mt_rebuild_source_at(const struct mt_rebuild *rebuild, uint64_t address);
+void mt_rebuild_add_root(struct mt_rebuild *rebuild, const struct mt_slice *root);
+/* Shows the segment.  SNAPSHOT 0: none ended it. */
+void mt_rebuild_close_segment(struct mt_rebuild *rebuild, uint32_t snapshot);
+
+void mt_rebuild_instant(struct mt_rebuild *rebuild, enum mt_instant_kind kind, uint32_t detail,
+			uint64_t value, uint64_t address);
+void mt_rebuild_signal(struct mt_rebuild *rebuild, const struct mt_event *event);
+void mt_rebuild_mark(struct mt_rebuild *rebuild, const struct mt_event *event);
+/* BYTES more were lost.  The gap began at BEGIN_NS, unless IS_MORE: then it goes on. */
+void mt_rebuild_gap(struct mt_rebuild *rebuild, uint32_t cause, uint64_t bytes, uint64_t begin_ns,
+		    bool is_more);
+/* The slice that shows the gap. */
+static inline struct mt_log_slice mt_rebuild_gap_slice(const struct mt_rebuild *rebuild)
+{
+	return (struct mt_log_slice){
+	    .kind = MT_SLICE_GAP,
+	    .cause = (uint16_t)rebuild->gap_cause,
+	    .bytes_lost = rebuild->gap_bytes,
+	};
+}
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What was open before a segment began: roots, and frames from an unwinder. */
+#include "trace/sp_internal.h"
+
+#include <string.h>
+
+void mt_sp_add_root(struct mt_sp_stack *stack, const struct mt_function *function,
+		    uint64_t call_site)
+{
+	const struct mt_inline *inlined = call_site ? mt_sp_inlined_at(stack, call_site) : NULL;
+
+	mt_rebuild_add_root(&stack->base, &(struct mt_slice){
+					      .kind = MT_SLICE_CALL,
+					      .flags = MT_SLICE_INFERRED,
+					      .function = function,
+					      .call_source = inlined ? inlined->call
+								     : mt_rebuild_source_at(
+									   &stack->base, call_site),
+					  });
+}
+
+/* Those that lie above all that is known of the stack: its outermost.  ROOTS: also of the thread.
+ */
+static void put_outside(struct mt_sp_stack *stack, struct mt_sp_region *region,
+			const struct mt_event *events, size_t count, bool roots)
+{
+	size_t old = region->frames.count;
+	struct mt_sp_frame *frames;
+
+	if (mt_array_reserve(&region->frames, old + count)) {
+		mt_rebuild_out_of_memory(&stack->base);
+		return;
+	}
+	frames = region->frames.items;
+	memmove(frames + count, frames, old * sizeof(*frames));
+	for (size_t i = 0; i < count; i++) {
+		frames[count - 1 - i] = (struct mt_sp_frame){
+		    mt_rebuild_function_at(&stack->base, events[i].to), events[i].from};
+		if (roots)
+			mt_sp_add_root(stack, frames[count - 1 - i].function,
+				       i + 1 < count ? events[i + 1].to : 0);
+	}
+	region->frames.count += count;
+	if (!mt_sp_is_first(stack, region))
+		region->hidden += count;
+}
+
+/* The first COUNT of ALL lie below what is known: they did not report, and began some time before.
+ */
+static void put_inside(struct mt_sp_stack *stack, const struct mt_event *events, size_t all,
+		       size_t count)
+{
+	for (size_t i = count; i-- > 0 && !stack->base.log.error;) {
+		struct mt_sp_frame frame = {mt_rebuild_function_at(&stack->base, events[i].to),
+					    events[i].from};
+		uint64_t call_site = i + 1 < all ? events[i + 1].to : 0;
+		struct mt_log_slice slice = {
+		    .function = frame.function,
+		    .inlined = call_site ? mt_sp_inlined_at(stack, call_site) : NULL,
+		    .call_site = call_site,
+		    .kind = MT_SLICE_CALL,
+		    .flags = MT_SLICE_INFERRED,
+		};
+
+		if (mt_array_push(&stack->current->frames, frame)) {
+			mt_rebuild_out_of_memory(&stack->base);
+			return;
+		}
+		mt_segment_log_begin_settled(&stack->base.log, stack->base.now_ns, true, &slice);
+	}
+}
+
+/* A part of a function that the compiler put elsewhere has the function's name and more. */
+static bool is_same(const struct mt_function *one, const struct mt_function *other)
+{
+	if (one == other || !one || !other)
+		return true;
+	size_t length = strcspn(one->name, ".");
+
+	return length == strcspn(other->name, ".") && strncmp(one->name, other->name, length) == 0;
+}
+
+/* How many of the frames, from the outermost, are as EVENTS say. */
+static size_t count_true(struct mt_sp_stack *stack, const struct mt_event *events, size_t count)
+{
+	const struct mt_sp_region *region = stack->current;
+	size_t is_true = 0, at = count;
+
+	for (; is_true < region->frames.count; is_true++) {
+		const struct mt_sp_frame *frame = &region->frames.items[is_true];
+
+		if (frame->sp > events[count - 1].from)
+			continue;
+		while (at > 0 && events[at - 1].from > frame->sp)
+			at--;
+		if (!at || events[at - 1].from != frame->sp ||
+		    !is_same(frame->function,
+			     mt_rebuild_function_at(&stack->base, events[at - 1].to)))
+			break;
+	}
+	return is_true;
+}
+
+/* What the thread runs on: what is not among EVENTS any more has ended, and some did not report. */
+static void settle_inside(struct mt_sp_stack *stack, const struct mt_event *events, size_t count)
+{
+	const struct mt_sp_frame *top;
+	size_t below = 0, is_true;
+
+	mt_sp_unwind(stack, events[0].from);
+	is_true = count_true(stack, events, count);
+	while (is_true && stack->current->frames.count > is_true)
+		mt_sp_pop(stack, MT_SLICE_END_TIME_ESTIMATED);
+	top = mt_sp_top(stack->current);
+	while (top && below < count && events[below].from < top->sp)
+		below++;
+	put_inside(stack, events, count, below);
+}
+
+static void take_frames_of_stack(struct mt_sp_stack *stack, const struct mt_event *events,
+				 size_t count, bool innermost, bool outermost, bool go_on)
+{
+	uint64_t sp = events[0].from;
+	struct mt_sp_region *region = mt_sp_owner(stack, sp), *current = stack->current;
+	const struct mt_sp_region *first;
+	size_t known = 0;
+	bool roots;
+
+	if (!region || !mt_sp_fits(region, sp))
+		region = current && sp > current->base && sp - current->base <= MT_SP_REACH
+			     ? current
+			     : mt_sp_region_create(stack, sp ? sp - 1 : 0);
+	if (!region)
+		return;
+	if (!current)
+		mt_sp_switch(stack, region, sp, false);
+	first = stack->layers[0];
+	if (!go_on && region == stack->current)
+		settle_inside(stack, events, count);
+	else if (!go_on && innermost && first->handler && stack->current == first)
+		mt_sp_unwind(stack, UINT64_MAX);
+	while (known < count && events[known].from <= region->base)
+		known++;
+	if (known == count)
+		return;
+	/* A segment that began on another stack, in a handler, took that for the thread's first
+	 * one.  What the unwinder shows last lies outside of it, if the thread is in the handler
+	 * still, or nothing is left of that. */
+	roots = region == first || (outermost && (!innermost || !first->frames.count));
+	put_outside(stack, region, events + known, count - known, roots);
+	mt_sp_raise_base(stack, region, events[count - 1].from);
+}
+
+void mt_sp_take_frames(struct mt_sp_stack *stack, const struct mt_event *events, size_t count)
+{
+	/* More of those before. */
+	bool go_on = stack->frames_up_to && events[0].from > stack->frames_up_to;
+
+	for (size_t taken = 0, more; taken < count && !stack->base.log.error; taken += more) {
+		const struct mt_event *first = events + taken;
+
+		/* Frames of one stack lie above one another, and not too far. */
+		for (more = 1; taken + more < count && first[more].from > first[more - 1].from &&
+			       first[more].from - first[more - 1].from <= MT_SP_REACH;)
+			more++;
+		take_frames_of_stack(stack, first, more, taken == 0, taken + more == count, go_on);
+		go_on = false;
+	}
+}
