@@ -54,26 +54,7 @@ static bool find_event(struct mt_recording *recording, const struct mt_cursor *b
 	return true;
 }
 
-static struct mt_call_stream *stream_create(struct mt_recording *recording, int32_t tid)
-{
-	struct mt_call_stream *stream = calloc(1, sizeof(*stream));
-
-	if (!stream)
-		return NULL;
-	stream->thread.tid = tid;
-	if (mt_array_push(&recording->call_streams, stream)) {
-		free(stream);
-		return NULL;
-	}
-	HASH_ADD(hh, recording->call_streams_by_tid, thread.tid, sizeof(int32_t), stream);
-	if (!stream->hh.tbl) {
-		recording->call_streams.count--;
-		free(stream);
-		return NULL;
-	}
-	return stream;
-}
-
+/* NULL: no memory. */
 static struct mt_call_stream *stream_of(struct mt_recording *recording, int32_t tid)
 {
 	struct mt_call_stream *stream = recording->last_call_stream;
@@ -81,23 +62,22 @@ static struct mt_call_stream *stream_of(struct mt_recording *recording, int32_t 
 	if (stream && stream->thread.tid == tid)
 		return stream;
 	HASH_FIND(hh, recording->call_streams_by_tid, &tid, sizeof(tid), stream);
-	if (!stream)
-		stream = stream_create(recording, tid);
+	if (!stream) {
+		stream = calloc(1, sizeof(*stream));
+		if (!stream || mt_array_push(&recording->call_streams, stream)) {
+			free(stream);
+			return NULL;
+		}
+		stream->thread.tid = tid;
+		HASH_ADD(hh, recording->call_streams_by_tid, thread.tid, sizeof(int32_t), stream);
+		if (!stream->hh.tbl) {
+			recording->call_streams.count--;
+			free(stream);
+			return NULL;
+		}
+	}
 	recording->last_call_stream = stream;
 	return stream;
-}
-
-static enum mt_parsed add_to_run(struct mt_call_stream *stream, uint64_t offset)
-{
-	struct mt_call_run *last = stream->runs.count ? mt_array_last(&stream->runs) : NULL;
-	struct mt_call_run run = {.offset = offset, .count = 1};
-
-	stream->thread.events++;
-	if (last && last->offset + last->count * sizeof(struct mt_perf_call_sample) == offset)
-		last->count++;
-	else if (mt_array_push(&stream->runs, run))
-		return MT_NO_MEMORY;
-	return MT_PARSED;
 }
 
 bool mt_recording_take_call(struct mt_recording *recording, const struct mt_perf_record *record,
@@ -119,8 +99,17 @@ bool mt_recording_take_call(struct mt_recording *recording, const struct mt_perf
 	if (!stream)
 		return true;
 	stream->thread.pid = sample.pid;
+	stream->thread.events++;
 	recording->info.has_time |= sample.time != 0;
-	*parsed = add_to_run(stream, record->offset);
+
+	struct mt_call_run *last = stream->runs.count ? mt_array_last(&stream->runs) : NULL;
+	struct mt_call_run run = {.offset = record->offset, .count = 1};
+
+	*parsed = MT_PARSED;
+	if (last && last->offset + last->count * sizeof(sample) == record->offset)
+		last->count++;
+	else if (mt_array_push(&stream->runs, run))
+		*parsed = MT_NO_MEMORY;
 	return true;
 }
 

@@ -188,21 +188,15 @@ static struct mt_error *read_feature(struct mt_recording *recording, uint64_t fe
 	return error;
 }
 
-static struct mt_error *check_directory(const struct mt_recording *recording)
-{
-	if (!(recording->features[0] & 1u << MT_PERF_FEATURE_DIR_FORMAT))
-		return NULL;
-	return mt_error_new(MT_ERROR_UNSUPPORTED,
-			    "%s is one file of a directory that perf record --threads made: record "
-			    "again without --threads",
-			    recording->info.path);
-}
-
 struct mt_error *mt_recording_read_features(struct mt_recording *recording)
 {
 	uint64_t offset = recording->data_end;
 
-	mt_try(check_directory(recording));
+	if (recording->features[0] & 1u << MT_PERF_FEATURE_DIR_FORMAT)
+		return mt_error_new(MT_ERROR_UNSUPPORTED,
+				    "%s is one file of a directory made by perf record --threads; "
+				    "record again without --threads",
+				    recording->info.path);
 	for (unsigned bit = 0; bit < MT_PERF_FEATURE_COUNT; bit++) {
 		struct mt_perf_section section = {0};
 		size_t count = 0;
@@ -260,34 +254,11 @@ void mt_recording_spread_build_ids(struct mt_recording *recording)
 			find_build_id(recording, record);
 }
 
-static const struct perf_event_attr *find_pt_attr(const struct mt_recording *recording)
-{
-	mt_array_each (attr, &recording->attrs)
-		if (attr->attr.type == recording->pt_info[MT_PERF_PT_PMU_TYPE])
-			return &attr->attr;
-	return NULL;
-}
-
-static void conclude_config(struct mt_recording_pt *pt, const uint64_t *info,
-			    const struct perf_event_attr *attr)
-{
-	uint64_t mtc_bits = info[MT_PERF_PT_MTC_FREQ_BITS];
-
-	pt->tsc = attr->config & info[MT_PERF_PT_TSC_BIT];
-	pt->mtc = attr->config & info[MT_PERF_PT_MTC_BIT];
-	pt->cyc = attr->config & info[MT_PERF_PT_CYC_BIT];
-	pt->return_compression = !(attr->config & info[MT_PERF_PT_NORETCOMP_BIT]);
-	pt->kernel = !attr->exclude_kernel;
-	if (mtc_bits)
-		pt->mtc_period = (uint8_t)((attr->config & mtc_bits) >> __builtin_ctzll(mtc_bits));
-}
-
 void mt_recording_conclude_pt(struct mt_recording *recording)
 {
 	const uint64_t *info = recording->pt_info;
+	uint64_t mtc_bits = info[MT_PERF_PT_MTC_FREQ_BITS];
 	struct mt_recording_pt *pt = &recording->pt;
-	const struct perf_event_attr *attr =
-	    recording->has_pt_info ? find_pt_attr(recording) : NULL;
 
 	recording->info.conversion = recording->time_conv;
 	if (!recording->has_pt_info)
@@ -298,8 +269,21 @@ void mt_recording_conclude_pt(struct mt_recording *recording)
 	pt->max_nonturbo_ratio = (uint8_t)info[MT_PERF_PT_MAX_NONTURBO_RATIO];
 	pt->tsc_ctc_numerator = (uint32_t)info[MT_PERF_PT_TSC_CTC_N];
 	pt->tsc_ctc_denominator = (uint32_t)info[MT_PERF_PT_TSC_CTC_D];
-	if (attr)
-		conclude_config(pt, info, attr);
+	mt_array_each (one, &recording->attrs) {
+		uint64_t config = one->attr.config;
+
+		if (one->attr.type != info[MT_PERF_PT_PMU_TYPE])
+			continue;
+		pt->tsc = config & info[MT_PERF_PT_TSC_BIT];
+		pt->mtc = config & info[MT_PERF_PT_MTC_BIT];
+		pt->cyc = config & info[MT_PERF_PT_CYC_BIT];
+		pt->return_compression = !(config & info[MT_PERF_PT_NORETCOMP_BIT]);
+		pt->kernel = !one->attr.exclude_kernel;
+		if (mtc_bits)
+			pt->mtc_period =
+			    (uint8_t)((config & mtc_bits) >> __builtin_ctzll(mtc_bits));
+		break;
+	}
 	if (info[MT_PERF_PT_CAP_USER_TIME_ZERO] && info[MT_PERF_PT_TIME_SHIFT] < 64)
 		recording->info.conversion = (struct mt_time_conversion){
 		    .shift = (uint16_t)info[MT_PERF_PT_TIME_SHIFT],

@@ -101,28 +101,16 @@ static struct mt_error *read_section(const struct mt_recording *recording,
 	return error;
 }
 
-static struct mt_error *read_ids(struct mt_recording *recording, struct mt_perf_section section,
-				 uint32_t attr)
-{
-	struct mt_error *error = NULL;
-	uint8_t *bytes = NULL;
-
-	mt_try(read_section(recording, section, "the ids of its events", &bytes));
-	struct mt_cursor cursor = mt_cursor_over(bytes, section.size);
-	while (!error && mt_cursor_left(&cursor) >= sizeof(uint64_t))
-		if (mt_recording_add_id(recording, mt_cursor_u64(&cursor), attr) != MT_PARSED)
-			error = mt_error_no_memory();
-	free(bytes);
-	return error;
-}
-
 /* One entry of the table of attributes: as large as the file says, the ids' section at its end. */
 static struct mt_error *read_attr(struct mt_recording *recording, const uint8_t *bytes, size_t size,
 				  uint64_t offset)
 {
+	static const char what[] = "the ids of its events";
 	struct mt_perf_section ids;
 	struct mt_cursor cursor = mt_cursor_over(bytes, size - sizeof(ids));
 	uint32_t index = (uint32_t)recording->attrs.count;
+	struct mt_error *error = NULL;
+	uint8_t *id_bytes = NULL;
 
 	memcpy(&ids, bytes + size - sizeof(ids), sizeof(ids));
 	/* The ids stand elsewhere: what is left of the entry is no id. */
@@ -131,14 +119,18 @@ static struct mt_error *read_attr(struct mt_recording *recording, const uint8_t 
 	if (attr_size && attr_size < mt_cursor_left(&cursor))
 		cursor.end = cursor.at + attr_size;
 
-	switch (mt_recording_add_attr(recording, &cursor)) {
-	case MT_PARSED:
-		return read_ids(recording, ids, index);
-	case MT_NO_MEMORY:
+	enum mt_parsed parsed = mt_recording_add_attr(recording, &cursor);
+	if (parsed == MT_NO_MEMORY)
 		return mt_error_no_memory();
-	default:
+	if (parsed != MT_PARSED)
 		return mt_recording_garbled(recording, offset, "an event's attributes");
-	}
+	mt_try(read_section(recording, ids, what, &id_bytes));
+	cursor = mt_cursor_over(id_bytes, ids.size);
+	while (!error && mt_cursor_left(&cursor) >= sizeof(uint64_t))
+		if (mt_recording_add_id(recording, mt_cursor_u64(&cursor), index) != MT_PARSED)
+			error = mt_error_no_memory();
+	free(id_bytes);
+	return error;
 }
 
 static struct mt_error *read_attrs(struct mt_recording *recording,
@@ -158,27 +150,6 @@ static struct mt_error *read_attrs(struct mt_recording *recording,
 	return error;
 }
 
-static struct mt_error *place_data(struct mt_recording *recording,
-				   const struct mt_perf_header *header)
-{
-	uint64_t size = header->data.size;
-
-	recording->data_offset = header->data.offset;
-	if (recording->data_offset < sizeof(*header))
-		return mt_recording_garbled(recording, offsetof(struct mt_perf_header, data),
-					    "the place of its data");
-	if (recording->data_offset > recording->file_size)
-		recording->data_offset = recording->file_size;
-	if (size == 0 || size > recording->file_size - recording->data_offset) {
-		recording->info.is_truncated = true;
-		recording->data_end = recording->file_size;
-		return NULL;
-	}
-	recording->data_end = recording->data_offset + size;
-	memcpy(recording->features, header->features, sizeof(recording->features));
-	return NULL;
-}
-
 struct mt_error *mt_recording_read_header(struct mt_recording *recording)
 {
 	struct mt_perf_header header = {0};
@@ -195,5 +166,19 @@ struct mt_error *mt_recording_read_header(struct mt_recording *recording)
 	if (count < sizeof(header))
 		return mt_recording_garbled(recording, count, "its header, which ends early");
 	mt_try(read_attrs(recording, &header));
-	return place_data(recording, &header);
+	recording->data_offset = header.data.offset;
+	if (recording->data_offset < sizeof(header))
+		return mt_recording_garbled(recording, offsetof(struct mt_perf_header, data),
+					    "the offset of its data");
+	if (recording->data_offset > recording->file_size)
+		recording->data_offset = recording->file_size;
+	if (header.data.size == 0 ||
+	    header.data.size > recording->file_size - recording->data_offset) {
+		recording->info.is_truncated = true;
+		recording->data_end = recording->file_size;
+		return NULL;
+	}
+	recording->data_end = recording->data_offset + header.data.size;
+	memcpy(recording->features, header.features, sizeof(recording->features));
+	return NULL;
 }

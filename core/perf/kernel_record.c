@@ -8,14 +8,6 @@
 
 #define SAMPLE_ID_BYTES 32
 
-static void parse_sample_id(struct mt_cursor id, struct mt_sideband *out)
-{
-	out->pid = (int32_t)mt_cursor_u32(&id);
-	out->tid = (int32_t)mt_cursor_u32(&id);
-	out->time_ns = mt_cursor_u64(&id);
-	out->cpu = (int32_t)mt_cursor_u32(&id);
-}
-
 static bool parse_mmap2(uint16_t misc, struct mt_cursor *body, struct mt_sideband *out)
 {
 	uint8_t identity[24]; /* device and inode, or the build id */
@@ -37,37 +29,6 @@ static bool parse_mmap2(uint16_t misc, struct mt_cursor *body, struct mt_sideban
 	return !body->failed && memchr(body->at, 0, mt_cursor_left(body));
 }
 
-static bool parse_switch(uint32_t type, uint16_t misc, struct mt_cursor *body,
-			 struct mt_sideband *out)
-{
-	out->kind = MT_SIDEBAND_SWITCH;
-	out->context_switch.out = misc & PERF_RECORD_MISC_SWITCH_OUT;
-	out->context_switch.preempted = misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
-	out->context_switch.other_pid = out->context_switch.other_tid = -1;
-	if (type == PERF_RECORD_SWITCH_CPU_WIDE) {
-		out->context_switch.other_pid = (int32_t)mt_cursor_u32(body);
-		out->context_switch.other_tid = (int32_t)mt_cursor_u32(body);
-	}
-	return !body->failed;
-}
-
-static bool parse_aux(struct mt_cursor *body, struct mt_sideband *out)
-{
-	out->kind = MT_SIDEBAND_AUX;
-	out->aux.offset = mt_cursor_u64(body);
-	out->aux.size = mt_cursor_u64(body);
-	out->aux.flags = mt_cursor_u64(body);
-	return !body->failed;
-}
-
-static bool parse_lost(struct mt_cursor *body, struct mt_sideband *out)
-{
-	out->kind = MT_SIDEBAND_LOST;
-	mt_cursor_u64(body); /* the event's id */
-	out->lost.lost = mt_cursor_u64(body);
-	return !body->failed;
-}
-
 bool mt_kernel_record_parse(const struct perf_event_header *record, struct mt_sideband *out)
 {
 	size_t size = record->size;
@@ -77,18 +38,37 @@ bool mt_kernel_record_parse(const struct perf_event_header *record, struct mt_si
 		return false;
 	struct mt_cursor body =
 	    mt_cursor_over(record + 1, size - sizeof(*record) - SAMPLE_ID_BYTES);
+	struct mt_cursor id = mt_cursor_over(body.end, SAMPLE_ID_BYTES);
 
-	parse_sample_id(mt_cursor_over(body.end, SAMPLE_ID_BYTES), out);
+	out->pid = (int32_t)mt_cursor_u32(&id);
+	out->tid = (int32_t)mt_cursor_u32(&id);
+	out->time_ns = mt_cursor_u64(&id);
+	out->cpu = (int32_t)mt_cursor_u32(&id);
 	switch (record->type) {
 	case PERF_RECORD_MMAP2:
 		return parse_mmap2(record->misc, &body, out);
 	case PERF_RECORD_SWITCH:
 	case PERF_RECORD_SWITCH_CPU_WIDE:
-		return parse_switch(record->type, record->misc, &body, out);
+		out->kind = MT_SIDEBAND_SWITCH;
+		out->context_switch.out = record->misc & PERF_RECORD_MISC_SWITCH_OUT;
+		out->context_switch.preempted = record->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
+		out->context_switch.other_pid = out->context_switch.other_tid = -1;
+		if (record->type == PERF_RECORD_SWITCH_CPU_WIDE) {
+			out->context_switch.other_pid = (int32_t)mt_cursor_u32(&body);
+			out->context_switch.other_tid = (int32_t)mt_cursor_u32(&body);
+		}
+		return !body.failed;
 	case PERF_RECORD_AUX:
-		return parse_aux(&body, out);
+		out->kind = MT_SIDEBAND_AUX;
+		out->aux.offset = mt_cursor_u64(&body);
+		out->aux.size = mt_cursor_u64(&body);
+		out->aux.flags = mt_cursor_u64(&body);
+		return !body.failed;
 	case PERF_RECORD_LOST:
-		return parse_lost(&body, out);
+		out->kind = MT_SIDEBAND_LOST;
+		mt_cursor_u64(&body); /* the event's id */
+		out->lost.lost = mt_cursor_u64(&body);
+		return !body.failed;
 	case PERF_RECORD_ITRACE_START:
 		out->kind = MT_SIDEBAND_ITRACE_START;
 		return true;

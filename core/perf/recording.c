@@ -41,32 +41,14 @@ struct mt_error *mt_recording_read(const struct mt_recording *recording, void *b
 	return NULL;
 }
 
-/* How a pipe begins, as far as it was read. */
-struct beginning {
-	char magic[MT_PERF_MAGIC_SIZE];
-	size_t count;
-};
-
-/* What is no recording may have no end, so it is not copied first. */
-static struct mt_error *check_beginning(struct beginning *beginning, const char *path,
-					const uint8_t *bytes, size_t count)
-{
-	size_t wanted = sizeof(beginning->magic) - beginning->count;
-	size_t taken = count < wanted ? count : wanted;
-
-	memcpy(beginning->magic + beginning->count, bytes, taken);
-	beginning->count += taken;
-	if (count && beginning->count < sizeof(beginning->magic))
-		return NULL;
-	return mt_recording_check_magic(path, beginning->magic);
-}
-
-/* A pipe is read once, AUX data is wanted later. */
+/* A pipe is read once, AUX data is wanted later.  What is no recording may have no end, so its
+ * beginning is looked at first. */
 static struct mt_error *copy_pipe(int fd, const char *path, const struct mt_progress *progress,
 				  struct mt_outfile *file)
 {
-	struct beginning beginning = {0};
+	char magic[MT_PERF_MAGIC_SIZE] = "";
 	uint8_t buffer[65536];
+	size_t known = 0;
 
 	for (;;) {
 		ssize_t count = read(fd, buffer, sizeof(buffer));
@@ -77,51 +59,33 @@ static struct mt_error *copy_pipe(int fd, const char *path, const struct mt_prog
 			continue;
 		if (count < 0)
 			return mt_error_errno(errno, "cannot read %s", path);
-		mt_try(check_beginning(&beginning, path, buffer, (size_t)count));
+		for (ssize_t i = 0; i < count && known < sizeof(magic); i++)
+			magic[known++] = (char)buffer[i];
+		if (!count || known == sizeof(magic))
+			mt_try(mt_recording_check_magic(path, magic));
 		if (count == 0)
 			return mt_outfile_flush(file);
 		mt_try(mt_outfile_write(file, buffer, (size_t)count));
 	}
 }
 
-/* Replaces FD. */
-static struct mt_error *spool(int *fd, const char *path, const struct mt_progress *progress)
+/* Copies what is no file into one, which replaces recording->fd. */
+static struct mt_error *spool(struct mt_recording *recording, const struct mt_progress *progress)
 {
 	struct mt_outfile *file = NULL;
 	struct mt_error *error = mt_outfile_create(NULL, &file);
 	int copy = -1;
 
 	if (!error)
-		error = copy_pipe(*fd, path, progress, file);
+		error = copy_pipe(recording->fd, recording->info.path, progress, file);
 	if (!error)
 		error = mt_outfile_dup(file, &copy);
 	mt_outfile_destroy(file);
 	if (!error) {
-		close(*fd);
-		*fd = copy;
+		close(recording->fd);
+		recording->fd = copy;
 	}
 	return error;
-}
-
-static struct mt_error *check_kind(int *fd, const char *path, const struct mt_progress *progress,
-				   uint64_t *size)
-{
-	struct stat status;
-
-	if (fstat(*fd, &status))
-		return mt_error_errno(errno, "cannot read %s", path);
-	if (S_ISDIR(status.st_mode))
-		return mt_error_new(MT_ERROR_UNSUPPORTED,
-				    "%s is a directory: recordings of perf record --threads cannot "
-				    "be read; record again without it",
-				    path);
-	if (!S_ISREG(status.st_mode)) {
-		mt_try(spool(fd, path, progress));
-		if (fstat(*fd, &status))
-			return mt_error_errno(errno, "cannot read %s", path);
-	}
-	*size = (uint64_t)status.st_size;
-	return NULL;
 }
 
 static struct mt_error *take_record(void *context, const struct mt_perf_record *record)
@@ -149,20 +113,16 @@ static int compare_keys(const void *a, const void *b)
 	return left->index < right->index ? -1 : left->index > right->index;
 }
 
-static bool is_sorted(const struct mt_recording *recording)
-{
-	for (size_t i = 1; i < recording->sideband.count; i++)
-		if (recording->sideband.items[i].time_ns < recording->sideband.items[i - 1].time_ns)
-			return false;
-	return true;
-}
-
 /* The keys are sorted, not the records, since qsort() alone is not stable. */
 static struct mt_error *sort_sideband(struct mt_recording *recording)
 {
-	size_t count = recording->sideband.count;
+	size_t count = recording->sideband.count, sorted_count = 1;
+	const struct mt_sideband *items = recording->sideband.items;
 
-	if (is_sorted(recording))
+	while (sorted_count < count &&
+	       items[sorted_count].time_ns >= items[sorted_count - 1].time_ns)
+		sorted_count++;
+	if (sorted_count >= count)
 		return NULL;
 	struct sort_key *keys = calloc(count, sizeof(*keys));
 	struct mt_sideband *sorted = calloc(count, sizeof(*sorted));
@@ -172,31 +132,14 @@ static struct mt_error *sort_sideband(struct mt_recording *recording)
 		return mt_error_no_memory();
 	}
 	for (size_t i = 0; i < count; i++)
-		keys[i] = (struct sort_key){recording->sideband.items[i].time_ns, i};
+		keys[i] = (struct sort_key){items[i].time_ns, i};
 	qsort(keys, count, sizeof(*keys), compare_keys);
 	for (size_t i = 0; i < count; i++)
-		sorted[i] = recording->sideband.items[keys[i].index];
+		sorted[i] = items[keys[i].index];
 	free(keys);
 	free(recording->sideband.items);
 	recording->sideband.items = sorted;
 	recording->sideband.capacity = count;
-	return NULL;
-}
-
-/* Where the recording does not tell. */
-static struct mt_error *name_events(struct mt_recording *recording)
-{
-	mt_array_each (attr, &recording->attrs) {
-		char name[64];
-
-		if (attr->name)
-			continue;
-		snprintf(name, sizeof(name), "type %u, config 0x%llx", attr->attr.type,
-			 (unsigned long long)attr->attr.config);
-		attr->name = mt_arena_text(&recording->arena, name, sizeof(name));
-		if (!attr->name)
-			return mt_error_no_memory();
-	}
 	return NULL;
 }
 
@@ -211,18 +154,41 @@ static struct mt_error *read_all(struct mt_recording *recording, const struct mt
 	recording->info.is_truncated |= result.is_truncated;
 	mt_recording_conclude_pt(recording);
 	mt_recording_spread_build_ids(recording);
-	mt_try(name_events(recording));
+	mt_array_each (attr, &recording->attrs) {
+		char name[64];
+
+		if (attr->name)
+			continue;
+		snprintf(name, sizeof(name), "type %u, config 0x%llx", attr->attr.type,
+			 (unsigned long long)attr->attr.config);
+		attr->name = mt_arena_text(&recording->arena, name, sizeof(name));
+		if (!attr->name)
+			return mt_error_no_memory();
+	}
 	return sort_sideband(recording);
 }
 
-static struct mt_error *open_kept(struct mt_recording *recording, int fd, const char *path,
+static struct mt_error *open_file(struct mt_recording *recording, const char *path,
 				  const struct mt_progress *progress)
 {
-	recording->fd = fd;
+	struct stat status;
+
 	recording->info.path = mt_arena_text(&recording->arena, path, strlen(path));
 	if (!recording->info.path)
 		return mt_error_no_memory();
-	mt_try(check_kind(&recording->fd, path, progress, &recording->file_size));
+	if (fstat(recording->fd, &status))
+		return mt_error_errno(errno, "cannot read %s", path);
+	if (S_ISDIR(status.st_mode))
+		return mt_error_new(MT_ERROR_UNSUPPORTED,
+				    "%s is a directory: recordings of perf record --threads cannot "
+				    "be read; record again without it",
+				    path);
+	if (!S_ISREG(status.st_mode)) {
+		mt_try(spool(recording, progress));
+		if (fstat(recording->fd, &status))
+			return mt_error_errno(errno, "cannot read %s", path);
+	}
+	recording->file_size = (uint64_t)status.st_size;
 	return read_all(recording, progress);
 }
 
@@ -236,7 +202,8 @@ struct mt_error *mt_recording_open_fd(int fd, const char *path, const struct mt_
 		close(fd);
 		return mt_error_no_memory();
 	}
-	struct mt_error *error = open_kept(recording, fd, path, progress);
+	recording->fd = fd;
+	struct mt_error *error = open_file(recording, path, progress);
 	if (error) {
 		mt_recording_close(recording);
 		return error;
@@ -351,7 +318,7 @@ struct each {
 	void *context;
 };
 
-static struct mt_error *tell_record(void *context, const struct mt_perf_record *record)
+static struct mt_error *visit_record(void *context, const struct mt_perf_record *record)
 {
 	const struct each *each = context;
 	const struct perf_event_header *header = &record->header;
@@ -370,5 +337,5 @@ mt_recording_each_record(struct mt_recording *recording,
 	struct each each = {record, context};
 	struct mt_perf_walk_result result;
 
-	return mt_recording_walk(recording, NULL, tell_record, &each, &result);
+	return mt_recording_walk(recording, NULL, visit_record, &each, &result);
 }

@@ -119,48 +119,6 @@ static void skip_branches(struct mt_cursor *cursor, const struct perf_event_attr
 		mt_cursor_skip_u64s(cursor, count);
 }
 
-static void skip_registers(struct mt_cursor *cursor, uint64_t mask)
-{
-	if (mt_cursor_u64(cursor) != PERF_SAMPLE_REGS_ABI_NONE)
-		mt_cursor_skip_u64s(cursor, (uint64_t)__builtin_popcountll(mask));
-}
-
-static void skip_stack(struct mt_cursor *cursor)
-{
-	uint64_t size = mt_cursor_u64(cursor);
-
-	mt_cursor_bytes(cursor, size);
-	if (size)
-		mt_cursor_u64(cursor); /* how much of it is filled */
-}
-
-static void read_raw(struct mt_cursor *cursor, struct mt_sideband *sample)
-{
-	sample->sample.raw_size = mt_cursor_u32(cursor);
-	sample->sample.raw = mt_cursor_bytes(cursor, sample->sample.raw_size);
-}
-
-static void read_start(struct mt_cursor *cursor, uint64_t type, struct mt_sideband *sample)
-{
-	if (type & PERF_SAMPLE_IDENTIFIER)
-		mt_cursor_u64(cursor);
-	if (type & PERF_SAMPLE_IP)
-		sample->sample.ip = mt_cursor_u64(cursor);
-	if (type & PERF_SAMPLE_TID) {
-		sample->pid = (int32_t)mt_cursor_u32(cursor);
-		sample->tid = (int32_t)mt_cursor_u32(cursor);
-	}
-	if (type & PERF_SAMPLE_TIME)
-		sample->time_ns = mt_cursor_u64(cursor);
-	if (type & PERF_SAMPLE_ADDR)
-		sample->sample.address = mt_cursor_u64(cursor);
-	mt_cursor_skip_u64s(cursor, bytes_of(type, PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID) / 8);
-	if (type & PERF_SAMPLE_CPU)
-		read_cpu(cursor, &sample->cpu);
-	if (type & PERF_SAMPLE_PERIOD)
-		mt_cursor_u64(cursor);
-}
-
 /* What stands behind the weight is of no use here. */
 static void read_rest(struct mt_cursor *cursor, const struct perf_event_attr *attr,
 		      struct mt_sideband *sample)
@@ -171,14 +129,21 @@ static void read_rest(struct mt_cursor *cursor, const struct perf_event_attr *at
 		skip_read(cursor, attr->read_format);
 	if (type & PERF_SAMPLE_CALLCHAIN)
 		mt_cursor_skip_u64s(cursor, mt_cursor_u64(cursor));
-	if (type & PERF_SAMPLE_RAW)
-		read_raw(cursor, sample);
+	if (type & PERF_SAMPLE_RAW) {
+		sample->sample.raw_size = mt_cursor_u32(cursor);
+		sample->sample.raw = mt_cursor_bytes(cursor, sample->sample.raw_size);
+	}
 	if (type & PERF_SAMPLE_BRANCH_STACK)
 		skip_branches(cursor, attr);
-	if (type & PERF_SAMPLE_REGS_USER)
-		skip_registers(cursor, attr->sample_regs_user);
-	if (type & PERF_SAMPLE_STACK_USER)
-		skip_stack(cursor);
+	if (type & PERF_SAMPLE_REGS_USER && mt_cursor_u64(cursor) != PERF_SAMPLE_REGS_ABI_NONE)
+		mt_cursor_skip_u64s(cursor, (uint64_t)__builtin_popcountll(attr->sample_regs_user));
+	if (type & PERF_SAMPLE_STACK_USER) {
+		uint64_t size = mt_cursor_u64(cursor);
+
+		mt_cursor_bytes(cursor, size);
+		if (size)
+			mt_cursor_u64(cursor); /* how much of it is filled */
+	}
 	if (type & PERF_SAMPLE_WEIGHT)
 		sample->sample.weight = mt_cursor_u64(cursor);
 	else if (type & PERF_SAMPLE_WEIGHT_STRUCT)
@@ -198,9 +163,26 @@ enum mt_parsed mt_sample_parse(struct mt_recording *recording, struct mt_cursor 
 	if (event < 0)
 		return MT_GARBLED;
 	const struct perf_event_attr *attr = &recording->attrs.items[event].attr;
+	uint64_t type = attr->sample_type;
 	sample->pid = sample->tid = sample->cpu = -1;
 	sample->sample.event = (uint32_t)event;
-	read_start(body, attr->sample_type, sample);
+	if (type & PERF_SAMPLE_IDENTIFIER)
+		mt_cursor_u64(body);
+	if (type & PERF_SAMPLE_IP)
+		sample->sample.ip = mt_cursor_u64(body);
+	if (type & PERF_SAMPLE_TID) {
+		sample->pid = (int32_t)mt_cursor_u32(body);
+		sample->tid = (int32_t)mt_cursor_u32(body);
+	}
+	if (type & PERF_SAMPLE_TIME)
+		sample->time_ns = mt_cursor_u64(body);
+	if (type & PERF_SAMPLE_ADDR)
+		sample->sample.address = mt_cursor_u64(body);
+	mt_cursor_skip_u64s(body, bytes_of(type, PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID) / 8);
+	if (type & PERF_SAMPLE_CPU)
+		read_cpu(body, &sample->cpu);
+	if (type & PERF_SAMPLE_PERIOD)
+		mt_cursor_u64(body);
 	read_rest(body, attr, sample);
 	if (body->failed)
 		return MT_GARBLED;

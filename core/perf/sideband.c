@@ -294,31 +294,6 @@ static parser *user_parser(uint32_t type)
 	}
 }
 
-static enum mt_parsed push(struct parse *it)
-{
-	it->recording->info.has_time |= it->out.time_ns != 0;
-	return mt_array_push(&it->recording->sideband, it->out) ? MT_NO_MEMORY : MT_PARSED;
-}
-
-static enum mt_parsed take_kernel_record(struct parse *it, parser *parse)
-{
-	struct mt_sample_id id = {.pid = -1, .tid = -1, .cpu = -1};
-	enum mt_parsed parsed = MT_PARSED;
-
-	if (parse != parse_sample)
-		parsed = mt_sample_id_parse(it->recording, &it->body, &id);
-	if (parsed != MT_PARSED)
-		return parsed;
-	it->out.time_ns = id.time_ns;
-	it->out.pid = id.pid;
-	it->out.tid = id.tid;
-	it->out.cpu = id.cpu;
-	parsed = parse(it);
-	if (parsed != MT_PARSED)
-		return parsed;
-	return it->body.failed ? MT_GARBLED : push(it);
-}
-
 enum mt_parsed mt_recording_take(struct mt_recording *recording,
 				 const struct mt_perf_record *record)
 {
@@ -337,8 +312,24 @@ enum mt_parsed mt_recording_take(struct mt_recording *recording,
 	parser *parse = type < KERNEL_PARSER_COUNT ? kernel_parsers[type] : user_parser(type);
 	if (!parse)
 		return MT_IGNORED;
-	if (type < MT_PERF_RECORD_USER_FIRST)
-		return take_kernel_record(&it, parse);
+	if (type < MT_PERF_RECORD_USER_FIRST) {
+		struct mt_sample_id id = {.pid = -1, .tid = -1, .cpu = -1};
+
+		parsed = parse == parse_sample ? MT_PARSED
+					       : mt_sample_id_parse(recording, &it.body, &id);
+		if (parsed != MT_PARSED)
+			return parsed;
+		it.out.time_ns = id.time_ns;
+		it.out.pid = id.pid;
+		it.out.tid = id.tid;
+		it.out.cpu = id.cpu;
+	}
 	parsed = parse(&it);
-	return parsed == MT_PARSED && type == MT_PERF_RECORD_AUXTRACE_ERROR ? push(&it) : parsed;
+	if (parsed != MT_PARSED ||
+	    (type >= MT_PERF_RECORD_USER_FIRST && type != MT_PERF_RECORD_AUXTRACE_ERROR))
+		return parsed;
+	if (type < MT_PERF_RECORD_USER_FIRST && it.body.failed)
+		return MT_GARBLED;
+	recording->info.has_time |= it.out.time_ns != 0;
+	return mt_array_push(&recording->sideband, it.out) ? MT_NO_MEMORY : MT_PARSED;
 }

@@ -93,32 +93,13 @@ static struct mt_error *read_record(struct walk *walk, uint64_t offset,
 	return NULL;
 }
 
-static bool may_be_unaligned(uint32_t type)
-{
-	return type == MT_PERF_RECORD_COMPRESSED || type == MT_PERF_RECORD_HEADER_FEATURE;
-}
-
 static bool is_plausible(const struct perf_event_header *header)
 {
+	bool may_be_unaligned = header->type == MT_PERF_RECORD_COMPRESSED ||
+				header->type == MT_PERF_RECORD_HEADER_FEATURE;
+
 	return mt_perf_record_name(header->type) && header->size >= sizeof(*header) &&
-	       (header->size % MT_PERF_ALIGNMENT == 0 || may_be_unaligned(header->type));
-}
-
-static struct mt_error *begins_chain(struct walk *walk, uint64_t offset, bool *yes)
-{
-	enum verdict verdict = WHOLE;
-
-	*yes = true;
-	for (int i = 0; *yes && i < PLAUSIBLE_CHAIN; i++) {
-		struct mt_perf_record record = {0};
-
-		if (offset == walk->recording->data_end)
-			return NULL;
-		mt_try(read_record(walk, offset, &record, &verdict));
-		*yes = verdict == WHOLE && is_plausible(&record.header);
-		offset += record.header.size + record.data_size;
-	}
-	return NULL;
+	       (header->size % MT_PERF_ALIGNMENT == 0 || may_be_unaligned);
 }
 
 /* The next good place behind a bad record: the data's end when there is none. */
@@ -127,8 +108,19 @@ static struct mt_error *find_next(struct walk *walk, uint64_t *offset)
 	uint64_t end = walk->recording->data_end;
 	bool found = false;
 
-	while (!found && ++*offset < end)
-		mt_try(begins_chain(walk, *offset, &found));
+	while (!found && ++*offset < end) {
+		uint64_t at = *offset;
+
+		found = true;
+		for (int i = 0; found && i < PLAUSIBLE_CHAIN && at != end; i++) {
+			struct mt_perf_record record = {0};
+			enum verdict verdict = WHOLE;
+
+			mt_try(read_record(walk, at, &record, &verdict));
+			found = verdict == WHOLE && is_plausible(&record.header);
+			at += record.header.size + record.data_size;
+		}
+	}
 	return NULL;
 }
 
@@ -182,15 +174,6 @@ static struct mt_error *unpack(struct walk *walk, const struct mt_perf_record *r
 	return visit_unpacked(walk, record->offset, bytes, count);
 }
 
-static struct mt_error *visit(struct walk *walk, const struct mt_perf_record *record)
-{
-	mt_try(walk->visitor(walk->context, record));
-	if (record->header.type == MT_PERF_RECORD_COMPRESSED ||
-	    record->header.type == MT_PERF_RECORD_COMPRESSED2)
-		return unpack(walk, record);
-	return NULL;
-}
-
 /* A record whose end is not there: the last of a file that was cut off, or one that lies. */
 static bool is_cut_off(const struct walk *walk, const struct mt_perf_record *record)
 {
@@ -213,7 +196,10 @@ static struct mt_error *walk_all(struct walk *walk)
 		if (verdict == WHOLE || (verdict == CUT && is_cut_off(walk, &record))) {
 			walk->result->is_truncated |= verdict == CUT;
 			if (record.bytes)
-				mt_try(visit(walk, &record));
+				mt_try(walk->visitor(walk->context, &record));
+			if (record.bytes && (record.header.type == MT_PERF_RECORD_COMPRESSED ||
+					     record.header.type == MT_PERF_RECORD_COMPRESSED2))
+				mt_try(unpack(walk, &record));
 			if (verdict == CUT)
 				break;
 			offset += record.header.size + record.data_size;

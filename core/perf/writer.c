@@ -6,6 +6,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
+
+#define COPY_BYTES 65536
 
 static struct mt_error *put_attrs(struct mt_recording_writer *writer)
 {
@@ -42,8 +45,12 @@ static struct mt_perf_header make_header(const struct mt_recording_writer *write
 	return header;
 }
 
+/* Writes what was begun by mt_writer_begin(). */
 static struct mt_error *put_record(struct mt_recording_writer *writer)
 {
+	mt_block_end_record(&writer->record, 0);
+	if (writer->record.failed)
+		return mt_error_no_memory();
 	return mt_outfile_write(writer->file, writer->record.text, writer->record.length);
 }
 
@@ -73,20 +80,6 @@ static struct mt_error *put_auxtrace_info(struct mt_recording_writer *writer)
 	mt_block_put_u32(&writer->record, MT_PERF_AUXTRACE_INTEL_PT);
 	mt_block_put_u32(&writer->record, 0);
 	mt_block_put(&writer->record, info, sizeof(info));
-	mt_try(mt_writer_end(writer));
-	return put_record(writer);
-}
-
-static struct mt_error *put_time_conversion(struct mt_recording_writer *writer)
-{
-	mt_writer_begin(writer, MT_PERF_RECORD_TIME_CONV, 0);
-	mt_block_put_u64(&writer->record, writer->conversion.shift);
-	mt_block_put_u64(&writer->record, writer->conversion.mult);
-	mt_block_put_u64(&writer->record, writer->conversion.zero_ns);
-	mt_block_put_u64(&writer->record, 0); /* cycles */
-	mt_block_put_u64(&writer->record, 0); /* mask */
-	mt_block_put_u64(&writer->record, 1); /* cap_user_time_zero, in its first byte */
-	mt_try(mt_writer_end(writer));
 	return put_record(writer);
 }
 
@@ -98,22 +91,37 @@ static struct mt_error *put_start(struct mt_recording_writer *writer)
 	header.data.offset = writer->data_offset;
 	mt_try(mt_outfile_write(writer->file, &header, sizeof(header)));
 	mt_try(put_attrs(writer));
-	if (mt_time_conversion_is_known(&writer->conversion))
-		mt_try(put_time_conversion(writer));
+	if (mt_time_conversion_is_known(&writer->conversion)) {
+		mt_writer_begin(writer, MT_PERF_RECORD_TIME_CONV, 0);
+		mt_block_put_u64(&writer->record, writer->conversion.shift);
+		mt_block_put_u64(&writer->record, writer->conversion.mult);
+		mt_block_put_u64(&writer->record, writer->conversion.zero_ns);
+		mt_block_put_u64(&writer->record, 0); /* cycles */
+		mt_block_put_u64(&writer->record, 0); /* mask */
+		mt_block_put_u64(&writer->record, 1); /* cap_user_time_zero, in its first byte */
+		mt_try(put_record(writer));
+	}
 	return writer->pt.present ? put_auxtrace_info(writer) : NULL;
 }
 
-static struct mt_error *copy_command(struct mt_recording_writer *writer, const char *const *command)
+static struct mt_error *add_word(struct mt_recording_writer *writer, const char *word)
 {
-	for (; command && *command; command++) {
-		char *word = strdup(*command);
+	char *copy = strdup(word);
 
-		if (!word || mt_array_push(&writer->command, word)) {
-			free(word);
-			return mt_error_no_memory();
-		}
-	}
-	return NULL;
+	if (copy && !mt_array_push(&writer->command, copy))
+		return NULL;
+	free(copy);
+	return mt_error_no_memory();
+}
+
+static struct mt_error *add_build_id(struct mt_recording_writer *writer,
+				     struct mt_writer_build_id build_id, const char *path)
+{
+	build_id.path = strdup(path);
+	if (build_id.path && !mt_array_push(&writer->build_ids, build_id))
+		return NULL;
+	free(build_id.path);
+	return mt_error_no_memory();
 }
 
 static struct mt_error *start(struct mt_recording_writer *writer, const char *path,
@@ -125,7 +133,8 @@ static struct mt_error *start(struct mt_recording_writer *writer, const char *pa
 	}
 	writer->calls = options->calls;
 	writer->conversion = options->conversion;
-	mt_try(copy_command(writer, options->command));
+	for (const char *const *word = options->command; word && *word; word++)
+		mt_try(add_word(writer, *word));
 	writer->is_named = path;
 	mt_try(mt_outfile_create(path, &writer->file));
 	if (!mt_outfile_is_seekable(writer->file))
@@ -171,29 +180,6 @@ void mt_recording_writer_destroy(struct mt_recording_writer *writer)
 	free(writer);
 }
 
-static struct mt_error *note_build_id(struct mt_recording_writer *writer,
-				      const struct mt_sideband *record)
-{
-	struct mt_writer_build_id build_id = {
-	    .pid = record->mmap.kernel ? -1 : record->pid,
-	    .kernel = record->mmap.kernel,
-	    .size = record->mmap.build_id_size,
-	};
-
-	if (!build_id.size)
-		return NULL;
-	memcpy(build_id.bytes, record->mmap.build_id, build_id.size);
-	mt_array_each (known, &writer->build_ids)
-		if (strcmp(known->path, record->mmap.path) == 0)
-			return NULL;
-	build_id.path = strdup(record->mmap.path);
-	if (!build_id.path || mt_array_push(&writer->build_ids, build_id)) {
-		free(build_id.path);
-		return mt_error_no_memory();
-	}
-	return NULL;
-}
-
 void mt_writer_note_time(struct mt_recording_writer *writer, uint64_t time_ns)
 {
 	if (!time_ns)
@@ -227,10 +213,22 @@ struct mt_error *mt_recording_writer_put(struct mt_recording_writer *writer,
 	if (!is_sound(writer, record))
 		return mt_error_new(MT_ERROR_INTERNAL,
 				    "a record of kind %u that no recording can hold", record->kind);
-	if (record->kind == MT_SIDEBAND_MMAP)
-		mt_try(note_build_id(writer, record));
+	if (record->kind == MT_SIDEBAND_MMAP && record->mmap.build_id_size) {
+		struct mt_writer_build_id build_id = {
+		    .pid = record->mmap.kernel ? -1 : record->pid,
+		    .kernel = record->mmap.kernel,
+		    .size = record->mmap.build_id_size,
+		};
+		bool is_known = false;
+
+		memcpy(build_id.bytes, record->mmap.build_id, build_id.size);
+		mt_array_each (known, &writer->build_ids)
+			is_known = is_known || strcmp(known->path, record->mmap.path) == 0;
+		if (!is_known)
+			mt_try(add_build_id(writer, build_id, record->mmap.path));
+	}
 	mt_writer_note_time(writer, record->time_ns);
-	mt_try(mt_writer_encode(writer, record));
+	mt_writer_encode(writer, record);
 	return put_record(writer);
 }
 
@@ -279,6 +277,7 @@ struct mt_error *mt_recording_writer_finish(struct mt_recording_writer *writer)
 	writer->is_finished = true;
 	return NULL;
 }
+
 struct mt_error *mt_recording_writer_reopen(struct mt_recording_writer *writer,
 					    struct mt_recording **out)
 {
@@ -291,4 +290,56 @@ struct mt_error *mt_recording_writer_reopen(struct mt_recording_writer *writer,
 	mt_try(mt_outfile_dup(writer->file, &fd));
 	return mt_recording_open_fd(
 	    fd, writer->is_named ? mt_outfile_path(writer->file) : "the recording", NULL, out);
+}
+
+/* Both begin alike, so that what stands behind has the same offset in both. */
+static struct mt_error *copy_all(struct mt_recording_writer *from, struct mt_recording_writer *to)
+{
+	uint64_t at = from->records_offset, end = mt_outfile_position(from->file);
+	struct mt_error *error = NULL;
+	char bytes[COPY_BYTES];
+	int fd = -1;
+
+	mt_array_each (word, &from->command)
+		mt_try(add_word(to, *word));
+	mt_array_each (offset, &from->auxtraces)
+		if (mt_array_push(&to->auxtraces, *offset))
+			return mt_error_no_memory();
+	mt_array_each (known, &from->build_ids)
+		mt_try(add_build_id(to, *known, known->path));
+	to->first_time = from->first_time;
+	to->last_time = from->last_time;
+	mt_try(mt_outfile_flush(from->file));
+	mt_try(mt_outfile_dup(from->file, &fd));
+	while (!error && at < end) {
+		ssize_t got = pread(fd, bytes, end - at < sizeof(bytes) ? end - at : sizeof(bytes),
+				    (off_t)at);
+
+		if (got <= 0)
+			error = mt_error_errno(got ? errno : EIO, "cannot read %s",
+					       mt_outfile_path(from->file));
+		else
+			error = mt_outfile_write(to->file, bytes, (size_t)got);
+		at += (uint64_t)got;
+	}
+	close(fd);
+	return error;
+}
+
+struct mt_error *mt_recording_writer_copy(struct mt_recording_writer *writer, const char *path,
+					  struct mt_recording_writer **out)
+{
+	const struct mt_recording_writer_options options = {
+	    .pt = writer->pt.present ? &writer->pt : NULL,
+	    .calls = writer->calls,
+	    .conversion = writer->conversion,
+	};
+
+	mt_try(mt_recording_writer_create(path, &options, out));
+	struct mt_error *error = copy_all(writer, *out);
+	if (error) {
+		mt_recording_writer_destroy(*out);
+		*out = NULL;
+	}
+	return error;
 }

@@ -37,24 +37,10 @@ enum mt_writer_event mt_writer_event_at(const struct mt_recording_writer *writer
 	return index < MT_WRITER_PT ? index : index + 1;
 }
 
-static uint64_t pt_config(const struct mt_recording_pt *pt)
-{
-	uint64_t config = MT_WRITER_PT_PT | MT_WRITER_PT_BRANCH;
-
-	if (pt->tsc)
-		config |= MT_WRITER_PT_TSC;
-	if (pt->mtc)
-		config |= MT_WRITER_PT_MTC | (uint64_t)pt->mtc_period << MT_WRITER_PT_MTC_SHIFT;
-	if (pt->cyc)
-		config |= MT_WRITER_PT_CYC;
-	if (!pt->return_compression)
-		config |= MT_WRITER_PT_NORETCOMP;
-	return config;
-}
-
 struct perf_event_attr mt_writer_attr(const struct mt_recording_writer *writer,
 				      enum mt_writer_event event)
 {
+	const struct mt_recording_pt *pt = &writer->pt;
 	struct perf_event_attr attr = {
 	    .type = PERF_TYPE_SOFTWARE,
 	    .size = sizeof(attr),
@@ -69,8 +55,17 @@ struct perf_event_attr mt_writer_attr(const struct mt_recording_writer *writer,
 	if (event == MT_WRITER_PT) {
 		attr.type = MT_WRITER_PT_PMU_TYPE;
 		attr.sample_type = MT_WRITER_ID_TYPE;
-		attr.config = pt_config(&writer->pt);
-		attr.exclude_kernel = !writer->pt.kernel;
+		attr.config = MT_WRITER_PT_PT | MT_WRITER_PT_BRANCH;
+		if (pt->tsc)
+			attr.config |= MT_WRITER_PT_TSC;
+		if (pt->mtc)
+			attr.config |= MT_WRITER_PT_MTC | (uint64_t)pt->mtc_period
+							      << MT_WRITER_PT_MTC_SHIFT;
+		if (pt->cyc)
+			attr.config |= MT_WRITER_PT_CYC;
+		if (!pt->return_compression)
+			attr.config |= MT_WRITER_PT_NORETCOMP;
+		attr.exclude_kernel = !pt->kernel;
 	} else if (event == MT_WRITER_TRACKING) {
 		attr.mmap = attr.mmap2 = 1;
 		attr.comm = attr.comm_exec = 1;

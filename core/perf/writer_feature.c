@@ -19,28 +19,24 @@ static void put_string(struct mt_str *block, const char *text)
 	mt_block_put(block, zeros, padded - size);
 }
 
-static void put_build_id(const struct mt_writer_build_id *build_id, struct mt_str *block)
-{
-	struct perf_event_header header = {
-	    .misc = MT_PERF_MISC_BUILD_ID_SIZE |
-		    (build_id->kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER),
-	};
-	uint8_t bytes[24] = {0};
-	size_t start = block->length;
-
-	memcpy(bytes, build_id->bytes, build_id->size);
-	bytes[MT_PERF_BUILD_ID_SIZE] = build_id->size;
-	mt_block_put(block, &header, sizeof(header));
-	mt_block_put_u32(block, (uint32_t)build_id->pid);
-	mt_block_put(block, bytes, sizeof(bytes));
-	mt_block_put_text(block, build_id->path);
-	mt_block_end_record(block, start);
-}
-
 static void put_build_ids(const struct mt_recording_writer *writer, struct mt_str *block)
 {
-	mt_array_each (build_id, &writer->build_ids)
-		put_build_id(build_id, block);
+	mt_array_each (build_id, &writer->build_ids) {
+		struct perf_event_header header = {
+		    .misc = MT_PERF_MISC_BUILD_ID_SIZE |
+			    (build_id->kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER),
+		};
+		uint8_t bytes[24] = {0};
+		size_t start = block->length;
+
+		memcpy(bytes, build_id->bytes, build_id->size);
+		bytes[MT_PERF_BUILD_ID_SIZE] = build_id->size;
+		mt_block_put(block, &header, sizeof(header));
+		mt_block_put_u32(block, (uint32_t)build_id->pid);
+		mt_block_put(block, bytes, sizeof(bytes));
+		mt_block_put_text(block, build_id->path);
+		mt_block_end_record(block, start);
+	}
 }
 
 static void put_hostname(const struct mt_recording_writer *writer, struct mt_str *block)
@@ -171,27 +167,9 @@ static const struct {
 };
 #define FEATURE_COUNT (sizeof(features) / sizeof(features[0]))
 
-static struct mt_error *put_sections(struct mt_outfile *file, const size_t *sizes,
-				     const struct mt_str *block)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < FEATURE_COUNT; i++)
-		count += sizes[i] != 0;
-
-	uint64_t offset = mt_outfile_position(file) + count * sizeof(struct mt_perf_section);
-	for (size_t i = 0; i < FEATURE_COUNT; i++) {
-		struct mt_perf_section section = {offset, sizes[i]};
-
-		if (sizes[i])
-			mt_try(mt_outfile_write(file, &section, sizeof(section)));
-		offset += sizes[i];
-	}
-	return mt_outfile_write(file, block->text, block->length);
-}
-
 struct mt_error *mt_writer_put_features(struct mt_recording_writer *writer, uint64_t bits[4])
 {
+	uint64_t offset = mt_outfile_position(writer->file);
 	mt_auto(mt_str) struct mt_str block = {0};
 	size_t sizes[FEATURE_COUNT];
 
@@ -200,10 +178,19 @@ struct mt_error *mt_writer_put_features(struct mt_recording_writer *writer, uint
 
 		features[i].put(writer, &block);
 		sizes[i] = block.length - before;
-		if (sizes[i])
-			bits[features[i].bit / 64] |= 1ull << features[i].bit % 64;
+		if (!sizes[i])
+			continue;
+		bits[features[i].bit / 64] |= 1ull << features[i].bit % 64;
+		offset += sizeof(struct mt_perf_section);
 	}
 	if (block.failed)
 		return mt_error_no_memory();
-	return put_sections(writer->file, sizes, &block);
+	for (size_t i = 0; i < FEATURE_COUNT; i++) {
+		struct mt_perf_section section = {offset, sizes[i]};
+
+		if (sizes[i])
+			mt_try(mt_outfile_write(writer->file, &section, sizeof(section)));
+		offset += sizes[i];
+	}
+	return mt_outfile_write(writer->file, block.text, block.length);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the parts of the recording writer share: writer.c (the file), writer_event.c (its
- * attributes), writer_record.c (a sideband record's bytes), calls.c (call events), writer_feature.c
- * (the features behind the data), writer_copy.c (a second one of the same). */
+/* The parts of the recording writer: writer.c (the file), writer_event.c (its attributes),
+ * writer_record.c (a sideband record's bytes), calls.c (call events), writer_feature.c (the
+ * features behind the data). */
 #ifndef MT_PERF_WRITER_PRIVATE_H
 #define MT_PERF_WRITER_PRIVATE_H
 
@@ -77,12 +77,10 @@ unsigned mt_writer_event_count(const struct mt_recording_writer *writer);
 
 void mt_writer_note_time(struct mt_recording_writer *writer, uint64_t time_ns);
 
-/* Begin a record in writer->record, and set its size at the end. */
+/* Begins a record in writer->record; its size is set when it is written. */
 void mt_writer_begin(struct mt_recording_writer *writer, uint32_t type, uint16_t misc);
-struct mt_error *mt_writer_end(struct mt_recording_writer *writer);
-/* Put RECORD together in writer->record. */
-struct mt_error *mt_writer_encode(struct mt_recording_writer *writer,
-				  const struct mt_sideband *record);
+/* Puts RECORD together in writer->record. */
+void mt_writer_encode(struct mt_recording_writer *writer, const struct mt_sideband *record);
 
 /* Write the features from the file's present position; sets their bits. */
 struct mt_error *mt_writer_put_features(struct mt_recording_writer *writer, uint64_t bits[4]);

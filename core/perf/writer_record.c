@@ -5,7 +5,8 @@
 #include <limits.h>
 #include <sys/mman.h>
 
-#define TEXT_MAX (PATH_MAX - 1)
+#define TEXT_MAX       (PATH_MAX - 1)
+#define MOST_RAW_BYTES 4092
 
 void mt_writer_begin(struct mt_recording_writer *writer, uint32_t type, uint16_t misc)
 {
@@ -13,12 +14,6 @@ void mt_writer_begin(struct mt_recording_writer *writer, uint32_t type, uint16_t
 
 	mt_str_clear(&writer->record);
 	mt_block_put(&writer->record, &header, sizeof(header));
-}
-
-struct mt_error *mt_writer_end(struct mt_recording_writer *writer)
-{
-	mt_block_end_record(&writer->record, 0);
-	return writer->record.failed ? mt_error_no_memory() : NULL;
 }
 
 static void put_u32(struct mt_recording_writer *writer, uint32_t value)
@@ -65,19 +60,13 @@ static void put_tracked(struct mt_recording_writer *writer, const struct mt_side
 	put_sample_id(writer, record, MT_WRITER_TRACKING);
 }
 
-static void put_build_id(struct mt_recording_writer *writer, const struct mt_sideband *record)
-{
-	uint8_t bytes[24] = {record->mmap.build_id_size};
-
-	if (record->mmap.build_id_size)
-		memcpy(bytes + 4, record->mmap.build_id, MT_PERF_BUILD_ID_SIZE);
-	mt_block_put(&writer->record, bytes, sizeof(bytes));
-}
-
 static void encode_mmap(struct mt_recording_writer *writer, const struct mt_sideband *record)
 {
 	uint16_t misc = record->mmap.kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER;
+	uint8_t build_id[24] = {record->mmap.build_id_size};
 
+	if (record->mmap.build_id_size)
+		memcpy(build_id + 4, record->mmap.build_id, MT_PERF_BUILD_ID_SIZE);
 	if (!record->mmap.executable)
 		misc |= PERF_RECORD_MISC_MMAP_DATA;
 	if (record->mmap.build_id_size)
@@ -87,7 +76,7 @@ static void encode_mmap(struct mt_recording_writer *writer, const struct mt_side
 	put_u64(writer, record->mmap.start);
 	put_u64(writer, record->mmap.length);
 	put_u64(writer, record->mmap.offset);
-	put_build_id(writer, record);
+	mt_block_put(&writer->record, build_id, sizeof(build_id));
 	put_u32(writer, PROT_READ | (record->mmap.executable ? PROT_EXEC : 0));
 	put_u32(writer, MAP_PRIVATE);
 	put_text(writer, record->mmap.path);
@@ -175,24 +164,16 @@ static void encode_error(struct mt_recording_writer *writer, const struct mt_sid
 	mt_block_put(&writer->record, message, sizeof(message));
 }
 
-#define MOST_RAW_BYTES 4092
-
-/* A size and its bytes, together a multiple of 8. */
-static void put_raw(struct mt_recording_writer *writer, const struct mt_sideband *record)
+static void encode_sample(struct mt_recording_writer *writer, const struct mt_sideband *record)
 {
 	static const uint8_t zeros[8];
 	uint32_t size = record->sample.raw ? record->sample.raw_size : 0;
 
 	if (size > MOST_RAW_BYTES)
 		size = MOST_RAW_BYTES;
+	/* A size and its bytes, together a multiple of 8. */
 	uint32_t padding = (8 - (sizeof(size) + size) % 8) % 8;
-	put_u32(writer, size + padding);
-	mt_block_put(&writer->record, record->sample.raw, size);
-	mt_block_put(&writer->record, zeros, padding);
-}
 
-static void encode_sample(struct mt_recording_writer *writer, const struct mt_sideband *record)
-{
 	mt_writer_begin(writer, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
 	put_u64(writer, MT_WRITER_FIRST_NOTE + record->sample.event + 1);
 	put_u64(writer, record->sample.ip);
@@ -200,12 +181,13 @@ static void encode_sample(struct mt_recording_writer *writer, const struct mt_si
 	put_u64(writer, record->time_ns);
 	put_u64(writer, record->sample.address);
 	put_cpu(writer, record);
-	put_raw(writer, record);
+	put_u32(writer, size + padding);
+	mt_block_put(&writer->record, record->sample.raw, size);
+	mt_block_put(&writer->record, zeros, padding);
 	put_u64(writer, record->sample.weight);
 }
 
-struct mt_error *mt_writer_encode(struct mt_recording_writer *writer,
-				  const struct mt_sideband *record)
+void mt_writer_encode(struct mt_recording_writer *writer, const struct mt_sideband *record)
 {
 	static void (*const encoders[])(struct mt_recording_writer *,
 					const struct mt_sideband *) = {
@@ -217,5 +199,4 @@ struct mt_error *mt_writer_encode(struct mt_recording_writer *writer,
 	};
 
 	encoders[record->kind](writer, record);
-	return mt_writer_end(writer);
 }

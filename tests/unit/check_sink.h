@@ -75,7 +75,8 @@ static inline struct mt_error *check_thread(void *self, const struct mt_thread *
 	return check->next.ops ? check->next.ops->thread(check->next.self, thread) : NULL;
 }
 
-static inline struct mt_error *check_segment_begin(void *self, const struct mt_thread_segment *segment)
+static inline struct mt_error *check_segment_begin(void *self,
+						   const struct mt_thread_segment *segment)
 {
 	struct check_sink *check = self;
 
@@ -149,7 +150,8 @@ static inline struct mt_error *check_instant(void *self, const struct mt_instant
 	return check->next.ops ? check->next.ops->instant(check->next.self, instant) : NULL;
 }
 
-static inline struct mt_error *check_segment_end(void *self, const struct mt_thread_segment *segment)
+static inline struct mt_error *check_segment_end(void *self,
+						 const struct mt_thread_segment *segment)
 {
 	struct check_sink *check = self;
 
