@@ -72,10 +72,9 @@ static struct mt_error *evaluate(struct mt_debugger *debugger, const char *text,
 {
 	const struct mt_expr_frame frame = mt_debugger_expr_frame(debugger, NULL);
 	const struct mt_debug_frame *selected = mt_debugger_selected_frame(debugger);
-	struct mt_expr_program *program;
+	struct mt_expr_program *program = mt_debugger_expressions(debugger);
 	struct mt_expr *expr = NULL;
 
-	mt_try(mt_debugger_expressions(debugger, &program));
 	struct mt_error *error = mt_expr_parse(program, &frame, text, &expr);
 	if (!error)
 		error = mt_expr_give(expr, selected->inside, &frame, given);
@@ -92,7 +91,7 @@ struct mt_error *mt_debugger_return(struct mt_debugger *debugger, const char *va
 
 	if (!frame)
 		return mt_error_new(MT_ERROR_USAGE, "No selected frame.");
-	if (frame->inlined || frame->tail)
+	if (frame->type == MT_DEBUG_INLINE_FRAME || frame->type == MT_DEBUG_TAIL_CALL_FRAME)
 		return mt_error_new(MT_ERROR_USAGE,
 				    "Can not force return from an inlined function.");
 	if (*value)

@@ -144,12 +144,11 @@ static char *text_of(struct mt_debugger *debugger, const char *location, uint8_t
 static struct mt_error *parse_at(struct mt_debugger *debugger, const struct mt_debug_break *one,
 				 size_t index, struct mt_expr **out)
 {
-	struct mt_expr_program *program;
+	struct mt_expr_program *program = mt_debugger_expressions(debugger);
 	struct mt_expr_frame frame = mt_debugger_expr_frame(debugger, NULL);
 	uint64_t address = one->watched ? one->condition_pc : one->locations.items[index].address;
 	const struct mt_function *function = mt_space_function_at(debugger->code, address);
 
-	mt_try(mt_debugger_expressions(debugger, &program));
 	frame.pc = frame.next_pc = address;
 	frame.inner = 0;
 	frame.at_entry = !one->watched && function && function->start == address;
@@ -364,7 +363,7 @@ static bool holds(struct mt_debugger *debugger, struct mt_debug_break *one,
 	if (!one->condition)
 		return true;
 	struct mt_error *error = parsed_at(debugger, one, index, &expr);
-	mt_debug_name_thread(debugger, lwp);
+	mt_debug_set_thread_variables(debugger, lwp);
 	if (!error) {
 		const struct mt_expr_frame *frame =
 		    mt_debug_expr_here(debugger, lwp, address, at_entry);
@@ -402,7 +401,7 @@ static bool watch_holds(struct mt_debugger *debugger, struct mt_debug_break *one
 	if (!one->condition)
 		return true;
 	struct mt_error *error = parsed_at(debugger, one, 0, &expr);
-	mt_debug_name_thread(debugger, lwp);
+	mt_debug_set_thread_variables(debugger, lwp);
 	if (!error && one->watched->lwp) {
 		if (mt_debug_watch_frame(debugger, one->watched, lwp, &frame))
 			error = mt_expr_is_true_within(expr, &frame, &is_true);

@@ -18,11 +18,12 @@ void mt_debugger_destroy(struct mt_debugger *debugger)
 	if (!debugger)
 		return;
 	debugger->front = (struct mt_debug_front){0};
-	if (debugger->lender && !debugger->attached) {
-		mt_error_destroy(debugger->target->run->kill(debugger->target, debugger->lender));
-		debugger->lender = 0;
+	if (debugger->vfork_parent && debugger->process != MT_DEBUG_ATTACHED) {
+		mt_error_destroy(
+		    debugger->target->run->kill(debugger->target, debugger->vfork_parent));
+		debugger->vfork_parent = 0;
 	}
-	if (debugger->pid && debugger->attached)
+	if (debugger->pid && debugger->process == MT_DEBUG_ATTACHED)
 		mt_error_destroy(mt_debugger_detach(debugger));
 	else if (debugger->pid)
 		mt_error_destroy(mt_debugger_kill(debugger));
@@ -56,8 +57,13 @@ struct mt_error *mt_debugger_create(struct mt_target *target, const struct mt_de
 	}
 	debugger->target = target;
 	debugger->front = *front;
+	debugger->settings = (struct mt_debug_settings){.follow_fork = MT_DEBUG_FOLLOW_PARENT,
+							.follow_exec = MT_DEBUG_EXEC_SAME,
+							.hardware_watches = true};
 	mt_debug_signals_init(debugger);
-	error = mt_debug_environment_init(debugger);
+	error = mt_debug_space_init(debugger);
+	if (!error)
+		error = mt_debug_environment_init(debugger);
 	if (error)
 		mt_debugger_destroy(debugger);
 	else
@@ -109,7 +115,7 @@ pid_t mt_debugger_pid(const struct mt_debugger *debugger)
 
 bool mt_debugger_is_attached(const struct mt_debugger *debugger)
 {
-	return debugger->attached;
+	return debugger->process == MT_DEBUG_ATTACHED;
 }
 
 struct mt_space *mt_debugger_space(const struct mt_debugger *debugger)
@@ -138,14 +144,14 @@ static void quote(struct mt_str *out, const char *text)
 /* The shell becomes the program. */
 static struct mt_error *pass_shell(struct mt_debugger *debugger, pid_t pid)
 {
-	const struct mt_run_ops *ops = debugger->target->run;
+	const struct mt_run_ops *run = debugger->target->run;
 	struct mt_stop stop = {0};
 
 	for (;;) {
-		mt_try(ops->resume(debugger->target, pid, MT_RESUME_CONTINUE,
+		mt_try(run->resume(debugger->target, pid, MT_RESUME_CONTINUE,
 				   stop.kind == MT_STOP_SIGNAL ? stop.signal : 0));
 		do /* one that was let go may end meanwhile */
-			mt_try(ops->wait(debugger->target, -1, &stop));
+			mt_try(run->wait(debugger->target, -1, &stop));
 		while (stop.kind == MT_STOP_NONE || stop.pid != pid);
 		if (stop.kind == MT_STOP_EXEC)
 			return NULL;
@@ -215,7 +221,7 @@ struct mt_error *mt_debugger_launch(struct mt_debugger *debugger)
 	mt_array_each (one, &debugger->breakpoints)
 		(*one)->public.hits = 0;
 	mt_try(launch(debugger, &pid));
-	debugger->attached = false;
+	debugger->process = MT_DEBUG_LAUNCHED;
 	mt_try(mt_debug_add_lwp(debugger, pid, false, &lwp));
 	debugger->selected = lwp;
 	mt_try(begin(debugger, pid));
@@ -250,7 +256,7 @@ struct mt_error *mt_debugger_attach(struct mt_debugger *debugger, pid_t pid)
 
 	mt_try(debugger->target->run->attach(debugger->target, pid));
 	debugger->pid = pid;
-	debugger->attached = true;
+	debugger->process = MT_DEBUG_ATTACHED;
 	mt_try(mt_debug_add_lwp(debugger, pid, false, &lwp));
 	debugger->selected = lwp;
 	mt_try(debugger->target->ops->each_thread(debugger->target, pid, add_attached, debugger));
@@ -268,17 +274,17 @@ static void send_again(const struct mt_debugger *debugger, const struct mt_debug
 {
 	int signal = lwp->signal;
 
-	if (lwp->has_pending && lwp->pending.kind == MT_STOP_SIGNAL &&
+	if (lwp->state == MT_DEBUG_LWP_PENDING && lwp->pending.kind == MT_STOP_SIGNAL &&
 	    !mt_debug_is_of_processor(&lwp->pending))
 		signal = lwp->pending.signal;
 	if (signal)
 		syscall(SYS_tgkill, debugger->pid, lwp->thread.lwp, signal);
 }
 
-void mt_debug_give_back(struct mt_debugger *debugger)
+void mt_debug_restore_threads(struct mt_debugger *debugger)
 {
 	mt_debug_watch_withdraw(debugger);
-	mt_debug_leave_children(debugger, false);
+	mt_debug_drop_children(debugger, false);
 	mt_debug_rescue_end(debugger);
 	mt_array_each (lwp, &debugger->lwps)
 		send_again(debugger, *lwp);
@@ -290,8 +296,8 @@ struct mt_error *mt_debugger_detach(struct mt_debugger *debugger)
 
 	if (!debugger->pid)
 		return not_running();
-	mt_debug_give_back(debugger);
-	mt_error_destroy(mt_debug_let_go_lender(debugger, MT_DEBUG_BY_DETACH));
+	mt_debug_restore_threads(debugger);
+	mt_error_destroy(mt_debug_release_vfork_parent(debugger, MT_DEBUG_BY_DETACH));
 	error = debugger->target->run->detach(debugger->target, debugger->pid, 0);
 	mt_debug_process_ended(debugger);
 	return error;
@@ -303,7 +309,7 @@ struct mt_error *mt_debugger_kill(struct mt_debugger *debugger)
 
 	if (!debugger->pid)
 		return not_running();
-	mt_debug_leave_children(debugger, true);
+	mt_debug_drop_children(debugger, true);
 	error = debugger->target->run->kill(debugger->target, debugger->pid);
 	mt_debug_process_ended(debugger);
 	return error;

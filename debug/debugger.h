@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A debugger without a face: one program, its threads, breakpoints, and the verbs that make it run.
- * Nothing here prints or reads a line; what happened comes back as a struct mt_debug_stop, and what
- * happens on the way is told to the front end by struct mt_debug_front.
+/* A debugger without a user interface: one program, its threads, breakpoints, and the commands that
+ * run it.  Nothing here prints or reads a line: a command returns a struct mt_debug_stop, and
+ * events on the way are reported to the front end by struct mt_debug_front.
  *
- * All-stop: between two verbs every thread stands still, no breakpoint instruction is in the
- * program's text, and nothing of a recording engine's either.  What is lent lives until the next
- * verb, unless it says otherwise.
+ * All-stop: between two commands every thread is stopped, and the program's text has no breakpoint
+ * instruction, and nothing of a recording engine.  Borrowed pointers are valid until the next
+ * command, unless said otherwise.
  *
  * One thread uses a debugger. */
 #ifndef MT_DEBUG_DEBUGGER_H
@@ -20,7 +20,7 @@
 
 struct mt_debugger;
 
-/* ---- What the front end is told, and asked ---- */
+/* ---- The front end ---- */
 
 struct mt_debug_thread {
 	unsigned number; /* from 1, never used again in its inferior */
@@ -30,12 +30,12 @@ struct mt_debug_thread {
 	uint64_t handle; /* the C library's, where its thread pointer points; 0: not known */
 };
 
-/* Why the parent of a vfork() waits for its child no longer. */
+/* Why the parent of a vfork() no longer waits for its child. */
 enum mt_debug_release { MT_DEBUG_BY_EXEC, MT_DEBUG_BY_EXIT, MT_DEBUG_BY_DETACH };
 
 enum mt_debug_child {
-	MT_DEBUG_CHILD_LET_GO,  /* it runs on by itself */
-	MT_DEBUG_CHILD_FOLLOWED /* it is debugged now, and its parent runs on by itself */
+	MT_DEBUG_CHILD_DETACHED,
+	MT_DEBUG_CHILD_FOLLOWED /* it is debugged now, and its parent is detached */
 };
 
 /* Any of them may be NULL. */
@@ -43,52 +43,51 @@ struct mt_debug_front {
 	void *context;
 	void (*thread_born)(void *context, const struct mt_debug_thread *thread);
 	void (*thread_ended)(void *context, const struct mt_debug_thread *thread);
-	/* THREAD is the parent's.  What vfork() made and is followed holds its parent until exec,
-	 * or its end; then parent_let_go() is told. */
+	/* THREAD is the parent's.  A followed child of vfork() holds its parent until it calls exec
+	 * or exits; then parent_detached() is called. */
 	void (*forked)(void *context, enum mt_debug_child what,
 		       const struct mt_debug_thread *thread, pid_t child, bool is_vfork);
-	void (*parent_let_go)(void *context, pid_t parent, enum mt_debug_release why);
-	/* It is another inferior from now on, if the settings say so. */
+	void (*parent_detached)(void *context, pid_t parent, enum mt_debug_release why);
+	/* exec: PATH is another inferior from now on, if the settings say so. */
 	void (*executes)(void *context, pid_t pid, const char *path);
-	/* A signal that does not stop the program, but is to be told. */
+	/* A signal that does not stop the program, but is to be printed. */
 	void (*signalled)(void *context, const struct mt_debug_thread *thread, int signal);
 	/* A breakpoint's condition cannot be evaluated: the program stops there. */
 	void (*condition_failed)(void *context, unsigned breakpoint, const char *why);
-	/* What the user should know. */
+	/* A warning for the user. */
 	void (*warned)(void *context, const char *text);
-	/* A thread, which is selected for the moment, came to a breakpoint that is silent: whether
-	 * the program is to stop there.  Other threads run. */
+	/* A thread, which is selected for the moment, hit a silent breakpoint: whether the program
+	 * is to stop there.  Other threads run. */
 	bool (*hit)(void *context, unsigned breakpoint);
-	/* The program that exec() brought has no place for a breakpoint, which is disabled. */
+	/* The new program of exec() has no location for a breakpoint, which is disabled. */
 	void (*unresolved)(void *context, unsigned breakpoint, const char *why);
-	/* A breakpoint that waited for its library has got a place. */
+	/* A pending breakpoint got a location. */
 	void (*resolved)(void *context, unsigned breakpoint);
-	/* The terminal is the program's from now on, or ours again. */
+	/* The terminal is the program's from now on, and ours again. */
 	void (*runs)(void *context, pid_t pid);
 	void (*stopped)(void *context, pid_t pid);
 	/* Polled while the program runs: true when the user asked for attention. */
 	bool (*interrupted)(void *context);
-	/* Polled while the program stands still and is looked at: true when the user has had
-	 * enough.  Its memory cannot be read then. */
-	bool (*gives_up)(void *context);
-	/* As interrupted(): true when the debugger is to end, so that the program has to stand
-	 * still. */
+	/* Polled while the memory of the stopped program is read for the user: true to cancel that;
+	 * reads fail then. */
+	bool (*cancelled)(void *context);
+	/* As interrupted(): true when the debugger is to exit, so the program has to be stopped. */
 	bool (*ended)(void *context);
 };
 
 /* TARGET belongs to the debugger from now on.  Errors: NO_MEMORY. */
 struct mt_error *mt_debugger_create(struct mt_target *target, const struct mt_debug_front *front,
 				    struct mt_debugger **out);
-/* A launched program is killed, an attached one goes on.  NULL is fine. */
+/* Kills a launched program, and detaches from an attached one.  DEBUGGER may be NULL. */
 void mt_debugger_destroy(struct mt_debugger *debugger);
 
 /* ---- The program ---- */
 
-/* PATH: the program to launch, and whose symbols to know before that; without a slash it may be in
- * a directory of the variable PATH.  Errors: those of mt_objfile_open(). */
+/* PATH: the program to launch, whose symbols are read at once; without a slash it may be in a
+ * directory of the variable PATH.  Errors: those of mt_objfile_open(). */
 struct mt_error *mt_debugger_load(struct mt_debugger *debugger, const char *path);
 const char *mt_debugger_path(const struct mt_debugger *debugger); /* NULL: none */
-/* Of the next launch, as a shell reads them, redirections too; copied.  Errors: NO_MEMORY. */
+/* Of the next launch, for a shell, redirections included; copied.  Errors: NO_MEMORY. */
 struct mt_error *mt_debugger_set_arguments(struct mt_debugger *debugger, const char *text);
 const char *mt_debugger_arguments(const struct mt_debugger *debugger);
 /* VALUE NULL: unset.  Errors: NO_MEMORY. */
@@ -99,23 +98,33 @@ const char *const *mt_debugger_environment(const struct mt_debugger *debugger);
 /* 0: no program runs. */
 pid_t mt_debugger_pid(const struct mt_debugger *debugger);
 bool mt_debugger_is_attached(const struct mt_debugger *debugger); /* else launched */
-/* All code that is mapped, or the program's own before it runs.  NULL: there is none. */
+/* All code that is mapped, or of the program's file before it runs.  Empty without a program. */
 struct mt_space *mt_debugger_space(const struct mt_debugger *debugger);
 struct mt_target *mt_debugger_target(const struct mt_debugger *debugger);
 
 /* ---- Forks and exec ---- */
 
+enum mt_debug_follow_fork {
+	MT_DEBUG_FOLLOW_CHILD, /* the child is debugged, and its parent detached */
+	MT_DEBUG_FOLLOW_PARENT,
+};
+enum mt_debug_follow_exec {
+	MT_DEBUG_EXEC_NEW, /* the new program is another inferior */
+	MT_DEBUG_EXEC_SAME,
+};
+
 struct mt_debug_settings {
-	bool follow_child;    /* after a fork the child is debugged, and its parent runs on */
-	bool exec_is_another; /* what exec() makes of a program is an inferior of its own */
+	uint8_t follow_fork;   /* enum mt_debug_follow_fork */
+	uint8_t follow_exec;   /* enum mt_debug_follow_exec */
+	bool hardware_watches; /* new watchpoints use debug registers, where these can do it */
 };
 /* To be read and changed. */
 struct mt_debug_settings *mt_debugger_settings(struct mt_debugger *debugger);
 
-/* Inferiors, which is GDB's word: what was debugged one after the other.  The last one is debugged
+/* Inferiors are GDB's word for what was debugged, one after the other.  The last one is debugged
  * now, or will be. */
 struct mt_debug_inferior {
-	pid_t pid;        /* 0: it does not run, or was let go */
+	pid_t pid;        /* 0: it does not run, or was detached */
 	const char *path; /* of its program; NULL: none */
 };
 /* At least 1, which is also the number of the last one. */
@@ -127,8 +136,8 @@ struct mt_debug_inferior mt_debugger_inferior(const struct mt_debugger *debugger
 /* The last one is a child of vfork(), and lives in the memory of the one before. */
 bool mt_debugger_is_vfork_child(const struct mt_debugger *debugger);
 
-/* The user gave up looking at something: what was found by then of frames is not all there is. */
-void mt_debugger_look_anew(struct mt_debugger *debugger);
+/* Reads were cancelled: the frames that were found by then are not all. */
+void mt_debugger_forget_frames(struct mt_debugger *debugger);
 
 /* ---- Stops ---- */
 
@@ -136,24 +145,24 @@ enum mt_debug_stop_kind {
 	MT_DEBUG_BREAKPOINT, /* `breakpoint` is its number */
 	MT_DEBUG_STEPPED,    /* a step is done, or until and advance arrived */
 	MT_DEBUG_FINISHED,   /* the frame returned: `returned_from` */
-	MT_DEBUG_SIGNAL,     /* `signal`, 0: by the debugger's own doing */
+	MT_DEBUG_SIGNAL,     /* `signal`, 0: the debugger stopped it */
 	MT_DEBUG_EXITED,     /* `status` as exit(2) was given it; the program is gone */
-	MT_DEBUG_WATCHED,    /* what is watched was changed or read, or is gone: `seen` */
+	MT_DEBUG_WATCHED,    /* a watchpoint triggered, or went out of scope: `seen` */
 	MT_DEBUG_KILLED,     /* by `signal`; the program is gone */
 };
 
-/* What became of a watchpoint. */
+/* A watchpoint that stopped the program. */
 struct mt_debug_seen {
 	unsigned breakpoint;
 	const char *before; /* NULL: it has the same value as before */
 	const char *after;
-	bool left; /* the frame that it belongs to is gone: the front end deletes it */
+	bool left; /* its frame is gone: the front end deletes it */
 };
 
 struct mt_debug_stop {
 	enum mt_debug_stop_kind kind;
-	unsigned breakpoint; /* with WATCHED: one that stands where the thread came to; 0: none */
-	bool temporary;      /* that breakpoint: the front end deletes it when it has told */
+	unsigned breakpoint; /* with WATCHED: one that was hit as well; 0: none */
+	bool temporary;      /* that breakpoint: the front end deletes it after the report */
 	pid_t pid;
 	int signal;
 	uint64_t address; /* SIGNAL: of a fault; else 0 */
@@ -161,14 +170,12 @@ struct mt_debug_stop {
 	uint64_t returned_from; /* an address within the function */
 	const struct mt_debug_seen *seen;
 	size_t seen_count;
-	/* A step came to rest in the function and frame where it began: its line is news, and not
-	 * its name. */
-	bool same_frame;
-	bool switched; /* another thread than before is selected now */
+	bool same_frame; /* a step ended in the frame where it began: only its line is new */
+	bool switched;   /* another thread than before is selected now */
 };
 
-/* Launch what was loaded; the new process stands at its first instruction.  Errors: USAGE (nothing
- * is loaded); the target's. */
+/* Launches what was loaded; the new process is stopped at its first instruction.  Errors: USAGE
+ * (nothing is loaded); the target's. */
 struct mt_error *mt_debugger_launch(struct mt_debugger *debugger);
 /* Errors: the target's. */
 struct mt_error *mt_debugger_attach(struct mt_debugger *debugger, pid_t pid);
@@ -184,29 +191,32 @@ enum mt_debug_step {
 	MT_DEBUG_NEXT,  /* to another line, past functions that are called */
 	MT_DEBUG_STEPI, /* an instruction */
 	MT_DEBUG_NEXTI, /* an instruction, past a function that it calls */
-	MT_DEBUG_UNTIL, /* as NEXT, but not back */
+	MT_DEBUG_UNTIL, /* as NEXT, but not backward */
 };
 struct mt_error *mt_debugger_step(struct mt_debugger *debugger, enum mt_debug_step how,
 				  struct mt_debug_stop *stop);
 /* Until the selected frame returns.  Errors: USAGE (it is the outermost one). */
 struct mt_error *mt_debugger_finish(struct mt_debugger *debugger, struct mt_debug_stop *stop);
-/* Until LOCATION, or the end of the selected frame; IN_FRAME: no other call's LOCATION counts. */
+/* Until LOCATION, or the return of the selected frame; IN_FRAME: LOCATION in other frames does not
+ * count. */
 struct mt_error *mt_debugger_run_to(struct mt_debugger *debugger, const char *location,
 				    bool in_frame, struct mt_debug_stop *stop);
 
-/* Go on at ADDRESS, whatever is between.  Errors: USAGE (no program runs); the target's. */
+/* Continues at ADDRESS.  Errors: USAGE (no program runs); the target's. */
 struct mt_error *mt_debugger_jump(struct mt_debugger *debugger, uint64_t address,
 				  struct mt_debug_stop *stop);
-/* The selected frame is gone, as if it had returned; nothing runs.  VALUE: an expression, "" is
+/* Makes the selected frame return to its caller; nothing runs.  VALUE: an expression, "" is
  * none.  Errors: USAGE (there is no such frame, or it is inlined); those of mt_expr_give(). */
 struct mt_error *mt_debugger_return(struct mt_debugger *debugger, const char *value);
-/* What the selected thread gets when it goes on, instead of what it stopped for; 0: nothing. */
+/* The signal that the selected thread is continued with, instead of the one that it stopped for;
+ * 0: none. */
 void mt_debugger_set_signal(struct mt_debugger *debugger, int signal);
 
-/* What a thread gets when it goes on, besides what is still to be told of it; 0: nothing. */
+/* The signal that a thread will be continued with, without events of it that are pending; 0: none.
+ */
 int mt_debugger_signal(const struct mt_debugger *debugger, unsigned thread);
 
-/* What a signal does to the program and to its user: GDB's "handle". */
+/* GDB's "handle": what the debugger does about a signal. */
 struct mt_debug_handling {
 	bool stop, print, pass;
 };
@@ -226,19 +236,25 @@ const struct mt_debug_thread *mt_debugger_selected(const struct mt_debugger *deb
 /* The innermost frame is selected then.  Errors: USAGE ("Unknown thread 7."). */
 struct mt_error *mt_debugger_select_thread(struct mt_debugger *debugger, unsigned number);
 
-/* What people call the selected thread; NULL or "": as the program does.  Errors: USAGE (none is
+/* The user's name for the selected thread; NULL or "": the program's.  Errors: USAGE (none is
  * selected). */
 struct mt_error *mt_debugger_name_thread(struct mt_debugger *debugger, const char *name);
+
+/* As GDB's enum frame_type. */
+enum mt_debug_frame_type {
+	MT_DEBUG_NORMAL_FRAME,
+	MT_DEBUG_INLINE_FRAME,    /* inlined into the next outer one */
+	MT_DEBUG_TAIL_CALL_FRAME, /* it ended in a jump to the function of the next inner one */
+	MT_DEBUG_SIGNAL_FRAME,    /* made by the kernel for a handler */
+};
 
 struct mt_debug_frame {
 	unsigned level; /* 0: the innermost */
 	struct mt_registers registers;
 	uint64_t pc;
-	uint64_t inside;      /* an address within the instruction that it stands at */
+	uint64_t inside;      /* an address within the instruction that it is at */
 	uint64_t cfa;         /* 0: not known */
-	bool signal;          /* made by the kernel for a handler */
-	bool inlined;         /* into the next outer one */
-	bool tail;            /* it ended in a jump to what the next inner one is of */
+	uint8_t type;         /* enum mt_debug_frame_type */
 	bool shows_pc;        /* pc is not where a line begins */
 	unsigned inner;       /* inlined calls at pc that are inner to it */
 	const void *instance; /* tells inlined calls apart; NULL: it is not inlined */
@@ -256,20 +272,19 @@ const struct mt_debug_frame *mt_debugger_frame(struct mt_debugger *debugger, uns
 /* The selected one. */
 const struct mt_debug_frame *mt_debugger_selected_frame(struct mt_debugger *debugger);
 void mt_debugger_select_frame(struct mt_debugger *debugger, unsigned level);
-/* Where in memory the registers lie that FRAME's caller had (numbers of space/unwind.h); 0: they
- * still are in registers.  False: nobody called it, or that is not known. */
+/* Addresses where the registers of FRAME's caller are saved (numbers of space/unwind.h); 0: they
+ * are still in registers.  False: there is no caller, or that is not known. */
 bool mt_debugger_saved_registers(struct mt_debugger *debugger, const struct mt_debug_frame *frame,
-				 uint64_t places[MT_REGISTER_COUNT]);
+				 uint64_t saved[MT_REGISTER_COUNT]);
 /* Why there is no frame beyond the last one; NULL: that one is the outermost. */
 const char *mt_debugger_frames_end(struct mt_debugger *debugger);
 
 /* ---- Expressions ---- */
 
-/* For all that expr/expr.h offers.  Errors: NO_MEMORY. */
-struct mt_error *mt_debugger_expressions(struct mt_debugger *debugger,
-					 struct mt_expr_program **out);
-/* FRAME: of the selected thread; NULL: the selected one.  Without a process: where only what is
- * static has a value.  What it points to lives until the next verb. */
+/* For all that expr/expr.h offers; as long as the debugger. */
+struct mt_expr_program *mt_debugger_expressions(const struct mt_debugger *debugger);
+/* FRAME: of the selected thread; NULL: the selected one.  Without a process only static variables
+ * have a value.  The context that it points to is valid until the next command. */
 struct mt_expr_frame mt_debugger_expr_frame(struct mt_debugger *debugger,
 					    const struct mt_debug_frame *frame);
 
@@ -278,7 +293,7 @@ struct mt_expr_frame mt_debugger_expr_frame(struct mt_debugger *debugger,
 struct mt_debug_location {
 	uint64_t address;
 	bool enabled;
-	/* As people are told it; what they point to lives as long as the debugger. */
+	/* What they point to lives as long as the debugger. */
 	const char *function;             /* NULL: not known */
 	const struct mt_inline *instance; /* of it, if it is inlined; NULL: it is not */
 	struct mt_source source;          /* file NULL: not known */
@@ -287,8 +302,8 @@ struct mt_debug_location {
 
 enum mt_debug_break_kind {
 	MT_DEBUG_BREAK,
-	MT_DEBUG_HARDWARE_BREAK, /* by a debug register; the text stays as it is */
-	/* Of the memory that an expression's value comes from, wherever that is. */
+	MT_DEBUG_HARDWARE_BREAK, /* in a debug register */
+	/* Of the memory that the value of an expression comes from. */
 	MT_DEBUG_WATCH,  /* its value changes */
 	MT_DEBUG_RWATCH, /* it is read */
 	MT_DEBUG_AWATCH, /* it is read or written */
@@ -299,28 +314,28 @@ struct mt_debug_breakpoint {
 	uint8_t kind; /* enum mt_debug_break_kind */
 	bool temporary;
 	bool enabled;
-	bool silent;           /* what is done at a hit, the front end's hit() says */
-	bool by_stepping;      /* WATCH: not by debug registers, but behind each instruction */
-	bool has_memory;       /* of a watchpoint: some is watched now */
+	bool silent;           /* the front end's hit() decides whether it stops */
+	bool by_stepping;      /* WATCH: checked after each instruction, not by debug registers */
+	bool has_memory;       /* of a watchpoint: some memory is watched now */
 	const char *text;      /* the location, as it was typed */
 	const char *condition; /* NULL: none */
 	unsigned thread;       /* 0: any */
 	uint64_t hits;
-	uint64_t ignore; /* so many hits still do not stop */
+	uint64_t ignore; /* this many further hits do not stop */
 	const struct mt_debug_location *locations;
 	size_t location_count; /* 0: pending */
 };
 
 struct mt_debug_new_breakpoint {
 	uint8_t kind; /* enum mt_debug_break_kind */
-	/* Of a watchpoint its expression, with "-l" or "-location" before it: what lies there now,
-	 * wherever the expression leads later.  NULL or "": where the selected frame stands. */
+	/* Of a watchpoint its expression; "-l" or "-location" before it: the memory that it refers
+	 * to now.  NULL or "": where the selected frame is. */
 	const char *location;
 	const char *condition; /* NULL: none */
 	bool temporary;
 	unsigned thread;
 	bool silent;
-	bool pending; /* no place is fine: it waits for its library */
+	bool pending; /* it may have no location: it waits for its library */
 };
 
 /* Errors: NOT_FOUND ("Function \"f\" not defined."); USAGE. */
@@ -335,46 +350,46 @@ const struct mt_debug_breakpoint *mt_debugger_find_breakpoint(const struct mt_de
 /* Errors: USAGE ("No breakpoint number 7."). */
 struct mt_error *mt_debugger_delete(struct mt_debugger *debugger, unsigned number);
 struct mt_error *mt_debugger_enable(struct mt_debugger *debugger, unsigned number, bool enabled);
-/* TEXT NULL or "": none any more.  Errors: USAGE; those of mt_expr_parse() at its first place. */
+/* TEXT NULL or "": unconditional.  Errors: USAGE; those of mt_expr_parse() at its first location.
+ */
 struct mt_error *mt_debugger_condition(struct mt_debugger *debugger, unsigned number,
 				       const char *text);
 struct mt_error *mt_debugger_ignore(struct mt_debugger *debugger, unsigned number, uint64_t count);
-/* Watchpoints that are set from now on are left to the debug registers, where these can do it. */
-void mt_debugger_set_hardware_watches(struct mt_debugger *debugger, bool wanted);
-bool mt_debugger_has_hardware_watches(const struct mt_debugger *debugger);
 
 /* ---- Recording ---- */
 
-/* Record the program from now on, or from the start of the next one; options and what they point to
- * must live as long as the debugger.  Errors: USAGE; the session's. */
+/* Records the program from now on, or from the start of the next one; options and what they point
+ * to must live as long as the debugger.  Errors: USAGE; the session's. */
 struct mt_error *mt_debugger_record(struct mt_debugger *debugger,
 				    const struct mt_session_options *options);
-/* Not any more.  What was recorded stays to be looked at.  Errors: USAGE (nothing is). */
+/* Stops recording.  What was recorded can still be read.  Errors: USAGE (nothing is). */
 struct mt_error *mt_debugger_record_stop(struct mt_debugger *debugger);
-/* That is recorded now, or was; NULL: none was. */
+/* The present or last one; NULL: there was none. */
 struct mt_session *mt_debugger_session(const struct mt_debugger *debugger);
 bool mt_debugger_is_recording(const struct mt_debugger *debugger);
 bool mt_debugger_is_armed(const struct mt_debugger *debugger); /* or will be, when it runs */
 
-/* ---- Places ---- */
+/* ---- Locations ---- */
 
-struct mt_debug_place {
+/* Of an address. */
+struct mt_debug_position {
 	uint64_t address;
-	const struct mt_function *function; /* NULL: none */
+	const struct mt_function *function; /* NULL: not known */
 	struct mt_source source;            /* file NULL: not known */
 	const char *file;                   /* as the compiler was given it */
 };
 
-/* What is known of an address; strings live as long as the debugger. */
-void mt_debugger_place(struct mt_debugger *debugger, uint64_t address, struct mt_debug_place *out);
-/* FUNCTION, FILE:LINE, LINE, FILE:FUNCTION, *ADDRESS; `found` is called for each place that it
- * means, by their addresses.  Errors: NOT_FOUND, in GDB's words; USAGE. */
+/* Strings live as long as the debugger. */
+void mt_debugger_position(struct mt_debugger *debugger, uint64_t address,
+			  struct mt_debug_position *out);
+/* FUNCTION, FILE:LINE, LINE, FILE:FUNCTION, *ADDRESS; FOUND is called for each location
+ * in the order of addresses.  Errors: NOT_FOUND, in GDB's words; USAGE. */
 struct mt_error *mt_debugger_locate(struct mt_debugger *debugger, const char *location,
 				    struct mt_error *(*found)(void *context,
-							      const struct mt_location *place),
+							      const struct mt_location *location),
 				    void *context);
 
-/* What GDB's `info line` says of each place that LOCATION means.  Errors: as above. */
+/* The text of GDB's `info line` for each location that LOCATION means.  Errors: as above. */
 struct mt_error *mt_debugger_info_line(struct mt_debugger *debugger, const char *location,
 				       struct mt_str *out);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What expressions ask of a frame: memory, registers, who called it. */
+/* Frames for expressions: memory, registers, the caller. */
 #include "private.h"
 #include "ptrace/registers.h"
 
@@ -10,7 +10,7 @@ static size_t read_memory(void *context, uint64_t address, void *buffer, size_t 
 {
 	const struct mt_debug_context *at = context;
 
-	return mt_debug_look(at->debugger, address, buffer, size);
+	return mt_debug_read_cancellably(at->debugger, address, buffer, size);
 }
 
 static struct mt_error *write_memory(void *context, uint64_t address, const void *bytes,
@@ -31,8 +31,8 @@ static struct mt_error *write_memory(void *context, uint64_t address, const void
 			    (unsigned long long)address);
 }
 
-/* Where each lies in struct user_regs_struct. */
-static const size_t places[] = {
+/* Offsets in struct user_regs_struct. */
+static const size_t offsets[] = {
     offsetof(struct user_regs_struct, rax), offsetof(struct user_regs_struct, rdx),
     offsetof(struct user_regs_struct, rcx), offsetof(struct user_regs_struct, rbx),
     offsetof(struct user_regs_struct, rsi), offsetof(struct user_regs_struct, rdi),
@@ -46,7 +46,7 @@ static const size_t places[] = {
 
 static const struct {
 	unsigned number;
-	size_t place;
+	size_t offset;
 } others[] = {
     {MT_EXPR_EFLAGS, offsetof(struct user_regs_struct, eflags)},
     {MT_EXPR_ES, offsetof(struct user_regs_struct, es)},
@@ -61,19 +61,18 @@ static const struct {
 };
 
 /* -1: it is none of these. */
-static ptrdiff_t place_of(unsigned number)
+static ptrdiff_t offset_of(unsigned number)
 {
 	if (number < MT_REGISTER_COUNT)
-		return (ptrdiff_t)places[number];
+		return (ptrdiff_t)offsets[number];
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (others[i].number == number)
-			return (ptrdiff_t)others[i].place;
+			return (ptrdiff_t)others[i].offset;
 	return -1;
 }
 
-/* Where a register lies in struct user_fpregs_struct, and how many bytes of it.  NULL: elsewhere.
- */
-static void *float_place(struct user_fpregs_struct *registers, unsigned number, size_t *size)
+/* A register in struct user_fpregs_struct, and its size.  NULL: it is none of those. */
+static void *find_float(struct user_fpregs_struct *registers, unsigned number, size_t *size)
 {
 	*size = 16;
 	if (number >= MT_EXPR_XMM0 && number < MT_EXPR_XMM0 + 16)
@@ -85,22 +84,6 @@ static void *float_place(struct user_fpregs_struct *registers, unsigned number, 
 	return number == MT_EXPR_MXCSR ? &registers->mxcsr : NULL;
 }
 
-static bool get_float(const struct mt_debug_context *at, unsigned number, void *bytes, size_t size)
-{
-	struct user_fpregs_struct registers;
-	size_t there;
-	void *place;
-
-	if (!mt_ptrace_get_float_registers(at->lwp->thread.lwp, &registers))
-		return false;
-	place = float_place(&registers, number, &there);
-	if (!place)
-		return false;
-	memset(bytes, 0, size);
-	memcpy(bytes, place, size < there ? size : there);
-	return true;
-}
-
 static bool get_register(void *context, unsigned number, void *bytes, size_t size)
 {
 	const struct mt_debug_context *at = context;
@@ -108,19 +91,24 @@ static bool get_register(void *context, unsigned number, void *bytes, size_t siz
 	    at->lwp ? mt_debug_registers(at->debugger, at->lwp) : NULL;
 	const struct mt_debug_frame *frame =
 	    user && at->level ? mt_debug_frame_of(at->debugger, at->lwp, at->level) : NULL;
-	ptrdiff_t place = place_of(number);
-	uint64_t value;
+	ptrdiff_t offset = offset_of(number);
+	struct user_fpregs_struct registers;
+	const void *value = (const char *)user + offset;
+	size_t there = sizeof(uint64_t);
 
 	if (!user || (at->level && !frame))
 		return false;
-	if (place < 0)
-		return get_float(at, number, bytes, size);
-	memcpy(&value, (const char *)user + place, sizeof(value));
-	/* What no callee saved it is taken to have left alone. */
-	if (frame && number < MT_REGISTER_COUNT && frame->registers.known >> number & 1)
-		value = frame->registers.values[number];
+	if (offset < 0)
+		value = mt_ptrace_get_float_registers(at->lwp->thread.lwp, &registers)
+			    ? find_float(&registers, number, &there)
+			    : NULL;
+	/* A register that no callee saved is taken as unchanged. */
+	else if (frame && number < MT_REGISTER_COUNT && frame->registers.known >> number & 1)
+		value = &frame->registers.values[number];
+	if (!value)
+		return false;
 	memset(bytes, 0, size);
-	memcpy(bytes, &value, size < sizeof(value) ? size : sizeof(value));
+	memcpy(bytes, value, size < there ? size : there);
 	return true;
 }
 
@@ -130,31 +118,27 @@ static struct mt_error *cannot_set(void)
 			    "Registers can be changed in the innermost frame only.");
 }
 
-static struct mt_error *set_float(const struct mt_debug_context *at, unsigned number,
-				  const void *bytes, size_t size)
-{
-	struct user_fpregs_struct registers;
-	size_t there;
-	void *place;
-
-	if (!mt_ptrace_get_float_registers(at->lwp->thread.lwp, &registers) ||
-	    !(place = float_place(&registers, number, &there)))
-		return cannot_set();
-	memcpy(place, bytes, size < there ? size : there);
-	return mt_ptrace_set_float_registers(at->lwp->thread.lwp, &registers) ? NULL : cannot_set();
-}
-
 static struct mt_error *set_register(void *context, unsigned number, const void *bytes, size_t size)
 {
 	const struct mt_debug_context *at = context;
-	ptrdiff_t place = place_of(number);
+	ptrdiff_t offset = offset_of(number);
+	struct user_fpregs_struct registers;
+	size_t there;
+	void *value;
 
 	if (!at->lwp || at->level || !mt_debug_registers(at->debugger, at->lwp))
 		return cannot_set();
-	if (place < 0)
-		return set_float(at, number, bytes, size);
-	memcpy((char *)&at->lwp->registers + place, bytes, size < 8 ? size : 8);
-	/* The kernel is not to make a system call again that was interrupted before. */
+	if (offset < 0) {
+		if (!mt_ptrace_get_float_registers(at->lwp->thread.lwp, &registers) ||
+		    !(value = find_float(&registers, number, &there)))
+			return cannot_set();
+		memcpy(value, bytes, size < there ? size : there);
+		return mt_ptrace_set_float_registers(at->lwp->thread.lwp, &registers)
+			   ? NULL
+			   : cannot_set();
+	}
+	memcpy((char *)&at->lwp->registers + offset, bytes, size < 8 ? size : 8);
+	/* The kernel must not restart a system call that was interrupted before. */
 	if (number == MT_REGISTER_RIP)
 		at->lwp->registers.orig_rax = (uint64_t)-1;
 	struct mt_error *error = at->debugger->target->ops->set_registers(
@@ -175,7 +159,7 @@ static bool get_cfa(void *context, uint64_t *cfa)
 
 static const struct mt_expr_ops ops;
 
-/* One for each frame that was asked for, until the thread's stack is forgotten. */
+/* One for each frame that was used. */
 static struct mt_debug_context *context_of(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 					   unsigned level)
 {
@@ -204,15 +188,6 @@ void mt_debug_contexts_deinit(struct mt_debug_lwp *lwp)
 	mt_array_deinit(&lwp->contexts);
 }
 
-static void describe(struct mt_debug_context *context, const struct mt_debug_frame *frame)
-{
-	context->frame.pc = frame->inside;
-	context->frame.next_pc = frame->pc;
-	context->frame.inner = frame->inner;
-	context->frame.at_entry =
-	    !frame->level && !frame->inlined && frame->pc == frame->function_start;
-}
-
 const struct mt_expr_frame *mt_debug_expr_frame_of(struct mt_debugger *debugger,
 						   struct mt_debug_lwp *lwp, unsigned level)
 {
@@ -221,11 +196,14 @@ const struct mt_expr_frame *mt_debug_expr_frame_of(struct mt_debugger *debugger,
 
 	if (!context)
 		return NULL;
-	describe(context, frame);
+	context->frame.pc = frame->inside;
+	context->frame.next_pc = frame->pc;
+	context->frame.inner = frame->inner;
+	context->frame.at_entry = !frame->level && frame->type != MT_DEBUG_INLINE_FRAME &&
+				  frame->pc == frame->function_start;
 	return &context->frame;
 }
 
-/* Without unwinding anything: for conditions. */
 const struct mt_expr_frame *mt_debug_expr_here(struct mt_debugger *debugger,
 					       struct mt_debug_lwp *lwp, uint64_t pc, bool at_entry)
 {
@@ -261,22 +239,15 @@ static const struct mt_expr_ops ops = {
     .get_caller = get_caller,
 };
 
-struct mt_error *mt_debugger_expressions(struct mt_debugger *debugger, struct mt_expr_program **out)
+struct mt_expr_program *mt_debugger_expressions(const struct mt_debugger *debugger)
 {
-	*out = debugger->expressions;
-	if (*out)
-		return NULL;
-	if (!debugger->code)
-		mt_try(mt_debug_space_empty(debugger));
-	mt_try(mt_expr_program_create(debugger->code, &debugger->expressions));
-	*out = debugger->expressions;
-	return NULL;
+	return debugger->expressions;
 }
 
 /* Without a process: no registers. */
 static const struct mt_expr_ops static_ops = {.read = read_memory};
 
-void mt_debug_name_thread(struct mt_debugger *debugger, const struct mt_debug_lwp *lwp)
+void mt_debug_set_thread_variables(struct mt_debugger *debugger, const struct mt_debug_lwp *lwp)
 {
 	unsigned number = lwp ? lwp->thread.number : 0;
 	const struct mt_debug_known known = {
@@ -285,14 +256,12 @@ void mt_debug_name_thread(struct mt_debugger *debugger, const struct mt_debug_lw
 	    .any = number ? debugger->births - debugger->last_thread + number : 0,
 	};
 	const struct mt_debug_known *before = &debugger->known;
-	struct mt_expr_program *program;
+	struct mt_expr_program *program = debugger->expressions;
 
 	if (before->inferior == known.inferior && before->thread == known.thread &&
 	    before->any == known.any)
 		return;
-	struct mt_error *error = mt_debugger_expressions(debugger, &program);
-	if (!error)
-		error = mt_expr_set_integer(program, "_inferior", known.inferior);
+	struct mt_error *error = mt_expr_set_integer(program, "_inferior", known.inferior);
 	if (!error)
 		error = mt_expr_set_integer(program, "_thread", known.thread);
 	if (!error)
@@ -309,7 +278,7 @@ struct mt_expr_frame mt_debugger_expr_frame(struct mt_debugger *debugger,
 	const struct mt_expr_frame *found =
 	    mt_debug_expr_frame_of(debugger, debugger->selected, level);
 
-	mt_debug_name_thread(debugger, debugger->selected);
+	mt_debug_set_thread_variables(debugger, debugger->selected);
 	if (found)
 		return *found;
 	debugger->nowhere.debugger = debugger;

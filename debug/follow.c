@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Into the child of a fork: it is the program from then on, and its parent runs on by itself, with
+/* Follows the child of a fork: it is the program from then on, and its parent is detached, with
  * nothing of ours in it.
  *
- * What vfork() made runs in its parent's memory.  The parent is held at its vfork() meanwhile, so
- * that breakpoints may be in that memory for the child; they are taken out of it before the parent
- * goes on: when the child has a program of its own, or is gone. */
+ * The child of vfork() runs in its parent's memory.  The parent is held in its vfork() meanwhile,
+ * so that breakpoints may be in that memory for the child; they are removed before the parent is
+ * detached: when the child has called exec, or is gone. */
 #include "private.h"
 #include "process/proc.h"
 
@@ -32,14 +32,14 @@ struct mt_debug_inferior mt_debugger_inferior(const struct mt_debugger *debugger
 
 	if (!number || number > former)
 		return inferior;
-	inferior.pid = number == former ? debugger->lender : 0;
+	inferior.pid = number == former ? debugger->vfork_parent : 0;
 	inferior.path = debugger->former.items[number - 1];
 	return inferior;
 }
 
 bool mt_debugger_is_vfork_child(const struct mt_debugger *debugger)
 {
-	return debugger->lender != 0;
+	return debugger->vfork_parent != 0;
 }
 
 struct mt_error *mt_debug_next_inferior(struct mt_debugger *debugger)
@@ -56,46 +56,42 @@ struct mt_error *mt_debug_next_inferior(struct mt_debugger *debugger)
 	return mt_debugger_set_arguments(debugger, "");
 }
 
-static bool has_child(const struct mt_debug_lwp *lwp)
+void mt_debug_drop_children(struct mt_debugger *debugger, bool kill)
 {
-	return lwp->has_pending &&
-	       (lwp->pending.kind == MT_STOP_FORK || lwp->pending.kind == MT_STOP_VFORK);
-}
-
-void mt_debug_leave_children(struct mt_debugger *debugger, bool kill)
-{
-	const struct mt_run_ops *ops = debugger->target->run;
+	const struct mt_run_ops *run = debugger->target->run;
 
 	mt_array_each (lwp, &debugger->lwps) {
-		if (!has_child(*lwp))
+		if ((*lwp)->state != MT_DEBUG_LWP_PENDING ||
+		    ((*lwp)->pending.kind != MT_STOP_FORK && (*lwp)->pending.kind != MT_STOP_VFORK))
 			continue;
 		pid_t child = (*lwp)->pending.child;
-		(*lwp)->has_pending = false;
+		(*lwp)->state = MT_DEBUG_LWP_STOPPED;
 		if (!kill && (*lwp)->pending.kind == MT_STOP_FORK)
 			mt_error_destroy(mt_debug_rescue_leave_child(debugger, child));
-		mt_error_destroy(kill ? ops->kill(debugger->target, child)
-				      : ops->detach(debugger->target, child, 0));
+		mt_error_destroy(kill ? run->kill(debugger->target, child)
+				      : run->detach(debugger->target, child, 0));
 	}
 }
 
-struct mt_error *mt_debug_let_go_lender(struct mt_debugger *debugger, enum mt_debug_release why)
+struct mt_error *mt_debug_release_vfork_parent(struct mt_debugger *debugger,
+					       enum mt_debug_release why)
 {
-	pid_t lender = debugger->lender;
+	pid_t parent = debugger->vfork_parent;
 
-	if (!lender)
+	if (!parent)
 		return NULL;
-	debugger->lender = 0;
-	struct mt_error *error = mt_debug_clean_child(debugger, lender);
-	if (why != MT_DEBUG_BY_DETACH) /* else it waits for its child still */
-		mt_error_destroy(mt_debug_rescue_leave_child(debugger, lender));
+	debugger->vfork_parent = 0;
+	struct mt_error *error = mt_debug_clean_child(debugger, parent);
+	if (why != MT_DEBUG_BY_DETACH) /* else it still waits for its child */
+		mt_error_destroy(mt_debug_rescue_leave_child(debugger, parent));
 	if (!error)
-		error = debugger->target->run->detach(debugger->target, lender, 0);
-	if (!error && debugger->front.parent_let_go)
-		debugger->front.parent_let_go(debugger->front.context, lender, why);
+		error = debugger->target->run->detach(debugger->target, parent, 0);
+	if (!error && debugger->front.parent_detached)
+		debugger->front.parent_detached(debugger->front.context, parent, why);
 	return error;
 }
 
-/* The thread that forked goes on as its copy, and with what it was about to do. */
+/* The thread that forked becomes its copy, which goes on with the plan. */
 static void move_to_child(struct mt_debugger *debugger, struct mt_debug_lwp *lwp, pid_t child)
 {
 	for (size_t i = debugger->lwps.count; i-- > 0;)
@@ -105,30 +101,17 @@ static void move_to_child(struct mt_debugger *debugger, struct mt_debug_lwp *lwp
 	lwp->thread.lwp = child;
 	lwp->thread.number = debugger->last_thread = 1;
 	mt_proc_name(child, lwp->thread.name);
-	lwp->running = lwp->has_registers = lwp->has_pending = false;
+	lwp->state = MT_DEBUG_LWP_STOPPED;
+	lwp->has_registers = false;
 	lwp->signal = lwp->reported = lwp->injected = 0;
 	lwp->watches = 0;
 	lwp->passed = lwp->again = 0;
 	mt_debug_forget_frames(lwp);
 	debugger->over = NULL;
-	debugger->over_vfork = false;
-	debugger->plan.first_function = 0; /* that it is the child is news */
+	debugger->plan.first_function = 0; /* the stop is shown as one in another function */
 	debugger->selected = lwp;
 	debugger->selected_frame = 0;
 	debugger->pid = debugger->last_pid = child;
-}
-
-/* The parent, all of whose threads stand still. */
-static struct mt_error *leave_parent(struct mt_debugger *debugger, bool shares_memory)
-{
-	mt_try(mt_debug_record_hide(debugger));
-	if (shares_memory)
-		debugger->lender = debugger->pid;
-	mt_debug_give_back(debugger);
-	if (shares_memory)
-		return NULL;
-	mt_try(mt_debug_remove_sites(debugger));
-	return debugger->target->run->detach(debugger->target, debugger->pid, 0);
 }
 
 struct mt_error *mt_debug_follow(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
@@ -142,15 +125,22 @@ struct mt_error *mt_debug_follow(struct mt_debugger *debugger, struct mt_debug_l
 		mt_try(mt_debug_record_forked(debugger, stop->child));
 	}
 	mt_try(mt_debug_halt(debugger));
-	if (debugger->lender) { /* its child forks before it is a program of its own */
+	if (debugger->vfork_parent) { /* its child forks before it calls exec */
 		mt_try(mt_debug_remove_sites(debugger));
-		mt_try(mt_debug_let_go_lender(debugger, MT_DEBUG_BY_DETACH));
+		mt_try(mt_debug_release_vfork_parent(debugger, MT_DEBUG_BY_DETACH));
 	}
 	mt_try(mt_debug_next_inferior(debugger));
 	if (debugger->front.forked)
 		debugger->front.forked(debugger->front.context, MT_DEBUG_CHILD_FOLLOWED,
 				       &lwp->thread, stop->child, shares_memory);
-	mt_try(leave_parent(debugger, shares_memory));
+	mt_try(mt_debug_record_hide(debugger));
+	if (shares_memory)
+		debugger->vfork_parent = debugger->pid;
+	mt_debug_restore_threads(debugger);
+	if (!shares_memory) {
+		mt_try(mt_debug_remove_sites(debugger));
+		mt_try(debugger->target->run->detach(debugger->target, debugger->pid, 0));
+	}
 	move_to_child(debugger, lwp, stop->child);
 	mt_try(mt_debug_space_of_process(debugger));
 	mt_debug_resolve_all(debugger);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A thread's frames: what is unwound, and what was inlined into each of them. */
+/* A thread's frames: those that are unwound, and the calls that were inlined into each of them. */
 #include "private.h"
 #include "values/call_site.h"
 
@@ -9,7 +9,7 @@
 
 static size_t read_memory(void *context, uint64_t address, void *buffer, size_t size)
 {
-	return mt_debug_look(context, address, buffer, size);
+	return mt_debug_read_cancellably(context, address, buffer, size);
 }
 
 static bool start(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
@@ -17,7 +17,7 @@ static bool start(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 {
 	const struct user_regs_struct *user = mt_debug_registers(debugger, lwp);
 
-	if (!user || !debugger->code)
+	if (!user)
 		return false;
 	const struct mt_registers registers = mt_registers_of(user);
 	const struct mt_unwind_source source = {
@@ -26,26 +26,12 @@ static bool start(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 	return true;
 }
 
-static bool begin(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
-{
-	if (lwp->unwinding)
-		return true;
-	if (!start(debugger, lwp, &lwp->unwinder))
-		return false;
-	lwp->frame_count = 0;
-	lwp->unwinding = true;
-	return true;
-}
-
-static bool is_named(const struct mt_function *function)
-{
-	return function->kind == MT_FUNCTION_SYMBOL || function->kind == MT_FUNCTION_PLT ||
-	       function->kind == MT_FUNCTION_INLINED;
-}
-
 static void name_frame(struct mt_debug_frame *frame, const struct mt_function *function)
 {
-	frame->function = is_named(function) ? function->name : NULL;
+	bool is_named = function->kind == MT_FUNCTION_SYMBOL || function->kind == MT_FUNCTION_PLT ||
+			function->kind == MT_FUNCTION_INLINED;
+
+	frame->function = is_named ? function->name : NULL;
 	frame->function_start = function->start;
 	frame->module = function->module;
 }
@@ -66,7 +52,7 @@ static struct mt_debug_frame physical(struct mt_debugger *debugger,
 	    .pc = unwound->pc,
 	    .inside = mt_unwind_inside(unwound),
 	    .cfa = unwound->cfa,
-	    .signal = unwound->signal,
+	    .type = unwound->signal ? MT_DEBUG_SIGNAL_FRAME : MT_DEBUG_NORMAL_FRAME,
 	    .shows_pc = true,
 	};
 	const struct mt_function *function = mt_space_function_at(debugger->code, frame.inside);
@@ -104,12 +90,12 @@ static int add_all(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 	const struct mt_debug_frame outer = frame;
 	struct mt_debug_inlines inlines = {0};
 
-	if (!frame.signal && !lwp->frame_count)
+	if (frame.type == MT_DEBUG_NORMAL_FRAME && !lwp->frame_count)
 		inlines = mt_debug_inlines_at(debugger, lwp, frame.pc);
-	else if (!frame.signal)
+	else if (frame.type == MT_DEBUG_NORMAL_FRAME)
 		mt_space_inlines_at(debugger->code, frame.inside, &inlines.span);
 	for (size_t i = inlines.span.depth; i-- > 0; frame.inner++) {
-		frame.inlined = true;
+		frame.type = MT_DEBUG_INLINE_FRAME;
 		frame.instance = inlines.span.chain[i];
 		name_frame(&frame, inlines.span.chain[i]->function);
 		if (frame.inner >= inlines.hidden && add_frame(lwp, &frame))
@@ -117,7 +103,7 @@ static int add_all(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 		frame.shows_pc = false;
 		set_source(debugger, &frame, &inlines.span.chain[i]->call);
 	}
-	frame.inlined = false;
+	frame.type = outer.type;
 	frame.instance = NULL;
 	frame.function = outer.function;
 	frame.function_start = outer.function_start;
@@ -125,7 +111,7 @@ static int add_all(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 	return add_frame(lwp, &frame);
 }
 
-/* GDB's idea of the outermost frame: the program's main function, as its language has it. */
+/* GDB's outermost frame: the main function of the program's language. */
 static bool is_main(struct mt_debugger *debugger, const struct mt_debug_frame *frame)
 {
 	const struct mt_mapping *mapping;
@@ -140,42 +126,31 @@ static bool is_main(struct mt_debugger *debugger, const struct mt_debug_frame *f
 	return !mapping || !mapping->objfile || !mt_objfile_is_rust(mapping->objfile);
 }
 
-/* Of what is inlined at a tail call only the innermost is shown, as GDB has it. */
-static int add_tail_call(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
-			 const struct mt_unwind_frame *jumped)
-{
-	struct mt_debug_frame frame = physical(debugger, jumped);
-	struct mt_inline_span span;
-
-	mt_space_inlines_at(debugger->code, frame.inside, &span);
-	if (span.depth)
-		name_frame(&frame, span.chain[span.depth - 1]->function);
-	frame.tail = true;
-	frame.registers.values[MT_REGISTER_RIP] = jumped->pc;
-	return add_frame(lwp, &frame);
-}
-
-/* Functions that were left by a jump on the way to the one that the innermost known frame is of. */
+/* Functions that were left by a jump between CALLER and the last frame that is known. */
 static int add_tail_calls(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 			  const struct mt_unwind_frame *caller)
 {
 	const struct mt_debug_frame *callee =
 	    lwp->frame_count ? lwp->frames.items[lwp->frame_count - 1] : NULL;
 	uint64_t pcs[MOST_TAIL_CALLS];
-	struct mt_expr_program *program;
-	size_t count = 0;
 
-	if (!callee || callee->signal || caller->exact || !callee->has_debug)
+	if (!callee || callee->type == MT_DEBUG_SIGNAL_FRAME || caller->exact || !callee->has_debug)
 		return 0;
-	struct mt_error *error = mt_debugger_expressions(debugger, &program);
-	if (!error)
-		count = mt_expr_tail_calls(program, caller->pc, callee->function_start, pcs,
-					   MOST_TAIL_CALLS);
-	mt_error_destroy(error);
+	size_t count = mt_expr_tail_calls(debugger->expressions, caller->pc, callee->function_start,
+					  pcs, MOST_TAIL_CALLS);
 	for (size_t i = 0; i < count; i++) {
 		const struct mt_unwind_frame jumped = {
 		    .registers = caller->registers, .pc = pcs[i], .cfa = callee->cfa};
-		if (add_tail_call(debugger, lwp, &jumped))
+		struct mt_debug_frame frame = physical(debugger, &jumped);
+		struct mt_inline_span span;
+
+		/* Of inlined calls there only the innermost is shown, as GDB does. */
+		mt_space_inlines_at(debugger->code, frame.inside, &span);
+		if (span.depth)
+			name_frame(&frame, span.chain[span.depth - 1]->function);
+		frame.type = MT_DEBUG_TAIL_CALL_FRAME;
+		frame.registers.values[MT_REGISTER_RIP] = pcs[i];
+		if (add_frame(lwp, &frame))
 			return -1;
 	}
 	return 0;
@@ -186,8 +161,12 @@ const struct mt_debug_frame *mt_debug_frame_of(struct mt_debugger *debugger,
 {
 	struct mt_unwind_frame unwound;
 
-	if (!begin(debugger, lwp))
-		return NULL;
+	if (!lwp->unwinding) {
+		if (!start(debugger, lwp, &lwp->unwinder))
+			return NULL;
+		lwp->frame_count = 0;
+		lwp->unwinding = true;
+	}
 	while (level >= lwp->frame_count) {
 		if (!mt_unwind_next(&lwp->unwinder, &unwound) ||
 		    add_tail_calls(debugger, lwp, &unwound) ||
@@ -204,7 +183,8 @@ const struct mt_debug_frame *mt_debug_outer_of(struct mt_debugger *debugger,
 {
 	const struct mt_debug_frame *frame;
 
-	while ((frame = mt_debug_frame_of(debugger, lwp, level)) && frame->inlined)
+	while ((frame = mt_debug_frame_of(debugger, lwp, level)) &&
+	       frame->type == MT_DEBUG_INLINE_FRAME)
 		level++;
 	return frame ? mt_debug_frame_of(debugger, lwp, level + 1) : NULL;
 }
@@ -214,13 +194,13 @@ const struct mt_debug_frame *mt_debug_caller_of(struct mt_debugger *debugger,
 {
 	const struct mt_debug_frame *frame = mt_debug_outer_of(debugger, lwp, level);
 
-	while (frame && frame->tail)
+	while (frame && frame->type == MT_DEBUG_TAIL_CALL_FRAME)
 		frame = mt_debug_outer_of(debugger, lwp, frame->level);
 	return frame;
 }
 
 bool mt_debugger_saved_registers(struct mt_debugger *debugger, const struct mt_debug_frame *frame,
-				 uint64_t places[MT_REGISTER_COUNT])
+				 uint64_t saved[MT_REGISTER_COUNT])
 {
 	struct mt_unwinder unwinder;
 	struct mt_unwind_frame unwound;
@@ -228,14 +208,14 @@ bool mt_debugger_saved_registers(struct mt_debugger *debugger, const struct mt_d
 	if (!debugger->selected || !start(debugger, debugger->selected, &unwinder))
 		return false;
 	do {
-		/* What is inlined has the registers of who it is inlined into. */
-		memcpy(places, unwinder.places, sizeof(unwinder.places));
+		/* An inline frame has the registers of the one that it is inlined into. */
+		memcpy(saved, unwinder.places, sizeof(unwinder.places));
 		if (!mt_unwind_next(&unwinder, &unwound))
 			return false;
 	} while (unwound.cfa != frame->cfa || unwinder.end == MT_UNWIND_BAD_STACK);
-	if (!frame->inlined)
-		memcpy(places, unwinder.places, sizeof(unwinder.places));
-	return frame->inlined || unwinder.end == MT_UNWIND_GOES_ON;
+	if (frame->type != MT_DEBUG_INLINE_FRAME)
+		memcpy(saved, unwinder.places, sizeof(unwinder.places));
+	return frame->type == MT_DEBUG_INLINE_FRAME || unwinder.end == MT_UNWIND_GOES_ON;
 }
 
 const struct mt_debug_frame *mt_debugger_frame(struct mt_debugger *debugger, unsigned level)
@@ -262,7 +242,7 @@ const char *mt_debugger_frames_end(struct mt_debugger *debugger)
 	return "previous frame inner to this frame (corrupt stack?)";
 }
 
-void mt_debugger_look_anew(struct mt_debugger *debugger)
+void mt_debugger_forget_frames(struct mt_debugger *debugger)
 {
 	mt_array_each (lwp, &debugger->lwps)
 		mt_debug_forget_frames(*lwp);

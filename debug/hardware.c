@@ -76,7 +76,7 @@ void mt_debug_hardware_set(struct mt_debugger *debugger, struct mt_debug_lwp *lw
 	const struct mt_ptrace_watch none[MT_PTRACE_WATCHES] = {0};
 
 	close_events(&lwp->hardware);
-	bool has_events = debugger->attached &&
+	bool has_events = debugger->process == MT_DEBUG_ATTACHED &&
 			  !mt_ptrace_blocks(lwp->thread.lwp, MT_TRAP_SIGNAL) &&
 			  open_events(lwp, watches);
 	/* One that is gone tells so itself. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Inlined calls that begin where a thread stands: people see them as the call that comes next, and
- * step into them without anything being run.  Whoever asked for a breakpoint in one is in it. */
+/* Inlined calls that begin where a thread is: they are shown as calls that are still to come, and
+ * stepped into without running anything.  At a breakpoint in one, the thread is in it. */
 #include "private.h"
 
 static bool is_among(const struct mt_inline *call, const struct mt_inline_span *span)
@@ -18,8 +18,6 @@ struct mt_debug_inlines mt_debug_inlines_at(struct mt_debugger *debugger,
 	struct mt_inline_span before = {0};
 	unsigned entered = lwp->entered_pc == pc ? lwp->entered : 0;
 
-	if (!debugger->code)
-		return inlines;
 	mt_space_inlines_at(debugger->code, pc, &inlines.span);
 	if (!inlines.span.depth)
 		return inlines;
@@ -48,24 +46,20 @@ void mt_debug_enter_all(struct mt_debug_lwp *lwp, uint64_t pc)
 	enter(lwp, pc, UINT32_MAX);
 }
 
-static bool is_asked_by(const struct mt_debug_break *one, const struct mt_inline *call, uint64_t pc)
-{
-	if (!one->public.enabled || one->public.silent || one->watched)
-		return false;
-	mt_array_each (location, &one->locations)
-		if (location->enabled && location->address == pc && location->instance == call)
-			return true;
-	return false;
-}
-
+/* Whether a breakpoint at PC is in CALL. */
 static bool is_asked_for(const struct mt_debugger *debugger, const struct mt_inline *call,
 			 uint64_t pc)
 {
-	mt_array_each (one, &debugger->breakpoints)
-		if (is_asked_by(*one, call, pc))
-			return true;
-	mt_array_each (place, &debugger->plan.places)
-		if (place->address == pc && place->instance == call)
+	mt_array_each (one, &debugger->breakpoints) {
+		if (!(*one)->public.enabled || (*one)->public.silent || (*one)->watched)
+			continue;
+		mt_array_each (location, &(*one)->locations)
+			if (location->enabled && location->address == pc &&
+			    location->instance == call)
+				return true;
+	}
+	mt_array_each (location, &debugger->plan.locations)
+		if (location->address == pc && location->instance == call)
 			return true;
 	return false;
 }

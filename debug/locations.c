@@ -15,8 +15,7 @@ static const char *default_file(struct mt_debugger *debugger)
 
 	if (frame && frame->source.file)
 		return frame->source.file;
-	if (debugger->code)
-		mt_error_destroy(mt_location_resolve(debugger->code, "main", &options, &locations));
+	mt_error_destroy(mt_location_resolve(debugger->code, "main", &options, &locations));
 	if (locations.count)
 		file = locations.items[0].source.file;
 	mt_locations_deinit(&locations);
@@ -47,7 +46,7 @@ bool mt_debug_fix_line(struct mt_debugger *debugger, const char *location, struc
 	const struct mt_location_options options = options_of(debugger);
 	struct mt_locations locations = {0};
 
-	if (!is_line(location) || !options.file || !debugger->code)
+	if (!is_line(location) || !options.file)
 		return false;
 	mt_error_destroy(mt_location_resolve(debugger->code, location, &options, &locations));
 	mt_str_appendf(out, "%s:%u", options.file, locations.line);
@@ -67,12 +66,11 @@ static struct mt_error *evaluate(struct mt_debugger *debugger, const char *text,
 				 struct mt_expr_reads *reads, uint64_t *address)
 {
 	const struct mt_expr_frame frame = mt_debugger_expr_frame(debugger, NULL);
-	struct mt_expr_program *program;
+	struct mt_expr_program *program = mt_debugger_expressions(debugger);
 	struct mt_expr *expr = NULL;
 	struct mt_value *value = NULL;
 	int64_t number = 0;
 
-	mt_try(mt_debugger_expressions(debugger, &program));
 	struct mt_error *error = mt_expr_parse(program, &frame, text, &expr);
 	if (!error)
 		error = mt_expr_evaluate_noting(expr, &frame, reads, &value);
@@ -128,7 +126,7 @@ struct mt_error *mt_debugger_locate(struct mt_debugger *debugger, const char *lo
 	struct mt_locations locations = {0};
 	struct mt_error *error = NULL;
 
-	if (!debugger->code)
+	if (!mt_space_mapping_count(debugger->code))
 		return mt_error_new(MT_ERROR_NOT_FOUND,
 				    "No symbol table is loaded.  Use the \"file\" command.");
 	mt_try(plain(debugger, location, &text));
@@ -151,25 +149,23 @@ struct mt_error *mt_debugger_info_line(struct mt_debugger *debugger, const char 
 {
 	struct mt_location_options options = options_of(debugger);
 	mt_auto(mt_str) struct mt_str text = {0};
-	struct mt_expr_program *program;
+	struct mt_expr_program *program = mt_debugger_expressions(debugger);
 
-	if (!debugger->code)
+	if (!mt_space_mapping_count(debugger->code))
 		return mt_error_new(MT_ERROR_NOT_FOUND,
 				    "No symbol table is loaded.  Use the \"file\" command.");
-	mt_try(mt_debugger_expressions(debugger, &program));
 	options.append_address = append_address;
 	options.append_context = program;
 	mt_try(plain(debugger, location, &text));
 	return mt_location_info_line(debugger->code, text.text, &options, out);
 }
 
-void mt_debugger_place(struct mt_debugger *debugger, uint64_t address, struct mt_debug_place *out)
+void mt_debugger_position(struct mt_debugger *debugger, uint64_t address,
+			  struct mt_debug_position *out)
 {
 	struct mt_line_range range;
 
-	*out = (struct mt_debug_place){.address = address};
-	if (!debugger->code)
-		return;
+	*out = (struct mt_debug_position){.address = address};
 	out->function = mt_space_function_at(debugger->code, address);
 	if (out->function && out->function->kind == MT_FUNCTION_UNKNOWN)
 		out->function = NULL;

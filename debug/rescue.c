@@ -69,7 +69,7 @@ static struct mt_error *do_call(struct loan *loan, long number, uint64_t one, ui
 
 static bool is_free(const struct mt_debug_lwp *lwp)
 {
-	return !lwp->running && !lwp->exiting && !lwp->has_pending;
+	return lwp->state == MT_DEBUG_LWP_STOPPED && !lwp->exiting;
 }
 
 /* Who stands for nothing that is to be delivered, if there is such a thread. */
@@ -89,7 +89,8 @@ static struct mt_debug_lwp *find_last_lender(const struct mt_debugger *debugger)
 	struct mt_debug_lwp *found = find_lender(debugger);
 
 	mt_array_each (lwp, &debugger->lwps)
-		if (!found && (*lwp)->has_pending && (*lwp)->pending.kind == MT_STOP_SIGNAL)
+		if (!found && (*lwp)->state == MT_DEBUG_LWP_PENDING &&
+		    (*lwp)->pending.kind == MT_STOP_SIGNAL)
 			found = *lwp;
 	return found;
 }
@@ -188,14 +189,14 @@ static struct mt_error *tell_handler(struct mt_debugger *debugger)
 	const mt_guardian_site *sites;
 	uint64_t count = rescue->guardian ? mt_guardian_sites(rescue->guardian, &sites) : 0;
 	uint64_t at = data_at(rescue->page, offsetof(struct mt_rescue_data, sites) +
-						rescue->told * sizeof(*sites));
+						rescue->known * sizeof(*sites));
 
-	if (!rescue->page || count <= rescue->told)
+	if (!rescue->page || count <= rescue->known)
 		return NULL;
 	mt_try(debugger->target->ops->write(debugger->target, debugger->pid, at,
-					    sites + rescue->told,
-					    (count - rescue->told) * sizeof(*sites)));
-	rescue->told = count;
+					    sites + rescue->known,
+					    (count - rescue->known) * sizeof(*sites)));
+	rescue->known = count;
 	at = data_at(rescue->page, offsetof(struct mt_rescue_data, count));
 	return debugger->target->ops->write(debugger->target, debugger->pid, at, &count,
 					    sizeof(count));
@@ -265,16 +266,16 @@ static bool is_own_trap(void *context, uint64_t address)
 
 void mt_debug_rescue_begin(struct mt_debugger *debugger)
 {
-	if (!debugger->attached || !debugger->pid)
+	if (debugger->process != MT_DEBUG_ATTACHED || !debugger->pid)
 		return;
 	install_handler(debugger);
 	start_guardian(debugger);
 	debugger->target->run->own_traps(debugger->target, debugger->pid, is_own_trap, debugger);
 	mt_array_each (lwp, &debugger->lwps) {
-		if (!is_free(*lwp) || (*lwp)->trap_open)
+		if (!is_free(*lwp) || (*lwp)->rescue.trap_open)
 			continue;
-		(*lwp)->trap_open = true;
-		(*lwp)->had_trap_blocked |= mt_ptrace_block_trap((*lwp)->thread.lwp, false);
+		(*lwp)->rescue.trap_open = true;
+		(*lwp)->rescue.trap_blocked |= mt_ptrace_block_trap((*lwp)->thread.lwp, false);
 	}
 }
 
@@ -295,11 +296,11 @@ static struct mt_error *withdraw(struct mt_debugger *debugger)
 void mt_debug_rescue_end(struct mt_debugger *debugger)
 {
 	/* What vfork() made is in memory that the other one needs as it is. */
-	if (debugger->lender)
+	if (debugger->vfork_parent)
 		return;
 	mt_error_destroy(withdraw(debugger));
 	mt_array_each (lwp, &debugger->lwps)
-		if ((*lwp)->had_trap_blocked && is_free(*lwp))
+		if ((*lwp)->rescue.trap_blocked && is_free(*lwp))
 			mt_ptrace_block_trap((*lwp)->thread.lwp, true);
 	mt_debug_rescue_forget(debugger);
 }
@@ -352,10 +353,10 @@ static void look_again(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
 	uint64_t now_ns = mt_clock_monotonic_ns();
 	struct loan loan;
 
-	if (!rescue->page || (lwp->looked_at && now_ns - rescue->looked_ns < LOOK_AGAIN_NS))
+	if (!rescue->page || (lwp->rescue.checked && now_ns - rescue->checked_ns < LOOK_AGAIN_NS))
 		return;
-	lwp->looked_at = true;
-	rescue->looked_ns = now_ns;
+	lwp->rescue.checked = true;
+	rescue->checked_ns = now_ns;
 	if (mt_proc_signal_action(debugger->pid, SIGTRAP) != MT_SIGNAL_DEFAULT)
 		return;
 	struct mt_error *error = borrow(debugger, lwp, &loan);
@@ -367,7 +368,7 @@ static void look_again(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
 
 void mt_debug_rescue_hit(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
 {
-	if (!debugger->attached)
+	if (debugger->process != MT_DEBUG_ATTACHED)
 		return;
 	install_handler(debugger);
 	look_again(debugger, lwp);
@@ -378,8 +379,8 @@ void mt_debug_rescue_rest(struct mt_debugger *debugger)
 	struct mt_debug_rescue *rescue = &debugger->rescue;
 
 	mt_array_each (lwp, &debugger->lwps)
-		(*lwp)->trap_open = (*lwp)->looked_at = false;
+		(*lwp)->rescue.trap_open = (*lwp)->rescue.checked = false;
 	if (rescue->guardian)
 		mt_guardian_clear(rescue->guardian);
-	rescue->told = 0;
+	rescue->known = 0;
 }

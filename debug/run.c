@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How the program runs: who goes on, who is held, and when a verb is over. */
+/* Runs the program: which threads are resumed, which are held, and when the command is over. */
 #include "private.h"
 #include "process/proc.h"
 
@@ -13,8 +13,8 @@ static bool is_passing(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
 {
 	const struct user_regs_struct *registers;
 
-	/* A signal comes first; the breakpoint is met again behind its handler. */
-	if (lwp->running || lwp->exiting || !lwp->passed || lwp->signal)
+	/* A signal comes first; the breakpoint is hit again after its handler. */
+	if (lwp->state == MT_DEBUG_LWP_RUNNING || lwp->exiting || !lwp->passed || lwp->signal)
 		return false;
 	registers = mt_debug_registers(debugger, lwp);
 	return registers && registers->rip == lwp->passed &&
@@ -37,28 +37,22 @@ static struct mt_error *ignore_gone(struct mt_error *error)
 	return NULL;
 }
 
-/* The kernel gives a signal only where it was about to give one: elsewhere it is sent. */
-static int signal_to_give(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
+/* A thread that was killed meanwhile reports that itself. */
+static struct mt_error *resume(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
 {
+	bool is_over_vfork = debugger->over && debugger->over_what == MT_DEBUG_OVER_VFORK;
+	bool is_step = debugger->over
+			   ? !is_over_vfork
+			   : debugger->watches_step || mt_debug_is_stepped(debugger, lwp);
 	int signal = lwp->signal;
 
+	/* The kernel delivers a signal only where it was about to: elsewhere it is sent. */
 	if (signal && !lwp->reported) {
 		lwp->injected = signal;
 		syscall(SYS_tgkill, debugger->pid, lwp->thread.lwp, signal);
 		signal = 0;
 	}
 	lwp->reported = 0;
-	return signal;
-}
-
-/* One that was killed meanwhile tells so itself. */
-static struct mt_error *resume(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
-{
-	bool is_step = debugger->over
-			   ? !debugger->over_vfork
-			   : debugger->watches_step || mt_debug_is_stepped(debugger, lwp);
-	int signal = signal_to_give(debugger, lwp);
-
 	if (lwp->signal && lwp->passed && !debugger->over) {
 		lwp->again = lwp->passed;
 		lwp->again_sp = lwp->has_registers ? lwp->registers.rsp : 0;
@@ -66,7 +60,7 @@ static struct mt_error *resume(struct mt_debugger *debugger, struct mt_debug_lwp
 	if (!debugger->over)
 		lwp->passed = 0;
 	mt_debug_watch_insert(debugger, lwp);
-	lwp->running = true;
+	lwp->state = MT_DEBUG_LWP_RUNNING;
 	lwp->entered = 0;
 	lwp->signal = 0;
 	lwp->has_registers = false;
@@ -74,8 +68,8 @@ static struct mt_error *resume(struct mt_debugger *debugger, struct mt_debug_lwp
 	mt_try(ignore_gone(
 	    debugger->target->run->resume(debugger->target, lwp->thread.lwp,
 					  is_step ? MT_RESUME_STEP : MT_RESUME_CONTINUE, signal)));
-	/* vfork() holds it until its child is a program of its own: then it stops. */
-	if (debugger->over == lwp && debugger->over_vfork)
+	/* vfork() holds it until its child calls exec: then it stops. */
+	if (debugger->over == lwp && is_over_vfork)
 		return ignore_gone(
 		    debugger->target->run->interrupt(debugger->target, lwp->thread.lwp));
 	return NULL;
@@ -84,73 +78,64 @@ static struct mt_error *resume(struct mt_debugger *debugger, struct mt_debug_lwp
 static bool is_pending(const struct mt_debugger *debugger)
 {
 	mt_array_each (lwp, &debugger->lwps)
-		if ((*lwp)->has_pending)
+		if ((*lwp)->state == MT_DEBUG_LWP_PENDING)
 			return true;
 	return false;
 }
 
-static struct mt_error *begin_passing(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
+/* Lets a thread step over a breakpoint, if one has to; the others are held. */
+static struct mt_error *begin_over(struct mt_debugger *debugger)
 {
-	mt_try(mt_debug_halt(debugger));
-	/* Something may have ended it meanwhile. */
-	if (!mt_debug_registers(debugger, lwp) || lwp->has_pending)
+	struct mt_debug_lwp *passing = debugger->plan.lwp;
+
+	if (!passing || !is_passing(debugger, passing)) {
+		passing = NULL;
+		mt_array_each (lwp, &debugger->lwps)
+			if (!passing && is_passing(debugger, *lwp))
+				passing = *lwp;
+	}
+	if (!passing)
 		return NULL;
-	debugger->over = lwp;
-	debugger->over_vfork = false;
-	struct mt_debug_site *site = mt_debug_site_at(debugger, lwp->passed);
+	mt_try(mt_debug_halt(debugger));
+	/* It may have ended meanwhile. */
+	if (!mt_debug_registers(debugger, passing) || passing->state == MT_DEBUG_LWP_PENDING)
+		return NULL;
+	debugger->over = passing;
+	debugger->over_what = MT_DEBUG_OVER_BREAKPOINT;
+	struct mt_debug_site *site = mt_debug_site_at(debugger, passing->passed);
 	if (!site)
 		return NULL;
 	site->passed = true;
 	return mt_debug_lift_site(debugger, site);
 }
 
-static struct mt_debug_lwp *find_passing(struct mt_debugger *debugger)
+/* Resumes the next thread that is stopped, when the last one's turn is over.  A thread that sleeps
+ * in a system call stops when that is done, before it does anything else. */
+static struct mt_error *resume_next(struct mt_debugger *debugger)
 {
-	if (debugger->plan.lwp && is_passing(debugger, debugger->plan.lwp))
-		return debugger->plan.lwp;
-	mt_array_each (lwp, &debugger->lwps)
-		if (is_passing(debugger, *lwp))
-			return *lwp;
-	return NULL;
-}
-
-/* The next one behind the last that stands still.  NULL: all run. */
-static struct mt_debug_lwp *next_in_turn(struct mt_debugger *debugger)
-{
+	const struct mt_debug_lwp *holder =
+	    debugger->turn ? mt_debug_find(debugger, debugger->turn) : NULL;
 	size_t count = debugger->lwps.count, last = 0;
 
+	if (holder && holder->state == MT_DEBUG_LWP_RUNNING)
+		return NULL;
+	debugger->turn = 0;
 	for (size_t i = 0; i < count; i++)
-		if (debugger->lwps.items[i]->thread.lwp == debugger->turn)
+		if (debugger->lwps.items[i]->thread.lwp == debugger->last_turn)
 			last = i;
 	for (size_t i = 1; i <= count; i++) {
 		struct mt_debug_lwp *lwp = debugger->lwps.items[(last + i) % count];
 
-		if (!lwp->running)
-			return lwp;
+		if (lwp->state == MT_DEBUG_LWP_RUNNING)
+			continue;
+		debugger->turn = debugger->last_turn = lwp->thread.lwp;
+		return resume(debugger, lwp);
 	}
 	return NULL;
 }
 
-/* One that sleeps in a system call stops when that is done, before it does anything else. */
-static struct mt_error *let_one_run(struct mt_debugger *debugger)
+static struct mt_error *resume_threads(struct mt_debugger *debugger)
 {
-	const struct mt_debug_lwp *last = mt_debug_find(debugger, debugger->turn);
-	struct mt_debug_lwp *next;
-
-	if (debugger->turn_holds && last && last->running)
-		return NULL;
-	next = next_in_turn(debugger);
-	debugger->turn_holds = next;
-	if (!next)
-		return NULL;
-	debugger->turn = next->thread.lwp;
-	return resume(debugger, next);
-}
-
-static struct mt_error *let_run(struct mt_debugger *debugger)
-{
-	struct mt_debug_lwp *passing;
-
 	if (is_pending(debugger))
 		return NULL;
 	if (!debugger->over && debugger->sites_changed) {
@@ -158,111 +143,101 @@ static struct mt_error *let_run(struct mt_debugger *debugger)
 		mt_debug_rescue_begin(debugger);
 		mt_try(mt_debug_insert_sites(debugger));
 	}
-	/* All of its threads get them. */
+	/* The debug registers of all threads are set. */
 	if (!debugger->over && debugger->watches_changed) {
 		mt_try(mt_debug_halt(debugger));
 		mt_try(mt_debug_watch_plan(debugger));
 	}
-	passing = debugger->over ? NULL : find_passing(debugger);
-	if (passing)
-		mt_try(begin_passing(debugger, passing));
+	if (!debugger->over)
+		mt_try(begin_over(debugger));
 	if (is_pending(debugger))
 		return NULL;
 	if (debugger->over)
-		return debugger->over->running ? NULL : resume(debugger, debugger->over);
+		return debugger->over->state == MT_DEBUG_LWP_RUNNING
+			   ? NULL
+			   : resume(debugger, debugger->over);
 	if (debugger->watches_step && debugger->lwps.count > 1)
-		return let_one_run(debugger);
+		return resume_next(debugger);
 	mt_array_each (lwp, &debugger->lwps)
-		if (!(*lwp)->running)
+		if ((*lwp)->state != MT_DEBUG_LWP_RUNNING)
 			mt_try(resume(debugger, *lwp));
 	return NULL;
 }
 
-static bool take_pending(struct mt_debugger *debugger, struct mt_stop *stop)
-{
-	mt_array_each (lwp, &debugger->lwps) {
-		if (!(*lwp)->has_pending)
-			continue;
-		(*lwp)->has_pending = false;
-		*stop = (*lwp)->pending;
-		return true;
-	}
-	return false;
-}
-
-/* As Ctrl-C at the program's own terminal; a program that does not mind is halted the second time.
- * An attached one never gets the signal, which would end it, should we end first. */
+/* As Ctrl-C at the program's own terminal; a program that ignores the signal is halted the second
+ * time.  An attached one is halted at once: the signal would end it, should we end first. */
 static struct mt_error *interrupt(struct mt_debugger *debugger)
 {
 	const struct mt_debug_handling *handling = mt_debug_handling_of(debugger, SIGINT);
-	bool is_for_us = debugger->attached && handling->stop && !handling->pass;
+	bool is_for_us =
+	    debugger->process == MT_DEBUG_ATTACHED && handling->stop && !handling->pass;
+	bool is_first = debugger->command != MT_DEBUG_COMMAND_INTERRUPTED;
 
-	if (!debugger->interrupting && !is_for_us) {
-		debugger->interrupting = true;
+	debugger->command = MT_DEBUG_COMMAND_INTERRUPTED;
+	if (is_first && !is_for_us) {
 		kill(debugger->pid, SIGINT);
 		return NULL;
 	}
-	debugger->interrupting = true;
 	mt_array_each (lwp, &debugger->lwps)
-		if ((*lwp)->running)
+		if ((*lwp)->state == MT_DEBUG_LWP_RUNNING)
 			return ignore_gone(
 			    debugger->target->run->interrupt(debugger->target, (*lwp)->thread.lwp));
 	return NULL;
 }
 
-static void note_stopped(struct mt_debugger *debugger, const struct mt_stop *stop)
+static void set_stopped(struct mt_debug_lwp *lwp)
 {
-	struct mt_debug_lwp *lwp = mt_debug_find(debugger, stop->lwp);
-
-	if (!lwp || stop->kind == MT_STOP_EXITED)
-		return;
-	lwp->running = false;
+	lwp->state = MT_DEBUG_LWP_STOPPED;
 	lwp->has_registers = false;
 	mt_debug_forget_frames(lwp);
 }
 
-static int wait_ms(const struct mt_debugger *debugger)
-{
-	if (debugger->watches_step && debugger->lwps.count > 1 && debugger->turn_holds)
-		return TURN_MS;
-	return mt_debugger_is_recording(debugger) ? MT_ENGINE_TICK_MS : POLL_MS;
-}
-
 static struct mt_error *next_event(struct mt_debugger *debugger, struct mt_stop *stop)
 {
-	if (take_pending(debugger, stop))
-		return NULL;
-	mt_try(debugger->target->run->wait(debugger->target, wait_ms(debugger), stop));
+	bool are_turns = debugger->watches_step && debugger->lwps.count > 1 && debugger->turn;
+	int timeout_ms = are_turns                            ? TURN_MS
+			 : mt_debugger_is_recording(debugger) ? MT_ENGINE_TICK_MS
+							      : POLL_MS;
+
+	mt_array_each (lwp, &debugger->lwps)
+		if ((*lwp)->state == MT_DEBUG_LWP_PENDING) {
+			(*lwp)->state = MT_DEBUG_LWP_STOPPED;
+			*stop = (*lwp)->pending;
+			return NULL;
+		}
+	mt_try(debugger->target->run->wait(debugger->target, timeout_ms, stop));
 	if (stop->kind == MT_STOP_NONE)
-		debugger->turn_holds = false;
+		debugger->turn = 0;
 	mt_debug_record_tick(debugger);
-	note_stopped(debugger, stop);
-	bool asked = stop->kind == MT_STOP_REQUEST;
+	struct mt_debug_lwp *stopped = mt_debug_find(debugger, stop->lwp);
+	if (stopped && stop->kind != MT_STOP_EXITED)
+		set_stopped(stopped);
+	bool is_interrupted = stop->kind == MT_STOP_REQUEST;
 	if (debugger->front.interrupted)
-		asked |= debugger->front.interrupted(debugger->front.context);
-	return asked ? interrupt(debugger) : NULL;
+		is_interrupted |= debugger->front.interrupted(debugger->front.context);
+	return is_interrupted ? interrupt(debugger) : NULL;
 }
 
-/* While all are halted: a hit of ours happens again when the thread goes on; births are adopted,
- * since somebody has to know of the new one; the rest waits. */
+/* While all are halted: a breakpoint is hit again when its thread is resumed; new threads and
+ * programs are handled at once, since they have to be known; other events are kept. */
 static struct mt_error *keep(struct mt_debugger *debugger, const struct mt_stop *stop)
 {
 	struct mt_debug_lwp *lwp = mt_debug_find(debugger, stop->lwp);
 	const struct user_regs_struct *registers;
 
 	if (stop->pid && stop->pid != debugger->pid)
-		return mt_debug_take(debugger, stop);
+		return mt_debug_handle_event(debugger, stop);
 	switch (stop->kind) {
 	case MT_STOP_FORK:
-		if (!debugger->settings.follow_child)
-			return mt_debug_take(debugger, stop);
-		/* It is followed when its parent goes on, and has nothing of ours until then. */
+		if (debugger->settings.follow_fork != MT_DEBUG_FOLLOW_CHILD)
+			return mt_debug_handle_event(debugger, stop);
+		/* It is followed when its parent is resumed, and has nothing of ours until then. */
 		mt_try(mt_debug_clean_child(debugger, stop->child));
 		mt_try(mt_debug_record_forked(debugger, stop->child));
 		break;
 	case MT_STOP_NEW_THREAD:
 	case MT_STOP_EXEC:
-		return mt_debug_take(debugger, stop);
+		return mt_debug_handle_event(debugger, stop);
 	case MT_STOP_INTERRUPTED:
 		return NULL;
 	case MT_STOP_BREAKPOINT:
@@ -274,47 +249,29 @@ static struct mt_error *keep(struct mt_debugger *debugger, const struct mt_stop 
 		break;
 	case MT_STOP_EXITED:
 		if (stop->lwp != debugger->pid)
-			return mt_debug_take(debugger, stop);
+			return mt_debug_handle_event(debugger, stop);
 		break;
 	}
 	if (lwp) {
-		lwp->has_pending = true;
+		lwp->state = MT_DEBUG_LWP_PENDING;
 		lwp->pending = *stop;
 	}
 	return NULL;
 }
 
-static struct mt_error *drain(struct mt_debugger *debugger)
-{
-	struct mt_stop stop;
-
-	for (;;) {
-		struct mt_error *error = debugger->target->run->wait(debugger->target, 0, &stop);
-
-		if (error)
-			return ignore_gone(error);
-		if (stop.kind == MT_STOP_NONE || stop.kind == MT_STOP_REQUEST)
-			return NULL;
-		mt_try(keep(debugger, &stop));
-	}
-}
-
-/* It ran a breakpoint instruction, which the kernel tells only when it goes on: a halt comes first.
- * It does nothing else before. */
-static bool has_untold_trap(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
+/* A thread that executed a breakpoint instruction just before the halt: the kernel reports that
+ * only when it is resumed, before it does anything else. */
+static struct mt_error *take_late_trap(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
 {
 	const struct user_regs_struct *registers =
-	    lwp->has_pending || lwp->exiting ? NULL : mt_debug_registers(debugger, lwp);
-
-	return registers && mt_debug_site_at(debugger, registers->rip - 1) &&
-	       mt_proc_is_pending(lwp->thread.lwp, SIGTRAP);
-}
-
-static struct mt_error *take_untold(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
-{
+	    lwp->state == MT_DEBUG_LWP_PENDING || lwp->exiting ? NULL
+							       : mt_debug_registers(debugger, lwp);
 	struct mt_stop stop = {0};
 	pid_t number = lwp->thread.lwp;
 
+	if (!registers || !mt_debug_site_at(debugger, registers->rip - 1) ||
+	    !mt_proc_is_pending(number, SIGTRAP))
+		return NULL;
 	mt_try(ignore_gone(
 	    debugger->target->run->resume(debugger->target, number, MT_RESUME_CONTINUE, 0)));
 	lwp->has_registers = false;
@@ -328,41 +285,47 @@ static struct mt_error *take_untold(struct mt_debugger *debugger, struct mt_debu
 
 struct mt_error *mt_debug_halt(struct mt_debugger *debugger)
 {
+	struct mt_stop stop;
+
 	mt_try(debugger->target->run->halt(debugger->target, debugger->pid));
 	mt_array_each (lwp, &debugger->lwps)
-		if ((*lwp)->running) {
-			(*lwp)->running = false;
-			(*lwp)->has_registers = false;
-			mt_debug_forget_frames(*lwp);
-		}
-	mt_try(drain(debugger));
+		if ((*lwp)->state == MT_DEBUG_LWP_RUNNING)
+			set_stopped(*lwp);
+	for (;;) {
+		struct mt_error *error = debugger->target->run->wait(debugger->target, 0, &stop);
+
+		if (error)
+			mt_try(ignore_gone(error));
+		if (error || stop.kind == MT_STOP_NONE || stop.kind == MT_STOP_REQUEST)
+			break;
+		mt_try(keep(debugger, &stop));
+	}
 	for (size_t i = 0; i < debugger->lwps.count; i++)
-		if (has_untold_trap(debugger, debugger->lwps.items[i]))
-			mt_try(take_untold(debugger, debugger->lwps.items[i]));
+		mt_try(take_late_trap(debugger, debugger->lwps.items[i]));
 	return NULL;
 }
 
-void mt_debug_tell(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
-		   const struct mt_debug_stop *stop)
+void mt_debug_report(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
+		     const struct mt_debug_stop *stop)
 {
 	const struct user_regs_struct *registers = lwp ? mt_debug_registers(debugger, lwp) : NULL;
 
 	*debugger->stop = *stop;
 	debugger->stop->pid = debugger->last_pid;
-	debugger->told = true;
+	debugger->command = MT_DEBUG_COMMAND_DONE;
 	if (!lwp)
 		return;
 	debugger->selected = lwp;
 	debugger->selected_frame = 0;
 	debugger->stop->switched = lwp->thread.lwp != debugger->last_lwp;
-	/* Where it stands now was told. */
+	/* A breakpoint here has been reported. */
 	lwp->passed = registers ? registers->rip : 0;
 }
 
 void mt_debug_process_ended(struct mt_debugger *debugger)
 {
-	mt_debug_leave_children(debugger, false);
-	mt_error_destroy(mt_debug_let_go_lender(debugger, MT_DEBUG_BY_EXIT));
+	mt_debug_drop_children(debugger, false);
+	mt_error_destroy(mt_debug_release_vfork_parent(debugger, MT_DEBUG_BY_EXIT));
 	mt_debug_plan_clear(debugger);
 	mt_debug_forget_sites(debugger);
 	mt_debug_rescue_forget(debugger);
@@ -370,7 +333,7 @@ void mt_debug_process_ended(struct mt_debugger *debugger)
 	debugger->over = NULL;
 	mt_debug_record_ended(debugger);
 	debugger->pid = 0;
-	debugger->attached = false;
+	debugger->process = MT_DEBUG_NO_PROCESS;
 	debugger->loader_break = 0;
 	mt_debug_watch_ended(debugger);
 	if (debugger->path)
@@ -378,49 +341,10 @@ void mt_debug_process_ended(struct mt_debugger *debugger)
 	mt_debug_resolve_all(debugger);
 }
 
-static struct mt_error *run(struct mt_debugger *debugger)
-{
-	const struct mt_debug_stop at_end = {.kind = MT_DEBUG_SIGNAL};
-	struct mt_stop stop;
-
-	while (!debugger->told) {
-		mt_try(let_run(debugger));
-		mt_try(next_event(debugger, &stop));
-		mt_try(mt_debug_take(debugger, &stop));
-		if (!debugger->told && debugger->front.ended &&
-		    debugger->front.ended(debugger->front.context))
-			mt_debug_tell(debugger, NULL, &at_end);
-	}
-	return NULL;
-}
-
-static void end_passing(struct mt_debugger *debugger)
-{
-	debugger->over = NULL;
-	debugger->over_vfork = false;
-}
-
-/* What was recorded ends with the signal, if there is one. */
-static struct mt_error *record_stop(struct mt_debugger *debugger)
-{
-	const struct mt_debug_stop *told = debugger->stop;
-	const struct mt_stop stop = {
-	    .kind = MT_STOP_SIGNAL,
-	    .pid = debugger->pid,
-	    .lwp = debugger->selected ? debugger->selected->thread.lwp : 0,
-	    .signal = told->signal,
-	    .address = told->address,
-	};
-
-	mt_try(mt_debug_record_hide(debugger));
-	if (!debugger->told || told->kind != MT_DEBUG_SIGNAL || !told->signal)
-		return NULL;
-	return mt_debug_record_take(debugger, &stop);
-}
-
-/* Everybody stands still, and the text is the program's own. */
+/* All threads are stopped, and the text is the program's own. */
 static struct mt_error *come_to_rest(struct mt_debugger *debugger)
 {
+	const struct mt_debug_stop *reported = debugger->stop;
 	struct mt_error *error = NULL, *other;
 
 	if (debugger->pid)
@@ -435,8 +359,20 @@ static struct mt_error *come_to_rest(struct mt_debugger *debugger)
 	mt_debug_watch_withdraw(debugger);
 	mt_debug_rescue_rest(debugger);
 	if (debugger->pid && !error)
-		error = record_stop(debugger);
-	end_passing(debugger);
+		error = mt_debug_record_hide(debugger);
+	/* The recording ends with the signal, if there is one. */
+	if (debugger->pid && !error && debugger->command == MT_DEBUG_COMMAND_DONE &&
+	    reported->kind == MT_DEBUG_SIGNAL && reported->signal) {
+		const struct mt_stop stop = {
+		    .kind = MT_STOP_SIGNAL,
+		    .pid = debugger->pid,
+		    .lwp = debugger->selected ? debugger->selected->thread.lwp : 0,
+		    .signal = reported->signal,
+		    .address = reported->address,
+		};
+		error = mt_debug_record_take(debugger, &stop);
+	}
+	debugger->over = NULL;
 	mt_debug_plan_clear(debugger);
 	return error;
 }
@@ -444,23 +380,32 @@ static struct mt_error *come_to_rest(struct mt_debugger *debugger)
 struct mt_error *mt_debug_run(struct mt_debugger *debugger, struct mt_debug_stop *stop)
 {
 	pid_t pid = debugger->pid;
+	const struct mt_debug_stop at_end = {.kind = MT_DEBUG_SIGNAL};
 	struct mt_error *error, *other;
+	struct mt_stop event;
 
 	*stop = (struct mt_debug_stop){0};
 	mt_debug_seen_clear(debugger);
-	mt_debug_watch_look(debugger);
+	mt_debug_watch_evaluate(debugger);
 	mt_try(mt_debug_watch_plan(debugger));
 	debugger->stop = stop;
-	debugger->told = false;
-	debugger->interrupting = false;
+	debugger->command = MT_DEBUG_COMMAND_RUNS;
 	debugger->sites_changed = true;
 	debugger->last_pid = pid;
 	debugger->last_lwp = debugger->selected ? debugger->selected->thread.lwp : 0;
 	if (debugger->front.runs)
 		debugger->front.runs(debugger->front.context, pid);
 	error = mt_debug_record_show(debugger);
-	if (!error)
-		error = run(debugger);
+	while (!error && debugger->command != MT_DEBUG_COMMAND_DONE) {
+		error = resume_threads(debugger);
+		if (!error)
+			error = next_event(debugger, &event);
+		if (!error)
+			error = mt_debug_handle_event(debugger, &event);
+		if (!error && debugger->command != MT_DEBUG_COMMAND_DONE && debugger->front.ended &&
+		    debugger->front.ended(debugger->front.context))
+			mt_debug_report(debugger, NULL, &at_end);
+	}
 	other = come_to_rest(debugger);
 	if (debugger->front.stopped)
 		debugger->front.stopped(debugger->front.context, pid);

@@ -70,7 +70,7 @@ struct mt_error *mt_debug_each_wanted(struct mt_debugger *debugger,
 
 	mt_array_each (one, &debugger->breakpoints)
 		mt_try(each_of_break(*one, found, context));
-	mt_array_each (place, &debugger->plan.places)
+	mt_array_each (place, &debugger->plan.locations)
 		mt_try(found(context, place->address));
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (others[i])

@@ -6,44 +6,33 @@
 
 #define GREATEST_VDSO_BYTES (1u << 20)
 
-static void forget_space(struct mt_debugger *debugger)
-{
-	mt_space_destroy(debugger->code);
-	debugger->code = NULL;
-	mt_array_each (lwp, &debugger->lwps)
-		mt_debug_forget_frames(*lwp);
-}
-
 static struct mt_error *begin_space(struct mt_debugger *debugger, pid_t pid)
 {
 	struct mt_space *code;
 
-	if (!debugger->pool)
-		mt_try(mt_space_pool_create(NULL, &debugger->pool));
 	mt_try(mt_space_create(debugger->pool, pid, &code));
 	mt_debug_forget_conditions(debugger);
 	mt_debug_watch_forget_exprs(debugger);
-	if (debugger->expressions)
-		mt_expr_program_set_space(debugger->expressions, code);
-	forget_space(debugger);
+	mt_expr_program_set_space(debugger->expressions, code);
+	mt_space_destroy(debugger->code);
 	debugger->code = code;
+	mt_debugger_forget_frames(debugger);
 	return NULL;
 }
 
-struct mt_error *mt_debug_space_empty(struct mt_debugger *debugger)
+struct mt_error *mt_debug_space_init(struct mt_debugger *debugger)
 {
-	return begin_space(debugger, 0);
+	mt_try(mt_space_pool_create(NULL, &debugger->pool));
+	mt_try(mt_space_create(debugger->pool, 0, &debugger->code));
+	return mt_expr_program_create(debugger->code, &debugger->expressions);
 }
 
 void mt_debug_space_deinit(struct mt_debugger *debugger)
 {
 	mt_expr_program_destroy(debugger->expressions);
-	debugger->expressions = NULL;
-	forget_space(debugger);
+	mt_space_destroy(debugger->code);
 	mt_space_pool_destroy(debugger->pool);
-	debugger->pool = NULL;
 	mt_objfile_unref(debugger->vdso);
-	debugger->vdso = NULL;
 }
 
 static struct mt_error *add_loads(struct mt_debugger *debugger, const struct mt_objfile *objfile)
@@ -143,8 +132,7 @@ struct mt_error *mt_debug_space_of_process(struct mt_debugger *debugger)
 
 static const struct mt_mapping *mapping_at(const struct mt_debugger *debugger, uint64_t address)
 {
-	const struct mt_mapping *mapping =
-	    debugger->code ? mt_space_find(debugger->code, address) : NULL;
+	const struct mt_mapping *mapping = mt_space_find(debugger->code, address);
 
 	return mapping && mapping->objfile ? mapping : NULL;
 }
@@ -211,14 +199,15 @@ size_t mt_debug_read(struct mt_debugger *debugger, uint64_t address, void *buffe
 	if (debugger->pid)
 		return debugger->target->ops->read(debugger->target, debugger->pid, address, buffer,
 						   size);
-	return debugger->code ? read_file(debugger, address, buffer, size) : 0;
+	return read_file(debugger, address, buffer, size);
 }
 
-size_t mt_debug_look(struct mt_debugger *debugger, uint64_t address, void *buffer, size_t size)
+size_t mt_debug_read_cancellably(struct mt_debugger *debugger, uint64_t address, void *buffer,
+				 size_t size)
 {
 	const struct mt_debug_front *front = &debugger->front;
 
-	if (!debugger->stop && front->gives_up && front->gives_up(front->context))
+	if (!debugger->stop && front->cancelled && front->cancelled(front->context))
 		return 0;
 	return mt_debug_read(debugger, address, buffer, size);
 }

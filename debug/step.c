@@ -12,7 +12,7 @@
 
 void mt_debug_plan_clear(struct mt_debugger *debugger)
 {
-	mt_array_deinit(&debugger->plan.places);
+	mt_array_deinit(&debugger->plan.locations);
 	debugger->plan = (struct mt_debug_plan){0};
 	debugger->sites_changed = true;
 }
@@ -51,7 +51,7 @@ static void tell_done(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 			  function_at(debugger, frame->pc) == plan->first_function,
 	};
 
-	mt_debug_tell(debugger, lwp, &told);
+	mt_debug_report(debugger, lwp, &told);
 }
 
 /* It is stepped through this line from now on, in the frame in which it is. */
@@ -328,7 +328,7 @@ static struct mt_error *on_back(struct mt_debugger *debugger, struct mt_debug_lw
 
 static bool is_place(const struct mt_debug_plan *plan, uint64_t address)
 {
-	mt_array_each (place, &plan->places)
+	mt_array_each (place, &plan->locations)
 		if (place->address == address)
 			return true;
 	return false;
@@ -342,8 +342,8 @@ static bool is_planned_frame(struct mt_debugger *debugger, struct mt_debug_lwp *
 	return !cfa || (frame && frame->cfa == cfa);
 }
 
-struct mt_error *mt_debug_on_place(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
-				   uint64_t address)
+struct mt_error *mt_debug_on_plan_location(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
+					   uint64_t address)
 {
 	const struct user_regs_struct *registers = mt_debug_registers(debugger, lwp);
 	struct mt_debug_plan *plan = &debugger->plan;

@@ -80,7 +80,7 @@ void mt_debug_remove_lwps(struct mt_debugger *debugger)
 const struct user_regs_struct *mt_debug_registers(struct mt_debugger *debugger,
 						  struct mt_debug_lwp *lwp)
 {
-	if (lwp->running)
+	if (lwp->state == MT_DEBUG_LWP_RUNNING)
 		return NULL;
 	if (!lwp->has_registers) {
 		struct mt_error *error = debugger->target->ops->get_registers(

@@ -108,7 +108,7 @@ static struct mt_error *plan_return(struct mt_debugger *debugger, unsigned level
 	debugger->plan.above = frame->cfa;
 	debugger->plan.returned_from = frame->inside;
 	const struct mt_debug_location place = {.address = caller->pc};
-	return mt_array_push(&debugger->plan.places, place) ? mt_error_no_memory() : NULL;
+	return mt_array_push(&debugger->plan.locations, place) ? mt_error_no_memory() : NULL;
 }
 
 /* The function that was called out of a frame, or out of what is inlined into it; NULL: none. */
@@ -116,7 +116,8 @@ static const struct mt_debug_frame *callee_of(struct mt_debugger *debugger, unsi
 {
 	const struct mt_debug_frame *inner = NULL;
 
-	while (level-- > 0 && (inner = mt_debugger_frame(debugger, level)) && inner->inlined)
+	while (level-- > 0 && (inner = mt_debugger_frame(debugger, level)) &&
+	       inner->type == MT_DEBUG_INLINE_FRAME)
 		inner = NULL;
 	return inner;
 }
@@ -146,7 +147,7 @@ struct mt_error *mt_debugger_finish(struct mt_debugger *debugger, struct mt_debu
 	mt_try(check_running(debugger));
 	mt_debug_plan_clear(debugger);
 	const struct mt_debug_frame *frame = mt_debugger_selected_frame(debugger);
-	if (frame && frame->inlined) {
+	if (frame && frame->type == MT_DEBUG_INLINE_FRAME) {
 		plan_inlined_return(debugger);
 		return mt_debug_run(debugger, stop);
 	}
@@ -161,7 +162,7 @@ static struct mt_error *add_place(void *context, const struct mt_location *place
 	const struct mt_debug_location found = {.address = place->address,
 						.instance = place->instance};
 
-	return mt_array_push(&debugger->plan.places, found) ? mt_error_no_memory() : NULL;
+	return mt_array_push(&debugger->plan.locations, found) ? mt_error_no_memory() : NULL;
 }
 
 /* Out of main, too, whose caller is nobody's frame. */
@@ -180,7 +181,7 @@ static struct mt_error *plan_way_out(struct mt_debugger *debugger)
 	mt_error_destroy(error);
 	debugger->plan.caller = caller;
 	debugger->plan.above = frame->cfa;
-	return mt_array_push(&debugger->plan.places, place) ? mt_error_no_memory() : NULL;
+	return mt_array_push(&debugger->plan.locations, place) ? mt_error_no_memory() : NULL;
 }
 
 struct mt_error *mt_debugger_run_to(struct mt_debugger *debugger, const char *location,

@@ -85,7 +85,7 @@ bool mt_debug_watch_frame(struct mt_debugger *debugger, const struct mt_debug_wa
 		frame = mt_debug_frame_of(debugger, lwp, i);
 		if (!frame)
 			return false;
-		if (frame->cfa == watched->cfa && !frame->inlined)
+		if (frame->cfa == watched->cfa && frame->type != MT_DEBUG_INLINE_FRAME)
 			found = mt_debug_expr_frame_of(debugger, lwp, i);
 	}
 	if (found)
@@ -96,10 +96,9 @@ bool mt_debug_watch_frame(struct mt_debugger *debugger, const struct mt_debug_wa
 static struct mt_error *parse(struct mt_debugger *debugger, struct mt_debug_watched *watched,
 			      const struct mt_expr_frame *frame)
 {
-	struct mt_expr_program *program;
+	struct mt_expr_program *program = mt_debugger_expressions(debugger);
 
 	forget_expr(watched);
-	mt_try(mt_debugger_expressions(debugger, &program));
 	return mt_expr_parse(program, frame, watched->text, &watched->expr);
 }
 
@@ -294,7 +293,7 @@ struct mt_error *mt_debug_watch_begin(struct mt_debugger *debugger, struct mt_de
 	one->watched = calloc(1, sizeof(*one->watched));
 	if (!one->watched)
 		return mt_error_no_memory();
-	one->watched->avoids_registers = debugger->watches_by_stepping;
+	one->watched->avoids_registers = !debugger->settings.hardware_watches;
 	frame.at_entry = false; /* it is evaluated behind that, too */
 	if (location) {
 		mt_try(begin_location(debugger, one, &frame, location));
@@ -327,7 +326,7 @@ void mt_debug_watch_forget_exprs(struct mt_debugger *debugger)
 			forget_expr((*one)->watched);
 }
 
-void mt_debug_watch_look(struct mt_debugger *debugger)
+void mt_debug_watch_evaluate(struct mt_debugger *debugger)
 {
 	struct mt_expr_frame frame;
 
@@ -456,14 +455,4 @@ bool mt_debug_watch_left(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 			break;
 	}
 	return debugger->seen.count > count;
-}
-
-void mt_debugger_set_hardware_watches(struct mt_debugger *debugger, bool wanted)
-{
-	debugger->watches_by_stepping = !wanted;
-}
-
-bool mt_debugger_has_hardware_watches(const struct mt_debugger *debugger)
-{
-	return !debugger->watches_by_stepping;
 }

@@ -13,7 +13,7 @@ const char *prompt_watch_words(const struct mt_debug_breakpoint *one)
 					      : "Hardware access (read/write) watchpoint";
 }
 
-static void tell_new(struct prompt *prompt, unsigned number)
+static void print_new(struct prompt *prompt, unsigned number)
 {
 	const struct mt_debug_breakpoint *one =
 	    mt_debugger_find_breakpoint(prompt->debugger, number);
@@ -30,107 +30,79 @@ static void tell_new(struct prompt *prompt, unsigned number)
 		prompt_printf("%s %u (%s) pending.\n", kind, number, one->text);
 		return;
 	}
-	const struct mt_debug_location *place = &one->locations[0];
-	prompt_printf("%s %u at 0x%llx", kind, number, (unsigned long long)place->address);
+	const struct mt_debug_location *location = &one->locations[0];
+	prompt_printf("%s %u at 0x%llx", kind, number, (unsigned long long)location->address);
 	if (one->location_count > 1)
 		prompt_printf(": %s. (%zu locations)", one->text, one->location_count);
-	else if (place->file)
-		prompt_printf(": file %s, line %u.", place->file, place->source.line);
+	else if (location->file)
+		prompt_printf(": file %s, line %u.", location->file, location->source.line);
 	prompt_printf("\n");
-}
-
-/* What is not there yet may come with a library. */
-static struct mt_error *add_pending(struct prompt *prompt, struct mt_debug_new_breakpoint *what,
-				    struct mt_error *error, unsigned *number)
-{
-	if (mt_error_code(error) != MT_ERROR_NOT_FOUND || what->kind >= MT_DEBUG_WATCH ||
-	    !what->location || *what->location == '*' ||
-	    (!prompt->asks_pending && !prompt->makes_pending))
-		return error;
-	fflush(stdout);
-	fprintf(stderr, "%s\n", mt_error_message(error));
-	mt_error_destroy(error);
-	*number = 0;
-	if (prompt->asks_pending &&
-	    !prompt_asks(prompt, "Make breakpoint pending on future shared library load? "
-				 "(y or [n]) "))
-		return NULL;
-	what->pending = true;
-	return mt_debugger_break(prompt->debugger, what, number);
 }
 
 struct mt_error *prompt_add_breakpoint(struct prompt *prompt,
 				       const struct mt_debug_new_breakpoint *what)
 {
+	struct mt_expr_program *program = mt_debugger_expressions(prompt->debugger);
 	struct mt_debug_new_breakpoint wanted = *what;
-	struct mt_expr_program *program;
-	unsigned number;
+	unsigned number = 0;
 	struct mt_error *error = mt_debugger_break(prompt->debugger, &wanted, &number);
 
-	if (error)
-		mt_try(add_pending(prompt, &wanted, error, &number));
-	tell_new(prompt, number);
-	mt_try(mt_debugger_expressions(prompt->debugger, &program));
+	if (error) { /* a location that is unknown may come with a library */
+		if (mt_error_code(error) != MT_ERROR_NOT_FOUND || what->kind >= MT_DEBUG_WATCH ||
+		    !what->location || *what->location == '*' ||
+		    prompt->settings.pending == PROMPT_PENDING_OFF)
+			return error;
+		fflush(stdout);
+		fprintf(stderr, "%s\n", mt_error_message(error));
+		mt_error_destroy(error);
+		wanted.pending = prompt->settings.pending == PROMPT_PENDING_ON ||
+				 prompt_asks(prompt, "Make breakpoint pending on future shared "
+						     "library load? (y or [n]) ");
+		if (wanted.pending)
+			mt_try(mt_debugger_break(prompt->debugger, &wanted, &number));
+	}
+	print_new(prompt, number);
 	return mt_expr_set_integer(program, "bpnum", number);
 }
 
-static bool has_thread(struct prompt *prompt, unsigned number)
-{
-	for (size_t i = 0; i < mt_debugger_thread_count(prompt->debugger); i++)
-		if (mt_debugger_thread(prompt->debugger, i)->number == number)
-			return true;
-	return false;
-}
-
-/* What stands behind the location. */
+/* The arguments of `break`. */
 struct clauses {
 	struct mt_str location, condition;
 	bool has_condition;
 	unsigned thread; /* 0: any */
 };
 
-/* TEXT: behind "thread". */
-static struct mt_error *take_thread(struct prompt *prompt, const char *text,
-				    struct clauses *clauses)
+/* TEXT: what follows "thread". */
+static struct mt_error *parse_thread(struct prompt *prompt, const char *text, unsigned *out)
 {
 	mt_auto(mt_str) struct mt_str word = {0};
+	const struct mt_debug_thread *thread;
 	uint64_t number;
 
 	text = prompt_skip_blanks(text);
 	mt_str_append_bytes(&word, text, strcspn(text, " \t"));
 	mt_try(prompt_parse_count(word.text ? word.text : "", &number));
-	clauses->thread = (unsigned)number;
-	return has_thread(prompt, clauses->thread)
-		   ? NULL
-		   : mt_error_new(MT_ERROR_USAGE, "Unknown thread %u.", clauses->thread);
-}
-
-static void append_trimmed(struct mt_str *out, const char *start, const char *end)
-{
-	while (end > start && strchr(" \t", end[-1]))
-		end--;
-	mt_str_append_bytes(out, start, (size_t)(end - start));
-}
-
-/* "thread" with a number behind it, and something before.  NULL: there is none. */
-static const char *find_thread(const char *text)
-{
-	const char *thread = prompt_find_word(text, "thread");
-
-	while (thread && (thread == text ||
-			  !isdigit((unsigned char)*prompt_skip_blanks(thread + strlen("thread")))))
-		thread = prompt_find_word(thread + strlen("thread"), "thread");
-	return thread;
+	*out = (unsigned)number;
+	for (size_t i = 0; (thread = mt_debugger_thread(prompt->debugger, i)); i++)
+		if (thread->number == *out)
+			return NULL;
+	return mt_error_new(MT_ERROR_USAGE, "Unknown thread %u.", *out);
 }
 
 /* LOCATION [thread NUMBER] [if CONDITION [thread NUMBER]] */
-static struct mt_error *split(struct prompt *prompt, const char *text, struct clauses *clauses)
+static struct mt_error *parse_clauses(struct prompt *prompt, const char *text,
+				      struct clauses *clauses)
 {
-	const char *condition = prompt_find_word(text, "if"), *thread = find_thread(text);
+	const char *condition = prompt_find_word(text, "if");
+	const char *thread = prompt_find_word(text, "thread");
 	const char *end = text + strlen(text), *location_end = end;
 
+	/* A function may have that name: a number follows the word, and something precedes it. */
+	while (thread && (thread == text ||
+			  !isdigit((unsigned char)*prompt_skip_blanks(thread + strlen("thread")))))
+		thread = prompt_find_word(thread + strlen("thread"), "thread");
 	if (thread) {
-		mt_try(take_thread(prompt, thread + strlen("thread"), clauses));
+		mt_try(parse_thread(prompt, thread + strlen("thread"), &clauses->thread));
 		location_end = thread;
 	}
 	if (condition && (!thread || condition < thread))
@@ -143,74 +115,39 @@ static struct mt_error *split(struct prompt *prompt, const char *text, struct cl
 				    (size_t)((thread > condition ? thread : end) - start));
 		clauses->has_condition = true;
 	}
-	append_trimmed(&clauses->location, text, location_end);
+	while (location_end > text && strchr(" \t", location_end[-1]))
+		location_end--;
+	mt_str_append_bytes(&clauses->location, text, (size_t)(location_end - text));
 	return clauses->location.failed || clauses->condition.failed ? mt_error_no_memory() : NULL;
 }
 
-static struct mt_error *add(struct prompt *prompt, const char *rest,
-			    struct mt_debug_new_breakpoint what)
+#define TEMPORARY (-1) /* variant of `break` that is no enum mt_debug_break_kind */
+
+static struct mt_error *run_break(struct prompt *prompt, const char *rest, int variant)
 {
 	struct clauses clauses = {0};
-	struct mt_error *error = split(prompt, rest, &clauses);
-	char *location = NULL;
+	struct mt_error *error = parse_clauses(prompt, rest, &clauses);
+	struct mt_debug_new_breakpoint what = {
+	    .kind = variant == TEMPORARY ? MT_DEBUG_BREAK : (uint8_t)variant,
+	    .temporary = variant == TEMPORARY,
+	    .location = clauses.location.text,
+	    .condition = clauses.condition.text,
+	    .thread = clauses.thread,
+	};
+	char *function = NULL;
 
-	what.location = clauses.location.text;
 	if (!error && what.location && what.kind < MT_DEBUG_WATCH) {
-		error = prompt_choose_function(prompt, what.location, &location);
-		what.location = location;
+		error = prompt_choose_function(prompt, what.location, &function);
+		what.location = function;
 	}
-	what.condition = clauses.condition.text;
-	what.thread = clauses.thread;
 	if (!error && clauses.has_condition && !clauses.condition.length)
 		error = mt_error_new(MT_ERROR_USAGE, "Argument required (expression to compute).");
 	if (!error)
 		error = prompt_add_breakpoint(prompt, &what);
 	mt_str_deinit(&clauses.location);
 	mt_str_deinit(&clauses.condition);
-	free(location);
+	free(function);
 	return error;
-}
-
-static struct mt_error *run_break(struct prompt *prompt, const char *rest)
-{
-	const struct mt_debug_new_breakpoint what = {0};
-
-	return add(prompt, rest, what);
-}
-
-static struct mt_error *run_tbreak(struct prompt *prompt, const char *rest)
-{
-	const struct mt_debug_new_breakpoint what = {.temporary = true};
-
-	return add(prompt, rest, what);
-}
-
-static struct mt_error *run_hbreak(struct prompt *prompt, const char *rest)
-{
-	const struct mt_debug_new_breakpoint what = {.kind = MT_DEBUG_HARDWARE_BREAK};
-
-	return add(prompt, rest, what);
-}
-
-static struct mt_error *run_watch(struct prompt *prompt, const char *rest)
-{
-	const struct mt_debug_new_breakpoint what = {.kind = MT_DEBUG_WATCH};
-
-	return add(prompt, rest, what);
-}
-
-static struct mt_error *run_rwatch(struct prompt *prompt, const char *rest)
-{
-	const struct mt_debug_new_breakpoint what = {.kind = MT_DEBUG_RWATCH};
-
-	return add(prompt, rest, what);
-}
-
-static struct mt_error *run_awatch(struct prompt *prompt, const char *rest)
-{
-	const struct mt_debug_new_breakpoint what = {.kind = MT_DEBUG_AWATCH};
-
-	return add(prompt, rest, what);
 }
 
 static struct mt_error *run_condition(struct prompt *prompt, const char *rest)
@@ -258,24 +195,16 @@ static struct mt_error *disable_one(struct prompt *prompt, unsigned number)
 	return mt_debugger_enable(prompt->debugger, number, false);
 }
 
-static struct mt_error *act_on(struct prompt *prompt, const char *rest,
-			       struct mt_error *(*act)(struct prompt *prompt, unsigned number))
+static struct mt_error *run_enable(struct prompt *prompt, const char *rest, int enable)
 {
+	const struct mt_debug_breakpoint *one;
+
 	if (*rest)
-		return prompt_each_number(prompt, "breakpoint", rest, act);
-	for (size_t i = 0; i < mt_debugger_breakpoint_count(prompt->debugger); i++)
-		mt_try(act(prompt, mt_debugger_breakpoint(prompt->debugger, i)->number));
+		return prompt_each_number(prompt, "breakpoint", rest,
+					  enable ? enable_one : disable_one);
+	for (size_t i = 0; (one = mt_debugger_breakpoint(prompt->debugger, i)); i++)
+		mt_try(mt_debugger_enable(prompt->debugger, one->number, enable));
 	return NULL;
-}
-
-static struct mt_error *run_enable(struct prompt *prompt, const char *rest)
-{
-	return act_on(prompt, rest, enable_one);
-}
-
-static struct mt_error *run_disable(struct prompt *prompt, const char *rest)
-{
-	return act_on(prompt, rest, disable_one);
 }
 
 static struct mt_error *run_ignore(struct prompt *prompt, const char *rest)
@@ -319,24 +248,28 @@ static const struct prompt_command delete_commands[] = {
 static const struct prompt_command enable_commands[] = {
     {.name = "breakpoints",
      .usage = "[NUMBER]...",
-     .summary = "Let breakpoints stop the program again",
-     .run = run_enable},
+     .summary = "Enable breakpoints",
+     .run_variant = run_enable,
+     .variant = true},
     {.name = "display",
      .usage = "[NUMBER]...",
-     .summary = "Print again what \"display\" asked for",
-     .run = prompt_enable_display},
+     .summary = "Enable expressions of \"display\"",
+     .run_variant = prompt_enable_displays,
+     .variant = true},
     {0},
 };
 
 static const struct prompt_command disable_commands[] = {
     {.name = "breakpoints",
      .usage = "[NUMBER]...",
-     .summary = "Let breakpoints not stop the program for now",
-     .run = run_disable},
+     .summary = "Disable breakpoints",
+     .run_variant = run_enable,
+     .variant = false},
     {.name = "display",
      .usage = "[NUMBER]...",
-     .summary = "Print not, for now, what \"display\" asked for",
-     .run = prompt_disable_display},
+     .summary = "Disable expressions of \"display\"",
+     .run_variant = prompt_enable_displays,
+     .variant = false},
     {0},
 };
 
@@ -345,70 +278,79 @@ const struct prompt_command prompt_break_commands[] = {
      .aliases = "b br bre brea",
      .usage = "[LOCATION] [thread NUMBER] [if CONDITION]",
      .takes = PROMPT_LOCATION,
-     .summary = "Stop the program when it comes to LOCATION",
-     .help =
-	 "LOCATION is a FUNCTION, a LINE, FILE:LINE, FILE:FUNCTION or *ADDRESS; without one it\n"
-	 "is where the selected frame stands.\n",
-     .run = run_break},
+     .summary = "Set a breakpoint at LOCATION",
+     .help = "LOCATION is a FUNCTION, a LINE, FILE:LINE, FILE:FUNCTION or *ADDRESS; without it,\n"
+	     "the breakpoint is set where the selected frame is stopped.\n",
+     .run_variant = run_break,
+     .variant = MT_DEBUG_BREAK},
     {.name = "tbreak",
      .aliases = "tb tbr",
      .usage = "[LOCATION] [thread NUMBER] [if CONDITION]",
      .takes = PROMPT_LOCATION,
-     .summary = "Stop the program when it comes to LOCATION, once",
-     .run = run_tbreak},
+     .summary = "Set a temporary breakpoint at LOCATION",
+     .run_variant = run_break,
+     .variant = TEMPORARY},
     {.name = "hbreak",
      .aliases = "hb",
      .usage = "[LOCATION] [thread NUMBER] [if CONDITION]",
      .takes = PROMPT_LOCATION,
-     .summary = "As break, by one of the processor's four debug registers",
-     .run = run_hbreak},
+     .summary = "Set a hardware breakpoint: in one of four debug registers",
+     .run_variant = run_break,
+     .variant = MT_DEBUG_HARDWARE_BREAK},
     {.name = "watch",
      .usage = "[-location] EXPRESSION [thread NUMBER] [if CONDITION]",
      .summary = "Stop the program when the value of EXPRESSION changes",
-     .help = "Debug registers watch the memory that the value comes from, wherever that is at the\n"
-	     "time.  What is in registers or does not fit is looked at behind each instruction,\n"
-	     "which is slow.  When the frame that EXPRESSION belongs to returns, the program\n"
-	     "stops and the watchpoint is deleted.  With -location it is the memory that\n"
-	     "EXPRESSION means now.\n",
-     .run = run_watch},
+     .help = "Debug registers watch the memory that the value comes from, and follow it when it\n"
+	     "moves.  A value in registers, or one that is too large, is checked after each\n"
+	     "instruction, which is slow.  When the frame that EXPRESSION belongs to returns, the\n"
+	     "program stops and the watchpoint is deleted.  -location watches the memory that\n"
+	     "EXPRESSION refers to now.\n",
+     .run_variant = run_break,
+     .variant = MT_DEBUG_WATCH},
     {.name = "rwatch",
      .usage = "[-location] EXPRESSION [thread NUMBER] [if CONDITION]",
      .summary = "Stop the program when the value of EXPRESSION is read",
-     .run = run_rwatch},
+     .run_variant = run_break,
+     .variant = MT_DEBUG_RWATCH},
     {.name = "awatch",
      .usage = "[-location] EXPRESSION [thread NUMBER] [if CONDITION]",
      .summary = "Stop the program when the value of EXPRESSION is read or written",
-     .run = run_awatch},
+     .run_variant = run_break,
+     .variant = MT_DEBUG_AWATCH},
     {.name = "delete",
      .aliases = "d del",
      .usage = "[NUMBER]...",
-     .summary = "Delete breakpoints; without a number, all of them",
+     .summary = "Delete breakpoints; without a number, all",
      .sub = delete_commands,
      .run = run_delete},
     {.name = "enable",
      .aliases = "en",
      .usage = "[NUMBER]...",
-     .summary = "Let breakpoints stop the program again",
+     .summary = "Enable breakpoints",
      .sub = enable_commands,
-     .run = run_enable},
+     .run_variant = run_enable,
+     .variant = true},
     {.name = "disable",
      .aliases = "dis disa",
      .usage = "[NUMBER]...",
-     .summary = "Let breakpoints not stop the program for now",
+     .summary = "Disable breakpoints",
      .sub = disable_commands,
-     .run = run_disable},
+     .run_variant = run_enable,
+     .variant = false},
     {.name = "condition",
      .usage = "NUMBER [EXPRESSION]",
-     .summary = "Let a breakpoint stop the program only if EXPRESSION is true",
+     .summary = "Make a breakpoint conditional; without EXPRESSION, unconditional",
      .run = run_condition},
     {.name = "commands",
      .usage = "[NUMBER]",
-     .summary = "Do the lines that follow, up to \"end\", when a breakpoint stops the program",
-     .help = "If the first one is \"silent\", the stop itself is not told.\n",
+     .summary = "Set commands to be run when a breakpoint is hit",
+     .help =
+	 "They follow, a line each, up to \"end\".  If the first is \"silent\", the stop is not\n"
+	 "reported.\n",
      .run = prompt_run_commands_command},
     {.name = "ignore",
      .usage = "NUMBER COUNT",
-     .summary = "Let a breakpoint not stop the program the next COUNT times",
+     .summary = "Ignore the next COUNT hits of a breakpoint",
      .run = run_ignore},
     {0},
 };

@@ -9,23 +9,21 @@
 static void print_location(struct prompt *prompt, const struct mt_debug_location *location)
 {
 	mt_auto(mt_str) struct mt_str name = {0}, symbol = {0};
-	struct mt_expr_program *program;
-	struct mt_error *error = mt_debugger_expressions(prompt->debugger, &program);
+	struct mt_expr_program *program = mt_debugger_expressions(prompt->debugger);
 
 	prompt_printf("0x%016llx ", (unsigned long long)location->address);
 	if (location->instance && location->function)
 		mt_str_append(&name, location->function);
-	else if (!error)
+	else
 		mt_expr_function_at(program, location->address, &name);
 	if (name.length)
 		prompt_printf("in %s%s", name.text, location->file ? " at " : "");
-	else if (!error && !location->file)
+	else if (!location->file)
 		mt_expr_format_address(program, location->address, &symbol);
 	if (location->file)
 		prompt_printf("%s:%u", location->file, location->source.line);
 	else if (symbol.text && strchr(symbol.text, '<'))
 		prompt_printf("%s", strchr(symbol.text, '<'));
-	mt_error_destroy(error);
 }
 
 static const char *kind_words(const struct mt_debug_breakpoint *one)
@@ -39,16 +37,11 @@ static const char *kind_words(const struct mt_debug_breakpoint *one)
 	return one->by_stepping ? "watchpoint" : kinds[one->kind];
 }
 
-/* How wide each is that depends on what is listed. */
+/* Widths that depend on what is listed. */
 struct columns {
 	int kind;
 	int address;
 };
-
-static bool has_address(const struct mt_debug_breakpoint *one)
-{
-	return one->location_count || one->has_memory;
-}
 
 static void print_breakpoint(struct prompt *prompt, const struct mt_debug_breakpoint *one,
 			     const struct columns *columns)
@@ -90,7 +83,7 @@ static void print_breakpoint(struct prompt *prompt, const struct mt_debug_breakp
 	}
 }
 
-/* TEXT holds the number of each that is to be listed; without any, all of them. */
+/* TEXT: "1 3-5"; without any number, all are listed. */
 static struct mt_error *is_wanted(const char *text, unsigned number, bool *wanted)
 {
 	*wanted = !*text;
@@ -109,94 +102,51 @@ static struct mt_error *is_wanted(const char *text, unsigned number, bool *wante
 	return NULL;
 }
 
-typedef MT_ARRAY(const struct mt_debug_breakpoint *) listed;
-
-static struct mt_error *choose(struct prompt *prompt, const char *text, bool (*fits)(uint8_t kind),
-			       listed *out)
-{
-	const struct mt_debug_breakpoint *one;
-
-	for (size_t i = 0; (one = mt_debugger_breakpoint(prompt->debugger, i)); i++) {
-		bool wanted;
-
-		mt_try(is_wanted(text, one->number, &wanted));
-		if (!one->silent && fits(one->kind) && wanted && mt_array_push(out, one))
-			return mt_error_no_memory();
-	}
-	return NULL;
-}
-
-static void print_list(struct prompt *prompt, const listed *list)
+struct mt_error *prompt_info_breakpoints(struct prompt *prompt, const char *rest,
+					 int watchpoints_only)
 {
 	struct columns columns = {.kind = strlen("hw watchpoint") + 1, .address = 10};
+	MT_ARRAY(const struct mt_debug_breakpoint *) list = {0};
+	const struct mt_debug_breakpoint *one;
+	struct mt_error *error = NULL;
+	bool wanted;
 
-	mt_array_each (one, list) {
-		if ((int)strlen(kind_words(*one)) > columns.kind)
-			columns.kind = (int)strlen(kind_words(*one));
-		if (has_address(*one))
-			columns.address = 18; /* as many digits as a word has */
+	for (size_t i = 0; !error && (one = mt_debugger_breakpoint(prompt->debugger, i)); i++) {
+		error = is_wanted(rest, one->number, &wanted);
+		if (error || one->silent || !wanted ||
+		    (watchpoints_only && one->kind < MT_DEBUG_WATCH))
+			continue;
+		if (mt_array_push(&list, one))
+			error = mt_error_no_memory();
+		if ((int)strlen(kind_words(one)) > columns.kind)
+			columns.kind = (int)strlen(kind_words(one));
+		if (one->location_count || one->has_memory)
+			columns.address = 18; /* the digits of a word */
 	}
-	prompt_printf("Num     %-*s Disp Enb %-*s What\n", columns.kind, "Type", columns.address,
-		      "Address");
-	mt_array_each (one, list)
-		print_breakpoint(prompt, *one, &columns);
-}
-
-static struct mt_error *list_those(struct prompt *prompt, const char *text,
-				   bool (*fits)(uint8_t kind), const char *none,
-				   const char *none_matching)
-{
-	listed list = {0};
-	struct mt_error *error = choose(prompt, text, fits, &list);
-
 	if (!error && list.count)
-		print_list(prompt, &list);
-	else if (!error && *text)
-		prompt_printf("%s matching '%s'.\n", none_matching, text);
+		prompt_printf("Num     %-*s Disp Enb %-*s What\n", columns.kind, "Type",
+			      columns.address, "Address");
+	else if (!error && *rest)
+		prompt_printf("No %s matching '%s'.\n",
+			      watchpoints_only ? "watchpoint" : "breakpoint or watchpoint", rest);
 	else if (!error)
-		prompt_printf("%s.\n", none);
+		prompt_printf("No %s.\n",
+			      watchpoints_only ? "watchpoints" : "breakpoints or watchpoints");
+	for (size_t i = 0; !error && i < list.count; i++)
+		print_breakpoint(prompt, list.items[i], &columns);
 	mt_array_deinit(&list);
 	return error;
-}
-
-static bool fits_all(uint8_t kind)
-{
-	(void)kind;
-	return true;
-}
-
-static bool watches(uint8_t kind)
-{
-	return kind >= MT_DEBUG_WATCH;
-}
-
-struct mt_error *prompt_info_breakpoints(struct prompt *prompt, const char *rest)
-{
-	return list_those(prompt, rest, fits_all, "No breakpoints or watchpoints",
-			  "No breakpoint or watchpoint");
-}
-
-struct mt_error *prompt_info_watchpoints(struct prompt *prompt, const char *rest)
-{
-	return list_those(prompt, rest, watches, "No watchpoints", "No watchpoint");
-}
-
-/* Of THREAD; 0: of any. */
-static const struct mt_debug_breakpoint *find_of(struct prompt *prompt, unsigned thread)
-{
-	const struct mt_debug_breakpoint *one;
-
-	for (size_t i = 0; (one = mt_debugger_breakpoint(prompt->debugger, i)); i++)
-		if (one->thread && (!thread || one->thread == thread))
-			return one;
-	return NULL;
 }
 
 void prompt_drop_breakpoints_of(struct prompt *prompt, unsigned thread)
 {
 	const struct mt_debug_breakpoint *one;
 
-	while ((one = find_of(prompt, thread))) {
+	for (size_t i = 0; (one = mt_debugger_breakpoint(prompt->debugger, i));) {
+		if (!one->thread || (thread && one->thread != thread)) {
+			i++;
+			continue;
+		}
 		prompt_printf("Thread-specific breakpoint %u deleted - thread %u no longer in the "
 			      "thread list.\n",
 			      one->number, one->thread);

@@ -10,12 +10,12 @@
 #define BYTES_COLUMNS       21 /* of seven bytes; longer ones push the text on */
 
 struct listing {
-	bool raw;    /* the bytes too */
-	bool source; /* lines too, in the order of the addresses */
+	bool raw;    /* with the bytes */
+	bool source; /* with source lines, in the order of the addresses */
 	uint64_t start, end;
-	uint64_t pc;        /* where the selected frame stands; 0: nowhere */
-	const char *name;   /* all of it is one function's, whose name need not be repeated */
-	uint32_t last_line; /* whose source was printed */
+	uint64_t pc;        /* of the selected frame; 0: there is none */
+	const char *name;   /* of the function that all of it is of; NULL: of several */
+	uint32_t last_line; /* that was printed */
 };
 
 /* What is in memory, or before the program runs in its file. */
@@ -27,19 +27,15 @@ static size_t read_code(struct prompt *prompt, uint64_t address, void *bytes, si
 
 	if (pid)
 		return target->ops->read(target, pid, address, bytes, size);
-	return space ? mt_space_read(space, address, bytes, size) : 0;
+	return mt_space_read(space, address, bytes, size);
 }
 
 /* " <main+4>", or nothing. */
 static void put_symbol(struct prompt *prompt, uint64_t address, struct mt_str *out)
 {
 	mt_auto(mt_str) struct mt_str text = {0};
-	struct mt_expr_program *program;
-	struct mt_error *error = mt_debugger_expressions(prompt->debugger, &program);
 
-	if (!error)
-		mt_expr_format_code(program, address, &text);
-	mt_error_destroy(error);
+	mt_expr_format_code(mt_debugger_expressions(prompt->debugger), address, &text);
 	if (text.text && strchr(text.text, ' '))
 		mt_str_append(out, strchr(text.text, ' '));
 }
@@ -52,7 +48,8 @@ size_t prompt_put_instruction(struct prompt *prompt, uint64_t address, struct mt
 
 	if (!size)
 		return 0;
-	if (mt_insn_disassemble(bytes, size, address, prompt->intel, &insn)) {
+	if (mt_insn_disassemble(bytes, size, address,
+				prompt->settings.syntax == PROMPT_INTEL_SYNTAX, &insn)) {
 		mt_str_append(out, "(bad)");
 		return 1;
 	}
@@ -66,116 +63,93 @@ size_t prompt_put_instruction(struct prompt *prompt, uint64_t address, struct mt
 	return insn.length;
 }
 
+static struct mt_error *no_memory_at(uint64_t address)
+{
+	return mt_error_new(MT_ERROR_NOT_FOUND, "Cannot access memory at address 0x%llx",
+			    (unsigned long long)address);
+}
+
 static struct mt_error *parse_address(struct prompt *prompt, const char *text, uint64_t *address)
 {
 	const struct mt_expr_frame frame = mt_debugger_expr_frame(prompt->debugger, NULL);
-	struct mt_expr_program *program;
+	struct mt_expr_program *program = mt_debugger_expressions(prompt->debugger);
 	struct mt_expr *expr = NULL;
 	struct mt_value *value = NULL;
 	int64_t number = 0;
-	uint64_t place;
+	uint64_t function;
 	size_t size;
 
-	mt_try(mt_debugger_expressions(prompt->debugger, &program));
 	struct mt_error *error = mt_expr_parse(program, &frame, text, &expr);
 	if (!error)
 		error = mt_expr_evaluate(expr, &frame, &value);
 	if (!error)
 		error = mt_value_to_integer(value, &number);
 	*address = (uint64_t)number;
-	/* A function is its place. */
-	if (error && value && mt_value_location(value, &place, &size)) {
+	/* A function means its address. */
+	if (error && value && mt_value_location(value, &function, &size)) {
 		mt_error_destroy(error);
 		error = NULL;
-		*address = place;
+		*address = function;
 	}
 	mt_value_destroy(value);
 	mt_expr_destroy(expr);
 	return error;
 }
 
-static void put_bytes(struct prompt *prompt, uint64_t address, size_t count, struct mt_str *out)
-{
-	uint8_t bytes[LONGEST_INSTRUCTION];
-	size_t size = read_code(prompt, address, bytes, count), began = out->length;
-
-	for (size_t i = 0; i < size; i++)
-		mt_str_appendf(out, "%s%02x", i ? " " : "", bytes[i]);
-	while (!out->failed && out->length - began < BYTES_COLUMNS - 2)
-		mt_str_append(out, " ");
-	mt_str_append(out, "\t");
-}
-
-/* The line that begins here, when it is another one. */
+/* Prints the line that begins at ADDRESS, when it is another one than before. */
 static void print_source(struct prompt *prompt, struct listing *listing, uint64_t address)
 {
-	struct mt_debug_place place;
+	struct mt_debug_position position;
 
-	mt_debugger_place(prompt->debugger, address, &place);
-	if (!place.file || !place.source.line || place.source.line == listing->last_line)
+	mt_debugger_position(prompt->debugger, address, &position);
+	if (!position.file || !position.source.line || position.source.line == listing->last_line)
 		return;
-	prompt_printf(listing->last_line ? "\n" : "%s:\n", place.file);
-	listing->last_line = place.source.line;
-	mt_error_destroy(prompt_print_lines(prompt, place.source.file, place.file,
-					    place.source.line, place.source.line));
+	prompt_printf(listing->last_line ? "\n" : "%s:\n", position.file);
+	listing->last_line = position.source.line;
+	mt_error_destroy(prompt_print_lines(prompt, position.source.file, position.file,
+					    position.source.line, position.source.line));
 }
 
 static size_t print_instruction(struct prompt *prompt, struct listing *listing, uint64_t address)
 {
-	mt_auto(mt_str) struct mt_str text = {0}, place = {0};
-	size_t length = prompt_put_instruction(prompt, address, &text);
-	mt_auto(mt_str) struct mt_str bytes = {0};
-	struct mt_debug_place at;
+	mt_auto(mt_str) struct mt_str text = {0}, symbol = {0}, bytes = {0};
+	uint8_t code[LONGEST_INSTRUCTION];
+	size_t length = prompt_put_instruction(prompt, address, &text), size = 0;
+	struct mt_debug_position position;
 
 	if (!length)
 		return 0;
 	if (listing->source)
 		print_source(prompt, listing, address);
 	if (listing->raw)
-		put_bytes(prompt, address, length, &bytes);
-	mt_debugger_place(prompt->debugger, address, &at);
-	if (at.function && at.function->kind != MT_FUNCTION_UNKNOWN)
-		mt_str_appendf(&place, " <%s+%llu>", listing->name ? "" : at.function->name,
-			       (unsigned long long)(address - at.function->start));
-	prompt_printf("%s0x%016llx%s:\t%s%s\n", address == listing->pc ? "=> " : "   ",
-		      (unsigned long long)address, place.text ? place.text : "",
-		      bytes.text ? bytes.text : "", text.text ? text.text : "");
+		size = read_code(prompt, address, code, length);
+	for (size_t i = 0; i < size; i++)
+		mt_str_appendf(&bytes, "%s%02x", i ? " " : "", code[i]);
+	mt_debugger_position(prompt->debugger, address, &position);
+	if (position.function)
+		mt_str_appendf(&symbol, " <%s+%llu>", listing->name ? "" : position.function->name,
+			       (unsigned long long)(address - position.function->start));
+	prompt_printf("%s0x%016llx%s:\t", address == listing->pc ? "=> " : "   ",
+		      (unsigned long long)address, symbol.text ? symbol.text : "");
+	if (listing->raw)
+		prompt_printf("%-*s\t", BYTES_COLUMNS - 2, bytes.text ? bytes.text : "");
+	prompt_printf("%s\n", text.text ? text.text : "");
 	return length;
-}
-
-static struct mt_error *print_listing(struct prompt *prompt, struct listing *listing)
-{
-	if (listing->name)
-		prompt_printf("Dump of assembler code for function %s:\n", listing->name);
-	else
-		prompt_printf("Dump of assembler code from 0x%llx to 0x%llx:\n",
-			      (unsigned long long)listing->start, (unsigned long long)listing->end);
-	for (uint64_t at = listing->start; at < listing->end && !prompt_out_was_left();) {
-		size_t length = print_instruction(prompt, listing, at);
-
-		if (!length)
-			return mt_error_new(MT_ERROR_NOT_FOUND,
-					    "Cannot access memory at address 0x%llx",
-					    (unsigned long long)at);
-		at += length;
-	}
-	prompt_printf("End of assembler dump.\n");
-	return NULL;
 }
 
 static struct mt_error *take_function(struct prompt *prompt, uint64_t address,
 				      struct listing *listing)
 {
-	struct mt_debug_place place;
+	struct mt_debug_position position;
 
-	mt_debugger_place(prompt->debugger, address, &place);
-	if (!place.function || place.function->kind == MT_FUNCTION_UNKNOWN)
+	mt_debugger_position(prompt->debugger, address, &position);
+	if (!position.function)
 		return mt_error_new(MT_ERROR_NOT_FOUND, "No function contains %s address.",
 				    listing->pc == address ? "program counter for selected frame's"
 							   : "specified");
-	listing->name = place.function->name;
-	listing->start = place.function->start;
-	listing->end = place.function->end;
+	listing->name = position.function->name;
+	listing->start = position.function->start;
+	listing->end = position.function->end;
 	return NULL;
 }
 
@@ -199,46 +173,51 @@ static struct mt_error *take_range(struct prompt *prompt, const char *text, stru
 	return NULL;
 }
 
-static struct mt_error *parse_modifiers(const char **rest, struct listing *listing)
-{
-	while (**rest == '/') {
-		for (++*rest; **rest && !strchr(" \t/", **rest); ++*rest) {
-			if (!strchr("rms", **rest))
-				return mt_error_new(MT_ERROR_USAGE,
-						    "Invalid disassembly modifier.");
-			listing->raw |= **rest == 'r';
-			listing->source |= **rest != 'r';
-		}
-		*rest = prompt_skip_blanks(*rest);
-	}
-	return NULL;
-}
-
 static struct mt_error *run_disassemble(struct prompt *prompt, const char *rest)
 {
 	const struct mt_debug_frame *frame = mt_debugger_selected_frame(prompt->debugger);
 	struct listing listing = {.pc = frame ? frame->pc : 0};
 
-	mt_try(parse_modifiers(&rest, &listing));
-	if (*rest)
-		mt_try(take_range(prompt, rest, &listing));
-	else if (!frame)
+	while (*rest == '/') {
+		for (rest++; *rest && !strchr(" \t/", *rest); rest++) {
+			if (!strchr("rms", *rest))
+				return mt_error_new(MT_ERROR_USAGE,
+						    "Invalid disassembly modifier.");
+			listing.raw |= *rest == 'r';
+			listing.source |= *rest != 'r';
+		}
+		rest = prompt_skip_blanks(rest);
+	}
+	if (!*rest && !frame)
 		return mt_error_new(MT_ERROR_USAGE, "No frame selected.");
+	mt_try(*rest ? take_range(prompt, rest, &listing)
+		     : take_function(prompt, frame->pc, &listing));
+	if (listing.name)
+		prompt_printf("Dump of assembler code for function %s:\n", listing.name);
 	else
-		mt_try(take_function(prompt, frame->pc, &listing));
-	return print_listing(prompt, &listing);
+		prompt_printf("Dump of assembler code from 0x%llx to 0x%llx:\n",
+			      (unsigned long long)listing.start, (unsigned long long)listing.end);
+	for (uint64_t at = listing.start; at < listing.end && !prompt_out_was_left();) {
+		size_t length = print_instruction(prompt, &listing, at);
+
+		if (!length)
+			return no_memory_at(at);
+		at += length;
+	}
+	prompt_printf("End of assembler dump.\n");
+	return NULL;
 }
 
 struct mt_error *prompt_examine_code(struct prompt *prompt, const char *text, int32_t count)
 {
 	const struct mt_debug_frame *frame = mt_debugger_selected_frame(prompt->debugger);
-	uint64_t address = prompt->next_instruction;
+	uint64_t address = prompt->examining.next;
 
 	if (*text)
 		mt_try(parse_address(prompt, text, &address));
 	if (!count)
-		count = prompt->examined;
-	prompt->examined = count;
+		count = prompt->examining.count;
+	prompt->examining.count = count;
 	for (; count > 0 && !prompt_out_was_left(); count--) {
 		mt_auto(mt_str) struct mt_str line = {0};
 
@@ -249,11 +228,9 @@ struct mt_error *prompt_examine_code(struct prompt *prompt, const char *text, in
 		size_t length = prompt_put_instruction(prompt, address, &line);
 		prompt_printf("%s%s", line.failed ? "" : line.text, length ? "\n" : "");
 		if (!length)
-			return mt_error_new(MT_ERROR_NOT_FOUND,
-					    "Cannot access memory at address 0x%llx",
-					    (unsigned long long)address);
+			return no_memory_at(address);
 		address += length;
-		prompt->next_instruction = address;
+		prompt->examining.next = address;
 	}
 	return NULL;
 }

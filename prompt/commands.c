@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `commands`: what is done when a breakpoint has stopped the program.
+/* `commands`: lines that are run when a breakpoint has stopped the program.
  *
- * They are done when the command that let the program run is over, so that one among them that lets
- * it go on does so for good: the rest of its list is forgotten. */
+ * They run after the command that ran the program.  When one of them continues the program, the
+ * rest of its list is dropped. */
 #include "prompt/prompt.h"
 
 #include <ctype.h>
@@ -38,40 +38,18 @@ void prompt_commands_deinit(struct prompt *prompt)
 	mt_array_deinit(&prompt->to_do);
 }
 
-static struct prompt_commands *find_or_add(struct prompt *prompt, unsigned breakpoint)
-{
-	struct prompt_commands *one = find(prompt, breakpoint);
-
-	if (one)
-		return one;
-	one = calloc(1, sizeof(*one));
-	if (!one || mt_array_push(&prompt->commands, one)) {
-		free(one);
-		return NULL;
-	}
-	one->breakpoint = breakpoint;
-	return one;
-}
-
-/* Without blanks around it. */
-static char *trimmed(const char *line)
-{
-	size_t length;
-
-	line = prompt_skip_blanks(line);
-	length = strlen(line);
-	while (length && isspace((unsigned char)line[length - 1]))
-		length--;
-	return strndup(line, length);
-}
-
-/* Up to "end". */
+/* Reads lines up to "end". */
 static struct mt_error *read_lines(struct prompt *prompt, struct prompt_commands *one)
 {
 	char *line, *text;
 
 	while ((line = prompt_read_line(prompt, prompt_is_at_terminal(prompt) ? ">" : ""))) {
-		text = trimmed(line);
+		const char *start = prompt_skip_blanks(line);
+		size_t length = strlen(start);
+
+		while (length && isspace((unsigned char)start[length - 1]))
+			length--;
+		text = strndup(start, length);
 		free(line);
 		bool is_end = text && strcmp(text, "end") == 0;
 		if (!text || (!is_end && mt_array_push(&one->lines, text))) {
@@ -86,7 +64,7 @@ static struct mt_error *read_lines(struct prompt *prompt, struct prompt_commands
 	return NULL;
 }
 
-/* Of the number that is typed, or the breakpoint that was made last. */
+/* The number that is typed, or that of the newest breakpoint. */
 static struct mt_error *breakpoint_of(struct prompt *prompt, const char *text, unsigned *number)
 {
 	const struct mt_debug_breakpoint *last = NULL, *one;
@@ -122,9 +100,15 @@ struct mt_error *prompt_run_commands_command(struct prompt *prompt, const char *
 		prompt_printf("Type commands for breakpoint(s) %u, one per line.\n"
 			      "End with a line saying just \"end\".\n",
 			      number);
-	one = find_or_add(prompt, number);
-	if (!one)
-		return mt_error_no_memory();
+	one = find(prompt, number);
+	if (!one) {
+		one = calloc(1, sizeof(*one));
+		if (!one || mt_array_push(&prompt->commands, one)) {
+			free(one);
+			return mt_error_no_memory();
+		}
+		one->breakpoint = number;
+	}
 	forget_lines(one);
 	return read_lines(prompt, one);
 }
@@ -146,43 +130,30 @@ bool prompt_commands_are_silent(struct prompt *prompt, unsigned breakpoint)
 	return one && one->lines.count && strcmp(one->lines.items[0], "silent") == 0;
 }
 
-/* They may change what they are of: a copy is done. */
-static struct mt_error *copy(const struct prompt_commands *one, struct prompt_commands *out)
-{
-	mt_array_each (line, &one->lines) {
-		char *text = strdup(*line);
-
-		if (!text || mt_array_push(&out->lines, text)) {
-			free(text);
-			return mt_error_no_memory();
-		}
-	}
-	return NULL;
-}
-
-static struct mt_error *do_lines(struct prompt *prompt, const struct prompt_commands *list)
-{
-	unsigned stops = prompt->stops;
-
-	mt_array_each (line, &list->lines) {
-		if (strcmp(*line, "silent") == 0 && line == list->lines.items)
-			continue;
-		mt_try(prompt_execute_one(prompt, *line));
-		if (prompt->over || prompt->stops != stops)
-			return NULL; /* it went on, and the rest was of the former stop */
-	}
-	return NULL;
-}
-
-static struct mt_error *do_of(struct prompt *prompt, unsigned breakpoint)
+/* Runs a copy, since the commands may change their own list. */
+static struct mt_error *run_commands(struct prompt *prompt, unsigned breakpoint)
 {
 	const struct prompt_commands *one = find(prompt, breakpoint);
-	struct prompt_commands list = {0};
-	struct mt_error *error = one ? copy(one, &list) : NULL;
+	struct prompt_commands copy = {0};
+	struct mt_error *error = NULL;
+	unsigned stops = prompt->stops;
 
-	if (!error)
-		error = do_lines(prompt, &list);
-	forget_lines(&list);
+	for (size_t i = 0; one && !error && i < one->lines.count; i++) {
+		char *text = strdup(one->lines.items[i]);
+
+		if (text && !mt_array_push(&copy.lines, text))
+			continue;
+		free(text);
+		error = mt_error_no_memory();
+	}
+	for (size_t i = 0; !error && i < copy.lines.count; i++) {
+		if (i == 0 && strcmp(copy.lines.items[i], "silent") == 0)
+			continue;
+		error = prompt_execute_one(prompt, copy.lines.items[i]);
+		if (prompt->state == PROMPT_OVER || prompt->stops != stops)
+			break; /* it was continued: the other lines were of the former stop */
+	}
+	forget_lines(&copy);
 	return error;
 }
 
@@ -190,18 +161,19 @@ struct mt_error *prompt_do_commands(struct prompt *prompt)
 {
 	struct mt_error *error = NULL;
 
-	if (prompt->does_commands)
+	if (prompt->state == PROMPT_AT_COMMANDS)
 		return NULL;
-	prompt->does_commands = true;
-	while (!error && !prompt->over && prompt->to_do.count) {
+	while (!error && prompt->state != PROMPT_OVER && prompt->to_do.count) {
 		unsigned breakpoint = prompt->to_do.items[0];
 
+		prompt->state = PROMPT_AT_COMMANDS;
 		prompt->to_do.count--;
 		memmove(prompt->to_do.items, prompt->to_do.items + 1,
 			prompt->to_do.count * sizeof(breakpoint));
-		error = do_of(prompt, breakpoint);
+		error = run_commands(prompt, breakpoint);
+		if (prompt->state == PROMPT_AT_COMMANDS)
+			prompt->state = PROMPT_AT_LINE;
 	}
-	prompt->does_commands = false;
 	prompt->to_do.count = 0;
 	return error;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Completion at the prompt: readline asks with what has been typed, and is given what could stand
- * there.  Its callbacks know no context, so the prompt that asks is kept here. */
+/* Completion at the prompt, for readline.  Its callbacks have no context, so the prompt is kept
+ * here. */
 #include "prompt/prompt.h"
 
 #include <ctype.h>
@@ -33,23 +33,6 @@ static int compare_words(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Functions are many, and those of several files may have one name. */
-static void sort_words(struct words *words)
-{
-	size_t kept = 0;
-
-	if (!words->items.count)
-		return;
-	qsort(words->items.items, words->items.count, sizeof(char *), compare_words);
-	for (size_t i = 0; i < words->items.count; i++) {
-		if (kept && strcmp(words->items.items[kept - 1], words->items.items[i]) == 0)
-			free(words->items.items[i]);
-		else
-			words->items.items[kept++] = words->items.items[i];
-	}
-	words->items.count = kept;
-}
-
 static void offer_commands(struct words *words, const struct prompt_command *table)
 {
 	for (const struct prompt_command *command = table; command->name; command++)
@@ -62,37 +45,32 @@ static void offer_all_commands(struct words *words)
 		offer_commands(words, prompt_tables[i]);
 }
 
-/* A function by its name without parameters, so that it is one word: all overloads are meant. */
-static void offer_functions_of(struct words *words, struct mt_objfile *objfile)
-{
-	size_t count;
-	const struct mt_symbol *symbols = mt_objfile_symbols(objfile, &count);
-
-	for (size_t i = 0; i < count; i++) {
-		const char *name = symbols[i].kind == MT_FUNCTION_SYMBOL
-				       ? mt_objfile_symbol_name(objfile, &symbols[i])
-				       : NULL;
-
-		if (name && !strpbrk(name, " <"))
-			offer(words, name, strcspn(name, "("));
-	}
-}
-
+/* Functions by their names without parameters, so that each is one word: all overloads are meant.
+ */
 static void offer_functions(struct words *words, const struct prompt *prompt)
 {
 	struct mt_space *space = mt_debugger_space(prompt->debugger);
-	const struct mt_objfile *before = NULL;
+	struct mt_objfile *before = NULL;
 
-	for (size_t i = 0; space && i < mt_space_mapping_count(space); i++) {
-		const struct mt_mapping *mapping = mt_space_mapping(space, i);
+	for (size_t i = 0; i < mt_space_mapping_count(space); i++) {
+		struct mt_objfile *objfile = mt_space_mapping(space, i)->objfile;
+		size_t count = 0;
+		const struct mt_symbol *symbols =
+		    objfile && objfile != before ? mt_objfile_symbols(objfile, &count) : NULL;
 
-		if (mapping->objfile && mapping->objfile != before)
-			offer_functions_of(words, mapping->objfile);
-		before = mapping->objfile;
+		for (size_t at = 0; at < count; at++) {
+			const char *name = symbols[at].kind == MT_FUNCTION_SYMBOL
+					       ? mt_objfile_symbol_name(objfile, &symbols[at])
+					       : NULL;
+
+			if (name && !strpbrk(name, " <"))
+				offer(words, name, strcspn(name, "("));
+		}
+		before = objfile;
 	}
 }
 
-/* What the words in front of the last one mean, as far as they mean something. */
+/* The command that the words before the last one are, or NULL. */
 static const struct prompt_command *command_before(int start, const char **rest)
 {
 	mt_auto(mt_str) struct mt_str text = {0};
@@ -110,31 +88,30 @@ static const struct prompt_command *command_before(int start, const char **rest)
 	return error ? NULL : command;
 }
 
-static void offer_behind(struct words *words, const struct prompt *prompt,
-			 const struct prompt_command *command, bool first)
-{
-	if (command->sub && first)
-		offer_commands(words, command->sub);
-	else if (command->takes == PROMPT_COMMANDS && first)
-		offer_all_commands(words);
-	else if (command->takes == PROMPT_SETTINGS && first)
-		offer_commands(words, prompt_set_commands[0].sub);
-	else if (command->takes == PROMPT_LOCATION)
-		offer_functions(words, prompt);
-}
-
-/* In readline's order: the longest beginning that all have, the words, NULL. */
+/* As readline wants them: the longest common beginning, the words, NULL. */
 static char **matches_of(struct words *words)
 {
-	size_t count = words->items.count, common = count ? strlen(words->items.items[0]) : 0;
-	char **matches = count ? calloc(count + 2, sizeof(*matches)) : NULL;
+	char **items = words->items.items;
+	size_t count = 0, common;
 
+	/* Functions of several files may have one name. */
+	if (words->items.count)
+		qsort(items, words->items.count, sizeof(*items), compare_words);
+	for (size_t i = 0; i < words->items.count; i++) {
+		if (count && strcmp(items[count - 1], items[i]) == 0)
+			free(items[i]);
+		else
+			items[count++] = items[i];
+	}
+	words->items.count = count;
+	char **matches = count ? calloc(count + 2, sizeof(*matches)) : NULL;
+	common = count ? strlen(items[0]) : 0;
 	for (size_t i = 1; i < count; i++)
 		for (size_t at = 0; at < common; at++)
-			if (words->items.items[i][at] != words->items.items[0][at])
+			if (items[i][at] != items[0][at])
 				common = at;
 	if (matches)
-		matches[0] = strndup(words->items.items[0], common);
+		matches[0] = strndup(items[0], common);
 	if (!matches || !matches[0]) {
 		free(matches);
 		mt_array_each (word, &words->items)
@@ -142,9 +119,9 @@ static char **matches_of(struct words *words)
 		return NULL;
 	}
 	if (count > 1)
-		memcpy(matches + 1, words->items.items, count * sizeof(*matches));
+		memcpy(matches + 1, items, count * sizeof(*matches));
 	else
-		free(words->items.items[0]);
+		free(items[0]);
 	return matches;
 }
 
@@ -162,11 +139,17 @@ static char **complete(const char *text, int start, int end)
 		offer_all_commands(&words);
 	else
 		command = command_before(start, &rest);
+	bool first = command && !*rest; /* argument of the command */
 	if (command && command->takes == PROMPT_FILE)
 		rl_attempted_completion_over = 0;
-	else if (command)
-		offer_behind(&words, asking, command, !*rest);
-	sort_words(&words);
+	else if (first && command->sub)
+		offer_commands(&words, command->sub);
+	else if (first && command->takes == PROMPT_COMMANDS)
+		offer_all_commands(&words);
+	else if (first && command->takes == PROMPT_SETTINGS)
+		offer_commands(&words, prompt_set_commands[0].sub);
+	else if (command && command->takes == PROMPT_LOCATION)
+		offer_functions(&words, asking);
 	char **matches = matches_of(&words);
 	mt_array_deinit(&words.items);
 	return matches;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `display`: expressions that are shown at each stop. */
+/* `display`: expressions that are printed at each stop. */
 #include "prompt/prompt.h"
 
 #include <ctype.h>
@@ -9,7 +9,7 @@
 struct prompt_display {
 	unsigned number;
 	bool disabled;
-	bool is_local; /* it means something in one function alone */
+	bool is_local; /* its names are found in FUNCTION only */
 	uint64_t function;
 	struct mt_expr_format format;
 	char text[]; /* the expression */
@@ -29,9 +29,9 @@ static struct prompt_display *find(struct prompt *prompt, unsigned number)
 	return NULL;
 }
 
-/* ---- Where it means something ---- */
+/* ---- Where it can be evaluated ---- */
 
-/* Whether names are found with FRAME, which decides nothing of values. */
+/* Whether the names in TEXT are found with FRAME; values do not matter. */
 static struct mt_error *try_names(struct mt_expr_program *program,
 				  const struct mt_expr_frame *frame, const char *text)
 {
@@ -42,74 +42,38 @@ static struct mt_error *try_names(struct mt_expr_program *program,
 	return NULL;
 }
 
-static struct mt_error *get_function(struct prompt *prompt, uint64_t *function)
+/* That FRAME is of; 0: not known. */
+static uint64_t function_of(struct mt_expr_program *program, const struct mt_expr_frame *frame)
 {
-	const struct mt_expr_frame frame = mt_debugger_expr_frame(prompt->debugger, NULL);
 	mt_auto(mt_str) struct mt_str name = {0};
-	struct mt_expr_program *program;
+	uint64_t function = 0;
 
-	mt_try(mt_debugger_expressions(prompt->debugger, &program));
-	*function = 0;
-	mt_expr_frame_function(program, &frame, &name, function);
-	return NULL;
-}
-
-static struct mt_error *bind_to_function(struct prompt *prompt, struct prompt_display *display)
-{
-	struct mt_expr_frame frame = mt_debugger_expr_frame(prompt->debugger, NULL);
-	struct mt_expr_program *program;
-
-	mt_try(mt_debugger_expressions(prompt->debugger, &program));
-	mt_try(try_names(program, &frame, display->text));
-	frame.pc = 0;
-	struct mt_error *error = try_names(program, &frame, display->text);
-	display->is_local = error;
-	mt_error_destroy(error);
-	return get_function(prompt, &display->function);
+	mt_expr_frame_function(program, frame, &name, &function);
+	return function;
 }
 
 static bool is_within(struct prompt *prompt, const struct prompt_display *display)
 {
 	const struct mt_expr_frame frame = mt_debugger_expr_frame(prompt->debugger, NULL);
-	struct mt_expr_program *program;
-	uint64_t function;
+	struct mt_expr_program *program = mt_debugger_expressions(prompt->debugger);
 
 	if (!display->is_local)
 		return true;
-	struct mt_error *error = get_function(prompt, &function);
-	if (!error)
-		error = mt_debugger_expressions(prompt->debugger, &program);
-	if (!error && function == display->function)
-		error = try_names(program, &frame, display->text);
-	bool found = !error && function == display->function;
+	if (function_of(program, &frame) != display->function)
+		return false;
+	struct mt_error *error = try_names(program, &frame, display->text);
+	bool found = !error;
 	mt_error_destroy(error);
 	return found;
 }
 
 /* ---- Showing ---- */
 
-static struct mt_error *examine(struct prompt *prompt, const struct prompt_display *display)
+static struct mt_error *show_memory(struct prompt *prompt, const struct prompt_display *display)
 {
 	const struct mt_expr_frame frame = mt_debugger_expr_frame(prompt->debugger, NULL);
 	const struct mt_expr_format *format = &display->format;
 	mt_auto(mt_str) struct mt_str words = {0}, out = {0};
-	struct mt_expr_program *program;
-
-	if (format->letter == 'i')
-		return prompt_examine_code(prompt, display->text, format->count);
-	mt_str_appendf(&words, "/%d%.1s%.1s %s", format->count, &format->letter, &format->size,
-		       display->text);
-	if (words.failed)
-		return mt_error_no_memory();
-	mt_try(mt_debugger_expressions(prompt->debugger, &program));
-	mt_try(mt_expr_examine(program, &frame, words.text, &out));
-	prompt_printf("%s", out.failed ? "" : out.text);
-	return NULL;
-}
-
-static struct mt_error *show_memory(struct prompt *prompt, const struct prompt_display *display)
-{
-	const struct mt_expr_format *format = &display->format;
 
 	prompt_printf("x/");
 	if (format->count != 1)
@@ -119,14 +83,22 @@ static struct mt_error *show_memory(struct prompt *prompt, const struct prompt_d
 		prompt_printf("%c", format->size);
 	prompt_printf(" %s%s", display->text,
 		      format->count != 1 || format->letter != 's' ? "\n" : "  ");
-	return examine(prompt, display);
+	if (format->letter == 'i')
+		return prompt_examine_code(prompt, display->text, format->count);
+	mt_str_appendf(&words, "/%d%.1s%.1s %s", format->count, &format->letter, &format->size,
+		       display->text);
+	if (words.failed)
+		return mt_error_no_memory();
+	mt_try(
+	    mt_expr_examine(mt_debugger_expressions(prompt->debugger), &frame, words.text, &out));
+	prompt_printf("%s", out.failed ? "" : out.text);
+	return NULL;
 }
 
 static struct mt_error *show_value(struct prompt *prompt, const struct prompt_display *display)
 {
 	const struct mt_expr_frame frame = mt_debugger_expr_frame(prompt->debugger, NULL);
 	mt_auto(mt_str) struct mt_str words = {0}, out = {0};
-	struct mt_expr_program *program;
 
 	if (display->format.letter)
 		mt_str_appendf(&words, "/%c ", display->format.letter);
@@ -134,8 +106,7 @@ static struct mt_error *show_value(struct prompt *prompt, const struct prompt_di
 	if (words.failed)
 		return mt_error_no_memory();
 	prompt_printf("%s = ", words.text);
-	mt_try(mt_debugger_expressions(prompt->debugger, &program));
-	mt_try(mt_expr_output(program, &frame, words.text, &out));
+	mt_try(mt_expr_output(mt_debugger_expressions(prompt->debugger), &frame, words.text, &out));
 	prompt_printf("%s\n", out.failed ? "" : out.text);
 	return NULL;
 }
@@ -187,26 +158,18 @@ struct mt_error *prompt_info_display(struct prompt *prompt, const char *rest)
 
 /* ---- The list ---- */
 
-static struct mt_error *add(struct prompt *prompt, const struct mt_expr_format *format,
-			    const char *text)
+/* The names in an expression that is not local are found without a frame, too. */
+static struct mt_error *bind_to_function(struct prompt *prompt, struct prompt_display *display)
 {
-	size_t size = strlen(text) + 1;
-	struct prompt_display *display = calloc(1, sizeof(*display) + size);
+	struct mt_expr_frame frame = mt_debugger_expr_frame(prompt->debugger, NULL);
+	struct mt_expr_program *program = mt_debugger_expressions(prompt->debugger);
 
-	if (!display)
-		return mt_error_no_memory();
-	memcpy(display->text, text, size);
-	display->format = *format;
-	struct mt_error *error = bind_to_function(prompt, display);
-	if (!error && mt_array_push(&prompt->displays, display))
-		error = mt_error_no_memory();
-	if (error) {
-		free(display);
-		return error;
-	}
-	display->number = ++prompt->last_display;
-	if (prompt_is_at_terminal(prompt) && mt_debugger_selected_frame(prompt->debugger))
-		show(prompt, display);
+	display->function = function_of(program, &frame);
+	mt_try(try_names(program, &frame, display->text));
+	frame.pc = 0;
+	struct mt_error *error = try_names(program, &frame, display->text);
+	display->is_local = error;
+	mt_error_destroy(error);
 	return NULL;
 }
 
@@ -223,7 +186,23 @@ static struct mt_error *run_display(struct prompt *prompt, const char *rest)
 	rest = prompt_skip_blanks(rest);
 	if (!*rest)
 		return mt_error_new(MT_ERROR_USAGE, "Argument required (expression to compute).");
-	return add(prompt, &format, rest);
+	size_t size = strlen(rest) + 1;
+	struct prompt_display *display = calloc(1, sizeof(*display) + size);
+	if (!display)
+		return mt_error_no_memory();
+	memcpy(display->text, rest, size);
+	display->format = format;
+	struct mt_error *error = bind_to_function(prompt, display);
+	if (!error && mt_array_push(&prompt->displays, display))
+		error = mt_error_no_memory();
+	if (error) {
+		free(display);
+		return error;
+	}
+	display->number = ++prompt->last_display;
+	if (prompt_is_at_terminal(prompt) && mt_debugger_selected_frame(prompt->debugger))
+		show(prompt, display);
+	return NULL;
 }
 
 static struct mt_error *no_such(unsigned number)
@@ -286,37 +265,27 @@ static struct mt_error *disable_one(struct prompt *prompt, unsigned number)
 	return set_disabled(prompt, number, true);
 }
 
-static struct mt_error *set_all(struct prompt *prompt, const char *rest, bool disabled)
+struct mt_error *prompt_enable_displays(struct prompt *prompt, const char *rest, int enable)
 {
 	if (*rest)
 		return prompt_each_number(prompt, "display", rest,
-					  disabled ? disable_one : enable_one);
+					  enable ? enable_one : disable_one);
 	mt_array_each (display, &prompt->displays)
-		(*display)->disabled = disabled;
+		(*display)->disabled = !enable;
 	return NULL;
-}
-
-struct mt_error *prompt_enable_display(struct prompt *prompt, const char *rest)
-{
-	return set_all(prompt, rest, false);
-}
-
-struct mt_error *prompt_disable_display(struct prompt *prompt, const char *rest)
-{
-	return set_all(prompt, rest, true);
 }
 
 const struct prompt_command prompt_display_commands[] = {
     {.name = "display",
      .usage = "[/FORMAT] [EXPRESSION]",
-     .summary = "Print the value of an expression each time that the program stops",
+     .summary = "Print the value of an expression each time the program stops",
      .help =
-	 "FORMAT is as of \"print\", or as of \"x\" for memory: i, s, or with a size.  Without\n"
-	 "EXPRESSION all are printed now.  What is local is printed in its function only.\n",
+	 "FORMAT is as for \"print\", or as for \"x\" for memory: i, s, or with a size.  Without\n"
+	 "EXPRESSION all are printed now.  Local variables are printed in their function only.\n",
      .run = run_display},
     {.name = "undisplay",
      .usage = "[NUMBER]...",
-     .summary = "Print no longer what \"display\" asked for",
+     .summary = "Cancel expressions of \"display\"",
      .run = prompt_undisplay},
     {0},
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the debugger tells while the program runs, and whose the terminal is meanwhile.
+/* Events while the program runs, and who has the terminal meanwhile.
  *
- * The program has a process group of its own.  While it runs that one is in the foreground, so that
- * Ctrl-C is the program's; and it finds the terminal as it left it. */
+ * The program has a process group of its own, which is in the foreground while it runs: Ctrl-C goes
+ * to the program, and it finds the terminal modes as it left them. */
 #include "prompt/prompt.h"
 
 #include <signal.h>
@@ -11,7 +11,7 @@
 
 static struct {
 	bool is_ours;     /* standard input is our terminal */
-	bool has_program; /* program was saved */
+	bool has_program; /* PROGRAM was saved */
 	struct termios own, program;
 	volatile sig_atomic_t interrupted;
 	volatile sig_atomic_t ended; /* by this signal; 0: not */
@@ -38,15 +38,7 @@ static void handle(int signal, void (*handler)(int signal))
 		sigaction(signal, &action, NULL);
 }
 
-/* A program that runs on must not be left with breakpoints in its text. */
-static void handle_signals(void)
-{
-	handle(SIGINT, on_interrupt);
-	handle(SIGTERM, on_end);
-	handle(SIGHUP, on_end);
-}
-
-/* While it stands still there is nothing of ours in it. */
+/* While the program is stopped there is nothing of ours in it. */
 void prompt_release_signals(void)
 {
 	handle(SIGINT, on_interrupt);
@@ -60,24 +52,18 @@ static bool ended(void *context)
 	return state.ended;
 }
 
-/* In the background a process is stopped that changes the terminal, unless it ignores that. */
-static void set_foreground(pid_t group)
+/* In the background a process is stopped that changes the terminal, unless it ignores that.  MODES
+ * NULL: as they are; GROUP 0: the foreground stays. */
+static void set_terminal(const struct termios *modes, pid_t group)
 {
 	struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
 
 	sigemptyset(&ignore.sa_mask);
 	sigaction(SIGTTOU, &ignore, &before);
-	tcsetpgrp(STDIN_FILENO, group);
-	sigaction(SIGTTOU, &before, NULL);
-}
-
-static void set_modes(const struct termios *modes)
-{
-	struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
-
-	sigemptyset(&ignore.sa_mask);
-	sigaction(SIGTTOU, &ignore, &before);
-	tcsetattr(STDIN_FILENO, TCSADRAIN, modes);
+	if (group)
+		tcsetpgrp(STDIN_FILENO, group);
+	if (modes)
+		tcsetattr(STDIN_FILENO, TCSADRAIN, modes);
 	sigaction(SIGTTOU, &before, NULL);
 }
 
@@ -87,7 +73,10 @@ static void runs(void *context, pid_t pid)
 
 	state.interrupted = 0;
 	prompt_record_ran(prompt);
-	handle_signals();
+	/* A program that continues must not be left with breakpoints in its text. */
+	handle(SIGINT, on_interrupt);
+	handle(SIGTERM, on_end);
+	handle(SIGHUP, on_end);
 	prompt_out_unpaged();
 	fflush(stdout);
 	state.is_ours = !mt_debugger_is_attached(prompt->debugger) && isatty(STDIN_FILENO) &&
@@ -95,10 +84,8 @@ static void runs(void *context, pid_t pid)
 			tcgetattr(STDIN_FILENO, &state.own) == 0;
 	if (!state.is_ours)
 		return;
-	if (state.has_program)
-		set_modes(&state.program);
 	/* A child that was followed is of its parent's group. */
-	set_foreground(getpgid(pid));
+	set_terminal(state.has_program ? &state.program : NULL, getpgid(pid));
 }
 
 static void stopped(void *context, pid_t pid)
@@ -108,14 +95,14 @@ static void stopped(void *context, pid_t pid)
 	(void)pid;
 	prompt_release_signals();
 	if (state.ended) {
-		prompt->over = true;
+		prompt->state = PROMPT_OVER;
 		prompt->ended_by = state.ended;
 	}
 	if (!state.is_ours)
 		return;
-	set_foreground(getpgrp());
+	set_terminal(NULL, getpgrp());
 	state.has_program = tcgetattr(STDIN_FILENO, &state.program) == 0;
-	set_modes(&state.own);
+	set_terminal(&state.own, 0);
 }
 
 bool prompt_is_interrupted(void)
@@ -131,7 +118,7 @@ bool prompt_take_interrupt(void)
 	return was;
 }
 
-static bool gives_up(void *context)
+static bool cancelled(void *context)
 {
 	(void)context;
 	return prompt_is_interrupted();
@@ -162,16 +149,22 @@ static void thread_ended(void *context, const struct mt_debug_thread *thread)
 	prompt_drop_breakpoints_of(context, thread->number);
 }
 
-static void followed(struct prompt *prompt, const struct mt_debug_thread *thread, pid_t child,
-		     bool is_vfork)
+static void forked(void *context, enum mt_debug_child what, const struct mt_debug_thread *thread,
+		   pid_t child, bool is_vfork)
 {
-	mt_auto(mt_str) struct mt_str name = {0};
+	struct prompt *prompt = context;
+	const char *call = is_vfork ? "vfork" : "fork";
 	unsigned number = mt_debugger_inferior_count(prompt->debugger);
 	pid_t parent = mt_debugger_pid(prompt->debugger);
+	mt_auto(mt_str) struct mt_str name = {0};
 
+	if (what == MT_DEBUG_CHILD_DETACHED) {
+		prompt_printf("[Detaching after %s from child process %d]\n", call, child);
+		return;
+	}
 	prompt_name_thread(prompt, thread, &name);
 	prompt_printf("[Attaching after %s %s to child process %d]\n", name.failed ? "" : name.text,
-		      is_vfork ? "vfork" : "fork", child);
+		      call, child);
 	prompt_printf("[New inferior %u (process %d)]\n", number, child);
 	if (!is_vfork)
 		prompt_printf("[Detaching after fork from parent process %d]\n"
@@ -179,17 +172,7 @@ static void followed(struct prompt *prompt, const struct mt_debug_thread *thread
 			      parent, number - 1, parent);
 }
 
-static void forked(void *context, enum mt_debug_child what, const struct mt_debug_thread *thread,
-		   pid_t child, bool is_vfork)
-{
-	if (what == MT_DEBUG_CHILD_LET_GO)
-		prompt_printf("[Detaching after %s from child process %d]\n",
-			      is_vfork ? "vfork" : "fork", child);
-	else
-		followed(context, thread, child, is_vfork);
-}
-
-static void parent_let_go(void *context, pid_t parent, enum mt_debug_release why)
+static void parent_detached(void *context, pid_t parent, enum mt_debug_release why)
 {
 	static const char *const words[] = {[MT_DEBUG_BY_EXEC] = " after child exec",
 					    [MT_DEBUG_BY_EXIT] = " after child exit",
@@ -206,7 +189,7 @@ static void executes(void *context, pid_t pid, const char *path)
 	struct prompt *prompt = context;
 
 	prompt_printf("process %d is executing new program: %s\n", pid, path);
-	if (mt_debugger_settings(prompt->debugger)->exec_is_another)
+	if (mt_debugger_settings(prompt->debugger)->follow_exec == MT_DEBUG_EXEC_NEW)
 		prompt_printf("[New inferior %u]\n", mt_debugger_inferior_count(prompt->debugger));
 }
 
@@ -258,7 +241,7 @@ struct mt_debug_front prompt_front(struct prompt *prompt)
 	    .thread_born = thread_born,
 	    .thread_ended = thread_ended,
 	    .forked = forked,
-	    .parent_let_go = parent_let_go,
+	    .parent_detached = parent_detached,
 	    .executes = executes,
 	    .signalled = signalled,
 	    .hit = hit,
@@ -267,7 +250,7 @@ struct mt_debug_front prompt_front(struct prompt *prompt)
 	    .warned = warned,
 	    .runs = runs,
 	    .stopped = stopped,
-	    .gives_up = gives_up,
+	    .cancelled = cancelled,
 	    .interrupted = interrupted,
 	    .ended = ended,
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* info inferiors, info program: which processes are debugged, and why the program stands. */
+/* info inferiors, info program: which processes are debugged, and why the program is stopped. */
 #include "prompt/prompt.h"
 
 #include <stdio.h>
@@ -35,7 +35,7 @@ struct mt_error *prompt_info_inferiors(struct prompt *prompt, const char *rest)
 	return NULL;
 }
 
-static void tell_reason(struct prompt *prompt)
+static void print_reason(struct prompt *prompt)
 {
 	const struct mt_debug_stop *stop = &prompt->last_stop;
 	unsigned number = stop->seen_count ? stop->seen[0].breakpoint : stop->breakpoint;
@@ -70,7 +70,7 @@ struct mt_error *prompt_info_program(struct prompt *prompt, const char *rest)
 		      mt_debugger_is_attached(prompt->debugger) ? "attached" : "child", name.text);
 	if (frame)
 		prompt_printf("Program stopped at 0x%llx.\n", (unsigned long long)frame->pc);
-	if (prompt->has_stopped)
-		tell_reason(prompt);
+	if (prompt->last_stop.pid)
+		print_reason(prompt);
 	return NULL;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `info` about the program: lines, libraries, a frame. */
+/* `info` about the program: lines, libraries, frames. */
 #include "prompt/prompt.h"
 #include "values/libraries.h"
 
@@ -8,17 +8,17 @@
 struct mt_error *prompt_info_line(struct prompt *prompt, const char *rest)
 {
 	const struct mt_debug_frame *frame = mt_debugger_selected_frame(prompt->debugger);
-	mt_auto(mt_str) struct mt_str place = {0}, out = {0};
+	mt_auto(mt_str) struct mt_str location = {0}, out = {0};
 
 	if (!*rest && (!frame || !frame->source.line))
 		return mt_error_new(MT_ERROR_USAGE, "No line number information available.");
 	if (*rest)
-		mt_str_append(&place, rest);
+		mt_str_append(&location, rest);
 	else
-		mt_str_appendf(&place, "%u", frame->source.line);
-	if (place.failed)
+		mt_str_appendf(&location, "%u", frame->source.line);
+	if (location.failed)
 		return mt_error_no_memory();
-	mt_try(mt_debugger_info_line(prompt->debugger, place.text, &out));
+	mt_try(mt_debugger_info_line(prompt->debugger, location.text, &out));
 	prompt_printf("%s", out.text ? out.text : "");
 	return NULL;
 }
@@ -27,7 +27,7 @@ struct mt_error *prompt_info_line(struct prompt *prompt, const char *rest)
 
 struct libraries {
 	size_t count, bare;
-	bool loader; /* the dynamic loader is told now, else the others */
+	bool loader; /* only the dynamic loader is printed, else only the others */
 };
 
 static bool print_library(void *context, const struct mt_expr_library *library)
@@ -48,15 +48,14 @@ static bool print_library(void *context, const struct mt_expr_library *library)
 	return true;
 }
 
-/* The loader was there first. */
+/* The loader is the first, since it was mapped first. */
 struct mt_error *prompt_info_sharedlibrary(struct prompt *prompt, const char *rest)
 {
 	const struct mt_expr_frame frame = mt_debugger_expr_frame(prompt->debugger, NULL);
 	struct libraries libraries = {.loader = true};
-	struct mt_expr_program *program;
+	struct mt_expr_program *program = mt_debugger_expressions(prompt->debugger);
 
 	(void)rest;
-	mt_try(mt_debugger_expressions(prompt->debugger, &program));
 	mt_expr_each_library(program, &frame, print_library, &libraries);
 	libraries.loader = false;
 	mt_expr_each_library(program, &frame, print_library, &libraries);
@@ -69,17 +68,11 @@ struct mt_error *prompt_info_sharedlibrary(struct prompt *prompt, const char *re
 
 /* ---- A frame ---- */
 
-static bool moves_stack_pointer(const uint8_t code[3])
-{
-	static const uint8_t one[] = {0x48, 0x89, 0xe5}, other[] = {0x48, 0x8b, 0xec};
-
-	return memcmp(code, one, sizeof(one)) == 0 || memcmp(code, other, sizeof(other)) == 0;
-}
-
 /* Where GDB takes the arguments to begin: at the frame pointer, or where it would be. */
 static uint64_t arguments_at(struct prompt *prompt, const struct mt_debug_frame *frame)
 {
 	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa}, push_rbp = 0x55;
+	static const uint8_t mov[] = {0x48, 0x89, 0xe5}, same_mov[] = {0x48, 0x8b, 0xec};
 	struct mt_target *target = mt_debugger_target(prompt->debugger);
 	uint64_t rsp = frame->registers.values[MT_REGISTER_RSP], start = frame->function_start;
 	uint8_t code[8] = {0};
@@ -89,24 +82,25 @@ static uint64_t arguments_at(struct prompt *prompt, const struct mt_debug_frame 
 	size_t at = memcmp(code, endbr64, sizeof(endbr64)) == 0 ? sizeof(endbr64) : 0;
 	if (size < sizeof(code) || code[at] != push_rbp || frame->pc <= start + at)
 		return rsp - 8;
-	if (frame->pc <= start + at + 1 || !moves_stack_pointer(code + at + 1))
+	if (frame->pc <= start + at + 1 || (memcmp(code + at + 1, mov, sizeof(mov)) != 0 &&
+					    memcmp(code + at + 1, same_mov, sizeof(same_mov)) != 0))
 		return rsp;
 	return frame->registers.values[MT_REGISTER_RBP];
 }
 
-/* Where the function returns to, or the one that it is inlined into. */
+/* Prints where the function returns to, or the one that it is inlined into. */
 static void print_saved_rip(struct prompt *prompt, const struct mt_debug_frame *frame)
 {
 	struct mt_target *target = mt_debugger_target(prompt->debugger);
-	uint64_t places[MT_REGISTER_COUNT] = {0}, place, rip;
+	uint64_t saved[MT_REGISTER_COUNT] = {0}, rip;
 
-	while (frame && frame->inlined)
+	while (frame && frame->type == MT_DEBUG_INLINE_FRAME)
 		frame = mt_debugger_frame(prompt->debugger, frame->level + 1);
-	if (!frame || !mt_debugger_saved_registers(prompt->debugger, frame, places))
+	if (!frame || !mt_debugger_saved_registers(prompt->debugger, frame, saved))
 		return;
-	place = places[MT_REGISTER_RIP];
-	if (place && target->ops->read(target, mt_debugger_pid(prompt->debugger), place, &rip,
-				       sizeof(rip)) == sizeof(rip))
+	if (saved[MT_REGISTER_RIP] &&
+	    target->ops->read(target, mt_debugger_pid(prompt->debugger), saved[MT_REGISTER_RIP],
+			      &rip, sizeof(rip)) == sizeof(rip))
 		prompt_printf("; saved rip = 0x%llx", (unsigned long long)rip);
 }
 
@@ -118,9 +112,9 @@ static void print_neighbours(struct prompt *prompt, const struct mt_debug_frame 
 	    frame->level ? mt_debugger_frame(prompt->debugger, frame->level - 1) : NULL;
 	const char *why = mt_debugger_frames_end(prompt->debugger);
 
-	if (caller && frame->inlined)
+	if (caller && frame->type == MT_DEBUG_INLINE_FRAME)
 		prompt_printf(" inlined into frame %u", caller->level);
-	else if (caller && frame->tail)
+	else if (caller && frame->type == MT_DEBUG_TAIL_CALL_FRAME)
 		prompt_printf(" tail call frame");
 	else if (caller)
 		prompt_printf(" called by frame at 0x%llx", (unsigned long long)caller->cfa);
@@ -133,36 +127,34 @@ static void print_neighbours(struct prompt *prompt, const struct mt_debug_frame 
 		prompt_printf("\n");
 }
 
-static void print_saved(const uint64_t *places)
+/* SAVED: as of mt_debugger_saved_registers(). */
+static void print_saved(const uint64_t *saved)
 {
-	static const struct {
-		const char *name;
-		unsigned number;
-	} order[] = {
-	    {"rax", MT_REGISTER_RAX},
-	    {"rbx", MT_REGISTER_RBX},
-	    {"rcx", MT_REGISTER_RCX},
-	    {"rdx", MT_REGISTER_RDX},
-	    {"rsi", MT_REGISTER_RSI},
-	    {"rdi", MT_REGISTER_RDI},
-	    {"rbp", MT_REGISTER_RBP},
-	    {"r8", 8},
-	    {"r9", 9},
-	    {"r10", 10},
-	    {"r11", 11},
-	    {"r12", 12},
-	    {"r13", 13},
-	    {"r14", 14},
-	    {"r15", 15},
-	    {"rip", MT_REGISTER_RIP},
-	};
+	static const char *const names[] = {"rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "r8",
+					    "r9",  "r10", "r11", "r12", "r13", "r14", "r15", "rip"};
+	static const uint8_t numbers[] = {MT_REGISTER_RAX,
+					  MT_REGISTER_RBX,
+					  MT_REGISTER_RCX,
+					  MT_REGISTER_RDX,
+					  MT_REGISTER_RSI,
+					  MT_REGISTER_RDI,
+					  MT_REGISTER_RBP,
+					  8,
+					  9,
+					  10,
+					  11,
+					  12,
+					  13,
+					  14,
+					  15,
+					  MT_REGISTER_RIP};
 	bool any = false;
 
-	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-		if (!places[order[i].number])
+	for (size_t i = 0; i < sizeof(numbers); i++) {
+		if (!saved[numbers[i]])
 			continue;
-		prompt_printf("%s %s at 0x%llx", any ? "," : " Saved registers:\n ", order[i].name,
-			      (unsigned long long)places[order[i].number]);
+		prompt_printf("%s %s at 0x%llx", any ? "," : " Saved registers:\n ", names[i],
+			      (unsigned long long)saved[numbers[i]]);
 		any = true;
 	}
 	if (any)
@@ -174,7 +166,7 @@ static void print_arguments(struct prompt *prompt, const struct mt_debug_frame *
 	unsigned long long base = arguments_at(prompt, frame), cfa = frame->cfa;
 	mt_auto(mt_str) struct mt_str arguments = {0};
 
-	if (frame->inlined) {
+	if (frame->type == MT_DEBUG_INLINE_FRAME) {
 		prompt_printf(" Arglist at unknown address.\n"
 			      " Locals at unknown address, Previous frame's sp is 0x%llx\n",
 			      cfa);
@@ -186,27 +178,16 @@ static void print_arguments(struct prompt *prompt, const struct mt_debug_frame *
 	prompt_printf(" Locals at 0x%llx, Previous frame's sp is 0x%llx\n", base, cfa);
 }
 
-static void print_language(struct prompt *prompt, const struct mt_debug_frame *frame)
-{
-	const struct mt_expr_frame at = mt_debugger_expr_frame(prompt->debugger, frame);
-	struct mt_expr_program *program;
-	struct mt_error *error = mt_debugger_expressions(prompt->debugger, &program);
-
-	if (!error && frame->has_debug)
-		prompt_printf(" source language %s.\n", mt_program_language_name(program, at.pc));
-	mt_error_destroy(error);
-}
-
 struct mt_error *prompt_info_frame(struct prompt *prompt, const char *rest)
 {
 	const struct mt_debug_frame *frame = mt_debugger_selected_frame(prompt->debugger);
 	mt_auto(mt_str) struct mt_str name = {0};
-	uint64_t places[MT_REGISTER_COUNT] = {0};
+	uint64_t saved[MT_REGISTER_COUNT] = {0};
 
 	(void)rest;
 	if (!frame)
 		return mt_error_new(MT_ERROR_USAGE, "No stack.");
-	bool has_caller = mt_debugger_saved_registers(prompt->debugger, frame, places);
+	bool has_caller = mt_debugger_saved_registers(prompt->debugger, frame, saved);
 	prompt_printf("Stack level %u, frame at 0x%llx:\n rip = 0x%llx", frame->level,
 		      (unsigned long long)frame->cfa, (unsigned long long)frame->pc);
 	prompt_name_function(prompt, frame, &name);
@@ -217,9 +198,15 @@ struct mt_error *prompt_info_frame(struct prompt *prompt, const char *rest)
 	print_saved_rip(prompt, frame);
 	prompt_printf("\n");
 	print_neighbours(prompt, frame, has_caller);
-	print_language(prompt, frame);
+	if (frame->has_debug) {
+		const struct mt_expr_frame at = mt_debugger_expr_frame(prompt->debugger, frame);
+
+		prompt_printf(
+		    " source language %s.\n",
+		    mt_program_language_name(mt_debugger_expressions(prompt->debugger), at.pc));
+	}
 	print_arguments(prompt, frame);
-	print_saved(places);
+	print_saved(saved);
 	return NULL;
 }
 

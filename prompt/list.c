@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Source lines, as they stand in the file. */
+/* Source lines, as they are in the file. */
 #include "prompt/prompt.h"
 
 #include <ctype.h>
@@ -37,26 +37,18 @@ void prompt_list_around(struct prompt *prompt, uint32_t line)
 	prompt->listing.first = prompt->listing.next = first_around(line);
 }
 
-/* Told once, until another file is shown; then only where in the file one is. */
-static struct mt_error *tell_missing(struct prompt *prompt, const char *file, const char *name,
-				     uint32_t line)
+/* Reports the error once, until another file is shown; then only the position in the file. */
+static void report_missing(struct prompt *prompt, const char *file, const char *name, uint32_t line,
+			   int errnum)
 {
 	if (prompt->missing_file && strcmp(prompt->missing_file, file) == 0) {
 		prompt_printf("%u\tin %s\n", line, name);
-		return NULL;
+		return;
 	}
-	int errnum = errno;
 	fflush(stdout);
 	fprintf(stderr, "%u\t%s: %s.\n", line, name, strerrordesc_np(errnum));
 	free(prompt->missing_file);
 	prompt->missing_file = strdup(file);
-	return NULL;
-}
-
-static struct mt_error *beyond_end(uint32_t line, const char *name, uint32_t count)
-{
-	return mt_error_new(MT_ERROR_USAGE, "Line number %u out of range; %s has %u lines.", line,
-			    name, count);
 }
 
 struct mt_error *prompt_print_lines(struct prompt *prompt, const char *file, const char *name,
@@ -69,7 +61,7 @@ struct mt_error *prompt_print_lines(struct prompt *prompt, const char *file, con
 	uint32_t number = 0;
 
 	if (!source) {
-		mt_try(tell_missing(prompt, file, name, first));
+		report_missing(prompt, file, name, first, errno);
 		remember(prompt, file, name, first, last + 1);
 		return NULL;
 	}
@@ -85,25 +77,25 @@ struct mt_error *prompt_print_lines(struct prompt *prompt, const char *file, con
 	free(line);
 	fclose(source);
 	if (number < first)
-		return beyond_end(first, name, number);
+		return mt_error_new(MT_ERROR_USAGE, "Line number %u out of range; %s has %u lines.",
+				    first, name, number);
 	remember(prompt, file, name, first, number + 1);
 	return NULL;
 }
 
-/* A line of a file: both lent, until something else is listed. */
-struct spot {
+/* A line of a file.  The names are the listing's or the debugger's: print_lines() copies them. */
+struct position {
 	const char *file;
 	const char *name;
 	uint32_t line;
 };
 
-/* The first place that a location means. */
-static struct mt_error *keep_first(void *context, const struct mt_location *place)
+static struct mt_error *keep_first(void *context, const struct mt_location *location)
 {
 	uint64_t *first = context;
 
 	if (!*first)
-		*first = place->address;
+		*first = location->address;
 	return NULL;
 }
 
@@ -124,68 +116,63 @@ static uint32_t line_of(const char *text)
 	return (uint32_t)strtoul(digits, NULL, 10);
 }
 
-static struct mt_error *spot_at(struct prompt *prompt, uint64_t address, struct spot *spot)
+static struct mt_error *position_at(struct prompt *prompt, uint64_t address,
+				    struct position *position)
 {
-	struct mt_debug_place place;
+	struct mt_debug_position found;
 
-	mt_debugger_place(prompt->debugger, address, &place);
-	if (!place.file)
+	mt_debugger_position(prompt->debugger, address, &found);
+	if (!found.file)
 		return no_symbols();
-	*spot = (struct spot){place.source.file, place.file, place.source.line};
+	*position = (struct position){found.source.file, found.file, found.source.line};
 	return NULL;
 }
 
-static struct mt_error *spot_of_main(struct prompt *prompt, struct spot *spot)
+static struct mt_error *position_of_main(struct prompt *prompt, struct position *position)
 {
 	uint64_t address = 0;
 
 	mt_error_destroy(mt_debugger_locate(prompt->debugger, "main", keep_first, &address));
-	return address ? spot_at(prompt, address, spot) : no_symbols();
+	return address ? position_at(prompt, address, position) : no_symbols();
 }
 
-/* What is shown of a function begins with its first line. */
-static struct mt_error *spot_of_place(struct prompt *prompt, const char *text, struct spot *spot)
+/* IN: the file of a line number alone; NULL: the file that was listed last, or main's. */
+static struct mt_error *find_position(struct prompt *prompt, const char *text,
+				      const struct position *in, struct position *position)
 {
 	uint32_t line = line_of(text);
-	struct mt_debug_place place;
+	struct mt_debug_position found;
 	uint64_t address = 0;
 
+	if (line && !strchr(text, ':')) {
+		if (in)
+			*position = *in;
+		else if (prompt->listing.file)
+			*position = (struct position){.file = prompt->listing.file,
+						      .name = prompt->listing.name};
+		else
+			mt_try(position_of_main(prompt, position));
+		position->line = line;
+		return NULL;
+	}
 	mt_try(mt_debugger_locate(prompt->debugger, text, keep_first, &address));
-	mt_debugger_place(prompt->debugger, address, &place);
-	if (!line && *text != '*' && place.function && place.function->start)
-		address = place.function->start;
-	mt_try(spot_at(prompt, address, spot));
+	mt_debugger_position(prompt->debugger, address, &found);
+	/* A function is listed from its first line. */
+	if (!line && *text != '*' && found.function && found.function->start)
+		address = found.function->start;
+	mt_try(position_at(prompt, address, position));
 	if (line)
-		spot->line = line;
-	if (*text == '*' && place.function)
+		position->line = line;
+	if (*text == '*' && found.function)
 		prompt_printf("0x%llx is in %s (%s:%u).\n", (unsigned long long)address,
-			      place.function->name, spot->name, spot->line);
+			      found.function->name, position->name, position->line);
 	return NULL;
 }
 
-/* IN: whose lines are meant by numbers alone; NULL: the file's that was listed last, or main's. */
-static struct mt_error *find_spot(struct prompt *prompt, const char *text, const struct spot *in,
-				  struct spot *spot)
+static struct mt_error *print_lines(struct prompt *prompt, const struct position *position,
+				    uint32_t first, uint32_t last)
 {
-	uint32_t line = strchr(text, ':') ? 0 : line_of(text);
-
-	if (!line)
-		return spot_of_place(prompt, text, spot);
-	if (in)
-		*spot = *in;
-	else if (prompt->listing.file)
-		*spot = (struct spot){.file = prompt->listing.file, .name = prompt->listing.name};
-	else
-		mt_try(spot_of_main(prompt, spot));
-	spot->line = line;
-	return NULL;
-}
-
-/* The names may be the listing's, which the printing replaces. */
-static struct mt_error *print_spot(struct prompt *prompt, const struct spot *spot, uint32_t first,
-				   uint32_t last)
-{
-	char *file = strdup(spot->file), *name = strdup(spot->name);
+	char *file = strdup(position->file), *name = strdup(position->name);
 	struct mt_error *error = file && name ? prompt_print_lines(prompt, file, name, first, last)
 					      : mt_error_no_memory();
 
@@ -198,67 +185,55 @@ static struct mt_error *print_spot(struct prompt *prompt, const struct spot *spo
 static struct mt_error *list_range(struct prompt *prompt, char *text, char *comma)
 {
 	const char *behind = prompt_skip_blanks(comma + 1);
-	struct spot from = {0}, to = {0};
+	struct position from = {0}, to = {0};
 
 	*comma = '\0';
 	while (comma > text && isspace((unsigned char)comma[-1]))
 		*--comma = '\0';
 	if (*text)
-		mt_try(find_spot(prompt, text, NULL, &from));
+		mt_try(find_position(prompt, text, NULL, &from));
 	if (*behind)
-		mt_try(find_spot(prompt, behind, *text ? &from : NULL, &to));
+		mt_try(find_position(prompt, behind, *text ? &from : NULL, &to));
 	if (!*text && !*behind)
 		return mt_error_new(MT_ERROR_USAGE,
 				    "Two empty args do not say what lines to list.");
 	if (!*text)
-		return print_spot(prompt, &to, to.line >= LINES ? to.line - LINES + 1 : 1, to.line);
+		return print_lines(prompt, &to, to.line >= LINES ? to.line - LINES + 1 : 1,
+				   to.line);
 	if (*behind && strcmp(from.file, to.file) != 0)
 		return mt_error_new(MT_ERROR_USAGE,
 				    "Specified first and last lines are in different files.");
-	return print_spot(prompt, &from, from.line, *behind ? to.line : from.line + LINES - 1);
-}
-
-static struct mt_error *list_more(struct prompt *prompt)
-{
-	const struct prompt_listing *listing = &prompt->listing;
-	struct spot spot = {listing->file, listing->name, listing->next};
-
-	if (!listing->file) {
-		mt_try(spot_of_main(prompt, &spot));
-		spot.line = first_around(spot.line >= LINES ? spot.line - LINES + 1 : 1);
-	}
-	return print_spot(prompt, &spot, spot.line, spot.line + LINES - 1);
-}
-
-static struct mt_error *list_before(struct prompt *prompt)
-{
-	const struct prompt_listing *listing = &prompt->listing;
-	struct spot spot = {listing->file, listing->name, listing->first};
-
-	if (!listing->file)
-		return list_more(prompt);
-	if (listing->first <= 1)
-		return mt_error_new(MT_ERROR_USAGE, "Already at the start of %s.", listing->name);
-	return print_spot(prompt, &spot, spot.line > LINES ? spot.line - LINES : 1, spot.line - 1);
+	return print_lines(prompt, &from, from.line, *behind ? to.line : from.line + LINES - 1);
 }
 
 static struct mt_error *run_list(struct prompt *prompt, const char *rest)
 {
+	const struct prompt_listing *listing = &prompt->listing;
+	struct position position = {listing->file, listing->name, listing->next};
 	mt_auto(mt_str) struct mt_str text = {0};
-	struct spot spot = {0};
 
 	mt_str_append(&text, rest);
 	if (text.failed)
 		return mt_error_no_memory();
-	if (!*rest)
-		return list_more(prompt);
-	if (strcmp(rest, "-") == 0)
-		return list_before(prompt);
 	if (strchr(rest, ','))
 		return list_range(prompt, text.text, strchr(text.text, ','));
-	mt_try(find_spot(prompt, rest, NULL, &spot));
-	return print_spot(prompt, &spot, first_around(spot.line),
-			  first_around(spot.line) + LINES - 1);
+	if (strcmp(rest, "-") == 0 && listing->file) {
+		if (listing->first <= 1)
+			return mt_error_new(MT_ERROR_USAGE, "Already at the start of %s.",
+					    listing->name);
+		return print_lines(prompt, &position,
+				   listing->first > LINES ? listing->first - LINES : 1,
+				   listing->first - 1);
+	}
+	if (*rest && strcmp(rest, "-") != 0) {
+		mt_try(find_position(prompt, rest, NULL, &position));
+		position.line = first_around(position.line);
+	} else if (!listing->file) {
+		mt_try(position_of_main(prompt, &position));
+		position.line =
+		    first_around(position.line >= LINES ? position.line - LINES + 1 : 1);
+	}
+	return print_lines(prompt, &position, position.line, position.line + LINES - 1);
 }
 
 const struct prompt_command prompt_list_commands[] = {
@@ -267,9 +242,8 @@ const struct prompt_command prompt_list_commands[] = {
      .usage = "[LOCATION | FIRST,[LAST] | ,LAST | -]",
      .takes = PROMPT_LOCATION,
      .summary = "Print ten lines of the source",
-     .help =
-	 "Without an argument: around where the program stands, or the lines behind those that\n"
-	 "were printed last; with \"-\" those before them.\n",
+     .help = "Without an argument: around where the program is stopped, or the lines after those\n"
+	     "that were printed last; with \"-\" the lines before them.\n",
      .repeats = true,
      .run = run_list},
     {0},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Commands about the prompt itself, and what is told of the program. */
+/* Commands about the prompt itself, and `info`. */
 #include "prompt/prompt.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ static struct mt_error *run_quit(struct prompt *prompt, const char *rest)
 					 : "A debugging session is active.\n\nThe process will be "
 					   "killed.\n\nQuit anyway? (y or n) "))
 		return NULL;
-	prompt->over = true;
+	prompt->state = PROMPT_OVER;
 	return NULL;
 }
 
@@ -33,7 +33,7 @@ static struct mt_error *run_source(struct prompt *prompt, const char *rest)
 	return prompt_source(prompt, rest);
 }
 
-/* As in C: \n \t \\ and so on; a backslash at the end of the line is nothing. */
+/* Escapes are C's; a backslash at the end of the line prints nothing. */
 static struct mt_error *run_echo(struct prompt *prompt, const char *rest)
 {
 	static const char letters[] = "abefnrtv", meant[] = "\a\b\033\f\n\r\t\v";
@@ -56,58 +56,46 @@ static struct mt_error *run_echo(struct prompt *prompt, const char *rest)
 
 /* ---- info ---- */
 
-static void print_thread(struct prompt *prompt, const struct mt_debug_thread *thread, bool selected,
-			 int width)
+/* "Thread 0x7ffff7d8b740 (LWP 123) \"name\"" */
+static void append_target_id(struct prompt *prompt, const struct mt_debug_thread *thread,
+			     struct mt_str *out)
 {
-	mt_auto(mt_str) struct mt_str name = {0};
-	const struct mt_debug_frame *frame;
-
-	prompt_name_thread(prompt, thread, &name);
-	mt_str_appendf(&name, " \"%s\"", thread->name);
-	prompt_printf("%c %-4s %-*s ", selected ? '*' : ' ',
-		      prompt_thread_number(prompt, thread).text, width,
-		      name.failed ? "" : name.text);
-	frame = mt_debugger_frame(prompt->debugger, 0);
-	if (frame)
-		prompt_print_frame(prompt, frame, false);
-	else
-		prompt_printf("(gone)\n");
-}
-
-static int thread_width(struct prompt *prompt)
-{
-	size_t width = 0;
-
-	for (size_t i = 0; i < mt_debugger_thread_count(prompt->debugger); i++) {
-		mt_auto(mt_str) struct mt_str name = {0};
-		const struct mt_debug_thread *thread = mt_debugger_thread(prompt->debugger, i);
-
-		prompt_name_thread(prompt, thread, &name);
-		mt_str_appendf(&name, " \"%s\"", thread->name);
-		if (name.length > width)
-			width = name.length;
-	}
-	return (int)width;
+	prompt_name_thread(prompt, thread, out);
+	mt_str_appendf(out, " \"%s\"", thread->name);
 }
 
 static struct mt_error *info_threads(struct prompt *prompt, const char *rest)
 {
-	const struct mt_debug_thread *selected = mt_debugger_selected(prompt->debugger);
+	const struct mt_debug_thread *selected = mt_debugger_selected(prompt->debugger), *thread;
 	const struct mt_debug_frame *frame = mt_debugger_selected_frame(prompt->debugger);
 	unsigned level = frame ? frame->level : 0, number = selected ? selected->number : 0;
-	int width = thread_width(prompt);
+	mt_auto(mt_str) struct mt_str name = {0};
+	int width = 0;
 
 	(void)rest;
 	if (!selected) {
 		prompt_printf("No threads.\n");
 		return NULL;
 	}
+	for (size_t i = 0; (thread = mt_debugger_thread(prompt->debugger, i)); i++) {
+		mt_str_clear(&name);
+		append_target_id(prompt, thread, &name);
+		if ((int)name.length > width)
+			width = (int)name.length;
+	}
 	prompt_printf("  Id   %-*s Frame \n", width, "Target Id");
-	for (size_t i = 0; i < mt_debugger_thread_count(prompt->debugger); i++) {
-		const struct mt_debug_thread *thread = mt_debugger_thread(prompt->debugger, i);
-
+	for (size_t i = 0; (thread = mt_debugger_thread(prompt->debugger, i)); i++) {
 		mt_try(mt_debugger_select_thread(prompt->debugger, thread->number));
-		print_thread(prompt, thread, thread->number == number, width);
+		mt_str_clear(&name);
+		append_target_id(prompt, thread, &name);
+		prompt_printf("%c %-4s %-*s ", thread->number == number ? '*' : ' ',
+			      prompt_thread_number(prompt, thread).text, width,
+			      name.failed ? "" : name.text);
+		frame = mt_debugger_frame(prompt->debugger, 0);
+		if (frame)
+			prompt_print_frame(prompt, frame, false);
+		else
+			prompt_printf("(gone)\n");
 	}
 	mt_try(mt_debugger_select_thread(prompt->debugger, number));
 	mt_debugger_select_frame(prompt->debugger, level);
@@ -119,89 +107,90 @@ static const struct prompt_command info_commands[] = {
      .aliases = "b",
      .usage = "[NUMBER]...",
      .summary = "List breakpoints and watchpoints",
-     .run = prompt_info_breakpoints},
+     .run_variant = prompt_info_breakpoints},
     {.name = "watchpoints",
      .usage = "[NUMBER]...",
      .summary = "List watchpoints",
-     .run = prompt_info_watchpoints},
+     .run_variant = prompt_info_breakpoints,
+     .variant = true},
     {.name = "threads", .summary = "List threads", .run = info_threads},
     {.name = "inferiors",
-     .summary = "List the programs that were debugged one after the other",
+     .summary = "List the inferiors: the processes debugged so far",
      .run = prompt_info_inferiors},
     {.name = "program",
-     .summary = "Tell why the program stands, and where",
+     .summary = "Show where the program is stopped, and why",
      .run = prompt_info_program},
     {.name = "signals",
      .aliases = "handle",
      .usage = "[SIGNAL]",
-     .summary = "Tell what each signal does: see \"handle\"",
+     .summary = "Show what each signal does: see \"handle\"",
      .run = prompt_info_signals},
     {.name = "locals",
      .summary = "Print the local variables of the selected frame",
-     .run = prompt_info_locals},
+     .run_variant = prompt_evaluate,
+     .variant = PROMPT_INFO_LOCALS},
     {.name = "args",
      .summary = "Print the arguments of the selected frame",
-     .run = prompt_info_args},
+     .run_variant = prompt_evaluate,
+     .variant = PROMPT_INFO_ARGS},
     {.name = "symbol",
      .usage = "ADDRESS",
-     .summary = "Name what is at an address",
-     .run = prompt_info_symbol},
-    {.name = "display", .summary = "List what is printed at each stop", .run = prompt_info_display},
+     .summary = "Print the symbol at an address",
+     .run_variant = prompt_evaluate,
+     .variant = PROMPT_INFO_SYMBOL},
+    {.name = "display",
+     .summary = "List the expressions of \"display\"",
+     .run = prompt_info_display},
     {.name = "proc",
      .usage = "[cmdline|cwd|exe|mappings|status]",
-     .summary = "Tell what the system knows of the process",
+     .summary = "Show information of the system about the process",
      .run = prompt_info_proc},
     {.name = "scope",
      .usage = "LOCATION",
      .takes = PROMPT_LOCATION,
-     .summary = "List the variables that code has in sight",
+     .summary = "List the variables that are in scope at LOCATION",
      .run = prompt_info_scope},
     {.name = "functions",
      .usage = "[REGEXP]",
-     .summary = "List functions, with where they are declared",
-     .run = prompt_info_functions},
+     .summary = "List functions and where they are defined",
+     .run_variant = prompt_evaluate,
+     .variant = PROMPT_INFO_FUNCTIONS},
     {.name = "variables",
      .usage = "[REGEXP]",
-     .summary = "List variables outside of functions, with where they are declared",
-     .run = prompt_info_variables},
+     .summary = "List global and static variables and where they are defined",
+     .run_variant = prompt_evaluate,
+     .variant = PROMPT_INFO_VARIABLES},
     {.name = "line",
      .usage = "[LOCATION]",
      .takes = PROMPT_LOCATION,
-     .summary = "Tell the code of a source line",
+     .summary = "Show the addresses of a source line",
      .run = prompt_info_line},
     {.name = "registers",
      .aliases = "r",
      .usage = "[NAME]...",
-     .summary = "Print the registers as the selected frame has them",
+     .summary = "Print the registers of the selected frame",
      .help = "NAME is a register, or one of the groups general, float and vector.\n",
-     .run = prompt_info_registers},
+     .run_variant = prompt_info_registers},
     {.name = "all-registers",
      .usage = "[NAME]...",
      .summary = "As \"info registers\", with the floating-point and vector registers",
-     .run = prompt_info_all_registers},
+     .run_variant = prompt_info_registers,
+     .variant = true},
     {.name = "sharedlibrary",
      .aliases = "dll shared",
-     .summary = "List the libraries that are mapped",
+     .summary = "List the shared libraries",
      .run = prompt_info_sharedlibrary},
     {.name = "frame",
      .aliases = "f",
-     .summary = "Tell all about the selected frame",
+     .summary = "Show details of the selected frame",
      .run = prompt_info_frame},
-    {.name = "source", .summary = "Tell the source file", .run = prompt_info_source},
+    {.name = "source", .summary = "Show the current source file", .run = prompt_info_source},
     {0},
 };
 
 /* ---- help ---- */
 
-static void help_all(void)
-{
-	for (size_t i = 0; prompt_tables[i]; i++)
-		for (const struct prompt_command *one = prompt_tables[i]; one->name; one++)
-			prompt_printf("%s%s%s -- %s.\n", one->name, one->usage ? " " : "",
-				      one->usage ? one->usage : "", one->summary);
-}
-
-/* "info breakpoints": all the words that lead to WANTED from TABLE. */
+/* Appends "info breakpoints": the words that lead to WANTED in TABLE. */
 static bool put_words(const struct prompt_command *table, const struct prompt_command *wanted,
 		      struct mt_str *out)
 {
@@ -217,48 +206,45 @@ static bool put_words(const struct prompt_command *table, const struct prompt_co
 	return false;
 }
 
-static void help_one(const struct prompt_command *command, const char *words)
+/* OUTER: the words in front of the command, with a blank; or "". */
+static void print_summary(const char *outer, const struct prompt_command *command)
 {
-	prompt_printf("%s.\n", command->summary);
-	if (command->usage)
-		prompt_printf("Usage: %s %s\n", words, command->usage);
-	if (command->help)
-		prompt_printf("%s", command->help);
-	for (const struct prompt_command *one = command->sub; one && one->name; one++)
-		prompt_printf("%s %s%s%s -- %s.\n", words, one->name, one->usage ? " " : "",
-			      one->usage ? one->usage : "", one->summary);
+	prompt_printf("%s%s%s%s -- %s.\n", outer, command->name, command->usage ? " " : "",
+		      command->usage ? command->usage : "", command->summary);
 }
 
 static struct mt_error *run_help(struct prompt *prompt, const char *rest)
 {
 	mt_auto(mt_str) struct mt_str words = {0};
-	const struct prompt_command *command;
+	const struct prompt_command *command, *one;
 	const char *behind;
 
 	(void)prompt;
-	if (!*rest) {
-		help_all();
+	for (size_t i = 0; !*rest && prompt_tables[i]; i++)
+		for (one = prompt_tables[i]; one->name; one++)
+			print_summary("", one);
+	if (!*rest)
 		return NULL;
-	}
 	mt_try(prompt_find(rest, &command, &behind));
 	for (size_t i = 0; prompt_tables[i] && !put_words(prompt_tables[i], command, &words); i++)
 		continue;
+	prompt_printf("%s.\n", command->summary);
+	if (command->usage)
+		prompt_printf("Usage: %s %s\n", words.failed ? "" : words.text, command->usage);
+	prompt_printf("%s", command->help ? command->help : "");
+	mt_str_append(&words, " ");
 	if (words.failed)
 		return mt_error_no_memory();
-	help_one(command, words.text);
+	for (one = command->sub; one && one->name; one++)
+		print_summary(words.text, one);
 	return NULL;
-}
-
-static bool mentions(const struct prompt_command *command, const char *word)
-{
-	return strcasestr(command->name, word) || strcasestr(command->summary, word) ||
-	       (command->help && strcasestr(command->help, word));
 }
 
 static void list_mentions(const char *outer, const struct prompt_command *table, const char *word)
 {
 	for (const struct prompt_command *one = table; one->name; one++) {
-		if (mentions(one, word))
+		if (strcasestr(one->name, word) || strcasestr(one->summary, word) ||
+		    (one->help && strcasestr(one->help, word)))
 			prompt_printf("%s%s%s -- %s.\n", outer, *outer ? " " : "", one->name,
 				      one->summary);
 		if (one->sub)
@@ -280,32 +266,32 @@ const struct prompt_command prompt_other_commands[] = {
     {.name = "info",
      .aliases = "i inf",
      .usage = "SUBJECT",
-     .summary = "Tell about the program, or what was set",
+     .summary = "Show information about the program, or about breakpoints",
      .sub = info_commands},
     {.name = "file",
      .usage = "PROGRAM",
      .takes = PROMPT_FILE,
-     .summary = "Take PROGRAM as the one to debug",
+     .summary = "Set the program to debug",
      .run = run_file},
     {.name = "source",
      .usage = "FILE",
      .takes = PROMPT_FILE,
-     .summary = "Do the commands in a file",
+     .summary = "Run the commands in a file",
      .run = run_source},
     {.name = "echo",
      .usage = "TEXT",
-     .summary = "Print TEXT, in which \\n and the like are as in C",
+     .summary = "Print TEXT, with the escapes of C: \\n",
      .run = run_echo},
     {.name = "help",
      .aliases = "h",
      .usage = "[COMMAND]",
      .takes = PROMPT_COMMANDS,
-     .summary = "List the commands, or tell more of one",
+     .summary = "List the commands, or show the help of one",
      .run = run_help},
     {.name = "apropos",
      .usage = "WORD",
      .summary = "List the commands whose help mentions WORD",
      .run = run_apropos},
-    {.name = "quit", .aliases = "q exit", .summary = "End mtdb", .run = run_quit},
+    {.name = "quit", .aliases = "q exit", .summary = "Exit mtdb", .run = run_quit},
     {0},
 };

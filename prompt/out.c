@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the prompt prints: in colours where that is a terminal that shows them, and a page at a time
- * when somebody sits there and reads. */
+/* Output of the prompt: in colour on a terminal that has it, and a page at a time when it is read
+ * at a terminal. */
 #include "prompt/prompt.h"
 
 #include <errno.h>
@@ -14,11 +14,17 @@
 
 #define QUESTION "--Type <RET> for more, q to quit, c to continue without paging--"
 
+/* How the output of a command goes on. */
+enum page_state {
+	WHOLE, /* all at once */
+	PAGED, /* with a question after each page */
+	LEFT,  /* the rest is not printed */
+	RUNS,  /* all at once; the program runs, and may print, too */
+};
+
 static struct {
 	bool colour;
-	bool paged;
-	bool left; /* nobody wants to see the rest of what this command prints */
-	bool runs; /* the program does, and may print, too */
+	enum page_state state;
 	struct terminal *terminal;
 	unsigned rows, columns;
 	unsigned row, column;
@@ -29,7 +35,7 @@ static struct winsize size_of(const struct prompt *prompt)
 {
 	struct winsize size = {0};
 
-	if (!prompt->interactive || !isatty(STDOUT_FILENO) ||
+	if (prompt->source != PROMPT_FROM_TERMINAL || !isatty(STDOUT_FILENO) ||
 	    ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
 		size = (struct winsize){0};
 	return size;
@@ -37,7 +43,9 @@ static struct winsize size_of(const struct prompt *prompt)
 
 unsigned prompt_out_rows(const struct prompt *prompt)
 {
-	return prompt->has_height ? prompt->height : size_of(prompt).ws_row;
+	uint32_t height = prompt->settings.height;
+
+	return height == PROMPT_HEIGHT_OF_TERMINAL ? size_of(prompt).ws_row : height;
 }
 
 void prompt_out_begin(const struct prompt *prompt)
@@ -46,25 +54,25 @@ void prompt_out_begin(const struct prompt *prompt)
 
 	page.colour = prompt->terminal->print_colour;
 	page.rows = prompt_out_rows(prompt);
-	page.paged = prompt->paginates && size.ws_row && page.rows > 1;
+	page.state = prompt->settings.paginates && size.ws_row && page.rows > 1 ? PAGED : WHOLE;
 	page.columns = size.ws_col;
 	page.row = page.column = 0;
-	page.left = page.runs = false;
 	page.terminal = prompt->terminal;
 }
 
 void prompt_out_unpaged(void)
 {
-	page.paged = false;
-	page.runs = true;
+	if (page.state != LEFT)
+		page.state = RUNS;
 }
 
 bool prompt_out_was_left(void)
 {
-	return page.left;
+	return page.state == LEFT;
 }
 
-static void ask(void)
+/* False: the rest is not to be printed. */
+static bool ask(void)
 {
 	fflush(stdout);
 	char *answer = readline(QUESTION);
@@ -72,8 +80,8 @@ static void ask(void)
 
 	free(answer);
 	page.row = 0;
-	page.left = letter == 'q';
-	page.paged = letter != 'c';
+	page.state = letter == 'q' ? LEFT : letter == 'c' ? WHOLE : PAGED;
+	return page.state != LEFT;
 }
 
 /* How many rows a text takes that begins in COLUMN; where it ends stays there. */
@@ -119,15 +127,15 @@ static void put(const char *text)
 {
 	put_head(text);
 	/* While the program runs, Ctrl-C is meant for that. */
-	page.left |= !page.runs && prompt_is_interrupted();
-	while (*text && !page.left) {
+	if (page.state != RUNS && prompt_is_interrupted())
+		page.state = LEFT;
+	while (*text && page.state != LEFT) {
 		size_t length = strcspn(text, "\n");
 
 		length += text[length] == '\n';
 		unsigned column = page.column, rows = rows_of(text, length, &column);
-		if (page.paged && page.column == 0 && page.row && page.row + rows >= page.rows)
-			ask();
-		if (page.left)
+		if (page.state == PAGED && page.column == 0 && page.row &&
+		    page.row + rows >= page.rows && !ask())
 			return;
 		if (fwrite(text, 1, length, stdout) < length && !page.terminal->output_errno)
 			page.terminal->output_errno = errno;
@@ -144,7 +152,7 @@ static void put_formatted(const char *format, va_list args)
 	mt_str_vappendf(&text, format, args);
 	if (text.text)
 		put(text.text);
-	if (page.runs)
+	if (page.state == RUNS)
 		terminal_flush(page.terminal);
 }
 
@@ -157,30 +165,24 @@ void prompt_printf(const char *format, ...)
 	va_end(args);
 }
 
-/* GDB's colours. */
-static const char *sequence(enum prompt_style style)
+void prompt_styled(enum prompt_style style, const char *format, ...)
 {
 	static const char *const sequences[] = {
+	    /* GDB's colours */
 	    [PROMPT_FUNCTION] = "\033[33m",
 	    [PROMPT_FILENAME] = "\033[32m",
 	    [PROMPT_VARIABLE] = "\033[36m",
 	    [PROMPT_ADDRESS] = "\033[34m",
 	};
-
-	return sequences[style];
-}
-
-void prompt_styled(enum prompt_style style, const char *format, ...)
-{
 	va_list args;
 
 	put_head(format);
-	if (page.colour && !page.left)
-		fputs(sequence(style), stdout);
+	if (page.colour && page.state != LEFT)
+		fputs(sequences[style], stdout);
 	va_start(args, format);
 	put_formatted(format, args);
 	va_end(args);
-	if (page.colour && !page.left)
+	if (page.colour && page.state != LEFT)
 		fputs("\033[m", stdout);
 }
 

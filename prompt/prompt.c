@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `mtdb PROGRAM`: what the words on the command line ask for, then a line after the other. */
+/* `mtdb PROGRAM`: runs the commands of the command line, then a line after the other. */
 #include "prompt/prompt.h"
 
 #include "base/array.h"
@@ -21,7 +21,7 @@
 #define PROMPT          "(mtdb) "
 #define DEEPEST_SOURCES 50
 
-/* What was asked for on the command line, in its order. */
+/* A command of the command line, or a file of commands, in its order. */
 struct order {
 	bool is_file;
 	const char *text;
@@ -98,11 +98,19 @@ bool prompt_line_was_cancelled(void)
 	return cancelled;
 }
 
-static char *read_from_terminal(struct prompt *prompt, const char *mark)
+char *prompt_read_line(struct prompt *prompt, const char *mark)
 {
 	char *line;
 
+	if (prompt->script) {
+		prompt->line++;
+		return read_from_file(prompt->script);
+	}
+	if (prompt->source != PROMPT_FROM_TERMINAL)
+		prompt_printf("%s", mark);
 	terminal_flush(prompt->terminal);
+	if (prompt->source != PROMPT_FROM_TERMINAL)
+		return read_from_file(stdin);
 	for (;;) {
 		cancelled = false;
 		prompt_take_interrupt();
@@ -117,49 +125,37 @@ static char *read_from_terminal(struct prompt *prompt, const char *mark)
 	return line;
 }
 
-char *prompt_read_line(struct prompt *prompt, const char *mark)
+static bool is_typed(const struct prompt *prompt)
 {
-	if (prompt->input) {
-		prompt->line++;
-		return read_from_file(prompt->input);
-	}
-	if (prompt->interactive)
-		return read_from_terminal(prompt, mark);
-	prompt_printf("%s", mark);
-	terminal_flush(prompt->terminal);
-	return read_from_file(stdin);
+	return prompt->source == PROMPT_FROM_TERMINAL && !prompt->script;
 }
 
 static bool ask(struct prompt *prompt, const char *question, bool otherwise)
 {
+	if (!is_typed(prompt)) {
+		prompt_printf("%s[answered %c; input not from terminal]\n", question,
+			      otherwise ? 'Y' : 'N');
+		return otherwise;
+	}
 	char *answer = prompt_read_line(prompt, question);
 	char letter = answer ? (char)tolower((unsigned char)*prompt_skip_blanks(answer)) : 0;
-
 	free(answer);
 	return letter == 'y' || (letter != 'n' && otherwise);
 }
 
 bool prompt_is_at_terminal(const struct prompt *prompt)
 {
-	return !prompt->batch && !prompt->input;
+	return prompt->source != PROMPT_FROM_NOWHERE && !prompt->script;
 }
 
 bool prompt_confirms(struct prompt *prompt, const char *question)
 {
-	if (!prompt->confirm)
-		return true;
-	if (prompt->interactive && !prompt->input)
-		return ask(prompt, question, true);
-	prompt_printf("%s[answered Y; input not from terminal]\n", question);
-	return true;
+	return !prompt->settings.confirm || ask(prompt, question, true);
 }
 
 bool prompt_asks(struct prompt *prompt, const char *question)
 {
-	if (prompt->interactive && !prompt->input)
-		return ask(prompt, question, false);
-	prompt_printf("%s[answered N; input not from terminal]\n", question);
-	return false;
+	return ask(prompt, question, false);
 }
 
 /* ---- Commands ---- */
@@ -185,21 +181,24 @@ struct mt_error *prompt_execute_one(struct prompt *prompt, const char *line)
 	if (text.failed)
 		return mt_error_no_memory();
 	mt_try(prompt_find(text.text, &command, &rest));
-	if (!command->run)
-		return mt_error_new(MT_ERROR_USAGE,
-				    "\"%s\" must be followed by the name of a subcommand.",
-				    command->name);
 	prompt->repeats = command->repeats;
-	return command->run(prompt, rest);
+	if (command->run)
+		return command->run(prompt, rest);
+	if (command->run_variant)
+		return command->run_variant(prompt, rest, command->variant);
+	if (command->setting)
+		return prompt_set(prompt, command->setting, rest);
+	return mt_error_new(MT_ERROR_USAGE, "\"%s\" must be followed by the name of a subcommand.",
+			    command->name);
 }
 
-/* Nobody reads any more what comes of it. */
+/* Nobody reads the output any more. */
 static bool is_unread(const struct prompt *prompt)
 {
 	return prompt->terminal->output_errno == EPIPE;
 }
 
-static void tell_error(struct mt_error *error)
+static void print_error(struct mt_error *error)
 {
 	fflush(stdout);
 	if (*mt_error_message(error))
@@ -207,31 +206,12 @@ static void tell_error(struct mt_error *error)
 	mt_error_destroy(error);
 }
 
-static struct mt_error *source_lines(struct prompt *prompt, const char *path, FILE *file)
-{
-	struct mt_error *error = NULL;
-	unsigned number = 0;
-	char *line;
-
-	while (!error && !prompt->over && !is_unread(prompt) && !prompt_is_interrupted() &&
-	       (line = read_from_file(file))) {
-		number = ++prompt->line;
-		error = prompt_execute(prompt, line);
-		free(line);
-	}
-	if (!error)
-		return NULL;
-	struct mt_error *told =
-	    mt_error_new(mt_error_code(error), "%s:%u: Error in sourced command file:\n%s", path,
-			 number, mt_error_message(error));
-	mt_error_destroy(error);
-	return told;
-}
-
 struct mt_error *prompt_source(struct prompt *prompt, const char *path)
 {
-	FILE *file, *before = prompt->input;
-	unsigned line = prompt->line;
+	FILE *file, *outer = prompt->script;
+	unsigned outer_line = prompt->line, number = 0;
+	struct mt_error *error = NULL;
+	char *line;
 
 	if (prompt->depth == DEEPEST_SOURCES)
 		return mt_error_new(MT_ERROR_USAGE, "%s: files source one another endlessly.",
@@ -240,37 +220,48 @@ struct mt_error *prompt_source(struct prompt *prompt, const char *path)
 	if (!file)
 		return mt_error_new(MT_ERROR_NOT_FOUND, "%s: %s.", path, strerrordesc_np(errno));
 	prompt->depth++;
-	prompt->input = file;
+	prompt->script = file;
 	prompt->line = 0;
-	struct mt_error *error = source_lines(prompt, path, file);
-	prompt->input = before;
-	prompt->line = line;
+	while (!error && prompt->state != PROMPT_OVER && !is_unread(prompt) &&
+	       !prompt_is_interrupted() && (line = read_from_file(file))) {
+		number = ++prompt->line;
+		error = prompt_execute(prompt, line);
+		free(line);
+	}
+	prompt->script = outer;
+	prompt->line = outer_line;
 	prompt->depth--;
 	fclose(file);
-	return error;
+	if (!error)
+		return NULL;
+	struct mt_error *with_line =
+	    mt_error_new(mt_error_code(error), "%s:%u: Error in sourced command file:\n%s", path,
+			 number, mt_error_message(error));
+	mt_error_destroy(error);
+	return with_line;
 }
 
-/* Ctrl-C, or a page's reader who had enough, ended the command. */
+/* "Quit" is the error if Ctrl-C, or "q" at the end of a page, ended the command. */
 static struct mt_error *end_command(struct prompt *prompt, struct mt_error *error)
 {
 	bool is_interrupted = prompt_take_interrupt();
 
 	if (is_interrupted)
-		mt_debugger_look_anew(prompt->debugger);
+		mt_debugger_forget_frames(prompt->debugger);
 	if (!is_interrupted && !prompt_out_was_left())
 		return error;
 	mt_error_destroy(error);
 	return mt_error_new(MT_ERROR_INTERRUPTED, "Quit");
 }
 
-/* An empty line does again what can be done again. */
+/* An empty line repeats the last command, if that can be repeated. */
 static void take_line(struct prompt *prompt, char *line)
 {
 	bool is_empty = !*prompt_skip_blanks(line);
 	const char *text = is_empty && prompt->last_line ? prompt->last_line : line;
 	struct mt_error *error;
 
-	if (is_empty && !prompt->interactive) {
+	if (is_empty && prompt->source != PROMPT_FROM_TERMINAL) {
 		free(line);
 		return;
 	}
@@ -281,28 +272,13 @@ static void take_line(struct prompt *prompt, char *line)
 	prompt->status = error != NULL;
 	error = end_command(prompt, error);
 	if (error)
-		tell_error(error);
-	if (is_empty) {
-		free(line);
-		return;
+		print_error(error);
+	if (!is_empty) {
+		free(prompt->last_line);
+		prompt->last_line = prompt->repeats ? line : NULL;
 	}
-	free(prompt->last_line);
-	prompt->last_line = prompt->repeats ? line : NULL;
-	if (!prompt->repeats)
+	if (is_empty || !prompt->repeats)
 		free(line);
-}
-
-static void read_lines(struct prompt *prompt)
-{
-	while (!prompt->over && !is_unread(prompt)) {
-		char *line = prompt_read_line(prompt, PROMPT);
-
-		if (!line) {
-			prompt_printf("%s\n", prompt->interactive ? "quit" : "");
-			return;
-		}
-		take_line(prompt, line);
-	}
 }
 
 /* ---- The command line ---- */
@@ -314,7 +290,7 @@ static bool is_option(const char *word, const char *name)
 	return strcmp(word, name) == 0;
 }
 
-static struct mt_error *take_value(struct options *options, char ***words, bool is_file)
+static struct mt_error *add_order(struct options *options, char ***words, bool is_file)
 {
 	const struct order order = {is_file, *++*words};
 
@@ -331,9 +307,9 @@ static struct mt_error *take_option(struct options *options, char ***words)
 	if (is_option(word, "batch"))
 		options->batch = true;
 	else if (is_option(word, "x") || is_option(word, "command"))
-		return take_value(options, words, true);
+		return add_order(options, words, true);
 	else if (is_option(word, "ex") || is_option(word, "eval-command"))
-		return take_value(options, words, false);
+		return add_order(options, words, false);
 	else if (is_option(word, "p") || is_option(word, "pid"))
 		options->pid = *++*words;
 	else if (!is_option(word, "q") && !is_option(word, "quiet") && !is_option(word, "nx") &&
@@ -342,14 +318,6 @@ static struct mt_error *take_option(struct options *options, char ***words)
 				    word);
 	if (!**words)
 		return mt_error_new(MT_ERROR_USAGE, "option \"%s\" needs a value", word);
-	return NULL;
-}
-
-static struct mt_error *parse(struct options *options, char **words)
-{
-	for (; *words && **words == '-'; words++)
-		mt_try(take_option(options, &words));
-	options->program = words;
 	return NULL;
 }
 
@@ -371,7 +339,7 @@ bool prompt_is_meant(int argc, char **argv)
 	return false;
 }
 
-/* So that a shell gives the program these very words. */
+/* Quotes the words, so that a shell passes them on as they are. */
 static struct mt_error *set_arguments(struct prompt *prompt, char **words)
 {
 	mt_auto(mt_str) struct mt_str text = {0};
@@ -391,7 +359,7 @@ static struct mt_error *set_arguments(struct prompt *prompt, char **words)
 	return text.text ? mt_debugger_set_arguments(prompt->debugger, text.text) : NULL;
 }
 
-static struct mt_error *begin(struct prompt *prompt, const struct options *options)
+static struct mt_error *open_program(struct prompt *prompt, const struct options *options)
 {
 	if (options->program[0]) {
 		mt_try(mt_debugger_load(prompt->debugger, options->program[0]));
@@ -400,67 +368,71 @@ static struct mt_error *begin(struct prompt *prompt, const struct options *optio
 	return options->pid ? prompt_attach(prompt, options->pid) : NULL;
 }
 
-static void obey(struct prompt *prompt, const struct options *options)
-{
-	mt_array_each (order, &options->orders) {
-		if (prompt->over || is_unread(prompt))
-			return;
-		prompt_out_begin(prompt);
-		struct mt_error *error = order->is_file ? prompt_source(prompt, order->text)
-							: prompt_execute(prompt, order->text);
-		error = end_command(prompt, error);
-		prompt->status = error != NULL;
-		if (error)
-			tell_error(error);
-		terminal_flush(prompt->terminal);
-	}
-}
-
-static struct mt_error *open_debugger(struct prompt *prompt)
+static struct mt_error *run_session(struct prompt *prompt, const struct options *options)
 {
 	const struct mt_debug_front front = prompt_front(prompt);
 	struct mt_target *target;
+	char *line;
 
 	mt_try(mt_ptrace_target_create(&target));
-	return mt_debugger_create(target, &front, &prompt->debugger);
-}
-
-static struct mt_error *hold_session(struct prompt *prompt, const struct options *options)
-{
-	mt_try(open_debugger(prompt));
+	mt_try(mt_debugger_create(target, &front, &prompt->debugger));
 	prompt->progress = prompt_progress(prompt);
 	mt_try(prompt_record_create(prompt));
-	struct mt_error *error = begin(prompt, options);
-	if (error && options->batch)
+	struct mt_error *error = open_program(prompt, options);
+	if (error && prompt->source == PROMPT_FROM_NOWHERE)
 		return error;
 	if (error)
-		tell_error(error);
-	obey(prompt, options);
-	if (!options->batch)
-		read_lines(prompt);
+		print_error(error);
+	mt_array_each (order, &options->orders) {
+		if (prompt->state == PROMPT_OVER || is_unread(prompt))
+			break;
+		prompt_out_begin(prompt);
+		error = order->is_file ? prompt_source(prompt, order->text)
+				       : prompt_execute(prompt, order->text);
+		error = end_command(prompt, error);
+		prompt->status = error != NULL;
+		if (error)
+			print_error(error);
+		terminal_flush(prompt->terminal);
+	}
+	while (prompt->source != PROMPT_FROM_NOWHERE && prompt->state != PROMPT_OVER &&
+	       !is_unread(prompt)) {
+		line = prompt_read_line(prompt, PROMPT);
+		if (!line) {
+			prompt_printf("%s\n", prompt->source == PROMPT_FROM_TERMINAL ? "quit" : "");
+			break;
+		}
+		take_line(prompt, line);
+	}
 	return NULL;
 }
 
 int prompt_main(struct terminal *terminal, int argc, char **argv)
 {
 	struct prompt prompt = {
-	    .terminal = terminal, .confirm = true, .asks_pending = true, .paginates = true};
+	    .terminal = terminal,
+	    .settings = {.confirm = true, .paginates = true, .height = PROMPT_HEIGHT_OF_TERMINAL}};
 	struct options options = {0};
-	struct mt_error *error = parse(&options, argv + 1);
+	struct mt_error *error = NULL;
+	char **words = argv + 1;
 
 	(void)argc;
-	prompt.interactive = isatty(STDIN_FILENO) && !options.batch;
-	prompt.batch = options.batch;
+	for (; !error && *words && **words == '-'; words++)
+		error = take_option(&options, &words);
+	options.program = words;
+	prompt.source = options.batch          ? PROMPT_FROM_NOWHERE
+			: isatty(STDIN_FILENO) ? PROMPT_FROM_TERMINAL
+					       : PROMPT_FROM_PIPE;
 	prompt_complete_for(&prompt);
 	prompt_out_begin(&prompt);
 	rl_getc_function = read_key;
 	prompt_release_signals();
 	if (!error)
-		error = hold_session(&prompt, &options);
+		error = run_session(&prompt, &options);
 	if (error) {
-		tell_error(error);
+		print_error(error);
 		prompt.status = 1;
-		prompt.over = true;
+		prompt.state = PROMPT_OVER;
 	}
 	mt_debugger_destroy(prompt.debugger);
 	prompt_record_destroy(&prompt);
@@ -472,5 +444,5 @@ int prompt_main(struct terminal *terminal, int argc, char **argv)
 	prompt_listing_deinit(&prompt.listing);
 	if (prompt.ended_by)
 		return 128 + prompt.ended_by;
-	return options.batch || prompt.over ? prompt.status : 0;
+	return options.batch || prompt.state == PROMPT_OVER ? prompt.status : 0;
 }

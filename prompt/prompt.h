@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* mtdb's prompt: lines become commands, commands ask the debugger (debug/debugger.h), and what came
- * of it is told in GDB's words, so that fingers and scripts know it.
+/* mtdb's prompt: lines become commands, commands ask the debugger (debug/debugger.h), and the
+ * result is printed in GDB's words, which fingers and scripts know.
  *
- * A family of commands is a file with a table of its own, which table.c lists.  What is
- * asked for goes to standard output, what failed to standard error. */
+ * A family of commands is a file with a table of its own, which table.c lists.  Output goes to
+ * standard output, errors to standard error. */
 #ifndef MT_PROMPT_PROMPT_H
 #define MT_PROMPT_PROMPT_H
 
@@ -13,30 +13,34 @@
 #include "terminal/terminal.h"
 
 struct prompt;
+struct prompt_setting;
 
-/* What stands behind a command, for completion. */
+/* The argument of a command, for completion. */
 enum prompt_takes {
 	PROMPT_ANYTHING,
 	PROMPT_LOCATION,
 	PROMPT_FILE,
 	PROMPT_COMMANDS,
-	PROMPT_SETTINGS, /* as behind `set` */
+	PROMPT_SETTINGS, /* as of `set` */
 };
 
 struct prompt_command {
 	const char *name;
-	const char *aliases; /* words that mean it, though they may begin others: "b br"; or NULL */
-	const char *usage;   /* behind the name: "[LOCATION]"; or NULL */
+	const char *aliases; /* words that mean it, though others begin so: "b br"; or NULL */
+	const char *usage;   /* the arguments: "[LOCATION]"; or NULL */
 	const char *summary; /* a line, without a full stop */
 	const char *help;    /* more, lines that end in \n; or NULL */
-	bool repeats;        /* an empty line does it again */
+	bool repeats;        /* an empty line runs it again */
 	uint8_t takes;       /* enum prompt_takes */
-	/* `info`, `set`: the words behind it, ended by one without a name; or NULL. */
+	/* `info`, `set`: their subcommands, ended by one without a name; or NULL. */
 	const struct prompt_command *sub;
-	/* REST: what stands behind the name, without blanks at its ends.  With `sub`: what no word
-	 * of it fits; or NULL.  Errors: told to the user. */
+	/* One of these, or with `sub` none.  REST: the arguments, without blanks at their ends;
+	 * with `sub`, arguments that begin with no subcommand.  Errors: reported to the user. */
 	struct mt_error *(*run)(struct prompt *prompt, const char *rest);
-	/* Of a setting: how it is, in a sentence and a line; or NULL. */
+	struct mt_error *(*run_variant)(struct prompt *prompt, const char *rest, int variant);
+	const struct prompt_setting *setting; /* that is set */
+	int variant;
+	/* Of a setting: its value, as a sentence and a line; NULL: as of SETTING. */
 	struct mt_error *(*show)(struct prompt *prompt, const char *rest, struct mt_str *out);
 };
 
@@ -69,12 +73,41 @@ struct mt_error *prompt_find_within(const struct prompt_command *table, const ch
 				    const char *text, const struct prompt_command **command,
 				    const char **rest);
 
-/* What `list` goes on from. */
+/* Where `list` continues. */
 struct prompt_listing {
 	char *file;     /* NULL: nothing was listed yet */
-	char *name;     /* of the file, as people know it */
+	char *name;     /* of the file, as the compiler was given it */
 	uint32_t first; /* of the lines that were printed last */
 	uint32_t next;  /* behind them */
+};
+
+/* Where `x/i` continues, and whether `x` without a format is `x/i`. */
+struct prompt_examining {
+	bool code;
+	uint64_t next;
+	int32_t count; /* of the instructions that were printed last */
+};
+
+#define PROMPT_HEIGHT_OF_TERMINAL UINT32_MAX
+
+/* What `set` changes, but for what is the debugger's or the expressions'. */
+struct prompt_settings {
+	bool confirm;
+	bool paginates;
+	uint8_t pending; /* enum prompt_pending */
+	uint8_t syntax;  /* enum prompt_syntax */
+	uint32_t height; /* lines of a page; 0: unlimited */
+};
+enum prompt_pending { PROMPT_PENDING_AUTO, PROMPT_PENDING_ON, PROMPT_PENDING_OFF };
+enum prompt_syntax { PROMPT_ATT_SYNTAX, PROMPT_INTEL_SYNTAX };
+
+/* Where lines come from, but for scripts. */
+enum prompt_source { PROMPT_FROM_PIPE, PROMPT_FROM_TERMINAL, PROMPT_FROM_NOWHERE /* --batch */ };
+
+enum prompt_state {
+	PROMPT_AT_LINE,     /* a command is read, or run */
+	PROMPT_AT_COMMANDS, /* the `commands` of breakpoints are run */
+	PROMPT_OVER,        /* `quit`, or a signal that ends mtdb */
 };
 
 struct prompt_record;
@@ -83,88 +116,78 @@ struct prompt_display;
 
 struct prompt {
 	struct mt_debugger *debugger;
-	struct prompt_record *record; /* what `mtrace` keeps */
-	MT_ARRAY(struct prompt_commands *) commands;
-	MT_ARRAY(struct prompt_display *) displays;
-	unsigned last_display;    /* the number of the one that came last */
-	MT_ARRAY(unsigned) to_do; /* breakpoints whose commands are to be done */
-	unsigned stops;           /* how many were told */
-	bool does_commands;       /* it is at them */
+	struct prompt_record *record; /* state of `mtrace` */
+	struct prompt_settings settings;
 	struct terminal *terminal;
 	struct mt_progress progress;
-	bool batch;
-	bool confirm;
-	bool asks_pending;              /* a breakpoint without a place: whether to keep it */
-	bool makes_pending;             /* when nobody is asked: it is kept */
-	bool interactive;               /* lines come from a terminal */
-	bool over;                      /* `quit` was said */
-	int ended_by;                   /* a signal that came while the program ran; 0: none */
-	bool repeats;                   /* the last command can be done again by an empty line */
-	bool has_stopped;               /* a verb ended in this run */
-	struct mt_debug_stop last_stop; /* so; what it lends is gone */
-	unsigned last_hit;              /* the breakpoint at which the program stands; 0: none */
-	int status;                     /* of mtdb */
-	char *last_line;                /* what an empty line repeats; NULL: nothing */
-	unsigned depth;                 /* of `source` within `source` */
-	char *missing_file;             /* a source file that was told to be missing */
-	struct prompt_listing listing;
-	bool examines_code; /* `x` does, without another format */
-	uint64_t next_instruction;
-	int32_t examined; /* how many it printed last */
-	bool paginates;
-	bool has_height; /* it was set; else it is the terminal's */
-	uint32_t height; /* lines of a page; 0: all */
-	bool intel;      /* the syntax of instructions; else AT&T's */
+	enum prompt_state state;
+	enum prompt_source source;
+	FILE *script;    /* that is read by `source`; NULL: lines come from SOURCE */
 	unsigned line;   /* of that script */
-	FILE *input;     /* lines of a script come from here; NULL: from the terminal */
+	unsigned depth;  /* of `source` within `source` */
+	int ended_by;    /* a signal that came while the program ran; 0: none */
+	int status;      /* of mtdb */
+	bool repeats;    /* the last command can be repeated by an empty line */
+	char *last_line; /* that an empty line repeats; NULL: none */
+
+	MT_ARRAY(struct prompt_commands *) commands;
+	MT_ARRAY(unsigned) to_do; /* breakpoints whose commands are to be run */
+	MT_ARRAY(struct prompt_display *) displays;
+	unsigned last_display;          /* number of the newest */
+	unsigned stops;                 /* how many were reported */
+	struct mt_debug_stop last_stop; /* of this run, without what it borrows; pid 0: none yet */
+	char *missing_file;             /* a source file that was reported as missing */
+	struct prompt_listing listing;
+	struct prompt_examining examining;
 };
 
 /* prompt.c: the whole of `mtdb PROGRAM`. */
 int prompt_main(struct terminal *terminal, int argc, char **argv);
-/* Whether the words mean it, and no command of mtdb's. */
+/* Whether the words are for the prompt, not a command of mtdb. */
 bool prompt_is_meant(int argc, char **argv);
-/* And what breakpoints want to be done when they stop the program. */
+/* Runs a line, then the `commands` of the breakpoints that it stopped at. */
 struct mt_error *prompt_execute(struct prompt *prompt, const char *line);
-/* Without that. */
+/* Runs the line alone. */
 struct mt_error *prompt_execute_one(struct prompt *prompt, const char *line);
 /* Errors: what reading gives; a command's, behind "FILE:LINE: Error in sourced command file:". */
 struct mt_error *prompt_source(struct prompt *prompt, const char *path);
-/* One line of whoever gives lines now.  NULL: that was all.  The caller's to free. */
+/* The next line of the script, or of the prompt's source.  NULL: there are no more.  The caller
+ * frees it. */
 char *prompt_read_line(struct prompt *prompt, const char *mark);
 /* The last line that was typed at a terminal ended with Ctrl-C. */
 bool prompt_line_was_cancelled(void);
-/* The command was typed, and does not come from a script: more is told then. */
+/* The command does not come from a script or --batch: commands print more then. */
 bool prompt_is_at_terminal(const struct prompt *prompt);
-/* No, where nobody can be asked. */
+/* "No" without a terminal. */
 bool prompt_asks(struct prompt *prompt, const char *question);
-/* Yes, where nobody can be asked. */
+/* "Yes" without a terminal, or with `set confirm off`. */
 bool prompt_confirms(struct prompt *prompt, const char *question);
 
-/* front.c: what happens while the program runs. */
+/* front.c: events while the program runs. */
 struct mt_debug_front prompt_front(struct prompt *prompt);
-/* The signals that end a program end mtdb, which is at its prompt. */
+/* Signals that end a program end mtdb from now on: the debugged program is stopped. */
 void prompt_release_signals(void);
-/* Ctrl-C was pressed since it was asked last. */
+/* Ctrl-C was pressed since prompt_take_interrupt(). */
 bool prompt_is_interrupted(void);
-/* And forgets it. */
+/* The same, and clears it. */
 bool prompt_take_interrupt(void);
 
-/* out.c: what is printed, from all files. */
+/* out.c: all output of the prompt. */
 enum prompt_style { PROMPT_FUNCTION, PROMPT_FILENAME, PROMPT_VARIABLE, PROMPT_ADDRESS };
 void prompt_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void prompt_styled(enum prompt_style style, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* A command begins: its output is a page at a time, where somebody reads it. */
+/* A command begins: its output is paged, if it is read at a terminal. */
 void prompt_out_begin(const struct prompt *prompt);
-/* The rest of it is not: the terminal may be the program's. */
+/* The rest of its output is not paged: the terminal may be the program's. */
 void prompt_out_unpaged(void);
-/* What stands before whatever is printed from now on, if anything is; NULL: nothing does. */
+/* Printed before the next output, if there is any; NULL: nothing. */
 void prompt_out_head(const char *text);
-/* Lines of a page; 0: all that there is. */
+/* Lines of a page; 0: unlimited. */
 unsigned prompt_out_rows(const struct prompt *prompt);
-/* How far long work is; Ctrl-C ends it. */
+/* Progress of long work; Ctrl-C interrupts it. */
 struct mt_progress prompt_progress(struct prompt *prompt);
-/* The reader had enough: nothing is printed until the next command. */
+/* The user quit at the end of a page: nothing is printed until the next command. */
 bool prompt_out_was_left(void);
 
 /* say.c */
@@ -177,8 +200,8 @@ struct prompt_text {
 };
 struct prompt_text prompt_thread_number(const struct prompt *prompt,
 					const struct mt_debug_thread *thread);
-/* The stop that a verb ended with, and where the program stands. */
-struct mt_error *prompt_tell_stop(struct prompt *prompt, const struct mt_debug_stop *stop);
+/* Prints why and where the program stopped. */
+struct mt_error *prompt_report_stop(struct prompt *prompt, const struct mt_debug_stop *stop);
 /* "ns::f", by its language; nothing: not known.  And "n=3, s=0x4006b4 \"x\"". */
 void prompt_name_function(struct prompt *prompt, const struct mt_debug_frame *frame,
 			  struct mt_str *out);
@@ -197,14 +220,14 @@ struct prompt_text prompt_signal_words(int signal); /* "Segmentation fault" */
 struct mt_error *prompt_attach(struct prompt *prompt, const char *pid);
 /* "Hardware watchpoint" */
 const char *prompt_watch_words(const struct mt_debug_breakpoint *one);
-/* And tell where it is. */
+/* Sets a breakpoint and prints its location. */
 struct mt_error *prompt_add_breakpoint(struct prompt *prompt,
 				       const struct mt_debug_new_breakpoint *what);
 
-/* breaks.c: within `info` */
-struct mt_error *prompt_info_breakpoints(struct prompt *prompt, const char *rest);
-struct mt_error *prompt_info_watchpoints(struct prompt *prompt, const char *rest);
-/* Of a thread that is gone, or with 0 of all: they are deleted, and that is told. */
+/* breaks.c: `info breakpoints`, and `info watchpoints`. */
+struct mt_error *prompt_info_breakpoints(struct prompt *prompt, const char *rest,
+					 int watchpoints_only);
+/* Deletes those of a thread that is gone, or with 0 of all threads, and reports it. */
 void prompt_drop_breakpoints_of(struct prompt *prompt, unsigned thread);
 
 /* choose.c: TEXT, or for "?" a function that is chosen now; *OUT is the caller's to free.
@@ -215,21 +238,29 @@ struct mt_error *prompt_choose_process(struct prompt *prompt, pid_t *pid);
 /* complete.c: the prompt at which readline completes from now on. */
 void prompt_complete_for(struct prompt *prompt);
 
-/* print.c: within `set` and `info` */
-struct mt_error *prompt_set_variable(struct prompt *prompt, const char *rest);
-struct mt_error *prompt_info_locals(struct prompt *prompt, const char *rest);
-struct mt_error *prompt_info_args(struct prompt *prompt, const char *rest);
-struct mt_error *prompt_info_symbol(struct prompt *prompt, const char *rest);
-struct mt_error *prompt_info_functions(struct prompt *prompt, const char *rest);
-struct mt_error *prompt_info_variables(struct prompt *prompt, const char *rest);
+/* print.c: commands that print what expr/expr.h makes of their arguments. */
+enum prompt_evaluation {
+	PROMPT_PRINT,
+	PROMPT_SET_VARIABLE,
+	PROMPT_OUTPUT,
+	PROMPT_EXAMINE,
+	PROMPT_WHATIS,
+	PROMPT_PTYPE,
+	PROMPT_PRINTF,
+	PROMPT_INFO_SYMBOL,
+	PROMPT_INFO_LOCALS,
+	PROMPT_INFO_ARGS,
+	PROMPT_INFO_FUNCTIONS,
+	PROMPT_INFO_VARIABLES,
+};
+struct mt_error *prompt_evaluate(struct prompt *prompt, const char *rest, int evaluation);
 struct mt_error *prompt_info_scope(struct prompt *prompt, const char *rest);
 
 /* display.c: after a stop, and within `info`, `delete`, `enable` and `disable` */
 void prompt_show_displays(struct prompt *prompt);
 struct mt_error *prompt_info_display(struct prompt *prompt, const char *rest);
 struct mt_error *prompt_undisplay(struct prompt *prompt, const char *rest);
-struct mt_error *prompt_enable_display(struct prompt *prompt, const char *rest);
-struct mt_error *prompt_disable_display(struct prompt *prompt, const char *rest);
+struct mt_error *prompt_enable_displays(struct prompt *prompt, const char *rest, int enable);
 void prompt_displays_deinit(struct prompt *prompt);
 
 /* list.c */
@@ -253,9 +284,12 @@ struct mt_error *prompt_info_sharedlibrary(struct prompt *prompt, const char *re
 struct mt_error *prompt_info_frame(struct prompt *prompt, const char *rest);
 struct mt_error *prompt_info_source(struct prompt *prompt, const char *rest);
 
-/* registers.c: behind `info`. */
-struct mt_error *prompt_info_registers(struct prompt *prompt, const char *rest);
-struct mt_error *prompt_info_all_registers(struct prompt *prompt, const char *rest);
+/* registers.c: `info registers`, and `info all-registers`. */
+struct mt_error *prompt_info_registers(struct prompt *prompt, const char *rest, int all);
+
+/* set.c */
+struct mt_error *prompt_set(struct prompt *prompt, const struct prompt_setting *setting,
+			    const char *text);
 
 /* system.c: behind `info`. */
 struct mt_error *prompt_info_proc(struct prompt *prompt, const char *rest);
@@ -270,7 +304,7 @@ struct mt_error *prompt_info_signals(struct prompt *prompt, const char *rest);
 /* commands.c */
 struct mt_error *prompt_run_commands_command(struct prompt *prompt, const char *rest);
 void prompt_show_commands(struct prompt *prompt, unsigned breakpoint);
-/* The stop is not to be told. */
+/* The first one is "silent": the stop is not to be printed. */
 bool prompt_commands_are_silent(struct prompt *prompt, unsigned breakpoint);
 struct mt_error *prompt_do_commands(struct prompt *prompt);
 void prompt_commands_deinit(struct prompt *prompt);
@@ -289,7 +323,7 @@ bool prompt_trigger_hit(struct prompt *prompt, unsigned breakpoint);
 const char *prompt_find_word(const char *text, const char *word);
 bool prompt_is_word(const char *text, const char *word); /* TEXT begins with it, as a whole */
 const char *prompt_skip_blanks(const char *text);
-/* ACT on each of "1 3-5"; what it fails with is told, and the others are done.  WHAT: "breakpoint".
+/* Calls ACT for each of "1 3-5"; its errors are printed.  WHAT: "breakpoint".
  * Errors: USAGE. */
 struct mt_error *prompt_each_number(struct prompt *prompt, const char *what, const char *text,
 				    struct mt_error *(*act)(struct prompt *prompt,

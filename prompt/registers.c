@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `info registers`: which of them, in which order. */
+/* `info registers`: the groups of registers, in GDB's order. */
 #include "prompt/prompt.h"
 
 #include <string.h>
@@ -28,9 +28,8 @@ static struct mt_error *print_one(struct prompt *prompt, const char *name)
 {
 	const struct mt_expr_frame frame = mt_debugger_expr_frame(prompt->debugger, NULL);
 	mt_auto(mt_str) struct mt_str out = {0};
-	struct mt_expr_program *program;
+	struct mt_expr_program *program = mt_debugger_expressions(prompt->debugger);
 
-	mt_try(mt_debugger_expressions(prompt->debugger, &program));
 	mt_try(mt_expr_info_register(program, &frame, name, &out));
 	if (out.failed)
 		return mt_error_no_memory();
@@ -45,14 +44,7 @@ static struct mt_error *print_all(struct prompt *prompt, const char *const *name
 	return NULL;
 }
 
-static struct mt_error *print_named(struct prompt *prompt, const char *name)
-{
-	for (const struct group *group = groups; group->name; group++)
-		if (strcmp(group->name, name) == 0)
-			return print_all(prompt, group->registers);
-	return print_one(prompt, name);
-}
-
+/* WORDS: registers, or groups of them, with or without "$". */
 static struct mt_error *print_words(struct prompt *prompt, const char *words)
 {
 	mt_auto(mt_str) struct mt_str name = {0};
@@ -60,36 +52,30 @@ static struct mt_error *print_words(struct prompt *prompt, const char *words)
 	while (*words) {
 		words += *words == '$';
 		size_t length = strcspn(words, " \t");
+		const struct group *group = groups;
 
 		mt_str_clear(&name);
 		mt_str_append_bytes(&name, words, length);
 		if (name.failed)
 			return mt_error_no_memory();
-		mt_try(print_named(prompt, name.text));
+		while (group->name && strcmp(group->name, name.text) != 0)
+			group++;
+		mt_try(group->name ? print_all(prompt, group->registers)
+				   : print_one(prompt, name.text));
 		words = prompt_skip_blanks(words + length);
 	}
 	return NULL;
 }
 
-static struct mt_error *check_frame(struct prompt *prompt)
+struct mt_error *prompt_info_registers(struct prompt *prompt, const char *rest, int all)
 {
-	return mt_debugger_selected_frame(prompt->debugger)
-		   ? NULL
-		   : mt_error_new(MT_ERROR_USAGE, "The program has no registers now.");
-}
-
-struct mt_error *prompt_info_registers(struct prompt *prompt, const char *rest)
-{
-	mt_try(check_frame(prompt));
-	return *rest ? print_words(prompt, rest) : print_all(prompt, general);
-}
-
-struct mt_error *prompt_info_all_registers(struct prompt *prompt, const char *rest)
-{
-	mt_try(check_frame(prompt));
+	if (!mt_debugger_selected_frame(prompt->debugger))
+		return mt_error_new(MT_ERROR_USAGE, "The program has no registers now.");
 	if (*rest)
 		return print_words(prompt, rest);
 	mt_try(print_all(prompt, general));
+	if (!all)
+		return NULL;
 	mt_try(print_all(prompt, rest_of_all));
 	mt_try(print_all(prompt, x87));
 	return print_all(prompt, vector);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Commands that begin, run and end the program. */
+/* Commands that start, run and end the program. */
 #include "prompt/prompt.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ static struct mt_error *go_on(struct prompt *prompt)
 	struct mt_debug_stop stop;
 
 	mt_try(mt_debugger_continue(prompt->debugger, &stop));
-	return prompt_tell_stop(prompt, &stop);
+	return prompt_report_stop(prompt, &stop);
 }
 
 static struct mt_error *launch(struct prompt *prompt, const char *arguments)
@@ -26,7 +26,7 @@ static struct mt_error *launch(struct prompt *prompt, const char *arguments)
 	if (*arguments)
 		mt_try(mt_debugger_set_arguments(prompt->debugger, arguments));
 	fflush(stdout);
-	prompt->has_stopped = false;
+	prompt->last_stop = (struct mt_debug_stop){0};
 	return mt_debugger_launch(prompt->debugger);
 }
 
@@ -61,41 +61,26 @@ static struct mt_error *not_running(void)
 	return mt_error_new(MT_ERROR_USAGE, "The program is not being run.");
 }
 
-/* A count passes the breakpoint that it stands at so many times. */
-static struct mt_error *ignore_hits(struct prompt *prompt, uint64_t count)
-{
-	unsigned number = prompt->last_hit;
-
-	if (count < 2 || !mt_debugger_find_breakpoint(prompt->debugger, number))
-		return NULL;
-	mt_try(mt_debugger_ignore(prompt->debugger, number, count - 1));
-	prompt_printf("Will ignore next %llu crossings of breakpoint %u.  Continuing.\n",
-		      (unsigned long long)(count - 1), number);
-	return NULL;
-}
-
 static struct mt_error *run_continue(struct prompt *prompt, const char *rest)
 {
+	unsigned number = prompt->last_stop.breakpoint;
 	uint64_t count;
 
 	if (!is_running(prompt))
 		return not_running();
 	mt_try(prompt_parse_count(rest, &count));
-	mt_try(ignore_hits(prompt, count));
+	/* A count ignores further hits of the breakpoint that the program is stopped at. */
+	if (count >= 2 && mt_debugger_find_breakpoint(prompt->debugger, number)) {
+		mt_try(mt_debugger_ignore(prompt->debugger, number, count - 1));
+		prompt_printf("Will ignore next %llu crossings of breakpoint %u.  Continuing.\n",
+			      (unsigned long long)(count - 1), number);
+	}
 	if (prompt_is_at_terminal(prompt) && count < 2)
 		prompt_printf("Continuing.\n");
 	return go_on(prompt);
 }
 
-static bool is_without_lines(struct prompt *prompt, enum mt_debug_step how)
-{
-	const struct mt_debug_frame *frame = mt_debugger_frame(prompt->debugger, 0);
-
-	return (how == MT_DEBUG_STEP || how == MT_DEBUG_NEXT) && frame && !frame->has_debug &&
-	       frame->function;
-}
-
-static struct mt_error *step(struct prompt *prompt, const char *rest, enum mt_debug_step how)
+static struct mt_error *run_step(struct prompt *prompt, const char *rest, int how)
 {
 	struct mt_debug_stop stop = {.kind = MT_DEBUG_STEPPED};
 	uint64_t count;
@@ -104,33 +89,16 @@ static struct mt_error *step(struct prompt *prompt, const char *rest, enum mt_de
 		return not_running();
 	mt_try(prompt_parse_count(rest, &count));
 	for (; count && stop.kind == MT_DEBUG_STEPPED; count--) {
-		if (is_without_lines(prompt, how))
+		const struct mt_debug_frame *frame = mt_debugger_frame(prompt->debugger, 0);
+
+		if ((how == MT_DEBUG_STEP || how == MT_DEBUG_NEXT) && frame && !frame->has_debug &&
+		    frame->function)
 			prompt_printf("Single stepping until exit from function %s,\n"
 				      "which has no line number information.\n",
-				      mt_debugger_frame(prompt->debugger, 0)->function);
-		mt_try(mt_debugger_step(prompt->debugger, how, &stop));
+				      frame->function);
+		mt_try(mt_debugger_step(prompt->debugger, (enum mt_debug_step)how, &stop));
 	}
-	return prompt_tell_stop(prompt, &stop);
-}
-
-static struct mt_error *run_step(struct prompt *prompt, const char *rest)
-{
-	return step(prompt, rest, MT_DEBUG_STEP);
-}
-
-static struct mt_error *run_next(struct prompt *prompt, const char *rest)
-{
-	return step(prompt, rest, MT_DEBUG_NEXT);
-}
-
-static struct mt_error *run_stepi(struct prompt *prompt, const char *rest)
-{
-	return step(prompt, rest, MT_DEBUG_STEPI);
-}
-
-static struct mt_error *run_nexti(struct prompt *prompt, const char *rest)
-{
-	return step(prompt, rest, MT_DEBUG_NEXTI);
+	return prompt_report_stop(prompt, &stop);
 }
 
 static struct mt_error *run_finish(struct prompt *prompt, const char *rest)
@@ -149,31 +117,21 @@ static struct mt_error *run_finish(struct prompt *prompt, const char *rest)
 		prompt_print_frame(prompt, mt_debugger_selected_frame(prompt->debugger), true);
 	}
 	mt_try(mt_debugger_finish(prompt->debugger, &stop));
-	return prompt_tell_stop(prompt, &stop);
+	return prompt_report_stop(prompt, &stop);
 }
 
-static struct mt_error *run_to(struct prompt *prompt, const char *location, bool in_frame)
+static struct mt_error *run_until(struct prompt *prompt, const char *rest, int is_advance)
 {
 	struct mt_debug_stop stop;
 
-	mt_try(mt_debugger_run_to(prompt->debugger, location, in_frame, &stop));
-	return prompt_tell_stop(prompt, &stop);
-}
-
-static struct mt_error *run_until(struct prompt *prompt, const char *rest)
-{
 	if (!is_running(prompt))
 		return not_running();
-	return *rest ? run_to(prompt, rest, true) : step(prompt, "", MT_DEBUG_UNTIL);
-}
-
-static struct mt_error *run_advance(struct prompt *prompt, const char *rest)
-{
-	if (!is_running(prompt))
-		return not_running();
+	if (!*rest && !is_advance)
+		return run_step(prompt, "", MT_DEBUG_UNTIL);
 	if (!*rest)
 		return mt_error_new(MT_ERROR_USAGE, "Argument required (a location).");
-	return run_to(prompt, rest, false);
+	mt_try(mt_debugger_run_to(prompt->debugger, rest, !is_advance, &stop));
+	return prompt_report_stop(prompt, &stop);
 }
 
 static struct mt_error *run_kill(struct prompt *prompt, const char *rest)
@@ -191,24 +149,6 @@ static struct mt_error *run_kill(struct prompt *prompt, const char *rest)
 	return NULL;
 }
 
-/* What was running before we came is not ours to kill, though GDB does. */
-static const char *may_be_left(struct prompt *prompt)
-{
-	return mt_debugger_is_attached(prompt->debugger)
-		   ? "A program is being debugged already.  Detach it? (y or n) "
-		   : "A program is being debugged already.  Kill it? (y or n) ";
-}
-
-static void tell_attaching(struct prompt *prompt, pid_t pid)
-{
-	const char *path = mt_debugger_path(prompt->debugger);
-
-	if (path)
-		prompt_printf("Attaching to program: %s, process %d\n", path, pid);
-	else
-		prompt_printf("Attaching to process %d\n", pid);
-}
-
 struct mt_error *prompt_attach(struct prompt *prompt, const char *text)
 {
 	uint64_t pid;
@@ -223,15 +163,22 @@ struct mt_error *prompt_attach(struct prompt *prompt, const char *text)
 	} else {
 		mt_try(mt_parse_number(text, "process", 1, INT32_MAX, &pid));
 	}
-	if (is_running(prompt) && !prompt_confirms(prompt, may_be_left(prompt)))
+	/* A process that ran before we attached is not ours to kill, though GDB does. */
+	bool is_attached = mt_debugger_is_attached(prompt->debugger);
+	if (is_running(prompt) &&
+	    !prompt_confirms(
+		prompt, is_attached ? "A program is being debugged already.  Detach it? (y or n) "
+				    : "A program is being debugged already.  Kill it? (y or n) "))
 		return mt_error_new(MT_ERROR_USAGE, "Not killed.");
 	if (is_running(prompt))
-		mt_try(mt_debugger_is_attached(prompt->debugger)
-			   ? mt_debugger_detach(prompt->debugger)
-			   : mt_debugger_kill(prompt->debugger));
-	prompt->has_stopped = false;
-	if (prompt_is_at_terminal(prompt))
-		tell_attaching(prompt, (pid_t)pid);
+		mt_try(is_attached ? mt_debugger_detach(prompt->debugger)
+				   : mt_debugger_kill(prompt->debugger));
+	prompt->last_stop = (struct mt_debug_stop){0};
+	const char *path = mt_debugger_path(prompt->debugger);
+	if (prompt_is_at_terminal(prompt) && path)
+		prompt_printf("Attaching to program: %s, process %d\n", path, (int)pid);
+	else if (prompt_is_at_terminal(prompt))
+		prompt_printf("Attaching to process %d\n", (int)pid);
 	struct mt_error *error = mt_debugger_attach(prompt->debugger, (pid_t)pid);
 	prompt_release_signals();
 	if (error)
@@ -263,69 +210,74 @@ const struct prompt_command prompt_run_commands[] = {
      .aliases = "r",
      .usage = "[ARGUMENTS]",
      .summary = "Start the program from its beginning",
-     .help = "ARGUMENTS are kept for the next time; a shell reads them, so that < and > work.\n",
+     .help = "ARGUMENTS are kept for the next run.  A shell expands them: < and > work.\n",
      .run = run},
     {.name = "start",
      .usage = "[ARGUMENTS]",
-     .summary = "Start the program, and stop at its main function",
+     .summary = "Start the program and stop in its main function",
      .run = start},
     {.name = "starti",
      .usage = "[ARGUMENTS]",
-     .summary = "Start the program, and stop at its first instruction",
+     .summary = "Start the program and stop at its first instruction",
      .run = starti},
     {.name = "continue",
      .aliases = "c fg",
      .usage = "[COUNT]",
-     .summary = "Let the program go on",
-     .help = "With COUNT the breakpoint that it stands at is passed so many times, less one.\n",
+     .summary = "Continue the program",
+     .help = "With COUNT the breakpoint that it stopped at is ignored COUNT - 1 times.\n",
      .repeats = true,
      .run = run_continue},
     {.name = "step",
      .aliases = "s",
      .usage = "[COUNT]",
-     .summary = "Go on to another line, also in a function that is called",
+     .summary = "Step to another source line, into functions that are called",
      .repeats = true,
-     .run = run_step},
+     .run_variant = run_step,
+     .variant = MT_DEBUG_STEP},
     {.name = "next",
      .aliases = "n",
      .usage = "[COUNT]",
-     .summary = "Go on to another line, past functions that are called",
+     .summary = "Step to another source line, over functions that are called",
      .repeats = true,
-     .run = run_next},
+     .run_variant = run_step,
+     .variant = MT_DEBUG_NEXT},
     {.name = "stepi",
      .aliases = "si",
      .usage = "[COUNT]",
-     .summary = "Do an instruction",
+     .summary = "Step one instruction",
      .repeats = true,
-     .run = run_stepi},
+     .run_variant = run_step,
+     .variant = MT_DEBUG_STEPI},
     {.name = "nexti",
      .aliases = "ni",
      .usage = "[COUNT]",
-     .summary = "Do an instruction, past a function that it calls",
+     .summary = "Step one instruction, over a function that it calls",
      .repeats = true,
-     .run = run_nexti},
+     .run_variant = run_step,
+     .variant = MT_DEBUG_NEXTI},
     {.name = "finish",
      .aliases = "fin",
-     .summary = "Go on until the selected frame returns",
+     .summary = "Run until the selected frame returns",
      .repeats = true,
      .run = run_finish},
     {.name = "until",
      .aliases = "u",
      .usage = "[LOCATION]",
      .takes = PROMPT_LOCATION,
-     .summary = "Go on to a line behind this one, or to LOCATION, or out of the frame",
+     .summary = "Run to a later line, or to LOCATION, or until the frame returns",
      .repeats = true,
-     .run = run_until},
+     .run_variant = run_until},
     {.name = "advance",
      .usage = "LOCATION",
      .takes = PROMPT_LOCATION,
-     .summary = "Go on to LOCATION, or out of the frame",
-     .run = run_advance},
-    {.name = "kill", .aliases = "k", .summary = "End the program", .run = run_kill},
+     .summary = "Run to LOCATION, or until the frame returns",
+     .run_variant = run_until,
+     .variant = true},
+    {.name = "kill", .aliases = "k", .summary = "Kill the program", .run = run_kill},
     {.name = "attach",
      .usage = "PID",
-     .summary = "Take hold of a process that runs",
+     .summary = "Attach to a running process",
      .run = prompt_attach},
-    {.name = "detach", .summary = "Let go of the program, which runs on", .run = run_detach},
+    {.name = "detach", .summary = "Detach from the program, which continues", .run = run_detach},
     {0},
 };

@@ -11,7 +11,7 @@
 
 #define FIRST_REAL_TIME 32
 
-/* As GDB calls them: real-time signals by their numbers. */
+/* By GDB's names: real-time signals have numbers. */
 struct prompt_text prompt_signal_name(int signal)
 {
 	struct prompt_text name;
@@ -23,7 +23,7 @@ struct prompt_text prompt_signal_name(int signal)
 	return name;
 }
 
-/* As GDB words them, which is not always as strsignal() does. */
+/* In GDB's words, which are not always strsignal()'s. */
 struct prompt_text prompt_signal_words(int signal)
 {
 	static const char *const words[FIRST_REAL_TIME] = {
@@ -76,14 +76,14 @@ static void note(void *context, uint64_t address, const char *name)
 	*(bool *)context = true;
 }
 
-/* A static program has its functions only if it uses them: GDB knows it by this variable. */
+/* A static program has its functions only if it uses them: GDB looks for this variable. */
 static bool has_thread_library(struct prompt *prompt)
 {
 	struct mt_space *space = mt_debugger_space(prompt->debugger);
 	const struct mt_mapping *mapping;
 	bool found = false;
 
-	for (size_t i = 0; space && i < mt_space_mapping_count(space); i++) {
+	for (size_t i = 0; i < mt_space_mapping_count(space); i++) {
 		mapping = mt_space_mapping(space, i);
 		if (strstr(mapping->path, "/libc.so") || strstr(mapping->path, "/ld-"))
 			return true;
@@ -123,25 +123,14 @@ struct prompt_text prompt_thread_number(const struct prompt *prompt,
 	return number;
 }
 
-static bool is_shared_library(struct prompt *prompt, const struct mt_debug_frame *frame)
-{
-	const char *path = mt_debugger_path(prompt->debugger);
-
-	return frame->module && frame->module[0] == '/' &&
-	       !(path && strcmp(path, frame->module) == 0);
-}
-
 void prompt_name_function(struct prompt *prompt, const struct mt_debug_frame *frame,
 			  struct mt_str *out)
 {
 	const struct mt_expr_frame at = mt_debugger_expr_frame(prompt->debugger, frame);
-	struct mt_expr_program *program;
+	struct mt_expr_program *program = mt_debugger_expressions(prompt->debugger);
 	uint64_t low_pc;
-	struct mt_error *error = mt_debugger_expressions(prompt->debugger, &program);
-	bool known = !error && mt_expr_frame_function(program, &at, out, &low_pc);
 
-	mt_error_destroy(error);
-	if (!known && frame->function)
+	if (!mt_expr_frame_function(program, &at, out, &low_pc) && frame->function)
 		mt_str_append(out, frame->function);
 }
 
@@ -149,43 +138,32 @@ void prompt_list_arguments(struct prompt *prompt, const struct mt_debug_frame *f
 			   struct mt_str *out)
 {
 	const struct mt_expr_frame at = mt_debugger_expr_frame(prompt->debugger, frame);
-	struct mt_expr_program *program;
-	struct mt_error *error = mt_debugger_expressions(prompt->debugger, &program);
 
-	if (!error)
-		error = mt_expr_frame_arguments(program, &at, out);
-	mt_error_destroy(error);
-}
-
-/* "add (a=1, b=2)" */
-static void print_call(struct prompt *prompt, const struct mt_debug_frame *frame)
-{
-	mt_auto(mt_str) struct mt_str name = {0}, arguments = {0};
-
-	prompt_name_function(prompt, frame, &name);
-	prompt_list_arguments(prompt, frame, &arguments);
-	prompt_styled(PROMPT_FUNCTION, "%s", name.text && !name.failed ? name.text : "??");
-	prompt_printf(" (%s)", arguments.text && !arguments.failed ? arguments.text : "");
+	mt_error_destroy(
+	    mt_expr_frame_arguments(mt_debugger_expressions(prompt->debugger), &at, out));
 }
 
 static void print_module(struct prompt *prompt, const struct mt_debug_frame *frame)
 {
 	const struct mt_expr_frame at = mt_debugger_expr_frame(prompt->debugger, frame);
+	const char *program = mt_debugger_path(prompt->debugger);
 	mt_auto(mt_str) struct mt_str name = {0};
-	struct mt_expr_program *program;
-	struct mt_error *error = mt_debugger_expressions(prompt->debugger, &program);
 
-	if (!error)
-		mt_expr_file_at(program, &at, frame->pc, &name);
-	mt_error_destroy(error);
+	if (!frame->module || frame->module[0] != '/' ||
+	    (program && strcmp(program, frame->module) == 0))
+		return;
+	mt_expr_file_at(mt_debugger_expressions(prompt->debugger), &at, frame->pc, &name);
+	prompt_printf(" from ");
 	prompt_styled(PROMPT_FILENAME, "%s", name.length ? name.text : frame->module);
 }
 
 void prompt_print_frame(struct prompt *prompt, const struct mt_debug_frame *frame, bool level)
 {
+	mt_auto(mt_str) struct mt_str name = {0}, arguments = {0};
+
 	if (level)
 		prompt_printf("#%-2u ", frame->level);
-	if (frame->signal) {
+	if (frame->type == MT_DEBUG_SIGNAL_FRAME) {
 		prompt_printf("<signal handler called>\n");
 		return;
 	}
@@ -193,13 +171,15 @@ void prompt_print_frame(struct prompt *prompt, const struct mt_debug_frame *fram
 		prompt_styled(PROMPT_ADDRESS, "0x%016llx", (unsigned long long)frame->pc);
 		prompt_printf(" in ");
 	}
-	print_call(prompt, frame);
+	prompt_name_function(prompt, frame, &name);
+	prompt_list_arguments(prompt, frame, &arguments);
+	prompt_styled(PROMPT_FUNCTION, "%s", name.text && !name.failed ? name.text : "??");
+	prompt_printf(" (%s)", arguments.text && !arguments.failed ? arguments.text : "");
 	if (frame->file) {
 		prompt_printf(" at ");
 		prompt_styled(PROMPT_FILENAME, "%s", frame->file);
 		prompt_printf(":%u", frame->source.line);
-	} else if (is_shared_library(prompt, frame)) {
-		prompt_printf(" from ");
+	} else {
 		print_module(prompt, frame);
 	}
 	prompt_printf("\n");
@@ -220,24 +200,18 @@ void prompt_show_frame(struct prompt *prompt, const struct mt_debug_frame *frame
 	prompt_show_line(prompt, frame);
 }
 
-/* "Program", or which of several threads. */
-static void print_who(struct prompt *prompt, const char *program)
+/* PROGRAM, or which of several threads; returns whether there are several. */
+static bool print_who(struct prompt *prompt, const char *program)
 {
 	const struct mt_debug_thread *thread = mt_debugger_selected(prompt->debugger);
+	bool are_several = mt_debugger_births(prompt->debugger) > 1;
 
-	if (thread && mt_debugger_births(prompt->debugger) > 1)
+	if (thread && are_several)
 		prompt_printf("Thread %s \"%s\" ", prompt_thread_number(prompt, thread).text,
 			      thread->name);
 	else
 		prompt_printf("%s", program);
-}
-
-static void print_left(struct prompt *prompt, unsigned watchpoint)
-{
-	prompt_printf("\nWatchpoint %u deleted because the program has left the block in\n"
-		      "which its expression is valid.\n",
-		      watchpoint);
-	mt_error_destroy(mt_debugger_delete(prompt->debugger, watchpoint));
+	return are_several;
 }
 
 static void print_seen(struct prompt *prompt, const struct mt_debug_seen *seen)
@@ -245,48 +219,46 @@ static void print_seen(struct prompt *prompt, const struct mt_debug_seen *seen)
 	const struct mt_debug_breakpoint *one =
 	    mt_debugger_find_breakpoint(prompt->debugger, seen->breakpoint);
 
+	if (seen->left) {
+		prompt_printf("\nWatchpoint %u deleted because the program has left the block in\n"
+			      "which its expression is valid.\n",
+			      seen->breakpoint);
+		mt_error_destroy(mt_debugger_delete(prompt->debugger, seen->breakpoint));
+		return;
+	}
 	if (!one || prompt_commands_are_silent(prompt, seen->breakpoint))
 		return;
 	prompt_printf("\n");
-	print_who(prompt, "");
-	if (mt_debugger_births(prompt->debugger) > 1)
-		prompt_printf("hit ");
-	prompt_printf("%s %u: %s\n\n", prompt_watch_words(one), one->number, one->text);
+	prompt_printf("%s%s %u: %s\n\n", print_who(prompt, "") ? "hit " : "",
+		      prompt_watch_words(one), one->number, one->text);
 	if (seen->before && one->kind != MT_DEBUG_RWATCH)
 		prompt_printf("Old value = %s\nNew value = %s\n", seen->before, seen->after);
 	else
 		prompt_printf("Value = %s\n", seen->after);
 }
 
-/* "2", or which of its places was hit: "2.1". */
-static void print_number(struct prompt *prompt, const struct mt_debug_stop *stop)
+/* "Breakpoint 2, ", or with the location that was hit: "Breakpoint 2.1, ". */
+static void print_hit(struct prompt *prompt, const struct mt_debug_stop *stop)
 {
 	const struct mt_debug_breakpoint *one =
 	    mt_debugger_find_breakpoint(prompt->debugger, stop->breakpoint);
 	const struct mt_debug_frame *frame = mt_debugger_frame(prompt->debugger, 0);
 
-	prompt_printf("%u", stop->breakpoint);
+	prompt_printf("\n");
+	prompt_printf("%s%s %u", print_who(prompt, "") ? "hit " : "",
+		      stop->temporary ? "Temporary breakpoint" : "Breakpoint", stop->breakpoint);
 	for (size_t i = 0; one && frame && one->location_count > 1 && i < one->location_count; i++)
 		if (one->locations[i].address == frame->pc)
 			prompt_printf(".%zu", i + 1);
+	prompt_printf(", ");
 }
 
 static void print_reason(struct prompt *prompt, const struct mt_debug_stop *stop)
 {
-	for (size_t i = 0; i < stop->seen_count; i++) {
-		if (stop->seen[i].left)
-			print_left(prompt, stop->seen[i].breakpoint);
-		else
-			print_seen(prompt, &stop->seen[i]);
-	}
+	for (size_t i = 0; i < stop->seen_count; i++)
+		print_seen(prompt, &stop->seen[i]);
 	if (stop->breakpoint) {
-		prompt_printf("\n");
-		bool several = mt_debugger_births(prompt->debugger) > 1;
-		print_who(prompt, "");
-		prompt_printf("%s%s ", several ? "hit " : "",
-			      stop->temporary ? "Temporary breakpoint" : "Breakpoint");
-		print_number(prompt, stop);
-		prompt_printf(", ");
+		print_hit(prompt, stop);
 	} else if (stop->kind == MT_DEBUG_SIGNAL) {
 		prompt_printf("\n");
 		print_who(prompt, "Program ");
@@ -299,8 +271,9 @@ static void print_reason(struct prompt *prompt, const struct mt_debug_stop *stop
 	}
 }
 
-static void tell_end(struct prompt *prompt, const struct mt_debug_stop *stop)
+static void report_end(struct prompt *prompt, const struct mt_debug_stop *stop)
 {
+	struct mt_expr_program *program = mt_debugger_expressions(prompt->debugger);
 	unsigned inferior = mt_debugger_inferior_count(prompt->debugger);
 
 	if (stop->kind == MT_DEBUG_KILLED)
@@ -313,9 +286,13 @@ static void tell_end(struct prompt *prompt, const struct mt_debug_stop *stop)
 			      stop->pid, (unsigned)stop->status);
 	else
 		prompt_printf("[Inferior %u (process %d) exited normally]\n", inferior, stop->pid);
+	prompt_drop_breakpoints_of(prompt, 0);
+	mt_error_destroy(stop->kind == MT_DEBUG_KILLED
+			     ? mt_expr_set_integer(program, "_exitsignal", stop->signal)
+			     : mt_expr_set_integer(program, "_exitcode", stop->status));
 }
 
-static void tell_switch(struct prompt *prompt)
+static void report_switch(struct prompt *prompt)
 {
 	mt_auto(mt_str) struct mt_str name = {0};
 
@@ -324,15 +301,14 @@ static void tell_switch(struct prompt *prompt)
 		prompt_printf("[Switching to %s]\n", name.text);
 }
 
-static struct mt_error *tell_returned(struct prompt *prompt, const struct mt_debug_stop *stop)
+static struct mt_error *report_returned(struct prompt *prompt, const struct mt_debug_stop *stop)
 {
 	const struct mt_expr_frame frame = mt_debugger_expr_frame(prompt->debugger, NULL);
+	struct mt_expr_program *program = mt_debugger_expressions(prompt->debugger);
 	mt_auto(mt_str) struct mt_str text = {0};
-	struct mt_expr_program *program;
 	struct mt_value *value = NULL;
 	unsigned number = 0;
 
-	mt_try(mt_debugger_expressions(prompt->debugger, &program));
 	mt_try(mt_expr_returned(program, stop->returned_from, &frame, &value));
 	if (!value)
 		return NULL;
@@ -345,34 +321,10 @@ static struct mt_error *tell_returned(struct prompt *prompt, const struct mt_deb
 	return error;
 }
 
-static void keep_end(struct prompt *prompt, const struct mt_debug_stop *stop)
+/* Queues the `commands` of what was hit; returns whether all of them begin with "silent". */
+static bool queue_commands(struct prompt *prompt, const struct mt_debug_stop *stop)
 {
-	bool exited = stop->kind == MT_DEBUG_EXITED;
-	struct mt_expr_program *program;
-	struct mt_error *error = mt_debugger_expressions(prompt->debugger, &program);
-
-	if (!error)
-		error = mt_expr_set_integer(program, exited ? "_exitcode" : "_exitsignal",
-					    exited ? stop->status : stop->signal);
-	mt_error_destroy(error);
-}
-
-static void tell_place(struct prompt *prompt, const struct mt_debug_stop *stop,
-		       const struct mt_debug_frame *frame)
-{
-	if (!stop->same_frame || !frame->file) {
-		prompt_show_frame(prompt, frame, false);
-		return;
-	}
-	if (frame->shows_pc)
-		prompt_printf("0x%016llx\t", (unsigned long long)frame->pc);
-	prompt_show_line(prompt, frame);
-}
-
-/* Whose commands are to be done; returns whether none of them wants the stop to be told. */
-static bool note_hits(struct prompt *prompt, const struct mt_debug_stop *stop)
-{
-	bool is_hit = stop->seen_count || stop->breakpoint, is_silent = is_hit;
+	bool is_silent = stop->seen_count || stop->breakpoint;
 
 	prompt->to_do.count = 0;
 	for (size_t i = 0; i <= stop->seen_count; i++) {
@@ -389,44 +341,40 @@ static bool note_hits(struct prompt *prompt, const struct mt_debug_stop *stop)
 	return is_silent;
 }
 
-static void drop_temporary(struct prompt *prompt, const struct mt_debug_stop *stop)
-{
-	if (stop->temporary)
-		mt_error_destroy(mt_debugger_delete(prompt->debugger, stop->breakpoint));
-}
-
-struct mt_error *prompt_tell_stop(struct prompt *prompt, const struct mt_debug_stop *stop)
+struct mt_error *prompt_report_stop(struct prompt *prompt, const struct mt_debug_stop *stop)
 {
 	const struct mt_debug_frame *frame;
-	bool silent = note_hits(prompt, stop);
+	bool is_silent = queue_commands(prompt, stop);
 
-	prompt->last_hit = stop->breakpoint;
 	prompt->stops++;
 	prompt->last_stop = *stop;
-	prompt->has_stopped = true;
 	if (stop->kind == MT_DEBUG_EXITED || stop->kind == MT_DEBUG_KILLED) {
-		tell_end(prompt, stop);
-		prompt_drop_breakpoints_of(prompt, 0);
-		keep_end(prompt, stop);
+		report_end(prompt, stop);
 		prompt_record_stopped(prompt, stop);
 		return NULL;
 	}
-	if (silent) {
-		drop_temporary(prompt, stop);
+	/* A signal is reported when it comes, the thread when all are stopped. */
+	if (!is_silent && stop->switched && stop->kind != MT_DEBUG_SIGNAL)
+		report_switch(prompt);
+	if (!is_silent)
+		print_reason(prompt, stop);
+	if (stop->temporary)
+		mt_error_destroy(mt_debugger_delete(prompt->debugger, stop->breakpoint));
+	if (is_silent)
 		return NULL;
-	}
-	/* A signal is told when it comes, the thread when all stand still. */
-	if (stop->switched && stop->kind != MT_DEBUG_SIGNAL)
-		tell_switch(prompt);
-	print_reason(prompt, stop);
-	drop_temporary(prompt, stop);
 	if (stop->switched && stop->kind == MT_DEBUG_SIGNAL)
-		tell_switch(prompt);
+		report_switch(prompt);
 	frame = mt_debugger_selected_frame(prompt->debugger);
 	prompt_record_stopped(prompt, stop);
 	if (!frame)
 		return NULL;
-	tell_place(prompt, stop, frame);
+	if (!stop->same_frame || !frame->file) {
+		prompt_show_frame(prompt, frame, false);
+	} else {
+		if (frame->shows_pc)
+			prompt_printf("0x%016llx\t", (unsigned long long)frame->pc);
+		prompt_show_line(prompt, frame);
+	}
 	prompt_show_displays(prompt);
-	return stop->kind == MT_DEBUG_FINISHED ? tell_returned(prompt, stop) : NULL;
+	return stop->kind == MT_DEBUG_FINISHED ? report_returned(prompt, stop) : NULL;
 }

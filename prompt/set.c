@@ -1,10 +1,48 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* set, unset, show: a setting is a row in a table, with what `set` does and what `show` says. */
-#include "prompt/set.h"
+/* set, unset, show.  Most settings are a member of a struct: a row of a table says where it is,
+ * which values it takes, and how `show` words it.  The others have functions of their own. */
+#include "prompt/prompt.h"
 
+#include <stddef.h>
 #include <string.h>
 
-/* ---- What a setting may be ---- */
+/* ---- Settings that are a member of a struct ---- */
+
+struct prompt_setting {
+	enum { OF_PROMPT, OF_DEBUGGER, OF_VALUES } home; /* whose struct of settings has it */
+	size_t offset;
+	enum {
+		SWITCH,
+		LIMIT,
+		CHOICE
+	} type;                   /* a bool, a uint32_t with 0 for unlimited, a uint8_t */
+	const char *sentence;     /* that `show` begins with; " is VALUE." follows */
+	const char *const *words; /* CHOICE: of the values from 0 on, NULL at the end */
+};
+
+#define IN_PROMPT(member) .home = OF_PROMPT, .offset = offsetof(struct prompt_settings, member)
+#define IN_DEBUGGER(member)                                                                        \
+	.home = OF_DEBUGGER, .offset = offsetof(struct mt_debug_settings, member)
+#define IN_VALUES(member) .home = OF_VALUES, .offset = offsetof(struct mt_expr_settings, member)
+#define SETTING(...)                                                                               \
+	&(const struct prompt_setting)                                                             \
+	{                                                                                          \
+		__VA_ARGS__                                                                        \
+	}
+
+static void *member_of(struct prompt *prompt, const struct prompt_setting *setting)
+{
+	struct mt_expr_program *program = mt_debugger_expressions(prompt->debugger);
+
+	switch (setting->home) {
+	case OF_DEBUGGER:
+		return (char *)mt_debugger_settings(prompt->debugger) + setting->offset;
+	case OF_VALUES:
+		return (char *)mt_expr_program_settings(program) + setting->offset;
+	default:
+		return (char *)&prompt->settings + setting->offset;
+	}
+}
 
 static bool is_beginning(const char *text, const char *of, size_t least)
 {
@@ -13,24 +51,20 @@ static bool is_beginning(const char *text, const char *of, size_t least)
 	return length >= least && strncmp(text, of, length) == 0;
 }
 
-struct mt_error *prompt_parse_switch(const char *text, bool *out)
+/* "on", "1", "yes", "enable", nothing at all; and their opposites. */
+static struct mt_error *parse_switch(const char *text, bool *out)
 {
-	bool is_off = is_beginning(text, "off", 2) || is_beginning(text, "no", 1) ||
-		      is_beginning(text, "disable", 1) || strcmp(text, "0") == 0;
+	bool is_on = !*text || is_beginning(text, "on", 2) || is_beginning(text, "yes", 1) ||
+		     is_beginning(text, "enable", 1) || strcmp(text, "1") == 0;
 
-	*out = !*text || is_beginning(text, "on", 2) || is_beginning(text, "yes", 1) ||
-	       is_beginning(text, "enable", 1) || strcmp(text, "1") == 0;
-	if (*out || is_off)
-		return NULL;
-	return mt_error_new(MT_ERROR_USAGE, "\"on\" or \"off\" expected.");
+	if (!is_on && !is_beginning(text, "off", 2) && !is_beginning(text, "no", 1) &&
+	    !is_beginning(text, "disable", 1) && strcmp(text, "0") != 0)
+		return mt_error_new(MT_ERROR_USAGE, "\"on\" or \"off\" expected.");
+	*out = is_on;
+	return NULL;
 }
 
-const char *prompt_switch_words(bool value)
-{
-	return value ? "on" : "off";
-}
-
-struct mt_error *prompt_parse_limit(const char *text, uint32_t *out)
+static struct mt_error *parse_limit(const char *text, uint32_t *out)
 {
 	uint64_t number = 0;
 
@@ -43,27 +77,57 @@ struct mt_error *prompt_parse_limit(const char *text, uint32_t *out)
 	return NULL;
 }
 
-void prompt_show_limit(struct mt_str *out, const char *what, uint64_t limit)
+/* One of two words, or the beginning of one. */
+static struct mt_error *parse_choice(const char *text, const char *const words[2], uint8_t *out)
 {
-	if (limit)
-		mt_str_appendf(out, "%s is %llu.\n", what, (unsigned long long)limit);
-	else
-		mt_str_appendf(out, "%s is unlimited.\n", what);
-}
-
-/* One of two words, or the beginning of one: whether it is the second. */
-static struct mt_error *parse_choice(const char *text, const char *const words[2], bool *second)
-{
-	bool is[2] = {is_beginning(text, words[0], 1), is_beginning(text, words[1], 1)};
-
 	if (!*text)
 		return mt_error_new(MT_ERROR_USAGE,
 				    "Requires an argument. Valid arguments are %s, %s.", words[0],
 				    words[1]);
-	if (!is[0] && !is[1])
-		return mt_error_new(MT_ERROR_USAGE, "Undefined item: \"%s\".", text);
-	*second = is[1];
-	return NULL;
+	for (uint8_t i = 0; i < 2; i++)
+		if (is_beginning(text, words[i], 1)) {
+			*out = i;
+			return NULL;
+		}
+	return mt_error_new(MT_ERROR_USAGE, "Undefined item: \"%s\".", text);
+}
+
+struct mt_error *prompt_set(struct prompt *prompt, const struct prompt_setting *setting,
+			    const char *text)
+{
+	void *member = member_of(prompt, setting);
+
+	switch (setting->type) {
+	case SWITCH:
+		return parse_switch(text, member);
+	case LIMIT:
+		return parse_limit(text, member);
+	default:
+		return parse_choice(text, setting->words, member);
+	}
+}
+
+static void show_limit(struct mt_str *out, const char *sentence, uint32_t limit)
+{
+	if (limit)
+		mt_str_appendf(out, "%s is %u.\n", sentence, limit);
+	else
+		mt_str_appendf(out, "%s is unlimited.\n", sentence);
+}
+
+static void show_setting(struct prompt *prompt, const struct prompt_setting *setting,
+			 struct mt_str *out)
+{
+	const void *member = member_of(prompt, setting);
+
+	if (setting->type == LIMIT)
+		show_limit(out, setting->sentence, *(const uint32_t *)member);
+	else if (setting->type == CHOICE)
+		mt_str_appendf(out, "%s is \"%s\".\n", setting->sentence,
+			       setting->words[*(const uint8_t *)member]);
+	else
+		mt_str_appendf(out, "%s is %s.\n", setting->sentence,
+			       *(const bool *)member ? "on" : "off");
 }
 
 /* ---- The program ---- */
@@ -131,61 +195,24 @@ static struct mt_error *unset_environment(struct prompt *prompt, const char *res
 static const struct prompt_command unset_commands[] = {
     {.name = "environment",
      .usage = "NAME",
-     .summary = "Do not give the program this variable",
+     .summary = "Remove an environment variable of the program",
      .run = unset_environment},
     {0},
 };
 
-/* ---- Forks and exec ---- */
-
-static const char *const fork_modes[2] = {"child", "parent"};
-static const char *const exec_modes[2] = {"new", "same"};
-
-static struct mt_error *set_fork_mode(struct prompt *prompt, const char *rest)
-{
-	bool is_parent = false;
-
-	mt_try(parse_choice(rest, fork_modes, &is_parent));
-	mt_debugger_settings(prompt->debugger)->follow_child = !is_parent;
-	return NULL;
-}
-
-static struct mt_error *show_fork_mode(struct prompt *prompt, const char *rest, struct mt_str *out)
-{
-	(void)rest;
-	mt_str_appendf(out, "Debugger response to a program call of fork or vfork is \"%s\".\n",
-		       fork_modes[!mt_debugger_settings(prompt->debugger)->follow_child]);
-	return NULL;
-}
-
-static struct mt_error *set_exec_mode(struct prompt *prompt, const char *rest)
-{
-	bool is_same = false;
-
-	mt_try(parse_choice(rest, exec_modes, &is_same));
-	mt_debugger_settings(prompt->debugger)->exec_is_another = !is_same;
-	return NULL;
-}
-
-static struct mt_error *show_exec_mode(struct prompt *prompt, const char *rest, struct mt_str *out)
-{
-	(void)rest;
-	mt_str_appendf(out, "Follow exec mode is \"%s\".\n",
-		       exec_modes[!mt_debugger_settings(prompt->debugger)->exec_is_another]);
-	return NULL;
-}
+/* ---- The others ---- */
 
 static struct mt_error *set_detach(struct prompt *prompt, const char *rest)
 {
 	bool value;
 
 	(void)prompt;
-	mt_try(prompt_parse_switch(rest, &value));
+	mt_try(parse_switch(rest, &value));
 	if (value)
 		return NULL;
 	return mt_error_new(MT_ERROR_UNSUPPORTED,
-			    "mtdb debugs one process at a time, so that one side of a fork always "
-			    "runs on by itself.  \"set follow-fork-mode child\" debugs the child.");
+			    "mtdb debugs one process at a time, so one side of a fork is always "
+			    "detached.  \"set follow-fork-mode child\" debugs the child.");
 }
 
 static struct mt_error *show_detach(struct prompt *prompt, const char *rest, struct mt_str *out)
@@ -196,44 +223,10 @@ static struct mt_error *show_detach(struct prompt *prompt, const char *rest, str
 	return NULL;
 }
 
-/* ---- The prompt ---- */
-
-static struct mt_error *set_confirm(struct prompt *prompt, const char *rest)
-{
-	return prompt_parse_switch(rest, &prompt->confirm);
-}
-
-static struct mt_error *show_confirm(struct prompt *prompt, const char *rest, struct mt_str *out)
-{
-	(void)rest;
-	mt_str_appendf(out, "Whether to confirm potentially dangerous operations is %s.\n",
-		       prompt_switch_words(prompt->confirm));
-	return NULL;
-}
-
-static struct mt_error *set_pagination(struct prompt *prompt, const char *rest)
-{
-	return prompt_parse_switch(rest, &prompt->paginates);
-}
-
-static struct mt_error *show_pagination(struct prompt *prompt, const char *rest, struct mt_str *out)
-{
-	(void)rest;
-	mt_str_appendf(out, "State of pagination is %s.\n", prompt_switch_words(prompt->paginates));
-	return NULL;
-}
-
-static struct mt_error *set_height(struct prompt *prompt, const char *rest)
-{
-	mt_try(prompt_parse_limit(rest, &prompt->height));
-	prompt->has_height = true;
-	return NULL;
-}
-
 static struct mt_error *show_height(struct prompt *prompt, const char *rest, struct mt_str *out)
 {
 	(void)rest;
-	prompt_show_limit(out, "Number of lines gdb thinks are in a page", prompt_out_rows(prompt));
+	show_limit(out, "Number of lines gdb thinks are in a page", prompt_out_rows(prompt));
 	return NULL;
 }
 
@@ -243,28 +236,14 @@ static struct mt_error *set_width(struct prompt *prompt, const char *rest)
 	uint32_t columns;
 
 	(void)prompt;
-	return prompt_parse_limit(rest, &columns);
+	return parse_limit(rest, &columns);
 }
 
 static struct mt_error *show_width(struct prompt *prompt, const char *rest, struct mt_str *out)
 {
 	(void)prompt;
 	(void)rest;
-	prompt_show_limit(out, "Number of characters gdb thinks are in a line", 0);
-	return NULL;
-}
-
-static const char *const flavors[2] = {"att", "intel"};
-
-static struct mt_error *set_flavor(struct prompt *prompt, const char *rest)
-{
-	return parse_choice(rest, flavors, &prompt->intel);
-}
-
-static struct mt_error *show_flavor(struct prompt *prompt, const char *rest, struct mt_str *out)
-{
-	(void)rest;
-	mt_str_appendf(out, "The disassembly flavor is \"%s\".\n", flavors[prompt->intel]);
+	show_limit(out, "Number of characters gdb thinks are in a line", 0);
 	return NULL;
 }
 
@@ -275,7 +254,7 @@ static struct mt_error *set_hardware_watches(struct prompt *prompt, const char *
 	if (!*rest)
 		return mt_error_new(MT_ERROR_USAGE, "Argument required (integer to set it to.).");
 	mt_try(mt_parse_number(rest, "can-use-hw-watchpoints", 0, INT32_MAX, &number));
-	mt_debugger_set_hardware_watches(prompt->debugger, number != 0);
+	mt_debugger_settings(prompt->debugger)->hardware_watches = number != 0;
 	return NULL;
 }
 
@@ -284,78 +263,167 @@ static struct mt_error *show_hardware_watches(struct prompt *prompt, const char 
 {
 	(void)rest;
 	mt_str_appendf(out, "Debugger's willingness to use watchpoint hardware is %d.\n",
-		       mt_debugger_has_hardware_watches(prompt->debugger));
+		       mt_debugger_settings(prompt->debugger)->hardware_watches);
 	return NULL;
 }
+
+static struct mt_error *set_pending(struct prompt *prompt, const char *rest)
+{
+	bool is_auto = *rest && strncmp(rest, "auto", strlen(rest)) == 0, value = false;
+	struct mt_error *error = is_auto ? NULL : parse_switch(rest, &value);
+
+	if (error) {
+		mt_error_destroy(error);
+		return mt_error_new(MT_ERROR_USAGE, "\"on\", \"off\" or \"auto\" expected.");
+	}
+	prompt->settings.pending = is_auto ? PROMPT_PENDING_AUTO
+				   : value ? PROMPT_PENDING_ON
+					   : PROMPT_PENDING_OFF;
+	return NULL;
+}
+
+static struct mt_error *show_pending(struct prompt *prompt, const char *rest, struct mt_str *out)
+{
+	static const char *const words[] = {[PROMPT_PENDING_AUTO] = "auto",
+					    [PROMPT_PENDING_ON] = "on",
+					    [PROMPT_PENDING_OFF] = "off"};
+
+	(void)rest;
+	mt_str_appendf(out, "Debugger's behavior regarding pending breakpoints is %s.\n",
+		       words[prompt->settings.pending]);
+	return NULL;
+}
+
+/* ---- The tables ---- */
+
+static const char *const fork_modes[] = {
+    [MT_DEBUG_FOLLOW_CHILD] = "child", [MT_DEBUG_FOLLOW_PARENT] = "parent", NULL};
+static const char *const exec_modes[] = {
+    [MT_DEBUG_EXEC_NEW] = "new", [MT_DEBUG_EXEC_SAME] = "same", NULL};
+static const char *const flavors[] = {
+    [PROMPT_ATT_SYNTAX] = "att", [PROMPT_INTEL_SYNTAX] = "intel", NULL};
+
+static const struct prompt_command print_commands[] = {
+    {.name = "address",
+     .usage = "on|off",
+     .summary = "Print addresses of pointers",
+     .setting = SETTING(IN_VALUES(address), SWITCH, "Printing of addresses")},
+    {.name = "array",
+     .usage = "on|off",
+     .summary = "Print arrays over several lines",
+     .setting = SETTING(IN_VALUES(array), SWITCH, "Pretty formatting of arrays")},
+    {.name = "array-indexes",
+     .usage = "on|off",
+     .summary = "Print the index of each element",
+     .setting = SETTING(IN_VALUES(array_indexes), SWITCH, "Printing of array indexes")},
+    {.name = "elements",
+     .usage = "NUMBER",
+     .summary = "Limit the array elements printed; 0: unlimited",
+     .setting =
+	 SETTING(IN_VALUES(elements), LIMIT, "Limit on string chars or array elements to print")},
+    {.name = "null-stop",
+     .usage = "on|off",
+     .summary = "End character arrays at their first null",
+     .setting = SETTING(IN_VALUES(null_stop), SWITCH,
+			"Printing of char arrays to stop at first null char")},
+    {.name = "pretty",
+     .usage = "on|off",
+     .summary = "Indent structures",
+     .setting = SETTING(IN_VALUES(pretty), SWITCH, "Pretty formatting of structures")},
+    {.name = "repeats",
+     .usage = "NUMBER",
+     .summary = "Count elements that repeat more often than this; 0: print all",
+     .setting = SETTING(IN_VALUES(repeats), LIMIT, "Threshold for repeated print elements")},
+    {.name = "static-members",
+     .usage = "on|off",
+     .summary = "Print static members of classes",
+     .setting = SETTING(IN_VALUES(static_members), SWITCH, "Printing of C++ static members")},
+    {.name = "symbol",
+     .usage = "on|off",
+     .summary = "Print the symbols that pointers point to",
+     .setting = SETTING(IN_VALUES(symbol), SWITCH, "Printing of symbols when printing pointers")},
+    {.name = "union",
+     .usage = "on|off",
+     .summary = "Print unions within structures",
+     .setting = SETTING(IN_VALUES(unions), SWITCH, "Printing of unions interior to structures")},
+    {0},
+};
+
+static const struct prompt_command break_commands[] = {
+    {.name = "pending",
+     .usage = "on|off|auto",
+     .summary = "Keep breakpoints whose location may come with a library; auto: ask",
+     .run = set_pending,
+     .show = show_pending},
+    {0},
+};
 
 static const struct prompt_command set_commands[] = {
     {.name = "args",
      .usage = "[ARGUMENTS]",
-     .summary = "Give the program these arguments when it is started",
+     .summary = "Set the arguments that the program is started with",
      .run = set_args,
      .show = show_args},
     {.name = "breakpoint",
      .usage = "WHAT VALUE",
-     .summary = "Change what breakpoints do",
-     .sub = prompt_set_break_commands},
+     .summary = "Change settings of breakpoints",
+     .sub = break_commands},
     {.name = "can-use-hw-watchpoints",
      .usage = "NUMBER",
-     .summary = "With 0, watch by looking behind each instruction, not by debug registers",
+     .summary = "With 0, watch by single-stepping, not by debug registers",
      .run = set_hardware_watches,
      .show = show_hardware_watches},
     {.name = "confirm",
      .usage = "on|off",
-     .summary = "Ask before something is lost, or not",
-     .run = set_confirm,
-     .show = show_confirm},
+     .summary = "Ask before potentially dangerous operations",
+     .setting = SETTING(IN_PROMPT(confirm), SWITCH,
+			"Whether to confirm potentially dangerous operations")},
     {.name = "detach-on-fork",
      .usage = "on",
-     .summary = "Let go of that side of a fork which is not followed; always",
+     .summary = "Detach the side of a fork that is not followed; always on",
      .run = set_detach,
      .show = show_detach},
     {.name = "disassembly-flavor",
      .usage = "att|intel",
      .summary = "Print instructions in AT&T's syntax, or in Intel's",
-     .run = set_flavor,
-     .show = show_flavor},
+     .setting = SETTING(IN_PROMPT(syntax), CHOICE, "The disassembly flavor", flavors)},
     {.name = "environment",
      .usage = "NAME [VALUE]",
-     .summary = "Give the program this variable when it is started",
+     .summary = "Set an environment variable for the program",
      .run = set_environment,
      .show = show_environment},
     {.name = "follow-exec-mode",
      .usage = "same|new",
-     .summary = "Take what exec makes of a program for the same inferior, or for a new one",
-     .run = set_exec_mode,
-     .show = show_exec_mode},
+     .summary = "Keep the inferior when the program calls exec, or make a new one",
+     .setting = SETTING(IN_DEBUGGER(follow_exec), CHOICE, "Follow exec mode", exec_modes)},
     {.name = "follow-fork-mode",
      .usage = "parent|child",
      .summary = "Debug the parent after a fork, or the child",
-     .run = set_fork_mode,
-     .show = show_fork_mode},
+     .setting = SETTING(IN_DEBUGGER(follow_fork), CHOICE,
+			"Debugger response to a program call of fork or vfork", fork_modes)},
     {.name = "height",
      .usage = "NUMBER",
-     .summary = "Print a page of so many lines at a time; 0: all at once",
-     .run = set_height,
+     .summary = "Set the number of lines in a page; 0: unlimited",
+     .setting = SETTING(IN_PROMPT(height), LIMIT, NULL),
      .show = show_height},
     {.name = "pagination",
      .usage = "on|off",
-     .summary = "Print a page at a time, or all at once",
-     .run = set_pagination,
-     .show = show_pagination},
+     .summary = "Pause after each page of output",
+     .setting = SETTING(IN_PROMPT(paginates), SWITCH, "State of pagination")},
     {.name = "print",
      .aliases = "p pr",
      .usage = "WHAT VALUE",
      .summary = "Change how values are printed",
-     .sub = prompt_set_print_commands},
+     .sub = print_commands},
     {.name = "variable",
      .aliases = "var",
      .usage = "EXPRESSION",
      .summary = "Evaluate an expression that assigns",
-     .run = prompt_set_variable},
+     .run_variant = prompt_evaluate,
+     .variant = PROMPT_SET_VARIABLE},
     {.name = "width",
      .usage = "NUMBER",
-     .summary = "Nothing: lines are never broken",
+     .summary = "Accepted and ignored: lines are never broken",
      .run = set_width,
      .show = show_width},
     {0},
@@ -370,7 +438,10 @@ static struct mt_error *show_one(struct prompt *prompt, const struct prompt_comm
 
 	if (name)
 		mt_str_appendf(&text, "%s:  ", name);
-	mt_try(setting->show(prompt, rest, &text));
+	if (setting->show)
+		mt_try(setting->show(prompt, rest, &text));
+	else
+		show_setting(prompt, setting->setting, &text);
 	if (text.failed)
 		return mt_error_no_memory();
 	prompt_printf("%s", text.text ? text.text : "");
@@ -389,7 +460,7 @@ static struct mt_error *show_table(struct prompt *prompt, const struct prompt_co
 			return mt_error_no_memory();
 		if (table->sub)
 			mt_try(show_table(prompt, table->sub, name.text));
-		else if (table->show)
+		else if (table->show || table->setting)
 			mt_try(show_one(prompt, table, name.text, ""));
 	}
 	return NULL;
@@ -412,7 +483,7 @@ static struct mt_error *run_show(struct prompt *prompt, const char *rest)
 		return mt_error_no_memory();
 	if (table)
 		return show_table(prompt, table, prefix.text + strlen("show "));
-	if (found->show)
+	if (found->show || found->setting)
 		return show_one(prompt, found, NULL, rest);
 	return mt_error_new(MT_ERROR_USAGE, "Undefined show command: \"%s\".  Try \"help show\".",
 			    word);
@@ -421,14 +492,15 @@ static struct mt_error *run_show(struct prompt *prompt, const char *rest)
 const struct prompt_command prompt_set_commands[] = {
     {.name = "set",
      .usage = "WHAT VALUE",
-     .summary = "Change what is kept",
+     .summary = "Change a setting",
      .sub = set_commands,
-     .run = prompt_set_variable},
+     .run_variant = prompt_evaluate,
+     .variant = PROMPT_SET_VARIABLE},
     {.name = "show",
      .usage = "[WHAT]",
-     .summary = "Tell how something is that was set, or all",
+     .summary = "Show a setting, or all settings",
      .takes = PROMPT_SETTINGS,
      .run = run_show},
-    {.name = "unset", .usage = "WHAT", .summary = "Undo a set", .sub = unset_commands},
+    {.name = "unset", .usage = "WHAT", .summary = "Undo \"set\"", .sub = unset_commands},
     {0},
 };

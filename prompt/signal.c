@@ -34,7 +34,7 @@ static struct mt_error *only_numbers(void)
 					    "Use \"info signals\" for a list of symbolic signals.");
 }
 
-/* 0: no signal is called so. */
+/* 0: there is no such signal. */
 static int parse_name(const char *text, size_t length)
 {
 	for (int i = 1; i < SIGNALS; i++) {
@@ -74,7 +74,7 @@ static struct mt_error *signal_to_give(struct prompt *prompt, const char *rest, 
 	return strcmp(rest, "0") != 0 ? parse_signal(rest, signal) : NULL;
 }
 
-/* Others were about to get signals, and will. */
+/* Other threads may have signals to be delivered. */
 static struct mt_error *confirm_others(struct prompt *prompt)
 {
 	const struct mt_debug_thread *own = mt_debugger_selected(prompt->debugger), *thread;
@@ -121,7 +121,7 @@ static struct mt_error *run_signal(struct prompt *prompt, const char *rest)
 	}
 	mt_debugger_set_signal(prompt->debugger, signal);
 	mt_try(mt_debugger_continue(prompt->debugger, &stop));
-	return prompt_tell_stop(prompt, &stop);
+	return prompt_report_stop(prompt, &stop);
 }
 
 static struct mt_error *run_queue_signal(struct prompt *prompt, const char *rest)
@@ -138,16 +138,7 @@ static struct mt_error *run_queue_signal(struct prompt *prompt, const char *rest
 
 /* ---- handle ---- */
 
-struct change {
-	bool signals[SIGNALS];
-};
-
-static bool all_but_debuggers(int signal)
-{
-	return signal != SIGTRAP && signal != SIGINT;
-}
-
-/* "stop", "nopass" … False: it is no such word. */
+/* "stop", "nopass" …  False: it is no such word. */
 static bool apply_word(struct mt_debug_handling *handling, const char *word, size_t length)
 {
 	bool is_no = length > 2 && strncmp(word, "no", 2) == 0;
@@ -156,7 +147,7 @@ static bool apply_word(struct mt_debug_handling *handling, const char *word, siz
 
 	if (strncmp(what, "stop", size) == 0 && size > 0) {
 		handling->stop = !is_no;
-		handling->print |= !is_no; /* who stops, tells why */
+		handling->print |= !is_no; /* "stop" implies "print" */
 	} else if (strncmp(what, "print", size) == 0 && size > 1) {
 		handling->print = !is_no;
 		handling->stop &= !is_no;
@@ -170,75 +161,56 @@ static bool apply_word(struct mt_debug_handling *handling, const char *word, siz
 	return true;
 }
 
-/* "14", "3-5".  False: it is something else. */
-static bool read_range(const char *word, size_t length, unsigned long *first, unsigned long *last)
+/* The debugger uses SIGINT and SIGTRAP itself. */
+static bool is_debuggers(int signal)
 {
-	char *end;
-
-	if (!isdigit((unsigned char)*word))
-		return false;
-	*first = *last = strtoul(word, &end, 10);
-	if (*end == '-' && isdigit((unsigned char)end[1]))
-		*last = strtoul(end + 1, &end, 10);
-	return end == word + length;
+	return signal == SIGTRAP || signal == SIGINT;
 }
 
-/* SIGINT and SIGTRAP are the debugger's own tools. */
-static bool may_change(struct prompt *prompt, int signal)
+static void choose(struct prompt *prompt, bool chosen[SIGNALS], int signal)
 {
 	mt_auto(mt_str) struct mt_str question = {0};
 
-	if (all_but_debuggers(signal))
-		return true;
 	mt_str_appendf(&question,
 		       "%s is used by the debugger.\nAre you sure you want to change it? (y or n) ",
 		       prompt_signal_name(signal).text);
-	if (question.failed || prompt_confirms(prompt, question.text))
-		return true;
-	prompt_printf("Not confirmed, unchanged.\n");
-	return false;
+	if (chosen[signal] || !is_debuggers(signal) || question.failed ||
+	    prompt_confirms(prompt, question.text))
+		chosen[signal] = true;
+	else
+		prompt_printf("Not confirmed, unchanged.\n");
 }
 
-static void choose(struct prompt *prompt, struct change *change, int signal)
-{
-	if (!change->signals[signal])
-		change->signals[signal] = may_change(prompt, signal);
-}
-
-static struct mt_error *choose_range(struct prompt *prompt, struct change *change,
-				     unsigned long first, unsigned long last)
-{
-	if (first > last) {
-		unsigned long former = first;
-
-		first = last;
-		last = former;
-	}
-	if (!first || last > LAST_NUMBER)
-		return only_numbers();
-	for (; first <= last; first++)
-		choose(prompt, change, (int)first);
-	return NULL;
-}
-
-static struct mt_error *choose_signals(struct prompt *prompt, struct change *change,
+/* WORD: a name, "14", "3-5" or "all". */
+static struct mt_error *choose_signals(struct prompt *prompt, bool chosen[SIGNALS],
 				       const char *word, size_t length)
 {
 	int signal = parse_name(word, length);
-	unsigned long first, last;
+	unsigned long first, last, from, to;
+	char *end;
 
 	if (length == 3 && strncmp(word, "all", 3) == 0) {
 		for (int i = 1; i < SIGNALS; i++)
-			change->signals[i] |= all_but_debuggers(i);
+			chosen[i] |= !is_debuggers(i);
 		return NULL;
 	}
-	if (!signal && read_range(word, length, &first, &last))
-		return choose_range(prompt, change, first, last);
-	if (!signal)
+	if (signal) {
+		choose(prompt, chosen, signal);
+		return NULL;
+	}
+	first = last = strtoul(word, &end, 10);
+	if (*end == '-' && isdigit((unsigned char)end[1]))
+		last = strtoul(end + 1, &end, 10);
+	if (!isdigit((unsigned char)*word) || end != word + length)
 		return mt_error_new(MT_ERROR_USAGE,
 				    "Unrecognized or ambiguous flag word: \"%.*s\".", (int)length,
 				    word);
-	choose(prompt, change, signal);
+	from = first < last ? first : last;
+	to = first < last ? last : first;
+	if (!from || to > LAST_NUMBER)
+		return only_numbers();
+	for (; from <= to; from++)
+		choose(prompt, chosen, (int)from);
 	return NULL;
 }
 
@@ -256,35 +228,34 @@ static void print_handling(struct prompt *prompt, int signal)
 		      handling.pass ? "Yes" : "No", prompt_signal_words(signal).text);
 }
 
-static void apply_words(struct prompt *prompt, const char *text, int signal)
+static const char *next_word(const char *text)
 {
-	struct mt_debug_handling handling = mt_debugger_handling(prompt->debugger, signal);
-
-	for (; *text; text = prompt_skip_blanks(text + strcspn(text, " \t")))
-		apply_word(&handling, text, strcspn(text, " \t"));
-	mt_debugger_handle(prompt->debugger, signal, handling);
+	return prompt_skip_blanks(text + strcspn(text, " \t"));
 }
 
 static struct mt_error *run_handle(struct prompt *prompt, const char *rest)
 {
-	struct mt_debug_handling ignored = {0};
-	struct change change = {0};
-	bool told = false;
+	struct mt_debug_handling handling = {0};
+	bool chosen[SIGNALS] = {0}, is_first = true;
 
 	if (!*rest)
 		return mt_error_new(MT_ERROR_USAGE, "Argument required (signal to handle).");
-	for (const char *at = rest; *at; at = prompt_skip_blanks(at + strcspn(at, " \t")))
-		if (!apply_word(&ignored, at, strcspn(at, " \t")))
-			mt_try(choose_signals(prompt, &change, at, strcspn(at, " \t")));
+	for (const char *at = rest; *at; at = next_word(at))
+		if (!apply_word(&handling, at, strcspn(at, " \t")))
+			mt_try(choose_signals(prompt, chosen, at, strcspn(at, " \t")));
 	for (int i = 1; i < SIGNALS; i++) {
-		if (!change.signals[i])
+		if (!chosen[i])
 			continue;
-		apply_words(prompt, rest, i);
-		if (!told && prompt_is_at_terminal(prompt))
+		handling = mt_debugger_handling(prompt->debugger, i);
+		for (const char *at = rest; *at; at = next_word(at))
+			apply_word(&handling, at, strcspn(at, " \t"));
+		mt_debugger_handle(prompt->debugger, i, handling);
+		if (!prompt_is_at_terminal(prompt))
+			continue;
+		if (is_first)
 			print_heading();
-		told = true;
-		if (prompt_is_at_terminal(prompt))
-			print_handling(prompt, i);
+		is_first = false;
+		print_handling(prompt, i);
 	}
 	return NULL;
 }
@@ -310,15 +281,15 @@ struct mt_error *prompt_info_signals(struct prompt *prompt, const char *rest)
 const struct prompt_command prompt_signal_commands[] = {
     {.name = "signal",
      .usage = "SIGNAL",
-     .summary = "Let the program go on with a signal; 0: without the one that it stopped for",
+     .summary = "Continue the program with a signal; 0: with none",
      .run = run_signal},
     {.name = "queue-signal",
      .usage = "SIGNAL",
-     .summary = "Give the selected thread a signal when it goes on; 0: none",
+     .summary = "Queue a signal for the selected thread, delivered when it is continued",
      .run = run_queue_signal},
     {.name = "handle",
      .usage = "SIGNAL... [stop|nostop] [print|noprint] [pass|nopass]",
-     .summary = "Say what a signal does: stop the program, be told, be given to the program",
+     .summary = "Set what a signal does: stop, be printed, be passed to the program",
      .help = "SIGNAL may be \"all\": all but SIGTRAP and SIGINT.\n",
      .run = run_handle},
     {0},

@@ -72,15 +72,10 @@ static bool is_of_function(struct prompt *prompt, const struct mt_debug_frame *f
 			   const char *name)
 {
 	const struct mt_expr_frame at = mt_debugger_expr_frame(prompt->debugger, frame);
+	struct mt_expr_program *program = mt_debugger_expressions(prompt->debugger);
 	mt_auto(mt_str) struct mt_str known = {0};
-	struct mt_expr_program *program;
 	uint64_t low_pc;
-	struct mt_error *error = mt_debugger_expressions(prompt->debugger, &program);
 
-	if (error) {
-		mt_error_destroy(error);
-		return false;
-	}
 	if (mt_expr_frame_function(program, &at, &known, &low_pc) && !known.failed)
 		return strcmp(known.text, name) == 0;
 	return frame->function && strcmp(frame->function, name) == 0;
@@ -154,7 +149,7 @@ static struct mt_error *run_down(struct prompt *prompt, const char *rest)
 static const struct prompt_command frame_commands[] = {
     {.name = "level",
      .usage = "LEVEL",
-     .summary = "Select a frame by its number",
+     .summary = "Select a frame by its level",
      .run = select_level},
     {.name = "function",
      .usage = "FUNCTION",
@@ -168,7 +163,7 @@ const struct prompt_command prompt_stack_commands[] = {
     {.name = "backtrace",
      .aliases = "bt where",
      .usage = "[[-]COUNT]",
-     .summary = "Print the frames: who called whom; the innermost or outermost COUNT",
+     .summary = "Print the frames of the stack, or the innermost or outermost COUNT",
      .repeats = true,
      .run = run_backtrace},
     {.name = "frame",

@@ -47,11 +47,6 @@ static void print_command(pid_t pid)
 		fclose(file);
 }
 
-static void print_line(const char *line)
-{
-	prompt_printf("%s", line);
-}
-
 /* A line of /proc/PID/maps: proc(5). */
 static void print_mapping(const char *line)
 {
@@ -67,68 +62,51 @@ static void print_mapping(const char *line)
 		      permissions, line + path, line[path] ? "" : "\n");
 }
 
+/* PRINT NULL: as it is. */
 static void each_line(pid_t pid, const char *name, void (*print)(const char *line))
 {
 	FILE *file = open_file(pid, name);
 	char *line = NULL;
 	size_t size = 0;
 
-	while (file && getline(&line, &size, file) > 0)
-		print(line);
+	while (file && getline(&line, &size, file) > 0) {
+		if (print)
+			print(line);
+		else
+			prompt_printf("%s", line);
+	}
 	free(line);
 	if (file)
 		fclose(file);
 }
 
-static void print_mappings(pid_t pid)
-{
-	prompt_printf("Mapped address spaces:\n\n"
-		      "  %18s %18s %10s %10s  Perms  objfile\n",
-		      "Start Addr", "End Addr", "Size", "Offset");
-	each_line(pid, "maps", print_mapping);
-}
-
-static void print_status(pid_t pid)
-{
-	each_line(pid, "status", print_line);
-}
-
-static void print_directory(pid_t pid)
-{
-	print_link(pid, "cwd");
-}
-
-static void print_executable(pid_t pid)
-{
-	print_link(pid, "exe");
-}
-
-static const struct process_fact {
-	const char *name;
-	bool by_default;
-	void (*print)(pid_t pid);
-} process_facts[] = {
-    {"cmdline", true, print_command}, {"cwd", true, print_directory},
-    {"exe", true, print_executable},  {"mappings", false, print_mappings},
-    {"status", false, print_status},
-};
-#define FACTS (sizeof(process_facts) / sizeof(process_facts[0]))
-
 struct mt_error *prompt_info_proc(struct prompt *prompt, const char *rest)
 {
+	static const char *const facts[] = {"cmdline", "cwd", "exe", "mappings", "status"};
 	pid_t pid = mt_debugger_pid(prompt->debugger);
-	bool known = !*rest;
+	bool known = !*rest, all = !*rest;
 
-	for (size_t i = 0; i < FACTS; i++)
-		known |= strcmp(process_facts[i].name, rest) == 0;
+	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
+		known |= strcmp(facts[i], rest) == 0;
 	if (!known)
 		return mt_error_new(MT_ERROR_USAGE, "Too many parameters: %s", rest);
 	if (!pid)
 		return mt_error_new(MT_ERROR_USAGE, "No current process: you must name one.");
 	prompt_printf("process %d\n", pid);
-	for (size_t i = 0; i < FACTS; i++)
-		if (*rest ? strcmp(process_facts[i].name, rest) == 0 : process_facts[i].by_default)
-			process_facts[i].print(pid);
+	if (all || strcmp(rest, "cmdline") == 0)
+		print_command(pid);
+	if (all || strcmp(rest, "cwd") == 0)
+		print_link(pid, "cwd");
+	if (all || strcmp(rest, "exe") == 0)
+		print_link(pid, "exe");
+	if (strcmp(rest, "status") == 0)
+		each_line(pid, "status", NULL);
+	if (strcmp(rest, "mappings") == 0) {
+		prompt_printf("Mapped address spaces:\n\n"
+			      "  %18s %18s %10s %10s  Perms  objfile\n",
+			      "Start Addr", "End Addr", "Size", "Offset");
+		each_line(pid, "maps", print_mapping);
+	}
 	return NULL;
 }
 
@@ -159,14 +137,13 @@ static struct mt_error *run_in_shell(const char *command, int *status)
 
 static struct mt_error *run_shell(struct prompt *prompt, const char *rest)
 {
-	struct mt_expr_program *program;
+	struct mt_expr_program *program = mt_debugger_expressions(prompt->debugger);
 	int status = 0;
 
 	prompt_out_unpaged();
 	terminal_flush(prompt->terminal);
 	mt_try(run_in_shell(rest, &status));
 	prompt_take_interrupt(); /* a Ctrl-C was the shell's */
-	mt_try(mt_debugger_expressions(prompt->debugger, &program));
 	if (WIFSIGNALED(status))
 		return mt_expr_set_integer(program, "_shell_exitsignal", WTERMSIG(status));
 	return mt_expr_set_integer(program, "_shell_exitcode", WEXITSTATUS(status));
@@ -179,7 +156,7 @@ static struct mt_error *run_pwd(struct prompt *prompt, const char *rest)
 	(void)prompt;
 	(void)rest;
 	if (!getcwd(path, sizeof(path)))
-		return mt_error_errno(errno, "cannot tell the working directory");
+		return mt_error_errno(errno, "cannot get the working directory");
 	prompt_printf("Working directory %s.\n", path);
 	return NULL;
 }
@@ -204,14 +181,14 @@ const struct prompt_command prompt_system_commands[] = {
     {.name = "shell",
      .aliases = "!",
      .usage = "[COMMAND]",
-     .summary = "Do a command of the shell, or open one",
+     .summary = "Run a command of the shell, or a shell",
      .help = "Its status is in $_shell_exitcode.\n",
      .run = run_shell},
     {.name = "pwd", .summary = "Print the working directory", .run = run_pwd},
     {.name = "cd",
      .usage = "[DIRECTORY]",
      .takes = PROMPT_FILE,
-     .summary = "Change the working directory, also of programs that are run",
+     .summary = "Change the working directory of mtdb and of programs that it starts",
      .run = run_cd},
     {0},
 };

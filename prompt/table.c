@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* From what is typed to a command: its name, an alias, or the beginning of one alone. */
+/* Finds the command that is typed: by its name, an alias, or an unambiguous beginning. */
 #include "prompt/prompt.h"
 
 #include <ctype.h>
@@ -25,12 +25,6 @@ const struct prompt_command *const prompt_tables[] = {
 };
 // clang-format on
 
-struct match {
-	const struct prompt_command *found;
-	struct mt_str candidates;
-	unsigned count;
-};
-
 static size_t name_length(const char *text)
 {
 	size_t length = 0;
@@ -43,83 +37,51 @@ static size_t name_length(const char *text)
 	return length;
 }
 
-static bool is_alias(const struct prompt_command *command, const char *text, size_t length)
-{
-	const char *at = command->aliases;
-
-	while (at && *at) {
-		size_t size = strcspn(at, " ");
-
-		if (size == length && strncmp(at, text, length) == 0)
-			return true;
-		at += size;
-		at += strspn(at, " ");
-	}
-	return false;
-}
-
 static bool is_exact(const struct prompt_command *command, const char *text, size_t length)
 {
-	return (strlen(command->name) == length && strncmp(command->name, text, length) == 0) ||
-	       is_alias(command, text, length);
-}
+	const char *alias = command->aliases;
 
-static void look_in(struct match *match, const struct prompt_command *table, const char *text,
-		    size_t length)
-{
-	for (const struct prompt_command *command = table; command->name; command++) {
-		if (strncmp(command->name, text, length) != 0)
-			continue;
-		match->found = command;
-		match->count++;
-		mt_str_appendf(&match->candidates, "%s%s", match->count > 1 ? ", " : "",
-			       command->name);
+	if (strlen(command->name) == length && strncmp(command->name, text, length) == 0)
+		return true;
+	while (alias && *alias) {
+		size_t size = strcspn(alias, " ");
+
+		if (size == length && strncmp(alias, text, length) == 0)
+			return true;
+		alias += size;
+		alias += strspn(alias, " ");
 	}
-}
-
-static const struct prompt_command *find_exact(const struct prompt_command *table, const char *text,
-					       size_t length)
-{
-	for (const struct prompt_command *command = table; command->name; command++)
-		if (is_exact(command, text, length))
-			return command;
-	return NULL;
-}
-
-static struct mt_error *judge(struct match *match, const char *prefix, const char *text,
-			      size_t length)
-{
-	struct mt_error *error = NULL;
-
-	if (!match->count)
-		error = mt_error_new(MT_ERROR_USAGE,
-				     "Undefined %scommand: \"%.*s\".  Try \"help%s%.*s\".", prefix,
-				     (int)length, text, *prefix ? " " : "",
-				     (int)(*prefix ? strlen(prefix) - 1 : 0), prefix);
-	else if (match->count > 1)
-		error = mt_error_new(MT_ERROR_USAGE, "Ambiguous %scommand \"%.*s\": %s.", prefix,
-				     (int)length, text, match->candidates.text);
-	mt_str_deinit(&match->candidates);
-	return error;
+	return false;
 }
 
 static struct mt_error *find_in(const struct prompt_command *const *tables, const char *prefix,
 				const char *text, const struct prompt_command **command,
 				const char **rest)
 {
+	mt_auto(mt_str) struct mt_str candidates = {0};
 	size_t length = name_length(text);
-	struct match match = {0};
+	unsigned count = 0;
 
-	*command = NULL;
-	for (size_t i = 0; tables[i] && !*command; i++)
-		*command = find_exact(tables[i], text, length);
-	for (size_t i = 0; tables[i] && !*command && length; i++)
-		look_in(&match, tables[i], text, length);
-	if (!*command) {
-		mt_try(judge(&match, prefix, text, length));
-		*command = match.found;
-	}
 	*rest = prompt_skip_blanks(text + length);
+	for (; *tables; tables++)
+		for (const struct prompt_command *one = *tables; one->name; one++) {
+			bool is_it = is_exact(one, text, length);
+
+			if (!is_it && (!length || strncmp(one->name, text, length) != 0))
+				continue;
+			*command = one;
+			if (is_it)
+				return NULL;
+			mt_str_appendf(&candidates, "%s%s", count++ ? ", " : "", one->name);
+		}
+	if (!count)
+		return mt_error_new(MT_ERROR_USAGE,
+				    "Undefined %scommand: \"%.*s\".  Try \"help%s%.*s\".", prefix,
+				    (int)length, text, *prefix ? " " : "",
+				    (int)(*prefix ? strlen(prefix) - 1 : 0), prefix);
+	if (count > 1)
+		return mt_error_new(MT_ERROR_USAGE, "Ambiguous %scommand \"%.*s\": %s.", prefix,
+				    (int)length, text, candidates.text);
 	return NULL;
 }
 
@@ -132,25 +94,6 @@ struct mt_error *prompt_find_within(const struct prompt_command *table, const ch
 	return find_in(tables, prefix, text, command, rest);
 }
 
-/* Into the words behind `info` and the like; PREFIX: those in front of them. */
-static struct mt_error *find_sub(struct mt_str *prefix, const struct prompt_command **command,
-				 const char **rest)
-{
-	const struct prompt_command *outer = *command;
-	const char *text = *rest;
-
-	mt_str_appendf(prefix, "%s ", outer->name);
-	if (prefix->failed)
-		return mt_error_no_memory();
-	struct mt_error *error = prompt_find_within(outer->sub, prefix->text, text, command, rest);
-	if (!error || !outer->run)
-		return error;
-	mt_error_destroy(error);
-	*command = outer;
-	*rest = text;
-	return NULL;
-}
-
 struct mt_error *prompt_find(const char *text, const struct prompt_command **command,
 			     const char **rest)
 {
@@ -159,10 +102,21 @@ struct mt_error *prompt_find(const char *text, const struct prompt_command **com
 	mt_try(find_in(prompt_tables, "", text, command, rest));
 	while ((*command)->sub && **rest) {
 		const struct prompt_command *outer = *command;
+		const char *words = *rest;
 
-		mt_try(find_sub(&prefix, command, rest));
-		if (*command == outer)
-			break;
+		mt_str_appendf(&prefix, "%s ", outer->name);
+		if (prefix.failed)
+			return mt_error_no_memory();
+		struct mt_error *error =
+		    prompt_find_within(outer->sub, prefix.text, words, command, rest);
+		if (!error)
+			continue;
+		if (!outer->run && !outer->run_variant)
+			return error;
+		mt_error_destroy(error);
+		*command = outer;
+		*rest = words;
+		return NULL;
 	}
 	return NULL;
 }

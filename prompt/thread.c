@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* thread, and what is done to several of them */
+/* thread, and commands for several of them */
 #include "prompt/prompt.h"
 
 #include <ctype.h>
 #include <regex.h>
 #include <string.h>
-
-static struct mt_error *no_threads(void)
-{
-	return mt_error_new(MT_ERROR_USAGE, "No threads.");
-}
 
 /* Threads FIRST to LAST of an inferior. */
 struct id {
@@ -151,55 +146,40 @@ static struct mt_error *read_ids(struct prompt *prompt, const char **rest, ids *
 	return NULL;
 }
 
-/* How a command is done in several threads. */
+/* How `thread apply` runs a command. */
 struct applying {
-	bool quiet;     /* -q: threads are not named */
-	bool goes_on;   /* -c: what fails is told, and that is all */
-	bool silent;    /* -s: threads where it fails, or says nothing, are passed over */
-	bool ascending; /* with "all": the oldest first */
 	const char *command;
+	bool quiet;     /* -q: without the names of the threads */
+	bool ascending; /* with "all": the oldest first */
+	enum {
+		STOP_AT_ERROR,
+		PRINT_ERRORS,  /* -c */
+		SILENT_ERRORS, /* -s: nor is a thread without output named */
+	} errors;
 };
 
 /* The words with a "-" in front. */
 static struct mt_error *read_flags(const char *rest, struct applying *out)
 {
-	static const char *const words[] = {"-q", "-c", "-s", "-ascending"};
-	bool *const flags[] = {&out->quiet, &out->goes_on, &out->silent, &out->ascending};
-	size_t at;
+	bool is_c = false, is_s = false;
 
-	do {
-		for (at = 0; at < 4 && !prompt_is_word(rest, words[at]); at++)
-			;
-		if (at < 4) {
-			*flags[at] = true;
-			rest = prompt_skip_blanks(rest + strlen(words[at]));
-		}
-	} while (at < 4);
-	if (out->goes_on && out->silent)
+	for (;;) {
+		if (prompt_is_word(rest, "-q"))
+			out->quiet = true;
+		else if (prompt_is_word(rest, "-c"))
+			is_c = true;
+		else if (prompt_is_word(rest, "-s"))
+			is_s = true;
+		else if (prompt_is_word(rest, "-ascending"))
+			out->ascending = true;
+		else
+			break;
+		rest = prompt_skip_blanks(rest + strcspn(rest, " \t"));
+	}
+	if (is_c && is_s)
 		return mt_error_new(MT_ERROR_USAGE, "-c and -s are mutually exclusive");
+	out->errors = is_c ? PRINT_ERRORS : is_s ? SILENT_ERRORS : STOP_AT_ERROR;
 	out->command = rest;
-	return NULL;
-}
-
-static struct mt_error *warn_unknown(struct mt_error *error)
-{
-	int length = (int)strlen(mt_error_message(error));
-
-	if (length && mt_error_message(error)[length - 1] == '.')
-		length--;
-	fflush(stdout);
-	fprintf(stderr, "warning: %.*s\n", length, mt_error_message(error));
-	mt_error_destroy(error);
-	return NULL;
-}
-
-static struct mt_error *judge(struct mt_error *error, const struct applying *how)
-{
-	if (!error || (!how->silent && !how->goes_on))
-		return error;
-	if (how->goes_on)
-		prompt_printf("%s\n", mt_error_message(error));
-	mt_error_destroy(error);
 	return NULL;
 }
 
@@ -210,8 +190,16 @@ static struct mt_error *apply_one(struct prompt *prompt, const struct id *id,
 	mt_auto(mt_str) struct mt_str name = {0}, head = {0};
 	struct mt_error *error = select_id(prompt, id);
 
-	if (error)
-		return warn_unknown(error);
+	if (error) {
+		const char *message = mt_error_message(error);
+		int length = (int)strlen(message);
+
+		length -= length && message[length - 1] == '.';
+		fflush(stdout);
+		fprintf(stderr, "warning: %.*s\n", length, message);
+		mt_error_destroy(error);
+		return NULL;
+	}
 	thread = mt_debugger_selected(prompt->debugger);
 	prompt_name_thread(prompt, thread, &name);
 	mt_str_appendf(&head, "\nThread %s (%s \"%s\"):\n",
@@ -219,12 +207,17 @@ static struct mt_error *apply_one(struct prompt *prompt, const struct id *id,
 		       thread->name);
 	if (name.failed || head.failed)
 		return mt_error_no_memory();
-	if (!how->quiet && !how->silent)
+	if (!how->quiet && how->errors != SILENT_ERRORS)
 		prompt_printf("%s", head.text);
-	prompt_out_head(how->quiet || !how->silent ? NULL : head.text);
-	error = judge(prompt_execute_one(prompt, how->command), how);
+	prompt_out_head(how->quiet || how->errors != SILENT_ERRORS ? NULL : head.text);
+	error = prompt_execute_one(prompt, how->command);
+	if (error && how->errors == PRINT_ERRORS)
+		prompt_printf("%s\n", mt_error_message(error));
 	prompt_out_head(NULL);
-	return error;
+	if (how->errors == STOP_AT_ERROR)
+		return error;
+	mt_error_destroy(error);
+	return NULL;
 }
 
 static struct mt_error *apply_all(struct prompt *prompt, const ids *list,
@@ -243,14 +236,6 @@ static struct mt_error *apply_all(struct prompt *prompt, const ids *list,
 	return error;
 }
 
-static struct mt_error *no_command(bool all)
-{
-	return mt_error_new(MT_ERROR_USAGE, all ? "Please specify a command at the end of 'thread "
-						  "apply all'"
-						: "Please specify a command following the thread "
-						  "ID list");
-}
-
 static struct mt_error *run_apply(struct prompt *prompt, const char *rest)
 {
 	bool all = prompt_is_word(rest, "all");
@@ -261,14 +246,17 @@ static struct mt_error *run_apply(struct prompt *prompt, const char *rest)
 	if (!*rest)
 		return mt_error_new(MT_ERROR_USAGE, "Please specify a thread ID list");
 	if (!mt_debugger_selected(prompt->debugger))
-		return all ? NULL : no_threads();
+		return all ? NULL : mt_error_new(MT_ERROR_USAGE, "No threads.");
 	error = read_ids(prompt, &rest, &list);
 	if (!error && !list.count)
 		error = mt_error_new(MT_ERROR_USAGE, "Please specify a thread ID list");
 	if (!error)
 		error = read_flags(rest, &how);
 	if (!error && !*how.command)
-		error = no_command(all);
+		error =
+		    mt_error_new(MT_ERROR_USAGE,
+				 all ? "Please specify a command at the end of 'thread apply all'"
+				     : "Please specify a command following the thread ID list");
 	how.ascending &= all;
 	if (!error)
 		error = apply_all(prompt, &list, &how);
@@ -330,10 +318,10 @@ static struct mt_error *run_find(struct prompt *prompt, const char *rest)
 static const struct prompt_command thread_commands[] = {
     {.name = "apply",
      .usage = "all|NUMBER... [-q] [-c|-s] COMMAND",
-     .summary = "Do a command in each of several threads",
+     .summary = "Run a command in several threads",
      .help =
-	 "-q: do not name them; -c: go on where it fails; -s: pass over threads where it fails,\n"
-	 "or says nothing; -ascending: with \"all\", the oldest one first.\n",
+	 "-q: do not name them; -c: print errors and continue; -s: skip threads where it fails\n"
+	 "or prints nothing; -ascending: with \"all\", the oldest first.\n",
      .run = run_apply},
     {.name = "find",
      .usage = "REGEXP",
@@ -341,7 +329,7 @@ static const struct prompt_command thread_commands[] = {
      .run = run_find},
     {.name = "name",
      .usage = "[NAME]",
-     .summary = "Call the selected thread so; nothing: as the program does",
+     .summary = "Set the name of the selected thread; without NAME, the program's own",
      .run = run_name},
     {0},
 };
@@ -355,7 +343,7 @@ const struct prompt_command prompt_thread_commands[] = {
      .run = run_thread},
     {.name = "taas",
      .usage = "COMMAND",
-     .summary = "Do a command in all threads, and name those where it says something",
+     .summary = "Run a command in all threads, and name those where it prints something",
      .run = run_silently},
     {0},
 };

@@ -52,9 +52,8 @@ static struct mt_error *read_values(struct prompt *prompt, const struct prompt_t
 				    struct mt_str *out)
 {
 	const struct mt_expr_frame frame = mt_debugger_expr_frame(prompt->debugger, NULL);
-	struct mt_expr_program *program;
+	struct mt_expr_program *program = mt_debugger_expressions(prompt->debugger);
 
-	mt_try(mt_debugger_expressions(prompt->debugger, &program));
 	if (strcmp(trigger->location, INDICATOR) == 0)
 		mt_try(mt_expr_frame_arguments(program, &frame, out));
 	mt_array_each (expression, &trigger->expressions)
