@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The debugger's life, and its program's beginning and end. */
+/* Creates and destroys the debugger; launches, attaches to and ends its program. */
 #include "debugger.h"
 
 #include "base/path.h"
@@ -71,24 +71,17 @@ struct mt_error *mt_debugger_create(struct mt_target *target, const struct mt_de
 	return error;
 }
 
-/* Here, or where a shell looks.  NULL, and errno: there is none. */
-static char *find_program(const char *path)
-{
-	mt_auto(mt_str) struct mt_str found = {0};
-	char *absolute = realpath(path, NULL);
-
-	if (absolute || errno != ENOENT || strchr(path, '/'))
-		return absolute;
-	if (mt_path_find(path, &found))
-		return realpath(found.text, NULL);
-	errno = ENOENT;
-	return NULL;
-}
-
 struct mt_error *mt_debugger_load(struct mt_debugger *debugger, const char *path)
 {
-	char *absolute = find_program(path), *former = debugger->path;
+	mt_auto(mt_str) struct mt_str found = {0};
+	char *absolute = realpath(path, NULL), *former = debugger->path;
 
+	if (!absolute && errno == ENOENT && !strchr(path, '/')) {
+		if (mt_path_find(path, &found))
+			absolute = realpath(found.text, NULL);
+		else
+			errno = ENOENT;
+	}
 	if (!absolute)
 		return mt_error_new(MT_ERROR_NOT_FOUND, "%s: %s.", path, strerror(errno));
 	debugger->path = absolute;
@@ -128,20 +121,7 @@ struct mt_target *mt_debugger_target(const struct mt_debugger *debugger)
 	return debugger->target;
 }
 
-/* Within single quotes nothing is special to a shell but themselves. */
-static void quote(struct mt_str *out, const char *text)
-{
-	mt_str_append(out, "'");
-	for (; *text; text++) {
-		if (*text == '\'')
-			mt_str_append(out, "'\\''");
-		else
-			mt_str_append_bytes(out, text, 1);
-	}
-	mt_str_append(out, "'");
-}
-
-/* The shell becomes the program. */
+/* Waits until the shell becomes the program. */
 static struct mt_error *pass_shell(struct mt_debugger *debugger, pid_t pid)
 {
 	const struct mt_run_ops *run = debugger->target->run;
@@ -150,7 +130,7 @@ static struct mt_error *pass_shell(struct mt_debugger *debugger, pid_t pid)
 	for (;;) {
 		mt_try(run->resume(debugger->target, pid, MT_RESUME_CONTINUE,
 				   stop.kind == MT_STOP_SIGNAL ? stop.signal : 0));
-		do /* one that was let go may end meanwhile */
+		do /* a detached process may exit meanwhile */
 			mt_try(run->wait(debugger->target, -1, &stop));
 		while (stop.kind == MT_STOP_NONE || stop.pid != pid);
 		if (stop.kind == MT_STOP_EXEC)
@@ -162,37 +142,29 @@ static struct mt_error *pass_shell(struct mt_debugger *debugger, pid_t pid)
 	}
 }
 
-static struct mt_error *launch_by_shell(struct mt_debugger *debugger, pid_t *pid)
+/* Arguments need a shell, which becomes the program. */
+static struct mt_error *launch(struct mt_debugger *debugger, pid_t *pid)
 {
+	bool has_arguments = debugger->arguments && *debugger->arguments;
 	const char *shell = getenv("SHELL");
 	mt_auto(mt_str) struct mt_str command = {0};
 
-	mt_str_append(&command, "exec ");
-	quote(&command, debugger->path);
-	mt_str_appendf(&command, " %s", debugger->arguments);
+	/* Within single quotes only these are special to a shell. */
+	mt_str_append(&command, "exec '");
+	for (const char *at = debugger->path; *at; at++)
+		mt_str_append_bytes(&command, *at == '\'' ? "'\\''" : at, *at == '\'' ? 4 : 1);
+	mt_str_appendf(&command, "' %s", has_arguments ? debugger->arguments : "");
 	if (command.failed)
 		return mt_error_no_memory();
 	shell = shell && *shell ? shell : "/bin/sh";
 	const char *const words[] = {shell, "-c", command.text, NULL};
-	const struct mt_launch launch = {.path = shell,
-					 .arguments = words,
+	const char *const alone[] = {debugger->path, NULL};
+	const struct mt_launch launch = {.path = has_arguments ? shell : debugger->path,
+					 .arguments = has_arguments ? words : alone,
 					 .environment = mt_debugger_environment(debugger),
 					 .apart = true};
 	mt_try(debugger->target->run->launch(debugger->target, &launch, pid));
-	return pass_shell(debugger, *pid);
-}
-
-static struct mt_error *launch(struct mt_debugger *debugger, pid_t *pid)
-{
-	const char *const words[] = {debugger->path, NULL};
-	const struct mt_launch launch = {.path = debugger->path,
-					 .arguments = words,
-					 .environment = mt_debugger_environment(debugger),
-					 .apart = true};
-
-	if (debugger->arguments && *debugger->arguments)
-		return launch_by_shell(debugger, pid);
-	return debugger->target->run->launch(debugger->target, &launch, pid);
+	return has_arguments ? pass_shell(debugger, *pid) : NULL;
 }
 
 static struct mt_error *begin(struct mt_debugger *debugger, pid_t pid)
@@ -200,7 +172,7 @@ static struct mt_error *begin(struct mt_debugger *debugger, pid_t pid)
 	debugger->pid = pid;
 	debugger->beginnings++;
 	debugger->selected_frame = 0;
-	/* What is watched lies elsewhere now. */
+	/* Watchpoints are at other addresses now. */
 	mt_debug_watch_ended(debugger);
 	mt_try(mt_debug_space_of_process(debugger));
 	mt_debug_resolve_all(debugger);
@@ -237,22 +209,10 @@ static struct mt_error *add_attached(void *context, pid_t lwp)
 	return mt_debug_add_lwp(debugger, lwp, true, NULL);
 }
 
-static struct mt_error *name_executable(struct mt_debugger *debugger, pid_t pid)
-{
-	char link[64];
-
-	snprintf(link, sizeof(link), "/proc/%d/exe", pid);
-	char *path = realpath(link, NULL);
-	if (!path)
-		return NULL; /* it was deleted: what is mapped is known all the same */
-	free(debugger->path);
-	debugger->path = path;
-	return NULL;
-}
-
 struct mt_error *mt_debugger_attach(struct mt_debugger *debugger, pid_t pid)
 {
 	struct mt_debug_lwp *lwp;
+	char link[64];
 
 	mt_try(debugger->target->run->attach(debugger->target, pid));
 	debugger->pid = pid;
@@ -260,7 +220,12 @@ struct mt_error *mt_debugger_attach(struct mt_debugger *debugger, pid_t pid)
 	mt_try(mt_debug_add_lwp(debugger, pid, false, &lwp));
 	debugger->selected = lwp;
 	mt_try(debugger->target->ops->each_thread(debugger->target, pid, add_attached, debugger));
-	mt_try(name_executable(debugger, pid));
+	snprintf(link, sizeof(link), "/proc/%d/exe", pid);
+	char *path = realpath(link, NULL);
+	if (path) { /* else it was deleted, but its mappings are known all the same */
+		free(debugger->path);
+		debugger->path = path;
+	}
 	return begin(debugger, pid);
 }
 
@@ -269,25 +234,22 @@ static struct mt_error *not_running(void)
 	return mt_error_new(MT_ERROR_USAGE, "The program is not being run.");
 }
 
-/* What a thread was about to get, it gets. */
-static void send_again(const struct mt_debugger *debugger, const struct mt_debug_lwp *lwp)
-{
-	int signal = lwp->signal;
-
-	if (lwp->state == MT_DEBUG_LWP_PENDING && lwp->pending.kind == MT_STOP_SIGNAL &&
-	    !mt_debug_is_of_processor(&lwp->pending))
-		signal = lwp->pending.signal;
-	if (signal)
-		syscall(SYS_tgkill, debugger->pid, lwp->thread.lwp, signal);
-}
-
 void mt_debug_restore_threads(struct mt_debugger *debugger)
 {
 	mt_debug_watch_withdraw(debugger);
 	mt_debug_drop_children(debugger, false);
 	mt_debug_rescue_end(debugger);
-	mt_array_each (lwp, &debugger->lwps)
-		send_again(debugger, *lwp);
+	/* Signals that were about to be delivered are sent again. */
+	mt_array_each (lwp, &debugger->lwps) {
+		int signal = (*lwp)->signal;
+
+		if ((*lwp)->state == MT_DEBUG_LWP_PENDING &&
+		    (*lwp)->pending.kind == MT_STOP_SIGNAL &&
+		    !mt_debug_is_of_processor(&(*lwp)->pending))
+			signal = (*lwp)->pending.signal;
+		if (signal)
+			syscall(SYS_tgkill, debugger->pid, (*lwp)->thread.lwp, signal);
+	}
 }
 
 struct mt_error *mt_debugger_detach(struct mt_debugger *debugger)

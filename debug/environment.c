@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the next launch hands to the program. */
+/* The environment and the arguments of the next launch. */
 #include "private.h"
 
 #include <string.h>
@@ -27,33 +27,20 @@ void mt_debug_environment_deinit(struct mt_debugger *debugger)
 	mt_array_deinit(&debugger->environment);
 }
 
-static bool is_of(const char *word, const char *name)
-{
-	size_t length = strlen(name);
-
-	return strncmp(word, name, length) == 0 && word[length] == '=';
-}
-
-static void unset(mt_debug_words *words, const char *name)
-{
-	for (size_t i = 0; i + 1 < words->count; i++) {
-		if (!is_of(words->items[i], name))
-			continue;
-		free(words->items[i]);
-		memmove(&words->items[i], &words->items[i + 1],
-			(words->count - i - 1) * sizeof(words->items[0]));
-		words->count--;
-		return;
-	}
-}
-
 struct mt_error *mt_debugger_set_environment(struct mt_debugger *debugger, const char *name,
 					     const char *value)
 {
 	mt_debug_words *words = &debugger->environment;
 	mt_auto(mt_str) struct mt_str word = {0};
+	size_t length = strlen(name), kept = 0;
 
-	unset(words, name);
+	mt_array_each (at, words) {
+		if (*at && strncmp(*at, name, length) == 0 && (*at)[length] == '=')
+			free(*at);
+		else
+			words->items[kept++] = *at;
+	}
+	words->count = kept;
 	if (!value)
 		return NULL;
 	mt_str_appendf(&word, "%s=%s", name, value);

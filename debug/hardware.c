@@ -1,27 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A thread's debug registers.  Those of a process that was attached to are perf events: should we
- * be killed, they go before its threads are let go.  ptrace(2)'s would stay, and the next SIGTRAP
- * would end the process; they serve for programs that die with us, where perf events are refused,
- * and for threads that block the events' signal. */
+ * be killed, the kernel closes them before it resumes the threads.  Registers that ptrace(2) set
+ * would stay, and the next SIGTRAP would end the process; they are used for programs that die with
+ * us, where perf events are refused, and for threads that block the events' signal. */
 #include "kernel/breakpoint.h"
 #include "kernel/system.h"
 #include "private.h"
 
 #define ANY_CODE 8 /* the length that the kernel wants of a breakpoint */
 
-static uint64_t count_of(int fd)
-{
-	uint64_t count = 0;
-
-	return mt_system_read(fd, &count, sizeof(count)) == sizeof(count) ? count : 0;
-}
-
 static void note_hits(struct mt_debug_hardware *hardware)
 {
 	for (unsigned i = 0; i < hardware->count; i++) {
 		struct mt_debug_hardware_event *event = &hardware->events[i];
-		uint64_t count = count_of(event->fd);
+		uint64_t count = 0;
 
+		if (mt_system_read(event->fd, &count, sizeof(count)) != sizeof(count))
+			count = 0;
 		hardware->hits |= (unsigned)(count != event->hits) << event->index;
 		event->hits = count;
 	}
@@ -57,29 +52,23 @@ static struct mt_error *open_event(struct mt_debug_lwp *lwp, const struct mt_ptr
 	return NULL;
 }
 
-static bool open_events(struct mt_debug_lwp *lwp, const struct mt_ptrace_watch *watches)
-{
-	struct mt_error *error = NULL;
-
-	for (unsigned i = 0; !error && i < MT_PTRACE_WATCHES; i++)
-		if (watches[i].length)
-			error = open_event(lwp, &watches[i], i);
-	if (error)
-		close_events(&lwp->hardware);
-	mt_error_destroy(error);
-	return !error;
-}
-
 void mt_debug_hardware_set(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 			   const struct mt_ptrace_watch watches[MT_PTRACE_WATCHES])
 {
 	const struct mt_ptrace_watch none[MT_PTRACE_WATCHES] = {0};
+	bool has_events = debugger->process == MT_DEBUG_ATTACHED &&
+			  !mt_ptrace_blocks(lwp->thread.lwp, MT_TRAP_SIGNAL);
 
 	close_events(&lwp->hardware);
-	bool has_events = debugger->process == MT_DEBUG_ATTACHED &&
-			  !mt_ptrace_blocks(lwp->thread.lwp, MT_TRAP_SIGNAL) &&
-			  open_events(lwp, watches);
-	/* One that is gone tells so itself. */
+	for (unsigned i = 0; has_events && i < MT_PTRACE_WATCHES; i++) {
+		struct mt_error *error = watches[i].length ? open_event(lwp, &watches[i], i) : NULL;
+
+		has_events = !error;
+		mt_error_destroy(error);
+	}
+	if (!has_events)
+		close_events(&lwp->hardware);
+	/* A thread that is gone reports that itself. */
 	mt_ptrace_set_watches(lwp->thread.lwp, has_events ? none : watches);
 }
 

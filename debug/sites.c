@@ -47,20 +47,6 @@ static struct mt_error *want(void *context, uint64_t address)
 	return NULL;
 }
 
-static struct mt_error *each_of_break(const struct mt_debug_break *one,
-				      struct mt_error *(*found)(void *context, uint64_t address),
-				      void *context)
-{
-	if (one->watched && one->watched->caller)
-		mt_try(found(context, one->watched->caller));
-	if (!one->public.enabled || one->public.kind != MT_DEBUG_BREAK)
-		return NULL;
-	mt_array_each (location, &one->locations)
-		if (location->enabled)
-			mt_try(found(context, location->address));
-	return NULL;
-}
-
 struct mt_error *mt_debug_each_wanted(struct mt_debugger *debugger,
 				      struct mt_error *(*found)(void *context, uint64_t address),
 				      void *context)
@@ -68,17 +54,26 @@ struct mt_error *mt_debug_each_wanted(struct mt_debugger *debugger,
 	const uint64_t others[] = {debugger->plan.back, debugger->loader_break,
 				   debugger->session_break};
 
-	mt_array_each (one, &debugger->breakpoints)
-		mt_try(each_of_break(*one, found, context));
-	mt_array_each (place, &debugger->plan.locations)
-		mt_try(found(context, place->address));
+	mt_array_each (at, &debugger->breakpoints) {
+		const struct mt_debug_break *one = *at;
+
+		if (one->watched && one->watched->caller)
+			mt_try(found(context, one->watched->caller));
+		if (!one->public.enabled || one->public.kind != MT_DEBUG_BREAK)
+			continue;
+		mt_array_each (location, &one->locations)
+			if (location->enabled)
+				mt_try(found(context, location->address));
+	}
+	mt_array_each (location, &debugger->plan.locations)
+		mt_try(found(context, location->address));
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (others[i])
 			mt_try(found(context, others[i]));
 	return NULL;
 }
 
-/* As GDB words it. */
+/* In GDB's words. */
 static struct mt_error *cannot_insert(const struct mt_debugger *debugger, uint64_t address)
 {
 	unsigned number = 0;
@@ -126,24 +121,19 @@ struct mt_error *mt_debug_lift_site(struct mt_debugger *debugger, struct mt_debu
 	return NULL;
 }
 
-static void drop_unwanted(struct mt_debugger *debugger)
+struct mt_error *mt_debug_insert_sites(struct mt_debugger *debugger)
 {
 	size_t kept = 0;
 
-	mt_array_each (site, &debugger->sites)
-		if (site->wanted || site->inserted)
-			debugger->sites.items[kept++] = *site;
-	debugger->sites.count = kept;
-}
-
-struct mt_error *mt_debug_insert_sites(struct mt_debugger *debugger)
-{
 	mt_array_each (site, &debugger->sites)
 		site->wanted = false;
 	mt_try(mt_debug_each_wanted(debugger, want, debugger));
 	mt_array_each (site, &debugger->sites)
 		mt_try(site->wanted ? insert(debugger, site) : mt_debug_lift_site(debugger, site));
-	drop_unwanted(debugger);
+	mt_array_each (site, &debugger->sites)
+		if (site->wanted || site->inserted)
+			debugger->sites.items[kept++] = *site;
+	debugger->sites.count = kept;
 	return NULL;
 }
 

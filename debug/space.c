@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which code is where: the program's file before it runs, its mappings when it does. */
+/* The address space: the program's file before it runs, its executable mappings when it does. */
 #include "private.h"
 
 #include <string.h>
@@ -35,29 +35,22 @@ void mt_debug_space_deinit(struct mt_debugger *debugger)
 	mt_objfile_unref(debugger->vdso);
 }
 
-static struct mt_error *add_loads(struct mt_debugger *debugger, const struct mt_objfile *objfile)
+struct mt_error *mt_debug_space_of_file(struct mt_debugger *debugger)
 {
+	struct mt_objfile *objfile = NULL;
+	struct mt_error *error = NULL;
 	struct mt_load load;
 
-	for (size_t i = 0; mt_objfile_load(objfile, i, &load); i++) {
+	mt_try(begin_space(debugger, 0));
+	mt_try(mt_objfile_open(debugger->path, NULL, NULL, &objfile));
+	for (size_t i = 0; !error && mt_objfile_load(objfile, i, &load); i++) {
 		const struct mt_mapping mapping = {.start = load.address,
 						   .end = load.address + load.size,
 						   .offset = load.offset,
 						   .path = debugger->path};
-		if (!load.size)
-			continue;
-		mt_try(mt_space_add(debugger->code, &mapping));
+		if (load.size)
+			error = mt_space_add(debugger->code, &mapping);
 	}
-	return NULL;
-}
-
-struct mt_error *mt_debug_space_of_file(struct mt_debugger *debugger)
-{
-	struct mt_objfile *objfile = NULL;
-
-	mt_try(begin_space(debugger, 0));
-	mt_try(mt_objfile_open(debugger->path, NULL, NULL, &objfile));
-	struct mt_error *error = add_loads(debugger, objfile);
 	mt_objfile_unref(objfile);
 	return error;
 }
@@ -77,25 +70,21 @@ static struct mt_objfile *vdso_of(struct mt_debugger *debugger, const struct mt_
 	return debugger->vdso;
 }
 
-static struct mt_error *add_to(struct mt_debugger *debugger, struct mt_space *space,
-			       const struct mt_map *map)
-{
-	const struct mt_mapping mapping = {.start = map->start,
-					   .end = map->end,
-					   .offset = map->offset,
-					   .path = map->path[0] ? map->path : "//anon"};
-	struct mt_objfile *vdso = strcmp(map->path, "[vdso]") == 0 ? vdso_of(debugger, map) : NULL;
-
-	return vdso ? mt_space_add_objfile(space, &mapping, vdso) : mt_space_add(space, &mapping);
-}
-
-/* Of a library's data alone one could not tell where the library is: a page of the file may be
+/* Data alone is not mapped: it would not tell where a library is, since a page of the file may be
  * mapped twice. */
 static struct mt_error *add_map(void *context, const struct mt_map *map)
 {
 	struct mt_debugger *debugger = context;
+	const struct mt_mapping mapping = {.start = map->start,
+					   .end = map->end,
+					   .offset = map->offset,
+					   .path = map->path[0] ? map->path : "//anon"};
 
-	return map->executable ? add_to(debugger, debugger->code, map) : NULL;
+	if (!map->executable)
+		return NULL;
+	struct mt_objfile *vdso = strcmp(map->path, "[vdso]") == 0 ? vdso_of(debugger, map) : NULL;
+	return vdso ? mt_space_add_objfile(debugger->code, &mapping, vdso)
+		    : mt_space_add(debugger->code, &mapping);
 }
 
 static void note_loader_break(void *context, uint64_t address, const char *name)
@@ -104,9 +93,11 @@ static void note_loader_break(void *context, uint64_t address, const char *name)
 	*(uint64_t *)context = address;
 }
 
-/* The dynamic loader calls it before and after it maps or unmaps something. */
-static void find_loader_break(struct mt_debugger *debugger)
+struct mt_error *mt_debug_space_of_process(struct mt_debugger *debugger)
 {
+	mt_try(begin_space(debugger, debugger->pid));
+	mt_try(debugger->target->ops->each_map(debugger->target, debugger->pid, add_map, debugger));
+	/* The dynamic loader calls a function before and after it maps or unmaps something. */
 	debugger->loader_break = 0;
 	for (size_t i = 0; i < mt_space_mapping_count(debugger->code); i++) {
 		const struct mt_mapping *mapping = mt_space_mapping(debugger->code, i);
@@ -120,13 +111,6 @@ static void find_loader_break(struct mt_debugger *debugger)
 		if (address)
 			debugger->loader_break = address + mapping->bias;
 	}
-}
-
-struct mt_error *mt_debug_space_of_process(struct mt_debugger *debugger)
-{
-	mt_try(begin_space(debugger, debugger->pid));
-	mt_try(debugger->target->ops->each_map(debugger->target, debugger->pid, add_map, debugger));
-	find_loader_break(debugger);
 	return NULL;
 }
 
@@ -171,35 +155,27 @@ uint64_t mt_debug_frame_made(struct mt_debugger *debugger, uint64_t start)
 		   : start;
 }
 
-/* What has a place in memory, and none in the file, is zero at first. */
-static bool begins_as_zero(const struct mt_debugger *debugger, uint64_t address)
+/* Before the program runs: the file; what is in its segments, but not in the file, is zero. */
+static size_t read_file(struct mt_debugger *debugger, uint64_t address, char *buffer, size_t size)
 {
+	size_t have = mt_space_read(debugger->code, address, buffer, size);
 	const struct mt_mapping *program =
 	    mt_space_mapping_count(debugger->code) ? mt_space_mapping(debugger->code, 0) : NULL;
 	struct mt_load load;
 
-	for (size_t i = 0;
-	     program && program->objfile && mt_objfile_load(program->objfile, i, &load); i++)
-		if (address - program->bias - load.address < load.size)
-			return true;
-	return false;
-}
-
-static size_t read_file(struct mt_debugger *debugger, uint64_t address, char *buffer, size_t size)
-{
-	size_t have = mt_space_read(debugger->code, address, buffer, size);
-
-	while (have < size && begins_as_zero(debugger, address + have))
-		buffer[have++] = 0;
+	for (size_t i = 0; have < size && program && program->objfile &&
+			   mt_objfile_load(program->objfile, i, &load);
+	     i++)
+		while (have < size && address + have - program->bias - load.address < load.size)
+			buffer[have++] = 0;
 	return have;
 }
 
 size_t mt_debug_read(struct mt_debugger *debugger, uint64_t address, void *buffer, size_t size)
 {
-	if (debugger->pid)
-		return debugger->target->ops->read(debugger->target, debugger->pid, address, buffer,
-						   size);
-	return read_file(debugger, address, buffer, size);
+	if (!debugger->pid)
+		return read_file(debugger, address, buffer, size);
+	return debugger->target->ops->read(debugger->target, debugger->pid, address, buffer, size);
 }
 
 size_t mt_debug_read_cancellably(struct mt_debugger *debugger, uint64_t address, void *buffer,
