@@ -84,9 +84,10 @@ static struct mt_error *each_map(struct mt_target *base, pid_t pid,
 	return below(base)->ops->each_map(below(base), pid, found, context);
 }
 
-static struct mt_error *lend(struct mt_target *base, pid_t pid, uint64_t code, uint64_t stack_top)
+static struct mt_error *set_injected(struct mt_target *base, pid_t pid, uint64_t code,
+				     uint64_t stack_top)
 {
-	return below(base)->ops->lend(below(base), pid, code, stack_top);
+	return below(base)->ops->set_injected(below(base), pid, code, stack_top);
 }
 
 /* It runs: a signal that it stood for has to be sent again. */
@@ -129,7 +130,7 @@ static const struct mt_target_ops proxy_ops = {
     .set_registers = set_registers,
     .each_thread = each_thread,
     .each_map = each_map,
-    .lend = lend,
+    .set_injected = set_injected,
     .call_system = call_system,
     .call_function = call_function,
     .watch_libraries = watch_libraries,

@@ -30,7 +30,7 @@
 struct loan {
 	struct mt_target *target;
 	pid_t pid, lwp;
-	struct mt_lend_padding padding;
+	struct mt_inject_padding padding;
 };
 
 /* A signal that it stands for is sent again when it goes on. */
@@ -41,17 +41,17 @@ static struct mt_error *borrow(struct mt_debugger *debugger, struct mt_debug_lwp
 	    (struct loan){.target = debugger->target, .pid = debugger->pid, .lwp = lwp->thread.lwp};
 	mt_try(loan->target->run->clear_pending_stop(loan->target, loan->lwp));
 	lwp->reported = 0;
-	if (loan->target->ops->is_lent(loan->target, loan->pid))
+	if (loan->target->ops->has_injected(loan->target, loan->pid))
 		return NULL;
-	return mt_lend_padding_begin(loan->target, loan->pid, &loan->padding);
+	return mt_inject_padding_begin(loan->target, loan->pid, &loan->padding);
 }
 
 static void give_back(struct loan *loan)
 {
 	if (!loan->padding.code)
 		return;
-	mt_error_destroy(loan->target->ops->lend(loan->target, loan->pid, 0, 0));
-	mt_error_destroy(mt_lend_padding_end(loan->target, loan->pid, &loan->padding));
+	mt_error_destroy(loan->target->ops->set_injected(loan->target, loan->pid, 0, 0));
+	mt_error_destroy(mt_inject_padding_end(loan->target, loan->pid, &loan->padding));
 }
 
 static struct mt_error *do_call(struct loan *loan, long number, uint64_t one, uint64_t two,
@@ -321,9 +321,9 @@ struct mt_error *mt_debug_rescue_leave_child(struct mt_debugger *debugger, pid_t
 	if (!page)
 		return NULL;
 	mt_try(loan.target->run->clear_pending_stop(loan.target, child));
-	struct mt_error *error = loan.target->ops->is_lent(loan.target, child)
+	struct mt_error *error = loan.target->ops->has_injected(loan.target, child)
 				     ? NULL
-				     : mt_lend_padding_begin(loan.target, child, &loan.padding);
+				     : mt_inject_padding_begin(loan.target, child, &loan.padding);
 	if (!error)
 		error = uninstall(&loan, page);
 	give_back(&loan);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* System calls and function calls in the name of a thread that stands still.
  *
- * Where the program has mt_lend_code, that is run, from system call stop to system call stop: these
- * are no signals, so that there is no moment at which our sudden end would harm the program.  The
- * registers are set before the signals are blocked, and put back in the other order. */
+ * Where the program has mt_inject_code, that is run, from system call stop to system call stop:
+ * these are no signals, so that there is no moment at which our sudden end would harm the program.
+ * The registers are set before the signals are blocked, and put back in the other order. */
 #include "process/inject.h"
 #include "ptrace/lwp.h"
 
@@ -14,7 +14,7 @@
 
 #define DIRECTION_FLAG 0x400ull
 
-struct loan {
+struct remote_call {
 	struct mt_ptrace_target *target;
 	struct mt_ptrace_lwp *lwp;
 	struct mt_ptrace_process *process;
@@ -28,68 +28,70 @@ static struct mt_error *gone(pid_t lwp)
 	return mt_error_new(MT_ERROR_GONE, "thread %d ended within a call", lwp);
 }
 
-static struct mt_error *open_loan(struct mt_target *base, pid_t lwp, struct loan *loan)
+static struct mt_error *begin_remote_call(struct mt_target *base, pid_t lwp,
+					  struct remote_call *remote)
 {
 	struct mt_ptrace_target *target = (struct mt_ptrace_target *)base;
 	struct mt_ptrace_lwp *known = mt_ptrace_find_lwp(target, lwp);
 
-	*loan = (struct loan){.target = target, .lwp = known};
-	loan->process = known ? mt_ptrace_find_process(target, known->pid) : NULL;
-	return !loan->process || !known->stopped || known->has_status ? gone(lwp) : NULL;
+	*remote = (struct remote_call){.target = target, .lwp = known};
+	remote->process = known ? mt_ptrace_find_process(target, known->pid) : NULL;
+	return !remote->process || !known->stopped || known->has_status ? gone(lwp) : NULL;
 }
 
-struct mt_error *mt_ptrace_lend(struct mt_target *base, pid_t pid, uint64_t code, uint64_t stack)
+struct mt_error *mt_ptrace_set_injected(struct mt_target *base, pid_t pid, uint64_t code,
+					uint64_t stack)
 {
 	struct mt_ptrace_process *process =
 	    mt_ptrace_find_process((struct mt_ptrace_target *)base, pid);
 
 	if (!process)
 		return gone(pid);
-	process->lend_code = code;
-	process->lend_stack = stack;
+	process->inject_code = code;
+	process->inject_stack = stack;
 	return NULL;
 }
 
-bool mt_ptrace_is_lent(struct mt_target *base, pid_t pid)
+bool mt_ptrace_has_injected(struct mt_target *base, pid_t pid)
 {
 	const struct mt_ptrace_process *process =
 	    mt_ptrace_find_process((struct mt_ptrace_target *)base, pid);
 
-	return process && process->lend_code;
+	return process && process->inject_code;
 }
 
 /* The thread will run REGISTERS, which are ready but for the stack pointer, with signals blocked.
  */
-static struct mt_error *borrow(struct loan *loan, struct user_regs_struct *registers,
-			       uint64_t blocked)
+static struct mt_error *enter_injected(struct remote_call *remote,
+				       struct user_regs_struct *registers, uint64_t blocked)
 {
-	struct mt_target *base = &loan->target->base;
-	pid_t lwp = loan->lwp->lwp;
-	struct mt_lend_frame frame;
+	struct mt_target *base = &remote->target->base;
+	pid_t lwp = remote->lwp->lwp;
+	struct mt_inject_frame frame;
 
-	if (ptrace(PTRACE_GETSIGMASK, lwp, sizeof(loan->mask), &loan->mask))
+	if (ptrace(PTRACE_GETSIGMASK, lwp, sizeof(remote->mask), &remote->mask))
 		return gone(lwp);
-	registers->rsp = mt_lend_frame_make(&loan->before, loan->mask, &frame);
+	registers->rsp = mt_inject_frame_make(&remote->before, remote->mask, &frame);
 	registers->orig_rax = (uint64_t)-1;
 	registers->eflags &= ~DIRECTION_FLAG;
-	mt_try(base->ops->write(base, loan->lwp->pid, registers->rsp, &frame, sizeof(frame)));
+	mt_try(base->ops->write(base, remote->lwp->pid, registers->rsp, &frame, sizeof(frame)));
 	if (ptrace(PTRACE_SETREGS, lwp, 0, registers) ||
 	    ptrace(PTRACE_SETSIGMASK, lwp, sizeof(blocked), &blocked))
 		return gone(lwp);
 	return NULL;
 }
 
-static struct mt_error *give_back(struct loan *loan)
+static struct mt_error *restore(struct remote_call *remote)
 {
-	pid_t lwp = loan->lwp->lwp;
+	pid_t lwp = remote->lwp->lwp;
 	int status = 0;
 
 	mt_try(mt_ptrace_clear_pending_stop_lwp(lwp, &status));
-	if (ptrace(PTRACE_SETSIGMASK, lwp, sizeof(loan->mask), &loan->mask) ||
-	    ptrace(PTRACE_SETREGS, lwp, 0, &loan->before))
+	if (ptrace(PTRACE_SETSIGMASK, lwp, sizeof(remote->mask), &remote->mask) ||
+	    ptrace(PTRACE_SETREGS, lwp, 0, &remote->before))
 		return gone(lwp);
 	if (status)
-		mt_ptrace_keep_status(loan->target, loan->lwp, status);
+		mt_ptrace_keep_status(remote->target, remote->lwp, status);
 	return NULL;
 }
 
@@ -109,39 +111,39 @@ static int wait_a_while(pid_t lwp, int timeout_ms)
 	return 0;
 }
 
-/* To the next system call stop.  timeout_ms < 0: for ever.  loan->status 0: the time is over. */
-static struct mt_error *run_to_system_call(struct loan *loan, int timeout_ms)
+/* To the next system call stop.  timeout_ms < 0: for ever.  remote->status 0: the time is over. */
+static struct mt_error *run_to_system_call(struct remote_call *remote, int timeout_ms)
 {
-	pid_t lwp = loan->lwp->lwp;
+	pid_t lwp = remote->lwp->lwp;
 
 	do {
 		if (ptrace(PTRACE_SYSCALL, lwp, 0, 0))
 			return gone(lwp);
 		if (timeout_ms >= 0)
-			loan->status = wait_a_while(lwp, timeout_ms);
-		else if (mt_ptrace_wait_for(lwp, &loan->status) < 0)
+			remote->status = wait_a_while(lwp, timeout_ms);
+		else if (mt_ptrace_wait_for(lwp, &remote->status) < 0)
 			return gone(lwp);
-		if (loan->status &&
-		    (!WIFSTOPPED(loan->status) || loan->status >> 16 == PTRACE_EVENT_EXIT)) {
-			mt_ptrace_keep_status(loan->target, loan->lwp, loan->status);
+		if (remote->status &&
+		    (!WIFSTOPPED(remote->status) || remote->status >> 16 == PTRACE_EVENT_EXIT)) {
+			mt_ptrace_keep_status(remote->target, remote->lwp, remote->status);
 			return gone(lwp);
 		}
-	} while (loan->status >> 16);
+	} while (remote->status >> 16);
 	return NULL;
 }
 
-static bool is_system_call(const struct loan *loan)
+static bool is_system_call(const struct remote_call *remote)
 {
-	return WSTOPSIG(loan->status) == (SIGTRAP | MT_PTRACE_SYSCALL_STOP);
+	return WSTOPSIG(remote->status) == (SIGTRAP | MT_PTRACE_SYSCALL_STOP);
 }
 
-static struct mt_error *lent_system_call(struct loan *loan, long number,
-					 const uint64_t arguments[6], int64_t *result)
+static struct mt_error *injected_system_call(struct remote_call *remote, long number,
+					     const uint64_t arguments[6], int64_t *result)
 {
-	pid_t lwp = loan->lwp->lwp;
-	struct user_regs_struct registers = loan->before;
+	pid_t lwp = remote->lwp->lwp;
+	struct user_regs_struct registers = remote->before;
 
-	registers.rip = loan->process->lend_code + MT_LEND_SYSCALL;
+	registers.rip = remote->process->inject_code + MT_INJECT_SYSCALL;
 	registers.rax = (uint64_t)number;
 	registers.rdi = arguments[0];
 	registers.rsi = arguments[1];
@@ -149,34 +151,35 @@ static struct mt_error *lent_system_call(struct loan *loan, long number,
 	registers.r10 = arguments[3];
 	registers.r8 = arguments[4];
 	registers.r9 = arguments[5];
-	mt_try(borrow(loan, &registers, ~0ull));
+	mt_try(enter_injected(remote, &registers, ~0ull));
 	for (int i = 0; i < 2; i++) { /* its entry, and its end */
-		mt_try(run_to_system_call(loan, -1));
-		if (!is_system_call(loan))
+		mt_try(run_to_system_call(remote, -1));
+		if (!is_system_call(remote))
 			i--;
 	}
 	if (ptrace(PTRACE_GETREGS, lwp, 0, &registers))
 		return gone(lwp);
 	*result = (int64_t)registers.rax;
-	return give_back(loan);
+	return restore(remote);
 }
 
 struct mt_error *mt_ptrace_call_system(struct mt_target *base, pid_t lwp, long number,
 				       const uint64_t arguments[6], int64_t *result)
 {
-	struct loan loan;
+	struct remote_call remote;
 	int status = 0;
 
-	mt_try(open_loan(base, lwp, &loan));
-	if (loan.process->lend_code) {
-		mt_try(base->ops->get_registers(base, lwp, &loan.before));
-		return lent_system_call(&loan, number, arguments, result);
+	mt_try(begin_remote_call(base, lwp, &remote));
+	if (remote.process->inject_code) {
+		mt_try(base->ops->get_registers(base, lwp, &remote.before));
+		return injected_system_call(&remote, number, arguments, result);
 	}
-	mt_try(mt_ptrace_find_syscall(base, loan.process->pid, &loan.process->syscall_pc));
-	struct mt_error *error = mt_ptrace_do_syscall(
-	    loan.process->pid, lwp, loan.process->syscall_pc, number, arguments, result, &status);
+	mt_try(mt_ptrace_find_syscall(base, remote.process->pid, &remote.process->syscall_pc));
+	struct mt_error *error =
+	    mt_ptrace_do_syscall(remote.process->pid, lwp, remote.process->syscall_pc, number,
+				 arguments, result, &status);
 	if (status)
-		mt_ptrace_keep_status(loan.target, loan.lwp, status);
+		mt_ptrace_keep_status(remote.target, remote.lwp, status);
 	return error;
 }
 
@@ -192,16 +195,16 @@ static uint64_t mask_of_all_but_faults(void)
 }
 
 /* The system calls of the function are passed by, up to the one that follows it. */
-static struct mt_error *run_until_return(struct loan *loan, int timeout_ms,
+static struct mt_error *run_until_return(struct remote_call *remote, int timeout_ms,
 					 struct user_regs_struct *registers)
 {
-	const uint64_t end = loan->process->lend_code + MT_LEND_SYSCALL + 2;
-	pid_t lwp = loan->lwp->lwp;
+	const uint64_t end = remote->process->inject_code + MT_INJECT_SYSCALL + 2;
+	pid_t lwp = remote->lwp->lwp;
 
 	do {
-		mt_try(run_to_system_call(loan, timeout_ms));
-		if (!loan->status) {
-			loan->lwp->stopped = false;
+		mt_try(run_to_system_call(remote, timeout_ms));
+		if (!remote->status) {
+			remote->lwp->stopped = false;
 			return mt_error_new(MT_ERROR_BUSY,
 					    "thread %d did not come back from a function within "
 					    "%d ms",
@@ -209,32 +212,32 @@ static struct mt_error *run_until_return(struct loan *loan, int timeout_ms,
 		}
 		if (ptrace(PTRACE_GETREGS, lwp, 0, registers))
 			return gone(lwp);
-		if (!is_system_call(loan)) {
-			mt_try(give_back(loan));
+		if (!is_system_call(remote)) {
+			mt_try(restore(remote));
 			return mt_error_new(MT_ERROR_BUSY,
 					    "a function called in thread %d got signal %d", lwp,
-					    WSTOPSIG(loan->status));
+					    WSTOPSIG(remote->status));
 		}
 	} while (registers->rip != end);
-	return run_to_system_call(loan, -1);
+	return run_to_system_call(remote, -1);
 }
 
 struct mt_error *mt_ptrace_call_function(struct mt_target *base, pid_t lwp,
 					 const struct mt_target_call *call, uint64_t *result)
 {
 	struct user_regs_struct registers;
-	struct loan loan;
+	struct remote_call remote;
 
-	mt_try(open_loan(base, lwp, &loan));
-	mt_try(base->ops->get_registers(base, lwp, &loan.before));
-	registers = loan.before;
-	registers.rip = loan.process->lend_code + MT_LEND_CALL;
+	mt_try(begin_remote_call(base, lwp, &remote));
+	mt_try(base->ops->get_registers(base, lwp, &remote.before));
+	registers = remote.before;
+	registers.rip = remote.process->inject_code + MT_INJECT_CALL;
 	registers.rbx = call->function;
-	registers.r12 = loan.process->lend_stack;
+	registers.r12 = remote.process->inject_stack;
 	registers.r13 = call->arguments[0];
 	registers.r14 = call->arguments[1];
-	mt_try(borrow(&loan, &registers, mask_of_all_but_faults()));
-	mt_try(run_until_return(&loan, call->timeout_ms, &registers));
+	mt_try(enter_injected(&remote, &registers, mask_of_all_but_faults()));
+	mt_try(run_until_return(&remote, call->timeout_ms, &registers));
 	*result = registers.rdi;
-	return give_back(&loan);
+	return restore(&remote);
 }

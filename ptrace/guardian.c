@@ -44,13 +44,13 @@ static void take_out(const struct table *table)
 
 _Noreturn static void guard(const struct table *table, int pipe, int memory)
 {
-	static const int deaf_to[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGTSTP};
+	static const int ignored[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGTSTP};
 	ssize_t size;
 	char byte;
 
 	setsid();
-	for (size_t i = 0; i < sizeof(deaf_to) / sizeof(deaf_to[0]); i++)
-		signal(deaf_to[i], SIG_IGN);
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+		signal(ignored[i], SIG_IGN);
 	prctl(PR_SET_NAME, "mt-guardian");
 	/* Whatever else we hold must end with us. */
 	memory = fcntl(memory, F_DUPFD, MEMORY + 1); /* it may be what the next line closes */

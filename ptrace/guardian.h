@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A process that does nothing until we are gone, be it by SIGKILL, and then takes out of another
  * process's text the breakpoint instructions that we had put in.  It is out of reach of what ends
- * us: in a session of its own, by another name, and deaf to signals but SIGKILL. */
+ * us: in a session of its own, by another name, and ignoring all signals but SIGKILL. */
 #ifndef MT_PTRACE_GUARDIAN_H
 #define MT_PTRACE_GUARDIAN_H
 

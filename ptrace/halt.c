@@ -46,7 +46,7 @@ static bool is_at_end(const struct mt_ptrace_lwp *lwp)
 static bool waits_for_threads(const struct mt_ptrace_target *target,
 			      const struct mt_ptrace_lwp *lwp)
 {
-	if (!mt_proc_is_deaf(lwp->lwp))
+	if (!mt_proc_is_uninterruptible(lwp->lwp))
 		return false;
 	for (const struct mt_ptrace_lwp *other = target->lwps; other; other = other->hh.next)
 		if (other != lwp && other->pid == lwp->pid && is_at_end(other))

@@ -13,13 +13,13 @@
 
 struct mt_ptrace_process {
 	pid_t pid;
-	bool launched;       /* by us, or forked by such a one: dies with us */
-	bool child;          /* of ours: wait() tells its end even when it is let go */
-	bool let_go;         /* nothing else but that is to be told of it */
-	int mem_fd;          /* /proc/PID/mem */
-	uint64_t syscall_pc; /* of a system call instruction; 0: not looked for yet */
-	uint64_t lend_code;  /* 0: none there */
-	uint64_t lend_stack;
+	bool launched;        /* by us, or forked by such a one: dies with us */
+	bool child;           /* of ours: wait() tells its end even when it is let go */
+	bool let_go;          /* nothing else but that is to be told of it */
+	int mem_fd;           /* /proc/PID/mem */
+	uint64_t syscall_pc;  /* of a system call instruction; 0: not looked for yet */
+	uint64_t inject_code; /* 0: none there */
+	uint64_t inject_stack;
 	mt_target_is_trap *is_trap; /* NULL: nobody asked */
 	void *trap_context;
 	UT_hash_handle hh;
@@ -107,8 +107,9 @@ void mt_ptrace_repeat_call(pid_t lwp);
 /* call.c */
 struct mt_error *mt_ptrace_call_system(struct mt_target *base, pid_t lwp, long number,
 				       const uint64_t arguments[6], int64_t *result);
-struct mt_error *mt_ptrace_lend(struct mt_target *base, pid_t pid, uint64_t code, uint64_t stack);
-bool mt_ptrace_is_lent(struct mt_target *base, pid_t pid);
+struct mt_error *mt_ptrace_set_injected(struct mt_target *base, pid_t pid, uint64_t code,
+					uint64_t stack);
+bool mt_ptrace_has_injected(struct mt_target *base, pid_t pid);
 struct mt_error *mt_ptrace_call_function(struct mt_target *base, pid_t lwp,
 					 const struct mt_target_call *call, uint64_t *result);
 

@@ -57,8 +57,7 @@ struct mt_error *mt_ptrace_find_syscall(struct mt_target *target, pid_t pid, uin
 	if (search.found)
 		return NULL;
 	return mt_error_new(MT_ERROR_UNSUPPORTED,
-			    "process %d holds no system call instruction that could be borrowed",
-			    pid);
+			    "process %d contains no system call instruction to step over", pid);
 }
 
 static struct mt_error *gone(pid_t lwp)

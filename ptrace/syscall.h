@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* System calls in the name of a thread that this thread of ours traces and that stands still: its
- * registers are borrowed for one step over a system call instruction that some executable mapping
+ * registers are changed for one step over a system call instruction that some executable mapping
  * has anyway, so no byte is written.  Signals are held back meanwhile; what cannot be held back is
  * sent again.  Both front ends that trace by ptrace(2) do it so: mtdb, and the plugin inside of
  * GDB.

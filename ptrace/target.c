@@ -149,8 +149,8 @@ static const struct mt_target_ops ops = {
     .set_registers = set_registers,
     .each_thread = each_thread,
     .each_map = each_map,
-    .lend = mt_ptrace_lend,
-    .is_lent = mt_ptrace_is_lent,
+    .set_injected = mt_ptrace_set_injected,
+    .has_injected = mt_ptrace_has_injected,
     .call_system = mt_ptrace_call_system,
     .call_function = mt_ptrace_call_function,
 };

@@ -102,16 +102,18 @@ struct mt_error *mt_ptrace_settle(struct mt_ptrace_target *target, struct mt_ptr
 }
 
 /* What its parent had when it was born. */
-static void inherit_loan(struct mt_ptrace_process *process, const struct mt_ptrace_process *parent)
+static void inherit_injected(struct mt_ptrace_process *process,
+			     const struct mt_ptrace_process *parent)
 {
-	uint8_t code[MT_LEND_BYTES];
+	uint8_t code[MT_INJECT_BYTES];
 
-	if (!parent->lend_code ||
-	    pread(process->mem_fd, code, sizeof(code), (off_t)parent->lend_code) != sizeof(code) ||
-	    memcmp(code, mt_lend_code, sizeof(code)) != 0)
+	if (!parent->inject_code ||
+	    pread(process->mem_fd, code, sizeof(code), (off_t)parent->inject_code) !=
+		sizeof(code) ||
+	    memcmp(code, mt_inject_code, sizeof(code)) != 0)
 		return;
-	process->lend_code = parent->lend_code;
-	process->lend_stack = parent->lend_stack;
+	process->inject_code = parent->inject_code;
+	process->inject_stack = parent->inject_stack;
 }
 
 /* A process of its own, known from its parent's event. */
@@ -126,7 +128,7 @@ static struct mt_error *adopt_process(struct mt_ptrace_target *target, struct mt
 	mt_try(mt_ptrace_adopt(target, child, child));
 	mt_error_destroy(mt_ptrace_open_memory(process)); /* it may be dead already */
 	if (parent)
-		inherit_loan(process, parent);
+		inherit_injected(process, parent);
 	return NULL;
 }
 
@@ -157,7 +159,7 @@ static struct mt_error *tell_exec(struct mt_ptrace_target *target, struct mt_ptr
 		mt_ptrace_remove_lwp(target, other);
 	if (!process)
 		return NULL;
-	process->lend_code = 0;
+	process->inject_code = 0;
 	return mt_ptrace_open_memory(process);
 }
 

@@ -13,7 +13,7 @@
 
 /* An instruction a line. */
 /* clang-format off */
-const uint8_t mt_lend_code[MT_LEND_BYTES] = {
+const uint8_t mt_inject_code[MT_INJECT_BYTES] = {
     0x48, 0x89, 0xe5,                               /* mov rbp, rsp */
     0x4c, 0x89, 0xe4,                               /* mov rsp, r12 */
     0x48, 0x81, 0xec, 0x00, 0x40, 0x00, 0x00,       /* sub rsp, 16384 */
@@ -35,7 +35,7 @@ const uint8_t mt_lend_code[MT_LEND_BYTES] = {
     0x4c, 0x89, 0xff,                               /* mov rdi, r15 */
     0xb8, SYS_getpid, 0x00, 0x00, 0x00,             /* mov eax, getpid */
     0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,       /* nop */
-    0x0f, 0x05,                                     /* syscall: MT_LEND_SYSCALL */
+    0x0f, 0x05,                                     /* syscall: MT_INJECT_SYSCALL */
     0xb8, SYS_rt_sigprocmask, 0x00, 0x00, 0x00,     /* mov eax, rt_sigprocmask */
     0xbf, 0x02, 0x00, 0x00, 0x00,                   /* mov edi, SIG_SETMASK */
     0x48, 0x89, 0xe6,                               /* mov rsi, rsp: frame->mask */
@@ -48,12 +48,12 @@ const uint8_t mt_lend_code[MT_LEND_BYTES] = {
     0x41, 0x5b, 0x41, 0x5a, 0x41, 0x59, 0x41, 0x58, /* pop r11, r10, r9, r8 */
     0x58, 0x59, 0x5a, 0x5e, 0x5f,                   /* pop rax, rcx, rdx, rsi, rdi */
     0x9d,                                           /* popfq */
-    0xc2, MT_LEND_GAP & 0xff, MT_LEND_GAP >> 8,     /* ret MT_LEND_GAP */
+    0xc2, MT_INJECT_GAP & 0xff, MT_INJECT_GAP >> 8,     /* ret MT_INJECT_GAP */
 };
 /* clang-format on */
 
 /* What the kernel would do for a system call that was interrupted. */
-static void do_again(const struct user_regs_struct *before, struct mt_lend_frame *frame)
+static void do_again(const struct user_regs_struct *before, struct mt_inject_frame *frame)
 {
 	int64_t result = (int64_t)before->rax;
 	bool again = result <= -ERESTARTSYS && result >= -ERESTARTNOHAND;
@@ -64,10 +64,10 @@ static void do_again(const struct user_regs_struct *before, struct mt_lend_frame
 	frame->rax = again ? before->orig_rax : SYS_restart_syscall;
 }
 
-uint64_t mt_lend_frame_make(const struct user_regs_struct *before, uint64_t mask,
-			    struct mt_lend_frame *frame)
+uint64_t mt_inject_frame_make(const struct user_regs_struct *before, uint64_t mask,
+			      struct mt_inject_frame *frame)
 {
-	*frame = (struct mt_lend_frame){
+	*frame = (struct mt_inject_frame){
 	    .mask = mask,
 	    .r15 = before->r15,
 	    .r14 = before->r14,
@@ -88,5 +88,5 @@ uint64_t mt_lend_frame_make(const struct user_regs_struct *before, uint64_t mask
 	    .rip = before->rip,
 	};
 	do_again(before, frame);
-	return before->rsp - MT_LEND_GAP - sizeof(*frame);
+	return before->rsp - MT_INJECT_GAP - sizeof(*frame);
 }

@@ -2,7 +2,7 @@
 /* Code in the program that a thread of it runs for its tracer: a system call, or a call of one of
  * the program's functions.  When that is done, the tracer puts the thread back to where it was; but
  * should the tracer be killed meanwhile, the code does so by itself, from a frame on the thread's
- * stack.  So a thread can be borrowed without ever being in danger.
+ * stack.  So a remote call never puts the thread in danger.
  *
  * Source: System V ABI, AMD64 supplement; Intel SDM vol. 1, ch. 13, "XSAVE". */
 #ifndef MT_PROCESS_INJECT_H
@@ -15,42 +15,42 @@
 #include <sys/user.h>
 
 /* At the stack pointer when it is entered. */
-struct mt_lend_frame {
+struct mt_inject_frame {
 	uint64_t mask; /* of blocked signals */
 	uint64_t r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi;
 	uint64_t eflags, rip;
 };
 /* Between the frame and the thread's own stack pointer: no less than its red zone. */
-#define MT_LEND_GAP 512
+#define MT_INJECT_GAP 512
 /* Of a stack for calls of functions, whose top is at a multiple of 64; what lies below is taken for
  * the processor's state. */
-#define MT_LEND_STACK_BYTES (512u << 10)
+#define MT_INJECT_STACK_BYTES (512u << 10)
 
-#define MT_LEND_BYTES 160
-extern const uint8_t mt_lend_code[MT_LEND_BYTES];
+#define MT_INJECT_BYTES 160
+extern const uint8_t mt_inject_code[MT_INJECT_BYTES];
 /* Entered with rbx: the function; r13, r14: its arguments; r12: the top of a stack. */
-#define MT_LEND_CALL 0
+#define MT_INJECT_CALL 0
 /* Entered as a system call instruction.  The other entry comes by here as well when it is done,
  * with getpid and the function's result in rdi. */
-#define MT_LEND_SYSCALL 82
+#define MT_INJECT_SYSCALL 82
 
 /* Where the frame belongs, and what it holds.  BEFORE: of a thread that stands still, perhaps
  * within a system call that is to be done again. */
-uint64_t mt_lend_frame_make(const struct user_regs_struct *before, uint64_t mask,
-			    struct mt_lend_frame *frame);
+uint64_t mt_inject_frame_make(const struct user_regs_struct *before, uint64_t mask,
+			      struct mt_inject_frame *frame);
 
 /* Where it stands while no memory was mapped for it. */
-struct mt_lend_padding {
+struct mt_inject_padding {
 	uint64_t code;  /* 0: nowhere */
 	bool was_there; /* a tracer of ours was killed that had put it there */
 };
 
-/* Put it there, and lend().  Errors: UNSUPPORTED (there is no room); the target's. */
-struct mt_error *mt_lend_padding_begin(struct mt_target *target, pid_t pid,
-				       struct mt_lend_padding *out);
-/* Take it away again, if no thread is in it; whoever lent it says that it is lent no more.  Errors:
- * the target's. */
-struct mt_error *mt_lend_padding_end(struct mt_target *target, pid_t pid,
-				     const struct mt_lend_padding *padding);
+/* Put it there, and set_injected().  Errors: UNSUPPORTED (there is no room); the target's. */
+struct mt_error *mt_inject_padding_begin(struct mt_target *target, pid_t pid,
+					 struct mt_inject_padding *out);
+/* Take it away again, if no thread is in it; set_injected() is the caller's to undo.  Errors: the
+ * target's. */
+struct mt_error *mt_inject_padding_end(struct mt_target *target, pid_t pid,
+				       const struct mt_inject_padding *padding);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where code to borrow threads by can stand while no memory is there for it, or none any more: the
- * end of a file's code up to the page's end is full of zeros that nobody runs. */
+/* A place for the code of remote calls while no memory is mapped for it: the end of a file's code,
+ * up to the page's end, is full of zeros that nobody runs. */
 #include "process/inject.h"
 #include "process/interrupted.h"
 
@@ -9,29 +9,29 @@
 struct search {
 	struct mt_target *target;
 	pid_t pid;
-	struct mt_lend_padding found;
+	struct mt_inject_padding found;
 };
 
 static struct mt_error *look_in(void *context, const struct mt_map *map)
 {
-	static const uint8_t zeros[MT_LEND_BYTES];
+	static const uint8_t zeros[MT_INJECT_BYTES];
 	struct search *search = context;
-	struct mt_lend_padding *found = &search->found;
-	uint8_t bytes[MT_LEND_BYTES];
+	struct mt_inject_padding *found = &search->found;
+	uint8_t bytes[MT_INJECT_BYTES];
 	uint64_t at = map->end - sizeof(bytes);
 
 	if (found->was_there || !map->executable || map->writable || map->path[0] != '/' ||
 	    search->target->ops->read(search->target, search->pid, at, bytes, sizeof(bytes)) !=
 		sizeof(bytes))
 		return NULL;
-	found->was_there = memcmp(bytes, mt_lend_code, sizeof(bytes)) == 0;
+	found->was_there = memcmp(bytes, mt_inject_code, sizeof(bytes)) == 0;
 	if (found->was_there || (!found->code && memcmp(bytes, zeros, sizeof(bytes)) == 0))
 		found->code = at;
 	return NULL;
 }
 
-struct mt_error *mt_lend_padding_begin(struct mt_target *target, pid_t pid,
-				       struct mt_lend_padding *out)
+struct mt_error *mt_inject_padding_begin(struct mt_target *target, pid_t pid,
+					 struct mt_inject_padding *out)
 {
 	struct search search = {.target = target, .pid = pid};
 
@@ -39,11 +39,11 @@ struct mt_error *mt_lend_padding_begin(struct mt_target *target, pid_t pid,
 	*out = search.found;
 	if (!out->code)
 		return mt_error_new(MT_ERROR_UNSUPPORTED,
-				    "process %d has no room for the code that a tracer borrows its "
-				    "threads by: no file's code ends %d bytes before a page does",
-				    pid, MT_LEND_BYTES);
-	mt_try(target->ops->write(target, pid, out->code, mt_lend_code, MT_LEND_BYTES));
-	return target->ops->lend(target, pid, out->code, 0);
+				    "process %d has no room for the code of remote calls: no "
+				    "file's code ends %d bytes before a page does",
+				    pid, MT_INJECT_BYTES);
+	mt_try(target->ops->write(target, pid, out->code, mt_inject_code, MT_INJECT_BYTES));
+	return target->ops->set_injected(target, pid, out->code, 0);
 }
 
 struct look {
@@ -57,7 +57,7 @@ static struct mt_error *see_pc(void *context, uint64_t pc)
 {
 	struct look *look = context;
 
-	look->inside |= pc - look->code < MT_LEND_BYTES;
+	look->inside |= pc - look->code < MT_INJECT_BYTES;
 	return NULL;
 }
 
@@ -76,8 +76,8 @@ static struct mt_error *look_at(void *context, pid_t lwp)
 	return NULL;
 }
 
-/* Whom a tracer borrowed that was killed may still be on the way back, or in a signal handler on
- * that way.  All threads stand still, or it is not known. */
+/* A thread whose tracer was killed within a remote call may still be on the way back, or in a
+ * signal handler on that way.  All threads stand still, or it is not known. */
 static bool is_somebody_inside(struct mt_target *target, pid_t pid, uint64_t code)
 {
 	struct look look = {target, pid, code, false};
@@ -86,13 +86,13 @@ static bool is_somebody_inside(struct mt_target *target, pid_t pid, uint64_t cod
 	return look.inside;
 }
 
-struct mt_error *mt_lend_padding_end(struct mt_target *target, pid_t pid,
-				     const struct mt_lend_padding *padding)
+struct mt_error *mt_inject_padding_end(struct mt_target *target, pid_t pid,
+				       const struct mt_inject_padding *padding)
 {
-	static const uint8_t zeros[MT_LEND_BYTES];
+	static const uint8_t zeros[MT_INJECT_BYTES];
 
 	if (!padding->code ||
 	    (padding->was_there && is_somebody_inside(target, pid, padding->code)))
 		return NULL;
-	return target->ops->write(target, pid, padding->code, zeros, MT_LEND_BYTES);
+	return target->ops->write(target, pid, padding->code, zeros, MT_INJECT_BYTES);
 }

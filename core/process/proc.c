@@ -169,7 +169,7 @@ bool mt_proc_has_ended(pid_t lwp)
 	return state == 'Z' || state == 'X';
 }
 
-bool mt_proc_is_deaf(pid_t lwp)
+bool mt_proc_is_uninterruptible(pid_t lwp)
 {
 	return state_of(lwp) == 'D';
 }

@@ -36,7 +36,7 @@ bool mt_signal_is_fatal(int signal, enum mt_signal_action action);
 bool mt_proc_has_ended(pid_t lwp);
 
 /* It sleeps in the kernel, and not even a signal wakes it ("D"). */
-bool mt_proc_is_deaf(pid_t lwp);
+bool mt_proc_is_uninterruptible(pid_t lwp);
 
 /* The thread's name ("comm"); "" when it is not known. */
 void mt_proc_name(pid_t lwp, char name[16]);

@@ -120,16 +120,16 @@ struct mt_target_ops {
 	 * Errors: GONE; UNSUPPORTED (no instruction for it was found in the process). */
 	struct mt_error *(*call_system)(struct mt_target *target, pid_t lwp, long number,
 					const uint64_t arguments[6], int64_t *result);
-	/* In the process stand mt_lend_code (process/inject.h) at CODE, and a stack below
-	 * STACK_TOP: from now on its threads are borrowed by these.  CODE 0: no more.  NULL: the
-	 * target has no need of that.  Errors: GONE. */
-	struct mt_error *(*lend)(struct mt_target *target, pid_t pid, uint64_t code,
-				 uint64_t stack_top);
-	/* Whether that is so.  NULL: as lend(). */
-	bool (*is_lent)(struct mt_target *target, pid_t pid);
-	/* After lend(): the same with a function of the program's own, while other LWPs go on as
-	 * they do.  Errors: GONE; BUSY (it did not return in time: the LWP runs on and comes back
-	 * by itself; or it failed). */
+	/* The process has mt_inject_code (process/inject.h) at CODE, and a stack below STACK_TOP:
+	 * from now on remote calls go through these.  CODE 0: no more.  NULL: the target has no
+	 * need of that.  Errors: GONE. */
+	struct mt_error *(*set_injected)(struct mt_target *target, pid_t pid, uint64_t code,
+					 uint64_t stack_top);
+	/* Whether that is so.  NULL: as set_injected(). */
+	bool (*has_injected)(struct mt_target *target, pid_t pid);
+	/* After set_injected(): the same with a function of the program's own, while other LWPs go
+	 * on as they do.  Errors: GONE; BUSY (it did not return in time: the LWP runs on and comes
+	 * back by itself; or it failed). */
 	struct mt_error *(*call_function)(struct mt_target *target, pid_t lwp,
 					  const struct mt_target_call *call, uint64_t *result);
 	/* Report each thread that comes to ADDRESS, where the dynamic loader speaks to debuggers;

@@ -70,12 +70,12 @@ struct mt_session {
 	struct mt_engine *engine;
 	struct mt_recording_writer *writer;
 	struct mt_time_conversion conversion;
-	struct mt_tracks *tracks;   /* NULL: nothing beside the calls */
+	struct mt_tracks *tracks;   /* NULL: no side tracks */
 	struct mt_space_pool *pool; /* for triggers' names; NULL without triggers */
 	struct mt_session_process *processes;
 	struct mt_session_thread *threads;
 	MT_ARRAY(struct mt_session_trigger) triggers;
-	MT_ARRAY(struct mt_watch) watches;
+	MT_ARRAY(struct mt_watch_spec) watches;
 	struct mt_perf_clock clock;     /* of the watchpoints' hits */
 	MT_ARRAY(struct mt_stop) stops; /* that came together */
 	struct mt_session_result result;
@@ -131,8 +131,8 @@ struct mt_error *mt_session_drain(struct mt_session *session);
 /* Lets go of a process, in which nothing of the engine's stays; one that must be kept for that is a
  * stranger from then on. */
 struct mt_error *mt_session_leave(struct mt_session *session, pid_t pid);
-/* The rings of one thread (0: all), the engine's and those beside, into WRITER: as the engine's
- * snapshot() does. */
+/* The rings of one thread (0: all), the engine's and those of the side tracks, into WRITER: as the
+ * engine's snapshot() does. */
 struct mt_error *mt_session_read_rings(struct mt_session *session, pid_t lwp, uint32_t number,
 				       struct mt_recording_writer *writer);
 /* Of all threads. */

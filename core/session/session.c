@@ -157,7 +157,7 @@ void mt_session_destroy(struct mt_session *session)
 	mt_space_pool_destroy(session->pool);
 	mt_array_deinit(&session->triggers);
 	mt_array_each (watch, &session->watches)
-		mt_watch_deinit(watch);
+		mt_watch_spec_deinit(watch);
 	mt_array_deinit(&session->watches);
 	mt_array_deinit(&session->stops);
 	mt_str_deinit(&session->why);

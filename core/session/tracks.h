@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the kernel tells of a program beside its calls: where its threads ran and why they did not,
- * page faults, system calls, counters.  A ring a thread, overwritten by what is newer and read at
- * snapshots, like the engine's; what it holds goes into the recording as notes
+/* Side tracks: what the kernel records of a program beside its calls: where its threads ran, or why
+ * not, page faults, system calls, counters.  A ring a thread, overwritten by what is newer and read
+ * at snapshots, like the engine's; what it holds goes into the recording as notes
  * (perf/recording_writer.h).
  *
  * Where a kind of event is not permitted, asking for it fails before the program runs.  A thread

@@ -38,7 +38,7 @@ static char *cut_part(char *text)
 	return colon + 1;
 }
 
-static bool parse_mode(const char *word, struct mt_watch *watch)
+static bool parse_mode(const char *word, struct mt_watch_spec *watch)
 {
 	watch->reads_wanted = strcmp(word, "r") == 0;
 	if (strcmp(word, "w") == 0)
@@ -52,7 +52,7 @@ static bool parse_mode(const char *word, struct mt_watch *watch)
 	return true;
 }
 
-static bool parse_length(const char *word, struct mt_watch *watch)
+static bool parse_length(const char *word, struct mt_watch_spec *watch)
 {
 	uint64_t length;
 
@@ -64,7 +64,7 @@ static bool parse_length(const char *word, struct mt_watch *watch)
 }
 
 /* What stands behind the place: a length, a mode, or both in this order. */
-static bool parse_parts(char *text, struct mt_watch *watch)
+static bool parse_parts(char *text, struct mt_watch_spec *watch)
 {
 	char *last = cut_part(text);
 
@@ -76,7 +76,7 @@ static bool parse_parts(char *text, struct mt_watch *watch)
 	return !last || parse_length(last, watch);
 }
 
-static bool parse_place(char *text, struct mt_watch *watch)
+static bool parse_place(char *text, struct mt_watch_spec *watch)
 {
 	char *plus = strrchr(text, '+');
 
@@ -90,22 +90,22 @@ static bool parse_place(char *text, struct mt_watch *watch)
 	return watch->symbol && *watch->symbol;
 }
 
-struct mt_error *mt_watch_parse(const char *text, struct mt_watch *watch)
+struct mt_error *mt_watch_spec_parse(const char *text, struct mt_watch_spec *watch)
 {
 	char *copy = strdup(text);
 	bool good;
 
-	*watch = (struct mt_watch){.text = text};
+	*watch = (struct mt_watch_spec){.text = text};
 	if (!copy)
 		return mt_error_no_memory();
 	good = parse_parts(copy, watch) && parse_place(copy, watch);
 	free(copy);
 	if (!good)
-		mt_watch_deinit(watch);
+		mt_watch_spec_deinit(watch);
 	return good ? NULL : no_watch(text);
 }
 
-void mt_watch_deinit(struct mt_watch *watch)
+void mt_watch_spec_deinit(struct mt_watch_spec *watch)
 {
 	free(watch->symbol);
 	watch->symbol = NULL;
@@ -121,7 +121,7 @@ static uint8_t fitting_length(uint64_t address, uint64_t size)
 	return length;
 }
 
-static struct mt_error *finish(const struct mt_watch *watch, uint64_t size,
+static struct mt_error *finish(const struct mt_watch_spec *watch, uint64_t size,
 			       struct mt_breakpoint *out)
 {
 	out->access = watch->access;
@@ -146,8 +146,9 @@ static void found_function(void *context, uint64_t address, const char *name)
 		*first = address;
 }
 
-static struct mt_error *place_variable(const struct mt_watch *watch, struct mt_objfile *objfile,
-				       uint64_t bias, struct mt_breakpoint *out, bool *found)
+static struct mt_error *place_variable(const struct mt_watch_spec *watch,
+				       struct mt_objfile *objfile, uint64_t bias,
+				       struct mt_breakpoint *out, bool *found)
 {
 	struct mt_data_symbol variable;
 	uint64_t size;
@@ -165,8 +166,8 @@ static struct mt_error *place_variable(const struct mt_watch *watch, struct mt_o
 	return finish(watch, size, out);
 }
 
-struct mt_error *mt_watch_place(const struct mt_watch *watch, struct mt_objfile *objfile,
-				uint64_t bias, struct mt_breakpoint *out, bool *found)
+struct mt_error *mt_watch_spec_place(const struct mt_watch_spec *watch, struct mt_objfile *objfile,
+				     uint64_t bias, struct mt_breakpoint *out, bool *found)
 {
 	uint64_t address = 0;
 

@@ -8,7 +8,7 @@
 #include "elf/objfile.h"
 #include "kernel/breakpoint.h"
 
-struct mt_watch {
+struct mt_watch_spec {
 	const char *text;  /* as it was typed; lent */
 	char *symbol;      /* NULL: `offset` is the address */
 	uint64_t offset;   /* from the symbol */
@@ -19,13 +19,13 @@ struct mt_watch {
 };
 
 /* Errors: USAGE. */
-struct mt_error *mt_watch_parse(const char *text, struct mt_watch *watch);
-void mt_watch_deinit(struct mt_watch *watch);
+struct mt_error *mt_watch_spec_parse(const char *text, struct mt_watch_spec *watch);
+void mt_watch_spec_deinit(struct mt_watch_spec *watch);
 
 /* Where a watch without a symbol lies, or one whose symbol OBJFILE has, BIAS being what its
  * addresses are moved by.  *found: it does.  Errors: USAGE (its address is no multiple of its
  * length; a variable of each thread's own). */
-struct mt_error *mt_watch_place(const struct mt_watch *watch, struct mt_objfile *objfile,
-				uint64_t bias, struct mt_breakpoint *out, bool *found);
+struct mt_error *mt_watch_spec_place(const struct mt_watch_spec *watch, struct mt_objfile *objfile,
+				     uint64_t bias, struct mt_breakpoint *out, bool *found);
 
 #endif

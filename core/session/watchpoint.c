@@ -28,11 +28,11 @@ struct mt_error *mt_session_add_watches(struct mt_session *session)
 	const char *const *text = session->options->watches;
 
 	for (; text && *text; text++) {
-		struct mt_watch watch;
+		struct mt_watch_spec watch;
 
-		mt_try(mt_watch_parse(*text, &watch));
+		mt_try(mt_watch_spec_parse(*text, &watch));
 		if (mt_array_push(&session->watches, watch)) {
-			mt_watch_deinit(&watch);
+			mt_watch_spec_deinit(&watch);
 			return mt_error_no_memory();
 		}
 		if (watch.reads_wanted)
@@ -47,8 +47,9 @@ struct mt_error *mt_session_add_watches(struct mt_session *session)
 }
 
 /* That one thread of many cannot be watched is no reason to end. */
-static struct mt_error *bear(struct mt_session *session, const struct mt_session_thread *thread,
-			     struct mt_error *error)
+static struct mt_error *tolerate_unwatched(struct mt_session *session,
+					   const struct mt_session_thread *thread,
+					   struct mt_error *error)
 {
 	enum mt_error_code code = error ? mt_error_code(error) : 0;
 
@@ -64,16 +65,16 @@ static struct mt_error *bear(struct mt_session *session, const struct mt_session
 static struct mt_error *open_site(struct mt_session *session, struct mt_session_thread *thread,
 				  const struct mt_session_watch_site *site)
 {
-	const struct mt_watch *watch = &session->watches.items[site->watch];
+	const struct mt_watch_spec *watch = &session->watches.items[site->watch];
 	const struct mt_engine_group_ops *group = mt_session_engine_ops(session)->group;
 	int leader = group ? group->leader(session->engine, thread->lwp) : -1;
 	struct mt_perf_spec spec = mt_breakpoint_spec(&site->breakpoint, watch->text);
 
 	spec.aux = leader < 0 ? MT_PERF_AUX_NONE : MT_PERF_AUX_PAUSE;
 	spec.raw_clock = session->clock.raw;
-	return bear(session, thread,
-		    mt_event_set_add(&thread->watched, &spec, thread->lwp, leader, site->watch,
-				     RING_BYTES));
+	return tolerate_unwatched(session, thread,
+				  mt_event_set_add(&thread->watched, &spec, thread->lwp, leader,
+						   site->watch, RING_BYTES));
 }
 
 struct mt_error *mt_session_watch_thread(struct mt_session *session,
@@ -120,14 +121,14 @@ struct mt_error *mt_session_find_watches(struct mt_session *session,
 					 const struct mt_mapping *mapping)
 {
 	for (uint32_t i = 0; i < session->watches.count; i++) {
-		struct mt_watch *watch = &session->watches.items[i];
+		struct mt_watch_spec *watch = &session->watches.items[i];
 		struct mt_session_watch_site site = {.watch = i};
 		bool found;
 
 		if (is_placed(process, i))
 			continue;
-		mt_try(mt_watch_place(watch, mapping ? mapping->objfile : NULL,
-				      mapping ? mapping->bias : 0, &site.breakpoint, &found));
+		mt_try(mt_watch_spec_place(watch, mapping ? mapping->objfile : NULL,
+					   mapping ? mapping->bias : 0, &site.breakpoint, &found));
 		if (!found)
 			continue;
 		watch->found = true;

@@ -96,7 +96,7 @@ static void end(struct world *world)
 
 	for (int i = 1; i <= THREADS; i++) {
 		mt_calls_take_ring(&world->threads[i]);
-		mt_array_deinit(&world->threads[i].marks);
+		mt_array_deinit(&world->threads[i].anchors);
 	}
 	mt_calls_forget_ended(&world->engine);
 	mt_calls_space_unref(world->space);
@@ -129,7 +129,7 @@ static void end_thread(struct world *world, int thread)
 	struct mt_calls_history history;
 	struct mt_ring_view view;
 
-	mt_calls_mark(&world->engine, its, mt_clock_tsc());
+	mt_calls_anchor(&world->engine, its, mt_clock_tsc());
 	view = mt_calls_ring_view(&world->engine, its);
 	its->used = view.written;
 	if (view.written) {
@@ -273,32 +273,32 @@ static void test_marks(void **state)
 {
 	struct world *world = begin();
 	const struct mt_calls_thread *thread = &world->threads[1];
-	const mt_calls_marks *marks = &thread->marks;
+	const mt_calls_anchors *anchors = &thread->anchors;
 
 	(void)state;
 	give(world, 1);
-	assert_int_equal(marks->count, 1);
+	assert_int_equal(anchors->count, 1);
 	write_events(world, 1, 6, 1);
-	mt_calls_mark(&world->engine, &world->threads[1], 100);
-	mt_calls_mark(&world->engine, &world->threads[1], 200);
-	assert_int_equal(marks->count, 2);
-	assert_int_equal(mt_array_last(marks)->first, 100);
-	assert_int_equal(mt_array_last(marks)->last, 200);
+	mt_calls_anchor(&world->engine, &world->threads[1], 100);
+	mt_calls_anchor(&world->engine, &world->threads[1], 200);
+	assert_int_equal(anchors->count, 2);
+	assert_int_equal(mt_array_last(anchors)->first, 100);
+	assert_int_equal(mt_array_last(anchors)->last, 200);
 	/* The last event is taken back at a stop, and recorded again. */
 	world->self.words[1].written -= 8;
-	mt_calls_mark(&world->engine, &world->threads[1], 300);
-	assert_int_equal(marks->count, 2);
-	assert_int_equal(mt_array_last(marks)->written, world->self.words[1].written);
-	assert_int_equal(mt_array_last(marks)->first, 100);
-	assert_int_equal(mt_array_last(marks)->last, 300);
+	mt_calls_anchor(&world->engine, &world->threads[1], 300);
+	assert_int_equal(anchors->count, 2);
+	assert_int_equal(mt_array_last(anchors)->written, world->self.words[1].written);
+	assert_int_equal(mt_array_last(anchors)->first, 100);
+	assert_int_equal(mt_array_last(anchors)->last, 300);
 	/* However often it stops, they are few. */
 	for (uint64_t i = 0; i < 100000; i++) {
 		write_events(world, 1, 1, 1);
-		mt_calls_mark(&world->engine, &world->threads[1], 1000 + i);
+		mt_calls_anchor(&world->engine, &world->threads[1], 1000 + i);
 	}
-	assert_in_range(marks->count, 2, 16384);
-	for (size_t i = 2; i < marks->count; i++)
-		assert_true(marks->items[i].written > marks->items[i - 1].written);
+	assert_in_range(anchors->count, 2, 16384);
+	for (size_t i = 2; i < anchors->count; i++)
+		assert_true(anchors->items[i].written > anchors->items[i - 1].written);
 	end(world);
 }
 

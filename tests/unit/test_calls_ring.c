@@ -243,25 +243,25 @@ static void write_with_marks(unsigned int seed)
 {
 	struct writer *writer = calloc(1, sizeof(*writer));
 	struct mt_call_event *events = calloc(MOST, sizeof(*events));
-	struct mt_ring_mark marks[50];
+	struct mt_ring_anchor anchors[50];
 	struct mt_ring_view view;
-	size_t count, mark = 0;
+	size_t count, anchor = 0;
 
 	assert_true(writer && events);
 	srand(seed);
 	writer->tsc = 1000;
 	view = view_of(writer);
-	view.marks = marks;
+	view.anchors = anchors;
 	for (size_t i = 0; i < 200; i++) {
 		put_event(writer, 1, (uint32_t)writer->written, rand() % 20 == 0);
-		if (rand() % 6 || mark == 50)
+		if (rand() % 6 || anchor == 50)
 			continue;
-		marks[mark++] =
-		    (struct mt_ring_mark){writer->written, writer->tsc, writer->tsc + PAUSE};
+		anchors[anchor++] =
+		    (struct mt_ring_anchor){writer->written, writer->tsc, writer->tsc + PAUSE};
 		writer->tsc += PAUSE;
 	}
 	view.written = writer->written;
-	view.mark_count = mark;
+	view.anchor_count = anchor;
 	count = read_all(&view, events);
 	for (size_t i = 0; i < count; i++) {
 		const struct mt_call_event *truth = &writer->truth[writer->count - count + i];
@@ -285,7 +285,7 @@ static void test_a_late_mark_draws_no_events(void **state)
 {
 	struct writer *writer = calloc(1, sizeof(*writer));
 	struct mt_call_event *events = calloc(MOST, sizeof(*events));
-	struct mt_ring_mark mark;
+	struct mt_ring_anchor anchor;
 	struct mt_ring_view view;
 	size_t count;
 
@@ -295,9 +295,9 @@ static void test_a_late_mark_draws_no_events(void **state)
 	for (int i = 0; i < 40; i++)
 		put_event(writer, 1, 1, false);
 	view = view_of(writer);
-	mark = (struct mt_ring_mark){writer->written, writer->tsc + PAUSE, writer->tsc + PAUSE};
-	view.marks = &mark;
-	view.mark_count = 1;
+	anchor = (struct mt_ring_anchor){writer->written, writer->tsc + PAUSE, writer->tsc + PAUSE};
+	view.anchors = &anchor;
+	view.anchor_count = 1;
 	count = read_all(&view, events);
 	assert_int_equal(count, 40);
 	for (size_t i = 0; i < count; i++)
@@ -310,7 +310,7 @@ static void test_a_late_mark_draws_no_events(void **state)
 static void find_end(enum mt_ring_stamps stamps, unsigned int seed)
 {
 	struct writer *writer = calloc(1, sizeof(*writer));
-	struct mt_ring_mark mark = {0};
+	struct mt_ring_anchor anchor = {0};
 	struct mt_ring_view view;
 	bool in_kernel;
 	uint64_t end;
@@ -320,17 +320,17 @@ static void find_end(enum mt_ring_stamps stamps, unsigned int seed)
 	writer->stamps = stamps;
 	writer->tsc = 0xfffff000;
 	put_some(writer, (size_t)rand() % 400);
-	mark = (struct mt_ring_mark){writer->written, writer->tsc, writer->tsc};
+	anchor = (struct mt_ring_anchor){writer->written, writer->tsc, writer->tsc};
 	put_some(writer, seed % 4 ? (size_t)rand() % 400 : (size_t)rand() % 8);
 	in_kernel = rand() % 2;
 	if (in_kernel)
 		put_event(writer, 1, 1, true);
 	view = view_of(writer);
 	view.written = 0;
-	view.marks = &mark;
-	view.mark_count = seed % 3 ? 1 : 0;
+	view.anchors = &anchor;
+	view.anchor_count = seed % 3 ? 1 : 0;
 	end = mt_ring_find_end(&view);
-	if (view.mark_count && writer->written - mark.written < SIZE / 2)
+	if (view.anchor_count && writer->written - anchor.written < SIZE / 2)
 		assert_in_range(writer->written - end, 0, MT_RING_LINE_BYTES - 1);
 	if (stamps == MT_RING_FULL || in_kernel || writer->written < SIZE)
 		assert_int_equal(end % SIZE, writer->written % SIZE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A process that runs already: one of its threads is borrowed for a call of dlopen(), which takes
+/* A process that runs already: one of its threads makes a remote call of dlopen(), which takes
  * the loader's locks and malloc's.  Another thread that holds them runs on meanwhile and gives them
- * back; the borrowed one must hold none itself (quiet.c).
+ * back; the calling one must hold none itself (quiet.c).
  *
  * Nothing is left that would trap without a tracer: should we be killed, the process goes on. */
 #include "engine/calls/private.h"
@@ -106,7 +106,7 @@ static struct mt_error *resume_thread(void *context, pid_t lwp)
 	return NULL;
 }
 
-/* All but the borrowed thread. */
+/* All but the calling thread. */
 static void resume_all(struct attach *attach)
 {
 	mt_error_destroy(attach->engine->target->ops->each_thread(
@@ -146,27 +146,27 @@ static struct mt_error *find_quiet(struct attach *attach)
 		return error;
 	return mt_error_new(
 	    MT_ERROR_BUSY,
-	    "no thread of process %d could be borrowed to load the agent: for %llu "
+	    "no thread of process %d could be made to load the agent: for %llu "
 	    "seconds each was within the dynamic loader or malloc whenever it was "
 	    "looked at, or could not do a system call (try again, or use --engine step)",
 	    attach->space->pid, PATIENCE_NS / 1000000000);
 }
 
-/* The path lies at the bottom of the stack that is lent: far below of what is used. */
+/* The path lies at the bottom of the injected stack: far below of what is used. */
 static struct mt_error *call_dlopen(struct attach *attach, uint64_t *handle)
 {
 	struct mt_target *target = attach->engine->target;
 	const char *path = attach->engine->agent.path;
 	const struct mt_target_call call = {.function = attach->dlopen,
-					    .arguments = {attach->space->lend_stack, RTLD_NOW_},
+					    .arguments = {attach->space->inject_stack, RTLD_NOW_},
 					    .timeout_ms = CALL_MS};
 
-	mt_try(target->ops->write(target, attach->space->pid, attach->space->lend_stack, path,
+	mt_try(target->ops->write(target, attach->space->pid, attach->space->inject_stack, path,
 				  strlen(path) + 1));
 	resume_all(attach);
 	struct mt_error *error = target->ops->call_function(target, attach->quiet, &call, handle);
 	if (error && mt_error_code(error) == MT_ERROR_BUSY)
-		attach->space->borrowed = attach->quiet;
+		attach->space->calling = attach->quiet;
 	mt_error_destroy(mt_target_halt(target, attach->space->pid));
 	return error;
 }
@@ -198,22 +198,22 @@ static struct mt_error *check_sandbox(void *context, pid_t lwp)
 		   : NULL;
 }
 
-/* Whom an earlier attempt borrowed comes back by itself. */
-static struct mt_error *await_borrowed(struct attach *attach)
+/* The thread that an earlier attempt made call comes back by itself. */
+static struct mt_error *await_calling(struct attach *attach)
 {
 	struct mt_target *target = attach->engine->target;
 	struct mt_calls_space *space = attach->space;
 	struct user_regs_struct registers;
 
-	if (!space->borrowed)
+	if (!space->calling)
 		return NULL;
-	mt_try(target->ops->get_registers(target, space->borrowed, &registers));
-	if (registers.rsp - space->lend_stack < MT_LEND_STACK_BYTES ||
-	    registers.rip - space->lend_code < MT_LEND_BYTES)
+	mt_try(target->ops->get_registers(target, space->calling, &registers));
+	if (registers.rsp - space->inject_stack < MT_INJECT_STACK_BYTES ||
+	    registers.rip - space->inject_code < MT_INJECT_BYTES)
 		return mt_error_new(
 		    MT_ERROR_BUSY, "thread %d of process %d waits in the dynamic loader for a lock",
-		    space->borrowed, space->pid);
-	space->borrowed = 0;
+		    space->calling, space->pid);
+	space->calling = 0;
 	return NULL;
 }
 
@@ -243,7 +243,7 @@ static struct mt_error *take_over(struct attach *attach)
 
 	mt_try(target->ops->each_thread(target, attach->space->pid, check_sandbox, attach));
 	mt_try(mt_target_halt(target, attach->space->pid)); /* but for the first attempt */
-	mt_try(await_borrowed(attach));
+	mt_try(await_calling(attach));
 	mt_try(read_auxiliary(attach));
 	if (!attach->space->loader)
 		return cannot(attach, "it has no dynamic loader, that would load the agent");
@@ -256,9 +256,9 @@ static struct mt_error *take_over(struct attach *attach)
 	if (target->ops->watch_libraries)
 		mt_try(target->ops->watch_libraries(target, attach->space->pid,
 						    attach->space->loader + stop_at));
-	mt_try(mt_calls_lend_begin(attach->engine, attach->space));
+	mt_try(mt_calls_inject_begin(attach->engine, attach->space));
 	mt_try(find_quiet(attach));
-	mt_try(mt_calls_lend(attach->engine, attach->space, attach->quiet));
+	mt_try(mt_calls_inject(attach->engine, attach->space, attach->quiet));
 	if (!attach->has_agent)
 		mt_try(load_agent(attach));
 	mt_try(await_whole(attach));
@@ -273,10 +273,10 @@ struct mt_error *mt_calls_attach(struct mt_calls_engine *engine, struct mt_calls
 {
 	struct attach attach = {.engine = engine, .space = space};
 
-	space->prepared = space->rootless = space->attached = true;
+	space->prepared = space->roots_pending = space->attached = true;
 	struct mt_error *error = take_over(&attach);
 	if (error)
-		mt_error_destroy(mt_calls_lend_give_up(engine, space));
+		mt_error_destroy(mt_calls_inject_give_up(engine, space));
 	mt_target_release(engine->target, space->pid);
 	attach.quiet = 0;
 	resume_all(&attach);
@@ -373,7 +373,7 @@ static struct mt_error *leave_rings(struct leaving *leaving)
 	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next)
 		if (thread->space == space)
 			mt_error_destroy(
-			    mt_calls_give_trash(engine, space, thread->pid, thread->lwp));
+			    mt_calls_give_discard_ring(engine, space, thread->pid, thread->lwp));
 	mt_calls_rings_empty(space->rings);
 	return NULL;
 }
@@ -393,7 +393,7 @@ static struct mt_error *unmap_all(struct leaving *leaving)
 			mt_try(mt_calls_room_unmap(engine, leaving->able, room->start,
 						   room->end - room->start));
 	mt_try(leave_rings(leaving));
-	return mt_calls_lend_end(engine, leaving->space, leaving->able);
+	return mt_calls_inject_end(engine, leaving->space, leaving->able);
 }
 
 /* Those in a module's text went with its patches. */

@@ -74,7 +74,7 @@ static void thread_destroy(struct mt_calls_engine *engine, struct mt_calls_threa
 {
 	HASH_DEL(engine->threads, thread);
 	mt_calls_take_ring(thread);
-	mt_array_deinit(&thread->marks);
+	mt_array_deinit(&thread->anchors);
 	mt_calls_space_unref(thread->space);
 	mt_array_deinit(&thread->frames);
 	free(thread);
@@ -420,7 +420,7 @@ static struct mt_error *stopped(struct mt_engine *base, const struct mt_stop *st
 	}
 	if (error)
 		return error;
-	mt_calls_mark(engine, thread, tsc);
+	mt_calls_anchor(engine, thread, tsc);
 	news->pc = registers.rip;
 	mt_try(understand(engine, thread, stop, news));
 	thread->pc = news->pc;
@@ -435,7 +435,7 @@ static struct mt_error *resume(struct mt_engine *base, pid_t lwp, int signal)
 	if (thread && !thread->guest && !thread->space->prepared)
 		mt_try(mt_calls_prepare(engine, thread->space, lwp));
 	if (thread)
-		mt_calls_mark(engine, thread, mt_clock_tsc());
+		mt_calls_anchor(engine, thread, mt_clock_tsc());
 	return mt_target_resume(engine->target, lwp, MT_RESUME_CONTINUE, signal);
 }
 

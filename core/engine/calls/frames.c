@@ -274,7 +274,7 @@ size_t mt_calls_unreported_frames(const struct mt_calls_thread *thread,
 
 struct mt_error *mt_calls_note_roots(struct mt_calls_engine *engine, struct mt_calls_space *space)
 {
-	space->rootless = false;
+	space->roots_pending = false;
 	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next)
 		if (thread->space == space)
 			mt_try(mt_calls_find_frames(engine, thread, &thread->frames));

@@ -132,13 +132,13 @@ struct mt_error *mt_calls_clean(struct mt_calls_engine *engine, const struct mt_
 struct mt_error *mt_calls_pause(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
 				bool on)
 {
-	const struct mt_ring_position trash = {.ring = thread->rings->address};
+	const struct mt_ring_position discard = {.ring = thread->rings->address};
 
 	if (on == thread->is_paused || (on && !read_position(engine, thread, &thread->paused)))
 		return NULL;
 	thread->is_paused = on;
 	return engine->target->ops->write(engine->target, thread->pid, thread->words,
-					  on ? &trash : &thread->paused, sizeof(trash));
+					  on ? &discard : &thread->paused, sizeof(discard));
 }
 
 static struct mt_error *leave_trampolines(struct mt_calls_engine *engine,
@@ -157,11 +157,11 @@ static struct mt_error *leave_trampolines(struct mt_calls_engine *engine,
 }
 
 /* Who looks at the program takes his time, and no event is to seem to have happened in it. */
-static void mark(struct mt_calls_engine *engine, const struct mt_calls_space *space)
+static void anchor(struct mt_calls_engine *engine, const struct mt_calls_space *space)
 {
 	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next)
 		if (thread->space == space)
-			mt_calls_mark(engine, thread, mt_clock_tsc());
+			mt_calls_anchor(engine, thread, mt_clock_tsc());
 }
 
 struct mt_error *mt_calls_hide(struct mt_calls_engine *engine, struct mt_calls_space *space)
@@ -173,7 +173,7 @@ struct mt_error *mt_calls_hide(struct mt_calls_engine *engine, struct mt_calls_s
 	mt_array_each (place, &space->places)
 		mt_try(mt_calls_text_clean(engine, space, place));
 	mt_try(leave_trampolines(engine, space));
-	mark(engine, space);
+	anchor(engine, space);
 	return NULL;
 }
 
@@ -224,7 +224,7 @@ struct mt_error *mt_calls_show(struct mt_calls_engine *engine, struct mt_calls_s
 	if (!space->hidden)
 		return NULL;
 	space->hidden = false;
-	mark(engine, space);
+	anchor(engine, space);
 	mt_array_each (place, &space->places) {
 		hold_back(place, alone);
 		mt_try(mt_calls_text_write(engine, space, place));

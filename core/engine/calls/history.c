@@ -10,7 +10,7 @@
 void mt_calls_history_deinit(struct mt_calls_history *history)
 {
 	free(history->bytes);
-	mt_array_deinit(&history->marks);
+	mt_array_deinit(&history->anchors);
 	mt_array_deinit(&history->before);
 	mt_array_deinit(&history->frames);
 }
@@ -32,17 +32,18 @@ static int copy_bytes(struct mt_calls_history *history, const struct mt_ring_vie
 }
 
 /* With the end among them. */
-static int copy_marks(struct mt_calls_history *history, const mt_calls_marks *marks, uint64_t tsc)
+static int copy_anchors(struct mt_calls_history *history, const mt_calls_anchors *anchors,
+			uint64_t tsc)
 {
-	const struct mt_ring_mark end = {history->view.written, tsc, tsc};
+	const struct mt_ring_anchor end = {history->view.written, tsc, tsc};
 
-	for (size_t i = 0; i < marks->count; i++)
-		if (mt_array_push(&history->marks, marks->items[i]))
+	for (size_t i = 0; i < anchors->count; i++)
+		if (mt_array_push(&history->anchors, anchors->items[i]))
 			return -1;
-	if (mt_array_push(&history->marks, end))
+	if (mt_array_push(&history->anchors, end))
 		return -1;
-	history->view.marks = history->marks.items;
-	history->view.mark_count = history->marks.count;
+	history->view.anchors = history->anchors.items;
+	history->view.anchor_count = history->anchors.count;
 	return 0;
 }
 
@@ -52,7 +53,7 @@ int mt_calls_history_create(const struct mt_calls_thread *thread, const struct m
 	*out = (struct mt_calls_history){
 	    .pid = thread->pid, .lwp = thread->lwp, .pc = thread->pc, .stack = thread->stack};
 	if (!copy_bytes(out, view, mt_ring_least_size(view)) &&
-	    !copy_marks(out, &thread->marks, tsc) &&
+	    !copy_anchors(out, &thread->anchors, tsc) &&
 	    !mt_calls_frames_copy(&out->before, &thread->frames))
 		return 0;
 	mt_calls_history_deinit(out);

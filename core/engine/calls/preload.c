@@ -226,9 +226,9 @@ static struct mt_error *prepare_to_outlive_us(struct mt_calls_engine *engine,
 					      struct mt_calls_space *space, pid_t lwp)
 {
 	mt_try(mt_target_clear_pending_stop(engine->target, lwp));
-	struct mt_error *error = mt_calls_lend_begin(engine, space);
+	struct mt_error *error = mt_calls_inject_begin(engine, space);
 	if (!error)
-		error = mt_calls_lend(engine, space, lwp);
+		error = mt_calls_inject(engine, space, lwp);
 	if (!error)
 		error = mt_calls_rings_create(engine, space, lwp);
 	if (!error || mt_error_code(error) == MT_ERROR_GONE)

@@ -16,13 +16,13 @@
  *	order.c     a text changes so that it is a program's all the while
  *	break.c     breakpoints, and threads that stand in displaced bytes
  *	stub.c      breakpoints that do no harm when we are gone
- *	quiet.c     which thread may be borrowed to load the agent
- *	inject.c      what it takes to borrow threads
+ *	quiet.c     which thread can make a remote call of dlopen()
+ *	inject.c    what remote calls need in the program
  *	room.c      memory in the program, near its text
  *	rings.c      rings: who writes where
  *	frames.c    which calls are open, by unwinding
  *	hide.c      the text as it would be without us, for a while
- *	mark.c      how far threads had written when
+ *	anchor.c      how far threads had written when
  *	throttle.c  functions that fill the rings
  *	history.c   what rings held, of ended threads too
  *	snapshot.c  rings into the recording
@@ -219,7 +219,7 @@ uint64_t mt_calls_stub_before(const struct mt_calls_space *space, uint64_t addre
 			      uint64_t trampoline);
 
 /* quiet.c */
-/* Tells whether a thread of a process may be borrowed to load a library. */
+/* Finds out whether a thread of a process can be made to load a library. */
 struct mt_calls_quiet;
 struct mt_error *mt_calls_quiet_create(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				       struct mt_calls_quiet **out);
@@ -227,15 +227,16 @@ void mt_calls_quiet_destroy(struct mt_calls_quiet *quiet); /* NULL is fine */
 bool mt_calls_is_quiet(struct mt_calls_quiet *quiet, const struct user_regs_struct *registers);
 
 /* inject.c */
-/* From now on threads are borrowed so that our sudden end does no harm: begin() is for system
+/* From now on our sudden end does no harm within a remote call: begin() is for system
  * calls, and what it put into the program ends with the others.  Errors: the target's. */
-struct mt_error *mt_calls_lend_begin(struct mt_calls_engine *engine, struct mt_calls_space *space);
-struct mt_error *mt_calls_lend_give_up(struct mt_calls_engine *engine,
+struct mt_error *mt_calls_inject_begin(struct mt_calls_engine *engine,
 				       struct mt_calls_space *space);
-struct mt_error *mt_calls_lend(struct mt_calls_engine *engine, struct mt_calls_space *space,
-			       pid_t lwp);
-struct mt_error *mt_calls_lend_end(struct mt_calls_engine *engine, struct mt_calls_space *space,
-				   pid_t lwp);
+struct mt_error *mt_calls_inject_give_up(struct mt_calls_engine *engine,
+					 struct mt_calls_space *space);
+struct mt_error *mt_calls_inject(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				 pid_t lwp);
+struct mt_error *mt_calls_inject_end(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				     pid_t lwp);
 
 /* room.c: by system calls in the name of LWP. */
 /* Memory for code within reach of [start, end).  Errors: UNSUPPORTED (none is free); the
@@ -262,9 +263,10 @@ struct mt_error *mt_calls_give_ring(struct mt_calls_engine *engine, struct mt_ca
 void mt_calls_take_ring(struct mt_calls_thread *thread);
 /* Have pages ready for who comes next. */
 void mt_calls_warm_ring(struct mt_calls_rings *rings);
-/* Have a thread of PID write into the trash. */
-struct mt_error *mt_calls_give_trash(struct mt_calls_engine *engine,
-				     const struct mt_calls_space *space, pid_t pid, pid_t lwp);
+/* Have a thread of PID write into the discard ring. */
+struct mt_error *mt_calls_give_discard_ring(struct mt_calls_engine *engine,
+					    const struct mt_calls_space *space, pid_t pid,
+					    pid_t lwp);
 /* In the program: the word that tells whether we live. */
 static inline uint64_t mt_calls_alive_word(const struct mt_calls_rings *rings)
 {
@@ -281,9 +283,9 @@ struct mt_ring_view mt_calls_ring_view(struct mt_calls_engine *engine,
 struct mt_engine_ring mt_calls_ring_look(struct mt_calls_engine *engine,
 					 const struct mt_calls_thread *thread);
 
-/* mark.c */
+/* anchor.c */
 /* It stands still since TSC, at the latest. */
-void mt_calls_mark(struct mt_calls_engine *engine, struct mt_calls_thread *thread, uint64_t tsc);
+void mt_calls_anchor(struct mt_calls_engine *engine, struct mt_calls_thread *thread, uint64_t tsc);
 /* All of them, which run on; not more often than makes sense. */
 void mt_calls_tick(struct mt_engine *base);
 /* Of a thread's own ring; false: its words are gone, or are not its own. */
@@ -308,7 +310,7 @@ void mt_calls_tell_throttled(const struct mt_calls_engine *engine);
 
 /* attach.c */
 /* All threads of a running process stand still: load the agent, patch, and let them run.
- * Errors: UNSUPPORTED; BUSY (no thread can be borrowed); the target's. */
+ * Errors: UNSUPPORTED; BUSY (no thread can make the call); the target's. */
 struct mt_error *mt_calls_attach(struct mt_calls_engine *engine, struct mt_calls_space *space);
 /* Its text as it was.  What threads stopped for is left to the target's detach(). */
 struct mt_error *mt_calls_detach(struct mt_calls_engine *engine, struct mt_calls_space *space);
@@ -338,7 +340,7 @@ struct mt_error *mt_calls_leave_trampoline(struct mt_calls_engine *engine,
 /* The text of a forked child, whose thread stands in no trampoline. */
 struct mt_error *mt_calls_clean(struct mt_calls_engine *engine, const struct mt_calls_space *space,
 				pid_t child);
-/* It writes into the trash meanwhile. */
+/* It writes into the discard ring meanwhile. */
 struct mt_error *mt_calls_pause(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
 				bool on);
 struct mt_error *mt_calls_show(struct mt_calls_engine *engine, struct mt_calls_space *space,

@@ -2,7 +2,7 @@
 /* The rings of a program lie one behind the other in a memfd that it and we have mapped whole, so
  * that a new thread gets one without running anything in the program, and that they outlive it.
  * The file is no longer than the rings that were ever given, since mlockall() fills what there is.
- * Else pages come when they are touched.  The first ring is the trash: who has none of its own
+ * Else pages come when they are touched.  The first ring is discarded: who has none of its own
  * writes there.  In front of it lies a page with the lock that tells that we live. */
 #include "engine/calls/private.h"
 
@@ -340,13 +340,13 @@ static struct mt_error *go_without(struct mt_calls_engine *engine,
 		       "recorded (a smaller --size may allow for more)",
 		       thread->pid, rings->count - 1);
 	rings->short_told = true;
-	return mt_calls_give_trash(engine, thread->space, thread->pid, thread->lwp);
+	return mt_calls_give_discard_ring(engine, thread->space, thread->pid, thread->lwp);
 }
 
 struct mt_error *mt_calls_give_ring(struct mt_calls_engine *engine, struct mt_calls_thread *thread)
 {
 	struct mt_calls_space *space = thread->space;
-	const struct mt_ring_mark begin = {0, mt_clock_tsc(), mt_clock_tsc()};
+	const struct mt_ring_anchor begin = {0, mt_clock_tsc(), mt_clock_tsc()};
 	struct user_regs_struct registers;
 	uint32_t ring;
 
@@ -358,13 +358,13 @@ struct mt_error *mt_calls_give_ring(struct mt_calls_engine *engine, struct mt_ca
 	if (!registers.fs_base || is_shared(engine, thread))
 		return NULL;
 	if (engine->options.only && engine->options.only != thread->lwp)
-		return mt_calls_give_trash(engine, space, thread->pid, thread->lwp);
+		return mt_calls_give_discard_ring(engine, space, thread->pid, thread->lwp);
 	ring = find_free(space->rings, true);
 	if (!ring)
 		return go_without(engine, thread);
 	mt_try(reach(space->rings, ring));
-	thread->marks.count = 0;
-	if (mt_array_push(&thread->marks, begin))
+	thread->anchors.count = 0;
+	if (mt_array_push(&thread->anchors, begin))
 		return mt_error_no_memory();
 	mt_try(write_words(engine, thread->pid, thread->words,
 			   space->rings->address + ring * space->rings->ring_bytes));
@@ -401,8 +401,9 @@ void mt_calls_take_ring(struct mt_calls_thread *thread)
 	mt_calls_rings_unref(rings);
 }
 
-struct mt_error *mt_calls_give_trash(struct mt_calls_engine *engine,
-				     const struct mt_calls_space *space, pid_t pid, pid_t lwp)
+struct mt_error *mt_calls_give_discard_ring(struct mt_calls_engine *engine,
+					    const struct mt_calls_space *space, pid_t pid,
+					    pid_t lwp)
 {
 	struct user_regs_struct registers;
 
@@ -424,8 +425,8 @@ struct mt_ring_view mt_calls_ring_view(struct mt_calls_engine *engine,
 				    .size = rings->ring_bytes,
 				    .begin = thread->begin,
 				    .stamps = engine->options.stamps,
-				    .marks = thread->marks.items,
-				    .mark_count = thread->marks.count};
+				    .anchors = thread->anchors.items,
+				    .anchor_count = thread->anchors.count};
 
 	/* The words may be gone with the program's memory. */
 	if (!mt_calls_read_written(engine, thread, &view.written))
@@ -450,7 +451,7 @@ struct mt_engine_ring mt_calls_ring_look(struct mt_calls_engine *engine,
 					 const struct mt_calls_thread *thread)
 {
 	const struct mt_ring_view view = mt_calls_ring_view(engine, thread);
-	const struct mt_ring_mark *last = mt_array_last(&thread->marks);
+	const struct mt_ring_anchor *last = mt_array_last(&thread->anchors);
 	uint64_t begin = oldest_tsc(&view);
 	uint64_t end = last->written == view.written ? last->first : mt_clock_tsc();
 	struct mt_engine_ring ring = {.bytes = view.size, .used = view.written - view.begin};

@@ -76,8 +76,8 @@ static struct mt_error *begin_anew(struct mt_calls_thread *thread, uint64_t tsc,
 				   const struct mt_calls_history *history)
 {
 	thread->begin = thread->used;
-	thread->marks.items[0] = (struct mt_ring_mark){thread->used, tsc, tsc};
-	thread->marks.count = 1;
+	thread->anchors.items[0] = (struct mt_ring_anchor){thread->used, tsc, tsc};
+	thread->anchors.count = 1;
 	return mt_calls_frames_copy(&thread->frames, &history->frames) ? mt_error_no_memory()
 								       : NULL;
 }
@@ -88,7 +88,7 @@ static bool view_ring(const struct snapshot *snapshot, struct mt_calls_thread *t
 {
 	struct mt_calls_engine *engine = snapshot->engine;
 
-	mt_calls_mark(engine, thread, snapshot->tsc);
+	mt_calls_anchor(engine, thread, snapshot->tsc);
 	*view = mt_calls_ring_view(engine, thread);
 	if (view->written > view->begin && leave_half_written(engine, thread))
 		view->written -= slot_bytes(engine);
@@ -232,8 +232,8 @@ static struct mt_error *put_history(const struct mt_calls_engine *engine,
 				    struct mt_recording_writer *writer)
 {
 	const struct mt_time_conversion *conversion = &engine->options.conversion;
-	uint64_t begin_ns = mt_tsc_to_ns(conversion, history->marks.items[0].first);
-	uint64_t end_ns = mt_tsc_to_ns(conversion, mt_array_last(&history->marks)->last);
+	uint64_t begin_ns = mt_tsc_to_ns(conversion, history->anchors.items[0].first);
+	uint64_t end_ns = mt_tsc_to_ns(conversion, mt_array_last(&history->anchors)->last);
 	bool lost = mt_ring_bytes_lost(&history->view);
 
 	/* What has the time of the snapshot before is in it. */

@@ -220,7 +220,8 @@ static struct mt_error *make_rings(struct mt_calls_engine *engine, struct mt_cal
 	return NULL;
 }
 
-/* The agent is there: rings for who is there, and trash for who will come. */
+/* The agent is there: rings for the threads that are there, the discard ring for new
+ * ones. */
 static struct mt_error *begin(struct mt_calls_engine *engine, struct mt_calls_space *space,
 			      pid_t lwp, uint64_t agent)
 {
@@ -368,7 +369,7 @@ static struct mt_error *update(struct mt_calls_engine *engine, struct mt_calls_s
 	mt_array_each (seen, &walk->maps)
 		if (!seen->known)
 			mt_try(add_module(engine, space, lwp, &seen->map));
-	return space->rootless ? mt_calls_note_roots(engine, space) : NULL;
+	return space->roots_pending ? mt_calls_note_roots(engine, space) : NULL;
 }
 
 /* PR_SET_DUMPABLE: only root may look at it any more.  What is patched stays so. */

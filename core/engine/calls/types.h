@@ -111,7 +111,7 @@ struct mt_calls_rings {
 	 * our number out of its word before it lets go of the program. */
 	pthread_mutex_t *alive;
 	uint64_t ring_bytes;
-	uint32_t count;   /* that addresses are kept for; ring 0 is the trash ring */
+	uint32_t count;   /* that addresses are kept for; ring 0 is the discard ring */
 	uint32_t reached; /* that the file holds */
 	bool short_told;  /* that there are not enough */
 	bool *taken;
@@ -125,7 +125,7 @@ struct mt_calls_space {
 	unsigned references;
 	pid_t pid; /* whose memory is asked for */
 	bool prepared, loaded, refused;
-	bool rootless;       /* its threads' roots are to be noted as soon as they have rings */
+	bool roots_pending;  /* its threads' roots are to be noted as soon as they have rings */
 	bool stampless;      /* it may not read the time stamp counter, and the log says so */
 	bool sandbox_told;   /* that libraries are left out since it is under seccomp */
 	bool unseen;         /* its mappings are not to be seen any more */
@@ -150,9 +150,9 @@ struct mt_calls_space {
 	MT_ARRAY(struct mt_calls_break) breaks;
 	MT_ARRAY(struct mt_calls_break) waiting; /* that could not be made yet */
 	MT_ARRAY(struct mt_calls_room) rooms;
-	pid_t borrowed; /* it still loads the agent; 0: none does */
-	struct mt_lend_padding lend_padding;
-	uint64_t lend_code, lend_stack; /* what mt_calls_lend() made; 0: nothing */
+	pid_t calling; /* this thread still loads the agent; 0: none does */
+	struct mt_inject_padding inject_padding;
+	uint64_t inject_code, inject_stack; /* what mt_calls_inject() made; 0: nothing */
 };
 
 struct mt_calls_frames {
@@ -160,7 +160,7 @@ struct mt_calls_frames {
 	size_t count, capacity;
 };
 
-typedef MT_ARRAY(struct mt_ring_mark) mt_calls_marks;
+typedef MT_ARRAY(struct mt_ring_anchor) mt_calls_anchors;
 
 /* What a ring held at a moment. */
 struct mt_calls_history {
@@ -168,8 +168,8 @@ struct mt_calls_history {
 	uint64_t pc, stack; /* the thread's */
 	struct mt_ring_view view;
 	uint8_t *bytes;                        /* the view's */
-	mt_calls_marks marks;                  /* the view's */
-	struct mt_calls_frames before, frames; /* that were open at its first mark and its last */
+	mt_calls_anchors anchors;              /* the view's */
+	struct mt_calls_frames before, frames; /* that were open at its first anchor and its last */
 	size_t unreported;                     /* of `frames`: see mt_calls_unreported_frames() */
 };
 
@@ -180,16 +180,16 @@ struct mt_calls_thread {
 	struct mt_calls_space *space;
 	struct mt_calls_rings *rings; /* that its ring is of; NULL: it has none */
 	uint32_t ring;
-	bool kept;               /* let_go() was called, but the session keeps it until it execs */
-	bool guest;              /* a vfork child: it writes into its parent's ring */
-	uint64_t words;          /* address of its struct mt_ring_position */
-	uint64_t begin;          /* bytes that are in the recording already, or do not count */
-	uint64_t used;           /* bytes that were written when it was last copied */
-	mt_calls_marks marks;    /* the first one is of `begin` */
-	uint64_t seen, seen_tsc; /* how far it had come when the throttle looked */
+	bool kept;                /* let_go() was called, but the session keeps it until it execs */
+	bool guest;               /* a vfork child: it writes into its parent's ring */
+	uint64_t words;           /* address of its struct mt_ring_position */
+	uint64_t begin;           /* bytes that are in the recording already, or do not count */
+	uint64_t used;            /* bytes that were written when it was last copied */
+	mt_calls_anchors anchors; /* the first one is of `begin` */
+	uint64_t seen, seen_tsc;  /* how far it had come when the throttle looked */
 	uint64_t stack; /* a stack pointer of it: for the upper half of those in the ring */
 	uint64_t pc;    /* at its last stop */
-	struct mt_calls_frames frames; /* that were open at its first mark, innermost first */
+	struct mt_calls_frames frames; /* that were open at its first anchor, innermost first */
 	bool is_paused;
 	struct mt_ring_position paused; /* where it goes on then */
 	UT_hash_handle hh;

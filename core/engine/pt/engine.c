@@ -61,7 +61,7 @@ static void thread_destroy(struct mt_pt_engine *engine, struct mt_pt_thread *thr
 {
 	HASH_DEL(engine->threads, thread);
 	mt_pt_close_breaks(thread);
-	mt_pt_ring_close(engine, mt_pt_ring_of(engine, thread->lwp));
+	mt_pt_buffer_close(engine, mt_pt_buffer_of(engine, thread->lwp));
 	free(thread);
 }
 
@@ -83,7 +83,7 @@ static void destroy(struct mt_engine *base)
 	while (engine->threads)
 		thread_destroy(engine, engine->threads);
 	while (engine->rings)
-		mt_pt_ring_close(engine, engine->rings);
+		mt_pt_buffer_close(engine, engine->rings);
 	mt_array_deinit(&engine->sites);
 	mt_str_deinit(&engine->filter);
 	free(engine);
@@ -129,9 +129,9 @@ static void describe(const struct mt_engine *base, struct mt_recording_pt *pt)
 	describe_processor(pt);
 }
 
-/* What a later thread cannot have is borne, since the first ones are worth going on for. */
-static struct mt_error *bear(const struct mt_pt_engine *engine, pid_t lwp, const char *what,
-			     struct mt_error *error)
+/* What a later thread cannot have is tolerated, since the first ones are worth going on for. */
+static struct mt_error *tolerate_loss(const struct mt_pt_engine *engine, pid_t lwp,
+				      const char *what, struct mt_error *error)
 {
 	if (!error || !engine->has_ring)
 		return error;
@@ -145,7 +145,7 @@ static struct mt_error *bear(const struct mt_pt_engine *engine, pid_t lwp, const
 static struct mt_error *add_ring(struct mt_pt_engine *engine, pid_t pid, pid_t lwp, pid_t parent)
 {
 	if (!engine->options.pt.per_cpu)
-		return mt_pt_ring_open(engine, pid, lwp);
+		return mt_pt_buffer_open(engine, pid, lwp);
 	return mt_pt_find(engine, parent) ? NULL : mt_pt_add_cpus(engine, pid, lwp);
 }
 
@@ -163,8 +163,8 @@ static struct mt_error *add_thread(struct mt_engine *base, pid_t pid, pid_t lwp,
 		free(thread);
 		return mt_error_no_memory();
 	}
-	mt_try(bear(engine, lwp, "is not recorded", add_ring(engine, pid, lwp, parent)));
-	return bear(engine, lwp, "has no triggers", mt_pt_add_breaks(engine, thread));
+	mt_try(tolerate_loss(engine, lwp, "is not recorded", add_ring(engine, pid, lwp, parent)));
+	return tolerate_loss(engine, lwp, "has no triggers", mt_pt_add_breaks(engine, thread));
 }
 
 static void remove_thread(struct mt_engine *base, pid_t lwp)
@@ -180,7 +180,7 @@ static void rename_thread(struct mt_engine *base, pid_t former, pid_t lwp)
 {
 	struct mt_pt_engine *engine = engine_of(base);
 	struct mt_pt_thread *thread = mt_pt_find(engine, former);
-	struct mt_pt_ring *ring;
+	struct mt_pt_buffer *ring;
 
 	if (!thread || former == lwp)
 		return;
@@ -188,7 +188,7 @@ static void rename_thread(struct mt_engine *base, pid_t former, pid_t lwp)
 	HASH_DEL(engine->threads, thread);
 	thread->lwp = lwp;
 	HASH_ADD_INT(engine->threads, lwp, thread);
-	ring = mt_pt_ring_of(engine, former);
+	ring = mt_pt_buffer_of(engine, former);
 	if (!ring)
 		return;
 	ring->lwp = lwp;
@@ -248,7 +248,7 @@ static struct mt_error *hit(struct mt_engine *base, pid_t lwp, uint64_t pc)
 /* Since when, only decoding would tell. */
 static bool look(struct mt_engine *base, pid_t lwp, struct mt_engine_ring *out)
 {
-	const struct mt_pt_ring *ring = mt_pt_ring_of(engine_of(base), lwp);
+	const struct mt_pt_buffer *ring = mt_pt_buffer_of(engine_of(base), lwp);
 
 	if (!ring)
 		return false;

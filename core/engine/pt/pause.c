@@ -33,7 +33,7 @@ static bool can_pause(struct mt_pt_engine *engine)
 	return engine->pauses;
 }
 
-static struct mt_error *open_resume(const struct mt_pt_engine *engine, struct mt_pt_ring *ring)
+static struct mt_error *open_resume(const struct mt_pt_engine *engine, struct mt_pt_buffer *ring)
 {
 	struct mt_perf_spec spec = mt_pt_resume_spec();
 
@@ -43,7 +43,7 @@ static struct mt_error *open_resume(const struct mt_pt_engine *engine, struct mt
 
 int mt_pt_leader(struct mt_pt_engine *engine, pid_t lwp)
 {
-	struct mt_pt_ring *ring = mt_pt_ring_of(engine, lwp);
+	struct mt_pt_buffer *ring = mt_pt_buffer_of(engine, lwp);
 	mt_auto(mt_error) struct mt_error *error = NULL;
 
 	if (!ring || !can_pause(engine))
@@ -59,7 +59,7 @@ int mt_pt_leader(struct mt_pt_engine *engine, pid_t lwp)
 
 static bool switch_resume(const struct mt_pt_engine *engine, pid_t lwp, unsigned long request)
 {
-	const struct mt_pt_ring *ring = mt_pt_ring_of(engine, lwp);
+	const struct mt_pt_buffer *ring = mt_pt_buffer_of(engine, lwp);
 
 	return ring && ring->resume >= 0 && mt_system_ioctl(ring->resume, request, 0) >= 0;
 }
@@ -76,7 +76,7 @@ bool mt_pt_has_resumed(struct mt_pt_engine *engine, struct mt_pt_thread *thread)
 void mt_pt_note_pause(const struct mt_pt_engine *engine, struct mt_pt_thread *thread,
 		      const struct mt_stop *stop)
 {
-	const struct mt_pt_ring *ring = mt_pt_ring_of(engine, thread->lwp);
+	const struct mt_pt_buffer *ring = mt_pt_buffer_of(engine, thread->lwp);
 
 	if (ring && ring->resume >= 0 && mt_perf_is_trap(stop->signal, stop->code))
 		thread->paused = true;
@@ -92,7 +92,7 @@ static bool is_late(const struct mt_pt_thread *thread, uint64_t pc)
 struct mt_error *mt_pt_note_hit(const struct mt_pt_engine *engine,
 				const struct mt_pt_thread *thread, uint64_t pc)
 {
-	struct mt_pt_ring *ring = mt_pt_ring_of(engine, thread->lwp);
+	struct mt_pt_buffer *ring = mt_pt_buffer_of(engine, thread->lwp);
 	struct mt_pt_flag flag = {.flags = PERF_AUX_FLAG_PARTIAL};
 
 	if (!ring || !is_late(thread, pc))

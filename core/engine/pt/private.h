@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Inside of the engine `pt`: core/engine/pt/engine.c (the ops), ring.c (events with their two
+/* Inside of the engine `pt`: core/engine/pt/engine.c (the ops), buffer.c (events with their two
  * rings), cpu.c (a ring a CPU), snapshot.c (rings into the recording), values.c (packets
  * with values), break.c (breakpoints), pause.c (hits that pause the trace), probe.c (what
  * this machine can do). */
@@ -23,10 +23,10 @@ struct mt_pt_flag {
 };
 
 /* An event with its data ring and its AUX ring: a thread's, or a CPU's. */
-struct mt_pt_ring {
-	struct mt_pt_ring *next; /* of the engine's */
-	pid_t pid, lwp;          /* lwp -1: a CPU's */
-	int cpu;                 /* -1: a thread's */
+struct mt_pt_buffer {
+	struct mt_pt_buffer *next; /* of the engine's */
+	pid_t pid, lwp;            /* lwp -1: a CPU's */
+	int cpu;                   /* -1: a thread's */
 	uint32_t idx;
 	int fd;
 	int resume;           /* in one group with it: pause.c; -1: none */
@@ -76,14 +76,14 @@ struct mt_pt_engine {
 	struct mt_pmu_config config;
 	struct mt_perf_clock clock;
 	struct mt_pt_thread *threads; /* by lwp */
-	struct mt_pt_ring *rings;
+	struct mt_pt_buffer *rings;
 	MT_ARRAY(struct mt_pt_site) sites;
 	struct mt_str filter; /* for the kernel; empty: none, or not made yet */
 	uint32_t next_idx;
 	bool kernel_is_told;
 	bool pause_tried;    /* so it is known whether a hit */
 	bool pauses;         /* pauses the trace */
-	bool has_ring;       /* somebody got one, so others without are borne */
+	bool has_ring;       /* somebody got one, so others without are tolerated */
 	uint64_t times_full; /* how often there was no room, */
 	uint64_t lost_ns;    /* and for how long in all */
 };
@@ -97,26 +97,27 @@ struct mt_error *mt_pt_probe(void);
 /* The event whose samples have a paused trace go on. */
 struct mt_perf_spec mt_pt_resume_spec(void);
 
-/* ring.c */
+/* buffer.c */
 /* For a thread that stands still; it is traced as soon as it runs.  A thread that has ended gets
  * none, without an error.  Errors: as mt_perf_event_open(), mt_aux_ring_map(). */
-struct mt_error *mt_pt_ring_open(struct mt_pt_engine *engine, pid_t pid, pid_t lwp);
+struct mt_error *mt_pt_buffer_open(struct mt_pt_engine *engine, pid_t pid, pid_t lwp);
 /* The same, of that thread and what it begets, on one CPU. */
-struct mt_error *mt_pt_ring_open_cpu(struct mt_pt_engine *engine, pid_t pid, pid_t lwp, int cpu);
+struct mt_error *mt_pt_buffer_open_cpu(struct mt_pt_engine *engine, pid_t pid, pid_t lwp, int cpu);
 /* One more event for a CPU's ring. */
-struct mt_error *mt_pt_ring_join(struct mt_pt_engine *engine, struct mt_pt_ring *ring, pid_t lwp);
+struct mt_error *mt_pt_buffer_join(struct mt_pt_engine *engine, struct mt_pt_buffer *ring,
+				   pid_t lwp);
 /* The thread's; NULL: none. */
-struct mt_pt_ring *mt_pt_ring_of(const struct mt_pt_engine *engine, pid_t lwp);
-void mt_pt_ring_close(struct mt_pt_engine *engine, struct mt_pt_ring *ring); /* NULL is fine */
+struct mt_pt_buffer *mt_pt_buffer_of(const struct mt_pt_engine *engine, pid_t lwp);
+void mt_pt_buffer_close(struct mt_pt_engine *engine, struct mt_pt_buffer *ring); /* NULL is fine */
 /* Tracing stops and goes on. */
-void mt_pt_ring_enable(const struct mt_pt_ring *ring, bool on);
+void mt_pt_buffer_enable(const struct mt_pt_buffer *ring, bool on);
 /* Put what the data ring tells into the recording; what it tells of the AUX area is kept until that
  * is read.  Errors: the writer's; NO_MEMORY. */
-struct mt_error *mt_pt_ring_drain(struct mt_pt_engine *engine, struct mt_pt_ring *ring,
-				  struct mt_recording_writer *writer);
+struct mt_error *mt_pt_buffer_drain(struct mt_pt_engine *engine, struct mt_pt_buffer *ring,
+				    struct mt_recording_writer *writer);
 
 /* cpu.c: a thread that nobody in our care made, or the first one, gets events on all CPUs.
- * Errors: as mt_pt_ring_open(). */
+ * Errors: as mt_pt_buffer_open(). */
 struct mt_error *mt_pt_add_cpus(struct mt_pt_engine *engine, pid_t pid, pid_t lwp);
 
 /* break.c */
@@ -148,8 +149,9 @@ struct mt_error *mt_pt_unpause(struct mt_pt_engine *engine, struct mt_pt_thread 
 
 /* values.c: what packets of the ring's news say besides control flow, where that is asked for;
  * the first TOLD bytes are only looked at for the time.  Errors: the writer's; NO_MEMORY. */
-struct mt_error *mt_pt_put_values(const struct mt_pt_engine *engine, const struct mt_pt_ring *ring,
-				  size_t told, struct mt_recording_writer *writer);
+struct mt_error *mt_pt_put_values(const struct mt_pt_engine *engine,
+				  const struct mt_pt_buffer *ring, size_t told,
+				  struct mt_recording_writer *writer);
 
 /* snapshot.c: as the ops. */
 struct mt_error *mt_pt_snapshot(struct mt_engine *base, pid_t lwp, uint32_t number,

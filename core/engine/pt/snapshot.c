@@ -12,7 +12,7 @@ static uint64_t to_ns(const struct mt_pt_engine *engine, uint64_t tsc)
 	return mt_tsc_to_ns(&engine->options.conversion, tsc);
 }
 
-static struct mt_sideband record_of(const struct mt_pt_ring *ring, enum mt_sideband_kind kind,
+static struct mt_sideband record_of(const struct mt_pt_buffer *ring, enum mt_sideband_kind kind,
 				    uint64_t time_ns)
 {
 	return (struct mt_sideband){
@@ -31,7 +31,7 @@ static uint64_t padded(uint64_t size)
 }
 
 /* What the kernel said of losses, by their place in the stream. */
-static struct mt_error *put_flags(struct mt_pt_ring *ring, const struct mt_auxtrace *piece,
+static struct mt_error *put_flags(struct mt_pt_buffer *ring, const struct mt_auxtrace *piece,
 				  struct mt_recording_writer *writer)
 {
 	mt_array_each (flag, &ring->flags) {
@@ -50,7 +50,8 @@ static struct mt_error *put_flags(struct mt_pt_ring *ring, const struct mt_auxtr
 }
 
 static struct mt_error *put_stretch(const struct mt_pt_engine *engine,
-				    const struct mt_pt_ring *ring, const struct mt_auxtrace *piece,
+				    const struct mt_pt_buffer *ring,
+				    const struct mt_auxtrace *piece,
 				    struct mt_recording_writer *writer)
 {
 	struct mt_sideband aux = record_of(ring, MT_SIDEBAND_AUX, to_ns(engine, ring->tsc));
@@ -74,7 +75,7 @@ static size_t bytes_since_psb(const struct mt_aux_news *news)
 
 /* A window that goes on from the last one begins at its last PSB: the processor makes none when the
  * event is switched on again, and nothing can be decoded without.  Returns how much is repeated. */
-static size_t reach_back(const struct mt_pt_engine *engine, struct mt_pt_ring *ring)
+static size_t reach_back(const struct mt_pt_engine *engine, struct mt_pt_buffer *ring)
 {
 	size_t size = ring->news.goes_on && !engine->options.live && ring->aux.overwritten
 			  ? ring->since_psb
@@ -86,7 +87,7 @@ static size_t reach_back(const struct mt_pt_engine *engine, struct mt_pt_ring *r
 }
 
 /* A piece that does not go on from the last one begins at another place of the stream. */
-static struct mt_error *put_piece(const struct mt_pt_engine *engine, struct mt_pt_ring *ring,
+static struct mt_error *put_piece(const struct mt_pt_engine *engine, struct mt_pt_buffer *ring,
 				  struct mt_recording_writer *writer)
 {
 	size_t repeated = reach_back(engine, ring);
@@ -108,7 +109,7 @@ static struct mt_error *put_piece(const struct mt_pt_engine *engine, struct mt_p
 						 ring->news.part_bytes);
 }
 
-static struct mt_error *put_note(const struct mt_pt_engine *engine, const struct mt_pt_ring *ring,
+static struct mt_error *put_note(const struct mt_pt_engine *engine, const struct mt_pt_buffer *ring,
 				 uint32_t number, struct mt_recording_writer *writer)
 {
 	const struct mt_pt_thread *thread = mt_pt_find(engine, ring->lwp);
@@ -122,25 +123,25 @@ static struct mt_error *put_note(const struct mt_pt_engine *engine, const struct
 	return mt_recording_writer_put(writer, &note);
 }
 
-static struct mt_error *put_ring(struct mt_pt_engine *engine, struct mt_pt_ring *ring,
+static struct mt_error *put_ring(struct mt_pt_engine *engine, struct mt_pt_buffer *ring,
 				 uint32_t number, struct mt_recording_writer *writer)
 {
-	mt_try(mt_pt_ring_drain(engine, ring, writer));
+	mt_try(mt_pt_buffer_drain(engine, ring, writer));
 	if (!mt_aux_news_bytes(&ring->news))
 		return NULL;
 	mt_try(put_piece(engine, ring, writer));
 	return put_note(engine, ring, number, writer);
 }
 
-static void copy_ring(const struct mt_pt_engine *engine, struct mt_pt_ring *ring)
+static void copy_ring(const struct mt_pt_engine *engine, struct mt_pt_buffer *ring)
 {
-	mt_pt_ring_enable(ring, false);
+	mt_pt_buffer_enable(ring, false);
 	ring->tsc = mt_clock_tsc();
 	mt_aux_ring_read(&ring->aux, engine->options.live, &ring->news);
-	mt_pt_ring_enable(ring, true);
+	mt_pt_buffer_enable(ring, true);
 }
 
-static bool is_wanted(const struct mt_pt_ring *ring, pid_t lwp)
+static bool is_wanted(const struct mt_pt_buffer *ring, pid_t lwp)
 {
 	return !lwp || ring->lwp == lwp;
 }
@@ -149,7 +150,7 @@ static struct mt_error *snapshot(struct mt_pt_engine *engine, pid_t lwp, uint32_
 				 struct mt_recording_writer *writer)
 {
 	struct mt_pt_thread *thread, *threads = lwp ? NULL : engine->threads;
-	struct mt_pt_ring *ring;
+	struct mt_pt_buffer *ring;
 
 	for (thread = threads; thread; thread = thread->hh.next)
 		mt_error_destroy(mt_target_halt(engine->target, thread->pid));
@@ -168,19 +169,19 @@ static struct mt_error *snapshot(struct mt_pt_engine *engine, pid_t lwp, uint32_
 }
 
 /* The kernel switches an event off for which there is no room. */
-static void start_again(struct mt_pt_engine *engine, struct mt_pt_ring *ring)
+static void start_again(struct mt_pt_engine *engine, struct mt_pt_buffer *ring)
 {
 	if (!ring->stopped_full)
 		return;
 	engine->times_full++;
 	engine->lost_ns += to_ns(engine, mt_clock_tsc()) - ring->stopped_ns;
 	ring->stopped_full = false;
-	mt_pt_ring_enable(ring, true);
+	mt_pt_buffer_enable(ring, true);
 }
 
 /* perf joins no packet across pieces, so each begins with a PSB; one that does not come for long
  * is not waited for. */
-static size_t tail_of(const struct mt_pt_ring *ring)
+static size_t tail_of(const struct mt_pt_buffer *ring)
 {
 	size_t size = mt_aux_news_bytes(&ring->news);
 	size_t since_psb = bytes_since_psb(&ring->news);
@@ -191,10 +192,10 @@ static size_t tail_of(const struct mt_pt_ring *ring)
 }
 
 /* The event is off after a loss, and so stands at the end of a packet. */
-static struct mt_error *put_stream(struct mt_pt_engine *engine, struct mt_pt_ring *ring, bool all,
+static struct mt_error *put_stream(struct mt_pt_engine *engine, struct mt_pt_buffer *ring, bool all,
 				   struct mt_recording_writer *writer)
 {
-	mt_try(mt_pt_ring_drain(engine, ring, writer));
+	mt_try(mt_pt_buffer_drain(engine, ring, writer));
 	ring->tsc = mt_clock_tsc();
 	mt_aux_ring_read(&ring->aux, false, &ring->news);
 	if (!all && !ring->stopped_full)
@@ -210,12 +211,12 @@ static struct mt_error *put_stream(struct mt_pt_engine *engine, struct mt_pt_rin
 static struct mt_error *end_streams(struct mt_pt_engine *engine, pid_t lwp,
 				    struct mt_recording_writer *writer)
 {
-	for (struct mt_pt_ring *ring = engine->rings; ring; ring = ring->next) {
+	for (struct mt_pt_buffer *ring = engine->rings; ring; ring = ring->next) {
 		if (!is_wanted(ring, lwp))
 			continue;
-		mt_pt_ring_enable(ring, false);
+		mt_pt_buffer_enable(ring, false);
 		mt_try(put_stream(engine, ring, true, writer));
-		mt_pt_ring_enable(ring, true);
+		mt_pt_buffer_enable(ring, true);
 	}
 	return NULL;
 }
@@ -254,11 +255,11 @@ struct mt_error *mt_pt_drain(struct mt_engine *base, struct mt_recording_writer 
 
 	mt_perf_clock_sync(&engine->clock);
 	mt_try(put_kernel(engine, writer));
-	for (struct mt_pt_ring *ring = engine->rings; ring; ring = ring->next) {
+	for (struct mt_pt_buffer *ring = engine->rings; ring; ring = ring->next) {
 		if (engine->options.pt.full_execution) {
 			mt_try(put_stream(engine, ring, false, writer));
 		} else {
-			mt_try(mt_pt_ring_drain(engine, ring, writer));
+			mt_try(mt_pt_buffer_drain(engine, ring, writer));
 			start_again(engine, ring);
 		}
 	}

@@ -20,7 +20,7 @@
 
 struct scan {
 	const struct mt_pt_engine *engine;
-	const struct mt_pt_ring *ring;
+	const struct mt_pt_buffer *ring;
 	struct mt_recording_writer *writer;
 	uint64_t tsc;      /* at the last packet of time */
 	uint64_t base_tsc; /* at the last TSC, */
@@ -34,7 +34,7 @@ struct scan {
 static struct mt_error *put(const struct scan *scan, enum mt_recording_note kind, uint64_t value,
 			    const char *text)
 {
-	const struct mt_pt_ring *ring = scan->ring;
+	const struct mt_pt_buffer *ring = scan->ring;
 	struct mt_sideband note = {
 	    .time_ns = mt_tsc_to_ns(&scan->engine->options.conversion, scan->tsc),
 	    .kind = MT_SIDEBAND_SAMPLE,
@@ -145,8 +145,9 @@ static struct mt_error *walk(struct scan *scan, const uint8_t *bytes, size_t siz
 	return NULL;
 }
 
-struct mt_error *mt_pt_put_values(const struct mt_pt_engine *engine, const struct mt_pt_ring *ring,
-				  size_t told, struct mt_recording_writer *writer)
+struct mt_error *mt_pt_put_values(const struct mt_pt_engine *engine,
+				  const struct mt_pt_buffer *ring, size_t told,
+				  struct mt_recording_writer *writer)
 {
 	struct scan scan = {.engine = engine, .ring = ring, .writer = writer};
 	const struct mt_aux_news *news = &ring->news;

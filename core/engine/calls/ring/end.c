@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Where a ring ends whose thread can no longer be asked: its program was replaced.  Time stamps
  * tell which line is the newest; what of that line is new, and what is left of an earlier round, is
- * told by zeros, by stamps within it, and by what the tracer had marked. */
+ * told by zeros, by stamps within it, and by what the tracer had anchored. */
 #include "engine/calls/ring/private.h"
 
 #define SLOT 8
@@ -33,18 +33,18 @@ static uint64_t newest(const struct mt_ring_view *view, const struct stamps *sta
 	return best;
 }
 
-/* A place in the ring as a number of bytes written in all: the first behind the mark, and a round
+/* A place in the ring as a number of bytes written in all: the first behind the anchor, and a round
  * more if what follows it was written since then too. */
 static uint64_t unroll(const struct mt_ring_view *view, const struct stamps *stamps,
-		       const struct mt_ring_mark *mark, uint64_t place)
+		       const struct mt_ring_anchor *anchor, uint64_t place)
 {
-	uint64_t least = (mark->written + stamps->unit - 1) & ~(stamps->unit - 1);
+	uint64_t least = (anchor->written + stamps->unit - 1) & ~(stamps->unit - 1);
 	uint64_t at = (least & ~(view->size - 1)) + place;
 
 	if (at < least)
 		at += view->size;
 	if (at + stamps->unit - view->size != least &&
-	    word_at(view, at + stamps->unit + stamps->offset) > mark->last)
+	    word_at(view, at + stamps->unit + stamps->offset) > anchor->last)
 		at += view->size;
 	return at;
 }
@@ -92,18 +92,18 @@ static uint64_t end_in_line(const struct mt_ring_view *view, uint64_t line, uint
 
 uint64_t mt_ring_find_end(const struct mt_ring_view *view)
 {
-	static const struct mt_ring_mark none;
+	static const struct mt_ring_anchor none;
 	const struct stamps *stamps = &stamps_of[view->stamps];
-	const struct mt_ring_mark *mark =
-	    view->mark_count ? &view->marks[view->mark_count - 1] : &none;
-	uint64_t place = newest(view, stamps), line = mark->written & ~(uint64_t)(LINE - 1);
-	bool is_newer = word_at(view, place + stamps->offset) > mark->last;
+	const struct mt_ring_anchor *anchor =
+	    view->anchor_count ? &view->anchors[view->anchor_count - 1] : &none;
+	uint64_t place = newest(view, stamps), line = anchor->written & ~(uint64_t)(LINE - 1);
+	bool is_newer = word_at(view, place + stamps->offset) > anchor->last;
 
 	if (is_newer)
-		line = unroll(view, stamps, mark, place);
+		line = unroll(view, stamps, anchor, place);
 	if (view->stamps == MT_RING_FULL)
-		return is_newer ? line + FULL : mark->written;
+		return is_newer ? line + FULL : anchor->written;
 	if (is_newer)
 		return end_in_line(view, line, line + SLOT);
-	return mark->written == line ? line : end_in_line(view, line, mark->written);
+	return anchor->written == line ? line : end_in_line(view, line, anchor->written);
 }

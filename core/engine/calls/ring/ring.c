@@ -96,8 +96,8 @@ static void spread(struct mt_ring_cursor *cursor, struct line *line, size_t unti
 	line->known = until;
 }
 
-/* Those that a mark bounds. */
-static void spread_to_mark(struct mt_ring_cursor *cursor, struct line *line, uint64_t to)
+/* Those that an anchor bounds. */
+static void spread_to_anchor(struct mt_ring_cursor *cursor, struct line *line, uint64_t to)
 {
 	uint64_t count = line->count - line->known;
 	uint64_t room = to > cursor->last_tsc ? to - cursor->last_tsc : 0;
@@ -117,24 +117,24 @@ static void stamp(struct mt_ring_cursor *cursor, struct line *line, uint64_t tsc
 	line->events[line->known++].estimated = false;
 }
 
-/* Whatever was marked up to this place. */
-static void pass_marks(struct mt_ring_cursor *cursor, struct line *line)
+/* Whatever was anchored up to this place. */
+static void pass_anchors(struct mt_ring_cursor *cursor, struct line *line)
 {
 	const struct mt_ring_view *view = &cursor->view;
 
-	for (; cursor->next_mark < view->mark_count; cursor->next_mark++) {
-		const struct mt_ring_mark *mark = &view->marks[cursor->next_mark];
+	for (; cursor->next_anchor < view->anchor_count; cursor->next_anchor++) {
+		const struct mt_ring_anchor *anchor = &view->anchors[cursor->next_anchor];
 
-		if (mark->written > cursor->at)
+		if (anchor->written > cursor->at)
 			return;
 		if (line->known < line->count)
-			spread_to_mark(cursor, line, mark->first);
-		not_before(cursor, mark->last);
-		cursor->line_is_marked = true;
+			spread_to_anchor(cursor, line, anchor->first);
+		not_before(cursor, anchor->last);
+		cursor->line_is_anchored = true;
 	}
 }
 
-/* What lies behind the line bounds its times: the next one's stamp, else a mark.  Without one
+/* What lies behind the line bounds its times: the next one's stamp, else an anchor.  Without one
  * nothing is known of them. */
 static void finish_line(struct mt_ring_cursor *cursor, struct line *line)
 {
@@ -145,8 +145,8 @@ static void finish_line(struct mt_ring_cursor *cursor, struct line *line)
 		return;
 	if (tsc >= cursor->last_tsc)
 		spread(cursor, line, line->count, tsc);
-	else if (cursor->next_mark < view->mark_count)
-		spread_to_mark(cursor, line, view->marks[cursor->next_mark].first);
+	else if (cursor->next_anchor < view->anchor_count)
+		spread_to_anchor(cursor, line, view->anchors[cursor->next_anchor].first);
 	else
 		spread(cursor, line, line->count, cursor->last_tsc);
 }
@@ -164,9 +164,9 @@ static void take(struct mt_ring_cursor *cursor, struct line *line, struct mt_rin
 
 static void begin_line(struct mt_ring_cursor *cursor, uint64_t tsc)
 {
-	if (cursor->line_tsc && tsc > cursor->line_tsc && !cursor->line_is_marked)
+	if (cursor->line_tsc && tsc > cursor->line_tsc && !cursor->line_is_anchored)
 		cursor->pace = (tsc - cursor->line_tsc) / MT_RING_LINE_EVENTS;
-	cursor->line_is_marked = false;
+	cursor->line_is_anchored = false;
 	cursor->line_tsc = not_before(cursor, tsc);
 }
 
@@ -175,16 +175,16 @@ static size_t sampled_line(struct mt_ring_cursor *cursor, uint64_t end,
 {
 	struct line line = {.events = events};
 
-	pass_marks(cursor, &line);
+	pass_anchors(cursor, &line);
 	if (cursor->at % MT_RING_LINE_BYTES == 0) {
 		begin_line(cursor, word_at(&cursor->view, cursor->at));
 		cursor->at += SLOT;
-		pass_marks(cursor, &line);
+		pass_anchors(cursor, &line);
 	}
 	while (cursor->at + SLOT <= end) {
 		take(cursor, &line, event_at(&cursor->view, cursor->at));
 		cursor->at += SLOT;
-		pass_marks(cursor, &line);
+		pass_anchors(cursor, &line);
 	}
 	finish_line(cursor, &line);
 	return line.count;

@@ -51,8 +51,8 @@ static inline uint32_t mt_ring_pushed(enum mt_ring_stamps stamps, bool is_return
 }
 
 /* What the tracer knows of a ring from outside: so much was written by `first`, and nothing more
- * until `last`.  Marks go by `written`. */
-struct mt_ring_mark {
+ * until `last`.  Anchors go by `written`. */
+struct mt_ring_anchor {
 	uint64_t written;
 	uint64_t first, last; /* TSC */
 };
@@ -66,15 +66,15 @@ struct mt_ring_view {
 	uint64_t reached; /* a copy of a ring that was written on meanwhile: as much was written
 			   * when it was done, over what was oldest; 0: it stood still */
 	enum mt_ring_stamps stamps;
-	const struct mt_ring_mark *marks;
-	size_t mark_count;
+	const struct mt_ring_anchor *anchors;
+	size_t anchor_count;
 };
 
 struct mt_call_event {
 	uint64_t tsc;
 	uint32_t site;
 	uint32_t stack; /* as it stands in the ring */
-	bool estimated; /* the time lies between two stamps, or marks */
+	bool estimated; /* the time lies between two stamps, or anchors */
 };
 
 /* A walk over a ring from its oldest whole line to its end. */
@@ -82,16 +82,16 @@ struct mt_ring_cursor {
 	struct mt_ring_view view;
 	uint64_t at;
 	uint64_t last_tsc;
-	size_t next_mark;
+	size_t next_anchor;
 	uint64_t line_tsc; /* the last line's stamp; 0: none yet */
-	uint64_t pace;     /* ticks from event to event in the last line without marks */
-	bool line_is_marked;
+	uint64_t pace;     /* ticks from event to event in the last line without anchors */
+	bool line_is_anchored;
 };
 
 void mt_ring_cursor_init(struct mt_ring_cursor *cursor, const struct mt_ring_view *view);
 
 /* Events of one line more, at the most MT_RING_LINE_EVENTS, by time.  Times never run backwards;
- * between two stamps they are spread by order.  Up to a mark they go at the pace of the line
+ * between two stamps they are spread by order.  Up to an anchor they go at the pace of the line
  * before: a stop comes some time after the last event. */
 #define MT_RING_LINE_EVENTS 15
 size_t mt_ring_next_line(struct mt_ring_cursor *cursor,
@@ -106,7 +106,7 @@ uint64_t mt_ring_least_size(const struct mt_ring_view *view);
  * most VIEW's own. */
 void mt_ring_copy(const struct mt_ring_view *view, uint64_t size, uint8_t *bytes);
 
-/* How far a ring was written, told from its bytes and marks alone: view->written does not count.
+/* How far a ring was written, told from its bytes and anchors alone: view->written does not count.
  * The ring was all zeros when it was begun.  It is exact with full stamps, in a ring that never
  * began anew, and behind a stamp of a thread that entered the kernel and never came back; else up
  * to MT_RING_LINE_EVENTS of the last events stay out. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Marks: how far a thread had written when.  With sampled stamps they part the events before a stop
- * from those after it, and what came before a sleep from what came after: a thread that enters the
- * kernel through code that is not recorded leaves no stamp there. */
+/* Anchors: how far a thread had written when.  With sampled stamps they part the events before a
+ * stop from those after it, and what came before a sleep from what came after: a thread that enters
+ * the kernel through code that is not recorded leaves no stamp there. */
 #include "engine/calls/private.h"
 
 #include <string.h>
 
-#define MOST_MARKS 16384u
+#define MOST_ANCHORS 16384u
 /* Looking at many threads must not take more than one part in so many of our time. */
 #define LEISURE   50u
 #define NS_PER_MS 1000000ull
@@ -27,44 +27,44 @@ bool mt_calls_read_written(struct mt_calls_engine *engine, const struct mt_calls
 }
 
 /* The older half of many goes: the ring began anew since then, or times get coarser there. */
-static void put(mt_calls_marks *marks, struct mt_ring_mark mark)
+static void put(mt_calls_anchors *anchors, struct mt_ring_anchor anchor)
 {
-	size_t half = MOST_MARKS / 2;
+	size_t half = MOST_ANCHORS / 2;
 
 	/* An event may have been taken back: it was not whole, or will be recorded again. */
-	while (marks->count > 1 && mt_array_last(marks)->written > mark.written)
-		mark.first = marks->items[--marks->count].first;
-	if (marks->count && mt_array_last(marks)->written >= mark.written) {
-		mt_array_last(marks)->last = mark.last;
+	while (anchors->count > 1 && mt_array_last(anchors)->written > anchor.written)
+		anchor.first = anchors->items[--anchors->count].first;
+	if (anchors->count && mt_array_last(anchors)->written >= anchor.written) {
+		mt_array_last(anchors)->last = anchor.last;
 		return;
 	}
-	if (marks->count == MOST_MARKS) {
-		memmove(&marks->items[1], &marks->items[half],
-			(marks->count - half) * sizeof(marks->items[0]));
-		marks->count -= half - 1;
+	if (anchors->count == MOST_ANCHORS) {
+		memmove(&anchors->items[1], &anchors->items[half],
+			(anchors->count - half) * sizeof(anchors->items[0]));
+		anchors->count -= half - 1;
 	}
 	/* Without memory, times are estimated more coarsely. */
-	(void)!mt_array_push(marks, mark);
+	(void)!mt_array_push(anchors, anchor);
 }
 
-void mt_calls_mark(struct mt_calls_engine *engine, struct mt_calls_thread *thread, uint64_t tsc)
+void mt_calls_anchor(struct mt_calls_engine *engine, struct mt_calls_thread *thread, uint64_t tsc)
 {
 	uint64_t written;
 
 	if (thread->rings && mt_calls_read_written(engine, thread, &written))
-		put(&thread->marks, (struct mt_ring_mark){written, tsc, tsc});
+		put(&thread->anchors, (struct mt_ring_anchor){written, tsc, tsc});
 }
 
 /* It writes on meanwhile. */
-static void mark_running(struct mt_calls_engine *engine, struct mt_calls_thread *thread)
+static void anchor_running(struct mt_calls_engine *engine, struct mt_calls_thread *thread)
 {
-	struct mt_ring_mark mark = {.last = mt_clock_tsc()};
+	struct mt_ring_anchor anchor = {.last = mt_clock_tsc()};
 
-	if (!thread->rings || !mt_calls_read_written(engine, thread, &mark.written))
+	if (!thread->rings || !mt_calls_read_written(engine, thread, &anchor.written))
 		return;
-	mark.first = mt_clock_tsc();
-	put(&thread->marks, mark);
-	mt_calls_throttle(engine, thread, mark.written, mark.first);
+	anchor.first = mt_clock_tsc();
+	put(&thread->anchors, anchor);
+	mt_calls_throttle(engine, thread, anchor.written, anchor.first);
 }
 
 /* One a process: threads share theirs. */
@@ -90,7 +90,7 @@ void mt_calls_tick(struct mt_engine *base)
 	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next) {
 		if (thread->space->waiting.count)
 			mt_error_destroy(mt_calls_set_waiting_breaks(engine, thread->space));
-		mark_running(engine, thread);
+		anchor_running(engine, thread);
 	}
 	end_ns = mt_clock_monotonic_ns();
 	engine->next_tick_ns =

@@ -71,7 +71,7 @@ static struct mt_error *set_filter(struct mt_pt_engine *engine, pid_t pid, int f
 			      engine->filter.text);
 }
 
-static struct mt_error *map_once(const struct mt_pt_engine *engine, struct mt_pt_ring *ring,
+static struct mt_error *map_once(const struct mt_pt_engine *engine, struct mt_pt_buffer *ring,
 				 uint64_t size)
 {
 	return mt_aux_ring_map(ring->fd, &ring->data, size, !engine->options.pt.full_execution,
@@ -86,7 +86,7 @@ static bool is_too_large(const struct mt_error *error)
 }
 
 /* Halves the ring until what may be locked, and what there is, suffices for it. */
-static struct mt_error *map_aux(const struct mt_pt_engine *engine, struct mt_pt_ring *ring)
+static struct mt_error *map_aux(const struct mt_pt_engine *engine, struct mt_pt_buffer *ring)
 {
 	uint64_t size =
 	    engine->options.ring_bytes * (engine->options.pt.full_execution ? STREAM_FACTOR : 1);
@@ -110,7 +110,7 @@ static struct mt_error *map_aux(const struct mt_pt_engine *engine, struct mt_pt_
 	return smaller;
 }
 
-static struct mt_error *open_all(struct mt_pt_engine *engine, struct mt_pt_ring *ring, pid_t lwp)
+static struct mt_error *open_all(struct mt_pt_engine *engine, struct mt_pt_buffer *ring, pid_t lwp)
 {
 	mt_try(open_event(engine, lwp, ring->cpu, &ring->fd));
 	mt_try(mt_data_ring_map(ring->fd, DATA_RING_BYTES, false, &ring->data));
@@ -129,7 +129,7 @@ static struct mt_error *ignore_gone(struct mt_error *error)
 
 static struct mt_error *open_ring(struct mt_pt_engine *engine, pid_t pid, pid_t lwp, int cpu)
 {
-	struct mt_pt_ring *ring = calloc(1, sizeof(*ring));
+	struct mt_pt_buffer *ring = calloc(1, sizeof(*ring));
 
 	if (!ring)
 		return mt_error_no_memory();
@@ -142,24 +142,25 @@ static struct mt_error *open_ring(struct mt_pt_engine *engine, pid_t pid, pid_t 
 	engine->rings = ring;
 	struct mt_error *error = open_all(engine, ring, lwp);
 	if (error)
-		mt_pt_ring_close(engine, ring);
+		mt_pt_buffer_close(engine, ring);
 	else
-		mt_pt_ring_enable(ring, true);
+		mt_pt_buffer_enable(ring, true);
 	engine->has_ring |= !error;
 	return ignore_gone(error);
 }
 
-struct mt_error *mt_pt_ring_open(struct mt_pt_engine *engine, pid_t pid, pid_t lwp)
+struct mt_error *mt_pt_buffer_open(struct mt_pt_engine *engine, pid_t pid, pid_t lwp)
 {
 	return open_ring(engine, pid, lwp, -1);
 }
 
-struct mt_error *mt_pt_ring_open_cpu(struct mt_pt_engine *engine, pid_t pid, pid_t lwp, int cpu)
+struct mt_error *mt_pt_buffer_open_cpu(struct mt_pt_engine *engine, pid_t pid, pid_t lwp, int cpu)
 {
 	return open_ring(engine, pid, lwp, cpu);
 }
 
-struct mt_error *mt_pt_ring_join(struct mt_pt_engine *engine, struct mt_pt_ring *ring, pid_t lwp)
+struct mt_error *mt_pt_buffer_join(struct mt_pt_engine *engine, struct mt_pt_buffer *ring,
+				   pid_t lwp)
 {
 	int fd = -1, result;
 
@@ -179,17 +180,17 @@ struct mt_error *mt_pt_ring_join(struct mt_pt_engine *engine, struct mt_pt_ring 
 	return NULL;
 }
 
-struct mt_pt_ring *mt_pt_ring_of(const struct mt_pt_engine *engine, pid_t lwp)
+struct mt_pt_buffer *mt_pt_buffer_of(const struct mt_pt_engine *engine, pid_t lwp)
 {
-	for (struct mt_pt_ring *ring = engine->rings; ring; ring = ring->next)
+	for (struct mt_pt_buffer *ring = engine->rings; ring; ring = ring->next)
 		if (ring->lwp == lwp)
 			return ring;
 	return NULL;
 }
 
-static void unlink_ring(struct mt_pt_engine *engine, const struct mt_pt_ring *ring)
+static void unlink_ring(struct mt_pt_engine *engine, const struct mt_pt_buffer *ring)
 {
-	struct mt_pt_ring **at = &engine->rings;
+	struct mt_pt_buffer **at = &engine->rings;
 
 	while (*at && *at != ring)
 		at = &(*at)->next;
@@ -197,7 +198,7 @@ static void unlink_ring(struct mt_pt_engine *engine, const struct mt_pt_ring *ri
 		*at = ring->next;
 }
 
-void mt_pt_ring_close(struct mt_pt_engine *engine, struct mt_pt_ring *ring)
+void mt_pt_buffer_close(struct mt_pt_engine *engine, struct mt_pt_buffer *ring)
 {
 	if (!ring)
 		return;
@@ -215,7 +216,7 @@ void mt_pt_ring_close(struct mt_pt_engine *engine, struct mt_pt_ring *ring)
 	free(ring);
 }
 
-void mt_pt_ring_enable(const struct mt_pt_ring *ring, bool on)
+void mt_pt_buffer_enable(const struct mt_pt_buffer *ring, bool on)
 {
 	unsigned long request = on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE;
 
@@ -226,11 +227,11 @@ void mt_pt_ring_enable(const struct mt_pt_ring *ring, bool on)
 
 struct drain {
 	struct mt_pt_engine *engine;
-	struct mt_pt_ring *ring;
+	struct mt_pt_buffer *ring;
 	struct mt_recording_writer *writer;
 };
 
-static struct mt_error *keep_flag(struct mt_pt_ring *ring, const struct mt_sideband *aux)
+static struct mt_error *keep_flag(struct mt_pt_buffer *ring, const struct mt_sideband *aux)
 {
 	const uint64_t told =
 	    PERF_AUX_FLAG_TRUNCATED | PERF_AUX_FLAG_PARTIAL | PERF_AUX_FLAG_COLLISION;
@@ -278,8 +279,8 @@ static struct mt_error *take_record(void *context, const struct perf_event_heade
 	}
 }
 
-struct mt_error *mt_pt_ring_drain(struct mt_pt_engine *engine, struct mt_pt_ring *ring,
-				  struct mt_recording_writer *writer)
+struct mt_error *mt_pt_buffer_drain(struct mt_pt_engine *engine, struct mt_pt_buffer *ring,
+				    struct mt_recording_writer *writer)
 {
 	struct drain drain = {engine, ring, writer};
 
