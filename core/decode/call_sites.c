@@ -31,12 +31,6 @@ struct mt_call_sites *mt_call_sites_create(void)
 	return calloc(1, sizeof(struct mt_call_sites));
 }
 
-static void caller_destroy(struct caller *caller)
-{
-	mt_array_deinit(&caller->sites);
-	free(caller);
-}
-
 void mt_call_sites_destroy(struct mt_call_sites *sites)
 {
 	struct caller *caller, *next;
@@ -45,7 +39,8 @@ void mt_call_sites_destroy(struct mt_call_sites *sites)
 		return;
 	HASH_ITER (hh, sites->callers, caller, next) {
 		HASH_DEL(sites->callers, caller);
-		caller_destroy(caller);
+		mt_array_deinit(&caller->sites);
+		free(caller);
 	}
 	free(sites);
 }
@@ -127,7 +122,8 @@ static const struct caller *find_caller(struct mt_call_sites *sites, struct mt_s
 		mt_array_deinit(&caller->sites);
 	HASH_ADD(hh, sites->callers, id, sizeof(caller->id), caller);
 	if (!caller->hh.tbl) {
-		caller_destroy(caller);
+		mt_array_deinit(&caller->sites);
+		free(caller);
 		return NULL;
 	}
 	return caller;
@@ -147,12 +143,6 @@ static bool stub_leads_to(const char *stub, const char *name)
 	return strncmp(name, "__", 2) == 0 && memmem(name, strlen(name), stub, length);
 }
 
-static bool leads_to(const struct mt_function *target, const struct mt_function *callee)
-{
-	return target == callee ||
-	       (target->kind == MT_FUNCTION_PLT && stub_leads_to(target->name, callee->name));
-}
-
 /* The line of the function itself, not of what is inlined into it. */
 static struct mt_source line_at(struct mt_space *space, uint64_t address)
 {
@@ -166,28 +156,31 @@ static struct mt_source line_at(struct mt_space *space, uint64_t address)
 	return source;
 }
 
-static bool is_same_line(struct mt_space *space, uint64_t one, uint64_t other)
-{
-	struct mt_source a = line_at(space, one), b = line_at(space, other);
-
-	return a.line && a.line == b.line && a.file && b.file && strcmp(a.file, b.file) == 0;
-}
-
 uint64_t mt_call_sites_find(struct mt_call_sites *sites, struct mt_space *space,
 			    const struct mt_function *caller, const struct mt_function *callee)
 {
 	const struct caller *known = find_caller(sites, space, caller);
+	struct mt_source found_line = {0};
 	uint64_t found = 0;
 
 	if (!known)
 		return 0;
 	mt_array_each (site, &known->sites) {
-		if (!leads_to(site->target, callee))
+		const struct mt_function *target = site->target;
+
+		if (target != callee &&
+		    (target->kind != MT_FUNCTION_PLT || !stub_leads_to(target->name, callee->name)))
 			continue;
-		if (found && !is_same_line(space, found, site->address))
-			return 0;
-		if (!found)
+		if (!found) {
 			found = site->address;
+			continue;
+		}
+		struct mt_source line = line_at(space, site->address);
+		if (!found_line.line)
+			found_line = line_at(space, found);
+		if (!line.line || line.line != found_line.line || !line.file || !found_line.file ||
+		    strcmp(line.file, found_line.file) != 0)
+			return 0;
 	}
 	return found;
 }

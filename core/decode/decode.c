@@ -6,23 +6,23 @@ static struct mt_error *check_kind(const struct mt_decode_run *run)
 	const struct mt_recording *recording = run->recording;
 	const char *path = mt_recording_info(recording)->path;
 
-	if (mt_recording_call_thread_count(recording) || mt_decode_has_beside(run))
+	if (mt_recording_call_thread_count(recording) || mt_decode_has_side_tracks(run))
 		return NULL;
 	if (mt_recording_is_of_calls(recording))
 		return mt_error_new(MT_ERROR_UNSUPPORTED,
-				    "%s holds no calls: no function that could be recorded, and "
-				    "was asked for, ran meanwhile",
+				    "%s contains no calls: none of the selected functions ran",
 				    path);
 	if (!mt_recording_pt(recording)->present)
 		return mt_error_new(
 		    MT_ERROR_UNSUPPORTED,
-		    "%s holds no Intel PT trace: make one with \"mtdb run --record FILE\" "
+		    "%s contains no Intel PT trace; make one with \"mtdb run --record FILE\" "
 		    "or \"perf record -e intel_pt//u\"",
 		    path);
 	if (!mt_recording_auxtrace_count(recording))
 		return mt_error_new(
 		    MT_ERROR_UNSUPPORTED,
-		    "%s holds no trace data: nothing ran while it was recorded, or it was cut off",
+		    "%s contains no trace data: nothing ran while it was recorded, or the file "
+		    "is truncated",
 		    path);
 	return NULL;
 }
@@ -71,7 +71,7 @@ static struct mt_error *decode(struct mt_decode_run *run)
 {
 	const struct mt_recording_info *info = mt_recording_info(run->recording);
 
-	mt_try(mt_machine_create(run->recording, run->options, &run->machine));
+	mt_try(mt_processes_create(run->recording, run->options, &run->processes));
 	if (mt_recording_is_of_calls(run->recording)) {
 		run->rebuild_ops = &mt_rebuild_from_calls;
 		run->timed = info->has_time; /* in the clock of the notes already */
@@ -98,7 +98,7 @@ struct mt_error *mt_decode(struct mt_recording *recording, const struct mt_decod
 	if (!error)
 		error = mt_decode_hits(&run);
 	if (!error)
-		error = mt_decode_beside(&run);
+		error = mt_decode_side_tracks(&run);
 	if (!error && sink.ops->finish)
 		error = sink.ops->finish(sink.self);
 
@@ -108,9 +108,9 @@ struct mt_error *mt_decode(struct mt_recording *recording, const struct mt_decod
 	mt_array_deinit(&run.counter_names);
 	mt_arena_deinit(&run.arena);
 	mt_pt_streams_deinit(&run.streams);
-	if (run.machine)
-		run.stats.missing_files = mt_machine_missing_files(run.machine);
-	mt_machine_destroy(run.machine);
+	if (run.processes)
+		run.stats.missing_files = mt_processes_missing_files(run.processes);
+	mt_processes_destroy(run.processes);
 	if (stats)
 		*stats = run.stats;
 	return error;

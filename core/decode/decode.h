@@ -30,7 +30,7 @@ struct mt_decode_stats {
 };
 
 /* options may be NULL, stats may be NULL.
- * Errors: UNSUPPORTED (the recording holds no trace that we know); the sink's; INTERRUPTED;
+ * Errors: UNSUPPORTED (the recording contains no trace that we know); the sink's; INTERRUPTED;
  * NO_MEMORY. */
 struct mt_error *mt_decode(struct mt_recording *recording, const struct mt_decode_options *options,
 			   struct mt_slice_sink sink, struct mt_decode_stats *stats);

@@ -26,7 +26,7 @@ static struct mt_hit read_hit(const struct mt_sideband *note)
 	return hit;
 }
 
-static bool is_told(const struct mt_decode_run *run, const struct mt_sideband *record)
+static bool is_shown(const struct mt_decode_run *run, const struct mt_sideband *record)
 {
 	return mt_decode_note_of(run, record) == MT_NOTE_TRIGGER && record->sample.raw &&
 	       record->sample.raw_size && record->sample.raw[0] && mt_decode_has_time(record);
@@ -35,7 +35,7 @@ static bool is_told(const struct mt_decode_run *run, const struct mt_sideband *r
 static struct mt_error *put(struct mt_decode_run *run, const struct mt_sideband *note,
 			    const struct mt_hit *hit)
 {
-	struct mt_machine_thread *thread = mt_machine_thread(run->machine, note->tid);
+	struct mt_process_thread *thread = mt_processes_thread(run->processes, note->tid);
 	struct mt_instant instant = {
 	    .time_ns = note->time_ns,
 	    .kind = MT_INSTANT_TRIGGER,
@@ -54,24 +54,13 @@ static struct mt_error *put(struct mt_decode_run *run, const struct mt_sideband 
 	return run->sink.ops->instant(run->sink.self, &instant);
 }
 
-static struct mt_error *put_all(struct mt_decode_run *run)
-{
-	const struct mt_sideband *records = mt_recording_sideband(run->recording);
-	size_t next = 0;
-
-	for (size_t i = 0; next < run->hits.count; i++)
-		if (is_told(run, &records[i]))
-			mt_try(put(run, &records[i], &run->hits.items[next++]));
-	return NULL;
-}
-
 struct mt_error *mt_decode_hits(struct mt_decode_run *run)
 {
 	const struct mt_sideband *records = mt_recording_sideband(run->recording);
 	const struct mt_sideband *first = NULL, *last = NULL;
 
 	for (size_t i = 0; i < mt_recording_sideband_count(run->recording); i++) {
-		if (!is_told(run, &records[i]))
+		if (!is_shown(run, &records[i]))
 			continue;
 		if (mt_array_push(&run->hits, read_hit(&records[i])))
 			return mt_error_no_memory();
@@ -85,6 +74,8 @@ struct mt_error *mt_decode_hits(struct mt_decode_run *run)
 						  .end_ns = last->time_ns};
 	mt_try(run->sink.ops->thread(run->sink.self, &track));
 	mt_try(run->sink.ops->segment_begin(run->sink.self, &segment));
-	mt_try(put_all(run));
+	for (size_t i = 0, next = 0; next < run->hits.count; i++)
+		if (is_shown(run, &records[i]))
+			mt_try(put(run, &records[i], &run->hits.items[next++]));
 	return run->sink.ops->segment_end(run->sink.self, &segment);
 }

@@ -21,20 +21,6 @@ bool mt_kernel_is_running(const char *os_release)
 	return os_release && uname(&name) == 0 && strcmp(name.release, os_release) == 0;
 }
 
-/* The part of a mapping that one segment of kcore holds. */
-static struct mt_error *add_overlap(struct mt_pt_image *image, const char *kcore,
-				    const GElf_Phdr *segment, const struct mt_mapping *mapping)
-{
-	uint64_t segment_end = segment->p_vaddr + segment->p_filesz;
-	uint64_t start = mapping->start > segment->p_vaddr ? mapping->start : segment->p_vaddr;
-	uint64_t end = mapping->end < segment_end ? mapping->end : segment_end;
-
-	if (segment->p_type != PT_LOAD || start >= end)
-		return NULL;
-	return mt_pt_image_add(image, kcore, segment->p_offset + (start - segment->p_vaddr),
-			       end - start, start);
-}
-
 static struct mt_error *add_segments(struct mt_pt_image *image, const char *kcore, Elf *elf,
 				     const struct mt_space *kernel)
 {
@@ -45,10 +31,21 @@ static struct mt_error *add_segments(struct mt_pt_image *image, const char *kcor
 	for (size_t i = 0; i < segments; i++) {
 		GElf_Phdr segment;
 
-		if (!gelf_getphdr(elf, (int)i, &segment))
+		if (!gelf_getphdr(elf, (int)i, &segment) || segment.p_type != PT_LOAD)
 			continue;
-		for (size_t m = 0; m < mt_space_mapping_count(kernel); m++)
-			mt_try(add_overlap(image, kcore, &segment, mt_space_mapping(kernel, m)));
+		for (size_t m = 0; m < mt_space_mapping_count(kernel); m++) {
+			const struct mt_mapping *mapping = mt_space_mapping(kernel, m);
+			uint64_t start = segment.p_vaddr, end = start + segment.p_filesz;
+
+			if (start < mapping->start)
+				start = mapping->start;
+			if (end > mapping->end)
+				end = mapping->end;
+			if (start < end)
+				mt_try(mt_pt_image_add(image, kcore,
+						       segment.p_offset + (start - segment.p_vaddr),
+						       end - start, start));
+		}
 	}
 	return NULL;
 }

@@ -20,7 +20,7 @@
 
 struct mt_track {
 	int tid;
-	struct mt_machine_thread *thread;
+	struct mt_process_thread *thread;
 	struct mt_rebuild *rebuild;
 	const struct mt_pt_stream *stream; /* AUX data of the thread's own; NULL: something else */
 	struct mt_epoch *epoch;            /* whose names the rebuild uses */
@@ -35,11 +35,11 @@ struct mt_decode_run {
 	const struct mt_rebuild_ops *rebuild_ops;
 	struct mt_slice_sink sink;
 	struct mt_decode_stats stats;
-	struct mt_machine *machine;
+	struct mt_processes *processes;
 	mt_pt_streams streams;
 	struct mt_track *tracks;
 	MT_ARRAY(struct mt_hit) hits; /* of triggers */
-	struct mt_arena arena;        /* names of tracks beside the calls, and what is in them */
+	struct mt_arena arena;        /* names of side tracks, and their events */
 	MT_ARRAY(const char *) counter_names;
 	bool timed; /* times of events and of the sideband can be compared */
 	uint64_t bytes_total;
@@ -47,7 +47,7 @@ struct mt_decode_run {
 
 /* track.c */
 struct mt_epoch *mt_decode_epoch_at(const struct mt_decode_run *run,
-				    const struct mt_machine_thread *thread, uint64_t time_ns);
+				    const struct mt_process_thread *thread, uint64_t time_ns);
 /* The thread's, made at its first use. */
 struct mt_error *mt_track_find(struct mt_decode_run *run, int tid, struct mt_track **out);
 void mt_track_destroy(struct mt_decode_run *run, struct mt_track *track);
@@ -77,9 +77,9 @@ static inline bool mt_decode_has_time(const struct mt_sideband *record)
 struct mt_error *mt_decode_hits(struct mt_decode_run *run);
 
 /* side_tracks.c */
-bool mt_decode_has_beside(const struct mt_decode_run *run);
+bool mt_decode_has_side_tracks(const struct mt_decode_run *run);
 /* After all threads.  Errors: the sink's; NO_MEMORY. */
-struct mt_error *mt_decode_beside(struct mt_decode_run *run);
+struct mt_error *mt_decode_side_tracks(struct mt_decode_run *run);
 
 /* pt.c */
 struct mt_error *mt_decode_pt(struct mt_decode_run *run);

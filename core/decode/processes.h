@@ -29,7 +29,7 @@ struct mt_process {
 	UT_hash_handle hh;
 };
 
-struct mt_machine_thread {
+struct mt_process_thread {
 	int tid;
 	int pid;
 	const char *name;           /* NULL: not known */
@@ -51,25 +51,26 @@ struct mt_cpu_timeline {
 	UT_hash_handle hh;
 };
 
-struct mt_machine;
+struct mt_processes;
 
-/* Everything is lent by the recording, which must outlive the machine. */
-struct mt_error *mt_machine_create(struct mt_recording *recording,
-				   const struct mt_decode_options *options,
-				   struct mt_machine **out);
-void mt_machine_destroy(struct mt_machine *machine); /* NULL is fine */
+/* Everything is lent by the recording, which must outlive it. */
+struct mt_error *mt_processes_create(struct mt_recording *recording,
+				     const struct mt_decode_options *options,
+				     struct mt_processes **out);
+void mt_processes_destroy(struct mt_processes *processes); /* NULL is fine */
 
 /* The thread of that id, made if the sideband never named it.  NULL: no memory. */
-struct mt_machine_thread *mt_machine_thread(struct mt_machine *machine, int tid);
+struct mt_process_thread *mt_processes_thread(struct mt_processes *processes, int tid);
 /* The name of a thread's process: its main thread's.  NULL: not known. */
-const char *mt_machine_process_name(struct mt_machine *machine, const struct mt_machine_thread *of);
-/* NULL: that CPU told of no switch. */
-const struct mt_cpu_timeline *mt_machine_cpu(const struct mt_machine *machine, int cpu);
+const char *mt_processes_name_of(struct mt_processes *processes,
+				 const struct mt_process_thread *of);
+/* NULL: the recording has no switch of that CPU. */
+const struct mt_cpu_timeline *mt_processes_cpu(const struct mt_processes *processes, int cpu);
 
 struct mt_epoch *mt_process_epoch_at(const struct mt_process *process, uint64_t time_ns);
 /* NULL: no code at all, or no memory. */
-struct mt_pt_image *mt_machine_image(struct mt_machine *machine, struct mt_epoch *epoch);
+struct mt_pt_image *mt_processes_image(struct mt_processes *processes, struct mt_epoch *epoch);
 /* Mappings whose code could not be had; each was logged once. */
-uint32_t mt_machine_missing_files(const struct mt_machine *machine);
+uint32_t mt_processes_missing_files(const struct mt_processes *processes);
 
 #endif

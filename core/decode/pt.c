@@ -42,12 +42,13 @@ static struct mt_pt_image *image_at(void *context, uint64_t time_ns)
 {
 	struct feed *feed = context;
 	int tid = feed->stream->tid >= 0 ? feed->stream->tid : tid_on_cpu(feed->timeline, time_ns);
-	struct mt_machine_thread *thread =
-	    tid > 0 ? mt_machine_thread(feed->run->machine, tid) : NULL;
+	struct mt_process_thread *thread =
+	    tid > 0 ? mt_processes_thread(feed->run->processes, tid) : NULL;
 
 	if (!thread)
 		return NULL;
-	return mt_machine_image(feed->run->machine, mt_decode_epoch_at(feed->run, thread, time_ns));
+	return mt_processes_image(feed->run->processes,
+				  mt_decode_epoch_at(feed->run, thread, time_ns));
 }
 
 static struct mt_error *feed_create(struct mt_decode_run *run, struct mt_pt_stream *stream,
@@ -61,7 +62,7 @@ static struct mt_error *feed_create(struct mt_decode_run *run, struct mt_pt_stre
 	feed->run = run;
 	feed->stream = stream;
 	feed->tid = stream->tid >= 0 ? stream->tid : 0;
-	feed->timeline = stream->tid >= 0 ? NULL : mt_machine_cpu(run->machine, stream->cpu);
+	feed->timeline = stream->tid >= 0 ? NULL : mt_processes_cpu(run->processes, stream->cpu);
 
 	struct mt_pt_decoder_config config = {
 	    .cpu = {pt->cpu_is_intel, pt->cpu_family, pt->cpu_model, pt->cpu_stepping},
@@ -117,19 +118,6 @@ static struct mt_error *feed_fill(struct feed *feed)
 	return NULL;
 }
 
-static struct mt_error *decode_thread(struct mt_decode_run *run, struct feed *feed)
-{
-	struct mt_track *track = NULL;
-
-	mt_try(mt_track_find(run, feed->tid, &track));
-	track->stream = feed->stream;
-	do {
-		mt_try(feed_fill(feed));
-		mt_try(mt_track_deliver(run, track, feed->events, feed->count));
-	} while (feed->count);
-	return mt_track_finish(run, track);
-}
-
 static struct mt_error *decode_threads(struct mt_decode_run *run)
 {
 	mt_array_each (stream, &run->streams) {
@@ -137,8 +125,19 @@ static struct mt_error *decode_threads(struct mt_decode_run *run)
 
 		if (!mt_decode_wants(run, stream->tid))
 			continue;
+		struct mt_track *track = NULL;
+
+		mt_try(mt_track_find(run, stream->tid, &track));
+		track->stream = stream;
 		mt_try(feed_create(run, stream, &feed));
-		struct mt_error *error = decode_thread(run, feed);
+		struct mt_error *error = NULL;
+		do {
+			error = feed_fill(feed);
+			if (!error)
+				error = mt_track_deliver(run, track, feed->events, feed->count);
+		} while (!error && feed->count);
+		if (!error)
+			error = mt_track_finish(run, track);
 		feed_destroy(feed);
 		mt_try(error);
 	}
@@ -151,18 +150,10 @@ static bool may_switch(const struct mt_event *event)
 	return event->kind == MT_EVENT_TRACE_START || mt_address_is_kernel(event->from);
 }
 
-static void feed_switch(struct feed *feed, const struct mt_event *event)
-{
-	const struct mt_cpu_timeline *timeline = feed->timeline;
-
-	while (timeline && may_switch(event) && feed->next_switch < timeline->switches.count &&
-	       timeline->switches.items[feed->next_switch].time_ns <= event->time_ns)
-		feed->tid = timeline->switches.items[feed->next_switch++].tid;
-}
-
 /* Deliver the feed's events up to a time, a run of one thread's at once. */
 static struct mt_error *feed_drain(struct feed *feed, uint64_t until_ns)
 {
+	const struct mt_cpu_timeline *timeline = feed->timeline;
 	struct mt_decode_run *run = feed->run;
 
 	while (feed->next < feed->count && feed->events[feed->next].time_ns <= until_ns) {
@@ -170,7 +161,10 @@ static struct mt_error *feed_drain(struct feed *feed, uint64_t until_ns)
 		struct mt_track *track = NULL;
 		size_t count = 1;
 
-		feed_switch(feed, first);
+		while (timeline && may_switch(first) &&
+		       feed->next_switch < timeline->switches.count &&
+		       timeline->switches.items[feed->next_switch].time_ns <= first->time_ns)
+			feed->tid = timeline->switches.items[feed->next_switch++].tid;
 		while (feed->next + count < feed->count && first[count].time_ns <= until_ns &&
 		       !may_switch(&first[count]))
 			count++;

@@ -6,16 +6,6 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
-static bool tells_switches(const struct mt_recording *recording)
-{
-	const struct mt_sideband *records = mt_recording_sideband(recording);
-
-	for (size_t i = 0; i < mt_recording_sideband_count(recording); i++)
-		if (records[i].kind == MT_SIDEBAND_SWITCH && records[i].cpu >= 0)
-			return true;
-	return false;
-}
-
 /* perf record gives a program that it starts a ring on each CPU: AUXTRACE names both then, but the
  * ring is not the thread's, since threads that it makes write there too. */
 static int32_t owner_of(const struct mt_auxtrace *auxtrace, bool switches)
@@ -24,39 +14,20 @@ static int32_t owner_of(const struct mt_auxtrace *auxtrace, bool switches)
 }
 
 /* A thread has one stream, whatever its ring is numbered: a second one would begin its time anew.
- */
-static bool is_piece_of(const struct mt_pt_stream *stream, const struct mt_auxtrace *auxtrace,
-			bool switches)
-{
-	if (stream->tid != owner_of(auxtrace, switches))
-		return false;
-	if (stream->tid >= 0 && stream->cpu < 0 && auxtrace->cpu < 0)
-		return true;
-	return stream->idx == auxtrace->idx && (stream->tid >= 0 || stream->cpu == auxtrace->cpu);
-}
-
+ * NULL: it is not there yet. */
 static struct mt_pt_stream *stream_of(mt_pt_streams *streams, const struct mt_auxtrace *auxtrace,
 				      bool switches)
 {
-	mt_array_each (stream, streams)
-		if (is_piece_of(stream, auxtrace, switches))
+	mt_array_each (stream, streams) {
+		if (stream->tid != owner_of(auxtrace, switches))
+			continue;
+		if (stream->tid >= 0 && stream->cpu < 0 && auxtrace->cpu < 0)
 			return stream;
+		if (stream->idx == auxtrace->idx &&
+		    (stream->tid >= 0 || stream->cpu == auxtrace->cpu))
+			return stream;
+	}
 	return NULL;
-}
-
-static struct mt_error *find_or_add(mt_pt_streams *streams, struct mt_recording *recording,
-				    const struct mt_auxtrace *auxtrace, bool switches)
-{
-	struct mt_pt_stream added = {
-	    .idx = auxtrace->idx,
-	    .tid = owner_of(auxtrace, switches),
-	    .cpu = auxtrace->cpu,
-	    .recording = recording,
-	};
-
-	if (stream_of(streams, auxtrace, switches) || !mt_array_push(streams, added))
-		return NULL;
-	return mt_error_no_memory();
 }
 
 static bool gap_of_flags(uint64_t flags, enum mt_gap_cause *cause)
@@ -77,45 +48,28 @@ static bool is_of_stream(const struct mt_sideband *record, const struct mt_pt_st
 	return stream->tid >= 0 ? record->tid == stream->tid : record->cpu == stream->cpu;
 }
 
-/* PERF_RECORD_AUX tells of a stretch of a stream, and by its flags that data was lost behind it. */
-static struct mt_error *add_loss(mt_pt_streams *streams, const struct mt_sideband *record)
-{
-	struct mt_pt_loss loss = {.offset = record->aux.offset + record->aux.size};
-
-	if (!gap_of_flags(record->aux.flags, &loss.cause))
-		return NULL;
-	mt_array_each (stream, streams)
-		if (is_of_stream(record, stream) && mt_array_push(&stream->losses, loss))
-			return mt_error_no_memory();
-	return NULL;
-}
-
-static struct mt_error *add_snapshot(mt_pt_streams *streams, const struct mt_sideband *record)
-{
-	mt_array_each (stream, streams)
-		if (is_of_stream(record, stream) && mt_array_push(&stream->snapshots, record))
-			return mt_error_no_memory();
-	return NULL;
-}
-
-static bool is_snapshot_note(const struct mt_recording *recording, const struct mt_sideband *record)
-{
-	const char *name = record->kind == MT_SIDEBAND_SAMPLE
-			       ? mt_recording_event_name(recording, record->sample.event)
-			       : NULL;
-
-	return name && strcmp(name, mt_recording_note_names[MT_NOTE_SNAPSHOT]) == 0;
-}
-
+/* PERF_RECORD_AUX is of a stretch of a stream, and says by its flags that data was lost behind it.
+ */
 static struct mt_error *read_sideband(struct mt_recording *recording, mt_pt_streams *streams)
 {
+	const char *snapshot = mt_recording_note_names[MT_NOTE_SNAPSHOT];
 	const struct mt_sideband *records = mt_recording_sideband(recording);
 
 	for (size_t i = 0; i < mt_recording_sideband_count(recording); i++) {
-		if (records[i].kind == MT_SIDEBAND_AUX)
-			mt_try(add_loss(streams, &records[i]));
-		else if (is_snapshot_note(recording, &records[i]))
-			mt_try(add_snapshot(streams, &records[i]));
+		const struct mt_sideband *record = &records[i];
+		struct mt_pt_loss loss = {.offset = record->aux.offset + record->aux.size};
+		const char *name = record->kind == MT_SIDEBAND_SAMPLE
+				       ? mt_recording_event_name(recording, record->sample.event)
+				       : NULL;
+		bool is_loss =
+		    record->kind == MT_SIDEBAND_AUX && gap_of_flags(record->aux.flags, &loss.cause);
+		bool is_snapshot = name && strcmp(name, snapshot) == 0;
+
+		mt_array_each (stream, streams)
+			if (is_of_stream(record, stream) &&
+			    ((is_loss && mt_array_push(&stream->losses, loss)) ||
+			     (is_snapshot && mt_array_push(&stream->snapshots, record))))
+				return mt_error_no_memory();
 	}
 	return NULL;
 }
@@ -165,17 +119,6 @@ static struct mt_error *add_between_losses(struct mt_pt_stream *stream,
 	return push_piece(stream, piece, auxtrace->size);
 }
 
-/* A window of ours begins at the last PSB of the one before, if nothing was lost between. */
-static uint64_t repeated_of(const struct mt_pt_stream *stream, const struct mt_auxtrace *auxtrace,
-			    uint64_t end)
-{
-	bool follows = stream->pieces.count && mt_array_last(&stream->pieces)->snapshot;
-
-	return follows && auxtrace->offset < end && end - auxtrace->offset < auxtrace->size
-		   ? end - auxtrace->offset
-		   : 0;
-}
-
 /* perf's snapshots hold the whole ring each, and so may repeat what the last one held; snapshots of
  * ours stand alone. */
 static struct mt_error *add_auxtrace(struct mt_pt_stream *stream, size_t index, size_t *next_loss)
@@ -187,7 +130,11 @@ static struct mt_error *add_auxtrace(struct mt_pt_stream *stream, size_t index, 
 
 	if (stream->pieces.count)
 		mt_array_last(&stream->pieces)->runs_on = auxtrace->offset <= end;
-	piece.repeated = repeated_of(stream, auxtrace, end);
+	/* A window of ours begins at the last PSB of the one before, if nothing was lost between.
+	 */
+	if (stream->pieces.count && mt_array_last(&stream->pieces)->snapshot &&
+	    auxtrace->offset < end && end - auxtrace->offset < auxtrace->size)
+		piece.repeated = end - auxtrace->offset;
 	if (number < stream->snapshots.count) {
 		mt_try(add_between_losses(stream, &piece, auxtrace, next_loss));
 		if (stream->pieces.count && mt_array_last(&stream->pieces)->auxtrace == index)
@@ -225,12 +172,24 @@ static struct mt_error *add_lost_end(struct mt_pt_stream *stream)
 
 struct mt_error *mt_pt_streams_read(struct mt_recording *recording, mt_pt_streams *streams)
 {
+	const struct mt_sideband *records = mt_recording_sideband(recording);
 	size_t count = mt_recording_auxtrace_count(recording);
-	bool switches = tells_switches(recording);
+	bool switches = false;
 
-	for (size_t i = 0; i < count; i++)
-		mt_try(
-		    find_or_add(streams, recording, mt_recording_auxtrace(recording, i), switches));
+	for (size_t i = 0; i < mt_recording_sideband_count(recording) && !switches; i++)
+		switches = records[i].kind == MT_SIDEBAND_SWITCH && records[i].cpu >= 0;
+	for (size_t i = 0; i < count; i++) {
+		const struct mt_auxtrace *auxtrace = mt_recording_auxtrace(recording, i);
+		const struct mt_pt_stream added = {
+		    .idx = auxtrace->idx,
+		    .tid = owner_of(auxtrace, switches),
+		    .cpu = auxtrace->cpu,
+		    .recording = recording,
+		};
+
+		if (!stream_of(streams, auxtrace, switches) && mt_array_push(streams, added))
+			return mt_error_no_memory();
+	}
 	mt_try(read_sideband(recording, streams));
 	for (size_t i = 0; i < count; i++) {
 		struct mt_pt_stream *stream =

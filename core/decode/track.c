@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A track is one thread's rebuild of slices, with what the sideband tells of the thread: whose
+/* A track is one thread's rebuild of slices, with what the sideband says of the thread: whose
  * names are true at which time, and the notes (signals, triggers, snapshots, the end), each put in
  * where it belongs among the events. */
 #include "decode/private.h"
@@ -7,14 +7,14 @@
 #include <string.h>
 
 struct mt_epoch *mt_decode_epoch_at(const struct mt_decode_run *run,
-				    const struct mt_machine_thread *thread, uint64_t time_ns)
+				    const struct mt_process_thread *thread, uint64_t time_ns)
 {
 	return mt_process_epoch_at(thread->process, run->timed ? time_ns : UINT64_MAX);
 }
 
 static struct mt_error *track_create(struct mt_decode_run *run, int tid, struct mt_track **out)
 {
-	struct mt_machine_thread *thread = mt_machine_thread(run->machine, tid);
+	struct mt_process_thread *thread = mt_processes_thread(run->processes, tid);
 	struct mt_track *track = thread ? calloc(1, sizeof(*track)) : NULL;
 
 	if (!track)
@@ -24,7 +24,7 @@ static struct mt_error *track_create(struct mt_decode_run *run, int tid, struct 
 	    .thread = {.pid = thread->pid,
 		       .tid = tid,
 		       .name = thread->name,
-		       .process = mt_machine_process_name(run->machine, thread)},
+		       .process = mt_processes_name_of(run->processes, thread)},
 	    .sink = run->sink,
 	    .inlines = !run->options->no_inlines,
 	};
@@ -147,20 +147,6 @@ static bool note_is_due(const struct mt_decode_run *run, const struct mt_sideban
 	return run->rebuild_ops->takes_note(event, &note);
 }
 
-/* The snapshot's note, from the next one on; NULL: it is not there. */
-static const struct mt_sideband *note_of_snapshot(const struct mt_decode_run *run,
-						  const struct mt_track *track, uint64_t number)
-{
-	for (size_t i = track->next_note; i < track->thread->notes.count; i++) {
-		const struct mt_sideband *note = track->thread->notes.items[i];
-
-		if (mt_decode_note_of(run, note) == MT_NOTE_SNAPSHOT &&
-		    note->sample.weight == number)
-			return note;
-	}
-	return NULL;
-}
-
 /* A crash: behind the last snapshot comes nothing but the end.  It belongs to the same segment, and
  * at its time, since the program stood still from then on. */
 static struct mt_error *push_end_of_crash(struct mt_decode_run *run, struct mt_track *track,
@@ -178,46 +164,31 @@ static struct mt_error *push_end_of_crash(struct mt_decode_run *run, struct mt_t
 	return push(track, &event, 1);
 }
 
-static struct mt_error *push_what_follows(struct mt_decode_run *run, struct mt_track *track,
-					  struct mt_event *mark)
-{
-	const struct mt_pt_stream_piece *piece =
-	    track->stream ? mt_pt_stream_piece_of(track->stream, mark->to) : NULL;
-
-	if (!piece)
-		return NULL;
-	if (piece->runs_on)
-		mark->flags |= MT_EVENT_RUNS_ON;
-	if (piece != mt_array_last(&track->stream->pieces))
-		return NULL;
-	return push_end_of_crash(run, track, mark->time_ns);
-}
-
 /* All notes up to that of the snapshot, whose time is the mark's. */
 static struct mt_error *push_notes_of_snapshot(struct mt_decode_run *run, struct mt_track *track,
 					       struct mt_event *mark)
 {
-	const struct mt_sideband *last = note_of_snapshot(run, track, mark->to);
-	const struct mt_sideband *note = NULL;
+	const struct mt_pt_stream_piece *piece =
+	    track->stream ? mt_pt_stream_piece_of(track->stream, mark->to) : NULL;
+	const struct mt_process_thread *thread = track->thread;
 
-	while (last && note != last) {
-		note = track->thread->notes.items[track->next_note++];
-		mt_try(push_note(run, track, note));
+	for (size_t i = track->next_note; i < thread->notes.count; i++) {
+		const struct mt_sideband *last = thread->notes.items[i];
+
+		if (mt_decode_note_of(run, last) != MT_NOTE_SNAPSHOT ||
+		    last->sample.weight != mark->to)
+			continue;
+		while (track->next_note <= i)
+			mt_try(push_note(run, track, thread->notes.items[track->next_note++]));
+		if (run->timed && last->time_ns > mark->time_ns)
+			mark->time_ns = last->time_ns;
+		break;
 	}
-	if (last && run->timed && last->time_ns > mark->time_ns)
-		mark->time_ns = last->time_ns;
-	return push_what_follows(run, track, mark);
-}
-
-static struct mt_error *push_notes_before(struct mt_decode_run *run, struct mt_track *track,
-					  struct mt_event *event)
-{
-	if (is_snapshot_mark(event))
-		return push_notes_of_snapshot(run, track, event);
-	while (track->next_note < track->thread->notes.count &&
-	       note_is_due(run, track->thread->notes.items[track->next_note], event))
-		mt_try(push_note(run, track, track->thread->notes.items[track->next_note++]));
-	return NULL;
+	if (piece && piece->runs_on)
+		mark->flags |= MT_EVENT_RUNS_ON;
+	if (!piece || piece != mt_array_last(&track->stream->pieces))
+		return NULL;
+	return push_end_of_crash(run, track, mark->time_ns);
 }
 
 static struct mt_error *enter_epoch(struct mt_decode_run *run, struct mt_track *track,
@@ -238,30 +209,11 @@ static struct mt_error *enter_epoch(struct mt_decode_run *run, struct mt_track *
 	return NULL;
 }
 
-/* True if nothing of the sideband can fall between events until that time. */
-static bool is_plain(const struct mt_decode_run *run, const struct mt_track *track,
-		     uint64_t until_ns)
-{
-	const struct mt_machine_thread *thread = track->thread;
-
-	if (!track->epoch || track->epoch != mt_decode_epoch_at(run, thread, until_ns))
-		return false;
-	return track->next_note >= thread->notes.count ||
-	       (run->timed && thread->notes.items[track->next_note]->time_ns > until_ns);
-}
-
-static bool has_snapshot_mark(const struct mt_event *events, size_t count)
-{
-	while (count && !is_snapshot_mark(&events[count - 1]))
-		count--;
-	return count;
-}
-
 /* Does something of the sideband go right before EVENT? */
 static bool has_company(const struct mt_decode_run *run, const struct mt_track *track,
 			const struct mt_event *event)
 {
-	const struct mt_machine_thread *thread = track->thread;
+	const struct mt_process_thread *thread = track->thread;
 
 	if (is_snapshot_mark(event))
 		return true;
@@ -275,13 +227,29 @@ static bool has_company(const struct mt_decode_run *run, const struct mt_track *
 struct mt_error *mt_track_deliver(struct mt_decode_run *run, struct mt_track *track,
 				  struct mt_event *events, size_t count)
 {
+	const struct mt_process_thread *thread = track->thread;
+	bool plain;
+
 	if (!count)
 		return NULL;
-	if (is_plain(run, track, events[count - 1].time_ns) && !has_snapshot_mark(events, count))
+	/* Plain: nothing of the sideband can fall between these events. */
+	uint64_t until_ns = events[count - 1].time_ns;
+	plain = track->epoch && track->epoch == mt_decode_epoch_at(run, thread, until_ns) &&
+		(track->next_note >= thread->notes.count ||
+		 (run->timed && thread->notes.items[track->next_note]->time_ns > until_ns));
+	for (size_t i = 0; plain && i < count; i++)
+		plain = !is_snapshot_mark(&events[i]);
+	if (plain)
 		return push(track, events, count);
 	for (size_t i = 0, more; i < count; i += more) {
 		mt_try(enter_epoch(run, track, &events[i]));
-		mt_try(push_notes_before(run, track, &events[i]));
+		if (is_snapshot_mark(&events[i]))
+			mt_try(push_notes_of_snapshot(run, track, &events[i]));
+		else
+			while (track->next_note < thread->notes.count &&
+			       note_is_due(run, thread->notes.items[track->next_note], &events[i]))
+				mt_try(
+				    push_note(run, track, thread->notes.items[track->next_note++]));
 		more = 1;
 		while (i + more < count && !has_company(run, track, &events[i + more]))
 			more++;
@@ -292,7 +260,7 @@ struct mt_error *mt_track_deliver(struct mt_decode_run *run, struct mt_track *tr
 
 struct mt_error *mt_track_finish(struct mt_decode_run *run, struct mt_track *track)
 {
-	const struct mt_machine_thread *thread = track->thread;
+	const struct mt_process_thread *thread = track->thread;
 
 	while (track->next_note < thread->notes.count) {
 		const struct mt_sideband *note = thread->notes.items[track->next_note++];

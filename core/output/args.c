@@ -89,18 +89,6 @@ static void add_source(struct mt_args *args, const struct mt_source *source)
 		add_number(args, MT_ARG_LINE, source->line);
 }
 
-static void add_call(struct mt_args *args, const struct mt_slice *slice)
-{
-	const struct mt_source *source = &slice->call_source;
-
-	if (source->file && source->line)
-		mt_args_add(args, MT_ARG_CALL, MT_ARG_TYPE_PLACE, source->line, source->file);
-	else if (source->file)
-		add_text(args, MT_ARG_CALL, source->file);
-	else
-		add_pointer(args, MT_ARG_CALL, slice->call_site);
-}
-
 static void add_gap(struct mt_args *args, enum mt_gap_cause cause, uint64_t bytes_lost)
 {
 	add_text(args, MT_ARG_CAUSE, mt_gap_cause_text(cause));
@@ -108,24 +96,26 @@ static void add_gap(struct mt_args *args, enum mt_gap_cause cause, uint64_t byte
 		add_number(args, MT_ARG_BYTES_LOST, bytes_lost);
 }
 
-static void add_beside(struct mt_args *args, const struct mt_beside *beside)
-{
-	add_text(args, MT_ARG_ARGUMENTS, beside->arguments);
-	add_text(args, MT_ARG_RESULT, beside->result);
-	add_text(args, MT_ARG_REASON, beside->reason);
-}
-
 void mt_args_of_slice(struct mt_args *args, const struct mt_slice *slice)
 {
 	const struct mt_function *function = slice->function;
+	const struct mt_source *call = &slice->call_source;
 
 	args->count = 0;
-	if (slice->kind == MT_SLICE_BESIDE)
-		add_beside(args, slice->beside);
+	if (slice->kind == MT_SLICE_SIDE) {
+		add_text(args, MT_ARG_ARGUMENTS, slice->side->arguments);
+		add_text(args, MT_ARG_RESULT, slice->side->result);
+		add_text(args, MT_ARG_REASON, slice->side->reason);
+	}
 	add_pointer(args, MT_ARG_ADDRESS, slice->address);
 	if (function)
 		add_source(args, &function->source);
-	add_call(args, slice);
+	if (call->file && call->line)
+		mt_args_add(args, MT_ARG_CALL, MT_ARG_TYPE_PLACE, call->line, call->file);
+	else if (call->file)
+		add_text(args, MT_ARG_CALL, call->file);
+	else
+		add_pointer(args, MT_ARG_CALL, slice->call_site);
 	if (function)
 		add_text(args, MT_ARG_MODULE, function->module);
 	if (slice->kind == MT_SLICE_GAP)
@@ -151,51 +141,38 @@ bool mt_signal_has_address(uint32_t number)
 	       number == SIGTRAP;
 }
 
-static void add_signal(struct mt_args *args, const struct mt_instant *instant)
-{
-	/* 0 is an address here: that of the null pointer that was followed. */
-	if (mt_signal_has_address(instant->detail))
-		mt_args_add(args, MT_ARG_ADDRESS, MT_ARG_TYPE_POINTER, instant->value, NULL);
-	add_number(args, MT_ARG_NUMBER, instant->detail);
-}
-
-/* VALUE is a wait status. */
-static void add_exit(struct mt_args *args, uint64_t value)
-{
-	int status = (int)value;
-
-	if (WIFEXITED(status))
-		add_number(args, MT_ARG_EXIT_STATUS, (uint64_t)WEXITSTATUS(status));
-	else if (WIFSIGNALED(status))
-		add_text(args, MT_ARG_SIGNAL, mt_signal_name((uint32_t)WTERMSIG(status)));
-}
-
-static void add_hit(struct mt_args *args, const struct mt_hit *hit)
-{
-	add_text(args, MT_ARG_LOCATION, hit->location);
-	add_text(args, MT_ARG_CONDITION, hit->condition);
-	add_text(args, MT_ARG_VALUES, hit->values);
-	add_text(args, MT_ARG_REGISTERS, hit->registers);
-	add_number(args, MT_ARG_THREAD, (uint64_t)hit->tid);
-}
-
 void mt_args_of_instant(struct mt_args *args, const struct mt_instant *instant)
 {
+	const struct mt_hit *hit = instant->hit;
+	int status = (int)instant->value; /* of an EXIT */
+
 	args->count = 0;
 	switch (instant->kind) {
 	case MT_INSTANT_SIGNAL:
-		add_signal(args, instant);
+		/* 0 is an address here: that of the null pointer that was followed. */
+		if (mt_signal_has_address(instant->detail))
+			mt_args_add(args, MT_ARG_ADDRESS, MT_ARG_TYPE_POINTER, instant->value,
+				    NULL);
+		add_number(args, MT_ARG_NUMBER, instant->detail);
 		break;
 	case MT_INSTANT_GAP:
 		add_gap(args, (enum mt_gap_cause)instant->detail, instant->value);
 		break;
 	case MT_INSTANT_TRIGGER:
 		add_number(args, MT_ARG_NUMBER, instant->value);
-		if (instant->hit)
-			add_hit(args, instant->hit);
+		if (!hit)
+			break;
+		add_text(args, MT_ARG_LOCATION, hit->location);
+		add_text(args, MT_ARG_CONDITION, hit->condition);
+		add_text(args, MT_ARG_VALUES, hit->values);
+		add_text(args, MT_ARG_REGISTERS, hit->registers);
+		add_number(args, MT_ARG_THREAD, (uint64_t)hit->tid);
 		break;
 	case MT_INSTANT_EXIT:
-		add_exit(args, instant->value);
+		if (WIFEXITED(status))
+			add_number(args, MT_ARG_EXIT_STATUS, (uint64_t)WEXITSTATUS(status));
+		else if (WIFSIGNALED(status))
+			add_text(args, MT_ARG_SIGNAL, mt_signal_name((uint32_t)WTERMSIG(status)));
 		break;
 	case MT_INSTANT_FAULT:
 		mt_args_add(args, MT_ARG_ADDRESS, MT_ARG_TYPE_POINTER, instant->value, NULL);
@@ -223,8 +200,8 @@ const char *mt_slice_category(const struct mt_slice *slice)
 		return MT_CATEGORY_KERNEL;
 	case MT_SLICE_GAP:
 		return MT_CATEGORY_LOST;
-	case MT_SLICE_BESIDE:
-		return slice->beside->category;
+	case MT_SLICE_SIDE:
+		return slice->side->category;
 	default:
 		return MT_CATEGORY_CALL;
 	}
@@ -232,8 +209,8 @@ const char *mt_slice_category(const struct mt_slice *slice)
 
 const char *mt_instant_category(const struct mt_instant *instant)
 {
-	if (instant->beside)
-		return instant->beside->category;
+	if (instant->side)
+		return instant->side->category;
 	return instant->kind == MT_INSTANT_GAP ? MT_CATEGORY_LOST : MT_CATEGORY_MARK;
 }
 
@@ -259,7 +236,7 @@ const char *mt_instant_name(const struct mt_instant *instant)
 		return "throttled";
 	case MT_INSTANT_FAULT:
 	case MT_INSTANT_MARK:
-		return instant->beside->name;
+		return instant->side->name;
 	default:
 		return "instant";
 	}

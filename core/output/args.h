@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the timeline formats tell about a slice or an instant besides its name and times: one list
- * of named arguments, so that fxt and json say the same. */
+/* The arguments that the timeline formats show of a slice or an instant, apart from its name and
+ * times: one list, so that fxt and json say the same. */
 #ifndef MT_OUTPUT_ARGS_H
 #define MT_OUTPUT_ARGS_H
 
@@ -32,12 +32,12 @@ enum mt_arg_name {
 	MT_ARG_LEFT_OUT, /* calls deeper than the format can hold */
 	MT_ARG_DEEPEST,
 	MT_ARG_PROCESS,
-	MT_ARG_LOCATION, /* these five tell of a trigger's hit */
+	MT_ARG_LOCATION, /* these five are of a trigger's hit */
 	MT_ARG_CONDITION,
 	MT_ARG_VALUES,
 	MT_ARG_REGISTERS,
 	MT_ARG_THREAD,
-	MT_ARG_ARGUMENTS, /* these two tell of a system call */
+	MT_ARG_ARGUMENTS, /* these two are of a system call */
 	MT_ARG_RESULT,
 	MT_ARG_REASON, /* why a thread went off the CPU */
 	MT_ARG_VALUE,  /* of a counter */
@@ -78,7 +78,7 @@ void mt_args_of_instant(struct mt_args *args, const struct mt_instant *instant);
 
 void mt_args_of_snapshot(struct mt_args *args, const struct mt_thread_segment *segment);
 
-/* What kind of slice or instant it is: a viewer can tell and filter them by it. */
+/* The kind of a slice or instant, by which a viewer can distinguish and filter them. */
 #define MT_CATEGORY_CALL    "call"
 #define MT_CATEGORY_INLINED "inlined"
 #define MT_CATEGORY_KERNEL  "kernel" /* the kernel, which was not traced */

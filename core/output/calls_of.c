@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A caller is passed on when the first call under it is.  Whatever was passed on meanwhile was so
- * before the caller began, so times still never run backwards.  So are threads and segments: of one
- * without such a call nothing is told. */
+ * before the caller began, so times still never run backwards.  So are threads and segments: one
+ * without such a call is not shown. */
 #include "output/calls_of.h"
 
 #include "base/array.h"
@@ -39,22 +39,18 @@ static bool is_wanted(const struct mt_calls_of *filter, const struct mt_slice *s
 		fnmatch(filter->function, name, 0) == 0);
 }
 
-static struct mt_error *pass_place(struct mt_calls_of *filter)
-{
-	if (!filter->thread_passed)
-		mt_try(filter->to.ops->thread(filter->to.self, &filter->thread));
-	filter->thread_passed = true;
-	if (!filter->segment_passed)
-		mt_try(filter->to.ops->segment_begin(filter->to.self, &filter->segment));
-	filter->segment_passed = true;
-	return NULL;
-}
-
 static struct mt_error *pass_callers(struct mt_calls_of *filter)
 {
-	mt_try(pass_place(filter));
+	const struct mt_slice_sink *to = &filter->to;
+
+	if (!filter->thread_passed)
+		mt_try(to->ops->thread(to->self, &filter->thread));
+	filter->thread_passed = true;
+	if (!filter->segment_passed)
+		mt_try(to->ops->segment_begin(to->self, &filter->segment));
+	filter->segment_passed = true;
 	for (; filter->passed < filter->open.count; filter->passed++)
-		mt_try(filter->to.ops->begin(filter->to.self, &filter->open.items[filter->passed]));
+		mt_try(to->ops->begin(to->self, &filter->open.items[filter->passed]));
 	return NULL;
 }
 

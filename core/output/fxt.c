@@ -31,7 +31,7 @@
 
 struct fxt_thread {
 	struct mt_thread_entry entry;
-	const char *name;   /* as told to the file */
+	const char *name;   /* as the file has it */
 	uint8_t slot;       /* in the file's table of threads; 0: none */
 	uint32_t open_ends; /* ends that are kept back, at open_ns */
 	uint64_t open_ns;
@@ -101,14 +101,6 @@ enum {
 	ARG_BOOL = 9
 };
 
-/* The reference of an argument's text; 0 where it has none. */
-static struct mt_error *arg_string(struct fxt *fxt, const struct mt_arg *arg, uint16_t *index)
-{
-	uint32_t line = arg->type == MT_ARG_TYPE_PLACE ? (uint32_t)arg->number : 0;
-
-	return mt_fxt_string(&fxt->strings, arg->text, line, index);
-}
-
 static void put_arg(struct mt_fxt_record *record, const struct mt_arg *arg, uint16_t string)
 {
 	switch (arg->type) {
@@ -144,8 +136,12 @@ static struct mt_error *start_event(struct fxt *fxt, enum mt_fxt_event_type type
 	/* Before the event: String records stand in front of their use. */
 	mt_try(mt_fxt_string(&fxt->strings, category, 0, &category_index));
 	mt_try(mt_fxt_string(&fxt->strings, name, 0, &name_index));
-	for (size_t i = 0; i < count; i++)
-		mt_try(arg_string(fxt, &args->items[i], &strings[i]));
+	for (size_t i = 0; i < count; i++) {
+		const struct mt_arg *arg = &args->items[i];
+		uint32_t line = arg->type == MT_ARG_TYPE_PLACE ? (uint32_t)arg->number : 0;
+
+		mt_try(mt_fxt_string(&fxt->strings, arg->text, line, &strings[i]));
+	}
 	mt_fxt_start(record, MT_FXT_EVENT,
 		     (uint64_t)type << 16 | (uint64_t)count << 20 |
 			 (uint64_t)fxt->thread->slot << 24 | (uint64_t)category_index << 32 |
@@ -188,32 +184,6 @@ static struct mt_error *start_object(struct fxt *fxt, enum mt_fxt_object_type ty
 	return NULL;
 }
 
-static struct mt_error *name_process(struct fxt *fxt, const struct mt_thread *id)
-{
-	struct fxt_process *process =
-	    mt_thread_table_get(&fxt->processes, id->pid, 0, sizeof(*process));
-
-	if (!process)
-		return mt_error_no_memory();
-	if (!id->process || !*id->process || id->process == process->name)
-		return NULL;
-	process->name = id->process;
-	mt_try(start_object(fxt, MT_FXT_PROCESS, 0, (uint32_t)id->pid, id->process));
-	return mt_fxt_send(&fxt->record, fxt->stream);
-}
-
-static struct mt_error *name_thread(struct fxt *fxt, const struct mt_thread *id)
-{
-	if (!id->name || !*id->name || id->name == fxt->thread->name)
-		return NULL;
-	fxt->thread->name = id->name;
-	mt_try(start_object(fxt, MT_FXT_THREAD_OBJECT, 1, (uint32_t)id->tid, id->name));
-	/* Without its process as a koid the importer puts the name on a thread that is not. */
-	mt_fxt_word(&fxt->record, arg_header(MT_ARG_PROCESS, ARG_KOID, 2, 0));
-	mt_fxt_word(&fxt->record, (uint32_t)id->pid);
-	return mt_fxt_send(&fxt->record, fxt->stream);
-}
-
 /* Slots go round: the one that is taken was given out longest ago. */
 static struct mt_error *take_slot(struct fxt *fxt, const struct mt_thread *id)
 {
@@ -234,12 +204,26 @@ static struct mt_error *take_slot(struct fxt *fxt, const struct mt_thread *id)
 static struct mt_error *fxt_thread(void *self, const struct mt_thread *id)
 {
 	struct fxt *fxt = self;
+	struct fxt_process *process =
+	    mt_thread_table_get(&fxt->processes, id->pid, 0, sizeof(*process));
 
 	fxt->thread = mt_thread_table_get(&fxt->threads, id->pid, id->tid, sizeof(*fxt->thread));
-	if (!fxt->thread)
+	if (!fxt->thread || !process)
 		return mt_error_no_memory();
-	mt_try(name_process(fxt, id));
-	mt_try(name_thread(fxt, id));
+	if (id->process && *id->process && id->process != process->name) {
+		process->name = id->process;
+		mt_try(start_object(fxt, MT_FXT_PROCESS, 0, (uint32_t)id->pid, id->process));
+		mt_try(mt_fxt_send(&fxt->record, fxt->stream));
+	}
+	if (id->name && *id->name && id->name != fxt->thread->name) {
+		fxt->thread->name = id->name;
+		mt_try(start_object(fxt, MT_FXT_THREAD_OBJECT, 1, (uint32_t)id->tid, id->name));
+		/* Without its process as a koid the importer puts the name on a thread that is
+		 * not. */
+		mt_fxt_word(&fxt->record, arg_header(MT_ARG_PROCESS, ARG_KOID, 2, 0));
+		mt_fxt_word(&fxt->record, (uint32_t)id->pid);
+		mt_try(mt_fxt_send(&fxt->record, fxt->stream));
+	}
 	return take_slot(fxt, id);
 }
 
@@ -254,18 +238,6 @@ static struct mt_error *fxt_segment_begin(void *self, const struct mt_thread_seg
 	for (; fxt->thread->open_ends; fxt->thread->open_ends--)
 		mt_try(write_end(fxt, fxt->thread->open_ns, NULL));
 	return NULL;
-}
-
-static struct mt_error *leave_out(struct fxt *fxt, uint64_t time_ns)
-{
-	struct deeper *deeper = &fxt->deeper;
-
-	deeper->end_ns = time_ns;
-	if (fxt->depth > deeper->deepest)
-		deeper->deepest = fxt->depth;
-	if (deeper->count++)
-		return NULL;
-	return write_event(fxt, MT_FXT_BEGIN, time_ns, MT_CATEGORY_CALL, DEEPER_NAME, NULL);
 }
 
 static struct mt_error *end_deeper(struct fxt *fxt)
@@ -287,8 +259,17 @@ static struct mt_error *fxt_begin(void *self, const struct mt_slice *slice)
 	struct fxt *fxt = self;
 	struct mt_args args;
 
-	if (fxt->depth++ >= CALL_LEVELS)
-		return leave_out(fxt, slice->time_ns);
+	if (fxt->depth++ >= CALL_LEVELS) {
+		struct deeper *deeper = &fxt->deeper;
+
+		deeper->end_ns = slice->time_ns;
+		if (fxt->depth > deeper->deepest)
+			deeper->deepest = fxt->depth;
+		if (deeper->count++)
+			return NULL;
+		return write_event(fxt, MT_FXT_BEGIN, slice->time_ns, MT_CATEGORY_CALL, DEEPER_NAME,
+				   NULL);
+	}
 	mt_args_of_slice(&args, slice);
 	return write_event(fxt, MT_FXT_BEGIN, slice->time_ns, mt_slice_category(slice),
 			   mt_slice_name(slice), &args);
@@ -376,7 +357,7 @@ static struct mt_error *fxt_create(struct mt_stream *stream,
 	if (!fxt)
 		return mt_error_no_memory();
 	fxt->stream = fxt->strings.stream = stream;
-	fxt->strings.last_place = MT_FXT_FIXED_STRINGS - 1;
+	fxt->strings.last_slot = MT_FXT_FIXED_STRINGS - 1;
 	return write_head(fxt);
 }
 

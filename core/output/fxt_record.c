@@ -80,65 +80,48 @@ static unsigned hash_of_string(const void *key)
 	return (unsigned)(hash * 0x9e3779b97f4a7c15 >> 32);
 }
 
-/* A place that can be taken: not one that the record being written may mean. */
-static uint16_t next_place(struct mt_fxt_strings *strings)
+static struct mt_error *take_slot(struct mt_fxt_strings *strings, const char *text, uint32_t line,
+				  struct mt_fxt_string **out)
 {
-	const struct mt_fxt_string *place;
+	struct mt_fxt_string *slot;
 
+	/* Not one that the record being written may mean. */
 	do {
-		if (++strings->last_place == MT_FXT_STRINGS)
-			strings->last_place = MT_FXT_FIXED_STRINGS;
-		place = &strings->places[strings->last_place];
-	} while (place->text && strings->uses - place->last_use < RECORD_STRINGS);
-	return strings->last_place;
-}
-
-static struct mt_error *take_place(struct mt_fxt_strings *strings, const char *text, uint32_t line,
-				   struct mt_fxt_string **out)
-{
-	struct mt_fxt_string *place = &strings->places[next_place(strings)];
-
-	if (place->text)
-		HASH_DEL(strings->table, place);
-	place->text = text;
-	place->line = line;
-	HASH_ADD(hh, strings->table, text, KEY_SIZE, place);
-	if (!place->hh.tbl) {
-		place->text = NULL;
+		if (++strings->last_slot == MT_FXT_STRINGS)
+			strings->last_slot = MT_FXT_FIXED_STRINGS;
+		slot = &strings->slots[strings->last_slot];
+	} while (slot->text && strings->uses - slot->last_use < RECORD_STRINGS);
+	if (slot->text)
+		HASH_DEL(strings->table, slot);
+	slot->text = text;
+	slot->line = line;
+	HASH_ADD(hh, strings->table, text, KEY_SIZE, slot);
+	if (!slot->hh.tbl) {
+		slot->text = NULL;
 		return mt_error_no_memory();
 	}
-	*out = place;
-	return send_string(strings, (uint16_t)(place - strings->places), text, line);
-}
-
-static struct mt_error *find_place(struct mt_fxt_strings *strings, const struct mt_fxt_string *key,
-				   struct mt_fxt_string **out)
-{
-	uint16_t *hint = &strings->hints[hash_of_string(key) % MT_FXT_HINTS];
-	struct mt_fxt_string *place = &strings->places[*hint];
-
-	if (place->text != key->text || place->line != key->line) {
-		HASH_FIND(hh, strings->table, key, KEY_SIZE, place);
-		if (!place)
-			mt_try(take_place(strings, key->text, (uint32_t)key->line, &place));
-		*hint = (uint16_t)(place - strings->places);
-	}
-	*out = place;
-	return NULL;
+	*out = slot;
+	return send_string(strings, (uint16_t)(slot - strings->slots), text, line);
 }
 
 struct mt_error *mt_fxt_string(struct mt_fxt_strings *strings, const char *text, uint32_t line,
 			       uint16_t *index)
 {
 	const struct mt_fxt_string key = {.text = text, .line = line};
-	struct mt_fxt_string *place = NULL;
+	uint16_t *hint = &strings->hints[hash_of_string(&key) % MT_FXT_HINTS];
+	struct mt_fxt_string *slot = &strings->slots[*hint];
 
 	*index = 0;
 	if (!text || (!*text && !line))
 		return NULL;
-	mt_try(find_place(strings, &key, &place));
-	place->last_use = ++strings->uses;
-	*index = (uint16_t)(place - strings->places);
+	if (slot->text != text || slot->line != line) {
+		HASH_FIND(hh, strings->table, &key, KEY_SIZE, slot);
+		if (!slot)
+			mt_try(take_slot(strings, text, line, &slot));
+		*hint = (uint16_t)(slot - strings->slots);
+	}
+	slot->last_use = ++strings->uses;
+	*index = (uint16_t)(slot - strings->slots);
 	return NULL;
 }
 

@@ -35,7 +35,7 @@ enum mt_fxt_object_type {
 };
 
 /* A text longer than this is cut: it and what else is in its record fit the 4095 words that a
- * record's size can tell of. */
+ * record's size can count. */
 #define MT_FXT_TEXT_MAX  32000
 #define MT_FXT_WORDS_MAX 4095
 
@@ -52,16 +52,16 @@ void mt_fxt_text(struct mt_fxt_record *record, const char *text, size_t length);
 /* Errors: SYSTEM. */
 struct mt_error *mt_fxt_send(struct mt_fxt_record *record, struct mt_stream *stream);
 
-/* References to strings: 15 bits of an index, so the places are given out in turn, and again.
- * What a slice sink is given lives for the whole run, so texts are told apart by their address; but
- * the file depends on the order of their first use alone.  The names of arguments have places of
+/* References to strings: 15 bits of an index, so the slots are given out in turn, and again.
+ * What a slice sink is given lives for the whole run, so texts are distinguished by their address;
+ * but the file depends on the order of their first use alone.  The names of arguments have slots of
  * their own. */
 #define MT_FXT_FIXED_STRINGS (MT_ARG_NAMES + 1)
 #define MT_FXT_STRINGS       0x8000
 #define MT_FXT_HINTS         8192
 
 struct mt_fxt_string {
-	const char *text; /* the key: text and line; NULL: a free place */
+	const char *text; /* the key: text and line; NULL: a free slot */
 	uint64_t line;
 	uint64_t last_use;
 	UT_hash_handle hh;
@@ -70,20 +70,20 @@ struct mt_fxt_string {
 struct mt_fxt_strings {
 	struct mt_stream *stream;
 	uint64_t uses;
-	uint16_t last_place;
+	uint16_t last_slot;
 	struct mt_str scratch;
 	struct mt_fxt_record record;
 	struct mt_fxt_string *table;
-	uint16_t hints[MT_FXT_HINTS]; /* by hash: the place that was found last */
-	struct mt_fxt_string places[MT_FXT_STRINGS];
+	uint16_t hints[MT_FXT_HINTS]; /* by hash: the slot that was found last */
+	struct mt_fxt_string slots[MT_FXT_STRINGS];
 };
 
 void mt_fxt_strings_deinit(struct mt_fxt_strings *strings);
 /* The string TEXT, or "TEXT:LINE" when LINE is not 0; NULL and "" have the index 0.  Writes a
- * String record when the text has no place.  Errors: SYSTEM, NO_MEMORY. */
+ * String record when the text has no slot.  Errors: SYSTEM, NO_MEMORY. */
 struct mt_error *mt_fxt_string(struct mt_fxt_strings *strings, const char *text, uint32_t line,
 			       uint16_t *index);
-/* Write a String record for a place below MT_FXT_FIXED_STRINGS.  Errors: as above. */
+/* Write a String record for a slot below MT_FXT_FIXED_STRINGS.  Errors: as above. */
 struct mt_error *mt_fxt_fixed_string(struct mt_fxt_strings *strings, uint16_t index,
 				     const char *text);
 

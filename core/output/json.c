@@ -16,7 +16,7 @@
 
 struct json_thread {
 	struct mt_thread_entry entry;
-	const char *name; /* as told to the file */
+	const char *name; /* as the file has it */
 	uint32_t open_ends;
 	uint64_t open_ns;
 };
@@ -36,20 +36,6 @@ struct json {
 	struct mt_str scratch;
 };
 
-/* What must not stand in a JSON string as it is (RFC 8259, section 7). */
-static bool must_escape(char byte)
-{
-	return byte == '"' || byte == '\\' || (unsigned char)byte < 0x20;
-}
-
-static void put_escaped(struct mt_str *out, char byte)
-{
-	if ((unsigned char)byte < 0x20)
-		mt_str_appendf(out, "\\u%04x", byte);
-	else
-		mt_str_appendf(out, "\\%c", byte);
-}
-
 static void put_string(struct json *json, const char *text)
 {
 	struct mt_str *out = &json->line;
@@ -62,21 +48,18 @@ static void put_string(struct json *json, const char *text)
 		out->failed = true;
 	mt_str_append(out, "\"");
 	for (size_t i = 0; i < clean->length; i++) {
-		if (!must_escape(clean->text[i]))
+		char byte = clean->text[i];
+		bool is_control = (unsigned char)byte < 0x20;
+
+		/* RFC 8259, section 7. */
+		if (!is_control && byte != '"' && byte != '\\')
 			continue;
 		mt_str_append_bytes(out, clean->text + start, i - start);
-		put_escaped(out, clean->text[i]);
+		mt_str_appendf(out, is_control ? "\\u%04x" : "\\%c", byte);
 		start = i + 1;
 	}
 	mt_str_append_bytes(out, clean->text + start, clean->length - start);
 	mt_str_append(out, "\"");
-}
-
-static void put_place(struct json *json, const struct mt_arg *arg)
-{
-	put_string(json, arg->text);
-	json->line.length--; /* the line goes before the closing quote */
-	mt_str_appendf(&json->line, ":%u\"", (uint32_t)arg->number);
 }
 
 static void put_value(struct json *json, const struct mt_arg *arg)
@@ -95,7 +78,9 @@ static void put_value(struct json *json, const struct mt_arg *arg)
 		put_string(json, arg->text);
 		break;
 	case MT_ARG_TYPE_PLACE:
-		put_place(json, arg);
+		put_string(json, arg->text);
+		json->line.length--; /* the line goes before the closing quote */
+		mt_str_appendf(&json->line, ":%u\"", (uint32_t)arg->number);
 		break;
 	}
 }
@@ -159,27 +144,19 @@ static struct mt_error *write_metadata(struct json *json, const char *what, pid_
 	return end_event(json);
 }
 
-static struct mt_error *name_process(struct json *json, const struct mt_thread *id)
-{
-	struct json_process *process =
-	    mt_thread_table_get(&json->processes, id->pid, 0, sizeof(*process));
-
-	if (!process)
-		return mt_error_no_memory();
-	if (!id->process || id->process == process->name)
-		return NULL;
-	process->name = id->process;
-	return write_metadata(json, "process_name", id->pid, id->pid, id->process);
-}
-
 static struct mt_error *json_thread(void *self, const struct mt_thread *id)
 {
 	struct json *json = self;
+	struct json_process *process =
+	    mt_thread_table_get(&json->processes, id->pid, 0, sizeof(*process));
 
 	json->thread = mt_thread_table_get(&json->threads, id->pid, id->tid, sizeof(*json->thread));
-	if (!json->thread)
+	if (!json->thread || !process)
 		return mt_error_no_memory();
-	mt_try(name_process(json, id));
+	if (id->process && id->process != process->name) {
+		process->name = id->process;
+		mt_try(write_metadata(json, "process_name", id->pid, id->pid, id->process));
+	}
 	if (!id->name || id->name == json->thread->name)
 		return NULL;
 	json->thread->name = id->name;
@@ -264,18 +241,6 @@ static struct mt_error *json_segment_end(void *self, const struct mt_thread_segm
 	return write_instant(self, segment->end_ns, MT_SNAPSHOT_NAME, MT_CATEGORY_MARK, &args);
 }
 
-static struct mt_error *write_head(struct json *json, const char *command)
-{
-	mt_str_append(&json->line, "{\"displayTimeUnit\":\"ns\",\"otherData\":{"
-				   "\"producer\":\"mtrace\"");
-	if (command) {
-		mt_str_append(&json->line, ",\"command\":");
-		put_string(json, command);
-	}
-	mt_str_append(&json->line, "},\"traceEvents\":[");
-	return mt_stream_write_str(json->stream, &json->line);
-}
-
 static struct mt_error *json_finish(void *self)
 {
 	struct json *json = self;
@@ -306,7 +271,14 @@ static struct mt_error *json_create(struct mt_stream *stream,
 	if (!json)
 		return mt_error_no_memory();
 	json->stream = stream;
-	return write_head(json, options->command);
+	mt_str_append(&json->line, "{\"displayTimeUnit\":\"ns\",\"otherData\":{"
+				   "\"producer\":\"mtrace\"");
+	if (options->command) {
+		mt_str_append(&json->line, ",\"command\":");
+		put_string(json, options->command);
+	}
+	mt_str_append(&json->line, "},\"traceEvents\":[");
+	return mt_stream_write_str(json->stream, &json->line);
 }
 
 const struct mt_trace_format mt_format_json = {

@@ -20,17 +20,12 @@ struct mt_stream {
 	uint8_t packed[65536];
 };
 
-static bool ends_in_gz(const char *path)
+static struct mt_error *start(struct mt_stream *stream, const char *path)
 {
 	size_t length = strlen(path);
 
-	return length > 3 && strcmp(path + length - 3, ".gz") == 0;
-}
-
-static struct mt_error *start(struct mt_stream *stream, const char *path)
-{
 	mt_try(mt_outfile_create(path, &stream->file));
-	if (!ends_in_gz(path))
+	if (length <= 3 || strcmp(path + length - 3, ".gz") != 0)
 		return NULL;
 	/* The fastest level: it makes timelines ten times smaller and keeps up with decoding. */
 	if (deflateInit2(&stream->gzip, Z_BEST_SPEED, Z_DEFLATED, GZIP_WINDOW_BITS, GZIP_MEMORY,

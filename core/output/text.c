@@ -3,10 +3,10 @@
  *
  * The length of a call is known when it ends, but its line stands where it begins.  So lines wait
  * in a window: what ends within it is one whole line.  A line that must leave the window before is
- * written with its length open ("…"), and a line of its own tells of the end.
+ * written with its length open ("…"), and a line of its own shows the end.
  *
  * The same window gives the last N calls: then it is N calls wide, what leaves it is not written,
- * and the callers of what is left are kept beside it. */
+ * and the callers of what is left are kept apart. */
 #include "output/format.h"
 
 #include "base/array.h"
@@ -70,8 +70,19 @@ static struct mt_error *write_entry(struct text *text, const struct mt_text_entr
 	return write_out(text);
 }
 
-static struct mt_error *keep_caller(struct window *window, const struct mt_text_entry *entry)
+/* Of the last N. */
+static bool counts(const struct mt_text_entry *entry)
 {
+	return entry->kind == MT_TEXT_SLICE && !(entry->slice.flags & MT_SLICE_CONTEXT);
+}
+
+static struct mt_error *leave(struct text *text, struct window *window)
+{
+	const struct mt_text_entry *entry = &window->entries.items[window->first++];
+
+	window->slices -= counts(entry);
+	if (!text->last)
+		return write_entry(text, entry);
 	if (entry->kind == MT_TEXT_SEGMENT) {
 		window->segment = *entry;
 		window->callers.count = 0;
@@ -85,66 +96,34 @@ static struct mt_error *keep_caller(struct window *window, const struct mt_text_
 	return mt_array_push(&window->callers, *entry) ? mt_error_no_memory() : NULL;
 }
 
-/* Of the last N. */
-static bool counts(const struct mt_text_entry *entry)
-{
-	return entry->kind == MT_TEXT_SLICE && !(entry->slice.flags & MT_SLICE_CONTEXT);
-}
-
-static struct mt_error *leave(struct text *text, struct window *window)
-{
-	const struct mt_text_entry *entry = &window->entries.items[window->first++];
-
-	window->slices -= counts(entry);
-	return text->last ? keep_caller(window, entry) : write_entry(text, entry);
-}
-
-static bool is_too_wide(const struct text *text, const struct window *window)
-{
-	uint64_t count = window->entries.count - window->first;
-
-	if (!text->last)
-		return count > STREAM_WINDOW;
-	/* Entries that are no slices do not count, but their number is bounded too. */
-	return window->slices > text->last || count / 2 > text->last + STREAM_WINDOW;
-}
-
-/* Those that have left give their room away, once they are half of all. */
-static void compact(struct window *window)
-{
-	size_t rest = window->entries.count - window->first;
-
-	if (window->first < rest || window->first < STREAM_WINDOW)
-		return;
-	memmove(window->entries.items, window->entries.items + window->first,
-		rest * sizeof(window->entries.items[0]));
-	window->before += window->first;
-	window->entries.count = rest;
-	window->first = 0;
-}
-
 static struct mt_error *push(struct text *text, struct mt_text_entry entry)
 {
 	struct window *window = text->window;
+	size_t rest = window->entries.count - window->first;
 
-	compact(window);
+	/* Those that have left give their room away, once they are half of all. */
+	if (window->first >= rest && window->first >= STREAM_WINDOW) {
+		memmove(window->entries.items, window->entries.items + window->first,
+			rest * sizeof(window->entries.items[0]));
+		window->before += window->first;
+		window->entries.count = rest;
+		window->first = 0;
+	}
 	if (mt_array_push(&window->entries, entry))
 		return mt_error_no_memory();
 	window->slices += counts(&entry);
-	while (is_too_wide(text, window))
+	for (;;) {
+		uint64_t count = window->entries.count - window->first;
+		/* Of the last N entries that are no slices do not count, but their number is
+		 * bounded too. */
+		bool is_too_wide = text->last ? window->slices > text->last ||
+						    count / 2 > text->last + STREAM_WINDOW
+					      : count > STREAM_WINDOW;
+
+		if (!is_too_wide)
+			return NULL;
 		mt_try(leave(text, window));
-	return NULL;
-}
-
-/* The entry of a slice; NULL: it was written. */
-static struct mt_text_entry *entry_of(const struct text *text, const struct open_slice *open,
-				      uint32_t depth)
-{
-	struct window *window = text->window;
-
-	if (open->number >= window->before + window->first)
-		return &window->entries.items[open->number - window->before];
-	return text->last && depth < window->callers.count ? &window->callers.items[depth] : NULL;
+	}
 }
 
 /* The sink. */
@@ -198,31 +177,27 @@ static struct mt_error *announce_segment(struct text *text, bool has_slices)
 	    text, (struct mt_text_entry){.kind = MT_TEXT_SEGMENT, .segment = window->segment_now});
 }
 
-static const char *module_of(const struct mt_slice *slice)
-{
-	const char *module = slice->function ? slice->function->module : NULL;
-
-	return module && *module ? module : NULL;
-}
-
 static struct mt_error *text_begin(void *self, const struct mt_slice *slice)
 {
 	struct text *text = self;
 	struct window *window = text->window;
 	size_t depth = window->open.count;
-
-	mt_try(announce_segment(text, true));
-
-	struct open_slice open = {
-	    .number = window->before + window->entries.count,
-	    .slice = *slice,
-	};
 	struct mt_text_entry entry = {
 	    .kind = MT_TEXT_SLICE,
 	    .depth = (uint32_t)depth,
-	    .caller_module = depth && slice->kind != MT_SLICE_GAP
-				 ? module_of(&window->open.items[depth - 1].slice)
-				 : NULL,
+	    .slice = *slice,
+	};
+
+	mt_try(announce_segment(text, true));
+	if (depth && slice->kind != MT_SLICE_GAP) {
+		const struct mt_function *caller = window->open.items[depth - 1].slice.function;
+
+		if (caller && caller->module && *caller->module)
+			entry.caller_module = caller->module;
+	}
+
+	struct open_slice open = {
+	    .number = window->before + window->entries.count,
 	    .slice = *slice,
 	};
 
@@ -231,35 +206,33 @@ static struct mt_error *text_begin(void *self, const struct mt_slice *slice)
 	return push(text, entry);
 }
 
-static struct mt_error *end_written(struct text *text, const struct open_slice *open,
-				    const struct mt_slice_end *end, uint32_t depth)
-{
-	if (end->flags & MT_SLICE_END_OPEN) {
-		text->window->unended++;
-		return NULL;
-	}
-	return push(text, (struct mt_text_entry){
-			      .kind = MT_TEXT_RETURN,
-			      .depth = depth,
-			      .slice = open->slice,
-			      .has_ended = true,
-			      .end_ns = end->time_ns,
-			      .end_flags = end->flags,
-			  });
-}
-
 static struct mt_error *text_end(void *self, const struct mt_slice_end *end)
 {
 	struct text *text = self;
 	struct window *window = text->window;
+	struct mt_text_entry *entry = NULL; /* NULL: it was written */
 
 	if (!window->open.count)
 		return NULL;
 	uint32_t depth = (uint32_t)--window->open.count;
 	struct open_slice open = window->open.items[depth];
-	struct mt_text_entry *entry = entry_of(text, &open, depth);
+	if (open.number >= window->before + window->first)
+		entry = &window->entries.items[open.number - window->before];
+	else if (text->last && depth < window->callers.count)
+		entry = &window->callers.items[depth];
+	if (!entry && end->flags & MT_SLICE_END_OPEN) {
+		window->unended++;
+		return NULL;
+	}
 	if (!entry)
-		return end_written(text, &open, end, depth);
+		return push(text, (struct mt_text_entry){
+				      .kind = MT_TEXT_RETURN,
+				      .depth = depth,
+				      .slice = open.slice,
+				      .has_ended = true,
+				      .end_ns = end->time_ns,
+				      .end_flags = end->flags,
+				  });
 	entry->has_ended = true;
 	entry->end_ns = end->time_ns;
 	entry->end_flags = end->flags;
@@ -319,24 +292,20 @@ static struct mt_error *write_callers(struct text *text, const struct window *wi
 	return NULL;
 }
 
-static struct mt_error *write_window(struct text *text, const struct window *window)
-{
-	mt_try(write_thread(text, &window->thread));
-	if (window->first == window->entries.count)
-		return NULL;
-	mt_try(write_callers(text, window));
-	for (size_t i = window->first; i < window->entries.count; i++)
-		mt_try(write_entry(text, &window->entries.items[i]));
-	return NULL;
-}
-
 static struct mt_error *text_finish(void *self)
 {
 	struct text *text = self;
 
 	for (struct mt_thread_entry *entry = text->windows.first; entry;
-	     entry = mt_thread_table_next(entry))
-		mt_try(write_window(text, (struct window *)entry));
+	     entry = mt_thread_table_next(entry)) {
+		const struct window *window = (struct window *)entry;
+
+		mt_try(write_thread(text, &window->thread));
+		if (window->first < window->entries.count)
+			mt_try(write_callers(text, window));
+		for (size_t i = window->first; i < window->entries.count; i++)
+			mt_try(write_entry(text, &window->entries.items[i]));
+	}
 	return NULL;
 }
 

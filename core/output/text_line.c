@@ -15,7 +15,7 @@
 #define NAME_COLUMNS     48 /* that a name may have however deep it stands */
 #define PLACE_COLUMNS    40
 #define NAME_BYTES       4096
-#define INDENT_LEVELS    20 /* deeper levels are told as a number */
+#define INDENT_LEVELS    20 /* deeper levels are shown as a number */
 #define INDENT_COLUMNS   2
 
 #define DIM    "\033[2m"
@@ -124,7 +124,7 @@ static void put_newline(struct mt_str *out)
 
 /* All times of a segment in one unit, so that they can be compared at a glance. */
 static const struct unit {
-	uint64_t least_ns; /* of a segment that is told in it */
+	uint64_t least_ns; /* of a segment that is shown in it */
 	uint64_t ns;
 	int decimals;
 	uint64_t last_ns; /* what the last decimal counts */
@@ -134,21 +134,6 @@ static const struct unit {
     {10000000, 1000000, 3, 1000, "ms"},
     {0, 1000, 3, 1, "µs"},
 };
-
-static const struct unit *unit_of_segment(uint64_t ns)
-{
-	const struct unit *unit = time_units;
-
-	while (ns < unit->least_ns)
-		unit++;
-	return unit;
-}
-
-static void put_time(struct mt_str *out, uint64_t ns, const struct unit *unit)
-{
-	mt_str_appendf(out, "%llu.%0*llu %s", (unsigned long long)(ns / unit->ns), unit->decimals,
-		       (unsigned long long)(ns % unit->ns / unit->last_ns), unit->name);
-}
 
 /* Three digits that count, and a unit. */
 static void put_duration(struct mt_str *out, uint64_t ns)
@@ -177,9 +162,13 @@ static void put_time_cell(struct mt_str *out, struct mt_text_style *style, uint6
 	uint64_t distance_ns =
 	    time_ns < style->zero_ns ? style->zero_ns - time_ns : time_ns - style->zero_ns;
 
-	mt_str_append(&style->cell, is_estimate ? "~" : "");
-	mt_str_append(&style->cell, sign);
-	put_time(&style->cell, distance_ns, unit_of_segment(style->length_ns));
+	const struct unit *unit = time_units;
+
+	while (style->length_ns < unit->least_ns)
+		unit++;
+	mt_str_appendf(&style->cell, "%s%s%llu.%0*llu %s", is_estimate ? "~" : "", sign,
+		       (unsigned long long)(distance_ns / unit->ns), unit->decimals,
+		       (unsigned long long)(distance_ns % unit->ns / unit->last_ns), unit->name);
 	put_cell(out, style, -TIME_COLUMNS, DIM);
 }
 
@@ -214,14 +203,6 @@ static void put_indent(struct mt_str *out, uint32_t depth)
 			       depth - INDENT_LEVELS);
 }
 
-/* Columns for a name, so that what follows it stands where it should. */
-static size_t name_room(uint32_t depth)
-{
-	size_t indent = (size_t)depth * INDENT_COLUMNS;
-
-	return indent + NAME_COLUMNS < FUNCTION_COLUMNS ? FUNCTION_COLUMNS - indent : NAME_COLUMNS;
-}
-
 static void put_notes(struct mt_str *out, const struct mt_text_entry *entry)
 {
 	const struct mt_slice *slice = &entry->slice;
@@ -249,14 +230,14 @@ static void put_notes(struct mt_str *out, const struct mt_text_entry *entry)
 }
 
 /* As strace writes it. */
-static void put_beside(struct mt_str *out, const struct mt_beside *beside)
+static void put_side_event(struct mt_str *out, const struct mt_side_event *event)
 {
-	if (beside->arguments)
-		mt_str_appendf(out, "(%s)", beside->arguments);
-	if (beside->result)
-		mt_str_appendf(out, " = %s", beside->result);
-	if (beside->reason)
-		mt_str_appendf(out, ": %s", beside->reason);
+	if (event->arguments)
+		mt_str_appendf(out, "(%s)", event->arguments);
+	if (event->result)
+		mt_str_appendf(out, " = %s", event->result);
+	if (event->reason)
+		mt_str_appendf(out, ": %s", event->reason);
 }
 
 static const char *slice_colour(const struct mt_text_entry *entry)
@@ -266,7 +247,7 @@ static const char *slice_colour(const struct mt_text_entry *entry)
 		return YELLOW;
 	case MT_SLICE_SYSCALL:
 	case MT_SLICE_UNTRACED:
-	case MT_SLICE_BESIDE:
+	case MT_SLICE_SIDE:
 		return CYAN;
 	case MT_SLICE_INLINED:
 		return DIM;
@@ -279,13 +260,17 @@ static void put_function_cell(struct mt_str *out, struct mt_text_style *style,
 			      const struct mt_text_entry *entry)
 {
 	struct mt_str *cell = &style->cell;
+	size_t indent = (size_t)entry->depth * INDENT_COLUMNS;
+	/* So that what follows the name stands where it should. */
+	size_t room =
+	    indent + NAME_COLUMNS < FUNCTION_COLUMNS ? FUNCTION_COLUMNS - indent : NAME_COLUMNS;
 
 	put_indent(cell, entry->depth);
 	mt_str_append(cell, entry->kind == MT_TEXT_RETURN ? "└ " : "");
-	put_name(cell, &style->scratch, mt_slice_name(&entry->slice), name_room(entry->depth));
+	put_name(cell, &style->scratch, mt_slice_name(&entry->slice), room);
 	put_notes(cell, entry);
-	if (entry->slice.kind == MT_SLICE_BESIDE && entry->kind != MT_TEXT_RETURN)
-		put_beside(cell, entry->slice.beside);
+	if (entry->slice.kind == MT_SLICE_SIDE && entry->kind != MT_TEXT_RETURN)
+		put_side_event(cell, entry->slice.side);
 	if (entry->slice.kind == MT_SLICE_GAP && entry->slice.bytes_lost)
 		mt_str_appendf(cell, " (%llu bytes)", (unsigned long long)entry->slice.bytes_lost);
 	put_cell(out, style, FUNCTION_COLUMNS, slice_colour(entry));
@@ -298,8 +283,6 @@ static void put_call_cell(struct mt_str *out, struct mt_text_style *style,
 	const struct mt_source *source = &entry->slice.call_source;
 	struct mt_str *cell = &style->cell;
 
-	if (entry->kind == MT_TEXT_RETURN)
-		return;
 	if (source->file) {
 		put_name(cell, &style->scratch, base_name(source->file), PLACE_COLUMNS);
 		if (source->line)
@@ -308,29 +291,6 @@ static void put_call_cell(struct mt_str *out, struct mt_text_style *style,
 		put_name(cell, &style->scratch, base_name(entry->caller_module), PLACE_COLUMNS);
 	}
 	put_cell(out, style, 0, DIM);
-}
-
-static void put_slice(struct mt_str *out, struct mt_text_style *style,
-		      const struct mt_text_entry *entry)
-{
-	bool is_return = entry->kind == MT_TEXT_RETURN;
-	unsigned estimate = is_return ? entry->end_flags & MT_SLICE_END_TIME_ESTIMATED
-				      : entry->slice.flags & MT_SLICE_TIME_ESTIMATED;
-
-	put_time_cell(out, style, is_return ? entry->end_ns : entry->slice.time_ns, estimate);
-	put_duration_cell(out, style, entry);
-	put_function_cell(out, style, entry);
-	put_call_cell(out, style, entry);
-}
-
-static void put_exit(struct mt_str *out, uint64_t value)
-{
-	int status = (int)value;
-
-	if (WIFEXITED(status))
-		mt_str_appendf(out, " with status %d", WEXITSTATUS(status));
-	else if (WIFSIGNALED(status))
-		mt_str_appendf(out, " by %s", mt_signal_name((uint32_t)WTERMSIG(status)));
 }
 
 static void put_trigger(struct mt_str *out, const struct mt_instant *instant)
@@ -356,6 +316,8 @@ static void put_trigger(struct mt_str *out, const struct mt_instant *instant)
 
 static void put_what(struct mt_str *out, const struct mt_instant *instant)
 {
+	int status = (int)instant->value; /* of an EXIT */
+
 	if (instant->kind == MT_INSTANT_TRIGGER) {
 		put_trigger(out, instant);
 		return;
@@ -364,30 +326,12 @@ static void put_what(struct mt_str *out, const struct mt_instant *instant)
 	if (instant->kind == MT_INSTANT_FAULT ||
 	    (instant->kind == MT_INSTANT_SIGNAL && mt_signal_has_address(instant->detail)))
 		mt_str_appendf(out, ", address 0x%llx", (unsigned long long)instant->value);
-	else if (instant->kind == MT_INSTANT_EXIT)
-		put_exit(out, instant->value);
+	else if (instant->kind == MT_INSTANT_EXIT && WIFEXITED(status))
+		mt_str_appendf(out, " with status %d", WEXITSTATUS(status));
+	else if (instant->kind == MT_INSTANT_EXIT && WIFSIGNALED(status))
+		mt_str_appendf(out, " by %s", mt_signal_name((uint32_t)WTERMSIG(status)));
 	else if (instant->kind == MT_INSTANT_GAP && instant->value)
 		mt_str_appendf(out, " (%llu bytes)", (unsigned long long)instant->value);
-}
-
-static void put_instant_cell(struct mt_str *out, struct mt_text_style *style,
-			     const struct mt_text_entry *entry)
-{
-	const struct mt_instant *instant = &entry->instant;
-	struct mt_str *cell = &style->cell;
-	bool is_signal = instant->kind == MT_INSTANT_SIGNAL;
-
-	put_indent(cell, entry->depth);
-	mt_str_append(cell, "*** ");
-	put_what(cell, instant);
-	if (instant->function) {
-		mt_str_append(cell, instant->kind == MT_INSTANT_THROTTLE
-					? ", not recorded from here on: "
-					: " in ");
-		put_name(cell, &style->scratch, instant->function->name, NAME_COLUMNS);
-	}
-	put_cell(out, style, FUNCTION_COLUMNS, is_signal ? RED : YELLOW);
-	put_spaces(out, 2);
 }
 
 static void put_instant(struct mt_str *out, struct mt_text_style *style,
@@ -398,7 +342,17 @@ static void put_instant(struct mt_str *out, struct mt_text_style *style,
 
 	put_time_cell(out, style, instant->time_ns, false);
 	put_spaces(out, DURATION_COLUMNS + 2);
-	put_instant_cell(out, style, entry);
+	put_indent(cell, entry->depth);
+	mt_str_append(cell, "*** ");
+	put_what(cell, instant);
+	if (instant->function) {
+		mt_str_append(cell, instant->kind == MT_INSTANT_THROTTLE
+					? ", not recorded from here on: "
+					: " in ");
+		put_name(cell, &style->scratch, instant->function->name, NAME_COLUMNS);
+	}
+	put_cell(out, style, FUNCTION_COLUMNS, instant->kind == MT_INSTANT_SIGNAL ? RED : YELLOW);
+	put_spaces(out, 2);
 	/* With its directories: here the reader goes on in an editor. */
 	if (instant->source.file) {
 		put_clean(cell, instant->source.file);
@@ -438,6 +392,8 @@ static void put_remark(struct mt_str *out, struct mt_text_style *style)
 void mt_text_entry(struct mt_str *out, struct mt_text_style *style,
 		   const struct mt_text_entry *entry)
 {
+	const struct mt_slice *slice = &entry->slice;
+
 	switch (entry->kind) {
 	case MT_TEXT_SEGMENT:
 		put_segment(out, style, &entry->segment);
@@ -450,8 +406,17 @@ void mt_text_entry(struct mt_str *out, struct mt_text_style *style,
 			       (unsigned long long)entry->count);
 		put_remark(out, style);
 		return;
+	case MT_TEXT_RETURN:
+		put_time_cell(out, style, entry->end_ns,
+			      entry->end_flags & MT_SLICE_END_TIME_ESTIMATED);
+		put_duration_cell(out, style, entry);
+		put_function_cell(out, style, entry);
+		break;
 	default:
-		put_slice(out, style, entry);
+		put_time_cell(out, style, slice->time_ns, slice->flags & MT_SLICE_TIME_ESTIMATED);
+		put_duration_cell(out, style, entry);
+		put_function_cell(out, style, entry);
+		put_call_cell(out, style, entry);
 	}
 	put_newline(out);
 }

@@ -21,7 +21,7 @@ enum mt_text_kind {
 	MT_TEXT_UNENDED, /* slices whose own line was written, and that never ended */
 };
 
-/* What a line is made of.  Names are lent by the sink for the whole run. */
+/* A line, taken apart.  Names are lent by the sink for the whole run. */
 struct mt_text_entry {
 	uint8_t kind; /* enum mt_text_kind */
 	bool has_ended;
@@ -39,7 +39,7 @@ struct mt_text_entry {
 
 struct mt_text_style {
 	bool colour;
-	uint64_t zero_ns;      /* times are told relative to it */
+	uint64_t zero_ns;      /* times are shown relative to it */
 	uint64_t length_ns;    /* of the segment: chooses the unit of times */
 	struct mt_str scratch; /* of the functions below */
 	struct mt_str cell;

@@ -28,27 +28,21 @@ const char *const *mt_trace_writer_formats(void)
 	return names;
 }
 
-static struct mt_error *no_such_format(const char *name)
+static struct mt_error *format_by_name(const char *name, const struct mt_trace_format **out)
 {
 	mt_auto(mt_str) struct mt_str known = {0};
 
-	for (size_t i = 0; i < FORMATS; i++)
-		mt_str_appendf(&known, "%s%s", i ? ", " : "", formats[i]->name);
-	if (known.failed)
-		return mt_error_no_memory();
-	return mt_error_new(MT_ERROR_USAGE, "there is no format \"%s\": choose one of %s", name,
-			    known.text);
-}
-
-static struct mt_error *format_by_name(const char *name, const struct mt_trace_format **out)
-{
 	for (size_t i = 0; i < FORMATS; i++) {
 		if (strcmp(formats[i]->name, name) == 0) {
 			*out = formats[i];
 			return NULL;
 		}
+		mt_str_appendf(&known, "%s%s", i ? ", " : "", formats[i]->name);
 	}
-	return no_such_format(name);
+	if (known.failed)
+		return mt_error_no_memory();
+	return mt_error_new(MT_ERROR_USAGE, "there is no format \"%s\": choose one of %s", name,
+			    known.text);
 }
 
 static bool ends_in(const char *path, size_t length, const char *ending)
@@ -70,37 +64,32 @@ static const struct mt_trace_format *format_by_path(const char *path)
 	return formats[0];
 }
 
-static struct mt_error *start(struct mt_trace_writer *writer,
+/* PATH NULL: prints with PRINTER. */
+static struct mt_error *start(struct mt_trace_writer *writer, const char *path, const char *format,
+			      const struct mt_printer *printer,
 			      const struct mt_trace_writer_options *options)
 {
 	static const struct mt_trace_writer_options defaults;
 
+	writer->format = path ? format_by_path(path) : &mt_format_text;
+	if (format)
+		mt_try(format_by_name(format, &writer->format));
+	mt_try(path ? mt_stream_create(path, &writer->stream)
+		    : mt_stream_create_printing(printer, &writer->stream));
 	return writer->format->create(writer->stream, options ? options : &defaults, &writer->self);
 }
 
-static struct mt_error *start_file(struct mt_trace_writer *writer, const char *path,
-				   const char *format,
-				   const struct mt_trace_writer_options *options)
+static struct mt_error *create(const char *path, const char *format,
+			       const struct mt_printer *printer,
+			       const struct mt_trace_writer_options *options,
+			       struct mt_trace_writer **out)
 {
-	writer->format = format_by_path(path);
-	if (format)
-		mt_try(format_by_name(format, &writer->format));
-	mt_try(mt_stream_create(path, &writer->stream));
-	return start(writer, options);
-}
+	struct mt_trace_writer *writer = calloc(1, sizeof(*writer));
 
-static struct mt_error *start_printing(struct mt_trace_writer *writer,
-				       const struct mt_printer *printer,
-				       const struct mt_trace_writer_options *options)
-{
-	writer->format = &mt_format_text;
-	mt_try(mt_stream_create_printing(printer, &writer->stream));
-	return start(writer, options);
-}
-
-static struct mt_error *started(struct mt_error *error, struct mt_trace_writer *writer,
-				struct mt_trace_writer **out)
-{
+	*out = NULL;
+	if (!writer)
+		return mt_error_no_memory();
+	struct mt_error *error = start(writer, path, format, printer, options);
 	if (error)
 		mt_trace_writer_destroy(writer);
 	else
@@ -112,24 +101,14 @@ struct mt_error *mt_trace_writer_create(const char *path, const char *format,
 					const struct mt_trace_writer_options *options,
 					struct mt_trace_writer **out)
 {
-	struct mt_trace_writer *writer = calloc(1, sizeof(*writer));
-
-	*out = NULL;
-	if (!writer)
-		return mt_error_no_memory();
-	return started(start_file(writer, path, format, options), writer, out);
+	return create(path, format, NULL, options, out);
 }
 
 struct mt_error *mt_trace_writer_create_printing(const struct mt_printer *printer,
 						 const struct mt_trace_writer_options *options,
 						 struct mt_trace_writer **out)
 {
-	struct mt_trace_writer *writer = calloc(1, sizeof(*writer));
-
-	*out = NULL;
-	if (!writer)
-		return mt_error_no_memory();
-	return started(start_printing(writer, printer, options), writer, out);
+	return create(NULL, NULL, printer, options, out);
 }
 
 struct mt_slice_sink mt_trace_writer_sink(struct mt_trace_writer *writer)

@@ -64,7 +64,7 @@ enum mt_recording_note {
 	MT_NOTE_SNAPSHOT,
 	MT_NOTE_EXIT,
 	MT_NOTE_THROTTLE,
-	MT_NOTE_OFF_CPU, /* from here on those of tracks beside the calls */
+	MT_NOTE_OFF_CPU, /* from here on those of side tracks */
 	MT_NOTE_ON_CPU,
 	MT_NOTE_FAULT,
 	MT_NOTE_SYSCALL,
@@ -73,7 +73,7 @@ enum mt_recording_note {
 	MT_NOTE_MARK,
 	MT_NOTE_MISSED,
 	MT_NOTE_COUNT,
-	MT_NOTE_FIRST_BESIDE = MT_NOTE_OFF_CPU
+	MT_NOTE_FIRST_SIDE = MT_NOTE_OFF_CPU
 };
 
 enum mt_off_cpu {

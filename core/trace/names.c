@@ -41,8 +41,8 @@ const char *mt_slice_name(const struct mt_slice *slice)
 		return "[untraced]";
 	case MT_SLICE_GAP:
 		return gap_name(slice->cause);
-	case MT_SLICE_BESIDE:
-		return slice->beside->name;
+	case MT_SLICE_SIDE:
+		return slice->side->name;
 	default:
 		return slice->function ? slice->function->name : "[unknown]";
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Slices: function calls with a begin and an end, and what stands beside them: instants and gaps.
+/* Slices: function calls with a begin and an end, with instants and gaps between them.
  * Outputs, filters and statistics are sinks of them.
  *
  * What a sink may rely on:
@@ -24,16 +24,16 @@
  * (PID_MAX_LIMIT, linux/threads.h). */
 #define MT_HITS_TID (1 << 22)
 
-/* So do the tracks that stand beside a thread's calls. */
-enum mt_beside_track {
-	MT_BESIDE_SCHED = 1,
-	MT_BESIDE_SYSCALLS,
-	MT_BESIDE_FAULTS,
-	MT_BESIDE_MARKS,
-	MT_BESIDE_COUNTERS,
-	MT_BESIDE_TRACKS
+/* So do the side tracks: what the kernel, or the program itself, reports of a thread. */
+enum mt_side_track {
+	MT_SIDE_TRACK_SCHED = 1,
+	MT_SIDE_TRACK_SYSCALLS,
+	MT_SIDE_TRACK_FAULTS,
+	MT_SIDE_TRACK_MARKS,
+	MT_SIDE_TRACK_COUNTERS,
+	MT_SIDE_TRACKS
 };
-#define MT_BESIDE_TID(track, tid) ((pid_t)((uint32_t)(track) << 23 | (uint32_t)(tid)))
+#define MT_SIDE_TRACK_TID(track, tid) ((pid_t)((uint32_t)(track) << 23 | (uint32_t)(tid)))
 static inline bool mt_tid_is_track(pid_t tid)
 {
 	return tid >= MT_HITS_TID;
@@ -52,11 +52,11 @@ enum mt_slice_kind {
 	MT_SLICE_SYSCALL,  /* "[syscall]": in the kernel, which was not traced */
 	MT_SLICE_UNTRACED, /* "[untraced]": an interrupt, a page fault, a filter */
 	MT_SLICE_GAP,      /* lost data, shown from its begin to its end */
-	MT_SLICE_BESIDE,   /* on a track beside the calls: see struct mt_beside */
+	MT_SLICE_SIDE,     /* on a side track: see struct mt_side_event */
 };
 
-/* What the kernel, or the program itself, tells beside the calls.  NULL: nothing of the kind. */
-struct mt_beside {
+/* An event of a side track.  NULL: nothing of the kind. */
+struct mt_side_event {
 	const char *name;               /* "read", "CPU 1", "page fault" */
 	const char *category;           /* "syscall", "sched", "fault", "mark" */
 	const char *arguments, *result; /* of a system call */
@@ -80,7 +80,7 @@ struct mt_slice {
 	struct mt_source call_source;       /* file and line of the call site */
 	enum mt_gap_cause cause;            /* GAP */
 	uint64_t bytes_lost;                /* GAP; 0: not known */
-	const struct mt_beside *beside;     /* BESIDE; lent for the run */
+	const struct mt_side_event *side;   /* SIDE; lent for the run */
 };
 
 #define MT_SLICE_END_OPEN           0x01 /* did not return within the segment */
@@ -106,7 +106,7 @@ enum mt_instant_kind {
 	MT_INSTANT_MARK,     /* the program's own */
 };
 
-/* What is told of a trigger's hit on the track of hits. */
+/* A trigger's hit, as the track of hits shows it. */
 struct mt_hit {
 	pid_t tid;
 	const char *location;
@@ -124,7 +124,7 @@ struct mt_instant {
 	const struct mt_function *function; /* at the PC; NULL: not known */
 	struct mt_source source;            /* of the PC */
 	const struct mt_hit *hit; /* TRIGGER on the track of hits; else NULL; lent for the run */
-	const struct mt_beside *beside; /* FAULT, MARK; lent for the run */
+	const struct mt_side_event *side; /* FAULT, MARK; lent for the run */
 };
 
 /* A counter's value at a time. */

@@ -330,7 +330,7 @@ def test_no_call_is_no_lack_of_a_processor_trace(compile, run_mtdb, tmp_path):
     done = run_mtdb("run", "--engine", "calls", "--modules", "of-no-file", "-o",
                     tmp_path / "x.fxt", program, "exit", "1")
     assert done.returncode == 3
-    assert "holds no calls" in done.stderr and "Intel PT" not in done.stderr
+    assert "contains no calls" in done.stderr and "Intel PT" not in done.stderr
 
 
 @pytest.mark.parametrize("level", LEVELS)

@@ -349,7 +349,7 @@ def perf_record_snapshot(result):
 @case(f"{RUN} -- /bin/busybox true")
 def nothing_played(result):
     assert result.status == 125
-    assert "holds no trace data" in result.errors
+    assert "contains no trace data" in result.errors
 
 
 @case("echo 3 >/proc/sys/kernel/perf_event_paranoid; chmod 777 .;"
@@ -415,4 +415,4 @@ def attach_for_one_snapshot(result):
       "kill -INT $m; wait $m; echo >&5; wait $p")
 def attach_and_detach(result):
     assert result.status == GOOD, result.errors
-    assert "holds no trace data" in result.errors  # nothing was played meanwhile
+    assert "contains no trace data" in result.errors  # nothing was played meanwhile
