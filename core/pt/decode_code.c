@@ -45,55 +45,40 @@ static int grow(struct mt_pt_code_table *table)
 	return 0;
 }
 
-static struct mt_pt_code_table *table_of(struct mt_pt_code *code, const struct mt_pt_image *image,
-					 uint64_t id)
-{
-	for (size_t i = 0; i < MT_PT_CODE_TABLES; i++) {
-		struct mt_pt_code_table *table = &code->tables[i];
-
-		if (table->blocks && table->image == image && table->image_id == id)
-			return table;
-	}
-	return NULL;
-}
-
 struct mt_error *mt_pt_code_set_image(struct mt_pt_code *code, const struct mt_pt_image *image)
 {
 	uint64_t id = image ? mt_pt_image_id(image) : 0;
+	struct mt_pt_code_table fresh = {.image = image, .image_id = id};
 
 	if (code->table && code->table->image == image && code->table->image_id == id)
 		return NULL;
+	for (size_t i = 0; i < MT_PT_CODE_TABLES; i++) {
+		struct mt_pt_code_table *table = &code->tables[i];
 
-	struct mt_pt_code_table *table = table_of(code, image, id);
-	if (!table) {
-		struct mt_pt_code_table fresh = {.image = image, .image_id = id};
-
-		if (grow(&fresh))
-			return mt_error_no_memory();
-		table = &code->tables[code->oldest++ % MT_PT_CODE_TABLES];
-		free(table->blocks);
-		*table = fresh;
+		if (table->blocks && table->image == image && table->image_id == id) {
+			code->table = table;
+			return NULL;
+		}
 	}
-	code->table = table;
+	if (grow(&fresh))
+		return mt_error_no_memory();
+	code->table = &code->tables[code->oldest++ % MT_PT_CODE_TABLES];
+	free(code->table->blocks);
+	*code->table = fresh;
 	return NULL;
-}
-
-static const uint8_t *skip_prefixes(const uint8_t *at, const uint8_t *end)
-{
-	while (at < end && (*at == 0x66 || *at == 0x67 || *at == 0xf2 || *at == 0xf3 ||
-			    *at == 0x2e || *at == 0x3e || (*at & 0xf0) == 0x40))
-		at++;
-	return at;
 }
 
 /* Branches into and out of the kernel, and far ones, by opcode (SDM vol. 2). */
 static uint8_t far_kind(const uint8_t *bytes, size_t size)
 {
-	const uint8_t *end = bytes + size;
-	const uint8_t *at = skip_prefixes(bytes, end);
+	const uint8_t *at = bytes, *end = bytes + size;
+
+	while (at < end && (*at == 0x66 || *at == 0x67 || *at == 0xf2 || *at == 0xf3 ||
+			    *at == 0x2e || *at == 0x3e || (*at & 0xf0) == 0x40))
+		at++; /* prefixes */
+
 	uint8_t opcode = at < end ? at[0] : 0;
 	uint8_t second = at + 1 < end ? at[1] : 0;
-
 	if (opcode == 0x0f)
 		return second == 0x05 || second == 0x34   ? MT_EVENT_SYSCALL
 		       : second == 0x07 || second == 0x35 ? MT_EVENT_SYSRET
@@ -109,22 +94,6 @@ static uint8_t far_kind(const uint8_t *bytes, size_t size)
 	if (opcode == 0xca || opcode == 0xcb)
 		return MT_EVENT_RETURN;
 	return MT_EVENT_JUMP;
-}
-
-static uint8_t insn_kind(const struct mt_insn *insn, const uint8_t *bytes)
-{
-	switch (insn->class) {
-	case MT_INSN_CALL:
-	case MT_INSN_CALL_INDIRECT:
-		return MT_EVENT_CALL;
-	case MT_INSN_RETURN:
-		return MT_EVENT_RETURN;
-	case MT_INSN_SYSCALL:
-	case MT_INSN_FAR:
-		return far_kind(bytes, insn->length);
-	default:
-		return MT_EVENT_JUMP;
-	}
 }
 
 /* An instruction may begin in one mapping and end in the next. */
@@ -161,7 +130,13 @@ static struct mt_pt_code_block decode_block(const struct mt_pt_code *code, uint6
 	}
 	block.class = insn.class;
 	block.target = insn.target;
-	block.kind = insn_kind(&insn, bytes);
+	block.kind = MT_EVENT_JUMP;
+	if (insn.class == MT_INSN_CALL || insn.class == MT_INSN_CALL_INDIRECT)
+		block.kind = MT_EVENT_CALL;
+	else if (insn.class == MT_INSN_RETURN)
+		block.kind = MT_EVENT_RETURN;
+	else if (insn.class == MT_INSN_SYSCALL || insn.class == MT_INSN_FAR)
+		block.kind = far_kind(bytes, insn.length);
 	return block;
 }
 

@@ -14,6 +14,44 @@ void mt_pt_flow_deinit(struct mt_pt_flow *flow)
 	mt_pt_code_deinit(&flow->code);
 }
 
+/* ---- gaps ---- */
+
+void mt_pt_flow_flush_gap(struct mt_pt_flow *flow)
+{
+	if (flow->has_gap)
+		mt_pt_put_gap(flow, 0);
+}
+
+void mt_pt_flow_mark_snapshot(struct mt_pt_flow *flow, uint32_t number)
+{
+	mt_pt_emit(flow, MT_EVENT_MARK, 0, number, MT_MARK_SNAPSHOT, flow->tsc);
+}
+
+void mt_pt_flow_lose(struct mt_pt_flow *flow, enum mt_gap_cause cause, uint64_t bytes_lost)
+{
+	if (!flow->has_gap)
+		flow->gap_cause = cause;
+	flow->has_gap = true;
+	flow->bytes_lost += bytes_lost;
+	flow->tracing = false;
+	flow->unseen_kernel = false;
+	flow->in_transaction = false;
+	flow->aborted = false;
+	flow->has_goal = false;
+	flow->starting = false;
+}
+
+void mt_pt_flow_fail(struct mt_pt_flow *flow)
+{
+	if (flow->status == -pte_nomap && mt_address_is_kernel(flow->ip) && !flow->has_gap) {
+		flow->unseen_ip = flow->unseen_kernel ? flow->unseen_ip : flow->ip;
+		flow->unseen_kernel = true;
+		flow->tracing = flow->starting = flow->has_goal = false;
+		return;
+	}
+	mt_pt_flow_lose(flow, flow->status == -pte_nomap ? MT_GAP_NO_CODE : MT_GAP_BAD_TRACE, 0);
+}
+
 /* ---- time ---- */
 
 static uint64_t now(struct mt_pt_flow *flow)
@@ -171,15 +209,6 @@ static void ask_image(struct mt_pt_flow *flow, uint64_t tsc)
 		    mt_pt_code_set_image(&flow->code, flow->known_mode ? flow->image : NULL);
 }
 
-static void take_mode(struct mt_pt_flow *flow, const struct pt_event *event)
-{
-	enum pt_exec_mode mode = event->variant.exec_mode.mode;
-
-	flow->known_mode = mode == ptem_64bit || mode == ptem_unknown;
-	/* Its status update is the one sign that a PSB was passed. */
-	ask_image(flow, mt_pt_event_time(flow, event));
-}
-
 static void start_trace(struct mt_pt_flow *flow, uint64_t ip, uint64_t tsc)
 {
 	ask_image(flow, tsc);
@@ -209,34 +238,6 @@ static void unmute(struct mt_pt_flow *flow)
 		flow->muted = false;
 }
 
-static void take_enabled(struct mt_pt_flow *flow, const struct pt_event *event)
-{
-	if (flow->enabled || event->ip_suppressed) {
-		flow->status = -pte_bad_context;
-		return;
-	}
-	flow->enabled = true;
-	flow->ip = event->variant.enabled.ip;
-	if (flow->unseen_kernel) {
-		come_back(flow, flow->ip, mt_pt_event_time(flow, event));
-		return;
-	}
-	start_trace(flow, flow->ip, mt_pt_event_time(flow, event));
-}
-
-static void take_overflow(struct mt_pt_flow *flow, const struct pt_event *event)
-{
-	mt_pt_flow_lose(flow, MT_GAP_OVERFLOW, 0);
-	flow->return_count = 0;
-	flow->enabled = !event->ip_suppressed;
-	if (!flow->enabled)
-		return;
-	flow->ip = event->variant.overflow.ip;
-	mt_pt_advance_time(flow, mt_pt_event_time(flow, event));
-	mt_pt_put_gap(flow, flow->ip);
-	flow->tracing = true;
-}
-
 static void end_trace(struct mt_pt_flow *flow, enum mt_trace_end end, uint64_t from, uint64_t to,
 		      uint64_t tsc)
 {
@@ -263,21 +264,43 @@ static bool goal_address(const struct pt_event *event, uint64_t *ip)
 
 static void take_event(struct mt_pt_flow *flow, const struct pt_event *event)
 {
+	uint64_t tsc = mt_pt_event_time(flow, event);
+	enum pt_exec_mode mode = event->variant.exec_mode.mode;
+
 	switch (event->type) {
 	case ptev_enabled:
 		unmute(flow);
-		take_enabled(flow, event);
+		if (flow->enabled || event->ip_suppressed) {
+			flow->status = -pte_bad_context;
+			break;
+		}
+		flow->enabled = true;
+		flow->ip = event->variant.enabled.ip;
+		if (flow->unseen_kernel)
+			come_back(flow, flow->ip, tsc);
+		else
+			start_trace(flow, flow->ip, tsc);
 		break;
 	case ptev_overflow:
 		unmute(flow);
-		take_overflow(flow, event);
+		mt_pt_flow_lose(flow, MT_GAP_OVERFLOW, 0);
+		flow->return_count = 0;
+		flow->enabled = !event->ip_suppressed;
+		if (!flow->enabled)
+			break;
+		flow->ip = event->variant.overflow.ip;
+		mt_pt_advance_time(flow, tsc);
+		mt_pt_put_gap(flow, flow->ip);
+		flow->tracing = true;
 		break;
 	case ptev_exec_mode:
-		take_mode(flow, event);
+		/* Its status update is the one sign that a PSB was passed. */
+		flow->known_mode = mode == ptem_64bit || mode == ptem_unknown;
+		ask_image(flow, tsc);
 		break;
 	case ptev_paging:
 	case ptev_async_paging:
-		ask_image(flow, mt_pt_event_time(flow, event));
+		ask_image(flow, tsc);
 		break;
 	case ptev_tsx:
 		flow->in_transaction = event->variant.tsx.speculative;
@@ -325,34 +348,31 @@ static void arrive_disabled(struct mt_pt_flow *flow, const struct mt_pt_code_blo
 	end_trace(flow, end, mt_pt_code_end(block), to, mt_pt_event_time(flow, &flow->goal));
 }
 
-static void arrive_tsx(struct mt_pt_flow *flow)
-{
-	bool speculative = flow->goal.variant.tsx.speculative;
-	bool was_speculative = flow->in_transaction;
-
-	flow->in_transaction = speculative;
-	flow->aborted = flow->goal.variant.tsx.aborted;
-	if (!flow->aborted && speculative != was_speculative)
-		mt_pt_emit(flow, speculative ? MT_EVENT_TX_BEGIN : MT_EVENT_TX_COMMIT, flow->ip,
-			   flow->ip, 0, mt_pt_event_time(flow, &flow->goal));
-}
-
 static void arrive(struct mt_pt_flow *flow)
 {
 	const struct pt_event *event = &flow->goal;
+	uint64_t tsc = mt_pt_event_time(flow, event), to;
+	uint8_t kind;
 
 	flow->has_goal = false;
 	if (event->type == ptev_tsx) {
-		arrive_tsx(flow);
+		bool speculative = event->variant.tsx.speculative;
+		bool changes = speculative != flow->in_transaction;
+
+		flow->in_transaction = speculative;
+		flow->aborted = event->variant.tsx.aborted;
+		if (!flow->aborted && changes)
+			mt_pt_emit(flow, speculative ? MT_EVENT_TX_BEGIN : MT_EVENT_TX_COMMIT,
+				   flow->ip, flow->ip, 0, tsc);
 	} else if (event->type == ptev_async_disabled) {
-		uint64_t to = event->ip_suppressed ? 0 : event->variant.async_disabled.ip;
-		end_trace(flow, MT_TRACE_END_ASYNC, flow->ip, to, mt_pt_event_time(flow, event));
+		to = event->ip_suppressed ? 0 : event->variant.async_disabled.ip;
+		end_trace(flow, MT_TRACE_END_ASYNC, flow->ip, to, tsc);
 	} else {
-		uint8_t kind = flow->aborted ? MT_EVENT_TX_ABORT : MT_EVENT_INTERRUPT;
+		to = event->variant.async_branch.to;
+		kind = flow->aborted ? MT_EVENT_TX_ABORT : MT_EVENT_INTERRUPT;
 		flow->aborted = false;
-		mt_pt_emit(flow, kind, flow->ip, event->variant.async_branch.to, 0,
-			   mt_pt_event_time(flow, event));
-		flow->ip = event->variant.async_branch.to;
+		mt_pt_emit(flow, kind, flow->ip, to, 0, tsc);
+		flow->ip = to;
 	}
 }
 

@@ -19,7 +19,7 @@ struct mt_pt_flow {
 	struct mt_event *events; /* the caller's batch */
 	size_t capacity;
 	size_t count;
-	bool muted;           /* what happens was told before, */
+	bool muted;           /* what happens came out before, */
 	uint64_t muted_until; /* up to this offset of the span */
 
 	struct pt_query_decoder *query; /* of the current span */
@@ -46,7 +46,7 @@ struct mt_pt_flow {
 	bool is_later; /* packets were read since */
 	uint64_t time_ns;
 
-	bool has_gap; /* not told yet */
+	bool has_gap; /* that did not come out yet */
 	enum mt_gap_cause gap_cause;
 	uint64_t bytes_lost;
 
@@ -79,12 +79,13 @@ bool mt_pt_flow_at_end(const struct mt_pt_flow *flow);
  * reached, 0 to go on, -1 when control cannot get there. */
 int mt_pt_flow_walk(struct mt_pt_flow *flow, const struct mt_pt_place *target);
 
-/* Something was lost; told as a gap with the next event.  Control is not known afterwards. */
+/* Something was lost; it comes out as a gap with the next event.  Control is not known afterwards.
+ */
 void mt_pt_flow_lose(struct mt_pt_flow *flow, enum mt_gap_cause cause, uint64_t bytes_lost);
-/* The same after a failure of libipt, for which `status` tells the cause.  In the kernel, where
+/* The same after a failure of libipt, whose cause is `status`.  In the kernel, where
  * there is no code, nothing is lost. */
 void mt_pt_flow_fail(struct mt_pt_flow *flow);
-void mt_pt_flow_tell_gap(struct mt_pt_flow *flow);
+void mt_pt_flow_flush_gap(struct mt_pt_flow *flow);
 void mt_pt_flow_mark_snapshot(struct mt_pt_flow *flow, uint32_t number);
 
 #endif

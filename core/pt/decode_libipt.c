@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "pt/decode_libipt.h"
 
-static struct pt_cpu libipt_cpu(const struct mt_cpu *cpu)
+void mt_pt_libipt_config(struct pt_config *config, const struct mt_cpu *cpu,
+			 const struct mt_pt_timing *timing)
 {
-	return (struct pt_cpu){
+	pt_config_init(config);
+	config->cpu = (struct pt_cpu){
 	    .vendor = cpu->intel ? pcv_intel : pcv_unknown,
 	    .family = cpu->family,
 	    .model = cpu->model,
 	    .stepping = cpu->stepping,
 	};
-}
-
-void mt_pt_libipt_config(struct pt_config *config, const struct mt_cpu *cpu,
-			 const struct mt_pt_timing *timing)
-{
-	pt_config_init(config);
-	config->cpu = libipt_cpu(cpu);
 	/* A CPU that libipt does not know has no errata that it knows. */
 	if (pt_cpu_errata(&config->errata, &config->cpu) < 0)
 		config->errata = (struct pt_errata){0};

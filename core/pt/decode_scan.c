@@ -42,13 +42,6 @@ static bool take_ip(struct mt_pt_scan *scan, const struct pt_packet_ip *packet)
 	return true;
 }
 
-static void take_tma(struct mt_pt_scan *scan, const struct pt_packet_tma *tma)
-{
-	scan->has_ctc = scan->has_tsc && scan->config->cpuid_0x15_eax;
-	scan->ctc = scan->base_ctc = tma->ctc;
-	scan->base_tsc = scan->tsc - tma->fc;
-}
-
 static void take_mtc(struct mt_pt_scan *scan, uint8_t mtc)
 {
 	if (!scan->has_ctc)
@@ -63,13 +56,7 @@ static void take_mtc(struct mt_pt_scan *scan, uint8_t mtc)
 					 scan->config->cpuid_0x15_eax;
 }
 
-static void take_overflow(struct mt_pt_scan *scan)
-{
-	scan->last_ip = 0;
-	scan->after_overflow = true;
-}
-
-/* Returns what the packet tells of control. */
+/* Returns what the packet says of control. */
 static enum mt_pt_point_kind take_packet(struct mt_pt_scan *scan, const struct pt_packet *packet)
 {
 	bool after_overflow = scan->after_overflow;
@@ -79,7 +66,8 @@ static enum mt_pt_point_kind take_packet(struct mt_pt_scan *scan, const struct p
 		scan->last_ip = 0;
 		return MT_PT_POINT_PSB;
 	case ppt_ovf:
-		take_overflow(scan);
+		scan->last_ip = 0;
+		scan->after_overflow = true;
 		break;
 	case ppt_fup:
 		scan->after_overflow = false;
@@ -108,7 +96,9 @@ static enum mt_pt_point_kind take_packet(struct mt_pt_scan *scan, const struct p
 		scan->tsc = packet->payload.tsc.tsc;
 		break;
 	case ppt_tma:
-		take_tma(scan, &packet->payload.tma);
+		scan->has_ctc = scan->has_tsc && scan->config->cpuid_0x15_eax;
+		scan->ctc = scan->base_ctc = packet->payload.tma.ctc;
+		scan->base_tsc = scan->tsc - packet->payload.tma.fc;
 		break;
 	case ppt_mtc:
 		take_mtc(scan, packet->payload.mtc.ctc);
@@ -117,27 +107,6 @@ static enum mt_pt_point_kind take_packet(struct mt_pt_scan *scan, const struct p
 		break;
 	}
 	return MT_PT_POINT_END;
-}
-
-static struct pt_packet_decoder *open_packets(const struct mt_pt_scan *scan)
-{
-	struct pt_config config = mt_pt_libipt_config_of(scan->config, scan->bytes, scan->size);
-	struct pt_packet_decoder *packets;
-
-	packets = pt_pkt_alloc_decoder(&config);
-	if (packets && pt_pkt_sync_set(packets, scan->offset) >= 0)
-		return packets;
-	pt_pkt_free_decoder(packets);
-	return NULL;
-}
-
-/* Behind bytes that are no packet only the next PSB can be trusted. */
-static void skip_garbage(struct mt_pt_scan *scan, struct pt_packet_decoder *packets)
-{
-	scan->offset = mt_pt_find_psb(scan->bytes, scan->size, scan->offset + 1);
-	scan->after_overflow = false;
-	if (pt_pkt_sync_set(packets, scan->offset) < 0)
-		scan->offset = scan->size;
 }
 
 static enum mt_pt_deferral deferral_after(const struct mt_pt_scan *scan,
@@ -169,14 +138,6 @@ struct finder {
 	struct mt_pt_scan candidate;
 };
 
-static bool is_point(const struct mt_pt_scan *scan, enum mt_pt_point_kind kind,
-		     const struct mt_pt_image *image)
-{
-	if (kind != MT_PT_POINT_BRANCH)
-		return kind != MT_PT_POINT_END;
-	return image && mt_pt_image_has(image, scan->last_ip);
-}
-
 /* One packet further.  Returns a point that is certain. */
 static enum mt_pt_point_kind find_step(struct finder *finder, struct mt_pt_scan *scan, size_t from,
 				       const struct mt_pt_image *image)
@@ -186,8 +147,12 @@ static enum mt_pt_point_kind find_step(struct finder *finder, struct mt_pt_scan 
 	int size = pt_pkt_next(finder->packets, &packet, sizeof(packet));
 
 	if (size <= 0) {
+		/* Behind bytes that are no packet only the next PSB can be trusted. */
 		finder->has_candidate = false;
-		skip_garbage(scan, finder->packets);
+		scan->offset = mt_pt_find_psb(scan->bytes, scan->size, scan->offset + 1);
+		scan->after_overflow = false;
+		if (pt_pkt_sync_set(finder->packets, scan->offset) < 0)
+			scan->offset = scan->size;
 		return MT_PT_POINT_END;
 	}
 	scan->offset += (size_t)size;
@@ -200,7 +165,8 @@ static enum mt_pt_point_kind find_step(struct finder *finder, struct mt_pt_scan 
 	scan->deferral = deferral_after(scan, &packet);
 	if (packet.type != ppt_pad && packet.type != ppt_cyc)
 		finder->has_candidate = false;
-	if (begin < from || !is_point(scan, kind, image))
+	if (begin < from ||
+	    (kind == MT_PT_POINT_BRANCH && (!image || !mt_pt_image_has(image, scan->last_ip))))
 		return MT_PT_POINT_END;
 	if (kind == MT_PT_POINT_PSB)
 		scan->offset = begin;
@@ -214,12 +180,14 @@ static enum mt_pt_point_kind find_step(struct finder *finder, struct mt_pt_scan 
 enum mt_pt_point_kind mt_pt_scan_point(struct mt_pt_scan *scan, size_t from,
 				       const struct mt_pt_image *image)
 {
-	struct finder finder = {.packets = open_packets(scan)};
+	struct pt_config config = mt_pt_libipt_config_of(scan->config, scan->bytes, scan->size);
+	struct finder finder = {.packets = pt_pkt_alloc_decoder(&config)};
 	enum mt_pt_point_kind kind = MT_PT_POINT_END;
 
-	while (finder.packets && kind == MT_PT_POINT_END && scan->offset < scan->size)
-		kind = find_step(&finder, scan, from, image);
-	if (!finder.packets)
+	if (finder.packets && pt_pkt_sync_set(finder.packets, scan->offset) >= 0)
+		while (kind == MT_PT_POINT_END && scan->offset < scan->size)
+			kind = find_step(&finder, scan, from, image);
+	else
 		scan->offset = scan->size;
 	pt_pkt_free_decoder(finder.packets);
 	return kind;
@@ -273,34 +241,27 @@ static size_t put_mode(struct pt_encoder *encoder, size_t size, struct pt_packet
 	return put(encoder, size, &packet);
 }
 
-static size_t put_time(const struct mt_pt_scan *scan, struct pt_encoder *encoder, size_t size)
-{
-	struct pt_packet tsc = {.type = ppt_tsc, .payload.tsc.tsc = scan->tsc & (~0ull >> 8)};
-	struct pt_packet tma = {.type = ppt_tma, .payload.tma.ctc = (uint16_t)scan->ctc};
-	struct pt_packet cbr = {.type = ppt_cbr, .payload.cbr.ratio = scan->cbr};
-
-	if (scan->has_tsc)
-		size = put(encoder, size, &tsc);
-	if (scan->has_ctc)
-		size = put(encoder, size, &tma);
-	if (scan->cbr)
-		size = put(encoder, size, &cbr);
-	return size;
-}
-
 size_t mt_pt_scan_prefix(const struct mt_pt_scan *scan, enum mt_pt_point_kind kind,
 			 uint8_t bytes[MT_PT_PREFIX_BYTES])
 {
 	struct pt_config config = mt_pt_libipt_config_of(scan->config, bytes, MT_PT_PREFIX_BYTES);
 	struct pt_packet psb = {.type = ppt_psb};
 	struct pt_packet psbend = {.type = ppt_psbend};
+	struct pt_packet tsc = {.type = ppt_tsc, .payload.tsc.tsc = scan->tsc & (~0ull >> 8)};
+	struct pt_packet tma = {.type = ppt_tma, .payload.tma.ctc = (uint16_t)scan->ctc};
+	struct pt_packet cbr = {.type = ppt_cbr, .payload.cbr.ratio = scan->cbr};
 	bool branch = kind == MT_PT_POINT_BRANCH;
 
 	struct pt_encoder *encoder = pt_alloc_encoder(&config);
 	if (!encoder)
 		return 0;
 	size_t size = put(encoder, 0, &psb);
-	size = put_time(scan, encoder, size);
+	if (scan->has_tsc)
+		size = put(encoder, size, &tsc);
+	if (scan->has_ctc)
+		size = put(encoder, size, &tma);
+	if (scan->cbr)
+		size = put(encoder, size, &cbr);
 	if (branch) {
 		size = put_mode(encoder, size, scan->mode);
 		size = put_ip(encoder, size, ppt_fup, scan->last_ip);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Inside core/pt: a walk over the packets of a window, beside the decoder, that finds where
+/* Inside core/pt: a walk over the packets of a window, apart from the decoder, that finds where
  * decoding can go on after an error, and knows there what a decoder would have to know.
  *
  * libipt's block decoder starts at a PSB only.  Where control is known otherwise (a TIP with its
@@ -51,7 +51,7 @@ enum mt_pt_point_kind {
 void mt_pt_scan_start(struct mt_pt_scan *scan, const struct pt_config *config, const uint8_t *bytes,
 		      size_t size, size_t psb);
 /* Find the first point at FROM or later; branches count only into the code of IMAGE (NULL: none).
- * The scan stands at the PSB, or behind the packet that told the address. */
+ * The scan stands at the PSB, or behind the packet with the address. */
 enum mt_pt_point_kind mt_pt_scan_point(struct mt_pt_scan *scan, size_t from,
 				       const struct mt_pt_image *image);
 /* Go on to the last branch point before LIMIT.  False, and the scan as it was, if there is none. */

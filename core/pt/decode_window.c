@@ -81,7 +81,7 @@ static int give_rest(struct mt_pt_windows *windows, struct mt_pt_window *out)
 	return give(windows, bytes, size, false, out);
 }
 
-/* An empty piece has its gap to tell. */
+/* An empty piece is there for its gap. */
 static void finish_piece(struct mt_pt_windows *windows)
 {
 	if (windows->piece_taken < windows->piece.size || windows->piece.has_gap)
@@ -107,20 +107,6 @@ static int append_chunk(struct mt_pt_windows *windows)
 	windows->piece_taken += count;
 	finish_piece(windows);
 	return 0;
-}
-
-/* Let go of what stands before the first PSB, but for what may be a part of it. */
-static void sync_carry(struct mt_pt_windows *windows)
-{
-	size_t psb = mt_pt_find_psb(windows->carry, windows->carry_end, 0);
-
-	windows->is_synced = psb < windows->carry_end;
-	if (windows->is_synced) {
-		windows->carry_begin = psb;
-	} else if (windows->carry_end >= MT_PT_PSB_BYTES) {
-		windows->carry_begin = windows->carry_end - (MT_PT_PSB_BYTES - 1);
-		add_gap(windows, MT_GAP_BAD_TRACE, windows->carry_begin);
-	}
 }
 
 static int give_from_carry(struct mt_pt_windows *windows, struct mt_pt_window *out)
@@ -157,28 +143,14 @@ static int give_in_place(struct mt_pt_windows *windows, struct mt_pt_window *out
 	return 1;
 }
 
-static bool stands_alone(const struct mt_pt_windows *windows)
-{
-	return !windows->piece_taken && (!windows->piece.joined || windows->piece.has_gap);
-}
-
-static bool fetch_piece(struct mt_pt_windows *windows)
-{
-	if (windows->has_piece)
-		return true;
-	windows->piece = (struct mt_pt_piece){0};
-	windows->piece_taken = 0;
-	windows->has_piece =
-	    windows->source.next_piece(windows->source.context, &windows->piece) == 1;
-	return windows->has_piece;
-}
-
 /* One step.  Returns 1 with a window, 0 to go on, -1 without memory. */
 static int take_piece(struct mt_pt_windows *windows, struct mt_pt_window *out)
 {
 	struct mt_pt_piece *piece = &windows->piece;
 
-	if (stands_alone(windows) || windows->snapshot) {
+	bool stands_alone = !windows->piece_taken && (!piece->joined || piece->has_gap);
+
+	if (stands_alone || windows->snapshot) {
 		if (give_rest(windows, out))
 			return 1;
 		if (piece->has_gap)
@@ -192,8 +164,18 @@ static int take_piece(struct mt_pt_windows *windows, struct mt_pt_window *out)
 	}
 	if (append_chunk(windows))
 		return -1;
-	if (!windows->is_synced)
-		sync_carry(windows);
+	if (!windows->is_synced) {
+		/* Let go of what stands before the first PSB, but for what may be a part of it. */
+		size_t psb = mt_pt_find_psb(windows->carry, windows->carry_end, 0);
+
+		windows->is_synced = psb < windows->carry_end;
+		if (windows->is_synced) {
+			windows->carry_begin = psb;
+		} else if (windows->carry_end >= MT_PT_PSB_BYTES) {
+			windows->carry_begin = windows->carry_end - (MT_PT_PSB_BYTES - 1);
+			add_gap(windows, MT_GAP_BAD_TRACE, windows->carry_begin);
+		}
+	}
 	return windows->is_synced ? give_from_carry(windows, out) : 0;
 }
 
@@ -202,9 +184,16 @@ int mt_pt_windows_next(struct mt_pt_windows *windows, struct mt_pt_window *out)
 	*out = (struct mt_pt_window){0};
 	if (windows->has_piece)
 		finish_piece(windows);
-	while (fetch_piece(windows)) {
+	for (;;) {
+		if (!windows->has_piece) {
+			windows->piece = (struct mt_pt_piece){0};
+			windows->piece_taken = 0;
+			windows->has_piece = windows->source.next_piece(windows->source.context,
+									&windows->piece) == 1;
+		}
+		if (!windows->has_piece)
+			break;
 		int status = take_piece(windows, out);
-
 		if (status)
 			return status;
 	}

@@ -154,12 +154,14 @@ static void resume(struct mt_pt_decoder *decoder, size_t from)
 	decoder->bytes_before += decoder->scan.offset - from;
 }
 
-/* The scan knows the state at its own place; a PSB that the decoder passed since is a better start.
- */
-static void place_scan(struct mt_pt_decoder *decoder)
+static void give_up_span(struct mt_pt_decoder *decoder)
 {
+	size_t from = window_offset(decoder);
 	uint64_t sync = 0;
 
+	mt_pt_flow_fail(&decoder->flow);
+	/* The scan knows the state at its own offset; a PSB that the decoder passed since is a
+	 * better start. */
 	if (decoder->prefix_bytes || pt_qry_get_sync_offset(decoder->query, &sync) < 0)
 		sync = 0;
 	sync = to_window(decoder, sync);
@@ -167,14 +169,6 @@ static void place_scan(struct mt_pt_decoder *decoder)
 		mt_pt_scan_start(&decoder->scan, &decoder->config, decoder->window.bytes,
 				 decoder->window.size, sync);
 	decoder->has_scan = true;
-}
-
-static void give_up_span(struct mt_pt_decoder *decoder)
-{
-	size_t from = window_offset(decoder);
-
-	mt_pt_flow_fail(&decoder->flow);
-	place_scan(decoder);
 	decoder->span_end = from;
 	close_span(decoder);
 	resume(decoder, from);
@@ -251,14 +245,6 @@ static int copied_span(struct mt_pt_decoder *decoder, struct pt_config *config)
 	return 0;
 }
 
-static void mute(struct mt_pt_decoder *decoder)
-{
-	size_t repeated = decoder->window.repeated;
-
-	decoder->flow.muted = decoder->span_begin < repeated;
-	decoder->flow.muted_until = decoder->prefix_bytes + repeated - decoder->span_begin;
-}
-
 static struct mt_error *open_span(struct mt_pt_decoder *decoder)
 {
 	struct pt_config config;
@@ -274,7 +260,9 @@ static struct mt_error *open_span(struct mt_pt_decoder *decoder)
 	if (!decoder->query)
 		return mt_error_no_memory();
 
-	mute(decoder);
+	decoder->flow.muted = decoder->span_begin < decoder->window.repeated;
+	decoder->flow.muted_until =
+	    decoder->prefix_bytes + decoder->window.repeated - decoder->span_begin;
 	uint64_t ip = 0;
 	int status = pt_qry_sync_set(decoder->query, &ip, 0);
 	if (status >= 0) {
@@ -285,14 +273,6 @@ static struct mt_error *open_span(struct mt_pt_decoder *decoder)
 	decoder->resume_from = decoder->span_begin + MT_PT_PSB_BYTES;
 	give_up_span(decoder);
 	return NULL;
-}
-
-static void finish_span(struct mt_pt_decoder *decoder)
-{
-	decoder->next_offset = decoder->span_end;
-	if (decoder->next_kind == MT_PT_POINT_BRANCH)
-		decoder->scan = decoder->next_scan;
-	close_span(decoder);
 }
 
 /* The span's packets are used up: go to where the next span begins. */
@@ -310,34 +290,30 @@ static void walk_span(struct mt_pt_decoder *decoder)
 		return;
 	if (arrived != 1)
 		mt_pt_flow_lose(&decoder->flow, MT_GAP_BAD_TRACE, 0);
-	finish_span(decoder);
-}
-
-static bool is_stuck(struct mt_pt_decoder *decoder)
-{
-	uint64_t offset = span_offset(decoder);
-
-	if (offset != decoder->slow_offset || !decoder->slow_blocks) {
-		decoder->slow_offset = offset;
-		decoder->slow_blocks = decoder->flow.stats.blocks;
-		return false;
-	}
-	return decoder->flow.stats.blocks - decoder->slow_blocks > STUCK_BLOCKS;
+	decoder->next_offset = decoder->span_end;
+	if (decoder->next_kind == MT_PT_POINT_BRANCH)
+		decoder->scan = decoder->next_scan;
+	close_span(decoder);
 }
 
 static void run_span(struct mt_pt_decoder *decoder)
 {
 	struct mt_pt_flow *flow = &decoder->flow;
 
-	if (!mt_pt_flow_run(flow, SLICE_BLOCKS)) {
-		if (is_stuck(decoder))
+	if (mt_pt_flow_run(flow, SLICE_BLOCKS)) {
+		if (mt_pt_flow_at_end(flow))
+			walk_span(decoder);
+		else
 			give_up_span(decoder);
 		return;
 	}
-	if (mt_pt_flow_at_end(flow))
-		walk_span(decoder);
-	else
+	uint64_t offset = span_offset(decoder);
+	if (offset != decoder->slow_offset || !decoder->slow_blocks) {
+		decoder->slow_offset = offset;
+		decoder->slow_blocks = flow->stats.blocks;
+	} else if (flow->stats.blocks - decoder->slow_blocks > STUCK_BLOCKS) {
 		give_up_span(decoder);
+	}
 }
 
 /* ---- windows ---- */
@@ -365,33 +341,21 @@ static struct mt_error *open_window(struct mt_pt_decoder *decoder)
 	return NULL;
 }
 
-static void finish_window(struct mt_pt_decoder *decoder)
+static struct mt_error *step(struct mt_pt_decoder *decoder)
 {
+	if (decoder->query) {
+		run_span(decoder);
+		return NULL;
+	}
+	if (!decoder->has_window)
+		return open_window(decoder);
+	if (decoder->next_kind != MT_PT_POINT_END)
+		return open_span(decoder);
 	decoder->flow.muted = false;
 	if (decoder->window.snapshot)
 		mt_pt_flow_mark_snapshot(&decoder->flow, decoder->window.snapshot);
 	decoder->has_window = false;
-}
-
-static struct mt_error *step(struct mt_pt_decoder *decoder)
-{
-	if (decoder->query)
-		run_span(decoder);
-	else if (!decoder->has_window)
-		return open_window(decoder);
-	else if (decoder->next_kind != MT_PT_POINT_END)
-		return open_span(decoder);
-	else
-		finish_window(decoder);
 	return NULL;
-}
-
-static struct mt_error *take_error(struct mt_pt_flow *flow)
-{
-	struct mt_error *error = flow->error;
-
-	flow->error = NULL;
-	return error;
 }
 
 struct mt_error *mt_pt_decoder_next(struct mt_pt_decoder *decoder, struct mt_event *events,
@@ -405,13 +369,17 @@ struct mt_error *mt_pt_decoder_next(struct mt_pt_decoder *decoder, struct mt_eve
 	flow->count = 0;
 	while (!decoder->ended && mt_pt_flow_has_room(flow)) {
 		mt_try(step(decoder));
-		if (flow->error)
-			return take_error(flow);
+		if (flow->error) {
+			struct mt_error *error = flow->error;
+
+			flow->error = NULL;
+			return error;
+		}
 		if (flow->count && flow->stats.blocks - first_block > CALL_BLOCKS)
 			break;
 	}
 	if (decoder->ended)
-		mt_pt_flow_tell_gap(flow);
+		mt_pt_flow_flush_gap(flow);
 	flow->stats.events += flow->count;
 	*count = flow->count;
 	return NULL;

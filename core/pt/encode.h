@@ -16,7 +16,7 @@
 #define MT_PT_RETURN_STACK 64 /* SDM 33.4.2, TIP; a power of two, as the top wraps both ways */
 
 /* A lap ends where the next event might not fit, so no packet lies across the edge. */
-struct mt_pt_ring {
+struct mt_pt_encoder_ring {
 	uint8_t *bytes;
 	size_t capacity; /* as allocated */
 	size_t position; /* of the next byte in this lap */
@@ -28,11 +28,11 @@ struct mt_pt_ring {
 
 struct mt_pt_encoder {
 	struct mt_pt_encoder_config config;
-	struct mt_pt_ring ring;
+	struct mt_pt_encoder_ring ring;
 
 	bool tracing;
 	bool mode_is_due; /* MODE.Exec goes before the next TIP.PGE */
-	uint64_t next;    /* what runs next, as last told */
+	uint64_t next;    /* what runs next, by the last event */
 	uint64_t last_ip; /* what IP packets are compressed against */
 	uint64_t psb_at;  /* byte number of the last PSB+'s end */
 	bool psb_is_due;
@@ -46,7 +46,7 @@ struct mt_pt_encoder {
 	unsigned int returns_top;
 	unsigned int returns_depth;
 
-	/* What ran since decoders were last told anything, in straight runs; the oldest falls out.
+	/* What ran since the last packet of control flow, in straight runs; the oldest falls out.
 	 */
 	struct {
 		uint64_t first;
@@ -55,31 +55,32 @@ struct mt_pt_encoder {
 	unsigned int run_count;
 
 	uint64_t tsc;          /* of the last event */
-	uint64_t cyc_tsc;      /* cycles up to here are told */
+	uint64_t cyc_tsc;      /* cycles up to here are in packets */
 	uint64_t mtc_ctc;      /* CTC >> period of the last MTC or TMA */
 	uint64_t next_mtc_tsc; /* when the next MTC is due; UINT64_MAX: never */
 };
 
 /* Room for one event's bytes in one piece.  False: there is none and never will be. */
-bool mt_pt_ring_make_room_slow(struct mt_pt_ring *ring);
+bool mt_pt_ring_make_room_slow(struct mt_pt_encoder_ring *ring);
 
 /* A copy from the oldest PSB that is whole; NULL and 0 when there is none. Errors: NO_MEMORY. */
-struct mt_error *mt_pt_ring_copy(const struct mt_pt_ring *ring, uint8_t **bytes, size_t *size);
+struct mt_error *mt_pt_ring_copy(const struct mt_pt_encoder_ring *ring, uint8_t **bytes,
+				 size_t *size);
 
-static inline bool mt_pt_ring_make_room(struct mt_pt_ring *ring)
+static inline bool mt_pt_ring_make_room(struct mt_pt_encoder_ring *ring)
 {
 	if (ring->capacity - ring->position >= MT_PT_EVENT_BYTES && !ring->failed)
 		return true;
 	return mt_pt_ring_make_room_slow(ring);
 }
 
-static inline uint64_t mt_pt_ring_total(const struct mt_pt_ring *ring)
+static inline uint64_t mt_pt_ring_total(const struct mt_pt_encoder_ring *ring)
 {
 	return ring->before + ring->position;
 }
 
 /* The low SIZE bytes of VALUE, at most 8. */
-static inline void mt_pt_put(struct mt_pt_ring *ring, uint64_t value, unsigned int size)
+static inline void mt_pt_put(struct mt_pt_encoder_ring *ring, uint64_t value, unsigned int size)
 {
 	uint64_t little = htole64(value);
 

@@ -5,19 +5,14 @@
 
 #include <stdlib.h>
 
-static void begin_lap(struct mt_pt_ring *ring)
-{
-	ring->lap_end = ring->position;
-	ring->before += ring->position;
-	ring->position = 0;
-}
-
-bool mt_pt_ring_make_room_slow(struct mt_pt_ring *ring)
+bool mt_pt_ring_make_room_slow(struct mt_pt_encoder_ring *ring)
 {
 	if (ring->failed)
 		return false;
 	if (!ring->grows) {
-		begin_lap(ring);
+		ring->lap_end = ring->position;
+		ring->before += ring->position;
+		ring->position = 0;
 		return true;
 	}
 	size_t capacity = ring->capacity ? ring->capacity * 2 : 65536;
@@ -31,21 +26,16 @@ bool mt_pt_ring_make_room_slow(struct mt_pt_ring *ring)
 	return true;
 }
 
-/* The first PSB of what is left of the lap before this one, else of this one. */
-static size_t oldest_psb(const struct mt_pt_ring *ring, bool *in_old_lap)
+struct mt_error *mt_pt_ring_copy(const struct mt_pt_encoder_ring *ring, uint8_t **bytes,
+				 size_t *size)
 {
-	size_t at = ring->lap_end;
-
+	/* The first PSB of what is left of the lap before this one, else of this one. */
+	size_t from = ring->lap_end;
 	if (ring->lap_end > ring->position)
-		at = mt_pt_find_psb(ring->bytes, ring->lap_end, ring->position);
-	*in_old_lap = at < ring->lap_end;
-	return *in_old_lap ? at : mt_pt_find_psb(ring->bytes, ring->position, 0);
-}
-
-struct mt_error *mt_pt_ring_copy(const struct mt_pt_ring *ring, uint8_t **bytes, size_t *size)
-{
-	bool in_old_lap;
-	size_t from = oldest_psb(ring, &in_old_lap);
+		from = mt_pt_find_psb(ring->bytes, ring->lap_end, ring->position);
+	bool in_old_lap = from < ring->lap_end;
+	if (!in_old_lap)
+		from = mt_pt_find_psb(ring->bytes, ring->position, 0);
 	size_t old_bytes = in_old_lap ? ring->lap_end - from : 0;
 	size_t new_from = in_old_lap ? 0 : from;
 	size_t new_bytes = ring->position - new_from;

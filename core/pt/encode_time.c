@@ -32,7 +32,7 @@ static void set_next_mtc(struct mt_pt_encoder *encoder, uint64_t mtc_ctc)
 /* Header 11b, 5 bits and a bit for more; then bytes of 7 bits and a bit for more. */
 void mt_pt_put_cyc(struct mt_pt_encoder *encoder, uint64_t tsc)
 {
-	struct mt_pt_ring *ring = &encoder->ring;
+	struct mt_pt_encoder_ring *ring = &encoder->ring;
 	uint64_t cycles = tsc - encoder->cyc_tsc;
 
 	if (!encoder->config.timing.cyc || cycles == 0)
@@ -43,53 +43,40 @@ void mt_pt_put_cyc(struct mt_pt_encoder *encoder, uint64_t tsc)
 		mt_pt_put(ring, (cycles > 0x7f) | (cycles & 0x7f) << 1, 1);
 }
 
-static void put_tma(struct mt_pt_encoder *encoder, uint64_t tsc)
+void mt_pt_put_tsc_tma(struct mt_pt_encoder *encoder, uint64_t tsc)
 {
 	const struct mt_pt_timing *timing = &encoder->config.timing;
+
+	if (timing->tsc)
+		mt_pt_put(&encoder->ring, 0x19 | tsc << 8, 8);
+	if (!timing->mtc)
+		return;
 	uint64_t ctc = ctc_of_tsc(timing, tsc);
 	uint64_t fast = tsc - tsc_of_ctc(timing, ctc);
-
 	if (fast > 0x1ff)
 		fast = 0x1ff;
 	mt_pt_put(&encoder->ring, 0x7302 | (ctc & 0xffff) << 16 | fast << 40, 7);
 	set_next_mtc(encoder, ctc >> timing->mtc_period);
 }
 
-void mt_pt_put_tsc_tma(struct mt_pt_encoder *encoder, uint64_t tsc)
-{
-	if (encoder->config.timing.tsc)
-		mt_pt_put(&encoder->ring, 0x19 | tsc << 8, 8);
-	if (encoder->config.timing.mtc)
-		put_tma(encoder, tsc);
-}
-
-static void put_mtc(struct mt_pt_encoder *encoder, uint64_t mtc_ctc)
-{
-	const struct mt_pt_timing *timing = &encoder->config.timing;
-
-	mt_pt_put_cyc(encoder, tsc_of_ctc(timing, mtc_ctc << timing->mtc_period));
-	mt_pt_put(&encoder->ring, 0x59 | (mtc_ctc & 0xff) << 8, 2);
-	set_next_mtc(encoder, mtc_ctc);
-}
-
 /* libipt measures cycles from MTC to MTC, and MTC counts to 255: behind a gap it is out by up to a
  * period until it has seen two MTCs in a row.  So the gap ends two MTCs early. */
-static void put_gap(struct mt_pt_encoder *encoder, uint64_t mtc_ctc)
-{
-	const struct mt_pt_timing *timing = &encoder->config.timing;
-	uint64_t tsc = tsc_of_ctc(timing, mtc_ctc << timing->mtc_period);
-
-	mt_pt_put_cyc(encoder, tsc);
-	mt_pt_put_tsc_tma(encoder, tsc);
-}
-
 void mt_pt_put_late_mtc(struct mt_pt_encoder *encoder, uint64_t tsc)
 {
 	const struct mt_pt_timing *timing = &encoder->config.timing;
 	uint64_t now = ctc_of_tsc(timing, tsc) >> timing->mtc_period;
 
-	if (now - encoder->mtc_ctc > MTC_ROW)
-		put_gap(encoder, now - 2);
-	while (encoder->mtc_ctc < now)
-		put_mtc(encoder, encoder->mtc_ctc + 1);
+	if (now - encoder->mtc_ctc > MTC_ROW) {
+		uint64_t late = tsc_of_ctc(timing, (now - 2) << timing->mtc_period);
+
+		mt_pt_put_cyc(encoder, late);
+		mt_pt_put_tsc_tma(encoder, late);
+	}
+	while (encoder->mtc_ctc < now) {
+		uint64_t mtc_ctc = encoder->mtc_ctc + 1;
+
+		mt_pt_put_cyc(encoder, tsc_of_ctc(timing, mtc_ctc << timing->mtc_period));
+		mt_pt_put(&encoder->ring, 0x59 | (mtc_ctc & 0xff) << 8, 2);
+		set_next_mtc(encoder, mtc_ctc);
+	}
 }

@@ -41,29 +41,24 @@ static struct mt_error *check_config(const struct mt_pt_encoder_config *config)
 	return NULL;
 }
 
-/* What the timing cannot give is left out; MTC means nothing without the TSC that it began at. */
-static void normalize(struct mt_pt_encoder_config *config)
+struct mt_error *mt_pt_encoder_create(const struct mt_pt_encoder_config *config,
+				      struct mt_pt_encoder **out)
 {
-	struct mt_pt_timing *timing = &config->timing;
+	struct mt_pt_encoder_config normal = *config;
+	struct mt_pt_timing *timing = &normal.timing;
 
-	if (!config->psb_period_bytes)
-		config->psb_period_bytes =
-		    config->ring_bytes && config->ring_bytes < 4 * DEFAULT_PSB_PERIOD
-			? config->ring_bytes / 4
+	if (!normal.psb_period_bytes)
+		normal.psb_period_bytes =
+		    normal.ring_bytes && normal.ring_bytes < 4 * DEFAULT_PSB_PERIOD
+			? normal.ring_bytes / 4
 			: DEFAULT_PSB_PERIOD;
+	/* What the timing cannot give is left out; MTC means nothing without the TSC that it began
+	 * at. */
 	if (!timing->tsc || !timing->tsc_ctc_denominator || !timing->tsc_ctc_numerator ||
 	    timing->mtc_period > 15)
 		timing->mtc = false;
 	if (!timing->max_nonturbo_ratio)
 		timing->cyc = false;
-}
-
-struct mt_error *mt_pt_encoder_create(const struct mt_pt_encoder_config *config,
-				      struct mt_pt_encoder **out)
-{
-	struct mt_pt_encoder_config normal = *config;
-
-	normalize(&normal);
 	mt_try(check_config(&normal));
 	struct mt_pt_encoder *encoder = calloc(1, sizeof(*encoder));
 	if (!encoder)
@@ -90,32 +85,29 @@ void mt_pt_encoder_destroy(struct mt_pt_encoder *encoder)
 }
 
 /* The stop bit stands above the oldest branch. */
-static void put_short_tnt(struct mt_pt_ring *ring, uint64_t bits, unsigned int count)
+static void put_short_tnt(struct mt_pt_encoder_ring *ring, uint64_t bits, unsigned int count)
 {
 	mt_pt_put(ring, (1u << count | (bits & ((1u << count) - 1))) << 1, 1);
 }
 
 /* A long TNT is 8 bytes: as many as the short ones for its most bits, so it never pays before. */
-static void put_tnt(struct mt_pt_encoder *encoder)
-{
-	unsigned int count = encoder->tnt_count;
-
-	if (count > LONG_TNT - SHORT_TNT + 1) {
-		uint64_t payload = (UINT64_C(1) << count) | encoder->tnt;
-		mt_pt_put(&encoder->ring, 0xa302 | payload << 16, 8);
-		return;
-	}
-	for (; count > SHORT_TNT; count -= SHORT_TNT)
-		put_short_tnt(&encoder->ring, encoder->tnt >> (count - SHORT_TNT), SHORT_TNT);
-	put_short_tnt(&encoder->ring, encoder->tnt, count);
-}
-
 static void flush_tnt(struct mt_pt_encoder *encoder)
 {
-	if (!encoder->tnt_count)
+	struct mt_pt_encoder_ring *ring = &encoder->ring;
+	unsigned int count = encoder->tnt_count;
+
+	if (!count)
 		return;
 	mt_pt_put_cyc(encoder, encoder->tnt_tsc);
-	put_tnt(encoder);
+	if (count > LONG_TNT - SHORT_TNT + 1) {
+		uint64_t payload = (UINT64_C(1) << count) | encoder->tnt;
+
+		mt_pt_put(ring, 0xa302 | payload << 16, 8);
+	} else {
+		for (; count > SHORT_TNT; count -= SHORT_TNT)
+			put_short_tnt(ring, encoder->tnt >> (count - SHORT_TNT), SHORT_TNT);
+		put_short_tnt(ring, encoder->tnt, count);
+	}
 	encoder->tnt = 0;
 	encoder->tnt_count = 0;
 }
@@ -131,7 +123,7 @@ static void put_bit(struct mt_pt_encoder *encoder, bool taken)
 /* SDM 33.4.2, TIP, "IP compression". */
 static void put_ip(struct mt_pt_encoder *encoder, enum ip_packet packet, uint64_t ip)
 {
-	struct mt_pt_ring *ring = &encoder->ring;
+	struct mt_pt_encoder_ring *ring = &encoder->ring;
 	uint64_t changed = ip ^ encoder->last_ip;
 
 	encoder->last_ip = ip;
@@ -147,13 +139,6 @@ static void put_ip(struct mt_pt_encoder *encoder, enum ip_packet packet, uint64_
 	}
 }
 
-/* With last-IP 0 a low address would be cut to two bytes; perf wants it whole in a PSB+. */
-static void put_psb_fup(struct mt_pt_encoder *encoder, uint64_t ip)
-{
-	encoder->last_ip = ~ip;
-	put_ip(encoder, IP_FUP, ip);
-}
-
 static void put_mode_exec_64(struct mt_pt_encoder *encoder)
 {
 	mt_pt_put(&encoder->ring, 0x0199, 2);
@@ -161,7 +146,7 @@ static void put_mode_exec_64(struct mt_pt_encoder *encoder)
 
 static void put_psb_plus(struct mt_pt_encoder *encoder)
 {
-	struct mt_pt_ring *ring = &encoder->ring;
+	struct mt_pt_encoder_ring *ring = &encoder->ring;
 
 	flush_tnt(encoder);
 	if (mt_pt_ring_total(ring))
@@ -176,7 +161,9 @@ static void put_psb_plus(struct mt_pt_encoder *encoder)
 		mt_pt_put(ring, 0x0302 | encoder->config.timing.max_nonturbo_ratio << 16, 4);
 	if (encoder->tracing) {
 		put_mode_exec_64(encoder);
-		put_psb_fup(encoder, encoder->next);
+		/* With last-IP 0 a low address would be cut to two bytes; perf wants it whole. */
+		encoder->last_ip = ~encoder->next;
+		put_ip(encoder, IP_FUP, encoder->next);
 	}
 	mt_pt_put(ring, 0x2302, 2);
 	encoder->mode_is_due = !encoder->tracing;
@@ -252,19 +239,9 @@ void mt_pt_encode_branch(struct mt_pt_encoder *encoder, uint64_t tsc, bool taken
 	encoder->next = next;
 }
 
-static bool ran_since(const struct mt_pt_encoder *encoder, uint64_t address)
-{
-	unsigned int count = encoder->run_count < MT_PT_RUNS ? encoder->run_count : MT_PT_RUNS;
-
-	for (unsigned int i = 0; i < count; i++)
-		if (encoder->runs[i].first <= address && address <= encoder->runs[i].last)
-			return true;
-	return false;
-}
-
 /* No transaction began or ended: of all packets that carry an address this one says nothing else.
  */
-static void put_place(struct mt_pt_encoder *encoder, uint64_t ip)
+static void put_address(struct mt_pt_encoder *encoder, uint64_t ip)
 {
 	mt_pt_put(&encoder->ring, 0x2099, 2); /* MODE.TSX, SDM 33.4.2.8 */
 	put_ip(encoder, IP_FUP, ip);
@@ -273,16 +250,21 @@ static void put_place(struct mt_pt_encoder *encoder, uint64_t ip)
 void mt_pt_encode_from(struct mt_pt_encoder *encoder, uint64_t tsc, uint64_t from, uint64_t to)
 {
 	unsigned int slot = encoder->run_count++ % MT_PT_RUNS;
+	unsigned int count = encoder->run_count < MT_PT_RUNS ? encoder->run_count : MT_PT_RUNS;
+	bool ran = false;
 
 	encoder->runs[slot].first = encoder->next;
 	encoder->runs[slot].last = from;
-	if (!encoder->tracing || from == to || !ran_since(encoder, to) ||
-	    !begin_event(encoder, tsc))
+	if (!encoder->tracing || from == to)
+		return;
+	for (unsigned int i = 0; i < count && !ran; i++)
+		ran = encoder->runs[i].first <= to && to <= encoder->runs[i].last;
+	if (!ran || !begin_event(encoder, tsc))
 		return;
 	flush_tnt(encoder);
 	mt_pt_put_cyc(encoder, encoder->tsc);
-	put_place(encoder, from);
-	put_place(encoder, to);
+	put_address(encoder, from);
+	put_address(encoder, to);
 }
 
 void mt_pt_encode_call(struct mt_pt_encoder *encoder, uint64_t tsc, uint64_t return_address,

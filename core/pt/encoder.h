@@ -29,9 +29,9 @@ struct mt_error *mt_pt_encoder_create(const struct mt_pt_encoder_config *config,
 				      struct mt_pt_encoder **out);
 void mt_pt_encoder_destroy(struct mt_pt_encoder *encoder); /* NULL is fine */
 
-/* Each of these tells one thing that the thread did; `tsc` is when (one that runs backwards counts
- * as the last); `next` is the address of the instruction that runs after it.  Tracing is off until
- * the first _start(); what is told while it is off, and a _start() while it is on, is ignored.
+/* Each of these records one thing that the thread did; `tsc` is when (one that runs backwards
+ * counts as the last); `next` is the address of the instruction that runs after it.  Tracing is off
+ * until the first _start(); what comes while it is off, and a _start() while it is on, is ignored.
  * Without memory for a growing ring the encoder drops everything from then on and
  * mt_pt_encoder_failed() says so. */
 

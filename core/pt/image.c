@@ -92,14 +92,6 @@ static struct mt_error *file_size(const char *path, uint64_t *size)
 	return NULL;
 }
 
-static struct mt_error *libipt_failed(const char *path, int status)
-{
-	if (status == -pte_nomem)
-		return mt_error_no_memory();
-	return mt_error_new(MT_ERROR_SYSTEM, "cannot map the code in %s: %s", path,
-			    pt_errstr(pt_errcode(status)));
-}
-
 struct mt_error *mt_pt_image_add(struct mt_pt_image *image, const char *path, uint64_t offset,
 				 uint64_t size, uint64_t address)
 {
@@ -119,8 +111,11 @@ struct mt_error *mt_pt_image_add(struct mt_pt_image *image, const char *path, ui
 		return NULL;
 
 	int isid = pt_iscache_add_file(image->cache->sections, path, offset, size, address);
+	if (isid == -pte_nomem)
+		return mt_error_no_memory();
 	if (isid < 0)
-		return libipt_failed(path, isid);
+		return mt_error_new(MT_ERROR_SYSTEM, "cannot map the code in %s: %s", path,
+				    pt_errstr(pt_errcode(isid)));
 	struct mapping mapping = {.begin = address, .size = size, .isid = isid};
 	return mt_array_push(&image->mappings, mapping) ? mt_error_no_memory() : NULL;
 }

@@ -70,11 +70,6 @@ static int tnt(struct mt_pt_packet *out, unsigned int size, uint64_t bits)
 	return done(out, MT_PT_TNT, size, bits & ~(UINT64_C(1) << out->count));
 }
 
-static int long_tnt(const uint8_t *bytes, size_t size, struct mt_pt_packet *out)
-{
-	return size < 8 ? -1 : tnt(out, 8, get(bytes + 2, 6));
-}
-
 static int ip(const uint8_t *bytes, size_t size, struct mt_pt_packet *out,
 	      enum mt_pt_packet_kind kind)
 {
@@ -131,21 +126,6 @@ static int psb_packet(const uint8_t *bytes, size_t size, struct mt_pt_packet *ou
 	return size < PSB_BYTES ? -1 : done(out, MT_PT_PSB, PSB_BYTES, 0);
 }
 
-static int mnt(const uint8_t *bytes, size_t size, struct mt_pt_packet *out)
-{
-	if (size < 3)
-		return -1;
-	return bytes[2] == 0x88 ? fixed(bytes, size, out, MT_PT_MNT, 11, 8) : 0;
-}
-
-/* A type of 6 bits, then the payload. */
-static int evd(const uint8_t *bytes, size_t size, struct mt_pt_packet *out)
-{
-	if (size >= 3)
-		out->count = bytes[2] & 0x3f;
-	return fixed(bytes, size, out, MT_PT_EVD, 11, 8);
-}
-
 /* 02 and ip:1 size:2 10010b. */
 static int ptwrite(const uint8_t *bytes, size_t size, struct mt_pt_packet *out)
 {
@@ -185,11 +165,15 @@ static int extended(const uint8_t *bytes, size_t size, struct mt_pt_packet *out)
 	case 0x82:
 		return psb_packet(bytes, size, out);
 	case 0xa3:
-		return long_tnt(bytes, size, out);
-	case 0x53:
-		return evd(bytes, size, out);
+		return size < 8 ? -1 : tnt(out, 8, get(bytes + 2, 6));
+	case 0x53: /* EVD: a type of 6 bits, then the payload */
+		if (size >= 3)
+			out->count = bytes[2] & 0x3f;
+		return fixed(bytes, size, out, MT_PT_EVD, 11, 8);
 	case 0xc3:
-		return mnt(bytes, size, out);
+		if (size < 3)
+			return -1;
+		return bytes[2] == 0x88 ? fixed(bytes, size, out, MT_PT_MNT, 11, 8) : 0;
 	}
 	if ((bytes[1] & 0x1f) == 0x12)
 		return ptwrite(bytes, size, out);
@@ -203,8 +187,11 @@ static int extended(const uint8_t *bytes, size_t size, struct mt_pt_packet *out)
 	return 0;
 }
 
-static int decode_byte_first(const uint8_t *bytes, size_t size, struct mt_pt_packet *out)
+int mt_pt_packet_decode(const uint8_t *bytes, size_t size, struct mt_pt_packet *out)
 {
+	*out = (struct mt_pt_packet){.name = "none"};
+	if (!size)
+		return -1;
 	switch (bytes[0]) {
 	case 0x00:
 		return done(out, MT_PT_PAD, 1, 0);
@@ -234,24 +221,14 @@ static int decode_byte_first(const uint8_t *bytes, size_t size, struct mt_pt_pac
 	return 0;
 }
 
-int mt_pt_packet_decode(const uint8_t *bytes, size_t size, struct mt_pt_packet *out)
-{
-	*out = (struct mt_pt_packet){.name = "none"};
-	return size ? decode_byte_first(bytes, size, out) : -1;
-}
-
-/* SDM 33.4.2, BIP: id:5 100b, then 4 or 8 bytes. */
-static int bip(const uint8_t *bytes, size_t size, unsigned int item_bytes, struct mt_pt_packet *out)
-{
-	*out = (struct mt_pt_packet){.name = "none", .count = bytes[0] >> 3};
-	return fixed(bytes, size, out, MT_PT_BIP, 1 + item_bytes, item_bytes);
-}
-
 int mt_pt_packet_decode_in_block(const uint8_t *bytes, size_t size, struct mt_pt_block *block,
 				 struct mt_pt_packet *out)
 {
-	if (block->item_bytes && size && (bytes[0] & 7) == 4)
-		return bip(bytes, size, block->item_bytes, out);
+	/* SDM 33.4.2, BIP: id:5 100b, then 4 or 8 bytes. */
+	if (block->item_bytes && size && (bytes[0] & 7) == 4) {
+		*out = (struct mt_pt_packet){.name = "none", .count = bytes[0] >> 3};
+		return fixed(bytes, size, out, MT_PT_BIP, 1 + block->item_bytes, block->item_bytes);
+	}
 	int result = mt_pt_packet_decode(bytes, size, out);
 	if (result <= 0)
 		return result;
@@ -269,19 +246,6 @@ static void format_tnt(const struct mt_pt_packet *packet, char *text, size_t tex
 	for (unsigned int i = 0; i < packet->count; i++)
 		bits[i] = packet->payload >> (packet->count - 1 - i) & 1 ? 'T' : 'N';
 	snprintf(text, text_size, "TNT %.*s (%u)", packet->count, bits, packet->count);
-}
-
-static void format_ip(const struct mt_pt_packet *packet, char *text, size_t text_size)
-{
-	if (packet->count == 0)
-		snprintf(text, text_size, "%s no ip", packet->name);
-	else
-		snprintf(text, text_size, "%s 0x%" PRIx64, packet->name, packet->payload);
-}
-
-static const char *exec_mode(uint64_t payload)
-{
-	return payload & 1 ? "64" : payload & 2 ? "32" : "16";
 }
 
 void mt_pt_packet_format(const struct mt_pt_packet *packet, char *text, size_t text_size)
@@ -305,14 +269,20 @@ void mt_pt_packet_format(const struct mt_pt_packet *packet, char *text, size_t t
 	case MT_PT_TIP_PGE:
 	case MT_PT_TIP_PGD:
 	case MT_PT_FUP:
-		format_ip(packet, text, text_size);
+		if (packet->count == 0)
+			snprintf(text, text_size, "%s no ip", name);
+		else
+			snprintf(text, text_size, "%s 0x%" PRIx64, name, p);
 		break;
 	case MT_PT_PIP:
 		snprintf(text, text_size, "%s cr3 0x%" PRIx64 " (NR=%u)", name, p >> 1 << 5,
 			 low & 1);
 		break;
 	case MT_PT_MODE_EXEC:
-		snprintf(text, text_size, "%s IF:%u %s", name, low >> 2 & 1, exec_mode(p));
+		snprintf(text, text_size, "%s IF:%u %s", name, low >> 2 & 1,
+			 p & 1   ? "64"
+			 : p & 2 ? "32"
+				 : "16");
 		break;
 	case MT_PT_MODE_TSX:
 		snprintf(text, text_size, "%s TXAbort:%u InTX:%u", name, low >> 1 & 1, low & 1);
@@ -363,21 +333,17 @@ void mt_pt_packet_format(const struct mt_pt_packet *packet, char *text, size_t t
 
 /* A packet in front of a PSB may end in 02 82: the PSB is the end of such a run, not its
  * beginning. */
-static size_t end_of_run(const uint8_t *bytes, size_t size, size_t at)
+size_t mt_pt_find_psb(const uint8_t *bytes, size_t size, size_t from)
 {
-	size_t end = at + PSB_BYTES;
+	const uint8_t *found =
+	    from < size ? memmem(bytes + from, size - from, psb, PSB_BYTES) : NULL;
 
+	if (!found)
+		return size;
+	size_t end = (size_t)(found - bytes) + PSB_BYTES;
 	while (end + 1 < size && bytes[end] == 0x02 && bytes[end + 1] == 0x82)
 		end += 2;
 	return end - PSB_BYTES;
-}
-
-size_t mt_pt_find_psb(const uint8_t *bytes, size_t size, size_t from)
-{
-	if (from >= size)
-		return size;
-	const uint8_t *found = memmem(bytes + from, size - from, psb, PSB_BYTES);
-	return found ? end_of_run(bytes, size, (size_t)(found - bytes)) : size;
 }
 
 size_t mt_pt_find_last_psb(const uint8_t *bytes, size_t size)
