@@ -46,7 +46,8 @@ static struct mt_error *failed(struct mt_outfile *file, int errnum)
 static struct mt_error *cannot_create(const char *path, int errnum)
 {
 	static const char no_directory[] = "cannot create %s (its directory must exist)";
-	static const char not_allowed[] = "cannot create %s (choose a place you may write to)";
+	static const char not_allowed[] =
+	    "cannot create %s (choose a directory that you may write to)";
 
 	switch (errnum) {
 	case ENOENT:
@@ -102,36 +103,6 @@ static int open_nameless(struct mt_outfile *file)
 	return errnum;
 }
 
-/* The file that will be replaced, behind any links. */
-static int resolve(struct mt_outfile *file, const char *path)
-{
-	file->path = realpath(path, NULL);
-	if (!file->path)
-		file->path = strdup(path);
-	return file->path ? 0 : ENOMEM;
-}
-
-static int open_existing(struct mt_outfile *file, const struct stat *status)
-{
-	if (S_ISDIR(status->st_mode))
-		return EISDIR;
-	if (S_ISREG(status->st_mode))
-		return access(file->path, W_OK) ? errno : open_temporary(file);
-	file->kind = STRAIGHT;
-	file->fd = open(file->path, O_WRONLY | O_CLOEXEC);
-	return file->fd < 0 ? errno : 0;
-}
-
-static int open_stdout(struct mt_outfile *file)
-{
-	file->kind = STRAIGHT;
-	file->path = strdup("standard output");
-	if (!file->path)
-		return ENOMEM;
-	file->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-	return file->fd < 0 ? errno : 0;
-}
-
 static int open_path(struct mt_outfile *file, const char *path)
 {
 	struct stat status;
@@ -140,14 +111,30 @@ static int open_path(struct mt_outfile *file, const char *path)
 		file->kind = NAMELESS;
 		return open_nameless(file);
 	}
-	if (strcmp(path, "-") == 0)
-		return open_stdout(file);
+	if (strcmp(path, "-") == 0) {
+		file->kind = STRAIGHT;
+		file->path = strdup("standard output");
+		if (!file->path)
+			return ENOMEM;
+		file->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+		return file->fd < 0 ? errno : 0;
+	}
 	file->kind = REPLACING;
-	if (resolve(file, path))
+	/* The file that will be replaced, behind any links. */
+	file->path = realpath(path, NULL);
+	if (!file->path)
+		file->path = strdup(path);
+	if (!file->path)
 		return ENOMEM;
-	if (stat(file->path, &status) == 0)
-		return open_existing(file, &status);
-	return open_temporary(file);
+	if (stat(file->path, &status))
+		return open_temporary(file);
+	if (S_ISDIR(status.st_mode))
+		return EISDIR;
+	if (S_ISREG(status.st_mode))
+		return access(file->path, W_OK) ? errno : open_temporary(file);
+	file->kind = STRAIGHT;
+	file->fd = open(file->path, O_WRONLY | O_CLOEXEC);
+	return file->fd < 0 ? errno : 0;
 }
 
 struct mt_error *mt_outfile_create(const char *path, struct mt_outfile **out)
@@ -270,7 +257,7 @@ struct mt_error *mt_outfile_commit(struct mt_outfile *file)
 	if (file->kind == NAMELESS)
 		return NULL;
 
-	/* Some file systems tell of a full disk only here. */
+	/* Some file systems report a full disk only here. */
 	int fd = file->fd;
 	file->fd = -1;
 	if (close(fd) && errno != EINTR)

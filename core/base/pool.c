@@ -37,29 +37,22 @@ struct mt_pool {
 	pthread_t threads[];
 };
 
-/* Without a task left and with the pool stopping: NULL. */
-static struct mt_task *next_task(struct mt_pool *pool)
-{
-	while (TAILQ_EMPTY(&pool->queue) && !pool->stopping)
-		pthread_cond_wait(&pool->has_work, &pool->mutex);
-
-	struct mt_task *task = TAILQ_FIRST(&pool->queue);
-	if (!task)
-		return NULL;
-	TAILQ_REMOVE(&pool->queue, task, link);
-	pool->queued--;
-	task->state = RUNNING;
-	pthread_cond_signal(&pool->has_room);
-	return task;
-}
-
 static void *work(void *argument)
 {
 	struct mt_pool *pool = argument;
 	struct mt_task *task;
 
 	pthread_mutex_lock(&pool->mutex);
-	while ((task = next_task(pool))) {
+	for (;;) {
+		while (TAILQ_EMPTY(&pool->queue) && !pool->stopping)
+			pthread_cond_wait(&pool->has_work, &pool->mutex);
+		task = TAILQ_FIRST(&pool->queue);
+		if (!task)
+			break;
+		TAILQ_REMOVE(&pool->queue, task, link);
+		pool->queued--;
+		task->state = RUNNING;
+		pthread_cond_signal(&pool->has_room);
 		pthread_mutex_unlock(&pool->mutex);
 		task->error = task->run(task, task->input, &task->result);
 		pthread_mutex_lock(&pool->mutex);
@@ -68,15 +61,6 @@ static void *work(void *argument)
 	}
 	pthread_mutex_unlock(&pool->mutex);
 	return NULL;
-}
-
-static unsigned int processor_count(void)
-{
-	cpu_set_t usable;
-
-	if (sched_getaffinity(0, sizeof(usable), &usable))
-		return 1;
-	return (unsigned int)CPU_COUNT(&usable);
 }
 
 /* Returns errno of the first thread that could not be had, or 0. */
@@ -97,7 +81,10 @@ static int start_threads(struct mt_pool *pool, unsigned int wanted)
 
 struct mt_error *mt_pool_create(unsigned int threads, size_t queue_limit, struct mt_pool **out)
 {
-	unsigned int wanted = threads ? threads : processor_count();
+	cpu_set_t usable;
+	unsigned int processors =
+	    sched_getaffinity(0, sizeof(usable), &usable) ? 1 : (unsigned int)CPU_COUNT(&usable);
+	unsigned int wanted = threads ? threads : processors;
 	struct mt_pool *pool = calloc(1, sizeof(*pool) + wanted * sizeof(pool->threads[0]));
 
 	if (!pool)

@@ -14,23 +14,6 @@ static const char *spill_directory(void)
 	return directory && *directory ? directory : "/tmp";
 }
 
-/* For file systems that know no O_TMPFILE. */
-static int open_and_unlink(const char *directory)
-{
-	char path[4096];
-	int length = snprintf(path, sizeof(path), "%s/mtrace-XXXXXX", directory);
-	int fd;
-
-	if (length < 0 || (size_t)length >= sizeof(path)) {
-		errno = ENAMETOOLONG;
-		return -1;
-	}
-	fd = mkostemp(path, O_CLOEXEC);
-	if (fd >= 0)
-		unlink(path);
-	return fd;
-}
-
 static struct mt_error *spill_error(int errnum)
 {
 	return mt_error_errno(errnum,
@@ -44,8 +27,18 @@ static struct mt_error *spill_open(struct mt_spill *spill)
 	const char *directory = spill_directory();
 	int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 
-	if (fd < 0)
-		fd = open_and_unlink(directory);
+	char path[4096];
+
+	/* For file systems that know no O_TMPFILE. */
+	if (fd < 0) {
+		int length = snprintf(path, sizeof(path), "%s/mtrace-XXXXXX", directory);
+
+		if (length < 0 || (size_t)length >= sizeof(path))
+			return spill_error(ENAMETOOLONG);
+		fd = mkostemp(path, O_CLOEXEC);
+		if (fd >= 0)
+			unlink(path);
+	}
 	if (fd < 0)
 		return spill_error(errno);
 	spill->fd = fd;

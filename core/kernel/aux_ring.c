@@ -11,31 +11,10 @@
 /* So much of what a lap would have written over is compared: several PSBs, each with its TSC. */
 #define COMPARED_BYTES (64u << 10)
 
-static size_t round_up(size_t size_bytes, size_t page_bytes)
-{
-	size_t rounded = page_bytes;
-
-	while (rounded < size_bytes && rounded << 1)
-		rounded <<= 1;
-	return rounded;
-}
-
-static struct mt_error *explain(size_t size_bytes, int errnum)
-{
-	if (errnum == EOPNOTSUPP)
-		return mt_error_new(MT_ERROR_UNSUPPORTED,
-				    "this event has no AUX area: the kernel's PMU intel_pt is not "
-				    "what it says, or the ring is too small for this processor");
-	if (errnum == EBUSY)
-		return mt_error_new(MT_ERROR_BUSY,
-				    "another AUX area is mapped for this event already");
-	return mt_data_ring_explain("an AUX ring", size_bytes, errnum);
-}
-
 struct mt_error *mt_aux_ring_map(int fd, const struct mt_data_ring *data, size_t size_bytes,
 				 bool overwritten, struct mt_aux_ring *out)
 {
-	size_t size = round_up(size_bytes, data->page_bytes);
+	size_t size = mt_data_ring_round_up(size_bytes);
 	uint64_t offset = data->page_bytes + data->size_bytes;
 	void *bytes = NULL;
 
@@ -53,7 +32,15 @@ struct mt_error *mt_aux_ring_map(int fd, const struct mt_data_ring *data, size_t
 	if (result < 0) {
 		free(out->before);
 		*out = (struct mt_aux_ring){0};
-		return explain(size, -result);
+		if (result == -EOPNOTSUPP)
+			return mt_error_new(
+			    MT_ERROR_UNSUPPORTED,
+			    "this event has no AUX area: the kernel's PMU intel_pt is not what it "
+			    "says, or the ring is too small for this processor");
+		if (result == -EBUSY)
+			return mt_error_new(MT_ERROR_BUSY,
+					    "another AUX area is mapped for this event already");
+		return mt_data_ring_explain("an AUX ring", size, -result);
 	}
 	out->bytes = bytes;
 	return NULL;
@@ -67,16 +54,16 @@ void mt_aux_ring_unmap(struct mt_aux_ring *ring)
 	*ring = (struct mt_aux_ring){0};
 }
 
-static size_t place(const struct mt_aux_ring *ring, uint64_t at)
+static size_t offset_of(const struct mt_aux_ring *ring, uint64_t at)
 {
 	return at & (ring->size_bytes - 1);
 }
 
-/* SIZE bytes that end at the place END, in BYTES. */
+/* SIZE bytes that end at END, in BYTES. */
 static void set_parts(const struct mt_aux_ring *ring, const uint8_t *bytes, uint64_t end,
 		      size_t size, struct mt_aux_news *news)
 {
-	size_t begin = place(ring, end - size);
+	size_t begin = offset_of(ring, end - size);
 	size_t first = size < ring->size_bytes - begin ? size : ring->size_bytes - begin;
 
 	news->part[0] = bytes + begin;
@@ -85,80 +72,61 @@ static void set_parts(const struct mt_aux_ring *ring, const uint8_t *bytes, uint
 	news->part_bytes[1] = size - first;
 }
 
-static bool differs(const struct mt_aux_ring *ring, size_t from, size_t size)
-{
-	return memcmp(ring->bytes + from, ring->before + from, size) != 0;
-}
-
-/* Whether what lies from the head on to where the last reading ended is other than it was then. */
-static bool lapped(const struct mt_aux_ring *ring, uint64_t head)
-{
-	size_t from = place(ring, head);
-	size_t size = ring->size_bytes - place(ring, head - ring->head);
-	size_t first;
-
-	if (size > COMPARED_BYTES)
-		size = COMPARED_BYTES;
-	first = size < ring->size_bytes - from ? size : ring->size_bytes - from;
-	return differs(ring, from, first) || differs(ring, 0, size - first);
-}
-
 /* How many bytes were written; more than the ring has: some are lost. */
 static uint64_t written(struct mt_aux_ring *ring, uint64_t head)
 {
+	size_t from = offset_of(ring, head), size, first;
+
 	if (head > ring->size_bytes)
 		ring->counts = true;
 	if (ring->counts)
 		return head - ring->head;
-	return lapped(ring, head) ? ring->size_bytes + 1 : place(ring, head - ring->head);
+	/* Whether what lies from the head on to where the last reading ended is other than it was
+	 * then: a lap wrote over it. */
+	size = ring->size_bytes - offset_of(ring, head - ring->head);
+	if (size > COMPARED_BYTES)
+		size = COMPARED_BYTES;
+	first = size < ring->size_bytes - from ? size : ring->size_bytes - from;
+	if (memcmp(ring->bytes + from, ring->before + from, first) != 0 ||
+	    memcmp(ring->bytes, ring->before, size - first) != 0)
+		return ring->size_bytes + 1;
+	return offset_of(ring, head - ring->head);
 }
 
-static void remember(struct mt_aux_ring *ring, const struct mt_aux_news *news)
+static void read_overwritten(struct mt_aux_ring *ring, uint64_t head, bool whole,
+			     struct mt_aux_news *news)
 {
-	for (int i = 0; i < 2; i++) {
-		const uint8_t *from = news->part[i];
-
-		memcpy(ring->before + (from - ring->bytes), from, news->part_bytes[i]);
-	}
-}
-
-static void read_overwritten(struct mt_aux_ring *ring, bool whole, struct mt_aux_news *news)
-{
-	uint64_t head = __atomic_load_n(&ring->page->aux_head, __ATOMIC_ACQUIRE);
 	uint64_t count = written(ring, head);
-	uint64_t begin = place(ring, ring->head);
+	uint64_t begin = offset_of(ring, ring->head);
 
 	news->goes_on = count <= ring->size_bytes;
 	if (count > ring->size_bytes)
 		count = ring->size_bytes;
 	ring->came_round |= begin + count >= ring->size_bytes;
 	set_parts(ring, ring->bytes, head, count, news);
-	remember(ring, news);
-	ring->head = head;
+	for (int i = 0; i < 2; i++)
+		memcpy(ring->before + (news->part[i] - ring->bytes), news->part[i],
+		       news->part_bytes[i]);
 	if (whole)
-		count = ring->came_round ? ring->size_bytes : place(ring, head);
+		count = ring->came_round ? ring->size_bytes : offset_of(ring, head);
 	set_parts(ring, ring->before, head, count, news);
-}
-
-static void read_stream(struct mt_aux_ring *ring, struct mt_aux_news *news)
-{
-	uint64_t head = __atomic_load_n(&ring->page->aux_head, __ATOMIC_ACQUIRE);
-	uint64_t count = head - ring->head;
-
-	news->goes_on = count <= ring->size_bytes;
-	if (count > ring->size_bytes)
-		count = ring->size_bytes;
-	set_parts(ring, ring->bytes, head, count, news);
-	ring->head = head;
 }
 
 void mt_aux_ring_read(struct mt_aux_ring *ring, bool whole, struct mt_aux_news *news)
 {
+	uint64_t head = __atomic_load_n(&ring->page->aux_head, __ATOMIC_ACQUIRE);
+	uint64_t count = head - ring->head;
+
 	*news = (struct mt_aux_news){0};
-	if (ring->overwritten)
-		read_overwritten(ring, whole, news);
-	else
-		read_stream(ring, news);
+	if (ring->overwritten) {
+		read_overwritten(ring, head, whole, news);
+	} else {
+		news->goes_on = count <= ring->size_bytes;
+		if (count > ring->size_bytes)
+			count = ring->size_bytes;
+		set_parts(ring, ring->bytes, head, count, news);
+	}
+	ring->head = head;
 }
 
 size_t mt_aux_ring_used(const struct mt_aux_ring *ring)
@@ -197,5 +165,5 @@ uint64_t mt_aux_ring_age(const struct mt_aux_ring *ring, uint64_t offset)
 {
 	uint64_t age = ring->head - offset;
 
-	return ring->counts || !ring->overwritten ? age : place(ring, age);
+	return ring->counts || !ring->overwritten ? age : offset_of(ring, age);
 }

@@ -29,26 +29,16 @@ static const struct counter {
 
 #define COUNTERS (sizeof(counters) / sizeof(counters[0]))
 
-static struct mt_error *no_such(const char *name)
+struct mt_error *mt_counter_find(const char *name, struct mt_perf_spec *spec)
 {
 	mt_auto(mt_str) struct mt_str names = {0};
 
-	for (size_t i = 0; i < COUNTERS; i++)
-		mt_str_appendf(&names, "%s%s", i ? ", " : "", counters[i].name);
-	if (names.failed)
-		return mt_error_no_memory();
-	return mt_error_new(MT_ERROR_USAGE,
-			    "no counter is called \"%s\"; there are %s, and PMU/EVENT/", name,
-			    names.text);
-}
-
-struct mt_error *mt_counter_find(const char *name, struct mt_perf_spec *spec)
-{
 	if (strchr(name, '/'))
 		return mt_counter_find_pmu(name, spec);
 	for (size_t i = 0; i < COUNTERS; i++) {
 		const struct counter *counter = &counters[i];
 
+		mt_str_appendf(&names, "%s%s", i ? ", " : "", counter->name);
 		if (strcmp(name, counter->name) != 0 &&
 		    (!counter->alias || strcmp(name, counter->alias) != 0))
 			continue;
@@ -57,5 +47,9 @@ struct mt_error *mt_counter_find(const char *name, struct mt_perf_spec *spec)
 		spec->config = counter->config;
 		return NULL;
 	}
-	return no_such(name);
+	if (names.failed)
+		return mt_error_no_memory();
+	return mt_error_new(MT_ERROR_USAGE,
+			    "no counter is called \"%s\"; there are %s, and PMU/EVENT/", name,
+			    names.text);
 }

@@ -39,24 +39,18 @@ static bool read_line(const struct pmu_counter *counter, const char *folder, con
 	return true;
 }
 
-static uint64_t *word_of(struct mt_perf_spec *spec, const char *name, size_t length)
-{
-	if (length == 6 && strncmp(name, "config", length) == 0)
-		return &spec->config;
-	if (length == 7 && strncmp(name, "config1", length) == 0)
-		return &spec->config1;
-	if (length == 7 && strncmp(name, "config2", length) == 0)
-		return &spec->config2;
-	return NULL;
-}
-
 /* VALUE's lowest bits go to where "config:0-7,32-35" says. */
 static bool put_bits(struct mt_perf_spec *spec, const char *format, uint64_t value)
 {
-	const char *colon = strchr(format, ':');
-	uint64_t *word = colon ? word_of(spec, format, (size_t)(colon - format)) : NULL;
-	const char *at = colon;
+	const char *at = strchr(format, ':');
+	uint64_t *word = NULL;
 
+	if (strncmp(format, "config:", 7) == 0)
+		word = &spec->config;
+	else if (strncmp(format, "config1:", 8) == 0)
+		word = &spec->config1;
+	else if (strncmp(format, "config2:", 8) == 0)
+		word = &spec->config2;
 	while (word && at) {
 		unsigned first = 64, last = 64;
 

@@ -38,7 +38,7 @@ struct mt_error *mt_data_ring_explain(const char *what, size_t size_bytes, int e
 	    kb, what, text, (unsigned long long)limit.rlim_cur / 1024, kb * 64);
 }
 
-static size_t round_up(size_t size_bytes)
+size_t mt_data_ring_round_up(size_t size_bytes)
 {
 	size_t rounded = (size_t)sysconf(_SC_PAGESIZE);
 
@@ -51,7 +51,7 @@ struct mt_error *mt_data_ring_map(int fd, size_t size_bytes, bool overwritten,
 				  struct mt_data_ring *out)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	size_t size = round_up(size_bytes);
+	size_t size = mt_data_ring_round_up(size_bytes);
 	/* The kernel never overwrites what a writable mapping has not given back. */
 	int protection = overwritten ? PROT_READ : PROT_READ | PROT_WRITE;
 	void *base = NULL;
@@ -146,42 +146,32 @@ static struct mt_error *read_stream(struct mt_data_ring *ring, take_record *take
 	return error;
 }
 
-/* Places of records, the newest first.  The head of an overwritten ring moves down from zero, so
- * what lies above it is older; the oldest record may be overwritten in part. */
-typedef MT_ARRAY(uint64_t) places;
-
-static struct mt_error *find_places(struct mt_data_ring *ring, uint64_t head, places *found,
-				    bool *older_lost)
-{
-	uint64_t unread = ring->read_to - head;
-	uint64_t left = unread < ring->size_bytes ? unread : ring->size_bytes;
-	uint64_t at = head;
-	size_t size;
-
-	while ((size = record_size(ring, at, left)) != 0) {
-		if (mt_array_push(found, at))
-			return mt_error_no_memory();
-		at += size;
-		left -= size;
-	}
-	*older_lost = unread > ring->size_bytes;
-	ring->garbled += left && !*older_lost;
-	return NULL;
-}
-
+/* The head of an overwritten ring moves down from zero, so what lies above it is older; the oldest
+ * record may be overwritten in part. */
 static struct mt_error *read_overwritten(struct mt_data_ring *ring, take_record *take,
 					 void *context, bool *older_lost)
 {
 	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
-	places found = {0};
-	struct mt_error *error = find_places(ring, head, &found, older_lost);
+	uint64_t unread = ring->read_to - head, at = head;
+	uint64_t left = unread < ring->size_bytes ? unread : ring->size_bytes;
+	MT_ARRAY(uint64_t) found = {0}; /* where records are, the newest first */
+	struct mt_error *error = NULL;
+	size_t size;
 
+	while (!error && (size = record_size(ring, at, left)) != 0) {
+		if (mt_array_push(&found, at))
+			error = mt_error_no_memory();
+		at += size;
+		left -= size;
+	}
+	*older_lost = unread > ring->size_bytes;
+	if (!error)
+		ring->garbled += left && !*older_lost;
 	while (!error && found.count) {
 		const struct perf_event_header *record = NULL;
-		uint64_t at = found.items[--found.count];
-		size_t size = record_size(ring, at, ring->size_bytes);
 
-		error = join(ring, at, size, &record);
+		at = found.items[--found.count];
+		error = join(ring, at, record_size(ring, at, ring->size_bytes), &record);
 		if (!error)
 			error = take(context, record);
 		if (!error)

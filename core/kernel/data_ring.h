@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The data ring of a perf event: where the kernel puts its records.
  *
- * A streaming ring is emptied while it fills; what does not fit the kernel counts, and tells by
- * PERF_RECORD_LOST among the records.  An overwritten ring (of an event that was opened with
+ * A streaming ring is emptied while it fills; the kernel counts what does not fit, and reports
+ * it by PERF_RECORD_LOST among the records.  An overwritten ring (of an event that was opened with
  * `backward`) holds the last records, however long nobody looks: a flight recorder.
  *
  * Other events of the same thread and CPU may write into an event's ring:
@@ -45,6 +45,8 @@ static inline bool mt_data_ring_has_news(const struct mt_data_ring *ring)
 	       __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE) != ring->page->data_tail;
 }
 
+/* SIZE rounded up to a power of two of pages. */
+size_t mt_data_ring_round_up(size_t size_bytes);
 /* What mapping SIZE bytes of WHAT ("the AUX ring") failed with, for people. */
 struct mt_error *mt_data_ring_explain(const char *what, size_t size_bytes, int errnum);
 

@@ -11,17 +11,6 @@
 #define AUX_ACTION_OFFSET (offsetof(struct perf_event_attr, aux_sample_size) + sizeof(uint32_t))
 #define CLOCK_RAW         4 /* CLOCK_MONOTONIC_RAW */
 
-static void set_aux(struct perf_event_attr *attr, enum mt_perf_aux aux)
-{
-	static const uint32_t actions[] = {
-	    [MT_PERF_AUX_NONE] = 0,
-	    [MT_PERF_AUX_PAUSE] = 1u << 1,
-	    [MT_PERF_AUX_RESUME] = 1u << 2,
-	};
-
-	memcpy((char *)attr + AUX_ACTION_OFFSET, &actions[aux], sizeof(actions[aux]));
-}
-
 bool mt_perf_acts_on_aux(const struct perf_event_attr *attr)
 {
 	uint32_t action;
@@ -30,15 +19,13 @@ bool mt_perf_acts_on_aux(const struct perf_event_attr *attr)
 	return action != 0;
 }
 
-static void set_sideband(struct perf_event_attr *attr)
-{
-	attr->mmap = attr->mmap2 = 1;
-	attr->comm = attr->comm_exec = 1;
-	attr->task = 1;
-}
-
 struct perf_event_attr mt_perf_spec_attr(const struct mt_perf_spec *spec)
 {
+	static const uint32_t aux_actions[] = {
+	    [MT_PERF_AUX_NONE] = 0,
+	    [MT_PERF_AUX_PAUSE] = 1u << 1,
+	    [MT_PERF_AUX_RESUME] = 1u << 2,
+	};
 	struct perf_event_attr attr = {
 	    .size = sizeof(attr),
 	    .type = spec->type,
@@ -67,22 +54,13 @@ struct perf_event_attr mt_perf_spec_attr(const struct mt_perf_spec *spec)
 		attr.use_clockid = 1;
 		attr.clockid = CLOCK_RAW;
 	}
-	if (spec->sideband)
-		set_sideband(&attr);
-	set_aux(&attr, spec->aux);
+	if (spec->sideband) {
+		attr.mmap = attr.mmap2 = 1;
+		attr.comm = attr.comm_exec = 1;
+		attr.task = 1;
+	}
+	memcpy((char *)&attr + AUX_ACTION_OFFSET, &aux_actions[spec->aux], sizeof(uint32_t));
 	return attr;
-}
-
-static struct mt_error *trap(const struct mt_perf_spec *spec, pid_t lwp, int fd)
-{
-	int result = mt_system_signal(fd, lwp, MT_TRAP_SIGNAL);
-
-	if (result >= 0)
-		return NULL;
-	mt_system_close(fd);
-	if (result == -ESRCH)
-		return mt_error_new(MT_ERROR_GONE, "thread %d has ended", (int)lwp);
-	return mt_error_errno(-result, "cannot have thread %d stop at %s", (int)lwp, spec->what);
 }
 
 struct mt_error *mt_perf_event_open(const struct mt_perf_spec *spec, pid_t pid, int cpu, int group,
@@ -94,5 +72,11 @@ struct mt_error *mt_perf_event_open(const struct mt_perf_spec *spec, pid_t pid, 
 	if (result < 0)
 		return mt_perf_event_explain(&attr, spec->what, pid, cpu, -result);
 	*fd = result;
-	return spec->trap && pid > 0 ? trap(spec, pid, *fd) : NULL;
+	result = spec->trap && pid > 0 ? mt_system_signal(*fd, pid, MT_TRAP_SIGNAL) : 0;
+	if (result >= 0)
+		return NULL;
+	mt_system_close(*fd);
+	if (result == -ESRCH)
+		return mt_error_new(MT_ERROR_GONE, "thread %d has ended", (int)pid);
+	return mt_error_errno(-result, "cannot have thread %d stop at %s", (int)pid, spec->what);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Why the kernel did not open a perf event.  One errno stands for several reasons there: what we
- * know of the event, of ourselves and of the machine tells which one it was. */
+ * know of the event, of ourselves and of the machine decides which one it was. */
 #include "base/str.h"
 #include "kernel/event.h"
 #include "kernel/system.h"
@@ -49,54 +49,31 @@ static uint64_t own_status(const char *field, int base)
 	return line ? strtoull(line + strlen(field), NULL, base) : 0;
 }
 
-static bool may_measure(void)
-{
-	uint64_t effective = own_status("\nCapEff:", 16);
-
-	return effective & (1ull << CAP_PERFMON | 1ull << CAP_SYS_ADMIN);
-}
-
-/* The highest perf_event_paranoid that lets everybody open this. */
-static int paranoid_wanted(const struct perf_event_attr *attr, pid_t pid)
-{
-	if (attr->type == PERF_TYPE_TRACEPOINT)
-		return -1;
-	if (pid == -1)
-		return 0;
-	return attr->exclude_kernel ? 2 : 1;
-}
-
-static const char *wanted_text(int wanted)
-{
-	return wanted == -1  ? "tracepoints"
-	       : wanted == 0 ? "what all threads of a CPU do"
-	       : wanted == 1 ? "what the kernel does"
-			     : "any event at all";
-}
-
-static void where(struct mt_str *text, pid_t pid, int cpu)
-{
-	if (pid > 0)
-		mt_str_appendf(text, " on thread %d", (int)pid);
-	else if (pid == 0)
-		mt_str_append(text, " on ourselves");
-	if (cpu >= 0)
-		mt_str_appendf(text, " on CPU %d", cpu);
-}
-
 static struct mt_error *refused(const struct perf_event_attr *attr, const char *begun, pid_t pid,
 				int errnum)
 {
 	int paranoid = mt_perf_paranoid();
-	int wanted = paranoid_wanted(attr, pid);
-	bool capable = may_measure();
+	uint64_t capabilities = own_status("\nCapEff:", 16);
+	bool capable = capabilities & (1ull << CAP_PERFMON | 1ull << CAP_SYS_ADMIN);
+	/* The highest perf_event_paranoid that lets everybody open this. */
+	int wanted = attr->exclude_kernel ? 2 : 1;
+	const char *wanted_text =
+	    attr->exclude_kernel ? "any event at all" : "what the kernel does";
+
+	if (attr->type == PERF_TYPE_TRACEPOINT) {
+		wanted = -1;
+		wanted_text = "tracepoints";
+	} else if (pid == -1) {
+		wanted = 0;
+		wanted_text = "what all threads of a CPU do";
+	}
 
 	if (!capable && paranoid > wanted)
 		return mt_error_new(MT_ERROR_PERMISSION,
 				    "%s: kernel.perf_event_paranoid is %d, which keeps %s from "
 				    "users without CAP_PERFMON; run as root, or let everybody: "
 				    "sudo sysctl kernel.perf_event_paranoid=%d",
-				    begun, paranoid, wanted_text(wanted), wanted);
+				    begun, paranoid, wanted_text, wanted);
 	if (errnum == EACCES && pid > 0)
 		return mt_error_new(MT_ERROR_PERMISSION,
 				    "%s: it is another user's, or may not be looked at since it "
@@ -206,7 +183,12 @@ struct mt_error *mt_perf_event_explain(const struct perf_event_attr *attr, const
 	mt_auto(mt_str) struct mt_str begun = {0};
 
 	mt_str_appendf(&begun, "cannot open %s", what);
-	where(&begun, pid, cpu);
+	if (pid > 0)
+		mt_str_appendf(&begun, " on thread %d", (int)pid);
+	else if (pid == 0)
+		mt_str_append(&begun, " on ourselves");
+	if (cpu >= 0)
+		mt_str_appendf(&begun, " on CPU %d", cpu);
 	if (begun.failed)
 		return mt_error_no_memory();
 	return mt_error_at_lwp(explain(attr, begun.text, pid, errnum), pid > 0 ? pid : 0);

@@ -3,33 +3,27 @@
 
 #include "kernel/system.h"
 
-static struct mt_error *join_ring(struct mt_event_set *set, const struct mt_perf_spec *spec,
-				  pid_t lwp, int fd, size_t ring_bytes)
-{
-	int result;
-
-	if (!set->members.count)
-		return mt_data_ring_map(fd, ring_bytes, spec->backward, &set->ring);
-	result = mt_system_ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, (uintptr_t)set->ring.fd);
-	if (result >= 0)
-		return NULL;
-	return mt_error_at_lwp(mt_error_errno(-result,
-					      "cannot lead %s of thread %d into the thread's ring",
-					      spec->what, (int)lwp),
-			       lwp);
-}
-
 struct mt_error *mt_event_set_add(struct mt_event_set *set, const struct mt_perf_spec *spec,
 				  pid_t lwp, int group, uint32_t tag, size_t ring_bytes)
 {
 	struct mt_event_member member = {.tag = tag};
-	struct mt_error *error;
+	struct mt_error *error = NULL;
+	int result = 0;
 
 	if (mt_array_reserve(&set->members, set->members.count + 1))
 		return mt_error_no_memory();
 	mt_try(mt_perf_event_open(spec, lwp, -1, group, &member.fd));
 	mt_system_ioctl(member.fd, PERF_EVENT_IOC_ID, (uintptr_t)&member.id);
-	error = join_ring(set, spec, lwp, member.fd, ring_bytes);
+	if (!set->members.count)
+		error = mt_data_ring_map(member.fd, ring_bytes, spec->backward, &set->ring);
+	else
+		result =
+		    mt_system_ioctl(member.fd, PERF_EVENT_IOC_SET_OUTPUT, (uintptr_t)set->ring.fd);
+	if (result < 0)
+		error = mt_error_at_lwp(
+		    mt_error_errno(-result, "cannot lead %s of thread %d into the thread's ring",
+				   spec->what, (int)lwp),
+		    lwp);
 	if (error)
 		mt_system_close(member.fd);
 	else

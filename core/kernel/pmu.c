@@ -108,20 +108,6 @@ static struct mt_error *read_field(const char *root, const char *name, uint64_t 
 	return NULL;
 }
 
-static struct mt_error *read_tsc_ratio(const char *root, struct mt_pmu *pmu)
-{
-	char text[64];
-	int read = 0;
-
-	if (!read_line(root, "tsc_art_ratio", text, sizeof(text)))
-		return NULL;
-	if (sscanf(text, "%u:%u%n", &pmu->tsc_ctc_numerator, &pmu->tsc_ctc_denominator, &read) !=
-		2 ||
-	    text[read])
-		return not_understood(root, "tsc_art_ratio", text);
-	return NULL;
-}
-
 static struct mt_error *read_capabilities(const char *root, struct mt_pmu *pmu)
 {
 	uint32_t ranges = 0;
@@ -148,25 +134,15 @@ bool mt_pmu_processor_has_pt(void)
 	return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & CPUID_7_EBX_INTEL_PT);
 }
 
-static bool is_in_vm(void)
-{
-	unsigned int a, b, c, d;
-
-	return __get_cpuid(1, &a, &b, &c, &d) && (c >> 31 & 1); /* "hypervisor present" */
-}
-
-static bool has_directory(const char *root, const char *name)
-{
-	char *path = NULL;
-	bool found = asprintf(&path, "%s%s", root, name) >= 0 && access(path, F_OK) == 0;
-
-	free(path);
-	return found;
-}
-
 static struct mt_error *no_pmu(const char *root)
 {
-	if (!has_directory(root, "/sys/bus/event_source/devices"))
+	unsigned int a, b, c = 0, d;
+	char *devices = NULL;
+	bool has_devices = asprintf(&devices, "%s/sys/bus/event_source/devices", root) >= 0 &&
+			   access(devices, F_OK) == 0;
+
+	free(devices);
+	if (!has_devices)
 		return mt_error_new(MT_ERROR_UNSUPPORTED,
 				    "%s/sys/bus/event_source/devices is not there: mount sysfs (in "
 				    "a container: docker run -v /sys:/sys:ro), or the kernel was "
@@ -178,7 +154,7 @@ static struct mt_error *no_pmu(const char *root)
 		    "the processor has Intel PT, but the kernel offers no PMU intel_pt: it was "
 		    "built without CONFIG_PERF_EVENTS_INTEL_PT, or a hypervisor keeps PT for "
 		    "itself (KVM gives it to guests with kvm_intel.pt_mode=1 and qemu -cpu host)");
-	if (is_in_vm())
+	if (__get_cpuid(1, &a, &b, &c, &d) && (c >> 31 & 1)) /* "hypervisor present" */
 		return mt_error_new(
 		    MT_ERROR_UNSUPPORTED,
 		    "this is a virtual machine whose processor shows no Intel PT: run it on an "
@@ -192,17 +168,23 @@ static struct mt_error *no_pmu(const char *root)
 struct mt_error *mt_pmu_read(const char *root, struct mt_pmu *pmu)
 {
 	char text[64];
+	int read = 0;
 
 	*pmu = (struct mt_pmu){0};
 	if (!read_line(root, "type", text, sizeof(text)))
 		return no_pmu(root);
 	mt_try(read_number(root, "type", 10, &pmu->type));
-	for (int i = 0; i < MT_PMU_FIELD_COUNT; i++) {
+	for (int i = 0; i < MT_PMU_FIELD_COUNT; i++)
 		mt_try(read_field(root, field_names[i], &pmu->fields[i]));
-	}
 	mt_try(read_capabilities(root, pmu));
 	mt_try(read_number(root, "max_nonturbo_ratio", 10, &pmu->max_nonturbo_ratio));
-	return read_tsc_ratio(root, pmu);
+	if (!read_line(root, "tsc_art_ratio", text, sizeof(text)))
+		return NULL;
+	if (sscanf(text, "%u:%u%n", &pmu->tsc_ctc_numerator, &pmu->tsc_ctc_denominator, &read) !=
+		2 ||
+	    text[read])
+		return not_understood(root, "tsc_art_ratio", text);
+	return NULL;
 }
 
 bool mt_pmu_parse_resolution(const char *text, enum mt_pmu_resolution *resolution)

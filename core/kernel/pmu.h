@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the kernel tells of the Intel PT PMU in sysfs, and the numbers that an event is opened with.
+/* What sysfs says of the Intel PT PMU, and the numbers that an event is opened with.
  * Where each bit of a config word stands is read, never known.
  * Source: linux/arch/x86/events/intel/pt.c; perf-intel-pt(1), "config terms"; Intel SDM vol. 3C,
  * ch. 33.3.1. */
@@ -43,7 +43,7 @@ struct mt_error *mt_pmu_read(const char *root, struct mt_pmu *pmu);
 enum mt_pmu_resolution {
 	MT_PMU_NORMAL, /* MTC often, and CYC: tens of nanoseconds */
 	MT_PMU_LOW,    /* MTC seldom: microseconds, the smallest trace */
-	MT_PMU_HIGH,   /* each cycle that the processor tells of */
+	MT_PMU_HIGH,   /* each cycle that the processor reports */
 };
 
 struct mt_pmu_settings {

@@ -23,11 +23,6 @@ static int nearest(uint32_t allowed, int wanted)
 	return -1;
 }
 
-static uint64_t value_bits(uint64_t field, unsigned value)
-{
-	return field ? ((uint64_t)value << __builtin_ctzll(field)) & field : 0;
-}
-
 static bool set(const struct mt_pmu *pmu, struct mt_pmu_config *out, enum mt_pmu_field field)
 {
 	out->config |= pmu->fields[field];
@@ -37,7 +32,10 @@ static bool set(const struct mt_pmu *pmu, struct mt_pmu_config *out, enum mt_pmu
 static void set_value(const struct mt_pmu *pmu, struct mt_pmu_config *out, enum mt_pmu_field field,
 		      uint8_t value)
 {
-	out->config |= value_bits(pmu->fields[field], value);
+	uint64_t bits = pmu->fields[field];
+
+	if (bits)
+		out->config |= ((uint64_t)value << __builtin_ctzll(bits)) & bits;
 }
 
 /* Without the crystal's ratio nobody could make time of MTC. */
@@ -68,22 +66,6 @@ static void configure_cyc(const struct mt_pmu *pmu, enum mt_pmu_resolution resol
 	set_value(pmu, out, MT_PMU_CYC_THRESH, out->cyc_threshold);
 }
 
-/* A ring that has wrapped is of use from its first PSB on. */
-static void configure_psb(const struct mt_pmu *pmu, uint64_t ring_bytes, struct mt_pmu_config *out)
-{
-	int period = USUAL_PSB_PERIOD;
-
-	while (ring_bytes && period > 0 &&
-	       (PSBS_PER_RING << (period + PSB_BASE_SHIFT)) > (int64_t)ring_bytes)
-		period--;
-	while (period > 0 && !(pmu->psb_periods >> period & 1))
-		period--;
-	if (!pmu->psb_cyc)
-		return;
-	out->psb_period = (uint8_t)period;
-	set_value(pmu, out, MT_PMU_PSB_PERIOD, out->psb_period);
-}
-
 struct mt_error *mt_pmu_configure(const struct mt_pmu *pmu, const struct mt_pmu_settings *settings,
 				  struct mt_pmu_config *out)
 {
@@ -102,7 +84,17 @@ struct mt_error *mt_pmu_configure(const struct mt_pmu *pmu, const struct mt_pmu_
 	out->tsc = set(pmu, out, MT_PMU_TSC);
 	configure_mtc(pmu, settings->resolution, out);
 	configure_cyc(pmu, settings->resolution, out);
-	configure_psb(pmu, settings->ring_bytes, out);
+	/* A ring that has wrapped is of use from its first PSB on. */
+	int period = USUAL_PSB_PERIOD;
+	while (settings->ring_bytes && period > 0 &&
+	       (PSBS_PER_RING << (period + PSB_BASE_SHIFT)) > (int64_t)settings->ring_bytes)
+		period--;
+	while (period > 0 && !(pmu->psb_periods >> period & 1))
+		period--;
+	if (pmu->psb_cyc) {
+		out->psb_period = (uint8_t)period;
+		set_value(pmu, out, MT_PMU_PSB_PERIOD, out->psb_period);
+	}
 	out->return_compression =
 	    !(settings->no_return_compression && set(pmu, out, MT_PMU_NORETCOMP));
 	if (settings->ptwrite) {

@@ -45,21 +45,6 @@ bool mt_ring_sample_event(const struct perf_event_header *record, uint64_t *id)
 	return !cursor.failed;
 }
 
-static void read_values(struct mt_cursor *cursor, struct mt_ring_sample *sample)
-{
-	sample->value_count = mt_cursor_u64(cursor);
-	sample->values = cursor->at;
-	mt_cursor_skip_u64s(cursor, sample->value_count);
-}
-
-static void read_registers(struct mt_cursor *cursor, uint64_t mask, struct mt_ring_sample *sample)
-{
-	uint64_t size = sizeof(uint64_t) * (uint64_t)__builtin_popcountll(mask);
-
-	if (mt_cursor_u64(cursor) == PERF_SAMPLE_REGS_ABI_64)
-		sample->registers = mt_cursor_bytes(cursor, size);
-}
-
 bool mt_ring_sample_parse(const struct perf_event_header *record, uint64_t sample_type,
 			  uint64_t registers, struct mt_ring_sample *sample)
 {
@@ -73,13 +58,18 @@ bool mt_ring_sample_parse(const struct perf_event_header *record, uint64_t sampl
 	if (sample_type & PERF_SAMPLE_ADDR)
 		sample->address = mt_cursor_u64(&cursor);
 	read_cpu(&cursor, sample);
-	if (sample_type & PERF_SAMPLE_READ)
-		read_values(&cursor, sample);
+	if (sample_type & PERF_SAMPLE_READ) {
+		sample->value_count = mt_cursor_u64(&cursor);
+		sample->values = cursor.at;
+		mt_cursor_skip_u64s(&cursor, sample->value_count);
+	}
 	if (sample_type & PERF_SAMPLE_RAW) {
 		sample->raw_size = mt_cursor_u32(&cursor);
 		sample->raw = mt_cursor_bytes(&cursor, sample->raw_size);
 	}
-	if (sample_type & PERF_SAMPLE_REGS_USER)
-		read_registers(&cursor, registers, sample);
+	if (sample_type & PERF_SAMPLE_REGS_USER &&
+	    mt_cursor_u64(&cursor) == PERF_SAMPLE_REGS_ABI_64)
+		sample->registers = mt_cursor_bytes(
+		    &cursor, sizeof(uint64_t) * (uint64_t)__builtin_popcountll(registers));
 	return !cursor.failed;
 }

@@ -18,24 +18,6 @@ static int read_part(const char *mount, const char *name, const char *part, char
 	return mt_system_read_file(path, text, size);
 }
 
-static struct mt_error *unreadable(const char *name, int result)
-{
-	char text[8];
-
-	if (result == -EACCES || result == -EPERM)
-		return mt_error_new(MT_ERROR_PERMISSION,
-				    "the tracepoint %s cannot be read: tracefs is root's alone; "
-				    "run as root, or let everybody read it: sudo mount -o "
-				    "remount,mode=755 /sys/kernel/tracing",
-				    name);
-	if (read_part(mounts[0], "", "enable", text, sizeof(text)) < 0)
-		return mt_error_new(MT_ERROR_UNSUPPORTED,
-				    "the tracepoint %s cannot be found: tracefs is not mounted; "
-				    "sudo mount -t tracefs nodev /sys/kernel/tracing",
-				    name);
-	return mt_error_new(MT_ERROR_UNSUPPORTED, "this kernel has no tracepoint %s", name);
-}
-
 struct mt_error *mt_tracepoint_find(const char *name, struct mt_tracepoint *out)
 {
 	int result = -ENOENT;
@@ -54,7 +36,18 @@ struct mt_error *mt_tracepoint_find(const char *name, struct mt_tracepoint *out)
 		if (result == -ENOENT)
 			result = tried;
 	}
-	return unreadable(name, result);
+	if (result == -EACCES || result == -EPERM)
+		return mt_error_new(MT_ERROR_PERMISSION,
+				    "the tracepoint %s cannot be read: tracefs is root's alone; "
+				    "run as root, or let everybody read it: sudo mount -o "
+				    "remount,mode=755 /sys/kernel/tracing",
+				    name);
+	if (read_part(mounts[0], "", "enable", id, sizeof(id)) < 0)
+		return mt_error_new(MT_ERROR_UNSUPPORTED,
+				    "the tracepoint %s cannot be found: tracefs is not mounted; "
+				    "sudo mount -t tracefs nodev /sys/kernel/tracing",
+				    name);
+	return mt_error_new(MT_ERROR_UNSUPPORTED, "this kernel has no tracepoint %s", name);
 }
 
 /* "	field:long id;	offset:8;	size:8;	signed:1;" */

@@ -340,7 +340,7 @@ def test_directory_that_is_not_ours(make_trace, tmp_path):
                               stdin=subprocess.DEVNULL, capture_output=True, check=False, **nobody)
     assert done.returncode == 1
     assert b"Permission denied" in done.stderr
-    assert b"choose a place you may write to" in done.stderr
+    assert b"choose a directory that you may write to" in done.stderr
 
 
 def test_output_that_breaks_off_leaves_nothing(writer, tmp_path):
