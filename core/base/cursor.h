@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A place in bytes that nobody vouches for: what is read beyond the end is 0 and sets `failed`,
+/* A position in bytes that are not trusted: what is read beyond the end is 0 and sets `failed`,
  * which is looked at once, when all is read. */
 #ifndef MT_BASE_CURSOR_H
 #define MT_BASE_CURSOR_H

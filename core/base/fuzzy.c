@@ -37,7 +37,7 @@ static bool begins_word(const char *text, size_t at)
 	       (isdigit(here) && !isdigit(before));
 }
 
-/* The first place by which all letters came, and from there back the shortest stretch. */
+/* The first position by which all letters came, and from there back the shortest stretch. */
 static bool find_stretch(const char *text, const struct word *word, size_t *begin, size_t *end)
 {
 	size_t at = 0, found = 0;

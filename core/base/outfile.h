@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* An output file that is whole or not there: what is written goes to a temporary file beside the
+/* An output file that is whole or not there: what is written goes to a temporary file next to the
  * final name, which takes that name only when it is committed.
  *
  * What cannot be replaced is written straight away: standard output ("-") and whatever exists and

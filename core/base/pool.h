@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A pool of worker threads.
  *
- * A task gets an input that nobody changes while it runs and returns a result; the two sides share
+ * A task gets an input that is not changed while it runs and returns a result; the two sides share
  * nothing else, so a task needs no lock.  The queue is bounded: who submits faster than the workers
  * work waits.  Workers have all signals blocked, so a front end's handlers run on its own threads.
  *
@@ -22,7 +22,7 @@ struct mt_error *mt_pool_create(unsigned int threads, size_t queue_limit, struct
 void mt_pool_destroy(struct mt_pool *pool);
 unsigned int mt_pool_thread_count(const struct mt_pool *pool);
 
-/* What a task does, on a worker.  Long ones ask mt_task_is_cancelled() now and then and return
+/* The work of a task, on a worker.  Long ones ask mt_task_is_cancelled() now and then and return
  * MT_ERROR_INTERRUPTED.  *result is NULL before. */
 typedef struct mt_error *mt_task_run(const struct mt_task *task, const void *input, void **result);
 
@@ -36,7 +36,7 @@ struct mt_error *mt_task_wait(struct mt_task *task, void **result);
 /* Whether the task has come to its end, after so long at the most: mt_task_wait() does not wait
  * then. */
 bool mt_task_is_done(struct mt_task *task, unsigned int patience_ms);
-/* A task that waits for a worker never runs; one that runs is told so.  Wait for it all the same.
+/* A task that waits for a worker never runs; one that runs can see it.  Wait for it all the same.
  */
 void mt_task_cancel(struct mt_task *task);
 /* For the task itself. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The hook by which long work tells how far it is and learns that it should stop.
+/* The hook by which long work reports how far it is and learns that it should stop.
  * Called on the thread that began the work, a few times a millisecond at the most. */
 #ifndef MT_BASE_PROGRESS_H
 #define MT_BASE_PROGRESS_H

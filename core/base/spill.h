@@ -13,7 +13,7 @@ struct mt_spill {
 	bool is_open;
 };
 
-/* Errors: SYSTEM, PERMISSION (no place for temporary files, a full disk). */
+/* Errors: SYSTEM, PERMISSION (no directory for temporary files, a full disk). */
 struct mt_error *mt_spill_write(struct mt_spill *spill, uint64_t offset, const void *bytes,
 				size_t count);
 /* Exactly COUNT bytes that were written before.  Errors: SYSTEM. */

@@ -15,7 +15,7 @@ struct site {
 	const struct mt_function *target;
 };
 
-/* What a function calls or jumps to outside of itself. */
+/* A function's calls and jumps out of itself. */
 struct caller {
 	uint32_t id;
 	MT_ARRAY(struct site) sites;
@@ -60,7 +60,7 @@ static bool leaves(const struct mt_insn *insn, const struct mt_function *functio
 
 static bool scan(struct caller *caller, struct mt_space *space, const struct mt_function *function);
 
-/* What goes on in the function's cold part belongs to it. */
+/* The function's cold part belongs to it. */
 static bool add(struct caller *caller, struct mt_space *space, uint64_t address,
 		const struct mt_insn *insn, bool in_cold_part)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where one function calls another, read from the code: for recordings that tell who was called,
- * but not from where.  Only what is certain is told: the one place, or several of one line. */
+/* Where one function calls another, read from the code: for recordings that say who was called,
+ * but not from where.  Only what is certain is shown: the one call, or several of one line. */
 #ifndef MT_DECODE_CALL_SITES_H
 #define MT_DECODE_CALL_SITES_H
 

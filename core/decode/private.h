@@ -54,7 +54,7 @@ void mt_track_destroy(struct mt_decode_run *run, struct mt_track *track);
 /* Events, with the notes that belong before them.  Times of snapshots' marks may be changed. */
 struct mt_error *mt_track_deliver(struct mt_decode_run *run, struct mt_track *track,
 				  struct mt_event *events, size_t count);
-/* What came after the last event: the signal that killed it, the end.  Destroys the track. */
+/* After the last event: the signal that killed it, the end.  Destroys the track. */
 struct mt_error *mt_track_finish(struct mt_decode_run *run, struct mt_track *track);
 
 static inline bool mt_decode_wants(const struct mt_decode_run *run, int tid)

@@ -42,7 +42,7 @@ struct mt_process_thread {
 
 struct mt_cpu_switch {
 	uint64_t time_ns;
-	int tid; /* who runs from now on; 0: nobody, or not known */
+	int tid; /* who runs from now on; 0: no thread, or not known */
 };
 
 struct mt_cpu_timeline {

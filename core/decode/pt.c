@@ -10,7 +10,7 @@ struct feed {
 	struct mt_pt_decoder *decoder;
 	const struct mt_cpu_timeline *timeline; /* of a CPU's area; may be NULL */
 	size_t next_switch;
-	int tid; /* whose events come now; 0: nobody's */
+	int tid; /* whose events come now; 0: not known */
 	struct mt_event events[MT_DECODE_BATCH];
 	size_t count;
 	size_t next;

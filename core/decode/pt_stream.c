@@ -149,7 +149,7 @@ static struct mt_error *add_auxtrace(struct mt_pt_stream *stream, size_t index, 
 	return add_between_losses(stream, &piece, auxtrace, next_loss);
 }
 
-/* What was lost behind the last piece: an empty one says so.  A snapshot ends what it holds. */
+/* A loss behind the last piece is an empty piece.  A snapshot ends what it holds. */
 static struct mt_error *add_lost_end(struct mt_pt_stream *stream)
 {
 	const struct mt_pt_loss *loss = &stream->losses.items[stream->next_loss];

@@ -202,7 +202,7 @@ static const char *raw_text(const struct track *track, const struct mt_sideband 
 			     record->sample.raw ? record->sample.raw_size : 0);
 }
 
-/* Formats tell strings apart by where they lie: a counter has one name all through. */
+/* Formats distinguish strings by their address: a counter has one name all through. */
 static const char *counter_name(struct track *track, const struct mt_sideband *record)
 {
 	const char *counter = raw_text(track, record);

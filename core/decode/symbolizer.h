@@ -15,7 +15,7 @@ struct mt_space_symbolizer {
 	struct mt_call_sites *call_sites; /* lent; NULL: they are not to be looked for */
 };
 
-/* What it is given is lent and must outlive it; call_sites may be NULL. */
+/* The arguments are lent and must outlive it; call_sites may be NULL. */
 void mt_space_symbolizer_init(struct mt_space_symbolizer *symbolizer, struct mt_space *user,
 			      struct mt_space *kernel, bool inlines,
 			      struct mt_call_sites *call_sites);

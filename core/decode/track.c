@@ -141,7 +141,7 @@ static bool note_is_due(const struct mt_decode_run *run, const struct mt_sideban
 		return true;
 	if (note.kind == MT_EVENT_MARK && note.detail == MT_MARK_EXIT)
 		return false;
-	/* What has a snapshot's own time is in it. */
+	/* An event with the snapshot's own time is in it. */
 	if (is_snapshot_mark(&note) && note.time_ns == event->time_ns)
 		return false;
 	return run->rebuild_ops->takes_note(event, &note);

@@ -2,10 +2,10 @@
 /* The AUX area of a perf event: where Intel PT's bytes go.
  *
  * Overwritten (snapshot mode): mapped read-only, the PMU writes round and round.  Read while the
- * event is disabled.  In this mode the kernel's driver gives its place within the area as head, so
- * that it does not tell how often it came round; other kernels count on without end.  Both are
- * understood: a head beyond the area is a count; and with a place, what lies before it is compared
- * with what lay there at the last reading, since a lap would have written over it.
+ * event is disabled.  In this mode the kernel's driver gives its offset within the area as head,
+ * which does not say how often it came round; other kernels count on without end.  Both are
+ * understood: a head beyond the area is a count; and with an offset, what lies before it is
+ * compared with what lay there at the last reading, since a lap would have written over it.
  *
  * Streaming: mapped writable, the PMU stops when what was not yet taken would be overwritten.
  *
@@ -24,7 +24,7 @@ struct mt_aux_ring {
 	bool counts;     /* the head has been seen to count on */
 	bool came_round; /* all of it holds data */
 	uint64_t head;   /* at the last reading */
-	uint8_t *before; /* what it held then, place by place; zeros at first, as the area */
+	uint8_t *before; /* what it held then; zeros at first, as the area */
 };
 
 /* The AUX area of the event FD, whose data ring is mapped: SIZE is rounded up to a power of two of
@@ -35,7 +35,7 @@ struct mt_error *mt_aux_ring_map(int fd, const struct mt_data_ring *data, size_t
 /* One that was never mapped (all zero) is fine. */
 void mt_aux_ring_unmap(struct mt_aux_ring *ring);
 
-/* What came since the last reading, the oldest first, in up to two parts. */
+/* The bytes that came since the last reading, the oldest first, in up to two parts. */
 struct mt_aux_news {
 	const uint8_t *part[2]; /* lent until the next reading, or mt_aux_ring_free() */
 	size_t part_bytes[2];

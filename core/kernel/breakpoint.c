@@ -15,7 +15,7 @@
 #define SAMPLE_TYPE                                                                                \
 	(MT_RING_SAMPLE_TYPE | PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | PERF_SAMPLE_REGS_USER)
 
-/* In the order of the numbers, in which a sample has them.  Where the thread was is told apart. */
+/* In the order of the numbers, in which a sample has them.  Where the thread was is shown apart. */
 static const char *const register_names[] = {
     "rax",    "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp", NULL,
     "eflags", "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15",

@@ -10,7 +10,7 @@
 #include <signal.h>
 #include <stddef.h>
 
-/* What the event does to the AUX area trace of the group that it is in.  Linux 6.13. */
+/* The effect of the event on the AUX area trace of the group that it is in.  Linux 6.13. */
 enum mt_perf_aux {
 	MT_PERF_AUX_NONE,
 	MT_PERF_AUX_PAUSE, /* each of its samples pauses the trace */
@@ -41,13 +41,13 @@ struct mt_perf_spec {
 	uint32_t watermark_bytes; /* wake up for so many bytes; 0: never on purpose */
 };
 
-/* What a thread gets from an event with `trap`, before it runs another instruction of its own, so
- * that its tracer sees it stop there.  A tracer can be killed at any moment, and then the signal is
- * delivered: so it is one that does nothing to who has no handler, and next to nothing to who has
- * (not so the SIGTRAP of attr.sigtrap).  A thread that blocks it goes on until it does not, as it
- * would with attr.sigtrap since Linux 5.18. */
+/* The signal that a thread gets from an event with `trap`, before it runs another instruction of
+ * its own, so that its tracer sees it stop there.  A tracer can be killed at any moment, and then
+ * the signal is delivered: so it is one that does nothing to who has no handler, and next to
+ * nothing to who has (not so the SIGTRAP of attr.sigtrap).  A thread that blocks it goes on until
+ * it does not, as it would with attr.sigtrap since Linux 5.18. */
 #define MT_TRAP_SIGNAL SIGWINCH
-#define MT_TRAP_CODE   POLL_IN /* si_code: of nobody else's */
+#define MT_TRAP_CODE   POLL_IN /* si_code: of no other signal */
 
 static inline bool mt_perf_is_trap(int signal, int code)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What sysfs says of the Intel PT PMU, and the numbers that an event is opened with.
+/* The Intel PT PMU as sysfs describes it, and the numbers that an event is opened with.
  * Where each bit of a config word stands is read, never known.
  * Source: linux/arch/x86/events/intel/pt.c; perf-intel-pt(1), "config terms"; Intel SDM vol. 3C,
  * ch. 33.3.1. */
@@ -37,7 +37,7 @@ struct mt_pmu {
 };
 
 /* ROOT stands before "/sys": "" on a machine, a directory in tests.
- * Errors: UNSUPPORTED (there is no such PMU: why); FORMAT (sysfs says what nobody understands). */
+ * Errors: UNSUPPORTED (there is no such PMU: why); FORMAT (sysfs says what is not understood). */
 struct mt_error *mt_pmu_read(const char *root, struct mt_pmu *pmu);
 
 enum mt_pmu_resolution {
@@ -54,7 +54,7 @@ struct mt_pmu_settings {
 	uint64_t ring_bytes; /* PSBs come often enough for a ring of that size; 0: as a rule */
 };
 
-/* What came of the settings. */
+/* The settings as this processor can follow them. */
 struct mt_pmu_config {
 	uint64_t config;
 	bool tsc, mtc, cyc, return_compression;

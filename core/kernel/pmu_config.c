@@ -38,7 +38,7 @@ static void set_value(const struct mt_pmu *pmu, struct mt_pmu_config *out, enum 
 		out->config |= ((uint64_t)value << __builtin_ctzll(bits)) & bits;
 }
 
-/* Without the crystal's ratio nobody could make time of MTC. */
+/* Without the crystal's ratio MTC is no time. */
 static void configure_mtc(const struct mt_pmu *pmu, enum mt_pmu_resolution resolution,
 			  struct mt_pmu_config *out)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a record of a data ring says, by the sample_type of the event that it is of.  All events
- * that write into one ring have MT_RING_SAMPLE_TYPE in common, so that the event can be told.
+/* A record of a data ring, by the sample_type of the event that it is of.  All events
+ * that write into one ring have MT_RING_SAMPLE_TYPE in common, so that the event is known.
  * Source: perf_event_open(2), PERF_RECORD_SAMPLE and sample_id_all. */
 #ifndef MT_KERNEL_RING_SAMPLE_H
 #define MT_KERNEL_RING_SAMPLE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a format of timelines is to the writer: a new one is a file with such a table, and a line in
- * trace_writer.c. */
+/* A format of timelines, as the writer sees it: a new one is a file with such a table, and a line
+ * in trace_writer.c. */
 #ifndef MT_OUTPUT_FORMAT_H
 #define MT_OUTPUT_FORMAT_H
 

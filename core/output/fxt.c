@@ -308,7 +308,7 @@ static struct mt_error *fxt_instant(void *self, const struct mt_instant *instant
 			   mt_instant_name(instant), &args);
 }
 
-/* A track of the process, whose number tells threads apart. */
+/* A track of the process, whose number distinguishes threads. */
 static struct mt_error *fxt_counter(void *self, const struct mt_counter *counter)
 {
 	struct fxt *fxt = self;

@@ -53,7 +53,7 @@ void mt_text_thread(struct mt_str *out, struct mt_text_style *style,
 /* A SEGMENT sets the style's zero. */
 void mt_text_entry(struct mt_str *out, struct mt_text_style *style,
 		   const struct mt_text_entry *entry);
-/* In the place of COUNT callers that are not shown. */
+/* Stands for COUNT callers that are not shown. */
 void mt_text_elided(struct mt_str *out, struct mt_text_style *style, size_t count);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a format must remember of each thread, by process and thread id, in the order in which the
- * threads were first seen.  A format's own record begins with the entry:
+/* The record that a format keeps of each thread, by process and thread id, in the order in which
+ *the threads were first seen.  A format's own record begins with the entry:
  *
  *	struct my_thread {
  *		struct mt_thread_entry entry;

@@ -2,7 +2,7 @@
 /* Formats of a timeline behind one table.  A writer is a sink of slices (trace/slice.h) that
  * streams: its memory does not grow with the trace.
  *
- * It writes to a temporary file beside the final name and renames it in mt_trace_writer_finish():
+ * It writes to a temporary file next to the final name and renames it in mt_trace_writer_finish():
  * whatever fails before leaves nothing under the final name.  "-" is standard output, "NAME.gz" is
  * gzip-ed. */
 #ifndef MT_OUTPUT_TRACE_WRITER_H

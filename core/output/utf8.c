@@ -5,7 +5,7 @@
 
 #define REPLACEMENT "\xef\xbf\xbd"
 
-/* The lead byte tells the length; these are the bounds of the second byte, which rule out overlong
+/* The lead byte has the length; these are the bounds of the second byte, which rule out overlong
  * forms, surrogates and what lies above U+10FFFF (RFC 3629, section 4). */
 struct lead {
 	uint8_t first, last;

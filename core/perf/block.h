@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A block of bytes that is put together field by field: a record or a feature to be written.
- * Over a mt_str, whose `failed` tells at the end that memory ran out. */
+ * Over a mt_str, whose `failed` says at the end that memory ran out. */
 #ifndef MT_PERF_BLOCK_H
 #define MT_PERF_BLOCK_H
 

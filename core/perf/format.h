@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What stands in a perf.data file beyond linux/perf_event.h: the file's header, its features, and
+/* The parts of a perf.data file beyond linux/perf_event.h: the file's header, its features, and
  * the records that the perf tool adds to those of the kernel.
  * Source: linux/tools/perf/Documentation/perf.data-file-format.txt. */
 #ifndef MT_PERF_FORMAT_H
@@ -146,7 +146,7 @@ enum mt_perf_intel_pt_info {
 	MT_PERF_PT_INFO_COUNT,
 };
 
-/* "MMAP2"; NULL for a type that nobody knows. */
+/* "MMAP2"; NULL for an unknown type. */
 const char *mt_perf_record_name(uint32_t type);
 
 #endif

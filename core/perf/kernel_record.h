@@ -8,7 +8,7 @@
 
 #include <linux/perf_event.h>
 
-/* What the event has to be opened with, and sample_id_all. */
+/* The sample_type to open the event with; and sample_id_all. */
 #define MT_KERNEL_RECORD_SAMPLE_TYPE                                                               \
 	(PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER)
 

@@ -40,7 +40,7 @@ struct mt_recording_info {
 };
 const struct mt_recording_info *mt_recording_info(const struct mt_recording *recording);
 
-/* What AUXTRACE_INFO says of Intel PT; the fields of struct mt_pt_timing, and the CPU from the
+/* Intel PT, by AUXTRACE_INFO; the fields of struct mt_pt_timing, and the CPU from the
  * CPUID feature, as numbers, since perf/ does not know pt/. */
 struct mt_recording_pt {
 	bool present; /* there is an Intel PT AUXTRACE_INFO */

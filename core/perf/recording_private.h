@@ -95,7 +95,7 @@ enum mt_parsed {
 struct mt_error *mt_recording_open_fd(int fd, const char *path, const struct mt_progress *progress,
 				      struct mt_recording **out);
 
-/* Fill BYTES; less at the file's end: *count tells. */
+/* Fill BYTES; *count is less at the file's end. */
 struct mt_error *mt_recording_read(const struct mt_recording *recording, void *bytes, size_t size,
 				   uint64_t offset, size_t *count);
 /* A FORMAT error at OFFSET of the file. */
@@ -106,7 +106,7 @@ struct mt_error *mt_recording_garbled(const struct mt_recording *recording, uint
 /* MAGIC: the MT_PERF_MAGIC_SIZE bytes that PATH begins with.  Errors: FORMAT, UNSUPPORTED. */
 struct mt_error *mt_recording_check_magic(const char *path, const char *magic);
 struct mt_error *mt_recording_read_header(struct mt_recording *recording);
-/* CURSOR over one attribute (its own size tells where it ends) and then its ids. */
+/* CURSOR over one attribute (its own size says where it ends) and then its ids. */
 enum mt_parsed mt_recording_add_attr(struct mt_recording *recording, struct mt_cursor *cursor);
 enum mt_parsed mt_recording_add_id(struct mt_recording *recording, uint64_t id, uint32_t attr);
 /* The index of the attribute with this id; -1: none. */
@@ -149,7 +149,7 @@ enum mt_parsed mt_unpacker_feed(struct mt_unpacker *unpacker, const uint8_t *dat
 void mt_unpacker_took(struct mt_unpacker *unpacker, size_t count);
 
 /* sample.c */
-/* What a record of the kernel tells of itself besides its own fields.  -1: not there. */
+/* The fields that all records of the kernel have.  -1: not there. */
 struct mt_sample_id {
 	uint64_t time_ns;
 	int32_t pid, tid, cpu;
@@ -164,7 +164,7 @@ enum mt_parsed mt_sample_parse(struct mt_recording *recording, struct mt_cursor 
 int64_t mt_sample_event(struct mt_recording *recording, const struct mt_cursor *body);
 
 /* calls.c */
-/* Is RECORD, a sample, a call event?  Then *parsed tells what came of it. */
+/* Is RECORD, a sample, a call event?  Then *parsed says what came of it. */
 bool mt_recording_take_call(struct mt_recording *recording, const struct mt_perf_record *record,
 			    enum mt_parsed *parsed);
 void mt_recording_forget_calls(struct mt_recording *recording);

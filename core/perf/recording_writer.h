@@ -95,7 +95,7 @@ struct mt_error *mt_recording_writer_put_aux_parts(struct mt_recording_writer *w
 						   const size_t part_bytes[2]);
 
 /* Append call events of one thread, in the order in which they happened; later ones of the thread
- * come by later calls.  Frames go from the innermost outwards, and say what is open at their place:
+ * come by later calls.  Frames go from the innermost outwards, and are what is open at that point:
  * before the first event, or after the last.  Errors: SYSTEM. */
 struct mt_error *mt_recording_writer_put_calls(struct mt_recording_writer *writer, int32_t pid,
 					       int32_t tid, const struct mt_event *calls,

@@ -15,7 +15,7 @@ static size_t bytes_of(uint64_t sample_type, uint64_t fields)
 	return sizeof(uint64_t) * (size_t)__builtin_popcountll(sample_type & fields);
 }
 
-/* The place of the id is the same for all events of a recording, though the rest may differ. */
+/* The position of the id is the same for all events of a recording, though the rest may differ. */
 static bool read_id(const struct mt_cursor *body, uint64_t sample_type, bool is_sample,
 		    uint64_t *id)
 {
@@ -119,7 +119,7 @@ static void skip_branches(struct mt_cursor *cursor, const struct perf_event_attr
 		mt_cursor_skip_u64s(cursor, count);
 }
 
-/* What stands behind the weight is of no use here. */
+/* The fields behind the weight are of no use here. */
 static void read_rest(struct mt_cursor *cursor, const struct perf_event_attr *attr,
 		      struct mt_sideband *sample)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a record means.  Source: perf_event_open(2), "MMAP layout"; for the records of the perf tool
- * perf.data-file-format.txt. */
+/* The meaning of records.  Source: perf_event_open(2), "MMAP layout"; for the records of the perf
+ * tool perf.data-file-format.txt. */
 #include "perf/recording_private.h"
 
 #include <sys/mman.h>
@@ -149,7 +149,7 @@ static enum mt_parsed parse_sample(struct parse *it)
 	return mt_sample_parse(it->recording, &it->body, &it->out);
 }
 
-/* The oldest form has no time, and its message in the time's place. */
+/* The oldest form has no time, and its message where others have the time. */
 static enum mt_parsed parse_auxtrace_error(struct parse *it)
 {
 	it->out.kind = MT_SIDEBAND_AUXTRACE_ERROR;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What `perf record -z` packs: one stream of zstd, cut into COMPRESSED records, whose ends are not
- * those of the records within. */
+/* The packed data of `perf record -z`: one stream of zstd, cut into COMPRESSED records, whose ends
+ * are not those of the records within. */
 #include "perf/recording_private.h"
 
 #include <zstd.h>

@@ -2,7 +2,7 @@
 /* The records of a recording one after the other.
  *
  * A record says how long it is, so one that lies about it takes the way to all that follow with it.
- * Then the next place is looked for from which several plausible records follow one another.  What
+ * Then the next offset is looked for from which several plausible records follow one another.  What
  * a cut-off file ends with is no bad record. */
 #include "perf/recording_private.h"
 
@@ -45,7 +45,7 @@ static struct mt_error *look(struct walk *walk, uint64_t offset, size_t size, co
 	return NULL;
 }
 
-/* How many bytes follow the record; 0 too where it is too short to tell. */
+/* How many bytes follow the record; 0 too where it is too short to say. */
 static uint64_t following_size(const struct perf_event_header *header, const uint8_t *bytes)
 {
 	struct mt_cursor cursor =
@@ -102,7 +102,7 @@ static bool is_plausible(const struct perf_event_header *header)
 	       (header->size % MT_PERF_ALIGNMENT == 0 || may_be_unaligned);
 }
 
-/* The next good place behind a bad record: the data's end when there is none. */
+/* The next good offset behind a bad record: the data's end when there is none. */
 static struct mt_error *find_next(struct walk *walk, uint64_t *offset)
 {
 	uint64_t end = walk->recording->data_end;

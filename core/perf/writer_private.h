@@ -31,7 +31,7 @@ enum mt_writer_event {
  * script does not print the IP. */
 #define MT_WRITER_NOTE_CONFIG 0x6d7400
 
-/* Where `perf record` sets them by what sysfs tells of the machine; AUXTRACE_INFO names them. */
+/* Where `perf record` sets them by what sysfs says of the machine; AUXTRACE_INFO names them. */
 #define MT_WRITER_PT_PMU_TYPE  8
 #define MT_WRITER_PT_PT        (1u << 0)
 #define MT_WRITER_PT_CYC       (1u << 1)
@@ -70,7 +70,7 @@ struct perf_event_attr mt_writer_attr(const struct mt_recording_writer *writer,
 const char *mt_writer_event_name(enum mt_writer_event event);
 /* calls.c: "mtrace:call". */
 const char *mt_perf_call_name(enum mt_perf_call call);
-/* The attribute that the file lists at place `index`: Intel PT's first, where there is one, since
+/* The attribute that the file lists at `index`: Intel PT's first, where there is one, since
  * perf takes the first for the event that the recording is about. */
 enum mt_writer_event mt_writer_event_at(const struct mt_recording_writer *writer, unsigned index);
 unsigned mt_writer_event_count(const struct mt_recording_writer *writer);

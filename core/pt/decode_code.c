@@ -119,7 +119,7 @@ static struct mt_pt_code_block decode_block(const struct mt_pt_code *code, uint6
 		size_t size = read_insn(code, block.after, bytes);
 
 		if (mt_insn_decode(bytes, size, block.after, &insn)) {
-			/* What comes before it runs; then the next block begins there. */
+			/* The instructions before it run; then the next block begins there. */
 			if (!block.instructions)
 				insn.class = size ? MT_PT_CODE_BAD : MT_PT_CODE_NONE;
 			break;

@@ -7,7 +7,7 @@
 #include "pt/image.h"
 #include "x86/insn.h"
 
-/* In the place of an enum mt_insn_class: there is no code, or none that can be decoded. */
+/* Instead of an enum mt_insn_class: there is no code, or none that can be decoded. */
 #define MT_PT_CODE_NONE 0xff
 #define MT_PT_CODE_BAD  0xfe
 

@@ -217,7 +217,7 @@ static void start_trace(struct mt_pt_flow *flow, uint64_t ip, uint64_t tsc)
 	mt_pt_emit(flow, MT_EVENT_TRACE_START, 0, ip, 0, tsc);
 }
 
-/* From the kernel, of which nothing was seen; or to another place of it. */
+/* From the kernel, of which nothing was seen; or to elsewhere in it. */
 static void come_back(struct mt_pt_flow *flow, uint64_t ip, uint64_t tsc)
 {
 	flow->tracing = true;
@@ -228,7 +228,7 @@ static void come_back(struct mt_pt_flow *flow, uint64_t ip, uint64_t tsc)
 	mt_pt_emit(flow, MT_EVENT_SYSRET, flow->unseen_ip, ip, 0, tsc);
 }
 
-/* What repeats the last window ends with tracing switched off. */
+/* The part that repeats the last window ends with tracing switched off. */
 static void unmute(struct mt_pt_flow *flow)
 {
 	uint64_t offset = 0;
@@ -444,7 +444,7 @@ void mt_pt_flow_enter(struct mt_pt_flow *flow, struct pt_query_decoder *query, i
 	}
 	if (flow->tracing && !tracing)
 		mt_pt_flow_lose(flow, MT_GAP_BAD_TRACE, 0);
-	/* A PSB's time is told by its first event. */
+	/* A PSB's time comes with its first event. */
 	flow->starting = !flow->tracing && tracing && (status & pts_event_pending);
 	if (!flow->tracing && tracing && !flow->starting)
 		start_trace(flow, ip, now(flow));
@@ -488,7 +488,7 @@ bool mt_pt_flow_run(struct mt_pt_flow *flow, uint64_t max_blocks)
 	return false;
 }
 
-int mt_pt_flow_walk(struct mt_pt_flow *flow, const struct mt_pt_place *target)
+int mt_pt_flow_walk(struct mt_pt_flow *flow, const struct mt_pt_position *target)
 {
 	if (!target) {
 		end_trace(flow, MT_TRACE_END_STOP, flow->ip, 0, flow->tsc);

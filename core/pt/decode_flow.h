@@ -35,8 +35,8 @@ struct mt_pt_flow {
 	uint32_t return_count;
 
 	bool tracing; /* events so far say that control is known */
-	/* Control went into the kernel, whose code is not to be had: what it does there is not
-	 * told, and is no gap. */
+	/* Control went into the kernel, whose code is not available: what it does there is not
+	 * shown, and is no gap. */
 	bool unseen_kernel;
 	uint64_t unseen_ip; /* where it went in */
 	bool in_transaction;
@@ -77,7 +77,7 @@ bool mt_pt_flow_at_end(const struct mt_pt_flow *flow);
 /* Behind the last packet: one block further on the way that needs no trace, towards TARGET, where
  * control was seen next, or just to see where control is if TARGET is NULL.  Returns 1 when it is
  * reached, 0 to go on, -1 when control cannot get there. */
-int mt_pt_flow_walk(struct mt_pt_flow *flow, const struct mt_pt_place *target);
+int mt_pt_flow_walk(struct mt_pt_flow *flow, const struct mt_pt_position *target);
 
 /* Something was lost; it comes out as a gap with the next event.  Control is not known afterwards.
  */

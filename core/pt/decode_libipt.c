@@ -30,8 +30,8 @@ struct pt_config mt_pt_libipt_config_of(const struct pt_config *config, const ui
 	return copy;
 }
 
-int mt_pt_place_at_psb(const struct pt_config *config, const uint8_t *bytes, size_t size,
-		       size_t offset, struct mt_pt_place *out)
+int mt_pt_position_at_psb(const struct pt_config *config, const uint8_t *bytes, size_t size,
+			  size_t offset, struct mt_pt_position *out)
 {
 	struct pt_config own = mt_pt_libipt_config_of(config, bytes, size);
 

@@ -28,7 +28,7 @@ static void add_gap(struct mt_pt_windows *windows, enum mt_gap_cause cause, uint
 
 /* The last PSB after the first byte that can be read.  Returns its offset, 0 if there is none. */
 static size_t last_cut(const struct mt_pt_windows *windows, const uint8_t *bytes, size_t size,
-		       struct mt_pt_place *place)
+		       struct mt_pt_position *position)
 {
 	size_t end = size;
 
@@ -37,7 +37,7 @@ static size_t last_cut(const struct mt_pt_windows *windows, const uint8_t *bytes
 
 		if (psb == 0 || psb == end)
 			return 0;
-		if (!mt_pt_place_at_psb(windows->config, bytes, size, psb, place))
+		if (!mt_pt_position_at_psb(windows->config, bytes, size, psb, position))
 			return psb;
 		end = psb + MT_PT_PSB_BYTES - 1;
 	}

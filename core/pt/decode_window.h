@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Inside core/pt: the pieces of a source put together into windows, each a run of bytes in one
- * place that can be decoded by itself because it begins with a PSB.
+/* Inside core/pt: the pieces of a source put together into windows, each a run of adjacent
+ * bytes that can be decoded by itself because it begins with a PSB.
  *
- * Pieces join at any byte, libipt needs its bytes in one place, and memory is bounded.  So what
+ * Pieces join at any byte, libipt needs adjacent bytes, and memory is bounded.  So what
  * follows a piece's last PSB is carried over and put before the next piece.  A window that is cut
  * at a PSB says where control is there (`next`), since the decoder of the window cannot know how
  * far along direct jumps and calls control went before the PSB. */
@@ -16,7 +16,7 @@ struct mt_pt_window {
 	size_t size;          /* 0: nothing to decode here, but see the rest */
 	bool continued;       /* the last window went on to here */
 	bool continues;       /* and this one goes on to the next */
-	struct mt_pt_place next;
+	struct mt_pt_position next;
 	bool has_gap; /* before it */
 	enum mt_gap_cause gap_cause;
 	uint64_t bytes_lost;

@@ -19,7 +19,7 @@
 
 #include <string.h>
 
-/* What a call does at the most, if it has an event to show. */
+/* The most that a call does, if it has an event to show. */
 #define CALL_BLOCKS 65536
 /* Blocks between two looks at whether there is progress. */
 #define SLICE_BLOCKS 4096
@@ -53,7 +53,7 @@ struct mt_pt_decoder {
 	uint8_t *copy;
 	size_t copy_capacity;
 	size_t copy_bytes;
-	struct mt_pt_place target; /* where control is at the span's end */
+	struct mt_pt_position target; /* where control is at the span's end */
 	bool has_target;
 	size_t walked;
 
@@ -202,14 +202,14 @@ static void end_copy(struct mt_pt_decoder *decoder)
 	decoder->next_scan = decoder->scan;
 	if (psb < limit) {
 		decoder->next_kind = MT_PT_POINT_PSB;
-		decoder->has_target = !mt_pt_place_at_psb(&decoder->config, window->bytes,
-							  window->size, psb, &decoder->target);
+		decoder->has_target = !mt_pt_position_at_psb(&decoder->config, window->bytes,
+							     window->size, psb, &decoder->target);
 	} else if (limit < window->size &&
 		   mt_pt_scan_last_branch(&decoder->next_scan, limit, decoder->flow.image)) {
 		decoder->next_kind = MT_PT_POINT_BRANCH;
 		decoder->span_end = decoder->next_scan.offset;
 		decoder->has_target = true;
-		decoder->target = (struct mt_pt_place){true, decoder->next_scan.last_ip};
+		decoder->target = (struct mt_pt_position){true, decoder->next_scan.last_ip};
 	} else if (limit < window->size) {
 		decoder->copy_bytes *= 2;
 		end_copy(decoder);

@@ -33,14 +33,14 @@ struct mt_error *mt_pt_image_add(struct mt_pt_image *image, const char *path, ui
 /* A piece of a stream.  Lent until the next call of next_piece or the decoder's end. */
 struct mt_pt_piece {
 	const uint8_t *bytes;
-	size_t size; /* 0: only to tell of a gap, or to end a snapshot */
+	size_t size; /* 0: only to report a gap, or to end a snapshot */
 	/* The piece begins where the last one ended, in the middle of things: decode across.
 	 * Otherwise it begins anew: at its first PSB. */
 	bool joined;
 	/* So many bytes at its beginning, from a PSB on, ended the last piece too, so that decoding
-	 * has a place to begin: only what follows them is told, from where tracing goes on. */
+	 * can begin there: only what follows them is shown, from where tracing goes on. */
 	size_t repeated;
-	/* What was lost before this piece; shown as a gap.  gap_cause counts when has_gap. */
+	/* Data was lost before this piece; shown as a gap.  gap_cause counts when has_gap. */
 	bool has_gap;
 	enum mt_gap_cause gap_cause;
 	uint64_t bytes_lost; /* 0: not known */

@@ -46,7 +46,8 @@ struct mt_pt_encoder {
 	unsigned int returns_top;
 	unsigned int returns_depth;
 
-	/* What ran since the last packet of control flow, in straight runs; the oldest falls out.
+	/* The code that ran since the last packet of control flow, in straight runs; the oldest
+	 * falls out.
 	 */
 	struct {
 		uint64_t first;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The packets of control flow.  Every event first brings the stream up to its time (late MTCs, a
- * PSB+ that is due), then writes its own packets; all PSBs are written that late, so there is one
- * place that knows what goes into them.
+ * PSB+ that is due), then writes its own packets; all PSBs are written that late, so one
+ * function knows what goes into them.
  *
  * Return compression is kept to what every decoder can follow: libipt takes a call from its stack
  * at compressed returns only, perf at every return.  An encoder that forgets the whole stack when a
@@ -52,8 +52,8 @@ struct mt_error *mt_pt_encoder_create(const struct mt_pt_encoder_config *config,
 		    normal.ring_bytes && normal.ring_bytes < 4 * DEFAULT_PSB_PERIOD
 			? normal.ring_bytes / 4
 			: DEFAULT_PSB_PERIOD;
-	/* What the timing cannot give is left out; MTC means nothing without the TSC that it began
-	 * at. */
+	/* Packets that the timing cannot give are left out; MTC means nothing without the TSC that
+	 * it began at. */
 	if (!timing->tsc || !timing->tsc_ctc_denominator || !timing->tsc_ctc_numerator ||
 	    timing->mtc_period > 15)
 		timing->mtc = false;
@@ -313,7 +313,7 @@ void mt_pt_encode_return(struct mt_pt_encoder *encoder, uint64_t tsc, uint64_t n
 	encoder->next = next;
 }
 
-/* IPBytes 0: where the kernel was entered is not told in a trace of user space. */
+/* IPBytes 0: where the kernel was entered is not recorded in a trace of user space. */
 static void put_pgd(struct mt_pt_encoder *encoder)
 {
 	mt_pt_put(&encoder->ring, IP_TIP_PGD, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What turns PT's time packets into TSC, and the processor that made them.
+/* The figures that turn PT's time packets into TSC, and the processor that made them.
  * Source: Intel SDM vol. 3C, ch. 33 (packets), vol. 2A, CPUID leaf 15H. */
 #ifndef MT_PT_TIMING_H
 #define MT_PT_TIMING_H

@@ -125,7 +125,7 @@ static void handle(struct mt_callstack *cs, const struct mt_event *event)
 		flow(cs, event);
 }
 
-/* What waits is spread up to now; but what waits before a gap happened before it. */
+/* Entries that wait are spread up to now; but those before a gap happened before it. */
 static void settle_pending(struct mt_callstack *cs, const struct mt_event *event)
 {
 	uint64_t base_ns = mt_array_last(&cs->base.log.pending)->time_ns;

@@ -80,7 +80,7 @@ struct mt_callstack {
 	uint64_t away_from; /* AWAY: the event's from and detail */
 	uint32_t away_detail;
 
-	/* What was open at the last snapshot, if what follows runs on from there. */
+	/* The frames open at the last snapshot, if the trace runs on from there. */
 	MT_ARRAY(struct mt_frame) carried;
 	uint64_t carried_from;
 

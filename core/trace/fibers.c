@@ -5,7 +5,7 @@
  * (an exception) or wait to be continued: they are parked, under the call that the return should
  * have gone back to.  When a later return of the same function finds no frame for its target, but
  * the target is right behind such a call, the parked frames are put on the stack again: on top of
- * who switched to them, or in the place of the fiber that did. */
+ * who switched to them, or instead of the fiber that did. */
 #include "trace/callstack_internal.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What things are called.  Signals have the numbers of Linux on x86-64, whatever machine reads the
+/* Names of things.  Signals have the numbers of Linux on x86-64, whatever machine reads the
  * recording: signal(7). */
 #include "trace/event.h"
 #include "trace/slice.h"

@@ -41,7 +41,7 @@ void mt_rebuild_destroy(struct mt_rebuild *rebuild)
 
 void mt_rebuild_set_symbolizer(struct mt_rebuild *rebuild, const struct mt_symbolizer *symbolizer)
 {
-	/* What waits has its call sites' sources from the old one. */
+	/* Entries that wait have their call sites' sources from the old one. */
 	mt_segment_log_settle(&rebuild->log, rebuild->now_ns);
 	rebuild->symbolizer = symbolizer ? symbolizer : &mt_symbolizer_without_names;
 	rebuild->log.symbolizer = rebuild->symbolizer;

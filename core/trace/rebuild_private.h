@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the two rebuilds share: time, names, the log of a segment, its roots and gaps, marks. */
+/* The part that both rebuilds have: time, names, the log of a segment, its roots and gaps, marks.
+ */
 #ifndef MT_TRACE_REBUILD_PRIVATE_H
 #define MT_TRACE_REBUILD_PRIVATE_H
 

@@ -21,7 +21,7 @@ enum {
 	MT_LOG_PENDING = 16384, /* entries that wait for a time at the most */
 };
 
-/* What a slice is, apart from its time and depth. */
+/* A slice, apart from its time and depth. */
 struct mt_log_slice {
 	const struct mt_function *function;
 	const struct mt_inline *inlined; /* has the call site's source; NULL: the site itself has */

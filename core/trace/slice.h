@@ -65,7 +65,7 @@ struct mt_side_event {
 
 #define MT_SLICE_INFERRED       0x01 /* its call was never seen: open since before the segment */
 #define MT_SLICE_TIME_ESTIMATED 0x02 /* its begin lies between two known times */
-#define MT_SLICE_TAIL_CALL      0x04 /* took its caller's place by a jump */
+#define MT_SLICE_TAIL_CALL      0x04 /* replaced its caller by a jump */
 #define MT_SLICE_HANDLER        0x08 /* a signal handler, on the interrupted frame */
 #define MT_SLICE_CONTEXT        0x10 /* by a filter: shown for what it called */
 

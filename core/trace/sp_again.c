@@ -3,7 +3,7 @@
  * frame, and nothing changes.  But Go's functions do so when their goroutine's stack was too small:
  * code on the thread's own stack has copied it to a larger one then, all of it, so that each frame
  * lies as far from where it was as the innermost one.  The goroutine may also have gone on in
- * another thread meanwhile, where nobody saw the call. */
+ * another thread meanwhile, where the call was not seen. */
 #include "trace/sp_internal.h"
 
 /* Of the smallest goroutine's stack; larger ones are this times 2^n, and lie at multiples of it
@@ -84,7 +84,7 @@ void mt_sp_again(struct mt_sp_stack *stack, const struct mt_event *event)
 		move(stack, old, sp, sp - waiting(old, function)->sp);
 		return;
 	}
-	/* It was called where nobody saw it. */
+	/* Its call was not seen. */
 	mt_sp_unwind(stack, sp + 1);
 	if (mt_array_push(&stack->current->frames, ((struct mt_sp_frame){function, sp}))) {
 		mt_rebuild_out_of_memory(&stack->base);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What was open before a segment began: roots, and frames from an unwinder. */
+/* The frames open before a segment began: roots, and frames from an unwinder. */
 #include "trace/sp_internal.h"
 
 #include <string.h>
@@ -101,7 +101,8 @@ static size_t count_true(struct mt_sp_stack *stack, const struct mt_event *event
 	return is_true;
 }
 
-/* What the thread runs on: what is not among EVENTS any more has ended, and some did not report. */
+/* The stack that the thread runs on: frames that are not among EVENTS have ended, and some did not
+ * report. */
 static void settle_inside(struct mt_sp_stack *stack, const struct mt_event *events, size_t count)
 {
 	const struct mt_sp_frame *top;

@@ -71,7 +71,7 @@ struct mt_sp_stack {
 	MT_ARRAY(struct mt_sp_region *) regions; /* by base, rising */
 	size_t next_victim;
 	uint64_t switches; /* away from a stack */
-	/* What is shown, each on top of the one before. */
+	/* The stacks that are shown, each on top of the one before. */
 	struct mt_sp_region *layers[MT_SP_LAYERS];
 	size_t layer_count;
 };
@@ -112,7 +112,7 @@ static inline const struct mt_inline *mt_sp_inlined_at(const struct mt_sp_stack 
 
 /* sp_stack.c */
 void mt_sp_pop(struct mt_sp_stack *stack, uint8_t end_flags);
-/* The frames below SP ended, nobody saw when. */
+/* The frames below SP ended, at unknown times. */
 void mt_sp_unwind(struct mt_sp_stack *stack, uint64_t sp);
 
 /* sp_region.c */

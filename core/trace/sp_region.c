@@ -184,7 +184,7 @@ void mt_sp_switch(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64
 		    stack->base.signal && stack->layer_count && stack->layer_count < MT_SP_LAYERS;
 		const struct mt_sp_frame *top;
 
-		/* What is gone of a stack that is not shown needs no end. */
+		/* Frames that are gone of a stack that is not shown need no end. */
 		while ((top = mt_sp_top(region)) && (top->sp < sp || (top->sp == sp && at)))
 			region->frames.count--;
 		while (!handler && stack->layer_count > 1)

@@ -64,7 +64,7 @@ void mt_sp_unwind(struct mt_sp_stack *stack, uint64_t sp)
 			  count - kept > 1 ? MT_SLICE_END_UNWOUND : MT_SLICE_END_TIME_ESTIMATED);
 }
 
-/* An event tells who was called, not from where. */
+/* An event says who was called, not from where. */
 static const struct mt_sp_cached_site *call_site(struct mt_sp_stack *stack,
 						 const struct mt_function *caller,
 						 const struct mt_function *callee)
@@ -83,8 +83,8 @@ static const struct mt_sp_cached_site *call_site(struct mt_sp_stack *stack,
 	return cached;
 }
 
-/* An entry at the innermost frame's place: by a jump of that frame, or by a call of the one below
- * it, when the ret between was not seen. */
+/* An entry at the innermost frame's stack pointer: by a jump of that frame, or by a call of the one
+ * below it, when the ret between was not seen. */
 static bool is_called_from_below(struct mt_sp_stack *stack, uint64_t address)
 {
 	const struct mt_sp_region *region = stack->current;
@@ -178,7 +178,7 @@ static void enter_far(struct mt_sp_stack *stack, const struct mt_event *event)
 		enter(stack, event);
 		return;
 	}
-	/* A first entry on a stack that nobody showed. */
+	/* A first entry on a stack that was not shown. */
 	bool handler = stack->base.signal && stack->layer_count;
 	mt_sp_switch(stack, region, sp, true);
 	stack->base.signal = 0;
@@ -359,7 +359,7 @@ static void push(struct mt_rebuild *rebuild, const struct mt_event *events, size
 	}
 }
 
-/* What was open before a gap ended somewhere in it, and the gap lies outside of it. */
+/* The frames open before a gap ended somewhere in it, and the gap lies outside of it. */
 static void settle(struct mt_rebuild *rebuild)
 {
 	struct mt_sp_stack *stack = (struct mt_sp_stack *)rebuild;

@@ -14,8 +14,8 @@ struct mt_symbolizer {
 	bool (*source_at)(void *context, uint64_t address, struct mt_source *out);
 	/* May be NULL: inlined functions are not shown. */
 	void (*inlines_at)(void *context, uint64_t address, struct mt_inline_span *out);
-	/* Where CALLER calls, or jumps to, CALLEE, as far as the code alone tells; 0: it does not.
-	 * May be NULL. */
+	/* Where CALLER calls, or jumps to, CALLEE, as far as the code alone shows it; 0: it does
+	 * not. May be NULL. */
 	uint64_t (*call_site)(void *context, const struct mt_function *caller,
 			      const struct mt_function *callee);
 	void *context;
