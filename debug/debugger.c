@@ -27,7 +27,7 @@ void mt_debugger_destroy(struct mt_debugger *debugger)
 		mt_error_destroy(mt_debugger_detach(debugger));
 	else if (debugger->pid)
 		mt_error_destroy(mt_debugger_kill(debugger));
-	mt_debug_record_deinit(debugger);
+	mt_live_deinit(&debugger->live);
 	mt_debug_plan_clear(debugger);
 	mt_debug_remove_lwps(debugger);
 	mt_array_deinit(&debugger->lwps);

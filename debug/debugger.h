@@ -12,8 +12,8 @@
 #define MT_DEBUG_DEBUGGER_H
 
 #include "expr/expr.h"
+#include "live/live.h"
 #include "process/target.h"
-#include "session/session.h"
 #include "space/location.h"
 #include "space/space.h"
 #include "space/unwind.h"
@@ -358,16 +358,11 @@ struct mt_error *mt_debugger_ignore(struct mt_debugger *debugger, unsigned numbe
 
 /* ---- Recording ---- */
 
-/* Records the program from now on, or from the start of the next one; options and what they point
- * to must live as long as the debugger.  Errors: USAGE; the session's. */
-struct mt_error *mt_debugger_record(struct mt_debugger *debugger,
-				    const struct mt_session_options *options);
-/* Stops recording.  What was recorded can still be read.  Errors: USAGE (nothing is). */
-struct mt_error *mt_debugger_record_stop(struct mt_debugger *debugger);
-/* The present or last one; NULL: there was none. */
-struct mt_session *mt_debugger_session(const struct mt_debugger *debugger);
-bool mt_debugger_is_recording(const struct mt_debugger *debugger);
-bool mt_debugger_is_armed(const struct mt_debugger *debugger); /* or will be, when it runs */
+struct mt_live *mt_debugger_live(struct mt_debugger *debugger);
+/* Records the program, which is stopped, from now on.  Errors: mt_live_begin()'s. */
+struct mt_error *mt_debugger_record(struct mt_debugger *debugger);
+/* It is not recorded any more. */
+void mt_debugger_record_ended(struct mt_debugger *debugger);
 
 /* ---- Locations ---- */
 

@@ -135,7 +135,7 @@ static struct mt_error *on_exec(struct mt_debugger *debugger, const struct mt_st
 	mt_debug_resolve_after_exec(debugger);
 	debugger->sites_changed = true;
 	mt_try(mt_debug_record_take(debugger, stop));
-	return mt_debug_record_executed(debugger);
+	return mt_debug_record_launched(debugger);
 }
 
 /* HIT: a breakpoint.  Watchpoints in `seen` are reported first, and HIT may be NULL then. */

@@ -133,7 +133,7 @@ struct mt_error *mt_debug_follow(struct mt_debugger *debugger, struct mt_debug_l
 	if (debugger->front.forked)
 		debugger->front.forked(debugger->front.context, MT_DEBUG_CHILD_FOLLOWED,
 				       &lwp->thread, stop->child, shares_memory);
-	mt_try(mt_debug_record_hide(debugger));
+	mt_try(mt_live_hide(&debugger->live));
 	if (shares_memory)
 		debugger->vfork_parent = debugger->pid;
 	mt_debug_restore_threads(debugger);

@@ -224,13 +224,8 @@ struct mt_debugger {
 	MT_ARRAY(struct mt_debug_seen) seen; /* owns its strings */
 
 	/* record.c */
-	bool armed; /* the program is recorded, or will be when it runs */
-	struct mt_session_options session_options;
-	struct mt_session *session; /* NULL: nothing was recorded */
-	struct mt_target *session_target;
-	bool session_over;      /* it stays to be looked at */
-	bool session_hidden;    /* nothing of it is in the text */
-	uint64_t session_break; /* where it wants to know of libraries; 0: nowhere */
+	struct mt_live live;
+	uint64_t session_break; /* where its session wants to know of libraries; 0: nowhere */
 
 	struct mt_debug_plan plan;
 	/* Steps over a breakpoint, or waits for the end of vfork(), while the others are held. */
@@ -421,20 +416,15 @@ unsigned mt_debug_hardware_take_hits(struct mt_debug_lwp *lwp);
 void mt_debug_hardware_deinit(struct mt_debug_lwp *lwp);
 
 /* record.c */
-void mt_debug_record_deinit(struct mt_debugger *debugger);
-/* A process that has not run an instruction yet. */
+/* A process that has not run an instruction yet: launched, or by the exec of a followed child. */
 struct mt_error *mt_debug_record_launched(struct mt_debugger *debugger);
 struct mt_error *mt_debug_record_take(struct mt_debugger *debugger, const struct mt_stop *stop);
 struct mt_error *mt_debug_record_forked(struct mt_debugger *debugger, pid_t child);
 void mt_debug_record_tick(struct mt_debugger *debugger);
-struct mt_error *mt_debug_record_hide(struct mt_debugger *debugger);
 struct mt_error *mt_debug_record_show(struct mt_debugger *debugger);
-void mt_debug_record_ended(struct mt_debugger *debugger);
 
 /* Another process is debugged now: it is recorded, too, if it has memory of its own. */
 struct mt_error *mt_debug_record_followed(struct mt_debugger *debugger, bool shares_memory);
-/* A followed child became a program with memory of its own. */
-struct mt_error *mt_debug_record_executed(struct mt_debugger *debugger);
 
 /* run.c */
 /* Runs the program by its plan until something stops it. */

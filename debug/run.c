@@ -195,9 +195,9 @@ static void set_stopped(struct mt_debug_lwp *lwp)
 static struct mt_error *next_event(struct mt_debugger *debugger, struct mt_stop *stop)
 {
 	bool are_turns = debugger->watches_step && debugger->lwps.count > 1 && debugger->turn;
-	int timeout_ms = are_turns                            ? TURN_MS
-			 : mt_debugger_is_recording(debugger) ? MT_ENGINE_TICK_MS
-							      : POLL_MS;
+	int timeout_ms = are_turns                               ? TURN_MS
+			 : mt_live_is_recording(&debugger->live) ? MT_ENGINE_TICK_MS
+								 : POLL_MS;
 
 	mt_array_each (lwp, &debugger->lwps)
 		if ((*lwp)->state == MT_DEBUG_LWP_PENDING) {
@@ -331,7 +331,7 @@ void mt_debug_process_ended(struct mt_debugger *debugger)
 	mt_debug_rescue_forget(debugger);
 	mt_debug_remove_lwps(debugger);
 	debugger->over = NULL;
-	mt_debug_record_ended(debugger);
+	mt_debugger_record_ended(debugger);
 	debugger->pid = 0;
 	debugger->process = MT_DEBUG_NO_PROCESS;
 	debugger->loader_break = 0;
@@ -359,7 +359,7 @@ static struct mt_error *come_to_rest(struct mt_debugger *debugger)
 	mt_debug_watch_withdraw(debugger);
 	mt_debug_rescue_rest(debugger);
 	if (debugger->pid && !error)
-		error = mt_debug_record_hide(debugger);
+		error = mt_live_hide(&debugger->live);
 	/* The recording ends with the signal, if there is one. */
 	if (debugger->pid && !error && debugger->command == MT_DEBUG_COMMAND_DONE &&
 	    reported->kind == MT_DEBUG_SIGNAL && reported->signal) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "api.h"
 
-#include "base/str.h"
 #include "gdb.h"
-#include "live.h"
+#include "inferior.h"
+#include "progress.h"
 #include "snapshot_type.h"
 #include "trigger.h"
 
@@ -22,42 +22,37 @@ PyObject *mt_api_start(PyObject *module, PyObject *args, PyObject *keywords)
 {
 	static char *names[] = {(char *)"engine", (char *)"size", (char *)"timestamps",
 				(char *)"threads", NULL};
-	struct mt_live_options options = {0};
-	const char *size = NULL;
-	struct mt_error *error = NULL;
+	struct mt_live_start options = {0};
 
 	(void)module;
-	if (!PyArg_ParseTupleAndKeywords(args, keywords, "|zzzz", names, &options.engine, &size,
-					 &options.stamps, &options.threads))
+	if (!PyArg_ParseTupleAndKeywords(args, keywords, "|zzzz", names, &options.engine,
+					 &options.size, &options.stamps, &options.threads))
 		return NULL;
-	if (size)
-		error = mt_parse_size(size, &options.ring_bytes);
-	return mt_py_answer(error ? error : mt_live_start(&options));
+	return mt_py_answer(mt_live_start(mt_gdb_debugger(), &options));
 }
 
 PyObject *mt_api_stop(PyObject *module, PyObject *ignored)
 {
 	(void)module;
 	(void)ignored;
-	return mt_py_answer(mt_live_stop());
+	return mt_py_answer(mt_live_stop(mt_gdb_debugger()));
 }
 
 PyObject *mt_api_snapshot(PyObject *module, PyObject *args, PyObject *keywords)
 {
 	static char *names[] = {(char *)"path", NULL};
 	struct mt_recording *recording = NULL;
-	const char *path = NULL;
-	char *written = NULL;
+	struct mt_inferior *inferior = mt_inferior_selected();
+	const char *path = NULL, *written;
 
 	(void)module;
 	if (!PyArg_ParseTupleAndKeywords(args, keywords, "|z", names, &path))
 		return NULL;
-	struct mt_error *error = mt_live_snapshot(mt_live_selected(), path, &written, &recording);
-	if (error)
-		return mt_py_answer(error);
-	PyObject *object = mt_snapshot_object(mt_live_snapshots(), written, recording);
-	free(written);
-	return object;
+	struct mt_error *error = mt_live_snapshot(
+	    mt_gdb_debugger(), inferior ? &inferior->live : NULL, path, &written, &recording);
+	mt_gdb_progress_erase();
+	return error ? mt_py_answer(error)
+		     : mt_snapshot_object(mt_gdb_debugger()->snapshots, written, recording);
 }
 
 PyObject *mt_api_triggers(PyObject *module, PyObject *ignored)

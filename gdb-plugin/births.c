@@ -2,7 +2,7 @@
 #include "births.h"
 
 #include "gdb.h"
-#include "live.h"
+#include "inferior.h"
 
 #include <string.h>
 
@@ -12,13 +12,13 @@ static const uint8_t instruction[] = {0x0f, 0x05};
 
 static PyObject *pause_at(PyObject *self, bool on)
 {
-	const struct mt_live *live = mt_py_context(self);
+	const struct mt_inferior *inferior = mt_py_context(self);
 
-	if (!live)
+	if (!inferior)
 		return NULL;
-	if (mt_live_session(live) && mt_gdb_pid() == live->pid) {
+	if (mt_live_is_recording(&inferior->live) && mt_gdb_pid() == inferior->live.pid) {
 		mt_auto(mt_py) PyObject *told =
-		    mt_py_tell(mt_session_pause(live->session, mt_gdb_lwp(), on));
+		    mt_py_tell(mt_session_pause(inferior->live.session, mt_gdb_lwp(), on));
 		(void)told;
 	}
 	Py_RETURN_FALSE;
@@ -49,18 +49,18 @@ void mt_births_forget(struct mt_births *births)
 	births->address = 0;
 }
 
-struct mt_error *mt_births_restore(struct mt_live *live)
+struct mt_error *mt_births_restore(struct mt_inferior *inferior)
 {
 	static PyMethodDef before = {"stop", stop_before, METH_NOARGS, NULL};
 	static PyMethodDef behind = {"stop", stop_behind, METH_NOARGS, NULL};
-	struct mt_births *births = &live->births;
+	struct mt_births *births = &inferior->births;
 
 	if (!births->address || births->before)
 		return NULL;
-	births->before = mt_py_breakpoint(births->address, &before, live);
+	births->before = mt_py_breakpoint(births->address, &before, inferior);
 	if (births->before)
 		births->behind =
-		    mt_py_breakpoint(births->address + sizeof(instruction), &behind, live);
+		    mt_py_breakpoint(births->address + sizeof(instruction), &behind, inferior);
 	return births->behind ? NULL : mt_py_error();
 }
 
@@ -75,29 +75,30 @@ static uint64_t find_fork(void)
 	return address;
 }
 
-static struct mt_error *watch_fork(struct mt_live *live)
+static struct mt_error *watch_fork(struct mt_inferior *inferior)
 {
 	uint64_t address = find_fork();
 	uint8_t bytes[MOST_BYTES];
-	size_t size = address ? live->target->ops->read(live->target, live->pid, address, bytes,
-							sizeof(bytes))
-			      : 0;
+	size_t size =
+	    address ? inferior->live.target->ops->read(inferior->live.target, inferior->live.pid,
+						       address, bytes, sizeof(bytes))
+		    : 0;
 	const uint8_t *there = memmem(bytes, size, instruction, sizeof(instruction));
 
 	if (!there)
 		return NULL;
-	mt_births_forget(&live->births);
-	live->births.address = address + (uint64_t)(there - bytes);
-	return mt_births_restore(live);
+	mt_births_forget(&inferior->births);
+	inferior->births.address = address + (uint64_t)(there - bytes);
+	return mt_births_restore(inferior);
 }
 
 struct mt_error *mt_births_new_objfile(const char *path)
 {
 	const char *name = strrchr(path, '/');
 
-	mt_try(mt_live_check_exec());
+	mt_try(mt_inferior_check_exec());
 	if (!name || strncmp(name, "/libc.so", 8) != 0)
 		return NULL;
-	struct mt_live *live = mt_live_selected();
-	return mt_live_session(live) ? watch_fork(live) : NULL;
+	struct mt_inferior *inferior = mt_inferior_selected();
+	return inferior && mt_live_is_recording(&inferior->live) ? watch_fork(inferior) : NULL;
 }

@@ -9,7 +9,7 @@
 
 #include "py.h"
 
-struct mt_live;
+struct mt_inferior;
 
 struct mt_births {
 	uint64_t address;          /* of the system call; 0: it is not watched */
@@ -20,7 +20,7 @@ struct mt_births {
 struct mt_error *mt_births_new_objfile(const char *path);
 /* Without the breakpoints, until RESTORE when the inferior is selected again. */
 void mt_births_withdraw(struct mt_births *births);
-struct mt_error *mt_births_restore(struct mt_live *live);
+struct mt_error *mt_births_restore(struct mt_inferior *inferior);
 /* The program ended, or is not recorded any more. */
 void mt_births_forget(struct mt_births *births);
 

@@ -2,8 +2,10 @@
 #include "complete.h"
 
 #include "gdb.h"
+#include "inferior.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #define BLANKS " \t"
@@ -115,34 +117,31 @@ static bool skip_options(const char *const *options, const char **text, const ch
 	return false;
 }
 
-static void complete(struct completing *completing, const struct mt_completion *how,
-		     const char *text)
-{
-	const char *values = NULL;
-
-	if (skip_options(how->options, &text, &values)) {
-		offer_words(completing, text, values, "|");
-		return;
-	}
-	if (!*text || *text == '-')
-		offer_options(completing, how->options, text);
-	if (*text == '-')
-		return;
-	if (how->words) {
-		mt_auto(mt_str) struct mt_str words = {0};
-
-		how->words(&words);
-		offer_words(completing, text, words.text ? words.text : "", BLANKS);
-	}
-	if (how->like)
-		offer_like(completing, how->like, text);
-}
-
-PyObject *mt_complete(const struct mt_completion *how, const char *text, const char *word)
+PyObject *mt_complete(const struct mt_command *command, const char *text, const char *word)
 {
 	struct completing completing = {.list = PyList_New(0), .word = strlen(word)};
+	const char *values = NULL;
 
-	if (completing.list)
-		complete(&completing, how, text);
+	if (!completing.list)
+		return NULL;
+	if (skip_options(command->options, &text, &values)) {
+		offer_words(&completing, text, values, "|");
+		return completing.list;
+	}
+	if (!*text || *text == '-')
+		offer_options(&completing, command->options, text);
+	if (*text == '-')
+		return completing.list;
+	if (command->takes == MT_COMMAND_TAKES_FILE)
+		offer_like(&completing, "file", text);
+	if (command->takes == MT_COMMAND_TAKES_LOCATION)
+		offer_like(&completing, "break", text);
+	if (command->takes == MT_COMMAND_TAKES_TRIGGER)
+		mt_array_each (trigger, &mt_gdb_debugger()->triggers) {
+			char number[16];
+
+			snprintf(number, sizeof(number), "%u", (*trigger)->number);
+			offer_words(&completing, text, number, BLANKS);
+		}
 	return completing.list;
 }

@@ -6,10 +6,8 @@
 #include "births.h"
 #include "gdb.h"
 #include "hooks.h"
-#include "live.h"
+#include "inferior.h"
 #include "process/proc.h"
-#include "settings.h"
-#include "trace/slice.h"
 
 #include <signal.h>
 #include <string.h>
@@ -19,7 +17,7 @@ static bool in_call; /* GDB calls a function of the program's */
 static struct mt_error *on_cont(PyObject *event)
 {
 	(void)event;
-	return in_call ? NULL : mt_live_resumes();
+	return in_call ? NULL : mt_inferiors_resume();
 }
 
 static struct mt_error *on_call(PyObject *event)
@@ -34,29 +32,18 @@ static struct mt_error *on_call(PyObject *event)
 	return NULL;
 }
 
-static struct mt_error *take_crash(struct mt_live *live)
-{
-	char *path = NULL;
-
-	if (!live->crash || !mt_setting_is_on(MT_SETTING_ON_CRASH) || !live->news)
-		return NULL;
-	mt_try(mt_live_snapshot(live, NULL, &path, NULL));
-	mt_gdb_printf("[mtrace: the calls up to %s are in %s; \"mtrace history\" shows the last]\n",
-		      mt_signal_name((uint32_t)live->crash), path);
-	free(path);
-	return NULL;
-}
-
 /* If the hook did not run, the user has one of his own: ours is put back. */
 static struct mt_error *on_stop(PyObject *event)
 {
 	(void)event;
-	if (!mt_live_next(NULL))
+	if (!mt_inferior_next(NULL))
 		return NULL;
-	mt_try(mt_live_stopped(mt_gdb_lwp()));
+	mt_try(mt_inferiors_stopped(mt_gdb_lwp()));
 	mt_try(mt_hooks_define());
-	struct mt_live *live = mt_live_selected();
-	return mt_live_session(live) ? take_crash(live) : NULL;
+	struct mt_inferior *inferior = mt_inferior_selected();
+	if (!inferior || !mt_live_is_recording(&inferior->live))
+		return NULL;
+	return mt_live_stopped(mt_gdb_debugger(), &inferior->live, inferior->crash);
 }
 
 static int inferior_of(PyObject *object)
@@ -77,13 +64,13 @@ static struct mt_error *on_new_thread(PyObject *event)
 	PyErr_Clear();
 	if (pid <= 0)
 		return NULL;
-	return mt_live_new_thread(inferior, (pid_t)pid, lwp > 0 ? (pid_t)lwp : (pid_t)pid);
+	return mt_inferior_new_thread(inferior, (pid_t)pid, lwp > 0 ? (pid_t)lwp : (pid_t)pid);
 }
 
 /* What GDB keeps in $_exitsignal, unless it killed the program itself, while that stood still. */
 static int exit_signal(const struct mt_live *live)
 {
-	if (live->hidden)
+	if (live->state < MT_LIVE_SHOWN)
 		return SIGKILL;
 	mt_auto(mt_py) PyObject *value =
 	    mt_py_call_gdb("convenience_variable", "(s)", "_exitsignal");
@@ -97,23 +84,18 @@ static int exit_signal(const struct mt_live *live)
 /* Of a program that is let go it comes too; one that a signal ended has no exit code. */
 static struct mt_error *on_exited(PyObject *event)
 {
-	mt_auto(mt_py) PyObject *inferior = PyObject_GetAttrString(event, "inferior");
-	long long pid = inferior ? mt_py_number(inferior, "pid", 0) : 0;
+	mt_auto(mt_py) PyObject *object = PyObject_GetAttrString(event, "inferior");
+	long long pid = object ? mt_py_number(object, "pid", 0) : 0;
 	long long code = mt_py_number(event, "exit_code", -1);
-	struct mt_live *live = pid ? mt_live_find((pid_t)pid) : NULL;
-	char *path = NULL;
+	struct mt_inferior *inferior = pid ? mt_inferior_find((pid_t)pid) : NULL;
 
 	PyErr_Clear();
-	if (!live)
+	if (!inferior)
 		return NULL;
-	mt_try(mt_live_ended(live, code >= 0 ? (int)(code & 0xff) << 8 : exit_signal(live)));
-	if (!mt_setting_is_on(MT_SETTING_ON_CRASH) || !live->news)
-		return NULL;
-	mt_try(mt_live_snapshot(live, NULL, &path, NULL));
-	mt_gdb_printf("[mtrace: the calls up to %s are in %s]\n",
-		      mt_proc_has_ended(live->pid) ? "the end" : "where GDB let it go", path);
-	free(path);
-	return NULL;
+	struct mt_live *live = &inferior->live;
+	mt_try(
+	    mt_inferior_ended(inferior, code >= 0 ? (int)(code & 0xff) << 8 : exit_signal(live)));
+	return mt_live_ended(mt_gdb_debugger(), live, !mt_proc_has_ended(live->pid));
 }
 
 static struct mt_error *on_inferior_deleted(PyObject *event)
@@ -121,7 +103,7 @@ static struct mt_error *on_inferior_deleted(PyObject *event)
 	int number = inferior_of(event);
 
 	PyErr_Clear();
-	mt_live_forget(number);
+	mt_inferior_forget(number);
 	return NULL;
 }
 
@@ -141,7 +123,7 @@ static struct mt_error *on_new_objfile(PyObject *event)
 static struct mt_error *on_gdb_exiting(PyObject *event)
 {
 	(void)event;
-	mt_live_destroy();
+	mt_inferiors_destroy();
 	return NULL;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "gdb.h"
 
+#include "inferior.h"
 #include "progress.h"
 
 #include <stdarg.h>
@@ -129,6 +130,7 @@ struct mt_command_context mt_gdb_context(void)
 					   .report = report,
 					   .log = &log,
 					   .progress = &mt_gdb_progress,
+					   .debugger = mt_gdb_debugger(),
 					   .prefix = "mtrace",
 					   .help = "help mtrace"};
 }

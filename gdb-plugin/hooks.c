@@ -2,7 +2,7 @@
 #include "hooks.h"
 
 #include "gdb.h"
-#include "live.h"
+#include "inferior.h"
 #include "pristine.h"
 
 #include <string.h>
@@ -49,12 +49,12 @@ struct mt_error *mt_hooks_define(void)
 
 static struct mt_error *run(const char *name)
 {
-	if (!mt_live_next(NULL))
+	if (!mt_inferior_next(NULL))
 		return NULL;
 	if (strcmp(name, "stop") == 0)
-		return mt_live_stopped(mt_gdb_lwp());
+		return mt_inferiors_stopped(mt_gdb_lwp());
 	if (strcmp(name, "continue") == 0)
-		mt_try(mt_live_continues());
+		mt_try(mt_inferiors_continue());
 	for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++)
 		if (strcmp(name, hooks[i].command) == 0)
 			return mt_pristine_expect(hooks[i].how);

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "settings.h"
 
-#include "base/str.h"
 #include "py.h"
-#include "session/session.h"
 #include "session/tracks.h"
+
+#include <string.h>
 
 struct parameter {
 	const char *name; /* behind "mtrace " */
 	const char *kind; /* gdb.PARAM_… */
 	const char *const *choices;
-	const char *initial; /* an expression of Python's */
 	const char *set_doc, *show_doc, *doc;
 	const char *said; /* by `show`, with %s for the value */
 	PyObject *object;
@@ -43,45 +42,41 @@ static struct mt_error *check_events(const char *text)
 static const char *const engines[] = {"auto", "calls", "pt", NULL};
 static const char *const stamps[] = {"sampled", "full", NULL};
 
-static struct parameter parameters[MT_SETTING_COUNT] = {
-    [MT_SETTING_ENGINE] =
+static struct parameter parameters[MT_LIVE_SETTINGS] = {
+    [MT_LIVE_ENGINE] =
 	{
 	    .name = "engine",
 	    .kind = "PARAM_ENUM",
 	    .choices = engines,
-	    .initial = "auto",
 	    .set_doc = "Set how mtrace records.",
 	    .show_doc = "Show how mtrace records.",
 	    .doc = "auto is calls, which patches the program's functions; pt is Intel PT.",
 	    .said = "mtrace records with the engine \"%s\".",
 	},
-    [MT_SETTING_BUFFER_SIZE] =
+    [MT_LIVE_BUFFER_SIZE] =
 	{
 	    .name = "buffer-size",
 	    .kind = "PARAM_STRING_NOESCAPE",
-	    .initial = "4M",
 	    .set_doc = "Set the size of each thread's ring.",
 	    .show_doc = "Show the size of each thread's ring.",
 	    .doc = "Such as 512k or 16M.  It holds for what is recorded from the next start on.",
-	    .said = "The ring of each thread is %s large.",
+	    .said = "Per-thread ring size is %s.",
 	    .check = check_size,
 	},
-    [MT_SETTING_TIMESTAMPS] =
+    [MT_LIVE_TIMESTAMPS] =
 	{
 	    .name = "timestamps",
 	    .kind = "PARAM_ENUM",
 	    .choices = stamps,
-	    .initial = "sampled",
 	    .set_doc = "Set how often mtrace reads the clock.",
 	    .show_doc = "Show how often mtrace reads the clock.",
 	    .doc = "sampled: once for several calls, with estimates between; full: at each call.",
 	    .said = "Time stamps are \"%s\".",
 	},
-    [MT_SETTING_EVENTS] =
+    [MT_LIVE_EVENTS] =
 	{
 	    .name = "events",
 	    .kind = "PARAM_STRING_NOESCAPE",
-	    .initial = "",
 	    .set_doc = "Set what mtrace records beside the calls.",
 	    .show_doc = "Show what mtrace records beside the calls.",
 	    .doc =
@@ -91,11 +86,10 @@ static struct parameter parameters[MT_SETTING_COUNT] = {
 	    .said = "Beside the calls mtrace records \"%s\".",
 	    .check = check_events,
 	},
-    [MT_SETTING_OUTPUT] =
+    [MT_LIVE_OUTPUT] =
 	{
 	    .name = "output",
 	    .kind = "PARAM_FILENAME",
-	    .initial = "trace-%n.fxt",
 	    .set_doc = "Set where mtrace writes timelines.",
 	    .show_doc = "Show where mtrace writes timelines.",
 	    .doc =
@@ -103,21 +97,19 @@ static struct parameter parameters[MT_SETTING_COUNT] = {
 		"in\nhttps://ui.perfetto.dev), .json or .txt, and .gz behind it.",
 	    .said = "Timelines go to \"%s\".",
 	},
-    [MT_SETTING_ON_CRASH] =
+    [MT_LIVE_ON_CRASH] =
 	{
 	    .name = "on-crash",
 	    .kind = "PARAM_BOOLEAN",
-	    .initial = "on",
 	    .set_doc = "Set whether mtrace takes a snapshot when the program crashes.",
 	    .show_doc = "Show whether mtrace takes a snapshot when the program crashes.",
 	    .doc = "At SIGSEGV, SIGABRT, SIGBUS, SIGFPE and SIGILL, and at the program's end.",
 	    .said = "A snapshot at a crash is %s.",
 	},
-    [MT_SETTING_HISTORY_SIZE] =
+    [MT_LIVE_HISTORY_SIZE] =
 	{
 	    .name = "history-size",
 	    .kind = "PARAM_UINTEGER",
-	    .initial = "25",
 	    .set_doc = "Set how many calls \"mtrace history\" shows.",
 	    .show_doc = "Show how many calls \"mtrace history\" shows.",
 	    .doc = "0 or unlimited: all there are.",
@@ -217,24 +209,21 @@ static PyObject *create(struct parameter *parameter)
 		       : NULL;
 }
 
-static PyObject *initial_of(const struct parameter *parameter)
+static struct mt_error *define(enum mt_live_setting which)
 {
-	if (parameter - parameters == MT_SETTING_ON_CRASH)
-		return PyBool_FromLong(1);
-	if (parameter - parameters == MT_SETTING_HISTORY_SIZE)
-		return PyLong_FromString(parameter->initial, NULL, 10);
-	return PyUnicode_FromString(parameter->initial);
-}
+	struct parameter *parameter = &parameters[which];
+	const char *text = mt_live_defaults[which];
 
-static struct mt_error *define(struct parameter *parameter)
-{
-	parameter->last = strdup(parameter->initial);
+	parameter->last = strdup(text);
 	if (!parameter->last)
 		return mt_error_no_memory();
 	parameter->object = create(parameter);
 	if (!parameter->object)
 		return mt_py_error();
-	mt_auto(mt_py) PyObject *initial = initial_of(parameter);
+	mt_auto(mt_py) PyObject *initial =
+	    which == MT_LIVE_ON_CRASH       ? PyBool_FromLong(strcmp(text, "on") == 0)
+	    : which == MT_LIVE_HISTORY_SIZE ? PyLong_FromString(text, NULL, 10)
+					    : PyUnicode_FromString(text);
 	if (!initial || PyObject_SetAttrString(parameter->object, "value", initial))
 		return mt_py_error();
 	return NULL;
@@ -242,31 +231,28 @@ static struct mt_error *define(struct parameter *parameter)
 
 struct mt_error *mt_settings_define(void)
 {
-	for (size_t i = 0; i < MT_SETTING_COUNT; i++)
-		mt_try(define(&parameters[i]));
+	for (enum mt_live_setting which = 0; which < MT_LIVE_SETTINGS; which++)
+		mt_try(define(which));
 	return NULL;
 }
 
-char *mt_setting_text(enum mt_setting setting)
+/* None is "unlimited", which is 0. */
+char *mt_setting(void *context, enum mt_live_setting which)
 {
-	mt_auto(mt_py) PyObject *value =
-	    PyObject_GetAttrString(parameters[setting].object, "value");
-	char *text = value && value != Py_None ? mt_py_text(value) : NULL;
+	mt_auto(mt_py) PyObject *value = PyObject_GetAttrString(parameters[which].object, "value");
+	char *text;
 
+	(void)context;
+	if (value && which == MT_LIVE_ON_CRASH) {
+		text = strdup(value == Py_True ? "on" : "off");
+	} else {
+		mt_auto(mt_py) PyObject *string =
+		    value && value != Py_None ? PyObject_Str(value) : NULL;
+
+		text = string ? mt_py_text(string) : NULL;
+		if (!text && value == Py_None)
+			text = strdup(which == MT_LIVE_HISTORY_SIZE ? "0" : "");
+	}
 	PyErr_Clear();
 	return text;
-}
-
-bool mt_setting_is_on(enum mt_setting setting)
-{
-	mt_auto(mt_py) PyObject *value =
-	    PyObject_GetAttrString(parameters[setting].object, "value");
-
-	PyErr_Clear();
-	return value == Py_True;
-}
-
-long long mt_setting_number(enum mt_setting setting)
-{
-	return mt_py_number(parameters[setting].object, "value", 0);
 }

@@ -3,9 +3,9 @@
 #ifndef MT_GDB_PLUGIN_PRISTINE_H
 #define MT_GDB_PLUGIN_PRISTINE_H
 
-#include "session/session.h"
+#include "live/live.h"
 
-/* How the next resumption was asked for.  GDB's hooks tell of those where it matters. */
+/* How the user resumes the program.  GDB's hooks report the ways that matter. */
 enum mt_resumption {
 	MT_RESUMPTION_FREE, /* continue, finish, advance … */
 	MT_RESUMPTION_NEXT, /* the functions on the stack are stepped through */
@@ -14,11 +14,8 @@ enum mt_resumption {
 
 /* Before the command runs. */
 struct mt_error *mt_pristine_expect(enum mt_resumption how);
-/* Show what may be shown; *hidden stays true if nothing may.  IS_EXPECTED: it is what the command
- * is about.
- */
-struct mt_error *mt_pristine_show(struct mt_session *session, struct mt_target *target, pid_t pid,
-				  bool is_expected, bool *hidden);
+/* Shows what may be shown.  IS_EXPECTED: it is what the command is about. */
+struct mt_error *mt_pristine_show(struct mt_live *live, bool is_expected);
 /* It goes on. */
 void mt_pristine_expect_nothing(void);
 

@@ -35,11 +35,9 @@ struct mt_error *mt_refuse_looking_back(void)
 
 	free(connection);
 	if (!is_core)
-		return mt_error_new(
-		    MT_ERROR_USAGE,
-		    "nothing was recorded yet (\"mtrace start\", then run the program)");
+		return NULL;
 	return mt_error_new(MT_ERROR_UNSUPPORTED,
-			    "a core file holds no history of calls, only those that were open "
+			    "a core file contains no history of calls, only those that were open "
 			    "(\"backtrace\"): record the program itself, and \"mtrace save\" it");
 }
 

@@ -10,7 +10,7 @@
 
 /* pid 0: none yet.  Errors: UNSUPPORTED, with what would work instead. */
 struct mt_error *mt_refuse(pid_t pid);
-/* Why there is no history.  Errors: UNSUPPORTED (of a core file), USAGE. */
+/* Errors: UNSUPPORTED (a core file has no history). */
 struct mt_error *mt_refuse_looking_back(void);
 /* It stands before the first instruction of its dynamic loader, as a new process does. */
 bool mt_is_fresh(pid_t pid);

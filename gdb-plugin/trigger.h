@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Triggers: breakpoints of GDB's at which a snapshot is taken. */
+/* Triggers over GDB's breakpoints: the part of struct mt_live_debugger_ops that they need. */
 #ifndef MT_GDB_PLUGIN_TRIGGER_H
 #define MT_GDB_PLUGIN_TRIGGER_H
 
+#include "live/live.h"
 #include "py.h"
+
+struct mt_error *mt_trigger_set(void *context, struct mt_live_trigger *trigger);
+void mt_trigger_delete(void *context, struct mt_live_trigger *trigger);
+bool mt_trigger_is_set(void *context, const struct mt_live_trigger *trigger);
+struct mt_error *mt_trigger_evaluate(void *context, const char *expression, struct mt_str *out);
+struct mt_error *mt_trigger_arguments(void *context, struct mt_str *out);
 
 /* Defines the functions that their conditions call. */
 struct mt_error *mt_triggers_define(void);
 /* A dict each; NULL with an exception. */
 PyObject *mt_triggers_list(void);
-/* A line each, for `mtrace info`. */
-void mt_triggers_print(void);
 
 #endif

@@ -72,7 +72,6 @@ static void runs(void *context, pid_t pid)
 	struct prompt *prompt = context;
 
 	state.interrupted = 0;
-	prompt_record_ran(prompt);
 	/* A program that continues must not be left with breakpoints in its text. */
 	handle(SIGINT, on_interrupt);
 	handle(SIGTERM, on_end);

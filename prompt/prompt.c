@@ -186,6 +186,8 @@ struct mt_error *prompt_execute_one(struct prompt *prompt, const char *line)
 		return command->run(prompt, rest);
 	if (command->run_variant)
 		return command->run_variant(prompt, rest, command->variant);
+	if (command->command)
+		return prompt_run_mtrace(prompt, command->command, rest);
 	if (command->setting)
 		return prompt_set(prompt, command->setting, rest);
 	return mt_error_new(MT_ERROR_USAGE, "\"%s\" must be followed by the name of a subcommand.",
@@ -377,7 +379,7 @@ static struct mt_error *run_session(struct prompt *prompt, const struct options 
 	mt_try(mt_ptrace_target_create(&target));
 	mt_try(mt_debugger_create(target, &front, &prompt->debugger));
 	prompt->progress = prompt_progress(prompt);
-	mt_try(prompt_record_create(prompt));
+	prompt_record_init(prompt);
 	struct mt_error *error = open_program(prompt, options);
 	if (error && prompt->source == PROMPT_FROM_NOWHERE)
 		return error;
@@ -435,7 +437,7 @@ int prompt_main(struct terminal *terminal, int argc, char **argv)
 		prompt.state = PROMPT_OVER;
 	}
 	mt_debugger_destroy(prompt.debugger);
-	prompt_record_destroy(&prompt);
+	mt_live_debugger_deinit(&prompt.live);
 	prompt_commands_deinit(&prompt);
 	prompt_displays_deinit(&prompt);
 	mt_array_deinit(&options.orders);

@@ -12,6 +12,7 @@
 #include "debug/debugger.h"
 #include "terminal/terminal.h"
 
+struct mt_command;
 struct prompt;
 struct prompt_setting;
 
@@ -39,6 +40,7 @@ struct prompt_command {
 	struct mt_error *(*run)(struct prompt *prompt, const char *rest);
 	struct mt_error *(*run_variant)(struct prompt *prompt, const char *rest, int variant);
 	const struct prompt_setting *setting; /* that is set */
+	const struct mt_command *command;     /* of `mtrace` */
 	int variant;
 	/* Of a setting: its value, as a sentence and a line; NULL: as of SETTING. */
 	struct mt_error *(*show)(struct prompt *prompt, const char *rest, struct mt_str *out);
@@ -110,13 +112,12 @@ enum prompt_state {
 	PROMPT_OVER,        /* `quit`, or a signal that ends mtdb */
 };
 
-struct prompt_record;
 struct prompt_commands;
 struct prompt_display;
 
 struct prompt {
 	struct mt_debugger *debugger;
-	struct prompt_record *record; /* state of `mtrace` */
+	struct mt_live_debugger live; /* of `mtrace` */
 	struct prompt_settings settings;
 	struct terminal *terminal;
 	struct mt_progress progress;
@@ -309,10 +310,10 @@ bool prompt_commands_are_silent(struct prompt *prompt, unsigned breakpoint);
 struct mt_error *prompt_do_commands(struct prompt *prompt);
 void prompt_commands_deinit(struct prompt *prompt);
 
-/* record.c, trigger.c */
-struct mt_error *prompt_record_create(struct prompt *prompt);
-void prompt_record_destroy(struct prompt *prompt);
-void prompt_record_ran(struct prompt *prompt);
+/* record.c */
+void prompt_record_init(struct prompt *prompt);
+struct mt_error *prompt_run_mtrace(struct prompt *prompt, const struct mt_command *command,
+				   const char *rest);
 /* A crash, or the end, is worth a snapshot. */
 void prompt_record_stopped(struct prompt *prompt, const struct mt_debug_stop *stop);
 /* The thread that came to a silent breakpoint is selected: whether the program stops. */

@@ -47,7 +47,8 @@ static struct mt_error *attach_and_write(struct attach *attach)
 	struct mt_error *error = attach_to(attach, &recording);
 
 	if (!error)
-		error = mt_timeline_write(attach->context, recording, &timeline, &stats);
+		error = mt_timeline_write(attach->context->log, attach->context->progress,
+					  recording, &timeline, &stats);
 	if (!error)
 		mt_timeline_log_written(attach->context, recording, timeline.path, &stats);
 	mt_recording_close(recording);
@@ -122,5 +123,6 @@ const struct mt_command mt_command_attach = {
 	"  --max=N                 detach after N snapshots; 0 is no limit (default: 1 with\n"
 	"                          --trigger or --watch, else 0)\n" MT_RECORD_OPTIONS_HELP,
     .options = options,
+    .where = MT_COMMAND_IN_SHELL,
     .run = attach_command,
 };

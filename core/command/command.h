@@ -8,6 +8,10 @@
 #include "base/log.h"
 #include "base/progress.h"
 
+#include <stdbool.h>
+#include <stdint.h>
+
+struct mt_live_debugger;
 struct mt_target;
 
 struct mt_command_context {
@@ -25,6 +29,8 @@ struct mt_command_context {
 	 * Errors: INTERRUPTED (none was chosen); USAGE (no terminal, no items). */
 	struct mt_error *(*choose)(void *context, const char *what, const char *const *items,
 				   size_t count, size_t *chosen);
+	/* What `mtrace …` is about: live/live.h; NULL: the front end is no debugger. */
+	struct mt_live_debugger *debugger;
 	const char *prefix; /* what the user types before a command's name: "mtdb" */
 	const char *help;   /* and for its help: "mtdb help" */
 	bool print_colour;  /* print() writes to a terminal that shows colours */
@@ -32,21 +38,45 @@ struct mt_command_context {
 	int exit_status;    /* out, for scripts: that of the program for `run`; else 0 */
 };
 
+/* Where a command is offered: a set. */
+enum mt_command_where {
+	MT_COMMAND_IN_SHELL = 1,    /* mtdb NAME */
+	MT_COMMAND_IN_DEBUGGER = 2, /* mtrace NAME, in GDB and at mtdb's prompt */
+};
+
+/* What follows the options, for completion. */
+enum mt_command_takes {
+	MT_COMMAND_TAKES_NOTHING,
+	MT_COMMAND_TAKES_FILE,
+	MT_COMMAND_TAKES_LOCATION,
+	MT_COMMAND_TAKES_TRIGGER, /* its number */
+};
+
 struct mt_command {
 	const char *name;
-	const char *summary;        /* one line, no full stop */
-	const char *usage;          /* "[OPTION…] RECORDING" */
-	const char *help;           /* the full text; lines end in \n */
-	const char *const *options; /* for completion: "--output=FILE" …, NULL at the end */
-	int failure_status;         /* exit status of any failure; 0: by mt_exit_status() */
+	const char *summary; /* one line, no full stop */
+	const char *usage;   /* "[OPTION…] RECORDING" */
+	const char *help;    /* the full text; lines end in \n */
+	/* For completion: "--output=FILE"; in a debugger also "-name one|other" (its values) or
+	 * "-name VALUE".  NULL at the end; or NULL. */
+	const char *const *options;
+	uint8_t where;      /* enum mt_command_where */
+	uint8_t takes;      /* enum mt_command_takes */
+	bool is_raw;        /* argv[1] is the rest of the line as it was typed */
+	const char *group;  /* of GDB's help: "COMMAND_DATA"; NULL: that one */
+	int failure_status; /* exit status of any failure; 0: by mt_exit_status() */
 	/* argv[0] is the command's name.  Errors: USAGE, and those of its work. */
 	struct mt_error *(*run)(struct mt_command_context *context, int argc, char **argv);
 };
 
 /* All of them, in the order in which help lists them, NULL at the end. */
 extern const struct mt_command *const mt_commands[];
-/* NULL: no such command. */
+/* Finds one that the shell offers.  NULL: no such command. */
 const struct mt_command *mt_command_find(const char *name);
+/* Runs a command with what a debugger's user typed behind its name: words with blanks between them,
+ * unless they are quoted.  Errors: NO_MEMORY; the command's. */
+struct mt_error *mt_command_run_line(struct mt_command_context *context,
+				     const struct mt_command *command, const char *line);
 /* The command that was probably meant; NULL: none is close. */
 const struct mt_command *mt_command_suggest(const char *name);
 
@@ -59,6 +89,14 @@ extern const struct mt_command mt_command_plan;
 extern const struct mt_command mt_command_view;
 extern const struct mt_command mt_command_doctor;
 extern const struct mt_command mt_command_help;
+extern const struct mt_command mt_command_start;
+extern const struct mt_command mt_command_stop;
+extern const struct mt_command mt_command_snapshot;
+extern const struct mt_command mt_command_trigger;
+extern const struct mt_command mt_command_delete;
+extern const struct mt_command mt_command_live_history;
+extern const struct mt_command mt_command_save;
+extern const struct mt_command mt_command_info;
 
 void mt_command_printf(const struct mt_command_context *context, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

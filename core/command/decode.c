@@ -45,7 +45,8 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 	mt_try(mt_recording_open(arguments.words[0], context->progress, &recording));
 	const struct mt_timeline timeline = {
 	    .path = output ? output : path.text, .format = format, .colour = context->print_colour};
-	struct mt_error *error = mt_timeline_write(context, recording, &timeline, &stats);
+	struct mt_error *error =
+	    mt_timeline_write(context->log, context->progress, recording, &timeline, &stats);
 	if (!error)
 		mt_timeline_log_written(context, recording, timeline.path, &stats);
 	mt_recording_close(recording);
@@ -66,5 +67,7 @@ const struct mt_command mt_command_decode = {
 	"  -f, --format=FORMAT  fxt (for Perfetto), json (Chrome trace events) or text\n"
 	"                       (default: from FILE's extension, else fxt)\n",
     .options = options,
+    .where = MT_COMMAND_IN_SHELL | MT_COMMAND_IN_DEBUGGER,
+    .takes = MT_COMMAND_TAKES_FILE,
     .run = run,
 };

@@ -216,5 +216,6 @@ const struct mt_command mt_command_doctor = {
 	"files, the output directory.  Each line is yes or no; for a no it gives the reason and\n"
 	"the fix.  The exit status is 1 when no engine works.\n",
     .options = options,
+    .where = MT_COMMAND_IN_SHELL | MT_COMMAND_IN_DEBUGGER,
     .run = run,
 };

@@ -134,5 +134,7 @@ const struct mt_command mt_command_dump = {
 	"  -p, --packets  print only packets\n"
 	"  -r, --records  print only records\n",
     .options = options,
+    .where = MT_COMMAND_IN_SHELL | MT_COMMAND_IN_DEBUGGER,
+    .takes = MT_COMMAND_TAKES_FILE,
     .run = run,
 };

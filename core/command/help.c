@@ -25,7 +25,9 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 	mt_command_printf(context, "Usage: %s COMMAND [ARGUMENT]...\n\nCommands:\n",
 			  context->prefix);
 	for (const struct mt_command *const *command = mt_commands; *command; command++)
-		mt_command_printf(context, "  %-9s %s\n", (*command)->name, (*command)->summary);
+		if ((*command)->where & MT_COMMAND_IN_SHELL)
+			mt_command_printf(context, "  %-9s %s\n", (*command)->name,
+					  (*command)->summary);
 	mt_command_printf(context,
 			  "\n\"%s help COMMAND\" shows the help of a command.  \"%s PROGRAM "
 			  "[ARGUMENT]...\"\nstarts a debugger prompt for PROGRAM.\n",
@@ -39,5 +41,6 @@ const struct mt_command mt_command_help = {
     .usage = "[COMMAND]",
     .help = "List the commands; with COMMAND, show its help.\n",
     .options = options,
+    .where = MT_COMMAND_IN_SHELL,
     .run = run,
 };

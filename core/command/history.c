@@ -32,7 +32,8 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 	if (arguments.count > 1)
 		timeline.function = arguments.words[1];
 	mt_try(mt_recording_open(arguments.words[0], context->progress, &recording));
-	struct mt_error *error = mt_timeline_write(context, recording, &timeline, &stats);
+	struct mt_error *error =
+	    mt_timeline_write(context->log, context->progress, recording, &timeline, &stats);
 	if (!error)
 		mt_timeline_log_losses(context, recording, &stats);
 	mt_recording_close(recording);
@@ -51,5 +52,6 @@ const struct mt_command mt_command_history = {
 	    "  -n, --lines=N     number of calls per thread (default: 50)\n"
 	    "  -t, --thread=TID  print only this thread\n",
     .options = options,
+    .where = MT_COMMAND_IN_SHELL,
     .run = run,
 };

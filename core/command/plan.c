@@ -156,5 +156,7 @@ const struct mt_command mt_command_plan = {
 	    "  -p, --patches  list each patch\n"
 	    "  -v, --verbose  list each entry and return that is left out\n",
     .options = options,
+    .where = MT_COMMAND_IN_SHELL | MT_COMMAND_IN_DEBUGGER,
+    .takes = MT_COMMAND_TAKES_FILE,
     .run = run,
 };

@@ -76,15 +76,6 @@ void mt_record_options_deinit(struct mt_record_options *record)
 	free_list(record->session.engine.no_functions);
 }
 
-struct mt_error *mt_parse_stamps(const char *text, enum mt_ring_stamps *stamps)
-{
-	if (strcmp(text, "sampled") != 0 && strcmp(text, "full") != 0)
-		return mt_error_new(MT_ERROR_USAGE,
-				    "invalid time stamps \"%s\": must be sampled or full", text);
-	*stamps = strcmp(text, "full") == 0 ? MT_RING_FULL : MT_RING_SAMPLED;
-	return NULL;
-}
-
 /* The program must not inherit it, or who waits for its end would wait for the program. */
 static struct mt_error *parse_ready_fd(struct mt_record_options *record)
 {

@@ -76,8 +76,6 @@ struct mt_error *mt_record_options_apply(struct mt_record_options *record);
 struct mt_error *mt_record_options_choose(struct mt_record_options *record,
 					  const struct mt_command_context *context,
 					  const char *path);
-/* Parses "sampled" or "full".  Errors: USAGE. */
-struct mt_error *mt_parse_stamps(const char *text, enum mt_ring_stamps *stamps);
 /* The path of the timeline, by default one that fits the format. */
 const char *mt_record_options_output(const struct mt_record_options *record);
 /* Writes the line that --ready-fd asks for: recording has begun. */

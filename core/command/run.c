@@ -116,7 +116,9 @@ static struct mt_error *report_crash(struct run *run)
 	mt_log(context->log, MT_LOG_INFO, "%s was killed by %s%s", run->words[0],
 	       mt_signal_name((uint32_t)result.fatal_signal),
 	       run->history ? "; its last calls:" : "");
-	return run->history ? mt_timeline_write(context, run->recording, &timeline, NULL) : NULL;
+	return run->history ? mt_timeline_write(context->log, context->progress, run->recording,
+						&timeline, NULL)
+			    : NULL;
 }
 
 /* Turns the error for a program that could not be recorded, of which a message said so when it
@@ -225,5 +227,6 @@ const struct mt_command mt_command_run = {
 	"  --branch-log=FILE       step: log each branch to FILE as text, to check decoders with\n",
     .options = options,
     .failure_status = 125,
+    .where = MT_COMMAND_IN_SHELL,
     .run = run_command,
 };

@@ -4,6 +4,7 @@
 #include "base/installed.h"
 #include "base/str.h"
 #include "command/arguments.h"
+#include "live/live.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -138,6 +139,8 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 	mt_try(mt_arguments_parse(&arguments, context, &mt_command_view, table, argc, argv, 0, 1));
 	if (arguments.count)
 		mt_str_append(&path, arguments.words[0]);
+	else if (context->debugger && mt_live_last_written(context->debugger))
+		mt_str_append(&path, mt_live_last_written(context->debugger));
 	else
 		mt_try(find_latest(&path));
 	if (path.failed)
@@ -153,12 +156,15 @@ const struct mt_command mt_command_view = {
     .name = "view",
     .summary = "Open a timeline in the browser",
     .usage = "[--no-browser] [FILE]",
-    .help = "Open FILE, by default the latest timeline (*.fxt) in this directory, in the Perfetto\n"
-	    "UI.  The page comes from ui.perfetto.dev; it fetches the file from port 9001 of\n"
-	    "127.0.0.1, once and within five minutes, and sends it nowhere.\n"
-	    "\n"
-	    "Options:\n"
-	    "  --no-browser  only print the address to open\n",
+    .help =
+	"Open FILE in the Perfetto UI; by default the latest timeline of this session, or else\n"
+	"in this directory (*.fxt).  The page comes from ui.perfetto.dev; it fetches the file from port 9001 of\n"
+	"127.0.0.1, once and within five minutes, and sends it nowhere.\n"
+	"\n"
+	"Options:\n"
+	"  --no-browser  only print the address to open\n",
     .options = options,
+    .where = MT_COMMAND_IN_SHELL | MT_COMMAND_IN_DEBUGGER,
+    .takes = MT_COMMAND_TAKES_FILE,
     .run = run,
 };

@@ -19,6 +19,15 @@ static uint64_t memory_bytes(void)
 	return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_MAX;
 }
 
+struct mt_error *mt_parse_stamps(const char *text, enum mt_ring_stamps *stamps)
+{
+	if (strcmp(text, "sampled") != 0 && strcmp(text, "full") != 0)
+		return mt_error_new(MT_ERROR_USAGE,
+				    "invalid time stamps \"%s\": must be sampled or full", text);
+	*stamps = strcmp(text, "full") == 0 ? MT_RING_FULL : MT_RING_SAMPLED;
+	return NULL;
+}
+
 struct mt_error *mt_session_check_ring(uint64_t ring_bytes)
 {
 	if (ring_bytes && ring_bytes < MT_ENGINE_LEAST_RING_BYTES)

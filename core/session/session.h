@@ -27,6 +27,8 @@ struct mt_session_options {
 
 /* Errors: USAGE (a ring that is too small, or too large for this machine). */
 struct mt_error *mt_session_check_ring(uint64_t ring_bytes);
+/* Parses "sampled" or "full".  Errors: USAGE. */
+struct mt_error *mt_parse_stamps(const char *text, enum mt_ring_stamps *stamps);
 
 /* Chooses the engine and creates the recording, so that what cannot work fails before the program
  * runs.  The target is lent; options and what they point to must live as long as the session.

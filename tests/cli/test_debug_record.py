@@ -42,7 +42,7 @@ def test_trigger(session, tmp_path):
     text = session(
         ["mtrace start", "mtrace trigger -print a -print b add if a > 0", "run", "mtrace info", "mtrace history 100"]
     )
-    assert len(re.findall(r"^\[mtrace: trigger 1, add, hit [12] in thread \d+: (\S+)\]\n  a = [12], b = 1$", text, re.M)) == 2
+    assert len(re.findall(r"^\[mtrace: trigger 1, add, hit [12] in thread \d+: (\S+)\]\n  a = [12]\n  b = 1$", text, re.M)) == 2
     assert "Trigger 1: add if a > 0: 2 hits" in text
     assert (tmp_path / "trace-1.fxt").stat().st_size and (tmp_path / "trace-2.fxt").stat().st_size
 
@@ -55,7 +55,7 @@ def test_trigger_that_stops(session):
 
 def test_crash(session, tmp_path):
     text = session(["mtrace start", "handle SIGUSR1 nostop noprint", "run a b", "mtrace history 5", "mtrace save x.perf", "kill"])
-    assert re.search(r"^\[mtrace: the calls up to SIGABRT are in \S+trace-1.fxt", text, re.M)
+    assert re.search(r"^\[mtrace: the calls up to SIGABRT are in trace-1.fxt", text, re.M)
     assert "abort" in text
     assert (tmp_path / "x.perf").stat().st_size
 

@@ -31,7 +31,7 @@ def test_a_child_that_gdb_follows(gdb, forks):
                   "mtrace history 2000", "echo END\\n")
     assert session.errors == "", session.errors
     assert re.search(r"Breakpoint 1, (0x\w+ in )?in_child", session.output)
-    assert re.search(r"the calls up to where GDB let it go are in trace-1.fxt", session.output)
+    assert re.search(r"the calls up to where it was let go are in trace-1.fxt", session.output)
     assert "Recording process" in session.output and is_clean(session)
     assert "exited with code 07" in session.output
     child, parent = session.between("CHILD", "PARENT"), session.between("PARENT", "END")
@@ -51,7 +51,7 @@ def test_the_next_run_of_both(gdb, forks):
     assert session.output.count("exited with code 02") == 3
     assert len(re.findall(r"^ .* in_parent ", session.output, re.M)) >= 2
     assert "Snapshots: 4" in session.lines
-    assert 'Nothing is recorded ("mtrace start" begins).' in session.lines
+    assert 'Nothing is being recorded ("mtrace start" begins).' in session.lines
 
 
 def test_a_child_that_becomes_another_program(gdb, compile):
@@ -72,7 +72,7 @@ def test_children_that_gdb_keeps(gdb, forks):
                   "run", "x/4i in_parent", "inferior 2", "x/4i in_child", "break in_child if n == 0",
                   "continue", "x/4i in_child", "echo CHILD\\n", "mtrace history", "mtrace info",
                   "echo PARENT\\n", "inferior 1", "mtrace history", "delete", "echo END\\n", "kill")
-    assert session.errors.count("runs unrecorded") == 0, session.errors
+    assert session.errors.count("is not being recorded") == 0, session.errors
     assert is_clean(session)
     child, parent = session.between("CHILD", "PARENT"), session.between("PARENT", "END")
     assert opened(child)[-7:] == ["main"] + 6 * ["in_child"]
@@ -86,7 +86,7 @@ def test_children_that_go_on_with_their_parents(gdb, forks):
     session = gdb(forks, "set detach-on-fork off", "set schedule-multiple on", "mtrace start",
                   "break in_child if n == 0", "run", "mtrace info", "delete", "continue",
                   "inferior 2", "mtrace history 5 in_child")
-    assert session.errors.count("runs unrecorded up to the next stop") >= 1
+    assert session.errors.count("is not being recorded up to the next stop") >= 1
     assert re.search(r"^Recording begins when the program runs\.$", session.output, re.M)
     assert any(re.match(r" .* in_child", line) for line in session.lines) and is_clean(session)
 
@@ -128,8 +128,8 @@ def test_an_inferior_that_is_not_to_be_recorded(gdb, compile):
                   "mtrace stop", "kill", "inferior 1", "mtrace info", "delete", "continue",
                   "mtrace history")
     told = session.errors.splitlines()
-    assert len(told) == 4 and "is about one inferior, and was said of inferior 1" in told[0]
+    assert len(told) == 4 and "applies to one inferior, and was run for inferior 1" in told[0]
     assert told[1] == told[2] == ("nothing was recorded of this inferior, but of inferior 1 "
                                   '("inferior 1" selects that)')
-    assert told[3].startswith("nothing is recorded") and "Recording process" in session.output
+    assert told[3].startswith("nothing is being recorded") and "Recording process" in session.output
     assert opened(session.lines)[-4:] == ["main", "a", "b", "c"]

@@ -57,8 +57,8 @@ def test_planning_at_a_programs_start(terminal, need):
     say(child, "mtrace start")
     said = interrupt(child, "run --version", "planning the files")
     assert "received signal SIGINT" in said
-    assert re.search(r'is not recorded any more, since planning was interrupted', said)
-    assert "Nothing is recorded" in say(child, "mtrace info")
+    assert re.search(r'is no longer being recorded, since planning was interrupted', said)
+    assert "Nothing is being recorded" in say(child, "mtrace info")
     assert "Recording the calls of process" in say(child, "mtrace start")
     assert "exited normally" in say(child, "continue")
     assert " exit" in say(child, "mtrace history 3")
@@ -72,7 +72,7 @@ def test_planning_for_a_program_that_runs(terminal, need):
         say(child, command)
     before = say(child, "x/8i $pc")
     assert "Quit" in interrupt(child, "mtrace start", "planning the files")
-    assert "Nothing is recorded" in say(child, "mtrace info")
+    assert "Nothing is being recorded" in say(child, "mtrace info")
     assert say(child, "x/8i $pc") == before
     assert "Recording the calls of process" in say(child, "mtrace start")
     assert "exited normally" in say(child, "continue")

@@ -55,7 +55,7 @@ def interrupt(child):
     child.expect("received signal SIGINT")
 
 
-RUNS = r'process \d+ runs: stop it first \("interrupt"\)'
+RUNS = r'process \d+ is running: stop it first \("interrupt"\)'
 
 
 def test_stop_while_it_runs(terminal, compile, tmp_path):
@@ -66,7 +66,7 @@ def test_stop_while_it_runs(terminal, compile, tmp_path):
         say(child, command)
     assert re.search(RUNS, say(child, "mtrace stop"))
     interrupt(child)
-    assert "Not recording any more." in say(child, "mtrace stop")
+    assert "Recording stopped." in say(child, "mtrace stop")
     assert "ret" in say(child, "disassemble leaf") and "jmp" not in say(child, "disassemble leaf")
     say(child, "kill")
 
@@ -77,7 +77,7 @@ def test_start_while_it_runs(terminal, compile, tmp_path):
     for command in ("tbreak begun", "run", "continue &"):
         say(child, command)
     assert re.search(RUNS, say(child, "mtrace start"))
-    assert "Nothing is recorded" in say(child, "mtrace info")
+    assert "Nothing is being recorded" in say(child, "mtrace info")
     interrupt(child)
     assert "Recording the calls of process" in say(child, "mtrace start")
     say(child, "kill")

@@ -57,9 +57,9 @@ def test_settings(gdb):
                   "set mtrace history-size 7", "echo now\\n",
                   "show mtrace")
     before, now = session.lines[:7], session.between("now")
-    assert 'buffer-size:  The ring of each thread is 4M large.' in before
+    assert 'buffer-size:  Per-thread ring size is 4M.' in before
     assert now == ['engine:  mtrace records with the engine "calls".',
-                   "buffer-size:  The ring of each thread is 64k large.",
+                   "buffer-size:  Per-thread ring size is 64k.",
                    'timestamps:  Time stamps are "full".',
                    'events:  Beside the calls mtrace records "sched,faults".',
                    'output:  Timelines go to "x-%n.fxt".',
@@ -79,14 +79,14 @@ def test_a_bad_size_is_not_taken(gdb):
     session = gdb(None, "set mtrace buffer-size 8M", "set mtrace buffer-size 3x",
                   "show mtrace buffer-size")
     assert '"3x" is not a size' in session.errors
-    assert session.output == "The ring of each thread is 8M large.\n"
+    assert session.output == "Per-thread ring size is 8M.\n"
 
 
 @pytest.mark.parametrize("command, message", [
     ("mtrace history", "nothing was recorded yet"),
     ("mtrace snapshot", "nothing was recorded yet"),
     ("mtrace save x.perf", "nothing was recorded yet"),
-    ("mtrace stop", "nothing is recorded"),
+    ("mtrace stop", "nothing is being recorded"),
     ("mtrace delete 3", "No trigger number 3."),
     ("mtrace delete x", "trigger"),
     ("mtrace trigger", "needs a location"),
@@ -97,7 +97,7 @@ def test_a_bad_size_is_not_taken(gdb):
     ("mtrace start -nothing 1", "unknown option: -nothing"),
     ("mtrace start -threads some", "it can be all or current"),
     ("mtrace start now", "takes options only"),
-    ("mtrace start -engine step", "does not work inside of GDB"),
+    ("mtrace start -engine step", "does not work in a debugger"),
     ("mtrace start -engine nosuch", "no engine \"nosuch\""),
     ("mtrace decode /no/such", "/no/such"),
     ("mtrace info x", "takes no arguments"),
@@ -111,4 +111,4 @@ def test_refusals(gdb, command, message):
 
 def test_info_before_anything(gdb):
     session = gdb(None, "mtrace info")
-    assert session.lines == ['Nothing is recorded ("mtrace start" begins).', "Snapshots: 0"]
+    assert session.lines == ['Nothing is being recorded ("mtrace start" begins).', "Snapshots: 0"]

@@ -111,9 +111,9 @@ def test_stop(gdb, compile):
     plain = gdb(program, QUIET, "run")
     session = gdb(program, QUIET, "mtrace start", "break main", "run", "mtrace stop", "continue",
                   "mtrace info")
-    assert "Not recording any more." in session.lines
+    assert "Recording stopped." in session.lines
     assert "exited normally" in session.output
-    assert 'Nothing is recorded ("mtrace start" begins).' in session.lines
+    assert 'Nothing is being recorded ("mtrace start" begins).' in session.lines
     assert plain.status == session.status == 0
 
 

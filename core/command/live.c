@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The commands `mtrace …` of a debugger that are about the program in it. */
+#include "live/live.h"
+#include "command/command.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct option {
+	const char *name; /* "-size" */
+	const char **value;
+};
+
+/* The options in front, each with a value, may be abbreviated, as GDB's; *first: behind them. */
+static struct mt_error *take_options(int argc, char **argv, const struct option *table, int *first)
+{
+	int at = 1;
+
+	for (; at < argc && argv[at][0] == '-' && argv[at][1]; at += 2) {
+		const struct option *found = NULL;
+
+		if (strcmp(argv[at], "--") == 0) {
+			at++;
+			break;
+		}
+		for (const struct option *option = table; option->name; option++) {
+			if (strncmp(option->name, argv[at], strlen(argv[at])) != 0)
+				continue;
+			if (found)
+				return mt_error_new(MT_ERROR_USAGE,
+						    "%s: ambiguous option: %s or %s", argv[at],
+						    found->name, option->name);
+			found = option;
+		}
+		if (!found)
+			return mt_error_new(MT_ERROR_USAGE, "unknown option: %s", argv[at]);
+		if (at + 1 >= argc)
+			return mt_error_new(MT_ERROR_USAGE, "%s needs a value", found->name);
+		*found->value = argv[at + 1];
+	}
+	*first = at;
+	return NULL;
+}
+
+static const char *const start_options[] = {"-engine auto|calls|pt", "-size SIZE",
+					    "-threads all|current", "-timestamps sampled|full",
+					    NULL};
+
+static struct mt_error *start(struct mt_command_context *context, int argc, char **argv)
+{
+	struct mt_live_debugger *debugger = context->debugger;
+	struct mt_live_start options = {0};
+	const struct option table[] = {{"-engine", &options.engine},
+				       {"-size", &options.size},
+				       {"-threads", &options.threads},
+				       {"-timestamps", &options.stamps},
+				       {NULL, NULL}};
+	int first = 1;
+
+	mt_try(take_options(argc, argv, table, &first));
+	if (first < argc)
+		return mt_error_new(MT_ERROR_USAGE, "mtrace start takes options only: \"%s\"",
+				    argv[first]);
+	mt_try(mt_live_start(debugger, &options));
+	pid_t pid = debugger->ops->pid(debugger->context);
+	if (pid)
+		mt_command_printf(context, "Recording the calls of process %d.\n", pid);
+	else
+		mt_command_printf(context, "The program's calls will be recorded when it runs.\n");
+	return NULL;
+}
+
+const struct mt_command mt_command_start = {
+    .name = "start",
+    .summary = "Record the program's function calls",
+    .usage = "[-engine ENGINE] [-size SIZE] [-threads all|current] "
+	     "[-timestamps sampled|full]",
+    .help = "Before \"run\", recording begins with the program's first instruction; while it is\n"
+	    "stopped, when it goes on.  Each thread has a ring of its own, which holds its last "
+	    "calls.\n\n"
+	    "Options:\n"
+	    "  -engine ENGINE      auto, calls or pt (default: auto; in GDB, set mtrace engine)\n"
+	    "  -size SIZE          of each thread's ring, such as 16M (default: 4M; in GDB,\n"
+	    "                      set mtrace buffer-size)\n"
+	    "  -threads WHICH      all, or current: the selected one, before \"run\" the first\n"
+	    "  -timestamps WHICH   sampled or full (default: sampled; in GDB, set mtrace\n"
+	    "                      timestamps)\n",
+    .options = start_options,
+    .where = MT_COMMAND_IN_DEBUGGER,
+    .group = "COMMAND_RUNNING",
+    .run = start,
+};
+
+static struct mt_error *stop(struct mt_command_context *context, int argc, char **argv)
+{
+	(void)argv;
+	if (argc > 1)
+		return mt_error_new(MT_ERROR_USAGE, "mtrace stop takes no arguments");
+	mt_try(mt_live_stop(context->debugger));
+	mt_command_printf(context, "Recording stopped.\n");
+	return NULL;
+}
+
+const struct mt_command mt_command_stop = {
+    .name = "stop",
+    .summary = "Stop recording",
+    .usage = "",
+    .help = "The program runs on as if it had never been recorded.  What was recorded can still "
+	    "be\nlooked at, until the next start.\n",
+    .where = MT_COMMAND_IN_DEBUGGER,
+    .group = "COMMAND_RUNNING",
+    .run = stop,
+};
+
+static struct mt_live *selected(const struct mt_command_context *context)
+{
+	return context->debugger->ops->selected(context->debugger->context, false);
+}
+
+static struct mt_error *snapshot(struct mt_command_context *context, int argc, char **argv)
+{
+	const char *path;
+
+	if (argc > 2)
+		return mt_error_new(MT_ERROR_USAGE, "mtrace snapshot takes one file: \"%s\"",
+				    argv[2]);
+	mt_try(mt_live_snapshot(context->debugger, selected(context), argc > 1 ? argv[1] : NULL,
+				&path, NULL));
+	mt_command_printf(context, "Snapshot %u is in %s.\n", context->debugger->snapshots, path);
+	return NULL;
+}
+
+const struct mt_command mt_command_snapshot = {
+    .name = "snapshot",
+    .summary = "Write what was recorded so far as a timeline",
+    .usage = "[FILE]",
+    .help = "FILE's ending selects the format: .fxt (for https://ui.perfetto.dev), .json or .txt "
+	    "(default:\ntrace-N.fxt; in GDB, set mtrace output).\n",
+    .where = MT_COMMAND_IN_DEBUGGER,
+    .takes = MT_COMMAND_TAKES_FILE,
+    .group = "COMMAND_DATA",
+    .run = snapshot,
+};
+
+static struct mt_error *save(struct mt_command_context *context, int argc, char **argv)
+{
+	struct mt_recording *recording = NULL;
+
+	if (argc != 2)
+		return mt_error_new(MT_ERROR_USAGE, "mtrace save needs one file");
+	mt_try(mt_live_copy(context->debugger, selected(context), argv[1], &recording));
+	mt_recording_close(recording);
+	mt_command_printf(context, "The recording is in %s.\n", argv[1]);
+	return NULL;
+}
+
+const struct mt_command mt_command_save = {
+    .name = "save",
+    .summary = "Write what was recorded so far as a recording",
+    .usage = "FILE",
+    .help = "It is a perf.data file, for \"mtrace decode\", mtdb and perf script.\n",
+    .where = MT_COMMAND_IN_DEBUGGER,
+    .takes = MT_COMMAND_TAKES_FILE,
+    .group = "COMMAND_DATA",
+    .run = save,
+};
+
+static struct mt_error *trigger(struct mt_command_context *context, int argc, char **argv)
+{
+	return mt_live_add_trigger(context->debugger, argc > 1 ? argv[1] : "");
+}
+
+static const char *const trigger_options[] = {"-max COUNT", "-stop", "-print EXPRESSION", NULL};
+
+const struct mt_command mt_command_trigger = {
+    .name = "trigger",
+    .summary = "Take a snapshot whenever a thread comes to LOCATION and CONDITION holds",
+    .usage = "[-max COUNT] [-stop] [-print EXPRESSION]... LOCATION [if CONDITION]",
+    .help = "LOCATION is what \"break\" takes; \".\" stands for the function\n"
+	    "magic_trace_stop_indicator, whose arguments are shown.  The program goes on.\n\n"
+	    "Options:\n"
+	    "  -max COUNT          take at most so many snapshots\n"
+	    "  -stop               stop the program, too\n"
+	    "  -print EXPRESSION   show its value there; quote one that contains blanks\n",
+    .options = trigger_options,
+    .where = MT_COMMAND_IN_DEBUGGER,
+    .takes = MT_COMMAND_TAKES_LOCATION,
+    .group = "COMMAND_BREAKPOINTS",
+    .is_raw = true,
+    .run = trigger,
+};
+
+static struct mt_error *delete (struct mt_command_context *context, int argc, char **argv)
+{
+	if (argc != 2)
+		return mt_error_new(MT_ERROR_USAGE, "mtrace delete needs a trigger's number");
+	return mt_live_delete_trigger(context->debugger, argv[1]);
+}
+
+const struct mt_command mt_command_delete = {
+    .name = "delete",
+    .summary = "Delete a trigger",
+    .usage = "NUMBER",
+    .help = "\"mtrace info\" lists them with their numbers.\n",
+    .where = MT_COMMAND_IN_DEBUGGER,
+    .takes = MT_COMMAND_TAKES_TRIGGER,
+    .group = "COMMAND_BREAKPOINTS",
+    .run = delete,
+};
+
+struct wanted {
+	uint64_t number;
+	pid_t lwp;
+};
+
+static void match_thread(void *context, const struct mt_live_thread *thread)
+{
+	struct wanted *wanted = context;
+
+	if (thread->number == wanted->number)
+		wanted->lwp = thread->lwp;
+}
+
+static struct mt_error *history(struct mt_command_context *context, int argc, char **argv)
+{
+	struct mt_live_debugger *debugger = context->debugger;
+	const char *thread = NULL, *function = NULL;
+	const struct option table[] = {{"-thread", &thread}, {NULL, NULL}};
+	struct wanted wanted = {.lwp = debugger->ops->lwp(debugger->context)};
+	char *size = mt_live_setting(debugger, MT_LIVE_HISTORY_SIZE);
+	uint64_t last = size ? strtoull(size, NULL, 10) : 0;
+	int first = 1;
+
+	free(size);
+	mt_try(take_options(argc, argv, table, &first));
+	if (first < argc && isdigit((unsigned char)argv[first][0]))
+		mt_try(mt_parse_number(argv[first++], "number of calls", 1, UINT32_MAX, &last));
+	if (first < argc)
+		function = argv[first++];
+	if (first < argc)
+		return mt_error_new(MT_ERROR_USAGE,
+				    "mtrace history takes a number and a function: \"%s\" is one "
+				    "word too many (quote a name that contains blanks)",
+				    argv[first]);
+	if (thread) {
+		wanted.lwp = 0;
+		mt_try(mt_parse_number(thread, "thread", 1, INT32_MAX, &wanted.number));
+		debugger->ops->each_thread(debugger->context, match_thread, &wanted);
+		if (!wanted.lwp)
+			return mt_error_new(MT_ERROR_USAGE, "Unknown thread %s.", thread);
+	}
+	return mt_live_history(debugger, last, wanted.lwp, function);
+}
+
+static const char *const history_options[] = {"-thread NUMBER", NULL};
+
+const struct mt_command mt_command_live_history = {
+    .name = "history",
+    .summary = "Show the last function calls of the selected thread",
+    .usage = "[-thread NUMBER] [COUNT] [FUNCTION]",
+    .help =
+	"They are indented by depth, with times before the end, durations, and where each was\n"
+	"called.  Of a program that ended all threads are shown.\n\n"
+	"COUNT is how many calls (default: 25; in GDB, set mtrace history-size).\n"
+	"FUNCTION: only calls of it are shown, and counted, with their callers.  Parameters and\n"
+	"namespaces may be left out; \"*\" and \"?\" stand for any letters.\n\n"
+	"Options:\n"
+	"  -thread NUMBER   another thread, by the debugger's number\n",
+    .options = history_options,
+    .where = MT_COMMAND_IN_DEBUGGER,
+    .takes = MT_COMMAND_TAKES_LOCATION,
+    .group = "COMMAND_STACK",
+    .run = history,
+};
+
+static struct mt_error *info(struct mt_command_context *context, int argc, char **argv)
+{
+	(void)argv;
+	if (argc > 1)
+		return mt_error_new(MT_ERROR_USAGE, "mtrace info takes no arguments");
+	mt_live_info(context->debugger);
+	return NULL;
+}
+
+const struct mt_command mt_command_info = {
+    .name = "info",
+    .summary = "Show what is recorded, the snapshots and the triggers",
+    .usage = "",
+    .help = "For each thread: how much of its ring is full, and how far back that reaches.\n",
+    .where = MT_COMMAND_IN_DEBUGGER,
+    .group = "COMMAND_STATUS",
+    .run = info,
+};

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "decode/timeline.h"
+
+#include "output/calls_of.h"
+
+static struct mt_error *decode_calls_of(struct mt_recording *recording,
+					const struct mt_decode_options *options,
+					const char *function, struct mt_slice_sink sink,
+					struct mt_decode_stats *stats)
+{
+	struct mt_calls_of *filter = NULL;
+	struct mt_error *error = mt_calls_of_create(function, sink, &filter);
+
+	if (!error)
+		error = mt_decode(recording, options, mt_calls_of_sink(filter), stats);
+	if (!error && !mt_calls_of_count(filter))
+		error = mt_error_new(MT_ERROR_NOT_FOUND, "the recording contains no call of \"%s\"",
+				     function);
+	mt_calls_of_destroy(filter);
+	return error;
+}
+
+struct mt_error *mt_timeline_write(const struct mt_log *log, const struct mt_progress *progress,
+				   struct mt_recording *recording,
+				   const struct mt_timeline *timeline,
+				   struct mt_decode_stats *stats)
+{
+	const struct mt_trace_writer_options writer_options = {
+	    .last = timeline->last,
+	    .colour = timeline->colour,
+	    .command = mt_recording_info(recording)->cmdline,
+	};
+	const struct mt_decode_options decode_options = {
+	    .progress = progress,
+	    .log = log,
+	    .objfile = {.debuginfod = true, .log = log},
+	    .tid = timeline->tid,
+	};
+	struct mt_trace_writer *writer = NULL;
+	struct mt_error *error = NULL;
+
+	if (timeline->path)
+		mt_try(mt_trace_writer_create(timeline->path, timeline->format, &writer_options,
+					      &writer));
+	else
+		mt_try(
+		    mt_trace_writer_create_printing(&timeline->printer, &writer_options, &writer));
+	struct mt_slice_sink sink = mt_trace_writer_sink(writer);
+	error = timeline->function
+		    ? decode_calls_of(recording, &decode_options, timeline->function, sink, stats)
+		    : mt_decode(recording, &decode_options, sink, stats);
+	if (!error)
+		error = mt_trace_writer_finish(writer);
+	mt_trace_writer_destroy(writer);
+	return error;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Recording of programs that a debugger controls: GDB with our plugin, or mtdb's prompt.  Starting
+ * and stopping, triggers, snapshots, and what is printed of them are the same in both; what differs
+ * stands behind struct mt_live_debugger_ops.
+ *
+ * A program's text is pristine whenever people may look at it: mt_live_hide() takes the engine's
+ * patches out before a stop is reported, mt_live_show() puts them back when the program goes on. */
+#ifndef MT_LIVE_LIVE_H
+#define MT_LIVE_LIVE_H
+
+#include "base/array.h"
+#include "base/str.h"
+#include "output/stream.h"
+#include "perf/recording.h"
+#include "session/session.h"
+
+/* ---- A program ---- */
+
+enum mt_live_state {
+	MT_LIVE_OFF,       /* not to be recorded */
+	MT_LIVE_ARMED,     /* to be recorded from the start of the next process on */
+	MT_LIVE_BEGINNING, /* attaching, which may make the program run */
+	MT_LIVE_HIDDEN,    /* recorded; the text is the program's own */
+	MT_LIVE_YIELDED, /* as HIDDEN, and remains so for as long as the debugger itself records */
+	MT_LIVE_SHOWN,   /* recorded; the patches are in the text */
+	MT_LIVE_CANCELLED, /* as SHOWN, but the user interrupted planning: ends at the next stop */
+};
+
+/* From the first `mtrace start` on.  Zeroed storage can be deinited. */
+struct mt_live {
+	enum mt_live_state state;
+	bool has_news;   /* the program ran since the last snapshot */
+	bool one_thread; /* only the selected one, or the first of a new process, is recorded */
+	pid_t pid;       /* that is recorded, or was */
+	char *engine;
+	char *events; /* that are recorded beside the calls */
+	const char *event_lists[2];
+	struct mt_session_options options;
+	struct mt_target *target;   /* of the session; owned */
+	struct mt_session *session; /* outlives the recording, to be looked at; NULL: none */
+};
+
+void mt_live_deinit(struct mt_live *live);
+/* Whether a process is being recorded now.  LIVE may be NULL. */
+bool mt_live_is_recording(const struct mt_live *live);
+/* That of the process that is being recorded; NULL: none is.  LIVE may be NULL. */
+struct mt_session *mt_live_session(const struct mt_live *live);
+/* Settings as OTHER's.  Errors: NO_MEMORY. */
+struct mt_error *mt_live_inherit(struct mt_live *live, const struct mt_live *other);
+
+/* Starts to record PID; what was recorded before is discarded.  FRESH: it has not run an
+ * instruction yet; else it stands still, and is hidden then.  TARGET belongs to LIVE from now on,
+ * also if this fails.  LWP: the selected thread.  Errors: the session's; it is armed then, if it
+ * was. */
+struct mt_error *mt_live_begin(struct mt_live *live, struct mt_target *target, pid_t pid, pid_t lwp,
+			       bool fresh);
+/* The process is gone.  What was recorded can still be looked at. */
+void mt_live_end(struct mt_live *live);
+/* Discards what was recorded. */
+void mt_live_discard(struct mt_live *live);
+
+/* Before anybody looks.  Errors: the session's; USAGE (planning was interrupted: it is not recorded
+ * any more). */
+struct mt_error *mt_live_hide(struct mt_live *live);
+
+/* What stays out of the text when the program goes on: see struct mt_engine_alone. */
+struct mt_live_alone {
+	MT_ARRAY(uint64_t) places; /* of the debugger's breakpoints */
+	MT_ARRAY(uint64_t) functions;
+};
+/* Errors: NO_MEMORY. */
+struct mt_error *mt_live_add_place(void *alone, uint64_t address);
+struct mt_error *mt_live_add_function(struct mt_live_alone *alone, uint64_t address);
+void mt_live_alone_deinit(struct mt_live_alone *alone);
+/* The program goes on.  Where its threads stand is added to ALONE.  Errors: the session's. */
+struct mt_error *mt_live_show(struct mt_live *live, struct mt_live_alone *alone);
+
+/* ---- A debugger ---- */
+
+/* As `set mtrace` names them. */
+enum mt_live_setting {
+	MT_LIVE_ENGINE,
+	MT_LIVE_BUFFER_SIZE,
+	MT_LIVE_TIMESTAMPS,
+	MT_LIVE_EVENTS,
+	MT_LIVE_OUTPUT,
+	MT_LIVE_ON_CRASH,     /* "on" or "off" */
+	MT_LIVE_HISTORY_SIZE, /* "0": all */
+	MT_LIVE_SETTINGS,
+};
+/* Their values before anybody changes them. */
+extern const char *const mt_live_defaults[MT_LIVE_SETTINGS];
+
+struct mt_live_thread {
+	unsigned number; /* the debugger's */
+	pid_t lwp;
+	const char *name; /* lent for the call */
+};
+typedef void mt_live_thread_found(void *context, const struct mt_live_thread *thread);
+
+struct mt_live_trigger {
+	uint32_t number;
+	char *location;
+	char *condition; /* NULL: none */
+	uint32_t hits;
+	uint64_t most; /* snapshots; 0: no limit */
+	bool stops;
+	MT_ARRAY(char *) expressions; /* that are printed */
+	void *breakpoint;             /* the debugger's */
+};
+
+struct mt_live_debugger_ops {
+	const char *const *engines; /* that `mtrace start` takes, NULL at the end */
+	/* Of the selected program; NULL: it was never to be recorded.  MAKE: make one then, NULL
+	 * without memory. */
+	struct mt_live *(*selected)(void *context, bool make);
+	/* Of the selected process and thread; 0: none. */
+	pid_t (*pid)(void *context);
+	pid_t (*lwp)(void *context);
+	void (*each_thread)(void *context, mt_live_thread_found *found, void *found_context);
+
+	/* Why the selected program cannot be recorded now; NULL: it can. */
+	struct mt_error *(*refuse)(void *context);
+	/* Why the selected program has no history, where that is not for want of `mtrace start`. */
+	struct mt_error *(*explain_nothing)(void *context);
+	/* The selected process, which stands still, is to be recorded: mt_live_begin(). */
+	struct mt_error *(*begin)(void *context, struct mt_live *live);
+	/* LIVE is not recorded any more, by `mtrace stop`. */
+	void (*ended)(void *context, struct mt_live *live);
+	/* A line for each program that is recorded beside the selected one. */
+	void (*list_others)(void *context);
+
+	/* A breakpoint without a word to the user, at whose hits mt_live_fire() is called.  May
+	 * replace the location.  Errors: those of the location and the condition. */
+	struct mt_error *(*set_breakpoint)(void *context, struct mt_live_trigger *trigger);
+	void (*delete_breakpoint)(void *context, struct mt_live_trigger *trigger);
+	/* The user has not deleted it. */
+	bool (*has_breakpoint)(void *context, const struct mt_live_trigger *trigger);
+	/* "EXPRESSION = VALUE" in the selected thread. */
+	struct mt_error *(*evaluate)(void *context, const char *expression, struct mt_str *out);
+	/* "NAME = VALUE", a line for each argument of the function where the selected thread is. */
+	struct mt_error *(*arguments)(void *context, struct mt_str *out);
+
+	/* The caller's to free; NULL: as mt_live_defaults says. */
+	char *(*setting)(void *context, enum mt_live_setting which);
+	/* $NAME. */
+	void (*set_variable)(void *context, const char *name, uint32_t value);
+};
+
+struct mt_live_written {
+	uint32_t number;
+	char *path;
+	char *whole; /* for when the directory has changed */
+};
+
+/* A debugger, and what all its programs share. */
+struct mt_live_debugger {
+	const struct mt_live_debugger_ops *ops;
+	void *context;
+	struct mt_printer printer;
+	bool colour;
+	const struct mt_log *log;
+	const struct mt_progress *progress;
+	uint32_t snapshots; /* how many were taken, of all programs */
+	MT_ARRAY(struct mt_live_written) written;
+	MT_ARRAY(struct mt_live_trigger *) triggers;
+	uint32_t last_trigger;
+	uint32_t hits; /* of all triggers */
+};
+
+void mt_live_debugger_deinit(struct mt_live_debugger *debugger);
+void mt_live_printf(const struct mt_live_debugger *debugger, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* The caller's to free; NULL without memory. */
+char *mt_live_setting(const struct mt_live_debugger *debugger, enum mt_live_setting which);
+
+/* What was typed behind `mtrace start`; NULL: as the settings say. */
+struct mt_live_start {
+	const char *engine, *size, *threads, *stamps;
+};
+/* Records the selected program from now on, or from its start.  Options that make no sense change
+ * nothing.  Errors: USAGE; the debugger's; the session's. */
+struct mt_error *mt_live_start(struct mt_live_debugger *debugger,
+			       const struct mt_live_start *options);
+/* Errors: USAGE (nothing is being recorded, or it is running). */
+struct mt_error *mt_live_stop(struct mt_live_debugger *debugger);
+/* All that is recorded, the snapshots and the triggers. */
+void mt_live_info(const struct mt_live_debugger *debugger);
+/* The last LAST calls (0: all) of the thread TID (0: all), or only those of FUNCTION.
+ * Errors: those of mt_live_copy() and mt_timeline_write(); USAGE (no calls of it were recorded). */
+struct mt_error *mt_live_history(struct mt_live_debugger *debugger, uint64_t last, pid_t tid,
+				 const char *function);
+
+/* ---- Snapshots (snapshot.c) ---- */
+
+/* All that is known of the program LIVE, or of the one that ended, as a recording at PATH; NULL: a
+ * file without a name.  The caller's to close.  LIVE may be NULL.  Errors: USAGE (nothing was
+ * recorded; no name). */
+struct mt_error *mt_live_copy(const struct mt_live_debugger *debugger, const struct mt_live *live,
+			      const char *path, struct mt_recording **out);
+/* Takes a snapshot and writes its timeline to PATH; NULL: as `set mtrace output` says.  *WRITTEN,
+ * lent until the next snapshot, is where; *RECORDING is the caller's to close, if RECORDING is not
+ * NULL.  Errors: as above; those of writing. */
+struct mt_error *mt_live_snapshot(struct mt_live_debugger *debugger, struct mt_live *live,
+				  const char *path, const char **written,
+				  struct mt_recording **recording);
+/* The program stopped for SIGNAL: if it crashed, and ran since the last snapshot, one is taken and
+ * reported, unless `set mtrace on-crash` is off. */
+struct mt_error *mt_live_stopped(struct mt_live_debugger *debugger, struct mt_live *live,
+				 int signal);
+/* The same at its end.  WAS_LET_GO: it goes on without the debugger. */
+struct mt_error *mt_live_ended(struct mt_live_debugger *debugger, struct mt_live *live,
+			       bool was_let_go);
+/* SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL. */
+bool mt_live_is_crash(int signal);
+/* The whole path of the timeline that was written last; NULL: none was. */
+const char *mt_live_last_written(const struct mt_live_debugger *debugger);
+
+/* ---- Triggers (trigger.c) ---- */
+
+/* TEXT: "[-max COUNT] [-stop] [-print EXPRESSION]... LOCATION [if CONDITION]".
+ * Errors: USAGE; the debugger's. */
+struct mt_error *mt_live_add_trigger(struct mt_live_debugger *debugger, const char *text);
+/* Errors: USAGE ("No trigger number 7."). */
+struct mt_error *mt_live_delete_trigger(struct mt_live_debugger *debugger, const char *number);
+/* The selected thread came to TRIGGER, and its condition holds.  Errors: those of a snapshot. */
+struct mt_error *mt_live_fire(struct mt_live_debugger *debugger, struct mt_live_trigger *trigger);
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Snapshots, and their timelines: numbered throughout, whichever program they are of. */
+#include "decode/timeline.h"
+#include "live/live.h"
+#include "trace/slice.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The debugger's standard output, which "-" is elsewhere, is its user's. */
+static struct mt_error *check_name(const char *path)
+{
+	if (*path && strcmp(path, "-") != 0)
+		return NULL;
+	return mt_error_new(MT_ERROR_USAGE, "what is written needs the name of a file: \"%s\"",
+			    path);
+}
+
+static struct mt_error *check_recorded(const struct mt_live_debugger *debugger,
+				       const struct mt_live *live)
+{
+	if (live && live->session)
+		return NULL;
+	if (debugger->ops->explain_nothing)
+		mt_try(debugger->ops->explain_nothing(debugger->context));
+	return mt_error_new(MT_ERROR_USAGE,
+			    "nothing was recorded yet (\"mtrace start\", then run the program)");
+}
+
+struct mt_error *mt_live_copy(const struct mt_live_debugger *debugger, const struct mt_live *live,
+			      const char *path, struct mt_recording **out)
+{
+	if (path)
+		mt_try(check_name(path));
+	mt_try(check_recorded(debugger, live));
+	return mt_session_copy(live->session, path, 0, out);
+}
+
+/* "trace-%n.fxt" */
+static char *output_path(const struct mt_live_debugger *debugger, uint32_t number)
+{
+	mt_auto(mt_str) struct mt_str path = {0};
+	char *pattern = mt_live_setting(debugger, MT_LIVE_OUTPUT);
+
+	mt_str_append(&path, "");
+	for (const char *at = pattern; at && *at; at++) {
+		if (at[0] == '%' && at[1] == 'n') {
+			mt_str_appendf(&path, "%u", number);
+			at++;
+		} else {
+			mt_str_append_bytes(&path, at, 1);
+		}
+	}
+	path.failed |= !pattern;
+	free(pattern);
+	return path.failed ? NULL : strdup(path.text);
+}
+
+static struct mt_error *write_timeline(const struct mt_live_debugger *debugger,
+				       const struct mt_live *live, const char *path,
+				       uint32_t number, struct mt_recording **recording)
+{
+	const struct mt_timeline timeline = {.path = path};
+	struct mt_decode_stats stats = {0};
+
+	mt_try(check_recorded(debugger, live));
+	mt_try(check_name(path));
+	mt_try(mt_session_copy(live->session, NULL, number, recording));
+	return mt_timeline_write(debugger->log, debugger->progress, *recording, &timeline, &stats);
+}
+
+/* PATH becomes the list's. */
+static struct mt_error *add_written(struct mt_live_debugger *debugger, uint32_t number, char *path)
+{
+	mt_auto(mt_str) struct mt_str whole = {0};
+	char *directory = *path == '/' ? NULL : getcwd(NULL, 0);
+
+	if (directory)
+		mt_str_appendf(&whole, "%s/", directory);
+	mt_str_append(&whole, path);
+	free(directory);
+	const struct mt_live_written one = {number, path, whole.failed ? NULL : whole.text};
+	if (!one.whole || mt_array_push(&debugger->written, one))
+		return mt_error_no_memory();
+	whole.text = NULL;
+	return NULL;
+}
+
+struct mt_error *mt_live_snapshot(struct mt_live_debugger *debugger, struct mt_live *live,
+				  const char *path, const char **written,
+				  struct mt_recording **recording)
+{
+	uint32_t number = debugger->snapshots + 1;
+	char *name = path ? strdup(path) : output_path(debugger, number);
+	struct mt_recording *made = NULL;
+	struct mt_error *error =
+	    name ? write_timeline(debugger, live, name, number, &made) : mt_error_no_memory();
+
+	if (!error) {
+		debugger->snapshots = number;
+		debugger->ops->set_variable(debugger->context, "_mtrace_snapshots", number);
+		live->has_news = live->state >= MT_LIVE_SHOWN; /* it runs on */
+		error = add_written(debugger, number, name);
+	}
+	if (error) {
+		free(name);
+		mt_recording_close(made);
+		return error;
+	}
+	*written = name;
+	if (recording)
+		*recording = made;
+	else
+		mt_recording_close(made);
+	return NULL;
+}
+
+const char *mt_live_last_written(const struct mt_live_debugger *debugger)
+{
+	return debugger->written.count ? mt_array_last(&debugger->written)->whole : NULL;
+}
+
+bool mt_live_is_crash(int signal)
+{
+	return signal == SIGSEGV || signal == SIGABRT || signal == SIGBUS || signal == SIGFPE ||
+	       signal == SIGILL;
+}
+
+/* MOMENT: "SIGSEGV". */
+static struct mt_error *take_last(struct mt_live_debugger *debugger, struct mt_live *live,
+				  const char *moment, const char *hint)
+{
+	char *wanted = mt_live_setting(debugger, MT_LIVE_ON_CRASH);
+	bool is_wanted = wanted && strcmp(wanted, "off") != 0;
+	const char *path;
+
+	free(wanted);
+	if (!is_wanted || !live->session || !live->has_news)
+		return NULL;
+	mt_try(mt_live_snapshot(debugger, live, NULL, &path, NULL));
+	mt_live_printf(debugger, "[mtrace: the calls up to %s are in %s%s]\n", moment, path, hint);
+	return NULL;
+}
+
+struct mt_error *mt_live_stopped(struct mt_live_debugger *debugger, struct mt_live *live,
+				 int signal)
+{
+	return mt_live_is_crash(signal)
+		   ? take_last(debugger, live, mt_signal_name((uint32_t)signal),
+			       "; \"mtrace history\" shows the last")
+		   : NULL;
+}
+
+struct mt_error *mt_live_ended(struct mt_live_debugger *debugger, struct mt_live *live,
+			       bool was_let_go)
+{
+	return take_last(debugger, live, was_let_go ? "where it was let go" : "the end", "");
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* GDB as the debugger of live/live.h. */
+#include "gdb.h"
+#include "inferior.h"
+#include "progress.h"
+#include "refuse.h"
+#include "settings.h"
+#include "target.h"
+#include "trigger.h"
+
+static struct mt_live *selected(void *context, bool make)
+{
+	struct mt_inferior *inferior = mt_inferior_selected();
+
+	(void)context;
+	if (!inferior && make)
+		inferior = mt_inferior_of(mt_gdb_inferior());
+	return inferior ? &inferior->live : NULL;
+}
+
+static pid_t pid_of(void *context)
+{
+	(void)context;
+	return mt_gdb_pid();
+}
+
+static pid_t lwp_of(void *context)
+{
+	(void)context;
+	return mt_gdb_lwp();
+}
+
+/* By their numbers: GDB has the youngest first. */
+static void each_thread(void *context, mt_live_thread_found *found, void *found_context)
+{
+	mt_auto(mt_py) PyObject *inferior = mt_py_call_gdb("selected_inferior", "()");
+	mt_auto(mt_py) PyObject *threads =
+	    inferior ? PyObject_CallMethod(inferior, "threads", NULL) : NULL;
+	Py_ssize_t count = threads ? PyTuple_Size(threads) : 0;
+
+	(void)context;
+	while (count-- > 0) {
+		PyObject *one = PyTuple_GetItem(threads, count);
+		mt_auto(mt_py) PyObject *ptid = PyObject_GetAttrString(one, "ptid");
+		mt_auto(mt_py) PyObject *text = PyObject_GetAttrString(one, "name");
+		char *name = text && text != Py_None ? mt_py_text(text) : NULL;
+		const struct mt_live_thread thread = {
+		    .number = (unsigned)mt_py_number(one, "num", 0),
+		    .lwp = ptid ? (pid_t)PyLong_AsLong(PyTuple_GetItem(ptid, 1)) : 0,
+		    .name = name ? name : "",
+		};
+
+		PyErr_Clear();
+		found(found_context, &thread);
+		free(name);
+	}
+	PyErr_Clear();
+}
+
+/* Text is changed at stops: it may run by "continue &", or a breakpoint's condition calls us. */
+static struct mt_error *refuse(void *context)
+{
+	pid_t pid = mt_gdb_pid();
+
+	(void)context;
+	mt_try(mt_refuse(pid));
+	if (!pid || !mt_gdb_is_running())
+		return NULL;
+	return mt_error_new(MT_ERROR_USAGE, "process %d is running: stop it first (\"interrupt\")",
+			    pid);
+}
+
+static struct mt_error *explain_nothing(void *context)
+{
+	(void)context;
+	for (const struct mt_inferior *other = NULL; (other = mt_inferior_next(other));)
+		if (other->live.session)
+			return mt_error_new(MT_ERROR_USAGE,
+					    "nothing was recorded of this inferior, but of "
+					    "inferior %d (\"inferior %d\" selects that)",
+					    other->number, other->number);
+	return mt_refuse_looking_back();
+}
+
+static struct mt_error *begin(void *context, struct mt_live *live)
+{
+	(void)context;
+	mt_try(mt_inferior_begin((struct mt_inferior *)live, mt_gdb_pid(), false));
+	mt_error_destroy(mt_gdb_target_flush(live->target));
+	return NULL;
+}
+
+static void ended(void *context, struct mt_live *live)
+{
+	(void)context;
+	mt_inferior_end((struct mt_inferior *)live);
+}
+
+static void list_others(void *context)
+{
+	const struct mt_inferior *selected = mt_inferior_selected();
+
+	(void)context;
+	for (const struct mt_inferior *one = NULL; (one = mt_inferior_next(one));)
+		if (one != selected && mt_live_is_recording(&one->live))
+			mt_gdb_printf("Inferior %d is recorded, too: process %d.\n", one->number,
+				      one->live.pid);
+}
+
+static void set_variable(void *context, const char *name, uint32_t value)
+{
+	(void)context;
+	mt_gdb_set_convenience(name, value);
+}
+
+static const char *const engines[] = {"auto", "calls", "pt", NULL};
+
+static const struct mt_live_debugger_ops ops = {
+    .engines = engines,
+    .selected = selected,
+    .pid = pid_of,
+    .lwp = lwp_of,
+    .each_thread = each_thread,
+    .refuse = refuse,
+    .explain_nothing = explain_nothing,
+    .begin = begin,
+    .ended = ended,
+    .list_others = list_others,
+    .set_breakpoint = mt_trigger_set,
+    .delete_breakpoint = mt_trigger_delete,
+    .has_breakpoint = mt_trigger_is_set,
+    .evaluate = mt_trigger_evaluate,
+    .arguments = mt_trigger_arguments,
+    .setting = mt_setting,
+    .set_variable = set_variable,
+};
+
+struct mt_live_debugger *mt_gdb_debugger(void)
+{
+	static struct mt_live_debugger debugger;
+
+	if (!debugger.ops) {
+		debugger.ops = &ops;
+		const struct mt_command_context context = mt_gdb_context();
+		debugger.printer = (struct mt_printer){context.print, context.context};
+		debugger.log = context.log;
+		debugger.progress = context.progress;
+	}
+	return &debugger;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "inferior.h"
+
+#include "gdb.h"
+#include "target.h"
+
+#include <string.h>
+
+/* How the kernel names the memory that core/engine/calls/rings.c makes. */
+#define RINGS_NAME "/memfd:mtrace rings"
+
+static MT_ARRAY(struct mt_inferior *) inferiors;
+
+struct mt_inferior *mt_inferior_next(const struct mt_inferior *inferior)
+{
+	size_t next = 0;
+
+	while (inferior && next < inferiors.count && inferiors.items[next++] != inferior)
+		;
+	return next < inferiors.count ? inferiors.items[next] : NULL;
+}
+
+static struct mt_inferior *find_number(int number)
+{
+	mt_array_each (inferior, &inferiors)
+		if ((*inferior)->number == number)
+			return *inferior;
+	return NULL;
+}
+
+struct mt_inferior *mt_inferior_find(pid_t pid)
+{
+	mt_array_each (inferior, &inferiors)
+		if ((*inferior)->live.pid == pid && mt_live_is_recording(&(*inferior)->live))
+			return *inferior;
+	return NULL;
+}
+
+/* After exec a process may be in another inferior (follow-exec-mode new). */
+struct mt_inferior *mt_inferior_selected(void)
+{
+	int number = mt_gdb_inferior();
+	struct mt_inferior *inferior = find_number(number);
+
+	if (inferior || !mt_gdb_pid())
+		return inferior;
+	inferior = mt_inferior_find(mt_gdb_pid());
+	if (inferior)
+		inferior->number = number;
+	return inferior;
+}
+
+struct mt_inferior *mt_inferior_of(int number)
+{
+	struct mt_inferior *inferior = find_number(number);
+
+	if (inferior)
+		return inferior;
+	inferior = calloc(1, sizeof(*inferior));
+	if (inferior && !mt_array_push(&inferiors, inferior)) {
+		inferior->number = number;
+		return inferior;
+	}
+	free(inferior);
+	return NULL;
+}
+
+static struct mt_error *see_rings(void *context, const struct mt_map *map)
+{
+	bool *there = context;
+
+	*there |= strncmp(map->path, RINGS_NAME, strlen(RINGS_NAME)) == 0;
+	return NULL;
+}
+
+struct mt_error *mt_inferior_look_for_rings(const struct mt_inferior *inferior, bool *there)
+{
+	struct mt_target *target = inferior->live.target;
+
+	*there = false;
+	return target->ops->each_map(target, inferior->live.pid, see_rings, there);
+}
+
+static struct mt_error *on_libraries(void *context, pid_t lwp)
+{
+	struct mt_inferior *inferior = context;
+	struct mt_live *live = &inferior->live;
+	const struct mt_stop stop = {.kind = MT_STOP_LIBRARIES, .pid = live->pid, .lwp = lwp};
+
+	/* While it begins it looks for what it loads itself. */
+	if (live->state <= MT_LIVE_BEGINNING || mt_gdb_pid() != live->pid)
+		return NULL;
+	struct mt_error *error = mt_session_take(live->session, &stop);
+	if (error && mt_error_code(error) == MT_ERROR_INTERRUPTED && live->state == MT_LIVE_SHOWN)
+		live->state = MT_LIVE_CANCELLED;
+	mt_try(error);
+	return inferior->has_rings ? NULL
+				   : mt_inferior_look_for_rings(inferior, &inferior->has_rings);
+}
+
+struct mt_error *mt_inferior_begin(struct mt_inferior *inferior, pid_t pid, bool fresh)
+{
+	struct mt_target *target;
+
+	mt_births_forget(&inferior->births);
+	inferior->has_rings = false;
+	mt_try(mt_gdb_target_create(on_libraries, inferior, &target));
+	mt_gdb_target_set_pid(target, pid);
+	inferior->live.options.engine.is_clean = pid == inferior->child;
+	inferior->child = 0;
+	mt_try(mt_live_begin(&inferior->live, target, pid, mt_gdb_lwp(), fresh));
+	inferior->has_rings = !fresh;
+	return NULL;
+}
+
+void mt_inferior_end(struct mt_inferior *inferior)
+{
+	mt_live_end(&inferior->live);
+	mt_births_forget(&inferior->births);
+	if (inferior->live.target)
+		mt_gdb_target_let_go(inferior->live.target);
+}
+
+static void destroy(struct mt_inferior *inferior)
+{
+	mt_births_forget(&inferior->births);
+	mt_live_deinit(&inferior->live);
+	free(inferior);
+}
+
+void mt_inferior_forget(int number)
+{
+	for (size_t i = 0; i < inferiors.count; i++) {
+		if (inferiors.items[i]->number != number)
+			continue;
+		destroy(inferiors.items[i]);
+		memmove(&inferiors.items[i], &inferiors.items[i + 1],
+			(--inferiors.count - i) * sizeof(inferiors.items[0]));
+		return;
+	}
+}
+
+void mt_inferiors_destroy(void)
+{
+	mt_array_each (inferior, &inferiors)
+		destroy(*inferior);
+	mt_array_deinit(&inferiors);
+}
+
+struct mt_error *mt_inferior_inherit(const struct mt_inferior *parent, int number, pid_t child,
+				     struct mt_inferior **out)
+{
+	struct mt_inferior *inferior = mt_inferior_of(number);
+
+	if (!inferior)
+		return mt_error_no_memory();
+	mt_births_forget(&inferior->births);
+	mt_live_discard(&inferior->live);
+	mt_try(mt_live_inherit(&inferior->live, &parent->live));
+	inferior->live.state = MT_LIVE_ARMED;
+	inferior->has_rings = false;
+	inferior->child = child;
+	*out = inferior;
+	return NULL;
+}

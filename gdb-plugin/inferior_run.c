@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What happens to programs, as GDB reports it, and what becomes of their recordings then. */
+#include "gdb.h"
+#include "inferior.h"
+#include "pristine.h"
+#include "process/proc.h"
+#include "refuse.h"
+#include "target.h"
+
+#include <linux/kcmp.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* The first error is reported; all are tried. */
+static struct mt_error *join(struct mt_error *first, struct mt_error *other)
+{
+	if (!first)
+		return other;
+	mt_error_destroy(other);
+	return first;
+}
+
+/* As after vfork(), until exec. */
+static bool shares_memory(pid_t parent, pid_t child)
+{
+	return syscall(SYS_kcmp, parent, child, KCMP_VM, 0, 0) == 0;
+}
+
+static struct mt_error *restore_breakpoints(struct mt_inferior *inferior)
+{
+	mt_try(mt_births_restore(inferior));
+	return mt_gdb_target_restore(inferior->live.target);
+}
+
+static struct mt_error *show(struct mt_inferior *inferior, bool selected)
+{
+	struct mt_live *live = &inferior->live;
+	bool has_yielded = live->state == MT_LIVE_YIELDED;
+
+	if (live->state != MT_LIVE_HIDDEN && !has_yielded)
+		return NULL;
+	/* GDB's log contains what each instruction changed: patches would come into it, and into
+	 * what it undoes. */
+	if (selected && mt_gdb_is_recording()) {
+		live->state = MT_LIVE_YIELDED;
+		return has_yielded ? NULL
+				   : mt_error_new(MT_ERROR_UNSUPPORTED,
+						  "GDB records the program itself now: its calls "
+						  "are recorded again after \"record stop\"");
+	}
+	live->state = MT_LIVE_HIDDEN;
+	live->has_news = true;
+	inferior->forked = false;
+	return mt_pristine_show(live, selected);
+}
+
+/* A child that GDB follows has its parent's agent, so that nothing has to be called in it. */
+static struct mt_error *begin(struct mt_inferior *inferior, pid_t pid)
+{
+	mt_try(mt_refuse(pid));
+	if (mt_is_fresh(pid))
+		return mt_inferior_begin(inferior, pid, true);
+	if (pid != inferior->child && pid == inferior->reported)
+		return NULL;
+	if (pid != inferior->child) {
+		inferior->reported = pid;
+		return mt_error_new(
+		    MT_ERROR_USAGE,
+		    "process %d is not being recorded; stop it and run \"mtrace start\"", pid);
+	}
+	if (inferior->lender && shares_memory(inferior->lender, pid))
+		return NULL; /* its exec is waited for */
+	mt_try(mt_inferior_begin(inferior, pid, false));
+	return show(inferior, true);
+}
+
+static struct mt_error *resume(struct mt_inferior *inferior, pid_t pid)
+{
+	inferior->crash = 0;
+	if (inferior->live.state == MT_LIVE_OFF)
+		return NULL;
+	if (!mt_live_is_recording(&inferior->live))
+		return begin(inferior, pid);
+	mt_try(restore_breakpoints(inferior));
+	return show(inferior, true);
+}
+
+/* One that goes on together with the selected one. */
+static struct mt_error *resume_other(struct mt_inferior *inferior)
+{
+	if (mt_live_is_recording(&inferior->live))
+		return show(inferior, false);
+	if (inferior->live.state == MT_LIVE_OFF || !inferior->child ||
+	    inferior->reported == inferior->child)
+		return NULL;
+	inferior->reported = inferior->child;
+	return mt_error_new(MT_ERROR_UNSUPPORTED,
+			    "process %d is not being recorded up to the next stop, since it goes "
+			    "on together with its parent (\"set schedule-multiple\")",
+			    inferior->child);
+}
+
+/* Once for each: that another one is recorded does not mean this one. */
+static struct mt_error *report_stranger(pid_t pid)
+{
+	static pid_t reported;
+
+	for (const struct mt_inferior *one = NULL;
+	     pid != reported && (one = mt_inferior_next(one));) {
+		if (!mt_live_is_recording(&one->live))
+			continue;
+		reported = pid;
+		return mt_error_new(MT_ERROR_USAGE,
+				    "process %d is not being recorded: \"mtrace start\" applies "
+				    "to one inferior, and was run for inferior %d",
+				    pid, one->number);
+	}
+	return NULL;
+}
+
+static struct mt_error *prepare(struct mt_inferior *inferior)
+{
+	bool records = mt_live_is_recording(&inferior->live);
+
+	if (!records &&
+	    (inferior->live.state == MT_LIVE_OFF || !inferior->child || inferior->lender))
+		return NULL;
+	mt_try(mt_gdb_select_inferior(inferior->number));
+	if (records)
+		return restore_breakpoints(inferior);
+	mt_try(mt_inferior_begin(inferior, inferior->child, false));
+	return mt_gdb_target_flush(inferior->live.target);
+}
+
+struct mt_error *mt_inferiors_continue(void)
+{
+	const struct mt_inferior *selected = mt_inferior_selected();
+	mt_auto(mt_py) PyObject *thread = mt_py_call_gdb("selected_thread", "()");
+	struct mt_error *error = NULL;
+
+	if (!thread || thread == Py_None || !mt_gdb_parameter("schedule-multiple")) {
+		PyErr_Clear();
+		return NULL;
+	}
+	for (struct mt_inferior *one = NULL; (one = mt_inferior_next(one));)
+		if (one != selected)
+			error = join(error, prepare(one));
+	mt_auto(mt_py) PyObject *done = PyObject_CallMethod(thread, "switch", NULL);
+	return done ? error : join(error, mt_py_error());
+}
+
+struct mt_error *mt_inferiors_resume(void)
+{
+	pid_t pid = mt_gdb_pid();
+	struct mt_inferior *selected = pid ? mt_inferior_selected() : NULL;
+	struct mt_error *error = NULL;
+
+	if (selected)
+		error = resume(selected, pid);
+	else if (pid)
+		error = report_stranger(pid);
+	bool all = mt_gdb_parameter("schedule-multiple");
+	for (struct mt_inferior *one = NULL; all && (one = mt_inferior_next(one));)
+		if (one != selected)
+			error = join(error, resume_other(one));
+	mt_pristine_expect_nothing();
+	return error;
+}
+
+/* What it stopped for goes into the recording, as far as that is a signal of its own. */
+static struct mt_error *note_signal(struct mt_inferior *inferior, pid_t lwp)
+{
+	siginfo_t info = {0};
+
+	if (ptrace(PTRACE_GETSIGINFO, lwp, 0, &info) || info.si_signo == SIGTRAP ||
+	    info.si_signo == SIGSTOP || info.si_signo == 0)
+		return NULL;
+	struct mt_stop stop = {.kind = MT_STOP_SIGNAL,
+			       .pid = inferior->live.pid,
+			       .lwp = lwp,
+			       .signal = info.si_signo,
+			       .code = info.si_code};
+	if (mt_live_is_crash(info.si_signo)) {
+		inferior->crash = info.si_signo;
+		if (info.si_code > 0 && info.si_code != SI_KERNEL)
+			stop.address = (uint64_t)(uintptr_t)info.si_addr;
+	}
+	return mt_session_take(inferior->live.session, &stop);
+}
+
+struct mt_error *mt_inferiors_stopped(pid_t lwp)
+{
+	const struct mt_inferior *selected = mt_inferior_selected();
+	struct mt_error *error = NULL;
+
+	for (struct mt_inferior *one = NULL; (one = mt_inferior_next(one));) {
+		if (one->live.state < MT_LIVE_SHOWN)
+			continue;
+		struct mt_error *failed = mt_live_hide(&one->live);
+		mt_error_destroy(mt_gdb_target_flush(one->live.target));
+		if (!mt_live_is_recording(&one->live))
+			mt_inferior_end(one);
+		/* Now the thread stands where the program's own code made it stop. */
+		if (!failed && one == selected && lwp && mt_gdb_pid() == one->live.pid)
+			failed = note_signal(one, lwp);
+		error = join(error, failed);
+	}
+	return error;
+}
+
+/* GDB keeps it: by follow-fork-mode child, or detach-on-fork off. */
+static struct mt_error *on_child(struct mt_inferior *parent, int number, pid_t pid)
+{
+	bool shares = shares_memory(parent->live.pid, pid);
+	struct mt_inferior *child;
+
+	if (!shares)
+		mt_try(mt_session_clean(parent->live.session, parent->live.pid, pid));
+	parent->forked = true;
+	mt_try(mt_inferior_inherit(parent, number, pid, &child));
+	child->lender = shares ? parent->live.pid : 0;
+	return NULL;
+}
+
+struct mt_error *mt_inferior_new_thread(int number, pid_t pid, pid_t lwp)
+{
+	struct mt_inferior *inferior = mt_inferior_find(pid), *parent;
+	const struct mt_stop stop = {
+	    .kind = MT_STOP_NEW_THREAD, .pid = pid, .lwp = pid, .child = lwp};
+
+	if (inferior && lwp == pid)
+		return NULL;
+	if (inferior) {
+		mt_try(mt_session_reap(inferior->live.session));
+		mt_try(mt_session_take(inferior->live.session, &stop));
+		mt_session_tick(inferior->live.session);
+		return NULL;
+	}
+	parent = mt_inferior_find(mt_proc_status_number(pid, "PPid"));
+	if (parent)
+		return on_child(parent, number, pid);
+	/* GDB puts breakpoints that are at addresses into a new process, too, where there is
+	 * something else, or nothing.  They come back when their own goes on. */
+	for (struct mt_inferior *one = NULL; (one = mt_inferior_next(one));) {
+		if (!mt_live_is_recording(&one->live))
+			continue;
+		mt_births_withdraw(&one->births);
+		mt_gdb_target_withdraw(one->live.target);
+	}
+	return NULL;
+}
+
+/* It had no memory of its own to be recorded in. */
+static struct mt_error *begin_after_exec(struct mt_inferior *inferior, pid_t pid)
+{
+	if (inferior->live.state == MT_LIVE_OFF || inferior->child != pid || !inferior->lender ||
+	    shares_memory(inferior->lender, pid) || !mt_is_fresh(pid))
+		return NULL;
+	return mt_inferior_begin(inferior, pid, true);
+}
+
+/* Its rings were mapped, and are not any more. */
+struct mt_error *mt_inferior_check_exec(void)
+{
+	struct mt_inferior *inferior = mt_inferior_selected();
+	pid_t pid = mt_gdb_pid();
+	bool there = false, had = inferior && inferior->has_rings;
+
+	if (inferior && pid && !mt_live_is_recording(&inferior->live))
+		return begin_after_exec(inferior, pid);
+	if (!inferior || inferior->live.state < MT_LIVE_SHOWN || pid != inferior->live.pid)
+		return NULL;
+	const struct mt_stop stop = {.kind = MT_STOP_EXEC, .pid = pid, .lwp = pid, .child = pid};
+	mt_try(mt_inferior_look_for_rings(inferior, &there));
+	inferior->has_rings = there;
+	if (there || !had)
+		return NULL;
+	mt_births_forget(&inferior->births);
+	return mt_session_take(inferior->live.session, &stop);
+}
+
+/* What GDB let go, the user has done with; but for one whose child GDB follows instead. */
+struct mt_error *mt_inferior_ended(struct mt_inferior *inferior, int status)
+{
+	pid_t pid = inferior->live.pid;
+	const struct mt_stop stop = {
+	    .kind = MT_STOP_EXITED, .pid = pid, .lwp = pid, .status = status};
+	struct mt_error *error = NULL;
+	bool is_gone = mt_proc_has_ended(pid);
+
+	if (is_gone)
+		error = mt_session_take(inferior->live.session, &stop);
+	mt_inferior_end(inferior);
+	if (!is_gone && !inferior->forked)
+		inferior->live.state = MT_LIVE_OFF;
+	return error;
+}
