@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The same `mtrace …` commands, given to GDB and to mtdb's prompt, are answered in the same words."""
+import difflib
+import re
+import subprocess
+
+import pytest
+
+# Printed by GDB or by both about the program, not about recording.
+NOISE = re.compile(r"^(Breakpoint \d+( at|,)|\[Thread debugging|Using host|\[Inferior|\[Switching|"
+                   r"warning: |mtdb: |Undefined command|\d+\t|Program |Usage: mtrace help|none: total|$|"
+                   r".* at \S+\.c:\d+$|__pthread|#)")
+NORMAL = [
+    (re.compile(r"[Pp]rocess \d+"), "process N"),
+    (re.compile(r"(in thread|LWP|^Thread) \d+"), r"\1 N"),
+    (re.compile(r"~?-?\d+(\.\d+)? (ns|µs|ms|s)\b"), "TIME"),
+    (re.compile(r"(?<= )\d+% of"), "PERCENT of"),
+    (re.compile(r"(?<=\S) +"), " "),
+]
+
+
+def normalized(text):
+    lines = []
+    for line in text.splitlines():
+        if NOISE.match(line):
+            continue
+        for pattern, replacement in NORMAL:
+            line = pattern.sub(replacement, line)
+        lines.append(line.strip())
+    return lines
+
+
+@pytest.fixture(name="same")
+def same_fixture(gdb, mtdb, compile, tmp_path):
+    """same(commands, arguments): what both print; it is the same."""
+    program = compile("debug_steps.c", "-O0")
+
+    def run(commands, *arguments):
+        theirs = gdb(None, f"file {program}", f"set args {' '.join(arguments)}", *commands)
+        words = [word for command in commands for word in ("-ex", command)]
+        ours = subprocess.run([mtdb, "-batch", *words, "--args", program, *arguments], cwd=tmp_path,
+                              text=True, capture_output=True, check=False, timeout=120,
+                              stdin=subprocess.DEVNULL)
+        both = [normalized(theirs.output) + normalized(theirs.errors),
+                normalized(ours.stdout) + normalized(ours.stderr)]
+        differences = "\n".join(difflib.unified_diff(*both, "gdb", "mtdb", lineterm=""))
+        assert not differences, differences
+        return both[1]
+
+    return run
+
+
+REFUSED = [
+    ("mtrace stop", "nothing is being recorded"),
+    ("mtrace stop now", "mtrace stop takes no arguments"),
+    ("mtrace start now", "takes options only"),
+    ("mtrace start -engine step", "does not work in a debugger"),
+    ("mtrace start -size", "-size needs a value"),
+    ("mtrace start -size 3x", "is not a size"),
+    ("mtrace start -size 1", "too small"),
+    ("mtrace start -nothing 1", "unknown option: -nothing"),
+    ("mtrace start -t all", "-t: ambiguous option: -threads or -timestamps"),
+    ("mtrace start -threads some", "it can be all or current"),
+    ("mtrace start -timestamps never", "must be sampled or full"),
+    ("mtrace trigger", "needs a location"),
+    ("mtrace trigger -stop", "needs a location"),
+    ("mtrace trigger if 1 == 1", "needs a location"),
+    ("mtrace trigger -max 0 main", "number of snapshots"),
+    ("mtrace trigger -print", "-print needs a value"),
+    ("mtrace trigger add if", 'the condition behind "if" is missing'),
+    ("mtrace trigger add if  ", 'the condition behind "if" is missing'),
+    ("mtrace trigger add -stop", "stand before the location"),
+    ("mtrace trigger add -max 3 if a > 1", "stand before the location"),
+    ("mtrace trigger add if nosuch > 4", 'No symbol "nosuch" in current context.'),
+    ("mtrace delete", "needs a trigger's number"),
+    ("mtrace delete 1 2", "needs a trigger's number"),
+    ("mtrace delete x", "trigger"),
+    ("mtrace delete 3", "No trigger number 3."),
+    ("mtrace history", "nothing was recorded yet"),
+    ("mtrace history 3 add b", '"b" is one word too many'),
+    ("mtrace history -thread", "-thread needs a value"),
+    ("mtrace history -th 7", "Unknown thread 7."),
+    ("mtrace snapshot", "nothing was recorded yet"),
+    ("mtrace snapshot a b", 'takes one file: "b"'),
+    ("mtrace save", "needs one file"),
+    ("mtrace save ''", "needs the name of a file"),
+    ("mtrace save -", "needs the name of a file"),
+    ("mtrace save x.perf", "nothing was recorded yet"),
+    ("mtrace info x", "takes no arguments"),
+    ("mtrace view /no/such", "cannot read /no/such"),
+]
+
+
+def test_what_is_refused(same):
+    lines = same([command for command, _ in REFUSED])
+    assert len(lines) == len(REFUSED), "\n".join(lines)
+    for line, (command, expected) in zip(lines, REFUSED):
+        assert expected in line, command
+
+
+def test_a_session(same, tmp_path):
+    lines = same([
+        "mtrace info", "mtrace start -si 64k", "mtrace info",
+        'mtrace trigger -print a -print "a + b" -print nosuch add if a > 0',
+        "mtrace trigger -max 1 -stop square if v == 2 && -max != 7 || v == 2",
+        "mtrace trigger -stop -max 1 factorial if n == 3 || -n > 7", "mtrace trigger main", "mtrace delete 3",
+        "run", "mtrace info", "mtrace start", 'mtrace snapshot "a b.txt"', "mtrace save x.perf",
+        "mtrace history 4", "mtrace history -t 1 2 factorial", "mtrace history 3 nosuch",
+        "mtrace stop", "mtrace stop", "mtrace info", "mtrace history 1", "continue", "mtrace info"])
+    text = "\n".join(lines)
+    assert "Trigger 1: add if a > 0: 2 hits" in lines and "Trigger 2: factorial if" in text
+    assert "a + b = 2" in lines and 'nosuch: No symbol "nosuch" in current context.' in lines
+    assert "process N is already being recorded" in lines and "Recording stopped." in lines
+    assert "Snapshot 4 is in a b.txt." in lines and (tmp_path / "a b.txt").stat().st_size
+    assert sum(" factorial " in line for line in lines) >= 4
+
+
+def test_a_crash_and_an_end(same):
+    """A snapshot at each, unless nothing ran since the last one."""
+    commands = ["mtrace start", "handle SIGUSR1 nostop noprint pass", "run", "mtrace history 2", "mtrace info",
+                "mtrace stop", "run", "mtrace info"]
+    lines = same(commands, "a", "b")
+    assert '[mtrace: the calls up to SIGABRT are in trace-1.fxt; "mtrace history" shows the last]' in lines
+    lines = same(["mtrace start", "run", "mtrace info", "run", "mtrace stop", "run", "mtrace info"])
+    assert "[mtrace: the calls up to the end are in trace-2.fxt]" in lines
+    assert lines.count("[mtrace: the calls up to the end are in trace-1.fxt]") == 1
