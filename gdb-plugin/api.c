@@ -9,14 +9,12 @@
 
 const char mt_api_start_doc[] =
     "start(engine=None, size=None, timestamps=None, threads=None)\n--\n\n"
-    "Record the program, from now on or when it runs; as the command \"mtrace start\".";
+    "Start recording, now or when the program runs, like the command \"mtrace start\".";
 const char mt_api_stop_doc[] = "stop()\n--\n\nStop recording.";
-const char mt_api_snapshot_doc[] =
-    "snapshot(path=None)\n--\n\n"
-    "Write what was recorded so far as a timeline, and return it as a Snapshot.";
-const char mt_api_triggers_doc[] =
-    "triggers()\n--\n\n"
-    "The triggers, each a dict of number, location, condition (or None), hits.";
+const char mt_api_snapshot_doc[] = "snapshot(path=None)\n--\n\n"
+				   "Write what was recorded so far as a timeline, and return it.";
+const char mt_api_triggers_doc[] = "triggers()\n--\n\n"
+				   "Return the triggers.";
 
 PyObject *mt_api_start(PyObject *module, PyObject *args, PyObject *keywords)
 {

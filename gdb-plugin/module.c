@@ -31,7 +31,8 @@ static PyMethodDef methods[] = {
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "mtrace",
-    .m_doc = "The function calls of the program that GDB debugs.  Failures are gdb.GdbError.",
+    .m_doc =
+	"Record the function calls of the program that GDB debugs.  Failures raise gdb.GdbError.",
     .m_size = -1,
     .m_methods = methods,
 };

@@ -216,7 +216,7 @@ static PyType_Spec spec = {
 };
 
 static const char doc[] =
-    "A call: the thread's number (of the system), how deep it lies, and its times.";
+    "A call: its thread (the system's thread ID), its depth in the stack, and its times.";
 
 struct mt_error *mt_slices_define(PyObject *module)
 {

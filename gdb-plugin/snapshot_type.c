@@ -41,13 +41,13 @@ static PyObject *get_number(PyObject *self, void *closure)
 }
 
 static PyGetSetDef members[] = {
-    {(char *)"path", get_path, NULL, (char *)"The file of its timeline.", NULL},
-    {(char *)"number", get_number, NULL, (char *)"Counted from 1.", NULL},
+    {(char *)"path", get_path, NULL, (char *)"The path of its timeline.", NULL},
+    {(char *)"number", get_number, NULL, (char *)"The number of the snapshot, from 1.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static const char snapshot_doc[] =
-    "What was recorded up to a moment.  Iterating gives its slices (Slice), by thread, and in the "
+    "What was recorded up to a given time.  Iterating yields its slices (Slice) by thread, in the "
     "order in which they began.";
 
 static PyType_Slot slots[] = {

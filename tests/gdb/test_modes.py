@@ -20,7 +20,7 @@ def test_a_core_file(gdb, compile):
     gdb(program, "run fault", "generate-core-file x.core")
     session = gdb(program, "core-file x.core", "mtrace start", "mtrace history", "bt")
     first, second = session.errors.splitlines()
-    assert "a core file does not run" in first and "holds no history of calls, only those" in second
+    assert "a core file does not run" in first and "contains no history of calls, only those" in second
     assert "#3" in session.output
 
 
