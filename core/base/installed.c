@@ -4,6 +4,7 @@
 #include "base/str.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,7 @@ char *mt_installed_find(const char *name)
 	/* In a build directory's bench/ or tests/ too, where programs of the core's own stand. */
 	static const char *const places[] = {"/", "/../lib/mtrace/", "/../"};
 	char own[PATH_MAX], *found = NULL;
+	bool is_denied = false;
 
 	if (!own_path(own))
 		return NULL;
@@ -38,6 +40,9 @@ char *mt_installed_find(const char *name)
 		mt_str_appendf(&path, "%s%s%s", own, places[i], name);
 		if (!path.failed)
 			found = realpath(path.text, NULL);
+		is_denied = is_denied || (!found && errno == EACCES);
 	}
+	if (!found && is_denied)
+		errno = EACCES;
 	return found;
 }

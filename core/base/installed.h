@@ -4,8 +4,8 @@
 #ifndef MT_BASE_INSTALLED_H
 #define MT_BASE_INSTALLED_H
 
-/* The real path of NAME, the caller's to free; NULL: it is in none of the directories, or there is
- * no memory. */
+/* The real path of NAME, the caller's to free; NULL, and errno: it is in none of the directories
+ * (ENOENT), one of them cannot be searched (EACCES), or there is no memory. */
 char *mt_installed_find(const char *name);
 
 #endif

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What cannot be attached to is refused in clear words, and runs on."""
+import contextlib
 import os
+import pathlib
 import re
 import shutil
 import subprocess
+import tempfile
 import time
 
 import pytest
@@ -121,14 +124,42 @@ def test_itself(mtdb):
     assert done.returncode == 2 and "cannot attach to myself" in done.stderr
 
 
-def test_not_permitted(start, compile, mtdb, need, tmp_path):
+@contextlib.contextmanager
+def readable_by_all(*paths):
+    """Copies in a directory that any user can reach, as the build directory may not be."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        for path in paths:
+            shutil.copy(path, folder)
+        yield pathlib.Path(folder)
+
+
+def attach_as_nobody(mtdb, pid):
+    return subprocess.run([mtdb, "attach", "-o", "/dev/null", "-f", "text", "-p", str(pid)],
+                          check=False, capture_output=True, text=True, user=65534, group=65534,
+                          extra_groups=[])
+
+
+def test_not_permitted(start, compile, mtdb, build):
     if os.geteuid():
         pytest.skip("only root can become somebody else")
     process = start(compile("attach_refused.c"))
-    done = subprocess.run([need("setpriv", "util-linux"), "--reuid=65534", "--clear-groups", mtdb,
-                           "attach", "-o", "/dev/null", "-f", "text", "-p", str(process.pid)],
-                          check=False, capture_output=True, text=True)
-    if "setpriv" in done.stderr or "ermission denied" in done.stderr:
-        pytest.skip("mtdb cannot be run by others here")
+    with readable_by_all(mtdb, build / "libmtrace-agent.so") as folder:
+        done = attach_as_nobody(folder / "mtdb", process.pid)
     assert done.returncode == 1 and "the system does not permit it" in done.stderr
     check_it_goes_on(process)
+
+
+def test_an_agent_that_the_user_cannot_read(mtdb, build):
+    """A build below a home directory of mode 700 is there, and the message does not deny it."""
+    if os.geteuid():
+        pytest.skip("only root can become somebody else")
+    with readable_by_all(mtdb, build / "libmtrace-agent.so") as folder:
+        private = folder / "private"
+        private.mkdir(mode=0o700)
+        (folder / "libmtrace-agent.so").rename(private / "libmtrace-agent.so")
+        (folder / "libmtrace-agent.so").symlink_to(private / "libmtrace-agent.so")
+        done = attach_as_nobody(folder / "mtdb", os.getpid())
+    assert done.returncode == 1
+    assert "libmtrace-agent.so beside mtdb cannot be read by this user" in done.stderr
+    assert "permission denied" in done.stderr

@@ -78,6 +78,10 @@ struct mt_error *mt_calls_agent_find(struct mt_calls_agent *agent)
 	struct mt_elf_file file = {0};
 
 	agent->path = mt_installed_find(AGENT_NAME);
+	if (!agent->path && errno == EACCES)
+		return mt_error_new(MT_ERROR_PERMISSION, AGENT_NAME
+				    " beside mtdb cannot be read by this user: permission "
+				    "denied (install mtdb where all users may read it)");
 	if (!agent->path)
 		return mt_error_new(MT_ERROR_NOT_FOUND, AGENT_NAME
 				    " stands neither beside mtdb nor in ../lib (make, or "

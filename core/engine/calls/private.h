@@ -35,7 +35,7 @@
 
 /* agent.c */
 /* Finds the agent beside the executable, or in lib/ beside its bin/.
- * Errors: NOT_FOUND; those of opening it. */
+ * Errors: NOT_FOUND; PERMISSION; those of opening it. */
 struct mt_error *mt_calls_agent_find(struct mt_calls_agent *agent);
 void mt_calls_agent_deinit(struct mt_calls_agent *agent);
 /* The address of a symbol in a file's dynamic symbol table; 0: it has none of that name. */
