@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from conftest import state_of, wait_until
+from tests.watchdog import descendants
 
 STATIC = ["-O1", "-static", "-w"]
 STEP = "--engine=step"
@@ -122,8 +123,8 @@ def test_signals_to_mtdb_are_the_programs(mtdb, endless, tmp_path, number):
 
 def test_killed_mtdb_leaves_nothing_under_the_name(mtdb, endless, tmp_path):
     process = start(mtdb, endless, tmp_path, "--record", tmp_path / "x.data")
-    children = subprocess.run(["pgrep", "-P", str(process.pid)], text=True, capture_output=True,
-                              check=False).stdout.split()
+    children = descendants(process.pid)
+    assert children
     process.kill()
     process.communicate(timeout=60)
     assert not {"out.txt", "x.data"} & set(left_in(tmp_path))
