@@ -42,7 +42,7 @@ MAN_PAGES    := $(MAN_SOURCES:docs/man/%.md=$(BUILD)/man/%)
 # The plugin: for whatever Python GDB was built with, which it alone knows.
 PLUGIN_SOURCES := $(wildcard gdb-plugin/*.c)
 PLUGIN_OBJECTS := $(PLUGIN_SOURCES:%.c=$(BUILD)/obj/%.o)
-ifneq ($(filter-out help clean dist format lint demo check,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out help clean dist format lint demo check check-long,$(or $(MAKECMDGOALS),all)),)
 -include $(BUILD)/gdb-python.mk
 endif
 PLUGIN := $(if $(GDB_PYTHON),$(BUILD)/mtrace.abi3.so $(BUILD)/mtrace.py)
@@ -50,7 +50,7 @@ PLUGIN := $(if $(GDB_PYTHON),$(BUILD)/mtrace.abi3.so $(BUILD)/mtrace.py)
 # One command after the other, each on all processors, whether or not -j was given.
 PARALLEL_MAKE = $(MAKE) $(if $(findstring --jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: all unit pytest man check check-kernel check-kernel-newer check-hardware demo bench bench-calls lint format fuzz fuzzers soak install uninstall dist \
+.PHONY: all unit pytest man check check-long check-kernel check-kernel-newer check-hardware demo bench bench-calls lint format fuzz fuzzers soak install uninstall dist \
         clean help
 all: $(BUILD)/libmtrace-core.a $(BUILD)/libmtrace-agent.so $(BUILD)/mtrace-view \
      $(BUILD)/mtdb $(PLUGIN)
@@ -130,13 +130,17 @@ pytest: all
 man: $(MAN_PAGES)
 
 demo:
-	@scripts/install-deps build
+	@scripts/install-deps build demo
 	@$(PARALLEL_MAKE) --no-print-directory -s all
 	@scripts/demo $(BUILD)
 
 check:
-	@scripts/install-deps build test lint
+	@scripts/install-deps build demo test lint
 	@scripts/check $(BUILD)
+
+check-long:
+	@scripts/install-deps build demo test lint
+	@scripts/check --long $(BUILD)
 
 check-kernel: all
 	@tests/kernel/run $(BUILD)
@@ -196,7 +200,8 @@ clean:
 
 help:
 	@echo 'make demo       record a program that crashes, in GDB, and show its last calls'
-	@echo 'make check      lint and all tests, also under the sanitizers'
+	@echo 'make check      lint and all tests but the long ones'
+	@echo 'make check-long long comparisons, clang-tidy, the tests under the sanitizers'
 	@echo 'make check-kernel a kernel in qemu, with a PMU intel_pt that plays what tests give it'
 	@echo 'make check-kernel-newer the same with a kernel of a later release, which it downloads'
 	@echo 'make check-hardware  what only a processor with Intel PT can show'

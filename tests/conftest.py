@@ -111,7 +111,7 @@ def recordings():
     """Recordings from real hardware, which are not part of the project."""
     folder = ROOT.parent / "shared" / "recordings"
     if not folder.is_dir():
-        pytest.skip(f"no recordings of real hardware in {folder}")
+        pytest.skip("no recordings of real hardware, which are not part of the project")
     return folder
 
 
