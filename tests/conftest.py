@@ -32,6 +32,17 @@ def pytest_configure():
     watchdog.hear_signals()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Those that tests/long.txt lists; before -m deselects."""
+    lines = (ROOT / "tests" / "long.txt").read_text().splitlines()
+    expressions = [line for line in lines if line and not line.startswith("#")]
+    listed = re.compile("|".join(f"(?:{expression})" for expression in expressions))
+    for item in items:
+        if listed.search(item.nodeid):
+            item.add_marker(pytest.mark.long)
+
+
 @pytest.fixture(autouse=True)
 def fail_if_it_hangs(request):
     """First to begin and last to end, so it sees what other fixtures wait for as well."""
@@ -104,6 +115,16 @@ def perf_events(run_mtdb):
     refused = re.search(r"^faults +no +(.*)", run_mtdb("doctor").stdout, re.M)
     if refused:
         pytest.skip(refused[1])
+
+
+@pytest.fixture(scope="session")
+def gdb_writes_registers(need, compile):
+    """Skips where GDB calls no function in the program, and starts no recording in its midst."""
+    done = subprocess.run([need("gdb"), "-nx", "-batch", "-ex", "break main", "-ex", "run",
+                           "-ex", 'print *"abc"', compile("crash.c")], text=True,
+                          capture_output=True, check=False, timeout=120)
+    if "write extended state" in done.stderr:
+        pytest.skip("GDB before 14 writes no registers of a processor that has AMX")
 
 
 @pytest.fixture(scope="session")

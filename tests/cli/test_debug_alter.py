@@ -32,6 +32,7 @@ def program(compile):
     return compile("debug_calls.c", "-O0")
 
 
+@pytest.mark.usefixtures("gdb_writes_registers")
 def test_same(need, mtdb, program):
     lines = same(need("gdb"), mtdb, [*words_of([*LOCATIONS, *JUMPS, *RETURNS]), program])
     assert any("is not in `half'.  Jump anyway?" in line for line in lines)

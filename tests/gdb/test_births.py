@@ -5,6 +5,8 @@ import re
 import subprocess
 import time
 
+import pytest
+
 from conftest import wait_until
 
 FORK = """
@@ -76,6 +78,7 @@ def test_a_library_that_comes_later(gdb, compile):
     assert re.search(r" part ", (gdb.directory / "x.txt").read_text())
 
 
+@pytest.mark.usefixtures("gdb_writes_registers")
 def test_attach_and_detach(gdb, compile, need):
     """The process that GDB leaves goes on and is sound."""
     program = compile("debugged_threads.c", "-O1", "-pthread")

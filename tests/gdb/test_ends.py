@@ -71,6 +71,7 @@ QUIET = "handle SIGUSR1 nostop noprint pass"
 
 
 @pytest.mark.parametrize("leave", ["quit", "detach", "mtrace stop"])
+@pytest.mark.usefixtures("gdb_writes_registers")
 def test_a_process_that_was_attached_lives_on(gdb, running, need, leave):
     session = gdb(running.program, QUIET, f"attach {running.pid}", "mtrace start",
                   "tbreak leaping", "continue", leave)
@@ -82,6 +83,7 @@ def test_a_process_that_was_attached_lives_on(gdb, running, need, leave):
     assert running.communicate(timeout=60)[0] == "5 of 5 sums are right\n"
 
 
+@pytest.mark.usefixtures("gdb_writes_registers")
 def test_attached_again(gdb, running, need):
     """By the same GDB, and by the next one."""
     for _ in range(2):

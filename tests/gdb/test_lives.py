@@ -2,6 +2,8 @@
 """From run to run, and what becomes of a process that is not recorded any more."""
 import re
 
+import pytest
+
 from gdb_terminal import PROMPT, say
 
 BUSY = """
@@ -71,6 +73,7 @@ def test_stop_while_it_runs(terminal, compile, tmp_path):
     say(child, "kill")
 
 
+@pytest.mark.usefixtures("gdb_writes_registers")
 def test_start_while_it_runs(terminal, compile, tmp_path):
     child = terminal(compile_busy(compile, tmp_path))
     child.expect(PROMPT)

@@ -45,6 +45,7 @@ def test_an_extended_remote_target(gdb, compile, need):
     assert "received signal SIGSEGV" in session.output
 
 
+@pytest.mark.usefixtures("gdb_writes_registers")
 def test_start_while_gdb_records(gdb, compile):
     session = gdb(compile("deep.c", "-O0"), "break a", "break c", "run fault", "record full",
                   "mtrace start", "mtrace info", "stepi", "reverse-stepi", "record stop",

@@ -97,6 +97,7 @@ def test_run_again(gdb, compile):
     assert "Snapshots: 2" in session.lines
 
 
+@pytest.mark.usefixtures("gdb_writes_registers")
 def test_start_at_a_stop(gdb, compile):
     """The agent comes by an inferior call, and what was open already needs no entry."""
     session = gdb(compile("deep.c", "-O0"), "break main", "run fault", "mtrace start", "continue",
