@@ -32,6 +32,22 @@ NORMAL = [
 ]
 
 
+# A program's numbers and what the debugger says of its threads meanwhile come in any order.
+NUMBERS = re.compile(r"[-\d: ]+$")
+MEANWHILE = re.compile(r"\[New Thread |Thread \d+ .* received signal ")
+
+
+def numbers_last(lines):
+    """Each line of numbers behind what the debugger said just after it."""
+    for i in range(len(lines) - 2, -1, -1):
+        if NUMBERS.match(lines[i]):
+            end = i + 1
+            while end < len(lines) and MEANWHILE.match(lines[end]):
+                end += 1
+            lines.insert(end - 1, lines.pop(i))
+    return lines
+
+
 def normalized(text):
     lines = []
     for pattern, replacement in PIECES:
@@ -43,7 +59,7 @@ def normalized(text):
             line = pattern.sub(replacement, line)
         if line:
             lines.append(line)
-    return lines
+    return numbers_last(lines)
 
 
 def words_of(scripts):

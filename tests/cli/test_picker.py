@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Choosing a process, or a function, in the terminal."""
 import os
+import pathlib
 import signal
 import stat
 import subprocess
 
 import pexpect
 import pytest
+
+from tests.watchdog import descendants
 
 ESC, CTRL_C, ENTER, DOWN = "\x1b", "\x03", "\r", "\x1b[B"
 
@@ -79,9 +82,8 @@ def test_none(mtdb, terminal, key, compile):
 def test_a_signal_leaves_the_terminal_as_it_was(mtdb, terminal, compile):
     shell = terminal("set -m;", mtdb, "run -t '?'", compile("calls_sequence.c"))
     shell.expect_exact("function> ")
-    children = subprocess.check_output(["ps", "-o", "pid=,args=", "--ppid", str(shell.pid)],
-                                       text=True)
-    pid = next(int(line.split()[0]) for line in children.splitlines() if "run -t" in line)
+    (pid,) = [pid for pid in descendants(shell.pid)
+              if b"run\0-t" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()]
     os.kill(pid, signal.SIGTERM)
     check_end(shell, 128 + signal.SIGTERM)
 

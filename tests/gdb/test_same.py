@@ -105,6 +105,8 @@ def normalised(text):
     text = "\n".join(lines)
     text = re.sub(r"\b0x[0-9a-f]+\b", "ADDRESS", text)
     text = re.sub(r"(LWP|process) \d+", r"\1 N", text)
+    # Before its prologue a function's parameter is what the stack held.
+    text = re.sub(r"\((\w+)=-?\d+\)( at \S+:(\d+)\n\3\t\{)", r"(\1=GARBAGE)\2", text)
     return re.sub(r"(\bADDRESS)? +", lambda match: (match[1] or "") + " ", text)
 
 
