@@ -27,13 +27,14 @@ def make(target, root):
         check=True, capture_output=True, text=True)
 
 
-@pytest.fixture(name="root")
-def root_fixture(tmp_path, need):
+@pytest.fixture(name="root", scope="module")
+def root_fixture(tmp_path_factory, need):
     need("make")
     if BUILD != ROOT / "build":
         pytest.skip("another build than the one that is installed")
-    make("install", tmp_path)
-    return tmp_path
+    root = tmp_path_factory.mktemp("root")
+    make("install", root)
+    return root
 
 
 def files_below(root):
@@ -59,24 +60,24 @@ def test_the_man_page(root, need):
     assert '.TH "MTDB" "1"' in page and "EXIT STATUS" in page
 
 
-def test_a_program_links_with_the_library(root, need):
+def test_a_program_links_with_the_library(root, need, tmp_path):
     need("pkg-config")
-    (root / "user.c").write_text(USER)
+    (tmp_path / "user.c").write_text(USER)
     environment = {**os.environ, "PKG_CONFIG_SYSROOT_DIR": str(root),
                    "PKG_CONFIG_PATH": str(root / "usr/lib/pkgconfig")}
     flags = subprocess.run(["pkg-config", "--cflags", "--libs", "mtrace-core"], env=environment,
                            check=True, capture_output=True, text=True).stdout.split()
-    subprocess.run([need("gcc"), "-o", root / "user", root / "user.c", *flags], check=True)
-    assert subprocess.run([root / "user"], check=True, capture_output=True).stdout == b"linked\n"
+    subprocess.run([need("gcc"), "-o", tmp_path / "user", tmp_path / "user.c", *flags], check=True)
+    assert subprocess.run([tmp_path / "user"], check=True, capture_output=True).stdout == b"linked\n"
 
 
-def test_an_installed_mtdb_finds_the_agent(root, compile):
+def test_an_installed_mtdb_finds_the_agent(root, compile, tmp_path):
     """The engine that needs it records."""
-    done = subprocess.run([root / "usr/bin/mtdb", "run", "--engine", "calls", "-o", root / "x.txt",
+    done = subprocess.run([root / "usr/bin/mtdb", "run", "--engine", "calls", "-o", tmp_path / "x.txt",
                            "--", compile("deep.c", "-O1"), "fault"], check=False, text=True,
                           capture_output=True)
     assert done.returncode == 139, done.stderr
-    assert "*** SIGSEGV" in (root / "x.txt").read_text()
+    assert "*** SIGSEGV" in (tmp_path / "x.txt").read_text()
 
 
 def test_make_without_the_headers_of_gdbs_python(tmp_path, need):
@@ -98,5 +99,6 @@ def test_make_without_the_headers_of_gdbs_python(tmp_path, need):
 
 
 def test_nothing_is_left(root):
+    """The last test of the shared installation."""
     make("uninstall", root)
     assert files_below(root) == set()
