@@ -67,6 +67,12 @@ def state_of(pid):
     return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
+def has_come_along(pid):
+    """Whether a program sleeps, or has worked for a tenth of a second, however long that took."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return fields[0] == "S" or int(fields[11]) + int(fields[12]) >= os.sysconf("SC_CLK_TCK") / 10
+
+
 def need_tool(name, package=None):
     """The path of a program, or a skip that says which package has it."""
     path = shutil.which(name)

@@ -11,6 +11,8 @@ import time
 
 import pytest
 
+from conftest import has_come_along, wait_until
+
 FIXTURES = pathlib.Path(__file__).resolve().parent.parent / "fixtures"
 BUILDS = {"O0": ["-O0"], "O2": ["-O2", "-fomit-frame-pointer"]}
 # Without those that GDB makes up, of inlined functions and of tail calls.
@@ -40,7 +42,7 @@ def attach_to_roots(roots, run_mtdb, tmp_path):
         with subprocess.Popen([roots, how], text=True, stdout=subprocess.PIPE) as process:
             try:
                 assert process.stdout.readline() == "ready\n"
-                time.sleep(0.1)
+                wait_until(lambda: has_come_along(process.pid))
                 done = run_mtdb("attach", "--engine", "calls", "--for", "300ms", "-o", out,
                                 *options, "-p", process.pid)
                 assert done.returncode == 0, done.stderr

@@ -7,11 +7,10 @@ import re
 import shutil
 import subprocess
 import tempfile
-import time
 
 import pytest
 
-from conftest import state_of, wait_until
+from conftest import has_come_along, state_of, wait_until
 
 
 @pytest.fixture(name="start")
@@ -23,7 +22,7 @@ def start_program():
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         started.append(process)
         assert process.stdout.readline() == b"ready\n"
-        time.sleep(0.3)
+        wait_until(lambda: has_come_along(process.pid))
         return process
 
     yield start
