@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/clock.h"
 
-#include <time.h>
 #include <x86intrin.h>
 
 #define NS_PER_S 1000000000ull
 
 uint64_t mt_clock_monotonic_ns(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+	return mt_clock_ns(CLOCK_MONOTONIC);
 }
 
 uint64_t mt_clock_tsc(void)
@@ -49,15 +45,22 @@ uint64_t mt_ns_to_tsc(const struct mt_time_conversion *conversion, uint64_t time
 	       (remainder << conversion->shift) / conversion->mult;
 }
 
-/* The TSC read between two readings of the clock, of several tries the tightest. */
-static void read_both(uint64_t *tsc, uint64_t *time_ns)
+uint64_t mt_clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+void mt_clock_read_with_tsc(clockid_t clock, uint64_t *tsc, uint64_t *time_ns)
 {
 	uint64_t tightest = UINT64_MAX;
 
 	for (int i = 0; i < 16; i++) {
-		uint64_t before = mt_clock_monotonic_ns();
+		uint64_t before = mt_clock_ns(clock);
 		uint64_t here = mt_clock_tsc();
-		uint64_t after = mt_clock_monotonic_ns();
+		uint64_t after = mt_clock_ns(clock);
 
 		if (after - before < tightest) {
 			tightest = after - before;
@@ -72,10 +75,10 @@ struct mt_time_conversion mt_time_conversion_measure(void)
 	struct mt_time_conversion conversion = {.shift = 31};
 	uint64_t tsc0 = 0, tsc1 = 0, time0 = 0, time1 = 0;
 
-	read_both(&tsc0, &time0);
+	mt_clock_read_with_tsc(CLOCK_MONOTONIC, &tsc0, &time0);
 	while (mt_clock_monotonic_ns() - time0 < 2000000)
 		;
-	read_both(&tsc1, &time1);
+	mt_clock_read_with_tsc(CLOCK_MONOTONIC, &tsc1, &time1);
 	unsigned __int128 scaled = (unsigned __int128)(time1 - time0) << conversion.shift;
 	conversion.mult = (uint32_t)(scaled / (tsc1 - tsc0));
 	conversion.zero_ns = time1 - mt_tsc_to_ns(&conversion, tsc1);

@@ -6,9 +6,15 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 uint64_t mt_clock_monotonic_ns(void);
 uint64_t mt_clock_tsc(void);
+
+/* One of clock_gettime(2)'s. */
+uint64_t mt_clock_ns(clockid_t clock);
+/* The TSC between two readings of CLOCK, and the time then: of several tries the tightest. */
+void mt_clock_read_with_tsc(clockid_t clock, uint64_t *tsc, uint64_t *time_ns);
 
 /* time_ns = zero + (tsc * mult) >> shift, in the split form of perf_event_open(2),
  * cap_user_time_zero.  All zero: no conversion is known. */

@@ -34,11 +34,12 @@ static struct mt_error *failed(struct mt_outfile *file, int errnum)
 {
 	file->errnum = errnum;
 	if (errnum == ENOSPC || errnum == EDQUOT)
-		return mt_error_at_path(mt_error_errno(errnum,
-						       "cannot write %s (make room, or choose "
-						       "another disk)",
-						       file->path),
-					file->path, (int64_t)file->position);
+		return mt_error_at_path(
+		    mt_error_errno(errnum,
+				   "cannot write %s (free some space, or choose "
+				   "another disk)",
+				   file->path),
+		    file->path, (int64_t)file->position);
 	return mt_error_at_path(mt_error_errno(errnum, "cannot write %s", file->path), file->path,
 				(int64_t)file->position);
 }

@@ -99,7 +99,7 @@ struct mt_error *mt_pool_create(unsigned int threads, size_t queue_limit, struct
 	int status = start_threads(pool, wanted);
 	if (!pool->thread_count) {
 		mt_pool_destroy(pool);
-		return mt_error_errno(status, "starting a worker thread");
+		return mt_error_errno(status, "cannot start a worker thread");
 	}
 	*out = pool;
 	return NULL;
@@ -193,7 +193,7 @@ void mt_task_cancel(struct mt_task *task)
 		TAILQ_REMOVE(&pool->queue, task, link);
 		pool->queued--;
 		task->state = DONE;
-		task->error = mt_error_new(MT_ERROR_INTERRUPTED, "cancelled before it began");
+		task->error = mt_error_new(MT_ERROR_INTERRUPTED, "cancelled before it started");
 	}
 	pthread_mutex_unlock(&pool->mutex);
 }

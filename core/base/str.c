@@ -78,30 +78,22 @@ void mt_str_deinit(struct mt_str *str)
 
 #define NS_PER_S 1000000000ull
 
-static int unit_shift(const char *unit)
-{
-	static const char letters[] = "kmgt";
-	const char *letter = *unit ? strchr(letters, tolower((unsigned char)*unit)) : NULL;
-	int shift = letter ? 10 * (int)(letter - letters + 1) : 0;
-
-	if (letter)
-		unit++;
-	if (*unit == '\0' || strcasecmp(unit, "B") == 0 || (letter && strcasecmp(unit, "iB") == 0))
-		return shift;
-	return -1;
-}
-
 struct mt_error *mt_parse_size(const char *text, uint64_t *size_bytes)
 {
+	static const char letters[] = "kmgt";
 	char *end = NULL;
 
 	errno = 0;
 	unsigned long long number = strtoull(text, &end, 10);
-	int shift = end == text ? -1 : unit_shift(end);
-	if (!isdigit((unsigned char)text[0]) || shift < 0)
+	const char *letter = *end ? strchr(letters, tolower((unsigned char)*end)) : NULL;
+	const char *rest = letter ? end + 1 : end;
+	int shift = letter ? 10 * (int)(letter - letters + 1) : 0;
+	bool is_unit =
+	    !*rest || strcasecmp(rest, "B") == 0 || (letter && strcasecmp(rest, "iB") == 0);
+	if (!isdigit((unsigned char)text[0]) || !is_unit)
 		return mt_error_new(
 		    MT_ERROR_USAGE,
-		    "\"%s\" is not a size: write a number with k, M or G behind it, as in 16M",
+		    "\"%s\" is not a size; expected a number with a suffix k, M or G, as in 16M",
 		    text);
 	if (errno == ERANGE || number > UINT64_MAX >> shift)
 		return mt_error_new(MT_ERROR_USAGE, "the size \"%s\" is too large", text);
@@ -109,31 +101,25 @@ struct mt_error *mt_parse_size(const char *text, uint64_t *size_bytes)
 	return NULL;
 }
 
-static uint64_t unit_ns(const char *unit)
+struct mt_error *mt_parse_duration(const char *text, uint64_t *ns)
 {
 	static const struct {
 		const char *name;
 		uint64_t ns;
 	} units[] = {
 	    {"ms", 1000000}, {"s", NS_PER_S}, {"m", 60 * NS_PER_S}, {"h", 3600 * NS_PER_S}};
-
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (strcmp(unit, units[i].name) == 0)
-			return units[i].ns;
-	return 0;
-}
-
-struct mt_error *mt_parse_duration(const char *text, uint64_t *ns)
-{
+	uint64_t unit = 0;
 	char *end = NULL;
 
 	errno = 0;
 	unsigned long long number = strtoull(text, &end, 10);
-	uint64_t unit = unit_ns(end);
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (strcmp(end, units[i].name) == 0)
+			unit = units[i].ns;
 	if (!isdigit((unsigned char)text[0]) || !unit || !number)
 		return mt_error_new(
 		    MT_ERROR_USAGE,
-		    "\"%s\" is not a time: write a number with ms, s, m or h behind it, as in 2s",
+		    "\"%s\" is not a time; expected a number with a suffix ms, s, m or h, as in 2s",
 		    text);
 	if (errno == ERANGE || number > UINT64_MAX / 2 / unit)
 		return mt_error_new(MT_ERROR_USAGE, "the time \"%s\" is too long", text);
@@ -151,8 +137,8 @@ struct mt_error *mt_parse_number(const char *text, const char *what, uint64_t lo
 	if (!isdigit((unsigned char)text[0]) || *end || errno || number < low || number > high)
 		return mt_error_new(
 		    MT_ERROR_USAGE,
-		    "\"%s\" is not a good %s: write a whole number from %llu to %llu", text, what,
-		    (unsigned long long)low, (unsigned long long)high);
+		    "\"%s\" is not a valid %s; expected a whole number from %llu to %llu", text,
+		    what, (unsigned long long)low, (unsigned long long)high);
 	*value = number;
 	return NULL;
 }

@@ -35,7 +35,7 @@ static bool is_shown(const struct mt_decode_run *run, const struct mt_sideband *
 static struct mt_error *put(struct mt_decode_run *run, const struct mt_sideband *note,
 			    const struct mt_hit *hit)
 {
-	struct mt_process_thread *thread = mt_processes_thread(run->processes, note->tid);
+	const struct mt_process_thread *thread = mt_processes_thread(run->processes, note->tid);
 	struct mt_instant instant = {
 	    .time_ns = note->time_ns,
 	    .kind = MT_INSTANT_TRIGGER,
@@ -45,12 +45,8 @@ static struct mt_error *put(struct mt_decode_run *run, const struct mt_sideband 
 	    .hit = hit,
 	};
 
-	if (thread && instant.address) {
-		struct mt_space *space = mt_decode_epoch_at(run, thread, note->time_ns)->space;
-
-		instant.function = mt_space_function_at(space, instant.address);
-		mt_space_source_at(space, instant.address, &instant.source);
-	}
+	if (thread)
+		mt_decode_name_instant(run, thread, &instant);
 	return run->sink.ops->instant(run->sink.self, &instant);
 }
 

@@ -112,7 +112,7 @@ struct mt_error *mt_vdso_open(struct mt_objfile **objfile, char **path)
 	size_t size = address ? mapped_vdso_size(address) : 0;
 
 	if (!size)
-		return mt_error_new(MT_ERROR_NOT_FOUND, "this kernel gives processes no vDSO");
+		return mt_error_new(MT_ERROR_NOT_FOUND, "this kernel has no vDSO");
 
 	const void *bytes = (const void *)(uintptr_t)address;
 

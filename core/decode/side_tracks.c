@@ -186,13 +186,7 @@ static struct mt_error *put_instant(struct track *track, const struct item *item
 
 	if (!instant.side)
 		return mt_error_no_memory();
-	if (instant.address) {
-		struct mt_space *space =
-		    mt_decode_epoch_at(track->run, track->thread, record->time_ns)->space;
-
-		instant.function = mt_space_function_at(space, instant.address);
-		mt_space_source_at(space, instant.address, &instant.source);
-	}
+	mt_decode_name_instant(track->run, track->thread, &instant);
 	return track->run->sink.ops->instant(track->run->sink.self, &instant);
 }
 

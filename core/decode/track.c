@@ -12,6 +12,17 @@ struct mt_epoch *mt_decode_epoch_at(const struct mt_decode_run *run,
 	return mt_process_epoch_at(thread->process, run->timed ? time_ns : UINT64_MAX);
 }
 
+void mt_decode_name_instant(const struct mt_decode_run *run, const struct mt_process_thread *thread,
+			    struct mt_instant *instant)
+{
+	struct mt_space *space = mt_decode_epoch_at(run, thread, instant->time_ns)->space;
+
+	if (!instant->address)
+		return;
+	instant->function = mt_space_function_at(space, instant->address);
+	mt_space_source_at(space, instant->address, &instant->source);
+}
+
 static struct mt_error *track_create(struct mt_decode_run *run, int tid, struct mt_track **out)
 {
 	struct mt_process_thread *thread = mt_processes_thread(run->processes, tid);

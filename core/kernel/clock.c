@@ -5,12 +5,9 @@
 #include "kernel/system.h"
 
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
-#define NS_PER_S      1000000000ull
 #define FIRST_SPAN_NS 2000000
-#define TRIES         16
 
 /* x86-64 does not read before what it read earlier; the compiler must not, either. */
 bool mt_perf_page_conversion(const struct perf_event_mmap_page *page,
@@ -53,32 +50,6 @@ bool mt_perf_kernel_conversion(struct mt_time_conversion *conversion)
 	return known;
 }
 
-static uint64_t raw_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC_RAW, &now);
-	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
-/* Of several tries the tightest. */
-static void read_both(uint64_t *tsc, uint64_t *raw_ns)
-{
-	uint64_t tightest = UINT64_MAX;
-
-	for (int i = 0; i < TRIES; i++) {
-		uint64_t before = raw_now();
-		uint64_t here = mt_clock_tsc();
-		uint64_t after = raw_now();
-
-		if (after - before < tightest) {
-			tightest = after - before;
-			*tsc = here;
-			*raw_ns = before + (after - before) / 2;
-		}
-	}
-}
-
 void mt_perf_clock_init(struct mt_perf_clock *clock)
 {
 	*clock = (struct mt_perf_clock){.raw = true};
@@ -86,8 +57,8 @@ void mt_perf_clock_init(struct mt_perf_clock *clock)
 		clock->raw = false;
 		return;
 	}
-	read_both(&clock->first.tsc, &clock->first.raw_ns);
-	while (raw_now() - clock->first.raw_ns < FIRST_SPAN_NS)
+	mt_clock_read_with_tsc(CLOCK_MONOTONIC_RAW, &clock->first.tsc, &clock->first.raw_ns);
+	while (mt_clock_ns(CLOCK_MONOTONIC_RAW) - clock->first.raw_ns < FIRST_SPAN_NS)
 		;
 	mt_perf_clock_sync(clock);
 }
@@ -95,7 +66,7 @@ void mt_perf_clock_init(struct mt_perf_clock *clock)
 void mt_perf_clock_sync(struct mt_perf_clock *clock)
 {
 	if (clock->raw)
-		read_both(&clock->last.tsc, &clock->last.raw_ns);
+		mt_clock_read_with_tsc(CLOCK_MONOTONIC_RAW, &clock->last.tsc, &clock->last.raw_ns);
 }
 
 uint64_t mt_perf_clock_to_tsc(const struct mt_perf_clock *clock, uint64_t perf_ns)

@@ -50,6 +50,6 @@ struct mt_error *mt_counter_find(const char *name, struct mt_perf_spec *spec)
 	if (names.failed)
 		return mt_error_no_memory();
 	return mt_error_new(MT_ERROR_USAGE,
-			    "no counter is called \"%s\"; there are %s, and PMU/EVENT/", name,
+			    "no such counter: \"%s\"; available are %s, and PMU/EVENT/", name,
 			    names.text);
 }

@@ -20,8 +20,8 @@ struct pmu_counter {
 static struct mt_error *bad(const struct pmu_counter *counter, const char *what, const char *word)
 {
 	return mt_error_new(MT_ERROR_USAGE,
-			    "the counter \"%s\": %s \"%s\" (" DEVICES " has those "
-			    "there are)",
+			    "the counter \"%s\": %s \"%s\" (" DEVICES " lists "
+			    "them)",
 			    counter->name, what, word);
 }
 
@@ -113,7 +113,7 @@ struct mt_error *mt_counter_find_pmu(const char *name, struct mt_perf_spec *spec
 	if (!read_line(&counter, "", "type", text))
 		return mt_error_new(MT_ERROR_UNSUPPORTED,
 				    "the counter \"%s\": this machine has no PMU \"%s\" (" DEVICES
-				    " has those there are)",
+				    " lists them)",
 				    name, counter.pmu);
 	spec->type = (uint32_t)strtoul(text, NULL, 10);
 	left = strlen(name + length + 1);

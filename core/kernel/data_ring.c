@@ -21,10 +21,9 @@ struct mt_error *mt_data_ring_explain(const char *what, size_t size_bytes, int e
 	unsigned long long kb = size_bytes / 1024;
 
 	if (errnum == ENOMEM)
-		return mt_error_new(MT_ERROR_NO_MEMORY,
-				    "cannot map %llu kB of %s: the kernel does not find so much "
-				    "memory for it; take smaller rings",
-				    kb, what);
+		return mt_error_new(
+		    MT_ERROR_NO_MEMORY,
+		    "cannot map %llu kB of %s: not enough memory; use smaller rings", kb, what);
 	if (errnum != EPERM)
 		return mt_error_errno(errnum, "cannot map %s of %llu kB", what, kb);
 	mt_system_read_file(MLOCK_PATH, text, sizeof(text));
@@ -32,9 +31,9 @@ struct mt_error *mt_data_ring_explain(const char *what, size_t size_bytes, int e
 	getrlimit(RLIMIT_MEMLOCK, &limit);
 	return mt_error_new(
 	    MT_ERROR_PERMISSION,
-	    "cannot map %llu kB of %s: more than this user may lock, which is "
-	    "kernel.perf_event_mlock_kb (%s kB) for each CPU and ulimit -l (%llu kB) besides; take "
-	    "smaller rings, run as root, or: sudo sysctl kernel.perf_event_mlock_kb=%llu",
+	    "cannot map %llu kB of %s: this user may lock only "
+	    "kernel.perf_event_mlock_kb (%s kB) per CPU plus ulimit -l (%llu kB); use "
+	    "smaller rings, run as root, or run: sudo sysctl kernel.perf_event_mlock_kb=%llu",
 	    kb, what, text, (unsigned long long)limit.rlim_cur / 1024, kb * 64);
 }
 

@@ -70,14 +70,14 @@ static struct mt_error *refused(const struct perf_event_attr *attr, const char *
 
 	if (!capable && paranoid > wanted)
 		return mt_error_new(MT_ERROR_PERMISSION,
-				    "%s: kernel.perf_event_paranoid is %d, which keeps %s from "
-				    "users without CAP_PERFMON; run as root, or let everybody: "
+				    "%s: kernel.perf_event_paranoid is %d, which denies %s to "
+				    "users without CAP_PERFMON; run as root, or run: "
 				    "sudo sysctl kernel.perf_event_paranoid=%d",
 				    begun, paranoid, wanted_text, wanted);
 	if (errnum == EACCES && pid > 0)
 		return mt_error_new(MT_ERROR_PERMISSION,
-				    "%s: it is another user's, or may not be looked at since it "
-				    "changed its user; run as that user or as root",
+				    "%s: it is another user's, or it changed its user; run as that "
+				    "user or as root",
 				    begun);
 	if (own_status("\nSeccomp:", 10) == SECCOMP_FILTER)
 		return mt_error_new(MT_ERROR_PERMISSION,
@@ -98,13 +98,13 @@ static struct mt_error *too_many_files(const char *begun, int errnum)
 
 	if (errnum == ENFILE)
 		return mt_error_new(MT_ERROR_SYSTEM,
-				    "%s: the system has no more open files to give; "
-				    "sudo sysctl fs.file-max=… gives more",
+				    "%s: the system's limit of open files is reached; raise it by "
+				    "sudo sysctl fs.file-max=…",
 				    begun);
 	getrlimit(RLIMIT_NOFILE, &limit);
 	return mt_error_new(MT_ERROR_SYSTEM,
-			    "%s: all %llu files that we may have open are; each event of each "
-			    "thread takes one: ulimit -n %llu, then again",
+			    "%s: the limit of %llu open files is reached, and each event of each "
+			    "thread takes one; run \"ulimit -n %llu\" and try again",
 			    begun, (unsigned long long)limit.rlim_cur,
 			    (unsigned long long)limit.rlim_cur * 8);
 }
@@ -113,13 +113,13 @@ static struct mt_error *taken(const struct perf_event_attr *attr, const char *be
 {
 	if (attr->type == PERF_TYPE_BREAKPOINT)
 		return mt_error_new(MT_ERROR_BUSY,
-				    "%s: the processor has four debug registers, and all are "
-				    "taken; delete watchpoints and hardware breakpoints of other "
+				    "%s: the processor's four debug registers are all in use; "
+				    "delete watchpoints and hardware breakpoints of other "
 				    "debuggers and of perf",
 				    begun);
 	return mt_error_new(MT_ERROR_BUSY,
-			    "%s: somebody else holds this PMU, which serves one at a time; end "
-			    "the other trace (perf record, or GDB's `record btrace`: `record "
+			    "%s: this PMU is in use, and serves one trace at a time; stop the "
+			    "other one (perf record, or GDB's `record btrace`: `record "
 			    "stop`)",
 			    begun);
 }
@@ -132,8 +132,8 @@ static struct mt_error *unknown(const struct perf_event_attr *attr, const char *
 	uname(&name);
 	if (too_new && attr->type == PERF_TYPE_BREAKPOINT && !mt_perf_acts_on_aux(attr))
 		return mt_error_new(MT_ERROR_UNSUPPORTED,
-				    "%s: the kernel does not take this address and length: it has "
-				    "to be a user's, and a multiple of its length",
+				    "%s: the kernel rejects this address and length: the address "
+				    "must be in user space, and a multiple of the length",
 				    begun);
 	if (too_new)
 		return mt_error_new(MT_ERROR_UNSUPPORTED,
@@ -141,7 +141,7 @@ static struct mt_error *unknown(const struct perf_event_attr *attr, const char *
 				    name.release, strerror(errnum));
 	return mt_error_new(MT_ERROR_UNSUPPORTED,
 			    "%s: this machine does not have it (%s); virtual machines often have "
-			    "no hardware counters. `perf list` shows what there is",
+			    "no hardware counters; `perf list` shows what is available",
 			    begun, strerror(errnum));
 }
 

@@ -21,7 +21,7 @@ struct mt_error *mt_event_set_add(struct mt_event_set *set, const struct mt_perf
 		    mt_system_ioctl(member.fd, PERF_EVENT_IOC_SET_OUTPUT, (uintptr_t)set->ring.fd);
 	if (result < 0)
 		error = mt_error_at_lwp(
-		    mt_error_errno(-result, "cannot lead %s of thread %d into the thread's ring",
+		    mt_error_errno(-result, "cannot redirect %s of thread %d to the thread's ring",
 				   spec->what, (int)lwp),
 		    lwp);
 	if (error)

@@ -46,7 +46,7 @@ static struct mt_error *not_understood(const char *root, const char *name, const
 {
 	return mt_error_new(MT_ERROR_FORMAT,
 			    "%s" DEVICE "%s says \"%s\", which is not understood: this kernel "
-			    "describes Intel PT in a way that is not known here",
+			    "describes Intel PT in an unknown way",
 			    root, name, text);
 }
 
@@ -143,11 +143,12 @@ static struct mt_error *no_pmu(const char *root)
 
 	free(devices);
 	if (!has_devices)
-		return mt_error_new(MT_ERROR_UNSUPPORTED,
-				    "%s/sys/bus/event_source/devices is not there: mount sysfs (in "
-				    "a container: docker run -v /sys:/sys:ro), or the kernel was "
-				    "built without CONFIG_PERF_EVENTS",
-				    root);
+		return mt_error_new(
+		    MT_ERROR_UNSUPPORTED,
+		    "%s/sys/bus/event_source/devices does not exist; mount sysfs (in "
+		    "a container: docker run -v /sys:/sys:ro), or the kernel was "
+		    "built without CONFIG_PERF_EVENTS",
+		    root);
 	if (mt_pmu_processor_has_pt())
 		return mt_error_new(
 		    MT_ERROR_UNSUPPORTED,

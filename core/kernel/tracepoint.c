@@ -38,8 +38,8 @@ struct mt_error *mt_tracepoint_find(const char *name, struct mt_tracepoint *out)
 	}
 	if (result == -EACCES || result == -EPERM)
 		return mt_error_new(MT_ERROR_PERMISSION,
-				    "the tracepoint %s cannot be read: tracefs is root's alone; "
-				    "run as root, or let everybody read it: sudo mount -o "
+				    "the tracepoint %s cannot be read: only root may read tracefs; "
+				    "run as root, or run: sudo mount -o "
 				    "remount,mode=755 /sys/kernel/tracing",
 				    name);
 	if (read_part(mounts[0], "", "enable", id, sizeof(id)) < 0)

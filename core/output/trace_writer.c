@@ -41,7 +41,7 @@ static struct mt_error *format_by_name(const char *name, const struct mt_trace_f
 	}
 	if (known.failed)
 		return mt_error_no_memory();
-	return mt_error_new(MT_ERROR_USAGE, "there is no format \"%s\": choose one of %s", name,
+	return mt_error_new(MT_ERROR_USAGE, "unknown format \"%s\"; choose one of %s", name,
 			    known.text);
 }
 

@@ -11,19 +11,18 @@ struct mt_error *mt_recording_check_magic(const char *path, const char *magic)
 	if (memcmp(magic, MT_PERF_MAGIC, MT_PERF_MAGIC_SIZE) == 0)
 		return NULL;
 	if (memcmp(magic, MT_PERF_MAGIC_SWAPPED, MT_PERF_MAGIC_SIZE) == 0)
-		return mt_error_new(
-		    MT_ERROR_UNSUPPORTED,
-		    "%s was recorded on a machine of the other byte order: only recordings of "
-		    "x86-64 can be read",
-		    path);
+		return mt_error_new(MT_ERROR_UNSUPPORTED,
+				    "%s was recorded on a big-endian machine; only recordings of "
+				    "x86-64 can be read",
+				    path);
 	if (memcmp(magic, MT_PERF_MAGIC_OLD, MT_PERF_MAGIC_SIZE) == 0)
 		return mt_error_new(
 		    MT_ERROR_UNSUPPORTED,
-		    "%s has the format of perf before Linux 3.2: record it again with a newer one",
+		    "%s has the format of perf before Linux 3.2; record it again with a newer perf",
 		    path);
 	return mt_error_new(MT_ERROR_FORMAT,
 			    "%s is not a recording: it does not begin with \"" MT_PERF_MAGIC
-			    "\" as what perf record or mtdb run --record makes",
+			    "\" as those of perf record and mtdb run --record do",
 			    path);
 }
 

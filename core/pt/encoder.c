@@ -31,12 +31,12 @@ static struct mt_error *check_config(const struct mt_pt_encoder_config *config)
 		return NULL;
 	if (config->ring_bytes < 8192)
 		return mt_error_new(MT_ERROR_USAGE,
-				    "a trace ring of %zu bytes is too small: 8 KiB are the least",
+				    "a trace ring of %zu bytes is too small: the minimum is 8 KiB",
 				    config->ring_bytes);
 	if (config->ring_bytes / 2 <= config->psb_period_bytes)
 		return mt_error_new(MT_ERROR_USAGE,
 				    "a trace ring of %zu bytes is too small for a PSB every %zu "
-				    "bytes: take more than twice that",
+				    "bytes: use more than twice that",
 				    config->ring_bytes, config->psb_period_bytes);
 	return NULL;
 }

@@ -101,7 +101,7 @@ struct mt_error *mt_pt_image_add(struct mt_pt_image *image, const char *path, ui
 	if (offset >= file_bytes)
 		return mt_error_new(MT_ERROR_FORMAT,
 				    "%s ends before the code that was mapped from it: "
-				    "is it still the file that ran?",
+				    "has it changed since?",
 				    path);
 	if (size > file_bytes - offset)
 		size = file_bytes - offset;

@@ -46,9 +46,9 @@ def test_version(run_mtdb):
         (["decode", "--nonsense", "x"], "decode: unknown option: --nonsense"),
         (["decode", "x", "-o"], "decode: missing argument: -o"),
         (["history", "a", "b", "c"], "history: unexpected argument: c"),
-        (["history", "-n", "0", "x"], '"0" is not a good number of calls'),
-        (["history", "-n", "many", "x"], '"many" is not a good number of calls'),
-        (["history", "--thread=-1", "x"], '"-1" is not a good thread id'),
+        (["history", "-n", "0", "x"], '"0" is not a valid number of calls'),
+        (["history", "-n", "many", "x"], '"many" is not a valid number of calls'),
+        (["history", "--thread=-1", "x"], '"-1" is not a valid thread id'),
         (["doctor", "x"], "doctor: unexpected argument"),
     ],
 )

@@ -72,7 +72,7 @@ def test_to_standard_output(run_mtdb, recording):
 @pytest.mark.parametrize(
     "options, complaint",
     [
-        (["-f", "nonsense"], 'no format "nonsense"'),
+        (["-f", "nonsense"], 'unknown format "nonsense"'),
         (["-o", "none/x.fxt"], "none/x.fxt"),
         (["-o", "."], "directory"),
         (["-o", "/dev/full"], "No space left"),

@@ -257,7 +257,7 @@ def test_attach_refused(mtdb, steps, compile):
             done = session(mtdb, lines, steps)
             check_it_lives(done)
             for words in [f"process {zombie.pid} has ended", f"process {first.pid} traces it already", "process 2",
-                          f"there is no process {2**22 + 1}", '"x" is not a good process', "Argument required"]:
+                          f"there is no process {2**22 + 1}", '"x" is not a valid process', "Argument required"]:
                 assert words in done.stderr.decode(), done.stderr
             first.stdin.close()
         assert other.poll() is None

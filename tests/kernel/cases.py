@@ -382,7 +382,7 @@ def nobody_watches(result):
       "echo >&5; exec 5>&-; wait; exit $s")
 def busy(result):
     assert result.status == 125, result.errors
-    assert "somebody else holds this PMU" in result.errors
+    assert "this PMU is in use" in result.errors
     assert "recording with the engine calls" in result.errors
 
 

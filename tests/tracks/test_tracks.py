@@ -238,7 +238,7 @@ def test_attached(mtdb, program, with_tracefs, tmp_path):
 @pytest.mark.parametrize("options, words", [
     (["--events", "nonsense"], "no kind of events: \"nonsense\""),
     (["--events", "sched,"], "no kind of events: \"\""),
-    (["--counter", "nonsense"], "no counter is called \"nonsense\""),
+    (["--counter", "nonsense"], "no such counter: \"nonsense\""),
     (["--counter", "nonsense/x/"], "this machine has no PMU \"nonsense\""),
     (["--counter", "software/nonsense/"], "its PMU has nothing called \"nonsense\""),
     (["--counter", "software/x"], "a / must stand at the end"),

@@ -161,7 +161,7 @@ static void tells_of_a_full_disk(void **state)
 	struct mt_error *error = mt_outfile_write(file, zeros, sizeof(zeros));
 	assert_non_null(error);
 	assert_int_equal(mt_error_errnum(error), ENOSPC);
-	assert_non_null(strstr(mt_error_message(error), "make room"));
+	assert_non_null(strstr(mt_error_message(error), "free some space"));
 	mt_error_destroy(error);
 
 	error = mt_outfile_commit(file);

@@ -107,7 +107,7 @@ static void test_cancel_before_it_begins(void **state)
 	wait_until_entered(&gate, 1);
 	assert_no_error(mt_pool_submit(pool, wait_at_gate, &never, &second));
 	mt_task_cancel(second);
-	assert_error(mt_task_wait(second, NULL), MT_ERROR_INTERRUPTED, "before it began");
+	assert_error(mt_task_wait(second, NULL), MT_ERROR_INTERRUPTED, "before it started");
 	atomic_store(&gate.open, true);
 	assert_no_error(mt_task_wait(first, NULL));
 	assert_int_equal(atomic_load(&never.entered), 0);

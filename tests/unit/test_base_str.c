@@ -121,7 +121,7 @@ static void test_numbers(void **state)
 	assert_int_equal(value, 10);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
 		assert_error(mt_parse_number(bad[i], "count", 3, 10, &value), MT_ERROR_USAGE,
-			     "is not a good count: write a whole number from 3 to 10");
+			     "is not a valid count; expected a whole number from 3 to 10");
 	assert_int_equal(value, 10);
 }
 

@@ -92,11 +92,11 @@ static void paranoid_is_told_with_the_value_that_would_do(void **state)
 		int paranoid;
 		const char *text;
 	} cases[] = {
-	    {&with_kernel, 7, 2, "perf_event_paranoid is 2, which keeps what the kernel does"},
+	    {&with_kernel, 7, 2, "perf_event_paranoid is 2, which denies what the kernel does"},
 	    {&with_kernel, 7, 2, "sysctl kernel.perf_event_paranoid=1"},
 	    {&dummy, -1, 1, "sysctl kernel.perf_event_paranoid=0"},
 	    {&tracepoint, 7, 2, "sysctl kernel.perf_event_paranoid=-1"},
-	    {&dummy, 7, 3, "perf_event_paranoid is 3, which keeps any event at all"},
+	    {&dummy, 7, 3, "perf_event_paranoid is 3, which denies any event at all"},
 	    {&dummy, 7, 3, "cannot open the event on thread 7"},
 	};
 
@@ -128,7 +128,7 @@ static void limits_and_what_is_taken(void **state)
 	assert_error(open_it(&dummy, 7, EBUSY), MT_ERROR_BUSY, "record btrace");
 	assert_error(open_it(&breakpoint, 7, ENOSPC), MT_ERROR_BUSY, "four debug registers");
 	assert_error(open_it(&breakpoint, 7, EINVAL), MT_ERROR_UNSUPPORTED,
-		     "a multiple of its length");
+		     "a multiple of the length");
 	assert_error(open_it(&dummy, 7, ENOENT), MT_ERROR_UNSUPPORTED, "does not have it");
 	assert_error(open_it(&dummy, 7, EOPNOTSUPP), MT_ERROR_UNSUPPORTED, "perf list");
 	assert_error(open_it(&dummy, 7, EINVAL), MT_ERROR_UNSUPPORTED, "does not know such");

@@ -315,7 +315,7 @@ static void says_what_is_no_recording(void **state)
 	check_refused(path, "", 0, MT_ERROR_FORMAT, "not a recording");
 	check_refused(path, "\177ELF\2\1\1", 7, MT_ERROR_FORMAT, "not a recording");
 	check_refused(path, "PERFILE2", 8, MT_ERROR_FORMAT, "ends early");
-	check_refused(path, "2ELIFREP\0\0\0\0\0\0\0\150", 16, MT_ERROR_UNSUPPORTED, "byte order");
+	check_refused(path, "2ELIFREP\0\0\0\0\0\0\0\150", 16, MT_ERROR_UNSUPPORTED, "big-endian");
 	check_refused(path, "PERFFILE", 8, MT_ERROR_UNSUPPORTED, "Linux 3.2");
 	remove_path(path);
 }
