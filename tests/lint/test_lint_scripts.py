@@ -35,7 +35,7 @@ BAD = [
     ("core/session/a.c", '#include "command/command.h"\n', "upward"),
     ("core/command/a.c", '#include "terminal/terminal.h"\n', "upward"),
     ("core/pt/a.c", '#include "perf/recording.h"\n', "sideways"),
-    ("core/perf/a.c", '#include "trace/event.h"\n', "sideways"),
+    ("core/perf/a.c", '#include "trace/slice.h"\n', "sideways"),
     ("core/pt/a.c", '#include "trace/slice.h"\n', "sideways"),
     ("core/session/a.c", '#include "decode/decode.h"\n', "sideways"),
     ("core/engine/pt/a.c", '#include "engine/calls/private.h"\n', "sideways"),
