@@ -11,14 +11,6 @@
 #include <signal.h>
 #include <string.h>
 
-static void print_version(struct terminal *terminal)
-{
-	terminal_print(
-	    terminal,
-	    "mtdb " MT_VERSION "\n"
-	    "Licence GPL-3.0-or-later; there is no warranty, as far as the law permits.\n");
-}
-
 static struct mt_error *unknown_command(const char *name)
 {
 	const struct mt_command *near = mt_command_suggest(name);
@@ -98,7 +90,10 @@ int main(int argc, char **argv)
 	if (argc > 1 && !mt_command_find(argv[1]) && prompt_is_meant(argc, argv))
 		context.exit_status = prompt_main(&terminal, argc, argv);
 	else if (argc > 1 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0))
-		print_version(&terminal);
+		terminal_print(
+		    &terminal,
+		    "mtdb " MT_VERSION "\n"
+		    "Licence GPL-3.0-or-later; there is no warranty, as far as the law permits.\n");
 	else
 		error = dispatch(&context, argc, argv, &command);
 

@@ -77,16 +77,6 @@ static void search(struct finder *finder)
 	qsort(finder->fits, finder->fit_count, sizeof(*finder->fits), compare_fits);
 }
 
-static void measure(const struct finder *finder, size_t *rows, size_t *columns)
-{
-	struct winsize size = {0};
-
-	if (ioctl(finder->tty, TIOCGWINSZ, &size) || !size.ws_col || !size.ws_row)
-		size = (struct winsize){.ws_row = MOST_ROWS + 2, .ws_col = DEFAULT_WIDTH};
-	*rows = size.ws_row > MOST_ROWS + 1 ? MOST_ROWS : size.ws_row > 2 ? size.ws_row - 2u : 1;
-	*columns = size.ws_col < 40 ? 40 : size.ws_col;
-}
-
 /* Appends up to COLUMNS characters, without control characters: names come from others' files. */
 static void put_text(struct mt_str *out, const char *text, size_t columns)
 {
@@ -123,9 +113,14 @@ static void put_fits(struct finder *finder, struct mt_str *out, size_t rows, siz
 static void draw(struct finder *finder)
 {
 	mt_auto(mt_str) struct mt_str out = {0};
-	size_t rows, columns;
+	struct winsize size = {0};
 
-	measure(finder, &rows, &columns);
+	if (ioctl(finder->tty, TIOCGWINSZ, &size) || !size.ws_col || !size.ws_row)
+		size = (struct winsize){.ws_row = MOST_ROWS + 2, .ws_col = DEFAULT_WIDTH};
+	size_t rows = size.ws_row > MOST_ROWS + 1 ? MOST_ROWS
+		      : size.ws_row > 2           ? size.ws_row - 2u
+						  : 1;
+	size_t columns = size.ws_col < 40 ? 40 : size.ws_col;
 	/* A query longer than half a line shows its end. */
 	size_t length = strlen(finder->query);
 	const char *query = finder->query + (length > columns / 2 ? length - columns / 2 : 0);
@@ -223,17 +218,6 @@ static void erase(struct finder *finder, enum key key)
 	search(finder);
 }
 
-static void type(struct finder *finder)
-{
-	size_t length = strlen(finder->query);
-
-	if (length + 1 >= sizeof(finder->query))
-		return;
-	finder->query[length] = finder->typed;
-	finder->query[length + 1] = '\0';
-	search(finder);
-}
-
 static bool take_keys(struct finder *finder, size_t *chosen)
 {
 	search(finder);
@@ -251,8 +235,12 @@ static bool take_keys(struct finder *finder, size_t *chosen)
 			finder->selected--;
 		if (key == KEY_DOWN && finder->selected + 1 < finder->fit_count)
 			finder->selected++;
-		if (key == KEY_TEXT)
-			type(finder);
+		size_t length = strlen(finder->query);
+		if (key == KEY_TEXT && length + 1 < sizeof(finder->query)) {
+			finder->query[length] = finder->typed;
+			finder->query[length + 1] = '\0';
+			search(finder);
+		}
 		if (key == KEY_ERASE || key == KEY_ERASE_WORD || key == KEY_ERASE_ALL)
 			erase(finder, key);
 	}

@@ -63,15 +63,6 @@ static int start_fzf(struct fzf *fzf, const char *what)
 	return failure;
 }
 
-/* fzf may exit before it has read all items. */
-static void write_items(struct fzf *fzf, const char *const *items, size_t count)
-{
-	for (size_t i = 0; i < count && fzf->to && !ferror(fzf->to); i++)
-		fprintf(fzf->to, "%zu\t%s\n", i, items[i]);
-	if (fzf->to)
-		fclose(fzf->to);
-}
-
 /* Reads the choice and waits for fzf to exit. */
 static struct mt_error *read_choice(struct fzf *fzf, const char *what, size_t count, size_t *chosen)
 {
@@ -99,7 +90,11 @@ static struct mt_error *pick_with_fzf(const char *what, const char *const *items
 
 	*absent = failure != 0;
 	if (!failure) {
-		write_items(&fzf, items, count);
+		/* fzf may exit before it has read all items. */
+		for (size_t i = 0; i < count && fzf.to && !ferror(fzf.to); i++)
+			fprintf(fzf.to, "%zu\t%s\n", i, items[i]);
+		if (fzf.to)
+			fclose(fzf.to);
 		return read_choice(&fzf, what, count, chosen);
 	}
 	if (fzf.to)

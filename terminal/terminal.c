@@ -66,17 +66,6 @@ static void log_line(void *context, enum mt_log_level level, const char *text)
 	putc('\n', stderr);
 }
 
-static void draw(struct terminal *terminal, uint64_t done, uint64_t total)
-{
-	if (total)
-		fprintf(stderr, "\r%s: %.0f %%\033[K", terminal->what,
-			100.0 * (double)done / (double)total);
-	else
-		fprintf(stderr, "\r%s: %llu\033[K", terminal->what, (unsigned long long)done);
-	fflush(stderr);
-	terminal->progress_shown = true;
-}
-
 static void report_progress(void *context, const char *what, uint64_t done, uint64_t total)
 {
 	struct terminal *terminal = context;
@@ -90,7 +79,13 @@ static void report_progress(void *context, const char *what, uint64_t done, uint
 	if (!terminal->shows_progress || now - terminal->began_ns < PATIENCE_NS ||
 	    now - terminal->drawn_ns < REDRAW_NS)
 		return;
-	draw(terminal, done, total);
+	if (total)
+		fprintf(stderr, "\r%s: %.0f %%\033[K", terminal->what,
+			100.0 * (double)done / (double)total);
+	else
+		fprintf(stderr, "\r%s: %llu\033[K", terminal->what, (unsigned long long)done);
+	fflush(stderr);
+	terminal->progress_shown = true;
 	terminal->drawn_ns = now;
 }
 

@@ -32,34 +32,31 @@ struct run {
 	struct mt_recording *recording;
 };
 
-static struct mt_error *not_runnable(const char *path)
-{
-	struct stat file;
-
-	if (stat(path, &file))
-		return mt_error_errno(errno, "cannot run %s", path);
-	if (S_ISDIR(file.st_mode))
-		return mt_error_errno(EISDIR, "cannot run %s", path);
-	return mt_error_new(MT_ERROR_PERMISSION,
-			    "cannot run %s: it is not executable (try chmod +x)", path);
-}
-
 /* Finds a program as a shell does: a word with a slash is a path, any other is searched in PATH. */
 static struct mt_error *find_program(const char *word, struct mt_str *path)
 {
-	if (strchr(word, '/')) {
-		mt_str_append(path, word);
-		return path->failed                ? mt_error_no_memory()
-		       : mt_path_is_runnable(word) ? NULL
-						   : not_runnable(word);
+	struct stat file;
+
+	if (!strchr(word, '/')) {
+		if (mt_path_find(word, path))
+			return NULL;
+		if (path->failed)
+			return mt_error_no_memory();
+		return mt_error_new(
+		    MT_ERROR_NOT_FOUND,
+		    "no program \"%s\" in PATH (use ./%s for one in this directory)", word, word);
 	}
-	if (mt_path_find(word, path))
-		return NULL;
+	mt_str_append(path, word);
 	if (path->failed)
 		return mt_error_no_memory();
-	return mt_error_new(MT_ERROR_NOT_FOUND,
-			    "no program \"%s\" in PATH (use ./%s for one in this directory)", word,
-			    word);
+	if (mt_path_is_runnable(word))
+		return NULL;
+	if (stat(word, &file))
+		return mt_error_errno(errno, "cannot run %s", word);
+	if (S_ISDIR(file.st_mode))
+		return mt_error_errno(EISDIR, "cannot run %s", word);
+	return mt_error_new(MT_ERROR_PERMISSION,
+			    "cannot run %s: it is not executable (try chmod +x)", word);
 }
 
 static void log_branch(void *context, const struct mt_seen *seen)

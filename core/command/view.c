@@ -19,12 +19,6 @@
 
 static const char *const options[] = {"--no-browser", NULL};
 
-static bool is_later(const struct timespec *one, const struct timespec *other)
-{
-	return one->tv_sec != other->tv_sec ? one->tv_sec > other->tv_sec
-					    : one->tv_nsec > other->tv_nsec;
-}
-
 /* Finds the latest timeline in this directory. */
 static struct mt_error *find_latest(struct mt_str *path)
 {
@@ -35,7 +29,9 @@ static struct mt_error *find_latest(struct mt_str *path)
 	if (glob("*.fxt", 0, NULL, &found) == GLOB_NOSPACE)
 		return mt_error_no_memory();
 	for (size_t i = 0; i < found.gl_pathc; i++) {
-		if (stat(found.gl_pathv[i], &status) < 0 || !is_later(&status.st_mtim, &latest))
+		if (stat(found.gl_pathv[i], &status) < 0 || status.st_mtim.tv_sec < latest.tv_sec ||
+		    (status.st_mtim.tv_sec == latest.tv_sec &&
+		     status.st_mtim.tv_nsec <= latest.tv_nsec))
 			continue;
 		latest = status.st_mtim;
 		mt_str_clear(path);
