@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What goes into a program that the `calls` engine records: two words in each thread's static
+/* The part of the engine `calls` that is loaded into the program: two words in each thread's static
  * thread-local storage (struct mt_ring_position), and a word in which the dynamic loader leaves
  * their offset from fs.  The tracer fills the words, of the template too, from which the loader
  * makes the storage of new threads.  Nobody calls the code: it is there so that the linker makes

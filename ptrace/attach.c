@@ -23,13 +23,14 @@ static struct mt_error *refused(pid_t pid)
 
 	if (tracer > 0)
 		return mt_error_new(MT_ERROR_BUSY,
-				    "cannot attach to process %d: process %d traces it already",
+				    "cannot attach to process %d: process %d is already tracing it",
 				    pid, tracer);
-	return mt_error_new(MT_ERROR_PERMISSION,
-			    "cannot attach to process %d: the system does not permit it (needed is "
-			    "the same user or root; sysctl kernel.yama.ptrace_scope=0, if that "
-			    "exists; in a container --cap-add=SYS_PTRACE)",
-			    pid);
+	return mt_error_new(
+	    MT_ERROR_PERMISSION,
+	    "cannot attach to process %d: permission denied (run as the same user or as root; if "
+	    "it exists, set sysctl kernel.yama.ptrace_scope=0; in a container, use "
+	    "--cap-add=SYS_PTRACE)",
+	    pid);
 }
 
 #define KERNEL_THREAD 0x200000u /* PF_KTHREAD in include/linux/sched.h */
@@ -57,10 +58,9 @@ static struct mt_error *no_executable(pid_t pid, int errnum)
 	char state = state_of(pid, &flags);
 
 	if (!state)
-		return mt_error_new(MT_ERROR_NOT_FOUND, "there is no process %d", pid);
+		return mt_error_new(MT_ERROR_NOT_FOUND, "no process %d", pid);
 	if (flags & KERNEL_THREAD)
-		return mt_error_new(MT_ERROR_UNSUPPORTED,
-				    "process %d is a part of the kernel, and runs no program", pid);
+		return mt_error_new(MT_ERROR_UNSUPPORTED, "process %d is a kernel thread", pid);
 	if (errnum == ENOENT || state == 'Z' || state == 'X')
 		return mt_error_new(MT_ERROR_GONE, "process %d has ended", pid);
 	return refused(pid);
@@ -80,7 +80,7 @@ static struct mt_error *check_program(pid_t pid)
 	if (size == sizeof(ident) && ident[EI_CLASS] != ELFCLASS64)
 		return mt_error_new(
 		    MT_ERROR_UNSUPPORTED,
-		    "process %d runs a 32-bit program, and only x86-64 ones can be traced", pid);
+		    "process %d runs a 32-bit program; only x86-64 programs are supported", pid);
 	return NULL;
 }
 
@@ -135,9 +135,10 @@ struct mt_error *mt_ptrace_attach(struct mt_target *base, pid_t pid)
 	struct mt_ptrace_process *process;
 
 	if (pid == getpid())
-		return mt_error_new(MT_ERROR_USAGE, "cannot attach to myself (process %d)", pid);
+		return mt_error_new(MT_ERROR_USAGE, "cannot attach to mtdb itself (process %d)",
+				    pid);
 	if (mt_proc_status_number(pid, "Tgid") != pid)
-		return mt_error_new(MT_ERROR_NOT_FOUND, "there is no process %d", pid);
+		return mt_error_new(MT_ERROR_NOT_FOUND, "no process %d", pid);
 	mt_try(check_program(pid));
 	mt_try(mt_ptrace_add_process(target, pid, &process));
 	struct mt_error *error = seize_all(target, pid);

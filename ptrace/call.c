@@ -25,7 +25,7 @@ struct remote_call {
 
 static struct mt_error *gone(pid_t lwp)
 {
-	return mt_error_new(MT_ERROR_GONE, "thread %d ended within a call", lwp);
+	return mt_error_new(MT_ERROR_GONE, "thread %d exited during a remote call", lwp);
 }
 
 static struct mt_error *begin_remote_call(struct mt_target *base, pid_t lwp,
@@ -205,17 +205,16 @@ static struct mt_error *run_until_return(struct remote_call *remote, int timeout
 		mt_try(run_to_system_call(remote, timeout_ms));
 		if (!remote->status) {
 			remote->lwp->stopped = false;
-			return mt_error_new(MT_ERROR_BUSY,
-					    "thread %d did not come back from a function within "
-					    "%d ms",
-					    lwp, timeout_ms);
+			return mt_error_new(
+			    MT_ERROR_BUSY, "a remote call in thread %d did not return within %d ms",
+			    lwp, timeout_ms);
 		}
 		if (ptrace(PTRACE_GETREGS, lwp, 0, registers))
 			return gone(lwp);
 		if (!is_system_call(remote)) {
 			mt_try(restore(remote));
 			return mt_error_new(MT_ERROR_BUSY,
-					    "a function called in thread %d got signal %d", lwp,
+					    "a remote call in thread %d received signal %d", lwp,
 					    WSTOPSIG(remote->status));
 		}
 	} while (registers->rip != end);

@@ -69,7 +69,7 @@ static struct mt_error *start(struct mt_guardian *guardian, int memory)
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC))
-		return mt_error_errno(errno, "cannot make a pipe");
+		return mt_error_errno(errno, "cannot create a pipe");
 	guardian->pid = fork();
 	if (guardian->pid == 0)
 		guard(guardian->table, ends[0], memory);

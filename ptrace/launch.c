@@ -27,9 +27,9 @@ struct pipes {
 static struct mt_error *open_pipes(struct pipes *pipes)
 {
 	if (pipe2(pipes->go, O_CLOEXEC))
-		return mt_error_errno(errno, "cannot make a pipe");
+		return mt_error_errno(errno, "cannot create a pipe");
 	if (pipe2(pipes->error, O_CLOEXEC)) {
-		struct mt_error *error = mt_error_errno(errno, "cannot make a pipe");
+		struct mt_error *error = mt_error_errno(errno, "cannot create a pipe");
 		close(pipes->go[0]);
 		close(pipes->go[1]);
 		return error;
@@ -80,10 +80,11 @@ static int wait_for_exec(pid_t pid, int *status)
 static struct mt_error *exec_error(const char *path, int errnum)
 {
 	if (errnum == ENOEXEC)
-		return mt_error_new(MT_ERROR_FORMAT,
-				    "cannot run %s: it is no program for this machine (a script "
-				    "needs a first line such as \"#!/bin/sh\")",
-				    path);
+		return mt_error_new(
+		    MT_ERROR_FORMAT,
+		    "cannot run %s: it is not a program for this machine (a script needs a first "
+		    "line such as \"#!/bin/sh\")",
+		    path);
 	return mt_error_errno(errnum, "cannot run %s", path);
 }
 
@@ -92,8 +93,9 @@ static struct mt_error *start(const struct mt_launch *launch, pid_t pid, struct 
 	int status = 0, errnum = 0;
 
 	if (ptrace(PTRACE_SEIZE, pid, 0, mt_ptrace_options() | PTRACE_O_EXITKILL))
-		return mt_error_errno(errno, "cannot trace the new process (in a container ptrace "
-					     "must be allowed: --cap-add=SYS_PTRACE)");
+		return mt_error_errno(errno,
+				      "cannot trace the new process (in a container, allow ptrace: "
+				      "--cap-add=SYS_PTRACE)");
 	close(pipes->go[1]);
 	pipes->go[1] = -1;
 	close(pipes->error[1]);
@@ -103,7 +105,7 @@ static struct mt_error *start(const struct mt_launch *launch, pid_t pid, struct 
 		return NULL;
 	if (read(pipes->error[0], &errnum, sizeof(errnum)) == sizeof(errnum))
 		return exec_error(launch->path, errnum);
-	return mt_error_errno(failure, "%s ended before it began", launch->path);
+	return mt_error_errno(failure, "%s ended before it could be traced", launch->path);
 }
 
 static void close_pipes(struct pipes *pipes)
@@ -129,7 +131,7 @@ static struct mt_error *enter(struct mt_ptrace_target *target, pid_t pid)
 	mt_try(target->base.ops->get_registers(&target->base, pid, &registers));
 	if (registers.cs != CODE_SEGMENT_64)
 		return mt_error_new(MT_ERROR_UNSUPPORTED,
-				    "it is a 32-bit program, and only x86-64 ones can be traced");
+				    "it is a 32-bit program; only x86-64 programs are supported");
 	return NULL;
 }
 
@@ -140,10 +142,11 @@ static struct mt_error *refuse_privileged(const char *path)
 
 	if (geteuid() == 0 || stat(path, &file) || !(file.st_mode & (S_ISUID | S_ISGID)))
 		return NULL;
-	return mt_error_new(MT_ERROR_PERMISSION,
-			    "%s is set-user-ID or set-group-ID, and would run without its "
-			    "privileges while it is traced: run mtdb as root",
-			    path);
+	return mt_error_new(
+	    MT_ERROR_PERMISSION,
+	    "%s is set-user-ID or set-group-ID, and would run without these privileges while "
+	    "traced; run mtdb as root",
+	    path);
 }
 
 struct mt_error *mt_ptrace_launch(struct mt_target *base, const struct mt_launch *launch,

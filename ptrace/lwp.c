@@ -24,7 +24,7 @@ struct mt_error *mt_ptrace_open_memory(struct mt_ptrace_process *process)
 	snprintf(path, sizeof(path), "/proc/%d/mem", process->pid);
 	process->mem_fd = open(path, O_RDWR | O_CLOEXEC);
 	if (process->mem_fd < 0)
-		return mt_error_errno(errno, "cannot reach the memory of process %d", process->pid);
+		return mt_error_errno(errno, "cannot open the memory of process %d", process->pid);
 	return NULL;
 }
 

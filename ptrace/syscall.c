@@ -62,7 +62,7 @@ struct mt_error *mt_ptrace_find_syscall(struct mt_target *target, pid_t pid, uin
 
 static struct mt_error *gone(pid_t lwp)
 {
-	return mt_error_new(MT_ERROR_GONE, "thread %d ended within a system call", lwp);
+	return mt_error_new(MT_ERROR_GONE, "thread %d exited during a remote system call", lwp);
 }
 
 pid_t mt_ptrace_wait_for(pid_t lwp, int *status)

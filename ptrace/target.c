@@ -16,8 +16,8 @@ static struct mt_ptrace_target *target_of(struct mt_target *base)
 
 static struct mt_error *gone(pid_t lwp)
 {
-	return mt_error_at_lwp(
-	    mt_error_new(MT_ERROR_GONE, "thread %d is gone, or does not stand still", lwp), lwp);
+	return mt_error_at_lwp(mt_error_new(MT_ERROR_GONE, "thread %d is gone, or is running", lwp),
+			       lwp);
 }
 
 static int memory_of(struct mt_target *base, pid_t pid)
@@ -43,7 +43,7 @@ static struct mt_error *write_memory(struct mt_target *base, pid_t pid, uint64_t
 	if (done == (ssize_t)size)
 		return NULL;
 	return mt_error_errno(done < 0 ? errno : EFAULT,
-			      "cannot write %zu bytes at 0x%llx of process %d", size,
+			      "cannot write %zu bytes at 0x%llx in process %d", size,
 			      (unsigned long long)address, pid);
 }
 

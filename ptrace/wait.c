@@ -314,7 +314,7 @@ static struct mt_error *look(struct mt_ptrace_target *target, struct mt_stop *st
 			return NULL;
 		if (pid < 0)
 			return errno == ECHILD
-				   ? mt_error_new(MT_ERROR_GONE, "no process is left to wait for")
+				   ? mt_error_new(MT_ERROR_GONE, "no process left to wait for")
 				   : mt_error_errno(errno, "cannot wait for the program");
 		lwp = mt_ptrace_find_lwp(target, pid);
 		if (lwp && !lwp->pid)

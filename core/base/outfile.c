@@ -227,7 +227,7 @@ bool mt_outfile_is_seekable(const struct mt_outfile *file)
 static struct mt_error *not_seekable(const struct mt_outfile *file)
 {
 	return mt_error_new(MT_ERROR_UNSUPPORTED,
-			    "%s cannot be written out of order: name a regular file", file->path);
+			    "cannot write %s out of order: give a regular file", file->path);
 }
 
 struct mt_error *mt_outfile_pwrite(struct mt_outfile *file, const void *bytes, size_t size,

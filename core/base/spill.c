@@ -16,10 +16,9 @@ static const char *spill_directory(void)
 
 static struct mt_error *spill_error(int errnum)
 {
-	return mt_error_errno(errnum,
-			      "cannot keep temporary data in %s (set TMPDIR to a directory with "
-			      "more room)",
-			      spill_directory());
+	return mt_error_errno(
+	    errnum, "cannot write temporary data to %s (set TMPDIR to a directory with more space)",
+	    spill_directory());
 }
 
 static struct mt_error *spill_open(struct mt_spill *spill)

@@ -419,7 +419,7 @@ static struct mt_error *image_add_mapping(struct mt_processes *processes, struct
 				    mapping->path[0] == '/' && mapping->path[1] != '/' &&
 					    mapping->problem
 					? mapping->problem
-					: "its code is in no file and was not recorded");
+					: "its code was not recorded, and is not in a file");
 	return mt_pt_image_add(image, path, mapping->offset, mapping->end - mapping->start,
 			       mapping->start);
 }

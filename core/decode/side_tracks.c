@@ -86,12 +86,12 @@ static void describe_state(uint64_t state, const char **name, const char **reaso
 		unsigned bit;
 		const char *name, *reason;
 	} states[] = {
-	    {0x1, "sleeping", "waits until something happens, or a signal comes (S)"},
-	    {0x2, "blocked", "waits for the disk or in the kernel (D)"},
+	    {0x1, "sleeping", "waiting for an event or a signal (S)"},
+	    {0x2, "blocked", "waiting uninterruptibly, as for the disk (D)"},
 	    {0x4, "stopped", "stopped by a signal (T)"},
 	    {0x8, "traced", "stopped by the debugger (t)"},
-	    {0x10, "ended", "it has ended (X)"},
-	    {0x20, "ended", "it has ended (Z)"},
+	    {0x10, "ended", "exited (X)"},
+	    {0x20, "ended", "exited (Z)"},
 	    {0x40, "parked", "parked by the kernel (P)"},
 	    {0x80, "idle", "has nothing to do (I)"},
 	};
@@ -101,7 +101,7 @@ static void describe_state(uint64_t state, const char **name, const char **reaso
 	if (state == MT_OFF_CPU_UNKNOWN)
 		return;
 	*name = "preempted";
-	*reason = "could run, but another thread had the CPU (R)";
+	*reason = "runnable, but another thread had the CPU (R)";
 	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
 		if (state & states[i].bit) {
 			*name = states[i].name;

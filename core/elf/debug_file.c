@@ -92,8 +92,8 @@ static bool try_debuglink(const struct mt_objfile *objfile, char *path, uint32_t
 	}
 	if (crc != wanted) {
 		mt_log(&objfile->log, MT_LOG_WARNING,
-		       "%s is not the debug file of %s: its checksum differs; it was left out",
-		       path, objfile->path);
+		       "ignoring %s as the debug file of %s: its checksum differs", path,
+		       objfile->path);
 		free(path);
 		return false;
 	}

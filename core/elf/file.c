@@ -33,16 +33,19 @@ struct mt_error *mt_elf_file_check_segments(const struct mt_elf_file *file)
 	size_t count;
 
 	if (elf_getphdrnum(file->elf, &count))
-		return garbled(file->path, "its program headers cannot be read; is it truncated?");
+		return garbled(file->path,
+			       "its program headers cannot be read: it may be truncated");
 	for (size_t i = 0; i < count; i++) {
 		GElf_Phdr header;
 		if (!gelf_getphdr(file->elf, (int)i, &header))
-			return garbled(file->path, "its program headers lie behind its end; it is "
-						   "truncated or garbled");
+			return garbled(
+			    file->path,
+			    "its program headers are beyond its end: it is truncated or damaged");
 		if (header.p_type == PT_LOAD &&
 		    (header.p_filesz > size || header.p_offset > size - header.p_filesz))
-			return garbled(file->path, "a segment lies behind its end; it is truncated "
-						   "or still being written");
+			return garbled(
+			    file->path,
+			    "a segment is beyond its end: it is truncated, or still being written");
 	}
 	return NULL;
 }
@@ -52,13 +55,13 @@ static struct mt_error *check(const struct mt_elf_file *file)
 	GElf_Ehdr header;
 
 	if (elf_kind(file->elf) != ELF_K_ELF)
-		return garbled(file->path, "it does not begin as one");
+		return garbled(file->path, "it does not start with the ELF magic number");
 	if (!gelf_getehdr(file->elf, &header))
-		return garbled(file->path, "its header is garbled");
+		return garbled(file->path, "its header is damaged");
 	if (header.e_machine != EM_X86_64 || header.e_ident[EI_CLASS] != ELFCLASS64)
 		return mt_error_at_path(
 		    mt_error_new(MT_ERROR_UNSUPPORTED,
-				 "%s is not for x86-64, the one machine that mtrace knows",
+				 "%s is not for x86-64, the only architecture that mtrace supports",
 				 file->path),
 		    file->path, -1);
 	if (header.e_type != ET_EXEC && header.e_type != ET_DYN)
@@ -98,7 +101,7 @@ struct mt_error *mt_elf_file_open(const char *path, struct mt_elf_file *out)
 	}
 	*out = file;
 	if (!S_ISREG(status.st_mode)) {
-		struct mt_error *error = garbled(path, "it is no regular file");
+		struct mt_error *error = garbled(path, "it is not a regular file");
 		mt_elf_file_close(out);
 		return error;
 	}

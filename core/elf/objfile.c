@@ -120,7 +120,7 @@ static struct mt_error *load_header(struct mt_objfile *objfile)
 	GElf_Ehdr header;
 
 	if (!gelf_getehdr(objfile->main.elf, &header))
-		return mt_error_new(MT_ERROR_FORMAT, "the ELF header of %s is garbled",
+		return mt_error_new(MT_ERROR_FORMAT, "the ELF header of %s is damaged",
 				    objfile->path);
 	objfile->is_pie = header.e_type == ET_DYN;
 	objfile->entry = header.e_entry;
@@ -160,10 +160,11 @@ static struct mt_error *changed_since(const char *path, const struct mt_build_id
 
 	mt_build_id_format(wanted, text);
 	return mt_error_at_path(
-	    mt_error_new(MT_ERROR_NOT_FOUND,
-			 "%s changed since: its build id is no longer %s; bring the old file back, "
-			 "or put it under the debug directory as .build-id/%.2s/%s",
-			 path, text, text, text + 2),
+	    mt_error_new(
+		MT_ERROR_NOT_FOUND,
+		"%s has changed: its build ID is no longer %s; restore the old file, or put it "
+		"into the debug directory as .build-id/%.2s/%s",
+		path, text, text, text + 2),
 	    path, -1);
 }
 

@@ -18,10 +18,11 @@ static struct mt_error *no_such_engine(const char *name)
 		mt_str_appendf(&names, ", %s", mt_engines[i]->name);
 	if (names.failed)
 		return mt_error_no_memory();
-	return mt_error_new(MT_ERROR_USAGE, "no engine \"%s\": there are auto%s", name, names.text);
+	return mt_error_new(MT_ERROR_USAGE, "unknown engine \"%s\": valid engines are auto%s", name,
+			    names.text);
 }
 
-/* What a machine does not have is said in short: nobody needs to do anything about it. */
+/* Missing hardware is reported briefly: there is nothing to be done about it. */
 static void append_refusal(struct mt_str *refused, const struct mt_engine_ops *engine,
 			   const struct mt_error *error)
 {
@@ -68,7 +69,7 @@ static struct mt_error *add_others(struct mt_error *error, const struct mt_engin
 
 		if (mt_engines[i] != asked && !refusal)
 			mt_str_appendf(&others, "%s --engine %s (%s)",
-				       others.length ? " or" : "; what works here is",
+				       others.length ? " or" : "; these engines work here:",
 				       mt_engines[i]->name, mt_engines[i]->summary);
 	}
 	if (!error || others.failed || !others.length)

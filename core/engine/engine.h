@@ -23,7 +23,7 @@
 
 struct mt_engine;
 
-/* What single-stepping saw, branch by branch: the truth that tests compare decoders with. */
+/* The branches that single-stepping saw: the truth that tests compare decoders with. */
 enum mt_seen_kind {
 	MT_SEEN_CALL,
 	MT_SEEN_RETURN,
@@ -78,7 +78,8 @@ struct mt_engine_options {
 	/* A front end's live session: a snapshot leaves the rings as they are, and the next one
 	 * holds it all again. */
 	bool live;
-	/* What attach() finds of another session's is not in the text any more: see clean(). */
+	/* The leftovers of another session that attach() found are no longer in the code: see
+	 * clean(). */
 	bool is_clean;
 	bool share_cpu; /* the program may be kept on one CPU with us (process/pin.h) */
 };
@@ -91,7 +92,7 @@ struct mt_engine_alone {
 	size_t function_count;
 };
 
-/* What a thread's ring holds now. */
+/* The current contents of a thread's ring. */
 struct mt_engine_ring {
 	uint64_t bytes; /* its size */
 	uint64_t used;  /* of these */
@@ -100,7 +101,7 @@ struct mt_engine_ring {
 	uint64_t span_ns;
 };
 
-/* What a stop was, as the engine understands it. */
+/* The meaning of a stop to the engine. */
 struct mt_engine_news {
 	bool ordinary;     /* part of the engine's own work: the thread has only to go on, without
 			    * the signal */

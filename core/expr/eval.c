@@ -377,8 +377,9 @@ static struct mt_error *eval_node(struct mt_eval *eval, const struct mt_node *no
 	case MT_NODE_INDEX:
 		return eval_index(eval, node, out);
 	case MT_NODE_CALL:
-		return mt_error_new(MT_ERROR_UNSUPPORTED,
-				    "Functions of the program are not called from expressions.");
+		return mt_error_new(
+		    MT_ERROR_UNSUPPORTED,
+		    "mtdb does not call functions of the program from expressions.");
 	default:
 		return mt_error_new(MT_ERROR_USAGE, "Attempt to use a type name as an expression");
 	}

@@ -48,9 +48,10 @@ static struct mt_error *place(struct mt_eval *eval, struct mt_value *value,
 	if (mt_type_strip(value->type)->kind == MT_TYPE_VOID)
 		return NULL;
 	if (!mt_entry_classes(value->type, is_sse, &count))
-		return mt_error_new(MT_ERROR_UNSUPPORTED,
-				    "A value of this type is not returned in registers: return "
-				    "without one, and set it where the caller has it.");
+		return mt_error_new(
+		    MT_ERROR_UNSUPPORTED,
+		    "A value of this type is not returned in registers; return without one, and "
+		    "set it in the caller.");
 	mt_try(mt_value_need(eval, value));
 	for (size_t i = 0; i < count && i * 8 < size; i++)
 		put(out,

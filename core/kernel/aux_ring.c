@@ -35,11 +35,11 @@ struct mt_error *mt_aux_ring_map(int fd, const struct mt_data_ring *data, size_t
 		if (result == -EOPNOTSUPP)
 			return mt_error_new(
 			    MT_ERROR_UNSUPPORTED,
-			    "this event has no AUX area: the kernel's PMU intel_pt is not what it "
-			    "says, or the ring is too small for this processor");
+			    "this event has no AUX area: the kernel's PMU intel_pt is not as it "
+			    "claims, or the ring is too small for this processor");
 		if (result == -EBUSY)
 			return mt_error_new(MT_ERROR_BUSY,
-					    "another AUX area is mapped for this event already");
+					    "this event already has an AUX area mapped");
 		return mt_data_ring_explain("an AUX ring", size, -result);
 	}
 	out->bytes = bytes;

@@ -78,5 +78,5 @@ struct mt_error *mt_perf_event_open(const struct mt_perf_spec *spec, pid_t pid, 
 	mt_system_close(*fd);
 	if (result == -ESRCH)
 		return mt_error_new(MT_ERROR_GONE, "thread %d has ended", (int)pid);
-	return mt_error_errno(-result, "cannot have thread %d stop at %s", (int)pid, spec->what);
+	return mt_error_errno(-result, "cannot stop thread %d at %s", (int)pid, spec->what);
 }

@@ -152,15 +152,15 @@ static struct mt_error *no_pmu(const char *root)
 	if (mt_pmu_processor_has_pt())
 		return mt_error_new(
 		    MT_ERROR_UNSUPPORTED,
-		    "the processor has Intel PT, but the kernel offers no PMU intel_pt: it was "
-		    "built without CONFIG_PERF_EVENTS_INTEL_PT, or a hypervisor keeps PT for "
-		    "itself (KVM gives it to guests with kvm_intel.pt_mode=1 and qemu -cpu host)");
+		    "the processor has Intel PT, but the kernel has no PMU intel_pt: it was "
+		    "built without CONFIG_PERF_EVENTS_INTEL_PT, or a hypervisor reserves PT for "
+		    "itself (KVM passes it to guests with kvm_intel.pt_mode=1 and qemu -cpu "
+		    "host)");
 	if (__get_cpuid(1, &a, &b, &c, &d) && (c >> 31 & 1)) /* "hypervisor present" */
 		return mt_error_new(
 		    MT_ERROR_UNSUPPORTED,
-		    "this is a virtual machine whose processor shows no Intel PT: run it on an "
-		    "Intel host itself, or have KVM pass PT through (kvm_intel.pt_mode=1 on the "
-		    "host, qemu -cpu host)");
+		    "this virtual machine has no Intel PT: record on an Intel host itself, or "
+		    "let KVM pass PT through (kvm_intel.pt_mode=1 on the host, qemu -cpu host)");
 	return mt_error_new(MT_ERROR_UNSUPPORTED,
 			    "this processor has no Intel PT (Intel has it since Broadwell; AMD and "
 			    "others have none), or the firmware hides it");

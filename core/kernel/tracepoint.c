@@ -43,10 +43,11 @@ struct mt_error *mt_tracepoint_find(const char *name, struct mt_tracepoint *out)
 				    "remount,mode=755 /sys/kernel/tracing",
 				    name);
 	if (read_part(mounts[0], "", "enable", id, sizeof(id)) < 0)
-		return mt_error_new(MT_ERROR_UNSUPPORTED,
-				    "the tracepoint %s cannot be found: tracefs is not mounted; "
-				    "sudo mount -t tracefs nodev /sys/kernel/tracing",
-				    name);
+		return mt_error_new(
+		    MT_ERROR_UNSUPPORTED,
+		    "cannot read the tracepoint %s: tracefs is not mounted; mount it: sudo mount "
+		    "-t tracefs nodev /sys/kernel/tracing",
+		    name);
 	return mt_error_new(MT_ERROR_UNSUPPORTED, "this kernel has no tracepoint %s", name);
 }
 

@@ -24,7 +24,7 @@ const char *const *mt_trace_writer_formats(void)
 {
 	static const char *const names[] = {"fxt", "text", "json", NULL};
 
-	_Static_assert(sizeof(names) / sizeof(names[0]) == FORMATS + 1, "a format has no name");
+	_Static_assert(sizeof(names) / sizeof(names[0]) == FORMATS + 1, "the format name is empty");
 	return names;
 }
 

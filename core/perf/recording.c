@@ -15,7 +15,7 @@ struct mt_error *mt_recording_garbled(const struct mt_recording *recording, uint
 {
 	return mt_error_at_path(
 	    mt_error_new(MT_ERROR_FORMAT,
-			 "%s is garbled at offset 0x%llx: %s cannot be read; record it again",
+			 "%s is damaged at offset 0x%llx: cannot read %s; record it again",
 			 recording->info.path, (unsigned long long)offset, what),
 	    recording->info.path, (int64_t)offset);
 }
@@ -179,10 +179,11 @@ static struct mt_error *open_file(struct mt_recording *recording, const char *pa
 	if (fstat(recording->fd, &status))
 		return mt_error_errno(errno, "cannot read %s", path);
 	if (S_ISDIR(status.st_mode))
-		return mt_error_new(MT_ERROR_UNSUPPORTED,
-				    "%s is a directory: recordings of perf record --threads cannot "
-				    "be read; record again without it",
-				    path);
+		return mt_error_new(
+		    MT_ERROR_UNSUPPORTED,
+		    "cannot read %s: it is a directory, as of perf record --threads; record "
+		    "again without --threads",
+		    path);
 	if (!S_ISREG(status.st_mode)) {
 		mt_try(spool(recording, progress));
 		if (fstat(recording->fd, &status))

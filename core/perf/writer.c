@@ -139,7 +139,7 @@ static struct mt_error *start(struct mt_recording_writer *writer, const char *pa
 	mt_try(mt_outfile_create(path, &writer->file));
 	if (!mt_outfile_is_seekable(writer->file))
 		return mt_error_new(MT_ERROR_UNSUPPORTED,
-				    "a recording cannot be written to %s: name a regular file",
+				    "cannot write a recording to %s: give a regular file",
 				    mt_outfile_path(writer->file));
 	mt_try(put_start(writer));
 	writer->records_offset = mt_outfile_position(writer->file);

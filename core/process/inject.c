@@ -52,7 +52,7 @@ const uint8_t mt_inject_code[MT_INJECT_BYTES] = {
 };
 /* clang-format on */
 
-/* What the kernel would do for a system call that was interrupted. */
+/* Does what the kernel would do for an interrupted system call. */
 static void do_again(const struct user_regs_struct *before, struct mt_inject_frame *frame)
 {
 	int64_t result = (int64_t)before->rax;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Stepping is four times faster when the program and we share one CPU: waking a sleeper on another
  * one costs an interrupt each way.  So the threads of a program that would die with us are kept on
- * our CPU while they are stepped.  What they ask for and are told of their affinity stays what it
- * would be without: see the calls of the step engine. */
+ * our CPU while they are stepped.  The affinity that they set and see is as it would be without:
+ * see the calls of the step engine. */
 #ifndef MT_PROCESS_PIN_H
 #define MT_PROCESS_PIN_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What /proc tells of a process on this machine.  Source: proc(5). */
+/* Reads facts on a process of this machine from /proc.  Source: proc(5). */
 #ifndef MT_PROCESS_PROC_H
 #define MT_PROCESS_PROC_H
 
@@ -10,7 +10,7 @@ struct mt_error *
 mt_proc_each_map(pid_t pid, struct mt_error *(*found)(void *context, const struct mt_map *map),
 		 void *context);
 
-/* What /proc/PID/status says behind KEY; -1: nothing. */
+/* The number after KEY in /proc/PID/status; -1: none. */
 int mt_proc_status_number(pid_t pid, const char *key);
 
 /* Under seccomp, so that system calls in its name may end it.  What is imposed on us as well (a

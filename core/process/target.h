@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a program under control can be asked for, whoever controls it: ptrace under mtdb, GDB under
- * the plugin, a table in tests.
+/* Access to a program under control, whoever controls it: ptrace under mtdb, GDB under the plugin,
+ * a table in tests.
  *
  * A target holds LWPs of one or more processes.  Each of them either runs, or it has reported a
  * stop through wait() and stands still until resume().  Registers are to be had of an LWP that
@@ -58,8 +58,8 @@ struct mt_stop {
 enum mt_resume {
 	MT_RESUME_CONTINUE,
 	MT_RESUME_STEP,    /* one instruction */
-	MT_RESUME_SYSCALL, /* the system call at PC: tells its entry and its end */
-	MT_RESUME_LISTEN,  /* stay in the group-stop, but tell when it ends */
+	MT_RESUME_SYSCALL, /* the system call at PC: reports its entry and its end */
+	MT_RESUME_LISTEN,  /* stay in the group-stop, but report when it ends */
 };
 
 struct mt_launch {
@@ -115,8 +115,8 @@ struct mt_target_ops {
 							       const struct mt_map *map),
 				     void *context);
 
-	/* Have an LWP that stands still in its own code, and not within a system call that tells of
-	 * a birth or of exec, do a system call.  *result: as the kernel gives it, -errno too.
+	/* Have an LWP that stands still in its own code, and not within a system call that reports
+	 * a birth or an exec, make a system call.  *result: as the kernel gives it, -errno too.
 	 * Errors: GONE; UNSUPPORTED (no instruction for it was found in the process). */
 	struct mt_error *(*call_system)(struct mt_target *target, pid_t lwp, long number,
 					const uint64_t arguments[6], int64_t *result);
@@ -154,7 +154,7 @@ struct mt_run_ops {
 	/* Dead and gone on return. */
 	struct mt_error *(*kill)(struct mt_target *target, pid_t pid);
 
-	/* SIGNAL 0: none.  Errors: GONE (wait() will tell the end). */
+	/* SIGNAL 0: none.  Errors: GONE (wait() will report the end). */
 	struct mt_error *(*resume)(struct mt_target *target, pid_t lwp, enum mt_resume how,
 				   int signal);
 	/* The next stop of any LWP.  timeout_ms < 0: for ever; 0: look only.  Returns early with

@@ -87,7 +87,7 @@ static struct mt_error *file_size(const char *path, uint64_t *size)
 		return mt_error_errno(errnum, "cannot read the code in %s", path);
 	if (!S_ISREG(status.st_mode))
 		return mt_error_new(MT_ERROR_UNSUPPORTED,
-				    "cannot read the code in %s: it is no regular file", path);
+				    "cannot read the code in %s: it is not a regular file", path);
 	*size = (uint64_t)status.st_size;
 	return NULL;
 }

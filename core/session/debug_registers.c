@@ -29,11 +29,12 @@ struct mt_error *mt_session_check_registers(const struct mt_session *session)
 	tell_holders(session, &holders);
 	if (holders.failed)
 		return mt_error_no_memory();
-	return mt_error_new(MT_ERROR_USAGE,
-			    "of the processor's four debug registers two are left to debuggers, "
-			    "and each of these takes one: %s; leave all but %d of them out%s",
-			    holders.text, MT_BREAKPOINT_MOST,
-			    triggers ? ", or take --engine calls, whose triggers take none" : "");
+	return mt_error_new(
+	    MT_ERROR_USAGE,
+	    "not enough debug registers for %s: two of the processor's four are left to "
+	    "debuggers; remove all but %d of these%s",
+	    holders.text, MT_BREAKPOINT_MOST,
+	    triggers ? ", or use --engine calls, whose triggers need none" : "");
 }
 
 static bool is_first_at(const struct mt_session_process *process, size_t index)
@@ -83,8 +84,8 @@ bool mt_session_take_register(struct mt_session *session, struct mt_session_proc
 		return true;
 	}
 	mt_log(session->options->engine.log, MT_LOG_WARNING,
-	       "nothing stops for %s at 0x%llx: of the processor's four debug registers two are "
-	       "left to debuggers, and the others are taken",
+	       "ignoring %s at 0x%llx: no debug register is free (two of the processor's four are "
+	       "left to debuggers)",
 	       text, (unsigned long long)address);
 	return false;
 }

@@ -60,8 +60,8 @@ struct mt_error *mt_session_find_probes(struct mt_session *session,
 	mt_try(mt_objfile_each_probe(mapping->objfile, found_probe, &search));
 	if (search.refused)
 		mt_log(session->options->engine.log, MT_LOG_WARNING,
-		       "%u probes of %s are no marks: each would take a debug register; --engine "
-		       "calls and step stop at them",
+		       "ignoring %u probes of %s as marks: each would need a debug register; use "
+		       "--engine calls or step",
 		       search.refused, mapping->path);
 	return NULL;
 }

@@ -37,7 +37,8 @@ struct mt_error *mt_session_check_ring(uint64_t ring_bytes)
 	if (ring_bytes > memory_bytes() / 2)
 		return mt_error_new(
 		    MT_ERROR_USAGE,
-		    "a ring of %llu bytes a thread is too large: this machine's memory has %llu",
+		    "a ring of %llu bytes per thread is too large: this machine has %llu bytes "
+		    "of memory",
 		    (unsigned long long)ring_bytes, (unsigned long long)memory_bytes());
 	return NULL;
 }
@@ -49,7 +50,7 @@ static struct mt_error *check_pt_options(const struct mt_session *session,
 
 	if (!asked || chosen == &mt_engine_pt)
 		return NULL;
-	return mt_error_new(MT_ERROR_USAGE, "%s is for the engine pt alone, and this is %s", asked,
+	return mt_error_new(MT_ERROR_USAGE, "%s is only for the engine pt, not for %s", asked,
 			    session->why.text && !session->why.failed ? session->why.text
 								      : chosen->name);
 }
@@ -67,7 +68,7 @@ static void warn_of_calls_options(const struct mt_session *session,
 
 	if (asked && !chosen->records_calls)
 		mt_log(options->log, MT_LOG_WARNING,
-		       "%s is for the engine calls alone: %s records everything", asked,
+		       "%s is only for the engine calls: %s records everything", asked,
 		       chosen->name);
 }
 
@@ -237,8 +238,8 @@ static struct mt_error *turn(struct mt_session *session)
 	return mt_session_drain(session);
 }
 
-/* Who tells of a child, or of a signal, may hold what keeps an engine from getting hold of the
- * process: it is heard before the next attempt. */
+/* A thread that reports a child or a signal may hold what keeps an engine from attaching: its
+ * report is handled before the next attempt. */
 static struct mt_error *attach_engine(struct mt_session *session, pid_t pid)
 {
 	const uint64_t end_ns = mt_clock_monotonic_ns() + ATTACH_PATIENCE_NS;
@@ -300,11 +301,11 @@ struct mt_error *mt_session_attach(struct mt_session *session, pid_t pid)
 		mt_try(mt_session_hide(session, pid));
 	if (text)
 		mt_try(attach_engine(session, pid));
-	/* The front end of a live session tells it in its own words. */
+	/* The front end of a live session reports it in its own words. */
 	if (!session->options->engine.live)
 		mt_log(session->options->engine.log, MT_LOG_INFO,
 		       "recording process %d with the engine %s%s", pid, engine_text(session),
-		       session->options->duration_ns ? "" : "; Ctrl-C ends it");
+		       session->options->duration_ns ? "" : "; press Ctrl-C to stop");
 	if (session->options->duration_ns)
 		session->end_ns = mt_clock_monotonic_ns() + session->options->duration_ns;
 	/* After the name, which says that a program began there; and breakpoints of triggers come
@@ -370,16 +371,15 @@ struct mt_error *mt_session_finish(struct mt_session *session, struct mt_recordi
 	for (size_t i = 0; i < session->triggers.count; i++)
 		if (!session->triggers.items[i].found)
 			mt_log(session->options->engine.log, MT_LOG_WARNING,
-			       "%s %s was found nowhere: no function or line of that name",
+			       "%s %s: no such function or line",
 			       session->triggers.items[i].mark ? "marks will be missing:"
 							       : "the trigger",
 			       session->triggers.items[i].text);
 	mt_array_each (watch, &session->watches)
 		if (!watch->found)
 			mt_log(session->options->engine.log, MT_LOG_WARNING,
-			       "%s was not watched: no variable of that name was found",
-			       watch->text);
-	/* What ended threads did since the last one. */
+			       "%s was not watched: no such variable", watch->text);
+	/* The history of threads that ended since the last one. */
 	mt_try(mt_session_read_rings(session, 0, 0, session->writer));
 	mt_try(mt_recording_writer_finish(session->writer));
 	return mt_recording_writer_reopen(session->writer, out);

@@ -20,7 +20,7 @@ struct mt_session_options {
 	const char *const *triggers; /* locations, NULL at the end; or NULL */
 	uint64_t duration_ns; /* of an attached process: let it go after so long; 0: when asked */
 	uint32_t most_snapshots; /* of an attached process: let it go after so many; 0: no limit */
-	/* What is recorded in side tracks: see session/tracks.h. */
+	/* Recorded in side tracks: see session/tracks.h. */
 	const char *const *events, *const *counters;
 	const char *const *watches; /* session/watch_spec.h; NULL at the end; or NULL */
 };
@@ -81,7 +81,7 @@ struct mt_error *mt_session_clean(struct mt_session *session, pid_t parent, pid_
 void mt_session_tick(struct mt_session *session);
 /* See look() in engine/engine.h. */
 bool mt_session_look(struct mt_session *session, pid_t lwp, struct mt_engine_ring *ring);
-/* Threads whose end nobody told: take it now. */
+/* Removes threads whose end was not reported. */
 struct mt_error *mt_session_reap(struct mt_session *session);
 /* A live session: all that is known now, as a recording of its own at PATH (NULL: a file without a
  * name).  NUMBER: of the snapshot; 0: it has none.  Errors: the engine's; the recording's. */

@@ -103,8 +103,8 @@ static void say_hidden(struct mt_session *session, const struct mt_session_proce
 {
 	if (!session->hidden_is_told)
 		mt_log(session->options->engine.log, MT_LOG_WARNING,
-		       "libraries that process %d loads from now on have no names, and triggers "
-		       "are not found in them: %s (it asked the system for that; root may)",
+		       "libraries that process %d loads from now on will have no symbols and no "
+		       "triggers: %s (it made itself undumpable; run as root)",
 		       process->pid, mt_error_message(why));
 	session->hidden_is_told = true;
 }
@@ -170,7 +170,7 @@ struct mt_error *mt_session_put_birth(struct mt_session *session,
 	fork.fork.parent_tid = parent_lwp;
 	if (parent_pid)
 		mt_try(mt_recording_writer_put(session->writer, &fork));
-	/* Where rings are CPUs', the kernel tells on which CPU. */
+	/* With one ring per CPU, the kernel reports on which CPU. */
 	return session->options->engine.pt.per_cpu
 		   ? NULL
 		   : mt_recording_writer_put(session->writer, &start);

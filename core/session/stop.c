@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What each kind of stop means to the session: snapshots, triggers, signals, births, execs, ends.
- */
+/* Handles each kind of stop for the session: snapshots, triggers, signals, births, execs, ends. */
 #include "process/proc.h"
 #include "session/private.h"
 
@@ -58,8 +57,8 @@ static struct mt_error *hit(struct mt_session *session, struct mt_session_thread
 	return mt_session_snapshot(session);
 }
 
-/* One that is seen by its breakpoint is hit each time that is.  Where none stands, the dynamic
- * loader tells that it has loaded a library. */
+/* A trigger with a breakpoint is hit each time that the breakpoint is.  Without one, it is the
+ * dynamic loader's report that it has loaded a library. */
 static struct mt_error *on_breakpoint(struct mt_session *session, struct mt_session_thread *thread,
 				      const struct mt_stop *stop, const struct mt_engine_news *news)
 {
@@ -162,7 +161,7 @@ static struct mt_error *let_go(struct mt_session *session, struct mt_session_pro
 	pid_t pid = process->pid;
 	struct mt_session_thread *thread, *next;
 
-	mt_log(session->options->engine.log, MT_LOG_WARNING, "process %d goes on untraced: %s", pid,
+	mt_log(session->options->engine.log, MT_LOG_WARNING, "process %d runs on untraced: %s", pid,
 	       why);
 	HASH_ITER (hh, session->threads, thread, next)
 		if (thread->process == process)
@@ -221,7 +220,7 @@ static struct mt_error *on_exec(struct mt_session *session, struct mt_session_th
 
 	if (!is_64_bit(session, stop->lwp))
 		return let_go(session, process,
-			      "it became a 32-bit program, and only x86-64 ones can be traced");
+			      "it became a 32-bit program; only x86-64 programs are supported");
 	process->maps.count = 0;
 	process->sites.count = 0;
 	process->watch_sites.count = 0;
@@ -331,7 +330,7 @@ static struct mt_error *on_thread_stop(struct mt_session *session, struct mt_ses
 	}
 }
 
-/* Killed under our hands: its end will be told. */
+/* Killed meanwhile: its end will be reported. */
 static struct mt_error *ignore_gone(struct mt_error *error)
 {
 	if (!error || mt_error_code(error) != MT_ERROR_GONE)

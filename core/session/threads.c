@@ -87,7 +87,7 @@ struct mt_error *mt_session_go_on(struct mt_session *session, pid_t lwp, int sig
 	struct mt_error *error =
 	    mt_session_engine_ops(session)->resume(session->engine, lwp, signal);
 
-	/* It died meanwhile: its end will be told. */
+	/* It died meanwhile: its end will be reported. */
 	if (error && mt_error_code(error) == MT_ERROR_GONE) {
 		mt_error_destroy(error);
 		error = NULL;

@@ -104,8 +104,8 @@ static struct mt_tracks_thread *find(struct mt_tracks *tracks, pid_t lwp)
 static void complain(struct mt_tracks *tracks, struct mt_error *error)
 {
 	if (error && mt_error_code(error) != MT_ERROR_GONE && !tracks->complained) {
-		mt_log(tracks->options.log, MT_LOG_WARNING,
-		       "a thread is recorded without events: %s", mt_error_message(error));
+		mt_log(tracks->options.log, MT_LOG_WARNING, "recording a thread without events: %s",
+		       mt_error_message(error));
 		tracks->complained = true;
 	}
 	mt_error_destroy(error);

@@ -5,7 +5,8 @@
  * (perf/recording_writer.h).
  *
  * Where a kind of event is not permitted, asking for it fails before the program runs.  A thread
- * whose events cannot be opened later (too many open files …) goes without: that is said once. */
+ * whose events cannot be opened later (too many open files …) goes without, and that is logged
+ * once. */
 #ifndef MT_SESSION_TRACKS_H
 #define MT_SESSION_TRACKS_H
 
@@ -24,7 +25,7 @@ struct mt_tracks_options {
 	bool keep;                            /* a snapshot leaves the rings as they are */
 };
 
-/* What `events` can be made of, for help and completion; NULL at the end. */
+/* The kinds of `events`, for help and completion; NULL at the end. */
 extern const char *const mt_tracks_names[];
 
 /* Errors: USAGE (no such event). */
@@ -40,8 +41,8 @@ void mt_tracks_add_thread(struct mt_tracks *tracks, pid_t lwp);
 void mt_tracks_remove_thread(struct mt_tracks *tracks, pid_t lwp);
 /* execve gave the calling thread FORMER the number LWP. */
 void mt_tracks_rename_thread(struct mt_tracks *tracks, pid_t former, pid_t lwp);
-/* What the ring of thread LWP (0: all) got since the last time.  Errors: the writer's; NO_MEMORY.
- */
+/* Records the contents of the ring of thread LWP (0: all) since the last time.  Errors: the
+ * writer's; NO_MEMORY. */
 struct mt_error *mt_tracks_snapshot(struct mt_tracks *tracks, pid_t lwp,
 				    struct mt_recording_writer *writer);
 

@@ -13,10 +13,11 @@ const char *const mt_tracks_names[] = {"sched", "faults", "syscalls", "marks", N
 
 static struct mt_error *no_such(const char *word, size_t length)
 {
-	return mt_error_new(MT_ERROR_USAGE,
-			    "no kind of events: \"%.*s\" (it can be sched, faults, syscalls, "
-			    "marks, or several with a comma between them)",
-			    (int)length, word);
+	return mt_error_new(
+	    MT_ERROR_USAGE,
+	    "unknown event \"%.*s\": must be sched, faults, syscalls or marks, or several "
+	    "separated by commas",
+	    (int)length, word);
 }
 
 static struct mt_error *add_word(const char *word, size_t length, unsigned *choices)
@@ -117,8 +118,7 @@ static struct mt_error *add_tracepoint(struct mt_tracks *tracks, enum mt_track_e
 static struct mt_error *strange(const char *name)
 {
 	return mt_error_new(MT_ERROR_UNSUPPORTED,
-			    "the tracepoint %s has other fields on this kernel than are known",
-			    name);
+			    "the tracepoint %s has unknown fields on this kernel", name);
 }
 
 static struct mt_error *add_syscalls(struct mt_tracks *tracks)
@@ -154,7 +154,7 @@ static void add_reasons(struct mt_tracks *tracks)
 	tracks->has[MT_TRACK_SCHED] = !error;
 	if (error)
 		mt_log(tracks->options.log, MT_LOG_INFO,
-		       "why threads wait will not be known, only when: %s",
+		       "the reasons why threads wait are not recorded, only when: %s",
 		       mt_error_message(error));
 	mt_error_destroy(error);
 }
@@ -197,6 +197,6 @@ struct mt_error *mt_tracks_choose(struct mt_tracks *tracks)
 			  PERF_COUNT_SW_PAGE_FAULTS_MAJ);
 	}
 	if (tracks->choices & MT_TRACK_CHOICE_SYSCALLS)
-		mt_try(mt_error_wrap(add_syscalls(tracks), "system calls cannot be recorded"));
+		mt_try(mt_error_wrap(add_syscalls(tracks), "cannot record system calls"));
 	return add_counters(tracks);
 }

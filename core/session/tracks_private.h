@@ -16,7 +16,7 @@
 
 /* The events that a thread may have; which they are, is its tag in the set. */
 enum mt_track_event {
-	MT_TRACK_BASE, /* holds the ring; tells switches, if they are wanted */
+	MT_TRACK_BASE, /* holds the ring; has switches, if they are wanted */
 	MT_TRACK_SCHED,
 	MT_TRACK_MINOR_FAULT,
 	MT_TRACK_MAJOR_FAULT,

@@ -8,7 +8,7 @@ struct reading {
 	struct mt_tracks_thread *thread;
 	struct mt_recording_writer *writer;
 	uint64_t state;  /* of the thread that is about to go off its CPU */
-	bool older_lost; /* and was not told yet */
+	bool older_lost; /* and was not reported yet */
 	bool was_read;   /* before: what was lost since then is missing in the recording */
 };
 

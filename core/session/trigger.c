@@ -24,10 +24,11 @@ static struct mt_error *check(const char *text)
 	if (!*text || (text[0] == '*' && !text[1]) ||
 	    (text[0] == '*' && text[1] >= '0' && text[1] <= '9' &&
 	     !parse_address(text + 1, &address)))
-		return mt_error_new(MT_ERROR_USAGE,
-				    "no location for a trigger: \"%s\" (it can be FUNCTION, "
-				    "FILE:LINE, *ADDRESS or *FUNCTION+OFFSET)",
-				    text);
+		return mt_error_new(
+		    MT_ERROR_USAGE,
+		    "invalid location \"%s\" for a trigger: must be FUNCTION, FILE:LINE, "
+		    "*ADDRESS or *FUNCTION+OFFSET",
+		    text);
 	return NULL;
 }
 

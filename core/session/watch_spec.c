@@ -11,11 +11,12 @@
 
 static struct mt_error *no_watch(const char *text)
 {
-	return mt_error_new(MT_ERROR_USAGE,
-			    "nothing to watch: \"%s\" (it can be ADDRESS, SYMBOL or SYMBOL+OFFSET, "
-			    "then :1, :2, :4 or :8 for so many bytes, then :w for writes, :rw for "
-			    "reads too, or :x for the execution of a function)",
-			    text);
+	return mt_error_new(
+	    MT_ERROR_USAGE,
+	    "cannot watch \"%s\": must be ADDRESS, SYMBOL or SYMBOL+OFFSET, optionally with :1, "
+	    ":2, :4 or :8 for the length, and :w for writes, :rw for reads too, or :x for the "
+	    "execution of a function",
+	    text);
 }
 
 static bool parse_number(const char *text, uint64_t *number)
@@ -63,7 +64,7 @@ static bool parse_length(const char *word, struct mt_watch_spec *watch)
 	return true;
 }
 
-/* What stands behind the place: a length, a mode, or both in this order. */
+/* Parses what follows the place: a length, a mode, or both in this order. */
 static bool parse_parts(char *text, struct mt_watch_spec *watch)
 {
 	char *last = cut_part(text);
@@ -130,11 +131,12 @@ static struct mt_error *finish(const struct mt_watch_spec *watch, uint64_t size,
 				      : fitting_length(out->address, size ? size : LONGEST);
 	if (out->access == MT_ACCESS_EXECUTE || out->address % out->length == 0)
 		return NULL;
-	return mt_error_new(MT_ERROR_USAGE,
-			    "cannot watch %u bytes at %s: a debug register holds addresses that "
-			    "are multiples of the length, and 0x%llx is none; watch less (:%u)",
-			    out->length, watch->text, (unsigned long long)out->address,
-			    fitting_length(out->address, out->length));
+	return mt_error_new(
+	    MT_ERROR_USAGE,
+	    "cannot watch %u bytes at %s: the address must be a multiple of the length, and "
+	    "0x%llx is not; watch less (:%u)",
+	    out->length, watch->text, (unsigned long long)out->address,
+	    fitting_length(out->address, out->length));
 }
 
 static void found_function(void *context, uint64_t address, const char *name)
@@ -157,10 +159,11 @@ static struct mt_error *place_variable(const struct mt_watch_spec *watch,
 	if (!*found)
 		return NULL;
 	if (variable.thread_local)
-		return mt_error_new(MT_ERROR_USAGE,
-				    "cannot watch %s: each thread has one of its own; give the "
-				    "address of one",
-				    watch->text);
+		return mt_error_new(
+		    MT_ERROR_USAGE,
+		    "cannot watch %s: it is thread-local; give the address of one thread's "
+		    "instance",
+		    watch->text);
 	out->address = variable.address + bias + watch->offset;
 	size = variable.size > watch->offset ? variable.size - watch->offset : 0;
 	return finish(watch, size, out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What people type for a watchpoint: ADDRESS or SYMBOL or SYMBOL+OFFSET, then :LENGTH (1, 2, 4, 8)
- * and :MODE (r, w, rw, or x for a breakpoint in hardware) if they like. */
+/* The syntax of a watchpoint: ADDRESS or SYMBOL or SYMBOL+OFFSET, then :LENGTH (1, 2, 4, 8) and
+ * :MODE (r, w, rw, or x for a breakpoint in hardware) optionally. */
 #ifndef MT_SESSION_WATCH_SPEC_H
 #define MT_SESSION_WATCH_SPEC_H
 
@@ -14,7 +14,7 @@ struct mt_watch_spec {
 	uint64_t offset;   /* from the symbol */
 	uint8_t length;    /* 0: the variable's */
 	uint8_t access;    /* enum mt_access */
-	bool reads_wanted; /* "r": the processor tells writes as well */
+	bool reads_wanted; /* "r": the processor reports writes, too */
 	bool found;        /* somewhere, once */
 };
 

@@ -36,9 +36,10 @@ struct mt_error *mt_session_add_watches(struct mt_session *session)
 			return mt_error_no_memory();
 		}
 		if (watch.reads_wanted)
-			mt_log(session->options->engine.log, MT_LOG_WARNING,
-			       "%s: the processor cannot tell reads alone: writes are told too",
-			       *text);
+			mt_log(
+			    session->options->engine.log, MT_LOG_WARNING,
+			    "%s: watching writes too, since the processor cannot watch reads alone",
+			    *text);
 	}
 	if (!session->watches.count)
 		return NULL;

@@ -30,10 +30,11 @@ struct search {
 
 static struct mt_error *no_location(const char *text)
 {
-	return mt_error_new(MT_ERROR_USAGE,
-			    "no location: \"%s\" (it can be FUNCTION, FILE:LINE, FILE:FUNCTION, "
-			    "LINE, *ADDRESS or *FUNCTION+OFFSET)",
-			    text);
+	return mt_error_new(
+	    MT_ERROR_USAGE,
+	    "invalid location \"%s\": must be FUNCTION, FILE:LINE, FILE:FUNCTION, LINE, *ADDRESS "
+	    "or *FUNCTION+OFFSET",
+	    text);
 }
 
 static bool parse_address(const char *text, uint64_t *address)

@@ -130,9 +130,9 @@ static struct mt_error *set_objfile(struct mt_space *space, struct mt_space_entr
 
 	if (!address_beside(space, objfile, &entry->mapping, &address) &&
 	    !mt_objfile_offset_to_address(objfile, entry->mapping.offset, &address))
-		return set_problem(space, entry,
-				   "the file has no segment at the offset that is mapped; it "
-				   "changed since");
+		return set_problem(
+		    space, entry,
+		    "the file has no segment at the mapped offset: it has changed since");
 	entry->mapping.objfile = objfile;
 	entry->mapping.build_id = *mt_objfile_build_id(objfile);
 	entry->mapping.bias = entry->mapping.start - address;
@@ -193,8 +193,9 @@ static const char *path_to_open(const struct mt_space *space, const struct mt_ma
 	}
 	if (live_link(space, mapping, buffer, size))
 		return buffer;
-	*problem = "the file was deleted, and without its build id another of the same name cannot "
-		   "be trusted";
+	*problem =
+	    "the file was deleted, and without its build ID, another of the same name cannot be "
+	    "trusted";
 	return NULL;
 }
 

@@ -9,11 +9,11 @@
 #define GAP_CAUSES(X)                                                                              \
 	X(MT_GAP_OVERFLOW, "the processor's trace buffer overflowed")                              \
 	X(MT_GAP_AUX_LOST, "the trace ring was full")                                              \
-	X(MT_GAP_NO_CODE, "no code is known at this address")                                      \
-	X(MT_GAP_BAD_TRACE, "the trace makes no sense here")                                       \
+	X(MT_GAP_NO_CODE, "no code known at this address")                                         \
+	X(MT_GAP_BAD_TRACE, "the trace is inconsistent here")                                      \
 	X(MT_GAP_EVENTS_LOST, "the kernel dropped events")                                         \
-	X(MT_GAP_COLLISION, "somebody else used the tracing hardware")                             \
-	X(MT_GAP_PARTIAL, "the trace was recorded in part only")
+	X(MT_GAP_COLLISION, "another tracer used the hardware")                                    \
+	X(MT_GAP_PARTIAL, "the trace is only partial")
 
 #define CAUSE_TEXT(cause, text) [cause] = text,
 #define CAUSE_NAME(cause, text) [cause] = "[lost: " text "]",

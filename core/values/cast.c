@@ -198,7 +198,7 @@ static struct mt_error *write_value(struct mt_eval *eval, struct mt_value *to,
 	case MT_PLACE_REGISTER:
 		if (!frame->ops || !frame->ops->set_register)
 			return mt_error_new(MT_ERROR_UNSUPPORTED,
-					    "cannot write a register: no process is there");
+					    "cannot write a register without a process");
 		return frame->ops->set_register(frame->context, to->register_number,
 						mt_value_bytes(with), size);
 	default:

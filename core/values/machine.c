@@ -95,10 +95,11 @@ static void convert(struct mt_machine *machine, const Dwarf_Op *operation)
 	    !dwarf_attr(&type, DW_AT_byte_size, &inner) || dwarf_formudata(&inner, &size) ||
 	    !dwarf_attr(&type, DW_AT_encoding, &inner) || dwarf_formudata(&inner, &encoding) ||
 	    encoding == DW_ATE_float || size > 8) {
-		mt_machine_fail(machine,
-				mt_error_new(MT_ERROR_UNSUPPORTED,
-					     "DWARF computes a location by a type that is no whole "
-					     "number"));
+		mt_machine_fail(
+		    machine,
+		    mt_error_new(
+			MT_ERROR_UNSUPPORTED,
+			"unsupported DWARF location: it computes with a non-integer type"));
 		return;
 	}
 	mt_machine_push(machine,

@@ -15,7 +15,7 @@ void mt_machine_fail(struct mt_machine *machine, struct mt_error *error)
 struct mt_error *mt_machine_garbled(void)
 {
 	return mt_error_new(MT_ERROR_FORMAT,
-			    "the location in DWARF makes no sense (garbled debug information?)");
+			    "invalid DWARF location (the debug information may be damaged)");
 }
 
 void mt_machine_push(struct mt_machine *machine, uint64_t value)

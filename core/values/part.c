@@ -60,7 +60,7 @@ static struct mt_error *bit_field(struct mt_value *value, const struct mt_member
 		return NULL;
 	count = mt_value_field_bytes(out);
 	if (member->offset > whole || count > whole - member->offset)
-		return mt_error_new(MT_ERROR_FORMAT, "a bit field lies outside of its structure");
+		return mt_error_new(MT_ERROR_FORMAT, "a bit field is outside of its structure");
 	out->is_optimized_out = mt_value_hole(value, member->offset, count);
 	out->holes = NULL;
 	mt_value_unpack(out, mt_value_bytes(value) + member->offset, count);
@@ -81,7 +81,7 @@ static struct mt_error *virtual_offset(struct mt_eval *eval, struct mt_value *va
 	/* dup, deref, constu N, minus, deref, plus. */
 	if (!dwarf_attr(&die, DW_AT_data_member_location, &attribute) ||
 	    dwarf_getlocation(&attribute, &operations, &count))
-		return mt_error_new(MT_ERROR_FORMAT, "a virtual base's place is not known");
+		return mt_error_new(MT_ERROR_FORMAT, "unknown location of a virtual base");
 	for (size_t i = 0; i < count; i++)
 		if (operations[i].atom == DW_OP_constu || operations[i].atom == DW_OP_const1u)
 			at = (int64_t)operations[i].number;

@@ -121,7 +121,7 @@ static struct mt_error *add_piece(struct mt_eval *eval, const struct mt_piece *p
 	struct mt_error *error = NULL;
 
 	if (piece->bit_offset > 1 << 20)
-		return mt_error_new(MT_ERROR_FORMAT, "a piece's offset is garbled in DWARF");
+		return mt_error_new(MT_ERROR_FORMAT, "invalid offset of a piece in DWARF");
 	buffer = mt_arena_zalloc(eval->arena, size + 1);
 	if (!buffer)
 		return mt_error_no_memory();

@@ -142,8 +142,9 @@ struct mt_error *mt_tls_address(struct mt_eval *eval, struct mt_module *module, 
 		*address = base + offset;
 		return NULL;
 	}
-	return mt_error_new(MT_ERROR_NOT_FOUND,
-			    "Cannot find thread-local storage of %s: libc does not tell where this "
-			    "thread has it (its debug symbols do: package libc6-dbg)",
-			    mt_objfile_path(module->objfile));
+	return mt_error_new(
+	    MT_ERROR_NOT_FOUND,
+	    "Cannot find thread-local storage of %s: this needs libc's debug symbols (package "
+	    "libc6-dbg)",
+	    mt_objfile_path(module->objfile));
 }

@@ -25,7 +25,7 @@ static void set_up(ZydisFormatter *formatter, bool intel)
 				  ZYDIS_SIGNEDNESS_UNSIGNED);
 }
 
-/* What GNU's tools call otherwise. */
+/* Mnemonics that GNU's tools name differently. */
 struct synonym {
 	const char *zydis;
 	const char *gnu;

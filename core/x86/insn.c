@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What common.h does not know goes to Zydis, which in its minimal mode gives mnemonic, length and
- * the raw fields: enough to tell what tracing needs, at a third of the price of a full decode.  A
- * decoder is a few bytes on the stack, so that nothing is shared between threads. */
+/* Instructions that common.h does not know go to Zydis, which in its minimal mode gives mnemonic,
+ * length and the raw fields: enough for what tracing needs, at a third of the price of a full
+ * decode.  A decoder is a few bytes on the stack, so that nothing is shared between threads. */
 #include "x86/insn.h"
 
 #include "x86/common.h"

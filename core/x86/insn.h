@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What an x86-64 instruction is: its length, its class as tracing sees it, and where a direct
+/* Classifies an x86-64 instruction: its length, its class as tracing sees it, and where a direct
  * branch goes.  Over Zydis. */
 #ifndef MT_X86_INSN_H
 #define MT_X86_INSN_H

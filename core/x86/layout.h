@@ -14,7 +14,7 @@ struct mt_insn_layout {
 	bool uses_stack_pointer;     /* in the address of its memory operand, or as that register */
 };
 
-/* As mt_insn_decode(), which tells the rest.  Returns 0, or -1. */
+/* As mt_insn_decode(), which has the rest.  Returns 0, or -1. */
 int mt_insn_layout(const void *bytes, size_t size, struct mt_insn_layout *out);
 
 #endif

@@ -15,7 +15,7 @@ enum mt_write {
 /* The number (0 rax … 15 r15) of the register that `jmp` takes its target from; -1: it is no such
  * jump (memory holds the target, or BYTES are something else). */
 int mt_insn_jump_register(const void *bytes, size_t size);
-/* What an instruction does to a register of that number. */
+/* Whether and how an instruction writes the register of that number. */
 enum mt_write mt_insn_write(const void *bytes, size_t size, int number);
 
 #endif

@@ -58,7 +58,7 @@ def test_throttle(busy, attach):
     """What was taken out, or records no more, is as it was in the end."""
     with attach(busy.pid, "--throttle", "--size", "64k") as tracer:
         for line in tracer.stderr:
-            if line.endswith("throttled, not recorded from here on: fib\n"):
+            if line.endswith("throttled, not recorded from now on: fib\n"):
                 break
         else:
             pytest.fail("fib was never throttled")

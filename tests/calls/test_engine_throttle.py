@@ -19,8 +19,8 @@ def test_a_hot_leaf(compile, run_mtdb, tmp_path, level, options):
     done = run_mtdb("run", "--engine", "calls", "--throttle", *options, "--modules", "calls_hot",
                     "-o", tmp_path / "x.json", program, "x")
     assert done.stdout == plain.stdout and done.returncode == 0
-    assert done.stderr.count("throttled, not recorded from here on: hot\n") == 1
-    assert done.stderr.endswith("throttled, and not recorded to the end: hot\n")
+    assert done.stderr.count("throttled, not recorded from now on: hot\n") == 1
+    assert done.stderr.endswith("throttled functions, not recorded to the end: hot\n")
 
     events = json.loads((tmp_path / "x.json").read_text())["traceEvents"]
     begun = collections.Counter(event["name"] for event in events if event["ph"] == "B")

@@ -57,7 +57,7 @@ def test_seccomp(compile, start, run_mtdb, tmp_path):
 
 def test_no_memory_near(compile, start, run_mtdb, tmp_path):
     process = start(compile("attach_refused.c"), "memory")
-    refuse(run_mtdb, tmp_path, process.pid, "no memory is free within 2 GiB", status=0)
+    refuse(run_mtdb, tmp_path, process.pid, "no free memory within 2 GiB", status=0)
     check_it_goes_on(process)
 
 
@@ -72,7 +72,7 @@ def test_replaced(compile, start, run_mtdb, tmp_path, how):
         shutil.copy(program, tmp_path / "new")
         os.rename(tmp_path / "new", program)
     for _ in range(2):
-        refuse(run_mtdb, tmp_path, process.pid, "start the program anew", status=0)
+        refuse(run_mtdb, tmp_path, process.pid, "restart the program", status=0)
     assert not re.search(r"^ .*  count(?: |$)", (tmp_path / "out.txt").read_text(), re.M)
     check_it_goes_on(process)
 
@@ -86,7 +86,7 @@ def test_traced_by_another(compile, start, mtdb, run_mtdb, tmp_path):
         os.close(its)
         with os.fdopen(ours) as pipe:
             assert pipe.read()
-        refuse(run_mtdb, tmp_path, process.pid, f"process {first.pid} traces it already")
+        refuse(run_mtdb, tmp_path, process.pid, f"process {first.pid} is already tracing it")
         check_it_goes_on(process)
 
 
@@ -114,13 +114,13 @@ def test_zombie(run_mtdb, tmp_path):
 
 
 def test_nobody(run_mtdb, tmp_path):
-    refuse(run_mtdb, tmp_path, 2**22 + 1, "there is no process")
+    refuse(run_mtdb, tmp_path, 2**22 + 1, "no process")
 
 
 def test_itself(mtdb):
     done = subprocess.run(["sh", "-c", "exec \"$0\" attach -p $$", mtdb], check=False,
                           capture_output=True, text=True)
-    assert done.returncode == 2 and "cannot attach to myself" in done.stderr
+    assert done.returncode == 2 and "cannot attach to mtdb itself" in done.stderr
 
 
 @contextlib.contextmanager
@@ -145,7 +145,7 @@ def test_not_permitted(start, compile, mtdb, build):
     process = start(compile("attach_refused.c"))
     with readable_by_all(mtdb, build / "libmtrace-agent.so") as folder:
         done = attach_as_nobody(folder / "mtdb", process.pid)
-    assert done.returncode == 1 and "the system does not permit it" in done.stderr
+    assert done.returncode == 1 and "permission denied" in done.stderr
     check_it_goes_on(process)
 
 

@@ -65,7 +65,7 @@ def test_what_cannot_be_patched_runs_on_and_the_cure_is_told(run_mtdb, truth, tm
     (["no-such-program-anywhere"], "in PATH"),
     (["/etc/passwd"], "not executable"),
     (["/"], "directory"),
-    (["--engine=tp", "true"], "there are auto, pt, calls, step"),
+    (["--engine=tp", "true"], "valid engines are auto, pt, calls, step"),
     (["--size=lots", "true"], "lots"),
     (["--size=1k", "true"], "too small"),
     (["--trigger=", "true"], "FUNCTION, FILE:LINE"),
@@ -100,7 +100,7 @@ def test_a_line_is_a_trigger(run_mtdb, truth, tmp_path, request):
 def test_a_trigger_that_is_nowhere_is_told(run_mtdb, truth, tmp_path):
     done = run_mtdb("run", STEP, "--trigger=nowhere", "--", truth, "recursion", cwd=tmp_path)
     assert done.returncode == 7
-    assert "nowhere was found nowhere" in done.stderr
+    assert "nowhere: no such function or line" in done.stderr
 
 
 def start(mtdb, program, tmp_path, *options):

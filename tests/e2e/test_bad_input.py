@@ -101,7 +101,7 @@ def test_with_another_program(run_mtdb, recording, tmp_path, compile):
     (tmp_path / "program").write_bytes(compile("deep.c", "-O2", "-static").read_bytes())
     done = run_mtdb("decode", "-o", tmp_path / "out.fxt", recording)
     assert done.returncode == 0
-    assert f"{tmp_path}/program" in done.stderr and "build id" in done.stderr
+    assert f"{tmp_path}/program" in done.stderr and "build ID" in done.stderr
     trace = fxt.read(tmp_path / "out.fxt")
     assert not any(piece.name == "main" for piece in trace.slices())
 

@@ -187,7 +187,7 @@ def test_the_pmu_is_busy(run_mtdb, need, tmp_path):
             time.sleep(0.1)
         if other.poll() is not None:
             pytest.skip("perf record -a is not permitted")
-        assert "serves one at a time" in done.stderr
+        assert "serves one trace at a time" in done.stderr
     finally:
         other.terminate()
         other.wait()

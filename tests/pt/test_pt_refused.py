@@ -32,7 +32,7 @@ def refused(done, *words):
 
 
 @pytest.mark.parametrize("settings,files,words", [
-    ({"BUSY": 1}, {}, ["serves one at a time", "record btrace", "perf record"]),
+    ({"BUSY": 1}, {}, ["serves one trace at a time", "record btrace", "perf record"]),
     ({"PARANOID": 3}, {"proc__sys__kernel__perf_event_paranoid": "3"},
      ["perf_event_paranoid is 3", "CAP_PERFMON", "sudo sysctl kernel.perf_event_paranoid=2"]),
     ({"ERRNO": errno.EPERM}, {"proc__self__status": "CapEff:\t0\nSeccomp:\t2"},
@@ -87,7 +87,7 @@ def test_doctor_tells_whether_a_hit_pauses_the_trace(run_pt, put_sysfs, machine)
         return re.search(r"^aux_pause +(.*)$", run_pt("doctor", **settings).stdout, re.M)[1]
 
     assert told(PAUSES=1, PARANOID=1).startswith("yes  a trigger's hit pauses the trace")
-    assert told(PARANOID=1).endswith("wants Linux 6.13")
+    assert told(PARANOID=1).endswith("needs Linux 6.13")
     assert re.match("no .*what the kernel does.* kernel.perf_event_paranoid=1", told(PAUSES=1))
 
 
@@ -108,7 +108,7 @@ def test_later_threads_do_without(play, compile):
 def test_options_of_others_are_refused(run_mtdb, tmp_path):
     done = run_mtdb("run", "--engine=step", "--kernel", "touch", tmp_path / "ran")
     assert done.returncode == 125
-    assert "--kernel is for the engine pt alone" in done.stderr
+    assert "--kernel is only for the engine pt" in done.stderr
     assert not (tmp_path / "ran").exists()
 
 
@@ -117,5 +117,5 @@ def test_options_of_others_are_refused(run_mtdb, tmp_path):
 def test_options_of_the_engine_calls_are_warned_of(run_mtdb, tmp_path, option):
     done = run_mtdb("run", "--engine=step", option, "-o", tmp_path / "x.fxt", "true")
     assert done.returncode == 0
-    assert f"{option.split('=')[0]} is for the engine calls alone: step records everything" \
+    assert f"{option.split('=')[0]} is only for the engine calls: step records everything" \
         in done.stderr

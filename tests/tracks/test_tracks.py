@@ -164,7 +164,7 @@ def test_text_reads_as_strace_does(record, mtdb, program, with_tracefs, tmp_path
     text = output.read_text()
     assert re.search(r'^Track "system calls of tracks \(\d+\)" of process', text, re.M)
     assert re.search(r"openat\(0xffffff9c, 0x\w+, 0(, \w+){3}\) = -ENOENT", text)
-    assert re.search(r"sleeping: waits until something happens", text)
+    assert re.search(r"sleeping: waiting for an event or a signal", text)
     assert re.search(r'^Track "page faults of tracks .*\n.*\n-- history of .* --$', text, re.M)
     assert re.search(r"\*\*\* page fault, address 0x\w+ in touch +.*/tracks\.c:\d+", text)
 
@@ -236,8 +236,8 @@ def test_attached(mtdb, program, with_tracefs, tmp_path):
 
 
 @pytest.mark.parametrize("options, words", [
-    (["--events", "nonsense"], "no kind of events: \"nonsense\""),
-    (["--events", "sched,"], "no kind of events: \"\""),
+    (["--events", "nonsense"], "unknown event \"nonsense\""),
+    (["--events", "sched,"], "unknown event \"\""),
     (["--counter", "nonsense"], "no such counter: \"nonsense\""),
     (["--counter", "nonsense/x/"], "this machine has no PMU \"nonsense\""),
     (["--counter", "software/nonsense/"], "its PMU has nothing called \"nonsense\""),
@@ -255,7 +255,7 @@ def test_doctor_tells_what_can_be_had(mtdb, with_tracefs):
                           check=False, timeout=120).stdout
     verdicts = dict(re.findall(r"^(\w+) +(yes|no) ", told, re.M))
     assert [verdicts[name] for name in ("sched", "faults", "syscalls", "watch")] == ["yes"] * 4
-    assert "why threads wait" not in told
+    assert "the reasons why threads wait" not in told
 
 
 def test_no_tracefs(record, program, root, need):
@@ -272,7 +272,7 @@ def test_no_tracefs(record, program, root, need):
 
     run = record(["--events", "sched", "--modules", "tracks"], program, before=hidden)
     (tid,) = threads_of(run)
-    assert "why threads wait will not be known" in run.stderr
+    assert "the reasons why threads wait are not recorded" in run.stderr
     off = run.track("scheduling", tid).find("off the CPU")
     assert len(off) >= TIMES
     assert not any("reason" in one.args for one in off)

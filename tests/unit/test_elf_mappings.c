@@ -177,7 +177,7 @@ static void a_deleted_file_needs_its_build_id(void **state)
 	assert_non_null(mt_space_find(fixture->space, 0x10000)->objfile);
 	mapping.build_id.bytes[3] ^= 1;
 	assert_no_error(mt_space_add(fixture->space, &mapping));
-	assert_non_null(strstr(mt_space_find(fixture->space, 0x10000)->problem, "changed since"));
+	assert_non_null(strstr(mt_space_find(fixture->space, 0x10000)->problem, "has changed"));
 }
 
 static void a_file_is_open_once(void **state)

@@ -343,7 +343,7 @@ static void refuses_what_it_cannot_write(void **state)
 	assert_error(mt_recording_writer_create("/no/such/place", &options, &writer),
 		     MT_ERROR_NOT_FOUND, "its directory must exist");
 	assert_error(mt_recording_writer_create("/dev/full", &options, &writer),
-		     MT_ERROR_UNSUPPORTED, "name a regular file");
+		     MT_ERROR_UNSUPPORTED, "give a regular file");
 	assert_no_error(mt_recording_writer_create(NULL, &options, &writer));
 	assert_error(mt_recording_writer_put(writer, &itrace), MT_ERROR_INTERNAL,
 		     "no recording can hold"); /* there is no Intel PT */

@@ -91,7 +91,7 @@ static void test_files_that_cannot_be_used_are_told(void **state)
 	assert_error(mt_pt_image_add(fixture.image, "/nonexistent/lib.so", 0, 64, 0x1000),
 		     MT_ERROR_NOT_FOUND, "/nonexistent/lib.so");
 	assert_error(mt_pt_image_add(fixture.image, "/dev/zero", 0, 64, 0x1000),
-		     MT_ERROR_UNSUPPORTED, "no regular file");
+		     MT_ERROR_UNSUPPORTED, "not a regular file");
 	assert_error(mt_pt_image_add(fixture.image, fixture.path, 256, 64, 0x1000), MT_ERROR_FORMAT,
 		     "ends before");
 	assert_false(mt_pt_image_has(fixture.image, 0x1000));

@@ -13,7 +13,7 @@
 
 static struct mt_error *strange(const char *path)
 {
-	return mt_error_new(MT_ERROR_FORMAT, "%s is not the agent that make built", path);
+	return mt_error_new(MT_ERROR_FORMAT, "%s is not the agent of this build", path);
 }
 
 static bool find_template(Elf *elf, uint64_t *address)
@@ -83,9 +83,9 @@ struct mt_error *mt_calls_agent_find(struct mt_calls_agent *agent)
 				    " beside mtdb cannot be read by this user: permission "
 				    "denied (install mtdb where all users may read it)");
 	if (!agent->path)
-		return mt_error_new(MT_ERROR_NOT_FOUND, AGENT_NAME
-				    " stands neither beside mtdb nor in ../lib (make, or "
-				    "make install, puts it there)");
+		return mt_error_new(
+		    MT_ERROR_NOT_FOUND, AGENT_NAME
+		    " is missing beside mtdb and in ../lib: run \"make\" or \"make install\"");
 	struct mt_error *error = mt_elf_file_open(agent->path, &file);
 	if (!error &&
 	    (!find_template(file.elf, &agent->template) ||

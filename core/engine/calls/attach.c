@@ -179,22 +179,21 @@ static struct mt_error *load_agent(struct attach *attach)
 	if (error || handle)
 		return mt_error_wrap(error, "cannot load the agent");
 	return mt_error_new(MT_ERROR_UNSUPPORTED,
-			    "the dynamic loader of process %d refuses to load %s",
-			    attach->space->pid, attach->engine->agent.path);
+			    "the dynamic loader of process %d did not load %s", attach->space->pid,
+			    attach->engine->agent.path);
 }
 
 static struct mt_error *cannot(const struct attach *attach, const char *why)
 {
 	return mt_error_new(MT_ERROR_UNSUPPORTED,
-			    "the calls of process %d cannot be recorded: %s (--engine step can)",
+			    "cannot record the calls of process %d: %s (--engine step can)",
 			    attach->space->pid, why);
 }
 
 static struct mt_error *check_sandbox(void *context, pid_t lwp)
 {
 	return mt_proc_is_sandboxed(lwp)
-		   ? cannot(context,
-			    "it is under seccomp, and a system call in its name may end it")
+		   ? cannot(context, "it is under seccomp, and an injected system call may kill it")
 		   : NULL;
 }
 
@@ -211,7 +210,8 @@ static struct mt_error *await_calling(struct attach *attach)
 	if (registers.rsp - space->inject_stack < MT_INJECT_STACK_BYTES ||
 	    registers.rip - space->inject_code < MT_INJECT_BYTES)
 		return mt_error_new(
-		    MT_ERROR_BUSY, "thread %d of process %d waits in the dynamic loader for a lock",
+		    MT_ERROR_BUSY,
+		    "thread %d of process %d is waiting for a lock in the dynamic loader",
 		    space->calling, space->pid);
 	space->calling = 0;
 	return NULL;
@@ -246,13 +246,13 @@ static struct mt_error *take_over(struct attach *attach)
 	mt_try(await_calling(attach));
 	mt_try(read_auxiliary(attach));
 	if (!attach->space->loader)
-		return cannot(attach, "it has no dynamic loader, that would load the agent");
+		return cannot(attach, "it has no dynamic loader to load the agent (it is static)");
 	mt_try(mt_calls_find_loader(attach->engine, attach->space, &stop_at));
 	if (!stop_at)
-		return cannot(attach, "its dynamic loader does not tell debuggers of itself");
+		return cannot(attach, "its dynamic loader has no debugger interface");
 	mt_try(target->ops->each_map(target, attach->space->pid, see_map, attach));
 	if (!attach->has_agent && !attach->dlopen)
-		return cannot(attach, "it has no function dlopen");
+		return cannot(attach, "it has no dlopen function");
 	if (target->ops->watch_libraries)
 		mt_try(target->ops->watch_libraries(target, attach->space->pid,
 						    attach->space->loader + stop_at));

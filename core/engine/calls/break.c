@@ -159,7 +159,7 @@ static struct mt_error *read_code(struct mt_calls_engine *engine, struct mt_call
 						  MT_INSN_MAX_BYTES);
 	if (*size)
 		return NULL;
-	return mt_error_new(MT_ERROR_NOT_FOUND, "no code is at 0x%llx of process %d",
+	return mt_error_new(MT_ERROR_NOT_FOUND, "no code at 0x%llx of process %d",
 			    (unsigned long long)address, space->pid);
 }
 
@@ -192,13 +192,13 @@ static struct mt_error *go_without(struct mt_calls_engine *engine, struct mt_cal
 	if (one->loader)
 		mt_log(engine->options.log, MT_LOG_WARNING,
 		       "calls in libraries that process %d loads from now on are not recorded: no "
-		       "jump fits where its dynamic loader tells of them",
+		       "jump fits at its dynamic loader's debugger hook",
 		       space->pid);
 	else
 		mt_log(engine->options.log, MT_LOG_WARNING,
-		       "the trigger at 0x%llx of process %d is left out: no jump fits there, and a "
-		       "breakpoint instruction would kill the process if mtdb were killed (a "
-		       "function's beginning will do, mostly the lines next to it, or mtdb run)",
+		       "ignoring the trigger at 0x%llx of process %d: no jump fits there, and a "
+		       "breakpoint instruction would kill the process if mtdb were killed (try the "
+		       "start of a function, a line next to this one, or mtdb run)",
 		       (unsigned long long)one->address, space->pid);
 	return NULL;
 }
@@ -258,8 +258,7 @@ struct mt_error *mt_calls_set_waiting_breaks(struct mt_calls_engine *engine,
 
 static struct mt_error *cannot_pass(const struct mt_calls_break *one)
 {
-	return mt_error_new(MT_ERROR_UNSUPPORTED,
-			    "the instruction at 0x%llx cannot be run elsewhere",
+	return mt_error_new(MT_ERROR_UNSUPPORTED, "the instruction at 0x%llx cannot be displaced",
 			    (unsigned long long)one->address);
 }
 
@@ -303,7 +302,7 @@ static struct mt_error *give_up(struct mt_calls_engine *engine, struct mt_calls_
 	uint8_t original = one->original[0];
 
 	mt_log(engine->options.log, MT_LOG_WARNING,
-	       "the breakpoint at 0x%llx is taken out: its instruction cannot be run elsewhere",
+	       "removed the breakpoint at 0x%llx: its instruction cannot be displaced",
 	       (unsigned long long)address);
 	*one = *mt_array_last(&space->breaks);
 	space->breaks.count--;

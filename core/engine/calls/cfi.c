@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What unwinders learn of trampolines.  Behind each module's trampolines lies the object file that
+/* Describes trampolines to unwinders.  Behind each module's trampolines lies the object file that
  * describes them (engine/calls/trampoline/cfi.h); an entry of the agent's leads to it.  The entries
- * are the list of GDB's JIT interface, so that a core file and a process that we left behind tell
- * GDB all by themselves.  The agent looks through the same list for the program's own unwinder
- * (detour.c).
+ * are the list of GDB's JIT interface, so that GDB finds them in a core file, too, and in a process
+ * that was attached when we were killed.  The agent looks through the same list for the program's
+ * own unwinder (detour.c).
  *
  * A hole may lie in the dead bytes of another function's patch, which that function's own call
- * frame information covers.  The agent tells them apart; GDB takes the program's word first, and so
- * a thread that stands before a hole's one jump is shown in the wrong function. */
+ * frame information covers.  The agent distinguishes them; GDB takes the program's word first, and
+ * so a thread that stands before a hole's one jump is shown in the wrong function. */
 #include "engine/calls/private.h"
 
 #include <string.h>
@@ -157,7 +157,7 @@ static uint64_t find_free(struct mt_calls_engine *engine, const struct mt_calls_
 	return 0;
 }
 
-/* For a debugger that is told of it. */
+/* Notifies a debugger. */
 static struct mt_error *note_change(struct mt_calls_engine *engine,
 				    const struct mt_calls_space *space, uint64_t list,
 				    uint64_t entry, uint32_t action)

@@ -2,8 +2,8 @@
 /* The calls engine: each function's entry and its returns are overwritten with jumps to trampolines
  * that write into the thread's ring (core/calls), and the program runs freely between stops.
  *
- * It stops by itself where its dynamic loader tells debuggers of libraries, at births, signals and
- * ends, and at breakpoints of ours. */
+ * It stops by itself where its dynamic loader reports libraries to debuggers, at births, signals
+ * and ends, and at breakpoints of ours. */
 #include "engine/calls/private.h"
 
 #include <signal.h>
@@ -225,7 +225,7 @@ static struct mt_error *on_loader(struct mt_calls_engine *engine, struct mt_call
 				  struct mt_calls_break *there, struct mt_engine_news *news)
 {
 	mt_try(mt_calls_pass_break(engine, thread->space, thread->lwp, there));
-	/* What follows takes a while, in which we may be killed. */
+	/* The rest takes a while, in which we may be killed. */
 	mt_try(mt_target_clear_pending_stop(engine->target, thread->lwp));
 	mt_try(mt_calls_space_update(engine, thread->space, thread->lwp));
 	news->maps_changed = true;
@@ -309,10 +309,11 @@ static struct mt_error *note_stampless(struct mt_calls_engine *engine, struct mt
 	if (space->stampless)
 		return NULL;
 	space->stampless = true;
-	mt_log(engine->options.log, MT_LOG_WARNING,
-	       "process %d forbade itself to read the time stamp counter (strict seccomp, "
-	       "PR_SET_TSC): %s from now on",
-	       space->pid, space->attached ? "it is not recorded" : "recording it is slow");
+	mt_log(
+	    engine->options.log, MT_LOG_WARNING,
+	    "process %d disabled the time stamp counter for itself (strict seccomp, PR_SET_TSC): "
+	    "%s from now on",
+	    space->pid, space->attached ? "it is not recorded" : "recording it is slow");
 	return space->attached ? record_no_more(engine, space) : NULL;
 }
 

@@ -82,9 +82,9 @@ static struct mt_error *open_file(const struct mt_calls_engine *engine, struct m
 	bool all = !engine->options.functions && !engine->options.no_functions;
 
 	if (is_deleted(file->path))
-		return mt_error_new(MT_ERROR_UNSUPPORTED,
-				    "the file was replaced or deleted while the program ran; start "
-				    "the program anew");
+		return mt_error_new(
+		    MT_ERROR_UNSUPPORTED,
+		    "the file was replaced or deleted while the program ran; restart the program");
 	mt_try(mt_objfile_open(file->path, NULL, NULL, &file->objfile));
 	wanted.objfile = file->objfile;
 	if (all)
@@ -127,7 +127,7 @@ static struct mt_calls_file *find_file(const struct mt_calls_engine *engine, con
 	return file;
 }
 
-/* What make_file() gave; why a file cannot be planned is said once. */
+/* Takes the result of make_file(); the reason why a file cannot be planned is logged once. */
 static struct mt_error *add_file(struct mt_calls_engine *engine, struct mt_calls_file *file,
 				 struct mt_error *error)
 {
@@ -244,7 +244,7 @@ static struct mt_error *plan_all(struct wishes *wishes, struct mt_pool *pool)
 	return first;
 }
 
-/* What finds no worker is planned when it is asked for. */
+/* Without a free worker, a file is planned when its plan is needed. */
 struct mt_error *mt_calls_plan_ahead(struct mt_calls_engine *engine, pid_t pid, const char *except)
 {
 	struct wishes wishes = {.engine = engine, .except = except};

@@ -263,7 +263,7 @@ size_t mt_calls_unreported_frames(const struct mt_calls_thread *thread,
 {
 	size_t i = 0;
 
-	/* What was left alone did not report, and may have been left alone no longer since. */
+	/* Functions that were left alone did not report, and may have been patched again since. */
 	if (thread->space->hidden)
 		return frames->count;
 	while (i < frames->count && !is_among(&thread->frames, &frames->items[i]) &&

@@ -2,7 +2,7 @@
 /* The text as it would be without us, while people look at the program.
  *
  * A thread within a trampoline is put to where it stands in effect, with its registers: the rows of
- * the trampolines tell how.  What it would record again on its way through the patch is taken out
+ * the trampolines show how.  What it would record again on its way through the patch is taken out
  * of its ring.  When the patches come back, those stay out whose displaced bytes somebody may stand
  * in or come into. */
 #include "engine/calls/private.h"
@@ -74,7 +74,7 @@ static struct mt_error *take_back_event(struct mt_calls_engine *engine,
 	    &written, sizeof(written));
 }
 
-/* What is skipped of the stack need not even be there: the first push may be what faulted. */
+/* The skipped part of the stack need not exist: the first push may have faulted. */
 static unsigned pushed_bytes(const struct mt_trampoline_row *row)
 {
 	return row->below - (row->below >= MT_RING_RED_ZONE ? MT_RING_RED_ZONE : 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a ring held at a moment.  Threads come and go by the thousand, so those of ended ones are
- * kept in memory until a snapshot, and all of them share the room of a few rings: when it is full,
- * the largest loses its older half, so that as many threads as can be keep their last calls. */
+/* Copies of rings.  Threads come and go by the thousand, so those of ended ones are kept in memory
+ * until a snapshot, and all of them share the room of a few rings: when it is full, the largest
+ * loses its older half, so that as many threads as can be keep their last calls. */
 #include "engine/calls/private.h"
 
 #define ENDED_RINGS   8u

@@ -145,13 +145,13 @@ static struct mt_error *add_module(struct mt_calls_engine *engine, struct mt_cal
 	return NULL;
 }
 
-/* Without symbols and unwind tables nothing tells where functions begin. */
+/* Without symbols and unwind tables the starts of functions are unknown. */
 static void tell_unknown(const struct mt_calls_engine *engine, struct mt_calls_file *file)
 {
 	if (file->plan && !file->plan->functions.count && !file->unknown_told)
 		mt_log(engine->options.log, MT_LOG_WARNING,
 		       "calls in %s are not recorded: it has neither symbols nor unwind tables "
-		       "(.eh_frame) that tell where functions begin",
+		       "(.eh_frame), which show where functions begin",
 		       file->path);
 	file->unknown_told = true;
 }

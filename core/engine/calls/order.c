@@ -253,7 +253,7 @@ static struct mt_error *change(struct order *order, const struct mt_calls_space 
 	mt_try(change_breaks(order, space, change->text));
 	for (int level = 0; level < (int)MOST_LEVELS; level++)
 		mt_try(put_level(order, change, level));
-	/* What else there is: bytes of another tracer of ours that was killed here, an int3 of a
+	/* Any other bytes are those of a tracer of ours that was killed here, or an int3 in a
 	 * program that dies with us. */
 	put(order, change->text, 0, order->size);
 	memset(order->dirty, true, order->size / PAGE + 1);

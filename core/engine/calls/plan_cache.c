@@ -101,7 +101,7 @@ static void store(const struct mt_calls_engine *engine, struct mt_objfile *objfi
 	struct mt_error *error = mt_plan_store(plan, objfile, planner_number(), path);
 
 	if (error)
-		mt_log(engine->options.log, MT_LOG_DEBUG, "the plan of %s is not kept: %s",
+		mt_log(engine->options.log, MT_LOG_DEBUG, "cannot cache the plan of %s: %s",
 		       mt_objfile_path(objfile), mt_error_message(error));
 	mt_error_destroy(error);
 	make_room(directory);

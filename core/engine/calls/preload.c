@@ -206,8 +206,7 @@ struct mt_error *mt_calls_refuse(struct mt_calls_engine *engine, struct mt_calls
 {
 	space->refused = true;
 	mt_log(engine->options.log, MT_LOG_WARNING,
-	       "no calls of process %d are recorded: %s (--engine step can do it)", space->pid,
-	       why);
+	       "not recording the calls of process %d: %s (--engine step can)", space->pid, why);
 	return NULL;
 }
 
@@ -246,25 +245,27 @@ static struct mt_error *prepare(struct mt_calls_engine *engine, struct mt_calls_
 
 	mt_try(engine->target->ops->get_registers(engine->target, lwp, &registers));
 	if (!read_vectors(engine, space->pid, registers.rsp, vectors))
-		return mt_calls_refuse(engine, space,
-				       "its stack is not as a new program's should be");
+		return mt_calls_refuse(engine, space, "its initial stack is not understood");
 	if (!vectors->loader)
 		return mt_calls_refuse(engine, space,
-				       "it has no dynamic loader, that would load the agent");
+				       "it has no dynamic loader to load the agent (it is static)");
 	if (vectors->secure)
-		return mt_calls_refuse(engine, space, "it runs with privileges of its own");
+		return mt_calls_refuse(
+		    engine, space,
+		    "it runs with elevated privileges (set-user-ID, capabilities or a security "
+		    "module)");
 	if (mt_proc_is_sandboxed(lwp))
 		return mt_calls_refuse(
-		    engine, space, "it is under seccomp, and a system call in its name may end it");
+		    engine, space, "it is under seccomp, and an injected system call may kill it");
 	if (!sees_agent(engine, space->pid))
 		return mt_calls_refuse(
 		    engine, space,
-		    "the agent's file is out of its sight (in a chroot or a container)");
+		    "it cannot see the agent's file (it is in a chroot or a container)");
 	space->loader = vectors->loader;
 	mt_try(mt_calls_find_loader(engine, space, &stop_at));
 	if (!stop_at)
 		return mt_calls_refuse(engine, space,
-				       "its dynamic loader does not tell debuggers of itself");
+				       "its dynamic loader has no debugger interface");
 	mt_try(change_stack(engine, space, lwp, &registers, vectors));
 	if (engine->target->ops->watch_libraries)
 		return engine->target->ops->watch_libraries(engine->target, space->pid,

@@ -188,7 +188,7 @@ struct mt_calls_break *mt_calls_break_at(struct mt_calls_space *space, uint64_t 
 /* The one whose int3 stands at ADDRESS; whose stub holds it.  NULL: none. */
 struct mt_calls_break *mt_calls_break_trap(struct mt_calls_space *space, uint64_t address);
 struct mt_calls_break *mt_calls_break_of_stub(struct mt_calls_space *space, uint64_t address);
-/* What it has in the text instead of the program's bytes. */
+/* The bytes that it has in the code in place of the program's. */
 void mt_calls_break_bytes(const struct mt_calls_break *one, uint8_t bytes[MT_CALLS_BREAK_BYTES]);
 /* LWP ran into an int3 of ours: where it goes on. */
 struct mt_error *mt_calls_pass_break(struct mt_calls_engine *engine, struct mt_calls_space *space,
@@ -267,7 +267,7 @@ void mt_calls_warm_ring(struct mt_calls_rings *rings);
 struct mt_error *mt_calls_give_discard_ring(struct mt_calls_engine *engine,
 					    const struct mt_calls_space *space, pid_t pid,
 					    pid_t lwp);
-/* In the program: the word that tells whether we live. */
+/* In the program: the word that shows whether we are alive. */
 static inline uint64_t mt_calls_alive_word(const struct mt_calls_rings *rings)
 {
 	return rings->address - MT_CALLS_ALIVE_BYTES;
@@ -323,13 +323,13 @@ struct mt_error *mt_calls_find_frames(struct mt_calls_engine *engine,
 				      struct mt_calls_frames *out);
 /* 0, or -1 without memory. */
 int mt_calls_frames_copy(struct mt_calls_frames *to, const struct mt_calls_frames *from);
-/* How many of the innermost are news where the thread's ring holds all events since its own frames
- * were found: up to the first that these tell of as well. */
+/* The number of innermost frames that are new, if the thread's ring has all events since its own
+ * frames were found: up to the first that these contain, too. */
 size_t mt_calls_unreported_frames(const struct mt_calls_thread *thread,
 				  const struct mt_calls_frames *frames);
 /* For all threads of a space, that stand still: what was open before recording began. */
 struct mt_error *mt_calls_note_roots(struct mt_calls_engine *engine, struct mt_calls_space *space);
-/* What is mapped has changed. */
+/* The mappings have changed. */
 void mt_calls_forget_code(struct mt_calls_space *space);
 
 /* hide.c */

@@ -3,7 +3,7 @@
  * that a new thread gets one without running anything in the program, and that they outlive it.
  * The file is no longer than the rings that were ever given, since mlockall() fills what there is.
  * Else pages come when they are touched.  The first ring is discarded: who has none of its own
- * writes there.  In front of it lies a page with the lock that tells that we live. */
+ * writes there.  In front of it lies a page with the lock that shows that we are alive. */
 #include "engine/calls/private.h"
 
 #include "process/proc.h"
@@ -71,7 +71,7 @@ static struct mt_error *make_memfd(struct mt_calls_engine *engine, struct mt_cal
 	const uint64_t arguments[] = {at, MFD_CLOEXEC, 0, 0, 0, 0};
 	if (engine->target->ops->read(engine->target, space->pid, at, saved, sizeof(saved)) !=
 	    sizeof(saved))
-		return mt_error_new(MT_ERROR_SYSTEM, "thread %d has no stack to write to", lwp);
+		return mt_error_new(MT_ERROR_SYSTEM, "cannot write to the stack of thread %d", lwp);
 	mt_try(engine->target->ops->write(engine->target, space->pid, at, name, sizeof(name)));
 	struct mt_error *error =
 	    mt_calls_system(engine, lwp, "make a memfd", SYS_memfd_create, arguments, fd);
@@ -109,7 +109,7 @@ static struct mt_error *reach(struct mt_calls_rings *rings, uint32_t ring)
 		return NULL;
 	if (ftruncate(rings->fd, (off_t)(MT_CALLS_ALIVE_BYTES + (ring + 1) * rings->ring_bytes)))
 		return mt_error_errno(
-		    errno, "cannot make room for a ring (a limit on files counts: ulimit -f)");
+		    errno, "cannot allocate a ring (the file size limit counts: ulimit -f)");
 	rings->reached = ring + 1;
 	return NULL;
 }
@@ -200,12 +200,12 @@ static struct mt_error *lock_alive(struct mt_calls_rings *rings)
 		failed = pthread_mutex_lock(mutex);
 	pthread_mutexattr_destroy(&attributes);
 	if (failed)
-		return mt_error_errno(failed, "cannot make a robust lock");
+		return mt_error_errno(failed, "cannot create a robust lock");
 	rings->alive = mutex;
 	return NULL;
 }
 
-/* What the system does for the program only if it can. */
+/* A system call whose failure does not matter. */
 static void advise(struct mt_calls_engine *engine, pid_t lwp, uint64_t address, uint64_t bytes,
 		   int advice)
 {
@@ -337,7 +337,7 @@ static struct mt_error *go_without(struct mt_calls_engine *engine,
 	if (!rings->short_told)
 		mt_log(engine->options.log, MT_LOG_WARNING,
 		       "process %d has more than %u threads at a time: calls of the others are not "
-		       "recorded (a smaller --size may allow for more)",
+		       "recorded (a smaller --size may allow more)",
 		       thread->pid, rings->count - 1);
 	rings->short_told = true;
 	return mt_calls_give_discard_ring(engine, thread->space, thread->pid, thread->lwp);

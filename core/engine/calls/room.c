@@ -124,10 +124,11 @@ static struct mt_error *map_one(struct mt_calls_engine *engine, pid_t lwp, struc
 		*best = *mt_array_last(&gaps->places);
 		gaps->places.count--;
 	}
-	return mt_error_new(MT_ERROR_UNSUPPORTED,
-			    "no memory is free within 2 GiB of the code at 0x%llx, or a limit "
-			    "leaves none (ulimit -v)",
-			    (unsigned long long)gaps->start);
+	return mt_error_new(
+	    MT_ERROR_UNSUPPORTED,
+	    "no free memory within 2 GiB of the code at 0x%llx, or none within the limit (ulimit "
+	    "-v)",
+	    (unsigned long long)gaps->start);
 }
 
 struct mt_error *mt_calls_room_map(struct mt_calls_engine *engine, struct mt_calls_space *space,
@@ -154,7 +155,7 @@ static bool is_near(const struct mt_calls_room *room, uint64_t address)
 	return distance < REACH - PAGE;
 }
 
-/* What lies behind a module's trampolines goes with the module. */
+/* Memory after a module's trampolines is unmapped with the module. */
 static bool is_lasting(struct mt_calls_space *space, const struct mt_calls_room *room,
 		       uint64_t address)
 {
@@ -177,7 +178,7 @@ struct mt_error *mt_calls_room_find(struct mt_calls_engine *engine, struct mt_ca
 		return NULL;
 	}
 	if (!lwp)
-		return mt_error_new(MT_ERROR_UNSUPPORTED, "no memory for code is near 0x%llx",
+		return mt_error_new(MT_ERROR_UNSUPPORTED, "no memory for code near 0x%llx",
 				    (unsigned long long)address);
 	mt_try(mt_calls_room_map(engine, space, lwp, address, address + 1, PAGE, &room.start));
 	room.used = room.start;

@@ -96,7 +96,7 @@ static bool view_ring(const struct snapshot *snapshot, struct mt_calls_thread *t
 	return view->written > view->begin;
 }
 
-/* What a running thread wrote while its ring was copied stands where its oldest events stood. */
+/* A running thread overwrites its oldest events while its ring is copied. */
 static void leave_overwritten(struct mt_calls_engine *engine, const struct mt_calls_thread *thread,
 			      const struct mt_ring_view *ring, struct mt_calls_history *history)
 {
@@ -135,7 +135,7 @@ static struct mt_error *copy_ring(struct snapshot *snapshot, struct mt_calls_thr
 	struct mt_ring_view view;
 	bool empty = !view_ring(snapshot, thread, &view);
 
-	/* A thread that ends tells no more than its events. */
+	/* A thread that ends contributes only its events. */
 	if (empty && !snapshot->whole)
 		return NULL;
 	mt_try(make_history(snapshot, thread, &view, &history));
@@ -236,7 +236,7 @@ static struct mt_error *put_history(const struct mt_calls_engine *engine,
 	uint64_t end_ns = mt_tsc_to_ns(conversion, mt_array_last(&history->anchors)->last);
 	bool lost = mt_ring_bytes_lost(&history->view);
 
-	/* What has the time of the snapshot before is in it. */
+	/* Events at the time of the snapshot before are in that one. */
 	if (!lost)
 		mt_try(put_frames(history, &history->before, history->before.count, begin_ns + 1,
 				  writer));
@@ -279,7 +279,7 @@ static struct mt_error *put_ended(struct mt_calls_engine *engine,
 		mt_try(put_history(engine, history, writer));
 	if (engine->forgotten)
 		mt_log(engine->options.log, MT_LOG_WARNING,
-		       "many threads ended: of %zu the last calls are kept, of %u none",
+		       "many threads ended: kept the last calls of %zu, none of %u",
 		       engine->ended.count, engine->forgotten);
 	if (engine->options.live)
 		return NULL;

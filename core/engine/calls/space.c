@@ -192,10 +192,11 @@ static struct mt_error *see_map(void *context, const struct mt_map *map)
 static struct mt_error *no_agent(struct mt_calls_engine *engine, struct mt_calls_space *space)
 {
 	space->refused = true;
-	mt_log(engine->options.log, MT_LOG_WARNING,
-	       "no calls of process %d are recorded: its dynamic loader did not load %s "
-	       "(--engine step can do it)",
-	       space->pid, engine->agent.path);
+	mt_log(
+	    engine->options.log, MT_LOG_WARNING,
+	    "not recording the calls of process %d: its dynamic loader did not load %s (--engine "
+	    "step can)",
+	    space->pid, engine->agent.path);
 	return NULL;
 }
 
@@ -207,7 +208,7 @@ static struct mt_error *give_rings(struct mt_calls_engine *engine, struct mt_cal
 	return NULL;
 }
 
-/* What the program may not have, it goes on without. */
+/* If the program may not have rings, it runs on without. */
 static struct mt_error *make_rings(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				   pid_t lwp)
 {
@@ -339,7 +340,7 @@ static void tell_sandboxed(const struct walk *walk)
 		walk->space->sandbox_told = true;
 		mt_log(walk->engine->options.log, MT_LOG_WARNING,
 		       "calls in libraries that process %d loads from now on are not recorded (%s "
-		       "is the first): it is under seccomp by now",
+		       "is the first): it is under seccomp now",
 		       walk->space->pid, seen->map.path);
 	}
 }
@@ -377,11 +378,10 @@ static void look_no_more(struct mt_calls_engine *engine, struct mt_calls_space *
 			 const struct mt_error *why)
 {
 	space->unseen = true;
-	mt_log(
-	    engine->options.log, MT_LOG_WARNING,
-	    "calls in libraries that process %d loads from now on are not recorded: %s (it asked "
-	    "the system for that; root may)",
-	    space->pid, mt_error_message(why));
+	mt_log(engine->options.log, MT_LOG_WARNING,
+	       "calls in libraries that process %d loads from now on are not recorded: %s (it made "
+	       "itself undumpable; run as root)",
+	       space->pid, mt_error_message(why));
 }
 
 bool mt_calls_is_sandboxed(const struct mt_calls_engine *engine, const struct mt_calls_space *space)

@@ -2,8 +2,8 @@
 /* An int3 in the text kills the program once nobody traces it, and who traces it may be killed at
  * any time, also while a thread stands for its int3.  So the text has a jump instead, to a stub
  * that asks whether we live, and if so sends its thread a signal that does nothing by default, but
- * of which a tracer is told.  A thread that has it blocked asks for us in the memory that we share,
- * and waits until we come, which takes some milliseconds, or are gone:
+ * which a tracer sees.  A thread that has it blocked asks for us in the memory that we share, and
+ * waits until we come, which takes some milliseconds, or are gone:
  *
  *	lea   rsp, [rsp-128]	; below the red zone
  *	push  rcx

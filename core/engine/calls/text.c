@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What stands in the text is always made anew from the file's bytes, the patches that are on, and
- * the breakpoints; what differs is written. */
+/* The code is always computed from the file's bytes, the enabled patches, and the breakpoints;
+ * differences are written. */
 #include "engine/calls/private.h"
 
 #include <string.h>
@@ -204,9 +204,9 @@ static void leave_alone(const struct mt_calls_engine *engine, const struct mt_ca
 	memset(place->written, 0, count * sizeof(*place->written));
 	memset(texts->was, 0, count * sizeof(*texts->was));
 	mt_log(engine->options.log, MT_LOG_WARNING,
-	       "calls in %s are not recorded: its code in process %d is not what stands in the "
-	       "file, which may have been replaced while the program ran; start the program anew "
-	       "(without other tools that change its code)",
+	       "calls in %s are not recorded: its code in process %d differs from the file, which "
+	       "may have been replaced while the program ran; restart the program (without other "
+	       "tools that change its code)",
 	       place->module->file->path, space->pid);
 }
 
@@ -252,7 +252,7 @@ static struct mt_error *read_texts(struct mt_calls_engine *engine, pid_t pid,
 	memcpy(texts->was, place->written, patches * sizeof(*texts->was));
 	if (engine->target->ops->read(engine->target, pid, module->start, texts->memory,
 				      texts->size) != texts->size)
-		return mt_error_new(MT_ERROR_GONE, "the code of %s cannot be read in process %d",
+		return mt_error_new(MT_ERROR_GONE, "cannot read the code of %s in process %d",
 				    module->file->path, pid);
 	memcpy(texts->text, texts->memory, texts->size);
 	return NULL;
@@ -427,7 +427,7 @@ struct mt_error *mt_calls_text_clean(struct mt_calls_engine *engine, struct mt_c
 
 	struct mt_error *error = read_texts(engine, space->pid, place, &texts);
 	if (error && mt_error_code(error) == MT_ERROR_GONE) {
-		mt_error_destroy(error); /* unloaded, and the loader did not tell of it yet */
+		mt_error_destroy(error); /* unloaded, and the loader has not reported it yet */
 		return NULL;
 	}
 	if (error)

@@ -127,7 +127,7 @@ static struct mt_error *mute(struct mt_calls_engine *engine, const struct mt_cal
 	return muting.error;
 }
 
-/* What is off goes out of the text later. */
+/* Disabled patches are removed from the code later. */
 static struct mt_error *turn_off(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				 struct mt_calls_place *place, uint32_t function)
 {
@@ -154,7 +154,7 @@ static const char *name_of(const struct mt_calls_module *module, uint32_t functi
 	const struct mt_symbol *symbol = mt_objfile_symbol_at(objfile, start);
 	const char *name = symbol ? mt_objfile_symbol_name(objfile, symbol) : NULL;
 
-	return name ? name : "a function without a name";
+	return name ? name : "an unnamed function";
 }
 
 static struct mt_calls_place *place_of(struct mt_calls_space *space,
@@ -201,7 +201,7 @@ static struct mt_error *throttle(struct mt_calls_engine *engine, struct mt_calls
 	one.name = name_of(module, function);
 	if (mt_array_push(&engine->throttled, one))
 		return mt_error_no_memory();
-	mt_log(engine->options.log, MT_LOG_INFO, "throttled, not recorded from here on: %s",
+	mt_log(engine->options.log, MT_LOG_INFO, "throttled, not recorded from now on: %s",
 	       one.name);
 	return turn_off(engine, thread->space, place, function);
 }
@@ -276,7 +276,7 @@ void mt_calls_throttle(struct mt_calls_engine *engine, struct mt_calls_thread *t
 		return;
 	/* Which part of its events one function may make. */
 	double bearable = (double)size / (double)patience * (double)ns / (double)bytes;
-	/* A process that is ending tells so by itself. */
+	/* A process that is ending reports that by itself. */
 	if (bearable < 1)
 		mt_error_destroy(throttle_busiest(engine, thread, written, bytes, bearable));
 }
@@ -315,5 +315,5 @@ void mt_calls_tell_throttled(const struct mt_calls_engine *engine)
 		mt_str_appendf(&names, "%s%s", names.length ? ", " : "", one->name);
 	if (engine->throttled.count && !names.failed)
 		mt_log(engine->options.log, MT_LOG_INFO,
-		       "throttled, and not recorded to the end: %s", names.text);
+		       "throttled functions, not recorded to the end: %s", names.text);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the calls engine works on: the engine has threads, they are in address spaces, and in these
+/* The types of the engine `calls`: the engine has threads, they are in address spaces, and in these
  * object files have places, with patches and breakpoints in them. */
 #ifndef MT_ENGINE_CALLS_TYPES_H
 #define MT_ENGINE_CALLS_TYPES_H
@@ -44,7 +44,7 @@ struct mt_calls_file {
 	char *path;
 	struct mt_objfile *objfile; /* NULL: it could not be opened or planned */
 	struct mt_plan *plan;
-	bool unknown_told; /* that nothing tells of its functions */
+	bool unknown_told; /* that its functions are unknown */
 	UT_hash_handle hh;
 };
 
@@ -139,7 +139,7 @@ struct mt_calls_space {
 	uint64_t agent;           /* load address */
 	uint64_t detour_at;       /* address of the pointer; 0: none */
 	uint64_t detour_original; /* its value */
-	/* What preload.c changed in the environment. */
+	/* The change that preload.c made to the environment. */
 	uint64_t preload_at;       /* address of the pointer; 0: nothing, or restored already */
 	uint64_t preload_original; /* its value; 0: two pointers were added at the end */
 	int32_t position_offset;   /* of the agent's words from fs; 0: no agent yet */
@@ -162,7 +162,7 @@ struct mt_calls_frames {
 
 typedef MT_ARRAY(struct mt_ring_anchor) mt_calls_anchors;
 
-/* What a ring held at a moment. */
+/* A copy of a ring. */
 struct mt_calls_history {
 	pid_t pid, lwp;
 	uint64_t pc, stack; /* the thread's */

@@ -67,7 +67,7 @@ static struct mt_error *set_filter(struct mt_pt_engine *engine, pid_t pid, int f
 	result = mt_system_ioctl(fd, PERF_EVENT_IOC_SET_FILTER, (uintptr_t)engine->filter.text);
 	if (result >= 0)
 		return NULL;
-	return mt_error_errno(-result, "the kernel does not take the filter \"%s\"",
+	return mt_error_errno(-result, "the kernel rejected the filter \"%s\"",
 			      engine->filter.text);
 }
 
@@ -101,8 +101,8 @@ static struct mt_error *map_aux(const struct mt_pt_engine *engine, struct mt_pt_
 	}
 	if (error && !smaller)
 		mt_log(engine->options.log, MT_LOG_WARNING,
-		       ring->cpu < 0 ? "thread %d gets a ring of %llu kB: %s"
-				     : "CPU %d gets a ring of %llu kB: %s",
+		       ring->cpu < 0 ? "the ring of thread %d is reduced to %llu kB: %s"
+				     : "the ring of CPU %d is reduced to %llu kB: %s",
 		       ring->cpu < 0 ? ring->lwp : ring->cpu, (unsigned long long)size / 1024,
 		       mt_error_message(error));
 	if (smaller != error)
@@ -174,8 +174,8 @@ struct mt_error *mt_pt_buffer_join(struct mt_pt_engine *engine, struct mt_pt_buf
 	mt_try(set_filter(engine, ring->pid, fd));
 	result = mt_system_ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, (uintptr_t)ring->fd);
 	if (result < 0)
-		return mt_error_errno(
-		    -result, "cannot have thread %d write into the ring of CPU %d", lwp, ring->cpu);
+		return mt_error_errno(-result, "cannot redirect thread %d to the ring of CPU %d",
+				      lwp, ring->cpu);
 	mt_system_ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
 	return NULL;
 }

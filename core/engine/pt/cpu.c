@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A ring a CPU.  The events are a thread's and those of all that it begets; what of a CPU's trace
- * is whose, the records of context switches tell.  Source: perf_event_open(2), inherit. */
+/* One ring per CPU. The events are those of a thread and of all its descendants; the records of
+ * context switches show which thread a part of a CPU's trace belongs to.  Source:
+ * perf_event_open(2), inherit. */
 #include "engine/pt/private.h"
 #include "kernel/system.h"
 

@@ -69,9 +69,9 @@ static void tell_losses(const struct mt_pt_engine *engine)
 {
 	if (engine->times_full)
 		mt_log(engine->options.log, MT_LOG_WARNING,
-		       "the processor wrote faster than it could be put away: %llu times, for "
-		       "%.3f ms in all, nothing was recorded; --size=64M, --resolution=low or "
-		       "--filter help",
+		       "the processor produced data faster than it could be written: %llu times, "
+		       "for %.3f ms in total, nothing was recorded; try --size=64M, "
+		       "--resolution=low or --filter",
 		       (unsigned long long)engine->times_full, (double)engine->lost_ns / 1e6);
 }
 
@@ -129,7 +129,7 @@ static void describe(const struct mt_engine *base, struct mt_recording_pt *pt)
 	describe_processor(pt);
 }
 
-/* What a later thread cannot have is tolerated, since the first ones are worth going on for. */
+/* A failure for a later thread is tolerated, since the first ones are worth continuing for. */
 static struct mt_error *tolerate_loss(const struct mt_pt_engine *engine, pid_t lwp,
 				      const char *what, struct mt_error *error)
 {
@@ -141,7 +141,7 @@ static struct mt_error *tolerate_loss(const struct mt_pt_engine *engine, pid_t l
 	return NULL;
 }
 
-/* What a thread of ours begets has its events on the CPUs already. */
+/* Descendants of our threads have their events on the CPUs already. */
 static struct mt_error *add_ring(struct mt_pt_engine *engine, pid_t pid, pid_t lwp, pid_t parent)
 {
 	if (!engine->options.pt.per_cpu)
@@ -245,7 +245,7 @@ static struct mt_error *hit(struct mt_engine *base, pid_t lwp, uint64_t pc)
 	return thread ? mt_pt_note_hit(engine_of(base), thread, pc) : NULL;
 }
 
-/* Since when, only decoding would tell. */
+/* Since when, only decoding would show. */
 static bool look(struct mt_engine *base, pid_t lwp, struct mt_engine_ring *out)
 {
 	const struct mt_pt_buffer *ring = mt_pt_buffer_of(engine_of(base), lwp);
@@ -268,7 +268,7 @@ static const struct mt_engine_live_ops live = {.drain = mt_pt_drain, .look = loo
 
 const struct mt_engine_ops mt_engine_pt = {
     .name = "pt",
-    .summary = "Intel PT: the processor writes down every branch",
+    .summary = "Intel PT: the processor records every branch",
     .automatic = true,
     .probe = mt_pt_probe,
     .create = create,

@@ -22,14 +22,14 @@ static void filter_deinit(struct filter *filter)
 
 static struct mt_error *bad_form(const char *word)
 {
-	return mt_error_new(MT_ERROR_USAGE,
-			    "no filter: \"%s\" (it can be FUNCTION, \"filter A / B @ FILE\" or "
-			    "\"stop A @ FILE\", where A and B are functions or offsets)",
-			    word);
+	return mt_error_new(
+	    MT_ERROR_USAGE,
+	    "invalid filter \"%s\": must be FUNCTION, \"filter A / B @ FILE\" or \"stop A @ "
+	    "FILE\", where A and B are functions or offsets",
+	    word);
 }
 
-/* What stands before one of ENDS, without the blanks around it; NULL: nothing does, or no memory.
- */
+/* The text before one of ENDS, without surrounding blanks; NULL: empty, or no memory. */
 static char *take_part(const char **at, const char *ends)
 {
 	size_t length;
@@ -60,11 +60,11 @@ static struct mt_error *take_action(struct filter *filter, const char **at)
 	}
 	if (strcmp(filter->action, "start") != 0)
 		return NULL;
-	return mt_error_new(MT_ERROR_USAGE,
-			    "\"%s\": Intel PT has no filter that begins tracing at an address; "
-			    "\"filter A / B\" traces within a range, and --trigger ends the "
-			    "window at one",
-			    filter->word);
+	return mt_error_new(
+	    MT_ERROR_USAGE,
+	    "unsupported filter \"%s\": Intel PT cannot begin tracing at an address; use "
+	    "\"filter A / B\" to trace a range, or --trigger to end the trace at an address",
+	    filter->word);
 }
 
 static struct mt_error *parse(const char *word, struct filter *filter)
@@ -119,10 +119,11 @@ static struct mt_error *find(struct mt_objfile *objfile, const char *name, uint6
 	mt_objfile_find_name(objfile, name, take_address, &found);
 	symbol = found.count ? mt_objfile_symbol_at(objfile, found.address) : NULL;
 	if (!symbol || !mt_objfile_address_to_offset(objfile, found.address, begin))
-		return mt_error_new(MT_ERROR_NOT_FOUND,
-				    "the filter's function \"%s\" is not in %s: name the file that "
-				    "has it, as in \"filter %s @ /path/to/lib.so\"",
-				    name, mt_objfile_path(objfile), name);
+		return mt_error_new(
+		    MT_ERROR_NOT_FOUND,
+		    "filter function \"%s\" is not in %s: give the file that contains it, as in "
+		    "\"filter %s @ /path/to/lib.so\"",
+		    name, mt_objfile_path(objfile), name);
 	if (found.count > 1)
 		return mt_error_new(MT_ERROR_USAGE,
 				    "%s has %zu functions \"%s\": give offsets in the file "
@@ -149,7 +150,7 @@ static struct mt_error *append(struct mt_objfile *objfile, const struct filter *
 		mt_try(find(objfile, filter->last, &other, &end));
 	if (end <= begin)
 		return mt_error_new(MT_ERROR_USAGE,
-				    "\"%s\" holds no code: its end is not behind its beginning",
+				    "empty filter \"%s\": its end is not after its start",
 				    filter->word);
 	mt_str_appendf(text, "%s%s 0x%llx/0x%llx@%s", text->length ? "," : "", filter->action,
 		       (unsigned long long)begin, (unsigned long long)(end - begin), path);
@@ -164,10 +165,10 @@ static struct mt_error *add(const char *word, const char *program, struct mt_str
 	const char *path = filter.file && !is_program(filter.file, program) ? filter.file : program;
 
 	if (!error && strpbrk(path, " ,\n"))
-		error = mt_error_new(MT_ERROR_UNSUPPORTED,
-				     "the kernel takes no filter in a file whose path has blanks "
-				     "or commas: %s",
-				     path);
+		error = mt_error_new(
+		    MT_ERROR_UNSUPPORTED,
+		    "the kernel rejects filters in files whose path contains blanks or commas: %s",
+		    path);
 	if (!error)
 		error = mt_objfile_open(path, NULL, NULL, &objfile);
 	if (!error)
@@ -188,10 +189,9 @@ struct mt_error *mt_pt_filter_text(const char *const *words, const char *program
 					    "this processor has no address filters "
 					    "(caps/ip_filtering is not 1)");
 		if (++count > most)
-			return mt_error_new(MT_ERROR_USAGE,
-					    "this processor has %u address filters, and more "
-					    "were given",
-					    most);
+			return mt_error_new(
+			    MT_ERROR_USAGE,
+			    "too many filters: this processor has %u address filters", most);
 		mt_try(add(*words, program, text));
 	}
 	return NULL;

@@ -37,7 +37,7 @@ static struct mt_error *put(const char *path, uint64_t start, uint64_t end, uint
 	return mt_recording_writer_put(writer, &record);
 }
 
-/* Those of _stext and _etext; 0: not told. */
+/* Those of _stext and _etext; 0: hidden. */
 static void find_text(FILE *kallsyms, uint64_t *start, uint64_t *end)
 {
 	char line[512], name[256];
@@ -64,10 +64,10 @@ static struct mt_error *put_text(const char *root, uint64_t time_ns,
 	find_text(kallsyms, &start, &end);
 	fclose(kallsyms);
 	if (!start || end <= start)
-		return mt_error_new(MT_ERROR_PERMISSION,
-				    "the kernel hides where its code lies (/proc/kallsyms has no "
-				    "addresses): run as root, or sudo sysctl "
-				    "kernel.kptr_restrict=0");
+		return mt_error_new(
+		    MT_ERROR_PERMISSION,
+		    "the kernel hides its addresses (/proc/kallsyms has none): run as root, or "
+		    "sudo sysctl kernel.kptr_restrict=0");
 	return put(KERNEL_NAME, start, end, time_ns, writer);
 }
 

@@ -27,7 +27,7 @@ static bool can_pause(struct mt_pt_engine *engine)
 	if (error && engine->options.pt.kernel)
 		level = MT_LOG_INFO;
 	mt_log(engine->options.log, level,
-	       error ? "behind a hit the trace goes on until the thread stands: %s"
+	       error ? "after a hit the trace continues until the thread stops: %s"
 		     : "a hit pauses the trace in the kernel%s",
 	       error ? mt_error_message(error) : "");
 	return engine->pauses;
@@ -52,7 +52,7 @@ int mt_pt_leader(struct mt_pt_engine *engine, pid_t lwp)
 		error = open_resume(engine, ring);
 	if (error && mt_error_code(error) != MT_ERROR_GONE)
 		mt_log(engine->options.log, MT_LOG_WARNING,
-		       "thread %d is stopped at hits, but its trace not paused: %s", lwp,
+		       "a hit stops thread %d, but does not pause its trace: %s", lwp,
 		       mt_error_message(error));
 	return ring->resume < 0 ? -1 : ring->fd;
 }

@@ -15,7 +15,7 @@
 
 #include <uthash.h>
 
-/* An AUX record that tells of a loss. */
+/* An AUX record that reports a loss. */
 struct mt_pt_flag {
 	uint64_t offset; /* behind which it is, in the kernel's count */
 	uint64_t flags;
@@ -51,7 +51,7 @@ struct mt_pt_site {
 
 struct mt_pt_break {
 	uint64_t address;
-	uint64_t hits; /* that were told */
+	uint64_t hits; /* that were reported */
 	int fd;
 };
 
@@ -111,7 +111,7 @@ struct mt_pt_buffer *mt_pt_buffer_of(const struct mt_pt_engine *engine, pid_t lw
 void mt_pt_buffer_close(struct mt_pt_engine *engine, struct mt_pt_buffer *ring); /* NULL is fine */
 /* Tracing stops and goes on. */
 void mt_pt_buffer_enable(const struct mt_pt_buffer *ring, bool on);
-/* Put what the data ring tells into the recording; what it tells of the AUX area is kept until that
+/* Writes the records of the data ring to the recording; those on the AUX area are kept until that
  * is read.  Errors: the writer's; NO_MEMORY. */
 struct mt_error *mt_pt_buffer_drain(struct mt_pt_engine *engine, struct mt_pt_buffer *ring,
 				    struct mt_recording_writer *writer);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What this machine can do, tried on ourselves: events are closed before anything is traced. */
+/* Probes this machine with events on ourselves, which are closed before anything is traced. */
 #include "engine/pt/private.h"
 #include "kernel/breakpoint.h"
 #include "kernel/event.h"
@@ -31,7 +31,7 @@ struct mt_error *mt_pt_probe(void)
 struct mt_perf_spec mt_pt_resume_spec(void)
 {
 	return (struct mt_perf_spec){
-	    .what = "context switches, which have a paused trace go on",
+	    .what = "context switches, which resume a paused trace",
 	    .type = PERF_TYPE_SOFTWARE,
 	    .config = PERF_COUNT_SW_CONTEXT_SWITCHES,
 	    .period = 1,
@@ -80,7 +80,7 @@ struct mt_error *mt_pt_try_pause(const struct mt_pmu *pmu)
 	if (error && mt_error_code(error) == MT_ERROR_UNSUPPORTED) {
 		mt_error_destroy(error);
 		error = mt_error_new(MT_ERROR_UNSUPPORTED,
-				     "pausing a trace in the kernel wants Linux 6.13");
+				     "pausing a trace in the kernel needs Linux 6.13");
 	} else if (!error) {
 		error = try_resuming(leader);
 	}

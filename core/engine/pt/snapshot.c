@@ -30,7 +30,7 @@ static uint64_t padded(uint64_t size)
 	return (size + AUX_ALIGNMENT - 1) & ~(uint64_t)(AUX_ALIGNMENT - 1);
 }
 
-/* What the kernel said of losses, by their place in the stream. */
+/* Losses reported by the kernel, by their position in the stream. */
 static struct mt_error *put_flags(struct mt_pt_buffer *ring, const struct mt_auxtrace *piece,
 				  struct mt_recording_writer *writer)
 {
@@ -207,7 +207,7 @@ static struct mt_error *put_stream(struct mt_pt_engine *engine, struct mt_pt_buf
 	return NULL;
 }
 
-/* What a trigger's snapshot would show is there in any case. */
+/* The contents of a trigger's snapshot are there in any case. */
 static struct mt_error *end_streams(struct mt_pt_engine *engine, pid_t lwp,
 				    struct mt_recording_writer *writer)
 {
@@ -232,7 +232,7 @@ static struct mt_error *put_kernel(struct mt_pt_engine *engine, struct mt_record
 	error = mt_pt_put_kernel("", to_ns(engine, mt_clock_tsc()), writer);
 	if (!error || mt_error_code(error) == MT_ERROR_SYSTEM)
 		return error;
-	mt_log(engine->options.log, MT_LOG_WARNING, "what the kernel does is called [kernel]: %s",
+	mt_log(engine->options.log, MT_LOG_WARNING, "showing kernel code as [kernel]: %s",
 	       mt_error_message(error));
 	mt_error_destroy(error);
 	return NULL;

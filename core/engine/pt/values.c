@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Packets that carry values: the core-to-bus ratio (CBR), as a counter of the frequency, and what
- * PTWRITE wrote, as marks.  They go into the recording as notes, like what the kernel tells, so
- * that they stand on tracks of their own.  Their times are those of the MTC packet before them, or
- * of the TSC packet where there are none.
+ * PTWRITE wrote, as marks.  They go into the recording as notes, like the kernel's events, so that
+ * they get tracks of their own.  Their times are those of the MTC packet before them, or of the TSC
+ * packet where there are none.
  * Source: Intel SDM vol. 3C, ch. 33.4.2 (CBR, PTW, TMA, MTC) and 33.8.3. */
 #include "engine/pt/private.h"
 #include "pt/packet.h"
@@ -28,7 +28,7 @@ struct scan {
 	uint64_t mtcs;     /* since then */
 	uint8_t last_mtc;
 	bool has_base;
-	uint64_t ratio; /* told last */
+	uint64_t ratio; /* reported last */
 };
 
 static struct mt_error *put(const struct scan *scan, enum mt_recording_note kind, uint64_t value,
@@ -127,7 +127,7 @@ static struct mt_error *take(struct scan *scan, const struct mt_pt_packet *packe
 	}
 }
 
-/* What makes no sense is left, up to the next PSB. */
+/* Skips invalid data up to the next PSB. */
 static struct mt_error *walk(struct scan *scan, const uint8_t *bytes, size_t size, size_t told)
 {
 	size_t at = mt_pt_find_psb(bytes, size, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A program whose threads are kept on one CPU is told, and gets when it is let go, the affinity
- * that it would have: programs count their CPUs by it. */
+/* A program whose threads are kept on one CPU sees, and gets on detach, the affinity that it would
+ * have: programs count their CPUs by it. */
 #include "engine/step/private.h"
 
 #include <sys/syscall.h>

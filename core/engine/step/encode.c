@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What an instruction did, as a processor with Intel PT would have told it.
+/* Encodes what an instruction did, as a processor with Intel PT would have.
  *
  * Tracing is switched on late, by the first instruction that is known to have run: what looks like
  * the next one when a thread goes on may be swept away by a signal or a restarted system call. */

@@ -413,7 +413,7 @@ static struct mt_error *snapshot_thread(struct mt_step_engine *engine,
 
 	mt_step_stopped_short(engine, thread, tsc); /* nothing, within a system call */
 	mt_try(put_ring(engine, thread, number, tsc, writer));
-	/* What runs now belongs to the next window, and so must its beginning. */
+	/* The code that runs now belongs to the next window, and so must its beginning. */
 	if (thread->resumed_tsc)
 		thread->resumed_tsc = mt_clock_tsc();
 	return NULL;

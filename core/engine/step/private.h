@@ -40,7 +40,7 @@ struct mt_step_engine {
 	struct mt_pin pin;
 };
 
-/* encode.c: what happened to a thread, told to its encoder. */
+/* encode.c: reports what happened to a thread to its encoder. */
 
 /* Read the instruction at the thread's pc. */
 void mt_step_fetch(struct mt_step_engine *engine, struct mt_step_thread *thread);

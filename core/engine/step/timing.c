@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The clocks of a stream whose source is rdtsc at each step.  The frequencies are the processor's
- * own where CPUID tells them; where it does not, any that fit will do, since the recording says
- * which.  Source: Intel SDM vol. 2A, CPUID leaves 15H and 16H; vol. 3C, ch. 33.8. */
+ * own if CPUID has them; if not, any that fit will do, since the recording says which.  Source:
+ * Intel SDM vol. 2A, CPUID leaves 15H and 16H; vol. 3C, ch. 33.8. */
 #include "engine/step/private.h"
 
 #include <cpuid.h>
 
 #define BUS_HZ            100000000ull
 #define DEFAULT_RATIO     128 /* TSC ticks a crystal clock tick */
-#define MTC_PERIOD        12  /* about 0.2 ms: a step takes 0.02 ms, and tells its time itself */
+#define MTC_PERIOD        12  /* about 0.2 ms: a step takes 0.02 ms, and has its own time */
 #define NS_PER_S          1000000000ull
 #define GREATEST_NONTURBO 255
 

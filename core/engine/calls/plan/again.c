@@ -26,7 +26,7 @@ static struct mt_plan_draft *draft_of_entry(struct mt_planner *planner, uint32_t
 	return draft;
 }
 
-/* What makes a goroutine's stack larger is told by its name alone. */
+/* The function that grows a goroutine's stack is known only by its name. */
 static bool is_morestack(struct mt_planner *planner, uint64_t address)
 {
 	static const char prefix[] = "runtime.morestack";

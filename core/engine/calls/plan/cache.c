@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-/* Of the file's layout; the sizes below tell that of the structs. */
+/* Of the file's layout; the sizes below cover that of the structs. */
 #define VERSION    2
 #define MOST_BYTES (1ull << 30)
 #define PARTS      4
@@ -124,7 +124,7 @@ struct mt_error *mt_plan_store(const struct mt_plan *plan, struct mt_objfile *ob
 	return write_all(&head, parts, path);
 }
 
-/* Another user must not tell us what to write into programs. */
+/* Another user must not control what we write into programs. */
 static int open_own(const char *path, uint64_t *size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);

@@ -136,7 +136,7 @@ static bool redirect_branches(const struct mt_plan_room *room, uint64_t lone)
 	return complete;
 }
 
-/* What goes on into the return from above. */
+/* What falls through to the return from above. */
 enum above { ABOVE_NOTHING, ABOVE_CODE, ABOVE_PATCH };
 
 /* It comes back to what stands behind it, wherever it was displaced to. */

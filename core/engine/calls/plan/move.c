@@ -4,8 +4,8 @@
 
 #include "x86/layout.h"
 
-/* An instruction inside of which the program may be told its own address, or which goes on
- * somewhere else than a branch would. */
+/* An instruction in which the program may learn its own address, or which continues elsewhere than
+ * a branch would. */
 static bool class_can_move(const struct mt_insn *insn, const struct mt_insn_layout *layout,
 			   bool is_last)
 {

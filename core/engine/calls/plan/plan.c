@@ -214,10 +214,11 @@ static struct mt_error *check(const struct mt_objfile *objfile)
 {
 	if (mt_objfile_has_sections(objfile))
 		return NULL;
-	return mt_error_new(MT_ERROR_UNSUPPORTED,
-			    "%s has no section table, so that nobody can tell what jumps where in "
-			    "it; leave it out, or trace it with another engine",
-			    mt_objfile_path(objfile));
+	return mt_error_new(
+	    MT_ERROR_UNSUPPORTED,
+	    "cannot patch %s: it has no section table, so its jump targets are unknown; exclude "
+	    "it, or use another engine",
+	    mt_objfile_path(objfile));
 }
 
 static struct mt_error *check_cancelled(const struct mt_plan_options *options)
@@ -236,10 +237,11 @@ static struct mt_error *make(struct mt_planner *planner, const struct mt_plan_op
 	mt_plan_mark_reach(planner);
 	mt_try(check_cancelled(options));
 	if (planner->relocated_code)
-		return mt_error_new(MT_ERROR_UNSUPPORTED,
-				    "%s has relocations in its code, which differs from the file "
-				    "once it runs; leave it out, or build it with -fPIC",
-				    mt_objfile_path(planner->objfile));
+		return mt_error_new(
+		    MT_ERROR_UNSUPPORTED,
+		    "cannot patch %s: it has relocations in its code, which therefore differs "
+		    "from the file at run time; exclude it, or build it with -fPIC",
+		    mt_objfile_path(planner->objfile));
 	mt_plan_find_room(planner);
 	mt_try(check_cancelled(options));
 	mt_plan_find_holes(planner);
@@ -365,14 +367,14 @@ void mt_plan_count(const struct mt_plan *plan, struct mt_plan_coverage *entries,
 const char *mt_plan_tactic_name(enum mt_plan_tactic tactic)
 {
 	static const char *const names[MT_TACTIC_COUNT] = {
-	    [MT_TACTIC_ENTRY] = "over the first instructions",
-	    [MT_TACTIC_PADDING] = "over the padding behind",
-	    [MT_TACTIC_BLOCK] = "over the instructions before",
-	    [MT_TACTIC_MERGED] = "entry and return together",
+	    [MT_TACTIC_ENTRY] = "over its first instructions",
+	    [MT_TACTIC_PADDING] = "over the padding after it",
+	    [MT_TACTIC_BLOCK] = "over the instructions before it",
+	    [MT_TACTIC_MERGED] = "entry and return in one patch",
 	    [MT_TACTIC_SHORT] = "by a short jump to a hole",
 	    [MT_TACTIC_EVICTED] = "by a short jump to a hole made for it",
 	    [MT_TACTIC_REDIRECT] = "by redirecting branches",
-	    [MT_TACTIC_HOLE] = "hole for others",
+	    [MT_TACTIC_HOLE] = "only to make a hole for others",
 	};
 
 	return (unsigned)tactic < MT_TACTIC_COUNT ? names[tactic] : "?";
@@ -381,16 +383,16 @@ const char *mt_plan_tactic_name(enum mt_plan_tactic tactic)
 const char *mt_plan_reason_name(enum mt_plan_reason reason)
 {
 	static const char *const names[MT_LEFT_REASONS] = {
-	    [MT_LEFT_NOT_DECODED] = "bytes that are no instruction",
-	    [MT_LEFT_TARGET] = "something jumps into the room",
-	    [MT_LEFT_NO_ROOM] = "too short, and no hole within reach",
-	    [MT_LEFT_INDIRECT] = "an indirect jump whose targets are not known",
-	    [MT_LEFT_NOT_MOVABLE] = "an instruction that cannot run elsewhere",
-	    [MT_LEFT_UNREACHED] = "nothing known leads there",
+	    [MT_LEFT_NOT_DECODED] = "bytes that do not decode",
+	    [MT_LEFT_TARGET] = "a branch goes into the bytes to overwrite",
+	    [MT_LEFT_NO_ROOM] = "too short, and no hole in reach",
+	    [MT_LEFT_INDIRECT] = "indirect jump with unknown targets",
+	    [MT_LEFT_NOT_MOVABLE] = "instruction that cannot be displaced",
+	    [MT_LEFT_UNREACHED] = "not reached by known code",
 	    [MT_LEFT_LOOP] = "the function jumps back to its entry",
-	    [MT_LEFT_SIGNAL_RETURN] = "returns from a signal",
-	    [MT_LEFT_START] = "the program starts there",
-	    [MT_LEFT_CHOSEN] = "not wanted",
+	    [MT_LEFT_SIGNAL_RETURN] = "signal return trampoline",
+	    [MT_LEFT_START] = "entry point of the program",
+	    [MT_LEFT_CHOSEN] = "not selected",
 	};
 
 	return (unsigned)reason < MT_LEFT_REASONS ? names[reason] : "?";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where an object file's text may be overwritten so that each function's entry and each of its
- * returns tells of itself: the plan of the `calls` engine.
+/* The plan of the engine `calls`: where an object file's code can be patched so that each entry and
+ * each return of a function records itself.
  *
  * A patch overwrites a stretch of whole instructions with a jump to a trampoline, which records,
  * runs what was displaced, and jumps back.  No address strictly inside of a patch may be reached in
@@ -74,7 +74,7 @@ struct mt_patch {
 	uint8_t unused[5]; /* plans are kept in files: no byte of them is left undefined */
 };
 
-/* What an event's site number stands for.  A jump counts as a return when it goes where the stack
+/* The meaning of an event's site number.  A jump counts as a return when it goes where the stack
  * pointer was set to right before, as longjmp() and unwinders do: what lies below is over.  The
  * engine numbers the sites of all modules together, so that a site of the trampolines is a module's
  * base and an index in here. */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the parts of the planner share.  They run one after the other: text.c decodes the whole
- * text once into a map, reach.c marks in it whatever can be jumped to, room.c finds room
- * for each entry and return, hole.c finds holes for those whose room is short,
- * again.c leads branches back to an entry past its recording, lone.c redirects those to
- * returns that have no room. */
+/* Shared by the parts of the planner.  They run one after the other: text.c decodes the whole text
+ * once into a map, reach.c marks in it whatever can be jumped to, room.c finds room for each entry
+ * and return, hole.c finds holes for those whose room is short, again.c leads branches back to an
+ * entry past its recording, lone.c redirects those to returns that have no room. */
 #ifndef MT_ENGINE_CALLS_PLAN_PRIVATE_H
 #define MT_ENGINE_CALLS_PLAN_PRIVATE_H
 
@@ -44,7 +43,7 @@ struct mt_plan_place {
 
 #define MT_PLAN_NOWHERE UINT32_MAX
 
-/* What was learnt of a function while its text was read. */
+/* Facts on a function, found while its code was decoded. */
 #define MT_FACT_SIGNAL  0x1  /* returns from a signal */
 #define MT_FACT_START   0x2  /* the program begins there */
 #define MT_FACT_CHOSEN  0x4  /* not wanted */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What can be jumped to other than by a direct branch, and what cannot be reached at all.
- *
- * A pointer to code stands in the data, where a relocation (or in a program that is not relocated
- * its mere value) tells of it, or is taken by a lea.  Addresses that a program computes come from
- * tables of distances: a compiler's switch adds to a table's own address an entry of it.  A jump
- * whose register was computed in any other way goes who knows where. */
+/* Finds the targets of all but direct branches, and code that cannot be reached at all.  A pointer
+ * to code is in the data, where a relocation shows it (or in a program that is not relocated, its
+ * mere value), or is taken by a lea.  Addresses that a program computes come from tables of
+ * distances: a compiler's switch adds to a table's own address an entry of it.  A jump whose
+ * register was computed in any other way has unknown targets. */
 #include "engine/calls/plan/private.h"
 
 #include "elf/references.h"

@@ -41,7 +41,7 @@ bool mt_plan_is_nop(const uint8_t *bytes, size_t length)
 	return at + 2 < length && bytes[at] == 0x0f && bytes[at + 1] == 0x1f;
 }
 
-/* What a rip-relative lea takes the address of; 0: BYTES are none. */
+/* The address that a rip-relative lea takes; 0: BYTES are not one. */
 static uint64_t lea_target(const uint8_t *bytes, size_t length, uint64_t address)
 {
 	const uint8_t *at = bytes + length - 6;

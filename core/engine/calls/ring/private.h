@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What lies at a place of a ring, given as a number of bytes written in all. */
+/* Accesses a ring at a position, given as the total number of bytes written. */
 #ifndef MT_ENGINE_CALLS_RING_PRIVATE_H
 #define MT_ENGINE_CALLS_RING_PRIVATE_H
 

@@ -134,7 +134,7 @@ static void pass_anchors(struct mt_ring_cursor *cursor, struct line *line)
 	}
 }
 
-/* What lies behind the line bounds its times: the next one's stamp, else an anchor.  Without one
+/* The data after the line bounds its times: the next one's stamp, else an anchor.  Without one
  * nothing is known of them. */
 static void finish_line(struct mt_ring_cursor *cursor, struct line *line)
 {

@@ -43,14 +43,14 @@ struct mt_ring_position {
 	uint64_t written; /* bytes; the next slot is at ring + written % size */
 };
 
-/* What `stack` must be raised by to be the stack pointer at the entry or return. */
+/* The distance from `stack` up to the stack pointer at the entry or return. */
 #define MT_RING_RED_ZONE 128
 static inline uint32_t mt_ring_pushed(enum mt_ring_stamps stamps, bool is_return)
 {
 	return (stamps == MT_RING_FULL ? 24 : 8) + (is_return ? MT_RING_RED_ZONE : 0);
 }
 
-/* What the tracer knows of a ring from outside: so much was written by `first`, and nothing more
+/* What the tracer saw of a ring from outside: so much was written by `first`, and nothing more
  * until `last`.  Anchors go by `written`. */
 struct mt_ring_anchor {
 	uint64_t written;

@@ -54,7 +54,7 @@ static void put_u32(struct builder *to, uint32_t value)
 	put(to, &value, sizeof(value));
 }
 
-/* What goes into one is below 2^14. */
+/* All values are below 2^14. */
 static void put_uleb(struct builder *to, uint32_t value)
 {
 	if (value >= 0x80) {

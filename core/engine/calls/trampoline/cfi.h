@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What unwinders have to know about trampolines, as an object file in memory: GDB takes it through
- * its JIT interface, the program's own unwinder through the loader's _dl_find_object().
+/* Describes trampolines to unwinders, as an object file in memory: GDB takes it through its JIT
+ * interface, the program's own unwinder through the loader's _dl_find_object().
  *
  * A trampoline is to an unwinder what a signal's frame is: it interrupted the function at the
  * original address, whose registers are all to be had.  So is a hole, the long jump on the way from

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What leads from one trampoline into another. */
+/* Links from one trampoline to another. */
 #include "engine/calls/trampoline/trampoline.h"
 
 #include <string.h>

@@ -444,7 +444,7 @@ static void all_displaced(struct emitter *to, const struct mt_patch *patch, cons
 			redirected(to, from + at, original, &insn);
 		else
 			displaced(to, from + at, original, &insn);
-		/* What is behind a return or a jump is padding. */
+		/* After a return or a jump there is padding. */
 		if (!falls_through(&insn) && insn.class != MT_INSN_CALL &&
 		    insn.class != MT_INSN_CALL_INDIRECT)
 			return;

@@ -12,8 +12,8 @@
 #include "engine/calls/plan/plan.h"
 #include "engine/calls/ring/ring.h"
 
-/* What an unwinder, or a tracer that moves a thread out, has to know about the code from `offset`
- * on, up to the next row. */
+/* Describes the code from `offset` on, up to the next row, for unwinders and for a tracer that
+ * moves a thread out. */
 struct mt_trampoline_row {
 	uint32_t offset;   /* into the code */
 	uint8_t below;     /* how far the stack pointer lies below the program's own */
