@@ -9,16 +9,6 @@ static void tell_holder(struct mt_str *out, const char *option, const char *text
 	mt_str_appendf(out, "%s%s %s", out->length ? ", " : "", option, text);
 }
 
-static void tell_holders(const struct mt_session *session, struct mt_str *out)
-{
-	if (mt_session_breaks_in_registers(session))
-		mt_array_each (trigger, &session->triggers)
-			tell_holder(out, trigger->mark ? "--events" : "--trigger",
-				    trigger->mark ? "marks" : trigger->text);
-	mt_array_each (watch, &session->watches)
-		tell_holder(out, "--watch", watch->text);
-}
-
 struct mt_error *mt_session_check_registers(const struct mt_session *session)
 {
 	size_t triggers = mt_session_breaks_in_registers(session) ? session->triggers.count : 0;
@@ -26,7 +16,12 @@ struct mt_error *mt_session_check_registers(const struct mt_session *session)
 
 	if (triggers + session->watches.count <= MT_BREAKPOINT_MOST)
 		return NULL;
-	tell_holders(session, &holders);
+	if (mt_session_breaks_in_registers(session))
+		mt_array_each (trigger, &session->triggers)
+			tell_holder(&holders, trigger->mark ? "--events" : "--trigger",
+				    trigger->mark ? "marks" : trigger->text);
+	mt_array_each (watch, &session->watches)
+		tell_holder(&holders, "--watch", watch->text);
 	if (holders.failed)
 		return mt_error_no_memory();
 	return mt_error_new(

@@ -145,16 +145,6 @@ static bool read_operand(const struct reading *reading, const char *text, size_t
 		       ->read(reading->session->target, reading->pid, address, value, size) == size;
 }
 
-static void tell_value(uint64_t value, long size, struct mt_str *out)
-{
-	unsigned unused = 64 - 8 * (unsigned)labs(size);
-
-	if (size < 0)
-		mt_str_appendf(out, "%lld", (long long)(value << unused) >> unused);
-	else
-		mt_str_appendf(out, "%llu", (unsigned long long)(value << unused >> unused));
-}
-
 /* "-4@%edi": "?" for what cannot be read, as a vector's register. */
 static void tell_argument(const struct reading *reading, char *text, struct mt_str *out)
 {
@@ -164,10 +154,17 @@ static void tell_argument(const struct reading *reading, char *text, struct mt_s
 	bool is_known = *end == '@' && size && labs(size) <= (long)sizeof(value) &&
 			read_operand(reading, end + 1, (size_t)labs(size), &value);
 
-	if (is_known)
-		tell_value(value, size, out);
-	else
+	if (is_known) {
+		unsigned unused = 64 - 8 * (unsigned)labs(size);
+
+		if (size < 0)
+			mt_str_appendf(out, "%lld", (long long)(value << unused) >> unused);
+		else
+			mt_str_appendf(out, "%llu",
+				       (unsigned long long)(value << unused >> unused));
+	} else {
 		mt_str_append(out, "?");
+	}
 }
 
 struct mt_error *mt_session_tell_probe(struct mt_session *session,

@@ -323,15 +323,10 @@ static struct mt_error *leave_all(struct mt_session *session)
 	return NULL;
 }
 
-static bool has_enough(const struct mt_session *session)
-{
-	return session->options->most_snapshots &&
-	       session->result.snapshots >= session->options->most_snapshots;
-}
-
 static struct mt_error *check_request(struct mt_session *session)
 {
-	if (session->attached && has_enough(session))
+	if (session->attached && session->options->most_snapshots &&
+	    session->result.snapshots >= session->options->most_snapshots)
 		return leave_all(session);
 	if (session->attached && (session->request_ns ||
 				  (session->end_ns && mt_clock_monotonic_ns() > session->end_ns))) {
@@ -344,14 +339,9 @@ static struct mt_error *check_request(struct mt_session *session)
 	return NULL;
 }
 
-static bool is_over(const struct mt_session *session)
-{
-	return !session->processes && (session->result.ended || session->attached);
-}
-
 struct mt_error *mt_session_run(struct mt_session *session)
 {
-	while (!is_over(session)) {
+	while (session->processes || !(session->result.ended || session->attached)) {
 		struct mt_error *error = turn(session);
 
 		if (error && mt_error_code(error) == MT_ERROR_GONE) {

@@ -5,16 +5,11 @@
 
 #include <string.h>
 
-static bool is_same(const struct mt_session_map *known, const struct mt_map *map)
-{
-	return known->start == map->start && known->end == map->end &&
-	       known->offset == map->offset && known->inode == map->inode;
-}
-
 static bool is_known(const struct mt_session_process *process, const struct mt_map *map)
 {
 	mt_array_each (known, &process->maps)
-		if (is_same(known, map))
+		if (known->start == map->start && known->end == map->end &&
+		    known->offset == map->offset && known->inode == map->inode)
 			return true;
 	return false;
 }
@@ -97,18 +92,6 @@ static struct mt_error *see_map(void *context, const struct mt_map *map)
 	return error;
 }
 
-/* PR_SET_DUMPABLE: only root may look at it any more. */
-static void say_hidden(struct mt_session *session, const struct mt_session_process *process,
-		       const struct mt_error *why)
-{
-	if (!session->hidden_is_told)
-		mt_log(session->options->engine.log, MT_LOG_WARNING,
-		       "libraries that process %d loads from now on will have no symbols and no "
-		       "triggers: %s (it made itself undumpable; run as root)",
-		       process->pid, mt_error_message(why));
-	session->hidden_is_told = true;
-}
-
 struct mt_error *mt_session_put_maps(struct mt_session *session, struct mt_session_process *process,
 				     uint64_t time_ns)
 {
@@ -118,7 +101,13 @@ struct mt_error *mt_session_put_maps(struct mt_session *session, struct mt_sessi
 
 	if (!error || walk.failed || mt_error_code(error) != MT_ERROR_PERMISSION)
 		return error;
-	say_hidden(session, process, error);
+	/* PR_SET_DUMPABLE: only root may look at it any more. */
+	if (!session->hidden_is_told)
+		mt_log(session->options->engine.log, MT_LOG_WARNING,
+		       "libraries that process %d loads from now on have no names, and triggers "
+		       "are not found in them: %s (it asked the system for that; root may)",
+		       process->pid, mt_error_message(error));
+	session->hidden_is_told = true;
 	mt_error_destroy(error);
 	return NULL;
 }

@@ -145,16 +145,6 @@ struct mt_error *mt_session_leave(struct mt_session *session, pid_t pid)
 	return keep ? mt_session_go_on(session, pid, 0) : mt_target_detach(session->target, pid);
 }
 
-static struct mt_error *on_fork(struct mt_session *session, struct mt_session_thread *parent,
-				const struct mt_stop *stop, const struct mt_engine_news *news)
-{
-	if (session->options->engine.follow_forks)
-		mt_try(follow_child(session, parent, stop, news));
-	else
-		mt_try(mt_session_leave(session, stop->child));
-	return mt_session_go_on(session, stop->lwp, 0);
-}
-
 static struct mt_error *let_go(struct mt_session *session, struct mt_session_process *process,
 			       const char *why)
 {
@@ -242,13 +232,6 @@ static struct mt_error *end_thread(struct mt_session *session, struct mt_session
 	return NULL;
 }
 
-static struct mt_error *on_exiting(struct mt_session *session, struct mt_session_thread *thread,
-				   const struct mt_stop *stop)
-{
-	mt_try(end_thread(session, thread, stop->status));
-	return mt_session_go_on(session, stop->lwp, 0);
-}
-
 /* Also of threads that are not known any more. */
 static struct mt_error *on_exited(struct mt_session *session, const struct mt_stop *stop)
 {
@@ -317,11 +300,16 @@ static struct mt_error *on_thread_stop(struct mt_session *session, struct mt_ses
 		return on_new_thread(session, thread, stop, news);
 	case MT_STOP_FORK:
 	case MT_STOP_VFORK:
-		return on_fork(session, thread, stop, news);
+		if (session->options->engine.follow_forks)
+			mt_try(follow_child(session, thread, stop, news));
+		else
+			mt_try(mt_session_leave(session, stop->child));
+		return mt_session_go_on(session, stop->lwp, 0);
 	case MT_STOP_EXEC:
 		return on_exec(session, thread, stop, news);
 	case MT_STOP_EXITING:
-		return on_exiting(session, thread, stop);
+		mt_try(end_thread(session, thread, stop->status));
+		return mt_session_go_on(session, stop->lwp, 0);
 	case MT_STOP_GROUP:
 		return mt_target_resume(session->target, stop->lwp, MT_RESUME_LISTEN, 0);
 	default:

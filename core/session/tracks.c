@@ -8,11 +8,6 @@
 #define RING_BYTES (256u << 10)
 #define FILES_LEFT 32
 
-static size_t ring_bytes(const struct mt_tracks *tracks)
-{
-	return tracks->options.ring_bytes ? tracks->options.ring_bytes : RING_BYTES;
-}
-
 static struct mt_error *open_counters(const struct mt_tracks *tracks, pid_t lwp,
 				      struct mt_event_set *set)
 {
@@ -27,8 +22,9 @@ struct mt_error *mt_tracks_open(const struct mt_tracks *tracks, pid_t lwp, struc
 {
 	for (uint32_t event = 0; event < MT_TRACK_EVENTS; event++)
 		if (tracks->has[event])
-			mt_try(mt_event_set_add(set, &tracks->specs[event], lwp, -1, event,
-						ring_bytes(tracks)));
+			mt_try(mt_event_set_add(
+			    set, &tracks->specs[event], lwp, -1, event,
+			    tracks->options.ring_bytes ? tracks->options.ring_bytes : RING_BYTES));
 	return tracks->has[MT_TRACK_COUNTERS] ? open_counters(tracks, lwp, set) : NULL;
 }
 
@@ -40,11 +36,6 @@ static struct mt_error *try_out(const struct mt_tracks *tracks)
 
 	mt_event_set_deinit(&set);
 	return error;
-}
-
-static bool is_wanted(const struct mt_tracks *tracks)
-{
-	return tracks->counters.count || (tracks->choices & ~MT_TRACK_CHOICE_MARKS);
 }
 
 struct mt_error *mt_tracks_create(const struct mt_tracks_options *options, struct mt_tracks **out)
@@ -61,7 +52,7 @@ struct mt_error *mt_tracks_create(const struct mt_tracks_options *options, struc
 	tracks->options = *options;
 	mt_perf_clock_init(&tracks->clock);
 	error = mt_tracks_choose(tracks);
-	if (!error && is_wanted(tracks)) {
+	if (!error && (tracks->counters.count || (tracks->choices & ~MT_TRACK_CHOICE_MARKS))) {
 		error = try_out(tracks);
 		*out = tracks;
 	}
@@ -100,17 +91,6 @@ static struct mt_tracks_thread *find(struct mt_tracks *tracks, pid_t lwp)
 	return thread;
 }
 
-/* Takes the error. */
-static void complain(struct mt_tracks *tracks, struct mt_error *error)
-{
-	if (error && mt_error_code(error) != MT_ERROR_GONE && !tracks->complained) {
-		mt_log(tracks->options.log, MT_LOG_WARNING, "recording a thread without events: %s",
-		       mt_error_message(error));
-		tracks->complained = true;
-	}
-	mt_error_destroy(error);
-}
-
 /* Files that others open must still find room: what we cannot do without, and libraries. */
 static struct mt_error *leave_files(const struct mt_tracks *tracks, pid_t lwp,
 				    const struct mt_event_set *set)
@@ -141,7 +121,12 @@ void mt_tracks_add_thread(struct mt_tracks *tracks, pid_t lwp)
 	}
 	if (thread && error && find(tracks, lwp))
 		forget(tracks, thread);
-	complain(tracks, error);
+	if (error && mt_error_code(error) != MT_ERROR_GONE && !tracks->complained) {
+		mt_log(tracks->options.log, MT_LOG_WARNING,
+		       "a thread is recorded without events: %s", mt_error_message(error));
+		tracks->complained = true;
+	}
+	mt_error_destroy(error);
 }
 
 void mt_tracks_remove_thread(struct mt_tracks *tracks, pid_t lwp)

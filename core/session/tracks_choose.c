@@ -11,15 +11,6 @@
 
 const char *const mt_tracks_names[] = {"sched", "faults", "syscalls", "marks", NULL};
 
-static struct mt_error *no_such(const char *word, size_t length)
-{
-	return mt_error_new(
-	    MT_ERROR_USAGE,
-	    "unknown event \"%.*s\": must be sched, faults, syscalls or marks, or several "
-	    "separated by commas",
-	    (int)length, word);
-}
-
 static struct mt_error *add_word(const char *word, size_t length, unsigned *choices)
 {
 	for (unsigned i = 0; mt_tracks_names[i]; i++)
@@ -28,7 +19,10 @@ static struct mt_error *add_word(const char *word, size_t length, unsigned *choi
 			*choices |= 1u << i;
 			return NULL;
 		}
-	return no_such(word, length);
+	return mt_error_new(MT_ERROR_USAGE,
+			    "no kind of events: \"%.*s\" (it can be sched, faults, syscalls, "
+			    "marks, or several with a comma between them)",
+			    (int)length, word);
 }
 
 static struct mt_error *read_words(const char *const *lists, unsigned *choices)

@@ -103,28 +103,6 @@ static struct mt_error *put_fault(struct reading *reading, const struct mt_ring_
 	return put(reading, &note);
 }
 
-static struct mt_error *put_sample(struct reading *reading, uint32_t event,
-				   const struct mt_ring_sample *sample)
-{
-	switch (event) {
-	case MT_TRACK_SCHED:
-		reading->state =
-		    mt_tracepoint_number(&reading->tracks->state, sample->raw, sample->raw_size);
-		return NULL;
-	case MT_TRACK_MINOR_FAULT:
-	case MT_TRACK_MAJOR_FAULT:
-		return put_fault(reading, sample, event == MT_TRACK_MAJOR_FAULT);
-	case MT_TRACK_SYSCALL:
-		return put_syscall(reading, sample);
-	case MT_TRACK_SYSRET:
-		return put_sysret(reading, sample);
-	case MT_TRACK_COUNTERS:
-		return put_counters(reading, sample);
-	default:
-		return NULL;
-	}
-}
-
 static struct mt_error *take_sample(struct reading *reading, const struct perf_event_header *record)
 {
 	struct mt_ring_sample sample;
@@ -135,7 +113,23 @@ static struct mt_error *take_sample(struct reading *reading, const struct perf_e
 	    !mt_event_set_tag(&reading->thread->set, id, &event) || event >= MT_TRACK_EVENTS ||
 	    !mt_ring_sample_parse(record, reading->tracks->specs[event].sample_type, 0, &sample))
 		return NULL;
-	return put_sample(reading, event, &sample);
+	switch (event) {
+	case MT_TRACK_SCHED:
+		reading->state =
+		    mt_tracepoint_number(&reading->tracks->state, sample.raw, sample.raw_size);
+		return NULL;
+	case MT_TRACK_MINOR_FAULT:
+	case MT_TRACK_MAJOR_FAULT:
+		return put_fault(reading, &sample, event == MT_TRACK_MAJOR_FAULT);
+	case MT_TRACK_SYSCALL:
+		return put_syscall(reading, &sample);
+	case MT_TRACK_SYSRET:
+		return put_sysret(reading, &sample);
+	case MT_TRACK_COUNTERS:
+		return put_counters(reading, &sample);
+	default:
+		return NULL;
+	}
 }
 
 static struct mt_error *take(void *context, const struct perf_event_header *record)

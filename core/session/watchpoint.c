@@ -9,20 +9,6 @@
 
 #define RING_BYTES 16384
 
-/* On a variable of our own, so that what cannot be is said before the program runs. */
-static struct mt_error *try_out(void)
-{
-	const uint64_t variable = 0;
-	const struct mt_breakpoint breakpoint = {.address = (uint64_t)(uintptr_t)&variable,
-						 .length = sizeof(variable)};
-	const struct mt_perf_spec spec = mt_breakpoint_spec(&breakpoint, "a watchpoint");
-	struct mt_event_set set = {0};
-	struct mt_error *error = mt_event_set_add(&set, &spec, 0, -1, 0, RING_BYTES);
-
-	mt_event_set_deinit(&set);
-	return error;
-}
-
 struct mt_error *mt_session_add_watches(struct mt_session *session)
 {
 	const char *const *text = session->options->watches;
@@ -44,7 +30,15 @@ struct mt_error *mt_session_add_watches(struct mt_session *session)
 	if (!session->watches.count)
 		return NULL;
 	mt_perf_clock_init(&session->clock);
-	return try_out();
+	/* On a variable of our own, so that what cannot be is said before the program runs. */
+	const uint64_t variable = 0;
+	const struct mt_breakpoint breakpoint = {.address = (uint64_t)(uintptr_t)&variable,
+						 .length = sizeof(variable)};
+	const struct mt_perf_spec spec = mt_breakpoint_spec(&breakpoint, "a watchpoint");
+	struct mt_event_set set = {0};
+	struct mt_error *error = mt_event_set_add(&set, &spec, 0, -1, 0, RING_BYTES);
+	mt_event_set_deinit(&set);
+	return error;
 }
 
 /* That one thread of many cannot be watched is no reason to end. */
