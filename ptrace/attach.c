@@ -259,7 +259,7 @@ struct mt_error *mt_ptrace_detach(struct mt_target *base, pid_t pid, int signal)
 	while ((lwp = mt_ptrace_any_lwp(target, pid))) {
 		bool last = lwp->lwp == pid;
 
-		if (!lwp->stopped)
+		if (!mt_ptrace_stands_still(lwp))
 			ptrace(PTRACE_INTERRUPT, lwp->lwp, 0, 0);
 		mt_try(mt_ptrace_settle(target, &lwp));
 		if (!lwp)

@@ -36,7 +36,8 @@ static struct mt_error *begin_remote_call(struct mt_target *base, pid_t lwp,
 
 	*remote = (struct remote_call){.target = target, .lwp = known};
 	remote->process = known ? mt_ptrace_find_process(target, known->pid) : NULL;
-	return !remote->process || !known->stopped || known->has_status ? gone(lwp) : NULL;
+	return !remote->process || !mt_ptrace_stands_still(known) || known->has_status ? gone(lwp)
+										       : NULL;
 }
 
 struct mt_error *mt_ptrace_set_injected(struct mt_target *base, pid_t pid, uint64_t code,
@@ -204,10 +205,11 @@ static struct mt_error *run_until_return(struct remote_call *remote, int timeout
 	do {
 		mt_try(run_to_system_call(remote, timeout_ms));
 		if (!remote->status) {
-			remote->lwp->stopped = false;
-			return mt_error_new(
-			    MT_ERROR_BUSY, "a remote call in thread %d did not return within %d ms",
-			    lwp, timeout_ms);
+			remote->lwp->state = MT_PTRACE_RUNNING;
+			return mt_error_new(MT_ERROR_BUSY,
+					    "thread %d did not come back from a function within "
+					    "%d ms",
+					    lwp, timeout_ms);
 		}
 		if (ptrace(PTRACE_GETREGS, lwp, 0, registers))
 			return gone(lwp);

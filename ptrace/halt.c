@@ -75,18 +75,19 @@ static int wait_for_stop(struct mt_ptrace_target *target, const struct mt_ptrace
 
 static void halt_lwp(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp)
 {
-	if (lwp->stopped || lwp->interrupted || lwp->exiting || lwp->has_status)
+	if (lwp->state != MT_PTRACE_RUNNING || lwp->exiting || lwp->has_status)
 		return;
 	ptrace(PTRACE_INTERRUPT, lwp->lwp, 0, 0);
 	int status = 0, stops = wait_for_stop(target, lwp, &status);
-	lwp->interrupted = stops == 0;
+	if (stops == 0)
+		lwp->state = MT_PTRACE_INTERRUPTED;
 	if (stops <= 0)
 		return;
 	mt_ptrace_keep_status(target, lwp, status);
 	if (is_our_interrupt(lwp, status)) {
 		lwp->has_status = false;
 		target->untold--;
-		lwp->halted = true;
+		lwp->state = MT_PTRACE_HALTED;
 		mt_ptrace_repeat_call(lwp->lwp);
 	}
 }
@@ -107,12 +108,11 @@ void mt_ptrace_release(struct mt_target *base, pid_t pid)
 	struct mt_ptrace_target *target = (struct mt_ptrace_target *)base;
 
 	for (struct mt_ptrace_lwp *lwp = target->lwps; lwp; lwp = lwp->hh.next) {
-		if (lwp->pid != pid || !lwp->halted)
+		if (lwp->pid != pid || lwp->state != MT_PTRACE_HALTED)
 			continue;
-		lwp->halted = false;
 		/* Killed meanwhile: wait() will tell. */
 		ptrace(PTRACE_CONT, lwp->lwp, 0, 0);
-		lwp->stopped = false;
+		lwp->state = MT_PTRACE_RUNNING;
 		lwp->stepping = false;
 	}
 }
@@ -123,7 +123,7 @@ struct mt_error *mt_ptrace_clear_pending_stop(struct mt_target *base, pid_t lwp)
 	struct mt_ptrace_lwp *known = mt_ptrace_find_lwp(target, lwp);
 	int status = 0;
 
-	if (!known || !known->stopped || known->has_status)
+	if (!known || !mt_ptrace_stands_still(known) || known->has_status)
 		return mt_error_new(MT_ERROR_GONE, "thread %d is gone", lwp);
 	mt_try(mt_ptrace_clear_pending_stop_lwp(lwp, &status));
 	if (status)

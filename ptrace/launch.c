@@ -77,17 +77,6 @@ static int wait_for_exec(pid_t pid, int *status)
 	}
 }
 
-static struct mt_error *exec_error(const char *path, int errnum)
-{
-	if (errnum == ENOEXEC)
-		return mt_error_new(
-		    MT_ERROR_FORMAT,
-		    "cannot run %s: it is not a program for this machine (a script needs a first "
-		    "line such as \"#!/bin/sh\")",
-		    path);
-	return mt_error_errno(errnum, "cannot run %s", path);
-}
-
 static struct mt_error *start(const struct mt_launch *launch, pid_t pid, struct pipes *pipes)
 {
 	int status = 0, errnum = 0;
@@ -103,18 +92,16 @@ static struct mt_error *start(const struct mt_launch *launch, pid_t pid, struct 
 	int failure = wait_for_exec(pid, &status);
 	if (!failure)
 		return NULL;
-	if (read(pipes->error[0], &errnum, sizeof(errnum)) == sizeof(errnum))
-		return exec_error(launch->path, errnum);
-	return mt_error_errno(failure, "%s ended before it could be traced", launch->path);
-}
-
-static void close_pipes(struct pipes *pipes)
-{
-	int *ends[] = {&pipes->go[0], &pipes->go[1], &pipes->error[0], &pipes->error[1]};
-
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		if (*ends[i] >= 0)
-			close(*ends[i]);
+	if (read(pipes->error[0], &errnum, sizeof(errnum)) == sizeof(errnum)) {
+		if (errnum == ENOEXEC)
+			return mt_error_new(
+			    MT_ERROR_FORMAT,
+			    "cannot run %s: it is no program for this machine (a script "
+			    "needs a first line such as \"#!/bin/sh\")",
+			    launch->path);
+		return mt_error_errno(errnum, "cannot run %s", launch->path);
+	}
+	return mt_error_errno(failure, "%s ended before it began", launch->path);
 }
 
 static struct mt_error *enter(struct mt_ptrace_target *target, pid_t pid)
@@ -126,7 +113,7 @@ static struct mt_error *enter(struct mt_ptrace_target *target, pid_t pid)
 	mt_try(mt_ptrace_add_process(target, pid, &process));
 	process->launched = process->child = true;
 	mt_try(mt_ptrace_add_lwp(target, pid, pid, &lwp));
-	lwp->stopped = true;
+	lwp->state = MT_PTRACE_STOPPED;
 	mt_try(mt_ptrace_open_memory(process));
 	mt_try(target->base.ops->get_registers(&target->base, pid, &registers));
 	if (registers.cs != CODE_SEGMENT_64)
@@ -162,7 +149,10 @@ struct mt_error *mt_ptrace_launch(struct mt_target *base, const struct mt_launch
 		become_program(target, launch, &pipes);
 	struct mt_error *error = *pid < 0 ? mt_error_errno(errno, "cannot start a process")
 					  : start(launch, *pid, &pipes);
-	close_pipes(&pipes);
+	int *ends[] = {&pipes.go[0], &pipes.go[1], &pipes.error[0], &pipes.error[1]};
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (*ends[i] >= 0)
+			close(*ends[i]);
 	if (!error)
 		error = mt_error_wrap(enter(target, *pid), "cannot trace %s", launch->path);
 	if (error && *pid > 0) {

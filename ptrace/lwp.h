@@ -25,18 +25,23 @@ struct mt_ptrace_process {
 	UT_hash_handle hh;
 };
 
+enum mt_ptrace_state {
+	MT_PTRACE_RUNNING,     /* or it has ended */
+	MT_PTRACE_INTERRUPTED, /* by halt(), and did not stop yet: vfork() holds it */
+	MT_PTRACE_HALTED,      /* stands still for halt() alone */
+	MT_PTRACE_STOPPED,     /* stands still for more than that */
+};
+
 struct mt_ptrace_lwp {
 	pid_t lwp;
-	pid_t pid;        /* 0: it reported before its parent told of it */
-	bool stopped;     /* stands still */
-	bool stepping;    /* was resumed by a step */
-	bool halted;      /* stands still for halt() alone */
-	bool interrupted; /* by halt(), and did not stop yet: vfork() holds it */
-	bool in_vfork;    /* until its next stop */
-	bool in_group;    /* told of a stop by job control, which is not over */
-	bool listens;     /* for the end of that; else it goes on in spite of it */
-	bool exiting;     /* it runs no code of its own any more */
-	bool has_status;  /* waitpid gave `status`, which wait() has not told yet */
+	pid_t pid; /* 0: it reported before its parent told of it */
+	enum mt_ptrace_state state;
+	bool stepping;   /* was resumed by a step */
+	bool in_vfork;   /* until its next stop */
+	bool in_group;   /* told of a stop by job control, which is not over */
+	bool listens;    /* for the end of that; else it goes on in spite of it */
+	bool exiting;    /* it runs no code of its own any more */
+	bool has_status; /* waitpid gave `status`, which wait() has not told yet */
 	int status;
 	uint64_t trap;     /* it stands at this int3, which is the status; 0: it does not */
 	siginfo_t trapped; /* of that SIGTRAP, asked for before it was waited for; else empty */
@@ -69,6 +74,11 @@ void mt_ptrace_remove_lwp(struct mt_ptrace_target *target, struct mt_ptrace_lwp 
 struct mt_ptrace_lwp *mt_ptrace_any_lwp(struct mt_ptrace_target *target, pid_t pid);
 /* The LWPs and the process. */
 void mt_ptrace_forget(struct mt_ptrace_target *target, pid_t pid);
+
+static inline bool mt_ptrace_stands_still(const struct mt_ptrace_lwp *lwp)
+{
+	return lwp->state >= MT_PTRACE_HALTED;
+}
 
 /* wait.c */
 struct mt_error *mt_ptrace_wait(struct mt_target *base, int timeout_ms, struct mt_stop *stop);

@@ -104,8 +104,7 @@ static struct mt_error *resume(struct mt_target *base, pid_t lwp, enum mt_resume
 	/* What it stopped for is not told yet: it stays until then. */
 	if (!known || known->has_status || ptrace(requests[how], lwp, 0, signal))
 		return gone(lwp);
-	known->stopped = false;
-	known->halted = false;
+	known->state = MT_PTRACE_RUNNING;
 	known->stepping = how == MT_RESUME_STEP;
 	known->listens = how == MT_RESUME_LISTEN;
 	if (signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU)

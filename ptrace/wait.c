@@ -61,8 +61,7 @@ void mt_ptrace_keep_status(struct mt_ptrace_target *target, struct mt_ptrace_lwp
 	target->untold += !lwp->has_status;
 	lwp->has_status = true;
 	lwp->status = status;
-	lwp->stopped = WIFSTOPPED(status);
-	lwp->halted = false; /* it stands for more than that */
+	lwp->state = WIFSTOPPED(status) ? MT_PTRACE_STOPPED : MT_PTRACE_RUNNING;
 }
 
 struct mt_error *mt_ptrace_adopt(struct mt_ptrace_target *target, pid_t child, pid_t pid)
@@ -87,7 +86,7 @@ struct mt_error *mt_ptrace_settle(struct mt_ptrace_target *target, struct mt_ptr
 {
 	int status;
 
-	if ((*lwp)->stopped)
+	if (mt_ptrace_stands_still(*lwp))
 		return NULL;
 	if (!(*lwp)->has_status) {
 		if (mt_ptrace_reap_lwp(target, (*lwp)->lwp, &status) < 0)
@@ -114,36 +113,6 @@ static void inherit_injected(struct mt_ptrace_process *process,
 		return;
 	process->inject_code = parent->inject_code;
 	process->inject_stack = parent->inject_stack;
-}
-
-/* A process of its own, known from its parent's event. */
-static struct mt_error *adopt_process(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp,
-				      pid_t child)
-{
-	struct mt_ptrace_process *parent = mt_ptrace_find_process(target, lwp->pid);
-	struct mt_ptrace_process *process;
-
-	mt_try(mt_ptrace_add_process(target, child, &process));
-	process->launched = parent && parent->launched;
-	mt_try(mt_ptrace_adopt(target, child, child));
-	mt_error_destroy(mt_ptrace_open_memory(process)); /* it may be dead already */
-	if (parent)
-		inherit_injected(process, parent);
-	return NULL;
-}
-
-static struct mt_error *tell_child(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp,
-				   int event, struct mt_stop *stop)
-{
-	stop->child = (pid_t)event_message(lwp->lwp);
-	bool is_thread = event == PTRACE_EVENT_CLONE && process_of(stop->child) == lwp->pid;
-
-	if (is_thread) {
-		stop->kind = MT_STOP_NEW_THREAD;
-		return mt_ptrace_adopt(target, stop->child, lwp->pid);
-	}
-	stop->kind = event == PTRACE_EVENT_VFORK ? MT_STOP_VFORK : MT_STOP_FORK;
-	return adopt_process(target, lwp, stop->child);
 }
 
 /* All LWPs but the one that called execve are gone, and that one is the first now. */
@@ -181,7 +150,24 @@ static struct mt_error *tell_event(struct mt_ptrace_target *target, struct mt_pt
 	case PTRACE_EVENT_CLONE:
 	case PTRACE_EVENT_FORK:
 	case PTRACE_EVENT_VFORK:
-		return tell_child(target, lwp, event, stop);
+		stop->child = (pid_t)event_message(lwp->lwp);
+		bool is_thread = event == PTRACE_EVENT_CLONE && process_of(stop->child) == lwp->pid;
+
+		if (is_thread) {
+			stop->kind = MT_STOP_NEW_THREAD;
+			return mt_ptrace_adopt(target, stop->child, lwp->pid);
+		}
+		stop->kind = event == PTRACE_EVENT_VFORK ? MT_STOP_VFORK : MT_STOP_FORK;
+		/* A process of its own, known from its parent's event. */
+		struct mt_ptrace_process *parent = mt_ptrace_find_process(target, lwp->pid);
+		struct mt_ptrace_process *process;
+		mt_try(mt_ptrace_add_process(target, stop->child, &process));
+		process->launched = parent && parent->launched;
+		mt_try(mt_ptrace_adopt(target, stop->child, stop->child));
+		mt_error_destroy(mt_ptrace_open_memory(process)); /* it may be dead already */
+		if (parent)
+			inherit_injected(process, parent);
+		return NULL;
 	case PTRACE_EVENT_EXEC:
 		return tell_exec(target, lwp, stop);
 	case PTRACE_EVENT_EXIT:
@@ -214,41 +200,6 @@ static uint8_t kind_of_trap(const siginfo_t *info, bool stepping)
 	}
 }
 
-static void tell_syscall(const struct mt_ptrace_lwp *lwp, struct mt_stop *stop)
-{
-	struct __ptrace_syscall_info info = {0};
-
-	ptrace(PTRACE_GET_SYSCALL_INFO, lwp->lwp, sizeof(info), &info);
-	stop->signal = 0;
-	stop->kind = info.op == PTRACE_SYSCALL_INFO_ENTRY ? MT_STOP_SYSCALL_ENTRY : MT_STOP_SYSCALL;
-	if (stop->kind == MT_STOP_SYSCALL)
-		mt_ptrace_block_trap(lwp->lwp, false);
-}
-
-static bool is_fault(const siginfo_t *info)
-{
-	return info->si_code > 0 && info->si_code != SI_KERNEL &&
-	       (info->si_signo == SIGSEGV || info->si_signo == SIGBUS || info->si_signo == SIGFPE ||
-		info->si_signo == SIGILL);
-}
-
-static void tell_signal(struct mt_ptrace_lwp *lwp, struct mt_stop *stop)
-{
-	siginfo_t info = lwp->trapped;
-
-	if (!info.si_signo)
-		ptrace(PTRACE_GETSIGINFO, lwp->lwp, 0, &info);
-	memset(&lwp->trapped, 0, sizeof(lwp->trapped));
-	stop->address = lwp->trap;
-	lwp->trap = 0;
-	stop->code = info.si_code;
-	stop->kind = MT_STOP_SIGNAL;
-	if (stop->signal == SIGTRAP)
-		stop->kind = kind_of_trap(&info, lwp->stepping);
-	if (is_fault(&info))
-		stop->address = (uint64_t)(uintptr_t)info.si_addr;
-}
-
 static void tell_exited(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp, int status,
 			struct mt_stop *stop)
 {
@@ -260,29 +211,6 @@ static void tell_exited(struct mt_ptrace_target *target, struct mt_ptrace_lwp *l
 	}
 	mt_ptrace_forward_end(stop->pid);
 	mt_ptrace_forget(target, stop->pid);
-}
-
-static struct mt_error *tell(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp, int status,
-			     struct mt_stop *stop)
-{
-	*stop = (struct mt_stop){.pid = lwp->pid, .lwp = lwp->lwp};
-	lwp->stopped = WIFSTOPPED(status);
-	lwp->in_vfork = lwp->stopped && event_of(status) == PTRACE_EVENT_VFORK;
-	lwp->interrupted = false;
-	if (!lwp->stopped) {
-		tell_exited(target, lwp, status, stop);
-		return NULL;
-	}
-	stop->signal = WSTOPSIG(status);
-	if (event_of(status))
-		return tell_event(target, lwp, event_of(status), stop);
-	if (stop->signal == (SIGTRAP | MT_PTRACE_SYSCALL_STOP))
-		tell_syscall(lwp, stop);
-	else
-		tell_signal(lwp, stop);
-	if (stop->kind == MT_STOP_HANDLER)
-		mt_ptrace_block_trap(lwp->lwp, false);
-	return NULL;
 }
 
 /* What waitpid gave earlier, while something else was waited for. */
@@ -327,7 +255,45 @@ static struct mt_error *look(struct mt_ptrace_target *target, struct mt_stop *st
 		}
 	}
 	*done = true;
-	return tell(target, lwp, status, stop);
+	*stop = (struct mt_stop){.pid = lwp->pid, .lwp = lwp->lwp};
+	lwp->state = WIFSTOPPED(status) ? MT_PTRACE_STOPPED : MT_PTRACE_RUNNING;
+	lwp->in_vfork = WIFSTOPPED(status) && event_of(status) == PTRACE_EVENT_VFORK;
+	if (!WIFSTOPPED(status)) {
+		tell_exited(target, lwp, status, stop);
+		return NULL;
+	}
+	stop->signal = WSTOPSIG(status);
+	if (event_of(status))
+		return tell_event(target, lwp, event_of(status), stop);
+	if (stop->signal == (SIGTRAP | MT_PTRACE_SYSCALL_STOP)) {
+		struct __ptrace_syscall_info info = {0};
+
+		ptrace(PTRACE_GET_SYSCALL_INFO, lwp->lwp, sizeof(info), &info);
+		stop->signal = 0;
+		stop->kind =
+		    info.op == PTRACE_SYSCALL_INFO_ENTRY ? MT_STOP_SYSCALL_ENTRY : MT_STOP_SYSCALL;
+		if (stop->kind == MT_STOP_SYSCALL)
+			mt_ptrace_block_trap(lwp->lwp, false);
+	} else {
+		siginfo_t info = lwp->trapped;
+
+		if (!info.si_signo)
+			ptrace(PTRACE_GETSIGINFO, lwp->lwp, 0, &info);
+		memset(&lwp->trapped, 0, sizeof(lwp->trapped));
+		stop->address = lwp->trap;
+		lwp->trap = 0;
+		stop->code = info.si_code;
+		stop->kind = MT_STOP_SIGNAL;
+		if (stop->signal == SIGTRAP)
+			stop->kind = kind_of_trap(&info, lwp->stepping);
+		if (info.si_code > 0 && info.si_code != SI_KERNEL &&
+		    (info.si_signo == SIGSEGV || info.si_signo == SIGBUS ||
+		     info.si_signo == SIGFPE || info.si_signo == SIGILL))
+			stop->address = (uint64_t)(uintptr_t)info.si_addr;
+	}
+	if (stop->kind == MT_STOP_HANDLER)
+		mt_ptrace_block_trap(lwp->lwp, false);
+	return NULL;
 }
 
 /* Until a child's state changes.  False: the time is over, or another signal came. */

@@ -10,19 +10,7 @@ const struct mt_engine_ops *const mt_engines[] = {
     NULL,
 };
 
-static struct mt_error *no_such_engine(const char *name)
-{
-	mt_auto(mt_str) struct mt_str names = {0};
-
-	for (size_t i = 0; mt_engines[i]; i++)
-		mt_str_appendf(&names, ", %s", mt_engines[i]->name);
-	if (names.failed)
-		return mt_error_no_memory();
-	return mt_error_new(MT_ERROR_USAGE, "unknown engine \"%s\": valid engines are auto%s", name,
-			    names.text);
-}
-
-/* Missing hardware is reported briefly: there is nothing to be done about it. */
+/* What a machine does not have is said in short: nobody needs to do anything about it. */
 static void append_refusal(struct mt_str *refused, const struct mt_engine_ops *engine,
 			   const struct mt_error *error)
 {
@@ -94,5 +82,10 @@ struct mt_error *mt_engine_choose(const char *name, const struct mt_engine_ops *
 			mt_str_appendf(why, "%s (%s)", name, mt_engines[i]->summary);
 		return add_others(mt_engines[i]->probe(), mt_engines[i]);
 	}
-	return no_such_engine(name);
+	mt_auto(mt_str) struct mt_str names = {0};
+	for (size_t i = 0; mt_engines[i]; i++)
+		mt_str_appendf(&names, ", %s", mt_engines[i]->name);
+	if (names.failed)
+		return mt_error_no_memory();
+	return mt_error_new(MT_ERROR_USAGE, "no engine \"%s\": there are auto%s", name, names.text);
 }

@@ -80,19 +80,6 @@ struct mt_error *mt_session_watch_thread(struct mt_session *session,
 	return NULL;
 }
 
-static struct mt_error *add_site(struct mt_session *session, struct mt_session_process *process,
-				 const struct mt_session_watch_site *site)
-{
-	struct mt_session_thread *thread, *next;
-
-	if (mt_array_push(&process->watch_sites, *site))
-		return mt_error_no_memory();
-	HASH_ITER (hh, session->threads, thread, next)
-		if (thread->process == process)
-			mt_try(open_site(session, thread, site));
-	return NULL;
-}
-
 static bool is_placed(const struct mt_session_process *process, uint32_t watch)
 {
 	mt_array_each (site, &process->watch_sites)
@@ -134,7 +121,12 @@ struct mt_error *mt_session_find_watches(struct mt_session *session,
 		mt_log(session->options->engine.log, MT_LOG_DEBUG,
 		       "watching %s: %u bytes at 0x%llx", watch->text, site.breakpoint.length,
 		       (unsigned long long)site.breakpoint.address);
-		mt_try(add_site(session, process, &site));
+		struct mt_session_thread *thread, *next;
+		if (mt_array_push(&process->watch_sites, site))
+			return mt_error_no_memory();
+		HASH_ITER (hh, session->threads, thread, next)
+			if (thread->process == process)
+				mt_try(open_site(session, thread, &site));
 	}
 	return NULL;
 }

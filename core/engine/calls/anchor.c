@@ -67,18 +67,6 @@ static void anchor_running(struct mt_calls_engine *engine, struct mt_calls_threa
 	mt_calls_throttle(engine, thread, anchor.written, anchor.first);
 }
 
-/* One a process: threads share theirs. */
-static void warm_rings(const struct mt_calls_engine *engine)
-{
-	const struct mt_calls_rings *last = NULL;
-
-	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next) {
-		if (thread->rings && thread->rings != last)
-			mt_calls_warm_ring(thread->rings);
-		last = thread->rings;
-	}
-}
-
 void mt_calls_tick(struct mt_engine *base)
 {
 	struct mt_calls_engine *engine = (struct mt_calls_engine *)base;
@@ -95,5 +83,11 @@ void mt_calls_tick(struct mt_engine *base)
 	end_ns = mt_clock_monotonic_ns();
 	engine->next_tick_ns =
 	    end_ns + MT_ENGINE_TICK_MS / 2 * NS_PER_MS + LEISURE * (end_ns - begin_ns);
-	warm_rings(engine);
+	/* One a process: threads share theirs. */
+	const struct mt_calls_rings *last = NULL;
+	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next) {
+		if (thread->rings && thread->rings != last)
+			mt_calls_warm_ring(thread->rings);
+		last = thread->rings;
+	}
 }

@@ -273,7 +273,9 @@ struct mt_error *mt_calls_attach(struct mt_calls_engine *engine, struct mt_calls
 {
 	struct attach attach = {.engine = engine, .space = space};
 
-	space->prepared = space->roots_pending = space->attached = true;
+	if (space->stage == MT_CALLS_NEW)
+		space->stage = MT_CALLS_PREPARED;
+	space->roots_pending = space->attached = true;
 	struct mt_error *error = take_over(&attach);
 	if (error)
 		mt_error_destroy(mt_calls_inject_give_up(engine, space));

@@ -221,25 +221,20 @@ static struct mt_error *on_exec(struct mt_calls_thread *thread)
 	return NULL;
 }
 
-static struct mt_error *on_loader(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
-				  struct mt_calls_break *there, struct mt_engine_news *news)
-{
-	mt_try(mt_calls_pass_break(engine, thread->space, thread->lwp, there));
-	/* The rest takes a while, in which we may be killed. */
-	mt_try(mt_target_clear_pending_stop(engine->target, thread->lwp));
-	mt_try(mt_calls_space_update(engine, thread->space, thread->lwp));
-	news->maps_changed = true;
-	news->ordinary = true;
-	return NULL;
-}
-
 static struct mt_error *on_breakpoint(struct mt_calls_engine *engine,
 				      struct mt_calls_thread *thread, struct mt_calls_break *there,
 				      struct mt_engine_news *news)
 {
 	news->pc = there->address;
-	if (there->loader)
-		return on_loader(engine, thread, there, news);
+	if (there->loader) {
+		mt_try(mt_calls_pass_break(engine, thread->space, thread->lwp, there));
+		/* What follows takes a while, in which we may be killed. */
+		mt_try(mt_target_clear_pending_stop(engine->target, thread->lwp));
+		mt_try(mt_calls_space_update(engine, thread->space, thread->lwp));
+		news->maps_changed = true;
+		news->ordinary = true;
+		return NULL;
+	}
 	news->breakpoint = true;
 	mt_try(mt_calls_pass_break(engine, thread->space, thread->lwp, there));
 	return mt_target_clear_pending_stop(engine->target, thread->lwp);
@@ -292,7 +287,7 @@ static struct mt_error *record_no_more(struct mt_calls_engine *engine, struct mt
 {
 	struct mt_error *error = NULL;
 
-	space->refused = true;
+	space->stage = MT_CALLS_REFUSED;
 	mt_try(mt_target_halt(engine->target, space->pid));
 	mt_array_each (place, &space->places) {
 		memset(place->off, true, place->module->file->plan->patches.count);
@@ -301,20 +296,6 @@ static struct mt_error *record_no_more(struct mt_calls_engine *engine, struct mt
 	}
 	mt_target_release(engine->target, space->pid);
 	return error;
-}
-
-/* A process that outlives us must not need us for its stamps. */
-static struct mt_error *note_stampless(struct mt_calls_engine *engine, struct mt_calls_space *space)
-{
-	if (space->stampless)
-		return NULL;
-	space->stampless = true;
-	mt_log(
-	    engine->options.log, MT_LOG_WARNING,
-	    "process %d disabled the time stamp counter for itself (strict seccomp, PR_SET_TSC): "
-	    "%s from now on",
-	    space->pid, space->attached ? "it is not recorded" : "recording it is slow");
-	return space->attached ? record_no_more(engine, space) : NULL;
 }
 
 static struct mt_error *give_stamp(struct mt_calls_engine *engine, struct mt_calls_thread *thread)
@@ -328,7 +309,16 @@ static struct mt_error *give_stamp(struct mt_calls_engine *engine, struct mt_cal
 	registers.rip += RDTSC_BYTES;
 	mt_try(engine->target->ops->set_registers(engine->target, thread->lwp, &registers));
 	mt_try(mt_target_clear_pending_stop(engine->target, thread->lwp));
-	return note_stampless(engine, thread->space);
+	/* A process that outlives us must not need us for its stamps. */
+	if (thread->space->stampless)
+		return NULL;
+	thread->space->stampless = true;
+	mt_log(engine->options.log, MT_LOG_WARNING,
+	       "process %d forbade itself to read the time stamp counter (strict seccomp, "
+	       "PR_SET_TSC): %s from now on",
+	       thread->space->pid,
+	       thread->space->attached ? "it is not recorded" : "recording it is slow");
+	return thread->space->attached ? record_no_more(engine, thread->space) : NULL;
 }
 
 /* Where a thread stands, in the program's own terms. */
@@ -433,7 +423,7 @@ static struct mt_error *resume(struct mt_engine *base, pid_t lwp, int signal)
 	struct mt_calls_engine *engine = engine_of(base);
 	struct mt_calls_thread *thread = mt_calls_find_thread(engine, lwp);
 
-	if (thread && !thread->guest && !thread->space->prepared)
+	if (thread && !thread->guest && thread->space->stage == MT_CALLS_NEW)
 		mt_try(mt_calls_prepare(engine, thread->space, lwp));
 	if (thread)
 		mt_calls_anchor(engine, thread, mt_clock_tsc());

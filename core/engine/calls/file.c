@@ -72,27 +72,6 @@ static bool is_cancelled(const void *task)
 	return mt_task_is_cancelled(task);
 }
 
-/* TASK NULL: nobody can cancel it. */
-static struct mt_error *open_file(const struct mt_calls_engine *engine, struct mt_calls_file *file,
-				  const struct mt_task *task)
-{
-	struct wanted wanted = {.engine = engine};
-	struct mt_plan_options options = {
-	    .context = &wanted, .cancelled = task ? is_cancelled : NULL, .cancelled_context = task};
-	bool all = !engine->options.functions && !engine->options.no_functions;
-
-	if (is_deleted(file->path))
-		return mt_error_new(
-		    MT_ERROR_UNSUPPORTED,
-		    "the file was replaced or deleted while the program ran; restart the program");
-	mt_try(mt_objfile_open(file->path, NULL, NULL, &file->objfile));
-	wanted.objfile = file->objfile;
-	if (all)
-		return mt_calls_plan(engine, file->objfile, &options, &file->plan);
-	options.wanted = is_wanted_function;
-	return mt_plan_create(file->objfile, &options, &file->plan);
-}
-
 void mt_calls_file_destroy(struct mt_calls_file *file)
 {
 	mt_plan_destroy(file->plan);
@@ -116,7 +95,21 @@ static struct mt_error *make_file(const struct mt_calls_engine *engine, const ch
 		return mt_error_no_memory();
 	}
 	*out = file;
-	return open_file(engine, file, task);
+	/* TASK NULL: nobody can cancel it. */
+	struct wanted wanted = {.engine = engine};
+	struct mt_plan_options options = {
+	    .context = &wanted, .cancelled = task ? is_cancelled : NULL, .cancelled_context = task};
+	bool all = !engine->options.functions && !engine->options.no_functions;
+	if (is_deleted(file->path))
+		return mt_error_new(MT_ERROR_UNSUPPORTED,
+				    "the file was replaced or deleted while the program ran; start "
+				    "the program anew");
+	mt_try(mt_objfile_open(file->path, NULL, NULL, &file->objfile));
+	wanted.objfile = file->objfile;
+	if (all)
+		return mt_calls_plan(engine, file->objfile, &options, &file->plan);
+	options.wanted = is_wanted_function;
+	return mt_plan_create(file->objfile, &options, &file->plan);
 }
 
 static struct mt_calls_file *find_file(const struct mt_calls_engine *engine, const char *path)

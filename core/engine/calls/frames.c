@@ -101,15 +101,6 @@ static const struct mt_trampoline_row *row_at(const struct mt_calls_place *place
 		     : NULL;
 }
 
-static void leave_trampoline(struct mt_registers *registers, const struct mt_trampoline_row *row)
-{
-	registers->values[MT_REGISTER_RIP] = row->original;
-	registers->values[MT_REGISTER_RSP] += row->below;
-	/* No function's frame is found by these. */
-	registers->known &=
-	    ~(1u << MT_REGISTER_RAX | 1u << MT_REGISTER_RDX | 1u << MT_REGISTER_RCX);
-}
-
 /* The program's own place for one in code of ours. */
 static void mend(void *context, struct mt_registers *registers)
 {
@@ -119,7 +110,11 @@ static void mend(void *context, struct mt_registers *registers)
 	    row_at(mt_calls_place_of_trampoline(walk->space, *pc), *pc);
 
 	if (row) {
-		leave_trampoline(registers, row);
+		registers->values[MT_REGISTER_RIP] = row->original;
+		registers->values[MT_REGISTER_RSP] += row->below;
+		/* No function's frame is found by these. */
+		registers->known &=
+		    ~(1u << MT_REGISTER_RAX | 1u << MT_REGISTER_RDX | 1u << MT_REGISTER_RCX);
 		return;
 	}
 	const struct mt_calls_place *place = mt_calls_place_at(walk->space, *pc);

@@ -80,22 +80,6 @@ static unsigned pushed_bytes(const struct mt_trampoline_row *row)
 	return row->below - (row->below >= MT_RING_RED_ZONE ? MT_RING_RED_ZONE : 0);
 }
 
-/* Pushed in this order, the program's own values first. */
-static void restore(struct user_regs_struct *registers, const struct mt_trampoline_row *row,
-		    const uint64_t *stack)
-{
-	unsigned pushes = pushed_bytes(row) / sizeof(uint64_t);
-
-	if (row->saved & MT_SAVED_RAX && pushes >= 1)
-		registers->rax = stack[pushes - 1];
-	if (row->saved & MT_SAVED_RDX && pushes >= 2)
-		registers->rdx = stack[pushes - 2];
-	if (row->saved & MT_SAVED_RCX && pushes >= 3)
-		registers->rcx = stack[pushes - 3];
-	registers->rsp += row->below;
-	registers->rip = row->original;
-}
-
 struct mt_error *mt_calls_leave_trampoline(struct mt_calls_engine *engine,
 					   struct mt_calls_thread *thread)
 {
@@ -113,7 +97,16 @@ struct mt_error *mt_calls_leave_trampoline(struct mt_calls_engine *engine,
 					      pushed_bytes(row)) != pushed_bytes(row))
 		return NULL;
 	mt_try(take_back_event(engine, thread, place->module, row, registers.rip));
-	restore(&registers, row, stack);
+	/* Pushed in this order, the program's own values first. */
+	unsigned pushes = pushed_bytes(row) / sizeof(uint64_t);
+	if (row->saved & MT_SAVED_RAX && pushes >= 1)
+		registers.rax = stack[pushes - 1];
+	if (row->saved & MT_SAVED_RDX && pushes >= 2)
+		registers.rdx = stack[pushes - 2];
+	if (row->saved & MT_SAVED_RCX && pushes >= 3)
+		registers.rcx = stack[pushes - 3];
+	registers.rsp += row->below;
+	registers.rip = row->original;
 	return engine->target->ops->set_registers(engine->target, thread->lwp, &registers);
 }
 
@@ -208,16 +201,6 @@ static bool is_in_the_way(const struct mt_calls_module *module, const struct mt_
 		       function->end + module->bias);
 }
 
-static void hold_back(struct mt_calls_place *place, const struct mt_engine_alone *alone)
-{
-	const struct mt_plan *plan = place->module->file->plan;
-
-	memset(place->held, 0, plan->patches.count);
-	for (size_t i = 0; i < plan->patches.count; i++)
-		if (is_in_the_way(place->module, &plan->patches.items[i], alone))
-			mt_calls_patch_hold(place, i);
-}
-
 struct mt_error *mt_calls_show(struct mt_calls_engine *engine, struct mt_calls_space *space,
 			       const struct mt_engine_alone *alone)
 {
@@ -226,7 +209,11 @@ struct mt_error *mt_calls_show(struct mt_calls_engine *engine, struct mt_calls_s
 	space->hidden = false;
 	anchor(engine, space);
 	mt_array_each (place, &space->places) {
-		hold_back(place, alone);
+		const struct mt_plan *plan = place->module->file->plan;
+		memset(place->held, 0, plan->patches.count);
+		for (size_t i = 0; i < plan->patches.count; i++)
+			if (is_in_the_way(place->module, &plan->patches.items[i], alone))
+				mt_calls_patch_hold(place, i);
 		mt_try(mt_calls_text_write(engine, space, place));
 	}
 	return NULL;

@@ -62,43 +62,6 @@ static struct mt_error *generate(struct mt_calls_engine *engine, struct mt_calls
 	return NULL;
 }
 
-static struct mt_error *write_code(struct mt_calls_engine *engine, struct mt_calls_space *space,
-				   const struct mt_calls_module *module)
-{
-	size_t count = module->trampolines.code.count;
-
-	for (size_t at = 0; at < count; at += WRITE_CHUNK)
-		mt_try(engine->target->ops->write(engine->target, space->pid, module->room + at,
-						  module->trampolines.code.items + at,
-						  count - at < WRITE_CHUNK ? count - at
-									   : WRITE_CHUNK));
-	return NULL;
-}
-
-/* Behind the trampolines comes some room, then what unwinders read; the rest of what was reserved
- * is given back. */
-static struct mt_error *finish(struct mt_calls_engine *engine, struct mt_calls_space *space,
-			       pid_t lwp, struct mt_calls_module *module)
-{
-	uint64_t used = (module->trampolines.code.count + 4095) & ~4095ull;
-	uint64_t cfi = used + SPARE_BYTES, keep = cfi;
-	struct mt_calls_room spare = {
-	    .start = module->room + used, .used = module->room + used, .end = module->room + cfi};
-
-	if (mt_array_push(&space->rooms, spare))
-		return mt_error_no_memory();
-	mt_try(mt_calls_cfi_write(engine, space, module, module->room + cfi));
-	if (module->entry.file)
-		keep += (module->entry.file_bytes + module->entry.hole_count * sizeof(uint64_t) +
-			 4095) &
-			~4095ull;
-	if (keep < module->room_bytes)
-		mt_try(mt_calls_room_unmap(engine, lwp, module->room + keep,
-					   module->room_bytes - keep));
-	module->room_bytes = keep;
-	return NULL;
-}
-
 /* A mapping begins with a page, and its segment anywhere in that (lld). */
 static void read_clean(struct mt_calls_module *module)
 {
@@ -128,8 +91,30 @@ static struct mt_error *fill(struct mt_calls_engine *engine, struct mt_calls_spa
 	mt_try(mt_calls_room_map(engine, space, lwp, module->start, module->end, module->room_bytes,
 				 &module->room));
 	mt_try(generate(engine, space, module));
-	mt_try(write_code(engine, space, module));
-	return finish(engine, space, lwp, module);
+	size_t count = module->trampolines.code.count;
+	for (size_t at = 0; at < count; at += WRITE_CHUNK)
+		mt_try(engine->target->ops->write(engine->target, space->pid, module->room + at,
+						  module->trampolines.code.items + at,
+						  count - at < WRITE_CHUNK ? count - at
+									   : WRITE_CHUNK));
+	/* Behind the trampolines comes some room, then what unwinders read; the rest of what was
+	 * reserved is given back. */
+	uint64_t used = (module->trampolines.code.count + 4095) & ~4095ull;
+	uint64_t cfi = used + SPARE_BYTES, keep = cfi;
+	struct mt_calls_room spare = {
+	    .start = module->room + used, .used = module->room + used, .end = module->room + cfi};
+	if (mt_array_push(&space->rooms, spare))
+		return mt_error_no_memory();
+	mt_try(mt_calls_cfi_write(engine, space, module, module->room + cfi));
+	if (module->entry.file)
+		keep += (module->entry.file_bytes + module->entry.hole_count * sizeof(uint64_t) +
+			 4095) &
+			~4095ull;
+	if (keep < module->room_bytes)
+		mt_try(mt_calls_room_unmap(engine, lwp, module->room + keep,
+					   module->room_bytes - keep));
+	module->room_bytes = keep;
+	return NULL;
 }
 
 static struct mt_error *add_module(struct mt_calls_engine *engine, struct mt_calls_module *module)
@@ -145,17 +130,6 @@ static struct mt_error *add_module(struct mt_calls_engine *engine, struct mt_cal
 	return NULL;
 }
 
-/* Without symbols and unwind tables the starts of functions are unknown. */
-static void tell_unknown(const struct mt_calls_engine *engine, struct mt_calls_file *file)
-{
-	if (file->plan && !file->plan->functions.count && !file->unknown_told)
-		mt_log(engine->options.log, MT_LOG_WARNING,
-		       "calls in %s are not recorded: it has neither symbols nor unwind tables "
-		       "(.eh_frame), which show where functions begin",
-		       file->path);
-	file->unknown_told = true;
-}
-
 struct mt_error *mt_calls_module_create(struct mt_calls_engine *engine,
 					struct mt_calls_space *space, pid_t lwp,
 					const struct mt_map *map, struct mt_calls_module **out)
@@ -168,7 +142,13 @@ struct mt_error *mt_calls_module_create(struct mt_calls_engine *engine,
 	if (!mt_calls_is_wanted(engine, map->path))
 		return NULL;
 	mt_try(mt_calls_file_get(engine, map->path, &file));
-	tell_unknown(engine, file);
+	/* Without symbols and unwind tables nothing tells where functions begin. */
+	if (file->plan && !file->plan->functions.count && !file->unknown_told)
+		mt_log(engine->options.log, MT_LOG_WARNING,
+		       "calls in %s are not recorded: it has neither symbols nor unwind tables "
+		       "(.eh_frame) that tell where functions begin",
+		       file->path);
+	file->unknown_told = true;
 	if (!file->plan || !file->plan->patches.count ||
 	    !mt_objfile_offset_to_address(file->objfile, map->offset, &address))
 		return NULL;

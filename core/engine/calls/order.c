@@ -229,28 +229,22 @@ static struct mt_error *put_level(struct order *order, const struct mt_calls_tex
 	return flush(order);
 }
 
-/* A breakpoint's own jump overlaps no patch that is in the text with it. */
-static struct mt_error *change_breaks(struct order *order, const struct mt_calls_space *space,
-				      const uint8_t *text)
-{
-	mt_array_each (one, &space->breaks) {
-		size_t at = one->address - order->module->start;
-
-		if (at >= order->size || one->length < MT_PATCH_JUMP_BYTES)
-			continue;
-		bool goes = memcmp(text + at, one->original, one->length) == 0;
-		mt_try(
-		    (goes ? take_out : install)(order, text, at, MT_PATCH_JUMP_BYTES, one->length));
-	}
-	return flush(order);
-}
-
 static struct mt_error *change(struct order *order, const struct mt_calls_space *space,
 			       const struct mt_calls_text_change *change)
 {
 	for (int level = MOST_LEVELS - 1; level >= 0; level--)
 		mt_try(take_level(order, change, level));
-	mt_try(change_breaks(order, space, change->text));
+	/* A breakpoint's own jump overlaps no patch that is in the text with it. */
+	mt_array_each (one, &space->breaks) {
+		size_t at = one->address - order->module->start;
+
+		if (at >= order->size || one->length < MT_PATCH_JUMP_BYTES)
+			continue;
+		bool goes = memcmp(change->text + at, one->original, one->length) == 0;
+		mt_try((goes ? take_out : install)(order, change->text, at, MT_PATCH_JUMP_BYTES,
+						   one->length));
+	}
+	mt_try(flush(order));
 	for (int level = 0; level < (int)MOST_LEVELS; level++)
 		mt_try(put_level(order, change, level));
 	/* Any other bytes are those of a tracer of ours that was killed here, or an int3 in a

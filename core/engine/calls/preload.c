@@ -204,7 +204,7 @@ struct mt_error *mt_calls_find_loader(struct mt_calls_engine *engine, struct mt_
 struct mt_error *mt_calls_refuse(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				 const char *why)
 {
-	space->refused = true;
+	space->stage = MT_CALLS_REFUSED;
 	mt_log(engine->options.log, MT_LOG_WARNING,
 	       "not recording the calls of process %d: %s (--engine step can)", space->pid, why);
 	return NULL;
@@ -272,8 +272,9 @@ static struct mt_error *prepare(struct mt_calls_engine *engine, struct mt_calls_
 							    space->loader + stop_at);
 	if (space->attached)
 		mt_try(prepare_to_outlive_us(engine, space, lwp));
-	return space->refused ? NULL
-			      : mt_calls_set_break(engine, space, space->loader + stop_at, true);
+	return space->stage == MT_CALLS_REFUSED
+		   ? NULL
+		   : mt_calls_set_break(engine, space, space->loader + stop_at, true);
 }
 
 struct mt_error *mt_calls_prepare(struct mt_calls_engine *engine, struct mt_calls_space *space,
@@ -281,7 +282,7 @@ struct mt_error *mt_calls_prepare(struct mt_calls_engine *engine, struct mt_call
 {
 	struct vectors vectors = {0};
 
-	space->prepared = true;
+	space->stage = MT_CALLS_PREPARED;
 	struct mt_error *error = prepare(engine, space, lwp, &vectors);
 	mt_array_deinit(&vectors.words);
 	return error;

@@ -39,11 +39,6 @@ bool mt_calls_is_half_written(const struct mt_calls_module *module, uint64_t pc)
 	return !memmem(code->code.items + at, until - at, xadd, sizeof(xadd));
 }
 
-static uint64_t slot_bytes(const struct mt_calls_engine *engine)
-{
-	return engine->options.stamps == MT_RING_FULL ? 16 : 8;
-}
-
 /* Where a target holds only the thread that stopped. */
 static bool is_running(struct mt_calls_engine *engine, const struct mt_calls_thread *thread)
 {
@@ -91,20 +86,9 @@ static bool view_ring(const struct snapshot *snapshot, struct mt_calls_thread *t
 	mt_calls_anchor(engine, thread, snapshot->tsc);
 	*view = mt_calls_ring_view(engine, thread);
 	if (view->written > view->begin && leave_half_written(engine, thread))
-		view->written -= slot_bytes(engine);
+		view->written -= engine->options.stamps == MT_RING_FULL ? 16 : 8;
 	thread->used = view->written;
 	return view->written > view->begin;
-}
-
-/* A running thread overwrites its oldest events while its ring is copied. */
-static void leave_overwritten(struct mt_calls_engine *engine, const struct mt_calls_thread *thread,
-			      const struct mt_ring_view *ring, struct mt_calls_history *history)
-{
-	uint64_t written = 0;
-
-	if (is_running(engine, thread) && mt_calls_read_written(engine, thread, &written) &&
-	    written > ring->size)
-		history->view.reached = written - ring->size + history->view.size;
 }
 
 /* People who look at a thread see where it stopped, however late they look. */
@@ -121,7 +105,12 @@ static struct mt_error *make_history(const struct snapshot *snapshot,
 {
 	if (mt_calls_history_create(thread, view, time_of(snapshot, thread), out))
 		return mt_error_no_memory();
-	leave_overwritten(snapshot->engine, thread, view, out);
+	/* What a running thread wrote while its ring was copied stands where its oldest events
+	 * stood. */
+	uint64_t written = 0;
+	if (is_running(snapshot->engine, thread) &&
+	    mt_calls_read_written(snapshot->engine, thread, &written) && written > view->size)
+		out->view.reached = written - view->size + out->view.size;
 	struct mt_error *error = mt_calls_find_frames(snapshot->engine, thread, &out->frames);
 	out->unreported = mt_calls_unreported_frames(thread, &out->frames);
 	if (error)
@@ -245,22 +234,6 @@ static struct mt_error *put_history(const struct mt_calls_engine *engine,
 			  lost ? history->frames.count : history->unreported, end_ns, writer);
 }
 
-static struct mt_error *put_note(const struct snapshot *snapshot,
-				 const struct mt_calls_history *history,
-				 struct mt_recording_writer *writer)
-{
-	struct mt_sideband note = {
-	    .time_ns = mt_tsc_to_ns(&snapshot->engine->options.conversion, snapshot->tsc),
-	    .kind = MT_SIDEBAND_SAMPLE,
-	    .pid = history->pid,
-	    .tid = history->lwp,
-	    .cpu = -1,
-	    .sample = {.event = MT_NOTE_SNAPSHOT, .ip = history->pc, .weight = snapshot->number},
-	};
-
-	return snapshot->number ? mt_recording_writer_put(writer, &note) : NULL;
-}
-
 static struct mt_error *copy_rings(struct snapshot *snapshot, pid_t lwp)
 {
 	struct mt_calls_thread *thread = snapshot->engine->threads;
@@ -294,16 +267,19 @@ static struct mt_error *put_all(struct snapshot *snapshot, struct mt_recording_w
 	mt_try(mt_calls_put_throttled(snapshot->engine, writer));
 	mt_array_each (history, &snapshot->histories) {
 		mt_try(put_history(snapshot->engine, history, writer));
-		mt_try(put_note(snapshot, history, writer));
+		struct mt_sideband note = {
+		    .time_ns = mt_tsc_to_ns(&snapshot->engine->options.conversion, snapshot->tsc),
+		    .kind = MT_SIDEBAND_SAMPLE,
+		    .pid = history->pid,
+		    .tid = history->lwp,
+		    .cpu = -1,
+		    .sample = {.event = MT_NOTE_SNAPSHOT,
+			       .ip = history->pc,
+			       .weight = snapshot->number},
+		};
+		mt_try(snapshot->number ? mt_recording_writer_put(writer, &note) : NULL);
 	}
 	return NULL;
-}
-
-static void snapshot_deinit(struct snapshot *snapshot)
-{
-	mt_array_each (history, &snapshot->histories)
-		mt_calls_history_deinit(history);
-	mt_array_deinit(&snapshot->histories);
 }
 
 /* One thread alone stands still, since it ends: what it did waits for the next snapshot. */
@@ -337,6 +313,8 @@ struct mt_error *mt_calls_snapshot(struct mt_engine *base, pid_t lwp, uint32_t n
 		if (!error)
 			error = put_all(&snapshot, writer);
 	}
-	snapshot_deinit(&snapshot);
+	mt_array_each (history, &snapshot.histories)
+		mt_calls_history_deinit(history);
+	mt_array_deinit(&snapshot.histories);
 	return error;
 }

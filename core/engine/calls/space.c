@@ -93,10 +93,8 @@ struct mt_calls_space *mt_calls_space_copy(const struct mt_calls_space *from, pi
 
 	if (!space)
 		return NULL;
-	space->prepared = from->prepared;
+	space->stage = from->stage;
 	space->attached = from->attached;
-	space->loaded = from->loaded;
-	space->refused = from->refused;
 	space->hidden = from->hidden;
 	space->loader = from->loader;
 	space->debug = from->debug;
@@ -189,26 +187,7 @@ static struct mt_error *see_map(void *context, const struct mt_map *map)
 	return NULL;
 }
 
-static struct mt_error *no_agent(struct mt_calls_engine *engine, struct mt_calls_space *space)
-{
-	space->refused = true;
-	mt_log(
-	    engine->options.log, MT_LOG_WARNING,
-	    "not recording the calls of process %d: its dynamic loader did not load %s (--engine "
-	    "step can)",
-	    space->pid, engine->agent.path);
-	return NULL;
-}
-
-static struct mt_error *give_rings(struct mt_calls_engine *engine, struct mt_calls_space *space)
-{
-	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next)
-		if (thread->space == space)
-			mt_try(mt_calls_give_ring(engine, thread));
-	return NULL;
-}
-
-/* If the program may not have rings, it runs on without. */
+/* What the program may not have, it goes on without. */
 static struct mt_error *make_rings(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				   pid_t lwp)
 {
@@ -231,12 +210,18 @@ static struct mt_error *begin(struct mt_calls_engine *engine, struct mt_calls_sp
 
 	if (!agent ||
 	    engine->target->ops->read(engine->target, space->pid, agent + engine->agent.offset_word,
-				      &offset, sizeof(offset)) != sizeof(offset))
-		return no_agent(engine, space);
+				      &offset, sizeof(offset)) != sizeof(offset)) {
+		space->stage = MT_CALLS_REFUSED;
+		mt_log(engine->options.log, MT_LOG_WARNING,
+		       "no calls of process %d are recorded: its dynamic loader did not load %s "
+		       "(--engine step can do it)",
+		       space->pid, engine->agent.path);
+		return NULL;
+	}
 	/* Who loaded it for a tracer of ours that was killed is still at it. */
 	if (!offset)
 		return mt_error_new(MT_ERROR_BUSY, "process %d is loading the agent", space->pid);
-	space->loaded = true;
+	space->stage = MT_CALLS_LOADED;
 	space->agent = agent;
 	space->position_offset = (int32_t)offset;
 	space->template = agent + engine->agent.template;
@@ -245,12 +230,15 @@ static struct mt_error *begin(struct mt_calls_engine *engine, struct mt_calls_sp
 			   position.ring;
 	if (!space->rings)
 		mt_try(make_rings(engine, space, lwp));
-	if (space->refused)
+	if (space->stage == MT_CALLS_REFUSED)
 		return NULL;
 	position = (struct mt_ring_position){.ring = space->rings->address};
 	mt_try(engine->target->ops->write(engine->target, space->pid, space->template, &position,
 					  sizeof(position)));
-	return give_rings(engine, space);
+	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next)
+		if (thread->space == space)
+			mt_try(mt_calls_give_ring(engine, thread));
+	return NULL;
 }
 
 static bool is_there(struct mt_calls_space *space, const struct mt_map *map)
@@ -324,25 +312,10 @@ static struct mt_error *remove_unseen(struct mt_calls_engine *engine, struct mt_
 static struct mt_error *begin_detour(struct walk *walk)
 {
 	mt_array_each (seen, &walk->maps)
-		if (!walk->space->refused && walk->libc && is_libc(seen->map.path))
+		if (walk->space->stage != MT_CALLS_REFUSED && walk->libc && is_libc(seen->map.path))
 			return mt_calls_detour(walk->engine, walk->space, seen->map.path,
 					       walk->libc);
 	return NULL;
-}
-
-/* Room for trampolines would take a system call in its name. */
-static void tell_sandboxed(const struct walk *walk)
-{
-	mt_array_each (seen, &walk->maps) {
-		if (seen->known || walk->space->sandbox_told ||
-		    !mt_calls_is_wanted(walk->engine, seen->map.path))
-			continue;
-		walk->space->sandbox_told = true;
-		mt_log(walk->engine->options.log, MT_LOG_WARNING,
-		       "calls in libraries that process %d loads from now on are not recorded (%s "
-		       "is the first): it is under seccomp now",
-		       walk->space->pid, seen->map.path);
-	}
 }
 
 static struct mt_error *update(struct mt_calls_engine *engine, struct mt_calls_space *space,
@@ -351,11 +324,11 @@ static struct mt_error *update(struct mt_calls_engine *engine, struct mt_calls_s
 	bool is_sandboxed = mt_calls_is_sandboxed(engine, space);
 
 	mt_try(engine->target->ops->each_map(engine->target, space->pid, see_map, walk));
-	if (!space->loaded) {
+	if (space->stage < MT_CALLS_LOADED) {
 		mt_try(begin(engine, space, lwp, walk->agent));
 		mt_try(begin_detour(walk));
 	}
-	if (space->refused)
+	if (space->stage == MT_CALLS_REFUSED)
 		return NULL;
 	mt_array_each (place, &space->places)
 		place->seen = false;
@@ -363,7 +336,17 @@ static struct mt_error *update(struct mt_calls_engine *engine, struct mt_calls_s
 		seen->known = is_there(space, &seen->map);
 	mt_try(remove_unseen(engine, space, lwp, is_sandboxed));
 	if (is_sandboxed) {
-		tell_sandboxed(walk);
+		/* Room for trampolines would take a system call in its name. */
+		mt_array_each (seen, &walk->maps) {
+			if (seen->known || walk->space->sandbox_told ||
+			    !mt_calls_is_wanted(walk->engine, seen->map.path))
+				continue;
+			walk->space->sandbox_told = true;
+			mt_log(walk->engine->options.log, MT_LOG_WARNING,
+			       "calls in libraries that process %d loads from now on are not "
+			       "recorded (%s is the first): it is under seccomp by now",
+			       walk->space->pid, seen->map.path);
+		}
 		return NULL;
 	}
 	mt_try(mt_calls_plan_ahead(engine, space->pid, space->loader_path));
@@ -371,17 +354,6 @@ static struct mt_error *update(struct mt_calls_engine *engine, struct mt_calls_s
 		if (!seen->known)
 			mt_try(add_module(engine, space, lwp, &seen->map));
 	return space->roots_pending ? mt_calls_note_roots(engine, space) : NULL;
-}
-
-/* PR_SET_DUMPABLE: only root may look at it any more.  What is patched stays so. */
-static void look_no_more(struct mt_calls_engine *engine, struct mt_calls_space *space,
-			 const struct mt_error *why)
-{
-	space->unseen = true;
-	mt_log(engine->options.log, MT_LOG_WARNING,
-	       "calls in libraries that process %d loads from now on are not recorded: %s (it made "
-	       "itself undumpable; run as root)",
-	       space->pid, mt_error_message(why));
 }
 
 bool mt_calls_is_sandboxed(const struct mt_calls_engine *engine, const struct mt_calls_space *space)
@@ -398,7 +370,7 @@ struct mt_error *mt_calls_space_update(struct mt_calls_engine *engine, struct mt
 {
 	struct walk walk = {.engine = engine, .space = space};
 
-	if (space->refused || space->unseen || !mt_calls_is_whole(engine, space))
+	if (space->stage == MT_CALLS_REFUSED || space->unseen || !mt_calls_is_whole(engine, space))
 		return NULL;
 	mt_calls_forget_code(space);
 	mt_try(mt_calls_restore_environment(engine, space));
@@ -410,7 +382,13 @@ struct mt_error *mt_calls_space_update(struct mt_calls_engine *engine, struct mt
 	mt_array_deinit(&walk.maps);
 	if (!error || mt_error_code(error) != MT_ERROR_PERMISSION)
 		return error;
-	look_no_more(engine, space, error);
+	/* PR_SET_DUMPABLE: only root may look at it any more.  What is patched stays so. */
+	space->unseen = true;
+	mt_log(
+	    engine->options.log, MT_LOG_WARNING,
+	    "calls in libraries that process %d loads from now on are not recorded: %s (it asked "
+	    "the system for that; root may)",
+	    space->pid, mt_error_message(error));
 	mt_error_destroy(error);
 	return NULL;
 }

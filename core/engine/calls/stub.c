@@ -155,19 +155,6 @@ static struct mt_error *write_stub(struct mt_calls_engine *engine, struct mt_cal
 	return NULL;
 }
 
-/* In front of a patch's trampoline. */
-static struct mt_error *make_before(struct mt_calls_engine *engine, struct mt_calls_space *space,
-				    struct mt_calls_break *one, struct mt_calls_room *room,
-				    uint64_t trampoline)
-{
-	uint8_t jump[MT_PATCH_JUMP_BYTES] = {JUMP};
-	uint32_t distance = (uint32_t)(trampoline - (room->used + sizeof(template) + sizeof(jump)));
-
-	memcpy(jump + 1, &distance, sizeof(distance));
-	one->length = 0;
-	return write_stub(engine, space, one, room, jump, sizeof(jump));
-}
-
 /* With a copy of the instruction. */
 static struct mt_error *make_own(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				 struct mt_calls_break *one, struct mt_calls_room *room,
@@ -213,9 +200,17 @@ struct mt_error *mt_calls_stub_make(struct mt_calls_engine *engine, struct mt_ca
 	}
 	if (error)
 		return error;
-	if (turns)
-		return make_before(engine, space, one, room,
-				   place->module->room + place->module->offsets[patch]);
+	if (turns) {
+		/* In front of a patch's trampoline. */
+		uint8_t jump[MT_PATCH_JUMP_BYTES] = {JUMP};
+		uint32_t distance =
+		    (uint32_t)((place->module->room + place->module->offsets[patch]) -
+			       (room->used + sizeof(template) + sizeof(jump)));
+
+		memcpy(jump + 1, &distance, sizeof(distance));
+		one->length = 0;
+		return write_stub(engine, space, one, room, jump, sizeof(jump));
+	}
 	return make_own(engine, space, one, room, bytes, insn_length, length);
 }
 
@@ -240,21 +235,6 @@ static bool take_question(const struct mt_calls_space *space)
 				   0, __ATOMIC_ACQ_REL);
 }
 
-static void interrupt_if_it_waits(struct mt_calls_engine *engine,
-				  const struct mt_calls_thread *thread)
-{
-	struct user_regs_struct registers;
-	const struct mt_calls_break *there;
-
-	mt_error_destroy(mt_target_halt(engine->target, thread->pid));
-	struct mt_error *error =
-	    engine->target->ops->get_registers(engine->target, thread->lwp, &registers);
-	there = error ? NULL : mt_calls_break_of_stub(thread->space, registers.rip);
-	if (there && mt_calls_stub_waits(there, registers.rip))
-		error = mt_target_interrupt(engine->target, thread->lwp);
-	mt_error_destroy(error);
-}
-
 void mt_calls_stub_answer(struct mt_calls_engine *engine)
 {
 	bool asked = false;
@@ -263,8 +243,18 @@ void mt_calls_stub_answer(struct mt_calls_engine *engine)
 		asked |= take_question(thread->space);
 	if (!asked)
 		return;
-	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next)
-		interrupt_if_it_waits(engine, thread);
+	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next) {
+		struct user_regs_struct registers;
+		const struct mt_calls_break *there;
+
+		mt_error_destroy(mt_target_halt(engine->target, thread->pid));
+		struct mt_error *error =
+		    engine->target->ops->get_registers(engine->target, thread->lwp, &registers);
+		there = error ? NULL : mt_calls_break_of_stub(thread->space, registers.rip);
+		if (there && mt_calls_stub_waits(there, registers.rip))
+			error = mt_target_interrupt(engine->target, thread->lwp);
+		mt_error_destroy(error);
+	}
 	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next)
 		mt_target_release(engine->target, thread->pid);
 }

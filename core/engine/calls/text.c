@@ -59,19 +59,6 @@ static void put_patches(const struct mt_calls_space *space, const struct mt_call
 			put_jump(space, module, i, text);
 }
 
-static void put_breaks(const struct mt_calls_space *space, const struct mt_calls_module *module,
-		       uint8_t *text)
-{
-	mt_array_each (one, &space->breaks) {
-		uint8_t bytes[MT_CALLS_BREAK_BYTES];
-
-		if (!holds(module, one->address))
-			continue;
-		mt_calls_break_bytes(one, bytes);
-		memcpy(text + (one->address - module->start), bytes, one->length);
-	}
-}
-
 static bool is_same(const struct mt_calls_module *module, const uint8_t *memory, uint64_t start,
 		    uint64_t length)
 {
@@ -92,11 +79,6 @@ static bool is_broken(const struct mt_calls_module *module, const uint8_t *memor
 	return true;
 }
 
-static bool lies_in(const struct mt_calls_module *module, uint64_t start, uint64_t length)
-{
-	return start >= module->start && start + length <= module->end;
-}
-
 /* Somebody else's breakpoint, or a text relocation: not ours to change. */
 static bool is_foreign(const struct mt_calls_module *module, const struct mt_patch *patch,
 		       const uint8_t *memory)
@@ -105,8 +87,9 @@ static bool is_foreign(const struct mt_calls_module *module, const struct mt_pat
 
 	if (!is_same(module, memory, patch->address + module->bias, patch->length))
 		return true;
-	return patch->hole && (!lies_in(module, hole, MT_PATCH_JUMP_BYTES) ||
-			       !is_same(module, memory, hole, MT_PATCH_JUMP_BYTES));
+	return patch->hole &&
+	       (!(hole >= module->start && hole + MT_PATCH_JUMP_BYTES <= module->end) ||
+		!is_same(module, memory, hole, MT_PATCH_JUMP_BYTES));
 }
 
 static bool has_break_inside(const struct mt_calls_space *space,
@@ -320,15 +303,6 @@ static struct mt_error *move_thread(void *context, pid_t lwp)
 	return error;
 }
 
-/* Before the text changes: should we be killed in between, they go on all the same. */
-static struct mt_error *move_threads(struct mt_calls_engine *engine, struct mt_calls_space *space,
-				     const struct mt_calls_place *place)
-{
-	struct leaving leaving = {engine, space, place};
-
-	return engine->target->ops->each_thread(engine->target, space->pid, move_thread, &leaving);
-}
-
 struct leaving_old {
 	struct mt_calls_engine *engine;
 	const struct mt_calls_module *module;
@@ -355,19 +329,6 @@ static struct mt_error *leave_old_hole(void *context, pid_t lwp)
 	return ops->set_registers(leaving->engine->target, lwp, &registers);
 }
 
-/* Who stands before a jump that is not the program's goes where it leads, to what the other left:
- * it may be the second one of two. */
-static struct mt_error *leave_old_holes(struct mt_calls_engine *engine,
-					const struct mt_calls_space *space,
-					const struct mt_calls_place *place,
-					const struct texts *texts)
-{
-	struct leaving_old leaving = {engine, place->module, texts->memory};
-
-	return engine->target->ops->each_thread(engine->target, space->pid, leave_old_hole,
-						&leaving);
-}
-
 /* To the text, with what is written. */
 static struct mt_error *change(struct mt_calls_engine *engine, const struct mt_calls_space *space,
 			       const struct mt_calls_place *place, const struct texts *texts)
@@ -376,20 +337,6 @@ static struct mt_error *change(struct mt_calls_engine *engine, const struct mt_c
 	    .memory = texts->memory, .text = texts->text, .was = texts->was, .is = place->written};
 
 	return mt_calls_text_change(engine, space, space->pid, place->module, &change);
-}
-
-/* Another tracer of ours was killed here, and nobody knows all that it left. */
-static struct mt_error *clean_up(struct mt_calls_engine *engine, struct mt_calls_space *space,
-				 const struct mt_calls_place *place, struct texts *texts)
-{
-	const struct mt_calls_text_change change = {
-	    .memory = texts->memory, .text = place->module->clean, .was = texts->was};
-
-	memcpy(texts->text, place->module->clean, texts->size);
-	mt_try(leave_old_holes(engine, space, place, texts));
-	mt_try(mt_calls_text_change(engine, space, space->pid, place->module, &change));
-	memset(texts->was, 0, place->module->file->plan->patches.count * sizeof(*texts->was));
-	return NULL;
 }
 
 struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_calls_space *space,
@@ -408,15 +355,40 @@ struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_c
 	if (first && is_another(engine, space, module, texts.memory))
 		leave_alone(engine, space, place, &texts);
 	undo(space, place, texts.text);
-	if (first && space->inherited && !engine->options.is_clean && !place->another)
-		mt_try(clean_up(engine, space, place, &texts));
+	if (first && space->inherited && !engine->options.is_clean && !place->another) {
+		/* Another tracer of ours was killed here, and nobody knows all that it left. */
+		const struct mt_calls_text_change change = {
+		    .memory = texts.memory, .text = place->module->clean, .was = texts.was};
+
+		memcpy(texts.text, place->module->clean, texts.size);
+		/* Who stands before a jump that is not the program's goes where it leads, to what
+		 * the other left: it may be the second one of two. */
+		struct leaving_old leaving = {engine, place->module, texts.memory};
+		mt_try(engine->target->ops->each_thread(engine->target, space->pid, leave_old_hole,
+							&leaving));
+		mt_try(mt_calls_text_change(engine, space, space->pid, place->module, &change));
+		memset(texts.was, 0, place->module->file->plan->patches.count * sizeof(*texts.was));
+	}
 	leave_out(engine, space, place, texts.text, first);
 	put_patches(space, place, texts.text);
-	put_breaks(space, module, texts.text);
+	mt_array_each (one, &space->breaks) {
+		uint8_t bytes[MT_CALLS_BREAK_BYTES];
+
+		if (!holds(module, one->address))
+			continue;
+		mt_calls_break_bytes(one, bytes);
+		memcpy(texts.text + (one->address - module->start), bytes, one->length);
+	}
 	for (size_t i = 0; i < module->file->plan->patches.count; i++)
 		place->written[i] = is_on(place, i);
-	if (first)
-		mt_try(move_threads(engine, space, place));
+	if (first) {
+		/* Before the text changes: should we be killed in between, they go on all the same.
+		 */
+		struct leaving leaving = {engine, space, place};
+
+		mt_try(engine->target->ops->each_thread(engine->target, space->pid, move_thread,
+							&leaving));
+	}
 	return change(engine, space, place, &texts);
 }
 

@@ -16,12 +16,6 @@
 #define BURST        8u /* one part in so many of a ring */
 #define RECORDS      (MT_PATCH_ENTRY | MT_PATCH_RETURN | MT_PATCH_REDIRECT)
 
-/* A function of a module as a number. */
-static uint64_t key_of(const struct mt_calls_module *module, uint32_t function)
-{
-	return (uint64_t)module->site_base << 32 | function;
-}
-
 static bool understand(const struct mt_calls_engine *engine, uint32_t number,
 		       struct mt_throttle_event *out)
 {
@@ -31,7 +25,8 @@ static bool understand(const struct mt_calls_engine *engine, uint32_t number,
 	if (!module)
 		return false;
 	site = &module->file->plan->sites.items[number - module->site_base];
-	out->function = key_of(module, site->function);
+	/* A function of a module as a number. */
+	out->function = (uint64_t)module->site_base << 32 | site->function;
 	out->is_return = site->is_return;
 	return true;
 }
@@ -281,24 +276,18 @@ void mt_calls_throttle(struct mt_calls_engine *engine, struct mt_calls_thread *t
 		mt_error_destroy(throttle_busiest(engine, thread, written, bytes, bearable));
 }
 
-static struct mt_sideband note_of(const struct mt_calls_engine *engine,
-				  const struct mt_calls_throttled *one)
-{
-	return (struct mt_sideband){
-	    .time_ns = mt_tsc_to_ns(&engine->options.conversion, one->tsc),
-	    .kind = MT_SIDEBAND_SAMPLE,
-	    .pid = one->pid,
-	    .tid = one->lwp,
-	    .cpu = -1,
-	    .sample = {.event = MT_NOTE_THROTTLE, .ip = one->address},
-	};
-}
-
 struct mt_error *mt_calls_put_throttled(struct mt_calls_engine *engine,
 					struct mt_recording_writer *writer)
 {
 	mt_array_each (one, &engine->throttled) {
-		struct mt_sideband note = note_of(engine, one);
+		struct mt_sideband note = (struct mt_sideband){
+		    .time_ns = mt_tsc_to_ns(&engine->options.conversion, one->tsc),
+		    .kind = MT_SIDEBAND_SAMPLE,
+		    .pid = one->pid,
+		    .tid = one->lwp,
+		    .cpu = -1,
+		    .sample = {.event = MT_NOTE_THROTTLE, .ip = one->address},
+		};
 
 		if (!one->told || engine->options.live)
 			mt_try(mt_recording_writer_put(writer, &note));

@@ -120,11 +120,19 @@ struct mt_calls_rings {
 	uint32_t given; /* so many threads had one */
 };
 
+/* How far a program has come, which only goes up. */
+enum mt_calls_stage {
+	MT_CALLS_NEW,
+	MT_CALLS_PREPARED, /* its dynamic loader is watched, or it was attached */
+	MT_CALLS_LOADED,   /* the agent is there */
+	MT_CALLS_REFUSED,  /* it is not recorded, or not any more */
+};
+
 /* An address space: of a process and, until it execs, of its vfork child. */
 struct mt_calls_space {
 	unsigned references;
 	pid_t pid; /* whose memory is asked for */
-	bool prepared, loaded, refused;
+	enum mt_calls_stage stage;
 	bool roots_pending;  /* its threads' roots are to be noted as soon as they have rings */
 	bool stampless;      /* it may not read the time stamp counter, and the log says so */
 	bool sandbox_told;   /* that libraries are left out since it is under seccomp */

@@ -188,21 +188,15 @@ struct mt_pt_buffer *mt_pt_buffer_of(const struct mt_pt_engine *engine, pid_t lw
 	return NULL;
 }
 
-static void unlink_ring(struct mt_pt_engine *engine, const struct mt_pt_buffer *ring)
-{
-	struct mt_pt_buffer **at = &engine->rings;
-
-	while (*at && *at != ring)
-		at = &(*at)->next;
-	if (*at)
-		*at = ring->next;
-}
-
 void mt_pt_buffer_close(struct mt_pt_engine *engine, struct mt_pt_buffer *ring)
 {
 	if (!ring)
 		return;
-	unlink_ring(engine, ring);
+	struct mt_pt_buffer **at = &engine->rings;
+	while (*at && *at != ring)
+		at = &(*at)->next;
+	if (*at)
+		*at = ring->next;
 	mt_aux_ring_unmap(&ring->aux);
 	mt_data_ring_unmap(&ring->data);
 	mt_array_each (fd, &ring->others)

@@ -65,21 +65,16 @@ static void thread_destroy(struct mt_pt_engine *engine, struct mt_pt_thread *thr
 	free(thread);
 }
 
-static void tell_losses(const struct mt_pt_engine *engine)
+static void destroy(struct mt_engine *base)
 {
+	struct mt_pt_engine *engine = engine_of(base);
+
 	if (engine->times_full)
 		mt_log(engine->options.log, MT_LOG_WARNING,
 		       "the processor produced data faster than it could be written: %llu times, "
 		       "for %.3f ms in total, nothing was recorded; try --size=64M, "
 		       "--resolution=low or --filter",
 		       (unsigned long long)engine->times_full, (double)engine->lost_ns / 1e6);
-}
-
-static void destroy(struct mt_engine *base)
-{
-	struct mt_pt_engine *engine = engine_of(base);
-
-	tell_losses(engine);
 	while (engine->threads)
 		thread_destroy(engine, engine->threads);
 	while (engine->rings)

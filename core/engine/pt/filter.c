@@ -13,13 +13,6 @@ struct filter {
 	char *first, *last, *file; /* last, file: NULL: not given */
 };
 
-static void filter_deinit(struct filter *filter)
-{
-	free(filter->first);
-	free(filter->last);
-	free(filter->file);
-}
-
 static struct mt_error *bad_form(const char *word)
 {
 	return mt_error_new(
@@ -174,7 +167,9 @@ static struct mt_error *add(const char *word, const char *program, struct mt_str
 	if (!error)
 		error = append(objfile, &filter, path, text);
 	mt_objfile_unref(objfile);
-	filter_deinit(&filter);
+	free(filter.first);
+	free(filter.last);
+	free(filter.file);
 	return error;
 }
 

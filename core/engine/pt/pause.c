@@ -83,19 +83,14 @@ void mt_pt_note_pause(const struct mt_pt_engine *engine, struct mt_pt_thread *th
 	thread->signalled = stop->kind == MT_STOP_SIGNAL && !thread->paused;
 }
 
-/* Whoever entered a signal's handler instead ran no instruction in between. */
-static bool is_late(const struct mt_pt_thread *thread, uint64_t pc)
-{
-	return thread->paused && thread->pc != pc && thread->signal_pc != pc;
-}
-
 struct mt_error *mt_pt_note_hit(const struct mt_pt_engine *engine,
 				const struct mt_pt_thread *thread, uint64_t pc)
 {
 	struct mt_pt_buffer *ring = mt_pt_buffer_of(engine, thread->lwp);
 	struct mt_pt_flag flag = {.flags = PERF_AUX_FLAG_PARTIAL};
 
-	if (!ring || !is_late(thread, pc))
+	/* Whoever entered a signal's handler instead ran no instruction in between. */
+	if (!ring || !(thread->paused && thread->pc != pc && thread->signal_pc != pc))
 		return NULL;
 	flag.offset = __atomic_load_n(&ring->aux.page->aux_head, __ATOMIC_ACQUIRE);
 	flag.time_ns = mt_tsc_to_ns(&engine->options.conversion, mt_clock_tsc());

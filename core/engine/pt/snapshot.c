@@ -49,18 +49,6 @@ static struct mt_error *put_flags(struct mt_pt_buffer *ring, const struct mt_aux
 	return NULL;
 }
 
-static struct mt_error *put_stretch(const struct mt_pt_engine *engine,
-				    const struct mt_pt_buffer *ring,
-				    const struct mt_auxtrace *piece,
-				    struct mt_recording_writer *writer)
-{
-	struct mt_sideband aux = record_of(ring, MT_SIDEBAND_AUX, to_ns(engine, ring->tsc));
-
-	aux.aux.offset = piece->offset;
-	aux.aux.size = piece->size;
-	return mt_recording_writer_put(writer, &aux);
-}
-
 /* From the last PSB to the end; 0: there is none. */
 static size_t bytes_since_psb(const struct mt_aux_news *news)
 {
@@ -101,26 +89,15 @@ static struct mt_error *put_piece(const struct mt_pt_engine *engine, struct mt_p
 	    .cpu = ring->cpu,
 	};
 
-	mt_try(put_stretch(engine, ring, &piece, writer));
+	struct mt_sideband aux = record_of(ring, MT_SIDEBAND_AUX, to_ns(engine, ring->tsc));
+	aux.aux.offset = piece.offset;
+	aux.aux.size = piece.size;
+	mt_try(mt_recording_writer_put(writer, &aux));
 	mt_try(put_flags(ring, &piece, writer));
 	mt_try(mt_pt_put_values(engine, ring, repeated, writer));
 	ring->stream_offset = piece.offset + padded(size);
 	return mt_recording_writer_put_aux_parts(writer, &piece, ring->news.part,
 						 ring->news.part_bytes);
-}
-
-static struct mt_error *put_note(const struct mt_pt_engine *engine, const struct mt_pt_buffer *ring,
-				 uint32_t number, struct mt_recording_writer *writer)
-{
-	const struct mt_pt_thread *thread = mt_pt_find(engine, ring->lwp);
-	struct mt_sideband note = record_of(ring, MT_SIDEBAND_SAMPLE, to_ns(engine, ring->tsc));
-
-	if (!number || ring->cpu >= 0)
-		return NULL;
-	note.sample.event = MT_NOTE_SNAPSHOT;
-	note.sample.ip = thread ? thread->pc : 0;
-	note.sample.weight = number;
-	return mt_recording_writer_put(writer, &note);
 }
 
 static struct mt_error *put_ring(struct mt_pt_engine *engine, struct mt_pt_buffer *ring,
@@ -130,15 +107,14 @@ static struct mt_error *put_ring(struct mt_pt_engine *engine, struct mt_pt_buffe
 	if (!mt_aux_news_bytes(&ring->news))
 		return NULL;
 	mt_try(put_piece(engine, ring, writer));
-	return put_note(engine, ring, number, writer);
-}
-
-static void copy_ring(const struct mt_pt_engine *engine, struct mt_pt_buffer *ring)
-{
-	mt_pt_buffer_enable(ring, false);
-	ring->tsc = mt_clock_tsc();
-	mt_aux_ring_read(&ring->aux, engine->options.live, &ring->news);
-	mt_pt_buffer_enable(ring, true);
+	const struct mt_pt_thread *thread = mt_pt_find(engine, ring->lwp);
+	struct mt_sideband note = record_of(ring, MT_SIDEBAND_SAMPLE, to_ns(engine, ring->tsc));
+	if (!number || ring->cpu >= 0)
+		return NULL;
+	note.sample.event = MT_NOTE_SNAPSHOT;
+	note.sample.ip = thread ? thread->pc : 0;
+	note.sample.weight = number;
+	return mt_recording_writer_put(writer, &note);
 }
 
 static bool is_wanted(const struct mt_pt_buffer *ring, pid_t lwp)
@@ -158,8 +134,12 @@ static struct mt_error *snapshot(struct mt_pt_engine *engine, pid_t lwp, uint32_
 	for (thread = threads; thread; thread = thread->hh.next)
 		mt_pt_has_resumed(engine, thread);
 	for (ring = engine->rings; ring; ring = ring->next)
-		if (is_wanted(ring, lwp))
-			copy_ring(engine, ring);
+		if (is_wanted(ring, lwp)) {
+			mt_pt_buffer_enable(ring, false);
+			ring->tsc = mt_clock_tsc();
+			mt_aux_ring_read(&ring->aux, engine->options.live, &ring->news);
+			mt_pt_buffer_enable(ring, true);
+		}
 	for (thread = threads; thread; thread = thread->hh.next)
 		mt_target_release(engine->target, thread->pid);
 	for (ring = engine->rings; ring; ring = ring->next)

@@ -16,18 +16,6 @@ static struct mt_step_thread *meant(struct mt_step_engine *engine, struct mt_ste
 	return thread;
 }
 
-static struct mt_error *tell_affinity(struct mt_step_engine *engine,
-				      const struct mt_step_thread *caller,
-				      const struct mt_step_thread *thread, uint64_t address)
-{
-	size_t size = (size_t)caller->registers.rax;
-
-	if (size > sizeof(thread->pin.allowed))
-		return NULL;
-	return engine->target->ops->write(engine->target, caller->pid, address,
-					  &thread->pin.allowed, size);
-}
-
 struct mt_error *mt_step_affinity(struct mt_step_engine *engine, struct mt_step_thread *caller,
 				  const struct user_regs_struct *entered)
 {
@@ -40,8 +28,14 @@ struct mt_error *mt_step_affinity(struct mt_step_engine *engine, struct mt_step_
 	thread = meant(engine, caller, entered->rdi);
 	if (!thread || !thread->pin.on)
 		return NULL;
-	if (number == SYS_sched_getaffinity)
-		return tell_affinity(engine, caller, thread, entered->rdx);
+	if (number == SYS_sched_getaffinity) {
+		size_t size = (size_t)caller->registers.rax;
+
+		if (size > sizeof(thread->pin.allowed))
+			return NULL;
+		return engine->target->ops->write(engine->target, caller->pid, entered->rdx,
+						  &thread->pin.allowed, size);
+	}
 	mt_pin_thread(&engine->pin, &thread->pin, thread->lwp, NULL);
 	return NULL;
 }

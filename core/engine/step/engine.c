@@ -199,35 +199,6 @@ static void finish_syscall(struct mt_step_engine *engine, struct mt_step_thread 
 	thread->told = false;
 }
 
-/* The instruction before pc was done once more. */
-static void finish_restarted(struct mt_step_engine *engine, struct mt_step_thread *thread)
-{
-	thread->pc -= SYSCALL_BYTES;
-	thread->insn = (struct mt_insn){.length = SYSCALL_BYTES, .class = MT_INSN_SYSCALL};
-	finish_syscall(engine, thread);
-}
-
-static void on_syscall_done(struct mt_step_engine *engine, struct mt_step_thread *thread,
-			    struct mt_engine_news *news, const struct user_regs_struct *before)
-{
-	if (thread->restarting) {
-		finish_restarted(engine, thread);
-	} else if (is_syscall(thread)) {
-		news->maps_changed = maps_executable(before);
-		finish_syscall(engine, thread);
-	}
-}
-
-/* Something came between: did the instruction run before it? */
-static void on_interruption(struct mt_step_engine *engine, struct mt_step_thread *thread,
-			    uint64_t tsc, uint64_t now)
-{
-	if (is_syscall(thread) && (thread->told || now != thread->pc))
-		finish_syscall(engine, thread);
-	else
-		mt_step_stopped_short(engine, thread, tsc);
-}
-
 /* An instruction that faults was begun: control was there, also when it had just come back from the
  * kernel.  Codes above 0 are of the kernel's own signals. */
 static bool is_fault(const struct mt_step_thread *thread, const struct mt_stop *stop)
@@ -257,7 +228,16 @@ static void understand(struct mt_step_engine *engine, struct mt_step_thread *thr
 		news->maps_changed = stop->kind == MT_STOP_EXEC;
 		return;
 	case MT_STOP_SYSCALL:
-		on_syscall_done(engine, thread, news, before);
+		if (thread->restarting) {
+			/* The instruction before pc was done once more. */
+			thread->pc -= SYSCALL_BYTES;
+			thread->insn =
+			    (struct mt_insn){.length = SYSCALL_BYTES, .class = MT_INSN_SYSCALL};
+			finish_syscall(engine, thread);
+		} else if (is_syscall(thread)) {
+			news->maps_changed = maps_executable(before);
+			finish_syscall(engine, thread);
+		}
 		break;
 	case MT_STOP_STEP:
 	case MT_STOP_BREAKPOINT:
@@ -269,7 +249,11 @@ static void understand(struct mt_step_engine *engine, struct mt_step_thread *thr
 	default:
 		if (is_fault(thread, stop))
 			mt_step_began(engine, thread);
-		on_interruption(engine, thread, tsc, now);
+		/* Something came between: did the instruction run before it? */
+		if (is_syscall(thread) && (thread->told || now != thread->pc))
+			finish_syscall(engine, thread);
+		else
+			mt_step_stopped_short(engine, thread, tsc);
 		break;
 	}
 	news->ordinary = stop->kind == MT_STOP_STEP || stop->kind == MT_STOP_SYSCALL ||
@@ -307,15 +291,6 @@ static struct mt_error *stopped(struct mt_engine *base, const struct mt_stop *st
 	return NULL;
 }
 
-/* The first time: nothing is known of the thread yet. */
-static struct mt_error *look_first(struct mt_step_engine *engine, struct mt_step_thread *thread)
-{
-	mt_try(engine->target->ops->get_registers(engine->target, thread->lwp, &thread->registers));
-	thread->pc = thread->registers.rip;
-	thread->restarting = may_restart(&thread->registers);
-	return NULL;
-}
-
 /* System calls are not stepped: see the masks of signals in the target over ptrace.  But a signal
  * that goes with it may lead into a handler instead, whose first instruction wants to be seen. */
 static enum mt_resume way_of(const struct mt_step_thread *thread, int signal)
@@ -333,8 +308,13 @@ static struct mt_error *resume(struct mt_engine *base, pid_t lwp, int signal)
 
 	if (!thread)
 		return mt_target_resume(engine->target, lwp, MT_RESUME_CONTINUE, signal);
-	if (!thread->resumed_tsc)
-		mt_try(look_first(engine, thread));
+	if (!thread->resumed_tsc) {
+		/* The first time: nothing is known of the thread yet. */
+		mt_try(engine->target->ops->get_registers(engine->target, thread->lwp,
+							  &thread->registers));
+		thread->pc = thread->registers.rip;
+		thread->restarting = may_restart(&thread->registers);
+	}
 	if (!thread->in_kernel) {
 		mt_step_fetch(engine, thread);
 		thread->resumed_tsc = mt_clock_tsc();
@@ -405,28 +385,22 @@ static struct mt_error *put_ring(struct mt_step_engine *engine, struct mt_step_t
 	return error ? error : put_note(engine, thread, number, tsc, writer);
 }
 
-static struct mt_error *snapshot_thread(struct mt_step_engine *engine,
-					struct mt_step_thread *thread, uint32_t number,
-					struct mt_recording_writer *writer)
-{
-	uint64_t tsc = mt_clock_tsc();
-
-	mt_step_stopped_short(engine, thread, tsc); /* nothing, within a system call */
-	mt_try(put_ring(engine, thread, number, tsc, writer));
-	/* The code that runs now belongs to the next window, and so must its beginning. */
-	if (thread->resumed_tsc)
-		thread->resumed_tsc = mt_clock_tsc();
-	return NULL;
-}
-
 static struct mt_error *snapshot(struct mt_engine *base, pid_t lwp, uint32_t number,
 				 struct mt_recording_writer *writer)
 {
 	struct mt_step_engine *engine = engine_of(base);
 
 	for (struct mt_step_thread *thread = engine->threads; thread; thread = thread->hh.next)
-		if (!lwp || thread->lwp == lwp)
-			mt_try(snapshot_thread(engine, thread, number, writer));
+		if (!lwp || thread->lwp == lwp) {
+			uint64_t tsc = mt_clock_tsc();
+
+			mt_step_stopped_short(engine, thread,
+					      tsc); /* nothing, within a system call */
+			mt_try(put_ring(engine, thread, number, tsc, writer));
+			/* What runs now belongs to the next window, and so must its beginning. */
+			if (thread->resumed_tsc)
+				thread->resumed_tsc = mt_clock_tsc();
+		}
 	return NULL;
 }
 

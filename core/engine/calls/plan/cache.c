@@ -87,22 +87,6 @@ static void parts_of(const struct mt_plan *plan, struct part parts[PARTS])
 	parts[3] = (struct part){plan->left.items, plan->left.count * sizes[3]};
 }
 
-static struct mt_error *write_all(const struct head *head, const struct part parts[PARTS],
-				  const char *path)
-{
-	struct mt_outfile *file = NULL;
-	struct mt_error *error = mt_outfile_create(path, &file);
-
-	if (!error)
-		error = mt_outfile_write(file, head, sizeof(*head));
-	for (size_t i = 0; !error && i < PARTS; i++)
-		error = mt_outfile_write(file, parts[i].items, parts[i].bytes);
-	if (!error)
-		error = mt_outfile_commit(file);
-	mt_outfile_destroy(file);
-	return error;
-}
-
 struct mt_error *mt_plan_store(const struct mt_plan *plan, struct mt_objfile *objfile,
 			       uint64_t planner, const char *path)
 {
@@ -121,7 +105,16 @@ struct mt_error *mt_plan_store(const struct mt_plan *plan, struct mt_objfile *ob
 		if (parts[i].bytes)
 			whole = crc32_z(whole, parts[i].items, parts[i].bytes);
 	head.whole = (uint32_t)whole;
-	return write_all(&head, parts, path);
+	struct mt_outfile *file = NULL;
+	struct mt_error *error = mt_outfile_create(path, &file);
+	if (!error)
+		error = mt_outfile_write(file, &head, sizeof(head));
+	for (size_t i = 0; !error && i < PARTS; i++)
+		error = mt_outfile_write(file, parts[i].items, parts[i].bytes);
+	if (!error)
+		error = mt_outfile_commit(file);
+	mt_outfile_destroy(file);
+	return error;
 }
 
 /* Another user must not control what we write into programs. */

@@ -177,20 +177,6 @@ static bool in_host(const struct need *need)
 	return false;
 }
 
-static void drop(struct mt_planner *planner, struct mt_plan_draft *draft)
-{
-	const struct mt_patch *patch = &draft->patch;
-
-	draft->dropped = true;
-	if (patch->flags & MT_PATCH_ENTRY)
-		mt_plan_leave(planner, patch->function,
-			      planner->plan->functions.items[patch->function].start, false,
-			      MT_LEFT_NO_ROOM);
-	if (patch->flags & MT_PATCH_RETURN)
-		mt_plan_leave(planner, patch->function, draft->return_address, true,
-			      MT_LEFT_NO_ROOM);
-}
-
 bool mt_plan_find_hole(struct mt_planner *planner, struct mt_plan_draft *draft)
 {
 	const struct need need = need_of(planner, draft);
@@ -209,7 +195,17 @@ void mt_plan_find_holes(struct mt_planner *planner)
 	for (size_t i = 0; i < planner->drafts.count && !planner->failed; i++) {
 		struct mt_plan_draft *draft = &planner->drafts.items[i];
 
-		if (draft->patch.tactic == MT_TACTIC_SHORT && !mt_plan_find_hole(planner, draft))
-			drop(planner, draft);
+		if (draft->patch.tactic == MT_TACTIC_SHORT && !mt_plan_find_hole(planner, draft)) {
+			const struct mt_patch *patch = &draft->patch;
+
+			draft->dropped = true;
+			if (patch->flags & MT_PATCH_ENTRY)
+				mt_plan_leave(planner, patch->function,
+					      planner->plan->functions.items[patch->function].start,
+					      false, MT_LEFT_NO_ROOM);
+			if (patch->flags & MT_PATCH_RETURN)
+				mt_plan_leave(planner, patch->function, draft->return_address, true,
+					      MT_LEFT_NO_ROOM);
+		}
 	}
 }

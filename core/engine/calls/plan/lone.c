@@ -13,13 +13,6 @@ static int compare_addresses(const void *left, const void *right)
 	return *a < *b ? -1 : *a > *b;
 }
 
-static bool is_far(const struct mt_planner *planner, uint64_t address)
-{
-	return planner->far_returns.count &&
-	       bsearch(&address, planner->far_returns.items, planner->far_returns.count,
-		       sizeof(address), compare_addresses);
-}
-
 /* The patch that displaces ADDRESS; NULL: none. */
 static struct mt_plan_draft *draft_at(const struct mt_planner *planner, uint64_t address)
 {
@@ -105,13 +98,6 @@ bool mt_plan_is_plain_branch(const uint8_t *bytes)
 	       (bytes[0] == 0x0f && (bytes[1] & 0xf0) == 0x80);
 }
 
-/* loop, jrcxz, and branches with a prefix. */
-static bool may_be_other(uint8_t byte)
-{
-	return (byte & 0xfc) == 0xe0 || byte == 0xf2 || byte == 0x2e || byte == 0x3e ||
-	       byte == 0x67;
-}
-
 /* False: something is left that leads to the return. */
 static bool redirect_branches(const struct mt_plan_room *room, uint64_t lone)
 {
@@ -126,7 +112,11 @@ static bool redirect_branches(const struct mt_plan_room *room, uint64_t lone)
 		size_t length = range->map[at] & MT_MAP_LENGTH;
 		struct mt_insn insn;
 
-		if (length < 2 || !(mt_plan_is_plain_branch(bytes) || may_be_other(bytes[0])) ||
+		/* loop, jrcxz, and branches with a prefix. */
+		if (length < 2 ||
+		    !(mt_plan_is_plain_branch(bytes) ||
+		      ((bytes[0] & 0xfc) == 0xe0 || bytes[0] == 0xf2 || bytes[0] == 0x2e ||
+		       bytes[0] == 0x3e || bytes[0] == 0x67)) ||
 		    mt_insn_decode(bytes, length, range->start + at, &insn) ||
 		    insn.target != lone || insn.class == MT_INSN_CALL)
 			continue;
@@ -189,38 +179,36 @@ static bool join(const struct mt_plan_room *room, struct mt_plan_draft *draft, s
 	return true;
 }
 
-/* Nothing jumps there any more. */
-static bool record_above(const struct mt_plan_room *room, size_t at, enum above above,
-			 struct mt_plan_draft *draft)
-{
-	struct mt_plan_stretch stretch = {.begin = at, .end = at};
-	bool done;
-
-	if (room->planner->facts.items[room->function] & MT_FACT_UNKNOWN)
-		return false;
-	room->range->map[at] &= (uint8_t)~MT_MAP_TARGET;
-	if (above == ABOVE_PATCH) {
-		done = join(room, draft, at);
-	} else {
-		make_room(room, &stretch);
-		done = add_late(room, &stretch, MT_PATCH_RETURN);
-	}
-	if (!done)
-		room->range->map[at] |= MT_MAP_TARGET;
-	return done;
-}
-
 static bool redirect(const struct mt_plan_room *room, uint64_t lone)
 {
 	size_t at = lone - room->range->start;
 	struct mt_plan_draft *draft = NULL;
 	enum above above;
 
-	if (is_far(room->planner, lone) || !redirect_branches(room, lone))
+	if ((room->planner->far_returns.count &&
+	     bsearch(&lone, room->planner->far_returns.items, room->planner->far_returns.count,
+		     sizeof(lone), compare_addresses)) ||
+	    !redirect_branches(room, lone))
 		return false;
 	above = look_above(room, at, &draft);
-	if (above != ABOVE_NOTHING)
-		return record_above(room, at, above, draft);
+	if (above != ABOVE_NOTHING) {
+		/* Nothing jumps there any more. */
+		struct mt_plan_stretch stretch = {.begin = at, .end = at};
+		bool done;
+
+		if (room->planner->facts.items[room->function] & MT_FACT_UNKNOWN)
+			return false;
+		room->range->map[at] &= (uint8_t)~MT_MAP_TARGET;
+		if (above == ABOVE_PATCH) {
+			done = join(room, draft, at);
+		} else {
+			make_room(room, &stretch);
+			done = add_late(room, &stretch, MT_PATCH_RETURN);
+		}
+		if (!done)
+			room->range->map[at] |= MT_MAP_TARGET;
+		return done;
+	}
 	room->planner->plan->redirected++;
 	return true;
 }

@@ -194,22 +194,6 @@ static int finish(struct mt_planner *planner)
 	return 0;
 }
 
-static void planner_deinit(struct mt_planner *planner)
-{
-	mt_array_each (range, &planner->ranges)
-		free(range->map);
-	mt_array_deinit(&planner->ranges);
-	mt_array_deinit(&planner->fdes);
-	mt_array_deinit(&planner->facts);
-	mt_array_deinit(&planner->tables);
-	mt_array_deinit(&planner->jumps);
-	mt_array_deinit(&planner->loops);
-	mt_array_deinit(&planner->drafts);
-	mt_array_deinit(&planner->late);
-	mt_array_deinit(&planner->lone);
-	mt_array_deinit(&planner->far_returns);
-}
-
 static struct mt_error *check(const struct mt_objfile *objfile)
 {
 	if (mt_objfile_has_sections(objfile))
@@ -259,7 +243,18 @@ struct mt_error *mt_plan_create(struct mt_objfile *objfile, const struct mt_plan
 	if (!planner.plan)
 		return mt_error_no_memory();
 	error = make(&planner, options);
-	planner_deinit(&planner);
+	mt_array_each (range, &planner.ranges)
+		free(range->map);
+	mt_array_deinit(&planner.ranges);
+	mt_array_deinit(&planner.fdes);
+	mt_array_deinit(&planner.facts);
+	mt_array_deinit(&planner.tables);
+	mt_array_deinit(&planner.jumps);
+	mt_array_deinit(&planner.loops);
+	mt_array_deinit(&planner.drafts);
+	mt_array_deinit(&planner.late);
+	mt_array_deinit(&planner.lone);
+	mt_array_deinit(&planner.far_returns);
 	if (error)
 		mt_plan_destroy(planner.plan);
 	else

@@ -41,21 +41,6 @@ static bool is_returned_to(struct mt_planner *planner, uint64_t start)
 	       range->bytes[start - range->start + 1] == CALL;
 }
 
-static void mark_data(struct mt_planner *planner)
-{
-	mt_array_each (function, &planner->plan->functions)
-		if (is_returned_to(planner, function->start))
-			mt_plan_mark(planner, function->start + 1);
-
-	mt_objfile_each_symbol(planner->objfile, see, planner);
-	mt_array_each (fde, &planner->fdes)
-		mt_plan_mark(planner, fde->start);
-	mt_objfile_each_landing_pad(planner->objfile, &planner->fdes, see, planner);
-	mt_objfile_each_relocation(planner->objfile, see_relocation, planner);
-	if (!mt_objfile_is_pie(planner->objfile))
-		mt_objfile_each_word(planner->objfile, see, planner);
-}
-
 static int compare_places(const void *left, const void *right)
 {
 	const struct mt_plan_place *a = left, *b = right;
@@ -109,29 +94,6 @@ static bool note_table(struct mt_planner *planner, size_t first, size_t behind, 
 	return is_known;
 }
 
-/* From the last to the first: each ends at the latest at what another lea takes. */
-static void mark_tables(struct mt_planner *planner)
-{
-	const struct mt_plan_place *items = planner->tables.items;
-	uint64_t limit = UINT64_MAX;
-
-	if (planner->tables.count)
-		qsort(planner->tables.items, planner->tables.count, sizeof(*items), compare_places);
-	for (size_t behind = planner->tables.count, first; behind > 0; behind = first) {
-		uint64_t address = items[behind - 1].address;
-
-		for (first = behind - 1; first > 0 && items[first - 1].address == address;)
-			first--;
-		if (note_table(planner, first, behind, mark_table(planner, address, limit)))
-			limit = address;
-	}
-}
-
-static bool is_call_result(enum mt_map_kind kind, int number)
-{
-	return kind == MT_MAP_CALL && number == 0;
-}
-
 /* Straight back through the text, as compilers lay it out, to what wrote the register. */
 static bool is_understood(const struct mt_plan_range *range, uint64_t address, uint64_t begin,
 			  bool has_table)
@@ -148,7 +110,7 @@ static bool is_understood(const struct mt_plan_range *range, uint64_t address, u
 		before = mt_plan_before(range, at);
 		if (before == at)
 			return false;
-		if (is_call_result(mt_map_kind(range->map[before]), number))
+		if (mt_map_kind(range->map[before]) == MT_MAP_CALL && number == 0)
 			return true;
 		switch (mt_insn_write(range->bytes + before, at - before, number)) {
 		case MT_WRITE_NONE:
@@ -190,20 +152,6 @@ static bool is_landing(const struct mt_plan_range *range, uint64_t address)
 			return true;
 	}
 	return false;
-}
-
-static void judge_jumps(struct mt_planner *planner)
-{
-	mt_array_each (jump, &planner->jumps) {
-		uint8_t *facts = &planner->facts.items[jump->function];
-		const struct mt_plan_range *range = mt_plan_range_at(planner, jump->address);
-		uint64_t begin = planner->plan->functions.items[jump->function].start;
-
-		if (is_landing(range, jump->address))
-			mt_map_set_kind(&range->map[jump->address - range->start], MT_MAP_RETURN);
-		else if (!is_understood(range, jump->address, begin, *facts & MT_FACT_TABLE))
-			*facts |= MT_FACT_UNKNOWN;
-	}
 }
 
 static void set_dead(const struct mt_plan_range *range, size_t begin, size_t end)
@@ -263,9 +211,40 @@ static void settle(struct mt_planner *planner, const struct mt_plan_range *range
 
 void mt_plan_mark_reach(struct mt_planner *planner)
 {
-	mark_data(planner);
-	mark_tables(planner);
-	judge_jumps(planner);
+	mt_array_each (function, &planner->plan->functions)
+		if (is_returned_to(planner, function->start))
+			mt_plan_mark(planner, function->start + 1);
+
+	mt_objfile_each_symbol(planner->objfile, see, planner);
+	mt_array_each (fde, &planner->fdes)
+		mt_plan_mark(planner, fde->start);
+	mt_objfile_each_landing_pad(planner->objfile, &planner->fdes, see, planner);
+	mt_objfile_each_relocation(planner->objfile, see_relocation, planner);
+	if (!mt_objfile_is_pie(planner->objfile))
+		mt_objfile_each_word(planner->objfile, see, planner);
+	/* From the last to the first: each ends at the latest at what another lea takes. */
+	const struct mt_plan_place *items = planner->tables.items;
+	uint64_t limit = UINT64_MAX;
+	if (planner->tables.count)
+		qsort(planner->tables.items, planner->tables.count, sizeof(*items), compare_places);
+	for (size_t behind = planner->tables.count, first; behind > 0; behind = first) {
+		uint64_t address = items[behind - 1].address;
+
+		for (first = behind - 1; first > 0 && items[first - 1].address == address;)
+			first--;
+		if (note_table(planner, first, behind, mark_table(planner, address, limit)))
+			limit = address;
+	}
+	mt_array_each (jump, &planner->jumps) {
+		uint8_t *facts = &planner->facts.items[jump->function];
+		const struct mt_plan_range *range = mt_plan_range_at(planner, jump->address);
+		uint64_t begin = planner->plan->functions.items[jump->function].start;
+
+		if (is_landing(range, jump->address))
+			mt_map_set_kind(&range->map[jump->address - range->start], MT_MAP_RETURN);
+		else if (!is_understood(range, jump->address, begin, *facts & MT_FACT_TABLE))
+			*facts |= MT_FACT_UNKNOWN;
+	}
 	mt_array_each (range, &planner->ranges)
 		settle(planner, range);
 }

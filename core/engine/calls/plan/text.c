@@ -104,37 +104,6 @@ static enum mt_map_kind kind_of(const struct mt_insn *insn, const uint8_t *bytes
 	}
 }
 
-static void note_flow(const struct region *region, const struct mt_insn *insn, uint64_t address)
-{
-	struct mt_planner *planner = region->planner;
-	bool is_known = region->function != MT_PLAN_NOWHERE;
-
-	if (insn->flags & MT_INSN_ENDBR)
-		mt_plan_mark(planner, address);
-	switch (insn->class) {
-	case MT_INSN_JUMP:
-	case MT_INSN_BRANCH:
-		if (is_known)
-			note_loop(region, address, insn->target);
-		if (is_known && insn->target - region->start < region->end - region->start)
-			mt_plan_mark_near(planner, insn->target);
-		else
-			mt_plan_mark(planner, insn->target);
-		break;
-	case MT_INSN_CALL:
-		mt_plan_mark(planner, insn->target);
-		break;
-	case MT_INSN_JUMP_INDIRECT:
-		if (is_known)
-			note_place(region, address, true);
-		break;
-	case MT_INSN_SYSCALL:
-		if (is_known && insn->length == 2)
-			planner->plan->functions.items[region->function].flags |= MT_PLAN_KERNEL;
-		break;
-	}
-}
-
 static void mark_word(struct mt_planner *planner, const uint8_t *bytes)
 {
 	uint32_t value;
@@ -198,7 +167,32 @@ static uint64_t read_instruction(const struct region *region, uint64_t address)
 		return address + 1;
 	}
 	*map |= (uint8_t)(insn.length | kind_of(&insn, bytes) << MT_MAP_KIND_SHIFT);
-	note_flow(region, &insn, address);
+	struct mt_planner *planner = region->planner;
+	bool is_known = region->function != MT_PLAN_NOWHERE;
+	if (insn.flags & MT_INSN_ENDBR)
+		mt_plan_mark(planner, address);
+	switch (insn.class) {
+	case MT_INSN_JUMP:
+	case MT_INSN_BRANCH:
+		if (is_known)
+			note_loop(region, address, insn.target);
+		if (is_known && insn.target - region->start < region->end - region->start)
+			mt_plan_mark_near(planner, insn.target);
+		else
+			mt_plan_mark(planner, insn.target);
+		break;
+	case MT_INSN_CALL:
+		mt_plan_mark(planner, insn.target);
+		break;
+	case MT_INSN_JUMP_INDIRECT:
+		if (is_known)
+			note_place(region, address, true);
+		break;
+	case MT_INSN_SYSCALL:
+		if (is_known && insn.length == 2)
+			planner->plan->functions.items[region->function].flags |= MT_PLAN_KERNEL;
+		break;
+	}
 	taken = insn.class == MT_INSN_OTHER ? lea_target(bytes, insn.length, address) : 0;
 	if (taken && !mt_plan_range_at(region->planner, taken))
 		note_place(region, taken, false);
@@ -249,38 +243,34 @@ static int add_ranges(struct mt_planner *planner)
 	return result;
 }
 
-/* Symbols stand for where reading has to begin anew, functions or not. */
-static void read_range(struct mt_planner *planner, struct mt_plan_range *range)
-{
-	size_t count = 0;
-	const struct mt_symbol *symbols = mt_objfile_symbols(planner->objfile, &count);
-	const struct mt_plan *plan = planner->plan;
-	uint64_t at = range->start;
-	size_t function = 0;
-
-	for (size_t i = 0; i < count && symbols[i].start < range->end; i++) {
-		uint64_t end = symbols[i].end < range->end ? symbols[i].end : range->end;
-
-		while (function < plan->functions.count &&
-		       plan->functions.items[function].symbol < i)
-			function++;
-		if (symbols[i].start < at)
-			continue;
-		bool is_one =
-		    function < plan->functions.count && plan->functions.items[function].symbol == i;
-		read_region(planner, range, at, symbols[i].start, MT_PLAN_NOWHERE);
-		read_region(planner, range, symbols[i].start, end,
-			    is_one ? (uint32_t)function : MT_PLAN_NOWHERE);
-		at = end;
-	}
-	read_region(planner, range, at, range->end, MT_PLAN_NOWHERE);
-}
-
 int mt_plan_read_text(struct mt_planner *planner)
 {
 	if (add_ranges(planner))
 		return -1;
-	mt_array_each (range, &planner->ranges)
-		read_range(planner, range);
+	mt_array_each (range, &planner->ranges) {
+		/* Symbols stand for where reading has to begin anew, functions or not. */
+		size_t count = 0;
+		const struct mt_symbol *symbols = mt_objfile_symbols(planner->objfile, &count);
+		const struct mt_plan *plan = planner->plan;
+		uint64_t at = range->start;
+		size_t function = 0;
+
+		for (size_t i = 0; i < count && symbols[i].start < range->end; i++) {
+			uint64_t end = symbols[i].end < range->end ? symbols[i].end : range->end;
+
+			while (function < plan->functions.count &&
+			       plan->functions.items[function].symbol < i)
+				function++;
+			if (symbols[i].start < at)
+				continue;
+			bool is_one = function < plan->functions.count &&
+				      plan->functions.items[function].symbol == i;
+			read_region(planner, range, at, symbols[i].start, MT_PLAN_NOWHERE);
+			read_region(planner, range, symbols[i].start, end,
+				    is_one ? (uint32_t)function : MT_PLAN_NOWHERE);
+			at = end;
+		}
+		read_region(planner, range, at, range->end, MT_PLAN_NOWHERE);
+	}
 	return planner->failed ? -1 : 0;
 }

@@ -8,17 +8,6 @@ struct busy {
 	size_t events, calls, leaves;
 };
 
-/* From here on `follows` says of a call that its own return came next. */
-static void find_leaves(struct mt_throttle_event *events, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		const struct mt_throttle_event *next = i + 1 < count ? &events[i + 1] : NULL;
-
-		events[i].follows = !events[i].is_return && next && next->follows &&
-				    next->is_return && next->function == events[i].function;
-	}
-}
-
 static int by_function(const void *one, const void *other)
 {
 	uint64_t a = ((const struct mt_throttle_event *)one)->function;
@@ -57,20 +46,6 @@ static bool any_leaf(const struct mt_throttle_event *events, size_t count, size_
 	return false;
 }
 
-/* BEST is full of zeros at its end. */
-static void insert(struct busy *best, size_t capacity, const struct busy *busy)
-{
-	size_t at = capacity;
-
-	while (at && best[at - 1].events < busy->events) {
-		if (at < capacity)
-			best[at] = best[at - 1];
-		at--;
-	}
-	if (at < capacity)
-		best[at] = *busy;
-}
-
 #define MOST 16
 
 size_t mt_throttle_choose(struct mt_throttle_event *events, size_t count, size_t least,
@@ -84,13 +59,29 @@ size_t mt_throttle_choose(struct mt_throttle_event *events, size_t count, size_t
 		return 0;
 	if (capacity > MOST)
 		capacity = MOST;
-	find_leaves(events, count);
+	/* From here on `follows` says of a call that its own return came next. */
+	for (size_t i = 0; i < count; i++) {
+		const struct mt_throttle_event *next = i + 1 < count ? &events[i + 1] : NULL;
+
+		events[i].follows = !events[i].is_return && next && next->follows &&
+				    next->is_return && next->function == events[i].function;
+	}
 	qsort(events, count, sizeof(*events), by_function);
 	leaves = any_leaf(events, count, least);
 	for (size_t i = 0; i < count; i += busy.events) {
 		busy = tally(events + i, count - i);
-		if (busy.events >= least && (!leaves || is_leaf(&busy)))
-			insert(best, capacity, &busy);
+		if (busy.events >= least && (!leaves || is_leaf(&busy))) {
+			/* BEST is full of zeros at its end. */
+			size_t at = capacity;
+
+			while (at && best[at - 1].events < busy.events) {
+				if (at < capacity)
+					best[at] = best[at - 1];
+				at--;
+			}
+			if (at < capacity)
+				best[at] = busy;
+		}
 	}
 	while (chosen < capacity && best[chosen].events) {
 		functions[chosen] = best[chosen].function;

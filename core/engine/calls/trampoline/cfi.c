@@ -218,41 +218,10 @@ static void put_saved(struct builder *to, const struct mt_trampoline_row *row, u
 	}
 }
 
-static void put_row(struct builder *to, const struct mt_trampoline_row *row,
-		    const struct mt_trampoline_row *before)
-{
-	put_advance(to, row->offset - before->offset);
-	if (row->below != before->below) {
-		put_bytes(to, DW_CFA_def_cfa_offset);
-		put_uleb(to, row->below);
-	}
-	put_saved(to, row, before->saved);
-	if (row->original != before->original)
-		put_original(to, row->original);
-}
-
 static uint32_t part_end(const struct builder *to, size_t index)
 {
 	return index + 1 < to->config->part_count ? to->config->parts[index + 1].offset
 						  : (uint32_t)to->trampolines->code.count;
-}
-
-static void put_part(struct builder *to, size_t index)
-{
-	uint32_t offset = to->config->parts[index].offset, end = part_end(to, index);
-	const struct mt_trampoline_row *row = mt_trampoline_row_at(to->trampolines, offset);
-	const struct mt_trampoline_row *last = mt_array_last(&to->trampolines->rows);
-	struct mt_trampoline_row before = {.offset = offset};
-	size_t start = begin_fde(to, to->config->code + offset, end - offset);
-
-	for (; row && row <= last && row->offset < end; row++) {
-		/* Of several at one place the last one holds. */
-		if (row < last && row[1].offset == row->offset)
-			continue;
-		put_row(to, row, &before);
-		before = *row;
-	}
-	end_entry(to, start);
 }
 
 static void put_frames(struct builder *to)
@@ -260,8 +229,29 @@ static void put_frames(struct builder *to)
 	begin_section(to, FRAMES, SHT_PROGBITS, WORD);
 	place_section(to, FRAMES);
 	put_cie(to);
-	for (size_t i = 0; i < to->config->part_count; i++)
-		put_part(to, i);
+	for (size_t i = 0; i < to->config->part_count; i++) {
+		uint32_t offset = to->config->parts[i].offset, end = part_end(to, i);
+		const struct mt_trampoline_row *row = mt_trampoline_row_at(to->trampolines, offset);
+		const struct mt_trampoline_row *last = mt_array_last(&to->trampolines->rows);
+		struct mt_trampoline_row before = {.offset = offset};
+		size_t start = begin_fde(to, to->config->code + offset, end - offset);
+
+		for (; row && row <= last && row->offset < end; row++) {
+			/* Of several at one place the last one holds. */
+			if (row < last && row[1].offset == row->offset)
+				continue;
+			put_advance(to, row->offset - before.offset);
+			if (row->below != before.below) {
+				put_bytes(to, DW_CFA_def_cfa_offset);
+				put_uleb(to, row->below);
+			}
+			put_saved(to, row, before.saved);
+			if (row->original != before.original)
+				put_original(to, row->original);
+			before = *row;
+		}
+		end_entry(to, start);
+	}
 	for (size_t i = 0; i < to->config->hole_count; i++) {
 		const struct mt_cfi_hole *hole = &to->config->holes[i];
 		size_t start = begin_fde(to, hole->address, MT_PATCH_JUMP_BYTES);
@@ -278,20 +268,6 @@ static int compare_found(const void *left, const void *right)
 	const struct found *one = left, *other = right;
 
 	return one->code < other->code ? -1 : one->code > other->code;
-}
-
-/* Room first: it stands before the frames, so that the file's head leads to it. */
-static void reserve_search_table(struct builder *to)
-{
-	size_t count = to->config->part_count + to->config->hole_count;
-
-	begin_section(to, SEARCH_TABLE, SHT_PROGBITS, WORD);
-	place_section(to, SEARCH_TABLE);
-	to->out->search_table = here(to);
-	put_bytes(to, 1, PCREL_SDATA4, DW_EH_PE_udata4, DATAREL_SDATA4);
-	for (size_t i = 0; i < 2 + 2 * count; i++)
-		put_u32(to, 0);
-	end_section(to, SEARCH_TABLE);
 }
 
 static void fill_search_table(struct builder *to)
@@ -354,14 +330,6 @@ static void put_strings(struct builder *to)
 	end_section(to, SECTION_NAMES);
 }
 
-static void put_text(struct builder *to)
-{
-	begin_section(to, TEXT, SHT_NOBITS, 1);
-	to->sections[TEXT].sh_flags = SHF_ALLOC | SHF_EXECINSTR;
-	to->sections[TEXT].sh_addr = to->config->code;
-	to->sections[TEXT].sh_size = to->trampolines->code.count;
-}
-
 static void fill_header(struct builder *to)
 {
 	Elf64_Ehdr header = {
@@ -390,8 +358,19 @@ int mt_cfi_build(const struct mt_trampolines *trampolines, const struct mt_cfi_c
 
 	*image = (struct mt_cfi_image){0};
 	put(&to, &room, sizeof(room));
-	put_text(&to);
-	reserve_search_table(&to);
+	begin_section(&to, TEXT, SHT_NOBITS, 1);
+	to.sections[TEXT].sh_flags = SHF_ALLOC | SHF_EXECINSTR;
+	to.sections[TEXT].sh_addr = to.config->code;
+	to.sections[TEXT].sh_size = to.trampolines->code.count;
+	/* Room first: it stands before the frames, so that the file's head leads to it. */
+	size_t count = to.config->part_count + to.config->hole_count;
+	begin_section(&to, SEARCH_TABLE, SHT_PROGBITS, WORD);
+	place_section(&to, SEARCH_TABLE);
+	to.out->search_table = here(&to);
+	put_bytes(&to, 1, PCREL_SDATA4, DW_EH_PE_udata4, DATAREL_SDATA4);
+	for (size_t i = 0; i < 2 + 2 * count; i++)
+		put_u32(&to, 0);
+	end_section(&to, SEARCH_TABLE);
 	put_frames(&to);
 	fill_search_table(&to);
 	put_symbols(&to);

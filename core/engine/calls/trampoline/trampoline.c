@@ -231,26 +231,17 @@ static void record_full(struct emitter *to, uint32_t site)
 	code(to, 0x89, 0x60, 0x04); /* mov [rax+4], esp */
 }
 
-/* Below a return's stack pointer lies what -O0's CFI still points to: step over it. */
-static void step_over_red_zone(struct emitter *to)
-{
-	code(to, 0x48, 0x8d, 0x64, 0x24, 0x80); /* lea rsp, [rsp-128] */
-	move_stack(to, MT_RING_RED_ZONE, 0);
-}
-
-static void step_back(struct emitter *to)
-{
-	code(to, 0x48, 0x8d, 0xa4, 0x24, 0x80, 0x00, 0x00, 0x00); /* lea rsp, [rsp+128] */
-	move_stack(to, -MT_RING_RED_ZONE, 0);
-}
-
 static void record(struct emitter *to, const struct mt_patch *patch, uint64_t original,
 		   uint32_t site, bool is_return)
 {
 	to->row = (struct mt_trampoline_row){.original = original, .phase = MT_PHASE_RECORDING};
 	begin_row(to);
-	if (is_return)
-		step_over_red_zone(to);
+	if (is_return) {
+		/* Below a return's stack pointer lies what -O0's CFI still points to: step over it.
+		 */
+		code(to, 0x48, 0x8d, 0x64, 0x24, 0x80); /* lea rsp, [rsp-128] */
+		move_stack(to, MT_RING_RED_ZONE, 0);
+	}
 	if (to->config->stamps == MT_RING_FULL)
 		record_full(to, site);
 	else
@@ -262,8 +253,10 @@ static void record(struct emitter *to, const struct mt_patch *patch, uint64_t or
 	else if (patch->flags & MT_PATCH_STAMP)
 		record_stamp(to);
 	pop_rax(to);
-	if (is_return)
-		step_back(to);
+	if (is_return) {
+		code(to, 0x48, 0x8d, 0xa4, 0x24, 0x80, 0x00, 0x00, 0x00); /* lea rsp, [rsp+128] */
+		move_stack(to, -MT_RING_RED_ZONE, 0);
+	}
 }
 
 static void jump(struct emitter *to, uint64_t target)
