@@ -101,14 +101,6 @@ static struct mt_error *create_writer(struct mt_session *session, const char *co
 					  &session->writer);
 }
 
-/* The clock of the kernel's own records, where it is made of the TSC. */
-static struct mt_time_conversion find_conversion(void)
-{
-	struct mt_time_conversion conversion;
-
-	return mt_perf_kernel_conversion(&conversion) ? conversion : mt_time_conversion_measure();
-}
-
 static struct mt_error *create_tracks(struct mt_session *session)
 {
 	const struct mt_tracks_options options = {
@@ -133,7 +125,10 @@ struct mt_error *mt_session_create(struct mt_target *target,
 		return mt_error_no_memory();
 	session->target = target;
 	session->options = options;
-	session->conversion = find_conversion();
+	/* The clock of the kernel's own records, where it is made of the TSC. */
+	struct mt_time_conversion conversion;
+	session->conversion =
+	    mt_perf_kernel_conversion(&conversion) ? conversion : mt_time_conversion_measure();
 	struct mt_error *error = mt_session_add_triggers(session);
 	if (!error)
 		error = mt_session_add_watches(session);

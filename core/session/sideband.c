@@ -35,18 +35,6 @@ static struct mt_error *put_map(struct mt_session *session, pid_t pid,
 	return mt_recording_writer_put(session->writer, &record);
 }
 
-static struct mt_build_id build_id_of(const char *path)
-{
-	struct mt_objfile *objfile = NULL;
-	struct mt_build_id id = {0};
-
-	mt_error_destroy(mt_objfile_open(path, NULL, NULL, &objfile));
-	if (objfile)
-		id = *mt_objfile_build_id(objfile);
-	mt_objfile_unref(objfile);
-	return id;
-}
-
 struct walk {
 	struct mt_session *session;
 	struct mt_session_process *process;
@@ -66,7 +54,13 @@ static struct mt_error *put_new_map(const struct walk *walk, const struct mt_map
 		if (kept)
 			mapping.path = kept;
 	} else if (map->path[0] == '/') {
-		mapping.build_id = build_id_of(map->path);
+		struct mt_objfile *objfile = NULL;
+		struct mt_build_id id = {0};
+		mt_error_destroy(mt_objfile_open(map->path, NULL, NULL, &objfile));
+		if (objfile)
+			id = *mt_objfile_build_id(objfile);
+		mt_objfile_unref(objfile);
+		mapping.build_id = id;
 	} else if (!map->path[0]) {
 		mapping.path = "//anon";
 	}

@@ -159,17 +159,6 @@ static struct mt_error *let_go(struct mt_session *session, struct mt_session_pro
 	return mt_session_leave(session, pid);
 }
 
-static bool is_64_bit(struct mt_session *session, pid_t lwp)
-{
-	struct user_regs_struct registers;
-	struct mt_error *error =
-	    mt_session_target_ops(session)->get_registers(session->target, lwp, &registers);
-	bool other = !error && registers.cs != CODE_SEGMENT_64;
-
-	mt_error_destroy(error);
-	return !other;
-}
-
 /* execve ends all other threads without a word from some of them. */
 static struct mt_error *forget_others(struct mt_session *session,
 				      struct mt_session_process *process, pid_t stays)
@@ -207,8 +196,13 @@ static struct mt_error *on_exec(struct mt_session *session, struct mt_session_th
 				const struct mt_stop *stop, const struct mt_engine_news *news)
 {
 	struct mt_session_process *process = thread->process;
+	struct user_regs_struct registers;
+	struct mt_error *error =
+	    mt_session_target_ops(session)->get_registers(session->target, stop->lwp, &registers);
+	bool is_other = !error && registers.cs != CODE_SEGMENT_64;
 
-	if (!is_64_bit(session, stop->lwp))
+	mt_error_destroy(error);
+	if (is_other)
 		return let_go(session, process,
 			      "it became a 32-bit program; only x86-64 programs are supported");
 	process->maps.count = 0;

@@ -31,28 +31,24 @@ static size_t read_memory(void *context, uint64_t address, void *buffer, size_t 
 					       size);
 }
 
-/* The same in all processes. */
-static struct mt_objfile *vdso_of(struct walk *walk, const struct mt_map *map)
-{
-	size_t size = map->end - map->start;
-	uint8_t *bytes;
-
-	if (walk->engine->vdso || size > GREATEST_VDSO_BYTES)
-		return walk->engine->vdso;
-	bytes = malloc(size);
-	if (bytes && read_memory(walk, map->start, bytes, size) == size)
-		mt_error_destroy(
-		    mt_objfile_open_memory(map->path, bytes, size, &walk->engine->vdso));
-	free(bytes);
-	return walk->engine->vdso;
-}
-
 static struct mt_objfile *objfile_of(struct walk *walk, const struct mt_map *map)
 {
 	struct mt_calls_file *file = NULL;
 
-	if (strcmp(map->path, "[vdso]") == 0)
-		return vdso_of(walk, map);
+	if (strcmp(map->path, "[vdso]") == 0) {
+		/* The same in all processes. */
+		size_t size = map->end - map->start;
+		uint8_t *bytes;
+
+		if (walk->engine->vdso || size > GREATEST_VDSO_BYTES)
+			return walk->engine->vdso;
+		bytes = malloc(size);
+		if (bytes && read_memory(walk, map->start, bytes, size) == size)
+			mt_error_destroy(
+			    mt_objfile_open_memory(map->path, bytes, size, &walk->engine->vdso));
+		free(bytes);
+		return walk->engine->vdso;
+	}
 	HASH_FIND_STR(walk->engine->files, map->path, file);
 	return file ? file->objfile : NULL;
 }

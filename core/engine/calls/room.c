@@ -148,14 +148,7 @@ struct mt_error *mt_calls_room_map(struct mt_calls_engine *engine, struct mt_cal
 	return error;
 }
 
-static bool is_near(const struct mt_calls_room *room, uint64_t address)
-{
-	uint64_t distance = room->used > address ? room->used - address : address - room->used;
-
-	return distance < REACH - PAGE;
-}
-
-/* Memory after a module's trampolines is unmapped with the module. */
+/* What lies behind a module's trampolines goes with the module. */
 static bool is_lasting(struct mt_calls_space *space, const struct mt_calls_room *room,
 		       uint64_t address)
 {
@@ -171,7 +164,8 @@ struct mt_error *mt_calls_room_find(struct mt_calls_engine *engine, struct mt_ca
 	struct mt_calls_room room = {0};
 
 	mt_array_each (one, &space->rooms) {
-		if (!is_near(one, address) || one->end - one->used < bytes ||
+		uint64_t distance = one->used > address ? one->used - address : address - one->used;
+		if (!(distance < REACH - PAGE) || one->end - one->used < bytes ||
 		    !is_lasting(space, one, address))
 			continue;
 		*out = one;

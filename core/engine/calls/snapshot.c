@@ -99,25 +99,6 @@ static uint64_t time_of(const struct snapshot *snapshot, const struct mt_calls_t
 	return space->hidden && space->hidden_tsc ? space->hidden_tsc : snapshot->tsc;
 }
 
-static struct mt_error *make_history(const struct snapshot *snapshot,
-				     const struct mt_calls_thread *thread,
-				     const struct mt_ring_view *view, struct mt_calls_history *out)
-{
-	if (mt_calls_history_create(thread, view, time_of(snapshot, thread), out))
-		return mt_error_no_memory();
-	/* What a running thread wrote while its ring was copied stands where its oldest events
-	 * stood. */
-	uint64_t written = 0;
-	if (is_running(snapshot->engine, thread) &&
-	    mt_calls_read_written(snapshot->engine, thread, &written) && written > view->size)
-		out->view.reached = written - view->size + out->view.size;
-	struct mt_error *error = mt_calls_find_frames(snapshot->engine, thread, &out->frames);
-	out->unreported = mt_calls_unreported_frames(thread, &out->frames);
-	if (error)
-		mt_calls_history_deinit(out);
-	return error;
-}
-
 static struct mt_error *copy_ring(struct snapshot *snapshot, struct mt_calls_thread *thread)
 {
 	struct mt_calls_history history;
@@ -127,7 +108,19 @@ static struct mt_error *copy_ring(struct snapshot *snapshot, struct mt_calls_thr
 	/* A thread that ends contributes only its events. */
 	if (empty && !snapshot->whole)
 		return NULL;
-	mt_try(make_history(snapshot, thread, &view, &history));
+	if (mt_calls_history_create(thread, &view, time_of(snapshot, thread), &history))
+		return mt_error_no_memory();
+	/* What a running thread wrote while its ring was copied stands where its oldest events
+	 * stood. */
+	uint64_t written = 0;
+	if (is_running(snapshot->engine, thread) &&
+	    mt_calls_read_written(snapshot->engine, thread, &written) && written > view.size)
+		history.view.reached = written - view.size + history.view.size;
+	struct mt_error *error = mt_calls_find_frames(snapshot->engine, thread, &history.frames);
+	history.unreported = mt_calls_unreported_frames(thread, &history.frames);
+	if (error)
+		mt_calls_history_deinit(&history);
+	mt_try(error);
 	if (empty && !history.unreported) {
 		mt_calls_history_deinit(&history);
 		return NULL;

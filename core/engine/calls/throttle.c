@@ -142,16 +142,6 @@ static struct mt_error *turn_off(struct mt_calls_engine *engine, struct mt_calls
 	return NULL;
 }
 
-static const char *name_of(const struct mt_calls_module *module, uint32_t function)
-{
-	struct mt_objfile *objfile = module->file->objfile;
-	uint64_t start = module->file->plan->functions.items[function].start;
-	const struct mt_symbol *symbol = mt_objfile_symbol_at(objfile, start);
-	const char *name = symbol ? mt_objfile_symbol_name(objfile, symbol) : NULL;
-
-	return name ? name : "an unnamed function";
-}
-
 static struct mt_calls_place *place_of(struct mt_calls_space *space,
 				       const struct mt_calls_module *module)
 {
@@ -193,7 +183,11 @@ static struct mt_error *throttle(struct mt_calls_engine *engine, struct mt_calls
 	if (!place)
 		return NULL;
 	one.address = module->file->plan->functions.items[function].start + module->bias;
-	one.name = name_of(module, function);
+	struct mt_objfile *objfile = module->file->objfile;
+	uint64_t start = module->file->plan->functions.items[function].start;
+	const struct mt_symbol *symbol = mt_objfile_symbol_at(objfile, start);
+	const char *name = symbol ? mt_objfile_symbol_name(objfile, symbol) : NULL;
+	one.name = name ? name : "a function without a name";
 	if (mt_array_push(&engine->throttled, one))
 		return mt_error_no_memory();
 	mt_log(engine->options.log, MT_LOG_INFO, "throttled, not recorded from now on: %s",

@@ -9,10 +9,11 @@
 #include <linux/hw_breakpoint.h>
 #include <string.h>
 
-static struct mt_error *open_break(struct mt_pt_engine *engine, uint64_t address, pid_t lwp,
-				   int *fd)
+static struct mt_error *add_break(struct mt_pt_engine *engine, struct mt_pt_thread *thread,
+				  uint64_t address)
 {
-	int leader = mt_pt_leader(engine, lwp);
+	struct mt_pt_break it = {.address = address, .fd = -1};
+	int leader = mt_pt_leader(engine, thread->lwp);
 	const struct mt_perf_spec spec = {
 	    .what = "a breakpoint for a trigger",
 	    .type = PERF_TYPE_BREAKPOINT,
@@ -24,15 +25,7 @@ static struct mt_error *open_break(struct mt_pt_engine *engine, uint64_t address
 	    .aux = leader < 0 ? MT_PERF_AUX_NONE : MT_PERF_AUX_PAUSE,
 	    .raw_clock = engine->clock.raw,
 	};
-
-	return mt_perf_event_open(&spec, lwp, -1, leader, fd);
-}
-
-static struct mt_error *add_break(struct mt_pt_engine *engine, struct mt_pt_thread *thread,
-				  uint64_t address)
-{
-	struct mt_pt_break it = {.address = address, .fd = -1};
-	struct mt_error *error = open_break(engine, address, thread->lwp, &it.fd);
+	struct mt_error *error = mt_perf_event_open(&spec, thread->lwp, -1, leader, &it.fd);
 
 	if (error && mt_error_code(error) == MT_ERROR_GONE) {
 		mt_error_destroy(error);

@@ -63,13 +63,6 @@ static struct mt_error *try_pausing(int leader)
 	return try_member(&spec, leader);
 }
 
-static struct mt_error *try_resuming(int leader)
-{
-	const struct mt_perf_spec spec = mt_pt_resume_spec();
-
-	return try_member(&spec, leader);
-}
-
 struct mt_error *mt_pt_try_pause(const struct mt_pmu *pmu)
 {
 	int leader = -1;
@@ -82,7 +75,8 @@ struct mt_error *mt_pt_try_pause(const struct mt_pmu *pmu)
 		error = mt_error_new(MT_ERROR_UNSUPPORTED,
 				     "pausing a trace in the kernel needs Linux 6.13");
 	} else if (!error) {
-		error = try_resuming(leader);
+		const struct mt_perf_spec spec = mt_pt_resume_spec();
+		error = try_member(&spec, leader);
 	}
 	mt_system_close(leader);
 	return error;

@@ -76,24 +76,6 @@ static bool mark_table(struct mt_planner *planner, uint64_t address, uint64_t li
 	return at > 0;
 }
 
-/* Those that take the address at FIRST and have the table behind it; false: what was read as lea is
- * in no function, and may be none. */
-static bool note_table(struct mt_planner *planner, size_t first, size_t behind, bool has_table)
-{
-	bool is_known = false;
-
-	for (size_t i = first; i < behind; i++) {
-		uint32_t function = planner->tables.items[i].function;
-
-		if (function == MT_PLAN_NOWHERE)
-			continue;
-		is_known = true;
-		if (has_table)
-			planner->facts.items[function] |= MT_FACT_TABLE;
-	}
-	return is_known;
-}
-
 /* Straight back through the text, as compilers lay it out, to what wrote the register. */
 static bool is_understood(const struct mt_plan_range *range, uint64_t address, uint64_t begin,
 			  bool has_table)
@@ -232,7 +214,19 @@ void mt_plan_mark_reach(struct mt_planner *planner)
 
 		for (first = behind - 1; first > 0 && items[first - 1].address == address;)
 			first--;
-		if (note_table(planner, first, behind, mark_table(planner, address, limit)))
+		/* Those that take the address at FIRST and have the table behind it; false: what
+		 * was read as lea is in no function, and may be none. */
+		bool is_known = false;
+		for (size_t i = first; i < behind; i++) {
+			uint32_t function = planner->tables.items[i].function;
+
+			if (function == MT_PLAN_NOWHERE)
+				continue;
+			is_known = true;
+			if (mark_table(planner, address, limit))
+				planner->facts.items[function] |= MT_FACT_TABLE;
+		}
+		if (is_known)
 			limit = address;
 	}
 	mt_array_each (jump, &planner->jumps) {

@@ -232,20 +232,14 @@ static int add_range(struct mt_planner *planner, const struct mt_code_range *cod
 	return 0;
 }
 
-static int add_ranges(struct mt_planner *planner)
+int mt_plan_read_text(struct mt_planner *planner)
 {
 	struct mt_code code = {0};
 	int result = mt_code_read(planner->objfile, &code);
-
 	for (size_t i = 0; i < code.count && !result; i++)
 		result = add_range(planner, &code.items[i]);
 	mt_array_deinit(&code);
-	return result;
-}
-
-int mt_plan_read_text(struct mt_planner *planner)
-{
-	if (add_ranges(planner))
+	if (result)
 		return -1;
 	mt_array_each (range, &planner->ranges) {
 		/* Symbols stand for where reading has to begin anew, functions or not. */
