@@ -20,6 +20,13 @@ bool mt_time_conversion_is_known(const struct mt_time_conversion *conversion)
 	return conversion->mult != 0;
 }
 
+uint64_t mt_time_conversion_hz(const struct mt_time_conversion *conversion)
+{
+	return mt_time_conversion_is_known(conversion)
+		   ? (1000000000ull << conversion->shift) / conversion->mult
+		   : 0;
+}
+
 uint64_t mt_tsc_to_ns(const struct mt_time_conversion *conversion, uint64_t tsc)
 {
 	if (!mt_time_conversion_is_known(conversion))

@@ -25,6 +25,8 @@ struct mt_time_conversion {
 };
 
 bool mt_time_conversion_is_known(const struct mt_time_conversion *conversion);
+/* Of the time stamp counter; 0: not known. */
+uint64_t mt_time_conversion_hz(const struct mt_time_conversion *conversion);
 /* Without a known conversion both return their argument. */
 uint64_t mt_tsc_to_ns(const struct mt_time_conversion *conversion, uint64_t tsc);
 uint64_t mt_ns_to_tsc(const struct mt_time_conversion *conversion, uint64_t time_ns);

@@ -89,3 +89,18 @@ struct mt_error *mt_engine_choose(const char *name, const struct mt_engine_ops *
 		return mt_error_no_memory();
 	return mt_error_new(MT_ERROR_USAGE, "no engine \"%s\": there are auto%s", name, names.text);
 }
+
+struct mt_error *mt_engine_put_snapshot(struct mt_recording_writer *writer, pid_t pid, pid_t lwp,
+					uint64_t pc, uint32_t number, uint64_t time_ns)
+{
+	const struct mt_sideband note = {
+	    .time_ns = time_ns,
+	    .kind = MT_SIDEBAND_SAMPLE,
+	    .pid = pid,
+	    .tid = lwp,
+	    .cpu = -1,
+	    .sample = {.event = MT_NOTE_SNAPSHOT, .ip = pc, .weight = number},
+	};
+
+	return number ? mt_recording_writer_put(writer, &note) : NULL;
+}

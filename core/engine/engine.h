@@ -230,6 +230,11 @@ extern const struct mt_engine_ops *const mt_engines[];
 struct mt_error *mt_engine_choose(const char *name, const struct mt_engine_ops **out,
 				  struct mt_str *why);
 
+/* For an engine's snapshot(): the note that what was put of a thread, which stands at PC, belongs
+ * to snapshot NUMBER; 0: none.  Errors: the writer's. */
+struct mt_error *mt_engine_put_snapshot(struct mt_recording_writer *writer, pid_t pid, pid_t lwp,
+					uint64_t pc, uint32_t number, uint64_t time_ns);
+
 extern const struct mt_engine_ops mt_engine_pt;
 extern const struct mt_engine_ops mt_engine_step;
 extern const struct mt_engine_ops mt_engine_calls;

@@ -25,18 +25,6 @@ struct mt_error *mt_session_snapshot(struct mt_session *session)
 	return mt_session_read_rings(session, 0, ++session->result.snapshots, session->writer);
 }
 
-/* Where functions are patched, a thread that is hit runs code of ours. */
-static struct mt_error *tell_registers(struct mt_session *session, pid_t lwp, struct mt_str *out)
-{
-	struct user_regs_struct registers;
-
-	if (mt_session_engine_ops(session)->records_calls)
-		return NULL;
-	mt_try(mt_session_target_ops(session)->get_registers(session->target, lwp, &registers));
-	mt_breakpoint_registers_of(&registers, out);
-	return out->failed ? mt_error_no_memory() : NULL;
-}
-
 static struct mt_error *hit(struct mt_session *session, struct mt_session_thread *thread,
 			    uint32_t trigger, const struct mt_engine_news *news)
 {
@@ -50,7 +38,16 @@ static struct mt_error *hit(struct mt_session *session, struct mt_session_thread
 	thread->hit_pc = news->pc;
 	if (session->triggers.items[trigger - 1].mark)
 		return mt_session_put_mark(session, thread, news);
-	mt_try(tell_registers(session, thread->lwp, &registers));
+	/* Where functions are patched, a thread that is hit runs code of ours. */
+	if (!mt_session_engine_ops(session)->records_calls) {
+		struct user_regs_struct values;
+
+		mt_try(mt_session_target_ops(session)->get_registers(session->target, thread->lwp,
+								     &values));
+		mt_breakpoint_registers_of(&values, &registers);
+		if (registers.failed)
+			return mt_error_no_memory();
+	}
 	what.registers = registers.text;
 	session->result.hits++;
 	mt_try(mt_session_put_hit(session, thread, &what, news->time_ns));

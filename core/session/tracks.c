@@ -8,16 +8,6 @@
 #define RING_BYTES (256u << 10)
 #define FILES_LEFT 32
 
-static struct mt_error *open_counters(const struct mt_tracks *tracks, pid_t lwp,
-				      struct mt_event_set *set)
-{
-	int leader = mt_event_set_last(set);
-
-	mt_array_each (spec, &tracks->counters)
-		mt_try(mt_event_set_add(set, spec, lwp, leader, MT_TRACK_EVENTS, 0));
-	return NULL;
-}
-
 struct mt_error *mt_tracks_open(const struct mt_tracks *tracks, pid_t lwp, struct mt_event_set *set)
 {
 	for (uint32_t event = 0; event < MT_TRACK_EVENTS; event++)
@@ -25,17 +15,12 @@ struct mt_error *mt_tracks_open(const struct mt_tracks *tracks, pid_t lwp, struc
 			mt_try(mt_event_set_add(
 			    set, &tracks->specs[event], lwp, -1, event,
 			    tracks->options.ring_bytes ? tracks->options.ring_bytes : RING_BYTES));
-	return tracks->has[MT_TRACK_COUNTERS] ? open_counters(tracks, lwp, set) : NULL;
-}
-
-/* On ourselves, to learn what the machine allows. */
-static struct mt_error *try_out(const struct mt_tracks *tracks)
-{
-	struct mt_event_set set = {0};
-	struct mt_error *error = mt_tracks_open(tracks, 0, &set);
-
-	mt_event_set_deinit(&set);
-	return error;
+	if (!tracks->has[MT_TRACK_COUNTERS])
+		return NULL;
+	int leader = mt_event_set_last(set);
+	mt_array_each (spec, &tracks->counters)
+		mt_try(mt_event_set_add(set, spec, lwp, leader, MT_TRACK_EVENTS, 0));
+	return NULL;
 }
 
 struct mt_error *mt_tracks_create(const struct mt_tracks_options *options, struct mt_tracks **out)
@@ -53,7 +38,11 @@ struct mt_error *mt_tracks_create(const struct mt_tracks_options *options, struc
 	mt_perf_clock_init(&tracks->clock);
 	error = mt_tracks_choose(tracks);
 	if (!error && (tracks->counters.count || (tracks->choices & ~MT_TRACK_CHOICE_MARKS))) {
-		error = try_out(tracks);
+		struct mt_event_set set = {0};
+
+		/* On ourselves, to learn what the machine allows. */
+		error = mt_tracks_open(tracks, 0, &set);
+		mt_event_set_deinit(&set);
 		*out = tracks;
 	}
 	if (error || !*out) {

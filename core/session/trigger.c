@@ -120,17 +120,6 @@ static void found_loader(void *context, uint64_t address, const char *name)
 	    search->session->engine, search->process->pid, search->process->loader);
 }
 
-/* An engine that does not look at libraries itself stops where the dynamic loader speaks to
- * debuggers, so that triggers in them are found before they run.  Source: link.h, r_brk. */
-static struct mt_error *watch_loader(struct search *search)
-{
-	if (mt_session_breaks_in_registers(search->session) && search->mapping &&
-	    search->mapping->objfile)
-		mt_objfile_find_name(search->mapping->objfile, "_dl_debug_state", found_loader,
-				     search);
-	return search->error;
-}
-
 struct mt_error *mt_session_find_triggers(struct mt_session *session,
 					  struct mt_session_process *process,
 					  const struct mt_mapping *mapping)
@@ -144,8 +133,14 @@ struct mt_error *mt_session_find_triggers(struct mt_session *session,
 	error = mt_space_add(search.space, mapping);
 	if (!error)
 		search.mapping = mt_space_find(search.space, mapping->start);
-	if (!error)
-		error = watch_loader(&search);
+	/* An engine that does not look at libraries itself stops where the dynamic loader speaks to
+	 * debuggers, so that triggers in them are found before they run.  Source: link.h, r_brk. */
+	if (!error && mt_session_breaks_in_registers(session) && search.mapping &&
+	    search.mapping->objfile) {
+		mt_objfile_find_name(search.mapping->objfile, "_dl_debug_state", found_loader,
+				     &search);
+		error = search.error;
+	}
 	for (size_t i = 0; !error && i < session->triggers.count; i++) {
 		search.number = (uint32_t)i + 1;
 		error = find_one(&search);

@@ -188,26 +188,21 @@ static struct mt_error *put_hit(struct taking *taking, struct mt_session_watch_s
 				  mt_tsc_to_ns(&session->conversion, tsc));
 }
 
-static struct mt_error *tell_engine(const struct taking *taking, uint64_t pc)
-{
-	struct mt_session *session = taking->session;
-	const struct mt_engine_group_ops *group = mt_session_engine_ops(session)->group;
-
-	return group ? group->hit(session->engine, taking->thread->lwp, pc) : NULL;
-}
-
 static struct mt_error *take(void *context, const struct perf_event_header *record)
 {
+	struct taking *taking = context;
+	const struct mt_engine_group_ops *group = mt_session_engine_ops(taking->session)->group;
 	struct mt_session_watch_site *site;
 	struct mt_ring_sample sample;
 
 	if (!mt_breakpoint_sample(record, &sample))
 		return NULL;
-	site = site_of(context, sample.id);
+	site = site_of(taking, sample.id);
 	if (!site)
 		return NULL;
-	mt_try(tell_engine(context, sample.ip));
-	return put_hit(context, site, &sample);
+	if (group)
+		mt_try(group->hit(taking->session->engine, taking->thread->lwp, sample.ip));
+	return put_hit(taking, site, &sample);
 }
 
 bool mt_session_is_hit(const struct mt_stop *stop)

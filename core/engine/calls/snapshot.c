@@ -260,17 +260,9 @@ static struct mt_error *put_all(struct snapshot *snapshot, struct mt_recording_w
 	mt_try(mt_calls_put_throttled(snapshot->engine, writer));
 	mt_array_each (history, &snapshot->histories) {
 		mt_try(put_history(snapshot->engine, history, writer));
-		struct mt_sideband note = {
-		    .time_ns = mt_tsc_to_ns(&snapshot->engine->options.conversion, snapshot->tsc),
-		    .kind = MT_SIDEBAND_SAMPLE,
-		    .pid = history->pid,
-		    .tid = history->lwp,
-		    .cpu = -1,
-		    .sample = {.event = MT_NOTE_SNAPSHOT,
-			       .ip = history->pc,
-			       .weight = snapshot->number},
-		};
-		mt_try(snapshot->number ? mt_recording_writer_put(writer, &note) : NULL);
+		mt_try(mt_engine_put_snapshot(
+		    writer, history->pid, history->lwp, history->pc, snapshot->number,
+		    mt_tsc_to_ns(&snapshot->engine->options.conversion, snapshot->tsc)));
 	}
 	return NULL;
 }

@@ -9,18 +9,12 @@
 
 #define ONLINE "/sys/devices/system/cpu/online"
 
-static struct mt_pt_buffer *find_ring(const struct mt_pt_engine *engine, int cpu)
-{
-	for (struct mt_pt_buffer *ring = engine->rings; ring; ring = ring->next)
-		if (ring->cpu == cpu)
-			return ring;
-	return NULL;
-}
-
 static struct mt_error *add_cpu(struct mt_pt_engine *engine, pid_t pid, pid_t lwp, int cpu)
 {
-	struct mt_pt_buffer *ring = find_ring(engine, cpu);
+	struct mt_pt_buffer *ring = engine->rings;
 
+	while (ring && ring->cpu != cpu)
+		ring = ring->next;
 	return ring ? mt_pt_buffer_join(engine, ring, lwp)
 		    : mt_pt_buffer_open_cpu(engine, pid, lwp, cpu);
 }

@@ -107,14 +107,11 @@ static struct mt_error *put_ring(struct mt_pt_engine *engine, struct mt_pt_buffe
 	if (!mt_aux_news_bytes(&ring->news))
 		return NULL;
 	mt_try(put_piece(engine, ring, writer));
-	const struct mt_pt_thread *thread = mt_pt_find(engine, ring->lwp);
-	struct mt_sideband note = record_of(ring, MT_SIDEBAND_SAMPLE, to_ns(engine, ring->tsc));
-	if (!number || ring->cpu >= 0)
+	if (ring->cpu >= 0)
 		return NULL;
-	note.sample.event = MT_NOTE_SNAPSHOT;
-	note.sample.ip = thread ? thread->pc : 0;
-	note.sample.weight = number;
-	return mt_recording_writer_put(writer, &note);
+	const struct mt_pt_thread *thread = mt_pt_find(engine, ring->lwp);
+	return mt_engine_put_snapshot(writer, ring->pid, ring->lwp, thread ? thread->pc : 0, number,
+				      to_ns(engine, ring->tsc));
 }
 
 static bool is_wanted(const struct mt_pt_buffer *ring, pid_t lwp)

@@ -16,7 +16,6 @@
 #define CTC_MASK   0xffff
 #define MTC_MASK   0xff
 #define HZ_PER_MHZ 1000000ull
-#define NS_PER_S   1000000000ull
 
 struct scan {
 	const struct mt_pt_engine *engine;
@@ -50,15 +49,6 @@ static struct mt_error *put(const struct scan *scan, enum mt_recording_note kind
 	return scan->tsc ? mt_recording_writer_put(scan->writer, &note) : NULL;
 }
 
-static uint64_t tsc_hz(const struct mt_pt_engine *engine)
-{
-	const struct mt_time_conversion *conversion = &engine->options.conversion;
-
-	if (!mt_time_conversion_is_known(conversion))
-		return 0;
-	return (NS_PER_S << conversion->shift) / conversion->mult;
-}
-
 static struct mt_error *take_ratio(struct scan *scan, uint64_t ratio)
 {
 	const struct mt_pt_engine *engine = scan->engine;
@@ -67,7 +57,10 @@ static struct mt_error *take_ratio(struct scan *scan, uint64_t ratio)
 	if (!engine->options.pt.power_events || ratio == scan->ratio || !nominal)
 		return NULL;
 	scan->ratio = ratio;
-	return put(scan, MT_NOTE_COUNTER, ratio * tsc_hz(engine) / nominal / HZ_PER_MHZ, FREQUENCY);
+	return put(scan, MT_NOTE_COUNTER,
+		   ratio * mt_time_conversion_hz(&engine->options.conversion) / nominal /
+		       HZ_PER_MHZ,
+		   FREQUENCY);
 }
 
 static struct mt_error *take_written(const struct scan *scan, uint64_t value)

@@ -341,21 +341,6 @@ static struct mt_error *put_piece(struct mt_step_engine *engine,
 	return mt_recording_writer_put_aux(writer, piece, bytes);
 }
 
-static struct mt_error *put_note(struct mt_step_engine *engine, const struct mt_step_thread *thread,
-				 uint32_t number, uint64_t tsc, struct mt_recording_writer *writer)
-{
-	struct mt_sideband note = {
-	    .time_ns = mt_tsc_to_ns(&engine->options.conversion, tsc),
-	    .kind = MT_SIDEBAND_SAMPLE,
-	    .pid = thread->pid,
-	    .tid = thread->lwp,
-	    .cpu = -1,
-	    .sample = {.event = MT_NOTE_SNAPSHOT, .ip = thread->pc, .weight = number},
-	};
-
-	return number ? mt_recording_writer_put(writer, &note) : NULL;
-}
-
 static struct mt_error *put_ring(struct mt_step_engine *engine, struct mt_step_thread *thread,
 				 uint32_t number, uint64_t tsc, struct mt_recording_writer *writer)
 {
@@ -382,7 +367,10 @@ static struct mt_error *put_ring(struct mt_step_engine *engine, struct mt_step_t
 	piece.size = size;
 	struct mt_error *error = put_piece(engine, thread, &piece, bytes, writer);
 	free(bytes);
-	return error ? error : put_note(engine, thread, number, tsc, writer);
+	if (error)
+		return error;
+	return mt_engine_put_snapshot(writer, thread->pid, thread->lwp, thread->pc, number,
+				      mt_tsc_to_ns(&engine->options.conversion, tsc));
 }
 
 static struct mt_error *snapshot(struct mt_engine *base, pid_t lwp, uint32_t number,

@@ -8,20 +8,12 @@
 
 #define BUS_HZ            100000000ull
 #define DEFAULT_RATIO     128 /* TSC ticks a crystal clock tick */
-#define MTC_PERIOD        12  /* about 0.2 ms: a step takes 0.02 ms, and has its own time */
-#define NS_PER_S          1000000000ull
+#define MTC_PERIOD        12  /* about 0.2 ms: a step takes 0.02 ms, and has its time in itself */
 #define GREATEST_NONTURBO 255
-
-static uint64_t tsc_hz(const struct mt_time_conversion *conversion)
-{
-	if (!mt_time_conversion_is_known(conversion))
-		return 0;
-	return (NS_PER_S << conversion->shift) / conversion->mult;
-}
 
 static uint8_t max_nonturbo_ratio(const struct mt_time_conversion *conversion)
 {
-	uint64_t ratio = (tsc_hz(conversion) + BUS_HZ / 2) / BUS_HZ;
+	uint64_t ratio = (mt_time_conversion_hz(conversion) + BUS_HZ / 2) / BUS_HZ;
 
 	if (!ratio)
 		return 1;
