@@ -207,7 +207,7 @@ static struct mt_error *run_until_return(struct remote_call *remote, int timeout
 		if (!remote->status) {
 			remote->lwp->state = MT_PTRACE_RUNNING;
 			return mt_error_new(MT_ERROR_BUSY,
-					    "thread %d did not come back from a function within "
+					    "a remote call in thread %d did not return within "
 					    "%d ms",
 					    lwp, timeout_ms);
 		}

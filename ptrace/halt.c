@@ -20,17 +20,6 @@ static bool is_our_interrupt(struct mt_ptrace_lwp *lwp, int status)
 	return WSTOPSIG(status) == SIGTRAP || (lwp->in_group && !lwp->listens);
 }
 
-/* Until a child's state may have changed.  SIGCHLD is blocked while a target lives. */
-static void wait_a_while(void)
-{
-	const struct timespec patience = {.tv_nsec = PATIENCE_MS * 1000000};
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGCHLD);
-	sigtimedwait(&set, NULL, &patience);
-}
-
 static bool is_at_end(const struct mt_ptrace_lwp *lwp)
 {
 	siginfo_t told = {0};
@@ -69,7 +58,13 @@ static int wait_for_stop(struct mt_ptrace_target *target, const struct mt_ptrace
 			return -1;
 		if (i > PATIENCE_MS && (lwp->in_vfork || waits_for_threads(target, lwp)))
 			return 0;
-		wait_a_while();
+		/* Until a child's state may have changed.  SIGCHLD is blocked while a target lives.
+		 */
+		const struct timespec patience = {.tv_nsec = PATIENCE_MS * 1000000};
+		sigset_t set;
+		sigemptyset(&set);
+		sigaddset(&set, SIGCHLD);
+		sigtimedwait(&set, NULL, &patience);
 	}
 }
 

@@ -96,12 +96,12 @@ static struct mt_error *start(const struct mt_launch *launch, pid_t pid, struct 
 		if (errnum == ENOEXEC)
 			return mt_error_new(
 			    MT_ERROR_FORMAT,
-			    "cannot run %s: it is no program for this machine (a script "
+			    "cannot run %s: it is not a program for this machine (a script "
 			    "needs a first line such as \"#!/bin/sh\")",
 			    launch->path);
 		return mt_error_errno(errnum, "cannot run %s", launch->path);
 	}
-	return mt_error_errno(failure, "%s ended before it began", launch->path);
+	return mt_error_errno(failure, "%s ended before it could be traced", launch->path);
 }
 
 static struct mt_error *enter(struct mt_ptrace_target *target, pid_t pid)

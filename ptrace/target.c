@@ -83,14 +83,6 @@ static struct mt_error *each_map(struct mt_target *base, pid_t pid,
 	return mt_proc_each_map(pid, found, context);
 }
 
-/* A signal that stops the whole process was given to one thread. */
-static void expect_group_stop(struct mt_ptrace_target *target, pid_t pid)
-{
-	for (struct mt_ptrace_lwp *lwp = target->lwps; lwp; lwp = lwp->hh.next)
-		if (lwp->pid == pid)
-			lwp->in_group = false;
-}
-
 static struct mt_error *resume(struct mt_target *base, pid_t lwp, enum mt_resume how, int signal)
 {
 	static const enum __ptrace_request requests[] = {
@@ -107,8 +99,12 @@ static struct mt_error *resume(struct mt_target *base, pid_t lwp, enum mt_resume
 	known->state = MT_PTRACE_RUNNING;
 	known->stepping = how == MT_RESUME_STEP;
 	known->listens = how == MT_RESUME_LISTEN;
-	if (signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU)
-		expect_group_stop(target_of(base), known->pid);
+	if (signal != SIGSTOP && signal != SIGTSTP && signal != SIGTTIN && signal != SIGTTOU)
+		return NULL;
+	/* A signal that stops the whole process was given to one thread. */
+	for (struct mt_ptrace_lwp *other = target_of(base)->lwps; other; other = other->hh.next)
+		if (other->pid == known->pid)
+			other->in_group = false;
 	return NULL;
 }
 

@@ -98,8 +98,8 @@ struct mt_error *mt_session_put_maps(struct mt_session *session, struct mt_sessi
 	/* PR_SET_DUMPABLE: only root may look at it any more. */
 	if (!session->hidden_is_told)
 		mt_log(session->options->engine.log, MT_LOG_WARNING,
-		       "libraries that process %d loads from now on have no names, and triggers "
-		       "are not found in them: %s (it asked the system for that; root may)",
+		       "libraries that process %d loads from now on will have no symbols and no "
+		       "triggers: %s (it made itself undumpable; run as root)",
 		       process->pid, mt_error_message(error));
 	session->hidden_is_told = true;
 	mt_error_destroy(error);

@@ -111,8 +111,8 @@ void mt_tracks_add_thread(struct mt_tracks *tracks, pid_t lwp)
 	if (thread && error && find(tracks, lwp))
 		forget(tracks, thread);
 	if (error && mt_error_code(error) != MT_ERROR_GONE && !tracks->complained) {
-		mt_log(tracks->options.log, MT_LOG_WARNING,
-		       "a thread is recorded without events: %s", mt_error_message(error));
+		mt_log(tracks->options.log, MT_LOG_WARNING, "recording a thread without events: %s",
+		       mt_error_message(error));
 		tracks->complained = true;
 	}
 	mt_error_destroy(error);

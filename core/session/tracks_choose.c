@@ -19,10 +19,11 @@ static struct mt_error *add_word(const char *word, size_t length, unsigned *choi
 			*choices |= 1u << i;
 			return NULL;
 		}
-	return mt_error_new(MT_ERROR_USAGE,
-			    "no kind of events: \"%.*s\" (it can be sched, faults, syscalls, "
-			    "marks, or several with a comma between them)",
-			    (int)length, word);
+	return mt_error_new(
+	    MT_ERROR_USAGE,
+	    "unknown event \"%.*s\": must be sched, faults, syscalls or marks, or several "
+	    "separated by commas",
+	    (int)length, word);
 }
 
 static struct mt_error *read_words(const char *const *lists, unsigned *choices)

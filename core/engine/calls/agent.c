@@ -11,11 +11,6 @@
 
 #define AGENT_NAME "libmtrace-agent.so"
 
-static struct mt_error *strange(const char *path)
-{
-	return mt_error_new(MT_ERROR_FORMAT, "%s is not the agent of this build", path);
-}
-
 static bool find_template(Elf *elf, uint64_t *address)
 {
 	size_t count = 0;
@@ -90,7 +85,8 @@ struct mt_error *mt_calls_agent_find(struct mt_calls_agent *agent)
 	if (!error &&
 	    (!find_template(file.elf, &agent->template) ||
 	     !find_offset_word(file.elf, &agent->offset_word) || !find_symbols(file.elf, agent)))
-		error = strange(agent->path);
+		error =
+		    mt_error_new(MT_ERROR_FORMAT, "%s is not the agent of this build", agent->path);
 	mt_elf_file_close(&file);
 	return error;
 }

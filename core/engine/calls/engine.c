@@ -314,7 +314,7 @@ static struct mt_error *give_stamp(struct mt_calls_engine *engine, struct mt_cal
 		return NULL;
 	thread->space->stampless = true;
 	mt_log(engine->options.log, MT_LOG_WARNING,
-	       "process %d forbade itself to read the time stamp counter (strict seccomp, "
+	       "process %d disabled the time stamp counter for itself (strict seccomp, "
 	       "PR_SET_TSC): %s from now on",
 	       thread->space->pid,
 	       thread->space->attached ? "it is not recorded" : "recording it is slow");

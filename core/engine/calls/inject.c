@@ -21,13 +21,6 @@ static struct mt_error *map(struct mt_calls_engine *engine, pid_t lwp, uint64_t 
 	return mt_calls_system(engine, lwp, "map memory", SYS_mmap, arguments, address);
 }
 
-static struct mt_error *write_code(struct mt_calls_engine *engine,
-				   const struct mt_calls_space *space, uint64_t code)
-{
-	return engine->target->ops->write(engine->target, space->pid, code, mt_inject_code,
-					  MT_INJECT_BYTES);
-}
-
 struct mt_error *mt_calls_inject_begin(struct mt_calls_engine *engine, struct mt_calls_space *space)
 {
 	if (!engine->target->ops->set_injected || space->inject_code)
@@ -47,7 +40,8 @@ struct mt_error *mt_calls_inject(struct mt_calls_engine *engine, struct mt_calls
 	if (!ops->set_injected || space->inject_code)
 		return mt_calls_inject_give_up(engine, space);
 	mt_try(map(engine, lwp, PAGE, PROT_READ | PROT_EXEC, &space->inject_code));
-	mt_try(write_code(engine, space, space->inject_code));
+	mt_try(engine->target->ops->write(engine->target, space->pid, space->inject_code,
+					  mt_inject_code, MT_INJECT_BYTES));
 	mt_try(ops->set_injected(engine->target, space->pid, space->inject_code,
 				 space->inject_stack + MT_INJECT_STACK_BYTES));
 	return mt_calls_inject_give_up(engine, space);

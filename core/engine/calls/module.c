@@ -146,7 +146,7 @@ struct mt_error *mt_calls_module_create(struct mt_calls_engine *engine,
 	if (file->plan && !file->plan->functions.count && !file->unknown_told)
 		mt_log(engine->options.log, MT_LOG_WARNING,
 		       "calls in %s are not recorded: it has neither symbols nor unwind tables "
-		       "(.eh_frame) that tell where functions begin",
+		       "(.eh_frame), which show where functions begin",
 		       file->path);
 	file->unknown_told = true;
 	if (!file->plan || !file->plan->patches.count ||

@@ -213,8 +213,8 @@ static struct mt_error *begin(struct mt_calls_engine *engine, struct mt_calls_sp
 				      &offset, sizeof(offset)) != sizeof(offset)) {
 		space->stage = MT_CALLS_REFUSED;
 		mt_log(engine->options.log, MT_LOG_WARNING,
-		       "no calls of process %d are recorded: its dynamic loader did not load %s "
-		       "(--engine step can do it)",
+		       "not recording the calls of process %d: its dynamic loader did not load %s "
+		       "(--engine step can)",
 		       space->pid, engine->agent.path);
 		return NULL;
 	}
@@ -344,7 +344,7 @@ static struct mt_error *update(struct mt_calls_engine *engine, struct mt_calls_s
 			walk->space->sandbox_told = true;
 			mt_log(walk->engine->options.log, MT_LOG_WARNING,
 			       "calls in libraries that process %d loads from now on are not "
-			       "recorded (%s is the first): it is under seccomp by now",
+			       "recorded (%s is the first): it is under seccomp now",
 			       walk->space->pid, seen->map.path);
 		}
 		return NULL;
@@ -384,11 +384,10 @@ struct mt_error *mt_calls_space_update(struct mt_calls_engine *engine, struct mt
 		return error;
 	/* PR_SET_DUMPABLE: only root may look at it any more.  What is patched stays so. */
 	space->unseen = true;
-	mt_log(
-	    engine->options.log, MT_LOG_WARNING,
-	    "calls in libraries that process %d loads from now on are not recorded: %s (it asked "
-	    "the system for that; root may)",
-	    space->pid, mt_error_message(error));
+	mt_log(engine->options.log, MT_LOG_WARNING,
+	       "calls in libraries that process %d loads from now on are not recorded: %s "
+	       "(it made itself undumpable; run as root)",
+	       space->pid, mt_error_message(error));
 	mt_error_destroy(error);
 	return NULL;
 }

@@ -187,7 +187,7 @@ static struct mt_error *throttle(struct mt_calls_engine *engine, struct mt_calls
 	uint64_t start = module->file->plan->functions.items[function].start;
 	const struct mt_symbol *symbol = mt_objfile_symbol_at(objfile, start);
 	const char *name = symbol ? mt_objfile_symbol_name(objfile, symbol) : NULL;
-	one.name = name ? name : "a function without a name";
+	one.name = name ? name : "an unnamed function";
 	if (mt_array_push(&engine->throttled, one))
 		return mt_error_no_memory();
 	mt_log(engine->options.log, MT_LOG_INFO, "throttled, not recorded from now on: %s",

@@ -21,20 +21,6 @@ struct mt_pt_thread *mt_pt_find(const struct mt_pt_engine *engine, pid_t lwp)
 	return thread;
 }
 
-static struct mt_error *configure(struct mt_pt_engine *engine)
-{
-	const struct mt_pmu_settings settings = {
-	    .resolution = engine->options.pt.resolution,
-	    .no_return_compression = engine->options.pt.no_return_compression,
-	    .ptwrite = engine->options.pt.ptwrite,
-	    .power_events = engine->options.pt.power_events,
-	    .ring_bytes = engine->options.ring_bytes,
-	};
-
-	mt_try(mt_pmu_read("", &engine->pmu));
-	return mt_pmu_configure(&engine->pmu, &settings, &engine->config);
-}
-
 static struct mt_error *create(struct mt_target *target, const struct mt_engine_options *options,
 			       struct mt_engine **out)
 {
@@ -47,7 +33,16 @@ static struct mt_error *create(struct mt_target *target, const struct mt_engine_
 	engine->options = *options;
 	if (!engine->options.ring_bytes)
 		engine->options.ring_bytes = MT_ENGINE_DEFAULT_RING_BYTES;
-	struct mt_error *error = configure(engine);
+	const struct mt_pmu_settings settings = {
+	    .resolution = options->pt.resolution,
+	    .no_return_compression = options->pt.no_return_compression,
+	    .ptwrite = options->pt.ptwrite,
+	    .power_events = options->pt.power_events,
+	    .ring_bytes = engine->options.ring_bytes,
+	};
+	struct mt_error *error = mt_pmu_read("", &engine->pmu);
+	if (!error)
+		error = mt_pmu_configure(&engine->pmu, &settings, &engine->config);
 	if (error) {
 		free(engine);
 		return error;

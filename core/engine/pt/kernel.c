@@ -53,24 +53,6 @@ static void find_text(FILE *kallsyms, uint64_t *start, uint64_t *end)
 	}
 }
 
-static struct mt_error *put_text(const char *root, uint64_t time_ns,
-				 struct mt_recording_writer *writer)
-{
-	FILE *kallsyms = open_proc(root, "kallsyms");
-	uint64_t start = 0, end = 0;
-
-	if (!kallsyms)
-		return mt_error_errno(errno, "cannot read %s/proc/kallsyms", root);
-	find_text(kallsyms, &start, &end);
-	fclose(kallsyms);
-	if (!start || end <= start)
-		return mt_error_new(
-		    MT_ERROR_PERMISSION,
-		    "the kernel hides its addresses (/proc/kallsyms has none): run as root, or "
-		    "sudo sysctl kernel.kptr_restrict=0");
-	return put(KERNEL_NAME, start, end, time_ns, writer);
-}
-
 /* "ext4 1036288 2 - Live 0xffffffffc0400000" */
 static struct mt_error *put_modules(const char *root, uint64_t time_ns,
 				    struct mt_recording_writer *writer)
@@ -94,6 +76,18 @@ static struct mt_error *put_modules(const char *root, uint64_t time_ns,
 struct mt_error *mt_pt_put_kernel(const char *root, uint64_t time_ns,
 				  struct mt_recording_writer *writer)
 {
-	mt_try(put_text(root, time_ns, writer));
+	FILE *kallsyms = open_proc(root, "kallsyms");
+	uint64_t start = 0, end = 0;
+
+	if (!kallsyms)
+		return mt_error_errno(errno, "cannot read %s/proc/kallsyms", root);
+	find_text(kallsyms, &start, &end);
+	fclose(kallsyms);
+	if (!start || end <= start)
+		return mt_error_new(MT_ERROR_PERMISSION,
+				    "the kernel hides where its code lies (/proc/kallsyms has no "
+				    "addresses): run as root, or sudo sysctl "
+				    "kernel.kptr_restrict=0");
+	mt_try(put(KERNEL_NAME, start, end, time_ns, writer));
 	return put_modules(root, time_ns, writer);
 }

@@ -194,17 +194,6 @@ static int finish(struct mt_planner *planner)
 	return 0;
 }
 
-static struct mt_error *check(const struct mt_objfile *objfile)
-{
-	if (mt_objfile_has_sections(objfile))
-		return NULL;
-	return mt_error_new(
-	    MT_ERROR_UNSUPPORTED,
-	    "cannot patch %s: it has no section table, so its jump targets are unknown; exclude "
-	    "it, or use another engine",
-	    mt_objfile_path(objfile));
-}
-
 static struct mt_error *check_cancelled(const struct mt_plan_options *options)
 {
 	if (!options || !options->cancelled || !options->cancelled(options->cancelled_context))
@@ -214,7 +203,11 @@ static struct mt_error *check_cancelled(const struct mt_plan_options *options)
 
 static struct mt_error *make(struct mt_planner *planner, const struct mt_plan_options *options)
 {
-	mt_try(check(planner->objfile));
+	if (!mt_objfile_has_sections(planner->objfile))
+		return mt_error_new(MT_ERROR_UNSUPPORTED,
+				    "cannot patch %s: it has no section table, so its jump targets "
+				    "are unknown; exclude it, or use another engine",
+				    mt_objfile_path(planner->objfile));
 	if (add_functions(planner, options) || mt_plan_read_text(planner))
 		return mt_error_no_memory();
 	mt_try(check_cancelled(options));
