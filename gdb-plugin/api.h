@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What scripts may call: mtrace.start(), stop(), snapshot(), triggers(); mtrace.pyi has them. */
+/* The functions of the module: mtrace.start(), stop(), snapshot(), triggers(); see mtrace.pyi. */
 #ifndef MT_GDB_PLUGIN_API_H
 #define MT_GDB_PLUGIN_API_H
 

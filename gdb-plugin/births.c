@@ -17,9 +17,9 @@ static PyObject *pause_at(PyObject *self, bool on)
 	if (!inferior)
 		return NULL;
 	if (mt_live_is_recording(&inferior->live) && mt_gdb_pid() == inferior->live.pid) {
-		mt_auto(mt_py) PyObject *told =
-		    mt_py_tell(mt_session_pause(inferior->live.session, mt_gdb_lwp(), on));
-		(void)told;
+		mt_auto(mt_py) PyObject *none =
+		    mt_py_report(mt_session_pause(inferior->live.session, mt_gdb_lwp(), on));
+		(void)none;
 	}
 	Py_RETURN_FALSE;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* fork and exec, of which GDB 13 tells no event.
+/* fork and exec, which GDB 13 reports by no event.
  *
  * A child that GDB lets go has the patches, and would write into its parent's ring: so its parent
  * is paused around the system call in the C library's _Fork, by two internal breakpoints.  After
@@ -18,7 +18,7 @@ struct mt_births {
 
 /* GDB read the symbols of a file, for the selected inferior. */
 struct mt_error *mt_births_new_objfile(const char *path);
-/* Without the breakpoints, until RESTORE when the inferior is selected again. */
+/* Removes the breakpoints, until RESTORE when the inferior is selected again. */
 void mt_births_withdraw(struct mt_births *births);
 struct mt_error *mt_births_restore(struct mt_inferior *inferior);
 /* The program ended, or is not recorded any more. */

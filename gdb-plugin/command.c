@@ -6,36 +6,35 @@
 #include "command/command.h"
 #include "complete.h"
 #include "gdb.h"
+#include "settings.h"
 
-static PyObject *end(struct mt_error *error)
+/* RUN gets what self knows, and the arguments as they were typed. */
+static PyObject *call(PyObject *self, PyObject *args,
+		      struct mt_error *(*run)(const void *what, const char *text))
 {
-	struct mt_error *interrupted = mt_gdb_interrupted();
-
-	if (interrupted) {
-		mt_error_destroy(error);
-		error = interrupted;
-	}
-	return mt_py_answer(error);
-}
-
-static char *argument_of(PyObject *args)
-{
-	PyObject *text = PyTuple_GetItem(args, 0);
-	char *argument = text ? mt_py_text(text) : NULL;
+	PyObject *argument = PyTuple_GetItem(args, 0);
+	char *text = argument ? mt_py_text(argument) : NULL;
 
 	PyErr_Clear();
-	return argument;
+	struct mt_error *error = text ? run(mt_py_context(self), text) : mt_error_no_memory();
+	struct mt_error *interrupted = mt_gdb_interrupted();
+	free(text);
+	if (!interrupted)
+		return mt_py_answer(error);
+	mt_error_destroy(error);
+	return mt_py_answer(interrupted);
+}
+
+static struct mt_error *run_command(const void *command, const char *text)
+{
+	struct mt_command_context context = mt_gdb_context();
+
+	return mt_command_run_line(&context, command, text);
 }
 
 static PyObject *invoke(PyObject *self, PyObject *args)
 {
-	struct mt_command_context context = mt_gdb_context();
-	char *text = argument_of(args);
-	PyObject *done = end(text ? mt_command_run_line(&context, mt_py_context(self), text)
-				  : mt_error_no_memory());
-
-	free(text);
-	return done;
+	return call(self, args, run_command);
 }
 
 struct prefix {
@@ -55,31 +54,26 @@ static const struct prefix prefixes[] = {
     {"show mtrace", "Show how mtrace records and writes.", NULL},
 };
 
-static const char *const parameters[] = {"engine", "buffer-size", "timestamps",  "events",
-					 "output", "on-crash",    "history-size"};
-
-static struct mt_error *run_prefix(const struct prefix *prefix, const char *text)
+static struct mt_error *run_prefix(const void *what, const char *text)
 {
+	const struct prefix *prefix = what;
+
 	if (*text)
 		return mt_error_new(MT_ERROR_USAGE,
 				    "Undefined %s command: \"%s\".  Try \"help %s\".", prefix->name,
 				    text, prefix->name);
 	if (prefix->bare)
 		return mt_gdb_execute(prefix->bare, NULL);
-	for (size_t i = 0; i < sizeof(parameters) / sizeof(parameters[0]); i++) {
-		mt_gdb_printf("%s:  ", parameters[i]);
-		mt_try(mt_gdb_executef(NULL, "show mtrace %s", parameters[i]));
+	for (enum mt_live_setting which = 0; which < MT_LIVE_SETTINGS; which++) {
+		mt_gdb_printf("%s:  ", mt_setting_name(which));
+		mt_try(mt_gdb_executef(NULL, "show mtrace %s", mt_setting_name(which)));
 	}
 	return NULL;
 }
 
 static PyObject *invoke_prefix(PyObject *self, PyObject *args)
 {
-	char *text = argument_of(args);
-	PyObject *done = end(text ? run_prefix(mt_py_context(self), text) : mt_error_no_memory());
-
-	free(text);
-	return done;
+	return call(self, args, run_prefix);
 }
 
 static struct mt_error *make_prefix(const struct prefix *prefix)

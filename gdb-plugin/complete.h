@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What may come next in a command line that is being typed. */
+/* Completion of the command line that is being typed. */
 #ifndef MT_GDB_PLUGIN_COMPLETE_H
 #define MT_GDB_PLUGIN_COMPLETE_H
 

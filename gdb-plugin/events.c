@@ -67,7 +67,7 @@ static struct mt_error *on_new_thread(PyObject *event)
 	return mt_inferior_new_thread(inferior, (pid_t)pid, lwp > 0 ? (pid_t)lwp : (pid_t)pid);
 }
 
-/* What GDB keeps in $_exitsignal, unless it killed the program itself, while that stood still. */
+/* GDB keeps it in $_exitsignal, unless it killed the program itself, while that was stopped. */
 static int exit_signal(const struct mt_live *live)
 {
 	if (live->state < MT_LIVE_SHOWN)
@@ -81,7 +81,7 @@ static int exit_signal(const struct mt_live *live)
 	return (int)signal;
 }
 
-/* Of a program that is let go it comes too; one that a signal ended has no exit code. */
+/* Comes for a detached program, too; one that a signal ended has no exit code. */
 static struct mt_error *on_exited(PyObject *event)
 {
 	mt_auto(mt_py) PyObject *object = PyObject_GetAttrString(event, "inferior");
@@ -146,7 +146,7 @@ static PyObject *take(PyObject *self, PyObject *argument)
 {
 	struct event *event = mt_py_context(self);
 
-	return event ? mt_py_tell(event->take(argument)) : NULL;
+	return event ? mt_py_report(event->take(argument)) : NULL;
 }
 
 static struct mt_error *connect(PyObject *registries, struct event *event)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What GDB tells of the program, put into the session's terms. */
+/* Passes GDB's events on to the recordings, in the session's terms. */
 #ifndef MT_GDB_PLUGIN_EVENTS_H
 #define MT_GDB_PLUGIN_EVENTS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What of GDB's own we ask for, in C. */
+/* GDB's Python functions, for C. */
 #ifndef MT_GDB_PLUGIN_GDB_H
 #define MT_GDB_PLUGIN_GDB_H
 
@@ -7,42 +7,42 @@
 #include "command/command.h"
 #include "py.h"
 
-/* A command line.  output NULL: what it prints is shown; else it is appended there. */
+/* Runs a command line.  Its output is appended to OUTPUT; NULL: it is shown. */
 struct mt_error *mt_gdb_execute(const char *command, struct mt_str *output);
 struct mt_error *mt_gdb_executef(struct mt_str *output, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* To GDB's standard output.  After Ctrl-C or "q" at the pager nothing more is shown, and
+/* Prints to GDB's standard output.  After Ctrl-C or "q" at the pager nothing more is shown, and
  * mt_gdb_interrupted() gives the error, once. */
 void mt_gdb_print(const char *text);
 void mt_gdb_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* A line "mtrace: TEXT" to GDB's standard error. */
+/* Prints a line "mtrace: TEXT" to GDB's standard error. */
 void mt_gdb_warn(const char *text);
-/* To the same, as it is. */
+/* Prints to the same, as it is. */
 void mt_gdb_print_error(const char *text);
 struct mt_error *mt_gdb_interrupted(void);
-/* It was seen elsewhere; and whether it was. */
+/* Ctrl-C was seen elsewhere; and whether it was. */
 void mt_gdb_interrupt(void);
 bool mt_gdb_is_interrupted(void);
 
-/* For the core's commands: prints, warns and stops as above. */
+/* Of the core's commands: prints, warns and stops as above. */
 struct mt_command_context mt_gdb_context(void);
 
 /* $NAME */
 void mt_gdb_set_convenience(const char *name, long long value);
 
 /* How GDB reaches the selected inferior: "native", "core", "remote" …, the caller's to free; NULL:
- * it does not, or cannot tell. */
+ * it does not, or it is not known. */
 char *mt_gdb_connection(void);
-/* By `record`, of whatever method. */
+/* Whether GDB's own `record` is on, by whatever method. */
 bool mt_gdb_is_recording(void);
-/* Of a setting that is on or off. */
+/* The value of a setting that is on or off. */
 bool mt_gdb_parameter(const char *name);
 /* GDB's number of the selected inferior. */
 int mt_gdb_inferior(void);
-/* One with a process, and some thread of it, without a word to the user. */
+/* Selects one with a process, and some thread of it, silently. */
 struct mt_error *mt_gdb_select_inferior(int number);
-/* Of the selected inferior and thread; 0: none. */
+/* The process and LWP of the selected inferior and thread; 0: none. */
 pid_t mt_gdb_pid(void);
 pid_t mt_gdb_lwp(void);
 /* Whether the selected thread runs, by "continue &" for instance. */

@@ -64,7 +64,7 @@ static struct mt_error *run(const char *name)
 PyObject *mt_hooks_run(PyObject *self, PyObject *name)
 {
 	char *text = mt_py_text(name);
-	PyObject *done = mt_py_tell(text ? run(text) : mt_error_no_memory());
+	PyObject *done = mt_py_report(text ? run(text) : mt_error_no_memory());
 
 	(void)self;
 	free(text);

@@ -11,7 +11,7 @@ struct parameter {
 	const char *kind; /* gdb.PARAM_… */
 	const char *const *choices;
 	const char *set_doc, *show_doc, *doc;
-	const char *said; /* by `show`, with %s for the value */
+	const char *shown; /* by `show`, with %s for the value */
 	PyObject *object;
 	char *last; /* sound value; of those that are checked */
 	struct mt_error *(*check)(const char *text);
@@ -51,7 +51,7 @@ static struct parameter parameters[MT_LIVE_SETTINGS] = {
 	    .set_doc = "Set how mtrace records.",
 	    .show_doc = "Show how mtrace records.",
 	    .doc = "auto is calls, which patches the program's functions; pt is Intel PT.",
-	    .said = "mtrace records with the engine \"%s\".",
+	    .shown = "mtrace records with the engine \"%s\".",
 	},
     [MT_LIVE_BUFFER_SIZE] =
 	{
@@ -60,7 +60,7 @@ static struct parameter parameters[MT_LIVE_SETTINGS] = {
 	    .set_doc = "Set the size of each thread's ring.",
 	    .show_doc = "Show the size of each thread's ring.",
 	    .doc = "Such as 512k or 16M.  It holds for what is recorded from the next start on.",
-	    .said = "Per-thread ring size is %s.",
+	    .shown = "Per-thread ring size is %s.",
 	    .check = check_size,
 	},
     [MT_LIVE_TIMESTAMPS] =
@@ -71,19 +71,19 @@ static struct parameter parameters[MT_LIVE_SETTINGS] = {
 	    .set_doc = "Set how often mtrace reads the clock.",
 	    .show_doc = "Show how often mtrace reads the clock.",
 	    .doc = "sampled: once for several calls, with estimates between; full: at each call.",
-	    .said = "Time stamps are \"%s\".",
+	    .shown = "Time stamps are \"%s\".",
 	},
     [MT_LIVE_EVENTS] =
 	{
 	    .name = "events",
 	    .kind = "PARAM_STRING_NOESCAPE",
-	    .set_doc = "Set what mtrace records beside the calls.",
-	    .show_doc = "Show what mtrace records beside the calls.",
+	    .set_doc = "Set what mtrace records in addition to calls.",
+	    .show_doc = "Show what mtrace records in addition to calls.",
 	    .doc =
 		"sched, faults, syscalls, or several with commas between them: where threads\n"
 		"ran and why not, page faults, system calls, each on a track of its own.  Holds\n"
 		"for what is recorded from the next start on.  Nothing: calls alone.",
-	    .said = "Beside the calls mtrace records \"%s\".",
+	    .shown = "Beside the calls mtrace records \"%s\".",
 	    .check = check_events,
 	},
     [MT_LIVE_OUTPUT] =
@@ -93,9 +93,9 @@ static struct parameter parameters[MT_LIVE_SETTINGS] = {
 	    .set_doc = "Set where mtrace writes timelines.",
 	    .show_doc = "Show where mtrace writes timelines.",
 	    .doc =
-		"%n stands for the snapshot's number.  The ending says the format: .fxt (open it "
+		"%n stands for the snapshot's number.  The extension selects the format: .fxt (open it "
 		"in\nhttps://ui.perfetto.dev), .json or .txt, and .gz behind it.",
-	    .said = "Timelines go to \"%s\".",
+	    .shown = "Timelines go to \"%s\".",
 	},
     [MT_LIVE_ON_CRASH] =
 	{
@@ -104,7 +104,7 @@ static struct parameter parameters[MT_LIVE_SETTINGS] = {
 	    .set_doc = "Set whether mtrace takes a snapshot when the program crashes.",
 	    .show_doc = "Show whether mtrace takes a snapshot when the program crashes.",
 	    .doc = "At SIGSEGV, SIGABRT, SIGBUS, SIGFPE and SIGILL, and at the program's end.",
-	    .said = "A snapshot at a crash is %s.",
+	    .shown = "A snapshot at a crash is %s.",
 	},
     [MT_LIVE_HISTORY_SIZE] =
 	{
@@ -113,11 +113,11 @@ static struct parameter parameters[MT_LIVE_SETTINGS] = {
 	    .set_doc = "Set how many calls \"mtrace history\" shows.",
 	    .show_doc = "Show how many calls \"mtrace history\" shows.",
 	    .doc = "0 or unlimited: all there are.",
-	    .said = "\"mtrace history\" shows %s calls.",
+	    .shown = "\"mtrace history\" shows %s calls.",
 	},
 };
 
-/* The value is stored already: a bad one is taken back. */
+/* The value is stored already: an invalid one is replaced by the last. */
 static PyObject *set(PyObject *self, PyObject *ignored)
 {
 	struct parameter *parameter = mt_py_context(self);
@@ -146,7 +146,7 @@ static PyObject *show(PyObject *self, PyObject *value)
 	mt_auto(mt_str) struct mt_str line = {0};
 	char *text = mt_py_text(value);
 
-	for (const char *at = parameter->said; *at; at++) {
+	for (const char *at = parameter->shown; *at; at++) {
 		if (at[0] == '%' && at[1] == 's') {
 			mt_str_append(&line, text ? text : "");
 			at++;
@@ -234,6 +234,11 @@ struct mt_error *mt_settings_define(void)
 	for (enum mt_live_setting which = 0; which < MT_LIVE_SETTINGS; which++)
 		mt_try(define(which));
 	return NULL;
+}
+
+const char *mt_setting_name(enum mt_live_setting which)
+{
+	return parameters[which].name;
 }
 
 /* None is "unlimited", which is 0. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is left alone when the program goes on: see pristine.c. */
+/* Puts patches back when the program goes on, but for those that must stay out. */
 #ifndef MT_GDB_PLUGIN_PRISTINE_H
 #define MT_GDB_PLUGIN_PRISTINE_H
 

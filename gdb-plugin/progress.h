@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Long work tells at the terminal how far it is, and ends when its user types Ctrl-C. */
+/* Progress of long work at the terminal; Ctrl-C interrupts it. */
 #ifndef MT_GDB_PLUGIN_PROGRESS_H
 #define MT_GDB_PLUGIN_PROGRESS_H
 
@@ -8,7 +8,7 @@
 /* For as long as the plugin is loaded. */
 extern const struct mt_progress mt_gdb_progress;
 
-/* Take the line away, before something else is shown. */
+/* Erases the line, before something else is shown. */
 void mt_gdb_progress_erase(void);
 
 #endif

@@ -54,7 +54,7 @@ PyObject *mt_py_answer(struct mt_error *error)
 	if (!error)
 		Py_RETURN_NONE;
 	if (mt_error_code(error) == MT_ERROR_INTERRUPTED) {
-		mt_error_destroy(mt_gdb_interrupted()); /* it is told now */
+		mt_error_destroy(mt_gdb_interrupted()); /* it is reported now */
 		PyErr_SetNone(PyExc_KeyboardInterrupt);
 		return NULL;
 	}
@@ -64,7 +64,7 @@ PyObject *mt_py_answer(struct mt_error *error)
 	return NULL;
 }
 
-PyObject *mt_py_tell(struct mt_error *error)
+PyObject *mt_py_report(struct mt_error *error)
 {
 	mt_error_destroy(mt_gdb_interrupted());
 	if (error)

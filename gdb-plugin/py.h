@@ -24,9 +24,9 @@ static inline void mt_py_cleanup(PyObject **object)
 struct mt_error *mt_py_error(void);
 /* An error becomes the pending exception; NULL, for `return`.  No error: None. */
 PyObject *mt_py_answer(struct mt_error *error);
-/* Outside of commands, where nobody catches an exception: the error is a line, Ctrl-C too.  Gives
- * None. */
-PyObject *mt_py_tell(struct mt_error *error);
+/* Reports an error outside of commands, where nobody catches an exception: as a line, Ctrl-C too.
+ * Returns None. */
+PyObject *mt_py_report(struct mt_error *error);
 
 /* gdb.NAME; NULL with an exception: it has none. */
 PyObject *mt_py_gdb(const char *name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What cannot be recorded, and why. */
+/* Why a program cannot be recorded. */
 #ifndef MT_GDB_PLUGIN_REFUSE_H
 #define MT_GDB_PLUGIN_REFUSE_H
 

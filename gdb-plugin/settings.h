@@ -6,6 +6,8 @@
 #include "live/live.h"
 
 struct mt_error *mt_settings_define(void);
+/* "engine", as behind `set mtrace`. */
+const char *mt_setting_name(enum mt_live_setting which);
 /* See struct mt_live_debugger_ops. */
 char *mt_setting(void *context, enum mt_live_setting which);
 

@@ -17,7 +17,7 @@ struct key {
 	const char *name;
 };
 
-/* What slices of one function share. */
+/* Shared by the slices of one function. */
 struct name {
 	struct key key; /* while it is decoded */
 	PyObject *function, *file, *line;

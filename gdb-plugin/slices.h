@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The slices of a recording, as an iterator of Python's.  What is kept of each is small; the object
- * is made when it is asked for. */
+/* The slices of a recording, as an iterator of Python's.  Little is kept of each; its object is
+ * made when it is asked for. */
 #ifndef MT_GDB_PLUGIN_SLICES_H
 #define MT_GDB_PLUGIN_SLICES_H
 

@@ -21,7 +21,7 @@ struct gdb_target {
 	mt_gdb_libraries_hook *libraries;
 	void *context; /* the hook's */
 	uint64_t loader_address;
-	PyObject *loader_break; /* the breakpoint where the loader tells of libraries; or NULL */
+	PyObject *loader_break; /* the breakpoint where the loader reports libraries; or NULL */
 };
 
 static struct gdb_target *target_of(struct mt_target *base)
@@ -200,9 +200,9 @@ static PyObject *library_stop(PyObject *self, PyObject *ignored)
 	(void)ignored;
 	if (!target)
 		return NULL;
-	mt_auto(mt_py) PyObject *told =
-	    mt_py_tell(target->libraries(target->context, mt_gdb_lwp()));
-	(void)told;
+	mt_auto(mt_py) PyObject *none =
+	    mt_py_report(target->libraries(target->context, mt_gdb_lwp()));
+	(void)none;
 	Py_RETURN_FALSE;
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A target over GDB.  GDB owns run control: it launches, waits and resumes, and tells the session
- * (live.c) what happened.  What is left is memory, by /proc/PID/mem, and registers, by the ptrace
+/* A target over GDB.  GDB owns run control: it launches, waits and resumes, and events.c reports
+ * what happened.  What is left is memory, by /proc/PID/mem, and registers, by the ptrace
  * of GDB's main thread, which we run on; GDB keeps copies of registers, so what was changed under
  * it has to be made known by mt_gdb_target_flush(), where GDB can bear it: within a command or a
  * hook, but not while it resumes or examines the program.
  *
- * Signals, births and ends are the front end's to tell. */
+ * Signals, births and ends are reported by events.c and inferior_run.c. */
 #ifndef MT_GDB_PLUGIN_TARGET_H
 #define MT_GDB_PLUGIN_TARGET_H
 
@@ -21,9 +21,9 @@ void mt_gdb_target_set_pid(struct mt_target *target, pid_t pid);
 /* Without its breakpoint until RESTORE, when its inferior is selected again. */
 void mt_gdb_target_withdraw(struct mt_target *target);
 struct mt_error *mt_gdb_target_restore(struct mt_target *target);
-/* Nothing is told any more. */
+/* No libraries are reported any more. */
 void mt_gdb_target_let_go(struct mt_target *target);
-/* The text changed, and registers if `target` knows of it: have GDB read them again. */
+/* Has GDB read memory again, and the registers that `target` changed. */
 struct mt_error *mt_gdb_target_flush(struct mt_target *target);
 
 #endif

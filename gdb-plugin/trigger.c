@@ -15,13 +15,13 @@ struct mt_error *mt_trigger_evaluate(void *context, const char *expression, stru
 {
 	mt_auto(mt_py) PyObject *value = mt_py_call_gdb("parse_and_eval", "(s)", expression);
 	mt_auto(mt_py) PyObject *text = value ? PyObject_Str(value) : NULL;
-	char *said = text ? mt_py_text(text) : NULL;
+	char *printed = text ? mt_py_text(text) : NULL;
 
 	(void)context;
-	if (!said)
+	if (!printed)
 		return mt_py_error();
-	mt_str_appendf(out, "%s = %s", expression, said);
-	free(said);
+	mt_str_appendf(out, "%s = %s", expression, printed);
+	free(printed);
 	return NULL;
 }
 
@@ -57,7 +57,7 @@ static PyObject *call_fire(PyObject *self, PyObject *args)
 		struct mt_error *error = mt_live_fire(mt_gdb_debugger(), *trigger);
 		if (error && mt_error_code(error) == MT_ERROR_INTERRUPTED)
 			return mt_py_answer(error); /* which stops the program */
-		mt_auto(mt_py) PyObject *told = mt_py_tell(error);
+		mt_auto(mt_py) PyObject *none = mt_py_report(error);
 		return PyLong_FromLong(stops);
 	}
 	return PyLong_FromLong(0);
@@ -120,13 +120,13 @@ static long long last_breakpoint(PyObject **out)
  * breakpoint at the next library in which it is not either. */
 struct mt_error *mt_trigger_set(void *context, struct mt_live_trigger *trigger)
 {
-	mt_auto(mt_str) struct mt_str said = {0};
+	mt_auto(mt_str) struct mt_str message = {0};
 	PyObject *breakpoint;
 	long long last = last_breakpoint(&breakpoint);
 
 	(void)context;
 	Py_XDECREF(breakpoint);
-	mt_try(mt_gdb_executef(&said,
+	mt_try(mt_gdb_executef(&message,
 			       "with breakpoint pending on -- break %s if %s%s%s$_mtrace_fire(%u)",
 			       trigger->location, trigger->condition ? "(" : "",
 			       trigger->condition ? trigger->condition : "",
@@ -140,11 +140,11 @@ struct mt_error *mt_trigger_set(void *context, struct mt_live_trigger *trigger)
 	trigger->breakpoint = breakpoint;
 	mt_auto(mt_py) PyObject *pending = PyObject_GetAttrString(breakpoint, "pending");
 	PyErr_Clear();
-	/* What GDB says of a pending one has our condition in it. */
+	/* GDB's message for a pending one contains our condition. */
 	if (pending == Py_True)
 		mt_gdb_printf("Breakpoint %lld (%s) pending.\n", number, trigger->location);
 	else
-		mt_gdb_print(said.text ? said.text : "");
+		mt_gdb_print(message.text ? message.text : "");
 	return NULL;
 }
 
