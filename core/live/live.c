@@ -205,11 +205,11 @@ static struct mt_error *check_engine(const struct mt_live_debugger *debugger, co
 	for (size_t i = 0; mt_engines[i]; i++)
 		if (strcmp(mt_engines[i]->name, name) == 0)
 			return mt_error_new(MT_ERROR_USAGE,
-					    "the engine \"%s\" does not work in a debugger (use "
+					    "the engine \"%s\" does not work in this debugger (use "
 					    "calls, or mtdb run --engine %s)",
 					    name, name);
-	return mt_error_new(MT_ERROR_USAGE, "no engine \"%s\" (in a debugger it can be auto%s)",
-			    name, debugger->ops->engines[2] ? ", calls or pt" : " or calls");
+	return mt_error_new(MT_ERROR_USAGE, "no engine \"%s\" (here it can be auto%s)", name,
+			    debugger->ops->engines[2] ? ", calls or pt" : " or calls");
 }
 
 static char *option_or_setting(const struct mt_live_debugger *debugger, const char *option,

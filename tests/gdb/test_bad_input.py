@@ -151,9 +151,9 @@ REFUSED = [
     ("mtrace start -size 1", "a ring of 1 bytes is too small: at least 16384"),
     ("set mtrace buffer-size 1", "a ring of 1 bytes is too small: at least 16384"),
     ("mtrace start -threads some", 'no choice of threads: "some" (it can be all or current)'),
-    ("mtrace start -engine step", 'the engine "step" does not work in a debugger (use calls, or '
+    ("mtrace start -engine step", 'the engine "step" does not work in this debugger (use calls, or '
                                   "mtdb run --engine step)"),
-    ("mtrace start -engine no", 'no engine "no" (in a debugger it can be auto, calls or pt)'),
+    ("mtrace start -engine no", 'no engine "no" (here it can be auto, calls or pt)'),
     ("mtrace trigger main -stop", "options of mtrace trigger stand before the location"),
     ("mtrace trigger main if", 'the condition behind "if" is missing'),
     ("mtrace trigger main if nosuch > 4", 'No symbol "nosuch" in current context.'),

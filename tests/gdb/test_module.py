@@ -97,7 +97,7 @@ def test_a_bad_size_is_not_taken(gdb):
     ("mtrace start -nothing 1", "unknown option: -nothing"),
     ("mtrace start -threads some", "it can be all or current"),
     ("mtrace start now", "takes options only"),
-    ("mtrace start -engine step", "does not work in a debugger"),
+    ("mtrace start -engine step", "does not work in this debugger"),
     ("mtrace start -engine nosuch", "no engine \"nosuch\""),
     ("mtrace decode /no/such", "/no/such"),
     ("mtrace info x", "takes no arguments"),

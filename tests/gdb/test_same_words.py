@@ -54,7 +54,7 @@ REFUSED = [
     ("mtrace stop", "nothing is being recorded"),
     ("mtrace stop now", "mtrace stop takes no arguments"),
     ("mtrace start now", "takes options only"),
-    ("mtrace start -engine step", "does not work in a debugger"),
+    ("mtrace start -engine step", "does not work in this debugger"),
     ("mtrace start -size", "-size needs a value"),
     ("mtrace start -size 3x", "is not a size"),
     ("mtrace start -size 1", "too small"),
