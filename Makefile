@@ -34,6 +34,7 @@ MAN_SOURCES  := $(wildcard docs/man/*.md)
 CORE_OBJECTS := $(CORE_SOURCES:%.c=$(BUILD)/obj/%.o) $(BUILD)/generated/syscall_table.o
 PTRACE_OBJECTS := $(PTRACE_SOURCES:%.c=$(BUILD)/obj/%.o)
 MTDB_OBJECTS := $(MTDB_SOURCES:%.c=$(BUILD)/obj/%.o)
+UNIT_OBJECTS := $(UNIT_SOURCES:%.c=$(BUILD)/obj/%.o)
 UNIT_TESTS   := $(UNIT_SOURCES:tests/unit/%.c=$(BUILD)/tests/%)
 FUZZERS      := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/%)
 BENCHES      := $(BENCH_SOURCES:tests/bench/%.c=$(BUILD)/bench/%)
@@ -103,15 +104,16 @@ $(BUILD)/generated/%.o: $(BUILD)/generated/%.c Makefile
 
 # A kernel of the test's own behind kernel/system.h.
 PT_ENGINE_TESTS := $(addprefix $(BUILD)/tests/,test_pt_engine test_pt_pause)
-$(PT_ENGINE_TESTS): UNIT_CFLAGS := \
+$(PT_ENGINE_TESTS): UNIT_LDFLAGS := \
 	$(foreach name,syscall mmap munmap ioctl open close,-Wl,--wrap=$(name))
 $(PT_ENGINE_TESTS): $(wildcard tests/fixtures/pt_standin*)
-$(BUILD)/tests/test_perf_event: UNIT_CFLAGS := \
+$(BUILD)/tests/test_perf_event: UNIT_LDFLAGS := \
 	$(foreach name,open_event map read_file,-Wl,--wrap=mt_system_$(name))
 
-$(BUILD)/tests/%: tests/unit/%.c $(BUILD)/libmtrace-core.a
+$(UNIT_OBJECTS): CPPFLAGS += -Itests/unit
+$(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libmtrace-core.a
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) -Itests/unit $(ALL_CFLAGS) $(UNIT_CFLAGS) -MMD -MP -o $@ $< $(BUILD)/libmtrace-core.a $(CORE_LIBS) -lcmocka
+	$(CC) $(ALL_CFLAGS) $(UNIT_LDFLAGS) -o $@ $< $(BUILD)/libmtrace-core.a $(CORE_LIBS) -lcmocka
 
 $(BUILD)/bench/%: tests/bench/%.c $(BUILD)/libmtrace-core.a
 	@mkdir -p $(@D)
@@ -218,4 +220,4 @@ help:
 	@echo 'make dist       a tarball of what is committed'
 	@echo 'make clean      remove build/'
 
--include $(CORE_OBJECTS:.o=.d) $(MTDB_OBJECTS:.o=.d) $(PTRACE_OBJECTS:.o=.d) $(PLUGIN_OBJECTS:.o=.d) $(UNIT_TESTS:=.d) $(FUZZERS:=.d) $(BENCHES:=.d)
+-include $(CORE_OBJECTS:.o=.d) $(MTDB_OBJECTS:.o=.d) $(PTRACE_OBJECTS:.o=.d) $(PLUGIN_OBJECTS:.o=.d) $(UNIT_OBJECTS:.o=.d) $(FUZZERS:=.d) $(BENCHES:=.d)
