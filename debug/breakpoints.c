@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The user's breakpoints and the places that they stand for, found anew whenever code comes. */
+/* The user's breakpoints, and their locations, which are found anew when code is mapped. */
 #include "private.h"
 
 #include <string.h>
@@ -36,7 +36,7 @@ void mt_debug_breakpoints_deinit(struct mt_debugger *debugger)
 	mt_array_deinit(&debugger->breakpoints);
 }
 
-/* What the header shows of it. */
+/* Sets the fields that callers see. */
 static void publish(struct mt_debug_break *one)
 {
 	one->public.text = one->text;
@@ -50,41 +50,28 @@ struct resolving {
 	struct mt_debug_break *one;
 };
 
-static struct mt_error *add_location(void *context, const struct mt_location *place)
+static struct mt_error *add_location(void *context, const struct mt_location *found)
 {
 	struct resolving *resolving = context;
 	const struct mt_debug_location location = {
-	    .address = place->address,
+	    .address = found->address,
 	    .enabled = true,
-	    .function = place->function,
-	    .instance = place->instance,
-	    .source = place->source,
-	    .file = mt_debug_file_name(resolving->debugger, place->address, place->source.file)};
+	    .function = found->function,
+	    .instance = found->instance,
+	    .source = found->source,
+	    .file = mt_debug_file_name(resolving->debugger, found->address, found->source.file)};
 
 	return mt_array_push(&resolving->one->locations, location) ? mt_error_no_memory() : NULL;
 }
 
-static struct mt_error *resolve(struct mt_debugger *debugger, struct mt_debug_break *one)
+static struct mt_error *resolve(struct mt_debugger *debugger, struct mt_debug_break *one,
+				const char *location)
 {
 	struct resolving resolving = {debugger, one};
 
 	one->locations.count = 0;
 	forget_parsed(one);
-	struct mt_error *error = mt_debugger_locate(debugger, one->text, add_location, &resolving);
-	publish(one);
-	return error;
-}
-
-/* Errors are told in the user's own words. */
-static struct mt_error *find_first(struct mt_debugger *debugger, struct mt_debug_break *one,
-				   const char *location)
-{
-	struct resolving resolving = {debugger, one};
-	struct mt_error *error;
-
-	if (!location || !*location)
-		return resolve(debugger, one);
-	error = mt_debugger_locate(debugger, location, add_location, &resolving);
+	struct mt_error *error = mt_debugger_locate(debugger, location, add_location, &resolving);
 	publish(one);
 	return error;
 }
@@ -95,7 +82,7 @@ static struct mt_error *resolve_again(struct mt_debugger *debugger, struct mt_de
 
 	if (one->is_fixed || one->watched)
 		return NULL;
-	struct mt_error *error = resolve(debugger, one);
+	struct mt_error *error = resolve(debugger, one, one->text);
 	if (was_pending && one->locations.count && debugger->front.resolved)
 		debugger->front.resolved(debugger->front.context, one->public.number);
 	return error;
@@ -112,10 +99,11 @@ void mt_debug_resolve_after_exec(struct mt_debugger *debugger)
 {
 	mt_array_each (at, &debugger->breakpoints) {
 		struct mt_debug_break *one = *at;
-		bool had_place = one->locations.count && one->public.enabled && !one->public.silent;
+		bool had_location =
+		    one->locations.count && one->public.enabled && !one->public.silent;
 		struct mt_error *error = resolve_again(debugger, one);
 
-		if (error && had_place) {
+		if (error && had_location) {
 			one->public.enabled = false;
 			if (debugger->front.unresolved)
 				debugger->front.unresolved(debugger->front.context,
@@ -127,24 +115,10 @@ void mt_debug_resolve_after_exec(struct mt_debugger *debugger)
 	mt_debug_watch_parse(debugger);
 }
 
-/* What means another place when the program stands elsewhere is kept as what it means now. */
-static char *text_of(struct mt_debugger *debugger, const char *location, uint8_t kind)
-{
-	const struct mt_debug_frame *frame = mt_debugger_selected_frame(debugger);
-	mt_auto(mt_str) struct mt_str text = {0};
-
-	if (!location || !*location)
-		mt_str_appendf(&text, "*0x%llx", (unsigned long long)(frame ? frame->pc : 0));
-	else if (kind >= MT_DEBUG_WATCH || !mt_debug_fix_line(debugger, location, &text))
-		mt_str_append(&text, location);
-	return text.failed ? NULL : strdup(text.text);
-}
-
-/* The condition at its place with this index; of a watchpoint, where that was set. */
+/* The condition at the location with this index; of a watchpoint, where that was set. */
 static struct mt_error *parse_at(struct mt_debugger *debugger, const struct mt_debug_break *one,
 				 size_t index, struct mt_expr **out)
 {
-	struct mt_expr_program *program = mt_debugger_expressions(debugger);
 	struct mt_expr_frame frame = mt_debugger_expr_frame(debugger, NULL);
 	uint64_t address = one->watched ? one->condition_pc : one->locations.items[index].address;
 	const struct mt_function *function = mt_space_function_at(debugger->code, address);
@@ -152,19 +126,7 @@ static struct mt_error *parse_at(struct mt_debugger *debugger, const struct mt_d
 	frame.pc = frame.next_pc = address;
 	frame.inner = 0;
 	frame.at_entry = !one->watched && function && function->start == address;
-	return mt_expr_parse(program, &frame, one->condition, out);
-}
-
-/* A name that is not found is not a place that may come with a library. */
-static struct mt_error *unusable(struct mt_error *error)
-{
-	struct mt_error *told;
-
-	if (!error || mt_error_code(error) == MT_ERROR_NO_MEMORY)
-		return error;
-	told = mt_error_new(MT_ERROR_USAGE, "%s", mt_error_message(error));
-	mt_error_destroy(error);
-	return told;
+	return mt_expr_parse(debugger->expressions, &frame, one->condition, out);
 }
 
 static struct mt_error *set_condition(struct mt_debugger *debugger, struct mt_debug_break *one,
@@ -180,12 +142,18 @@ static struct mt_error *set_condition(struct mt_debugger *debugger, struct mt_de
 	else
 		one->condition_pc = one->watched->pc;
 	if (!error && copy && (one->locations.count || one->watched))
-		error = unusable(parse_at(debugger, one, 0, &expr));
+		error = parse_at(debugger, one, 0, &expr);
 	mt_expr_destroy(expr);
 	if (error) {
 		one->condition = former;
 		free(copy);
-		return error;
+		if (mt_error_code(error) == MT_ERROR_NO_MEMORY)
+			return error;
+		/* A name that is not found does not make the breakpoint pending. */
+		struct mt_error *usage =
+		    mt_error_new(MT_ERROR_USAGE, "%s", mt_error_message(error));
+		mt_error_destroy(error);
+		return usage;
 	}
 	free(former);
 	forget_parsed(one);
@@ -197,11 +165,13 @@ struct mt_error *mt_debugger_break(struct mt_debugger *debugger,
 				   const struct mt_debug_new_breakpoint *what, unsigned *number)
 {
 	bool here = !what->location || !*what->location, watches = what->kind >= MT_DEBUG_WATCH;
+	const struct mt_debug_frame *frame = mt_debugger_selected_frame(debugger);
+	mt_auto(mt_str) struct mt_str text = {0};
 	struct mt_debug_break *one;
 
 	if (here && watches)
 		return mt_error_new(MT_ERROR_USAGE, "Argument required (expression to compute).");
-	if (here && !mt_debugger_selected_frame(debugger))
+	if (here && !frame)
 		return mt_error_new(MT_ERROR_USAGE, "No default breakpoint address now.");
 	one = calloc(1, sizeof(*one));
 	if (!one)
@@ -211,10 +181,17 @@ struct mt_error *mt_debugger_break(struct mt_debugger *debugger,
 						   .silent = what->silent,
 						   .enabled = true,
 						   .thread = what->thread};
-	one->text = text_of(debugger, what->location, what->kind);
+	/* A location that depends on where the program is is kept as its present meaning; errors
+	 * show it as it was typed. */
+	if (here)
+		mt_str_appendf(&text, "*0x%llx", (unsigned long long)frame->pc);
+	else if (watches || !mt_debug_fix_line(debugger, what->location, &text))
+		mt_str_append(&text, what->location);
+	one->text = text.failed ? NULL : strdup(text.text);
 	struct mt_error *error = !one->text ? mt_error_no_memory()
-				 : watches  ? mt_debug_watch_begin(debugger, one)
-					    : find_first(debugger, one, what->location);
+				 : watches
+				     ? mt_debug_watch_begin(debugger, one)
+				     : resolve(debugger, one, here ? one->text : what->location);
 	one->is_fixed = !error && !watches && mt_debug_is_momentary(debugger, one->text);
 	if (error && what->pending && mt_error_code(error) == MT_ERROR_NOT_FOUND) {
 		mt_error_destroy(error);
@@ -228,7 +205,7 @@ struct mt_error *mt_debugger_break(struct mt_debugger *debugger,
 		destroy(one);
 		return error;
 	}
-	/* Silent ones are not of those that people count. */
+	/* Silent ones have numbers that users do not see. */
 	*number = one->public.number =
 	    what->silent ? SILENT + ++debugger->last_silent : ++debugger->last_breakpoint;
 	publish(one);
@@ -290,7 +267,7 @@ struct mt_error *mt_debugger_enable(struct mt_debugger *debugger, unsigned numbe
 
 	if (!one)
 		return no_breakpoint(number);
-	/* What happened meanwhile is no news. */
+	/* Changes while it was disabled do not count. */
 	if ((*one)->watched && !(*one)->public.enabled)
 		(*one)->watched->is_known = false;
 	(*one)->public.enabled = enabled;
@@ -306,17 +283,6 @@ struct mt_error *mt_debugger_ignore(struct mt_debugger *debugger, unsigned numbe
 		return no_breakpoint(number);
 	(*one)->public.ignore = count;
 	return NULL;
-}
-
-/* -1: none in the text. */
-static ptrdiff_t location_at(const struct mt_debug_break *one, uint64_t address)
-{
-	for (size_t i = 0;
-	     one->public.enabled && one->public.kind == MT_DEBUG_BREAK && i < one->locations.count;
-	     i++)
-		if (one->locations.items[i].address == address && one->locations.items[i].enabled)
-			return (ptrdiff_t)i;
-	return -1;
 }
 
 struct mt_error *mt_debugger_condition(struct mt_debugger *debugger, unsigned number,
@@ -339,9 +305,9 @@ static struct mt_error *parsed_at(struct mt_debugger *debugger, struct mt_debug_
 	return NULL;
 }
 
-/* One that cannot be evaluated holds, and that is told.  False: there was no error. */
-static bool say_failed(struct mt_debugger *debugger, const struct mt_debug_break *one,
-		       struct mt_error *error)
+/* A condition that cannot be evaluated holds, and its error is reported.  False: no error. */
+static bool report_failed(struct mt_debugger *debugger, const struct mt_debug_break *one,
+			  struct mt_error *error)
 {
 	bool failed = error;
 
@@ -369,32 +335,18 @@ static bool holds(struct mt_debugger *debugger, struct mt_debug_break *one,
 		    mt_debug_expr_here(debugger, lwp, address, at_entry);
 		error = frame ? mt_expr_is_true(expr, frame, &is_true) : mt_error_no_memory();
 	}
-	return say_failed(debugger, one, error) || is_true;
+	return report_failed(debugger, one, error) || is_true;
 }
 
-/* The innermost frame of the function that a condition speaks of, or where the thread is. */
-static const struct mt_expr_frame *find_frame(struct mt_debugger *debugger,
-					      const struct mt_debug_break *one,
-					      const struct mt_expr *expr, struct mt_debug_lwp *lwp)
-{
-	const struct mt_function *function =
-	    mt_space_function_at(debugger->code, one->condition_pc);
-	const struct mt_debug_frame *frame;
-
-	if (!mt_expr_needs_frame(expr))
-		return mt_debug_expr_frame_of(debugger, lwp, 0);
-	for (unsigned level = 0; (frame = mt_debug_frame_of(debugger, lwp, level)); level++)
-		if (function && frame->function_start == function->start)
-			return mt_debug_expr_frame_of(debugger, lwp, level);
-	return NULL;
-}
-
-/* The condition of a watchpoint, wherever its thread is.  One without its frame holds. */
+/* The condition of a watchpoint, wherever its thread is.  Without its frame it holds. */
 static bool watch_holds(struct mt_debugger *debugger, struct mt_debug_break *one,
 			struct mt_debug_lwp *lwp)
 {
-	const struct mt_expr_frame *found;
-	struct mt_expr_frame frame;
+	const struct mt_function *function =
+	    mt_space_function_at(debugger->code, one->condition_pc);
+	const struct mt_expr_frame *found = NULL;
+	const struct mt_debug_frame *frame;
+	struct mt_expr_frame own;
 	struct mt_expr *expr = NULL;
 	bool is_true = true;
 
@@ -403,28 +355,19 @@ static bool watch_holds(struct mt_debugger *debugger, struct mt_debug_break *one
 	struct mt_error *error = parsed_at(debugger, one, 0, &expr);
 	mt_debug_set_thread_variables(debugger, lwp);
 	if (!error && one->watched->lwp) {
-		if (mt_debug_watch_frame(debugger, one->watched, lwp, &frame))
-			error = mt_expr_is_true_within(expr, &frame, &is_true);
-	} else if (!error && (found = find_frame(debugger, one, expr, lwp))) {
-		error = mt_expr_is_true_within(expr, found, &is_true);
+		if (mt_debug_watch_frame(debugger, one->watched, lwp, &own))
+			found = &own;
+	} else if (!error && !mt_expr_needs_frame(expr)) {
+		found = mt_debug_expr_frame_of(debugger, lwp, 0);
+	} else if (!error) { /* the innermost frame of the function in which it was set */
+		for (unsigned level = 0;
+		     !found && (frame = mt_debug_frame_of(debugger, lwp, level)); level++)
+			if (function && frame->function_start == function->start)
+				found = mt_debug_expr_frame_of(debugger, lwp, level);
 	}
-	return say_failed(debugger, one, error) || is_true;
-}
-
-static bool asks_front(struct mt_debugger *debugger, const struct mt_debug_break *one,
-		       struct mt_debug_lwp *lwp)
-{
-	struct mt_debug_lwp *selected = debugger->selected;
-	unsigned level = debugger->selected_frame;
-
-	if (!debugger->front.hit)
-		return false;
-	debugger->selected = lwp;
-	debugger->selected_frame = 0;
-	bool stops = debugger->front.hit(debugger->front.context, one->public.number);
-	debugger->selected = selected;
-	debugger->selected_frame = level;
-	return stops;
+	if (found)
+		error = mt_expr_is_true_within(expr, found, &is_true);
+	return report_failed(debugger, one, error) || is_true;
 }
 
 bool mt_debug_break_stops(struct mt_debugger *debugger, struct mt_debug_break *one,
@@ -433,8 +376,19 @@ bool mt_debug_break_stops(struct mt_debugger *debugger, struct mt_debug_break *o
 	if (one->watched ? !watch_holds(debugger, one, lwp) : !holds(debugger, one, lwp, index))
 		return false;
 	one->public.hits++;
-	if (one->public.silent)
-		return asks_front(debugger, one, lwp);
+	if (one->public.silent && !debugger->front.hit)
+		return false;
+	if (one->public.silent) {
+		struct mt_debug_lwp *selected = debugger->selected;
+		unsigned level = debugger->selected_frame;
+
+		debugger->selected = lwp;
+		debugger->selected_frame = 0;
+		bool stops = debugger->front.hit(debugger->front.context, one->public.number);
+		debugger->selected = selected;
+		debugger->selected_frame = level;
+		return stops;
+	}
 	if (!one->public.ignore)
 		return true;
 	one->public.ignore--;
@@ -447,14 +401,20 @@ struct mt_debug_break *mt_debug_hit(struct mt_debugger *debugger, struct mt_debu
 	struct mt_debug_break *first = NULL;
 
 	/* Each of them counts its hits. */
-	mt_array_each (one, &debugger->breakpoints) {
-		ptrdiff_t index = location_at(*one, address);
+	mt_array_each (at, &debugger->breakpoints) {
+		struct mt_debug_break *one = *at;
+		size_t index = 0;
 
-		if (index < 0 ||
-		    ((*one)->public.thread && (*one)->public.thread != lwp->thread.number))
+		if (!one->public.enabled || one->public.kind != MT_DEBUG_BREAK ||
+		    (one->public.thread && one->public.thread != lwp->thread.number))
 			continue;
-		if (mt_debug_break_stops(debugger, *one, lwp, (size_t)index) && !first)
-			first = *one;
+		while (index < one->locations.count &&
+		       (one->locations.items[index].address != address ||
+			!one->locations.items[index].enabled))
+			index++;
+		if (index < one->locations.count &&
+		    mt_debug_break_stops(debugger, one, lwp, index) && !first)
+			first = one;
 	}
 	return first;
 }

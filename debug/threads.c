@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The threads of the program, in the order of their birth. */
+/* The threads of the program, the oldest first. */
 #include "private.h"
 #include "process/proc.h"
 
@@ -14,7 +14,7 @@ struct mt_debug_lwp *mt_debug_find(const struct mt_debugger *debugger, pid_t lwp
 	return NULL;
 }
 
-struct mt_error *mt_debug_add_lwp(struct mt_debugger *debugger, pid_t lwp, bool tell,
+struct mt_error *mt_debug_add_lwp(struct mt_debugger *debugger, pid_t lwp, bool report,
 				  struct mt_debug_lwp **out)
 {
 	struct mt_debug_lwp *added = calloc(1, sizeof(*added));
@@ -29,24 +29,14 @@ struct mt_error *mt_debug_add_lwp(struct mt_debugger *debugger, pid_t lwp, bool 
 	added->group_stops = debugger->group_stops;
 	mt_proc_name(lwp, added->thread.name);
 	mt_debug_registers(debugger, added); /* for its handle */
-	if (tell && debugger->front.thread_born)
+	if (report && debugger->front.thread_born)
 		debugger->front.thread_born(debugger->front.context, &added->thread);
 	if (out)
 		*out = added;
 	return NULL;
 }
 
-static void destroy(struct mt_debug_lwp *lwp)
-{
-	mt_array_each (frame, &lwp->frames)
-		free(*frame);
-	mt_array_deinit(&lwp->frames);
-	mt_debug_contexts_deinit(lwp);
-	mt_debug_hardware_deinit(lwp);
-	free(lwp);
-}
-
-void mt_debug_remove_lwp(struct mt_debugger *debugger, struct mt_debug_lwp *lwp, bool tell)
+void mt_debug_remove_lwp(struct mt_debugger *debugger, struct mt_debug_lwp *lwp, bool report)
 {
 	size_t at = 0;
 
@@ -54,7 +44,7 @@ void mt_debug_remove_lwp(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 		at++;
 	if (at == debugger->lwps.count)
 		return;
-	if (tell && debugger->front.thread_ended)
+	if (report && debugger->front.thread_ended)
 		debugger->front.thread_ended(debugger->front.context, &lwp->thread);
 	debugger->lwps.count--;
 	memmove(&debugger->lwps.items[at], &debugger->lwps.items[at + 1],
@@ -67,7 +57,12 @@ void mt_debug_remove_lwp(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 		debugger->over = NULL;
 	if (debugger->plan.lwp == lwp)
 		mt_debug_plan_clear(debugger);
-	destroy(lwp);
+	mt_array_each (frame, &lwp->frames)
+		free(*frame);
+	mt_array_deinit(&lwp->frames);
+	mt_debug_contexts_deinit(lwp);
+	mt_debug_hardware_deinit(lwp);
+	free(lwp);
 }
 
 void mt_debug_remove_lwps(struct mt_debugger *debugger)
@@ -111,8 +106,8 @@ void mt_debug_forget_frames(struct mt_debug_lwp *lwp)
 	lwp->unwinding = false;
 }
 
-/* A program renames its threads as it likes. */
-static const struct mt_debug_thread *told(struct mt_debug_lwp *lwp)
+/* With its present name: the program may have changed it. */
+static const struct mt_debug_thread *updated(struct mt_debug_lwp *lwp)
 {
 	char name[sizeof(lwp->thread.name)] = "";
 
@@ -142,7 +137,7 @@ size_t mt_debugger_thread_count(const struct mt_debugger *debugger)
 
 const struct mt_debug_thread *mt_debugger_thread(const struct mt_debugger *debugger, size_t index)
 {
-	return index < debugger->lwps.count ? told(debugger->lwps.items[index]) : NULL;
+	return index < debugger->lwps.count ? updated(debugger->lwps.items[index]) : NULL;
 }
 
 unsigned mt_debugger_births(const struct mt_debugger *debugger)
@@ -152,7 +147,7 @@ unsigned mt_debugger_births(const struct mt_debugger *debugger)
 
 const struct mt_debug_thread *mt_debugger_selected(const struct mt_debugger *debugger)
 {
-	return debugger->selected ? told(debugger->selected) : NULL;
+	return debugger->selected ? updated(debugger->selected) : NULL;
 }
 
 struct mt_error *mt_debugger_select_thread(struct mt_debugger *debugger, unsigned number)

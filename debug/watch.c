@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Debug registers: watchpoints, and breakpoints that leave the text alone.  All threads have the
- * same ones, and get them when they go on. */
+/* Debug registers: watchpoints, and hardware breakpoints.  All threads have the same ones, which
+ * are set when they are resumed. */
 #include "private.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ static uint8_t kind_of(const struct mt_debug_break *one)
 						    : MT_PTRACE_WATCH_ACCESS;
 }
 
-/* The same is watched once.  False: there are no more registers. */
+/* Equal ones share a register.  False: there are no more registers. */
 static bool use(struct mt_debugger *debugger, unsigned *used, const struct mt_ptrace_watch *watch)
 {
 	for (unsigned i = 0; i < *used; i++) {
@@ -28,7 +28,7 @@ static bool use(struct mt_debugger *debugger, unsigned *used, const struct mt_pt
 	return true;
 }
 
-/* The greatest aligned piece of memory at its beginning that a register can watch. */
+/* Length of the greatest aligned piece at START that a register can watch. */
 static uint8_t first_piece(uint64_t start, uint64_t end)
 {
 	uint8_t length = 8;
@@ -83,19 +83,6 @@ static bool use_for(struct mt_debugger *debugger, unsigned *used, const struct m
 	return true;
 }
 
-/* As GDB words it.  WHICH: a line for each of them; empty: all is well. */
-static struct mt_error *too_many(const struct mt_str *which)
-{
-	if (which->failed)
-		return mt_error_no_memory();
-	return which->length ? mt_error_new(MT_ERROR_USAGE,
-					    "Warning:\n%sCould not insert hardware breakpoints:\n"
-					    "You may have requested too many hardware "
-					    "breakpoints/watchpoints.\n\nCommand aborted.",
-					    which->text)
-			     : NULL;
-}
-
 struct mt_error *mt_debug_watch_plan(struct mt_debugger *debugger)
 {
 	mt_auto(mt_str) struct mt_str failed = {0};
@@ -120,7 +107,15 @@ struct mt_error *mt_debug_watch_plan(struct mt_debugger *debugger)
 	memset(&debugger->watches[used], 0,
 	       (MT_PTRACE_WATCHES - used) * sizeof(debugger->watches[0]));
 	debugger->watch_generation++;
-	return too_many(&failed);
+	if (failed.failed)
+		return mt_error_no_memory();
+	if (!failed.length)
+		return NULL;
+	return mt_error_new(MT_ERROR_USAGE,
+			    "Warning:\n%sCould not insert hardware breakpoints:\n"
+			    "You may have requested too many hardware breakpoints/watchpoints.\n\n"
+			    "Command aborted.",
+			    failed.text);
 }
 
 void mt_debug_watch_insert(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
@@ -163,17 +158,6 @@ static bool covers(const struct mt_debug_break *one, uint64_t address)
 	return false;
 }
 
-/* HITS: a bit for each register. */
-static bool is_hit(const struct mt_debugger *debugger, const struct mt_debug_break *one,
-		   unsigned hits)
-{
-	for (unsigned i = 0; i < MT_PTRACE_WATCHES; i++)
-		if (hits >> i & 1 && debugger->watches[i].kind == kind_of(one) &&
-		    covers(one, debugger->watches[i].address))
-			return true;
-	return false;
-}
-
 struct mt_debug_break *mt_debug_watch_hit(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
 {
 	unsigned hits = debugger->watch_generation ? mt_debug_hardware_take_hits(lwp) : 0;
@@ -184,9 +168,15 @@ struct mt_debug_break *mt_debug_watch_hit(struct mt_debugger *debugger, struct m
 	mt_array_each (one, &debugger->breakpoints) {
 		const struct mt_debug_breakpoint *known = &(*one)->public;
 
+		bool is_hit = known->by_stepping;
+
 		if (known->kind == MT_DEBUG_BREAK || !known->enabled ||
-		    (known->thread && known->thread != lwp->thread.number) ||
-		    (!known->by_stepping && !is_hit(debugger, *one, hits)))
+		    (known->thread && known->thread != lwp->thread.number))
+			continue;
+		for (unsigned i = 0; i < MT_PTRACE_WATCHES; i++)
+			is_hit |= hits >> i & 1 && debugger->watches[i].kind == kind_of(*one) &&
+				  covers(*one, debugger->watches[i].address);
+		if (!is_hit)
 			continue;
 		bool stops = (*one)->watched ? mt_debug_watch_check(debugger, *one, lwp)
 					     : mt_debug_break_stops(debugger, *one, lwp, 0);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is watched: an expression, the memory that its value comes from, and the frame that it
- * belongs to.
+/* Watchpoints: an expression, the memory that its value comes from, and the frame that it belongs
+ * to.
  *
- * The memory moves: of `p->next` both p and the member are watched, and where that is is found anew
- * whenever either changed.  What lies in registers, or is wider than the debug registers reach, is
- * looked at behind each instruction. */
+ * The memory moves: of `p->next` both p and the member are watched, and the address of the member
+ * is found anew whenever either changed.  A value in registers, or one that is wider than the debug
+ * registers reach, is compared after each instruction. */
 #include "private.h"
 
 #include <string.h>
 
 #define MOST_FRAMES     10000
 #define ADDRESS_SPACE   (1ull << 47)
-#define MOST_BYTES      (1ull << 20) /* of what is compared behind each instruction */
+#define MOST_BYTES      (1ull << 20) /* that are compared after each instruction */
 #define LOCATION_OPTION "-location"
 
 static void forget_value(struct mt_debug_watched *watched)
@@ -41,31 +41,25 @@ void mt_debug_watch_end(struct mt_debug_break *one)
 	one->watched = NULL;
 }
 
-/* ---- Where it means something ---- */
+/* ---- The scope ---- */
 
-/* Where the frame returns to, also if it is the last one that people are shown. */
-static uint64_t return_address(struct mt_debugger *debugger, const struct mt_debug_frame *frame)
-{
-	unsigned level = frame->level;
-	uint64_t above = frame->cfa ? mt_debug_word(debugger, frame->cfa - sizeof(uint64_t)) : 0;
-	const struct mt_debug_frame *caller =
-	    mt_debug_caller_of(debugger, debugger->selected, level);
-
-	if (caller)
-		return caller->pc;
-	return mt_space_function_at(debugger->code, above) ? above : 0;
-}
-
+/* Binds it to the selected frame. */
 static void note_frame(struct mt_debugger *debugger, struct mt_debug_watched *watched)
 {
-	const struct mt_debug_frame *frame =
-	    mt_debug_frame_of(debugger, debugger->selected, debugger->selected_frame);
+	const struct mt_debug_frame *frame = mt_debugger_selected_frame(debugger);
+	const struct mt_debug_frame *caller =
+	    frame ? mt_debug_caller_of(debugger, debugger->selected, frame->level) : NULL;
+	uint64_t above =
+	    frame && frame->cfa ? mt_debug_word(debugger, frame->cfa - sizeof(uint64_t)) : 0;
 
 	if (!frame)
 		return;
 	watched->lwp = debugger->selected->thread.lwp;
 	watched->cfa = frame->cfa;
-	watched->caller = return_address(debugger, frame);
+	/* The caller of main is no frame. */
+	watched->caller = caller                                        ? caller->pc
+			  : mt_space_function_at(debugger->code, above) ? above
+									: 0;
 }
 
 bool mt_debug_watch_frame(struct mt_debugger *debugger, const struct mt_debug_watched *watched,
@@ -96,23 +90,11 @@ bool mt_debug_watch_frame(struct mt_debugger *debugger, const struct mt_debug_wa
 static struct mt_error *parse(struct mt_debugger *debugger, struct mt_debug_watched *watched,
 			      const struct mt_expr_frame *frame)
 {
-	struct mt_expr_program *program = mt_debugger_expressions(debugger);
-
 	forget_expr(watched);
-	return mt_expr_parse(program, frame, watched->text, &watched->expr);
+	return mt_expr_parse(debugger->expressions, frame, watched->text, &watched->expr);
 }
 
-/* ---- What it is now ---- */
-
-static void drop_unreachable(struct mt_expr_reads *reads)
-{
-	size_t kept = 0;
-
-	mt_array_each (read, &reads->memory)
-		if (read->address < ADDRESS_SPACE && read->size <= ADDRESS_SPACE - read->address)
-			reads->memory.items[kept++] = *read;
-	reads->memory.count = kept;
-}
+/* ---- The value ---- */
 
 static uint64_t byte_count(const struct mt_expr_reads *reads)
 {
@@ -147,27 +129,26 @@ static bool must_step(const struct mt_debugger *debugger, const struct mt_debug_
 	return watched->reads.registers || !watched->reads.memory.count;
 }
 
-static bool same_places(const struct mt_expr_reads *a, const struct mt_expr_reads *b)
-{
-	return a->memory.count == b->memory.count &&
-	       (!a->memory.count || memcmp(a->memory.items, b->memory.items,
-					   a->memory.count * sizeof(*a->memory.items)) == 0);
-}
-
 /* *VALUE NULL: it cannot be read now. */
-static struct mt_error *look(struct mt_debugger *debugger, struct mt_debug_break *one,
-			     const struct mt_expr_frame *frame, struct mt_value **value)
+static struct mt_error *evaluate(struct mt_debugger *debugger, struct mt_debug_break *one,
+				 const struct mt_expr_frame *frame, struct mt_value **value)
 {
 	struct mt_debug_watched *watched = one->watched;
 	struct mt_expr_reads reads = {0};
+	size_t kept = 0;
 	struct mt_error *error = mt_expr_evaluate_noting(watched->expr, frame, &reads, value);
 
 	if (error && mt_error_code(error) == MT_ERROR_NO_MEMORY) {
 		mt_expr_reads_deinit(&reads);
 		return error;
 	}
-	drop_unreachable(&reads);
-	if (!same_places(&reads, &watched->reads))
+	mt_array_each (read, &reads.memory) /* that can be mapped */
+		if (read->address < ADDRESS_SPACE && read->size <= ADDRESS_SPACE - read->address)
+			reads.memory.items[kept++] = *read;
+	reads.memory.count = kept;
+	if (kept != watched->reads.memory.count ||
+	    (kept && memcmp(reads.memory.items, watched->reads.memory.items,
+			    kept * sizeof(*reads.memory.items)) != 0))
 		debugger->watches_changed = true;
 	mt_expr_reads_deinit(&watched->reads);
 	watched->reads = reads;
@@ -184,11 +165,11 @@ static struct mt_error *look(struct mt_debugger *debugger, struct mt_debug_break
 	return NULL;
 }
 
-static struct mt_error *look_first(struct mt_debugger *debugger, struct mt_debug_break *one,
-				   const struct mt_expr_frame *frame)
+static struct mt_error *evaluate_first(struct mt_debugger *debugger, struct mt_debug_break *one,
+				       const struct mt_expr_frame *frame)
 {
 	forget_value(one->watched);
-	mt_try(look(debugger, one, frame, &one->watched->value));
+	mt_try(evaluate(debugger, one, frame, &one->watched->value));
 	one->watched->is_known = true;
 	return NULL;
 }
@@ -202,12 +183,7 @@ static void print_value(const struct mt_value *value, const struct mt_expr_frame
 		mt_str_append(out, "<unreadable>");
 }
 
-static bool is_equal(const struct mt_value *a, const struct mt_value *b)
-{
-	return a && b ? mt_value_equal(a, b) : a == b;
-}
-
-/* Without looking at its frame: nothing that the value comes from has changed. */
+/* Compares memory only, without its frame. */
 static bool is_surely_same(struct mt_debugger *debugger, const struct mt_debug_watched *watched)
 {
 	uint8_t *now = watched->bytes ? read_bytes(debugger, &watched->reads) : NULL;
@@ -215,36 +191,6 @@ static bool is_surely_same(struct mt_debugger *debugger, const struct mt_debug_w
 
 	free(now);
 	return is_same;
-}
-
-static struct mt_error *parse_first(struct mt_debugger *debugger, struct mt_debug_break *one,
-				    const struct mt_expr_frame *frame, const char *text)
-{
-	one->watched->text = strdup(text);
-	if (!one->watched->text)
-		return mt_error_no_memory();
-	mt_try(parse(debugger, one->watched, frame));
-	return mt_expr_is_constant(one->watched->expr)
-		   ? mt_error_new(MT_ERROR_USAGE, "Cannot watch constant value `%s'.", text)
-		   : NULL;
-}
-
-static struct mt_error *begin_location(struct mt_debugger *debugger, struct mt_debug_break *one,
-				       const struct mt_expr_frame *frame, const char *text)
-{
-	struct mt_debug_watched *watched = one->watched;
-	mt_auto(mt_str) struct mt_str place = {0}, told = {0};
-
-	mt_try(parse_first(debugger, one, frame, text));
-	mt_try(mt_expr_locate(watched->expr, frame, &place));
-	mt_str_appendf(&told, LOCATION_OPTION " %s", text);
-	if (told.failed)
-		return mt_error_no_memory();
-	free(watched->text);
-	free(one->text);
-	watched->text = strdup(place.text);
-	one->text = strdup(told.text);
-	return watched->text && one->text ? NULL : mt_error_no_memory();
 }
 
 /* Behind "-l" or "-location".  NULL: it does not begin with that. */
@@ -258,51 +204,58 @@ static const char *behind_option(const char *text)
 	return text + length + strspn(text + length, " \t");
 }
 
-static struct mt_error *begin_expression(struct mt_debugger *debugger, struct mt_debug_break *one,
-					 const struct mt_expr_frame *frame)
+/* With "-location": the expression becomes the address that it refers to now. */
+static struct mt_error *fix_location(struct mt_debug_break *one, const struct mt_expr_frame *frame,
+				     const char *text)
 {
 	struct mt_debug_watched *watched = one->watched;
+	mt_auto(mt_str) struct mt_str location = {0}, shown = {0};
 
-	mt_try(parse_first(debugger, one, frame, one->text));
-	watched->pc = frame->pc;
-	watched->follows = mt_expr_is_bound(watched->expr);
-	if (mt_expr_needs_frame(watched->expr))
-		note_frame(debugger, watched);
-	return NULL;
-}
-
-static struct mt_error *check_access(const struct mt_debugger *debugger,
-				     const struct mt_debug_break *one)
-{
-	if (one->public.kind == MT_DEBUG_WATCH || !must_step(debugger, one->watched))
-		return NULL;
-	return mt_error_new(MT_ERROR_USAGE,
-			    one->watched->avoids_registers
-				? "Can't set read/access watchpoint when hardware watchpoints are "
-				  "disabled."
-				: "Expression cannot be implemented with read/access watchpoint.");
+	mt_try(mt_expr_locate(watched->expr, frame, &location));
+	mt_str_appendf(&shown, LOCATION_OPTION " %s", text);
+	if (shown.failed)
+		return mt_error_no_memory();
+	free(watched->text);
+	free(one->text);
+	watched->text = strdup(location.text);
+	one->text = strdup(shown.text);
+	return watched->text && one->text ? NULL : mt_error_no_memory();
 }
 
 struct mt_error *mt_debug_watch_begin(struct mt_debugger *debugger, struct mt_debug_break *one)
 {
 	struct mt_expr_frame frame = mt_debugger_expr_frame(debugger, NULL);
 	const char *location = behind_option(one->text);
+	const char *text = location ? location : one->text;
+	struct mt_debug_watched *watched;
 
 	if (location && !*location)
 		return mt_error_new(MT_ERROR_USAGE, "Argument required (expression to compute).");
-	one->watched = calloc(1, sizeof(*one->watched));
-	if (!one->watched)
+	one->watched = watched = calloc(1, sizeof(*watched));
+	if (!watched || !(watched->text = strdup(text)))
 		return mt_error_no_memory();
-	one->watched->avoids_registers = !debugger->settings.hardware_watches;
-	frame.at_entry = false; /* it is evaluated behind that, too */
+	watched->avoids_registers = !debugger->settings.hardware_watches;
+	frame.at_entry = false; /* it is evaluated behind the prologue, too */
+	mt_try(parse(debugger, watched, &frame));
+	if (mt_expr_is_constant(watched->expr))
+		return mt_error_new(MT_ERROR_USAGE, "Cannot watch constant value `%s'.", text);
 	if (location) {
-		mt_try(begin_location(debugger, one, &frame, location));
-		mt_try(parse(debugger, one->watched, &frame));
+		mt_try(fix_location(one, &frame, location));
+		mt_try(parse(debugger, watched, &frame));
 	} else {
-		mt_try(begin_expression(debugger, one, &frame));
+		watched->pc = frame.pc;
+		watched->follows = mt_expr_is_bound(watched->expr);
+		if (mt_expr_needs_frame(watched->expr))
+			note_frame(debugger, watched);
 	}
-	mt_try(look_first(debugger, one, &frame));
-	return check_access(debugger, one);
+	mt_try(evaluate_first(debugger, one, &frame));
+	if (one->public.kind == MT_DEBUG_WATCH || !must_step(debugger, watched))
+		return NULL;
+	return mt_error_new(MT_ERROR_USAGE,
+			    watched->avoids_registers
+				? "Can't set read/access watchpoint when hardware watchpoints are "
+				  "disabled."
+				: "Expression cannot be implemented with read/access watchpoint.");
 }
 
 void mt_debug_watch_parse(struct mt_debugger *debugger)
@@ -335,7 +288,7 @@ void mt_debug_watch_evaluate(struct mt_debugger *debugger)
 
 		if (watched && watched->expr && !watched->is_known && (*one)->public.enabled &&
 		    mt_debug_watch_frame(debugger, watched, debugger->selected, &frame))
-			mt_error_destroy(look_first(debugger, *one, &frame));
+			mt_error_destroy(evaluate_first(debugger, *one, &frame));
 	}
 }
 
@@ -366,7 +319,7 @@ void mt_debug_watch_ended(struct mt_debugger *debugger)
 	}
 }
 
-/* ---- News ---- */
+/* ---- Changes ---- */
 
 static struct mt_error *note(struct mt_debugger *debugger, struct mt_debug_break *one,
 			     const struct mt_value *before, bool changed,
@@ -387,14 +340,14 @@ static struct mt_error *note(struct mt_debugger *debugger, struct mt_debug_break
 	return mt_error_no_memory();
 }
 
-/* Whether the value that was found makes a thread stop. */
+/* Whether the watchpoint triggers. */
 static bool is_news(const struct mt_debug_break *one, bool changed)
 {
 	switch (one->public.kind) {
 	case MT_DEBUG_WATCH:
 		return changed;
 	case MT_DEBUG_RWATCH:
-		return !changed; /* that was written, which the processor tells as well */
+		return !changed; /* else it was written: the processor cannot watch reads alone */
 	default:
 		return true;
 	}
@@ -413,16 +366,16 @@ bool mt_debug_watch_check(struct mt_debugger *debugger, struct mt_debug_break *o
 		return false;
 	struct mt_error *error = watched->follows ? parse(debugger, watched, &frame) : NULL;
 	if (!error)
-		error = look(debugger, one, &frame, &now);
+		error = evaluate(debugger, one, &frame, &now);
 	if (error) {
 		mt_error_destroy(error);
 		mt_value_destroy(now);
 		return false;
 	}
-	bool changed = !is_equal(before, now);
+	bool changed = before && now ? !mt_value_equal(before, now) : before != now;
 	watched->value = now;
 	bool stops = is_news(one, changed) && mt_debug_break_stops(debugger, one, lwp, 0);
-	/* As GDB tells it: an access to what could not be read before has no old value. */
+	/* As GDB reports it: an access to memory that could not be read before has no old value. */
 	changed &= before || one->public.kind == MT_DEBUG_WATCH;
 	if (stops)
 		mt_error_destroy(note(debugger, one, before, changed, &frame));
