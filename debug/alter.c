@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Threads that go on elsewhere than they would: jump and return. */
+/* jump and return: threads continue at another address. */
 #include "private.h"
 
-/* An interrupted system call is not to be made again there. */
+/* An interrupted system call must not be restarted there. */
 static struct mt_error *set_registers(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
 {
 	lwp->registers.orig_rax = (uint64_t)-1;
@@ -21,13 +21,13 @@ struct mt_error *mt_debugger_jump(struct mt_debugger *debugger, uint64_t address
 
 	if (!registers)
 		return mt_error_new(MT_ERROR_USAGE, "The program is not being run.");
-	/* A breakpoint there is met, also where it stands already. */
+	/* A breakpoint there is hit, also if the thread is there already. */
 	lwp->registers.rip = address;
 	mt_try(set_registers(debugger, lwp));
 	return mt_debugger_continue(debugger, stop);
 }
 
-/* The registers that the selected frame's caller has, also where people are shown none. */
+/* The registers of the selected frame's caller, also of main's, which is not shown. */
 static struct mt_error *find_caller(struct mt_debugger *debugger, struct mt_registers *out)
 {
 	struct mt_debug_lwp *lwp = debugger->selected;
@@ -48,38 +48,18 @@ static struct mt_error *find_caller(struct mt_debugger *debugger, struct mt_regi
 
 static void put_registers(const struct mt_registers *from, struct user_regs_struct *to)
 {
-	const uint64_t *values = from->values;
+	unsigned long long *const members[MT_REGISTER_COUNT] = {[MT_REGISTER_RBX] = &to->rbx,
+								[MT_REGISTER_RBP] = &to->rbp,
+								[MT_REGISTER_RSP] = &to->rsp,
+								[12] = &to->r12,
+								[13] = &to->r13,
+								[14] = &to->r14,
+								[15] = &to->r15};
 
-	if (from->known >> MT_REGISTER_RBX & 1)
-		to->rbx = values[MT_REGISTER_RBX];
-	if (from->known >> MT_REGISTER_RBP & 1)
-		to->rbp = values[MT_REGISTER_RBP];
-	if (from->known >> MT_REGISTER_RSP & 1)
-		to->rsp = values[MT_REGISTER_RSP];
-	if (from->known >> 12 & 1)
-		to->r12 = values[12];
-	if (from->known >> 13 & 1)
-		to->r13 = values[13];
-	if (from->known >> 14 & 1)
-		to->r14 = values[14];
-	if (from->known >> 15 & 1)
-		to->r15 = values[15];
-	to->rip = values[MT_REGISTER_RIP];
-}
-
-static struct mt_error *evaluate(struct mt_debugger *debugger, const char *text,
-				 struct mt_expr_given *given)
-{
-	const struct mt_expr_frame frame = mt_debugger_expr_frame(debugger, NULL);
-	const struct mt_debug_frame *selected = mt_debugger_selected_frame(debugger);
-	struct mt_expr_program *program = mt_debugger_expressions(debugger);
-	struct mt_expr *expr = NULL;
-
-	struct mt_error *error = mt_expr_parse(program, &frame, text, &expr);
-	if (!error)
-		error = mt_expr_give(expr, selected->inside, &frame, given);
-	mt_expr_destroy(expr);
-	return error;
+	for (unsigned i = 0; i < MT_REGISTER_COUNT; i++)
+		if (members[i] && from->known >> i & 1)
+			*members[i] = from->values[i];
+	to->rip = from->values[MT_REGISTER_RIP];
 }
 
 struct mt_error *mt_debugger_return(struct mt_debugger *debugger, const char *value)
@@ -94,8 +74,16 @@ struct mt_error *mt_debugger_return(struct mt_debugger *debugger, const char *va
 	if (frame->type == MT_DEBUG_INLINE_FRAME || frame->type == MT_DEBUG_TAIL_CALL_FRAME)
 		return mt_error_new(MT_ERROR_USAGE,
 				    "Can not force return from an inlined function.");
-	if (*value)
-		mt_try(evaluate(debugger, value, &given));
+	if (*value) {
+		const struct mt_expr_frame outer = mt_debugger_expr_frame(debugger, NULL);
+		struct mt_expr *expr = NULL;
+		struct mt_error *error = mt_expr_parse(debugger->expressions, &outer, value, &expr);
+
+		if (!error)
+			error = mt_expr_give(expr, frame->inside, &outer, &given);
+		mt_expr_destroy(expr);
+		mt_try(error);
+	}
 	mt_try(find_caller(debugger, &caller));
 	put_registers(&caller, &lwp->registers);
 	mt_try(set_registers(debugger, lwp));

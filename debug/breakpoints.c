@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The user's breakpoints, and their locations, which are found anew when code is mapped. */
+/* The user's breakpoints, and their locations, which are found again when code is mapped. */
 #include "private.h"
 
 #include <string.h>

@@ -257,7 +257,7 @@ struct mt_debug_frame {
 	uint8_t type;         /* enum mt_debug_frame_type */
 	bool shows_pc;        /* pc is not where a line begins */
 	unsigned inner;       /* inlined calls at pc that are inner to it */
-	const void *instance; /* tells inlined calls apart; NULL: it is not inlined */
+	const void *instance; /* identifies an inlined call; NULL: it is not inlined */
 	const char *function; /* NULL: not known */
 	uint64_t function_start;
 	const char *module; /* the file that holds the code; NULL: none */

@@ -281,7 +281,7 @@ bool mt_debug_is_of_processor(const struct mt_stop *stop)
 
 /* Job control stops the whole process, and each thread reports it: the first report counts.  Then
  * the program is continued in spite of it, until the stop is over or we are: as GDB does, which
- * does not tell a stop from the signal that made it. */
+ * does not distinguish a stop from the signal that caused it. */
 static struct mt_error *on_group_stop(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 				      int signal)
 {

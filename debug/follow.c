@@ -91,7 +91,7 @@ struct mt_error *mt_debug_release_vfork_parent(struct mt_debugger *debugger,
 	return error;
 }
 
-/* The thread that forked becomes its copy, which goes on with the plan. */
+/* The thread that forked becomes its copy, which continues with the plan. */
 static void move_to_child(struct mt_debugger *debugger, struct mt_debug_lwp *lwp, pid_t child)
 {
 	for (size_t i = debugger->lwps.count; i-- > 0;)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What people type for a place in the code, and what code is at an address. */
+/* Locations as they are typed, and source positions of addresses. */
 #include "private.h"
 
 #include <ctype.h>
 #include <string.h>
 
-/* Where a line without a file is: where the selected frame is, or main. */
+/* The file of a line number alone: the selected frame's, or main's. */
 static const char *default_file(struct mt_debugger *debugger)
 {
 	const struct mt_location_options options = {.quiet_missing = true};
@@ -61,17 +61,16 @@ static int compare(const void *one, const void *other)
 	return (a->address > b->address) - (a->address < b->address);
 }
 
-/* Where an expression means: its number, or the place of a function. */
+/* The address that an expression means: its number, or the address of a function. */
 static struct mt_error *evaluate(struct mt_debugger *debugger, const char *text,
 				 struct mt_expr_reads *reads, uint64_t *address)
 {
 	const struct mt_expr_frame frame = mt_debugger_expr_frame(debugger, NULL);
-	struct mt_expr_program *program = mt_debugger_expressions(debugger);
 	struct mt_expr *expr = NULL;
 	struct mt_value *value = NULL;
 	int64_t number = 0;
 
-	struct mt_error *error = mt_expr_parse(program, &frame, text, &expr);
+	struct mt_error *error = mt_expr_parse(debugger->expressions, &frame, text, &expr);
 	if (!error)
 		error = mt_expr_evaluate_noting(expr, &frame, reads, &value);
 	if (!error && !mt_value_is_function(value, address)) {
@@ -83,9 +82,9 @@ static struct mt_error *evaluate(struct mt_debugger *debugger, const char *text,
 	return error;
 }
 
-/* What the core can look up: "*EXPRESSION" as the address that it is now. */
-static struct mt_error *plain(struct mt_debugger *debugger, const char *location,
-			      struct mt_str *out)
+/* For the core: "*EXPRESSION" becomes the address that it is now. */
+static struct mt_error *append_plain(struct mt_debugger *debugger, const char *location,
+				     struct mt_str *out)
 {
 	struct mt_expr_reads reads = {0};
 	uint64_t address;
@@ -118,7 +117,7 @@ bool mt_debug_is_momentary(struct mt_debugger *debugger, const char *location)
 
 struct mt_error *mt_debugger_locate(struct mt_debugger *debugger, const char *location,
 				    struct mt_error *(*found)(void *context,
-							      const struct mt_location *place),
+							      const struct mt_location *location),
 				    void *context)
 {
 	const struct mt_location_options options = options_of(debugger);
@@ -129,12 +128,12 @@ struct mt_error *mt_debugger_locate(struct mt_debugger *debugger, const char *lo
 	if (!mt_space_mapping_count(debugger->code))
 		return mt_error_new(MT_ERROR_NOT_FOUND,
 				    "No symbol table is loaded.  Use the \"file\" command.");
-	mt_try(plain(debugger, location, &text));
+	mt_try(append_plain(debugger, location, &text));
 	mt_try(mt_location_resolve(debugger->code, text.text, &options, &locations));
 	qsort(locations.items, locations.count, sizeof(*locations.items), compare);
-	mt_array_each (place, &locations)
+	mt_array_each (one, &locations)
 		if (!error)
-			error = found(context, place);
+			error = found(context, one);
 	mt_locations_deinit(&locations);
 	return error;
 }
@@ -156,7 +155,7 @@ struct mt_error *mt_debugger_info_line(struct mt_debugger *debugger, const char 
 				    "No symbol table is loaded.  Use the \"file\" command.");
 	options.append_address = append_address;
 	options.append_context = program;
-	mt_try(plain(debugger, location, &text));
+	mt_try(append_plain(debugger, location, &text));
 	return mt_location_info_line(debugger->code, text.text, &options, out);
 }
 

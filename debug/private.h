@@ -136,7 +136,7 @@ struct mt_debug_plan {
 	struct mt_debug_lwp *lwp;
 	uint64_t start, end;     /* the line's code */
 	uint64_t cfa;            /* of the frame in which it is stepped; 0: any */
-	uint64_t first_function; /* in which the verb began */
+	uint64_t first_function; /* in which the command began */
 	const void *instance;    /* of the frame, if it is inlined */
 	const char *file;
 	uint32_t line;
@@ -220,7 +220,7 @@ struct mt_debugger {
 	struct mt_ptrace_watch watches[MT_PTRACE_WATCHES];
 	unsigned watch_generation;           /* grows with each change; 0: there never was one */
 	bool watches_step;                   /* some are checked after each instruction */
-	bool watches_changed;                /* the debug registers have to be set anew */
+	bool watches_changed;                /* the debug registers have to be set again */
 	MT_ARRAY(struct mt_debug_seen) seen; /* owns its strings */
 
 	/* record.c */
@@ -246,7 +246,7 @@ struct mt_debugger {
 struct mt_error *mt_debug_space_init(struct mt_debugger *debugger);
 /* The program's own file, before it runs. */
 struct mt_error *mt_debug_space_of_file(struct mt_debugger *debugger);
-/* What is mapped now. */
+/* The present mappings. */
 struct mt_error *mt_debug_space_of_process(struct mt_debugger *debugger);
 void mt_debug_space_deinit(struct mt_debugger *debugger);
 bool mt_debug_line_at(struct mt_debugger *debugger, uint64_t address, struct mt_line_range *out);
@@ -353,7 +353,7 @@ bool mt_debug_fix_line(struct mt_debugger *debugger, const char *location, struc
 void mt_debug_breakpoints_deinit(struct mt_debugger *debugger);
 /* They were parsed for other code. */
 void mt_debug_forget_conditions(struct mt_debugger *debugger);
-/* The code changed: finds the locations anew. */
+/* The code changed: finds the locations again. */
 void mt_debug_resolve_all(struct mt_debugger *debugger);
 /* The same when another program replaced the last one, and may not have such locations. */
 void mt_debug_resolve_after_exec(struct mt_debugger *debugger);
@@ -374,7 +374,7 @@ struct mt_error *mt_debug_watch_begin(struct mt_debugger *debugger, struct mt_de
 void mt_debug_watch_end(struct mt_debug_break *one);
 /* The code changes: expressions are no longer valid … */
 void mt_debug_watch_forget_exprs(struct mt_debugger *debugger);
-/* … and are parsed anew. */
+/* … and are parsed again. */
 void mt_debug_watch_parse(struct mt_debugger *debugger);
 /* Before the program runs: evaluates those without a known value. */
 void mt_debug_watch_evaluate(struct mt_debugger *debugger);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What keeps an attached program alive should we be killed while it runs.
+/* Keeps an attached program alive should we be killed while it runs.
  *
- * It has int3s in its text then, and threads that stand for one, or for a step; the kernel delivers
- * those SIGTRAPs as soon as nobody traces the threads.  So before anything of that kind happens,
- * the program gets a handler for SIGTRAP (rescue_code.c), which makes good each of them, and a
- * process is started that takes the int3s out (ptrace/guardian.h).  Every thread has SIGTRAP
- * unblocked, since the kernel drops the handler when an int3 is met by a thread that has it
- * blocked.
+ * It has int3s in its text then, and threads that are about to report one, or a step; the kernel
+ * delivers those SIGTRAPs as soon as the threads are not traced any more.  So before the program is
+ * resumed, it gets a handler for SIGTRAP (rescue_code.c), which repairs each of them, and a process
+ * is started that removes the int3s (ptrace/guardian.h).  SIGTRAP is unblocked in every thread,
+ * since the kernel drops the handler when a thread hits an int3 with the signal blocked.
  *
  * A launched program dies with us. */
 #include "base/clock.h"
@@ -21,50 +20,59 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#define LOOK_AGAIN_NS 100000000u
+#define CHECK_AGAIN_NS 100000000u
 
 #define RESTORER_FLAG 0x04000000u /* SA_RESTORER in asm/signal.h */
 
 /* ---- System calls in the program's name ---- */
 
-struct loan {
+/* A stopped thread that executes system calls for us. */
+struct injection {
 	struct mt_target *target;
 	pid_t pid, lwp;
 	struct mt_inject_padding padding;
 };
 
-/* A signal that it stands for is sent again when it goes on. */
-static struct mt_error *borrow(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
-			       struct loan *loan)
+static struct mt_error *begin_injection(struct mt_debugger *debugger, pid_t pid, pid_t lwp,
+					struct injection *injection)
 {
-	*loan =
-	    (struct loan){.target = debugger->target, .pid = debugger->pid, .lwp = lwp->thread.lwp};
-	mt_try(loan->target->run->clear_pending_stop(loan->target, loan->lwp));
-	lwp->reported = 0;
-	if (loan->target->ops->has_injected(loan->target, loan->pid))
+	*injection = (struct injection){.target = debugger->target, .pid = pid, .lwp = lwp};
+	mt_try(debugger->target->run->clear_pending_stop(debugger->target, lwp));
+	if (debugger->target->ops->has_injected(debugger->target, pid))
 		return NULL;
-	return mt_inject_padding_begin(loan->target, loan->pid, &loan->padding);
+	return mt_inject_padding_begin(debugger->target, pid, &injection->padding);
 }
 
-static void give_back(struct loan *loan)
+/* The signal that LWP is stopped at is sent again when it is resumed. */
+static struct mt_error *inject_into(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
+				    struct injection *injection)
 {
-	if (!loan->padding.code)
-		return;
-	mt_error_destroy(loan->target->ops->set_injected(loan->target, loan->pid, 0, 0));
-	mt_error_destroy(mt_inject_padding_end(loan->target, loan->pid, &loan->padding));
+	lwp->reported = 0;
+	return begin_injection(debugger, debugger->pid, lwp->thread.lwp, injection);
 }
 
-static struct mt_error *do_call(struct loan *loan, long number, uint64_t one, uint64_t two,
-				uint64_t three, uint64_t four, int64_t *result)
+static void end_injection(struct injection *injection)
+{
+	if (!injection->padding.code)
+		return;
+	mt_error_destroy(
+	    injection->target->ops->set_injected(injection->target, injection->pid, 0, 0));
+	mt_error_destroy(
+	    mt_inject_padding_end(injection->target, injection->pid, &injection->padding));
+}
+
+static struct mt_error *do_call(struct injection *injection, long number, uint64_t one,
+				uint64_t two, uint64_t three, uint64_t four, int64_t *result)
 {
 	const uint64_t arguments[6] = {one, two, three, four, number == SYS_mmap ? (uint64_t)-1 : 0,
 				       0};
 
-	mt_try(loan->target->ops->call_system(loan->target, loan->lwp, number, arguments, result));
+	mt_try(injection->target->ops->call_system(injection->target, injection->lwp, number,
+						   arguments, result));
 	if (*result >= 0 || *result < -4095)
 		return NULL;
 	return mt_error_errno((int)-*result, "system call %ld in process %d failed", number,
-			      loan->pid);
+			      injection->pid);
 }
 
 static bool is_free(const struct mt_debug_lwp *lwp)
@@ -72,25 +80,13 @@ static bool is_free(const struct mt_debug_lwp *lwp)
 	return lwp->state == MT_DEBUG_LWP_STOPPED && !lwp->exiting;
 }
 
-/* Who stands for nothing that is to be delivered, if there is such a thread. */
-static struct mt_debug_lwp *find_lender(const struct mt_debugger *debugger)
+/* Preferably one without a signal to be delivered.  NULL: there is none. */
+static struct mt_debug_lwp *find_free(const struct mt_debugger *debugger)
 {
 	struct mt_debug_lwp *found = NULL;
 
 	mt_array_each (lwp, &debugger->lwps)
 		if (is_free(*lwp) && (!found || found->signal))
-			found = *lwp;
-	return found;
-}
-
-/* A signal that was not taken yet is sent again by who lets the thread go. */
-static struct mt_debug_lwp *find_last_lender(const struct mt_debugger *debugger)
-{
-	struct mt_debug_lwp *found = find_lender(debugger);
-
-	mt_array_each (lwp, &debugger->lwps)
-		if (!found && (*lwp)->state == MT_DEBUG_LWP_PENDING &&
-		    (*lwp)->pending.kind == MT_STOP_SIGNAL)
 			found = *lwp;
 	return found;
 }
@@ -102,29 +98,29 @@ static uint64_t data_at(uint64_t page, size_t offset)
 	return page + MT_RESCUE_DATA_AT + offset;
 }
 
-static struct mt_error *set_action(struct loan *loan, uint64_t page, size_t action)
+static struct mt_error *set_action(struct injection *injection, uint64_t page, size_t action)
 {
 	int64_t ignored;
 
-	return do_call(loan, SYS_rt_sigaction, SIGTRAP, data_at(page, action), 0, sizeof(uint64_t),
-		       &ignored);
+	return do_call(injection, SYS_rt_sigaction, SIGTRAP, data_at(page, action), 0,
+		       sizeof(uint64_t), &ignored);
 }
 
-/* Into where ACTION is in the program, and to us. */
-static struct mt_error *get_action(struct loan *loan, uint64_t page, size_t action,
+/* Stores it at ACTION in the program, and in OUT. */
+static struct mt_error *get_action(struct injection *injection, uint64_t page, size_t action,
 				   struct mt_rescue_action *out)
 {
 	int64_t ignored;
 
-	mt_try(do_call(loan, SYS_rt_sigaction, SIGTRAP, 0, data_at(page, action), sizeof(uint64_t),
-		       &ignored));
-	if (loan->target->ops->read(loan->target, loan->pid, data_at(page, action), out,
-				    sizeof(*out)) == sizeof(*out))
+	mt_try(do_call(injection, SYS_rt_sigaction, SIGTRAP, 0, data_at(page, action),
+		       sizeof(uint64_t), &ignored));
+	if (injection->target->ops->read(injection->target, injection->pid, data_at(page, action),
+					 out, sizeof(*out)) == sizeof(*out))
 		return NULL;
-	return mt_error_new(MT_ERROR_GONE, "process %d is gone", loan->pid);
+	return mt_error_new(MT_ERROR_GONE, "process %d is gone", injection->pid);
 }
 
-/* As the program's own handler would be called, should it be. */
+/* With the flags and the mask of the program's own handler, which ours may have to call. */
 static struct mt_rescue_action action_like(const struct mt_rescue_action *former, uint64_t page)
 {
 	struct mt_rescue_action action = {
@@ -141,49 +137,44 @@ static struct mt_rescue_action action_like(const struct mt_rescue_action *former
 	return action;
 }
 
-static struct mt_error *write_code(struct loan *loan, uint64_t page)
+static struct mt_error *install(struct injection *injection, uint64_t *out)
 {
 	struct mt_rescue_data data = {.memory = "/proc/self/mem", .pause = {0, 1000000}};
-
-	mt_try(loan->target->ops->write(loan->target, loan->pid, page, mt_rescue_code,
-					(size_t)(mt_rescue_code_end - mt_rescue_code)));
-	return loan->target->ops->write(loan->target, loan->pid, data_at(page, 0), &data,
-					offsetof(struct mt_rescue_data, sites));
-}
-
-static struct mt_error *install(struct loan *loan, uint64_t *out)
-{
 	struct mt_rescue_action former, action;
 	int64_t page = 0, ignored;
 
-	mt_try(do_call(loan, SYS_mmap, 0, MT_RESCUE_BYTES, PROT_READ | PROT_WRITE,
+	mt_try(do_call(injection, SYS_mmap, 0, MT_RESCUE_BYTES, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, &page));
 	*out = (uint64_t)page;
-	mt_try(write_code(loan, *out));
-	mt_try(do_call(loan, SYS_mprotect, *out, MT_RESCUE_DATA_AT, PROT_READ | PROT_EXEC, 0,
+	mt_try(injection->target->ops->write(injection->target, injection->pid, *out,
+					     mt_rescue_code,
+					     (size_t)(mt_rescue_code_end - mt_rescue_code)));
+	mt_try(injection->target->ops->write(injection->target, injection->pid, data_at(*out, 0),
+					     &data, offsetof(struct mt_rescue_data, sites)));
+	mt_try(do_call(injection, SYS_mprotect, *out, MT_RESCUE_DATA_AT, PROT_READ | PROT_EXEC, 0,
 		       &ignored));
-	mt_try(get_action(loan, *out, offsetof(struct mt_rescue_data, former), &former));
+	mt_try(get_action(injection, *out, offsetof(struct mt_rescue_data, former), &former));
 	action = action_like(&former, *out);
-	mt_try(loan->target->ops->write(loan->target, loan->pid,
-					data_at(*out, offsetof(struct mt_rescue_data, action)),
-					&action, sizeof(action)));
-	return set_action(loan, *out, offsetof(struct mt_rescue_data, action));
+	mt_try(injection->target->ops->write(injection->target, injection->pid,
+					     data_at(*out, offsetof(struct mt_rescue_data, action)),
+					     &action, sizeof(action)));
+	return set_action(injection, *out, offsetof(struct mt_rescue_data, action));
 }
 
-/* What the program set meanwhile stays. */
-static struct mt_error *uninstall(struct loan *loan, uint64_t page)
+/* A handler that the program installed meanwhile stays. */
+static struct mt_error *uninstall(struct injection *injection, uint64_t page)
 {
 	struct mt_rescue_action now;
 	int64_t ignored;
 
-	mt_try(get_action(loan, page, offsetof(struct mt_rescue_data, action), &now));
+	mt_try(get_action(injection, page, offsetof(struct mt_rescue_data, action), &now));
 	if (now.handler == page)
-		mt_try(set_action(loan, page, offsetof(struct mt_rescue_data, former)));
-	return do_call(loan, SYS_munmap, page, MT_RESCUE_BYTES, 0, 0, &ignored);
+		mt_try(set_action(injection, page, offsetof(struct mt_rescue_data, former)));
+	return do_call(injection, SYS_munmap, page, MT_RESCUE_BYTES, 0, 0, &ignored);
 }
 
-/* Of the places that it was not told of yet. */
-static struct mt_error *tell_handler(struct mt_debugger *debugger)
+/* Writes the sites that the handler does not have yet. */
+static struct mt_error *update_handler(struct mt_debugger *debugger)
 {
 	struct mt_debug_rescue *rescue = &debugger->rescue;
 	const mt_guardian_site *sites;
@@ -220,41 +211,30 @@ static void warn(struct mt_debugger *debugger, const char *why)
 static void install_handler(struct mt_debugger *debugger)
 {
 	struct mt_debug_rescue *rescue = &debugger->rescue;
-	struct mt_debug_lwp *lender = find_lender(debugger);
-	struct loan loan;
+	struct mt_debug_lwp *free_lwp = find_free(debugger);
+	struct injection injection;
 
-	if (rescue->page || rescue->refused || !lender)
+	if (rescue->page || rescue->refused || !free_lwp)
 		return;
-	if (mt_proc_is_sandboxed(lender->thread.lwp)) {
+	if (mt_proc_is_sandboxed(free_lwp->thread.lwp)) {
 		warn(debugger, "The program is in a sandbox (seccomp)");
 		return;
 	}
-	struct mt_error *error = borrow(debugger, lender, &loan);
+	struct mt_error *error = inject_into(debugger, free_lwp, &injection);
 	if (!error)
-		error = install(&loan, &rescue->page);
-	give_back(&loan);
+		error = install(&injection, &rescue->page);
+	end_injection(&injection);
 	if (!error)
-		error = tell_handler(debugger);
+		error = update_handler(debugger);
 	if (!error)
 		return;
-	if (mt_error_code(error) != MT_ERROR_GONE) /* else with another one, next time */
+	if (mt_error_code(error) != MT_ERROR_GONE) /* else another thread is used next time */
 		warn(debugger, mt_error_message(error));
 	mt_error_destroy(error);
 	rescue->page = 0;
 }
 
-static void start_guardian(struct mt_debugger *debugger)
-{
-	struct mt_debug_rescue *rescue = &debugger->rescue;
-	struct mt_error *error =
-	    rescue->guardian ? NULL : mt_guardian_create(debugger->pid, &rescue->guardian);
-
-	if (error)
-		warn(debugger, mt_error_message(error));
-	mt_error_destroy(error);
-}
-
-/* Those, too, that were taken out while a thread was about to tell of them. */
+/* Also of those that were removed while a thread was about to report them. */
 static bool is_own_trap(void *context, uint64_t address)
 {
 	struct mt_debugger *debugger = context;
@@ -269,7 +249,14 @@ void mt_debug_rescue_begin(struct mt_debugger *debugger)
 	if (debugger->process != MT_DEBUG_ATTACHED || !debugger->pid)
 		return;
 	install_handler(debugger);
-	start_guardian(debugger);
+	if (!debugger->rescue.guardian) {
+		struct mt_error *error =
+		    mt_guardian_create(debugger->pid, &debugger->rescue.guardian);
+
+		if (error)
+			warn(debugger, mt_error_message(error));
+		mt_error_destroy(error);
+	}
 	debugger->target->run->own_traps(debugger->target, debugger->pid, is_own_trap, debugger);
 	mt_array_each (lwp, &debugger->lwps) {
 		if (!is_free(*lwp) || (*lwp)->rescue.trap_open)
@@ -279,26 +266,27 @@ void mt_debug_rescue_begin(struct mt_debugger *debugger)
 	}
 }
 
-static struct mt_error *withdraw(struct mt_debugger *debugger)
-{
-	struct mt_debug_lwp *lender = find_last_lender(debugger);
-	struct loan loan;
-
-	if (!debugger->rescue.page || !lender)
-		return NULL;
-	struct mt_error *error = borrow(debugger, lender, &loan);
-	if (!error)
-		error = uninstall(&loan, debugger->rescue.page);
-	give_back(&loan);
-	return error;
-}
-
 void mt_debug_rescue_end(struct mt_debugger *debugger)
 {
-	/* What vfork() made is in memory that the other one needs as it is. */
+	struct mt_debug_lwp *user = find_free(debugger);
+	struct injection injection;
+
+	/* The child of vfork() shares memory that the parent needs as it is. */
 	if (debugger->vfork_parent)
 		return;
-	mt_error_destroy(withdraw(debugger));
+	/* The caller sends a signal again that was not handled yet. */
+	mt_array_each (lwp, &debugger->lwps)
+		if (!user && (*lwp)->state == MT_DEBUG_LWP_PENDING &&
+		    (*lwp)->pending.kind == MT_STOP_SIGNAL)
+			user = *lwp;
+	if (debugger->rescue.page && user) {
+		struct mt_error *error = inject_into(debugger, user, &injection);
+
+		if (!error)
+			error = uninstall(&injection, debugger->rescue.page);
+		end_injection(&injection);
+		mt_error_destroy(error);
+	}
 	mt_array_each (lwp, &debugger->lwps)
 		if ((*lwp)->rescue.trap_blocked && is_free(*lwp))
 			mt_ptrace_block_trap((*lwp)->thread.lwp, true);
@@ -315,18 +303,15 @@ void mt_debug_rescue_forget(struct mt_debugger *debugger)
 
 struct mt_error *mt_debug_rescue_leave_child(struct mt_debugger *debugger, pid_t child)
 {
-	struct loan loan = {.target = debugger->target, .pid = child, .lwp = child};
+	struct injection injection;
 	uint64_t page = debugger->rescue.page;
 
 	if (!page)
 		return NULL;
-	mt_try(loan.target->run->clear_pending_stop(loan.target, child));
-	struct mt_error *error = loan.target->ops->has_injected(loan.target, child)
-				     ? NULL
-				     : mt_inject_padding_begin(loan.target, child, &loan.padding);
+	struct mt_error *error = begin_injection(debugger, child, child, &injection);
 	if (!error)
-		error = uninstall(&loan, page);
-	give_back(&loan);
+		error = uninstall(&injection, page);
+	end_injection(&injection);
 	return error;
 }
 
@@ -343,26 +328,28 @@ struct mt_error *mt_debug_rescue_note(struct mt_debugger *debugger,
 		return mt_error_new(MT_ERROR_USAGE,
 				    "Cannot insert breakpoint: more than %d are in the program.",
 				    MT_GUARDIAN_SITES);
-	return tell_handler(debugger);
+	return update_handler(debugger);
 }
 
-/* A thread met an int3 with SIGTRAP blocked, and the kernel dropped the handler. */
-static void look_again(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
+/* Installs the handler again if a thread hit an int3 with SIGTRAP blocked: the kernel dropped it.
+ */
+static void reinstall(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
 {
 	struct mt_debug_rescue *rescue = &debugger->rescue;
 	uint64_t now_ns = mt_clock_monotonic_ns();
-	struct loan loan;
+	struct injection injection;
 
-	if (!rescue->page || (lwp->rescue.checked && now_ns - rescue->checked_ns < LOOK_AGAIN_NS))
+	if (!rescue->page || (lwp->rescue.checked && now_ns - rescue->checked_ns < CHECK_AGAIN_NS))
 		return;
 	lwp->rescue.checked = true;
 	rescue->checked_ns = now_ns;
 	if (mt_proc_signal_action(debugger->pid, SIGTRAP) != MT_SIGNAL_DEFAULT)
 		return;
-	struct mt_error *error = borrow(debugger, lwp, &loan);
+	struct mt_error *error = inject_into(debugger, lwp, &injection);
 	if (!error)
-		error = set_action(&loan, rescue->page, offsetof(struct mt_rescue_data, action));
-	give_back(&loan);
+		error =
+		    set_action(&injection, rescue->page, offsetof(struct mt_rescue_data, action));
+	end_injection(&injection);
 	mt_error_destroy(error);
 }
 
@@ -371,7 +358,7 @@ void mt_debug_rescue_hit(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
 	if (debugger->process != MT_DEBUG_ATTACHED)
 		return;
 	install_handler(debugger);
-	look_again(debugger, lwp);
+	reinstall(debugger, lwp);
 }
 
 void mt_debug_rescue_rest(struct mt_debugger *debugger)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "rescue_code.h"
 
-/* What assembly needs of struct mt_rescue_data. */
+/* Offsets in struct mt_rescue_data, for the assembly. */
 #define FORMER 0
 #define NONE   64
 #define COUNT  96
@@ -66,7 +66,7 @@ __asm__(
 "	test	%eax, %eax\n"
 "	js	.Lwait\n"
 "	mov	%eax, %r14d\n"
-"	mov	%eax, %edi\n"			/* pwrite(fd, its byte, 1, place) */
+"	mov	%eax, %edi\n"			/* pwrite(fd, its byte, 1, address) */
 "	mov	$18, %eax\n"
 "	lea	7(%r13), %rsi\n"
 "	mov	$1, %edx\n"
@@ -90,7 +90,7 @@ __asm__(
 "	je	.Lignored\n"
 "	jmp	*%r9\n"
 ".Lignored:\n"
-"	cmpl	$0, 8(%rsi)\n"			/* sent by somebody */
+"	cmpl	$0, 8(%rsi)\n"			/* sent by a process */
 "	jle	.Ldone\n"
 ".Ldie:\n"					/* of it, as soon as this handler is done */
 "	mov	$13, %eax\n"			/* rt_sigaction(SIGTRAP, none, NULL, 8) */

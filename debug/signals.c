@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is done about each signal, at first as GDB does it. */
+/* How each signal is handled; the defaults are GDB's. */
 #include "private.h"
 
-/* They are everyday work of programs. */
+/* Signals of normal operation. */
 static const int quiet[] = {SIGALRM, SIGURG,  SIGIO,    SIGVTALRM,
 			    SIGPROF, SIGCHLD, SIGWINCH, 32 /* NPTL's SIGCANCEL */,
 			    33 /* its SIGSETXID */};

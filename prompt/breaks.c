@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Breakpoints and watchpoints as people see them listed. */
+/* `info breakpoints` and `info watchpoints`. */
 #include "prompt/prompt.h"
 
 #include <ctype.h>

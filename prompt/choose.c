@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* "?" for a function or a process: it is chosen in the terminal, which nobody else reads while a
+/* "?" for a function or a process: it is chosen in the terminal, which has no other reader while a
  * command runs. */
 #include "command/choose.h"
 #include "prompt/prompt.h"

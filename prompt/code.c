@@ -18,7 +18,7 @@ struct listing {
 	uint32_t last_line; /* that was printed */
 };
 
-/* What is in memory, or before the program runs in its file. */
+/* From memory, or from the file before the program runs. */
 static size_t read_code(struct prompt *prompt, uint64_t address, void *bytes, size_t size)
 {
 	struct mt_target *target = mt_debugger_target(prompt->debugger);

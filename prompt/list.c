@@ -15,7 +15,7 @@ void prompt_listing_deinit(struct prompt_listing *listing)
 	*listing = (struct prompt_listing){0};
 }
 
-/* Without memory `list` begins anew. */
+/* Without memory `list` starts over. */
 static void remember(struct prompt *prompt, const char *file, const char *name, uint32_t first,
 		     uint32_t next)
 {
@@ -181,7 +181,7 @@ static struct mt_error *print_lines(struct prompt *prompt, const struct position
 	return error;
 }
 
-/* "A,B", "A,", ",B"; COMMA stands in TEXT. */
+/* "A,B", "A,", ",B"; COMMA points into TEXT. */
 static struct mt_error *list_range(struct prompt *prompt, char *text, char *comma)
 {
 	const char *behind = prompt_skip_blanks(comma + 1);

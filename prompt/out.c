@@ -14,7 +14,7 @@
 
 #define QUESTION "--Type <RET> for more, q to quit, c to continue without paging--"
 
-/* How the output of a command goes on. */
+/* How the output of a command is printed. */
 enum page_state {
 	WHOLE, /* all at once */
 	PAGED, /* with a question after each page */

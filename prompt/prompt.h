@@ -92,7 +92,7 @@ struct prompt_examining {
 
 #define PROMPT_HEIGHT_OF_TERMINAL UINT32_MAX
 
-/* What `set` changes, but for what is the debugger's or the expressions'. */
+/* Changed by `set`, as those of the debugger and of expressions are. */
 struct prompt_settings {
 	bool confirm;
 	bool paginates;
@@ -265,10 +265,10 @@ struct mt_error *prompt_enable_displays(struct prompt *prompt, const char *rest,
 void prompt_displays_deinit(struct prompt *prompt);
 
 /* list.c */
-/* `list` goes on around LINE of the file that was shown last. */
+/* `list` continues around LINE of the file that was shown last. */
 void prompt_list_around(struct prompt *prompt, uint32_t line);
 void prompt_listing_deinit(struct prompt_listing *listing);
-/* Lines FIRST to LAST with their numbers.  NAME: as people know the file. */
+/* Lines FIRST to LAST with their numbers.  NAME: of the file, to be shown. */
 struct mt_error *prompt_print_lines(struct prompt *prompt, const char *file, const char *name,
 				    uint32_t first, uint32_t last);
 

@@ -23,7 +23,7 @@ static int signal_at(size_t at)
 {
 	int signal = at < ORDERED ? order[at] : 34 + (int)(at - ORDERED);
 
-	if (signal == SIGNALS - 1) /* 32 stands before the last one */
+	if (signal == SIGNALS - 1) /* 32 precedes the last one */
 		return 32;
 	return signal < SIGNALS ? signal : signal == SIGNALS ? SIGNALS - 1 : 0;
 }

@@ -81,10 +81,10 @@ static bool is_of_function(struct prompt *prompt, const struct mt_debug_frame *f
 	return frame->function && strcmp(frame->function, name) == 0;
 }
 
-static struct mt_error *found_somewhere(void *context, const struct mt_location *place)
+static struct mt_error *found_somewhere(void *context, const struct mt_location *location)
 {
 	(void)context;
-	(void)place;
+	(void)location;
 	return NULL;
 }
 
