@@ -30,7 +30,7 @@ struct mt_debug_context {
 	struct mt_expr_frame frame;
 };
 
-/* hardware.c */
+/* debug_registers.c */
 struct mt_debug_hardware {
 	struct mt_debug_hardware_event {
 		int fd;
@@ -82,7 +82,7 @@ struct mt_debug_lwp {
 	bool unwinding;
 };
 
-/* The expression of a watchpoint: see watched.c. */
+/* The expression of a watchpoint: see watchpoints.c. */
 struct mt_debug_watched {
 	char *text;   /* of its expression */
 	uint64_t pc;  /* its scope; 0: global */
@@ -283,7 +283,6 @@ const struct mt_debug_frame *mt_debug_outer_of(struct mt_debugger *debugger,
 const struct mt_debug_frame *mt_debug_caller_of(struct mt_debugger *debugger,
 						struct mt_debug_lwp *lwp, unsigned level);
 
-/* inlined.c */
 /* The inlined calls at PC, and how many of them begin there and were not stepped into yet: those
  * are shown as calls that are still to come. */
 struct mt_debug_inlines {
@@ -365,10 +364,12 @@ bool mt_debug_break_stops(struct mt_debugger *debugger, struct mt_debug_break *o
 			  struct mt_debug_lwp *lwp, size_t index);
 
 /* debugger.c */
+struct mt_error *mt_debug_environment_init(struct mt_debugger *debugger);
+void mt_debug_environment_deinit(struct mt_debugger *debugger);
 /* Restores the stopped threads to what they would be without us, with their pending signals. */
 void mt_debug_restore_threads(struct mt_debugger *debugger);
 
-/* watched.c */
+/* watchpoints.c */
 /* Parses ONE->text in the selected frame.  Errors: USAGE. */
 struct mt_error *mt_debug_watch_begin(struct mt_debugger *debugger, struct mt_debug_break *one);
 void mt_debug_watch_end(struct mt_debug_break *one);
@@ -393,7 +394,7 @@ bool mt_debug_watch_frame(struct mt_debugger *debugger, const struct mt_debug_wa
 			  struct mt_debug_lwp *lwp, struct mt_expr_frame *out);
 void mt_debug_seen_clear(struct mt_debugger *debugger);
 
-/* watch.c */
+/* debug_registers.c */
 /* How many debug registers memory takes, up to one more than there are. */
 size_t mt_debug_watch_pieces(uint64_t address, uint64_t size);
 /* Allocates the debug registers.  Errors: USAGE (too many). */
@@ -407,7 +408,6 @@ void mt_debug_watch_insert(struct mt_debugger *debugger, struct mt_debug_lwp *lw
 /* It trapped, or was stepped: the breakpoint or watchpoint that stops it; NULL: none does. */
 struct mt_debug_break *mt_debug_watch_hit(struct mt_debugger *debugger, struct mt_debug_lwp *lwp);
 
-/* hardware.c */
 /* Of a stopped thread. */
 void mt_debug_hardware_set(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 			   const struct mt_ptrace_watch watches[MT_PTRACE_WATCHES]);
@@ -450,16 +450,10 @@ struct mt_error *mt_debug_release_vfork_parent(struct mt_debugger *debugger,
 /* The process is another inferior from now on, without arguments, with our environment. */
 struct mt_error *mt_debug_next_inferior(struct mt_debugger *debugger);
 
-/* environment.c */
-struct mt_error *mt_debug_environment_init(struct mt_debugger *debugger);
-void mt_debug_environment_deinit(struct mt_debugger *debugger);
-
-/* signals.c */
+/* events.c */
 void mt_debug_signals_init(struct mt_debugger *debugger);
 const struct mt_debug_handling *mt_debug_handling_of(const struct mt_debugger *debugger,
 						     int signal);
-
-/* events.c */
 struct mt_error *mt_debug_handle_event(struct mt_debugger *debugger, const struct mt_stop *stop);
 /* A trap of a debug register; or of a step that was done when its thread was halted, and is
  * reported when it is continued.  It is no signal of the program. */

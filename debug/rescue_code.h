@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A handler for SIGTRAP that an attached program gets, for the time when nobody traces it any more.
- * Until then its tracer takes every SIGTRAP of ours away before it comes so far.
+/* A handler for SIGTRAP that is installed in an attached program, should it lose its tracer.  Until
+ * then the tracer suppresses every SIGTRAP that we caused.
  *
- *	a step was done, or a debug register hit   the thread goes on
- *	TRAP_BRKPT                                 it goes on at the siginfo's address
- *	an int3 of a known place                   the handler puts the place's byte back, or waits
- *	                                           until the guardian has; it goes on at the place
- *	anything else                              what the program would have done without us
+ *	a step was done, or a debug register hit   the thread continues
+ *	TRAP_BRKPT                                 it continues at the siginfo's address
+ *	an int3 at a known address                 the handler restores the byte, or waits until the
+ *	                                           guardian has; it continues at that address
+ *	anything else                              as without us
  *
  * Source: the kernel's arch/x86/kernel/traps.c for si_code; sigaction(2), "struct sigaction" of the
  * system call; asm/sigcontext.h. */

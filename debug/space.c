@@ -70,7 +70,8 @@ static struct mt_objfile *vdso_of(struct mt_debugger *debugger, const struct mt_
 	return debugger->vdso;
 }
 
-/* Code only: data would not show where a library is, since a page of the file may be mapped twice. */
+/* Code only: data would not show where a library is, since a page of the file may be mapped twice.
+ */
 static struct mt_error *add_map(void *context, const struct mt_map *map)
 {
 	struct mt_debugger *debugger = context;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `info` about the program: lines, libraries, frames. */
+/* `info` about the program: lines, libraries, frames, registers, processes. */
 #include "prompt/prompt.h"
 #include "values/libraries.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct mt_error *prompt_info_line(struct prompt *prompt, const char *rest)
@@ -223,5 +224,157 @@ struct mt_error *prompt_info_source(struct prompt *prompt, const char *rest)
 	else
 		prompt_printf("Current source file is %s\nLocated in %s\n",
 			      frame ? frame->file : prompt->listing.name, file);
+	return NULL;
+}
+
+/* ---- Registers ---- */
+
+static const char *const general[] = {
+    "rax", "rbx", "rcx", "rdx", "rsi",    "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12",
+    "r13", "r14", "r15", "rip", "eflags", "cs",  "ss",  "ds",  "es", "fs", "gs",  NULL,
+};
+static const char *const x87[] = {
+    "st0", "st1", "st2", "st3", "st4", "st5", "st6", "st7", NULL,
+};
+static const char *const vector[] = {
+    "xmm0", "xmm1",  "xmm2",  "xmm3",  "xmm4",  "xmm5",  "xmm6",  "xmm7",  "xmm8",
+    "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "mxcsr", NULL,
+};
+static const char *const rest_of_all[] = {"fs_base", "gs_base", NULL};
+
+static const struct group {
+	const char *name;
+	const char *const *registers;
+} groups[] = {
+    {"general", general}, {"float", x87}, {"vector", vector}, {"sse", vector}, {0},
+};
+
+static struct mt_error *print_one(struct prompt *prompt, const char *name)
+{
+	const struct mt_expr_frame frame = mt_debugger_expr_frame(prompt->debugger, NULL);
+	mt_auto(mt_str) struct mt_str out = {0};
+	struct mt_expr_program *program = mt_debugger_expressions(prompt->debugger);
+
+	mt_try(mt_expr_info_register(program, &frame, name, &out));
+	if (out.failed)
+		return mt_error_no_memory();
+	prompt_printf("%s", out.text);
+	return NULL;
+}
+
+static struct mt_error *print_all(struct prompt *prompt, const char *const *names)
+{
+	for (; *names; names++)
+		mt_try(print_one(prompt, *names));
+	return NULL;
+}
+
+/* WORDS: registers, or groups of them, with or without "$". */
+static struct mt_error *print_words(struct prompt *prompt, const char *words)
+{
+	mt_auto(mt_str) struct mt_str name = {0};
+
+	while (*words) {
+		words += *words == '$';
+		size_t length = strcspn(words, " \t");
+		const struct group *group = groups;
+
+		mt_str_clear(&name);
+		mt_str_append_bytes(&name, words, length);
+		if (name.failed)
+			return mt_error_no_memory();
+		while (group->name && strcmp(group->name, name.text) != 0)
+			group++;
+		mt_try(group->name ? print_all(prompt, group->registers)
+				   : print_one(prompt, name.text));
+		words = prompt_skip_blanks(words + length);
+	}
+	return NULL;
+}
+
+struct mt_error *prompt_info_registers(struct prompt *prompt, const char *rest, int all)
+{
+	if (!mt_debugger_selected_frame(prompt->debugger))
+		return mt_error_new(MT_ERROR_USAGE, "The program has no registers now.");
+	if (*rest)
+		return print_words(prompt, rest);
+	mt_try(print_all(prompt, general));
+	if (!all)
+		return NULL;
+	mt_try(print_all(prompt, rest_of_all));
+	mt_try(print_all(prompt, x87));
+	return print_all(prompt, vector);
+}
+
+/* ---- Inferiors ---- */
+
+static void print_inferior(struct prompt *prompt, unsigned number, unsigned last)
+{
+	const struct mt_debug_inferior one = mt_debugger_inferior(prompt->debugger, number);
+	bool is_vfork = mt_debugger_is_vfork_child(prompt->debugger);
+	char name[32] = "<null>", connection[32] = "";
+
+	if (one.pid) {
+		snprintf(name, sizeof(name), "process %d", one.pid);
+		snprintf(connection, sizeof(connection), "%u (native)",
+			 mt_debugger_beginnings(prompt->debugger));
+	}
+	prompt_printf("%c %-4u %-17s %-20s %-17s \n", number == last ? '*' : ' ', number, name,
+		      connection, one.path ? one.path : "");
+	if (is_vfork && number + 1 == last)
+		prompt_printf("\tis vfork parent of inferior %u\n", last);
+	if (is_vfork && number == last)
+		prompt_printf("\tis vfork child of inferior %u\n", last - 1);
+}
+
+struct mt_error *prompt_info_inferiors(struct prompt *prompt, const char *rest)
+{
+	unsigned count = mt_debugger_inferior_count(prompt->debugger);
+
+	(void)rest;
+	prompt_printf("  %-4s %-17s %-20s %-17s \n", "Num", "Description", "Connection",
+		      "Executable");
+	for (unsigned number = 1; number <= count; number++)
+		print_inferior(prompt, number, count);
+	return NULL;
+}
+
+static void print_reason(struct prompt *prompt)
+{
+	const struct mt_debug_stop *stop = &prompt->last_stop;
+	unsigned number = stop->seen_count ? stop->seen[0].breakpoint : stop->breakpoint;
+
+	if (stop->kind == MT_DEBUG_STEPPED)
+		prompt_printf("It stopped after being stepped.\n");
+	else if (number && mt_debugger_find_breakpoint(prompt->debugger, number))
+		prompt_printf("It stopped at breakpoint %u.\n", number);
+	else if (number)
+		prompt_printf("It stopped at a breakpoint that has since been deleted.\n");
+	else if (stop->kind == MT_DEBUG_SIGNAL && stop->signal)
+		prompt_printf("It stopped with signal %s, %s.\n",
+			      prompt_signal_name(stop->signal).text,
+			      prompt_signal_words(stop->signal).text);
+}
+
+struct mt_error *prompt_info_program(struct prompt *prompt, const char *rest)
+{
+	const struct mt_debug_thread *thread = mt_debugger_selected(prompt->debugger);
+	const struct mt_debug_frame *frame = mt_debugger_frame(prompt->debugger, 0);
+	mt_auto(mt_str) struct mt_str name = {0};
+
+	(void)rest;
+	if (!thread) {
+		prompt_printf("The program being debugged is not being run.\n");
+		return NULL;
+	}
+	prompt_name_thread(prompt, thread, &name);
+	if (name.failed)
+		return mt_error_no_memory();
+	prompt_printf("\tUsing the running image of %s %s.\n",
+		      mt_debugger_is_attached(prompt->debugger) ? "attached" : "child", name.text);
+	if (frame)
+		prompt_printf("Program stopped at 0x%llx.\n", (unsigned long long)frame->pc);
+	if (prompt->last_stop.pid)
+		print_reason(prompt);
 	return NULL;
 }

@@ -48,7 +48,6 @@ struct prompt_command {
 
 /* Tables end with a command without a name. */
 extern const struct prompt_command prompt_run_commands[];
-extern const struct prompt_command prompt_alter_commands[];
 extern const struct prompt_command prompt_break_commands[];
 extern const struct prompt_command prompt_stack_commands[];
 extern const struct prompt_command prompt_thread_commands[];
@@ -191,7 +190,7 @@ struct mt_progress prompt_progress(struct prompt *prompt);
 /* The user quit at the end of a page: nothing is printed until the next command. */
 bool prompt_out_was_left(void);
 
-/* say.c */
+/* report.c */
 /* "Thread 0x7ffff7d8b740 (LWP 123)" */
 void prompt_name_thread(struct prompt *prompt, const struct mt_debug_thread *thread,
 			struct mt_str *out);
@@ -279,25 +278,22 @@ size_t prompt_put_instruction(struct prompt *prompt, uint64_t address, struct mt
  * before. */
 struct mt_error *prompt_examine_code(struct prompt *prompt, const char *text, int32_t count);
 
-/* info.c: behind `info`. */
+/* info.c: subcommands of `info`. */
+struct mt_error *prompt_info_inferiors(struct prompt *prompt, const char *rest);
+struct mt_error *prompt_info_program(struct prompt *prompt, const char *rest);
+/* ALL: `info all-registers`. */
+struct mt_error *prompt_info_registers(struct prompt *prompt, const char *rest, int all);
 struct mt_error *prompt_info_line(struct prompt *prompt, const char *rest);
 struct mt_error *prompt_info_sharedlibrary(struct prompt *prompt, const char *rest);
 struct mt_error *prompt_info_frame(struct prompt *prompt, const char *rest);
 struct mt_error *prompt_info_source(struct prompt *prompt, const char *rest);
 
-/* registers.c: `info registers`, and `info all-registers`. */
-struct mt_error *prompt_info_registers(struct prompt *prompt, const char *rest, int all);
-
 /* set.c */
 struct mt_error *prompt_set(struct prompt *prompt, const struct prompt_setting *setting,
 			    const char *text);
 
-/* system.c: behind `info`. */
+/* system.c: of `info`. */
 struct mt_error *prompt_info_proc(struct prompt *prompt, const char *rest);
-
-/* inferior.c */
-struct mt_error *prompt_info_inferiors(struct prompt *prompt, const char *rest);
-struct mt_error *prompt_info_program(struct prompt *prompt, const char *rest);
 
 /* signal.c */
 struct mt_error *prompt_info_signals(struct prompt *prompt, const char *rest);

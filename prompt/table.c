@@ -8,7 +8,6 @@
 // clang-format off
 const struct prompt_command *const prompt_tables[] = {
     prompt_run_commands,
-    prompt_alter_commands,
     prompt_break_commands,
     prompt_stack_commands,
     prompt_thread_commands,

@@ -3,8 +3,8 @@
  * to.
  *
  * The memory moves: of `p->next` both p and the member are watched, and the address of the member
- * is found again whenever either changed.  A value in registers, or one that is wider than the debug
- * registers reach, is compared after each instruction. */
+ * is found again whenever either changed.  A value in registers, or one that is wider than the
+ * debug registers reach, is compared after each instruction. */
 #include "private.h"
 
 #include <string.h>
