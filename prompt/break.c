@@ -166,8 +166,9 @@ static struct mt_error *run_condition(struct prompt *prompt, const char *rest)
 	return NULL;
 }
 
-static struct mt_error *delete_one(struct prompt *prompt, unsigned number)
+static struct mt_error *delete_one(struct prompt *prompt, unsigned number, int variant)
 {
+	(void)variant;
 	return mt_debugger_delete(prompt->debugger, number);
 }
 
@@ -176,7 +177,7 @@ static struct mt_error *run_delete(struct prompt *prompt, const char *rest)
 	const struct mt_debug_breakpoint *one;
 
 	if (*rest)
-		return prompt_each_number(prompt, "breakpoint", rest, delete_one);
+		return prompt_each_number(prompt, "breakpoint", rest, delete_one, 0);
 	if (mt_debugger_breakpoint_count(prompt->debugger) && prompt_is_at_terminal(prompt) &&
 	    !prompt_confirms(prompt, "Delete all breakpoints? (y or n) "))
 		return NULL;
@@ -185,14 +186,9 @@ static struct mt_error *run_delete(struct prompt *prompt, const char *rest)
 	return NULL;
 }
 
-static struct mt_error *enable_one(struct prompt *prompt, unsigned number)
+static struct mt_error *enable_one(struct prompt *prompt, unsigned number, int enable)
 {
-	return mt_debugger_enable(prompt->debugger, number, true);
-}
-
-static struct mt_error *disable_one(struct prompt *prompt, unsigned number)
-{
-	return mt_debugger_enable(prompt->debugger, number, false);
+	return mt_debugger_enable(prompt->debugger, number, enable);
 }
 
 static struct mt_error *run_enable(struct prompt *prompt, const char *rest, int enable)
@@ -200,8 +196,7 @@ static struct mt_error *run_enable(struct prompt *prompt, const char *rest, int 
 	const struct mt_debug_breakpoint *one;
 
 	if (*rest)
-		return prompt_each_number(prompt, "breakpoint", rest,
-					  enable ? enable_one : disable_one);
+		return prompt_each_number(prompt, "breakpoint", rest, enable_one, enable);
 	for (size_t i = 0; (one = mt_debugger_breakpoint(prompt->debugger, i)); i++)
 		mt_try(mt_debugger_enable(prompt->debugger, one->number, enable));
 	return NULL;

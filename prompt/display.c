@@ -210,10 +210,11 @@ static struct mt_error *no_such(unsigned number)
 	return mt_error_new(MT_ERROR_NOT_FOUND, "No display number %u.", number);
 }
 
-static struct mt_error *remove_one(struct prompt *prompt, unsigned number)
+static struct mt_error *remove_one(struct prompt *prompt, unsigned number, int variant)
 {
 	size_t kept = 0;
 
+	(void)variant;
 	if (!find(prompt, number))
 		return no_such(number);
 	for (size_t i = 0; i < prompt->displays.count; i++) {
@@ -238,38 +239,27 @@ void prompt_displays_deinit(struct prompt *prompt)
 struct mt_error *prompt_undisplay(struct prompt *prompt, const char *rest)
 {
 	if (*rest)
-		return prompt_each_number(prompt, "display", rest, remove_one);
+		return prompt_each_number(prompt, "display", rest, remove_one, 0);
 	if (prompt->displays.count &&
 	    prompt_confirms(prompt, "Delete all auto-display expressions? (y or n) "))
 		prompt_displays_deinit(prompt);
 	return NULL;
 }
 
-static struct mt_error *set_disabled(struct prompt *prompt, unsigned number, bool disabled)
+static struct mt_error *enable_one(struct prompt *prompt, unsigned number, int enable)
 {
 	struct prompt_display *display = find(prompt, number);
 
 	if (!display)
 		return no_such(number);
-	display->disabled = disabled;
+	display->disabled = !enable;
 	return NULL;
-}
-
-static struct mt_error *enable_one(struct prompt *prompt, unsigned number)
-{
-	return set_disabled(prompt, number, false);
-}
-
-static struct mt_error *disable_one(struct prompt *prompt, unsigned number)
-{
-	return set_disabled(prompt, number, true);
 }
 
 struct mt_error *prompt_enable_displays(struct prompt *prompt, const char *rest, int enable)
 {
 	if (*rest)
-		return prompt_each_number(prompt, "display", rest,
-					  enable ? enable_one : disable_one);
+		return prompt_each_number(prompt, "display", rest, enable_one, enable);
 	mt_array_each (display, &prompt->displays)
 		(*display)->disabled = !enable;
 	return NULL;

@@ -308,34 +308,30 @@ struct mt_error *prompt_info_registers(struct prompt *prompt, const char *rest, 
 
 /* ---- Inferiors ---- */
 
-static void print_inferior(struct prompt *prompt, unsigned number, unsigned last)
-{
-	const struct mt_debug_inferior one = mt_debugger_inferior(prompt->debugger, number);
-	bool is_vfork = mt_debugger_is_vfork_child(prompt->debugger);
-	char name[32] = "<null>", connection[32] = "";
-
-	if (one.pid) {
-		snprintf(name, sizeof(name), "process %d", one.pid);
-		snprintf(connection, sizeof(connection), "%u (native)",
-			 mt_debugger_beginnings(prompt->debugger));
-	}
-	prompt_printf("%c %-4u %-17s %-20s %-17s \n", number == last ? '*' : ' ', number, name,
-		      connection, one.path ? one.path : "");
-	if (is_vfork && number + 1 == last)
-		prompt_printf("\tis vfork parent of inferior %u\n", last);
-	if (is_vfork && number == last)
-		prompt_printf("\tis vfork child of inferior %u\n", last - 1);
-}
-
 struct mt_error *prompt_info_inferiors(struct prompt *prompt, const char *rest)
 {
-	unsigned count = mt_debugger_inferior_count(prompt->debugger);
+	unsigned last = mt_debugger_inferior_count(prompt->debugger);
+	bool is_vfork = mt_debugger_is_vfork_child(prompt->debugger);
 
 	(void)rest;
 	prompt_printf("  %-4s %-17s %-20s %-17s \n", "Num", "Description", "Connection",
 		      "Executable");
-	for (unsigned number = 1; number <= count; number++)
-		print_inferior(prompt, number, count);
+	for (unsigned number = 1; number <= last; number++) {
+		const struct mt_debug_inferior one = mt_debugger_inferior(prompt->debugger, number);
+		char name[32] = "<null>", connection[32] = "";
+
+		if (one.pid) {
+			snprintf(name, sizeof(name), "process %d", one.pid);
+			snprintf(connection, sizeof(connection), "%u (native)",
+				 mt_debugger_beginnings(prompt->debugger));
+		}
+		prompt_printf("%c %-4u %-17s %-20s %-17s \n", number == last ? '*' : ' ', number,
+			      name, connection, one.path ? one.path : "");
+		if (is_vfork && number + 1 == last)
+			prompt_printf("\tis vfork parent of inferior %u\n", last);
+		if (is_vfork && number == last)
+			prompt_printf("\tis vfork child of inferior %u\n", last - 1);
+	}
 	return NULL;
 }
 

@@ -125,14 +125,9 @@ char *prompt_read_line(struct prompt *prompt, const char *mark)
 	return line;
 }
 
-static bool is_typed(const struct prompt *prompt)
-{
-	return prompt->source == PROMPT_FROM_TERMINAL && !prompt->script;
-}
-
 static bool ask(struct prompt *prompt, const char *question, bool otherwise)
 {
-	if (!is_typed(prompt)) {
+	if (prompt->source != PROMPT_FROM_TERMINAL || prompt->script) {
 		prompt_printf("%s[answered %c; input not from terminal]\n", question,
 			      otherwise ? 'Y' : 'N');
 		return otherwise;

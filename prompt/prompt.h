@@ -323,8 +323,9 @@ const char *prompt_skip_blanks(const char *text);
 /* Calls ACT for each of "1 3-5"; its errors are printed.  WHAT: "breakpoint".
  * Errors: USAGE. */
 struct mt_error *prompt_each_number(struct prompt *prompt, const char *what, const char *text,
-				    struct mt_error *(*act)(struct prompt *prompt,
-							    unsigned number));
+				    struct mt_error *(*act)(struct prompt *prompt, unsigned number,
+							    int variant),
+				    int variant);
 /* A count behind a command, 1 if there is none.  Errors: USAGE. */
 struct mt_error *prompt_parse_count(const char *text, uint64_t *count);
 

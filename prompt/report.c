@@ -237,28 +237,24 @@ static void print_seen(struct prompt *prompt, const struct mt_debug_seen *seen)
 		prompt_printf("Value = %s\n", seen->after);
 }
 
-/* "Breakpoint 2, ", or with the location that was hit: "Breakpoint 2.1, ". */
-static void print_hit(struct prompt *prompt, const struct mt_debug_stop *stop)
+static void print_reason(struct prompt *prompt, const struct mt_debug_stop *stop)
 {
 	const struct mt_debug_breakpoint *one =
 	    mt_debugger_find_breakpoint(prompt->debugger, stop->breakpoint);
 	const struct mt_debug_frame *frame = mt_debugger_frame(prompt->debugger, 0);
+	size_t locations = one && frame && one->location_count > 1 ? one->location_count : 0;
 
-	prompt_printf("\n");
-	prompt_printf("%s%s %u", print_who(prompt, "") ? "hit " : "",
-		      stop->temporary ? "Temporary breakpoint" : "Breakpoint", stop->breakpoint);
-	for (size_t i = 0; one && frame && one->location_count > 1 && i < one->location_count; i++)
-		if (one->locations[i].address == frame->pc)
-			prompt_printf(".%zu", i + 1);
-	prompt_printf(", ");
-}
-
-static void print_reason(struct prompt *prompt, const struct mt_debug_stop *stop)
-{
 	for (size_t i = 0; i < stop->seen_count; i++)
 		print_seen(prompt, &stop->seen[i]);
-	if (stop->breakpoint) {
-		print_hit(prompt, stop);
+	if (stop->breakpoint) { /* "Breakpoint 2, ", or "Breakpoint 2.1, " */
+		prompt_printf("\n");
+		prompt_printf("%s%s %u", print_who(prompt, "") ? "hit " : "",
+			      stop->temporary ? "Temporary breakpoint" : "Breakpoint",
+			      stop->breakpoint);
+		for (size_t i = 0; i < locations; i++)
+			if (one->locations[i].address == frame->pc)
+				prompt_printf(".%zu", i + 1);
+		prompt_printf(", ");
 	} else if (stop->kind == MT_DEBUG_SIGNAL) {
 		prompt_printf("\n");
 		print_who(prompt, "Program ");

@@ -24,18 +24,6 @@ const struct prompt_command *const prompt_tables[] = {
 };
 // clang-format on
 
-static size_t name_length(const char *text)
-{
-	size_t length = 0;
-
-	if (*text == '!')
-		return 1;
-	while (isalnum((unsigned char)text[length]) ||
-	       (text[length] && strchr("-_.", text[length])))
-		length++;
-	return length;
-}
-
 static bool is_exact(const struct prompt_command *command, const char *text, size_t length)
 {
 	const char *alias = command->aliases;
@@ -58,9 +46,12 @@ static struct mt_error *find_in(const struct prompt_command *const *tables, cons
 				const char **rest)
 {
 	mt_auto(mt_str) struct mt_str candidates = {0};
-	size_t length = name_length(text);
+	size_t length = *text == '!';
 	unsigned count = 0;
 
+	while (*text != '!' && text[length] &&
+	       (isalnum((unsigned char)text[length]) || strchr("-_.", text[length])))
+		length++;
 	*rest = prompt_skip_blanks(text + length);
 	for (; *tables; tables++)
 		for (const struct prompt_command *one = *tables; one->name; one++) {
@@ -146,7 +137,9 @@ struct mt_error *prompt_parse_count(const char *text, uint64_t *count)
 }
 
 struct mt_error *prompt_each_number(struct prompt *prompt, const char *what, const char *text,
-				    struct mt_error *(*act)(struct prompt *prompt, unsigned number))
+				    struct mt_error *(*act)(struct prompt *prompt, unsigned number,
+							    int variant),
+				    int variant)
 {
 	while (*text) {
 		char *end;
@@ -158,7 +151,7 @@ struct mt_error *prompt_each_number(struct prompt *prompt, const char *what, con
 		    last < first || last - first > 100000)
 			return mt_error_new(MT_ERROR_USAGE, "Bad %s number '%s'", what, text);
 		for (; first <= last; first++) {
-			struct mt_error *error = act(prompt, (unsigned)first);
+			struct mt_error *error = act(prompt, (unsigned)first, variant);
 
 			if (error)
 				prompt_printf("%s\n", mt_error_message(error));
