@@ -3,9 +3,9 @@
  * are set when they are resumed.
  *
  * Those of a process that was attached to are perf events: should we be killed, the kernel closes
- * them before it resumes the threads.  Registers that ptrace(2) set would stay, and the next SIGTRAP
- * would end the process; they are used for programs that die with us, where perf events are refused,
- * and for threads that block the events' signal. */
+ * them before it resumes the threads.  Registers that ptrace(2) set would stay, and the next
+ * SIGTRAP would end the process; they are used for programs that die with us, where perf events are
+ * refused, and for threads that block the events' signal. */
 #include "kernel/breakpoint.h"
 #include "kernel/system.h"
 #include "private.h"
