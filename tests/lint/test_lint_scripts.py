@@ -26,6 +26,7 @@ GOOD = [
     ("core/decode/a.c", '#include "pt/decoder.h"\n#include "perf/recording.h"\n'),
     ("core/engine/calls/a.c", '#include "engine/calls/plan/plan.h"\n#include "engine/engine.h"\n'),
     ("core/pt/a.c", '#include "trace/event.h"\n#include <intel-pt.h>\n'),
+    ("core/perf/a.c", '#include "trace/event.h"\n'),
     ("core/output/a.c", '#include "trace/slice.h"\n#include "elf/function.h"\n'),
     ("ptrace/a.c", '#include "process/target.h"\n#include <sys/ptrace.h>\n'),
 ]
