@@ -53,7 +53,7 @@ def one_program(request, compile, need):
 @pytest.fixture(params=SYSTEM, name="system_file")
 def one_system_file(request):
     if not os.path.exists(request.param):
-        pytest.skip(f"no {request.param} here")
+        pytest.skip(f"no {os.path.basename(request.param)} here")
     return request.param
 
 

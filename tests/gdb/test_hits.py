@@ -19,7 +19,8 @@ mtrace snapshot {out}/all.json
 def events_fixture(compile, need, build, tmp_path):
     plugin = build / "mtrace.py"
     if not plugin.exists():
-        pytest.skip(f"{plugin} was not built: GDB's Python headers are missing")
+        pytest.skip("the plugin is not built: the headers of GDB's Python are missing "
+                    "(package libpython3-dev)")
     program = compile("crash.c", "-O0")
     script = tmp_path / "script.gdb"
     script.write_text(f"source {plugin}\n" + SCRIPT.format(out=tmp_path))

@@ -36,7 +36,7 @@ def paranoid(value):
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           start_new_session=True) as guard:
         if guard.stdout.readline() != "set\n":
-            pytest.skip(f"{PARANOID} cannot be changed here")
+            pytest.skip("kernel.perf_event_paranoid cannot be changed here")
         try:
             yield
         finally:
