@@ -68,6 +68,7 @@ def test_cpp(compare, compile):
     compare([(program, "places.cpp"), (program, "values.cpp")])
 
 
+@pytest.mark.usefixtures("gdb_writes_registers")  # for a string literal
 def test_rust(compare, compile):
     """GDB 13 itself ends where it prints an enum's structure with a field of one byte: `info
     locals` and such values are left out."""

@@ -30,6 +30,10 @@ def name(program):
     return " ".join(map(str, program[1:]))
 
 
+# What GDB before 14 shows of all that needs a call, where the processor has AMX.
+NO_CALL = "Couldn't write extended state status"
+
+
 @pytest.mark.parametrize("words, source, compiler, flags", [
     *(pytest.param(*program, id=name(program)) for program in PROGRAMS),
     *(pytest.param(*program, id=name(program), marks=pytest.mark.soak) for program in MORE),
@@ -42,6 +46,6 @@ def test_same_as_gdb(compile, dump, gdb, words, source, compiler, flags):
     assert [command for command, _ in ours] == commands
     assert [command for command, _ in theirs] == commands
     different = [(command, shown, other) for (command, shown), (_, other) in zip(ours, theirs)
-                 if shown != other]
+                 if shown != other and NO_CALL not in other]
     assert not different, "\n".join(f"{command}\n  mtrace: {shown}\n  gdb:    {other}"
                                     for command, shown, other in different)
