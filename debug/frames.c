@@ -288,12 +288,12 @@ bool mt_debugger_saved_registers(struct mt_debugger *debugger, const struct mt_d
 		return false;
 	do {
 		/* An inline frame has the registers of the one that it is inlined into. */
-		memcpy(saved, unwinder.places, sizeof(unwinder.places));
+		memcpy(saved, unwinder.saved_at, sizeof(unwinder.saved_at));
 		if (!mt_unwind_next(&unwinder, &unwound))
 			return false;
 	} while (unwound.cfa != frame->cfa || unwinder.end == MT_UNWIND_BAD_STACK);
 	if (frame->type != MT_DEBUG_INLINE_FRAME)
-		memcpy(saved, unwinder.places, sizeof(unwinder.places));
+		memcpy(saved, unwinder.saved_at, sizeof(unwinder.saved_at));
 	return frame->type == MT_DEBUG_INLINE_FRAME || unwinder.end == MT_UNWIND_GOES_ON;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Rust's own shapes: structures, tuples, enums with data, strings and slices. */
+#include "dwarf/die.h"
 #include "print/print.h"
-#include "types/die.h"
 
 #include <dwarf.h>
 #include <string.h>

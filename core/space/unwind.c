@@ -62,7 +62,7 @@ static bool returns_by(struct mt_unwinder *unwinder, uint64_t slot, struct mt_re
 	*caller = unwinder->next.registers;
 	mt_register_set(caller, MT_REGISTER_RSP, *cfa);
 	mt_register_set(caller, MT_REGISTER_RIP, address);
-	unwinder->places[MT_REGISTER_RIP] = slot;
+	unwinder->saved_at[MT_REGISTER_RIP] = slot;
 	return true;
 }
 
@@ -106,7 +106,7 @@ static bool step_by_frame_pointer(struct mt_unwinder *unwinder, struct mt_regist
 	    !returns_by(unwinder, rbp + WORD, caller, cfa))
 		return false;
 	mt_register_set(caller, MT_REGISTER_RBP, saved);
-	unwinder->places[MT_REGISTER_RBP] = rbp;
+	unwinder->saved_at[MT_REGISTER_RBP] = rbp;
 	return true;
 }
 
@@ -167,7 +167,7 @@ void mt_unwind_start(struct mt_unwinder *unwinder, const struct mt_unwind_source
 	    .registers = *registers, .pc = registers->values[MT_REGISTER_RIP], .exact = true};
 	unwinder->end = MT_UNWIND_GOES_ON;
 	unwinder->signals = 0;
-	memset(unwinder->places, 0, sizeof(unwinder->places));
+	memset(unwinder->saved_at, 0, sizeof(unwinder->saved_at));
 	unwinder->window_start = 0;
 	unwinder->window_size = 0;
 }

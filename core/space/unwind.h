@@ -83,7 +83,7 @@ struct mt_unwinder {
 	enum mt_unwind_end end; /* why there is no next frame */
 	unsigned signals;       /* frames of that kind so far */
 	/* Where in memory the next frame's registers were saved; 0: they still are in registers. */
-	uint64_t places[MT_REGISTER_COUNT];
+	uint64_t saved_at[MT_REGISTER_COUNT];
 	uint64_t window_start; /* of the memory that was read last */
 	size_t window_size;
 	uint8_t window[4096];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Call frame information (DWARF 5, section 6.4; LSB Core, "Exception Frames"), as libdw reads it.
  * .eh_frame is asked first: it is loaded with the program, and covers what .debug_frame does. */
+#include "dwarf/machine.h"
 #include "elf/objfile_private.h"
 #include "elf/section.h"
 #include "space/unwind_private.h"
@@ -64,14 +65,80 @@ static Dwarf_Frame *rules_at(struct mt_objfile *objfile, uint64_t address)
 	return other && dwarf_cfi_addrframe(other, address, &rules) == 0 ? rules : NULL;
 }
 
+/* What rules are computed over. */
+struct input {
+	struct mt_unwinder *unwinder;
+	const uint64_t *cfa; /* NULL: it is just what is asked for */
+};
+
+static struct mt_error *read_memory(void *context, uint64_t address, void *buffer, size_t size)
+{
+	return mt_unwind_read(((struct input *)context)->unwinder, address, buffer, size)
+		   ? NULL
+		   : mt_error_new(MT_ERROR_NOT_FOUND, "no memory at 0x%llx",
+				  (unsigned long long)address);
+}
+
+static struct mt_error *get_register(void *context, uint64_t number, uint64_t *value)
+{
+	const struct mt_unwinder *unwinder = ((struct input *)context)->unwinder;
+
+	if (number >= MT_REGISTER_COUNT ||
+	    !mt_register_is_known(&unwinder->next.registers, (unsigned)number))
+		return mt_error_new(MT_ERROR_NOT_FOUND, "register %llu is not known",
+				    (unsigned long long)number);
+	*value = unwinder->next.registers.values[number];
+	return NULL;
+}
+
+static struct mt_error *get_cfa(void *context, uint64_t *cfa)
+{
+	const struct input *input = context;
+
+	if (!input->cfa)
+		return mt_location_garbled();
+	*cfa = *input->cfa;
+	return NULL;
+}
+
+static const struct mt_machine_ops machine_ops = {
+    .read = read_memory,
+    .get_register = get_register,
+    .get_cfa = get_cfa,
+};
+
+/* Where a rule leads: one piece.  False: it cannot be computed. */
+static bool follow(struct mt_unwinder *unwinder, const uint64_t *cfa, const Dwarf_Op *operations,
+		   size_t count, struct mt_piece *out)
+{
+	struct input input = {unwinder, cfa};
+	struct mt_location_program program = {
+	    .ops = &machine_ops, .context = &input, .operations = operations, .count = count};
+	struct mt_pieces pieces;
+	struct mt_error *error = mt_location_run(&program, &pieces);
+
+	mt_error_destroy(error);
+	if (error || pieces.count != 1)
+		return false;
+	*out = pieces.items[0];
+	if (out->kind != MT_PIECE_REGISTER)
+		return out->kind == MT_PIECE_MEMORY || out->kind == MT_PIECE_VALUE;
+	error = get_register(&input, out->register_number, &out->value);
+	mt_error_destroy(error);
+	return !error;
+}
+
 static bool find_cfa(struct mt_unwinder *unwinder, Dwarf_Frame *rules, uint64_t *cfa)
 {
 	Dwarf_Op *operations;
 	size_t count;
-	bool in_memory;
+	struct mt_piece found;
 
-	return dwarf_frame_cfa(rules, &operations, &count) == 0 && count &&
-	       mt_unwind_evaluate(unwinder, operations, count, NULL, cfa, &in_memory);
+	if (dwarf_frame_cfa(rules, &operations, &count) || !count ||
+	    !follow(unwinder, NULL, operations, count, &found))
+		return false;
+	*cfa = found.value;
+	return true;
 }
 
 /* Of rbx, which functions leave alone unless a rule says otherwise, libdw says that it is
@@ -81,24 +148,25 @@ static bool find_register(struct mt_unwinder *unwinder, Dwarf_Frame *rules, unsi
 			  uint64_t cfa, struct mt_registers *caller)
 {
 	Dwarf_Op room[3], *operations;
-	uint64_t value = 0;
+	struct mt_piece found;
 	size_t count;
-	bool in_memory;
 
 	if (dwarf_frame_register(rules, (int)number, room, &operations, &count))
 		return false;
 	if (!count && (!operations || number == MT_REGISTER_RBX))
 		return true; /* as it is in the frame itself */
 	mt_register_forget(caller, number);
-	unwinder->places[number] = 0;
+	unwinder->saved_at[number] = 0;
 	if (!count)
 		return true;
-	if (!mt_unwind_evaluate(unwinder, operations, count, &cfa, &value, &in_memory))
+	if (!follow(unwinder, &cfa, operations, count, &found))
 		return false;
-	unwinder->places[number] = in_memory ? value : 0;
-	if (in_memory && !mt_unwind_read(unwinder, value, &value, sizeof(value)))
-		return false;
-	mt_register_set(caller, number, value);
+	if (found.kind == MT_PIECE_MEMORY) {
+		unwinder->saved_at[number] = found.value;
+		if (!mt_unwind_read(unwinder, found.value, &found.value, sizeof(found.value)))
+			return false;
+	}
+	mt_register_set(caller, number, found.value);
 	return true;
 }
 

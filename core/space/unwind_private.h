@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The insides of space/unwind.h:
  *
- *	unwind.c             the walk from frame to frame, and code without tables
- *	unwind_cfi.c         one step by call frame information
- *	unwind_expression.c  what its rules compute */
+ *	unwind.c      the walk from frame to frame, and code without tables
+ *	unwind_cfi.c  one step by call frame information */
 #ifndef MT_SPACE_UNWIND_PRIVATE_H
 #define MT_SPACE_UNWIND_PRIVATE_H
 
@@ -40,10 +39,5 @@ enum mt_unwind_step {
 /* From unwinder->next to its caller.  *SIGNAL: the frame is the kernel's. */
 enum mt_unwind_step mt_unwind_by_cfi(struct mt_unwinder *unwinder, struct mt_registers *caller,
 				     uint64_t *cfa, bool *signal);
-
-/* CFA NULL: it is just what is asked for.  *IN_MEMORY: what is asked for lies at the address
- * *OUT; else it is *OUT.  False: it cannot be computed. */
-bool mt_unwind_evaluate(struct mt_unwinder *unwinder, const Dwarf_Op *operations, size_t count,
-			const uint64_t *cfa, uint64_t *out, bool *in_memory);
 
 #endif

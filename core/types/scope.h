@@ -3,7 +3,7 @@
 #ifndef MT_TYPES_SCOPE_H
 #define MT_TYPES_SCOPE_H
 
-#include "types/die.h"
+#include "dwarf/die.h"
 #include "types/program.h"
 
 #define MT_SCOPE_MOST 64

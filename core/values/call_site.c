@@ -95,7 +95,7 @@ static bool calls_computed(struct mt_eval *at_caller, const struct mt_variable *
 	if (!dwarf_attr(&die, DW_AT_call_target, &attribute) &&
 	    !dwarf_attr(&die, DW_AT_GNU_call_site_target, &attribute))
 		return false;
-	error = mt_machine_number(at_caller, site, &attribute, 0, &target);
+	error = mt_location_attribute(at_caller, site, &attribute, &target);
 	mt_error_destroy(error);
 	return !error && target == function;
 }
@@ -147,7 +147,7 @@ struct mt_error *mt_call_site_register(struct mt_eval *eval, const struct mt_var
 	if (!calls(&at_caller, &parameter, entry) || mt_tail_calls_itself(eval->program, entry) ||
 	    !find_parameter(&site, number, &attribute))
 		return unknown();
-	return mt_machine_number(&at_caller, &parameter, &attribute, 0, value);
+	return mt_location_attribute(&at_caller, &parameter, &attribute, value);
 }
 
 /* The register that a parameter came in: its location at the function's first instruction, where

@@ -148,8 +148,8 @@ static struct mt_error *follow_implicit(struct mt_eval *eval, struct mt_value *v
 	struct mt_lookup lookup;
 
 	mt_try(mt_lookup_init(&lookup, eval->program, eval->frame));
-	mt_variable_bind(implicit->variable.module, lookup.has_scope ? &lookup.scope : NULL,
-			 eval->frame, &implicit->die, &variable);
+	mt_variable_bind(implicit->module, lookup.has_scope ? &lookup.scope : NULL, eval->frame,
+			 &implicit->die, &variable);
 	mt_try(mt_variable_value(eval, &variable, &whole));
 	if (!implicit->offset && mt_type_size(variable.type) == mt_type_size(target)) {
 		*out = whole;

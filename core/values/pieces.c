@@ -47,7 +47,7 @@ static struct mt_error *whole_bytes(struct mt_eval *eval, const void *bytes, siz
 }
 
 static struct mt_error *whole(struct mt_eval *eval, const struct mt_piece *piece,
-			      struct mt_type *type, struct mt_value *out)
+			      struct mt_module *module, struct mt_type *type, struct mt_value *out)
 {
 	*out = mt_value_zero(type);
 	switch (piece->kind) {
@@ -62,7 +62,10 @@ static struct mt_error *whole(struct mt_eval *eval, const struct mt_piece *piece
 		return whole_bytes(eval, piece->bytes, piece->byte_count, out);
 	case MT_PIECE_POINTER:
 		out->is_implicit_pointer = true;
-		out->implicit = piece->implicit;
+		out->implicit = mt_arena_alloc(eval->arena, sizeof(*out->implicit));
+		if (!out->implicit)
+			return mt_error_no_memory();
+		*out->implicit = (struct mt_implicit){module, piece->die, (int64_t)piece->value};
 		return NULL;
 	default:
 		make_hole(out);
@@ -141,12 +144,13 @@ static void note_whole_hole(struct mt_value *value, uint64_t size)
 }
 
 struct mt_error *mt_pieces_value(struct mt_eval *eval, const struct mt_pieces *pieces,
-				 struct mt_type *type, struct mt_value *out)
+				 struct mt_module *module, struct mt_type *type,
+				 struct mt_value *out)
 {
 	uint64_t total, start = 0;
 
 	if (pieces->count == 1 && !pieces->items[0].bit_size)
-		return whole(eval, &pieces->items[0], type, out);
+		return whole(eval, &pieces->items[0], module, type, out);
 	*out = mt_value_zero(type);
 	out->place = MT_PLACE_PIECES;
 	total = mt_type_size(type);

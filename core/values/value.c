@@ -86,16 +86,6 @@ struct mt_error *mt_value_read(struct mt_eval *eval, uint64_t address, void *byt
 	return NULL;
 }
 
-uint64_t mt_extend(uint64_t bits, unsigned bit_size, bool is_signed)
-{
-	if (!bit_size || bit_size >= 64)
-		return bits;
-	bits &= (UINT64_C(1) << bit_size) - 1;
-	if (is_signed && bits >> (bit_size - 1) & 1)
-		bits |= UINT64_MAX << bit_size;
-	return bits;
-}
-
 static bool is_signed_kind(struct mt_type *type)
 {
 	type = mt_type_strip(type);

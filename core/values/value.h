@@ -7,6 +7,7 @@
 #ifndef MT_VALUES_VALUE_H
 #define MT_VALUES_VALUE_H
 
+#include "dwarf/machine.h"
 #include "types/type.h"
 #include "values/frame.h"
 
@@ -20,6 +21,13 @@ enum mt_place_kind {
 
 #define MT_VALUE_INLINE 16
 #define MT_VALUE_MOST   (64u << 20) /* bytes of one value */
+
+/* What a pointer points to that is nowhere itself (DW_OP_implicit_pointer). */
+struct mt_implicit {
+	struct mt_module *module;
+	Dwarf_Die die; /* of the variable */
+	int64_t offset;
+};
 
 struct mt_value {
 	struct mt_type *type;
@@ -102,8 +110,6 @@ struct mt_error *mt_value_get(struct mt_eval *eval, struct mt_value *value, uint
 struct mt_error *mt_value_get_float(struct mt_eval *eval, struct mt_value *value,
 				    long double *number);
 struct mt_value mt_value_float(struct mt_type *type, long double number);
-/* BITS as TYPE has them: cut and extended. */
-uint64_t mt_extend(uint64_t bits, unsigned bit_size, bool is_signed);
 
 /* A part: member, element.  OFFSET bytes in. */
 struct mt_error *mt_value_part(struct mt_eval *eval, struct mt_value *value, struct mt_type *type,

@@ -130,7 +130,7 @@ static struct mt_type *resolve_array(struct mt_eval *eval, const struct mt_varia
 		if (!error)
 			error = mt_value_get(eval, &value, &number);
 	} else {
-		error = mt_machine_number(eval, variable, &attribute, 0, &number);
+		error = mt_location_attribute(eval, variable, &attribute, &number);
 	}
 	if (error) {
 		mt_error_destroy(error);
@@ -219,23 +219,20 @@ static bool simple_value(struct mt_eval *eval, const struct mt_variable *variabl
 static struct mt_error *computed_value(struct mt_eval *eval, const struct mt_variable *variable,
 				       struct mt_type *type, struct mt_value *out)
 {
-	struct mt_pieces *pieces;
+	struct mt_pieces pieces;
 	struct mt_error *error;
 
 	if (simple_value(eval, variable, type, out))
 		return NULL;
-	pieces = mt_arena_alloc(eval->arena, sizeof(*pieces));
-	if (!pieces)
-		return mt_error_no_memory();
-	error = mt_machine_run(eval, variable, variable->operations, variable->count, 0, pieces);
+	error = mt_location_of(eval, variable, &pieces);
 	if (error && mt_error_code(error) == MT_ERROR_UNSUPPORTED &&
 	    strcmp(mt_error_message(error), "value has been optimized out") == 0) {
 		mt_error_destroy(error);
-		pieces->count = 1;
-		pieces->items[0] = (struct mt_piece){.kind = MT_PIECE_NOWHERE};
+		pieces.count = 1;
+		pieces.items[0] = (struct mt_piece){.kind = MT_PIECE_NOWHERE};
 		error = NULL;
 	}
-	return error ? error : mt_pieces_value(eval, pieces, type, out);
+	return error ? error : mt_pieces_value(eval, &pieces, variable->module, type, out);
 }
 
 struct mt_error *mt_variable_value(struct mt_eval *eval, const struct mt_variable *variable,

@@ -3,6 +3,7 @@
 #ifndef MT_VALUES_VARIABLE_H
 #define MT_VALUES_VARIABLE_H
 
+#include "dwarf/machine.h"
 #include "types/scope.h"
 #include "values/value.h"
 
@@ -63,50 +64,16 @@ bool mt_entry_classes(struct mt_type *type, bool is_sse[2], size_t *count);
 /* The frame's canonical frame address.  False: not known. */
 bool mt_frame_cfa(struct mt_eval *eval, uint64_t *cfa);
 
-/* machine.c */
-enum mt_piece_kind {
-	MT_PIECE_MEMORY,
-	MT_PIECE_REGISTER,
-	MT_PIECE_VALUE,
-	MT_PIECE_BYTES,
-	MT_PIECE_POINTER, /* to a variable that is nowhere: DW_OP_implicit_pointer */
-	MT_PIECE_NOWHERE,
-};
-
-struct mt_implicit {
-	Dwarf_Die die; /* of the variable that it points to */
-	int64_t offset;
-	struct mt_variable variable;
-};
-
-struct mt_piece {
-	uint8_t kind; /* enum mt_piece_kind */
-	uint8_t register_number;
-	uint64_t bit_size; /* 0: all that is asked for */
-	uint64_t bit_offset;
-	uint64_t value; /* or the address */
-	const uint8_t *bytes;
-	size_t byte_count;
-	struct mt_implicit *implicit;
-};
-
-#define MT_PIECES_MOST 64
-
-struct mt_pieces {
-	struct mt_piece items[MT_PIECES_MOST];
-	size_t count;
-};
-
-/* Where operations lead.  OBJECT: the address that DW_OP_push_object_address asks for; 0: none. */
-struct mt_error *mt_machine_run(struct mt_eval *eval, const struct mt_variable *variable,
-				const Dwarf_Op *operations, size_t count, uint64_t object,
+/* location.c: where it is. */
+struct mt_error *mt_location_of(struct mt_eval *eval, const struct mt_variable *variable,
 				struct mt_pieces *out);
-/* The same for what comes out as a number.  Errors: it does not. */
-struct mt_error *mt_machine_number(struct mt_eval *eval, const struct mt_variable *variable,
-				   Dwarf_Attribute *attribute, uint64_t object, uint64_t *number);
-/* pieces.c */
+/* The number that an attribute of VARIABLE's file is, or computes. */
+struct mt_error *mt_location_attribute(struct mt_eval *eval, const struct mt_variable *variable,
+				       Dwarf_Attribute *attribute, uint64_t *number);
+/* pieces.c: MODULE is the one whose DWARF says so. */
 struct mt_error *mt_pieces_value(struct mt_eval *eval, const struct mt_pieces *pieces,
-				 struct mt_type *type, struct mt_value *out);
+				 struct mt_module *module, struct mt_type *type,
+				 struct mt_value *out);
 /* What a function returned, right after it did (FRAME is the caller's, its registers are now):
  * FUNCTION is an address within it.  *OUT NULL: it returns nothing, or nobody knows. */
 struct mt_error *mt_expr_returned(struct mt_expr_program *program, uint64_t function,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Attributes of a DIE, also of those that it only refers to. */
-#ifndef MT_TYPES_DIE_H
-#define MT_TYPES_DIE_H
+#ifndef MT_DWARF_DIE_H
+#define MT_DWARF_DIE_H
 
 #include <elfutils/libdw.h>
 #include <stdbool.h>

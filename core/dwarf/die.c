@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "types/die.h"
+#include "dwarf/die.h"
 
 #include <dwarf.h>
 
