@@ -122,19 +122,6 @@ static bool find_by_debuglink(const struct mt_objfile *objfile, struct mt_elf_fi
 	return found;
 }
 
-/* The path of an open file, which is closed. */
-static char *path_of_fd(int fd)
-{
-	char link[32], path[4096];
-
-	if (fd < 0)
-		return NULL;
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	ssize_t length = readlink(link, path, sizeof(path));
-	close(fd);
-	return length > 0 && (size_t)length < sizeof(path) ? strndup(path, (size_t)length) : NULL;
-}
-
 /* libdwfl's call-backs know how to ask debuginfod; they give a file descriptor.  Without a path
  * they go by the build id alone. */
 static char *ask_through(Dwfl_Module *module, bool debug)
@@ -149,7 +136,15 @@ static char *ask_through(Dwfl_Module *module, bool debug)
 	if (elf)
 		elf_end(elf);
 	free(file_name);
-	return path_of_fd(fd);
+	/* The path of an open file, which is closed. */
+	char link[32], path[4096];
+
+	if (fd < 0)
+		return NULL;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	ssize_t length = readlink(link, path, sizeof(path));
+	close(fd);
+	return length > 0 && (size_t)length < sizeof(path) ? strndup(path, (size_t)length) : NULL;
 }
 
 /* The debug file if DEBUG, else the file itself, as a path in debuginfod's cache. */

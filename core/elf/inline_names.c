@@ -83,32 +83,6 @@ static struct mt_source definition(struct mt_objfile *objfile, Dwarf_Die *origin
 	return source;
 }
 
-static const struct mt_function *find_or_add(struct mt_objfile *objfile,
-					     struct mt_inline_names *names, const char *name,
-					     size_t length, const struct mt_source *source)
-{
-	mt_auto(mt_str) struct mt_str key = {0};
-	struct known *known;
-
-	mt_str_append_bytes(&key, name, length);
-	mt_str_appendf(&key, "\n%s:%u", source->file ? source->file : "", source->line);
-	if (key.failed)
-		return NULL;
-	HASH_FIND(hh, names->functions, key.text, key.length, known);
-	if (known)
-		return &known->function;
-	known = mt_arena_zalloc(&objfile->arena, sizeof(*known));
-	if (!known || !(known->key = mt_arena_text(&objfile->arena, key.text, key.length)) ||
-	    !(known->function.name = mt_arena_text(&objfile->arena, name, length)))
-		return NULL;
-	known->function.id = (*objfile->function_count)++;
-	known->function.kind = MT_FUNCTION_INLINED;
-	known->function.module = mt_objfile_path(objfile);
-	known->function.source = *source;
-	HASH_ADD_KEYPTR(hh, names->functions, known->key, key.length, known);
-	return &known->function;
-}
-
 static const struct mt_function *describe(struct mt_objfile *objfile, struct mt_inline_names *names,
 					  Dwarf_Die *origin, const char *scope)
 {
@@ -118,7 +92,26 @@ static const struct mt_function *describe(struct mt_objfile *objfile, struct mt_
 	append_name(origin, scope, &name);
 	if (name.failed)
 		return NULL;
-	return find_or_add(objfile, names, name.text, name.length, &source);
+	mt_auto(mt_str) struct mt_str key = {0};
+	struct known *known;
+
+	mt_str_append_bytes(&key, name.text, name.length);
+	mt_str_appendf(&key, "\n%s:%u", source.file ? source.file : "", source.line);
+	if (key.failed)
+		return NULL;
+	HASH_FIND(hh, names->functions, key.text, key.length, known);
+	if (known)
+		return &known->function;
+	known = mt_arena_zalloc(&objfile->arena, sizeof(*known));
+	if (!known || !(known->key = mt_arena_text(&objfile->arena, key.text, key.length)) ||
+	    !(known->function.name = mt_arena_text(&objfile->arena, name.text, name.length)))
+		return NULL;
+	known->function.id = (*objfile->function_count)++;
+	known->function.kind = MT_FUNCTION_INLINED;
+	known->function.module = mt_objfile_path(objfile);
+	known->function.source = source;
+	HASH_ADD_KEYPTR(hh, names->functions, known->key, key.length, known);
+	return &known->function;
 }
 
 const struct mt_function *mt_inline_function(struct mt_objfile *objfile, Dwarf_Die *die,

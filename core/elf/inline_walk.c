@@ -55,19 +55,6 @@ static uint32_t read_number(Dwarf_Die *die, unsigned name)
 	return (uint32_t)value;
 }
 
-static struct mt_source call_site(struct walk *walk, Dwarf_Die *die)
-{
-	uint32_t file = read_number(die, DW_AT_call_file);
-	const char *path =
-	    file < walk->file_count ? dwarf_filesrc(walk->files, file, NULL, NULL) : NULL;
-
-	return (struct mt_source){
-	    .file = mt_dwarf_path(walk->objfile, &walk->unit, path),
-	    .line = read_number(die, DW_AT_call_line),
-	    .column = read_number(die, DW_AT_call_column),
-	};
-}
-
 static void add_intervals(struct walk *walk, Dwarf_Die *die, struct mt_inline_node *node)
 {
 	Dwarf_Addr base, start, end;
@@ -98,7 +85,14 @@ static struct mt_inline_node *add_node(struct walk *walk, Dwarf_Die *die,
 		walk->no_memory = true;
 		return parent;
 	}
-	node->call.call = call_site(walk, die);
+	uint32_t file = read_number(die, DW_AT_call_file);
+	const char *path =
+	    file < walk->file_count ? dwarf_filesrc(walk->files, file, NULL, NULL) : NULL;
+	node->call.call = (struct mt_source){
+	    .file = mt_dwarf_path(walk->objfile, &walk->unit, path),
+	    .line = read_number(die, DW_AT_call_line),
+	    .column = read_number(die, DW_AT_call_column),
+	};
 	node->parent = parent;
 	node->depth = parent ? parent->depth + 1 : 1;
 	add_intervals(walk, die, node);

@@ -119,21 +119,6 @@ static const struct mt_inline **chain_of(struct mt_objfile *objfile, struct mt_i
 	return chain;
 }
 
-static size_t search(const struct mt_inline_intervals *spans, uint64_t address)
-{
-	size_t low = 0, high = spans->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (spans->items[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 static void narrow(struct mt_inline_span *span, uint64_t start, uint64_t end)
 {
 	span->start = span->start > start ? span->start : start;
@@ -144,7 +129,17 @@ static void look_up(struct mt_objfile *objfile, const struct mt_inlines *inlines
 		    struct mt_inline_span *out)
 {
 	const struct mt_inline_interval *items = inlines->spans.items;
-	size_t behind = search(&inlines->spans, address);
+	size_t low = 0, high = inlines->spans.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (inlines->spans.items[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	size_t behind = low;
 
 	if (!behind || address >= items[behind - 1].end) {
 		narrow(out, behind ? items[behind - 1].end : 0,

@@ -7,19 +7,6 @@
 #include <ctype.h>
 #include <string.h>
 
-static char *demangled(struct mt_arena *arena, const char *raw, size_t length, const char *suffix)
-{
-	mt_auto(mt_str) struct mt_str mangled = {0}, text = {0};
-
-	mt_str_append_bytes(&mangled, raw, length);
-	if (mangled.failed)
-		return NULL;
-	if (!mt_demangle(mangled.text, MT_DEMANGLE_FULL, &text))
-		mt_str_append(&text, mangled.text);
-	mt_str_append(&text, suffix);
-	return text.failed ? NULL : mt_arena_text(arena, text.text, text.length);
-}
-
 static char *make_name(struct mt_objfile *objfile, const struct mt_symbol *symbol)
 {
 	if (!symbol->raw_name)
@@ -28,7 +15,15 @@ static char *make_name(struct mt_objfile *objfile, const struct mt_symbol *symbo
 				       mt_path_name(objfile->path));
 	size_t length = strlen(symbol->raw_name);
 	const char *suffix = symbol->kind == MT_FUNCTION_PLT ? "@plt" : "";
-	return demangled(&objfile->arena, symbol->raw_name, length - strlen(suffix), suffix);
+	mt_auto(mt_str) struct mt_str mangled = {0}, text = {0};
+
+	mt_str_append_bytes(&mangled, symbol->raw_name, length - strlen(suffix));
+	if (mangled.failed)
+		return NULL;
+	if (!mt_demangle(mangled.text, MT_DEMANGLE_FULL, &text))
+		mt_str_append(&text, mangled.text);
+	mt_str_append(&text, suffix);
+	return text.failed ? NULL : mt_arena_text(&objfile->arena, text.text, text.length);
 }
 
 const char *mt_objfile_symbol_name(struct mt_objfile *objfile, const struct mt_symbol *symbol)
@@ -40,14 +35,6 @@ const char *mt_objfile_symbol_name(struct mt_objfile *objfile, const struct mt_s
 		*name = make_name(objfile, symbol);
 	/* Without memory the raw name is better than none. */
 	return *name ? *name : symbol->raw_name ? symbol->raw_name : "?";
-}
-
-static bool demangles_to(const char *raw, const char *name)
-{
-	mt_auto(mt_str) struct mt_str bare = {0}, full = {0};
-
-	return (mt_demangle(raw, MT_DEMANGLE_BARE, &bare) && mt_name_matches(bare.text, name)) ||
-	       (mt_demangle(raw, MT_DEMANGLE_FULL, &full) && mt_name_matches(full.text, name));
 }
 
 /* What is not mangled may be typed with its parameters: "main(int, char**)". */
@@ -64,7 +51,10 @@ static bool matches(const char *raw, const char *name, const char *word, size_t 
 		return true;
 	if (word_length && !memmem(raw, strlen(raw), word, word_length))
 		return false;
-	return demangles_to(raw, name);
+	mt_auto(mt_str) struct mt_str bare = {0}, full = {0};
+
+	return (mt_demangle(raw, MT_DEMANGLE_BARE, &bare) && mt_name_matches(bare.text, name)) ||
+	       (mt_demangle(raw, MT_DEMANGLE_FULL, &full) && mt_name_matches(full.text, name));
 }
 
 /* Of the Rust function `main` people say `crate::main`, since C's is there, too. */

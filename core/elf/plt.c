@@ -26,24 +26,6 @@ static int compare_slots(const void *left, const void *right)
 	return a->address < b->address ? -1 : a->address > b->address;
 }
 
-/* A name at an address among the symbols, which are sorted with the best name first. */
-static const char *name_at(const struct mt_candidates *symbols, uint64_t address)
-{
-	size_t low = 0, high = symbols->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (symbols->items[middle].start < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < symbols->count && symbols->items[low].start == address
-		   ? symbols->items[low].name
-		   : NULL;
-}
-
 static const char *symbol_name(Elf *elf, const struct mt_section *relocations, Elf_Data *symbols,
 			       size_t index)
 {
@@ -62,7 +44,22 @@ static int add_slot(struct mt_objfile *objfile, const GElf_Rela *relocation, con
 		    const struct mt_candidates *known, struct slots *out)
 {
 	if (!name && GELF_R_TYPE(relocation->r_info) == R_X86_64_IRELATIVE) {
-		name = name_at(known, (uint64_t)relocation->r_addend);
+		/* A name at an address among the symbols, which are sorted with the best name
+		 * first. */
+		uint64_t address = (uint64_t)relocation->r_addend;
+		size_t low = 0, high = known->count;
+
+		while (low < high) {
+			size_t middle = low + (high - low) / 2;
+
+			if (known->items[middle].start < address)
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		name = low < known->count && known->items[low].start == address
+			   ? known->items[low].name
+			   : NULL;
 		if (!name)
 			name = mt_arena_format(&objfile->arena, "*ABS*+0x%llx",
 					       (unsigned long long)relocation->r_addend);

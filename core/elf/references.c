@@ -49,38 +49,6 @@ static uint64_t symbol_value(Elf_Data *symbols, const Elf64_Rela *entry)
 	return symbol.st_value;
 }
 
-static void see_rela(const struct seer *seer, const Elf64_Rela *entry, Elf_Data *symbols)
-{
-	uint64_t addend = (uint64_t)entry->r_addend, value;
-
-	switch (ELF64_R_TYPE(entry->r_info)) {
-	case R_X86_64_RELATIVE:
-	case R_X86_64_RELATIVE64:
-	case R_X86_64_IRELATIVE:
-		seer->see(seer->context, entry->r_offset, addend);
-		break;
-	case R_X86_64_64:
-		value = symbol_value(symbols, entry);
-		if (value)
-			seer->see(seer->context, entry->r_offset, value + addend);
-		break;
-	}
-}
-
-static void see_rela_section(const struct seer *seer, Elf *elf, const struct mt_section *section,
-			     const Elf_Data *data)
-{
-	Elf_Scn *linked = elf_getscn(elf, section->header.sh_link);
-	Elf_Data *symbols = linked ? elf_getdata(linked, NULL) : NULL;
-
-	for (size_t at = 0; at + sizeof(Elf64_Rela) <= data->d_size; at += sizeof(Elf64_Rela)) {
-		Elf64_Rela entry;
-
-		memcpy(&entry, (const uint8_t *)data->d_buf + at, sizeof(entry));
-		see_rela(seer, &entry, symbols);
-	}
-}
-
 /* The addend stands where the address will. */
 static void see_word(const struct seer *seer, uint64_t place)
 {
@@ -128,9 +96,32 @@ void mt_objfile_each_relocation(const struct mt_objfile *objfile, mt_see_referen
 		Elf_Data *data = elf_rawdata(section.scn, NULL);
 		if (!data || !data->d_buf)
 			continue;
-		if (type == SHT_RELA)
-			see_rela_section(&seer, elf, &section, data);
-		else
+		if (type == SHT_RELA) {
+			Elf_Scn *linked = elf_getscn(elf, section.header.sh_link);
+			Elf_Data *symbols = linked ? elf_getdata(linked, NULL) : NULL;
+
+			for (size_t at = 0; at + sizeof(Elf64_Rela) <= data->d_size;
+			     at += sizeof(Elf64_Rela)) {
+				Elf64_Rela entry;
+
+				memcpy(&entry, (const uint8_t *)data->d_buf + at, sizeof(entry));
+				uint64_t addend = (uint64_t)entry.r_addend, value;
+
+				switch (ELF64_R_TYPE(entry.r_info)) {
+				case R_X86_64_RELATIVE:
+				case R_X86_64_RELATIVE64:
+				case R_X86_64_IRELATIVE:
+					seer.see(seer.context, entry.r_offset, addend);
+					break;
+				case R_X86_64_64:
+					value = symbol_value(symbols, &entry);
+					if (value)
+						seer.see(seer.context, entry.r_offset,
+							 value + addend);
+					break;
+				}
+			}
+		} else
 			see_relr_section(&seer, data);
 	}
 }
@@ -188,24 +179,21 @@ void mt_objfile_each_landing_pad(const struct mt_objfile *objfile, const struct 
 			see_lsda(&seer, fde);
 }
 
-static void see_words(const struct seer *seer, uint64_t address)
-{
-	size_t size = 0;
-	uint64_t start = (address + 7) & ~7ULL;
-	const uint8_t *bytes = mt_objfile_bytes(seer->objfile, start, &size);
-
-	for (size_t at = 0; bytes && at + sizeof(uint64_t) <= size; at += sizeof(uint64_t)) {
-		uint64_t value;
-
-		memcpy(&value, bytes + at, sizeof(value));
-		seer->see(seer->context, start + at, value);
-	}
-}
-
 void mt_objfile_each_word(const struct mt_objfile *objfile, mt_see_reference *see, void *context)
 {
 	const struct seer seer = {objfile, see, context};
 
-	for (size_t i = 0; i < objfile->segment_count; i++)
-		see_words(&seer, objfile->segments[i].address);
+	for (size_t i = 0; i < objfile->segment_count; i++) {
+		size_t size = 0;
+		uint64_t start = (objfile->segments[i].address + 7) & ~7ULL;
+		const uint8_t *bytes = mt_objfile_bytes(seer.objfile, start, &size);
+
+		for (size_t at = 0; bytes && at + sizeof(uint64_t) <= size;
+		     at += sizeof(uint64_t)) {
+			uint64_t value;
+
+			memcpy(&value, bytes + at, sizeof(value));
+			seer.see(seer.context, start + at, value);
+		}
+	}
 }

@@ -208,34 +208,6 @@ static int add_fdes(struct builder *builder)
 	return 0;
 }
 
-static void flag_signal_returns(struct builder *builder)
-{
-	struct mt_symbol_index *index = builder->index;
-	size_t cursor = 0;
-
-	mt_array_each (fde, &builder->fdes) {
-		if (!fde->signal)
-			continue;
-		while (cursor < index->count && index->symbols[cursor].start < fde->start)
-			cursor++;
-		for (size_t i = cursor; i < index->count && index->symbols[i].start < fde->end; i++)
-			index->symbols[i].flags |= MT_FUNCTION_SIGNAL_RETURN;
-	}
-}
-
-static int freeze(struct mt_symbol_index *index)
-{
-	if (index->count == 0)
-		return 0;
-	index->starts = calloc(index->count, sizeof(*index->starts));
-	index->names = calloc(index->count, sizeof(*index->names));
-	if (!index->starts || !index->names)
-		return -1;
-	for (size_t i = 0; i < index->count; i++)
-		index->starts[i] = index->symbols[i].start;
-	return 0;
-}
-
 static int build(struct builder *builder)
 {
 	struct mt_candidates *all = &builder->index->all;
@@ -250,8 +222,26 @@ static int build(struct builder *builder)
 	sort_candidates(all);
 	if (add_candidates(builder) || add_fdes(builder))
 		return -1;
-	flag_signal_returns(builder);
-	return freeze(builder->index);
+	struct mt_symbol_index *index = builder->index;
+	size_t cursor = 0;
+
+	mt_array_each (fde, &builder->fdes) {
+		if (!fde->signal)
+			continue;
+		while (cursor < index->count && index->symbols[cursor].start < fde->start)
+			cursor++;
+		for (size_t i = cursor; i < index->count && index->symbols[i].start < fde->end; i++)
+			index->symbols[i].flags |= MT_FUNCTION_SIGNAL_RETURN;
+	}
+	if (builder->index->count == 0)
+		return 0;
+	builder->index->starts = calloc(builder->index->count, sizeof(*builder->index->starts));
+	builder->index->names = calloc(builder->index->count, sizeof(*builder->index->names));
+	if (!builder->index->starts || !builder->index->names)
+		return -1;
+	for (size_t i = 0; i < builder->index->count; i++)
+		builder->index->starts[i] = builder->index->symbols[i].start;
+	return 0;
 }
 
 struct mt_symbol_index *mt_symbol_index(struct mt_objfile *objfile)

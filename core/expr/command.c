@@ -16,47 +16,6 @@ static struct mt_error *take_format(const char **text, struct mt_expr_format *fo
 	return mt_expr_format_parse(*text + 1, format, text);
 }
 
-static struct mt_error *check_print_format(const struct mt_expr_format *format)
-{
-	if (format->size)
-		return mt_error_new(MT_ERROR_USAGE,
-				    "Size letters are meaningless in \"print\" command.");
-	if (format->count != 1)
-		return mt_error_new(MT_ERROR_USAGE,
-				    "Item count other than 1 is meaningless in \"print\" command.");
-	if (format->letter == 'i')
-		return mt_error_new(MT_ERROR_USAGE,
-				    "Format letter \"i\" is meaningless in \"print\" command.");
-	return NULL;
-}
-
-/* "/r" without a letter means the last one. */
-static struct mt_error *take_print_format(struct mt_expr_program *program, const char **text,
-					  struct mt_expr_format *format)
-{
-	bool is_told;
-
-	while (isspace((unsigned char)**text))
-		++*text;
-	is_told = **text == '/';
-	mt_try(take_format(text, format));
-	mt_try(check_print_format(format));
-	if (is_told && !format->letter)
-		format->letter = program->user->last_letter;
-	else if (is_told)
-		program->user->last_letter = format->letter;
-	return NULL;
-}
-
-/* `print` alone shows the last value again. */
-static struct mt_error *last_value(struct mt_expr_program *program, struct mt_value **out)
-{
-	struct mt_value last;
-
-	mt_try(mt_history_get(program, false, 0, &last));
-	return mt_value_hand_out(&last, out);
-}
-
 static struct mt_error *evaluate_text(struct mt_expr_program *program,
 				      const struct mt_expr_frame *frame, const char *text,
 				      struct mt_value **out)
@@ -64,8 +23,13 @@ static struct mt_error *evaluate_text(struct mt_expr_program *program,
 	struct mt_expr *expr = NULL;
 	struct mt_error *error;
 
-	if (!*text)
-		return last_value(program, out);
+	if (!*text) {
+		/* `print` alone shows the last value again. */
+		struct mt_value last;
+
+		mt_try(mt_history_get(program, false, 0, &last));
+		return mt_value_hand_out(&last, out);
+	}
 	mt_try(mt_expr_parse(program, frame, text, &expr));
 	if (expr->root && expr->root->kind == MT_NODE_TYPE)
 		error = mt_error_new(MT_ERROR_USAGE, "Attempt to use a type name as an expression");
@@ -97,7 +61,26 @@ struct mt_error *mt_expr_print(struct mt_expr_program *program, const struct mt_
 	struct mt_error *error;
 	size_t before = out->length;
 
-	mt_try(take_print_format(program, &text, &format));
+	/* "/r" without a letter means the last one. */
+	bool is_told;
+
+	while (isspace((unsigned char)*text))
+		++text;
+	is_told = *text == '/';
+	mt_try(take_format(&text, &format));
+	if (format.size)
+		return mt_error_new(MT_ERROR_USAGE,
+				    "Size letters are meaningless in \"print\" command.");
+	if (format.count != 1)
+		return mt_error_new(MT_ERROR_USAGE,
+				    "Item count other than 1 is meaningless in \"print\" command.");
+	if (format.letter == 'i')
+		return mt_error_new(MT_ERROR_USAGE,
+				    "Format letter \"i\" is meaningless in \"print\" command.");
+	if (is_told && !format.letter)
+		format.letter = program->user->last_letter;
+	else if (is_told)
+		program->user->last_letter = format.letter;
 	mt_try(evaluate_text(program, frame, text, &value));
 	error = silent ? NULL : record_and_print(program, frame, value, &format, out);
 	mt_value_destroy(value);

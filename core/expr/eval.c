@@ -6,31 +6,6 @@
 
 #define MOST_DEPTH 2000
 
-static struct mt_error *eval_history(struct mt_eval *eval, const struct mt_node *node,
-				     struct mt_value *out)
-{
-	return mt_history_get(eval->program, node->absolute, node->number, out);
-}
-
-static struct mt_error *eval_convenience(struct mt_eval *eval, const struct mt_node *node,
-					 struct mt_value *out)
-{
-	const struct mt_convenience *variable = mt_convenience_get(eval->program, node->name);
-
-	*out = variable ? variable->value
-			: mt_value_zero(mt_type_builtin(eval->program, MT_BUILTIN_VOID));
-	out->place = MT_PLACE_CONVENIENCE;
-	out->convenience = node->name;
-	return NULL;
-}
-
-static struct mt_error *eval_function(const struct mt_node *node, struct mt_value *out)
-{
-	*out = mt_value_at(node->type, (uint64_t)node->number);
-	out->is_lazy = false;
-	return NULL;
-}
-
 static struct mt_error *eval_place(struct mt_eval *eval, const struct mt_node *node,
 				   struct mt_value *out);
 
@@ -99,51 +74,6 @@ struct mt_error *mt_eval_promote(struct mt_eval *eval, struct mt_value *value)
 	return NULL;
 }
 
-static struct mt_error *negate(struct mt_eval *eval, int op, struct mt_value *value,
-			       struct mt_value *out)
-{
-	struct mt_type *type;
-	long double number;
-	uint64_t bits;
-
-	mt_try(mt_eval_promote(eval, value));
-	type = mt_type_strip(value->type);
-	mt_try(mt_eval_no_operator(type, op == '-' ? "-" : op == '~' ? "~" : "+"));
-	if (type->kind == MT_TYPE_FLOAT && op != '~') {
-		mt_try(mt_value_get_float(eval, value, &number));
-		*out = mt_value_float(value->type, op == '-' ? 0 - number : number);
-		return NULL;
-	}
-	if (!mt_type_is_integer_kind(type))
-		return mt_error_new(
-		    MT_ERROR_USAGE,
-		    op == '~'   ? "Argument to complement operation not an integer, boolean."
-		    : op == '-' ? "Argument to arithmetic operation not a number or boolean."
-				: "Argument to positive operation not a number.");
-	mt_try(mt_value_get(eval, value, &bits));
-	bits = op == '-' ? -bits : op == '~' ? ~bits : bits;
-	*out = mt_value_integer(value->type,
-				mt_extend(bits, (unsigned)mt_type_size(type) * 8, type->is_signed));
-	return NULL;
-}
-
-static struct mt_error *step(struct mt_eval *eval, const struct mt_node *node, struct mt_value *out)
-{
-	struct mt_value place, before,
-	    one = mt_value_integer(mt_type_builtin(eval->program, MT_BUILTIN_INT), 1);
-
-	mt_try(eval_place(eval, node->left, &place));
-	before = place;
-	mt_try(mt_value_fetch(eval, &before));
-	*out = before;
-	mt_try(
-	    mt_eval_binary(eval, node->op == MT_OP_INCREMENT ? '+' : '-', &before, &one, &before));
-	mt_try(mt_value_assign(eval, &place, &before, &before));
-	if (!node->postfix)
-		*out = before;
-	return NULL;
-}
-
 static struct mt_error *eval_unary(struct mt_eval *eval, const struct mt_node *node,
 				   struct mt_value *out)
 {
@@ -152,8 +82,21 @@ static struct mt_error *eval_unary(struct mt_eval *eval, const struct mt_node *n
 
 	if (node->op == '&')
 		return address_of(eval, node->left, out);
-	if (node->op == MT_OP_INCREMENT || node->op == MT_OP_DECREMENT)
-		return step(eval, node, out);
+	if (node->op == MT_OP_INCREMENT || node->op == MT_OP_DECREMENT) {
+		struct mt_value place, before,
+		    one = mt_value_integer(mt_type_builtin(eval->program, MT_BUILTIN_INT), 1);
+
+		mt_try(eval_place(eval, node->left, &place));
+		before = place;
+		mt_try(mt_value_fetch(eval, &before));
+		*out = before;
+		mt_try(mt_eval_binary(eval, node->op == MT_OP_INCREMENT ? '+' : '-', &before, &one,
+				      &before));
+		mt_try(mt_value_assign(eval, &place, &before, &before));
+		if (!node->postfix)
+			*out = before;
+		return NULL;
+	}
 	mt_try(mt_eval(eval, node->left, &value));
 	switch (node->op) {
 	case '*':
@@ -163,8 +106,35 @@ static struct mt_error *eval_unary(struct mt_eval *eval, const struct mt_node *n
 		mt_try(mt_eval_truth(eval, &value, &is_true));
 		*out = mt_eval_bool(eval, !is_true);
 		return NULL;
-	default:
-		return negate(eval, node->op, &value, out);
+	default: {
+		struct mt_type *type;
+		long double number;
+		uint64_t bits;
+
+		mt_try(mt_eval_promote(eval, &value));
+		type = mt_type_strip(value.type);
+		mt_try(mt_eval_no_operator(type, node->op == '-'   ? "-"
+						 : node->op == '~' ? "~"
+								   : "+"));
+		if (type->kind == MT_TYPE_FLOAT && node->op != '~') {
+			mt_try(mt_value_get_float(eval, &value, &number));
+			*out = mt_value_float(value.type, node->op == '-' ? 0 - number : number);
+			return NULL;
+		}
+		if (!mt_type_is_integer_kind(type))
+			return mt_error_new(
+			    MT_ERROR_USAGE,
+			    node->op == '~'
+				? "Argument to complement operation not an integer, boolean."
+			    : node->op == '-'
+				? "Argument to arithmetic operation not a number or boolean."
+				: "Argument to positive operation not a number.");
+		mt_try(mt_value_get(eval, &value, &bits));
+		bits = node->op == '-' ? -bits : node->op == '~' ? ~bits : bits;
+		*out = mt_value_integer(
+		    value.type, mt_extend(bits, (unsigned)mt_type_size(type) * 8, type->is_signed));
+		return NULL;
+	}
 	}
 }
 
@@ -189,21 +159,6 @@ static struct mt_error *eval_sizeof(struct mt_eval *eval, const struct mt_node *
 				node->kind == MT_NODE_SIZEOF ? mt_type_size(type)
 							     : mt_type_align(type));
 	return NULL;
-}
-
-static struct mt_error *eval_assign(struct mt_eval *eval, const struct mt_node *node,
-				    struct mt_value *out)
-{
-	struct mt_value place, value, now;
-
-	mt_try(eval_place(eval, node->left, &place));
-	mt_try(mt_eval(eval, node->right, &value));
-	if (!node->op)
-		return mt_value_assign(eval, &place, &value, out);
-	now = place;
-	mt_try(mt_value_fetch(eval, &now));
-	mt_try(mt_eval_binary(eval, node->op, &now, &value, &now));
-	return mt_value_assign(eval, &place, &now, out);
 }
 
 static struct mt_error *eval_cast(struct mt_eval *eval, const struct mt_node *node,
@@ -273,51 +228,41 @@ static struct mt_error *eval_index(struct mt_eval *eval, const struct mt_node *n
 	return dereference(eval, &array, out);
 }
 
-static struct mt_error *eval_repeated(struct mt_eval *eval, const struct mt_node *node,
-				      struct mt_value *out)
-{
-	struct mt_value first, count;
-	uint64_t number;
-
-	mt_try(mt_eval(eval, node->left, &first));
-	mt_try(mt_value_unreference(eval, &first));
-	mt_try(mt_eval(eval, node->right, &count));
-	mt_try(mt_value_get(eval, &count, &number));
-	if (first.place != MT_PLACE_MEMORY)
-		return mt_error_new(MT_ERROR_USAGE,
-				    "Only values in memory can be extended with '@'.");
-	if ((int64_t)number < 1 || number > INT32_MAX)
-		return mt_error_new(MT_ERROR_USAGE, "Invalid number %lld of repetitions.",
-				    (long long)number);
-	*out = mt_value_at(mt_type_array_of(first.type, 0, (int64_t)number), first.address);
-	return out->type ? NULL : mt_error_no_memory();
-}
-
-static struct mt_error *eval_logical(struct mt_eval *eval, const struct mt_node *node,
-				     struct mt_value *out)
-{
-	struct mt_value value;
-	bool is_true;
-
-	mt_try(mt_eval(eval, node->left, &value));
-	mt_try(mt_eval_truth(eval, &value, &is_true));
-	if (is_true == (node->op == MT_OP_AND)) {
-		mt_try(mt_eval(eval, node->right, &value));
-		mt_try(mt_eval_truth(eval, &value, &is_true));
-	}
-	*out = mt_eval_bool(eval, is_true);
-	return NULL;
-}
-
 static struct mt_error *eval_two(struct mt_eval *eval, const struct mt_node *node,
 				 struct mt_value *out)
 {
 	struct mt_value left, right;
 
-	if (node->op == MT_OP_AND || node->op == MT_OP_OR)
-		return eval_logical(eval, node, out);
-	if (node->op == '@')
-		return eval_repeated(eval, node, out);
+	if (node->op == MT_OP_AND || node->op == MT_OP_OR) {
+		struct mt_value value;
+		bool is_true;
+
+		mt_try(mt_eval(eval, node->left, &value));
+		mt_try(mt_eval_truth(eval, &value, &is_true));
+		if (is_true == (node->op == MT_OP_AND)) {
+			mt_try(mt_eval(eval, node->right, &value));
+			mt_try(mt_eval_truth(eval, &value, &is_true));
+		}
+		*out = mt_eval_bool(eval, is_true);
+		return NULL;
+	}
+	if (node->op == '@') {
+		struct mt_value first, count;
+		uint64_t number;
+
+		mt_try(mt_eval(eval, node->left, &first));
+		mt_try(mt_value_unreference(eval, &first));
+		mt_try(mt_eval(eval, node->right, &count));
+		mt_try(mt_value_get(eval, &count, &number));
+		if (first.place != MT_PLACE_MEMORY)
+			return mt_error_new(MT_ERROR_USAGE,
+					    "Only values in memory can be extended with '@'.");
+		if ((int64_t)number < 1 || number > INT32_MAX)
+			return mt_error_new(MT_ERROR_USAGE, "Invalid number %lld of repetitions.",
+					    (long long)number);
+		*out = mt_value_at(mt_type_array_of(first.type, 0, (int64_t)number), first.address);
+		return out->type ? NULL : mt_error_no_memory();
+	}
 	mt_try(mt_eval(eval, node->left, &left));
 	mt_try(mt_eval(eval, node->right, &right));
 	if (node->op == ',') {
@@ -350,13 +295,23 @@ static struct mt_error *eval_node(struct mt_eval *eval, const struct mt_node *no
 	case MT_NODE_ENTRY:
 		return mt_call_site_parameter(eval, node->variable, out);
 	case MT_NODE_FUNCTION:
-		return eval_function(node, out);
+		*out = mt_value_at(node->type, (uint64_t)node->number);
+		out->is_lazy = false;
+		return NULL;
 	case MT_NODE_REGISTER:
 		return mt_register_value(eval, node->reg, out);
-	case MT_NODE_CONVENIENCE:
-		return eval_convenience(eval, node, out);
+	case MT_NODE_CONVENIENCE: {
+		const struct mt_convenience *variable =
+		    mt_convenience_get(eval->program, node->name);
+
+		*out = variable ? variable->value
+				: mt_value_zero(mt_type_builtin(eval->program, MT_BUILTIN_VOID));
+		out->place = MT_PLACE_CONVENIENCE;
+		out->convenience = node->name;
+		return NULL;
+	}
 	case MT_NODE_HISTORY:
-		return eval_history(eval, node, out);
+		return mt_history_get(eval->program, node->absolute, node->number, out);
 	case MT_NODE_UNARY:
 		return eval_unary(eval, node, out);
 	case MT_NODE_SIZEOF:
@@ -364,8 +319,18 @@ static struct mt_error *eval_node(struct mt_eval *eval, const struct mt_node *no
 		return eval_sizeof(eval, node, out);
 	case MT_NODE_BINARY:
 		return eval_two(eval, node, out);
-	case MT_NODE_ASSIGN:
-		return eval_assign(eval, node, out);
+	case MT_NODE_ASSIGN: {
+		struct mt_value place, value, now;
+
+		mt_try(eval_place(eval, node->left, &place));
+		mt_try(mt_eval(eval, node->right, &value));
+		if (!node->op)
+			return mt_value_assign(eval, &place, &value, out);
+		now = place;
+		mt_try(mt_value_fetch(eval, &now));
+		mt_try(mt_eval_binary(eval, node->op, &now, &value, &now));
+		return mt_value_assign(eval, &place, &now, out);
+	}
 	case MT_NODE_CONDITIONAL:
 		return eval_conditional(eval, node, out);
 	case MT_NODE_CAST:

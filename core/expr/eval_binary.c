@@ -212,19 +212,6 @@ static uint64_t target_size(struct mt_type *pointer)
 	return size && target->kind != MT_TYPE_VOID && target->kind != MT_TYPE_FUNCTION ? size : 1;
 }
 
-static struct mt_error *difference(struct mt_eval *eval, struct mt_type *a, struct mt_type *b,
-				   uint64_t x, uint64_t y, struct mt_value *out)
-{
-	if (target_size(a) != target_size(b))
-		return mt_error_new(
-		    MT_ERROR_USAGE,
-		    "First argument of `-' is a pointer and second argument is neither\n"
-		    "an integer nor a pointer of the same type.");
-	*out = mt_value_integer(mt_type_builtin(eval->program, MT_BUILTIN_LONG),
-				(uint64_t)((int64_t)(x - y) / (int64_t)target_size(a)));
-	return NULL;
-}
-
 static struct mt_error *pointers(struct mt_eval *eval, int op, struct mt_value *left,
 				 struct mt_value *right, struct mt_value *out)
 {
@@ -238,8 +225,16 @@ static struct mt_error *pointers(struct mt_eval *eval, int op, struct mt_value *
 		*out = mt_eval_bool(eval, COMPARE(op, x, y));
 		return NULL;
 	}
-	if (both && op == '-')
-		return difference(eval, a, b, x, y, out);
+	if (both && op == '-') {
+		if (target_size(a) != target_size(b))
+			return mt_error_new(
+			    MT_ERROR_USAGE,
+			    "First argument of `-' is a pointer and second argument is neither\n"
+			    "an integer nor a pointer of the same type.");
+		*out = mt_value_integer(mt_type_builtin(eval->program, MT_BUILTIN_LONG),
+					(uint64_t)((int64_t)(x - y) / (int64_t)target_size(a)));
+		return NULL;
+	}
 	if (op == '+' && !both) {
 		bool first = a->kind == MT_TYPE_POINTER;
 

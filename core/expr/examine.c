@@ -49,36 +49,6 @@ static unsigned items_a_line(char letter, char size)
 	return size == 'b' ? 8 : size == 'h' ? 8 : size == 'w' ? 4 : 2;
 }
 
-static void print_item(struct examination *this, struct mt_print *print, struct mt_value *value)
-{
-	struct mt_expr_format padded = {.letter = this->state->letter, .count = 1};
-	uint64_t bits = 0;
-	unsigned size = (unsigned)this->size;
-
-	memcpy(&bits, mt_value_bytes(value), size < 8 ? size : 8);
-	switch (this->state->letter) {
-	case 'x':
-		mt_str_appendf(this->out, "0x%0*llx", (int)size * 2, (unsigned long long)bits);
-		break;
-	case 't':
-		for (unsigned i = size * 8; i-- > 0;)
-			mt_str_append(this->out, bits >> i & 1 ? "1" : "0");
-		break;
-	case 'o':
-		mt_str_appendf(this->out, bits ? "0%llo" : "%llo", (unsigned long long)bits);
-		break;
-	case 'f':
-		if (value->type->kind == MT_TYPE_FLOAT)
-			mt_print_float(value->type, mt_value_bytes(value), this->out);
-		else
-			mt_str_appendf(this->out, "%lld",
-				       (long long)mt_extend(bits, size * 8, true));
-		break;
-	default:
-		mt_print_format(print, value, &padded);
-	}
-}
-
 static struct mt_error *read_item(struct examination *this, struct mt_value *value)
 {
 	*value = mt_value_at(this->type, this->state->next);
@@ -115,7 +85,34 @@ static struct mt_error *numbers(struct examination *this)
 			return error;
 		}
 		mt_str_append(this->out, "\t");
-		print_item(this, &print, &value);
+		struct mt_expr_format padded = {.letter = this->state->letter, .count = 1};
+		uint64_t bits = 0;
+		unsigned size = (unsigned)this->size;
+
+		memcpy(&bits, mt_value_bytes(&value), size < 8 ? size : 8);
+		switch (this->state->letter) {
+		case 'x':
+			mt_str_appendf(this->out, "0x%0*llx", (int)size * 2,
+				       (unsigned long long)bits);
+			break;
+		case 't':
+			for (unsigned bit = size * 8; bit-- > 0;)
+				mt_str_append(this->out, bits >> bit & 1 ? "1" : "0");
+			break;
+		case 'o':
+			mt_str_appendf(this->out, bits ? "0%llo" : "%llo",
+				       (unsigned long long)bits);
+			break;
+		case 'f':
+			if (value.type->kind == MT_TYPE_FLOAT)
+				mt_print_float(value.type, mt_value_bytes(&value), this->out);
+			else
+				mt_str_appendf(this->out, "%lld",
+					       (long long)mt_extend(bits, size * 8, true));
+			break;
+		default:
+			mt_print_format(&print, &value, &padded);
+		}
 		this->state->next += this->size;
 		this->state->last = value;
 	}
@@ -137,46 +134,6 @@ static uint64_t string_length(struct examination *this, uint64_t address, uint64
 			break;
 	}
 	return length;
-}
-
-static struct mt_error *strings(struct examination *this)
-{
-	struct mt_print print = {
-	    .eval = this->eval, .settings = &this->program->user->settings, .out = this->out};
-	uint64_t limit = this->program->user->settings.elements
-			     ? this->program->user->settings.elements
-			     : MOST_ITEMS;
-
-	for (int32_t i = 0; i < this->count; i++) {
-		uint64_t length = string_length(this, this->state->next, limit);
-
-		print_address(this);
-		mt_str_append(this->out, "\t");
-		mt_print_string_at(&print, mt_type_builtin(this->program, MT_BUILTIN_CHAR),
-				   this->state->next, -1);
-		mt_str_append(this->out, "\n");
-		this->state->next += length ? length : 1;
-	}
-	return NULL;
-}
-
-/* Defaults of before hold where nothing is said. */
-static void choose_format(struct mt_examine_state *state, const struct mt_expr_format *format)
-{
-	if (format->letter)
-		state->letter = format->letter;
-	if (format->size)
-		state->size = format->size;
-	if (!state->letter)
-		state->letter = 'x';
-	if (format->letter == 'a' && !format->size)
-		state->size = 'g';
-	if (format->letter == 'c' && !format->size)
-		state->size = 'b';
-	if (format->letter == 'f' && !format->size && state->size != 'w')
-		state->size = 'g';
-	if (!state->size)
-		state->size = 'w';
 }
 
 /* What is examined of an array or a function is where it lies. */
@@ -230,8 +187,26 @@ static struct mt_error *examine(struct examination *this)
 		return mt_error_new(MT_ERROR_UNSUPPORTED,
 				    "Instructions are shown by \"disassemble\" and \"x/i\" of "
 				    "the debugger.");
-	if (state->letter == 's')
-		return strings(this);
+	if (state->letter == 's') {
+		struct mt_print print = {.eval = this->eval,
+					 .settings = &this->program->user->settings,
+					 .out = this->out};
+		uint64_t limit = this->program->user->settings.elements
+				     ? this->program->user->settings.elements
+				     : MOST_ITEMS;
+
+		for (int32_t i = 0; i < this->count; i++) {
+			uint64_t length = string_length(this, this->state->next, limit);
+
+			print_address(this);
+			mt_str_append(this->out, "\t");
+			mt_print_string_at(&print, mt_type_builtin(this->program, MT_BUILTIN_CHAR),
+					   this->state->next, -1);
+			mt_str_append(this->out, "\n");
+			this->state->next += length ? length : 1;
+		}
+		return NULL;
+	}
 	this->size = size_of_letter(state->size);
 	this->type = type_for(this->program, state->letter, state->size);
 	if (this->count < 0) {
@@ -271,7 +246,21 @@ struct mt_error *mt_expr_examine(struct mt_expr_program *program, const struct m
 		text++;
 	if (*text == '/')
 		mt_try(mt_expr_format_parse(text + 1, &format, &text));
-	choose_format(this.state, &format);
+	/* Defaults of before hold where nothing is said. */
+	if (format.letter)
+		this.state->letter = format.letter;
+	if (format.size)
+		this.state->size = format.size;
+	if (!this.state->letter)
+		this.state->letter = 'x';
+	if (format.letter == 'a' && !format.size)
+		this.state->size = 'g';
+	if (format.letter == 'c' && !format.size)
+		this.state->size = 'b';
+	if (format.letter == 'f' && !format.size && this.state->size != 'w')
+		this.state->size = 'g';
+	if (!this.state->size)
+		this.state->size = 'w';
 	this.count = format.count;
 	error = find_start(&this, frame, text);
 	if (!error)

@@ -8,10 +8,14 @@
 #include <inttypes.h>
 #include <string.h>
 
-static struct mt_error *address_of_text(struct mt_expr_program *program,
-					const struct mt_expr_frame *frame, const char *text,
-					uint64_t *address)
+struct mt_error *mt_expr_info_symbol(struct mt_expr_program *program,
+				     const struct mt_expr_frame *frame, const char *text,
+				     struct mt_str *out)
 {
+	struct mt_module *module;
+	const struct mt_msymbol *symbol;
+	const char *section;
+	uint64_t address;
 	struct mt_arena arena = {0};
 	struct mt_eval eval = {.program = program, .frame = frame, .arena = &arena};
 	struct mt_expr *expr = NULL;
@@ -24,22 +28,10 @@ static struct mt_error *address_of_text(struct mt_expr_program *program,
 	if (!error)
 		error = mt_value_decay(&eval, &value);
 	if (!error)
-		error = mt_value_get(&eval, &value, address);
+		error = mt_value_get(&eval, &value, &address);
 	mt_arena_deinit(&arena);
 	mt_expr_destroy(expr);
-	return error;
-}
-
-struct mt_error *mt_expr_info_symbol(struct mt_expr_program *program,
-				     const struct mt_expr_frame *frame, const char *text,
-				     struct mt_str *out)
-{
-	struct mt_module *module;
-	const struct mt_msymbol *symbol;
-	const char *section;
-	uint64_t address;
-
-	mt_try(address_of_text(program, frame, text, &address));
+	mt_try(error);
 	module = mt_program_module_at(program, address);
 	symbol = module ? mt_msymbol_at(module, address - module->bias) : NULL;
 	section = module ? mt_module_section(module, address - module->bias) : NULL;
@@ -60,27 +52,6 @@ struct mt_error *mt_expr_info_symbol(struct mt_expr_program *program,
 	}
 	mt_str_append(out, "\n");
 	return out->failed ? mt_error_no_memory() : NULL;
-}
-
-static void describe_place(const struct mt_variable *variable, struct mt_str *out)
-{
-	const Dwarf_Op *first = variable->count ? &variable->operations[0] : NULL;
-	uint64_t bias = variable->module->bias;
-
-	if (variable->kind == MT_VARIABLE_BYTES)
-		mt_str_append(out, "constant");
-	else if (variable->kind == MT_VARIABLE_OPTIMIZED_OUT || !first)
-		mt_str_append(out, "optimized out");
-	else if (variable->count == 1 && first->atom == DW_OP_addr)
-		mt_str_appendf(out, "in static storage at address 0x%" PRIx64,
-			       (uint64_t)first->number + bias);
-	else if (variable->count == 1 && first->atom == DW_OP_fbreg)
-		mt_str_appendf(out, "a complex DWARF expression:\n     0: DW_OP_fbreg %lld\n",
-			       (long long)first->number);
-	else if (variable->count == 1 && first->atom >= DW_OP_reg0 && first->atom <= DW_OP_regx)
-		mt_str_append(out, "a variable in a register");
-	else
-		mt_str_append(out, "a complex DWARF expression");
 }
 
 struct mt_error *mt_expr_info_scope(struct mt_expr_program *program, const char *location,
@@ -106,7 +77,28 @@ struct mt_error *mt_expr_info_scope(struct mt_expr_program *program, const char 
 					mt_str_appendf(out, "Scope for %s:\n", location);
 				any = true;
 				mt_str_appendf(out, "Symbol %s is ", variable.name);
-				describe_place(&variable, out);
+				const Dwarf_Op *first =
+				    variable.count ? &variable.operations[0] : NULL;
+				uint64_t bias = variable.module->bias;
+
+				if (variable.kind == MT_VARIABLE_BYTES)
+					mt_str_append(out, "constant");
+				else if (variable.kind == MT_VARIABLE_OPTIMIZED_OUT || !first)
+					mt_str_append(out, "optimized out");
+				else if (variable.count == 1 && first->atom == DW_OP_addr)
+					mt_str_appendf(out,
+						       "in static storage at address 0x%" PRIx64,
+						       (uint64_t)first->number + bias);
+				else if (variable.count == 1 && first->atom == DW_OP_fbreg)
+					mt_str_appendf(
+					    out,
+					    "a complex DWARF expression:\n     0: DW_OP_fbreg %lld\n",
+					    (long long)first->number);
+				else if (variable.count == 1 && first->atom >= DW_OP_reg0 &&
+					 first->atom <= DW_OP_regx)
+					mt_str_append(out, "a variable in a register");
+				else
+					mt_str_append(out, "a complex DWARF expression");
 				mt_str_appendf(out, ", length %llu.\n",
 					       (unsigned long long)mt_type_size(variable.type));
 			}

@@ -98,28 +98,6 @@ static void append_name(struct list *list, struct mt_module *module, const struc
 			       name->scope ? "::" : "", name->name);
 }
 
-static void add_definition(struct list *list, struct mt_module *module, const struct mt_name *name)
-{
-	struct mt_str full = {0}, text = {0};
-	Dwarf_Die die = name->die;
-	struct entry entry = {.file = file_of(&die), .is_static = !name->is_external};
-
-	append_name(list, module, name, &full);
-	if (full.text && !full.failed && is_wanted(list, full.text)) {
-		mt_str_append(&text, name->is_external ? "" : "static ");
-		(list->functions ? append_function : append_variable)(module, &die, full.text,
-								      &text);
-		mt_str_append(&text, ";");
-		dwarf_decl_line(&die, &entry.line);
-		entry.name = strdup(full.text);
-		entry.text = text.failed ? NULL : strdup(text.text);
-		add(list, entry);
-	}
-	list->failed |= full.failed;
-	mt_str_deinit(&full);
-	mt_str_deinit(&text);
-}
-
 static bool has_place(const struct mt_name *name)
 {
 	Dwarf_Die die = name->die;
@@ -136,8 +114,27 @@ static void add_definitions(struct list *list, struct mt_module *module)
 		const struct mt_name *name = index->names.items[i];
 
 		if (list->functions ? name->kind == MT_NAME_FUNCTION
-				    : name->kind == MT_NAME_VARIABLE && has_place(name))
-			add_definition(list, module, name);
+				    : name->kind == MT_NAME_VARIABLE && has_place(name)) {
+			struct mt_str full = {0}, text = {0};
+			Dwarf_Die die = name->die;
+			struct entry entry = {.file = file_of(&die),
+					      .is_static = !name->is_external};
+
+			append_name(list, module, name, &full);
+			if (full.text && !full.failed && is_wanted(list, full.text)) {
+				mt_str_append(&text, name->is_external ? "" : "static ");
+				(list->functions ? append_function
+						 : append_variable)(module, &die, full.text, &text);
+				mt_str_append(&text, ";");
+				dwarf_decl_line(&die, &entry.line);
+				entry.name = strdup(full.text);
+				entry.text = text.failed ? NULL : strdup(text.text);
+				add(list, entry);
+			}
+			list->failed |= full.failed;
+			mt_str_deinit(&full);
+			mt_str_deinit(&text);
+		}
 	}
 }
 
@@ -182,25 +179,6 @@ static size_t bare_length(const struct mt_msymbol *symbol)
 	return is_numbered && !symbol->is_code ? end - 1 : length;
 }
 
-static void add_symbols(struct list *list, struct mt_module *module)
-{
-	const struct mt_msymbols *symbols = mt_module_msymbols(module);
-
-	mt_array_each (symbol, symbols) {
-		mt_auto(mt_str) struct mt_str name = {0};
-
-		if (symbol->is_code != list->functions || symbol->type == STT_TLS ||
-		    is_in_dwarf(module, symbol))
-			continue;
-		if (!mt_demangle(symbol->name, MT_DEMANGLE_FULL, &name))
-			mt_str_append_bytes(&name, symbol->name, bare_length(symbol));
-		if (name.text && !name.failed)
-			add_symbol(list, name.text, symbol->address + module->bias);
-	}
-	if (list->functions)
-		add_stubs(list, module);
-}
-
 /* ---- In order ---- */
 
 static int compare(const void *left, const void *right)
@@ -219,11 +197,6 @@ static int compare(const void *left, const void *right)
 	return order ? order : a->line - b->line;
 }
 
-static bool is_same(const struct entry *a, const struct entry *b)
-{
-	return compare(a, b) == 0 && strcmp(a->text, b->text) == 0;
-}
-
 static void print(struct list *list, const char *pattern, struct mt_str *out)
 {
 	const char *what = list->functions ? "functions" : "variables";
@@ -237,7 +210,7 @@ static void print(struct list *list, const char *pattern, struct mt_str *out)
 	else
 		mt_str_appendf(out, "All defined %s:\n", what);
 	mt_array_each (entry, &list->entries) {
-		if (before && is_same(before, entry))
+		if (before && compare(before, entry) == 0 && strcmp(before->text, entry->text) == 0)
 			continue;
 		if (entry->file && (!before || strcmp(before->file, entry->file) != 0))
 			mt_str_appendf(out, "\nFile %s:\n", entry->file);
@@ -271,7 +244,22 @@ struct mt_error *mt_expr_info_list(struct mt_expr_program *program, bool functio
 		if (!program->modules.items[i]->is_mapped)
 			continue;
 		add_definitions(&list, program->modules.items[i]);
-		add_symbols(&list, program->modules.items[i]);
+		const struct mt_msymbols *symbols = mt_module_msymbols(program->modules.items[i]);
+
+		mt_array_each (symbol, symbols) {
+			mt_auto(mt_str) struct mt_str name = {0};
+
+			if (symbol->is_code != list.functions || symbol->type == STT_TLS ||
+			    is_in_dwarf(program->modules.items[i], symbol))
+				continue;
+			if (!mt_demangle(symbol->name, MT_DEMANGLE_FULL, &name))
+				mt_str_append_bytes(&name, symbol->name, bare_length(symbol));
+			if (name.text && !name.failed)
+				add_symbol(&list, name.text,
+					   symbol->address + program->modules.items[i]->bias);
+		}
+		if (list.functions)
+			add_stubs(&list, program->modules.items[i]);
 	}
 	if (!list.failed)
 		print(&list, pattern, out);

@@ -58,9 +58,14 @@ static struct mt_error *put_bits_and_meaning(struct mt_expr_program *program,
 	return put_formatted(program, frame, format ? format : "", reg->name, out);
 }
 
-static struct mt_error *put_row(struct mt_expr_program *program, const struct mt_expr_frame *frame,
-				const struct mt_register_name *reg, struct mt_str *out)
+struct mt_error *mt_expr_info_register(struct mt_expr_program *program,
+				       const struct mt_expr_frame *frame, const char *name,
+				       struct mt_str *out)
 {
+	const struct mt_register_name *reg = mt_register_named(name);
+
+	if (!reg)
+		return mt_error_new(MT_ERROR_USAGE, "Invalid register `%s'", name);
 	struct mt_error *error;
 
 	mt_str_appendf(out, "%-14s ", reg->name);
@@ -72,15 +77,4 @@ static struct mt_error *put_row(struct mt_expr_program *program, const struct mt
 		error = put_bits_and_meaning(program, frame, reg, out);
 	mt_str_append(out, "\n");
 	return error;
-}
-
-struct mt_error *mt_expr_info_register(struct mt_expr_program *program,
-				       const struct mt_expr_frame *frame, const char *name,
-				       struct mt_str *out)
-{
-	const struct mt_register_name *reg = mt_register_named(name);
-
-	if (!reg)
-		return mt_error_new(MT_ERROR_USAGE, "Invalid register `%s'", name);
-	return put_row(program, frame, reg, out);
 }

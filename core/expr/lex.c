@@ -54,43 +54,6 @@ static struct mt_error *take_name(struct mt_parser *parser, uint8_t kind)
 	return take_text(parser, kind, start, (size_t)(end - start));
 }
 
-/* Digits, and what belongs to a number: 1e-5, 0x1f, 10ul. */
-static struct mt_error *take_number(struct mt_parser *parser)
-{
-	const char *start = parser->next, *end = start;
-	bool is_hex = end[0] == '0' && (end[1] == 'x' || end[1] == 'X');
-
-	while (isalnum((unsigned char)*end) || *end == '.' || *end == '_' ||
-	       ((*end == '+' || *end == '-') &&
-		(is_hex ? end[-1] == 'p' || end[-1] == 'P' : end[-1] == 'e' || end[-1] == 'E')))
-		end++;
-	parser->next = end;
-	parser->token.kind = MT_TOKEN_NUMBER;
-	return mt_lex_number(parser, start, (size_t)(end - start), &parser->token.value);
-}
-
-static struct mt_error *take_punctuator(struct mt_parser *parser)
-{
-	const char *at = parser->next;
-
-	parser->token.kind = MT_TOKEN_PUNCTUATOR;
-	for (size_t i = 0; i < sizeof(punctuators) / sizeof(*punctuators); i++) {
-		size_t length = strlen(punctuators[i].text);
-
-		if (strncmp(at, punctuators[i].text, length) != 0)
-			continue;
-		parser->token.op = punctuators[i].op;
-		parser->token.other = punctuators[i].other;
-		parser->next += length;
-		return NULL;
-	}
-	if (!strchr("+-*/%&|^~!<>()[]{}.,?:@", (unsigned char)*at))
-		return mt_error_new(MT_ERROR_USAGE, "Invalid character '%c' in expression.", *at);
-	parser->token.op = (unsigned char)*at;
-	parser->next++;
-	return NULL;
-}
-
 /* 'c' is a character; 'some name' is a symbol with characters that names do not have. */
 static struct mt_error *take_quoted(struct mt_parser *parser)
 {
@@ -135,8 +98,20 @@ struct mt_error *mt_lex(struct mt_parser *parser)
 		return NULL;
 	if (isdigit((unsigned char)*parser->next) ||
 	    (*parser->next == '.' && isdigit((unsigned char)parser->next[1]) &&
-	     (parser->lookup.language != MT_LANGUAGE_RUST || before != MT_TOKEN_NAME)))
-		return take_number(parser);
+	     (parser->lookup.language != MT_LANGUAGE_RUST || before != MT_TOKEN_NAME))) {
+		/* Digits, and what belongs to a number: 1e-5, 0x1f, 10ul. */
+		const char *start = parser->next, *end = start;
+		bool is_hex = end[0] == '0' && (end[1] == 'x' || end[1] == 'X');
+
+		while (
+		    isalnum((unsigned char)*end) || *end == '.' || *end == '_' ||
+		    ((*end == '+' || *end == '-') && (is_hex ? end[-1] == 'p' || end[-1] == 'P'
+							     : end[-1] == 'e' || end[-1] == 'E')))
+			end++;
+		parser->next = end;
+		parser->token.kind = MT_TOKEN_NUMBER;
+		return mt_lex_number(parser, start, (size_t)(end - start), &parser->token.value);
+	}
 	if (*parser->next == '\'')
 		return take_quoted(parser);
 	if (parser->lookup.language == MT_LANGUAGE_RUST && strncmp(parser->next, "b'", 2) == 0)
@@ -153,5 +128,22 @@ struct mt_error *mt_lex(struct mt_parser *parser)
 		return take_name(parser, MT_TOKEN_DOLLAR);
 	if (begins_name(*parser->next))
 		return take_name(parser, MT_TOKEN_NAME);
-	return take_punctuator(parser);
+	const char *at = parser->next;
+
+	parser->token.kind = MT_TOKEN_PUNCTUATOR;
+	for (size_t i = 0; i < sizeof(punctuators) / sizeof(*punctuators); i++) {
+		size_t length = strlen(punctuators[i].text);
+
+		if (strncmp(at, punctuators[i].text, length) != 0)
+			continue;
+		parser->token.op = punctuators[i].op;
+		parser->token.other = punctuators[i].other;
+		parser->next += length;
+		return NULL;
+	}
+	if (!strchr("+-*/%&|^~!<>()[]{}.,?:@", (unsigned char)*at))
+		return mt_error_new(MT_ERROR_USAGE, "Invalid character '%c' in expression.", *at);
+	parser->token.op = (unsigned char)*at;
+	parser->next++;
+	return NULL;
 }

@@ -141,15 +141,6 @@ struct mt_error *mt_lex_number(struct mt_parser *parser, const char *text, size_
 							   : lex_c(parser, text, length, out);
 }
 
-static uint64_t read_octal(const char **at)
-{
-	uint64_t code = 0;
-
-	for (unsigned i = 0; i < 3 && **at >= '0' && **at <= '7'; i++, ++*at)
-		code = code * 8 + (uint64_t)(**at - '0');
-	return code;
-}
-
 static uint64_t read_hex(const char **at)
 {
 	uint64_t code = 0;
@@ -162,28 +153,29 @@ static uint64_t read_hex(const char **at)
 	return code;
 }
 
-static uint64_t read_escape(const char **at)
-{
-	static const char letters[] = "abefnrtv", codes[] = "\a\b\033\f\n\r\t\v";
-	const char *known = **at ? strchr(letters, **at) : NULL;
-
-	if (**at >= '0' && **at <= '7')
-		return read_octal(at);
-	if (**at == 'x') {
-		++*at;
-		return read_hex(at);
-	}
-	if (!**at)
-		return '\\';
-	++*at;
-	return known ? (uint64_t)codes[known - letters] : (uint64_t)(unsigned char)(*at)[-1];
-}
-
 static uint64_t read_code(const char **at)
 {
 	if (**at == '\\') {
 		++*at;
-		return read_escape(at);
+		static const char letters[] = "abefnrtv", codes[] = "\a\b\033\f\n\r\t\v";
+		const char *known = **at ? strchr(letters, **at) : NULL;
+
+		if (**at >= '0' && **at <= '7') {
+			uint64_t code = 0;
+
+			for (unsigned i = 0; i < 3 && **at >= '0' && **at <= '7'; i++, ++*at)
+				code = code * 8 + (uint64_t)(**at - '0');
+			return code;
+		}
+		if (**at == 'x') {
+			++*at;
+			return read_hex(at);
+		}
+		if (!**at)
+			return '\\';
+		++*at;
+		return known ? (uint64_t)codes[known - letters]
+			     : (uint64_t)(unsigned char)(*at)[-1];
 	}
 	return (unsigned char)*(*at)++;
 }

@@ -89,38 +89,6 @@ static bool is_local(Dwarf_Die *die)
 	       (!mt_die_flag(die, DW_AT_declaration) || !mt_die_flag(die, DW_AT_external));
 }
 
-static void print_hashed(struct frame_walk *walk, const mt_dies *dies)
-{
-	size_t count = 0, buckets;
-	bool is_cxx = walk->lookup.language == MT_LANGUAGE_CPP;
-
-	mt_array_each (die, dies)
-		count += mt_die_name(die) != NULL;
-	buckets = count * 5 / 4 + 1;
-	for (size_t bucket = 0; bucket < buckets; bucket++)
-		mt_array_each (die, dies) {
-			const char *name = mt_die_name(die);
-
-			if (name && is_local(die) && hash_of(name, is_cxx) % buckets == bucket)
-				print_variable(walk, die);
-		}
-}
-
-static void print_block(struct frame_walk *walk, Dwarf_Die *block)
-{
-	mt_dies dies = {0};
-
-	if (mt_block_variables(block, &dies) == 0) {
-		if (is_hashed(walk, block))
-			print_hashed(walk, &dies);
-		else
-			mt_array_each (die, &dies)
-				if (is_local(die))
-					print_variable(walk, die);
-	}
-	mt_array_deinit(&dies);
-}
-
 static struct mt_error *end(struct frame_walk *walk, const char *none)
 {
 	mt_arena_deinit(&walk->arena);
@@ -137,8 +105,32 @@ struct mt_error *mt_expr_locals(struct mt_expr_program *program, const struct mt
 	mt_try(begin(&walk, program, frame, out));
 	if (!walk.lookup.has_scope)
 		return end(&walk, "No symbol table info available.\n");
-	for (size_t i = 0; i <= walk.lookup.scope.function; i++)
-		print_block(&walk, &walk.lookup.scope.blocks[i]);
+	for (size_t i = 0; i <= walk.lookup.scope.function; i++) {
+		mt_dies dies = {0};
+
+		if (mt_block_variables(&walk.lookup.scope.blocks[i], &dies) == 0) {
+			if (is_hashed(&walk, &walk.lookup.scope.blocks[i])) {
+				size_t count = 0, buckets;
+				bool is_cxx = walk.lookup.language == MT_LANGUAGE_CPP;
+
+				mt_array_each (die, &dies)
+					count += mt_die_name(die) != NULL;
+				buckets = count * 5 / 4 + 1;
+				for (size_t bucket = 0; bucket < buckets; bucket++)
+					mt_array_each (die, &dies) {
+						const char *name = mt_die_name(die);
+
+						if (name && is_local(die) &&
+						    hash_of(name, is_cxx) % buckets == bucket)
+							print_variable(&walk, die);
+					}
+			} else
+				mt_array_each (die, &dies)
+					if (is_local(die))
+						print_variable(&walk, die);
+		}
+		mt_array_deinit(&dies);
+	}
 	return end(&walk, "No locals.\n");
 }
 

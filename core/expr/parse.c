@@ -64,9 +64,10 @@ static int precedence(const struct mt_token *token)
 	}
 }
 
-/* Rust's casts: "x as u8". */
-static struct mt_error *parse_as(struct mt_parser *parser, struct mt_node **out)
+static struct mt_error *parse_binary(struct mt_parser *parser, int least, struct mt_node **out)
 {
+	mt_try(parse_unary(parser, out));
+	/* Rust's casts: "x as u8". */
 	while (parser->lookup.language == MT_LANGUAGE_RUST && parser->token.kind == MT_TOKEN_NAME &&
 	       strcmp(parser->token.text, "as") == 0) {
 		struct mt_node *cast = mt_node_new(parser, MT_NODE_CAST);
@@ -78,13 +79,6 @@ static struct mt_error *parse_as(struct mt_parser *parser, struct mt_node **out)
 		mt_try(mt_parse_type(parser, &cast->type));
 		*out = cast;
 	}
-	return NULL;
-}
-
-static struct mt_error *parse_binary(struct mt_parser *parser, int least, struct mt_node **out)
-{
-	mt_try(parse_unary(parser, out));
-	mt_try(parse_as(parser, out));
 	for (;;) {
 		int level = precedence(&parser->token);
 		struct mt_node *node;
@@ -120,11 +114,6 @@ static struct mt_error *parse_conditional(struct mt_parser *parser, struct mt_no
 	return mt_parse_one(parser, &node->third);
 }
 
-static int assigning(int other)
-{
-	return other == '<' ? MT_OP_SHIFT_LEFT : other == '>' ? MT_OP_SHIFT_RIGHT : other;
-}
-
 static struct mt_error *parse_assignment(struct mt_parser *parser, struct mt_node **out)
 {
 	struct mt_node *node;
@@ -135,7 +124,9 @@ static struct mt_error *parse_assignment(struct mt_parser *parser, struct mt_nod
 	node = mt_node_new(parser, MT_NODE_ASSIGN);
 	if (!node)
 		return mt_error_no_memory();
-	node->op = assigning(parser->token.other);
+	node->op = parser->token.other == '<'   ? MT_OP_SHIFT_LEFT
+		   : parser->token.other == '>' ? MT_OP_SHIFT_RIGHT
+						: parser->token.other;
 	node->left = *out;
 	*out = node;
 	mt_try(mt_lex(parser));
@@ -210,19 +201,6 @@ static struct mt_error *parse_sizeof(struct mt_parser *parser, enum mt_node_kind
 	return parse_unary(parser, &(*out)->left);
 }
 
-static struct mt_error *parse_arguments(struct mt_parser *parser)
-{
-	struct mt_node *argument;
-
-	while (!mt_token_is(parser, ')')) {
-		mt_try(mt_parse_one(parser, &argument));
-		if (!mt_token_is(parser, ','))
-			break;
-		mt_try(mt_lex(parser));
-	}
-	return mt_expect(parser, ')');
-}
-
 static struct mt_error *parse_member(struct mt_parser *parser, bool through_pointer,
 				     struct mt_node **out)
 {
@@ -270,7 +248,15 @@ static struct mt_error *parse_postfix(struct mt_parser *parser, struct mt_node *
 		case '(':
 			mt_try(make_unary(parser, MT_NODE_CALL, 0, *out, &node));
 			mt_try(mt_lex(parser));
-			mt_try(parse_arguments(parser));
+			struct mt_node *argument;
+
+			while (!mt_token_is(parser, ')')) {
+				mt_try(mt_parse_one(parser, &argument));
+				if (!mt_token_is(parser, ','))
+					break;
+				mt_try(mt_lex(parser));
+			}
+			mt_try(mt_expect(parser, ')'));
 			*out = node;
 			break;
 		case MT_OP_INCREMENT:
@@ -286,58 +272,10 @@ static struct mt_error *parse_postfix(struct mt_parser *parser, struct mt_node *
 	}
 }
 
-/* `(int) x` and `(x)`. */
-static struct mt_error *parse_parenthesis(struct mt_parser *parser, struct mt_node **out)
-{
-	unsigned in_template = parser->in_template;
-
-	mt_try(mt_lex(parser));
-	parser->in_template = 0;
-	if (mt_type_begins(parser)) {
-		struct mt_type *type = NULL;
-
-		mt_try(mt_parse_type(parser, &type));
-		parser->in_template = in_template;
-		mt_try(mt_expect(parser, ')'));
-		mt_try(make_unary(parser, MT_NODE_CAST, 0, NULL, out));
-		(*out)->type = type;
-		return parse_unary(parser, &(*out)->left);
-	}
-	mt_try(mt_parse_comma(parser, out));
-	parser->in_template = in_template;
-	mt_try(mt_expect(parser, ')'));
-	return parse_postfix(parser, out);
-}
-
-/* `{type} address` */
-static struct mt_error *parse_braces(struct mt_parser *parser, struct mt_node **out)
-{
-	mt_try(make_unary(parser, MT_NODE_AT_ADDRESS, 0, NULL, out));
-	mt_try(mt_lex(parser));
-	if (!mt_type_begins(parser))
-		return mt_syntax_error(parser);
-	mt_try(mt_parse_type(parser, &(*out)->type));
-	mt_try(mt_expect(parser, '}'));
-	return parse_unary(parser, &(*out)->left);
-}
-
 static bool is_cxx_cast(const char *name)
 {
 	return strcmp(name, "static_cast") == 0 || strcmp(name, "reinterpret_cast") == 0 ||
 	       strcmp(name, "const_cast") == 0 || strcmp(name, "dynamic_cast") == 0;
-}
-
-static struct mt_error *parse_cxx_cast(struct mt_parser *parser, struct mt_node **out)
-{
-	mt_try(make_unary(parser, MT_NODE_CAST, 0, NULL, out));
-	mt_try(mt_lex(parser));
-	mt_try(mt_expect(parser, '<'));
-	mt_try(mt_parse_type(parser, &(*out)->type));
-	mt_try(mt_expect(parser, '>'));
-	mt_try(mt_expect(parser, '('));
-	mt_try(mt_parse_comma(parser, &(*out)->left));
-	mt_try(mt_expect(parser, ')'));
-	return parse_postfix(parser, out);
 }
 
 static struct mt_error *parse_word(struct mt_parser *parser, struct mt_node **out)
@@ -348,8 +286,17 @@ static struct mt_error *parse_word(struct mt_parser *parser, struct mt_node **ou
 		return parse_sizeof(parser, MT_NODE_SIZEOF, out);
 	if (strcmp(name, "alignof") == 0 || strcmp(name, "_Alignof") == 0)
 		return parse_sizeof(parser, MT_NODE_ALIGNOF, out);
-	if (is_cxx_cast(name))
-		return parse_cxx_cast(parser, out);
+	if (is_cxx_cast(name)) {
+		mt_try(make_unary(parser, MT_NODE_CAST, 0, NULL, out));
+		mt_try(mt_lex(parser));
+		mt_try(mt_expect(parser, '<'));
+		mt_try(mt_parse_type(parser, &(*out)->type));
+		mt_try(mt_expect(parser, '>'));
+		mt_try(mt_expect(parser, '('));
+		mt_try(mt_parse_comma(parser, &(*out)->left));
+		mt_try(mt_expect(parser, ')'));
+		return parse_postfix(parser, out);
+	}
 	if (mt_type_begins(parser)) {
 		mt_try(parse_type_node(parser, out));
 		/* C++: int(x) */
@@ -417,10 +364,36 @@ static struct mt_error *parse_operand(struct mt_parser *parser, struct mt_node *
 		return parse_prefix(parser, out);
 	case MT_OP_AND: /* &&label is no address: of the address of something */
 		return mt_syntax_error(parser);
-	case '(':
-		return parse_parenthesis(parser, out);
+	case '(': {
+		/* `(int) x` and `(x)`. */
+		unsigned in_template = parser->in_template;
+
+		mt_try(mt_lex(parser));
+		parser->in_template = 0;
+		if (mt_type_begins(parser)) {
+			struct mt_type *type = NULL;
+
+			mt_try(mt_parse_type(parser, &type));
+			parser->in_template = in_template;
+			mt_try(mt_expect(parser, ')'));
+			mt_try(make_unary(parser, MT_NODE_CAST, 0, NULL, out));
+			(*out)->type = type;
+			return parse_unary(parser, &(*out)->left);
+		}
+		mt_try(mt_parse_comma(parser, out));
+		parser->in_template = in_template;
+		mt_try(mt_expect(parser, ')'));
+		return parse_postfix(parser, out);
+	}
 	case '{':
-		return parse_braces(parser, out);
+		/* `{type} address` */
+		mt_try(make_unary(parser, MT_NODE_AT_ADDRESS, 0, NULL, out));
+		mt_try(mt_lex(parser));
+		if (!mt_type_begins(parser))
+			return mt_syntax_error(parser);
+		mt_try(mt_parse_type(parser, &(*out)->type));
+		mt_try(mt_expect(parser, '}'));
+		return parse_unary(parser, &(*out)->left);
 	case MT_OP_SCOPE:
 		mt_try(mt_parse_name(parser, out));
 		return parse_postfix(parser, out);

@@ -130,22 +130,6 @@ static struct mt_error *variable_node(struct mt_parser *parser, const struct mt_
 	return (*out)->variable ? NULL : mt_error_no_memory();
 }
 
-/* A member of the object that the function is called for. */
-static struct mt_error *member_node(struct mt_parser *parser, const struct mt_found *found,
-				    const char *name, struct mt_node **out)
-{
-	struct mt_node *this;
-
-	mt_try(variable_node(parser, found, &this));
-	*out = mt_node_new(parser, MT_NODE_MEMBER);
-	if (!*out)
-		return mt_error_no_memory();
-	(*out)->left = this;
-	(*out)->name = name;
-	(*out)->through_pointer = true;
-	return NULL;
-}
-
 /* `function::variable`: a static one of that function. */
 static bool find_in_function(Dwarf_Die *block, const char *name, unsigned depth, Dwarf_Die *out)
 {
@@ -199,8 +183,19 @@ static struct mt_error *found_node(struct mt_parser *parser, const char *name,
 	switch (found->kind) {
 	case MT_FOUND_VARIABLE:
 		return variable_node(parser, found, out);
-	case MT_FOUND_MEMBER:
-		return member_node(parser, found, name, out);
+	case MT_FOUND_MEMBER: {
+		/* A member of the object that the function is called for. */
+		struct mt_node *this;
+
+		mt_try(variable_node(parser, found, &this));
+		*out = mt_node_new(parser, MT_NODE_MEMBER);
+		if (!*out)
+			return mt_error_no_memory();
+		(*out)->left = this;
+		(*out)->name = name;
+		(*out)->through_pointer = true;
+		return NULL;
+	}
 	case MT_FOUND_FUNCTION:
 	case MT_FOUND_TYPE:
 	case MT_FOUND_ENUMERATOR:
@@ -217,32 +212,6 @@ static struct mt_error *found_node(struct mt_parser *parser, const char *name,
 	default:
 		return no_symbol(parser, name);
 	}
-}
-
-/* `parameter@entry` */
-static struct mt_error *entry_node(struct mt_parser *parser, struct mt_node **out)
-{
-	struct mt_parser before = *parser;
-
-	if (!mt_token_is(parser, '@') || (*out)->kind != MT_NODE_VARIABLE)
-		return NULL;
-	mt_try(mt_lex(parser));
-	if (parser->token.kind == MT_TOKEN_NAME && strcmp(parser->token.text, "entry") == 0) {
-		(*out)->kind = MT_NODE_ENTRY;
-		return mt_lex(parser);
-	}
-	*parser = before;
-	return NULL;
-}
-
-static struct mt_error *constant(struct mt_parser *parser, enum mt_builtin type, uint64_t number,
-				 struct mt_node **out)
-{
-	*out = mt_node_new(parser, MT_NODE_VALUE);
-	if (!*out)
-		return mt_error_no_memory();
-	(*out)->value = mt_value_integer(mt_type_builtin(parser->program, type), number);
-	return NULL;
 }
 
 static bool any_symbols(const struct mt_parser *parser)
@@ -262,8 +231,14 @@ static struct mt_error *symbol_node(struct mt_parser *parser, struct mt_node **o
 	mt_try(mt_read_qualified(parser, &name));
 	mt_lookup_name(&parser->lookup, name, &found);
 	if (!found.kind && parser->lookup.language != MT_LANGUAGE_C &&
-	    (strcmp(name, "true") == 0 || strcmp(name, "false") == 0))
-		return constant(parser, MT_BUILTIN_BOOL, name[0] == 't', out);
+	    (strcmp(name, "true") == 0 || strcmp(name, "false") == 0)) {
+		*out = mt_node_new(parser, MT_NODE_VALUE);
+		if (!*out)
+			return mt_error_no_memory();
+		(*out)->value = mt_value_integer(mt_type_builtin(parser->program, MT_BUILTIN_BOOL),
+						 name[0] == 't');
+		return NULL;
+	}
 	if (!found.kind && !lookup_in_function(parser, name, &found)) {
 		if (!any_symbols(parser))
 			return mt_error_new(
@@ -272,7 +247,18 @@ static struct mt_error *symbol_node(struct mt_parser *parser, struct mt_node **o
 		return no_symbol(parser, name);
 	}
 	mt_try(found_node(parser, name, &found, out));
-	return entry_node(parser, out);
+	/* `parameter@entry` */
+	struct mt_parser before = *parser;
+
+	if (!mt_token_is(parser, '@') || (*out)->kind != MT_NODE_VARIABLE)
+		return NULL;
+	mt_try(mt_lex(parser));
+	if (parser->token.kind == MT_TOKEN_NAME && strcmp(parser->token.text, "entry") == 0) {
+		(*out)->kind = MT_NODE_ENTRY;
+		return mt_lex(parser);
+	}
+	*parser = before;
+	return NULL;
 }
 
 /* "$", "$$", "$3", "$$2". */

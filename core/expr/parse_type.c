@@ -85,21 +85,6 @@ struct specifiers {
 	bool is_const, is_volatile;
 };
 
-static enum mt_builtin integer_of(const struct specifiers *specifiers)
-{
-	bool is_unsigned = specifiers->counts[WORD_UNSIGNED];
-
-	if (specifiers->counts[WORD_INT128])
-		return is_unsigned ? MT_BUILTIN_UINT128 : MT_BUILTIN_INT128;
-	if (specifiers->counts[WORD_LONG] >= 2)
-		return is_unsigned ? MT_BUILTIN_ULLONG : MT_BUILTIN_LLONG;
-	if (specifiers->counts[WORD_LONG])
-		return is_unsigned ? MT_BUILTIN_ULONG : MT_BUILTIN_LONG;
-	if (specifiers->counts[WORD_SHORT])
-		return is_unsigned ? MT_BUILTIN_USHORT : MT_BUILTIN_SHORT;
-	return is_unsigned ? MT_BUILTIN_UINT : MT_BUILTIN_INT;
-}
-
 static enum mt_builtin basic_of(const struct specifiers *specifiers)
 {
 	if (specifiers->counts[WORD_VOID])
@@ -114,23 +99,17 @@ static enum mt_builtin basic_of(const struct specifiers *specifiers)
 		return specifiers->counts[WORD_UNSIGNED] ? MT_BUILTIN_UCHAR
 		       : specifiers->counts[WORD_SIGNED] ? MT_BUILTIN_SCHAR
 							 : MT_BUILTIN_CHAR;
-	return integer_of(specifiers);
-}
+	bool is_unsigned = specifiers->counts[WORD_UNSIGNED];
 
-static struct mt_error *read_tag(struct mt_parser *parser, enum word word, struct mt_type **type)
-{
-	char *name;
-
-	mt_try(mt_lex(parser));
-	if (parser->token.kind != MT_TOKEN_NAME)
-		return mt_syntax_error(parser);
-	mt_try(mt_read_qualified(parser, &name));
-	*type =
-	    mt_lookup_tag(&parser->lookup, name, word == WORD_ENUM ? MT_NAME_ENUM : MT_NAME_STRUCT);
-	if (*type)
-		return NULL;
-	return mt_error_new(MT_ERROR_NOT_FOUND, "No %s type named %s.",
-			    word == WORD_CLASS ? "struct" : words[word], name);
+	if (specifiers->counts[WORD_INT128])
+		return is_unsigned ? MT_BUILTIN_UINT128 : MT_BUILTIN_INT128;
+	if (specifiers->counts[WORD_LONG] >= 2)
+		return is_unsigned ? MT_BUILTIN_ULLONG : MT_BUILTIN_LLONG;
+	if (specifiers->counts[WORD_LONG])
+		return is_unsigned ? MT_BUILTIN_ULONG : MT_BUILTIN_LONG;
+	if (specifiers->counts[WORD_SHORT])
+		return is_unsigned ? MT_BUILTIN_USHORT : MT_BUILTIN_SHORT;
+	return is_unsigned ? MT_BUILTIN_UINT : MT_BUILTIN_INT;
 }
 
 static struct mt_error *read_specifier(struct mt_parser *parser, struct specifiers *specifiers,
@@ -152,8 +131,21 @@ static struct mt_error *read_specifier(struct mt_parser *parser, struct specifie
 	case WORD_STRUCT:
 	case WORD_UNION:
 	case WORD_CLASS:
-	case WORD_ENUM:
-		return read_tag(parser, word, &specifiers->type);
+	case WORD_ENUM: {
+		struct mt_type **type = &specifiers->type;
+		char *name;
+
+		mt_try(mt_lex(parser));
+		if (parser->token.kind != MT_TOKEN_NAME)
+			return mt_syntax_error(parser);
+		mt_try(mt_read_qualified(parser, &name));
+		*type = mt_lookup_tag(&parser->lookup, name,
+				      word == WORD_ENUM ? MT_NAME_ENUM : MT_NAME_STRUCT);
+		if (*type)
+			return NULL;
+		return mt_error_new(MT_ERROR_NOT_FOUND, "No %s type named %s.",
+				    word == WORD_CLASS ? "struct" : words[word], name);
+	}
 	case WORD_CONST:
 		specifiers->is_const = true;
 		break;
@@ -168,21 +160,6 @@ static struct mt_error *read_specifier(struct mt_parser *parser, struct specifie
 		specifiers->arithmetic++;
 	}
 	return mt_lex(parser);
-}
-
-static struct mt_error *read_base(struct mt_parser *parser, struct mt_type **out)
-{
-	struct specifiers specifiers = {0};
-	bool is_done = false;
-
-	while (!is_done)
-		mt_try(read_specifier(parser, &specifiers, &is_done));
-	if (!specifiers.type && !specifiers.arithmetic)
-		return mt_syntax_error(parser);
-	if (!specifiers.type)
-		specifiers.type = mt_type_builtin(parser->program, basic_of(&specifiers));
-	*out = mt_type_qualify(specifiers.type, specifiers.is_const, specifiers.is_volatile);
-	return *out ? NULL : mt_error_no_memory();
 }
 
 static struct mt_error *read_stars(struct mt_parser *parser, struct mt_type **type)
@@ -274,21 +251,6 @@ static struct mt_error *read_suffix(struct mt_parser *parser, struct mt_type **t
 	return *type ? NULL : mt_error_no_memory();
 }
 
-/* "(*)" between the base and what stands behind it: the stars apply last. */
-static bool begins_inner(struct mt_parser *parser)
-{
-	struct mt_parser probe = *parser;
-	struct mt_error *error;
-	bool begins;
-
-	if (!mt_token_is(parser, '('))
-		return false;
-	error = mt_lex(&probe);
-	begins = !error && (mt_token_is(&probe, '*') || mt_token_is(&probe, '&'));
-	mt_error_destroy(error);
-	return begins;
-}
-
 struct mt_error *mt_parse_type(struct mt_parser *parser, struct mt_type **out)
 {
 	struct mt_parser inner, end;
@@ -297,9 +259,29 @@ struct mt_error *mt_parse_type(struct mt_parser *parser, struct mt_type **out)
 	*out = NULL;
 	if (parser->depth >= MT_PARSE_DEPTH)
 		return mt_error_new(MT_ERROR_USAGE, "The expression is nested too deeply.");
-	mt_try(read_base(parser, out));
+	struct specifiers specifiers = {0};
+	bool is_done = false;
+
+	while (!is_done)
+		mt_try(read_specifier(parser, &specifiers, &is_done));
+	if (!specifiers.type && !specifiers.arithmetic)
+		return mt_syntax_error(parser);
+	if (!specifiers.type)
+		specifiers.type = mt_type_builtin(parser->program, basic_of(&specifiers));
+	*out = mt_type_qualify(specifiers.type, specifiers.is_const, specifiers.is_volatile);
+	mt_try(*out ? NULL : mt_error_no_memory());
 	mt_try(read_stars(parser, out));
-	if (!begins_inner(parser))
+	/* "(*)" between the base and what stands behind it: the stars apply last. */
+	struct mt_parser probe = *parser;
+	struct mt_error *error;
+	bool begins;
+
+	if (!mt_token_is(parser, '('))
+		return read_suffix(parser, out);
+	error = mt_lex(&probe);
+	begins = !error && (mt_token_is(&probe, '*') || mt_token_is(&probe, '&'));
+	mt_error_destroy(error);
+	if (!begins)
 		return read_suffix(parser, out);
 	/* First over the inner part, for what it applies to; then back for it. */
 	inner = *parser;

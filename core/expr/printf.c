@@ -13,40 +13,6 @@ struct formatting {
 	struct mt_str *out;
 };
 
-static struct mt_error *next_argument(struct formatting *this, struct mt_value *value)
-{
-	struct mt_node *node;
-
-	if (!mt_token_is(this->parser, ','))
-		return mt_error_new(MT_ERROR_USAGE,
-				    "Wrong number of arguments for specified format-string");
-	mt_try(mt_lex(this->parser));
-	mt_try(mt_parse_one(this->parser, &node));
-	this->eval.language = this->parser->lookup.language;
-	return mt_eval(&this->eval, node, value);
-}
-
-/* A string of the program's, to its NUL. */
-static struct mt_error *append_string(struct formatting *this, struct mt_value *value)
-{
-	const struct mt_expr_frame *frame = this->eval.frame;
-	uint64_t address;
-	char c;
-
-	mt_try(mt_value_decay(&this->eval, value));
-	mt_try(mt_value_get(&this->eval, value, &address));
-	for (unsigned i = 0; i < 1u << 16; i++) {
-		if (!frame->ops || frame->ops->read(frame->context, address + i, &c, 1) != 1)
-			return mt_error_new(MT_ERROR_NOT_FOUND,
-					    "Cannot access memory at address 0x%" PRIx64,
-					    address + i);
-		if (!c)
-			break;
-		mt_str_append_bytes(this->out, &c, 1);
-	}
-	return NULL;
-}
-
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 /* SPEC is "%", flags and width, which were looked at. */
@@ -104,10 +70,35 @@ static struct mt_error *conversion(struct formatting *this, const char **at)
 	if (!**at || !strchr("diouxXcspeEfFgGaA", **at))
 		return mt_error_new(MT_ERROR_USAGE, "Unrecognized format specifier '%c' in printf",
 				    **at);
-	mt_try(next_argument(this, &value));
+	struct mt_node *node;
+
+	if (!mt_token_is(this->parser, ','))
+		return mt_error_new(MT_ERROR_USAGE,
+				    "Wrong number of arguments for specified format-string");
+	mt_try(mt_lex(this->parser));
+	mt_try(mt_parse_one(this->parser, &node));
+	this->eval.language = this->parser->lookup.language;
+	mt_try(mt_eval(&this->eval, node, &value));
 	if (**at == 's') {
 		++*at;
-		return append_string(this, &value);
+		/* A string of the program's, to its NUL. */
+		const struct mt_expr_frame *frame = this->eval.frame;
+		uint64_t address;
+		char c;
+
+		mt_try(mt_value_decay(&this->eval, &value));
+		mt_try(mt_value_get(&this->eval, &value, &address));
+		for (unsigned i = 0; i < 1u << 16; i++) {
+			if (!frame->ops ||
+			    frame->ops->read(frame->context, address + i, &c, 1) != 1)
+				return mt_error_new(MT_ERROR_NOT_FOUND,
+						    "Cannot access memory at address 0x%" PRIx64,
+						    address + i);
+			if (!c)
+				break;
+			mt_str_append_bytes(this->out, &c, 1);
+		}
+		return NULL;
 	}
 	/* As C passes them: an int where no `l` stands. */
 	if (!longs && strchr("dixXuo", **at)) {

@@ -66,27 +66,6 @@ static void print_static(struct mt_print *print, const struct mt_member *member,
 	print_member_value(print, member, value);
 }
 
-static void print_member(struct mt_print *print, struct mt_value *value,
-			 const struct mt_member *member)
-{
-	struct mt_value part;
-	struct mt_error *error;
-
-	if (print->settings->pretty)
-		newline(print);
-	if (member->kind == MT_MEMBER_STATIC)
-		mt_str_append(print->out, "static ");
-	if (member->name && *member->name)
-		mt_str_appendf(print->out, "%s = ", member->name);
-	error = mt_value_member(print->eval, value, member, &part);
-	if (error)
-		print_error(print, error);
-	else if (member->kind == MT_MEMBER_STATIC)
-		print_static(print, member, &part);
-	else
-		print_member_value(print, member, &part);
-}
-
 /* A virtual base is there once, however often it is inherited. */
 static bool is_base_seen(struct mt_print *print, const struct mt_member *member)
 {
@@ -123,19 +102,6 @@ static void print_base(struct mt_print *print, struct mt_value *value,
 	mt_str_append(print->out, ", ");
 }
 
-static bool print_bases(struct mt_print *print, struct mt_value *value, const struct mt_type *type)
-{
-	bool any = false;
-
-	for (size_t i = 0; i < type->member_count; i++) {
-		if (type->members[i].kind != MT_MEMBER_BASE)
-			continue;
-		print_base(print, value, &type->members[i]);
-		any = true;
-	}
-	return any;
-}
-
 static bool is_shown(const struct mt_print *print, const struct mt_member *member)
 {
 	return member->kind != MT_MEMBER_BASE &&
@@ -164,24 +130,24 @@ static void print_own(struct mt_print *print, struct mt_value *value, const stru
 			newline(print);
 			mt_str_appendf(print->out, "members of %s:", type->name ? type->name : "");
 		}
-		print_member(print, value, &type->members[i]);
+		struct mt_value part;
+		struct mt_error *error;
+
+		if (print->settings->pretty)
+			newline(print);
+		if (type->members[i].kind == MT_MEMBER_STATIC)
+			mt_str_append(print->out, "static ");
+		if (type->members[i].name && *type->members[i].name)
+			mt_str_appendf(print->out, "%s = ", type->members[i].name);
+		error = mt_value_member(print->eval, value, &type->members[i], &part);
+		if (error)
+			print_error(print, error);
+		else if (type->members[i].kind == MT_MEMBER_STATIC)
+			print_static(print, &type->members[i], &part);
+		else
+			print_member_value(print, &type->members[i], &part);
 		any = true;
 	}
-}
-
-static void print_members(struct mt_print *print, struct mt_value *value, struct mt_type *type)
-{
-	bool has_bases;
-
-	print->depth++;
-	has_bases = print_bases(print, value, type);
-	if (has_own(type))
-		print_own(print, value, type, has_bases);
-	else
-		mt_str_append(print->out, "<No data fields>");
-	print->depth--;
-	if (print->settings->pretty && has_own(type))
-		newline(print);
 }
 
 /* Go's strings have a length and no NUL. */
@@ -225,7 +191,22 @@ void mt_print_aggregate(struct mt_print *print, struct mt_value *value)
 	is_base = print->is_base;
 	print->is_base = false;
 	mt_str_append(print->out, "{");
-	print_members(print, value, type);
+	bool has_bases = false;
+
+	print->depth++;
+	for (size_t i = 0; i < type->member_count; i++) {
+		if (type->members[i].kind != MT_MEMBER_BASE)
+			continue;
+		print_base(print, value, &type->members[i]);
+		has_bases = true;
+	}
+	if (has_own(type))
+		print_own(print, value, type, has_bases);
+	else
+		mt_str_append(print->out, "<No data fields>");
+	print->depth--;
+	if (print->settings->pretty && has_own(type))
+		newline(print);
 	mt_str_append(print->out, "}");
 	if (!is_base)
 		print->virtual_count = virtual_count;

@@ -55,44 +55,6 @@ static void print_binary(uint64_t bits, unsigned size, bool padded, struct mt_st
 	}
 }
 
-/* Whatever it is, its lowest byte. */
-static void print_char(uint64_t bits, const struct mt_type *type, struct mt_str *out)
-{
-	if (type->is_signed)
-		mt_str_appendf(out, "%d '", (int)(int8_t)bits);
-	else
-		mt_str_appendf(out, "%u '", (unsigned)(uint8_t)bits);
-	mt_print_char((uint8_t)bits, type, '\'', out);
-	mt_str_append(out, "'");
-}
-
-static void print_as_float(struct mt_type *type, const uint8_t *bytes, uint64_t bits, unsigned size,
-			   struct mt_str *out)
-{
-	struct mt_type as = {.size = size, .kind = MT_TYPE_FLOAT};
-
-	if (type->kind == MT_TYPE_FLOAT || size == 4 || size == 8)
-		mt_print_float(type->kind == MT_TYPE_FLOAT ? type : &as, bytes, out);
-	else if (type->is_signed)
-		mt_str_appendf(out, "%lld", (long long)bits);
-	else
-		mt_str_appendf(out, "%llu", (unsigned long long)bits);
-}
-
-/* Whole numbers of 16 bytes, in hex alone. */
-static void print_wide(const uint8_t *bytes, bool padded, struct mt_str *out)
-{
-	uint64_t low, high;
-
-	memcpy(&low, bytes, 8);
-	memcpy(&high, bytes + 8, 8);
-	if (high || padded)
-		mt_str_appendf(out, padded ? "0x%016llx%016llx" : "0x%llx%016llx",
-			       (unsigned long long)high, (unsigned long long)low);
-	else
-		mt_str_appendf(out, "0x%llx", (unsigned long long)low);
-}
-
 static void print_bits(struct mt_print *print, struct mt_type *type, uint64_t bits, unsigned size,
 		       char letter)
 {
@@ -122,7 +84,13 @@ static void print_bits(struct mt_print *print, struct mt_type *type, uint64_t bi
 		mt_expr_format_address(print->eval->program, cut, out);
 		break;
 	default:
-		print_char(bits, type, out);
+		/* Whatever it is, its lowest byte. */
+		if (type->is_signed)
+			mt_str_appendf(out, "%d '", (int)(int8_t)bits);
+		else
+			mt_str_appendf(out, "%u '", (unsigned)(uint8_t)bits);
+		mt_print_char((uint8_t)bits, type, '\'', out);
+		mt_str_append(out, "'");
 	}
 }
 
@@ -141,7 +109,15 @@ void mt_print_format(struct mt_print *print, struct mt_value *value,
 		mt_error_destroy(error);
 	}
 	if (letter == 'f') {
-		print_as_float(type, mt_value_bytes(value), bits, size, print->out);
+		struct mt_type as = {.size = size, .kind = MT_TYPE_FLOAT};
+
+		if (type->kind == MT_TYPE_FLOAT || size == 4 || size == 8)
+			mt_print_float(type->kind == MT_TYPE_FLOAT ? type : &as,
+				       mt_value_bytes(value), print->out);
+		else if (type->is_signed)
+			mt_str_appendf(print->out, "%lld", (long long)bits);
+		else
+			mt_str_appendf(print->out, "%llu", (unsigned long long)bits);
 		return;
 	}
 	if (type->kind == MT_TYPE_FLOAT && letter != 'x' && letter != 'z' && letter != 't' &&
@@ -150,7 +126,18 @@ void mt_print_format(struct mt_print *print, struct mt_value *value,
 		return;
 	}
 	if (size > 8 && (letter == 'x' || letter == 'z')) {
-		print_wide(mt_value_bytes(value), letter == 'z', print->out);
+		/* Whole numbers of 16 bytes, in hex alone. */
+		const uint8_t *bytes = mt_value_bytes(value);
+		bool padded = letter == 'z';
+		uint64_t low, high;
+
+		memcpy(&low, bytes, 8);
+		memcpy(&high, bytes + 8, 8);
+		if (high || padded)
+			mt_str_appendf(print->out, padded ? "0x%016llx%016llx" : "0x%llx%016llx",
+				       (unsigned long long)high, (unsigned long long)low);
+		else
+			mt_str_appendf(print->out, "0x%llx", (unsigned long long)low);
 		return;
 	}
 	print_bits(print, type, bits, size, letter);

@@ -72,26 +72,6 @@ static void print_integer(const struct mt_type *type, uint64_t bits, struct mt_s
 		mt_str_appendf(out, "%llu", (unsigned long long)bits);
 }
 
-static void print_wide(const struct mt_type *type, const uint8_t *bytes, struct mt_str *out)
-{
-	unsigned __int128 number;
-	char digits[48];
-	size_t at = sizeof(digits);
-	bool negative;
-
-	memcpy(&number, bytes, sizeof(number));
-	negative = type->is_signed && number >> 127;
-	if (negative)
-		number = -number;
-	do {
-		digits[--at] = (char)('0' + (unsigned)(number % 10));
-		number /= 10;
-	} while (number);
-	if (negative)
-		digits[--at] = '-';
-	mt_str_append_bytes(out, digits + at, sizeof(digits) - at);
-}
-
 /* Infinite, or no number at all: its fraction is told. */
 static bool print_special(long double number, uint64_t fraction, bool negative, struct mt_str *out)
 {
@@ -164,35 +144,31 @@ static const char *enumerator_name(const struct mt_type *type, int64_t value)
 	return NULL;
 }
 
-static void print_flags(const struct mt_type *type, uint64_t value, struct mt_str *out)
-{
-	bool any = false;
-
-	for (size_t i = 0; i < type->enumerator_count; i++) {
-		uint64_t flag = (uint64_t)type->enumerators[i].value;
-
-		if (!(value & flag))
-			continue;
-		mt_str_appendf(out, "%s%s", any ? " | " : "(", type->enumerators[i].name);
-		value &= ~flag;
-		any = true;
-	}
-	if (value)
-		mt_str_appendf(out, "%sunknown: 0x%llx)", any ? " | " : "(",
-			       (unsigned long long)value);
-	else
-		mt_str_append(out, any ? ")" : "0");
-}
-
 static void print_enum(struct mt_type *type, uint64_t bits, struct mt_str *out)
 {
 	const char *name = enumerator_name(type, (int64_t)bits);
 
 	if (name)
 		mt_str_append(out, name);
-	else if (type->is_flags)
-		print_flags(type, bits, out);
-	else
+	else if (type->is_flags) {
+		uint64_t value = bits;
+		bool any = false;
+
+		for (size_t i = 0; i < type->enumerator_count; i++) {
+			uint64_t flag = (uint64_t)type->enumerators[i].value;
+
+			if (!(value & flag))
+				continue;
+			mt_str_appendf(out, "%s%s", any ? " | " : "(", type->enumerators[i].name);
+			value &= ~flag;
+			any = true;
+		}
+		if (value)
+			mt_str_appendf(out, "%sunknown: 0x%llx)", any ? " | " : "(",
+				       (unsigned long long)value);
+		else
+			mt_str_append(out, any ? ")" : "0");
+	} else
 		mt_str_appendf(out, "%lld", (long long)bits);
 }
 
@@ -282,22 +258,27 @@ static void print_number(struct mt_print *print, struct mt_value *value, struct 
 		print_eflags(program, type, bits, out);
 	else if (mt_type_is_text(value->type))
 		print_character(value, bits, out);
-	else if (mt_type_size(type) == 16)
-		print_wide(type, mt_value_bytes(value), out);
-	else if (print->settings->output_radix == 16)
+	else if (mt_type_size(type) == 16) {
+		unsigned __int128 number;
+		char digits[48];
+		size_t at = sizeof(digits);
+		bool negative;
+
+		memcpy(&number, mt_value_bytes(value), sizeof(number));
+		negative = type->is_signed && number >> 127;
+		if (negative)
+			number = -number;
+		do {
+			digits[--at] = (char)('0' + (unsigned)(number % 10));
+			number /= 10;
+		} while (number);
+		if (negative)
+			digits[--at] = '-';
+		mt_str_append_bytes(out, digits + at, sizeof(digits) - at);
+	} else if (print->settings->output_radix == 16)
 		mt_str_appendf(out, "0x%llx", (unsigned long long)bits);
 	else
 		print_integer(type, bits, out);
-}
-
-static void print_complex(const struct mt_type *type, const uint8_t *bytes, struct mt_str *out)
-{
-	struct mt_type part = {.size = type->size / 2};
-
-	mt_print_float(&part, bytes, out);
-	mt_str_append(out, " + ");
-	mt_print_float(&part, bytes + part.size, out);
-	mt_str_append(out, "i");
 }
 
 /* The member at an offset of a class or of its bases, with the class that has it. */
@@ -364,7 +345,13 @@ void mt_print_scalar(struct mt_print *print, struct mt_value *value)
 		return;
 	}
 	if (type->kind == MT_TYPE_COMPLEX) {
-		print_complex(type, mt_value_bytes(value), out);
+		const uint8_t *bytes = mt_value_bytes(value);
+		struct mt_type part = {.size = type->size / 2};
+
+		mt_print_float(&part, bytes, out);
+		mt_str_append(out, " + ");
+		mt_print_float(&part, bytes + part.size, out);
+		mt_str_append(out, "i");
 		return;
 	}
 	if (type->kind == MT_TYPE_MEMBER_POINTER) {

@@ -42,20 +42,6 @@ static void begin(struct quoting *quoting, bool in_quotes)
 	quoting->any = true;
 }
 
-static void print_run(struct quoting *quoting, uint64_t code, uint64_t count)
-{
-	begin(quoting, false);
-	mt_str_appendf(quoting->out, "%s'", quoting->prefix);
-	mt_print_char(code, NULL, '\'', quoting->out);
-	mt_str_appendf(quoting->out, "' <repeats %llu times>", (unsigned long long)count);
-}
-
-static void print_one(struct quoting *quoting, const uint8_t *bytes, uint64_t index, uint64_t width)
-{
-	begin(quoting, true);
-	mt_print_char(char_at(bytes, index, width), NULL, '"', quoting->out);
-}
-
 void mt_print_string(struct mt_print *print, struct mt_type *element, const uint8_t *bytes,
 		     uint64_t count, bool cut)
 {
@@ -75,12 +61,17 @@ void mt_print_string(struct mt_print *print, struct mt_type *element, const uint
 		uint64_t run = run_length(bytes, i, count, width);
 
 		if (settings->repeats && run > settings->repeats) {
-			print_run(&quoting, char_at(bytes, i, width), run);
+			begin(&quoting, false);
+			mt_str_appendf(quoting.out, "%s'", quoting.prefix);
+			mt_print_char(char_at(bytes, i, width), NULL, '\'', quoting.out);
+			mt_str_appendf(quoting.out, "' <repeats %llu times>",
+				       (unsigned long long)run);
 			i += run;
 			shown += run;
 			continue;
 		}
-		print_one(&quoting, bytes, i, width);
+		begin(&quoting, true);
+		mt_print_char(char_at(bytes, i, width), NULL, '"', quoting.out);
 		i++;
 		shown++;
 	}
@@ -167,20 +158,6 @@ static bool same_element(struct mt_value *array, uint64_t a, uint64_t b, uint64_
 	return memcmp(bytes + a * size, bytes + b * size, size) == 0;
 }
 
-static void print_element(struct mt_print *print, struct mt_value *array, struct mt_type *element,
-			  uint64_t index)
-{
-	struct mt_value value;
-	struct mt_error *error =
-	    mt_value_part(print->eval, array, element, index * mt_type_size(element), &value);
-
-	if (error)
-		mt_str_appendf(print->out, "<error: %s>", mt_error_message(error));
-	else
-		mt_print_value(print, &value);
-	mt_error_destroy(error);
-}
-
 /* `set print array on`: an element a line. */
 static void break_line(struct mt_print *print)
 {
@@ -208,7 +185,15 @@ static void print_elements(struct mt_print *print, struct mt_value *array, struc
 			mt_str_appendf(print->out, "[%llu] = ", (unsigned long long)i);
 		while (i + run < count && same_element(array, i, i + run, size))
 			run++;
-		print_element(print, array, element, i);
+		struct mt_value value;
+		struct mt_error *error =
+		    mt_value_part(print->eval, array, element, i * mt_type_size(element), &value);
+
+		if (error)
+			mt_str_appendf(print->out, "<error: %s>", mt_error_message(error));
+		else
+			mt_print_value(print, &value);
+		mt_error_destroy(error);
 		if (settings->repeats && run > settings->repeats) {
 			mt_str_appendf(print->out, " <repeats %llu times>",
 				       (unsigned long long)run);
@@ -224,22 +209,6 @@ static void print_elements(struct mt_print *print, struct mt_value *array, struc
 	}
 	if (i < count)
 		mt_str_append(print->out, "...");
-}
-
-static void print_text(struct mt_print *print, struct mt_value *value, struct mt_type *element,
-		       uint64_t count)
-{
-	uint64_t width = mt_type_size(element), limit = print->settings->elements, end = 0;
-	bool cut = false;
-
-	if (print->settings->null_stop) {
-		limit = limit && limit < count ? limit : count;
-		while (end < limit && char_at(mt_value_bytes(value), end, width))
-			end++;
-		cut = end == limit && limit < count;
-		count = end;
-	}
-	mt_print_string(print, element, mt_value_bytes(value), count, cut);
 }
 
 void mt_print_array(struct mt_print *print, struct mt_value *value)
@@ -263,7 +232,18 @@ void mt_print_array(struct mt_print *print, struct mt_value *value)
 	if (mt_type_is_text(element) && type->count && !type->is_vector && !is_rust &&
 	    (!print->format || !print->format->letter || print->format->letter == 's') &&
 	    !value->holes) {
-		print_text(print, value, element, (uint64_t)type->count);
+		uint64_t count = (uint64_t)type->count;
+		uint64_t width = mt_type_size(element), limit = print->settings->elements, end = 0;
+		bool cut = false;
+
+		if (print->settings->null_stop) {
+			limit = limit && limit < count ? limit : count;
+			while (end < limit && char_at(mt_value_bytes(value), end, width))
+				end++;
+			cut = end == limit && limit < count;
+			count = end;
+		}
+		mt_print_string(print, element, mt_value_bytes(value), count, cut);
 		return;
 	}
 	mt_str_append(print->out, is_rust ? "[" : "{");

@@ -42,26 +42,10 @@ static void print_reference(struct mt_print *print, struct mt_value *value)
 	print->in_reference--;
 }
 
-static void print_function(struct mt_print *print, struct mt_value *value)
-{
-	mt_str_append(print->out, "{");
-	mt_type_name(value->type, NULL, print->out);
-	mt_str_appendf(print->out, "} ");
-	mt_print_address(print, value->address, true);
-}
-
 static bool is_method_pointer(struct mt_type *type)
 {
 	return type->kind == MT_TYPE_MEMBER_POINTER &&
 	       mt_type_strip(mt_type_target(type))->kind == MT_TYPE_FUNCTION;
-}
-
-static bool is_formatted(const struct mt_print *print, struct mt_type *type)
-{
-	return print->format && print->format->letter && print->format->letter != 's' &&
-	       !mt_type_is_aggregate(type) && type->kind != MT_TYPE_ARRAY &&
-	       type->kind != MT_TYPE_FUNCTION && type->kind != MT_TYPE_VOID &&
-	       type->kind != MT_TYPE_ERROR && !is_method_pointer(type);
 }
 
 static void print_kind(struct mt_print *print, struct mt_value *value, struct mt_type *type)
@@ -86,7 +70,10 @@ static void print_kind(struct mt_print *print, struct mt_value *value, struct mt
 		print_reference(print, value);
 		break;
 	case MT_TYPE_FUNCTION:
-		print_function(print, value);
+		mt_str_append(print->out, "{");
+		mt_type_name(value->type, NULL, print->out);
+		mt_str_appendf(print->out, "} ");
+		mt_print_address(print, value->address, true);
 		break;
 	case MT_TYPE_ERROR:
 		mt_str_append(print->out, type->name ? type->name : "<error type>");
@@ -127,7 +114,10 @@ void mt_print_value(struct mt_print *print, struct mt_value *value)
 			return;
 		}
 	}
-	if (is_formatted(print, type))
+	if (print->format && print->format->letter && print->format->letter != 's' &&
+	    !mt_type_is_aggregate(type) && type->kind != MT_TYPE_ARRAY &&
+	    type->kind != MT_TYPE_FUNCTION && type->kind != MT_TYPE_VOID &&
+	    type->kind != MT_TYPE_ERROR && !is_method_pointer(type))
 		mt_print_format(print, value, print->format);
 	else
 		print_kind(print, value, type);

@@ -117,22 +117,6 @@ static void narrow_to_gap(const struct mt_space *space, uint64_t address, struct
 	       behind < space->count ? space->entries[behind].mapping.start : UINT64_MAX);
 }
 
-static void hole_name(const struct mt_space_entry *entry, uint64_t address, char *name, size_t size)
-{
-	const char *path = entry ? entry->mapping.path : "";
-
-	if (is_kernel(address))
-		snprintf(name, size, "[kernel]");
-	else if (!entry)
-		snprintf(name, size, "[unknown]");
-	else if (path[0] == '[')
-		snprintf(name, size, "%s", path);
-	else if (path[0] == '\0' || strncmp(path, "//", 2) == 0)
-		snprintf(name, size, "[anon]");
-	else
-		snprintf(name, size, "[%s]", mt_path_name(path));
-}
-
 static const struct mt_function *find_hole(struct mt_space *space,
 					   const struct mt_space_entry *entry, uint64_t address,
 					   struct mt_hole_key *hole)
@@ -144,7 +128,18 @@ static const struct mt_function *find_hole(struct mt_space *space,
 	else if (!is_kernel(address))
 		narrow_to_gap(space, address, hole);
 	hole->path = entry ? entry->mapping.path : NULL;
-	hole_name(entry, address, name, sizeof(name));
+	const char *path = entry ? entry->mapping.path : "";
+
+	if (is_kernel(address))
+		snprintf(name, sizeof(name), "[kernel]");
+	else if (!entry)
+		snprintf(name, sizeof(name), "[unknown]");
+	else if (path[0] == '[')
+		snprintf(name, sizeof(name), "%s", path);
+	else if (path[0] == '\0' || strncmp(path, "//", 2) == 0)
+		snprintf(name, sizeof(name), "[anon]");
+	else
+		snprintf(name, sizeof(name), "[%s]", mt_path_name(path));
 	return mt_pool_hole(space->pool, hole, name);
 }
 

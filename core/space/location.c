@@ -89,20 +89,6 @@ static const char *file_colon(const char *text)
 	return NULL;
 }
 
-static struct mt_error *split_relative(const char *text, const struct mt_location_options *options,
-				       struct words *words)
-{
-	uint32_t by;
-
-	if (!parse_line(text + 1, &by))
-		return no_location(text);
-	words->kind = MT_LOCATION_LINE;
-	words->line = text[0] == '+'       ? options->line + by
-		      : by < options->line ? options->line - by
-					   : 1;
-	return NULL;
-}
-
 /* "-function f", "-line 3", "-source f.c -line 3". */
 static struct mt_error *split_explicit(const char *text, struct words *words)
 {
@@ -144,8 +130,17 @@ static struct mt_error *split(const char *text, const struct mt_location_options
 		return split_address(text + 1 + strspn(text + 1, " "), words);
 	if (*text == '-' && text[1] >= 'a')
 		return split_explicit(text, words);
-	if (*text == '+' || *text == '-')
-		return split_relative(text, options, words);
+	if (*text == '+' || *text == '-') {
+		uint32_t by;
+
+		if (!parse_line(text + 1, &by))
+			return no_location(text);
+		words->kind = MT_LOCATION_LINE;
+		words->line = text[0] == '+'       ? options->line + by
+			      : by < options->line ? options->line - by
+						   : 1;
+		return NULL;
+	}
 	words->kind = MT_LOCATION_LINE;
 	if (parse_line(text, &words->line))
 		return NULL;

@@ -77,22 +77,6 @@ static void describe(struct mt_space *space, const struct mt_location_options *o
 	mt_str_append(out, ".\n");
 }
 
-static struct mt_error *no_such_line(struct mt_error *error, const struct mt_locations *locations,
-				     const char *text, const struct mt_location_options *options,
-				     struct mt_str *out)
-{
-	const char *colon = strrchr(text, ':');
-
-	if (mt_error_code(error) != MT_ERROR_NOT_FOUND || locations->kind != MT_LOCATION_LINE ||
-	    locations->no_file || (!colon && !options->file))
-		return error;
-	mt_error_destroy(error);
-	mt_str_appendf(out, "Line number %u is out of range for \"%.*s\".\n", locations->line,
-		       (int)(colon ? colon - text : (ptrdiff_t)strlen(options->file)),
-		       colon ? text : options->file);
-	return NULL;
-}
-
 struct mt_error *mt_location_info_line(struct mt_space *space, const char *text,
 				       const struct mt_location_options *options,
 				       struct mt_str *out)
@@ -103,8 +87,20 @@ struct mt_error *mt_location_info_line(struct mt_space *space, const char *text,
 
 	plain.skip_prologue = false;
 	error = mt_location_resolve(space, text, &plain, &locations);
-	if (error)
-		return no_such_line(error, &locations, text, options, out);
+	if (error) {
+		const char *colon = strrchr(text, ':');
+
+		if (mt_error_code(error) != MT_ERROR_NOT_FOUND ||
+		    locations.kind != MT_LOCATION_LINE || locations.no_file ||
+		    (!colon && !options->file))
+			return error;
+		mt_error_destroy(error);
+		mt_str_appendf(out, "Line number %u is out of range for \"%.*s\".\n",
+			       locations.line,
+			       (int)(colon ? colon - text : (ptrdiff_t)strlen(options->file)),
+			       colon ? text : options->file);
+		return NULL;
+	}
 	mt_array_each (location, &locations)
 		describe(space, options, location,
 			 locations.kind == MT_LOCATION_LINE ? locations.line : 0, out);

@@ -41,8 +41,10 @@ static void release(struct mt_objfile *objfile)
 	mt_objfile_unref(objfile);
 }
 
-static void destroy_images(struct mt_space_pool *pool)
+void mt_space_pool_destroy(struct mt_space_pool *pool)
 {
+	if (!pool)
+		return;
 	struct mt_image *image = pool->images, *next;
 
 	HASH_CLEAR(hh, pool->images);
@@ -51,13 +53,6 @@ static void destroy_images(struct mt_space_pool *pool)
 		free(image->functions);
 		free(image);
 	}
-}
-
-void mt_space_pool_destroy(struct mt_space_pool *pool)
-{
-	if (!pool)
-		return;
-	destroy_images(pool);
 	for (struct mt_pool_file *file = pool->files; file; file = file->hh.next)
 		release(file->objfile);
 	for (size_t i = 0; i < pool->guests.count; i++)

@@ -93,14 +93,6 @@ static void insert(struct mt_space *space, const struct mt_space_entry *added)
 	mt_space_forget_last(space);
 }
 
-static struct mt_error *reserve(struct mt_space *space)
-{
-	if (mt_array_grow((void **)&space->entries, &space->capacity, sizeof(*space->entries),
-			  space->count + 2))
-		return mt_error_no_memory();
-	return NULL;
-}
-
 static struct mt_error *set_problem(struct mt_space *space, struct mt_space_entry *entry,
 				    const char *problem)
 {
@@ -221,7 +213,9 @@ static struct mt_error *open_entry(struct mt_space *space, struct mt_space_entry
 static struct mt_error *begin_entry(struct mt_space *space, const struct mt_mapping *mapping,
 				    struct mt_space_entry *out)
 {
-	mt_try(reserve(space));
+	if (mt_array_grow((void **)&space->entries, &space->capacity, sizeof(*space->entries),
+			  space->count + 2))
+		return mt_error_no_memory();
 	*out = (struct mt_space_entry){
 	    .mapping =
 		{

@@ -128,19 +128,6 @@ static bool follow(struct mt_unwinder *unwinder, const uint64_t *cfa, const Dwar
 	return !error;
 }
 
-static bool find_cfa(struct mt_unwinder *unwinder, Dwarf_Frame *rules, uint64_t *cfa)
-{
-	Dwarf_Op *operations;
-	size_t count;
-	struct mt_piece found;
-
-	if (dwarf_frame_cfa(rules, &operations, &count) || !count ||
-	    !follow(unwinder, NULL, operations, count, &found))
-		return false;
-	*cfa = found.value;
-	return true;
-}
-
 /* Of rbx, which functions leave alone unless a rule says otherwise, libdw says that it is
  * undefined: its table for the ABI has rbx's place in the instructions' encoding, where DWARF's is
  * meant. */
@@ -178,8 +165,14 @@ static enum mt_unwind_step apply(struct mt_unwinder *unwinder, Dwarf_Frame *rule
 	*cfa = 0;
 	if (address != MT_REGISTER_RIP)
 		return MT_STEP_NO_RULE;
-	if (!find_cfa(unwinder, rules, cfa))
+	Dwarf_Op *operations;
+	size_t count;
+	struct mt_piece found;
+
+	if (dwarf_frame_cfa(rules, &operations, &count) || !count ||
+	    !follow(unwinder, NULL, operations, count, &found))
 		return MT_STEP_UNREADABLE;
+	*cfa = found.value;
 	*caller = unwinder->next.registers;
 	/* Unless a rule says otherwise. */
 	mt_register_set(caller, MT_REGISTER_RSP, *cfa);

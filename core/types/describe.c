@@ -20,27 +20,6 @@ static const char *keyword(const struct mt_type *type)
 	return type->kind == MT_TYPE_UNION ? "union" : type->is_class ? "class" : "struct";
 }
 
-static void bases(const struct mt_type *type, struct mt_str *out)
-{
-	bool any = false;
-
-	for (size_t i = 0; i < type->member_count; i++) {
-		const struct mt_member *member = &type->members[i];
-
-		if (member->kind != MT_MEMBER_BASE)
-			continue;
-		mt_str_appendf(out, "%s%s%s%s", any ? ", " : ": ",
-			       member->access == DW_ACCESS_public      ? "public "
-			       : member->access == DW_ACCESS_protected ? "protected "
-								       : "private ",
-			       member->is_virtual ? "virtual " : "",
-			       member->name ? member->name : "");
-		any = true;
-	}
-	if (any)
-		mt_str_append(out, " ");
-}
-
 /* A member whose type has no name is told with its body. */
 static void member_type(struct mt_type *type, const char *name, unsigned level, struct mt_str *out)
 {
@@ -273,7 +252,23 @@ static void structure(struct mt_type *type, unsigned level, struct mt_str *out)
 	if (type->name)
 		mt_str_appendf(out, "%s ", type->name);
 	template_arguments(type, out);
-	bases(type, out);
+	bool any = false;
+
+	for (size_t i = 0; i < type->member_count; i++) {
+		const struct mt_member *member = &type->members[i];
+
+		if (member->kind != MT_MEMBER_BASE)
+			continue;
+		mt_str_appendf(out, "%s%s%s%s", any ? ", " : ": ",
+			       member->access == DW_ACCESS_public      ? "public "
+			       : member->access == DW_ACCESS_protected ? "protected "
+								       : "private ",
+			       member->is_virtual ? "virtual " : "",
+			       member->name ? member->name : "");
+		any = true;
+	}
+	if (any)
+		mt_str_append(out, " ");
 	mt_str_append(out, "{\n");
 	before = out->length;
 	type->program->described = type;

@@ -41,24 +41,6 @@ static bool is_const_method(const struct mt_type *type)
 	return this && this->kind == MT_TYPE_QUALIFIED && this->is_const;
 }
 
-static void append_parameters(struct mt_type *type, struct mt_str *out)
-{
-	bool any = false;
-
-	mt_type_expand(type);
-	mt_str_append(out, "(");
-	for (size_t i = 0; i < type->member_count; i++) {
-		if (type->members[i].is_artificial)
-			continue;
-		mt_str_append(out, any ? ", " : "");
-		append_parameter(type->members[i].type, out);
-		any = true;
-	}
-	if (type->is_varargs)
-		mt_str_append(out, any ? ", ..." : "...");
-	mt_str_append(out, is_const_method(type) ? ") const" : ")");
-}
-
 /* "ns::f" */
 static bool append_plain(struct mt_module *module, Dwarf_Die *function, enum mt_language language,
 			 struct mt_str *out)
@@ -95,7 +77,20 @@ bool mt_function_name(struct mt_module *module, Dwarf_Die *function, bool linked
 	type = mt_type_of_die(module, function);
 	if (!type || !append_plain(module, function, language, out))
 		return false;
-	append_parameters(type, out);
+	bool any = false;
+
+	mt_type_expand(type);
+	mt_str_append(out, "(");
+	for (size_t i = 0; i < type->member_count; i++) {
+		if (type->members[i].is_artificial)
+			continue;
+		mt_str_append(out, any ? ", " : "");
+		append_parameter(type->members[i].type, out);
+		any = true;
+	}
+	if (type->is_varargs)
+		mt_str_append(out, any ? ", ..." : "...");
+	mt_str_append(out, is_const_method(type) ? ") const" : ")");
 	return true;
 }
 

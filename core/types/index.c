@@ -268,23 +268,6 @@ static void read_names(struct walk *walk, Dwarf_Die *parent, const char *scope)
 	walk->depth--;
 }
 
-static void read_units(struct walk *walk, Dwarf *dwarf)
-{
-	Dwarf_CU *cu = NULL;
-	Dwarf_Die die, split;
-	uint8_t type;
-
-	while (!walk->failed && dwarf_get_units(dwarf, cu, &cu, NULL, &type, &die, &split) == 0) {
-		Dwarf_Die *unit = split.addr ? &split : &die;
-
-		walk->unit = unit->addr;
-		walk->scoped = mt_unit_language(unit) != MT_LANGUAGE_C;
-		walk->depth = 0;
-		ensure_scopes(walk, unit);
-		read_names(walk, unit, NULL);
-	}
-}
-
 static size_t hash_of(const char *text, size_t length)
 {
 	uint64_t hash = 0xcbf29ce484222325; /* FNV-1a */
@@ -326,8 +309,22 @@ struct mt_index *mt_module_index(struct mt_module *module)
 	if (walk.index->buckets)
 		return walk.index;
 	walk.budget = 2 * budget_of(module);
-	if (dwarf->dwarf)
-		read_units(&walk, dwarf->dwarf);
+	if (dwarf->dwarf) {
+		Dwarf_CU *cu = NULL;
+		Dwarf_Die die, split;
+		uint8_t type;
+
+		while (!walk.failed &&
+		       dwarf_get_units(dwarf->dwarf, cu, &cu, NULL, &type, &die, &split) == 0) {
+			Dwarf_Die *unit = split.addr ? &split : &die;
+
+			walk.unit = unit->addr;
+			walk.scoped = mt_unit_language(unit) != MT_LANGUAGE_C;
+			walk.depth = 0;
+			ensure_scopes(&walk, unit);
+			read_names(&walk, unit, NULL);
+		}
+	}
 	return !walk.failed && fill_buckets(walk.index) ? walk.index : NULL;
 }
 

@@ -176,27 +176,6 @@ static void add_child(struct members *members, Dwarf_Die *child)
 		add_member(members, child, tag);
 }
 
-/* A set of flags: no negative value, each one's bits lie side by side, and are of no other. */
-static void judge_enum(struct mt_type *type)
-{
-	uint64_t seen = 0;
-
-	type->is_flags = type->enumerator_count > 0;
-	for (size_t i = 0; i < type->enumerator_count; i++) {
-		int64_t value = type->enumerators[i].value;
-
-		if (value < 0) {
-			type->is_signed = true;
-			type->is_flags = false;
-		} else if (value) {
-			uint64_t bits = (uint64_t)value >> __builtin_ctzll((uint64_t)value);
-			if (bits & (bits + 1) || seen & (uint64_t)value)
-				type->is_flags = false;
-			seen |= (uint64_t)value;
-		}
-	}
-}
-
 /* An instance's abstract origin or specification has the parameters' types. */
 static Dwarf_Die members_of(struct mt_type *type)
 {
@@ -235,6 +214,24 @@ void mt_type_expand(struct mt_type *type)
 	type->enumerator_count = type->enumerators ? members.enumerators.count : 0;
 	mt_array_deinit(&members.list);
 	mt_array_deinit(&members.enumerators);
-	if (type->kind == MT_TYPE_ENUM)
-		judge_enum(type);
+	if (type->kind == MT_TYPE_ENUM) {
+		/* A set of flags: no negative value, each one's bits lie side by side, and are of
+		 * no other. */
+		uint64_t seen = 0;
+
+		type->is_flags = type->enumerator_count > 0;
+		for (size_t i = 0; i < type->enumerator_count; i++) {
+			int64_t value = type->enumerators[i].value;
+
+			if (value < 0) {
+				type->is_signed = true;
+				type->is_flags = false;
+			} else if (value) {
+				uint64_t bits = (uint64_t)value >> __builtin_ctzll((uint64_t)value);
+				if (bits & (bits + 1) || seen & (uint64_t)value)
+					type->is_flags = false;
+				seen |= (uint64_t)value;
+			}
+		}
+	}
 }

@@ -101,21 +101,6 @@ void mt_msymbols_deinit(struct mt_msymbols *symbols)
 	mt_array_deinit(symbols);
 }
 
-static size_t search(const struct mt_msymbols *symbols, uint64_t address)
-{
-	size_t low = 0, high = symbols->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (symbols->items[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 /* Of aliases the last one that is sorted, as GDB prefers it. */
 static bool holds(const struct mt_msymbol *symbol, uint64_t address)
 {
@@ -126,7 +111,17 @@ static bool holds(const struct mt_msymbol *symbol, uint64_t address)
 static const struct mt_msymbol *nearest(struct mt_module *module, uint64_t address)
 {
 	const struct mt_msymbols *symbols = mt_module_msymbols(module);
-	size_t behind = search(symbols, address);
+	size_t low = 0, high = symbols->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (symbols->items[middle].address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	size_t behind = low;
 	const struct mt_msymbol *best = NULL;
 
 	for (size_t i = behind; i-- > 0;) {
@@ -187,19 +182,6 @@ static void append_bare(const char *name, bool linked, struct mt_str *out)
 		mt_str_append(out, bare.text ? bare.text : "?");
 }
 
-/* Of a function's several names the one that it is defined by. */
-static void append_name(struct mt_module *module, const struct mt_msymbol *symbol, bool linked,
-			struct mt_str *out)
-{
-	Dwarf_Die function;
-	Dwarf_Addr entry;
-
-	if (!symbol->is_code || !mt_scope_function(module, symbol->address, &function) ||
-	    dwarf_entrypc(&function, &entry) || entry != symbol->address ||
-	    !mt_function_name(module, &function, linked, out))
-		append_bare(symbol->name, linked, out);
-}
-
 static void append_offset(uint64_t offset, struct mt_str *out)
 {
 	if (offset)
@@ -217,7 +199,14 @@ bool mt_format_symbol(struct mt_expr_program *program, uint64_t address, bool li
 
 	if (symbol) {
 		mt_str_append(out, " <");
-		append_name(module, symbol, linked, out);
+		/* Of a function's several names the one that it is defined by. */
+		Dwarf_Die function;
+		Dwarf_Addr entry;
+
+		if (!symbol->is_code || !mt_scope_function(module, symbol->address, &function) ||
+		    dwarf_entrypc(&function, &entry) || entry != symbol->address ||
+		    !mt_function_name(module, &function, linked, out))
+			append_bare(symbol->name, linked, out);
 		append_offset(file_address - symbol->address, out);
 		return true;
 	}

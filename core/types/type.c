@@ -383,11 +383,6 @@ struct mt_type *mt_type_unqualified(struct mt_type *type)
 	return type->kind == MT_TYPE_QUALIFIED ? type->program->builtins[MT_BUILTIN_ERROR] : type;
 }
 
-static uint8_t tag_kind(const struct mt_type *type)
-{
-	return type->kind == MT_TYPE_ENUM ? MT_NAME_ENUM : MT_NAME_STRUCT;
-}
-
 /* The last part of a name, and how much stands before it. */
 static const char *last_part(const char *name, size_t *scope_length)
 {
@@ -413,7 +408,8 @@ static struct mt_type *find_definition(struct mt_type *type)
 
 	for (size_t i = 0; scope && !found && i < program->modules.count; i++) {
 		struct mt_module *module = program->modules.items[i];
-		unsigned accept = 1u << tag_kind(type);
+		unsigned accept = 1u
+				  << (type->kind == MT_TYPE_ENUM ? MT_NAME_ENUM : MT_NAME_STRUCT);
 		struct mt_name *name = mt_index_find(module, scope, part, strlen(part), accept);
 
 		while (name && name->is_declaration)

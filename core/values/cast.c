@@ -83,49 +83,23 @@ static struct mt_error *cast_scalar(struct mt_eval *eval, struct mt_value *value
 	return NULL;
 }
 
-static struct mt_error *cast_to_reference(struct mt_eval *eval, struct mt_value *value,
-					  struct mt_type *to, struct mt_type *type,
-					  struct mt_value *out)
-{
-	struct mt_value address;
-
-	mt_try(mt_value_unreference(eval, value));
-	mt_try(mt_value_address(eval, value, &address));
-	memcpy(out, &address, sizeof(*out));
-	out->type = type;
-	if (value->place == MT_PLACE_MEMORY)
-		*out =
-		    mt_value_integer(type, adjust(value->type, mt_type_target(to), value->address));
-	return NULL;
-}
-
-static struct mt_error *cast_aggregate(struct mt_eval *eval, struct mt_value *value,
-				       struct mt_type *to, struct mt_type *type,
-				       struct mt_value *out)
-{
-	uint64_t offset = 0;
-
-	if (mt_type_same(value->type, to)) {
-		*out = *value;
-		out->type = type;
-		return NULL;
-	}
-	if (base_offset(value->type, to, 0, &offset))
-		return mt_value_part(eval, value, type, offset, out);
-	if (value->place == MT_PLACE_MEMORY && base_offset(to, value->type, 0, &offset)) {
-		*out = mt_value_at(type, value->address - offset);
-		return NULL;
-	}
-	return mt_error_new(MT_ERROR_USAGE, "Invalid cast.");
-}
-
 struct mt_error *mt_value_cast(struct mt_eval *eval, struct mt_value *value, struct mt_type *type,
 			       struct mt_value *out)
 {
 	struct mt_type *to = mt_type_strip(type), *from;
 
-	if (mt_type_is_reference(to))
-		return cast_to_reference(eval, value, to, type, out);
+	if (mt_type_is_reference(to)) {
+		struct mt_value address;
+
+		mt_try(mt_value_unreference(eval, value));
+		mt_try(mt_value_address(eval, value, &address));
+		memcpy(out, &address, sizeof(*out));
+		out->type = type;
+		if (value->place == MT_PLACE_MEMORY)
+			*out = mt_value_integer(
+			    type, adjust(value->type, mt_type_target(to), value->address));
+		return NULL;
+	}
 	mt_try(mt_value_unreference(eval, value));
 	from = mt_type_strip(value->type);
 	/* What the linker alone knows is taken as whatever it is said to be. */
@@ -143,8 +117,22 @@ struct mt_error *mt_value_cast(struct mt_eval *eval, struct mt_value *value, str
 			return mt_error_new(MT_ERROR_USAGE, "Invalid cast.");
 		return cast_scalar(eval, value, to, type, out);
 	}
-	if (mt_type_is_aggregate(to) && mt_type_is_aggregate(from))
-		return cast_aggregate(eval, value, to, type, out);
+	if (mt_type_is_aggregate(to) && mt_type_is_aggregate(from)) {
+		uint64_t offset = 0;
+
+		if (mt_type_same(value->type, to)) {
+			*out = *value;
+			out->type = type;
+			return NULL;
+		}
+		if (base_offset(value->type, to, 0, &offset))
+			return mt_value_part(eval, value, type, offset, out);
+		if (value->place == MT_PLACE_MEMORY && base_offset(to, value->type, 0, &offset)) {
+			*out = mt_value_at(type, value->address - offset);
+			return NULL;
+		}
+		return mt_error_new(MT_ERROR_USAGE, "Invalid cast.");
+	}
 	if (mt_type_size(to) == mt_type_size(from)) {
 		*out = *value;
 		out->type = type;

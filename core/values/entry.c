@@ -23,20 +23,6 @@ struct classes {
 static void classify(struct mt_type *type, uint64_t offset, unsigned depth,
 		     struct classes *classes);
 
-static void classify_members(struct mt_type *type, uint64_t offset, unsigned depth,
-			     struct classes *classes)
-{
-	mt_type_expand(type);
-	for (size_t i = 0; i < type->member_count && !classes->in_memory; i++) {
-		const struct mt_member *member = &type->members[i];
-
-		if (member->kind == MT_MEMBER_STATIC)
-			continue;
-		classes->in_memory |= member->is_virtual || member->is_artificial;
-		classify(member->type, offset + member->offset, depth + 1, classes);
-	}
-}
-
 static void classify(struct mt_type *type, uint64_t offset, unsigned depth, struct classes *classes)
 {
 	uint64_t size;
@@ -48,7 +34,15 @@ static void classify(struct mt_type *type, uint64_t offset, unsigned depth, stru
 		return;
 	}
 	if (mt_type_is_aggregate(type)) {
-		classify_members(type, offset, depth, classes);
+		mt_type_expand(type);
+		for (size_t i = 0; i < type->member_count && !classes->in_memory; i++) {
+			const struct mt_member *member = &type->members[i];
+
+			if (member->kind == MT_MEMBER_STATIC)
+				continue;
+			classes->in_memory |= member->is_virtual || member->is_artificial;
+			classify(member->type, offset + member->offset, depth + 1, classes);
+		}
 		return;
 	}
 	if (type->kind == MT_TYPE_ARRAY) {

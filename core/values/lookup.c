@@ -75,27 +75,6 @@ static void found_variable(struct mt_lookup *lookup, struct mt_module *module,
 	out->kind = MT_FOUND_VARIABLE;
 }
 
-static void take_name(struct mt_lookup *lookup, struct mt_module *module, struct mt_name *name,
-		      struct mt_found *out)
-{
-	switch (name->kind) {
-	case MT_NAME_VARIABLE:
-		found_variable(lookup, module, NULL, &name->die, out);
-		break;
-	case MT_NAME_FUNCTION:
-		found_function(module, &name->die, out);
-		break;
-	case MT_NAME_ENUMERATOR:
-		found_enumerator(module, &name->parent, name->name, out);
-		break;
-	case MT_NAME_NAMESPACE:
-		out->kind = MT_FOUND_NAMESPACE;
-		break;
-	default:
-		found_type(module, &name->die, out);
-	}
-}
-
 /* Better ones first: of this file, then what others may see, then the rest. */
 static int rank(const struct mt_lookup *lookup, const struct mt_module *module,
 		const struct mt_name *name)
@@ -148,8 +127,24 @@ static bool find_in_scope(struct mt_lookup *lookup, const char *scope, const cha
 		best = found;
 		module = candidate;
 	}
-	if (best)
-		take_name(lookup, module, best, out);
+	if (best) {
+		switch (best->kind) {
+		case MT_NAME_VARIABLE:
+			found_variable(lookup, module, NULL, &best->die, out);
+			break;
+		case MT_NAME_FUNCTION:
+			found_function(module, &best->die, out);
+			break;
+		case MT_NAME_ENUMERATOR:
+			found_enumerator(module, &best->parent, best->name, out);
+			break;
+		case MT_NAME_NAMESPACE:
+			out->kind = MT_FOUND_NAMESPACE;
+			break;
+		default:
+			found_type(module, &best->die, out);
+		}
+	}
 	return out->kind != MT_FOUND_NOTHING;
 }
 
@@ -165,19 +160,6 @@ static bool find_within(struct mt_lookup *lookup, const char *scope, const char 
 		return false;
 	mt_str_appendf(&unnamed, "%s%s(anonymous namespace)", scope, *scope ? "::" : "");
 	return !unnamed.failed && find_in_scope(lookup, unnamed.text, name, accept, out);
-}
-
-static char *parent_of(const char *scope)
-{
-	const char *last = NULL;
-	int depth = 0;
-
-	for (const char *c = scope; *c; c++) {
-		depth += (*c == '<') - (*c == '>');
-		if (depth == 0 && c[0] == ':' && c[1] == ':')
-			last = c;
-	}
-	return last ? strndup(scope, (size_t)(last - scope)) : strdup("");
 }
 
 /* From the function's own namespace to the outermost one. */
@@ -200,7 +182,15 @@ static void find_global(struct mt_lookup *lookup, const char *prefix, const char
 		if (full.failed ||
 		    find_within(lookup, full.text ? full.text : "", name, accept, out) || !*scope)
 			break;
-		parent = parent_of(scope);
+		const char *last = NULL;
+		int depth = 0;
+
+		for (const char *c = scope; *c; c++) {
+			depth += (*c == '<') - (*c == '>');
+			if (depth == 0 && c[0] == ':' && c[1] == ':')
+				last = c;
+		}
+		parent = last ? strndup(scope, (size_t)(last - scope)) : strdup("");
 		free(scope);
 		scope = parent;
 	}

@@ -6,19 +6,6 @@
 #include <dwarf.h>
 #include <string.h>
 
-static void take_bytes(struct mt_value *whole, uint64_t offset, uint64_t size,
-		       struct mt_value *part)
-{
-	uint8_t *bytes = mt_value_bytes(whole) + offset;
-
-	if (size > MT_VALUE_INLINE)
-		part->big = bytes; /* of the arena: nobody changes them */
-	else
-		memcpy(part->small, bytes, size);
-	if (mt_value_hole(whole, offset, size))
-		part->holes = whole->holes + offset;
-}
-
 struct mt_error *mt_value_part(struct mt_eval *eval, struct mt_value *value, struct mt_type *type,
 			       uint64_t offset, struct mt_value *out)
 {
@@ -41,29 +28,14 @@ struct mt_error *mt_value_part(struct mt_eval *eval, struct mt_value *value, str
 	}
 	memset(out->small, 0, sizeof(out->small));
 	out->big = out->holes = NULL;
-	take_bytes(value, offset, size, out);
-	return NULL;
-}
+	uint8_t *bytes = mt_value_bytes(value) + offset;
 
-static struct mt_error *bit_field(struct mt_value *value, const struct mt_member *member,
-				  struct mt_value *out)
-{
-	uint64_t whole = mt_type_size(value->type);
-	size_t count;
-
-	*out = *value;
-	out->type = member->type;
-	out->address = value->address + member->offset;
-	out->bit_offset = member->bit_offset;
-	out->bit_size = member->bit_size;
-	if (value->is_lazy || value->is_optimized_out)
-		return NULL;
-	count = mt_value_field_bytes(out);
-	if (member->offset > whole || count > whole - member->offset)
-		return mt_error_new(MT_ERROR_FORMAT, "a bit field is outside of its structure");
-	out->is_optimized_out = mt_value_hole(value, member->offset, count);
-	out->holes = NULL;
-	mt_value_unpack(out, mt_value_bytes(value) + member->offset, count);
+	if (size > MT_VALUE_INLINE)
+		out->big = bytes; /* of the arena: nobody changes them */
+	else
+		memcpy(out->small, bytes, size);
+	if (mt_value_hole(value, offset, size))
+		out->holes = value->holes + offset;
 	return NULL;
 }
 
@@ -105,8 +77,26 @@ struct mt_error *mt_value_member(struct mt_eval *eval, struct mt_value *value,
 			return mt_no_symbol(member->name ? member->name : "");
 		return mt_variable_value(eval, &found.variable, out);
 	}
-	if (member->bit_size)
-		return bit_field(value, member, out);
+	if (member->bit_size) {
+		uint64_t whole = mt_type_size(value->type);
+		size_t count;
+
+		*out = *value;
+		out->type = member->type;
+		out->address = value->address + member->offset;
+		out->bit_offset = member->bit_offset;
+		out->bit_size = member->bit_size;
+		if (value->is_lazy || value->is_optimized_out)
+			return NULL;
+		count = mt_value_field_bytes(out);
+		if (member->offset > whole || count > whole - member->offset)
+			return mt_error_new(MT_ERROR_FORMAT,
+					    "a bit field is outside of its structure");
+		out->is_optimized_out = mt_value_hole(value, member->offset, count);
+		out->holes = NULL;
+		mt_value_unpack(out, mt_value_bytes(value) + member->offset, count);
+		return NULL;
+	}
 	if (member->is_virtual) {
 		if (value->place != MT_PLACE_MEMORY)
 			return mt_error_new(MT_ERROR_UNSUPPORTED,

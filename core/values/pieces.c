@@ -19,23 +19,6 @@ static void make_hole(struct mt_value *value)
 	value->is_lazy = false;
 }
 
-static struct mt_error *whole_register(struct mt_eval *eval, const struct mt_piece *piece,
-				       struct mt_value *out)
-{
-	uint64_t size = mt_type_size(out->type);
-
-	if (size > 32) {
-		make_hole(out);
-		return NULL;
-	}
-	mt_try(mt_value_room(eval, out, size));
-	out->place = MT_PLACE_REGISTER;
-	out->register_number = piece->register_number;
-	if (!read_register(eval, piece->register_number, mt_value_bytes(out), size))
-		make_hole(out);
-	return NULL;
-}
-
 static struct mt_error *whole_bytes(struct mt_eval *eval, const void *bytes, size_t count,
 				    struct mt_value *out)
 {
@@ -54,8 +37,20 @@ static struct mt_error *whole(struct mt_eval *eval, const struct mt_piece *piece
 	case MT_PIECE_MEMORY:
 		*out = mt_value_at(type, piece->value);
 		return NULL;
-	case MT_PIECE_REGISTER:
-		return whole_register(eval, piece, out);
+	case MT_PIECE_REGISTER: {
+		uint64_t size = mt_type_size(out->type);
+
+		if (size > 32) {
+			make_hole(out);
+			return NULL;
+		}
+		mt_try(mt_value_room(eval, out, size));
+		out->place = MT_PLACE_REGISTER;
+		out->register_number = piece->register_number;
+		if (!read_register(eval, piece->register_number, mt_value_bytes(out), size))
+			make_hole(out);
+		return NULL;
+	}
 	case MT_PIECE_VALUE:
 		return whole_bytes(eval, &piece->value, sizeof(piece->value), out);
 	case MT_PIECE_BYTES:

@@ -160,16 +160,6 @@ static struct mt_type *integer_type(struct mt_expr_program *program,
 	}
 }
 
-static struct mt_type *flags_type(struct mt_expr_program *program, const char *name)
-{
-	struct mt_type **type = name[0] == 'm' ? &program->user->mxcsr : &program->user->eflags;
-
-	if (!*type)
-		*type = mt_type_new(program, MT_TYPE_INT, 4,
-				    name[0] == 'm' ? "i386_mxcsr" : "i386_eflags");
-	return *type;
-}
-
 static struct mt_type *type_of(struct mt_expr_program *program, const struct mt_register_name *reg)
 {
 	switch (reg->shape) {
@@ -182,8 +172,15 @@ static struct mt_type *type_of(struct mt_expr_program *program, const struct mt_
 	case MT_SHAPE_X87:
 		return program->builtins[MT_BUILTIN_LDOUBLE];
 	case MT_SHAPE_FLAGS:
-	case MT_SHAPE_MXCSR:
-		return flags_type(program, reg->name);
+	case MT_SHAPE_MXCSR: {
+		struct mt_type **type =
+		    reg->name[0] == 'm' ? &program->user->mxcsr : &program->user->eflags;
+
+		if (!*type)
+			*type = mt_type_new(program, MT_TYPE_INT, 4,
+					    reg->name[0] == 'm' ? "i386_mxcsr" : "i386_eflags");
+		return *type;
+	}
 	default:
 		return integer_type(program, reg);
 	}

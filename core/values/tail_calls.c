@@ -35,24 +35,6 @@ static bool add_copies(struct mt_module *module, Dwarf_Die *origin, struct mt_ca
 	return out->count > 0;
 }
 
-static bool add_symbol(struct mt_module *module, Dwarf_Die *declaration,
-		       struct mt_call_targets *out)
-{
-	const char *linked = mt_die_linkage_name(declaration);
-	const char *name = linked ? linked : dwarf_diename(declaration);
-
-	mt_array_each (other, &module->program->modules) {
-		const struct mt_msymbol *symbol = name && (*other)->is_mapped
-						      ? mt_msymbol_named(*other, name, strlen(name))
-						      : NULL;
-		if (!symbol || !symbol->is_code || !symbol->address)
-			continue;
-		out->items[out->count++] = symbol->address + (*other)->bias;
-		return true;
-	}
-	return false;
-}
-
 bool mt_call_site_targets(struct mt_module *module, Dwarf_Die *site, struct mt_call_targets *out)
 {
 	Dwarf_Attribute attribute;
@@ -67,8 +49,22 @@ bool mt_call_site_targets(struct mt_module *module, Dwarf_Die *site, struct mt_c
 	     !dwarf_attr(site, DW_AT_abstract_origin, &attribute)) ||
 	    !dwarf_formref_die(&attribute, &target))
 		return false;
-	if (dwarf_hasattr(&target, DW_AT_declaration))
-		return add_symbol(module, &target, out);
+	if (dwarf_hasattr(&target, DW_AT_declaration)) {
+		const char *linked = mt_die_linkage_name(&target);
+		const char *name = linked ? linked : dwarf_diename(&target);
+
+		mt_array_each (other, &module->program->modules) {
+			const struct mt_msymbol *symbol =
+			    name && (*other)->is_mapped
+				? mt_msymbol_named(*other, name, strlen(name))
+				: NULL;
+			if (!symbol || !symbol->is_code || !symbol->address)
+				continue;
+			out->items[out->count++] = symbol->address + (*other)->bias;
+			return true;
+		}
+		return false;
+	}
 	if (!mt_die_entry(&target, &entry))
 		return add_copies(module, &target, out);
 	out->items[out->count++] = entry + module->bias;

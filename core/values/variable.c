@@ -157,18 +157,6 @@ struct mt_type *mt_variable_resolve(struct mt_eval *eval, const struct mt_variab
 	return type;
 }
 
-static struct mt_error *constant_value(struct mt_eval *eval, const struct mt_variable *variable,
-				       struct mt_value *out)
-{
-	uint64_t size = mt_type_size(out->type);
-
-	mt_try(mt_value_room(eval, out, size));
-	if (variable->bytes)
-		memcpy(mt_value_bytes(out), variable->bytes,
-		       variable->byte_count < size ? variable->byte_count : size);
-	return NULL;
-}
-
 static bool cfa_by_rule(struct mt_eval *eval, uint64_t *cfa)
 {
 	const struct mt_expr_frame *frame = eval->frame;
@@ -216,25 +204,6 @@ static bool simple_value(struct mt_eval *eval, const struct mt_variable *variabl
 	return true;
 }
 
-static struct mt_error *computed_value(struct mt_eval *eval, const struct mt_variable *variable,
-				       struct mt_type *type, struct mt_value *out)
-{
-	struct mt_pieces pieces;
-	struct mt_error *error;
-
-	if (simple_value(eval, variable, type, out))
-		return NULL;
-	error = mt_location_of(eval, variable, &pieces);
-	if (error && mt_error_code(error) == MT_ERROR_UNSUPPORTED &&
-	    strcmp(mt_error_message(error), "value has been optimized out") == 0) {
-		mt_error_destroy(error);
-		pieces.count = 1;
-		pieces.items[0] = (struct mt_piece){.kind = MT_PIECE_NOWHERE};
-		error = NULL;
-	}
-	return error ? error : mt_pieces_value(eval, &pieces, variable->module, type, out);
-}
-
 struct mt_error *mt_variable_value(struct mt_eval *eval, const struct mt_variable *variable,
 				   struct mt_value *out)
 {
@@ -243,8 +212,15 @@ struct mt_error *mt_variable_value(struct mt_eval *eval, const struct mt_variabl
 
 	*out = mt_value_zero(type);
 	switch (variable->kind) {
-	case MT_VARIABLE_BYTES:
-		return constant_value(eval, variable, out);
+	case MT_VARIABLE_BYTES: {
+		uint64_t size = mt_type_size(out->type);
+
+		mt_try(mt_value_room(eval, out, size));
+		if (variable->bytes)
+			memcpy(mt_value_bytes(out), variable->bytes,
+			       variable->byte_count < size ? variable->byte_count : size);
+		return NULL;
+	}
 	case MT_VARIABLE_ADDRESS:
 		*out = mt_value_at(type, variable->address + variable->module->bias);
 		return NULL;
@@ -252,8 +228,22 @@ struct mt_error *mt_variable_value(struct mt_eval *eval, const struct mt_variabl
 		mt_try(mt_tls_address(eval, variable->module, variable->address, &address));
 		*out = mt_value_at(type, address);
 		return NULL;
-	case MT_VARIABLE_LOCATION:
-		return computed_value(eval, variable, type, out);
+	case MT_VARIABLE_LOCATION: {
+		struct mt_pieces pieces;
+		struct mt_error *error;
+
+		if (simple_value(eval, variable, type, out))
+			return NULL;
+		error = mt_location_of(eval, variable, &pieces);
+		if (error && mt_error_code(error) == MT_ERROR_UNSUPPORTED &&
+		    strcmp(mt_error_message(error), "value has been optimized out") == 0) {
+			mt_error_destroy(error);
+			pieces.count = 1;
+			pieces.items[0] = (struct mt_piece){.kind = MT_PIECE_NOWHERE};
+			error = NULL;
+		}
+		return error ? error : mt_pieces_value(eval, &pieces, variable->module, type, out);
+	}
 	case MT_VARIABLE_ABI:
 		return mt_entry_value(eval, variable, out);
 	default:

@@ -10,11 +10,6 @@
 
 #include <string.h>
 
-static void decoder_init(ZydisDecoder *decoder)
-{
-	ZydisDecoderInit(decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-}
-
 static enum mt_insn_class call_or_jump(const ZydisDecodedInstruction *insn,
 				       enum mt_insn_class direct, enum mt_insn_class indirect)
 {
@@ -108,7 +103,7 @@ static int decode_rare(const void *bytes, size_t size, uint64_t pc, struct mt_in
 	ZydisDecoder decoder;
 	ZydisDecodedInstruction insn;
 
-	decoder_init(&decoder);
+	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	ZydisDecoderEnableMode(&decoder, ZYDIS_DECODER_MODE_MINIMAL, ZYAN_TRUE);
 	if (ZYAN_FAILED(ZydisDecoderDecodeInstruction(&decoder, NULL, bytes, size, &insn)))
 		return -1;
