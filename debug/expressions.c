@@ -31,59 +31,6 @@ static struct mt_error *write_memory(void *context, uint64_t address, const void
 			    (unsigned long long)address);
 }
 
-/* Offsets in struct user_regs_struct. */
-static const size_t offsets[] = {
-    offsetof(struct user_regs_struct, rax), offsetof(struct user_regs_struct, rdx),
-    offsetof(struct user_regs_struct, rcx), offsetof(struct user_regs_struct, rbx),
-    offsetof(struct user_regs_struct, rsi), offsetof(struct user_regs_struct, rdi),
-    offsetof(struct user_regs_struct, rbp), offsetof(struct user_regs_struct, rsp),
-    offsetof(struct user_regs_struct, r8),  offsetof(struct user_regs_struct, r9),
-    offsetof(struct user_regs_struct, r10), offsetof(struct user_regs_struct, r11),
-    offsetof(struct user_regs_struct, r12), offsetof(struct user_regs_struct, r13),
-    offsetof(struct user_regs_struct, r14), offsetof(struct user_regs_struct, r15),
-    offsetof(struct user_regs_struct, rip),
-};
-
-static const struct {
-	unsigned number;
-	size_t offset;
-} others[] = {
-    {MT_EXPR_EFLAGS, offsetof(struct user_regs_struct, eflags)},
-    {MT_EXPR_ES, offsetof(struct user_regs_struct, es)},
-    {MT_EXPR_CS, offsetof(struct user_regs_struct, cs)},
-    {MT_EXPR_SS, offsetof(struct user_regs_struct, ss)},
-    {MT_EXPR_DS, offsetof(struct user_regs_struct, ds)},
-    {MT_EXPR_FS, offsetof(struct user_regs_struct, fs)},
-    {MT_EXPR_GS, offsetof(struct user_regs_struct, gs)},
-    {MT_EXPR_FS_BASE, offsetof(struct user_regs_struct, fs_base)},
-    {MT_EXPR_GS_BASE, offsetof(struct user_regs_struct, gs_base)},
-    {MT_EXPR_ORIG_RAX, offsetof(struct user_regs_struct, orig_rax)},
-};
-
-/* -1: it is none of these. */
-static ptrdiff_t offset_of(unsigned number)
-{
-	if (number < MT_REGISTER_COUNT)
-		return (ptrdiff_t)offsets[number];
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (others[i].number == number)
-			return (ptrdiff_t)others[i].offset;
-	return -1;
-}
-
-/* A register in struct user_fpregs_struct, and its size.  NULL: it is none of those. */
-static void *find_float(struct user_fpregs_struct *registers, unsigned number, size_t *size)
-{
-	*size = 16;
-	if (number >= MT_EXPR_XMM0 && number < MT_EXPR_XMM0 + 16)
-		return &registers->xmm_space[(number - MT_EXPR_XMM0) * 4];
-	*size = 10;
-	if (number >= MT_EXPR_ST0 && number < MT_EXPR_ST0 + 8)
-		return &registers->st_space[(number - MT_EXPR_ST0) * 4];
-	*size = 4;
-	return number == MT_EXPR_MXCSR ? &registers->mxcsr : NULL;
-}
-
 static bool get_register(void *context, unsigned number, void *bytes, size_t size)
 {
 	const struct mt_debug_context *at = context;
@@ -91,7 +38,7 @@ static bool get_register(void *context, unsigned number, void *bytes, size_t siz
 	    at->lwp ? mt_debug_registers(at->debugger, at->lwp) : NULL;
 	const struct mt_debug_frame *frame =
 	    user && at->level ? mt_debug_frame_of(at->debugger, at->lwp, at->level) : NULL;
-	ptrdiff_t offset = offset_of(number);
+	int offset = mt_register_offset(number);
 	struct user_fpregs_struct registers;
 	const void *value = (const char *)user + offset;
 	size_t there = sizeof(uint64_t);
@@ -100,7 +47,7 @@ static bool get_register(void *context, unsigned number, void *bytes, size_t siz
 		return false;
 	if (offset < 0)
 		value = mt_ptrace_get_float_registers(at->lwp->thread.lwp, &registers)
-			    ? find_float(&registers, number, &there)
+			    ? mt_register_in_float(&registers, number, &there)
 			    : NULL;
 	/* A register that no callee saved is taken as unchanged. */
 	else if (frame && number < MT_REGISTER_COUNT && frame->registers.known >> number & 1)
@@ -121,7 +68,7 @@ static struct mt_error *cannot_set(void)
 static struct mt_error *set_register(void *context, unsigned number, const void *bytes, size_t size)
 {
 	const struct mt_debug_context *at = context;
-	ptrdiff_t offset = offset_of(number);
+	int offset = mt_register_offset(number);
 	struct user_fpregs_struct registers;
 	size_t there;
 	void *value;
@@ -130,7 +77,7 @@ static struct mt_error *set_register(void *context, unsigned number, const void 
 		return cannot_set();
 	if (offset < 0) {
 		if (!mt_ptrace_get_float_registers(at->lwp->thread.lwp, &registers) ||
-		    !(value = find_float(&registers, number, &there)))
+		    !(value = mt_register_in_float(&registers, number, &there)))
 			return cannot_set();
 		memcpy(value, bytes, size < there ? size : there);
 		return mt_ptrace_set_float_registers(at->lwp->thread.lwp, &registers)

@@ -8,7 +8,7 @@
 #define MOST_STEPS  10000
 
 struct machine {
-	const struct mt_location_program *program;
+	const struct mt_machine_program *program;
 	size_t next; /* operation */
 	uint64_t values[MOST_VALUES];
 	size_t depth;
@@ -18,7 +18,7 @@ struct machine {
 	struct mt_error *error;
 };
 
-struct mt_error *mt_location_garbled(void)
+struct mt_error *mt_machine_garbled(void)
 {
 	return mt_error_new(MT_ERROR_FORMAT,
 			    "invalid DWARF location (the debug information may be damaged)");
@@ -36,7 +36,7 @@ static void fail(struct machine *machine, struct mt_error *error)
 static void push(struct machine *machine, uint64_t value)
 {
 	if (machine->depth == MOST_VALUES)
-		fail(machine, mt_location_garbled());
+		fail(machine, mt_machine_garbled());
 	else
 		machine->values[machine->depth++] = value;
 }
@@ -45,7 +45,7 @@ static uint64_t pop(struct machine *machine)
 {
 	if (machine->depth)
 		return machine->values[--machine->depth];
-	fail(machine, mt_location_garbled());
+	fail(machine, mt_machine_garbled());
 	return 0;
 }
 
@@ -55,12 +55,12 @@ static void pick(struct machine *machine, uint64_t index)
 	if (index < machine->depth)
 		push(machine, machine->values[machine->depth - 1 - index]);
 	else
-		fail(machine, mt_location_garbled());
+		fail(machine, mt_machine_garbled());
 }
 
 static void push_register(struct machine *machine, uint64_t number, uint64_t offset)
 {
-	const struct mt_location_program *program = machine->program;
+	const struct mt_machine_program *program = machine->program;
 	uint64_t value = 0;
 
 	fail(machine, program->ops->get_register(program->context, number, &value));
@@ -69,11 +69,11 @@ static void push_register(struct machine *machine, uint64_t number, uint64_t off
 
 static void dereference(struct machine *machine, uint64_t size)
 {
-	const struct mt_location_program *program = machine->program;
+	const struct mt_machine_program *program = machine->program;
 	uint64_t address = pop(machine), value = 0;
 
 	if (size > sizeof(value))
-		fail(machine, mt_location_garbled());
+		fail(machine, mt_machine_garbled());
 	else if (!machine->error)
 		fail(machine, program->ops->read(program->context, address, &value, size));
 	push(machine, value);
@@ -200,7 +200,7 @@ static bool rearrange(struct machine *machine, const Dwarf_Op *operation)
 
 static void jump(struct machine *machine, const Dwarf_Op *operation)
 {
-	const struct mt_location_program *program = machine->program;
+	const struct mt_machine_program *program = machine->program;
 	/* libdw gives the operand alone: from behind this operation, 3 bytes. */
 	uint64_t target = operation->offset + 3 + (uint64_t)(int64_t)(int16_t)operation->number;
 
@@ -251,12 +251,12 @@ static void end_piece(struct machine *machine, uint64_t bit_size, uint64_t bit_o
 	piece.bit_offset = bit_offset;
 	machine->has_current = false;
 	if (machine->pieces->count == MT_PIECES_MOST)
-		fail(machine, mt_location_garbled());
+		fail(machine, mt_machine_garbled());
 	else
 		machine->pieces->items[machine->pieces->count++] = piece;
 }
 
-bool mt_location_is_register(const Dwarf_Op *operation, unsigned *number)
+bool mt_machine_is_register(const Dwarf_Op *operation, unsigned *number)
 {
 	if (operation->atom >= DW_OP_reg0 && operation->atom <= DW_OP_reg31)
 		*number = (unsigned)(operation->atom - DW_OP_reg0);
@@ -267,11 +267,11 @@ bool mt_location_is_register(const Dwarf_Op *operation, unsigned *number)
 	return true;
 }
 
-/* What is no register asks for one that no call site knows. */
+/* Anything but a register becomes the number of one that no call site has. */
 static void push_entry_value(struct machine *machine, Dwarf_Attribute *attribute,
 			     const Dwarf_Op *operation)
 {
-	const struct mt_location_program *program = machine->program;
+	const struct mt_machine_program *program = machine->program;
 	Dwarf_Attribute inner;
 	Dwarf_Op *operations;
 	size_t count;
@@ -280,7 +280,7 @@ static void push_entry_value(struct machine *machine, Dwarf_Attribute *attribute
 
 	if (dwarf_getlocation_attr(attribute, operation, &inner) == 0 &&
 	    dwarf_getlocation(&inner, &operations, &count) == 0 && count == 1 &&
-	    !mt_location_is_register(&operations[0], &number) &&
+	    !mt_machine_is_register(&operations[0], &number) &&
 	    (operations[0].atom == DW_OP_regval_type ||
 	     operations[0].atom == DW_OP_GNU_regval_type))
 		number = (unsigned)operations[0].number;
@@ -351,7 +351,7 @@ static bool run_attribute(struct machine *machine, const Dwarf_Op *operation)
 		return false;
 	}
 	if (!is_found)
-		fail(machine, mt_location_garbled());
+		fail(machine, mt_machine_garbled());
 	return true;
 }
 
@@ -363,7 +363,7 @@ static bool run_frame(struct machine *machine, const Dwarf_Op *operation)
 	uint64_t value = 0;
 	unsigned number;
 
-	if (mt_location_is_register(operation, &number)) {
+	if (mt_machine_is_register(operation, &number)) {
 		set_current(machine, (struct mt_piece){.kind = MT_PIECE_REGISTER,
 						       .register_number = (uint8_t)number});
 		return true;
@@ -390,7 +390,7 @@ static bool run_frame(struct machine *machine, const Dwarf_Op *operation)
 		break;
 	case DW_OP_fbreg:
 		fail(machine, ops->get_frame_base ? ops->get_frame_base(context, &value)
-						  : mt_location_garbled());
+						  : mt_machine_garbled());
 		push(machine, value + operation->number);
 		break;
 	case DW_OP_call_frame_cfa:
@@ -402,7 +402,7 @@ static bool run_frame(struct machine *machine, const Dwarf_Op *operation)
 		value = pop(machine);
 		if (!machine->error)
 			fail(machine, ops->get_tls ? ops->get_tls(context, value, &value)
-						   : mt_location_garbled());
+						   : mt_machine_garbled());
 		push(machine, value);
 		break;
 	default:
@@ -450,7 +450,7 @@ static void run_one(struct machine *machine, const Dwarf_Op *operation)
 	}
 }
 
-struct mt_error *mt_location_run(const struct mt_location_program *program, struct mt_pieces *out)
+struct mt_error *mt_machine_run(const struct mt_machine_program *program, struct mt_pieces *out)
 {
 	struct machine machine; /* not cleared: unwinders run many */
 
@@ -462,7 +462,7 @@ struct mt_error *mt_location_run(const struct mt_location_program *program, stru
 	out->count = 0;
 	for (size_t steps = 0; machine.next < program->count && !machine.error; steps++) {
 		if (steps == MOST_STEPS)
-			fail(&machine, mt_location_garbled());
+			fail(&machine, mt_machine_garbled());
 		else
 			run_one(&machine, &program->operations[machine.next++]);
 	}
@@ -471,14 +471,14 @@ struct mt_error *mt_location_run(const struct mt_location_program *program, stru
 	return machine.error;
 }
 
-struct mt_error *mt_location_number(const struct mt_location_program *program, uint64_t *number)
+struct mt_error *mt_machine_number(const struct mt_machine_program *program, uint64_t *number)
 {
 	struct mt_pieces pieces;
 	const struct mt_piece *piece = &pieces.items[0];
 
-	mt_try(mt_location_run(program, &pieces));
+	mt_try(mt_machine_run(program, &pieces));
 	if (pieces.count != 1)
-		return mt_location_garbled();
+		return mt_machine_garbled();
 	if (piece->kind == MT_PIECE_REGISTER)
 		return program->ops->get_register(program->context, piece->register_number, number);
 	*number = piece->value;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* DWARF's stack machine (DWARF 5, sections 2.5 and 2.6): runs the operations that describe where
- * something is, or what its value is.  The rules of call frame information (6.4.2) are such
+ * something is, or compute its value.  The rules of call frame information (6.4.2) are such
  * operations too; what they cannot ask for is NULL in their table. */
 #ifndef MT_DWARF_MACHINE_H
 #define MT_DWARF_MACHINE_H
@@ -11,8 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What the machine asks of a process and of a frame.  What an error says is up to who fills this
- * in. */
+/* A process and a frame, as the machine sees them.  Errors are those of who fills this in. */
 struct mt_machine_ops {
 	struct mt_error *(*read)(void *context, uint64_t address, void *buffer, size_t size);
 	struct mt_error *(*get_register)(void *context, uint64_t number, uint64_t *value);
@@ -24,7 +23,7 @@ struct mt_machine_ops {
 	struct mt_error *(*get_entry_value)(void *context, unsigned number, uint64_t *value);
 };
 
-struct mt_location_program {
+struct mt_machine_program {
 	const struct mt_machine_ops *ops;
 	void *context;
 	const Dwarf_Op *operations;
@@ -63,13 +62,13 @@ struct mt_pieces {
 
 /* At least one piece comes out.  Errors: FORMAT (garbled); UNSUPPORTED (an operation that is not
  * known); NO_MEMORY; those of the table. */
-struct mt_error *mt_location_run(const struct mt_location_program *program, struct mt_pieces *out);
+struct mt_error *mt_machine_run(const struct mt_machine_program *program, struct mt_pieces *out);
 /* The same for what comes out as one number: the value of a register, else the value or address of
  * the only piece. */
-struct mt_error *mt_location_number(const struct mt_location_program *program, uint64_t *number);
-struct mt_error *mt_location_garbled(void);
+struct mt_error *mt_machine_number(const struct mt_machine_program *program, uint64_t *number);
+struct mt_error *mt_machine_garbled(void);
 /* The number of the register that a DW_OP_reg… names.  False: it is another operation. */
-bool mt_location_is_register(const Dwarf_Op *operation, unsigned *number);
+bool mt_machine_is_register(const Dwarf_Op *operation, unsigned *number);
 
 /* The lowest BIT_SIZE bits, with their sign if they have one. */
 static inline uint64_t mt_extend(uint64_t bits, unsigned bit_size, bool is_signed)

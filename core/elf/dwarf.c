@@ -18,7 +18,7 @@ static int add_range(struct mt_dwarf *dwarf, const struct mt_objfile *objfile, u
 {
 	const struct mt_load_segment *segment = mt_objfile_segment_at(objfile, start);
 
-	/* What the linker threw away is left at address 0 or 1. */
+	/* Code that the linker dropped is left at address 0 or 1. */
 	if (start >= end || !segment || !segment->executable)
 		return 0;
 	if (end > segment->address + segment->size)

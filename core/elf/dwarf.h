@@ -58,7 +58,7 @@ size_t mt_dwarf_search(const struct mt_dwarf *dwarf, uint64_t address);
 /* NULL: no unit holds it. */
 struct mt_unit *mt_dwarf_unit_at(const struct mt_dwarf *dwarf, uint64_t address);
 
-/* blocks.c: tells blocks apart that have names of their own: functions, inlined calls, and blocks
+/* blocks.c: identifies blocks that have names of their own: functions, inlined calls, and blocks
  * within them with variables.  NULL: none holds the address. */
 const void *mt_block_at(struct mt_unit *unit, uint64_t address);
 /* Any of its variables has a list of locations. */

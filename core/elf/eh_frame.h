@@ -25,7 +25,7 @@ struct mt_fdes {
 	size_t capacity;
 };
 
-/* What can be read of it; a garbled entry is left out.  Returns 0, or -1 without memory. */
+/* Reads as much of it as it can; a garbled entry is left out.  Returns 0, or -1 without memory. */
 int mt_eh_frame_read(Elf *elf, struct mt_fdes *out);
 /* The last FDE that begins at or below an address and holds it; NULL: none. */
 const struct mt_fde *mt_fdes_find(const struct mt_fdes *fdes, uint64_t address);

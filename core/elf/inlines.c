@@ -154,7 +154,7 @@ static void look_up(struct mt_objfile *objfile, const struct mt_inlines *inlines
 
 struct inlined_search {
 	const char *name;
-	const char *word; /* its last: what has not got it is told apart by that */
+	const char *word; /* its last: rules out most names */
 	size_t word_length;
 	MT_ARRAY(const struct mt_inline_node *) found;
 };

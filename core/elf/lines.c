@@ -149,7 +149,7 @@ static bool goes_on(const struct mt_unit *unit, size_t index)
 	       dwarf_linesrc(row, NULL, NULL) == dwarf_linesrc(former, NULL, NULL);
 }
 
-/* Where a line has several blocks, which discriminators tell apart, its rows count as one from the
+/* Where a line has several blocks, which discriminators distinguish, its rows count as one from the
  * first that has one. */
 static size_t first_row_of_line(const struct mt_unit *unit, size_t index)
 {
@@ -241,7 +241,7 @@ struct line_search {
 	const struct mt_dwarf *dwarf;
 	const char *file;
 	uint32_t line;
-	/* What is done with every statement at or behind the line. */
+	/* Called for every statement at or behind the line. */
 	void (*visit)(struct line_search *search, const struct statement *statement);
 	uint32_t best; /* the nearest line with code; 0: none */
 	MT_ARRAY(struct place) places;

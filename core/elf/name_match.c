@@ -157,7 +157,7 @@ bool mt_name_matches(const char *name, const char *wanted)
 	const char *word;
 	size_t length = mt_name_last_word(wanted, &word);
 
-	/* Nearly all names are told apart by this. */
+	/* This rules out nearly all names. */
 	if (length && !memmem(name, strlen(name), word, length))
 		return false;
 	if (exact)

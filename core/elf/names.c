@@ -37,7 +37,7 @@ const char *mt_objfile_symbol_name(struct mt_objfile *objfile, const struct mt_s
 	return *name ? *name : symbol->raw_name ? symbol->raw_name : "?";
 }
 
-/* What is not mangled may be typed with its parameters: "main(int, char**)". */
+/* A name that is not mangled may be typed with its parameters: "main(int, char**)". */
 static bool is_raw(const char *raw, const char *name)
 {
 	size_t length = mt_name_without_parameters(name);

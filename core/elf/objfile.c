@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What an object file is: its path, build id and segments. */
+/* An object file itself: its path, build id and segments. */
 #include "elf/objfile_private.h"
 
 #include <gelf.h>
@@ -350,7 +350,7 @@ static bool load_bytes(const struct mt_objfile *objfile, struct mt_load_segment 
 	unsigned char *bytes = malloc(segment->file_size);
 	if (!bytes)
 		return false;
-	/* What was cut off meanwhile is gone for good. */
+	/* Bytes that were cut off meanwhile are lost. */
 	segment->file_size =
 	    mt_elf_file_read(&objfile->main, segment->offset, bytes, segment->file_size);
 	segment->bytes = bytes;

@@ -112,13 +112,13 @@ struct mt_line_range {
 bool mt_objfile_line_at(struct mt_objfile *objfile, uint64_t address, struct mt_line_range *out);
 /* Several lines begin there at once. */
 bool mt_objfile_lines_begin_at(struct mt_objfile *objfile, uint64_t address);
-/* The directory to which the file names of the unit at ADDRESS were told relative, as people gave
- * them to the compiler.  NULL: they were not. */
+/* The directory to which the file names of the unit at ADDRESS are relative, as they were given
+ * to the compiler.  NULL: they were not. */
 const char *mt_objfile_directory_at(struct mt_objfile *objfile, uint64_t address);
 /* Its own code is Rust's, whose main function is not called `main`. */
 bool mt_objfile_is_rust(struct mt_objfile *objfile);
 /* Where a debugger stops at a function that begins at START: behind its prologue, as GDB has it;
- * START itself where the compiler tells at each instruction where variables are. */
+ * START itself where DWARF has the locations of variables at each instruction. */
 uint64_t mt_objfile_skip_prologue(struct mt_objfile *objfile, uint64_t start);
 /* Where it stops in a function that it steps into: behind the making of a frame pointer. */
 uint64_t mt_objfile_frame_made(struct mt_objfile *objfile, uint64_t start);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the files of an mt_objfile share: identity (objfile.c), where its debug information is
+/* Shared by the files of an mt_objfile: identity (objfile.c), where its debug information is
  * (debug_file.c), names (symbols.c, plt.c), lines and inlined functions (dwarf.c, lines.c,
  * inlines.c), and how to unwind it (space/unwind_cfi.c).  The last four parts are found or built at
  * the first question, once. */

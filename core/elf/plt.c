@@ -98,7 +98,8 @@ static int read_slots(struct mt_objfile *objfile, const char *section,
 	return 0;
 }
 
-/* What a stub's code refers to: the target of `jmp *disp(%rip)`, or the operand of its push. */
+/* The address that a stub's code refers to: the target of `jmp *disp(%rip)`, or the operand of its
+ * push. */
 struct stub {
 	bool has_slot;
 	bool has_index;

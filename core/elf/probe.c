@@ -9,7 +9,7 @@
 #define NOTE_NAME "stapsdt"
 #define NOTE_TYPE 3
 
-/* What a note begins with: the place, where .stapsdt.base was when it was linked, the semaphore. */
+/* The head of a note: the address, where .stapsdt.base was when it was linked, the semaphore. */
 struct head {
 	uint64_t place, base, semaphore;
 };

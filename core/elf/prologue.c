@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Where a function's prologue ends.  Up to there its parameters are not where DWARF says, unless
- * the compiler optimised and tells for each instruction.  The rules are GDB's, so that breakpoints
- * are where people expect them: the frame pointer's making, then the end of the line it is in. */
+ * the compiler optimized, and has locations for each instruction.  The rules are GDB's, so that
+ * breakpoints are where people expect them: the frame pointer's making, then the end of the line it
+ * is in. */
 #include "elf/dwarf.h"
 
 #include <dwarf.h>
@@ -81,7 +82,7 @@ static bool is_inlined(struct mt_objfile *objfile, uint64_t address)
 	return span.depth > 0;
 }
 
-/* By clang's line tables, which tell of the prologue: behind the function's first line, and what of
+/* By clang's line tables, which mark the prologue: behind the function's first line, and what of
  * lines before that was moved into it.  0: it is all one line. */
 static uint64_t behind_first_line(struct mt_objfile *objfile, uint64_t start, uint64_t end)
 {

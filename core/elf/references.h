@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where an object file's data tells of addresses in its code: what a program can reach without a
+/* Addresses of code in an object file's data: what a program can reach without a
  * direct branch. */
 #ifndef MT_ELF_REFERENCES_H
 #define MT_ELF_REFERENCES_H
@@ -7,7 +7,7 @@
 #include "elf/code.h"
 #include "elf/eh_frame.h"
 
-/* What .eh_frame describes.  The caller deinits OUT.  Returns 0, or -1 without memory. */
+/* Functions that .eh_frame describes.  The caller deinits OUT.  Returns 0, or -1 without memory. */
 int mt_objfile_fdes(const struct mt_objfile *objfile, struct mt_fdes *out);
 
 /* Without a section table nobody knows what refers to what. */

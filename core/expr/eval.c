@@ -6,8 +6,8 @@
 
 #define MOST_DEPTH 2000
 
-static struct mt_error *eval_place(struct mt_eval *eval, const struct mt_node *node,
-				   struct mt_value *out);
+static struct mt_error *eval_lvalue(struct mt_eval *eval, const struct mt_node *node,
+				    struct mt_value *out);
 
 static struct mt_error *dereference(struct mt_eval *eval, struct mt_value *value,
 				    struct mt_value *out)
@@ -47,12 +47,12 @@ static struct mt_error *address_of(struct mt_eval *eval, const struct mt_node *n
 	struct mt_value value;
 	const char *name = node->kind == MT_NODE_VARIABLE ? node->variable->name : NULL;
 
-	mt_try(eval_place(eval, node, &value));
-	if (name && value.place == MT_PLACE_REGISTER)
+	mt_try(eval_lvalue(eval, node, &value));
+	if (name && value.lval == MT_LVAL_REGISTER)
 		return mt_error_new(
 		    MT_ERROR_USAGE,
 		    "Address requested for identifier \"%s\" which is in a register", name);
-	if (name && value.place != MT_PLACE_MEMORY)
+	if (name && value.lval != MT_LVAL_MEMORY)
 		return mt_error_new(MT_ERROR_USAGE,
 				    "Can't take address of \"%s\" which isn't an lvalue.", name);
 	return mt_value_address(eval, &value, out);
@@ -86,7 +86,7 @@ static struct mt_error *eval_unary(struct mt_eval *eval, const struct mt_node *n
 		struct mt_value place, before,
 		    one = mt_value_integer(mt_type_builtin(eval->program, MT_BUILTIN_INT), 1);
 
-		mt_try(eval_place(eval, node->left, &place));
+		mt_try(eval_lvalue(eval, node->left, &place));
 		before = place;
 		mt_try(mt_value_fetch(eval, &before));
 		*out = before;
@@ -147,7 +147,7 @@ static struct mt_error *eval_sizeof(struct mt_eval *eval, const struct mt_node *
 
 	quiet.no_side_effects = true;
 	if (node->left->kind != MT_NODE_TYPE) {
-		mt_try(eval_place(&quiet, node->left, &value));
+		mt_try(eval_lvalue(&quiet, node->left, &value));
 		type = value.type;
 		if (value.bit_size)
 			type = mt_type_unqualified(type);
@@ -168,7 +168,7 @@ static struct mt_error *eval_cast(struct mt_eval *eval, const struct mt_node *no
 
 	if (node->left->kind == MT_NODE_TYPE)
 		return mt_error_new(MT_ERROR_USAGE, "Attempt to use a type name as an expression");
-	mt_try(eval_place(eval, node->left, &value));
+	mt_try(eval_lvalue(eval, node->left, &value));
 	return mt_value_cast(eval, &value, node->type, out);
 }
 
@@ -254,7 +254,7 @@ static struct mt_error *eval_two(struct mt_eval *eval, const struct mt_node *nod
 		mt_try(mt_value_unreference(eval, &first));
 		mt_try(mt_eval(eval, node->right, &count));
 		mt_try(mt_value_get(eval, &count, &number));
-		if (first.place != MT_PLACE_MEMORY)
+		if (first.lval != MT_LVAL_MEMORY)
 			return mt_error_new(MT_ERROR_USAGE,
 					    "Only values in memory can be extended with '@'.");
 		if ((int64_t)number < 1 || number > INT32_MAX)
@@ -306,7 +306,7 @@ static struct mt_error *eval_node(struct mt_eval *eval, const struct mt_node *no
 
 		*out = variable ? variable->value
 				: mt_value_zero(mt_type_builtin(eval->program, MT_BUILTIN_VOID));
-		out->place = MT_PLACE_CONVENIENCE;
+		out->lval = MT_LVAL_CONVENIENCE;
 		out->convenience = node->name;
 		return NULL;
 	}
@@ -322,7 +322,7 @@ static struct mt_error *eval_node(struct mt_eval *eval, const struct mt_node *no
 	case MT_NODE_ASSIGN: {
 		struct mt_value place, value, now;
 
-		mt_try(eval_place(eval, node->left, &place));
+		mt_try(eval_lvalue(eval, node->left, &place));
 		mt_try(mt_eval(eval, node->right, &value));
 		if (!node->op)
 			return mt_value_assign(eval, &place, &value, out);
@@ -350,9 +350,9 @@ static struct mt_error *eval_node(struct mt_eval *eval, const struct mt_node *no
 	}
 }
 
-/* What may have no type, since the linker alone knows it. */
-static struct mt_error *eval_place(struct mt_eval *eval, const struct mt_node *node,
-				   struct mt_value *out)
+/* It may have no type, when only the linker knows it. */
+static struct mt_error *eval_lvalue(struct mt_eval *eval, const struct mt_node *node,
+				    struct mt_value *out)
 {
 	struct mt_error *error;
 
@@ -366,7 +366,7 @@ static struct mt_error *eval_place(struct mt_eval *eval, const struct mt_node *n
 
 struct mt_error *mt_eval(struct mt_eval *eval, const struct mt_node *node, struct mt_value *out)
 {
-	mt_try(eval_place(eval, node, out));
+	mt_try(eval_lvalue(eval, node, out));
 	if (node->kind == MT_NODE_VARIABLE && !node->variable->die.addr)
 		return mt_error_new(MT_ERROR_USAGE,
 				    "'%s' has unknown type; cast it to its declared type",

@@ -34,7 +34,7 @@ struct mt_error *mt_eval_truth(struct mt_eval *eval, struct mt_value *value, boo
 	mt_try(mt_value_unreference(eval, value));
 	type = mt_type_strip(value->type);
 	if (type->kind == MT_TYPE_ARRAY || type->kind == MT_TYPE_FUNCTION) {
-		*is_true = value->place != MT_PLACE_MEMORY || value->address;
+		*is_true = value->lval != MT_LVAL_MEMORY || value->address;
 		return NULL;
 	}
 	if (type->kind == MT_TYPE_FLOAT) {

@@ -10,7 +10,7 @@
 static struct mt_error *find(struct mt_eval *eval, struct mt_value *value, const char *name,
 			     unsigned depth, bool *is_found, struct mt_value *out);
 
-/* What stands behind a member without a name, or a base. */
+/* The structure behind a member without a name, or a base. */
 static struct mt_error *find_inside(struct mt_eval *eval, struct mt_value *value,
 				    const struct mt_member *member, const char *name,
 				    unsigned depth, bool *is_found, struct mt_value *out)

@@ -136,13 +136,12 @@ static uint64_t string_length(struct examination *this, uint64_t address, uint64
 	return length;
 }
 
-/* What is examined of an array or a function is where it lies. */
-static bool is_its_place(const struct mt_value *value)
+/* Of an array or a function its own address is examined. */
+static bool is_its_address(const struct mt_value *value)
 {
 	enum mt_type_kind kind = mt_type_strip(value->type)->kind;
 
-	return kind == MT_TYPE_FUNCTION ||
-	       (kind == MT_TYPE_ARRAY && value->place == MT_PLACE_MEMORY);
+	return kind == MT_TYPE_FUNCTION || (kind == MT_TYPE_ARRAY && value->lval == MT_LVAL_MEMORY);
 }
 
 static struct mt_error *find_start(struct examination *this, const struct mt_expr_frame *frame,
@@ -162,7 +161,7 @@ static struct mt_error *find_start(struct examination *this, const struct mt_exp
 	error = mt_eval(this->eval, expr->root, &value);
 	if (!error)
 		error = mt_value_unreference(this->eval, &value);
-	if (!error && is_its_place(&value))
+	if (!error && is_its_address(&value))
 		address = value.address;
 	else if (!error)
 		error = mt_value_get(this->eval, &value, &address);

@@ -38,8 +38,8 @@ bool mt_expr_is_constant(const struct mt_expr *expr);
 bool mt_expr_needs_frame(const struct mt_expr *expr);
 /* At other instructions of the frame it has to be parsed anew: its names lie elsewhere there. */
 bool mt_expr_is_bound(const struct mt_expr *expr);
-/* What lies where EXPR does now, as an expression that means the same everywhere: "* (int *) 0x10".
- * Errors: those of mt_expr_evaluate(); USAGE (it does not lie in memory). */
+/* The object where EXPR lies now, as an expression that means the same everywhere: "* (int *)
+ * 0x10". Errors: those of mt_expr_evaluate(); USAGE (it does not lie in memory). */
 struct mt_error *mt_expr_locate(struct mt_expr *expr, const struct mt_expr_frame *frame,
 				struct mt_str *out);
 /* A condition: the fast way, without a value of its own. */
@@ -104,9 +104,9 @@ struct mt_expr_given {
 		uint8_t bytes[8];
 	} parts[2];
 };
-/* What EXPR is in FRAME, as the function at an address within it returns that; nothing of one that
- * returns nothing.  Errors: those of mt_expr_evaluate(); USAGE (the function's type is not known,
- * and EXPR is no cast); UNSUPPORTED (it is returned in memory, or by the x87). */
+/* The value of EXPR in FRAME, as the function at an address within it returns that; nothing of one
+ * that returns nothing.  Errors: those of mt_expr_evaluate(); USAGE (the function's type is not
+ * known, and EXPR is no cast); UNSUPPORTED (it is returned in memory, or by the x87). */
 struct mt_error *mt_expr_give(struct mt_expr *expr, uint64_t function,
 			      const struct mt_expr_frame *frame, struct mt_expr_given *out);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a function is made to return: put where its caller looks for that (System V ABI for AMD64,
- * section 3.2.3). */
+/* The value that a function is made to return, put where its caller expects it (System V ABI for
+ * AMD64, section 3.2.3). */
 #include "expr/node.h"
 #include "space/unwind.h"
 
@@ -55,7 +55,8 @@ static struct mt_error *place(struct mt_eval *eval, struct mt_value *value,
 	mt_try(mt_value_need(eval, value));
 	for (size_t i = 0; i < count && i * 8 < size; i++)
 		put(out,
-		    is_sse[i] ? MT_EXPR_XMM0 + floats++ : (unsigned)MT_REGISTER_RAX + integers++,
+		    is_sse[i] ? MT_REGISTER_XMM0 + floats++
+			      : (unsigned)MT_REGISTER_RAX + integers++,
 		    mt_value_bytes(value) + i * 8, size - i * 8);
 	return NULL;
 }

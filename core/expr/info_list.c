@@ -43,7 +43,7 @@ static void add(struct list *list, struct entry entry)
 
 /* ---- What DWARF defines ---- */
 
-/* "d.c": as the compiler was given it, where it was told so with its directory. */
+/* "d.c": as it was given to the compiler, where that was with its directory. */
 static const char *file_of(Dwarf_Die *die)
 {
 	const char *path = dwarf_decl_file(die), *directory = NULL;

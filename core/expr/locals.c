@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A frame's variables, block by block, in the order in which GDB tells them. */
+/* A frame's variables, block by block, in the order in which GDB shows them. */
 #include "expr/node.h"
 
 #include <ctype.h>
@@ -57,7 +57,7 @@ static void print_variable(struct frame_walk *walk, Dwarf_Die *die)
 	mt_str_append(walk->out, "\n");
 }
 
-/* GDB keeps the names of a block that is no function in a table of hashes, and tells them in its
+/* GDB keeps the names of a block that is no function in a table of hashes, and shows them in its
  * order: by search_name_hash() of its dictionary.  Of names that share a place the first declared
  * comes first. */
 static unsigned hash_of(const char *name, bool is_cxx)

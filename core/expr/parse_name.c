@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What names stand for: variables, functions, enumerators, registers, convenience variables, the
- * history of values. */
+/* The things that names stand for: variables, functions, enumerators, registers, convenience
+ * variables, the history of values. */
 #include "expr/node.h"
 
 #include <ctype.h>

@@ -221,7 +221,7 @@ static struct mt_error *read_parameters(struct mt_parser *parser, struct mt_type
 	return error;
 }
 
-/* What stands behind: [3], (int).  Arrays of arrays are read from the left. */
+/* The suffixes: [3], (int).  Arrays of arrays are read from the left. */
 static struct mt_error *read_suffix(struct mt_parser *parser, struct mt_type **type)
 {
 	uint64_t count = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a watchpoint has to know of its expression: which memory its value comes from, and where it
- * means anything.
+/* The facts that a watchpoint needs of its expression: which memory its value comes from, and where
+ * it means anything.
  *
  * Values are read when they are needed, so that what was read is just what the value depends on: of
  * `p->next` that is p and the member, and nothing else of *p. */
@@ -113,7 +113,7 @@ struct mt_error *mt_expr_locate(struct mt_expr *expr, const struct mt_expr_frame
 	struct mt_value *value = NULL;
 	struct mt_error *error = mt_expr_evaluate(expr, frame, &value);
 
-	if (!error && value->place != MT_PLACE_MEMORY)
+	if (!error && value->lval != MT_LVAL_MEMORY)
 		error = mt_error_new(MT_ERROR_USAGE,
 				     "Attempt to take address of value not located in memory.");
 	if (!error && value->bit_size)

@@ -17,7 +17,7 @@ static void print_error(struct mt_print *print, struct mt_error *error)
 	mt_error_destroy(error);
 }
 
-/* The table pointer is told with the table's name alone. */
+/* The table pointer is shown as the table's name alone. */
 static void print_vtable(struct mt_print *print, struct mt_value *value)
 {
 	uint64_t bits = 0;
@@ -39,7 +39,7 @@ static void print_member_value(struct mt_print *print, const struct mt_member *m
 		mt_print_value(print, value);
 }
 
-/* Statics that hold themselves would be told for ever. */
+/* Statics that hold themselves would be shown forever. */
 static bool is_static_seen(const struct mt_print *print, uint64_t address)
 {
 	for (size_t i = 0; i < print->static_count; i++)

@@ -8,8 +8,8 @@
 /* "/3xw" behind a command's name. */
 struct mt_expr_format {
 	char letter;   /* x d u o t c a f s z i; 0: by the type */
-	char size;     /* b h w g; 0: not told */
-	int32_t count; /* 1 when not told; negative: backward (x) */
+	char size;     /* b h w g; 0: not given */
+	int32_t count; /* 1 when not given; negative: backward (x) */
 	bool raw;      /* /r */
 };
 /* TEXT: behind the '/', up to a space or its end; *REST: where it ended.
@@ -32,10 +32,10 @@ struct mt_print {
 	uint32_t depth;
 	uint64_t printed; /* elements, against settings->elements */
 	unsigned in_reference;
-	size_t static_count; /* static members that were told already, by address */
+	size_t static_count; /* static members that were shown already, by address */
 	uint64_t statics[MT_PRINT_STATICS];
 	bool is_base;         /* what is printed next is a base of what is around it */
-	size_t virtual_count; /* virtual bases of one object, told already */
+	size_t virtual_count; /* virtual bases of one object, shown already */
 	const struct mt_type *virtuals[MT_PRINT_STATICS];
 	bool is_summary; /* arguments of a frame: structures are "..." */
 };

@@ -8,7 +8,7 @@
 
 static const char *const text_names[] = {"wchar_t", "char16_t", "char32_t"};
 
-/* Characters are told by their size, or by the name of any typedef on the way. */
+/* Characters are recognized by their size, or by the name of any typedef on the way. */
 bool mt_type_is_text(struct mt_type *element)
 {
 	struct mt_type *type = element;
@@ -72,7 +72,7 @@ static void print_integer(const struct mt_type *type, uint64_t bits, struct mt_s
 		mt_str_appendf(out, "%llu", (unsigned long long)bits);
 }
 
-/* Infinite, or no number at all: its fraction is told. */
+/* Infinite, or no number at all: its fraction is shown. */
 static bool print_special(long double number, uint64_t fraction, bool negative, struct mt_str *out)
 {
 	if (isinf(number)) {

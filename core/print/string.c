@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Strings and arrays: quotes, repeats, limits.  A run of more than settings->repeats elements is
- * told once, and counts as that many against settings->elements. */
+ * shown once, and counts as that many against settings->elements. */
 #include "print/print.h"
 
 #include <inttypes.h>
@@ -221,7 +221,7 @@ void mt_print_array(struct mt_print *print, struct mt_value *value)
 		/* Of unknown length: like a pointer to the first. */
 		struct mt_value pointer;
 
-		if (value->place == MT_PLACE_MEMORY && mt_type_pointer_to(element)) {
+		if (value->lval == MT_LVAL_MEMORY && mt_type_pointer_to(element)) {
 			pointer = mt_value_integer(mt_type_pointer_to(element), value->address);
 			mt_print_scalar(print, &pointer);
 		} else {

@@ -2,7 +2,7 @@
 /* Probes of <sys/sdt.h> that the program itself has are marks: "provider:name(1, -5)". */
 #include "elf/probe.h"
 #include "session/private.h"
-#include "values/registers.h"
+#include "x86/registers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,18 +66,6 @@ struct mt_error *mt_session_find_probes(struct mt_session *session,
 	return NULL;
 }
 
-/* By DWARF's numbers. */
-static uint64_t value_of(const struct user_regs_struct *registers, unsigned number)
-{
-	const uint64_t values[] = {registers->rax, registers->rdx, registers->rcx, registers->rbx,
-				   registers->rsi, registers->rdi, registers->rbp, registers->rsp,
-				   registers->r8,  registers->r9,  registers->r10, registers->r11,
-				   registers->r12, registers->r13, registers->r14, registers->r15,
-				   registers->rip};
-
-	return number < sizeof(values) / sizeof(*values) ? values[number] : 0;
-}
-
 /* "%edi" at the beginning of TEXT, which is moved on. */
 static bool take_register(const char **text, const struct user_regs_struct *registers,
 			  uint64_t *value)
@@ -93,7 +81,11 @@ static bool take_register(const char **text, const struct user_regs_struct *regi
 	const struct mt_register_name *known = mt_register_named(name);
 	if (!known || known->size > sizeof(*value))
 		return false;
-	*value = value_of(registers, known->number) >> (known->offset * 8);
+	int offset = mt_register_offset(known->number);
+	*value = 0;
+	if (offset >= 0)
+		memcpy(value, (const char *)registers + offset + known->offset,
+		       sizeof(*value) - known->offset);
 	*text = begin + length;
 	return true;
 }

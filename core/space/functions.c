@@ -27,7 +27,7 @@ static struct mt_text_symbols *add_table(struct mt_space *space)
 	return table;
 }
 
-/* As perf does it: nobody else is to tell us what our functions are called. */
+/* As perf does it: the names of our functions come from nobody else. */
 static bool is_trusted(const char *path)
 {
 	struct stat status;
@@ -90,7 +90,7 @@ static const struct mt_function *find_in_image(struct mt_space *space, struct mt
 	image->symbol_count = index->count;
 	size_t behind = mt_symbol_index_search(index, address - bias);
 	if (behind && address - bias < index->symbols[behind - 1].end)
-		return mt_pool_image_function(space->pool, image, behind - 1);
+		return mt_space_pool_image_function(space->pool, image, behind - 1);
 	narrow(hole, behind ? index->symbols[behind - 1].end + bias : 0,
 	       behind < index->count ? index->symbols[behind].start + bias : UINT64_MAX);
 	return NULL;
@@ -102,7 +102,7 @@ static const struct mt_function *find_in_text(struct mt_space *space, struct mt_
 	size_t behind = mt_text_symbols_search(table, address);
 
 	if (behind && address < table->items[behind - 1].end)
-		return mt_pool_text_function(space->pool, &table->items[behind - 1]);
+		return mt_space_pool_text_function(space->pool, &table->items[behind - 1]);
 	narrow(hole, behind ? table->items[behind - 1].end : 0,
 	       behind < table->count ? table->items[behind].start : UINT64_MAX);
 	return NULL;
@@ -140,7 +140,7 @@ static const struct mt_function *find_hole(struct mt_space *space,
 		snprintf(name, sizeof(name), "[anon]");
 	else
 		snprintf(name, sizeof(name), "[%s]", mt_path_name(path));
-	return mt_pool_hole(space->pool, hole, name);
+	return mt_space_pool_hole(space->pool, hole, name);
 }
 
 static const struct mt_function *find(struct mt_space *space, struct mt_space_entry *entry,

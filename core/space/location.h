@@ -17,7 +17,7 @@ struct mt_location {
 	uint64_t
 	    address;    /* of the process: where a breakpoint goes, behind the prologue if asked */
 	uint64_t entry; /* of the function; 0: not known */
-	/* As people are told it: of a LINE that one, of an inlined call its line.  file NULL: not
+	/* As it is shown: of a LINE that one, of an inlined call its line.  file NULL: not
 	 * known. */
 	struct mt_source source;
 	const char *function; /* its name, as people write it; NULL: none.  Lives as long as the

@@ -24,7 +24,7 @@ static void append_address(struct mt_space *space, const struct mt_location_opti
 	mt_str_append(out, ">");
 }
 
-/* As the compiler was told it. */
+/* As it was given to the compiler. */
 static const char *shown_name(const struct mt_location *location, const char *file,
 			      uint64_t address)
 {

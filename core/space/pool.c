@@ -53,7 +53,7 @@ void mt_space_pool_destroy(struct mt_space_pool *pool)
 		free(image->functions);
 		free(image);
 	}
-	for (struct mt_pool_file *file = pool->files; file; file = file->hh.next)
+	for (struct mt_space_pool_file *file = pool->files; file; file = file->hh.next)
 		release(file->objfile);
 	for (size_t i = 0; i < pool->guests.count; i++)
 		release(pool->guests.items[i]);
@@ -74,9 +74,9 @@ uint32_t mt_space_pool_function_count(const struct mt_space_pool *pool)
 	return pool->function_count;
 }
 
-const char *mt_pool_text(struct mt_space_pool *pool, const char *text)
+const char *mt_space_pool_text(struct mt_space_pool *pool, const char *text)
 {
-	struct mt_pool_text *known;
+	struct mt_space_pool_text *known;
 	size_t length = strlen(text);
 
 	HASH_FIND(hh, pool->texts, text, length, known);
@@ -90,7 +90,7 @@ const char *mt_pool_text(struct mt_space_pool *pool, const char *text)
 	return known->hh.tbl ? known->text : NULL;
 }
 
-static bool open_file(struct mt_space_pool *pool, struct mt_pool_file *file, const char *path,
+static bool open_file(struct mt_space_pool *pool, struct mt_space_pool_file *file, const char *path,
 		      const struct mt_build_id *wanted)
 {
 	mt_auto(mt_error) struct mt_error *error =
@@ -101,15 +101,15 @@ static bool open_file(struct mt_space_pool *pool, struct mt_pool_file *file, con
 		return true;
 	}
 	mt_log(&pool->log, MT_LOG_DEBUG, "%s", mt_error_message(error));
-	file->problem = mt_pool_text(pool, mt_error_message(error));
+	file->problem = mt_space_pool_text(pool, mt_error_message(error));
 	return file->problem != NULL;
 }
 
-const struct mt_pool_file *mt_pool_file(struct mt_space_pool *pool, const char *path,
-					const struct mt_build_id *wanted)
+const struct mt_space_pool_file *mt_space_pool_file(struct mt_space_pool *pool, const char *path,
+						    const struct mt_build_id *wanted)
 {
 	mt_auto(mt_str) struct mt_str key = {0};
-	struct mt_pool_file *file;
+	struct mt_space_pool_file *file;
 	char hex[41];
 
 	mt_build_id_format(wanted, hex);
@@ -130,7 +130,7 @@ const struct mt_pool_file *mt_pool_file(struct mt_space_pool *pool, const char *
 	return NULL;
 }
 
-struct mt_error *mt_pool_adopt(struct mt_space_pool *pool, struct mt_objfile *objfile)
+struct mt_error *mt_space_pool_adopt(struct mt_space_pool *pool, struct mt_objfile *objfile)
 {
 	mt_array_each (known, &pool->guests)
 		if (*known == objfile)
@@ -141,8 +141,8 @@ struct mt_error *mt_pool_adopt(struct mt_space_pool *pool, struct mt_objfile *ob
 	return NULL;
 }
 
-struct mt_image *mt_pool_image(struct mt_space_pool *pool, struct mt_objfile *objfile,
-			       uint64_t bias)
+struct mt_image *mt_space_pool_image(struct mt_space_pool *pool, struct mt_objfile *objfile,
+				     uint64_t bias)
 {
 	struct mt_image *image = calloc(1, sizeof(*image)), *known;
 
@@ -189,8 +189,8 @@ static const struct mt_function *make_image_function(struct mt_space_pool *pool,
 	return function;
 }
 
-const struct mt_function *mt_pool_image_function(struct mt_space_pool *pool, struct mt_image *image,
-						 size_t symbol)
+const struct mt_function *mt_space_pool_image_function(struct mt_space_pool *pool,
+						       struct mt_image *image, size_t symbol)
 {
 	if (!image->functions)
 		image->functions = calloc(image->symbol_count, sizeof(*image->functions));
@@ -202,8 +202,8 @@ const struct mt_function *mt_pool_image_function(struct mt_space_pool *pool, str
 	return image->functions[symbol];
 }
 
-const struct mt_function *mt_pool_text_function(struct mt_space_pool *pool,
-						struct mt_text_symbol *symbol)
+const struct mt_function *mt_space_pool_text_function(struct mt_space_pool *pool,
+						      struct mt_text_symbol *symbol)
 {
 	if (symbol->function)
 		return symbol->function;
@@ -219,8 +219,8 @@ const struct mt_function *mt_pool_text_function(struct mt_space_pool *pool,
 	return function;
 }
 
-const struct mt_function *mt_pool_hole(struct mt_space_pool *pool, const struct mt_hole_key *key,
-				       const char *name)
+const struct mt_function *mt_space_pool_hole(struct mt_space_pool *pool,
+					     const struct mt_hole_key *key, const char *name)
 {
 	struct mt_hole *hole;
 
@@ -228,7 +228,7 @@ const struct mt_function *mt_pool_hole(struct mt_space_pool *pool, const struct 
 	if (hole)
 		return hole->function;
 	hole = mt_arena_zalloc(&pool->arena, sizeof(*hole));
-	const char *text = mt_pool_text(pool, name);
+	const char *text = mt_space_pool_text(pool, name);
 	struct mt_function *function = hole && text ? new_function(pool) : NULL;
 	if (!function)
 		return NULL;

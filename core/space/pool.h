@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the spaces of a pool share: open files, and every function that was ever asked for. */
+/* Shared by the spaces of a pool: open files, and every function that was ever asked for. */
 #ifndef MT_SPACE_POOL_H
 #define MT_SPACE_POOL_H
 
@@ -10,13 +10,13 @@
 #include <uthash.h>
 
 /* A text, once. */
-struct mt_pool_text {
+struct mt_space_pool_text {
 	UT_hash_handle hh;
 	char text[];
 };
 
 /* A file that was asked for: open, or why not. */
-struct mt_pool_file {
+struct mt_space_pool_file {
 	const char *key; /* path and build id */
 	struct mt_objfile *objfile;
 	const char *problem;
@@ -52,8 +52,8 @@ struct mt_space_pool {
 	char *sysroot;
 	struct mt_arena arena;
 	uint32_t function_count;
-	struct mt_pool_text *texts;
-	struct mt_pool_file *files;
+	struct mt_space_pool_text *texts;
+	struct mt_space_pool_file *files;
 	struct mt_image *images;
 	struct mt_hole *holes;
 	struct mt_text_symbols *tables;
@@ -66,19 +66,19 @@ struct mt_space_pool {
 };
 
 /* All of these return NULL without memory. */
-const char *mt_pool_text(struct mt_space_pool *pool, const char *text);
+const char *mt_space_pool_text(struct mt_space_pool *pool, const char *text);
 /* `wanted` may be empty. */
-const struct mt_pool_file *mt_pool_file(struct mt_space_pool *pool, const char *path,
-					const struct mt_build_id *wanted);
+const struct mt_space_pool_file *mt_space_pool_file(struct mt_space_pool *pool, const char *path,
+						    const struct mt_build_id *wanted);
 /* Keep a reference until the end. */
-struct mt_error *mt_pool_adopt(struct mt_space_pool *pool, struct mt_objfile *objfile);
-struct mt_image *mt_pool_image(struct mt_space_pool *pool, struct mt_objfile *objfile,
-			       uint64_t bias);
-const struct mt_function *mt_pool_image_function(struct mt_space_pool *pool, struct mt_image *image,
-						 size_t symbol);
-const struct mt_function *mt_pool_text_function(struct mt_space_pool *pool,
-						struct mt_text_symbol *symbol);
-const struct mt_function *mt_pool_hole(struct mt_space_pool *pool, const struct mt_hole_key *key,
-				       const char *name);
+struct mt_error *mt_space_pool_adopt(struct mt_space_pool *pool, struct mt_objfile *objfile);
+struct mt_image *mt_space_pool_image(struct mt_space_pool *pool, struct mt_objfile *objfile,
+				     uint64_t bias);
+const struct mt_function *mt_space_pool_image_function(struct mt_space_pool *pool,
+						       struct mt_image *image, size_t symbol);
+const struct mt_function *mt_space_pool_text_function(struct mt_space_pool *pool,
+						      struct mt_text_symbol *symbol);
+const struct mt_function *mt_space_pool_hole(struct mt_space_pool *pool,
+					     const struct mt_hole_key *key, const char *name);
 
 #endif

@@ -96,7 +96,7 @@ static void insert(struct mt_space *space, const struct mt_space_entry *added)
 static struct mt_error *set_problem(struct mt_space *space, struct mt_space_entry *entry,
 				    const char *problem)
 {
-	entry->mapping.problem = mt_pool_text(space->pool, problem);
+	entry->mapping.problem = mt_space_pool_text(space->pool, problem);
 	return entry->mapping.problem ? NULL : mt_error_no_memory();
 }
 
@@ -128,7 +128,7 @@ static struct mt_error *set_objfile(struct mt_space *space, struct mt_space_entr
 	entry->mapping.objfile = objfile;
 	entry->mapping.build_id = *mt_objfile_build_id(objfile);
 	entry->mapping.bias = entry->mapping.start - address;
-	entry->image = mt_pool_image(space->pool, objfile, entry->mapping.bias);
+	entry->image = mt_space_pool_image(space->pool, objfile, entry->mapping.bias);
 	return entry->image ? NULL : mt_error_no_memory();
 }
 
@@ -200,7 +200,8 @@ static struct mt_error *open_entry(struct mt_space *space, struct mt_space_entry
 	const char *path = path_to_open(space, mapping, buffer, sizeof(buffer), &problem);
 	if (!path)
 		return set_problem(space, entry, problem);
-	const struct mt_pool_file *file = mt_pool_file(space->pool, path, &mapping->build_id);
+	const struct mt_space_pool_file *file =
+	    mt_space_pool_file(space->pool, path, &mapping->build_id);
 	if (!file)
 		return mt_error_no_memory();
 	if (file->objfile)
@@ -222,7 +223,7 @@ static struct mt_error *begin_entry(struct mt_space *space, const struct mt_mapp
 		    .start = mapping->start,
 		    .end = mapping->end,
 		    .offset = mapping->offset,
-		    .path = mt_pool_text(space->pool, mapping->path ? mapping->path : ""),
+		    .path = mt_space_pool_text(space->pool, mapping->path ? mapping->path : ""),
 		    .build_id = mapping->build_id,
 		},
 	};
@@ -249,7 +250,7 @@ struct mt_error *mt_space_add_objfile(struct mt_space *space, const struct mt_ma
 	if (mapping->start >= mapping->end)
 		return NULL;
 	mt_try(begin_entry(space, mapping, &entry));
-	mt_try(mt_pool_adopt(space->pool, objfile));
+	mt_try(mt_space_pool_adopt(space->pool, objfile));
 	mt_try(set_objfile(space, &entry, objfile));
 	insert(space, &entry);
 	return NULL;

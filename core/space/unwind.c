@@ -12,12 +12,12 @@
 
 struct mt_registers mt_registers_of(const struct user_regs_struct *user)
 {
-	return (struct mt_registers){
-	    .values = {user->rax, user->rdx, user->rcx, user->rbx, user->rsi, user->rdi, user->rbp,
-		       user->rsp, user->r8, user->r9, user->r10, user->r11, user->r12, user->r13,
-		       user->r14, user->r15, user->rip},
-	    .known = (1u << MT_REGISTER_COUNT) - 1,
-	};
+	struct mt_registers registers = {.known = (1u << MT_REGISTER_COUNT) - 1};
+
+	for (unsigned i = 0; i < MT_REGISTER_COUNT; i++)
+		memcpy(&registers.values[i], (const char *)user + mt_register_offset(i),
+		       sizeof(uint64_t));
+	return registers;
 }
 
 /* Frames lie upwards of one another, so what is read ahead is wanted next. */
@@ -122,7 +122,7 @@ static enum mt_unwind_step step(struct mt_unwinder *unwinder, struct mt_register
 		   : MT_STEP_NO_RULE;
 }
 
-/* What was interrupted may be anywhere, but a caller lies above. */
+/* An interrupted frame may be anywhere, but a caller lies above. */
 static enum mt_unwind_end judge(struct mt_unwinder *unwinder, const struct mt_unwind_frame *frame,
 				const struct mt_registers *caller)
 {

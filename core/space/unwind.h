@@ -16,24 +16,9 @@
 #define MT_SPACE_UNWIND_H
 
 #include "space/space.h"
+#include "x86/registers.h"
 
-#include <sys/user.h>
-
-/* As DWARF numbers them (System V ABI for AMD64, figure 3.36); the last is the program counter. */
-enum {
-	MT_REGISTER_RAX,
-	MT_REGISTER_RDX,
-	MT_REGISTER_RCX,
-	MT_REGISTER_RBX,
-	MT_REGISTER_RSI,
-	MT_REGISTER_RDI,
-	MT_REGISTER_RBP,
-	MT_REGISTER_RSP,
-	MT_REGISTER_R8,
-	MT_REGISTER_RIP = 16,
-	MT_REGISTER_COUNT
-};
-
+/* Those of a frame: to the program counter. */
 struct mt_registers {
 	uint64_t values[MT_REGISTER_COUNT];
 	uint32_t known; /* a bit each */

@@ -65,7 +65,7 @@ static Dwarf_Frame *rules_at(struct mt_objfile *objfile, uint64_t address)
 	return other && dwarf_cfi_addrframe(other, address, &rules) == 0 ? rules : NULL;
 }
 
-/* What rules are computed over. */
+/* The input of a rule. */
 struct input {
 	struct mt_unwinder *unwinder;
 	const uint64_t *cfa; /* NULL: it is just what is asked for */
@@ -96,7 +96,7 @@ static struct mt_error *get_cfa(void *context, uint64_t *cfa)
 	const struct input *input = context;
 
 	if (!input->cfa)
-		return mt_location_garbled();
+		return mt_machine_garbled();
 	*cfa = *input->cfa;
 	return NULL;
 }
@@ -112,10 +112,10 @@ static bool follow(struct mt_unwinder *unwinder, const uint64_t *cfa, const Dwar
 		   size_t count, struct mt_piece *out)
 {
 	struct input input = {unwinder, cfa};
-	struct mt_location_program program = {
+	struct mt_machine_program program = {
 	    .ops = &machine_ops, .context = &input, .operations = operations, .count = count};
 	struct mt_pieces pieces;
-	struct mt_error *error = mt_location_run(&program, &pieces);
+	struct mt_error *error = mt_machine_run(&program, &pieces);
 
 	mt_error_destroy(error);
 	if (error || pieces.count != 1)

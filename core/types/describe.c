@@ -20,7 +20,7 @@ static const char *keyword(const struct mt_type *type)
 	return type->kind == MT_TYPE_UNION ? "union" : type->is_class ? "class" : "struct";
 }
 
-/* A member whose type has no name is told with its body. */
+/* A member whose type has no name is shown with its body. */
 static void member_type(struct mt_type *type, const char *name, unsigned level, struct mt_str *out)
 {
 	struct mt_type *innermost = mt_type_innermost(type);
@@ -47,8 +47,8 @@ static void field(const struct mt_member *member, unsigned level, struct mt_str 
 }
 
 struct access_state {
-	uint8_t now; /* 0: no label was told yet */
-	bool told;   /* members need labels */
+	uint8_t now; /* 0: no label was shown yet */
+	bool labels; /* members need them */
 };
 
 static void label(struct access_state *state, uint8_t access, unsigned level, struct mt_str *out)
@@ -189,7 +189,7 @@ static void inner_types(struct mt_type *type, struct access_state *state, bool a
 		if (!any && any_before)
 			mt_str_append(out, "\n");
 		any = true;
-		if (state->told)
+		if (state->labels)
 			label(state, access_of(type, &child), level, out);
 		indent(level + 1, out);
 		mt_str_append(out, "typedef ");
@@ -229,7 +229,7 @@ static void fields(struct mt_type *type, struct access_state *state, unsigned le
 
 		if (member->kind == MT_MEMBER_BASE || member->is_artificial)
 			continue;
-		if (state->told)
+		if (state->labels)
 			label(state, member->access, level, out);
 		field(member, level + 1, out);
 	}
@@ -244,7 +244,7 @@ static bool has_children(struct mt_type *type)
 
 static void structure(struct mt_type *type, unsigned level, struct mt_str *out)
 {
-	struct access_state state = {.told = needs_labels(type)};
+	struct access_state state = {.labels = needs_labels(type)};
 	struct mt_type *outer = type->program->described;
 	size_t before;
 

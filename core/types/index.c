@@ -75,7 +75,7 @@ static void note_scope(struct walk *walk, Dwarf_Die *die, const char *scope)
 	HASH_ADD_PTR(walk->index->scopes, die, known);
 }
 
-/* What a DIE is called as a scope; NULL: it is none. */
+/* The name of a DIE as a scope; NULL: it is none. */
 static const char *scope_name(struct walk *walk, Dwarf_Die *die, const char *scope, int tag)
 {
 	const char *name = text_of(die, DW_AT_name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a type consists of: members and base classes, parameters, enumerators. */
+/* The parts of a type: members and base classes, parameters, enumerators. */
 #include "types/program.h"
 
 #include <dwarf.h>

@@ -41,7 +41,7 @@ void mt_type_qualifiers(const struct mt_type *type, bool space_before, bool spac
 
 static bool is_derived(const struct mt_type *type)
 {
-	/* What the linker alone knows. */
+	/* The linker alone knows them. */
 	if (type->kind == MT_TYPE_FUNCTION && type->name)
 		return false;
 	return type->kind == MT_TYPE_POINTER || type->kind == MT_TYPE_ARRAY ||

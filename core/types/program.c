@@ -122,7 +122,7 @@ static enum mt_language language_at(struct mt_module *module, uint64_t file_addr
 	const struct mt_dwarf *dwarf = mt_dwarf(module->objfile);
 	struct mt_unit *unit = dwarf ? mt_dwarf_unit_at(dwarf, file_address) : NULL;
 
-	/* What a compiler made up belongs to no unit: Rust's `main`. */
+	/* Code that a compiler made up belongs to no unit: Rust's `main`. */
 	if (!unit && dwarf && dwarf->unit_count &&
 	    mt_unit_language(&dwarf->units[0].die) == MT_LANGUAGE_RUST)
 		return MT_LANGUAGE_RUST;

@@ -77,7 +77,7 @@ struct mt_known_type {
 	UT_hash_handle hh;
 };
 
-/* What is known of a program's types and names, with convenience variables ($x) and the history of
+/* A program's types and names, with convenience variables ($x) and the history of
  * values ($1, $$). */
 struct mt_expr_program {
 	struct mt_space *space;

@@ -13,7 +13,7 @@ static bool holds_functions(int tag)
 }
 
 /* The child with the address: a block, or (within unit and namespaces) a function.  An assembler
- * tells of one for each name that the code has, and the last one counts, as for GDB. */
+ * describes one for each name that the code has, and the last one counts, as for GDB. */
 static bool find_child(Dwarf_Die *parent, uint64_t pc, unsigned depth, Dwarf_Die *out)
 {
 	Dwarf_Die child;

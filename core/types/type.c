@@ -320,10 +320,10 @@ static Dwarf_Die in_type_unit(Dwarf_Die *die)
 	return *die;
 }
 
-struct mt_type *mt_type_of_die(struct mt_module *module, Dwarf_Die *told)
+struct mt_type *mt_type_of_die(struct mt_module *module, Dwarf_Die *given)
 {
 	struct mt_expr_program *program = module->program;
-	Dwarf_Die found = in_type_unit(told), *die = &found;
+	Dwarf_Die found = in_type_unit(given), *die = &found;
 	struct mt_known_type *known;
 	struct mt_type *type;
 

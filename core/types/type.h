@@ -47,7 +47,7 @@ struct mt_member {
 	uint8_t bit_size;    /* 0: no bit field */
 	uint8_t kind;        /* enum mt_member_kind */
 	uint8_t access;      /* DW_ACCESS_… */
-	bool is_virtual;     /* a base whose place the vtable tells */
+	bool is_virtual;     /* a base whose offset is in the vtable */
 	bool is_artificial;  /* _vptr.Base */
 	uint8_t is_constant; /* static, with DW_AT_const_value */
 	Dwarf_Die die;
@@ -156,7 +156,7 @@ struct mt_error *mt_type_init_builtins(struct mt_expr_program *program);
 struct mt_type *mt_type_of_die(struct mt_module *module, Dwarf_Die *die);
 /* The type of what a DIE describes (DW_AT_type): void where there is none. */
 struct mt_type *mt_type_of(struct mt_module *module, Dwarf_Die *die);
-/* What it points to, consists of, returns, stands for.  Never NULL. */
+/* The type that it points to, consists of, returns or stands for.  Never NULL. */
 struct mt_type *mt_type_target(struct mt_type *type);
 /* MEMBER_POINTER: the class. */
 struct mt_type *mt_type_containing(struct mt_type *type);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Values at a function's entry, which the caller's call site tells (DWARF 5, sections 3.4 and
+/* Values at a function's entry, which the caller's call site gives (DWARF 5, sections 3.4 and
  * 2.5.1.7): the register is overwritten long since, but what was put into it can be computed in the
  * caller's frame. */
 #include "values/call_site.h"
@@ -83,7 +83,7 @@ bool mt_call_site_find(Dwarf_Die *function, uint64_t pc, Dwarf_Die *out)
 	return find_in(function, pc, 0, out);
 }
 
-/* The registers of the caller's frame tell whom it called. */
+/* Which function it called follows from registers of the caller's frame. */
 static bool calls_computed(struct mt_eval *at_caller, const struct mt_variable *site,
 			   uint64_t function)
 {
@@ -95,7 +95,7 @@ static bool calls_computed(struct mt_eval *at_caller, const struct mt_variable *
 	if (!dwarf_attr(&die, DW_AT_call_target, &attribute) &&
 	    !dwarf_attr(&die, DW_AT_GNU_call_site_target, &attribute))
 		return false;
-	error = mt_location_attribute(at_caller, site, &attribute, &target);
+	error = mt_variable_attribute(at_caller, site, &attribute, &target);
 	mt_error_destroy(error);
 	return !error && target == function;
 }
@@ -147,7 +147,7 @@ struct mt_error *mt_call_site_register(struct mt_eval *eval, const struct mt_var
 	if (!calls(&at_caller, &parameter, entry) || mt_tail_calls_itself(eval->program, entry) ||
 	    !find_parameter(&site, number, &attribute))
 		return unknown();
-	return mt_location_attribute(&at_caller, &parameter, &attribute, value);
+	return mt_variable_attribute(&at_caller, &parameter, &attribute, value);
 }
 
 /* The register that a parameter came in: its location at the function's first instruction, where

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What DWARF tells of a call: whom it may call (DWARF 5, section 3.4). */
+/* Calls as DWARF describes them: which functions one may call (DWARF 5, section 3.4). */
 #ifndef MT_VALUES_CALL_SITE_H
 #define MT_VALUES_CALL_SITE_H
 
@@ -14,18 +14,18 @@ struct mt_call_targets {
 };
 
 /* call_site.c: the call of FUNCTION that returns to PC (of the file), and where one returns to.
- * False: DWARF tells of none. */
+ * False: DWARF has none. */
 bool mt_call_site_find(Dwarf_Die *function, uint64_t pc, Dwarf_Die *out);
 bool mt_call_site_pc(Dwarf_Die *site, uint64_t *pc);
 
 /* tail_calls.c: the functions that it calls; more than one where copies of a function were made.
  * False: nobody knows, or its registers do. */
 bool mt_call_site_targets(struct mt_module *module, Dwarf_Die *site, struct mt_call_targets *out);
-/* By a tail call, or several; or nobody knows.  What its caller told of registers is then not true
- * of it. */
+/* By a tail call, or several; or that is not known.  What its caller's call site says of registers
+ * is then not true of it. */
 bool mt_tail_calls_itself(struct mt_expr_program *program, uint64_t function);
 
-/* call_site.c: a register at the frame's entry, as the caller's call site tells.  */
+/* call_site.c: a register at the frame's entry, as the caller's call site gives it. */
 struct mt_error *mt_call_site_register(struct mt_eval *eval, const struct mt_variable *variable,
 				       unsigned number, uint64_t *value);
 /* The parameter's value at its function's entry, by DW_OP_entry_value's way.  */

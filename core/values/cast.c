@@ -69,7 +69,7 @@ static struct mt_error *cast_scalar(struct mt_eval *eval, struct mt_value *value
 		mt_try(mt_value_need(eval, value));
 		*out = *value;
 		out->type = type;
-		out->place = MT_PLACE_NONE;
+		out->lval = MT_LVAL_NONE;
 		return NULL;
 	}
 	mt_try(mt_value_get(eval, value, &bits));
@@ -95,15 +95,15 @@ struct mt_error *mt_value_cast(struct mt_eval *eval, struct mt_value *value, str
 		mt_try(mt_value_address(eval, value, &address));
 		memcpy(out, &address, sizeof(*out));
 		out->type = type;
-		if (value->place == MT_PLACE_MEMORY)
+		if (value->lval == MT_LVAL_MEMORY)
 			*out = mt_value_integer(
 			    type, adjust(value->type, mt_type_target(to), value->address));
 		return NULL;
 	}
 	mt_try(mt_value_unreference(eval, value));
 	from = mt_type_strip(value->type);
-	/* What the linker alone knows is taken as whatever it is said to be. */
-	if (from->kind == MT_TYPE_ERROR && value->place == MT_PLACE_MEMORY) {
+	/* A symbol that only the linker knows is taken as whatever type it is cast to. */
+	if (from->kind == MT_TYPE_ERROR && value->lval == MT_LVAL_MEMORY) {
 		*out = mt_value_at(type, value->address);
 		return NULL;
 	}
@@ -127,7 +127,7 @@ struct mt_error *mt_value_cast(struct mt_eval *eval, struct mt_value *value, str
 		}
 		if (base_offset(value->type, to, 0, &offset))
 			return mt_value_part(eval, value, type, offset, out);
-		if (value->place == MT_PLACE_MEMORY && base_offset(to, value->type, 0, &offset)) {
+		if (value->lval == MT_LVAL_MEMORY && base_offset(to, value->type, 0, &offset)) {
 			*out = mt_value_at(type, value->address - offset);
 			return NULL;
 		}
@@ -176,14 +176,14 @@ static struct mt_error *write_value(struct mt_eval *eval, struct mt_value *to,
 	const struct mt_expr_frame *frame = eval->frame;
 	uint64_t size = mt_type_size(with->type), bits;
 
-	switch (to->place) {
-	case MT_PLACE_MEMORY:
+	switch (to->lval) {
+	case MT_LVAL_MEMORY:
 		if (to->bit_size) {
 			mt_try(mt_value_get(eval, with, &bits));
 			return write_field(eval, to, bits);
 		}
 		return write_memory(eval, to->address, mt_value_bytes(with), size);
-	case MT_PLACE_REGISTER:
+	case MT_LVAL_REGISTER:
 		if (!frame->ops || !frame->ops->set_register)
 			return mt_error_new(MT_ERROR_UNSUPPORTED,
 					    "cannot write a register without a process");
@@ -199,12 +199,12 @@ struct mt_error *mt_value_assign(struct mt_eval *eval, struct mt_value *to, stru
 {
 	struct mt_value with;
 
-	if (to->place == MT_PLACE_CONVENIENCE) {
+	if (to->lval == MT_LVAL_CONVENIENCE) {
 		mt_try(mt_value_unreference(eval, from));
 		mt_try(mt_value_fetch(eval, from));
 		mt_try(mt_convenience_set(eval->program, to->convenience, from));
 		*out = *from;
-		out->place = MT_PLACE_CONVENIENCE;
+		out->lval = MT_LVAL_CONVENIENCE;
 		out->convenience = to->convenience;
 		return NULL;
 	}
@@ -216,12 +216,12 @@ struct mt_error *mt_value_assign(struct mt_eval *eval, struct mt_value *to, stru
 	if (!eval->no_side_effects)
 		mt_try(write_value(eval, to, &with));
 	*out = with;
-	out->place = to->place;
+	out->lval = to->lval;
 	out->address = to->address;
 	out->register_number = to->register_number;
 	out->bit_size = to->bit_size;
 	out->bit_offset = to->bit_offset;
-	if (to->bit_size && to->place == MT_PLACE_MEMORY && !eval->no_side_effects)
+	if (to->bit_size && to->lval == MT_LVAL_MEMORY && !eval->no_side_effects)
 		out->is_lazy = true;
 	return NULL;
 }

@@ -83,23 +83,23 @@ struct walk {
 	uint64_t stack;
 };
 
-static void take_stack(struct walk *walk, struct mt_type *type, struct mt_entry_place *out)
+static void take_stack(struct walk *walk, struct mt_type *type, struct mt_entry_location *out)
 {
 	uint64_t size = mt_type_size(type);
 	struct mt_type *stripped = mt_type_strip(type);
 
 	if (stripped->kind == MT_TYPE_FLOAT && size == 16)
 		walk->stack = (walk->stack - 8 + 15) / 16 * 16 + 8;
-	*out = (struct mt_entry_place){.stack = walk->stack};
+	*out = (struct mt_entry_location){.stack = walk->stack};
 	walk->stack += (size + 7) / 8 * 8;
 }
 
-static void take(struct walk *walk, struct mt_type *type, struct mt_entry_place *out)
+static void take(struct walk *walk, struct mt_type *type, struct mt_entry_location *out)
 {
 	bool is_sse[2];
 	size_t count = 0, floats = 0;
 
-	*out = (struct mt_entry_place){0};
+	*out = (struct mt_entry_location){0};
 	if (!mt_entry_classes(type, is_sse, &count)) {
 		take_stack(walk, type, out);
 		return;
@@ -113,7 +113,7 @@ static void take(struct walk *walk, struct mt_type *type, struct mt_entry_place 
 	}
 	out->piece_count = (uint8_t)count;
 	for (size_t i = 0; i < count; i++)
-		out->registers[i] = is_sse[i] ? (uint8_t)(MT_EXPR_XMM0 + walk->floats++)
+		out->registers[i] = is_sse[i] ? (uint8_t)(MT_REGISTER_XMM0 + walk->floats++)
 					      : integer_registers[walk->integers++];
 }
 
@@ -156,13 +156,13 @@ static bool returns_in_memory(struct mt_module *module, Dwarf_Die *function)
 	       (is_nontrivial(type) || !mt_entry_classes(type, is_sse, &count));
 }
 
-bool mt_entry_place(struct mt_module *module, Dwarf_Die *function, Dwarf_Die *parameter,
-		    struct mt_entry_place *out)
+bool mt_entry_location(struct mt_module *module, Dwarf_Die *function, Dwarf_Die *parameter,
+		       struct mt_entry_location *out)
 {
 	struct walk walk = {.integers = returns_in_memory(module, function), .stack = 8};
 	Dwarf_Die child, unit;
 
-	/* Go has an ABI of its own, of which its DWARF tells at the entry, too. */
+	/* Go has an ABI of its own, which its DWARF describes at the entry, too. */
 	if (dwarf_child(function, &child) || !dwarf_diecu(function, &unit, NULL, NULL) ||
 	    mt_unit_language(&unit) == MT_LANGUAGE_GO)
 		return false;
@@ -207,7 +207,7 @@ static struct mt_error *from_registers(struct mt_eval *eval, const uint8_t *regi
 			out->is_optimized_out = true;
 	}
 	if (count == 1) {
-		out->place = MT_PLACE_REGISTER;
+		out->lval = MT_LVAL_REGISTER;
 		out->register_number = registers[0];
 	}
 	return NULL;
@@ -216,7 +216,7 @@ static struct mt_error *from_registers(struct mt_eval *eval, const uint8_t *regi
 struct mt_error *mt_entry_value(struct mt_eval *eval, const struct mt_variable *variable,
 				struct mt_value *out)
 {
-	const struct mt_entry_place *place = &variable->entry;
+	const struct mt_entry_location *place = &variable->entry;
 	uint64_t address = 0;
 
 	*out = mt_value_zero(variable->type);
@@ -246,7 +246,7 @@ static struct mt_error *returned(struct mt_eval *eval, struct mt_type *type, str
 	*out = mt_value_zero(type);
 	if (stripped->kind == MT_TYPE_FLOAT && mt_type_size(stripped) == 16) {
 		mt_try(mt_value_room(eval, out, 16));
-		if (!get_register(eval, MT_EXPR_ST0, mt_value_bytes(out), 10))
+		if (!get_register(eval, MT_REGISTER_ST0, mt_value_bytes(out), 10))
 			return mt_value_optimized_out();
 		return NULL;
 	}
@@ -257,7 +257,7 @@ static struct mt_error *returned(struct mt_eval *eval, struct mt_type *type, str
 		return NULL;
 	}
 	for (size_t i = 0; i < count; i++)
-		registers[i] = is_sse[i] ? (uint8_t)(MT_EXPR_XMM0 + floats++)
+		registers[i] = is_sse[i] ? (uint8_t)(MT_REGISTER_XMM0 + floats++)
 					 : (uint8_t)(MT_REGISTER_RAX + integers++);
 	return from_registers(eval, registers, count, out);
 }

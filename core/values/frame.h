@@ -4,24 +4,7 @@
 #define MT_VALUES_FRAME_H
 
 #include "types/program.h"
-
-/* Registers by DWARF's numbers (System V ABI for AMD64, figure 3.36): 0 to 16 are those of
- * space/unwind.h; then these, and ours. */
-enum {
-	MT_EXPR_XMM0 = 17, /* 16 bytes each, to 32 */
-	MT_EXPR_ST0 = 33,  /* 10 bytes each, to 40 */
-	MT_EXPR_EFLAGS = 49,
-	MT_EXPR_ES,
-	MT_EXPR_CS,
-	MT_EXPR_SS,
-	MT_EXPR_DS,
-	MT_EXPR_FS,
-	MT_EXPR_GS,
-	MT_EXPR_FS_BASE = 58,
-	MT_EXPR_GS_BASE,
-	MT_EXPR_ORIG_RAX = 64,
-	MT_EXPR_MXCSR,
-};
+#include "x86/registers.h"
 
 struct mt_expr_frame;
 
@@ -31,8 +14,8 @@ struct mt_expr_ops {
 	size_t (*read)(void *context, uint64_t address, void *buffer, size_t size);
 	/* NULL: nothing can be written. */
 	struct mt_error *(*write)(void *context, uint64_t address, const void *bytes, size_t size);
-	/* A register as the selected frame has it: the first SIZE of its bytes.  False: it was not
-	 * saved. */
+	/* A register (MT_REGISTER_…) as the selected frame has it: the first SIZE of its bytes.
+	 * False: it was not saved. */
 	bool (*get_register)(void *context, unsigned number, void *bytes, size_t size);
 	/* NULL: cannot be written. */
 	struct mt_error *(*set_register)(void *context, unsigned number, const void *bytes,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The dynamic loader's list of what is loaded (link.h): its names are those that people know, where
- * the kernel tells which files they led to. */
+/* The dynamic loader's list of what is loaded (link.h): its names are those that people know; the
+ * kernel has the files that they led to. */
 #include "values/libraries.h"
 #include "elf/section.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where a variable is: DWARF's operations, run over a frame. */
+/* The location of a variable: DWARF's operations, run over a frame. */
 #include "values/call_site.h"
 #include "values/libraries.h"
 
@@ -60,21 +60,21 @@ static struct mt_error *get_frame_base(void *context, uint64_t *base)
 {
 	struct input *input = context;
 	const struct mt_variable *variable = input->variable;
-	struct mt_location_program program;
+	struct mt_machine_program program;
 	struct mt_error *error;
 
 	if (!variable->frame_base || input->eval->depth >= MOST_NESTING)
-		return mt_location_garbled();
+		return mt_machine_garbled();
 	if (variable->frame_base_count == 1 && variable->frame_base[0].atom == DW_OP_call_frame_cfa)
 		return get_cfa(context, base);
-	program = (struct mt_location_program){.ops = &machine_ops,
-					       .context = input,
-					       .operations = variable->frame_base,
-					       .count = variable->frame_base_count,
-					       .attribute = &variable->frame_base_attribute,
-					       .bias = variable->module->bias};
+	program = (struct mt_machine_program){.ops = &machine_ops,
+					      .context = input,
+					      .operations = variable->frame_base,
+					      .count = variable->frame_base_count,
+					      .attribute = &variable->frame_base_attribute,
+					      .bias = variable->module->bias};
 	input->eval->depth++;
-	error = mt_location_number(&program, base);
+	error = mt_machine_number(&program, base);
 	input->eval->depth--;
 	return error;
 }
@@ -88,32 +88,32 @@ static const struct mt_machine_ops machine_ops = {
     .get_entry_value = get_entry_value,
 };
 
-struct mt_error *mt_location_of(struct mt_eval *eval, const struct mt_variable *variable,
-				struct mt_pieces *out)
+struct mt_error *mt_variable_location(struct mt_eval *eval, const struct mt_variable *variable,
+				      struct mt_pieces *out)
 {
 	struct input input = {eval, variable};
-	struct mt_location_program program = {.ops = &machine_ops,
-					      .context = &input,
-					      .operations = variable->operations,
-					      .count = variable->count,
-					      .attribute = &variable->attribute,
-					      .bias = variable->module->bias};
+	struct mt_machine_program program = {.ops = &machine_ops,
+					     .context = &input,
+					     .operations = variable->operations,
+					     .count = variable->count,
+					     .attribute = &variable->attribute,
+					     .bias = variable->module->bias};
 
-	return mt_location_run(&program, out);
+	return mt_machine_run(&program, out);
 }
 
-struct mt_error *mt_location_attribute(struct mt_eval *eval, const struct mt_variable *variable,
+struct mt_error *mt_variable_attribute(struct mt_eval *eval, const struct mt_variable *variable,
 				       Dwarf_Attribute *attribute, uint64_t *number)
 {
 	struct input input = {eval, variable};
-	struct mt_location_program program = {.ops = &machine_ops,
-					      .context = &input,
-					      .attribute = attribute,
-					      .bias = variable->module->bias};
+	struct mt_machine_program program = {.ops = &machine_ops,
+					     .context = &input,
+					     .attribute = attribute,
+					     .bias = variable->module->bias};
 	Dwarf_Op *operations;
 
 	if (dwarf_getlocation(attribute, &operations, &program.count))
-		return mt_location_garbled();
+		return mt_machine_garbled();
 	program.operations = operations;
-	return mt_location_number(&program, number);
+	return mt_machine_number(&program, number);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a name means, in the order of the languages: the blocks from the inside out, what *this has,
- * the namespaces around the function, the file, everything else, and the linker's symbols. */
+/* The meaning of a name, in the order of the languages: the blocks from the inside out, what *this
+ * has, the namespaces around the function, the file, everything else, and the linker's symbols. */
 #include "values/lookup.h"
 
 #include <dwarf.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What names mean at a place in the code. */
+/* The meaning of names at an address in the code. */
 #ifndef MT_VALUES_LOOKUP_H
 #define MT_VALUES_LOOKUP_H
 

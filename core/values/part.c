@@ -21,7 +21,7 @@ struct mt_error *mt_value_part(struct mt_eval *eval, struct mt_value *value, str
 	whole = mt_type_size(value->type);
 	if (offset > whole || size > whole - offset) {
 		/* Beyond its end, which only memory has. */
-		if (value->place != MT_PLACE_MEMORY)
+		if (value->lval != MT_LVAL_MEMORY)
 			return mt_error_new(MT_ERROR_USAGE, "no such vector element");
 		*out = mt_value_at(type, value->address + offset);
 		return NULL;
@@ -98,7 +98,7 @@ struct mt_error *mt_value_member(struct mt_eval *eval, struct mt_value *value,
 		return NULL;
 	}
 	if (member->is_virtual) {
-		if (value->place != MT_PLACE_MEMORY)
+		if (value->lval != MT_LVAL_MEMORY)
 			return mt_error_new(MT_ERROR_UNSUPPORTED,
 					    "a virtual base that is not in memory");
 		mt_try(virtual_offset(eval, value, member, &offset));
@@ -115,7 +115,7 @@ struct mt_error *mt_value_element(struct mt_eval *eval, struct mt_value *value, 
 	struct mt_type *element = mt_type_target(array);
 	uint64_t offset = (uint64_t)(index - array->low) * mt_type_size(element);
 
-	if (value->place == MT_PLACE_MEMORY) {
+	if (value->lval == MT_LVAL_MEMORY) {
 		bool inside = index >= array->low && index - array->low < array->count;
 
 		if (!value->is_lazy && inside)
@@ -184,10 +184,10 @@ struct mt_error *mt_value_address(struct mt_eval *eval, struct mt_value *value,
 		mt_try(mt_value_need(eval, value));
 		*out = *value;
 		out->type = pointer;
-		out->place = MT_PLACE_NONE;
+		out->lval = MT_LVAL_NONE;
 		return pointer ? NULL : mt_error_no_memory();
 	}
-	if (value->place != MT_PLACE_MEMORY)
+	if (value->lval != MT_LVAL_MEMORY)
 		return mt_error_new(MT_ERROR_USAGE,
 				    "Attempt to take address of value not located in memory.");
 	pointer = mt_type_pointer_to(value->type);
@@ -207,7 +207,7 @@ struct mt_error *mt_value_decay(struct mt_eval *eval, struct mt_value *value)
 		return mt_value_address(eval, value, value);
 	if (type->kind != MT_TYPE_ARRAY || type->is_vector)
 		return NULL;
-	if (value->place != MT_PLACE_MEMORY)
+	if (value->lval != MT_LVAL_MEMORY)
 		return mt_error_new(MT_ERROR_USAGE,
 				    "Attempt to take address of value not located in memory.");
 	pointer = mt_type_pointer_to(mt_type_target(type));

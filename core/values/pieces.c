@@ -45,7 +45,7 @@ static struct mt_error *whole(struct mt_eval *eval, const struct mt_piece *piece
 			return NULL;
 		}
 		mt_try(mt_value_room(eval, out, size));
-		out->place = MT_PLACE_REGISTER;
+		out->lval = MT_LVAL_REGISTER;
 		out->register_number = piece->register_number;
 		if (!read_register(eval, piece->register_number, mt_value_bytes(out), size))
 			make_hole(out);
@@ -147,7 +147,7 @@ struct mt_error *mt_pieces_value(struct mt_eval *eval, const struct mt_pieces *p
 	if (pieces->count == 1 && !pieces->items[0].bit_size)
 		return whole(eval, &pieces->items[0], module, type, out);
 	*out = mt_value_zero(type);
-	out->place = MT_PLACE_PIECES;
+	out->lval = MT_LVAL_PIECES;
 	total = mt_type_size(type);
 	mt_try(mt_value_room(eval, out, total));
 	out->holes = mt_arena_zalloc(eval->arena, total + 1);

@@ -1,100 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* $rdi, $eax, $al, $sp, $xmm0 …: registers with the types that GDB gives them. */
 #include "values/registers.h"
-#include "space/unwind.h"
 #include "values/user.h"
 
-#include <stdio.h>
 #include <string.h>
-
-#define FAMILY(wide, dword, word, low, number)                                                     \
-	{wide, number, 8, 0, MT_SHAPE_INTEGER}, {dword, number, 4, 0, MT_SHAPE_INTEGER},           \
-	    {word, number, 2, 0, MT_SHAPE_INTEGER},                                                \
-	{                                                                                          \
-		low, number, 1, 0, MT_SHAPE_INTEGER                                                \
-	}
-#define NUMBERED(text, number) FAMILY(text, text "d", text "w", text "l", number)
-#define VECTOR(text, index)                                                                        \
-	{                                                                                          \
-		text, MT_EXPR_XMM0 + index, 16, 0, MT_SHAPE_VECTOR                                 \
-	}
-#define X87(text, index)                                                                           \
-	{                                                                                          \
-		text, MT_EXPR_ST0 + index, 10, 0, MT_SHAPE_X87                                     \
-	}
-
-static const struct mt_register_name names[] = {
-    FAMILY("rax", "eax", "ax", "al", 0),
-    FAMILY("rdx", "edx", "dx", "dl", 1),
-    FAMILY("rcx", "ecx", "cx", "cl", 2),
-    FAMILY("rbx", "ebx", "bx", "bl", 3),
-    FAMILY("rsi", "esi", "si", "sil", 4),
-    FAMILY("rdi", "edi", "di", "dil", 5),
-    {"rbp", 6, 8, 0, MT_SHAPE_DATA_POINTER},
-    {"ebp", 6, 4, 0, MT_SHAPE_INTEGER},
-    {"rsp", 7, 8, 0, MT_SHAPE_DATA_POINTER},
-    {"esp", 7, 4, 0, MT_SHAPE_INTEGER},
-    {"fp", 6, 8, 0, MT_SHAPE_DATA_POINTER},
-    {"sp", 7, 8, 0, MT_SHAPE_DATA_POINTER},
-    {"rip", 16, 8, 0, MT_SHAPE_CODE_POINTER},
-    {"pc", 16, 8, 0, MT_SHAPE_CODE_POINTER},
-    {"ah", 0, 1, 1, MT_SHAPE_INTEGER},
-    {"dh", 1, 1, 1, MT_SHAPE_INTEGER},
-    {"ch", 2, 1, 1, MT_SHAPE_INTEGER},
-    {"bh", 3, 1, 1, MT_SHAPE_INTEGER},
-    NUMBERED("r8", 8),
-    NUMBERED("r9", 9),
-    NUMBERED("r10", 10),
-    NUMBERED("r11", 11),
-    NUMBERED("r12", 12),
-    NUMBERED("r13", 13),
-    NUMBERED("r14", 14),
-    NUMBERED("r15", 15),
-    {"eflags", MT_EXPR_EFLAGS, 4, 0, MT_SHAPE_FLAGS},
-    {"ps", MT_EXPR_EFLAGS, 4, 0, MT_SHAPE_FLAGS},
-    {"cs", MT_EXPR_CS, 4, 0, MT_SHAPE_INTEGER},
-    {"ds", MT_EXPR_DS, 4, 0, MT_SHAPE_INTEGER},
-    {"es", MT_EXPR_ES, 4, 0, MT_SHAPE_INTEGER},
-    {"fs", MT_EXPR_FS, 4, 0, MT_SHAPE_INTEGER},
-    {"gs", MT_EXPR_GS, 4, 0, MT_SHAPE_INTEGER},
-    {"ss", MT_EXPR_SS, 4, 0, MT_SHAPE_INTEGER},
-    {"fs_base", MT_EXPR_FS_BASE, 8, 0, MT_SHAPE_INTEGER},
-    {"gs_base", MT_EXPR_GS_BASE, 8, 0, MT_SHAPE_INTEGER},
-    {"orig_rax", MT_EXPR_ORIG_RAX, 8, 0, MT_SHAPE_INTEGER},
-    {"mxcsr", MT_EXPR_MXCSR, 4, 0, MT_SHAPE_MXCSR},
-    VECTOR("xmm0", 0),
-    VECTOR("xmm1", 1),
-    VECTOR("xmm2", 2),
-    VECTOR("xmm3", 3),
-    VECTOR("xmm4", 4),
-    VECTOR("xmm5", 5),
-    VECTOR("xmm6", 6),
-    VECTOR("xmm7", 7),
-    VECTOR("xmm8", 8),
-    VECTOR("xmm9", 9),
-    VECTOR("xmm10", 10),
-    VECTOR("xmm11", 11),
-    VECTOR("xmm12", 12),
-    VECTOR("xmm13", 13),
-    VECTOR("xmm14", 14),
-    VECTOR("xmm15", 15),
-    X87("st0", 0),
-    X87("st1", 1),
-    X87("st2", 2),
-    X87("st3", 3),
-    X87("st4", 4),
-    X87("st5", 5),
-    X87("st6", 6),
-    X87("st7", 7),
-};
-
-const struct mt_register_name *mt_register_named(const char *name)
-{
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (strcmp(names[i].name, name) == 0)
-			return &names[i];
-	return NULL;
-}
 
 /* The same as GDB's union vec128, whose members are arrays. */
 static struct mt_type *vector_type(struct mt_expr_program *program)
@@ -144,9 +53,9 @@ static struct mt_type *vector_type(struct mt_expr_program *program)
 static struct mt_type *integer_type(struct mt_expr_program *program,
 				    const struct mt_register_name *reg)
 {
-	if (reg->number >= MT_EXPR_FS_BASE && reg->number <= MT_EXPR_ORIG_RAX)
+	if (reg->number >= MT_REGISTER_FS_BASE && reg->number <= MT_REGISTER_ORIG_RAX)
 		return program->builtins[MT_BUILTIN_LONG];
-	if (reg->number >= MT_EXPR_ES && reg->number <= MT_EXPR_GS)
+	if (reg->number >= MT_REGISTER_ES && reg->number <= MT_REGISTER_GS)
 		return program->builtins[MT_BUILTIN_INT32];
 	switch (reg->size) {
 	case 1:
@@ -201,7 +110,7 @@ struct mt_error *mt_register_value(struct mt_eval *eval, const struct mt_registe
 		return mt_error_new(MT_ERROR_NOT_FOUND, "No registers.");
 	}
 	mt_note_register(eval);
-	out->place = MT_PLACE_REGISTER;
+	out->lval = MT_LVAL_REGISTER;
 	out->register_number = reg->number;
 	out->address = reg->offset;
 	if (!frame->ops->get_register(frame->context, reg->number, bytes,

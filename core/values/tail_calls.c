@@ -80,7 +80,7 @@ static bool has_flag(Dwarf_Die *die, unsigned name)
 	       is_set;
 }
 
-/* All of a function's tail calls are told of. */
+/* DWARF lists all of the function's tail calls. */
 static bool tells_all(Dwarf_Die *function)
 {
 	return has_flag(function, DW_AT_call_all_calls) ||
@@ -106,7 +106,7 @@ struct search {
 	uint64_t wanted;
 	const struct tail_call *way[DEEPEST];
 	size_t length, visits;
-	/* What all ways so far have in common at their beginnings and ends. */
+	/* The beginning and the end that all ways so far share. */
 	const struct tail_call *common[DEEPEST];
 	size_t common_length, from_caller, from_callee;
 	bool any;
@@ -202,7 +202,7 @@ static bool is_on_way(const struct search *search, const struct tail_call *call)
 	return false;
 }
 
-/* All ways on from a call.  False: they cannot be told. */
+/* All ways on from a call.  False: not all of them are known. */
 static bool visit(struct search *search, const struct mt_call_targets *targets)
 {
 	for (size_t i = 0; i < targets->count; i++) {

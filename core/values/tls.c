@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Thread-local storage ("ELF Handling For Thread-Local Storage", variant II): the program's own
  * lies right below the thread's pointer, a library's is found through the thread's vector, as far
- * as libc tells debuggers where it keeps the library's number. */
+ * as libc's symbols say where it keeps the library's number. */
 #include "elf/section.h"
 #include "values/libraries.h"
 
@@ -71,7 +71,8 @@ bool mt_loader_list(struct mt_eval *eval, uint64_t *list)
 	return false;
 }
 
-/* Where struct link_map has the module's number, libc tells debuggers: bits, count, offset. */
+/* Where struct link_map has the module's number, by a descriptor that libc has for debuggers: bits,
+ * count, offset. */
 static bool find_number_offset(struct mt_eval *eval, uint64_t *offset)
 {
 	static const char name[] = "_thread_db_link_map_l_tls_modid";
@@ -137,7 +138,8 @@ struct mt_error *mt_tls_address(struct mt_eval *eval, struct mt_module *module, 
 				    (unsigned long long)offset);
 	if ((frame->ops->get_tls &&
 	     frame->ops->get_tls(frame->context, module->objfile, module->bias, &base)) ||
-	    (frame->ops->get_register(frame->context, MT_EXPR_FS_BASE, &thread, sizeof(thread)) &&
+	    (frame->ops->get_register(frame->context, MT_REGISTER_FS_BASE, &thread,
+				      sizeof(thread)) &&
 	     (program_base(module, thread, &base) || library_base(eval, module, thread, &base)))) {
 		*address = base + offset;
 		return NULL;

@@ -90,7 +90,7 @@ struct mt_error *mt_convenience_set(struct mt_expr_program *program, const char 
 	if (!variable)
 		return mt_error_no_memory();
 	mt_try(mt_value_keep(&program->arena, value, &kept));
-	kept.place = MT_PLACE_NONE;
+	kept.lval = MT_LVAL_NONE;
 	kept.bit_size = 0;
 	variable->value = kept;
 	variable->is_void = value->type->kind == MT_TYPE_VOID;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the user made and set: convenience variables ($x), the history of values ($1, $$), how
+/* The user's own state: convenience variables ($x), the history of values ($1, $$), how
  * values are shown. */
 #ifndef MT_VALUES_USER_H
 #define MT_VALUES_USER_H
@@ -17,7 +17,7 @@ struct mt_expr_settings {
 	bool null_stop;       /* false: char arrays to their ends */
 	bool array;           /* false: arrays in one line */
 	bool array_indexes;   /* false */
-	bool object;          /* false: types as declared, not as the vtable tells */
+	bool object;          /* false: types as declared, not as the vtable has them */
 	bool static_members;  /* true */
 	bool vtbl;            /* false */
 	uint32_t max_depth;   /* 20 */

@@ -49,7 +49,7 @@ struct mt_value mt_value_integer(struct mt_type *type, uint64_t bits)
 struct mt_value mt_value_at(struct mt_type *type, uint64_t address)
 {
 	return (struct mt_value){
-	    .type = type, .place = MT_PLACE_MEMORY, .address = address, .is_lazy = true};
+	    .type = type, .lval = MT_LVAL_MEMORY, .address = address, .is_lazy = true};
 }
 
 struct mt_error *mt_value_optimized_out(void)
@@ -294,7 +294,7 @@ struct mt_error *mt_value_to_integer(const struct mt_value *value, int64_t *out)
 
 bool mt_value_is_function(const struct mt_value *value, uint64_t *address)
 {
-	if (mt_type_strip(value->type)->kind != MT_TYPE_FUNCTION || value->place != MT_PLACE_MEMORY)
+	if (mt_type_strip(value->type)->kind != MT_TYPE_FUNCTION || value->lval != MT_LVAL_MEMORY)
 		return false;
 	*address = value->address;
 	return true;
@@ -302,7 +302,7 @@ bool mt_value_is_function(const struct mt_value *value, uint64_t *address)
 
 bool mt_value_location(const struct mt_value *value, uint64_t *address, size_t *size)
 {
-	if (value->place != MT_PLACE_MEMORY || value->is_optimized_out)
+	if (value->lval != MT_LVAL_MEMORY || value->is_optimized_out)
 		return false;
 	*address = value->address;
 	*size = value->bit_size ? mt_value_field_bytes(value) : (size_t)mt_type_size(value->type);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Values: a type, the place it was found at, and its bytes, which are read when they are needed
+/* Values: a type, the location it was found at, and its bytes, which are read when they are needed
  * (so `s->len` does not read all of *s).
  *
  * Values are passed by value while an expression is evaluated; bytes that do not fit in one are in
@@ -11,18 +11,18 @@
 #include "types/type.h"
 #include "values/frame.h"
 
-enum mt_place_kind {
-	MT_PLACE_NONE,     /* it was computed */
-	MT_PLACE_MEMORY,   /* at address */
-	MT_PLACE_REGISTER, /* at byte `address` of a register */
-	MT_PLACE_CONVENIENCE,
-	MT_PLACE_PIECES, /* here and there: cannot be written */
+enum mt_lval_kind {
+	MT_LVAL_NONE,     /* it was computed */
+	MT_LVAL_MEMORY,   /* at address */
+	MT_LVAL_REGISTER, /* at byte `address` of a register */
+	MT_LVAL_CONVENIENCE,
+	MT_LVAL_PIECES, /* here and there: cannot be written */
 };
 
 #define MT_VALUE_INLINE 16
 #define MT_VALUE_MOST   (64u << 20) /* bytes of one value */
 
-/* What a pointer points to that is nowhere itself (DW_OP_implicit_pointer). */
+/* The target of a pointer that is nowhere itself (DW_OP_implicit_pointer). */
 struct mt_implicit {
 	struct mt_module *module;
 	Dwarf_Die die; /* of the variable */
@@ -33,7 +33,7 @@ struct mt_value {
 	struct mt_type *type;
 	uint64_t address;
 	const char *convenience; /* its name */
-	uint8_t place;           /* enum mt_place_kind */
+	uint8_t lval;            /* enum mt_lval_kind */
 	uint8_t bit_offset;
 	uint8_t bit_size; /* 0: no bit field */
 	uint8_t register_number;
@@ -55,7 +55,7 @@ struct mt_cfa_rule {
 	int64_t offset;
 };
 
-/* What a value comes from: memory that was read for it and was no part of a place, and registers.
+/* The sources of a value: memory that was read for it, and registers.
  */
 struct mt_expr_read {
 	uint64_t address;
@@ -67,7 +67,7 @@ struct mt_expr_reads {
 };
 void mt_expr_reads_deinit(struct mt_expr_reads *reads);
 
-/* What an evaluation goes by. */
+/* An evaluation: where it runs, and how. */
 struct mt_eval {
 	struct mt_expr_program *program;
 	const struct mt_expr_frame *frame;
@@ -118,7 +118,7 @@ struct mt_error *mt_value_member(struct mt_eval *eval, struct mt_value *value,
 				 const struct mt_member *member, struct mt_value *out);
 struct mt_error *mt_value_element(struct mt_eval *eval, struct mt_value *value, int64_t index,
 				  struct mt_value *out);
-/* What a pointer or a reference leads to. */
+/* The target of a pointer or a reference. */
 struct mt_error *mt_value_dereference(struct mt_eval *eval, struct mt_value *value,
 				      struct mt_value *out);
 /* A reference is what it refers to. */

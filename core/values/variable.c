@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Variables: bound to a place in the code, where DWARF's location lists are read once, and then
+/* Variables: bound to an address in the code, where DWARF's location lists are read once, and then
  * read as often as wanted. */
 #include "space/unwind.h"
 #include "values/libraries.h"
@@ -94,7 +94,7 @@ void mt_variable_bind(struct mt_module *module, const struct mt_scope *scope,
 	    (out->kind == MT_VARIABLE_LOCATION || !tells_everywhere(scope))) {
 		Dwarf_Die function = scope->blocks[scope->count - 1];
 
-		if (mt_entry_place(module, &function, die, &out->entry)) {
+		if (mt_entry_location(module, &function, die, &out->entry)) {
 			out->kind = MT_VARIABLE_ABI;
 			return;
 		}
@@ -130,7 +130,7 @@ static struct mt_type *resolve_array(struct mt_eval *eval, const struct mt_varia
 		if (!error)
 			error = mt_value_get(eval, &value, &number);
 	} else {
-		error = mt_location_attribute(eval, variable, &attribute, &number);
+		error = mt_variable_attribute(eval, variable, &attribute, &number);
 	}
 	if (error) {
 		mt_error_destroy(error);
@@ -184,7 +184,8 @@ bool mt_frame_cfa(struct mt_eval *eval, uint64_t *cfa)
 	       (frame->ops->get_cfa && frame->ops->get_cfa(frame->context, cfa));
 }
 
-/* What compilers write most often needs no machine: a slot in the frame, a fixed address. */
+/* The locations that compilers write most often need no machine: a slot in the frame, a fixed
+ * address. */
 static bool simple_value(struct mt_eval *eval, const struct mt_variable *variable,
 			 struct mt_type *type, struct mt_value *out)
 {
@@ -234,7 +235,7 @@ struct mt_error *mt_variable_value(struct mt_eval *eval, const struct mt_variabl
 
 		if (simple_value(eval, variable, type, out))
 			return NULL;
-		error = mt_location_of(eval, variable, &pieces);
+		error = mt_variable_location(eval, variable, &pieces);
 		if (error && mt_error_code(error) == MT_ERROR_UNSUPPORTED &&
 		    strcmp(mt_error_message(error), "value has been optimized out") == 0) {
 			mt_error_destroy(error);

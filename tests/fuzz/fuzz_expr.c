@@ -66,7 +66,7 @@ static bool get_register(void *context, unsigned which, void *bytes, size_t size
 	if (size > sizeof(values))
 		return false;
 	memcpy(bytes, values, size);
-	return which < MT_EXPR_MXCSR;
+	return which < MT_REGISTER_MXCSR;
 }
 
 static bool get_cfa(void *context, uint64_t *cfa)
