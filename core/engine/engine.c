@@ -87,7 +87,7 @@ struct mt_error *mt_engine_choose(const char *name, const struct mt_engine_ops *
 		mt_str_appendf(&names, ", %s", mt_engines[i]->name);
 	if (names.failed)
 		return mt_error_no_memory();
-	return mt_error_new(MT_ERROR_USAGE, "no engine \"%s\": valid engines are auto%s", name,
+	return mt_error_new(MT_ERROR_USAGE, "unknown engine \"%s\": valid engines are auto%s", name,
 			    names.text);
 }
 

@@ -102,8 +102,8 @@ static struct mt_error *make_file(const struct mt_calls_engine *engine, const ch
 	bool all = !engine->options.functions && !engine->options.no_functions;
 	if (is_deleted(file->path))
 		return mt_error_new(MT_ERROR_UNSUPPORTED,
-				    "the file was replaced or deleted while the program ran; start "
-				    "the program anew");
+				    "the file was replaced or deleted while the program ran; "
+				    "restart the program");
 	mt_try(mt_objfile_open(file->path, NULL, NULL, &file->objfile));
 	wanted.objfile = file->objfile;
 	if (all)

@@ -84,10 +84,10 @@ struct mt_error *mt_pt_put_kernel(const char *root, uint64_t time_ns,
 	find_text(kallsyms, &start, &end);
 	fclose(kallsyms);
 	if (!start || end <= start)
-		return mt_error_new(MT_ERROR_PERMISSION,
-				    "the kernel hides where its code lies (/proc/kallsyms has no "
-				    "addresses): run as root, or sudo sysctl "
-				    "kernel.kptr_restrict=0");
+		return mt_error_new(
+		    MT_ERROR_PERMISSION,
+		    "the kernel hides its addresses (/proc/kallsyms has none): run as "
+		    "root, or sudo sysctl kernel.kptr_restrict=0");
 	mt_try(put(KERNEL_NAME, start, end, time_ns, writer));
 	return put_modules(root, time_ns, writer);
 }
