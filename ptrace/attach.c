@@ -35,7 +35,7 @@ static struct mt_error *refused(pid_t pid)
 
 #define KERNEL_THREAD 0x200000u /* PF_KTHREAD in include/linux/sched.h */
 
-/* What proc(5) says of it: its state's letter, 0 when it is gone, and its flags. */
+/* Reads its state's letter, 0 when it is gone, and its flags: proc(5). */
 static char state_of(pid_t pid, unsigned *flags)
 {
 	char path[64], line[512], state = 0;
@@ -208,7 +208,7 @@ static bool is_watch_trap(const struct mt_ptrace_lwp *lwp)
 	       (info.si_signo == SIGTRAP && info.si_code == TRAP_HWBKPT);
 }
 
-/* What would be news for us, and is nothing to the program. */
+/* Takes back a trap that is ours, and nothing to the program. */
 static bool take_back_trap(struct mt_ptrace_target *target, const struct mt_ptrace_lwp *lwp)
 {
 	return take_back_int3(target, lwp) || is_watch_trap(lwp);

@@ -184,7 +184,7 @@ struct mt_error *mt_ptrace_call_system(struct mt_target *base, pid_t lwp, long n
 	return error;
 }
 
-/* Faults of the function's own are told; everything else waits. */
+/* Faults of the function itself are reported; everything else waits. */
 static uint64_t mask_of_all_but_faults(void)
 {
 	static const int through[] = {SIGTRAP, SIGSEGV, SIGBUS, SIGFPE, SIGILL};

@@ -42,7 +42,7 @@ void mt_guardian_destroy(struct mt_guardian *guardian);
 /* Before an int3 is written there.  Once for a place is enough.  -1: there are too many. */
 int mt_guardian_note(struct mt_guardian *guardian, uint64_t address, uint8_t original);
 bool mt_guardian_knows(const struct mt_guardian *guardian, uint64_t address);
-/* What was noted, in its order. */
+/* The recorded sites, in order. */
 size_t mt_guardian_sites(const struct mt_guardian *guardian, const mt_guardian_site **out);
 /* None is in the text any more. */
 void mt_guardian_clear(struct mt_guardian *guardian);

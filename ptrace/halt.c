@@ -105,7 +105,7 @@ void mt_ptrace_release(struct mt_target *base, pid_t pid)
 	for (struct mt_ptrace_lwp *lwp = target->lwps; lwp; lwp = lwp->hh.next) {
 		if (lwp->pid != pid || lwp->state != MT_PTRACE_HALTED)
 			continue;
-		/* Killed meanwhile: wait() will tell. */
+		/* Killed meanwhile: wait() will report it. */
 		ptrace(PTRACE_CONT, lwp->lwp, 0, 0);
 		lwp->state = MT_PTRACE_RUNNING;
 		lwp->stepping = false;

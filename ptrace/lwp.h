@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the ptrace target knows of its processes and LWPs; inside of ptrace/ only. */
+/* The ptrace target's processes and LWPs; internal to ptrace/. */
 #ifndef MT_PTRACE_LWP_H
 #define MT_PTRACE_LWP_H
 
@@ -14,8 +14,8 @@
 struct mt_ptrace_process {
 	pid_t pid;
 	bool launched;        /* by us, or forked by such a one: dies with us */
-	bool child;           /* of ours: wait() tells its end even when it is let go */
-	bool let_go;          /* nothing else but that is to be told of it */
+	bool child;           /* of ours: wait() reports its end even after a detach */
+	bool let_go;          /* only its end is to be reported */
 	int mem_fd;           /* /proc/PID/mem */
 	uint64_t syscall_pc;  /* of a system call instruction; 0: not looked for yet */
 	uint64_t inject_code; /* 0: none there */
@@ -34,14 +34,14 @@ enum mt_ptrace_state {
 
 struct mt_ptrace_lwp {
 	pid_t lwp;
-	pid_t pid; /* 0: it reported before its parent told of it */
+	pid_t pid; /* 0: it reported before its parent did */
 	enum mt_ptrace_state state;
 	bool stepping;   /* was resumed by a step */
 	bool in_vfork;   /* until its next stop */
-	bool in_group;   /* told of a stop by job control, which is not over */
+	bool in_group;   /* reported a stop by job control, which is not over */
 	bool listens;    /* for the end of that; else it goes on in spite of it */
 	bool exiting;    /* it runs no code of its own any more */
-	bool has_status; /* waitpid gave `status`, which wait() has not told yet */
+	bool has_status; /* waitpid returned `status`, which wait() has not reported yet */
 	int status;
 	uint64_t trap;     /* it stands at this int3, which is the status; 0: it does not */
 	siginfo_t trapped; /* of that SIGTRAP, asked for before it was waited for; else empty */
@@ -82,11 +82,11 @@ static inline bool mt_ptrace_stands_still(const struct mt_ptrace_lwp *lwp)
 
 /* wait.c */
 struct mt_error *mt_ptrace_wait(struct mt_target *base, int timeout_ms, struct mt_stop *stop);
-/* What wait() is to tell. */
+/* Keeps a status for wait() to report. */
 void mt_ptrace_keep_status(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp, int status);
 /* Wait until this LWP stands still, or is gone (then it is removed and *lwp becomes NULL). */
 struct mt_error *mt_ptrace_settle(struct mt_ptrace_target *target, struct mt_ptrace_lwp **lwp);
-/* The new LWP that the parent's event tells of: adds it and waits until it stands still. */
+/* Adds the new LWP that the parent's event reports, and waits until it has stopped. */
 struct mt_error *mt_ptrace_adopt(struct mt_ptrace_target *target, pid_t child, pid_t pid);
 
 /* reap.c */
@@ -103,7 +103,7 @@ struct mt_error *mt_ptrace_launch(struct mt_target *base, const struct mt_launch
 struct mt_error *mt_ptrace_attach(struct mt_target *base, pid_t pid);
 struct mt_error *mt_ptrace_detach(struct mt_target *base, pid_t pid, int signal);
 struct mt_error *mt_ptrace_kill(struct mt_target *base, pid_t pid);
-/* What is told of every LWP. */
+/* The events that are reported for every LWP. */
 long mt_ptrace_options(void);
 
 /* halt.c */

@@ -21,8 +21,8 @@ bool mt_ptrace_set_float_registers(pid_t lwp, const struct user_fpregs_struct *r
 #define MT_PTRACE_WATCHES 4
 
 enum mt_ptrace_watch_kind {
-	MT_PTRACE_WATCH_EXECUTE = 0, /* length 1; told before the instruction is done */
-	MT_PTRACE_WATCH_WRITE = 1,   /* told behind the instruction */
+	MT_PTRACE_WATCH_EXECUTE = 0, /* length 1; reported before the instruction is executed */
+	MT_PTRACE_WATCH_WRITE = 1,   /* reported after the instruction */
 	MT_PTRACE_WATCH_ACCESS = 3,  /* read or written */
 };
 

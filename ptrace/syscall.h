@@ -20,8 +20,8 @@ struct mt_error *mt_ptrace_do_syscall(pid_t pid, pid_t lwp, uint64_t pc, long nu
 
 /* The system delivers the signal of a signal-delivery-stop when the tracer dies, and nothing after
  * an interruption: exchange the one for the other.  *status: 0; or what the LWP did instead, as
- * waitpid() told.  An LWP that was not seized cannot be interrupted: it stays as it is.  Errors:
- * GONE. */
+ * waitpid() reported.  An LWP that was not seized cannot be interrupted: it stays as it is.
+ * Errors: GONE. */
 struct mt_error *mt_ptrace_clear_pending_stop_lwp(pid_t lwp, int *status);
 
 /* waitpid(2) for one LWP, whatever signals come to us. */

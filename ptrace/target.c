@@ -93,7 +93,7 @@ static struct mt_error *resume(struct mt_target *base, pid_t lwp, enum mt_resume
 	};
 	struct mt_ptrace_lwp *known = mt_ptrace_find_lwp(target_of(base), lwp);
 
-	/* What it stopped for is not told yet: it stays until then. */
+	/* Its stop is not reported yet: it stays until then. */
 	if (!known || known->has_status || ptrace(requests[how], lwp, 0, signal))
 		return gone(lwp);
 	known->state = MT_PTRACE_RUNNING;

@@ -73,7 +73,7 @@ struct mt_error *mt_ptrace_adopt(struct mt_ptrace_target *target, pid_t child, p
 	if (!lwp->has_status && mt_ptrace_reap_lwp(target, child, &status) == child)
 		mt_ptrace_keep_status(target, lwp, status);
 	if (!lwp->has_status) {
-		mt_ptrace_remove_lwp(target, lwp); /* killed, and its end was told already */
+		mt_ptrace_remove_lwp(target, lwp); /* killed, and its end was reported already */
 	} else if (WIFSTOPPED(lwp->status)) {
 		/* The stop it is born with; the parent's event stands for it. */
 		lwp->has_status = false;
@@ -100,7 +100,7 @@ struct mt_error *mt_ptrace_settle(struct mt_ptrace_target *target, struct mt_ptr
 	return NULL;
 }
 
-/* What its parent had when it was born. */
+/* Copies what its parent had at its birth. */
 static void inherit_injected(struct mt_ptrace_process *process,
 			     const struct mt_ptrace_process *parent)
 {
@@ -213,7 +213,7 @@ static void tell_exited(struct mt_ptrace_target *target, struct mt_ptrace_lwp *l
 	mt_ptrace_forget(target, stop->pid);
 }
 
-/* What waitpid gave earlier, while something else was waited for. */
+/* Takes a status that waitpid returned earlier, while something else was waited for. */
 static struct mt_ptrace_lwp *take_untold(struct mt_ptrace_target *target)
 {
 	if (!target->untold)
