@@ -40,11 +40,12 @@ static bool get_register(void *context, unsigned number, void *bytes, size_t siz
 	    user && at->level ? mt_debug_frame_of(at->debugger, at->lwp, at->level) : NULL;
 	int offset = mt_register_offset(number);
 	struct user_fpregs_struct registers;
-	const void *value = (const char *)user + offset;
 	size_t there = sizeof(uint64_t);
+	const void *value;
 
 	if (!user || (at->level && !frame))
 		return false;
+	value = (const char *)user + offset;
 	if (offset < 0)
 		value = mt_ptrace_get_float_registers(at->lwp->thread.lwp, &registers)
 			    ? mt_register_in_float(&registers, number, &there)
