@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The commands that run the program: each makes a plan, which run.c carries out. */
+#include "dwarf/source.h"
 #include "private.h"
 
 static struct mt_error *check_running(const struct mt_debugger *debugger)

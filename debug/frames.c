@@ -3,6 +3,7 @@
  *
  * Inlined calls that begin where a thread is: they are shown as calls that are still to come, and
  * stepped into without running anything.  At a breakpoint in one, the thread is in it. */
+#include "dwarf/source.h"
 #include "private.h"
 #include "values/call_site.h"
 

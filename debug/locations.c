@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Locations as they are typed, and source positions of addresses. */
+#include "dwarf/source.h"
 #include "private.h"
 
 #include <ctype.h>

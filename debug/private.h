@@ -15,6 +15,7 @@
 #include "base/array.h"
 #include "base/str.h"
 #include "debugger.h"
+#include "dwarf/source.h"
 #include "ptrace/guardian.h"
 #include "ptrace/registers.h"
 

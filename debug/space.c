@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The address space: the program's file before it runs, its executable mappings when it does. */
+#include "dwarf/source.h"
 #include "private.h"
 
 #include <string.h>

@@ -5,6 +5,7 @@
  * stepped into, it runs to the return address; the stack pointer distinguishes the frame from other
  * calls of the same function.  Outside of the line's code it stops where a statement begins on
  * another line; in the middle of one it continues to the end of that. */
+#include "dwarf/source.h"
 #include "private.h"
 #include "x86/insn.h"
 

@@ -29,8 +29,10 @@ const char *mt_path_name(const char *path)
 static void destroy(struct mt_objfile *objfile)
 {
 	mt_symbol_index_destroy(objfile->symbols);
-	mt_dwarf_destroy(objfile->dwarf);
-	mt_cfi_destroy(objfile->cfi);
+	if (objfile->dwarf.data)
+		objfile->dwarf.destroy(objfile->dwarf.data);
+	if (objfile->cfi.data)
+		objfile->cfi.destroy(objfile->cfi.data);
 	mt_elf_file_close(&objfile->mini);
 	mt_elf_file_close(&objfile->debug);
 	mt_elf_file_close(&objfile->main);

@@ -99,45 +99,12 @@ const struct mt_symbol *mt_objfile_symbol_at(struct mt_objfile *objfile, uint64_
 /* Demangled (C++, Rust), for people: `ns::f(int)`.  Cached. */
 const char *mt_objfile_symbol_name(struct mt_objfile *objfile, const struct mt_symbol *symbol);
 
-/* The line table's row for an address.  False: none. */
-bool mt_objfile_source_at(struct mt_objfile *objfile, uint64_t address, struct mt_source *out);
-/* The addresses around one that a row of the line table stands for.  Neighbours may be of the same
- * line.  False: there is none. */
-struct mt_line_range {
-	uint64_t start; /* [start, end) */
-	uint64_t end;
-	struct mt_source source;
-	bool statement; /* a statement begins at start, and a debugger may stop there */
-};
-bool mt_objfile_line_at(struct mt_objfile *objfile, uint64_t address, struct mt_line_range *out);
-/* Several lines begin there at once. */
-bool mt_objfile_lines_begin_at(struct mt_objfile *objfile, uint64_t address);
-/* The directory to which the file names of the unit at ADDRESS are relative, as they were given
- * to the compiler.  NULL: they were not. */
-const char *mt_objfile_directory_at(struct mt_objfile *objfile, uint64_t address);
-/* Its own code is Rust's, whose main function is not called `main`. */
-bool mt_objfile_is_rust(struct mt_objfile *objfile);
-/* Where a debugger stops at a function that begins at START: behind its prologue, as GDB has it;
- * START itself where DWARF has the locations of variables at each instruction. */
-uint64_t mt_objfile_skip_prologue(struct mt_objfile *objfile, uint64_t start);
-/* Where it stops in a function that it steps into: behind the making of a frame pointer. */
-uint64_t mt_objfile_frame_made(struct mt_objfile *objfile, uint64_t start);
-/* Inlined functions; function->start and end are 0. Never fails: without DWARF the span is wide
- * and its depth 0. */
-void mt_objfile_inlines_at(struct mt_objfile *objfile, uint64_t address,
-			   struct mt_inline_span *out);
-
 /* Looking up what people type.  NAME is compared with the raw name, and with the demangled one as
  * mt_name_matches() has it.  Calls `found` for each; aliases once.
  * Includes aliases that the index left out. */
 void mt_objfile_find_name(struct mt_objfile *objfile, const char *name,
 			  void (*found)(void *context, uint64_t address, const char *name),
 			  void *context);
-/* The same for functions that were inlined: the address at which each instance is entered. */
-void mt_objfile_find_inlined(struct mt_objfile *objfile, const char *name,
-			     void (*found)(void *context, uint64_t address,
-					   const struct mt_inline *instance),
-			     void *context);
 /* Whether a demangled NAME is what people mean by WANTED: all of it, without its parameters,
  * without its template arguments, without the namespaces in front. */
 bool mt_name_matches(const char *name, const char *wanted);
@@ -148,11 +115,4 @@ size_t mt_name_without_arguments(const char *name, size_t length);
 /* The last word of what was typed, which must stand in a name that it means, and in what that is
  * mangled to; returns its length.  0: there is no such word. */
 size_t mt_name_last_word(const char *name, const char **word);
-/* The addresses at which a statement of FILE:LINE begins (one a block with variables of its own,
- * the lowest); a line without code means the next one that has some.  FILE matches a whole path's
- * end at a slash. */
-void mt_objfile_find_line(struct mt_objfile *objfile, const char *file, uint32_t line,
-			  void (*found)(void *context, uint64_t address, uint32_t line),
-			  void *context);
-
 #endif

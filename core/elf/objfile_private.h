@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Shared by the files of an mt_objfile: identity (objfile.c), where its debug information is
- * (debug_file.c), names (symbols.c, plt.c), lines and inlined functions (dwarf.c, lines.c,
- * inlines.c), and how to unwind it (space/unwind_cfi.c).  The last four parts are found or built at
- * the first question, once. */
+ * (debug_file.c), names (symbols.c, plt.c), and what folders above attach to it.  All but the
+ * identity is found or built at the first question, once. */
 #ifndef MT_ELF_OBJFILE_PRIVATE_H
 #define MT_ELF_OBJFILE_PRIVATE_H
 
@@ -22,8 +21,12 @@ struct mt_load_segment {
 };
 
 struct mt_symbol_index;
-struct mt_dwarf;
-struct mt_cfi;
+
+/* What a folder above keeps with an object file: made at the first question. */
+struct mt_objfile_attachment {
+	void *data; /* NULL: nothing yet */
+	void (*destroy)(void *data);
+};
 
 struct mt_objfile {
 	unsigned references;
@@ -46,8 +49,8 @@ struct mt_objfile {
 
 	struct mt_arena arena; /* of all that is lent */
 	struct mt_symbol_index *symbols;
-	struct mt_dwarf *dwarf;
-	struct mt_cfi *cfi;
+	struct mt_objfile_attachment dwarf; /* dwarf/units.c */
+	struct mt_objfile_attachment cfi;   /* space/unwind_cfi.c */
 	uint32_t own_function_count;
 	uint32_t *function_count; /* gives ids: the pool's, or own_function_count */
 };
@@ -69,11 +72,5 @@ bool mt_objfile_find_by_build_id(struct mt_objfile *objfile, const struct mt_bui
 
 /* symbols.c */
 void mt_symbol_index_destroy(struct mt_symbol_index *index);
-
-/* dwarf.c */
-void mt_dwarf_destroy(struct mt_dwarf *dwarf);
-
-/* space/unwind_cfi.c */
-void mt_cfi_destroy(struct mt_cfi *cfi);
 
 #endif

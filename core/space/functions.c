@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Look-ups by process address: first the object file's symbols, then the symbols that came as text,
  * then the hole between what is known. */
+#include "dwarf/source.h"
 #include "space/private.h"
 
 #include "elf/objfile_private.h"

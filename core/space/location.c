@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* From what people type to addresses. */
 #include "space/location.h"
+#include "dwarf/source.h"
 
 #include "base/array.h"
 #include "base/str.h"

@@ -2,6 +2,7 @@
 /* `info line`, in GDB's words. */
 #include "base/array.h"
 #include "base/str.h"
+#include "dwarf/source.h"
 #include "space/location.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "space/pool.h"
+#include "dwarf/source.h"
 
 #include "base/array.h"
 #include "base/str.h"

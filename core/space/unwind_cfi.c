@@ -15,10 +15,10 @@ struct mt_cfi {
 	bool dwarf_sought;
 };
 
-void mt_cfi_destroy(struct mt_cfi *cfi)
+static void destroy(void *data)
 {
-	if (!cfi)
-		return;
+	struct mt_cfi *cfi = data;
+
 	if (cfi->loaded)
 		dwarf_cfi_end(cfi->loaded);
 	dwarf_end(cfi->dwarf);
@@ -50,18 +50,20 @@ static Dwarf_CFI *debug_frame(struct mt_objfile *objfile, struct mt_cfi *cfi)
 /* The rules at an address of the file; the caller's to free.  NULL: none. */
 static Dwarf_Frame *rules_at(struct mt_objfile *objfile, uint64_t address)
 {
+	struct mt_cfi *cfi = objfile->cfi.data;
 	Dwarf_Frame *rules = NULL;
 	Dwarf_CFI *other;
 
-	if (!objfile->cfi) {
-		objfile->cfi = calloc(1, sizeof(*objfile->cfi));
-		if (!objfile->cfi)
+	if (!cfi) {
+		cfi = calloc(1, sizeof(*cfi));
+		if (!cfi)
 			return NULL;
-		objfile->cfi->loaded = dwarf_getcfi_elf(objfile->main.elf);
+		cfi->loaded = dwarf_getcfi_elf(objfile->main.elf);
+		objfile->cfi = (struct mt_objfile_attachment){cfi, destroy};
 	}
-	if (objfile->cfi->loaded && dwarf_cfi_addrframe(objfile->cfi->loaded, address, &rules) == 0)
+	if (cfi->loaded && dwarf_cfi_addrframe(cfi->loaded, address, &rules) == 0)
 		return rules;
-	other = debug_frame(objfile, objfile->cfi);
+	other = debug_frame(objfile, cfi);
 	return other && dwarf_cfi_addrframe(other, address, &rules) == 0 ? rules : NULL;
 }
 

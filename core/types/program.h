@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 #include "base/array.h"
-#include "elf/dwarf.h"
+#include "dwarf/units.h"
 #include "space/space.h"
 #include "types/type.h"
 

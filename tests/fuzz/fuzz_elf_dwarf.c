@@ -2,6 +2,7 @@
 /* Any bytes as DWARF: line tables and inlined functions.  The bytes become the debug sections of a
  * small, sound ELF file, so that nothing of the fuzzer's work goes into headers.  A section begins
  * with a byte that says which one it is and two that say how long. */
+#include "dwarf/source.h"
 #include "elf/objfile.h"
 
 #include <elf.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "elf/dwarf.h"
+#include "dwarf/units.h"
 
 #include "elf/section.h"
 
@@ -143,35 +143,10 @@ static size_t budget_for(Elf *elf)
 	return budget;
 }
 
-struct mt_dwarf *mt_dwarf(struct mt_objfile *objfile)
+static void destroy(void *data)
 {
-	if (objfile->dwarf)
-		return objfile->dwarf;
-	struct mt_dwarf *dwarf = calloc(1, sizeof(*dwarf));
-	if (!dwarf)
-		return NULL;
-	dwarf->dwarf = dwarf_begin_elf(elf_with_dwarf(objfile), DWARF_C_READ, NULL);
-	dwarf->budget = dwarf->dwarf ? budget_for(dwarf_getelf(dwarf->dwarf)) : 0;
-	if (dwarf->dwarf && add_units(dwarf, objfile)) {
-		mt_dwarf_destroy(dwarf);
-		return NULL;
-	}
-	make_disjoint(dwarf);
-	objfile->dwarf = dwarf;
-	return dwarf;
-}
+	struct mt_dwarf *dwarf = data;
 
-bool mt_objfile_is_rust(struct mt_objfile *objfile)
-{
-	struct mt_dwarf *dwarf = mt_dwarf(objfile);
-
-	return dwarf && dwarf->unit_count && dwarf_srclang(&dwarf->units[0].die) == DW_LANG_Rust;
-}
-
-void mt_dwarf_destroy(struct mt_dwarf *dwarf)
-{
-	if (!dwarf)
-		return;
 	for (size_t i = 0; i < dwarf->unit_count; i++)
 		mt_inlines_destroy(dwarf->units[i].inlines);
 	HASH_CLEAR(hh, dwarf->paths);
@@ -181,6 +156,33 @@ void mt_dwarf_destroy(struct mt_dwarf *dwarf)
 	free(dwarf->units);
 	free(dwarf->ranges);
 	free(dwarf);
+}
+
+struct mt_dwarf *mt_dwarf(struct mt_objfile *objfile)
+{
+	struct mt_dwarf *dwarf = objfile->dwarf.data;
+
+	if (dwarf)
+		return dwarf;
+	dwarf = calloc(1, sizeof(*dwarf));
+	if (!dwarf)
+		return NULL;
+	dwarf->dwarf = dwarf_begin_elf(elf_with_dwarf(objfile), DWARF_C_READ, NULL);
+	dwarf->budget = dwarf->dwarf ? budget_for(dwarf_getelf(dwarf->dwarf)) : 0;
+	if (dwarf->dwarf && add_units(dwarf, objfile)) {
+		destroy(dwarf);
+		return NULL;
+	}
+	make_disjoint(dwarf);
+	objfile->dwarf = (struct mt_objfile_attachment){dwarf, destroy};
+	return dwarf;
+}
+
+bool mt_objfile_is_rust(struct mt_objfile *objfile)
+{
+	struct mt_dwarf *dwarf = mt_dwarf(objfile);
+
+	return dwarf && dwarf->unit_count && dwarf_srclang(&dwarf->units[0].die) == DW_LANG_Rust;
 }
 
 size_t mt_dwarf_search(const struct mt_dwarf *dwarf, uint64_t address)
@@ -221,7 +223,7 @@ static const char *join_path(struct mt_objfile *objfile, Dwarf_Die *unit, const 
 
 const char *mt_dwarf_path(struct mt_objfile *objfile, Dwarf_Die *unit, const char *file)
 {
-	struct mt_dwarf *dwarf = objfile->dwarf;
+	struct mt_dwarf *dwarf = objfile->dwarf.data;
 	struct mt_absolute_path *path;
 
 	if (!file || file[0] == '/')

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The functions behind inlined calls.  Each unit that includes a header has its own description of
  * an inline function; here they become one. */
-#include "elf/inlines.h"
+#include "dwarf/inlines.h"
 
 #include "elf/demangle.h"
 
@@ -117,7 +117,7 @@ static const struct mt_function *describe(struct mt_objfile *objfile, struct mt_
 const struct mt_function *mt_inline_function(struct mt_objfile *objfile, Dwarf_Die *die,
 					     const char *scope)
 {
-	struct mt_dwarf *dwarf = objfile->dwarf;
+	struct mt_dwarf *dwarf = objfile->dwarf.data;
 	struct origin *origin;
 
 	if (!dwarf->inline_names)

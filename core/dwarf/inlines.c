@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "elf/inlines.h"
+#include "dwarf/inlines.h"
 
 #include <stdlib.h>
 #include <string.h>

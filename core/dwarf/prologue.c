@@ -3,7 +3,7 @@
  * the compiler optimized, and has locations for each instruction.  The rules are GDB's, so that
  * breakpoints are where people expect them: the frame pointer's making, then the end of the line it
  * is in. */
-#include "elf/dwarf.h"
+#include "dwarf/units.h"
 
 #include <dwarf.h>
 

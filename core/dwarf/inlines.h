@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The inlined calls of one compilation unit, flattened: for every address that has any, the
  * innermost one, which knows the chain of those around it. */
-#ifndef MT_ELF_INLINES_H
-#define MT_ELF_INLINES_H
+#ifndef MT_DWARF_INLINES_H
+#define MT_DWARF_INLINES_H
 
-#include "elf/dwarf.h"
+#include "dwarf/units.h"
 
 /* A DW_TAG_inlined_subroutine. */
 struct mt_inline_node {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* From addresses to lines and back. */
-#include "elf/dwarf.h"
+#include "dwarf/units.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* The walk through the DIEs of a unit that finds its inlined calls (DWARF 5, section 3.3.8).
  * What a garbled file can make it do is bounded: how deep it goes, and how many DIEs and ranges it
  * looks at. */
-#include "elf/inlines.h"
+#include "dwarf/inlines.h"
 
 #include <dwarf.h>
 #include <string.h>
@@ -237,7 +237,7 @@ int mt_inline_walk(struct mt_objfile *objfile, const struct mt_unit *unit,
 
 	/* A split file's bytes are not counted in the main one's. */
 	walk.budget =
-	    unit->die.addr == unit->lines.addr ? &objfile->dwarf->budget : &walk.split_budget;
+	    unit->die.addr == unit->lines.addr ? &mt_dwarf(objfile)->budget : &walk.split_budget;
 
 	if (dwarf_getsrcfiles(&die, &walk.files, &walk.file_count))
 		walk.file_count = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The blocks of a function that have names of their own: for a line that begins several times in
  * one of them people mean the first (DWARF 5, section 3.5). */
-#include "elf/dwarf.h"
+#include "dwarf/units.h"
 
 #include <dwarf.h>
 

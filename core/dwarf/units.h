@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The compilation units of an object file and the addresses that each one holds.  Which unit holds
  * an address is found here and not by libdw, which goes by .debug_aranges: clang writes none. */
-#ifndef MT_ELF_DWARF_H
-#define MT_ELF_DWARF_H
+#ifndef MT_DWARF_UNITS_H
+#define MT_DWARF_UNITS_H
 
+#include "dwarf/source.h"
 #include "elf/objfile_private.h"
 
 #include <elfutils/libdw.h>
