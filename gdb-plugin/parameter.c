@@ -83,7 +83,7 @@ static struct parameter parameters[MT_LIVE_SETTINGS] = {
 		"sched, faults, syscalls, or several with commas between them: where threads\n"
 		"ran and why not, page faults, system calls, each on a track of its own.  Holds\n"
 		"for what is recorded from the next start on.  Nothing: calls alone.",
-	    .shown = "Beside the calls mtrace records \"%s\".",
+	    .shown = "Recorded in addition to calls: \"%s\".",
 	    .check = check_events,
 	},
     [MT_LIVE_OUTPUT] =
@@ -95,7 +95,7 @@ static struct parameter parameters[MT_LIVE_SETTINGS] = {
 	    .doc =
 		"%n stands for the snapshot's number.  The extension selects the format: .fxt (open it "
 		"in\nhttps://ui.perfetto.dev), .json or .txt, and .gz behind it.",
-	    .shown = "Timelines go to \"%s\".",
+	    .shown = "Timelines are written to \"%s\".",
 	},
     [MT_LIVE_ON_CRASH] =
 	{

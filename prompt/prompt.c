@@ -292,7 +292,7 @@ static struct mt_error *add_order(struct options *options, char ***words, bool i
 	const struct order order = {is_file, *++*words};
 
 	if (!order.text)
-		return mt_error_new(MT_ERROR_USAGE, "option \"%s\" needs a value", (*words)[-1]);
+		return mt_error_new(MT_ERROR_USAGE, "option \"%s\" requires a value", (*words)[-1]);
 	return mt_array_push(&options->orders, order) ? mt_error_no_memory() : NULL;
 }
 
@@ -314,7 +314,7 @@ static struct mt_error *take_option(struct options *options, char ***words)
 		return mt_error_new(MT_ERROR_USAGE, "unknown option \"%s\" (see \"mtdb --help\")",
 				    word);
 	if (!**words)
-		return mt_error_new(MT_ERROR_USAGE, "option \"%s\" needs a value", word);
+		return mt_error_new(MT_ERROR_USAGE, "option \"%s\" requires a value", word);
 	return NULL;
 }
 

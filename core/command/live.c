@@ -36,7 +36,7 @@ static struct mt_error *take_options(int argc, char **argv, const struct option 
 		if (!found)
 			return mt_error_new(MT_ERROR_USAGE, "unknown option: %s", argv[at]);
 		if (at + 1 >= argc)
-			return mt_error_new(MT_ERROR_USAGE, "%s needs a value", found->name);
+			return mt_error_new(MT_ERROR_USAGE, "%s requires a value", found->name);
 		*found->value = argv[at + 1];
 	}
 	*first = at;
@@ -148,10 +148,10 @@ static struct mt_error *save(struct mt_command_context *context, int argc, char 
 	struct mt_recording *recording = NULL;
 
 	if (argc != 2)
-		return mt_error_new(MT_ERROR_USAGE, "mtrace save needs one file");
+		return mt_error_new(MT_ERROR_USAGE, "mtrace save requires a file name");
 	mt_try(mt_live_copy(context->debugger, selected(context), argv[1], &recording));
 	mt_recording_close(recording);
-	mt_command_printf(context, "The recording is in %s.\n", argv[1]);
+	mt_command_printf(context, "Recording saved to %s.\n", argv[1]);
 	return NULL;
 }
 
@@ -194,7 +194,7 @@ const struct mt_command mt_command_trigger = {
 static struct mt_error *delete (struct mt_command_context *context, int argc, char **argv)
 {
 	if (argc != 2)
-		return mt_error_new(MT_ERROR_USAGE, "mtrace delete needs a trigger's number");
+		return mt_error_new(MT_ERROR_USAGE, "mtrace delete requires a trigger number");
 	return mt_live_delete_trigger(context->debugger, argv[1]);
 }
 

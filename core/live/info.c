@@ -60,7 +60,7 @@ void mt_live_info(const struct mt_live_debugger *debugger)
 				   ? "Recording begins when the program runs."
 				   : "Nothing is being recorded (\"mtrace start\" begins).");
 	if (mt_live_is_recording(live) && ops->pid(debugger->context) == live->pid) {
-		mt_live_printf(debugger, "Threads, and how full their rings are:\n");
+		mt_live_printf(debugger, "Threads and the fill level of their rings:\n");
 		ops->each_thread(debugger->context, print_thread, (void *)debugger);
 	}
 	if (ops->list_others)

@@ -208,7 +208,7 @@ static struct mt_error *check_engine(const struct mt_live_debugger *debugger, co
 					    "the engine \"%s\" does not work in this debugger (use "
 					    "calls, or mtdb run --engine %s)",
 					    name, name);
-	return mt_error_new(MT_ERROR_USAGE, "no engine \"%s\" (here it can be auto%s)", name,
+	return mt_error_new(MT_ERROR_USAGE, "unknown engine \"%s\": must be auto%s", name,
 			    debugger->ops->engines[2] ? ", calls or pt" : " or calls");
 }
 
@@ -241,7 +241,7 @@ static struct mt_error *configure(const struct mt_live_debugger *debugger,
 	mt_try(mt_parse_stamps(stamps, &options.engine.stamps));
 	if (strcmp(threads, "all") != 0 && strcmp(threads, "current") != 0)
 		return mt_error_new(MT_ERROR_USAGE,
-				    "no choice of threads: \"%s\" (it can be all or current)",
+				    "invalid value \"%s\" for -threads: must be all or current",
 				    threads);
 	char *kept = strdup(engine), *events = mt_live_setting(debugger, MT_LIVE_EVENTS);
 	if (!kept || !events) {

@@ -14,8 +14,7 @@ static struct mt_error *check_name(const char *path)
 {
 	if (*path && strcmp(path, "-") != 0)
 		return NULL;
-	return mt_error_new(MT_ERROR_USAGE, "what is written needs the name of a file: \"%s\"",
-			    path);
+	return mt_error_new(MT_ERROR_USAGE, "not the name of a file: \"%s\"", path);
 }
 
 static struct mt_error *check_recorded(const struct mt_live_debugger *debugger,

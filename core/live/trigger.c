@@ -69,7 +69,7 @@ static struct mt_error *take_option(struct mt_live_trigger *trigger, const char 
 	const char ends[] = {quote, '\0'}, *start = *at + (quote != 0);
 	size_t length = strcspn(start, quote ? ends : BLANKS);
 	if (!**at)
-		return mt_error_new(MT_ERROR_USAGE, "%s needs a value", option);
+		return mt_error_new(MT_ERROR_USAGE, "%s requires a value", option);
 	char *value = strndup(start, length);
 	if (!value)
 		return mt_error_no_memory();
@@ -115,16 +115,15 @@ static struct mt_error *parse(struct mt_live_trigger *trigger, const char *text)
 	if (end == at)
 		return mt_error_new(
 		    MT_ERROR_USAGE,
-		    "mtrace trigger needs a location (see \"help mtrace trigger\")");
+		    "mtrace trigger requires a location (see \"help mtrace trigger\")");
 	for (const char *word = at; word < end; word = skip_blanks(word + strcspn(word, BLANKS)))
 		if (option_at(word))
 			return mt_error_new(MT_ERROR_USAGE,
-					    "options of mtrace trigger stand before the location");
+					    "the options of mtrace trigger precede the location");
 	if (condition) {
 		condition = skip_blanks(condition + 2);
 		if (!*condition)
-			return mt_error_new(MT_ERROR_USAGE,
-					    "the condition behind \"if\" is missing");
+			return mt_error_new(MT_ERROR_USAGE, "no condition after \"if\"");
 		trigger->condition = strdup(condition);
 	}
 	trigger->location =

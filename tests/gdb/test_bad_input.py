@@ -113,7 +113,7 @@ def test_a_recording_nowhere(gdb, program):
     session = gdb(program, "mtrace start", "run", "mtrace save /dev/full", "mtrace save /no/such/x",
                   "mtrace save .", "mtrace save x.perf")
     assert len(errors_of(session)) == 3
-    assert "The recording is in x.perf." in session.lines
+    assert "Recording saved to x.perf." in session.lines
 
 
 def test_breakpoints_deleted_and_disabled(gdb, program):
@@ -143,19 +143,19 @@ def test_a_timeline_needs_a_file(gdb, program, name):
     """GDB's own output is no place for it: it may be a terminal, or MI."""
     session = gdb(program, "mtrace start", "break square", "run", f"mtrace snapshot {name}",
                   f"mtrace save {name}", f"set mtrace output {name}", "delete", "continue")
-    assert session.errors.count("needs the name of a file") == 2 + (name == "-"), session.errors
+    assert session.errors.count("not the name of a file") == 2 + (name == "-"), session.errors
     assert "FXT" not in session.all and "exited normally" in session.output
 
 
 REFUSED = [
     ("mtrace start -size 1", "a ring of 1 bytes is too small: at least 16384"),
     ("set mtrace buffer-size 1", "a ring of 1 bytes is too small: at least 16384"),
-    ("mtrace start -threads some", 'no choice of threads: "some" (it can be all or current)'),
+    ("mtrace start -threads some", 'invalid value "some" for -threads: must be all or current'),
     ("mtrace start -engine step", 'the engine "step" does not work in this debugger (use calls, or '
                                   "mtdb run --engine step)"),
-    ("mtrace start -engine no", 'no engine "no" (here it can be auto, calls or pt)'),
-    ("mtrace trigger main -stop", "options of mtrace trigger stand before the location"),
-    ("mtrace trigger main if", 'the condition behind "if" is missing'),
+    ("mtrace start -engine no", 'unknown engine "no": must be auto, calls or pt'),
+    ("mtrace trigger main -stop", "the options of mtrace trigger precede the location"),
+    ("mtrace trigger main if", 'no condition after "if"'),
     ("mtrace trigger main if nosuch > 4", 'No symbol "nosuch" in current context.'),
     ("mtrace stop now", "mtrace stop takes no arguments"),
     ("mtrace history", "nothing was recorded yet"),

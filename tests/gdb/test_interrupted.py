@@ -34,7 +34,7 @@ def test_looking_back(terminal, compile, tmp_path):
     said = interrupt(child, "python mtrace.snapshot('x.fxt')", "decoding")
     assert "KeyboardInterrupt" in said
     assert "square" in say(child, "mtrace history 3")
-    assert "The recording is in x.perf." in say(child, "mtrace save x.perf")
+    assert "Recording saved to x.perf." in say(child, "mtrace save x.perf")
     assert "exited normally" in say(child, "continue")
 
 

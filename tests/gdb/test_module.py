@@ -61,8 +61,8 @@ def test_settings(gdb):
     assert now == ['engine:  mtrace records with the engine "calls".',
                    "buffer-size:  Per-thread ring size is 64k.",
                    'timestamps:  Time stamps are "full".',
-                   'events:  Beside the calls mtrace records "sched,faults".',
-                   'output:  Timelines go to "x-%n.fxt".',
+                   'events:  Recorded in addition to calls: "sched,faults".',
+                   'output:  Timelines are written to "x-%n.fxt".',
                    "on-crash:  A snapshot at a crash is off.",
                    'history-size:  "mtrace history" shows 7 calls.']
 
@@ -72,7 +72,7 @@ def test_bad_events_are_not_taken(gdb):
                   "set mtrace events marks", "show mtrace events")
     assert 'unknown event "nonsense"' in session.errors
     assert "marks are recorded by mtdb alone" in session.errors
-    assert session.output == 'Beside the calls mtrace records "faults".\n'
+    assert session.output == 'Recorded in addition to calls: "faults".\n'
 
 
 def test_a_bad_size_is_not_taken(gdb):
@@ -89,16 +89,16 @@ def test_a_bad_size_is_not_taken(gdb):
     ("mtrace stop", "nothing is being recorded"),
     ("mtrace delete 3", "No trigger number 3."),
     ("mtrace delete x", "trigger"),
-    ("mtrace trigger", "needs a location"),
+    ("mtrace trigger", "requires a location"),
     ("mtrace trigger -max 0 main", "number of snapshots"),
-    ("mtrace trigger -print", "-print needs a value"),
-    ("mtrace start -size", "-size needs a value"),
+    ("mtrace trigger -print", "-print requires a value"),
+    ("mtrace start -size", "-size requires a value"),
     ("mtrace start -size 3x", "is not a size"),
     ("mtrace start -nothing 1", "unknown option: -nothing"),
-    ("mtrace start -threads some", "it can be all or current"),
+    ("mtrace start -threads some", "must be all or current"),
     ("mtrace start now", "takes options only"),
     ("mtrace start -engine step", "does not work in this debugger"),
-    ("mtrace start -engine nosuch", "no engine \"nosuch\""),
+    ("mtrace start -engine nosuch", "unknown engine \"nosuch\""),
     ("mtrace decode /no/such", "/no/such"),
     ("mtrace info x", "takes no arguments"),
 ])

@@ -121,7 +121,7 @@ def test_stop(gdb, compile):
 def test_save(gdb, compile, run_mtdb):
     session = gdb(compile("deep.c", "-O0"), "mtrace start", "run fault", "mtrace save a.perf",
                   "kill", "mtrace save b.perf")
-    assert "The recording is in a.perf." in session.lines
+    assert "Recording saved to a.perf." in session.lines
     for name in ("a.perf", "b.perf"):
         text = run_mtdb("history", gdb.directory / name).stdout
         assert opened(text.splitlines())[-4:] == ["main", "a", "b", "c"]
