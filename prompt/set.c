@@ -204,7 +204,7 @@ static const struct prompt_command unset_commands[] = {
 
 static struct mt_error *set_detach(struct prompt *prompt, const char *rest)
 {
-	bool value;
+	bool value = false;
 
 	(void)prompt;
 	mt_try(parse_switch(rest, &value));

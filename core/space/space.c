@@ -232,7 +232,7 @@ static struct mt_error *begin_entry(struct mt_space *space, const struct mt_mapp
 
 struct mt_error *mt_space_add(struct mt_space *space, const struct mt_mapping *mapping)
 {
-	struct mt_space_entry entry;
+	struct mt_space_entry entry = {0};
 
 	if (mapping->start >= mapping->end)
 		return NULL;
@@ -245,7 +245,7 @@ struct mt_error *mt_space_add(struct mt_space *space, const struct mt_mapping *m
 struct mt_error *mt_space_add_objfile(struct mt_space *space, const struct mt_mapping *mapping,
 				      struct mt_objfile *objfile)
 {
-	struct mt_space_entry entry;
+	struct mt_space_entry entry = {0};
 
 	if (mapping->start >= mapping->end)
 		return NULL;
