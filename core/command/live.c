@@ -76,16 +76,18 @@ const struct mt_command mt_command_start = {
     .summary = "Record the program's function calls",
     .usage = "[-engine ENGINE] [-size SIZE] [-threads all|current] "
 	     "[-timestamps sampled|full]",
-    .help = "Before \"run\", recording begins with the program's first instruction; while it is\n"
-	    "stopped, when it goes on.  Each thread has a ring of its own, which holds its last "
-	    "calls.\n\n"
-	    "Options:\n"
-	    "  -engine ENGINE      auto, calls or pt (default: auto; in GDB, set mtrace engine)\n"
-	    "  -size SIZE          of each thread's ring, such as 16M (default: 4M; in GDB,\n"
-	    "                      set mtrace buffer-size)\n"
-	    "  -threads WHICH      all, or current: the selected one, before \"run\" the first\n"
-	    "  -timestamps WHICH   sampled or full (default: sampled; in GDB, set mtrace\n"
-	    "                      timestamps)\n",
+    .help =
+	"Before \"run\", recording begins with the program's first instruction; while it is\n"
+	"stopped, when it goes on.  Each thread has a ring of its own, which holds its last "
+	"calls.\n\n"
+	"Options:\n"
+	"  -engine ENGINE      auto or calls, in GDB also pt (default: auto; in GDB, set mtrace\n"
+	"                      engine)\n"
+	"  -size SIZE          of each thread's ring, such as 16M (default: 4M; in GDB,\n"
+	"                      set mtrace buffer-size)\n"
+	"  -threads WHICH      all, or current: the selected one, before \"run\" the first\n"
+	"  -timestamps WHICH   sampled or full (default: sampled; in GDB, set mtrace\n"
+	"                      timestamps)\n",
     .options = start_options,
     .where = MT_COMMAND_IN_DEBUGGER,
     .group = "COMMAND_RUNNING",
