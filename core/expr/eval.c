@@ -74,6 +74,35 @@ struct mt_error *mt_eval_promote(struct mt_eval *eval, struct mt_value *value)
 	return NULL;
 }
 
+/* Unary plus, minus and ~. */
+static struct mt_error *sign_or_complement(struct mt_eval *eval, int op, struct mt_value *value,
+					   struct mt_value *out)
+{
+	struct mt_type *type;
+	long double number;
+	uint64_t bits;
+
+	mt_try(mt_eval_promote(eval, value));
+	type = mt_type_strip(value->type);
+	mt_try(mt_eval_no_operator(type, op == '-' ? "-" : op == '~' ? "~" : "+"));
+	if (type->kind == MT_TYPE_FLOAT && op != '~') {
+		mt_try(mt_value_get_float(eval, value, &number));
+		*out = mt_value_float(value->type, op == '-' ? 0 - number : number);
+		return NULL;
+	}
+	if (!mt_type_is_integer_kind(type))
+		return mt_error_new(
+		    MT_ERROR_USAGE,
+		    op == '~'   ? "Argument to complement operation not an integer, boolean."
+		    : op == '-' ? "Argument to arithmetic operation not a number or boolean."
+				: "Argument to positive operation not a number.");
+	mt_try(mt_value_get(eval, value, &bits));
+	bits = op == '-' ? -bits : op == '~' ? ~bits : bits;
+	*out = mt_value_integer(value->type,
+				mt_extend(bits, (unsigned)mt_type_size(type) * 8, type->is_signed));
+	return NULL;
+}
+
 static struct mt_error *eval_unary(struct mt_eval *eval, const struct mt_node *node,
 				   struct mt_value *out)
 {
@@ -106,35 +135,8 @@ static struct mt_error *eval_unary(struct mt_eval *eval, const struct mt_node *n
 		mt_try(mt_eval_truth(eval, &value, &is_true));
 		*out = mt_eval_bool(eval, !is_true);
 		return NULL;
-	default: {
-		struct mt_type *type;
-		long double number;
-		uint64_t bits;
-
-		mt_try(mt_eval_promote(eval, &value));
-		type = mt_type_strip(value.type);
-		mt_try(mt_eval_no_operator(type, node->op == '-'   ? "-"
-						 : node->op == '~' ? "~"
-								   : "+"));
-		if (type->kind == MT_TYPE_FLOAT && node->op != '~') {
-			mt_try(mt_value_get_float(eval, &value, &number));
-			*out = mt_value_float(value.type, node->op == '-' ? 0 - number : number);
-			return NULL;
-		}
-		if (!mt_type_is_integer_kind(type))
-			return mt_error_new(
-			    MT_ERROR_USAGE,
-			    node->op == '~'
-				? "Argument to complement operation not an integer, boolean."
-			    : node->op == '-'
-				? "Argument to arithmetic operation not a number or boolean."
-				: "Argument to positive operation not a number.");
-		mt_try(mt_value_get(eval, &value, &bits));
-		bits = node->op == '-' ? -bits : node->op == '~' ? ~bits : bits;
-		*out = mt_value_integer(
-		    value.type, mt_extend(bits, (unsigned)mt_type_size(type) * 8, type->is_signed));
-		return NULL;
-	}
+	default:
+		return sign_or_complement(eval, node->op, &value, out);
 	}
 }
 

@@ -54,6 +54,26 @@ struct mt_error *mt_expr_info_symbol(struct mt_expr_program *program,
 	return out->failed ? mt_error_no_memory() : NULL;
 }
 
+static void describe_location(const struct mt_variable *variable, struct mt_str *out)
+{
+	const Dwarf_Op *first = variable->count ? &variable->operations[0] : NULL;
+
+	if (variable->kind == MT_VARIABLE_BYTES)
+		mt_str_append(out, "constant");
+	else if (variable->kind == MT_VARIABLE_OPTIMIZED_OUT || !first)
+		mt_str_append(out, "optimized out");
+	else if (variable->count == 1 && first->atom == DW_OP_addr)
+		mt_str_appendf(out, "in static storage at address 0x%" PRIx64,
+			       (uint64_t)first->number + variable->module->bias);
+	else if (variable->count == 1 && first->atom == DW_OP_fbreg)
+		mt_str_appendf(out, "a complex DWARF expression:\n     0: DW_OP_fbreg %lld\n",
+			       (long long)first->number);
+	else if (variable->count == 1 && first->atom >= DW_OP_reg0 && first->atom <= DW_OP_regx)
+		mt_str_append(out, "a variable in a register");
+	else
+		mt_str_append(out, "a complex DWARF expression");
+}
+
 struct mt_error *mt_expr_info_scope(struct mt_expr_program *program, const char *location,
 				    uint64_t address, struct mt_str *out)
 {
@@ -77,28 +97,7 @@ struct mt_error *mt_expr_info_scope(struct mt_expr_program *program, const char 
 					mt_str_appendf(out, "Scope for %s:\n", location);
 				any = true;
 				mt_str_appendf(out, "Symbol %s is ", variable.name);
-				const Dwarf_Op *first =
-				    variable.count ? &variable.operations[0] : NULL;
-				uint64_t bias = variable.module->bias;
-
-				if (variable.kind == MT_VARIABLE_BYTES)
-					mt_str_append(out, "constant");
-				else if (variable.kind == MT_VARIABLE_OPTIMIZED_OUT || !first)
-					mt_str_append(out, "optimized out");
-				else if (variable.count == 1 && first->atom == DW_OP_addr)
-					mt_str_appendf(out,
-						       "in static storage at address 0x%" PRIx64,
-						       (uint64_t)first->number + bias);
-				else if (variable.count == 1 && first->atom == DW_OP_fbreg)
-					mt_str_appendf(
-					    out,
-					    "a complex DWARF expression:\n     0: DW_OP_fbreg %lld\n",
-					    (long long)first->number);
-				else if (variable.count == 1 && first->atom >= DW_OP_reg0 &&
-					 first->atom <= DW_OP_regx)
-					mt_str_append(out, "a variable in a register");
-				else
-					mt_str_append(out, "a complex DWARF expression");
+				describe_location(&variable, out);
 				mt_str_appendf(out, ", length %llu.\n",
 					       (unsigned long long)mt_type_size(variable.type));
 			}
