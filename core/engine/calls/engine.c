@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The calls engine: each function's entry and its returns are overwritten with jumps to trampolines
- * that write into the thread's ring (core/calls), and the program runs freely between stops.
+ * that write into the thread's ring (trampoline/, ring/), and the program runs freely between
+ * stops.
  *
  * It stops by itself where its dynamic loader reports libraries to debuggers, at births, signals
  * and ends, and at breakpoints of ours. */

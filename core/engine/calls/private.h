@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Inside of the calls engine: core/target/calls*.c.
+/* Shared by the files of the engine `calls`:
  *
- *	calls.c           the engine's ops: stops, threads, execs
- *	birth.c     threads and processes that come
- *	agent.c     the agent's file, and the symbols of the dynamic loader
- *	preload.c   a new program: the agent into its environment, and out of it again
- *	attach.c    a process that runs already, and letting go of one
- *	space.c     an address space: what is mapped, patched and broken in it
- *	file.c      object files and their plans
- *	module.c    an object file's plan and trampolines at a place
- *	plan_cache.c     plans that are kept from run to run
- *	cfi.c       what unwinders learn of trampolines
- *	detour.c    the program's own unwinder
- *	text.c      patches and breakpoints into the text, and out of it
- *	order.c     a text changes so that it is a program's all the while
- *	break.c     breakpoints, and threads that stand in displaced bytes
- *	stub.c      breakpoints that do no harm when we are gone
- *	quiet.c     which thread can make a remote call of dlopen()
- *	inject.c    what remote calls need in the program
- *	room.c      memory in the program, near its text
- *	rings.c      rings: who writes where
- *	frames.c    which calls are open, by unwinding
- *	hide.c      the text as it would be without us, for a while
+ *	engine.c      the engine's ops: stops, threads, execs
+ *	birth.c       threads and processes that come
+ *	agent.c       the agent's file, and the symbols of the dynamic loader
+ *	preload.c     a new program: the agent into its environment, and out of it again
+ *	attach.c      a process that runs already, and letting go of one
+ *	space.c       an address space: what is mapped, patched and broken in it
+ *	file.c        object files and their plans
+ *	module.c      an object file's plan and trampolines at a place
+ *	plan_cache.c  plans that are kept from run to run
+ *	cfi.c         what unwinders learn of trampolines
+ *	detour.c      the program's own unwinder
+ *	text.c        patches and breakpoints into the text, and out of it
+ *	order.c       a text changes so that it is a program's all the while
+ *	break.c       breakpoints, and threads that stand in displaced bytes
+ *	stub.c        breakpoints that do no harm when we are gone
+ *	quiet.c       which thread can make a remote call of dlopen()
+ *	inject.c      what remote calls need in the program
+ *	room.c        memory in the program, near its text
+ *	rings.c       rings: who writes where
+ *	frames.c      which calls are open, by unwinding
+ *	hide.c        the text as it would be without us, for a while
  *	anchor.c      how far threads had written when
- *	throttle.c  functions that fill the rings
- *	history.c   what rings held, of ended threads too
- *	snapshot.c  rings into the recording
+ *	throttle.c    functions that fill the rings
+ *	history.c     what rings held, of ended threads too
+ *	snapshot.c    rings into the recording
  *
  * What they work on is in types.h. */
 #ifndef MT_ENGINE_CALLS_PRIVATE_H
