@@ -23,6 +23,7 @@ CORE_LIBS := -lipt -ldw -lelf -lZydis -liberty -lz -llzma -lzstd -lpopt -lpthrea
 MTDB_LIBS := -lreadline
 
 CORE_SOURCES := $(wildcard core/*/*.c core/*/*/*.c core/*/*/*/*.c)
+CORE_ASSEMBLY := $(wildcard core/*/*/*.S)
 # An archive, since the plugin takes parts of it alone.
 PTRACE_SOURCES := $(wildcard ptrace/*.c)
 MTDB_SOURCES := $(wildcard cli/*.c prompt/*.c debug/*.c terminal/*.c)
@@ -31,7 +32,7 @@ FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
 BENCH_SOURCES := $(wildcard tests/bench/*.c)
 MAN_SOURCES  := $(wildcard docs/man/*.md)
 
-CORE_OBJECTS := $(CORE_SOURCES:%.c=$(BUILD)/obj/%.o) $(BUILD)/generated/syscall_table.o
+CORE_OBJECTS := $(CORE_SOURCES:%.c=$(BUILD)/obj/%.o) $(CORE_ASSEMBLY:%.S=$(BUILD)/obj/%.o) $(BUILD)/generated/syscall_table.o
 PTRACE_OBJECTS := $(PTRACE_SOURCES:%.c=$(BUILD)/obj/%.o)
 MTDB_OBJECTS := $(MTDB_SOURCES:%.c=$(BUILD)/obj/%.o)
 UNIT_OBJECTS := $(UNIT_SOURCES:%.c=$(BUILD)/obj/%.o)
@@ -53,7 +54,7 @@ PARALLEL_MAKE = $(MAKE) $(if $(findstring --jobserver,$(MAKEFLAGS)),,-j$(shell n
 
 .PHONY: all unit pytest man check check-long check-kernel check-kernel-newer check-hardware demo bench bench-calls lint format fuzz fuzzers soak install uninstall dist \
         clean help
-all: $(BUILD)/libmtrace-core.a $(BUILD)/libmtrace-agent.so $(BUILD)/mtrace-view \
+all: $(BUILD)/libmtrace-core.a $(BUILD)/mtrace-view \
      $(BUILD)/mtdb $(PLUGIN)
 
 $(BUILD)/libmtrace-core.a: $(CORE_OBJECTS)
@@ -82,10 +83,9 @@ $(BUILD)/obj/gdb-plugin/%.o: gdb-plugin/%.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -DPy_LIMITED_API=0x03060000 -isystem $(GDB_PYTHON) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
-# It goes into other programs: no code, no library behind it, no sanitizer.
-$(BUILD)/libmtrace-agent.so: agent/agent.S Makefile
+$(BUILD)/obj/%.o: %.S Makefile
 	@mkdir -p $(@D)
-	$(CC) -shared -nostdlib -Wl,-soname,libmtrace-agent.so -Wl,--build-id -Wl,-z,defs -o $@ $<
+	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/mtrace-view: scripts/mtrace-view
 	@mkdir -p $(@D)

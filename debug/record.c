@@ -64,6 +64,12 @@ static struct mt_error *set_registers(struct mt_target *base, pid_t lwp,
 	return below(base)->ops->set_registers(below(base), lwp, registers);
 }
 
+static struct mt_error *set_gs_base(struct mt_target *base, pid_t lwp, uint64_t gs_base)
+{
+	forget_registers(debugger_of(base), lwp);
+	return below(base)->ops->set_gs_base(below(base), lwp, gs_base);
+}
+
 static struct mt_error *each_thread(struct mt_target *base, pid_t pid,
 				    struct mt_error *(*found)(void *context, pid_t lwp),
 				    void *context)
@@ -78,10 +84,9 @@ static struct mt_error *each_map(struct mt_target *base, pid_t pid,
 	return below(base)->ops->each_map(below(base), pid, found, context);
 }
 
-static struct mt_error *set_injected(struct mt_target *base, pid_t pid, uint64_t code,
-				     uint64_t stack_top)
+static struct mt_error *set_injected(struct mt_target *base, pid_t pid, uint64_t code)
 {
-	return below(base)->ops->set_injected(below(base), pid, code, stack_top);
+	return below(base)->ops->set_injected(below(base), pid, code);
 }
 
 /* It runs: a signal that it stood for has to be sent again. */
@@ -101,13 +106,6 @@ static struct mt_error *call_system(struct mt_target *base, pid_t lwp, long numb
 	return below(base)->ops->call_system(below(base), lwp, number, arguments, result);
 }
 
-static struct mt_error *call_function(struct mt_target *base, pid_t lwp,
-				      const struct mt_target_call *call, uint64_t *result)
-{
-	forget_stop(debugger_of(base), lwp);
-	return below(base)->ops->call_function(below(base), lwp, call, result);
-}
-
 static struct mt_error *watch_libraries(struct mt_target *base, pid_t pid, uint64_t address)
 {
 	(void)pid;
@@ -122,11 +120,11 @@ static const struct mt_target_ops proxy_ops = {
     .write = write_memory,
     .get_registers = get_registers,
     .set_registers = set_registers,
+    .set_gs_base = set_gs_base,
     .each_thread = each_thread,
     .each_map = each_map,
     .set_injected = set_injected,
     .call_system = call_system,
-    .call_function = call_function,
     .watch_libraries = watch_libraries,
 };
 

@@ -85,6 +85,14 @@ static struct mt_error *set_registers(struct mt_target *base, pid_t lwp,
 	return ptrace(PTRACE_SETREGS, lwp, 0, registers) ? gone(lwp) : NULL;
 }
 
+static struct mt_error *set_gs_base(struct mt_target *base, pid_t lwp, uint64_t gs_base)
+{
+	target_of(base)->registers_changed = true;
+	return ptrace(PTRACE_POKEUSER, lwp, offsetof(struct user_regs_struct, gs_base), gs_base)
+		   ? gone(lwp)
+		   : NULL;
+}
+
 static struct mt_error *each_thread(struct mt_target *base, pid_t pid,
 				    struct mt_error *(*found)(void *context, pid_t lwp),
 				    void *context)
@@ -125,72 +133,6 @@ static struct mt_error *call_system(struct mt_target *base, pid_t lwp, long numb
 	mt_try(mt_ptrace_find_syscall(base, target->pid, &target->syscall_pc));
 	return mt_ptrace_do_syscall(target->pid, lwp, target->syscall_pc, number, arguments, result,
 				    &status);
-}
-
-static struct mt_error *select_thread(pid_t lwp)
-{
-	mt_auto(mt_py) PyObject *inferior = mt_py_call_gdb("selected_inferior", "()");
-	mt_auto(mt_py) PyObject *threads =
-	    inferior ? PyObject_CallMethod(inferior, "threads", NULL) : NULL;
-
-	for (Py_ssize_t i = 0; threads && i < PyTuple_Size(threads); i++) {
-		PyObject *thread = PyTuple_GetItem(threads, i);
-		mt_auto(mt_py) PyObject *ptid = PyObject_GetAttrString(thread, "ptid");
-
-		if (!ptid || PyLong_AsLong(PyTuple_GetItem(ptid, 1)) != lwp)
-			continue;
-		mt_auto(mt_py) PyObject *done = PyObject_CallMethod(thread, "switch", NULL);
-		return done ? NULL : mt_py_error();
-	}
-	PyErr_Clear();
-	return mt_error_new(MT_ERROR_GONE, "GDB knows no thread %d", lwp);
-}
-
-static struct mt_error *evaluate(const struct mt_target_call *call, uint64_t *result)
-{
-	char expression[256];
-
-	snprintf(expression, sizeof(expression),
-		 "((unsigned long (*)(unsigned long, unsigned long)) 0x%llx)(0x%llx, 0x%llx)",
-		 (unsigned long long)call->function, (unsigned long long)call->arguments[0],
-		 (unsigned long long)call->arguments[1]);
-	mt_auto(mt_py) PyObject *value = mt_py_call_gdb("parse_and_eval", "(s)", expression);
-	mt_auto(mt_py) PyObject *number = value ? PyNumber_Long(value) : NULL;
-
-	if (!number)
-		return mt_py_error();
-	*result = PyLong_AsUnsignedLongLongMask(number);
-	return NULL;
-}
-
-static struct mt_error *evaluate_in_c(const struct mt_target_call *call, uint64_t *result)
-{
-	mt_auto(mt_py) PyObject *language = mt_py_call_gdb("parameter", "(s)", "language");
-	char *was = language ? mt_py_text(language) : NULL;
-	mt_auto(mt_str) struct mt_str ignored = {0};
-
-	if (!was)
-		return mt_py_error();
-	mt_error_destroy(mt_gdb_execute("set language c", &ignored));
-	struct mt_error *error = evaluate(call, result);
-	mt_error_destroy(mt_gdb_executef(&ignored, "set language %s", was));
-	free(was);
-	return error;
-}
-
-/* As GDB's user would call it: GDB lets the other threads run on meanwhile. */
-static struct mt_error *call_function(struct mt_target *base, pid_t lwp,
-				      const struct mt_target_call *call, uint64_t *result)
-{
-	pid_t selected = mt_gdb_lwp();
-
-	mt_try(mt_gdb_target_flush(base));
-	if (selected != lwp)
-		mt_try(select_thread(lwp));
-	struct mt_error *error = evaluate_in_c(call, result);
-	if (selected != lwp)
-		mt_error_destroy(select_thread(selected));
-	return error;
 }
 
 static PyObject *library_stop(PyObject *self, PyObject *ignored)
@@ -276,10 +218,10 @@ static const struct mt_target_ops ops = {
     .write = write_memory,
     .get_registers = get_registers,
     .set_registers = set_registers,
+    .set_gs_base = set_gs_base,
     .each_thread = each_thread,
     .each_map = each_map,
     .call_system = call_system,
-    .call_function = call_function,
     .watch_libraries = watch_libraries,
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* System calls and function calls in the name of a thread that stands still.
+/* System calls in the name of a thread that stands still.
  *
  * Where the program has mt_inject_code, that is run, from system call stop to system call stop:
  * these are no signals, so that there is no moment at which our sudden end would harm the program.
@@ -10,7 +10,6 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #define DIRECTION_FLAG 0x400ull
 
@@ -40,8 +39,7 @@ static struct mt_error *begin_remote_call(struct mt_target *base, pid_t lwp,
 										       : NULL;
 }
 
-struct mt_error *mt_ptrace_set_injected(struct mt_target *base, pid_t pid, uint64_t code,
-					uint64_t stack)
+struct mt_error *mt_ptrace_set_injected(struct mt_target *base, pid_t pid, uint64_t code)
 {
 	struct mt_ptrace_process *process =
 	    mt_ptrace_find_process((struct mt_ptrace_target *)base, pid);
@@ -49,7 +47,6 @@ struct mt_error *mt_ptrace_set_injected(struct mt_target *base, pid_t pid, uint6
 	if (!process)
 		return gone(pid);
 	process->inject_code = code;
-	process->inject_stack = stack;
 	return NULL;
 }
 
@@ -96,36 +93,17 @@ static struct mt_error *restore(struct remote_call *remote)
 	return NULL;
 }
 
-/* Until it stops; the status is 0 when the time is over. */
-static int wait_a_while(pid_t lwp, int timeout_ms)
-{
-	struct timespec pause = {.tv_nsec = 20000};
-	int status = 0;
-
-	for (int64_t left_ns = timeout_ms * 1000000ll; left_ns > 0; left_ns -= pause.tv_nsec) {
-		if (waitpid(lwp, &status, __WALL | WNOHANG) != 0)
-			return status;
-		nanosleep(&pause, NULL);
-		if (pause.tv_nsec < 1000000)
-			pause.tv_nsec *= 2;
-	}
-	return 0;
-}
-
-/* To the next system call stop.  timeout_ms < 0: for ever.  remote->status 0: the time is over. */
-static struct mt_error *run_to_system_call(struct remote_call *remote, int timeout_ms)
+/* To the next system call stop. */
+static struct mt_error *run_to_system_call(struct remote_call *remote)
 {
 	pid_t lwp = remote->lwp->lwp;
 
 	do {
 		if (ptrace(PTRACE_SYSCALL, lwp, 0, 0))
 			return gone(lwp);
-		if (timeout_ms >= 0)
-			remote->status = wait_a_while(lwp, timeout_ms);
-		else if (mt_ptrace_wait_for(lwp, &remote->status) < 0)
+		if (mt_ptrace_wait_for(lwp, &remote->status) < 0)
 			return gone(lwp);
-		if (remote->status &&
-		    (!WIFSTOPPED(remote->status) || remote->status >> 16 == PTRACE_EVENT_EXIT)) {
+		if (!WIFSTOPPED(remote->status) || remote->status >> 16 == PTRACE_EVENT_EXIT) {
 			mt_ptrace_keep_status(remote->target, remote->lwp, remote->status);
 			return gone(lwp);
 		}
@@ -144,7 +122,7 @@ static struct mt_error *injected_system_call(struct remote_call *remote, long nu
 	pid_t lwp = remote->lwp->lwp;
 	struct user_regs_struct registers = remote->before;
 
-	registers.rip = remote->process->inject_code + MT_INJECT_SYSCALL;
+	registers.rip = remote->process->inject_code;
 	registers.rax = (uint64_t)number;
 	registers.rdi = arguments[0];
 	registers.rsi = arguments[1];
@@ -154,7 +132,7 @@ static struct mt_error *injected_system_call(struct remote_call *remote, long nu
 	registers.r9 = arguments[5];
 	mt_try(enter_injected(remote, &registers, ~0ull));
 	for (int i = 0; i < 2; i++) { /* its entry, and its end */
-		mt_try(run_to_system_call(remote, -1));
+		mt_try(run_to_system_call(remote));
 		if (!is_system_call(remote))
 			i--;
 	}
@@ -182,63 +160,4 @@ struct mt_error *mt_ptrace_call_system(struct mt_target *base, pid_t lwp, long n
 	if (status)
 		mt_ptrace_keep_status(remote.target, remote.lwp, status);
 	return error;
-}
-
-/* Faults of the function itself are reported; everything else waits. */
-static uint64_t mask_of_all_but_faults(void)
-{
-	static const int through[] = {SIGTRAP, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
-	uint64_t mask = ~0ull;
-
-	for (size_t i = 0; i < sizeof(through) / sizeof(through[0]); i++)
-		mask &= ~(1ull << (through[i] - 1));
-	return mask;
-}
-
-/* The system calls of the function are passed by, up to the one that follows it. */
-static struct mt_error *run_until_return(struct remote_call *remote, int timeout_ms,
-					 struct user_regs_struct *registers)
-{
-	const uint64_t end = remote->process->inject_code + MT_INJECT_SYSCALL + 2;
-	pid_t lwp = remote->lwp->lwp;
-
-	do {
-		mt_try(run_to_system_call(remote, timeout_ms));
-		if (!remote->status) {
-			remote->lwp->state = MT_PTRACE_RUNNING;
-			return mt_error_new(MT_ERROR_BUSY,
-					    "a remote call in thread %d did not return within "
-					    "%d ms",
-					    lwp, timeout_ms);
-		}
-		if (ptrace(PTRACE_GETREGS, lwp, 0, registers))
-			return gone(lwp);
-		if (!is_system_call(remote)) {
-			mt_try(restore(remote));
-			return mt_error_new(MT_ERROR_BUSY,
-					    "a remote call in thread %d received signal %d", lwp,
-					    WSTOPSIG(remote->status));
-		}
-	} while (registers->rip != end);
-	return run_to_system_call(remote, -1);
-}
-
-struct mt_error *mt_ptrace_call_function(struct mt_target *base, pid_t lwp,
-					 const struct mt_target_call *call, uint64_t *result)
-{
-	struct user_regs_struct registers;
-	struct remote_call remote;
-
-	mt_try(begin_remote_call(base, lwp, &remote));
-	mt_try(base->ops->get_registers(base, lwp, &remote.before));
-	registers = remote.before;
-	registers.rip = remote.process->inject_code + MT_INJECT_CALL;
-	registers.rbx = call->function;
-	registers.r12 = remote.process->inject_stack;
-	registers.r13 = call->arguments[0];
-	registers.r14 = call->arguments[1];
-	mt_try(enter_injected(&remote, &registers, mask_of_all_but_faults()));
-	mt_try(run_until_return(&remote, call->timeout_ms, &registers));
-	*result = registers.rdi;
-	return restore(&remote);
 }

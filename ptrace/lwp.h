@@ -13,13 +13,12 @@
 
 struct mt_ptrace_process {
 	pid_t pid;
-	bool launched;        /* by us, or forked by such a one: dies with us */
-	bool child;           /* of ours: wait() reports its end even after a detach */
-	bool let_go;          /* only its end is to be reported */
-	int mem_fd;           /* /proc/PID/mem */
-	uint64_t syscall_pc;  /* of a system call instruction; 0: not looked for yet */
-	uint64_t inject_code; /* 0: none there */
-	uint64_t inject_stack;
+	bool launched;              /* by us, or forked by such a one: dies with us */
+	bool child;                 /* of ours: wait() reports its end even after a detach */
+	bool let_go;                /* only its end is to be reported */
+	int mem_fd;                 /* /proc/PID/mem */
+	uint64_t syscall_pc;        /* of a system call instruction; 0: not looked for yet */
+	uint64_t inject_code;       /* 0: none there */
 	mt_target_is_trap *is_trap; /* NULL: nobody asked */
 	void *trap_context;
 	UT_hash_handle hh;
@@ -117,11 +116,8 @@ void mt_ptrace_repeat_call(pid_t lwp);
 /* call.c */
 struct mt_error *mt_ptrace_call_system(struct mt_target *base, pid_t lwp, long number,
 				       const uint64_t arguments[6], int64_t *result);
-struct mt_error *mt_ptrace_set_injected(struct mt_target *base, pid_t pid, uint64_t code,
-					uint64_t stack);
+struct mt_error *mt_ptrace_set_injected(struct mt_target *base, pid_t pid, uint64_t code);
 bool mt_ptrace_has_injected(struct mt_target *base, pid_t pid);
-struct mt_error *mt_ptrace_call_function(struct mt_target *base, pid_t lwp,
-					 const struct mt_target_call *call, uint64_t *result);
 
 /* forward.c: signals to us while the program in the foreground is traced. */
 void mt_ptrace_forward_begin(pid_t pid);

@@ -61,6 +61,14 @@ static struct mt_error *set_registers(struct mt_target *base, pid_t lwp,
 	return ptrace(PTRACE_SETREGS, lwp, 0, registers) ? gone(lwp) : NULL;
 }
 
+static struct mt_error *set_gs_base(struct mt_target *base, pid_t lwp, uint64_t gs_base)
+{
+	(void)base;
+	return ptrace(PTRACE_POKEUSER, lwp, offsetof(struct user_regs_struct, gs_base), gs_base)
+		   ? gone(lwp)
+		   : NULL;
+}
+
 static struct mt_error *each_thread(struct mt_target *base, pid_t pid,
 				    struct mt_error *(*found)(void *context, pid_t lwp),
 				    void *context)
@@ -142,12 +150,12 @@ static const struct mt_target_ops ops = {
     .write = write_memory,
     .get_registers = get_registers,
     .set_registers = set_registers,
+    .set_gs_base = set_gs_base,
     .each_thread = each_thread,
     .each_map = each_map,
     .set_injected = mt_ptrace_set_injected,
     .has_injected = mt_ptrace_has_injected,
     .call_system = mt_ptrace_call_system,
-    .call_function = mt_ptrace_call_function,
 };
 
 static const struct mt_run_ops run = {

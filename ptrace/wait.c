@@ -112,7 +112,6 @@ static void inherit_injected(struct mt_ptrace_process *process,
 	    memcmp(code, mt_inject_code, sizeof(code)) != 0)
 		return;
 	process->inject_code = parent->inject_code;
-	process->inject_stack = parent->inject_stack;
 }
 
 /* All LWPs but the one that called execve are gone, and that one is the first now. */

@@ -14,28 +14,7 @@
 /* An instruction a line. */
 /* clang-format off */
 const uint8_t mt_inject_code[MT_INJECT_BYTES] = {
-    0x48, 0x89, 0xe5,                               /* mov rbp, rsp */
-    0x4c, 0x89, 0xe4,                               /* mov rsp, r12 */
-    0x48, 0x81, 0xec, 0x00, 0x40, 0x00, 0x00,       /* sub rsp, 16384 */
-    0x48, 0x8d, 0xbc, 0x24, 0x00, 0x02, 0x00, 0x00, /* lea rdi, [rsp+512] */
-    0x31, 0xc0,                                     /* xor eax, eax */
-    0xb9, 0x08, 0x00, 0x00, 0x00,                   /* mov ecx, 8 */
-    0xf3, 0x48, 0xab,                               /* rep stosq: the header of XSAVE */
-    0xb8, 0xff, 0xff, 0xff, 0xff,                   /* mov eax, -1 */
-    0x99,                                           /* cdq */
-    0x48, 0x0f, 0xae, 0x24, 0x24,                   /* xsave64 [rsp] */
-    0x4c, 0x89, 0xef,                               /* mov rdi, r13 */
-    0x4c, 0x89, 0xf6,                               /* mov rsi, r14 */
-    0xff, 0xd3,                                     /* call rbx */
-    0x49, 0x89, 0xc7,                               /* mov r15, rax */
-    0xb8, 0xff, 0xff, 0xff, 0xff,                   /* mov eax, -1 */
-    0x99,                                           /* cdq */
-    0x48, 0x0f, 0xae, 0x2c, 0x24,                   /* xrstor64 [rsp] */
-    0x48, 0x89, 0xec,                               /* mov rsp, rbp */
-    0x4c, 0x89, 0xff,                               /* mov rdi, r15 */
-    0xb8, SYS_getpid, 0x00, 0x00, 0x00,             /* mov eax, getpid */
-    0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,       /* nop */
-    0x0f, 0x05,                                     /* syscall: MT_INJECT_SYSCALL */
+    0x0f, 0x05,                                     /* syscall */
     0xb8, SYS_rt_sigprocmask, 0x00, 0x00, 0x00,     /* mov eax, rt_sigprocmask */
     0xbf, 0x02, 0x00, 0x00, 0x00,                   /* mov edi, SIG_SETMASK */
     0x48, 0x89, 0xe6,                               /* mov rsi, rsp: frame->mask */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Code in the program that a thread of it runs for its tracer: a system call, or a call of one of
- * the program's functions.  When that is done, the tracer puts the thread back to where it was; but
- * should the tracer be killed meanwhile, the code does so by itself, from a frame on the thread's
- * stack.  So a remote call never puts the thread in danger.
+/* Code in the program that a thread of it runs for its tracer: a system call.  When that is done,
+ * the tracer puts the thread back to where it was; but should the tracer be killed meanwhile, the
+ * code does so by itself, from a frame on the thread's stack.  So a remote call never puts the
+ * thread in danger.
  *
- * Source: System V ABI, AMD64 supplement; Intel SDM vol. 1, ch. 13, "XSAVE". */
+ * Source: System V ABI, AMD64 supplement. */
 #ifndef MT_PROCESS_INJECT_H
 #define MT_PROCESS_INJECT_H
 
@@ -21,18 +21,9 @@ struct mt_inject_frame {
 	uint64_t eflags, rip;
 };
 /* Between the frame and the thread's own stack pointer: no less than its red zone. */
-#define MT_INJECT_GAP 512
-/* Of a stack for calls of functions, whose top is at a multiple of 64; what lies below is taken for
- * the processor's state. */
-#define MT_INJECT_STACK_BYTES (512u << 10)
-
-#define MT_INJECT_BYTES 160
+#define MT_INJECT_GAP   512
+#define MT_INJECT_BYTES 57
 extern const uint8_t mt_inject_code[MT_INJECT_BYTES];
-/* Entered with rbx: the function; r13, r14: its arguments; r12: the top of a stack. */
-#define MT_INJECT_CALL 0
-/* Entered as a system call instruction.  The other entry comes by here as well when it is done,
- * with getpid and the function's result in rdi. */
-#define MT_INJECT_SYSCALL 82
 
 /* Where the frame belongs, and what it holds.  BEFORE: of a thread that stands still, perhaps
  * within a system call that is to be done again. */

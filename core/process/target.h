@@ -83,12 +83,6 @@ struct mt_map {
 
 typedef bool mt_target_is_trap(void *context, uint64_t address);
 
-struct mt_target_call {
-	uint64_t function;
-	uint64_t arguments[2];
-	int timeout_ms;
-};
-
 /* Access to processes: memory, registers, threads, and code that they run for us. */
 struct mt_target_ops {
 	void (*destroy)(struct mt_target *target); /* as detach() for what was attached, kill() for
@@ -105,6 +99,8 @@ struct mt_target_ops {
 					  struct user_regs_struct *registers);
 	struct mt_error *(*set_registers)(struct mt_target *target, pid_t lwp,
 					  const struct user_regs_struct *registers);
+	/* That one alone, of an LWP that may stand within a system call.  Errors: GONE. */
+	struct mt_error *(*set_gs_base)(struct mt_target *target, pid_t lwp, uint64_t base);
 
 	/* Calls `found` for each LWP of the process; an error from it ends the walk. */
 	struct mt_error *(*each_thread)(struct mt_target *target, pid_t pid,
@@ -120,18 +116,12 @@ struct mt_target_ops {
 	 * Errors: GONE; UNSUPPORTED (no instruction for it was found in the process). */
 	struct mt_error *(*call_system)(struct mt_target *target, pid_t lwp, long number,
 					const uint64_t arguments[6], int64_t *result);
-	/* The process has mt_inject_code (process/inject.h) at CODE, and a stack below STACK_TOP:
-	 * from now on remote calls go through these.  CODE 0: no more.  NULL: the target has no
-	 * need of that.  Errors: GONE. */
-	struct mt_error *(*set_injected)(struct mt_target *target, pid_t pid, uint64_t code,
-					 uint64_t stack_top);
-	/* Whether that is so.  NULL: as set_injected(). */
+	/* In the process stands mt_inject_code (process/inject.h) at CODE: from now on its threads
+	 * are borrowed by it.  CODE 0: no more.  NULL: the target has no need of that.  Errors:
+	 * GONE. */
+	struct mt_error *(*set_injected)(struct mt_target *target, pid_t pid, uint64_t code);
+	/* Whether that is so.  NULL: as lend(). */
 	bool (*has_injected)(struct mt_target *target, pid_t pid);
-	/* After set_injected(): the same with a function of the program's own, while other LWPs go
-	 * on as they do.  Errors: GONE; BUSY (it did not return in time: the LWP runs on and comes
-	 * back by itself; or it failed). */
-	struct mt_error *(*call_function)(struct mt_target *target, pid_t lwp,
-					  const struct mt_target_call *call, uint64_t *result);
 	/* Report each thread that comes to ADDRESS, where the dynamic loader speaks to debuggers;
 	 * the target sees to it that the thread passes.  NULL: who wants to know sets a breakpoint
 	 * of its own.  Errors: NOT_FOUND. */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Threads that are inside trampolines: the program's own backtrace() sees through them, and so does
-GDB, in a process that a killed tracer left behind and in its core file."""
+"""Threads that are inside trampolines: the program's own backtrace() sees through them.  GDB does
+not, in a process that a killed tracer left behind and in its core file, but sees all others."""
+import pathlib
 import re
 import subprocess
 import time
@@ -84,17 +85,17 @@ def wrong(chain):
     return None if "run" in names else "run is missing"
 
 
-def trampolines(chain):
-    """How many of its frames are trampolines: to GDB they are signal frames that no handler made."""
-    return sum(name == "<signal handler called>" and caller != "handler"
-               for caller, name in zip([None, *chain], chain))
+def in_trampoline(chain):
+    """Nobody who comes after the tracer knows who called there."""
+    return "??" in (chain[0], chain[chain.index(HANDLED) + 1] if HANDLED in chain else None)
 
 
+HANDLED = "<signal handler called>"
 STOPS = 110  # of two threads
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_gdb_sees_through(compile, abandon, need, tmp_path, level):
+def test_gdb_comes_afterwards(compile, abandon, need, tmp_path, level):
     need("gdb")
     program = compile("calls_unwound.c", level, *FLAGS)
     core = tmp_path / "core"
@@ -112,12 +113,13 @@ def test_gdb_sees_through(compile, abandon, need, tmp_path, level):
                                program], text=True, capture_output=True, timeout=120, check=False)
         process.kill()
     live, _, dead = done.stdout.split("== core\n")
-    for text, least in (live, 2 * STOPS), (dead, 2):
+    for text, least in (dead, 2), (live, 2 * STOPS):
         seen = [chain for chain in chains(text) if "main" not in chain]
         assert len(seen) >= least, done.stderr
-        bad = [(wrong(chain), chain) for chain in seen if wrong(chain)]
+        known = [chain for chain in seen if not in_trampoline(chain)]
+        bad = [(wrong(chain), chain) for chain in known if wrong(chain)]
         assert not bad, f"{len(bad)} of {len(seen)}"
-    assert sum(map(trampolines, chains(live))) > STOPS / 4
+    assert len(known) >= STOPS / 20
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -136,36 +138,27 @@ def test_exceptions_through_trampolines(compile, abandon, run_mtdb, tmp_path, le
     assert (out, process.returncode) == (good, 0), err
 
 
-JIT = """
-struct entry { struct entry *next, *previous; const char *file; unsigned long long bytes; };
-struct { unsigned version, action; struct entry *changed, *first; } __jit_debug_descriptor = {1};
-__attribute__((noinline)) void __jit_debug_register_code(void) { __asm__ volatile(""); }
-"""
-
-
-def test_a_program_that_generates_code_itself(compile, run_mtdb, tmp_path):
-    """Its library must not take the agent's list for its own."""
-    library, main = tmp_path / "jit.c", tmp_path / "main.c"
-    library.write_text(JIT + "void *list(void) { return &__jit_debug_descriptor; }\n")
-    main.write_text("#include <dlfcn.h>\n#include <stdio.h>\nvoid *list(void);\n"
-                    "int main(void) { Dl_info info; void **first = list();\n"
-                    "dladdr(list(), &info); printf(\"%s %p\\n\", info.dli_fname, first[2]); }\n")
-    made = compile(library, "-shared", "-fPIC", output="libjit.so")
-    program = compile(main, "-D_GNU_SOURCE", made, f"-Wl,-rpath,{made.parent}")
-    done = run_mtdb("run", "--engine", "calls", "-o", tmp_path / "x.fxt", program)
-    assert done.stdout == f"{made} (nil)\n"
-
-
-def test_nothing_is_left_after_detaching(compile, mtdb, need, tmp_path):
-    need("gdb")
+def test_nothing_is_left_after_detaching(compile, mtdb, tmp_path):
+    """No mapping, and the loader's pointers are as they were: unwinders ask nobody of ours."""
     program = compile("calls_busy.c", "-O1", "-pthread")
     with subprocess.Popen([program, "2"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout.readline() == b"ready\n"
-        subprocess.run([mtdb, "attach", "--engine", "calls", "--for", "1s", "-o",
+        before = of_the_loader(process.pid)
+        subprocess.run([mtdb, "attach", "--engine", "calls", "--for", "1s", "--size", "64k", "-o",
                         tmp_path / "x.fxt", str(process.pid)], capture_output=True, check=True)
-        gdb = subprocess.run(["gdb", "-nx", "-q", "-batch", "-p", str(process.pid), "-ex",
-                              "maint info jit", "-ex", "info symbol *(long *)&mt_agent_rest"],
-                             text=True, capture_output=True, check=False)
+        assert of_the_loader(process.pid) == before
         process.kill()
-    assert "_dl_find_object" in gdb.stdout
-    assert not re.search(r"^0x[0-9a-f]+ +0x[0-9a-f]+ +\d+", gdb.stdout, re.M)
+
+
+def of_the_loader(pid):
+    """What is mapped, and the bytes of its dynamic loader that nobody writes."""
+    maps = re.findall(r"^(\w+)-(\w+) (....) \w+ \S+ \d+ *(.*)$",
+                      pathlib.Path(f"/proc/{pid}/maps").read_text(), re.M)
+    with open(f"/proc/{pid}/mem", "rb") as memory:
+        texts = {}
+        for start, end, rights, path in maps:
+            if "/ld-linux" in path and "w" not in rights:
+                memory.seek(int(start, 16))
+                texts[start] = memory.read(int(end, 16) - int(start, 16))
+    assert len(texts) >= 3
+    return [line for line in maps if line[3] != "[heap]"], texts

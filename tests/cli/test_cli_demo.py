@@ -33,8 +33,7 @@ def demo_fixture(mtdb, need, tmp_path_factory):
     if not (BUILD / "mtrace.py").exists():
         pytest.skip("the plugin is not built: the headers of GDB's Python are missing "
                     "(package libpython3-dev)")
-    return run_demo(linked(tmp_path_factory.mktemp("build"), "mtdb", "libmtrace-agent.so",
-                           "mtrace.py"))
+    return run_demo(linked(tmp_path_factory.mktemp("build"), "mtdb", "mtrace.py"))
 
 
 def line_of(text):
@@ -78,7 +77,7 @@ def test_the_line_for_mtdb_does_the_same(demo):
 def test_without_the_plugin(tmp_path, need, mtdb):
     need("gcc")
     assert mtdb
-    done = run_demo(linked(tmp_path, "mtdb", "libmtrace-agent.so"))
+    done = run_demo(linked(tmp_path, "mtdb"))
     assert done.returncode == 0, done.stdout
     assert "there is no plugin for GDB here" in done.stdout
     check_calls(done.stdout)

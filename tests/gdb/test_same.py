@@ -94,9 +94,9 @@ OTHERS = {
     "catching": ("gdb_session.cpp", [], CATCHING),
 }
 
-# Threads come and go when they do, and the agent is a library that is loaded.
+# Threads come and go when they do.
 NOISE = re.compile(r"^(\[mtrace: .*|The program's calls will be recorded when it runs\."
-                   r"|\[(New|Thread|Switching to Thread) .*\]|.*libmtrace-agent\.so)$")
+                   r"|\[(New|Thread|Switching to Thread) .*\])$")
 
 
 def normalised(text):

@@ -49,7 +49,6 @@ def run_as_nobody_fixture(root, mtdb, compile):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         shutil.copy2(mtdb, folder / "mtdb")
-        shutil.copy2(mtdb.parent / "libmtrace-agent.so", folder)
         shutil.copy2(compile("tracks.c", "-O1", "-pthread"), folder / "tracks")
         shutil.copy2(compile("watched.c", "-O1", "-pthread", "-D_GNU_SOURCE"), folder / "watched")
         os.chown(folder, NOBODY["user"], NOBODY["group"])

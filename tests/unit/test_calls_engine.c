@@ -16,7 +16,6 @@
 struct self {
 	struct mt_target target;
 	struct user_regs_struct registers[THREADS + 1]; /* by LWP, from 1 */
-	struct mt_ring_position words[THREADS + 1];
 	uint8_t stack[8192];
 };
 
@@ -45,6 +44,12 @@ static struct mt_error *get_registers(struct mt_target *target, pid_t lwp,
 	return NULL;
 }
 
+static struct mt_error *set_gs_base(struct mt_target *target, pid_t lwp, uint64_t base)
+{
+	((struct self *)target)->registers[lwp].gs_base = base;
+	return NULL;
+}
+
 static struct mt_error *call_system(struct mt_target *target, pid_t lwp, long number,
 				    const uint64_t a[6], int64_t *result)
 {
@@ -59,6 +64,7 @@ static struct mt_error *call_system(struct mt_target *target, pid_t lwp, long nu
 static const struct mt_target_ops ops = {.read = read_self,
 					 .write = write_self,
 					 .get_registers = get_registers,
+					 .set_gs_base = set_gs_base,
 					 .call_system = call_system};
 
 struct world {
@@ -67,6 +73,11 @@ struct world {
 	struct mt_calls_space *space;
 	struct mt_calls_thread threads[THREADS + 1];
 };
+
+static struct mt_ring_position *slot(const struct world *world, int thread)
+{
+	return (struct mt_ring_position *)world->self.registers[thread].gs_base;
+}
 
 static struct world *begin(void)
 {
@@ -80,7 +91,6 @@ static struct world *begin(void)
 	assert_non_null(world->space);
 	for (int i = 1; i <= THREADS; i++) {
 		world->self.registers[i].rsp = (uint64_t)world->self.stack + 4096;
-		world->self.registers[i].fs_base = (uint64_t)&world->self.words[i];
 		world->threads[i].pid = getpid();
 		world->threads[i].lwp = i;
 		world->threads[i].space = world->space;
@@ -91,16 +101,13 @@ static struct world *begin(void)
 
 static void end(struct world *world)
 {
-	uint64_t size = world->space->rings->count * world->space->rings->ring_bytes;
-	void *there = (void *)world->space->rings->address;
-
 	for (int i = 1; i <= THREADS; i++) {
 		mt_calls_take_ring(&world->threads[i]);
 		mt_array_deinit(&world->threads[i].anchors);
 	}
 	mt_calls_forget_ended(&world->engine);
+	assert_null(mt_calls_rings_unmap(&world->engine, world->space->rings, 1));
 	mt_calls_space_unref(world->space);
-	munmap(there, size);
 	free(world);
 }
 
@@ -113,7 +120,7 @@ static void give(struct world *world, int thread)
 /* As its trampolines would, with SITE in every event. */
 static void write_events(struct world *world, int thread, size_t count, uint32_t site)
 {
-	struct mt_ring_position *words = &world->self.words[thread];
+	struct mt_ring_position *words = slot(world, thread);
 
 	for (; count; words->written += 8) {
 		uint64_t *slot = (uint64_t *)(words->ring + words->written % RING);
@@ -129,7 +136,7 @@ static void end_thread(struct world *world, int thread)
 	struct mt_calls_history history;
 	struct mt_ring_view view;
 
-	mt_calls_anchor(&world->engine, its, mt_clock_tsc());
+	mt_calls_anchor(its, mt_clock_tsc());
 	view = mt_calls_ring_view(&world->engine, its);
 	its->used = view.written;
 	if (view.written) {
@@ -141,7 +148,7 @@ static void end_thread(struct world *world, int thread)
 
 static bool is_zero(const struct world *world, int thread)
 {
-	const uint64_t *words = (const uint64_t *)world->self.words[thread].ring;
+	const uint64_t *words = (const uint64_t *)slot(world, thread)->ring;
 
 	for (size_t i = 0; i < RING / 8; i++)
 		if (words[i])
@@ -158,8 +165,8 @@ static void test_rings_are_given_and_reused(void **state)
 		for (int i = 1; i <= THREADS; i++) {
 			give(world, i);
 			for (int k = 1; k < i; k++)
-				assert_true(world->self.words[i].ring != world->self.words[k].ring);
-			assert_int_equal(world->self.words[i].written, 0);
+				assert_true(slot(world, i)->ring != slot(world, k)->ring);
+			assert_int_equal(slot(world, i)->written, 0);
 			assert_true(is_zero(world, i));
 		}
 		for (int i = 1; i <= THREADS; i++)
@@ -180,11 +187,11 @@ static void test_the_same_ring_again(void **state)
 	(void)state;
 	give(world, 1);
 	give(world, 2);
-	ring = world->self.words[2].ring;
+	ring = slot(world, 2)->ring;
 	write_events(world, 2, 10, 1);
 	end_thread(world, 2);
 	give(world, 3);
-	assert_int_equal(world->self.words[3].ring, ring);
+	assert_int_equal(slot(world, 3)->ring, ring);
 	end(world);
 }
 
@@ -279,22 +286,22 @@ static void test_marks(void **state)
 	give(world, 1);
 	assert_int_equal(anchors->count, 1);
 	write_events(world, 1, 6, 1);
-	mt_calls_anchor(&world->engine, &world->threads[1], 100);
-	mt_calls_anchor(&world->engine, &world->threads[1], 200);
+	mt_calls_anchor(&world->threads[1], 100);
+	mt_calls_anchor(&world->threads[1], 200);
 	assert_int_equal(anchors->count, 2);
 	assert_int_equal(mt_array_last(anchors)->first, 100);
 	assert_int_equal(mt_array_last(anchors)->last, 200);
 	/* The last event is taken back at a stop, and recorded again. */
-	world->self.words[1].written -= 8;
-	mt_calls_anchor(&world->engine, &world->threads[1], 300);
+	slot(world, 1)->written -= 8;
+	mt_calls_anchor(&world->threads[1], 300);
 	assert_int_equal(anchors->count, 2);
-	assert_int_equal(mt_array_last(anchors)->written, world->self.words[1].written);
+	assert_int_equal(mt_array_last(anchors)->written, slot(world, 1)->written);
 	assert_int_equal(mt_array_last(anchors)->first, 100);
 	assert_int_equal(mt_array_last(anchors)->last, 300);
 	/* However often it stops, they are few. */
 	for (uint64_t i = 0; i < 100000; i++) {
 		write_events(world, 1, 1, 1);
-		mt_calls_anchor(&world->engine, &world->threads[1], 1000 + i);
+		mt_calls_anchor(&world->threads[1], 1000 + i);
 	}
 	assert_in_range(anchors->count, 2, 16384);
 	for (size_t i = 2; i < anchors->count; i++)
@@ -302,9 +309,58 @@ static void test_marks(void **state)
 	end(world);
 }
 
+static size_t count_any(const struct mt_calls_history *history)
+{
+	struct mt_call_event events[MT_RING_LINE_EVENTS];
+	struct mt_ring_cursor cursor;
+	bool at_end = false;
+	size_t count = 0;
+
+	mt_ring_cursor_init(&cursor, &history->view);
+	while (!at_end)
+		count += mt_ring_next_line(&cursor, events, &at_end);
+	return count;
+}
+
+/* The program can write to all of it. */
+static void test_garbage_is_bounded(void **state)
+{
+	const uint64_t garbage[] = {UINT64_MAX, UINT64_MAX - 7, 1ull << 63, 1ull << 51, 12345};
+	struct world *world = begin();
+
+	(void)state;
+	for (int round = 0; round < 20; round++) {
+		for (int i = 1; i <= 5; i++) {
+			give(world, i);
+			memset((void *)slot(world, i)->ring, 0x80 | rand(), RING);
+			*slot(world, i) = (struct mt_ring_position){rand(), garbage[i - 1]};
+		}
+		for (int i = 1; i <= 5; i++)
+			end_thread(world, i);
+		mt_array_each (history, &world->engine.ended)
+			assert_in_range(count_any(history), 0, RING / 8);
+	}
+	end(world);
+}
+
+/* What tells that we live is not the program's to change. */
+static void test_the_word_of_life_is_sealed(void **state)
+{
+	struct world *world = begin();
+	const struct mt_calls_rings *rings = world->space->rings;
+	uint32_t *word = (uint32_t *)mt_calls_alive_word(rings);
+
+	(void)state;
+	assert_int_equal(*word & 0x3fffffff, syscall(SYS_gettid));
+	assert_int_equal(mprotect((void *)rings->alive_address, 4096, PROT_READ | PROT_WRITE), -1);
+	end(world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_garbage_is_bounded),
+	    cmocka_unit_test(test_the_word_of_life_is_sealed),
 	    cmocka_unit_test(test_rings_are_given_and_reused),
 	    cmocka_unit_test(test_the_same_ring_again),
 	    cmocka_unit_test(test_rings_are_made_ready),

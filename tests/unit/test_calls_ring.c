@@ -306,46 +306,6 @@ static void test_a_late_mark_draws_no_events(void **state)
 	free(writer);
 }
 
-/* The writer's own position is not looked at. */
-static void find_end(enum mt_ring_stamps stamps, unsigned int seed)
-{
-	struct writer *writer = calloc(1, sizeof(*writer));
-	struct mt_ring_anchor anchor = {0};
-	struct mt_ring_view view;
-	bool in_kernel;
-	uint64_t end;
-
-	assert_non_null(writer);
-	srand(seed);
-	writer->stamps = stamps;
-	writer->tsc = 0xfffff000;
-	put_some(writer, (size_t)rand() % 400);
-	anchor = (struct mt_ring_anchor){writer->written, writer->tsc, writer->tsc};
-	put_some(writer, seed % 4 ? (size_t)rand() % 400 : (size_t)rand() % 8);
-	in_kernel = rand() % 2;
-	if (in_kernel)
-		put_event(writer, 1, 1, true);
-	view = view_of(writer);
-	view.written = 0;
-	view.anchors = &anchor;
-	view.anchor_count = seed % 3 ? 1 : 0;
-	end = mt_ring_find_end(&view);
-	if (view.anchor_count && writer->written - anchor.written < SIZE / 2)
-		assert_in_range(writer->written - end, 0, MT_RING_LINE_BYTES - 1);
-	if (stamps == MT_RING_FULL || in_kernel || writer->written < SIZE)
-		assert_int_equal(end % SIZE, writer->written % SIZE);
-	assert_true(end <= writer->written);
-	assert_in_range((writer->written - end) % SIZE, 0, MT_RING_LINE_BYTES - 1);
-	free(writer);
-}
-
-static void test_end_is_found(void **state)
-{
-	(void)state;
-	for (unsigned int seed = 0; seed < 3000; seed++)
-		find_end(seed % 2 ? MT_RING_FULL : MT_RING_SAMPLED, seed / 2);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -354,7 +314,6 @@ int main(void)
 	    cmocka_unit_test(test_empty_and_lost),
 	    cmocka_unit_test(test_marks_part_the_times),
 	    cmocka_unit_test(test_a_late_mark_draws_no_events),
-	    cmocka_unit_test(test_end_is_found),
 	    cmocka_unit_test(test_copies),
 	    cmocka_unit_test(test_a_running_writer),
 	};

@@ -17,7 +17,7 @@
 #define RING_BYTES 4096
 #define TEXT       ((uint64_t)0x10000000) /* what the plan calls the page's address */
 
-static __thread struct mt_ring_position position;
+static struct mt_ring_position position; /* to which GS leads */
 
 struct world {
 	uint8_t *text; /* a page of text, and behind it the trampolines */
@@ -27,14 +27,6 @@ struct world {
 	struct mt_trampoline_config config;
 	uint8_t *trampoline_page;
 };
-
-static inline int32_t offset_from_fs(const void *variable)
-{
-	unsigned long base = 0;
-
-	assert_int_equal(syscall(SYS_arch_prctl, ARCH_GET_FS, &base), 0);
-	return (int32_t)((uintptr_t)variable - base);
-}
 
 static inline struct world world_make(enum mt_ring_stamps stamps)
 {
@@ -49,11 +41,11 @@ static inline struct world world_make(enum mt_ring_stamps stamps)
 	world.config = (struct mt_trampoline_config){
 	    .address = (uintptr_t)world.trampoline_page,
 	    .bias = (uintptr_t)world.text - TEXT,
-	    .position_offset = offset_from_fs(&position),
 	    .ring_bytes = RING_BYTES,
 	    .stamps = stamps,
 	};
 	position = (struct mt_ring_position){(uintptr_t)world.ring, 0};
+	assert_int_equal(syscall(SYS_arch_prctl, ARCH_SET_GS, &position), 0);
 	return world;
 }
 

@@ -11,21 +11,6 @@
 #define LEISURE   50u
 #define NS_PER_MS 1000000ull
 
-bool mt_calls_read_written(struct mt_calls_engine *engine, const struct mt_calls_thread *thread,
-			   uint64_t *written)
-{
-	const struct mt_calls_rings *rings = thread->rings;
-	struct mt_ring_position position = {0};
-
-	if (engine->target->ops->read(engine->target, thread->pid, thread->words, &position,
-				      sizeof(position)) != sizeof(position) ||
-	    position.ring != rings->address + thread->ring * rings->ring_bytes ||
-	    position.written < thread->begin)
-		return false;
-	*written = position.written;
-	return true;
-}
-
 /* The older half of many goes: the ring began anew since then, or times get coarser there. */
 static void put(mt_calls_anchors *anchors, struct mt_ring_anchor anchor)
 {
@@ -47,12 +32,10 @@ static void put(mt_calls_anchors *anchors, struct mt_ring_anchor anchor)
 	(void)!mt_array_push(anchors, anchor);
 }
 
-void mt_calls_anchor(struct mt_calls_engine *engine, struct mt_calls_thread *thread, uint64_t tsc)
+void mt_calls_anchor(struct mt_calls_thread *thread, uint64_t tsc)
 {
-	uint64_t written;
-
-	if (thread->rings && mt_calls_read_written(engine, thread, &written))
-		put(&thread->anchors, (struct mt_ring_anchor){written, tsc, tsc});
+	if (thread->rings)
+		put(&thread->anchors, (struct mt_ring_anchor){mt_calls_written(thread), tsc, tsc});
 }
 
 /* It writes on meanwhile. */
@@ -60,8 +43,9 @@ static void anchor_running(struct mt_calls_engine *engine, struct mt_calls_threa
 {
 	struct mt_ring_anchor anchor = {.last = mt_clock_tsc()};
 
-	if (!thread->rings || !mt_calls_read_written(engine, thread, &anchor.written))
+	if (!thread->rings)
 		return;
+	anchor.written = mt_calls_written(thread);
 	anchor.first = mt_clock_tsc();
 	put(&thread->anchors, anchor);
 	mt_calls_throttle(engine, thread, anchor.written, anchor.first);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A process that runs already: one of its threads makes a remote call of dlopen(), which takes
- * the loader's locks and malloc's.  Another thread that holds them runs on meanwhile and gives them
- * back; the calling one must hold none itself (quiet.c).
+/* A process that runs already, and letting go of one.
  *
  * Nothing is left that would trap without a tracer: should we be killed, the process goes on. */
 #include "engine/calls/private.h"
@@ -10,20 +8,13 @@
 #include "process/inject.h"
 #include "process/proc.h"
 
-#include <elf.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #define PATIENCE_NS   2000000000ull
 #define PAUSE_NS      200000
 #define MOST_PAUSE_NS 5000000
-#define CALL_MS       100
-#define RTLD_NOW_     2
 #define TRIES         100
 /* Of letting go. */
 #define OUTSIDE_NS  2000000
@@ -32,66 +23,24 @@
 struct attach {
 	struct mt_calls_engine *engine;
 	struct mt_calls_space *space;
-	uint64_t dlopen;
-	bool has_agent;
-	struct mt_calls_quiet *judge; /* NULL: any thread will do */
-	pid_t quiet;
+	pid_t able;                /* a thread that can do system calls; 0: none is known */
+	uint64_t rings, rings_end; /* of a tracer of ours that was killed */
 };
 
-static struct mt_error *read_auxiliary(struct attach *attach)
-{
-	char path[64];
-	Elf64_auxv_t entries[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/auxv", attach->space->pid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t size = fd < 0 ? -1 : read(fd, entries, sizeof(entries));
-	int errnum = errno;
-	if (fd >= 0)
-		close(fd);
-	if (size < 0)
-		return mt_error_errno(errnum, "cannot read %s", path);
-	for (size_t i = 0; i < (size_t)size / sizeof(entries[0]); i++) {
-		if (entries[i].a_type == AT_BASE)
-			attach->space->loader = entries[i].a_un.a_val;
-	}
-	return NULL;
-}
-
-static struct mt_error *see_map(void *context, const struct mt_map *map)
-{
-	struct attach *attach = context;
-	const char *base = strrchr(map->path, '/');
-
-	if (strcmp(map->path, attach->engine->agent.path) == 0)
-		attach->has_agent = true;
-	if (!base || map->offset ||
-	    (strncmp(base, "/libc.", 6) != 0 && strncmp(base, "/libdl.", 7) != 0))
-		return NULL;
-	uint64_t address = mt_calls_dynamic_symbol(map->path, "dlopen");
-	if (address && !attach->dlopen)
-		attach->dlopen = map->start + address;
-	return NULL;
-}
-
+/* A thread that cannot do getpid() cannot do more. */
 static struct mt_error *try_thread(void *context, pid_t lwp)
 {
 	struct attach *attach = context;
 	struct mt_target *target = attach->engine->target;
-	struct user_regs_struct registers;
 	const uint64_t nothing[6] = {0};
 	int64_t ignored;
 
-	if (attach->quiet)
+	if (attach->able)
 		return NULL;
-	struct mt_error *error = target->ops->get_registers(target, lwp, &registers);
-	/* A thread that cannot do getpid() cannot do more. */
-	if (!error && registers.fs_base &&
-	    (!attach->judge || mt_calls_is_quiet(attach->judge, &registers))) {
-		error = target->ops->call_system(target, lwp, SYS_getpid, nothing, &ignored);
-		if (!error)
-			attach->quiet = lwp;
-	}
+	struct mt_error *error =
+	    target->ops->call_system(target, lwp, SYS_getpid, nothing, &ignored);
+	if (!error)
+		attach->able = lwp;
 	mt_error_destroy(error);
 	return NULL;
 }
@@ -100,13 +49,10 @@ static struct mt_error *resume_thread(void *context, pid_t lwp)
 {
 	struct attach *attach = context;
 
-	if (lwp != attach->quiet)
-		mt_error_destroy(
-		    mt_target_resume(attach->engine->target, lwp, MT_RESUME_CONTINUE, 0));
+	mt_error_destroy(mt_target_resume(attach->engine->target, lwp, MT_RESUME_CONTINUE, 0));
 	return NULL;
 }
 
-/* All but the calling thread. */
 static void resume_all(struct attach *attach)
 {
 	mt_error_destroy(attach->engine->target->ops->each_thread(
@@ -114,7 +60,7 @@ static void resume_all(struct attach *attach)
 }
 
 /* Halted each time that they are looked at; let go on for longer and longer between. */
-static struct mt_error *look_for_quiet(struct attach *attach)
+static struct mt_error *find_able(struct attach *attach)
 {
 	struct mt_target *target = attach->engine->target;
 	const uint64_t end_ns = mt_clock_monotonic_ns() + PATIENCE_NS;
@@ -122,65 +68,20 @@ static struct mt_error *look_for_quiet(struct attach *attach)
 
 	for (;;) {
 		mt_try(target->ops->each_thread(target, attach->space->pid, try_thread, attach));
-		if (attach->quiet || mt_clock_monotonic_ns() > end_ns)
+		if (attach->able)
 			return NULL;
+		if (mt_clock_monotonic_ns() > end_ns)
+			return mt_error_new(MT_ERROR_BUSY,
+					    "no thread of process %d could be borrowed: for %llu "
+					    "seconds none could do a system call (try again, or "
+					    "use --engine step)",
+					    attach->space->pid, PATIENCE_NS / 1000000000);
 		resume_all(attach);
 		nanosleep(&pause, NULL);
 		if (pause.tv_nsec < MOST_PAUSE_NS)
 			pause.tv_nsec += PAUSE_NS;
 		mt_try(mt_target_halt(target, attach->space->pid));
 	}
-}
-
-static struct mt_error *find_quiet(struct attach *attach)
-{
-	if (!attach->has_agent) {
-		resume_all(attach);
-		mt_try(mt_calls_quiet_create(attach->engine, attach->space, &attach->judge));
-		mt_error_destroy(mt_target_halt(attach->engine->target, attach->space->pid));
-	}
-	struct mt_error *error = look_for_quiet(attach);
-	mt_calls_quiet_destroy(attach->judge);
-	attach->judge = NULL;
-	if (error || attach->quiet)
-		return error;
-	return mt_error_new(
-	    MT_ERROR_BUSY,
-	    "no thread of process %d could be made to load the agent: for %llu "
-	    "seconds each was within the dynamic loader or malloc whenever it was "
-	    "looked at, or could not do a system call (try again, or use --engine step)",
-	    attach->space->pid, PATIENCE_NS / 1000000000);
-}
-
-/* The path lies at the bottom of the injected stack: far below of what is used. */
-static struct mt_error *call_dlopen(struct attach *attach, uint64_t *handle)
-{
-	struct mt_target *target = attach->engine->target;
-	const char *path = attach->engine->agent.path;
-	const struct mt_target_call call = {.function = attach->dlopen,
-					    .arguments = {attach->space->inject_stack, RTLD_NOW_},
-					    .timeout_ms = CALL_MS};
-
-	mt_try(target->ops->write(target, attach->space->pid, attach->space->inject_stack, path,
-				  strlen(path) + 1));
-	resume_all(attach);
-	struct mt_error *error = target->ops->call_function(target, attach->quiet, &call, handle);
-	if (error && mt_error_code(error) == MT_ERROR_BUSY)
-		attach->space->calling = attach->quiet;
-	mt_error_destroy(mt_target_halt(target, attach->space->pid));
-	return error;
-}
-
-static struct mt_error *load_agent(struct attach *attach)
-{
-	uint64_t handle = 0;
-	struct mt_error *error = call_dlopen(attach, &handle);
-
-	if (error || handle)
-		return mt_error_wrap(error, "cannot load the agent");
-	return mt_error_new(MT_ERROR_UNSUPPORTED,
-			    "the dynamic loader of process %d did not load %s", attach->space->pid,
-			    attach->engine->agent.path);
 }
 
 static struct mt_error *cannot(const struct attach *attach, const char *why)
@@ -197,24 +98,36 @@ static struct mt_error *check_sandbox(void *context, pid_t lwp)
 		   : NULL;
 }
 
-/* The thread that an earlier attempt made call comes back by itself. */
-static struct mt_error *await_calling(struct attach *attach)
+static struct mt_error *see_rings(void *context, const struct mt_map *map)
 {
-	struct mt_target *target = attach->engine->target;
-	struct mt_calls_space *space = attach->space;
-	struct user_regs_struct registers;
+	struct attach *attach = context;
 
-	if (!space->calling)
+	if (strncmp(map->path, "/memfd:" MT_CALLS_RINGS_NAME,
+		    sizeof("/memfd:" MT_CALLS_RINGS_NAME) - 1) != 0)
 		return NULL;
-	mt_try(target->ops->get_registers(target, space->calling, &registers));
-	if (registers.rsp - space->inject_stack < MT_INJECT_STACK_BYTES ||
-	    registers.rip - space->inject_code < MT_INJECT_BYTES)
-		return mt_error_new(
-		    MT_ERROR_BUSY,
-		    "thread %d of process %d is waiting for a lock in the dynamic loader",
-		    space->calling, space->pid);
-	space->calling = 0;
+	if (!attach->rings || map->start < attach->rings)
+		attach->rings = map->start;
+	if (map->end > attach->rings_end)
+		attach->rings_end = map->end;
 	return NULL;
+}
+
+static struct mt_error *check_gs(void *context, pid_t lwp)
+{
+	struct attach *attach = context;
+	struct user_regs_struct registers;
+	struct mt_error *error =
+	    attach->engine->target->ops->get_registers(attach->engine->target, lwp, &registers);
+
+	/* It is about to end. */
+	if (error) {
+		mt_error_destroy(error);
+		return NULL;
+	}
+	if (registers.gs_base - attach->rings < attach->rings_end - attach->rings ||
+	    !registers.gs_base)
+		return NULL;
+	return cannot(attach, "it uses the register GS, as we would");
 }
 
 /* Until no thread is within dlopen() or dlclose(): before that, nothing is known of libraries. */
@@ -223,14 +136,14 @@ static struct mt_error *await_whole(struct attach *attach)
 	struct mt_target *target = attach->engine->target;
 	const struct timespec pause = {.tv_nsec = PAUSE_NS};
 
-	for (int i = 0; i < TRIES && attach->quiet; i++) {
+	for (int i = 0; i < TRIES; i++) {
 		if (mt_calls_is_whole(attach->engine, attach->space))
 			return NULL;
-		attach->quiet = 0;
+		attach->able = 0;
 		resume_all(attach);
 		nanosleep(&pause, NULL);
 		mt_try(mt_target_halt(target, attach->space->pid));
-		mt_try(look_for_quiet(attach));
+		mt_try(find_able(attach));
 	}
 	return mt_error_new(MT_ERROR_BUSY, "process %d is loading or unloading libraries",
 			    attach->space->pid);
@@ -242,31 +155,22 @@ static struct mt_error *take_over(struct attach *attach)
 	uint64_t stop_at = 0;
 
 	mt_try(target->ops->each_thread(target, attach->space->pid, check_sandbox, attach));
-	mt_try(mt_target_halt(target, attach->space->pid)); /* but for the first attempt */
-	mt_try(await_calling(attach));
-	mt_try(read_auxiliary(attach));
-	if (!attach->space->loader)
-		return cannot(attach, "it has no dynamic loader to load the agent (it is static)");
 	mt_try(mt_calls_find_loader(attach->engine, attach->space, &stop_at));
-	if (!stop_at)
-		return cannot(attach, "its dynamic loader has no debugger interface");
-	mt_try(target->ops->each_map(target, attach->space->pid, see_map, attach));
-	if (!attach->has_agent && !attach->dlopen)
-		return cannot(attach, "it has no dlopen function");
-	if (target->ops->watch_libraries)
-		mt_try(target->ops->watch_libraries(target, attach->space->pid,
-						    attach->space->loader + stop_at));
+	if (attach->space->loader && !stop_at)
+		return cannot(attach, "its dynamic loader does not tell debuggers of itself");
+	mt_try(target->ops->each_map(target, attach->space->pid, see_rings, attach));
+	mt_try(target->ops->each_thread(target, attach->space->pid, check_gs, attach));
+	attach->space->inherited = attach->rings;
+	if (target->ops->watch_libraries && stop_at)
+		mt_try(target->ops->watch_libraries(target, attach->space->pid, stop_at));
 	mt_try(mt_calls_inject_begin(attach->engine, attach->space));
-	mt_try(find_quiet(attach));
-	mt_try(mt_calls_inject(attach->engine, attach->space, attach->quiet));
-	if (!attach->has_agent)
-		mt_try(load_agent(attach));
+	mt_try(find_able(attach));
+	mt_try(mt_calls_inject(attach->engine, attach->space, attach->able));
 	mt_try(await_whole(attach));
-	mt_try(mt_calls_space_update(attach->engine, attach->space, attach->quiet));
-	if (target->ops->watch_libraries)
+	mt_try(mt_calls_space_update(attach->engine, attach->space, attach->able));
+	if (target->ops->watch_libraries || !stop_at)
 		return NULL;
-	return mt_calls_set_break(attach->engine, attach->space, attach->space->loader + stop_at,
-				  true);
+	return mt_calls_set_break(attach->engine, attach->space, stop_at, true);
 }
 
 struct mt_error *mt_calls_attach(struct mt_calls_engine *engine, struct mt_calls_space *space)
@@ -280,7 +184,6 @@ struct mt_error *mt_calls_attach(struct mt_calls_engine *engine, struct mt_calls
 	if (error)
 		mt_error_destroy(mt_calls_inject_give_up(engine, space));
 	mt_target_release(engine->target, space->pid);
-	attach.quiet = 0;
 	resume_all(&attach);
 	return error;
 }
@@ -363,19 +266,15 @@ static struct mt_error *leave_rings(struct leaving *leaving)
 {
 	struct mt_calls_engine *engine = leaving->engine;
 	const struct mt_calls_space *space = leaving->space;
-	const struct mt_ring_position nothing = {0};
+	bool stays = space->inherited && !engine->options.is_clean;
 
-	if (!space->inherited || engine->options.is_clean) {
-		if (space->template)
-			mt_try(engine->target->ops->write(engine->target, space->pid,
-							  space->template, &nothing,
-							  sizeof(nothing)));
-		return mt_calls_rings_unmap(engine, space->rings, leaving->able);
-	}
 	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next)
 		if (thread->space == space)
-			mt_error_destroy(
-			    mt_calls_give_discard_ring(engine, space, thread->pid, thread->lwp));
+			mt_error_destroy(stays ? mt_calls_discard(engine, space, thread->lwp)
+					       : engine->target->ops->set_gs_base(engine->target,
+										  thread->lwp, 0));
+	if (!stays)
+		return mt_calls_rings_unmap(engine, space->rings, leaving->able);
 	mt_calls_rings_empty(space->rings);
 	return NULL;
 }
@@ -394,6 +293,9 @@ static struct mt_error *unmap_all(struct leaving *leaving)
 		if (!mt_calls_place_of_room(leaving->space, room->start))
 			mt_try(mt_calls_room_unmap(engine, leaving->able, room->start,
 						   room->end - room->start));
+	if (leaving->space->agent)
+		mt_try(mt_calls_room_unmap(engine, leaving->able, leaving->space->agent,
+					   MT_AGENT_BYTES));
 	mt_try(leave_rings(leaving));
 	return mt_calls_inject_end(engine, leaving->space, leaving->able);
 }

@@ -140,7 +140,7 @@ static struct mt_error *remove_from_copy(struct mt_calls_engine *engine,
 					 const struct mt_calls_birth *birth)
 {
 	mt_try(mt_calls_remove_breaks(engine, birth->parent, birth->pid));
-	return mt_calls_give_discard_ring(engine, birth->parent, birth->pid, birth->pid);
+	return mt_calls_discard(engine, birth->parent, birth->pid);
 }
 
 static struct mt_error *keep_child(struct mt_calls_engine *engine, struct mt_calls_birth *birth,

@@ -1,28 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Describes trampolines to unwinders.  Behind each module's trampolines lies the object file that
- * describes them (engine/calls/trampoline/cfi.h); an entry of the agent's leads to it.  The entries
- * are the list of GDB's JIT interface, so that GDB finds them in a core file, too, and in a process
- * that was attached when we were killed.  The agent looks through the same list for the program's
- * own unwinder (detour.c).
- *
- * A hole may lie in the dead bytes of another function's patch, which that function's own call
- * frame information covers.  The agent distinguishes them; GDB takes the program's word first, and
- * so a thread that stands before a hole's one jump is shown in the wrong function. */
+/* What the program's own unwinder learns of trampolines.  Behind each module's trampolines lies the
+ * object file that describes them (engine/calls/trampoline/cfi.h); an entry of the agent's leads to
+ * it, and to the holes: one may lie in the dead bytes of another function's patch, which that
+ * function's own call frame information covers. */
 #include "engine/calls/private.h"
 
 #include <string.h>
 
-#define FIRST_OFFSET    16 /* in struct jit_descriptor; before it: the entry that changed */
-#define CHANGED_OFFSET  8
-#define ACTION_OFFSET   4
-#define MAP_OFFSET      8 /* of r_map in struct r_debug */
-#define MOST_ENTRIES    1024
-#define ACTION_REGISTER 1
-#define ACTION_REMOVE   2
+#define MAP_OFFSET 8 /* of r_map in struct r_debug */
 
-_Static_assert(sizeof(struct mt_calls_entry) == 96, "agent.S knows it");
-_Static_assert(offsetof(struct mt_calls_entry, code) == 32, "agent.S knows it");
-_Static_assert(offsetof(struct mt_calls_entry, hole_count) == 88, "agent.S knows it");
+_Static_assert(sizeof(struct mt_calls_entry) == 96, "MT_AGENT_BYTES counts on it");
+_Static_assert(offsetof(struct mt_calls_entry, code) == 8, "agent_code.S knows it");
+_Static_assert(offsetof(struct mt_calls_entry, hole_count) == 64, "agent_code.S knows it");
 
 struct description {
 	MT_ARRAY(struct mt_cfi_part) parts;
@@ -111,9 +100,8 @@ struct mt_error *mt_calls_cfi_write(struct mt_calls_engine *engine, struct mt_ca
 	if (hole_bytes)
 		mt_try(engine->target->ops->write(engine->target, space->pid, holes,
 						  one.hole_addresses.items, hole_bytes));
+	module->cfi_bytes = file_bytes + hole_bytes;
 	module->entry = (struct mt_calls_entry){
-	    .file = address,
-	    .file_bytes = file_bytes,
 	    .code = module->room,
 	    .code_bytes = module->trampolines.code.count,
 	    .module = module->start,
@@ -143,72 +131,65 @@ static struct mt_error *write_word(struct mt_calls_engine *engine,
  * stand there. */
 static uint64_t find_free(struct mt_calls_engine *engine, const struct mt_calls_space *space)
 {
-	uint64_t at = space->agent + engine->agent.entries;
+	uint64_t at = space->agent + MT_AGENT_ENTRIES;
 	struct mt_calls_entry entries[64];
 
-	for (unsigned i = 0; i < MOST_ENTRIES; i++, at += sizeof(entries[0])) {
+	for (unsigned i = 0; i < MT_AGENT_ENTRY_COUNT; i++, at += sizeof(entries[0])) {
 		if (i % 64 == 0 &&
 		    engine->target->ops->read(engine->target, space->pid, at, entries,
 					      sizeof(entries)) != sizeof(entries))
 			return 0;
-		if (!entries[i % 64].file)
+		if (!entries[i % 64].code_bytes)
 			return at;
 	}
 	return 0;
-}
-
-/* Notifies a debugger. */
-static struct mt_error *note_change(struct mt_calls_engine *engine,
-				    const struct mt_calls_space *space, uint64_t list,
-				    uint64_t entry, uint32_t action)
-{
-	mt_try(write_word(engine, space, list + CHANGED_OFFSET, entry));
-	return engine->target->ops->write(engine->target, space->pid, list + ACTION_OFFSET, &action,
-					  sizeof(action));
 }
 
 struct mt_error *mt_calls_cfi_link(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				   struct mt_calls_place *place)
 {
 	struct mt_calls_entry entry = place->module->entry;
-	uint64_t list = space->agent + engine->agent.list;
-	uint64_t at = entry.file ? find_free(engine, space) : 0;
+	uint64_t list = space->agent + MT_AGENT_LIST;
+	uint64_t at = entry.code_bytes && space->agent ? find_free(engine, space) : 0;
 
-	if (!at || !read_word(engine, space, list + FIRST_OFFSET, &entry.next))
+	if (!at || !read_word(engine, space, list, &entry.next))
 		return NULL;
-	if (!read_word(engine, space, space->debug + MAP_OFFSET, &entry.object))
+	if (!space->debug || !read_word(engine, space, space->debug + MAP_OFFSET, &entry.object))
 		entry.object = 0;
 	mt_try(engine->target->ops->write(engine->target, space->pid, at, &entry, sizeof(entry)));
-	if (entry.next)
-		mt_try(write_word(engine, space,
-				  entry.next + offsetof(struct mt_calls_entry, previous), at));
-	mt_try(write_word(engine, space, list + FIRST_OFFSET, at));
 	place->entry = at;
-	return note_change(engine, space, list, at, ACTION_REGISTER);
+	return write_word(engine, space, list, at);
+}
+
+/* The word that leads to the entry at AT; 0: none. */
+static uint64_t find_link(struct mt_calls_engine *engine, const struct mt_calls_space *space,
+			  uint64_t at)
+{
+	uint64_t link = space->agent + MT_AGENT_LIST, to = 0;
+
+	for (unsigned i = 0; i < MT_AGENT_ENTRY_COUNT && read_word(engine, space, link, &to); i++) {
+		if (to == at)
+			return link;
+		if (!to)
+			return 0;
+		link = to + offsetof(struct mt_calls_entry, next);
+	}
+	return 0;
 }
 
 struct mt_error *mt_calls_cfi_unlink(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				     struct mt_calls_place *place)
 {
 	const struct mt_calls_entry nothing = {0};
-	struct mt_calls_entry entry;
-	uint64_t at = place->entry, list = space->agent + engine->agent.list;
+	uint64_t at = place->entry, next = 0;
+	uint64_t link = at ? find_link(engine, space, at) : 0;
 
-	if (!at || engine->target->ops->read(engine->target, space->pid, at, &entry,
-					     sizeof(entry)) != sizeof(entry))
-		return NULL;
 	place->entry = 0;
-	mt_try(write_word(engine, space,
-			  entry.previous ? entry.previous + offsetof(struct mt_calls_entry, next)
-					 : list + FIRST_OFFSET,
-			  entry.next));
-	if (entry.next)
-		mt_try(write_word(engine, space,
-				  entry.next + offsetof(struct mt_calls_entry, previous),
-				  entry.previous));
-	mt_try(note_change(engine, space, list, at, ACTION_REMOVE));
+	if (!link || !read_word(engine, space, at, &next))
+		return NULL;
+	mt_try(write_word(engine, space, link, next));
 	/* `next` stays. */
-	return engine->target->ops->write(engine->target, space->pid, at + sizeof(entry.next),
-					  (const char *)&nothing + sizeof(entry.next),
-					  sizeof(nothing) - sizeof(entry.next));
+	return engine->target->ops->write(engine->target, space->pid, at + sizeof(next),
+					  (const char *)&nothing + sizeof(next),
+					  sizeof(nothing) - sizeof(next));
 }

@@ -81,11 +81,24 @@ static struct mt_error *see_map(void *context, const struct mt_map *map)
 	return NULL;
 }
 
+/* Behind an agent at *ADDRESS, if one is there. */
+static bool read_rest(struct mt_calls_engine *engine, const struct mt_calls_space *space,
+		      uint64_t *address)
+{
+	uint8_t code[16];
+
+	if (engine->target->ops->read(engine->target, space->pid, *address, code, sizeof(code)) !=
+	    sizeof(code))
+		return false;
+	return memcmp(code, mt_agent_code, sizeof(code)) != 0 ||
+	       read_word(engine, space, *address + MT_AGENT_REST, address);
+}
+
 struct mt_error *mt_calls_detour(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				 const char *libc, uint64_t base)
 {
-	uint64_t detour = space->agent + engine->agent.find_object;
-	uint64_t rest = space->agent + engine->agent.rest, pointer = 0, at = 0;
+	const uint64_t detour = space->agent;
+	uint64_t pointer = 0, at = 0;
 	struct inside inside = {.space = space};
 	int32_t offset = 0;
 
@@ -95,16 +108,16 @@ struct mt_error *mt_calls_detour(struct mt_calls_engine *engine, struct mt_calls
 	at += (uint64_t)(int64_t)offset;
 	if (!read_word(engine, space, at, &inside.address))
 		return NULL;
-	/* Another tracer of ours was killed here. */
-	if (inside.address == detour && !read_word(engine, space, rest, &inside.address))
+	/* That of another tracer of ours, which was killed here. */
+	if (!read_rest(engine, space, &inside.address))
 		return NULL;
 	mt_try(engine->target->ops->each_map(engine->target, space->pid, see_map, &inside));
 	if (!inside.found)
 		return NULL;
 	space->detour_at = at;
 	space->detour_original = inside.address;
-	mt_try(engine->target->ops->write(engine->target, space->pid, rest, &space->detour_original,
-					  sizeof(uint64_t)));
+	mt_try(engine->target->ops->write(engine->target, space->pid, space->agent + MT_AGENT_REST,
+					  &space->detour_original, sizeof(uint64_t)));
 	return engine->target->ops->write(engine->target, space->pid, at, &detour, sizeof(detour));
 }
 

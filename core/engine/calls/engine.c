@@ -30,11 +30,7 @@ struct mt_calls_thread *mt_calls_find_thread(const struct mt_calls_engine *engin
 
 static struct mt_error *probe(void)
 {
-	struct mt_calls_agent agent = {0};
-	struct mt_error *error = mt_calls_agent_find(&agent);
-
-	mt_calls_agent_deinit(&agent);
-	return error;
+	return NULL;
 }
 
 /* Trampolines wrap by one bit operation. */
@@ -49,8 +45,6 @@ static uint64_t ring_size(uint64_t wanted)
 	return size;
 }
 
-static void destroy(struct mt_engine *base);
-
 static struct mt_error *create(struct mt_target *target, const struct mt_engine_options *options,
 			       struct mt_engine **out)
 {
@@ -63,12 +57,8 @@ static struct mt_error *create(struct mt_target *target, const struct mt_engine_
 	engine->options = *options;
 	engine->options.ring_bytes = ring_size(options->ring_bytes);
 	engine->next_site = 1;
-	struct mt_error *error = mt_calls_agent_find(&engine->agent);
-	if (error)
-		destroy(&engine->base);
-	else
-		*out = &engine->base;
-	return error;
+	*out = &engine->base;
+	return NULL;
 }
 
 static void thread_destroy(struct mt_calls_engine *engine, struct mt_calls_thread *thread)
@@ -103,7 +93,6 @@ static void destroy(struct mt_engine *base)
 	}
 	mt_space_pool_destroy(engine->pool);
 	mt_objfile_unref(engine->vdso);
-	mt_calls_agent_deinit(&engine->agent);
 	free(engine);
 }
 
@@ -322,6 +311,17 @@ static struct mt_error *give_stamp(struct mt_calls_engine *engine, struct mt_cal
 	return thread->space->attached ? record_no_more(engine, thread->space) : NULL;
 }
 
+/* What it set it to is its own, and trampolines must not write there any more. */
+static struct mt_error *note_foreign_gs(struct mt_calls_engine *engine,
+					struct mt_calls_space *space)
+{
+	mt_log(engine->options.log, MT_LOG_WARNING,
+	       "not recording the calls of process %d from now on: it uses the GS register, which "
+	       "the engine calls needs (--engine step can)",
+	       space->pid);
+	return record_no_more(engine, space);
+}
+
 /* Where a thread stands, in the program's own terms. */
 static struct mt_error *on_signal(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
 				  const struct mt_stop *stop, struct mt_engine_news *news)
@@ -412,8 +412,12 @@ static struct mt_error *stopped(struct mt_engine *base, const struct mt_stop *st
 	}
 	if (error)
 		return error;
-	mt_calls_anchor(engine, thread, tsc);
+	mt_calls_anchor(thread, tsc);
 	news->pc = registers.rip;
+	if (thread->rings && stop->kind != MT_STOP_EXEC &&
+	    thread->space->stage != MT_CALLS_REFUSED &&
+	    !mt_calls_is_slot(thread->rings, registers.gs_base))
+		mt_try(note_foreign_gs(engine, thread->space));
 	mt_try(understand(engine, thread, stop, news));
 	thread->pc = news->pc;
 	return NULL;
@@ -427,7 +431,7 @@ static struct mt_error *resume(struct mt_engine *base, pid_t lwp, int signal)
 	if (thread && !thread->guest && thread->space->stage == MT_CALLS_NEW)
 		mt_try(mt_calls_prepare(engine, thread->space, lwp));
 	if (thread)
-		mt_calls_anchor(engine, thread, mt_clock_tsc());
+		mt_calls_anchor(thread, mt_clock_tsc());
 	return mt_target_resume(engine->target, lwp, MT_RESUME_CONTINUE, signal);
 }
 

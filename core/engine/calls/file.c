@@ -173,7 +173,7 @@ static struct mt_error *see_map(void *context, const struct mt_map *map)
 	struct mt_calls_engine *engine = wishes->engine;
 	struct wish wish = {.engine = engine};
 
-	if (!map->executable || map->path[0] != '/' || strcmp(map->path, engine->agent.path) == 0 ||
+	if (!map->executable || map->path[0] != '/' ||
 	    (wishes->except && strcmp(map->path, wishes->except) == 0) ||
 	    !mt_calls_is_wanted(engine, map->path) || find_file(engine, map->path))
 		return NULL;

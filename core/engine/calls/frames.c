@@ -192,13 +192,14 @@ struct mt_error *mt_calls_find_frames(struct mt_calls_engine *engine,
 	struct walk walk = {.engine = engine, .space = thread->space, .pid = thread->pid};
 	struct user_regs_struct registers;
 	struct mt_error *error;
-	uint64_t written;
 
 	out->count = 0;
-	/* Else it is in another program by now. */
-	if (!thread->rings || !mt_calls_read_written(engine, thread, &written))
+	if (!thread->rings)
 		return NULL;
 	error = engine->target->ops->get_registers(engine->target, thread->lwp, &registers);
+	/* Else it is in another program by now. */
+	if (!error && !mt_calls_is_slot(thread->rings, registers.gs_base))
+		return NULL;
 	if (!error)
 		error = find_code(&walk);
 	if (!error)

@@ -16,16 +16,6 @@ static uint64_t slot_bytes(const struct mt_calls_engine *engine)
 	return engine->options.stamps == MT_RING_FULL ? 16 : 8;
 }
 
-/* The words of a thread that has a ring. */
-static bool read_position(struct mt_calls_engine *engine, const struct mt_calls_thread *thread,
-			  struct mt_ring_position *position)
-{
-	return thread->rings &&
-	       engine->target->ops->read(engine->target, thread->pid, thread->words, position,
-					 sizeof(*position)) == sizeof(*position) &&
-	       position->ring == thread->rings->address + thread->ring * thread->rings->ring_bytes;
-}
-
 static uint32_t site_at(const struct mt_calls_thread *thread, uint64_t at)
 {
 	const struct mt_calls_rings *rings = thread->rings;
@@ -50,28 +40,25 @@ static uint64_t begin_of_event(const struct mt_calls_engine *engine,
 	return written;
 }
 
-static struct mt_error *take_back_event(struct mt_calls_engine *engine,
-					const struct mt_calls_thread *thread,
-					const struct mt_calls_module *module,
-					const struct mt_trampoline_row *row, uint64_t pc)
+static void take_back_event(const struct mt_calls_engine *engine,
+			    const struct mt_calls_thread *thread,
+			    const struct mt_calls_module *module,
+			    const struct mt_trampoline_row *row, uint64_t pc)
 {
 	const struct mt_patch *patch =
 	    mt_plan_patch_at(module->file->plan, row->original - module->bias);
-	struct mt_ring_position position;
+	uint64_t before, written;
 
-	if (row->phase == MT_PHASE_DISPLACED || !read_position(engine, thread, &position))
-		return NULL;
-	uint64_t written = position.written;
+	if (row->phase == MT_PHASE_DISPLACED || !thread->rings)
+		return;
+	before = written = mt_calls_written(thread);
 	if (row->phase == MT_PHASE_RECORDING && mt_calls_is_half_written(module, pc))
 		written -= slot_bytes(engine);
 	else if (row->phase == MT_PHASE_RECORDED && patch &&
 		 patch->address + module->bias == row->original)
 		written = begin_of_event(engine, thread, written, module->site_base + patch->site);
-	if (written == position.written || written < thread->begin)
-		return NULL;
-	return engine->target->ops->write(
-	    engine->target, thread->pid, thread->words + offsetof(struct mt_ring_position, written),
-	    &written, sizeof(written));
+	if (written != before && written >= thread->begin)
+		mt_calls_unwrite(thread, written);
 }
 
 /* The skipped part of the stack need not exist: the first push may have faulted. */
@@ -96,7 +83,7 @@ struct mt_error *mt_calls_leave_trampoline(struct mt_calls_engine *engine,
 	if (!row || engine->target->ops->read(engine->target, thread->pid, registers.rsp, stack,
 					      pushed_bytes(row)) != pushed_bytes(row))
 		return NULL;
-	mt_try(take_back_event(engine, thread, place->module, row, registers.rip));
+	take_back_event(engine, thread, place->module, row, registers.rip);
 	/* Pushed in this order, the program's own values first. */
 	unsigned pushes = pushed_bytes(row) / sizeof(uint64_t);
 	if (row->saved & MT_SAVED_RAX && pushes >= 1)
@@ -122,18 +109,6 @@ struct mt_error *mt_calls_clean(struct mt_calls_engine *engine, const struct mt_
 	return error;
 }
 
-struct mt_error *mt_calls_pause(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
-				bool on)
-{
-	const struct mt_ring_position discard = {.ring = thread->rings->address};
-
-	if (on == thread->is_paused || (on && !read_position(engine, thread, &thread->paused)))
-		return NULL;
-	thread->is_paused = on;
-	return engine->target->ops->write(engine->target, thread->pid, thread->words,
-					  on ? &discard : &thread->paused, sizeof(discard));
-}
-
 static struct mt_error *leave_trampolines(struct mt_calls_engine *engine,
 					  const struct mt_calls_space *space)
 {
@@ -150,11 +125,11 @@ static struct mt_error *leave_trampolines(struct mt_calls_engine *engine,
 }
 
 /* Who looks at the program takes his time, and no event is to seem to have happened in it. */
-static void anchor(struct mt_calls_engine *engine, const struct mt_calls_space *space)
+static void anchor(const struct mt_calls_engine *engine, const struct mt_calls_space *space)
 {
 	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next)
 		if (thread->space == space)
-			mt_calls_anchor(engine, thread, mt_clock_tsc());
+			mt_calls_anchor(thread, mt_clock_tsc());
 }
 
 struct mt_error *mt_calls_hide(struct mt_calls_engine *engine, struct mt_calls_space *space)

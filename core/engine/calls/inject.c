@@ -33,17 +33,12 @@ struct mt_error *mt_calls_inject(struct mt_calls_engine *engine, struct mt_calls
 {
 	const struct mt_target_ops *ops = engine->target->ops;
 
-	/* There the agent's name is put, too. */
-	if (!space->inject_stack)
-		mt_try(map(engine, lwp, MT_INJECT_STACK_BYTES, PROT_READ | PROT_WRITE,
-			   &space->inject_stack));
 	if (!ops->set_injected || space->inject_code)
 		return mt_calls_inject_give_up(engine, space);
 	mt_try(map(engine, lwp, PAGE, PROT_READ | PROT_EXEC, &space->inject_code));
 	mt_try(engine->target->ops->write(engine->target, space->pid, space->inject_code,
 					  mt_inject_code, MT_INJECT_BYTES));
-	mt_try(ops->set_injected(engine->target, space->pid, space->inject_code,
-				 space->inject_stack + MT_INJECT_STACK_BYTES));
+	mt_try(ops->set_injected(engine->target, space->pid, space->inject_code));
 	return mt_calls_inject_give_up(engine, space);
 }
 
@@ -55,7 +50,7 @@ struct mt_error *mt_calls_inject_give_up(struct mt_calls_engine *engine,
 
 	space->inject_padding = (struct mt_inject_padding){0};
 	if (padding.code && !space->inject_code && ops->set_injected)
-		mt_try(ops->set_injected(engine->target, space->pid, 0, 0));
+		mt_try(ops->set_injected(engine->target, space->pid, 0));
 	return mt_inject_padding_end(engine->target, space->pid, &padding);
 }
 
@@ -65,19 +60,15 @@ struct mt_error *mt_calls_inject_end(struct mt_calls_engine *engine, struct mt_c
 	struct mt_inject_padding padding = {0};
 	uint64_t code = space->inject_code;
 
-	if (space->inject_stack)
-		mt_try(
-		    mt_calls_room_unmap(engine, lwp, space->inject_stack, MT_INJECT_STACK_BYTES));
-	space->inject_stack = 0;
 	if (!code)
 		return NULL;
 	space->inject_code = 0;
-	mt_try(engine->target->ops->set_injected(engine->target, space->pid, 0, 0));
+	mt_try(engine->target->ops->set_injected(engine->target, space->pid, 0));
 	struct mt_error *error = mt_inject_padding_begin(engine->target, space->pid, &padding);
 	if (error)
 		return error; /* the code stays */
 	error = mt_calls_room_unmap(engine, lwp, code, PAGE);
-	mt_error_destroy(engine->target->ops->set_injected(engine->target, space->pid, 0, 0));
+	mt_error_destroy(engine->target->ops->set_injected(engine->target, space->pid, 0));
 	mt_error_destroy(mt_inject_padding_end(engine->target, space->pid, &padding));
 	return error;
 }

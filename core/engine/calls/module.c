@@ -30,7 +30,6 @@ static struct mt_error *generate(struct mt_calls_engine *engine, struct mt_calls
 	struct mt_trampoline_config config = {
 	    .address = module->room,
 	    .bias = module->bias,
-	    .position_offset = space->position_offset,
 	    .ring_bytes = (uint32_t)engine->options.ring_bytes,
 	    .stamps = engine->options.stamps,
 	    .alive = space->attached ? mt_calls_alive_word(space->rings) : 0,
@@ -106,10 +105,7 @@ static struct mt_error *fill(struct mt_calls_engine *engine, struct mt_calls_spa
 	if (mt_array_push(&space->rooms, spare))
 		return mt_error_no_memory();
 	mt_try(mt_calls_cfi_write(engine, space, module, module->room + cfi));
-	if (module->entry.file)
-		keep += (module->entry.file_bytes + module->entry.hole_count * sizeof(uint64_t) +
-			 4095) &
-			~4095ull;
+	keep += (module->cfi_bytes + 4095) & ~4095ull;
 	if (keep < module->room_bytes)
 		mt_try(mt_calls_room_unmap(engine, lwp, module->room + keep,
 					   module->room_bytes - keep));

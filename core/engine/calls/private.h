@@ -3,8 +3,8 @@
  *
  *	engine.c      the engine's ops: stops, threads, execs
  *	birth.c       threads and processes that come
- *	agent.c       the agent's file, and the symbols of the dynamic loader
- *	preload.c     a new program: the agent into its environment, and out of it again
+ *	start.c       a new program, and its dynamic loader
+ *	agent.c       what is mapped into the program for its unwinders
  *	attach.c      a process that runs already, and letting go of one
  *	space.c       an address space: what is mapped, patched and broken in it
  *	file.c        object files and their plans
@@ -16,7 +16,6 @@
  *	order.c       a text changes so that it is a program's all the while
  *	break.c       breakpoints, and threads that stand in displaced bytes
  *	stub.c        breakpoints that do no harm when we are gone
- *	quiet.c       which thread can make a remote call of dlopen()
  *	inject.c      what remote calls need in the program
  *	room.c        memory in the program, near its text
  *	rings.c       rings: who writes where
@@ -34,12 +33,9 @@
 #include "engine/calls/types.h"
 
 /* agent.c */
-/* Finds the agent beside the executable, or in lib/ beside its bin/.
- * Errors: NOT_FOUND; PERMISSION; those of opening it. */
-struct mt_error *mt_calls_agent_find(struct mt_calls_agent *agent);
-void mt_calls_agent_deinit(struct mt_calls_agent *agent);
-/* The address of a symbol in a file's dynamic symbol table; 0: it has none of that name. */
-uint64_t mt_calls_dynamic_symbol(const char *path, const char *name);
+/* Put it into a program, in the name of LWP.  Errors: the target's. */
+struct mt_error *mt_calls_agent_map(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				    pid_t lwp);
 
 /* birth.c: ops of the engine, and a child that a thread has from now on. */
 struct mt_error *mt_calls_add_thread(struct mt_engine *base, pid_t pid, pid_t lwp, pid_t parent);
@@ -47,20 +43,20 @@ struct mt_error *mt_calls_let_go(struct mt_engine *base, pid_t pid, bool *keep);
 struct mt_error *mt_calls_note_birth(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
 				     const struct mt_stop *stop);
 
-/* preload.c */
-/* A program stands before its first instruction: have its loader load the agent, and stop when it
- * has.  Errors: the target's. */
+/* start.c */
+/* A program stands before its first instruction: have it stop when its code is there.  Errors: the
+ * target's. */
 struct mt_error *mt_calls_prepare(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				  pid_t lwp);
 /* Nothing of it is recorded, and the log says why.  Returns NULL. */
 struct mt_error *mt_calls_refuse(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				 const char *why);
-/* By space->loader.  *stop_at: its r_brk, in the file; 0: it has none. */
+/* What the system told the program.  *stop_at: where its dynamic loader tells of libraries; 0: it
+ * has none, or does not. */
 struct mt_error *mt_calls_find_loader(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				      uint64_t *stop_at);
-/* Put the environment back as it was. */
-struct mt_error *mt_calls_restore_environment(struct mt_calls_engine *engine,
-					      struct mt_calls_space *space);
+/* The address of a symbol in a file's dynamic symbol table; 0: it has none of that name. */
+uint64_t mt_calls_dynamic_symbol(const char *path, const char *name);
 
 /* space.c */
 struct mt_calls_space *mt_calls_space_create(pid_t pid); /* NULL without memory */
@@ -71,7 +67,7 @@ void mt_calls_space_unref(struct mt_calls_space *space); /* NULL is fine */
 struct mt_error *mt_calls_space_update(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				       pid_t lwp);
 /* Whether the loader's list is whole: no thread is about to load or unload. */
-bool mt_calls_is_whole(const struct mt_calls_engine *engine, const struct mt_calls_space *space);
+bool mt_calls_is_whole(const struct mt_calls_engine *engine, struct mt_calls_space *space);
 /* Whether a thread of it came under seccomp: no system call may be done in its name. */
 bool mt_calls_is_sandboxed(const struct mt_calls_engine *engine,
 			   const struct mt_calls_space *space);
@@ -218,14 +214,6 @@ struct mt_error *mt_calls_stub_silence(struct mt_calls_engine *engine,
 uint64_t mt_calls_stub_before(const struct mt_calls_space *space, uint64_t address,
 			      uint64_t trampoline);
 
-/* quiet.c */
-/* Finds out whether a thread of a process can be made to load a library. */
-struct mt_calls_quiet;
-struct mt_error *mt_calls_quiet_create(struct mt_calls_engine *engine, struct mt_calls_space *space,
-				       struct mt_calls_quiet **out);
-void mt_calls_quiet_destroy(struct mt_calls_quiet *quiet); /* NULL is fine */
-bool mt_calls_is_quiet(struct mt_calls_quiet *quiet, const struct user_regs_struct *registers);
-
 /* inject.c */
 /* From now on our sudden end does no harm within a remote call: begin() is for system
  * calls, and what it put into the program ends with the others.  Errors: the target's. */
@@ -263,14 +251,22 @@ struct mt_error *mt_calls_give_ring(struct mt_calls_engine *engine, struct mt_ca
 void mt_calls_take_ring(struct mt_calls_thread *thread);
 /* Have pages ready for who comes next. */
 void mt_calls_warm_ring(struct mt_calls_rings *rings);
-/* Have a thread of PID write into the discard ring. */
-struct mt_error *mt_calls_give_discard_ring(struct mt_calls_engine *engine,
-					    const struct mt_calls_space *space, pid_t pid,
-					    pid_t lwp);
-/* In the program: the word that shows whether we are alive. */
+/* Have a thread write into the discard ring. */
+struct mt_error *mt_calls_discard(struct mt_calls_engine *engine,
+				  const struct mt_calls_space *space, pid_t lwp);
+/* The same until it is called with false. */
+struct mt_error *mt_calls_pause(struct mt_calls_engine *engine,
+				const struct mt_calls_thread *thread, bool on);
+/* Whether a GS base leads to one of its slots. */
+bool mt_calls_is_slot(const struct mt_calls_rings *rings, uint64_t gs_base);
+/* How many bytes a thread that has a ring has written in all: never less than thread->begin. */
+uint64_t mt_calls_written(const struct mt_calls_thread *thread);
+/* It stands still: what it wrote from there on does not count. */
+void mt_calls_unwrite(const struct mt_calls_thread *thread, uint64_t written);
+/* In the program: the word that tells whether we live. */
 static inline uint64_t mt_calls_alive_word(const struct mt_calls_rings *rings)
 {
-	return rings->address - MT_CALLS_ALIVE_BYTES;
+	return rings->alive_address + MT_CALLS_ALIVE_WORD;
 }
 /* Out of the program. */
 struct mt_error *mt_calls_rings_unmap(struct mt_calls_engine *engine,
@@ -278,19 +274,16 @@ struct mt_error *mt_calls_rings_unmap(struct mt_calls_engine *engine,
 /* Its memory goes back to the system; what is written on comes anew. */
 void mt_calls_rings_empty(const struct mt_calls_rings *rings);
 /* Its bytes, and how many were written in all. */
-struct mt_ring_view mt_calls_ring_view(struct mt_calls_engine *engine,
+struct mt_ring_view mt_calls_ring_view(const struct mt_calls_engine *engine,
 				       const struct mt_calls_thread *thread);
-struct mt_engine_ring mt_calls_ring_look(struct mt_calls_engine *engine,
+struct mt_engine_ring mt_calls_ring_look(const struct mt_calls_engine *engine,
 					 const struct mt_calls_thread *thread);
 
 /* anchor.c */
 /* It stands still since TSC, at the latest. */
-void mt_calls_anchor(struct mt_calls_engine *engine, struct mt_calls_thread *thread, uint64_t tsc);
+void mt_calls_anchor(struct mt_calls_thread *thread, uint64_t tsc);
 /* All of them, which run on; not more often than makes sense. */
 void mt_calls_tick(struct mt_engine *base);
-/* Of a thread's own ring; false: its words are gone, or are not its own. */
-bool mt_calls_read_written(struct mt_calls_engine *engine, const struct mt_calls_thread *thread,
-			   uint64_t *written);
 
 /* history.c: 0, or -1 without memory. */
 int mt_calls_history_create(const struct mt_calls_thread *thread, const struct mt_ring_view *view,
@@ -309,8 +302,8 @@ struct mt_error *mt_calls_put_throttled(struct mt_calls_engine *engine,
 void mt_calls_tell_throttled(const struct mt_calls_engine *engine);
 
 /* attach.c */
-/* All threads of a running process stand still: load the agent, patch, and let them run.
- * Errors: UNSUPPORTED; BUSY (no thread can make the call); the target's. */
+/* All threads of a running process stand still: patch, and let them run.
+ * Errors: UNSUPPORTED; BUSY (no thread can be borrowed); the target's. */
 struct mt_error *mt_calls_attach(struct mt_calls_engine *engine, struct mt_calls_space *space);
 /* Its text as it was.  What threads stopped for is left to the target's detach(). */
 struct mt_error *mt_calls_detach(struct mt_calls_engine *engine, struct mt_calls_space *space);
@@ -340,9 +333,6 @@ struct mt_error *mt_calls_leave_trampoline(struct mt_calls_engine *engine,
 /* The text of a forked child, whose thread stands in no trampoline. */
 struct mt_error *mt_calls_clean(struct mt_calls_engine *engine, const struct mt_calls_space *space,
 				pid_t child);
-/* It writes into the discard ring meanwhile. */
-struct mt_error *mt_calls_pause(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
-				bool on);
 struct mt_error *mt_calls_show(struct mt_calls_engine *engine, struct mt_calls_space *space,
 			       const struct mt_engine_alone *alone);
 

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The rings of a program lie one behind the other in a memfd that it and we have mapped whole, so
- * that a new thread gets one without running anything in the program, and that they outlive it.
- * The file is no longer than the rings that were ever given, since mlockall() fills what there is.
- * Else pages come when they are touched.  The first ring is discarded: who has none of its own
- * writes there.  In front of it lies a page with the lock that shows that we are alive. */
+/* The rings of a program lie one behind the other in a memfd that it and the tracer have mapped
+ * whole, so that a new thread gets one without running anything in the program, and that they
+ * outlive it.  In front of them stand the slots, one a ring, to which threads' GS bases lead: user
+ * space on x86-64 Linux leaves GS alone, the kernel keeps its base over signals, clone() hands it
+ * down, and exec clears it.  The file is no longer than the rings that were ever given, since
+ * mlockall() fills what there is.  The first ring is the discard ring: who has none of its own
+ * writes there.
+ *
+ * Nothing that the program can write to steers the tracer: both map their files by descriptors of
+ * their own, these cannot be cut short (F_SEAL_SHRINK), the tracer keeps its own record of where
+ * rings lie, and what it reads from slots and rings it bounds by their sizes. */
 #include "engine/calls/private.h"
 
 #include "process/proc.h"
@@ -14,6 +20,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -30,22 +37,47 @@
 #define MOST_WARM_BYTES  (4ull << 20)
 #define MOST_SPARE_RINGS 8u /* left by threads that ended */
 #define NAME_BYTES       16
-/* Of the program's stack pointer: where the name of the memfd is put for a moment. */
+/* Below the program's stack pointer: where the name of a memfd is put for a moment. */
 #define BELOW_RED_ZONE 1024
+#define PAGE           4096ull
+/* Between two looks at a ring: more is not written in years, and never by a trampoline of ours. */
+#define MOST_WRITTEN (1ull << 50)
 
 #define MADV_POPULATE_WRITE_ 23
 
+static uint64_t slots_bytes(const struct mt_calls_rings *rings)
+{
+	return (rings->count * MT_RING_SLOT_BYTES + PAGE - 1) & ~(PAGE - 1);
+}
+
 static uint64_t mapped_bytes(const struct mt_calls_rings *rings)
 {
-	return MT_CALLS_ALIVE_BYTES + rings->ring_bytes * rings->count;
+	return slots_bytes(rings) + rings->ring_bytes * rings->count;
+}
+
+static uint64_t ring_address(const struct mt_calls_rings *rings, uint32_t ring)
+{
+	return rings->address + slots_bytes(rings) + ring * rings->ring_bytes;
+}
+
+static uint64_t slot_address(const struct mt_calls_rings *rings, uint32_t ring)
+{
+	return rings->address + ring * MT_RING_SLOT_BYTES;
+}
+
+static struct mt_ring_position *slot(const struct mt_calls_rings *rings, uint32_t ring)
+{
+	return (struct mt_ring_position *)(rings->slots + ring * MT_RING_SLOT_BYTES);
 }
 
 static void destroy(struct mt_calls_rings *rings)
 {
 	if (rings->alive)
 		pthread_mutex_unlock(rings->alive);
-	if (rings->bytes)
-		munmap(rings->bytes - MT_CALLS_ALIVE_BYTES, mapped_bytes(rings));
+	if (rings->alive_page)
+		munmap(rings->alive_page, 2 * PAGE);
+	if (rings->slots)
+		munmap(rings->slots, mapped_bytes(rings));
 	if (rings->fd >= 0)
 		close(rings->fd);
 	free(rings->taken);
@@ -59,16 +91,17 @@ void mt_calls_rings_unref(struct mt_calls_rings *rings)
 		destroy(rings);
 }
 
+/* In the name of LWP, under a name of at most 15 characters. */
 static struct mt_error *make_memfd(struct mt_calls_engine *engine, struct mt_calls_space *space,
-				   pid_t lwp, uint64_t *fd)
+				   pid_t lwp, const char *called, uint64_t *fd)
 {
-	static const char name[NAME_BYTES] = "mtrace rings";
-	char saved[NAME_BYTES];
+	char name[NAME_BYTES] = "", saved[NAME_BYTES];
 	struct user_regs_struct registers;
 
+	strcpy(name, called);
 	mt_try(engine->target->ops->get_registers(engine->target, lwp, &registers));
 	uint64_t at = (registers.rsp - BELOW_RED_ZONE) & ~7ull;
-	const uint64_t arguments[] = {at, MFD_CLOEXEC, 0, 0, 0, 0};
+	const uint64_t arguments[] = {at, MFD_CLOEXEC | MFD_ALLOW_SEALING, 0, 0, 0, 0};
 	if (engine->target->ops->read(engine->target, space->pid, at, saved, sizeof(saved)) !=
 	    sizeof(saved))
 		return mt_error_new(MT_ERROR_SYSTEM, "cannot write to the stack of thread %d", lwp);
@@ -80,14 +113,27 @@ static struct mt_error *make_memfd(struct mt_calls_engine *engine, struct mt_cal
 	return error;
 }
 
-static struct mt_error *open_here(struct mt_calls_rings *rings, pid_t pid, uint64_t its_fd)
+/* A descriptor of our own for the program's ITS_FD, of SIZE bytes and with SEALS.  What is opened
+ * must be a memfd that nobody has sealed otherwise: the program may have exchanged it. */
+static struct mt_error *open_here(pid_t pid, uint64_t its_fd, off_t size, int seals, int *fd)
 {
 	char path[64];
+	struct stat status;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%llu", pid, (unsigned long long)its_fd);
-	rings->fd = open(path, O_RDWR | O_CLOEXEC);
-	if (rings->fd < 0)
+	*fd = open(path, O_RDWR | O_CLOEXEC);
+	if (*fd < 0)
 		return mt_error_errno(errno, "cannot open the rings of process %d", pid);
+	if (fstat(*fd, &status) || !S_ISREG(status.st_mode) || status.st_size ||
+	    fcntl(*fd, F_GET_SEALS) != 0)
+		return mt_error_new(MT_ERROR_UNSUPPORTED,
+				    "process %d changed its descriptors while it was prepared",
+				    pid);
+	if (ftruncate(*fd, size))
+		return mt_error_errno(
+		    errno, "cannot make room for the rings (a limit on files counts: ulimit -f)");
+	if (fcntl(*fd, F_ADD_SEALS, seals))
+		return mt_error_errno(errno, "cannot seal the rings of process %d", pid);
 	return NULL;
 }
 
@@ -98,7 +144,8 @@ static struct mt_error *map_here(struct mt_calls_rings *rings)
 
 	if (bytes == MAP_FAILED)
 		return mt_error_errno(errno, "cannot map the rings");
-	rings->bytes = bytes + MT_CALLS_ALIVE_BYTES;
+	rings->slots = bytes;
+	rings->bytes = bytes + slots_bytes(rings);
 	return NULL;
 }
 
@@ -107,7 +154,7 @@ static struct mt_error *reach(struct mt_calls_rings *rings, uint32_t ring)
 {
 	if (ring < rings->reached)
 		return NULL;
-	if (ftruncate(rings->fd, (off_t)(MT_CALLS_ALIVE_BYTES + (ring + 1) * rings->ring_bytes)))
+	if (ftruncate(rings->fd, (off_t)(slots_bytes(rings) + (ring + 1) * rings->ring_bytes)))
 		return mt_error_errno(
 		    errno, "cannot allocate a ring (the file size limit counts: ulimit -f)");
 	rings->reached = ring + 1;
@@ -121,22 +168,21 @@ static struct mt_error *map_there(struct mt_calls_engine *engine, struct mt_call
 	const uint64_t arguments[] = {
 	    far, mapped_bytes(rings), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0};
 
-	mt_try(mt_calls_system(engine, lwp, "map the rings", SYS_mmap, arguments, &rings->address));
-	rings->address += MT_CALLS_ALIVE_BYTES;
-	return NULL;
+	return mt_calls_system(engine, lwp, "map the rings", SYS_mmap, arguments, &rings->address);
 }
 
 struct mt_error *mt_calls_rings_unmap(struct mt_calls_engine *engine,
 				      const struct mt_calls_rings *rings, pid_t lwp)
 {
-	return mt_calls_room_unmap(engine, lwp, rings->address - MT_CALLS_ALIVE_BYTES,
-				   mapped_bytes(rings));
+	if (rings->alive_address)
+		mt_try(mt_calls_room_unmap(engine, lwp, rings->alive_address, PAGE));
+	return mt_calls_room_unmap(engine, lwp, rings->address, mapped_bytes(rings));
 }
 
 void mt_calls_rings_empty(const struct mt_calls_rings *rings)
 {
 	(void)!fallocate(rings->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-			 MT_CALLS_ALIVE_BYTES, (off_t)(rings->reached * rings->ring_bytes));
+			 (off_t)slots_bytes(rings), (off_t)(rings->reached * rings->ring_bytes));
 }
 
 static struct mt_error *map_both(struct mt_calls_engine *engine, struct mt_calls_rings *rings,
@@ -168,7 +214,7 @@ static struct mt_error *map_most(struct mt_calls_engine *engine, struct mt_calls
 {
 	struct mt_error *error;
 
-	mt_try(open_here(rings, pid, fd));
+	mt_try(open_here(pid, fd, PAGE, F_SEAL_SHRINK, &rings->fd));
 	for (uint64_t left = addresses_left(pid);
 	     mapped_bytes(rings) > left && rings->count / 2 >= LEAST_RINGS;)
 		rings->count /= 2;
@@ -180,16 +226,39 @@ static struct mt_error *map_most(struct mt_calls_engine *engine, struct mt_calls
 	return error ? error : reach(rings, 1);
 }
 
-/* Source: pthread_mutexattr_setrobust(3); "Robust futexes" in the kernel's documentation: the word
+/* The page with the word of a robust lock that we hold: the program reads it, and cannot write it,
+ * nor map it so (F_SEAL_FUTURE_WRITE).  Here a page of our own follows it, and the lock lies across
+ * the two, so that its word is shared and its list of pointers is not: they must not be anybody
+ * else's to change.
+ *
+ * Source: pthread_mutexattr_setrobust(3); "Robust futexes" in the kernel's documentation: the word
  * of a lock holds its owner's number until the owner ends, and mm_release() sees to that before
  * exit_notify() lets go of who is traced. */
+static struct mt_error *map_alive_here(struct mt_calls_rings *rings, int fd)
+{
+	uint8_t *pages =
+	    mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (pages == MAP_FAILED)
+		return mt_error_no_memory();
+	rings->alive_page = pages;
+	if (mmap(pages, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
+		return mt_error_errno(errno, "cannot map the page that tells that we live");
+	/* Else somebody who has the descriptor could map it before it is sealed, and write. */
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE))
+		return mt_error_errno(errno, "cannot seal the page that tells that we live");
+	return NULL;
+}
+
 static struct mt_error *lock_alive(struct mt_calls_rings *rings)
 {
-	pthread_mutex_t *mutex = (pthread_mutex_t *)(rings->bytes - MT_CALLS_ALIVE_BYTES);
+	pthread_mutex_t *mutex = (pthread_mutex_t *)(rings->alive_page + MT_CALLS_ALIVE_WORD);
 	pthread_mutexattr_t attributes;
 	int failed = pthread_mutexattr_init(&attributes);
 
 	_Static_assert(offsetof(pthread_mutex_t, __data.__lock) == 0, "the word comes first");
+	_Static_assert(MT_CALLS_ALIVE_WORD + offsetof(pthread_mutex_t, __data.__list) == 4096,
+		       "the list is in our own page");
 	if (!failed)
 		failed = pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
 	if (!failed)
@@ -205,7 +274,38 @@ static struct mt_error *lock_alive(struct mt_calls_rings *rings)
 	return NULL;
 }
 
-/* A system call whose failure does not matter. */
+static struct mt_error *close_there(struct mt_calls_engine *engine, pid_t lwp, uint64_t fd)
+{
+	const uint64_t arguments[] = {fd, 0, 0, 0, 0, 0};
+	uint64_t ignored = 0;
+
+	return mt_calls_system(engine, lwp, "close a memfd", SYS_close, arguments, &ignored);
+}
+
+static struct mt_error *make_alive(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				   struct mt_calls_rings *rings, pid_t lwp)
+{
+	uint64_t its_fd = 0;
+	int fd = -1;
+
+	mt_try(make_memfd(engine, space, lwp, "mtrace alive", &its_fd));
+	const uint64_t arguments[] = {0, PAGE, PROT_READ, MAP_SHARED, its_fd, 0};
+	struct mt_error *error =
+	    open_here(space->pid, its_fd, PAGE, F_SEAL_SHRINK | F_SEAL_GROW, &fd);
+	if (!error)
+		error = map_alive_here(rings, fd);
+	if (!error)
+		error = lock_alive(rings);
+	if (!error)
+		error = mt_calls_system(engine, lwp, "map a page", SYS_mmap, arguments,
+					&rings->alive_address);
+	if (fd >= 0)
+		close(fd);
+	mt_error_destroy(close_there(engine, lwp, its_fd));
+	return error;
+}
+
+/* What the system does for the program only if it can. */
 static void advise(struct mt_calls_engine *engine, pid_t lwp, uint64_t address, uint64_t bytes,
 		   int advice)
 {
@@ -219,25 +319,21 @@ static void advise(struct mt_calls_engine *engine, pid_t lwp, uint64_t address, 
 static struct mt_error *fill(struct mt_calls_engine *engine, struct mt_calls_space *space,
 			     struct mt_calls_rings *rings, pid_t lwp)
 {
-	uint64_t fd = 0, ignored = 0;
+	uint64_t fd = 0;
 
-	mt_try(make_memfd(engine, space, lwp, &fd));
+	mt_try(make_memfd(engine, space, lwp, MT_CALLS_RINGS_NAME, &fd));
 	struct mt_error *error = map_most(engine, rings, space->pid, lwp, fd);
-	const uint64_t closing[] = {fd, 0, 0, 0, 0, 0};
-
-	mt_error_destroy(
-	    mt_calls_system(engine, lwp, "close the memfd", SYS_close, closing, &ignored));
+	mt_error_destroy(close_there(engine, lwp, fd));
 	if (!error && space->inherited)
 		error = reach(rings, rings->count - 1);
 	if (!error)
-		error = lock_alive(rings);
+		error = make_alive(engine, space, rings, lwp);
 	if (error)
 		return error;
-	advise(engine, lwp, rings->address - MT_CALLS_ALIVE_BYTES, mapped_bytes(rings),
-	       MADV_DONTDUMP);
+	slot(rings, 0)->ring = ring_address(rings, 0);
+	advise(engine, lwp, rings->address, mapped_bytes(rings), MADV_DONTDUMP);
 	/* The first thread's; for the others see mt_calls_warm_ring(). */
-	advise(engine, lwp, rings->address + rings->ring_bytes, rings->ring_bytes,
-	       MADV_POPULATE_WRITE_);
+	advise(engine, lwp, ring_address(rings, 1), rings->ring_bytes, MADV_POPULATE_WRITE_);
 	return NULL;
 }
 
@@ -268,25 +364,6 @@ struct mt_error *mt_calls_rings_create(struct mt_calls_engine *engine, struct mt
 	rings->spare = 1;
 	space->rings = rings;
 	return NULL;
-}
-
-static struct mt_error *write_words(struct mt_calls_engine *engine, pid_t pid, uint64_t address,
-				    uint64_t ring)
-{
-	struct mt_ring_position position = {.ring = ring};
-
-	return engine->target->ops->write(engine->target, pid, address, &position,
-					  sizeof(position));
-}
-
-/* A thread that was made by clone() without storage of its own has its maker's. */
-static bool is_shared(const struct mt_calls_engine *engine, const struct mt_calls_thread *thread)
-{
-	for (const struct mt_calls_thread *other = engine->threads; other; other = other->hh.next)
-		if (other != thread && other->space == thread->space && other->rings &&
-		    other->words == thread->words)
-			return true;
-	return false;
 }
 
 /* One whose pages are as we want them, if there is any; 0: none is free. */
@@ -340,7 +417,7 @@ static struct mt_error *go_without(struct mt_calls_engine *engine,
 		       "recorded (a smaller --size may allow more)",
 		       thread->pid, rings->count - 1);
 	rings->short_told = true;
-	return mt_calls_give_discard_ring(engine, thread->space, thread->pid, thread->lwp);
+	return mt_calls_discard(engine, thread->space, thread->lwp);
 }
 
 struct mt_error *mt_calls_give_ring(struct mt_calls_engine *engine, struct mt_calls_thread *thread)
@@ -354,11 +431,8 @@ struct mt_error *mt_calls_give_ring(struct mt_calls_engine *engine, struct mt_ca
 		return NULL;
 	mt_try(engine->target->ops->get_registers(engine->target, thread->lwp, &registers));
 	thread->stack = registers.rsp;
-	thread->words = registers.fs_base + (uint64_t)(int64_t)space->position_offset;
-	if (!registers.fs_base || is_shared(engine, thread))
-		return NULL;
 	if (engine->options.only && engine->options.only != thread->lwp)
-		return mt_calls_give_discard_ring(engine, space, thread->pid, thread->lwp);
+		return mt_calls_discard(engine, space, thread->lwp);
 	ring = find_free(space->rings, true);
 	if (!ring)
 		return go_without(engine, thread);
@@ -366,8 +440,10 @@ struct mt_error *mt_calls_give_ring(struct mt_calls_engine *engine, struct mt_ca
 	thread->anchors.count = 0;
 	if (mt_array_push(&thread->anchors, begin))
 		return mt_error_no_memory();
-	mt_try(write_words(engine, thread->pid, thread->words,
-			   space->rings->address + ring * space->rings->ring_bytes));
+	*slot(space->rings, ring) =
+	    (struct mt_ring_position){.ring = ring_address(space->rings, ring)};
+	mt_try(engine->target->ops->set_gs_base(engine->target, thread->lwp,
+						slot_address(space->rings, ring)));
 	thread->rings = space->rings;
 	take(thread->rings, ring);
 	thread->ring = ring;
@@ -401,37 +477,53 @@ void mt_calls_take_ring(struct mt_calls_thread *thread)
 	mt_calls_rings_unref(rings);
 }
 
-struct mt_error *mt_calls_give_discard_ring(struct mt_calls_engine *engine,
-					    const struct mt_calls_space *space, pid_t pid,
-					    pid_t lwp)
+struct mt_error *mt_calls_discard(struct mt_calls_engine *engine,
+				  const struct mt_calls_space *space, pid_t lwp)
 {
-	struct user_regs_struct registers;
-
-	if (!space->rings)
-		return NULL;
-	mt_try(engine->target->ops->get_registers(engine->target, lwp, &registers));
-	if (!registers.fs_base)
-		return NULL;
-	return write_words(engine, pid,
-			   registers.fs_base + (uint64_t)(int64_t)space->position_offset,
-			   space->rings->address);
+	return space->rings ? engine->target->ops->set_gs_base(engine->target, lwp,
+							       slot_address(space->rings, 0))
+			    : NULL;
 }
 
-struct mt_ring_view mt_calls_ring_view(struct mt_calls_engine *engine,
+struct mt_error *mt_calls_pause(struct mt_calls_engine *engine,
+				const struct mt_calls_thread *thread, bool on)
+{
+	return engine->target->ops->set_gs_base(engine->target, thread->lwp,
+						slot_address(thread->rings, on ? 0 : thread->ring));
+}
+
+bool mt_calls_is_slot(const struct mt_calls_rings *rings, uint64_t gs_base)
+{
+	return gs_base - rings->address < slots_bytes(rings);
+}
+
+/* A program that writes wild may have put anything there. */
+uint64_t mt_calls_written(const struct mt_calls_thread *thread)
+{
+	uint64_t written =
+	    __atomic_load_n(&slot(thread->rings, thread->ring)->written, __ATOMIC_RELAXED);
+
+	return written < thread->begin || written - thread->begin > MOST_WRITTEN ? thread->begin
+										 : written;
+}
+
+void mt_calls_unwrite(const struct mt_calls_thread *thread, uint64_t written)
+{
+	__atomic_store_n(&slot(thread->rings, thread->ring)->written, written, __ATOMIC_RELAXED);
+}
+
+struct mt_ring_view mt_calls_ring_view(const struct mt_calls_engine *engine,
 				       const struct mt_calls_thread *thread)
 {
 	const struct mt_calls_rings *rings = thread->rings;
-	struct mt_ring_view view = {.bytes = rings->bytes + thread->ring * rings->ring_bytes,
-				    .size = rings->ring_bytes,
-				    .begin = thread->begin,
-				    .stamps = engine->options.stamps,
-				    .anchors = thread->anchors.items,
-				    .anchor_count = thread->anchors.count};
 
-	/* The words may be gone with the program's memory. */
-	if (!mt_calls_read_written(engine, thread, &view.written))
-		view.written = mt_ring_find_end(&view);
-	return view;
+	return (struct mt_ring_view){.bytes = rings->bytes + thread->ring * rings->ring_bytes,
+				     .size = rings->ring_bytes,
+				     .written = mt_calls_written(thread),
+				     .begin = thread->begin,
+				     .stamps = engine->options.stamps,
+				     .anchors = thread->anchors.items,
+				     .anchor_count = thread->anchors.count};
 }
 
 static uint64_t oldest_tsc(const struct mt_ring_view *view)
@@ -447,7 +539,7 @@ static uint64_t oldest_tsc(const struct mt_ring_view *view)
 	return 0;
 }
 
-struct mt_engine_ring mt_calls_ring_look(struct mt_calls_engine *engine,
+struct mt_engine_ring mt_calls_ring_look(const struct mt_calls_engine *engine,
 					 const struct mt_calls_thread *thread)
 {
 	const struct mt_ring_view view = mt_calls_ring_view(engine, thread);

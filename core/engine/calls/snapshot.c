@@ -7,6 +7,8 @@
  * of them that do not report. */
 #include "engine/calls/private.h"
 
+#include "process/proc.h"
+
 #include <string.h>
 
 #define BATCH 1024
@@ -19,7 +21,7 @@ struct snapshot {
 	mt_calls_histories histories;
 };
 
-static const uint8_t xadd[] = {0x64, 0x48, 0x0f, 0xc1, 0x04, 0x25};
+static const uint8_t xadd[] = {0x65, 0x48, 0x0f, 0xc1, 0x04, 0x25};
 
 /* A thread within the recording part of a trampoline: whether its slot is reserved, but not filled.
  * Until the xadd is run, it lies ahead. */
@@ -43,13 +45,12 @@ bool mt_calls_is_half_written(const struct mt_calls_module *module, uint64_t pc)
 static bool is_running(struct mt_calls_engine *engine, const struct mt_calls_thread *thread)
 {
 	struct user_regs_struct registers;
-	uint64_t ignored;
 	struct mt_error *error =
 	    engine->target->ops->get_registers(engine->target, thread->lwp, &registers);
 	bool stands = !error;
 
 	mt_error_destroy(error);
-	return !stands && mt_calls_read_written(engine, thread, &ignored);
+	return !stands && !mt_proc_has_ended(thread->lwp);
 }
 
 static bool leave_half_written(struct mt_calls_engine *engine, struct mt_calls_thread *thread)
@@ -83,7 +84,7 @@ static bool view_ring(const struct snapshot *snapshot, struct mt_calls_thread *t
 {
 	struct mt_calls_engine *engine = snapshot->engine;
 
-	mt_calls_anchor(engine, thread, snapshot->tsc);
+	mt_calls_anchor(thread, snapshot->tsc);
 	*view = mt_calls_ring_view(engine, thread);
 	if (view->written > view->begin && leave_half_written(engine, thread))
 		view->written -= engine->options.stamps == MT_RING_FULL ? 16 : 8;
@@ -112,9 +113,8 @@ static struct mt_error *copy_ring(struct snapshot *snapshot, struct mt_calls_thr
 		return mt_error_no_memory();
 	/* What a running thread wrote while its ring was copied stands where its oldest events
 	 * stood. */
-	uint64_t written = 0;
-	if (is_running(snapshot->engine, thread) &&
-	    mt_calls_read_written(snapshot->engine, thread, &written) && written > view.size)
+	uint64_t written = mt_calls_written(thread);
+	if (written > view.size && is_running(snapshot->engine, thread))
 		history.view.reached = written - view.size + history.view.size;
 	struct mt_error *error = mt_calls_find_frames(snapshot->engine, thread, &history.frames);
 	history.unreported = mt_calls_unreported_frames(thread, &history.frames);

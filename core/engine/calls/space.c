@@ -101,8 +101,8 @@ struct mt_calls_space *mt_calls_space_copy(const struct mt_calls_space *from, pi
 	space->agent = from->agent;
 	space->detour_at = from->detour_at;
 	space->detour_original = from->detour_original;
-	space->position_offset = from->position_offset;
-	space->template = from->template;
+	space->debug_pointer = from->debug_pointer;
+	space->loader_is_libc = from->loader_is_libc;
 	space->rings = from->rings;
 	if (space->rings)
 		space->rings->references++;
@@ -136,10 +136,16 @@ struct mt_calls_place *mt_calls_place_of_room(struct mt_calls_space *space, uint
 	return NULL;
 }
 
-bool mt_calls_is_whole(const struct mt_calls_engine *engine, const struct mt_calls_space *space)
+bool mt_calls_is_whole(const struct mt_calls_engine *engine, struct mt_calls_space *space)
 {
 	int32_t state = -1;
 
+	if (!space->loader)
+		return true;
+	if (space->debug_pointer &&
+	    engine->target->ops->read(engine->target, space->pid, space->debug_pointer,
+				      &space->debug, sizeof(space->debug)) != sizeof(space->debug))
+		return false;
 	return engine->target->ops->read(engine->target, space->pid, space->debug + STATE_OFFSET,
 					 &state, sizeof(state)) == sizeof(state) &&
 	       state == 0; /* RT_CONSISTENT */
@@ -153,7 +159,7 @@ struct seen_map {
 struct walk {
 	struct mt_calls_engine *engine;
 	struct mt_calls_space *space;
-	uint64_t agent, libc;           /* load addresses */
+	uint64_t libc;                  /* load address */
 	MT_ARRAY(struct seen_map) maps; /* of code */
 };
 
@@ -164,26 +170,35 @@ static bool is_libc(const char *path)
 	return base && strncmp(base, "/libc.so.", 9) == 0;
 }
 
+/* The dynamic loader calls itself before it has relocated itself, and tells of itself there. */
+static bool is_left_alone(const struct mt_calls_space *space, const char *path)
+{
+	return space->loader_path && !space->loader_is_libc &&
+	       strcmp(path, space->loader_path) == 0;
+}
+
 static struct mt_error *see_map(void *context, const struct mt_map *map)
 {
 	struct walk *walk = context;
 	struct seen_map seen = {.map = *map};
 
-	if (strcmp(map->path, walk->engine->agent.path) == 0) {
-		if (!map->offset)
-			walk->agent = map->start;
-		return NULL;
-	}
 	if (is_libc(map->path) && !map->offset)
 		walk->libc = map->start;
-	if (!map->executable || map->path[0] != '/' ||
-	    strcmp(map->path, walk->space->loader_path) == 0)
+	if (!map->executable || map->path[0] != '/' || is_left_alone(walk->space, map->path))
 		return NULL;
 	seen.map.path = strdup(map->path);
 	if (!seen.map.path || mt_array_push(&walk->maps, seen)) {
 		free((char *)seen.map.path);
 		return mt_error_no_memory();
 	}
+	return NULL;
+}
+
+static struct mt_error *give_rings(struct mt_calls_engine *engine, struct mt_calls_space *space)
+{
+	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next)
+		if (thread->space == space)
+			mt_try(mt_calls_give_ring(engine, thread));
 	return NULL;
 }
 
@@ -200,45 +215,17 @@ static struct mt_error *make_rings(struct mt_calls_engine *engine, struct mt_cal
 	return NULL;
 }
 
-/* The agent is there: rings for the threads that are there, the discard ring for new
- * ones. */
+/* Its code is there. */
 static struct mt_error *begin(struct mt_calls_engine *engine, struct mt_calls_space *space,
-			      pid_t lwp, uint64_t agent)
+			      pid_t lwp)
 {
-	struct mt_ring_position position = {0};
-	int64_t offset = 0;
-
-	if (!agent ||
-	    engine->target->ops->read(engine->target, space->pid, agent + engine->agent.offset_word,
-				      &offset, sizeof(offset)) != sizeof(offset)) {
-		space->stage = MT_CALLS_REFUSED;
-		mt_log(engine->options.log, MT_LOG_WARNING,
-		       "not recording the calls of process %d: its dynamic loader did not load %s "
-		       "(--engine step can)",
-		       space->pid, engine->agent.path);
-		return NULL;
-	}
-	/* Who loaded it for a tracer of ours that was killed is still at it. */
-	if (!offset)
-		return mt_error_new(MT_ERROR_BUSY, "process %d is loading the agent", space->pid);
 	space->stage = MT_CALLS_LOADED;
-	space->agent = agent;
-	space->position_offset = (int32_t)offset;
-	space->template = agent + engine->agent.template;
-	space->inherited = engine->target->ops->read(engine->target, space->pid, space->template,
-						     &position, sizeof(position)) &&
-			   position.ring;
 	if (!space->rings)
 		mt_try(make_rings(engine, space, lwp));
 	if (space->stage == MT_CALLS_REFUSED)
 		return NULL;
-	position = (struct mt_ring_position){.ring = space->rings->address};
-	mt_try(engine->target->ops->write(engine->target, space->pid, space->template, &position,
-					  sizeof(position)));
-	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next)
-		if (thread->space == space)
-			mt_try(mt_calls_give_ring(engine, thread));
-	return NULL;
+	mt_try(mt_calls_agent_map(engine, space, lwp));
+	return give_rings(engine, space);
 }
 
 static bool is_there(struct mt_calls_space *space, const struct mt_map *map)
@@ -325,7 +312,7 @@ static struct mt_error *update(struct mt_calls_engine *engine, struct mt_calls_s
 
 	mt_try(engine->target->ops->each_map(engine->target, space->pid, see_map, walk));
 	if (space->stage < MT_CALLS_LOADED) {
-		mt_try(begin(engine, space, lwp, walk->agent));
+		mt_try(begin(engine, space, lwp));
 		mt_try(begin_detour(walk));
 	}
 	if (space->stage == MT_CALLS_REFUSED)
@@ -349,7 +336,8 @@ static struct mt_error *update(struct mt_calls_engine *engine, struct mt_calls_s
 		}
 		return NULL;
 	}
-	mt_try(mt_calls_plan_ahead(engine, space->pid, space->loader_path));
+	mt_try(mt_calls_plan_ahead(engine, space->pid,
+				   space->loader_is_libc ? NULL : space->loader_path));
 	mt_array_each (seen, &walk->maps)
 		if (!seen->known)
 			mt_try(add_module(engine, space, lwp, &seen->map));
@@ -373,7 +361,6 @@ struct mt_error *mt_calls_space_update(struct mt_calls_engine *engine, struct mt
 	if (space->stage == MT_CALLS_REFUSED || space->unseen || !mt_calls_is_whole(engine, space))
 		return NULL;
 	mt_calls_forget_code(space);
-	mt_try(mt_calls_restore_environment(engine, space));
 	mt_try(mt_target_halt(engine->target, space->pid));
 	struct mt_error *error = update(engine, space, lwp, &walk);
 	mt_target_release(engine->target, space->pid);

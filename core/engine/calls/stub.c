@@ -20,8 +20,8 @@
  *	mov   ecx, [rcx]
  *	lea   ecx, [rcx*4]
  *	jecxz out
- *	mov   rcx, alive
- *	mov   dword [rcx+64], 1
+ *	mov   rcx, asked	; in the memory that we share
+ *	mov   dword [rcx], 1
  *	pause
  *	jmp   wait
  * out:	pop   rcx
@@ -51,8 +51,7 @@
 #define WAIT_AT        70
 #define ALIVE_AGAIN_AT 72
 #define ASK_AT         92
-#define ALIVE_ASK_AT   94
-#define ASKED          64 /* behind the lock's word */
+#define ASKED_AT       94
 #define LOOP_AT        111
 #define OUT_AT         113
 #define RAISE_PUSHES   5 /* below rcx */
@@ -81,8 +80,8 @@ static const uint8_t template[] = {
     0x8b, 0x09,                            /* mov ecx, [rcx] */
     0x8d, 0x0c, 0x8d, 0, 0, 0, 0,          /* lea ecx, [rcx*4] */
     0x67, 0xe3, OUT_AT - ASK_AT,           /* jecxz out */
-    0x48, 0xb9, 0, 0, 0, 0, 0, 0, 0, 0,    /* mov rcx, alive */
-    0xc7, 0x41, ASKED, 1, 0, 0, 0,         /* mov dword [rcx+64], 1 */
+    0x48, 0xb9, 0, 0, 0, 0, 0, 0, 0, 0,    /* mov rcx, asked */
+    0xc7, 0x41, 0, 1, 0, 0, 0,             /* mov dword [rcx], 1 */
     0xf3, 0x90,                            /* pause */
     0xeb, (uint8_t)(WAIT_AT - OUT_AT),     /* jmp wait */
     0x59,                                  /* out: pop rcx */
@@ -138,11 +137,12 @@ static struct mt_error *write_stub(struct mt_calls_engine *engine, struct mt_cal
 {
 	uint8_t bytes[STUB_BYTES];
 	uint64_t alive = mt_calls_alive_word(space->rings);
+	uint64_t asked = space->rings->address + MT_CALLS_ASKED;
 
 	memcpy(bytes, template, sizeof(template));
 	memcpy(bytes + ALIVE_AT, &alive, sizeof(alive));
 	memcpy(bytes + ALIVE_AGAIN_AT, &alive, sizeof(alive));
-	memcpy(bytes + ALIVE_ASK_AT, &alive, sizeof(alive));
+	memcpy(bytes + ASKED_AT, &asked, sizeof(asked));
 	if (mt_proc_is_sandboxed(space->pid))
 		memcpy(bytes + RAISE_AT, no_raise, sizeof(no_raise));
 	memcpy(bytes + sizeof(template), go, size);
@@ -231,8 +231,8 @@ static bool take_question(const struct mt_calls_space *space)
 {
 	if (!space->rings || !space->breaks.count)
 		return false;
-	return __atomic_exchange_n((uint32_t *)(space->rings->bytes - MT_CALLS_ALIVE_BYTES + ASKED),
-				   0, __ATOMIC_ACQ_REL);
+	return __atomic_exchange_n((uint32_t *)(space->rings->slots + MT_CALLS_ASKED), 0,
+				   __ATOMIC_ACQ_REL);
 }
 
 void mt_calls_stub_answer(struct mt_calls_engine *engine)

@@ -16,27 +16,26 @@
 #include <pthread.h>
 #include <uthash.h>
 
-/* The agent's file. */
-struct mt_calls_agent {
-	char *path;
-	uint64_t offset_word; /* address in the file: there the loader leaves the offset from fs */
-	uint64_t template;    /* of the thread-local words */
-	uint64_t list;        /* struct jit_descriptor of GDB's manual */
-	uint64_t entries;     /* struct mt_calls_entry, free while `file` is 0 */
-	uint64_t find_object; /* what comes before the loader's _dl_find_object() */
-	uint64_t rest;        /* address of a word: where that leads to */
-};
+/* What is put into the program for unwinders (agent_code.S): code, and behind it the list that it
+ * looks through.  Offsets into it. */
+#define MT_AGENT_LIST        4096u /* a word: address of an entry; 0: there is none */
+#define MT_AGENT_REST        4104u /* a word: the loader's _dl_find_object() */
+#define MT_AGENT_ENTRIES     4160u /* struct mt_calls_entry */
+#define MT_AGENT_ENTRY_COUNT 1024u
+#define MT_AGENT_BYTES       (4096u * 26)
 
-/* In the agent, one a place; it begins as struct jit_code_entry.  All are addresses there. */
+extern const uint8_t mt_agent_code[], mt_agent_code_end[];
+
+/* In the agent, one a place.  All are addresses in the program. */
 struct mt_calls_entry {
-	uint64_t next, previous;
-	uint64_t file, file_bytes; /* the trampolines' object file */
-	uint64_t code, code_bytes; /* the trampolines */
+	uint64_t next;             /* entry */
+	uint64_t code, code_bytes; /* the trampolines; 0 bytes: the entry is free */
 	uint64_t module, module_bytes;
-	uint64_t search_table; /* .eh_frame_hdr of the object file */
+	uint64_t search_table; /* .eh_frame_hdr of the object file that describes them */
 	uint64_t object;       /* struct link_map */
 	uint64_t holes;        /* of patches, by address */
 	uint64_t hole_count;
+	uint64_t unused[3];
 };
 
 /* An object file that was planned, once an engine. */
@@ -61,7 +60,8 @@ struct mt_calls_module {
 	struct mt_trampolines trampolines;
 	uint8_t *levels;             /* of each patch: see mt_calls_order_levels() */
 	uint32_t *offsets;           /* of each patch's trampoline; MT_CALLS_NONE: it is left out */
-	struct mt_calls_entry entry; /* `file` 0: there was no room for it */
+	struct mt_calls_entry entry; /* code_bytes 0: there was no room for it */
+	uint64_t cfi_bytes;          /* of what it leads to */
 };
 
 #define MT_CALLS_NONE MT_TRAMPOLINE_NONE
@@ -98,18 +98,24 @@ struct mt_calls_room {
 	uint64_t start, used, end;
 };
 
-/* The page in front of the rings. */
-#define MT_CALLS_ALIVE_BYTES 4096u
+/* Where in its page the word stands that tells whether we live. */
+#define MT_CALLS_ALIVE_WORD 4072u
+/* Behind slot 0's words: a thread in a stub wants us to come. */
+#define MT_CALLS_ASKED      64u
+#define MT_CALLS_RINGS_NAME "mtrace rings"
 
 /* One memfd, mapped in a program and in us. */
 struct mt_calls_rings {
 	unsigned references;
-	uint64_t address; /* in the program */
-	uint8_t *bytes;   /* here */
+	uint64_t address; /* in the program: of the slots, and behind them the rings */
+	uint8_t *slots;   /* here */
+	uint8_t *bytes;   /* of the first ring, here */
 	int fd;
-	/* In front of the rings: a robust lock that we hold.  Should we be killed, the kernel takes
-	 * our number out of its word before it lets go of the program. */
+	/* A robust lock that we hold.  Should we be killed, the kernel takes our number out of its
+	 * word before it lets go of the program. */
 	pthread_mutex_t *alive;
+	uint8_t *alive_page;    /* here, and a page of our own behind it */
+	uint64_t alive_address; /* of the page in the program */
 	uint64_t ring_bytes;
 	uint32_t count;   /* that addresses are kept for; ring 0 is the discard ring */
 	uint32_t reached; /* that the file holds */
@@ -143,24 +149,21 @@ struct mt_calls_space {
 	bool inherited;      /* another tracer of ours was killed here: its patches may be there */
 	uint64_t loader;     /* load address of the dynamic loader; 0: a static program */
 	char *loader_path;
-	uint64_t debug;           /* address of _r_debug */
-	uint64_t agent;           /* load address */
-	uint64_t detour_at;       /* address of the pointer; 0: none */
-	uint64_t detour_original; /* its value */
-	/* The change that preload.c made to the environment. */
-	uint64_t preload_at;       /* address of the pointer; 0: nothing, or restored already */
-	uint64_t preload_original; /* its value; 0: two pointers were added at the end */
-	int32_t position_offset;   /* of the agent's words from fs; 0: no agent yet */
-	uint64_t template;
+	bool loader_is_libc;          /* as musl's */
+	uint64_t entry;               /* of the program */
+	uint64_t debug;               /* address of _r_debug; 0: not known */
+	uint64_t debug_pointer;       /* where that stands, when the loader is about; 0: nowhere */
+	uint64_t agent;               /* address; 0: none */
+	uint64_t detour_at;           /* address of the pointer; 0: none */
+	uint64_t detour_original;     /* its value */
 	struct mt_calls_rings *rings; /* NULL: none yet */
 	struct mt_space *code;        /* what is mapped, for unwinding; NULL: not looked at */
 	MT_ARRAY(struct mt_calls_place) places;
 	MT_ARRAY(struct mt_calls_break) breaks;
 	MT_ARRAY(struct mt_calls_break) waiting; /* that could not be made yet */
 	MT_ARRAY(struct mt_calls_room) rooms;
-	pid_t calling; /* this thread still loads the agent; 0: none does */
 	struct mt_inject_padding inject_padding;
-	uint64_t inject_code, inject_stack; /* what mt_calls_inject() made; 0: nothing */
+	uint64_t inject_code; /* what mt_calls_inject() made; 0: nothing */
 };
 
 struct mt_calls_frames {
@@ -190,16 +193,13 @@ struct mt_calls_thread {
 	uint32_t ring;
 	bool kept;                /* let_go() was called, but the session keeps it until it execs */
 	bool guest;               /* a vfork child: it writes into its parent's ring */
-	uint64_t words;           /* address of its struct mt_ring_position */
 	uint64_t begin;           /* bytes that are in the recording already, or do not count */
 	uint64_t used;            /* bytes that were written when it was last copied */
 	mt_calls_anchors anchors; /* the first one is of `begin` */
 	uint64_t seen, seen_tsc;  /* how far it had come when the throttle looked */
 	uint64_t stack; /* a stack pointer of it: for the upper half of those in the ring */
 	uint64_t pc;    /* at its last stop */
-	struct mt_calls_frames frames; /* that were open at its first anchor, innermost first */
-	bool is_paused;
-	struct mt_ring_position paused; /* where it goes on then */
+	struct mt_calls_frames frames; /* that were open at its first mark, innermost first */
 	UT_hash_handle hh;
 };
 
@@ -223,7 +223,6 @@ struct mt_calls_engine {
 	struct mt_engine base;
 	struct mt_target *target;
 	struct mt_engine_options options;
-	struct mt_calls_agent agent;
 	struct mt_calls_file *files;
 	struct mt_space_pool *pool; /* for unwinding; NULL: not needed yet */
 	struct mt_objfile *vdso;    /* NULL: not seen yet */

@@ -9,9 +9,9 @@
  * for the branch to it, which nothing predicts): docs/benchmarks.md.  Hence lines of two cache
  * lines.
  *
- * Two words in the thread-local storage of the agent lead a thread to its slot: the address of its
- * ring, and how many bytes it has written in all.  A slot is reserved by one xadd and then filled,
- * so that a signal handler's events never take the same one.  A ring's size is 2^n bytes. */
+ * A thread's GS base leads to its slot, two words: the address of its ring, and how many bytes it
+ * has written in all.  Room for an event is reserved by one xadd and then filled, so that a signal
+ * handler's events never take the same one.  A ring's size is 2^n bytes. */
 #ifndef MT_ENGINE_CALLS_RING_RING_H
 #define MT_ENGINE_CALLS_RING_RING_H
 
@@ -37,7 +37,8 @@ struct mt_ring_full_event {
 
 enum mt_ring_stamps { MT_RING_SAMPLED, MT_RING_FULL };
 
-/* The agent's thread-local words. */
+/* A thread's slot, at its GS base. */
+#define MT_RING_SLOT_BYTES 128
 struct mt_ring_position {
 	uint64_t ring;    /* address of the thread's ring */
 	uint64_t written; /* bytes; the next slot is at ring + written % size */
@@ -105,11 +106,5 @@ uint64_t mt_ring_least_size(const struct mt_ring_view *view);
 /* The newest of it as a ring of SIZE bytes, which is 2^n, at least MT_RING_LINE_BYTES, and at the
  * most VIEW's own. */
 void mt_ring_copy(const struct mt_ring_view *view, uint64_t size, uint8_t *bytes);
-
-/* How far a ring was written, told from its bytes and anchors alone: view->written does not count.
- * The ring was all zeros when it was begun.  It is exact with full stamps, in a ring that never
- * began anew, and behind a stamp of a thread that entered the kernel and never came back; else up
- * to MT_RING_LINE_EVENTS of the last events stay out. */
-uint64_t mt_ring_find_end(const struct mt_ring_view *view);
 
 #endif

@@ -9,8 +9,8 @@
 /* mov eax, SLOT; and the beginning of xadd fs:[written], rax */
 static const uint8_t *find_reservation(const uint8_t *code, size_t size)
 {
-	const uint8_t sampled[] = {0xb8, 0x08, 0, 0, 0, 0x64, 0x48, 0x0f, 0xc1};
-	const uint8_t full[] = {0xb8, 0x10, 0, 0, 0, 0x64, 0x48, 0x0f, 0xc1};
+	const uint8_t sampled[] = {0xb8, 0x08, 0, 0, 0, 0x65, 0x48, 0x0f, 0xc1};
+	const uint8_t full[] = {0xb8, 0x10, 0, 0, 0, 0x65, 0x48, 0x0f, 0xc1};
 	const uint8_t *found = memmem(code, size, sampled, sizeof(sampled));
 
 	return found ? found : memmem(code, size, full, sizeof(full));

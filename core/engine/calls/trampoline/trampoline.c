@@ -114,16 +114,11 @@ static void pop_rax(struct emitter *to)
 	move_stack(to, -8, 0);
 }
 
-static uint32_t position_field(const struct emitter *to, size_t field)
-{
-	return (uint32_t)(to->config->position_offset + (int32_t)field);
-}
-
 /* eax: a slot's size; after it rax: the slot's number of bytes from the ring's first beginning. */
 static void reserve(struct emitter *to)
 {
-	code(to, 0x64, 0x48, 0x0f, 0xc1, 0x04, 0x25); /* xadd fs:[written], rax */
-	imm32(to, position_field(to, offsetof(struct mt_ring_position, written)));
+	code(to, 0x65, 0x48, 0x0f, 0xc1, 0x04, 0x25); /* xadd gs:[written], rax */
+	imm32(to, offsetof(struct mt_ring_position, written));
 }
 
 /* rax: a number of bytes; after it the slot's address. */
@@ -131,8 +126,8 @@ static void locate(struct emitter *to)
 {
 	code(to, 0x25); /* and eax, size - 1 */
 	imm32(to, to->config->ring_bytes - 1);
-	code(to, 0x64, 0x48, 0x03, 0x04, 0x25); /* add rax, fs:[ring] */
-	imm32(to, position_field(to, offsetof(struct mt_ring_position, ring)));
+	code(to, 0x65, 0x48, 0x03, 0x04, 0x25); /* add rax, gs:[ring] */
+	imm32(to, offsetof(struct mt_ring_position, ring));
 }
 
 static void put_site(struct emitter *to, uint32_t site)

@@ -40,12 +40,11 @@ struct mt_trampolines {
 };
 
 struct mt_trampoline_config {
-	uint64_t address;        /* where code[0] will lie in the process */
-	uint64_t bias;           /* process address of the text = plan's address + bias */
-	int32_t position_offset; /* of the thread's struct mt_ring_position, from fs */
-	uint32_t ring_bytes;     /* 2^n, 4 KiB to 1 GiB */
-	uint64_t alive;          /* of a word whose low 30 bits are 0 when nobody reads the ring any
-				  * more; 0: somebody does as long as the program lives */
+	uint64_t address;    /* where code[0] will lie in the process */
+	uint64_t bias;       /* process address of the text = plan's address + bias */
+	uint32_t ring_bytes; /* 2^n, 4 KiB to 1 GiB */
+	uint64_t alive;      /* of a word whose low 30 bits are 0 when nobody reads the ring any
+			      * more; 0: somebody does as long as the program lives */
 	enum mt_ring_stamps stamps;
 };
 

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A program that was just exec'd stands before its first instruction.  It is patched when its code
+ * is there: a static one at its entry, another one where its dynamic loader tells debuggers that
+ * the libraries are loaded.
+ *
+ * Source: getauxval(3); link.h, struct r_debug; musl's ldso/dynlink.c, struct debug. */
+#include "engine/calls/private.h"
+
+#include "elf/file.h"
+#include "elf/section.h"
+#include "process/proc.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static uint64_t look_up(Elf *elf, const char *name)
+{
+	struct mt_section symbols;
+	GElf_Sym symbol;
+
+	if (!mt_section_find_type(elf, SHT_DYNSYM, &symbols))
+		return 0;
+	for (int i = 0; gelf_getsym(symbols.data, i, &symbol); i++) {
+		const char *its = elf_strptr(elf, symbols.header.sh_link, symbol.st_name);
+
+		if (its && symbol.st_shndx != SHN_UNDEF && strcmp(its, name) == 0)
+			return symbol.st_value;
+	}
+	return 0;
+}
+
+uint64_t mt_calls_dynamic_symbol(const char *path, const char *name)
+{
+	struct mt_elf_file file = {0};
+	uint64_t value = 0;
+	struct mt_error *error = mt_elf_file_open(path, &file);
+
+	if (!error)
+		value = look_up(file.elf, name);
+	mt_error_destroy(error);
+	mt_elf_file_close(&file);
+	return value;
+}
+
+static struct mt_error *read_auxiliary(struct mt_calls_space *space)
+{
+	char path[64];
+	Elf64_auxv_t entries[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/auxv", space->pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t size = fd < 0 ? -1 : read(fd, entries, sizeof(entries));
+	int errnum = errno;
+	if (fd >= 0)
+		close(fd);
+	if (size < 0)
+		return mt_error_errno(errnum, "cannot read %s", path);
+	space->loader = space->entry = 0;
+	for (size_t i = 0; i < (size_t)size / sizeof(entries[0]); i++) {
+		if (entries[i].a_type == AT_BASE)
+			space->loader = entries[i].a_un.a_val;
+		else if (entries[i].a_type == AT_ENTRY)
+			space->entry = entries[i].a_un.a_val;
+	}
+	return NULL;
+}
+
+static struct mt_error *see_loader(void *context, const struct mt_map *map)
+{
+	struct mt_calls_space *space = context;
+
+	if (map->start != space->loader || map->path[0] != '/')
+		return NULL;
+	free(space->loader_path);
+	space->loader_path = strdup(map->path);
+	return space->loader_path ? NULL : mt_error_no_memory();
+}
+
+/* In glibc's it is a symbol, in musl's a pointer that is set when it has relocated itself. */
+static void find_debug(struct mt_calls_space *space)
+{
+	uint64_t debug = mt_calls_dynamic_symbol(space->loader_path, "_r_debug");
+	uint64_t pointer =
+	    debug ? 0 : mt_calls_dynamic_symbol(space->loader_path, "_dl_debug_addr");
+
+	space->debug = debug ? space->loader + debug : 0;
+	space->debug_pointer = pointer ? space->loader + pointer : 0;
+	space->loader_is_libc = mt_calls_dynamic_symbol(space->loader_path, "fopen") != 0;
+}
+
+struct mt_error *mt_calls_find_loader(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				      uint64_t *stop_at)
+{
+	uint64_t state = 0;
+
+	*stop_at = 0;
+	mt_try(read_auxiliary(space));
+	if (!space->loader)
+		return NULL;
+	mt_try(engine->target->ops->each_map(engine->target, space->pid, see_loader, space));
+	if (!space->loader_path)
+		return NULL;
+	find_debug(space);
+	if (space->debug || space->debug_pointer)
+		state = mt_calls_dynamic_symbol(space->loader_path, "_dl_debug_state");
+	*stop_at = state ? space->loader + state : 0;
+	return NULL;
+}
+
+struct mt_error *mt_calls_refuse(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				 const char *why)
+{
+	space->stage = MT_CALLS_REFUSED;
+	mt_log(engine->options.log, MT_LOG_WARNING,
+	       "no calls of process %d are recorded: %s (--engine step can do it)", space->pid,
+	       why);
+	return NULL;
+}
+
+/* The process was attached before it became this program: what a breakpoint takes that does no harm
+ * when we are gone. */
+static struct mt_error *prepare_to_outlive_us(struct mt_calls_engine *engine,
+					      struct mt_calls_space *space, pid_t lwp)
+{
+	mt_try(mt_target_clear_pending_stop(engine->target, lwp));
+	struct mt_error *error = mt_calls_inject_begin(engine, space);
+	if (!error)
+		error = mt_calls_inject(engine, space, lwp);
+	if (!error)
+		error = mt_calls_rings_create(engine, space, lwp);
+	if (!error || mt_error_code(error) == MT_ERROR_GONE)
+		return error;
+	mt_error_destroy(mt_calls_refuse(engine, space, mt_error_message(error)));
+	mt_error_destroy(error);
+	return NULL;
+}
+
+struct mt_error *mt_calls_prepare(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				  pid_t lwp)
+{
+	uint64_t stop_at;
+
+	space->stage = MT_CALLS_PREPARED;
+	if (mt_proc_is_sandboxed(lwp))
+		return mt_calls_refuse(
+		    engine, space, "it is under seccomp, and a system call in its name may end it");
+	mt_try(mt_calls_find_loader(engine, space, &stop_at));
+	if (!space->loader)
+		stop_at = space->entry;
+	if (!stop_at)
+		return mt_calls_refuse(engine, space,
+				       "its dynamic loader does not tell debuggers of itself");
+	if (engine->target->ops->watch_libraries)
+		return engine->target->ops->watch_libraries(engine->target, space->pid, stop_at);
+	if (space->attached)
+		mt_try(prepare_to_outlive_us(engine, space, lwp));
+	return space->stage == MT_CALLS_REFUSED ? NULL
+						: mt_calls_set_break(engine, space, stop_at, true);
+}
