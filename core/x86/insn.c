@@ -91,10 +91,61 @@ static bool has_rep_prefix(const ZydisDecodedInstruction *insn)
 	return false;
 }
 
+static bool has_gs_prefix(const ZydisDecodedInstruction *insn)
+{
+	for (ZyanU8 i = 0; i < insn->raw.prefix_count; i++)
+		if (insn->raw.prefixes[i].value == 0x65)
+			return true;
+	return false;
+}
+
+/* A prefix alone may be there to fill space, and in data it stands anywhere: what compilers and
+ * people write are moves, and operands without a register. */
+static bool is_gs_operand(const ZydisDecodedInstruction *insn)
+{
+	bool has_memory = insn->attributes & ZYDIS_ATTRIB_HAS_MODRM && insn->raw.modrm.mod != 3;
+
+	switch (insn->mnemonic) {
+	case ZYDIS_MNEMONIC_NOP:
+	case ZYDIS_MNEMONIC_LEA:
+		return false;
+	case ZYDIS_MNEMONIC_MOV:
+	case ZYDIS_MNEMONIC_MOVSX:
+	case ZYDIS_MNEMONIC_MOVSXD:
+	case ZYDIS_MNEMONIC_MOVZX:
+		return has_memory || (insn->opcode >= 0xa0 && insn->opcode <= 0xa3);
+	default: /* of SIB: no index, no base */
+		return has_memory && insn->raw.modrm.mod == 0 && insn->raw.modrm.rm == 4 &&
+		       insn->raw.sib.index == 4 && insn->raw.sib.base == 5;
+	}
+}
+
+static bool uses_gs(const ZydisDecodedInstruction *insn)
+{
+	switch (insn->mnemonic) {
+	case ZYDIS_MNEMONIC_WRGSBASE:
+	case ZYDIS_MNEMONIC_LGS:
+		return true;
+	case ZYDIS_MNEMONIC_MOV:
+		if (insn->opcode == 0x8e && insn->raw.modrm.reg == 5)
+			return true;
+		break;
+	case ZYDIS_MNEMONIC_POP:
+		if (insn->opcode_map == ZYDIS_OPCODE_MAP_0F && insn->opcode == 0xa9)
+			return true;
+		break;
+	default:
+		break;
+	}
+	return has_gs_prefix(insn) && is_gs_operand(insn);
+}
+
 static uint8_t flags_of(const ZydisDecodedInstruction *insn)
 {
 	if (insn->mnemonic == ZYDIS_MNEMONIC_ENDBR64)
 		return MT_INSN_ENDBR;
+	if (uses_gs(insn))
+		return MT_INSN_GS;
 	return is_string_opcode(insn) && has_rep_prefix(insn) ? MT_INSN_REPEATED : 0;
 }
 

@@ -24,6 +24,7 @@ enum mt_insn_class {
 
 #define MT_INSN_REPEATED 0x1 /* a string instruction with rep: may stop at itself */
 #define MT_INSN_ENDBR    0x2
+#define MT_INSN_GS       0x4 /* sets GS or its base, or accesses memory by it */
 
 struct mt_insn {
 	uint8_t length;

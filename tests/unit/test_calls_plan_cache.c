@@ -50,6 +50,7 @@ static int end(void **state)
 
 static void store(struct world *world)
 {
+	world->plan->gs_user = 4711;
 	assert_no_error(mt_plan_store(world->plan, world->objfile, PLANNER, world->path));
 }
 
@@ -85,6 +86,7 @@ static void test_what_is_read_is_what_was_written(void **state)
 	assert_int_equal(plan->functions.count, old->functions.count);
 	assert_int_equal(plan->left.count, old->left.count);
 	assert_int_equal(plan->redirected, old->redirected);
+	assert_int_equal(plan->gs_user, old->gs_user);
 	mt_plan_destroy(plan);
 }
 

@@ -127,7 +127,17 @@ static struct mt_error *check_gs(void *context, pid_t lwp)
 	if (registers.gs_base - attach->rings < attach->rings_end - attach->rings ||
 	    !registers.gs_base)
 		return NULL;
-	return cannot(attach, "it uses the register GS, as we would");
+	return cannot(attach, "it uses the GS register, which the engine calls needs");
+}
+
+static struct mt_error *check_gs_users(const struct attach *attach)
+{
+	const struct mt_calls_space *space = attach->space;
+	mt_auto(mt_str) struct mt_str why = {0};
+
+	mt_try(mt_calls_check_gs(attach->engine, space->pid,
+				 space->loader_is_libc ? NULL : space->loader_path, &why));
+	return why.length ? cannot(attach, why.text) : NULL;
 }
 
 /* Until no thread is within dlopen() or dlclose(): before that, nothing is known of libraries. */
@@ -160,6 +170,7 @@ static struct mt_error *take_over(struct attach *attach)
 		return cannot(attach, "its dynamic loader does not tell debuggers of itself");
 	mt_try(target->ops->each_map(target, attach->space->pid, see_rings, attach));
 	mt_try(target->ops->each_thread(target, attach->space->pid, check_gs, attach));
+	mt_try(check_gs_users(attach));
 	attach->space->inherited = attach->rings;
 	if (target->ops->watch_libraries && stop_at)
 		mt_try(target->ops->watch_libraries(target, attach->space->pid, stop_at));
@@ -260,6 +271,20 @@ static struct mt_error *wait_until_outside(struct leaving *leaving)
 	return NULL;
 }
 
+/* A GS base that the program set is its own. */
+static struct mt_error *leave_ring(struct mt_calls_engine *engine,
+				   const struct mt_calls_thread *thread, bool stays)
+{
+	struct mt_target *target = engine->target;
+	struct user_regs_struct registers;
+
+	mt_try(target->ops->get_registers(target, thread->lwp, &registers));
+	if (!mt_calls_is_slot(thread->space->rings, registers.gs_base))
+		return NULL;
+	return stays ? mt_calls_discard(engine, thread->space, thread->lwp)
+		     : target->ops->set_gs_base(target, thread->lwp, 0);
+}
+
 /* What a tracer of ours that was killed here left in the text writes on, in modules that were
  * recorded then and not now: into memory that stays, and holds nothing. */
 static struct mt_error *leave_rings(struct leaving *leaving)
@@ -270,9 +295,7 @@ static struct mt_error *leave_rings(struct leaving *leaving)
 
 	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next)
 		if (thread->space == space)
-			mt_error_destroy(stays ? mt_calls_discard(engine, space, thread->lwp)
-					       : engine->target->ops->set_gs_base(engine->target,
-										  thread->lwp, 0));
+			mt_error_destroy(leave_ring(engine, thread, stays));
 	if (!stays)
 		return mt_calls_rings_unmap(engine, space->rings, leaving->able);
 	mt_calls_rings_empty(space->rings);

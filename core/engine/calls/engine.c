@@ -272,22 +272,6 @@ static bool is_forbidden_stamp(const struct mt_calls_module *module, const struc
 	       memcmp(module->trampolines.code.items + at, rdtsc, sizeof(rdtsc)) == 0;
 }
 
-/* Its patches go, for good. */
-static struct mt_error *record_no_more(struct mt_calls_engine *engine, struct mt_calls_space *space)
-{
-	struct mt_error *error = NULL;
-
-	space->stage = MT_CALLS_REFUSED;
-	mt_try(mt_target_halt(engine->target, space->pid));
-	mt_array_each (place, &space->places) {
-		memset(place->off, true, place->module->file->plan->patches.count);
-		if (!error)
-			error = mt_calls_text_write(engine, space, place);
-	}
-	mt_target_release(engine->target, space->pid);
-	return error;
-}
-
 static struct mt_error *give_stamp(struct mt_calls_engine *engine, struct mt_calls_thread *thread)
 {
 	struct user_regs_struct registers;
@@ -308,7 +292,7 @@ static struct mt_error *give_stamp(struct mt_calls_engine *engine, struct mt_cal
 	       "PR_SET_TSC): %s from now on",
 	       thread->space->pid,
 	       thread->space->attached ? "it is not recorded" : "recording it is slow");
-	return thread->space->attached ? record_no_more(engine, thread->space) : NULL;
+	return thread->space->attached ? mt_calls_record_no_more(engine, thread->space) : NULL;
 }
 
 /* What it set it to is its own, and trampolines must not write there any more. */
@@ -319,7 +303,7 @@ static struct mt_error *note_foreign_gs(struct mt_calls_engine *engine,
 	       "not recording the calls of process %d from now on: it uses the GS register, which "
 	       "the engine calls needs (--engine step can)",
 	       space->pid);
-	return record_no_more(engine, space);
+	return mt_calls_record_no_more(engine, space);
 }
 
 /* Where a thread stands, in the program's own terms. */

@@ -8,8 +8,9 @@
 #include <fnmatch.h>
 #include <string.h>
 
-#define PROGRESS_MS 20
 #include <unistd.h>
+
+#define PROGRESS_MS 20
 
 static bool matches_any(const char *const *globs, const char *name)
 {
@@ -99,7 +100,8 @@ static struct mt_error *make_file(const struct mt_calls_engine *engine, const ch
 	struct wanted wanted = {.engine = engine};
 	struct mt_plan_options options = {
 	    .context = &wanted, .cancelled = task ? is_cancelled : NULL, .cancelled_context = task};
-	bool all = !engine->options.functions && !engine->options.no_functions;
+	bool all = (!engine->options.functions && !engine->options.no_functions) ||
+		   !mt_calls_is_wanted(engine, path);
 	if (is_deleted(file->path))
 		return mt_error_new(MT_ERROR_UNSUPPORTED,
 				    "the file was replaced or deleted while the program ran; "
@@ -136,7 +138,7 @@ static struct mt_error *add_file(struct mt_calls_engine *engine, struct mt_calls
 		mt_error_destroy(error);
 		return mt_error_no_memory();
 	}
-	if (error)
+	if (error && mt_calls_is_wanted(engine, file->path))
 		mt_log(engine->options.log, MT_LOG_WARNING, "calls in %s are not recorded: %s",
 		       file->path, mt_error_message(error));
 	mt_error_destroy(error);
@@ -175,7 +177,7 @@ static struct mt_error *see_map(void *context, const struct mt_map *map)
 
 	if (!map->executable || map->path[0] != '/' ||
 	    (wishes->except && strcmp(map->path, wishes->except) == 0) ||
-	    !mt_calls_is_wanted(engine, map->path) || find_file(engine, map->path))
+	    find_file(engine, map->path))
 		return NULL;
 	mt_array_each (other, &wishes->items)
 		if (strcmp(other->path, map->path) == 0)
@@ -256,4 +258,40 @@ struct mt_error *mt_calls_plan_ahead(struct mt_calls_engine *engine, pid_t pid, 
 		free(wish->path);
 	mt_array_deinit(&wishes.items);
 	return error;
+}
+
+struct gs_search {
+	struct mt_calls_engine *engine;
+	const char *except;
+	const struct mt_calls_file *found; /* NULL: none yet */
+};
+
+static struct mt_error *look_for_gs(void *context, const struct mt_map *map)
+{
+	struct gs_search *search = context;
+	struct mt_calls_file *file = NULL;
+
+	if (search->found || !map->executable || map->path[0] != '/' ||
+	    (search->except && strcmp(map->path, search->except) == 0))
+		return NULL;
+	mt_try(mt_calls_file_get(search->engine, map->path, &file));
+	if (file->plan && file->plan->gs_user)
+		search->found = file;
+	return NULL;
+}
+
+struct mt_error *mt_calls_check_gs(struct mt_calls_engine *engine, pid_t pid, const char *except,
+				   struct mt_str *why)
+{
+	struct gs_search search = {.engine = engine, .except = except};
+
+	mt_try(mt_calls_plan_ahead(engine, pid, except));
+	mt_try(engine->target->ops->each_map(engine->target, pid, look_for_gs, &search));
+	if (!search.found)
+		return NULL;
+	struct mt_objfile *objfile = search.found->objfile;
+	const struct mt_symbol *symbol = mt_objfile_symbol_at(objfile, search.found->plan->gs_user);
+	mt_str_appendf(why, "%s() in %s uses the GS register, which the engine calls needs",
+		       symbol ? mt_objfile_symbol_name(objfile, symbol) : "?", search.found->path);
+	return why->failed ? mt_error_no_memory() : NULL;
 }

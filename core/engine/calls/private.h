@@ -51,6 +51,9 @@ struct mt_error *mt_calls_prepare(struct mt_calls_engine *engine, struct mt_call
 /* Nothing of it is recorded, and the log says why.  Returns NULL. */
 struct mt_error *mt_calls_refuse(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				 const char *why);
+/* Its patches go, for good.  Errors: the target's; NO_MEMORY. */
+struct mt_error *mt_calls_record_no_more(struct mt_calls_engine *engine,
+					 struct mt_calls_space *space);
 /* What the system told the program.  *stop_at: where its dynamic loader tells of libraries; 0: it
  * has none, or does not. */
 struct mt_error *mt_calls_find_loader(struct mt_calls_engine *engine, struct mt_calls_space *space,
@@ -87,6 +90,10 @@ struct mt_error *mt_calls_file_get(struct mt_calls_engine *engine, const char *p
 /* Plan what PID, which may be running, has mapped, on all processors; but not the file EXCEPT, if
  * that is not NULL.  Errors: the target's; NO_MEMORY. */
 struct mt_error *mt_calls_plan_ahead(struct mt_calls_engine *engine, pid_t pid, const char *except);
+/* Whether functions of what PID has mapped use the GS register, but of the file EXCEPT, if that is
+ * not NULL: WHY is not empty then.  Errors: the target's; NO_MEMORY. */
+struct mt_error *mt_calls_check_gs(struct mt_calls_engine *engine, pid_t pid, const char *except,
+				   struct mt_str *why);
 void mt_calls_file_destroy(struct mt_calls_file *file);
 
 /* plan_cache.c: the plan of all functions, made now or once; options->wanted is NULL.  Errors:

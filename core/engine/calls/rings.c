@@ -406,6 +406,16 @@ void mt_calls_warm_ring(struct mt_calls_rings *rings)
 	rings->spare++;
 }
 
+/* A program that is refused may have a GS base of its own by now. */
+static struct mt_error *lead_to(struct mt_calls_engine *engine, const struct mt_calls_space *space,
+				pid_t lwp, uint32_t ring)
+{
+	return space->stage == MT_CALLS_REFUSED
+		   ? NULL
+		   : engine->target->ops->set_gs_base(engine->target, lwp,
+						      slot_address(space->rings, ring));
+}
+
 static struct mt_error *go_without(struct mt_calls_engine *engine,
 				   const struct mt_calls_thread *thread)
 {
@@ -427,7 +437,7 @@ struct mt_error *mt_calls_give_ring(struct mt_calls_engine *engine, struct mt_ca
 	struct user_regs_struct registers;
 	uint32_t ring;
 
-	if (!space->rings || thread->guest)
+	if (!space->rings || thread->guest || space->stage == MT_CALLS_REFUSED)
 		return NULL;
 	mt_try(engine->target->ops->get_registers(engine->target, thread->lwp, &registers));
 	thread->stack = registers.rsp;
@@ -442,8 +452,7 @@ struct mt_error *mt_calls_give_ring(struct mt_calls_engine *engine, struct mt_ca
 		return mt_error_no_memory();
 	*slot(space->rings, ring) =
 	    (struct mt_ring_position){.ring = ring_address(space->rings, ring)};
-	mt_try(engine->target->ops->set_gs_base(engine->target, thread->lwp,
-						slot_address(space->rings, ring)));
+	mt_try(lead_to(engine, space, thread->lwp, ring));
 	thread->rings = space->rings;
 	take(thread->rings, ring);
 	thread->ring = ring;
@@ -480,16 +489,13 @@ void mt_calls_take_ring(struct mt_calls_thread *thread)
 struct mt_error *mt_calls_discard(struct mt_calls_engine *engine,
 				  const struct mt_calls_space *space, pid_t lwp)
 {
-	return space->rings ? engine->target->ops->set_gs_base(engine->target, lwp,
-							       slot_address(space->rings, 0))
-			    : NULL;
+	return space->rings ? lead_to(engine, space, lwp, 0) : NULL;
 }
 
 struct mt_error *mt_calls_pause(struct mt_calls_engine *engine,
 				const struct mt_calls_thread *thread, bool on)
 {
-	return engine->target->ops->set_gs_base(engine->target, thread->lwp,
-						slot_address(thread->rings, on ? 0 : thread->ring));
+	return lead_to(engine, thread->space, thread->lwp, on ? 0 : thread->ring);
 }
 
 bool mt_calls_is_slot(const struct mt_calls_rings *rings, uint64_t gs_base)

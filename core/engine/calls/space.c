@@ -305,12 +305,31 @@ static struct mt_error *begin_detour(struct walk *walk)
 	return NULL;
 }
 
+static const char *loader_alone(const struct mt_calls_space *space)
+{
+	return space->loader_is_libc ? NULL : space->loader_path;
+}
+
+/* Before it is patched, and when a library comes. */
+static struct mt_error *refuse_gs_users(struct mt_calls_engine *engine,
+					struct mt_calls_space *space)
+{
+	mt_auto(mt_str) struct mt_str why = {0};
+
+	mt_try(mt_calls_check_gs(engine, space->pid, loader_alone(space), &why));
+	if (!why.length)
+		return NULL;
+	mt_try(mt_calls_refuse(engine, space, why.text));
+	return mt_calls_record_no_more(engine, space);
+}
+
 static struct mt_error *update(struct mt_calls_engine *engine, struct mt_calls_space *space,
 			       pid_t lwp, struct walk *walk)
 {
 	bool is_sandboxed = mt_calls_is_sandboxed(engine, space);
 
 	mt_try(engine->target->ops->each_map(engine->target, space->pid, see_map, walk));
+	mt_try(refuse_gs_users(engine, space));
 	if (space->stage < MT_CALLS_LOADED) {
 		mt_try(begin(engine, space, lwp));
 		mt_try(begin_detour(walk));
@@ -336,8 +355,6 @@ static struct mt_error *update(struct mt_calls_engine *engine, struct mt_calls_s
 		}
 		return NULL;
 	}
-	mt_try(mt_calls_plan_ahead(engine, space->pid,
-				   space->loader_is_libc ? NULL : space->loader_path));
 	mt_array_each (seen, &walk->maps)
 		if (!seen->known)
 			mt_try(add_module(engine, space, lwp, &seen->map));

@@ -121,6 +121,22 @@ struct mt_error *mt_calls_refuse(struct mt_calls_engine *engine, struct mt_calls
 	return NULL;
 }
 
+struct mt_error *mt_calls_record_no_more(struct mt_calls_engine *engine,
+					 struct mt_calls_space *space)
+{
+	struct mt_error *error = NULL;
+
+	space->stage = MT_CALLS_REFUSED;
+	mt_try(mt_target_halt(engine->target, space->pid));
+	mt_array_each (place, &space->places) {
+		memset(place->off, true, place->module->file->plan->patches.count);
+		if (!error)
+			error = mt_calls_text_write(engine, space, place);
+	}
+	mt_target_release(engine->target, space->pid);
+	return error;
+}
+
 /* The process was attached before it became this program: what a breakpoint takes that does no harm
  * when we are gone. */
 static struct mt_error *prepare_to_outlive_us(struct mt_calls_engine *engine,

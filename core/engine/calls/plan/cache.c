@@ -12,7 +12,7 @@
 #include <zlib.h>
 
 /* Of the file's layout; the sizes below cover that of the structs. */
-#define VERSION    2
+#define VERSION    3
 #define MOST_BYTES (1ull << 30)
 #define PARTS      4
 
@@ -28,6 +28,7 @@ struct head {
 	uint64_t planner;
 	uint64_t counts[PARTS];
 	uint64_t redirected;
+	uint64_t gs_user;
 };
 
 static const char magic[8] = "mtplan";
@@ -98,6 +99,7 @@ struct mt_error *mt_plan_store(const struct mt_plan *plan, struct mt_objfile *ob
 		return mt_error_no_memory();
 	parts_of(plan, parts);
 	head.redirected = plan->redirected;
+	head.gs_user = plan->gs_user;
 	for (size_t i = 0; i < PARTS; i++)
 		head.counts[i] = parts[i].bytes / sizes[i];
 	whole = crc_of_tail(&head);
@@ -192,6 +194,7 @@ static int read_plan(int fd, const struct head *head, struct mt_plan *plan)
 	if (!result)
 		result = read_part(fd, &plan->left, head->counts[3], &whole);
 	plan->redirected = head->redirected;
+	plan->gs_user = head->gs_user;
 	return result ? result : whole != head->whole;
 }
 

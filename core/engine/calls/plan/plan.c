@@ -212,6 +212,7 @@ static struct mt_error *make(struct mt_planner *planner, const struct mt_plan_op
 		return mt_error_no_memory();
 	mt_try(check_cancelled(options));
 	mt_plan_mark_reach(planner);
+	mt_plan_decide_gs(planner);
 	mt_try(check_cancelled(options));
 	if (planner->relocated_code)
 		return mt_error_new(
@@ -248,6 +249,8 @@ struct mt_error *mt_plan_create(struct mt_objfile *objfile, const struct mt_plan
 	mt_array_deinit(&planner.late);
 	mt_array_deinit(&planner.lone);
 	mt_array_deinit(&planner.far_returns);
+	mt_array_deinit(&planner.gs_users);
+	mt_array_deinit(&planner.gs_calls);
 	if (error)
 		mt_plan_destroy(planner.plan);
 	else

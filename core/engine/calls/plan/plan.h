@@ -113,6 +113,7 @@ struct mt_plan {
 	MT_ARRAY(struct mt_plan_site) sites;
 	MT_ARRAY(struct mt_plan_left) left; /* by address */
 	size_t redirected; /* returns that only branches record which led to them */
+	uint64_t gs_user;  /* of an instruction that sets GS or uses it; 0: none was found */
 };
 
 /* How many entries, and how many returns, by tactic and by reason. */

@@ -2,12 +2,14 @@
 /* Shared by the parts of the planner.  They run one after the other: text.c decodes the whole text
  * once into a map, reach.c marks in it whatever can be jumped to, room.c finds room for each entry
  * and return, hole.c finds holes for those whose room is short, again.c leads branches back to an
- * entry past its recording, lone.c redirects those to returns that have no room. */
+ * entry past its recording, lone.c redirects those to returns that have no room.  On the way gs.c
+ * looks for what uses GS. */
 #ifndef MT_ENGINE_CALLS_PLAN_PRIVATE_H
 #define MT_ENGINE_CALLS_PLAN_PRIVATE_H
 
 #include "elf/references.h"
 #include "engine/calls/plan/plan.h"
+#include "x86/insn.h"
 
 /* The map has a byte for each of the text.  At an instruction's first byte: its length, and what
  * matters of it.  At any byte: whether something may jump there. */
@@ -50,6 +52,8 @@ struct mt_plan_place {
 #define MT_FACT_LOOP    0x8  /* jumps back to its own entry, by a branch that stays */
 #define MT_FACT_TABLE   0x10 /* has a table of its code's addresses behind a lea */
 #define MT_FACT_UNKNOWN 0x20 /* has an indirect jump that goes who knows where */
+#define MT_FACT_ARCH    0x40 /* names the system call arch_prctl */
+#define MT_FACT_SET_GS  0x80 /* names ARCH_SET_GS */
 
 /* A patch, before it is known whether it has its hole. */
 struct mt_plan_draft {
@@ -66,6 +70,11 @@ struct mt_drafts {
 	size_t capacity;
 };
 
+/* Constants that a call from here would give to its callee; 0: others. */
+struct mt_plan_arguments {
+	uint32_t first, second;
+};
+
 struct mt_planner {
 	struct mt_objfile *objfile;
 	struct mt_plan *plan;
@@ -80,6 +89,10 @@ struct mt_planner {
 	MT_ARRAY(struct mt_plan_place) lone; /* returns that stay for want of room */
 	MT_ARRAY(uint64_t) far_returns;      /* those that something far away leads to */
 	const struct mt_plan_range *latest;
+	struct mt_plan_arguments arguments;
+	MT_ARRAY(struct mt_plan_place) gs_users; /* perhaps: they may be data */
+	MT_ARRAY(struct mt_plan_place)
+	gs_calls; /* with ARCH_SET_GS: the address is whom they call */
 	bool relocated_code;
 	bool failed; /* for want of memory */
 };
@@ -109,6 +122,11 @@ void mt_plan_leave(struct mt_planner *planner, uint32_t function, uint64_t addre
 
 /* text.c: needs the functions. */
 int mt_plan_read_text(struct mt_planner *planner);
+/* gs.c: an instruction of a function, in their order; then, when it is known what is jumped to,
+ * what they say together. */
+void mt_plan_see_gs(struct mt_planner *planner, struct mt_plan_place place, const uint8_t *bytes,
+		    const struct mt_insn *insn);
+void mt_plan_decide_gs(struct mt_planner *planner);
 /* reach.c */
 void mt_plan_mark_reach(struct mt_planner *planner);
 /* Instructions on end that may be displaced together, and the padding behind them. */

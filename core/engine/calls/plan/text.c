@@ -169,6 +169,9 @@ static uint64_t read_instruction(const struct region *region, uint64_t address)
 	*map |= (uint8_t)(insn.length | kind_of(&insn, bytes) << MT_MAP_KIND_SHIFT);
 	struct mt_planner *planner = region->planner;
 	bool is_known = region->function != MT_PLAN_NOWHERE;
+	if (is_known)
+		mt_plan_see_gs(planner, (struct mt_plan_place){address, region->function}, bytes,
+			       &insn);
 	if (insn.flags & MT_INSN_ENDBR)
 		mt_plan_mark(planner, address);
 	switch (insn.class) {
