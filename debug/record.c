@@ -99,11 +99,11 @@ static void forget_stop(struct mt_debugger *debugger, pid_t number)
 		lwp->reported = 0;
 }
 
-static struct mt_error *call_system(struct mt_target *base, pid_t lwp, long number,
-				    const uint64_t arguments[6], int64_t *result)
+static struct mt_error *call_systems(struct mt_target *base, pid_t lwp,
+				     struct mt_system_call *calls, size_t count)
 {
 	forget_stop(debugger_of(base), lwp);
-	return below(base)->ops->call_system(below(base), lwp, number, arguments, result);
+	return below(base)->ops->call_systems(below(base), lwp, calls, count);
 }
 
 static struct mt_error *watch_libraries(struct mt_target *base, pid_t pid, uint64_t address)
@@ -124,7 +124,7 @@ static const struct mt_target_ops proxy_ops = {
     .each_thread = each_thread,
     .each_map = each_map,
     .set_injected = set_injected,
-    .call_system = call_system,
+    .call_systems = call_systems,
     .watch_libraries = watch_libraries,
 };
 

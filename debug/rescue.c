@@ -64,11 +64,12 @@ static void end_injection(struct injection *injection)
 static struct mt_error *do_call(struct injection *injection, long number, uint64_t one,
 				uint64_t two, uint64_t three, uint64_t four, int64_t *result)
 {
-	const uint64_t arguments[6] = {one, two, three, four, number == SYS_mmap ? (uint64_t)-1 : 0,
-				       0};
+	struct mt_system_call call = {
+	    .number = number,
+	    .arguments = {one, two, three, four, number == SYS_mmap ? (uint64_t)-1 : 0, 0}};
 
-	mt_try(injection->target->ops->call_system(injection->target, injection->lwp, number,
-						   arguments, result));
+	mt_try(mt_target_call_system(injection->target, injection->lwp, &call));
+	*result = call.result;
 	if (*result >= 0 || *result < -4095)
 		return NULL;
 	return mt_error_errno((int)-*result, "system call %ld in process %d failed", number,

@@ -124,15 +124,17 @@ static struct mt_error *each_map(struct mt_target *base, pid_t pid,
 	return mt_proc_each_map(pid, found, context);
 }
 
-static struct mt_error *call_system(struct mt_target *base, pid_t lwp, long number,
-				    const uint64_t arguments[6], int64_t *result)
+static struct mt_error *call_systems(struct mt_target *base, pid_t lwp,
+				     struct mt_system_call *calls, size_t count)
 {
 	struct gdb_target *target = target_of(base);
 	int status = 0;
 
 	mt_try(mt_ptrace_find_syscall(base, target->pid, &target->syscall_pc));
-	return mt_ptrace_do_syscall(target->pid, lwp, target->syscall_pc, number, arguments, result,
-				    &status);
+	for (size_t i = 0; i < count; i++)
+		mt_try(
+		    mt_ptrace_do_syscall(target->pid, lwp, target->syscall_pc, &calls[i], &status));
+	return NULL;
 }
 
 static PyObject *library_stop(PyObject *self, PyObject *ignored)
@@ -221,7 +223,7 @@ static const struct mt_target_ops ops = {
     .set_gs_base = set_gs_base,
     .each_thread = each_thread,
     .each_map = each_map,
-    .call_system = call_system,
+    .call_systems = call_systems,
     .watch_libraries = watch_libraries,
 };
 

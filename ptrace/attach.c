@@ -84,7 +84,7 @@ static struct mt_error *check_program(pid_t pid)
 	return NULL;
 }
 
-/* Seize one thread, and have it stop.  A thread that is gone by now is fine. */
+/* Seize one thread, which runs on.  One that is gone by now is fine. */
 static struct mt_error *seize(struct mt_ptrace_target *target, pid_t pid, pid_t lwp, bool *added)
 {
 	struct mt_ptrace_lwp *known = mt_ptrace_find_lwp(target, lwp);
@@ -94,16 +94,7 @@ static struct mt_error *seize(struct mt_ptrace_target *target, pid_t pid, pid_t 
 	if (ptrace(PTRACE_SEIZE, lwp, 0, mt_ptrace_options()))
 		return errno == ESRCH || lwp != pid ? NULL : refused(pid);
 	*added = true;
-	mt_try(mt_ptrace_add_lwp(target, lwp, pid, &known));
-	ptrace(PTRACE_INTERRUPT, lwp, 0, 0);
-	mt_try(mt_ptrace_settle(target, &known));
-	if (!known || !known->has_status || known->status >> 16 != PTRACE_EVENT_STOP ||
-	    WSTOPSIG(known->status) != SIGTRAP)
-		return NULL;
-	known->has_status = false; /* the stop that we asked for */
-	target->untold--;
-	mt_ptrace_repeat_call(lwp);
-	return NULL;
+	return mt_ptrace_add_lwp(target, lwp, pid, &known);
 }
 
 /* Threads make threads while we look: until a round finds no new one. */
@@ -129,6 +120,32 @@ static struct mt_error *seize_all(struct mt_ptrace_target *target, pid_t pid)
 	return error;
 }
 
+static struct mt_error *stop(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp)
+{
+	mt_try(mt_ptrace_settle(target, &lwp));
+	if (!lwp || !lwp->has_status || lwp->status >> 16 != PTRACE_EVENT_STOP ||
+	    WSTOPSIG(lwp->status) != SIGTRAP)
+		return NULL;
+	lwp->has_status = false; /* the stop that we asked for */
+	target->untold--;
+	mt_ptrace_repeat_call(lwp->lwp);
+	return NULL;
+}
+
+/* All at once: the first does not wait for the last. */
+static struct mt_error *stop_all(struct mt_ptrace_target *target, pid_t pid)
+{
+	struct mt_ptrace_lwp *lwp, *next;
+
+	for (lwp = target->lwps; lwp; lwp = lwp->hh.next)
+		if (lwp->pid == pid)
+			ptrace(PTRACE_INTERRUPT, lwp->lwp, 0, 0);
+	HASH_ITER (hh, target->lwps, lwp, next)
+		if (lwp->pid == pid)
+			mt_try(stop(target, lwp));
+	return NULL;
+}
+
 struct mt_error *mt_ptrace_attach(struct mt_target *base, pid_t pid)
 {
 	struct mt_ptrace_target *target = (struct mt_ptrace_target *)base;
@@ -142,6 +159,8 @@ struct mt_error *mt_ptrace_attach(struct mt_target *base, pid_t pid)
 	mt_try(check_program(pid));
 	mt_try(mt_ptrace_add_process(target, pid, &process));
 	struct mt_error *error = seize_all(target, pid);
+	if (!error)
+		error = stop_all(target, pid);
 	if (!error && !mt_ptrace_any_lwp(target, pid))
 		error = refused(pid);
 	if (!error)

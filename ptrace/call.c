@@ -116,21 +116,11 @@ static bool is_system_call(const struct remote_call *remote)
 	return WSTOPSIG(remote->status) == (SIGTRAP | MT_PTRACE_SYSCALL_STOP);
 }
 
-static struct mt_error *injected_system_call(struct remote_call *remote, long number,
-					     const uint64_t arguments[6], int64_t *result)
+static struct mt_error *run_injected(struct remote_call *remote, struct mt_system_call *call)
 {
 	pid_t lwp = remote->lwp->lwp;
-	struct user_regs_struct registers = remote->before;
+	struct user_regs_struct registers;
 
-	registers.rip = remote->process->inject_code;
-	registers.rax = (uint64_t)number;
-	registers.rdi = arguments[0];
-	registers.rsi = arguments[1];
-	registers.rdx = arguments[2];
-	registers.r10 = arguments[3];
-	registers.r8 = arguments[4];
-	registers.r9 = arguments[5];
-	mt_try(enter_injected(remote, &registers, ~0ull));
 	for (int i = 0; i < 2; i++) { /* its entry, and its end */
 		mt_try(run_to_system_call(remote));
 		if (!is_system_call(remote))
@@ -138,26 +128,47 @@ static struct mt_error *injected_system_call(struct remote_call *remote, long nu
 	}
 	if (ptrace(PTRACE_GETREGS, lwp, 0, &registers))
 		return gone(lwp);
-	*result = (int64_t)registers.rax;
+	call->result = (int64_t)registers.rax;
+	return NULL;
+}
+
+/* The frame that puts the thread back stays below all of them. */
+static struct mt_error *injected_system_calls(struct remote_call *remote,
+					      struct mt_system_call *calls, size_t count)
+{
+	struct user_regs_struct registers = remote->before;
+
+	for (size_t i = 0; i < count; i++) {
+		mt_ptrace_put_call(&calls[i], remote->process->inject_code, &registers);
+		if (i == 0)
+			mt_try(enter_injected(remote, &registers, ~0ull));
+		else if (ptrace(PTRACE_SETREGS, remote->lwp->lwp, 0, &registers))
+			return gone(remote->lwp->lwp);
+		mt_try(run_injected(remote, &calls[i]));
+	}
 	return restore(remote);
 }
 
-struct mt_error *mt_ptrace_call_system(struct mt_target *base, pid_t lwp, long number,
-				       const uint64_t arguments[6], int64_t *result)
+struct mt_error *mt_ptrace_call_systems(struct mt_target *base, pid_t lwp,
+					struct mt_system_call *calls, size_t count)
 {
 	struct remote_call remote;
+	struct mt_error *error = NULL;
 	int status = 0;
 
 	mt_try(begin_remote_call(base, lwp, &remote));
 	if (remote.process->inject_code) {
 		mt_try(base->ops->get_registers(base, lwp, &remote.before));
-		return injected_system_call(&remote, number, arguments, result);
+		return count ? injected_system_calls(&remote, calls, count) : NULL;
 	}
 	mt_try(mt_ptrace_find_syscall(base, remote.process->pid, &remote.process->syscall_pc));
-	struct mt_error *error =
-	    mt_ptrace_do_syscall(remote.process->pid, lwp, remote.process->syscall_pc, number,
-				 arguments, result, &status);
-	if (status)
-		mt_ptrace_keep_status(remote.target, remote.lwp, status);
+	for (size_t i = 0; i < count && !error; i++) {
+		error = mt_ptrace_do_syscall(remote.process->pid, lwp, remote.process->syscall_pc,
+					     &calls[i], &status);
+		if (status)
+			mt_ptrace_keep_status(remote.target, remote.lwp, status);
+		if (!error && status)
+			return gone(lwp);
+	}
 	return error;
 }

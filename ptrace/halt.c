@@ -68,11 +68,15 @@ static int wait_for_stop(struct mt_ptrace_target *target, const struct mt_ptrace
 	}
 }
 
+static bool is_to_be_halted(const struct mt_ptrace_lwp *lwp)
+{
+	return lwp->state == MT_PTRACE_RUNNING && !lwp->exiting && !lwp->has_status;
+}
+
 static void halt_lwp(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp)
 {
-	if (lwp->state != MT_PTRACE_RUNNING || lwp->exiting || lwp->has_status)
+	if (!is_to_be_halted(lwp))
 		return;
-	ptrace(PTRACE_INTERRUPT, lwp->lwp, 0, 0);
 	int status = 0, stops = wait_for_stop(target, lwp, &status);
 	if (stops == 0)
 		lwp->state = MT_PTRACE_INTERRUPTED;
@@ -92,6 +96,10 @@ struct mt_error *mt_ptrace_halt(struct mt_target *base, pid_t pid)
 	struct mt_ptrace_target *target = (struct mt_ptrace_target *)base;
 	struct mt_ptrace_lwp *lwp, *next;
 
+	/* All at once: the first does not wait for the last. */
+	for (lwp = target->lwps; lwp; lwp = lwp->hh.next)
+		if (lwp->pid == pid && is_to_be_halted(lwp))
+			ptrace(PTRACE_INTERRUPT, lwp->lwp, 0, 0);
 	HASH_ITER (hh, target->lwps, lwp, next)
 		if (lwp->pid == pid)
 			halt_lwp(target, lwp);

@@ -114,8 +114,8 @@ struct mt_error *mt_ptrace_clear_pending_stop(struct mt_target *base, pid_t lwp)
 void mt_ptrace_repeat_call(pid_t lwp);
 
 /* call.c */
-struct mt_error *mt_ptrace_call_system(struct mt_target *base, pid_t lwp, long number,
-				       const uint64_t arguments[6], int64_t *result);
+struct mt_error *mt_ptrace_call_systems(struct mt_target *base, pid_t lwp,
+					struct mt_system_call *calls, size_t count);
 struct mt_error *mt_ptrace_set_injected(struct mt_target *base, pid_t pid, uint64_t code);
 bool mt_ptrace_has_injected(struct mt_target *base, pid_t pid);
 

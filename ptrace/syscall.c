@@ -130,8 +130,21 @@ struct mt_error *mt_ptrace_clear_pending_stop_lwp(pid_t lwp, int *status)
 	return NULL;
 }
 
-struct mt_error *mt_ptrace_do_syscall(pid_t pid, pid_t lwp, uint64_t pc, long number,
-				      const uint64_t arguments[6], int64_t *result, int *status)
+void mt_ptrace_put_call(const struct mt_system_call *call, uint64_t pc,
+			struct user_regs_struct *registers)
+{
+	registers->rip = pc;
+	registers->rax = (uint64_t)call->number;
+	registers->rdi = call->arguments[0];
+	registers->rsi = call->arguments[1];
+	registers->rdx = call->arguments[2];
+	registers->r10 = call->arguments[3];
+	registers->r8 = call->arguments[4];
+	registers->r9 = call->arguments[5];
+}
+
+struct mt_error *mt_ptrace_do_syscall(pid_t pid, pid_t lwp, uint64_t pc,
+				      struct mt_system_call *wanted, int *status)
 {
 	struct call call = {.lwp = lwp};
 	struct user_regs_struct before, registers;
@@ -139,16 +152,9 @@ struct mt_error *mt_ptrace_do_syscall(pid_t pid, pid_t lwp, uint64_t pc, long nu
 	if (ptrace(PTRACE_GETREGS, lwp, 0, &before))
 		return gone(lwp);
 	registers = before;
-	registers.rip = pc;
-	registers.rax = (uint64_t)number;
 	registers.orig_rax = (uint64_t)-1;
-	registers.rdi = arguments[0];
-	registers.rsi = arguments[1];
-	registers.rdx = arguments[2];
-	registers.r10 = arguments[3];
-	registers.r8 = arguments[4];
-	registers.r9 = arguments[5];
-	struct mt_error *error = run(&call, registers, result);
+	mt_ptrace_put_call(wanted, pc, &registers);
+	struct mt_error *error = run(&call, registers, &wanted->result);
 	*status = call.status;
 	if (error)
 		return error;

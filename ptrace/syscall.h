@@ -13,10 +13,12 @@
 /* *pc: of a system call instruction in the process, 0 for none in; text comes and goes, so what was
  * found once is looked at again.  Errors: UNSUPPORTED (there is none). */
 struct mt_error *mt_ptrace_find_syscall(struct mt_target *target, pid_t pid, uint64_t *pc);
-/* *result: as the kernel gives it.  *status: what waitpid() said of a thread that ended meanwhile;
- * else 0.  Errors: GONE. */
-struct mt_error *mt_ptrace_do_syscall(pid_t pid, pid_t lwp, uint64_t pc, long number,
-				      const uint64_t arguments[6], int64_t *result, int *status);
+/* For one whose instruction is at PC: its number and arguments. */
+void mt_ptrace_put_call(const struct mt_system_call *call, uint64_t pc,
+			struct user_regs_struct *registers);
+/* *status: what waitpid() said of a thread that ended meanwhile; else 0.  Errors: GONE. */
+struct mt_error *mt_ptrace_do_syscall(pid_t pid, pid_t lwp, uint64_t pc,
+				      struct mt_system_call *call, int *status);
 
 /* The system delivers the signal of a signal-delivery-stop when the tracer dies, and nothing after
  * an interruption: exchange the one for the other.  *status: 0; or what the LWP did instead, as

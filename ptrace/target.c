@@ -155,7 +155,7 @@ static const struct mt_target_ops ops = {
     .each_map = each_map,
     .set_injected = mt_ptrace_set_injected,
     .has_injected = mt_ptrace_has_injected,
-    .call_system = mt_ptrace_call_system,
+    .call_systems = mt_ptrace_call_systems,
 };
 
 static const struct mt_run_ops run = {

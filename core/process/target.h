@@ -83,6 +83,12 @@ struct mt_map {
 
 typedef bool mt_target_is_trap(void *context, uint64_t address);
 
+struct mt_system_call {
+	long number;
+	uint64_t arguments[6];
+	int64_t result; /* as the kernel gives it, -errno too */
+};
+
 /* Access to processes: memory, registers, threads, and code that they run for us. */
 struct mt_target_ops {
 	void (*destroy)(struct mt_target *target); /* as detach() for what was attached, kill() for
@@ -112,10 +118,10 @@ struct mt_target_ops {
 				     void *context);
 
 	/* Have an LWP that stands still in its own code, and not within a system call that reports
-	 * a birth or an exec, make a system call.  *result: as the kernel gives it, -errno too.
+	 * a birth or an exec, make system calls in this order, whether or not they succeed.
 	 * Errors: GONE; UNSUPPORTED (no instruction for it was found in the process). */
-	struct mt_error *(*call_system)(struct mt_target *target, pid_t lwp, long number,
-					const uint64_t arguments[6], int64_t *result);
+	struct mt_error *(*call_systems)(struct mt_target *target, pid_t lwp,
+					 struct mt_system_call *calls, size_t count);
 	/* In the process stands mt_inject_code (process/inject.h) at CODE: from now on its threads
 	 * are borrowed by it.  CODE 0: no more.  NULL: the target has no need of that.  Errors:
 	 * GONE. */
@@ -176,6 +182,12 @@ struct mt_target {
 	 * and touches the process only while all of them stand still. */
 	const struct mt_run_ops *run;
 };
+
+static inline struct mt_error *mt_target_call_system(struct mt_target *target, pid_t lwp,
+						     struct mt_system_call *call)
+{
+	return target->ops->call_systems(target, lwp, call, 1);
+}
 
 /* Run control for those who work under both: where it is somebody else's, there is nothing to do,
  * and nothing to wait for. */

@@ -50,14 +50,18 @@ static struct mt_error *set_gs_base(struct mt_target *target, pid_t lwp, uint64_
 	return NULL;
 }
 
-static struct mt_error *call_system(struct mt_target *target, pid_t lwp, long number,
-				    const uint64_t a[6], int64_t *result)
+static struct mt_error *call_systems(struct mt_target *target, pid_t lwp,
+				     struct mt_system_call *calls, size_t count)
 {
 	(void)target;
 	(void)lwp;
-	*result = syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
-	if (*result == -1)
-		*result = -errno;
+	for (struct mt_system_call *call = calls; call < calls + count; call++) {
+		const uint64_t *a = call->arguments;
+
+		call->result = syscall(call->number, a[0], a[1], a[2], a[3], a[4], a[5]);
+		if (call->result == -1)
+			call->result = -errno;
+	}
 	return NULL;
 }
 
@@ -65,7 +69,7 @@ static const struct mt_target_ops ops = {.read = read_self,
 					 .write = write_self,
 					 .get_registers = get_registers,
 					 .set_gs_base = set_gs_base,
-					 .call_system = call_system};
+					 .call_systems = call_systems};
 
 struct world {
 	struct self self;

@@ -32,13 +32,11 @@ static struct mt_error *try_thread(void *context, pid_t lwp)
 {
 	struct attach *attach = context;
 	struct mt_target *target = attach->engine->target;
-	const uint64_t nothing[6] = {0};
-	int64_t ignored;
+	struct mt_system_call nothing = {.number = SYS_getpid};
 
 	if (attach->able)
 		return NULL;
-	struct mt_error *error =
-	    target->ops->call_system(target, lwp, SYS_getpid, nothing, &ignored);
+	struct mt_error *error = mt_target_call_system(target, lwp, &nothing);
 	if (!error)
 		attach->able = lwp;
 	mt_error_destroy(error);
@@ -237,14 +235,13 @@ static struct mt_error *look_at(void *context, pid_t lwp)
 	struct leaving *leaving = context;
 	struct mt_target *target = leaving->engine->target;
 	struct user_regs_struct registers;
-	const uint64_t nothing[6] = {0};
-	int64_t ignored;
+	struct mt_system_call nothing = {.number = SYS_getpid};
 	struct mt_error *error = target->ops->get_registers(target, lwp, &registers);
 
 	if (!error)
 		leaving->inside |= is_inside(leaving, &registers);
 	if (!error && !leaving->able) {
-		error = target->ops->call_system(target, lwp, SYS_getpid, nothing, &ignored);
+		error = mt_target_call_system(target, lwp, &nothing);
 		if (!error)
 			leaving->able = lwp;
 	}

@@ -166,14 +166,12 @@ static struct mt_error *read_code(struct mt_calls_engine *engine, struct mt_call
 /* With all threads halted: one that can do system calls for us.  0: none can. */
 static pid_t able_thread(struct mt_calls_engine *engine, const struct mt_calls_space *space)
 {
-	const uint64_t nothing[6] = {0};
-	int64_t ignored = 0;
-
 	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next) {
 		if (thread->space != space || thread->guest)
 			continue;
-		struct mt_error *error = engine->target->ops->call_system(
-		    engine->target, thread->lwp, SYS_getpid, nothing, &ignored);
+		struct mt_system_call nothing = {.number = SYS_getpid};
+		struct mt_error *error =
+		    mt_target_call_system(engine->target, thread->lwp, &nothing);
 		if (!error)
 			return thread->lwp;
 		mt_error_destroy(error);

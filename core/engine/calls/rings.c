@@ -309,11 +309,10 @@ static struct mt_error *make_alive(struct mt_calls_engine *engine, struct mt_cal
 static void advise(struct mt_calls_engine *engine, pid_t lwp, uint64_t address, uint64_t bytes,
 		   int advice)
 {
-	const uint64_t arguments[] = {address, bytes, (uint64_t)advice, 0, 0, 0};
-	int64_t ignored = 0;
+	struct mt_system_call call = {.number = SYS_madvise,
+				      .arguments = {address, bytes, (uint64_t)advice}};
 
-	mt_error_destroy(engine->target->ops->call_system(engine->target, lwp, SYS_madvise,
-							  arguments, &ignored));
+	mt_error_destroy(mt_target_call_system(engine->target, lwp, &call));
 }
 
 static struct mt_error *fill(struct mt_calls_engine *engine, struct mt_calls_space *space,

@@ -4,6 +4,7 @@
 #include "engine/calls/private.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
@@ -20,12 +21,13 @@
 struct mt_error *mt_calls_system(struct mt_calls_engine *engine, pid_t lwp, const char *what,
 				 long number, const uint64_t arguments[6], uint64_t *result)
 {
-	int64_t value = 0;
+	struct mt_system_call call = {.number = number};
 
-	mt_try(engine->target->ops->call_system(engine->target, lwp, number, arguments, &value));
-	if (value < 0 && value >= -4095)
-		return mt_error_errno((int)-value, "cannot %s in thread %d", what, lwp);
-	*result = (uint64_t)value;
+	memcpy(call.arguments, arguments, sizeof(call.arguments));
+	mt_try(mt_target_call_system(engine->target, lwp, &call));
+	if (call.result < 0 && call.result >= -4095)
+		return mt_error_errno((int)-call.result, "cannot %s in thread %d", what, lwp);
+	*result = (uint64_t)call.result;
 	return NULL;
 }
 
