@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/kcmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static FILE *open_proc(pid_t pid, const char *name)
@@ -78,6 +80,13 @@ mt_proc_each_map(pid_t pid, struct mt_error *(*found)(void *context, const struc
 	free(line);
 	fclose(file);
 	return error;
+}
+
+int mt_proc_share_memory(pid_t one, pid_t other)
+{
+	long order = syscall(SYS_kcmp, one, other, KCMP_VM, 0, 0);
+
+	return order < 0 ? -1 : order == 0;
 }
 
 enum mt_signal_action mt_proc_signal_action(pid_t lwp, int signal)

@@ -17,6 +17,9 @@ int mt_proc_status_number(pid_t pid, const char *key);
  * container's filter) does not count. */
 bool mt_proc_is_sandboxed(pid_t lwp);
 
+/* Whether two processes have the same memory.  -1: we may not ask (kcmp), or one is gone. */
+int mt_proc_share_memory(pid_t one, pid_t other);
+
 enum mt_signal_action {
 	MT_SIGNAL_DEFAULT,
 	MT_SIGNAL_IGNORED,

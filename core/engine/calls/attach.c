@@ -343,7 +343,7 @@ struct mt_error *mt_calls_detach(struct mt_calls_engine *engine, struct mt_calls
 	mt_array_each (place, &space->places)
 		mt_try(mt_calls_text_clean(engine, space, place));
 	mt_try(remove_breaks(engine, space));
-	if (mt_calls_is_sandboxed(engine, space))
+	if (mt_calls_is_sandboxed(engine, space) || space->shared)
 		return NULL; /* its memory stays */
 	mt_try(wait_until_outside(&leaving));
 	if (leaving.inside || !leaving.able)

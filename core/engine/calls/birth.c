@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Threads and processes that come, and children that nobody wants to know of.  A forked process has
  * a copy of its parent's patches and breakpoints; a vfork child runs in its parent's memory until
- * it execs. */
+ * it execs, and its parent waits for that.  A child by clone(CLONE_VM) does so beside its parent:
+ * it has a ring of its own, or none, and as long as it may come to a breakpoint of ours it is
+ * traced.
+ */
 #include "engine/calls/private.h"
 
+#include "process/proc.h"
+
+#include <sched.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 
 static struct mt_calls_space *share(struct mt_calls_space *space)
 {
@@ -66,7 +73,7 @@ static struct mt_calls_space *space_for(struct mt_calls_engine *engine, pid_t pi
 		return share(space);
 	if (!take_birth(engine, pid, &birth))
 		return mt_calls_space_create(pid);
-	*guest = birth.shares;
+	*guest = birth.shares && birth.waits;
 	if (predates(engine, &birth))
 		space = mt_calls_space_create(pid);
 	else
@@ -116,15 +123,46 @@ struct mt_error *mt_calls_add_thread(struct mt_engine *base, pid_t pid, pid_t lw
 	return mt_calls_move_thread(engine, thread->space, lwp);
 }
 
+/* By the arguments of the system call that a thread is in. */
+static bool asks_to_share(const struct mt_calls_engine *engine,
+			  const struct mt_calls_thread *thread)
+{
+	struct mt_target *target = engine->target;
+	struct user_regs_struct registers;
+	uint64_t flags = 0;
+	struct mt_error *error = target->ops->get_registers(target, thread->lwp, &registers);
+
+	if (error) {
+		mt_error_destroy(error);
+		return false;
+	}
+	switch (registers.orig_rax) {
+	case SYS_vfork:
+		return true;
+	case SYS_clone:
+		return registers.rdi & CLONE_VM;
+	case SYS_clone3: /* clone(2): the flags come first */
+		return target->ops->read(target, thread->pid, registers.rdi, &flags,
+					 sizeof(flags)) == sizeof(flags) &&
+		       flags & CLONE_VM;
+	default:
+		return false;
+	}
+}
+
 struct mt_error *mt_calls_note_birth(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
 				     const struct mt_stop *stop)
 {
-	struct mt_calls_birth birth = {
-	    .pid = stop->child, .parent = thread->space, .shares = stop->kind == MT_STOP_VFORK};
+	int shares = mt_proc_share_memory(thread->pid, stop->child);
+	struct mt_calls_birth birth = {.pid = stop->child,
+				       .parent = thread->space,
+				       .shares =
+					   shares < 0 ? asks_to_share(engine, thread) : shares,
+				       .waits = stop->kind == MT_STOP_VFORK};
 
 	if (mt_array_push(&engine->births, birth))
 		return mt_error_no_memory();
-	share(thread->space);
+	share(thread->space)->shared |= birth.shares && !birth.waits;
 	return NULL;
 }
 
@@ -150,19 +188,85 @@ static struct mt_error *keep_child(struct mt_calls_engine *engine, struct mt_cal
 	if (mt_array_push(&engine->births, *birth))
 		return mt_error_no_memory();
 	mt_try(mt_calls_add_thread(&engine->base, birth->pid, birth->pid, 0));
-	mt_calls_find_thread(engine, birth->pid)->kept = true;
+	struct mt_calls_thread *thread = mt_calls_find_thread(engine, birth->pid);
+	thread->kept = true;
+	if (!birth->shares || birth->waits)
+		return NULL;
+	mt_calls_take_ring(thread);
+	thread->guest = true;
+	return mt_calls_discard(engine, thread->space, thread->lwp);
+}
+
+/* Its breakpoints are those of who made it. */
+struct mt_error *mt_calls_keep_thread(struct mt_calls_engine *engine,
+				      const struct mt_calls_thread *maker, pid_t lwp)
+{
+	struct mt_calls_thread *thread = calloc(1, sizeof(*thread));
+
+	if (!thread)
+		return mt_error_no_memory();
+	*thread = (struct mt_calls_thread){.pid = maker->pid,
+					   .lwp = lwp,
+					   .space = share(maker->space),
+					   .kept = true,
+					   .guest = true};
+	HASH_ADD_INT(engine->threads, lwp, thread);
+	return NULL;
+}
+
+/* Somebody whose calls are wanted, of the process that is asked for if possible; NULL: there is
+ * nobody. */
+static const struct mt_calls_thread *find_recorded(const struct mt_calls_engine *engine,
+						   const struct mt_calls_space *space)
+{
+	const struct mt_calls_thread *found = NULL;
+
+	for (const struct mt_calls_thread *thread = engine->threads; thread;
+	     thread = thread->hh.next)
+		if (thread->space == space && !thread->kept &&
+		    (!found || thread->pid == space->pid))
+			found = thread;
+	return found;
+}
+
+static struct mt_error *leave_kept(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				   pid_t pid)
+{
+	struct mt_calls_thread *thread, *next;
+
+	space->pid = pid;
+	space->shared = true;
+	struct mt_error *error = mt_calls_detach(engine, space);
+	HASH_ITER (hh, engine->threads, thread, next)
+		if (thread->pid == pid)
+			mt_calls_thread_destroy(engine, thread);
+	mt_error_destroy(error);
+	return mt_target_detach(engine->target, pid);
+}
+
+struct mt_error *mt_calls_leave_memory(struct mt_calls_engine *engine, struct mt_calls_space *space)
+{
+	const struct mt_calls_thread *other = find_recorded(engine, space);
+	struct mt_calls_thread *thread, *next;
+
+	if (other)
+		space->pid = other->pid;
+	HASH_ITER (hh, engine->threads, thread, next)
+		if (!other && thread->space == space && thread->lwp == thread->pid)
+			mt_try(leave_kept(engine, space, thread->pid));
 	return NULL;
 }
 
 /* A child that nobody wants to know of.  One that borrows its parent's memory has the breakpoints
- * in it, and is kept until it has memory of its own; but not for the loader's, which it does not
- * come to, since it may want to be traced by its parent. */
+ * in it, and is kept until it has memory of its own, or nobody is recorded in there any more.  But
+ * not a vfork child for the loader's breakpoint, which it does not come to, since it may want to be
+ * traced by its parent. */
 static struct mt_error *let_go_child(struct mt_calls_engine *engine, struct mt_calls_birth *birth,
 				     bool *keep)
 {
 	struct mt_error *error = NULL;
 
-	if (birth->shares && has_triggers(birth->parent))
+	if (birth->shares && (!birth->waits || has_triggers(birth->parent)))
 		return keep_child(engine, birth, keep);
 	if (!birth->shares && !predates(engine, birth))
 		error = remove_from_copy(engine, birth);

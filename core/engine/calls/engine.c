@@ -61,7 +61,7 @@ static struct mt_error *create(struct mt_target *target, const struct mt_engine_
 	return NULL;
 }
 
-static void thread_destroy(struct mt_calls_engine *engine, struct mt_calls_thread *thread)
+void mt_calls_thread_destroy(struct mt_calls_engine *engine, struct mt_calls_thread *thread)
 {
 	HASH_DEL(engine->threads, thread);
 	mt_calls_take_ring(thread);
@@ -77,7 +77,7 @@ static void destroy(struct mt_engine *base)
 	struct mt_calls_file *file, *next;
 
 	while (engine->threads)
-		thread_destroy(engine, engine->threads);
+		mt_calls_thread_destroy(engine, engine->threads);
 	mt_array_each (birth, &engine->births)
 		mt_calls_space_unref(birth->parent);
 	mt_array_deinit(&engine->births);
@@ -112,10 +112,16 @@ struct mt_calls_space *mt_calls_find_space(const struct mt_calls_engine *engine,
 
 static void remove_thread(struct mt_engine *base, pid_t lwp)
 {
-	struct mt_calls_thread *thread = mt_calls_find_thread(engine_of(base), lwp);
+	struct mt_calls_engine *engine = engine_of(base);
+	struct mt_calls_thread *thread = mt_calls_find_thread(engine, lwp);
 
-	if (thread)
-		thread_destroy(engine_of(base), thread);
+	if (!thread)
+		return;
+	struct mt_calls_space *space = thread->space;
+	space->references++;
+	mt_calls_thread_destroy(engine, thread);
+	mt_error_destroy(mt_calls_leave_memory(engine, space));
+	mt_calls_space_unref(space);
 }
 
 static void rename_thread(struct mt_engine *base, pid_t former, pid_t lwp)
@@ -196,19 +202,21 @@ static struct mt_error *pause_thread(struct mt_engine *base, pid_t lwp, bool on)
 }
 
 /* A new program, in memory of its own. */
-static struct mt_error *on_exec(struct mt_calls_thread *thread)
+static struct mt_error *on_exec(struct mt_calls_engine *engine, struct mt_calls_thread *thread)
 {
+	struct mt_calls_space *former = thread->space;
 	struct mt_calls_space *space = mt_calls_space_create(thread->pid);
 
 	if (!space)
 		return mt_error_no_memory();
-	space->attached = thread->space->attached;
+	space->attached = former->attached;
 	mt_calls_take_ring(thread);
-	mt_calls_space_unref(thread->space);
 	thread->frames.count = 0;
 	thread->space = space;
 	thread->guest = false;
-	return NULL;
+	struct mt_error *error = mt_calls_leave_memory(engine, former);
+	mt_calls_space_unref(former);
+	return error;
 }
 
 static struct mt_error *on_breakpoint(struct mt_calls_engine *engine,
@@ -344,7 +352,7 @@ static struct mt_error *understand(struct mt_calls_engine *engine, struct mt_cal
 	case MT_STOP_EXEC:
 		news->maps_changed = true;
 		news->left = thread->kept;
-		return on_exec(thread);
+		return on_exec(engine, thread);
 	case MT_STOP_FORK:
 	case MT_STOP_VFORK:
 		return mt_calls_note_birth(engine, thread, stop);
@@ -371,6 +379,8 @@ static struct mt_error *understand(struct mt_calls_engine *engine, struct mt_cal
 			return on_breakpoint(engine, thread, there, news);
 		/* fall through */
 	default:
+		if (stop->kind == MT_STOP_NEW_THREAD && thread->kept)
+			mt_try(mt_calls_keep_thread(engine, thread, stop->child));
 		mt_try(mt_calls_move_thread(engine, thread->space, stop->lwp));
 		return on_signal(engine, thread, stop, news);
 	}

@@ -7,6 +7,8 @@
  * in or come into. */
 #include "engine/calls/private.h"
 
+#include "process/proc.h"
+
 #include <string.h>
 
 #define MOST_TAIL_SLOTS 6 /* an event, its stamp's halves, and a line's stamp or two */
@@ -100,6 +102,8 @@ struct mt_error *mt_calls_leave_trampoline(struct mt_calls_engine *engine,
 struct mt_error *mt_calls_clean(struct mt_calls_engine *engine, const struct mt_calls_space *space,
 				pid_t child)
 {
+	if (mt_proc_share_memory(space->pid, child) > 0)
+		return NULL;
 	struct mt_calls_space *copy = mt_calls_space_copy(space, child);
 	struct mt_error *error = copy ? NULL : mt_error_no_memory();
 

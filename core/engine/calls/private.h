@@ -42,6 +42,13 @@ struct mt_error *mt_calls_add_thread(struct mt_engine *base, pid_t pid, pid_t lw
 struct mt_error *mt_calls_let_go(struct mt_engine *base, pid_t pid, bool *keep);
 struct mt_error *mt_calls_note_birth(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
 				     const struct mt_stop *stop);
+/* A thread of a kept process made another one. */
+struct mt_error *mt_calls_keep_thread(struct mt_calls_engine *engine,
+				      const struct mt_calls_thread *maker, pid_t lwp);
+/* A thread has left the memory: it is asked for by somebody else in it, or, where only processes
+ * are that were kept for its sake, they are let go. */
+struct mt_error *mt_calls_leave_memory(struct mt_calls_engine *engine,
+				       struct mt_calls_space *space);
 
 /* start.c */
 /* A program stands before its first instruction: have it stop when its code is there.  Errors: the
@@ -351,6 +358,7 @@ struct mt_error *mt_calls_snapshot(struct mt_engine *base, pid_t lwp, uint32_t n
 
 /* Of a process of its own; NULL: there is none. */
 struct mt_calls_space *mt_calls_find_space(const struct mt_calls_engine *engine, pid_t pid);
+void mt_calls_thread_destroy(struct mt_calls_engine *engine, struct mt_calls_thread *thread);
 struct mt_calls_thread *mt_calls_find_thread(const struct mt_calls_engine *engine, pid_t lwp);
 
 #endif

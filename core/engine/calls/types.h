@@ -146,8 +146,9 @@ struct mt_calls_space {
 	bool hidden;         /* nothing of ours is to be in the text */
 	uint64_t hidden_tsc; /* since when; 0: always */
 	bool attached;       /* it outlives us */
-	bool inherited;      /* another tracer of ours was killed here: its patches may be there */
-	uint64_t loader;     /* load address of the dynamic loader; 0: a static program */
+	bool shared;     /* another process runs in it, or did, that its maker did not wait for */
+	bool inherited;  /* another tracer of ours was killed here: its patches may be there */
+	uint64_t loader; /* load address of the dynamic loader; 0: a static program */
 	char *loader_path;
 	bool loader_is_libc;          /* as musl's */
 	uint64_t entry;               /* of the program */
@@ -207,7 +208,8 @@ struct mt_calls_thread {
 struct mt_calls_birth {
 	pid_t pid;
 	struct mt_calls_space *parent; /* a reference */
-	bool shares;                   /* vfork */
+	bool shares;                   /* its parent's memory */
+	bool waits;                    /* its parent does, until it execs or ends: vfork */
 };
 
 /* A function that is not recorded any more. */
