@@ -61,6 +61,9 @@ struct mt_error *mt_calls_refuse(struct mt_calls_engine *engine, struct mt_calls
 /* Its patches go, for good.  Errors: the target's; NO_MEMORY. */
 struct mt_error *mt_calls_record_no_more(struct mt_calls_engine *engine,
 					 struct mt_calls_space *space);
+/* Once, if LeakSanitizer is in what it has mapped there, and not disabled. */
+void mt_calls_warn_of_leak_check(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				 const struct mt_map *map);
 /* What the system told the program.  *stop_at: where its dynamic loader tells of libraries; 0: it
  * has none, or does not. */
 struct mt_error *mt_calls_find_loader(struct mt_calls_engine *engine, struct mt_calls_space *space,

@@ -25,8 +25,14 @@
 #include <unistd.h>
 
 #define MOST_BYTES (64ull << 30) /* of addresses, not of memory */
-/* From where on the system may put them: not near code, where trampolines need the room. */
-#define FAR (16ull << 40)
+/* Where they are put: not near code, where trampolines need the room, and where sanitizers of all
+ * kinds expect mappings of the system's choice.  The system itself begins with libraries at
+ * 0x7eff00000000 or above, and goes down from there.
+ * Sources: compiler-rt's tsan_platform.h (app memory from 0x7e8000000000 on), msan.h, dfsan.h (from
+ * 0x700000000000), asan_mapping.h (from 0x10007fff8000); the kernel's arch_mmap_rnd(). */
+#define FAR      0x7e9000000000ull
+#define FAR_STEP (80ull << 30)
+#define FAR_ENDS 0x7ee000000000ull
 /* Where another tracer of ours was killed, threads may still be within its trampolines, and these
  * wrap at the size of its rings, which can be the greatest there is. */
 #define INHERITED_BYTES (2ull << 30)
@@ -44,6 +50,9 @@
 #define MOST_WRITTEN (1ull << 50)
 
 #define MADV_POPULATE_WRITE_ 23
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
 
 static uint64_t slots_bytes(const struct mt_calls_rings *rings)
 {
@@ -164,11 +173,25 @@ static struct mt_error *reach(struct mt_calls_rings *rings, uint32_t ring)
 static struct mt_error *map_there(struct mt_calls_engine *engine, struct mt_calls_rings *rings,
 				  pid_t lwp, uint64_t fd)
 {
-	const uint64_t far = FAR + (mt_clock_tsc() & 0x3ff) * MOST_BYTES;
-	const uint64_t arguments[] = {
-	    far, mapped_bytes(rings), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0};
+	uint64_t arguments[] = {FAR,
+				mapped_bytes(rings),
+				PROT_READ | PROT_WRITE,
+				MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+				fd,
+				0};
+	struct mt_error *error;
 
-	return mt_calls_system(engine, lwp, "map the rings", SYS_mmap, arguments, &rings->address);
+	while ((error = mt_calls_system(engine, lwp, "map the rings", SYS_mmap, arguments,
+					&rings->address)) &&
+	       mt_error_errnum(error) == EEXIST) {
+		mt_error_destroy(error);
+		arguments[0] += FAR_STEP;
+		if (arguments[0] < FAR_ENDS)
+			continue;
+		arguments[0] = 0; /* wherever there is room */
+		arguments[3] &= ~(uint64_t)MAP_FIXED_NOREPLACE;
+	}
+	return error;
 }
 
 struct mt_error *mt_calls_rings_unmap(struct mt_calls_engine *engine,

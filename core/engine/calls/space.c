@@ -338,8 +338,11 @@ static struct mt_error *update(struct mt_calls_engine *engine, struct mt_calls_s
 		return NULL;
 	mt_array_each (place, &space->places)
 		place->seen = false;
-	mt_array_each (seen, &walk->maps)
+	mt_array_each (seen, &walk->maps) {
 		seen->known = is_there(space, &seen->map);
+		if (!seen->known)
+			mt_calls_warn_of_leak_check(engine, space, &seen->map);
+	}
 	mt_try(remove_unseen(engine, space, lwp, is_sandboxed));
 	if (is_sandboxed) {
 		/* Room for trampolines would take a system call in its name. */

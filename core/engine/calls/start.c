@@ -177,3 +177,48 @@ struct mt_error *mt_calls_prepare(struct mt_calls_engine *engine, struct mt_call
 	return space->stage == MT_CALLS_REFUSED ? NULL
 						: mt_calls_set_break(engine, space, stop_at, true);
 }
+
+/* Whether the dynamic symbols may have that name: it stands among their names. */
+static bool may_have_symbol(const char *path, const char *name)
+{
+	struct mt_elf_file file = {0};
+	struct mt_section names;
+	struct mt_error *error = mt_elf_file_open(path, &file);
+	bool found = !error && mt_section_find(file.elf, ".dynstr", &names) && names.data->d_buf &&
+		     memmem(names.data->d_buf, names.data->d_size, name, strlen(name) + 1);
+
+	mt_error_destroy(error);
+	mt_elf_file_close(&file);
+	return found;
+}
+
+static bool is_in_environment(pid_t pid, const char *text)
+{
+	char path[64], bytes[65536];
+
+	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t size = fd < 0 ? 0 : read(fd, bytes, sizeof(bytes));
+	if (fd >= 0)
+		close(fd);
+	return size > 0 && memmem(bytes, (size_t)size, text, strlen(text));
+}
+
+/* At the end it wants to trace the threads itself, and there is only one tracer.  Its runtime is a
+ * library, or linked to the program. */
+void mt_calls_warn_of_leak_check(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				 const struct mt_map *map)
+{
+	const char *base = strrchr(map->path, '/');
+	bool is_program = space->entry - map->start < map->end - map->start;
+
+	if (space->leaks_told || (!is_program && !(base && strstr(base, "san"))) ||
+	    !may_have_symbol(map->path, "__lsan_is_turned_off") ||
+	    is_in_environment(space->pid, "detect_leaks=0"))
+		return;
+	space->leaks_told = true;
+	mt_log(engine->options.log, MT_LOG_WARNING,
+	       "the leak check of process %d will fail at its end, and change its exit status: "
+	       "LeakSanitizer does not work in a traced process (set LSAN_OPTIONS=detect_leaks=0)",
+	       space->pid);
+}

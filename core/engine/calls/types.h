@@ -142,6 +142,7 @@ struct mt_calls_space {
 	bool roots_pending;  /* its threads' roots are to be noted as soon as they have rings */
 	bool stampless;      /* it may not read the time stamp counter, and the log says so */
 	bool sandbox_told;   /* that libraries are left out since it is under seccomp */
+	bool leaks_told;     /* that its leak check will fail */
 	bool unseen;         /* its mappings are not to be seen any more */
 	bool hidden;         /* nothing of ours is to be in the text */
 	uint64_t hidden_tsc; /* since when; 0: always */
