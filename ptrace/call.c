@@ -19,7 +19,9 @@ struct remote_call {
 	struct mt_ptrace_process *process;
 	uint64_t mask;
 	struct user_regs_struct before;
-	int status; /* of the last stop */
+	struct mt_inject_frame below; /* what stood where the thread's frame is put */
+	uint64_t frame;               /* where that is */
+	int status;                   /* of the last stop */
 };
 
 static struct mt_error *gone(pid_t lwp)
@@ -72,6 +74,11 @@ static struct mt_error *enter_injected(struct remote_call *remote,
 	registers->rsp = mt_inject_frame_make(&remote->before, remote->mask, &frame);
 	registers->orig_rax = (uint64_t)-1;
 	registers->eflags &= ~DIRECTION_FLAG;
+	remote->frame = registers->rsp;
+	/* Where stacks are small parts of a heap (Go), it may be another one's. */
+	if (base->ops->read(base, remote->lwp->pid, remote->frame, &remote->below,
+			    sizeof(remote->below)) != sizeof(remote->below))
+		return mt_error_new(MT_ERROR_BUSY, "the stack of thread %d is at its end", lwp);
 	mt_try(base->ops->write(base, remote->lwp->pid, registers->rsp, &frame, sizeof(frame)));
 	if (ptrace(PTRACE_SETREGS, lwp, 0, registers) ||
 	    ptrace(PTRACE_SETSIGMASK, lwp, sizeof(blocked), &blocked))
@@ -90,7 +97,9 @@ static struct mt_error *restore(struct remote_call *remote)
 		return gone(lwp);
 	if (status)
 		mt_ptrace_keep_status(remote->target, remote->lwp, status);
-	return NULL;
+	return remote->target->base.ops->write(&remote->target->base, remote->lwp->pid,
+					       remote->frame, &remote->below,
+					       sizeof(remote->below));
 }
 
 /* To the next system call stop. */

@@ -47,12 +47,15 @@ bool mt_proc_is_sandboxed(pid_t lwp)
 static bool parse_map(char *line, struct mt_map *map)
 {
 	char permissions[5];
+	unsigned major = 0, minor = 0;
 	int path_at = 0;
 
 	line[strcspn(line, "\n")] = '\0';
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %" SCNu64 " %n", &map->start,
-		   &map->end, permissions, &map->offset, &map->inode, &path_at) != 5)
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n",
+		   &map->start, &map->end, permissions, &map->offset, &major, &minor, &map->inode,
+		   &path_at) != 7)
 		return false;
+	map->device = (uint64_t)major << 32 | minor;
 	map->readable = permissions[0] == 'r';
 	map->writable = permissions[1] == 'w';
 	map->executable = permissions[2] == 'x';

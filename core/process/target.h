@@ -77,6 +77,7 @@ struct mt_map {
 	uint64_t end;
 	uint64_t offset;
 	uint64_t inode;
+	uint64_t device; /* as MAJOR << 32 | MINOR */
 	bool readable, writable, executable;
 	const char *path; /* lent for the call */
 };

@@ -158,3 +158,31 @@ def test_a_static_process(compile, attach, tmp_path, kind):
         assert not changed(process.pid)
         end(process)
     assert calls_of(tmp_path / "out.json")["fib"] > 100
+
+
+def mapped(pid):
+    """The mappings, without what the program itself may have taken meanwhile."""
+    lines = pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines()
+    return [line for line in lines if "/" in line or "x" in line.split()[1]]
+
+
+@pytest.mark.parametrize("stack", [[], ["alternate"]])
+def test_handlers_outlast_us(compile, attach, stack):
+    """What they return to was in trampolines, far above them on the stack: it is not any more when
+    these are unmapped."""
+    program = compile("calls_handlers.c", "-O1", "-pthread")
+    with subprocess.Popen([program, *stack], text=True, stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == "ready\n"
+        before = mapped(process.pid)
+        with attach(process.pid, "--size", "64k") as tracer:
+            wait_until_changed(process.pid)
+            process.stdin.write("\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == "inside\n"
+            tracer.send_signal(signal.SIGINT)
+            _, messages = tracer.communicate(timeout=60)
+            assert tracer.returncode == 0, messages
+        assert mapped(process.pid) == before
+        out, _ = process.communicate("\n", timeout=60)
+        assert (out, process.returncode) == ("0 wrong\n", 5)

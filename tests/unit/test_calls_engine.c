@@ -110,7 +110,8 @@ static void end(struct world *world)
 		mt_array_deinit(&world->threads[i].anchors);
 	}
 	mt_calls_forget_ended(&world->engine);
-	assert_null(mt_calls_rings_unmap(&world->engine, world->space->rings, 1));
+	munmap((void *)world->space->rings->address, mt_calls_rings_bytes(world->space->rings));
+	munmap((void *)world->space->rings->alive_address, MT_CALLS_ALIVE_BYTES);
 	mt_calls_space_unref(world->space);
 	free(world);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A process that runs already, and letting go of one.
+/* A process that runs already.
  *
  * Nothing is left that would trap without a tracer: should we be killed, the process goes on. */
 #include "engine/calls/private.h"
@@ -16,9 +16,6 @@
 #define PAUSE_NS      200000
 #define MOST_PAUSE_NS 5000000
 #define TRIES         100
-/* Of letting go. */
-#define OUTSIDE_NS  2000000
-#define FRAME_BYTES 16384
 
 struct attach {
 	struct mt_calls_engine *engine;
@@ -195,158 +192,4 @@ struct mt_error *mt_calls_attach(struct mt_calls_engine *engine, struct mt_calls
 	mt_target_release(engine->target, space->pid);
 	resume_all(&attach);
 	return error;
-}
-
-struct leaving {
-	struct mt_calls_engine *engine;
-	struct mt_calls_space *space;
-	pid_t able; /* a thread that can do system calls */
-	bool inside;
-};
-
-static bool is_ours(struct mt_calls_space *space, uint64_t address)
-{
-	if (mt_calls_place_of_room(space, address))
-		return true;
-	mt_array_each (room, &space->rooms)
-		if (address - room->start < room->end - room->start)
-			return true;
-	return false;
-}
-
-/* By its PC, or by that in a signal's frame: trampolines leave no address on the stack. */
-static bool is_inside(struct leaving *leaving, const struct user_regs_struct *registers)
-{
-	struct mt_target *target = leaving->engine->target;
-	uint64_t words[FRAME_BYTES / sizeof(uint64_t)];
-	size_t size =
-	    target->ops->read(target, leaving->space->pid, registers->rsp, words, sizeof(words));
-
-	if (is_ours(leaving->space, registers->rip))
-		return true;
-	for (size_t i = 0; i < size / sizeof(uint64_t); i++)
-		if (is_ours(leaving->space, words[i]))
-			return true;
-	return false;
-}
-
-static struct mt_error *look_at(void *context, pid_t lwp)
-{
-	struct leaving *leaving = context;
-	struct mt_target *target = leaving->engine->target;
-	struct user_regs_struct registers;
-	struct mt_system_call nothing = {.number = SYS_getpid};
-	struct mt_error *error = target->ops->get_registers(target, lwp, &registers);
-
-	if (!error)
-		leaving->inside |= is_inside(leaving, &registers);
-	if (!error && !leaving->able) {
-		error = mt_target_call_system(target, lwp, &nothing);
-		if (!error)
-			leaving->able = lwp;
-	}
-	mt_error_destroy(error);
-	return NULL;
-}
-
-/* Threads that were within trampolines run out of them, now that no way leads in. */
-static struct mt_error *wait_until_outside(struct leaving *leaving)
-{
-	struct mt_target *target = leaving->engine->target;
-	const struct timespec pause = {.tv_nsec = OUTSIDE_NS};
-
-	for (int i = 0; i < TRIES; i++) {
-		leaving->inside = false;
-		leaving->able = 0;
-		mt_try(target->ops->each_thread(target, leaving->space->pid, look_at, leaving));
-		if (!leaving->inside)
-			return NULL;
-		mt_target_release(target, leaving->space->pid);
-		nanosleep(&pause, NULL);
-		mt_try(mt_target_halt(target, leaving->space->pid));
-	}
-	return NULL;
-}
-
-/* A GS base that the program set is its own. */
-static struct mt_error *leave_ring(struct mt_calls_engine *engine,
-				   const struct mt_calls_thread *thread, bool stays)
-{
-	struct mt_target *target = engine->target;
-	struct user_regs_struct registers;
-
-	mt_try(target->ops->get_registers(target, thread->lwp, &registers));
-	if (!mt_calls_is_slot(thread->space->rings, registers.gs_base))
-		return NULL;
-	return stays ? mt_calls_discard(engine, thread->space, thread->lwp)
-		     : target->ops->set_gs_base(target, thread->lwp, 0);
-}
-
-/* What a tracer of ours that was killed here left in the text writes on, in modules that were
- * recorded then and not now: into memory that stays, and holds nothing. */
-static struct mt_error *leave_rings(struct leaving *leaving)
-{
-	struct mt_calls_engine *engine = leaving->engine;
-	const struct mt_calls_space *space = leaving->space;
-	bool stays = space->inherited && !engine->options.is_clean;
-
-	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next)
-		if (thread->space == space)
-			mt_error_destroy(leave_ring(engine, thread, stays));
-	if (!stays)
-		return mt_calls_rings_unmap(engine, space->rings, leaving->able);
-	mt_calls_rings_empty(space->rings);
-	return NULL;
-}
-
-static struct mt_error *unmap_all(struct leaving *leaving)
-{
-	struct mt_calls_engine *engine = leaving->engine;
-
-	mt_try(mt_calls_end_detour(engine, leaving->space));
-	mt_array_each (place, &leaving->space->places) {
-		mt_try(mt_calls_cfi_unlink(engine, leaving->space, place));
-		mt_try(mt_calls_room_unmap(engine, leaving->able, place->module->room,
-					   place->module->room_bytes));
-	}
-	mt_array_each (room, &leaving->space->rooms)
-		if (!mt_calls_place_of_room(leaving->space, room->start))
-			mt_try(mt_calls_room_unmap(engine, leaving->able, room->start,
-						   room->end - room->start));
-	if (leaving->space->agent)
-		mt_try(mt_calls_room_unmap(engine, leaving->able, leaving->space->agent,
-					   MT_AGENT_BYTES));
-	mt_try(leave_rings(leaving));
-	return mt_calls_inject_end(engine, leaving->space, leaving->able);
-}
-
-/* Those in a module's text went with its patches. */
-static struct mt_error *remove_breaks(struct mt_calls_engine *engine, struct mt_calls_space *space)
-{
-	mt_array_each (one, &space->breaks) {
-		if (one->stub)
-			mt_try(mt_calls_stub_silence(engine, one, space->pid));
-		if (!mt_calls_place_at(space, one->address))
-			mt_try(engine->target->ops->write(engine->target, space->pid, one->address,
-							  one->original, one->length));
-	}
-	return NULL;
-}
-
-struct mt_error *mt_calls_detach(struct mt_calls_engine *engine, struct mt_calls_space *space)
-{
-	struct leaving leaving = {.engine = engine, .space = space};
-
-	if (!space->rings)
-		return NULL;
-	mt_try(mt_target_halt(engine->target, space->pid));
-	mt_array_each (place, &space->places)
-		mt_try(mt_calls_text_clean(engine, space, place));
-	mt_try(remove_breaks(engine, space));
-	if (mt_calls_is_sandboxed(engine, space) || space->shared)
-		return NULL; /* its memory stays */
-	mt_try(wait_until_outside(&leaving));
-	if (leaving.inside || !leaving.able)
-		return NULL;
-	return unmap_all(&leaving);
 }

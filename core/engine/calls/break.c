@@ -12,29 +12,32 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define INT3 0xcc
-#define JUMP 0xe9
+#define INT3        0xcc
+#define JUMP        0xe9
+#define SHORT_REACH 130u /* a jump of two bytes, and its displacement */
 /* A jump, and what is overwritten behind it. */
 #define COPY_BYTES 64u
+
+uint64_t mt_calls_copy_of(struct mt_calls_space *space, uint64_t address)
+{
+	const struct mt_calls_place *place = mt_calls_place_at(space, address);
+	ssize_t patch = place ? mt_calls_patch_at(place, address) : -1;
+
+	if (patch < 0 || mt_calls_patch_address(place->module, (size_t)patch) == address)
+		return 0;
+	return mt_calls_module_copy_of(place->module, (size_t)patch, address);
+}
 
 static struct mt_error *move(struct mt_calls_engine *engine, struct mt_calls_space *space,
 			     pid_t lwp, bool is_written)
 {
 	struct user_regs_struct registers;
-	struct mt_calls_place *place;
-	uint64_t copy = 0;
-	ssize_t patch;
+	const struct mt_calls_place *place;
 
 	mt_try(engine->target->ops->get_registers(engine->target, lwp, &registers));
 	place = mt_calls_place_at(space, registers.rip);
-	if (!place)
-		return NULL;
-	patch = mt_calls_patch_at(place, registers.rip);
-	if (patch < 0 || mt_calls_patch_address(place->module, (size_t)patch) == registers.rip ||
-	    (is_written && mt_calls_patch_of_hole(place, registers.rip) >= 0))
-		return NULL;
-	copy = mt_calls_module_copy_of(place->module, (size_t)patch, registers.rip);
-	if (!copy)
+	uint64_t copy = mt_calls_copy_of(space, registers.rip);
+	if (!copy || (is_written && mt_calls_patch_of_hole(place, registers.rip) >= 0))
 		return NULL;
 	registers.rip = copy;
 	return engine->target->ops->set_registers(engine->target, lwp, &registers);
@@ -52,16 +55,34 @@ struct mt_error *mt_calls_move_thread(struct mt_calls_engine *engine, struct mt_
 	return move(engine, space, lwp, true);
 }
 
+/* The first patch that can have its hole at ADDRESS, which a short jump reaches. */
+static size_t first_near(const struct mt_plan *plan, uint64_t address)
+{
+	size_t low = 0, high = plan->patches.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (plan->patches.items[middle].address + SHORT_REACH < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 /* Between a short jump and the long one in its hole. */
 ssize_t mt_calls_patch_of_hole(const struct mt_calls_place *place, uint64_t address)
 {
-	const struct mt_calls_module *module = place->module;
-	const struct mt_plan *plan = module->file->plan;
+	const struct mt_plan *plan = place->module->file->plan;
+	const uint64_t hole = address - place->module->bias;
 
-	for (size_t i = 0; i < plan->patches.count; i++)
-		if (place->written[i] && plan->patches.items[i].hole &&
-		    plan->patches.items[i].hole + module->bias == address)
+	for (size_t i = first_near(plan, hole); i < plan->patches.count; i++) {
+		if (plan->patches.items[i].address > hole + SHORT_REACH)
+			break;
+		if (place->written[i] && plan->patches.items[i].hole == hole)
 			return (ssize_t)i;
+	}
 	return -1;
 }
 
@@ -163,8 +184,7 @@ static struct mt_error *read_code(struct mt_calls_engine *engine, struct mt_call
 			    (unsigned long long)address, space->pid);
 }
 
-/* With all threads halted: one that can do system calls for us.  0: none can. */
-static pid_t able_thread(struct mt_calls_engine *engine, const struct mt_calls_space *space)
+pid_t mt_calls_able_thread(struct mt_calls_engine *engine, const struct mt_calls_space *space)
 {
 	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next) {
 		if (thread->space != space || thread->guest)
@@ -208,7 +228,7 @@ static struct mt_error *put_break(struct mt_calls_engine *engine, struct mt_call
 	uint8_t bytes[MT_INSN_MAX_BYTES], text[MT_CALLS_BREAK_BYTES];
 	size_t size = 0;
 	bool sandboxed = mt_calls_is_sandboxed(engine, space);
-	pid_t lwp = space->rings && !sandboxed ? able_thread(engine, space) : 0;
+	pid_t lwp = space->rings && !sandboxed ? mt_calls_able_thread(engine, space) : 0;
 
 	mt_try(read_code(engine, space, one->address, bytes, &size));
 	memcpy(one->original, bytes, size);

@@ -5,7 +5,7 @@
  *	birth.c       threads and processes that come
  *	start.c       a new program, and its dynamic loader
  *	agent.c       what is mapped into the program for its unwinders
- *	attach.c      a process that runs already, and letting go of one
+ *	attach.c      a process that runs already
  *	space.c       an address space: what is mapped, patched and broken in it
  *	file.c        object files and their plans
  *	module.c      an object file's plan and trampolines at a place
@@ -20,7 +20,10 @@
  *	room.c        memory in the program, near its text
  *	rings.c       rings: who writes where
  *	frames.c      which calls are open, by unwinding
+ *	outside.c     threads out of trampolines
  *	hide.c        the text as it would be without us, for a while
+ *	swap.c        a text exchanged at once, by one that was made ready beside it
+ *	leave.c       letting go of a process
  *	anchor.c      how far threads had written when
  *	throttle.c    functions that fill the rings
  *	history.c     what rings held, of ended threads too
@@ -147,6 +150,41 @@ struct mt_error *mt_calls_detour(struct mt_calls_engine *engine, struct mt_calls
 				 const char *libc, uint64_t base);
 struct mt_error *mt_calls_end_detour(struct mt_calls_engine *engine, struct mt_calls_space *space);
 
+/* swap.c */
+/* A text, and the second mapping that is to take its place. */
+struct mt_calls_copy {
+	uint64_t start, end; /* of the text */
+	const char *path;    /* lent */
+	uint64_t offset, inode, device;
+	uint64_t address;                  /* 0: there is none (any more) */
+	bool text_is_there, copy_is_there; /* as they were: seen by exchange() */
+	bool is_exchanged;
+	bool is_unfit; /* not to be exchanged */
+};
+
+struct mt_calls_swap {
+	pid_t pid;
+	MT_ARRAY(struct mt_calls_copy) copies;
+};
+
+/* 0, or -1 without memory. */
+int mt_calls_swap_add(struct mt_calls_swap *swap, uint64_t start, uint64_t end, const char *path);
+/* Map what was added, in the name of LWP: clean copies, as far as that is possible.  Errors: the
+ * target's; NO_MEMORY. */
+struct mt_error *mt_calls_swap_map(struct mt_calls_engine *engine, struct mt_calls_swap *swap,
+				   pid_t lwp);
+/* That of the text at START; NULL: it has none. */
+const struct mt_calls_copy *mt_calls_swap_find(const struct mt_calls_swap *swap, uint64_t start);
+/* While threads run: give the copy TEXT, where that differs from CLEAN, the file's. */
+struct mt_error *mt_calls_swap_fill(struct mt_calls_engine *engine,
+				    const struct mt_calls_swap *swap,
+				    const struct mt_calls_copy *copy, const uint8_t *text,
+				    const uint8_t *clean);
+/* While all stand still: put the copies in the place of the texts that are still there. */
+struct mt_error *mt_calls_swap_exchange(struct mt_calls_engine *engine, struct mt_calls_swap *swap,
+					pid_t lwp);
+bool mt_calls_swap_is_exchanged(const struct mt_calls_swap *swap, uint64_t start);
+
 /* text.c: the process is halted. */
 /* Write what is to be in the text of a place, unless it is hidden.  Errors: the target's;
  * NO_MEMORY. */
@@ -155,6 +193,12 @@ struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_c
 /* The same with no patch and no breakpoint. */
 struct mt_error *mt_calls_text_clean(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				     struct mt_calls_place *place);
+/* While the process runs: give the copy of the place's text, if there is one, the bytes that
+ * clean() would leave. */
+struct mt_error *mt_calls_text_prepare_clean(struct mt_calls_engine *engine,
+					     const struct mt_calls_space *space,
+					     const struct mt_calls_place *place,
+					     const struct mt_calls_swap *swap);
 /* The patch in the text that displaces ADDRESS; -1: none. */
 ssize_t mt_calls_patch_at(const struct mt_calls_place *place, uint64_t address);
 /* Leave out a patch, and those that need bytes of it. */
@@ -179,6 +223,11 @@ struct mt_error *mt_calls_text_change(struct mt_calls_engine *engine,
 				      const struct mt_calls_text_change *what);
 
 /* break.c */
+/* Where the trampoline's copy of the instruction at ADDRESS stands, if that lies within displaced
+ * bytes, and behind their first; else 0. */
+uint64_t mt_calls_copy_of(struct mt_calls_space *space, uint64_t address);
+/* With all threads halted: one that can do system calls for us.  0: none can. */
+pid_t mt_calls_able_thread(struct mt_calls_engine *engine, const struct mt_calls_space *space);
 /* The patch whose long jump stands in a hole at ADDRESS; -1: none. */
 ssize_t mt_calls_patch_of_hole(const struct mt_calls_place *place, uint64_t address);
 /* A thread whose PC lies within bytes that are about to be displaced goes on in the trampoline. */
@@ -285,9 +334,9 @@ static inline uint64_t mt_calls_alive_word(const struct mt_calls_rings *rings)
 {
 	return rings->alive_address + MT_CALLS_ALIVE_WORD;
 }
-/* Out of the program. */
-struct mt_error *mt_calls_rings_unmap(struct mt_calls_engine *engine,
-				      const struct mt_calls_rings *rings, pid_t lwp);
+/* From rings->address on: that are mapped, and that threads may have written to. */
+uint64_t mt_calls_rings_bytes(const struct mt_calls_rings *rings);
+uint64_t mt_calls_rings_used_bytes(const struct mt_calls_rings *rings);
 /* Its memory goes back to the system; what is written on comes anew. */
 void mt_calls_rings_empty(const struct mt_calls_rings *rings);
 /* Its bytes, and how many were written in all. */
@@ -322,6 +371,8 @@ void mt_calls_tell_throttled(const struct mt_calls_engine *engine);
 /* All threads of a running process stand still: patch, and let them run.
  * Errors: UNSUPPORTED; BUSY (no thread can be borrowed); the target's. */
 struct mt_error *mt_calls_attach(struct mt_calls_engine *engine, struct mt_calls_space *space);
+
+/* leave.c */
 /* Its text as it was.  What threads stopped for is left to the target's detach(). */
 struct mt_error *mt_calls_detach(struct mt_calls_engine *engine, struct mt_calls_space *space);
 
@@ -342,11 +393,25 @@ struct mt_error *mt_calls_note_roots(struct mt_calls_engine *engine, struct mt_c
 /* The mappings have changed. */
 void mt_calls_forget_code(struct mt_calls_space *space);
 
-/* hide.c */
-struct mt_error *mt_calls_hide(struct mt_calls_engine *engine, struct mt_calls_space *space);
+/* outside.c */
 /* The thread stands where it does in effect, and has recorded nothing of it. */
 struct mt_error *mt_calls_leave_trampoline(struct mt_calls_engine *engine,
 					   struct mt_calls_thread *thread);
+/* Whether it changed them: rip, rsp, rax, rcx, rdx. */
+typedef bool mt_calls_move(void *context, struct user_regs_struct *registers);
+/* Calls it for each thread, and for what handlers of signals return to.  *is_whole: none was left
+ * out that may run on.  Errors: the target's; NO_MEMORY. */
+struct mt_error *mt_calls_move_all(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				   mt_calls_move *move, void *context, bool *is_whole);
+/* They stand where they do in effect: the text is clean.  *inside: one is, or may be, in other code
+ * of ours: a stub, the agent. */
+struct mt_error *mt_calls_leave_trampolines(struct mt_calls_engine *engine,
+					    struct mt_calls_space *space, bool *inside);
+/* Those on their way through holes go on in trampolines. */
+struct mt_error *mt_calls_leave_holes(struct mt_calls_engine *engine, struct mt_calls_space *space);
+
+/* hide.c */
+struct mt_error *mt_calls_hide(struct mt_calls_engine *engine, struct mt_calls_space *space);
 /* The text of a forked child, whose thread stands in no trampoline. */
 struct mt_error *mt_calls_clean(struct mt_calls_engine *engine, const struct mt_calls_space *space,
 				pid_t child);

@@ -59,9 +59,14 @@ static uint64_t slots_bytes(const struct mt_calls_rings *rings)
 	return (rings->count * MT_RING_SLOT_BYTES + PAGE - 1) & ~(PAGE - 1);
 }
 
-static uint64_t mapped_bytes(const struct mt_calls_rings *rings)
+uint64_t mt_calls_rings_bytes(const struct mt_calls_rings *rings)
 {
 	return slots_bytes(rings) + rings->ring_bytes * rings->count;
+}
+
+uint64_t mt_calls_rings_used_bytes(const struct mt_calls_rings *rings)
+{
+	return slots_bytes(rings) + rings->ring_bytes * rings->reached;
 }
 
 static uint64_t ring_address(const struct mt_calls_rings *rings, uint32_t ring)
@@ -86,7 +91,7 @@ static void destroy(struct mt_calls_rings *rings)
 	if (rings->alive_page)
 		munmap(rings->alive_page, 2 * PAGE);
 	if (rings->slots)
-		munmap(rings->slots, mapped_bytes(rings));
+		munmap(rings->slots, mt_calls_rings_bytes(rings));
 	if (rings->fd >= 0)
 		close(rings->fd);
 	free(rings->taken);
@@ -148,7 +153,7 @@ static struct mt_error *open_here(pid_t pid, uint64_t its_fd, off_t size, int se
 
 static struct mt_error *map_here(struct mt_calls_rings *rings)
 {
-	uint8_t *bytes = mmap(NULL, mapped_bytes(rings), PROT_READ | PROT_WRITE,
+	uint8_t *bytes = mmap(NULL, mt_calls_rings_bytes(rings), PROT_READ | PROT_WRITE,
 			      MAP_SHARED | MAP_NORESERVE, rings->fd, 0);
 
 	if (bytes == MAP_FAILED)
@@ -174,7 +179,7 @@ static struct mt_error *map_there(struct mt_calls_engine *engine, struct mt_call
 				  pid_t lwp, uint64_t fd)
 {
 	uint64_t arguments[] = {FAR,
-				mapped_bytes(rings),
+				mt_calls_rings_bytes(rings),
 				PROT_READ | PROT_WRITE,
 				MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
 				fd,
@@ -194,14 +199,6 @@ static struct mt_error *map_there(struct mt_calls_engine *engine, struct mt_call
 	return error;
 }
 
-struct mt_error *mt_calls_rings_unmap(struct mt_calls_engine *engine,
-				      const struct mt_calls_rings *rings, pid_t lwp)
-{
-	if (rings->alive_address)
-		mt_try(mt_calls_room_unmap(engine, lwp, rings->alive_address, PAGE));
-	return mt_calls_room_unmap(engine, lwp, rings->address, mapped_bytes(rings));
-}
-
 void mt_calls_rings_empty(const struct mt_calls_rings *rings)
 {
 	(void)!fallocate(rings->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
@@ -214,7 +211,8 @@ static struct mt_error *map_both(struct mt_calls_engine *engine, struct mt_calls
 	mt_try(map_there(engine, rings, lwp, fd));
 	struct mt_error *error = map_here(rings);
 	if (error)
-		mt_error_destroy(mt_calls_rings_unmap(engine, rings, lwp));
+		mt_error_destroy(
+		    mt_calls_room_unmap(engine, lwp, rings->address, mt_calls_rings_bytes(rings)));
 	return error;
 }
 
@@ -239,7 +237,7 @@ static struct mt_error *map_most(struct mt_calls_engine *engine, struct mt_calls
 
 	mt_try(open_here(pid, fd, PAGE, F_SEAL_SHRINK, &rings->fd));
 	for (uint64_t left = addresses_left(pid);
-	     mapped_bytes(rings) > left && rings->count / 2 >= LEAST_RINGS;)
+	     mt_calls_rings_bytes(rings) > left && rings->count / 2 >= LEAST_RINGS;)
 		rings->count /= 2;
 	while ((error = map_both(engine, rings, lwp, fd)) &&
 	       mt_error_code(error) == MT_ERROR_NO_MEMORY && rings->count / 2 >= LEAST_RINGS) {
@@ -353,7 +351,7 @@ static struct mt_error *fill(struct mt_calls_engine *engine, struct mt_calls_spa
 	if (error)
 		return error;
 	slot(rings, 0)->ring = ring_address(rings, 0);
-	advise(engine, lwp, rings->address, mapped_bytes(rings), MADV_DONTDUMP);
+	advise(engine, lwp, rings->address, mt_calls_rings_bytes(rings), MADV_DONTDUMP);
 	/* The first thread's; for the others see mt_calls_warm_ring(). */
 	advise(engine, lwp, ring_address(rings, 1), rings->ring_bytes, MADV_POPULATE_WRITE_);
 	return NULL;
@@ -371,7 +369,7 @@ struct mt_error *mt_calls_rings_create(struct mt_calls_engine *engine, struct mt
 	rings->fd = -1;
 	rings->ring_bytes = engine->options.ring_bytes;
 	rings->count = (uint32_t)(most > MOST_RINGS ? MOST_RINGS : most);
-	if (space->inherited && mapped_bytes(rings) < INHERITED_BYTES)
+	if (space->inherited && mt_calls_rings_bytes(rings) < INHERITED_BYTES)
 		rings->count = (uint32_t)(INHERITED_BYTES / rings->ring_bytes);
 	rings->taken = calloc(rings->count, sizeof(*rings->taken));
 	rings->hot = calloc(rings->count, sizeof(*rings->hot));

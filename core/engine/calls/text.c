@@ -410,6 +410,21 @@ struct mt_error *mt_calls_text_clean(struct mt_calls_engine *engine, struct mt_c
 	return change(engine, space, place, &texts);
 }
 
+struct mt_error *mt_calls_text_prepare_clean(struct mt_calls_engine *engine,
+					     const struct mt_calls_space *space,
+					     const struct mt_calls_place *place,
+					     const struct mt_calls_swap *swap)
+{
+	__attribute__((cleanup(texts_cleanup))) struct texts texts = {0};
+	const struct mt_calls_copy *copy = mt_calls_swap_find(swap, place->module->start);
+
+	if (!copy)
+		return NULL;
+	mt_try(read_texts(engine, space->pid, place, &texts));
+	undo(space, place, texts.text);
+	return mt_calls_swap_fill(engine, swap, copy, texts.text, place->module->clean);
+}
+
 ssize_t mt_calls_patch_at(const struct mt_calls_place *place, uint64_t address)
 {
 	const struct mt_plan *plan = place->module->file->plan;

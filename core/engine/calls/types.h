@@ -98,6 +98,7 @@ struct mt_calls_room {
 	uint64_t start, used, end;
 };
 
+#define MT_CALLS_ALIVE_BYTES 4096u
 /* Where in its page the word stands that tells whether we live. */
 #define MT_CALLS_ALIVE_WORD 4072u
 /* Behind slot 0's words: a thread in a stub wants us to come. */

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Letting go of a process.  Its clean text is made ready beside the patched one while it runs, and
+ * takes its place while all threads stand still (swap.c); they leave the trampolines in the same
+ * stop.  Then nobody comes to memory of ours any more, and it is unmapped, a part at each of some
+ * short stops.
+ *
+ * Where it is not known that nobody is there (vfork() holds a thread), it stays mapped. */
+#include "engine/calls/private.h"
+
+#include "base/clock.h"
+
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#define TRIES      100
+#define OUTSIDE_NS 1000000
+/* At one stop no more is unmapped: of private memory, whose pages are freed, and of rings, which we
+ * have as well. */
+#define MOST_PRIVATE (2ull << 20)
+#define MOST_SHARED  (16ull << 20)
+#define MOST_CALLS   64u
+
+struct range {
+	uint64_t start, end, most;
+};
+
+struct leaving {
+	struct mt_calls_engine *engine;
+	struct mt_calls_space *space;
+	struct mt_calls_swap swap;
+	MT_ARRAY(struct range) ranges; /* to be unmapped */
+};
+
+static struct mt_error *halt(const struct leaving *leaving)
+{
+	return mt_target_halt(leaving->engine->target, leaving->space->pid);
+}
+
+static void release(const struct leaving *leaving)
+{
+	mt_target_release(leaving->engine->target, leaving->space->pid);
+}
+
+/* Those in a module's text went with its patches. */
+static struct mt_error *remove_breaks(struct mt_calls_engine *engine, struct mt_calls_space *space)
+{
+	mt_array_each (one, &space->breaks) {
+		if (one->stub)
+			mt_try(mt_calls_stub_silence(engine, one, space->pid));
+		if (!mt_calls_place_at(space, one->address))
+			mt_try(engine->target->ops->write(engine->target, space->pid, one->address,
+							  one->original, one->length));
+	}
+	return NULL;
+}
+
+/* No error: what cannot be made ready is written later. */
+static void make_ready(struct leaving *leaving)
+{
+	struct mt_calls_space *space = leaving->space;
+	pid_t able = mt_calls_able_thread(leaving->engine, space);
+	struct mt_error *error = NULL;
+
+	mt_array_each (place, &space->places)
+		if (mt_calls_swap_add(&leaving->swap, place->module->start, place->module->end,
+				      place->module->file->path))
+			return;
+	if (able)
+		mt_error_destroy(mt_calls_swap_map(leaving->engine, &leaving->swap, able));
+	release(leaving);
+	mt_array_each (place, &space->places)
+		if (!error)
+			error = mt_calls_text_prepare_clean(leaving->engine, space, place,
+							    &leaving->swap);
+	/* A copy that is not whole must not be exchanged. */
+	mt_array_each (copy, &leaving->swap.copies)
+		copy->is_unfit = error;
+	mt_error_destroy(error);
+}
+
+static struct mt_error *clean_text(struct leaving *leaving)
+{
+	struct mt_calls_engine *engine = leaving->engine;
+	struct mt_calls_space *space = leaving->space;
+	pid_t able = leaving->swap.copies.count ? mt_calls_able_thread(engine, space) : 0;
+
+	mt_try(mt_calls_leave_holes(engine, space));
+	if (able)
+		mt_error_destroy(mt_calls_swap_exchange(engine, &leaving->swap, able));
+	mt_array_each (place, &space->places) {
+		if (mt_calls_swap_is_exchanged(&leaving->swap, place->module->start))
+			memset(place->written, 0, place->module->file->plan->patches.count);
+		else
+			mt_try(mt_calls_text_clean(engine, space, place));
+	}
+	mt_try(remove_breaks(engine, space));
+	return mt_calls_end_detour(engine, space);
+}
+
+/* Threads in stubs and the agent run out of them, now that no way leads in. */
+static struct mt_error *wait_until_outside(struct leaving *leaving, bool *inside)
+{
+	const struct timespec pause = {.tv_nsec = OUTSIDE_NS};
+
+	for (int i = 0; i < TRIES; i++) {
+		mt_try(mt_calls_leave_trampolines(leaving->engine, leaving->space, inside));
+		if (!*inside)
+			return NULL;
+		release(leaving);
+		nanosleep(&pause, NULL);
+		mt_try(halt(leaving));
+	}
+	return NULL;
+}
+
+/* What a tracer of ours that was killed here left in the text writes on, in modules that were
+ * recorded then and not now: into memory that stays, and holds nothing. */
+static bool rings_stay(const struct leaving *leaving)
+{
+	return leaving->space->inherited && !leaving->engine->options.is_clean;
+}
+
+/* A GS base that the program set is its own. */
+static struct mt_error *leave_ring(void *context, pid_t lwp)
+{
+	const struct leaving *leaving = context;
+	struct mt_calls_engine *engine = leaving->engine;
+	struct user_regs_struct registers;
+	struct mt_error *error =
+	    engine->target->ops->get_registers(engine->target, lwp, &registers);
+
+	if (!error && mt_calls_is_slot(leaving->space->rings, registers.gs_base))
+		error = rings_stay(leaving)
+			    ? mt_calls_discard(engine, leaving->space, lwp)
+			    : engine->target->ops->set_gs_base(engine->target, lwp, 0);
+	mt_error_destroy(error); /* it ended */
+	return NULL;
+}
+
+static struct mt_error *leave_rings(struct leaving *leaving)
+{
+	struct mt_target *target = leaving->engine->target;
+
+	mt_try(target->ops->each_thread(target, leaving->space->pid, leave_ring, leaving));
+	if (rings_stay(leaving))
+		mt_calls_rings_empty(leaving->space->rings);
+	return NULL;
+}
+
+static int add_range(struct leaving *leaving, uint64_t start, uint64_t bytes, uint64_t most)
+{
+	struct range range = {start, start + bytes, most};
+
+	return bytes ? mt_array_push(&leaving->ranges, range) : 0;
+}
+
+static struct mt_error *collect(struct leaving *leaving)
+{
+	struct mt_calls_space *space = leaving->space;
+	const struct mt_calls_rings *rings = space->rings;
+	uint64_t used = mt_calls_rings_used_bytes(rings), all = mt_calls_rings_bytes(rings);
+	int failed = 0;
+
+	mt_array_each (place, &space->places)
+		failed |= add_range(leaving, place->module->room, place->module->room_bytes,
+				    MOST_PRIVATE);
+	mt_array_each (room, &space->rooms)
+		if (!mt_calls_place_of_room(space, room->start))
+			failed |=
+			    add_range(leaving, room->start, room->end - room->start, MOST_PRIVATE);
+	if (space->agent)
+		failed |= add_range(leaving, space->agent, MT_AGENT_BYTES, MOST_PRIVATE);
+	mt_array_each (copy, &leaving->swap.copies)
+		if (copy->address)
+			failed |= add_range(leaving, copy->address, copy->end - copy->start,
+					    MOST_PRIVATE);
+	if (!rings_stay(leaving)) {
+		failed |= add_range(leaving, rings->address, used, MOST_SHARED);
+		failed |= add_range(leaving, rings->address + used, all - used, all);
+		failed |=
+		    add_range(leaving, rings->alive_address, MT_CALLS_ALIVE_BYTES, MOST_SHARED);
+	}
+	return failed ? mt_error_no_memory() : NULL;
+}
+
+/* The next calls to make at one stop: how many. */
+static size_t next_part(struct leaving *leaving, struct mt_system_call *calls)
+{
+	double work = 0; /* of a stop's */
+	size_t count = 0;
+
+	while (leaving->ranges.count && work < 1 && count < MOST_CALLS) {
+		struct range *range = mt_array_last(&leaving->ranges);
+		uint64_t bytes = range->end - range->start;
+
+		if (bytes > range->most)
+			bytes = range->most;
+		calls[count++] = (struct mt_system_call){.number = SYS_munmap,
+							 .arguments = {range->start, bytes}};
+		range->start += bytes;
+		work += (double)bytes / (double)range->most;
+		if (range->start == range->end)
+			leaving->ranges.count--;
+	}
+	return count;
+}
+
+static struct mt_error *unmap_ranges(struct leaving *leaving)
+{
+	struct mt_calls_engine *engine = leaving->engine;
+	struct mt_system_call calls[MOST_CALLS];
+
+	while (leaving->ranges.count) {
+		size_t count = next_part(leaving, calls);
+
+		mt_try(halt(leaving));
+		pid_t able = mt_calls_able_thread(engine, leaving->space);
+		struct mt_error *error =
+		    able ? engine->target->ops->call_systems(engine->target, able, calls, count)
+			 : mt_error_new(MT_ERROR_BUSY, "no thread can make a system call");
+		release(leaving);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+static struct mt_error *unmap_all(struct leaving *leaving)
+{
+	struct mt_calls_engine *engine = leaving->engine;
+
+	mt_try(collect(leaving));
+	mt_try(unmap_ranges(leaving));
+	mt_try(halt(leaving));
+	pid_t able = mt_calls_able_thread(engine, leaving->space);
+	return able ? mt_calls_inject_end(engine, leaving->space, able) : NULL;
+}
+
+static struct mt_error *leave(struct leaving *leaving)
+{
+	struct mt_calls_space *space = leaving->space;
+	bool inside = true;
+
+	mt_try(halt(leaving));
+	if (mt_calls_is_sandboxed(leaving->engine, space) || space->shared)
+		return clean_text(leaving); /* its memory stays */
+	make_ready(leaving);
+	mt_try(halt(leaving));
+	mt_try(clean_text(leaving));
+	mt_try(wait_until_outside(leaving, &inside));
+	if (inside)
+		return NULL;
+	mt_try(leave_rings(leaving));
+	release(leaving);
+	return unmap_all(leaving);
+}
+
+struct mt_error *mt_calls_detach(struct mt_calls_engine *engine, struct mt_calls_space *space)
+{
+	struct leaving leaving = {.engine = engine, .space = space, .swap.pid = space->pid};
+
+	if (!space->rings)
+		return NULL;
+	struct mt_error *error = leave(&leaving);
+	mt_array_deinit(&leaving.swap.copies);
+	mt_array_deinit(&leaving.ranges);
+	return error;
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Threads out of trampolines: one is put to where it stands in effect, with its registers; the rows
+ * of the trampolines show how.  What it would record again on its way through the patch is taken
+ * out of its ring.
+ *
+ * The same holds for what a signal handler returns to: trampolines leave no address on the stack,
+ * but the kernel does when it interrupts one, in the signal's frame. */
+#include "engine/calls/private.h"
+
+#include "process/proc.h"
+#include "process/sigframe.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define MOST_TAIL_SLOTS 6 /* an event, its stamp's halves, and a line's stamp or two */
+
+static uint64_t slot_bytes(const struct mt_calls_engine *engine)
+{
+	return engine->options.stamps == MT_RING_FULL ? 16 : 8;
+}
+
+static uint32_t site_at(const struct mt_calls_thread *thread, uint64_t at)
+{
+	const struct mt_calls_rings *rings = thread->rings;
+	uint32_t site;
+
+	memcpy(&site,
+	       rings->bytes + thread->ring * rings->ring_bytes + (at & (rings->ring_bytes - 1)),
+	       sizeof(site));
+	return site;
+}
+
+/* Where the newest event begins, if it is of SITE; else `written`. */
+static uint64_t begin_of_event(const struct mt_calls_engine *engine,
+			       const struct mt_calls_thread *thread, uint64_t written,
+			       uint32_t site)
+{
+	uint64_t bytes = slot_bytes(engine);
+
+	for (unsigned i = 1; i <= MOST_TAIL_SLOTS && i * bytes <= written; i++)
+		if (site_at(thread, written - i * bytes) == site)
+			return written - i * bytes;
+	return written;
+}
+
+static void take_back_event(const struct mt_calls_engine *engine,
+			    const struct mt_calls_thread *thread,
+			    const struct mt_calls_module *module,
+			    const struct mt_trampoline_row *row, uint64_t pc)
+{
+	const struct mt_patch *patch =
+	    mt_plan_patch_at(module->file->plan, row->original - module->bias);
+	uint64_t before, written;
+
+	if (row->phase == MT_PHASE_DISPLACED || !thread->rings)
+		return;
+	before = written = mt_calls_written(thread);
+	if (row->phase == MT_PHASE_RECORDING && mt_calls_is_half_written(module, pc))
+		written -= slot_bytes(engine);
+	else if (row->phase == MT_PHASE_RECORDED && patch &&
+		 patch->address + module->bias == row->original)
+		written = begin_of_event(engine, thread, written, module->site_base + patch->site);
+	if (written != before && written >= thread->begin)
+		mt_calls_unwrite(thread, written);
+}
+
+/* The skipped part of the stack need not exist: the first push may have faulted. */
+static unsigned pushed_bytes(const struct mt_trampoline_row *row)
+{
+	return row->below - (row->below >= MT_RING_RED_ZONE ? MT_RING_RED_ZONE : 0);
+}
+
+/* False: the registers are as they were. */
+static bool put_back(struct mt_calls_engine *engine, const struct mt_calls_space *space,
+		     const struct mt_trampoline_row *row, struct user_regs_struct *registers)
+{
+	uint64_t stack[UINT8_MAX / sizeof(uint64_t)] = {0};
+	unsigned pushes = pushed_bytes(row) / sizeof(uint64_t);
+
+	if (engine->target->ops->read(engine->target, space->pid, registers->rsp, stack,
+				      pushed_bytes(row)) != pushed_bytes(row))
+		return false;
+	/* Pushed in this order, the program's own values first. */
+	if (row->saved & MT_SAVED_RAX && pushes >= 1)
+		registers->rax = stack[pushes - 1];
+	if (row->saved & MT_SAVED_RDX && pushes >= 2)
+		registers->rdx = stack[pushes - 2];
+	if (row->saved & MT_SAVED_RCX && pushes >= 3)
+		registers->rcx = stack[pushes - 3];
+	registers->rsp += row->below;
+	registers->rip = row->original;
+	return true;
+}
+
+static const struct mt_trampoline_row *row_at(struct mt_calls_space *space, uint64_t pc,
+					      const struct mt_calls_place **place)
+{
+	*place = mt_calls_place_of_trampoline(space, pc);
+	return *place ? mt_trampoline_row_at(&(*place)->module->trampolines,
+					     (uint32_t)(pc - (*place)->module->room))
+		      : NULL;
+}
+
+struct mt_error *mt_calls_leave_trampoline(struct mt_calls_engine *engine,
+					   struct mt_calls_thread *thread)
+{
+	struct user_regs_struct registers;
+	const struct mt_calls_place *place;
+
+	mt_try(engine->target->ops->get_registers(engine->target, thread->lwp, &registers));
+	const uint64_t pc = registers.rip;
+	const struct mt_trampoline_row *row = row_at(thread->space, pc, &place);
+	if (!row || !put_back(engine, thread->space, row, &registers))
+		return NULL;
+	take_back_event(engine, thread, place->module, row, pc);
+	return engine->target->ops->set_registers(engine->target, thread->lwp, &registers);
+}
+
+struct walk {
+	struct mt_calls_engine *engine;
+	struct mt_calls_space *space;
+	mt_calls_move *move;
+	void *context;
+	struct mt_stacks stacks;
+	bool is_whole;
+};
+
+static struct mt_error *see_map(void *context, const struct mt_map *map)
+{
+	struct walk *walk = context;
+
+	return mt_stacks_add(&walk->stacks, map) ? mt_error_no_memory() : NULL;
+}
+
+static struct mt_error *see_frame(void *context, uint64_t address, const struct mt_sigframe *frame)
+{
+	struct walk *walk = context;
+	struct mt_target *target = walk->engine->target;
+	struct mt_sigframe changed = *frame;
+	struct user_regs_struct registers = {.rip = frame->rip,
+					     .rsp = frame->rsp,
+					     .rax = frame->rax,
+					     .rcx = frame->rcx,
+					     .rdx = frame->rdx};
+
+	if (!walk->move(walk->context, &registers))
+		return NULL;
+	changed.rip = registers.rip;
+	changed.rsp = registers.rsp;
+	changed.rax = registers.rax;
+	changed.rcx = registers.rcx;
+	changed.rdx = registers.rdx;
+	return target->ops->write(target, walk->space->pid, address, &changed, sizeof(changed));
+}
+
+static struct mt_error *see_thread(void *context, pid_t lwp)
+{
+	struct walk *walk = context;
+	struct mt_target *target = walk->engine->target;
+	struct user_regs_struct registers;
+	struct mt_error *error = target->ops->get_registers(target, lwp, &registers);
+
+	/* It ended, or vfork() holds it: then it may stand anywhere. */
+	if (error) {
+		walk->is_whole &= mt_proc_has_ended(lwp);
+		mt_error_destroy(error);
+		return NULL;
+	}
+	if (walk->move(walk->context, &registers))
+		mt_try(target->ops->set_registers(target, lwp, &registers));
+	return mt_sigframe_each(target, walk->space->pid, &walk->stacks, registers.rsp, see_frame,
+				walk);
+}
+
+struct mt_error *mt_calls_move_all(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				   mt_calls_move *move, void *context, bool *is_whole)
+{
+	struct walk walk = {
+	    .engine = engine, .space = space, .move = move, .context = context, .is_whole = true};
+	struct mt_target *target = engine->target;
+	struct mt_error *error = target->ops->each_map(target, space->pid, see_map, &walk);
+
+	if (!error)
+		error = target->ops->each_thread(target, space->pid, see_thread, &walk);
+	mt_array_deinit(&walk.stacks);
+	*is_whole = walk.is_whole;
+	return error;
+}
+
+static bool is_ours(struct mt_calls_space *space, uint64_t address)
+{
+	if (mt_calls_place_of_room(space, address) || address - space->agent < MT_AGENT_BYTES)
+		return true;
+	mt_array_each (room, &space->rooms)
+		if (address - room->start < room->end - room->start)
+			return true;
+	return false;
+}
+
+struct outside {
+	struct mt_calls_engine *engine;
+	struct mt_calls_space *space;
+	bool inside;
+};
+
+static bool leave(void *context, struct user_regs_struct *registers)
+{
+	struct outside *outside = context;
+	const struct mt_calls_place *place;
+	const struct mt_trampoline_row *row;
+
+	if (!is_ours(outside->space, registers->rip))
+		return false;
+	row = row_at(outside->space, registers->rip, &place);
+	if (row && put_back(outside->engine, outside->space, row, registers))
+		return true;
+	outside->inside = true;
+	return false;
+}
+
+struct mt_error *mt_calls_leave_trampolines(struct mt_calls_engine *engine,
+					    struct mt_calls_space *space, bool *inside)
+{
+	struct outside outside = {.engine = engine, .space = space};
+	bool is_whole = false;
+	struct mt_error *error = mt_calls_move_all(engine, space, leave, &outside, &is_whole);
+
+	*inside = outside.inside || !is_whole;
+	return error;
+}
+
+static bool leave_hole(void *context, struct user_regs_struct *registers)
+{
+	struct mt_calls_space *space = context;
+	const struct mt_calls_place *place = mt_calls_place_at(space, registers->rip);
+	ssize_t patch = place ? mt_calls_patch_of_hole(place, registers->rip) : -1;
+
+	if (patch < 0)
+		return false;
+	registers->rip = place->module->room + place->module->offsets[patch];
+	return true;
+}
+
+struct mt_error *mt_calls_leave_holes(struct mt_calls_engine *engine, struct mt_calls_space *space)
+{
+	bool is_whole;
+
+	return mt_calls_move_all(engine, space, leave_hole, space, &is_whole);
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A text exchanged at once.  The file is mapped a second time, privately as the first, and that
+ * mapping gets its bytes while all threads run; then, while they stand still, one mremap(2) puts it
+ * in the place of the first, and the system joins the two again in what it shows of the mappings.
+ * Should we be killed, the text is the one or the other.
+ *
+ * Where a file cannot be mapped again (it is gone or replaced, the program may have no more
+ * addresses, its memory is locked), the text is written page by page, as everywhere else: text.c.
+ */
+#include "engine/calls/private.h"
+
+#include "process/proc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#define PAGE 4096u
+/* Of paths, below a thread's stack pointer: no more than a small stack may have. */
+#define MOST_PATH_BYTES 4096u
+#define BELOW_RED_ZONE  1024u
+
+/* [start, start + the copy's length) of a mapping is what the copy is of. */
+static bool holds(const struct mt_map *map, const struct mt_calls_copy *copy, uint64_t start)
+{
+	return start >= map->start && start + (copy->end - copy->start) <= map->end &&
+	       map->executable && !map->writable && map->inode == copy->inode &&
+	       map->device == copy->device && map->offset + (start - map->start) == copy->offset;
+}
+
+static struct mt_error *see_text(void *context, const struct mt_map *map)
+{
+	struct mt_calls_swap *swap = context;
+
+	mt_array_each (copy, &swap->copies)
+		if (map->start == copy->start && map->end == copy->end && map->inode &&
+		    !map->writable) {
+			copy->offset = map->offset;
+			copy->inode = map->inode;
+			copy->device = map->device;
+		}
+	return NULL;
+}
+
+static struct mt_error *see_again(void *context, const struct mt_map *map)
+{
+	struct mt_calls_swap *swap = context;
+
+	mt_array_each (copy, &swap->copies) {
+		copy->text_is_there |= holds(map, copy, copy->start);
+		copy->copy_is_there |= copy->address && holds(map, copy, copy->address);
+	}
+	return NULL;
+}
+
+static bool is_error(const struct mt_system_call *call)
+{
+	return call->result < 0 && call->result >= -4095;
+}
+
+/* Opens the files in the program: there their paths mean what the mappings say. */
+static struct mt_error *open_files(struct mt_calls_engine *engine, struct mt_calls_swap *swap,
+				   pid_t lwp, struct mt_system_call *calls)
+{
+	const struct mt_target_ops *ops = engine->target->ops;
+	char paths[MOST_PATH_BYTES] = "", saved[MOST_PATH_BYTES];
+	struct user_regs_struct registers;
+	size_t used = 0;
+
+	mt_try(ops->get_registers(engine->target, lwp, &registers));
+	uint64_t at = (registers.rsp - BELOW_RED_ZONE - sizeof(paths)) & ~15ull;
+	for (size_t i = 0; i < swap->copies.count; i++) {
+		const struct mt_calls_copy *copy = &swap->copies.items[i];
+		size_t size = strlen(copy->path) + 1;
+
+		/* One that nobody opens has the empty name. */
+		calls[i] = (struct mt_system_call){
+		    .number = SYS_openat,
+		    .arguments = {(uint64_t)AT_FDCWD, at + sizeof(paths) - 1,
+				  O_RDONLY | O_CLOEXEC | O_NONBLOCK}};
+		if (!copy->inode || used + size >= sizeof(paths))
+			continue;
+		memcpy(paths + used, copy->path, size);
+		calls[i].arguments[1] = at + used;
+		used += size;
+	}
+	if (ops->read(engine->target, swap->pid, at, saved, sizeof(saved)) != sizeof(saved))
+		return mt_error_new(MT_ERROR_BUSY, "the stack of thread %d is at its end", lwp);
+	mt_try(ops->write(engine->target, swap->pid, at, paths, sizeof(paths)));
+	struct mt_error *error = ops->call_systems(engine->target, lwp, calls, swap->copies.count);
+	mt_error_destroy(ops->write(engine->target, swap->pid, at, saved, sizeof(saved)));
+	return error;
+}
+
+static struct mt_error *map_files(struct mt_calls_engine *engine, struct mt_calls_swap *swap,
+				  pid_t lwp, struct mt_system_call *calls)
+{
+	size_t count = swap->copies.count;
+	struct mt_system_call *maps = calls + count, *closes = calls + 2 * count;
+	size_t opened = 0;
+
+	mt_try(open_files(engine, swap, lwp, calls));
+	for (size_t i = 0; i < count; i++) {
+		const struct mt_calls_copy *copy = &swap->copies.items[i];
+
+		maps[i] = (struct mt_system_call){
+		    .number = SYS_mmap,
+		    .arguments = {0, copy->end - copy->start, PROT_READ | PROT_EXEC, MAP_PRIVATE,
+				  (uint64_t)calls[i].result, copy->offset}};
+		if (!is_error(&calls[i]))
+			closes[opened++] = (struct mt_system_call){
+			    .number = SYS_close, .arguments = {(uint64_t)calls[i].result}};
+	}
+	mt_try(engine->target->ops->call_systems(engine->target, lwp, maps, count));
+	for (size_t i = 0; i < count; i++)
+		if (!is_error(&maps[i]))
+			swap->copies.items[i].address = (uint64_t)maps[i].result;
+	return engine->target->ops->call_systems(engine->target, lwp, closes, opened);
+}
+
+int mt_calls_swap_add(struct mt_calls_swap *swap, uint64_t start, uint64_t end, const char *path)
+{
+	const struct mt_calls_copy copy = {.start = start, .end = end, .path = path};
+
+	return mt_array_push(&swap->copies, copy);
+}
+
+struct mt_error *mt_calls_swap_map(struct mt_calls_engine *engine, struct mt_calls_swap *swap,
+				   pid_t lwp)
+{
+	struct mt_system_call *calls = calloc(3 * swap->copies.count + 1, sizeof(*calls));
+	struct mt_error *error = calls ? NULL : mt_error_no_memory();
+
+	if (!error)
+		error = engine->target->ops->each_map(engine->target, swap->pid, see_text, swap);
+	/* Locked memory is there, all of it, and a second one would be at once, too. */
+	if (!error && mt_proc_status_number(swap->pid, "VmLck") <= 0)
+		error = map_files(engine, swap, lwp, calls);
+	free(calls);
+	return error;
+}
+
+const struct mt_calls_copy *mt_calls_swap_find(const struct mt_calls_swap *swap, uint64_t start)
+{
+	mt_array_each (copy, &swap->copies)
+		if (copy->start == start && copy->address)
+			return copy;
+	return NULL;
+}
+
+struct mt_error *mt_calls_swap_fill(struct mt_calls_engine *engine,
+				    const struct mt_calls_swap *swap,
+				    const struct mt_calls_copy *copy, const uint8_t *text,
+				    const uint8_t *clean)
+{
+	const size_t size = copy->end - copy->start;
+
+	for (size_t at = 0; at < size; at += PAGE) {
+		size_t from = at;
+
+		while (at < size &&
+		       memcmp(text + at, clean + at, size - at < PAGE ? size - at : PAGE) != 0)
+			at += PAGE;
+		if (at > from)
+			mt_try(engine->target->ops->write(engine->target, swap->pid,
+							  copy->address + from, text + from,
+							  (at < size ? at : size) - from));
+	}
+	return NULL;
+}
+
+struct mt_error *mt_calls_swap_exchange(struct mt_calls_engine *engine, struct mt_calls_swap *swap,
+					pid_t lwp)
+{
+	struct mt_system_call *calls = calloc(swap->copies.count + 1, sizeof(*calls));
+	size_t count = 0;
+
+	if (!calls)
+		return mt_error_no_memory();
+	struct mt_error *error =
+	    engine->target->ops->each_map(engine->target, swap->pid, see_again, swap);
+	mt_array_each (copy, &swap->copies)
+		if (!copy->is_unfit && copy->text_is_there && copy->copy_is_there)
+			calls[count++] = (struct mt_system_call){
+			    .number = SYS_mremap,
+			    .arguments = {copy->address, copy->end - copy->start,
+					  copy->end - copy->start, MREMAP_MAYMOVE | MREMAP_FIXED,
+					  copy->start}};
+	if (!error)
+		error = engine->target->ops->call_systems(engine->target, lwp, calls, count);
+	for (size_t i = 0; i < count; i++)
+		mt_array_each (copy, &swap->copies)
+			if (copy->address == calls[i].arguments[0] &&
+			    calls[i].result == (int64_t)copy->start) {
+				copy->is_exchanged = true;
+				copy->address = 0;
+			}
+	free(calls);
+	return error;
+}
+
+bool mt_calls_swap_is_exchanged(const struct mt_calls_swap *swap, uint64_t start)
+{
+	mt_array_each (copy, &swap->copies)
+		if (copy->start == start)
+			return copy->is_exchanged;
+	return false;
+}
