@@ -350,7 +350,7 @@ static struct mt_error *fill(struct mt_calls_engine *engine, struct mt_calls_spa
 		error = make_alive(engine, space, rings, lwp);
 	if (error)
 		return error;
-	slot(rings, 0)->ring = ring_address(rings, 0);
+	*slot(rings, 0) = (struct mt_ring_position){.ring = ring_address(rings, 0), .stampless = 1};
 	advise(engine, lwp, rings->address, mt_calls_rings_bytes(rings), MADV_DONTDUMP);
 	/* The first thread's; for the others see mt_calls_warm_ring(). */
 	advise(engine, lwp, ring_address(rings, 1), rings->ring_bytes, MADV_POPULATE_WRITE_);

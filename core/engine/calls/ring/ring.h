@@ -40,8 +40,9 @@ enum mt_ring_stamps { MT_RING_SAMPLED, MT_RING_FULL };
 /* A thread's slot, at its GS base. */
 #define MT_RING_SLOT_BYTES 128
 struct mt_ring_position {
-	uint64_t ring;    /* address of the thread's ring */
-	uint64_t written; /* bytes; the next slot is at ring + written % size */
+	uint64_t ring;      /* address of the thread's ring */
+	uint64_t written;   /* bytes; the next slot is at ring + written % size */
+	uint64_t stampless; /* not 0: no time stamps are read for it */
 };
 
 /* The distance from `stack` up to the stack pointer at the entry or return. */

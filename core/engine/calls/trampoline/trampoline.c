@@ -157,6 +157,11 @@ static void take_slot(struct emitter *to)
  * a tracer can help it then. */
 static void read_stamp(struct emitter *to)
 {
+	const uint8_t rest = to->config->alive ? 16 : 2;
+
+	code(to, 0x65, 0x83, 0x3c, 0x25); /* cmp dword gs:[stampless], 0 */
+	imm32(to, offsetof(struct mt_ring_position, stampless));
+	code(to, 0, 0x75, rest); /* jne over the rest */
 	if (to->config->alive) {
 		code(to, 0xa1); /* mov eax, [alive] */
 		bytes(to, &to->config->alive, sizeof(to->config->alive));
