@@ -68,10 +68,14 @@ static int push(struct mt_symbol_index *index, struct mt_symbol symbol)
 static uint8_t flags_of_name(const char *name)
 {
 	const char *cold = strstr(name, ".cold");
+	const char *block = strstr(name, ".__part.");
 
 	/* _dl_runtime_resolve_xsavec, _dl_runtime_profile_avx and their like. */
 	if (strncmp(name, "_dl_runtime_", strlen("_dl_runtime_")) == 0)
 		return MT_FUNCTION_RESOLVER;
+	/* A name of LLVM's for each block of a function (-fbasic-block-sections). */
+	if (block && block != name)
+		return MT_FUNCTION_COLD;
 	return cold && (cold[5] == '\0' || cold[5] == '.') ? MT_FUNCTION_COLD : 0;
 }
 

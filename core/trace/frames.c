@@ -194,7 +194,8 @@ static bool is_cold_part(struct mt_callstack *cs, const struct mt_function *cold
 			 const struct mt_function *whole)
 {
 	/* "foo.cold", "foo(int) [clone .cold]" (libiberty), "foo(int) (.cold)" (LLVM). */
-	static const char *const endings[] = {".cold", " [clone .cold", " (.cold"};
+	static const char *const endings[] = {".cold",    " [clone .cold",    " (.cold",
+					      ".__part.", " [clone .__part.", " (.__part."};
 	size_t length;
 
 	if (!(cold->flags & MT_FUNCTION_COLD))
