@@ -154,6 +154,7 @@ struct mt_error *mt_ptrace_attach(struct mt_target *base, pid_t pid)
 	if (pid == getpid())
 		return mt_error_new(MT_ERROR_USAGE, "cannot attach to mtdb itself (process %d)",
 				    pid);
+	mt_try(mt_proc_check());
 	if (mt_proc_status_number(pid, "Tgid") != pid)
 		return mt_error_new(MT_ERROR_NOT_FOUND, "no process %d", pid);
 	mt_try(check_program(pid));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Starting a program under ptrace: the child waits until it is seized, then becomes the program. */
+#include "process/proc.h"
 #include "ptrace/lwp.h"
 #include "terminal/terminal.h"
 
@@ -81,10 +82,20 @@ static struct mt_error *start(const struct mt_launch *launch, pid_t pid, struct 
 {
 	int status = 0, errnum = 0;
 
-	if (ptrace(PTRACE_SEIZE, pid, 0, mt_ptrace_options() | PTRACE_O_EXITKILL))
-		return mt_error_errno(errno,
+	if (ptrace(PTRACE_SEIZE, pid, 0, mt_ptrace_options() | PTRACE_O_EXITKILL)) {
+		int seize_errnum = errno, tracer = mt_proc_status_number(pid, "TracerPid");
+
+		if (tracer > 0)
+			return mt_error_new(
+			    MT_ERROR_BUSY,
+			    "cannot trace the new process: process %d traces it "
+			    "already, with all children of mtdb (as strace -f does; "
+			    "run strace without -f)",
+			    tracer);
+		return mt_error_errno(seize_errnum,
 				      "cannot trace the new process (in a container, allow ptrace: "
 				      "--cap-add=SYS_PTRACE)");
+	}
 	close(pipes->go[1]);
 	pipes->go[1] = -1;
 	close(pipes->error[1]);
@@ -142,6 +153,7 @@ struct mt_error *mt_ptrace_launch(struct mt_target *base, const struct mt_launch
 	struct mt_ptrace_target *target = (struct mt_ptrace_target *)base;
 	struct pipes pipes;
 
+	mt_try(mt_proc_check());
 	mt_try(refuse_privileged(launch->path));
 	mt_try(open_pipes(&pipes));
 	*pid = fork();

@@ -19,6 +19,15 @@ static FILE *open_proc(pid_t pid, const char *name)
 	return fopen(path, "re");
 }
 
+struct mt_error *mt_proc_check(void)
+{
+	return mt_proc_status_number(getpid(), "Pid") == getpid()
+		   ? NULL
+		   : mt_error_new(MT_ERROR_SYSTEM,
+				  "/proc is missing, or is that of another PID namespace (mount "
+				  "-t proc proc /proc)");
+}
+
 int mt_proc_status_number(pid_t pid, const char *key)
 {
 	char line[256];

@@ -10,6 +10,9 @@ struct mt_error *
 mt_proc_each_map(pid_t pid, struct mt_error *(*found)(void *context, const struct mt_map *map),
 		 void *context);
 
+/* Errors: SYSTEM (there is no /proc, or none of our PID namespace). */
+struct mt_error *mt_proc_check(void);
+
 /* The number after KEY in /proc/PID/status; -1: none. */
 int mt_proc_status_number(pid_t pid, const char *key);
 
