@@ -32,26 +32,31 @@ struct mt_recording_calls {
 	const struct mt_call_stream *stream;
 	size_t run;    /* that is being read */
 	uint64_t done; /* of it */
-	struct mt_perf_call_sample window[READ_SAMPLES];
-	size_t next, count; /* in the window */
+	uint8_t window[READ_SAMPLES * sizeof(struct mt_perf_call_sample)];
+	size_t sample_bytes; /* of those in the window */
+	size_t next, count;  /* in the window */
 };
 
-static bool is_call_attr(const struct perf_event_attr *attr)
+/* How large its samples are; 0: they are no call events. */
+static size_t sample_bytes_of(const struct perf_event_attr *attr)
 {
-	return attr->type == MT_PERF_TYPE_CALLS && attr->config < MT_PERF_CALL_COUNT &&
-	       attr->sample_type == MT_PERF_CALL_SAMPLE_TYPE;
+	if (attr->type != MT_PERF_TYPE_CALLS || attr->config >= MT_PERF_CALL_COUNT)
+		return 0;
+	if (attr->sample_type == MT_PERF_CALL_SAMPLE_TYPE)
+		return sizeof(struct mt_perf_call_sample);
+	return attr->sample_type == MT_PERF_CALL_SAMPLE_TYPE_1 ? MT_PERF_CALL_SAMPLE_BYTES_1 : 0;
 }
 
-/* BODY: a sample behind its header. */
-static bool find_event(struct mt_recording *recording, const struct mt_cursor *body,
-		       enum mt_perf_call *event)
+/* BODY: a sample behind its header.  Returns how large it is; 0: it is no call event. */
+static size_t find_event(struct mt_recording *recording, const struct mt_cursor *body,
+			 enum mt_perf_call *event)
 {
 	int64_t index = mt_sample_event(recording, body);
+	size_t bytes = index < 0 ? 0 : sample_bytes_of(&recording->attrs.items[index].attr);
 
-	if (index < 0 || !is_call_attr(&recording->attrs.items[index].attr))
-		return false;
-	*event = (enum mt_perf_call)recording->attrs.items[index].attr.config;
-	return true;
+	if (bytes)
+		*event = (enum mt_perf_call)recording->attrs.items[index].attr.config;
+	return bytes;
 }
 
 /* NULL: no memory. */
@@ -87,13 +92,14 @@ bool mt_recording_take_call(struct mt_recording *recording, const struct mt_perf
 	struct mt_perf_call_sample sample;
 	struct mt_call_stream *stream;
 	enum mt_perf_call event;
+	size_t bytes = find_event(recording, &body, &event);
 
-	if (!find_event(recording, &body, &event))
+	if (!bytes)
 		return false;
 	*parsed = MT_GARBLED;
-	if (record->packed || record->header.size != sizeof(sample))
+	if (record->packed || record->header.size != bytes)
 		return true;
-	memcpy(&sample, record->bytes, sizeof(sample));
+	memcpy(&sample, record->bytes, MT_PERF_CALL_SAMPLE_BYTES_1);
 	*parsed = MT_NO_MEMORY;
 	stream = stream_of(recording, sample.tid);
 	if (!stream)
@@ -103,10 +109,12 @@ bool mt_recording_take_call(struct mt_recording *recording, const struct mt_perf
 	recording->info.has_time |= sample.time != 0;
 
 	struct mt_call_run *last = stream->runs.count ? mt_array_last(&stream->runs) : NULL;
-	struct mt_call_run run = {.offset = record->offset, .count = 1};
+	struct mt_call_run run = {
+	    .offset = record->offset, .count = 1, .sample_bytes = (uint32_t)bytes};
 
 	*parsed = MT_PARSED;
-	if (last && last->offset + last->count * sizeof(sample) == record->offset)
+	if (last && last->sample_bytes == bytes &&
+	    last->offset + last->count * bytes == record->offset)
 		last->count++;
 	else if (mt_array_push(&stream->runs, run))
 		*parsed = MT_NO_MEMORY;
@@ -126,7 +134,7 @@ void mt_recording_forget_calls(struct mt_recording *recording)
 bool mt_recording_is_of_calls(const struct mt_recording *recording)
 {
 	mt_array_each (one, &recording->attrs)
-		if (is_call_attr(&one->attr))
+		if (sample_bytes_of(&one->attr))
 			return true;
 	return false;
 }
@@ -162,9 +170,10 @@ static struct mt_error *fill(struct mt_recording_calls *calls)
 {
 	const struct mt_call_run *run = &calls->stream->runs.items[calls->run];
 	uint64_t left = run->count - calls->done;
-	size_t size = sizeof(calls->window[0]), got = 0;
+	size_t size = run->sample_bytes, got = 0;
 
 	calls->next = 0;
+	calls->sample_bytes = size;
 	calls->count = left < READ_SAMPLES ? (size_t)left : READ_SAMPLES;
 	mt_try(mt_recording_read(calls->recording, calls->window, calls->count * size,
 				 run->offset + calls->done * size, &got));
@@ -188,20 +197,25 @@ struct mt_error *mt_recording_calls_next(struct mt_recording_calls *calls, struc
 			mt_try(fill(calls));
 			continue;
 		}
-		const struct mt_perf_call_sample *sample = &calls->window[calls->next++];
+		struct mt_perf_call_sample sample = {0};
+		memcpy(&sample, calls->window + calls->next++ * calls->sample_bytes,
+		       calls->sample_bytes);
 		struct mt_cursor body =
-		    mt_cursor_over(&sample->id, sizeof(*sample) - sizeof(sample->header));
+		    mt_cursor_over(&sample.id, calls->sample_bytes - sizeof(sample.header));
 		enum mt_perf_call event;
 
 		if (!find_event(calls->recording, &body, &event))
 			return mt_recording_garbled(calls->recording, 0, "a call event");
-		out[(*count)++] = (struct mt_event){
-		    .time_ns = sample->time,
-		    .from = sample->addr,
-		    .to = sample->ip,
+		out[*count] = (struct mt_event){
+		    .time_ns = sample.time,
+		    .from = sample.addr,
+		    .to = sample.ip,
 		    .kind = call_events[event].kind,
 		    .flags = call_events[event].flags,
 		};
+		if (call_events[event].kind == MT_EVENT_ENTRY)
+			mt_event_set_return_address(&out[*count], sample.weight);
+		++*count;
 	}
 	return NULL;
 }
@@ -249,6 +263,7 @@ struct mt_error *mt_recording_writer_put_calls(struct mt_recording_writer *write
 			    .tid = tid,
 			    .time = calls[done + i].time_ns,
 			    .addr = calls[done + i].from,
+			    .weight = mt_event_return_address(&calls[done + i]),
 			};
 		mt_try(mt_outfile_write(writer->file, samples, batch * sizeof(samples[0])));
 	}

@@ -6,6 +6,7 @@
 #define MT_PERF_FORMAT_H
 
 #include <linux/perf_event.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define MT_PERF_MAGIC         "PERFILE2"
@@ -96,7 +97,9 @@ enum mt_perf_call {
 	MT_PERF_CALL_COUNT
 };
 
-#define MT_PERF_CALL_SAMPLE_TYPE                                                                   \
+#define MT_PERF_CALL_SAMPLE_TYPE (MT_PERF_CALL_SAMPLE_TYPE_1 | PERF_SAMPLE_WEIGHT)
+/* Recordings before return addresses were recorded: the samples have no weight. */
+#define MT_PERF_CALL_SAMPLE_TYPE_1                                                                 \
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |            \
 	 PERF_SAMPLE_ADDR)
 
@@ -107,7 +110,9 @@ struct mt_perf_call_sample {
 	int32_t pid, tid;
 	uint64_t time;
 	uint64_t addr;
+	uint64_t weight; /* of a call: where it returns to; else, or where it is not known, 0 */
 };
+#define MT_PERF_CALL_SAMPLE_BYTES_1 offsetof(struct mt_perf_call_sample, weight)
 
 /* MT_PERF_RECORD_AUXTRACE, followed by `size` bytes of AUX data that its header does not count. */
 struct mt_perf_auxtrace {

@@ -38,6 +38,7 @@ struct mt_perf_build_id {
 struct mt_call_run {
 	uint64_t offset;
 	uint64_t count;
+	uint32_t sample_bytes;
 };
 
 struct mt_call_stream {

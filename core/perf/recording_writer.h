@@ -23,9 +23,9 @@
  * - mtrace:mark: IP = PC, RAW = the program's words, with a NUL at their end
  * - mtrace:missed: older events of the kernel than this time were overwritten
  *
- * and call events (trace/event.h), with IP = `to`, ADDR = `from`, the stack pointer; the names
- * with a ~ say that the time is an estimate: mtrace:call, mtrace:call~, mtrace:return,
- * mtrace:return~, mtrace:frame. */
+ * and call events (trace/event.h), with IP = `to`, ADDR = `from`, the stack pointer, and of a call
+ * WEIGHT = the address that it returns to; the names with a ~ say that the time is an estimate:
+ * mtrace:call, mtrace:call~, mtrace:return, mtrace:return~, mtrace:frame. */
 #ifndef MT_PERF_RECORDING_WRITER_H
 #define MT_PERF_RECORDING_WRITER_H
 

@@ -8,6 +8,7 @@
 #ifndef MT_TRACE_EVENT_H
 #define MT_TRACE_EVENT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum mt_event_kind {
@@ -43,7 +44,7 @@ enum mt_event_kind {
 	/* Call events: what is known when functions report and not branches, for
 	 * mt_rebuild_from_calls alone.  from: the stack pointer, where the function's return
 	 * address lies. */
-	MT_EVENT_ENTRY, /* to: the function's entry */
+	MT_EVENT_ENTRY, /* to: the function's entry; mt_event_return_address() */
 	/* to: its ret, about to run; what lies at or below `from` is over.  Of a jump that counts
 	 * as a return `from` is one less than where it sets the stack pointer to, since what lies
 	 * there is not over. */
@@ -91,11 +92,25 @@ struct mt_event {
 	uint64_t time_ns; /* in the recording's clock; never runs backwards within a thread */
 	uint64_t from;
 	uint64_t to;
-	uint8_t kind;  /* enum mt_event_kind */
-	uint8_t flags; /* MT_EVENT_… */
-	uint16_t unused;
-	uint32_t detail; /* by kind */
+	uint8_t kind;    /* enum mt_event_kind */
+	uint8_t flags;   /* MT_EVENT_… */
+	uint16_t high;   /* ENTRY: of the return address; else 0 */
+	uint32_t detail; /* by kind; ENTRY: the low half of the return address */
 };
+
+/* Of an ENTRY: where the function returns to; 0: not known. */
+static inline uint64_t mt_event_return_address(const struct mt_event *event)
+{
+	return (uint64_t)event->high << 32 | event->detail;
+}
+
+static inline void mt_event_set_return_address(struct mt_event *event, uint64_t address)
+{
+	bool fits = address >> 48 == 0;
+
+	event->high = (uint16_t)(fits ? address >> 32 : 0);
+	event->detail = fits ? (uint32_t)address : 0;
+}
 
 static inline int mt_address_is_kernel(uint64_t address)
 {

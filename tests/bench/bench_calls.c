@@ -68,13 +68,16 @@ static uint64_t fill_ring(uint8_t *ring, uint64_t events)
 		struct mt_ring_event event;
 
 		random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+		bool enters = depth == 0 || (depth < DEPTH && random & 1);
+		if (enters && at % MT_RING_LINE_BYTES == MT_RING_LINE_BYTES - sizeof(event))
+			at += sizeof(event);
 		if (at % MT_RING_LINE_BYTES == 0) {
 			memcpy(ring + at, &tsc, sizeof(tsc));
 			at += sizeof(tsc);
 		}
-		if (depth == 0 || (depth < DEPTH && random & 1)) {
+		if (enters) {
 			stack[depth++] = (unsigned)(random >> 8) % FUNCTIONS;
-			event.site = 2 * stack[depth - 1] + 1;
+			event.site = (2 * stack[depth - 1] + 1) | MT_RING_SITE_ENTRY;
 			event.stack = (uint32_t)(STACK - 64 * (depth - 1));
 		} else {
 			event.site = 2 * stack[depth - 1] + 2;
@@ -83,6 +86,12 @@ static uint64_t fill_ring(uint8_t *ring, uint64_t events)
 		}
 		memcpy(ring + at, &event, sizeof(event));
 		at += sizeof(event);
+		if (enters) {
+			uint64_t caller = (uint64_t)(uintptr_t)functions[random % FUNCTIONS] + 5;
+
+			memcpy(ring + at, &caller, sizeof(caller));
+			at += sizeof(caller);
+		}
 		tsc += 10 + random % 40;
 	}
 	return at;
@@ -127,13 +136,14 @@ static void write_recording(struct mt_recording_writer *writer, const struct mt_
 			uint32_t function = (events[i].site - 1) / 2;
 			bool is_return = (events[i].site - 1) % 2;
 
-			calls[count++] = (struct mt_event){
+			calls[count] = (struct mt_event){
 			    .time_ns = events[i].tsc,
 			    .to = (uint64_t)(uintptr_t)functions[function] + is_return,
 			    .from = STACK - ((uint32_t)STACK - events[i].stack),
 			    .kind = is_return ? MT_EVENT_LEAVE : MT_EVENT_ENTRY,
 			    .flags = events[i].estimated ? MT_EVENT_TIME_IS_ESTIMATE : 0,
 			};
+			mt_event_set_return_address(&calls[count++], events[i].return_address);
 		}
 		if (count < MANY && !at_end)
 			continue;
@@ -152,7 +162,7 @@ int main(int argc, char **argv)
 	struct mt_recording *recording = NULL;
 	struct mt_decode_stats stats = {0};
 
-	while (size < events * 10)
+	while (size < events * 14)
 		size *= 2;
 	uint8_t *ring = calloc(1, size);
 	if (!ring)

@@ -27,8 +27,10 @@ static const int greg_of[REGISTERS] = {
 
 struct state {
 	uint64_t registers[REGISTERS];
-	uint64_t saved[32]; /* the top of the stack, for what was pushed */
+	uint64_t saved[32]; /* the top of the stack, and what lies below it, for what was pushed */
 };
+
+#define BELOW 16
 
 static struct state states[MOST_STATES];
 static volatile size_t state_count;
@@ -46,7 +48,8 @@ static void on_step(int signal, siginfo_t *info, void *context)
 	struct state *state = &states[state_count++];
 	for (int i = 0; i < REGISTERS; i++)
 		state->registers[i] = (uint64_t)gregs[greg_of[i]];
-	memcpy(state->saved, (const void *)(uintptr_t)gregs[REG_RSP], sizeof(state->saved));
+	memcpy(state->saved, (const void *)(uintptr_t)(gregs[REG_RSP] - BELOW),
+	       sizeof(state->saved));
 }
 
 /* Calls with TF set, from one place, so that the stack is the same each time. */
@@ -110,9 +113,9 @@ static uint64_t evaluate(const Dwarf_Op *ops, size_t count, const struct state *
 	}
 	if (is_value)
 		return value;
-	assert_in_range(value, state->registers[7],
-			state->registers[7] + sizeof(state->saved) - sizeof(value));
-	return state->saved[(value - state->registers[7]) / sizeof(value)];
+	uint64_t lowest = state->registers[7] - BELOW;
+	assert_in_range(value, lowest, lowest + sizeof(state->saved) - sizeof(value));
+	return state->saved[(value - lowest) / sizeof(value)];
 }
 
 static void unwind(Dwarf_CFI *cfi, const struct state *state, uint64_t caller[REGISTERS])

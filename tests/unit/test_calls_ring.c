@@ -11,7 +11,7 @@
 
 #include "engine/calls/ring/ring.h"
 
-#define SIZE 1024
+#define SIZE 2048
 #define MOST 2000
 
 struct writer {
@@ -38,17 +38,45 @@ static void put_slot(struct writer *writer, uint32_t site, uint32_t stack)
 	put(writer, &event, sizeof(event));
 }
 
+/* An entry's slots lie in one line, and neither is its first. */
+static void make_room_for_two(struct writer *writer)
+{
+	const uint64_t nothing = 0;
+
+	if (writer->written % MT_RING_LINE_BYTES == 0) {
+		put(writer, &writer->tsc, sizeof(writer->tsc));
+		put(writer, &nothing, sizeof(nothing));
+	} else if (writer->written % MT_RING_LINE_BYTES == MT_RING_LINE_BYTES - 8) {
+		put(writer, &nothing, sizeof(nothing));
+		put(writer, &writer->tsc, sizeof(writer->tsc));
+	}
+}
+
+/* Entries have odd numbers here. */
 static void put_event(struct writer *writer, uint32_t site, uint32_t stack, bool own_stamp)
 {
-	struct mt_ring_full_event full = {{site, stack}, ++writer->tsc};
+	bool is_entry = site % 2;
+	uint32_t in_ring = is_entry ? site | MT_RING_SITE_ENTRY : site;
+	uint64_t return_address = is_entry ? 0x7fff00000000 + stack : 0;
+	struct mt_ring_full_event full = {{in_ring, stack}, ++writer->tsc};
+	const struct mt_ring_full_event caller = {{MT_RING_SITE_CALLER, 0}, return_address};
 
-	writer->truth[writer->count++] = (struct mt_call_event){
-	    .tsc = writer->tsc, .site = site, .stack = stack, .estimated = !own_stamp};
+	writer->truth[writer->count++] = (struct mt_call_event){.tsc = writer->tsc,
+								.site = site,
+								.stack = stack,
+								.return_address = return_address,
+								.estimated = !own_stamp};
 	if (writer->stamps == MT_RING_FULL) {
 		put(writer, &full, sizeof(full));
+		if (is_entry)
+			put(writer, &caller, sizeof(caller));
 		return;
 	}
-	put_slot(writer, site, stack);
+	if (is_entry)
+		make_room_for_two(writer);
+	put_slot(writer, in_ring, stack);
+	if (is_entry)
+		put(writer, &return_address, sizeof(return_address));
 	if (own_stamp) {
 		put_slot(writer, MT_RING_SITE_STAMP_LOW, (uint32_t)writer->tsc);
 		put_slot(writer, MT_RING_SITE_STAMP_HIGH, (uint32_t)(writer->tsc >> 32));
@@ -90,6 +118,7 @@ static void check(const struct writer *writer, size_t least)
 
 		assert_int_equal(events[i].site, true_event->site);
 		assert_int_equal(events[i].stack, true_event->stack);
+		assert_int_equal(events[i].return_address, true_event->return_address);
 		if (!events[i].estimated)
 			assert_int_equal(events[i].tsc, true_event->tsc);
 		assert_true(i == 0 || events[i].tsc >= events[i - 1].tsc);

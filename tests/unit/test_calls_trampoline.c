@@ -14,15 +14,33 @@
 
 #include "trampoline_world.h"
 
-/* The sampled events in the ring, without the lines' stamps. */
+/* The sampled events in the ring, without the lines' stamps, and with their sites' numbers. */
 static size_t sampled(const struct world *world, struct mt_ring_event *events, size_t most)
 {
 	size_t count = 0;
 
-	for (uint64_t at = 0; at < position.written && count < most; at += 8)
-		if (at % MT_RING_LINE_BYTES)
-			memcpy(&events[count++], world->ring + at % RING_BYTES, 8);
+	for (uint64_t at = 0; at < position.written && count < most; at += 8) {
+		struct mt_ring_event *event = &events[count];
+
+		if (at % MT_RING_LINE_BYTES == 0)
+			continue;
+		memcpy(event, world->ring + at % RING_BYTES, 8);
+		if (mt_ring_is_entry(event->site)) {
+			event->site &= ~MT_RING_SITE_ENTRY;
+			at += 8;
+		}
+		count += event->site != 0;
+	}
 	return count;
+}
+
+/* The return address of the entry whose first slot lies at AT. */
+static uint64_t return_address_at(const struct world *world, uint64_t at)
+{
+	uint64_t address;
+
+	memcpy(&address, world->ring + (at + 8) % RING_BYTES, sizeof(address));
+	return address;
 }
 
 static uint32_t true_stack(struct mt_ring_event event, enum mt_ring_stamps stamps, bool is_return)
@@ -70,7 +88,7 @@ static void test_full_stamps(void **state)
 {
 	struct world world = world_make(MT_RING_FULL);
 	uint64_t f = function(&world, ADD_BODY);
-	struct mt_ring_full_event events[4];
+	struct mt_ring_full_event events[6];
 
 	(void)state;
 	patch(&world, f, 6, MT_PATCH_ENTRY | MT_PATCH_RETURN, 5);
@@ -78,10 +96,16 @@ static void test_full_stamps(void **state)
 	assert_int_equal(call(&world, f, 2, 2), 9);
 	assert_int_equal(position.written, sizeof(events));
 	memcpy(events, world.ring, sizeof(events));
-	for (size_t i = 0; i < 4; i++) {
-		assert_int_equal(events[i].event.site, 5 + i % 2);
-		assert_true(events[i].tsc != 0 && (i == 0 || events[i].tsc > events[i - 1].tsc));
-		assert_int_equal(true_stack(events[i].event, MT_RING_FULL, i % 2),
+	for (size_t i = 0; i < 6; i += 3) {
+		assert_int_equal(events[i].event.site, 5 | MT_RING_SITE_ENTRY);
+		assert_int_equal(events[i + 1].event.site, MT_RING_SITE_CALLER);
+		assert_true(events[i + 1].tsc != 0 && events[i + 1].event.stack == 0);
+		assert_int_equal(events[i + 2].event.site, 6);
+		assert_true(events[i].tsc > (i ? events[i - 1].tsc : 0));
+		assert_true(events[i + 2].tsc > events[i].tsc);
+		assert_int_equal(true_stack(events[i].event, MT_RING_FULL, false),
+				 true_stack(events[0].event, MT_RING_FULL, false));
+		assert_int_equal(true_stack(events[i + 2].event, MT_RING_FULL, true),
 				 true_stack(events[0].event, MT_RING_FULL, false));
 	}
 	world_end(&world);
@@ -152,25 +176,63 @@ static void test_lines_begin_with_stamps(void **state)
 	struct world world = world_make(MT_RING_SAMPLED);
 	uint64_t f = function(&world, ADD_BODY);
 	uint64_t before = 0;
+	unsigned fillers = 0;
 
 	(void)state;
+	/* What stood there a round before must not be read again. */
+	memset(world.ring, 0xff, RING_BYTES);
 	patch(&world, f, 6, MT_PATCH_ENTRY | MT_PATCH_RETURN, 1);
 	for (int i = 0; i < 5000; i++)
 		assert_int_equal(call(&world, f, i, 2), i + 7);
-	for (uint64_t at = position.written - RING_BYTES; at < position.written; at++) {
+	for (uint64_t at = position.written - RING_BYTES; at < position.written; at += 8) {
 		uint64_t stamp = 0;
 		struct mt_ring_event event;
 
-		if (at % 8)
-			continue;
 		memcpy(&stamp, world.ring + at % RING_BYTES, 8);
 		memcpy(&event, &stamp, 8);
-		if (at % MT_RING_LINE_BYTES) {
-			assert_true(event.site == 1 || event.site == 2);
-			continue;
+		if (at % MT_RING_LINE_BYTES == 0) {
+			assert_true(stamp > before);
+			before = stamp;
+		} else if (mt_ring_is_entry(event.site)) {
+			assert_int_equal(event.site, 1 | MT_RING_SITE_ENTRY);
+			at += 8;
+			assert_true(at % MT_RING_LINE_BYTES);
+		} else if (event.site == 0) {
+			fillers++;
+			assert_int_equal(stamp, 0);
+		} else {
+			assert_int_equal(event.site, 2);
 		}
-		assert_true(stamp > before);
-		before = stamp;
+	}
+	assert_true(fillers > 0);
+	world_end(&world);
+}
+
+/* An entry's event has the address that lay at its stack pointer. */
+static void test_return_addresses(void **state)
+{
+	struct world world = world_make(MT_RING_SAMPLED);
+	uint64_t callee = function(&world, 0x48, 0x89, 0xf8, 0x90, 0x90, 0xc3);
+	/* nop; call callee; call callee; ret */
+	uint64_t f = function(&world, 0x90, 0xe8, 0, 0, 0, 0, 0xe8, 0, 0, 0, 0, 0xc3);
+
+	(void)state;
+	for (uint64_t at = f + 1; at < f + 11; at += 5) {
+		int32_t distance = (int32_t)(callee - (at + 5));
+
+		memcpy(in_memory(&world, at) + 1, &distance, sizeof(distance));
+	}
+	patch(&world, callee, 5, MT_PATCH_ENTRY, 1);
+	for (unsigned i = 0; i < 200; i++) {
+		uint64_t before = position.written;
+
+		assert_int_equal(call(&world, f, 9, 0), 9);
+		if (position.written - before != 32)
+			continue; /* over a line's begin */
+		assert_int_equal(return_address_at(&world, before),
+				 (uintptr_t)in_memory(&world, f + 6));
+		assert_int_equal(return_address_at(&world, before + 16),
+				 (uintptr_t)in_memory(&world, f + 11));
 	}
 	world_end(&world);
 }
@@ -295,9 +357,11 @@ static void test_signals_lose_nothing(void **state)
 	}
 	setitimer(ITIMER_REAL, &never, NULL);
 	signal(SIGALRM, SIG_DFL);
-	/* A handler between a stamp and its event makes a second stamp, no fewer events. */
+	/* A handler between a stamp and its event makes a second stamp, no fewer events.  A call
+	 * takes three slots, and ten calls fill a line, with one slot to spare. */
 	events = 2 * (uint64_t)(calls + storm_calls);
-	assert_in_range(position.written / 8, events * 16 / 15, events * 16 / 15 + 2);
+	assert_in_range(position.written, events / 2 * 24 * 32 / 31 - 8,
+			events / 2 * 256 / 10 + 16);
 	world_end(&world);
 }
 
@@ -453,6 +517,7 @@ int main(void)
 	    cmocka_unit_test(test_muted),
 	    cmocka_unit_test(test_own_stamp),
 	    cmocka_unit_test(test_lines_begin_with_stamps),
+	    cmocka_unit_test(test_return_addresses),
 	    cmocka_unit_test(test_rip_relative),
 	    cmocka_unit_test(test_call_leaves_original_return_address),
 	    cmocka_unit_test(test_indirect_call),

@@ -107,7 +107,7 @@ static void mend(void *context, struct mt_registers *registers)
 
 	if (row) {
 		registers->values[MT_REGISTER_RIP] = row->original;
-		registers->values[MT_REGISTER_RSP] += row->below;
+		registers->values[MT_REGISTER_RSP] += (uint64_t)row->below;
 		/* No function's frame is found by these. */
 		registers->known &=
 		    ~(1u << MT_REGISTER_RAX | 1u << MT_REGISTER_RDX | 1u << MT_REGISTER_RCX);

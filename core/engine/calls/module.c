@@ -117,7 +117,7 @@ static struct mt_error *add_module(struct mt_calls_engine *engine, struct mt_cal
 {
 	size_t sites = module->file->plan->sites.count;
 
-	if (sites >= MT_RING_SITE_STAMP_LOW - engine->next_site)
+	if (sites >= MT_RING_SITE_END - engine->next_site)
 		return mt_error_new(MT_ERROR_UNSUPPORTED, "too many functions in one session");
 	module->site_base = engine->next_site;
 	if (mt_array_push(&engine->modules, module))

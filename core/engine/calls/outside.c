@@ -13,12 +13,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#define MOST_TAIL_SLOTS 6 /* an event, its stamp's halves, and a line's stamp or two */
-
-static uint64_t slot_bytes(const struct mt_calls_engine *engine)
-{
-	return engine->options.stamps == MT_RING_FULL ? 16 : 8;
-}
+#define MOST_TAIL_SLOTS 8 /* an event's two, its stamp's halves, and lines' stamps beside them */
 
 static uint32_t site_at(const struct mt_calls_thread *thread, uint64_t at)
 {
@@ -31,14 +26,15 @@ static uint32_t site_at(const struct mt_calls_thread *thread, uint64_t at)
 	return site;
 }
 
-/* Where the newest event begins, if it is of SITE; else `written`. */
+/* Where the newest event begins, if it is of SITE, a site as the ring has it; else `written`. */
 static uint64_t begin_of_event(const struct mt_calls_engine *engine,
 			       const struct mt_calls_thread *thread, uint64_t written,
 			       uint32_t site)
 {
-	uint64_t bytes = slot_bytes(engine);
+	uint64_t bytes = mt_ring_event_bytes(engine->options.stamps, false);
 
-	for (unsigned i = 1; i <= MOST_TAIL_SLOTS && i * bytes <= written; i++)
+	for (unsigned i = mt_ring_is_entry(site) ? 2 : 1;
+	     i <= MOST_TAIL_SLOTS && i * bytes <= written; i++)
 		if (site_at(thread, written - i * bytes) == site)
 			return written - i * bytes;
 	return written;
@@ -56,19 +52,29 @@ static void take_back_event(const struct mt_calls_engine *engine,
 	if (row->phase == MT_PHASE_DISPLACED || !thread->rings)
 		return;
 	before = written = mt_calls_written(thread);
-	if (row->phase == MT_PHASE_RECORDING && mt_calls_is_half_written(module, pc))
-		written -= slot_bytes(engine);
-	else if (row->phase == MT_PHASE_RECORDED && patch &&
-		 patch->address + module->bias == row->original)
-		written = begin_of_event(engine, thread, written, module->site_base + patch->site);
+	if (row->phase == MT_PHASE_RECORDING)
+		written -= mt_calls_half_written(module, pc);
+	else if (patch && patch->address + module->bias == row->original)
+		written =
+		    begin_of_event(engine, thread, written,
+				   (module->site_base + patch->site) |
+				       (patch->flags & MT_PATCH_ENTRY ? MT_RING_SITE_ENTRY : 0));
 	if (written != before && written >= thread->begin)
 		mt_calls_unwrite(thread, written);
 }
 
 /* The skipped part of the stack need not exist: the first push may have faulted. */
-static unsigned pushed_bytes(const struct mt_trampoline_row *row)
+static int skipped_bytes(const struct mt_trampoline_row *row)
 {
-	return row->below - (row->below >= MT_RING_RED_ZONE ? MT_RING_RED_ZONE : 0);
+	return row->below >= MT_RING_RED_ZONE ? MT_RING_RED_ZONE : 0;
+}
+
+/* What was pushed stays, also while the stack pointer lies above it. */
+static unsigned pushes_of(const struct mt_trampoline_row *row)
+{
+	int bytes = row->below - skipped_bytes(row);
+
+	return bytes > 0 ? (unsigned)bytes / sizeof(uint64_t) : row->saved & MT_SAVED_RAX;
 }
 
 /* False: the registers are as they were. */
@@ -76,10 +82,11 @@ static bool put_back(struct mt_calls_engine *engine, const struct mt_calls_space
 		     const struct mt_trampoline_row *row, struct user_regs_struct *registers)
 {
 	uint64_t stack[UINT8_MAX / sizeof(uint64_t)] = {0};
-	unsigned pushes = pushed_bytes(row) / sizeof(uint64_t);
+	unsigned pushes = pushes_of(row);
+	uint64_t bytes = pushes * sizeof(uint64_t);
+	uint64_t at = registers->rsp + (uint64_t)(row->below - skipped_bytes(row)) - bytes;
 
-	if (engine->target->ops->read(engine->target, space->pid, registers->rsp, stack,
-				      pushed_bytes(row)) != pushed_bytes(row))
+	if (engine->target->ops->read(engine->target, space->pid, at, stack, bytes) != bytes)
 		return false;
 	/* Pushed in this order, the program's own values first. */
 	if (row->saved & MT_SAVED_RAX && pushes >= 1)
@@ -88,7 +95,7 @@ static bool put_back(struct mt_calls_engine *engine, const struct mt_calls_space
 		registers->rdx = stack[pushes - 2];
 	if (row->saved & MT_SAVED_RCX && pushes >= 3)
 		registers->rcx = stack[pushes - 3];
-	registers->rsp += row->below;
+	registers->rsp += (uint64_t)row->below;
 	registers->rip = row->original;
 	return true;
 }

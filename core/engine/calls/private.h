@@ -419,8 +419,8 @@ struct mt_error *mt_calls_show(struct mt_calls_engine *engine, struct mt_calls_s
 			       const struct mt_engine_alone *alone);
 
 /* snapshot.c */
-/* A thread at PC in a recording part: its slot is reserved, and not filled. */
-bool mt_calls_is_half_written(const struct mt_calls_module *module, uint64_t pc);
+/* A thread at PC in a recording part: how many bytes of the ring are reserved, and not filled. */
+unsigned mt_calls_half_written(const struct mt_calls_module *module, uint64_t pc);
 struct mt_error *mt_calls_snapshot(struct mt_engine *base, pid_t lwp, uint32_t number,
 				   struct mt_recording_writer *writer);
 

@@ -23,9 +23,8 @@ struct snapshot {
 
 static const uint8_t xadd[] = {0x65, 0x48, 0x0f, 0xc1, 0x04, 0x25};
 
-/* A thread within the recording part of a trampoline: whether its slot is reserved, but not filled.
- * Until the xadd is run, it lies ahead. */
-bool mt_calls_is_half_written(const struct mt_calls_module *module, uint64_t pc)
+/* Until the xadd is run, it lies ahead. */
+unsigned mt_calls_half_written(const struct mt_calls_module *module, uint64_t pc)
 {
 	const struct mt_trampolines *code = &module->trampolines;
 	uint32_t at = (uint32_t)(pc - module->room);
@@ -34,11 +33,11 @@ bool mt_calls_is_half_written(const struct mt_calls_module *module, uint64_t pc)
 	size_t until;
 
 	if (!row || row->phase != MT_PHASE_RECORDING)
-		return false;
+		return 0;
 	while (next < end && next->phase == MT_PHASE_RECORDING && next->original == row->original)
 		next++;
 	until = next < end ? next->offset : code->code.count;
-	return !memmem(code->code.items + at, until - at, xadd, sizeof(xadd));
+	return memmem(code->code.items + at, until - at, xadd, sizeof(xadd)) ? 0 : row->event_bytes;
 }
 
 /* Where a target holds only the thread that stopped. */
@@ -53,7 +52,8 @@ static bool is_running(struct mt_calls_engine *engine, const struct mt_calls_thr
 	return !stands && !mt_proc_has_ended(thread->lwp);
 }
 
-static bool leave_half_written(struct mt_calls_engine *engine, struct mt_calls_thread *thread)
+/* Of an event that is reserved, but not whole; 0: there is none. */
+static unsigned half_written_bytes(struct mt_calls_engine *engine, struct mt_calls_thread *thread)
 {
 	struct user_regs_struct registers;
 	struct mt_error *error =
@@ -61,11 +61,11 @@ static bool leave_half_written(struct mt_calls_engine *engine, struct mt_calls_t
 	const struct mt_calls_place *place =
 	    error ? NULL : mt_calls_place_of_trampoline(thread->space, registers.rip);
 
-	if (error)
-		mt_error_destroy(error);
-	else
-		return place && mt_calls_is_half_written(place->module, registers.rip);
-	return is_running(engine, thread); /* perhaps */
+	if (!error)
+		return place ? mt_calls_half_written(place->module, registers.rip) : 0;
+	mt_error_destroy(error);
+	/* Perhaps. */
+	return is_running(engine, thread) ? mt_ring_event_bytes(engine->options.stamps, true) : 0;
 }
 
 static struct mt_error *begin_anew(struct mt_calls_thread *thread, uint64_t tsc,
@@ -86,8 +86,8 @@ static bool view_ring(const struct snapshot *snapshot, struct mt_calls_thread *t
 
 	mt_calls_anchor(thread, snapshot->tsc);
 	*view = mt_calls_ring_view(engine, thread);
-	if (view->written > view->begin && leave_half_written(engine, thread))
-		view->written -= engine->options.stamps == MT_RING_FULL ? 16 : 8;
+	unsigned bytes = view->written > view->begin ? half_written_bytes(engine, thread) : 0;
+	view->written -= bytes <= view->written - view->begin ? bytes : 0;
 	thread->used = view->written;
 	return view->written > view->begin;
 }
@@ -163,6 +163,7 @@ static bool understand(const struct mt_calls_engine *engine, uint64_t stack,
 	    .kind = (uint8_t)kind_of(site),
 	    .flags = event->estimated ? MT_EVENT_TIME_IS_ESTIMATE : 0,
 	};
+	mt_event_set_return_address(out, event->return_address);
 	return true;
 }
 

@@ -43,7 +43,9 @@ static size_t sample_line(const struct mt_calls_engine *engine, const uint8_t *l
 		struct mt_ring_event event;
 
 		memcpy(&event, line + at, sizeof(event));
-		if (!understand(engine, event.site, &events[count]))
+		if (mt_ring_is_entry(event.site) && !is_full)
+			at += slot; /* over its return address */
+		if (!understand(engine, event.site & ~MT_RING_SITE_ENTRY, &events[count]))
 			continue;
 		events[count].follows = count != 0;
 		count++;

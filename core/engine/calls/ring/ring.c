@@ -60,6 +60,23 @@ static uint64_t not_before(struct mt_ring_cursor *cursor, uint64_t tsc)
 	return tsc;
 }
 
+static uint32_t number_of(struct mt_ring_event event)
+{
+	return event.site & ~MT_RING_SITE_ENTRY;
+}
+
+/* Of the event at AT. */
+static uint64_t caller_of_full(const struct mt_ring_view *view, uint64_t at,
+			       struct mt_ring_event event)
+{
+	uint64_t next = at + 2 * SLOT;
+
+	if (!mt_ring_is_entry(event.site) || next + 2 * SLOT > view->written ||
+	    event_at(view, next).site != MT_RING_SITE_CALLER)
+		return 0;
+	return word_at(view, next + SLOT);
+}
+
 static size_t full_line(struct mt_ring_cursor *cursor, uint64_t end, struct mt_call_event *events)
 {
 	size_t count = 0;
@@ -67,11 +84,13 @@ static size_t full_line(struct mt_ring_cursor *cursor, uint64_t end, struct mt_c
 	for (; cursor->at + 2 * SLOT <= end; cursor->at += 2 * SLOT) {
 		struct mt_ring_event event = event_at(&cursor->view, cursor->at);
 
-		if (event.site)
+		/* A line may begin with the second half of an entry. */
+		if (event.site && event.site != MT_RING_SITE_CALLER)
 			events[count++] = (struct mt_call_event){
 			    .tsc = not_before(cursor, word_at(&cursor->view, cursor->at + SLOT)),
-			    .site = event.site,
+			    .site = number_of(event),
 			    .stack = event.stack,
+			    .return_address = caller_of_full(&cursor->view, cursor->at, event),
 			};
 	}
 	return count;
@@ -151,21 +170,35 @@ static void finish_line(struct mt_ring_cursor *cursor, struct line *line)
 		spread(cursor, line, line->count, cursor->last_tsc);
 }
 
-static void take(struct mt_ring_cursor *cursor, struct line *line, struct mt_ring_event event)
+/* What lies at the cursor, and behind it. */
+static void take(struct mt_ring_cursor *cursor, struct line *line, uint64_t end)
 {
+	struct mt_ring_event event = event_at(&cursor->view, cursor->at);
+	uint64_t return_address = 0;
+
+	cursor->at += SLOT;
+	if (mt_ring_is_entry(event.site)) {
+		if (cursor->at + SLOT > end)
+			return; /* it is not whole */
+		return_address = word_at(&cursor->view, cursor->at);
+		cursor->at += SLOT;
+	}
 	if (event.site == MT_RING_SITE_STAMP_LOW)
 		line->low = event.stack;
 	else if (event.site == MT_RING_SITE_STAMP_HIGH)
 		stamp(cursor, line, (uint64_t)event.stack << 32 | line->low);
 	else if (event.site)
-		line->events[line->count++] = (struct mt_call_event){
-		    .site = event.site, .stack = event.stack, .estimated = true};
+		line->events[line->count++] =
+		    (struct mt_call_event){.site = number_of(event),
+					   .stack = event.stack,
+					   .return_address = return_address,
+					   .estimated = true};
 }
 
 static void begin_line(struct mt_ring_cursor *cursor, uint64_t tsc)
 {
-	if (cursor->line_tsc && tsc > cursor->line_tsc && !cursor->line_is_anchored)
-		cursor->pace = (tsc - cursor->line_tsc) / MT_RING_LINE_EVENTS;
+	if (cursor->line_events && tsc > cursor->line_tsc && !cursor->line_is_anchored)
+		cursor->pace = (tsc - cursor->line_tsc) / cursor->line_events;
 	cursor->line_is_anchored = false;
 	cursor->line_tsc = not_before(cursor, tsc);
 }
@@ -182,11 +215,11 @@ static size_t sampled_line(struct mt_ring_cursor *cursor, uint64_t end,
 		pass_anchors(cursor, &line);
 	}
 	while (cursor->at + SLOT <= end) {
-		take(cursor, &line, event_at(&cursor->view, cursor->at));
-		cursor->at += SLOT;
+		take(cursor, &line, end);
 		pass_anchors(cursor, &line);
 	}
 	finish_line(cursor, &line);
+	cursor->line_events = line.count;
 	return line.count;
 }
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The rings of the `calls` engine, as the trampolines write and the tracer reads them.
  *
- * A ring is made of lines of 128 bytes.  With sampled time stamps a line begins with a full TSC,
- * read when the writer enters the line, and holds fifteen events of 8 bytes.  With full ones a line
- * holds eight events of 16 bytes, each with its TSC.
+ * A ring is made of lines of 256 bytes.  With sampled time stamps a line begins with a full TSC,
+ * read when the writer enters the line, and holds events: a return takes one slot of 8 bytes, an
+ * entry two, of which the second is its return address.  Both lie in one line; where they do not
+ * fit, slots of zeros fill it.  With full stamps a slot has 16 bytes, and each event its TSC.
  *
  * A stamp costs as much as six events do without one (rdtsc 9 ns on an Intel Xeon VM, and 5 ns
- * for the branch to it, which nothing predicts): docs/benchmarks.md.  Hence lines of two cache
+ * for the branch to it, which nothing predicts): docs/benchmarks.md.  Hence lines of four cache
  * lines.
  *
  * A thread's GS base leads to its slot, two words: the address of its ring, and how many bytes it
@@ -19,13 +20,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MT_RING_LINE_BYTES 128
+#define MT_RING_LINE_BYTES 256
 
 struct mt_ring_event {
-	uint32_t site;  /* number of the place in the text; 0: never written */
+	uint32_t site;  /* number of the place in the text, and MT_RING_SITE_ENTRY; 0: no event */
 	uint32_t stack; /* low half of the stack pointer as the trampoline sees it */
 };
 
+/* The next slot has the address that the function returns to. */
+#define MT_RING_SITE_ENTRY 0x80000000u
+/* With full stamps that slot is a struct mt_ring_full_event of this site: its `tsc` is the address.
+ */
+#define MT_RING_SITE_CALLER (UINT32_MAX - 2)
 /* In place of a site: `stack` is a half of the TSC at the event before it; low comes first. */
 #define MT_RING_SITE_STAMP_LOW  (UINT32_MAX - 1)
 #define MT_RING_SITE_STAMP_HIGH UINT32_MAX
@@ -36,6 +42,20 @@ struct mt_ring_full_event {
 };
 
 enum mt_ring_stamps { MT_RING_SAMPLED, MT_RING_FULL };
+
+/* Numbers of sites are below this. */
+#define MT_RING_SITE_END (MT_RING_SITE_CALLER & ~MT_RING_SITE_ENTRY)
+
+static inline bool mt_ring_is_entry(uint32_t site)
+{
+	return site & MT_RING_SITE_ENTRY && site < MT_RING_SITE_CALLER;
+}
+
+/* What is reserved for an event. */
+static inline unsigned mt_ring_event_bytes(enum mt_ring_stamps stamps, bool is_entry)
+{
+	return (stamps == MT_RING_FULL ? 16 : 8) * (is_entry ? 2 : 1);
+}
 
 /* A thread's slot, at its GS base. */
 #define MT_RING_SLOT_BYTES 128
@@ -74,9 +94,10 @@ struct mt_ring_view {
 
 struct mt_call_event {
 	uint64_t tsc;
-	uint32_t site;
-	uint32_t stack; /* as it stands in the ring */
-	bool estimated; /* the time lies between two stamps, or anchors */
+	uint32_t site;           /* its number alone */
+	uint32_t stack;          /* as it stands in the ring */
+	uint64_t return_address; /* of an entry; else 0 */
+	bool estimated;          /* the time lies between two stamps, or anchors */
 };
 
 /* A walk over a ring from its oldest whole line to its end. */
@@ -85,8 +106,9 @@ struct mt_ring_cursor {
 	uint64_t at;
 	uint64_t last_tsc;
 	size_t next_anchor;
-	uint64_t line_tsc; /* the last line's stamp; 0: none yet */
-	uint64_t pace;     /* ticks from event to event in the last line without anchors */
+	uint64_t line_tsc; /* the last line's stamp, and how many events it had; 0: none yet */
+	uint64_t line_events;
+	uint64_t pace; /* ticks from event to event in the last line without anchors */
 	bool line_is_anchored;
 };
 
@@ -95,7 +117,7 @@ void mt_ring_cursor_init(struct mt_ring_cursor *cursor, const struct mt_ring_vie
 /* Events of one line more, at the most MT_RING_LINE_EVENTS, by time.  Times never run backwards;
  * between two stamps they are spread by order.  Up to an anchor they go at the pace of the line
  * before: a stop comes some time after the last event. */
-#define MT_RING_LINE_EVENTS 15
+#define MT_RING_LINE_EVENTS 31
 size_t mt_ring_next_line(struct mt_ring_cursor *cursor,
 			 struct mt_call_event events[MT_RING_LINE_EVENTS], bool *at_end);
 

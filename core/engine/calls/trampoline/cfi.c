@@ -218,6 +218,17 @@ static void put_saved(struct builder *to, const struct mt_trampoline_row *row, u
 	}
 }
 
+static void put_cfa(struct builder *to, int below)
+{
+	if (below >= 0) {
+		put_bytes(to, DW_CFA_def_cfa_offset);
+		put_uleb(to, (uint32_t)below);
+	} else {
+		put_bytes(to, DW_CFA_def_cfa_offset_sf);
+		put_uleb(to, (uint32_t)-below / WORD); /* of a factor less than 0 */
+	}
+}
+
 static uint32_t part_end(const struct builder *to, size_t index)
 {
 	return index + 1 < to->config->part_count ? to->config->parts[index + 1].offset
@@ -241,10 +252,8 @@ static void put_frames(struct builder *to)
 			if (row < last && row[1].offset == row->offset)
 				continue;
 			put_advance(to, row->offset - before.offset);
-			if (row->below != before.below) {
-				put_bytes(to, DW_CFA_def_cfa_offset);
-				put_uleb(to, row->below);
-			}
+			if (row->below != before.below)
+				put_cfa(to, row->below);
 			put_saved(to, row, before.saved);
 			if (row->original != before.original)
 				put_original(to, row->original);

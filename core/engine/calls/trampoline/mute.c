@@ -6,20 +6,18 @@
 
 #include <string.h>
 
-/* mov eax, SLOT; and the beginning of xadd fs:[written], rax */
-static const uint8_t *find_reservation(const uint8_t *code, size_t size)
+/* mov eax, BYTES; and the beginning of xadd gs:[written], rax */
+static const uint8_t *find_reservation(const uint8_t *code, size_t size, uint8_t event_bytes)
 {
-	const uint8_t sampled[] = {0xb8, 0x08, 0, 0, 0, 0x65, 0x48, 0x0f, 0xc1};
-	const uint8_t full[] = {0xb8, 0x10, 0, 0, 0, 0x65, 0x48, 0x0f, 0xc1};
-	const uint8_t *found = memmem(code, size, sampled, sizeof(sampled));
+	const uint8_t reserve[] = {0xb8, event_bytes, 0, 0, 0, 0x65, 0x48, 0x0f, 0xc1};
 
-	return found ? found : memmem(code, size, full, sizeof(full));
+	return memmem(code, size, reserve, sizeof(reserve));
 }
 
 /* Where registers and stack are as they are at the reservation, and the event and its stamp are
  * done.  RECORDED: the first row that comes after the event. */
 static uint32_t behind_recording(const struct mt_trampoline_row *recorded,
-				 const struct mt_trampoline_row *end, uint8_t below)
+				 const struct mt_trampoline_row *end, int below)
 {
 	uint32_t offset = recorded->offset;
 
@@ -44,7 +42,7 @@ void mt_trampoline_each_mute(const struct mt_trampolines *trampolines, uint32_t 
 		    rows[i].phase != MT_PHASE_RECORDED || rows[i - 1].phase != MT_PHASE_RECORDING)
 			continue;
 		at = find_reservation(code + rows[first].offset,
-				      rows[i].offset - rows[first].offset);
+				      rows[i].offset - rows[first].offset, rows[i - 1].event_bytes);
 		if (!at)
 			continue; /* a line's stamp */
 		struct mt_trampoline_mute mute = {.offset = (uint32_t)(at - code), .code = {0xe9}};

@@ -21,6 +21,7 @@ struct emitter {
 	struct {
 		size_t at; /* of the rel32 */
 		size_t back;
+		bool two_slots;
 		struct mt_trampoline_row row;
 	} stamps[MOST_SLOTS];
 	size_t stamp_count;
@@ -78,8 +79,8 @@ static void begin_row(struct emitter *to)
 
 static void move_stack(struct emitter *to, int below, uint8_t saved)
 {
-	to->row.below = (uint8_t)(to->row.below + below);
-	to->row.saved = saved;
+	to->row.below = (int16_t)(to->row.below + below);
+	to->row.saved = saved & 7u;
 	begin_row(to);
 }
 
@@ -136,6 +137,17 @@ static void put_site(struct emitter *to, uint32_t site)
 	imm32(to, site);
 }
 
+/* Jumps to where a line's stamp is put; then a slot is tried to be had AGAIN. */
+static void jump_to_stamp(struct emitter *to, size_t again, bool two_slots)
+{
+	code(to, 0x0f, 0x84); /* jz stamp */
+	to->stamps[to->stamp_count].at = to->out->code.count;
+	to->stamps[to->stamp_count].back = again;
+	to->stamps[to->stamp_count].two_slots = two_slots;
+	to->stamps[to->stamp_count++].row = to->row;
+	imm32(to, 0);
+}
+
 /* A slot that is not a line's first; entering a line costs a stamp, out of line, and a second try.
  */
 static void take_slot(struct emitter *to)
@@ -144,12 +156,21 @@ static void take_slot(struct emitter *to)
 
 	code(to, 0xb8, 0x08, 0x00, 0x00, 0x00); /* mov eax, 8 */
 	reserve(to);
-	code(to, 0xa8, MT_RING_LINE_BYTES - 8); /* test al, 120 */
-	code(to, 0x0f, 0x84);                   /* jz stamp */
-	to->stamps[to->stamp_count].at = to->out->code.count;
-	to->stamps[to->stamp_count].back = again;
-	to->stamps[to->stamp_count++].row = to->row;
-	imm32(to, 0);
+	code(to, 0xa8, MT_RING_LINE_BYTES - 8); /* test al, 248 */
+	jump_to_stamp(to, again, false);
+	locate(to);
+}
+
+/* Two slots of one line, neither of which is its first.  After it rax: the second one's address. */
+static void take_two_slots(struct emitter *to)
+{
+	size_t again = to->out->code.count;
+
+	code(to, 0xb8, 0x10, 0x00, 0x00, 0x00); /* mov eax, 16 */
+	reserve(to);
+	code(to, 0x83, 0xc0, 0x08);              /* add eax, 8 */
+	code(to, 0xa8, MT_RING_LINE_BYTES - 16); /* test al, 240 */
+	jump_to_stamp(to, again, true);
 	locate(to);
 }
 
@@ -171,6 +192,20 @@ static void read_stamp(struct emitter *to)
 	code(to, 0x0f, 0x31); /* rdtsc */
 }
 
+/* eax: where the second of two slots lies, one of which is a line's first: the second itself, or
+ * the one before it.  After it eax: where that lies; the other one is no event. */
+static void clear_other_slot(struct emitter *to)
+{
+	code(to, 0x89, 0xc2);             /* mov edx, eax */
+	code(to, 0x83, 0xe2, 0x08);       /* and edx, 8 */
+	code(to, 0x89, 0xc1);             /* mov ecx, eax */
+	code(to, 0x29, 0xd1);             /* sub ecx, edx */
+	code(to, 0x8d, 0x44, 0x10, 0xf8); /* lea eax, [rax+rdx-8] */
+	locate(to);
+	code(to, 0x48, 0x83, 0x20, 0x00); /* and qword [rax], 0 */
+	code(to, 0x89, 0xc8);             /* mov eax, ecx */
+}
+
 static void put_line_stamp(struct emitter *to, size_t index)
 {
 	uint8_t saved = to->stamps[index].row.saved;
@@ -179,6 +214,8 @@ static void put_line_stamp(struct emitter *to, size_t index)
 	begin_row(to);
 	patch_rel32(to, to->stamps[index].at, to->out->code.count);
 	push_rdx_rcx(to);
+	if (to->stamps[index].two_slots)
+		clear_other_slot(to);
 	locate(to);
 	code(to, 0x48, 0x89, 0xc1); /* mov rcx, rax */
 	read_stamp(to);
@@ -196,6 +233,24 @@ static void record_sampled(struct emitter *to, uint32_t site)
 	take_slot(to);
 	put_site(to, site);
 	code(to, 0x89, 0x60, 0x04); /* mov [rax+4], esp */
+}
+
+/* Its return address is popped into the ring, since no other register is free.  Nothing more is
+ * written below the stack pointer, where what a function finds in variables that it never set
+ * lies; rax lies in the red zone meanwhile, which signals leave alone. */
+static void record_sampled_entry(struct emitter *to, uint32_t site)
+{
+	push_rax(to);
+	take_two_slots(to);
+	code(to, 0x48, 0x8d, 0x64, 0x24, 0x08); /* lea rsp, [rsp+8] */
+	move_stack(to, -8, MT_SAVED_RAX);
+	code(to, 0x8f, 0x00); /* pop qword [rax] */
+	move_stack(to, -8, MT_SAVED_RAX);
+	code(to, 0x48, 0x8d, 0x64, 0x24, 0xf0); /* lea rsp, [rsp-16] */
+	move_stack(to, 16, MT_SAVED_RAX);
+	code(to, 0xc7, 0x40, 0xf8); /* mov dword [rax-8], site */
+	imm32(to, site | MT_RING_SITE_ENTRY);
+	code(to, 0x89, 0x60, 0xfc); /* mov [rax-4], esp */
 }
 
 static void put_half(struct emitter *to, uint32_t site, uint8_t modrm)
@@ -216,34 +271,52 @@ static void record_stamp(struct emitter *to)
 	pop_rcx_rdx(to, MT_SAVED_RAX);
 }
 
-static void record_full(struct emitter *to, uint32_t site)
+static void record_full(struct emitter *to, uint32_t site, bool is_entry)
 {
 	push_rax(to);
 	push_rdx_rcx(to);
 	read_stamp(to);
-	code(to, 0x48, 0xc1, 0xe2, 0x20);       /* shl rdx, 32 */
-	code(to, 0x48, 0x09, 0xc2);             /* or rdx, rax */
-	code(to, 0xb8, 0x10, 0x00, 0x00, 0x00); /* mov eax, 16 */
+	code(to, 0x48, 0xc1, 0xe2, 0x20); /* shl rdx, 32 */
+	code(to, 0x48, 0x09, 0xc2);       /* or rdx, rax */
+	code(to, 0xb8);                   /* mov eax, 16 or 32 */
+	imm32(to, mt_ring_event_bytes(MT_RING_FULL, is_entry));
 	reserve(to);
+	if (is_entry)
+		code(to, 0x89, 0xc1); /* mov ecx, eax */
 	locate(to);
 	code(to, 0x48, 0x89, 0x50, 0x08); /* mov [rax+8], rdx */
-	put_site(to, site);
+	put_site(to, is_entry ? site | MT_RING_SITE_ENTRY : site);
 	code(to, 0x89, 0x60, 0x04); /* mov [rax+4], esp */
+	if (!is_entry)
+		return;
+	code(to, 0x8d, 0x41, 0x10); /* lea eax, [rcx+16] */
+	locate(to);
+	put_site(to, MT_RING_SITE_CALLER);
+	code(to, 0x48, 0x8b, 0x54, 0x24, 0x18); /* mov rdx, [rsp+24] */
+	code(to, 0x48, 0x89, 0x50, 0x08);       /* mov [rax+8], rdx */
 }
 
+enum recorded { ENTRY, RETURN, AGAIN };
+
 static void record(struct emitter *to, const struct mt_patch *patch, uint64_t original,
-		   uint32_t site, bool is_return)
+		   uint32_t site, enum recorded what)
 {
-	to->row = (struct mt_trampoline_row){.original = original, .phase = MT_PHASE_RECORDING};
+	to->row = (struct mt_trampoline_row){
+	    .original = original,
+	    .phase = MT_PHASE_RECORDING,
+	    .event_bytes = (uint8_t)mt_ring_event_bytes(to->config->stamps, what == ENTRY),
+	};
 	begin_row(to);
-	if (is_return) {
+	if (what == RETURN) {
 		/* Below a return's stack pointer lies what -O0's CFI still points to: step over it.
 		 */
 		code(to, 0x48, 0x8d, 0x64, 0x24, 0x80); /* lea rsp, [rsp-128] */
 		move_stack(to, MT_RING_RED_ZONE, 0);
 	}
 	if (to->config->stamps == MT_RING_FULL)
-		record_full(to, site);
+		record_full(to, site, what == ENTRY);
+	else if (what == ENTRY)
+		record_sampled_entry(to, site);
 	else
 		record_sampled(to, site);
 	to->row.phase = MT_PHASE_RECORDED;
@@ -253,7 +326,7 @@ static void record(struct emitter *to, const struct mt_patch *patch, uint64_t or
 	else if (patch->flags & MT_PATCH_STAMP)
 		record_stamp(to);
 	pop_rax(to);
-	if (is_return) {
+	if (what == RETURN) {
 		code(to, 0x48, 0x8d, 0xa4, 0x24, 0x80, 0x00, 0x00, 0x00); /* lea rsp, [rsp+128] */
 		move_stack(to, -MT_RING_RED_ZONE, 0);
 	}
@@ -397,7 +470,7 @@ static void put_redirected(struct emitter *to, const struct mt_patch *patch, uin
 	for (size_t i = 0; i < to->branch_count; i++)
 		patch_rel32(to, to->branches[i], to->out->code.count);
 	if (patch->flags & MT_PATCH_REDIRECT)
-		record(to, patch, original, site, !(patch->flags & MT_PATCH_AGAIN));
+		record(to, patch, original, site, patch->flags & MT_PATCH_AGAIN ? AGAIN : RETURN);
 	to->row = (struct mt_trampoline_row){.original = original, .phase = MT_PHASE_DISPLACED};
 	begin_row(to);
 	if (patch->flags & MT_PATCH_AGAIN)
@@ -432,7 +505,7 @@ static void all_displaced(struct emitter *to, const struct mt_patch *patch, cons
 			return;
 		}
 		if (is_return(&insn) && patch->flags & MT_PATCH_RETURN)
-			record(to, patch, original, site++, true);
+			record(to, patch, original, site++, RETURN);
 		if (is_redirected(patch, from + at, &insn))
 			redirected(to, from + at, original, &insn);
 		else
@@ -454,7 +527,7 @@ int mt_trampoline_append(struct mt_trampolines *trampolines,
 	size_t code_before = trampolines->code.count, rows_before = trampolines->rows.count;
 
 	if (patch->flags & MT_PATCH_ENTRY)
-		record(&to, patch, patch->address + config->bias, site++, false);
+		record(&to, patch, patch->address + config->bias, site++, ENTRY);
 	all_displaced(&to, patch, from, site);
 	if (patch->flags & MT_PATCH_RETURN)
 		site++;

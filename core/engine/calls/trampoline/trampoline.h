@@ -15,11 +15,14 @@
 /* Describes the code from `offset` on, up to the next row, for unwinders and for a tracer that
  * moves a thread out. */
 struct mt_trampoline_row {
-	uint32_t offset;   /* into the code */
-	uint8_t below;     /* how far the stack pointer lies below the program's own */
-	uint8_t saved;     /* MT_SAVED_…: registers that lie on the stack, the last at its top */
-	uint8_t phase;     /* enum mt_trampoline_phase */
-	uint64_t original; /* the address in the text that a thread here stands at, in effect */
+	uint32_t offset; /* into the code */
+	/* How far the stack pointer lies below the program's own; less than 0: above it. */
+	int16_t below : 10;
+	uint16_t
+	    saved : 3; /* MT_SAVED_…: registers that lie on the stack, where they were pushed */
+	uint16_t phase : 3;  /* enum mt_trampoline_phase */
+	uint8_t event_bytes; /* MT_PHASE_RECORDING: what it reserves in the ring */
+	uint64_t original;   /* the address in the text that a thread here stands at, in effect */
 };
 
 /* Pushed in this order: rax, rdx, rcx.  When `below` counts more pushes than registers are named
