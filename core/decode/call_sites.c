@@ -11,13 +11,15 @@
 #define PLT_SUFFIX      "@plt"
 
 struct site {
-	uint64_t address;
-	const struct mt_function *target;
+	uint64_t address, end;
+	const struct mt_function *target; /* NULL: an indirect call's */
+	bool is_call;
 };
 
-/* A function's calls and jumps out of itself. */
+/* A function's calls, and direct jumps out of itself. */
 struct caller {
 	uint32_t id;
+	bool known; /* all of its code */
 	MT_ARRAY(struct site) sites;
 	UT_hash_handle hh;
 };
@@ -48,8 +50,9 @@ void mt_call_sites_destroy(struct mt_call_sites *sites)
 static bool leaves(const struct mt_insn *insn, const struct mt_function *function)
 {
 	switch (insn->class) {
-	case MT_INSN_CALL:
-		return true; /* itself too */
+	case MT_INSN_CALL: /* itself too */
+	case MT_INSN_CALL_INDIRECT:
+		return true;
 	case MT_INSN_JUMP:
 	case MT_INSN_BRANCH:
 		return insn->target < function->start || insn->target >= function->end;
@@ -64,9 +67,15 @@ static bool scan(struct caller *caller, struct mt_space *space, const struct mt_
 static bool add(struct caller *caller, struct mt_space *space, uint64_t address,
 		const struct mt_insn *insn, bool in_cold_part)
 {
-	struct site site = {address, mt_space_function_at(space, insn->target)};
+	bool is_indirect = insn->class == MT_INSN_CALL_INDIRECT;
+	struct site site = {
+	    .address = address,
+	    .end = address + insn->length,
+	    .target = is_indirect ? NULL : mt_space_function_at(space, insn->target),
+	    .is_call = is_indirect || insn->class == MT_INSN_CALL,
+	};
 
-	if (insn->class == MT_INSN_CALL || !(site.target->flags & MT_FUNCTION_COLD))
+	if (site.is_call || !(site.target->flags & MT_FUNCTION_COLD))
 		return mt_array_push(&caller->sites, site) == 0;
 	mt_array_each (known, &caller->sites)
 		if (known->target == site.target)
@@ -118,7 +127,8 @@ static const struct caller *find_caller(struct mt_call_sites *sites, struct mt_s
 	if (!caller)
 		return NULL;
 	caller->id = function->id;
-	if (!scan(caller, space, function))
+	caller->known = scan(caller, space, function);
+	if (!caller->known)
 		mt_array_deinit(&caller->sites);
 	HASH_ADD(hh, sites->callers, id, sizeof(caller->id), caller);
 	if (!caller->hh.tbl) {
@@ -157,7 +167,8 @@ static struct mt_source line_at(struct mt_space *space, uint64_t address)
 }
 
 uint64_t mt_call_sites_find(struct mt_call_sites *sites, struct mt_space *space,
-			    const struct mt_function *caller, const struct mt_function *callee)
+			    const struct mt_function *caller, const struct mt_function *callee,
+			    bool is_jump)
 {
 	const struct caller *known = find_caller(sites, space, caller);
 	struct mt_source found_line = {0};
@@ -168,6 +179,8 @@ uint64_t mt_call_sites_find(struct mt_call_sites *sites, struct mt_space *space,
 	mt_array_each (site, &known->sites) {
 		const struct mt_function *target = site->target;
 
+		if (!target || (is_jump && site->is_call))
+			continue;
 		if (target != callee &&
 		    (target->kind != MT_FUNCTION_PLT || !stub_leads_to(target->name, callee->name)))
 			continue;
@@ -183,4 +196,20 @@ uint64_t mt_call_sites_find(struct mt_call_sites *sites, struct mt_space *space,
 			return 0;
 	}
 	return found;
+}
+
+struct mt_call_before mt_call_sites_before(struct mt_call_sites *sites, struct mt_space *space,
+					   uint64_t return_address)
+{
+	const struct mt_function *function = mt_space_function_at(space, return_address - 1);
+	const struct caller *known = find_caller(sites, space, function);
+
+	if (known && known->known) {
+		mt_array_each (site, &known->sites)
+			if (site->end == return_address && site->is_call)
+				return (struct mt_call_before){site->address, site->target};
+		return (struct mt_call_before){0};
+	}
+	return (struct mt_call_before){
+	    .address = function->kind == MT_FUNCTION_UNKNOWN ? 0 : return_address - 1};
 }

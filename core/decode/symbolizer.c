@@ -26,12 +26,20 @@ static void inlines_at(void *context, uint64_t address, struct mt_inline_span *o
 }
 
 static uint64_t call_site(void *context, const struct mt_function *caller,
-			  const struct mt_function *callee)
+			  const struct mt_function *callee, bool is_jump)
 {
 	struct mt_space_symbolizer *self = context;
 
 	return mt_call_sites_find(self->call_sites, space_of(context, caller->start), caller,
-				  callee);
+				  callee, is_jump);
+}
+
+static struct mt_call_before call_before(void *context, uint64_t return_address)
+{
+	struct mt_space_symbolizer *self = context;
+
+	return mt_call_sites_before(self->call_sites, space_of(context, return_address),
+				    return_address);
 }
 
 void mt_space_symbolizer_init(struct mt_space_symbolizer *symbolizer, struct mt_space *user,
@@ -40,7 +48,8 @@ void mt_space_symbolizer_init(struct mt_space_symbolizer *symbolizer, struct mt_
 {
 	*symbolizer = (struct mt_space_symbolizer){
 	    .symbolizer = {function_at, source_at, inlines ? inlines_at : NULL,
-			   call_sites ? call_site : NULL, symbolizer},
+			   call_sites ? call_site : NULL, call_sites ? call_before : NULL,
+			   symbolizer},
 	    .user = user,
 	    .kernel = kernel,
 	    .call_sites = call_sites,

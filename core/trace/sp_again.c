@@ -86,7 +86,8 @@ void mt_sp_again(struct mt_sp_stack *stack, const struct mt_event *event)
 	}
 	/* Its call was not seen. */
 	mt_sp_unwind(stack, sp + 1);
-	if (mt_array_push(&stack->current->frames, ((struct mt_sp_frame){function, sp}))) {
+	if (mt_array_push(&stack->current->frames,
+			  ((struct mt_sp_frame){.function = function, .sp = sp}))) {
 		mt_rebuild_out_of_memory(&stack->base);
 		return;
 	}

@@ -7,7 +7,8 @@
 void mt_sp_add_root(struct mt_sp_stack *stack, const struct mt_function *function,
 		    uint64_t call_site)
 {
-	const struct mt_inline *inlined = call_site ? mt_sp_inlined_at(stack, call_site) : NULL;
+	const struct mt_inline_span span = mt_sp_span_at(stack, call_site);
+	const struct mt_inline *inlined = mt_sp_outermost(stack, &span);
 
 	mt_rebuild_add_root(&stack->base, &(struct mt_slice){
 					      .kind = MT_SLICE_CALL,
@@ -17,6 +18,41 @@ void mt_sp_add_root(struct mt_sp_stack *stack, const struct mt_function *functio
 								     : mt_rebuild_source_at(
 									   &stack->base, call_site),
 					  });
+}
+
+#define ENDBR_BYTES 4
+
+/* Inlined calls of it are set later. */
+static struct mt_sp_frame frame_of(struct mt_sp_stack *stack, const struct mt_event *event,
+				   bool innermost)
+{
+	const struct mt_function *function = mt_rebuild_function_at(&stack->base, event->to);
+	uint64_t into = event->to - function->start;
+
+	return (struct mt_sp_frame){
+	    .function = function,
+	    .sp = event->from,
+	    .at_entry = innermost && (into == 0 || into == ENDBR_BYTES),
+	};
+}
+
+/* Of a root that stands at ADDRESS. */
+static void add_inlined_roots(struct mt_sp_stack *stack, struct mt_sp_frame *frame,
+			      uint64_t address)
+{
+	const struct mt_inline_span span = mt_sp_span_at(stack, address);
+
+	if (!stack->base.options.inlines)
+		return;
+	frame->chain = span.chain;
+	frame->inlines = (uint32_t)span.depth;
+	for (size_t i = span.depth; i-- > 0;)
+		mt_rebuild_add_root(&stack->base, &(struct mt_slice){
+						      .kind = MT_SLICE_INLINED,
+						      .flags = MT_SLICE_INFERRED,
+						      .function = span.chain[i]->function,
+						      .call_source = span.chain[i]->call,
+						  });
 }
 
 /* Those that lie above all that is known of the stack: its outermost.  ROOTS: also of the thread.
@@ -34,11 +70,14 @@ static void put_outside(struct mt_sp_stack *stack, struct mt_sp_region *region,
 	frames = region->frames.items;
 	memmove(frames + count, frames, old * sizeof(*frames));
 	for (size_t i = 0; i < count; i++) {
-		frames[count - 1 - i] = (struct mt_sp_frame){
-		    mt_rebuild_function_at(&stack->base, events[i].to), events[i].from};
-		if (roots)
-			mt_sp_add_root(stack, frames[count - 1 - i].function,
-				       i + 1 < count ? events[i + 1].to : 0);
+		struct mt_sp_frame *frame = &frames[count - 1 - i];
+
+		*frame = frame_of(stack, &events[i], i == 0);
+		if (!roots)
+			continue;
+		if (mt_sp_is_first(stack, region))
+			add_inlined_roots(stack, frame, events[i].to);
+		mt_sp_add_root(stack, frame->function, i + 1 < count ? events[i + 1].to : 0);
 	}
 	region->frames.count += count;
 	if (!mt_sp_is_first(stack, region))
@@ -51,33 +90,26 @@ static void put_inside(struct mt_sp_stack *stack, const struct mt_event *events,
 		       size_t count)
 {
 	for (size_t i = count; i-- > 0 && !stack->base.log.error;) {
-		struct mt_sp_frame frame = {mt_rebuild_function_at(&stack->base, events[i].to),
-					    events[i].from};
+		struct mt_sp_frame frame = frame_of(stack, &events[i], i == 0), *top;
 		uint64_t call_site = i + 1 < all ? events[i + 1].to : 0;
+		const struct mt_inline_span span = mt_sp_span_at(stack, call_site);
 		struct mt_log_slice slice = {
 		    .function = frame.function,
-		    .inlined = call_site ? mt_sp_inlined_at(stack, call_site) : NULL,
+		    .inlined = mt_sp_outermost(stack, &span),
 		    .call_site = call_site,
 		    .kind = MT_SLICE_CALL,
 		    .flags = MT_SLICE_INFERRED,
 		};
 
+		top = mt_sp_top(stack->current);
+		if (top && call_site && stack->current->frames.count > stack->current->hidden)
+			mt_sp_set_inlines(stack, top, &span);
 		if (mt_array_push(&stack->current->frames, frame)) {
 			mt_rebuild_out_of_memory(&stack->base);
 			return;
 		}
 		mt_segment_log_begin_settled(&stack->base.log, stack->base.now_ns, true, &slice);
 	}
-}
-
-/* A part of a function that the compiler put elsewhere has the function's name and more. */
-static bool is_same(const struct mt_function *one, const struct mt_function *other)
-{
-	if (one == other || !one || !other)
-		return true;
-	size_t length = strcspn(one->name, ".");
-
-	return length == strcspn(other->name, ".") && strncmp(one->name, other->name, length) == 0;
 }
 
 /* How many of the frames, from the outermost, are as EVENTS say. */
@@ -94,8 +126,8 @@ static size_t count_true(struct mt_sp_stack *stack, const struct mt_event *event
 		while (at > 0 && events[at - 1].from > frame->sp)
 			at--;
 		if (!at || events[at - 1].from != frame->sp ||
-		    !is_same(frame->function,
-			     mt_rebuild_function_at(&stack->base, events[at - 1].to)))
+		    !mt_sp_is_same(frame->function,
+				   mt_rebuild_function_at(&stack->base, events[at - 1].to)))
 			break;
 	}
 	return is_true;

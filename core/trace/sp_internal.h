@@ -2,6 +2,7 @@
 /* The rebuild of call stacks from call events (trace/rebuild.h), by the stack pointer:
  *
  *	sp_stack.c    takes events; entries and rets
+ *	sp_calls.c    where calls come from: call sites, tail calls, inlined calls around them
  *	sp_region.c   the stacks of a thread, and which one an event is on
  *	sp_again.c    functions that begin anew, on a stack that moved
  *	sp_frames.c   frames from an unwinder
@@ -9,6 +10,10 @@
  * An entry at stack pointer S closes every frame that lies at or below S: the one at S made a tail
  * call, those below were unwound (an exception, longjmp) or their ret was not seen.  A ret at S
  * closes down to S.  So no event that is missing does harm beyond its own slice.
+ *
+ * An entry says where it returns to, and so which call it came by.  Where inlined calls are shown,
+ * those around that call begin with it, and lie on the caller's frame until a call comes from
+ * elsewhere.
  *
  * A thread may run on several stacks: coroutines, signal handlers on an alternate stack.  Each is
  * known by where it lies.  The first stack stays shown; another shows its frames on top of it, and
@@ -41,7 +46,11 @@ enum {
 
 struct mt_sp_frame {
 	const struct mt_function *function;
-	uint64_t sp; /* where its return address lies */
+	uint64_t sp;             /* where its return address lies */
+	uint64_t return_address; /* 0: not known */
+	const struct mt_inline *const *chain;
+	uint32_t inlines; /* slices of `chain`, outermost first, that lie on its own */
+	bool at_entry;    /* an unwinder found it at its first instruction: its ENTRY may follow */
 };
 
 /* One stack. */
@@ -55,8 +64,16 @@ struct mt_sp_region {
 
 struct mt_sp_cached_site {
 	const struct mt_function *caller, *callee; /* NULL: nothing is cached here */
+	bool is_jump;
 	uint64_t address;
-	const struct mt_inline *inlined; /* the call of CALLER's own code that holds it */
+	struct mt_inline_span span; /* of the address */
+};
+
+struct mt_sp_cached_call {
+	uint64_t return_address; /* 0: nothing is cached here */
+	struct mt_call_before call;
+	const struct mt_function *caller; /* whose code it is in */
+	struct mt_inline_span span;
 };
 
 struct mt_sp_stack {
@@ -67,6 +84,7 @@ struct mt_sp_stack {
 	unsigned int signal_by; /* that many more events may come before the signal's handler */
 	bool lost;              /* GAP was seen, and nothing since */
 	struct mt_sp_cached_site *sites; /* MT_SP_SITES, by caller and callee */
+	struct mt_sp_cached_call *calls; /* MT_SP_SITES, by return address */
 
 	MT_ARRAY(struct mt_sp_region *) regions; /* by base, rising */
 	size_t next_victim;
@@ -79,6 +97,15 @@ struct mt_sp_stack {
 static inline struct mt_sp_frame *mt_sp_top(const struct mt_sp_region *region)
 {
 	return region->frames.count ? mt_array_last(&region->frames) : NULL;
+}
+
+static inline size_t mt_sp_shown_slices(const struct mt_sp_region *region)
+{
+	size_t count = region->frames.count - region->hidden;
+
+	for (size_t i = region->hidden; i < region->frames.count; i++)
+		count += region->frames.items[i].inlines;
+	return count;
 }
 
 static inline bool mt_sp_is_first(const struct mt_sp_stack *stack,
@@ -97,23 +124,44 @@ static inline void mt_sp_wait_for_handler(struct mt_sp_stack *stack)
 		stack->base.signal = 0;
 }
 
-/* Inlined calls have no slices here, so an address within one is shown as the call of the
- * function's own code that leads there.  NULL: it is in the function's own code. */
-static inline const struct mt_inline *mt_sp_inlined_at(const struct mt_sp_stack *stack,
-						       uint64_t address)
+/* The inlined calls around an address. */
+static inline struct mt_inline_span mt_sp_span_at(const struct mt_sp_stack *stack, uint64_t address)
 {
 	const struct mt_symbolizer *symbolizer = stack->base.symbolizer;
 	struct mt_inline_span span = {0};
 
-	if (symbolizer->inlines_at)
+	if (address && symbolizer->inlines_at)
 		symbolizer->inlines_at(symbolizer->context, address, &span);
-	return span.depth ? span.chain[0] : NULL;
+	return span;
+}
+
+/* Where inlined calls are not shown, an address within one is that of the call of the function's
+ * own code that leads there.  NULL: it is in the function's own code, or they are shown. */
+static inline const struct mt_inline *mt_sp_outermost(const struct mt_sp_stack *stack,
+						      const struct mt_inline_span *span)
+{
+	return span->depth && !stack->base.options.inlines ? span->chain[0] : NULL;
 }
 
 /* sp_stack.c */
 void mt_sp_pop(struct mt_sp_stack *stack, uint8_t end_flags);
 /* The frames below SP ended, at unknown times. */
 void mt_sp_unwind(struct mt_sp_stack *stack, uint64_t sp);
+
+/* sp_calls.c */
+/* ENTRY, at the stack pointer of TOP, the innermost frame: whether the frame below TOP called, as
+ * TOP's ret was not seen; else TOP jumped. */
+bool mt_sp_is_called_from_below(struct mt_sp_stack *stack, const struct mt_event *event,
+				const struct mt_sp_frame *top);
+/* A frame for an ENTRY on the current stack, and its slice.  IS_CALLED: by the innermost frame, if
+ * there is one.  JUMPED: the function that made a tail call; NULL: none did. */
+void mt_sp_begin(struct mt_sp_stack *stack, const struct mt_event *event, uint8_t flags,
+		 bool is_called, const struct mt_function *jumped);
+/* FRAME, which is shown, the innermost, stands within these inlined calls. */
+void mt_sp_set_inlines(struct mt_sp_stack *stack, struct mt_sp_frame *frame,
+		       const struct mt_inline_span *span);
+/* Is it the same function, or a part of it that the compiler put elsewhere? */
+bool mt_sp_is_same(const struct mt_function *one, const struct mt_function *other);
 
 /* sp_region.c */
 /* The known stack that holds SP, or could have grown to there; NULL: none. */

@@ -158,7 +158,7 @@ void mt_sp_show(struct mt_sp_stack *stack, struct mt_sp_region *region)
 static void hide_top_layer(struct mt_sp_stack *stack)
 {
 	struct mt_sp_region *region = stack->layers[--stack->layer_count];
-	size_t shown = region->frames.count - region->hidden;
+	size_t shown = mt_sp_shown_slices(region);
 	uint8_t flags = MT_SLICE_END_UNWOUND;
 
 	region->left = ++stack->switches;
@@ -168,6 +168,8 @@ static void hide_top_layer(struct mt_sp_stack *stack)
 		flags |= MT_SLICE_END_TIME_ESTIMATED;
 	for (size_t i = 0; i < shown; i++)
 		mt_segment_log_end(&stack->base.log, stack->base.now_ns, false, flags);
+	mt_array_each (frame, &region->frames)
+		frame->inlines = 0;
 }
 
 void mt_sp_switch(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t sp, bool at)

@@ -19,7 +19,8 @@ static bool init(struct mt_rebuild *rebuild)
 	struct mt_sp_stack *stack = (struct mt_sp_stack *)rebuild;
 
 	stack->sites = calloc(MT_SP_SITES, sizeof(*stack->sites));
-	return stack->sites;
+	stack->calls = calloc(MT_SP_SITES, sizeof(*stack->calls));
+	return stack->sites && stack->calls;
 }
 
 static void deinit(struct mt_rebuild *rebuild)
@@ -29,6 +30,7 @@ static void deinit(struct mt_rebuild *rebuild)
 	mt_sp_forget_regions(stack);
 	mt_array_deinit(&stack->regions);
 	free(stack->sites);
+	free(stack->calls);
 }
 
 static void names_changed(struct mt_rebuild *rebuild)
@@ -36,6 +38,7 @@ static void names_changed(struct mt_rebuild *rebuild)
 	struct mt_sp_stack *stack = (struct mt_sp_stack *)rebuild;
 
 	memset(stack->sites, 0, MT_SP_SITES * sizeof(*stack->sites));
+	memset(stack->calls, 0, MT_SP_SITES * sizeof(*stack->calls));
 }
 
 /* The current stack's innermost frame ends. */
@@ -45,10 +48,12 @@ void mt_sp_pop(struct mt_sp_stack *stack, uint8_t end_flags)
 
 	if (stack->base.estimated)
 		end_flags |= MT_SLICE_END_TIME_ESTIMATED;
-	if (--region->frames.count >= region->hidden)
-		mt_segment_log_end(&stack->base.log, stack->base.now_ns, false, end_flags);
-	else
+	if (--region->frames.count < region->hidden) {
 		region->hidden = region->frames.count;
+		return;
+	}
+	for (uint32_t i = 0; i <= region->frames.items[region->frames.count].inlines; i++)
+		mt_segment_log_end(&stack->base.log, stack->base.now_ns, false, end_flags);
 }
 
 /* One alone by a ret that does not report, more at once by an exception or the like. */
@@ -62,64 +67,6 @@ void mt_sp_unwind(struct mt_sp_stack *stack, uint64_t sp)
 	for (size_t i = kept; i < count; i++)
 		mt_sp_pop(stack,
 			  count - kept > 1 ? MT_SLICE_END_UNWOUND : MT_SLICE_END_TIME_ESTIMATED);
-}
-
-/* An event says who was called, not from where. */
-static const struct mt_sp_cached_site *call_site(struct mt_sp_stack *stack,
-						 const struct mt_function *caller,
-						 const struct mt_function *callee)
-{
-	const struct mt_symbolizer *symbolizer = stack->base.symbolizer;
-	uint64_t key = (uintptr_t)caller * 3 + (uintptr_t)callee;
-	struct mt_sp_cached_site *cached = &stack->sites[(key * 0x9e3779b97f4a7c15u) >> 52];
-
-	if (cached->caller == caller && cached->callee == callee)
-		return cached;
-	*cached = (struct mt_sp_cached_site){.caller = caller, .callee = callee};
-	if (symbolizer->call_site)
-		cached->address = symbolizer->call_site(symbolizer->context, caller, callee);
-	if (cached->address)
-		cached->inlined = mt_sp_inlined_at(stack, cached->address);
-	return cached;
-}
-
-/* An entry at the innermost frame's stack pointer: by a jump of that frame, or by a call of the one
- * below it, when the ret between was not seen. */
-static bool is_called_from_below(struct mt_sp_stack *stack, uint64_t address)
-{
-	const struct mt_sp_region *region = stack->current;
-	const struct mt_function *callee = mt_rebuild_function_at(&stack->base, address);
-	const struct mt_sp_frame *top = mt_sp_top(region);
-
-	return region->frames.count > 1 && !call_site(stack, top->function, callee)->address &&
-	       call_site(stack, top[-1].function, callee)->address;
-}
-
-/* CALLER: the frame that called, or jumped; NULL: not known. */
-static inline void begin(struct mt_sp_stack *stack, const struct mt_event *event, uint8_t flags,
-			 const struct mt_function *caller)
-{
-	struct mt_sp_region *region = stack->current;
-	struct mt_sp_frame frame = {mt_rebuild_function_at(&stack->base, event->to), event->from};
-	struct mt_log_slice slice = {
-	    .function = frame.function,
-	    .address = event->to,
-	    .kind = MT_SLICE_CALL,
-	    .flags = flags,
-	};
-
-	if (mt_array_push(&region->frames, frame)) {
-		mt_rebuild_out_of_memory(&stack->base);
-		return;
-	}
-	if (caller) {
-		const struct mt_sp_cached_site *site = call_site(stack, caller, frame.function);
-
-		slice.call_site = site->address;
-		slice.inlined = site->inlined;
-	}
-	mt_segment_log_begin_settled(&stack->base.log, stack->base.now_ns, stack->base.estimated,
-				     &slice);
 }
 
 /* Control is on the current stack, and enters a function at SP. */
@@ -146,17 +93,22 @@ static void enter(struct mt_sp_stack *stack, const struct mt_event *event)
 			mt_sp_wait_for_handler(stack);
 		}
 	}
-	const struct mt_function *caller = top && !flags ? top->function : NULL;
-	if (top && top->sp == sp) {
-		bool called = is_called_from_below(stack, event->to);
-
-		mt_sp_pop(stack, called ? MT_SLICE_END_TIME_ESTIMATED : 0);
-		if (called)
-			caller = mt_sp_top(region)->function;
-		else
-			flags |= MT_SLICE_TAIL_CALL;
+	if (!top || top->sp != sp) {
+		mt_sp_begin(stack, event, flags, !flags, NULL);
+		return;
 	}
-	begin(stack, event, flags, caller);
+	const struct mt_function *jumped = top->function;
+	if (top->at_entry && jumped == mt_rebuild_function_at(&stack->base, event->to)) {
+		top->at_entry = false; /* an unwinder knew of this call before it reported */
+		return;
+	}
+	if (mt_sp_is_called_from_below(stack, event, top)) {
+		mt_sp_pop(stack, MT_SLICE_END_TIME_ESTIMATED);
+		mt_sp_begin(stack, event, flags, true, NULL);
+	} else {
+		mt_sp_pop(stack, 0);
+		mt_sp_begin(stack, event, flags | MT_SLICE_TAIL_CALL, false, jumped);
+	}
 }
 
 static void enter_far(struct mt_sp_stack *stack, const struct mt_event *event)
@@ -183,7 +135,8 @@ static void enter_far(struct mt_sp_stack *stack, const struct mt_event *event)
 	mt_sp_switch(stack, region, sp, true);
 	stack->base.signal = 0;
 	if (!stack->base.log.error)
-		begin(stack, event, handler ? MT_SLICE_HANDLER : 0, NULL);
+		mt_sp_begin(stack, event, handler ? MT_SLICE_HANDLER : 0,
+			    !handler && mt_event_return_address(event), NULL);
 }
 
 static inline void entry(struct mt_sp_stack *stack, const struct mt_event *event)
@@ -368,7 +321,7 @@ static void settle(struct mt_rebuild *rebuild)
 	if (!stack->lost)
 		return;
 	for (size_t i = 0; i < stack->layer_count; i++)
-		for (size_t n = stack->layers[i]->hidden; n < stack->layers[i]->frames.count; n++)
+		for (size_t n = mt_sp_shown_slices(stack->layers[i]); n > 0; n--)
 			mt_segment_log_end(&rebuild->log, rebuild->gap_begin_ns, false,
 					   MT_SLICE_END_LOST);
 	mt_segment_log_begin_settled(&rebuild->log, rebuild->gap_begin_ns, false, &slice);

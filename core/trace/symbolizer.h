@@ -8,16 +8,25 @@
 
 #include <stdbool.h>
 
+/* A call instruction. */
+struct mt_call_before {
+	/* Where its code is not known, of a byte within it; 0: there is no call. */
+	uint64_t address;
+	const struct mt_function *target; /* of a direct call; NULL: it is none, or not known */
+};
+
 struct mt_symbolizer {
 	/* Never NULL; the same pointer for the same function.  Lent for the run. */
 	const struct mt_function *(*function_at)(void *context, uint64_t address);
 	bool (*source_at)(void *context, uint64_t address, struct mt_source *out);
 	/* May be NULL: inlined functions are not shown. */
 	void (*inlines_at)(void *context, uint64_t address, struct mt_inline_span *out);
-	/* Where CALLER calls, or jumps to, CALLEE, as far as the code alone shows it; 0: it does
-	 * not. May be NULL. */
+	/* Where CALLER calls CALLEE, or jumps to it, as far as the code alone shows it; where
+	 * IS_JUMP, jumps alone count.  0: it does not show it.  May be NULL. */
 	uint64_t (*call_site)(void *context, const struct mt_function *caller,
-			      const struct mt_function *callee);
+			      const struct mt_function *callee, bool is_jump);
+	/* The call that returns to an address.  May be NULL. */
+	struct mt_call_before (*call_before)(void *context, uint64_t return_address);
 	void *context;
 };
 

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Where a call comes from: an entry's return address names the call, and the inlined calls that
+ * hold it.  Of a tail call, whose return address is that of the frame that jumped, and of
+ * recordings that have none, the code shows it where it is certain. */
+#include "trace/sp_internal.h"
+
+#include <string.h>
+
+static const struct mt_sp_cached_site *site_of(struct mt_sp_stack *stack,
+					       const struct mt_function *caller,
+					       const struct mt_function *callee, bool is_jump)
+{
+	const struct mt_symbolizer *symbolizer = stack->base.symbolizer;
+	uint64_t key = (uintptr_t)caller * 3 + (uintptr_t)callee + is_jump;
+	struct mt_sp_cached_site *cached = &stack->sites[(key * 0x9e3779b97f4a7c15u) >> 52];
+
+	if (cached->caller == caller && cached->callee == callee && cached->is_jump == is_jump)
+		return cached;
+	*cached =
+	    (struct mt_sp_cached_site){.caller = caller, .callee = callee, .is_jump = is_jump};
+	if (symbolizer->call_site)
+		cached->address =
+		    symbolizer->call_site(symbolizer->context, caller, callee, is_jump);
+	cached->span = mt_sp_span_at(stack, cached->address);
+	return cached;
+}
+
+static const struct mt_sp_cached_call *call_before(struct mt_sp_stack *stack,
+						   uint64_t return_address)
+{
+	const struct mt_symbolizer *symbolizer = stack->base.symbolizer;
+	struct mt_sp_cached_call *cached =
+	    &stack->calls[(return_address * 0x9e3779b97f4a7c15u) >> 52];
+
+	if (cached->return_address == return_address)
+		return cached;
+	*cached = (struct mt_sp_cached_call){.return_address = return_address,
+					     .call = {.address = return_address - 1}};
+	if (symbolizer->call_before)
+		cached->call = symbolizer->call_before(symbolizer->context, return_address);
+	cached->caller = mt_rebuild_function_at(&stack->base, return_address - 1);
+	/* A handler returns to what no call lies before. */
+	if (cached->caller->flags & MT_FUNCTION_SIGNAL_RETURN)
+		cached->call = (struct mt_call_before){0};
+	cached->span = mt_sp_span_at(stack, cached->call.address);
+	return cached;
+}
+
+/* A part of a function that the compiler put elsewhere has the function's name and more. */
+bool mt_sp_is_same(const struct mt_function *one, const struct mt_function *other)
+{
+	if (one == other || !one || !other)
+		return true;
+	size_t length = strcspn(one->name, ".");
+
+	return length == strcspn(other->name, ".") && strncmp(one->name, other->name, length) == 0;
+}
+
+bool mt_sp_is_called_from_below(struct mt_sp_stack *stack, const struct mt_event *event,
+				const struct mt_sp_frame *top)
+{
+	const struct mt_function *callee = mt_rebuild_function_at(&stack->base, event->to);
+	uint64_t return_address = mt_event_return_address(event);
+	bool has_below = top > stack->current->frames.items;
+	const struct mt_function *target;
+
+	if (!return_address)
+		return has_below && !site_of(stack, top->function, callee, false)->address &&
+		       site_of(stack, top[-1].function, callee, false)->address;
+	if (top->return_address && top->return_address != return_address)
+		return true;
+	/* By the same call, as far as it is known: a direct one leads to one function alone. */
+	target = call_before(stack, return_address)->call.target;
+	if (target == callee || callee == top->function)
+		return !site_of(stack, top->function, callee, true)->address;
+	return false;
+}
+
+void mt_sp_set_inlines(struct mt_sp_stack *stack, struct mt_sp_frame *frame,
+		       const struct mt_inline_span *span)
+{
+	uint64_t now_ns = stack->base.now_ns;
+	size_t same = 0;
+
+	if (!stack->base.options.inlines)
+		return;
+	while (same < frame->inlines && same < span->depth &&
+	       frame->chain[same] == span->chain[same])
+		same++;
+	for (; frame->inlines > same; frame->inlines--)
+		mt_segment_log_end(&stack->base.log, now_ns, false, MT_SLICE_END_TIME_ESTIMATED);
+	frame->chain = span->chain;
+	for (; frame->inlines < span->depth; frame->inlines++) {
+		const struct mt_inline *inlined = span->chain[frame->inlines];
+
+		mt_segment_log_begin_settled(&stack->base.log, now_ns, true,
+					     &(struct mt_log_slice){.function = inlined->function,
+								    .inlined = inlined,
+								    .kind = MT_SLICE_INLINED});
+	}
+}
+
+/* The innermost frame calls. */
+static void leave_for_call(struct mt_sp_stack *stack, const struct mt_function *callee,
+			   uint64_t return_address, struct mt_log_slice *slice)
+{
+	struct mt_sp_region *region = stack->current;
+	struct mt_sp_frame *top = mt_sp_top(region);
+	const struct mt_sp_cached_call *call;
+
+	if (return_address) {
+		call = call_before(stack, return_address);
+		slice->call_site = call->call.address;
+		slice->inlined = mt_sp_outermost(stack, &call->span);
+		/* Else a function between them is not recorded. */
+		if (top && region->frames.count > region->hidden &&
+		    mt_sp_is_same(top->function, call->caller))
+			mt_sp_set_inlines(stack, top, &call->span);
+	} else if (top) {
+		const struct mt_sp_cached_site *site = site_of(stack, top->function, callee, false);
+
+		slice->call_site = site->address;
+		slice->inlined = mt_sp_outermost(stack, &site->span);
+	}
+}
+
+void mt_sp_begin(struct mt_sp_stack *stack, const struct mt_event *event, uint8_t flags,
+		 bool is_called, const struct mt_function *jumped)
+{
+	struct mt_sp_frame frame = {
+	    .function = mt_rebuild_function_at(&stack->base, event->to),
+	    .sp = event->from,
+	    .return_address = mt_event_return_address(event),
+	};
+	struct mt_log_slice slice = {
+	    .function = frame.function,
+	    .address = event->to,
+	    .kind = MT_SLICE_CALL,
+	    .flags = flags,
+	};
+
+	if (jumped) {
+		const struct mt_sp_cached_site *site =
+		    site_of(stack, jumped, frame.function, frame.return_address != 0);
+
+		slice.call_site = site->address;
+		slice.inlined = mt_sp_outermost(stack, &site->span);
+	} else if (is_called) {
+		leave_for_call(stack, frame.function, frame.return_address, &slice);
+	}
+	if (mt_array_push(&stack->current->frames, frame)) {
+		mt_rebuild_out_of_memory(&stack->base);
+		return;
+	}
+	mt_segment_log_begin_settled(&stack->base.log, stack->base.now_ns, stack->base.estimated,
+				     &slice);
+}
