@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Functions "a" to "z", and a symbolizer of them. */
+/* Functions "a" to "z", and a symbolizer of them.  In each function, code from SP_INLINED on is of
+ * an inlined call of "I", and from SP_INLINED_TWICE on of one of "J" within that. */
 #ifndef SP_NAMES_H
 #define SP_NAMES_H
 
@@ -10,9 +11,16 @@
 #define SP_FUNCTIONS 26
 #define SP_SIZE      0x100
 
+#define SP_INLINED       0x60
+#define SP_INLINED_TWICE 0x70
+#define SP_INLINED_END   0x80
+
 struct sp_names {
 	struct mt_function functions[SP_FUNCTIONS + 1];
 	char names[SP_FUNCTIONS][2];
+	struct mt_function inlined_functions[2];
+	struct mt_inline inlined[SP_FUNCTIONS][2];
+	const struct mt_inline *chains[SP_FUNCTIONS][2];
 };
 
 static inline uint64_t sp_address(char name)
@@ -32,7 +40,18 @@ static inline void sp_names_init(struct sp_names *names)
 		    .start = sp_address((char)('a' + i)),
 		    .end = sp_address((char)('a' + i)) + SP_SIZE,
 		};
+		for (uint32_t k = 0; k < 2; k++) {
+			names->inlined[i][k] = (struct mt_inline){
+			    .function = &names->inlined_functions[k],
+			    .call = {"/src/toy.c", (uint32_t)sp_address((char)('a' + i)) + k}};
+			names->chains[i][k] = &names->inlined[i][k];
+		}
 	}
+	for (uint32_t k = 0; k < 2; k++)
+		names->inlined_functions[k] = (struct mt_function){.id = SP_FUNCTIONS + 1 + k,
+								   .name = k ? "J" : "I",
+								   .module = "/bin/toy",
+								   .kind = MT_FUNCTION_INLINED};
 	names->functions[SP_FUNCTIONS] = (struct mt_function){
 	    .id = SP_FUNCTIONS, .name = "?", .module = "", .kind = MT_FUNCTION_UNKNOWN};
 }
@@ -52,10 +71,26 @@ static inline bool sp_source_at(void *context, uint64_t address, struct mt_sourc
 	return true;
 }
 
+static inline void sp_inlines_at(void *context, uint64_t address, struct mt_inline_span *out)
+{
+	struct sp_names *names = context;
+	uint64_t index = (address - sp_address('a')) / SP_SIZE;
+	uint64_t start = sp_address('a') + index * SP_SIZE, into = address - start;
+	bool is_inlined = index < SP_FUNCTIONS && into >= SP_INLINED && into < SP_INLINED_END;
+
+	*out = (struct mt_inline_span){.start = address, .end = address + 1};
+	if (is_inlined) {
+		out->depth = into >= SP_INLINED_TWICE ? 2 : 1;
+		out->chain = names->chains[index];
+	}
+}
+
 static inline struct mt_symbolizer sp_symbolizer(struct sp_names *names)
 {
-	return (struct mt_symbolizer){
-	    .function_at = sp_function_at, .source_at = sp_source_at, .context = names};
+	return (struct mt_symbolizer){.function_at = sp_function_at,
+				      .source_at = sp_source_at,
+				      .inlines_at = sp_inlines_at,
+				      .context = names};
 }
 
 #endif

@@ -19,6 +19,12 @@
 	{                                                                                          \
 		.kind = MT_EVENT_ENTRY, .from = (sp), .to = sp_address(function)                   \
 	}
+/* Called from OFFSET in CALLER, right before where it returns to. */
+#define ENTER_FROM(function, sp, caller, offset)                                                   \
+	{                                                                                          \
+		.kind = MT_EVENT_ENTRY, .from = (sp), .to = sp_address(function),                  \
+		.detail = (uint32_t)sp_address(caller) + (offset) + 1                              \
+	}
 #define LEAVE(function, sp)                                                                        \
 	{                                                                                          \
 		.kind = MT_EVENT_LEAVE, .from = (sp), .to = sp_address(function) + 0x40            \
@@ -128,8 +134,8 @@ static inline void sp_rebuild(const struct mt_event *events, size_t count, size_
 	struct check_sink check = {.next = sink};
 	struct sp_names names;
 	struct mt_symbolizer symbolizer = sp_symbolizer(&names);
-	const struct mt_rebuild_options options = {.sink = {&check_sink_ops, &check},
-						   .log_memory_bytes = 1};
+	const struct mt_rebuild_options options = {
+	    .sink = {&check_sink_ops, &check}, .log_memory_bytes = 1, .inlines = true};
 	struct mt_rebuild *stack = NULL;
 
 	sp_names_init(&names);

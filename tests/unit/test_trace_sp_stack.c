@@ -31,6 +31,68 @@ static void an_equal_stack_pointer_is_a_tail_call(void **state)
 	       ENTER('d', 800), LEAVE('d', 800), LEAVE('a', 900));
 }
 
+/* Else its return address would be another. */
+static void a_tail_call_returns_where_its_caller_does(void **state)
+{
+	(void)state;
+	EXPECT("a(b()ct()dt())|", ENTER('a', 900), ENTER_FROM('b', 800, 'a', 0x10),
+	       ENTER_FROM('c', 800, 'a', 0x10), ENTER_FROM('d', 800, 'a', 0x10), LEAVE('d', 800),
+	       LEAVE('a', 900));
+	EXPECT("a(b()ec()ec())|", ENTER('a', 900), ENTER_FROM('b', 800, 'a', 0x10),
+	       ENTER_FROM('c', 800, 'a', 0x20), ENTER_FROM('c', 800, 'a', 0x20), LEAVE('c', 800),
+	       LEAVE('a', 900));
+}
+
+/* An unwinder that found it at its first instruction told of the same call. */
+static void a_call_is_told_once(void **state)
+{
+	const struct mt_event at_entry = {
+	    .kind = MT_EVENT_FRAME, .from = 800, .to = sp_address('b')};
+
+	(void)state;
+	EXPECT("ai(bi(c()))|", at_entry, FRAME('a', 900), ENTER_FROM('b', 800, 'a', 0x20),
+	       ENTER_FROM('c', 700, 'b', 0x10), LEAVE('c', 700), LEAVE('b', 800), LEAVE('a', 900));
+	EXPECT("ai(bi()ct())|", FRAME('b', 800), FRAME('a', 900), ENTER_FROM('c', 800, 'a', 0x20),
+	       LEAVE('c', 800), LEAVE('a', 900));
+}
+
+static void inlined_calls_lie_around_the_calls_in_them(void **state)
+{
+	(void)state;
+	EXPECT("a(b()Ie(b()Je(c()d())ec())eb())|", ENTER('a', 900), ENTER_FROM('b', 800, 'a', 0x10),
+	       LEAVE('b', 800), ENTER_FROM('b', 800, 'a', SP_INLINED), LEAVE('b', 800),
+	       ENTER_FROM('c', 800, 'a', SP_INLINED_TWICE), LEAVE('c', 800),
+	       ENTER_FROM('d', 800, 'a', SP_INLINED_TWICE + 4), LEAVE('d', 800),
+	       ENTER_FROM('c', 800, 'a', SP_INLINED + 4), LEAVE('c', 800),
+	       ENTER_FROM('b', 800, 'a', 0x90), LEAVE('b', 800), LEAVE('a', 900));
+	/* They end with their function, however it ends. */
+	EXPECT("a(b(Ie(Je(c())))d())|", ENTER('a', 900), ENTER('b', 800),
+	       ENTER_FROM('c', 700, 'b', SP_INLINED_TWICE), LEAVE('c', 700), LEAVE('b', 800),
+	       ENTER('d', 800), LEAVE('d', 800), LEAVE('a', 900));
+	EXPECT("a(b(Ie(c()u)u)ud())|", ENTER('a', 900), ENTER('b', 800),
+	       ENTER_FROM('c', 700, 'b', SP_INLINED), ENTER('d', 850), LEAVE('d', 850),
+	       LEAVE('a', 900));
+	EXPECT("a(Ie(b()o)o)o|", ENTER('a', 900), ENTER_FROM('b', 800, 'a', SP_INLINED));
+	/* The caller is one that is not recorded. */
+	EXPECT("a(b())|", ENTER('a', 900), ENTER_FROM('b', 800, 'x', SP_INLINED), LEAVE('b', 800),
+	       LEAVE('a', 900));
+	/* On a stack that control leaves. */
+	EXPECT("a(b(x(Ie(y()u)u)ud()))|", ENTER('a', FAR_AWAY), ENTER('b', FAR_AWAY - 100),
+	       ENTER('x', 900), ENTER_FROM('y', 800, 'x', SP_INLINED), ENTER('d', FAR_AWAY - 200),
+	       LEAVE('d', FAR_AWAY - 200), LEAVE('b', FAR_AWAY - 100), LEAVE('a', FAR_AWAY));
+}
+
+static void inlined_calls_of_roots_are_roots(void **state)
+{
+	const struct mt_event inside = {
+	    .kind = MT_EVENT_FRAME, .from = 900, .to = sp_address('a') + SP_INLINED};
+
+	(void)state;
+	EXPECT("ai(Ii(bi()c())ed())|", FRAME('b', 800), inside, LEAVE('b', 800),
+	       ENTER_FROM('c', 800, 'a', SP_INLINED + 2), LEAVE('c', 800),
+	       ENTER_FROM('d', 800, 'a', 0x90), LEAVE('d', 800), LEAVE('a', 900));
+}
+
 static void a_missed_ret_costs_an_end(void **state)
 {
 	(void)state;
@@ -390,6 +452,10 @@ int main(void)
 	    cmocka_unit_test(what_is_open_at_the_end_stays_open),
 	    cmocka_unit_test(recursion_survives),
 	    cmocka_unit_test(an_equal_stack_pointer_is_a_tail_call),
+	    cmocka_unit_test(a_tail_call_returns_where_its_caller_does),
+	    cmocka_unit_test(a_call_is_told_once),
+	    cmocka_unit_test(inlined_calls_lie_around_the_calls_in_them),
+	    cmocka_unit_test(inlined_calls_of_roots_are_roots),
 	    cmocka_unit_test(a_missed_ret_costs_an_end),
 	    cmocka_unit_test(an_exception_unwinds),
 	    cmocka_unit_test(longjmp_goes_on_in_the_middle),
