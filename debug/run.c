@@ -296,8 +296,10 @@ struct mt_error *mt_debug_halt(struct mt_debugger *debugger)
 
 		if (error)
 			mt_try(ignore_gone(error));
-		if (error || stop.kind == MT_STOP_NONE || stop.kind == MT_STOP_REQUEST)
+		if (error || stop.kind == MT_STOP_NONE)
 			break;
+		if (stop.kind == MT_STOP_REQUEST)
+			continue;
 		mt_try(keep(debugger, &stop));
 	}
 	for (size_t i = 0; i < debugger->lwps.count; i++)

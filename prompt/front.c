@@ -4,6 +4,7 @@
  * The program has a process group of its own, which is in the foreground while it runs: Ctrl-C goes
  * to the program, and it finds the terminal modes as it left them. */
 #include "prompt/prompt.h"
+#include "terminal/ending.h"
 
 #include <signal.h>
 #include <termios.h>
@@ -14,7 +15,6 @@ static struct {
 	bool has_program; /* PROGRAM was saved */
 	struct termios own, program;
 	volatile sig_atomic_t interrupted;
-	volatile sig_atomic_t ended; /* by this signal; 0: not */
 } state;
 
 static void on_interrupt(int signal)
@@ -23,33 +23,18 @@ static void on_interrupt(int signal)
 	state.interrupted = 1;
 }
 
-static void on_end(int signal)
+void prompt_take_interrupts(void)
 {
-	state.ended = signal;
-}
-
-static void handle(int signal, void (*handler)(int signal))
-{
-	struct sigaction action = {.sa_handler = handler}, before;
+	struct sigaction action = {.sa_handler = on_interrupt};
 
 	sigemptyset(&action.sa_mask);
-	sigaction(signal, NULL, &before);
-	if (signal != SIGHUP || before.sa_handler != SIG_IGN) /* as under nohup */
-		sigaction(signal, &action, NULL);
-}
-
-/* While the program is stopped there is nothing of ours in it. */
-void prompt_release_signals(void)
-{
-	handle(SIGINT, on_interrupt);
-	handle(SIGTERM, SIG_DFL);
-	handle(SIGHUP, SIG_DFL);
+	sigaction(SIGINT, &action, NULL);
 }
 
 static bool ended(void *context)
 {
 	(void)context;
-	return state.ended;
+	return ending_signal();
 }
 
 /* In the background a process is stopped that changes the terminal, unless it ignores that.  MODES
@@ -72,10 +57,6 @@ static void runs(void *context, pid_t pid)
 	struct prompt *prompt = context;
 
 	state.interrupted = 0;
-	/* A program that continues must not be left with breakpoints in its text. */
-	handle(SIGINT, on_interrupt);
-	handle(SIGTERM, on_end);
-	handle(SIGHUP, on_end);
 	prompt_out_unpaged();
 	fflush(stdout);
 	state.is_ours = !mt_debugger_is_attached(prompt->debugger) && isatty(STDIN_FILENO) &&
@@ -92,11 +73,8 @@ static void stopped(void *context, pid_t pid)
 	struct prompt *prompt = context;
 
 	(void)pid;
-	prompt_release_signals();
-	if (state.ended) {
+	if (ending_signal())
 		prompt->state = PROMPT_OVER;
-		prompt->ended_by = state.ended;
-	}
 	if (!state.is_ours)
 		return;
 	set_terminal(NULL, getpgrp());

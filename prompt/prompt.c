@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "base/path.h"
 #include "ptrace/target.h"
+#include "terminal/ending.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -57,13 +58,12 @@ static char *read_from_file(FILE *input)
 static bool wait_for_key(int fd)
 {
 	struct pollfd input = {.fd = fd, .events = POLLIN};
-	sigset_t interrupt, before;
+	sigset_t ending, before;
 	bool waited = false;
 
-	sigemptyset(&interrupt);
-	sigaddset(&interrupt, SIGINT);
-	sigprocmask(SIG_BLOCK, &interrupt, &before);
-	if (!rl_pending_signal() && !prompt_is_interrupted())
+	ending_fill(&ending);
+	sigprocmask(SIG_BLOCK, &ending, &before);
+	if (!rl_pending_signal() && !prompt_is_interrupted() && !ending_signal())
 		waited = ppoll(&input, 1, NULL, &before) >= 0 || errno != EINTR;
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	return waited;
@@ -85,6 +85,8 @@ static int read_key(FILE *input)
 		}
 		/* readline hands it on to our own handler, as it may have done between two keys. */
 		rl_check_signals();
+		if (ending_signal())
+			return EOF;
 		cancelled = prompt_take_interrupt();
 		if (!cancelled)
 			continue;
@@ -114,7 +116,9 @@ char *prompt_read_line(struct prompt *prompt, const char *mark)
 	for (;;) {
 		cancelled = false;
 		prompt_take_interrupt();
+		ending_hold(); /* the terminal's modes are readline's */
 		line = readline(mark);
+		ending_release();
 		if (!cancelled)
 			break;
 		free(line);
@@ -157,8 +161,13 @@ bool prompt_asks(struct prompt *prompt, const char *question)
 
 struct mt_error *prompt_execute(struct prompt *prompt, const char *line)
 {
-	mt_try(prompt_execute_one(prompt, line));
-	return prompt_do_commands(prompt);
+	struct mt_error *error = prompt_execute_one(prompt, line);
+
+	if (!error)
+		error = prompt_do_commands(prompt);
+	if (ending_signal())
+		prompt->state = PROMPT_OVER;
+	return error;
 }
 
 struct mt_error *prompt_execute_one(struct prompt *prompt, const char *line)
@@ -423,7 +432,7 @@ int prompt_main(struct terminal *terminal, int argc, char **argv)
 	prompt_complete_for(&prompt);
 	prompt_out_begin(&prompt);
 	rl_getc_function = read_key;
-	prompt_release_signals();
+	prompt_take_interrupts();
 	if (!error)
 		error = run_session(&prompt, &options);
 	if (error) {
@@ -439,7 +448,7 @@ int prompt_main(struct terminal *terminal, int argc, char **argv)
 	free(prompt.last_line);
 	free(prompt.missing_file);
 	prompt_listing_deinit(&prompt.listing);
-	if (prompt.ended_by)
-		return 128 + prompt.ended_by;
+	if (ending_signal())
+		return 128 + ending_signal();
 	return options.batch || prompt.state == PROMPT_OVER ? prompt.status : 0;
 }

@@ -125,7 +125,6 @@ struct prompt {
 	FILE *script;    /* that is read by `source`; NULL: lines come from SOURCE */
 	unsigned line;   /* of that script */
 	unsigned depth;  /* of `source` within `source` */
-	int ended_by;    /* a signal that came while the program ran; 0: none */
 	int status;      /* of mtdb */
 	bool repeats;    /* the last command can be repeated by an empty line */
 	char *last_line; /* that an empty line repeats; NULL: none */
@@ -165,8 +164,8 @@ bool prompt_confirms(struct prompt *prompt, const char *question);
 
 /* front.c: events while the program runs. */
 struct mt_debug_front prompt_front(struct prompt *prompt);
-/* Signals that end a program end mtdb from now on: the debugged program is stopped. */
-void prompt_release_signals(void);
+/* From now on Ctrl-C is the prompt's. */
+void prompt_take_interrupts(void);
 /* Ctrl-C was pressed since prompt_take_interrupt(). */
 bool prompt_is_interrupted(void);
 /* The same, and clears it. */

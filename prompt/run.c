@@ -180,7 +180,6 @@ struct mt_error *prompt_attach(struct prompt *prompt, const char *text)
 	else if (prompt_is_at_terminal(prompt))
 		prompt_printf("Attaching to process %d\n", (int)pid);
 	struct mt_error *error = mt_debugger_attach(prompt->debugger, (pid_t)pid);
-	prompt_release_signals();
 	if (error)
 		return error;
 	const struct mt_debug_frame *frame = mt_debugger_selected_frame(prompt->debugger);

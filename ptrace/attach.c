@@ -159,6 +159,7 @@ struct mt_error *mt_ptrace_attach(struct mt_target *base, pid_t pid)
 		return mt_error_new(MT_ERROR_NOT_FOUND, "no process %d", pid);
 	mt_try(check_program(pid));
 	mt_try(mt_ptrace_add_process(target, pid, &process));
+	target->gave_up = false;
 	struct mt_error *error = seize_all(target, pid);
 	if (!error)
 		error = stop_all(target, pid);
@@ -168,8 +169,6 @@ struct mt_error *mt_ptrace_attach(struct mt_target *base, pid_t pid)
 		error = mt_ptrace_open_memory(process);
 	if (error)
 		mt_error_destroy(mt_ptrace_detach(base, pid, 0));
-	else
-		mt_ptrace_forward_none();
 	return error;
 }
 
@@ -281,7 +280,13 @@ struct mt_error *mt_ptrace_detach(struct mt_target *base, pid_t pid, int signal)
 
 		if (!mt_ptrace_stands_still(lwp))
 			ptrace(PTRACE_INTERRUPT, lwp->lwp, 0, 0);
-		mt_try(mt_ptrace_settle(target, &lwp));
+		struct mt_error *stuck = mt_ptrace_settle(target, &lwp);
+		if (stuck) { /* only who stands still can be let go, or we end first */
+			mt_error_destroy(stuck);
+			lwp->leaves = true;
+			lwp->pid = 0;
+			continue;
+		}
 		if (!lwp)
 			continue;
 		mt_try(adopt_late(target, lwp));
@@ -306,21 +311,8 @@ struct mt_error *mt_ptrace_detach(struct mt_target *base, pid_t pid, int signal)
 
 struct mt_error *mt_ptrace_kill(struct mt_target *base, pid_t pid)
 {
-	struct mt_ptrace_target *target = (struct mt_ptrace_target *)base;
-	struct mt_ptrace_lwp *lwp;
+	struct mt_error *error = mt_ptrace_end(pid);
 
-	kill(pid, SIGKILL);
-	while ((lwp = mt_ptrace_any_lwp(target, pid))) {
-		int status = 0;
-		pid_t done = waitpid(lwp->lwp, &status, __WALL);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done > 0 && WIFSTOPPED(status))
-			ptrace(PTRACE_CONT, lwp->lwp, 0, 0);
-		else
-			mt_ptrace_remove_lwp(target, lwp);
-	}
-	mt_ptrace_forget(target, pid);
-	return NULL;
+	mt_ptrace_forget((struct mt_ptrace_target *)base, pid);
+	return error;
 }

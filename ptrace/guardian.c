@@ -4,6 +4,8 @@
  * but what is safe after that: signal-safety(7). */
 #include "ptrace/guardian.h"
 
+#include "terminal/ending.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -44,13 +46,17 @@ static void take_out(const struct table *table)
 
 _Noreturn static void guard(const struct table *table, int pipe, int memory)
 {
-	static const int ignored[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGTSTP};
+	struct sigaction ignore = {.sa_handler = SIG_IGN};
+	sigset_t ignored;
 	ssize_t size;
 	char byte;
 
 	setsid();
-	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
-		signal(ignored[i], SIG_IGN);
+	ending_fill(&ignored);
+	sigaddset(&ignored, SIGTSTP);
+	for (int number = 1; number < _NSIG; number++)
+		if (sigismember(&ignored, number) == 1)
+			sigaction(number, &ignore, NULL);
 	prctl(PR_SET_NAME, "mt-guardian");
 	/* Whatever else we hold must end with us. */
 	memory = fcntl(memory, F_DUPFD, MEMORY + 1); /* it may be what the next line closes */

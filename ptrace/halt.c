@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Holding a whole process, so that its text can be changed under it. */
+#include "base/clock.h"
 #include "process/proc.h"
 #include "ptrace/lwp.h"
+#include "terminal/ending.h"
 
 #include <errno.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 
-#define PATIENCE_MS 5
+/* Until it is asked why a thread does not stop; until one that sleeps in the kernel is given up,
+ * and when we were asked to end meanwhile. */
+#define PATIENCE_NS 25000000ull
+#define ASLEEP_NS   5000000000ull
+#define ASKED_NS    500000000ull
 
 /* Under job control's stop the kernel gives that one's signal for ours, too. */
 static bool is_our_interrupt(struct mt_ptrace_lwp *lwp, int status)
@@ -43,45 +49,78 @@ static bool waits_for_threads(const struct mt_ptrace_target *target,
 	return false;
 }
 
-/* 1: it stopped, or ended.  0: it cannot stop, as long as its child has not become a program, or
- * its threads have not ended; but before it runs an instruction of its own it will.  -1: somebody
- * waited for its end already. */
-static int wait_for_stop(struct mt_ptrace_target *target, const struct mt_ptrace_lwp *lwp,
-			 int *status)
+/* Why it does not stop, which it was asked to; NULL: it may yet. */
+static struct mt_error *stuck(const struct mt_ptrace_target *target,
+			      const struct mt_ptrace_lwp *lwp, uint64_t waited_ns)
 {
-	for (int i = 0;; i++) {
-		pid_t done = mt_ptrace_reap(target, lwp->lwp, status, WNOHANG);
+	bool in_vfork = mt_proc_system_call(lwp->lwp) == SYS_vfork;
+	const uint64_t patience_ns = target->gave_up                     ? PATIENCE_NS
+				     : in_vfork || ending_is_requested() ? ASKED_NS
+									 : ASLEEP_NS;
 
-		if (done > 0)
-			return 1;
-		if (done < 0 && errno != EINTR)
-			return -1;
-		if (i > PATIENCE_MS && (lwp->in_vfork || waits_for_threads(target, lwp)))
-			return 0;
-		/* Until a child's state may have changed.  SIGCHLD is blocked while a target lives.
-		 */
-		const struct timespec patience = {.tv_nsec = PATIENCE_MS * 1000000};
-		sigset_t set;
-		sigemptyset(&set);
-		sigaddset(&set, SIGCHLD);
-		sigtimedwait(&set, NULL, &patience);
+	if (waited_ns > patience_ns && mt_proc_is_uninterruptible(lwp->lwp))
+		return mt_error_new(
+		    MT_ERROR_BUSY, "thread %d of process %d does not stop: it %s", lwp->lwp,
+		    lwp->pid,
+		    in_vfork
+			? "waits in vfork() for its child to call exec or to end"
+			: "sleeps in the kernel, and no signal wakes it (a frozen cgroup, or a "
+			  "device or file system that does not answer)");
+	if (waited_ns > MT_PTRACE_LONGEST_NS)
+		return mt_error_new(MT_ERROR_BUSY,
+				    "thread %d of process %d did not stop within %llu s", lwp->lwp,
+				    lwp->pid, MT_PTRACE_LONGEST_NS / 1000000000);
+	return NULL;
+}
+
+struct mt_error *mt_ptrace_await_stop(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp,
+				      bool *stopped, int *status)
+{
+	const uint64_t begin_ns = mt_clock_monotonic_ns();
+	/* It could not stop before. */
+	const uint64_t patience_ns = lwp->state == MT_PTRACE_INTERRUPTED ? 0 : PATIENCE_NS;
+
+	*stopped = false;
+	for (;;) {
+		pid_t done = mt_ptrace_reap(target, lwp->lwp, status, WNOHANG);
+		uint64_t waited_ns = mt_clock_monotonic_ns() - begin_ns;
+
+		*stopped = done > 0;
+		if (done > 0 || (done < 0 && errno != EINTR))
+			return NULL;
+		/* One that began to end stops nowhere any more; the first process of a PID
+		 * namespace waits there until all others in it were waited for, by us. */
+		if (waited_ns >= patience_ns && mt_proc_is_exiting(lwp->lwp)) {
+			lwp->exiting = true;
+			return NULL;
+		}
+		if (waited_ns >= patience_ns && (lwp->in_vfork || waits_for_threads(target, lwp))) {
+			lwp->state = MT_PTRACE_INTERRUPTED;
+			return NULL;
+		}
+		struct mt_error *error = stuck(target, lwp, waited_ns);
+		if (error) {
+			target->gave_up = true;
+			lwp->state = MT_PTRACE_INTERRUPTED;
+			return error;
+		}
+		mt_ptrace_doze();
 	}
 }
 
 static bool is_to_be_halted(const struct mt_ptrace_lwp *lwp)
 {
-	return lwp->state == MT_PTRACE_RUNNING && !lwp->exiting && !lwp->has_status;
+	return lwp->state <= MT_PTRACE_INTERRUPTED && !lwp->exiting && !lwp->has_status;
 }
 
-static void halt_lwp(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp)
+static struct mt_error *halt_lwp(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp)
 {
-	if (!is_to_be_halted(lwp))
-		return;
-	int status = 0, stops = wait_for_stop(target, lwp, &status);
-	if (stops == 0)
-		lwp->state = MT_PTRACE_INTERRUPTED;
-	if (stops <= 0)
-		return;
+	bool stopped;
+	int status = 0;
+
+	mt_try(mt_ptrace_await_stop(target, lwp, &stopped, &status));
+	if (!stopped)
+		return NULL;
 	mt_ptrace_keep_status(target, lwp, status);
 	if (is_our_interrupt(lwp, status)) {
 		lwp->has_status = false;
@@ -89,21 +128,29 @@ static void halt_lwp(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp)
 		lwp->state = MT_PTRACE_HALTED;
 		mt_ptrace_repeat_call(lwp->lwp);
 	}
+	return NULL;
 }
 
 struct mt_error *mt_ptrace_halt(struct mt_target *base, pid_t pid)
 {
 	struct mt_ptrace_target *target = (struct mt_ptrace_target *)base;
 	struct mt_ptrace_lwp *lwp, *next;
+	struct mt_error *first = NULL;
 
 	/* All at once: the first does not wait for the last. */
 	for (lwp = target->lwps; lwp; lwp = lwp->hh.next)
 		if (lwp->pid == pid && is_to_be_halted(lwp))
 			ptrace(PTRACE_INTERRUPT, lwp->lwp, 0, 0);
-	HASH_ITER (hh, target->lwps, lwp, next)
-		if (lwp->pid == pid)
-			halt_lwp(target, lwp);
-	return NULL;
+	HASH_ITER (hh, target->lwps, lwp, next) {
+		struct mt_error *error =
+		    lwp->pid == pid && is_to_be_halted(lwp) ? halt_lwp(target, lwp) : NULL;
+
+		if (first)
+			mt_error_destroy(error);
+		else
+			first = error;
+	}
+	return first;
 }
 
 void mt_ptrace_release(struct mt_target *base, pid_t pid)

@@ -2,7 +2,7 @@
 /* Starting a program under ptrace: the child waits until it is seized, then becomes the program. */
 #include "process/proc.h"
 #include "ptrace/lwp.h"
-#include "terminal/terminal.h"
+#include "terminal/ending.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -44,10 +44,10 @@ static void become_program(const struct mt_ptrace_target *target, const struct m
 {
 	char byte;
 
+	ending_restore();
 	close(pipes->go[1]);
 	while (read(pipes->go[0], &byte, 1) < 0 && errno == EINTR)
 		;
-	terminal_restore_signals();
 	if (launch->apart) {
 		setpgid(0, 0);
 		personality(ADDR_NO_RANDOMIZE);
@@ -64,9 +64,14 @@ static void become_program(const struct mt_ptrace_target *target, const struct m
 static int wait_for_exec(pid_t pid, int *status)
 {
 	for (;;) {
-		if (waitpid(pid, status, __WALL) < 0) {
-			if (errno != EINTR)
-				return errno;
+		pid_t done = waitpid(pid, status, __WALL | WNOHANG);
+
+		if (done < 0 && errno != EINTR)
+			return errno;
+		if (done <= 0) {
+			if (ending_is_requested())
+				return EINTR;
+			mt_ptrace_doze();
 			continue;
 		}
 		if (!WIFSTOPPED(*status))
@@ -103,7 +108,7 @@ static struct mt_error *start(const struct mt_launch *launch, pid_t pid, struct 
 	int failure = wait_for_exec(pid, &status);
 	if (!failure)
 		return NULL;
-	if (read(pipes->error[0], &errnum, sizeof(errnum)) == sizeof(errnum)) {
+	if (failure != EINTR && read(pipes->error[0], &errnum, sizeof(errnum)) == sizeof(errnum)) {
 		if (errnum == ENOEXEC)
 			return mt_error_new(
 			    MT_ERROR_FORMAT,
@@ -156,6 +161,7 @@ struct mt_error *mt_ptrace_launch(struct mt_target *base, const struct mt_launch
 	mt_try(mt_proc_check());
 	mt_try(refuse_privileged(launch->path));
 	mt_try(open_pipes(&pipes));
+	ending_hold();
 	*pid = fork();
 	if (*pid == 0)
 		become_program(target, launch, &pipes);
@@ -168,12 +174,12 @@ struct mt_error *mt_ptrace_launch(struct mt_target *base, const struct mt_launch
 	if (!error)
 		error = mt_error_wrap(enter(target, *pid), "cannot trace %s", launch->path);
 	if (error && *pid > 0) {
-		kill(*pid, SIGKILL);
-		waitpid(*pid, NULL, __WALL);
+		mt_error_destroy(mt_ptrace_end(*pid));
 		mt_ptrace_forget(target, *pid);
-		return error;
+	} else if (!error && !launch->apart) {
+		target->foreground = *pid;
+		ending_pass_to(*pid);
 	}
-	if (!error && !launch->apart)
-		mt_ptrace_forward_begin(*pid);
+	ending_release();
 	return error;
 }

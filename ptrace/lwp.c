@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ptrace/lwp.h"
+#include "terminal/ending.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,6 +43,7 @@ struct mt_error *mt_ptrace_add_process(struct mt_ptrace_target *target, pid_t pi
 		free(process);
 		return mt_error_no_memory();
 	}
+	ending_hold();
 	*out = process;
 	return NULL;
 }
@@ -57,6 +59,7 @@ void mt_ptrace_remove_process(struct mt_ptrace_target *target, pid_t pid)
 	if (process->mem_fd >= 0)
 		close(process->mem_fd);
 	free(process);
+	ending_release();
 }
 
 struct mt_ptrace_lwp *mt_ptrace_find_lwp(struct mt_ptrace_target *target, pid_t lwp)

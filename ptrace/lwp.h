@@ -40,6 +40,7 @@ struct mt_ptrace_lwp {
 	bool in_group;   /* reported a stop by job control, which is not over */
 	bool listens;    /* for the end of that; else it goes on in spite of it */
 	bool exiting;    /* it runs no code of its own any more */
+	bool leaves;     /* was to be let go, but did not stop: at its next stop, unreported */
 	bool has_status; /* waitpid returned `status`, which wait() has not reported yet */
 	int status;
 	uint64_t trap;     /* it stands at this int3, which is the status; 0: it does not */
@@ -53,6 +54,8 @@ struct mt_ptrace_target {
 	struct mt_ptrace_lwp *lwps;
 	size_t untold;    /* LWPs with has_status */
 	size_t own_traps; /* processes with is_trap */
+	bool gave_up;     /* a thread did not stop: others that cannot are not waited for */
+	pid_t foreground; /* a launched one, to which signals that we get are passed; 0: none */
 	sigset_t old_mask;
 };
 
@@ -83,7 +86,8 @@ static inline bool mt_ptrace_stands_still(const struct mt_ptrace_lwp *lwp)
 struct mt_error *mt_ptrace_wait(struct mt_target *base, int timeout_ms, struct mt_stop *stop);
 /* Keeps a status for wait() to report. */
 void mt_ptrace_keep_status(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp, int status);
-/* Wait until this LWP stands still, or is gone (then it is removed and *lwp becomes NULL). */
+/* Wait until this LWP stands still, or is gone (then it is removed and *lwp becomes NULL).
+ * Errors: BUSY: it cannot stop; its state is INTERRUPTED then. */
 struct mt_error *mt_ptrace_settle(struct mt_ptrace_target *target, struct mt_ptrace_lwp **lwp);
 /* Adds the new LWP that the parent's event reports, and waits until it has stopped. */
 struct mt_error *mt_ptrace_adopt(struct mt_ptrace_target *target, pid_t child, pid_t pid);
@@ -93,8 +97,11 @@ void mt_ptrace_own_traps(struct mt_target *base, pid_t pid, mt_target_is_trap *i
 			 void *context);
 /* As waitpid(2); of all LWPs when WHICH is -1. */
 pid_t mt_ptrace_reap(struct mt_ptrace_target *target, pid_t which, int *status, int flags);
-/* One, whatever signals come to us. */
+/* mt_ptrace_wait_for(), by mt_ptrace_reap(). */
 pid_t mt_ptrace_reap_lwp(struct mt_ptrace_target *target, pid_t lwp, int *status);
+/* Kills a process that we trace, and waits until it has ended.  Errors: BUSY: it does not within
+ * seconds, but will. */
+struct mt_error *mt_ptrace_end(pid_t pid);
 
 /* launch.c, attach.c */
 struct mt_error *mt_ptrace_launch(struct mt_target *base, const struct mt_launch *launch,
@@ -109,6 +116,12 @@ long mt_ptrace_options(void);
 struct mt_error *mt_ptrace_halt(struct mt_target *base, pid_t pid);
 void mt_ptrace_release(struct mt_target *base, pid_t pid);
 struct mt_error *mt_ptrace_clear_pending_stop(struct mt_target *base, pid_t lwp);
+/* After an interruption: *STOPPED: it stopped or ended, as *STATUS says.  Not: somebody waited for
+ * its end already, or it cannot stop as long as its child has not become a program, or its threads
+ * have not ended (then its state is INTERRUPTED); before it runs an instruction of its own it will.
+ * Errors: BUSY, as settle(). */
+struct mt_error *mt_ptrace_await_stop(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp,
+				      bool *stopped, int *status);
 /* repeat.c */
 /* LWP stopped because we asked it to: a system call that failed by that is made again. */
 void mt_ptrace_repeat_call(pid_t lwp);
@@ -118,15 +131,5 @@ struct mt_error *mt_ptrace_call_systems(struct mt_target *base, pid_t lwp,
 					struct mt_system_call *calls, size_t count);
 struct mt_error *mt_ptrace_set_injected(struct mt_target *base, pid_t pid, uint64_t code);
 bool mt_ptrace_has_injected(struct mt_target *base, pid_t pid);
-
-/* forward.c: signals to us while the program in the foreground is traced. */
-void mt_ptrace_forward_begin(pid_t pid);
-/* None is passed on: each of them asks for the end. */
-void mt_ptrace_forward_none(void);
-/* PID 0: whoever it was. */
-void mt_ptrace_forward_end(pid_t pid);
-/* Whether Ctrl-C came since the last take. */
-bool mt_ptrace_forward_requested(void);
-bool mt_ptrace_forward_take_request(void);
 
 #endif

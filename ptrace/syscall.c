@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ptrace/syscall.h"
 
+#include "base/clock.h"
 #include "process/proc.h"
 
 #include <errno.h>
@@ -9,6 +10,7 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static const uint8_t instruction[] = {0x0f, 0x05};
@@ -62,17 +64,42 @@ struct mt_error *mt_ptrace_find_syscall(struct mt_target *target, pid_t pid, uin
 
 static struct mt_error *gone(pid_t lwp)
 {
+	if (errno == ETIMEDOUT)
+		return mt_error_new(MT_ERROR_BUSY,
+				    "thread %d did not finish a remote system call within %llu s",
+				    lwp, MT_PTRACE_LONGEST_NS / 1000000000);
 	return mt_error_new(MT_ERROR_GONE, "thread %d exited during a remote system call", lwp);
 }
 
 pid_t mt_ptrace_wait_for(pid_t lwp, int *status)
 {
-	pid_t done;
+	const uint64_t begin_ns = mt_clock_monotonic_ns();
 
-	do
-		done = waitpid(lwp, status, __WALL);
-	while (done < 0 && errno == EINTR);
-	return done;
+	for (;;) {
+		pid_t done = waitpid(lwp, status, __WALL | WNOHANG);
+
+		if (done > 0 || (done < 0 && errno != EINTR))
+			return done;
+		if (mt_clock_monotonic_ns() - begin_ns > MT_PTRACE_LONGEST_NS) {
+			errno = ETIMEDOUT;
+			return -1;
+		}
+		mt_ptrace_doze();
+	}
+}
+
+void mt_ptrace_doze(void)
+{
+	const struct timespec patience = {.tv_nsec = 5000000}, moment = {.tv_nsec = 100000};
+	sigset_t set, blocked;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+	if (sigismember(&blocked, SIGCHLD))
+		sigtimedwait(&set, NULL, &patience);
+	else
+		nanosleep(&moment, NULL); /* GDB has a handler for it */
 }
 
 struct call {

@@ -10,6 +10,10 @@
 
 #include "process/target.h"
 
+/* What does not come about within this time does not come about: on a busy machine it takes a
+ * thousandth of it. */
+#define MT_PTRACE_LONGEST_NS 30000000000ull
+
 /* *pc: of a system call instruction in the process, 0 for none in; text comes and goes, so what was
  * found once is looked at again.  Errors: UNSUPPORTED (there is none). */
 struct mt_error *mt_ptrace_find_syscall(struct mt_target *target, pid_t pid, uint64_t *pc);
@@ -26,7 +30,10 @@ struct mt_error *mt_ptrace_do_syscall(pid_t pid, pid_t lwp, uint64_t pc,
  * Errors: GONE. */
 struct mt_error *mt_ptrace_clear_pending_stop_lwp(pid_t lwp, int *status);
 
-/* waitpid(2) for one LWP, whatever signals come to us. */
+/* waitpid(2) for one LWP, whatever signals come to us; -1 with ETIMEDOUT when it does not change
+ * its state for MT_PTRACE_LONGEST_NS. */
 pid_t mt_ptrace_wait_for(pid_t lwp, int *status);
+/* Sleeps until a child's state may have changed, or for some milliseconds. */
+void mt_ptrace_doze(void);
 
 #endif

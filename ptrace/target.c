@@ -139,7 +139,6 @@ static void destroy(struct mt_target *base)
 	}
 	while (target->lwps)
 		mt_ptrace_remove_lwp(target, target->lwps);
-	mt_ptrace_forward_end(0);
 	sigprocmask(SIG_SETMASK, &target->old_mask, NULL);
 	free(target);
 }

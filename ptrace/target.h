@@ -3,8 +3,8 @@
  *
  * wait() reaps every child of this process, so whoever starts others must not run while a target
  * waits.  SIGCHLD stays blocked while a target lives: processes started meanwhile must unblock it.
- * One target at a time: it takes over SIGINT, SIGQUIT, SIGTERM and SIGHUP while a launched program
- * runs (ptrace/forward.c). */
+ * One target at a time: while it has processes, signals that would end us are noted, or passed on
+ * to a launched program (terminal/ending.h). */
 #ifndef MT_PTRACE_TARGET_H
 #define MT_PTRACE_TARGET_H
 

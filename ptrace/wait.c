@@ -14,6 +14,7 @@
 #include "process/inject.h"
 #include "ptrace/lwp.h"
 #include "ptrace/trap.h"
+#include "terminal/ending.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -84,14 +85,19 @@ struct mt_error *mt_ptrace_adopt(struct mt_ptrace_target *target, pid_t child, p
 
 struct mt_error *mt_ptrace_settle(struct mt_ptrace_target *target, struct mt_ptrace_lwp **lwp)
 {
-	int status;
+	int status = 0;
+	bool stopped;
 
 	if (mt_ptrace_stands_still(*lwp))
 		return NULL;
 	if (!(*lwp)->has_status) {
-		if (mt_ptrace_reap_lwp(target, (*lwp)->lwp, &status) < 0)
-			status = 0;
-		mt_ptrace_keep_status(target, *lwp, status);
+		mt_try(mt_ptrace_await_stop(target, *lwp, &stopped, &status));
+		if ((*lwp)->state == MT_PTRACE_INTERRUPTED)
+			return mt_error_new(MT_ERROR_BUSY,
+					    "thread %d of process %d does not stop: it waits for "
+					    "the end of vfork() or of other threads",
+					    (*lwp)->lwp, (*lwp)->pid);
+		mt_ptrace_keep_status(target, *lwp, stopped ? status : 0);
 	}
 	if (!WIFSTOPPED((*lwp)->status)) {
 		mt_ptrace_remove_lwp(target, *lwp);
@@ -208,7 +214,10 @@ static void tell_exited(struct mt_ptrace_target *target, struct mt_ptrace_lwp *l
 		mt_ptrace_remove_lwp(target, lwp);
 		return;
 	}
-	mt_ptrace_forward_end(stop->pid);
+	if (stop->pid == target->foreground) {
+		target->foreground = 0;
+		ending_pass_to(0);
+	}
 	mt_ptrace_forget(target, stop->pid);
 }
 
@@ -244,6 +253,14 @@ static struct mt_error *look(struct mt_ptrace_target *target, struct mt_stop *st
 				   ? mt_error_new(MT_ERROR_GONE, "no process left to wait for")
 				   : mt_error_errno(errno, "cannot wait for the program");
 		lwp = mt_ptrace_find_lwp(target, pid);
+		if (lwp && lwp->leaves) {
+			bool is_signal = WIFSTOPPED(status) && !event_of(status);
+
+			ptrace(PTRACE_DETACH, pid, 0, is_signal ? WSTOPSIG(status) : 0);
+			mt_ptrace_remove_lwp(target, lwp);
+			lwp = NULL;
+			continue;
+		}
 		if (lwp && !lwp->pid)
 			lwp = NULL;
 		if (!lwp && WIFSTOPPED(status)) {
@@ -314,15 +331,20 @@ struct mt_error *mt_ptrace_wait(struct mt_target *base, int timeout_ms, struct m
 	uint64_t deadline_ns = FOR_EVER;
 	bool done;
 
+	/* A thread that stops again and again keeps nobody from asking. */
+	if (ending_take_request()) {
+		*stop = (struct mt_stop){.kind = MT_STOP_REQUEST};
+		return NULL;
+	}
 	mt_try(look(target, stop, &done));
 	if (!done && timeout_ms >= 0)
 		deadline_ns = mt_clock_monotonic_ns() + (uint64_t)timeout_ms * 1000000;
 	for (bool again = timeout_ms != 0; !done && again;) {
-		again = !mt_ptrace_forward_requested() && sleep_until_child(deadline_ns);
+		again = !ending_is_requested() && sleep_until_child(deadline_ns);
 		mt_try(look(target, stop, &done));
 	}
 	if (!done)
-		*stop = (struct mt_stop){.kind = mt_ptrace_forward_take_request() ? MT_STOP_REQUEST
-										  : MT_STOP_NONE};
+		*stop = (struct mt_stop){.kind = ending_take_request() ? MT_STOP_REQUEST
+								       : MT_STOP_NONE};
 	return NULL;
 }

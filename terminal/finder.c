@@ -3,6 +3,7 @@
 #include "base/array.h"
 #include "base/fuzzy.h"
 #include "base/str.h"
+#include "terminal/ending.h"
 #include "terminal/picker.h"
 
 #include <errno.h>
@@ -252,11 +253,7 @@ static struct mt_error *take_terminal(struct finder *finder)
 	struct termios raw;
 	sigset_t held;
 
-	sigemptyset(&held);
-	sigaddset(&held, SIGHUP);
-	sigaddset(&held, SIGTERM);
-	sigaddset(&held, SIGQUIT);
-	sigaddset(&held, SIGINT);
+	ending_fill(&held);
 	if (tcgetattr(finder->tty, &finder->before))
 		return mt_error_errno(errno, "cannot choose a %s in this terminal", finder->what);
 	finder->signals = signalfd(-1, &held, SFD_CLOEXEC);

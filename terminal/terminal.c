@@ -2,42 +2,16 @@
 #include "terminal/terminal.h"
 
 #include "base/clock.h"
+#include "terminal/ending.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define PATIENCE_NS 1000000000ull /* work that takes longer shows its progress */
 #define REDRAW_NS   100000000ull
-
-static const int handled[] = {SIGINT, SIGPIPE, SIGXFSZ};
-#define HANDLED_COUNT (sizeof(handled) / sizeof(handled[0]))
-
-static struct sigaction before[HANDLED_COUNT];
-static volatile sig_atomic_t interrupt_count;
-
-static void on_signal(int signal)
-{
-	if (signal == SIGINT)
-		interrupt_count++;
-}
-
-bool terminal_take_interrupt(void)
-{
-	bool was = interrupt_count > 0;
-
-	interrupt_count = 0;
-	return was;
-}
-
-void terminal_restore_signals(void)
-{
-	for (size_t i = 0; i < HANDLED_COUNT; i++)
-		sigaction(handled[i], &before[i], NULL);
-}
 
 static bool shows_colour(int fd)
 {
@@ -93,7 +67,7 @@ static bool is_interrupted(void *context)
 {
 	const struct terminal *terminal = context;
 
-	return interrupt_count || terminal->output_errno;
+	return ending_interrupts() || terminal->output_errno;
 }
 
 /* Occupies standard descriptors that are closed, or a file of ours could get one of them, and with
@@ -112,7 +86,6 @@ static void occupy_standard_files(void)
 void terminal_init(struct terminal *terminal)
 {
 	const char *kind = getenv("TERM");
-	struct sigaction action = {.sa_handler = on_signal};
 
 	*terminal = (struct terminal){
 	    .log = {log_line, terminal, MT_LOG_INFO},
@@ -122,11 +95,7 @@ void terminal_init(struct terminal *terminal)
 	    .shows_progress = isatty(STDERR_FILENO) && kind && strcmp(kind, "dumb") != 0,
 	};
 	occupy_standard_files();
-	/* SIGPIPE and SIGXFSZ (ulimit -f) are handled, not ignored, since the program that mtdb
-	 * starts would inherit that. */
-	sigemptyset(&action.sa_mask);
-	for (size_t i = 0; i < HANDLED_COUNT; i++)
-		sigaction(handled[i], &action, &before[i]);
+	ending_init();
 }
 
 void terminal_print(void *context, const char *text)

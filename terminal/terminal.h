@@ -23,12 +23,8 @@ struct terminal {
 	uint64_t drawn_ns;
 };
 
-/* Handles SIGINT, SIGPIPE and SIGXFSZ from now on.  One at a time; it must not move. */
+/* Handles signals from now on (ending.h).  One at a time; it must not move. */
 void terminal_init(struct terminal *terminal);
-/* Whether a SIGINT has come since the last call. */
-bool terminal_take_interrupt(void);
-/* Restores the signal handlers, in a child that will execute a program.  Safe after fork(). */
-void terminal_restore_signals(void);
 
 /* For struct mt_command_context: `context` is the terminal.  After a failure print() does nothing.
  */

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,9 @@
 #include <unistd.h>
 
 #define BUFFER_SIZE 65536
+/* Interruptions in a row of a write that gets nowhere: somebody wants us to stop. */
+#define MOST_INTERRUPTIONS 3
+#define MOST_UNFINISHED    8
 
 enum kind {
 	REPLACING, /* a temporary file that takes the final name */
@@ -29,6 +33,42 @@ struct mt_outfile {
 	size_t buffered;
 	uint8_t buffer[BUFFER_SIZE];
 };
+
+/* Temporary files that a signal's handler would remove; what finds no place here stays. */
+static _Atomic(const char *) unfinished[MOST_UNFINISHED];
+
+static void note_unfinished(const char *temporary)
+{
+	for (size_t i = 0; i < MOST_UNFINISHED; i++) {
+		const char *nothing = NULL;
+
+		if (atomic_compare_exchange_strong(&unfinished[i], &nothing, temporary))
+			return;
+	}
+}
+
+/* It is removed, or has its final name. */
+static void forget_temporary(struct mt_outfile *file)
+{
+	for (size_t i = 0; i < MOST_UNFINISHED; i++) {
+		const char *own = file->temporary;
+
+		if (own)
+			atomic_compare_exchange_strong(&unfinished[i], &own, NULL);
+	}
+	free(file->temporary);
+	file->temporary = NULL;
+}
+
+void mt_outfile_remove_unfinished(void)
+{
+	for (size_t i = 0; i < MOST_UNFINISHED; i++) {
+		const char *temporary = unfinished[i];
+
+		if (temporary)
+			unlink(temporary);
+	}
+}
 
 static struct mt_error *failed(struct mt_outfile *file, int errnum)
 {
@@ -74,8 +114,10 @@ static int open_temporary(struct mt_outfile *file)
 			return ENOMEM;
 		}
 		file->fd = open(file->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-		if (file->fd >= 0)
+		if (file->fd >= 0) {
+			note_unfinished(file->temporary);
 			return 0;
+		}
 
 		int errnum = errno;
 		free(file->temporary);
@@ -167,7 +209,7 @@ void mt_outfile_destroy(struct mt_outfile *file)
 		close(file->fd);
 	if (file->temporary)
 		unlink(file->temporary);
-	free(file->temporary);
+	forget_temporary(file);
 	free(file->path);
 	free(file);
 }
@@ -175,13 +217,16 @@ void mt_outfile_destroy(struct mt_outfile *file)
 /* A write may take less than all, or be interrupted, without having failed. */
 static struct mt_error *write_all(struct mt_outfile *file, const uint8_t *bytes, size_t size)
 {
+	int interruptions = 0;
+
 	while (size) {
 		ssize_t count = write(file->fd, bytes, size);
 
-		if (count < 0 && errno == EINTR)
+		if (count < 0 && errno == EINTR && ++interruptions < MOST_INTERRUPTIONS)
 			continue;
 		if (count <= 0)
 			return failed(file, count ? errno : EIO);
+		interruptions = 0;
 		bytes += count;
 		size -= (size_t)count;
 	}
@@ -267,8 +312,7 @@ struct mt_error *mt_outfile_commit(struct mt_outfile *file)
 		return NULL;
 	if (rename(file->temporary, file->path))
 		return failed(file, errno);
-	free(file->temporary);
-	file->temporary = NULL;
+	forget_temporary(file);
 	return NULL;
 }
 

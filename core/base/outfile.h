@@ -4,8 +4,8 @@
  *
  * What cannot be replaced is written straight away: standard output ("-") and whatever exists and
  * is no regular file (/dev/null, a FIFO).  A symbolic link stays one: the file behind it is
- * replaced.  After our own death the temporary file, PATH.HEX.tmp, is left with what was written.
- */
+ * replaced.  After a crash of our own the temporary file, PATH.HEX.tmp, is left with what was
+ * written. */
 #ifndef MT_BASE_OUTFILE_H
 #define MT_BASE_OUTFILE_H
 
@@ -18,6 +18,9 @@ struct mt_outfile;
 struct mt_error *mt_outfile_create(const char *path, struct mt_outfile **out);
 /* Takes the temporary file away if it was not committed.  NULL is fine. */
 void mt_outfile_destroy(struct mt_outfile *file);
+/* Removes the temporary files of all that are not committed, as a signal ends the process.  Safe in
+ * a signal's handler: signal-safety(7). */
+void mt_outfile_remove_unfinished(void);
 
 /* Append; buffered.  After a failure every later call, commit too, fails in the same way.
  * Errors: SYSTEM (a full disk, a closed pipe). */

@@ -11,6 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define EXITING 0x4u /* PF_EXITING in include/linux/sched.h */
+
 static FILE *open_proc(pid_t pid, const char *name)
 {
 	char path[64];
@@ -167,20 +169,35 @@ bool mt_signal_is_fatal(int signal, enum mt_signal_action action)
 	}
 }
 
-/* The letter that proc(5) has for it; 0: not known. */
-static char state_of(pid_t lwp)
+/* The letter that proc(5) has for it, 0 when it is not known; and its PF_ flags. */
+static char read_state(pid_t lwp, unsigned *flags)
 {
 	FILE *file = open_proc(lwp, "stat");
-	char line[256] = "";
-	const char *state;
+	char line[256] = "", state = 0;
 
+	*flags = 0;
 	if (!file)
 		return errno == ENOENT ? 'X' : 0;
-	if (!fgets(line, sizeof(line), file))
-		line[0] = '\0';
+	const char *rest = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
 	fclose(file);
-	state = strrchr(line, ')'); /* the name before it may hold anything */
-	return state && state[1] ? state[2] : 0;
+	if (rest) /* the name before it may hold anything */
+		sscanf(rest, ") %c %*d %*d %*d %*d %*d %u", &state, flags);
+	return state;
+}
+
+static char state_of(pid_t lwp)
+{
+	unsigned flags;
+
+	return read_state(lwp, &flags);
+}
+
+bool mt_proc_is_exiting(pid_t lwp)
+{
+	unsigned flags;
+	char state = read_state(lwp, &flags);
+
+	return state == 'Z' || state == 'X' || flags & EXITING;
 }
 
 bool mt_proc_has_ended(pid_t lwp)
@@ -193,6 +210,18 @@ bool mt_proc_has_ended(pid_t lwp)
 bool mt_proc_is_uninterruptible(pid_t lwp)
 {
 	return state_of(lwp) == 'D';
+}
+
+long mt_proc_system_call(pid_t lwp)
+{
+	FILE *file = open_proc(lwp, "syscall");
+	long number = -1;
+
+	if (file && fscanf(file, "%ld", &number) != 1)
+		number = -1;
+	if (file)
+		fclose(file);
+	return number;
 }
 
 void mt_proc_name(pid_t lwp, char name[16])

@@ -44,6 +44,12 @@ bool mt_proc_has_ended(pid_t lwp);
 /* It sleeps in the kernel, and not even a signal wakes it ("D"). */
 bool mt_proc_is_uninterruptible(pid_t lwp);
 
+/* It has begun to end, and runs no instruction of its own any more; or it is gone. */
+bool mt_proc_is_exiting(pid_t lwp);
+
+/* The number of the system call that it sleeps in; -1: none, or not known. */
+long mt_proc_system_call(pid_t lwp);
+
 /* The thread's name ("comm"); "" when it is not known. */
 void mt_proc_name(pid_t lwp, char name[16]);
 

@@ -103,6 +103,24 @@ static void leaves_the_old_file_without_commit(void **state)
 	assert_int_equal(count_files(place->directory), 1);
 }
 
+static void is_removed_unfinished(void **state)
+{
+	struct place *place = *state;
+	struct mt_outfile *file = NULL, *finished = NULL;
+	char other[160];
+
+	snprintf(other, sizeof(other), "%s.other", place->path);
+	assert_null(mt_outfile_create(other, &finished));
+	assert_null(mt_outfile_commit(finished));
+	assert_null(mt_outfile_create(place->path, &file));
+	assert_int_equal(count_files(place->directory), 2);
+	mt_outfile_remove_unfinished();
+	assert_int_equal(count_files(place->directory), 1);
+	assert_int_equal(access(other, F_OK), 0);
+	mt_outfile_destroy(file);
+	mt_outfile_destroy(finished);
+}
+
 static void keeps_symbolic_links(void **state)
 {
 	struct place *place = *state;
@@ -206,6 +224,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(appears_only_at_commit, make_place, remove_place),
 	    cmocka_unit_test_setup_teardown(leaves_the_old_file_without_commit, make_place,
 					    remove_place),
+	    cmocka_unit_test_setup_teardown(is_removed_unfinished, make_place, remove_place),
 	    cmocka_unit_test_setup_teardown(keeps_symbolic_links, make_place, remove_place),
 	    cmocka_unit_test_setup_teardown(refuses_at_once, make_place, remove_place),
 	    cmocka_unit_test(tells_of_a_full_disk),
