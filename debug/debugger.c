@@ -257,6 +257,7 @@ struct mt_error *mt_debugger_detach(struct mt_debugger *debugger)
 
 	if (!debugger->pid)
 		return not_running();
+	mt_debugger_record_stop(debugger);
 	mt_debug_restore_threads(debugger);
 	mt_error_destroy(mt_debug_release_vfork_parent(debugger, MT_DEBUG_BY_DETACH));
 	error = debugger->target->run->detach(debugger->target, debugger->pid, 0);

@@ -361,6 +361,8 @@ struct mt_error *mt_debugger_ignore(struct mt_debugger *debugger, unsigned numbe
 struct mt_live *mt_debugger_live(struct mt_debugger *debugger);
 /* Records the program, which is stopped, from now on.  Errors: mt_live_begin()'s. */
 struct mt_error *mt_debugger_record(struct mt_debugger *debugger);
+/* Nor is there anything of the recording in it any more. */
+void mt_debugger_record_stop(struct mt_debugger *debugger);
 /* It is not recorded any more. */
 void mt_debugger_record_ended(struct mt_debugger *debugger);
 

@@ -160,6 +160,15 @@ struct mt_error *mt_debugger_record(struct mt_debugger *debugger)
 	return begin(debugger, false);
 }
 
+void mt_debugger_record_stop(struct mt_debugger *debugger)
+{
+	struct mt_session *session = mt_live_session(&debugger->live);
+
+	if (session)
+		mt_session_clear(session, debugger->pid);
+	mt_debugger_record_ended(debugger);
+}
+
 void mt_debugger_record_ended(struct mt_debugger *debugger)
 {
 	mt_live_end(&debugger->live);

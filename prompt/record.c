@@ -56,7 +56,7 @@ static struct mt_error *begin(void *context, struct mt_live *live)
 static void ended(void *context, struct mt_live *live)
 {
 	(void)live;
-	mt_debugger_record_ended(debugger_of(context));
+	mt_debugger_record_stop(debugger_of(context));
 }
 
 static struct mt_error *set_breakpoint(void *context, struct mt_live_trigger *trigger)

@@ -31,6 +31,8 @@ static struct mt_error *attach_to(struct attach *attach, struct mt_recording **r
 	}
 	if (!error)
 		error = mt_session_finish(session, recording);
+	if (error && session)
+		mt_error_destroy(mt_session_leave_all(session));
 	if (!error && mt_session_result(session).ended)
 		mt_log(context->log, MT_LOG_INFO, "process %d ended", attach->pid);
 	target->ops->destroy(target);
@@ -97,6 +99,7 @@ static struct mt_error *attach_command(struct mt_command_context *context, int a
 	mt_try(mt_record_options_choose(&record_options, context, program));
 	mt_try(mt_record_options_apply(&record_options));
 	session->engine.log = context->log;
+	session->engine.progress = context->progress;
 	if (duration)
 		mt_try(mt_parse_duration(duration, &session->duration_ns));
 	if (most)

@@ -199,6 +199,7 @@ static struct mt_error *run_command(struct mt_command_context *context, int argc
 	/* It dies with us, so its changed affinity never outlives us. */
 	record.session.engine.share_cpu = true;
 	record.session.engine.log = context->log;
+	record.session.engine.progress = context->progress;
 	struct mt_error *error = run_all(&run);
 	mt_recording_close(run.recording);
 	mt_session_destroy(run.session);

@@ -87,6 +87,8 @@ struct mt_error *mt_live_begin(struct mt_live *live, struct mt_target *target, p
 			      : mt_session_attach(live->session, pid);
 	}
 	if (error) {
+		if (live->session)
+			mt_session_clear(live->session, pid);
 		live->state = before;
 		mt_live_discard(live);
 		return error;
@@ -287,8 +289,8 @@ struct mt_error *mt_live_stop(struct mt_live_debugger *debugger)
 		return mt_error_new(MT_ERROR_USAGE,
 				    "process %d is running: stop it first (\"interrupt\")",
 				    live->pid);
+	debugger->ops->ended(debugger->context, live);
 	live->state = MT_LIVE_OFF;
 	live->has_news = false;
-	debugger->ops->ended(debugger->context, live);
 	return NULL;
 }

@@ -84,6 +84,7 @@ struct mt_session {
 	bool hidden_is_told; /* that the mappings of a process cannot be read any more */
 	uint64_t end_ns;     /* when an attached process is let go; 0: not by time */
 	uint64_t request_ns; /* when the user asked for a snapshot; 0: not */
+	uint64_t ended_ns;   /* when the first process ended, and others stayed; 0: not, or said */
 };
 
 static inline const struct mt_target_ops *mt_session_target_ops(const struct mt_session *session)

@@ -2,6 +2,7 @@
 #include "session/session.h"
 
 #include "kernel/clock.h"
+#include "process/proc.h"
 #include "session/private.h"
 
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 /* Ctrl-C reaches the program too, as a rule: so long is waited for its SIGINT. */
 #define REQUEST_PATIENCE_NS 300000000ull
 #define ATTACH_PATIENCE_NS  4000000000ull
+#define LEFT_PATIENCE_NS    1000000000ull
 
 static uint64_t memory_bytes(void)
 {
@@ -311,22 +313,54 @@ struct mt_error *mt_session_attach(struct mt_session *session, pid_t pid)
 	return mt_session_target_ops(session)->each_thread(session->target, pid, let_run, session);
 }
 
-static struct mt_error *leave_all(struct mt_session *session)
+struct mt_error *mt_session_leave_all(struct mt_session *session)
 {
-	while (session->processes)
-		mt_try(mt_session_leave(session, session->processes->pid));
-	return NULL;
+	struct mt_error *first = NULL;
+
+	while (session->processes) {
+		struct mt_error *error = mt_session_leave(session, session->processes->pid);
+
+		if (first)
+			mt_error_destroy(error);
+		else
+			first = error;
+	}
+	return first;
+}
+
+/* The program has ended, and others that it started have not: once, if that lasts. */
+static void say_who_is_left(struct mt_session *session)
+{
+	const struct mt_session_process *process = session->processes;
+	mt_auto(mt_str) struct mt_str more = {0};
+	char name[16];
+
+	if (!process || !session->ended_ns ||
+	    mt_clock_monotonic_ns() - session->ended_ns < LEFT_PATIENCE_NS)
+		return;
+	session->ended_ns = 0;
+	mt_proc_name(process->pid, name);
+	if (HASH_COUNT(session->processes) > 1)
+		mt_str_appendf(&more, " and %u more", HASH_COUNT(session->processes) - 1);
+	mt_log(session->options->engine.log, MT_LOG_INFO,
+	       "the program has ended; waiting for process %d (%s)%s that it started (press Ctrl-C "
+	       "to let %s go)",
+	       process->pid, name, more.text ? more.text : "", more.text ? "them" : "it");
 }
 
 static struct mt_error *check_request(struct mt_session *session)
 {
 	if (session->attached && session->options->most_snapshots &&
 	    session->result.snapshots >= session->options->most_snapshots)
-		return leave_all(session);
+		return mt_session_leave_all(session);
+	if (session->result.ended)
+		say_who_is_left(session);
+	if (session->result.ended && session->request_ns)
+		return mt_session_leave_all(session);
 	if (session->attached && (session->request_ns ||
 				  (session->end_ns && mt_clock_monotonic_ns() > session->end_ns))) {
 		mt_try(mt_session_snapshot(session));
-		return leave_all(session);
+		return mt_session_leave_all(session);
 	}
 	if (session->request_ns &&
 	    mt_clock_monotonic_ns() - session->request_ns > REQUEST_PATIENCE_NS)
@@ -342,6 +376,11 @@ struct mt_error *mt_session_run(struct mt_session *session)
 		if (error && mt_error_code(error) == MT_ERROR_GONE) {
 			mt_error_destroy(error); /* nothing is left, and its end was not for us */
 			return NULL;
+		}
+		/* Planning heard of a request before we did, which comes with the next turn. */
+		if (error && session->attached && mt_error_code(error) == MT_ERROR_INTERRUPTED) {
+			mt_error_destroy(error);
+			continue;
 		}
 		if (!error)
 			error = check_request(session);

@@ -88,6 +88,13 @@ struct mt_error *mt_session_reap(struct mt_session *session);
 struct mt_error *mt_session_copy(struct mt_session *session, const char *path, uint32_t number,
 				 struct mt_recording **out);
 
+/* Takes what is ours out of a process, as far as it goes; a warning says what stays, and why.
+ * False: the engine keeps the process for a while (let_go() in engine/engine.h). */
+bool mt_session_clear(struct mt_session *session, pid_t pid);
+/* Takes what is ours out of all processes, and lets them go; where that fails, a warning says so.
+ * After an error too. */
+struct mt_error *mt_session_leave_all(struct mt_session *session);
+
 /* Finishes the recording and opens it for reading. */
 struct mt_error *mt_session_finish(struct mt_session *session, struct mt_recording **out);
 

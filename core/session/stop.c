@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Handles each kind of stop for the session: snapshots, triggers, signals, births, execs, ends. */
+#include "base/clock.h"
 #include "process/proc.h"
 #include "session/private.h"
 
@@ -129,17 +130,32 @@ static struct mt_error *follow_child(struct mt_session *session, struct mt_sessi
 	return mt_session_go_on(session, stop->child, 0);
 }
 
-struct mt_error *mt_session_leave(struct mt_session *session, pid_t pid)
+bool mt_session_clear(struct mt_session *session, pid_t pid)
 {
 	const struct mt_engine_text_ops *text = mt_session_engine_ops(session)->text;
-	struct mt_session_process *process = mt_session_find_process(session, pid);
+	struct mt_error *error = NULL;
 	bool keep = false;
 
 	if (text)
-		mt_try(text->let_go(session->engine, pid, &keep));
+		error = text->let_go(session->engine, pid, &keep);
+	if (error && mt_error_code(error) != MT_ERROR_GONE)
+		mt_log(
+		    session->options->engine.log, MT_LOG_WARNING,
+		    "process %d runs on with patched code, which does no harm: %s (\"mtdb attach "
+		    "--for=1ms %d\" restores it)",
+		    pid, mt_error_message(error), pid);
+	mt_error_destroy(error);
+	return !keep;
+}
+
+struct mt_error *mt_session_leave(struct mt_session *session, pid_t pid)
+{
+	struct mt_session_process *process = mt_session_find_process(session, pid);
+	bool is_free = mt_session_clear(session, pid);
+
 	if (process)
 		mt_session_remove_process(session, process);
-	return keep ? mt_session_go_on(session, pid, 0) : mt_target_detach(session->target, pid);
+	return is_free ? mt_target_detach(session->target, pid) : mt_session_go_on(session, pid, 0);
 }
 
 static struct mt_error *let_go(struct mt_session *session, struct mt_session_process *process,
@@ -236,6 +252,8 @@ static struct mt_error *on_exited(struct mt_session *session, const struct mt_st
 	if (stop->lwp == session->result.pid) {
 		session->result.ended = true;
 		session->result.wait_status = stop->status;
+		session->ended_ns = mt_clock_monotonic_ns();
+		session->request_ns = 0; /* its Ctrl-C, maybe */
 	}
 	if (process && stop->lwp == stop->pid)
 		mt_session_remove_process(session, process);

@@ -66,11 +66,13 @@ static struct mt_error *find_able(struct attach *attach)
 		if (attach->able)
 			return NULL;
 		if (mt_clock_monotonic_ns() > end_ns)
-			return mt_error_new(MT_ERROR_BUSY,
-					    "no thread of process %d could be borrowed: for %llu "
-					    "seconds none could do a system call (try again, or "
-					    "use --engine step)",
-					    attach->space->pid, PATIENCE_NS / 1000000000);
+			return mt_error_new(
+			    MT_ERROR_BUSY,
+			    "no thread of process %d could be borrowed: for %llu "
+			    "seconds none could do a system call (if it is stopped, "
+			    "continue it by \"kill -CONT %d\"; else try again, or use "
+			    "--engine step)",
+			    attach->space->pid, PATIENCE_NS / 1000000000, attach->space->pid);
 		resume_all(attach);
 		nanosleep(&pause, NULL);
 		if (pause.tv_nsec < MOST_PAUSE_NS)

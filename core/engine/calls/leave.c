@@ -37,9 +37,11 @@ static struct mt_error *halt(const struct leaving *leaving)
 	return mt_target_halt(leaving->engine->target, leaving->space->pid);
 }
 
+/* Who is stopped by a debugger stays so. */
 static void release(const struct leaving *leaving)
 {
-	mt_target_release(leaving->engine->target, leaving->space->pid);
+	if (!leaving->engine->options.live)
+		mt_target_release(leaving->engine->target, leaving->space->pid);
 }
 
 /* Those in a module's text went with its patches. */
@@ -105,7 +107,7 @@ static struct mt_error *wait_until_outside(struct leaving *leaving, bool *inside
 
 	for (int i = 0; i < TRIES; i++) {
 		mt_try(mt_calls_leave_trampolines(leaving->engine, leaving->space, inside));
-		if (!*inside)
+		if (!*inside || leaving->engine->options.live)
 			return NULL;
 		release(leaving);
 		nanosleep(&pause, NULL);
@@ -142,6 +144,8 @@ static struct mt_error *leave_rings(struct leaving *leaving)
 {
 	struct mt_target *target = leaving->engine->target;
 
+	if (!leaving->space->rings)
+		return NULL;
 	mt_try(target->ops->each_thread(target, leaving->space->pid, leave_ring, leaving));
 	if (rings_stay(leaving))
 		mt_calls_rings_empty(leaving->space->rings);
@@ -159,7 +163,8 @@ static struct mt_error *collect(struct leaving *leaving)
 {
 	struct mt_calls_space *space = leaving->space;
 	const struct mt_calls_rings *rings = space->rings;
-	uint64_t used = mt_calls_rings_used_bytes(rings), all = mt_calls_rings_bytes(rings);
+	uint64_t used = rings ? mt_calls_rings_used_bytes(rings) : 0;
+	uint64_t all = rings ? mt_calls_rings_bytes(rings) : 0;
 	int failed = 0;
 
 	mt_array_each (place, &space->places)
@@ -175,7 +180,7 @@ static struct mt_error *collect(struct leaving *leaving)
 		if (copy->address)
 			failed |= add_range(leaving, copy->address, copy->end - copy->start,
 					    MOST_PRIVATE);
-	if (!rings_stay(leaving)) {
+	if (rings && !rings_stay(leaving)) {
 		failed |= add_range(leaving, rings->address, used, MOST_SHARED);
 		failed |= add_range(leaving, rings->address + used, all - used, all);
 		failed |=
@@ -260,7 +265,7 @@ struct mt_error *mt_calls_detach(struct mt_calls_engine *engine, struct mt_calls
 {
 	struct leaving leaving = {.engine = engine, .space = space, .swap.pid = space->pid};
 
-	if (!space->rings)
+	if (!space->rings && !space->inject_code)
 		return NULL;
 	struct mt_error *error = leave(&leaving);
 	mt_array_deinit(&leaving.swap.copies);

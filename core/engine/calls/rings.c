@@ -205,14 +205,21 @@ void mt_calls_rings_empty(const struct mt_calls_rings *rings)
 			 (off_t)slots_bytes(rings), (off_t)(rings->reached * rings->ring_bytes));
 }
 
+static void unmap_there(struct mt_calls_engine *engine, struct mt_calls_rings *rings, pid_t lwp)
+{
+	if (rings->address)
+		mt_error_destroy(
+		    mt_calls_room_unmap(engine, lwp, rings->address, mt_calls_rings_bytes(rings)));
+	rings->address = 0;
+}
+
 static struct mt_error *map_both(struct mt_calls_engine *engine, struct mt_calls_rings *rings,
 				 pid_t lwp, uint64_t fd)
 {
 	mt_try(map_there(engine, rings, lwp, fd));
 	struct mt_error *error = map_here(rings);
 	if (error)
-		mt_error_destroy(
-		    mt_calls_room_unmap(engine, lwp, rings->address, mt_calls_rings_bytes(rings)));
+		unmap_there(engine, rings, lwp);
 	return error;
 }
 
@@ -376,6 +383,7 @@ struct mt_error *mt_calls_rings_create(struct mt_calls_engine *engine, struct mt
 	struct mt_error *error =
 	    rings->taken && rings->hot ? fill(engine, space, rings, lwp) : mt_error_no_memory();
 	if (error) {
+		unmap_there(engine, rings, lwp);
 		destroy(rings);
 		return error;
 	}
