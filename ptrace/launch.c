@@ -120,7 +120,8 @@ static struct mt_error *start(const struct mt_launch *launch, pid_t pid, struct 
 	return mt_error_errno(failure, "%s ended before it could be traced", launch->path);
 }
 
-static struct mt_error *enter(struct mt_ptrace_target *target, pid_t pid)
+static struct mt_error *enter(struct mt_ptrace_target *target, const struct mt_launch *launch,
+			      pid_t pid)
 {
 	struct mt_ptrace_process *process;
 	struct mt_ptrace_lwp *lwp;
@@ -132,7 +133,7 @@ static struct mt_error *enter(struct mt_ptrace_target *target, pid_t pid)
 	lwp->state = MT_PTRACE_STOPPED;
 	mt_try(mt_ptrace_open_memory(process));
 	mt_try(target->base.ops->get_registers(&target->base, pid, &registers));
-	if (registers.cs != CODE_SEGMENT_64)
+	if (launch->apart && registers.cs != CODE_SEGMENT_64)
 		return mt_error_new(MT_ERROR_UNSUPPORTED,
 				    "it is a 32-bit program; only x86-64 programs are supported");
 	return NULL;
@@ -172,7 +173,7 @@ struct mt_error *mt_ptrace_launch(struct mt_target *base, const struct mt_launch
 		if (*ends[i] >= 0)
 			close(*ends[i]);
 	if (!error)
-		error = mt_error_wrap(enter(target, *pid), "cannot trace %s", launch->path);
+		error = mt_error_wrap(enter(target, launch, *pid), "cannot trace %s", launch->path);
 	if (error && *pid > 0) {
 		mt_error_destroy(mt_ptrace_end(*pid));
 		mt_ptrace_forget(target, *pid);

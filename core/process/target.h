@@ -66,8 +66,8 @@ struct mt_launch {
 	const char *path;               /* of the executable */
 	const char *const *arguments;   /* argv, NULL at its end */
 	const char *const *environment; /* NULL: ours */
-	/* For a debugger: in a process group of its own, at the same addresses each time, and
-	 * signals that come to us are ours. */
+	/* For a debugger: in a process group of its own, at the same addresses each time, signals
+	 * that come to us are ours, and a 32-bit program is refused. */
 	bool apart;
 };
 
@@ -138,7 +138,7 @@ struct mt_target_ops {
 /* Run control.  All of it is filled in. */
 struct mt_run_ops {
 	/* The new process stands still before its first instruction.  Should we die, it dies.
-	 * Errors: NOT_FOUND; PERMISSION; SYSTEM; UNSUPPORTED (not x86-64). */
+	 * Errors: NOT_FOUND; PERMISSION; SYSTEM; UNSUPPORTED (not x86-64, and launch->apart). */
 	struct mt_error *(*launch)(struct mt_target *target, const struct mt_launch *launch,
 				   pid_t *pid);
 	/* All threads stand still.  Should we die, it goes on.

@@ -129,6 +129,8 @@ struct mt_error *mt_session_go_on(struct mt_session *session, pid_t lwp, int sig
 struct mt_error *mt_session_drain(struct mt_session *session);
 
 /* stop.c */
+/* Whether the program of an LWP that stands still is one. */
+bool mt_session_is_32_bit(const struct mt_session *session, pid_t lwp);
 /* Lets go of a process, in which nothing of the engine's stays; one that must be kept for that is a
  * stranger from then on. */
 struct mt_error *mt_session_leave(struct mt_session *session, pid_t pid);

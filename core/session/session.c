@@ -182,7 +182,14 @@ struct mt_error *mt_session_launch(struct mt_session *session, const struct mt_l
 	pid_t pid;
 
 	mt_try(session->target->run->launch(session->target, launch, &pid));
-	return mt_session_begin(session, pid);
+	if (!mt_session_is_32_bit(session, pid))
+		return mt_session_begin(session, pid);
+	session->result.pid = pid;
+	mt_log(session->options->engine.log, MT_LOG_WARNING,
+	       "process %d runs on untraced: it is a 32-bit program; only x86-64 programs are "
+	       "supported",
+	       pid);
+	return mt_session_leave(session, pid);
 }
 
 struct mt_error *mt_session_begin(struct mt_session *session, pid_t pid)

@@ -205,17 +205,23 @@ static struct mt_error *rename_thread(struct mt_session *session, const struct m
 	return NULL;
 }
 
+bool mt_session_is_32_bit(const struct mt_session *session, pid_t lwp)
+{
+	struct user_regs_struct registers;
+	struct mt_error *error =
+	    mt_session_target_ops(session)->get_registers(session->target, lwp, &registers);
+	bool is_32_bit = !error && registers.cs != CODE_SEGMENT_64;
+
+	mt_error_destroy(error);
+	return is_32_bit;
+}
+
 static struct mt_error *on_exec(struct mt_session *session, struct mt_session_thread *thread,
 				const struct mt_stop *stop, const struct mt_engine_news *news)
 {
 	struct mt_session_process *process = thread->process;
-	struct user_regs_struct registers;
-	struct mt_error *error =
-	    mt_session_target_ops(session)->get_registers(session->target, stop->lwp, &registers);
-	bool is_other = !error && registers.cs != CODE_SEGMENT_64;
 
-	mt_error_destroy(error);
-	if (is_other)
+	if (mt_session_is_32_bit(session, stop->lwp))
 		return let_go(session, process,
 			      "it became a 32-bit program; only x86-64 programs are supported");
 	process->maps.count = 0;

@@ -136,3 +136,36 @@ def test_rings_leave_room_for_stacks(compile, run_mtdb, tmp_path, kib):
     assert subprocess.run(command, check=False, capture_output=True).returncode == 4
     done = run_mtdb("run", "-e", "calls", "-o", tmp_path / "out.txt", "--", *command)
     assert (done.stdout, done.returncode) == ("4 threads\n", 4), done.stderr
+
+
+# write(1, "hello\\n", 6); exit(7)
+SMALL = """.globl _start
+_start: mov $4, %eax
+        mov $1, %ebx
+        mov $text, %ecx
+        mov $6, %edx
+        int $0x80
+        mov $1, %eax
+        mov $7, %ebx
+        int $0x80
+text:   .ascii "hello\\n"
+"""
+
+
+@pytest.mark.parametrize("engine", ["calls", "step"])
+@pytest.mark.parametrize("by", ["itself", "exec"])
+def test_32_bit(need, run_mtdb, tmp_path, engine, by):
+    """It runs on, and a message says why nothing is recorded."""
+    program = tmp_path / "small"
+    subprocess.run([need("as", "binutils"), "--32", "-o", tmp_path / "small.o"], input=SMALL,
+                   text=True, check=True)
+    subprocess.run([need("ld", "binutils"), "-m", "elf_i386", "-o", program, tmp_path / "small.o"],
+                   check=True)
+    try:
+        assert subprocess.run([program], capture_output=True, check=False).returncode == 7
+    except OSError:
+        pytest.skip("the kernel here runs no 32-bit programs")
+    command = [program] if by == "itself" else ["sh", "-c", f"exec {program}"]
+    done = run_mtdb("run", "-e", engine, "-o", tmp_path / "out.txt", "--", *command)
+    assert (done.stdout, done.returncode) == ("hello\n", 7), done.stderr
+    assert "runs on untraced: it" in done.stderr and "a 32-bit program" in done.stderr
