@@ -31,13 +31,21 @@ const uint8_t mt_inject_code[MT_INJECT_BYTES] = {
 };
 /* clang-format on */
 
+bool mt_inject_is_restarted(const struct user_regs_struct *registers)
+{
+	int64_t result = (int64_t)registers->rax;
+
+	return (int64_t)registers->orig_rax >= 0 && result <= -ERESTARTSYS &&
+	       result >= -ERESTART_RESTARTBLOCK;
+}
+
 /* Does what the kernel would do for an interrupted system call. */
 static void do_again(const struct user_regs_struct *before, struct mt_inject_frame *frame)
 {
 	int64_t result = (int64_t)before->rax;
 	bool again = result <= -ERESTARTSYS && result >= -ERESTARTNOHAND;
 
-	if ((int64_t)before->orig_rax < 0 || (!again && result != -ERESTART_RESTARTBLOCK))
+	if (!mt_inject_is_restarted(before) || (!again && result != -ERESTART_RESTARTBLOCK))
 		return;
 	frame->rip -= SYSCALL_BYTES;
 	frame->rax = again ? before->orig_rax : SYS_restart_syscall;

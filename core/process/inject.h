@@ -30,6 +30,10 @@ extern const uint8_t mt_inject_code[MT_INJECT_BYTES];
 uint64_t mt_inject_frame_make(const struct user_regs_struct *before, uint64_t mask,
 			      struct mt_inject_frame *frame);
 
+/* Whether it has left a system call that the kernel takes it back into, when it goes on: to the
+ * instruction before its PC, wherever that is by then.  So it must not be moved. */
+bool mt_inject_is_restarted(const struct user_regs_struct *registers);
+
 /* Where it stands while no memory was mapped for it. */
 struct mt_inject_padding {
 	uint64_t code;  /* 0: nowhere */

@@ -282,3 +282,21 @@ def test_while_libraries_are_loaded(compile, attach, tmp_path):
         (tmp_path / "new.so").rename(needed)
         check_whole(attach, survivor)
         survivor.kill()
+
+
+@pytest.mark.parametrize("kind", ["dynamic", "static", "musl"])
+def test_system_calls_that_are_made_again(compile, need, attach, kind):
+    """Their threads stand behind them, at what may be a patch; the kernel takes them back from where they are then."""
+    flags = {"dynamic": [], "static": ["-static"],
+             "musl": ["-static", "-idirafter", "/usr/include", "-idirafter", "/usr/include/x86_64-linux-gnu"]}[kind]
+    compiler = need("musl-gcc", "musl-tools") if kind == "musl" else None
+    program = compile("calls_blocked.c", "-O1", "-pthread", *flags, compiler=compiler)
+    with subprocess.Popen([program], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == "ready\n"
+        for _ in range(5):
+            kill_after(attach, process, 0)
+        mtdb, pipe = attach(process.pid, "--for=1ms")
+        with mtdb, pipe:
+            assert pipe.read() == "recording\n", mtdb.communicate()
+        out, _ = process.communicate("\n", timeout=60)
+        assert (out, process.returncode) == ("0 returned\n", 5)

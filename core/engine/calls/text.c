@@ -3,6 +3,8 @@
  * differences are written. */
 #include "engine/calls/private.h"
 
+#include "process/inject.h"
+
 #include <string.h>
 
 #define JUMP       0xe9
@@ -309,6 +311,7 @@ struct leaving_old {
 	const uint8_t *memory;
 };
 
+/* One that stands behind a system call to be made again stays: there it finds the file's code. */
 static struct mt_error *leave_old_hole(void *context, pid_t lwp)
 {
 	const struct leaving_old *leaving = context;
@@ -320,7 +323,8 @@ static struct mt_error *leave_old_hole(void *context, pid_t lwp)
 	uint64_t at = error ? 0 : registers.rip - module->start;
 
 	mt_error_destroy(error); /* one that vfork() holds runs nothing */
-	if (error || at >= module->end - module->start - MT_PATCH_JUMP_BYTES ||
+	if (error || mt_inject_is_restarted(&registers) ||
+	    at >= module->end - module->start - MT_PATCH_JUMP_BYTES ||
 	    leaving->memory[at] != JUMP ||
 	    is_same(module, leaving->memory, registers.rip, MT_PATCH_JUMP_BYTES))
 		return NULL;

@@ -6,14 +6,13 @@
  * is to be restarted stands at the instruction behind it with -ERESTART… in rax until no handler
  * turns up (kernel/signal.c). */
 #include "engine/step/private.h"
+#include "process/inject.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 
 #define PSB_PERIOD_BYTES 4096
-#define RESTART_SYS      512 /* ERESTARTSYS; until ERESTART_RESTARTBLOCK */
-#define RESTART_BLOCK    516
 #define SYSCALL_BYTES    2
 #define PROT_EXEC_BIT    4
 #define TRAP_FLAG_BYTE   1 /* of a pushed RFLAGS: bit 8 */
@@ -151,15 +150,6 @@ static bool is_syscall(const struct mt_step_thread *thread)
 	return thread->insn.class == MT_INSN_SYSCALL;
 }
 
-/* Whether the kernel may take the thread back into the system call that it has just left. */
-static bool may_restart(const struct user_regs_struct *registers)
-{
-	long long result = (long long)registers->rax;
-
-	return (long long)registers->orig_rax >= 0 && result <= -RESTART_SYS &&
-	       result >= -RESTART_BLOCK;
-}
-
 /* PUSHF shows the trap flag that stepping sets: take it back out. */
 static struct mt_error *hide_trap_flag(struct mt_step_engine *engine,
 				       const struct mt_step_thread *thread)
@@ -259,7 +249,7 @@ static void understand(struct mt_step_engine *engine, struct mt_step_thread *thr
 	news->ordinary = stop->kind == MT_STOP_STEP || stop->kind == MT_STOP_SYSCALL ||
 			 stop->kind == MT_STOP_HANDLER;
 	thread->pc = now;
-	thread->restarting = may_restart(&thread->registers);
+	thread->restarting = mt_inject_is_restarted(&thread->registers);
 }
 
 static struct mt_error *stopped(struct mt_engine *base, const struct mt_stop *stop,
@@ -313,7 +303,7 @@ static struct mt_error *resume(struct mt_engine *base, pid_t lwp, int signal)
 		mt_try(engine->target->ops->get_registers(engine->target, thread->lwp,
 							  &thread->registers));
 		thread->pc = thread->registers.rip;
-		thread->restarting = may_restart(&thread->registers);
+		thread->restarting = mt_inject_is_restarted(&thread->registers);
 	}
 	if (!thread->in_kernel) {
 		mt_step_fetch(engine, thread);
