@@ -122,7 +122,10 @@ static struct mt_error *report_crash(struct run *run)
  * began, into a warning: the program's end counts all the same. */
 static struct mt_error *tolerate_empty_recording(struct run *run, struct mt_error *error)
 {
-	if (!error || mt_error_code(error) != MT_ERROR_UNSUPPORTED)
+	struct mt_session_result result = mt_session_result(run->session);
+
+	if (!error || mt_error_code(error) != MT_ERROR_UNSUPPORTED ||
+	    (strcmp(result.engine, "calls") != 0 && !result.untraced))
 		return error;
 	mt_log(run->context->log, MT_LOG_WARNING, "no timeline written: %s",
 	       mt_error_message(error));

@@ -185,6 +185,7 @@ struct mt_error *mt_session_launch(struct mt_session *session, const struct mt_l
 	if (!mt_session_is_32_bit(session, pid))
 		return mt_session_begin(session, pid);
 	session->result.pid = pid;
+	session->result.untraced = true;
 	mt_log(session->options->engine.log, MT_LOG_WARNING,
 	       "process %d runs on untraced: it is a 32-bit program; only x86-64 programs are "
 	       "supported",

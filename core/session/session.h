@@ -107,6 +107,7 @@ struct mt_session_result {
 	int fatal_signal;   /* whose delivery was seen to kill it; 0: none */
 	pid_t fatal_lwp;
 	const char *engine; /* its name */
+	bool untraced;      /* it is a 32-bit program, or became one */
 };
 struct mt_session_result mt_session_result(const struct mt_session *session);
 

@@ -164,6 +164,7 @@ static struct mt_error *let_go(struct mt_session *session, struct mt_session_pro
 	pid_t pid = process->pid;
 	struct mt_session_thread *thread, *next;
 
+	session->result.untraced |= pid == session->result.pid;
 	mt_log(session->options->engine.log, MT_LOG_WARNING, "process %d runs on untraced: %s", pid,
 	       why);
 	HASH_ITER (hh, session->threads, thread, next)
