@@ -17,18 +17,24 @@ END = re.compile(r'{"ph":"E","pid":\d+,"tid":(\d+)')
 
 
 def begins_and_ends(path):
-    """(thread, call that begins or None for an end) of a timeline in JSON, a thread at a time."""
-    depths = collections.Counter()
+    """(thread, call that begins or None for an end) of a timeline in JSON, a thread at a time,
+    without those of inlined calls."""
+    stacks, depths = collections.defaultdict(list), collections.Counter()
     with open(path, encoding="utf-8") as lines:
         for line in lines:
             if match := END.match(line):
-                depths[int(match[1])] -= 1
-                yield int(match[1]), None
+                thread = int(match[1])
+                if stacks[thread].pop():
+                    depths[thread] -= 1
+                    yield thread, None
             elif line.startswith('{"ph":"B"'):
                 event = json.loads(line.rstrip(",\n"))
-                yield event["tid"], Call(depths[event["tid"]], int(event["args"]["address"], 16),
-                                         event["name"])
-                depths[event["tid"]] += 1
+                thread, is_call = event["tid"], event["cat"] != "inlined"
+                stacks[thread].append(is_call)
+                if is_call:
+                    yield thread, Call(depths[thread], int(event["args"]["address"], 16),
+                                       event["name"])
+                    depths[thread] += 1
 
 
 def sequences(path):
