@@ -32,7 +32,8 @@ FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
 BENCH_SOURCES := $(wildcard tests/bench/*.c)
 MAN_SOURCES  := $(wildcard docs/man/*.md)
 
-CORE_OBJECTS := $(CORE_SOURCES:%.c=$(BUILD)/obj/%.o) $(CORE_ASSEMBLY:%.S=$(BUILD)/obj/%.o) $(BUILD)/generated/syscall_table.o
+CORE_OBJECTS := $(CORE_SOURCES:%.c=$(BUILD)/obj/%.o) $(CORE_ASSEMBLY:%.S=$(BUILD)/obj/%.o) $(BUILD)/generated/syscall_table.o \
+                $(BUILD)/generated/planner_number.o
 PTRACE_OBJECTS := $(PTRACE_SOURCES:%.c=$(BUILD)/obj/%.o)
 MTDB_OBJECTS := $(MTDB_SOURCES:%.c=$(BUILD)/obj/%.o)
 UNIT_OBJECTS := $(UNIT_SOURCES:%.c=$(BUILD)/obj/%.o)
@@ -98,6 +99,16 @@ $(BUILD)/obj/%.o: %.c Makefile
 $(BUILD)/generated/syscall_table.c: scripts/syscall-table
 	@mkdir -p $(@D)
 	@scripts/syscall-table $(CC) >$@ || { rm $@; false; }
+
+# What is kept from run to run is made anew when what it was computed by has changed.
+PLANNER_SOURCES := $(sort $(wildcard $(addsuffix /*.[ch],core/elf core/x86 core/engine/calls/plan \
+                     core/engine/calls/ring core/engine/calls/trampoline)))
+$(BUILD)/generated/planner_number.c: $(PLANNER_SOURCES) Makefile
+	@mkdir -p $(@D)
+	@number=$$(cat $(PLANNER_SOURCES) | sha256sum | cut -c 1-16); \
+	echo "#include <stdint.h>" >$@; \
+	echo "extern const uint64_t mt_planner_number;" >>$@; \
+	echo "const uint64_t mt_planner_number = 0x$${number};" >>$@
 
 $(BUILD)/generated/%.o: $(BUILD)/generated/%.c Makefile
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<

@@ -2,6 +2,7 @@
 /* Any bytes as the file of a plan: garbage is none, and what is believed is as sound as plan.h
  * promises.  The first bytes say how much of a true file comes before the rest, and whether the
  * checksum is made right, since hardly anything else would get by it. */
+#include "base/hash.h"
 #include "engine/calls/plan/cache.h"
 #include "engine/calls/trampoline/trampoline.h"
 
@@ -11,17 +12,21 @@
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #define PLANNER      42
 #define MOST_BYTES   8192
 #define FUNCTIONS    8
-#define CHECKSUM_AT  60 /* of all that follows it */
-#define HEADER_BYTES 3  /* of the input */
+#define CHECKSUM_AT  72 /* of all that follows it */
+#define COUNTS_AT    80 /* of the items of each part, and then the sizes of items */
+#define SIZES_AT     208
+#define PARTS_AT     272
+#define PARTS        5
+#define HEADER_BYTES 3 /* of the input */
 
 struct world {
 	char path[40];
 	struct mt_objfile *objfile;
+	struct mt_kept_key key;
 	uint8_t file[MOST_BYTES];
 	size_t file_size;
 };
@@ -63,12 +68,23 @@ static struct mt_objfile *make_objfile(void)
 
 static void put_checksum(uint8_t *file, size_t size)
 {
-	uint32_t sum;
+	size_t at = PARTS_AT;
+	uint64_t sum;
 
-	if (size < CHECKSUM_AT + sizeof(sum))
+	if (size < PARTS_AT)
 		return;
-	sum = (uint32_t)crc32_z(0, file + CHECKSUM_AT + sizeof(sum),
-				size - CHECKSUM_AT - sizeof(sum));
+	sum = mt_hash(0, file + COUNTS_AT, PARTS_AT - COUNTS_AT);
+	for (size_t i = 0; i < PARTS; i++) {
+		uint64_t count;
+		uint32_t bytes;
+
+		memcpy(&count, file + COUNTS_AT + i * sizeof(count), sizeof(count));
+		memcpy(&bytes, file + SIZES_AT + i * sizeof(bytes), sizeof(bytes));
+		if (!bytes || count > (size - at) / bytes)
+			return;
+		sum = mt_hash(sum, file + at, count * bytes);
+		at += count * bytes;
+	}
 	memcpy(file + CHECKSUM_AT, &sum, sizeof(sum));
 }
 
@@ -84,7 +100,7 @@ static struct mt_plan *load(const struct world *world)
 {
 	struct mt_plan *plan = NULL;
 
-	check(!mt_plan_load(world->objfile, PLANNER, world->path, &plan));
+	check(!mt_plan_load(world->objfile, &world->key, world->path, &plan));
 	return plan;
 }
 
@@ -97,12 +113,13 @@ static void begin(struct world *world)
 	snprintf(world->path, sizeof(world->path), "/tmp/mtrace-fuzz-%d", getpid());
 	world->objfile = make_objfile();
 	check(!mt_plan_create(world->objfile, NULL, &plan) && plan->patches.count >= FUNCTIONS);
-	check(!mt_plan_store(plan, world->objfile, PLANNER, world->path));
+	check(!mt_kept_key(world->objfile, PLANNER, &world->key));
+	check(!mt_plan_store(plan, &world->key, world->path));
 	mt_plan_destroy(plan);
 	fd = open(world->path, O_RDONLY);
 	ssize_t got = read(fd, world->file, MOST_BYTES);
 	close(fd);
-	check(got > CHECKSUM_AT && got < MOST_BYTES);
+	check(got > PARTS_AT && got < MOST_BYTES);
 	world->file_size = (size_t)got;
 	put_checksum(world->file, world->file_size);
 	write_file(world, world->file, world->file_size);

@@ -133,3 +133,15 @@ def test_snapshot_by_hand(gdb, compile):
     assert "Snapshot 1 is in x.txt." in session.lines
     assert "Snapshot 2 is in trace-2.fxt." in session.lines
     assert opened((gdb.directory / "x.txt").read_text().splitlines())[-2:] == ["b", "c"]
+
+
+def test_the_plugin_shares_the_cache_with_mtdb(gdb, compile, run_mtdb, tmp_path, monkeypatch):
+    """Neither takes the other's files for another version's."""
+    program = compile("deep.c", "-O0")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    kept = []
+    for _ in range(2):
+        run_mtdb("run", "-e", "calls", "-o", tmp_path / "x.fxt", program)
+        kept.append({path: path.stat().st_ino for path in tmp_path.glob("cache/mtrace/plan-*")})
+        gdb(program, "mtrace start", "run")
+    assert kept[0] and kept[0] == kept[1]

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The truth is the function itself, single-stepped before it is patched: what registers it has at
  * each of its instructions.  Then it is patched and stepped again, and at each instruction within
- * the trampoline libdw unwinds by the object file of ours to one of those states, none left out. */
+ * the trampoline libdw unwinds by our tables to one of those states, none left out. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -149,7 +149,7 @@ static bool is_same(const uint64_t *one, const uint64_t *other)
 
 struct build {
 	struct world *world;
-	struct mt_cfi_part parts[8];
+	uint32_t parts[8];
 	size_t count;
 };
 
@@ -168,13 +168,48 @@ static struct mt_cfi_image build_image(const struct build *build)
 	struct mt_cfi_image image;
 
 	assert_int_equal(mt_cfi_build(&build->world->trampolines, &config, &image), 0);
+	if (config.code > holes[0].address)
+		mt_cfi_holes_first(image.bytes.items, config.part_count, config.hole_count);
 	return image;
+}
+
+/* An object file whose only segment is the image, for libdw. */
+struct object {
+	Elf64_Ehdr header;
+	Elf64_Phdr segment;
+	uint8_t image[1 << 16];
+};
+
+static struct object *make_object(const struct build *build, const struct mt_cfi_image *image)
+{
+	struct object *object = calloc(1, sizeof(*object));
+
+	assert_non_null(object);
+	assert_true(image->bytes.count <= sizeof(object->image));
+	object->header = (Elf64_Ehdr){
+	    .e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+	    .e_type = ET_EXEC,
+	    .e_machine = EM_X86_64,
+	    .e_version = EV_CURRENT,
+	    .e_phoff = offsetof(struct object, segment),
+	    .e_ehsize = sizeof(object->header),
+	    .e_phentsize = sizeof(object->segment),
+	    .e_phnum = 1,
+	};
+	object->segment = (Elf64_Phdr){
+	    .p_type = PT_GNU_EH_FRAME,
+	    .p_offset = offsetof(struct object, image),
+	    .p_vaddr = build->world->config.address + 0x100000,
+	    .p_filesz = image->bytes.count,
+	    .p_memsz = image->bytes.count,
+	};
+	memcpy(object->image, image->bytes.items, image->bytes.count);
+	return object;
 }
 
 static void add_part(struct build *build, uint64_t address, uint8_t length, uint8_t flags)
 {
-	build->parts[build->count++] =
-	    (struct mt_cfi_part){(uint32_t)build->world->trampolines.code.count, "f"};
+	build->parts[build->count++] = (uint32_t)build->world->trampolines.code.count;
 	patch(build->world, address, length, flags, 1);
 }
 
@@ -198,7 +233,8 @@ static void check_holes(Dwarf_CFI *cfi)
 static size_t compare(const struct build *build, const struct state *truth, size_t truth_count)
 {
 	struct mt_cfi_image image = build_image(build);
-	Elf *elf = elf_memory((char *)image.bytes.items, image.bytes.count);
+	struct object *object = make_object(build, &image);
+	Elf *elf = elf_memory((char *)object, sizeof(*object));
 	Dwarf_CFI *cfi = dwarf_getcfi_elf(elf);
 	size_t at = 0, inside = 0;
 
@@ -222,6 +258,7 @@ static size_t compare(const struct build *build, const struct state *truth, size
 	assert_int_equal(at, truth_count - 1);
 	dwarf_cfi_end(cfi);
 	elf_end(elf);
+	free(object);
 	mt_cfi_image_deinit(&image);
 	return inside;
 }

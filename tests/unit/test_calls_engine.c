@@ -338,7 +338,8 @@ static void test_garbage_is_bounded(void **state)
 		for (int i = 1; i <= 5; i++) {
 			give(world, i);
 			memset((void *)slot(world, i)->ring, 0x80 | rand(), RING);
-			*slot(world, i) = (struct mt_ring_position){rand(), garbage[i - 1]};
+			*slot(world, i) =
+			    (struct mt_ring_position){.ring = rand(), .written = garbage[i - 1]};
 		}
 		for (int i = 1; i <= 5; i++)
 			end_thread(world, i);

@@ -136,6 +136,7 @@ static struct world *begin(void)
 	world->plan.functions.items = &function;
 	world->plan.functions.count = 1;
 	world->file.plan = &world->plan;
+	world->space.attached = true;
 	world->module = (struct mt_calls_module){.file = &world->file,
 						 .bias = START,
 						 .start = START,

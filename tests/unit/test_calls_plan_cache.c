@@ -16,6 +16,7 @@
 struct world {
 	char directory[32], path[64];
 	struct mt_objfile *objfile;
+	struct mt_kept_key key;
 	struct mt_plan *plan;
 };
 
@@ -30,6 +31,7 @@ static int begin(void **state)
 	snprintf(world->path, sizeof(world->path), "%s/plan", world->directory);
 	assert_true(dladdr(dlsym(RTLD_DEFAULT, "crc32_z"), &zlib));
 	assert_no_error(mt_objfile_open(zlib.dli_fname, NULL, NULL, &world->objfile));
+	assert_int_equal(mt_kept_key(world->objfile, PLANNER, &world->key), 0);
 	assert_no_error(mt_plan_create(world->objfile, NULL, &world->plan));
 	assert_true(world->plan->patches.count > 50);
 	*state = world;
@@ -51,14 +53,16 @@ static int end(void **state)
 static void store(struct world *world)
 {
 	world->plan->gs_user = 4711;
-	assert_no_error(mt_plan_store(world->plan, world->objfile, PLANNER, world->path));
+	assert_no_error(mt_plan_store(world->plan, &world->key, world->path));
 }
 
 static struct mt_plan *load(struct world *world, uint64_t planner)
 {
+	struct mt_kept_key key = world->key;
 	struct mt_plan *plan = NULL;
 
-	assert_no_error(mt_plan_load(world->objfile, planner, world->path, &plan));
+	key.planner = planner;
+	assert_no_error(mt_plan_load(world->objfile, &key, world->path, &plan));
 	return plan;
 }
 
@@ -101,10 +105,12 @@ static void test_of_another_file(void **state)
 	struct world *world = *state;
 	struct mt_objfile *other = NULL;
 	struct mt_plan *plan = NULL;
+	struct mt_kept_key key;
 
 	store(world);
 	assert_no_error(mt_objfile_open("/proc/self/exe", NULL, NULL, &other));
-	assert_no_error(mt_plan_load(other, PLANNER, world->path, &plan));
+	assert_int_equal(mt_kept_key(other, PLANNER, &key), 0);
+	assert_no_error(mt_plan_load(other, &key, world->path, &plan));
 	assert_null(plan);
 	mt_objfile_unref(other);
 }

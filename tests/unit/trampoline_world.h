@@ -44,7 +44,7 @@ static inline struct world world_make(enum mt_ring_stamps stamps)
 	    .ring_bytes = RING_BYTES,
 	    .stamps = stamps,
 	};
-	position = (struct mt_ring_position){(uintptr_t)world.ring, 0};
+	position = (struct mt_ring_position){.ring = (uintptr_t)world.ring};
 	assert_int_equal(syscall(SYS_arch_prctl, ARCH_SET_GS, &position), 0);
 	return world;
 }

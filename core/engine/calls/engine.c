@@ -273,11 +273,12 @@ static bool is_forbidden_stamp(const struct mt_calls_module *module, const struc
 			       const struct mt_trampoline_row *row, uint64_t pc)
 {
 	static const uint8_t rdtsc[RDTSC_BYTES] = {0x0f, 0x31};
-	size_t at = pc - module->room, size = module->trampolines.code.count;
+	uint32_t at = 0;
+	const struct mt_trampolines *one = mt_calls_trampoline_at(module, pc, &at);
 
 	return is_fault(stop) && stop->signal == SIGSEGV && row->phase != MT_PHASE_DISPLACED &&
-	       size - at >= sizeof(rdtsc) &&
-	       memcmp(module->trampolines.code.items + at, rdtsc, sizeof(rdtsc)) == 0;
+	       one && one->code.count - at >= sizeof(rdtsc) &&
+	       memcmp(one->code.items + at, rdtsc, sizeof(rdtsc)) == 0;
 }
 
 static struct mt_error *give_stamp(struct mt_calls_engine *engine, struct mt_calls_thread *thread)
@@ -326,8 +327,7 @@ static struct mt_error *on_signal(struct mt_calls_engine *engine, struct mt_call
 		news->pc = there->address;
 	if (!place)
 		return NULL;
-	row = mt_trampoline_row_at(&place->module->trampolines,
-				   (uint32_t)(news->pc - place->module->room));
+	row = mt_calls_row_at(place->module, news->pc);
 	if (!row)
 		return NULL;
 	news->ordinary = is_forbidden_stamp(place->module, stop, row, news->pc);

@@ -109,7 +109,7 @@ static struct mt_error *make_file(const struct mt_calls_engine *engine, const ch
 	mt_try(mt_objfile_open(file->path, NULL, NULL, &file->objfile));
 	wanted.objfile = file->objfile;
 	if (all)
-		return mt_calls_plan(engine, file->objfile, &options, &file->plan);
+		return mt_calls_plan(engine, file, &options);
 	options.wanted = is_wanted_function;
 	return mt_plan_create(file->objfile, &options, &file->plan);
 }

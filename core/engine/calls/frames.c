@@ -92,9 +92,7 @@ void mt_calls_forget_code(struct mt_calls_space *space)
 
 static const struct mt_trampoline_row *row_at(const struct mt_calls_place *place, uint64_t pc)
 {
-	return place ? mt_trampoline_row_at(&place->module->trampolines,
-					    (uint32_t)(pc - place->module->room))
-		     : NULL;
+	return place ? mt_calls_row_at(place->module, pc) : NULL;
 }
 
 /* The program's own place for one in code of ours. */

@@ -3,62 +3,27 @@
 
 #include <string.h>
 
-/* No trampoline is longer, and behind each module's stands room for copies of instructions. */
-#define MOST_TRAMPOLINE_BYTES 1024ull
-#define SPARE_BYTES           4096ull
-/* Of a trampoline, as a rule: for a first guess. */
-#define USUAL_BYTES 128
-#define USUAL_ROWS  15
 #define WRITE_CHUNK (1u << 20)
 #define PAGE        4096u
+
+/* A single trampoline, the one that was asked for last. */
+struct mt_calls_again {
+	struct mt_trampolines trampolines;
+	size_t patch; /* + 1; 0: none yet */
+};
 
 void mt_calls_module_destroy(struct mt_calls_module *module)
 {
 	if (!module)
 		return;
-	mt_trampolines_deinit(&module->trampolines);
+	mt_image_deinit(&module->image);
+	if (module->again)
+		mt_trampolines_deinit(&module->again->trampolines);
+	free(module->again);
 	free(module->levels);
 	free(module->offsets);
 	free(module->clean);
 	free(module);
-}
-
-static struct mt_error *generate(struct mt_calls_engine *engine, struct mt_calls_space *space,
-				 struct mt_calls_module *module)
-{
-	const struct mt_plan *plan = module->file->plan;
-	struct mt_trampoline_config config = {
-	    .address = module->room,
-	    .bias = module->bias,
-	    .ring_bytes = (uint32_t)engine->options.ring_bytes,
-	    .stamps = engine->options.stamps,
-	    .alive = space->attached ? mt_calls_alive_word(space->rings) : 0,
-	};
-
-	if (mt_array_reserve(&module->trampolines.code, plan->patches.count * USUAL_BYTES) ||
-	    mt_array_reserve(&module->trampolines.rows, plan->patches.count * USUAL_ROWS))
-		return mt_error_no_memory();
-	for (size_t i = 0; i < plan->patches.count; i++) {
-		const struct mt_patch *patch = &plan->patches.items[i];
-		uint64_t at = patch->address + module->bias;
-		size_t before = module->trampolines.code.count;
-
-		module->offsets[i] = MT_CALLS_NONE;
-		if (at < module->start || at + patch->length > module->end ||
-		    before + MOST_TRAMPOLINE_BYTES > module->room_bytes - SPARE_BYTES)
-			continue;
-		switch (mt_trampoline_append(&module->trampolines, &config, patch,
-					     module->clean + (at - module->start),
-					     module->site_base + patch->site)) {
-		case 0:
-			module->offsets[i] = (uint32_t)before;
-			break;
-		case -1:
-			return mt_error_no_memory();
-		}
-	}
-	mt_trampolines_link(&module->trampolines, &config, plan, module->offsets);
-	return NULL;
 }
 
 /* A mapping begins with a page, and its segment anywhere in that (lld). */
@@ -75,42 +40,37 @@ static void read_clean(struct mt_calls_module *module)
 	memset(module->clean + at + got, 0, size - at - got);
 }
 
-static struct mt_error *fill(struct mt_calls_engine *engine, struct mt_calls_space *space,
-			     pid_t lwp, struct mt_calls_module *module)
+static struct mt_image_config image_config(const struct mt_calls_module *module)
 {
-	size_t patches = module->file->plan->patches.count;
+	return (struct mt_image_config){
+	    .start = module->start - module->bias,
+	    .end = module->end - module->bias,
+	    .clean = module->clean,
+	    .base = module->start - module->bias,
+	    .ring_bytes = module->config.ring_bytes,
+	    .stamps = module->config.stamps,
+	    .movable = module->config.movable,
+	    .outlives_us = module->outlives_us,
+	};
+}
 
+/* From here on they are the module's. */
+static void take_offsets(struct mt_calls_module *module)
+{
+	free(module->offsets);
+	module->offsets = module->image.offsets.items;
+	module->image.offsets.items = NULL;
+	mt_array_deinit(&module->image.offsets);
+}
+
+static struct mt_error *fill(struct mt_calls_engine *engine, struct mt_calls_module *module)
+{
 	module->clean = malloc(module->end - module->start);
-	module->offsets = malloc((patches + 1) * sizeof(*module->offsets));
-	if (!module->clean || !module->offsets ||
-	    mt_calls_order_levels(module->file->plan, &module->levels))
+	if (!module->clean)
 		return mt_error_no_memory();
 	read_clean(module);
-	module->room_bytes = (patches * MOST_TRAMPOLINE_BYTES + 2 * SPARE_BYTES + 4095) & ~4095ull;
-	mt_try(mt_calls_room_map(engine, space, lwp, module->start, module->end, module->room_bytes,
-				 &module->room));
-	mt_try(generate(engine, space, module));
-	size_t count = module->trampolines.code.count;
-	for (size_t at = 0; at < count; at += WRITE_CHUNK)
-		mt_try(engine->target->ops->write(engine->target, space->pid, module->room + at,
-						  module->trampolines.code.items + at,
-						  count - at < WRITE_CHUNK ? count - at
-									   : WRITE_CHUNK));
-	/* Behind the trampolines comes some room, then what unwinders read; the rest of what was
-	 * reserved is given back. */
-	uint64_t used = (module->trampolines.code.count + 4095) & ~4095ull;
-	uint64_t cfi = used + SPARE_BYTES, keep = cfi;
-	struct mt_calls_room spare = {
-	    .start = module->room + used, .used = module->room + used, .end = module->room + cfi};
-	if (mt_array_push(&space->rooms, spare))
-		return mt_error_no_memory();
-	mt_try(mt_calls_cfi_write(engine, space, module, module->room + cfi));
-	keep += (module->cfi_bytes + 4095) & ~4095ull;
-	if (keep < module->room_bytes)
-		mt_try(mt_calls_room_unmap(engine, lwp, module->room + keep,
-					   module->room_bytes - keep));
-	module->room_bytes = keep;
-	return NULL;
+	const struct mt_image_config config = image_config(module);
+	return mt_calls_image(engine, module->file, &config, &module->image);
 }
 
 static struct mt_error *add_module(struct mt_calls_engine *engine, struct mt_calls_module *module)
@@ -126,9 +86,50 @@ static struct mt_error *add_module(struct mt_calls_engine *engine, struct mt_cal
 	return NULL;
 }
 
-struct mt_error *mt_calls_module_create(struct mt_calls_engine *engine,
-					struct mt_calls_space *space, pid_t lwp,
-					const struct mt_map *map, struct mt_calls_module **out)
+/* What cannot be recorded is none, and the log says why. */
+static struct mt_error *give_up(const struct mt_calls_engine *engine,
+				const struct mt_calls_module *module, struct mt_error *error,
+				struct mt_calls_module **out)
+{
+	*out = NULL;
+	if (mt_error_code(error) != MT_ERROR_UNSUPPORTED)
+		return error;
+	mt_log(engine->options.log, MT_LOG_WARNING, "calls in %s are not recorded: %s",
+	       module->file->path, mt_error_message(error));
+	mt_error_destroy(error);
+	return NULL;
+}
+
+/* NULL without memory. */
+static struct mt_calls_module *create(const struct mt_calls_engine *engine,
+				      const struct mt_map *map, uint64_t bias, bool outlives_us)
+{
+	struct mt_calls_module *module = calloc(1, sizeof(*module));
+
+	if (!module)
+		return NULL;
+	*module = (struct mt_calls_module){
+	    .bias = bias,
+	    .start = map->start,
+	    .end = map->end,
+	    .outlives_us = outlives_us,
+	    .config =
+		{
+		    .bias = bias,
+		    .ring_bytes = (uint32_t)engine->options.ring_bytes,
+		    .stamps = engine->options.stamps,
+		    .movable = bias != 0,
+		},
+	    .again = calloc(1, sizeof(*module->again)),
+	};
+	if (module->again)
+		return module;
+	free(module);
+	return NULL;
+}
+
+struct mt_error *mt_calls_module_make(struct mt_calls_engine *engine, const struct mt_map *map,
+				      bool outlives_us, struct mt_calls_module **out)
 {
 	struct mt_calls_file *file = NULL;
 	struct mt_calls_module *module;
@@ -148,46 +149,183 @@ struct mt_error *mt_calls_module_create(struct mt_calls_engine *engine,
 	if (!file->plan || !file->plan->patches.count ||
 	    !mt_objfile_offset_to_address(file->objfile, map->offset, &address))
 		return NULL;
-	module = calloc(1, sizeof(*module));
+	module = create(engine, map, map->start - address, outlives_us);
 	if (!module)
 		return mt_error_no_memory();
-	*module = (struct mt_calls_module){
-	    .file = file, .bias = map->start - address, .start = map->start, .end = map->end};
+	module->file = file;
 	struct mt_error *error = add_module(engine, module);
 	if (error) {
 		mt_calls_module_destroy(module);
 		return error;
 	}
-	error = fill(engine, space, lwp, module);
-	if (error && mt_error_code(error) == MT_ERROR_UNSUPPORTED) {
-		mt_log(engine->options.log, MT_LOG_WARNING, "calls in %s are not recorded: %s",
-		       map->path, mt_error_message(error));
-		mt_error_destroy(error);
-		return NULL;
-	}
-	*out = error ? NULL : module;
-	return error;
+	error = fill(engine, module);
+	if (error)
+		return give_up(engine, module, error, out);
+	take_offsets(module);
+	*out = module;
+	return NULL;
 }
 
-/* Where the next patch's trampoline begins. */
-static uint32_t trampoline_end(const struct mt_calls_module *module, size_t patch)
+/* Room from which all reach what they lead to; or at least the text, for what reaches the rest from
+ * there. */
+static struct mt_error *find_room(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				  pid_t lwp, struct mt_calls_module *module)
 {
-	for (size_t i = patch + 1; i < module->file->plan->patches.count; i++)
-		if (module->offsets[i] != MT_CALLS_NONE)
-			return module->offsets[i];
-	return (uint32_t)module->trampolines.code.count;
+	const struct mt_fixes *fixes = &module->image.fixes;
+	struct mt_image_config config = image_config(module);
+
+	module->room_bytes = (module->image.bytes.count + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+	struct mt_error *error =
+	    mt_calls_room_map(engine, space, lwp, module->bias + fixes->low,
+			      module->bias + fixes->high, module->room_bytes, &module->room);
+	if (!error || mt_error_code(error) != MT_ERROR_UNSUPPORTED)
+		return error;
+	mt_error_destroy(error);
+	mt_try(mt_calls_room_map(engine, space, lwp, module->start, module->end, module->room_bytes,
+				 &module->room));
+	mt_image_deinit(&module->image);
+	config.base = module->room - module->bias;
+	mt_try(mt_image_make(module->file->plan, &config, &module->image));
+	take_offsets(module);
+	if (module->image.bytes.count <= module->room_bytes)
+		return NULL;
+	mt_try(mt_calls_room_unmap(engine, lwp, module->room, module->room_bytes));
+	return mt_error_new(MT_ERROR_UNSUPPORTED, "no free memory within 2 GiB of its code");
+}
+
+static struct mt_error *write_bytes(struct mt_calls_engine *engine, pid_t pid,
+				    const struct mt_calls_module *module, size_t from, size_t end)
+{
+	for (size_t at = from; at < end; at += WRITE_CHUNK)
+		mt_try(engine->target->ops->write(engine->target, pid, module->room + at,
+						  module->image.bytes.items + at,
+						  end - at < WRITE_CHUNK ? end - at : WRITE_CHUNK));
+	return NULL;
+}
+
+static void describe(struct mt_calls_module *module)
+{
+	const struct mt_image *image = &module->image;
+
+	module->config.address = module->room;
+	module->code_bytes = image->code_bytes;
+	module->entry = (struct mt_calls_entry){
+	    .code = module->room,
+	    .code_bytes = image->code_bytes,
+	    .module = module->start,
+	    .module_bytes = module->end - module->start,
+	    .search_table = module->room + image->table,
+	    .holes = module->room + image->holes,
+	    .hole_count = image->hole_count,
+	};
+}
+
+struct mt_error *mt_calls_module_put(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				     pid_t lwp, struct mt_calls_module *module)
+{
+	struct mt_image *image = &module->image;
+
+	module->config.alive = module->outlives_us ? mt_calls_alive_word(space->rings) : 0;
+	mt_try(find_room(engine, space, lwp, module));
+	const struct mt_image_place place = {.room = module->room,
+					     .bias = module->bias,
+					     .alive = module->config.alive,
+					     .first_site = module->site_base};
+	mt_image_fix(image, &place);
+	mt_try(write_bytes(engine, space->pid, module, 0, image->code_bytes));
+	mt_try(write_bytes(engine, space->pid, module, image->table, image->bytes.count));
+	const struct mt_calls_room spare = {.start = module->room + image->spare,
+					    .used = module->room + image->spare,
+					    .end = module->room + image->table};
+	if (mt_array_push(&space->rooms, spare))
+		return mt_error_no_memory();
+	describe(module);
+	mt_image_deinit(image);
+	return NULL;
+}
+
+struct mt_error *mt_calls_module_create(struct mt_calls_engine *engine,
+					struct mt_calls_space *space, pid_t lwp,
+					const struct mt_map *map, struct mt_calls_module **out)
+{
+	mt_try(mt_calls_module_make(engine, map, space->attached, out));
+	struct mt_error *error = *out ? mt_calls_module_put(engine, space, lwp, *out) : NULL;
+	return error ? give_up(engine, *out, error, out) : NULL;
+}
+
+/* The patch whose trampoline holds an offset; -1: none. */
+static ssize_t patch_of_offset(const struct mt_calls_module *module, uint64_t offset)
+{
+	size_t low = 0, high = module->file->plan->patches.count;
+	ssize_t found = -1;
+
+	if (offset >= module->code_bytes)
+		return -1;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2, at = middle;
+
+		while (at < high && module->offsets[at] == MT_CALLS_NONE)
+			at++;
+		if (at < high && module->offsets[at] <= offset) {
+			found = (ssize_t)at;
+			low = at + 1;
+		} else {
+			high = middle;
+		}
+	}
+	return found;
+}
+
+const struct mt_trampolines *mt_calls_trampoline_again(const struct mt_calls_module *module,
+						       size_t patch)
+{
+	const struct mt_patch *what = &module->file->plan->patches.items[patch];
+	struct mt_trampoline_config config = module->config;
+	struct mt_calls_again *again = module->again;
+
+	if (module->offsets[patch] == MT_CALLS_NONE)
+		return NULL;
+	if (again->patch == patch + 1)
+		return &again->trampolines;
+	config.address += module->offsets[patch];
+	again->patch = 0;
+	again->trampolines.code.count = again->trampolines.rows.count = 0;
+	if (mt_trampoline_append(&again->trampolines, &config, what,
+				 module->clean + (what->address + module->bias - module->start),
+				 module->site_base + what->site))
+		return NULL;
+	again->patch = patch + 1;
+	return &again->trampolines;
+}
+
+const struct mt_trampolines *mt_calls_trampoline_at(const struct mt_calls_module *module,
+						    uint64_t address, uint32_t *at)
+{
+	ssize_t patch = patch_of_offset(module, address - module->room);
+
+	if (patch < 0)
+		return NULL;
+	*at = (uint32_t)(address - module->room - module->offsets[patch]);
+	return mt_calls_trampoline_again(module, (size_t)patch);
+}
+
+const struct mt_trampoline_row *mt_calls_row_at(const struct mt_calls_module *module,
+						uint64_t address)
+{
+	uint32_t at = 0;
+	const struct mt_trampolines *one = mt_calls_trampoline_at(module, address, &at);
+
+	return one ? mt_trampoline_row_at(one, at) : NULL;
 }
 
 uint64_t mt_calls_module_copy_of(const struct mt_calls_module *module, size_t patch,
 				 uint64_t address)
 {
-	uint32_t copy;
+	const struct mt_trampolines *one = mt_calls_trampoline_again(module, patch);
+	uint32_t copy =
+	    one ? mt_trampoline_copy_of(one, 0, UINT32_MAX, address) : MT_TRAMPOLINE_NONE;
 
-	if (module->offsets[patch] == MT_CALLS_NONE)
-		return 0;
-	copy = mt_trampoline_copy_of(&module->trampolines, module->offsets[patch],
-				     trampoline_end(module, patch), address);
-	return copy == MT_TRAMPOLINE_NONE ? 0 : module->room + copy;
+	return copy == MT_TRAMPOLINE_NONE ? 0 : module->room + module->offsets[patch] + copy;
 }
 
 const struct mt_calls_module *mt_calls_module_of_site(const struct mt_calls_engine *engine,

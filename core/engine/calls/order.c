@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* In which order a text changes, so that it is a program's after each single write: we may be
- * killed between any two, and then its threads run what is there.
+ * killed between any two, and then its threads run what is there.  (A program that we started dies
+ * with us: its text is written at once.)
  *
  * A write within a page is done or not done.  What may be overwritten at any time is what nobody
  * comes to: a hole before its short jump is there, and what lies behind a patch's own jump as long
@@ -31,52 +32,70 @@ struct order {
 	bool *dirty;     /* by page: they may differ */
 };
 
-struct deepening {
-	const struct mt_plan *plan;
-	uint8_t *levels;
-	size_t patch;
-	bool deeper;
+/* A patch that needs another one in the text. */
+struct need {
+	uint32_t one, other;
 };
 
-/* Not those that would only be recorded once too often without the other. */
-static bool needs(const struct mt_patch *one, const struct mt_patch *other)
+struct needs {
+	const struct mt_plan *plan;
+	MT_ARRAY(struct need) items;
+	bool failed;
+};
+
+static void add_need(struct needs *needs, const struct mt_patch *one, const struct mt_patch *other)
 {
-	if (one->hole && one->hole + MT_PATCH_JUMP_BYTES > other->address &&
-	    one->hole < other->address + other->length)
-		return true;
-	return !(other->flags & MT_PATCH_AGAIN) && other->redirect > one->address &&
-	       other->redirect < one->address + one->length;
+	const struct mt_patch *first = needs->plan->patches.items;
+	struct need need = {(uint32_t)(one - first), (uint32_t)(other - first)};
+
+	if (one != other && mt_array_push(&needs->items, need))
+		needs->failed = true;
 }
 
-static void deepen(void *context, size_t dependent)
+/* Not those that would only be recorded once too often without the other. */
+static void find_needs(struct needs *needs, const struct mt_patch *patch)
 {
-	struct deepening *deepening = context;
-	const struct mt_patch *patches = deepening->plan->patches.items;
-	uint8_t least = (uint8_t)(deepening->levels[deepening->patch] + 1);
+	const struct mt_patch *there, *last = NULL;
 
-	if (!needs(&patches[dependent], &patches[deepening->patch]) ||
-	    deepening->levels[dependent] >= least || least >= MOST_LEVELS)
+	for (unsigned i = 0; patch->hole && i < MT_PATCH_JUMP_BYTES; i++) {
+		there = mt_plan_patch_at(needs->plan, patch->hole + i);
+		if (there && there != last)
+			add_need(needs, patch, there);
+		last = there;
+	}
+	if (!patch->redirect || patch->flags & MT_PATCH_AGAIN)
 		return;
-	deepening->levels[dependent] = least;
-	deepening->deeper = true;
+	there = mt_plan_patch_at(needs->plan, patch->redirect);
+	if (there && there->address < patch->redirect)
+		add_need(needs, there, patch);
+}
+
+static bool deepen(const struct needs *needs, uint8_t *levels)
+{
+	bool deeper = false;
+
+	mt_array_each (need, &needs->items) {
+		uint8_t least = (uint8_t)(levels[need->other] + 1);
+
+		if (levels[need->one] >= least || least >= MOST_LEVELS)
+			continue;
+		levels[need->one] = least;
+		deeper = true;
+	}
+	return deeper;
 }
 
 int mt_calls_order_levels(const struct mt_plan *plan, uint8_t **out)
 {
-	struct deepening deepening = {
-	    .plan = plan, .levels = calloc(plan->patches.count + 1, 1), .deeper = true};
+	struct needs needs = {.plan = plan};
 
-	*out = deepening.levels;
-	if (!deepening.levels)
-		return -1;
-	while (deepening.deeper) {
-		deepening.deeper = false;
-		for (size_t i = 0; i < plan->patches.count; i++) {
-			deepening.patch = i;
-			mt_plan_each_dependent(plan, i, deepen, &deepening);
-		}
-	}
-	return 0;
+	*out = calloc(plan->patches.count + 1, 1);
+	mt_array_each (patch, &plan->patches)
+		find_needs(&needs, patch);
+	while (*out && !needs.failed && deepen(&needs, *out))
+		;
+	mt_array_deinit(&needs.items);
+	return *out && !needs.failed ? 0 : -1;
 }
 
 /* The text itself begins with a page. */
@@ -254,9 +273,32 @@ static struct mt_error *change(struct order *order, const struct mt_calls_space 
 	return flush(order);
 }
 
+/* All at once: nobody runs what would be there between two writes. */
+static struct mt_error *replace(struct mt_calls_engine *engine, pid_t pid,
+				const struct mt_calls_module *module,
+				const struct mt_calls_text_change *what)
+{
+	size_t size = module->end - module->start;
+
+	for (size_t at = 0; at < size; at += PAGE) {
+		size_t from = at;
+
+		while (at < size && memcmp(what->memory + at, what->text + at,
+					   size - at < PAGE ? size - at : PAGE) != 0)
+			at += PAGE;
+		size_t end = at < size ? at : size;
+		if (end == from)
+			continue;
+		mt_try(engine->target->ops->write(engine->target, pid, module->start + from,
+						  what->text + from, end - from));
+		memcpy(what->memory + from, what->text + from, end - from);
+	}
+	return NULL;
+}
+
 struct mt_error *mt_calls_text_change(struct mt_calls_engine *engine,
 				      const struct mt_calls_space *space, pid_t pid,
-				      const struct mt_calls_module *module,
+				      struct mt_calls_module *module,
 				      const struct mt_calls_text_change *what)
 {
 	struct order order = {.engine = engine,
@@ -266,9 +308,14 @@ struct mt_error *mt_calls_text_change(struct mt_calls_engine *engine,
 			      .memory = what->memory};
 	struct mt_error *error = mt_error_no_memory();
 
+	if (!space->attached) {
+		mt_error_destroy(error);
+		return replace(engine, pid, module, what);
+	}
 	order.image = malloc(order.size);
 	order.dirty = calloc(order.size / PAGE + 1, sizeof(*order.dirty));
-	if (order.image && order.dirty) {
+	if (order.image && order.dirty &&
+	    (module->levels || !mt_calls_order_levels(module->file->plan, &module->levels))) {
 		mt_error_destroy(error);
 		memcpy(order.image, order.memory, order.size);
 		error = change(&order, space, what);

@@ -104,9 +104,7 @@ static const struct mt_trampoline_row *row_at(struct mt_calls_space *space, uint
 					      const struct mt_calls_place **place)
 {
 	*place = mt_calls_place_of_trampoline(space, pc);
-	return *place ? mt_trampoline_row_at(&(*place)->module->trampolines,
-					     (uint32_t)(pc - (*place)->module->room))
-		      : NULL;
+	return *place ? mt_calls_row_at((*place)->module, pc) : NULL;
 }
 
 struct mt_error *mt_calls_leave_trampoline(struct mt_calls_engine *engine,

@@ -1,32 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Plans of large files are kept in ${XDG_CACHE_HOME:-~/.cache}/mtrace/plan-BUILDID, those used
- * last. Whatever goes wrong there costs time, and is no error. */
+/* Plans are kept in ${XDG_CACHE_HOME:-~/.cache}/mtrace/plan-BUILDID, and images of trampolines in
+ * image-BUILDID-VARIANT: those used last.  Whatever goes wrong there costs time, and is no error.
+ */
 #include "engine/calls/private.h"
 
+#include "base/hash.h"
 #include "engine/calls/plan/cache.h"
 
 #include <dirent.h>
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LEAST_FUNCTIONS 500u /* others are planned in no time */
-#define MOST_BYTES      (128ull << 20)
-#define PREFIX          "plan-"
-
-/* Made by another build, a plan is made anew. */
-static uint64_t planner_number(void)
-{
-	struct stat file;
-	Dl_info info;
-
-	if (!dladdr((void *)(uintptr_t)mt_plan_create, &info) || stat(info.dli_fname, &file))
-		return 0;
-	return (uint64_t)file.st_size << 40 ^ (uint64_t)file.st_mtim.tv_sec << 20 ^
-	       (uint64_t)file.st_mtim.tv_nsec ^ (uint64_t)file.st_ino;
-}
+#define MOST_BYTES (512ull << 20)
+#define PLAN       "plan-"
+#define IMAGE      "image-"
 
 /* Under sudo it may be somebody else's. */
 static bool is_own_directory(const char *path)
@@ -61,7 +50,12 @@ struct kept {
 	char name[NAME_MAX + 1];
 };
 
-/* How many bytes all plans take; *oldest: the one that was not used for the longest time. */
+static bool is_kept(const char *name)
+{
+	return strncmp(name, PLAN, strlen(PLAN)) == 0 || strncmp(name, IMAGE, strlen(IMAGE)) == 0;
+}
+
+/* How many bytes all take; *oldest: the one that was not used for the longest time. */
 static uint64_t see_all(DIR *directory, struct kept *oldest)
 {
 	const struct dirent *entry;
@@ -71,7 +65,7 @@ static uint64_t see_all(DIR *directory, struct kept *oldest)
 	oldest->name[0] = '\0';
 	rewinddir(directory);
 	while ((entry = readdir(directory))) {
-		if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) != 0 ||
+		if (!is_kept(entry->d_name) ||
 		    fstatat(dirfd(directory), entry->d_name, &file, AT_SYMLINK_NOFOLLOW))
 			continue;
 		bytes += (uint64_t)file.st_size;
@@ -95,35 +89,81 @@ static void make_room(const char *path)
 		closedir(directory);
 }
 
-static void store(const struct mt_calls_engine *engine, struct mt_objfile *objfile,
-		  const struct mt_plan *plan, const char *directory, const char *path)
+/* Takes what storing something of a file ended with. */
+static void note_stored(const struct mt_calls_engine *engine, const struct mt_calls_file *file,
+			const char *directory, struct mt_error *error)
 {
-	struct mt_error *error = mt_plan_store(plan, objfile, planner_number(), path);
-
 	if (error)
-		mt_log(engine->options.log, MT_LOG_DEBUG, "cannot cache the plan of %s: %s",
-		       mt_objfile_path(objfile), mt_error_message(error));
+		mt_log(engine->options.log, MT_LOG_DEBUG, "cannot keep what was made of %s: %s",
+		       file->path, mt_error_message(error));
 	mt_error_destroy(error);
 	make_room(directory);
 }
 
-struct mt_error *mt_calls_plan(const struct mt_calls_engine *engine, struct mt_objfile *objfile,
-			       const struct mt_plan_options *options, struct mt_plan **out)
+/* Where it is kept, if it can be; VARIANT 0: of a plan. */
+static bool find_path(const struct mt_calls_file *file, const char *kind, uint64_t variant,
+		      struct mt_str *directory, struct mt_str *path)
 {
-	mt_auto(mt_str) struct mt_str directory = {0}, path = {0};
-	const struct mt_build_id *id = mt_objfile_build_id(objfile);
-	bool can_keep = id->size && planner_number() && find_directory(&directory);
+	const struct mt_build_id *id = mt_objfile_build_id(file->objfile);
 	char hex[41];
 
+	if (!id->size || !find_directory(directory))
+		return false;
 	mt_build_id_format(id, hex);
-	mt_str_appendf(&path, "%s/" PREFIX "%s", directory.text ? directory.text : "", hex);
-	can_keep = can_keep && !path.failed;
-	if (can_keep)
-		mt_try(mt_plan_load(objfile, planner_number(), path.text, out));
-	if (can_keep && *out)
+	mt_str_appendf(path, "%s/%s%s", directory->text, kind, hex);
+	if (variant)
+		mt_str_appendf(path, "-%016llx", (unsigned long long)variant);
+	return !path->failed;
+}
+
+struct mt_error *mt_calls_plan(const struct mt_calls_engine *engine, struct mt_calls_file *file,
+			       const struct mt_plan_options *options)
+{
+	mt_auto(mt_str) struct mt_str directory = {0}, path = {0};
+	bool can_keep = find_path(file, PLAN, 0, &directory, &path);
+
+	if (can_keep) {
+		if (mt_kept_key(file->objfile, mt_planner_number, &file->key))
+			return mt_error_no_memory();
+		mt_try(mt_plan_load(file->objfile, &file->key, path.text, &file->plan));
+	}
+	file->is_kept = file->plan;
+	if (file->plan)
 		return NULL;
-	mt_try(mt_plan_create(objfile, options, out));
-	if (can_keep && (*out)->functions.count >= LEAST_FUNCTIONS)
-		store(engine, objfile, *out, directory.text, path.text);
+	mt_try(mt_plan_create(file->objfile, options, &file->plan));
+	file->is_kept = can_keep;
+	if (file->is_kept)
+		note_stored(engine, file, directory.text,
+			    mt_plan_store(file->plan, &file->key, path.text));
+	return NULL;
+}
+
+static uint64_t variant_of(const struct mt_image_config *config)
+{
+	const uint64_t facts[] = {config->start,      config->end,    config->base,
+				  config->ring_bytes, config->stamps, config->movable,
+				  config->outlives_us};
+
+	return mt_hash(0, facts, sizeof(facts)) | 1;
+}
+
+struct mt_error *mt_calls_image(const struct mt_calls_engine *engine,
+				const struct mt_calls_file *file,
+				const struct mt_image_config *config, struct mt_image *image)
+{
+	mt_auto(mt_str) struct mt_str directory = {0}, path = {0};
+	struct mt_kept_key key = file->key;
+
+	key.variant = variant_of(config);
+	bool can_keep = file->is_kept && find_path(file, IMAGE, key.variant, &directory, &path);
+	switch (can_keep ? mt_image_load(file->plan, &key, path.text, image) : 0) {
+	case 1:
+		return NULL;
+	case -1:
+		return mt_error_no_memory();
+	}
+	mt_try(mt_image_make(file->plan, config, image));
+	if (can_keep)
+		note_stored(engine, file, directory.text, mt_image_store(image, &key, path.text));
 	return NULL;
 }

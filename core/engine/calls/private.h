@@ -109,13 +109,26 @@ struct mt_error *mt_calls_check_gs(struct mt_calls_engine *engine, pid_t pid, co
 				   struct mt_str *why);
 void mt_calls_file_destroy(struct mt_calls_file *file);
 
-/* plan_cache.c: the plan of all functions, made now or once; options->wanted is NULL.  Errors:
- * those of making it. */
-struct mt_error *mt_calls_plan(const struct mt_calls_engine *engine, struct mt_objfile *objfile,
-			       const struct mt_plan_options *options, struct mt_plan **out);
+/* plan_cache.c: what is made now, or was once. */
+/* The plan of all functions; options->wanted is NULL.  Errors: those of making it. */
+struct mt_error *mt_calls_plan(const struct mt_calls_engine *engine, struct mt_calls_file *file,
+			       const struct mt_plan_options *options);
+/* Errors: those of making it. */
+struct mt_error *mt_calls_image(const struct mt_calls_engine *engine,
+				const struct mt_calls_file *file,
+				const struct mt_image_config *config, struct mt_image *image);
 
 /* module.c */
-/* *out NULL: nothing of it can be recorded, and the log says why.  Errors: NO_MEMORY; the
+/* A file for a place, with nothing done to the process, which may be running.  OUTLIVES_US: the
+ * process does.  *out NULL: nothing of it can be recorded, and the log says why.  Errors:
+ * NO_MEMORY. */
+struct mt_error *mt_calls_module_make(struct mt_calls_engine *engine, const struct mt_map *map,
+				      bool outlives_us, struct mt_calls_module **out);
+/* Its room and its trampolines, into a process that stands still.  Errors: UNSUPPORTED (no room);
+ * the target's; NO_MEMORY. */
+struct mt_error *mt_calls_module_put(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				     pid_t lwp, struct mt_calls_module *module);
+/* Both.  *out NULL: nothing of it can be recorded, and the log says why.  Errors: NO_MEMORY; the
  * target's. */
 struct mt_error *mt_calls_module_create(struct mt_calls_engine *engine,
 					struct mt_calls_space *space, pid_t lwp,
@@ -124,6 +137,16 @@ void mt_calls_module_destroy(struct mt_calls_module *module);
 /* Where the instruction at a displaced ADDRESS stands now; 0: it is not displaced. */
 uint64_t mt_calls_module_copy_of(const struct mt_calls_module *module, size_t patch,
 				 uint64_t address);
+/* The trampoline of a patch, made again: offsets are from its own first byte.  Good until the next
+ * call.  NULL: it has none, or without memory. */
+const struct mt_trampolines *mt_calls_trampoline_again(const struct mt_calls_module *module,
+						       size_t patch);
+/* The same of the trampoline that holds an address in the process, at *AT in it. */
+const struct mt_trampolines *mt_calls_trampoline_at(const struct mt_calls_module *module,
+						    uint64_t address, uint32_t *at);
+/* Its row there; NULL: none. */
+const struct mt_trampoline_row *mt_calls_row_at(const struct mt_calls_module *module,
+						uint64_t address);
 /* The module that a site belongs to; NULL: none. */
 const struct mt_calls_module *mt_calls_module_of_site(const struct mt_calls_engine *engine,
 						      uint32_t site);
@@ -133,10 +156,6 @@ static inline uint64_t mt_calls_patch_address(const struct mt_calls_module *modu
 }
 
 /* cfi.c */
-/* Put a module's object file at ADDRESS, in its room, if it fits.  Errors: the target's;
- * NO_MEMORY. */
-struct mt_error *mt_calls_cfi_write(struct mt_calls_engine *engine, struct mt_calls_space *space,
-				    struct mt_calls_module *module, uint64_t address);
 /* Into the agent's list, and out of it; the process is halted. */
 struct mt_error *mt_calls_cfi_link(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				   struct mt_calls_place *place);
@@ -216,10 +235,11 @@ struct mt_calls_text_change {
 	const bool *was;     /* by patch: it may be in `memory` */
 	const bool *is;      /* it is in `text`; NULL: none is */
 };
-/* Should we be killed meanwhile, threads go on all the same.  Errors: the target's; NO_MEMORY. */
+/* Should we be killed meanwhile, threads of a process that outlives us go on all the same.  Errors:
+ * the target's; NO_MEMORY. */
 struct mt_error *mt_calls_text_change(struct mt_calls_engine *engine,
 				      const struct mt_calls_space *space, pid_t pid,
-				      const struct mt_calls_module *module,
+				      struct mt_calls_module *module,
 				      const struct mt_calls_text_change *what);
 
 /* break.c */
@@ -300,6 +320,9 @@ struct mt_error *mt_calls_room_map(struct mt_calls_engine *engine, struct mt_cal
 				   uint64_t *address);
 struct mt_error *mt_calls_room_unmap(struct mt_calls_engine *engine, pid_t lwp, uint64_t address,
 				     uint64_t bytes);
+/* In between what is mapped is looked at once: nothing runs that could map or unmap. */
+void mt_calls_rooms_begin(struct mt_calls_space *space);
+void mt_calls_rooms_end(struct mt_calls_space *space);
 /* Of the rooms for single instructions, one near ADDRESS with at least BYTES left. */
 struct mt_error *mt_calls_room_find(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				    pid_t lwp, uint64_t address, uint64_t bytes,

@@ -34,7 +34,6 @@ struct mt_error *mt_calls_system(struct mt_calls_engine *engine, pid_t lwp, cons
 struct gaps {
 	uint64_t start, end; /* that the code must be within reach of */
 	uint64_t bytes;
-	uint64_t last_end; /* of the mapping before */
 	MT_ARRAY(uint64_t) places;
 	struct mt_error *error;
 };
@@ -69,15 +68,57 @@ static void see_gap(struct gaps *gaps, uint64_t low, uint64_t high)
 	}
 }
 
+struct listing {
+	struct mt_calls_space *space;
+	uint64_t last_end; /* of the mapping before */
+};
+
 static struct mt_error *see_mapping(void *context, const struct mt_map *map)
 {
-	struct gaps *gaps = context;
+	struct listing *listing = context;
+	struct mt_calls_gap gap = {listing->last_end, map->start};
 
 	if (map->start >> 47)
 		return NULL;
-	see_gap(gaps, gaps->last_end, map->start);
-	gaps->last_end = map->end;
-	return gaps->error;
+	listing->last_end = map->end;
+	return gap.low < gap.high && mt_array_push(&listing->space->gaps, gap)
+		   ? mt_error_no_memory()
+		   : NULL;
+}
+
+static struct mt_error *list_gaps(struct mt_calls_engine *engine, struct mt_calls_space *space)
+{
+	struct listing listing = {.space = space, .last_end = LOWEST};
+
+	if (space->keeps_gaps && space->gaps.count)
+		return NULL;
+	space->gaps.count = 0;
+	return engine->target->ops->each_map(engine->target, space->pid, see_mapping, &listing);
+}
+
+/* Something is mapped there now. */
+static struct mt_error *fill_gap(struct mt_calls_space *space, uint64_t start, uint64_t end)
+{
+	mt_array_each (gap, &space->gaps) {
+		struct mt_calls_gap above = {end, gap->high};
+
+		if (start < gap->low || end > gap->high)
+			continue;
+		gap->high = start;
+		return mt_array_push(&space->gaps, above) ? mt_error_no_memory() : NULL;
+	}
+	return NULL;
+}
+
+void mt_calls_rooms_begin(struct mt_calls_space *space)
+{
+	space->gaps.count = 0;
+	space->keeps_gaps = true;
+}
+
+void mt_calls_rooms_end(struct mt_calls_space *space)
+{
+	space->keeps_gaps = false;
 }
 
 /* How bad a place is: far away, or, worse than any distance, where a heap may want to grow. */
@@ -137,15 +178,15 @@ struct mt_error *mt_calls_room_map(struct mt_calls_engine *engine, struct mt_cal
 				   pid_t lwp, uint64_t start, uint64_t end, uint64_t bytes,
 				   uint64_t *address)
 {
-	struct gaps gaps = {.start = start,
-			    .end = end,
-			    .bytes = (bytes + PAGE - 1) & ~(PAGE - 1),
-			    .last_end = LOWEST};
-	struct mt_error *error =
-	    engine->target->ops->each_map(engine->target, space->pid, see_mapping, &gaps);
-
+	struct gaps gaps = {.start = start, .end = end, .bytes = (bytes + PAGE - 1) & ~(PAGE - 1)};
+	mt_try(list_gaps(engine, space));
+	mt_array_each (gap, &space->gaps)
+		see_gap(&gaps, gap->low, gap->high);
+	struct mt_error *error = gaps.error;
 	if (!error)
 		error = map_one(engine, lwp, &gaps, address);
+	if (!error)
+		error = fill_gap(space, *address, *address + gaps.bytes);
 	mt_array_deinit(&gaps.places);
 	return error;
 }

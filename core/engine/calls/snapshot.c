@@ -26,8 +26,10 @@ static const uint8_t xadd[] = {0x65, 0x48, 0x0f, 0xc1, 0x04, 0x25};
 /* Until the xadd is run, it lies ahead. */
 unsigned mt_calls_half_written(const struct mt_calls_module *module, uint64_t pc)
 {
-	const struct mt_trampolines *code = &module->trampolines;
-	uint32_t at = (uint32_t)(pc - module->room);
+	uint32_t at = 0;
+	const struct mt_trampolines *code = mt_calls_trampoline_at(module, pc, &at);
+	if (!code)
+		return 0;
 	const struct mt_trampoline_row *row = mt_trampoline_row_at(code, at);
 	const struct mt_trampoline_row *end = code->rows.items + code->rows.count, *next = row;
 	size_t until;

@@ -33,6 +33,7 @@ static void destroy(struct mt_calls_space *space)
 	mt_array_deinit(&space->breaks);
 	mt_array_deinit(&space->waiting);
 	mt_array_deinit(&space->rooms);
+	mt_array_deinit(&space->gaps);
 	mt_calls_rings_unref(space->rings);
 	mt_calls_forget_code(space);
 	free(space->loader_path);
@@ -123,7 +124,7 @@ struct mt_calls_place *mt_calls_place_at(struct mt_calls_space *space, uint64_t 
 struct mt_calls_place *mt_calls_place_of_trampoline(struct mt_calls_space *space, uint64_t address)
 {
 	mt_array_each (place, &space->places)
-		if (address - place->module->room < place->module->trampolines.code.count)
+		if (address - place->module->room < place->module->code_bytes)
 			return place;
 	return NULL;
 }
@@ -260,8 +261,8 @@ static struct mt_error *add_module(struct mt_calls_engine *engine, struct mt_cal
 		return mt_error_no_memory();
 	inherit_patches(engine, space, mt_array_last(&space->places));
 	mt_try(mt_calls_text_write(engine, space, mt_array_last(&space->places)));
-	mt_log(engine->options.log, MT_LOG_DEBUG, "%zu bytes of trampolines for %s",
-	       module->trampolines.code.count, module->file->path);
+	mt_log(engine->options.log, MT_LOG_DEBUG, "%llu bytes of trampolines for %s",
+	       (unsigned long long)module->code_bytes, module->file->path);
 	return mt_calls_cfi_link(engine, space, mt_array_last(&space->places));
 }
 
@@ -382,7 +383,9 @@ struct mt_error *mt_calls_space_update(struct mt_calls_engine *engine, struct mt
 		return NULL;
 	mt_calls_forget_code(space);
 	mt_try(mt_target_halt(engine->target, space->pid));
+	mt_calls_rooms_begin(space);
 	struct mt_error *error = update(engine, space, lwp, &walk);
+	mt_calls_rooms_end(space);
 	mt_target_release(engine->target, space->pid);
 	mt_array_each (seen, &walk.maps)
 		free((char *)seen->map.path);

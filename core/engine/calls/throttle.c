@@ -95,7 +95,7 @@ static bool must_stay(const struct mt_calls_place *place, size_t patch)
 struct muting {
 	struct mt_calls_engine *engine;
 	pid_t pid;
-	const struct mt_calls_module *module;
+	uint64_t trampoline; /* its address */
 	struct mt_error *error;
 };
 
@@ -105,22 +105,19 @@ static void write_mute(void *context, const struct mt_trampoline_mute *mute)
 
 	if (!muting->error)
 		muting->error = muting->engine->target->ops->write(
-		    muting->engine->target, muting->pid, muting->module->room + mute->offset,
+		    muting->engine->target, muting->pid, muting->trampoline + mute->offset,
 		    mute->code, sizeof(mute->code));
 }
 
 static struct mt_error *mute(struct mt_calls_engine *engine, const struct mt_calls_space *space,
 			     const struct mt_calls_module *module, size_t patch)
 {
-	struct muting muting = {.engine = engine, .pid = space->pid, .module = module};
-	size_t next = patch + 1, count = module->file->plan->patches.count;
+	struct muting muting = {.engine = engine, .pid = space->pid};
+	const struct mt_trampolines *one = mt_calls_trampoline_again(module, patch);
 
-	while (next < count && module->offsets[next] == MT_CALLS_NONE)
-		next++;
-	mt_trampoline_each_mute(&module->trampolines, module->offsets[patch],
-				next < count ? module->offsets[next]
-					     : (uint32_t)module->trampolines.code.count,
-				write_mute, &muting);
+	muting.trampoline = module->room + module->offsets[patch];
+	if (one)
+		mt_trampoline_each_mute(one, 0, UINT32_MAX, write_mute, &muting);
 	return muting.error;
 }
 

@@ -7,7 +7,7 @@
 #include "base/array.h"
 #include "engine/calls/plan/plan.h"
 #include "engine/calls/ring/ring.h"
-#include "engine/calls/trampoline/cfi.h"
+#include "engine/calls/trampoline/image.h"
 #include "engine/calls/trampoline/trampoline.h"
 #include "engine/engine.h"
 #include "process/inject.h"
@@ -31,7 +31,7 @@ struct mt_calls_entry {
 	uint64_t next;             /* entry */
 	uint64_t code, code_bytes; /* the trampolines; 0 bytes: the entry is free */
 	uint64_t module, module_bytes;
-	uint64_t search_table; /* .eh_frame_hdr of the object file that describes them */
+	uint64_t search_table; /* .eh_frame_hdr of what describes them */
 	uint64_t object;       /* struct link_map */
 	uint64_t holes;        /* of patches, by address */
 	uint64_t hole_count;
@@ -43,7 +43,9 @@ struct mt_calls_file {
 	char *path;
 	struct mt_objfile *objfile; /* NULL: it could not be opened or planned */
 	struct mt_plan *plan;
-	bool unknown_told; /* that its functions are unknown */
+	bool unknown_told;      /* that its functions are unknown */
+	bool is_kept;           /* its plan, and what is made by it, from run to run */
+	struct mt_kept_key key; /* of the plan, if it is kept */
 	UT_hash_handle hh;
 };
 
@@ -52,16 +54,19 @@ struct mt_calls_file {
 struct mt_calls_module {
 	struct mt_calls_file *file;
 	uint64_t bias;
-	uint64_t start, end; /* of the mapping: [start, end) */
-	uint8_t *clean;      /* the file's bytes of it */
-	uint32_t site_base;  /* site in a ring = site_base + index into the plan's sites */
-	uint64_t room;       /* address of the trampolines */
-	uint64_t room_bytes; /* 0: none */
-	struct mt_trampolines trampolines;
-	uint8_t *levels;             /* of each patch: see mt_calls_order_levels() */
+	uint64_t start, end;   /* of the mapping: [start, end) */
+	uint8_t *clean;        /* the file's bytes of it */
+	uint32_t site_base;    /* site in a ring = site_base + index into the plan's sites */
+	struct mt_image image; /* empty as soon as it is in the program */
+	uint64_t room;         /* address of the image */
+	uint64_t room_bytes;   /* 0: none */
+	uint64_t code_bytes;   /* of the trampolines, with which it begins */
+	bool outlives_us;      /* the process: trampolines look at the alive word */
+	struct mt_trampoline_config config; /* of the trampolines */
+	uint8_t *levels;                    /* of each patch: see order.c; NULL: not needed yet */
 	uint32_t *offsets;           /* of each patch's trampoline; MT_CALLS_NONE: it is left out */
-	struct mt_calls_entry entry; /* code_bytes 0: there was no room for it */
-	uint64_t cfi_bytes;          /* of what it leads to */
+	struct mt_calls_entry entry; /* code_bytes 0: it is not in the program yet */
+	struct mt_calls_again *again; /* see mt_calls_trampoline_again() */
 };
 
 #define MT_CALLS_NONE MT_TRAMPOLINE_NONE
@@ -91,6 +96,11 @@ struct mt_calls_break {
 	uint8_t length;  /* of what is overwritten in the text; 0: the patch's jump is turned */
 	uint8_t original[MT_CALLS_BREAK_BYTES];
 	bool loader; /* at r_brk; else a trigger's */
+};
+
+/* Addresses [low, high) where nothing is mapped. */
+struct mt_calls_gap {
+	uint64_t low, high;
 };
 
 /* Room for copies of single instructions near some text. */
@@ -165,6 +175,8 @@ struct mt_calls_space {
 	MT_ARRAY(struct mt_calls_break) breaks;
 	MT_ARRAY(struct mt_calls_break) waiting; /* that could not be made yet */
 	MT_ARRAY(struct mt_calls_room) rooms;
+	MT_ARRAY(struct mt_calls_gap) gaps; /* see mt_calls_rooms_begin() */
+	bool keeps_gaps;
 	struct mt_inject_padding inject_padding;
 	uint64_t inject_code; /* what mt_calls_inject() made; 0: nothing */
 };

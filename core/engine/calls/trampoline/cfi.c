@@ -2,7 +2,6 @@
 #include "engine/calls/trampoline/cfi.h"
 
 #include <dwarf.h>
-#include <elf.h>
 #include <string.h>
 
 /* Not in dwarf.h under these names: LSB Core, "DWARF Exception Header Encoding". */
@@ -12,25 +11,21 @@
 /* System V ABI, AMD64 supplement, "DWARF Register Number Mapping". */
 enum { RAX, RDX, RCX, RSP = 7, RETURN_ADDRESS = 16 };
 
-#define WORD       8
-#define NAME_BYTES 160 /* templates have names without end */
-#define NAME_START "[mtrace] "
-
-enum section { NONE, TEXT, SEARCH_TABLE, FRAMES, SYMBOLS, STRINGS, SECTION_NAMES, SECTIONS };
-
-static const char section_names[] =
-    "\0.text\0.eh_frame_hdr\0.eh_frame\0.symtab\0.strtab\0.shstrtab";
+#define WORD 8
+/* The search table: a head of three words, and then pairs of distances from its beginning. */
+#define TABLE_HEAD_BYTES 12
+#define TABLE_ITEM_BYTES 8
 
 /* Of the search table: where an FDE's code begins, and where the FDE stands. */
 struct found {
 	uint64_t code, frame;
+	bool is_hole;
 };
 
 struct builder {
 	const struct mt_trampolines *trampolines;
 	const struct mt_cfi_config *config;
 	struct mt_cfi_image *out;
-	Elf64_Shdr sections[SECTIONS];
 	MT_ARRAY(struct found) found;
 	uint64_t cie;
 	bool failed;
@@ -69,6 +64,15 @@ static uint64_t here(const struct builder *to)
 	return to->config->address + to->out->bytes.count;
 }
 
+/* The word that comes next. */
+static void fix(struct builder *to, enum mt_fix kind)
+{
+	struct mt_fixes *fixes = to->config->fixes;
+
+	if (fixes && mt_array_push(&fixes->at[kind], (uint32_t)(here(to) - to->config->code)))
+		to->failed = true;
+}
+
 static void put_distance(struct builder *to, uint64_t target, uint64_t from)
 {
 	int64_t distance = (int64_t)(target - from);
@@ -88,31 +92,6 @@ static void align(struct builder *to, size_t to_bytes, uint8_t with)
 {
 	while (!to->failed && to->out->bytes.count % to_bytes)
 		put(to, &with, 1);
-}
-
-static void begin_section(struct builder *to, enum section which, uint32_t type, uint64_t alignment)
-{
-	static const uint8_t names[SECTIONS] = {0, 1, 7, 21, 31, 39, 47};
-
-	align(to, WORD, 0);
-	to->sections[which] = (Elf64_Shdr){
-	    .sh_name = names[which],
-	    .sh_type = type,
-	    .sh_offset = to->out->bytes.count,
-	    .sh_addralign = alignment,
-	};
-}
-
-static void end_section(struct builder *to, enum section which)
-{
-	to->sections[which].sh_size = to->out->bytes.count - to->sections[which].sh_offset;
-}
-
-/* In the program's memory, with an address of its own. */
-static void place_section(struct builder *to, enum section which)
-{
-	to->sections[which].sh_flags = SHF_ALLOC;
-	to->sections[which].sh_addr = to->config->address + to->sections[which].sh_offset;
 }
 
 /* Lengths are those of what follows them, filled up to whole words. */
@@ -141,12 +120,14 @@ static void put_cie(struct builder *to)
 	end_entry(to, start);
 }
 
-static size_t begin_fde(struct builder *to, uint64_t code, uint32_t size)
+static size_t begin_fde(struct builder *to, uint64_t code, uint32_t size, bool is_hole)
 {
-	struct found found = {.code = code, .frame = here(to)};
+	struct found found = {.code = code, .frame = here(to), .is_hole = is_hole};
 	size_t start = begin_entry(to);
 
 	put_u32(to, (uint32_t)(here(to) - to->cie));
+	if (is_hole)
+		fix(to, MT_FIX_TEXT);
 	put_distance(to, code, here(to));
 	put_u32(to, size);
 	put_bytes(to, 0);
@@ -195,6 +176,7 @@ static void put_original(struct builder *to, uint64_t original)
 {
 	original = beside_hole(to, original);
 	put_bytes(to, DW_CFA_val_expression, RETURN_ADDRESS, 1 + sizeof(original), DW_OP_addr);
+	fix(to, MT_FIX_ADDRESS);
 	put(to, &original, sizeof(original));
 }
 
@@ -231,165 +213,105 @@ static void put_cfa(struct builder *to, int below)
 
 static uint32_t part_end(const struct builder *to, size_t index)
 {
-	return index + 1 < to->config->part_count ? to->config->parts[index + 1].offset
+	return index + 1 < to->config->part_count ? to->config->parts[index + 1]
 						  : (uint32_t)to->trampolines->code.count;
+}
+
+static void put_trampoline(struct builder *to, uint32_t offset, uint32_t end)
+{
+	const struct mt_trampoline_row *row = mt_trampoline_row_at(to->trampolines, offset);
+	const struct mt_trampoline_row *last = mt_array_last(&to->trampolines->rows);
+	struct mt_trampoline_row before = {.offset = offset};
+	size_t start = begin_fde(to, to->config->code + offset, end - offset, false);
+
+	for (; row && row <= last && row->offset < end; row++) {
+		/* Of several at one place the last one holds. */
+		if (row < last && row[1].offset == row->offset)
+			continue;
+		put_advance(to, row->offset - before.offset);
+		if (row->below != before.below)
+			put_cfa(to, row->below);
+		put_saved(to, row, before.saved);
+		if (row->original != before.original)
+			put_original(to, row->original);
+		before = *row;
+	}
+	end_entry(to, start);
 }
 
 static void put_frames(struct builder *to)
 {
-	begin_section(to, FRAMES, SHT_PROGBITS, WORD);
-	place_section(to, FRAMES);
 	put_cie(to);
-	for (size_t i = 0; i < to->config->part_count; i++) {
-		uint32_t offset = to->config->parts[i].offset, end = part_end(to, i);
-		const struct mt_trampoline_row *row = mt_trampoline_row_at(to->trampolines, offset);
-		const struct mt_trampoline_row *last = mt_array_last(&to->trampolines->rows);
-		struct mt_trampoline_row before = {.offset = offset};
-		size_t start = begin_fde(to, to->config->code + offset, end - offset);
-
-		for (; row && row <= last && row->offset < end; row++) {
-			/* Of several at one place the last one holds. */
-			if (row < last && row[1].offset == row->offset)
-				continue;
-			put_advance(to, row->offset - before.offset);
-			if (row->below != before.below)
-				put_cfa(to, row->below);
-			put_saved(to, row, before.saved);
-			if (row->original != before.original)
-				put_original(to, row->original);
-			before = *row;
-		}
-		end_entry(to, start);
-	}
+	for (size_t i = 0; i < to->config->part_count; i++)
+		put_trampoline(to, to->config->parts[i], part_end(to, i));
 	for (size_t i = 0; i < to->config->hole_count; i++) {
 		const struct mt_cfi_hole *hole = &to->config->holes[i];
-		size_t start = begin_fde(to, hole->address, MT_PATCH_JUMP_BYTES);
+		size_t start = begin_fde(to, hole->address, MT_PATCH_JUMP_BYTES, true);
 
 		put_original(to, hole->original);
 		end_entry(to, start);
 	}
 	put_u32(to, 0); /* the end, for those who walk */
-	end_section(to, FRAMES);
-}
-
-static int compare_found(const void *left, const void *right)
-{
-	const struct found *one = left, *other = right;
-
-	return one->code < other->code ? -1 : one->code > other->code;
 }
 
 static void fill_search_table(struct builder *to)
 {
-	uint64_t table = to->out->search_table, end = to->out->bytes.count;
+	const uint64_t table = to->config->address;
+	uint64_t end = to->out->bytes.count;
 
 	if (to->failed)
 		return;
-	if (to->found.count)
-		qsort(to->found.items, to->found.count, sizeof(*to->found.items), compare_found);
-	to->out->bytes.count = table + sizeof(uint32_t) - to->config->address;
-	put_distance(to, to->sections[FRAMES].sh_addr, here(to));
+	to->out->bytes.count = sizeof(uint32_t);
+	put_distance(to, to->cie, here(to));
 	put_u32(to, (uint32_t)to->found.count);
 	mt_array_each (found, &to->found) {
+		if (found->is_hole)
+			fix(to, MT_FIX_TEXT);
 		put_distance(to, found->code, table);
 		put_distance(to, found->frame, table);
 	}
 	to->out->bytes.count = end;
 }
 
-static void put_symbols(struct builder *to)
-{
-	Elf64_Sym symbol = {0};
-	uint32_t name = 1;
-
-	begin_section(to, SYMBOLS, SHT_SYMTAB, WORD);
-	put(to, &symbol, sizeof(symbol));
-	symbol.st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC);
-	symbol.st_shndx = TEXT;
-	for (size_t i = 0; i < to->config->part_count; i++) {
-		const struct mt_cfi_part *part = &to->config->parts[i];
-
-		symbol.st_name = name;
-		symbol.st_value = to->config->code + part->offset;
-		symbol.st_size = part_end(to, i) - part->offset;
-		put(to, &symbol, sizeof(symbol));
-		name += sizeof(NAME_START) + (part->name ? strnlen(part->name, NAME_BYTES) : 0);
-	}
-	end_section(to, SYMBOLS);
-	to->sections[SYMBOLS].sh_entsize = sizeof(symbol);
-	to->sections[SYMBOLS].sh_link = STRINGS;
-	to->sections[SYMBOLS].sh_info = (uint32_t)to->config->part_count + 1;
-}
-
-static void put_strings(struct builder *to)
-{
-	begin_section(to, STRINGS, SHT_STRTAB, 1);
-	put(to, "", 1);
-	for (size_t i = 0; i < to->config->part_count; i++) {
-		const char *name = to->config->parts[i].name;
-
-		put(to, NAME_START, sizeof(NAME_START) - 1);
-		if (name)
-			put(to, name, strnlen(name, NAME_BYTES));
-		put(to, "", 1);
-	}
-	end_section(to, STRINGS);
-	begin_section(to, SECTION_NAMES, SHT_STRTAB, 1);
-	put(to, section_names, sizeof(section_names));
-	end_section(to, SECTION_NAMES);
-}
-
-static void fill_header(struct builder *to)
-{
-	Elf64_Ehdr header = {
-	    .e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
-	    .e_type = ET_EXEC,
-	    .e_machine = EM_X86_64,
-	    .e_version = EV_CURRENT,
-	    .e_ehsize = sizeof(header),
-	    .e_shentsize = sizeof(Elf64_Shdr),
-	    .e_shnum = SECTIONS,
-	    .e_shstrndx = SECTION_NAMES,
-	};
-
-	align(to, WORD, 0);
-	header.e_shoff = to->out->bytes.count;
-	put(to, to->sections, sizeof(to->sections));
-	if (!to->failed)
-		memcpy(to->out->bytes.items, &header, sizeof(header));
-}
-
 int mt_cfi_build(const struct mt_trampolines *trampolines, const struct mt_cfi_config *config,
 		 struct mt_cfi_image *image)
 {
 	struct builder to = {.trampolines = trampolines, .config = config, .out = image};
-	const Elf64_Ehdr room = {0};
 
 	*image = (struct mt_cfi_image){0};
-	put(&to, &room, sizeof(room));
-	begin_section(&to, TEXT, SHT_NOBITS, 1);
-	to.sections[TEXT].sh_flags = SHF_ALLOC | SHF_EXECINSTR;
-	to.sections[TEXT].sh_addr = to.config->code;
-	to.sections[TEXT].sh_size = to.trampolines->code.count;
-	/* Room first: it stands before the frames, so that the file's head leads to it. */
-	size_t count = to.config->part_count + to.config->hole_count;
-	begin_section(&to, SEARCH_TABLE, SHT_PROGBITS, WORD);
-	place_section(&to, SEARCH_TABLE);
-	to.out->search_table = here(&to);
 	put_bytes(&to, 1, PCREL_SDATA4, DW_EH_PE_udata4, DATAREL_SDATA4);
-	for (size_t i = 0; i < 2 + 2 * count; i++)
+	for (size_t i = 0; i < 2 + 2 * (config->part_count + config->hole_count); i++)
 		put_u32(&to, 0);
-	end_section(&to, SEARCH_TABLE);
+	align(&to, WORD, 0);
 	put_frames(&to);
 	fill_search_table(&to);
-	put_symbols(&to);
-	put_strings(&to);
-	fill_header(&to);
 	mt_array_deinit(&to.found);
 	if (!to.failed)
 		return 0;
 	mt_cfi_image_deinit(image);
 	return -1;
+}
+
+static void reverse(uint8_t *items, size_t first, size_t end)
+{
+	uint64_t one, other;
+
+	for (; first + 1 < end; first++, end--) {
+		memcpy(&one, items + first * TABLE_ITEM_BYTES, TABLE_ITEM_BYTES);
+		memcpy(&other, items + (end - 1) * TABLE_ITEM_BYTES, TABLE_ITEM_BYTES);
+		memcpy(items + first * TABLE_ITEM_BYTES, &other, TABLE_ITEM_BYTES);
+		memcpy(items + (end - 1) * TABLE_ITEM_BYTES, &one, TABLE_ITEM_BYTES);
+	}
+}
+
+/* Each half turned round, and then the whole. */
+void mt_cfi_holes_first(uint8_t *image, size_t part_count, size_t hole_count)
+{
+	uint8_t *items = image + TABLE_HEAD_BYTES;
+
+	reverse(items, 0, part_count);
+	reverse(items, part_count, part_count + hole_count);
+	reverse(items, 0, part_count + hole_count);
 }
 
 void mt_cfi_image_deinit(struct mt_cfi_image *image)

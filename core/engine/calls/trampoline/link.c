@@ -31,10 +31,17 @@ static uint32_t end_of(const struct mt_trampolines *trampolines, const uint32_t 
 	return (uint32_t)trampolines->code.count;
 }
 
+/* Offsets of distances that lead to another trampoline: these are the same wherever the code lies.
+ */
+struct inner {
+	MT_ARRAY(uint32_t) at; /* by offset */
+	bool failed;
+};
+
 /* Branches in [begin, end) that go to an address of the text go to an offset in the code instead. A
  * displaced call has pushed its return address: it stays a call. */
 static void lead(struct mt_trampolines *trampolines, const struct mt_trampoline_config *config,
-		 uint32_t begin, uint32_t end, uint64_t from, uint32_t to)
+		 uint32_t begin, uint32_t end, uint64_t from, uint32_t to, struct inner *inner)
 {
 	const struct mt_trampoline_row *row = mt_trampoline_row_at(trampolines, begin);
 	const struct mt_trampoline_row *rows_end =
@@ -54,15 +61,31 @@ static void lead(struct mt_trampolines *trampolines, const struct mt_trampoline_
 			continue;
 		distance = (int32_t)(to - (at + REL32_SIZE));
 		memcpy(trampolines->code.items + at, &distance, REL32_SIZE);
+		if (mt_array_push(&inner->at, at))
+			inner->failed = true;
 	}
 }
 
-void mt_trampolines_link(struct mt_trampolines *trampolines,
-			 const struct mt_trampoline_config *config, const struct mt_plan *plan,
-			 const uint32_t *offsets)
+static void drop_inner(struct mt_fixes *fixes, const struct inner *inner)
+{
+	size_t kept = 0, next = 0;
+
+	mt_array_each (at, &fixes->at[MT_FIX_TEXT]) {
+		while (next < inner->at.count && inner->at.items[next] < *at)
+			next++;
+		if (next == inner->at.count || inner->at.items[next] != *at)
+			fixes->at[MT_FIX_TEXT].items[kept++] = *at;
+	}
+	fixes->at[MT_FIX_TEXT].count = kept;
+}
+
+int mt_trampolines_link(struct mt_trampolines *trampolines,
+			const struct mt_trampoline_config *config, const struct mt_plan *plan,
+			const uint32_t *offsets)
 {
 	const struct mt_patch *patches = plan->patches.items, *other;
 	size_t count = plan->patches.count;
+	struct inner inner = {0};
 
 	for (size_t i = 0; i < count; i++) {
 		uint64_t from = patches[i].redirect + config->bias;
@@ -78,6 +101,10 @@ void mt_trampolines_link(struct mt_trampolines *trampolines,
 		    end_of(trampolines, offsets, count, (size_t)(other - patches)), from);
 		if (to != MT_TRAMPOLINE_NONE)
 			lead(trampolines, config, offsets[i],
-			     end_of(trampolines, offsets, count, i), from, to);
+			     end_of(trampolines, offsets, count, i), from, to, &inner);
 	}
+	if (config->fixes)
+		drop_inner(config->fixes, &inner);
+	mt_array_deinit(&inner.at);
+	return inner.failed ? -1 : 0;
 }

@@ -27,6 +27,7 @@ struct emitter {
 	size_t stamp_count;
 	size_t branches[MOST_BRANCHES]; /* rel32 of those that are redirected */
 	size_t branch_count;
+	uint64_t low, high; /* of what distances are to */
 };
 
 static void bytes(struct emitter *to, const void *code, size_t count)
@@ -52,13 +53,33 @@ static uint64_t here(const struct emitter *to)
 	return to->config->address + to->out->code.count;
 }
 
-/* The displacement from the end of its own four bytes to TARGET. */
+/* A word AHEAD bytes from here is one to fix. */
+static void fix(struct emitter *to, enum mt_fix kind, size_t ahead)
+{
+	struct mt_fixes *fixes = to->config->fixes;
+
+	if (fixes && mt_array_push(&fixes->at[kind], (uint32_t)(to->out->code.count + ahead)))
+		to->failed = true;
+}
+
+/* The same of a distance to TARGET. */
+static void fix_distance(struct emitter *to, uint64_t target, size_t ahead)
+{
+	if (target < to->low)
+		to->low = target;
+	if (target > to->high)
+		to->high = target;
+	fix(to, MT_FIX_TEXT, ahead);
+}
+
+/* The displacement from the end of its own four bytes to TARGET, outside of the code. */
 static void rel32(struct emitter *to, uint64_t target)
 {
 	int64_t distance = (int64_t)(target - (here(to) + 4));
 
 	if (distance != (int32_t)distance)
 		to->cannot_move = true;
+	fix_distance(to, target, 0);
 	imm32(to, (uint32_t)distance);
 }
 
@@ -134,6 +155,8 @@ static void locate(struct emitter *to)
 static void put_site(struct emitter *to, uint32_t site)
 {
 	code(to, 0xc7, 0x00); /* mov dword [rax], site */
+	if (site < MT_RING_SITE_CALLER)
+		fix(to, MT_FIX_SITE, 0);
 	imm32(to, site);
 }
 
@@ -185,6 +208,7 @@ static void read_stamp(struct emitter *to)
 	code(to, 0, 0x75, rest); /* jne over the rest */
 	if (to->config->alive) {
 		code(to, 0xa1); /* mov eax, [alive] */
+		fix(to, MT_FIX_ALIVE, 0);
 		bytes(to, &to->config->alive, sizeof(to->config->alive));
 		code(to, 0xc1, 0xe0, 0x02); /* shl eax, 2 */
 		code(to, 0x74, 0x02);       /* jz over the next */
@@ -224,7 +248,8 @@ static void put_line_stamp(struct emitter *to, size_t index)
 	code(to, 0x48, 0x89, 0x11);       /* mov [rcx], rdx */
 	pop_rcx_rdx(to, saved);
 	code(to, 0xe9); /* jmp again */
-	rel32(to, to->config->address + to->stamps[index].back);
+	imm32(to, 0);
+	patch_rel32(to, to->out->code.count - 4, to->stamps[index].back);
 }
 
 static void record_sampled(struct emitter *to, uint32_t site)
@@ -249,6 +274,7 @@ static void record_sampled_entry(struct emitter *to, uint32_t site)
 	code(to, 0x48, 0x8d, 0x64, 0x24, 0xf0); /* lea rsp, [rsp-16] */
 	move_stack(to, 16, MT_SAVED_RAX);
 	code(to, 0xc7, 0x40, 0xf8); /* mov dword [rax-8], site */
+	fix(to, MT_FIX_SITE, 0);
 	imm32(to, site | MT_RING_SITE_ENTRY);
 	code(to, 0x89, 0x60, 0xfc); /* mov [rax-4], esp */
 }
@@ -349,10 +375,12 @@ static void go_on(struct emitter *to, uint64_t target)
 static void push_return_address(struct emitter *to, uint64_t address)
 {
 	code(to, 0x68); /* push imm32, sign-extended */
+	if (to->config->movable)
+		fix(to, MT_FIX_PUSHED, 0);
 	imm32(to, (uint32_t)address);
 	to->row.below += 8;
 	begin_row(to);
-	if ((uint64_t)(int64_t)(int32_t)address != address) {
+	if (to->config->movable || (uint64_t)(int64_t)(int32_t)address != address) {
 		code(to, 0xc7, 0x44, 0x24, 0x04); /* mov dword [rsp+4], the upper half */
 		imm32(to, (uint32_t)(address >> 32));
 	}
@@ -395,6 +423,8 @@ static void copy(struct emitter *to, const uint8_t *from, uint64_t original,
 		if (there != (int32_t)there)
 			to->cannot_move = true;
 		displacement = (int32_t)there;
+		fix_distance(to, here(to) + insn->length + (uint64_t)there,
+			     layout->displacement_offset);
 		memcpy(moved + layout->displacement_offset, &displacement, sizeof(displacement));
 	}
 	bytes(to, moved, insn->length);
@@ -519,11 +549,31 @@ static void all_displaced(struct emitter *to, const struct mt_patch *patch, cons
 		go_on(to, patch->address + to->config->bias + patch->length);
 }
 
+/* A trampoline that cannot be leaves nothing behind. */
+static void drop_fixes(struct mt_fixes *fixes, size_t code_before)
+{
+	for (unsigned kind = 0; fixes && kind < MT_FIX_KINDS; kind++)
+		while (fixes->at[kind].count && *mt_array_last(&fixes->at[kind]) >= code_before)
+			fixes->at[kind].count--;
+}
+
+static void keep_reach(const struct emitter *to)
+{
+	struct mt_fixes *fixes = to->config->fixes;
+
+	if (!fixes || to->low > to->high)
+		return;
+	if (fixes->low > to->low || !fixes->high)
+		fixes->low = to->low;
+	if (fixes->high < to->high)
+		fixes->high = to->high;
+}
+
 int mt_trampoline_append(struct mt_trampolines *trampolines,
 			 const struct mt_trampoline_config *config, const struct mt_patch *patch,
 			 const uint8_t *from, uint32_t site)
 {
-	struct emitter to = {.out = trampolines, .config = config};
+	struct emitter to = {.out = trampolines, .config = config, .low = UINT64_MAX};
 	size_t code_before = trampolines->code.count, rows_before = trampolines->rows.count;
 
 	if (patch->flags & MT_PATCH_ENTRY)
@@ -534,11 +584,20 @@ int mt_trampoline_append(struct mt_trampolines *trampolines,
 	put_redirected(&to, patch, site);
 	for (size_t i = 0; i < to.stamp_count; i++)
 		put_line_stamp(&to, i);
-	if (!to.failed && !to.cannot_move)
+	if (!to.failed && !to.cannot_move) {
+		keep_reach(&to);
 		return 0;
+	}
+	drop_fixes(config->fixes, code_before);
 	trampolines->code.count = code_before;
 	trampolines->rows.count = rows_before;
 	return to.failed ? -1 : -2;
+}
+
+void mt_fixes_deinit(struct mt_fixes *fixes)
+{
+	for (unsigned kind = 0; kind < MT_FIX_KINDS; kind++)
+		mt_array_deinit(&fixes->at[kind]);
 }
 
 void mt_trampolines_deinit(struct mt_trampolines *trampolines)

@@ -42,6 +42,22 @@ struct mt_trampolines {
 	MT_ARRAY(struct mt_trampoline_row) rows; /* by offset */
 };
 
+/* Words of the code that change with the place where it lies, and with who uses it. */
+enum mt_fix {
+	MT_FIX_SITE,    /* 32 bits: the number of a site */
+	MT_FIX_TEXT,    /* 32 bits: the distance from the next byte to something in the text or its
+			 * data */
+	MT_FIX_ADDRESS, /* 64 bits: an address in the text */
+	MT_FIX_PUSHED,  /* the same: the upper 32 bits stand 8 bytes behind the lower ones */
+	MT_FIX_ALIVE,   /* 64 bits: the alive word's address */
+	MT_FIX_KINDS
+};
+
+struct mt_fixes {
+	MT_ARRAY(uint32_t) at[MT_FIX_KINDS]; /* offsets of such words, by offset */
+	uint64_t low, high;                  /* of all that distances are to: [low, high] */
+};
+
 struct mt_trampoline_config {
 	uint64_t address;    /* where code[0] will lie in the process */
 	uint64_t bias;       /* process address of the text = plan's address + bias */
@@ -49,6 +65,8 @@ struct mt_trampoline_config {
 	uint64_t alive;      /* of a word whose low 30 bits are 0 when nobody reads the ring any
 			      * more; 0: somebody does as long as the program lives */
 	enum mt_ring_stamps stamps;
+	bool movable;           /* code that is as long with any bias */
+	struct mt_fixes *fixes; /* to be added to; NULL: they are not needed */
 };
 
 /* Append the trampoline of a patch.  `bytes` are the patch's original ones; `site` is the number of
@@ -58,15 +76,17 @@ int mt_trampoline_append(struct mt_trampolines *trampolines,
 			 const struct mt_trampoline_config *config, const struct mt_patch *patch,
 			 const uint8_t *bytes, uint32_t site);
 /* Leads branches back to an entry (MT_PATCH_AGAIN) past its recording.  `offsets`: where each
- * patch's trampoline begins, in their order; MT_TRAMPOLINE_NONE: it has none. */
+ * patch's trampoline begins, in their order; MT_TRAMPOLINE_NONE: it has none.  Returns 0; -1
+ * without memory. */
 #define MT_TRAMPOLINE_NONE UINT32_MAX
-void mt_trampolines_link(struct mt_trampolines *trampolines,
-			 const struct mt_trampoline_config *config, const struct mt_plan *plan,
-			 const uint32_t *offsets);
+int mt_trampolines_link(struct mt_trampolines *trampolines,
+			const struct mt_trampoline_config *config, const struct mt_plan *plan,
+			const uint32_t *offsets);
 /* Where the code in [begin, end) has its copy of the instruction at an address of the process;
  * MT_TRAMPOLINE_NONE: it has none. */
 uint32_t mt_trampoline_copy_of(const struct mt_trampolines *trampolines, uint32_t begin,
 			       uint32_t end, uint64_t original);
+void mt_fixes_deinit(struct mt_fixes *fixes);
 void mt_trampolines_deinit(struct mt_trampolines *trampolines);
 
 /* Bytes that keep a trampoline from recording.  They may be written, all at once, while threads

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/hash.h"
+
+#include <string.h>
+
+#define LANES 4
+#define WORD  sizeof(uint64_t)
+/* Odd, so that no two words lead to the same. */
+#define FACTOR 0x9e3779b97f4a7c15ull
+
+static uint64_t mix(uint64_t sum, uint64_t word)
+{
+	sum = (sum ^ word) * FACTOR;
+	return sum << 29 | sum >> 35;
+}
+
+static uint64_t word_at(const uint8_t *bytes, size_t size)
+{
+	uint64_t word = 0;
+
+	memcpy(&word, bytes, size < WORD ? size : WORD);
+	return word;
+}
+
+/* Lanes that do not wait for each other. */
+uint64_t mt_hash(uint64_t seed, const void *bytes, size_t size)
+{
+	uint64_t lanes[LANES] = {seed, seed + 1, seed + 2, seed + 3};
+	uint64_t sum = mix(seed, size);
+	const uint8_t *at = bytes, *end = at + size;
+
+	for (; (size_t)(end - at) >= LANES * WORD; at += LANES * WORD)
+		for (unsigned i = 0; i < LANES; i++)
+			lanes[i] = mix(lanes[i], word_at(at + i * WORD, WORD));
+	for (unsigned i = 0; i < LANES; i++)
+		sum = mix(sum, lanes[i]);
+	for (size_t left = (size_t)(end - at); left; left -= left < WORD ? left : WORD)
+		sum = mix(sum, word_at(end - left, left));
+	return sum ^ sum >> 32;
+}

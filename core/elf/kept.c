@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "elf/kept.h"
+
+#include "base/array.h"
+#include "base/hash.h"
+#include "base/outfile.h"
+#include "elf/code.h"
+#include "elf/objfile_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Of the head's layout. */
+#define VERSION    1
+#define MOST_BYTES (1ull << 30)
+
+struct head {
+	char magic[8];
+	uint32_t version;
+	uint32_t part_count;
+	struct mt_kept_key key;
+	uint64_t whole; /* a checksum of all that follows */
+	uint64_t counts[MT_KEPT_MOST_PARTS];
+	uint32_t sizes[MT_KEPT_MOST_PARTS];
+};
+
+static const char magic[8] = "mtkept";
+
+/* Stripped, or linked to other symbols, a file has other sections. */
+static uint64_t hash_sections(uint64_t sum, Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+
+	while ((section = elf_nextscn(elf, section)))
+		if (gelf_getshdr(section, &header))
+			sum = mt_hash(sum, &header, sizeof(header));
+	return sum;
+}
+
+int mt_kept_key(struct mt_objfile *objfile, uint64_t planner, struct mt_kept_key *key)
+{
+	const char *debug = mt_objfile_debug_path(objfile);
+	const struct mt_build_id *id = mt_objfile_build_id(objfile);
+	struct mt_code code = {0};
+	int failed = mt_code_read(objfile, &code);
+
+	memset(key, 0, sizeof(*key));
+	memcpy(key->build_id, id->bytes, id->size);
+	key->build_id_size = id->size;
+	key->planner = planner;
+	key->code = hash_sections(debug ? mt_hash(0, debug, strlen(debug)) : 0, objfile->main.elf);
+	for (size_t i = 0; !failed && i < code.count; i++) {
+		uint64_t length = code.items[i].end - code.items[i].start;
+		size_t size = 0;
+		const uint8_t *bytes = mt_objfile_bytes(objfile, code.items[i].start, &size);
+
+		if (bytes)
+			key->code = mt_hash(key->code, bytes, size < length ? size : length);
+	}
+	mt_array_deinit(&code);
+	return failed;
+}
+
+/* All of the head but the checksum. */
+static void make_head(const struct mt_kept_key *key, const struct mt_kept_part *parts, size_t count,
+		      struct head *head)
+{
+	memset(head, 0, sizeof(*head));
+	memcpy(head->magic, magic, sizeof(magic));
+	head->version = VERSION;
+	head->part_count = (uint32_t)count;
+	head->key = *key;
+	for (size_t i = 0; i < count; i++) {
+		head->counts[i] = parts[i].count;
+		head->sizes[i] = parts[i].size;
+	}
+}
+
+static uint64_t checksum(const struct head *head, const struct mt_kept_part *parts, size_t count)
+{
+	const size_t start = offsetof(struct head, counts);
+	uint64_t sum = mt_hash(0, (const uint8_t *)head + start, sizeof(*head) - start);
+
+	for (size_t i = 0; i < count; i++)
+		sum = mt_hash(sum, parts[i].items, parts[i].count * parts[i].size);
+	return sum;
+}
+
+struct mt_error *mt_kept_store(const struct mt_kept_key *key, const struct mt_kept_part *parts,
+			       size_t count, const char *path)
+{
+	struct mt_outfile *file = NULL;
+	struct head head;
+
+	make_head(key, parts, count, &head);
+	head.whole = checksum(&head, parts, count);
+	struct mt_error *error = mt_outfile_create(path, &file);
+	if (!error)
+		error = mt_outfile_write(file, &head, sizeof(head));
+	for (size_t i = 0; !error && i < count; i++)
+		error = mt_outfile_write(file, parts[i].items, parts[i].count * parts[i].size);
+	if (!error)
+		error = mt_outfile_commit(file);
+	mt_outfile_destroy(file);
+	return error;
+}
+
+/* Another user must not control what we write into programs. */
+static int open_own(const char *path, uint64_t *size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat file;
+
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_uid == geteuid() &&
+	    !(file.st_mode & S_IWOTH) && (uint64_t)file.st_size <= MOST_BYTES) {
+		*size = (uint64_t)file.st_size;
+		return fd;
+	}
+	close(fd);
+	return -1;
+}
+
+static bool read_all(int fd, void *buffer, size_t size)
+{
+	for (size_t done = 0; done < size;) {
+		ssize_t got = read(fd, (uint8_t *)buffer + done, size - done);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return false;
+		done += (size_t)got;
+	}
+	return true;
+}
+
+/* It was made for this key, and its counts fit the file's size. */
+static bool is_ours(const struct head *head, const struct mt_kept_key *key,
+		    struct mt_kept_part *parts, size_t count, uint64_t file_size)
+{
+	struct head wanted;
+	uint64_t size = sizeof(*head);
+
+	for (size_t i = 0; i < count; i++) {
+		parts[i].count = head->counts[i];
+		if (parts[i].count > file_size / parts[i].size)
+			return false;
+		size += parts[i].count * parts[i].size;
+	}
+	make_head(key, parts, count, &wanted);
+	wanted.whole = head->whole;
+	return size == file_size && memcmp(head, &wanted, sizeof(wanted)) == 0;
+}
+
+/* As mt_kept_load(), but that items may be left. */
+static int load(int fd, uint64_t file_size, const struct mt_kept_key *key,
+		struct mt_kept_part *parts, size_t count)
+{
+	struct head head;
+
+	if (!read_all(fd, &head, sizeof(head)) || !is_ours(&head, key, parts, count, file_size))
+		return 0;
+	for (size_t i = 0; i < count; i++) {
+		parts[i].items = malloc(parts[i].count * parts[i].size + 1);
+		if (!parts[i].items)
+			return -1;
+		if (!read_all(fd, parts[i].items, parts[i].count * parts[i].size))
+			return 0;
+	}
+	return checksum(&head, parts, count) == head.whole;
+}
+
+int mt_kept_load(const struct mt_kept_key *key, struct mt_kept_part *parts, size_t count,
+		 const char *path)
+{
+	uint64_t size = 0;
+	int fd = open_own(path, &size), result = 0;
+
+	for (size_t i = 0; i < count; i++)
+		parts[i].items = NULL;
+	if (fd < 0)
+		return 0;
+	result = load(fd, size, key, parts, count);
+	/* For who looks for what was not used for the longest time. */
+	if (result > 0)
+		futimens(fd, NULL);
+	close(fd);
+	for (size_t i = 0; result <= 0 && i < count; i++) {
+		free(parts[i].items);
+		parts[i].items = NULL;
+	}
+	return result;
+}

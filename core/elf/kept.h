@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Files in which arrays are kept that were computed from an object file.  What is read is believed
+ * only if it was made from the same code by the same sources, and is whole; whether it could have
+ * been computed is for the reader to check, who knows what it means.
+ *
+ * A file is a head, and then the bytes of each part. */
+#ifndef MT_ELF_KEPT_H
+#define MT_ELF_KEPT_H
+
+#include "elf/objfile.h"
+
+/* What a file must have been made for. */
+struct mt_kept_key {
+	uint8_t build_id[20];
+	uint32_t build_id_size;
+	uint32_t unused[2]; /* 0: no byte is left undefined */
+	uint64_t planner;   /* of what computed it: another one has another number */
+	uint64_t code;    /* a checksum of the code, of the section headers, and of the name of the
+			   * file with the symbols */
+	uint64_t variant; /* how it was computed; 0 unless the user of the key sets it */
+};
+/* Returns 0, or -1 without memory. */
+int mt_kept_key(struct mt_objfile *objfile, uint64_t planner, struct mt_kept_key *key);
+
+struct mt_kept_part {
+	void *items;
+	uint64_t count;
+	uint32_t size; /* of an item */
+};
+
+#define MT_KEPT_MOST_PARTS 16
+
+/* Errors: as writing a file. */
+struct mt_error *mt_kept_store(const struct mt_kept_key *key, const struct mt_kept_part *parts,
+			       size_t count, const char *path);
+/* The items of the parts, of which the sizes are given: the caller frees them.  Returns 1; 0: there
+ * is no such file that could be believed, which must be our own user's; -1 without memory.  Unless
+ * it returns 1, all items are NULL. */
+int mt_kept_load(const struct mt_kept_key *key, struct mt_kept_part *parts, size_t count,
+		 const char *path);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "engine/calls/trampoline/image.h"
+
+#include <string.h>
+
+enum { BYTES, OFFSETS, NUMBERS, FIXES, PARTS = FIXES + MT_FIX_KINDS };
+
+_Static_assert(PARTS <= MT_KEPT_MOST_PARTS, "kept.h");
+
+/* What is not an array. */
+struct numbers {
+	uint32_t code_bytes, spare, table, holes, part_count, hole_count;
+	uint64_t base, low, high;
+};
+
+struct mt_error *mt_image_store(const struct mt_image *image, const struct mt_kept_key *key,
+				const char *path)
+{
+	struct numbers numbers = {
+	    .code_bytes = image->code_bytes,
+	    .spare = image->spare,
+	    .table = image->table,
+	    .holes = image->holes,
+	    .part_count = image->part_count,
+	    .hole_count = image->hole_count,
+	    .base = image->base,
+	    .low = image->fixes.low,
+	    .high = image->fixes.high,
+	};
+	struct mt_kept_part parts[PARTS] = {
+	    [BYTES] = {image->bytes.items, image->bytes.count, 1},
+	    [OFFSETS] = {image->offsets.items, image->offsets.count, sizeof(uint32_t)},
+	    [NUMBERS] = {&numbers, 1, sizeof(numbers)},
+	};
+
+	for (unsigned kind = 0; kind < MT_FIX_KINDS; kind++)
+		parts[FIXES + kind] = (struct mt_kept_part){
+		    image->fixes.at[kind].items, image->fixes.at[kind].count, sizeof(uint32_t)};
+	return mt_kept_store(key, parts, PARTS, path);
+}
+
+/* All that is fixed lies within the image. */
+static bool are_fixes_sound(const struct mt_image *image)
+{
+	static const uint8_t sizes[MT_FIX_KINDS] = {[MT_FIX_SITE] = 4,
+						    [MT_FIX_TEXT] = 4,
+						    [MT_FIX_ADDRESS] = 8,
+						    [MT_FIX_PUSHED] = 12,
+						    [MT_FIX_ALIVE] = 8};
+
+	for (unsigned kind = 0; kind < MT_FIX_KINDS; kind++)
+		mt_array_each (at, &image->fixes.at[kind])
+			if ((uint64_t)*at + sizes[kind] > image->bytes.count)
+				return false;
+	return true;
+}
+
+/* As mt_image_make() leaves it: trampolines in the order of their patches. */
+static bool is_sound(const struct mt_plan *plan, const struct mt_image *image)
+{
+	uint64_t table_bytes = 12 + 8 * ((uint64_t)image->part_count + image->hole_count);
+	uint64_t next = 0, parts = 0;
+
+	if (image->offsets.count != plan->patches.count || image->code_bytes > image->spare ||
+	    image->spare % 4096 || image->table != (uint64_t)image->spare + MT_IMAGE_SPARE_BYTES ||
+	    image->table + table_bytes > image->holes || image->holes % 8 ||
+	    image->holes + image->hole_count * (uint64_t)8 != image->bytes.count)
+		return false;
+	mt_array_each (offset, &image->offsets) {
+		if (*offset == MT_TRAMPOLINE_NONE)
+			continue;
+		if (*offset < next || *offset >= image->code_bytes)
+			return false;
+		next = *offset + (uint64_t)1;
+		parts++;
+	}
+	return parts == image->part_count && are_fixes_sound(image);
+}
+
+#define take(array, part)                                                                          \
+	((array)->items = (part)->items, (array)->count = (array)->capacity = (part)->count)
+
+int mt_image_load(const struct mt_plan *plan, const struct mt_kept_key *key, const char *path,
+		  struct mt_image *image)
+{
+	struct mt_kept_part parts[PARTS] = {[BYTES] = {.size = 1},
+					    [OFFSETS] = {.size = sizeof(uint32_t)},
+					    [NUMBERS] = {.size = sizeof(struct numbers)}};
+	struct numbers numbers = {0};
+
+	*image = (struct mt_image){0};
+	for (unsigned kind = 0; kind < MT_FIX_KINDS; kind++)
+		parts[FIXES + kind].size = sizeof(uint32_t);
+	int result = mt_kept_load(key, parts, PARTS, path);
+	if (result <= 0)
+		return result;
+	take(&image->bytes, &parts[BYTES]);
+	take(&image->offsets, &parts[OFFSETS]);
+	for (unsigned kind = 0; kind < MT_FIX_KINDS; kind++)
+		take(&image->fixes.at[kind], &parts[FIXES + kind]);
+	bool whole = parts[NUMBERS].count == 1;
+	if (whole)
+		memcpy(&numbers, parts[NUMBERS].items, sizeof(numbers));
+	free(parts[NUMBERS].items);
+	image->code_bytes = numbers.code_bytes;
+	image->spare = numbers.spare;
+	image->table = numbers.table;
+	image->holes = numbers.holes;
+	image->part_count = numbers.part_count;
+	image->hole_count = numbers.hole_count;
+	image->base = numbers.base;
+	image->fixes.low = numbers.low;
+	image->fixes.high = numbers.high;
+	if (whole && is_sound(plan, image))
+		return 1;
+	mt_image_deinit(image);
+	return 0;
+}
