@@ -65,7 +65,10 @@ static void report(void *context, const char *what, uint64_t done, uint64_t tota
 		line.began_ns = now;
 	line.what = what;
 	line.seen_ns = now;
-	if (now - line.began_ns < PATIENCE_NS || now - line.drawn_ns < REDRAW_NS || !is_terminal())
+	if (total && done >= total)
+		mt_gdb_progress_erase();
+	if ((total && done >= total) || now - line.began_ns < PATIENCE_NS ||
+	    now - line.drawn_ns < REDRAW_NS || !is_terminal())
 		return;
 	draw(what, done, total);
 	line.drawn_ns = now;

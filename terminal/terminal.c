@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PATIENCE_NS 1000000000ull /* work that takes longer shows its progress */
+#define PATIENCE_NS 500000000ull /* work that takes longer shows its progress */
 #define REDRAW_NS   100000000ull
 
 static bool shows_colour(int fd)
@@ -50,8 +50,11 @@ static void report_progress(void *context, const char *what, uint64_t done, uint
 		snprintf(terminal->what, sizeof(terminal->what), "%s", what);
 		terminal->began_ns = now;
 	}
-	if (!terminal->shows_progress || now - terminal->began_ns < PATIENCE_NS ||
-	    now - terminal->drawn_ns < REDRAW_NS)
+	/* The terminal may be another's from now on. */
+	if (total && done >= total)
+		terminal_erase_progress(terminal);
+	if (!terminal->shows_progress || (total && done >= total) ||
+	    now - terminal->began_ns < PATIENCE_NS || now - terminal->drawn_ns < REDRAW_NS)
 		return;
 	if (total)
 		fprintf(stderr, "\r%s: %.0f %%\033[K", terminal->what,

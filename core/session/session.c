@@ -386,7 +386,8 @@ struct mt_error *mt_session_run(struct mt_session *session)
 			return NULL;
 		}
 		/* Planning heard of a request before we did, which comes with the next turn. */
-		if (error && session->attached && mt_error_code(error) == MT_ERROR_INTERRUPTED) {
+		if (error && (session->attached || session->result.ended) &&
+		    mt_error_code(error) == MT_ERROR_INTERRUPTED) {
 			mt_error_destroy(error);
 			continue;
 		}

@@ -359,9 +359,13 @@ static struct mt_error *update(struct mt_calls_engine *engine, struct mt_calls_s
 		}
 		return NULL;
 	}
-	mt_array_each (seen, &walk->maps)
+	/* Each module is patched as a whole, or not at all. */
+	mt_array_each (seen, &walk->maps) {
 		if (!seen->known)
 			mt_try(add_module(engine, space, lwp, &seen->map));
+		mt_try(mt_progress_step(engine->options.progress, "patching the program",
+					(uint64_t)(seen + 1 - walk->maps.items), walk->maps.count));
+	}
 	return space->roots_pending ? mt_calls_note_roots(engine, space) : NULL;
 }
 
