@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Attaching to busy programs of others, most of whose time goes into malloc and the loader."""
+import ctypes.util
 import subprocess
 import time
 
@@ -36,6 +37,10 @@ def test_attach(need, run_mtdb, tmp_path, program):
     attach_thrice(run_mtdb, tmp_path, [need(program), *PROGRAMS[program]])
 
 
-def test_attach_to_allocations(compile, run_mtdb, tmp_path):
-    program = compile("calls_allocate.cpp", "-O2", "-pthread")
+@pytest.mark.parametrize("library", ["libc.so.6", "libtcmalloc_minimal.so.4", "libjemalloc.so.2"])
+def test_attach_to_allocations(compile, run_mtdb, tmp_path, library):
+    """With any allocator: nothing of ours allocates in the program."""
+    if not ctypes.util.find_library(library[3:].split(".")[0]):
+        pytest.skip(f"no {library} here")
+    program = compile("calls_allocate.cpp", "-O2", "-pthread", f"-l:{library}")
     attach_thrice(run_mtdb, tmp_path, [program])
