@@ -131,7 +131,12 @@ static struct mt_error *pass_shell(struct mt_debugger *debugger, pid_t pid)
 				   stop.kind == MT_STOP_SIGNAL ? stop.signal : 0));
 		do /* a detached process may exit meanwhile */
 			mt_try(run->wait(debugger->target, -1, &stop));
-		while (stop.kind == MT_STOP_NONE || stop.pid != pid);
+		while (stop.kind != MT_STOP_REQUEST &&
+		       (stop.kind == MT_STOP_NONE || stop.pid != pid));
+		if (stop.kind == MT_STOP_REQUEST) {
+			mt_error_destroy(run->kill(debugger->target, pid));
+			return mt_error_new(MT_ERROR_INTERRUPTED, "Quit");
+		}
 		if (stop.kind == MT_STOP_EXEC)
 			return NULL;
 		if (stop.kind == MT_STOP_EXITED)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Runs the program: which threads are resumed, which are held, and when the command is over. */
+#include "base/clock.h"
 #include "private.h"
 #include "process/proc.h"
 
@@ -8,6 +9,8 @@
 
 #define POLL_MS 250
 #define TURN_MS 2
+/* For a trap that has happened: it is a matter of microseconds, if nobody freezes the process. */
+#define LATE_NS 30000000000ull
 
 static bool is_passing(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
 {
@@ -275,7 +278,10 @@ static struct mt_error *take_late_trap(struct mt_debugger *debugger, struct mt_d
 	mt_try(ignore_gone(
 	    debugger->target->run->resume(debugger->target, number, MT_RESUME_CONTINUE, 0)));
 	lwp->has_registers = false;
+	const uint64_t end_ns = mt_clock_monotonic_ns() + LATE_NS;
 	while (stop.lwp != number) {
+		if (mt_clock_monotonic_ns() > end_ns)
+			return mt_error_new(MT_ERROR_BUSY, "Thread %d does not stop.", number);
 		mt_try(debugger->target->run->wait(debugger->target, POLL_MS, &stop));
 		if (stop.kind != MT_STOP_NONE && stop.kind != MT_STOP_REQUEST)
 			mt_try(keep(debugger, &stop));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Commands about the system around the program: its process, a shell, directories. */
 #include "prompt/prompt.h"
+#include "terminal/ending.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -131,7 +132,8 @@ static struct mt_error *run_in_shell(const char *command, int *status)
 	if (failure)
 		return mt_error_errno(failure, "cannot run the shell %s", shell);
 	while (waitpid(pid, status, 0) < 0 && errno == EINTR)
-		continue;
+		if (ending_signal())
+			return mt_error_new(MT_ERROR_INTERRUPTED, "The shell runs on.");
 	return NULL;
 }
 

@@ -140,6 +140,16 @@ def test_prompt(mtdb, busy, tmp_path, number, records, runs):
     check_clean(busy)
 
 
+def test_in_a_shell_of_the_prompt(mtdb, busy, tmp_path):
+    with at_prompt(mtdb, busy, tmp_path, "shell echo there; exec sleep 1000") as (process, told):
+        wait_until(lambda: "there" in told())
+        shell = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        end_prompt(process, told, signal.SIGTERM)
+    check_clean(busy)
+    for pid in shell:
+        os.kill(int(pid), signal.SIGKILL)
+
+
 # ---- What cannot be written ----
 
 def limited():
