@@ -4,6 +4,7 @@
 #include "command/command.h"
 #include "prompt/prompt.h"
 #include "ptrace/target.h"
+#include "terminal/ending.h"
 #include "terminal/picker.h"
 #include "terminal/terminal.h"
 
@@ -50,6 +51,8 @@ static int report_error(struct terminal *terminal, struct mt_error *error,
 {
 	int status = mt_exit_status(mt_error_code(error));
 
+	if (mt_error_code(error) == MT_ERROR_INTERRUPTED && ending_signal())
+		status = 128 + ending_signal();
 	if (command && command->failure_status)
 		status = command->failure_status;
 	if (mt_error_errnum(error) == EPIPE || terminal->output_errno == EPIPE)

@@ -44,6 +44,8 @@ class Watchdog:
 def hear_signals():
     """What is ignored, as under nohup, programs that we start would ignore too.  A handler is not
     handed on."""
+    if threading.current_thread() is not threading.main_thread():
+        return  # only that one may; another process of the run has done so before
     for number in signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGPIPE:
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, lambda *_: None)

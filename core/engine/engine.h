@@ -74,6 +74,10 @@ struct mt_engine_options {
 	/* May be NULL.  Only engines that single-step call it. */
 	void (*seen)(void *context, const struct mt_seen *seen);
 	void *seen_context;
+	/* May be NULL.  An engine that works long while a process runs calls it in between: what
+	 * threads report is handled, and they go on. */
+	struct mt_error *(*breathe)(void *context);
+	void *breathe_context;
 	pid_t only; /* this thread, by LWP, and no other; 0: all.  For engines that record calls */
 	/* A front end's live session: a snapshot leaves the rings as they are, and the next one
 	 * holds it all again. */

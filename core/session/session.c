@@ -74,12 +74,53 @@ static void warn_of_calls_options(const struct mt_session *session,
 		       chosen->name);
 }
 
+/* All stops that are there, before any thread goes on: so that none is always the first. */
+static struct mt_error *collect(struct mt_session *session, int patience_ms)
+{
+	struct mt_stop stop;
+
+	session->stops.count = 0;
+	mt_try(mt_target_wait(session->target, patience_ms, &stop));
+	while (stop.kind != MT_STOP_NONE) {
+		if (stop.kind == MT_STOP_REQUEST)
+			session->request_ns = mt_clock_monotonic_ns();
+		else if (mt_array_push(&session->stops, stop))
+			return mt_error_no_memory();
+		if (stop.kind == MT_STOP_EXITED || HASH_COUNT(session->threads) < 2)
+			break;
+		mt_try(mt_target_wait(session->target, 0, &stop));
+	}
+	return NULL;
+}
+
+/* All that happened by now. */
+static struct mt_error *take_all(struct mt_session *session, int patience_ms)
+{
+	struct mt_error *error = collect(session, patience_ms);
+
+	session->taking = true;
+	for (size_t i = 0; !error && i < session->stops.count; i++)
+		error = mt_session_take(session, &session->stops.items[i]);
+	session->taking = false;
+	return error;
+}
+
+/* Not while one stop is handled: the others wait for that. */
+static struct mt_error *breathe(void *context)
+{
+	struct mt_session *session = context;
+
+	return session->taking ? NULL : take_all(session, 0);
+}
+
 static struct mt_error *create_engine(struct mt_session *session)
 {
 	const struct mt_engine_ops *chosen = NULL;
 	struct mt_engine_options options = session->options->engine;
 
 	options.conversion = session->conversion;
+	options.breathe = breathe;
+	options.breathe_context = session;
 	mt_try(mt_engine_choose(session->options->engine_name, &chosen, &session->why));
 	mt_try(check_pt_options(session, chosen));
 	warn_of_calls_options(session, chosen);
@@ -210,35 +251,11 @@ struct mt_error *mt_session_begin(struct mt_session *session, pid_t pid)
 	return mt_session_go_on(session, pid, 0);
 }
 
-/* All stops that are there, before any thread goes on: so that none is always the first. */
-static struct mt_error *collect(struct mt_session *session)
-{
-	int patience_ms = mt_session_engine_ops(session)->live ? MT_ENGINE_TICK_MS : POLL_MS;
-	struct mt_stop stop;
-
-	session->stops.count = 0;
-	mt_try(mt_target_wait(session->target, patience_ms, &stop));
-	while (stop.kind != MT_STOP_NONE) {
-		if (stop.kind == MT_STOP_REQUEST)
-			session->request_ns = mt_clock_monotonic_ns();
-		else if (mt_array_push(&session->stops, stop))
-			return mt_error_no_memory();
-		if (stop.kind == MT_STOP_EXITED || HASH_COUNT(session->threads) < 2)
-			break;
-		mt_try(mt_target_wait(session->target, 0, &stop));
-	}
-	return NULL;
-}
-
 /* All that happened by now, or the next thing that happens. */
 static struct mt_error *turn(struct mt_session *session)
 {
-	struct mt_error *error = collect(session);
-
-	for (size_t i = 0; !error && i < session->stops.count; i++)
-		error = mt_session_take(session, &session->stops.items[i]);
-	if (error)
-		return error;
+	mt_try(
+	    take_all(session, mt_session_engine_ops(session)->live ? MT_ENGINE_TICK_MS : POLL_MS));
 	mt_session_tick(session);
 	return mt_session_drain(session);
 }

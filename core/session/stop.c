@@ -150,8 +150,8 @@ bool mt_session_clear(struct mt_session *session, pid_t pid)
 
 struct mt_error *mt_session_leave(struct mt_session *session, pid_t pid)
 {
-	struct mt_session_process *process = mt_session_find_process(session, pid);
 	bool is_free = mt_session_clear(session, pid);
+	struct mt_session_process *process = mt_session_find_process(session, pid);
 
 	if (process)
 		mt_session_remove_process(session, process);

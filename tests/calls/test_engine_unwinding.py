@@ -161,4 +161,4 @@ def of_the_loader(pid):
                 memory.seek(int(start, 16))
                 texts[start] = memory.read(int(end, 16) - int(start, 16))
     assert len(texts) >= 3
-    return [line for line in maps if line[3] != "[heap]"], texts
+    return [line for line in maps if line[3].startswith("/") or "x" in line[2]], texts

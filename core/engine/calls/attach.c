@@ -21,8 +21,20 @@ struct attach {
 	struct mt_calls_engine *engine;
 	struct mt_calls_space *space;
 	pid_t able;                /* a thread that can do system calls; 0: none is known */
+	pid_t stays;               /* that resume_all() leaves alone; 0: none */
 	uint64_t rings, rings_end; /* of a tracer of ours that was killed */
 };
+
+/* It is interrupted in a system call: it has less to do than others. */
+static bool is_waiting(struct mt_target *target, pid_t lwp)
+{
+	struct user_regs_struct registers;
+	struct mt_error *error = target->ops->get_registers(target, lwp, &registers);
+	bool waits = !error && (int64_t)registers.orig_rax >= 0;
+
+	mt_error_destroy(error);
+	return waits;
+}
 
 /* A thread that cannot do getpid() cannot do more. */
 static struct mt_error *try_thread(void *context, pid_t lwp)
@@ -40,16 +52,29 @@ static struct mt_error *try_thread(void *context, pid_t lwp)
 	return NULL;
 }
 
+static struct mt_error *try_waiting(void *context, pid_t lwp)
+{
+	const struct attach *attach = context;
+
+	return lwp != attach->space->pid && is_waiting(attach->engine->target, lwp)
+		   ? try_thread(context, lwp)
+		   : NULL;
+}
+
 static struct mt_error *resume_thread(void *context, pid_t lwp)
 {
-	struct attach *attach = context;
+	const struct attach *attach = context;
 
+	if (lwp == attach->stays)
+		return NULL;
 	mt_error_destroy(mt_target_resume(attach->engine->target, lwp, MT_RESUME_CONTINUE, 0));
 	return NULL;
 }
 
-static void resume_all(struct attach *attach)
+static void resume_all(struct attach *attach, pid_t but)
 {
+	attach->stays = but;
+	mt_target_release(attach->engine->target, attach->space->pid);
 	mt_error_destroy(attach->engine->target->ops->each_thread(
 	    attach->engine->target, attach->space->pid, resume_thread, attach));
 }
@@ -61,7 +86,9 @@ static struct mt_error *find_able(struct attach *attach)
 	const uint64_t end_ns = mt_clock_monotonic_ns() + PATIENCE_NS;
 	struct timespec pause = {.tv_nsec = PAUSE_NS};
 
+	attach->able = 0;
 	for (;;) {
+		mt_try(target->ops->each_thread(target, attach->space->pid, try_waiting, attach));
 		mt_try(target->ops->each_thread(target, attach->space->pid, try_thread, attach));
 		if (attach->able)
 			return NULL;
@@ -73,7 +100,7 @@ static struct mt_error *find_able(struct attach *attach)
 			    "continue it by \"kill -CONT %d\"; else try again, or use "
 			    "--engine step)",
 			    attach->space->pid, PATIENCE_NS / 1000000000, attach->space->pid);
-		resume_all(attach);
+		resume_all(attach, 0);
 		nanosleep(&pause, NULL);
 		if (pause.tv_nsec < MOST_PAUSE_NS)
 			pause.tv_nsec += PAUSE_NS;
@@ -146,14 +173,42 @@ static struct mt_error *await_whole(struct attach *attach)
 	for (int i = 0; i < TRIES; i++) {
 		if (mt_calls_is_whole(attach->engine, attach->space))
 			return NULL;
-		attach->able = 0;
-		resume_all(attach);
+		resume_all(attach, 0);
 		nanosleep(&pause, NULL);
 		mt_try(mt_target_halt(target, attach->space->pid));
 		mt_try(find_able(attach));
 	}
 	return mt_error_new(MT_ERROR_BUSY, "process %d is loading or unloading libraries",
 			    attach->space->pid);
+}
+
+/* The way in and out of which nobody notices much.  A text that is hidden is not written now, and
+ * one with another tracer's patches is cleaned first. */
+static struct mt_error *enter(struct attach *attach)
+{
+	struct mt_calls_entering entering = {.engine = attach->engine, .space = attach->space};
+
+	resume_all(attach, attach->able);
+	struct mt_error *error = mt_calls_enter_map(&entering, attach->able);
+	resume_all(attach, 0);
+	if (!error)
+		error = mt_calls_enter_fill(&entering);
+	struct mt_error *lost = mt_target_halt(attach->engine->target, attach->space->pid);
+	if (!lost)
+		lost = find_able(attach);
+	if (!error && !lost)
+		lost = await_whole(attach);
+	if (!error && !lost)
+		error = mt_calls_enter_join(&entering, attach->able);
+	if (lost && error)
+		mt_error_destroy(lost);
+	else if (lost)
+		error = lost;
+	lost = mt_calls_enter_end(&entering, attach->able);
+	if (!error)
+		return lost;
+	mt_error_destroy(lost);
+	return error;
 }
 
 static struct mt_error *take_over(struct attach *attach)
@@ -175,6 +230,8 @@ static struct mt_error *take_over(struct attach *attach)
 	mt_try(find_able(attach));
 	mt_try(mt_calls_inject(attach->engine, attach->space, attach->able));
 	mt_try(await_whole(attach));
+	if (!attach->space->hidden && !attach->space->inherited && !attach->space->shared)
+		mt_try(enter(attach));
 	mt_try(mt_calls_space_update(attach->engine, attach->space, attach->able));
 	if (target->ops->watch_libraries || !stop_at)
 		return NULL;
@@ -188,10 +245,17 @@ struct mt_error *mt_calls_attach(struct mt_calls_engine *engine, struct mt_calls
 	if (space->stage == MT_CALLS_NEW)
 		space->stage = MT_CALLS_PREPARED;
 	space->roots_pending = space->attached = true;
+	space->references++;
 	struct mt_error *error = take_over(&attach);
 	if (error)
 		mt_error_destroy(mt_calls_inject_give_up(engine, space));
-	mt_target_release(engine->target, space->pid);
-	resume_all(&attach);
+	/* It became another program meanwhile, which is recorded as one. */
+	const struct mt_calls_space *now = mt_calls_find_space(engine, space->pid);
+	if (error && now && now != space) {
+		mt_error_destroy(error);
+		error = NULL;
+	}
+	resume_all(&attach, 0);
+	mt_calls_space_unref(space);
 	return error;
 }

@@ -87,6 +87,7 @@ static void destroy(struct mt_engine *base)
 	mt_array_each (module, &engine->modules)
 		mt_calls_module_destroy(*module);
 	mt_array_deinit(&engine->modules);
+	mt_array_deinit(&engine->ready);
 	HASH_ITER (hh, engine->files, file, next) {
 		HASH_DEL(engine->files, file);
 		mt_calls_file_destroy(file);
@@ -148,7 +149,7 @@ static struct mt_error *set_breakpoint(struct mt_engine *base, pid_t pid, uint64
 
 static struct mt_error *prepare_attach(struct mt_engine *base, pid_t pid)
 {
-	struct mt_error *error = mt_calls_plan_ahead(engine_of(base), pid, NULL);
+	struct mt_error *error = mt_calls_make_ready(engine_of(base), pid);
 
 	if (!error || mt_error_code(error) == MT_ERROR_INTERRUPTED)
 		return error;
@@ -406,6 +407,11 @@ static struct mt_error *stopped(struct mt_engine *base, const struct mt_stop *st
 	}
 	if (error)
 		return error;
+	if (!thread->rings && stop->kind != MT_STOP_EXEC &&
+	    thread->space->stage == MT_CALLS_LOADED && thread->space->rings) {
+		mt_try(mt_calls_give_ring(engine, thread));
+		mt_try(engine->target->ops->get_registers(engine->target, stop->lwp, &registers));
+	}
 	mt_calls_anchor(thread, tsc);
 	news->pc = registers.rip;
 	if (thread->rings && stop->kind != MT_STOP_EXEC &&

@@ -57,27 +57,49 @@ static struct mt_error *remove_breaks(struct mt_calls_engine *engine, struct mt_
 	return NULL;
 }
 
+/* For a moment; what threads have to report is handled. */
+static struct mt_error *let_go_on(struct leaving *leaving)
+{
+	const struct timespec pause = {.tv_nsec = OUTSIDE_NS};
+
+	release(leaving);
+	leaving->engine->breathes = true;
+	struct mt_error *error = mt_calls_breathe(leaving->engine, leaving->space);
+	leaving->engine->breathes = false;
+	nanosleep(&pause, NULL);
+	return error;
+}
+
+/* Threads may all have something to report: then that is handled first. */
+static struct mt_error *halt_able(struct leaving *leaving, pid_t *able)
+{
+	for (int i = 0; i < TRIES; i++) {
+		mt_try(halt(leaving));
+		*able = mt_calls_able_thread(leaving->engine, leaving->space);
+		if (*able)
+			return NULL;
+		mt_try(let_go_on(leaving));
+	}
+	return NULL;
+}
+
 /* No error: what cannot be made ready is written later. */
-static void make_ready(struct leaving *leaving)
+static void make_ready(struct leaving *leaving, pid_t able)
 {
 	struct mt_calls_space *space = leaving->space;
-	pid_t able = mt_calls_able_thread(leaving->engine, space);
 	struct mt_error *error = NULL;
 
 	mt_array_each (place, &space->places)
 		if (mt_calls_swap_add(&leaving->swap, place->module->start, place->module->end,
 				      place->module->file->path))
 			return;
-	if (able)
-		mt_error_destroy(mt_calls_swap_map(leaving->engine, &leaving->swap, able));
+	mt_error_destroy(mt_calls_swap_map(leaving->engine, &leaving->swap, able));
 	release(leaving);
-	mt_array_each (place, &space->places)
-		if (!error)
-			error = mt_calls_text_prepare_clean(leaving->engine, space, place,
-							    &leaving->swap);
-	/* A copy that is not whole must not be exchanged. */
-	mt_array_each (copy, &leaving->swap.copies)
-		copy->is_unfit = error;
+	leaving->engine->breathes = true;
+	for (size_t i = 0; i < space->places.count && !error; i++)
+		error = mt_calls_text_prepare_clean(leaving->engine, space, &space->places.items[i],
+						    &leaving->swap);
+	leaving->engine->breathes = false;
 	mt_error_destroy(error);
 }
 
@@ -87,6 +109,8 @@ static struct mt_error *clean_text(struct leaving *leaving)
 	struct mt_calls_space *space = leaving->space;
 	pid_t able = leaving->swap.copies.count ? mt_calls_able_thread(engine, space) : 0;
 
+	/* Whatever its threads report from now on, it is not recorded any more. */
+	space->stage = MT_CALLS_REFUSED;
 	mt_try(mt_calls_leave_holes(engine, space));
 	if (able)
 		mt_error_destroy(mt_calls_swap_exchange(engine, &leaving->swap, able));
@@ -103,14 +127,11 @@ static struct mt_error *clean_text(struct leaving *leaving)
 /* Threads in stubs and the agent run out of them, now that no way leads in. */
 static struct mt_error *wait_until_outside(struct leaving *leaving, bool *inside)
 {
-	const struct timespec pause = {.tv_nsec = OUTSIDE_NS};
-
 	for (int i = 0; i < TRIES; i++) {
 		mt_try(mt_calls_leave_trampolines(leaving->engine, leaving->space, inside));
 		if (!*inside || leaving->engine->options.live)
 			return NULL;
-		release(leaving);
-		nanosleep(&pause, NULL);
+		mt_try(let_go_on(leaving));
 		mt_try(halt(leaving));
 	}
 	return NULL;
@@ -217,13 +238,14 @@ static struct mt_error *unmap_ranges(struct leaving *leaving)
 	struct mt_system_call calls[MOST_CALLS];
 
 	while (leaving->ranges.count) {
-		size_t count = next_part(leaving, calls);
+		pid_t able = 0;
 
-		mt_try(halt(leaving));
-		pid_t able = mt_calls_able_thread(engine, leaving->space);
+		mt_try(halt_able(leaving, &able));
+		if (!able)
+			return NULL; /* the rest stays */
+		size_t count = next_part(leaving, calls);
 		struct mt_error *error =
-		    able ? engine->target->ops->call_systems(engine->target, able, calls, count)
-			 : mt_error_new(MT_ERROR_BUSY, "no thread can make a system call");
+		    engine->target->ops->call_systems(engine->target, able, calls, count);
 		release(leaving);
 		if (error)
 			return error;
@@ -237,8 +259,8 @@ static struct mt_error *unmap_all(struct leaving *leaving)
 
 	mt_try(collect(leaving));
 	mt_try(unmap_ranges(leaving));
-	mt_try(halt(leaving));
-	pid_t able = mt_calls_able_thread(engine, leaving->space);
+	pid_t able = 0;
+	mt_try(halt_able(leaving, &able));
 	return able ? mt_calls_inject_end(engine, leaving->space, able) : NULL;
 }
 
@@ -246,12 +268,18 @@ static struct mt_error *leave(struct leaving *leaving)
 {
 	struct mt_calls_space *space = leaving->space;
 	bool inside = true;
+	pid_t able = 0;
 
 	mt_try(halt(leaving));
 	if (mt_calls_is_sandboxed(leaving->engine, space) || space->shared)
 		return clean_text(leaving); /* its memory stays */
-	make_ready(leaving);
-	mt_try(halt(leaving));
+	release(leaving);
+	mt_try(halt_able(leaving, &able));
+	if (able)
+		make_ready(leaving, able);
+	mt_try(halt_able(leaving, &able));
+	if (!able)
+		mt_try(halt(leaving));
 	mt_try(clean_text(leaving));
 	mt_try(wait_until_outside(leaving, &inside));
 	if (inside)
@@ -267,7 +295,16 @@ struct mt_error *mt_calls_detach(struct mt_calls_engine *engine, struct mt_calls
 
 	if (!space->rings && !space->inject_code)
 		return NULL;
+	space->references++;
+	space->swap = &leaving.swap;
 	struct mt_error *error = leave(&leaving);
+	space->swap = NULL;
+	/* It ended, or became another program, while it was left. */
+	if (error && mt_calls_find_space(engine, space->pid) != space) {
+		mt_error_destroy(error);
+		error = NULL;
+	}
+	mt_calls_space_unref(space);
 	mt_array_deinit(&leaving.swap.copies);
 	mt_array_deinit(&leaving.ranges);
 	return error;

@@ -193,13 +193,16 @@ static struct mt_error *find_room(struct mt_calls_engine *engine, struct mt_call
 	return mt_error_new(MT_ERROR_UNSUPPORTED, "no free memory within 2 GiB of its code");
 }
 
-static struct mt_error *write_bytes(struct mt_calls_engine *engine, pid_t pid,
+static struct mt_error *write_bytes(struct mt_calls_engine *engine,
+				    const struct mt_calls_space *space,
 				    const struct mt_calls_module *module, size_t from, size_t end)
 {
-	for (size_t at = from; at < end; at += WRITE_CHUNK)
-		mt_try(engine->target->ops->write(engine->target, pid, module->room + at,
+	for (size_t at = from; at < end; at += WRITE_CHUNK) {
+		mt_try(engine->target->ops->write(engine->target, space->pid, module->room + at,
 						  module->image.bytes.items + at,
 						  end - at < WRITE_CHUNK ? end - at : WRITE_CHUNK));
+		mt_try(mt_calls_breathe(engine, space));
+	}
 	return NULL;
 }
 
@@ -220,20 +223,25 @@ static void describe(struct mt_calls_module *module)
 	};
 }
 
-struct mt_error *mt_calls_module_put(struct mt_calls_engine *engine, struct mt_calls_space *space,
-				     pid_t lwp, struct mt_calls_module *module)
+struct mt_error *mt_calls_module_map(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				     pid_t lwp, struct mt_calls_module **module)
+{
+	(*module)->config.alive = (*module)->outlives_us ? mt_calls_alive_word(space->rings) : 0;
+	struct mt_error *error = find_room(engine, space, lwp, *module);
+	return error ? give_up(engine, *module, error, module) : NULL;
+}
+
+struct mt_error *mt_calls_module_write(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				       struct mt_calls_module *module)
 {
 	struct mt_image *image = &module->image;
-
-	module->config.alive = module->outlives_us ? mt_calls_alive_word(space->rings) : 0;
-	mt_try(find_room(engine, space, lwp, module));
 	const struct mt_image_place place = {.room = module->room,
 					     .bias = module->bias,
 					     .alive = module->config.alive,
 					     .first_site = module->site_base};
 	mt_image_fix(image, &place);
-	mt_try(write_bytes(engine, space->pid, module, 0, image->code_bytes));
-	mt_try(write_bytes(engine, space->pid, module, image->table, image->bytes.count));
+	mt_try(write_bytes(engine, space, module, 0, image->code_bytes));
+	mt_try(write_bytes(engine, space, module, image->table, image->bytes.count));
 	const struct mt_calls_room spare = {.start = module->room + image->spare,
 					    .used = module->room + image->spare,
 					    .end = module->room + image->table};
@@ -249,8 +257,9 @@ struct mt_error *mt_calls_module_create(struct mt_calls_engine *engine,
 					const struct mt_map *map, struct mt_calls_module **out)
 {
 	mt_try(mt_calls_module_make(engine, map, space->attached, out));
-	struct mt_error *error = *out ? mt_calls_module_put(engine, space, lwp, *out) : NULL;
-	return error ? give_up(engine, *out, error, out) : NULL;
+	if (*out)
+		mt_try(mt_calls_module_map(engine, space, lwp, out));
+	return *out ? mt_calls_module_write(engine, space, *out) : NULL;
 }
 
 /* The patch whose trampoline holds an offset; -1: none. */

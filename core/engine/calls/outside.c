@@ -247,6 +247,22 @@ static bool leave_hole(void *context, struct user_regs_struct *registers)
 	return true;
 }
 
+static bool displace(void *context, struct user_regs_struct *registers)
+{
+	uint64_t copy = mt_calls_copy_of(context, registers->rip);
+
+	if (copy)
+		registers->rip = copy;
+	return copy;
+}
+
+struct mt_error *mt_calls_displace_all(struct mt_calls_engine *engine, struct mt_calls_space *space)
+{
+	bool is_whole;
+
+	return mt_calls_move_all(engine, space, displace, space, &is_whole);
+}
+
 struct mt_error *mt_calls_leave_holes(struct mt_calls_engine *engine, struct mt_calls_space *space)
 {
 	bool is_whole;

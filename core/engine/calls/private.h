@@ -22,6 +22,7 @@
  *	frames.c      which calls are open, by unwinding
  *	outside.c     threads out of trampolines
  *	hide.c        the text as it would be without us, for a while
+ *	enter.c       patches into a running process
  *	swap.c        a text exchanged at once, by one that was made ready beside it
  *	leave.c       letting go of a process
  *	anchor.c      how far threads had written when
@@ -82,6 +83,17 @@ void mt_calls_space_unref(struct mt_calls_space *space); /* NULL is fine */
  * Errors: the target's; NO_MEMORY. */
 struct mt_error *mt_calls_space_update(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				       pid_t lwp);
+/* Rings and the agent, in the name of LWP; the space may come to be REFUSED instead. */
+struct mt_error *mt_calls_space_begin(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				      pid_t lwp);
+/* To all its threads, which stand still. */
+struct mt_error *mt_calls_give_rings(struct mt_calls_engine *engine, struct mt_calls_space *space);
+struct mt_error *mt_calls_space_detour(struct mt_calls_engine *engine,
+				       struct mt_calls_space *space);
+/* With no patch in the text yet.  0, or -1 without memory. */
+int mt_calls_add_place(struct mt_calls_space *space, struct mt_calls_module *module);
+/* A file that is not patched. */
+bool mt_calls_is_left_alone(const struct mt_calls_space *space, const char *path);
 /* Whether the loader's list is whole: no thread is about to load or unload. */
 bool mt_calls_is_whole(const struct mt_calls_engine *engine, struct mt_calls_space *space);
 /* Whether a thread of it came under seccomp: no system call may be done in its name. */
@@ -124,12 +136,15 @@ struct mt_error *mt_calls_image(const struct mt_calls_engine *engine,
  * NO_MEMORY. */
 struct mt_error *mt_calls_module_make(struct mt_calls_engine *engine, const struct mt_map *map,
 				      bool outlives_us, struct mt_calls_module **out);
-/* Its room and its trampolines, into a process that stands still.  Errors: UNSUPPORTED (no room);
- * the target's; NO_MEMORY. */
-struct mt_error *mt_calls_module_put(struct mt_calls_engine *engine, struct mt_calls_space *space,
-				     pid_t lwp, struct mt_calls_module *module);
-/* Both.  *out NULL: nothing of it can be recorded, and the log says why.  Errors: NO_MEMORY; the
- * target's. */
+/* Its room, by a call in the name of LWP.  *module becomes NULL: there is none, and the log says
+ * so. Errors: the target's; NO_MEMORY. */
+struct mt_error *mt_calls_module_map(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				     pid_t lwp, struct mt_calls_module **module);
+/* What belongs into that; the process may be running.  Errors: the target's; NO_MEMORY. */
+struct mt_error *mt_calls_module_write(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				       struct mt_calls_module *module);
+/* All three.  *out NULL: nothing of it can be recorded, and the log says why.  Errors: NO_MEMORY;
+ * the target's. */
 struct mt_error *mt_calls_module_create(struct mt_calls_engine *engine,
 					struct mt_calls_space *space, pid_t lwp,
 					const struct mt_map *map, struct mt_calls_module **out);
@@ -178,7 +193,7 @@ struct mt_calls_copy {
 	uint64_t address;                  /* 0: there is none (any more) */
 	bool text_is_there, copy_is_there; /* as they were: seen by exchange() */
 	bool is_exchanged;
-	bool is_unfit; /* not to be exchanged */
+	bool is_filled; /* else it is not to be exchanged */
 };
 
 struct mt_calls_swap {
@@ -193,15 +208,16 @@ int mt_calls_swap_add(struct mt_calls_swap *swap, uint64_t start, uint64_t end, 
 struct mt_error *mt_calls_swap_map(struct mt_calls_engine *engine, struct mt_calls_swap *swap,
 				   pid_t lwp);
 /* That of the text at START; NULL: it has none. */
-const struct mt_calls_copy *mt_calls_swap_find(const struct mt_calls_swap *swap, uint64_t start);
+struct mt_calls_copy *mt_calls_swap_find(struct mt_calls_swap *swap, uint64_t start);
 /* While threads run: give the copy TEXT, where that differs from CLEAN, the file's. */
 struct mt_error *mt_calls_swap_fill(struct mt_calls_engine *engine,
-				    const struct mt_calls_swap *swap,
-				    const struct mt_calls_copy *copy, const uint8_t *text,
-				    const uint8_t *clean);
+				    const struct mt_calls_space *space, struct mt_calls_copy *copy,
+				    const uint8_t *text, const uint8_t *clean);
 /* While all stand still: put the copies in the place of the texts that are still there. */
 struct mt_error *mt_calls_swap_exchange(struct mt_calls_engine *engine, struct mt_calls_swap *swap,
 					pid_t lwp);
+/* Whether a mapping that begins at ADDRESS is one of its copies.  SWAP NULL: it is not. */
+bool mt_calls_swap_holds(const struct mt_calls_swap *swap, uint64_t address);
 bool mt_calls_swap_is_exchanged(const struct mt_calls_swap *swap, uint64_t start);
 
 /* text.c: the process is halted. */
@@ -213,11 +229,16 @@ struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_c
 struct mt_error *mt_calls_text_clean(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				     struct mt_calls_place *place);
 /* While the process runs: give the copy of the place's text, if there is one, the bytes that
- * clean() would leave. */
+ * write() would put there, for the first time; those that clean() would leave. */
+struct mt_error *mt_calls_text_prepare(struct mt_calls_engine *engine,
+				       const struct mt_calls_space *space,
+				       struct mt_calls_place *place, struct mt_calls_swap *swap);
 struct mt_error *mt_calls_text_prepare_clean(struct mt_calls_engine *engine,
 					     const struct mt_calls_space *space,
 					     const struct mt_calls_place *place,
-					     const struct mt_calls_swap *swap);
+					     struct mt_calls_swap *swap);
+/* What was prepared is about to be in the text; or it is not. */
+void mt_calls_text_note_written(struct mt_calls_place *place, bool is_written);
 /* The patch in the text that displaces ADDRESS; -1: none. */
 ssize_t mt_calls_patch_at(const struct mt_calls_place *place, uint64_t address);
 /* Leave out a patch, and those that need bytes of it. */
@@ -395,6 +416,31 @@ void mt_calls_tell_throttled(const struct mt_calls_engine *engine);
  * Errors: UNSUPPORTED; BUSY (no thread can be borrowed); the target's. */
 struct mt_error *mt_calls_attach(struct mt_calls_engine *engine, struct mt_calls_space *space);
 
+/* enter.c */
+/* Between two parts of long work on a process that runs.  Errors: GONE (it is not the same program
+ * any more); the session's. */
+struct mt_error *mt_calls_breathe(struct mt_calls_engine *engine,
+				  const struct mt_calls_space *space);
+/* Make the modules of a running process, which is not touched.  Errors: INTERRUPTED; NO_MEMORY. */
+struct mt_error *mt_calls_make_ready(struct mt_calls_engine *engine, pid_t pid);
+
+struct mt_calls_entering {
+	struct mt_calls_engine *engine;
+	struct mt_calls_space *space;
+	struct mt_calls_swap swap;
+	MT_ARRAY(struct mt_calls_module *) modules;
+	size_t breaks; /* so many were known when the texts were filled */
+};
+
+/* In this order: map what is needed, in the name of LWP, which alone stands still; fill it, while
+ * all run; and have the patches in the text, while all stand still.  Errors: the target's;
+ * NO_MEMORY. */
+struct mt_error *mt_calls_enter_map(struct mt_calls_entering *entering, pid_t lwp);
+struct mt_error *mt_calls_enter_fill(struct mt_calls_entering *entering);
+struct mt_error *mt_calls_enter_join(struct mt_calls_entering *entering, pid_t lwp);
+/* Whether or not that succeeded. */
+struct mt_error *mt_calls_enter_end(struct mt_calls_entering *entering, pid_t lwp);
+
 /* leave.c */
 /* Its text as it was.  What threads stopped for is left to the target's detach(). */
 struct mt_error *mt_calls_detach(struct mt_calls_engine *engine, struct mt_calls_space *space);
@@ -430,7 +476,9 @@ struct mt_error *mt_calls_move_all(struct mt_calls_engine *engine, struct mt_cal
  * of ours: a stub, the agent. */
 struct mt_error *mt_calls_leave_trampolines(struct mt_calls_engine *engine,
 					    struct mt_calls_space *space, bool *inside);
-/* Those on their way through holes go on in trampolines. */
+/* Those within displaced bytes go on in trampolines; so do those on their way through holes. */
+struct mt_error *mt_calls_displace_all(struct mt_calls_engine *engine,
+				       struct mt_calls_space *space);
 struct mt_error *mt_calls_leave_holes(struct mt_calls_engine *engine, struct mt_calls_space *space);
 
 /* hide.c */

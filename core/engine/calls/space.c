@@ -46,8 +46,7 @@ void mt_calls_space_unref(struct mt_calls_space *space)
 		destroy(space);
 }
 
-/* All are off. */
-static int add_place(struct mt_calls_space *space, struct mt_calls_module *module)
+int mt_calls_add_place(struct mt_calls_space *space, struct mt_calls_module *module)
 {
 	size_t count = module->file->plan->patches.count;
 	struct mt_calls_place place = {.module = module, .seen = true};
@@ -66,7 +65,7 @@ static int copy_into(struct mt_calls_space *space, const struct mt_calls_space *
 	mt_array_each (place, &from->places) {
 		size_t count = place->module->file->plan->patches.count;
 
-		if (add_place(space, place->module))
+		if (mt_calls_add_place(space, place->module))
 			return -1;
 		memcpy(mt_array_last(&space->places)->off, place->off, count * sizeof(bool));
 		memcpy(mt_array_last(&space->places)->held, place->held, count * sizeof(bool));
@@ -160,7 +159,6 @@ struct seen_map {
 struct walk {
 	struct mt_calls_engine *engine;
 	struct mt_calls_space *space;
-	uint64_t libc;                  /* load address */
 	MT_ARRAY(struct seen_map) maps; /* of code */
 };
 
@@ -172,7 +170,7 @@ static bool is_libc(const char *path)
 }
 
 /* The dynamic loader calls itself before it has relocated itself, and tells of itself there. */
-static bool is_left_alone(const struct mt_calls_space *space, const char *path)
+bool mt_calls_is_left_alone(const struct mt_calls_space *space, const char *path)
 {
 	return space->loader_path && !space->loader_is_libc &&
 	       strcmp(path, space->loader_path) == 0;
@@ -183,9 +181,9 @@ static struct mt_error *see_map(void *context, const struct mt_map *map)
 	struct walk *walk = context;
 	struct seen_map seen = {.map = *map};
 
-	if (is_libc(map->path) && !map->offset)
-		walk->libc = map->start;
-	if (!map->executable || map->path[0] != '/' || is_left_alone(walk->space, map->path))
+	if (!map->executable || map->path[0] != '/' ||
+	    mt_calls_swap_holds(walk->space->swap, map->start) ||
+	    mt_calls_is_left_alone(walk->space, map->path))
 		return NULL;
 	seen.map.path = strdup(map->path);
 	if (!seen.map.path || mt_array_push(&walk->maps, seen)) {
@@ -195,11 +193,18 @@ static struct mt_error *see_map(void *context, const struct mt_map *map)
 	return NULL;
 }
 
-static struct mt_error *give_rings(struct mt_calls_engine *engine, struct mt_calls_space *space)
+/* One that vfork() holds stops before it runs on, and gets its ring then: see stopped(). */
+struct mt_error *mt_calls_give_rings(struct mt_calls_engine *engine, struct mt_calls_space *space)
 {
-	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next)
-		if (thread->space == space)
-			mt_try(mt_calls_give_ring(engine, thread));
+	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next) {
+		struct mt_error *error = thread->space == space && !thread->rings
+					     ? mt_calls_give_ring(engine, thread)
+					     : NULL;
+
+		if (error && mt_error_code(error) != MT_ERROR_GONE)
+			return error;
+		mt_error_destroy(error);
+	}
 	return NULL;
 }
 
@@ -216,17 +221,15 @@ static struct mt_error *make_rings(struct mt_calls_engine *engine, struct mt_cal
 	return NULL;
 }
 
-/* Its code is there. */
-static struct mt_error *begin(struct mt_calls_engine *engine, struct mt_calls_space *space,
-			      pid_t lwp)
+struct mt_error *mt_calls_space_begin(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				      pid_t lwp)
 {
 	space->stage = MT_CALLS_LOADED;
 	if (!space->rings)
 		mt_try(make_rings(engine, space, lwp));
 	if (space->stage == MT_CALLS_REFUSED)
 		return NULL;
-	mt_try(mt_calls_agent_map(engine, space, lwp));
-	return give_rings(engine, space);
+	return mt_calls_agent_map(engine, space, lwp);
 }
 
 static bool is_there(struct mt_calls_space *space, const struct mt_map *map)
@@ -257,7 +260,7 @@ static struct mt_error *add_module(struct mt_calls_engine *engine, struct mt_cal
 	mt_try(mt_calls_module_create(engine, space, lwp, map, &module));
 	if (!module)
 		return NULL;
-	if (add_place(space, module))
+	if (mt_calls_add_place(space, module))
 		return mt_error_no_memory();
 	inherit_patches(engine, space, mt_array_last(&space->places));
 	mt_try(mt_calls_text_write(engine, space, mt_array_last(&space->places)));
@@ -297,13 +300,32 @@ static struct mt_error *remove_unseen(struct mt_calls_engine *engine, struct mt_
 	return NULL;
 }
 
-static struct mt_error *begin_detour(struct walk *walk)
+struct libc {
+	uint64_t base; /* load address; 0: there is none */
+	char *path;
+};
+
+static struct mt_error *see_libc(void *context, const struct mt_map *map)
 {
-	mt_array_each (seen, &walk->maps)
-		if (walk->space->stage != MT_CALLS_REFUSED && walk->libc && is_libc(seen->map.path))
-			return mt_calls_detour(walk->engine, walk->space, seen->map.path,
-					       walk->libc);
-	return NULL;
+	struct libc *libc = context;
+
+	if (libc->path || !is_libc(map->path) || map->offset)
+		return NULL;
+	libc->base = map->start;
+	libc->path = strdup(map->path);
+	return libc->path ? NULL : mt_error_no_memory();
+}
+
+struct mt_error *mt_calls_space_detour(struct mt_calls_engine *engine, struct mt_calls_space *space)
+{
+	struct libc libc = {0};
+	struct mt_error *error =
+	    engine->target->ops->each_map(engine->target, space->pid, see_libc, &libc);
+
+	if (!error && libc.path)
+		error = mt_calls_detour(engine, space, libc.path, libc.base);
+	free(libc.path);
+	return error;
 }
 
 static const char *loader_alone(const struct mt_calls_space *space)
@@ -332,8 +354,11 @@ static struct mt_error *update(struct mt_calls_engine *engine, struct mt_calls_s
 	mt_try(engine->target->ops->each_map(engine->target, space->pid, see_map, walk));
 	mt_try(refuse_gs_users(engine, space));
 	if (space->stage < MT_CALLS_LOADED) {
-		mt_try(begin(engine, space, lwp));
-		mt_try(begin_detour(walk));
+		mt_try(mt_calls_space_begin(engine, space, lwp));
+		if (space->stage == MT_CALLS_REFUSED)
+			return NULL;
+		mt_try(mt_calls_give_rings(engine, space));
+		mt_try(mt_calls_space_detour(engine, space));
 	}
 	if (space->stage == MT_CALLS_REFUSED)
 		return NULL;

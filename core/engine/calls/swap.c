@@ -17,7 +17,8 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#define PAGE 4096u
+#define PAGE  4096u
+#define CHUNK (1u << 20)
 /* Of paths, below a thread's stack pointer: no more than a small stack may have. */
 #define MOST_PATH_BYTES 4096u
 #define BELOW_RED_ZONE  1024u
@@ -142,7 +143,7 @@ struct mt_error *mt_calls_swap_map(struct mt_calls_engine *engine, struct mt_cal
 	return error;
 }
 
-const struct mt_calls_copy *mt_calls_swap_find(const struct mt_calls_swap *swap, uint64_t start)
+struct mt_calls_copy *mt_calls_swap_find(struct mt_calls_swap *swap, uint64_t start)
 {
 	mt_array_each (copy, &swap->copies)
 		if (copy->start == start && copy->address)
@@ -151,23 +152,26 @@ const struct mt_calls_copy *mt_calls_swap_find(const struct mt_calls_swap *swap,
 }
 
 struct mt_error *mt_calls_swap_fill(struct mt_calls_engine *engine,
-				    const struct mt_calls_swap *swap,
-				    const struct mt_calls_copy *copy, const uint8_t *text,
-				    const uint8_t *clean)
+				    const struct mt_calls_space *space, struct mt_calls_copy *copy,
+				    const uint8_t *text, const uint8_t *clean)
 {
 	const size_t size = copy->end - copy->start;
 
-	for (size_t at = 0; at < size; at += PAGE) {
+	for (size_t at = 0; at < size;) {
 		size_t from = at;
 
-		while (at < size &&
+		while (at < size && at - from < CHUNK &&
 		       memcmp(text + at, clean + at, size - at < PAGE ? size - at : PAGE) != 0)
 			at += PAGE;
-		if (at > from)
-			mt_try(engine->target->ops->write(engine->target, swap->pid,
-							  copy->address + from, text + from,
-							  (at < size ? at : size) - from));
+		if (at == from) {
+			at += PAGE;
+			continue;
+		}
+		mt_try(engine->target->ops->write(engine->target, space->pid, copy->address + from,
+						  text + from, (at < size ? at : size) - from));
+		mt_try(mt_calls_breathe(engine, space));
 	}
+	copy->is_filled = true;
 	return NULL;
 }
 
@@ -182,7 +186,7 @@ struct mt_error *mt_calls_swap_exchange(struct mt_calls_engine *engine, struct m
 	struct mt_error *error =
 	    engine->target->ops->each_map(engine->target, swap->pid, see_again, swap);
 	mt_array_each (copy, &swap->copies)
-		if (!copy->is_unfit && copy->text_is_there && copy->copy_is_there)
+		if (copy->is_filled && copy->text_is_there && copy->copy_is_there)
 			calls[count++] = (struct mt_system_call){
 			    .number = SYS_mremap,
 			    .arguments = {copy->address, copy->end - copy->start,
@@ -199,6 +203,16 @@ struct mt_error *mt_calls_swap_exchange(struct mt_calls_engine *engine, struct m
 			}
 	free(calls);
 	return error;
+}
+
+bool mt_calls_swap_holds(const struct mt_calls_swap *swap, uint64_t address)
+{
+	if (!swap)
+		return false;
+	mt_array_each (copy, &swap->copies)
+		if (copy->address && copy->address == address)
+			return true;
+	return false;
 }
 
 bool mt_calls_swap_is_exchanged(const struct mt_calls_swap *swap, uint64_t start)

@@ -10,6 +10,7 @@
 #define JUMP       0xe9
 #define SHORT_JUMP 0xeb
 #define INT3       0xcc
+#define CHUNK      (1u << 20)
 
 static bool holds(const struct mt_calls_module *module, uint64_t address)
 {
@@ -222,7 +223,8 @@ static void texts_cleanup(struct texts *texts)
 }
 
 /* Twice what is in memory. */
-static struct mt_error *read_texts(struct mt_calls_engine *engine, pid_t pid,
+static struct mt_error *read_texts(struct mt_calls_engine *engine,
+				   const struct mt_calls_space *space,
 				   const struct mt_calls_place *place, struct texts *texts)
 {
 	const struct mt_calls_module *module = place->module;
@@ -235,10 +237,16 @@ static struct mt_error *read_texts(struct mt_calls_engine *engine, pid_t pid,
 	if (!texts->memory || !texts->text || !texts->was)
 		return mt_error_no_memory();
 	memcpy(texts->was, place->written, patches * sizeof(*texts->was));
-	if (engine->target->ops->read(engine->target, pid, module->start, texts->memory,
-				      texts->size) != texts->size)
-		return mt_error_new(MT_ERROR_GONE, "cannot read the code of %s in process %d",
-				    module->file->path, pid);
+	for (size_t at = 0; at < texts->size; at += CHUNK) {
+		size_t size = texts->size - at < CHUNK ? texts->size - at : CHUNK;
+
+		if (engine->target->ops->read(engine->target, space->pid, module->start + at,
+					      texts->memory + at, size) != size)
+			return mt_error_new(MT_ERROR_GONE,
+					    "cannot read the code of %s in process %d",
+					    module->file->path, space->pid);
+		mt_try(mt_calls_breathe(engine, space));
+	}
 	memcpy(texts->text, texts->memory, texts->size);
 	return NULL;
 }
@@ -343,6 +351,30 @@ static struct mt_error *change(struct mt_calls_engine *engine, const struct mt_c
 	return mt_calls_text_change(engine, space, space->pid, place->module, &change);
 }
 
+/* All that is to be in the text, over the program's own bytes. */
+static void compose(const struct mt_calls_engine *engine, const struct mt_calls_space *space,
+		    struct mt_calls_place *place, struct texts *texts, bool first)
+{
+	const struct mt_calls_module *module = place->module;
+
+	leave_out(engine, space, place, texts->text, first);
+	put_patches(space, place, texts->text);
+	mt_array_each (one, &space->breaks) {
+		uint8_t bytes[MT_CALLS_BREAK_BYTES];
+
+		if (!holds(module, one->address))
+			continue;
+		mt_calls_break_bytes(one, bytes);
+		memcpy(texts->text + (one->address - module->start), bytes, one->length);
+	}
+}
+
+void mt_calls_text_note_written(struct mt_calls_place *place, bool is_written)
+{
+	for (size_t i = 0; i < place->module->file->plan->patches.count; i++)
+		place->written[i] = is_written && is_on(place, i);
+}
+
 struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				     struct mt_calls_place *place)
 {
@@ -353,7 +385,7 @@ struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_c
 	if (space->hidden)
 		return NULL;
 	place->checked = true;
-	mt_try(read_texts(engine, space->pid, place, &texts));
+	mt_try(read_texts(engine, space, place, &texts));
 	if (!first)
 		mt_try(leave_holes(engine, space, place));
 	if (first && is_another(engine, space, module, texts.memory))
@@ -373,18 +405,8 @@ struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_c
 		mt_try(mt_calls_text_change(engine, space, space->pid, place->module, &change));
 		memset(texts.was, 0, place->module->file->plan->patches.count * sizeof(*texts.was));
 	}
-	leave_out(engine, space, place, texts.text, first);
-	put_patches(space, place, texts.text);
-	mt_array_each (one, &space->breaks) {
-		uint8_t bytes[MT_CALLS_BREAK_BYTES];
-
-		if (!holds(module, one->address))
-			continue;
-		mt_calls_break_bytes(one, bytes);
-		memcpy(texts.text + (one->address - module->start), bytes, one->length);
-	}
-	for (size_t i = 0; i < module->file->plan->patches.count; i++)
-		place->written[i] = is_on(place, i);
+	compose(engine, space, place, &texts, first);
+	mt_calls_text_note_written(place, true);
 	if (first) {
 		/* Before the text changes: should we be killed in between, they go on all the same.
 		 */
@@ -401,7 +423,7 @@ struct mt_error *mt_calls_text_clean(struct mt_calls_engine *engine, struct mt_c
 {
 	__attribute__((cleanup(texts_cleanup))) struct texts texts = {0};
 
-	struct mt_error *error = read_texts(engine, space->pid, place, &texts);
+	struct mt_error *error = read_texts(engine, space, place, &texts);
 	if (error && mt_error_code(error) == MT_ERROR_GONE) {
 		mt_error_destroy(error); /* unloaded, and the loader has not reported it yet */
 		return NULL;
@@ -414,19 +436,37 @@ struct mt_error *mt_calls_text_clean(struct mt_calls_engine *engine, struct mt_c
 	return change(engine, space, place, &texts);
 }
 
-struct mt_error *mt_calls_text_prepare_clean(struct mt_calls_engine *engine,
-					     const struct mt_calls_space *space,
-					     const struct mt_calls_place *place,
-					     const struct mt_calls_swap *swap)
+struct mt_error *mt_calls_text_prepare(struct mt_calls_engine *engine,
+				       const struct mt_calls_space *space,
+				       struct mt_calls_place *place, struct mt_calls_swap *swap)
 {
 	__attribute__((cleanup(texts_cleanup))) struct texts texts = {0};
-	const struct mt_calls_copy *copy = mt_calls_swap_find(swap, place->module->start);
+	struct mt_calls_copy *copy = mt_calls_swap_find(swap, place->module->start);
 
 	if (!copy)
 		return NULL;
-	mt_try(read_texts(engine, space->pid, place, &texts));
+	place->checked = true;
+	mt_try(read_texts(engine, space, place, &texts));
+	if (is_another(engine, space, place->module, texts.memory))
+		leave_alone(engine, space, place, &texts);
 	undo(space, place, texts.text);
-	return mt_calls_swap_fill(engine, swap, copy, texts.text, place->module->clean);
+	compose(engine, space, place, &texts, true);
+	return mt_calls_swap_fill(engine, space, copy, texts.text, place->module->clean);
+}
+
+struct mt_error *mt_calls_text_prepare_clean(struct mt_calls_engine *engine,
+					     const struct mt_calls_space *space,
+					     const struct mt_calls_place *place,
+					     struct mt_calls_swap *swap)
+{
+	__attribute__((cleanup(texts_cleanup))) struct texts texts = {0};
+	struct mt_calls_copy *copy = mt_calls_swap_find(swap, place->module->start);
+
+	if (!copy)
+		return NULL;
+	mt_try(read_texts(engine, space, place, &texts));
+	undo(space, place, texts.text);
+	return mt_calls_swap_fill(engine, space, copy, texts.text, place->module->clean);
 }
 
 ssize_t mt_calls_patch_at(const struct mt_calls_place *place, uint64_t address)

@@ -170,7 +170,8 @@ struct mt_calls_space {
 	uint64_t detour_at;           /* address of the pointer; 0: none */
 	uint64_t detour_original;     /* its value */
 	struct mt_calls_rings *rings; /* NULL: none yet */
-	struct mt_space *code;        /* what is mapped, for unwinding; NULL: not looked at */
+	const struct mt_calls_swap *swap; /* whose copies of texts are mapped; NULL: none are */
+	struct mt_space *code;            /* what is mapped, for unwinding; NULL: not looked at */
 	MT_ARRAY(struct mt_calls_place) places;
 	MT_ARRAY(struct mt_calls_break) breaks;
 	MT_ARRAY(struct mt_calls_break) waiting; /* that could not be made yet */
@@ -244,9 +245,11 @@ struct mt_calls_engine {
 	struct mt_objfile *vdso;    /* NULL: not seen yet */
 	struct mt_calls_thread *threads;
 	MT_ARRAY(struct mt_calls_module *) modules; /* by site_base */
+	MT_ARRAY(struct mt_calls_module *) ready;   /* of a process that is to be attached to */
 	MT_ARRAY(struct mt_calls_birth) births;
 	uint32_t next_site;
 	uint64_t next_tick_ns;
+	bool breathes;            /* see mt_calls_breathe() */
 	mt_calls_histories ended; /* of threads, in the order of their ends */
 	MT_ARRAY(struct mt_calls_throttled) throttled;
 	uint32_t forgotten; /* so many more ended, for whom there was no room */

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Patches into a running process.  What they need is computed before it is touched; memory for it
+ * is mapped in the name of one thread, and filled while all threads run; then they stand still
+ * until they have their rings, and the patched texts are in the place of the others (swap.c).
+ *
+ * Libraries that come meanwhile are patched like those that come later. */
+#include "engine/calls/private.h"
+
+#include <string.h>
+
+struct mt_error *mt_calls_breathe(struct mt_calls_engine *engine,
+				  const struct mt_calls_space *space)
+{
+	if (!engine->breathes || !engine->options.breathe)
+		return NULL;
+	engine->breathes = false; /* what is done meanwhile is short */
+	struct mt_error *error = engine->options.breathe(engine->options.breathe_context);
+	engine->breathes = true;
+	if (!error && mt_calls_find_space(engine, space->pid) != space)
+		return mt_error_new(MT_ERROR_GONE, "process %d ended, or became another program",
+				    space->pid);
+	return error;
+}
+
+struct making {
+	struct mt_calls_engine *engine;
+	struct mt_calls_space *space;
+};
+
+static bool is_wanted(const struct mt_calls_space *space, const struct mt_map *map)
+{
+	return map->executable && map->path[0] == '/' && !mt_calls_is_left_alone(space, map->path);
+}
+
+static struct mt_error *make_module(void *context, const struct mt_map *map)
+{
+	const struct making *making = context;
+	const struct mt_progress *progress = making->engine->options.progress;
+	struct mt_calls_module *module = NULL;
+
+	if (!is_wanted(making->space, map))
+		return NULL;
+	if (progress)
+		mt_try(mt_progress_step(progress, "writing trampolines",
+					making->engine->modules.count,
+					making->engine->modules.count + 1));
+	mt_try(mt_calls_module_make(making->engine, map, true, &module));
+	return module && mt_array_push(&making->engine->ready, module) ? mt_error_no_memory()
+								       : NULL;
+}
+
+struct mt_error *mt_calls_make_ready(struct mt_calls_engine *engine, pid_t pid)
+{
+	struct making making = {.engine = engine, .space = mt_calls_space_create(pid)};
+	uint64_t ignored = 0;
+
+	if (!making.space)
+		return mt_error_no_memory();
+	struct mt_error *error = mt_calls_find_loader(engine, making.space, &ignored);
+	if (!error)
+		error = mt_calls_plan_ahead(engine, pid, NULL);
+	if (!error)
+		error = engine->target->ops->each_map(engine->target, pid, make_module, &making);
+	mt_calls_space_unref(making.space);
+	return error;
+}
+
+static struct mt_calls_module *ready_module(const struct mt_calls_engine *engine,
+					    const struct mt_map *map)
+{
+	mt_array_each (module, &engine->ready)
+		if ((*module)->start == map->start && (*module)->end == map->end &&
+		    strcmp((*module)->file->path, map->path) == 0)
+			return *module;
+	return NULL;
+}
+
+static struct mt_error *see_map(void *context, const struct mt_map *map)
+{
+	struct mt_calls_entering *entering = context;
+	struct mt_calls_module *module =
+	    is_wanted(entering->space, map) ? ready_module(entering->engine, map) : NULL;
+
+	if (!module)
+		return NULL;
+	return mt_array_push(&entering->modules, module) ? mt_error_no_memory() : NULL;
+}
+
+static struct mt_error *add_place(struct mt_calls_entering *entering, pid_t lwp,
+				  struct mt_calls_module *module)
+{
+	mt_try(mt_calls_module_map(entering->engine, entering->space, lwp, &module));
+	if (module &&
+	    (mt_calls_add_place(entering->space, module) ||
+	     mt_calls_swap_add(&entering->swap, module->start, module->end, module->file->path)))
+		return mt_error_no_memory();
+	return NULL;
+}
+
+struct mt_error *mt_calls_enter_map(struct mt_calls_entering *entering, pid_t lwp)
+{
+	struct mt_calls_engine *engine = entering->engine;
+	struct mt_calls_space *space = entering->space;
+
+	entering->swap.pid = space->pid;
+	space->swap = &entering->swap;
+	mt_try(mt_calls_space_begin(engine, space, lwp));
+	if (space->stage == MT_CALLS_REFUSED)
+		return NULL;
+	mt_try(engine->target->ops->each_map(engine->target, space->pid, see_map, entering));
+	mt_array_each (module, &entering->modules)
+		mt_try(add_place(entering, lwp, *module));
+	return mt_calls_swap_map(engine, &entering->swap, lwp);
+}
+
+static struct mt_error *fill(struct mt_calls_entering *entering)
+{
+	struct mt_calls_space *space = entering->space;
+
+	entering->breaks = space->breaks.count;
+	for (size_t i = 0; i < space->places.count; i++) {
+		mt_try(
+		    mt_calls_module_write(entering->engine, space, space->places.items[i].module));
+		mt_try(mt_calls_text_prepare(entering->engine, space, &space->places.items[i],
+					     &entering->swap));
+	}
+	return NULL;
+}
+
+struct mt_error *mt_calls_enter_fill(struct mt_calls_entering *entering)
+{
+	entering->space->references++;
+	entering->engine->breathes = true;
+	struct mt_error *error = fill(entering);
+	entering->engine->breathes = false;
+	mt_calls_space_unref(entering->space);
+	return error;
+}
+
+struct mt_error *mt_calls_enter_join(struct mt_calls_entering *entering, pid_t lwp)
+{
+	struct mt_calls_engine *engine = entering->engine;
+	struct mt_calls_space *space = entering->space;
+
+	if (space->stage == MT_CALLS_REFUSED)
+		return NULL;
+	mt_try(mt_calls_give_rings(engine, space));
+	mt_array_each (place, &space->places)
+		mt_calls_text_note_written(place, place->checked);
+	mt_try(mt_calls_displace_all(engine, space));
+	mt_try(mt_calls_swap_exchange(engine, &entering->swap, lwp));
+	mt_array_each (place, &space->places) {
+		if (!mt_calls_swap_is_exchanged(&entering->swap, place->module->start)) {
+			mt_calls_text_note_written(place, false);
+			place->checked = false;
+			mt_try(mt_calls_text_write(engine, space, place));
+		}
+		mt_try(mt_calls_cfi_link(engine, space, place));
+	}
+	/* Those that were set meanwhile. */
+	for (size_t i = entering->breaks; i < space->breaks.count; i++) {
+		struct mt_calls_place *place =
+		    mt_calls_place_at(space, space->breaks.items[i].address);
+
+		if (place)
+			mt_try(mt_calls_text_write(engine, space, place));
+	}
+	return mt_calls_space_detour(engine, space);
+}
+
+struct mt_error *mt_calls_enter_end(struct mt_calls_entering *entering, pid_t lwp)
+{
+	struct mt_error *error = NULL;
+
+	mt_array_each (copy, &entering->swap.copies)
+		if (lwp && copy->address && !error)
+			error = mt_calls_room_unmap(entering->engine, lwp, copy->address,
+						    copy->end - copy->start);
+	entering->space->swap = NULL;
+	mt_array_deinit(&entering->swap.copies);
+	mt_array_deinit(&entering->modules);
+	return error;
+}
