@@ -75,7 +75,8 @@ OWN = ["--modules", "calls_lives", "--modules", "*.so"]
 @pytest.mark.parametrize("level", ["-O0", "-O2"])
 @pytest.mark.parametrize("way, times", [(way, short) for way, short, _ in WAYS])
 def test_counts(compile, run_mtdb, tmp_path, way, times, level):
-    check(compile, run_mtdb, tmp_path, way, times, level, options=["--size", "256k", *OWN])
+    # How much a thread does beside the others depends on how busy the machine is.
+    check(compile, run_mtdb, tmp_path, way, times, level, options=["--size", "4M", *OWN])
 
 
 def test_children_that_are_not_followed(compile, run_mtdb, tmp_path):
