@@ -81,6 +81,7 @@ struct mt_session {
 	struct mt_session_result result;
 	struct mt_str why; /* which engine, and why */
 	bool attached;
+	bool leaving;        /* all processes: triggers do not count any more */
 	bool taking;         /* stops are being handled: see breathe() */
 	bool hidden_is_told; /* that the mappings of a process cannot be read any more */
 	uint64_t end_ns;     /* when an attached process is let go; 0: not by time */

@@ -342,6 +342,7 @@ struct mt_error *mt_session_leave_all(struct mt_session *session)
 {
 	struct mt_error *first = NULL;
 
+	session->leaving = true;
 	while (session->processes) {
 		struct mt_error *error = mt_session_leave(session, session->processes->pid);
 

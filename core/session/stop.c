@@ -301,6 +301,8 @@ static struct mt_error *on_thread_stop(struct mt_session *session, struct mt_ses
 				       const struct mt_stop *stop,
 				       const struct mt_engine_news *news)
 {
+	if (news->breakpoint && session->leaving)
+		return mt_session_go_on(session, stop->lwp, 0);
 	if (news->breakpoint)
 		return on_breakpoint(session, thread, stop, news);
 	if (news->ordinary &&
@@ -359,7 +361,7 @@ struct mt_error *mt_session_take(struct mt_session *session, const struct mt_sto
 		return ignore_gone(error);
 	if (!error && news.maps_changed && stop->kind != MT_STOP_EXEC)
 		error = mt_session_put_maps(session, thread->process, news.time_ns);
-	if (!error)
+	if (!error && !session->leaving)
 		error = mt_session_take_hits(session, thread, stop, &news);
 	if (!error)
 		error = on_thread_stop(session, thread, stop, &news);

@@ -2,6 +2,7 @@
 """Programs built with sanitizers, which want most of the address space for themselves."""
 import os
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -13,12 +14,24 @@ BUILDS = ["gcc thread", "gcc address", "gcc undefined", "gcc leak", "clang threa
 NO_LEAKS = {**os.environ, "LSAN_OPTIONS": "detect_leaks=0"}
 
 
+def skip_without_runtime(compiler, sanitizer):
+    if not shutil.which(compiler):
+        return  # the fixture says so
+    done = subprocess.run([compiler, f"-fsanitize={sanitizer}", "-x", "c", "-", "-o", "/dev/null"],
+                          input="int main(void) { return 0; }", text=True, capture_output=True,
+                          check=False)
+    if "cannot find" in done.stderr:
+        pytest.skip(f"{compiler} has no runtime of -fsanitize={sanitizer} here "
+                    "(package libclang-rt-14-dev)")
+
+
 @pytest.fixture(name="program")
 def compile_program(compile):
     """program("gcc thread", flags) -> its path."""
 
     def build(words, *flags):
         compiler, sanitizer = words.split()
+        skip_without_runtime(compiler, sanitizer)
         return compile("calls_sanitized.c", "-O1", "-pthread", f"-fsanitize={sanitizer}", *flags,
                        compiler=compiler)
 
