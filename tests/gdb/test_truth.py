@@ -10,7 +10,7 @@ import re
 def frames():
     frame, names = gdb.newest_frame(), []
     while frame:
-        if frame.type() == gdb.NORMAL_FRAME:
+        if frame.type() in (gdb.NORMAL_FRAME, gdb.INLINE_FRAME):
             names.append(frame.name() or "??")
         frame = frame.older()
     return names[::-1]
