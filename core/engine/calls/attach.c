@@ -74,7 +74,6 @@ static struct mt_error *resume_thread(void *context, pid_t lwp)
 static void resume_all(struct attach *attach, pid_t but)
 {
 	attach->stays = but;
-	mt_target_release(attach->engine->target, attach->space->pid);
 	mt_error_destroy(attach->engine->target->ops->each_thread(
 	    attach->engine->target, attach->space->pid, resume_thread, attach));
 }
@@ -190,7 +189,8 @@ static struct mt_error *enter(struct attach *attach)
 
 	resume_all(attach, attach->able);
 	struct mt_error *error = mt_calls_enter_map(&entering, attach->able);
-	resume_all(attach, 0);
+	/* That one alone: another may stand for a signal by now, which must not be lost. */
+	resume_thread(&(struct attach){.engine = attach->engine}, attach->able);
 	if (!error)
 		error = mt_calls_enter_fill(&entering);
 	struct mt_error *lost = mt_target_halt(attach->engine->target, attach->space->pid);
