@@ -101,8 +101,10 @@ static struct mt_error *resume(struct mt_target *base, pid_t lwp, enum mt_resume
 	};
 	struct mt_ptrace_lwp *known = mt_ptrace_find_lwp(target_of(base), lwp);
 
-	/* Its stop is not reported yet: it stays until then. */
-	if (!known || known->has_status || ptrace(requests[how], lwp, 0, signal))
+	/* Its stop is not reported yet: it stays until then.  And who runs may stand for something
+	 * by now that nobody has waited for, and that would be lost. */
+	if (!known || known->has_status || !mt_ptrace_stands_still(known) ||
+	    ptrace(requests[how], lwp, 0, signal))
 		return gone(lwp);
 	known->state = MT_PTRACE_RUNNING;
 	known->stepping = how == MT_RESUME_STEP;
