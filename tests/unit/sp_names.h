@@ -43,7 +43,7 @@ static inline void sp_names_init(struct sp_names *names)
 		for (uint32_t k = 0; k < 2; k++) {
 			names->inlined[i][k] = (struct mt_inline){
 			    .function = &names->inlined_functions[k],
-			    .call = {"/src/toy.c", (uint32_t)sp_address((char)('a' + i)) + k}};
+			    .call = {"/src/toy.c", (uint32_t)sp_address((char)('a' + i)) + k, 0}};
 			names->chains[i][k] = &names->inlined[i][k];
 		}
 	}
