@@ -95,7 +95,7 @@ def test_a_file_is_not_its_own_debug_file(stripped, tool, run_mtdb):
     other.parent.mkdir()
     (program.parent / "away").rename(other)
     tool("objcopy", f"--add-gnu-debuglink={other}", program)
-    done = run_mtdb("run", "-e", "step", "-o", program.parent / "out.txt", program)
+    done = run_mtdb("run", "-e", "calls", "-o", program.parent / "out.txt", program)
     assert "debug file" not in done.stderr
 
 
