@@ -410,7 +410,7 @@ static void define_by_symbol(struct mt_lookup *lookup, struct mt_found *found)
 	found->variable.module = symbol.variable.module;
 }
 
-void mt_lookup_name(struct mt_lookup *lookup, const char *name, struct mt_found *out)
+static void lookup_as_is(struct mt_lookup *lookup, const char *name, struct mt_found *out)
 {
 	char *scope = NULL;
 	const char *last = split(name, &scope);
@@ -431,6 +431,18 @@ void mt_lookup_name(struct mt_lookup *lookup, const char *name, struct mt_found 
 	if (!out->kind)
 		find_msymbol(lookup, name, out);
 	free(scope);
+}
+
+void mt_lookup_name(struct mt_lookup *lookup, const char *name, struct mt_found *out)
+{
+	mt_auto(mt_str) struct mt_str written = {0};
+
+	lookup_as_is(lookup, name, out);
+	if (out->kind || lookup->language != MT_LANGUAGE_CPP || !strchr(name, '<'))
+		return;
+	mt_type_name_written(name, &written);
+	if (!written.failed && strcmp(written.text, name) != 0)
+		lookup_as_is(lookup, written.text, out);
 }
 
 struct mt_type *mt_lookup_tag(struct mt_lookup *lookup, const char *name, enum mt_name_kind which)
