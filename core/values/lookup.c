@@ -106,6 +106,27 @@ static struct mt_name *best_in(const struct mt_lookup *lookup, struct mt_module 
 	return best;
 }
 
+void mt_found_name(struct mt_lookup *lookup, struct mt_module *module, struct mt_name *name,
+		   struct mt_found *out)
+{
+	switch (name->kind) {
+	case MT_NAME_VARIABLE:
+		found_variable(lookup, module, NULL, &name->die, out);
+		break;
+	case MT_NAME_FUNCTION:
+		found_function(module, &name->die, out);
+		break;
+	case MT_NAME_ENUMERATOR:
+		found_enumerator(module, &name->parent, name->name, out);
+		break;
+	case MT_NAME_NAMESPACE:
+		out->kind = MT_FOUND_NAMESPACE;
+		break;
+	default:
+		found_type(module, &name->die, out);
+	}
+}
+
 /* A name that a scope has. */
 static bool find_in_scope(struct mt_lookup *lookup, const char *scope, const char *name,
 			  unsigned accept, struct mt_found *out)
@@ -127,24 +148,8 @@ static bool find_in_scope(struct mt_lookup *lookup, const char *scope, const cha
 		best = found;
 		module = candidate;
 	}
-	if (best) {
-		switch (best->kind) {
-		case MT_NAME_VARIABLE:
-			found_variable(lookup, module, NULL, &best->die, out);
-			break;
-		case MT_NAME_FUNCTION:
-			found_function(module, &best->die, out);
-			break;
-		case MT_NAME_ENUMERATOR:
-			found_enumerator(module, &best->parent, best->name, out);
-			break;
-		case MT_NAME_NAMESPACE:
-			out->kind = MT_FOUND_NAMESPACE;
-			break;
-		default:
-			found_type(module, &best->die, out);
-		}
-	}
+	if (best)
+		mt_found_name(lookup, module, best, out);
 	return out->kind != MT_FOUND_NOTHING;
 }
 
@@ -375,8 +380,7 @@ static void find_msymbol(struct mt_lookup *lookup, const char *name, struct mt_f
 	}
 }
 
-/* "a::b::c" -> scope "a::b", and "c"; "::c" -> scope "". */
-static const char *split(const char *name, char **scope)
+const char *mt_lookup_split(const char *name, char **scope)
 {
 	const char *last = NULL;
 	int depth = 0;
@@ -413,7 +417,7 @@ static void define_by_symbol(struct mt_lookup *lookup, struct mt_found *found)
 static void lookup_as_is(struct mt_lookup *lookup, const char *name, struct mt_found *out)
 {
 	char *scope = NULL;
-	const char *last = split(name, &scope);
+	const char *last = mt_lookup_split(name, &scope);
 
 	*out = (struct mt_found){0};
 	if (!scope)
@@ -449,7 +453,7 @@ struct mt_type *mt_lookup_tag(struct mt_lookup *lookup, const char *name, enum m
 {
 	struct mt_found found = {0};
 	char *scope = NULL;
-	const char *last = split(name, &scope);
+	const char *last = mt_lookup_split(name, &scope);
 
 	for (size_t i = 0; lookup->has_scope && i < lookup->scope.count && !found.kind; i++) {
 		Dwarf_Die origin = mt_die_origin(&lookup->scope.blocks[i]), child;

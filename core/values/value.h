@@ -42,8 +42,8 @@ struct mt_value {
 	bool is_implicit_pointer;
 	bool is_unavailable; /* an entry value that nobody knows … */
 	uint8_t small[MT_VALUE_INLINE] __attribute__((aligned(8)));
-	uint8_t *big;   /* NULL: in small */
-	uint8_t *holes; /* bits that were optimized out; NULL: whole */
+	uint8_t *big;                 /* NULL: in small */
+	uint8_t *holes;               /* bits that were optimized out; NULL: whole */
 	struct mt_implicit *implicit; /* is_implicit_pointer: what it points to */
 	struct mt_arena *owned;       /* of a value that was handed out */
 };
