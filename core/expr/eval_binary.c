@@ -102,8 +102,8 @@ static struct mt_error *floats(struct mt_eval *eval, int op, struct mt_value *le
 	return NULL;
 }
 
-/* Integer promotions (C11, 6.3.1.8), as GDB has them: by size alone. */
-static struct mt_type *common_type(struct mt_eval *eval, struct mt_type *a, struct mt_type *b)
+struct mt_type *mt_eval_common_type(struct mt_expr_program *program, struct mt_type *a,
+				    struct mt_type *b)
 {
 	uint64_t left = mt_type_size(a), right = mt_type_size(b), size;
 	bool left_unsigned = !a->is_signed && left >= 4,
@@ -117,9 +117,9 @@ static struct mt_type *common_type(struct mt_eval *eval, struct mt_type *a, stru
 				     : left_unsigned || right_unsigned;
 	size = left > right ? left : right;
 	return mt_type_builtin(
-	    eval->program, size <= 4   ? (is_unsigned ? MT_BUILTIN_UINT : MT_BUILTIN_INT)
-			   : size <= 8 ? (is_unsigned ? MT_BUILTIN_ULONG : MT_BUILTIN_LONG)
-				       : (is_unsigned ? MT_BUILTIN_UINT128 : MT_BUILTIN_INT128));
+	    program, size <= 4   ? (is_unsigned ? MT_BUILTIN_UINT : MT_BUILTIN_INT)
+		     : size <= 8 ? (is_unsigned ? MT_BUILTIN_ULONG : MT_BUILTIN_LONG)
+				 : (is_unsigned ? MT_BUILTIN_UINT128 : MT_BUILTIN_INT128));
 }
 
 static struct mt_error *divide(int op, bool is_signed, uint64_t x, uint64_t y, uint64_t *out)
@@ -187,7 +187,7 @@ static struct mt_error *integers(struct mt_eval *eval, int op, struct mt_value *
 
 	mt_type_expand(a);
 	mt_type_expand(b);
-	type = common_type(eval, a, is_shift ? a : b);
+	type = mt_eval_common_type(eval->program, a, is_shift ? a : b);
 	bits = (unsigned)mt_type_size(type) * 8;
 	mt_try(mt_value_get(eval, left, &x));
 	mt_try(mt_value_get(eval, right, &y));
@@ -204,7 +204,7 @@ static struct mt_error *integers(struct mt_eval *eval, int op, struct mt_value *
 	return NULL;
 }
 
-static uint64_t target_size(struct mt_type *pointer)
+uint64_t mt_eval_target_size(struct mt_type *pointer)
 {
 	struct mt_type *target = mt_type_strip(mt_type_target(pointer));
 	uint64_t size = mt_type_size(target);
@@ -226,24 +226,25 @@ static struct mt_error *pointers(struct mt_eval *eval, int op, struct mt_value *
 		return NULL;
 	}
 	if (both && op == '-') {
-		if (target_size(a) != target_size(b))
+		if (mt_eval_target_size(a) != mt_eval_target_size(b))
 			return mt_error_new(
 			    MT_ERROR_USAGE,
 			    "First argument of `-' is a pointer and second argument is neither\n"
 			    "an integer nor a pointer of the same type.");
-		*out = mt_value_integer(mt_type_builtin(eval->program, MT_BUILTIN_LONG),
-					(uint64_t)((int64_t)(x - y) / (int64_t)target_size(a)));
+		*out = mt_value_integer(
+		    mt_type_builtin(eval->program, MT_BUILTIN_LONG),
+		    (uint64_t)((int64_t)(x - y) / (int64_t)mt_eval_target_size(a)));
 		return NULL;
 	}
 	if (op == '+' && !both) {
 		bool first = a->kind == MT_TYPE_POINTER;
 
-		*out = first ? mt_value_integer(left->type, x + y * target_size(a))
-			     : mt_value_integer(right->type, y + x * target_size(b));
+		*out = first ? mt_value_integer(left->type, x + y * mt_eval_target_size(a))
+			     : mt_value_integer(right->type, y + x * mt_eval_target_size(b));
 		return NULL;
 	}
 	if (op == '-' && a->kind == MT_TYPE_POINTER) {
-		*out = mt_value_integer(left->type, x - y * target_size(a));
+		*out = mt_value_integer(left->type, x - y * mt_eval_target_size(a));
 		return NULL;
 	}
 	/* Anything else is done with the address as a number. */

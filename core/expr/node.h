@@ -149,6 +149,14 @@ struct mt_error *mt_eval_truth(struct mt_eval *eval, struct mt_value *value, boo
 struct mt_error *mt_eval_promote(struct mt_eval *eval, struct mt_value *value);
 struct mt_error *mt_eval_member(struct mt_eval *eval, const struct mt_node *node,
 				struct mt_value *out);
+/* The member of VALUE, a structure, that NODE names. */
+struct mt_error *mt_eval_member_of(struct mt_eval *eval, const struct mt_node *node,
+				   struct mt_value *value, struct mt_value *out);
+/* Of two whole numbers' types: C11, 6.3.1.8, as GDB has it: by size alone. */
+struct mt_type *mt_eval_common_type(struct mt_expr_program *program, struct mt_type *a,
+				    struct mt_type *b);
+/* The bytes by which a pointer moves for each 1 that is added. */
+uint64_t mt_eval_target_size(struct mt_type *pointer);
 /* A structure has no operators: an error that says so. */
 struct mt_error *mt_eval_no_operator(const struct mt_type *type, const char *name);
 struct mt_value mt_eval_bool(struct mt_eval *eval, bool is_true);
