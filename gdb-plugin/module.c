@@ -14,7 +14,8 @@ static struct mt_error *set_up(PyObject *module)
 	mt_try(mt_commands_define());
 	mt_try(mt_settings_define());
 	mt_try(mt_triggers_define());
-	return mt_events_connect();
+	mt_try(mt_events_connect());
+	return mt_hooks_define();
 }
 
 static PyMethodDef methods[] = {

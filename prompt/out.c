@@ -28,8 +28,7 @@ static struct {
 	struct terminal *terminal;
 	unsigned rows, columns;
 	unsigned row, column;
-	void (*print_head)(void *context); /* printed before anything else is; NULL: nothing */
-	void *head_context;
+	const char *head; /* printed before anything else is; NULL: nothing */
 } page;
 
 static struct winsize size_of(const struct prompt *prompt)
@@ -107,19 +106,20 @@ static unsigned rows_of(const char *text, size_t length, unsigned *column)
 	return rows;
 }
 
-void prompt_out_head(void (*print)(void *context), void *context)
+void prompt_out_head(const char *text)
 {
-	page.print_head = print;
-	page.head_context = context;
+	page.head = text;
 }
+
+static void put(const char *text);
 
 static void put_head(const char *text)
 {
-	void (*print)(void *context) = *text ? page.print_head : NULL;
+	const char *head = *text ? page.head : NULL;
 
-	page.print_head = print ? NULL : page.print_head;
-	if (print)
-		print(page.head_context);
+	page.head = head ? NULL : page.head;
+	if (head)
+		put(head);
 }
 
 /* A line that is wider than the terminal takes several rows. */

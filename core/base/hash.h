@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* SEED: 0, or the sum of what comes before.  BYTES: NULL where SIZE is 0, too. */
+/* SEED: 0, or the sum of what comes before. */
 uint64_t mt_hash(uint64_t seed, const void *bytes, size_t size);
 
 #endif

@@ -41,7 +41,8 @@ struct mt_record_options {
 	"  -s, --size=SIZE         per-thread ring size, as in 512k or 16M (default: 4M)\n"        \
 	"  -t, --trigger=LOCATION  take a snapshot when a thread reaches FUNCTION, FILE:LINE,\n"   \
 	"                          *ADDRESS or *FUNCTION+OFFSET, or \"?\" to choose a function\n"  \
-	"                          from a list; may be repeated\n"                                 \
+	"                          from a list; \"LOCATION if CONDITION\": where that holds, as\n" \
+	"                          in 'foo if x > 5'; may be repeated\n"                           \
 	"  --watch=PLACE           take a snapshot when ADDRESS, SYMBOL or SYMBOL+OFFSET is\n"     \
 	"                          written; append :1 to :8 for a length in bytes, :rw for\n"      \
 	"                          reads too, :x for execution of SYMBOL; at most two\n"           \

@@ -22,6 +22,7 @@
 #define MT_ENGINE_LEAST_RING_BYTES   (16u << 10)
 
 struct mt_engine;
+struct mt_expr;
 
 /* The branches that single-stepping saw: the truth that tests compare decoders with. */
 enum mt_seen_kind {
@@ -110,18 +111,28 @@ struct mt_engine_news {
 	bool ordinary;     /* part of the engine's own work: the thread has only to go on, without
 			    * the signal */
 	bool breakpoint;   /* one that was asked for: pc is its address */
+	bool holds;        /* and the condition that was given with it */
 	bool left;         /* a process that let_go() kept for a while can be let go now */
 	bool maps_changed; /* executable memory may have been mapped */
 	uint64_t pc; /* of the instruction that runs next, if the thread goes on; 0: not known */
 	uint64_t time_ns; /* when, in the recording's clock */
 };
 
+/* The condition of a breakpoint: where it holds, threads are to stop.  An engine that can evaluates
+ * it in the program; else each thread stops, and whoever set it evaluates it. */
+struct mt_engine_condition {
+	const struct mt_expr *expr; /* parsed at the address; lives as long as the engine */
+	const char *text;           /* of all that was asked for: "foo if x > 5"; the same */
+};
+
 /* Breakpoints. */
 struct mt_engine_break_ops {
 	bool in_registers; /* each address takes a debug register */
-	/* Have threads of PID stop at ADDRESS, and report it by news.breakpoint.  Errors: the
-	 * target's; NOT_FOUND (no code is there). */
-	struct mt_error *(*set)(struct mt_engine *engine, pid_t pid, uint64_t address);
+	/* Have threads of PID stop at ADDRESS, and report it by news.breakpoint.  CONDITION NULL:
+	 * it has none.  Errors: the target's; NOT_FOUND (no code is there); those of a condition
+	 * that means nothing. */
+	struct mt_error *(*set)(struct mt_engine *engine, pid_t pid, uint64_t address,
+				const struct mt_engine_condition *condition);
 	/* Not any more.  Only where they take debug registers. */
 	void (*clear)(struct mt_engine *engine, pid_t pid, uint64_t address);
 };

@@ -86,30 +86,14 @@ static struct mt_error *take_option(struct mt_live_trigger *trigger, const char 
 	return error;
 }
 
-/* The "if" that begins the condition: outside of quotes and parentheses.  NULL: there is none. */
-static const char *find_condition(const char *text)
-{
-	int depth = 0;
-
-	for (const char *at = text; *at; at++) {
-		const char *end = *at == '"' || *at == '\'' ? strchr(at + 1, *at) : NULL;
-
-		at = end ? end : at;
-		depth += (*at == '(') - (*at == ')');
-		if (depth == 0 && (at == text || strchr(BLANKS, at[-1])) &&
-		    is_word(at, "if", BLANKS "("))
-			return at;
-	}
-	return NULL;
-}
-
 static struct mt_error *parse(struct mt_live_trigger *trigger, const char *text)
 {
 	const char *at = skip_blanks(text), *option;
 
 	while ((option = option_at(at)))
 		mt_try(take_option(trigger, option, &at));
-	const char *condition = find_condition(at), *end = condition ? condition : strchr(at, 0);
+	const char *condition = mt_session_find_condition(at),
+		   *end = condition ? condition : strchr(at, 0);
 	while (end > at && strchr(BLANKS, end[-1]))
 		end--;
 	if (end == at)

@@ -16,7 +16,9 @@
 /* Where a trigger stands in a process. */
 struct mt_session_site {
 	uint64_t address;
-	uint32_t trigger; /* its number, from 1 */
+	uint32_t trigger;          /* its number, from 1 */
+	bool is_entry;             /* of a function */
+	struct mt_expr *condition; /* NULL: it has none, or it is not bound yet */
 };
 
 /* Where a watchpoint lies in a process. */
@@ -44,7 +46,10 @@ struct mt_session_process {
 	MT_ARRAY(struct mt_session_site) sites;
 	MT_ARRAY(struct mt_session_watch_site) watch_sites;
 	MT_ARRAY(struct mt_session_probe) probes;
-	uint64_t loader; /* where a breakpoint sees the dynamic loader; 0: nowhere */
+	uint64_t loader;       /* where a breakpoint sees the dynamic loader; 0: nowhere */
+	struct mt_space *code; /* that names in conditions are looked up in; NULL: none yet */
+	struct mt_expr_program *program; /* of that */
+	unsigned looks; /* at its mappings, while they were no more than at its exec */
 	UT_hash_handle hh;
 };
 
@@ -60,8 +65,12 @@ struct mt_session_thread {
 
 struct mt_session_trigger {
 	const char *text;
-	bool found; /* somewhere, once */
-	bool mark;  /* none of the user's: where the program says marks */
+	char *location;
+	const char *condition; /* within the text; NULL: none */
+	bool found;            /* somewhere, once */
+	bool mark;             /* none of the user's: where the program says marks */
+	uint32_t problems;     /* how often the condition could not be evaluated here */
+	char *problem;         /* why, the first time */
 };
 
 struct mt_session {
@@ -83,6 +92,7 @@ struct mt_session {
 	bool attached;
 	bool leaving;        /* all processes: triggers do not count any more */
 	bool taking;         /* stops are being handled: see breathe() */
+	bool has_bound;      /* conditions, once: from then on none is an error */
 	bool hidden_is_told; /* that the mappings of a process cannot be read any more */
 	uint64_t end_ns;     /* when an attached process is let go; 0: not by time */
 	uint64_t request_ns; /* when the user asked for a snapshot; 0: not */
@@ -229,13 +239,39 @@ struct mt_error *mt_session_add_triggers(struct mt_session *session);
 struct mt_error *mt_session_find_triggers(struct mt_session *session,
 					  struct mt_session_process *process,
 					  const struct mt_mapping *mapping);
+void mt_session_trigger_deinit(struct mt_session_trigger *trigger);
+/* NULL: none. */
+static inline const struct mt_session_site *
+mt_session_site_at(const struct mt_session_process *process, uint64_t pc)
+{
+	mt_array_each (site, &process->sites)
+		if (site->address == pc)
+			return site;
+	return NULL;
+}
 /* The number of the trigger at PC; 0: none. */
 static inline uint32_t mt_session_trigger_at(const struct mt_session_process *process, uint64_t pc)
 {
-	for (size_t i = 0; i < process->sites.count; i++)
-		if (process->sites.items[i].address == pc)
-			return process->sites.items[i].trigger;
-	return 0;
+	const struct mt_session_site *site = mt_session_site_at(process, pc);
+
+	return site ? site->trigger : 0;
 }
+
+/* condition.c */
+/* A mapping of the process that conditions may be about. */
+struct mt_error *mt_session_see_code(struct mt_session *session, struct mt_session_process *process,
+				     const struct mt_mapping *mapping);
+/* All mappings were seen: bind the conditions of triggers that were found, and set their
+ * breakpoints.  Errors: USAGE (a condition that means nothing there, before the program began);
+ * the engine's. */
+struct mt_error *mt_session_bind_conditions(struct mt_session *session,
+					    struct mt_session_process *process);
+/* The thread is at SITE, which has a condition.  One that cannot be evaluated does not hold. */
+bool mt_session_condition_holds(struct mt_session *session, const struct mt_session_thread *thread,
+				const struct mt_session_site *site);
+/* The log says which could not be evaluated here, and how often. */
+void mt_session_tell_problems(const struct mt_session *session);
+/* All that is known of the process's code. */
+void mt_session_forget_sites(struct mt_session_process *process);
 
 #endif

@@ -144,13 +144,6 @@ static struct mt_error *create_writer(struct mt_session *session, const char *co
 					  &session->writer);
 }
 
-static void note_borrow(void *context, pid_t lwp, bool borrowed)
-{
-	const struct mt_session *session = context;
-
-	mt_tracks_borrow(session->tracks, lwp, borrowed);
-}
-
 static struct mt_error *create_tracks(struct mt_session *session)
 {
 	const struct mt_tracks_options options = {
@@ -161,12 +154,7 @@ static struct mt_error *create_tracks(struct mt_session *session)
 	    .keep = session->options->engine.live,
 	};
 
-	mt_try(mt_tracks_create(&options, &session->tracks));
-	if (session->tracks) {
-		session->target->on_borrow = note_borrow;
-		session->target->borrow_context = session;
-	}
-	return NULL;
+	return mt_tracks_create(&options, &session->tracks);
 }
 
 struct mt_error *mt_session_create(struct mt_target *target,
@@ -212,10 +200,11 @@ void mt_session_destroy(struct mt_session *session)
 		mt_session_remove_process(session, session->processes);
 	if (session->engine)
 		mt_session_engine_ops(session)->destroy(session->engine);
-	session->target->on_borrow = NULL;
 	mt_tracks_destroy(session->tracks);
 	mt_recording_writer_destroy(session->writer);
 	mt_space_pool_destroy(session->pool);
+	mt_array_each (trigger, &session->triggers)
+		mt_session_trigger_deinit(trigger);
 	mt_array_deinit(&session->triggers);
 	mt_array_each (watch, &session->watches)
 		mt_watch_spec_deinit(watch);
@@ -439,6 +428,7 @@ struct mt_error *mt_session_finish(struct mt_session *session, struct mt_recordi
 			       session->triggers.items[i].mark ? "marks will be missing:"
 							       : "the trigger",
 			       session->triggers.items[i].text);
+	mt_session_tell_problems(session);
 	mt_array_each (watch, &session->watches)
 		if (!watch->found)
 			mt_log(session->options->engine.log, MT_LOG_WARNING,

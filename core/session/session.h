@@ -17,13 +17,16 @@ struct mt_session_options {
 	const char *engine_name; /* NULL: "auto" */
 	struct mt_engine_options engine;
 	const char *recording_path;  /* NULL: a file without a name */
-	const char *const *triggers; /* locations, NULL at the end; or NULL */
+	const char *const *triggers; /* "LOCATION [if CONDITION]", NULL at the end; or NULL */
 	uint64_t duration_ns; /* of an attached process: let it go after so long; 0: when asked */
 	uint32_t most_snapshots; /* of an attached process: let it go after so many; 0: no limit */
 	/* Recorded in side tracks: see session/tracks.h. */
 	const char *const *events, *const *counters;
 	const char *const *watches; /* session/watch_spec.h; NULL at the end; or NULL */
 };
+
+/* The "if" in TEXT that begins a condition: outside of quotes and parentheses.  NULL: none. */
+const char *mt_session_find_condition(const char *text);
 
 /* Errors: USAGE (a ring that is too small, or too large for this machine). */
 struct mt_error *mt_session_check_ring(uint64_t ring_bytes);

@@ -93,6 +93,8 @@ struct mt_error *mt_session_put_maps(struct mt_session *session, struct mt_sessi
 	struct mt_error *error =
 	    session->target->ops->each_map(session->target, process->pid, see_map, &walk);
 
+	if (!error)
+		error = mt_session_bind_conditions(session, process);
 	if (!error || walk.failed || mt_error_code(error) != MT_ERROR_PERMISSION)
 		return error;
 	/* PR_SET_DUMPABLE: only root may look at it any more. */

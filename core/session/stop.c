@@ -33,10 +33,15 @@ static struct mt_error *hit(struct mt_session *session, struct mt_session_thread
 	struct mt_session_hit what = {
 	    .trigger = trigger,
 	    .pc = news->pc,
-	    .location = session->triggers.items[trigger - 1].text,
+	    .location = session->triggers.items[trigger - 1].location,
+	    .condition = session->triggers.items[trigger - 1].condition,
 	};
 
 	thread->hit_pc = news->pc;
+	if (what.condition && !news->holds &&
+	    !mt_session_condition_holds(session, thread,
+					mt_session_site_at(thread->process, news->pc)))
+		return NULL;
 	if (session->triggers.items[trigger - 1].mark)
 		return mt_session_put_mark(session, thread, news);
 	/* Where functions are patched, a thread that is hit runs code of ours. */
@@ -226,7 +231,7 @@ static struct mt_error *on_exec(struct mt_session *session, struct mt_session_th
 		return let_go(session, process,
 			      "it became a 32-bit program; only x86-64 programs are supported");
 	process->maps.count = 0;
-	process->sites.count = 0;
+	mt_session_forget_sites(process);
 	process->watch_sites.count = 0;
 	process->probes.count = 0;
 	process->loader = 0;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where triggers stand: FUNCTION, FILE:LINE, *ADDRESS, *FUNCTION+OFFSET.  A name that no mapping
- * has is looked for in every mapping that comes: a library may bring it. */
+/* Where triggers stand: FUNCTION, FILE:LINE, *ADDRESS, *FUNCTION+OFFSET; and `if CONDITION`.  A
+ * name that no mapping has is looked for in every mapping that comes: a library may bring it. */
 #include "session/private.h"
 #include "space/location.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define BLANKS " \t"
 
 static bool parse_address(const char *text, uint64_t *address)
 {
@@ -15,6 +17,22 @@ static bool parse_address(const char *text, uint64_t *address)
 	errno = 0;
 	*address = strtoull(text, &end, 0);
 	return text[0] >= '0' && text[0] <= '9' && end != text && !*end && !errno;
+}
+
+const char *mt_session_find_condition(const char *text)
+{
+	int depth = 0;
+
+	for (const char *at = text; *at; at++) {
+		const char *end = *at == '"' || *at == '\'' ? strchr(at + 1, *at) : NULL;
+
+		at = end ? end : at;
+		depth += (*at == '(') - (*at == ')');
+		if (depth == 0 && (at == text || strchr(BLANKS, at[-1])) &&
+		    strncmp(at, "if", 2) == 0 && (!at[2] || strchr(BLANKS "(", at[2])))
+			return at;
+	}
+	return NULL;
 }
 
 static struct mt_error *check(const char *text)
@@ -32,22 +50,46 @@ static struct mt_error *check(const char *text)
 	return NULL;
 }
 
+static struct mt_error *add_trigger(struct mt_session *session, const char *text)
+{
+	const char *condition = mt_session_find_condition(text);
+	size_t length = condition ? (size_t)(condition - text) : strlen(text);
+	struct mt_session_trigger trigger = {.text = text};
+
+	while (condition && length && strchr(BLANKS, text[length - 1]))
+		length--;
+	if (condition) {
+		trigger.condition = condition + 2 + strspn(condition + 2, BLANKS);
+		if (!*trigger.condition)
+			return mt_error_new(MT_ERROR_USAGE,
+					    "no condition after \"if\" in the trigger \"%s\"",
+					    text);
+	}
+	trigger.location = strndup(text, length);
+	if (!trigger.location || mt_array_push(&session->triggers, trigger)) {
+		free(trigger.location);
+		return mt_error_no_memory();
+	}
+	return check(trigger.location);
+}
+
 struct mt_error *mt_session_add_triggers(struct mt_session *session)
 {
 	const char *const *text = session->options->triggers;
-	const struct mt_session_trigger mark = {.text = MT_SESSION_MARK_FUNCTION, .mark = true};
 
-	for (; text && *text; text++) {
-		struct mt_session_trigger trigger = {.text = *text};
-
-		mt_try(check(*text));
-		if (mt_array_push(&session->triggers, trigger))
-			return mt_error_no_memory();
-	}
-	if (mt_tracks_want_marks(session->options->events) &&
-	    mt_array_push(&session->triggers, mark))
-		return mt_error_no_memory();
+	for (; text && *text; text++)
+		mt_try(add_trigger(session, *text));
+	if (!mt_tracks_want_marks(session->options->events))
+		return NULL;
+	mt_try(add_trigger(session, MT_SESSION_MARK_FUNCTION));
+	mt_array_last(&session->triggers)->mark = true;
 	return NULL;
+}
+
+void mt_session_trigger_deinit(struct mt_session_trigger *trigger)
+{
+	free(trigger->location);
+	free(trigger->problem);
 }
 
 struct search {
@@ -59,24 +101,44 @@ struct search {
 	struct mt_error *error;
 };
 
-static void add_site(struct search *search, uint64_t address)
+/* A place has one trigger, if that has a condition. */
+static struct mt_error *check_alone(const struct search *search, uint64_t address)
+{
+	const struct mt_session_site *there = mt_session_site_at(search->process, address);
+	const struct mt_session_trigger *triggers = search->session->triggers.items, *other;
+
+	other = there ? &triggers[there->trigger - 1] : NULL;
+	if (!other || (!other->condition && !triggers[search->number - 1].condition))
+		return NULL;
+	return mt_error_new(MT_ERROR_USAGE,
+			    "the triggers \"%s\" and \"%s\" are at the same place: join their "
+			    "conditions by ||",
+			    other->text, triggers[search->number - 1].text);
+}
+
+static void add_site(struct search *search, uint64_t address, bool is_entry)
 {
 	struct mt_session_trigger *trigger = &search->session->triggers.items[search->number - 1];
 	const struct mt_engine_break_ops *breaks = search->session->engine->ops->breaks;
-	struct mt_session_site site = {address, search->number};
+	struct mt_session_site site = {
+	    .address = address, .trigger = search->number, .is_entry = is_entry};
 
 	mt_array_each (known, &search->process->sites)
 		if (known->address == address && known->trigger == site.trigger)
 			return;
 	trigger->found = true;
+	search->error = check_alone(search, address);
+	if (search->error)
+		return;
 	if (mt_session_breaks_in_registers(search->session) &&
 	    !mt_session_trigger_at(search->process, address) &&
 	    !mt_session_take_register(search->session, search->process, trigger->text, address))
 		return;
 	if (mt_array_push(&search->process->sites, site))
 		search->error = mt_error_no_memory();
-	else if (breaks)
-		search->error = breaks->set(search->session->engine, search->process->pid, address);
+	else if (breaks && !trigger->condition) /* else when that is bound */
+		search->error =
+		    breaks->set(search->session->engine, search->process->pid, address, NULL);
 	if (!search->error)
 		mt_log(search->session->options->engine.log, MT_LOG_DEBUG,
 		       "trigger %u: %s at 0x%llx", search->number, trigger->text,
@@ -91,19 +153,20 @@ struct mt_error *mt_session_add_mark(struct mt_session *session, struct mt_sessi
 	mt_array_each (trigger, &session->triggers)
 		if (trigger->mark)
 			search.number = (uint32_t)(trigger - session->triggers.items) + 1;
-	add_site(&search, address);
+	add_site(&search, address, true);
 	return search.error;
 }
 
 static struct mt_error *find_one(struct search *search)
 {
 	const struct mt_location_options options = {.no_inlined = true, .quiet_missing = true};
-	const char *text = search->session->triggers.items[search->number - 1].text;
+	const char *text = search->session->triggers.items[search->number - 1].location;
 	struct mt_locations locations;
 
 	mt_try(mt_location_resolve(search->space, text, &options, &locations));
 	for (size_t i = 0; i < locations.count && !search->error; i++)
-		add_site(search, locations.items[i].address);
+		add_site(search, locations.items[i].address,
+			 locations.items[i].address == locations.items[i].entry);
 	mt_locations_deinit(&locations);
 	return search->error;
 }
@@ -117,7 +180,7 @@ static void found_loader(void *context, uint64_t address, const char *name)
 		return;
 	search->process->loader = address + search->mapping->bias;
 	search->error = search->session->engine->ops->breaks->set(
-	    search->session->engine, search->process->pid, search->process->loader);
+	    search->session->engine, search->process->pid, search->process->loader, NULL);
 }
 
 struct mt_error *mt_session_find_triggers(struct mt_session *session,
@@ -131,6 +194,8 @@ struct mt_error *mt_session_find_triggers(struct mt_session *session,
 		return NULL;
 	mt_try(mt_space_create(session->pool, process->pid, &search.space));
 	error = mt_space_add(search.space, mapping);
+	if (!error)
+		error = mt_session_see_code(session, process, mapping);
 	if (!error)
 		search.mapping = mt_space_find(search.space, mapping->start);
 	/* An engine that does not look at libraries itself stops where the dynamic loader speaks to

@@ -37,29 +37,10 @@ static void bind_location(const struct mt_scope *scope, struct mt_variable *vari
 	variable->count = count;
 }
 
-/* A fixed size says nothing of the sign: 0x81 in a byte is 129 of a wider type. */
-static bool constant_of(Dwarf_Attribute *attribute, int64_t *number)
-{
-	unsigned form = dwarf_whatform(attribute);
-	Dwarf_Word bits;
-	Dwarf_Sword value;
-
-	if (form == DW_FORM_data1 || form == DW_FORM_data2 || form == DW_FORM_data4) {
-		if (dwarf_formudata(attribute, &bits))
-			return false;
-		*number = (int64_t)bits;
-		return true;
-	}
-	if (dwarf_formsdata(attribute, &value))
-		return false;
-	*number = value;
-	return true;
-}
-
 static void bind_constant(Dwarf_Attribute *attribute, struct mt_variable *variable)
 {
 	Dwarf_Block block;
-	int64_t number;
+	Dwarf_Sword number;
 	const char *text;
 	int64_t *copy;
 
@@ -67,7 +48,7 @@ static void bind_constant(Dwarf_Attribute *attribute, struct mt_variable *variab
 	if (dwarf_formblock(attribute, &block) == 0) {
 		variable->bytes = block.data;
 		variable->byte_count = block.length;
-	} else if (constant_of(attribute, &number)) {
+	} else if (dwarf_formsdata(attribute, &number) == 0) {
 		copy = mt_arena_alloc(&variable->module->program->arena, sizeof(*copy));
 		if (copy)
 			*copy = number;

@@ -25,6 +25,7 @@ TRIGGERS = {
     "none": [],
     "entry": ["--trigger", "work"],
     "line": ["--trigger", f"calls_survive.c:{LINE}"],
+    "condition": ["--trigger", "work if n > 1000", "--trigger", "line if *(long *)n == 3"],
     "both": ["--trigger", "line", "--trigger", "work"],
 }
 

@@ -10,7 +10,7 @@ static void begin_pausing(struct world *world, pid_t lwp)
 	begin(world, sysfs_skylake, &(struct mt_engine_options){0});
 	standin.pauses = standin.capable = true;
 	assert_no_error(mt_engine_pt.add_thread(world->engine, lwp, lwp, 0));
-	assert_no_error(mt_engine_pt.breaks->set(world->engine, lwp, 0x1000));
+	assert_no_error(mt_engine_pt.breaks->set(world->engine, lwp, 0x1000, NULL));
 }
 
 static struct mt_engine_news stop(const struct world *world, pid_t lwp, enum mt_stop_kind kind,

@@ -235,7 +235,7 @@ static struct mt_error *take_over(struct attach *attach)
 	mt_try(mt_calls_space_update(attach->engine, attach->space, attach->able));
 	if (target->ops->watch_libraries || !stop_at)
 		return NULL;
-	return mt_calls_set_break(attach->engine, attach->space, stop_at, true);
+	return mt_calls_set_break(attach->engine, attach->space, stop_at, true, NULL);
 }
 
 struct mt_error *mt_calls_attach(struct mt_calls_engine *engine, struct mt_calls_space *space)

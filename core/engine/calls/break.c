@@ -103,7 +103,7 @@ struct mt_error *mt_calls_leave_hole(struct mt_calls_engine *engine,
 struct mt_calls_break *mt_calls_break_at(struct mt_calls_space *space, uint64_t address)
 {
 	mt_array_each (one, &space->breaks)
-		if (one->address == address)
+		if (one->address == address || one->asked == address)
 			return one;
 	return NULL;
 }
@@ -203,7 +203,9 @@ pid_t mt_calls_able_thread(struct mt_calls_engine *engine, const struct mt_calls
 static struct mt_error *go_without(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				   const struct mt_calls_break *one, bool for_now)
 {
-	const struct mt_calls_break later = {.address = one->address, .loader = one->loader};
+	const struct mt_calls_break later = {.address = one->asked ? one->asked : one->address,
+					     .loader = one->loader,
+					     .condition = one->condition};
 
 	if (for_now)
 		return mt_array_push(&space->waiting, later) ? mt_error_no_memory() : NULL;
@@ -221,9 +223,29 @@ static struct mt_error *go_without(struct mt_calls_engine *engine, struct mt_cal
 	return NULL;
 }
 
+/* A patch leaves a function's endbr64 where it is, and begins behind it: so does what is to run in
+ * front of its trampoline. */
+static void go_behind_endbr64(struct mt_calls_space *space, struct mt_calls_break *one)
+{
+	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+	const struct mt_calls_place *place = mt_calls_place_at(space, one->address);
+	uint64_t behind = one->address + sizeof(endbr64);
+	ssize_t patch =
+	    place && behind < place->module->end ? mt_calls_patch_at(place, behind) : -1;
+
+	if (patch < 0 || mt_calls_patch_address(place->module, (size_t)patch) != behind ||
+	    memcmp(place->module->clean + (one->address - place->module->start), endbr64,
+		   sizeof(endbr64)) != 0)
+		return;
+	one->asked = one->address;
+	one->address = behind;
+}
+
 static struct mt_error *put_break(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				  struct mt_calls_break *one)
 {
+	if (one->condition)
+		go_behind_endbr64(space, one);
 	struct mt_calls_place *place = mt_calls_place_at(space, one->address);
 	uint8_t bytes[MT_INSN_MAX_BYTES], text[MT_CALLS_BREAK_BYTES];
 	size_t size = 0;
@@ -247,12 +269,16 @@ static struct mt_error *put_break(struct mt_calls_engine *engine, struct mt_call
 }
 
 struct mt_error *mt_calls_set_break(struct mt_calls_engine *engine, struct mt_calls_space *space,
-				    uint64_t address, bool loader)
+				    uint64_t address, bool loader,
+				    struct mt_calls_condition *condition)
 {
-	struct mt_calls_break one = {.address = address, .loader = loader};
+	struct mt_calls_break one = {.address = address, .loader = loader, .condition = condition};
 
 	if (mt_calls_break_at(space, address))
 		return NULL;
+	/* Until its function is patched. */
+	if (condition && space->stage < MT_CALLS_LOADED)
+		return mt_array_push(&space->waiting, one) ? mt_error_no_memory() : NULL;
 	mt_try(mt_target_halt(engine->target, space->pid));
 	struct mt_error *error = put_break(engine, space, &one);
 	mt_target_release(engine->target, space->pid);
@@ -267,7 +293,8 @@ struct mt_error *mt_calls_set_waiting_breaks(struct mt_calls_engine *engine,
 	/* Those that must wait on are put at the end again. */
 	for (size_t i = 0; i < count; i++)
 		mt_try(mt_calls_set_break(engine, space, space->waiting.items[i].address,
-					  space->waiting.items[i].loader));
+					  space->waiting.items[i].loader,
+					  space->waiting.items[i].condition));
 	memmove(space->waiting.items, space->waiting.items + count,
 		(space->waiting.count - count) * sizeof(space->waiting.items[0]));
 	space->waiting.count -= count;

@@ -83,6 +83,7 @@ static void destroy(struct mt_engine *base)
 	mt_array_deinit(&engine->births);
 	mt_calls_forget_ended(engine);
 	mt_calls_tell_throttled(engine);
+	mt_calls_conditions_end(engine);
 	mt_array_deinit(&engine->throttled);
 	mt_array_each (module, &engine->modules)
 		mt_calls_module_destroy(*module);
@@ -140,11 +141,18 @@ static void rename_thread(struct mt_engine *base, pid_t former, pid_t lwp)
 		engine->options.only = lwp;
 }
 
-static struct mt_error *set_breakpoint(struct mt_engine *base, pid_t pid, uint64_t address)
+static struct mt_error *set_breakpoint(struct mt_engine *base, pid_t pid, uint64_t address,
+				       const struct mt_engine_condition *given)
 {
 	struct mt_calls_space *space = mt_calls_find_space(engine_of(base), pid);
+	struct mt_calls_condition *condition = NULL;
 
-	return space ? mt_calls_set_break(engine_of(base), space, address, false) : NULL;
+	if (given && space && !mt_calls_break_at(space, address)) {
+		condition = mt_calls_condition_add(engine_of(base), given);
+		if (!condition)
+			return mt_error_no_memory();
+	}
+	return space ? mt_calls_set_break(engine_of(base), space, address, false, condition) : NULL;
 }
 
 static struct mt_error *prepare_attach(struct mt_engine *base, pid_t pid)
@@ -224,7 +232,7 @@ static struct mt_error *on_breakpoint(struct mt_calls_engine *engine,
 				      struct mt_calls_thread *thread, struct mt_calls_break *there,
 				      struct mt_engine_news *news)
 {
-	news->pc = there->address;
+	news->pc = there->asked ? there->asked : there->address;
 	if (there->loader) {
 		mt_try(mt_calls_pass_break(engine, thread->space, thread->lwp, there));
 		/* What follows takes a while, in which we may be killed. */
@@ -235,6 +243,7 @@ static struct mt_error *on_breakpoint(struct mt_calls_engine *engine,
 		return NULL;
 	}
 	news->breakpoint = true;
+	news->holds = there->condition && there->condition->address;
 	mt_try(mt_calls_pass_break(engine, thread->space, thread->lwp, there));
 	return mt_target_clear_pending_stop(engine->target, thread->lwp);
 }
@@ -324,8 +333,15 @@ static struct mt_error *on_signal(struct mt_calls_engine *engine, struct mt_call
 	const struct mt_calls_break *there = mt_calls_break_of_stub(thread->space, news->pc);
 	const struct mt_trampoline_row *row;
 
-	if (there)
-		news->pc = there->address;
+	const struct mt_calls_break *condition =
+	    mt_calls_break_of_condition(thread->space, news->pc);
+
+	if (condition && is_fault(stop)) {
+		news->ordinary = true;
+		return mt_calls_condition_fault(engine, thread, condition, stop->address);
+	}
+	if (there || condition)
+		news->pc = (there ? there : condition)->address;
 	if (!place)
 		return NULL;
 	row = mt_calls_row_at(place->module, news->pc);

@@ -103,6 +103,8 @@ static void mend(void *context, struct mt_registers *registers)
 	const struct mt_trampoline_row *row =
 	    row_at(mt_calls_place_of_trampoline(walk->space, *pc), *pc);
 
+	if (!row)
+		row = mt_calls_condition_row(walk->space, *pc);
 	if (row) {
 		registers->values[MT_REGISTER_RIP] = row->original;
 		registers->values[MT_REGISTER_RSP] += (uint64_t)row->below;

@@ -244,7 +244,8 @@ static struct mt_error *unmap_ranges(struct leaving *leaving)
 		if (!able)
 			return NULL; /* the rest stays */
 		size_t count = next_part(leaving, calls);
-		struct mt_error *error = mt_target_call_systems(engine->target, able, calls, count);
+		struct mt_error *error =
+		    engine->target->ops->call_systems(engine->target, able, calls, count);
 		release(leaving);
 		if (error)
 			return error;

@@ -88,6 +88,7 @@ static bool put_back(struct mt_calls_engine *engine, const struct mt_calls_space
 
 	if (engine->target->ops->read(engine->target, space->pid, at, stack, bytes) != bytes)
 		return false;
+	mt_calls_condition_end_probe(engine, space, registers);
 	/* Pushed in this order, the program's own values first. */
 	if (row->saved & MT_SAVED_RAX && pushes >= 1)
 		registers->rax = stack[pushes - 1];
@@ -104,7 +105,7 @@ static const struct mt_trampoline_row *row_at(struct mt_calls_space *space, uint
 					      const struct mt_calls_place **place)
 {
 	*place = mt_calls_place_of_trampoline(space, pc);
-	return *place ? mt_calls_row_at((*place)->module, pc) : NULL;
+	return *place ? mt_calls_row_at((*place)->module, pc) : mt_calls_condition_row(space, pc);
 }
 
 struct mt_error *mt_calls_leave_trampoline(struct mt_calls_engine *engine,
@@ -118,7 +119,8 @@ struct mt_error *mt_calls_leave_trampoline(struct mt_calls_engine *engine,
 	const struct mt_trampoline_row *row = row_at(thread->space, pc, &place);
 	if (!row || !put_back(engine, thread->space, row, &registers))
 		return NULL;
-	take_back_event(engine, thread, place->module, row, pc);
+	if (place)
+		take_back_event(engine, thread, place->module, row, pc);
 	return engine->target->ops->set_registers(engine->target, thread->lwp, &registers);
 }
 
@@ -147,7 +149,11 @@ static struct mt_error *see_frame(void *context, uint64_t address, const struct 
 					     .rsp = frame->rsp,
 					     .rax = frame->rax,
 					     .rcx = frame->rcx,
-					     .rdx = frame->rdx};
+					     .rdx = frame->rdx,
+					     .rdi = frame->rdi,
+					     .rsi = frame->rsi,
+					     .r10 = frame->r10,
+					     .r11 = frame->r11};
 
 	if (!walk->move(walk->context, &registers))
 		return NULL;
@@ -156,6 +162,10 @@ static struct mt_error *see_frame(void *context, uint64_t address, const struct 
 	changed.rax = registers.rax;
 	changed.rcx = registers.rcx;
 	changed.rdx = registers.rdx;
+	changed.rdi = registers.rdi;
+	changed.rsi = registers.rsi;
+	changed.r10 = registers.r10;
+	changed.r11 = registers.r11;
 	return target->ops->write(target, walk->space->pid, address, &changed, sizeof(changed));
 }
 

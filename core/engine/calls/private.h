@@ -16,6 +16,7 @@
  *	order.c       a text changes so that it is a program's all the while
  *	break.c       breakpoints, and threads that stand in displaced bytes
  *	stub.c        breakpoints that do no harm when we are gone
+ *	condition.c   their conditions, in the program
  *	inject.c      what remote calls need in the program
  *	room.c        memory in the program, near its text
  *	rings.c       rings: who writes where
@@ -283,7 +284,8 @@ struct mt_error *mt_calls_leave_hole(struct mt_calls_engine *engine,
 /* Where a jump to a stub does not fit, a program that outlives us gets none, and the log says so.
  */
 struct mt_error *mt_calls_set_break(struct mt_calls_engine *engine, struct mt_calls_space *space,
-				    uint64_t address, bool loader);
+				    uint64_t address, bool loader,
+				    struct mt_calls_condition *condition);
 /* Those that could not be made yet.  Errors: the target's. */
 struct mt_error *mt_calls_set_waiting_breaks(struct mt_calls_engine *engine,
 					     struct mt_calls_space *space);
@@ -320,6 +322,37 @@ struct mt_error *mt_calls_stub_silence(struct mt_calls_engine *engine,
 /* Where a jump to an active patch's trampoline really goes. */
 uint64_t mt_calls_stub_before(const struct mt_calls_space *space, uint64_t address,
 			      uint64_t trampoline);
+
+/* condition.c */
+/* One more; NULL without memory. */
+struct mt_calls_condition *mt_calls_condition_add(struct mt_calls_engine *engine,
+						  const struct mt_engine_condition *given);
+/* That of a breakpoint at ADDRESS, if it can be; else the log says why not.  Errors: it means
+ * nothing. */
+struct mt_error *mt_calls_condition_compile(struct mt_calls_engine *engine,
+					    struct mt_calls_space *space,
+					    struct mt_calls_condition *condition, uint64_t address);
+/* Put its code to an address, at a multiple of 8; who does not meet it goes on at COPY. */
+struct mt_error *mt_calls_condition_write(struct mt_calls_engine *engine,
+					  const struct mt_calls_space *space,
+					  struct mt_calls_condition *condition, uint64_t address,
+					  uint64_t copy);
+/* The breakpoint whose condition's code holds PC; NULL: none. */
+struct mt_calls_break *mt_calls_break_of_condition(struct mt_calls_space *space, uint64_t pc);
+/* The code's row there; NULL: none. */
+const struct mt_trampoline_row *mt_calls_condition_row(const struct mt_calls_space *space,
+						       uint64_t pc);
+/* A thread in such code, or what a signal handler returns to, gets back those registers that its
+ * rows do not tell of. */
+void mt_calls_condition_end_probe(struct mt_calls_engine *engine,
+				  const struct mt_calls_space *space,
+				  struct user_regs_struct *registers);
+/* A thread read memory at FAULT that is not there any more: the condition does not hold. */
+struct mt_error *mt_calls_condition_fault(struct mt_calls_engine *engine,
+					  struct mt_calls_thread *thread,
+					  const struct mt_calls_break *there, uint64_t fault);
+/* The log says which of them failed how often. */
+void mt_calls_conditions_end(struct mt_calls_engine *engine);
 
 /* inject.c */
 /* From now on our sudden end does no harm within a remote call: begin() is for system
@@ -373,6 +406,9 @@ bool mt_calls_is_slot(const struct mt_calls_rings *rings, uint64_t gs_base);
 uint64_t mt_calls_written(const struct mt_calls_thread *thread);
 /* It stands still: what it wrote from there on does not count. */
 void mt_calls_unwrite(const struct mt_calls_thread *thread, uint64_t written);
+/* Where errors of conditions are counted: in the program, and here. */
+uint64_t mt_calls_conditions_address(const struct mt_calls_rings *rings);
+const uint8_t *mt_calls_conditions_here(const struct mt_calls_rings *rings);
 /* In the program: the word that tells whether we live. */
 static inline uint64_t mt_calls_alive_word(const struct mt_calls_rings *rings)
 {
@@ -466,7 +502,7 @@ void mt_calls_forget_code(struct mt_calls_space *space);
 /* The thread stands where it does in effect, and has recorded nothing of it. */
 struct mt_error *mt_calls_leave_trampoline(struct mt_calls_engine *engine,
 					   struct mt_calls_thread *thread);
-/* Whether it changed them: rip, rsp, rax, rcx, rdx. */
+/* Whether it changed them: rip, rsp, and those that code of ours uses. */
 typedef bool mt_calls_move(void *context, struct user_regs_struct *registers);
 /* Calls it for each thread, and for what handlers of signals return to.  *is_whole: none was left
  * out that may run on.  Errors: the target's; NO_MEMORY. */

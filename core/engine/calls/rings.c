@@ -3,9 +3,9 @@
  * whole, so that a new thread gets one without running anything in the program, and that they
  * outlive it.  In front of them stand the slots, one a ring, to which threads' GS bases lead: user
  * space on x86-64 Linux leaves GS alone, the kernel keeps its base over signals, clone() hands it
- * down, and exec clears it.  The file is no longer than the rings that were ever given, since
- * mlockall() fills what there is.  The first ring is the discard ring: who has none of its own
- * writes there.
+ * down, and exec clears it.  Between slots and rings errors of conditions are counted.  The file is
+ * no longer than the rings that were ever given, since mlockall() fills what there is.  The first
+ * ring is the discard ring: who has none of its own writes there.
  *
  * Nothing that the program can write to steers the tracer: both map their files by descriptors of
  * their own, these cannot be cut short (F_SEAL_SHRINK), the tracer keeps its own record of where
@@ -56,7 +56,18 @@
 
 static uint64_t slots_bytes(const struct mt_calls_rings *rings)
 {
-	return (rings->count * MT_RING_SLOT_BYTES + PAGE - 1) & ~(PAGE - 1);
+	return ((rings->count * MT_RING_SLOT_BYTES + PAGE - 1) & ~(PAGE - 1)) +
+	       MT_CALLS_CONDITIONS_BYTES;
+}
+
+uint64_t mt_calls_conditions_address(const struct mt_calls_rings *rings)
+{
+	return rings->address + slots_bytes(rings) - MT_CALLS_CONDITIONS_BYTES;
+}
+
+const uint8_t *mt_calls_conditions_here(const struct mt_calls_rings *rings)
+{
+	return rings->slots + slots_bytes(rings) - MT_CALLS_CONDITIONS_BYTES;
 }
 
 uint64_t mt_calls_rings_bytes(const struct mt_calls_rings *rings)

@@ -217,9 +217,10 @@ struct mt_error *mt_calls_room_find(struct mt_calls_engine *engine, struct mt_ca
 	if (!lwp)
 		return mt_error_new(MT_ERROR_UNSUPPORTED, "no memory for code near 0x%llx",
 				    (unsigned long long)address);
-	mt_try(mt_calls_room_map(engine, space, lwp, address, address + 1, PAGE, &room.start));
+	const uint64_t size = (bytes + PAGE - 1) & ~(PAGE - 1);
+	mt_try(mt_calls_room_map(engine, space, lwp, address, address + 1, size, &room.start));
 	room.used = room.start;
-	room.end = room.start + PAGE;
+	room.end = room.start + size;
 	if (mt_array_push(&space->rooms, room))
 		return mt_error_no_memory();
 	*out = mt_array_last(&space->rooms);

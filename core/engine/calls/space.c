@@ -416,6 +416,8 @@ struct mt_error *mt_calls_space_update(struct mt_calls_engine *engine, struct mt
 	struct mt_error *error = update(engine, space, lwp, &walk);
 	mt_calls_rooms_end(space);
 	mt_target_release(engine->target, space->pid);
+	if (!error)
+		error = mt_calls_set_waiting_breaks(engine, space);
 	mt_array_each (seen, &walk.maps)
 		free((char *)seen->map.path);
 	mt_array_deinit(&walk.maps);

@@ -174,8 +174,9 @@ struct mt_error *mt_calls_prepare(struct mt_calls_engine *engine, struct mt_call
 		return engine->target->ops->watch_libraries(engine->target, space->pid, stop_at);
 	if (space->attached)
 		mt_try(prepare_to_outlive_us(engine, space, lwp));
-	return space->stage == MT_CALLS_REFUSED ? NULL
-						: mt_calls_set_break(engine, space, stop_at, true);
+	return space->stage == MT_CALLS_REFUSED
+		   ? NULL
+		   : mt_calls_set_break(engine, space, stop_at, true, NULL);
 }
 
 /* Whether the dynamic symbols may have that name: it stands among their names. */

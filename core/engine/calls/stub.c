@@ -178,6 +178,24 @@ static struct mt_error *make_own(struct mt_calls_engine *engine, struct mt_calls
 	return error;
 }
 
+static bool is_compiled(const struct mt_calls_break *one)
+{
+	return one->condition && one->condition->is_compiled;
+}
+
+/* In front of the stub. */
+static struct mt_error *put_condition(struct mt_calls_engine *engine,
+				      const struct mt_calls_space *space,
+				      struct mt_calls_room *room, const struct mt_calls_break *one)
+{
+	if (!is_compiled(one))
+		return NULL;
+	uint64_t address = (room->used + 7) & ~7ull;
+	room->used = address + one->condition->code.code.count;
+	return mt_calls_condition_write(engine, space, one->condition, address,
+					room->used + sizeof(template));
+}
+
 struct mt_error *mt_calls_stub_make(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				    pid_t lwp, struct mt_calls_break *one, const uint8_t *bytes,
 				    size_t size)
@@ -190,10 +208,14 @@ struct mt_error *mt_calls_stub_make(struct mt_calls_engine *engine, struct mt_ca
 	bool turns =
 	    patch >= 0 && mt_calls_patch_address(place->module, (size_t)patch) == one->address;
 
+	if (one->condition)
+		mt_try(mt_calls_condition_compile(engine, space, one->condition, one->address));
 	if (!turns && !length)
 		return NULL;
+	uint64_t size_bytes =
+	    STUB_BYTES + (is_compiled(one) ? one->condition->code.code.count + 8 : 0);
 	struct mt_error *error =
-	    mt_calls_room_find(engine, space, lwp, one->address, STUB_BYTES, &room);
+	    mt_calls_room_find(engine, space, lwp, one->address, size_bytes, &room);
 	if (error && mt_error_code(error) == MT_ERROR_UNSUPPORTED) {
 		mt_error_destroy(error); /* none is free */
 		return NULL;
@@ -202,6 +224,7 @@ struct mt_error *mt_calls_stub_make(struct mt_calls_engine *engine, struct mt_ca
 		return error;
 	if (turns) {
 		/* In front of a patch's trampoline. */
+		mt_try(put_condition(engine, space, room, one));
 		uint8_t jump[MT_PATCH_JUMP_BYTES] = {JUMP};
 		uint32_t distance =
 		    (uint32_t)((place->module->room + place->module->offsets[patch]) -
@@ -264,7 +287,9 @@ uint64_t mt_calls_stub_before(const struct mt_calls_space *space, uint64_t addre
 {
 	mt_array_each (one, &space->breaks)
 		if (one->stub && !one->length && one->address == address)
-			return one->stub;
+			return is_compiled(one)
+				   ? one->condition->address + one->condition->code.begin
+				   : one->stub;
 	return trampoline;
 }
 

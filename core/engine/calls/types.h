@@ -5,6 +5,7 @@
 #define MT_ENGINE_CALLS_TYPES_H
 
 #include "base/array.h"
+#include "engine/calls/condition/condition.h"
 #include "engine/calls/plan/plan.h"
 #include "engine/calls/ring/ring.h"
 #include "engine/calls/trampoline/image.h"
@@ -83,6 +84,18 @@ struct mt_calls_place {
 	bool seen;      /* in the walk over the mappings that goes on */
 };
 
+/* Of a breakpoint. */
+struct mt_calls_condition {
+	struct mt_engine_condition given;
+	uint32_t number; /* of those that have their errors there */
+	bool is_compiled;
+	struct mt_condition code;     /* is_compiled */
+	uint64_t address;             /* of the code; 0: it is not in the program yet */
+	struct mt_calls_rings *rings; /* with its errors; a reference; NULL: none */
+	uint32_t faults;              /* it ran into */
+	uint64_t fault;               /* the last one's address */
+};
+
 #define MT_CALLS_BREAK_BYTES 16
 
 /* A breakpoint of ours: a jump to a stub that does no harm when we are gone (stub.c).  The
@@ -90,12 +103,14 @@ struct mt_calls_place {
  * us it may be an int3 in the text. */
 struct mt_calls_break {
 	uint64_t address;
+	uint64_t asked;  /* for: the endbr64 before it; 0: itself */
 	uint64_t copy;   /* where the instruction stands that it hides; 0: not made yet */
 	uint64_t stub;   /* 0: the int3 is in the text */
 	uint64_t raised; /* in the stub, behind what sends the signal */
 	uint8_t length;  /* of what is overwritten in the text; 0: the patch's jump is turned */
 	uint8_t original[MT_CALLS_BREAK_BYTES];
-	bool loader; /* at r_brk; else a trigger's */
+	bool loader;                          /* at r_brk; else a trigger's */
+	struct mt_calls_condition *condition; /* the engine's; NULL: none */
 };
 
 /* Addresses [low, high) where nothing is mapped. */
@@ -112,8 +127,10 @@ struct mt_calls_room {
 /* Where in its page the word stands that tells whether we live. */
 #define MT_CALLS_ALIVE_WORD 4072u
 /* Behind slot 0's words: a thread in a stub wants us to come. */
-#define MT_CALLS_ASKED      64u
-#define MT_CALLS_RINGS_NAME "mtrace rings"
+#define MT_CALLS_ASKED 96u
+/* Behind the slots: errors of conditions. */
+#define MT_CALLS_CONDITIONS_BYTES 4096u
+#define MT_CALLS_RINGS_NAME       "mtrace rings"
 
 /* One memfd, mapped in a program and in us. */
 struct mt_calls_rings {
@@ -252,6 +269,7 @@ struct mt_calls_engine {
 	bool breathes;            /* see mt_calls_breathe() */
 	mt_calls_histories ended; /* of threads, in the order of their ends */
 	MT_ARRAY(struct mt_calls_throttled) throttled;
+	MT_ARRAY(struct mt_calls_condition *) conditions;
 	uint32_t forgotten; /* so many more ended, for whom there was no room */
 };
 

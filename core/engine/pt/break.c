@@ -38,11 +38,13 @@ static struct mt_error *add_break(struct mt_pt_engine *engine, struct mt_pt_thre
 	return error;
 }
 
-struct mt_error *mt_pt_set_breakpoint(struct mt_engine *base, pid_t pid, uint64_t address)
+struct mt_error *mt_pt_set_breakpoint(struct mt_engine *base, pid_t pid, uint64_t address,
+				      const struct mt_engine_condition *condition)
 {
 	struct mt_pt_engine *engine = (struct mt_pt_engine *)base;
 	struct mt_pt_site site = {pid, address};
 
+	(void)condition;
 	mt_array_each (known, &engine->sites)
 		if (known->pid == pid && known->address == address)
 			return NULL;

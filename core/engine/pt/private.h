@@ -122,7 +122,8 @@ struct mt_error *mt_pt_add_cpus(struct mt_pt_engine *engine, pid_t pid, pid_t lw
 
 /* break.c */
 /* As the ops. */
-struct mt_error *mt_pt_set_breakpoint(struct mt_engine *base, pid_t pid, uint64_t address);
+struct mt_error *mt_pt_set_breakpoint(struct mt_engine *base, pid_t pid, uint64_t address,
+				      const struct mt_engine_condition *condition);
 void mt_pt_clear_breakpoint(struct mt_engine *base, pid_t pid, uint64_t address);
 /* Those of its process, on a thread that stands still.  Errors: as mt_perf_event_open(). */
 struct mt_error *mt_pt_add_breaks(struct mt_pt_engine *engine, struct mt_pt_thread *thread);

@@ -59,10 +59,13 @@ static inline unsigned mt_ring_event_bytes(enum mt_ring_stamps stamps, bool is_e
 
 /* A thread's slot, at its GS base. */
 #define MT_RING_SLOT_BYTES 128
+#define MT_RING_PAGES      8
 struct mt_ring_position {
 	uint64_t ring;      /* address of the thread's ring */
 	uint64_t written;   /* bytes; the next slot is at ring + written % size */
 	uint64_t stampless; /* not 0: no time stamps are read for it */
+	/* Pages that conditions found to be there: condition/read.c. */
+	uint64_t pages[MT_RING_PAGES];
 };
 
 /* The distance from `stack` up to the stack pointer at the entry or return. */

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Conditions of breakpoints at patched functions' entries: their code lies in front of the stub
+ * (stub.c), and leads past it, to the trampoline, when they do not hold. */
+#include "engine/calls/private.h"
+
+#include <string.h>
+
+/* A page of them, behind the slots. */
+#define MOST_CONDITIONS (MT_CALLS_CONDITIONS_BYTES / sizeof(struct mt_condition_errors))
+#define COST            "about 100 us a call"
+
+static struct mt_error *too_many(void)
+{
+	return mt_error_new(MT_ERROR_UNSUPPORTED, "there are more than %zu conditions",
+			    MOST_CONDITIONS);
+}
+
+/* A function's first instruction that a patch displaces. */
+static bool is_entry(const struct mt_calls_place *place, ssize_t patch)
+{
+	return patch >= 0 && place->module->file->plan->patches.items[patch].flags & MT_PATCH_ENTRY;
+}
+
+static struct mt_error *compile(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				struct mt_calls_condition *condition, uint64_t address)
+{
+	const struct mt_calls_place *place = mt_calls_place_at(space, address);
+
+	condition->number = 0;
+	mt_array_each (other, &engine->conditions)
+		condition->number += (*other)->rings == space->rings;
+	const struct mt_condition_place where = {
+	    .entry = address,
+	    .alive = mt_calls_alive_word(space->rings),
+	    .errors = mt_calls_conditions_address(space->rings) +
+		      condition->number * sizeof(struct mt_condition_errors),
+	};
+
+	if (condition->number >= MOST_CONDITIONS)
+		return too_many();
+	if (!place || !is_entry(place, mt_calls_patch_at(place, address)) ||
+	    mt_calls_patch_address(place->module, (size_t)mt_calls_patch_at(place, address)) !=
+		address)
+		return mt_error_new(MT_ERROR_UNSUPPORTED,
+				    "it is not at a function's entry that is recorded");
+	mt_try(mt_condition_compile(condition->given.expr, &where, &condition->code));
+	if (!condition->code.reads || !mt_calls_is_sandboxed(engine, space))
+		return NULL;
+	mt_condition_deinit(&condition->code);
+	return mt_error_new(MT_ERROR_UNSUPPORTED,
+			    "it reads memory, and process %d is under seccomp", space->pid);
+}
+
+struct mt_error *mt_calls_condition_compile(struct mt_calls_engine *engine,
+					    struct mt_calls_space *space,
+					    struct mt_calls_condition *condition, uint64_t address)
+{
+	if (condition->is_compiled)
+		return NULL;
+	struct mt_error *error = compile(engine, space, condition, address);
+	condition->is_compiled = !error;
+	if (!error) {
+		condition->rings = space->rings;
+		condition->rings->references++;
+	}
+	if (!error || mt_error_code(error) == MT_ERROR_NO_MEMORY)
+		return error;
+	if (mt_error_code(error) != MT_ERROR_UNSUPPORTED) {
+		struct mt_error *whole =
+		    mt_error_new(MT_ERROR_USAGE, "invalid condition of the trigger \"%s\": %s",
+				 condition->given.text, mt_error_message(error));
+		mt_error_destroy(error);
+		return whole;
+	}
+	mt_log(engine->options.log, MT_LOG_WARNING,
+	       "the condition of the trigger \"%s\" is evaluated by mtdb, which takes " COST ": %s",
+	       condition->given.text, mt_error_message(error));
+	mt_error_destroy(error);
+	return NULL;
+}
+
+struct mt_error *mt_calls_condition_write(struct mt_calls_engine *engine,
+					  const struct mt_calls_space *space,
+					  struct mt_calls_condition *condition, uint64_t address,
+					  uint64_t copy)
+{
+	struct mt_condition *code = &condition->code;
+	uint32_t distance = (uint32_t)(copy - (address + code->miss + sizeof(distance)));
+
+	memcpy(code->code.items + code->miss, &distance, sizeof(distance));
+	condition->address = address;
+	return engine->target->ops->write(engine->target, space->pid, address, code->code.items,
+					  code->code.count);
+}
+
+static struct mt_calls_break *break_at(const struct mt_calls_space *space, uint64_t pc)
+{
+	mt_array_each (one, &space->breaks)
+		if (one->condition && one->condition->address &&
+		    pc - one->condition->address < one->condition->code.code.count)
+			return one;
+	return NULL;
+}
+
+struct mt_calls_break *mt_calls_break_of_condition(struct mt_calls_space *space, uint64_t pc)
+{
+	return break_at(space, pc);
+}
+
+const struct mt_trampoline_row *mt_calls_condition_row(const struct mt_calls_space *space,
+						       uint64_t pc)
+{
+	const struct mt_calls_break *one = break_at(space, pc);
+	const struct mt_trampoline_row *found = NULL;
+
+	if (!one)
+		return NULL;
+	mt_array_each (row, &one->condition->code.rows)
+		if (row->offset <= pc - one->condition->address)
+			found = row;
+	return found;
+}
+
+void mt_calls_condition_end_probe(struct mt_calls_engine *engine,
+				  const struct mt_calls_space *space,
+				  struct user_regs_struct *registers)
+{
+	const struct mt_calls_break *one = break_at(space, registers->rip);
+	uint64_t saved[4];
+
+	if (!one || registers->rip - one->condition->address < one->condition->code.probe_begin ||
+	    registers->rip - one->condition->address >= one->condition->code.probe_end ||
+	    engine->target->ops->read(engine->target, space->pid, registers->rsp, saved,
+				      sizeof(saved)) != sizeof(saved))
+		return;
+	registers->rdi = saved[0];
+	registers->rsi = saved[1];
+	registers->r10 = saved[2];
+	registers->r11 = saved[3];
+}
+
+struct mt_error *mt_calls_condition_fault(struct mt_calls_engine *engine,
+					  struct mt_calls_thread *thread,
+					  const struct mt_calls_break *there, uint64_t fault)
+{
+	const uint64_t distrust = MT_CONDITION_DISTRUST;
+	struct user_regs_struct registers;
+
+	there->condition->faults++;
+	there->condition->fault = fault;
+	mt_try(engine->target->ops->write(engine->target, thread->pid, there->condition->address,
+					  &distrust, sizeof(distrust)));
+	mt_try(mt_calls_leave_trampoline(engine, thread));
+	mt_try(engine->target->ops->get_registers(engine->target, thread->lwp, &registers));
+	registers.rip = there->copy;
+	mt_try(engine->target->ops->set_registers(engine->target, thread->lwp, &registers));
+	return mt_target_clear_pending_stop(engine->target, thread->lwp);
+}
+
+static void tell_errors(const struct mt_calls_engine *engine,
+			const struct mt_calls_condition *condition)
+{
+	struct mt_condition_errors errors;
+
+	memcpy(&errors,
+	       mt_calls_conditions_here(condition->rings) + condition->number * sizeof(errors),
+	       sizeof(errors));
+	if (condition->faults)
+		errors.address = condition->fault;
+	errors.reads += condition->faults;
+	if (errors.reads)
+		mt_log(engine->options.log, MT_LOG_WARNING,
+		       "the condition of the trigger \"%s\" could not be evaluated %u times: "
+		       "Cannot access memory at address 0x%llx",
+		       condition->given.text, errors.reads, (unsigned long long)errors.address);
+	if (errors.divisions)
+		mt_log(engine->options.log, MT_LOG_WARNING,
+		       "the condition of the trigger \"%s\" could not be evaluated %u times: "
+		       "Division by zero",
+		       condition->given.text, errors.divisions);
+}
+
+struct mt_calls_condition *mt_calls_condition_add(struct mt_calls_engine *engine,
+						  const struct mt_engine_condition *given)
+{
+	struct mt_calls_condition *condition = calloc(1, sizeof(*condition));
+
+	if (!condition)
+		return NULL;
+	condition->given = *given;
+	if (!mt_array_push(&engine->conditions, condition))
+		return condition;
+	free(condition);
+	return NULL;
+}
+
+void mt_calls_conditions_end(struct mt_calls_engine *engine)
+{
+	mt_array_each (condition, &engine->conditions) {
+		if ((*condition)->is_compiled)
+			tell_errors(engine, *condition);
+		mt_calls_rings_unref((*condition)->rings);
+		mt_condition_deinit(&(*condition)->code);
+		free(*condition);
+	}
+	mt_array_deinit(&engine->conditions);
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Shared by the files that compile conditions:
+ *
+ *	condition.c  the whole of it
+ *	compile.c  trees to code: what names, members and operators mean
+ *	binary.c   operators with two operands
+ *	truth.c    what decides: comparisons, logic, and the ways that they lead
+ *	operand.c  where values lie, and how they come into registers
+ *	code.c     machine code: the frame, constants, widths, jumps
+ *	read.c     memory that may not be there
+ *
+ * The code works in rax, rcx and rdx, which it saves.  Values in registers are 64 bits wide, with
+ * the sign that their type has.  Its frame, from the stack pointer up:
+ *
+ *	rdi, rsi, r10, r11	while a page is probed
+ *	address, way back	of a read meanwhile
+ *	slots			for values that wait
+ *	rcx, rdx, rax		the program's
+ *	128 bytes		below its stack pointer, which stay as they are
+ *
+ * Instruction encodings: Intel SDM vol. 2.  Each is written as it stands in a listing, with the
+ * mnemonic beside it. */
+#ifndef MT_ENGINE_CALLS_CONDITION_CODE_H
+#define MT_ENGINE_CALLS_CONDITION_CODE_H
+
+#include "engine/calls/condition/condition.h"
+#include "expr/node.h"
+
+/* Jumps forward that wait for their target. */
+struct mt_asm_label {
+	MT_ARRAY(uint32_t) jumps; /* offsets of their rel32 */
+};
+
+/* A read of memory whose page is not known to be there: its code out of line. */
+struct mt_asm_read {
+	struct mt_asm_label crosses; /* it may end in another page */
+	struct mt_asm_label unknown;
+	uint32_t check, back; /* where its check begins; what comes behind it */
+	uint8_t size;
+};
+
+#define MT_ASM_MOST_SLOTS 22u
+
+/* A condition while it is compiled.  `failed` (no memory) stays set; it is looked at at the end. */
+struct mt_asm {
+	struct mt_condition *out;
+	struct mt_condition_place place;
+	bool failed;
+	bool reads;           /* of memory, in this code */
+	unsigned slots, most; /* in use now, and at the most */
+	unsigned frame_slots; /* that there is room for */
+	bool has_reads;       /* it is known that there are reads */
+	struct mt_asm_label miss, division;
+	MT_ARRAY(struct mt_asm_read) read_sites;
+};
+
+/* As the processor numbers them. */
+enum mt_asm_register { MT_ASM_RAX, MT_ASM_RCX, MT_ASM_RDX, MT_ASM_RSP = 4 };
+
+enum mt_asm_jump {
+	MT_ASM_ABOVE_EQUAL = 0x83,
+	MT_ASM_BELOW = 0x82,
+	MT_ASM_EQUAL = 0x84,
+	MT_ASM_NOT_EQUAL = 0x85,
+	MT_ASM_BELOW_EQUAL = 0x86,
+	MT_ASM_ABOVE = 0x87,
+	MT_ASM_LESS = 0x8c,
+	MT_ASM_GREATER_EQUAL = 0x8d,
+	MT_ASM_LESS_EQUAL = 0x8e,
+	MT_ASM_GREATER = 0x8f,
+	MT_ASM_ALWAYS = 0xe9,
+};
+
+void mt_asm_bytes(struct mt_asm *to, const void *bytes, size_t count);
+#define mt_asm(to, ...)                                                                            \
+	mt_asm_bytes((to), (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
+void mt_asm_imm32(struct mt_asm *to, uint32_t value);
+void mt_asm_imm64(struct mt_asm *to, uint64_t value);
+static inline uint32_t mt_asm_here(const struct mt_asm *to)
+{
+	return (uint32_t)to->out->code.count;
+}
+
+/* code.c */
+/* The rel32 at AT leads to TARGET. */
+void mt_asm_link(struct mt_asm *to, uint32_t at, uint32_t target);
+void mt_asm_jump(struct mt_asm *to, enum mt_asm_jump when, struct mt_asm_label *label);
+void mt_asm_jump_back(struct mt_asm *to, enum mt_asm_jump when, uint32_t target);
+/* Here is the target; the label can be used anew. */
+void mt_asm_bind(struct mt_asm *to, struct mt_asm_label *label);
+/* The frame is as it was left by this one, from here on too: behind a leave(). */
+void mt_asm_go_on(struct mt_asm *to);
+void mt_asm_enter(struct mt_asm *to);
+/* The program's registers and stack. */
+void mt_asm_leave(struct mt_asm *to);
+void mt_asm_set(struct mt_asm *to, enum mt_asm_register reg, uint64_t value);
+/* RAX or RCX, of which the lowest SIZE bytes count. */
+void mt_asm_extend(struct mt_asm *to, enum mt_asm_register reg, uint64_t size, bool is_signed);
+/* The same of rax, and bits. */
+void mt_asm_extract(struct mt_asm *to, unsigned bit_offset, unsigned bit_size, bool is_signed);
+/* A slot of the frame: rax into it, and out of it.  False: there are no more. */
+bool mt_asm_save(struct mt_asm *to, unsigned *slot);
+void mt_asm_restore(struct mt_asm *to, enum mt_asm_register reg, unsigned slot);
+/* A register of the program, numbered as DWARF does, to RAX or RCX. */
+void mt_asm_get_register(struct mt_asm *to, enum mt_asm_register reg, unsigned number);
+/* OFFSET bytes above the program's stack pointer: the address, to rax. */
+void mt_asm_stack_address(struct mt_asm *to, uint64_t offset);
+
+/* read.c */
+/* rax becomes what lies at rax: the lowest SIZE bytes (1 to 8) of it; TRUSTED: the memory is there.
+ */
+void mt_asm_read(struct mt_asm *to, uint8_t size, bool trusted);
+/* What was put off. */
+void mt_asm_read_out_of_line(struct mt_asm *to);
+
+/* operand.c */
+enum mt_operand_kind {
+	MT_OPERAND_CONSTANT, /* value's bytes */
+	MT_OPERAND_RAX,
+	MT_OPERAND_REGISTERS, /* at byte value.address of them */
+	MT_OPERAND_MEMORY,    /* at value.address, from a base on */
+};
+
+enum mt_operand_base { MT_BASE_NONE, MT_BASE_STACK, MT_BASE_RAX };
+
+/* What a part of the expression is; its code so far left RAX so, if that is meant. */
+struct mt_operand {
+	enum mt_operand_kind kind;
+	enum mt_operand_base base;
+	struct mt_value value; /* its type, and where it lies */
+	uint8_t registers[2];  /* as DWARF numbers them */
+	uint8_t register_count;
+};
+
+struct mt_compiler {
+	struct mt_asm code;
+	struct mt_eval eval;
+};
+
+struct mt_error *mt_cannot_compile(const char *format, ...) __attribute__((format(printf, 1, 2)));
+struct mt_operand mt_operand_in_rax(struct mt_type *type);
+struct mt_operand mt_operand_at_rax(struct mt_type *type);
+struct mt_error *mt_operand_of_variable(struct mt_compiler *compiler,
+					const struct mt_variable *variable, struct mt_operand *out);
+struct mt_error *mt_operand_of_register(const struct mt_register_name *reg, struct mt_value *value,
+					struct mt_operand *out);
+/* A whole number, a pointer: into a register. */
+struct mt_error *mt_operand_load(struct mt_compiler *compiler, const struct mt_operand *operand,
+				 enum mt_asm_register reg);
+/* Its address into rax. */
+void mt_operand_address(struct mt_compiler *compiler, const struct mt_operand *operand);
+/* A reference is what it refers to. */
+struct mt_error *mt_operand_unreference(struct mt_compiler *compiler, struct mt_operand *operand);
+/* Arrays and functions become pointers; references what they refer to. */
+struct mt_error *mt_operand_decay(struct mt_compiler *compiler, struct mt_operand *operand);
+/* OPERAND comes into a register without rax, rcx or rdx being changed besides. */
+bool mt_operand_is_at_hand(const struct mt_operand *operand);
+
+/* compile.c */
+struct mt_error *mt_compile_node(struct mt_compiler *compiler, const struct mt_node *node,
+				 struct mt_operand *out);
+/* The same, decayed. */
+struct mt_error *mt_compile_value(struct mt_compiler *compiler, const struct mt_node *node,
+				  struct mt_operand *out);
+struct mt_error *mt_too_complex(void);
+
+/* binary.c */
+struct mt_error *mt_compile_binary(struct mt_compiler *compiler, const struct mt_node *node,
+				   struct mt_operand *out);
+/* What OP makes of rax and rcx, of which one at least is a pointer. */
+struct mt_error *mt_compile_pointers(struct mt_compiler *compiler, int op, struct mt_operand *left,
+				     struct mt_operand *right, struct mt_operand *out);
+/* The operands of a node with two, decayed: *LEFT and *RIGHT have their types, and their values
+ * are in rax and rcx. */
+struct mt_error *mt_compile_two(struct mt_compiler *compiler, const struct mt_node *node,
+				struct mt_operand *left, struct mt_operand *right);
+
+/* truth.c */
+bool mt_is_logic(const struct mt_node *node);
+/* Code that jumps to LABEL if NODE is as WANTED, and else goes on. */
+struct mt_error *mt_compile_truth(struct mt_compiler *compiler, const struct mt_node *node,
+				  bool wanted, struct mt_asm_label *label);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "engine/calls/condition/code.h"
+
+#include <string.h>
+
+static size_t read_nothing(void *context, uint64_t address, void *buffer, size_t size)
+{
+	(void)context;
+	(void)address;
+	(void)buffer;
+	(void)size;
+	return 0;
+}
+
+/* Its type is what counts. */
+static bool get_any_register(void *context, unsigned number, void *bytes, size_t size)
+{
+	(void)context;
+	(void)number;
+	memset(bytes, 0, size);
+	return true;
+}
+
+static const struct mt_expr_ops nowhere = {.read = read_nothing, .get_register = get_any_register};
+
+/* Should nobody read the rings any more, nobody answers a fault either. */
+static void check_alive(struct mt_asm *code)
+{
+	mt_asm(code, 0xa1); /* mov eax, [alive] */
+	mt_asm_imm64(code, code->place.alive);
+	mt_asm(code, 0xc1, 0xe0, 0x02); /* shl eax, 2 */
+	mt_asm_jump(code, MT_ASM_EQUAL, &code->miss);
+}
+
+static void count_division(struct mt_asm *code)
+{
+	mt_asm_bind(code, &code->division);
+	mt_asm(code, 0x48, 0xb9); /* mov rcx, errors */
+	mt_asm_imm64(code, code->place.errors);
+	/* lock inc dword [rcx+…] */
+	mt_asm(code, 0xf0, 0xff, 0x41, offsetof(struct mt_condition_errors, divisions));
+}
+
+/* What goes on straight is what does not hold, which is the rule. */
+static struct mt_error *compile(struct mt_compiler *compiler, const struct mt_node *root)
+{
+	struct mt_asm *code = &compiler->code;
+	struct mt_asm_label hit = {0};
+
+	mt_asm_imm64(code, MT_CONDITION_TRUST);
+	code->out->begin = mt_asm_here(code);
+	mt_asm_enter(code);
+	if (code->has_reads)
+		check_alive(code);
+	struct mt_error *error = mt_compile_truth(compiler, root, true, &hit);
+	mt_asm_bind(code, &code->miss);
+	uint32_t miss = mt_asm_here(code);
+	mt_asm_leave(code);
+	mt_asm(code, 0xe9); /* jmp … */
+	code->out->miss = mt_asm_here(code);
+	mt_asm_imm32(code, 0);
+	mt_asm_go_on(code);
+	mt_asm_read_out_of_line(code);
+	if (code->division.jumps.count) {
+		count_division(code);
+		mt_asm_jump_back(code, MT_ASM_ALWAYS, miss);
+	}
+	mt_array_each (jump, &code->miss.jumps) /* of what is out of line */
+		mt_asm_link(code, *jump, miss);
+	mt_asm_bind(code, &hit);
+	mt_asm_leave(code);
+	return error;
+}
+
+static void code_deinit(struct mt_asm *code)
+{
+	mt_array_each (site, &code->read_sites) {
+		mt_array_deinit(&site->crosses.jumps);
+		mt_array_deinit(&site->unknown.jumps);
+	}
+	mt_array_deinit(&code->read_sites);
+	mt_array_deinit(&code->miss.jumps);
+	mt_array_deinit(&code->division.jumps);
+}
+
+/* BEFORE: the same without knowing what it needs; NULL: this is that. */
+static struct mt_error *compile_once(const struct mt_expr *expr,
+				     const struct mt_condition_place *place, struct mt_asm *before,
+				     struct mt_condition *out)
+{
+	const struct mt_expr_frame frame = {
+	    .ops = &nowhere, .pc = place->entry, .next_pc = place->entry, .at_entry = true};
+	struct mt_arena arena = {0};
+	struct mt_compiler compiler = {
+	    .code = {.out = out,
+		     .place = *place,
+		     .has_reads = before && before->reads,
+		     .frame_slots = before ? before->most : 0},
+	    .eval = {.program = expr->program,
+		     .frame = &frame,
+		     .arena = &arena,
+		     .language = expr->language},
+	};
+	struct mt_error *error = compile(&compiler, expr->root);
+
+	if (!error && compiler.code.failed)
+		error = mt_error_no_memory();
+	out->reads = compiler.code.reads;
+	code_deinit(&compiler.code);
+	mt_arena_deinit(&arena);
+	if (error || before) {
+		if (error)
+			mt_condition_deinit(out);
+		return error;
+	}
+	mt_condition_deinit(out);
+	return compile_once(expr, place, &compiler.code, out);
+}
+
+struct mt_error *mt_condition_compile(const struct mt_expr *expr,
+				      const struct mt_condition_place *place,
+				      struct mt_condition *out)
+{
+	*out = (struct mt_condition){0};
+	return compile_once(expr, place, NULL, out);
+}
+
+void mt_condition_deinit(struct mt_condition *condition)
+{
+	mt_array_deinit(&condition->code);
+	mt_array_deinit(&condition->rows);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Conditions at functions' entries as machine code, which runs in the program.
+ *
+ * An expression is compiled with the types and the rules of core/expr, whose evaluation it equals;
+ * parameters lie where the System V ABI puts them.  What cannot be compiled is left to whoever can
+ * stop the thread and evaluate it.
+ *
+ * The code changes no register (flags are dead at an entry), calls nothing, has no loops, and
+ * writes to its own stack frame only.  What it reads through pointers is read in pages that it
+ * knows to be there: a page is probed by a system call that cannot fault, and then noted in the
+ * thread's slot. Where that was wrong, since the page was unmapped meanwhile, the tracer sees the
+ * fault before the program does, and from then on nothing is believed that was noted before. */
+#ifndef MT_ENGINE_CALLS_CONDITION_CONDITION_H
+#define MT_ENGINE_CALLS_CONDITION_CONDITION_H
+
+#include "engine/calls/trampoline/trampoline.h"
+#include "expr/expr.h"
+
+/* In memory that the program and the tracer share; the program can write it. */
+struct mt_condition_errors {
+	uint32_t reads;     /* of memory that is not there */
+	uint32_t divisions; /* by zero */
+	uint64_t address;   /* of the last such read */
+};
+
+struct mt_condition_place {
+	uint64_t entry;  /* of the function, in the process */
+	uint64_t alive;  /* address of a word whose low 30 bits are 0 when nobody reads the rings */
+	uint64_t errors; /* address of a struct mt_condition_errors */
+};
+
+struct mt_condition {
+	/* It can lie anywhere, at a multiple of 8.  A thread that comes to code[begin] leaves it at
+	 * its end when the condition holds, else by a jump whose distance, the 4 bytes at `miss`,
+	 * is still to be set. */
+	MT_ARRAY(uint8_t) code;
+	uint32_t begin, miss;
+	MT_ARRAY(struct mt_trampoline_row) rows; /* by offset */
+	/* Within [probe_begin, probe_end) rdi, rsi, r10 and r11 are the system call's; the thread's
+	 * own lie in this order at the stack pointer. */
+	uint32_t probe_begin, probe_end;
+	bool reads; /* it reads memory, and may do the system call */
+};
+
+/* Compiles EXPR, which was parsed at the function's entry.  Errors: USAGE, NOT_FOUND (it means
+ * nothing, in the words of its evaluation); UNSUPPORTED (it cannot be compiled: "x is optimized
+ * out"); NO_MEMORY. */
+struct mt_error *mt_condition_compile(const struct mt_expr *expr,
+				      const struct mt_condition_place *place,
+				      struct mt_condition *out);
+void mt_condition_deinit(struct mt_condition *condition);
+
+/* The word with which the code begins: pages that were noted are believed, or not any more. */
+#define MT_CONDITION_TRUST    (1ull << 62)
+#define MT_CONDITION_DISTRUST (1ull << 63)
+
+#endif

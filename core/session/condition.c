@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Conditions of triggers.  They are bound where a trigger was found, when the libraries that the
+ * program begins with are there; an engine may then evaluate them in the program.  Else they are
+ * evaluated here, at each stop. */
+#include "expr/expr.h"
+#include "session/private.h"
+
+#include "values/user.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A thread at a place, or with LWP 0 the place alone. */
+struct here {
+	const struct mt_session *session;
+	pid_t pid, lwp;
+	uint64_t pc;
+};
+
+static size_t read_memory(void *context, uint64_t address, void *buffer, size_t size)
+{
+	const struct here *here = context;
+
+	return mt_session_target_ops(here->session)
+	    ->read(here->session->target, here->pid, address, buffer, size);
+}
+
+static bool get_register(void *context, unsigned number, void *bytes, size_t size)
+{
+	const struct here *here = context;
+	int offset = mt_register_offset(number);
+	struct user_regs_struct registers;
+
+	if (!here->lwp || offset < 0 || size > sizeof(uint64_t))
+		return false;
+	struct mt_error *error = mt_session_target_ops(here->session)
+				     ->get_registers(here->session->target, here->lwp, &registers);
+	if (error) {
+		mt_error_destroy(error);
+		return false;
+	}
+	registers.rip = here->pc; /* it may be in code of ours */
+	memcpy(bytes, (const char *)&registers + offset, size);
+	return true;
+}
+
+static const struct mt_expr_ops ops = {.read = read_memory, .get_register = get_register};
+
+static struct mt_expr_frame frame_of(struct here *here, bool is_entry)
+{
+	return (struct mt_expr_frame){.ops = &ops,
+				      .context = here,
+				      .pc = here->pc,
+				      .next_pc = here->pc,
+				      .at_entry = is_entry};
+}
+
+static bool has_conditions(const struct mt_session *session)
+{
+	mt_array_each (trigger, &session->triggers)
+		if (trigger->condition)
+			return true;
+	return false;
+}
+
+struct mt_error *mt_session_see_code(struct mt_session *session, struct mt_session_process *process,
+				     const struct mt_mapping *mapping)
+{
+	if (!has_conditions(session))
+		return NULL;
+	if (!process->code)
+		mt_try(mt_space_create(session->pool, process->pid, &process->code));
+	if (!process->program)
+		mt_try(mt_expr_program_create(process->code, &process->program));
+	return mt_space_add(process->code, mapping);
+}
+
+/* At its exec a static program has itself, and a dynamic one itself and the loader: then that has
+ * to do its work first. */
+static bool has_begun(struct mt_session_process *process)
+{
+	MT_ARRAY(uint64_t) files = {0};
+	size_t count;
+
+	mt_array_each (map, &process->maps) {
+		bool is_known = !map->inode;
+
+		mt_array_each (file, &files)
+			is_known |= *file == map->inode;
+		if (!is_known && mt_array_push(&files, map->inode))
+			break;
+	}
+	count = files.count;
+	mt_array_deinit(&files);
+	return count && (count != 2 || process->looks++ > 0);
+}
+
+static struct mt_error *bind(struct mt_session *session, struct mt_session_process *process,
+			     struct mt_session_site *site)
+{
+	const struct mt_session_trigger *trigger = &session->triggers.items[site->trigger - 1];
+	const struct mt_engine_break_ops *breaks = mt_session_engine_ops(session)->breaks;
+	struct here here = {.session = session, .pid = process->pid, .pc = site->address};
+	const struct mt_expr_frame frame = frame_of(&here, site->is_entry);
+	struct mt_error *error =
+	    mt_expr_parse(process->program, &frame, trigger->condition, &site->condition);
+
+	if (error && mt_error_code(error) != MT_ERROR_NO_MEMORY) {
+		struct mt_error *whole =
+		    mt_error_new(MT_ERROR_USAGE, "invalid condition of the trigger \"%s\": %s",
+				 trigger->text, mt_error_message(error));
+		mt_error_destroy(error);
+		return whole;
+	}
+	const struct mt_engine_condition condition = {.expr = site->condition,
+						      .text = trigger->text};
+	return error || !breaks
+		   ? error
+		   : breaks->set(session->engine, process->pid, site->address, &condition);
+}
+
+struct mt_error *mt_session_bind_conditions(struct mt_session *session,
+					    struct mt_session_process *process)
+{
+	const bool is_first = !session->has_bound;
+
+	if (!process->program || !has_begun(process))
+		return NULL;
+	session->has_bound = true;
+	mt_array_each (site, &process->sites) {
+		if (!session->triggers.items[site->trigger - 1].condition || site->condition)
+			continue;
+		struct mt_error *error = bind(session, process, site);
+		if (!error || is_first || mt_error_code(error) != MT_ERROR_USAGE) {
+			mt_try(error);
+			continue;
+		}
+		/* Of a library that came later: the program goes on. */
+		mt_log(session->options->engine.log, MT_LOG_WARNING, "%s", mt_error_message(error));
+		mt_error_destroy(error);
+		mt_expr_destroy(site->condition);
+		*site-- = *mt_array_last(&process->sites);
+		process->sites.count--;
+	}
+	return NULL;
+}
+
+bool mt_session_condition_holds(struct mt_session *session, const struct mt_session_thread *thread,
+				const struct mt_session_site *site)
+{
+	struct mt_session_trigger *trigger = &session->triggers.items[site->trigger - 1];
+	struct here here = {.session = session,
+			    .pid = thread->process->pid,
+			    .lwp = thread->lwp,
+			    .pc = site->address};
+	const struct mt_expr_frame frame = frame_of(&here, site->is_entry);
+	bool holds = false;
+
+	if (!site->condition)
+		return false;
+	struct mt_error *error = mt_expr_is_true(site->condition, &frame, &holds);
+	if (!error)
+		return holds;
+	if (!trigger->problems++)
+		trigger->problem = strdup(mt_error_message(error));
+	mt_error_destroy(error);
+	return false;
+}
+
+void mt_session_tell_problems(const struct mt_session *session)
+{
+	mt_array_each (trigger, &session->triggers)
+		if (trigger->problems)
+			mt_log(session->options->engine.log, MT_LOG_WARNING,
+			       "the condition of the trigger \"%s\" could not be evaluated %u "
+			       "times: %s",
+			       trigger->text, trigger->problems,
+			       trigger->problem ? trigger->problem : "no memory");
+}
+
+void mt_session_forget_sites(struct mt_session_process *process)
+{
+	mt_array_each (site, &process->sites)
+		mt_expr_destroy(site->condition);
+	process->sites.count = 0;
+	mt_expr_program_destroy(process->program);
+	mt_space_destroy(process->code);
+	process->program = NULL;
+	process->code = NULL;
+	process->looks = 0;
+}

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Triggers with conditions, which the program evaluates itself where that can be: they are hit as
+often as the program counts, and nothing else of it changes."""
+import json
+import signal
+import subprocess
+
+import pytest
+
+from conftest import has_come_along
+from tests.calls.code import changed
+
+# As in the fixture; which memory some of them cannot read counts as "does not hold".
+CONDITIONS = [
+    "x > 5 && x < 9",
+    "node && node->len > 80 && node->name[0] != '#'",
+    "byte == 200 || wide / 3 == -1",
+    "node->next->kind == MANY && x % 16 == 3",
+    "node->depth < -60 || node->flags == 31",
+    "x > limit * 24",
+    "node->weight > 2.5 && x < 50",
+]
+COMPILED = 6
+BY_STOPS = "evaluated by mtdb, which takes about 100 us a call"
+
+
+def hits_in(path):
+    events = json.loads(path.read_text())["traceEvents"]
+    return sum(event["ph"] == "i" and event["name"] == "trigger" for event in events)
+
+
+@pytest.fixture(name="record")
+def make_record(compile, run_mtdb, tmp_path):
+    def record(level, condition, *words, engine="calls", options=()):
+        program = compile("calls_conditions.c", level, "-pthread")
+        done = run_mtdb("run", "--engine", engine, "--size", "16k", *options,
+                        "--modules", "calls_conditions", "-t", condition,
+                        "-o", tmp_path / "x.json", program, *words)
+        return done, hits_in(tmp_path / "x.json") if done.returncode == 3 else None
+
+    return record
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+@pytest.mark.parametrize("number", range(len(CONDITIONS)))
+def test_hits(record, level, number):
+    done, hits = record(level, "visit if " + CONDITIONS[number], "visit", str(number), "3000")
+    assert done.returncode == 3, done.stderr
+    assert (BY_STOPS in done.stderr) == (number >= COMPILED), done.stderr
+    if number < COMPILED:
+        assert done.stdout == f"{hits} hits\n"
+
+
+def test_behind_endbr64(record):
+    done, hits = record("-fcf-protection=full", "visit if " + CONDITIONS[1], "visit", "1", "3000")
+    assert done.stdout == f"{hits} hits\n" and BY_STOPS not in done.stderr
+
+
+def test_full_stamps(record):
+    done, hits = record("-O1", "visit if " + CONDITIONS[1], "visit", "1", "3000",
+                        options=["--timestamps", "full"])
+    assert done.stdout == f"{hits} hits\n"
+
+
+def test_another_engine(record):
+    """It stops for each call, and evaluates the same."""
+    done, hits = record("-O1", "visit if " + CONDITIONS[0], "visit", "0", "30", engine="step")
+    assert done.stdout == f"{hits} hits\n" and hits == 3
+
+
+def test_threads(record):
+    done, hits = record("-O2", "visit if node->len > 280 && x == 987", "threads", "9", "100000")
+    assert (done.returncode, done.stdout) == (3, "0 hits\n"), done.stderr
+    # 100 calls of each thread have that x, and those of them that have that node repeat.
+    expected = sum(i % 1000 == 987 and i % 11 != 0 and i * 7 % 16 * 20 > 280
+                   for i in range(100000))
+    assert hits == 16 * expected
+    assert "could not be evaluated" in done.stderr
+
+
+def test_signals(record):
+    """Handlers that call the function, wherever they interrupt its condition."""
+    done, hits = record("-O1", "visit if " + CONDITIONS[1], "alarms", "1", "3000")
+    assert done.stdout == f"{hits} hits\n"
+
+
+def test_memory_that_is_gone(record):
+    done, hits = record("-O1", "peek if node->len == 99", "gone", "0", "5000")
+    assert done.stdout == f"{hits} hits\n", done.stderr
+    assert ("could not be evaluated 5000 times: Cannot access memory at address 0x"
+            in done.stderr)
+
+
+def test_registers_and_casts(record):
+    done, hits = record("-O1", "visit if $edi == 8 && *(int *)$rsi > 80 && node->name[0] != '#'",
+                        "visit", "1", "3000")
+    assert BY_STOPS not in done.stderr and done.returncode == 3
+    assert hits == sum(i % 1000 == 8 and i * 7 % 16 * 20 > 80 and i * 7 % 16 % 3 != 0
+                       for i in range(3000) if i % 11)
+    assert hits > 0
+
+
+@pytest.mark.parametrize("trigger, message", [
+    ("visit if nosuch > 3", 'invalid condition of the trigger "visit if nosuch > 3": '
+                            'No symbol "nosuch" in current context.'),
+    ("visit if node->nosuch", "There is no member named nosuch."),
+    ("visit if x >", "A syntax error in expression, near `'."),
+    ("visit if", 'no condition after "if" in the trigger "visit if"'),
+    (" if x", 'invalid location ""'),
+])
+def test_what_means_nothing(record, trigger, message):
+    """Is said before the program begins."""
+    done, _ = record("-O1", trigger, "visit", "0", "30")
+    assert done.returncode == 125 and message in done.stderr, done.stderr
+    assert not done.stdout
+
+
+def test_two_at_one_place(record):
+    done, _ = record("-O1", "visit if x > 3", "visit", "0", "30", options=["-t", "visit"])
+    assert done.returncode == 125 and not done.stdout
+    assert 'are at the same place: join their conditions by ||' in done.stderr
+
+
+def test_attach(compile, mtdb, tmp_path):
+    program = compile("calls_conditions.c", "-O2", "-pthread")
+    with subprocess.Popen([program, "wait", "0", "1000"], text=True,
+                          stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == "ready\n"
+        for condition, most in ("x == 987 && node->len > 0", "3"), ("x < 0", "0"), \
+                               ("node->next->len < 0", "0"):
+            command = [mtdb, "attach", "--engine", "calls", "--size", "16k", "--max", most, "-t",
+                       f"visit if {condition}", "--for", "2s" if most == "0" else "60s", "-o",
+                       tmp_path / "x.json", str(process.pid)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=90)
+            assert done.returncode == 0, done.stderr
+            assert hits_in(tmp_path / "x.json") == int(most)
+            assert BY_STOPS not in done.stderr
+            assert not changed(process.pid)
+            assert has_come_along(process.pid)
+        failed = subprocess.run([mtdb, "attach", "-t", "visit if nosuch", str(process.pid)],
+                                capture_output=True, text=True, check=False, timeout=60)
+        assert failed.returncode == 2 and 'No symbol "nosuch"' in failed.stderr
+        assert not changed(process.pid)
+        process.send_signal(signal.SIGKILL)
