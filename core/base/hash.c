@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define LANES 4
+#define LANES 8
 #define WORD  sizeof(uint64_t)
 /* Odd, so that no two words lead to the same. */
 #define FACTOR 0x9e3779b97f4a7c15ull
@@ -25,7 +25,8 @@ static uint64_t word_at(const uint8_t *bytes, size_t size)
 /* Lanes that do not wait for each other. */
 uint64_t mt_hash(uint64_t seed, const void *bytes, size_t size)
 {
-	uint64_t lanes[LANES] = {seed, seed + 1, seed + 2, seed + 3};
+	uint64_t lanes[LANES] = {seed,     seed + 1, seed + 2, seed + 3,
+				 seed + 4, seed + 5, seed + 6, seed + 7};
 	uint64_t sum = mix(seed, size);
 	const uint8_t *at = bytes, *end = at + size;
 

@@ -8,7 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
+
+#define SETTLED_SECONDS 2
 
 static struct mt_error *garbled(const char *path, const char *why)
 {
@@ -86,21 +90,21 @@ static struct mt_error *begin(struct mt_elf_file *file, Elf *elf)
 struct mt_error *mt_elf_file_open(const char *path, struct mt_elf_file *out)
 {
 	struct mt_elf_file file = {.fd = -1, .path = strdup(path)};
-	struct stat status;
 
 	if (!file.path)
 		return mt_error_no_memory();
 	elf_version(EV_CURRENT);
 	/* Not blocking: a FIFO under the name of a library must not hold us. */
 	file.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (file.fd < 0 || fstat(file.fd, &status)) {
+	clock_gettime(CLOCK_REALTIME, &file.opened);
+	if (file.fd < 0 || fstat(file.fd, &file.status)) {
 		struct mt_error *error =
 		    mt_error_at_path(mt_error_errno(errno, "cannot open %s", path), path, -1);
 		mt_elf_file_close(&file);
 		return error;
 	}
 	*out = file;
-	if (!S_ISREG(status.st_mode)) {
+	if (!S_ISREG(file.status.st_mode)) {
 		struct mt_error *error = garbled(path, "it is not a regular file");
 		mt_elf_file_close(out);
 		return error;
@@ -143,6 +147,25 @@ void mt_elf_file_build_id(const struct mt_elf_file *file, struct mt_build_id *ou
 		return;
 	out->size = (size_t)size < sizeof(out->bytes) ? (uint8_t)size : sizeof(out->bytes);
 	memcpy(out->bytes, bytes, out->size);
+}
+
+static bool is_same_time(struct timespec one, struct timespec other)
+{
+	return one.tv_sec == other.tv_sec && one.tv_nsec == other.tv_nsec;
+}
+
+/* What is written within one tick of the clock may leave its times as they were: a file that was
+ * new when it was opened may have changed since. */
+bool mt_elf_file_is_still(const struct mt_elf_file *file, uint64_t device, uint64_t inode)
+{
+	const struct stat *then = &file->status;
+	struct stat now;
+
+	return file->fd >= 0 && fstat(file->fd, &now) == 0 && now.st_ino == inode &&
+	       ((uint64_t)major(now.st_dev) << 32 | minor(now.st_dev)) == device &&
+	       then->st_ctim.tv_sec + SETTLED_SECONDS < file->opened.tv_sec &&
+	       now.st_size == then->st_size && is_same_time(now.st_mtim, then->st_mtim) &&
+	       is_same_time(now.st_ctim, then->st_ctim);
 }
 
 size_t mt_elf_file_read(const struct mt_elf_file *file, uint64_t offset, void *buffer, size_t size)

@@ -10,12 +10,15 @@
 #include "elf/objfile.h"
 
 #include <libelf.h>
+#include <sys/stat.h>
 
 struct mt_elf_file {
 	char *path; /* where it was opened */
 	int fd;     /* -1: from memory */
 	void *bytes;
-	Elf *elf; /* NULL: not open */
+	Elf *elf;           /* NULL: not open */
+	struct stat status; /* when it was opened: */
+	struct timespec opened;
 };
 
 /* Errors: NOT_FOUND; PERMISSION; FORMAT; UNSUPPORTED (not x86-64); NO_MEMORY; SYSTEM. */
@@ -29,6 +32,9 @@ struct mt_error *mt_elf_file_check_segments(const struct mt_elf_file *file);
 void mt_elf_file_close(struct mt_elf_file *file); /* one that is not open is fine */
 /* From the notes of sections or segments; size 0: none. */
 void mt_elf_file_build_id(const struct mt_elf_file *file, struct mt_build_id *out);
+/* Whether it is the file of that inode, and nothing was written into it since it was opened.  False
+ * where that is not known. */
+bool mt_elf_file_is_still(const struct mt_elf_file *file, uint64_t device, uint64_t inode);
 /* Up to SIZE bytes at a file offset; returns how many. */
 size_t mt_elf_file_read(const struct mt_elf_file *file, uint64_t offset, void *buffer, size_t size);
 

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/hash.h"
+#include "base/large.h"
 #include "base/outfile.h"
 #include "elf/code.h"
 #include "elf/objfile_private.h"
@@ -15,7 +16,7 @@
 #include <unistd.h>
 
 /* Of the head's layout. */
-#define VERSION    1
+#define VERSION    2
 #define MOST_BYTES (1ull << 30)
 
 struct head {
@@ -168,7 +169,7 @@ static int load(int fd, uint64_t file_size, const struct mt_kept_key *key,
 	if (!read_all(fd, &head, sizeof(head)) || !is_ours(&head, key, parts, count, file_size))
 		return 0;
 	for (size_t i = 0; i < count; i++) {
-		parts[i].items = malloc(parts[i].count * parts[i].size + 1);
+		parts[i].items = mt_large_alloc(parts[i].count * parts[i].size + 1);
 		if (!parts[i].items)
 			return -1;
 		if (!read_all(fd, parts[i].items, parts[i].count * parts[i].size))

@@ -2,9 +2,13 @@
 /* An object file itself: its path, build id and segments. */
 #include "elf/objfile_private.h"
 
+#include "base/large.h"
+
 #include <gelf.h>
 #include <stdio.h>
 #include <string.h>
+
+#define PAGE 4096ull
 
 bool mt_build_id_equal(const struct mt_build_id *a, const struct mt_build_id *b)
 {
@@ -37,7 +41,7 @@ static void destroy(struct mt_objfile *objfile)
 	mt_elf_file_close(&objfile->debug);
 	mt_elf_file_close(&objfile->main);
 	for (size_t i = 0; i < objfile->segment_count; i++)
-		free(objfile->segments[i].bytes);
+		free(objfile->segments[i].pages);
 	free(objfile->segments);
 	mt_arena_deinit(&objfile->arena);
 	free(objfile->sysroot);
@@ -344,18 +348,27 @@ bool mt_objfile_address_to_offset(const struct mt_objfile *objfile, uint64_t add
 	return true;
 }
 
+bool mt_objfile_is_still(const struct mt_objfile *objfile, uint64_t device, uint64_t inode)
+{
+	return mt_elf_file_is_still(&objfile->main, device, inode);
+}
+
 /* The decoder asks for the same code again and again: keep it. */
 static bool load_bytes(const struct mt_objfile *objfile, struct mt_load_segment *segment)
 {
 	if (segment->bytes)
 		return true;
-	unsigned char *bytes = malloc(segment->file_size);
-	if (!bytes)
+	size_t before = segment->address % PAGE, size = segment->file_size;
+	size_t pages = (before + size + PAGE - 1) & ~(PAGE - 1);
+	segment->pages = mt_large_alloc(pages);
+	if (!segment->pages)
 		return false;
+	segment->bytes = segment->pages + before;
 	/* Bytes that were cut off meanwhile are lost. */
-	segment->file_size =
-	    mt_elf_file_read(&objfile->main, segment->offset, bytes, segment->file_size);
-	segment->bytes = bytes;
+	size = mt_elf_file_read(&objfile->main, segment->offset, segment->bytes, size);
+	memset(segment->pages, 0, before);
+	memset(segment->bytes + size, 0, pages - before - size);
+	segment->file_size = size;
 	return true;
 }
 
@@ -371,6 +384,21 @@ const uint8_t *mt_objfile_bytes(const struct mt_objfile *objfile, uint64_t addre
 		return NULL;
 	*size = segment->file_size - skip;
 	return segment->bytes + skip;
+}
+
+const uint8_t *mt_objfile_pages(const struct mt_objfile *objfile, uint64_t address, size_t size)
+{
+	for (size_t i = 0; i < objfile->segment_count; i++) {
+		struct mt_load_segment *segment = &objfile->segments[i];
+		uint64_t start = segment->address & ~(PAGE - 1);
+		uint64_t end = (segment->address + segment->file_size + PAGE - 1) & ~(PAGE - 1);
+
+		if (segment->executable && address >= start && address < end &&
+		    size <= end - address)
+			return load_bytes(objfile, segment) ? segment->pages + (address - start)
+							    : NULL;
+	}
+	return NULL;
 }
 
 size_t mt_objfile_read(const struct mt_objfile *objfile, uint64_t address, void *buffer,

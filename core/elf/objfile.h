@@ -74,6 +74,10 @@ struct mt_load {
 };
 bool mt_objfile_load(const struct mt_objfile *objfile, size_t index, struct mt_load *out);
 
+/* Whether it is the file of that inode (of a struct mt_map), with the contents that it had when it
+ * was opened.  False where that is not known. */
+bool mt_objfile_is_still(const struct mt_objfile *objfile, uint64_t device, uint64_t inode);
+
 /* Up to SIZE bytes of the file's contents at a virtual address; returns how many. */
 size_t mt_objfile_read(const struct mt_objfile *objfile, uint64_t address, void *buffer,
 		       size_t size);
@@ -81,6 +85,9 @@ size_t mt_objfile_read(const struct mt_objfile *objfile, uint64_t address, void 
 /* The same without a copy: the bytes from ADDRESS to the end of its segment; they live as long as
  * the objfile.  NULL: none. */
 const uint8_t *mt_objfile_bytes(const struct mt_objfile *objfile, uint64_t address, size_t *size);
+/* The same of whole pages, as a mapping has them: with zeros where the segment of code that they
+ * belong to has nothing.  NULL: they are not of one such segment, or without memory. */
+const uint8_t *mt_objfile_pages(const struct mt_objfile *objfile, uint64_t address, size_t size);
 
 struct mt_symbol {
 	uint64_t start; /* [start, end), ranges do not overlap */

@@ -18,6 +18,7 @@ struct mt_load_segment {
 	uint64_t size; /* in memory */
 	bool executable;
 	unsigned char *bytes; /* of the file, once they were asked for */
+	unsigned char *pages; /* that hold them, and zeros */
 };
 
 struct mt_symbol_index;

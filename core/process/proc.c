@@ -2,6 +2,7 @@
 #include "process/proc.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <linux/kcmp.h>
 #include <signal.h>
@@ -12,6 +13,11 @@
 #include <unistd.h>
 
 #define EXITING 0x4u /* PF_EXITING in include/linux/sched.h */
+#define PAGE    4096u
+/* Of a word of /proc/PID/pagemap. */
+#define PAGE_OF_FILE (1ull << 61) /* or of memory that is shared */
+#define PAGE_SWAPPED (1ull << 62)
+#define PAGE_PRESENT (1ull << 63)
 
 static FILE *open_proc(pid_t pid, const char *name)
 {
@@ -94,6 +100,35 @@ mt_proc_each_map(pid_t pid, struct mt_error *(*found)(void *context, const struc
 	free(line);
 	fclose(file);
 	return error;
+}
+
+/* See Documentation/admin-guide/mm/pagemap.rst. */
+static bool is_unwritten(uint64_t page)
+{
+	return !(page & (PAGE_PRESENT | PAGE_SWAPPED)) ||
+	       ((page & PAGE_OF_FILE) && !(page & PAGE_SWAPPED));
+}
+
+bool mt_proc_is_unwritten(pid_t pid, uint64_t start, uint64_t end)
+{
+	uint64_t pages[512];
+	bool all = true;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	for (uint64_t at = start; fd >= 0 && all && at < end;) {
+		size_t left = (end - at + PAGE - 1) / PAGE, most = sizeof(pages) / sizeof(*pages);
+		size_t size = (left < most ? left : most) * sizeof(*pages);
+
+		all = pread(fd, pages, size, (off_t)(at / PAGE * sizeof(*pages))) == (ssize_t)size;
+		for (size_t i = 0; all && i < size / sizeof(*pages); i++)
+			all = is_unwritten(pages[i]);
+		at += size / sizeof(*pages) * PAGE;
+	}
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 && all;
 }
 
 int mt_proc_share_memory(pid_t one, pid_t other)

@@ -13,6 +13,10 @@ mt_proc_each_map(pid_t pid, struct mt_error *(*found)(void *context, const struc
 /* Errors: SYSTEM (there is no /proc, or none of our PID namespace). */
 struct mt_error *mt_proc_check(void);
 
+/* Whether [start, end) is, or would be when it is touched, what the mapped files hold: nobody wrote
+ * into those pages.  False where that is not known. */
+bool mt_proc_is_unwritten(pid_t pid, uint64_t start, uint64_t end);
+
 /* The number after KEY in /proc/PID/status; -1: none. */
 int mt_proc_status_number(pid_t pid, const char *key);
 

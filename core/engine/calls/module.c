@@ -22,22 +22,28 @@ void mt_calls_module_destroy(struct mt_calls_module *module)
 	free(module->again);
 	free(module->levels);
 	free(module->offsets);
-	free(module->clean);
+	free(module->own_clean);
 	free(module);
 }
 
-/* A mapping begins with a page, and its segment anywhere in that (lld). */
-static void read_clean(struct mt_calls_module *module)
+/* The mapping may be of several segments, or go beyond the file's end: then what is not of its
+ * first one is zeros. */
+static int find_clean(struct mt_calls_module *module)
 {
 	const uint64_t address = module->start - module->bias, size = module->end - module->start;
-	size_t at = 0, got;
+	struct mt_objfile *objfile = module->file->objfile;
 
-	while ((got = mt_objfile_read(module->file->objfile, address + at, module->clean + at,
-				      size - at)) == 0 &&
-	       ++at < PAGE)
-		;
-	memset(module->clean, 0, at);
-	memset(module->clean + at + got, 0, size - at - got);
+	module->clean = mt_objfile_pages(objfile, address, size);
+	if (module->clean)
+		return 0;
+	module->clean = module->own_clean = calloc(1, size);
+	if (!module->clean)
+		return -1;
+	/* A mapping begins with a page, and its segment anywhere in that (lld). */
+	for (size_t at = 0; at < PAGE; at++)
+		if (mt_objfile_read(objfile, address + at, module->own_clean + at, size - at))
+			break;
+	return 0;
 }
 
 static struct mt_image_config image_config(const struct mt_calls_module *module)
@@ -65,10 +71,8 @@ static void take_offsets(struct mt_calls_module *module)
 
 static struct mt_error *fill(struct mt_calls_engine *engine, struct mt_calls_module *module)
 {
-	module->clean = malloc(module->end - module->start);
-	if (!module->clean)
+	if (find_clean(module))
 		return mt_error_no_memory();
-	read_clean(module);
 	const struct mt_image_config config = image_config(module);
 	return mt_calls_image(engine, module->file, &config, &module->image);
 }
@@ -153,6 +157,7 @@ struct mt_error *mt_calls_module_make(struct mt_calls_engine *engine, const stru
 	if (!module)
 		return mt_error_no_memory();
 	module->file = file;
+	module->is_mapped_file = mt_objfile_is_still(file->objfile, map->device, map->inode);
 	struct mt_error *error = add_module(engine, module);
 	if (error) {
 		mt_calls_module_destroy(module);

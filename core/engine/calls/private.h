@@ -252,7 +252,8 @@ void mt_calls_patch_hold(struct mt_calls_place *place, size_t patch);
 int mt_calls_order_levels(const struct mt_plan *plan, uint8_t **out);
 
 struct mt_calls_text_change {
-	uint8_t *memory;     /* what is in the text; comes to be what is in it then */
+	uint8_t *memory;     /* what is in the text; comes to be what is in it then; NULL, in a
+			      * process that dies with us: the file's */
 	const uint8_t *text; /* what is to be in it */
 	const bool *was;     /* by patch: it may be in `memory` */
 	const bool *is;      /* it is in `text`; NULL: none is */

@@ -14,6 +14,7 @@
 
 #define REACH      (0x7fffffffull - (1 << 20))
 #define PAGE       4096ull
+#define HUGE_PAGE  (2ull << 20)
 #define LOWEST     0x10000ull
 #define HEAP_ROOM  (1ull << 30) /* what a heap may grow by behind a program */
 #define SMALL_HEAP (64ull << 20)
@@ -46,9 +47,19 @@ static bool reaches(const struct gaps *gaps, uint64_t at)
 	return high - low <= REACH;
 }
 
+/* What is large begins with a huge page, if that fits into the gap. */
+static uint64_t align(const struct gaps *gaps, uint64_t low, uint64_t high, uint64_t at)
+{
+	uint64_t huge = at & ~(HUGE_PAGE - 1);
+
+	if (huge < low)
+		huge += HUGE_PAGE;
+	return gaps->bytes >= HUGE_PAGE && huge + gaps->bytes <= high ? huge : at & ~(PAGE - 1);
+}
+
 static void add_place(struct gaps *gaps, uint64_t low, uint64_t high, uint64_t at)
 {
-	at &= ~(PAGE - 1);
+	at = align(gaps, low, high, at);
 	if (at >= low && at + gaps->bytes <= high && reaches(gaps, at) &&
 	    mt_array_push(&gaps->places, at))
 		gaps->error = mt_error_no_memory();
@@ -135,6 +146,18 @@ static bool is_refusal(int errnum)
 	return errnum == EEXIST || errnum == EPERM || errnum == ENOMEM;
 }
 
+/* All of it is written: that takes a page fault for each page. */
+static void want_huge_pages(struct mt_calls_engine *engine, pid_t lwp, uint64_t address,
+			    uint64_t bytes)
+{
+	const uint64_t arguments[6] = {address, bytes, MADV_HUGEPAGE};
+	uint64_t ignored = 0;
+
+	if (bytes >= HUGE_PAGE)
+		mt_error_destroy(mt_calls_system(engine, lwp, "ask for huge pages", SYS_madvise,
+						 arguments, &ignored));
+}
+
 /* The best that the system gives. */
 static struct mt_error *map_one(struct mt_calls_engine *engine, pid_t lwp, struct gaps *gaps,
 				uint64_t *address)
@@ -185,6 +208,8 @@ struct mt_error *mt_calls_room_map(struct mt_calls_engine *engine, struct mt_cal
 	struct mt_error *error = gaps.error;
 	if (!error)
 		error = map_one(engine, lwp, &gaps, address);
+	if (!error)
+		want_huge_pages(engine, lwp, *address, gaps.bytes);
 	if (!error)
 		error = fill_gap(space, *address, *address + gaps.bytes);
 	mt_array_deinit(&gaps.places);

@@ -3,7 +3,9 @@
  * differences are written. */
 #include "engine/calls/private.h"
 
+#include "base/large.h"
 #include "process/inject.h"
+#include "process/proc.h"
 
 #include <string.h>
 
@@ -62,12 +64,13 @@ static void put_patches(const struct mt_calls_space *space, const struct mt_call
 			put_jump(space, module, i, text);
 }
 
+/* MEMORY NULL: it is known to be the file's. */
 static bool is_same(const struct mt_calls_module *module, const uint8_t *memory, uint64_t start,
 		    uint64_t length)
 {
 	size_t at = start - module->start;
 
-	return memcmp(memory + at, module->clean + at, length) == 0;
+	return !memory || memcmp(memory + at, module->clean + at, length) == 0;
 }
 
 /* The file's, but for breakpoints that may go again. */
@@ -157,7 +160,8 @@ static bool may_be_ours(const struct mt_calls_module *module, const struct mt_pa
 }
 
 struct texts {
-	uint8_t *memory, *text;
+	uint8_t *memory; /* what is there; NULL: the file's */
+	uint8_t *text;   /* what is to be there */
 	size_t size;
 	bool *was; /* by patch: it is in `memory` */
 };
@@ -207,7 +211,8 @@ static void leave_out(const struct mt_calls_engine *engine, const struct mt_call
 		bool is_ours = module->offsets[i] != MT_CALLS_NONE;
 		bool is_off = is_ours && first && is_foreign(module, patch, memory);
 
-		if (is_off && engine->options.is_clean && is_broken(module, memory, patch))
+		if (is_off && memory && engine->options.is_clean &&
+		    is_broken(module, memory, patch))
 			mt_calls_patch_hold(place, i);
 		else if (!is_ours || is_off || place->another ||
 			 has_break_inside(space, module, patch))
@@ -222,6 +227,29 @@ static void texts_cleanup(struct texts *texts)
 	free(texts->was);
 }
 
+/* Nothing was written into it, by us or by others. */
+static bool is_of_file(const struct mt_calls_space *space, const struct mt_calls_place *place)
+{
+	const struct mt_calls_module *module = place->module;
+
+	return module->is_mapped_file && !space->inherited &&
+	       mt_proc_is_unwritten(space->pid, module->start, module->end);
+}
+
+/* For the first time, in a program that dies with us. */
+static struct mt_error *begin_texts(const struct mt_calls_place *place, struct texts *texts)
+{
+	const struct mt_calls_module *module = place->module;
+
+	texts->size = module->end - module->start;
+	texts->text = mt_large_alloc(texts->size);
+	texts->was = calloc(module->file->plan->patches.count + 1, sizeof(*texts->was));
+	if (!texts->text || !texts->was)
+		return mt_error_no_memory();
+	memcpy(texts->text, module->clean, texts->size);
+	return NULL;
+}
+
 /* Twice what is in memory. */
 static struct mt_error *read_texts(struct mt_calls_engine *engine,
 				   const struct mt_calls_space *space,
@@ -231,8 +259,8 @@ static struct mt_error *read_texts(struct mt_calls_engine *engine,
 	size_t patches = module->file->plan->patches.count;
 
 	texts->size = module->end - module->start;
-	texts->memory = malloc(texts->size);
-	texts->text = malloc(texts->size);
+	texts->memory = mt_large_alloc(texts->size);
+	texts->text = mt_large_alloc(texts->size);
 	texts->was = calloc(patches + 1, sizeof(*texts->was));
 	if (!texts->memory || !texts->text || !texts->was)
 		return mt_error_no_memory();
@@ -357,7 +385,7 @@ static void compose(const struct mt_calls_engine *engine, const struct mt_calls_
 {
 	const struct mt_calls_module *module = place->module;
 
-	leave_out(engine, space, place, texts->text, first);
+	leave_out(engine, space, place, texts->memory ? texts->text : NULL, first);
 	put_patches(space, place, texts->text);
 	mt_array_each (one, &space->breaks) {
 		uint8_t bytes[MT_CALLS_BREAK_BYTES];
@@ -385,10 +413,13 @@ struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_c
 	if (space->hidden)
 		return NULL;
 	place->checked = true;
-	mt_try(read_texts(engine, space, place, &texts));
+	if (first && !space->attached && is_of_file(space, place))
+		mt_try(begin_texts(place, &texts));
+	else
+		mt_try(read_texts(engine, space, place, &texts));
 	if (!first)
 		mt_try(leave_holes(engine, space, place));
-	if (first && is_another(engine, space, module, texts.memory))
+	if (first && texts.memory && is_another(engine, space, module, texts.memory))
 		leave_alone(engine, space, place, &texts);
 	undo(space, place, texts.text);
 	if (first && space->inherited && !engine->options.is_clean && !place->another) {

@@ -55,8 +55,10 @@ struct mt_calls_file {
 struct mt_calls_module {
 	struct mt_calls_file *file;
 	uint64_t bias;
-	uint64_t start, end;   /* of the mapping: [start, end) */
-	uint8_t *clean;        /* the file's bytes of it */
+	uint64_t start, end;  /* of the mapping: [start, end) */
+	const uint8_t *clean; /* the file's bytes of it; lent by the file, or own_clean */
+	uint8_t *own_clean;
+	bool is_mapped_file;   /* what is mapped there is the file, not another one of its name */
 	uint32_t site_base;    /* site in a ring = site_base + index into the plan's sites */
 	struct mt_image image; /* empty as soon as it is in the program */
 	uint64_t room;         /* address of the image */
