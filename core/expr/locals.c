@@ -167,6 +167,16 @@ static void print_summary(struct frame_walk *walk, struct mt_value *value)
 	    mt_type_is_reference(type) ? mt_type_strip(mt_type_target(type)) : NULL;
 
 	print.is_summary = true;
+	if (referred && mt_type_is_aggregate(referred)) {
+		size_t before = walk->out->length;
+
+		mt_print_value(&print, value);
+		/* Known to people, like std::string; else its members are left out, too. */
+		if (walk->out->failed || walk->out->text[before] != '@')
+			return;
+		walk->out->length = before;
+		walk->out->text[before] = '\0';
+	}
 	if (type->kind == MT_TYPE_ARRAY ||
 	    (referred && (mt_type_is_aggregate(referred) || referred->kind == MT_TYPE_ARRAY)))
 		mt_str_append(walk->out, "...");

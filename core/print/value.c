@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Values in words, of any type; and what the letters of /FMT make of them. */
-#include "print/print.h"
+#include "print/container.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -88,11 +88,29 @@ static bool is_partial(const struct mt_type *type)
 	return mt_type_is_aggregate(type) || type->kind == MT_TYPE_ARRAY;
 }
 
+/* A reference to such an object is shown as the object. */
+static bool print_library_type(struct mt_print *print, struct mt_value *value, struct mt_type *type)
+{
+	struct mt_value target;
+
+	if (!mt_type_is_reference(type))
+		return mt_print_library_type(print, value);
+	if (value->is_optimized_out || value->is_implicit_pointer ||
+	    mt_type_strip(mt_type_target(type))->kind != MT_TYPE_STRUCT)
+		return false;
+	struct mt_error *error = mt_value_dereference(print->eval, value, &target);
+	bool is_printed = !error && mt_print_library_type(print, &target);
+	mt_error_destroy(error);
+	return is_printed;
+}
+
 void mt_print_value(struct mt_print *print, struct mt_value *value)
 {
 	struct mt_type *type = mt_type_strip(value->type);
 	struct mt_error *error;
 
+	if (print_library_type(print, value, type))
+		return;
 	if (print->is_summary && is_partial(type) && type->kind != MT_TYPE_ARRAY) {
 		mt_str_append(print->out, "...");
 		return;

@@ -20,6 +20,7 @@ struct mt_expr_settings {
 	bool object;          /* false: types as declared, not as the vtable has them */
 	bool static_members;  /* true */
 	bool vtbl;            /* false */
+	bool raw_values;      /* false: std::string and its like as what they are to people */
 	uint32_t max_depth;   /* 20 */
 	uint8_t output_radix; /* 10 */
 	uint8_t input_radix;  /* 10 */

@@ -81,8 +81,9 @@ def output_of(debugger, words):
 def same(gdb, mtdb, words, ignored=()):
     """What both print is the same but for NORMAL and lines that begin with what is IGNORED; mtdb's
     lines."""
-    gdb = [gdb, "-nx", "-iex", "set auto-load python-scripts off"]  # no pretty-printers
-    outputs = [output_of(gdb, words), output_of([mtdb], words)]
+    # No pretty-printers: a GDB may have none.
+    gdb = [gdb, "-nx", "-iex", "set auto-load python-scripts off"]
+    outputs = [output_of(gdb, words), output_of([mtdb, "-ex", "set print raw-values on"], words)]
     outputs = [[[line for line in lines if not line.startswith(tuple(ignored))] for lines in both]
                for both in outputs]
     for theirs, ours in zip(*outputs):

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Types of the languages' libraries: String, Vec and Box of Rust, strings and slices of Go. */
+#include "print/container.h"
+
+#include <string.h>
+
+/* Where a Vec's elements are: the pointer has been within more and more structures. */
+static bool elements_of(struct mt_print *print, struct mt_value *vec, uint64_t *out)
+{
+	static const char *const paths[] = {"buf.inner.ptr.pointer.pointer",
+					    "buf.ptr.pointer.pointer", "buf.ptr.pointer"};
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)
+		if (mt_container_number(print, vec, paths[i], out))
+			return true;
+	return false;
+}
+
+static bool begins(const char *text, const char *with)
+{
+	return strncmp(text, with, strlen(with)) == 0;
+}
+
+static bool print_text(struct mt_print *print, struct mt_value *value, const char *pointer,
+		       const char *length)
+{
+	uint64_t start, count;
+
+	return mt_container_number(print, value, pointer, &start) &&
+	       mt_container_number(print, value, length, &count) &&
+	       mt_container_text(print, mt_type_builtin(print->eval->program, MT_BUILTIN_CHAR),
+				 start, count);
+}
+
+static bool print_rust(struct mt_print *print, struct mt_value *value, const char *name)
+{
+	struct mt_type *element = mt_template_argument(value->type, 0);
+	bool is_string = strcmp(name, "alloc::string::String") == 0;
+	struct mt_value vec = *value;
+	uint64_t start, count;
+
+	if (strcmp(name, "&str") == 0)
+		return print_text(print, value, "data_ptr", "length");
+	if (!is_string && (!begins(name, "alloc::vec::Vec<") || !element))
+		return false;
+	if ((is_string && !mt_container_field(print, value, "vec", &vec)) ||
+	    !elements_of(print, &vec, &start) || !mt_container_number(print, &vec, "len", &count))
+		return false;
+	if (is_string)
+		return mt_container_text(
+		    print, mt_type_builtin(print->eval->program, MT_BUILTIN_CHAR), start, count);
+	mt_str_appendf(print->out, "Vec(size=%llu)", (unsigned long long)count);
+	mt_container_array(print, element, start, count);
+	return true;
+}
+
+static bool print_go(struct mt_print *print, struct mt_value *value, const char *name)
+{
+	struct mt_value array;
+	uint64_t start, count;
+
+	if (strcmp(name, "string") == 0)
+		return print_text(print, value, "str", "len");
+	if (!begins(name, "[]") || !mt_container_field(print, value, "array", &array) ||
+	    mt_type_strip(array.type)->kind != MT_TYPE_POINTER ||
+	    !mt_container_number(print, value, "array", &start) ||
+	    !mt_container_number(print, value, "len", &count))
+		return false;
+	mt_str_append(print->out, name);
+	mt_container_array(print, mt_type_target(mt_type_strip(array.type)), start, count);
+	return true;
+}
+
+bool mt_print_library_type(struct mt_print *print, struct mt_value *value)
+{
+	struct mt_type *type = mt_type_strip(value->type);
+	struct mt_value copy = *value;
+	size_t before = print->out->length;
+	bool is_printed = false;
+
+	if (!type->name || type->kind != MT_TYPE_STRUCT || print->settings->raw_values ||
+	    (print->format && print->format->raw) ||
+	    mt_value_hole(value, 0, value->holes ? mt_type_size(type) : 0))
+		return false;
+	if (type->language == MT_LANGUAGE_CPP)
+		is_printed = mt_print_stdcxx(print, &copy);
+	else if (type->language == MT_LANGUAGE_RUST)
+		is_printed = print_rust(print, &copy, type->name);
+	else if (type->language == MT_LANGUAGE_GO)
+		is_printed = print_go(print, &copy, type->name);
+	if (!is_printed && print->out->text) {
+		print->out->length = before;
+		print->out->text[before] = '\0';
+	}
+	return is_printed;
+}
