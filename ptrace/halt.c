@@ -153,12 +153,12 @@ struct mt_error *mt_ptrace_halt(struct mt_target *base, pid_t pid)
 	return first;
 }
 
-void mt_ptrace_release(struct mt_target *base, pid_t pid)
+void mt_ptrace_release(struct mt_target *base, pid_t pid, pid_t but)
 {
 	struct mt_ptrace_target *target = (struct mt_ptrace_target *)base;
 
 	for (struct mt_ptrace_lwp *lwp = target->lwps; lwp; lwp = lwp->hh.next) {
-		if (lwp->pid != pid || lwp->state != MT_PTRACE_HALTED)
+		if (lwp->pid != pid || lwp->lwp == but || lwp->state != MT_PTRACE_HALTED)
 			continue;
 		/* Killed meanwhile: wait() will report it. */
 		ptrace(PTRACE_CONT, lwp->lwp, 0, 0);

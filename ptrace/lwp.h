@@ -114,7 +114,7 @@ long mt_ptrace_options(void);
 
 /* halt.c */
 struct mt_error *mt_ptrace_halt(struct mt_target *base, pid_t pid);
-void mt_ptrace_release(struct mt_target *base, pid_t pid);
+void mt_ptrace_release(struct mt_target *base, pid_t pid, pid_t but);
 struct mt_error *mt_ptrace_clear_pending_stop(struct mt_target *base, pid_t lwp);
 /* After an interruption: *STOPPED: it stopped or ended, as *STATUS says.  Not: somebody waited for
  * its end already, or it cannot stop as long as its child has not become a program, or its threads

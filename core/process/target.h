@@ -165,8 +165,9 @@ struct mt_run_ops {
 	 * reported by wait() later; one that vfork() holds in the kernel stops before it runs on.
 	 * Between halt and release nobody resumes an LWP of the process. */
 	struct mt_error *(*halt)(struct mt_target *target, pid_t pid);
-	/* Those go on that only halt() stopped.  A process that is gone is fine. */
-	void (*release)(struct mt_target *target, pid_t pid);
+	/* Those go on that only halt() stopped, but for the LWP `but`; 0: all of them.  A process
+	 * that is gone is fine. */
+	void (*release)(struct mt_target *target, pid_t pid, pid_t but);
 	/* IS_OURS knows the addresses of the int3s that the caller puts into the process: a thread
 	 * that ran one never stands behind it, not even should we die.  IS_OURS NULL: no more. */
 	void (*own_traps)(struct mt_target *target, pid_t pid, mt_target_is_trap *is_ours,
@@ -228,7 +229,13 @@ static inline struct mt_error *mt_target_halt(struct mt_target *target, pid_t pi
 static inline void mt_target_release(struct mt_target *target, pid_t pid)
 {
 	if (target->run)
-		target->run->release(target, pid);
+		target->run->release(target, pid, 0);
+}
+
+static inline void mt_target_release_others(struct mt_target *target, pid_t pid, pid_t but)
+{
+	if (target->run)
+		target->run->release(target, pid, but);
 }
 
 static inline struct mt_error *mt_target_clear_pending_stop(struct mt_target *target, pid_t lwp)

@@ -36,8 +36,9 @@ static struct mt_error *halt_program(struct mt_target *target, pid_t pid)
 	return NULL;
 }
 
-static void release_program(struct mt_target *target, pid_t pid)
+static void release_program(struct mt_target *target, pid_t pid, pid_t but)
 {
+	(void)but;
 	(void)pid;
 	((struct world *)target)->releases++;
 }

@@ -5,11 +5,9 @@
 #include "engine/calls/private.h"
 
 #include "base/clock.h"
-#include "process/inject.h"
 #include "process/proc.h"
 
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 
 #define PATIENCE_NS   2000000000ull
@@ -24,42 +22,6 @@ struct attach {
 	pid_t stays;               /* that resume_all() leaves alone; 0: none */
 	uint64_t rings, rings_end; /* of a tracer of ours that was killed */
 };
-
-/* It is interrupted in a system call: it has less to do than others. */
-static bool is_waiting(struct mt_target *target, pid_t lwp)
-{
-	struct user_regs_struct registers;
-	struct mt_error *error = target->ops->get_registers(target, lwp, &registers);
-	bool waits = !error && (int64_t)registers.orig_rax >= 0;
-
-	mt_error_destroy(error);
-	return waits;
-}
-
-/* A thread that cannot do getpid() cannot do more. */
-static struct mt_error *try_thread(void *context, pid_t lwp)
-{
-	struct attach *attach = context;
-	struct mt_target *target = attach->engine->target;
-	struct mt_system_call nothing = {.number = SYS_getpid};
-
-	if (attach->able)
-		return NULL;
-	struct mt_error *error = mt_target_call_system(target, lwp, &nothing);
-	if (!error)
-		attach->able = lwp;
-	mt_error_destroy(error);
-	return NULL;
-}
-
-static struct mt_error *try_waiting(void *context, pid_t lwp)
-{
-	const struct attach *attach = context;
-
-	return lwp != attach->space->pid && is_waiting(attach->engine->target, lwp)
-		   ? try_thread(context, lwp)
-		   : NULL;
-}
 
 static struct mt_error *resume_thread(void *context, pid_t lwp)
 {
@@ -85,10 +47,8 @@ static struct mt_error *find_able(struct attach *attach)
 	const uint64_t end_ns = mt_clock_monotonic_ns() + PATIENCE_NS;
 	struct timespec pause = {.tv_nsec = PAUSE_NS};
 
-	attach->able = 0;
 	for (;;) {
-		mt_try(target->ops->each_thread(target, attach->space->pid, try_waiting, attach));
-		mt_try(target->ops->each_thread(target, attach->space->pid, try_thread, attach));
+		attach->able = mt_calls_able_thread(attach->engine, attach->space);
 		if (attach->able)
 			return NULL;
 		if (mt_clock_monotonic_ns() > end_ns)

@@ -5,8 +5,10 @@
  * (stub.c). */
 #include "engine/calls/private.h"
 
+#include "process/inject.h"
 #include "x86/insn.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -184,19 +186,50 @@ static struct mt_error *read_code(struct mt_calls_engine *engine, struct mt_call
 			    (unsigned long long)address, space->pid);
 }
 
+/* A thread in the middle of a system call, as in an event stop of fork(), would lose its result. */
+static bool stands_well(struct mt_calls_engine *engine, pid_t lwp, bool *waits)
+{
+	struct user_regs_struct registers;
+	struct mt_error *error =
+	    engine->target->ops->get_registers(engine->target, lwp, &registers);
+	bool known = !error;
+
+	mt_error_destroy(error);
+	*waits = known && mt_inject_is_restarted(&registers);
+	return known && ((int64_t)registers.orig_rax < 0 || (int64_t)registers.rax != -ENOSYS);
+}
+
+/* One that cannot do getpid() cannot do more. */
+static bool is_able(struct mt_calls_engine *engine, pid_t lwp)
+{
+	struct mt_system_call nothing = {.number = SYS_getpid};
+	struct mt_error *error = mt_target_call_system(engine->target, lwp, &nothing);
+	bool able = !error;
+
+	mt_error_destroy(error);
+	return able;
+}
+
+/* One that waits has less to do than others. */
 pid_t mt_calls_able_thread(struct mt_calls_engine *engine, const struct mt_calls_space *space)
 {
-	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next) {
-		if (thread->space != space || thread->guest)
+	pid_t other = 0;
+
+	for (const struct mt_calls_thread *thread = engine->threads; thread;
+	     thread = thread->hh.next) {
+		bool waits;
+
+		if (thread->space != space || thread->guest ||
+		    !stands_well(engine, thread->lwp, &waits))
 			continue;
-		struct mt_system_call nothing = {.number = SYS_getpid};
-		struct mt_error *error =
-		    mt_target_call_system(engine->target, thread->lwp, &nothing);
-		if (!error)
+		waits &= thread->lwp != thread->pid;
+		if ((!waits && other) || !is_able(engine, thread->lwp))
+			continue;
+		if (waits)
 			return thread->lwp;
-		mt_error_destroy(error);
+		other = thread->lwp;
 	}
-	return 0;
+	return other;
 }
 
 /* An int3 would outlive us, and kill the program. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Letting go of a process.  Its clean text is made ready beside the patched one while it runs, and
  * takes its place while all threads stand still (swap.c); they leave the trampolines in the same
- * stop.  Then nobody comes to memory of ours any more, and it is unmapped, a part at each of some
- * short stops.
+ * stop.  Then nobody comes to memory of ours any more, and it is unmapped, part by part, in the
+ * name of a thread that alone stands still meanwhile: if there is one, one that waits for
+ * something.
  *
  * Where it is not known that nobody is there (vfork() holds a thread), it stays mapped. */
 #include "engine/calls/private.h"
@@ -57,6 +58,13 @@ static struct mt_error *remove_breaks(struct mt_calls_engine *engine, struct mt_
 	return NULL;
 }
 
+/* But for one, in whose name something is done. */
+static void release_others(const struct leaving *leaving, pid_t able)
+{
+	if (!leaving->engine->options.live)
+		mt_target_release_others(leaving->engine->target, leaving->space->pid, able);
+}
+
 /* For a moment; what threads have to report is handled. */
 static struct mt_error *let_go_on(struct leaving *leaving)
 {
@@ -93,6 +101,7 @@ static void make_ready(struct leaving *leaving, pid_t able)
 		if (mt_calls_swap_add(&leaving->swap, place->module->start, place->module->end,
 				      place->module->file->path))
 			return;
+	release_others(leaving, able);
 	mt_error_destroy(mt_calls_swap_map(leaving->engine, &leaving->swap, able));
 	release(leaving);
 	leaving->engine->breathes = true;
@@ -243,10 +252,15 @@ static struct mt_error *unmap_ranges(struct leaving *leaving)
 		mt_try(halt_able(leaving, &able));
 		if (!able)
 			return NULL; /* the rest stays */
+		release_others(leaving, able);
 		size_t count = next_part(leaving, calls);
 		struct mt_error *error =
 		    engine->target->ops->call_systems(engine->target, able, calls, count);
-		release(leaving);
+		/* It may be the only one, and then gets its turn between two parts. */
+		if (!error && !engine->options.live)
+			error = let_go_on(leaving);
+		else
+			release(leaving);
 		if (error)
 			return error;
 	}
