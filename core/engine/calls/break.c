@@ -295,7 +295,7 @@ static struct mt_error *put_break(struct mt_calls_engine *engine, struct mt_call
 	if (mt_array_push(&space->breaks, *one))
 		return mt_error_no_memory();
 	if (place)
-		return mt_calls_text_write(engine, space, place);
+		return mt_calls_text_write_break(engine, space, place, one);
 	mt_calls_break_bytes(one, text);
 	return engine->target->ops->write(engine->target, space->pid, one->address, text,
 					  one->length);

@@ -13,6 +13,7 @@
  *	cfi.c         what unwinders learn of trampolines
  *	detour.c      the program's own unwinder
  *	text.c        patches and breakpoints into the text, and out of it
+ *	exclude.c     patches that stay out of the text
  *	order.c       a text changes so that it is a program's all the while
  *	break.c       breakpoints, and threads that stand in displaced bytes
  *	stub.c        breakpoints that do no harm when we are gone
@@ -226,6 +227,11 @@ bool mt_calls_swap_is_exchanged(const struct mt_calls_swap *swap, uint64_t start
  * NO_MEMORY. */
 struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				     struct mt_calls_place *place);
+/* The same when one breakpoint was added: where it can be, its bytes alone are written. */
+struct mt_error *mt_calls_text_write_break(struct mt_calls_engine *engine,
+					   struct mt_calls_space *space,
+					   struct mt_calls_place *place,
+					   const struct mt_calls_break *one);
 /* The same with no patch and no breakpoint. */
 struct mt_error *mt_calls_text_clean(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				     struct mt_calls_place *place);
@@ -242,10 +248,24 @@ struct mt_error *mt_calls_text_prepare_clean(struct mt_calls_engine *engine,
 void mt_calls_text_note_written(struct mt_calls_place *place, bool is_written);
 /* The patch in the text that displaces ADDRESS; -1: none. */
 ssize_t mt_calls_patch_at(const struct mt_calls_place *place, uint64_t address);
+
+/* exclude.c */
 /* Leave out a patch, and those that need bytes of it. */
 void mt_calls_patch_off(struct mt_calls_place *place, size_t patch);
 /* The same until the next show(). */
 void mt_calls_patch_hold(struct mt_calls_place *place, size_t patch);
+/* So many of the bytes in memory are not the file's that hardly any patch may be put there. */
+bool mt_calls_is_another(const struct mt_calls_engine *engine, const struct mt_calls_space *space,
+			 const struct mt_calls_module *module, const uint8_t *memory);
+/* No patch of it is put there, and the log says so. */
+void mt_calls_leave_alone(const struct mt_calls_engine *engine, const struct mt_calls_space *space,
+			  struct mt_calls_place *place);
+/* Take out those that may not be put over the program's own bytes, which are in MEMORY.  FIRST: it
+ * is looked at for the first time. */
+void mt_calls_leave_out(const struct mt_calls_engine *engine, const struct mt_calls_space *space,
+			struct mt_calls_place *place, const uint8_t *memory, bool first);
+/* Whether a patch in the text has to go for its sake. */
+bool mt_calls_break_disturbs(const struct mt_calls_place *place, const struct mt_calls_break *one);
 
 /* order.c */
 /* By patch: how many others, one upon the other, it needs in the text.  0, or -1 without memory. */

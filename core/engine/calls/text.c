@@ -13,19 +13,19 @@
 #define SHORT_JUMP 0xeb
 #define INT3       0xcc
 #define CHUNK      (1u << 20)
+#define PAGE       4096u
 
 static bool holds(const struct mt_calls_module *module, uint64_t address)
 {
 	return address >= module->start && address < module->end;
 }
 
-static void put_long_jump(const struct mt_calls_module *module, uint8_t *text, uint64_t at,
-			  uint64_t target)
+static void make_jump(uint8_t bytes[MT_PATCH_JUMP_BYTES], uint64_t at, uint64_t target)
 {
 	uint32_t distance = (uint32_t)(target - (at + MT_PATCH_JUMP_BYTES));
 
-	text[at - module->start] = JUMP;
-	memcpy(text + (at - module->start) + 1, &distance, sizeof(distance));
+	bytes[0] = JUMP;
+	memcpy(bytes + 1, &distance, sizeof(distance));
 }
 
 static void put_jump(const struct mt_calls_space *space, const struct mt_calls_module *module,
@@ -39,8 +39,8 @@ static void put_jump(const struct mt_calls_space *space, const struct mt_calls_m
 		text[at - module->start] = SHORT_JUMP;
 		text[at - module->start + 1] = (uint8_t)(from - (at + MT_PATCH_SHORT_BYTES));
 	}
-	put_long_jump(module, text, from,
-		      mt_calls_stub_before(space, at, module->room + module->offsets[index]));
+	make_jump(text + (from - module->start), from,
+		  mt_calls_stub_before(space, at, module->room + module->offsets[index]));
 }
 
 static bool is_on(const struct mt_calls_place *place, size_t patch)
@@ -65,100 +65,6 @@ static void put_patches(const struct mt_calls_space *space, const struct mt_call
 }
 
 /* MEMORY NULL: it is known to be the file's. */
-static bool is_same(const struct mt_calls_module *module, const uint8_t *memory, uint64_t start,
-		    uint64_t length)
-{
-	size_t at = start - module->start;
-
-	return !memory || memcmp(memory + at, module->clean + at, length) == 0;
-}
-
-/* The file's, but for breakpoints that may go again. */
-static bool is_broken(const struct mt_calls_module *module, const uint8_t *memory,
-		      const struct mt_patch *patch)
-{
-	size_t at = patch->address + module->bias - module->start;
-
-	for (size_t i = at; i < at + patch->length; i++)
-		if (memory[i] != module->clean[i] && memory[i] != INT3)
-			return false;
-	return true;
-}
-
-/* Somebody else's breakpoint, or a text relocation: not ours to change. */
-static bool is_foreign(const struct mt_calls_module *module, const struct mt_patch *patch,
-		       const uint8_t *memory)
-{
-	uint64_t hole = patch->hole + module->bias;
-
-	if (!is_same(module, memory, patch->address + module->bias, patch->length))
-		return true;
-	return patch->hole &&
-	       (!(hole >= module->start && hole + MT_PATCH_JUMP_BYTES <= module->end) ||
-		!is_same(module, memory, hole, MT_PATCH_JUMP_BYTES));
-}
-
-static bool has_break_inside(const struct mt_calls_space *space,
-			     const struct mt_calls_module *module, const struct mt_patch *patch)
-{
-	uint64_t start = patch->address + module->bias, hole = patch->hole + module->bias;
-
-	mt_array_each (one, &space->breaks) {
-		uint64_t end = one->address + one->length;
-
-		if (one->address != start && one->address < start + patch->length && end > start)
-			return true;
-		if (one->address == start && one->length > 1)
-			return true;
-		if (patch->hole && one->address < hole + MT_PATCH_JUMP_BYTES && end > hole)
-			return true;
-	}
-	return false;
-}
-
-struct taking_out {
-	const struct mt_plan *plan;
-	bool *marks;
-};
-
-static void take_out(void *context, size_t patch)
-{
-	const struct taking_out *taking = context;
-
-	if (taking->marks[patch])
-		return;
-	taking->marks[patch] = true;
-	mt_plan_each_dependent(taking->plan, patch, take_out, context);
-}
-
-void mt_calls_patch_off(struct mt_calls_place *place, size_t patch)
-{
-	struct taking_out taking = {place->module->file->plan, place->off};
-
-	take_out(&taking, patch);
-}
-
-void mt_calls_patch_hold(struct mt_calls_place *place, size_t patch)
-{
-	struct taking_out taking = {place->module->file->plan, place->held};
-
-	take_out(&taking, patch);
-}
-
-/* So many bytes differ that it is another file's code, or that another tool is at work in it: what
- * is the same by chance must stay out as well. */
-#define MOST_FOREIGN_PART 8
-#define SOME_FOREIGN      16
-
-/* Where a jump stands, it may be one that a tracer of ours left when it was killed. */
-static bool may_be_ours(const struct mt_calls_module *module, const struct mt_patch *patch,
-			const uint8_t *memory)
-{
-	uint8_t first = memory[patch->address + module->bias - module->start];
-
-	return first == JUMP || first == SHORT_JUMP;
-}
-
 struct texts {
 	uint8_t *memory; /* what is there; NULL: the file's */
 	uint8_t *text;   /* what is to be there */
@@ -166,58 +72,11 @@ struct texts {
 	bool *was; /* by patch: it is in `memory` */
 };
 
-static bool is_another(const struct mt_calls_engine *engine, const struct mt_calls_space *space,
-		       const struct mt_calls_module *module, const uint8_t *memory)
-{
-	size_t count = module->file->plan->patches.count, all = 0, foreign = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		const struct mt_patch *patch = &module->file->plan->patches.items[i];
-
-		if (module->offsets[i] == MT_CALLS_NONE)
-			continue;
-		all++;
-		foreign += is_foreign(module, patch, memory) &&
-			   !(space->inherited && may_be_ours(module, patch, memory)) &&
-			   !(engine->options.is_clean && is_broken(module, memory, patch));
-	}
-	return foreign &&
-	       (foreign == all || (foreign > SOME_FOREIGN && foreign > all / MOST_FOREIGN_PART));
-}
-
 static void leave_alone(const struct mt_calls_engine *engine, const struct mt_calls_space *space,
 			struct mt_calls_place *place, struct texts *texts)
 {
-	size_t count = place->module->file->plan->patches.count;
-
-	place->another = true;
-	memset(place->written, 0, count * sizeof(*place->written));
-	memset(texts->was, 0, count * sizeof(*texts->was));
-	mt_log(engine->options.log, MT_LOG_WARNING,
-	       "calls in %s are not recorded: its code in process %d differs from the file, which "
-	       "may have been replaced while the program ran; restart the program (without other "
-	       "tools that change its code)",
-	       place->module->file->path, space->pid);
-}
-
-static void leave_out(const struct mt_calls_engine *engine, const struct mt_calls_space *space,
-		      struct mt_calls_place *place, const uint8_t *memory, bool first)
-{
-	const struct mt_calls_module *module = place->module;
-
-	for (size_t i = 0; i < module->file->plan->patches.count; i++) {
-		const struct mt_patch *patch = &module->file->plan->patches.items[i];
-		/* One that is not of this module's segment has no trampoline in it. */
-		bool is_ours = module->offsets[i] != MT_CALLS_NONE;
-		bool is_off = is_ours && first && is_foreign(module, patch, memory);
-
-		if (is_off && memory && engine->options.is_clean &&
-		    is_broken(module, memory, patch))
-			mt_calls_patch_hold(place, i);
-		else if (!is_ours || is_off || place->another ||
-			 has_break_inside(space, module, patch))
-			mt_calls_patch_off(place, i);
-	}
+	memset(texts->was, 0, place->module->file->plan->patches.count * sizeof(*texts->was));
+	mt_calls_leave_alone(engine, space, place);
 }
 
 static void texts_cleanup(struct texts *texts)
@@ -362,7 +221,7 @@ static struct mt_error *leave_old_hole(void *context, pid_t lwp)
 	if (error || mt_inject_is_restarted(&registers) ||
 	    at >= module->end - module->start - MT_PATCH_JUMP_BYTES ||
 	    leaving->memory[at] != JUMP ||
-	    is_same(module, leaving->memory, registers.rip, MT_PATCH_JUMP_BYTES))
+	    memcmp(leaving->memory + at, module->clean + at, MT_PATCH_JUMP_BYTES) == 0)
 		return NULL;
 	memcpy(&distance, leaving->memory + at + 1, sizeof(distance));
 	registers.rip += MT_PATCH_JUMP_BYTES + (uint64_t)(int64_t)distance;
@@ -385,7 +244,7 @@ static void compose(const struct mt_calls_engine *engine, const struct mt_calls_
 {
 	const struct mt_calls_module *module = place->module;
 
-	leave_out(engine, space, place, texts->memory ? texts->text : NULL, first);
+	mt_calls_leave_out(engine, space, place, texts->memory ? texts->text : NULL, first);
 	put_patches(space, place, texts->text);
 	mt_array_each (one, &space->breaks) {
 		uint8_t bytes[MT_CALLS_BREAK_BYTES];
@@ -419,7 +278,7 @@ struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_c
 		mt_try(read_texts(engine, space, place, &texts));
 	if (!first)
 		mt_try(leave_holes(engine, space, place));
-	if (first && texts.memory && is_another(engine, space, module, texts.memory))
+	if (first && texts.memory && mt_calls_is_another(engine, space, module, texts.memory))
 		leave_alone(engine, space, place, &texts);
 	undo(space, place, texts.text);
 	if (first && space->inherited && !engine->options.is_clean && !place->another) {
@@ -447,6 +306,64 @@ struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_c
 							&leaving));
 	}
 	return change(engine, space, place, &texts);
+}
+
+/* The patch whose jump is turned to its stub. */
+static struct mt_error *turn_jump(struct mt_calls_engine *engine,
+				  const struct mt_calls_space *space,
+				  const struct mt_calls_place *place,
+				  const struct mt_calls_break *one, bool *done)
+{
+	const struct mt_calls_module *module = place->module;
+	ssize_t index = mt_calls_patch_at(place, one->address);
+	const struct mt_patch *patch =
+	    index >= 0 ? &module->file->plan->patches.items[index] : NULL;
+	uint8_t before[MT_PATCH_JUMP_BYTES], after[MT_PATCH_JUMP_BYTES], there[MT_PATCH_JUMP_BYTES];
+
+	if (!patch || patch->address + module->bias != one->address || !is_on(place, (size_t)index))
+		return NULL;
+	uint64_t at = patch->hole ? patch->hole + module->bias : one->address;
+	uint64_t trampoline = module->room + module->offsets[index];
+	make_jump(before, at, trampoline);
+	make_jump(after, at, mt_calls_stub_before(space, one->address, trampoline));
+	if (engine->target->ops->read(engine->target, space->pid, at, there, sizeof(there)) !=
+		sizeof(there) ||
+	    memcmp(there, before, sizeof(there)) != 0)
+		return NULL;
+	*done = true;
+	return engine->target->ops->write(engine->target, space->pid, at, after, sizeof(after));
+}
+
+/* One in bytes of the program's own, in one page. */
+static struct mt_error *put_break(struct mt_calls_engine *engine,
+				  const struct mt_calls_space *space,
+				  const struct mt_calls_place *place,
+				  const struct mt_calls_break *one, bool *done)
+{
+	uint8_t bytes[MT_CALLS_BREAK_BYTES], there[MT_CALLS_BREAK_BYTES];
+
+	if (one->address / PAGE != (one->address + one->length - 1) / PAGE ||
+	    mt_calls_break_disturbs(place, one) ||
+	    engine->target->ops->read(engine->target, space->pid, one->address, there,
+				      one->length) != one->length ||
+	    memcmp(there, one->original, one->length) != 0)
+		return NULL;
+	*done = true;
+	mt_calls_break_bytes(one, bytes);
+	return engine->target->ops->write(engine->target, space->pid, one->address, bytes,
+					  one->length);
+}
+
+struct mt_error *mt_calls_text_write_break(struct mt_calls_engine *engine,
+					   struct mt_calls_space *space,
+					   struct mt_calls_place *place,
+					   const struct mt_calls_break *one)
+{
+	bool done = false;
+
+	if (!space->hidden && place->checked)
+		mt_try((one->length ? put_break : turn_jump)(engine, space, place, one, &done));
+	return done ? NULL : mt_calls_text_write(engine, space, place);
 }
 
 struct mt_error *mt_calls_text_clean(struct mt_calls_engine *engine, struct mt_calls_space *space,
@@ -478,7 +395,7 @@ struct mt_error *mt_calls_text_prepare(struct mt_calls_engine *engine,
 		return NULL;
 	place->checked = true;
 	mt_try(read_texts(engine, space, place, &texts));
-	if (is_another(engine, space, place->module, texts.memory))
+	if (mt_calls_is_another(engine, space, place->module, texts.memory))
 		leave_alone(engine, space, place, &texts);
 	undo(space, place, texts.text);
 	compose(engine, space, place, &texts, true);

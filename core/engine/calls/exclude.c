@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Patches that stay out of a text: their bytes are not the file's, a breakpoint stands among them,
+ * somebody asked for it, or one that they need stays out. */
+#include "engine/calls/private.h"
+
+#include <string.h>
+
+#define JUMP       0xe9
+#define SHORT_JUMP 0xeb
+#define INT3       0xcc
+
+static bool is_same(const struct mt_calls_module *module, const uint8_t *memory, uint64_t start,
+		    uint64_t length)
+{
+	size_t at = start - module->start;
+
+	return !memory || memcmp(memory + at, module->clean + at, length) == 0;
+}
+
+/* The file's, but for breakpoints that may go again. */
+static bool is_broken(const struct mt_calls_module *module, const uint8_t *memory,
+		      const struct mt_patch *patch)
+{
+	size_t at = patch->address + module->bias - module->start;
+
+	for (size_t i = at; i < at + patch->length; i++)
+		if (memory[i] != module->clean[i] && memory[i] != INT3)
+			return false;
+	return true;
+}
+
+/* Somebody else's breakpoint, or a text relocation: not ours to change. */
+static bool is_foreign(const struct mt_calls_module *module, const struct mt_patch *patch,
+		       const uint8_t *memory)
+{
+	uint64_t hole = patch->hole + module->bias;
+
+	if (!is_same(module, memory, patch->address + module->bias, patch->length))
+		return true;
+	return patch->hole &&
+	       (!(hole >= module->start && hole + MT_PATCH_JUMP_BYTES <= module->end) ||
+		!is_same(module, memory, hole, MT_PATCH_JUMP_BYTES));
+}
+
+static bool is_inside(const struct mt_calls_break *one, const struct mt_calls_module *module,
+		      const struct mt_patch *patch)
+{
+	uint64_t start = patch->address + module->bias, hole = patch->hole + module->bias;
+	uint64_t end = one->address + one->length;
+
+	if (one->address == start ? one->length > 1
+				  : one->address < start + patch->length && end > start)
+		return true;
+	return patch->hole && one->address < hole + MT_PATCH_JUMP_BYTES && end > hole;
+}
+
+static bool has_break_inside(const struct mt_calls_space *space,
+			     const struct mt_calls_module *module, const struct mt_patch *patch)
+{
+	mt_array_each (one, &space->breaks)
+		if (is_inside(one, module, patch))
+			return true;
+	return false;
+}
+
+bool mt_calls_break_disturbs(const struct mt_calls_place *place, const struct mt_calls_break *one)
+{
+	const struct mt_plan *plan = place->module->file->plan;
+
+	for (size_t i = 0; i < plan->patches.count; i++)
+		if (place->written[i] && is_inside(one, place->module, &plan->patches.items[i]))
+			return true;
+	return false;
+}
+
+struct taking_out {
+	const struct mt_plan *plan;
+	bool *marks;
+};
+
+static void take_out(void *context, size_t patch)
+{
+	const struct taking_out *taking = context;
+
+	if (taking->marks[patch])
+		return;
+	taking->marks[patch] = true;
+	mt_plan_each_dependent(taking->plan, patch, take_out, context);
+}
+
+void mt_calls_patch_off(struct mt_calls_place *place, size_t patch)
+{
+	struct taking_out taking = {place->module->file->plan, place->off};
+
+	take_out(&taking, patch);
+}
+
+void mt_calls_patch_hold(struct mt_calls_place *place, size_t patch)
+{
+	struct taking_out taking = {place->module->file->plan, place->held};
+
+	take_out(&taking, patch);
+}
+
+/* So many bytes differ that it is another file's code, or that another tool is at work in it: what
+ * is the same by chance must stay out as well. */
+#define MOST_FOREIGN_PART 8
+#define SOME_FOREIGN      16
+
+/* Where a jump stands, it may be one that a tracer of ours left when it was killed. */
+static bool may_be_ours(const struct mt_calls_module *module, const struct mt_patch *patch,
+			const uint8_t *memory)
+{
+	uint8_t first = memory[patch->address + module->bias - module->start];
+
+	return first == JUMP || first == SHORT_JUMP;
+}
+
+bool mt_calls_is_another(const struct mt_calls_engine *engine, const struct mt_calls_space *space,
+			 const struct mt_calls_module *module, const uint8_t *memory)
+{
+	size_t count = module->file->plan->patches.count, all = 0, foreign = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct mt_patch *patch = &module->file->plan->patches.items[i];
+
+		if (module->offsets[i] == MT_CALLS_NONE)
+			continue;
+		all++;
+		foreign += is_foreign(module, patch, memory) &&
+			   !(space->inherited && may_be_ours(module, patch, memory)) &&
+			   !(engine->options.is_clean && is_broken(module, memory, patch));
+	}
+	return foreign &&
+	       (foreign == all || (foreign > SOME_FOREIGN && foreign > all / MOST_FOREIGN_PART));
+}
+
+void mt_calls_leave_alone(const struct mt_calls_engine *engine, const struct mt_calls_space *space,
+			  struct mt_calls_place *place)
+{
+	size_t count = place->module->file->plan->patches.count;
+
+	place->another = true;
+	memset(place->written, 0, count * sizeof(*place->written));
+	mt_log(engine->options.log, MT_LOG_WARNING,
+	       "calls in %s are not recorded: its code in process %d differs from the file, which "
+	       "may have been replaced while the program ran; restart the program (without other "
+	       "tools that change its code)",
+	       place->module->file->path, space->pid);
+}
+
+void mt_calls_leave_out(const struct mt_calls_engine *engine, const struct mt_calls_space *space,
+			struct mt_calls_place *place, const uint8_t *memory, bool first)
+{
+	const struct mt_calls_module *module = place->module;
+
+	for (size_t i = 0; i < module->file->plan->patches.count; i++) {
+		const struct mt_patch *patch = &module->file->plan->patches.items[i];
+		/* One that is not of this module's segment has no trampoline in it. */
+		bool is_ours = module->offsets[i] != MT_CALLS_NONE;
+		bool is_off = is_ours && first && is_foreign(module, patch, memory);
+
+		if (is_off && memory && engine->options.is_clean &&
+		    is_broken(module, memory, patch))
+			mt_calls_patch_hold(place, i);
+		else if (!is_ours || is_off || place->another ||
+			 has_break_inside(space, module, patch))
+			mt_calls_patch_off(place, i);
+	}
+}
