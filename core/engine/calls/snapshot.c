@@ -119,19 +119,37 @@ static struct mt_error *copy_ring(struct snapshot *snapshot, struct mt_calls_thr
 	if (written > view.size && is_running(snapshot->engine, thread))
 		history.view.reached = written - view.size + history.view.size;
 	struct mt_error *error = mt_calls_find_frames(snapshot->engine, thread, &history.frames);
-	history.unreported = mt_calls_unreported_frames(thread, &history.frames);
+	if (!error && mt_array_push(&snapshot->histories, history))
+		error = mt_error_no_memory();
 	if (error)
 		mt_calls_history_deinit(&history);
-	mt_try(error);
-	if (empty && !history.unreported) {
-		mt_calls_history_deinit(&history);
-		return NULL;
+	return error;
+}
+
+/* What needs no standing thread: symbols are read for it, perhaps for the first time. */
+static struct mt_error *complete(struct snapshot *snapshot)
+{
+	struct mt_calls_engine *engine = snapshot->engine;
+	mt_calls_histories *histories = &snapshot->histories;
+	size_t count = histories->count;
+	struct mt_error *error = NULL;
+
+	histories->count = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct mt_calls_history history = histories->items[i];
+		struct mt_calls_thread *thread = mt_calls_find_thread(engine, history.lwp);
+
+		histories->items[i] = (struct mt_calls_history){0};
+		history.unreported = mt_calls_unreported_frames(thread, &history.frames);
+		if (history.view.written <= history.view.begin && !history.unreported) {
+			mt_calls_history_deinit(&history);
+			continue;
+		}
+		histories->items[histories->count++] = history;
+		if (!engine->options.live && !error)
+			error = begin_anew(thread, snapshot->tsc, &history);
 	}
-	if (mt_array_push(&snapshot->histories, history)) {
-		mt_calls_history_deinit(&history);
-		return mt_error_no_memory();
-	}
-	return snapshot->engine->options.live ? NULL : begin_anew(thread, snapshot->tsc, &history);
+	return error;
 }
 
 /* Stack pointers of a thread's lie near one another. */
@@ -274,6 +292,7 @@ static struct mt_error *put_all(struct snapshot *snapshot, struct mt_recording_w
 static struct mt_error *keep_one(struct snapshot *snapshot, pid_t lwp)
 {
 	mt_try(copy_rings(snapshot, lwp));
+	mt_try(complete(snapshot));
 	while (snapshot->histories.count) {
 		if (mt_calls_keep_ended(snapshot->engine, mt_array_last(&snapshot->histories)))
 			return mt_error_no_memory();
@@ -298,6 +317,8 @@ struct mt_error *mt_calls_snapshot(struct mt_engine *base, pid_t lwp, uint32_t n
 		error = copy_rings(&snapshot, 0);
 		for (thread = engine->threads; thread; thread = thread->hh.next)
 			mt_target_release(engine->target, thread->pid);
+		if (!error)
+			error = complete(&snapshot);
 		if (!error)
 			error = put_all(&snapshot, writer);
 	}
