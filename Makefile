@@ -173,6 +173,7 @@ bench: all $(BENCHES)
 bench-calls: all
 	@scripts/install-deps --report bench
 	@MTRACE_BUILD=$(abspath $(BUILD)) tests/bench/run_calls
+	@MTRACE_BUILD=$(abspath $(BUILD)) tests/bench/run_pauses
 
 lint:
 	@scripts/lint
