@@ -45,6 +45,9 @@ static struct mt_error *make_module(void *context, const struct mt_map *map)
 					making->engine->modules.count,
 					making->engine->modules.count + 1));
 	mt_try(mt_calls_module_make(making->engine, map, true, &module));
+	/* Symbols are read at the first question: not at a snapshot, for which a thread waits. */
+	if (module)
+		mt_objfile_symbol_at(module->file->objfile, 0);
 	return module && mt_array_push(&making->engine->ready, module) ? mt_error_no_memory()
 								       : NULL;
 }
