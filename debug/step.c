@@ -242,7 +242,9 @@ struct mt_error *mt_debug_on_step(struct mt_debugger *debugger, struct mt_debug_
 		bytes[0] = site->original;
 	mt_insn_decode(bytes, size, plan->last_pc, &insn); /* that was executed */
 	bool is_call = insn.class == MT_INSN_CALL || insn.class == MT_INSN_CALL_INDIRECT;
-	bool is_done = pc != plan->last_pc || insn.flags & MT_INSN_REPEATED;
+	/* At the same place again: a jump to itself, or a step that is not over yet. */
+	bool is_done = pc != plan->last_pc || insn.flags & MT_INSN_REPEATED ||
+		       (insn.class != MT_INSN_OTHER && insn.class != MT_INSN_SYSCALL);
 	const struct mt_debug_inlines inlines = mt_debug_inlines_at(debugger, lwp, pc);
 	if (is_call && pc != plan->last_pc + insn.length && pc != plan->last_pc) {
 		on_call(debugger, lwp, pc, sp);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* GDB as the debugger of live/live.h. */
 #include "gdb.h"
+#include "hooks.h"
 #include "inferior.h"
 #include "progress.h"
 #include "refuse.h"
@@ -85,6 +86,7 @@ static struct mt_error *explain_nothing(void *context)
 static struct mt_error *begin(void *context, struct mt_live *live)
 {
 	(void)context;
+	mt_try(mt_hooks_define());
 	mt_try(mt_inferior_begin((struct mt_inferior *)live, mt_gdb_pid(), false));
 	mt_error_destroy(mt_gdb_target_flush(live->target));
 	return NULL;

@@ -5,7 +5,6 @@
 
 #include "births.h"
 #include "gdb.h"
-#include "hooks.h"
 #include "inferior.h"
 #include "process/proc.h"
 
@@ -32,14 +31,13 @@ static struct mt_error *on_call(PyObject *event)
 	return NULL;
 }
 
-/* If the hook did not run, the user has one of his own: ours is put back. */
+/* If the user has a hook of his own by now, the program was not stopped for him before. */
 static struct mt_error *on_stop(PyObject *event)
 {
 	(void)event;
 	if (!mt_inferior_next(NULL))
 		return NULL;
 	mt_try(mt_inferiors_stopped(mt_gdb_lwp()));
-	mt_try(mt_hooks_define());
 	struct mt_inferior *inferior = mt_inferior_selected();
 	if (!inferior || !mt_live_is_recording(&inferior->live))
 		return NULL;

@@ -35,6 +35,21 @@ struct mt_error *mt_gdb_executef(struct mt_str *output, const char *format, ...)
 	return command.failed ? mt_error_no_memory() : mt_gdb_execute(command.text, output);
 }
 
+/* gdb.execute() runs the breakpoint's commands when it is done, but not when it fails.  An error of
+ * a command's own would discard them; that of a condition, which no language can parse, does not.
+ */
+struct mt_error *mt_gdb_execute_at_stop(const char *command)
+{
+	mt_auto(mt_str) struct mt_str ignored = {0};
+	struct mt_error *error = mt_gdb_executef(&ignored, "%s\nif )\nend", command);
+
+	if (error && mt_error_code(error) == MT_ERROR_USAGE) {
+		mt_error_destroy(error);
+		return NULL;
+	}
+	return error;
+}
+
 /* gdb.STDOUT is 0, gdb.STDERR 1. */
 static void write_to(int stream, const char *text)
 {
@@ -171,6 +186,17 @@ bool mt_gdb_parameter(const char *name)
 
 	PyErr_Clear();
 	return value == Py_True;
+}
+
+PyObject *mt_gdb_read_memory(uint64_t address, size_t size)
+{
+	mt_auto(mt_py) PyObject *inferior = mt_py_call_gdb("selected_inferior", "()");
+	mt_auto(mt_py) PyObject *view =
+	    inferior ? PyObject_CallMethod(inferior, "read_memory", "KK",
+					   (unsigned long long)address, (unsigned long long)size)
+		     : NULL;
+
+	return view ? PyObject_CallMethod(view, "tobytes", NULL) : NULL;
 }
 
 int mt_gdb_inferior(void)

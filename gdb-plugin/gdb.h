@@ -12,6 +12,10 @@ struct mt_error *mt_gdb_execute(const char *command, struct mt_str *output);
 struct mt_error *mt_gdb_executef(struct mt_str *output, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* The same where GDB reports a stop: silently, and without the commands of the breakpoint that was
+ * hit, which must not run before the stop is printed.  COMMAND cannot fail. */
+struct mt_error *mt_gdb_execute_at_stop(const char *command);
+
 /* Prints to GDB's standard output.  After Ctrl-C or "q" at the pager nothing more is shown, and
  * mt_gdb_interrupted() gives the error, once. */
 void mt_gdb_print(const char *text);
@@ -38,6 +42,9 @@ char *mt_gdb_connection(void);
 bool mt_gdb_is_recording(void);
 /* The value of a setting that is on or off. */
 bool mt_gdb_parameter(const char *name);
+/* The selected inferior's memory as GDB shows it, without its breakpoints: bytes.  NULL with an
+ * exception. */
+PyObject *mt_gdb_read_memory(uint64_t address, size_t size);
 /* GDB's number of the selected inferior. */
 int mt_gdb_inferior(void);
 /* Selects one with a process, and some thread of it, silently. */

@@ -13,37 +13,41 @@ static const struct hook {
 	const char *command;
 	enum mt_resumption how;
 } hooks[] = {
-    {"stop", MT_RESUMPTION_FREE},   {"step", MT_RESUMPTION_STEP},     {"stepi", MT_RESUMPTION_STEP},
-    {"next", MT_RESUMPTION_NEXT},   {"nexti", MT_RESUMPTION_NEXT},    {"until", MT_RESUMPTION_NEXT},
-    {"finish", MT_RESUMPTION_FREE}, {"advance", MT_RESUMPTION_FREE},  {"jump", MT_RESUMPTION_FREE},
-    {"signal", MT_RESUMPTION_FREE}, {"continue", MT_RESUMPTION_FREE},
+    {"stop", MT_RESUMPTION_FREE},     {"step", MT_RESUMPTION_STEP},  {"stepi", MT_RESUMPTION_STEP},
+    {"next", MT_RESUMPTION_NEXT},     {"nexti", MT_RESUMPTION_NEXT}, {"until", MT_RESUMPTION_NEXT},
+    {"continue", MT_RESUMPTION_FREE},
 };
 
-/* `show user` prints a head, the lines indented, and an empty line. */
-static const char *body_of(const char *shown)
+/* SHOWN has "User command "NAME":", the lines indented, and an empty line, of each command. */
+static struct mt_error *define(const char *shown, const char *command)
 {
-	const char *line = strchr(shown, '\n');
+	mt_auto(mt_str) struct mt_str head = {0}, call = {0};
 
-	return line ? line + 1 : "";
-}
-
-static struct mt_error *define(const char *command)
-{
-	mt_auto(mt_str) struct mt_str shown = {0};
-	struct mt_error *missing = mt_gdb_executef(&shown, "show user hook-%s", command);
-	const char *body = missing || !shown.text ? "" : body_of(shown.text);
-
-	mt_error_destroy(missing);
-	if (strstr(body, CALL))
+	mt_str_appendf(&head, "User command \"hook-%s\":\n", command);
+	mt_str_appendf(&call, "python " CALL "'%s')\n", command);
+	if (head.failed || call.failed)
+		return mt_error_no_memory();
+	if (strstr(shown, call.text))
 		return NULL;
-	return mt_gdb_executef(NULL, "define hook-%s\npython " CALL "'%s')\n%send", command,
-			       command, body);
+	const char *body = strstr(shown, head.text), *end;
+	if (!body)
+		return mt_gdb_executef(NULL,
+				       "define hook-%s\n%send\ndocument hook-%s\nPart of mtrace: "
+				       "what it changed in the program is not to be seen.\nend",
+				       command, call.text, command);
+	body += head.length;
+	end = strstr(body, "\n\n");
+	return mt_gdb_executef(NULL, "define hook-%s\n%s%.*s\nend", command, call.text,
+			       (int)(end ? end - body : 0), body);
 }
 
 struct mt_error *mt_hooks_define(void)
 {
+	mt_auto(mt_str) struct mt_str shown = {0};
+
+	mt_try(mt_gdb_execute("show user", &shown));
 	for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++)
-		mt_try(define(hooks[i].command));
+		mt_try(define(shown.text ? shown.text : "", hooks[i].command));
 	return NULL;
 }
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* No event of GDB's reports in time that the program stopped, before that is shown, and by which
- * command it is resumed.  Its documented hooks (hook-stop, hook-next …) do.  A hook that the user
- * has stays: ours is put before it. */
+ * command it is resumed.  Its documented hooks (hook-stop, hook-next …) do.  They are defined when
+ * recording begins.  A hook that the user has stays: ours is put before it. */
 #ifndef MT_GDB_PLUGIN_HOOKS_H
 #define MT_GDB_PLUGIN_HOOKS_H
 
 #include "py.h"
 
-/* Defines those that are missing: at the start all, later those that the user defined anew. */
+/* Defines those that are missing: at first all, later those that the user defined anew.  Not while
+ * GDB follows a fork, or reports a stop. */
 struct mt_error *mt_hooks_define(void);
 /* mtrace._hook(NAME), which the hooks call. */
 PyObject *mt_hooks_run(PyObject *self, PyObject *name);

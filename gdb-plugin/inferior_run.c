@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What happens to programs, as GDB reports it, and what becomes of their recordings then. */
 #include "gdb.h"
+#include "hooks.h"
 #include "inferior.h"
 #include "pristine.h"
 #include "process/proc.h"
@@ -34,7 +35,7 @@ static struct mt_error *restore_breakpoints(struct mt_inferior *inferior)
 	return mt_gdb_target_restore(inferior->live.target);
 }
 
-static struct mt_error *show(struct mt_inferior *inferior, bool selected)
+static struct mt_error *show(struct mt_inferior *inferior, bool selected, bool followed)
 {
 	struct mt_live *live = &inferior->live;
 	bool has_yielded = live->state == MT_LIVE_YIELDED;
@@ -53,15 +54,17 @@ static struct mt_error *show(struct mt_inferior *inferior, bool selected)
 	live->state = MT_LIVE_HIDDEN;
 	live->has_news = true;
 	inferior->forked = false;
-	return mt_pristine_show(live, selected);
+	return mt_pristine_show(live, selected, followed);
 }
 
 /* A child that GDB follows has its parent's agent, so that nothing has to be called in it. */
 static struct mt_error *begin(struct mt_inferior *inferior, pid_t pid)
 {
 	mt_try(mt_refuse(pid));
-	if (mt_is_fresh(pid))
+	if (mt_is_fresh(pid)) {
+		mt_try(mt_hooks_define());
 		return mt_inferior_begin(inferior, pid, true);
+	}
 	if (pid != inferior->child && pid == inferior->reported)
 		return NULL;
 	if (pid != inferior->child) {
@@ -73,7 +76,7 @@ static struct mt_error *begin(struct mt_inferior *inferior, pid_t pid)
 	if (inferior->lender && shares_memory(inferior->lender, pid))
 		return NULL; /* its exec is waited for */
 	mt_try(mt_inferior_begin(inferior, pid, false));
-	return show(inferior, true);
+	return show(inferior, true, true);
 }
 
 static struct mt_error *resume(struct mt_inferior *inferior, pid_t pid)
@@ -83,15 +86,16 @@ static struct mt_error *resume(struct mt_inferior *inferior, pid_t pid)
 		return NULL;
 	if (!mt_live_is_recording(&inferior->live))
 		return begin(inferior, pid);
+	mt_try(mt_hooks_define());
 	mt_try(restore_breakpoints(inferior));
-	return show(inferior, true);
+	return show(inferior, true, false);
 }
 
 /* One that goes on together with the selected one. */
 static struct mt_error *resume_other(struct mt_inferior *inferior)
 {
 	if (mt_live_is_recording(&inferior->live))
-		return show(inferior, false);
+		return show(inferior, false, false);
 	if (inferior->live.state == MT_LIVE_OFF || !inferior->child ||
 	    inferior->reported == inferior->child)
 		return NULL;
@@ -165,7 +169,6 @@ struct mt_error *mt_inferiors_resume(void)
 	for (struct mt_inferior *one = NULL; all && (one = mt_inferior_next(one));)
 		if (one != selected)
 			error = join(error, resume_other(one));
-	mt_pristine_expect_nothing();
 	return error;
 }
 
@@ -207,6 +210,7 @@ struct mt_error *mt_inferiors_stopped(pid_t lwp)
 			failed = note_signal(one, lwp);
 		error = join(error, failed);
 	}
+	mt_pristine_expect_nothing();
 	return error;
 }
 

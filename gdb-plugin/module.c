@@ -14,8 +14,7 @@ static struct mt_error *set_up(PyObject *module)
 	mt_try(mt_commands_define());
 	mt_try(mt_settings_define());
 	mt_try(mt_triggers_define());
-	mt_try(mt_events_connect());
-	return mt_hooks_define();
+	return mt_events_connect();
 }
 
 static PyMethodDef methods[] = {

@@ -2,11 +2,17 @@
 /* When the program goes on, the engine's patches come back, but for those in whose displaced bytes
  * somebody may stand, or come to: GDB's breakpoints, its own hidden ones too, and the threads. What
  * GDB steps through must be untouched as a whole: at `next` and `until` the functions on the stack,
- * at `step` and `stepi` everything. */
+ * at `step` and `stepi` everything, and so it must be while GDB looks for the frame of a variable
+ * that is watched, at each change of it, wherever the thread stands then.
+ *
+ * GDB inserts its breakpoints after the event that the program goes on, and lists them until then.
+ * With `breakpoint always-inserted` they are in the text all the time, and so are those of a child
+ * that GDB has just followed, when it must not be asked for a list: it may be half made. */
 #include "pristine.h"
 
 #include "gdb.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define MOST_FRAMES 1000
@@ -41,20 +47,85 @@ struct mt_error *mt_pristine_expect(enum mt_resumption how)
 	return how == MT_RESUMPTION_NEXT ? note_stack() : NULL;
 }
 
-struct mt_error *mt_pristine_show(struct mt_live *live, bool is_expected)
+/* GDB has no list of all its breakpoints, those for a moment too, but prints one. */
+static struct mt_error *add_listed(pid_t pid, struct mt_live_alone *alone)
 {
+	static pid_t told; /* why it is not recorded */
 	mt_auto(mt_str) struct mt_str text = {0};
-	struct mt_live_alone none = {0}, *alone = is_expected ? &stepped : &none;
-	struct mt_error *error = NULL;
+	const char *with = mt_gdb_parameter("print address") ? "" : "with print address on -- ";
 
-	if (is_expected && expected == MT_RESUMPTION_STEP)
+	mt_try(mt_gdb_executef(&text, "%smaintenance info breakpoints", with));
+	for (const char *at = text.text; at && (at = strstr(at, "0x")); at += 2)
+		mt_try(mt_live_add_place(alone, strtoull(at, NULL, 16)));
+	/* This one tells GDB that the block of a watched variable was left. */
+	if (!text.text || !strstr(text.text, "watchpoint scope"))
+		return NULL;
+	expected = MT_RESUMPTION_STEP;
+	if (told == pid)
+		return NULL;
+	told = pid;
+	return mt_error_new(MT_ERROR_UNSUPPORTED,
+			    "calls are not recorded while a local variable is watched (\"watch "
+			    "-location\" watches its address alone)");
+}
+
+struct inserted {
+	struct mt_live *live;
+	struct mt_live_alone *alone;
+};
+
+/* Where the memory is not what GDB shows of it, there is a breakpoint.  No patch may begin there
+ * either: it would be written over that. */
+static struct mt_error *add_inserted(void *context, const struct mt_map *map)
+{
+	const struct inserted *inserted = context;
+	const struct mt_target *target = inserted->live->target;
+	size_t size = map->end - map->start;
+
+	if (!map->executable)
+		return NULL;
+	mt_auto(mt_py) PyObject *shown = mt_gdb_read_memory(map->start, size);
+	const char *bytes = shown ? PyBytes_AsString(shown) : NULL;
+	char *there = malloc(size);
+	struct mt_error *error = there ? NULL : mt_error_no_memory();
+
+	PyErr_Clear(); /* the kernel's page for old system calls */
+	if (!bytes || error ||
+	    target->ops->read(inserted->live->target, inserted->live->pid, map->start, there,
+			      size) != size)
+		size = 0;
+	for (size_t i = 0; i < size && !error; i++) {
+		if (bytes[i] == there[i])
+			continue;
+		error = mt_live_add_place(inserted->alone, map->start + i);
+		if (!error)
+			error = mt_live_add_place(inserted->alone, map->start + i + 1);
+	}
+	free(there);
+	return error;
+}
+
+static struct mt_error *add_breakpoints(struct mt_live *live, bool is_followed,
+					struct mt_live_alone *alone)
+{
+	struct inserted inserted = {live, alone};
+
+	if (!is_followed)
+		mt_try(add_listed(live->pid, alone));
+	if (!is_followed && !mt_gdb_parameter("breakpoint always-inserted"))
+		return NULL;
+	return live->target->ops->each_map(live->target, live->pid, add_inserted, &inserted);
+}
+
+struct mt_error *mt_pristine_show(struct mt_live *live, bool is_selected, bool is_followed)
+{
+	struct mt_live_alone none = {0}, *alone = is_selected ? &stepped : &none;
+
+	if (is_selected && expected == MT_RESUMPTION_STEP)
 		return NULL;
 	stepped.places.count = 0;
-	/* GDB has no list of all its breakpoints, but prints one. */
-	mt_try(mt_gdb_execute("maintenance info breakpoints", &text));
-	for (const char *at = text.text; !error && at && (at = strstr(at, "0x")); at += 2)
-		error = mt_live_add_place(alone, strtoull(at, NULL, 16));
-	if (!error)
+	struct mt_error *error = add_breakpoints(live, is_followed, alone);
+	if (!error && !(is_selected && expected == MT_RESUMPTION_STEP))
 		error = mt_live_show(live, alone);
 	mt_live_alone_deinit(&none);
 	return error;

@@ -14,9 +14,11 @@ enum mt_resumption {
 
 /* Before the command runs. */
 struct mt_error *mt_pristine_expect(enum mt_resumption how);
-/* Shows what may be shown.  IS_EXPECTED: it is what the command is about. */
-struct mt_error *mt_pristine_show(struct mt_live *live, bool is_expected);
-/* It goes on. */
+/* Shows what may be shown.  IS_SELECTED: it is what the command is about.  IS_FOLLOWED: GDB has
+ * just followed a fork to it.  Errors: NO_MEMORY; UNSUPPORTED (nothing is shown up to the next
+ * stop, for a reason to be told); the session's. */
+struct mt_error *mt_pristine_show(struct mt_live *live, bool is_selected, bool is_followed);
+/* It has stopped. */
 void mt_pristine_expect_nothing(void);
 
 #endif

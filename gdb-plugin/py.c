@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define CONTEXT_NAME "mtrace.context"
+#define OURS         "_is_of_mtrace" /* an attribute of breakpoints */
 
 static char *message_of(PyObject *type, PyObject *value)
 {
@@ -148,18 +149,52 @@ void *mt_py_context(PyObject *self)
 	return PyCapsule_GetPointer(self, CONTEXT_NAME);
 }
 
+static PyObject *all_breakpoints; /* gdb.breakpoints, as it was */
+
+static PyObject *without_ours(PyObject *self, PyObject *ignored)
+{
+	mt_auto(mt_py) PyObject *all = PyObject_CallObject(all_breakpoints, NULL);
+	mt_auto(mt_py) PyObject *rest = all ? PyList_New(0) : NULL;
+	Py_ssize_t count = rest ? PySequence_Size(all) : 0;
+
+	(void)self;
+	(void)ignored;
+	for (Py_ssize_t i = 0; i < count; i++) {
+		mt_auto(mt_py) PyObject *one = PySequence_GetItem(all, i);
+		if (!one || (!PyObject_HasAttrString(one, OURS) && PyList_Append(rest, one)))
+			return NULL;
+	}
+	return rest ? PyList_AsTuple(rest) : NULL;
+}
+
+/* Other scripts are not to meet with our breakpoints, which GDB has among all that Python made. */
+static int hide_ours(void)
+{
+	static PyMethodDef definition = {"breakpoints", without_ours, METH_NOARGS,
+					 "breakpoints () -> Tuple.\n"
+					 "Return a tuple of all breakpoints."};
+
+	if (all_breakpoints)
+		return 0;
+	mt_auto(mt_py) PyObject *gdb = PyImport_ImportModule("gdb");
+	mt_auto(mt_py) PyObject *ours = mt_py_function(&definition, NULL);
+	all_breakpoints = gdb && ours ? PyObject_GetAttrString(gdb, "breakpoints") : NULL;
+	return all_breakpoints ? PyObject_SetAttrString(gdb, "breakpoints", ours) : -1;
+}
+
 PyObject *mt_py_breakpoint(uint64_t address, PyMethodDef *stop, void *context)
 {
 	mt_auto(mt_py) PyObject *function = mt_py_function(stop, context);
 	mt_auto(mt_py) PyObject *attributes =
-	    function ? Py_BuildValue("{s:O}", "stop", function) : NULL;
+	    function ? Py_BuildValue("{s:O,s:O}", "stop", function, OURS, Py_True) : NULL;
 	mt_auto(mt_py) PyObject *class = mt_py_class("Breakpoint", "Breakpoint", attributes);
 	mt_auto(mt_py) PyObject *keywords =
 	    class ? Py_BuildValue("{s:O}", "internal", Py_True) : NULL;
 	char location[32];
 
 	snprintf(location, sizeof(location), "*0x%llx", (unsigned long long)address);
-	mt_auto(mt_py) PyObject *arguments = keywords ? Py_BuildValue("(s)", location) : NULL;
+	mt_auto(mt_py) PyObject *arguments =
+	    keywords && !hide_ours() ? Py_BuildValue("(s)", location) : NULL;
 	return arguments ? PyObject_Call(class, arguments, keywords) : NULL;
 }
 

@@ -175,13 +175,12 @@ static struct mt_error *watch_libraries(struct mt_target *base, pid_t pid, uint6
 struct mt_error *mt_gdb_target_flush(struct mt_target *base)
 {
 	struct gdb_target *target = target_of(base);
-	mt_auto(mt_str) struct mt_str ignored = {0};
 
-	mt_try(mt_gdb_execute("maintenance flush dcache", &ignored));
+	mt_try(mt_gdb_execute_at_stop("maintenance flush dcache"));
 	if (!target->registers_changed)
 		return NULL;
 	target->registers_changed = false;
-	return mt_gdb_execute("maintenance flush register-cache", &ignored);
+	return mt_gdb_execute_at_stop("maintenance flush register-cache");
 }
 
 void mt_gdb_target_withdraw(struct mt_target *base)

@@ -6,7 +6,11 @@
 #include <errno.h>
 #include <string.h>
 
-#define LINES 10 /* that `list` prints */
+/* How many lines `list` prints. */
+static uint32_t list_size(const struct prompt *prompt)
+{
+	return prompt->settings.list_size ? prompt->settings.list_size : UINT32_MAX / 2;
+}
 
 void prompt_listing_deinit(struct prompt_listing *listing)
 {
@@ -27,14 +31,16 @@ static void remember(struct prompt *prompt, const char *file, const char *name, 
 		prompt_listing_deinit(&prompt->listing);
 }
 
-static uint32_t first_around(uint32_t line)
+static uint32_t first_around(const struct prompt *prompt, uint32_t line)
 {
-	return line > LINES / 2 ? line - LINES / 2 : 1;
+	uint32_t before = list_size(prompt) / 2;
+
+	return line > before ? line - before : 1;
 }
 
 void prompt_list_around(struct prompt *prompt, uint32_t line)
 {
-	prompt->listing.first = prompt->listing.next = first_around(line);
+	prompt->listing.first = prompt->listing.next = first_around(prompt, line);
 }
 
 /* Reports the error once, until another file is shown; then only the position in the file. */
@@ -198,12 +204,14 @@ static struct mt_error *list_range(struct prompt *prompt, char *text, char *comm
 		return mt_error_new(MT_ERROR_USAGE,
 				    "Two empty args do not say what lines to list.");
 	if (!*text)
-		return print_lines(prompt, &to, to.line >= LINES ? to.line - LINES + 1 : 1,
-				   to.line);
+		return print_lines(
+		    prompt, &to, to.line >= list_size(prompt) ? to.line - list_size(prompt) + 1 : 1,
+		    to.line);
 	if (*behind && strcmp(from.file, to.file) != 0)
 		return mt_error_new(MT_ERROR_USAGE,
 				    "Specified first and last lines are in different files.");
-	return print_lines(prompt, &from, from.line, *behind ? to.line : from.line + LINES - 1);
+	return print_lines(prompt, &from, from.line,
+			   *behind ? to.line : from.line + list_size(prompt) - 1);
 }
 
 static struct mt_error *run_list(struct prompt *prompt, const char *rest)
@@ -221,19 +229,21 @@ static struct mt_error *run_list(struct prompt *prompt, const char *rest)
 		if (listing->first <= 1)
 			return mt_error_new(MT_ERROR_USAGE, "Already at the start of %s.",
 					    listing->name);
-		return print_lines(prompt, &position,
-				   listing->first > LINES ? listing->first - LINES : 1,
-				   listing->first - 1);
+		return print_lines(
+		    prompt, &position,
+		    listing->first > list_size(prompt) ? listing->first - list_size(prompt) : 1,
+		    listing->first - 1);
 	}
 	if (*rest && strcmp(rest, "-") != 0) {
 		mt_try(find_position(prompt, rest, NULL, &position));
-		position.line = first_around(position.line);
+		position.line = first_around(prompt, position.line);
 	} else if (!listing->file) {
 		mt_try(position_of_main(prompt, &position));
-		position.line =
-		    first_around(position.line >= LINES ? position.line - LINES + 1 : 1);
+		position.line = first_around(prompt, position.line >= list_size(prompt)
+							 ? position.line - list_size(prompt) + 1
+							 : 1);
 	}
-	return print_lines(prompt, &position, position.line, position.line + LINES - 1);
+	return print_lines(prompt, &position, position.line, position.line + list_size(prompt) - 1);
 }
 
 const struct prompt_command prompt_list_commands[] = {
@@ -241,7 +251,7 @@ const struct prompt_command prompt_list_commands[] = {
      .aliases = "l",
      .usage = "[LOCATION | FIRST,[LAST] | ,LAST | -]",
      .takes = PROMPT_LOCATION,
-     .summary = "Print ten lines of the source",
+     .summary = "Print lines of the source, ten if \"set listsize\" does not tell otherwise",
      .help = "Without an argument: around where the program is stopped, or the lines after those\n"
 	     "that were printed last; with \"-\" the lines before them.\n",
      .repeats = true,

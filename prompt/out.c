@@ -28,7 +28,8 @@ static struct {
 	struct terminal *terminal;
 	unsigned rows, columns;
 	unsigned row, column;
-	const char *head; /* printed before anything else is; NULL: nothing */
+	void (*print_head)(void *context); /* printed before anything else is; NULL: nothing */
+	void *head_context;
 } page;
 
 static struct winsize size_of(const struct prompt *prompt)
@@ -106,20 +107,19 @@ static unsigned rows_of(const char *text, size_t length, unsigned *column)
 	return rows;
 }
 
-void prompt_out_head(const char *text)
+void prompt_out_head(void (*print)(void *context), void *context)
 {
-	page.head = text;
+	page.print_head = print;
+	page.head_context = context;
 }
-
-static void put(const char *text);
 
 static void put_head(const char *text)
 {
-	const char *head = *text ? page.head : NULL;
+	void (*print)(void *context) = *text ? page.print_head : NULL;
 
-	page.head = head ? NULL : page.head;
-	if (head)
-		put(head);
+	page.print_head = print ? NULL : page.print_head;
+	if (print)
+		print(page.head_context);
 }
 
 /* A line that is wider than the terminal takes several rows. */

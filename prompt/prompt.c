@@ -415,9 +415,11 @@ static struct mt_error *run_session(struct prompt *prompt, const struct options 
 
 int prompt_main(struct terminal *terminal, int argc, char **argv)
 {
-	struct prompt prompt = {
-	    .terminal = terminal,
-	    .settings = {.confirm = true, .paginates = true, .height = PROMPT_HEIGHT_OF_TERMINAL}};
+	struct prompt prompt = {.terminal = terminal,
+				.settings = {.confirm = true,
+					     .paginates = true,
+					     .height = PROMPT_HEIGHT_OF_TERMINAL,
+					     .list_size = 10}};
 	struct options options = {0};
 	struct mt_error *error = NULL;
 	char **words = argv + 1;

@@ -95,9 +95,10 @@ struct prompt_examining {
 struct prompt_settings {
 	bool confirm;
 	bool paginates;
-	uint8_t pending; /* enum prompt_pending */
-	uint8_t syntax;  /* enum prompt_syntax */
-	uint32_t height; /* lines of a page; 0: unlimited */
+	uint8_t pending;    /* enum prompt_pending */
+	uint8_t syntax;     /* enum prompt_syntax */
+	uint32_t height;    /* lines of a page; 0: unlimited */
+	uint32_t list_size; /* lines that `list` prints; 0: unlimited */
 };
 enum prompt_pending { PROMPT_PENDING_AUTO, PROMPT_PENDING_ON, PROMPT_PENDING_OFF };
 enum prompt_syntax { PROMPT_ATT_SYNTAX, PROMPT_INTEL_SYNTAX };
@@ -180,8 +181,8 @@ void prompt_styled(enum prompt_style style, const char *format, ...)
 void prompt_out_begin(const struct prompt *prompt);
 /* The rest of its output is not paged: the terminal may be the program's. */
 void prompt_out_unpaged(void);
-/* Printed before the next output, if there is any; NULL: nothing. */
-void prompt_out_head(const char *text);
+/* PRINT is called before the next output, if there is any; NULL: nothing is. */
+void prompt_out_head(void (*print)(void *context), void *context);
 /* Lines of a page; 0: unlimited. */
 unsigned prompt_out_rows(const struct prompt *prompt);
 /* Progress of long work; Ctrl-C interrupts it. */
@@ -229,6 +230,25 @@ struct mt_error *prompt_info_breakpoints(struct prompt *prompt, const char *rest
 /* Deletes those of a thread that is gone, or with 0 of all threads, and reports it. */
 void prompt_drop_breakpoints_of(struct prompt *prompt, unsigned thread);
 
+/* apply.c: how `thread apply` and `frame apply` run a command. */
+struct prompt_applying {
+	const char *command;
+	bool quiet;     /* -q: without the names of the threads or frames */
+	bool ascending; /* of all threads the oldest first */
+	enum {
+		PROMPT_STOP_AT_ERROR,
+		PROMPT_PRINT_ERRORS,  /* -c */
+		PROMPT_SILENT_ERRORS, /* -s: nor is what has no output named */
+	} errors;
+};
+/* The words with a "-" in front; behind them begins the command.  Errors: USAGE. */
+struct mt_error *prompt_read_applying(const char *rest, struct prompt_applying *out);
+/* Runs the command in what is selected, which PRINT_HEAD names. */
+struct mt_error *prompt_apply(struct prompt *prompt, const struct prompt_applying *how,
+			      void (*print_head)(void *context), void *context);
+struct mt_error *prompt_frame_apply(struct prompt *prompt, const char *rest);
+struct mt_error *prompt_faas(struct prompt *prompt, const char *rest);
+
 /* choose.c: TEXT, or for "?" a function that is chosen now; *OUT is the caller's to free.
  * Errors: mt_choose_function()'s. */
 struct mt_error *prompt_choose_function(struct prompt *prompt, const char *text, char **out);
@@ -251,6 +271,7 @@ enum prompt_evaluation {
 	PROMPT_INFO_ARGS,
 	PROMPT_INFO_FUNCTIONS,
 	PROMPT_INFO_VARIABLES,
+	PROMPT_INFO_TYPES,
 };
 struct mt_error *prompt_evaluate(struct prompt *prompt, const char *rest, int evaluation);
 struct mt_error *prompt_info_scope(struct prompt *prompt, const char *rest);
@@ -290,6 +311,9 @@ struct mt_error *prompt_info_source(struct prompt *prompt, const char *rest);
 /* set.c */
 struct mt_error *prompt_set(struct prompt *prompt, const struct prompt_setting *setting,
 			    const char *text);
+
+/* set_other.c */
+struct mt_error *prompt_set_other(struct prompt *prompt, const char *rest);
 
 /* system.c: of `info`. */
 struct mt_error *prompt_info_proc(struct prompt *prompt, const char *rest);

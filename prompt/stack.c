@@ -10,15 +10,35 @@ static struct mt_error *no_stack(void)
 	return mt_error_new(MT_ERROR_USAGE, "No stack.");
 }
 
-static struct mt_error *print_frames(struct prompt *prompt, unsigned first, unsigned last)
+/* What `info locals` says of the frame, indented. */
+static struct mt_error *print_locals(struct prompt *prompt, const struct mt_debug_frame *frame)
+{
+	const struct mt_expr_frame at = mt_debugger_expr_frame(prompt->debugger, frame);
+	mt_auto(mt_str) struct mt_str text = {0};
+	const char *line;
+
+	mt_try(mt_expr_locals(mt_debugger_expressions(prompt->debugger), &at, &text));
+	if (text.failed)
+		return mt_error_no_memory();
+	for (line = text.text; line && *line; line += strcspn(line, "\n") + 1)
+		prompt_printf("%s%.*s\n", strncmp(line, "No ", 3) == 0 ? "" : "        ",
+			      (int)strcspn(line, "\n"), line);
+	return NULL;
+}
+
+static struct mt_error *print_frames(struct prompt *prompt, unsigned first, unsigned last,
+				     bool is_full)
 {
 	const struct mt_debug_frame *frame;
 	unsigned level = first;
 
 	for (; level <= last && !prompt_out_was_left() &&
 	       (frame = mt_debugger_frame(prompt->debugger, level));
-	     level++)
+	     level++) {
 		prompt_print_frame(prompt, frame, true);
+		if (is_full && frame->type != MT_DEBUG_SIGNAL_FRAME)
+			mt_try(print_locals(prompt, frame));
+	}
 	if (level > last) {
 		if (prompt_is_at_terminal(prompt) && mt_debugger_frame(prompt->debugger, level))
 			prompt_printf("(More stack frames follow...)\n");
@@ -34,19 +54,25 @@ static struct mt_error *run_backtrace(struct prompt *prompt, const char *rest)
 {
 	unsigned count = 0;
 	uint64_t number;
+	bool is_full = false;
 
 	if (!mt_debugger_frame(prompt->debugger, 0))
 		return no_stack();
+	while (prompt_is_word(rest, "full") || prompt_is_word(rest, "-full")) {
+		is_full = true;
+		rest = prompt_skip_blanks(rest + strcspn(rest, " \t"));
+	}
 	if (!*rest)
-		return print_frames(prompt, 0, UINT32_MAX - 1);
+		return print_frames(prompt, 0, UINT32_MAX - 1, is_full);
 	if (*rest != '-') {
 		mt_try(prompt_parse_count(rest, &number));
-		return number ? print_frames(prompt, 0, (unsigned)number - 1) : NULL;
+		return number ? print_frames(prompt, 0, (unsigned)number - 1, is_full) : NULL;
 	}
 	mt_try(prompt_parse_count(rest + 1, &number));
 	while (mt_debugger_frame(prompt->debugger, count))
 		count++;
-	return print_frames(prompt, number < count ? count - (unsigned)number : 0, count - 1);
+	return print_frames(prompt, number < count ? count - (unsigned)number : 0, count - 1,
+			    is_full);
 }
 
 static struct mt_error *show_selected(struct prompt *prompt)
@@ -147,6 +173,12 @@ static struct mt_error *run_down(struct prompt *prompt, const char *rest)
 }
 
 static const struct prompt_command frame_commands[] = {
+    {.name = "apply",
+     .usage = "all|COUNT|-COUNT|level LEVEL... [-q] [-c|-s] COMMAND",
+     .summary = "Run a command in several frames",
+     .help = "-q: do not name them; -c: print errors and continue; -s: skip frames where it fails\n"
+	     "or prints nothing.\n",
+     .run = prompt_frame_apply},
     {.name = "level",
      .usage = "LEVEL",
      .summary = "Select a frame by its level",
@@ -162,8 +194,9 @@ static const struct prompt_command frame_commands[] = {
 const struct prompt_command prompt_stack_commands[] = {
     {.name = "backtrace",
      .aliases = "bt where",
-     .usage = "[[-]COUNT]",
+     .usage = "[full] [[-]COUNT]",
      .summary = "Print the frames of the stack, or the innermost or outermost COUNT",
+     .help = "With \"full\" the local variables of each.\n",
      .repeats = true,
      .run = run_backtrace},
     {.name = "frame",
@@ -172,6 +205,10 @@ const struct prompt_command prompt_stack_commands[] = {
      .summary = "Select a frame and print it",
      .sub = frame_commands,
      .run = run_frame},
+    {.name = "faas",
+     .usage = "COMMAND",
+     .summary = "Run a command in all frames, and name those where it prints something",
+     .run = prompt_faas},
     {.name = "up",
      .usage = "[COUNT]",
      .summary = "Select the frame that called this one",

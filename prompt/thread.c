@@ -146,45 +146,13 @@ static struct mt_error *read_ids(struct prompt *prompt, const char **rest, ids *
 	return NULL;
 }
 
-/* How `thread apply` runs a command. */
-struct applying {
-	const char *command;
-	bool quiet;     /* -q: without the names of the threads */
-	bool ascending; /* with "all": the oldest first */
-	enum {
-		STOP_AT_ERROR,
-		PRINT_ERRORS,  /* -c */
-		SILENT_ERRORS, /* -s: nor is a thread without output named */
-	} errors;
-};
-
-/* The words with a "-" in front. */
-static struct mt_error *read_flags(const char *rest, struct applying *out)
+static void print_text(void *context)
 {
-	bool is_c = false, is_s = false;
-
-	for (;;) {
-		if (prompt_is_word(rest, "-q"))
-			out->quiet = true;
-		else if (prompt_is_word(rest, "-c"))
-			is_c = true;
-		else if (prompt_is_word(rest, "-s"))
-			is_s = true;
-		else if (prompt_is_word(rest, "-ascending"))
-			out->ascending = true;
-		else
-			break;
-		rest = prompt_skip_blanks(rest + strcspn(rest, " \t"));
-	}
-	if (is_c && is_s)
-		return mt_error_new(MT_ERROR_USAGE, "-c and -s are mutually exclusive");
-	out->errors = is_c ? PRINT_ERRORS : is_s ? SILENT_ERRORS : STOP_AT_ERROR;
-	out->command = rest;
-	return NULL;
+	prompt_printf("%s", (const char *)context);
 }
 
 static struct mt_error *apply_one(struct prompt *prompt, const struct id *id,
-				  const struct applying *how)
+				  const struct prompt_applying *how)
 {
 	const struct mt_debug_thread *thread;
 	mt_auto(mt_str) struct mt_str name = {0}, head = {0};
@@ -207,21 +175,11 @@ static struct mt_error *apply_one(struct prompt *prompt, const struct id *id,
 		       thread->name);
 	if (name.failed || head.failed)
 		return mt_error_no_memory();
-	if (!how->quiet && how->errors != SILENT_ERRORS)
-		prompt_printf("%s", head.text);
-	prompt_out_head(how->quiet || how->errors != SILENT_ERRORS ? NULL : head.text);
-	error = prompt_execute_one(prompt, how->command);
-	if (error && how->errors == PRINT_ERRORS)
-		prompt_printf("%s\n", mt_error_message(error));
-	prompt_out_head(NULL);
-	if (how->errors == STOP_AT_ERROR)
-		return error;
-	mt_error_destroy(error);
-	return NULL;
+	return prompt_apply(prompt, how, print_text, head.text);
 }
 
 static struct mt_error *apply_all(struct prompt *prompt, const ids *list,
-				  const struct applying *how)
+				  const struct prompt_applying *how)
 {
 	unsigned number = mt_debugger_selected(prompt->debugger)->number;
 	const struct mt_debug_frame *frame = mt_debugger_selected_frame(prompt->debugger);
@@ -239,7 +197,7 @@ static struct mt_error *apply_all(struct prompt *prompt, const ids *list,
 static struct mt_error *run_apply(struct prompt *prompt, const char *rest)
 {
 	bool all = prompt_is_word(rest, "all");
-	struct applying how = {0};
+	struct prompt_applying how = {0};
 	ids list = {0};
 	struct mt_error *error;
 
@@ -251,7 +209,7 @@ static struct mt_error *run_apply(struct prompt *prompt, const char *rest)
 	if (!error && !list.count)
 		error = mt_error_new(MT_ERROR_USAGE, "Please specify a thread ID list");
 	if (!error)
-		error = read_flags(rest, &how);
+		error = prompt_read_applying(rest, &how);
 	if (!error && !*how.command)
 		error =
 		    mt_error_new(MT_ERROR_USAGE,

@@ -28,7 +28,7 @@ uint64_t mt_hash(uint64_t seed, const void *bytes, size_t size)
 	uint64_t lanes[LANES] = {seed,     seed + 1, seed + 2, seed + 3,
 				 seed + 4, seed + 5, seed + 6, seed + 7};
 	uint64_t sum = mix(seed, size);
-	const uint8_t *at = bytes, *end = at + size;
+	const uint8_t *at = size ? bytes : (const uint8_t *)"", *end = at + size;
 
 	for (; (size_t)(end - at) >= LANES * WORD; at += LANES * WORD)
 		for (unsigned i = 0; i < LANES; i++)

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* SEED: 0, or the sum of what comes before. */
+/* SEED: 0, or the sum of what comes before.  BYTES: NULL where SIZE is 0, too. */
 uint64_t mt_hash(uint64_t seed, const void *bytes, size_t size);
 
 #endif

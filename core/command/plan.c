@@ -131,6 +131,8 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 	mt_try(mt_arguments_parse(&arguments, context, &mt_command_plan, table, argc, argv, 1, 1));
 	mt_try(mt_objfile_open(arguments.words[0], NULL, NULL, &view.objfile));
 	struct mt_error *error = mt_plan_create(view.objfile, NULL, &view.plan);
+	if (error)
+		error = mt_error_wrap(error, "cannot patch %s", arguments.words[0]);
 	if (!error) {
 		view.symbols = mt_objfile_symbols(view.objfile, &count);
 		print_summary(&view);

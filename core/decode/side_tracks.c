@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 struct item {
 	int tid;
@@ -130,6 +131,22 @@ static struct mt_error *put_switch(struct track *track, const struct item *item)
 
 /* System calls. */
 
+/* Linux, include/linux/errno.h: the kernel makes the call again, or it returns -EINTR from a signal
+ * handler. */
+#define ERESTARTSYS           512
+#define ERESTARTNOHAND        514
+#define ERESTART_RESTARTBLOCK 516
+
+static const char *result_text(struct mt_arena *arena, int64_t result)
+{
+	const char *error = result < 0 && result > -4096 ? strerrorname_np((int)-result) : NULL;
+
+	if (result <= -ERESTARTSYS && result >= -ERESTART_RESTARTBLOCK)
+		return "interrupted";
+	return error ? mt_arena_format(arena, "-%s", error)
+		     : mt_arena_format(arena, result >> 32 ? "%#llx" : "%lld", (long long)result);
+}
+
 static struct mt_error *put_syscall(struct track *track, size_t index)
 {
 	const struct mt_sideband *record = track->items[index].record;
@@ -154,15 +171,8 @@ static struct mt_error *put_syscall(struct track *track, size_t index)
 	event->arguments =
 	    mt_arena_format(arena, "%#llx, %#llx, %#llx, %#llx, %#llx, %#llx", arguments[0],
 			    arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
-	if (end) {
-		int64_t result = (int64_t)end->sample.address;
-		const char *error =
-		    result < 0 && result > -4096 ? strerrorname_np((int)-result) : NULL;
-
-		event->result = error ? mt_arena_format(arena, "-%s", error)
-				      : mt_arena_format(arena, result >> 32 ? "%#llx" : "%lld",
-							(long long)result);
-	}
+	if (end)
+		event->result = result_text(arena, (int64_t)end->sample.address);
 	if (!event->arguments || (end && !event->result))
 		return mt_error_no_memory();
 	mt_try(end_slice(track, record->time_ns, MT_SLICE_END_LOST));
@@ -347,6 +357,41 @@ static int compare(const void *a, const void *b)
 	return one->order < other->order ? -1 : one->order > other->order;
 }
 
+/* The end of a system call is none that the program sees: what interrupted it (a stop of ours, as a
+ * rule) had it made again at once. */
+static bool is_restarted(const struct mt_sideband *call, const struct mt_sideband *end,
+			 const struct mt_sideband *again)
+{
+	int64_t result = (int64_t)end->sample.address;
+
+	if (result == -ERESTART_RESTARTBLOCK)
+		return again->sample.weight == SYS_restart_syscall;
+	return result <= -ERESTARTSYS && result >= -ERESTARTNOHAND &&
+	       again->sample.weight == call->sample.weight &&
+	       again->sample.raw_size == call->sample.raw_size &&
+	       (!call->sample.raw ||
+		memcmp(again->sample.raw, call->sample.raw, call->sample.raw_size) == 0);
+}
+
+static bool goes_on(const struct item *call)
+{
+	return call[0].note == MT_NOTE_SYSCALL && call[1].note == MT_NOTE_SYSRET &&
+	       call[2].note == MT_NOTE_SYSCALL && call[2].tid == call[0].tid &&
+	       is_restarted(call[0].record, call[1].record, call[2].record);
+}
+
+static void join_restarted(items *found)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < found->count; i++) {
+		found->items[count++] = found->items[i];
+		while (i + 2 < found->count && goes_on(&found->items[i]))
+			i += 2;
+	}
+	found->count = count;
+}
+
 static struct mt_error *put_tracks(struct mt_decode_run *run, const items *found)
 {
 	for (size_t i = 0, count; i < found->count; i += count) {
@@ -376,6 +421,7 @@ struct mt_error *mt_decode_side_tracks(struct mt_decode_run *run)
 
 	if (!error && found.count) {
 		qsort(found.items, found.count, sizeof(found.items[0]), compare);
+		join_restarted(&found);
 		error = put_tracks(run, &found);
 	}
 	mt_array_deinit(&found);

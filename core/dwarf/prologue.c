@@ -37,6 +37,11 @@ const char *mt_objfile_directory_at(struct mt_objfile *objfile, uint64_t address
 	return name && (name[0] != '/' || is_rust) ? directory : NULL;
 }
 
+const char *mt_objfile_unit_at(struct mt_objfile *objfile, uint64_t address)
+{
+	return unit_text(objfile, address, DW_AT_name);
+}
+
 static const char *producer_of(struct mt_objfile *objfile, uint64_t address)
 {
 	const char *text = unit_text(objfile, address, DW_AT_producer);

@@ -22,6 +22,9 @@ bool mt_objfile_lines_begin_at(struct mt_objfile *objfile, uint64_t address);
 /* The directory to which the file names of the unit at ADDRESS are relative, as they were given
  * to the compiler.  NULL: they were not. */
 const char *mt_objfile_directory_at(struct mt_objfile *objfile, uint64_t address);
+/* The file that was compiled to the code at ADDRESS, headers included, as it was given to the
+ * compiler.  NULL: not known. */
+const char *mt_objfile_unit_at(struct mt_objfile *objfile, uint64_t address);
 /* Its own code is Rust's, whose main function is not called `main`. */
 bool mt_objfile_is_rust(struct mt_objfile *objfile);
 /* Where a debugger stops at a function that begins at START: behind its prologue, as GDB has it;

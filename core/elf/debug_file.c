@@ -113,9 +113,11 @@ static bool find_by_debuglink(const struct mt_objfile *objfile, struct mt_elf_fi
 	char *real = realpath(objfile->main.path, NULL);
 	if (!real)
 		return false;
+	/* A stripped file has the name that its debug file was given. */
+	bool is_itself = strcmp(mt_path_name(real), name) == 0;
 	real[mt_path_name(real) - real] = '\0';
 	bool found =
-	    try_debuglink(objfile, join(NULL, real, "", name), crc, out) ||
+	    (!is_itself && try_debuglink(objfile, join(NULL, real, "", name), crc, out)) ||
 	    try_debuglink(objfile, join(NULL, real, ".debug/", name), crc, out) ||
 	    try_debuglink(objfile, join(objfile->debug_directory, real, "", name), crc, out);
 	free(real);

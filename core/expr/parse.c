@@ -201,6 +201,27 @@ static struct mt_error *parse_sizeof(struct mt_parser *parser, enum mt_node_kind
 	return parse_unary(parser, &(*out)->left);
 }
 
+/* `object.Class::member`: the class, which may be a base of the object's. */
+static struct mt_error *split_scope(struct mt_parser *parser, struct mt_node *node)
+{
+	struct mt_found found;
+	size_t scope_length;
+	const char *member = mt_name_last_part(node->name, &scope_length);
+	char *scope;
+
+	if (!scope_length)
+		return NULL;
+	scope = mt_arena_text(&parser->expr->arena, node->name, scope_length);
+	if (!scope)
+		return mt_error_no_memory();
+	mt_lookup_name(&parser->lookup, scope, &found);
+	if (found.kind != MT_FOUND_TYPE)
+		return mt_no_symbol(scope);
+	node->type = found.type;
+	node->name = member;
+	return NULL;
+}
+
 static struct mt_error *parse_member(struct mt_parser *parser, bool through_pointer,
 				     struct mt_node **out)
 {
@@ -223,7 +244,7 @@ static struct mt_error *parse_member(struct mt_parser *parser, bool through_poin
 		return mt_syntax_error(parser);
 	mt_try(mt_read_qualified(parser, (char **)&node->name));
 	*out = node;
-	return NULL;
+	return split_scope(parser, node);
 }
 
 static struct mt_error *parse_postfix(struct mt_parser *parser, struct mt_node **out)

@@ -168,13 +168,37 @@ static bool lookup_in_function(struct mt_parser *parser, const char *name, struc
 	if (found->kind != MT_FOUND_FUNCTION || !found->type->die.addr)
 		return false;
 	die = found->type->die;
-	if (!find_in_function(&die, colons + 2, 0, &variable))
+	if (!find_in_function(&die, colons + 2, 0, &variable)) {
+		*found = (struct mt_found){0};
 		return false;
-	mt_variable_bind(found->type->module, NULL, parser->lookup.frame, &variable,
-			 &found->variable);
+	}
+	const struct mt_scope *scope = parser->lookup.has_scope ? &parser->lookup.scope : NULL;
+	bool is_here = scope && scope->blocks[scope->function].addr == die.addr;
+	mt_variable_bind(found->type->module, is_here ? scope : NULL, parser->lookup.frame,
+			 &variable, &found->variable);
 	found->kind = MT_FOUND_VARIABLE;
 	found->type = found->variable.type;
 	return true;
+}
+
+/* "'file.c'::name": *FOUND stays empty where no file is called so. */
+static struct mt_error *lookup_in_file(struct mt_parser *parser, const char *name,
+				       struct mt_found *found)
+{
+	const char *colons = strstr(name, "::");
+	mt_auto(mt_str) struct mt_str file = {0};
+
+	*found = (struct mt_found){0};
+	if (!colons || colons == name)
+		return NULL;
+	mt_str_append_bytes(&file, name, (size_t)(colons - name));
+	if (file.failed)
+		return mt_error_no_memory();
+	if (!mt_lookup_in_file(&parser->lookup, file.text, colons + 2, found))
+		return strchr(file.text, '.') ? no_symbol(parser, file.text) : NULL;
+	return found->kind ? NULL
+			   : mt_error_new(MT_ERROR_NOT_FOUND,
+					  "No symbol \"%s\" in specified context.", colons + 2);
 }
 
 static struct mt_error *found_node(struct mt_parser *parser, const char *name,
@@ -239,7 +263,10 @@ static struct mt_error *symbol_node(struct mt_parser *parser, struct mt_node **o
 						 name[0] == 't');
 		return NULL;
 	}
-	if (!found.kind && !lookup_in_function(parser, name, &found)) {
+	bool is_found = found.kind || lookup_in_function(parser, name, &found);
+	if (!is_found)
+		mt_try(lookup_in_file(parser, name, &found));
+	if (!found.kind) {
 		if (!any_symbols(parser))
 			return mt_error_new(
 			    MT_ERROR_NOT_FOUND,

@@ -39,6 +39,14 @@ void mt_event_set_deinit(struct mt_event_set *set)
 	mt_array_deinit(&set->members);
 }
 
+void mt_event_set_pause(const struct mt_event_set *set, uint32_t tag, bool paused)
+{
+	mt_array_each (member, &set->members)
+		if (member->tag == tag)
+			mt_system_ioctl(member->fd,
+					paused ? PERF_EVENT_IOC_DISABLE : PERF_EVENT_IOC_ENABLE, 0);
+}
+
 bool mt_event_set_tag(const struct mt_event_set *set, uint64_t id, uint32_t *tag)
 {
 	mt_array_each (member, &set->members)

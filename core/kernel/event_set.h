@@ -25,6 +25,8 @@ struct mt_event_set {
 struct mt_error *mt_event_set_add(struct mt_event_set *set, const struct mt_perf_spec *spec,
 				  pid_t lwp, int group, uint32_t tag, size_t ring_bytes);
 void mt_event_set_deinit(struct mt_event_set *set);
+/* Pause an event with that tag, or let it go on; no error, if there is none. */
+void mt_event_set_pause(const struct mt_event_set *set, uint32_t tag, bool paused);
 /* The tag of the event with that id.  False: there is none. */
 bool mt_event_set_tag(const struct mt_event_set *set, uint64_t id, uint32_t *tag);
 /* The event that came last.  The set is not empty. */

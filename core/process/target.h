@@ -183,12 +183,28 @@ struct mt_target {
 	/* NULL: somebody else (GDB, the prompt's debugger) lets the threads run and waits for them,
 	 * and touches the process only while all of them stand still. */
 	const struct mt_run_ops *run;
+	/* Told before and after an LWP makes system calls that are not the program's.  NULL: nobody
+	 * asks. */
+	void (*on_borrow)(void *context, pid_t lwp, bool borrowed);
+	void *borrow_context;
 };
+
+/* See call_systems(). */
+static inline struct mt_error *mt_target_call_systems(struct mt_target *target, pid_t lwp,
+						      struct mt_system_call *calls, size_t count)
+{
+	if (target->on_borrow)
+		target->on_borrow(target->borrow_context, lwp, true);
+	struct mt_error *error = target->ops->call_systems(target, lwp, calls, count);
+	if (target->on_borrow)
+		target->on_borrow(target->borrow_context, lwp, false);
+	return error;
+}
 
 static inline struct mt_error *mt_target_call_system(struct mt_target *target, pid_t lwp,
 						     struct mt_system_call *call)
 {
-	return target->ops->call_systems(target, lwp, call, 1);
+	return mt_target_call_systems(target, lwp, call, 1);
 }
 
 /* Run control for those who work under both: where it is somebody else's, there is nothing to do,

@@ -144,6 +144,13 @@ static struct mt_error *create_writer(struct mt_session *session, const char *co
 					  &session->writer);
 }
 
+static void note_borrow(void *context, pid_t lwp, bool borrowed)
+{
+	const struct mt_session *session = context;
+
+	mt_tracks_borrow(session->tracks, lwp, borrowed);
+}
+
 static struct mt_error *create_tracks(struct mt_session *session)
 {
 	const struct mt_tracks_options options = {
@@ -154,7 +161,12 @@ static struct mt_error *create_tracks(struct mt_session *session)
 	    .keep = session->options->engine.live,
 	};
 
-	return mt_tracks_create(&options, &session->tracks);
+	mt_try(mt_tracks_create(&options, &session->tracks));
+	if (session->tracks) {
+		session->target->on_borrow = note_borrow;
+		session->target->borrow_context = session;
+	}
+	return NULL;
 }
 
 struct mt_error *mt_session_create(struct mt_target *target,
@@ -200,6 +212,7 @@ void mt_session_destroy(struct mt_session *session)
 		mt_session_remove_process(session, session->processes);
 	if (session->engine)
 		mt_session_engine_ops(session)->destroy(session->engine);
+	session->target->on_borrow = NULL;
 	mt_tracks_destroy(session->tracks);
 	mt_recording_writer_destroy(session->writer);
 	mt_space_pool_destroy(session->pool);

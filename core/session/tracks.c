@@ -138,6 +138,16 @@ void mt_tracks_rename_thread(struct mt_tracks *tracks, pid_t former, pid_t lwp)
 	HASH_ADD_INT(tracks->threads, lwp, thread);
 }
 
+void mt_tracks_borrow(struct mt_tracks *tracks, pid_t lwp, bool borrowed)
+{
+	static const enum mt_track_event events[] = {MT_TRACK_SYSCALL, MT_TRACK_SYSRET,
+						     MT_TRACK_MINOR_FAULT, MT_TRACK_MAJOR_FAULT};
+	const struct mt_tracks_thread *thread = find(tracks, lwp);
+
+	for (size_t i = 0; thread && i < sizeof(events) / sizeof(*events); i++)
+		mt_event_set_pause(&thread->set, events[i], borrowed);
+}
+
 struct mt_error *mt_tracks_snapshot(struct mt_tracks *tracks, pid_t lwp,
 				    struct mt_recording_writer *writer)
 {

@@ -41,6 +41,9 @@ void mt_tracks_add_thread(struct mt_tracks *tracks, pid_t lwp);
 void mt_tracks_remove_thread(struct mt_tracks *tracks, pid_t lwp);
 /* execve gave the calling thread FORMER the number LWP. */
 void mt_tracks_rename_thread(struct mt_tracks *tracks, pid_t former, pid_t lwp);
+/* A thread that stands still is about to make system calls for us, or has: they, and what they do
+ * to memory, are not recorded. */
+void mt_tracks_borrow(struct mt_tracks *tracks, pid_t lwp, bool borrowed);
 /* Records the contents of the ring of thread LWP (0: all) since the last time.  Errors: the
  * writer's; NO_MEMORY. */
 struct mt_error *mt_tracks_snapshot(struct mt_tracks *tracks, pid_t lwp,

@@ -203,6 +203,18 @@ static void tell_source(struct search *search, uint64_t from, struct mt_location
 		found->source = span.chain[0]->call;
 }
 
+/* The function is of that file, or of a header that it includes. */
+static bool is_in_file(const struct search *search, const struct mt_location *found)
+{
+	const struct mt_mapping *mapping = search->mapping;
+	const char *wanted = search->words->file;
+
+	return is_of_file(found->source.file, wanted) ||
+	       (mapping && mapping->objfile &&
+		is_of_file(mt_objfile_unit_at(mapping->objfile, found->address - mapping->bias),
+			   wanted));
+}
+
 /* ADDRESS is the process's; INSTANCE: the inlined call that it is of; NULL: of the function. */
 static void add(struct search *search, uint64_t address, const struct mt_inline *instance,
 		bool skips)
@@ -221,8 +233,7 @@ static void add(struct search *search, uint64_t address, const struct mt_inline 
 	if (skips && search->options->skip_prologue && mapping && mapping->objfile && found.entry)
 		found.address = behind_prologue(mapping, found.entry, address);
 	tell_source(search, address, &found);
-	if (search->words->file && search->words->function &&
-	    !is_of_file(found.source.file, search->words->file))
+	if (search->words->file && search->words->function && !is_in_file(search, &found))
 		return;
 	if (!is_known(search->out, found.address) && mt_array_push(search->out, found))
 		search->failed = true;

@@ -2,6 +2,7 @@
 /* Types from DIEs, shallowly: what a DIE itself says.  Members are in members.c. */
 #include "types/program.h"
 
+#include <ctype.h>
 #include <dwarf.h>
 #include <string.h>
 
@@ -73,6 +74,28 @@ static const char *canonical(struct mt_type *type, const char *name)
 		at += i < count ? strlen(canonical_names[i].written) : 1;
 	}
 	return out.failed ? name : mt_arena_text(&type->program->arena, out.text, out.length);
+}
+
+void mt_type_name_written(const char *name, struct mt_str *out)
+{
+	int depth = 0;
+
+	for (const char *at = name; *at;) {
+		size_t i = 0, count = sizeof(canonical_names) / sizeof(*canonical_names), length;
+		bool is_word = at > name && (isalnum((unsigned char)at[-1]) || at[-1] == '_');
+
+		depth += (*at == '<') - (*at == '>');
+		for (; i < count; i++) {
+			length = strlen(canonical_names[i].canonical);
+			if (depth > 0 && !is_word &&
+			    strncmp(at, canonical_names[i].canonical, length) == 0 &&
+			    !isalnum((unsigned char)at[length]) && at[length] != '_')
+				break;
+		}
+		mt_str_append_bytes(out, i < count ? canonical_names[i].written : at,
+				    i < count ? strlen(canonical_names[i].written) : 1);
+		at += i < count ? length : 1;
+	}
 }
 
 static const char *scoped_name(struct mt_type *type)
@@ -383,8 +406,7 @@ struct mt_type *mt_type_unqualified(struct mt_type *type)
 	return type->kind == MT_TYPE_QUALIFIED ? type->program->builtins[MT_BUILTIN_ERROR] : type;
 }
 
-/* The last part of a name, and how much stands before it. */
-static const char *last_part(const char *name, size_t *scope_length)
+const char *mt_name_last_part(const char *name, size_t *scope_length)
 {
 	const char *part = name;
 	int depth = 0;
@@ -402,7 +424,7 @@ static struct mt_type *find_definition(struct mt_type *type)
 {
 	struct mt_expr_program *program = type->program;
 	size_t scope_length;
-	const char *part = last_part(type->name, &scope_length);
+	const char *part = mt_name_last_part(type->name, &scope_length);
 	char *scope = strndup(type->name, scope_length);
 	struct mt_type *found = NULL;
 

@@ -195,6 +195,11 @@ static inline bool mt_type_is_aggregate(const struct mt_type *type)
 /* Same shape: for casts and comparisons. */
 bool mt_type_same(struct mt_type *a, struct mt_type *b);
 
+/* The last part of a qualified name, "f" of "ns::A<ns::B>::f"; *SCOPE_LENGTH: of what stands before
+ * its "::", 0: nothing. */
+const char *mt_name_last_part(const char *name, size_t *scope_length);
+/* "vec<long int>" of "vec<long>": as gcc writes the arguments of templates in DWARF. */
+void mt_type_name_written(const char *name, struct mt_str *out);
 /* name.c: "struct node *", and with VARIABLE "struct node *next". */
 void mt_type_name(struct mt_type *type, const char *variable, struct mt_str *out);
 /* describe.c: with the members of the outermost structure. */

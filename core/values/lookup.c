@@ -106,6 +106,27 @@ static struct mt_name *best_in(const struct mt_lookup *lookup, struct mt_module 
 	return best;
 }
 
+void mt_found_name(struct mt_lookup *lookup, struct mt_module *module, struct mt_name *name,
+		   struct mt_found *out)
+{
+	switch (name->kind) {
+	case MT_NAME_VARIABLE:
+		found_variable(lookup, module, NULL, &name->die, out);
+		break;
+	case MT_NAME_FUNCTION:
+		found_function(module, &name->die, out);
+		break;
+	case MT_NAME_ENUMERATOR:
+		found_enumerator(module, &name->parent, name->name, out);
+		break;
+	case MT_NAME_NAMESPACE:
+		out->kind = MT_FOUND_NAMESPACE;
+		break;
+	default:
+		found_type(module, &name->die, out);
+	}
+}
+
 /* A name that a scope has. */
 static bool find_in_scope(struct mt_lookup *lookup, const char *scope, const char *name,
 			  unsigned accept, struct mt_found *out)
@@ -127,24 +148,8 @@ static bool find_in_scope(struct mt_lookup *lookup, const char *scope, const cha
 		best = found;
 		module = candidate;
 	}
-	if (best) {
-		switch (best->kind) {
-		case MT_NAME_VARIABLE:
-			found_variable(lookup, module, NULL, &best->die, out);
-			break;
-		case MT_NAME_FUNCTION:
-			found_function(module, &best->die, out);
-			break;
-		case MT_NAME_ENUMERATOR:
-			found_enumerator(module, &best->parent, best->name, out);
-			break;
-		case MT_NAME_NAMESPACE:
-			out->kind = MT_FOUND_NAMESPACE;
-			break;
-		default:
-			found_type(module, &best->die, out);
-		}
-	}
+	if (best)
+		mt_found_name(lookup, module, best, out);
 	return out->kind != MT_FOUND_NOTHING;
 }
 
@@ -375,8 +380,7 @@ static void find_msymbol(struct mt_lookup *lookup, const char *name, struct mt_f
 	}
 }
 
-/* "a::b::c" -> scope "a::b", and "c"; "::c" -> scope "". */
-static const char *split(const char *name, char **scope)
+const char *mt_lookup_split(const char *name, char **scope)
 {
 	const char *last = NULL;
 	int depth = 0;
@@ -410,10 +414,10 @@ static void define_by_symbol(struct mt_lookup *lookup, struct mt_found *found)
 	found->variable.module = symbol.variable.module;
 }
 
-void mt_lookup_name(struct mt_lookup *lookup, const char *name, struct mt_found *out)
+static void lookup_as_is(struct mt_lookup *lookup, const char *name, struct mt_found *out)
 {
 	char *scope = NULL;
-	const char *last = split(name, &scope);
+	const char *last = mt_lookup_split(name, &scope);
 
 	*out = (struct mt_found){0};
 	if (!scope)
@@ -433,11 +437,23 @@ void mt_lookup_name(struct mt_lookup *lookup, const char *name, struct mt_found 
 	free(scope);
 }
 
+void mt_lookup_name(struct mt_lookup *lookup, const char *name, struct mt_found *out)
+{
+	mt_auto(mt_str) struct mt_str written = {0};
+
+	lookup_as_is(lookup, name, out);
+	if (out->kind || lookup->language != MT_LANGUAGE_CPP || !strchr(name, '<'))
+		return;
+	mt_type_name_written(name, &written);
+	if (!written.failed && strcmp(written.text, name) != 0)
+		lookup_as_is(lookup, written.text, out);
+}
+
 struct mt_type *mt_lookup_tag(struct mt_lookup *lookup, const char *name, enum mt_name_kind which)
 {
 	struct mt_found found = {0};
 	char *scope = NULL;
-	const char *last = split(name, &scope);
+	const char *last = mt_lookup_split(name, &scope);
 
 	for (size_t i = 0; lookup->has_scope && i < lookup->scope.count && !found.kind; i++) {
 		Dwarf_Die origin = mt_die_origin(&lookup->scope.blocks[i]), child;

@@ -92,7 +92,8 @@ struct mt_error *mt_value_member(struct mt_eval *eval, struct mt_value *value,
 		if (member->offset > whole || count > whole - member->offset)
 			return mt_error_new(MT_ERROR_FORMAT,
 					    "a bit field is outside of its structure");
-		out->is_optimized_out = mt_value_hole(value, member->offset, count);
+		out->is_optimized_out =
+		    mt_value_bit_hole(value, member->offset, member->bit_offset, member->bit_size);
 		out->holes = NULL;
 		mt_value_unpack(out, mt_value_bytes(value) + member->offset, count);
 		return NULL;

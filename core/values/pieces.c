@@ -111,6 +111,12 @@ static void copy_bits(uint8_t *to, uint64_t to_bit, const uint8_t *from, uint64_
 	}
 }
 
+static void make_holes(struct mt_value *value, uint64_t from_bit, uint64_t to_bit)
+{
+	for (uint64_t bit = from_bit; bit < to_bit; bit++)
+		value->holes[bit / 8] |= (uint8_t)(1u << bit % 8);
+}
+
 static struct mt_error *add_piece(struct mt_eval *eval, const struct mt_piece *piece,
 				  uint64_t start, uint64_t bits, struct mt_value *out)
 {
@@ -126,14 +132,14 @@ static struct mt_error *add_piece(struct mt_eval *eval, const struct mt_piece *p
 	if (piece_bytes(eval, piece, buffer, size, &error))
 		copy_bits(mt_value_bytes(out), start, buffer, piece->bit_offset, bits);
 	else
-		memset(out->holes + start / 8, 1, (start + bits + 7) / 8 - start / 8);
+		make_holes(out, start, start + bits);
 	return error;
 }
 
 static void note_whole_hole(struct mt_value *value, uint64_t size)
 {
 	for (uint64_t i = 0; i < size; i++)
-		if (!value->holes[i])
+		if (value->holes[i] != 0xff)
 			return;
 	make_hole(value);
 }
@@ -162,8 +168,7 @@ struct mt_error *mt_pieces_value(struct mt_eval *eval, const struct mt_pieces *p
 		mt_try(add_piece(eval, piece, start, bits, out));
 		start += bits;
 	}
-	if (start < total * 8)
-		memset(out->holes + start / 8, 1, total - start / 8);
+	make_holes(out, start, total * 8);
 	note_whole_hole(out, total);
 	return NULL;
 }

@@ -143,6 +143,17 @@ bool mt_value_hole(const struct mt_value *value, uint64_t offset, uint64_t size)
 	return false;
 }
 
+bool mt_value_bit_hole(const struct mt_value *value, uint64_t offset, unsigned bit_offset,
+		       unsigned bit_size)
+{
+	if (value->is_optimized_out)
+		return true;
+	for (unsigned bit = bit_offset; value->holes && bit < bit_offset + bit_size; bit++)
+		if (value->holes[offset + bit / 8] >> bit % 8 & 1)
+			return true;
+	return false;
+}
+
 struct mt_error *mt_value_need(struct mt_eval *eval, struct mt_value *value)
 {
 	if (value->is_implicit_pointer)

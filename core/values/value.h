@@ -42,8 +42,8 @@ struct mt_value {
 	bool is_implicit_pointer;
 	bool is_unavailable; /* an entry value that nobody knows … */
 	uint8_t small[MT_VALUE_INLINE] __attribute__((aligned(8)));
-	uint8_t *big;   /* NULL: in small */
-	uint8_t *holes; /* a byte each that is 1 where it was optimized out; NULL: whole */
+	uint8_t *big;                 /* NULL: in small */
+	uint8_t *holes;               /* bits that were optimized out; NULL: whole */
 	struct mt_implicit *implicit; /* is_implicit_pointer: what it points to */
 	struct mt_arena *owned;       /* of a value that was handed out */
 };
@@ -103,7 +103,10 @@ struct mt_error *mt_value_optimized_out(void);
 size_t mt_value_field_bytes(const struct mt_value *value);
 void mt_value_unpack(struct mt_value *value, const uint8_t *bytes, size_t count);
 struct mt_error *mt_value_read(struct mt_eval *eval, uint64_t address, void *bytes, uint64_t size);
+/* Some of these bytes, or of a bit field of theirs, was optimized out. */
 bool mt_value_hole(const struct mt_value *value, uint64_t offset, uint64_t size);
+bool mt_value_bit_hole(const struct mt_value *value, uint64_t offset, unsigned bit_offset,
+		       unsigned bit_size);
 
 /* Whole numbers, with their sign extended; pointers and bit fields too. */
 struct mt_error *mt_value_get(struct mt_eval *eval, struct mt_value *value, uint64_t *bits);

@@ -37,10 +37,29 @@ static void bind_location(const struct mt_scope *scope, struct mt_variable *vari
 	variable->count = count;
 }
 
+/* A fixed size says nothing of the sign: 0x81 in a byte is 129 of a wider type. */
+static bool constant_of(Dwarf_Attribute *attribute, int64_t *number)
+{
+	unsigned form = dwarf_whatform(attribute);
+	Dwarf_Word bits;
+	Dwarf_Sword value;
+
+	if (form == DW_FORM_data1 || form == DW_FORM_data2 || form == DW_FORM_data4) {
+		if (dwarf_formudata(attribute, &bits))
+			return false;
+		*number = (int64_t)bits;
+		return true;
+	}
+	if (dwarf_formsdata(attribute, &value))
+		return false;
+	*number = value;
+	return true;
+}
+
 static void bind_constant(Dwarf_Attribute *attribute, struct mt_variable *variable)
 {
 	Dwarf_Block block;
-	Dwarf_Sword number;
+	int64_t number;
 	const char *text;
 	int64_t *copy;
 
@@ -48,7 +67,7 @@ static void bind_constant(Dwarf_Attribute *attribute, struct mt_variable *variab
 	if (dwarf_formblock(attribute, &block) == 0) {
 		variable->bytes = block.data;
 		variable->byte_count = block.length;
-	} else if (dwarf_formsdata(attribute, &number) == 0) {
+	} else if (constant_of(attribute, &number)) {
 		copy = mt_arena_alloc(&variable->module->program->arena, sizeof(*copy));
 		if (copy)
 			*copy = number;

@@ -93,6 +93,18 @@ def test_nothing_tells_of_functions(compile, need, run_mtdb, tmp_path):
     assert "printf" in (tmp_path / "out.txt").read_text()
 
 
+def test_mono_reads_its_code(compile, run_mtdb, tmp_path):
+    """As a library of code that Mono compiled ahead of time, which it looks into at run time."""
+    source = tmp_path / "mono.c"
+    source.write_text("#include <stdio.h>\nint mono_aot_file_info = 1;\n"
+                      "int main(void) { puts(\"read\"); return 7; }\n")
+    program = compile(source, "-O1")
+    done = run_mtdb("run", "-e", "calls", "-o", tmp_path / "out.txt", program)
+    assert done.returncode == 7 and done.stdout == "read\n"
+    assert f"calls in {program} are not recorded: Mono compiled it" in done.stderr
+    assert "puts" in (tmp_path / "out.txt").read_text()
+
+
 @pytest.mark.parametrize("kind", ["-static", "-static-pie"])
 def test_nothing_at_all(compile, need, run_mtdb, tmp_path, kind):
     program = strip_all(compile, need, tmp_path, kind)

@@ -31,8 +31,8 @@ def check_hits(run, count):
     triggers = run.instants("trigger")
     assert len(triggers) == count
     assert {one.args["function"] for one in triggers} == {"hit"}
-    assert [one.args["number"] for one in run.instants("snapshot")][:count] \
-        == list(range(1, count + 1))
+    # A snapshot's mark stands in the threads that ran since the one before.
+    assert {one.args["number"] for one in run.instants("snapshot")} >= set(range(1, count + 1))
     for thread in run.trace.threads.values():
         outermost = "main" if thread is run.main else "body"
         assert all(outermost in piece.path() for piece in thread.find("hit"))

@@ -87,6 +87,18 @@ def test_a_debuglink_with_another_checksum_is_left_out(dump, stripped, tool):
     assert dump(program).info()[0] == ""
 
 
+def test_a_file_is_not_its_own_debug_file(stripped, tool, run_mtdb):
+    """That has the name its debug file was given when that was made."""
+    program, debug = stripped
+    debug.rename(program.parent / "away")
+    other = program.parent / "elsewhere" / program.name
+    other.parent.mkdir()
+    (program.parent / "away").rename(other)
+    tool("objcopy", f"--add-gnu-debuglink={other}", program)
+    done = run_mtdb("run", "-e", "calls", "-o", program.parent / "out.txt", program)
+    assert "debug file" not in done.stderr
+
+
 def test_minidebuginfo(dump, stripped, tool, tmp_path, need):
     need("xz", "xz-utils")
     program, debug = stripped

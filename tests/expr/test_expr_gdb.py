@@ -10,6 +10,8 @@ PROGRAMS = [
     ("c.txt", "expr.c", "gcc", "-O0 -gdwarf-5"),
     ("cpp.txt", "expr.cpp", "g++", "-O0 -gdwarf-5"),
     ("optimized.txt", "expr_optimized.c", "gcc", "-O2 -gdwarf-5"),
+    ("bases.txt", "expr_bases.cpp", "g++", "-O0 -gdwarf-5"),
+    ("constants.txt", "expr_bases.cpp", "g++", "-O2 -gdwarf-5"),
     ("c.txt", "expr.c", "clang", "-O0 -gdwarf-4"),
     ("cpp.txt", "expr.cpp", "clang++", "-O0 -gdwarf-5"),
 ]

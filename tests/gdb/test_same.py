@@ -87,7 +87,29 @@ CATCHING = [
     "delete", "continue",
 ]
 
+PLACES = ["break leaf", "break put", "break *leaf+1", "break *work+4", "break *put+1",
+          "break *main", "break *main+1"]
+
+AFTER = ["run", "continue", "continue", "finish", "until", "continue", "continue", "finish",
+         "continue", "delete", "continue"]
+
+WATCHING = ["break work", "run", "next", "watch local"] + 8 * ["continue"]
+
 OTHERS = {
+    "watched-local": ("debugged_watch.c", [], WATCHING),
+    "watched-local-by-steps": ("debugged_watch.c", [],
+                               ["set can-use-hw-watchpoints 0", *WATCHING]),
+    "watched-local-and-next": ("debugged_watch.c", [], WATCHING[:4] + 12 * ["next"]),
+    "no-addresses": ("debugged_watch.c", [], ["set print address off", *PLACES, *AFTER]),
+    "always-inserted": ("debugged_watch.c", [],
+                        ["set breakpoint always-inserted on", *PLACES, *AFTER]),
+    "into-a-child": ("debugged_watch.c", [],
+                     ["set follow-fork-mode child", "break main", "run", "next", "next", "next 2",
+                      "step", "finish", "continue"]),
+    "commands": ("debugged_watch.c", [],
+                 ["python open('script', 'w').write('break leaf\\ncommands\\nprint x\\nend\\n"
+                  "tbreak put\\ncommands\\nprint value\\ncontinue\\nend\\n')",
+                  "source script", "run", "continue", "continue", "continue"]),
     "looking": ("gdb_session.c", ["-pthread"], LOOKING),
     "stepping-no-pie": ("gdb_session.c", ["-pthread", "-no-pie", "-fno-pie"], STEPPING),
     "stopping-no-pie": ("gdb_session.c", ["-pthread", "-no-pie", "-fno-pie"], STOPPING),
@@ -95,7 +117,7 @@ OTHERS = {
 }
 
 # Threads come and go when they do.
-NOISE = re.compile(r"^(\[mtrace: .*|The program's calls will be recorded when it runs\."
+NOISE = re.compile(r"^(\[mtrace: .*|mtrace: calls are not recorded while a local .*|The program's calls will be recorded when it runs\."
                    r"|\[(New|Thread|Switching to Thread) .*\])$")
 
 

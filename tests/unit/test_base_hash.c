@@ -33,6 +33,7 @@ static void test_zeros_count(void **state)
 	(void)state;
 	assert_true(mt_hash(0, zeros, 32) != mt_hash(0, zeros, 64));
 	assert_true(mt_hash(0, zeros, 0) != mt_hash(0, zeros, 1));
+	assert_true(mt_hash(0, zeros, 0) == mt_hash(0, NULL, 0));
 }
 
 int main(void)

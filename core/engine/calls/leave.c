@@ -254,8 +254,7 @@ static struct mt_error *unmap_ranges(struct leaving *leaving)
 			return NULL; /* the rest stays */
 		release_others(leaving, able);
 		size_t count = next_part(leaving, calls);
-		struct mt_error *error =
-		    engine->target->ops->call_systems(engine->target, able, calls, count);
+		struct mt_error *error = mt_target_call_systems(engine->target, able, calls, count);
 		/* It may be the only one, and then gets its turn between two parts. */
 		if (!error && !engine->options.live)
 			error = let_go_on(leaving);

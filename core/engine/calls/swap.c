@@ -90,7 +90,8 @@ static struct mt_error *open_files(struct mt_calls_engine *engine, struct mt_cal
 	if (ops->read(engine->target, swap->pid, at, saved, sizeof(saved)) != sizeof(saved))
 		return mt_error_new(MT_ERROR_BUSY, "the stack of thread %d is at its end", lwp);
 	mt_try(ops->write(engine->target, swap->pid, at, paths, sizeof(paths)));
-	struct mt_error *error = ops->call_systems(engine->target, lwp, calls, swap->copies.count);
+	struct mt_error *error =
+	    mt_target_call_systems(engine->target, lwp, calls, swap->copies.count);
 	mt_error_destroy(ops->write(engine->target, swap->pid, at, saved, sizeof(saved)));
 	return error;
 }
@@ -114,11 +115,11 @@ static struct mt_error *map_files(struct mt_calls_engine *engine, struct mt_call
 			closes[opened++] = (struct mt_system_call){
 			    .number = SYS_close, .arguments = {(uint64_t)calls[i].result}};
 	}
-	mt_try(engine->target->ops->call_systems(engine->target, lwp, maps, count));
+	mt_try(mt_target_call_systems(engine->target, lwp, maps, count));
 	for (size_t i = 0; i < count; i++)
 		if (!is_error(&maps[i]))
 			swap->copies.items[i].address = (uint64_t)maps[i].result;
-	return engine->target->ops->call_systems(engine->target, lwp, closes, opened);
+	return mt_target_call_systems(engine->target, lwp, closes, opened);
 }
 
 int mt_calls_swap_add(struct mt_calls_swap *swap, uint64_t start, uint64_t end, const char *path)
@@ -193,7 +194,7 @@ struct mt_error *mt_calls_swap_exchange(struct mt_calls_engine *engine, struct m
 					  copy->end - copy->start, MREMAP_MAYMOVE | MREMAP_FIXED,
 					  copy->start}};
 	if (!error)
-		error = engine->target->ops->call_systems(engine->target, lwp, calls, count);
+		error = mt_target_call_systems(engine->target, lwp, calls, count);
 	for (size_t i = 0; i < count; i++)
 		mt_array_each (copy, &swap->copies)
 			if (copy->address == calls[i].arguments[0] &&

@@ -258,8 +258,6 @@ def execute(line, from_tty=False, to_string=False):
     elif line.startswith("show mtrace "):
         one = settings[line[5:]]
         write(one.get_show_string(str(one.value)) + "\n")
-    elif line.startswith("show user"):
-        raise error("Not a user command.")
     elif words[0] == "mtrace":
         invoke(line)
     elif words[0] == "run":
@@ -268,6 +266,8 @@ def execute(line, from_tty=False, to_string=False):
         go_on()
     elif words[0] == "kill":
         kill()
+    if line.endswith("\nif )\nend"):
+        raise error("A syntax error in expression, near `)'.")
     return "" if to_string else None
 
 

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "engine/calls/plan/private.h"
 
+#include "elf/data_symbol.h"
 #include "x86/insn.h"
 
 #include <string.h>
+
+/* In every file of code that Mono compiled ahead of time.  Mono looks into that code at run time,
+ * for the instruction of a call by its return address, and into the code's own table of jumps. */
+#define MONO_AOT_SYMBOL "mono_aot_file_info"
 
 const struct mt_plan_range *mt_plan_range_at(struct mt_planner *planner, uint64_t address)
 {
@@ -203,11 +208,16 @@ static struct mt_error *check_cancelled(const struct mt_plan_options *options)
 
 static struct mt_error *make(struct mt_planner *planner, const struct mt_plan_options *options)
 {
+	struct mt_data_symbol mono;
+
 	if (!mt_objfile_has_sections(planner->objfile))
 		return mt_error_new(MT_ERROR_UNSUPPORTED,
-				    "cannot patch %s: it has no section table, so its jump targets "
-				    "are unknown; exclude it, or use another engine",
-				    mt_objfile_path(planner->objfile));
+				    "it has no section table, so its jump targets are unknown; "
+				    "exclude it, or use another engine");
+	if (mt_objfile_find_data_symbol(planner->objfile, MONO_AOT_SYMBOL, &mono))
+		return mt_error_new(MT_ERROR_UNSUPPORTED,
+				    "Mono compiled it ahead of time, and reads its machine code at "
+				    "run time");
 	if (add_functions(planner, options) || mt_plan_read_text(planner))
 		return mt_error_no_memory();
 	mt_try(check_cancelled(options));
@@ -217,9 +227,8 @@ static struct mt_error *make(struct mt_planner *planner, const struct mt_plan_op
 	if (planner->relocated_code)
 		return mt_error_new(
 		    MT_ERROR_UNSUPPORTED,
-		    "cannot patch %s: it has relocations in its code, which therefore differs "
-		    "from the file at run time; exclude it, or build it with -fPIC",
-		    mt_objfile_path(planner->objfile));
+		    "it has relocations in its code, which therefore differs from the file at run "
+		    "time; exclude it, or build it with -fPIC");
 	mt_plan_find_room(planner);
 	mt_try(check_cancelled(options));
 	mt_plan_find_holes(planner);
