@@ -154,16 +154,18 @@ static bool is_same_time(struct timespec one, struct timespec other)
 	return one.tv_sec == other.tv_sec && one.tv_nsec == other.tv_nsec;
 }
 
-/* What is written within one tick of the clock may leave its times as they were: a file that was
- * new when it was opened may have changed since. */
+bool mt_elf_file_is_settled(const struct mt_elf_file *file)
+{
+	return file->fd >= 0 && file->status.st_ctim.tv_sec + SETTLED_SECONDS < file->opened.tv_sec;
+}
+
 bool mt_elf_file_is_still(const struct mt_elf_file *file, uint64_t device, uint64_t inode)
 {
 	const struct stat *then = &file->status;
 	struct stat now;
 
-	return file->fd >= 0 && fstat(file->fd, &now) == 0 && now.st_ino == inode &&
+	return mt_elf_file_is_settled(file) && fstat(file->fd, &now) == 0 && now.st_ino == inode &&
 	       ((uint64_t)major(now.st_dev) << 32 | minor(now.st_dev)) == device &&
-	       then->st_ctim.tv_sec + SETTLED_SECONDS < file->opened.tv_sec &&
 	       now.st_size == then->st_size && is_same_time(now.st_mtim, then->st_mtim) &&
 	       is_same_time(now.st_ctim, then->st_ctim);
 }

@@ -32,6 +32,9 @@ struct mt_error *mt_elf_file_check_segments(const struct mt_elf_file *file);
 void mt_elf_file_close(struct mt_elf_file *file); /* one that is not open is fine */
 /* From the notes of sections or segments; size 0: none. */
 void mt_elf_file_build_id(const struct mt_elf_file *file, struct mt_build_id *out);
+/* Whether its times tell what was written into it: what is written within one tick of the clock may
+ * leave them as they were, so that one that was new when it was opened may have changed since. */
+bool mt_elf_file_is_settled(const struct mt_elf_file *file);
 /* Whether it is the file of that inode, and nothing was written into it since it was opened.  False
  * where that is not known. */
 bool mt_elf_file_is_still(const struct mt_elf_file *file, uint64_t device, uint64_t inode);

@@ -43,18 +43,43 @@ static uint64_t hash_sections(uint64_t sum, Elf *elf)
 	return sum;
 }
 
-int mt_kept_key(struct mt_objfile *objfile, uint64_t planner, struct mt_kept_key *key)
+static void begin_key(struct mt_objfile *objfile, uint64_t planner, struct mt_kept_key *key)
 {
 	const char *debug = mt_objfile_debug_path(objfile);
 	const struct mt_build_id *id = mt_objfile_build_id(objfile);
-	struct mt_code code = {0};
-	int failed = mt_code_read(objfile, &code);
 
 	memset(key, 0, sizeof(*key));
 	memcpy(key->build_id, id->bytes, id->size);
 	key->build_id_size = id->size;
 	key->planner = planner;
-	key->code = hash_sections(debug ? mt_hash(0, debug, strlen(debug)) : 0, objfile->main.elf);
+	key->code = debug ? mt_hash(0, debug, strlen(debug)) : 0;
+}
+
+bool mt_kept_key_of_file(struct mt_objfile *objfile, uint64_t planner, struct mt_kept_key *key)
+{
+	const struct stat *file = &objfile->main.status;
+	const uint64_t facts[] = {
+	    file->st_dev,
+	    file->st_ino,
+	    (uint64_t)file->st_size,
+	    (uint64_t)file->st_mtim.tv_sec,
+	    (uint64_t)file->st_mtim.tv_nsec,
+	    (uint64_t)file->st_ctim.tv_sec,
+	    (uint64_t)file->st_ctim.tv_nsec,
+	};
+
+	begin_key(objfile, planner, key);
+	key->code = mt_hash(key->code, facts, sizeof(facts));
+	return mt_elf_file_is_settled(&objfile->main);
+}
+
+int mt_kept_key(struct mt_objfile *objfile, uint64_t planner, struct mt_kept_key *key)
+{
+	struct mt_code code = {0};
+	int failed = mt_code_read(objfile, &code);
+
+	begin_key(objfile, planner, key);
+	key->code = hash_sections(key->code, objfile->main.elf);
 	for (size_t i = 0; !failed && i < code.count; i++) {
 		uint64_t length = code.items[i].end - code.items[i].start;
 		size_t size = 0;

@@ -15,12 +15,16 @@ struct mt_kept_key {
 	uint32_t build_id_size;
 	uint32_t unused[2]; /* 0: no byte is left undefined */
 	uint64_t planner;   /* of what computed it: another one has another number */
-	uint64_t code;    /* a checksum of the code, of the section headers, and of the name of the
-			   * file with the symbols */
+	uint64_t code;    /* a checksum of the code and the section headers, or of the file's inode
+			   * and times; and of the name of the file with the symbols */
 	uint64_t variant; /* how it was computed; 0 unless the user of the key sets it */
 };
 /* Returns 0, or -1 without memory. */
 int mt_kept_key(struct mt_objfile *objfile, uint64_t planner, struct mt_kept_key *key);
+
+/* The same for a file whose times show that nothing was written into it since it was opened,
+ * without reading its code.  False: it is too new for that. */
+bool mt_kept_key_of_file(struct mt_objfile *objfile, uint64_t planner, struct mt_kept_key *key);
 
 struct mt_kept_part {
 	void *items;

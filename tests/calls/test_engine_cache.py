@@ -11,7 +11,7 @@ WORDS = ["python3", "-c", "print(sum(map(int, '123456')))"]
 
 
 def files_in(folder):
-    return [*folder.rglob("plan-*"), *folder.rglob("image-*")]
+    return [path for kind in ("plan-*", "image-*", "gs-*") for path in folder.rglob(kind)]
 
 
 @pytest.fixture(name="trace")
@@ -74,6 +74,20 @@ def test_garbage_is_replaced(trace, tmp_path, garble):
     assert {name: stat.st_size for name, stat in before.items()} == \
         {name: stat.st_size for name, stat in after.items()}
     assert all(before[name].st_ino != after[name].st_ino for name in before)
+
+
+def test_files_that_are_not_recorded(trace, tmp_path):
+    """Of them it is kept whether they use the GS register; whatever lies there, that is found."""
+    before = trace("--modules", "none", XDG_CACHE_HOME=str(tmp_path))
+    kept = [path for path in files_in(tmp_path) if path.name.startswith("gs-")]
+    assert kept and not [name for name in before if name.startswith("image-")]
+    assert {name: stat.st_ino for name, stat in before.items()} == \
+        {name: stat.st_ino for name, stat in trace("--modules", "none",
+                                                   XDG_CACHE_HOME=str(tmp_path)).items()}
+    for path in kept:
+        path.write_bytes(path.read_bytes()[:-8] + os.urandom(8))
+    after = trace("--modules", "none", XDG_CACHE_HOME=str(tmp_path))
+    assert all(before[path.name].st_ino != after[path.name].st_ino for path in kept)
 
 
 def test_the_cache_is_bounded(trace, tmp_path):

@@ -51,6 +51,15 @@ def test_run(program, run_mtdb, tmp_path, way, flags):
     assert count(tmp_path / "out.txt") == 0
 
 
+def test_what_is_kept(program, run_mtdb, tmp_path, monkeypatch):
+    """Its file is not recorded, and not planned the second time."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    path = program("MOV")
+    for _ in range(2):
+        errors = check_run(run_mtdb, tmp_path, "--modules", "none", command=[path])
+        assert "set_base() in " in errors
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_attach(program, run_mtdb, tmp_path, way):
     with subprocess.Popen([program(way), "wait"], stdin=subprocess.PIPE, text=True,

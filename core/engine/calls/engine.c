@@ -89,6 +89,8 @@ static void destroy(struct mt_engine *base)
 		mt_calls_module_destroy(*module);
 	mt_array_deinit(&engine->modules);
 	mt_array_deinit(&engine->ready);
+	if (engine->files)
+		mt_calls_trim_cache();
 	HASH_ITER (hh, engine->files, file, next) {
 		HASH_DEL(engine->files, file);
 		mt_calls_file_destroy(file);

@@ -100,18 +100,21 @@ static struct mt_error *make_file(const struct mt_calls_engine *engine, const ch
 	struct wanted wanted = {.engine = engine};
 	struct mt_plan_options options = {
 	    .context = &wanted, .cancelled = task ? is_cancelled : NULL, .cancelled_context = task};
-	bool all = (!engine->options.functions && !engine->options.no_functions) ||
-		   !mt_calls_is_wanted(engine, path);
+	bool all = !engine->options.functions && !engine->options.no_functions;
 	if (is_deleted(file->path))
 		return mt_error_new(MT_ERROR_UNSUPPORTED,
 				    "the file was replaced or deleted while the program ran; "
 				    "restart the program");
 	mt_try(mt_objfile_open(file->path, NULL, NULL, &file->objfile));
 	wanted.objfile = file->objfile;
-	if (all)
-		return mt_calls_plan(engine, file, &options);
-	options.wanted = is_wanted_function;
-	return mt_plan_create(file->objfile, &options, &file->plan);
+	if (!mt_calls_is_wanted(engine, path))
+		return mt_calls_find_gs_user(engine, file, &options);
+	if (!all)
+		options.wanted = is_wanted_function;
+	mt_try(all ? mt_calls_plan(engine, file, &options)
+		   : mt_plan_create(file->objfile, &options, &file->plan));
+	file->gs_user = file->plan->gs_user;
+	return NULL;
 }
 
 static struct mt_calls_file *find_file(const struct mt_calls_engine *engine, const char *path)
@@ -275,7 +278,7 @@ static struct mt_error *look_for_gs(void *context, const struct mt_map *map)
 	    (search->except && strcmp(map->path, search->except) == 0))
 		return NULL;
 	mt_try(mt_calls_file_get(search->engine, map->path, &file));
-	if (file->plan && file->plan->gs_user)
+	if (file->gs_user)
 		search->found = file;
 	return NULL;
 }
@@ -290,7 +293,7 @@ struct mt_error *mt_calls_check_gs(struct mt_calls_engine *engine, pid_t pid, co
 	if (!search.found)
 		return NULL;
 	struct mt_objfile *objfile = search.found->objfile;
-	const struct mt_symbol *symbol = mt_objfile_symbol_at(objfile, search.found->plan->gs_user);
+	const struct mt_symbol *symbol = mt_objfile_symbol_at(objfile, search.found->gs_user);
 	mt_str_appendf(why, "%s() in %s uses the GS register, which the engine calls needs",
 		       symbol ? mt_objfile_symbol_name(objfile, symbol) : "?", search.found->path);
 	return why->failed ? mt_error_no_memory() : NULL;

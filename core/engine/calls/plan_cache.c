@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Plans are kept in ${XDG_CACHE_HOME:-~/.cache}/mtrace/plan-BUILDID, and images of trampolines in
- * image-BUILDID-VARIANT: those used last.  Whatever goes wrong there costs time, and is no error.
+/* Plans are kept in ${XDG_CACHE_HOME:-~/.cache}/mtrace/plan-BUILDID, images of trampolines in
+ * image-BUILDID-VARIANT, and in gs-BUILDID what must be known of files that are not recorded: those
+ * used last.  Whatever goes wrong there costs time, and is no error.
  */
 #include "engine/calls/private.h"
 
@@ -16,6 +17,7 @@
 #define MOST_BYTES (512ull << 20)
 #define PLAN       "plan-"
 #define IMAGE      "image-"
+#define GS         "gs-"
 
 /* Under sudo it may be somebody else's. */
 static bool is_own_directory(const char *path)
@@ -52,7 +54,8 @@ struct kept {
 
 static bool is_kept(const char *name)
 {
-	return strncmp(name, PLAN, strlen(PLAN)) == 0 || strncmp(name, IMAGE, strlen(IMAGE)) == 0;
+	return strncmp(name, PLAN, strlen(PLAN)) == 0 || strncmp(name, IMAGE, strlen(IMAGE)) == 0 ||
+	       strncmp(name, GS, strlen(GS)) == 0;
 }
 
 /* How many bytes all take; *oldest: the one that was not used for the longest time. */
@@ -77,9 +80,10 @@ static uint64_t see_all(DIR *directory, struct kept *oldest)
 	return bytes;
 }
 
-static void make_room(const char *path)
+void mt_calls_trim_cache(void)
 {
-	DIR *directory = opendir(path);
+	mt_auto(mt_str) struct mt_str path = {0};
+	DIR *directory = find_directory(&path) ? opendir(path.text) : NULL;
 	struct kept oldest;
 
 	while (directory && see_all(directory, &oldest) > MOST_BYTES)
@@ -91,26 +95,25 @@ static void make_room(const char *path)
 
 /* Takes what storing something of a file ended with. */
 static void note_stored(const struct mt_calls_engine *engine, const struct mt_calls_file *file,
-			const char *directory, struct mt_error *error)
+			struct mt_error *error)
 {
 	if (error)
 		mt_log(engine->options.log, MT_LOG_DEBUG, "cannot keep what was made of %s: %s",
 		       file->path, mt_error_message(error));
 	mt_error_destroy(error);
-	make_room(directory);
 }
 
 /* Where it is kept, if it can be; VARIANT 0: of a plan. */
 static bool find_path(const struct mt_calls_file *file, const char *kind, uint64_t variant,
-		      struct mt_str *directory, struct mt_str *path)
+		      struct mt_str *path)
 {
 	const struct mt_build_id *id = mt_objfile_build_id(file->objfile);
 	char hex[41];
 
-	if (!id->size || !find_directory(directory))
+	if (!id->size || !find_directory(path))
 		return false;
 	mt_build_id_format(id, hex);
-	mt_str_appendf(path, "%s/%s%s", directory->text, kind, hex);
+	mt_str_appendf(path, "/%s%s", kind, hex);
 	if (variant)
 		mt_str_appendf(path, "-%016llx", (unsigned long long)variant);
 	return !path->failed;
@@ -119,8 +122,8 @@ static bool find_path(const struct mt_calls_file *file, const char *kind, uint64
 struct mt_error *mt_calls_plan(const struct mt_calls_engine *engine, struct mt_calls_file *file,
 			       const struct mt_plan_options *options)
 {
-	mt_auto(mt_str) struct mt_str directory = {0}, path = {0};
-	bool can_keep = find_path(file, PLAN, 0, &directory, &path);
+	mt_auto(mt_str) struct mt_str path = {0};
+	bool can_keep = find_path(file, PLAN, 0, &path);
 
 	if (can_keep) {
 		if (mt_kept_key(file->objfile, mt_planner_number, &file->key))
@@ -133,8 +136,34 @@ struct mt_error *mt_calls_plan(const struct mt_calls_engine *engine, struct mt_c
 	mt_try(mt_plan_create(file->objfile, options, &file->plan));
 	file->is_kept = can_keep;
 	if (file->is_kept)
-		note_stored(engine, file, directory.text,
-			    mt_plan_store(file->plan, &file->key, path.text));
+		note_stored(engine, file, mt_plan_store(file->plan, &file->key, path.text));
+	return NULL;
+}
+
+struct mt_error *mt_calls_find_gs_user(const struct mt_calls_engine *engine,
+				       struct mt_calls_file *file,
+				       const struct mt_plan_options *options)
+{
+	mt_auto(mt_str) struct mt_str path = {0};
+	struct mt_kept_key key;
+	struct mt_kept_part part = {.size = sizeof(file->gs_user)};
+	bool can_keep = mt_kept_key_of_file(file->objfile, mt_planner_number, &key) &&
+			find_path(file, GS, 0, &path);
+	int found = can_keep ? mt_kept_load(&key, &part, 1, path.text) : 0;
+	bool is_known = found > 0 && part.count == 1;
+
+	if (is_known)
+		memcpy(&file->gs_user, part.items, sizeof(file->gs_user));
+	free(part.items);
+	if (found < 0)
+		return mt_error_no_memory();
+	if (is_known)
+		return NULL;
+	mt_try(mt_calls_plan(engine, file, options));
+	file->gs_user = file->plan->gs_user;
+	part = (struct mt_kept_part){&file->gs_user, 1, sizeof(file->gs_user)};
+	if (can_keep)
+		note_stored(engine, file, mt_kept_store(&key, &part, 1, path.text));
 	return NULL;
 }
 
@@ -151,11 +180,11 @@ struct mt_error *mt_calls_image(const struct mt_calls_engine *engine,
 				const struct mt_calls_file *file,
 				const struct mt_image_config *config, struct mt_image *image)
 {
-	mt_auto(mt_str) struct mt_str directory = {0}, path = {0};
+	mt_auto(mt_str) struct mt_str path = {0};
 	struct mt_kept_key key = file->key;
 
 	key.variant = variant_of(config);
-	bool can_keep = file->is_kept && find_path(file, IMAGE, key.variant, &directory, &path);
+	bool can_keep = file->is_kept && find_path(file, IMAGE, key.variant, &path);
 	switch (can_keep ? mt_image_load(file->plan, &key, path.text, image) : 0) {
 	case 1:
 		return NULL;
@@ -164,6 +193,6 @@ struct mt_error *mt_calls_image(const struct mt_calls_engine *engine,
 	}
 	mt_try(mt_image_make(file->plan, config, image));
 	if (can_keep)
-		note_stored(engine, file, directory.text, mt_image_store(image, &key, path.text));
+		note_stored(engine, file, mt_image_store(image, &key, path.text));
 	return NULL;
 }

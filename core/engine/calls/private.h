@@ -127,6 +127,12 @@ void mt_calls_file_destroy(struct mt_calls_file *file);
 /* The plan of all functions; options->wanted is NULL.  Errors: those of making it. */
 struct mt_error *mt_calls_plan(const struct mt_calls_engine *engine, struct mt_calls_file *file,
 			       const struct mt_plan_options *options);
+/* The same of file->gs_user alone: the plan may not be made. */
+struct mt_error *mt_calls_find_gs_user(const struct mt_calls_engine *engine,
+				       struct mt_calls_file *file,
+				       const struct mt_plan_options *options);
+/* Remove what was not used for the longest time, as far as all takes too much room. */
+void mt_calls_trim_cache(void);
 /* Errors: those of making it. */
 struct mt_error *mt_calls_image(const struct mt_calls_engine *engine,
 				const struct mt_calls_file *file,

@@ -43,10 +43,11 @@ struct mt_calls_entry {
 struct mt_calls_file {
 	char *path;
 	struct mt_objfile *objfile; /* NULL: it could not be opened or planned */
-	struct mt_plan *plan;
-	bool unknown_told;      /* that its functions are unknown */
-	bool is_kept;           /* its plan, and what is made by it, from run to run */
-	struct mt_kept_key key; /* of the plan, if it is kept */
+	struct mt_plan *plan;       /* NULL as well: it is not to be recorded */
+	uint64_t gs_user;           /* see struct mt_plan */
+	bool unknown_told;          /* that its functions are unknown */
+	bool is_kept;               /* its plan, and what is made by it, from run to run */
+	struct mt_kept_key key;     /* of the plan, if it is kept */
 	UT_hash_handle hh;
 };
 
