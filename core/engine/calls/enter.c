@@ -100,6 +100,18 @@ static struct mt_error *add_place(struct mt_calls_entering *entering, pid_t lwp,
 	return NULL;
 }
 
+/* What others map meanwhile is not mapped over: there the next best room is taken. */
+static struct mt_error *add_places(struct mt_calls_entering *entering, pid_t lwp)
+{
+	struct mt_error *error = NULL;
+
+	mt_calls_rooms_begin(entering->space);
+	for (size_t i = 0; i < entering->modules.count && !error; i++)
+		error = add_place(entering, lwp, entering->modules.items[i]);
+	mt_calls_rooms_end(entering->space);
+	return error;
+}
+
 struct mt_error *mt_calls_enter_map(struct mt_calls_entering *entering, pid_t lwp)
 {
 	struct mt_calls_engine *engine = entering->engine;
@@ -111,8 +123,7 @@ struct mt_error *mt_calls_enter_map(struct mt_calls_entering *entering, pid_t lw
 	if (space->stage == MT_CALLS_REFUSED)
 		return NULL;
 	mt_try(engine->target->ops->each_map(engine->target, space->pid, see_map, entering));
-	mt_array_each (module, &entering->modules)
-		mt_try(add_place(entering, lwp, *module));
+	mt_try(add_places(entering, lwp));
 	return mt_calls_swap_map(engine, &entering->swap, lwp);
 }
 

@@ -401,7 +401,8 @@ struct mt_error *mt_calls_room_map(struct mt_calls_engine *engine, struct mt_cal
 				   uint64_t *address);
 struct mt_error *mt_calls_room_unmap(struct mt_calls_engine *engine, pid_t lwp, uint64_t address,
 				     uint64_t bytes);
-/* In between what is mapped is looked at once: nothing runs that could map or unmap. */
+/* In between what is mapped is looked at once.  Should the process map something meanwhile, that
+ * room is not taken. */
 void mt_calls_rooms_begin(struct mt_calls_space *space);
 void mt_calls_rooms_end(struct mt_calls_space *space);
 /* Of the rooms for single instructions, one near ADDRESS with at least BYTES left. */
