@@ -186,3 +186,21 @@ def test_handlers_outlast_us(compile, attach, stack):
         assert mapped(process.pid) == before
         out, _ = process.communicate("\n", timeout=60)
         assert (out, process.returncode) == ("0 wrong\n", 5)
+
+
+def test_what_killed_tracers_left_goes_along(busy, attach):
+    """All of it, and also where a module was recorded then and is not now."""
+    before = mapped(busy.pid)
+    for options in ["--modules", "libc.so*"], [], ["--trigger", "fib", "--max=0"]:
+        with attach(busy.pid, "--size", "64k", *options) as tracer:
+            for line in tracer.stderr:
+                if "Ctrl-C" in line:
+                    break
+            tracer.kill()
+    assert len(mapped(busy.pid)) > len(before)
+    with attach(busy.pid, "--size", "64k", "--for=50ms", "--modules", "calls_busy") as tracer:
+        _, messages = tracer.communicate(timeout=60)
+        assert tracer.returncode == 0, messages
+    assert mapped(busy.pid) == before
+    assert not changed(busy.pid)
+    end(busy)

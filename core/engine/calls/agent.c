@@ -19,6 +19,7 @@ struct mt_error *mt_calls_agent_map(struct mt_calls_engine *engine, struct mt_ca
 	mt_try(mt_calls_system(engine, lwp, "map memory", SYS_mmap, arguments, &address));
 	mt_try(engine->target->ops->write(engine->target, space->pid, address, mt_agent_code,
 					  (size_t)(mt_agent_code_end - mt_agent_code)));
+	mt_calls_list(engine, space, address, address + MT_AGENT_BYTES, 0);
 	space->agent = address;
 	return NULL;
 }

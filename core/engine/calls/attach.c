@@ -184,6 +184,7 @@ static struct mt_error *take_over(struct attach *attach)
 	mt_try(target->ops->each_thread(target, attach->space->pid, check_gs, attach));
 	mt_try(check_gs_users(attach));
 	attach->space->inherited = attach->rings;
+	mt_try(mt_calls_left_find(attach->engine, attach->space, &attach->space->left));
 	if (target->ops->watch_libraries && stop_at)
 		mt_try(target->ops->watch_libraries(target, attach->space->pid, stop_at));
 	mt_try(mt_calls_inject_begin(attach->engine, attach->space));

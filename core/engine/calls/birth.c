@@ -163,6 +163,8 @@ struct mt_error *mt_calls_note_birth(struct mt_calls_engine *engine, struct mt_c
 	if (mt_array_push(&engine->births, birth))
 		return mt_error_no_memory();
 	share(thread->space)->shared |= birth.shares && !birth.waits;
+	if (thread->space->rings && !birth.shares)
+		thread->space->rings->is_forked = true;
 	return NULL;
 }
 

@@ -29,7 +29,9 @@ struct making {
 
 static bool is_wanted(const struct mt_calls_space *space, const struct mt_map *map)
 {
-	return map->executable && map->path[0] == '/' && !mt_calls_is_left_alone(space, map->path);
+	return map->executable && map->path[0] == '/' &&
+	       !mt_calls_is_left_alone(space, map->path) &&
+	       !mt_calls_left_has_copy(space->left, map->start);
 }
 
 static struct mt_error *make_module(void *context, const struct mt_map *map)
@@ -124,7 +126,7 @@ struct mt_error *mt_calls_enter_map(struct mt_calls_entering *entering, pid_t lw
 		return NULL;
 	mt_try(engine->target->ops->each_map(engine->target, space->pid, see_map, entering));
 	mt_try(add_places(entering, lwp));
-	return mt_calls_swap_map(engine, &entering->swap, lwp);
+	return mt_calls_swap_map(engine, space, &entering->swap, lwp);
 }
 
 static struct mt_error *fill(struct mt_calls_entering *entering)
@@ -162,7 +164,7 @@ struct mt_error *mt_calls_enter_join(struct mt_calls_entering *entering, pid_t l
 	mt_array_each (place, &space->places)
 		mt_calls_text_note_written(place, place->checked);
 	mt_try(mt_calls_displace_all(engine, space));
-	mt_try(mt_calls_swap_exchange(engine, &entering->swap, lwp));
+	mt_try(mt_calls_swap_exchange(engine, space, &entering->swap, lwp));
 	mt_array_each (place, &space->places) {
 		if (!mt_calls_swap_is_exchanged(&entering->swap, place->module->start)) {
 			mt_calls_text_note_written(place, false);
@@ -187,9 +189,11 @@ struct mt_error *mt_calls_enter_end(struct mt_calls_entering *entering, pid_t lw
 	struct mt_error *error = NULL;
 
 	mt_array_each (copy, &entering->swap.copies)
-		if (lwp && copy->address && !error)
+		if (lwp && copy->address && !error) {
 			error = mt_calls_room_unmap(entering->engine, lwp, copy->address,
 						    copy->end - copy->start);
+			mt_calls_unlist(entering->space, copy->address, copy->end - copy->start);
+		}
 	entering->space->swap = NULL;
 	mt_array_deinit(&entering->swap.copies);
 	mt_array_deinit(&entering->modules);

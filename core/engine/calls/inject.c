@@ -3,6 +3,7 @@
 #include "process/inject.h"
 #include "engine/calls/private.h"
 
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
@@ -28,16 +29,28 @@ struct mt_error *mt_calls_inject_begin(struct mt_calls_engine *engine, struct mt
 	return mt_inject_padding_begin(engine->target, space->pid, &space->inject_padding);
 }
 
+/* Told by its name, should we be killed before it is listed. */
+void mt_calls_inject_page(uint8_t page[PAGE])
+{
+	static const char name[] = "mtrace inject";
+
+	memset(page, 0, PAGE);
+	memcpy(page, mt_inject_code, MT_INJECT_BYTES);
+	memcpy(page + PAGE - MT_CALLS_MARK_BYTES - sizeof(name), name, sizeof(name));
+}
+
 struct mt_error *mt_calls_inject(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				 pid_t lwp)
 {
 	const struct mt_target_ops *ops = engine->target->ops;
+	uint8_t page[PAGE];
 
 	if (!ops->set_injected || space->inject_code)
 		return mt_calls_inject_give_up(engine, space);
 	mt_try(map(engine, lwp, PAGE, PROT_READ | PROT_EXEC, &space->inject_code));
-	mt_try(engine->target->ops->write(engine->target, space->pid, space->inject_code,
-					  mt_inject_code, MT_INJECT_BYTES));
+	mt_calls_inject_page(page);
+	mt_try(engine->target->ops->write(engine->target, space->pid, space->inject_code, page,
+					  sizeof(page)));
 	mt_try(ops->set_injected(engine->target, space->pid, space->inject_code));
 	return mt_calls_inject_give_up(engine, space);
 }

@@ -21,6 +21,7 @@
 #define MOST_PRIVATE (2ull << 20)
 #define MOST_SHARED  (16ull << 20)
 #define MOST_CALLS   64u
+#define PAGE         4096ull
 
 struct range {
 	uint64_t start, end, most;
@@ -30,7 +31,8 @@ struct leaving {
 	struct mt_calls_engine *engine;
 	struct mt_calls_space *space;
 	struct mt_calls_swap swap;
-	MT_ARRAY(struct range) ranges; /* to be unmapped */
+	MT_ARRAY(struct range) ranges; /* to be unmapped, the last one first */
+	bool takes_left;               /* what a killed tracer left goes, too */
 };
 
 static struct mt_error *halt(const struct leaving *leaving)
@@ -91,6 +93,20 @@ static struct mt_error *halt_able(struct leaving *leaving, pid_t *able)
 	return NULL;
 }
 
+/* No error: what is not known stays. */
+static void find_left(struct leaving *leaving)
+{
+	struct mt_calls_engine *engine = leaving->engine;
+	struct mt_calls_space *space = leaving->space;
+
+	mt_calls_left_destroy(space->left);
+	struct mt_error *error = mt_calls_left_find(engine, space, &space->left);
+	if (!error && space->left)
+		error = mt_calls_left_add_texts(engine, space, space->left, &leaving->swap);
+	leaving->takes_left = space->left && !error;
+	mt_error_destroy(error);
+}
+
 /* No error: what cannot be made ready is written later. */
 static void make_ready(struct leaving *leaving, pid_t able)
 {
@@ -102,12 +118,14 @@ static void make_ready(struct leaving *leaving, pid_t able)
 				      place->module->file->path))
 			return;
 	release_others(leaving, able);
-	mt_error_destroy(mt_calls_swap_map(leaving->engine, &leaving->swap, able));
+	mt_error_destroy(mt_calls_swap_map(leaving->engine, space, &leaving->swap, able));
 	release(leaving);
 	leaving->engine->breathes = true;
 	for (size_t i = 0; i < space->places.count && !error; i++)
 		error = mt_calls_text_prepare_clean(leaving->engine, space, &space->places.items[i],
 						    &leaving->swap);
+	if (leaving->takes_left && !error)
+		error = mt_calls_left_fill(leaving->engine, space, space->left, &leaving->swap);
 	leaving->engine->breathes = false;
 	mt_error_destroy(error);
 }
@@ -121,14 +139,18 @@ static struct mt_error *clean_text(struct leaving *leaving)
 	/* Whatever its threads report from now on, it is not recorded any more. */
 	space->stage = MT_CALLS_REFUSED;
 	mt_try(mt_calls_leave_holes(engine, space));
+	if (space->left)
+		mt_try(mt_calls_left_follow(engine, space, space->left));
 	if (able)
-		mt_error_destroy(mt_calls_swap_exchange(engine, &leaving->swap, able));
+		mt_error_destroy(mt_calls_swap_exchange(engine, space, &leaving->swap, able));
 	mt_array_each (place, &space->places) {
 		if (mt_calls_swap_is_exchanged(&leaving->swap, place->module->start))
 			memset(place->written, 0, place->module->file->plan->patches.count);
 		else
 			mt_try(mt_calls_text_clean(engine, space, place));
 	}
+	leaving->takes_left &=
+	    space->left && mt_calls_left_is_unreached(space->left, &leaving->swap);
 	mt_try(remove_breaks(engine, space));
 	return mt_calls_end_detour(engine, space);
 }
@@ -136,13 +158,18 @@ static struct mt_error *clean_text(struct leaving *leaving)
 /* Threads in stubs and the agent run out of them, now that no way leads in. */
 static struct mt_error *wait_until_outside(struct leaving *leaving, bool *inside)
 {
+	bool in_left = false;
+
 	for (int i = 0; i < TRIES; i++) {
-		mt_try(mt_calls_leave_trampolines(leaving->engine, leaving->space, inside));
-		if (!*inside || leaving->engine->options.live)
-			return NULL;
+		mt_try(
+		    mt_calls_leave_trampolines(leaving->engine, leaving->space, inside, &in_left));
+		in_left &= leaving->takes_left;
+		if ((!*inside && !in_left) || leaving->engine->options.live)
+			break;
 		mt_try(let_go_on(leaving));
 		mt_try(halt(leaving));
 	}
+	leaving->takes_left &= !in_left;
 	return NULL;
 }
 
@@ -150,10 +177,17 @@ static struct mt_error *wait_until_outside(struct leaving *leaving, bool *inside
  * recorded then and not now: into memory that stays, and holds nothing. */
 static bool rings_stay(const struct leaving *leaving)
 {
-	return leaving->space->inherited && !leaving->engine->options.is_clean;
+	return leaving->space->inherited && !leaving->engine->options.is_clean &&
+	       !leaving->takes_left;
 }
 
 /* A GS base that the program set is its own. */
+static bool is_slot(const struct mt_calls_space *space, uint64_t gs_base)
+{
+	return (space->rings && mt_calls_is_slot(space->rings, gs_base)) ||
+	       mt_calls_left_holds(space->left, MT_CALLS_LEFT_RINGS, gs_base);
+}
+
 static struct mt_error *leave_ring(void *context, pid_t lwp)
 {
 	const struct leaving *leaving = context;
@@ -162,7 +196,7 @@ static struct mt_error *leave_ring(void *context, pid_t lwp)
 	struct mt_error *error =
 	    engine->target->ops->get_registers(engine->target, lwp, &registers);
 
-	if (!error && mt_calls_is_slot(leaving->space->rings, registers.gs_base))
+	if (!error && is_slot(leaving->space, registers.gs_base))
 		error = rings_stay(leaving)
 			    ? mt_calls_discard(engine, leaving->space, lwp)
 			    : engine->target->ops->set_gs_base(engine->target, lwp, 0);
@@ -174,19 +208,32 @@ static struct mt_error *leave_rings(struct leaving *leaving)
 {
 	struct mt_target *target = leaving->engine->target;
 
-	if (!leaving->space->rings)
-		return NULL;
 	mt_try(target->ops->each_thread(target, leaving->space->pid, leave_ring, leaving));
-	if (rings_stay(leaving))
+	if (leaving->space->rings && rings_stay(leaving))
 		mt_calls_rings_empty(leaving->space->rings);
 	return NULL;
 }
 
 static int add_range(struct leaving *leaving, uint64_t start, uint64_t bytes, uint64_t most)
 {
-	struct range range = {start, start + bytes, most};
+	struct range range = {start, (start + bytes + PAGE - 1) & ~(PAGE - 1), most};
 
 	return bytes ? mt_array_push(&leaving->ranges, range) : 0;
+}
+
+/* Each at once: no part of it could be found later. */
+static int collect_left(struct leaving *leaving, bool directories)
+{
+	const struct mt_calls_left *left = leaving->takes_left ? leaving->space->left : NULL;
+	int failed = 0;
+
+	if (!left)
+		return 0;
+	mt_array_each (range, &left->ranges)
+		if ((range->kind == MT_CALLS_LEFT_ALIVE) == directories)
+			failed |= add_range(leaving, range->start, range->end - range->start,
+					    range->end - range->start);
+	return failed;
 }
 
 static struct mt_error *collect(struct leaving *leaving)
@@ -197,6 +244,11 @@ static struct mt_error *collect(struct leaving *leaving)
 	uint64_t all = rings ? mt_calls_rings_bytes(rings) : 0;
 	int failed = 0;
 
+	/* The directories go last: what they list can be found until then. */
+	if (rings && !rings_stay(leaving))
+		failed |=
+		    add_range(leaving, rings->alive_address, MT_CALLS_ALIVE_BYTES, MOST_SHARED);
+	failed |= collect_left(leaving, true) | collect_left(leaving, false);
 	mt_array_each (place, &space->places)
 		failed |= add_range(leaving, place->module->room, place->module->room_bytes,
 				    MOST_PRIVATE);
@@ -213,8 +265,6 @@ static struct mt_error *collect(struct leaving *leaving)
 	if (rings && !rings_stay(leaving)) {
 		failed |= add_range(leaving, rings->address, used, MOST_SHARED);
 		failed |= add_range(leaving, rings->address + used, all - used, all);
-		failed |=
-		    add_range(leaving, rings->alive_address, MT_CALLS_ALIVE_BYTES, MOST_SHARED);
 	}
 	return failed ? mt_error_no_memory() : NULL;
 }
@@ -233,6 +283,8 @@ static size_t next_part(struct leaving *leaving, struct mt_system_call *calls)
 			bytes = range->most;
 		calls[count++] = (struct mt_system_call){.number = SYS_munmap,
 							 .arguments = {range->start, bytes}};
+		if (range->start + bytes < range->end)
+			mt_calls_unlist(leaving->space, range->start, bytes);
 		range->start += bytes;
 		work += (double)bytes / (double)range->most;
 		if (range->start == range->end)
@@ -255,6 +307,9 @@ static struct mt_error *unmap_ranges(struct leaving *leaving)
 		release_others(leaving, able);
 		size_t count = next_part(leaving, calls);
 		struct mt_error *error = mt_target_call_systems(engine->target, able, calls, count);
+		for (size_t i = 0; i < count && !error; i++)
+			mt_calls_unlist(leaving->space, calls[i].arguments[0],
+					calls[i].arguments[1]);
 		/* It may be the only one, and then gets its turn between two parts. */
 		if (!error && !engine->options.live)
 			error = let_go_on(leaving);
@@ -266,10 +321,29 @@ static struct mt_error *unmap_ranges(struct leaving *leaving)
 	return NULL;
 }
 
+/* No other thread can give the numbers another meaning meanwhile. */
+static struct mt_error *close_left(struct leaving *leaving)
+{
+	const struct mt_calls_left *left = leaving->space->left;
+	char path[PATH_MAX];
+	pid_t able = 0;
+
+	if (!left || !left->descriptors.count)
+		return NULL;
+	mt_try(halt_able(leaving, &able));
+	struct mt_error *error = NULL;
+	mt_array_each (fd, &left->descriptors)
+		if (able && !error && mt_calls_left_is_descriptor(leaving->space->pid, *fd, path))
+			error = mt_calls_close_memfd(leaving->engine, able, (uint64_t)*fd);
+	release(leaving);
+	return error;
+}
+
 static struct mt_error *unmap_all(struct leaving *leaving)
 {
 	struct mt_calls_engine *engine = leaving->engine;
 
+	mt_try(close_left(leaving));
 	mt_try(collect(leaving));
 	mt_try(unmap_ranges(leaving));
 	pid_t able = 0;
@@ -283,6 +357,7 @@ static struct mt_error *leave(struct leaving *leaving)
 	bool inside = true;
 	pid_t able = 0;
 
+	find_left(leaving);
 	mt_try(halt(leaving));
 	if (mt_calls_is_sandboxed(leaving->engine, space) || space->shared)
 		return clean_text(leaving); /* its memory stays */
@@ -297,6 +372,11 @@ static struct mt_error *leave(struct leaving *leaving)
 	mt_try(wait_until_outside(leaving, &inside));
 	if (inside)
 		return NULL;
+	if (space->left && space->left->ranges.count && !leaving->takes_left)
+		mt_log(leaving->engine->options.log, MT_LOG_DEBUG,
+		       "what a killed tracer left in process %d stays mapped: it is not certain "
+		       "that no thread comes there",
+		       space->pid);
 	mt_try(leave_rings(leaving));
 	release(leaving);
 	return unmap_all(leaving);

@@ -179,7 +179,8 @@ static struct mt_error *find_room(struct mt_calls_engine *engine, struct mt_call
 	const struct mt_fixes *fixes = &module->image.fixes;
 	struct mt_image_config config = image_config(module);
 
-	module->room_bytes = (module->image.bytes.count + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+	module->room_bytes =
+	    (module->image.bytes.count + MT_CALLS_MARK_BYTES + PAGE - 1) & ~(uint64_t)(PAGE - 1);
 	struct mt_error *error =
 	    mt_calls_room_map(engine, space, lwp, module->bias + fixes->low,
 			      module->bias + fixes->high, module->room_bytes, &module->room);
@@ -192,9 +193,10 @@ static struct mt_error *find_room(struct mt_calls_engine *engine, struct mt_call
 	config.base = module->room - module->bias;
 	mt_try(mt_image_make(module->file->plan, &config, &module->image));
 	take_offsets(module);
-	if (module->image.bytes.count <= module->room_bytes)
+	if (module->image.bytes.count + MT_CALLS_MARK_BYTES <= module->room_bytes)
 		return NULL;
 	mt_try(mt_calls_room_unmap(engine, lwp, module->room, module->room_bytes));
+	mt_calls_unlist(space, module->room, module->room_bytes);
 	return mt_error_new(MT_ERROR_UNSUPPORTED, "no free memory within 2 GiB of its code");
 }
 

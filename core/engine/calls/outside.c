@@ -216,7 +216,7 @@ static bool is_ours(struct mt_calls_space *space, uint64_t address)
 struct outside {
 	struct mt_calls_engine *engine;
 	struct mt_calls_space *space;
-	bool inside;
+	bool inside, in_left;
 };
 
 static bool leave(void *context, struct user_regs_struct *registers)
@@ -225,6 +225,8 @@ static bool leave(void *context, struct user_regs_struct *registers)
 	const struct mt_calls_place *place;
 	const struct mt_trampoline_row *row;
 
+	outside->in_left |=
+	    mt_calls_left_holds(outside->space->left, MT_CALLS_LEFT_CODE, registers->rip);
 	if (!is_ours(outside->space, registers->rip))
 		return false;
 	row = row_at(outside->space, registers->rip, &place);
@@ -235,13 +237,15 @@ static bool leave(void *context, struct user_regs_struct *registers)
 }
 
 struct mt_error *mt_calls_leave_trampolines(struct mt_calls_engine *engine,
-					    struct mt_calls_space *space, bool *inside)
+					    struct mt_calls_space *space, bool *inside,
+					    bool *in_left)
 {
 	struct outside outside = {.engine = engine, .space = space};
 	bool is_whole = false;
 	struct mt_error *error = mt_calls_move_all(engine, space, leave, &outside, &is_whole);
 
 	*inside = outside.inside || !is_whole;
+	*in_left = outside.in_left;
 	return error;
 }
 

@@ -20,12 +20,16 @@
  *	condition.c   their conditions, in the program
  *	inject.c      what remote calls need in the program
  *	room.c        memory in the program, near its text
- *	rings.c       rings: who writes where
+ *	alive.c       whether we live, and what of us is mapped in the program
+ *	rings.c       the memory of rings
+ *	slots.c       threads' rings: who writes where
  *	frames.c      which calls are open, by unwinding
  *	outside.c     threads out of trampolines
  *	hide.c        the text as it would be without us, for a while
  *	enter.c       patches into a running process
  *	swap.c        a text exchanged at once, by one that was made ready beside it
+ *	left.c        what a killed tracer of ours left in a process
+ *	left_texts.c  texts that lead there
  *	leave.c       letting go of a process
  *	anchor.c      how far threads had written when
  *	throttle.c    functions that fill the rings
@@ -37,6 +41,8 @@
 #define MT_ENGINE_CALLS_PRIVATE_H
 
 #include "engine/calls/types.h"
+
+#include <limits.h>
 
 /* agent.c */
 /* Put it into a program, in the name of LWP.  Errors: the target's. */
@@ -193,6 +199,9 @@ struct mt_error *mt_calls_detour(struct mt_calls_engine *engine, struct mt_calls
 struct mt_error *mt_calls_end_detour(struct mt_calls_engine *engine, struct mt_calls_space *space);
 
 /* swap.c */
+/* With which files are opened in a program.  O_DSYNC means nothing to a reader: by it they are
+ * known, should we be killed before they are closed. */
+#define MT_CALLS_OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_DSYNC)
 /* A text, and the second mapping that is to take its place. */
 struct mt_calls_copy {
 	uint64_t start, end; /* of the text */
@@ -213,7 +222,8 @@ struct mt_calls_swap {
 int mt_calls_swap_add(struct mt_calls_swap *swap, uint64_t start, uint64_t end, const char *path);
 /* Map what was added, in the name of LWP: clean copies, as far as that is possible.  Errors: the
  * target's; NO_MEMORY. */
-struct mt_error *mt_calls_swap_map(struct mt_calls_engine *engine, struct mt_calls_swap *swap,
+struct mt_error *mt_calls_swap_map(struct mt_calls_engine *engine,
+				   const struct mt_calls_space *space, struct mt_calls_swap *swap,
 				   pid_t lwp);
 /* That of the text at START; NULL: it has none. */
 struct mt_calls_copy *mt_calls_swap_find(struct mt_calls_swap *swap, uint64_t start);
@@ -222,8 +232,9 @@ struct mt_error *mt_calls_swap_fill(struct mt_calls_engine *engine,
 				    const struct mt_calls_space *space, struct mt_calls_copy *copy,
 				    const uint8_t *text, const uint8_t *clean);
 /* While all stand still: put the copies in the place of the texts that are still there. */
-struct mt_error *mt_calls_swap_exchange(struct mt_calls_engine *engine, struct mt_calls_swap *swap,
-					pid_t lwp);
+struct mt_error *mt_calls_swap_exchange(struct mt_calls_engine *engine,
+					const struct mt_calls_space *space,
+					struct mt_calls_swap *swap, pid_t lwp);
 /* Whether a mapping that begins at ADDRESS is one of its copies.  SWAP NULL: it is not. */
 bool mt_calls_swap_holds(const struct mt_calls_swap *swap, uint64_t address);
 bool mt_calls_swap_is_exchanged(const struct mt_calls_swap *swap, uint64_t start);
@@ -390,6 +401,8 @@ struct mt_error *mt_calls_inject_give_up(struct mt_calls_engine *engine,
 					 struct mt_calls_space *space);
 struct mt_error *mt_calls_inject(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				 pid_t lwp);
+/* All bytes of its code's page, but for the mark. */
+void mt_calls_inject_page(uint8_t page[4096]);
 struct mt_error *mt_calls_inject_end(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				     pid_t lwp);
 
@@ -413,10 +426,45 @@ struct mt_error *mt_calls_room_find(struct mt_calls_engine *engine, struct mt_ca
 struct mt_error *mt_calls_system(struct mt_calls_engine *engine, pid_t lwp, const char *what,
 				 long number, const uint64_t arguments[6], uint64_t *result);
 
+/* alive.c */
+/* Errors: UNSUPPORTED; NO_MEMORY; the target's. */
+struct mt_error *mt_calls_alive_create(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				       struct mt_calls_rings *rings, pid_t lwp);
+void mt_calls_alive_unmap(struct mt_calls_engine *engine, struct mt_calls_rings *rings, pid_t lwp);
+/* Into the directory, if the space has one: memory that was mapped, before it is used.  INODE: of
+ * the file that it is a copy of; 0: it is private, and a mark is put at its end. */
+void mt_calls_list(struct mt_calls_engine *engine, const struct mt_calls_space *space,
+		   uint64_t start, uint64_t end, uint64_t inode);
+/* The first BYTES of what begins there were unmapped; or are about to be, if that is not all of it.
+ */
+void mt_calls_unlist(const struct mt_calls_space *space, uint64_t start, uint64_t bytes);
+/* In the name of LWP, under a name of at most 15 characters.  *FD: the program's. */
+struct mt_error *mt_calls_make_memfd(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				     pid_t lwp, const char *called, uint64_t *fd);
+/* A descriptor of our own for the program's ITS_FD, of SIZE bytes and with SEALS.  What is opened
+ * must be a memfd that nobody has sealed otherwise: the program may have exchanged it. */
+struct mt_error *mt_calls_open_memfd(pid_t pid, uint64_t its_fd, off_t size, int seals, int *fd);
+struct mt_error *mt_calls_close_memfd(struct mt_calls_engine *engine, pid_t lwp, uint64_t fd);
+
 /* rings.c */
+#define MT_MADV_POPULATE_WRITE 23
 struct mt_error *mt_calls_rings_create(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				       pid_t lwp);
 void mt_calls_rings_unref(struct mt_calls_rings *rings);
+/* In the program: the slots' size; where a ring and a slot are.  Here: a slot. */
+uint64_t mt_calls_slots_bytes(const struct mt_calls_rings *rings);
+uint64_t mt_calls_ring_address(const struct mt_calls_rings *rings, uint32_t ring);
+uint64_t mt_calls_slot_address(const struct mt_calls_rings *rings, uint32_t ring);
+struct mt_ring_position *mt_calls_slot(const struct mt_calls_rings *rings, uint32_t ring);
+/* The file comes to hold this ring.  Errors: SYSTEM. */
+struct mt_error *mt_calls_rings_reach(struct mt_calls_rings *rings, uint32_t ring);
+/* From rings->address on: that are mapped, and that threads may have written to. */
+uint64_t mt_calls_rings_bytes(const struct mt_calls_rings *rings);
+uint64_t mt_calls_rings_used_bytes(const struct mt_calls_rings *rings);
+/* Its memory goes back to the system; what is written on comes anew. */
+void mt_calls_rings_empty(const struct mt_calls_rings *rings);
+
+/* slots.c */
 /* Give a thread that stands still its ring, if its space has rings.  Errors: the target's. */
 struct mt_error *mt_calls_give_ring(struct mt_calls_engine *engine, struct mt_calls_thread *thread);
 void mt_calls_take_ring(struct mt_calls_thread *thread);
@@ -442,11 +490,6 @@ static inline uint64_t mt_calls_alive_word(const struct mt_calls_rings *rings)
 {
 	return rings->alive_address + MT_CALLS_ALIVE_WORD;
 }
-/* From rings->address on: that are mapped, and that threads may have written to. */
-uint64_t mt_calls_rings_bytes(const struct mt_calls_rings *rings);
-uint64_t mt_calls_rings_used_bytes(const struct mt_calls_rings *rings);
-/* Its memory goes back to the system; what is written on comes anew. */
-void mt_calls_rings_empty(const struct mt_calls_rings *rings);
 /* Its bytes, and how many were written in all. */
 struct mt_ring_view mt_calls_ring_view(const struct mt_calls_engine *engine,
 				       const struct mt_calls_thread *thread);
@@ -505,6 +548,63 @@ struct mt_error *mt_calls_enter_join(struct mt_calls_entering *entering, pid_t l
 /* Whether or not that succeeded. */
 struct mt_error *mt_calls_enter_end(struct mt_calls_entering *entering, pid_t lwp);
 
+/* left.c */
+enum mt_calls_left_kind {
+	MT_CALLS_LEFT_CODE, /* trampolines, an agent, code for injected calls */
+	MT_CALLS_LEFT_COPY, /* of a text, that was to take its place */
+	MT_CALLS_LEFT_RINGS,
+	MT_CALLS_LEFT_ALIVE, /* a directory */
+};
+
+struct mt_calls_left_range {
+	uint64_t start, end; /* [start, end) */
+	enum mt_calls_left_kind kind;
+};
+
+/* A text that leads there, and is not of the space's places. */
+struct mt_calls_left_text {
+	uint64_t start, end;
+	char *path;
+};
+
+struct mt_calls_left {
+	MT_ARRAY(struct mt_calls_left_range) ranges;
+	MT_ARRAY(struct mt_calls_left_text) texts;
+	MT_ARRAY(int) descriptors; /* the program's, that were not closed any more */
+	bool is_whole;             /* else there may be more, that is not known of */
+};
+
+/* *out NULL: nothing was left.  The process may be running.  Errors: the target's; NO_MEMORY. */
+struct mt_error *mt_calls_left_find(struct mt_calls_engine *engine,
+				    const struct mt_calls_space *space, struct mt_calls_left **out);
+void mt_calls_left_destroy(struct mt_calls_left *left); /* NULL is fine */
+/* Whether FD looks like one of ours: a memfd, or a file that was opened as we do. */
+bool mt_calls_left_is_descriptor(pid_t pid, int fd, char path[PATH_MAX]);
+/* LEFT NULL: it does not. */
+bool mt_calls_left_holds(const struct mt_calls_left *left, enum mt_calls_left_kind kind,
+			 uint64_t address);
+static inline bool mt_calls_left_has_copy(const struct mt_calls_left *left, uint64_t address)
+{
+	return mt_calls_left_holds(left, MT_CALLS_LEFT_COPY, address);
+}
+/* left_texts.c */
+/* In a text that stands at ADDRESS: CLEAN, the file's, where a jump leads to what is left.  False:
+ * there may be some left. */
+bool mt_calls_left_undo(const struct mt_calls_left *left, uint64_t address, uint8_t *text,
+			const uint8_t *clean, size_t size);
+/* While the process runs: add the texts that lead there and are not of the space's places to SWAP;
+ * and fill what was mapped for them.  Errors: the target's; NO_MEMORY; the session's. */
+struct mt_error *mt_calls_left_add_texts(struct mt_calls_engine *engine,
+					 struct mt_calls_space *space, struct mt_calls_left *left,
+					 struct mt_calls_swap *swap);
+struct mt_error *mt_calls_left_fill(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				    const struct mt_calls_left *left, struct mt_calls_swap *swap);
+/* Once SWAP was exchanged: whether no text leads there any more. */
+bool mt_calls_left_is_unreached(const struct mt_calls_left *left, const struct mt_calls_swap *swap);
+/* Before that, while all stand still: who stands before a jump that leads there goes there. */
+struct mt_error *mt_calls_left_follow(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				      struct mt_calls_left *left);
+
 /* leave.c */
 /* Its text as it was.  What threads stopped for is left to the target's detach(). */
 struct mt_error *mt_calls_detach(struct mt_calls_engine *engine, struct mt_calls_space *space);
@@ -537,9 +637,10 @@ typedef bool mt_calls_move(void *context, struct user_regs_struct *registers);
 struct mt_error *mt_calls_move_all(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				   mt_calls_move *move, void *context, bool *is_whole);
 /* They stand where they do in effect: the text is clean.  *inside: one is, or may be, in other code
- * of ours: a stub, the agent. */
+ * of ours: a stub, the agent; *in_left: in what a killed tracer left. */
 struct mt_error *mt_calls_leave_trampolines(struct mt_calls_engine *engine,
-					    struct mt_calls_space *space, bool *inside);
+					    struct mt_calls_space *space, bool *inside,
+					    bool *in_left);
 /* Those within displaced bytes go on in trampolines; so do those on their way through holes. */
 struct mt_error *mt_calls_displace_all(struct mt_calls_engine *engine,
 				       struct mt_calls_space *space);

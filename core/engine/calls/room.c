@@ -209,6 +209,8 @@ struct mt_error *mt_calls_room_map(struct mt_calls_engine *engine, struct mt_cal
 	if (!error)
 		error = map_one(engine, lwp, &gaps, address);
 	if (!error)
+		mt_calls_list(engine, space, *address, *address + gaps.bytes, 0);
+	if (!error)
 		want_huge_pages(engine, lwp, *address, gaps.bytes);
 	if (!error)
 		error = fill_gap(space, *address, *address + gaps.bytes);
@@ -242,10 +244,10 @@ struct mt_error *mt_calls_room_find(struct mt_calls_engine *engine, struct mt_ca
 	if (!lwp)
 		return mt_error_new(MT_ERROR_UNSUPPORTED, "no memory for code near 0x%llx",
 				    (unsigned long long)address);
-	const uint64_t size = (bytes + PAGE - 1) & ~(PAGE - 1);
+	const uint64_t size = (bytes + MT_CALLS_MARK_BYTES + PAGE - 1) & ~(PAGE - 1);
 	mt_try(mt_calls_room_map(engine, space, lwp, address, address + 1, size, &room.start));
 	room.used = room.start;
-	room.end = room.start + size;
+	room.end = room.start + size - MT_CALLS_MARK_BYTES;
 	if (mt_array_push(&space->rooms, room))
 		return mt_error_no_memory();
 	*out = mt_array_last(&space->rooms);

@@ -36,6 +36,7 @@ static void destroy(struct mt_calls_space *space)
 	mt_array_deinit(&space->gaps);
 	mt_calls_rings_unref(space->rings);
 	mt_calls_forget_code(space);
+	mt_calls_left_destroy(space->left);
 	free(space->loader_path);
 	free(space);
 }
@@ -96,6 +97,7 @@ struct mt_calls_space *mt_calls_space_copy(const struct mt_calls_space *from, pi
 	space->stage = from->stage;
 	space->attached = from->attached;
 	space->hidden = from->hidden;
+	space->inherited = from->inherited;
 	space->loader = from->loader;
 	space->debug = from->debug;
 	space->agent = from->agent;
@@ -183,6 +185,7 @@ static struct mt_error *see_map(void *context, const struct mt_map *map)
 
 	if (!map->executable || map->path[0] != '/' ||
 	    mt_calls_swap_holds(walk->space->swap, map->start) ||
+	    mt_calls_left_has_copy(walk->space->left, map->start) ||
 	    mt_calls_is_left_alone(walk->space, map->path))
 		return NULL;
 	seen.map.path = strdup(map->path);
@@ -292,8 +295,10 @@ static struct mt_error *remove_unseen(struct mt_calls_engine *engine, struct mt_
 				space->waiting.items[k] =
 				    space->waiting.items[--space->waiting.count];
 		mt_try(mt_calls_cfi_unlink(engine, space, place));
-		if (!is_sandboxed)
+		if (!is_sandboxed) {
 			mt_try(mt_calls_room_unmap(engine, lwp, module->room, module->room_bytes));
+			mt_calls_unlist(space, module->room, module->room_bytes);
+		}
 		place_deinit(place);
 		*place = space->places.items[--space->places.count];
 	}

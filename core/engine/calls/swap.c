@@ -79,8 +79,7 @@ static struct mt_error *open_files(struct mt_calls_engine *engine, struct mt_cal
 		/* One that nobody opens has the empty name. */
 		calls[i] = (struct mt_system_call){
 		    .number = SYS_openat,
-		    .arguments = {(uint64_t)AT_FDCWD, at + sizeof(paths) - 1,
-				  O_RDONLY | O_CLOEXEC | O_NONBLOCK}};
+		    .arguments = {(uint64_t)AT_FDCWD, at + sizeof(paths) - 1, MT_CALLS_OPEN_FLAGS}};
 		if (!copy->inode || used + size >= sizeof(paths))
 			continue;
 		memcpy(paths + used, copy->path, size);
@@ -96,7 +95,15 @@ static struct mt_error *open_files(struct mt_calls_engine *engine, struct mt_cal
 	return error;
 }
 
-static struct mt_error *map_files(struct mt_calls_engine *engine, struct mt_calls_swap *swap,
+static void note_copy(struct mt_calls_engine *engine, const struct mt_calls_space *space,
+		      struct mt_calls_copy *copy, uint64_t address)
+{
+	mt_calls_list(engine, space, address, address + (copy->end - copy->start), copy->inode);
+	copy->address = address;
+}
+
+static struct mt_error *map_files(struct mt_calls_engine *engine,
+				  const struct mt_calls_space *space, struct mt_calls_swap *swap,
 				  pid_t lwp, struct mt_system_call *calls)
 {
 	size_t count = swap->copies.count;
@@ -118,7 +125,7 @@ static struct mt_error *map_files(struct mt_calls_engine *engine, struct mt_call
 	mt_try(mt_target_call_systems(engine->target, lwp, maps, count));
 	for (size_t i = 0; i < count; i++)
 		if (!is_error(&maps[i]))
-			swap->copies.items[i].address = (uint64_t)maps[i].result;
+			note_copy(engine, space, &swap->copies.items[i], (uint64_t)maps[i].result);
 	return mt_target_call_systems(engine->target, lwp, closes, opened);
 }
 
@@ -129,7 +136,8 @@ int mt_calls_swap_add(struct mt_calls_swap *swap, uint64_t start, uint64_t end, 
 	return mt_array_push(&swap->copies, copy);
 }
 
-struct mt_error *mt_calls_swap_map(struct mt_calls_engine *engine, struct mt_calls_swap *swap,
+struct mt_error *mt_calls_swap_map(struct mt_calls_engine *engine,
+				   const struct mt_calls_space *space, struct mt_calls_swap *swap,
 				   pid_t lwp)
 {
 	struct mt_system_call *calls = calloc(3 * swap->copies.count + 1, sizeof(*calls));
@@ -139,7 +147,7 @@ struct mt_error *mt_calls_swap_map(struct mt_calls_engine *engine, struct mt_cal
 		error = engine->target->ops->each_map(engine->target, swap->pid, see_text, swap);
 	/* Locked memory is there, all of it, and a second one would be at once, too. */
 	if (!error && mt_proc_status_number(swap->pid, "VmLck") <= 0)
-		error = map_files(engine, swap, lwp, calls);
+		error = map_files(engine, space, swap, lwp, calls);
 	free(calls);
 	return error;
 }
@@ -176,8 +184,9 @@ struct mt_error *mt_calls_swap_fill(struct mt_calls_engine *engine,
 	return NULL;
 }
 
-struct mt_error *mt_calls_swap_exchange(struct mt_calls_engine *engine, struct mt_calls_swap *swap,
-					pid_t lwp)
+struct mt_error *mt_calls_swap_exchange(struct mt_calls_engine *engine,
+					const struct mt_calls_space *space,
+					struct mt_calls_swap *swap, pid_t lwp)
 {
 	struct mt_system_call *calls = calloc(swap->copies.count + 1, sizeof(*calls));
 	size_t count = 0;
@@ -199,6 +208,7 @@ struct mt_error *mt_calls_swap_exchange(struct mt_calls_engine *engine, struct m
 		mt_array_each (copy, &swap->copies)
 			if (copy->address == calls[i].arguments[0] &&
 			    calls[i].result == (int64_t)copy->start) {
+				mt_calls_unlist(space, copy->address, copy->end - copy->start);
 				copy->is_exchanged = true;
 				copy->address = 0;
 			}

@@ -159,6 +159,10 @@ static void undo(const struct mt_calls_space *space, const struct mt_calls_place
 	mt_array_each (one, &space->breaks)
 		if (holds(module, one->address))
 			memcpy(text + (one->address - module->start), one->original, one->length);
+	if (space->left && !place->another &&
+	    !mt_calls_left_undo(space->left, module->start, text, module->clean,
+				module->end - module->start))
+		space->left->is_whole = false;
 }
 
 struct leaving {

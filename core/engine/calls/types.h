@@ -126,9 +126,30 @@ struct mt_calls_room {
 	uint64_t start, used, end;
 };
 
-#define MT_CALLS_ALIVE_BYTES 4096u
-/* Where in its page the word stands that tells whether we live. */
-#define MT_CALLS_ALIVE_WORD 4072u
+#define MT_CALLS_ALIVE_BYTES (4096u * 16)
+/* Where in these pages the word stands that tells whether we live. */
+#define MT_CALLS_ALIVE_WORD (MT_CALLS_ALIVE_BYTES - 24)
+#define MT_CALLS_ALIVE_NAME "mtrace alive"
+/* With which all private memory of ours ends in a program. */
+#define MT_CALLS_MARK_BYTES      16u
+#define MT_CALLS_DIRECTORY_MAGIC "mtrace mapped 1" /* the layout's version at its end */
+#define MT_CALLS_DIRECTORY_ITEMS 2000u
+
+/* What is mapped in a program, but for rings: these have a name.  In front of the word. */
+struct mt_calls_directory {
+	char magic[16];
+	uint8_t mark[MT_CALLS_MARK_BYTES];
+	uint32_t count;      /* of items */
+	uint32_t is_short;   /* something is not in here */
+	uint32_t is_removed; /* something was, and children may still have it */
+	uint32_t pid;        /* of the process that it was made for */
+	struct mt_calls_listed {
+		uint64_t start, end; /* [start, end) */
+		uint64_t gone;  /* so many bytes of it are not there any more, but in children */
+		uint64_t inode; /* of the file of a copy; 0: it ends with the mark */
+	} items[MT_CALLS_DIRECTORY_ITEMS];
+};
+
 /* Behind slot 0's words: a thread in a stub wants us to come. */
 #define MT_CALLS_ASKED 96u
 /* Behind the slots: errors of conditions. */
@@ -145,8 +166,10 @@ struct mt_calls_rings {
 	/* A robust lock that we hold.  Should we be killed, the kernel takes our number out of its
 	 * word before it lets go of the program. */
 	pthread_mutex_t *alive;
-	uint8_t *alive_page;    /* here, and a page of our own behind it */
-	uint64_t alive_address; /* of the page in the program */
+	uint8_t
+	    *alive_pages; /* here: a directory and the word; and a page of our own behind them */
+	uint64_t alive_address; /* of these pages in the program */
+	bool is_forked;         /* a child has them, too, and the memory that they list */
 	uint64_t ring_bytes;
 	uint32_t count;   /* that addresses are kept for; ring 0 is the discard ring */
 	uint32_t reached; /* that the file holds */
@@ -178,9 +201,10 @@ struct mt_calls_space {
 	bool hidden;         /* nothing of ours is to be in the text */
 	uint64_t hidden_tsc; /* since when; 0: always */
 	bool attached;       /* it outlives us */
-	bool shared;     /* another process runs in it, or did, that its maker did not wait for */
-	bool inherited;  /* another tracer of ours was killed here: its patches may be there */
-	uint64_t loader; /* load address of the dynamic loader; 0: a static program */
+	bool shared;    /* another process runs in it, or did, that its maker did not wait for */
+	bool inherited; /* another tracer of ours was killed here: its patches may be there */
+	struct mt_calls_left *left; /* what such a tracer left; NULL: nothing is known of any */
+	uint64_t loader;            /* load address of the dynamic loader; 0: a static program */
 	char *loader_path;
 	bool loader_is_libc;          /* as musl's */
 	uint64_t entry;               /* of the program */

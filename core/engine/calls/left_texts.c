@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Texts that lead to what a killed tracer of ours left.  Those that the space has as places are
+ * cleaned with what is its own; the others are exchanged for clean copies, too.  A jump in a text
+ * counts if it is not the file's. */
+#include "engine/calls/private.h"
+
+#include "process/inject.h"
+
+#include <string.h>
+
+#define CHUNK       (64u << 10)
+#define JUMP        0xe9
+#define SHORT_JUMP  0xeb
+#define INT3        0xcc
+#define JUMP_BYTES  MT_PATCH_JUMP_BYTES
+#define SHORT_BYTES MT_PATCH_SHORT_BYTES
+#define SHORT_REACH 127
+
+/* The offset of the next jump into what is left, from AT on; SIZE: there is none. */
+static size_t next_jump(const struct mt_calls_left *left, uint64_t address, const uint8_t *text,
+			size_t size, size_t at)
+{
+	int32_t distance;
+
+	while (at + JUMP_BYTES <= size) {
+		const uint8_t *found = memchr(text + at, JUMP, size - JUMP_BYTES + 1 - at);
+
+		if (!found)
+			break;
+		at = (size_t)(found - text);
+		memcpy(&distance, found + 1, sizeof(distance));
+		if (mt_calls_left_holds(left, MT_CALLS_LEFT_CODE,
+					address + at + JUMP_BYTES + (uint64_t)(int64_t)distance))
+			return at;
+		at++;
+	}
+	return size;
+}
+
+struct span {
+	size_t at, end;
+};
+
+typedef MT_ARRAY(struct span) spans;
+
+/* With the dead bytes behind it.  0, or -1 without memory. */
+static int add_span(spans *found, const uint8_t *text, size_t size, size_t at, size_t length)
+{
+	struct span span = {at, at + length};
+
+	while (span.end < size && text[span.end] == INT3)
+		span.end++;
+	return mt_array_push(found, span);
+}
+
+/* Short jumps that lead to the long one AT; what only looks like one is the file's in the end. */
+static int add_short_jumps(spans *found, const uint8_t *text, const uint8_t *clean, size_t size,
+			   size_t at)
+{
+	const size_t first = SHORT_REACH + SHORT_BYTES;
+	int failed = 0;
+
+	for (size_t i = at < first ? 0 : at - first;
+	     i < at + SHORT_REACH && i + SHORT_BYTES <= size; i++)
+		if (text[i] == SHORT_JUMP && i + SHORT_BYTES + (size_t)(int8_t)text[i + 1] == at &&
+		    memcmp(text + i, clean + i, SHORT_BYTES) != 0)
+			failed |= add_span(found, text, size, i, SHORT_BYTES);
+	return failed;
+}
+
+/* Beside what was put back nothing may be left of a patch. */
+static bool is_clean(const spans *found, const uint8_t *text, const uint8_t *clean, size_t size)
+{
+	mt_array_each (span, found)
+		if ((span->at && text[span->at - 1] != clean[span->at - 1]) ||
+		    (span->end < size && text[span->end] != clean[span->end]))
+			return false;
+	return true;
+}
+
+bool mt_calls_left_undo(const struct mt_calls_left *left, uint64_t address, uint8_t *text,
+			const uint8_t *clean, size_t size)
+{
+	spans found = {0};
+	int failed = 0;
+
+	/* All are found before the first is put back: one may look as if it lay in another. */
+	for (size_t at = next_jump(left, address, text, size, 0); at < size;
+	     at = next_jump(left, address, text, size, at + 1)) {
+		if (memcmp(text + at, clean + at, JUMP_BYTES) == 0)
+			continue;
+		failed |= add_span(&found, text, size, at, JUMP_BYTES);
+		failed |= add_short_jumps(&found, text, clean, size, at);
+	}
+	mt_array_each (span, &found)
+		memcpy(text + span->at, clean + span->at, span->end - span->at);
+	bool done = !failed && is_clean(&found, text, clean, size);
+	mt_array_deinit(&found);
+	return done;
+}
+
+struct looking {
+	struct mt_calls_engine *engine;
+	struct mt_calls_space *space;
+	struct mt_calls_left *left;
+};
+
+/* Whether what looks like a jump in a text leads to what is left. */
+static bool leads_there(const struct looking *looking, const struct mt_map *map)
+{
+	struct mt_target *target = looking->engine->target;
+	uint8_t bytes[CHUNK];
+	size_t size;
+
+	for (uint64_t at = map->start; at < map->end; at += size - (JUMP_BYTES - 1)) {
+		uint64_t rest = map->end - at;
+
+		size = target->ops->read(target, looking->space->pid, at, bytes,
+					 rest < CHUNK ? rest : CHUNK);
+		if (next_jump(looking->left, at, bytes, size, 0) < size)
+			return true;
+		if (size < JUMP_BYTES || size == rest)
+			break;
+	}
+	return false;
+}
+
+static struct mt_error *see_text(void *context, const struct mt_map *map)
+{
+	const struct looking *looking = context;
+	struct mt_calls_left *left = looking->left;
+	const struct mt_calls_place *place = mt_calls_place_at(looking->space, map->start);
+	struct mt_calls_left_text text = {.start = map->start, .end = map->end};
+
+	if (!map->executable || !map->inode || mt_calls_left_has_copy(left, map->start) ||
+	    !leads_there(looking, map))
+		return NULL;
+	if (place && !place->another)
+		return NULL; /* its text is cleaned as such */
+	if (place || map->writable)
+		left->is_whole = false;
+	text.path = strdup(map->path);
+	if (text.path && !mt_array_push(&left->texts, text))
+		return NULL;
+	free(text.path);
+	return mt_error_no_memory();
+}
+
+struct mt_error *mt_calls_left_add_texts(struct mt_calls_engine *engine,
+					 struct mt_calls_space *space, struct mt_calls_left *left,
+					 struct mt_calls_swap *swap)
+{
+	struct looking looking = {engine, space, left};
+
+	mt_try(engine->target->ops->each_map(engine->target, space->pid, see_text, &looking));
+	mt_array_each (text, &left->texts)
+		if (mt_calls_swap_add(swap, text->start, text->end, text->path))
+			return mt_error_no_memory();
+	return NULL;
+}
+
+static struct mt_error *fill(struct mt_calls_engine *engine, struct mt_calls_space *space,
+			     const struct mt_calls_left *left, struct mt_calls_copy *copy)
+{
+	struct mt_target *target = engine->target;
+	size_t size = copy->end - copy->start;
+	uint8_t *text = malloc(2 * size), *clean = text ? text + size : NULL;
+	struct mt_error *error = NULL;
+
+	if (!text)
+		return mt_error_no_memory();
+	/* Else it is not filled, and not exchanged. */
+	if (target->ops->read(target, space->pid, copy->start, text, size) == size &&
+	    target->ops->read(target, space->pid, copy->address, clean, size) == size) {
+		if (mt_calls_left_undo(left, copy->start, text, clean, size))
+			error = mt_calls_swap_fill(engine, space, copy, text, clean);
+	}
+	free(text);
+	return error;
+}
+
+struct mt_error *mt_calls_left_fill(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				    const struct mt_calls_left *left, struct mt_calls_swap *swap)
+{
+	mt_array_each (text, &left->texts) {
+		struct mt_calls_copy *copy = mt_calls_swap_find(swap, text->start);
+
+		if (copy)
+			mt_try(fill(engine, space, left, copy));
+	}
+	return NULL;
+}
+
+bool mt_calls_left_is_unreached(const struct mt_calls_left *left, const struct mt_calls_swap *swap)
+{
+	mt_array_each (text, &left->texts)
+		if (!mt_calls_swap_is_exchanged(swap, text->start))
+			return false;
+	return left->is_whole;
+}
+
+/* At a jump of the other's: it may be the second of two, and then nothing else stands there. */
+static bool follow(void *context, struct user_regs_struct *registers)
+{
+	const struct looking *looking = context;
+	struct mt_target *target = looking->engine->target;
+	uint8_t bytes[JUMP_BYTES];
+	int32_t distance;
+
+	if (mt_inject_is_restarted(registers) ||
+	    target->ops->read(target, looking->space->pid, registers->rip, bytes, sizeof(bytes)) !=
+		sizeof(bytes) ||
+	    next_jump(looking->left, registers->rip, bytes, sizeof(bytes), 0) != 0)
+		return false;
+	memcpy(&distance, bytes + 1, sizeof(distance));
+	registers->rip += sizeof(bytes) + (uint64_t)(int64_t)distance;
+	return true;
+}
+
+struct mt_error *mt_calls_left_follow(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				      struct mt_calls_left *left)
+{
+	struct looking looking = {engine, space, left};
+	bool is_whole;
+
+	return mt_calls_move_all(engine, space, follow, &looking, &is_whole);
+}
