@@ -236,6 +236,14 @@ static struct mt_ptrace_lwp *take_untold(struct mt_ptrace_target *target)
 	return NULL;
 }
 
+/* A thread that nobody has told of, and that its process takes along to its end: its maker may have
+ * been killed before it could tell, and then nobody ever will. */
+static bool ends_untold(pid_t lwp, int status)
+{
+	return WIFSTOPPED(status) && event_of(status) == PTRACE_EVENT_EXIT &&
+	       process_of(lwp) != lwp;
+}
+
 /* One look.  Done: false when there is nothing. */
 static struct mt_error *look(struct mt_ptrace_target *target, struct mt_stop *stop, bool *done)
 {
@@ -261,13 +269,18 @@ static struct mt_error *look(struct mt_ptrace_target *target, struct mt_stop *st
 			lwp = NULL;
 			continue;
 		}
-		if (lwp && !lwp->pid)
+		bool is_early = !lwp || !lwp->pid;
+		if (is_early && (!WIFSTOPPED(status) || ends_untold(pid, status))) {
+			if (lwp)
+				mt_ptrace_remove_lwp(target, lwp);
 			lwp = NULL;
-		if (!lwp && WIFSTOPPED(status)) {
+			ptrace(PTRACE_CONT, pid, 0, 0);
+		} else if (is_early) {
 			/* A new one, faster than its parent's event. */
 			struct mt_ptrace_lwp *early;
 			mt_try(mt_ptrace_add_lwp(target, pid, 0, &early));
 			mt_ptrace_keep_status(target, early, status);
+			lwp = NULL;
 		}
 	}
 	*done = true;

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Programs that do to their recorder what they can: mtdb and GDB come to an end of their own, in
+bounded memory, whatever becomes of the program."""
+import os
+import random
+import resource
+import subprocess
+import sys
+
+import pytest
+
+# Letters of calls_hostile.c.
+WAYS = {"rings": "r", "counters": "c", "behind": "b", "files": "tr", "mappings": "mr", "gs": "g",
+        "forks": "fr", "threads": "Trc", "all": "a", "own-mappings": "M", "mix": "rrccbtmgfT"}
+MOST_KIB = 2 << 20
+OPTIONS = [[], ["--follow-forks"], ["--throttle"], ["--timestamps", "full"],
+           ["--trigger", "work", "--max", "3"], ["--size", "16k"]]
+
+
+@pytest.fixture(name="program")
+def compile_program(compile):
+    return compile("calls_hostile.c", "-O1", "-pthread", "-w")
+
+
+def run_bounded(words, **more):
+    """What became of it: its status, and what it said.  What it takes is bounded."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+    with subprocess.Popen(words, text=True, errors="replace", stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, preexec_fn=limit, **more) as process:
+        try:
+            _, said = process.communicate(timeout=240)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+    return process.returncode, said
+
+
+def check_said(status, said):
+    assert status >= 0, (status, said)
+    for word in ("Sanitizer", "runtime error", "internal error", "assertion"):
+        assert word not in said, said
+
+
+def hostile_run(mtdb, program, out, way, seed):
+    chance = random.Random(f"{way} {seed}")
+    options = chance.choice(OPTIONS)
+    output = out / chance.choice(["x.json", "x.fxt", "x.txt"])
+    status, said = run_bounded([mtdb, "run", "-e", "calls", "--modules", "calls_hostile", *options,
+                                "-o", output, "--", program, WAYS[way], str(seed),
+                                str(chance.choice([5, 30, 100]))])
+    check_said(status, f"{way} {seed} {options}: {said}")
+
+
+def hostile_attach(mtdb, program, out, way, seed):
+    chance = random.Random(f"attach {way} {seed}")
+    with subprocess.Popen([program, WAYS[way], str(seed), "20000"], stdout=subprocess.PIPE,
+                          start_new_session=True) as process:
+        try:
+            process.stdout.readline()
+            status, said = run_bounded([
+                mtdb, "attach", "-e", "calls", "--modules", "calls_hostile",
+                f"--for={chance.choice([5, 50])}ms", "-o", out / "x.json", "-p",
+                str(process.pid)])
+        finally:
+            process.kill()
+    check_said(status, f"{way} {seed}: {said}")
+
+
+def hostile_gdb(build, program, out, way, seed):
+    commands = ["set confirm off", "set height 0", f"source {build / 'mtrace.py'}", "mtrace start",
+                f"run {WAYS[way]} {seed} 50", "mtrace history", "mtrace info", "kill"]
+    words = [word for command in commands for word in ("-ex", command)]
+    status, said = run_bounded(["gdb", "-nx", "-batch", *words, program], cwd=out,
+                               stdin=subprocess.DEVNULL)
+    check_said(status, f"{way} {seed}: {said}")
+    assert "Python Exception" not in said and "Traceback" not in said, said
+
+
+@pytest.mark.parametrize("way", ["counters", "threads"])
+def test_run(mtdb, program, tmp_path, way):
+    hostile_run(mtdb, program, tmp_path, way, 1)
+
+
+def test_threads_born_at_the_end(mtdb, program, tmp_path):
+    """One whose maker was killed before it could tell of it is nobody's, and stands in its end."""
+    for seed in range(6):
+        status, said = run_bounded([mtdb, "run", "-e", "calls", "--modules", "calls_hostile", "-o",
+                                    tmp_path / "x.json", "--", program, "T", str(seed), "5"])
+        check_said(status, said)
+
+
+def seeds():
+    """MTRACE_ROUNDS of them, from MTRACE_SEED on."""
+    first = int(os.environ.get("MTRACE_SEED", random.randrange(1 << 32)))
+    print("MTRACE_SEED is", first, file=sys.stderr)
+    return range(first, first + int(os.environ.get("MTRACE_ROUNDS", "100")))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("way", WAYS)
+def test_often(mtdb, build, need, program, tmp_path, way):
+    need("gdb")
+    for seed in seeds():
+        hostile_run(mtdb, program, tmp_path, way, seed)
+        hostile_attach(mtdb, program, tmp_path, way, seed)
+        if seed % 10 == 0:
+            hostile_gdb(build, program, tmp_path, way, seed)
+    # Of all that ran here: a ring's garbage makes nobody allocate by it.
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < MOST_KIB
