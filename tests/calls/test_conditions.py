@@ -84,6 +84,15 @@ def test_signals(record):
     assert done.stdout == f"{hits} hits\n"
 
 
+def test_backtraces(record):
+    """By a handler of the program's own that interrupts the condition."""
+    done, _ = record("-O1", "visit if wide * x / 7 == 123456789 || node->next->len == -3",
+                     "traces", "9", "100000")
+    assert BY_STOPS not in done.stderr
+    # Of 400, of which some interrupt other code of ours.
+    assert done.stdout.endswith(" cut\n") and int(done.stdout.split()[0]) <= 20
+
+
 def test_memory_that_is_gone(record):
     done, hits = record("-O1", "peek if node->len == 99", "gone", "0", "5000")
     assert done.stdout == f"{hits} hits\n", done.stderr

@@ -190,9 +190,9 @@ static struct mt_error *compile(const struct mt_expr *expr, struct mt_condition 
 	uint32_t distance;
 
 	mt_try(mt_condition_compile(expr, &place, out));
-	assert_true(out->code.count < 7 * PAGE);
-	memcpy(code_page, out->code.items, out->code.count);
-	jump_to(code_page + out->code.count, (uintptr_t)condition_hit);
+	assert_true(out->trampolines.code.count < 7 * PAGE);
+	memcpy(code_page, out->trampolines.code.items, out->trampolines.code.count);
+	jump_to(code_page + out->trampolines.code.count, (uintptr_t)condition_hit);
 	jump_to(code_page + 7 * PAGE, (uintptr_t)condition_miss);
 	distance = 7 * PAGE - (out->miss + 4);
 	memcpy(code_page + out->miss, &distance, sizeof(distance));
@@ -485,13 +485,15 @@ static void test_rows_cover_all_of_it(void **state)
 	assert_no_error(mt_expr_parse(program, &frame, "s->next->wide / x > 3", &expr));
 	assert_no_error(compile(expr, &condition));
 	assert_true(condition.reads);
-	assert_true(condition.rows.count > 10);
-	assert_int_equal(condition.rows.items[0].offset, condition.begin);
-	assert_int_equal(condition.rows.items[0].below, 0);
-	assert_int_equal(mt_array_last(&condition.rows)->offset, condition.code.count);
-	assert_int_equal(mt_array_last(&condition.rows)->below, 0);
-	for (size_t i = 1; i < condition.rows.count; i++)
-		assert_true(condition.rows.items[i].offset >= condition.rows.items[i - 1].offset);
+	assert_true(condition.trampolines.rows.count > 10);
+	assert_int_equal(condition.trampolines.rows.items[0].offset, condition.begin);
+	assert_int_equal(condition.trampolines.rows.items[0].below, 0);
+	assert_int_equal(mt_array_last(&condition.trampolines.rows)->offset,
+			 condition.trampolines.code.count);
+	assert_int_equal(mt_array_last(&condition.trampolines.rows)->below, 0);
+	for (size_t i = 1; i < condition.trampolines.rows.count; i++)
+		assert_true(condition.trampolines.rows.items[i].offset >=
+			    condition.trampolines.rows.items[i - 1].offset);
 	assert_true(condition.probe_begin < condition.probe_end);
 	mt_condition_deinit(&condition);
 	mt_expr_destroy(expr);

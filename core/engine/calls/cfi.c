@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the program's own unwinder learns of trampolines.  Behind each module's trampolines lie the
- * tables that describe them (engine/calls/trampoline/cfi.h); an entry of the agent's leads to
+ * tables that describe them (engine/calls/trampoline/cfi.h), and behind a condition those of its
+ * code; an entry of the agent's leads to
  * it, and to the holes: one may lie in the dead bytes of another function's patch, which that
  * function's own call frame information covers. */
 #include "engine/calls/private.h"
@@ -44,19 +45,19 @@ static uint64_t find_free(struct mt_calls_engine *engine, const struct mt_calls_
 }
 
 struct mt_error *mt_calls_cfi_link(struct mt_calls_engine *engine, struct mt_calls_space *space,
-				   struct mt_calls_place *place)
+				   const struct mt_calls_entry *what, uint64_t *at)
 {
-	struct mt_calls_entry entry = place->module->entry;
+	struct mt_calls_entry entry = *what;
 	uint64_t list = space->agent + MT_AGENT_LIST;
-	uint64_t at = entry.code_bytes && space->agent ? find_free(engine, space) : 0;
+	uint64_t to = entry.code_bytes && space->agent ? find_free(engine, space) : 0;
 
-	if (!at || !read_word(engine, space, list, &entry.next))
+	if (!to || !read_word(engine, space, list, &entry.next))
 		return NULL;
 	if (!space->debug || !read_word(engine, space, space->debug + MAP_OFFSET, &entry.object))
 		entry.object = 0;
-	mt_try(engine->target->ops->write(engine->target, space->pid, at, &entry, sizeof(entry)));
-	place->entry = at;
-	return write_word(engine, space, list, at);
+	mt_try(engine->target->ops->write(engine->target, space->pid, to, &entry, sizeof(entry)));
+	*at = to;
+	return write_word(engine, space, list, to);
 }
 
 /* The word that leads to the entry at AT; 0: none. */
@@ -76,18 +77,18 @@ static uint64_t find_link(struct mt_calls_engine *engine, const struct mt_calls_
 }
 
 struct mt_error *mt_calls_cfi_unlink(struct mt_calls_engine *engine, struct mt_calls_space *space,
-				     struct mt_calls_place *place)
+				     uint64_t *at)
 {
 	const struct mt_calls_entry nothing = {0};
-	uint64_t at = place->entry, next = 0;
-	uint64_t link = at ? find_link(engine, space, at) : 0;
+	uint64_t from = *at, next = 0;
+	uint64_t link = from ? find_link(engine, space, from) : 0;
 
-	place->entry = 0;
-	if (!link || !read_word(engine, space, at, &next))
+	*at = 0;
+	if (!link || !read_word(engine, space, from, &next))
 		return NULL;
 	mt_try(write_word(engine, space, link, next));
 	/* `next` stays. */
-	return engine->target->ops->write(engine->target, space->pid, at + sizeof(next),
+	return engine->target->ops->write(engine->target, space->pid, from + sizeof(next),
 					  (const char *)&nothing + sizeof(next),
 					  sizeof(nothing) - sizeof(next));
 }

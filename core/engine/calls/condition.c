@@ -3,11 +3,15 @@
  * (stub.c), and leads past it, to the trampoline, when they do not hold. */
 #include "engine/calls/private.h"
 
+#include "engine/calls/trampoline/cfi.h"
+
 #include <string.h>
 
 /* A page of them, behind the slots. */
-#define MOST_CONDITIONS (MT_CALLS_CONDITIONS_BYTES / sizeof(struct mt_condition_errors))
-#define COST            "about 100 us a call"
+#define MOST_CONDITIONS  (MT_CALLS_CONDITIONS_BYTES / sizeof(struct mt_condition_errors))
+#define MOST_ROW_BYTES   32u /* of its description */
+#define MOST_TABLE_BYTES 256u
+#define COST             "about 100 us a call"
 
 static struct mt_error *too_many(void)
 {
@@ -79,6 +83,13 @@ struct mt_error *mt_calls_condition_compile(struct mt_calls_engine *engine,
 	return NULL;
 }
 
+uint64_t mt_calls_condition_bytes(const struct mt_calls_condition *condition)
+{
+	const struct mt_trampolines *code = &condition->code.trampolines;
+
+	return code->code.count + code->rows.count * MOST_ROW_BYTES + MOST_TABLE_BYTES;
+}
+
 struct mt_error *mt_calls_condition_write(struct mt_calls_engine *engine,
 					  const struct mt_calls_space *space,
 					  struct mt_calls_condition *condition, uint64_t address,
@@ -87,17 +98,46 @@ struct mt_error *mt_calls_condition_write(struct mt_calls_engine *engine,
 	struct mt_condition *code = &condition->code;
 	uint32_t distance = (uint32_t)(copy - (address + code->miss + sizeof(distance)));
 
-	memcpy(code->code.items + code->miss, &distance, sizeof(distance));
+	memcpy(code->trampolines.code.items + code->miss, &distance, sizeof(distance));
 	condition->address = address;
-	return engine->target->ops->write(engine->target, space->pid, address, code->code.items,
-					  code->code.count);
+	return engine->target->ops->write(engine->target, space->pid, address,
+					  code->trampolines.code.items,
+					  code->trampolines.code.count);
+}
+
+struct mt_error *mt_calls_condition_describe(struct mt_calls_engine *engine,
+					     struct mt_calls_space *space,
+					     struct mt_calls_condition *condition,
+					     struct mt_calls_room *room)
+{
+	const struct mt_condition *code = &condition->code;
+	const uint64_t table = (room->used + 7) & ~7ull;
+	const struct mt_cfi_config config = {
+	    .code = condition->address, .address = table, .parts = &code->begin, .part_count = 1};
+	const struct mt_calls_entry entry = {.code = condition->address,
+					     .code_bytes = code->trampolines.code.count,
+					     .search_table = table};
+	struct mt_cfi_image image;
+	struct mt_error *error = NULL;
+
+	if (mt_cfi_build(&code->trampolines, &config, &image))
+		return mt_error_no_memory();
+	if (image.bytes.count <= room->end - table) {
+		error = engine->target->ops->write(engine->target, space->pid, table,
+						   image.bytes.items, image.bytes.count);
+		room->used = table + image.bytes.count;
+		if (!error)
+			error = mt_calls_cfi_link(engine, space, &entry, &condition->entry);
+	}
+	mt_cfi_image_deinit(&image);
+	return error;
 }
 
 static struct mt_calls_break *break_at(const struct mt_calls_space *space, uint64_t pc)
 {
 	mt_array_each (one, &space->breaks)
 		if (one->condition && one->condition->address &&
-		    pc - one->condition->address < one->condition->code.code.count)
+		    pc - one->condition->address < one->condition->code.trampolines.code.count)
 			return one;
 	return NULL;
 }
@@ -111,14 +151,10 @@ const struct mt_trampoline_row *mt_calls_condition_row(const struct mt_calls_spa
 						       uint64_t pc)
 {
 	const struct mt_calls_break *one = break_at(space, pc);
-	const struct mt_trampoline_row *found = NULL;
 
-	if (!one)
-		return NULL;
-	mt_array_each (row, &one->condition->code.rows)
-		if (row->offset <= pc - one->condition->address)
-			found = row;
-	return found;
+	return one ? mt_trampoline_row_at(&one->condition->code.trampolines,
+					  (uint32_t)(pc - one->condition->address))
+		   : NULL;
 }
 
 void mt_calls_condition_end_probe(struct mt_calls_engine *engine,

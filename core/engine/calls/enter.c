@@ -171,7 +171,7 @@ struct mt_error *mt_calls_enter_join(struct mt_calls_entering *entering, pid_t l
 			place->checked = false;
 			mt_try(mt_calls_text_write(engine, space, place));
 		}
-		mt_try(mt_calls_cfi_link(engine, space, place));
+		mt_try(mt_calls_cfi_link(engine, space, &place->module->entry, &place->entry));
 	}
 	/* Those that were set meanwhile. */
 	for (size_t i = entering->breaks; i < space->breaks.count; i++) {

@@ -185,11 +185,12 @@ static inline uint64_t mt_calls_patch_address(const struct mt_calls_module *modu
 }
 
 /* cfi.c */
-/* Into the agent's list, and out of it; the process is halted. */
+/* Into the agent's list, and out of it; the process is halted.  *AT: where it stands there; 0:
+ * nowhere. */
 struct mt_error *mt_calls_cfi_link(struct mt_calls_engine *engine, struct mt_calls_space *space,
-				   struct mt_calls_place *place);
+				   const struct mt_calls_entry *what, uint64_t *at);
 struct mt_error *mt_calls_cfi_unlink(struct mt_calls_engine *engine, struct mt_calls_space *space,
-				     struct mt_calls_place *place);
+				     uint64_t *at);
 
 /* detour.c */
 /* Have the program's unwinder ask the agent, if libc, of which BASE is the load address, knows
@@ -375,6 +376,13 @@ struct mt_error *mt_calls_condition_write(struct mt_calls_engine *engine,
 					  const struct mt_calls_space *space,
 					  struct mt_calls_condition *condition, uint64_t address,
 					  uint64_t copy);
+/* Room for that and what describes it to unwinders, at the most. */
+uint64_t mt_calls_condition_bytes(const struct mt_calls_condition *condition);
+/* Tell the program's unwinder of it, by tables in what is left of ROOM. */
+struct mt_error *mt_calls_condition_describe(struct mt_calls_engine *engine,
+					     struct mt_calls_space *space,
+					     struct mt_calls_condition *condition,
+					     struct mt_calls_room *room);
 /* The breakpoint whose condition's code holds PC; NULL: none. */
 struct mt_calls_break *mt_calls_break_of_condition(struct mt_calls_space *space, uint64_t pc);
 /* The code's row there; NULL: none. */

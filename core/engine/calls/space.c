@@ -269,7 +269,8 @@ static struct mt_error *add_module(struct mt_calls_engine *engine, struct mt_cal
 	mt_try(mt_calls_text_write(engine, space, mt_array_last(&space->places)));
 	mt_log(engine->options.log, MT_LOG_DEBUG, "%llu bytes of trampolines for %s",
 	       (unsigned long long)module->code_bytes, module->file->path);
-	return mt_calls_cfi_link(engine, space, mt_array_last(&space->places));
+	struct mt_calls_place *place = mt_array_last(&space->places);
+	return mt_calls_cfi_link(engine, space, &place->module->entry, &place->entry);
 }
 
 /* A library that was unloaded took its patches with it; its trampolines go too. */
@@ -285,16 +286,21 @@ static struct mt_error *remove_unseen(struct mt_calls_engine *engine, struct mt_
 		for (size_t k = space->rooms.count; k-- > 0;)
 			if (space->rooms.items[k].start - module->room < module->room_bytes)
 				space->rooms.items[k] = space->rooms.items[--space->rooms.count];
-		for (size_t k = space->breaks.count; k-- > 0;)
-			if (space->breaks.items[k].address - module->start <
-			    module->end - module->start)
-				space->breaks.items[k] = space->breaks.items[--space->breaks.count];
+		for (size_t k = space->breaks.count; k-- > 0;) {
+			const struct mt_calls_break *one = &space->breaks.items[k];
+
+			if (one->address - module->start >= module->end - module->start)
+				continue;
+			if (one->condition)
+				mt_try(mt_calls_cfi_unlink(engine, space, &one->condition->entry));
+			space->breaks.items[k] = space->breaks.items[--space->breaks.count];
+		}
 		for (size_t k = space->waiting.count; k-- > 0;)
 			if (space->waiting.items[k].address - module->start <
 			    module->end - module->start)
 				space->waiting.items[k] =
 				    space->waiting.items[--space->waiting.count];
-		mt_try(mt_calls_cfi_unlink(engine, space, place));
+		mt_try(mt_calls_cfi_unlink(engine, space, &place->entry));
 		if (!is_sandboxed) {
 			mt_try(mt_calls_room_unmap(engine, lwp, module->room, module->room_bytes));
 			mt_calls_unlist(space, module->room, module->room_bytes);

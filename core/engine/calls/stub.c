@@ -191,7 +191,7 @@ static struct mt_error *put_condition(struct mt_calls_engine *engine,
 	if (!is_compiled(one))
 		return NULL;
 	uint64_t address = (room->used + 7) & ~7ull;
-	room->used = address + one->condition->code.code.count;
+	room->used = address + one->condition->code.trampolines.code.count;
 	return mt_calls_condition_write(engine, space, one->condition, address,
 					room->used + sizeof(template));
 }
@@ -213,7 +213,7 @@ struct mt_error *mt_calls_stub_make(struct mt_calls_engine *engine, struct mt_ca
 	if (!turns && !length)
 		return NULL;
 	uint64_t size_bytes =
-	    STUB_BYTES + (is_compiled(one) ? one->condition->code.code.count + 8 : 0);
+	    STUB_BYTES + (is_compiled(one) ? mt_calls_condition_bytes(one->condition) : 0);
 	struct mt_error *error =
 	    mt_calls_room_find(engine, space, lwp, one->address, size_bytes, &room);
 	if (error && mt_error_code(error) == MT_ERROR_UNSUPPORTED) {
@@ -232,7 +232,10 @@ struct mt_error *mt_calls_stub_make(struct mt_calls_engine *engine, struct mt_ca
 
 		memcpy(jump + 1, &distance, sizeof(distance));
 		one->length = 0;
-		return write_stub(engine, space, one, room, jump, sizeof(jump));
+		mt_try(write_stub(engine, space, one, room, jump, sizeof(jump)));
+		return is_compiled(one)
+			   ? mt_calls_condition_describe(engine, space, one->condition, room)
+			   : NULL;
 	}
 	return make_own(engine, space, one, room, bytes, insn_length, length);
 }

@@ -94,6 +94,7 @@ struct mt_calls_condition {
 	bool is_compiled;
 	struct mt_condition code;     /* is_compiled */
 	uint64_t address;             /* of the code; 0: it is not in the program yet */
+	uint64_t entry;               /* in the agent; 0: none */
 	struct mt_calls_rings *rings; /* with its errors; a reference; NULL: none */
 	uint32_t faults;              /* it ran into */
 	uint64_t fault;               /* the last one's address */

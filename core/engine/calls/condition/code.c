@@ -8,12 +8,13 @@
 
 void mt_asm_bytes(struct mt_asm *to, const void *bytes, size_t count)
 {
-	if (to->failed || mt_array_reserve(&to->out->code, to->out->code.count + count)) {
+	if (to->failed ||
+	    mt_array_reserve(&to->out->trampolines.code, to->out->trampolines.code.count + count)) {
 		to->failed = true;
 		return;
 	}
-	memcpy(to->out->code.items + to->out->code.count, bytes, count);
-	to->out->code.count += count;
+	memcpy(to->out->trampolines.code.items + to->out->trampolines.code.count, bytes, count);
+	to->out->trampolines.code.count += count;
 }
 
 void mt_asm_imm32(struct mt_asm *to, uint32_t value)
@@ -33,7 +34,7 @@ void mt_asm_link(struct mt_asm *to, uint32_t at, uint32_t target)
 	uint32_t distance = target - (at + (uint32_t)sizeof(distance));
 
 	if (!to->failed)
-		memcpy(to->out->code.items + at, &distance, sizeof(distance));
+		memcpy(to->out->trampolines.code.items + at, &distance, sizeof(distance));
 }
 
 static uint32_t put_jump(struct mt_asm *to, enum mt_asm_jump when)
@@ -82,7 +83,7 @@ static void put_row(struct mt_asm *to, uint32_t below, uint8_t saved)
 	    .original = to->place.entry,
 	};
 
-	if (mt_array_push(&to->out->rows, row))
+	if (mt_array_push(&to->out->trampolines.rows, row))
 		to->failed = true;
 }
 

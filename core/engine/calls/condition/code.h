@@ -78,7 +78,7 @@ void mt_asm_imm32(struct mt_asm *to, uint32_t value);
 void mt_asm_imm64(struct mt_asm *to, uint64_t value);
 static inline uint32_t mt_asm_here(const struct mt_asm *to)
 {
-	return (uint32_t)to->out->code.count;
+	return (uint32_t)to->out->trampolines.code.count;
 }
 
 /* code.c */

@@ -127,6 +127,5 @@ struct mt_error *mt_condition_compile(const struct mt_expr *expr,
 
 void mt_condition_deinit(struct mt_condition *condition)
 {
-	mt_array_deinit(&condition->code);
-	mt_array_deinit(&condition->rows);
+	mt_trampolines_deinit(&condition->trampolines);
 }

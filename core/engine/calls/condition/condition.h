@@ -30,12 +30,11 @@ struct mt_condition_place {
 };
 
 struct mt_condition {
-	/* It can lie anywhere, at a multiple of 8.  A thread that comes to code[begin] leaves it at
-	 * its end when the condition holds, else by a jump whose distance, the 4 bytes at `miss`,
-	 * is still to be set. */
-	MT_ARRAY(uint8_t) code;
+	/* It can lie anywhere, at a multiple of 8.  A thread that comes to code[begin] leaves it
+	 * at its end when the condition holds, else by a jump whose distance, the 4 bytes at
+	 * `miss`, is still to be set. */
+	struct mt_trampolines trampolines;
 	uint32_t begin, miss;
-	MT_ARRAY(struct mt_trampoline_row) rows; /* by offset */
 	/* Within [probe_begin, probe_end) rdi, rsi, r10 and r11 are the system call's; the thread's
 	 * own lie in this order at the stack pointer. */
 	uint32_t probe_begin, probe_end;
