@@ -138,6 +138,20 @@ static bool matches(const char *name, const char *wanted, bool exact)
 	       ends_with(name, length - 5, wanted, exact);
 }
 
+size_t mt_name_without_cold(const char *name)
+{
+	static const char *const endings[] = {" [clone .cold",    " (.cold",    ".cold",
+					      " [clone .__part.", " (.__part.", ".__part."};
+
+	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+		const char *at = strstr(name, endings[i]);
+
+		if (at && at > name)
+			return (size_t)(at - name);
+	}
+	return strlen(name);
+}
+
 size_t mt_name_last_word(const char *name, const char **out)
 {
 	size_t end = mt_name_without_arguments(name, mt_name_without_parameters(name)), start = end;

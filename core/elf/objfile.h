@@ -119,6 +119,9 @@ bool mt_name_matches(const char *name, const char *wanted);
  * template that it names last. */
 size_t mt_name_without_parameters(const char *name);
 size_t mt_name_without_arguments(const char *name, size_t length);
+/* How much of the name of a function's cold part is the function's: of "f.cold", "f(int) [clone
+ * .cold]" (libiberty), "f(int) (.cold)" (LLVM).  All of other names. */
+size_t mt_name_without_cold(const char *name);
 /* The last word of what was typed, which must stand in a name that it means, and in what that is
  * mangled to; returns its length.  0: there is no such word. */
 size_t mt_name_last_word(const char *name, const char **word);

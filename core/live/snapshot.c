@@ -2,6 +2,7 @@
 /* Snapshots, and their timelines: numbered throughout, whichever program they are of. */
 #include "decode/timeline.h"
 #include "live/live.h"
+#include "output/trace_writer.h"
 #include "trace/slice.h"
 
 #include <signal.h>
@@ -15,6 +16,18 @@ static struct mt_error *check_name(const char *path)
 	if (*path && strcmp(path, "-") != 0)
 		return NULL;
 	return mt_error_new(MT_ERROR_USAGE, "not the name of a file: \"%s\"", path);
+}
+
+/* An ending that is no format's would be given another's contents. */
+static struct mt_error *check_ending(const char *path)
+{
+	if (mt_trace_writer_fits(path))
+		return NULL;
+	return mt_error_new(
+	    MT_ERROR_USAGE,
+	    "%s: the ending selects the format: .fxt, .json or .txt, each also with "
+	    ".gz behind it",
+	    path);
 }
 
 static struct mt_error *check_recorded(const struct mt_live_debugger *debugger,
@@ -37,14 +50,13 @@ struct mt_error *mt_live_copy(const struct mt_live_debugger *debugger, const str
 	return mt_session_copy(live->session, path, 0, out);
 }
 
-/* "trace-%n.fxt" */
-static char *output_path(const struct mt_live_debugger *debugger, uint32_t number)
+/* NULL: no memory. */
+static char *fill_in(const char *pattern, uint32_t number)
 {
 	mt_auto(mt_str) struct mt_str path = {0};
-	char *pattern = mt_live_setting(debugger, MT_LIVE_OUTPUT);
 
 	mt_str_append(&path, "");
-	for (const char *at = pattern; at && *at; at++) {
+	for (const char *at = pattern; *at; at++) {
 		if (at[0] == '%' && at[1] == 'n') {
 			mt_str_appendf(&path, "%u", number);
 			at++;
@@ -52,9 +64,22 @@ static char *output_path(const struct mt_live_debugger *debugger, uint32_t numbe
 			mt_str_append_bytes(&path, at, 1);
 		}
 	}
-	path.failed |= !pattern;
-	free(pattern);
 	return path.failed ? NULL : strdup(path.text);
+}
+
+/* "trace-%n.fxt" with the snapshot's number; with a higher one where a file is called so, that may
+ * be of another session. */
+static char *output_path(const struct mt_live_debugger *debugger, uint32_t number)
+{
+	char *pattern = mt_live_setting(debugger, MT_LIVE_OUTPUT);
+	char *path = pattern ? fill_in(pattern, number) : NULL;
+
+	while (path && strstr(pattern, "%n") && access(path, F_OK) == 0 && ++number) {
+		free(path);
+		path = fill_in(pattern, number);
+	}
+	free(pattern);
+	return path;
 }
 
 static struct mt_error *write_timeline(const struct mt_live_debugger *debugger,
@@ -66,6 +91,7 @@ static struct mt_error *write_timeline(const struct mt_live_debugger *debugger,
 
 	mt_try(check_recorded(debugger, live));
 	mt_try(check_name(path));
+	mt_try(check_ending(path));
 	mt_try(mt_session_copy(live->session, NULL, number, recording));
 	return mt_timeline_write(debugger->log, debugger->progress, *recording, &timeline, &stats);
 }

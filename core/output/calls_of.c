@@ -5,6 +5,8 @@
 #include "output/calls_of.h"
 
 #include "base/array.h"
+#include "base/str.h"
+#include "elf/objfile.h"
 
 #include <fnmatch.h>
 #include <string.h>
@@ -20,23 +22,24 @@ struct mt_calls_of {
 	bool thread_passed, segment_passed;
 };
 
-/* "fault" of "long ns::fault<long>(long)". */
-static bool is_bare_name(const char *name, const char *wanted)
-{
-	size_t end = strcspn(name, "(<"), length = strlen(wanted);
-
-	if (end < length || strncmp(name + end - length, wanted, length) != 0)
-		return false;
-	return end == length || strchr(": *&", name[end - length - 1]) != NULL;
-}
-
+/* A name as people write it, a glob, and a function's part for unlikely cases ("f.cold") as the
+ * function. */
 static bool is_wanted(const struct mt_calls_of *filter, const struct mt_slice *slice)
 {
 	const char *name = slice->function ? slice->function->name : NULL;
+	mt_auto(mt_str) struct mt_str whole = {0};
 
-	return name &&
-	       (strcmp(name, filter->function) == 0 || is_bare_name(name, filter->function) ||
-		fnmatch(filter->function, name, 0) == 0);
+	if (!name)
+		return false;
+	if (strcmp(name, filter->function) == 0 || mt_name_matches(name, filter->function) ||
+	    fnmatch(filter->function, name, 0) == 0)
+		return true;
+	if (!(slice->function->flags & MT_FUNCTION_COLD))
+		return false;
+	mt_str_append_bytes(&whole, name, mt_name_without_cold(name));
+	return !whole.failed && whole.text &&
+	       (mt_name_matches(whole.text, filter->function) ||
+		fnmatch(filter->function, whole.text, 0) == 0);
 }
 
 static struct mt_error *pass_callers(struct mt_calls_of *filter)

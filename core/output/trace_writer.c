@@ -52,6 +52,22 @@ static bool ends_in(const char *path, size_t length, const char *ending)
 	return length > size && strncmp(path + length - size, ending, size) == 0;
 }
 
+bool mt_trace_writer_fits(const char *path)
+{
+	const char *name = strrchr(path, '/');
+	size_t length = strlen(path);
+
+	name = name ? name + 1 : path;
+	if (!strchr(name + strspn(name, "."), '.'))
+		return true;
+	if (ends_in(path, length, ".gz"))
+		length -= 3;
+	for (size_t i = 0; i < FORMATS; i++)
+		if (ends_in(path, length, formats[i]->ending))
+			return true;
+	return false;
+}
+
 static const struct mt_trace_format *format_by_path(const char *path)
 {
 	size_t length = strlen(path);

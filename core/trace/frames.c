@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The stack of frames: entering, leaving, replacing, and the search for the frame that an address
  * belongs to. */
+#include "elf/objfile.h"
 #include "trace/callstack_internal.h"
 
 #include <string.h>
@@ -193,9 +194,6 @@ void mt_cs_note_call_of_root(struct mt_callstack *cs, uint64_t address)
 static bool is_cold_part(struct mt_callstack *cs, const struct mt_function *cold,
 			 const struct mt_function *whole)
 {
-	/* "foo.cold", "foo(int) [clone .cold]" (libiberty), "foo(int) (.cold)" (LLVM). */
-	static const char *const endings[] = {".cold",    " [clone .cold",    " (.cold",
-					      ".__part.", " [clone .__part.", " (.__part."};
 	size_t length;
 
 	if (!(cold->flags & MT_FUNCTION_COLD))
@@ -206,13 +204,11 @@ static bool is_cold_part(struct mt_callstack *cs, const struct mt_function *cold
 	if (strncmp(cold->name, whole->name, length) != 0 ||
 	    strcmp(cold->module, whole->module) != 0)
 		return false;
-	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)
-		if (strncmp(cold->name + length, endings[i], strlen(endings[i])) == 0) {
-			cs->cold_part = cold;
-			cs->cold_whole = whole;
-			return true;
-		}
-	return false;
+	if (mt_name_without_cold(cold->name) != length)
+		return false;
+	cs->cold_part = cold;
+	cs->cold_whole = whole;
+	return true;
 }
 
 bool mt_cs_frame_is(struct mt_callstack *cs, const struct mt_frame *frame,

@@ -4,6 +4,7 @@ the recording here is of real hardware, and its programs are not on this machine
 import gzip
 import json
 import os
+import subprocess
 
 import pytest
 
@@ -130,3 +131,13 @@ def test_history_into_a_closed_pipe(mtdb, run_mtdb, recording):
     done = run_mtdb("history", recording, stdout=write_end)
     os.close(write_end)
     assert done.returncode == 141
+
+
+def test_history_of_names_as_people_write_them(mtdb, run_mtdb, compile, tmp_path):
+    record = tmp_path / "x.perf"
+    subprocess.run([mtdb, "run", "--record", record, "-o", tmp_path / "x.fxt", "--",
+                    compile("history_names.cpp", "-O0", compiler="g++")], check=True, timeout=60)
+    for name, shown in [("hidden", "hidden"), ("price", "price"), ("Shop::price", "price"), ("ns::Shop::price", "price"),
+                        ("twice", "twice"), ("twice<int>", "twice"), ("(anonymous namespace)::hidden", "hidden")]:
+        done = run_mtdb("history", record, name)
+        assert shown in done.stdout, (name, done.stderr)

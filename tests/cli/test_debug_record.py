@@ -47,6 +47,22 @@ def test_trigger(session, tmp_path):
     assert (tmp_path / "trace-1.fxt").stat().st_size and (tmp_path / "trace-2.fxt").stat().st_size
 
 
+def test_files_are_not_overwritten(session, tmp_path):
+    (tmp_path / "trace-1.fxt").write_text("of another session")
+    text = session(["mtrace start", "break square", "run", "mtrace snapshot", "kill"])
+    assert "Snapshot 1 is in trace-2.fxt." in text
+    assert (tmp_path / "trace-1.fxt").read_text() == "of another session"
+
+
+def test_an_ending_that_is_no_formats(mtdb, compile, tmp_path):
+    lines = ["mtrace start", "break square", "run", "mtrace snapshot x.foo", "kill"]
+    done = subprocess.run([mtdb, "-batch", *(word for line in lines for word in ("-ex", line)),
+                           compile("debug_steps.c", "-O0")], capture_output=True, text=True, timeout=120, check=False,
+                          stdin=subprocess.DEVNULL, cwd=tmp_path)
+    assert "x.foo: the ending selects the format: .fxt, .json or .txt" in done.stderr
+    assert not (tmp_path / "x.foo").exists()
+
+
 def test_trigger_that_stops(session):
     text = session(["mtrace start", "mtrace trigger -stop -max 1 square", "run", "bt", "mtrace delete 1", "c"])
     assert "#0  square (v=0)" in text and "#1 " in text

@@ -71,9 +71,20 @@ static void test_does_not_match(void **state)
 			fail_msg("%s is %s", pairs[i].wanted, pairs[i].name);
 }
 
+static void test_cold_parts(void **state)
+{
+	(void)state;
+	assert_int_equal(mt_name_without_cold("f.cold"), 1);
+	assert_int_equal(mt_name_without_cold("f(int) [clone .cold]"), 6);
+	assert_int_equal(mt_name_without_cold("f(int) (.cold)"), 6);
+	assert_int_equal(mt_name_without_cold("f(int)"), 6);
+	assert_int_equal(mt_name_without_cold(".cold"), 5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_cold_parts),
 	    cmocka_unit_test(test_matches),
 	    cmocka_unit_test(test_does_not_match),
 	};
