@@ -214,7 +214,20 @@ struct mt_error *mt_inferiors_stopped(pid_t lwp)
 	return error;
 }
 
-/* GDB keeps it: by follow-fork-mode child, or detach-on-fork off. */
+/* GDB puts breakpoints that are at addresses into a new process, too, where there is something
+ * else, or nothing.  They come back when their own goes on. */
+static void withdraw_breakpoints(void)
+{
+	for (struct mt_inferior *one = NULL; (one = mt_inferior_next(one));) {
+		if (!mt_live_is_recording(&one->live))
+			continue;
+		mt_births_withdraw(&one->births);
+		mt_gdb_target_withdraw(one->live.target);
+	}
+}
+
+/* GDB keeps it: by follow-fork-mode child, or detach-on-fork off.  After vfork() it will be another
+ * program's process. */
 static struct mt_error *on_child(struct mt_inferior *parent, int number, pid_t pid)
 {
 	bool shares = shares_memory(parent->live.pid, pid);
@@ -222,6 +235,8 @@ static struct mt_error *on_child(struct mt_inferior *parent, int number, pid_t p
 
 	if (!shares)
 		mt_try(mt_session_clean(parent->live.session, parent->live.pid, pid));
+	else
+		withdraw_breakpoints();
 	parent->forked = true;
 	mt_try(mt_inferior_inherit(parent, number, pid, &child));
 	child->lender = shares ? parent->live.pid : 0;
@@ -245,14 +260,7 @@ struct mt_error *mt_inferior_new_thread(int number, pid_t pid, pid_t lwp)
 	parent = mt_inferior_find(mt_proc_status_number(pid, "PPid"));
 	if (parent)
 		return on_child(parent, number, pid);
-	/* GDB puts breakpoints that are at addresses into a new process, too, where there is
-	 * something else, or nothing.  They come back when their own goes on. */
-	for (struct mt_inferior *one = NULL; (one = mt_inferior_next(one));) {
-		if (!mt_live_is_recording(&one->live))
-			continue;
-		mt_births_withdraw(&one->births);
-		mt_gdb_target_withdraw(one->live.target);
-	}
+	withdraw_breakpoints();
 	return NULL;
 }
 

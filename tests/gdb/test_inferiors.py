@@ -66,6 +66,34 @@ def test_a_child_that_becomes_another_program(gdb, compile):
     assert session.errors == "", session.errors
 
 
+VFORKS = """
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+	int status;
+
+	if (!vfork()) {
+		execl(argv[argc - 1], argv[argc - 1], "none", NULL);
+		_exit(1);
+	}
+	wait(&status);
+	return 3;
+}
+"""
+
+
+def test_a_child_of_vfork_that_gdb_keeps_beside_its_parent(gdb, compile, tmp_path):
+    """Breakpoints of ours are not put into its new program."""
+    source = tmp_path / "vforks.c"
+    source.write_text(VFORKS)
+    session = gdb(compile(source), "set follow-fork-mode child", "set detach-on-fork off",
+                  "mtrace start", "run /bin/true", "inferior 1", "continue")
+    assert "Cannot" not in session.all and "exited with code 03" in session.output, session.all
+
+
 def test_children_that_gdb_keeps(gdb, forks):
     """Such a one is recorded when it is continued."""
     session = gdb(forks, "set detach-on-fork off", "mtrace start", "break in_parent if n == 0",

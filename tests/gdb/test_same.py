@@ -87,10 +87,13 @@ CATCHING = [
     "delete", "continue",
 ]
 
-PLACES = ["break leaf", "break put", "break *leaf+1", "break *work+4", "break *put+1",
-          "break *main", "break *main+1"]
+# At each of a function's first instructions, while the text would be patched if the program ran.
+PLACES = ["break main", "run",
+          "python code = gdb.selected_frame().architecture().disassemble",
+          "python points = [gdb.Breakpoint('*%d' % one['addr']) for name in ('leaf', 'put', 'work')"
+          " for one in code(int(gdb.parse_and_eval(name).address), count=6)]"]
 
-AFTER = ["run", "continue", "continue", "finish", "until", "continue", "continue", "finish",
+AFTER = ["continue", "continue", "finish", "until", "continue", "continue", "finish",
          "continue", "delete", "continue"]
 
 WATCHING = ["break work", "run", "next", "watch local"] + 8 * ["continue"]
