@@ -355,6 +355,11 @@ static struct mt_error *set_arguments(struct prompt *prompt, char **words)
 		if (!**words)
 			mt_str_append(&text, "''");
 		for (const char *at = *words; *at; at++) {
+			/* A shell drops a newline behind a backslash. */
+			if (*at == '\n') {
+				mt_str_append(&text, "'\n'");
+				continue;
+			}
 			if (!isalnum((unsigned char)*at) && !strchr("-_=+./:,%@", *at))
 				mt_str_append(&text, "\\");
 			mt_str_append_bytes(&text, at, 1);

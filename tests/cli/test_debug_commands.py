@@ -76,3 +76,10 @@ def test_program_of_path(mtdb, compile, tmp_path):
     assert "starts at address" in run("-batch", "-ex", "file steps", "-ex", "info line add", cwd="/")
     assert "noise: No such file or directory." in run("-batch", "noise", cwd="/")
     assert "Engines" in run("doctor", cwd="/")
+
+
+def test_arguments_with_anything_in_them(mtdb):
+    words = ["a\nb", "c  d", "", "$HOME 'q' \"r\" \\\\", "*"]
+    done = subprocess.run([mtdb, "-batch", "-ex", "run", "--args", "/usr/bin/printf", "[%s]", *words], timeout=60,
+                          capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    assert "".join(f"[{word}]" for word in words) in done.stdout
