@@ -93,10 +93,10 @@ uint64_t mt_calls_condition_bytes(const struct mt_calls_condition *condition)
 struct mt_error *mt_calls_condition_write(struct mt_calls_engine *engine,
 					  const struct mt_calls_space *space,
 					  struct mt_calls_condition *condition, uint64_t address,
-					  uint64_t copy)
+					  uint64_t trampoline)
 {
 	struct mt_condition *code = &condition->code;
-	uint32_t distance = (uint32_t)(copy - (address + code->miss + sizeof(distance)));
+	uint32_t distance = (uint32_t)(trampoline - (address + code->miss + sizeof(distance)));
 
 	memcpy(code->trampolines.code.items + code->miss, &distance, sizeof(distance));
 	condition->address = address;

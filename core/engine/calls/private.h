@@ -371,11 +371,11 @@ struct mt_calls_condition *mt_calls_condition_add(struct mt_calls_engine *engine
 struct mt_error *mt_calls_condition_compile(struct mt_calls_engine *engine,
 					    struct mt_calls_space *space,
 					    struct mt_calls_condition *condition, uint64_t address);
-/* Put its code to an address, at a multiple of 8; who does not meet it goes on at COPY. */
+/* Put its code to an address, at a multiple of 8; who does not meet it goes on in TRAMPOLINE. */
 struct mt_error *mt_calls_condition_write(struct mt_calls_engine *engine,
 					  const struct mt_calls_space *space,
 					  struct mt_calls_condition *condition, uint64_t address,
-					  uint64_t copy);
+					  uint64_t trampoline);
 /* Room for that and what describes it to unwinders, at the most. */
 uint64_t mt_calls_condition_bytes(const struct mt_calls_condition *condition);
 /* Tell the program's unwinder of it, by tables in what is left of ROOM. */

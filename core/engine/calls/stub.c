@@ -183,17 +183,18 @@ static bool is_compiled(const struct mt_calls_break *one)
 	return one->condition && one->condition->is_compiled;
 }
 
-/* In front of the stub. */
+/* In front of the stub.  Where it does not hold, the thread goes on in TRAMPOLINE, which the
+ * program's unwinder knows. */
 static struct mt_error *put_condition(struct mt_calls_engine *engine,
 				      const struct mt_calls_space *space,
-				      struct mt_calls_room *room, const struct mt_calls_break *one)
+				      struct mt_calls_room *room, const struct mt_calls_break *one,
+				      uint64_t trampoline)
 {
 	if (!is_compiled(one))
 		return NULL;
 	uint64_t address = (room->used + 7) & ~7ull;
 	room->used = address + one->condition->code.trampolines.code.count;
-	return mt_calls_condition_write(engine, space, one->condition, address,
-					room->used + sizeof(template));
+	return mt_calls_condition_write(engine, space, one->condition, address, trampoline);
 }
 
 struct mt_error *mt_calls_stub_make(struct mt_calls_engine *engine, struct mt_calls_space *space,
@@ -224,11 +225,11 @@ struct mt_error *mt_calls_stub_make(struct mt_calls_engine *engine, struct mt_ca
 		return error;
 	if (turns) {
 		/* In front of a patch's trampoline. */
-		mt_try(put_condition(engine, space, room, one));
+		uint64_t trampoline = place->module->room + place->module->offsets[patch];
+		mt_try(put_condition(engine, space, room, one, trampoline));
 		uint8_t jump[MT_PATCH_JUMP_BYTES] = {JUMP};
 		uint32_t distance =
-		    (uint32_t)((place->module->room + place->module->offsets[patch]) -
-			       (room->used + sizeof(template) + sizeof(jump)));
+		    (uint32_t)(trampoline - (room->used + sizeof(template) + sizeof(jump)));
 
 		memcpy(jump + 1, &distance, sizeof(distance));
 		one->length = 0;
