@@ -338,9 +338,8 @@ static bool holds(struct mt_debugger *debugger, struct mt_debug_break *one,
 	return report_failed(debugger, one, error) || is_true;
 }
 
-/* The condition of a watchpoint, wherever its thread is.  Without its frame it holds. */
-static bool watch_holds(struct mt_debugger *debugger, struct mt_debug_break *one,
-			struct mt_debug_lwp *lwp)
+bool mt_debug_watch_holds(struct mt_debugger *debugger, struct mt_debug_break *one,
+			  struct mt_debug_lwp *lwp)
 {
 	const struct mt_function *function =
 	    mt_space_function_at(debugger->code, one->condition_pc);
@@ -373,7 +372,8 @@ static bool watch_holds(struct mt_debugger *debugger, struct mt_debug_break *one
 bool mt_debug_break_stops(struct mt_debugger *debugger, struct mt_debug_break *one,
 			  struct mt_debug_lwp *lwp, size_t index)
 {
-	if (one->watched ? !watch_holds(debugger, one, lwp) : !holds(debugger, one, lwp, index))
+	if (one->watched ? !mt_debug_watch_holds(debugger, one, lwp)
+			 : !holds(debugger, one, lwp, index))
 		return false;
 	one->public.hits++;
 	if (one->public.silent && !debugger->front.hit)

@@ -384,6 +384,9 @@ void mt_debug_watch_evaluate(struct mt_debugger *debugger);
 void mt_debug_watch_written(struct mt_debugger *debugger, uint64_t address, uint64_t size);
 /* The process is gone, and with it its frames. */
 void mt_debug_watch_ended(struct mt_debugger *debugger);
+/* The condition of a watchpoint, wherever its thread is.  Without its frame it holds. */
+bool mt_debug_watch_holds(struct mt_debugger *debugger, struct mt_debug_break *one,
+			  struct mt_debug_lwp *lwp);
 /* A thread may have changed the value: whether it stops, with the reason in `seen`. */
 bool mt_debug_watch_check(struct mt_debugger *debugger, struct mt_debug_break *one,
 			  struct mt_debug_lwp *lwp);

@@ -12,6 +12,7 @@
 #define MOST_FRAMES     10000
 #define ADDRESS_SPACE   (1ull << 47)
 #define MOST_BYTES      (1ull << 20) /* that are compared after each instruction */
+#define MOST_LOOKS      1000         /* at a value that other threads write */
 #define LOCATION_OPTION "-location"
 
 static void forget_value(struct mt_debug_watched *watched)
@@ -353,6 +354,30 @@ static bool is_news(const struct mt_debug_break *one, bool changed)
 	}
 }
 
+/* Other threads write on meanwhile: the value is read until it is the same before and after its
+ * condition was found to hold. */
+static void settle(struct mt_debugger *debugger, struct mt_debug_break *one,
+		   struct mt_debug_lwp *lwp, const struct mt_expr_frame *frame)
+{
+	struct mt_debug_watched *watched = one->watched;
+	bool holds = true, is_same = false;
+
+	for (unsigned i = 0; one->condition && !is_same && i < MOST_LOOKS; i++) {
+		struct mt_value *again = NULL;
+		struct mt_error *error = evaluate(debugger, one, frame, &again);
+
+		if (error || !again || !watched->value) {
+			mt_error_destroy(error);
+			mt_value_destroy(again);
+			return;
+		}
+		is_same = holds && mt_value_equal(watched->value, again);
+		mt_value_destroy(watched->value);
+		watched->value = again;
+		holds = is_same || mt_debug_watch_holds(debugger, one, lwp);
+	}
+}
+
 bool mt_debug_watch_check(struct mt_debugger *debugger, struct mt_debug_break *one,
 			  struct mt_debug_lwp *lwp)
 {
@@ -377,8 +402,10 @@ bool mt_debug_watch_check(struct mt_debugger *debugger, struct mt_debug_break *o
 	bool stops = is_news(one, changed) && mt_debug_break_stops(debugger, one, lwp, 0);
 	/* As GDB reports it: an access to memory that could not be read before has no old value. */
 	changed &= before || one->public.kind == MT_DEBUG_WATCH;
-	if (stops)
+	if (stops) {
+		settle(debugger, one, lwp, &frame);
 		mt_error_destroy(note(debugger, one, before, changed, &frame));
+	}
 	mt_value_destroy(before);
 	return stops;
 }
