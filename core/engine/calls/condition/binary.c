@@ -176,7 +176,7 @@ struct mt_error *mt_compile_pointers(struct mt_compiler *compiler, int op, struc
 struct mt_error *mt_compile_binary(struct mt_compiler *compiler, const struct mt_node *node,
 				   struct mt_operand *out)
 {
-	struct mt_operand left, right;
+	struct mt_operand left = {0}, right = {0};
 
 	if (node->op == ',') {
 		mt_try(mt_compile_node(compiler, node->left, &left));
