@@ -38,11 +38,15 @@ def normalized(text):
 def same_fixture(gdb, mtdb, compile, tmp_path):
     """same(commands, arguments): what both print; it is the same."""
     program = compile("debug_steps.c", "-O0")
+    place = tmp_path / "mtdb"  # where GDB has left no timelines
+    place.mkdir()
 
     def run(commands, *arguments):
+        for left in tmp_path.rglob("trace-*.fxt"):
+            left.unlink()
         theirs = gdb(None, f"file {program}", f"set args {' '.join(arguments)}", *commands)
         words = [word for command in commands for word in ("-ex", command)]
-        ours = subprocess.run([mtdb, "-batch", *words, "--args", program, *arguments], cwd=tmp_path,
+        ours = subprocess.run([mtdb, "-batch", *words, "--args", program, *arguments], cwd=place,
                               text=True, capture_output=True, check=False, timeout=120,
                               stdin=subprocess.DEVNULL)
         both = [normalized(theirs.output) + normalized(theirs.errors),
@@ -117,7 +121,7 @@ def test_a_session(same, tmp_path):
     assert "Trigger 1: add if a > 0: 2 hits" in lines and "Trigger 2: factorial if" in text
     assert "a + b = 2" in lines and 'nosuch: No symbol "nosuch" in current context.' in lines
     assert "process N is already being recorded" in lines and "Recording stopped." in lines
-    assert "Snapshot 4 is in a b.txt." in lines and (tmp_path / "a b.txt").stat().st_size
+    assert "Snapshot 4 is in a b.txt." in lines and (tmp_path / "mtdb" / "a b.txt").stat().st_size
     assert sum(" factorial " in line for line in lines) >= 4
 
 
