@@ -122,6 +122,8 @@ $(BUILD)/tests/test_perf_event: UNIT_LDFLAGS := \
 	$(foreach name,open_event map read_file,-Wl,--wrap=mt_system_$(name))
 
 $(UNIT_OBJECTS): CPPFLAGS += -Itests/unit
+# It evaluates expressions over its own variables.
+$(BUILD)/obj/tests/unit/test_calls_condition.o: ALL_CFLAGS += -g
 $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libmtrace-core.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(UNIT_LDFLAGS) -o $@ $< $(BUILD)/libmtrace-core.a $(CORE_LIBS) -lcmocka
