@@ -212,7 +212,6 @@ void mt_session_destroy(struct mt_session *session)
 		mt_session_remove_process(session, session->processes);
 	if (session->engine)
 		mt_session_engine_ops(session)->destroy(session->engine);
-	session->target->on_borrow = NULL;
 	mt_tracks_destroy(session->tracks);
 	mt_recording_writer_destroy(session->writer);
 	mt_space_pool_destroy(session->pool);

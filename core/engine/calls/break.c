@@ -328,6 +328,8 @@ struct mt_error *mt_calls_set_waiting_breaks(struct mt_calls_engine *engine,
 		mt_try(mt_calls_set_break(engine, space, space->waiting.items[i].address,
 					  space->waiting.items[i].loader,
 					  space->waiting.items[i].condition));
+	if (!count)
+		return NULL;
 	memmove(space->waiting.items, space->waiting.items + count,
 		(space->waiting.count - count) * sizeof(space->waiting.items[0]));
 	space->waiting.count -= count;
