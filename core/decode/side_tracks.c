@@ -333,7 +333,7 @@ static struct mt_error *collect(const struct mt_decode_run *run, items *found)
 		bool is_gap = note == MT_NOTE_MISSED;
 
 		/* Other numbers than threads' have no room among the tracks' numbers. */
-		if (!is_of_side_track(note) || item.tid <= 0 || item.tid >= MT_HITS_TID ||
+		if (!is_of_side_track(note) || !mt_tid_is_thread(item.tid) ||
 		    !mt_decode_has_time(&records[i]) || !mt_decode_wants(run, item.tid))
 			continue;
 		if (is_gap)

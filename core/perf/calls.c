@@ -100,6 +100,8 @@ bool mt_recording_take_call(struct mt_recording *recording, const struct mt_perf
 	if (record->packed || record->header.size != bytes)
 		return true;
 	memcpy(&sample, record->bytes, MT_PERF_CALL_SAMPLE_BYTES_1);
+	if (!mt_tid_is_thread(sample.tid))
+		return true;
 	*parsed = MT_NO_MEMORY;
 	stream = stream_of(recording, sample.tid);
 	if (!stream)

@@ -227,7 +227,8 @@ static enum mt_parsed take_auxtrace(struct parse *it)
 	piece.idx = mt_cursor_u32(&it->body);
 	piece.tid = (int32_t)mt_cursor_u32(&it->body);
 	piece.cpu = (int32_t)mt_cursor_u32(&it->body);
-	if (it->body.failed)
+	/* -1: of a CPU */
+	if (it->body.failed || (piece.tid != -1 && !mt_tid_is_thread(piece.tid)))
 		return MT_GARBLED;
 	return mt_array_push(&it->recording->auxtraces, piece) ? MT_NO_MEMORY : MT_PARSED;
 }

@@ -11,6 +11,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Threads' numbers lie below (PID_MAX_LIMIT, linux/threads.h); that of the CPUs' idle threads,
+ * which run no program, is 0. */
+#define MT_TID_LIMIT (1 << 22)
+static inline bool mt_tid_is_thread(int32_t tid)
+{
+	return tid > 0 && tid < MT_TID_LIMIT;
+}
+
 enum mt_event_kind {
 	/* from: address of the branch instruction; to: where it went.  A conditional branch that
 	 * was not taken is no event. */

@@ -20,9 +20,8 @@
 
 #include <stdbool.h>
 
-/* The track of triggers' hits goes as a thread of this number, which no thread can have
- * (PID_MAX_LIMIT, linux/threads.h). */
-#define MT_HITS_TID (1 << 22)
+/* The track of triggers' hits goes as a thread of this number. */
+#define MT_HITS_TID MT_TID_LIMIT
 
 /* So do the side tracks: what the kernel, or the program itself, reports of a thread. */
 enum mt_side_track {

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Recordings with tracks that are garbled or cut off: whatever it is, it is decoded or refused."""
+import collections
 import os
 import random
+import re
+import struct
 
 import pytest
 
@@ -13,7 +16,6 @@ pytestmark = pytest.mark.sanitize
 @pytest.fixture(name="good", scope="module")
 def good_recording(run_mtdb, compile, tmp_path_factory):
     folder = tmp_path_factory.mktemp("bad")
-    # Its calls cannot be recorded, so that there is nothing else in the file.
     program = compile("watched.c", "-O1", "-pthread", "-D_GNU_SOURCE", "-static", output="static")
     done = run_mtdb("run", "--engine", "calls", "--events", "sched,faults", "--counter",
                     "page-faults", "--watch", "counter", "-o", folder / "good.fxt", "-r",
@@ -50,3 +52,17 @@ def test_cut_off(run_mtdb, good, tmp_path):
     data = good.read_bytes()
     for part in range(1, 10):
         check(run_mtdb, tmp_path, data[:os.path.getsize(good) * part // 10])
+
+
+def test_numbers_of_no_thread(run_mtdb, good, tmp_path):
+    """As a number below 256 becomes where one byte of it is lost."""
+    data = good.read_bytes()
+    # A process's number, and that of its first thread.
+    pairs = collections.Counter(
+        pair for pair in re.findall(rb"(?s)(?=(.{4})\1)", data[4096:])
+        if 1 < struct.unpack("<I", pair)[0] < 1 << 22)
+    pid = struct.unpack("<I", pairs.most_common(1)[0][0])[0]
+    for tid in (0, 1 << 22, (1 << 32) - 1):
+        bad = data[4096:].replace(struct.pack("<II", pid, pid), struct.pack("<II", pid, tid))
+        assert bad != data[4096:]
+        check(run_mtdb, tmp_path, data[:4096] + bad)
