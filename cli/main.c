@@ -53,7 +53,7 @@ static int report_error(struct terminal *terminal, struct mt_error *error,
 
 	if (mt_error_code(error) == MT_ERROR_INTERRUPTED && ending_signal())
 		status = 128 + ending_signal();
-	if (command && command->failure_status)
+	if (command && command->failure_status && mt_error_code(error) != MT_ERROR_TRIGGER)
 		status = command->failure_status;
 	if (mt_error_errnum(error) == EPIPE || terminal->output_errno == EPIPE)
 		status = CLOSED_PIPE_STATUS;

@@ -18,7 +18,7 @@ struct mt_error *prompt_choose_function(struct prompt *prompt, const char *text,
 	const char *path = mt_debugger_path(prompt->debugger);
 
 	*out = NULL;
-	if (strcmp(text, "?") != 0) {
+	if (!mt_choose_is_asked(text)) {
 		*out = strdup(text);
 		return *out ? NULL : mt_error_no_memory();
 	}

@@ -249,7 +249,7 @@ struct mt_error *prompt_apply(struct prompt *prompt, const struct prompt_applyin
 struct mt_error *prompt_frame_apply(struct prompt *prompt, const char *rest);
 struct mt_error *prompt_faas(struct prompt *prompt, const char *rest);
 
-/* choose.c: TEXT, or for "?" a function that is chosen now; *OUT is the caller's to free.
+/* choose.c: TEXT, or for "?" and "." a function that is chosen now; *OUT is the caller's to free.
  * Errors: mt_choose_function()'s. */
 struct mt_error *prompt_choose_function(struct prompt *prompt, const char *text, char **out);
 struct mt_error *prompt_choose_process(struct prompt *prompt, pid_t *pid);

@@ -19,6 +19,7 @@ enum mt_error_code {
 	MT_ERROR_NO_MEMORY = 1,
 	MT_ERROR_SYSTEM,      /* a system call failed: see errnum */
 	MT_ERROR_USAGE,       /* the caller's words are off: an option, a location, a size */
+	MT_ERROR_TRIGGER,     /* USAGE: a trigger that means nothing in the program */
 	MT_ERROR_NOT_FOUND,   /* a file, process, symbol or line that is not there */
 	MT_ERROR_FORMAT,      /* input that is not what it should be */
 	MT_ERROR_UNSUPPORTED, /* sound, but not to be had on this machine or of this input */

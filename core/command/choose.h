@@ -5,7 +5,14 @@
 
 #include "command/command.h"
 
+#include <string.h>
 #include <sys/types.h>
+
+/* "?", and "." as in magic-trace: what the user types to choose from a list. */
+static inline bool mt_choose_is_asked(const char *text)
+{
+	return strcmp(text, "?") == 0 || strcmp(text, ".") == 0;
+}
 
 /* One of the processes that this user may trace.
  * Errors: USAGE (the front end has no way to choose); INTERRUPTED; NO_MEMORY; the front end's. */

@@ -139,6 +139,7 @@ int mt_exit_status(enum mt_error_code code)
 {
 	switch (code) {
 	case MT_ERROR_USAGE:
+	case MT_ERROR_TRIGGER:
 		return 2;
 	case MT_ERROR_INTERRUPTED:
 		return 128 + SIGINT;

@@ -64,7 +64,7 @@ struct mt_command {
 	uint8_t takes;      /* enum mt_command_takes */
 	bool is_raw;        /* argv[1] is the rest of the line as it was typed */
 	const char *group;  /* of GDB's help: "COMMAND_DATA"; NULL: that one */
-	int failure_status; /* exit status of any failure; 0: by mt_exit_status() */
+	int failure_status; /* exit status of failures but TRIGGER; 0: by mt_exit_status() */
 	/* argv[0] is the command's name.  Errors: USAGE, and those of its work. */
 	struct mt_error *(*run)(struct mt_command_context *context, int argc, char **argv);
 };
@@ -101,7 +101,7 @@ extern const struct mt_command mt_command_info;
 void mt_command_printf(const struct mt_command_context *context, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* 2 for USAGE, 130 for INTERRUPTED, 1 for all others. */
+/* 2 for USAGE and TRIGGER, 130 for INTERRUPTED, 1 for all others. */
 int mt_exit_status(enum mt_error_code code);
 
 #endif

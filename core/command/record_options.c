@@ -24,6 +24,7 @@ void mt_record_options_init(struct mt_record_options *record)
 	    {"record", 'r', POPT_ARG_STRING, &record->session.recording_path, 0, NULL, NULL},
 	    {"size", 's', POPT_ARG_STRING, &record->size, 0, NULL, NULL},
 	    {"trigger", 't', POPT_ARG_ARGV, &record->session.triggers, 0, NULL, NULL},
+	    {"pending", 0, POPT_ARG_NONE, &record->pending, 0, NULL, NULL},
 	    {"watch", 0, POPT_ARG_ARGV, &record->session.watches, 0, NULL, NULL},
 	    {"events", 0, POPT_ARG_ARGV, &record->session.events, 0, NULL, NULL},
 	    {"counter", 0, POPT_ARG_ARGV, &record->session.counters, 0, NULL, NULL},
@@ -107,6 +108,7 @@ struct mt_error *mt_record_options_apply(struct mt_record_options *record)
 	if (record->ready_fd)
 		mt_try(parse_ready_fd(record));
 	engine->follow_forks = record->follow_forks;
+	record->session.pending = record->pending;
 	return mt_pt_options_apply(&record->pt, &engine->pt);
 }
 
@@ -118,7 +120,7 @@ struct mt_error *mt_record_options_choose(struct mt_record_options *record,
 	     trigger++) {
 		char *name = NULL;
 
-		if (strcmp(*trigger, "?") != 0)
+		if (!mt_choose_is_asked(*trigger))
 			continue;
 		mt_try(mt_choose_function(context, path, &name));
 		free((char *)*trigger);

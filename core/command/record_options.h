@@ -7,14 +7,14 @@
 #include "command/pt_options.h"
 #include "session/session.h"
 
-#define MT_RECORD_OPTIONS_TABLE 21
+#define MT_RECORD_OPTIONS_TABLE 22
 
 struct mt_record_options {
 	struct mt_session_options session; /* what was given, once it is applied */
 	char *output, *format;
 	char *size, *stamps, *ready_fd;
 	char *throttle; /* points to this struct: not given; NULL: given without a value */
-	int follow_forks;
+	int follow_forks, pending;
 	struct mt_pt_options pt;
 	int ready; /* its file descriptor; -1: none */
 	struct poptOption table[MT_RECORD_OPTIONS_TABLE];
@@ -29,9 +29,10 @@ struct mt_record_options {
 /* For help and completion. */
 #define MT_RECORD_OPTIONS_WORDS                                                                    \
 	"--engine=ENGINE", "--output=FILE", "--format=FORMAT", "--record=FILE", "--size=SIZE",     \
-	    "--trigger=LOCATION", "--watch=PLACE", "--events=KINDS", "--counter=NAME",             \
-	    "--timestamps=WHICH", "--modules=GLOB", "--functions=GLOB", "--no-functions=GLOB",     \
-	    "--throttle", "--follow-forks", "--ready-fd=NUMBER", MT_PT_OPTIONS_WORDS
+	    "--trigger=LOCATION", "--pending", "--watch=PLACE", "--events=KINDS",                  \
+	    "--counter=NAME", "--timestamps=WHICH", "--modules=GLOB", "--functions=GLOB",          \
+	    "--no-functions=GLOB", "--throttle", "--follow-forks", "--ready-fd=NUMBER",            \
+	    MT_PT_OPTIONS_WORDS
 #define MT_RECORD_OPTIONS_HELP                                                                     \
 	"  -o, --output=FILE       write the timeline to FILE (default: trace.fxt; \"-\" is\n"     \
 	"                          standard output)\n"                                             \
@@ -43,6 +44,8 @@ struct mt_record_options {
 	"                          *ADDRESS or *FUNCTION+OFFSET, or \"?\" to choose a function\n"  \
 	"                          from a list; \"LOCATION if CONDITION\": where that holds, as\n" \
 	"                          in 'foo if x > 5'; may be repeated\n"                           \
+	"  --pending               let triggers wait for libraries, and for programs, that come\n" \
+	"                          later (default: a place that is not there is an error)\n"       \
 	"  --watch=PLACE           take a snapshot when ADDRESS, SYMBOL or SYMBOL+OFFSET is\n"     \
 	"                          written; append :1 to :8 for a length in bytes, :rw for\n"      \
 	"                          reads too, :x for execution of SYMBOL; at most two\n"           \
@@ -72,7 +75,7 @@ static inline void mt_record_options_cleanup(struct mt_record_options *record)
 
 /* Completes `session` by these, whose strings it borrows.  Errors: USAGE. */
 struct mt_error *mt_record_options_apply(struct mt_record_options *record);
-/* Replaces each trigger "?" by a function of the program at PATH that the user chooses.
+/* Replaces each trigger "?" and "." by a function of the program at PATH that the user chooses.
  * Errors: mt_choose_function()'s. */
 struct mt_error *mt_record_options_choose(struct mt_record_options *record,
 					  const struct mt_command_context *context,

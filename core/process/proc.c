@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "process/proc.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -34,6 +35,22 @@ struct mt_error *mt_proc_check(void)
 		   : mt_error_new(MT_ERROR_SYSTEM,
 				  "/proc is missing, or is that of another PID namespace (mount "
 				  "-t proc proc /proc)");
+}
+
+uint64_t mt_proc_entry(pid_t pid)
+{
+	char path[64];
+	Elf64_auxv_t entries[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t size = fd < 0 ? 0 : read(fd, entries, sizeof(entries));
+	if (fd >= 0)
+		close(fd);
+	for (size_t i = 0; size > 0 && i < (size_t)size / sizeof(entries[0]); i++)
+		if (entries[i].a_type == AT_ENTRY)
+			return entries[i].a_un.a_val;
+	return 0;
 }
 
 int mt_proc_status_number(pid_t pid, const char *key)

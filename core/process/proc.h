@@ -17,6 +17,9 @@ struct mt_error *mt_proc_check(void);
  * into those pages.  False where that is not known. */
 bool mt_proc_is_unwritten(pid_t pid, uint64_t start, uint64_t end);
 
+/* Where the program in the process begins (getauxval(3), AT_ENTRY).  0: not known. */
+uint64_t mt_proc_entry(pid_t pid);
+
 /* The number after KEY in /proc/PID/status; -1: none. */
 int mt_proc_status_number(pid_t pid, const char *key);
 

@@ -3,8 +3,11 @@
  * program begins with are there; an engine may then evaluate them in the program.  Else they are
  * evaluated here, at each stop. */
 #include "expr/expr.h"
+#include "process/proc.h"
 #include "session/private.h"
+#include "space/location.h"
 
+#include "values/libraries.h"
 #include "values/user.h"
 
 #include <stdlib.h>
@@ -55,31 +58,29 @@ static struct mt_expr_frame frame_of(struct here *here, bool is_entry)
 				      .at_entry = is_entry};
 }
 
-static bool has_conditions(const struct mt_session *session)
-{
-	mt_array_each (trigger, &session->triggers)
-		if (trigger->condition)
-			return true;
-	return false;
-}
-
 struct mt_error *mt_session_see_code(struct mt_session *session, struct mt_session_process *process,
 				     const struct mt_mapping *mapping)
 {
-	if (!has_conditions(session))
+	if (!session->triggers.count)
 		return NULL;
 	if (!process->code)
 		mt_try(mt_space_create(session->pool, process->pid, &process->code));
-	if (!process->program)
+	if (!process->program) {
 		mt_try(mt_expr_program_create(process->code, &process->program));
+		process->entry = mt_proc_entry(process->pid);
+	}
 	return mt_space_add(process->code, mapping);
 }
 
 /* At its exec a static program has itself, and a dynamic one itself and the loader: then that has
  * to do its work first. */
-static bool has_begun(struct mt_session_process *process)
+static bool has_begun(struct mt_session *session, struct mt_session_process *process)
 {
+	struct here here = {.session = session, .pid = process->pid};
+	const struct mt_expr_frame frame = frame_of(&here, false);
+	struct mt_eval eval = {.program = process->program, .frame = &frame};
 	MT_ARRAY(uint64_t) files = {0};
+	enum mt_loader_state state;
 	size_t count;
 
 	mt_array_each (map, &process->maps) {
@@ -92,7 +93,11 @@ static bool has_begun(struct mt_session_process *process)
 	}
 	count = files.count;
 	mt_array_deinit(&files);
-	return count && (count != 2 || process->looks++ > 0);
+	if (count < 2)
+		return count;
+	mt_error_destroy(mt_program_update(process->program));
+	state = mt_loader_state(&eval);
+	return state == MT_LOADER_DONE || (state == MT_LOADER_UNKNOWN && count > 2);
 }
 
 static struct mt_error *bind(struct mt_session *session, struct mt_session_process *process,
@@ -107,7 +112,7 @@ static struct mt_error *bind(struct mt_session *session, struct mt_session_proce
 
 	if (error && mt_error_code(error) != MT_ERROR_NO_MEMORY) {
 		struct mt_error *whole =
-		    mt_error_new(MT_ERROR_USAGE, "invalid condition of the trigger \"%s\": %s",
+		    mt_error_new(MT_ERROR_TRIGGER, "invalid condition of the trigger \"%s\": %s",
 				 trigger->text, mt_error_message(error));
 		mt_error_destroy(error);
 		return whole;
@@ -119,29 +124,67 @@ static struct mt_error *bind(struct mt_session *session, struct mt_session_proce
 		   : breaks->set(session->engine, process->pid, site->address, &condition);
 }
 
+/* Why the program, and the libraries that it begins with, have no such place. */
+static struct mt_error *explain_missing(const struct mt_session_process *process,
+					const struct mt_session_trigger *trigger)
+{
+	const struct mt_location_options options = {.no_stubs = true};
+	struct mt_locations locations;
+	struct mt_error *reason =
+	    mt_location_resolve(process->code, trigger->location, &options, &locations);
+	const char *message = reason ? mt_error_message(reason)
+			      : locations.kind == MT_LOCATION_ADDRESS
+				  ? "No code is there."
+				  : "It was inlined wherever it is called.";
+	const char *cure = reason || locations.kind == MT_LOCATION_ADDRESS
+			       ? "--pending waits for a library or a program that has it"
+			       : "try FILE:LINE";
+	struct mt_error *error = mt_error_new(MT_ERROR_TRIGGER, "the trigger \"%s\": %s  (%s)",
+					      trigger->text, message, cure);
+
+	if (!reason)
+		mt_locations_deinit(&locations);
+	mt_error_destroy(reason);
+	return error;
+}
+
+struct mt_error *mt_session_tolerate_later(const struct mt_session *session, struct mt_error *error)
+{
+	if (!error || !session->has_bound || mt_error_code(error) != MT_ERROR_TRIGGER)
+		return error;
+	mt_log(session->options->engine.log, MT_LOG_WARNING, "%s", mt_error_message(error));
+	mt_error_destroy(error);
+	return NULL;
+}
+
+static struct mt_error *check_found(const struct mt_session *session,
+				    const struct mt_session_process *process)
+{
+	mt_array_each (trigger, &session->triggers)
+		if (!trigger->found && !trigger->mark && !session->options->pending)
+			return explain_missing(process, trigger);
+	return NULL;
+}
+
 struct mt_error *mt_session_bind_conditions(struct mt_session *session,
 					    struct mt_session_process *process)
 {
-	const bool is_first = !session->has_bound;
-
-	if (!process->program || !has_begun(process))
+	if (!process->program || !has_begun(session, process))
 		return NULL;
-	session->has_bound = true;
+	if (!session->has_bound)
+		mt_try(check_found(session, process));
 	mt_array_each (site, &process->sites) {
 		if (!session->triggers.items[site->trigger - 1].condition || site->condition)
 			continue;
 		struct mt_error *error = bind(session, process, site);
-		if (!error || is_first || mt_error_code(error) != MT_ERROR_USAGE) {
-			mt_try(error);
+		if (!error)
 			continue;
-		}
-		/* Of a library that came later: the program goes on. */
-		mt_log(session->options->engine.log, MT_LOG_WARNING, "%s", mt_error_message(error));
-		mt_error_destroy(error);
+		mt_try(mt_session_tolerate_later(session, error));
 		mt_expr_destroy(site->condition);
 		*site-- = *mt_array_last(&process->sites);
 		process->sites.count--;
 	}
+	session->has_bound = true;
 	return NULL;
 }
 
@@ -187,5 +230,4 @@ void mt_session_forget_sites(struct mt_session_process *process)
 	mt_space_destroy(process->code);
 	process->program = NULL;
 	process->code = NULL;
-	process->looks = 0;
 }

@@ -47,9 +47,9 @@ struct mt_session_process {
 	MT_ARRAY(struct mt_session_watch_site) watch_sites;
 	MT_ARRAY(struct mt_session_probe) probes;
 	uint64_t loader;       /* where a breakpoint sees the dynamic loader; 0: nowhere */
+	uint64_t entry;        /* of its program; 0: not known, or not needed */
 	struct mt_space *code; /* that names in conditions are looked up in; NULL: none yet */
 	struct mt_expr_program *program; /* of that */
-	unsigned looks; /* at its mappings, while they were no more than at its exec */
 	UT_hash_handle hh;
 };
 
@@ -92,7 +92,7 @@ struct mt_session {
 	bool attached;
 	bool leaving;        /* all processes: triggers do not count any more */
 	bool taking;         /* stops are being handled: see breathe() */
-	bool has_bound;      /* conditions, once: from then on none is an error */
+	bool has_bound;      /* triggers, once: see mt_session_tolerate_later() */
 	bool hidden_is_told; /* that the mappings of a process cannot be read any more */
 	uint64_t end_ns;     /* when an attached process is let go; 0: not by time */
 	uint64_t request_ns; /* when the user asked for a snapshot; 0: not */
@@ -262,10 +262,14 @@ static inline uint32_t mt_session_trigger_at(const struct mt_session_process *pr
 struct mt_error *mt_session_see_code(struct mt_session *session, struct mt_session_process *process,
 				     const struct mt_mapping *mapping);
 /* All mappings were seen: bind the conditions of triggers that were found, and set their
- * breakpoints.  Errors: USAGE (a condition that means nothing there, before the program began);
+ * breakpoints.  Errors: TRIGGER (one that means nothing, before the program began);
  * the engine's. */
 struct mt_error *mt_session_bind_conditions(struct mt_session *session,
 					    struct mt_session_process *process);
+/* As soon as the program runs, a trigger that means nothing where a library came is no error but a
+ * warning. */
+struct mt_error *mt_session_tolerate_later(const struct mt_session *session,
+					   struct mt_error *error);
 /* The thread is at SITE, which has a condition.  One that cannot be evaluated does not hold. */
 bool mt_session_condition_holds(struct mt_session *session, const struct mt_session_thread *thread,
 				const struct mt_session_site *site);

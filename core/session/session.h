@@ -18,6 +18,7 @@ struct mt_session_options {
 	struct mt_engine_options engine;
 	const char *recording_path;  /* NULL: a file without a name */
 	const char *const *triggers; /* "LOCATION [if CONDITION]", NULL at the end; or NULL */
+	bool pending; /* triggers may be in libraries that come later, and in later programs */
 	uint64_t duration_ns; /* of an attached process: let it go after so long; 0: when asked */
 	uint32_t most_snapshots; /* of an attached process: let it go after so many; 0: no limit */
 	/* Recorded in side tracks: see session/tracks.h. */
@@ -36,8 +37,8 @@ struct mt_error *mt_parse_stamps(const char *text, enum mt_ring_stamps *stamps);
 /* Chooses the engine and creates the recording, so that what cannot work fails before the program
  * runs.  The target is lent; options and what they point to must live as long as the session.
  * COMMAND: the program's words, for the recording, NULL at the end; or NULL.
- * Errors: those of mt_engine_choose() and of creating the recording; USAGE (a trigger or a size
- * that makes no sense). */
+ * Errors: those of mt_engine_choose() and of creating the recording; USAGE (a size that makes no
+ * sense); TRIGGER (a trigger that is none). */
 struct mt_error *mt_session_create(struct mt_target *target,
 				   const struct mt_session_options *options,
 				   const char *const *command, struct mt_session **out);

@@ -87,6 +87,9 @@ static struct mt_error *check_triggers(struct mt_session *session, struct mt_ses
 	    news->pc != thread->hit_pc)
 		thread->hit_pc = 0;
 	thread->last_pc = news->pc;
+	/* Who sees each instruction needs no report of the loader's. */
+	if (!session->has_bound && news->pc == thread->process->entry)
+		mt_try(mt_session_bind_conditions(session, thread->process));
 	return trigger && news->pc != thread->hit_pc ? hit(session, thread, trigger, news) : NULL;
 }
 

@@ -3,6 +3,7 @@
  * name that no mapping has is looked for in every mapping that comes: a library may bring it. */
 #include "session/private.h"
 #include "space/location.h"
+#include "x86/insn.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -43,7 +44,7 @@ static struct mt_error *check(const char *text)
 	    (text[0] == '*' && text[1] >= '0' && text[1] <= '9' &&
 	     !parse_address(text + 1, &address)))
 		return mt_error_new(
-		    MT_ERROR_USAGE,
+		    MT_ERROR_TRIGGER,
 		    "invalid location \"%s\" for a trigger: must be FUNCTION, FILE:LINE, "
 		    "*ADDRESS or *FUNCTION+OFFSET",
 		    text);
@@ -61,7 +62,7 @@ static struct mt_error *add_trigger(struct mt_session *session, const char *text
 	if (condition) {
 		trigger.condition = condition + 2 + strspn(condition + 2, BLANKS);
 		if (!*trigger.condition)
-			return mt_error_new(MT_ERROR_USAGE,
+			return mt_error_new(MT_ERROR_TRIGGER,
 					    "no condition after \"if\" in the trigger \"%s\"",
 					    text);
 	}
@@ -110,7 +111,7 @@ static struct mt_error *check_alone(const struct search *search, uint64_t addres
 	other = there ? &triggers[there->trigger - 1] : NULL;
 	if (!other || (!other->condition && !triggers[search->number - 1].condition))
 		return NULL;
-	return mt_error_new(MT_ERROR_USAGE,
+	return mt_error_new(MT_ERROR_TRIGGER,
 			    "the triggers \"%s\" and \"%s\" are at the same place: join their "
 			    "conditions by ||",
 			    other->text, triggers[search->number - 1].text);
@@ -157,16 +158,53 @@ struct mt_error *mt_session_add_mark(struct mt_session *session, struct mt_sessi
 	return search.error;
 }
 
+/* The function's instructions, from its first one on, lead to the place: a breakpoint inside of one
+ * would change it into another. */
+static struct mt_error *check_instruction(const struct search *search,
+					  const struct mt_location *location, const char *text)
+{
+	const struct mt_mapping *mapping = search->mapping;
+	uint64_t at = location->entry, before = at;
+	struct mt_insn insn;
+	size_t size = 0;
+	const uint8_t *bytes = at && mapping && mapping->objfile
+				   ? mt_objfile_bytes(mapping->objfile, at - mapping->bias, &size)
+				   : NULL;
+
+	for (; bytes && at < location->address && size; at += insn.length) {
+		if (mt_insn_decode(bytes, size, at, &insn) || insn.length > size)
+			return NULL;
+		before = at;
+		bytes += insn.length;
+		size -= insn.length;
+	}
+	if (!bytes || at <= location->address)
+		return NULL;
+	return mt_error_new(MT_ERROR_TRIGGER,
+			    "invalid location \"%s\" for a trigger: 0x%llx is in the middle of the "
+			    "instruction at 0x%llx (*%s+%llu)",
+			    text, (unsigned long long)location->address, (unsigned long long)before,
+			    location->function, (unsigned long long)(before - location->entry));
+}
+
 static struct mt_error *find_one(struct search *search)
 {
-	const struct mt_location_options options = {.no_inlined = true, .quiet_missing = true};
+	const struct mt_location_options options = {
+	    .no_inlined = true, .no_stubs = true, .quiet_missing = true};
 	const char *text = search->session->triggers.items[search->number - 1].location;
 	struct mt_locations locations;
 
 	mt_try(mt_location_resolve(search->space, text, &options, &locations));
-	for (size_t i = 0; i < locations.count && !search->error; i++)
-		add_site(search, locations.items[i].address,
-			 locations.items[i].address == locations.items[i].entry);
+	mt_array_each (location, &locations) {
+		if (location->address < search->mapping->start ||
+		    location->address >= search->mapping->end)
+			continue;
+		search->error = check_instruction(search, location, text);
+		if (!search->error)
+			add_site(search, location->address, location->address == location->entry);
+		if (search->error)
+			break;
+	}
 	mt_locations_deinit(&locations);
 	return search->error;
 }
@@ -206,9 +244,9 @@ struct mt_error *mt_session_find_triggers(struct mt_session *session,
 				     &search);
 		error = search.error;
 	}
-	for (size_t i = 0; !error && i < session->triggers.count; i++) {
+	for (size_t i = 0; !error && search.mapping && i < session->triggers.count; i++) {
 		search.number = (uint32_t)i + 1;
-		error = find_one(&search);
+		error = mt_session_tolerate_later(session, find_one(&search));
 	}
 	if (!error)
 		error = mt_session_find_probes(session, process, search.mapping);

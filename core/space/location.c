@@ -384,7 +384,8 @@ static struct mt_error *resolve(struct search *search)
 	}
 	if (search->failed)
 		return mt_error_no_memory();
-	if (!search->out->count && words->kind == MT_LOCATION_FUNCTION && !words->file)
+	if (!search->out->count && words->kind == MT_LOCATION_FUNCTION && !words->file &&
+	    !search->options->no_stubs)
 		mt_try(search_stubs(search));
 	search->words = words;
 	if (!search->out->count && !search->options->quiet_missing)

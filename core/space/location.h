@@ -42,6 +42,7 @@ struct mt_location_options {
 	uint32_t line;      /* "+N" and "-N" count from it */
 	bool skip_prologue; /* functions: the address behind the prologue */
 	bool no_inlined; /* functions: not where they were inlined, which takes all DWARF to know */
+	bool no_stubs;   /* functions: not the program's stubs for those of libraries */
 	/* `info line`: how addresses are shown; NULL: with the function's name. */
 	void (*append_address)(void *context, uint64_t address, struct mt_str *out);
 	void *append_context;

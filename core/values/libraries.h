@@ -8,6 +8,12 @@
 #define MT_MOST_LIBRARIES 10000
 /* Where the dynamic loader's list of what is loaded begins: struct link_map.  False: not known. */
 bool mt_loader_list(struct mt_eval *eval, uint64_t *list);
+enum mt_loader_state {
+	MT_LOADER_UNKNOWN, /* it tells debuggers nothing */
+	MT_LOADER_AT_WORK, /* or it has not begun */
+	MT_LOADER_DONE,    /* the program, with its libraries, or what dlopen() brought */
+};
+enum mt_loader_state mt_loader_state(struct mt_eval *eval);
 struct mt_error *mt_tls_address(struct mt_eval *eval, struct mt_module *module, uint64_t offset,
 				uint64_t *address);
 

@@ -48,12 +48,12 @@ static bool read_word(struct mt_eval *eval, uint64_t address, uint64_t *word)
 	return frame->ops->read(frame->context, address, word, sizeof(*word)) == sizeof(*word);
 }
 
-/* The program's DT_DEBUG leads to it (link.h). */
-bool mt_loader_list(struct mt_eval *eval, uint64_t *list)
+/* Of its struct r_debug, to which the program's DT_DEBUG leads (link.h); 0: there is none yet. */
+static bool find_debug(struct mt_eval *eval, uint64_t *debug)
 {
 	struct mt_module *program = NULL;
 	struct mt_section section;
-	uint64_t tag = 0, value = 0;
+	uint64_t tag = 0;
 
 	mt_array_each (module, &eval->program->modules)
 		if ((*module)->is_mapped && mt_module_is_program(*module))
@@ -63,12 +63,33 @@ bool mt_loader_list(struct mt_eval *eval, uint64_t *list)
 	for (uint64_t i = 0; i < section.header.sh_size / 16; i++) {
 		uint64_t entry = section.header.sh_addr + program->bias + i * 16;
 
-		if (!read_word(eval, entry, &tag) || !read_word(eval, entry + 8, &value))
+		if (!read_word(eval, entry, &tag) || !read_word(eval, entry + 8, debug))
 			return false;
 		if (tag == DT_DEBUG)
-			return read_word(eval, value + offsetof(struct r_debug, r_map), list);
+			return true;
 	}
 	return false;
+}
+
+bool mt_loader_list(struct mt_eval *eval, uint64_t *list)
+{
+	uint64_t debug = 0;
+
+	return find_debug(eval, &debug) &&
+	       read_word(eval, debug + offsetof(struct r_debug, r_map), list);
+}
+
+enum mt_loader_state mt_loader_state(struct mt_eval *eval)
+{
+	uint64_t debug = 0, list = 0, state = 0;
+
+	if (!find_debug(eval, &debug))
+		return MT_LOADER_UNKNOWN;
+	return debug && read_word(eval, debug + offsetof(struct r_debug, r_map), &list) && list &&
+		       read_word(eval, debug + offsetof(struct r_debug, r_state), &state) &&
+		       (uint32_t)state == RT_CONSISTENT
+		   ? MT_LOADER_DONE
+		   : MT_LOADER_AT_WORK;
 }
 
 /* Where struct link_map has the module's number, by a descriptor that libc has for debuggers: bits,

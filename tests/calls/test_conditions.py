@@ -115,17 +115,18 @@ def test_registers_and_casts(record):
     ("visit if x >", "A syntax error in expression, near `'."),
     ("visit if", 'no condition after "if" in the trigger "visit if"'),
     (" if x", 'invalid location ""'),
+    ("*visit+1", 'invalid location "*visit+1" for a trigger: 0x'),
 ])
 def test_what_means_nothing(record, trigger, message):
     """Is said before the program begins."""
     done, _ = record("-O1", trigger, "visit", "0", "30")
-    assert done.returncode == 125 and message in done.stderr, done.stderr
+    assert done.returncode == 2 and message in done.stderr, done.stderr
     assert not done.stdout
 
 
 def test_two_at_one_place(record):
     done, _ = record("-O1", "visit if x > 3", "visit", "0", "30", options=["-t", "visit"])
-    assert done.returncode == 125 and not done.stdout
+    assert done.returncode == 2 and not done.stdout
     assert 'are at the same place: join their conditions by ||' in done.stderr
 
 
@@ -145,8 +146,9 @@ def test_attach(compile, mtdb, tmp_path):
             assert BY_STOPS not in done.stderr
             assert not changed(process.pid)
             assert has_come_along(process.pid)
-        failed = subprocess.run([mtdb, "attach", "-t", "visit if nosuch", str(process.pid)],
-                                capture_output=True, text=True, check=False, timeout=60)
-        assert failed.returncode == 2 and 'No symbol "nosuch"' in failed.stderr
-        assert not changed(process.pid)
+        for trigger in "visit if nosuch", "nosuch":
+            failed = subprocess.run([mtdb, "attach", "-t", trigger, str(process.pid)],
+                                    capture_output=True, text=True, check=False, timeout=60)
+            assert failed.returncode == 2 and '"nosuch"' in failed.stderr
+            assert not changed(process.pid)
         process.send_signal(signal.SIGKILL)

@@ -48,8 +48,10 @@ def check_end(shell, status):
     shell.expect(pexpect.EOF)
 
 
-def test_a_function(mtdb, terminal, compile):
-    shell = terminal(mtdb, "run --engine=calls -r r.perf -t '?'", compile("calls_sequence.c"))
+@pytest.mark.parametrize("asked", ["?", "."])
+def test_a_function(mtdb, terminal, compile, asked):
+    shell = terminal(mtdb, f"run --engine=calls -r r.perf -t '{asked}'",
+                     compile("calls_sequence.c"))
     shell.expect_exact("function> ")
     shell.send("fib")
     shell.expect(r"function> fib  1/\d+")

@@ -68,7 +68,6 @@ def test_a_program_without_a_loader(run_mtdb, truth, tmp_path):
     (["--engine=tp", "true"], "valid engines are auto, pt, calls, step"),
     (["--size=lots", "true"], "lots"),
     (["--size=1k", "true"], "too small"),
-    (["--trigger=", "true"], "FUNCTION, FILE:LINE"),
     (["--format=gif", "true"], "gif"),
     (["-o", "absent/x.fxt", "touch", "ran"], "absent/x.fxt"),
     (["--record", "absent/x.data", "touch", "ran"], "absent/x.data"),
@@ -97,8 +96,28 @@ def test_a_line_is_a_trigger(run_mtdb, truth, tmp_path, request):
     assert "up to snapshot 8 " in (tmp_path / "out.txt").read_text()
 
 
-def test_a_trigger_that_is_nowhere_is_told(run_mtdb, truth, tmp_path):
-    done = run_mtdb("run", STEP, "--trigger=nowhere", "--", truth, "recursion", cwd=tmp_path)
+@pytest.mark.parametrize("trigger,reason", [
+    ("", "FUNCTION, FILE:LINE"),
+    ("nowhere", 'the trigger "nowhere": Function "nowhere" not defined.'),
+    ("nowhere if x > 3", 'Function "nowhere" not defined.'),
+    ("nofile.c:3", "No source file named nofile.c."),
+    ("*nowhere+4", 'No symbol "nowhere" in current context.'),
+    ("*16", 'the trigger "*16": No code is there.'),
+])
+@pytest.mark.parametrize("engine", ["step", "calls"])
+def test_a_trigger_that_means_nothing_is_refused(run_mtdb, truth, tmp_path, engine, trigger,
+                                                 reason):
+    done = run_mtdb("run", "--engine", engine, f"--trigger={trigger}", truth, "recursion",
+                    cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert reason in done.stderr
+    assert left_in(tmp_path) == []
+
+
+@pytest.mark.parametrize("engine", ["step", "calls"])
+def test_a_pending_trigger_that_never_comes(run_mtdb, truth, tmp_path, engine):
+    done = run_mtdb("run", "--engine", engine, "--pending", "--trigger=nowhere", truth,
+                    "recursion", cwd=tmp_path)
     assert done.returncode == 7
     assert "nowhere: no such function or line" in done.stderr
 

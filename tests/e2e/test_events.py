@@ -76,7 +76,7 @@ def test_a_linked_library(traced, compile, library):
 
 
 def test_a_library_opened_later(traced, compile, library):
-    run = traced(compile("loads.c", "-O1"), library, options=["--trigger=part_inner"])
+    run = traced(compile("loads.c", "-O1"), library, options=["--pending", "--trigger=part_inner"])
     check_library(run, "libpart.so")
     trigger, = run.instants("trigger")
     assert trigger.args["function"] == "part_inner"

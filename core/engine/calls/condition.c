@@ -71,7 +71,7 @@ struct mt_error *mt_calls_condition_compile(struct mt_calls_engine *engine,
 		return error;
 	if (mt_error_code(error) != MT_ERROR_UNSUPPORTED) {
 		struct mt_error *whole =
-		    mt_error_new(MT_ERROR_USAGE, "invalid condition of the trigger \"%s\": %s",
+		    mt_error_new(MT_ERROR_TRIGGER, "invalid condition of the trigger \"%s\": %s",
 				 condition->given.text, mt_error_message(error));
 		mt_error_destroy(error);
 		return whole;
