@@ -162,10 +162,7 @@ struct mt_error *mt_debugger_record(struct mt_debugger *debugger)
 
 void mt_debugger_record_stop(struct mt_debugger *debugger)
 {
-	struct mt_session *session = mt_live_session(&debugger->live);
-
-	if (session)
-		mt_session_clear(session, debugger->pid);
+	mt_live_leave(&debugger->live);
 	mt_debugger_record_ended(debugger);
 }
 

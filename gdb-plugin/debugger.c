@@ -95,7 +95,7 @@ static struct mt_error *begin(void *context, struct mt_live *live)
 static void ended(void *context, struct mt_live *live)
 {
 	(void)context;
-	mt_inferior_end((struct mt_inferior *)live);
+	mt_inferior_leave((struct mt_inferior *)live);
 }
 
 static void list_others(void *context)

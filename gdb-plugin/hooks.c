@@ -13,9 +13,9 @@ static const struct hook {
 	const char *command;
 	enum mt_resumption how;
 } hooks[] = {
-    {"stop", MT_RESUMPTION_FREE},     {"step", MT_RESUMPTION_STEP},  {"stepi", MT_RESUMPTION_STEP},
-    {"next", MT_RESUMPTION_NEXT},     {"nexti", MT_RESUMPTION_NEXT}, {"until", MT_RESUMPTION_NEXT},
-    {"continue", MT_RESUMPTION_FREE},
+    {"stop", MT_RESUMPTION_FREE},     {"step", MT_RESUMPTION_STEP},   {"stepi", MT_RESUMPTION_STEP},
+    {"next", MT_RESUMPTION_NEXT},     {"nexti", MT_RESUMPTION_NEXT},  {"until", MT_RESUMPTION_NEXT},
+    {"continue", MT_RESUMPTION_FREE}, {"detach", MT_RESUMPTION_FREE},
 };
 
 /* SHOWN has "User command "NAME":", the lines indented, and an empty line, of each command. */
@@ -57,6 +57,8 @@ static struct mt_error *run(const char *name)
 		return NULL;
 	if (strcmp(name, "stop") == 0)
 		return mt_inferiors_stopped(mt_gdb_lwp());
+	if (strcmp(name, "detach") == 0)
+		return mt_inferiors_detach();
 	if (strcmp(name, "continue") == 0)
 		mt_try(mt_inferiors_continue());
 	for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* No event of GDB's reports in time that the program stopped, before that is shown, and by which
- * command it is resumed.  Its documented hooks (hook-stop, hook-next …) do.  They are defined when
- * recording begins.  A hook that the user has stays: ours is put before it. */
+/* No event of GDB's reports in time that the program stopped, before that is shown, by which
+ * command it is resumed, and that it is about to be let go.  Its documented hooks (hook-stop,
+ * hook-next …) do.  They are defined when recording begins.  A hook that the user has stays: ours
+ * is put before it. */
 #ifndef MT_GDB_PLUGIN_HOOKS_H
 #define MT_GDB_PLUGIN_HOOKS_H
 

@@ -121,6 +121,15 @@ void mt_inferior_end(struct mt_inferior *inferior)
 		mt_gdb_target_let_go(inferior->live.target);
 }
 
+void mt_inferior_leave(struct mt_inferior *inferior)
+{
+	if (inferior->live.state == MT_LIVE_HIDDEN || inferior->live.state == MT_LIVE_YIELDED) {
+		mt_live_leave(&inferior->live);
+		mt_error_destroy(mt_gdb_target_flush(inferior->live.target));
+	}
+	mt_inferior_end(inferior);
+}
+
 static void destroy(struct mt_inferior *inferior)
 {
 	mt_births_forget(&inferior->births);
@@ -142,8 +151,10 @@ void mt_inferior_forget(int number)
 
 void mt_inferiors_destroy(void)
 {
-	mt_array_each (inferior, &inferiors)
+	mt_array_each (inferior, &inferiors) {
+		mt_inferior_leave(*inferior); /* GDB may let it go */
 		destroy(*inferior);
+	}
 	mt_array_deinit(&inferiors);
 }
 

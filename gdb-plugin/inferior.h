@@ -39,6 +39,8 @@ void mt_inferiors_destroy(void);
 struct mt_error *mt_inferior_begin(struct mt_inferior *inferior, pid_t pid, bool fresh);
 /* It is not recorded any more.  What was recorded can still be looked at. */
 void mt_inferior_end(struct mt_inferior *inferior);
+/* The same while it stands still, with all that we put into it taken out. */
+void mt_inferior_leave(struct mt_inferior *inferior);
 /* CHILD, in an inferior of its own, is to be recorded as PARENT is.  Errors: NO_MEMORY. */
 struct mt_error *mt_inferior_inherit(const struct mt_inferior *parent, int number, pid_t child,
 				     struct mt_inferior **out);
@@ -56,6 +58,8 @@ struct mt_error *mt_inferiors_stopped(pid_t lwp);
 struct mt_error *mt_inferior_new_thread(int number, pid_t pid, pid_t lwp);
 /* If the selected inferior has become another program: that one is recorded now. */
 struct mt_error *mt_inferior_check_exec(void);
+/* The command "detach" is about to run. */
+struct mt_error *mt_inferiors_detach(void);
 /* It is gone, or GDB let it go.  STATUS as waitpid(2) gives it. */
 struct mt_error *mt_inferior_ended(struct mt_inferior *inferior, int status);
 

@@ -293,6 +293,18 @@ struct mt_error *mt_inferior_check_exec(void)
 	return mt_session_take(inferior->live.session, &stop);
 }
 
+struct mt_error *mt_inferiors_detach(void)
+{
+	struct mt_inferior *inferior = mt_inferior_selected();
+
+	if (!inferior || inferior->live.pid != mt_gdb_pid() ||
+	    !mt_live_is_recording(&inferior->live))
+		return NULL;
+	mt_inferior_leave(inferior);
+	inferior->live.state = MT_LIVE_OFF;
+	return mt_live_ended(mt_gdb_debugger(), &inferior->live, true);
+}
+
 /* What GDB let go, the user has done with; but for one whose child GDB follows instead. */
 struct mt_error *mt_inferior_ended(struct mt_inferior *inferior, int status)
 {

@@ -22,6 +22,15 @@ void mt_live_end(struct mt_live *live)
 		live->state = MT_LIVE_ARMED;
 }
 
+void mt_live_leave(struct mt_live *live)
+{
+	struct mt_session *session = mt_live_session(live);
+
+	if (session)
+		mt_session_clear(session, live->pid);
+	mt_live_end(live);
+}
+
 void mt_live_discard(struct mt_live *live)
 {
 	mt_live_end(live);

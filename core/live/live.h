@@ -56,6 +56,8 @@ struct mt_error *mt_live_begin(struct mt_live *live, struct mt_target *target, p
 			       bool fresh);
 /* The process is gone.  What was recorded can still be looked at. */
 void mt_live_end(struct mt_live *live);
+/* The same while it stands still, with all that was put into it taken out. */
+void mt_live_leave(struct mt_live *live);
 /* Discards what was recorded. */
 void mt_live_discard(struct mt_live *live);
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How a recorded program is begun, left, taken up again and ended."""
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -79,6 +80,24 @@ def test_a_process_that_was_attached_lives_on(gdb, running, need, leave):
     time.sleep(0.2)
     assert running.poll() is None
     assert text_is_clean(running, running.program, need)
+    running.send_signal(signal.SIGUSR1)
+    assert running.communicate(timeout=60)[0] == "5 of 5 sums are right\n"
+
+
+def mapped(pid):
+    """What is, and the size of the address space."""
+    lines = pathlib.Path(f"/proc/{pid}/maps").read_text(encoding="ascii").splitlines()
+    size = re.search("VmSize:.*", pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8"))
+    return [line.split()[-1] for line in lines], size.group()
+
+
+@pytest.mark.parametrize("leave", ["quit", "detach", "mtrace stop"])
+def test_nothing_stays_mapped(gdb, running, leave):
+    before = mapped(running.pid)
+    for _ in range(2):
+        session = gdb(running.program, QUIET, f"attach {running.pid}", "mtrace start", leave)
+        assert "Recording the calls of process" in session.output
+        assert mapped(running.pid) == before
     running.send_signal(signal.SIGUSR1)
     assert running.communicate(timeout=60)[0] == "5 of 5 sums are right\n"
 

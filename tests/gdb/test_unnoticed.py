@@ -39,4 +39,4 @@ def test_what_our_hooks_are_is_said(gdb, compile):
     session = gdb(compile("debugged_watch.c", "-O0"), "mtrace start", "break leaf", "run",
                   "help user-defined")
     hooks = [line for line in session.lines if line.startswith("hook-")]
-    assert len(hooks) == 7 and all(" -- Part of mtrace: " in line for line in hooks)
+    assert len(hooks) == 8 and all(" -- Part of mtrace: " in line for line in hooks)
