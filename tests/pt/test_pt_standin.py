@@ -47,7 +47,7 @@ def notes_of(recording, need):
     ("threads", "work", ["-static"], 4),
 ])
 def test_windows_end_where_triggers_are(play, compile, decoders, need, mode, trigger, flags, hits):
-    options = [f"--trigger={trigger}"]
+    options = ["--pending", f"--trigger={trigger}"]
     played = play(compile("truth.c", "-O1", "-w", *flags), mode, options=options,
                   step_options=options)
     notes = notes_of(played.recording, need)
@@ -73,7 +73,7 @@ def test_hits_pause_the_trace(play, compile, decoders, need, tmp_path):
 
 def test_the_loader_is_not_watched_when_all_are_found(play, compile, decoders, need):
     """Two debug registers are ours: the second trigger's comes from there."""
-    options = ["--trigger=loaded", "--trigger=cos"]
+    options = ["--pending", "--trigger=loaded", "--trigger=cos"]
     played = play(compile("truth.c", "-O1", "-w"), "loaded", options=options,
                   step_options=options)
     notes = notes_of(played.recording, need)
