@@ -108,10 +108,11 @@ struct mt_engine_ring {
 
 /* The meaning of a stop to the engine. */
 struct mt_engine_news {
-	bool ordinary;     /* part of the engine's own work: the thread has only to go on, without
-			    * the signal */
-	bool breakpoint;   /* one that was asked for: pc is its address */
-	bool holds;        /* and the condition that was given with it */
+	bool ordinary;   /* part of the engine's own work: the thread has only to go on, without
+			  * the signal */
+	bool breakpoint; /* one that was asked for: pc is its address */
+	bool holds;      /* and the condition that was given with it */
+	const struct mt_expr *condition; /* that one; NULL: all that were given for the address */
 	bool left;         /* a process that let_go() kept for a while can be let go now */
 	bool maps_changed; /* executable memory may have been mapped */
 	uint64_t pc; /* of the instruction that runs next, if the thread goes on; 0: not known */
@@ -129,8 +130,8 @@ struct mt_engine_condition {
 struct mt_engine_break_ops {
 	bool in_registers; /* each address takes a debug register */
 	/* Have threads of PID stop at ADDRESS, and report it by news.breakpoint.  CONDITION NULL:
-	 * it has none.  Errors: the target's; NOT_FOUND (no code is there); those of a condition
-	 * that means nothing. */
+	 * it has none.  One address may have several conditions.  Errors: the target's; NOT_FOUND
+	 * (no code is there); those of a condition that means nothing. */
 	struct mt_error *(*set)(struct mt_engine *engine, pid_t pid, uint64_t address,
 				const struct mt_engine_condition *condition);
 	/* Not any more.  Only where they take debug registers. */

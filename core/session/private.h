@@ -240,21 +240,12 @@ struct mt_error *mt_session_find_triggers(struct mt_session *session,
 					  struct mt_session_process *process,
 					  const struct mt_mapping *mapping);
 void mt_session_trigger_deinit(struct mt_session_trigger *trigger);
-/* NULL: none. */
-static inline const struct mt_session_site *
-mt_session_site_at(const struct mt_session_process *process, uint64_t pc)
+static inline bool mt_session_has_site(const struct mt_session_process *process, uint64_t pc)
 {
 	mt_array_each (site, &process->sites)
 		if (site->address == pc)
-			return site;
-	return NULL;
-}
-/* The number of the trigger at PC; 0: none. */
-static inline uint32_t mt_session_trigger_at(const struct mt_session_process *process, uint64_t pc)
-{
-	const struct mt_session_site *site = mt_session_site_at(process, pc);
-
-	return site ? site->trigger : 0;
+			return true;
+	return false;
 }
 
 /* condition.c */

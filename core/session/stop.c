@@ -26,38 +26,61 @@ struct mt_error *mt_session_snapshot(struct mt_session *session)
 	return mt_session_read_rings(session, 0, ++session->result.snapshots, session->writer);
 }
 
+static struct mt_error *registers_of(struct mt_session *session, pid_t lwp, struct mt_str *out)
+{
+	struct user_regs_struct values;
+
+	/* Where functions are patched, a thread that is hit runs code of ours. */
+	if (mt_session_engine_ops(session)->records_calls)
+		return NULL;
+	mt_try(mt_session_target_ops(session)->get_registers(session->target, lwp, &values));
+	mt_breakpoint_registers_of(&values, out);
+	return out->failed ? mt_error_no_memory() : NULL;
+}
+
+/* The engine says which condition it found to hold, or stopped for. */
+static bool is_hit(struct mt_session *session, const struct mt_session_thread *thread,
+		   const struct mt_session_site *site, const struct mt_engine_news *news)
+{
+	if (site->address != news->pc)
+		return false;
+	if (news->condition && site->condition != news->condition)
+		return false;
+	return !session->triggers.items[site->trigger - 1].condition ||
+	       (news->condition && news->holds) ||
+	       mt_session_condition_holds(session, thread, site);
+}
+
+/* All triggers at the thread's place: one snapshot is enough for them. */
 static struct mt_error *hit(struct mt_session *session, struct mt_session_thread *thread,
-			    uint32_t trigger, const struct mt_engine_news *news)
+			    const struct mt_engine_news *news)
 {
 	mt_auto(mt_str) struct mt_str registers = {0};
-	struct mt_session_hit what = {
-	    .trigger = trigger,
-	    .pc = news->pc,
-	    .location = session->triggers.items[trigger - 1].location,
-	    .condition = session->triggers.items[trigger - 1].condition,
-	};
+	const uint32_t before = session->result.hits;
 
 	thread->hit_pc = news->pc;
-	if (what.condition && !news->holds &&
-	    !mt_session_condition_holds(session, thread,
-					mt_session_site_at(thread->process, news->pc)))
-		return NULL;
-	if (session->triggers.items[trigger - 1].mark)
-		return mt_session_put_mark(session, thread, news);
-	/* Where functions are patched, a thread that is hit runs code of ours. */
-	if (!mt_session_engine_ops(session)->records_calls) {
-		struct user_regs_struct values;
+	mt_array_each (site, &thread->process->sites) {
+		const struct mt_session_trigger *trigger =
+		    &session->triggers.items[site->trigger - 1];
+		struct mt_session_hit what = {
+		    .trigger = site->trigger,
+		    .pc = news->pc,
+		    .location = trigger->location,
+		    .condition = trigger->condition,
+		};
 
-		mt_try(mt_session_target_ops(session)->get_registers(session->target, thread->lwp,
-								     &values));
-		mt_breakpoint_registers_of(&values, &registers);
-		if (registers.failed)
-			return mt_error_no_memory();
+		if (!is_hit(session, thread, site, news))
+			continue;
+		if (trigger->mark) {
+			mt_try(mt_session_put_mark(session, thread, news));
+			continue;
+		}
+		if (session->result.hits++ == before)
+			mt_try(registers_of(session, thread->lwp, &registers));
+		what.registers = registers.text;
+		mt_try(mt_session_put_hit(session, thread, &what, news->time_ns));
 	}
-	what.registers = registers.text;
-	session->result.hits++;
-	mt_try(mt_session_put_hit(session, thread, &what, news->time_ns));
-	return mt_session_snapshot(session);
+	return session->result.hits == before ? NULL : mt_session_snapshot(session);
 }
 
 /* A trigger with a breakpoint is hit each time that the breakpoint is.  Without one, it is the
@@ -65,11 +88,9 @@ static struct mt_error *hit(struct mt_session *session, struct mt_session_thread
 static struct mt_error *on_breakpoint(struct mt_session *session, struct mt_session_thread *thread,
 				      const struct mt_stop *stop, const struct mt_engine_news *news)
 {
-	uint32_t trigger = mt_session_trigger_at(thread->process, news->pc);
-
 	thread->last_pc = news->pc;
-	if (trigger)
-		mt_try(hit(session, thread, trigger, news));
+	if (mt_session_has_site(thread->process, news->pc))
+		mt_try(hit(session, thread, news));
 	else
 		mt_try(mt_session_put_maps(session, thread->process, news->time_ns));
 	return mt_session_go_on(session, stop->lwp, 0);
@@ -81,8 +102,6 @@ static struct mt_error *check_triggers(struct mt_session *session, struct mt_ses
 				       const struct mt_stop *stop,
 				       const struct mt_engine_news *news)
 {
-	uint32_t trigger = mt_session_trigger_at(thread->process, news->pc);
-
 	if (stop->kind == MT_STOP_STEP && thread->last_pc == thread->hit_pc &&
 	    news->pc != thread->hit_pc)
 		thread->hit_pc = 0;
@@ -90,7 +109,9 @@ static struct mt_error *check_triggers(struct mt_session *session, struct mt_ses
 	/* Who sees each instruction needs no report of the loader's. */
 	if (!session->has_bound && news->pc == thread->process->entry)
 		mt_try(mt_session_bind_conditions(session, thread->process));
-	return trigger && news->pc != thread->hit_pc ? hit(session, thread, trigger, news) : NULL;
+	return news->pc != thread->hit_pc && mt_session_has_site(thread->process, news->pc)
+		   ? hit(session, thread, news)
+		   : NULL;
 }
 
 static struct mt_error *on_signal(struct mt_session *session, struct mt_session_thread *thread,

@@ -102,21 +102,6 @@ struct search {
 	struct mt_error *error;
 };
 
-/* A place has one trigger, if that has a condition. */
-static struct mt_error *check_alone(const struct search *search, uint64_t address)
-{
-	const struct mt_session_site *there = mt_session_site_at(search->process, address);
-	const struct mt_session_trigger *triggers = search->session->triggers.items, *other;
-
-	other = there ? &triggers[there->trigger - 1] : NULL;
-	if (!other || (!other->condition && !triggers[search->number - 1].condition))
-		return NULL;
-	return mt_error_new(MT_ERROR_TRIGGER,
-			    "the triggers \"%s\" and \"%s\" are at the same place: join their "
-			    "conditions by ||",
-			    other->text, triggers[search->number - 1].text);
-}
-
 static void add_site(struct search *search, uint64_t address, bool is_entry)
 {
 	struct mt_session_trigger *trigger = &search->session->triggers.items[search->number - 1];
@@ -128,11 +113,8 @@ static void add_site(struct search *search, uint64_t address, bool is_entry)
 		if (known->address == address && known->trigger == site.trigger)
 			return;
 	trigger->found = true;
-	search->error = check_alone(search, address);
-	if (search->error)
-		return;
 	if (mt_session_breaks_in_registers(search->session) &&
-	    !mt_session_trigger_at(search->process, address) &&
+	    !mt_session_has_site(search->process, address) &&
 	    !mt_session_take_register(search->session, search->process, trigger->text, address))
 		return;
 	if (mt_array_push(&search->process->sites, site))

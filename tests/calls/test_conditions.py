@@ -124,10 +124,25 @@ def test_what_means_nothing(record, trigger, message):
     assert not done.stdout
 
 
-def test_two_at_one_place(record):
-    done, _ = record("-O1", "visit if x > 3", "visit", "0", "30", options=["-t", "visit"])
-    assert done.returncode == 2 and not done.stdout
-    assert 'are at the same place: join their conditions by ||' in done.stderr
+@pytest.mark.parametrize("engine, stops", [("calls", 0), ("calls", 1), ("step", 0)])
+def test_several_at_one_place(record, engine, stops):
+    """Each is hit as if it were alone, also one that the program cannot evaluate."""
+    conditions = ["x % 100 == 7", "x % 10 == 7 && node->len >= 0", "x == 17",
+                  "x == 27 && (limit@1)[0] == 40"][:3 + stops]
+    done, hits = record("-O1", f"visit if {conditions[0]}", "visit", "0", "60", engine=engine,
+                        options=[word for condition in conditions[1:]
+                                 for word in ("-t", f"visit if {condition}")])
+    assert done.returncode == 3, done.stderr
+    assert (BY_STOPS in done.stderr) == bool(stops and engine == "calls")
+    tens = sum(i % 10 == 7 and i % 11 != 0 for i in range(60))
+    assert hits == 1 + tens + 1 + stops
+
+
+@pytest.mark.parametrize("engine", ["calls", "step"])
+def test_with_and_without_a_condition(record, engine):
+    done, hits = record("-O1", "visit if x == 7", "visit", "0", "30", engine=engine,
+                        options=["-t", "visit"])
+    assert (done.returncode, hits) == (3, 31), done.stderr
 
 
 def test_attach(compile, mtdb, tmp_path):

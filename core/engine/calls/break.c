@@ -292,6 +292,8 @@ static struct mt_error *put_break(struct mt_calls_engine *engine, struct mt_call
 		mt_try(mt_calls_stub_make(engine, space, lwp, one, bytes, size));
 	if (!one->stub && space->attached)
 		return go_without(engine, space, one, !lwp && !sandboxed);
+	mt_array_each (other, &space->breaks)
+		other->behind |= one->next && other->address == one->address;
 	if (mt_array_push(&space->breaks, *one))
 		return mt_error_no_memory();
 	if (place)
@@ -301,14 +303,23 @@ static struct mt_error *put_break(struct mt_calls_engine *engine, struct mt_call
 					  one->length);
 }
 
+/* It lets threads pass that its condition is not about, to one behind it. */
+static bool stands_aside(const struct mt_calls_break *one)
+{
+	return one->stub && !one->length && one->condition && one->condition->is_compiled;
+}
+
 struct mt_error *mt_calls_set_break(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				    uint64_t address, bool loader,
 				    struct mt_calls_condition *condition)
 {
 	struct mt_calls_break one = {.address = address, .loader = loader, .condition = condition};
+	struct mt_calls_break *there = mt_calls_break_at(space, address);
 
-	if (mt_calls_break_at(space, address))
+	if (there && (!condition || !stands_aside(there))) {
+		there->shared = true;
 		return NULL;
+	}
 	/* Until its function is patched. */
 	if (condition && space->stage < MT_CALLS_LOADED)
 		return mt_array_push(&space->waiting, one) ? mt_error_no_memory() : NULL;

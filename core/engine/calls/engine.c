@@ -149,7 +149,7 @@ static struct mt_error *set_breakpoint(struct mt_engine *base, pid_t pid, uint64
 	struct mt_calls_space *space = mt_calls_find_space(engine_of(base), pid);
 	struct mt_calls_condition *condition = NULL;
 
-	if (given && space && !mt_calls_break_at(space, address)) {
+	if (given && space) {
 		condition = mt_calls_condition_add(engine_of(base), given);
 		if (!condition)
 			return mt_error_no_memory();
@@ -245,6 +245,7 @@ static struct mt_error *on_breakpoint(struct mt_calls_engine *engine,
 		return NULL;
 	}
 	news->breakpoint = true;
+	news->condition = there->condition && !there->shared ? there->condition->given.expr : NULL;
 	news->holds = there->condition && there->condition->address;
 	mt_try(mt_calls_pass_break(engine, thread->space, thread->lwp, there));
 	return mt_target_clear_pending_stop(engine->target, thread->lwp);

@@ -183,18 +183,17 @@ static bool is_compiled(const struct mt_calls_break *one)
 	return one->condition && one->condition->is_compiled;
 }
 
-/* In front of the stub.  Where it does not hold, the thread goes on in TRAMPOLINE, which the
- * program's unwinder knows. */
+/* In front of the stub.  Where it does not hold, the thread goes on in what the program's unwinder
+ * knows. */
 static struct mt_error *put_condition(struct mt_calls_engine *engine,
 				      const struct mt_calls_space *space,
-				      struct mt_calls_room *room, const struct mt_calls_break *one,
-				      uint64_t trampoline)
+				      struct mt_calls_room *room, const struct mt_calls_break *one)
 {
 	if (!is_compiled(one))
 		return NULL;
 	uint64_t address = (room->used + 7) & ~7ull;
 	room->used = address + one->condition->code.trampolines.code.count;
-	return mt_calls_condition_write(engine, space, one->condition, address, trampoline);
+	return mt_calls_condition_write(engine, space, one->condition, address, one->next);
 }
 
 struct mt_error *mt_calls_stub_make(struct mt_calls_engine *engine, struct mt_calls_space *space,
@@ -224,12 +223,13 @@ struct mt_error *mt_calls_stub_make(struct mt_calls_engine *engine, struct mt_ca
 	if (error)
 		return error;
 	if (turns) {
-		/* In front of a patch's trampoline. */
-		uint64_t trampoline = place->module->room + place->module->offsets[patch];
-		mt_try(put_condition(engine, space, room, one, trampoline));
+		/* In front of a patch's trampoline, and of those that are there already. */
+		one->next = mt_calls_stub_before(
+		    space, one->address, place->module->room + place->module->offsets[patch]);
+		mt_try(put_condition(engine, space, room, one));
 		uint8_t jump[MT_PATCH_JUMP_BYTES] = {JUMP};
 		uint32_t distance =
-		    (uint32_t)(trampoline - (room->used + sizeof(template) + sizeof(jump)));
+		    (uint32_t)(one->next - (room->used + sizeof(template) + sizeof(jump)));
 
 		memcpy(jump + 1, &distance, sizeof(distance));
 		one->length = 0;
@@ -290,7 +290,7 @@ uint64_t mt_calls_stub_before(const struct mt_calls_space *space, uint64_t addre
 			      uint64_t trampoline)
 {
 	mt_array_each (one, &space->breaks)
-		if (one->stub && !one->length && one->address == address)
+		if (one->stub && !one->length && !one->behind && one->address == address)
 			return is_compiled(one)
 				   ? one->condition->address + one->condition->code.begin
 				   : one->stub;

@@ -328,7 +328,7 @@ static struct mt_error *turn_jump(struct mt_calls_engine *engine,
 		return NULL;
 	uint64_t at = patch->hole ? patch->hole + module->bias : one->address;
 	uint64_t trampoline = module->room + module->offsets[index];
-	make_jump(before, at, trampoline);
+	make_jump(before, at, one->next);
 	make_jump(after, at, mt_calls_stub_before(space, one->address, trampoline));
 	if (engine->target->ops->read(engine->target, space->pid, at, there, sizeof(there)) !=
 		sizeof(there) ||

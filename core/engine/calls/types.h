@@ -113,7 +113,10 @@ struct mt_calls_break {
 	uint64_t raised; /* in the stub, behind what sends the signal */
 	uint8_t length;  /* of what is overwritten in the text; 0: the patch's jump is turned */
 	uint8_t original[MT_CALLS_BREAK_BYTES];
-	bool loader;                          /* at r_brk; else a trigger's */
+	bool loader;   /* at r_brk; else a trigger's */
+	bool behind;   /* of a patch's, one that was made later stands in front of it */
+	bool shared;   /* several conditions were given for it, and none is evaluated here */
+	uint64_t next; /* of a patch's: where threads go on: the trampoline, or the one behind */
 	struct mt_calls_condition *condition; /* the engine's; NULL: none */
 };
 
