@@ -106,8 +106,8 @@ struct mt_error *mt_parse_duration(const char *text, uint64_t *ns)
 	static const struct {
 		const char *name;
 		uint64_t ns;
-	} units[] = {
-	    {"ms", 1000000}, {"s", NS_PER_S}, {"m", 60 * NS_PER_S}, {"h", 3600 * NS_PER_S}};
+	} units[] = {{"ns", 1},       {"us", 1000},         {"ms", 1000000},
+		     {"s", NS_PER_S}, {"m", 60 * NS_PER_S}, {"h", 3600 * NS_PER_S}};
 	uint64_t unit = 0;
 	char *end = NULL;
 
@@ -119,7 +119,8 @@ struct mt_error *mt_parse_duration(const char *text, uint64_t *ns)
 	if (!isdigit((unsigned char)text[0]) || !unit || !number)
 		return mt_error_new(
 		    MT_ERROR_USAGE,
-		    "\"%s\" is not a time; expected a number with a suffix ms, s, m or h, as in 2s",
+		    "\"%s\" is not a time; expected a number with a suffix ns, us, ms, s, m or "
+		    "h, as in 2s",
 		    text);
 	if (errno == ERANGE || number > UINT64_MAX / 2 / unit)
 		return mt_error_new(MT_ERROR_USAGE, "the time \"%s\" is too long", text);

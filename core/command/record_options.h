@@ -43,7 +43,8 @@ struct mt_record_options {
 	"  -t, --trigger=LOCATION  take a snapshot when a thread reaches FUNCTION, FILE:LINE,\n"   \
 	"                          *ADDRESS or *FUNCTION+OFFSET, or \"?\" to choose a function\n"  \
 	"                          from a list; \"LOCATION if CONDITION\": where that holds, as\n" \
-	"                          in 'foo if x > 5'; may be repeated\n"                           \
+	"                          in 'foo if x > 5'; \"FUNCTION > TIME\": when a call returns\n"  \
+	"                          that took longer, as in 'foo > 5ms'; may be repeated\n"         \
 	"  --pending               let triggers wait for libraries, and for programs, that come\n" \
 	"                          later (default: a place that is not there is an error)\n"       \
 	"  --watch=PLACE           take a snapshot when ADDRESS, SYMBOL or SYMBOL+OFFSET is\n"     \

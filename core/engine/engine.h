@@ -108,11 +108,12 @@ struct mt_engine_ring {
 
 /* The meaning of a stop to the engine. */
 struct mt_engine_news {
-	bool ordinary;   /* part of the engine's own work: the thread has only to go on, without
-			  * the signal */
-	bool breakpoint; /* one that was asked for: pc is its address */
-	bool holds;      /* and the condition that was given with it */
-	const struct mt_expr *condition; /* that one; NULL: all that were given for the address */
+	bool ordinary;     /* part of the engine's own work: the thread has only to go on, without
+			    * the signal */
+	bool breakpoint;   /* one that was asked for: pc is its address */
+	bool holds;        /* and the condition that was given with it */
+	const char *asked; /* the text of that one; NULL: all that were given for the address */
+	uint64_t took_ns;  /* the call that ended there; 0: none was measured */
 	bool left;         /* a process that let_go() kept for a while can be let go now */
 	bool maps_changed; /* executable memory may have been mapped */
 	uint64_t pc; /* of the instruction that runs next, if the thread goes on; 0: not known */
@@ -122,13 +123,19 @@ struct mt_engine_news {
 /* The condition of a breakpoint: where it holds, threads are to stop.  An engine that can evaluates
  * it in the program; else each thread stops, and whoever set it evaluates it. */
 struct mt_engine_condition {
-	const struct mt_expr *expr; /* parsed at the address; lives as long as the engine */
-	const char *text;           /* of all that was asked for: "foo if x > 5"; the same */
+	/* Parsed at the address; lives as long as the engine; NULL, if slower_ns is not 0: it
+	 * always holds. */
+	const struct mt_expr *expr;
+	const char *text; /* of all that was asked for: "foo if x > 5"; the same */
+	/* Not 0: of calls that begin at the address while `expr` holds, those that take longer;
+	 * threads stop where they end.  Only for engines that measure calls. */
+	uint64_t slower_ns;
 };
 
 /* Breakpoints. */
 struct mt_engine_break_ops {
 	bool in_registers; /* each address takes a debug register */
+	bool measures;     /* calls: see slower_ns */
 	/* Have threads of PID stop at ADDRESS, and report it by news.breakpoint.  CONDITION NULL:
 	 * it has none.  One address may have several conditions.  Errors: the target's; NOT_FOUND
 	 * (no code is there); those of a condition that means nothing. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Conditions of triggers.  They are bound where a trigger was found, when the libraries that the
- * program begins with are there; an engine may then evaluate them in the program.  Else they are
- * evaluated here, at each stop. */
+/* Conditions of triggers, and the times that calls may take.  They are bound where a trigger was
+ * found, when the libraries that the program begins with are there; an engine may then evaluate
+ * them in the program.  Else they are evaluated here, at each stop. */
 #include "expr/expr.h"
 #include "process/proc.h"
 #include "session/private.h"
@@ -107,9 +107,11 @@ static struct mt_error *bind(struct mt_session *session, struct mt_session_proce
 	const struct mt_engine_break_ops *breaks = mt_session_engine_ops(session)->breaks;
 	struct here here = {.session = session, .pid = process->pid, .pc = site->address};
 	const struct mt_expr_frame frame = frame_of(&here, site->is_entry);
-	struct mt_error *error =
-	    mt_expr_parse(process->program, &frame, trigger->condition, &site->condition);
+	struct mt_error *error = NULL;
 
+	if (trigger->condition)
+		error =
+		    mt_expr_parse(process->program, &frame, trigger->condition, &site->condition);
 	if (error && mt_error_code(error) != MT_ERROR_NO_MEMORY) {
 		struct mt_error *whole =
 		    mt_error_new(MT_ERROR_TRIGGER, "invalid condition of the trigger \"%s\": %s",
@@ -117,8 +119,9 @@ static struct mt_error *bind(struct mt_session *session, struct mt_session_proce
 		mt_error_destroy(error);
 		return whole;
 	}
-	const struct mt_engine_condition condition = {.expr = site->condition,
-						      .text = trigger->text};
+	site->is_bound = !error;
+	const struct mt_engine_condition condition = {
+	    .expr = site->condition, .text = trigger->text, .slower_ns = trigger->slower_ns};
 	return error || !breaks
 		   ? error
 		   : breaks->set(session->engine, process->pid, site->address, &condition);
@@ -166,6 +169,16 @@ static struct mt_error *check_found(const struct mt_session *session,
 	return NULL;
 }
 
+/* The dynamic loader, which is not recorded, has some functions of libc's. */
+static bool is_one_of_many(const struct mt_session_process *process,
+			   const struct mt_session_site *site)
+{
+	mt_array_each (other, &process->sites)
+		if (other != site && other->trigger == site->trigger)
+			return true;
+	return false;
+}
+
 struct mt_error *mt_session_bind_conditions(struct mt_session *session,
 					    struct mt_session_process *process)
 {
@@ -174,12 +187,17 @@ struct mt_error *mt_session_bind_conditions(struct mt_session *session,
 	if (!session->has_bound)
 		mt_try(check_found(session, process));
 	mt_array_each (site, &process->sites) {
-		if (!session->triggers.items[site->trigger - 1].condition || site->condition)
+		if (!mt_session_is_bound_late(&session->triggers.items[site->trigger - 1]) ||
+		    site->is_bound)
 			continue;
 		struct mt_error *error = bind(session, process, site);
 		if (!error)
 			continue;
-		mt_try(mt_session_tolerate_later(session, error));
+		if (!session->triggers.items[site->trigger - 1].slower_ns ||
+		    !is_one_of_many(process, site))
+			mt_try(mt_session_tolerate_later(session, error));
+		else
+			mt_error_destroy(error);
 		mt_expr_destroy(site->condition);
 		*site-- = *mt_array_last(&process->sites);
 		process->sites.count--;

@@ -19,6 +19,7 @@ struct mt_session_site {
 	uint32_t trigger;          /* its number, from 1 */
 	bool is_entry;             /* of a function */
 	struct mt_expr *condition; /* NULL: it has none, or it is not bound yet */
+	bool is_bound;             /* the engine has it */
 };
 
 /* Where a watchpoint lies in a process. */
@@ -66,11 +67,12 @@ struct mt_session_thread {
 struct mt_session_trigger {
 	const char *text;
 	char *location;
-	const char *condition; /* within the text; NULL: none */
-	bool found;            /* somewhere, once */
-	bool mark;             /* none of the user's: where the program says marks */
-	uint32_t problems;     /* how often the condition could not be evaluated here */
-	char *problem;         /* why, the first time */
+	char *condition;    /* NULL: none */
+	uint64_t slower_ns; /* hit by calls that take longer; 0: by all that come there */
+	bool found;         /* somewhere, once */
+	bool mark;          /* none of the user's: where the program says marks */
+	uint32_t problems;  /* how often the condition could not be evaluated here */
+	char *problem;      /* why, the first time */
 };
 
 struct mt_session {
@@ -229,12 +231,20 @@ struct mt_error *mt_session_tell_probe(struct mt_session *session,
 				       const struct user_regs_struct *registers,
 				       struct mt_str *out);
 
+/* Whether it is told to the engine once the program's libraries are there. */
+static inline bool mt_session_is_bound_late(const struct mt_session_trigger *trigger)
+{
+	return trigger->condition || trigger->slower_ns;
+}
+
 /* trigger.c */
 /* Marks are said at ADDRESS, too.  Errors: the engine's. */
 struct mt_error *mt_session_add_mark(struct mt_session *session, struct mt_session_process *process,
 				     uint64_t address);
 /* Errors: USAGE (not even the form of a location). */
 struct mt_error *mt_session_add_triggers(struct mt_session *session);
+/* The engine can do what triggers want.  Errors: UNSUPPORTED. */
+struct mt_error *mt_session_check_engine(const struct mt_session *session);
 /* Look for the triggers that are not found yet in a mapping that has come. */
 struct mt_error *mt_session_find_triggers(struct mt_session *session,
 					  struct mt_session_process *process,

@@ -194,6 +194,8 @@ struct mt_error *mt_session_create(struct mt_target *target,
 	if (!error)
 		error = create_engine(session);
 	if (!error)
+		error = mt_session_check_engine(session);
+	if (!error)
 		error = mt_session_check_registers(session);
 	if (!error)
 		error = create_writer(session, command);

@@ -26,6 +26,17 @@ struct mt_error *mt_session_snapshot(struct mt_session *session)
 	return mt_session_read_rings(session, 0, ++session->result.snapshots, session->writer);
 }
 
+static void append_duration(struct mt_str *out, uint64_t ns)
+{
+	static const char *const units[] = {"us", "ms", "s"};
+	unsigned unit = 0;
+
+	for (; ns >= 1000000 && unit < 2; unit++)
+		ns /= 1000;
+	mt_str_appendf(out, "took %llu.%03llu %s", (unsigned long long)ns / 1000,
+		       (unsigned long long)ns % 1000, units[unit]);
+}
+
 static struct mt_error *registers_of(struct mt_session *session, pid_t lwp, struct mt_str *out)
 {
 	struct user_regs_struct values;
@@ -42,12 +53,13 @@ static struct mt_error *registers_of(struct mt_session *session, pid_t lwp, stru
 static bool is_hit(struct mt_session *session, const struct mt_session_thread *thread,
 		   const struct mt_session_site *site, const struct mt_engine_news *news)
 {
+	const struct mt_session_trigger *trigger = &session->triggers.items[site->trigger - 1];
+
 	if (site->address != news->pc)
 		return false;
-	if (news->condition && site->condition != news->condition)
+	if (news->asked ? trigger->text != news->asked : trigger->slower_ns != 0)
 		return false;
-	return !session->triggers.items[site->trigger - 1].condition ||
-	       (news->condition && news->holds) ||
+	return !trigger->condition || (news->asked && news->holds) ||
 	       mt_session_condition_holds(session, thread, site);
 }
 
@@ -55,7 +67,7 @@ static bool is_hit(struct mt_session *session, const struct mt_session_thread *t
 static struct mt_error *hit(struct mt_session *session, struct mt_session_thread *thread,
 			    const struct mt_engine_news *news)
 {
-	mt_auto(mt_str) struct mt_str registers = {0};
+	mt_auto(mt_str) struct mt_str registers = {0}, took = {0};
 	const uint32_t before = session->result.hits;
 
 	thread->hit_pc = news->pc;
@@ -77,6 +89,9 @@ static struct mt_error *hit(struct mt_session *session, struct mt_session_thread
 		}
 		if (session->result.hits++ == before)
 			mt_try(registers_of(session, thread->lwp, &registers));
+		if (news->took_ns && !took.length)
+			append_duration(&took, news->took_ns);
+		what.values = took.text;
 		what.registers = registers.text;
 		mt_try(mt_session_put_hit(session, thread, &what, news->time_ns));
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where triggers stand: FUNCTION, FILE:LINE, *ADDRESS, *FUNCTION+OFFSET; and `if CONDITION`.  A
- * name that no mapping has is looked for in every mapping that comes: a library may bring it. */
+/* Where triggers stand: FUNCTION, FILE:LINE, *ADDRESS, *FUNCTION+OFFSET; and `if CONDITION`, and
+ * `> TIME` for calls that take longer.  A name that no mapping has is looked for in every mapping
+ * that comes: a library may bring it. */
 #include "session/private.h"
 #include "space/location.h"
 #include "x86/insn.h"
@@ -51,27 +52,70 @@ static struct mt_error *check(const char *text)
 	return NULL;
 }
 
-static struct mt_error *add_trigger(struct mt_session *session, const char *text)
+static size_t length_without_blanks(const char *text, size_t length)
+{
+	while (length && strchr(BLANKS, text[length - 1]))
+		length--;
+	return length;
+}
+
+/* "> 5ms" at the end of a text: takes it off *LENGTH.  "> 5" is a condition's, where there is one.
+ */
+static struct mt_error *take_time(const char *text, bool has_condition, size_t *length,
+				  uint64_t *slower_ns)
+{
+	const char *sign = strrchr(text, '>');
+	const char *time = sign ? sign + 1 + strspn(sign + 1, BLANKS) : NULL;
+	struct mt_error *error;
+
+	if (!time || sign == text || !strchr(BLANKS, sign[-1]) || *time < '0' || *time > '9')
+		return NULL;
+	error = mt_parse_duration(time, slower_ns);
+	if (!error)
+		*length = length_without_blanks(text, (size_t)(sign - text));
+	if (!error)
+		return NULL;
+	struct mt_error *whole = has_condition
+				     ? NULL
+				     : mt_error_new(MT_ERROR_TRIGGER, "invalid trigger \"%s\": %s",
+						    text, mt_error_message(error));
+	mt_error_destroy(error);
+	return whole;
+}
+
+/* "LOCATION [if CONDITION] [> TIME]" */
+static struct mt_error *read_trigger(const char *text, struct mt_session_trigger *trigger)
 {
 	const char *condition = mt_session_find_condition(text);
-	size_t length = condition ? (size_t)(condition - text) : strlen(text);
-	struct mt_session_trigger trigger = {.text = text};
+	size_t length = length_without_blanks(text, strlen(text));
+	size_t place = condition ? length_without_blanks(text, (size_t)(condition - text)) : 0;
 
-	while (condition && length && strchr(BLANKS, text[length - 1]))
-		length--;
+	mt_try(take_time(text, condition, &length, &trigger->slower_ns));
+	if (!condition)
+		place = length;
 	if (condition) {
-		trigger.condition = condition + 2 + strspn(condition + 2, BLANKS);
-		if (!*trigger.condition)
+		condition += 2 + strspn(condition + 2, BLANKS);
+		if (condition >= text + length)
 			return mt_error_new(MT_ERROR_TRIGGER,
 					    "no condition after \"if\" in the trigger \"%s\"",
 					    text);
+		trigger->condition = strndup(condition, (size_t)(text + length - condition));
 	}
-	trigger.location = strndup(text, length);
-	if (!trigger.location || mt_array_push(&session->triggers, trigger)) {
-		free(trigger.location);
-		return mt_error_no_memory();
-	}
-	return check(trigger.location);
+	trigger->location = strndup(text, place);
+	return !trigger->location || (condition && !trigger->condition) ? mt_error_no_memory()
+									: check(trigger->location);
+}
+
+static struct mt_error *add_trigger(struct mt_session *session, const char *text)
+{
+	struct mt_session_trigger trigger = {.text = text};
+	struct mt_error *error = read_trigger(text, &trigger);
+
+	if (!error && mt_array_push(&session->triggers, trigger))
+		error = mt_error_no_memory();
+	if (error)
+		mt_session_trigger_deinit(&trigger);
+	return error;
 }
 
 struct mt_error *mt_session_add_triggers(struct mt_session *session)
@@ -87,9 +131,23 @@ struct mt_error *mt_session_add_triggers(struct mt_session *session)
 	return NULL;
 }
 
+struct mt_error *mt_session_check_engine(const struct mt_session *session)
+{
+	const struct mt_engine_ops *engine = mt_session_engine_ops(session);
+
+	mt_array_each (trigger, &session->triggers)
+		if (trigger->slower_ns && !(engine->breaks && engine->breaks->measures))
+			return mt_error_new(MT_ERROR_UNSUPPORTED,
+					    "the engine %s does not measure calls, as the trigger "
+					    "\"%s\" needs (--engine calls does)",
+					    engine->name, trigger->text);
+	return NULL;
+}
+
 void mt_session_trigger_deinit(struct mt_session_trigger *trigger)
 {
 	free(trigger->location);
+	free(trigger->condition);
 	free(trigger->problem);
 }
 
@@ -119,7 +177,7 @@ static void add_site(struct search *search, uint64_t address, bool is_entry)
 		return;
 	if (mt_array_push(&search->process->sites, site))
 		search->error = mt_error_no_memory();
-	else if (breaks && !trigger->condition) /* else when that is bound */
+	else if (breaks && !mt_session_is_bound_late(trigger))
 		search->error =
 		    breaks->set(search->session->engine, search->process->pid, address, NULL);
 	if (!search->error)

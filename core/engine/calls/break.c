@@ -102,12 +102,17 @@ struct mt_error *mt_calls_leave_hole(struct mt_calls_engine *engine,
 	return engine->target->ops->set_registers(engine->target, lwp, &registers);
 }
 
-struct mt_calls_break *mt_calls_break_at(struct mt_calls_space *space, uint64_t address)
+static bool is_at(const struct mt_calls_break *one, uint64_t address)
+{
+	return !one->hook && (one->address == address || one->asked == address);
+}
+
+bool mt_calls_has_condition(const struct mt_calls_space *space, uint64_t address, const char *text)
 {
 	mt_array_each (one, &space->breaks)
-		if (one->address == address || one->asked == address)
-			return one;
-	return NULL;
+		if (is_at(one, address) && one->condition && one->condition->given.text == text)
+			return true;
+	return false;
 }
 
 struct mt_calls_break *mt_calls_break_trap(struct mt_calls_space *space, uint64_t address)
@@ -274,6 +279,11 @@ static void go_behind_endbr64(struct mt_calls_space *space, struct mt_calls_brea
 	one->address = behind;
 }
 
+static bool only_measures(const struct mt_calls_condition *condition)
+{
+	return condition && condition->given.slower_ns;
+}
+
 static struct mt_error *put_break(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				  struct mt_calls_break *one)
 {
@@ -290,6 +300,13 @@ static struct mt_error *put_break(struct mt_calls_engine *engine, struct mt_call
 	one->length = 1;
 	if (space->rings)
 		mt_try(mt_calls_stub_make(engine, space, lwp, one, bytes, size));
+	if (only_measures(one->condition)) {
+		if (one->stub)
+			mt_try(mt_calls_add_ends(engine, space, lwp, one));
+		else if (!space->attached || lwp || sandboxed)
+			return mt_calls_cannot_measure(one->condition,
+						       "there is no memory near it");
+	}
 	if (!one->stub && space->attached)
 		return go_without(engine, space, one, !lwp && !sandboxed);
 	mt_array_each (other, &space->breaks)
@@ -309,12 +326,22 @@ static bool stands_aside(const struct mt_calls_break *one)
 	return one->stub && !one->length && one->condition && one->condition->is_compiled;
 }
 
+/* One at which threads stop. */
+static struct mt_calls_break *stopping_break_at(struct mt_calls_space *space, uint64_t address)
+{
+	mt_array_each (one, &space->breaks)
+		if (is_at(one, address) && !only_measures(one->condition))
+			return one;
+	return NULL;
+}
+
 struct mt_error *mt_calls_set_break(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				    uint64_t address, bool loader,
 				    struct mt_calls_condition *condition)
 {
 	struct mt_calls_break one = {.address = address, .loader = loader, .condition = condition};
-	struct mt_calls_break *there = mt_calls_break_at(space, address);
+	struct mt_calls_break *there =
+	    only_measures(condition) ? NULL : stopping_break_at(space, address);
 
 	if (there && (!condition || !stands_aside(there))) {
 		there->shared = true;
@@ -413,7 +440,8 @@ struct mt_error *mt_calls_pass_break(struct mt_calls_engine *engine, struct mt_c
 	registers.rip = one->address;
 	mt_try(engine->target->ops->set_registers(engine->target, lwp, &registers));
 	if (patch >= 0) {
-		registers.rip = place->module->room + place->module->offsets[patch];
+		registers.rip = mt_calls_stub_before(
+		    space, one->address, place->module->room + place->module->offsets[patch]);
 		return engine->target->ops->set_registers(engine->target, lwp, &registers);
 	}
 	if (!one->copy) {

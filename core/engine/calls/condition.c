@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Conditions of breakpoints at patched functions' entries: their code lies in front of the stub
- * (stub.c), and leads past it, to the trampoline, when they do not hold. */
+ * (stub.c), and leads past it, to the trampoline, when they do not hold.  What is to be measured
+ * from there on never comes to the stub: see slow.c. */
 #include "engine/calls/private.h"
 
 #include "engine/calls/trampoline/cfi.h"
@@ -12,6 +13,7 @@
 #define MOST_ROW_BYTES   32u /* of its description */
 #define MOST_TABLE_BYTES 256u
 #define COST             "about 100 us a call"
+#define KEY              0x9e3779b97f4a7c15ull /* any two products differ */
 
 static struct mt_error *too_many(void)
 {
@@ -25,6 +27,19 @@ static bool is_entry(const struct mt_calls_place *place, ssize_t patch)
 	return patch >= 0 && place->module->file->plan->patches.items[patch].flags & MT_PATCH_ENTRY;
 }
 
+struct mt_condition_place mt_calls_condition_place(const struct mt_calls_space *space,
+						   const struct mt_calls_condition *condition,
+						   uint64_t address)
+{
+	return (struct mt_condition_place){
+	    .entry = address,
+	    .alive = mt_calls_alive_word(space->rings),
+	    .errors = mt_calls_conditions_address(space->rings) +
+		      condition->number * sizeof(struct mt_condition_errors),
+	    .measure = {.key = (condition->number + 1) * KEY, .by_call = true},
+	};
+}
+
 static struct mt_error *compile(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				struct mt_calls_condition *condition, uint64_t address)
 {
@@ -33,12 +48,12 @@ static struct mt_error *compile(struct mt_calls_engine *engine, struct mt_calls_
 	condition->number = 0;
 	mt_array_each (other, &engine->conditions)
 		condition->number += (*other)->rings == space->rings;
-	const struct mt_condition_place where = {
-	    .entry = address,
-	    .alive = mt_calls_alive_word(space->rings),
-	    .errors = mt_calls_conditions_address(space->rings) +
-		      condition->number * sizeof(struct mt_condition_errors),
-	};
+	struct mt_condition_place where = mt_calls_condition_place(space, condition, address);
+
+	if (condition->given.slower_ns) {
+		where.measure.part = MT_MEASURE_BEGIN;
+		space->rings->measured = true;
+	}
 
 	if (condition->number >= MOST_CONDITIONS)
 		return too_many();
@@ -73,6 +88,12 @@ struct mt_error *mt_calls_condition_compile(struct mt_calls_engine *engine,
 		struct mt_error *whole =
 		    mt_error_new(MT_ERROR_TRIGGER, "invalid condition of the trigger \"%s\": %s",
 				 condition->given.text, mt_error_message(error));
+		mt_error_destroy(error);
+		return whole;
+	}
+	if (condition->given.slower_ns) {
+		struct mt_error *whole =
+		    mt_calls_cannot_measure(condition, mt_error_message(error));
 		mt_error_destroy(error);
 		return whole;
 	}
@@ -214,6 +235,17 @@ static void tell_errors(const struct mt_calls_engine *engine,
 		       "the condition of the trigger \"%s\" could not be evaluated %u times: "
 		       "Division by zero",
 		       condition->given.text, errors.divisions);
+	if (errors.lost)
+		mt_log(
+		    engine->options.log, MT_LOG_INFO,
+		    "at least %u calls for the trigger \"%s\" were not measured: they ended by an "
+		    "exception, longjmp() or a jump to another function",
+		    errors.lost, condition->given.text);
+	if (errors.unmatched)
+		mt_log(engine->options.log, MT_LOG_INFO,
+		       "%u calls for the trigger \"%s\" were not measured: they had begun before "
+		       "it was set, or too many of them were open",
+		       errors.unmatched, condition->given.text);
 }
 
 struct mt_calls_condition *mt_calls_condition_add(struct mt_calls_engine *engine,
@@ -233,7 +265,7 @@ struct mt_calls_condition *mt_calls_condition_add(struct mt_calls_engine *engine
 void mt_calls_conditions_end(struct mt_calls_engine *engine)
 {
 	mt_array_each (condition, &engine->conditions) {
-		if ((*condition)->is_compiled)
+		if ((*condition)->is_compiled && !(*condition)->is_end)
 			tell_errors(engine, *condition);
 		mt_calls_rings_unref((*condition)->rings);
 		mt_condition_deinit(&(*condition)->code);

@@ -149,12 +149,14 @@ static struct mt_error *set_breakpoint(struct mt_engine *base, pid_t pid, uint64
 	struct mt_calls_space *space = mt_calls_find_space(engine_of(base), pid);
 	struct mt_calls_condition *condition = NULL;
 
-	if (given && space) {
+	if (given && space && !mt_calls_has_condition(space, address, given->text)) {
 		condition = mt_calls_condition_add(engine_of(base), given);
 		if (!condition)
 			return mt_error_no_memory();
 	}
-	return space ? mt_calls_set_break(engine_of(base), space, address, false, condition) : NULL;
+	return space && (condition || !given)
+		   ? mt_calls_set_break(engine_of(base), space, address, false, condition)
+		   : NULL;
 }
 
 static struct mt_error *prepare_attach(struct mt_engine *base, pid_t pid)
@@ -245,8 +247,9 @@ static struct mt_error *on_breakpoint(struct mt_calls_engine *engine,
 		return NULL;
 	}
 	news->breakpoint = true;
-	news->condition = there->condition && !there->shared ? there->condition->given.expr : NULL;
+	news->asked = there->condition && !there->shared ? there->condition->given.text : NULL;
 	news->holds = there->condition && there->condition->address;
+	news->took_ns = there->hook ? mt_calls_slow_ns(engine, thread) : 0;
 	mt_try(mt_calls_pass_break(engine, thread->space, thread->lwp, there));
 	return mt_target_clear_pending_stop(engine->target, thread->lwp);
 }
@@ -454,7 +457,7 @@ static struct mt_error *resume(struct mt_engine *base, pid_t lwp, int signal)
 	return mt_target_resume(engine->target, lwp, MT_RESUME_CONTINUE, signal);
 }
 
-static const struct mt_engine_break_ops breaks = {.set = set_breakpoint};
+static const struct mt_engine_break_ops breaks = {.measures = true, .set = set_breakpoint};
 static const struct mt_engine_live_ops live = {.tick = mt_calls_tick, .look = look};
 static const struct mt_engine_text_ops text = {
     .prepare_attach = prepare_attach,

@@ -58,7 +58,7 @@ static bool has_break_inside(const struct mt_calls_space *space,
 			     const struct mt_calls_module *module, const struct mt_patch *patch)
 {
 	mt_array_each (one, &space->breaks)
-		if (is_inside(one, module, patch))
+		if (!one->hook && is_inside(one, module, patch))
 			return true;
 	return false;
 }

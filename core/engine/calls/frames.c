@@ -140,6 +140,17 @@ static bool is_entry(const struct mt_calls_place *place, ssize_t patch, uint64_t
 	       place->module->file->plan->patches.items[patch].flags & MT_PATCH_ENTRY;
 }
 
+/* Behind the event of a return that ends a call which is measured. */
+static bool is_behind_end(const struct mt_calls_space *space, uint64_t pc)
+{
+	mt_array_each (one, &space->breaks)
+		if (one->hook &&
+		    ((pc >= one->stub && pc <= one->copy) ||
+		     pc - one->condition->address < one->condition->code.trampolines.code.count))
+			return true;
+	return false;
+}
+
 /* The innermost frame counts as not open, by the events. */
 static bool is_not_told(const struct walk *walk, uint64_t pc)
 {
@@ -156,7 +167,7 @@ static bool is_not_told(const struct walk *walk, uint64_t pc)
 	}
 	place = mt_calls_place_at(walk->space, pc);
 	if (!place)
-		return false;
+		return is_behind_end(walk->space, pc);
 	ssize_t patch = mt_calls_patch_of_hole(place, pc);
 	if (patch >= 0)
 		pc = mt_calls_patch_address(place->module, (size_t)patch);

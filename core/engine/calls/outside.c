@@ -20,8 +20,7 @@ static uint32_t site_at(const struct mt_calls_thread *thread, uint64_t at)
 	const struct mt_calls_rings *rings = thread->rings;
 	uint32_t site;
 
-	memcpy(&site,
-	       rings->bytes + thread->ring * rings->ring_bytes + (at & (rings->ring_bytes - 1)),
+	memcpy(&site, mt_calls_ring_here(rings, thread->ring) + (at & (rings->ring_bytes - 1)),
 	       sizeof(site));
 	return site;
 }

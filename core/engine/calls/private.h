@@ -18,6 +18,7 @@
  *	break.c       breakpoints, and threads that stand in displaced bytes
  *	stub.c        breakpoints that do no harm when we are gone
  *	condition.c   their conditions, in the program
+ *	slow.c        where calls that are measured end
  *	inject.c      what remote calls need in the program
  *	room.c        memory in the program, near its text
  *	alive.c       whether we live, and what of us is mapped in the program
@@ -328,7 +329,8 @@ struct mt_error *mt_calls_set_break(struct mt_calls_engine *engine, struct mt_ca
 /* Those that could not be made yet.  Errors: the target's. */
 struct mt_error *mt_calls_set_waiting_breaks(struct mt_calls_engine *engine,
 					     struct mt_calls_space *space);
-struct mt_calls_break *mt_calls_break_at(struct mt_calls_space *space, uint64_t address);
+/* A breakpoint at ADDRESS has the condition of that text; a child has those of its parent. */
+bool mt_calls_has_condition(const struct mt_calls_space *space, uint64_t address, const char *text);
 /* The one whose int3 stands at ADDRESS; whose stub holds it.  NULL: none. */
 struct mt_calls_break *mt_calls_break_trap(struct mt_calls_space *space, uint64_t address);
 struct mt_calls_break *mt_calls_break_of_stub(struct mt_calls_space *space, uint64_t address);
@@ -348,6 +350,11 @@ struct mt_error *mt_calls_remove_breaks(struct mt_calls_engine *engine,
 struct mt_error *mt_calls_stub_make(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				    pid_t lwp, struct mt_calls_break *one, const uint8_t *bytes,
 				    size_t size);
+/* One whose condition is compiled, in front of code at TARGET.  Errors: UNSUPPORTED (no memory is
+ * free near it); the target's. */
+struct mt_error *mt_calls_stub_make_before(struct mt_calls_engine *engine,
+					   struct mt_calls_space *space, pid_t lwp,
+					   struct mt_calls_break *one, uint64_t target);
 /* Whether a thread at PC, in there, waits for us. */
 bool mt_calls_stub_waits(const struct mt_calls_break *one, uint64_t pc);
 /* Threads that wait stop soon with INTERRUPTED. */
@@ -371,6 +378,10 @@ struct mt_calls_condition *mt_calls_condition_add(struct mt_calls_engine *engine
 struct mt_error *mt_calls_condition_compile(struct mt_calls_engine *engine,
 					    struct mt_calls_space *space,
 					    struct mt_calls_condition *condition, uint64_t address);
+/* Of code for it at ADDRESS; nothing is measured. */
+struct mt_condition_place mt_calls_condition_place(const struct mt_calls_space *space,
+						   const struct mt_calls_condition *condition,
+						   uint64_t address);
 /* Put its code to an address, at a multiple of 8; who does not meet it goes on in TRAMPOLINE. */
 struct mt_error *mt_calls_condition_write(struct mt_calls_engine *engine,
 					  const struct mt_calls_space *space,
@@ -399,6 +410,18 @@ struct mt_error *mt_calls_condition_fault(struct mt_calls_engine *engine,
 					  const struct mt_calls_break *there, uint64_t fault);
 /* The log says which of them failed how often. */
 void mt_calls_conditions_end(struct mt_calls_engine *engine);
+
+/* slow.c */
+/* BEGIN notes when calls begin: have what takes long stop where they end.  The log says which ends
+ * are left out.  Errors: TRIGGER (all are); NO_MEMORY; the target's. */
+struct mt_error *mt_calls_add_ends(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				   pid_t lwp, const struct mt_calls_break *begin);
+/* The error. */
+struct mt_error *mt_calls_cannot_measure(const struct mt_calls_condition *condition,
+					 const char *why);
+/* How long the call took for whose end a thread stops; 0: that is not known. */
+uint64_t mt_calls_slow_ns(const struct mt_calls_engine *engine,
+			  const struct mt_calls_thread *thread);
 
 /* inject.c */
 /* From now on our sudden end does no harm within a remote call: begin() is for system
@@ -459,10 +482,16 @@ struct mt_error *mt_calls_close_memfd(struct mt_calls_engine *engine, pid_t lwp,
 struct mt_error *mt_calls_rings_create(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				       pid_t lwp);
 void mt_calls_rings_unref(struct mt_calls_rings *rings);
-/* In the program: the slots' size; where a ring and a slot are.  Here: a slot. */
+/* In the program: the slots' size; where a ring and a slot are.  Here: a ring, a slot. */
 uint64_t mt_calls_slots_bytes(const struct mt_calls_rings *rings);
+/* From ring to ring: a table of open calls lies behind each. */
+static inline uint64_t mt_calls_ring_stride(const struct mt_calls_rings *rings)
+{
+	return rings->ring_bytes + MT_CALLS_OPEN_BYTES;
+}
 uint64_t mt_calls_ring_address(const struct mt_calls_rings *rings, uint32_t ring);
 uint64_t mt_calls_slot_address(const struct mt_calls_rings *rings, uint32_t ring);
+uint8_t *mt_calls_ring_here(const struct mt_calls_rings *rings, uint32_t ring);
 struct mt_ring_position *mt_calls_slot(const struct mt_calls_rings *rings, uint32_t ring);
 /* The file comes to hold this ring.  Errors: SYSTEM. */
 struct mt_error *mt_calls_rings_reach(struct mt_calls_rings *rings, uint32_t ring);

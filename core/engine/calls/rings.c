@@ -3,9 +3,10 @@
  * whole, so that a new thread gets one without running anything in the program, and that they
  * outlive it.  In front of them stand the slots, one a ring, to which threads' GS bases lead: user
  * space on x86-64 Linux leaves GS alone, the kernel keeps its base over signals, clone() hands it
- * down, and exec clears it.  Between slots and rings errors of conditions are counted.  The file is
- * no longer than the rings that were ever given, since mlockall() fills what there is.  The first
- * ring is the discard ring: who has none of its own writes there.
+ * down, and exec clears it.  Between slots and rings errors of conditions are counted.  Behind each
+ * ring lies the table of its thread's open calls that are measured (condition/measure.c).  The file
+ * is no longer than the rings that were ever given, since mlockall() fills what there is.  The
+ * first ring is the discard ring: who has none of its own writes there.
  *
  * Nothing that the program can write to steers the tracer: both map their files by descriptors of
  * their own, these cannot be cut short (F_SEAL_SHRINK), the tracer keeps its own record of where
@@ -62,17 +63,22 @@ const uint8_t *mt_calls_conditions_here(const struct mt_calls_rings *rings)
 
 uint64_t mt_calls_rings_bytes(const struct mt_calls_rings *rings)
 {
-	return mt_calls_slots_bytes(rings) + rings->ring_bytes * rings->count;
+	return mt_calls_slots_bytes(rings) + mt_calls_ring_stride(rings) * rings->count;
 }
 
 uint64_t mt_calls_rings_used_bytes(const struct mt_calls_rings *rings)
 {
-	return mt_calls_slots_bytes(rings) + rings->ring_bytes * rings->reached;
+	return mt_calls_slots_bytes(rings) + mt_calls_ring_stride(rings) * rings->reached;
 }
 
 uint64_t mt_calls_ring_address(const struct mt_calls_rings *rings, uint32_t ring)
 {
-	return rings->address + mt_calls_slots_bytes(rings) + ring * rings->ring_bytes;
+	return rings->address + mt_calls_slots_bytes(rings) + ring * mt_calls_ring_stride(rings);
+}
+
+uint8_t *mt_calls_ring_here(const struct mt_calls_rings *rings, uint32_t ring)
+{
+	return rings->bytes + ring * mt_calls_ring_stride(rings);
 }
 
 uint64_t mt_calls_slot_address(const struct mt_calls_rings *rings, uint32_t ring)
@@ -122,8 +128,8 @@ struct mt_error *mt_calls_rings_reach(struct mt_calls_rings *rings, uint32_t rin
 {
 	if (ring < rings->reached)
 		return NULL;
-	if (ftruncate(rings->fd,
-		      (off_t)(mt_calls_slots_bytes(rings) + (ring + 1) * rings->ring_bytes)))
+	if (ftruncate(rings->fd, (off_t)(mt_calls_slots_bytes(rings) +
+					 (ring + 1) * mt_calls_ring_stride(rings))))
 		return mt_error_errno(
 		    errno, "cannot allocate a ring (the file size limit counts: ulimit -f)");
 	rings->reached = ring + 1;
@@ -158,7 +164,7 @@ void mt_calls_rings_empty(const struct mt_calls_rings *rings)
 {
 	(void)!fallocate(rings->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 			 (off_t)mt_calls_slots_bytes(rings),
-			 (off_t)(rings->reached * rings->ring_bytes));
+			 (off_t)(rings->reached * mt_calls_ring_stride(rings)));
 }
 
 static void unmap_there(struct mt_calls_engine *engine, struct mt_calls_rings *rings, pid_t lwp)
@@ -256,7 +262,7 @@ struct mt_error *mt_calls_rings_create(struct mt_calls_engine *engine, struct mt
 	rings->ring_bytes = engine->options.ring_bytes;
 	rings->count = (uint32_t)(most > MOST_RINGS ? MOST_RINGS : most);
 	if (space->inherited && mt_calls_rings_bytes(rings) < INHERITED_BYTES)
-		rings->count = (uint32_t)(INHERITED_BYTES / rings->ring_bytes);
+		rings->count = (uint32_t)(INHERITED_BYTES / mt_calls_ring_stride(rings));
 	rings->taken = calloc(rings->count, sizeof(*rings->taken));
 	rings->hot = calloc(rings->count, sizeof(*rings->hot));
 	struct mt_error *error =

@@ -48,7 +48,7 @@ void mt_calls_warm_ring(struct mt_calls_rings *rings)
 	uint32_t ring = rings->spare < wanted ? find_free(rings, false) : 0;
 
 	if (!ring || rings->hot[ring] ||
-	    madvise(rings->bytes + ring * rings->ring_bytes, bytes, MT_MADV_POPULATE_WRITE))
+	    madvise(mt_calls_ring_here(rings, ring), bytes, MT_MADV_POPULATE_WRITE))
 		return;
 	rings->hot[ring] = true;
 	rings->spare++;
@@ -98,8 +98,9 @@ struct mt_error *mt_calls_give_ring(struct mt_calls_engine *engine, struct mt_ca
 	thread->anchors.count = 0;
 	if (mt_array_push(&thread->anchors, begin))
 		return mt_error_no_memory();
-	*mt_calls_slot(space->rings, ring) =
-	    (struct mt_ring_position){.ring = mt_calls_ring_address(space->rings, ring)};
+	*mt_calls_slot(space->rings, ring) = (struct mt_ring_position){
+	    .ring = mt_calls_ring_address(space->rings, ring),
+	    .open_calls = mt_calls_ring_address(space->rings, ring) + space->rings->ring_bytes};
 	mt_try(lead_to(engine, space, thread->lwp, ring));
 	thread->rings = space->rings;
 	take(thread->rings, ring);
@@ -113,12 +114,14 @@ struct mt_error *mt_calls_give_ring(struct mt_calls_engine *engine, struct mt_ca
 /* Nobody must find in it what is not the next owner's.  Few are kept with their pages. */
 static void give_back(struct mt_calls_rings *rings, uint32_t ring, uint64_t used)
 {
-	uint8_t *bytes = rings->bytes + ring * rings->ring_bytes;
+	uint8_t *bytes = mt_calls_ring_here(rings, ring);
 
 	rings->taken[ring] = false;
 	rings->hot[ring] =
 	    rings->spare < MOST_SPARE_RINGS || madvise(bytes, rings->ring_bytes, MADV_REMOVE) != 0;
 	rings->spare += rings->hot[ring];
+	if (rings->measured)
+		(void)madvise(bytes + rings->ring_bytes, MT_CALLS_OPEN_BYTES, MADV_REMOVE);
 	if (rings->hot[ring])
 		memset(bytes, 0, used < rings->ring_bytes ? used : rings->ring_bytes);
 }
@@ -172,7 +175,7 @@ struct mt_ring_view mt_calls_ring_view(const struct mt_calls_engine *engine,
 {
 	const struct mt_calls_rings *rings = thread->rings;
 
-	return (struct mt_ring_view){.bytes = rings->bytes + thread->ring * rings->ring_bytes,
+	return (struct mt_ring_view){.bytes = mt_calls_ring_here(rings, thread->ring),
 				     .size = rings->ring_bytes,
 				     .written = mt_calls_written(thread),
 				     .begin = thread->begin,

@@ -196,6 +196,34 @@ static struct mt_error *put_condition(struct mt_calls_engine *engine,
 	return mt_calls_condition_write(engine, space, one->condition, address, one->next);
 }
 
+/* In front of code that goes on at TARGET. */
+static struct mt_error *make_before(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				    struct mt_calls_break *one, struct mt_calls_room *room,
+				    uint64_t target)
+{
+	one->next = target;
+	mt_try(put_condition(engine, space, room, one));
+	uint8_t jump[MT_PATCH_JUMP_BYTES] = {JUMP};
+	uint32_t distance = (uint32_t)(target - (room->used + sizeof(template) + sizeof(jump)));
+
+	memcpy(jump + 1, &distance, sizeof(distance));
+	one->length = 0;
+	mt_try(write_stub(engine, space, one, room, jump, sizeof(jump)));
+	return is_compiled(one) ? mt_calls_condition_describe(engine, space, one->condition, room)
+				: NULL;
+}
+
+struct mt_error *mt_calls_stub_make_before(struct mt_calls_engine *engine,
+					   struct mt_calls_space *space, pid_t lwp,
+					   struct mt_calls_break *one, uint64_t target)
+{
+	struct mt_calls_room *room = NULL;
+
+	mt_try(mt_calls_room_find(engine, space, lwp, target,
+				  STUB_BYTES + mt_calls_condition_bytes(one->condition), &room));
+	return make_before(engine, space, one, room, target);
+}
+
 struct mt_error *mt_calls_stub_make(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				    pid_t lwp, struct mt_calls_break *one, const uint8_t *bytes,
 				    size_t size)
@@ -222,22 +250,11 @@ struct mt_error *mt_calls_stub_make(struct mt_calls_engine *engine, struct mt_ca
 	}
 	if (error)
 		return error;
-	if (turns) {
-		/* In front of a patch's trampoline, and of those that are there already. */
-		one->next = mt_calls_stub_before(
-		    space, one->address, place->module->room + place->module->offsets[patch]);
-		mt_try(put_condition(engine, space, room, one));
-		uint8_t jump[MT_PATCH_JUMP_BYTES] = {JUMP};
-		uint32_t distance =
-		    (uint32_t)(one->next - (room->used + sizeof(template) + sizeof(jump)));
-
-		memcpy(jump + 1, &distance, sizeof(distance));
-		one->length = 0;
-		mt_try(write_stub(engine, space, one, room, jump, sizeof(jump)));
-		return is_compiled(one)
-			   ? mt_calls_condition_describe(engine, space, one->condition, room)
-			   : NULL;
-	}
+	if (turns) /* in front of a patch's trampoline, and of those that are there already */
+		return make_before(
+		    engine, space, one, room,
+		    mt_calls_stub_before(space, one->address,
+					 place->module->room + place->module->offsets[patch]));
 	return make_own(engine, space, one, room, bytes, insn_length, length);
 }
 
@@ -290,7 +307,8 @@ uint64_t mt_calls_stub_before(const struct mt_calls_space *space, uint64_t addre
 			      uint64_t trampoline)
 {
 	mt_array_each (one, &space->breaks)
-		if (one->stub && !one->length && !one->behind && one->address == address)
+		if (one->stub && !one->length && !one->behind && !one->hook &&
+		    one->address == address)
 			return is_compiled(one)
 				   ? one->condition->address + one->condition->code.begin
 				   : one->stub;

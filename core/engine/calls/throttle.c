@@ -60,7 +60,7 @@ static size_t sample(const struct mt_calls_engine *engine, const struct mt_calls
 	uint64_t size = thread->rings->ring_bytes, begin;
 	uint64_t lines = (bytes < size / 2 ? bytes : size / 2) / MT_RING_LINE_BYTES;
 	uint64_t step = (lines / SAMPLE_LINES + 1) * MT_RING_LINE_BYTES;
-	const uint8_t *ring = thread->rings->bytes + thread->ring * size;
+	const uint8_t *ring = mt_calls_ring_here(thread->rings, thread->ring);
 	size_t count = 0;
 
 	begin = (written / MT_RING_LINE_BYTES - lines) * MT_RING_LINE_BYTES;
@@ -170,6 +170,19 @@ static size_t leave_out_known(const struct mt_calls_engine *engine, pid_t pid, u
 	return left;
 }
 
+/* A trigger in it is a part of its patches. */
+static bool has_trigger(const struct mt_calls_space *space, const struct mt_calls_place *place,
+			uint32_t function)
+{
+	const struct mt_plan *plan = place->module->file->plan;
+
+	mt_array_each (one, &space->breaks)
+		if (one->condition &&
+		    mt_plan_function_at(plan, one->address - place->module->bias) == function)
+			return true;
+	return false;
+}
+
 static struct mt_error *throttle(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
 				 uint64_t key)
 {
@@ -179,7 +192,7 @@ static struct mt_error *throttle(struct mt_calls_engine *engine, struct mt_calls
 	struct mt_calls_throttled one = {
 	    .pid = thread->space->pid, .lwp = thread->lwp, .key = key, .tsc = mt_clock_tsc()};
 
-	if (!place)
+	if (!place || has_trigger(thread->space, place, function))
 		return NULL;
 	one.address = module->file->plan->functions.items[function].start + module->bias;
 	struct mt_objfile *objfile = module->file->objfile;

@@ -98,6 +98,7 @@ struct mt_calls_condition {
 	struct mt_calls_rings *rings; /* with its errors; a reference; NULL: none */
 	uint32_t faults;              /* it ran into */
 	uint64_t fault;               /* the last one's address */
+	bool is_end;                  /* of another one's calls, whose `number` it has */
 };
 
 #define MT_CALLS_BREAK_BYTES 16
@@ -117,6 +118,9 @@ struct mt_calls_break {
 	bool behind;   /* of a patch's, one that was made later stands in front of it */
 	bool shared;   /* several conditions were given for it, and none is evaluated here */
 	uint64_t next; /* of a patch's: where threads go on: the trampoline, or the one behind */
+	/* In a trampoline, behind the event of the return at `address`: nothing of it is in the
+	 * text; 0: it is. */
+	uint64_t hook;
 	struct mt_calls_condition *condition; /* the engine's; NULL: none */
 };
 
@@ -156,6 +160,8 @@ struct mt_calls_directory {
 
 /* Behind slot 0's words: a thread in a stub wants us to come. */
 #define MT_CALLS_ASKED 96u
+/* Behind each ring: the calls that are open and measured. */
+#define MT_CALLS_OPEN_BYTES MT_MEASURE_TABLE_BYTES
 /* Behind the slots: errors of conditions. */
 #define MT_CALLS_CONDITIONS_BYTES 4096u
 #define MT_CALLS_RINGS_NAME       "mtrace rings"
@@ -178,6 +184,7 @@ struct mt_calls_rings {
 	uint32_t count;   /* that addresses are kept for; ring 0 is the discard ring */
 	uint32_t reached; /* that the file holds */
 	bool short_told;  /* that there are not enough */
+	bool measured;    /* calls are: see condition/measure.c */
 	bool *taken;
 	bool *hot;      /* its pages are there */
 	uint32_t spare; /* hot and not taken */

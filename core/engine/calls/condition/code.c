@@ -79,7 +79,9 @@ static void put_row(struct mt_asm *to, uint32_t below, uint8_t saved)
 	    .offset = mt_asm_here(to),
 	    .below = (int16_t)below,
 	    .saved = saved & 7u,
-	    .phase = MT_PHASE_DISPLACED,
+	    .phase =
+		(uint16_t)(to->place.measure.at_return ? MT_PHASE_RECORDED : MT_PHASE_DISPLACED) &
+		7u,
 	    .original = to->place.entry,
 	};
 
@@ -91,6 +93,10 @@ static void put_row(struct mt_asm *to, uint32_t below, uint8_t saved)
 
 void mt_asm_enter(struct mt_asm *to)
 {
+	if (to->place.measure.at_return) {
+		put_row(to, MT_RING_RED_ZONE, 0);
+		mt_asm(to, 0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0); /* lea rsp, [rsp+128] */
+	}
 	put_row(to, 0, 0);
 	mt_asm(to, 0x48, 0x8d, 0x64, 0x24, 0x80); /* lea rsp, [rsp-128] */
 	put_row(to, MT_RING_RED_ZONE, 0);

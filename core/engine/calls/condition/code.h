@@ -8,6 +8,7 @@
  *	operand.c  where values lie, and how they come into registers
  *	code.c     machine code: the frame, constants, widths, jumps
  *	read.c     memory that may not be there
+ *	measure.c  how long calls take
  *
  * The code works in rax, rcx and rdx, which it saves.  Values in registers are 64 bits wide, with
  * the sign that their type has.  Its frame, from the stack pointer up:
@@ -112,6 +113,15 @@ void mt_asm_stack_address(struct mt_asm *to, uint64_t offset);
 void mt_asm_read(struct mt_asm *to, uint8_t size, bool trusted);
 /* What was put off. */
 void mt_asm_read_out_of_line(struct mt_asm *to);
+
+/* measure.c */
+/* What comes here begins; who cannot be measured goes to `miss`. */
+void mt_asm_note_begin(struct mt_asm *to);
+/* What comes here ends: a jump to SLOW with rax, how long it took, and rcx, when it began; or to
+ * `miss`, or straight on. */
+void mt_asm_find_begin(struct mt_asm *to, struct mt_asm_label *slow);
+/* These into the thread's slot. */
+void mt_asm_put_slow(struct mt_asm *to);
 
 /* operand.c */
 enum mt_operand_kind {

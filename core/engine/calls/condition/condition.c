@@ -41,18 +41,25 @@ static void count_division(struct mt_asm *code)
 	mt_asm(code, 0xf0, 0xff, 0x41, offsetof(struct mt_condition_errors, divisions));
 }
 
-/* What goes on straight is what does not hold, which is the rule. */
+/* What goes on straight is what does not hold, which is the rule; ROOT NULL: nothing is asked. */
 static struct mt_error *compile(struct mt_compiler *compiler, const struct mt_node *root)
 {
 	struct mt_asm *code = &compiler->code;
+	const enum mt_measure_part part = code->place.measure.part;
 	struct mt_asm_label hit = {0};
+	struct mt_error *error = NULL;
 
 	mt_asm_imm64(code, MT_CONDITION_TRUST);
 	code->out->begin = mt_asm_here(code);
 	mt_asm_enter(code);
-	if (code->has_reads)
+	if (code->has_reads || part)
 		check_alive(code);
-	struct mt_error *error = mt_compile_truth(compiler, root, true, &hit);
+	if (root)
+		error = mt_compile_truth(compiler, root, true, &hit);
+	else if (part == MT_MEASURE_BEGIN)
+		mt_asm_note_begin(code);
+	else
+		mt_asm_find_begin(code, &hit);
 	mt_asm_bind(code, &code->miss);
 	uint32_t miss = mt_asm_here(code);
 	mt_asm_leave(code);
@@ -65,9 +72,15 @@ static struct mt_error *compile(struct mt_compiler *compiler, const struct mt_no
 		count_division(code);
 		mt_asm_jump_back(code, MT_ASM_ALWAYS, miss);
 	}
+	mt_asm_bind(code, &hit);
+	if (root && part == MT_MEASURE_BEGIN) {
+		mt_asm_note_begin(code);
+		mt_asm_jump_back(code, MT_ASM_ALWAYS, miss);
+	}
 	mt_array_each (jump, &code->miss.jumps) /* of what is out of line */
 		mt_asm_link(code, *jump, miss);
-	mt_asm_bind(code, &hit);
+	if (part == MT_MEASURE_END)
+		mt_asm_put_slow(code);
 	mt_asm_leave(code);
 	return error;
 }
@@ -96,12 +109,13 @@ static struct mt_error *compile_once(const struct mt_expr *expr,
 		     .place = *place,
 		     .has_reads = before && before->reads,
 		     .frame_slots = before ? before->most : 0},
-	    .eval = {.program = expr->program,
-		     .frame = &frame,
-		     .arena = &arena,
-		     .language = expr->language},
+	    .eval = {.frame = &frame, .arena = &arena},
 	};
-	struct mt_error *error = compile(&compiler, expr->root);
+	if (expr) {
+		compiler.eval.program = expr->program;
+		compiler.eval.language = expr->language;
+	}
+	struct mt_error *error = compile(&compiler, expr ? expr->root : NULL);
 
 	if (!error && compiler.code.failed)
 		error = mt_error_no_memory();

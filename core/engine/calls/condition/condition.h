@@ -21,13 +21,37 @@ struct mt_condition_errors {
 	uint32_t reads;     /* of memory that is not there */
 	uint32_t divisions; /* by zero */
 	uint64_t address;   /* of the last such read */
+	uint32_t unmatched; /* ends of calls whose beginnings are not known */
+	uint32_t lost;      /* beginnings whose ends did not come here */
 };
 
+/* Calls that take long are found by code at their beginnings and their ends: measure.c. */
+enum mt_measure_part { MT_MEASURE_NOTHING, MT_MEASURE_BEGIN, MT_MEASURE_END };
+
+struct mt_measure {
+	enum mt_measure_part part;
+	uint64_t key;   /* of all that are measured for the same sake */
+	uint64_t ticks; /* an end: the condition holds if it took more */
+	/* A beginning and its end are those of one call: by its stack pointer and its return
+	 * address.  Else they are a thread's last ones. */
+	bool by_call;
+	bool counts; /* an end: it is of such calls alone; unmatched ones are counted */
+	/* An end: in a trampoline, in place of what steps back over the red zone. */
+	bool at_return;
+};
+#define MT_MEASURE_STEP_BYTES 8
+
 struct mt_condition_place {
-	uint64_t entry;  /* of the function, in the process */
+	uint64_t entry;  /* of the function, in the process; or what ends it */
 	uint64_t alive;  /* address of a word whose low 30 bits are 0 when nobody reads the rings */
 	uint64_t errors; /* address of a struct mt_condition_errors */
+	struct mt_measure measure;
 };
+
+/* Of each thread: its open calls, by 4 a bucket.  Only the program reads it. */
+#define MT_MEASURE_BUCKET_BITS  12
+#define MT_MEASURE_BUCKET_BYTES 64
+#define MT_MEASURE_TABLE_BYTES  (MT_MEASURE_BUCKET_BYTES << MT_MEASURE_BUCKET_BITS)
 
 struct mt_condition {
 	/* It can lie anywhere, at a multiple of 8.  A thread that comes to code[begin] leaves it
@@ -41,7 +65,9 @@ struct mt_condition {
 	bool reads; /* it reads memory, and may do the system call */
 };
 
-/* Compiles EXPR, which was parsed at the function's entry.  Errors: USAGE, NOT_FOUND (it means
+/* Compiles EXPR, which was parsed at the function's entry.  With a beginning, what it holds for is
+ * noted, and nobody stops; with an end, what takes long is what it holds for.  In both EXPR may be
+ * NULL, in an end it is.  Errors: USAGE, NOT_FOUND (it means
  * nothing, in the words of its evaluation); UNSUPPORTED (it cannot be compiled: "x is optimized
  * out"); NO_MEMORY. */
 struct mt_error *mt_condition_compile(const struct mt_expr *expr,

@@ -141,6 +141,9 @@ struct mt_error *mt_plan_create(struct mt_objfile *objfile, const struct mt_plan
 				struct mt_plan **out);
 void mt_plan_destroy(struct mt_plan *plan); /* NULL is fine */
 
+/* The index of the function that holds ADDRESS. */
+#define MT_PLAN_NOWHERE UINT32_MAX
+uint32_t mt_plan_function_at(const struct mt_plan *plan, uint64_t address);
 /* The patch that displaces ADDRESS; NULL: none. */
 const struct mt_patch *mt_plan_patch_at(const struct mt_plan *plan, uint64_t address);
 /* Whether ONE may stand only as long as OTHER does: its hole lies in there, or it displaces a

@@ -43,8 +43,6 @@ struct mt_plan_place {
 	uint32_t function; /* MT_PLAN_NOWHERE: in none */
 };
 
-#define MT_PLAN_NOWHERE UINT32_MAX
-
 /* Facts on a function, found while its code was decoded. */
 #define MT_FACT_SIGNAL  0x1  /* returns from a signal */
 #define MT_FACT_START   0x2  /* the program begins there */
@@ -107,8 +105,6 @@ static inline void mt_map_set_kind(uint8_t *byte, enum mt_map_kind kind)
 	*byte = (uint8_t)((*byte & ~MT_MAP_KIND) | kind << MT_MAP_KIND_SHIFT);
 }
 
-/* The index of the function that holds ADDRESS, or MT_PLAN_NOWHERE. */
-uint32_t mt_plan_function_at(const struct mt_plan *plan, uint64_t address);
 /* NULL: no code is there. */
 const struct mt_plan_range *mt_plan_range_at(struct mt_planner *planner, uint64_t address);
 /* Something may jump to ADDRESS, if it is code. */

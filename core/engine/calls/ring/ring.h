@@ -66,6 +66,10 @@ struct mt_ring_position {
 	uint64_t stampless; /* not 0: no time stamps are read for it */
 	/* Pages that conditions found to be there: condition/read.c. */
 	uint64_t pages[MT_RING_PAGES];
+	uint64_t open_calls; /* address of a table: condition/measure.c; 0: none are measured */
+	uint64_t unused;     /* in the first slot: a thread asks for the tracer */
+	/* Of the last slow call, in ticks. */
+	uint64_t slow_begin, slow_ticks;
 };
 
 /* The distance from `stack` up to the stack pointer at the entry or return. */

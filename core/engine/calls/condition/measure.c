@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* How long calls take.  A call that begins is noted, with the time stamp counter, in a table of its
+ * thread; where it ends, it is looked up and taken out.
+ *
+ * The table is a hash table of buckets of four, each a cache line.  The key is made of the call's
+ * stack pointer and its return address, so that it finds no other call than this one: recursion,
+ * coroutines on other stacks and signal handlers need no order among calls.  A call that never
+ * returns (an exception, longjmp()) stays in the table until a call with the same key takes its
+ * place, or until its bucket is full: then one of them goes.  Whose beginning is not there any more
+ * is not measured, which is counted.
+ *
+ * What the program writes into the table can make it miss calls, or stop for them; the tracer does
+ * not read it. */
+#include "engine/calls/condition/code.h"
+
+#define KEY_SHIFT  24 /* of the return address: most of what differs does not meet */
+#define ITEMS      4  /* of a bucket: a key, and when it began */
+#define ITEM_BYTES 16
+#define SPREAD     0x9e3779b97f4a7c15ull /* Knuth's multiplicative hashing */
+
+/* rcx: the key, never 0. */
+static void make_key(struct mt_asm *to)
+{
+	if (to->place.measure.by_call) {
+		mt_asm_stack_address(to, 0);
+		mt_asm(to, 0x48, 0x8b, 0x08);            /* mov rcx, [rax] */
+		mt_asm(to, 0x48, 0xc1, 0xc1, KEY_SHIFT); /* rol rcx, 24 */
+		mt_asm(to, 0x48, 0x01, 0xc1);            /* add rcx, rax */
+		mt_asm(to, 0x48, 0xb8);                  /* mov rax, key */
+		mt_asm_imm64(to, to->place.measure.key);
+		mt_asm(to, 0x48, 0x31, 0xc1); /* xor rcx, rax */
+	} else {
+		mt_asm(to, 0x48, 0xb9); /* mov rcx, key */
+		mt_asm_imm64(to, to->place.measure.key);
+	}
+	mt_asm(to, 0x48, 0x83, 0xc9, 0x01); /* or rcx, 1 */
+}
+
+/* rcx: a key; rax: the address of its bucket.  A thread without a ring, and one that may not read
+ * the time, has none. */
+static void find_bucket(struct mt_asm *to)
+{
+	mt_asm(to, 0x65, 0x83, 0x3c, 0x25); /* cmp dword gs:[stampless], 0 */
+	mt_asm_imm32(to, offsetof(struct mt_ring_position, stampless));
+	mt_asm(to, 0);
+	mt_asm_jump(to, MT_ASM_NOT_EQUAL, &to->miss);
+	mt_asm(to, 0x65, 0x48, 0x8b, 0x14, 0x25); /* mov rdx, gs:[open_calls] */
+	mt_asm_imm32(to, offsetof(struct mt_ring_position, open_calls));
+	mt_asm(to, 0x48, 0x85, 0xd2); /* test rdx, rdx */
+	mt_asm_jump(to, MT_ASM_EQUAL, &to->miss);
+	mt_asm(to, 0x48, 0xb8); /* mov rax, SPREAD */
+	mt_asm_imm64(to, SPREAD);
+	mt_asm(to, 0x48, 0x0f, 0xaf, 0xc1); /* imul rax, rcx */
+	mt_asm(to, 0x48, 0xc1, 0xe8, 64 - MT_MEASURE_BUCKET_BITS);
+	mt_asm(to, 0x48, 0x6b, 0xc0, MT_MEASURE_BUCKET_BYTES); /* imul rax, rax, 64 */
+	mt_asm(to, 0x48, 0x01, 0xd0);                          /* add rax, rdx */
+}
+
+static void compare_key(struct mt_asm *to, unsigned item, struct mt_asm_label *same)
+{
+	mt_asm(to, 0x48, 0x39, 0x48, (uint8_t)(item * ITEM_BYTES)); /* cmp [rax+…], rcx */
+	mt_asm_jump(to, MT_ASM_EQUAL, same);
+}
+
+/* rax: the address of the found item. */
+static void add_item(struct mt_asm *to, struct mt_asm_label found[ITEMS])
+{
+	for (unsigned item = ITEMS - 1; item > 0; item--) {
+		mt_asm_bind(to, &found[item]);
+		mt_asm(to, 0x48, 0x83, 0xc0, ITEM_BYTES); /* add rax, 16: and on */
+	}
+	mt_asm_bind(to, &found[0]);
+}
+
+static void count(struct mt_asm *to, uint8_t offset)
+{
+	mt_asm(to, 0x48, 0xba); /* mov rdx, errors */
+	mt_asm_imm64(to, to->place.errors);
+	mt_asm(to, 0xf0, 0xff, 0x42, offset); /* lock inc dword [rdx+…] */
+}
+
+/* rdx: the time stamp counter; rax goes. */
+static void read_time(struct mt_asm *to)
+{
+	mt_asm(to, 0x0f, 0x31);             /* rdtsc */
+	mt_asm(to, 0x48, 0xc1, 0xe2, 0x20); /* shl rdx, 32 */
+	mt_asm(to, 0x48, 0x09, 0xc2);       /* or rdx, rax */
+}
+
+void mt_asm_note_begin(struct mt_asm *to)
+{
+	struct mt_asm_label free_items[ITEMS] = {0}, same[ITEMS] = {0}, ready = {0};
+
+	make_key(to);
+	find_bucket(to);
+	for (unsigned item = 0; item < ITEMS; item++) {
+		mt_asm(to, 0x48, 0x83, 0x78, (uint8_t)(item * ITEM_BYTES), 0); /* cmp qword …, 0 */
+		mt_asm_jump(to, MT_ASM_EQUAL, &free_items[item]);
+		compare_key(to, item, &same[item]);
+	}
+	/* One of them goes: by the key, lest it be always the same. */
+	mt_asm(to, 0x89, 0xca);                           /* mov edx, ecx */
+	mt_asm(to, 0xc1, 0xea, 0x06);                     /* shr edx, 6 */
+	mt_asm(to, 0x83, 0xe2, (ITEMS - 1) * ITEM_BYTES); /* and edx, 48 */
+	mt_asm(to, 0x48, 0x01, 0xd0);                     /* add rax, rdx */
+	mt_asm_jump(to, MT_ASM_ALWAYS, &same[0]);
+	add_item(to, same);
+	count(to, offsetof(struct mt_condition_errors, lost));
+	mt_asm_jump(to, MT_ASM_ALWAYS, &ready);
+	add_item(to, free_items);
+	mt_asm_bind(to, &ready);
+	mt_asm(to, 0x48, 0x89, 0x08); /* mov [rax], rcx */
+	mt_asm(to, 0x48, 0x89, 0xc1); /* mov rcx, rax */
+	read_time(to);
+	mt_asm(to, 0x48, 0x89, 0x51, 0x08); /* mov [rcx+8], rdx */
+}
+
+void mt_asm_find_begin(struct mt_asm *to, struct mt_asm_label *slow)
+{
+	struct mt_asm_label found[ITEMS] = {0};
+
+	make_key(to);
+	find_bucket(to);
+	for (unsigned item = 0; item < ITEMS; item++)
+		compare_key(to, item, &found[item]);
+	if (to->place.measure.counts)
+		count(to, offsetof(struct mt_condition_errors, unmatched));
+	mt_asm_jump(to, MT_ASM_ALWAYS, &to->miss);
+	add_item(to, found);
+	mt_asm(to, 0x48, 0x8b, 0x48, 0x08);       /* mov rcx, [rax+8] */
+	mt_asm(to, 0x48, 0xc7, 0x00, 0, 0, 0, 0); /* mov qword [rax], 0 */
+	read_time(to);
+	mt_asm(to, 0x48, 0x89, 0xd0); /* mov rax, rdx */
+	mt_asm(to, 0x48, 0x29, 0xc8); /* sub rax, rcx */
+	mt_asm(to, 0x48, 0xba);       /* mov rdx, ticks */
+	mt_asm_imm64(to, to->place.measure.ticks);
+	mt_asm(to, 0x48, 0x39, 0xd0);          /* cmp rax, rdx */
+	mt_asm_jump(to, MT_ASM_GREATER, slow); /* two processors' counters may differ */
+}
+
+void mt_asm_put_slow(struct mt_asm *to)
+{
+	mt_asm(to, 0x65, 0x48, 0x89, 0x0c, 0x25); /* mov gs:[slow_begin], rcx */
+	mt_asm_imm32(to, offsetof(struct mt_ring_position, slow_begin));
+	mt_asm(to, 0x65, 0x48, 0x89, 0x04, 0x25); /* mov gs:[slow_ticks], rax */
+	mt_asm_imm32(to, offsetof(struct mt_ring_position, slow_ticks));
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Where calls that are measured end (condition/measure.c): at each return of their function, and of
+ * those that it ends with a jump to.
+ *
+ * A return's event is recorded by then, and the trampoline is about to step back over the red zone,
+ * by one instruction that is long enough for a jump to code of ours: that does the step, looks at
+ * how long the call took, and leads back.  Who took long comes to a stub behind it.  So the call
+ * that is told of is in the ring as a whole. */
+#include "engine/calls/private.h"
+
+#include "base/clock.h"
+#include "x86/writer.h"
+
+#include <string.h>
+
+#define JUMP           0xe9
+#define MOST_FUNCTIONS 64u /* that end a call */
+#define MOST_BACK      12u /* instructions before a computed jump */
+
+static const uint8_t step[MT_MEASURE_STEP_BYTES] = {
+    0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0, /* lea rsp, [rsp+128] */
+};
+
+/* What ends the calls of a trigger. */
+struct ends {
+	struct mt_calls_engine *engine;
+	struct mt_calls_space *space;
+	pid_t lwp;
+	const struct mt_calls_break *begin;
+	const struct mt_calls_place *place;
+	uint32_t functions[MOST_FUNCTIONS]; /* its own first */
+	size_t function_count;
+	size_t found;
+	size_t left;      /* ends that are not found */
+	uint64_t left_at; /* the first of them */
+	const char *why;
+};
+
+struct mt_error *mt_calls_cannot_measure(const struct mt_calls_condition *condition,
+					 const char *why)
+{
+	return mt_error_new(MT_ERROR_TRIGGER, "cannot measure the calls for the trigger \"%s\": %s",
+			    condition->given.text, why);
+}
+
+static const struct mt_plan *plan_of(const struct ends *ends)
+{
+	return ends->place->module->file->plan;
+}
+
+static void leave_out(struct ends *ends, uint64_t address, const char *why)
+{
+	if (ends->left++)
+		return;
+	ends->left_at = address + ends->place->module->bias;
+	ends->why = why;
+}
+
+/* ---- Functions ---- */
+
+/* False: there is no room. */
+static bool add_function(struct ends *ends, uint32_t function)
+{
+	for (size_t i = 0; i < ends->function_count; i++)
+		if (ends->functions[i] == function)
+			return true;
+	if (ends->function_count == MOST_FUNCTIONS)
+		return false;
+	ends->functions[ends->function_count++] = function;
+	return true;
+}
+
+/* A switch adds something to a table's address, or has an index in its operand. */
+static bool is_switch(const uint8_t *code, const uint8_t *back, size_t count, size_t length)
+{
+	const int number = mt_insn_jump_register(code, length);
+	const uint8_t modrm = code[length >= 3 && (code[0] & 0xf0) == 0x40 ? 2 : 1];
+	size_t at = 0;
+
+	if (number < 0)
+		return code[0] == 0x3e || (length >= 3 && (modrm & 0xc7) == 0x04);
+	for (size_t i = 0; i < count; i++) {
+		if (mt_insn_write(code - at - back[i], back[i], number) == MT_WRITE_ADD)
+			return true;
+		at += back[i];
+	}
+	return code[0] == 0x3e; /* notrack */
+}
+
+/* A jump out of a function: its call ends where that other one returns. */
+static void see_jump(struct ends *ends, const struct mt_plan_function *function, uint64_t from,
+		     uint64_t target)
+{
+	uint32_t other;
+
+	if (target >= function->start && target < function->end)
+		return;
+	other = mt_plan_function_at(plan_of(ends), target);
+	if (other == MT_PLAN_NOWHERE || !add_function(ends, other))
+		leave_out(ends, from, "it ends there with a jump to another library's function");
+}
+
+static void see_code(struct ends *ends, uint32_t index)
+{
+	const struct mt_plan_function *function = &plan_of(ends)->functions.items[index];
+	const struct mt_calls_module *module = ends->place->module;
+	uint8_t back[MOST_BACK] = {0}; /* lengths of instructions, the last one first */
+	struct mt_insn insn;
+
+	if (function->start + module->bias < module->start ||
+	    function->end + module->bias > module->end)
+		return;
+	const uint8_t *code = module->clean + (function->start + module->bias - module->start);
+	for (uint64_t at = function->start; at < function->end; at += insn.length) {
+		const uint8_t *here = code + (at - function->start);
+
+		if (mt_insn_decode(here, function->end - at, at, &insn))
+			return;
+		if (insn.class == MT_INSN_JUMP || insn.class == MT_INSN_BRANCH)
+			see_jump(ends, function, at, insn.target);
+		else if (insn.class == MT_INSN_JUMP_INDIRECT &&
+			 !is_switch(here, back, MOST_BACK, insn.length))
+			leave_out(ends, at, "it ends there with a jump to a computed function");
+		memmove(back + 1, back, MOST_BACK - 1);
+		back[0] = insn.length;
+	}
+}
+
+/* ---- Returns ---- */
+
+/* Where the code goes on that a jump at HOOK leads to; that of another trigger comes next. */
+static uint64_t target_of(const struct mt_calls_space *space, uint64_t hook)
+{
+	uint64_t target = hook + sizeof(step);
+
+	mt_array_each (one, &space->breaks)
+		if (one->hook == hook) /* the last one stands first */
+			target =
+			    one->condition->address + one->condition->code.begin + sizeof(step);
+	return target;
+}
+
+static struct mt_error *put_jump(const struct ends *ends, const struct mt_calls_break *one)
+{
+	uint64_t to = one->condition->address + one->condition->code.begin;
+	uint32_t distance = (uint32_t)(to - (one->hook + MT_PATCH_JUMP_BYTES));
+	uint8_t jump[MT_PATCH_JUMP_BYTES] = {JUMP};
+
+	memcpy(jump + 1, &distance, sizeof(distance));
+	return ends->engine->target->ops->write(ends->engine->target, ends->space->pid, one->hook,
+						jump, sizeof(jump));
+}
+
+static uint64_t ticks_of(const struct mt_calls_engine *engine, uint64_t ns)
+{
+	const struct mt_time_conversion *clock = &engine->options.conversion;
+	const uint64_t now = mt_clock_tsc();
+
+	return mt_ns_to_tsc(clock, mt_tsc_to_ns(clock, now) + ns) - now;
+}
+
+static struct mt_error *add_end(struct ends *ends, uint64_t address, uint64_t hook, bool is_own)
+{
+	const struct mt_calls_break *begin = ends->begin;
+	const struct mt_engine_condition *given = &begin->condition->given;
+	struct mt_calls_condition *end = mt_calls_condition_add(ends->engine, given);
+
+	if (!end)
+		return mt_error_no_memory();
+	end->is_end = true;
+	end->number = begin->condition->number;
+	struct mt_condition_place where = mt_calls_condition_place(ends->space, end, address);
+	where.measure.part = MT_MEASURE_END;
+	where.measure.ticks = ticks_of(ends->engine, given->slower_ns);
+	where.measure.counts = is_own && !given->expr;
+	where.measure.at_return = true;
+	mt_try(mt_condition_compile(NULL, &where, &end->code));
+	end->is_compiled = true;
+	struct mt_calls_break one = {.address = address,
+				     .asked = begin->asked ? begin->asked : begin->address,
+				     .hook = hook,
+				     .condition = end};
+	mt_try(mt_calls_stub_make_before(ends->engine, ends->space, ends->lwp, &one,
+					 target_of(ends->space, hook)));
+	if (mt_array_push(&ends->space->breaks, one))
+		return mt_error_no_memory();
+	return put_jump(ends, &one);
+}
+
+/* The returns that a patch's trampoline records. */
+static struct mt_error *hook_patch(struct ends *ends, size_t patch, bool is_own)
+{
+	const struct mt_calls_module *module = ends->place->module;
+	const struct mt_trampolines *one = mt_calls_trampoline_again(module, patch);
+
+	for (size_t i = 0; one && i < one->rows.count; i++) {
+		const struct mt_trampoline_row *row = &one->rows.items[i];
+
+		if (row->phase != MT_PHASE_RECORDED || row->below != MT_RING_RED_ZONE ||
+		    row->saved || one->code.count - row->offset < sizeof(step) ||
+		    memcmp(one->code.items + row->offset, step, sizeof(step)) != 0)
+			continue;
+		ends->found++;
+		mt_try(add_end(ends, row->original,
+			       module->room + module->offsets[patch] + row->offset, is_own));
+	}
+	return NULL;
+}
+
+static struct mt_error *hook_function(struct ends *ends, uint32_t function)
+{
+	const struct mt_plan *plan = plan_of(ends);
+	const bool is_own = function == ends->functions[0];
+
+	for (size_t i = 0; i < plan->patches.count; i++) {
+		const struct mt_patch *patch = &plan->patches.items[i];
+
+		if (patch->function != function ||
+		    !(patch->flags & (MT_PATCH_RETURN | MT_PATCH_REDIRECT)))
+			continue;
+		if (ends->place->off[i])
+			leave_out(ends, patch->address,
+				  "what is in memory there is not the file's");
+		else
+			mt_try(hook_patch(ends, i, is_own));
+	}
+	mt_array_each (left, &plan->left)
+		if (left->function == function && left->is_return)
+			leave_out(ends, left->address,
+				  mt_plan_reason_name((enum mt_plan_reason)left->reason));
+	return NULL;
+}
+
+struct mt_error *mt_calls_add_ends(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				   pid_t lwp, const struct mt_calls_break *begin)
+{
+	struct ends ends = {.engine = engine,
+			    .space = space,
+			    .lwp = lwp,
+			    .begin = begin,
+			    .place = mt_calls_place_at(space, begin->address)};
+	const char *text = begin->condition->given.text;
+
+	add_function(
+	    &ends, mt_plan_function_at(plan_of(&ends), begin->address - ends.place->module->bias));
+	for (size_t i = 0; i < ends.function_count; i++)
+		see_code(&ends, ends.functions[i]);
+	for (size_t i = 0; i < ends.function_count; i++)
+		mt_try(hook_function(&ends, ends.functions[i]));
+	if (!ends.found)
+		return mt_calls_cannot_measure(begin->condition,
+					       ends.left ? ends.why : "it never returns");
+	if (ends.left)
+		mt_log(engine->options.log, MT_LOG_WARNING,
+		       "calls for the trigger \"%s\" that end at %zu of its %zu ends are not "
+		       "measured, the first at 0x%llx: %s (try a function that calls it)",
+		       text, ends.left, ends.left + ends.found, (unsigned long long)ends.left_at,
+		       ends.why);
+	return NULL;
+}
+
+uint64_t mt_calls_slow_ns(const struct mt_calls_engine *engine,
+			  const struct mt_calls_thread *thread)
+{
+	const struct mt_time_conversion *clock = &engine->options.conversion;
+	const uint64_t now = mt_clock_tsc();
+
+	if (!thread->rings)
+		return 0;
+	/* The program can write there. */
+	struct mt_ring_position *slot = mt_calls_slot(thread->rings, thread->ring);
+	uint64_t begin = __atomic_load_n(&slot->slow_begin, __ATOMIC_RELAXED);
+	uint64_t ticks = __atomic_load_n(&slot->slow_ticks, __ATOMIC_RELAXED);
+	if (ticks > now || begin > now - ticks)
+		return 0;
+	return mt_tsc_to_ns(clock, begin + ticks) - mt_tsc_to_ns(clock, begin);
+}
