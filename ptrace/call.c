@@ -37,8 +37,10 @@ static struct mt_error *begin_remote_call(struct mt_target *base, pid_t lwp,
 
 	*remote = (struct remote_call){.target = target, .lwp = known};
 	remote->process = known ? mt_ptrace_find_process(target, known->pid) : NULL;
-	return !remote->process || !mt_ptrace_stands_still(known) || known->has_status ? gone(lwp)
-										       : NULL;
+	if (!remote->process || !mt_ptrace_stands_still(known) || known->exiting ||
+	    known->has_status)
+		return gone(lwp);
+	return NULL;
 }
 
 struct mt_error *mt_ptrace_set_injected(struct mt_target *base, pid_t pid, uint64_t code)

@@ -15,6 +15,8 @@
 
 static const uint8_t instruction[] = {0x0f, 0x05};
 #define CHUNK 16384
+/* Until it is asked why a thread does not stop. */
+#define PATIENCE_NS 25000000ull
 
 struct search {
 	struct mt_target *target;
@@ -80,7 +82,13 @@ pid_t mt_ptrace_wait_for(pid_t lwp, int *status)
 
 		if (done > 0 || (done < 0 && errno != EINTR))
 			return done;
-		if (mt_clock_monotonic_ns() - begin_ns > MT_PTRACE_LONGEST_NS) {
+		const uint64_t waited_ns = mt_clock_monotonic_ns() - begin_ns;
+		/* The end of a first thread is not told before the others ended. */
+		if (waited_ns > PATIENCE_NS && mt_proc_is_exiting(lwp)) {
+			errno = ESRCH;
+			return -1;
+		}
+		if (waited_ns > MT_PTRACE_LONGEST_NS) {
 			errno = ETIMEDOUT;
 			return -1;
 		}

@@ -30,7 +30,8 @@ struct mt_error *mt_ptrace_do_syscall(pid_t pid, pid_t lwp, uint64_t pc,
  * Errors: GONE. */
 struct mt_error *mt_ptrace_clear_pending_stop_lwp(pid_t lwp, int *status);
 
-/* waitpid(2) for one LWP, whatever signals come to us; -1 with ETIMEDOUT when it does not change
+/* waitpid(2) for one LWP, whatever signals come to us; -1 with ESRCH when it ends and nothing tells
+ * of that, as of a first thread before the others; -1 with ETIMEDOUT when it does not change
  * its state for MT_PTRACE_LONGEST_NS. */
 pid_t mt_ptrace_wait_for(pid_t lwp, int *status);
 /* Sleeps until a child's state may have changed, or for some milliseconds. */
