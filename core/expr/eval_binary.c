@@ -65,6 +65,14 @@ static bool is_comparison(int op)
 	 : (op) == MT_OP_EQUAL         ? (a) == (b)                                                \
 				       : (a) != (b))
 
+/* A whole number is one of TYPE first, and that is what is computed in. */
+static long double as_type(struct mt_type *type, long double number)
+{
+	return mt_type_size(type) == sizeof(float)    ? (float)number
+	       : mt_type_size(type) == sizeof(double) ? (double)number
+						      : number;
+}
+
 static struct mt_error *floats(struct mt_eval *eval, int op, struct mt_value *left,
 			       struct mt_value *right, struct mt_value *out)
 {
@@ -77,6 +85,8 @@ static struct mt_error *floats(struct mt_eval *eval, int op, struct mt_value *le
 
 	mt_try(mt_value_get_float(eval, left, &x));
 	mt_try(mt_value_get_float(eval, right, &y));
+	x = as_type(type, x);
+	y = as_type(type, y);
 	if (is_comparison(op)) {
 		*out = mt_eval_bool(eval, COMPARE(op, x, y));
 		return NULL;

@@ -34,8 +34,7 @@ static bool base_offset(struct mt_type *derived, struct mt_type *base, unsigned 
 	return false;
 }
 
-/* Between pointers to classes that are related, the address moves. */
-static uint64_t adjust(struct mt_type *from, struct mt_type *to, uint64_t address)
+uint64_t mt_class_adjust(struct mt_type *from, struct mt_type *to, uint64_t address)
 {
 	uint64_t offset = 0;
 
@@ -76,7 +75,7 @@ static struct mt_error *cast_scalar(struct mt_eval *eval, struct mt_value *value
 	if (to->kind == MT_TYPE_BOOL)
 		bits = bits != 0;
 	if (to->kind == MT_TYPE_POINTER && from->kind == MT_TYPE_POINTER)
-		bits = adjust(mt_type_target(from), mt_type_target(to), bits);
+		bits = mt_class_adjust(mt_type_target(from), mt_type_target(to), bits);
 	mt_type_expand(to);
 	*out =
 	    mt_value_integer(type, mt_extend(bits, (unsigned)mt_type_size(to) * 8, to->is_signed));
@@ -97,7 +96,7 @@ struct mt_error *mt_value_cast(struct mt_eval *eval, struct mt_value *value, str
 		out->type = type;
 		if (value->lval == MT_LVAL_MEMORY)
 			*out = mt_value_integer(
-			    type, adjust(value->type, mt_type_target(to), value->address));
+			    type, mt_class_adjust(value->type, mt_type_target(to), value->address));
 		return NULL;
 	}
 	mt_try(mt_value_unreference(eval, value));

@@ -17,6 +17,10 @@ enum mt_loader_state mt_loader_state(struct mt_eval *eval);
 struct mt_error *mt_tls_address(struct mt_eval *eval, struct mt_module *module, uint64_t offset,
 				uint64_t *address);
 
+/* Of the program itself: so many bytes below the thread's pointer, the FS base (variant II). False:
+ * MODULE is a library, or has none. */
+bool mt_tls_of_program(struct mt_module *module, uint64_t *below);
+
 /* The executable itself, and no library. */
 bool mt_module_is_program(struct mt_module *module);
 

@@ -135,8 +135,7 @@ static bool library_base(struct mt_eval *eval, struct mt_module *module, uint64_
 	       read_word(eval, vector + number * 16, base) && *base && *base != UINT64_MAX;
 }
 
-/* Variant II: the program's own lies right below the thread's pointer. */
-static bool program_base(struct mt_module *module, uint64_t thread, uint64_t *base)
+bool mt_tls_of_program(struct mt_module *module, uint64_t *below)
 {
 	GElf_Phdr segment;
 	uint64_t align;
@@ -144,7 +143,17 @@ static bool program_base(struct mt_module *module, uint64_t thread, uint64_t *ba
 	if (!mt_module_is_program(module) || !find_segment(module, PT_TLS, &segment))
 		return false;
 	align = segment.p_align ? segment.p_align : 1;
-	*base = thread - (segment.p_memsz + align - 1) / align * align;
+	*below = (segment.p_memsz + align - 1) / align * align;
+	return true;
+}
+
+static bool program_base(struct mt_module *module, uint64_t thread, uint64_t *base)
+{
+	uint64_t below;
+
+	if (!mt_tls_of_program(module, &below))
+		return false;
+	*base = thread - below;
 	return true;
 }
 

@@ -9,6 +9,7 @@
 
 #include <asm/prctl.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -42,6 +43,8 @@ struct subject {
 		int number;
 		uint8_t bytes[4];
 	};
+	double weight;
+	float share[2];
 };
 
 struct pair {
@@ -55,19 +58,23 @@ struct subject condition_subject = {.wide = 12, .flags = 3};
 
 /* Its code is never run. */
 int condition_target(int x, unsigned u, signed char c, unsigned short h, struct subject *s,
-		     struct pair pair, long stacked, unsigned char byte, const int *numbers);
+		     struct pair pair, long stacked, unsigned char byte, const int *numbers,
+		     double real, float narrow);
 __attribute__((noipa, optimize("O0"))) int condition_target(int x, unsigned u, signed char c,
 							    unsigned short h, struct subject *s,
 							    struct pair pair, long stacked,
-							    unsigned char byte, const int *numbers)
+							    unsigned char byte, const int *numbers,
+							    double real, float narrow)
 {
-	return x + (int)u + c + h + s->low + pair.first + (int)stacked + byte + *numbers;
+	return (int)real + (int)narrow + x + (int)u + c + h + s->low + pair.first + (int)stacked +
+	       byte + *numbers;
 }
 
 /* ---- A thread that comes to it ---- */
 
 static uint64_t registers[17] __attribute__((used)),
-    after[17] __attribute__((used)); /* by DWARF's numbers */
+    after[17] __attribute__((used));              /* by DWARF's numbers */
+static uint64_t vectors[2] __attribute__((used)); /* xmm0 and xmm1, their lower halves */
 static uint64_t outcome __attribute__((used));
 static uint64_t own_stack __attribute__((used));
 static uint64_t code_address __attribute__((used));
@@ -91,6 +98,7 @@ __asm__(".text\n"
 	"	mov registers+80(%rip), %r10; mov registers+88(%rip), %r11\n"
 	"	mov registers+96(%rip), %r12; mov registers+104(%rip), %r13\n"
 	"	mov registers+112(%rip), %r14; mov registers+120(%rip), %r15\n"
+	"	movq vectors+0(%rip), %xmm0; movq vectors+8(%rip), %xmm1\n"
 	"	jmp *code_address(%rip)\n"
 	"condition_hit:\n"
 	"	movq $1, outcome(%rip)\n"
@@ -125,6 +133,11 @@ static size_t read_memory(void *context, uint64_t address, void *buffer, size_t 
 static bool get_register(void *context, unsigned number, void *bytes, size_t size)
 {
 	(void)context;
+	if (number == MT_REGISTER_XMM0 || number == MT_REGISTER_XMM0 + 1) {
+		memset(bytes, 0, size);
+		memcpy(bytes, &vectors[number - MT_REGISTER_XMM0], size < 8 ? size : 8);
+		return true;
+	}
 	if (number >= 17)
 		return false;
 	memcpy(bytes, &registers[number], size);
@@ -221,6 +234,31 @@ static uint64_t number(void)
 			  : (uint64_t)rand() << 33 ^ (uint64_t)rand() << 11 ^ (uint64_t)rand();
 }
 
+static double real(void)
+{
+	static const double edges[] = {
+	    0,        -0.0,           1,        2.5,       -7,     0.1,
+	    -1e300,   1e-310,         5e-324,   1e-40,     -1e-45, 0x1p-126,
+	    16777217, 0x1.fffffep127, INFINITY, -INFINITY, NAN,    2147483647};
+	double number = edges[(size_t)rand() % (sizeof(edges) / sizeof(*edges))];
+	uint64_t bits;
+
+	if (rand() % 4 == 0) {
+		bits = (uint64_t)rand() << 33 ^ (uint64_t)rand() << 11 ^ (uint64_t)rand();
+		memcpy(&number, &bits, sizeof(number));
+	}
+	return number;
+}
+
+static uint32_t float_bits(void)
+{
+	const float value = (float)real();
+	uint32_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	return rand() % 4 ? bits : (uint32_t)rand();
+}
+
 static struct subject subjects[4];
 static int numbers[8];
 static const char name[] = "#name";
@@ -232,6 +270,7 @@ static void fill(void)
 			    .third = (short)number(),
 			    .fourth = (unsigned char)number()};
 	uint64_t parts[2] = {0}, pointer;
+	const double wide = real();
 
 	for (size_t i = 0; i < 4; i++)
 		subjects[i] = (struct subject){
@@ -246,11 +285,15 @@ static void fill(void)
 		    .is_set = rand() % 2,
 		    .colour = rand() % 2 ? RED : BLUE,
 		    .number = (int)number(),
+		    .weight = real(),
+		    .share = {(float)real(), (float)real()},
 		};
 	for (size_t i = 0; i < 8; i++)
 		numbers[i] = (int)number();
 	for (size_t i = 0; i < 16; i++)
 		registers[i] = number();
+	memcpy(&vectors[0], &wide, sizeof(wide));
+	vectors[1] = float_bits();
 	memcpy(parts, &pair, sizeof(pair));
 	registers[MT_REGISTER_RSP] = (uintptr_t)stack + 12 * PAGE + 8;
 	pointer = rand() % 8   ? (uintptr_t)&subjects[rand() % 4]
@@ -343,6 +386,42 @@ static void write_number(struct mt_str *out, unsigned depth)
 	}
 }
 
+/* Comparisons of floating-point numbers. */
+static void write_real(struct mt_str *out)
+{
+	static const char *const leaves[] = {"real",
+					     "narrow",
+					     "s->weight",
+					     "s->share[0]",
+					     "s->share[x & 1]",
+					     "-real",
+					     "-s->share[1]",
+					     "s->next->weight",
+					     "2.5",
+					     "0.1",
+					     "0.1f",
+					     "-1",
+					     "0",
+					     "1e-45",
+					     "16777217",
+					     "h",
+					     "c",
+					     "*(double *)&s->weight"};
+	static const char *const whole[] = {"x", "u", "s->flags", "x + 1", "s->low"};
+	static const char *const doubles[] = {"real", "s->weight", "-real", "1e9", "0.5"};
+	static const char *const operators[] = {"<", ">", "<=", ">=", "==", "!="};
+	const char *operation = operators[(size_t)rand() % 6];
+
+	if (rand() % 8 == 0)
+		mt_str_appendf(out, "%s%s", rand() % 2 ? "!" : "",
+			       rand() % 2 ? "real" : "s->share[0]");
+	else if (rand() % 4 == 0)
+		mt_str_appendf(out, "%s %s %s", whole[rand() % 5], operation, doubles[rand() % 5]);
+	else
+		mt_str_appendf(out, "%s %s %s", leaves[rand() % 9], operation,
+			       leaves[(size_t)rand() % (sizeof(leaves) / sizeof(*leaves))]);
+}
+
 static void write_condition(struct mt_str *out)
 {
 	static const char *const operators[] = {"<", ">", "<=", ">=", "==", "!=", "&&", "||", "&"};
@@ -354,6 +433,23 @@ static void write_condition(struct mt_str *out)
 	if (rand() % 10 == 0) {
 		mt_str_append(out,
 			      pointers[(size_t)rand() % (sizeof(pointers) / sizeof(*pointers))]);
+		return;
+	}
+	if (rand() % 6 == 0) {
+		write_real(out);
+		if (rand() % 2)
+			return;
+		mt_str_append(out, rand() % 2 ? " && " : " || ");
+		write_real(out);
+		return;
+	}
+	if (rand() % 10 == 0) {
+		mt_str_append(out, "((");
+		write_number(out, 1);
+		mt_str_append(out, ") ? x : (int)(");
+		write_number(out, 2);
+		mt_str_append(out, ")) > ");
+		write_number(out, 1);
 		return;
 	}
 	write_number(out, 3);
@@ -431,7 +527,8 @@ static void refuse(const char *text, enum mt_error_code code, const char *why)
 static void test_says_why_not(void **state)
 {
 	(void)state;
-	refuse("x > 1.5", MT_ERROR_UNSUPPORTED, "floating-point");
+	refuse("real + 1 > 1.5", MT_ERROR_UNSUPPORTED, "floating-point");
+	refuse("stacked > real", MT_ERROR_UNSUPPORTED, "it rounds an integer");
 	refuse("condition_target(1)", MT_ERROR_UNSUPPORTED, "it calls a function");
 	refuse("x = 3", MT_ERROR_UNSUPPORTED, "it changes the program");
 	refuse("$count > 3", MT_ERROR_UNSUPPORTED, "$count is a variable of the debugger");

@@ -216,7 +216,13 @@ void mt_asm_get_register(struct mt_asm *to, enum mt_asm_register reg, unsigned n
 	static const uint8_t saved_at[] = {16, 8, 0}; /* rax, rdx, rcx */
 	unsigned from = number < sizeof(numbers) ? numbers[number] : number;
 
-	if (number == MT_REGISTER_RIP) {
+	if (number >= MT_REGISTER_XMM0) {
+		const unsigned vector = number - MT_REGISTER_XMM0;
+
+		/* movq reg, xmm */
+		mt_asm(to, 0x66, (uint8_t)(0x48 | (vector >= 8 ? 4 : 0)), 0x0f, 0x7e,
+		       (uint8_t)(0xc0 | (vector & 7) << 3 | reg));
+	} else if (number == MT_REGISTER_RIP) {
 		mt_asm_set(to, reg, to->place.entry);
 	} else if (number == MT_REGISTER_RSP) {
 		mt_asm(to, 0x48, 0x8d, (uint8_t)(0x84 | reg << 3), 0x24); /* lea reg, [rsp+…] */

@@ -4,6 +4,7 @@
  *	condition.c  the whole of it
  *	compile.c  trees to code: what names, members and operators mean
  *	binary.c   operators with two operands
+ *	floats.c   floating-point numbers, compared
  *	truth.c    what decides: comparisons, logic, and the ways that they lead
  *	operand.c  where values lie, and how they come into registers
  *	code.c     machine code: the frame, constants, widths, jumps
@@ -65,6 +66,7 @@ enum mt_asm_jump {
 	MT_ASM_NOT_EQUAL = 0x85,
 	MT_ASM_BELOW_EQUAL = 0x86,
 	MT_ASM_ABOVE = 0x87,
+	MT_ASM_NOT_SIGN = 0x89,
 	MT_ASM_LESS = 0x8c,
 	MT_ASM_GREATER_EQUAL = 0x8d,
 	MT_ASM_LESS_EQUAL = 0x8e,
@@ -184,6 +186,15 @@ struct mt_error *mt_compile_pointers(struct mt_compiler *compiler, int op, struc
  * are in rax and rcx. */
 struct mt_error *mt_compile_two(struct mt_compiler *compiler, const struct mt_node *node,
 				struct mt_operand *left, struct mt_operand *right);
+
+/* floats.c */
+/* NODE's value is a floating-point number. */
+bool mt_is_float(const struct mt_compiler *compiler, const struct mt_node *node);
+/* A comparison with one at least: JUMP is the one for signed whole numbers, of which WANTED is. */
+struct mt_error *mt_compile_floats(struct mt_compiler *compiler, const struct mt_node *node,
+				   enum mt_asm_jump jump, bool wanted, struct mt_asm_label *label);
+struct mt_error *mt_compile_float_truth(struct mt_compiler *compiler, const struct mt_node *node,
+					bool wanted, struct mt_asm_label *label);
 
 /* truth.c */
 bool mt_is_logic(const struct mt_node *node);

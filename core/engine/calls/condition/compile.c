@@ -6,6 +6,8 @@
 #include <string.h>
 
 #define MOST_DEPTH 200
+/* No object begins there, so what is found by it is relative to it, or static. */
+#define NOWHERE (1ull << 56)
 
 struct mt_error *mt_too_complex(void)
 {
@@ -115,6 +117,22 @@ static struct mt_error *unary(struct mt_compiler *compiler, const struct mt_node
 	}
 }
 
+/* rax, a pointer to an object of the class FROM, becomes one to its part, or its whole, of the
+ * class TO. */
+static void move_to_class(struct mt_asm *code, struct mt_type *from, struct mt_type *to)
+{
+	const uint64_t by = mt_class_adjust(from, to, NOWHERE) - NOWHERE;
+	struct mt_asm_label null = {0};
+
+	if (!by)
+		return;
+	mt_asm(code, 0x48, 0x85, 0xc0); /* test rax, rax */
+	mt_asm_jump(code, MT_ASM_EQUAL, &null);
+	mt_asm_set(code, MT_ASM_RCX, by);
+	mt_asm(code, 0x48, 0x01, 0xc8); /* add rax, rcx */
+	mt_asm_bind(code, &null);
+}
+
 static struct mt_error *cast(struct mt_compiler *compiler, const struct mt_node *node,
 			     struct mt_operand *out)
 {
@@ -135,12 +153,9 @@ static struct mt_error *cast(struct mt_compiler *compiler, const struct mt_node 
 		return mt_cannot_compile("it casts to something else than an integer or a pointer");
 	mt_try(mt_operand_decay(compiler, &operand));
 	from = mt_type_strip(operand.value.type);
-	if (to->kind == MT_TYPE_POINTER && from->kind == MT_TYPE_POINTER &&
-	    mt_type_strip(mt_type_target(to))->kind == MT_TYPE_STRUCT &&
-	    mt_type_strip(mt_type_target(from))->kind == MT_TYPE_STRUCT &&
-	    !mt_type_same(mt_type_target(to), mt_type_target(from)))
-		return mt_cannot_compile("it casts between classes");
 	mt_try(mt_operand_load(compiler, &operand, MT_ASM_RAX));
+	if (to->kind == MT_TYPE_POINTER && from->kind == MT_TYPE_POINTER)
+		move_to_class(&compiler->code, mt_type_target(from), mt_type_target(to));
 	mt_type_expand(to);
 	if (to->kind == MT_TYPE_BOOL) {
 		mt_asm(&compiler->code, 0x48, 0x85, 0xc0); /* test rax, rax */
@@ -152,9 +167,6 @@ static struct mt_error *cast(struct mt_compiler *compiler, const struct mt_node 
 }
 
 /* ---- Parts ---- */
-
-/* No object begins there, so what is found by it is relative to it, or static. */
-#define NOWHERE (1ull << 56)
 
 static struct mt_error *member(struct mt_compiler *compiler, const struct mt_node *node,
 			       struct mt_operand *out)
@@ -221,6 +233,34 @@ static struct mt_error *logic(struct mt_compiler *compiler, const struct mt_node
 	return error;
 }
 
+/* Each side as what it is; the one that is not chosen is not computed. */
+static struct mt_error *conditional(struct mt_compiler *compiler, const struct mt_node *node,
+				    struct mt_operand *out)
+{
+	struct mt_asm *code = &compiler->code;
+	struct mt_asm_label no = {0}, done = {0};
+	struct mt_operand second = {0};
+
+	struct mt_error *error = mt_compile_truth(compiler, node->left, false, &no);
+	if (!error)
+		error = mt_compile_value(compiler, node->right, out);
+	if (!error)
+		error = mt_operand_load(compiler, out, MT_ASM_RAX);
+	mt_asm_jump(code, MT_ASM_ALWAYS, &done);
+	mt_asm_bind(code, &no);
+	if (!error)
+		error = mt_compile_value(compiler, node->third, &second);
+	if (!error)
+		error = mt_operand_load(compiler, &second, MT_ASM_RAX);
+	mt_asm_bind(code, &done);
+	if (error)
+		return error;
+	*out = mt_operand_in_rax(out->value.type);
+	return mt_type_same(mt_type_strip(out->value.type), mt_type_strip(second.value.type))
+		   ? NULL
+		   : mt_cannot_compile("the sides of ?: have different types");
+}
+
 static struct mt_error *constant(struct mt_compiler *compiler, const struct mt_node *node,
 				 struct mt_operand *out)
 {
@@ -265,6 +305,8 @@ static struct mt_error *compile_node(struct mt_compiler *compiler, const struct 
 		mt_try(mt_operand_load(compiler, out, MT_ASM_RAX));
 		*out = mt_operand_at_rax(node->type);
 		return NULL;
+	case MT_NODE_CONDITIONAL:
+		return conditional(compiler, node, out);
 	case MT_NODE_ASSIGN:
 		return mt_cannot_compile("it changes the program");
 	case MT_NODE_CALL:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Where the values of a condition lie, and how they come into registers. */
 #include "engine/calls/condition/code.h"
+#include "values/libraries.h"
 
 #include <dwarf.h>
 #include <stdarg.h>
@@ -56,10 +57,30 @@ static struct mt_error *parameter(struct mt_compiler *compiler, const struct mt_
 				   .value = mt_value_zero(variable->type),
 				   .registers = {entry->registers[0], entry->registers[1]},
 				   .register_count = entry->piece_count};
-	for (unsigned i = 0; i < entry->piece_count; i++)
-		if (entry->registers[i] >= MT_REGISTER_COUNT)
-			return mt_cannot_compile("%s is passed in a floating-point register",
-						 variable->name);
+	return NULL;
+}
+
+/* What is before it is an offset. */
+static bool is_thread_local(const Dwarf_Op *operation)
+{
+	return operation->atom == DW_OP_form_tls_address ||
+	       operation->atom == DW_OP_GNU_push_tls_address;
+}
+
+/* OFFSET bytes into the thread-local storage of the variable's file.  The word at FS:0 is the FS
+ * base. */
+static struct mt_error *thread_local(struct mt_compiler *compiler,
+				     const struct mt_variable *variable, uint64_t offset,
+				     struct mt_operand *out)
+{
+	uint64_t below = 0;
+
+	if (!mt_tls_of_program(variable->module, &below))
+		return mt_cannot_compile("%s is a thread-local variable of a library",
+					 variable->name);
+	mt_asm(&compiler->code, 0x64, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0); /* mov rax, fs:[0] */
+	*out = mt_operand_at_rax(variable->type);
+	out->value.address = offset - below;
 	return NULL;
 }
 
@@ -81,7 +102,7 @@ struct mt_error *mt_operand_of_variable(struct mt_compiler *compiler,
 		*out = (struct mt_operand){.kind = MT_OPERAND_CONSTANT};
 		return mt_variable_value(&compiler->eval, variable, &out->value);
 	case MT_VARIABLE_TLS:
-		return mt_cannot_compile("%s is thread-local", name);
+		return thread_local(compiler, variable, variable->address, out);
 	case MT_VARIABLE_OPTIMIZED_OUT:
 		return mt_cannot_compile("%s is optimized out", name);
 	default:
@@ -92,6 +113,8 @@ struct mt_error *mt_operand_of_variable(struct mt_compiler *compiler,
 				  variable->operations[0].number + variable->module->bias);
 		return NULL;
 	}
+	if (variable->count == 2 && is_thread_local(&variable->operations[1]))
+		return thread_local(compiler, variable, variable->operations[0].number, out);
 	return mt_cannot_compile(variable->is_parameter
 				     ? "how %s is passed is not known"
 				     : "%s has no known place at the function's entry",

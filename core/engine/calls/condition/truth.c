@@ -46,6 +46,9 @@ static struct mt_error *compare(struct mt_compiler *compiler, const struct mt_no
 	struct mt_operand left, right;
 	bool is_signed = false;
 
+	if (mt_is_float(compiler, node->left) || mt_is_float(compiler, node->right))
+		return mt_compile_floats(compiler, node, jump_of(node->op, true) ^ !wanted, wanted,
+					 label);
 	mt_try(mt_compile_two(compiler, node, &left, &right));
 	if (!is_pointer(&left) && !is_pointer(&right)) {
 		struct mt_type *a = mt_type_strip(left.value.type);
@@ -85,6 +88,8 @@ static struct mt_error *value(struct mt_compiler *compiler, const struct mt_node
 	struct mt_operand operand;
 	struct mt_type *type;
 
+	if (mt_is_float(compiler, node))
+		return mt_compile_float_truth(compiler, node, wanted, label);
 	mt_try(mt_compile_node(compiler, node, &operand));
 	mt_try(mt_operand_unreference(compiler, &operand));
 	type = mt_type_strip(operand.value.type);
