@@ -11,13 +11,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
+#include <pthread.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Of the head's layout. */
-#define VERSION    2
+#define VERSION    3
 #define MOST_BYTES (1ull << 30)
+/* How exactly it is noted when a file was used. */
+#define USED_SECONDS 600
 
 struct head {
 	char magic[8];
@@ -27,7 +32,10 @@ struct head {
 	uint64_t whole; /* a checksum of all that follows */
 	uint64_t counts[MT_KEPT_MOST_PARTS];
 	uint32_t sizes[MT_KEPT_MOST_PARTS];
+	uint8_t unused[MT_KEPT_HEAD_BYTES - 272]; /* 0 */
 };
+
+_Static_assert(sizeof(struct head) == MT_KEPT_HEAD_BYTES, "the parts begin with a page");
 
 static const char magic[8] = "mtkept";
 
@@ -185,6 +193,59 @@ static bool is_ours(const struct head *head, const struct mt_kept_key *key,
 	return size == file_size && memcmp(head, &wanted, sizeof(wanted)) == 0;
 }
 
+#define BOOT_ID_BYTES 36
+
+/* Of this run of the system. */
+static char boot_id[BOOT_ID_BYTES];
+static bool has_boot_id;
+
+static void read_boot_id(void)
+{
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+
+	has_boot_id = fd >= 0 && read_all(fd, boot_id, sizeof(boot_id));
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Below the second of its time of modification: what tells that the file was looked at since the
+ * system started, and not written to since. */
+static long nanoseconds_of(const struct head *head, time_t second)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	const uint64_t facts[] = {head->whole, (uint64_t)second};
+
+	pthread_once(&once, read_boot_id);
+	uint64_t sum = mt_hash(mt_hash(0, boot_id, sizeof(boot_id)), facts, sizeof(facts));
+	return has_boot_id ? (long)(sum % 1000000000) : -1;
+}
+
+/* The seconds are for who looks for what was not used for the longest time. */
+static void note_known(int fd, const struct head *head, time_t now)
+{
+	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = now}};
+
+	times[1].tv_nsec = nanoseconds_of(head, now);
+	futimens(fd, times[1].tv_nsec >= 0 ? times : NULL);
+}
+
+/* It is whole. */
+static bool is_sound(int fd, const struct head *head, const struct mt_kept_part *parts,
+		     size_t count)
+{
+	time_t now = time(NULL);
+	struct stat file;
+
+	if (fstat(fd, &file))
+		return false;
+	bool is_known = file.st_mtim.tv_nsec == nanoseconds_of(head, file.st_mtim.tv_sec);
+	if (!is_known && checksum(head, parts, count) != head->whole)
+		return false;
+	if (!is_known || file.st_mtim.tv_sec + USED_SECONDS < now)
+		note_known(fd, head, now);
+	return true;
+}
+
 /* As mt_kept_load(), but that items may be left. */
 static int load(int fd, uint64_t file_size, const struct mt_kept_key *key,
 		struct mt_kept_part *parts, size_t count)
@@ -200,7 +261,7 @@ static int load(int fd, uint64_t file_size, const struct mt_kept_key *key,
 		if (!read_all(fd, parts[i].items, parts[i].count * parts[i].size))
 			return 0;
 	}
-	return checksum(&head, parts, count) == head.whole;
+	return is_sound(fd, &head, parts, count);
 }
 
 int mt_kept_load(const struct mt_kept_key *key, struct mt_kept_part *parts, size_t count,
@@ -214,13 +275,53 @@ int mt_kept_load(const struct mt_kept_key *key, struct mt_kept_part *parts, size
 	if (fd < 0)
 		return 0;
 	result = load(fd, size, key, parts, count);
-	/* For who looks for what was not used for the longest time. */
-	if (result > 0)
-		futimens(fd, NULL);
 	close(fd);
 	for (size_t i = 0; result <= 0 && i < count; i++) {
 		free(parts[i].items);
 		parts[i].items = NULL;
 	}
 	return result;
+}
+
+static bool is_mapped_sound(int fd, const struct mt_kept_key *key, struct mt_kept_part *parts,
+			    size_t count, const struct mt_kept_map *map)
+{
+	struct head head;
+	uint64_t at = sizeof(head);
+
+	memcpy(&head, map->memory, sizeof(head));
+	if (!is_ours(&head, key, parts, count, map->size))
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		parts[i].items = map->memory + at;
+		at += parts[i].count * parts[i].size;
+	}
+	return is_sound(fd, &head, parts, count);
+}
+
+bool mt_kept_map(const struct mt_kept_key *key, struct mt_kept_part *parts, size_t count,
+		 const char *path, struct mt_kept_map *map)
+{
+	uint64_t size = 0;
+	int fd = open_own(path, &size);
+	void *memory = MAP_FAILED;
+
+	*map = (struct mt_kept_map){0};
+	if (fd >= 0 && size >= sizeof(struct head))
+		memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	if (memory != MAP_FAILED)
+		*map = (struct mt_kept_map){memory, size};
+	bool is_there = map->memory && is_mapped_sound(fd, key, parts, count, map);
+	if (!is_there)
+		mt_kept_unmap(map);
+	if (fd >= 0)
+		close(fd);
+	return is_there;
+}
+
+void mt_kept_unmap(struct mt_kept_map *map)
+{
+	if (map->memory)
+		munmap(map->memory, map->size);
+	*map = (struct mt_kept_map){0};
 }

@@ -3,7 +3,9 @@
  * only if it was made from the same code by the same sources, and is whole; whether it could have
  * been computed is for the reader to check, who knows what it means.
  *
- * A file is a head, and then the bytes of each part. */
+ * A file is a head of a page, and then the bytes of each part.  The sum over them is looked at when
+ * the file is read for the first time since the system started, and then its time of modification
+ * is set to one that nobody else gives it: as long as it has that, it is as it was. */
 #ifndef MT_ELF_KEPT_H
 #define MT_ELF_KEPT_H
 
@@ -33,6 +35,8 @@ struct mt_kept_part {
 };
 
 #define MT_KEPT_MOST_PARTS 16
+/* Where the first part begins. */
+#define MT_KEPT_HEAD_BYTES 4096u
 
 /* Errors: as writing a file. */
 struct mt_error *mt_kept_store(const struct mt_kept_key *key, const struct mt_kept_part *parts,
@@ -42,5 +46,16 @@ struct mt_error *mt_kept_store(const struct mt_kept_key *key, const struct mt_ke
  * it returns 1, all items are NULL. */
 int mt_kept_load(const struct mt_kept_key *key, struct mt_kept_part *parts, size_t count,
 		 const char *path);
+
+/* A file that is mapped privately: to read it costs what is looked at. */
+struct mt_kept_map {
+	uint8_t *memory; /* NULL: none */
+	size_t size;
+};
+/* The same, but that the items lie in the mapping, one part right behind the other, and may be
+ * written to.  False: there is none that could be believed. */
+bool mt_kept_map(const struct mt_kept_key *key, struct mt_kept_part *parts, size_t count,
+		 const char *path, struct mt_kept_map *map);
+void mt_kept_unmap(struct mt_kept_map *map);
 
 #endif

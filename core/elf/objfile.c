@@ -386,7 +386,9 @@ const uint8_t *mt_objfile_bytes(const struct mt_objfile *objfile, uint64_t addre
 	return segment->bytes + skip;
 }
 
-const uint8_t *mt_objfile_pages(const struct mt_objfile *objfile, uint64_t address, size_t size)
+/* That of code to whose pages [address, address + size) belongs; NULL: there is none. */
+static struct mt_load_segment *segment_of_pages(const struct mt_objfile *objfile, uint64_t address,
+						size_t size)
 {
 	for (size_t i = 0; i < objfile->segment_count; i++) {
 		struct mt_load_segment *segment = &objfile->segments[i];
@@ -395,10 +397,31 @@ const uint8_t *mt_objfile_pages(const struct mt_objfile *objfile, uint64_t addre
 
 		if (segment->executable && address >= start && address < end &&
 		    size <= end - address)
-			return load_bytes(objfile, segment) ? segment->pages + (address - start)
-							    : NULL;
+			return segment;
 	}
 	return NULL;
+}
+
+const uint8_t *mt_objfile_pages(const struct mt_objfile *objfile, uint64_t address, size_t size)
+{
+	struct mt_load_segment *segment = segment_of_pages(objfile, address, size);
+
+	return segment && load_bytes(objfile, segment)
+		   ? segment->pages + (address - (segment->address & ~(PAGE - 1)))
+		   : NULL;
+}
+
+bool mt_objfile_read_pages(const struct mt_objfile *objfile, uint64_t address, void *buffer,
+			   size_t size)
+{
+	const struct mt_load_segment *segment = segment_of_pages(objfile, address, size);
+
+	if (!segment)
+		return false;
+	size_t got = mt_elf_file_read(&objfile->main,
+				      segment->offset + (address - segment->address), buffer, size);
+	memset((uint8_t *)buffer + got, 0, size - got);
+	return true;
 }
 
 size_t mt_objfile_read(const struct mt_objfile *objfile, uint64_t address, void *buffer,

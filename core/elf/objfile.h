@@ -88,6 +88,10 @@ const uint8_t *mt_objfile_bytes(const struct mt_objfile *objfile, uint64_t addre
 /* The same of whole pages, as a mapping has them: with zeros where the segment of code that they
  * belong to has nothing.  NULL: they are not of one such segment, or without memory. */
 const uint8_t *mt_objfile_pages(const struct mt_objfile *objfile, uint64_t address, size_t size);
+/* The same from the file into a buffer, with what else these pages hold in it.  False: they are not
+ * of one such segment. */
+bool mt_objfile_read_pages(const struct mt_objfile *objfile, uint64_t address, void *buffer,
+			   size_t size);
 
 struct mt_symbol {
 	uint64_t start; /* [start, end), ranges do not overlap */

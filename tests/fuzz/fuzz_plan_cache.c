@@ -14,12 +14,12 @@
 #include <unistd.h>
 
 #define PLANNER      42
-#define MOST_BYTES   8192
+#define MOST_BYTES   16384
 #define FUNCTIONS    8
 #define CHECKSUM_AT  72 /* of all that follows it */
 #define COUNTS_AT    80 /* of the items of each part, and then the sizes of items */
 #define SIZES_AT     208
-#define PARTS_AT     272
+#define PARTS_AT     4096
 #define PARTS        5
 #define HEADER_BYTES 3 /* of the input */
 

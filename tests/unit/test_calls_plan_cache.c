@@ -145,6 +145,27 @@ static void test_garbled(void **state)
 	close(fd);
 }
 
+/* A file that was found whole is not read as a whole again, unless somebody wrote into it. */
+static void test_written_to_later(void **state)
+{
+	struct world *world = *state;
+	struct mt_plan *plan;
+	uint8_t byte;
+
+	store(world);
+	for (int i = 0; i < 2; i++) {
+		plan = load(world, PLANNER);
+		assert_non_null(plan);
+		mt_plan_destroy(plan);
+	}
+	int fd = open(world->path, O_RDWR);
+	assert_int_equal(pread(fd, &byte, 1, MT_KEPT_HEAD_BYTES + 100), 1);
+	byte ^= 1;
+	assert_int_equal(pwrite(fd, &byte, 1, MT_KEPT_HEAD_BYTES + 100), 1);
+	close(fd);
+	assert_refused(world);
+}
+
 #define refuses(world, field, value)                                                               \
 	do {                                                                                       \
 		__typeof__(field) before = (field);                                                \
@@ -212,6 +233,7 @@ int main(void)
 	    test(test_of_another_planner),
 	    test(test_of_another_file),
 	    test(test_garbled),
+	    test(test_written_to_later),
 	    test(test_unsound),
 	    test(test_somebody_elses),
 	    test(test_no_file),
