@@ -45,6 +45,15 @@ def test_backtrace_in_handlers(compile, run_mtdb, tmp_path, level, mode):
     assert (done.stdout, done.returncode) == (GOOD, 0), done.stderr
 
 
+@pytest.mark.parametrize("follow", [[], ["--follow-forks"]], ids=["let go", "followed"])
+def test_backtrace_in_a_child(compile, run_mtdb, tmp_path, follow):
+    """Of a child that is let go no signal is seen; it keeps the trampolines."""
+    program = compile("calls_unwound.c", "-O2", *FLAGS)
+    done = run_mtdb("run", "--engine", "calls", *follow, "-o", tmp_path / "x.fxt", "--",
+                    program, "300", "500", "child")
+    assert (done.stdout, done.returncode) == (GOOD, 0), done.stderr
+
+
 @pytest.mark.parametrize("mode", ["plain", "altstack", "jump"])
 @pytest.mark.parametrize("level", LEVELS)
 def test_backtrace_in_a_storm(compile, abandon, level, mode):

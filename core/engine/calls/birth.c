@@ -176,9 +176,22 @@ static bool has_triggers(const struct mt_calls_space *space)
 	return false;
 }
 
+/* Signals of a child that is let go are not told to us.  Its parent is described with it, so that
+ * the next child is.  */
+static struct mt_error *describe_copy(struct mt_calls_engine *engine,
+				      const struct mt_calls_birth *birth)
+{
+	struct mt_calls_space *copy = mt_calls_space_copy(birth->parent, birth->pid);
+	struct mt_error *error = copy ? mt_calls_describe_all(engine, copy) : mt_error_no_memory();
+
+	mt_calls_space_unref(copy);
+	return error ? error : mt_calls_describe_all(engine, birth->parent);
+}
+
 static struct mt_error *remove_from_copy(struct mt_calls_engine *engine,
 					 const struct mt_calls_birth *birth)
 {
+	mt_try(describe_copy(engine, birth));
 	mt_try(mt_calls_remove_breaks(engine, birth->parent, birth->pid));
 	return mt_calls_discard(engine, birth->parent, birth->pid);
 }

@@ -177,8 +177,8 @@ static struct mt_error *read_code(struct mt_calls_engine *engine, struct mt_call
 		uint64_t left = place->module->end - address;
 
 		*size = left < MT_INSN_MAX_BYTES ? left : MT_INSN_MAX_BYTES;
-		memcpy(bytes, place->module->clean + (address - place->module->start), *size);
-		return NULL;
+		if (mt_calls_clean_bytes(place->module, address, bytes, *size))
+			return NULL;
 	}
 	mt_try(engine->target->ops->each_map(engine->target, space->pid, read_file, &file));
 	*size = file.size;
@@ -266,14 +266,15 @@ static struct mt_error *go_without(struct mt_calls_engine *engine, struct mt_cal
 static void go_behind_endbr64(struct mt_calls_space *space, struct mt_calls_break *one)
 {
 	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+	uint8_t bytes[sizeof(endbr64)];
 	const struct mt_calls_place *place = mt_calls_place_at(space, one->address);
 	uint64_t behind = one->address + sizeof(endbr64);
 	ssize_t patch =
 	    place && behind < place->module->end ? mt_calls_patch_at(place, behind) : -1;
 
 	if (patch < 0 || mt_calls_patch_address(place->module, (size_t)patch) != behind ||
-	    memcmp(place->module->clean + (one->address - place->module->start), endbr64,
-		   sizeof(endbr64)) != 0)
+	    !mt_calls_clean_bytes(place->module, one->address, bytes, sizeof(bytes)) ||
+	    memcmp(bytes, endbr64, sizeof(endbr64)) != 0)
 		return;
 	one->asked = one->address;
 	one->address = behind;

@@ -3,7 +3,11 @@
  * tables that describe them (engine/calls/trampoline/cfi.h), and behind a condition those of its
  * code; an entry of the agent's leads to
  * it, and to the holes: one may lie in the dead bytes of another function's patch, which that
- * function's own call frame information covers. */
+ * function's own call frame information covers.
+ *
+ * An unwinder meets a trampoline only where a signal's handler interrupted it.  So the tables of a
+ * program that we started are written when a signal comes to a thread that stands in there, or when
+ * somebody gets the memory whose signals we do not see: to most programs neither happens. */
 #include "engine/calls/private.h"
 
 #define MAP_OFFSET 8 /* of r_map in struct r_debug */
@@ -91,4 +95,48 @@ struct mt_error *mt_calls_cfi_unlink(struct mt_calls_engine *engine, struct mt_c
 	return engine->target->ops->write(engine->target, space->pid, from + sizeof(next),
 					  (const char *)&nothing + sizeof(next),
 					  sizeof(nothing) - sizeof(next));
+}
+
+bool mt_calls_describes_late(const struct mt_calls_engine *engine,
+			     const struct mt_calls_space *space)
+{
+	return engine->target->run && !space->attached;
+}
+
+struct mt_error *mt_calls_describe(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				   struct mt_calls_place *place)
+{
+	if (place->is_described)
+		return NULL;
+	place->is_described = true;
+	mt_try(mt_calls_module_write_tables(engine, space, place->module));
+	return mt_calls_cfi_link(engine, space, &place->module->entry, &place->entry);
+}
+
+struct mt_error *mt_calls_describe_all(struct mt_calls_engine *engine, struct mt_calls_space *space)
+{
+	mt_array_each (place, &space->places)
+		mt_try(mt_calls_describe(engine, space, place));
+	return NULL;
+}
+
+struct mt_error *mt_calls_describe_at(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				      uint64_t pc)
+{
+	struct mt_calls_place *place = mt_calls_place_of_trampoline(space, pc);
+
+	if (!place) {
+		place = mt_calls_place_at(space, pc);
+		if (!place || mt_calls_patch_of_hole(place, pc) < 0)
+			return NULL;
+	}
+	if (place->is_described)
+		return NULL;
+	struct mt_error *error = mt_calls_describe(engine, space, place);
+	/* It made itself undumpable, or is gone. */
+	if (error && mt_error_code(error) != MT_ERROR_NO_MEMORY) {
+		mt_error_destroy(error);
+		return NULL;
+	}
+	return error;
 }

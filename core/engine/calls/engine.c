@@ -56,7 +56,6 @@ static struct mt_error *create(struct mt_target *target, const struct mt_engine_
 	engine->target = target;
 	engine->options = *options;
 	engine->options.ring_bytes = ring_size(options->ring_bytes);
-	engine->next_site = 1;
 	*out = &engine->base;
 	return NULL;
 }
@@ -388,6 +387,7 @@ static struct mt_error *understand(struct mt_calls_engine *engine, struct mt_cal
 			    : NULL;
 		if (there && news->pc == there->raised)
 			return on_breakpoint(engine, thread, there, news);
+		mt_try(mt_calls_describe_at(engine, thread->space, news->pc));
 		mt_try(mt_calls_move_thread(engine, thread->space, stop->lwp));
 		return on_signal(engine, thread, stop, news);
 	case MT_STOP_LIBRARIES:

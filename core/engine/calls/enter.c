@@ -135,8 +135,10 @@ static struct mt_error *fill(struct mt_calls_entering *entering)
 
 	entering->breaks = space->breaks.count;
 	for (size_t i = 0; i < space->places.count; i++) {
-		mt_try(
-		    mt_calls_module_write(entering->engine, space, space->places.items[i].module));
+		struct mt_calls_module *module = space->places.items[i].module;
+
+		mt_try(mt_calls_module_write(entering->engine, space, module));
+		mt_try(mt_calls_module_write_tables(entering->engine, space, module));
 		mt_try(mt_calls_text_prepare(entering->engine, space, &space->places.items[i],
 					     &entering->swap));
 	}
@@ -171,6 +173,7 @@ struct mt_error *mt_calls_enter_join(struct mt_calls_entering *entering, pid_t l
 			place->checked = false;
 			mt_try(mt_calls_text_write(engine, space, place));
 		}
+		place->is_described = true;
 		mt_try(mt_calls_cfi_link(engine, space, &place->module->entry, &place->entry));
 	}
 	/* Those that were set meanwhile. */

@@ -126,12 +126,14 @@ static void mend(void *context, struct mt_registers *registers)
 
 static bool is_return(const struct mt_calls_module *module, uint64_t address)
 {
+	uint8_t bytes[MT_INSN_MAX_BYTES];
 	struct mt_insn insn;
 
-	return address >= module->start && address < module->end &&
-	       !mt_insn_decode(module->clean + (address - module->start), module->end - address,
-			       address, &insn) &&
-	       insn.class == MT_INSN_RETURN;
+	if (address < module->start || address >= module->end)
+		return false;
+	uint64_t left = module->end - address, size = left < sizeof(bytes) ? left : sizeof(bytes);
+	return mt_calls_clean_bytes(module, address, bytes, size) &&
+	       !mt_insn_decode(bytes, size, address, &insn) && insn.class == MT_INSN_RETURN;
 }
 
 static bool is_entry(const struct mt_calls_place *place, ssize_t patch, uint64_t address)

@@ -1,10 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "engine/calls/private.h"
 
+#include "base/hash.h"
+
 #include <string.h>
 
 #define WRITE_CHUNK (1u << 20)
 #define PAGE        4096u
+/* How far below its text the room of a file is looked for: so far from NEAREST on.  Each file has
+ * a distance of its own. */
+#define NEAREST (256ull << 20)
+#define SPREAD  (1280ull << 20)
+/* The same above the text of a program that is not to be moved: behind the heap's room. */
+#define FIXED_NEAREST (1ull << 30)
+#define FIXED_SPREAD  (512ull << 20)
+#define STEP          (64ull << 10)
 
 /* A single trampoline, the one that was asked for last. */
 struct mt_calls_again {
@@ -28,12 +38,13 @@ void mt_calls_module_destroy(struct mt_calls_module *module)
 
 /* The mapping may be of several segments, or go beyond the file's end: then what is not of its
  * first one is zeros. */
-static int find_clean(struct mt_calls_module *module)
+int mt_calls_module_find_clean(struct mt_calls_module *module)
 {
 	const uint64_t address = module->start - module->bias, size = module->end - module->start;
 	struct mt_objfile *objfile = module->file->objfile;
 
-	module->clean = mt_objfile_pages(objfile, address, size);
+	if (!module->clean)
+		module->clean = mt_objfile_pages(objfile, address, size);
 	if (module->clean)
 		return 0;
 	module->clean = module->own_clean = calloc(1, size);
@@ -46,13 +57,54 @@ static int find_clean(struct mt_calls_module *module)
 	return 0;
 }
 
+bool mt_calls_clean_bytes(const struct mt_calls_module *module, uint64_t address, void *bytes,
+			  size_t size)
+{
+	if (!module->clean)
+		return mt_objfile_read_pages(module->file->objfile, address - module->bias, bytes,
+					     size);
+	memcpy(bytes, module->clean + (address - module->start), size);
+	return true;
+}
+
+/* A number of the file and the place in it that is the same in each run. */
+static uint64_t number_of(const struct mt_calls_module *module)
+{
+	const struct mt_build_id *id = mt_objfile_build_id(module->file->objfile);
+	const uint64_t start = module->start - module->bias;
+
+	return mt_hash(mt_hash(0, id->bytes, id->size), &start, sizeof(start));
+}
+
+/* Where the room is to be, as an address of the file: always the same, so that what was kept of the
+ * file fits as it is. */
+static uint64_t wanted_base(const struct mt_calls_module *module)
+{
+	uint64_t start = module->start - module->bias, number = number_of(module);
+
+	if (!module->file->is_kept || module->outlives_us)
+		return start;
+	return module->config.movable
+		   ? start - NEAREST - number % (SPREAD / STEP) * STEP
+		   : start + FIXED_NEAREST + number % (FIXED_SPREAD / STEP) * STEP;
+}
+
+/* And of its first site. */
+static uint32_t wanted_site(const struct mt_calls_module *module)
+{
+	return module->file->is_kept && !module->outlives_us
+		   ? 1 + (uint32_t)(number_of(module) % (MT_RING_SITE_END / 2))
+		   : 0;
+}
+
 static struct mt_image_config image_config(const struct mt_calls_module *module)
 {
 	return (struct mt_image_config){
 	    .start = module->start - module->bias,
 	    .end = module->end - module->bias,
 	    .clean = module->clean,
-	    .base = module->start - module->bias,
+	    .base = wanted_base(module),
+	    .first_site = wanted_site(module),
 	    .ring_bytes = module->config.ring_bytes,
 	    .stamps = module->config.stamps,
 	    .movable = module->config.movable,
@@ -60,33 +112,66 @@ static struct mt_image_config image_config(const struct mt_calls_module *module)
 	};
 }
 
-/* From here on they are the module's. */
-static void take_offsets(struct mt_calls_module *module)
+static int copy_offsets(struct mt_calls_module *module)
 {
+	size_t size = module->image.offsets.count * sizeof(*module->offsets);
+
 	free(module->offsets);
-	module->offsets = module->image.offsets.items;
-	module->image.offsets.items = NULL;
-	mt_array_deinit(&module->image.offsets);
+	module->offsets = malloc(size + 1);
+	if (!module->offsets)
+		return -1;
+	memcpy(module->offsets, module->image.offsets.items, size);
+	return 0;
 }
 
 static struct mt_error *fill(struct mt_calls_engine *engine, struct mt_calls_module *module)
 {
-	if (find_clean(module))
+	struct mt_image_config config = image_config(module);
+
+	if (mt_calls_image_load(module->file, &config, &module->image))
+		return NULL;
+	if (mt_calls_module_find_clean(module))
 		return mt_error_no_memory();
-	const struct mt_image_config config = image_config(module);
-	return mt_calls_image(engine, module->file, &config, &module->image);
+	config.clean = module->clean;
+	return mt_calls_image_make(engine, module->file, &config, &module->image);
+}
+
+/* The first free COUNT numbers from WANTED on, and behind which module they are.  False: there are
+ * none. */
+static bool find_sites(const struct mt_calls_engine *engine, uint32_t wanted, size_t count,
+		       uint32_t *first, size_t *index)
+{
+	uint64_t at = wanted;
+	size_t i = 0;
+
+	for (; i < engine->modules.count; i++) {
+		const struct mt_calls_module *other = engine->modules.items[i];
+		uint64_t end = other->site_base + other->file->plan->sites.count;
+
+		if (other->site_base >= at + count)
+			break;
+		if (end > at)
+			at = end;
+	}
+	*first = (uint32_t)at;
+	*index = i;
+	return at + count <= MT_RING_SITE_END;
 }
 
 static struct mt_error *add_module(struct mt_calls_engine *engine, struct mt_calls_module *module)
 {
-	size_t sites = module->file->plan->sites.count;
+	size_t sites = module->file->plan->sites.count, index = 0;
+	uint32_t wanted = wanted_site(module);
 
-	if (sites >= MT_RING_SITE_END - engine->next_site)
+	if (!find_sites(engine, wanted ? wanted : 1, sites, &module->site_base, &index) &&
+	    !find_sites(engine, 1, sites, &module->site_base, &index))
 		return mt_error_new(MT_ERROR_UNSUPPORTED, "too many functions in one session");
-	module->site_base = engine->next_site;
 	if (mt_array_push(&engine->modules, module))
 		return mt_error_no_memory();
-	engine->next_site += (uint32_t)sites;
+	struct mt_calls_module **items = engine->modules.items;
+	memmove(items + index + 1, items + index,
+		(engine->modules.count - 1 - index) * sizeof(*items));
+	items[index] = module;
 	return NULL;
 }
 
@@ -166,33 +251,41 @@ struct mt_error *mt_calls_module_make(struct mt_calls_engine *engine, const stru
 	error = fill(engine, module);
 	if (error)
 		return give_up(engine, module, error, out);
-	take_offsets(module);
 	*out = module;
-	return NULL;
+	return copy_offsets(module) ? mt_error_no_memory() : NULL;
 }
 
-/* Room from which all reach what they lead to; or at least the text, for what reaches the rest from
- * there. */
+/* Where all of the image fits as it is; else room from which all reach what they lead to; or at
+ * least the text, for what reaches the rest from there. */
 static struct mt_error *find_room(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				  pid_t lwp, struct mt_calls_module *module)
 {
 	const struct mt_fixes *fixes = &module->image.fixes;
 	struct mt_image_config config = image_config(module);
+	struct mt_calls_room_wish wish = {
+	    .start = module->bias + fixes->low,
+	    .end = module->bias + fixes->high,
+	    .bytes = (module->image.bytes.count + MT_CALLS_MARK_BYTES + PAGE - 1) &
+		     ~(uint64_t)(PAGE - 1),
+	    .best = module->outlives_us ? 0 : module->bias + module->image.base,
+	};
 
-	module->room_bytes =
-	    (module->image.bytes.count + MT_CALLS_MARK_BYTES + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-	struct mt_error *error =
-	    mt_calls_room_map(engine, space, lwp, module->bias + fixes->low,
-			      module->bias + fixes->high, module->room_bytes, &module->room);
+	module->room_bytes = wish.bytes;
+	struct mt_error *error = mt_calls_room_map(engine, space, lwp, &wish, &module->room);
 	if (!error || mt_error_code(error) != MT_ERROR_UNSUPPORTED)
 		return error;
 	mt_error_destroy(error);
-	mt_try(mt_calls_room_map(engine, space, lwp, module->start, module->end, module->room_bytes,
-				 &module->room));
+	wish.start = module->start;
+	wish.end = module->end;
+	mt_try(mt_calls_room_map(engine, space, lwp, &wish, &module->room));
 	mt_image_deinit(&module->image);
+	if (mt_calls_module_find_clean(module))
+		return mt_error_no_memory();
+	config.clean = module->clean;
 	config.base = module->room - module->bias;
 	mt_try(mt_image_make(module->file->plan, &config, &module->image));
-	take_offsets(module);
+	if (copy_offsets(module))
+		return mt_error_no_memory();
 	if (module->image.bytes.count + MT_CALLS_MARK_BYTES <= module->room_bytes)
 		return NULL;
 	mt_try(mt_calls_room_unmap(engine, lwp, module->room, module->room_bytes));
@@ -238,24 +331,43 @@ struct mt_error *mt_calls_module_map(struct mt_calls_engine *engine, struct mt_c
 	return error ? give_up(engine, *module, error, module) : NULL;
 }
 
+static struct mt_image_place image_place(const struct mt_calls_module *module)
+{
+	return (struct mt_image_place){.room = module->room,
+				       .bias = module->bias,
+				       .alive = module->config.alive,
+				       .first_site = module->site_base};
+}
+
 struct mt_error *mt_calls_module_write(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				       struct mt_calls_module *module)
 {
 	struct mt_image *image = &module->image;
-	const struct mt_image_place place = {.room = module->room,
-					     .bias = module->bias,
-					     .alive = module->config.alive,
-					     .first_site = module->site_base};
-	mt_image_fix(image, &place);
+	const struct mt_image_place place = image_place(module);
+
+	mt_image_fix_code(image, &place);
 	mt_try(write_bytes(engine, space, module, 0, image->code_bytes));
-	mt_try(write_bytes(engine, space, module, image->table, image->bytes.count));
 	const struct mt_calls_room spare = {.start = module->room + image->spare,
 					    .used = module->room + image->spare,
 					    .end = module->room + image->table};
 	if (mt_array_push(&space->rooms, spare))
 		return mt_error_no_memory();
 	describe(module);
-	mt_image_deinit(image);
+	return NULL;
+}
+
+struct mt_error *mt_calls_module_write_tables(struct mt_calls_engine *engine,
+					      const struct mt_calls_space *space,
+					      struct mt_calls_module *module)
+{
+	const struct mt_image_place place = image_place(module);
+
+	if (!module->has_tables)
+		mt_image_fix_tables(&module->image, &place);
+	module->has_tables = true;
+	mt_try(write_bytes(engine, space, module, module->image.table, module->image.bytes.count));
+	if (module->outlives_us)
+		mt_image_deinit(&module->image);
 	return NULL;
 }
 
@@ -298,6 +410,7 @@ const struct mt_trampolines *mt_calls_trampoline_again(const struct mt_calls_mod
 	const struct mt_patch *what = &module->file->plan->patches.items[patch];
 	struct mt_trampoline_config config = module->config;
 	struct mt_calls_again *again = module->again;
+	uint8_t bytes[MT_PATCH_MAX_BYTES];
 
 	if (module->offsets[patch] == MT_CALLS_NONE)
 		return NULL;
@@ -306,8 +419,8 @@ const struct mt_trampolines *mt_calls_trampoline_again(const struct mt_calls_mod
 	config.address += module->offsets[patch];
 	again->patch = 0;
 	again->trampolines.code.count = again->trampolines.rows.count = 0;
-	if (mt_trampoline_append(&again->trampolines, &config, what,
-				 module->clean + (what->address + module->bias - module->start),
+	if (!mt_calls_clean_bytes(module, what->address + module->bias, bytes, what->length) ||
+	    mt_trampoline_append(&again->trampolines, &config, what, bytes,
 				 module->site_base + what->site))
 		return NULL;
 	again->patch = patch + 1;

@@ -278,13 +278,12 @@ static struct mt_error *replace(struct mt_calls_engine *engine, pid_t pid,
 				const struct mt_calls_module *module,
 				const struct mt_calls_text_change *what)
 {
-	const uint8_t *memory = what->memory ? what->memory : module->clean;
 	size_t size = module->end - module->start;
 
 	for (size_t at = 0; at < size; at += PAGE) {
 		size_t from = at;
 
-		while (at < size && memcmp(memory + at, what->text + at,
+		while (at < size && memcmp(what->memory + at, what->text + at,
 					   size - at < PAGE ? size - at : PAGE) != 0)
 			at += PAGE;
 		size_t end = at < size ? at : size;
@@ -292,8 +291,7 @@ static struct mt_error *replace(struct mt_calls_engine *engine, pid_t pid,
 			continue;
 		mt_try(engine->target->ops->write(engine->target, pid, module->start + from,
 						  what->text + from, end - from));
-		if (what->memory)
-			memcpy(what->memory + from, what->text + from, end - from);
+		memcpy(what->memory + from, what->text + from, end - from);
 	}
 	return NULL;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Plans are kept in ${XDG_CACHE_HOME:-~/.cache}/mtrace/plan-BUILDID, images of trampolines in
- * image-BUILDID-VARIANT, and in gs-BUILDID what must be known of files that are not recorded: those
- * used last.  Whatever goes wrong there costs time, and is no error.
+ * image-BUILDID-VARIANT, in gs-BUILDID what must be known of files that are not recorded, and in
+ * code-BUILDID the sum over the code of a file that was not changed since: those used last.
+ * Whatever goes wrong there costs time, and is no error.
  */
 #include "engine/calls/private.h"
 
@@ -18,6 +19,7 @@
 #define PLAN       "plan-"
 #define IMAGE      "image-"
 #define GS         "gs-"
+#define CODE       "code-"
 
 /* Under sudo it may be somebody else's. */
 static bool is_own_directory(const char *path)
@@ -55,7 +57,7 @@ struct kept {
 static bool is_kept(const char *name)
 {
 	return strncmp(name, PLAN, strlen(PLAN)) == 0 || strncmp(name, IMAGE, strlen(IMAGE)) == 0 ||
-	       strncmp(name, GS, strlen(GS)) == 0;
+	       strncmp(name, GS, strlen(GS)) == 0 || strncmp(name, CODE, strlen(CODE)) == 0;
 }
 
 /* How many bytes all take; *oldest: the one that was not used for the longest time. */
@@ -119,6 +121,34 @@ static bool find_path(const struct mt_calls_file *file, const char *kind, uint64
 	return !path->failed;
 }
 
+/* The key of a plan.  The code of a file whose times are known need not be read for it. */
+static int find_key(const struct mt_calls_engine *engine, struct mt_calls_file *file)
+{
+	mt_auto(mt_str) struct mt_str path = {0};
+	struct mt_kept_key key;
+	uint64_t code = 0;
+	struct mt_kept_part part = {.size = sizeof(code)};
+	bool can_keep = mt_kept_key_of_file(file->objfile, mt_planner_number, &key) &&
+			find_path(file, CODE, 0, &path);
+	int found = can_keep ? mt_kept_load(&key, &part, 1, path.text) : 0;
+	bool is_known = found > 0 && part.count == 1;
+
+	if (is_known) {
+		memcpy(&code, part.items, sizeof(code));
+		file->key = key;
+		file->key.code = code;
+	}
+	free(part.items);
+	if (found < 0 || is_known)
+		return found < 0 ? -1 : 0;
+	if (mt_kept_key(file->objfile, mt_planner_number, &file->key))
+		return -1;
+	part = (struct mt_kept_part){&file->key.code, 1, sizeof(code)};
+	if (can_keep)
+		note_stored(engine, file, mt_kept_store(&key, &part, 1, path.text));
+	return 0;
+}
+
 struct mt_error *mt_calls_plan(const struct mt_calls_engine *engine, struct mt_calls_file *file,
 			       const struct mt_plan_options *options)
 {
@@ -126,7 +156,7 @@ struct mt_error *mt_calls_plan(const struct mt_calls_engine *engine, struct mt_c
 	bool can_keep = find_path(file, PLAN, 0, &path);
 
 	if (can_keep) {
-		if (mt_kept_key(file->objfile, mt_planner_number, &file->key))
+		if (find_key(engine, file))
 			return mt_error_no_memory();
 		mt_try(mt_plan_load(file->objfile, &file->key, path.text, &file->plan));
 	}
@@ -169,30 +199,41 @@ struct mt_error *mt_calls_find_gs_user(const struct mt_calls_engine *engine,
 
 static uint64_t variant_of(const struct mt_image_config *config)
 {
-	const uint64_t facts[] = {config->start,      config->end,    config->base,
-				  config->ring_bytes, config->stamps, config->movable,
-				  config->outlives_us};
+	const uint64_t facts[] = {config->start,      config->end,        config->base,
+				  config->first_site, config->ring_bytes, config->stamps,
+				  config->movable,    config->outlives_us};
 
 	return mt_hash(0, facts, sizeof(facts)) | 1;
 }
 
-struct mt_error *mt_calls_image(const struct mt_calls_engine *engine,
-				const struct mt_calls_file *file,
-				const struct mt_image_config *config, struct mt_image *image)
+/* Where it is kept, and for what. */
+static bool find_image(const struct mt_calls_file *file, const struct mt_image_config *config,
+		       struct mt_kept_key *key, struct mt_str *path)
+{
+	*key = file->key;
+	key->variant = variant_of(config);
+	return file->is_kept && find_path(file, IMAGE, key->variant, path);
+}
+
+bool mt_calls_image_load(const struct mt_calls_file *file, const struct mt_image_config *config,
+			 struct mt_image *image)
 {
 	mt_auto(mt_str) struct mt_str path = {0};
-	struct mt_kept_key key = file->key;
+	struct mt_kept_key key;
 
-	key.variant = variant_of(config);
-	bool can_keep = file->is_kept && find_path(file, IMAGE, key.variant, &path);
-	switch (can_keep ? mt_image_load(file->plan, &key, path.text, image) : 0) {
-	case 1:
-		return NULL;
-	case -1:
-		return mt_error_no_memory();
-	}
+	return find_image(file, config, &key, &path) &&
+	       mt_image_load(file->plan, &key, path.text, image);
+}
+
+struct mt_error *mt_calls_image_make(const struct mt_calls_engine *engine,
+				     const struct mt_calls_file *file,
+				     const struct mt_image_config *config, struct mt_image *image)
+{
+	mt_auto(mt_str) struct mt_str path = {0};
+	struct mt_kept_key key;
+
 	mt_try(mt_image_make(file->plan, config, image));
-	if (can_keep)
+	if (find_image(file, config, &key, &path))
 		note_stored(engine, file, mt_image_store(image, &key, path.text));
 	return NULL;
 }

@@ -140,10 +140,13 @@ struct mt_error *mt_calls_find_gs_user(const struct mt_calls_engine *engine,
 				       const struct mt_plan_options *options);
 /* Remove what was not used for the longest time, as far as all takes too much room. */
 void mt_calls_trim_cache(void);
-/* Errors: those of making it. */
-struct mt_error *mt_calls_image(const struct mt_calls_engine *engine,
-				const struct mt_calls_file *file,
-				const struct mt_image_config *config, struct mt_image *image);
+/* The image of a file that is planned.  load(): it was kept; false: it was not.  make(): without
+ * that, from the file's bytes.  Errors: as mt_image_make(). */
+bool mt_calls_image_load(const struct mt_calls_file *file, const struct mt_image_config *config,
+			 struct mt_image *image);
+struct mt_error *mt_calls_image_make(const struct mt_calls_engine *engine,
+				     const struct mt_calls_file *file,
+				     const struct mt_image_config *config, struct mt_image *image);
 
 /* module.c */
 /* A file for a place, with nothing done to the process, which may be running.  OUTLIVES_US: the
@@ -151,15 +154,24 @@ struct mt_error *mt_calls_image(const struct mt_calls_engine *engine,
  * NO_MEMORY. */
 struct mt_error *mt_calls_module_make(struct mt_calls_engine *engine, const struct mt_map *map,
 				      bool outlives_us, struct mt_calls_module **out);
+/* From here on its `clean` is there.  0, or -1 without memory. */
+int mt_calls_module_find_clean(struct mt_calls_module *module);
+/* SIZE bytes of it at ADDRESS in the process, wherever they are.  False: they are not to be had. */
+bool mt_calls_clean_bytes(const struct mt_calls_module *module, uint64_t address, void *bytes,
+			  size_t size);
 /* Its room, by a call in the name of LWP.  *module becomes NULL: there is none, and the log says
  * so. Errors: the target's; NO_MEMORY. */
 struct mt_error *mt_calls_module_map(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				     pid_t lwp, struct mt_calls_module **module);
-/* What belongs into that; the process may be running.  Errors: the target's; NO_MEMORY. */
+/* Its trampolines into that; the process may be running.  Errors: the target's; NO_MEMORY. */
 struct mt_error *mt_calls_module_write(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				       struct mt_calls_module *module);
-/* All three.  *out NULL: nothing of it can be recorded, and the log says why.  Errors: NO_MEMORY;
- * the target's. */
+/* And what describes them to unwinders.  Where nobody else can get the module, once. */
+struct mt_error *mt_calls_module_write_tables(struct mt_calls_engine *engine,
+					      const struct mt_calls_space *space,
+					      struct mt_calls_module *module);
+/* The first three.  *out NULL: nothing of it can be recorded, and the log says why.  Errors:
+ * NO_MEMORY; the target's. */
 struct mt_error *mt_calls_module_create(struct mt_calls_engine *engine,
 					struct mt_calls_space *space, pid_t lwp,
 					const struct mt_map *map, struct mt_calls_module **out);
@@ -186,6 +198,18 @@ static inline uint64_t mt_calls_patch_address(const struct mt_calls_module *modu
 }
 
 /* cfi.c */
+/* Tell the program's unwinder of the trampolines of a place, or of all, unless that was done; the
+ * process is halted.  Errors: the target's. */
+struct mt_error *mt_calls_describe(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				   struct mt_calls_place *place);
+struct mt_error *mt_calls_describe_all(struct mt_calls_engine *engine,
+				       struct mt_calls_space *space);
+/* A signal is about to come to a thread at PC. */
+struct mt_error *mt_calls_describe_at(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				      uint64_t pc);
+/* The tables wait until then: each signal is told to us first, and the memory dies with us. */
+bool mt_calls_describes_late(const struct mt_calls_engine *engine,
+			     const struct mt_calls_space *space);
 /* Into the agent's list, and out of it; the process is halted.  *AT: where it stands there; 0:
  * nowhere. */
 struct mt_error *mt_calls_cfi_link(struct mt_calls_engine *engine, struct mt_calls_space *space,
@@ -291,8 +315,7 @@ bool mt_calls_break_disturbs(const struct mt_calls_place *place, const struct mt
 int mt_calls_order_levels(const struct mt_plan *plan, uint8_t **out);
 
 struct mt_calls_text_change {
-	uint8_t *memory;     /* what is in the text; comes to be what is in it then; NULL, in a
-			      * process that dies with us: the file's */
+	uint8_t *memory;     /* what is in the text; comes to be what is in it then */
 	const uint8_t *text; /* what is to be in it */
 	const bool *was;     /* by patch: it may be in `memory` */
 	const bool *is;      /* it is in `text`; NULL: none is */
@@ -438,10 +461,14 @@ struct mt_error *mt_calls_inject_end(struct mt_calls_engine *engine, struct mt_c
 				     pid_t lwp);
 
 /* room.c: by system calls in the name of LWP. */
-/* Memory for code within reach of [start, end).  Errors: UNSUPPORTED (none is free); the
- * target's. */
+struct mt_calls_room_wish {
+	uint64_t start, end; /* it reaches [start, end) */
+	uint64_t bytes;
+	uint64_t best; /* where it is to be, if that is free; 0: anywhere */
+};
+/* Memory for code.  Errors: UNSUPPORTED (none is free); the target's. */
 struct mt_error *mt_calls_room_map(struct mt_calls_engine *engine, struct mt_calls_space *space,
-				   pid_t lwp, uint64_t start, uint64_t end, uint64_t bytes,
+				   pid_t lwp, const struct mt_calls_room_wish *wish,
 				   uint64_t *address);
 struct mt_error *mt_calls_room_unmap(struct mt_calls_engine *engine, pid_t lwp, uint64_t address,
 				     uint64_t bytes);

@@ -35,6 +35,7 @@ struct mt_error *mt_calls_system(struct mt_calls_engine *engine, pid_t lwp, cons
 struct gaps {
 	uint64_t start, end; /* that the code must be within reach of */
 	uint64_t bytes;
+	uint64_t best; /* among the places, if it is one */
 	MT_ARRAY(uint64_t) places;
 	struct mt_error *error;
 };
@@ -137,6 +138,8 @@ static uint64_t badness(const struct gaps *gaps, uint64_t at)
 {
 	uint64_t distance = at < gaps->start ? gaps->start - at : at - gaps->start;
 
+	if (at == gaps->best)
+		return 0;
 	return at >= gaps->end && at - gaps->end < HEAP_ROOM ? 2 * REACH - distance : distance;
 }
 
@@ -197,12 +200,26 @@ static struct mt_error *map_one(struct mt_calls_engine *engine, pid_t lwp, struc
 	    (unsigned long long)gaps->start);
 }
 
+/* Whether nothing is mapped there, as far as is known, and all of it reaches. */
+static bool is_free(const struct mt_calls_space *space, const struct gaps *gaps, uint64_t at)
+{
+	mt_array_each (gap, &space->gaps)
+		if (at >= gap->low && at <= gap->high && gaps->bytes <= gap->high - at)
+			return reaches(gaps, at);
+	return false;
+}
+
 struct mt_error *mt_calls_room_map(struct mt_calls_engine *engine, struct mt_calls_space *space,
-				   pid_t lwp, uint64_t start, uint64_t end, uint64_t bytes,
+				   pid_t lwp, const struct mt_calls_room_wish *wish,
 				   uint64_t *address)
 {
-	struct gaps gaps = {.start = start, .end = end, .bytes = (bytes + PAGE - 1) & ~(PAGE - 1)};
+	struct gaps gaps = {.start = wish->start,
+			    .end = wish->end,
+			    .bytes = (wish->bytes + PAGE - 1) & ~(PAGE - 1),
+			    .best = wish->best};
 	mt_try(list_gaps(engine, space));
+	if (gaps.best && is_free(space, &gaps, gaps.best) && mt_array_push(&gaps.places, gaps.best))
+		gaps.error = mt_error_no_memory();
 	mt_array_each (gap, &space->gaps)
 		see_gap(&gaps, gap->low, gap->high);
 	struct mt_error *error = gaps.error;
@@ -245,7 +262,8 @@ struct mt_error *mt_calls_room_find(struct mt_calls_engine *engine, struct mt_ca
 		return mt_error_new(MT_ERROR_UNSUPPORTED, "no memory for code near 0x%llx",
 				    (unsigned long long)address);
 	const uint64_t size = (bytes + MT_CALLS_MARK_BYTES + PAGE - 1) & ~(PAGE - 1);
-	mt_try(mt_calls_room_map(engine, space, lwp, address, address + 1, size, &room.start));
+	const struct mt_calls_room_wish wish = {address, address + 1, size, 0};
+	mt_try(mt_calls_room_map(engine, space, lwp, &wish, &room.start));
 	room.used = room.start;
 	room.end = room.start + size - MT_CALLS_MARK_BYTES;
 	if (mt_array_push(&space->rooms, room))

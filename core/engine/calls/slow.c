@@ -103,12 +103,12 @@ static void see_jump(struct ends *ends, const struct mt_plan_function *function,
 static void see_code(struct ends *ends, uint32_t index)
 {
 	const struct mt_plan_function *function = &plan_of(ends)->functions.items[index];
-	const struct mt_calls_module *module = ends->place->module;
+	struct mt_calls_module *module = ends->place->module;
 	uint8_t back[MOST_BACK] = {0}; /* lengths of instructions, the last one first */
 	struct mt_insn insn;
 
 	if (function->start + module->bias < module->start ||
-	    function->end + module->bias > module->end)
+	    function->end + module->bias > module->end || mt_calls_module_find_clean(module))
 		return;
 	const uint8_t *code = module->clean + (function->start + module->bias - module->start);
 	for (uint64_t at = function->start; at < function->end; at += insn.length) {

@@ -73,6 +73,7 @@ static int copy_into(struct mt_calls_space *space, const struct mt_calls_space *
 		memcpy(mt_array_last(&space->places)->written, place->written,
 		       count * sizeof(bool));
 		mt_array_last(&space->places)->checked = place->checked;
+		mt_array_last(&space->places)->is_described = place->is_described;
 		mt_array_last(&space->places)->entry = place->entry;
 	}
 	mt_array_each (one, &from->breaks)
@@ -269,8 +270,9 @@ static struct mt_error *add_module(struct mt_calls_engine *engine, struct mt_cal
 	mt_try(mt_calls_text_write(engine, space, mt_array_last(&space->places)));
 	mt_log(engine->options.log, MT_LOG_DEBUG, "%llu bytes of trampolines for %s",
 	       (unsigned long long)module->code_bytes, module->file->path);
-	struct mt_calls_place *place = mt_array_last(&space->places);
-	return mt_calls_cfi_link(engine, space, &place->module->entry, &place->entry);
+	return mt_calls_describes_late(engine, space)
+		   ? NULL
+		   : mt_calls_describe(engine, space, mt_array_last(&space->places));
 }
 
 /* A library that was unloaded took its patches with it; its trampolines go too. */

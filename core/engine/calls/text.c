@@ -64,9 +64,8 @@ static void put_patches(const struct mt_calls_space *space, const struct mt_call
 			put_jump(space, module, i, text);
 }
 
-/* MEMORY NULL: it is known to be the file's. */
 struct texts {
-	uint8_t *memory; /* what is there; NULL: the file's */
+	uint8_t *memory; /* what is there; NULL: the file's, and it has nothing of ours */
 	uint8_t *text;   /* what is to be there */
 	size_t size;
 	bool *was; /* by patch: it is in `memory` */
@@ -96,17 +95,67 @@ static bool is_of_file(const struct mt_calls_space *space, const struct mt_calls
 }
 
 /* For the first time, in a program that dies with us. */
-static struct mt_error *begin_texts(const struct mt_calls_place *place, struct texts *texts)
+static struct mt_error *begin_texts(struct mt_calls_place *place, struct texts *texts)
 {
-	const struct mt_calls_module *module = place->module;
+	struct mt_calls_module *module = place->module;
 
 	texts->size = module->end - module->start;
 	texts->text = mt_large_alloc(texts->size);
 	texts->was = calloc(module->file->plan->patches.count + 1, sizeof(*texts->was));
 	if (!texts->text || !texts->was)
 		return mt_error_no_memory();
+	if (!module->clean &&
+	    mt_objfile_read_pages(module->file->objfile, module->start - module->bias, texts->text,
+				  texts->size))
+		return NULL;
+	if (mt_calls_module_find_clean(module))
+		return mt_error_no_memory();
 	memcpy(texts->text, module->clean, texts->size);
 	return NULL;
+}
+
+static void mark(bool *pages, size_t at, size_t length)
+{
+	pages[at / PAGE] = pages[(at + length - 1) / PAGE] = true;
+}
+
+/* The pages with something of ours: all at once, as nobody runs what is there between two writes.
+ */
+static struct mt_error *write_begun(struct mt_calls_engine *engine,
+				    const struct mt_calls_space *space,
+				    const struct mt_calls_place *place, const struct texts *texts)
+{
+	const struct mt_calls_module *module = place->module;
+	size_t count = (texts->size + PAGE - 1) / PAGE;
+	bool *pages = calloc(count + 1, sizeof(*pages));
+	struct mt_error *error = pages ? NULL : mt_error_no_memory();
+
+	for (size_t i = 0; pages && i < module->file->plan->patches.count; i++) {
+		const struct mt_patch *patch = &module->file->plan->patches.items[i];
+
+		if (!is_on(place, i))
+			continue;
+		mark(pages, patch->address + module->bias - module->start, patch->length);
+		if (patch->hole)
+			mark(pages, patch->hole + module->bias - module->start,
+			     MT_PATCH_JUMP_BYTES);
+	}
+	mt_array_each (one, &space->breaks)
+		if (pages && one->length && holds(module, one->address))
+			mark(pages, one->address - module->start, one->length);
+	for (size_t i = 0; i < count && !error; i++) {
+		size_t first = i;
+
+		while (i < count && pages[i])
+			i++;
+		size_t end = i * PAGE < texts->size ? i * PAGE : texts->size;
+		if (i > first)
+			error = engine->target->ops->write(
+			    engine->target, space->pid, module->start + first * PAGE,
+			    texts->text + first * PAGE, end - first * PAGE);
+	}
+	free(pages);
+	return error;
 }
 
 /* Twice what is in memory. */
@@ -114,9 +163,11 @@ static struct mt_error *read_texts(struct mt_calls_engine *engine,
 				   const struct mt_calls_space *space,
 				   const struct mt_calls_place *place, struct texts *texts)
 {
-	const struct mt_calls_module *module = place->module;
+	struct mt_calls_module *module = place->module;
 	size_t patches = module->file->plan->patches.count;
 
+	if (mt_calls_module_find_clean(module))
+		return mt_error_no_memory();
 	texts->size = module->end - module->start;
 	texts->memory = mt_large_alloc(texts->size);
 	texts->text = mt_large_alloc(texts->size);
@@ -309,7 +360,8 @@ struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_c
 		mt_try(engine->target->ops->each_thread(engine->target, space->pid, move_thread,
 							&leaving));
 	}
-	return change(engine, space, place, &texts);
+	return texts.memory ? change(engine, space, place, &texts)
+			    : write_begun(engine, space, place, &texts);
 }
 
 /* The patch whose jump is turned to its stub. */

@@ -57,15 +57,17 @@ struct mt_calls_module {
 	struct mt_calls_file *file;
 	uint64_t bias;
 	uint64_t start, end;  /* of the mapping: [start, end) */
-	const uint8_t *clean; /* the file's bytes of it; lent by the file, or own_clean */
+	const uint8_t *clean; /* the file's bytes of it; lent by the file, or own_clean; NULL: they
+			       * were not needed yet */
 	uint8_t *own_clean;
-	bool is_mapped_file;   /* what is mapped there is the file, not another one of its name */
-	uint32_t site_base;    /* site in a ring = site_base + index into the plan's sites */
-	struct mt_image image; /* empty as soon as it is in the program */
-	uint64_t room;         /* address of the image */
-	uint64_t room_bytes;   /* 0: none */
-	uint64_t code_bytes;   /* of the trampolines, with which it begins */
-	bool outlives_us;      /* the process: trampolines look at the alive word */
+	bool is_mapped_file; /* what is mapped there is the file, not another one of its name */
+	uint32_t site_base;  /* site in a ring = site_base + index into the plan's sites */
+	struct mt_image image;
+	bool has_tables;                    /* the image has: they are fixed for the room */
+	uint64_t room;                      /* address of the image */
+	uint64_t room_bytes;                /* 0: none */
+	uint64_t code_bytes;                /* of the trampolines, with which it begins */
+	bool outlives_us;                   /* the process: trampolines look at the alive word */
 	struct mt_trampoline_config config; /* of the trampolines */
 	uint8_t *levels;                    /* of each patch: see order.c; NULL: not needed yet */
 	uint32_t *offsets;           /* of each patch's trampoline; MT_CALLS_NONE: it is left out */
@@ -78,13 +80,14 @@ struct mt_calls_module {
 /* A module in an address space. */
 struct mt_calls_place {
 	struct mt_calls_module *module;
-	uint64_t entry; /* in the agent; 0: none */
-	bool *off;      /* by patch: it is not to be in the text */
-	bool *held;     /* by patch: nor is it until the next show() */
-	bool *written;  /* by patch: it is in the text */
-	bool checked;   /* patches were left out whose bytes in memory are not the file's */
-	bool another;   /* hardly any are: nothing is patched */
-	bool seen;      /* in the walk over the mappings that goes on */
+	bool is_described; /* to unwinders: see mt_calls_describe() */
+	uint64_t entry;    /* in the agent; 0: none */
+	bool *off;         /* by patch: it is not to be in the text */
+	bool *held;        /* by patch: nor is it until the next show() */
+	bool *written;     /* by patch: it is in the text */
+	bool checked;      /* patches were left out whose bytes in memory are not the file's */
+	bool another;      /* hardly any are: nothing is patched */
+	bool seen;         /* in the walk over the mappings that goes on */
 };
 
 /* Of a breakpoint. */
@@ -302,7 +305,6 @@ struct mt_calls_engine {
 	MT_ARRAY(struct mt_calls_module *) modules; /* by site_base */
 	MT_ARRAY(struct mt_calls_module *) ready;   /* of a process that is to be attached to */
 	MT_ARRAY(struct mt_calls_birth) births;
-	uint32_t next_site;
 	uint64_t next_tick_ns;
 	bool breathes;            /* see mt_calls_breathe() */
 	mt_calls_histories ended; /* of threads, in the order of their ends */

@@ -48,7 +48,7 @@ static struct mt_error *make_trampoline(struct making *making, size_t index)
 		return too_large();
 	switch (mt_trampoline_append(&making->trampolines, &making->trampoline_config, patch,
 				     config->clean + (patch->address - config->start),
-				     patch->site)) {
+				     config->first_site + patch->site)) {
 	case 0:
 		*offset = (uint32_t)before;
 		break;
@@ -128,6 +128,8 @@ static struct mt_error *make(struct making *making)
 	struct mt_cfi_image cfi;
 
 	mt_try(make_trampolines(making));
+	for (unsigned kind = 0; kind < MT_FIX_KINDS; kind++)
+		image->code_fixes[kind] = (uint32_t)image->fixes.at[kind].count;
 	if (collect(making))
 		return mt_error_no_memory();
 	image->code_bytes = (uint32_t)making->trampolines.code.count;
@@ -175,6 +177,7 @@ struct mt_error *mt_image_make(const struct mt_plan *plan, const struct mt_image
 
 	*image = (struct mt_image){
 	    .base = config->base,
+	    .first_site = config->first_site,
 	    .fixes = {.low = config->start, .high = config->end},
 	};
 	struct mt_error *error = make(&making);
@@ -222,28 +225,68 @@ static void add_pushed(uint8_t *at, uint64_t more)
 	memcpy(at + 8, &high, sizeof(high));
 }
 
-void mt_image_fix(struct mt_image *image, const struct mt_image_place *place)
+/* The words from FIRST on, END excluded, by kind. */
+static void fix(struct mt_image *image, const struct mt_image_place *place,
+		const uint32_t first[MT_FIX_KINDS], const uint32_t end[MT_FIX_KINDS])
 {
-	const struct mt_fixes *fixes = &image->fixes;
 	uint32_t distance = (uint32_t)(place->bias - (place->room - image->base));
+	uint32_t sites = place->first_site - image->first_site;
 	uint8_t *bytes = image->bytes.items;
 
-	mt_array_each (at, &fixes->at[MT_FIX_SITE])
-		add_u32(bytes + *at, place->first_site);
-	mt_array_each (at, &fixes->at[MT_FIX_TEXT])
-		add_u32(bytes + *at, distance);
-	mt_array_each (at, &fixes->at[MT_FIX_ADDRESS])
-		add_u64(bytes + *at, place->bias);
-	mt_array_each (at, &fixes->at[MT_FIX_PUSHED])
-		add_pushed(bytes + *at, place->bias);
-	mt_array_each (at, &fixes->at[MT_FIX_ALIVE])
-		memcpy(bytes + *at, &place->alive, sizeof(place->alive));
+	for (unsigned kind = 0; kind < MT_FIX_KINDS; kind++) {
+		const uint32_t *at = image->fixes.at[kind].items;
+
+		if ((kind == MT_FIX_SITE && !sites) || (kind == MT_FIX_TEXT && !distance))
+			continue;
+		for (uint32_t i = first[kind]; i < end[kind]; i++)
+			switch ((enum mt_fix)kind) {
+			case MT_FIX_SITE:
+				add_u32(bytes + at[i], sites);
+				break;
+			case MT_FIX_TEXT:
+				add_u32(bytes + at[i], distance);
+				break;
+			case MT_FIX_ADDRESS:
+				add_u64(bytes + at[i], place->bias);
+				break;
+			case MT_FIX_PUSHED:
+				add_pushed(bytes + at[i], place->bias);
+				break;
+			case MT_FIX_ALIVE:
+				memcpy(bytes + at[i], &place->alive, sizeof(place->alive));
+				break;
+			case MT_FIX_KINDS:
+				break;
+			}
+	}
+}
+
+void mt_image_fix_code(struct mt_image *image, const struct mt_image_place *place)
+{
+	const uint32_t first[MT_FIX_KINDS] = {0};
+
+	fix(image, place, first, image->code_fixes);
+}
+
+void mt_image_fix_tables(struct mt_image *image, const struct mt_image_place *place)
+{
+	uint32_t end[MT_FIX_KINDS];
+
+	for (unsigned kind = 0; kind < MT_FIX_KINDS; kind++)
+		end[kind] = (uint32_t)image->fixes.at[kind].count;
+	fix(image, place, image->code_fixes, end);
 	if (place->room > image->fixes.low + place->bias)
-		mt_cfi_holes_first(bytes + image->table, image->part_count, image->hole_count);
+		mt_cfi_holes_first(image->bytes.items + image->table, image->part_count,
+				   image->hole_count);
 }
 
 void mt_image_deinit(struct mt_image *image)
 {
+	if (image->kept.memory) {
+		mt_kept_unmap(&image->kept);
+		*image = (struct mt_image){0};
+		return;
+	}
 	mt_array_deinit(&image->bytes);
 	mt_array_deinit(&image->offsets);
 	mt_fixes_deinit(&image->fixes);

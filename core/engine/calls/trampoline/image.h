@@ -22,15 +22,19 @@ struct mt_image {
 	uint32_t table;      /* of the search table */
 	uint32_t holes;      /* of the addresses of holes, up to the end */
 	uint32_t part_count, hole_count;
-	uint64_t base; /* the image was made as if it lay at this address of the file */
+	uint64_t base;       /* the image was made as if it lay at this address of the file */
+	uint32_t first_site; /* and as if its sites were numbered from here on */
 	struct mt_fixes fixes;
+	uint32_t code_fixes[MT_FIX_KINDS]; /* so many of them, the first ones, are of trampolines */
+	struct mt_kept_map kept;           /* what the arrays lie in; else they are its own */
 };
 
 /* How an image is made.  Addresses are the file's. */
 struct mt_image_config {
 	uint64_t start, end;  /* patches within [start, end) have a trampoline */
 	const uint8_t *clean; /* the file's bytes of it */
-	uint64_t base;        /* words that need no fixing if it lies there */
+	uint64_t base;        /* words that need no fixing if it lies there, */
+	uint32_t first_site;  /* and its sites are numbered from here on */
 	uint32_t ring_bytes;
 	enum mt_ring_stamps stamps;
 	bool movable;     /* it may be loaded with any bias; else with none */
@@ -50,16 +54,17 @@ struct mt_error *mt_image_make(const struct mt_plan *plan, const struct mt_image
 			       struct mt_image *image);
 /* Whether all distances fit at that place. */
 bool mt_image_reaches(const struct mt_image *image, const struct mt_image_place *place);
-/* Once. */
-void mt_image_fix(struct mt_image *image, const struct mt_image_place *place);
+/* Once each: the trampolines; what lies behind them. */
+void mt_image_fix_code(struct mt_image *image, const struct mt_image_place *place);
+void mt_image_fix_tables(struct mt_image *image, const struct mt_image_place *place);
 void mt_image_deinit(struct mt_image *image);
 
 /* In a file.  The key's variant is to tell of all of the image's config; 0: nothing is kept.
  * Errors: as writing a file. */
 struct mt_error *mt_image_store(const struct mt_image *image, const struct mt_kept_key *key,
 				const char *path);
-/* Returns 1; 0: there is none that could be believed; -1 without memory. */
-int mt_image_load(const struct mt_plan *plan, const struct mt_kept_key *key, const char *path,
-		  struct mt_image *image);
+/* False: there is none that could be believed. */
+bool mt_image_load(const struct mt_plan *plan, const struct mt_kept_key *key, const char *path,
+		   struct mt_image *image);
 
 #endif

@@ -9,7 +9,8 @@ _Static_assert(PARTS <= MT_KEPT_MOST_PARTS, "kept.h");
 
 /* What is not an array. */
 struct numbers {
-	uint32_t code_bytes, spare, table, holes, part_count, hole_count;
+	uint32_t code_bytes, spare, table, holes, part_count, hole_count, first_site;
+	uint32_t code_fixes[MT_FIX_KINDS];
 	uint64_t base, low, high;
 };
 
@@ -23,6 +24,7 @@ struct mt_error *mt_image_store(const struct mt_image *image, const struct mt_ke
 	    .holes = image->holes,
 	    .part_count = image->part_count,
 	    .hole_count = image->hole_count,
+	    .first_site = image->first_site,
 	    .base = image->base,
 	    .low = image->fixes.low,
 	    .high = image->fixes.high,
@@ -33,13 +35,15 @@ struct mt_error *mt_image_store(const struct mt_image *image, const struct mt_ke
 	    [NUMBERS] = {&numbers, 1, sizeof(numbers)},
 	};
 
-	for (unsigned kind = 0; kind < MT_FIX_KINDS; kind++)
+	for (unsigned kind = 0; kind < MT_FIX_KINDS; kind++) {
+		numbers.code_fixes[kind] = image->code_fixes[kind];
 		parts[FIXES + kind] = (struct mt_kept_part){
 		    image->fixes.at[kind].items, image->fixes.at[kind].count, sizeof(uint32_t)};
+	}
 	return mt_kept_store(key, parts, PARTS, path);
 }
 
-/* All that is fixed lies within the image. */
+/* All that is fixed lies within the image, and what belongs to trampolines among them. */
 static bool are_fixes_sound(const struct mt_image *image)
 {
 	static const uint8_t sizes[MT_FIX_KINDS] = {[MT_FIX_SITE] = 4,
@@ -48,10 +52,17 @@ static bool are_fixes_sound(const struct mt_image *image)
 						    [MT_FIX_PUSHED] = 12,
 						    [MT_FIX_ALIVE] = 8};
 
-	for (unsigned kind = 0; kind < MT_FIX_KINDS; kind++)
-		mt_array_each (at, &image->fixes.at[kind])
-			if ((uint64_t)*at + sizes[kind] > image->bytes.count)
+	for (unsigned kind = 0; kind < MT_FIX_KINDS; kind++) {
+		const uint32_t *at = image->fixes.at[kind].items;
+		size_t count = image->fixes.at[kind].count;
+
+		if (image->code_fixes[kind] > count)
+			return false;
+		for (size_t i = 0; i < count; i++)
+			if ((uint64_t)at[i] + sizes[kind] >
+			    (i < image->code_fixes[kind] ? image->code_bytes : image->bytes.count))
 				return false;
+	}
 	return true;
 }
 
@@ -77,11 +88,12 @@ static bool is_sound(const struct mt_plan *plan, const struct mt_image *image)
 	return parts == image->part_count && are_fixes_sound(image);
 }
 
-#define take(array, part)                                                                          \
+/* Of the file's; the mapping is the image's. */
+#define lend(array, part)                                                                          \
 	((array)->items = (part)->items, (array)->count = (array)->capacity = (part)->count)
 
-int mt_image_load(const struct mt_plan *plan, const struct mt_kept_key *key, const char *path,
-		  struct mt_image *image)
+bool mt_image_load(const struct mt_plan *plan, const struct mt_kept_key *key, const char *path,
+		   struct mt_image *image)
 {
 	struct mt_kept_part parts[PARTS] = {[BYTES] = {.size = 1},
 					    [OFFSETS] = {.size = sizeof(uint32_t)},
@@ -91,28 +103,30 @@ int mt_image_load(const struct mt_plan *plan, const struct mt_kept_key *key, con
 	*image = (struct mt_image){0};
 	for (unsigned kind = 0; kind < MT_FIX_KINDS; kind++)
 		parts[FIXES + kind].size = sizeof(uint32_t);
-	int result = mt_kept_load(key, parts, PARTS, path);
-	if (result <= 0)
-		return result;
-	take(&image->bytes, &parts[BYTES]);
-	take(&image->offsets, &parts[OFFSETS]);
-	for (unsigned kind = 0; kind < MT_FIX_KINDS; kind++)
-		take(&image->fixes.at[kind], &parts[FIXES + kind]);
-	bool whole = parts[NUMBERS].count == 1;
-	if (whole)
+	if (!mt_kept_map(key, parts, PARTS, path, &image->kept))
+		return false;
+	/* Else words would not begin with one. */
+	if (parts[NUMBERS].count == 1 && parts[BYTES].count % sizeof(uint32_t) == 0) {
 		memcpy(&numbers, parts[NUMBERS].items, sizeof(numbers));
-	free(parts[NUMBERS].items);
+		lend(&image->bytes, &parts[BYTES]);
+		lend(&image->offsets, &parts[OFFSETS]);
+	}
+	for (unsigned kind = 0; kind < MT_FIX_KINDS && image->bytes.items; kind++) {
+		lend(&image->fixes.at[kind], &parts[FIXES + kind]);
+		image->code_fixes[kind] = numbers.code_fixes[kind];
+	}
 	image->code_bytes = numbers.code_bytes;
 	image->spare = numbers.spare;
 	image->table = numbers.table;
 	image->holes = numbers.holes;
 	image->part_count = numbers.part_count;
 	image->hole_count = numbers.hole_count;
+	image->first_site = numbers.first_site;
 	image->base = numbers.base;
 	image->fixes.low = numbers.low;
 	image->fixes.high = numbers.high;
-	if (whole && is_sound(plan, image))
-		return 1;
+	if (image->bytes.items && is_sound(plan, image))
+		return true;
 	mt_image_deinit(image);
-	return 0;
+	return false;
 }
