@@ -182,10 +182,15 @@ static struct mt_error *load_double(struct mt_compiler *compiler, const struct m
 		mt_asm(code, 0x48, 0x0f, 0xba, 0xf8, 63); /* btc rax, 63 */
 		return NULL;
 	}
-	mt_try(mt_compile_value(compiler, node, &operand));
-	type = mt_type_strip(operand.value.type);
+	if (node->kind == MT_NODE_UNARY && node->op == '-' && node->left->kind == MT_NODE_VALUE) {
+		operand = (struct mt_operand){.kind = MT_OPERAND_CONSTANT};
+		mt_try(mt_eval(&compiler->eval, node, &operand.value));
+	} else {
+		mt_try(mt_compile_value(compiler, node, &operand));
+	}
 	if (operand.kind == MT_OPERAND_CONSTANT)
 		return load_constant(compiler, &operand, other);
+	type = mt_type_strip(operand.value.type);
 	if (type->kind != MT_TYPE_FLOAT) {
 		mt_try(mt_operand_load(compiler, &operand, MT_ASM_RAX));
 		if (mt_type_size(type) > LONGEST_WHOLE ||

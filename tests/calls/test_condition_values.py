@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Generated conditions, which the program evaluates itself, hold as often as GDB finds them to."""
+import collections
+import json
+import random
+import re
+import subprocess
+
+import pytest
+
+from conftest import need_tool
+
+WHOLE = """x u c h stacked flag $edi $rdi $sil global_number own s->base.wide s->base.flags s->low
+    s->middle s->high s->inner.tiny s->inner.table[1] s->next->base.wide s->next->next->base.flags
+    *s->name s->name[1] s->is_set s->colour s->number s->bytes[2] numbers[2] *numbers numbers[x&7]
+    sizeof(*s) RED BLUE 'a' (&s->next->base.flags)[1] *(short*)&s->base.wide
+    &s->share[1]-s->share
+    7 -1 0x80000000 3000000000 1 2 3""".split() + ["((struct base *)s)->flags"]
+REAL = "real narrow s->weight s->share[0] s->share[x&1] -real s->next->weight".split()
+POINTERS = ["s == s->next", "s", "!s", "s->name != 0", "s < s->next", "s->next && s->next->is_set",
+            "s->name == $rsi", "&s->inner", "numbers == &numbers[0]"]
+# Of one run: each has its place in a page that the program shares.
+MOST = 120
+CALLS = 12  # of the fixture
+
+GDB = """
+import gdb, json
+conditions = json.load(open({conditions!r}))
+counts = [0] * len(conditions)
+words = [None] * len(conditions)
+gdb.execute("break visit")
+gdb.execute("run")
+while gdb.selected_inferior().pid:
+    for number, condition in enumerate(conditions):
+        try:
+            counts[number] += bool(gdb.parse_and_eval("(" + condition + ") ? 1 : 0"))
+        except gdb.error as error:
+            words[number] = str(error)
+    gdb.execute("continue")
+json.dump([counts, words], open({result!r}, "w"))
+"""
+
+
+def whole(rng, depth):
+    kind = rng.random()
+    if not depth or kind < .25:
+        return rng.choice(WHOLE)
+    if kind < .45:
+        cast = rng.choice(["(int)", "(unsigned char)", "(long)", "(short)", "(unsigned)", "-",
+                           "~", "!"])
+        return f"{cast}({whole(rng, depth - 1)})"
+    operator = rng.choice("+ - * / % & | ^ << >> < == && ||".split())
+    if operator in ("<<", ">>"):  # GDB warns of counts that C does not know
+        return f"({whole(rng, depth - 1)}) {operator} ({whole(rng, depth - 1)} & 15)"
+    return f"({whole(rng, depth - 1)}) {operator} ({whole(rng, depth - 1)})"
+
+
+def condition(rng):
+    relation = rng.choice("< > <= >= == !=".split())
+    kind = rng.random()
+    if kind < .08:
+        return rng.choice(POINTERS)
+    if kind < .3:
+        other = rng.choice(REAL + ["2.5", "0.1", "-1", "0", "1e-45", "16777217", "h", "c"])
+        return f"{rng.choice(REAL)} {relation} {other}"
+    if kind < .34:
+        return f"{rng.choice(['', '!'])}({rng.choice(REAL)})"
+    if kind < .4:
+        return (f"(({whole(rng, 1)}) ? (int)({whole(rng, 1)}) : (int)({whole(rng, 1)})) {relation} "
+                f"{whole(rng, 1)}")
+    return f"({whole(rng, 2)}) {relation} ({whole(rng, 2)})"
+
+
+def ask_gdb(program, conditions, tmp_path):
+    (tmp_path / "conditions").write_text(json.dumps(conditions))
+    (tmp_path / "ask.py").write_text(GDB.format(conditions=str(tmp_path / "conditions"),
+                                                result=str(tmp_path / "result")))
+    done = subprocess.run([need_tool("gdb"), "-nx", "-q", "-batch", "-iex",
+                           "set debuginfod enabled off", "-x", tmp_path / "ask.py", program],
+                          capture_output=True, text=True, check=False, timeout=300)
+    assert (tmp_path / "result").exists(), done.stdout + done.stderr
+    return json.loads((tmp_path / "result").read_text())
+
+
+def compare(run_mtdb, program, seed, tmp_path):
+    rng = random.Random(seed)
+    conditions = list(dict.fromkeys(condition(rng) for _ in range(MOST)))
+    counts, words = ask_gdb(program, conditions, tmp_path)
+    triggers = [word for text in conditions for word in ("-t", f"visit if {text}")]
+    done = run_mtdb("run", "--engine=calls", "--size=16k", "--modules=condition_values",
+                    "-o", tmp_path / "x.json", *triggers, program)
+    assert done.returncode == 0, done.stderr
+    events = json.loads((tmp_path / "x.json").read_text())["traceEvents"]
+    hits = collections.Counter(event["args"]["number"] for event in events
+                               if event["ph"] == "i" and event["name"] == "trigger")
+    wrong = [f"{text}: {hits[number]} times, and GDB {count} ({word})"
+             for number, (text, count, word) in enumerate(zip(conditions, counts, words), 1)
+             if hits[number] != count]
+    assert not wrong, "\n".join(wrong)
+    return done.stderr.count("evaluated by mtdb"), sum(0 < count < CALLS for count in counts)
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+def test_as_gdb_has_them(run_mtdb, compile, tmp_path, level):
+    by_stops, some = compare(run_mtdb, compile("condition_values.c", level), 1, tmp_path)
+    assert by_stops < 20 and some > 20
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("level", ["-O0", "-O1", "-O2"])
+@pytest.mark.parametrize("seed", range(2, 12))
+def test_many_as_gdb_has_them(run_mtdb, compile, tmp_path, compiler, level, seed):
+    compare(run_mtdb, compile("condition_values.c", level, compiler=compiler), seed, tmp_path)
