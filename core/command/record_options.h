@@ -44,7 +44,9 @@ struct mt_record_options {
 	"                          *ADDRESS or *FUNCTION+OFFSET, or \"?\" to choose a function\n"  \
 	"                          from a list; \"LOCATION if CONDITION\": where that holds, as\n" \
 	"                          in 'foo if x > 5'; \"FUNCTION > TIME\": when a call returns\n"  \
-	"                          that took longer, as in 'foo > 5ms'; may be repeated\n"         \
+	"                          that took longer, as in 'foo > 5ms'; \"FUNCTION return\": at\n" \
+	"                          its return, as in 'foo return if $_ret < 0'; may be\n"          \
+	"                          repeated\n"                                                     \
 	"  --pending               let triggers wait for libraries, and for programs, that come\n" \
 	"                          later (default: a place that is not there is an error)\n"       \
 	"  --watch=PLACE           take a snapshot when ADDRESS, SYMBOL or SYMBOL+OFFSET is\n"     \

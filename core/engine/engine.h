@@ -130,6 +130,9 @@ struct mt_engine_condition {
 	/* Not 0: of calls that begin at the address while `expr` holds, those that take longer;
 	 * threads stop where they end.  Only for engines that measure calls. */
 	uint64_t slower_ns;
+	/* Threads stop where such calls return, if `expr`, which is about that, holds; the same. */
+	bool at_return;
+	bool wants_duration; /* `expr` contains $_duration */
 };
 
 /* Breakpoints. */

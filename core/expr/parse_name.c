@@ -201,9 +201,27 @@ static struct mt_error *lookup_in_file(struct mt_parser *parser, const char *nam
 					  "No symbol \"%s\" in specified context.", colons + 2);
 }
 
+/* Of what a function has itself, its statics alone stay. */
+static bool is_gone(const struct mt_parser *parser, const struct mt_found *found)
+{
+	const struct mt_variable *variable = &found->variable;
+
+	if (!parser->lookup.frame || !parser->lookup.frame->at_return ||
+	    (found->kind != MT_FOUND_VARIABLE && found->kind != MT_FOUND_MEMBER))
+		return false;
+	return variable->is_parameter || variable->kind == MT_VARIABLE_ABI ||
+	       (variable->kind == MT_VARIABLE_LOCATION &&
+		!(variable->count && (variable->operations[0].atom == DW_OP_addr ||
+				      variable->operations[0].atom == DW_OP_addrx)));
+}
+
 static struct mt_error *found_node(struct mt_parser *parser, const char *name,
 				   const struct mt_found *found, struct mt_node **out)
 {
+	if (is_gone(parser, found))
+		return mt_error_new(MT_ERROR_NOT_FOUND,
+				    "\"%s\" is not there any more when the function returns.",
+				    name);
 	switch (found->kind) {
 	case MT_FOUND_VARIABLE:
 		return variable_node(parser, found, out);
@@ -306,6 +324,16 @@ static bool is_history(const char *text, bool *absolute, int64_t *number)
 	return !*end;
 }
 
+static struct mt_error *returned_node(struct mt_parser *parser, struct mt_node **out)
+{
+	struct mt_found found = {.kind = MT_FOUND_VARIABLE};
+
+	mt_try(mt_returned_variable(parser->program, parser->lookup.frame->pc, &found.variable));
+	found.type = found.variable.type;
+	mt_try(variable_node(parser, &found, out));
+	return mt_lex(parser);
+}
+
 static struct mt_error *dollar_node(struct mt_parser *parser, struct mt_node **out)
 {
 	const char *text = parser->token.text;
@@ -313,6 +341,8 @@ static struct mt_error *dollar_node(struct mt_parser *parser, struct mt_node **o
 	bool absolute = false;
 	int64_t number = 0;
 
+	if (parser->lookup.frame && parser->lookup.frame->at_return && strcmp(text, "$_ret") == 0)
+		return returned_node(parser, out);
 	*out = mt_node_new(parser, MT_NODE_CONVENIENCE);
 	if (!*out)
 		return mt_error_no_memory();

@@ -49,13 +49,14 @@ static bool get_register(void *context, unsigned number, void *bytes, size_t siz
 
 static const struct mt_expr_ops ops = {.read = read_memory, .get_register = get_register};
 
-static struct mt_expr_frame frame_of(struct here *here, bool is_entry)
+static struct mt_expr_frame frame_of(struct here *here, bool is_entry, bool at_return)
 {
 	return (struct mt_expr_frame){.ops = &ops,
 				      .context = here,
 				      .pc = here->pc,
 				      .next_pc = here->pc,
-				      .at_entry = is_entry};
+				      .at_entry = is_entry,
+				      .at_return = at_return};
 }
 
 struct mt_error *mt_session_see_code(struct mt_session *session, struct mt_session_process *process,
@@ -77,7 +78,7 @@ struct mt_error *mt_session_see_code(struct mt_session *session, struct mt_sessi
 static bool has_begun(struct mt_session *session, struct mt_session_process *process)
 {
 	struct here here = {.session = session, .pid = process->pid};
-	const struct mt_expr_frame frame = frame_of(&here, false);
+	const struct mt_expr_frame frame = frame_of(&here, false, false);
 	struct mt_eval eval = {.program = process->program, .frame = &frame};
 	MT_ARRAY(uint64_t) files = {0};
 	enum mt_loader_state state;
@@ -106,7 +107,7 @@ static struct mt_error *bind(struct mt_session *session, struct mt_session_proce
 	const struct mt_session_trigger *trigger = &session->triggers.items[site->trigger - 1];
 	const struct mt_engine_break_ops *breaks = mt_session_engine_ops(session)->breaks;
 	struct here here = {.session = session, .pid = process->pid, .pc = site->address};
-	const struct mt_expr_frame frame = frame_of(&here, site->is_entry);
+	const struct mt_expr_frame frame = frame_of(&here, site->is_entry, trigger->at_return);
 	struct mt_error *error = NULL;
 
 	if (trigger->condition)
@@ -121,7 +122,11 @@ static struct mt_error *bind(struct mt_session *session, struct mt_session_proce
 	}
 	site->is_bound = !error;
 	const struct mt_engine_condition condition = {
-	    .expr = site->condition, .text = trigger->text, .slower_ns = trigger->slower_ns};
+	    .expr = site->condition,
+	    .text = trigger->text,
+	    .slower_ns = trigger->slower_ns,
+	    .at_return = trigger->at_return,
+	    .wants_duration = trigger->condition && strstr(trigger->condition, "$_duration")};
 	return error || !breaks
 		   ? error
 		   : breaks->set(session->engine, process->pid, site->address, &condition);
@@ -193,7 +198,7 @@ struct mt_error *mt_session_bind_conditions(struct mt_session *session,
 		struct mt_error *error = bind(session, process, site);
 		if (!error)
 			continue;
-		if (!session->triggers.items[site->trigger - 1].slower_ns ||
+		if (session->triggers.items[site->trigger - 1].condition ||
 		    !is_one_of_many(process, site))
 			mt_try(mt_session_tolerate_later(session, error));
 		else
@@ -206,18 +211,30 @@ struct mt_error *mt_session_bind_conditions(struct mt_session *session,
 	return NULL;
 }
 
+/* $_duration.  0, or -1. */
+static int set_duration(struct mt_session_process *process, uint64_t took_ns)
+{
+	const struct mt_value value =
+	    mt_value_integer(mt_type_builtin(process->program, MT_BUILTIN_LONG), took_ns);
+	struct mt_error *error = mt_convenience_set(process->program, "_duration", &value);
+	int failed = error ? -1 : 0;
+
+	mt_error_destroy(error);
+	return failed;
+}
+
 bool mt_session_condition_holds(struct mt_session *session, const struct mt_session_thread *thread,
-				const struct mt_session_site *site)
+				const struct mt_session_site *site, uint64_t took_ns)
 {
 	struct mt_session_trigger *trigger = &session->triggers.items[site->trigger - 1];
 	struct here here = {.session = session,
 			    .pid = thread->process->pid,
 			    .lwp = thread->lwp,
 			    .pc = site->address};
-	const struct mt_expr_frame frame = frame_of(&here, site->is_entry);
+	const struct mt_expr_frame frame = frame_of(&here, site->is_entry, trigger->at_return);
 	bool holds = false;
 
-	if (!site->condition)
+	if (!site->condition || set_duration(thread->process, took_ns))
 		return false;
 	struct mt_error *error = mt_expr_is_true(site->condition, &frame, &holds);
 	if (!error)

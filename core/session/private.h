@@ -69,6 +69,7 @@ struct mt_session_trigger {
 	char *location;
 	char *condition;    /* NULL: none */
 	uint64_t slower_ns; /* hit by calls that take longer; 0: by all that come there */
+	bool at_return;     /* not when they come, but when they return */
 	bool found;         /* somewhere, once */
 	bool mark;          /* none of the user's: where the program says marks */
 	uint32_t problems;  /* how often the condition could not be evaluated here */
@@ -234,7 +235,7 @@ struct mt_error *mt_session_tell_probe(struct mt_session *session,
 /* Whether it is told to the engine once the program's libraries are there. */
 static inline bool mt_session_is_bound_late(const struct mt_session_trigger *trigger)
 {
-	return trigger->condition || trigger->slower_ns;
+	return trigger->condition || trigger->slower_ns || trigger->at_return;
 }
 
 /* trigger.c */
@@ -271,9 +272,10 @@ struct mt_error *mt_session_bind_conditions(struct mt_session *session,
  * warning. */
 struct mt_error *mt_session_tolerate_later(const struct mt_session *session,
 					   struct mt_error *error);
-/* The thread is at SITE, which has a condition.  One that cannot be evaluated does not hold. */
+/* The thread is at SITE, which has a condition; TOOK_NS: see struct mt_engine_news.  One that
+ * cannot be evaluated does not hold. */
 bool mt_session_condition_holds(struct mt_session *session, const struct mt_session_thread *thread,
-				const struct mt_session_site *site);
+				const struct mt_session_site *site, uint64_t took_ns);
 /* The log says which could not be evaluated here, and how often. */
 void mt_session_tell_problems(const struct mt_session *session);
 /* All that is known of the process's code. */

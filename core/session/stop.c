@@ -57,10 +57,10 @@ static bool is_hit(struct mt_session *session, const struct mt_session_thread *t
 
 	if (site->address != news->pc)
 		return false;
-	if (news->asked ? trigger->text != news->asked : trigger->slower_ns != 0)
+	if (news->asked ? trigger->text != news->asked : (trigger->slower_ns || trigger->at_return))
 		return false;
 	return !trigger->condition || (news->asked && news->holds) ||
-	       mt_session_condition_holds(session, thread, site);
+	       mt_session_condition_holds(session, thread, site, news->took_ns);
 }
 
 /* All triggers at the thread's place: one snapshot is enough for them. */

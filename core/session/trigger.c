@@ -83,7 +83,33 @@ static struct mt_error *take_time(const char *text, bool has_condition, size_t *
 	return whole;
 }
 
-/* "LOCATION [if CONDITION] [> TIME]" */
+/* "LOCATION return": takes it off. */
+static bool take_return(const char *text, size_t *length)
+{
+	static const char word[] = "return";
+	const size_t word_length = sizeof(word) - 1;
+
+	if (*length <= word_length || !strchr(BLANKS, text[*length - word_length - 1]) ||
+	    strncmp(text + *length - word_length, word, word_length) != 0)
+		return false;
+	*length = length_without_blanks(text, *length - word_length);
+	return true;
+}
+
+/* What is known at a return alone. */
+static struct mt_error *check_names(const struct mt_session_trigger *trigger)
+{
+	if (trigger->at_return || !trigger->condition ||
+	    (!strstr(trigger->condition, "$_ret") && !strstr(trigger->condition, "$_duration")))
+		return NULL;
+	return mt_error_new(
+	    MT_ERROR_TRIGGER,
+	    "invalid trigger \"%s\": $_ret and $_duration are known when a function "
+	    "returns, as in \"%s return if %s\"",
+	    trigger->text, trigger->location, trigger->condition);
+}
+
+/* "LOCATION [return] [if CONDITION] [> TIME]" */
 static struct mt_error *read_trigger(const char *text, struct mt_session_trigger *trigger)
 {
 	const char *condition = mt_session_find_condition(text);
@@ -101,9 +127,12 @@ static struct mt_error *read_trigger(const char *text, struct mt_session_trigger
 					    text);
 		trigger->condition = strndup(condition, (size_t)(text + length - condition));
 	}
+	trigger->at_return = take_return(text, &place);
 	trigger->location = strndup(text, place);
-	return !trigger->location || (condition && !trigger->condition) ? mt_error_no_memory()
-									: check(trigger->location);
+	if (!trigger->location || (condition && !trigger->condition))
+		return mt_error_no_memory();
+	mt_try(check_names(trigger));
+	return check(trigger->location);
 }
 
 static struct mt_error *add_trigger(struct mt_session *session, const char *text)
@@ -136,9 +165,10 @@ struct mt_error *mt_session_check_engine(const struct mt_session *session)
 	const struct mt_engine_ops *engine = mt_session_engine_ops(session);
 
 	mt_array_each (trigger, &session->triggers)
-		if (trigger->slower_ns && !(engine->breaks && engine->breaks->measures))
+		if ((trigger->slower_ns || trigger->at_return) &&
+		    !(engine->breaks && engine->breaks->measures))
 			return mt_error_new(MT_ERROR_UNSUPPORTED,
-					    "the engine %s does not measure calls, as the trigger "
+					    "the engine %s does not follow calls, as the trigger "
 					    "\"%s\" needs (--engine calls does)",
 					    engine->name, trigger->text);
 	return NULL;

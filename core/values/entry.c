@@ -262,6 +262,40 @@ static struct mt_error *returned(struct mt_eval *eval, struct mt_type *type, str
 	return from_registers(eval, registers, count, out);
 }
 
+struct mt_error *mt_returned_variable(struct mt_expr_program *program, uint64_t address,
+				      struct mt_variable *out)
+{
+	struct mt_module *module = mt_program_module_at(program, address);
+	bool is_sse[2] = {false};
+	size_t count = 0;
+	Dwarf_Die die;
+
+	*out = (struct mt_variable){.name = "$_ret", .module = module, .kind = MT_VARIABLE_ABI};
+	if (module && mt_scope_function(module, address - module->bias, &die)) {
+		out->type = mt_type_of(module, &die);
+		out->die = die;
+	}
+	if (!out->type)
+		return mt_error_new(MT_ERROR_NOT_FOUND,
+				    "The type of what the function returns is not known.");
+	const struct mt_type *type = mt_type_strip(out->type);
+	if (type->kind == MT_TYPE_VOID)
+		return mt_error_new(MT_ERROR_NOT_FOUND, "The function returns nothing.");
+	out->entry.piece_count = 1;
+	out->entry.registers[0] = MT_REGISTER_RAX;
+	out->entry.by_reference =
+	    is_nontrivial(out->type) || !mt_entry_classes(out->type, is_sse, &count);
+	if (out->entry.by_reference)
+		return NULL;
+	if (is_sse[0] || (count > 1 && is_sse[1]) || type->kind == MT_TYPE_FLOAT)
+		return mt_error_new(MT_ERROR_NOT_FOUND,
+				    "A floating-point number that a function returns cannot be "
+				    "read there.");
+	out->entry.piece_count = (uint8_t)count;
+	out->entry.registers[1] = MT_REGISTER_RDX;
+	return NULL;
+}
+
 struct mt_error *mt_expr_returned(struct mt_expr_program *program, uint64_t function,
 				  const struct mt_expr_frame *frame, struct mt_value **out)
 {

@@ -45,6 +45,9 @@ struct mt_expr_frame {
 	/* pc is a function's very first instruction: its parameters are where the System V ABI puts
 	 * them, whatever DWARF says, since that begins to hold behind the prologue. */
 	bool at_entry;
+	/* The same, but all is about the moment at which that function returns: $_ret is what it
+	 * returns, and of its parameters and locals none is there any more. */
+	bool at_return;
 };
 
 #endif

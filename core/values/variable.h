@@ -58,6 +58,10 @@ bool mt_entry_location(struct mt_module *module, Dwarf_Die *function, Dwarf_Die 
 		       struct mt_entry_location *out);
 struct mt_error *mt_entry_value(struct mt_eval *eval, const struct mt_variable *variable,
 				struct mt_value *out);
+/* The value that the function which begins at ADDRESS returns, as it returns.  Errors:
+ * NOT_FOUND (it returns nothing, or what cannot be read there). */
+struct mt_error *mt_returned_variable(struct mt_expr_program *program, uint64_t address,
+				      struct mt_variable *out);
 /* The classes of a type's (at most two) eightbytes.  False: in memory. */
 bool mt_entry_classes(struct mt_type *type, bool is_sse[2], size_t *count);
 

@@ -116,7 +116,7 @@ def test_beside_one_without_time(record, tmp_path):
 def test_another_engine(compile, run_mtdb, tmp_path):
     done = run_mtdb("run", "--engine", "step", "-t", "handle > 5ms", "-o", tmp_path / "x.json",
                     compile("calls_slow.cpp", "-O1", "-pthread"), "pass")
-    assert done.returncode == 125 and "does not measure calls" in done.stderr
+    assert done.returncode == 125 and "does not follow calls" in done.stderr
 
 
 def test_returns_that_cannot_be_patched(compile, run_mtdb, tmp_path):

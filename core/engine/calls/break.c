@@ -110,7 +110,8 @@ static bool is_at(const struct mt_calls_break *one, uint64_t address)
 bool mt_calls_has_condition(const struct mt_calls_space *space, uint64_t address, const char *text)
 {
 	mt_array_each (one, &space->breaks)
-		if (is_at(one, address) && one->condition && one->condition->given.text == text)
+		if ((one->address == address || one->asked == address) && one->condition &&
+		    one->condition->given.text == text)
 			return true;
 	return false;
 }
@@ -280,11 +281,6 @@ static void go_behind_endbr64(struct mt_calls_space *space, struct mt_calls_brea
 	one->address = behind;
 }
 
-static bool only_measures(const struct mt_calls_condition *condition)
-{
-	return condition && condition->given.slower_ns;
-}
-
 static struct mt_error *put_break(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				  struct mt_calls_break *one)
 {
@@ -299,9 +295,14 @@ static struct mt_error *put_break(struct mt_calls_engine *engine, struct mt_call
 	mt_try(read_code(engine, space, one->address, bytes, &size));
 	memcpy(one->original, bytes, size);
 	one->length = 1;
+	if (mt_calls_is_later(one->condition) && space->rings) {
+		mt_try(mt_calls_condition_compile(engine, space, one->condition, one->address));
+		if (!mt_calls_needs_begin(space, one))
+			return mt_calls_add_ends(engine, space, lwp, one);
+	}
 	if (space->rings)
 		mt_try(mt_calls_stub_make(engine, space, lwp, one, bytes, size));
-	if (only_measures(one->condition)) {
+	if (mt_calls_is_later(one->condition)) {
 		if (one->stub)
 			mt_try(mt_calls_add_ends(engine, space, lwp, one));
 		else if (!space->attached || lwp || sandboxed)
@@ -331,7 +332,7 @@ static bool stands_aside(const struct mt_calls_break *one)
 static struct mt_calls_break *stopping_break_at(struct mt_calls_space *space, uint64_t address)
 {
 	mt_array_each (one, &space->breaks)
-		if (is_at(one, address) && !only_measures(one->condition))
+		if (is_at(one, address) && !mt_calls_is_later(one->condition))
 			return one;
 	return NULL;
 }
@@ -342,7 +343,7 @@ struct mt_error *mt_calls_set_break(struct mt_calls_engine *engine, struct mt_ca
 {
 	struct mt_calls_break one = {.address = address, .loader = loader, .condition = condition};
 	struct mt_calls_break *there =
-	    only_measures(condition) ? NULL : stopping_break_at(space, address);
+	    mt_calls_is_later(condition) ? NULL : stopping_break_at(space, address);
 
 	if (there && (!condition || !stands_aside(there))) {
 		there->shared = true;

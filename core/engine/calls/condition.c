@@ -50,7 +50,7 @@ static struct mt_error *compile(struct mt_calls_engine *engine, struct mt_calls_
 		condition->number += (*other)->rings == space->rings;
 	struct mt_condition_place where = mt_calls_condition_place(space, condition, address);
 
-	if (condition->given.slower_ns) {
+	if (mt_calls_is_later(condition)) {
 		where.measure.part = MT_MEASURE_BEGIN;
 		space->rings->measured = true;
 	}
@@ -62,7 +62,8 @@ static struct mt_error *compile(struct mt_calls_engine *engine, struct mt_calls_
 		address)
 		return mt_error_new(MT_ERROR_UNSUPPORTED,
 				    "it is not at a function's entry that is recorded");
-	mt_try(mt_condition_compile(condition->given.expr, &where, &condition->code));
+	mt_try(mt_condition_compile(condition->given.at_return ? NULL : condition->given.expr,
+				    &where, &condition->code));
 	if (!condition->code.reads || !mt_calls_is_sandboxed(engine, space))
 		return NULL;
 	mt_condition_deinit(&condition->code);
@@ -91,17 +92,23 @@ struct mt_error *mt_calls_condition_compile(struct mt_calls_engine *engine,
 		mt_error_destroy(error);
 		return whole;
 	}
-	if (condition->given.slower_ns) {
+	if (mt_calls_is_later(condition)) {
 		struct mt_error *whole =
 		    mt_calls_cannot_measure(condition, mt_error_message(error));
 		mt_error_destroy(error);
 		return whole;
 	}
+	mt_calls_condition_leave(engine, condition, error);
+	return NULL;
+}
+
+void mt_calls_condition_leave(const struct mt_calls_engine *engine,
+			      const struct mt_calls_condition *condition, struct mt_error *why)
+{
 	mt_log(engine->options.log, MT_LOG_WARNING,
 	       "the condition of the trigger \"%s\" is evaluated by mtdb, which takes " COST ": %s",
-	       condition->given.text, mt_error_message(error));
-	mt_error_destroy(error);
-	return NULL;
+	       condition->given.text, mt_error_message(why));
+	mt_error_destroy(why);
 }
 
 uint64_t mt_calls_condition_bytes(const struct mt_calls_condition *condition)

@@ -401,6 +401,9 @@ struct mt_calls_condition *mt_calls_condition_add(struct mt_calls_engine *engine
 struct mt_error *mt_calls_condition_compile(struct mt_calls_engine *engine,
 					    struct mt_calls_space *space,
 					    struct mt_calls_condition *condition, uint64_t address);
+/* The log says that others evaluate it, and WHY, which goes over to this. */
+void mt_calls_condition_leave(const struct mt_calls_engine *engine,
+			      const struct mt_calls_condition *condition, struct mt_error *why);
 /* Of code for it at ADDRESS; nothing is measured. */
 struct mt_condition_place mt_calls_condition_place(const struct mt_calls_space *space,
 						   const struct mt_calls_condition *condition,
@@ -435,10 +438,12 @@ struct mt_error *mt_calls_condition_fault(struct mt_calls_engine *engine,
 void mt_calls_conditions_end(struct mt_calls_engine *engine);
 
 /* slow.c */
-/* BEGIN notes when calls begin: have what takes long stop where they end.  The log says which ends
+/* BEGIN notes when calls begin: have those that count stop where they end.  The log says which ends
  * are left out.  Errors: TRIGGER (all are); NO_MEMORY; the target's. */
 struct mt_error *mt_calls_add_ends(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				   pid_t lwp, const struct mt_calls_break *begin);
+/* Whether anything has to be noted where calls begin. */
+bool mt_calls_needs_begin(struct mt_calls_space *space, const struct mt_calls_break *begin);
 /* The error. */
 struct mt_error *mt_calls_cannot_measure(const struct mt_calls_condition *condition,
 					 const char *why);

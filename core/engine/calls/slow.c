@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where calls that are measured end (condition/measure.c): at each return of their function, and of
- * those that it ends with a jump to.
+/* Where calls end that a trigger is about, be it for how long they take (condition/measure.c) or
+ * for what they return: at each return of their function, and of those that it ends with a jump to.
  *
  * A return's event is recorded by then, and the trampoline is about to step back over the red zone,
  * by one instruction that is long enough for a jump to code of ours: that does the step, looks at
@@ -159,6 +159,35 @@ static uint64_t ticks_of(const struct mt_calls_engine *engine, uint64_t ns)
 	return mt_ns_to_tsc(clock, mt_tsc_to_ns(clock, now) + ns) - now;
 }
 
+static bool measures(const struct mt_engine_condition *given)
+{
+	return given->slower_ns || given->wants_duration;
+}
+
+/* What the program cannot evaluate it stops for each time. */
+static struct mt_error *compile_end(const struct ends *ends, struct mt_calls_condition *end,
+				    const struct mt_condition_place *where)
+{
+	const struct mt_expr *expr = end->given.at_return ? end->given.expr : NULL;
+	struct mt_error *error = mt_condition_compile(expr, where, &end->code);
+
+	if (!error && end->code.reads && mt_calls_is_sandboxed(ends->engine, ends->space)) {
+		mt_condition_deinit(&end->code);
+		error = mt_error_new(MT_ERROR_UNSUPPORTED,
+				     "it reads memory, and process %d is under seccomp",
+				     ends->space->pid);
+	}
+	end->is_compiled = true;
+	if (!error || mt_error_code(error) != MT_ERROR_UNSUPPORTED)
+		return error;
+	end->is_left = true;
+	if (ends->found == 1)
+		mt_calls_condition_leave(ends->engine, end, error);
+	else
+		mt_error_destroy(error);
+	return mt_condition_compile(NULL, where, &end->code);
+}
+
 static struct mt_error *add_end(struct ends *ends, uint64_t address, uint64_t hook, bool is_own)
 {
 	const struct mt_calls_break *begin = ends->begin;
@@ -171,11 +200,14 @@ static struct mt_error *add_end(struct ends *ends, uint64_t address, uint64_t ho
 	end->number = begin->condition->number;
 	struct mt_condition_place where = mt_calls_condition_place(ends->space, end, address);
 	where.measure.part = MT_MEASURE_END;
-	where.measure.ticks = ticks_of(ends->engine, given->slower_ns);
-	where.measure.counts = is_own && !given->expr;
+	where.measure.ticks = given->slower_ns ? ticks_of(ends->engine, given->slower_ns) : 0;
+	where.measure.looks_up = measures(given) || !is_own;
+	end->is_timed = where.measure.looks_up;
+	where.measure.mult = ends->engine->options.conversion.mult;
+	where.measure.shift = ends->engine->options.conversion.shift;
+	where.measure.counts = is_own && (given->at_return || !given->expr);
 	where.measure.at_return = true;
-	mt_try(mt_condition_compile(NULL, &where, &end->code));
-	end->is_compiled = true;
+	mt_try(compile_end(ends, end, &where));
 	struct mt_calls_break one = {.address = address,
 				     .asked = begin->asked ? begin->asked : begin->address,
 				     .hook = hook,
@@ -231,6 +263,23 @@ static struct mt_error *hook_function(struct ends *ends, uint32_t function)
 	return NULL;
 }
 
+static void find_functions(struct ends *ends)
+{
+	add_function(ends, mt_plan_function_at(plan_of(ends),
+					       ends->begin->address - ends->place->module->bias));
+	for (size_t i = 0; i < ends->function_count; i++)
+		see_code(ends, ends->functions[i]);
+}
+
+/* The returns of other functions are those of its calls only where these began. */
+bool mt_calls_needs_begin(struct mt_calls_space *space, const struct mt_calls_break *begin)
+{
+	struct ends ends = {.begin = begin, .place = mt_calls_place_at(space, begin->address)};
+
+	find_functions(&ends);
+	return measures(&begin->condition->given) || ends.function_count > 1;
+}
+
 struct mt_error *mt_calls_add_ends(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				   pid_t lwp, const struct mt_calls_break *begin)
 {
@@ -241,10 +290,7 @@ struct mt_error *mt_calls_add_ends(struct mt_calls_engine *engine, struct mt_cal
 			    .place = mt_calls_place_at(space, begin->address)};
 	const char *text = begin->condition->given.text;
 
-	add_function(
-	    &ends, mt_plan_function_at(plan_of(&ends), begin->address - ends.place->module->bias));
-	for (size_t i = 0; i < ends.function_count; i++)
-		see_code(&ends, ends.functions[i]);
+	find_functions(&ends);
 	for (size_t i = 0; i < ends.function_count; i++)
 		mt_try(hook_function(&ends, ends.functions[i]));
 	if (!ends.found)

@@ -102,7 +102,15 @@ struct mt_calls_condition {
 	uint32_t faults;              /* it ran into */
 	uint64_t fault;               /* the last one's address */
 	bool is_end;                  /* of another one's calls, whose `number` it has */
+	bool is_timed;                /* so are they: the slot tells how long the last one took */
+	bool is_left;                 /* `expr` is for others to evaluate, at each such end */
 };
+
+/* Threads do not stop where it is asked for, but where the calls that begin there end. */
+static inline bool mt_calls_is_later(const struct mt_calls_condition *condition)
+{
+	return condition && (condition->given.slower_ns || condition->given.at_return);
+}
 
 #define MT_CALLS_BREAK_BYTES 16
 

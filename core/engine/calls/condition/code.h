@@ -119,11 +119,10 @@ void mt_asm_read_out_of_line(struct mt_asm *to);
 /* measure.c */
 /* What comes here begins; who cannot be measured goes to `miss`. */
 void mt_asm_note_begin(struct mt_asm *to);
-/* What comes here ends: a jump to SLOW with rax, how long it took, and rcx, when it began; or to
- * `miss`, or straight on. */
-void mt_asm_find_begin(struct mt_asm *to, struct mt_asm_label *slow);
-/* These into the thread's slot. */
-void mt_asm_put_slow(struct mt_asm *to);
+/* What comes here ends: straight on if it took long enough, which is noted in the thread's slot. */
+void mt_asm_find_begin(struct mt_asm *to);
+/* rax: how many ns it took. */
+void mt_asm_duration(struct mt_asm *to);
 
 /* operand.c */
 enum mt_operand_kind {

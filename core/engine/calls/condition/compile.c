@@ -314,6 +314,12 @@ static struct mt_error *compile_node(struct mt_compiler *compiler, const struct 
 	case MT_NODE_TYPE:
 		return mt_error_new(MT_ERROR_USAGE, "Attempt to use a type name as an expression");
 	case MT_NODE_CONVENIENCE:
+		if (compiler->code.place.measure.looks_up && strcmp(node->name, "_duration") == 0) {
+			mt_asm_duration(&compiler->code);
+			*out = mt_operand_in_rax(
+			    mt_type_builtin(compiler->eval.program, MT_BUILTIN_LONG));
+			return NULL;
+		}
 		return mt_cannot_compile("$%s is a variable of the debugger", node->name);
 	default:
 		return mt_cannot_compile("it has an operator that is not compiled");

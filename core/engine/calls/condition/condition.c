@@ -54,12 +54,14 @@ static struct mt_error *compile(struct mt_compiler *compiler, const struct mt_no
 	mt_asm_enter(code);
 	if (code->has_reads || part)
 		check_alive(code);
+	if (part == MT_MEASURE_END && code->place.measure.looks_up)
+		mt_asm_find_begin(code);
 	if (root)
 		error = mt_compile_truth(compiler, root, true, &hit);
 	else if (part == MT_MEASURE_BEGIN)
 		mt_asm_note_begin(code);
 	else
-		mt_asm_find_begin(code, &hit);
+		mt_asm_jump(code, MT_ASM_ALWAYS, &hit);
 	mt_asm_bind(code, &code->miss);
 	uint32_t miss = mt_asm_here(code);
 	mt_asm_leave(code);
@@ -79,8 +81,6 @@ static struct mt_error *compile(struct mt_compiler *compiler, const struct mt_no
 	}
 	mt_array_each (jump, &code->miss.jumps) /* of what is out of line */
 		mt_asm_link(code, *jump, miss);
-	if (part == MT_MEASURE_END)
-		mt_asm_put_slow(code);
 	mt_asm_leave(code);
 	return error;
 }

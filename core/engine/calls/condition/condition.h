@@ -31,7 +31,14 @@ enum mt_measure_part { MT_MEASURE_NOTHING, MT_MEASURE_BEGIN, MT_MEASURE_END };
 struct mt_measure {
 	enum mt_measure_part part;
 	uint64_t key;   /* of all that are measured for the same sake */
-	uint64_t ticks; /* an end: the condition holds if it took more */
+	uint64_t ticks; /* an end: it counts if it took more; 0: however long it took */
+	/* An end: its beginning is looked up, and counts only if it is known. */
+	bool looks_up;
+	/* Ticks to nanoseconds, for $_duration: times `mult`, and down by 2^shift; mult 0: not
+	 * known.
+	 */
+	uint32_t mult;
+	uint16_t shift;
 	/* A beginning and its end are those of one call: by its stack pointer and its return
 	 * address.  Else they are a thread's last ones. */
 	bool by_call;
@@ -66,10 +73,9 @@ struct mt_condition {
 };
 
 /* Compiles EXPR, which was parsed at the function's entry.  With a beginning, what it holds for is
- * noted, and nobody stops; with an end, what takes long is what it holds for.  In both EXPR may be
- * NULL, in an end it is.  Errors: USAGE, NOT_FOUND (it means
- * nothing, in the words of its evaluation); UNSUPPORTED (it cannot be compiled: "x is optimized
- * out"); NO_MEMORY. */
+ * noted, and nobody stops; with an end, it is about the return, and what takes long enough.  In
+ * both EXPR may be NULL. Errors: USAGE, NOT_FOUND (it means nothing, in the words of its
+ * evaluation); UNSUPPORTED (it cannot be compiled: "x is optimized out"); NO_MEMORY. */
 struct mt_error *mt_condition_compile(const struct mt_expr *expr,
 				      const struct mt_condition_place *place,
 				      struct mt_condition *out);

@@ -115,7 +115,15 @@ void mt_asm_note_begin(struct mt_asm *to)
 	mt_asm(to, 0x48, 0x89, 0x51, 0x08); /* mov [rcx+8], rdx */
 }
 
-void mt_asm_find_begin(struct mt_asm *to, struct mt_asm_label *slow)
+static void put_into_slot(struct mt_asm *to)
+{
+	mt_asm(to, 0x65, 0x48, 0x89, 0x0c, 0x25); /* mov gs:[slow_begin], rcx */
+	mt_asm_imm32(to, offsetof(struct mt_ring_position, slow_begin));
+	mt_asm(to, 0x65, 0x48, 0x89, 0x04, 0x25); /* mov gs:[slow_ticks], rax */
+	mt_asm_imm32(to, offsetof(struct mt_ring_position, slow_ticks));
+}
+
+void mt_asm_find_begin(struct mt_asm *to)
 {
 	struct mt_asm_label found[ITEMS] = {0};
 
@@ -132,16 +140,26 @@ void mt_asm_find_begin(struct mt_asm *to, struct mt_asm_label *slow)
 	read_time(to);
 	mt_asm(to, 0x48, 0x89, 0xd0); /* mov rax, rdx */
 	mt_asm(to, 0x48, 0x29, 0xc8); /* sub rax, rcx */
-	mt_asm(to, 0x48, 0xba);       /* mov rdx, ticks */
-	mt_asm_imm64(to, to->place.measure.ticks);
-	mt_asm(to, 0x48, 0x39, 0xd0);          /* cmp rax, rdx */
-	mt_asm_jump(to, MT_ASM_GREATER, slow); /* two processors' counters may differ */
+	if (to->place.measure.ticks) {
+		mt_asm(to, 0x48, 0xba); /* mov rdx, ticks */
+		mt_asm_imm64(to, to->place.measure.ticks);
+		mt_asm(to, 0x48, 0x39, 0xd0); /* cmp rax, rdx */
+		/* Signed: two processors' counters may differ. */
+		mt_asm_jump(to, MT_ASM_LESS_EQUAL, &to->miss);
+	}
+	put_into_slot(to);
 }
 
-void mt_asm_put_slow(struct mt_asm *to)
+void mt_asm_duration(struct mt_asm *to)
 {
-	mt_asm(to, 0x65, 0x48, 0x89, 0x0c, 0x25); /* mov gs:[slow_begin], rcx */
-	mt_asm_imm32(to, offsetof(struct mt_ring_position, slow_begin));
-	mt_asm(to, 0x65, 0x48, 0x89, 0x04, 0x25); /* mov gs:[slow_ticks], rax */
+	const struct mt_measure *measure = &to->place.measure;
+
+	mt_asm(to, 0x65, 0x48, 0x8b, 0x04, 0x25); /* mov rax, gs:[slow_ticks] */
 	mt_asm_imm32(to, offsetof(struct mt_ring_position, slow_ticks));
+	if (!measure->mult)
+		return;
+	mt_asm(to, 0xba); /* mov edx, mult */
+	mt_asm_imm32(to, measure->mult);
+	mt_asm(to, 0x48, 0xf7, 0xe2);                                /* mul rdx */
+	mt_asm(to, 0x48, 0x0f, 0xac, 0xd0, (uint8_t)measure->shift); /* shrd rax, rdx, shift */
 }
