@@ -112,3 +112,29 @@ def test_as_gdb_has_them(run_mtdb, compile, tmp_path, level):
 @pytest.mark.parametrize("seed", range(2, 12))
 def test_many_as_gdb_has_them(run_mtdb, compile, tmp_path, compiler, level, seed):
     compare(run_mtdb, compile("condition_values.c", level, compiler=compiler), seed, tmp_path)
+
+
+CLASSES = {
+    "Whole::work if this->own == 30": 1,  # and not at the thunk that leads there
+    "Whole::work if own > 270 && count < 95": 4,
+    "Whole::work if ((Second *)this)->second == 8": 1,
+    "Whole::work if ((First *)this)->first == 8 && !((Second *)0)": 1,
+    "shop::look if whole.own == 9 && number == 3": 1,
+    "shop::look if shade == Shade::DARK": 50,
+    "shop::look if mine > 90 && shop::total == 7": 9,
+    "shop::look if calls == 5": 1,
+}
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+def test_classes(run_mtdb, compile, tmp_path, compiler, level):
+    triggers = [word for text in CLASSES for word in ("-t", text)]
+    program = compile("condition_classes.cpp", level, compiler=compiler)
+    done = run_mtdb("run", "--engine=calls", "--size=16k", "--modules=condition_classes", "-o",
+                    tmp_path / "x.json", *triggers, program)
+    assert done.returncode == 0 and "evaluated by mtdb" not in done.stderr, done.stderr
+    events = json.loads((tmp_path / "x.json").read_text())["traceEvents"]
+    hits = collections.Counter(event["args"]["number"] for event in events
+                               if event["ph"] == "i" and event["name"] == "trigger")
+    assert {text: hits[number] for number, text in enumerate(CLASSES, 1)} == CLASSES

@@ -60,6 +60,20 @@ static struct mt_error *parameter(struct mt_compiler *compiler, const struct mt_
 	return NULL;
 }
 
+/* Of the file; in it, or in the table that clang makes. */
+static bool static_address(const struct mt_variable *variable, Dwarf_Addr *address)
+{
+	const Dwarf_Op *operation = &variable->operations[0];
+	Dwarf_Attribute attribute = variable->attribute, found;
+
+	*address = operation->number;
+	if (operation->atom == DW_OP_addr)
+		return true;
+	return (operation->atom == DW_OP_addrx || operation->atom == DW_OP_GNU_addr_index) &&
+	       !dwarf_getlocation_attr(&attribute, operation, &found) &&
+	       !dwarf_formaddr(&found, address);
+}
+
 /* What is before it is an offset. */
 static bool is_thread_local(const Dwarf_Op *operation)
 {
@@ -89,6 +103,7 @@ struct mt_error *mt_operand_of_variable(struct mt_compiler *compiler,
 {
 	const char *name = variable->name ? variable->name : "this";
 	struct mt_type *type = mt_type_strip(variable->type);
+	Dwarf_Addr address;
 
 	if (type->kind == MT_TYPE_ARRAY && type->count_die.addr)
 		return mt_cannot_compile("%s is an array of variable length", name);
@@ -108,9 +123,8 @@ struct mt_error *mt_operand_of_variable(struct mt_compiler *compiler,
 	default:
 		break;
 	}
-	if (variable->count == 1 && variable->operations[0].atom == DW_OP_addr) {
-		*out = at_address(variable->type,
-				  variable->operations[0].number + variable->module->bias);
+	if (variable->count == 1 && static_address(variable, &address)) {
+		*out = at_address(variable->type, address + variable->module->bias);
 		return NULL;
 	}
 	if (variable->count == 2 && is_thread_local(&variable->operations[1]))
