@@ -45,20 +45,10 @@ static bool is_raw(const char *raw, const char *name)
 	return strncmp(raw, name, length) == 0 && !raw[length];
 }
 
-/* A compiler's code that leads to a virtual function: "virtual thunk to D::f(int)".  Whoever wants
- * D::f does not mean it.  Source: Itanium C++ ABI, 5.1.4.2. */
-static bool is_thunk(const char *raw)
-{
-	return strncmp(raw, "_ZTh", 4) == 0 || strncmp(raw, "_ZTv", 4) == 0 ||
-	       strncmp(raw, "_ZTc", 4) == 0;
-}
-
 static bool matches(const char *raw, const char *name, const char *word, size_t word_length)
 {
 	if (is_raw(raw, name))
 		return true;
-	if (is_thunk(raw))
-		return false;
 	if (word_length && !memmem(raw, strlen(raw), word, word_length))
 		return false;
 	mt_auto(mt_str) struct mt_str bare = {0}, full = {0};

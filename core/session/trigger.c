@@ -257,6 +257,14 @@ static struct mt_error *check_instruction(const struct search *search,
 			    location->function, (unsigned long long)(before - location->entry));
 }
 
+/* A compiler's code that leads to a virtual function, "virtual thunk to D::f(int)", where the name
+ * of that was asked for: each call would be hit twice.  Source: Itanium C++ ABI, 5.1.4.2. */
+static bool is_thunk(const struct mt_location *location, const char *text)
+{
+	return location->function && strstr(location->function, "thunk to ") &&
+	       !strstr(text, "thunk");
+}
+
 static struct mt_error *find_one(struct search *search)
 {
 	const struct mt_location_options options = {
@@ -267,7 +275,7 @@ static struct mt_error *find_one(struct search *search)
 	mt_try(mt_location_resolve(search->space, text, &options, &locations));
 	mt_array_each (location, &locations) {
 		if (location->address < search->mapping->start ||
-		    location->address >= search->mapping->end)
+		    location->address >= search->mapping->end || is_thunk(location, text))
 			continue;
 		search->error = check_instruction(search, location, text);
 		if (!search->error)
