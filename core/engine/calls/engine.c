@@ -381,7 +381,8 @@ static struct mt_error *understand(struct mt_calls_engine *engine, struct mt_cal
 		return mt_calls_note_birth(engine, thread, stop);
 	case MT_STOP_BREAKPOINT: /* PC is behind the int3 */
 		there = mt_calls_break_trap(thread->space, news->pc - 1);
-		return there ? on_breakpoint(engine, thread, there, news) : NULL;
+		return there ? on_breakpoint(engine, thread, there, news)
+			     : mt_calls_describe_at(engine, thread->space, news->pc);
 	case MT_STOP_SIGNAL:
 		there = stop->signal == SIGURG && stop->code == SI_TKILL
 			    ? mt_calls_break_of_stub(thread->space, news->pc)
