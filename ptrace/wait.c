@@ -75,8 +75,9 @@ struct mt_error *mt_ptrace_adopt(struct mt_ptrace_target *target, pid_t child, p
 		mt_ptrace_keep_status(target, lwp, status);
 	if (!lwp->has_status) {
 		mt_ptrace_remove_lwp(target, lwp); /* killed, and its end was reported already */
-	} else if (WIFSTOPPED(lwp->status)) {
-		/* The stop it is born with; the parent's event stands for it. */
+	} else if (WIFSTOPPED(lwp->status) && event_of(lwp->status) != PTRACE_EVENT_EXIT) {
+		/* The stop it is born with; the parent's event stands for it.  One that was killed
+		 * before that has an end to tell of. */
 		lwp->has_status = false;
 		target->untold--;
 	}

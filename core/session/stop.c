@@ -146,15 +146,33 @@ static struct mt_error *on_signal(struct mt_session *session, struct mt_session_
 	return mt_session_go_on(session, stop->lwp, stop->signal);
 }
 
-static struct mt_error *on_new_thread(struct mt_session *session, struct mt_session_thread *parent,
-				      const struct mt_stop *stop, const struct mt_engine_news *news)
+/* Killed meanwhile: its end will be reported. */
+static struct mt_error *ignore_gone(struct mt_error *error)
+{
+	if (!error || mt_error_code(error) != MT_ERROR_GONE)
+		return error;
+	mt_error_destroy(error);
+	return NULL;
+}
+
+static struct mt_error *add_child(struct mt_session *session,
+				  const struct mt_session_thread *parent,
+				  struct mt_session_process *process, const struct mt_stop *stop,
+				  const struct mt_engine_news *news)
 {
 	struct mt_session_thread *thread;
 
-	mt_try(mt_session_add_thread(session, parent->process, stop->child, stop->lwp, &thread));
+	mt_try(mt_session_add_thread(session, process, stop->child, stop->lwp, &thread));
 	mt_try(mt_session_put_birth(session, thread, parent->process->pid, parent->lwp,
 				    news->time_ns));
-	mt_try(mt_session_put_name(session, thread, false, news->time_ns));
+	return mt_session_put_name(session, thread, false, news->time_ns);
+}
+
+static struct mt_error *on_new_thread(struct mt_session *session, struct mt_session_thread *parent,
+				      const struct mt_stop *stop, const struct mt_engine_news *news)
+{
+	/* Who was killed has a way to go to its end, too. */
+	mt_try(ignore_gone(add_child(session, parent, parent->process, stop, news)));
 	mt_try(mt_session_go_on(session, stop->child, 0));
 	return mt_session_go_on(session, stop->lwp, 0);
 }
@@ -163,13 +181,9 @@ static struct mt_error *follow_child(struct mt_session *session, struct mt_sessi
 				     const struct mt_stop *stop, const struct mt_engine_news *news)
 {
 	struct mt_session_process *process;
-	struct mt_session_thread *thread;
 
 	mt_try(mt_session_add_process(session, stop->child, &process));
-	mt_try(mt_session_add_thread(session, process, stop->child, stop->lwp, &thread));
-	mt_try(mt_session_put_birth(session, thread, parent->process->pid, parent->lwp,
-				    news->time_ns));
-	mt_try(mt_session_put_name(session, thread, false, news->time_ns));
+	mt_try(ignore_gone(add_child(session, parent, process, stop, news)));
 	mt_try(mt_session_put_maps(session, process, news->time_ns));
 	return mt_session_go_on(session, stop->child, 0);
 }
@@ -378,15 +392,6 @@ static struct mt_error *on_thread_stop(struct mt_session *session, struct mt_ses
 		mt_try(check_triggers(session, thread, stop, news));
 		return mt_session_go_on(session, stop->lwp, 0);
 	}
-}
-
-/* Killed meanwhile: its end will be reported. */
-static struct mt_error *ignore_gone(struct mt_error *error)
-{
-	if (!error || mt_error_code(error) != MT_ERROR_GONE)
-		return error;
-	mt_error_destroy(error);
-	return NULL;
 }
 
 struct mt_error *mt_session_take(struct mt_session *session, const struct mt_stop *stop)
