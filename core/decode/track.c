@@ -135,6 +135,11 @@ static struct mt_error *push_note(struct mt_decode_run *run, struct mt_track *tr
 	if (!event_of_note(run, note, &event) ||
 	    (is_snapshot_mark(&event) && run->rebuild_ops->snapshots_are_events))
 		return NULL;
+	/* A fault: it was told of when somebody looked, and happened behind the last call. */
+	if (event.kind == MT_EVENT_SIGNAL && note->sample.weight >> 32) {
+		event.time_ns -= note->sample.weight >> 32;
+		event.flags |= MT_EVENT_TIME_IS_ESTIMATE;
+	}
 	if (event.time_ns < track->time_ns || !run->timed)
 		event.time_ns = track->time_ns;
 	return push(track, &event, 1);

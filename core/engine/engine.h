@@ -118,6 +118,7 @@ struct mt_engine_news {
 	bool maps_changed; /* executable memory may have been mapped */
 	uint64_t pc; /* of the instruction that runs next, if the thread goes on; 0: not known */
 	uint64_t time_ns; /* when, in the recording's clock */
+	uint64_t late_ns; /* of a fault: it happened so long before, at the most */
 };
 
 /* The condition of a breakpoint: where it holds, threads are to stop.  An engine that can evaluates

@@ -147,6 +147,7 @@ void mt_args_of_instant(struct mt_args *args, const struct mt_instant *instant)
 	int status = (int)instant->value; /* of an EXIT */
 
 	args->count = 0;
+	add_flag(args, MT_ARG_TIME_ESTIMATED, instant->estimated);
 	switch (instant->kind) {
 	case MT_INSTANT_SIGNAL:
 		/* 0 is an address here: that of the null pointer that was followed. */

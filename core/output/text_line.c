@@ -340,7 +340,7 @@ static void put_instant(struct mt_str *out, struct mt_text_style *style,
 	const struct mt_instant *instant = &entry->instant;
 	struct mt_str *cell = &style->cell;
 
-	put_time_cell(out, style, instant->time_ns, false);
+	put_time_cell(out, style, instant->time_ns, instant->estimated);
 	put_spaces(out, DURATION_COLUMNS + 2);
 	put_indent(cell, entry->depth);
 	mt_str_append(cell, "*** ");

@@ -7,7 +7,8 @@
  * Besides Intel PT, a recording carries notes: samples of events with names of ours, which perf
  * shows by these names:
  *
- * - mtrace:signal: IP = PC, ADDR = si_addr, WEIGHT = signal number, before its delivery
+ * - mtrace:signal: IP = PC, ADDR = si_addr, WEIGHT = signal number, before its delivery; of a fault
+ *   in the upper half of WEIGHT: how many ns before, at the most, it happened
  * - mtrace:trigger: IP = PC, WEIGHT = the trigger's number, RAW = its location, its condition, what
  *   was printed, and registers, each with a NUL at its end, then more NULs
  * - mtrace:snapshot: WEIGHT = the snapshot's number, of each thread, when its ring was read

@@ -237,6 +237,19 @@ static char read_state(pid_t lwp, unsigned *flags)
 	return state;
 }
 
+uint64_t mt_proc_cpu_ns(pid_t lwp)
+{
+	FILE *file = open_proc(lwp, "schedstat");
+	uint64_t ns = 0;
+
+	if (!file)
+		return 0;
+	if (fscanf(file, "%" SCNu64, &ns) != 1)
+		ns = 0;
+	fclose(file);
+	return ns;
+}
+
 static char state_of(pid_t lwp)
 {
 	unsigned flags;

@@ -20,6 +20,10 @@ bool mt_proc_is_unwritten(pid_t pid, uint64_t start, uint64_t end);
 /* Where the program in the process begins (getauxval(3), AT_ENTRY).  0: not known. */
 uint64_t mt_proc_entry(pid_t pid);
 
+/* For how long a thread had a processor, in ns; 0: not known.  Source: Linux,
+ * Documentation/scheduler/sched-stats.rst. */
+uint64_t mt_proc_cpu_ns(pid_t lwp);
+
 /* The number after KEY in /proc/PID/status; -1: none. */
 int mt_proc_status_number(pid_t pid, const char *key);
 

@@ -134,8 +134,10 @@ static struct mt_error *on_signal(struct mt_session *session, struct mt_session_
 {
 	enum mt_signal_action action = mt_proc_signal_action(stop->lwp, stop->signal);
 
+	const uint64_t late_ns = news->late_ns < UINT32_MAX ? news->late_ns : UINT32_MAX;
+
 	mt_try(mt_session_put_note(session, thread, MT_NOTE_SIGNAL, news->pc, stop->address,
-				   (uint64_t)stop->signal, news->time_ns));
+				   late_ns << 32 | (uint64_t)stop->signal, news->time_ns));
 	if (mt_signal_is_fatal(stop->signal, action)) {
 		session->result.fatal_signal = stop->signal;
 		session->result.fatal_lwp = stop->lwp;

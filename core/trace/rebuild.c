@@ -134,6 +134,7 @@ void mt_rebuild_instant(struct mt_rebuild *rebuild, enum mt_instant_kind kind, u
 	struct mt_instant instant = {
 	    .time_ns = rebuild->now_ns,
 	    .kind = (uint8_t)kind,
+	    .estimated = rebuild->estimated,
 	    .detail = detail,
 	    .value = value,
 	    .address = address,

@@ -116,7 +116,8 @@ struct mt_hit {
 
 struct mt_instant {
 	uint64_t time_ns;
-	uint8_t kind; /* enum mt_instant_kind */
+	uint8_t kind;   /* enum mt_instant_kind */
+	bool estimated; /* the time is */
 	uint32_t detail;
 	uint64_t value;                     /* SIGNAL: si_addr */
 	uint64_t address;                   /* the PC; 0: not known */

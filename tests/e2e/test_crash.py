@@ -51,6 +51,19 @@ def test_c(traced, compile, level, kind):
     assert calls == [f"{FIXTURES}/deep.c:{line_of('deep.c', text)}" for text in texts]
 
 
+def test_the_fault_is_where_it_happened(run_mtdb, compile, tmp_path):
+    """Behind the last call, by what was computed since then: not when mtdb came to look."""
+    program = compile("crash_late.c", "-O1")
+    done = run_mtdb("run", "--engine", "calls", "-o", tmp_path / "x.fxt", "--", program)
+    assert done.returncode == 139, done.stderr
+    thread, = fxt.read(tmp_path / "x.fxt").threads.values()
+    call, = thread.find("compute")
+    fault, end = (one for one in thread.instants if one.name in ("SIGSEGV", "exit"))
+    assert fault.args["time_estimated"] and call.begin < fault.time < end.time
+    # What came before took the thread about as long.
+    assert fault.time - call.begin > int(done.stdout) / 4
+
+
 @pytest.mark.parametrize("level", ["-O0", "-O2"])
 def test_cpp(traced, compile, level):
     run = traced(compile("deep.cpp", level, "-static"))

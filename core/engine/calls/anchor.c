@@ -4,6 +4,8 @@
  * the kernel through code that is not recorded leaves no stamp there. */
 #include "engine/calls/private.h"
 
+#include "process/proc.h"
+
 #include <string.h>
 
 #define MOST_ANCHORS 16384u
@@ -36,6 +38,27 @@ void mt_calls_anchor(struct mt_calls_thread *thread, uint64_t tsc)
 {
 	if (thread->rings)
 		put(&thread->anchors, (struct mt_ring_anchor){mt_calls_written(thread), tsc, tsc});
+}
+
+void mt_calls_note_resumed(struct mt_calls_thread *thread, uint64_t tsc)
+{
+	mt_calls_anchor(thread, tsc);
+	thread->resumed_tsc = tsc;
+	thread->resumed_cpu_ns = mt_proc_cpu_ns(thread->lwp);
+}
+
+uint64_t mt_calls_stood_ns(const struct mt_calls_engine *engine,
+			   const struct mt_calls_thread *thread, uint64_t tsc)
+{
+	const struct mt_time_conversion *clock = &engine->options.conversion;
+	const uint64_t cpu_ns = mt_proc_cpu_ns(thread->lwp);
+
+	if (!thread->resumed_cpu_ns || cpu_ns < thread->resumed_cpu_ns || tsc < thread->resumed_tsc)
+		return 0;
+	const uint64_t ran_ns = cpu_ns - thread->resumed_cpu_ns;
+	const uint64_t since_ns =
+	    mt_tsc_to_ns(clock, tsc) - mt_tsc_to_ns(clock, thread->resumed_tsc);
+	return since_ns > ran_ns ? since_ns - ran_ns : 0;
 }
 
 /* It writes on meanwhile. */

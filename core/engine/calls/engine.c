@@ -422,6 +422,9 @@ static struct mt_error *stopped(struct mt_engine *base, const struct mt_stop *st
 	*news = (struct mt_engine_news){0};
 	if (!thread || stop->kind == MT_STOP_EXITED)
 		return NULL;
+	/* A debugger tells of it when it has shown the stop. */
+	if (stop->kind == MT_STOP_SIGNAL && thread->space->hidden && thread->space->hidden_tsc)
+		tsc = thread->space->hidden_tsc;
 	news->time_ns = mt_tsc_to_ns(&engine->options.conversion, tsc);
 	struct mt_error *error =
 	    engine->target->ops->get_registers(engine->target, stop->lwp, &registers);
@@ -438,6 +441,8 @@ static struct mt_error *stopped(struct mt_engine *base, const struct mt_stop *st
 	}
 	mt_calls_anchor(thread, tsc);
 	news->pc = registers.rip;
+	if (is_fault(stop))
+		news->late_ns = mt_calls_stood_ns(engine, thread, tsc);
 	if (thread->rings && stop->kind != MT_STOP_EXEC &&
 	    thread->space->stage != MT_CALLS_REFUSED &&
 	    !mt_calls_is_slot(thread->rings, registers.gs_base))
@@ -455,7 +460,7 @@ static struct mt_error *resume(struct mt_engine *base, pid_t lwp, int signal)
 	if (thread && !thread->guest && thread->space->stage == MT_CALLS_NEW)
 		mt_try(mt_calls_prepare(engine, thread->space, lwp));
 	if (thread)
-		mt_calls_anchor(thread, mt_clock_tsc());
+		mt_calls_note_resumed(thread, mt_clock_tsc());
 	return mt_target_resume(engine->target, lwp, MT_RESUME_CONTINUE, signal);
 }
 

@@ -37,11 +37,12 @@ static struct mt_error *leave_trampolines(struct mt_calls_engine *engine,
 }
 
 /* Who looks at the program takes his time, and no event is to seem to have happened in it. */
-static void anchor(const struct mt_calls_engine *engine, const struct mt_calls_space *space)
+static void anchor(const struct mt_calls_engine *engine, const struct mt_calls_space *space,
+		   void (*note)(struct mt_calls_thread *thread, uint64_t tsc))
 {
 	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next)
 		if (thread->space == space)
-			mt_calls_anchor(thread, mt_clock_tsc());
+			note(thread, mt_clock_tsc());
 }
 
 struct mt_error *mt_calls_hide(struct mt_calls_engine *engine, struct mt_calls_space *space)
@@ -53,7 +54,7 @@ struct mt_error *mt_calls_hide(struct mt_calls_engine *engine, struct mt_calls_s
 	mt_array_each (place, &space->places)
 		mt_try(mt_calls_text_clean(engine, space, place));
 	mt_try(leave_trampolines(engine, space));
-	anchor(engine, space);
+	anchor(engine, space, mt_calls_anchor);
 	return NULL;
 }
 
@@ -94,7 +95,7 @@ struct mt_error *mt_calls_show(struct mt_calls_engine *engine, struct mt_calls_s
 	if (!space->hidden)
 		return NULL;
 	space->hidden = false;
-	anchor(engine, space);
+	anchor(engine, space, mt_calls_note_resumed);
 	mt_array_each (place, &space->places) {
 		const struct mt_plan *plan = place->module->file->plan;
 		memset(place->held, 0, plan->patches.count);

@@ -568,6 +568,12 @@ struct mt_engine_ring mt_calls_ring_look(const struct mt_calls_engine *engine,
 /* anchor.c */
 /* It stands still since TSC, at the latest. */
 void mt_calls_anchor(struct mt_calls_thread *thread, uint64_t tsc);
+/* It stood still up to TSC, and goes on. */
+void mt_calls_note_resumed(struct mt_calls_thread *thread, uint64_t tsc);
+/* It stands still, as was seen at TSC: for how long it may have done so before, by what it had of
+ * the processor since it last went on. */
+uint64_t mt_calls_stood_ns(const struct mt_calls_engine *engine,
+			   const struct mt_calls_thread *thread, uint64_t tsc);
 /* All of them, which run on; not more often than makes sense. */
 void mt_calls_tick(struct mt_engine *base);
 

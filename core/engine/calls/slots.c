@@ -108,6 +108,7 @@ struct mt_error *mt_calls_give_ring(struct mt_calls_engine *engine, struct mt_ca
 	thread->begin = 0;
 	thread->used = 0;
 	thread->seen_tsc = 0;
+	mt_calls_note_resumed(thread, begin.last);
 	return NULL;
 }
 

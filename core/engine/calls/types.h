@@ -281,6 +281,7 @@ struct mt_calls_thread {
 	uint64_t seen, seen_tsc;  /* how far it had come when the throttle looked */
 	uint64_t stack; /* a stack pointer of it: for the upper half of those in the ring */
 	uint64_t pc;    /* at its last stop */
+	uint64_t resumed_tsc, resumed_cpu_ns; /* when it last went on; 0: not known */
 	struct mt_calls_frames frames; /* that were open at its first mark, innermost first */
 	UT_hash_handle hh;
 };
