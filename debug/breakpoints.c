@@ -275,6 +275,15 @@ struct mt_error *mt_debugger_enable(struct mt_debugger *debugger, unsigned numbe
 	return NULL;
 }
 
+void mt_debugger_set_aside(struct mt_debugger *debugger, unsigned number, bool aside)
+{
+	struct mt_debug_break **one = find(debugger, number);
+
+	if (one)
+		(*one)->is_aside = aside;
+	debugger->sites_changed = true;
+}
+
 struct mt_error *mt_debugger_ignore(struct mt_debugger *debugger, unsigned number, uint64_t count)
 {
 	struct mt_debug_break **one = find(debugger, number);
@@ -405,7 +414,7 @@ struct mt_debug_break *mt_debug_hit(struct mt_debugger *debugger, struct mt_debu
 		struct mt_debug_break *one = *at;
 		size_t index = 0;
 
-		if (!one->public.enabled || one->public.kind != MT_DEBUG_BREAK ||
+		if (!one->public.enabled || one->is_aside || one->public.kind != MT_DEBUG_BREAK ||
 		    (one->public.thread && one->public.thread != lwp->thread.number))
 			continue;
 		while (index < one->locations.count &&

@@ -59,6 +59,13 @@ struct mt_debug_front {
 	/* A thread, which is selected for the moment, hit a silent breakpoint: whether the program
 	 * is to stop there.  Other threads run. */
 	bool (*hit)(void *context, unsigned breakpoint);
+	/* Nothing of the recorded program runs: it is about to go on, but for ALONE, or has loaded
+	 * libraries; and it is about to, with the recording's patches in it. */
+	struct mt_error *(*places)(void *context, const struct mt_live_alone *alone);
+	void (*shown)(void *context);
+	/* A thread, which is selected for the moment, stands for SIGURG.  False: the recording did
+	 * not send it.  *BREAKPOINT: at which it is to stop; 0: it is not. */
+	bool (*passes)(void *context, unsigned *breakpoint);
 	/* The new program of exec() has no location for a breakpoint, which is disabled. */
 	void (*unresolved)(void *context, unsigned breakpoint, const char *why);
 	/* A pending breakpoint got a location. */
@@ -354,6 +361,8 @@ struct mt_error *mt_debugger_enable(struct mt_debugger *debugger, unsigned numbe
  */
 struct mt_error *mt_debugger_condition(struct mt_debugger *debugger, unsigned number,
 				       const char *text);
+/* It is not in the program from now on, or is again: somebody else knows when it is hit. */
+void mt_debugger_set_aside(struct mt_debugger *debugger, unsigned number, bool aside);
 struct mt_error *mt_debugger_ignore(struct mt_debugger *debugger, unsigned number, uint64_t count);
 
 /* ---- Recording ---- */

@@ -203,6 +203,7 @@ static struct mt_error *at_breakpoint(struct mt_debugger *debugger, struct mt_de
 		mt_try(mt_debug_record_take(debugger, &libraries));
 		mt_try(mt_debug_space_of_process(debugger));
 		mt_debug_resolve_all(debugger);
+		mt_try(mt_debug_record_loaded(debugger));
 		debugger->sites_changed = true;
 	}
 	if (!again)
@@ -268,6 +269,21 @@ static struct mt_error *on_breakpoint(struct mt_debugger *debugger, struct mt_de
 		mt_try(mt_debug_set_pc(debugger, lwp, address));
 	mt_debug_rescue_hit(debugger, lwp);
 	return is_ours ? at_breakpoint(debugger, lwp, address, sp) : NULL;
+}
+
+/* False: the signal is the program's own. */
+static bool on_gate(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
+{
+	unsigned number = 0;
+
+	if (!mt_debug_record_passes(debugger, lwp, &number))
+		return false;
+	end_over(debugger, lwp);
+	lwp->signal = lwp->reported = 0;
+	mt_array_each (one, &debugger->breakpoints)
+		if (number && (*one)->public.number == number)
+			report_hit(debugger, lwp, *one);
+	return true;
 }
 
 /* A debug register was hit, or an instruction executed.  False: that does not stop the thread. */
@@ -367,6 +383,8 @@ struct mt_error *mt_debug_handle_event(struct mt_debugger *debugger, const struc
 	case MT_STOP_HANDLER:
 		return on_step(debugger, lwp);
 	case MT_STOP_SIGNAL:
+		if (stop->signal == SIGURG && on_gate(debugger, lwp))
+			return NULL;
 		if (!mt_debug_is_of_processor(stop))
 			return on_signal(debugger, lwp, stop->signal, stop->address);
 		end_over(debugger, lwp);

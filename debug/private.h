@@ -103,6 +103,7 @@ struct mt_debug_watched {
 struct mt_debug_break {
 	struct mt_debug_breakpoint public; /* first */
 	char *text, *condition;
+	bool is_aside;         /* the program asks for it itself: see mt_debugger_set_aside() */
 	bool is_fixed;         /* its location text means another address by now */
 	uint64_t condition_pc; /* scope of a watchpoint's condition */
 	MT_ARRAY(struct mt_debug_location) locations;
@@ -423,6 +424,11 @@ void mt_debug_hardware_deinit(struct mt_debug_lwp *lwp);
 /* A process that has not run an instruction yet: launched, or by the exec of a followed child. */
 struct mt_error *mt_debug_record_launched(struct mt_debugger *debugger);
 struct mt_error *mt_debug_record_take(struct mt_debugger *debugger, const struct mt_stop *stop);
+/* Libraries were loaded, or unloaded, and locations found again. */
+struct mt_error *mt_debug_record_loaded(struct mt_debugger *debugger);
+/* LWP stands for SIGURG: see passes() in debugger.h. */
+bool mt_debug_record_passes(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
+			    unsigned *breakpoint);
 struct mt_error *mt_debug_record_forked(struct mt_debugger *debugger, pid_t child);
 void mt_debug_record_tick(struct mt_debugger *debugger);
 struct mt_error *mt_debug_record_show(struct mt_debugger *debugger);

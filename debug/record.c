@@ -106,6 +106,12 @@ static struct mt_error *call_systems(struct mt_target *base, pid_t lwp,
 	return below(base)->ops->call_systems(below(base), lwp, calls, count);
 }
 
+static struct mt_error *run_to(struct mt_target *base, pid_t lwp, uint64_t goal, bool *arrived)
+{
+	forget_registers(debugger_of(base), lwp);
+	return below(base)->ops->run_to(below(base), lwp, goal, arrived);
+}
+
 static struct mt_error *watch_libraries(struct mt_target *base, pid_t pid, uint64_t address)
 {
 	(void)pid;
@@ -125,6 +131,7 @@ static const struct mt_target_ops proxy_ops = {
     .each_map = each_map,
     .set_injected = set_injected,
     .call_systems = call_systems,
+    .run_to = run_to,
     .watch_libraries = watch_libraries,
 };
 
@@ -133,6 +140,18 @@ static const struct mt_target_ops proxy_ops = {
 struct mt_live *mt_debugger_live(struct mt_debugger *debugger)
 {
 	return &debugger->live;
+}
+
+static struct mt_error *place(struct mt_debugger *debugger, const struct mt_live_alone *alone)
+{
+	return debugger->front.places ? debugger->front.places(debugger->front.context, alone)
+				      : NULL;
+}
+
+static void shown(struct mt_debugger *debugger)
+{
+	if (debugger->front.shown)
+		debugger->front.shown(debugger->front.context);
 }
 
 /* FRESH: the process has not run an instruction yet. */
@@ -174,7 +193,10 @@ void mt_debugger_record_ended(struct mt_debugger *debugger)
 
 struct mt_error *mt_debug_record_launched(struct mt_debugger *debugger)
 {
-	return debugger->live.state == MT_LIVE_ARMED ? begin(debugger, true) : NULL;
+	if (debugger->live.state != MT_LIVE_ARMED)
+		return NULL;
+	mt_try(begin(debugger, true));
+	return place(debugger, NULL);
 }
 
 /* ---- What happens ---- */
@@ -184,6 +206,15 @@ struct mt_error *mt_debug_record_take(struct mt_debugger *debugger, const struct
 	struct mt_session *session = mt_live_session(&debugger->live);
 
 	return session ? mt_session_take(session, stop) : NULL;
+}
+
+struct mt_error *mt_debug_record_loaded(struct mt_debugger *debugger)
+{
+	if (!mt_live_is_recording(&debugger->live))
+		return NULL;
+	struct mt_error *error = place(debugger, NULL);
+	shown(debugger);
+	return error;
 }
 
 struct mt_error *mt_debug_record_forked(struct mt_debugger *debugger, pid_t child)
@@ -235,12 +266,33 @@ struct mt_error *mt_debug_record_show(struct mt_debugger *debugger)
 	debugger->live.has_news = true;
 	if (kind == MT_DEBUG_PLAN_STEP || kind == MT_DEBUG_PLAN_STEPI)
 		return NULL;
-	struct mt_error *error = mt_debug_each_wanted(debugger, mt_live_add_place, &alone);
-	if (!error && (kind == MT_DEBUG_PLAN_NEXT || kind == MT_DEBUG_PLAN_NEXTI ||
-		       kind == MT_DEBUG_PLAN_UNTIL))
+	struct mt_error *error = NULL;
+	if (kind == MT_DEBUG_PLAN_NEXT || kind == MT_DEBUG_PLAN_NEXTI ||
+	    kind == MT_DEBUG_PLAN_UNTIL)
 		error = add_stack(&alone, debugger);
 	if (!error)
+		error = place(debugger, &alone);
+	if (!error)
+		error = mt_debug_each_wanted(debugger, mt_live_add_place, &alone);
+	if (!error)
 		error = mt_live_show(&debugger->live, &alone);
+	shown(debugger);
 	mt_live_alone_deinit(&alone);
 	return error;
+}
+
+bool mt_debug_record_passes(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
+			    unsigned *breakpoint)
+{
+	struct mt_debug_lwp *selected = debugger->selected;
+	unsigned level = debugger->selected_frame;
+
+	if (!mt_live_is_recording(&debugger->live) || !debugger->front.passes)
+		return false;
+	debugger->selected = lwp;
+	debugger->selected_frame = 0;
+	bool passes = debugger->front.passes(debugger->front.context, breakpoint);
+	debugger->selected = selected;
+	debugger->selected_frame = level;
+	return passes;
 }

@@ -59,7 +59,7 @@ struct mt_error *mt_debug_each_wanted(struct mt_debugger *debugger,
 
 		if (one->watched && one->watched->caller)
 			mt_try(found(context, one->watched->caller));
-		if (!one->public.enabled || one->public.kind != MT_DEBUG_BREAK)
+		if (!one->public.enabled || one->is_aside || one->public.kind != MT_DEBUG_BREAK)
 			continue;
 		mt_array_each (location, &one->locations)
 			if (location->enabled)

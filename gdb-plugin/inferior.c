@@ -94,6 +94,8 @@ static struct mt_error *on_libraries(void *context, pid_t lwp)
 	if (error && mt_error_code(error) == MT_ERROR_INTERRUPTED && live->state == MT_LIVE_SHOWN)
 		live->state = MT_LIVE_CANCELLED;
 	mt_try(error);
+	mt_try(mt_live_place_triggers(mt_gdb_debugger(), live, NULL));
+	mt_live_check_triggers(mt_gdb_debugger(), live);
 	return inferior->has_rings ? NULL
 				   : mt_inferior_look_for_rings(inferior, &inferior->has_rings);
 }

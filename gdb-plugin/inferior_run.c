@@ -63,7 +63,8 @@ static struct mt_error *begin(struct mt_inferior *inferior, pid_t pid)
 	mt_try(mt_refuse(pid));
 	if (mt_is_fresh(pid)) {
 		mt_try(mt_hooks_define());
-		return mt_inferior_begin(inferior, pid, true);
+		mt_try(mt_inferior_begin(inferior, pid, true));
+		return mt_live_place_triggers(mt_gdb_debugger(), &inferior->live, NULL);
 	}
 	if (pid != inferior->child && pid == inferior->reported)
 		return NULL;
@@ -198,6 +199,7 @@ struct mt_error *mt_inferiors_stopped(pid_t lwp)
 	const struct mt_inferior *selected = mt_inferior_selected();
 	struct mt_error *error = NULL;
 
+	mt_live_take_back_triggers(mt_gdb_debugger());
 	for (struct mt_inferior *one = NULL; (one = mt_inferior_next(one));) {
 		if (one->live.state < MT_LIVE_SHOWN)
 			continue;
@@ -314,6 +316,7 @@ struct mt_error *mt_inferior_ended(struct mt_inferior *inferior, int status)
 	struct mt_error *error = NULL;
 	bool is_gone = mt_proc_has_ended(pid);
 
+	mt_live_take_back_triggers(mt_gdb_debugger());
 	if (is_gone)
 		error = mt_session_take(inferior->live.session, &stop);
 	mt_inferior_end(inferior);

@@ -11,6 +11,8 @@
 #include "pristine.h"
 
 #include "gdb.h"
+#include "inferior.h"
+#include "trigger.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +49,15 @@ struct mt_error *mt_pristine_expect(enum mt_resumption how)
 	return how == MT_RESUMPTION_NEXT ? note_stack() : NULL;
 }
 
+static struct mt_error *add_addresses(const char *at, const char *end, struct mt_live_alone *alone)
+{
+	while ((at = strstr(at, "0x")) && at < end) {
+		mt_try(mt_live_add_place(alone, strtoull(at, NULL, 16)));
+		at += 2;
+	}
+	return NULL;
+}
+
 /* GDB has no list of all its breakpoints, those for a moment too, but prints one. */
 static struct mt_error *add_listed(pid_t pid, struct mt_live_alone *alone)
 {
@@ -55,8 +66,14 @@ static struct mt_error *add_listed(pid_t pid, struct mt_live_alone *alone)
 	const char *with = mt_gdb_parameter("print address") ? "" : "with print address on -- ";
 
 	mt_try(mt_gdb_executef(&text, "%smaintenance info breakpoints", with));
-	for (const char *at = text.text; at && (at = strstr(at, "0x")); at += 2)
-		mt_try(mt_live_add_place(alone, strtoull(at, NULL, 16)));
+	for (const char *line = text.text; line && *line;) {
+		const char *end = strchrnul(line, '\n');
+
+		/* Those that are disabled, as the program evaluates them itself. */
+		if (!mt_trigger_is_aside(strtoll(line, NULL, 10)))
+			mt_try(add_addresses(line, end, alone));
+		line = end + (*end != 0);
+	}
 	/* This one tells GDB that the block of a watched variable was left. */
 	if (!text.text || !strstr(text.text, "watchpoint scope"))
 		return NULL;
@@ -124,9 +141,16 @@ struct mt_error *mt_pristine_show(struct mt_live *live, bool is_selected, bool i
 	if (is_selected && expected == MT_RESUMPTION_STEP)
 		return NULL;
 	stepped.places.count = 0;
-	struct mt_error *error = add_breakpoints(live, is_followed, alone);
+	struct mt_error *error = NULL;
+	/* The breakpoints of a child may be half made. */
+	if (is_selected && !is_followed)
+		error = mt_live_place_triggers(mt_gdb_debugger(), live, alone);
+	if (!error)
+		error = add_breakpoints(live, is_followed, alone);
 	if (!error && !(is_selected && expected == MT_RESUMPTION_STEP))
 		error = mt_live_show(live, alone);
+	if (is_selected)
+		mt_live_check_triggers(mt_gdb_debugger(), live);
 	mt_live_alone_deinit(&none);
 	return error;
 }

@@ -137,6 +137,14 @@ static struct mt_error *call_systems(struct mt_target *base, pid_t lwp,
 	return NULL;
 }
 
+static struct mt_error *run_to(struct mt_target *base, pid_t lwp, uint64_t goal, bool *arrived)
+{
+	int status = 0;
+
+	target_of(base)->registers_changed = true;
+	return mt_ptrace_run_lwp_to(target_of(base)->pid, lwp, goal, arrived, &status);
+}
+
 static PyObject *library_stop(PyObject *self, PyObject *ignored)
 {
 	struct gdb_target *target = mt_py_context(self);
@@ -183,6 +191,14 @@ struct mt_error *mt_gdb_target_flush(struct mt_target *base)
 	return mt_gdb_execute_at_stop("maintenance flush register-cache");
 }
 
+struct mt_error *mt_gdb_target_moved(struct mt_target *base)
+{
+	mt_auto(mt_str) struct mt_str ignored = {0};
+
+	target_of(base)->registers_changed = false;
+	return mt_gdb_execute("maintenance flush register-cache", &ignored);
+}
+
 void mt_gdb_target_withdraw(struct mt_target *base)
 {
 	remove_loader_break(target_of(base));
@@ -223,6 +239,7 @@ static const struct mt_target_ops ops = {
     .each_thread = each_thread,
     .each_map = each_map,
     .call_systems = call_systems,
+    .run_to = run_to,
     .watch_libraries = watch_libraries,
 };
 

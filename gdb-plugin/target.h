@@ -24,6 +24,7 @@ struct mt_error *mt_gdb_target_restore(struct mt_target *target);
 /* No libraries are reported any more. */
 void mt_gdb_target_let_go(struct mt_target *target);
 /* Has GDB read memory again, and the registers that `target` changed. */
+struct mt_error *mt_gdb_target_moved(struct mt_target *target);
 struct mt_error *mt_gdb_target_flush(struct mt_target *target);
 
 #endif

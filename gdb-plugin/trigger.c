@@ -2,12 +2,17 @@
 /* A trigger is a breakpoint with the condition "(COND) && $_mtrace_fire(N)".  GDB evaluates it in
  * the thread that came there, while the others run on, and the function takes the snapshot; it is
  * false, so that the program goes on, unless the trigger is to stop it.  A stop() of the
- * breakpoint's own would be called even if COND is false. */
+ * breakpoint's own would be called even if COND is false.
+ *
+ * Where the program evaluates it instead (live/gate.c), the breakpoint is disabled while the
+ * program runs, and a catchpoint for SIGURG, which is the signal of a thread that is hit, has the
+ * condition $_mtrace_gate(). */
 #include "trigger.h"
 
 #include "gdb.h"
 #include "inferior.h"
 #include "progress.h"
+#include "target.h"
 
 #include <string.h>
 
@@ -41,6 +46,9 @@ struct mt_error *mt_trigger_arguments(void *context, struct mt_str *out)
 	return NULL;
 }
 
+static PyObject *catchpoint; /* NULL: not needed yet */
+static pid_t told;           /* the thread that is to stop for its trigger, which has fired */
+
 static PyObject *call_fire(PyObject *self, PyObject *args)
 {
 	PyObject *argument = PyTuple_GetItem(args, 0);
@@ -54,12 +62,37 @@ static PyObject *call_fire(PyObject *self, PyObject *args)
 
 		if ((*trigger)->number != wanted)
 			continue;
+		if (told && told == mt_gdb_lwp()) {
+			told = 0;
+			return PyLong_FromLong(1);
+		}
 		struct mt_error *error = mt_live_fire(mt_gdb_debugger(), *trigger);
 		if (error && mt_error_code(error) == MT_ERROR_INTERRUPTED)
 			return mt_py_answer(error); /* which stops the program */
 		mt_auto(mt_py) PyObject *none = mt_py_report(error);
 		return PyLong_FromLong(stops);
 	}
+	return PyLong_FromLong(0);
+}
+
+/* GDB reports a stop best at a breakpoint of its own: where that can be in the program at once, the
+ * thread is let go on, right into it. */
+static PyObject *call_gate(PyObject *self, PyObject *args)
+{
+	struct mt_inferior *inferior = mt_inferior_selected();
+	struct mt_live_passed passed = {0};
+
+	(void)self;
+	(void)args;
+	if (!inferior || !mt_live_pass_gate(mt_gdb_debugger(), &inferior->live, &passed))
+		return PyLong_FromLong(0);
+	if (passed.error && mt_error_code(passed.error) == MT_ERROR_INTERRUPTED)
+		return mt_py_answer(passed.error);
+	mt_auto(mt_py) PyObject *none = mt_py_report(passed.error);
+	if (!passed.stops || !passed.can_break)
+		return PyLong_FromLong(passed.stops);
+	told = mt_gdb_lwp();
+	mt_live_take_back_trigger(mt_gdb_debugger(), passed.trigger);
 	return PyLong_FromLong(0);
 }
 
@@ -90,6 +123,7 @@ static struct mt_error *define(const char *name, const char *doc, PyMethodDef *i
 struct mt_error *mt_triggers_define(void)
 {
 	static PyMethodDef invoke_fire = {"invoke", call_fire, METH_VARARGS, NULL};
+	static PyMethodDef invoke_gate = {"invoke", call_gate, METH_VARARGS, NULL};
 	static PyMethodDef invoke_snapshot = {"invoke", call_snapshot, METH_VARARGS, NULL};
 
 	mt_gdb_set_convenience("_mtrace_hits", 0);
@@ -98,6 +132,10 @@ struct mt_error *mt_triggers_define(void)
 		      "Part of mtrace's triggers: takes the snapshot of trigger N.\n"
 		      "Usage: $_mtrace_fire (N)",
 		      &invoke_fire));
+	mt_try(define("_mtrace_gate",
+		      "Part of mtrace's triggers: whether the selected thread is to stop for one.\n"
+		      "Usage: $_mtrace_gate ()",
+		      &invoke_gate));
 	return define("_mtrace_snapshot",
 		      "Take a snapshot of what mtrace recorded, and return its number.\n"
 		      "Usage: $_mtrace_snapshot ()",
@@ -115,22 +153,27 @@ static long long last_breakpoint(PyObject **out)
 	return *out ? mt_py_number(*out, "number", 0) : 0;
 }
 
+static void append_condition(struct mt_str *out, const struct mt_live_trigger *trigger)
+{
+	if (trigger->condition)
+		mt_str_appendf(out, "(%s) && ", trigger->condition);
+	mt_str_appendf(out, "$_mtrace_fire(%u)", trigger->number);
+}
+
 /* By "break", which takes more than gdb.Breakpoint() does, and leaves none if the condition is
  * wrong.  A condition that is set where there is no location yet would have GDB disable the
  * breakpoint at the next library in which it is not either. */
 struct mt_error *mt_trigger_set(void *context, struct mt_live_trigger *trigger)
 {
-	mt_auto(mt_str) struct mt_str message = {0};
+	mt_auto(mt_str) struct mt_str message = {0}, condition = {0};
 	PyObject *breakpoint;
 	long long last = last_breakpoint(&breakpoint);
 
 	(void)context;
 	Py_XDECREF(breakpoint);
-	mt_try(mt_gdb_executef(&message,
-			       "with breakpoint pending on -- break %s if %s%s%s$_mtrace_fire(%u)",
-			       trigger->location, trigger->condition ? "(" : "",
-			       trigger->condition ? trigger->condition : "",
-			       trigger->condition ? ") && " : "", trigger->number));
+	append_condition(&condition, trigger);
+	mt_try(mt_gdb_executef(&message, "with breakpoint pending on -- break %s if %s",
+			       trigger->location, condition.text ? condition.text : ""));
 	long long number = last_breakpoint(&breakpoint);
 	if (number <= last) {
 		Py_XDECREF(breakpoint);
@@ -161,6 +204,155 @@ bool mt_trigger_is_set(void *context, const struct mt_live_trigger *trigger)
 	(void)context;
 	PyErr_Clear();
 	return valid == Py_True;
+}
+
+/* ---- In the program ---- */
+
+static bool is_none(PyObject *object, const char *attribute)
+{
+	mt_auto(mt_py) PyObject *value = PyObject_GetAttrString(object, attribute);
+
+	PyErr_Clear();
+	return !value || value == Py_None;
+}
+
+static bool has_parameter(const char *name, const char *wanted)
+{
+	mt_auto(mt_py) PyObject *value = mt_py_call_gdb("parameter", "(s)", name);
+	mt_auto(mt_py) PyObject *text = value ? PyObject_Str(value) : NULL;
+	char *is = text ? mt_py_text(text) : NULL;
+	bool same = is && strcmp(is, wanted) == 0;
+
+	PyErr_Clear();
+	free(is);
+	return same;
+}
+
+/* What the condition means to GDB alone; NULL: nothing. */
+static struct mt_error *check_meaning(const struct mt_live_trigger *trigger, PyObject *breakpoint)
+{
+	mt_auto(mt_str) struct mt_str wanted = {0};
+
+	if (!is_none(breakpoint, "commands") || mt_py_number(breakpoint, "ignore_count", 0) ||
+	    !is_none(breakpoint, "thread") || !is_none(breakpoint, "task"))
+		return mt_error_new(MT_ERROR_UNSUPPORTED,
+				    "its breakpoint has commands, a thread or an ignore count");
+	mt_auto(mt_py) PyObject *condition = PyObject_GetAttrString(breakpoint, "condition");
+	char *text = condition && condition != Py_None ? mt_py_text(condition) : NULL;
+	PyErr_Clear();
+	append_condition(&wanted, trigger);
+	bool same = text && wanted.text && strcmp(text, wanted.text) == 0;
+	free(text);
+	if (!same)
+		return mt_error_new(MT_ERROR_UNSUPPORTED, "its breakpoint's condition was changed");
+	if (trigger->condition &&
+	    (!has_parameter("input-radix", "10") || !has_parameter("language", "auto")))
+		return mt_error_new(MT_ERROR_UNSUPPORTED,
+				    "\"set input-radix\" or \"set language\" is in use");
+	return NULL;
+}
+
+/* Its inferior is the selected one, and no other. */
+static bool is_here(PyObject *location)
+{
+	mt_auto(mt_py) PyObject *groups = PyObject_GetAttrString(location, "thread_groups");
+	mt_auto(mt_py) PyObject *first =
+	    groups && PySequence_Size(groups) == 1 ? PySequence_GetItem(groups, 0) : NULL;
+	bool here = first && PyLong_AsLong(first) == mt_gdb_inferior();
+
+	PyErr_Clear();
+	return here;
+}
+
+static struct mt_error *give_location(PyObject *location, mt_live_location_found *found,
+				      void *context)
+{
+	mt_auto(mt_py) PyObject *address =
+	    location ? PyObject_GetAttrString(location, "address") : NULL;
+	uint64_t at = address ? PyLong_AsUnsignedLongLongMask(address) : 0;
+
+	PyErr_Clear();
+	if (!at || !mt_py_number(location, "enabled", 0))
+		return mt_error_new(MT_ERROR_UNSUPPORTED, "a location of it is disabled");
+	if (!is_here(location))
+		return mt_error_new(MT_ERROR_UNSUPPORTED, "another inferior has it, too");
+	return found(context, at);
+}
+
+struct mt_error *mt_trigger_locations(void *context, const struct mt_live_trigger *trigger,
+				      mt_live_location_found *found, void *found_context)
+{
+	PyObject *breakpoint = trigger->breakpoint;
+	struct mt_error *error = NULL;
+
+	if (!mt_trigger_is_set(context, trigger))
+		return mt_error_new(MT_ERROR_NOT_FOUND, "its breakpoint was deleted");
+	if (!trigger->is_aside && !mt_py_number(breakpoint, "enabled", 0))
+		return mt_error_new(MT_ERROR_NOT_FOUND, "its breakpoint is disabled");
+	mt_auto(mt_py) PyObject *locations = PyObject_GetAttrString(breakpoint, "locations");
+	Py_ssize_t count = locations ? PySequence_Size(locations) : 0;
+	PyErr_Clear();
+	if (count <= 0)
+		return mt_error_new(MT_ERROR_NOT_FOUND, "it is nowhere in the program yet");
+	mt_try(check_meaning(trigger, breakpoint));
+	for (Py_ssize_t i = 0; i < count && !error; i++) {
+		mt_auto(mt_py) PyObject *one = PySequence_GetItem(locations, i);
+		error = give_location(one, found, found_context);
+	}
+	return error;
+}
+
+static void enable(PyObject *breakpoint, bool on)
+{
+	if (!breakpoint || PyObject_SetAttrString(breakpoint, "enabled", on ? Py_True : Py_False))
+		PyErr_Clear(); /* deleted */
+}
+
+/* The user may have deleted it. */
+static void make_catchpoint(void)
+{
+	mt_auto(mt_str) struct mt_str ignored = {0};
+	mt_auto(mt_py) PyObject *valid =
+	    catchpoint ? PyObject_CallMethod(catchpoint, "is_valid", NULL) : NULL;
+	PyObject *before;
+
+	PyErr_Clear();
+	if (valid == Py_True)
+		return;
+	Py_CLEAR(catchpoint);
+	long long last = last_breakpoint(&before);
+	Py_XDECREF(before);
+	mt_error_destroy(mt_gdb_execute("catch signal SIGURG", &ignored));
+	if (last_breakpoint(&catchpoint) <= last) {
+		Py_CLEAR(catchpoint);
+		return;
+	}
+	mt_auto(mt_py) PyObject *condition = PyUnicode_FromString("$_mtrace_gate()");
+	if (PyObject_SetAttrString(catchpoint, "condition", condition))
+		PyErr_Clear();
+}
+
+void mt_trigger_set_aside(void *context, const struct mt_live_trigger *trigger, bool aside)
+{
+	(void)context;
+	if (aside)
+		make_catchpoint();
+	enable(trigger->breakpoint, !aside);
+}
+
+void mt_trigger_moved(void *context, struct mt_live *live)
+{
+	(void)context;
+	mt_error_destroy(mt_gdb_target_moved(live->target));
+}
+
+bool mt_trigger_is_aside(long long number)
+{
+	mt_array_each (trigger, &mt_gdb_debugger()->triggers)
+		if ((*trigger)->is_aside &&
+		    mt_py_number((*trigger)->breakpoint, "number", 0) == number)
+			return true;
+	return false;
 }
 
 PyObject *mt_triggers_list(void)

@@ -211,6 +211,25 @@ static bool hit(void *context, unsigned breakpoint)
 	return prompt_trigger_hit(context, breakpoint);
 }
 
+static struct mt_error *places(void *context, const struct mt_live_alone *alone)
+{
+	struct prompt *prompt = context;
+
+	return mt_live_place_triggers(&prompt->live, mt_debugger_live(prompt->debugger), alone);
+}
+
+static void shown(void *context)
+{
+	struct prompt *prompt = context;
+
+	mt_live_check_triggers(&prompt->live, mt_debugger_live(prompt->debugger));
+}
+
+static bool passes(void *context, unsigned *breakpoint)
+{
+	return prompt_trigger_passes(context, breakpoint);
+}
+
 struct mt_debug_front prompt_front(struct prompt *prompt)
 {
 	return (struct mt_debug_front){
@@ -222,6 +241,9 @@ struct mt_debug_front prompt_front(struct prompt *prompt)
 	    .executes = executes,
 	    .signalled = signalled,
 	    .hit = hit,
+	    .places = places,
+	    .shown = shown,
+	    .passes = passes,
 	    .unresolved = unresolved,
 	    .condition_failed = condition_failed,
 	    .warned = warned,

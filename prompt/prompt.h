@@ -336,6 +336,8 @@ struct mt_error *prompt_run_mtrace(struct prompt *prompt, const struct mt_comman
 /* A crash, or the end, is worth a snapshot. */
 void prompt_record_stopped(struct prompt *prompt, const struct mt_debug_stop *stop);
 /* The thread that came to a silent breakpoint is selected: whether the program stops. */
+/* See passes() in debug/debugger.h. */
+bool prompt_trigger_passes(struct prompt *prompt, unsigned *breakpoint);
 bool prompt_trigger_hit(struct prompt *prompt, unsigned breakpoint);
 
 /* Parsing what is typed. */

@@ -89,6 +89,24 @@ static bool has_breakpoint(void *context, const struct mt_live_trigger *trigger)
 	return mt_debugger_find_breakpoint(debugger_of(context), number_of(trigger));
 }
 
+static struct mt_error *each_location(void *context, const struct mt_live_trigger *trigger,
+				      mt_live_location_found *found, void *found_context)
+{
+	const struct mt_debug_breakpoint *one =
+	    mt_debugger_find_breakpoint(debugger_of(context), number_of(trigger));
+
+	if (!one || !one->enabled || !one->location_count)
+		return mt_error_new(MT_ERROR_NOT_FOUND, "it is nowhere in the program yet");
+	for (size_t i = 0; i < one->location_count; i++)
+		mt_try(found(found_context, one->locations[i].address));
+	return NULL;
+}
+
+static void set_aside(void *context, const struct mt_live_trigger *trigger, bool aside)
+{
+	mt_debugger_set_aside(debugger_of(context), number_of(trigger), aside);
+}
+
 static struct mt_error *evaluate(void *context, const char *expression, struct mt_str *out)
 {
 	struct mt_expr_program *program = mt_debugger_expressions(debugger_of(context));
@@ -135,6 +153,10 @@ static const struct mt_live_debugger_ops ops = {
     .set_breakpoint = set_breakpoint,
     .delete_breakpoint = delete_breakpoint,
     .has_breakpoint = has_breakpoint,
+    .each_location = each_location,
+    .set_aside = set_aside,
+    .cost = "about 100 us a call",
+    .name = "mtdb",
     .evaluate = evaluate,
     .arguments = arguments,
     .set_variable = set_variable,
@@ -161,10 +183,22 @@ bool prompt_trigger_hit(struct prompt *prompt, unsigned breakpoint)
 	return false;
 }
 
+bool prompt_trigger_passes(struct prompt *prompt, unsigned *breakpoint)
+{
+	struct mt_live_passed passed;
+
+	if (!mt_live_pass_gate(&prompt->live, mt_debugger_live(prompt->debugger), &passed))
+		return false;
+	warn(prompt, passed.error);
+	*breakpoint = passed.stops ? number_of(passed.trigger) : 0;
+	return true;
+}
+
 void prompt_record_stopped(struct prompt *prompt, const struct mt_debug_stop *stop)
 {
 	struct mt_live *live = mt_debugger_live(prompt->debugger);
 
+	mt_live_take_back_triggers(&prompt->live);
 	if (stop->kind == MT_DEBUG_KILLED || stop->kind == MT_DEBUG_EXITED)
 		warn(prompt, mt_live_ended(&prompt->live, live, false));
 	else if (stop->kind == MT_DEBUG_SIGNAL)

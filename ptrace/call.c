@@ -183,3 +183,16 @@ struct mt_error *mt_ptrace_call_systems(struct mt_target *base, pid_t lwp,
 	}
 	return error;
 }
+
+struct mt_error *mt_ptrace_run_to(struct mt_target *base, pid_t lwp, uint64_t goal, bool *arrived)
+{
+	struct remote_call remote;
+	int status = 0;
+
+	mt_try(begin_remote_call(base, lwp, &remote));
+	struct mt_error *error =
+	    mt_ptrace_run_lwp_to(remote.process->pid, lwp, goal, arrived, &status);
+	if (status)
+		mt_ptrace_keep_status(remote.target, remote.lwp, status);
+	return !error && status ? gone(lwp) : error;
+}

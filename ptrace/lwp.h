@@ -127,6 +127,7 @@ struct mt_error *mt_ptrace_await_stop(struct mt_ptrace_target *target, struct mt
 void mt_ptrace_repeat_call(pid_t lwp);
 
 /* call.c */
+struct mt_error *mt_ptrace_run_to(struct mt_target *base, pid_t lwp, uint64_t goal, bool *arrived);
 struct mt_error *mt_ptrace_call_systems(struct mt_target *base, pid_t lwp,
 					struct mt_system_call *calls, size_t count);
 struct mt_error *mt_ptrace_set_injected(struct mt_target *base, pid_t pid, uint64_t code);

@@ -17,6 +17,7 @@ static const uint8_t instruction[] = {0x0f, 0x05};
 #define CHUNK 16384
 /* Until it is asked why a thread does not stop. */
 #define PATIENCE_NS 25000000ull
+#define MOST_STEPS  500 /* a trampoline and a prologue take some thirty */
 
 struct search {
 	struct mt_target *target;
@@ -116,26 +117,36 @@ struct call {
 	int status; /* of a thread that ended; 0: it did not */
 };
 
+static struct mt_error *step(struct call *call, struct user_regs_struct *registers)
+{
+	int status = 0;
+
+	if (ptrace(PTRACE_SINGLESTEP, call->lwp, 0, 0) ||
+	    mt_ptrace_wait_for(call->lwp, &status) < 0)
+		return gone(call->lwp);
+	if (!WIFSTOPPED(status) || status >> 16 == PTRACE_EVENT_EXIT) {
+		call->status = status;
+		return gone(call->lwp);
+	}
+	if (WSTOPSIG(status) != SIGTRAP)
+		call->held = WSTOPSIG(status);
+	return ptrace(PTRACE_GETREGS, call->lwp, 0, registers) ? gone(call->lwp) : NULL;
+}
+
 /* Step until the instruction is done. */
 static struct mt_error *step_over(struct call *call, uint64_t pc,
 				  struct user_regs_struct *registers)
 {
-	int status = 0;
-
 	do {
-		if (ptrace(PTRACE_SINGLESTEP, call->lwp, 0, 0) ||
-		    mt_ptrace_wait_for(call->lwp, &status) < 0)
-			return gone(call->lwp);
-		if (!WIFSTOPPED(status) || status >> 16 == PTRACE_EVENT_EXIT) {
-			call->status = status;
-			return gone(call->lwp);
-		}
-		if (WSTOPSIG(status) != SIGTRAP)
-			call->held = WSTOPSIG(status);
-		if (ptrace(PTRACE_GETREGS, call->lwp, 0, registers))
-			return gone(call->lwp);
+		mt_try(step(call, registers));
 	} while (registers->rip == pc);
 	return NULL;
+}
+
+/* The instruction does it again. */
+static bool is_fault(int signal)
+{
+	return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL;
 }
 
 static struct mt_error *run(struct call *call, struct user_regs_struct registers, int64_t *result)
@@ -196,6 +207,32 @@ struct mt_error *mt_ptrace_do_syscall(pid_t pid, pid_t lwp, uint64_t pc,
 	if (ptrace(PTRACE_SETREGS, lwp, 0, &before))
 		return gone(lwp);
 	if (call.held)
+		syscall(SYS_tgkill, pid, lwp, call.held);
+	return mt_ptrace_clear_pending_stop_lwp(lwp, status);
+}
+
+struct mt_error *mt_ptrace_run_lwp_to(pid_t pid, pid_t lwp, uint64_t goal, bool *arrived,
+				      int *status)
+{
+	const uint64_t all_but_trap = ~(1ull << (SIGTRAP - 1));
+	struct call call = {.lwp = lwp};
+	struct user_regs_struct registers;
+	struct mt_error *error = NULL;
+	uint64_t mask = 0;
+
+	*status = 0;
+	if (ptrace(PTRACE_GETREGS, lwp, 0, &registers) ||
+	    ptrace(PTRACE_GETSIGMASK, lwp, sizeof(mask), &mask) ||
+	    ptrace(PTRACE_SETSIGMASK, lwp, sizeof(all_but_trap), &all_but_trap))
+		return gone(lwp);
+	for (unsigned i = 0; !error && registers.rip != goal && !call.held && i < MOST_STEPS; i++)
+		error = step(&call, &registers);
+	*arrived = !error && registers.rip == goal;
+	*status = call.status;
+	if (error)
+		return error;
+	ptrace(PTRACE_SETSIGMASK, lwp, sizeof(mask), &mask);
+	if (call.held && !is_fault(call.held))
 		syscall(SYS_tgkill, pid, lwp, call.held);
 	return mt_ptrace_clear_pending_stop_lwp(lwp, status);
 }

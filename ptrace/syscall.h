@@ -24,6 +24,10 @@ void mt_ptrace_put_call(const struct mt_system_call *call, uint64_t pc,
 struct mt_error *mt_ptrace_do_syscall(pid_t pid, pid_t lwp, uint64_t pc,
 				      struct mt_system_call *call, int *status);
 
+/* See run_to() in process/target.h; *status as above. */
+struct mt_error *mt_ptrace_run_lwp_to(pid_t pid, pid_t lwp, uint64_t goal, bool *arrived,
+				      int *status);
+
 /* The system delivers the signal of a signal-delivery-stop when the tracer dies, and nothing after
  * an interruption: exchange the one for the other.  *status: 0; or what the LWP did instead, as
  * waitpid() reported.  An LWP that was not seized cannot be interrupted: it stays as it is.

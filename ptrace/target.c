@@ -157,6 +157,7 @@ static const struct mt_target_ops ops = {
     .set_injected = mt_ptrace_set_injected,
     .has_injected = mt_ptrace_has_injected,
     .call_systems = mt_ptrace_call_systems,
+    .run_to = mt_ptrace_run_to,
 };
 
 static const struct mt_run_ops run = {

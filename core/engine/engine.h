@@ -149,6 +149,39 @@ struct mt_engine_break_ops {
 	void (*clear)(struct mt_engine *engine, pid_t pid, uint64_t address);
 };
 
+/* What became of a gate's condition. */
+struct mt_engine_gate_errors {
+	uint32_t reads;     /* of memory that is not there: so often it could not be evaluated */
+	uint32_t divisions; /* by zero: the same */
+	uint64_t address;   /* of the last such read */
+	uint32_t missed;    /* hits of all gates of the process, by threads that block SIGURG */
+};
+
+/* Gates, for debuggers with breakpoints of their own: at a function's entry the program itself
+ * finds out whether a thread is to stop.  One that is sends itself SIGURG, and stands for that. */
+struct mt_engine_gate_ops {
+	/* All threads stand still.  ADDRESS: of the function; one gate a function.  CONDITION->expr
+	 * NULL: each thread is to stop.  Errors: BUSY (the program is not patched yet); NOT_FOUND
+	 * (nothing there is patched, or not yet); UNSUPPORTED
+	 * (why it cannot be: "x is optimized out"); USAGE (the condition means nothing); the
+	 * target's. */
+	struct mt_error *(*set)(struct mt_engine *engine, pid_t pid, uint64_t address,
+				const struct mt_engine_condition *condition);
+	/* The same; none there is fine. */
+	struct mt_error *(*clear)(struct mt_engine *engine, pid_t pid, uint64_t address);
+	/* 0: threads that come there now do not pass the gate, since the function is left alone.
+	 * Else where one that stands there goes on without being asked. */
+	uint64_t (*works)(struct mt_engine *engine, pid_t pid, uint64_t address);
+	/* LWP stands for SIGURG: the function whose gate sent it; 0: none did. */
+	uint64_t (*hit)(struct mt_engine *engine, pid_t lwp);
+	/* Such an LWP enters the function, which is recorded, and goes on to the instruction at
+	 * GOAL, a few behind its entry.  *PC: where that stands now, in a trampoline maybe; 0: it
+	 * did not come there. */
+	struct mt_error *(*enter)(struct mt_engine *engine, pid_t lwp, uint64_t goal, uint64_t *pc);
+	/* Of the gate at ADDRESS; nothing of one that is not there. */
+	struct mt_engine_gate_errors (*look)(struct mt_engine *engine, pid_t pid, uint64_t address);
+};
+
 /* Threads' traces are perf events, and others can be in their groups. */
 struct mt_engine_group_ops {
 	/* The event of a thread's trace.  An event with MT_PERF_AUX_PAUSE in the group that it
@@ -237,6 +270,7 @@ struct mt_engine_ops {
 				     struct mt_recording_writer *writer);
 
 	const struct mt_engine_break_ops *breaks; /* NULL: news.pc passes every instruction */
+	const struct mt_engine_gate_ops *gates;   /* NULL: nothing runs in the program */
 	const struct mt_engine_group_ops *group;
 	const struct mt_engine_text_ops *text; /* NULL: nothing in the program is changed */
 	const struct mt_engine_live_ops *live;

@@ -81,6 +81,10 @@ void mt_live_info(const struct mt_live_debugger *debugger)
 			       ops->has_breakpoint(debugger->context, trigger)
 				   ? ""
 				   : " (its breakpoint was deleted)");
+		mt_auto(mt_str) struct mt_str how = {0};
+		mt_live_tell_gates(debugger, trigger, &how);
+		if (how.text && !how.failed)
+			mt_live_printf(debugger, "%s", how.text);
 	}
 }
 

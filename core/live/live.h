@@ -32,6 +32,12 @@ struct mt_live {
 	bool has_news;   /* the program ran since the last snapshot */
 	bool one_thread; /* only the selected one, or the first of a new process, is recorded */
 	pid_t pid;       /* that is recorded, or was */
+	/* A thread was stopped by a trigger at `at`: it is not to be asked there again, and goes on
+	 * at `pc` if it has entered the function already, else 0. */
+	struct {
+		pid_t lwp; /* 0: none */
+		uint64_t at, sp, pc;
+	} passing;
 	char *engine;
 	char *events; /* that are recorded beside the calls */
 	const char *event_lists[2];
@@ -109,7 +115,19 @@ struct mt_live_trigger {
 	bool stops;
 	MT_ARRAY(char *) expressions; /* that are printed */
 	void *breakpoint;             /* the debugger's */
+	/* Where the program evaluates it itself (gate.c). */
+	MT_ARRAY(struct mt_live_gate) gates;
+	bool is_aside; /* its breakpoint is not in the program, since gates are */
+	bool is_told;  /* why, once */
+	char *why;     /* it is evaluated by the debugger; NULL: it is not, or that is not known */
 };
+
+struct mt_live_gate {
+	uint64_t entry;   /* of the function */
+	uint64_t address; /* where the debugger has its breakpoint */
+};
+
+typedef struct mt_error *mt_live_location_found(void *context, uint64_t address);
 
 struct mt_live_debugger_ops {
 	const char *const *engines; /* that `mtrace start` takes, NULL at the end */
@@ -138,6 +156,17 @@ struct mt_live_debugger_ops {
 	void (*delete_breakpoint)(void *context, struct mt_live_trigger *trigger);
 	/* The user has not deleted it. */
 	bool (*has_breakpoint)(void *context, const struct mt_live_trigger *trigger);
+	/* Calls FOUND where the breakpoint stands in the selected program, until an error.  Errors:
+	 * UNSUPPORTED (why it needs the debugger); NOT_FOUND (why, for now); FOUND's. */
+	struct mt_error *(*each_location)(void *context, const struct mt_live_trigger *trigger,
+					  mt_live_location_found *found, void *found_context);
+	/* The breakpoint is not to be in the program from now on, or is again. */
+	void (*set_aside)(void *context, const struct mt_live_trigger *trigger, bool aside);
+	/* LIVE's selected thread stands elsewhere now.  NULL: nobody has to know. */
+	void (*moved)(void *context, struct mt_live *live);
+	/* What it costs when the debugger evaluates a condition: "about 200 us a call". */
+	const char *cost;
+	const char *name; /* the debugger's */
 	/* "EXPRESSION = VALUE" in the selected thread. */
 	struct mt_error *(*evaluate)(void *context, const char *expression, struct mt_str *out);
 	/* "NAME = VALUE", a line for each argument of the function where the selected thread is. */
@@ -192,6 +221,33 @@ void mt_live_info(const struct mt_live_debugger *debugger);
  * Errors: those of mt_live_copy() and mt_timeline_write(); USAGE (no calls of it were recorded). */
 struct mt_error *mt_live_history(struct mt_live_debugger *debugger, uint64_t last, pid_t tid,
 				 const char *function);
+
+/* ---- Triggers in the program (gate.c) ---- */
+
+/* The selected program LIVE, whose threads all stand still, is about to go on, or its loader has
+ * loaded libraries: what it can evaluate itself of the triggers has gates, and their breakpoints
+ * are set aside; but for what is left ALONE, which may be NULL.  Errors: the session's. */
+struct mt_error *mt_live_place_triggers(struct mt_live_debugger *debugger, struct mt_live *live,
+					const struct mt_live_alone *alone);
+/* After mt_live_show(): those in functions that were left alone have their breakpoints again. */
+void mt_live_check_triggers(struct mt_live_debugger *debugger, struct mt_live *live);
+/* Before anybody looks: all have. */
+void mt_live_take_back_triggers(struct mt_live_debugger *debugger);
+void mt_live_take_back_trigger(struct mt_live_debugger *debugger, struct mt_live_trigger *trigger);
+
+struct mt_live_passed {
+	struct mt_live_trigger *trigger; /* that fired; NULL: it was deleted meanwhile */
+	struct mt_error *error;          /* those of mt_live_fire(), and the session's */
+	bool stops;                      /* the thread is to stop where it stands now */
+	bool can_break; /* the trigger's breakpoint can be put there while others run */
+};
+/* The selected thread of LIVE stands for SIGURG.  False: that has nothing to do with a trigger.
+ * Else it goes on where the breakpoint would have stopped it. */
+bool mt_live_pass_gate(struct mt_live_debugger *debugger, struct mt_live *live,
+		       struct mt_live_passed *passed);
+/* Appends how TRIGGER is evaluated, and what became of that: "" or lines, indented. */
+void mt_live_tell_gates(const struct mt_live_debugger *debugger,
+			const struct mt_live_trigger *trigger, struct mt_str *out);
 
 /* ---- Snapshots (snapshot.c) ---- */
 

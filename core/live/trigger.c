@@ -15,8 +15,10 @@ static void destroy(struct mt_live_trigger *trigger)
 	mt_array_each (expression, &trigger->expressions)
 		free(*expression);
 	mt_array_deinit(&trigger->expressions);
+	mt_array_deinit(&trigger->gates);
 	free(trigger->location);
 	free(trigger->condition);
+	free(trigger->why);
 	free(trigger);
 }
 
@@ -140,7 +142,13 @@ struct mt_error *mt_live_add_trigger(struct mt_live_debugger *debugger, const ch
 		       trigger->most == 1 ? "the first" : "each", trigger->location,
 		       trigger->condition ? " if " : "",
 		       trigger->condition ? trigger->condition : "");
-	return NULL;
+	/* How it will be evaluated. */
+	struct mt_live *live = ops->selected(debugger->context, false);
+	if (!mt_live_is_recording(live) || live->state != MT_LIVE_HIDDEN)
+		return NULL;
+	error = mt_live_place_triggers(debugger, live, NULL);
+	mt_live_take_back_triggers(debugger);
+	return error;
 }
 
 struct mt_error *mt_live_delete_trigger(struct mt_live_debugger *debugger, const char *text)
@@ -211,6 +219,12 @@ struct mt_error *mt_live_fire(struct mt_live_debugger *debugger, struct mt_live_
 	if (!mt_live_is_recording(live) || (trigger->most && trigger->hits > trigger->most))
 		return NULL;
 	mt_try(live->target->ops->get_registers(live->target, lwp, &registers));
+	if (trigger->stops) {
+		live->passing.lwp = lwp;
+		live->passing.at = registers.rip;
+		live->passing.sp = registers.rsp;
+		live->passing.pc = 0;
+	}
 	mt_try(read_values(debugger, trigger, &values));
 	append_lines(&joined, values.text, "", ", ");
 	append_lines(&lines, values.text, "  ", "\n");

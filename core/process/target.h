@@ -123,6 +123,11 @@ struct mt_target_ops {
 	 * Errors: GONE; UNSUPPORTED (no instruction for it was found in the process). */
 	struct mt_error *(*call_systems)(struct mt_target *target, pid_t lwp,
 					 struct mt_system_call *calls, size_t count);
+	/* Have an LWP that stands still in its own code run up to the instruction at GOAL, a few
+	 * ahead; no signal comes to it meanwhile.  *ARRIVED false: it did not come there within
+	 * some hundred.  Errors: GONE. */
+	struct mt_error *(*run_to)(struct mt_target *target, pid_t lwp, uint64_t goal,
+				   bool *arrived);
 	/* In the process stands mt_inject_code (process/inject.h) at CODE: from now on its threads
 	 * are borrowed by it.  CODE 0: no more.  NULL: the target has no need of that.  Errors:
 	 * GONE. */

@@ -62,7 +62,7 @@ static struct mt_expr_frame frame_of(struct here *here, bool is_entry, bool at_r
 struct mt_error *mt_session_see_code(struct mt_session *session, struct mt_session_process *process,
 				     const struct mt_mapping *mapping)
 {
-	if (!session->triggers.count)
+	if (!session->triggers.count && !process->program)
 		return NULL;
 	if (!process->code)
 		mt_try(mt_space_create(session->pool, process->pid, &process->code));
@@ -99,6 +99,16 @@ static bool has_begun(struct mt_session *session, struct mt_session_process *pro
 	mt_error_destroy(mt_program_update(process->program));
 	state = mt_loader_state(&eval);
 	return state == MT_LOADER_DONE || (state == MT_LOADER_UNKNOWN && count > 2);
+}
+
+struct mt_error *mt_session_parse_at(struct mt_session *session, struct mt_session_process *process,
+				     const char *condition, uint64_t address, bool is_entry,
+				     struct mt_expr **out)
+{
+	struct here here = {.session = session, .pid = process->pid, .pc = address};
+	const struct mt_expr_frame frame = frame_of(&here, is_entry, false);
+
+	return mt_expr_parse(process->program, &frame, condition, out);
 }
 
 static struct mt_error *bind(struct mt_session *session, struct mt_session_process *process,
@@ -261,6 +271,7 @@ void mt_session_forget_sites(struct mt_session_process *process)
 	mt_array_each (site, &process->sites)
 		mt_expr_destroy(site->condition);
 	process->sites.count = 0;
+	mt_session_forget_gates(process);
 	mt_expr_program_destroy(process->program);
 	mt_space_destroy(process->code);
 	process->program = NULL;

@@ -35,6 +35,14 @@ struct mt_session_probe {
 	struct mt_probe probe;
 };
 
+/* Where the program itself asks whether a thread is to stop for a debugger's breakpoint. */
+struct mt_session_gate {
+	uint64_t entry;         /* of the function */
+	char *condition;        /* NULL: none */
+	struct mt_expr *parsed; /* the same */
+	bool is_wanted;         /* since mt_session_gates_begin() */
+};
+
 /* An executable mapping that the recording knows of. */
 struct mt_session_map {
 	uint64_t start, end, offset;
@@ -51,6 +59,7 @@ struct mt_session_process {
 	uint64_t entry;        /* of its program; 0: not known, or not needed */
 	struct mt_space *code; /* that names in conditions are looked up in; NULL: none yet */
 	struct mt_expr_program *program; /* of that */
+	MT_ARRAY(struct mt_session_gate) gates;
 	UT_hash_handle hh;
 };
 
@@ -280,5 +289,12 @@ bool mt_session_condition_holds(struct mt_session *session, const struct mt_sess
 void mt_session_tell_problems(const struct mt_session *session);
 /* All that is known of the process's code. */
 void mt_session_forget_sites(struct mt_session_process *process);
+/* CONDITION as it means something at ADDRESS.  Errors: mt_expr_parse()'s. */
+struct mt_error *mt_session_parse_at(struct mt_session *session, struct mt_session_process *process,
+				     const char *condition, uint64_t address, bool is_entry,
+				     struct mt_expr **out);
+
+/* gate.c */
+void mt_session_forget_gates(struct mt_session_process *process);
 
 #endif

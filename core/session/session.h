@@ -72,6 +72,25 @@ struct mt_session_hit {
 };
 struct mt_error *mt_session_hit(struct mt_session *session, pid_t lwp,
 				const struct mt_session_hit *hit);
+/* Gates: see struct mt_engine_gate_ops.  What a debugger wants is said anew each time before its
+ * program goes on: begin, set …, end. */
+void mt_session_gates_begin(struct mt_session *session, pid_t pid);
+/* LOCATION: as it was typed.  ADDRESS: where the debugger has its breakpoint for that.  Only at the
+ * entry of a function can be one, *ENTRY.  Errors: UNSUPPORTED (the debugger must evaluate it
+ * itself, and why); BUSY (only yet); the engine's. */
+struct mt_error *mt_session_gate_set(struct mt_session *session, pid_t pid, const char *location,
+				     const char *condition, uint64_t address, uint64_t *entry);
+/* All threads stand still: what was not set again goes.  Errors: the engine's. */
+struct mt_error *mt_session_gates_end(struct mt_session *session, pid_t pid);
+/* Whether ADDRESS lies in the function. */
+bool mt_session_gate_holds(struct mt_session *session, pid_t pid, uint64_t entry, uint64_t address);
+/* See struct mt_engine_gate_ops. */
+uint64_t mt_session_gate_works(struct mt_session *session, pid_t pid, uint64_t entry);
+uint64_t mt_session_gate_hit(struct mt_session *session, pid_t lwp);
+struct mt_error *mt_session_gate_enter(struct mt_session *session, pid_t lwp, uint64_t goal,
+				       uint64_t *pc);
+struct mt_engine_gate_errors mt_session_gate_look(struct mt_session *session, pid_t pid,
+						  uint64_t entry);
 /* See hide() and show() in engine/engine.h.  A live session attaches hidden. */
 struct mt_error *mt_session_hide(struct mt_session *session, pid_t pid);
 struct mt_error *mt_session_show(struct mt_session *session, pid_t pid,

@@ -271,10 +271,9 @@ static void go_behind_endbr64(struct mt_calls_space *space, struct mt_calls_brea
 	const struct mt_calls_place *place = mt_calls_place_at(space, one->address);
 	uint64_t behind = one->address + sizeof(endbr64);
 	ssize_t patch =
-	    place && behind < place->module->end ? mt_calls_patch_at(place, behind) : -1;
+	    place && behind < place->module->end ? mt_calls_planned_at(place, behind) : -1;
 
-	if (patch < 0 || mt_calls_patch_address(place->module, (size_t)patch) != behind ||
-	    !mt_calls_clean_bytes(place->module, one->address, bytes, sizeof(bytes)) ||
+	if (patch < 0 || !mt_calls_clean_bytes(place->module, one->address, bytes, sizeof(bytes)) ||
 	    memcmp(bytes, endbr64, sizeof(endbr64)) != 0)
 		return;
 	one->asked = one->address;
@@ -284,7 +283,7 @@ static void go_behind_endbr64(struct mt_calls_space *space, struct mt_calls_brea
 static struct mt_error *put_break(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				  struct mt_calls_break *one)
 {
-	if (one->condition)
+	if (one->condition || one->gate)
 		go_behind_endbr64(space, one);
 	struct mt_calls_place *place = mt_calls_place_at(space, one->address);
 	uint8_t bytes[MT_INSN_MAX_BYTES], text[MT_CALLS_BREAK_BYTES];
@@ -309,6 +308,8 @@ static struct mt_error *put_break(struct mt_calls_engine *engine, struct mt_call
 			return mt_calls_cannot_measure(one->condition,
 						       "there is no memory near it");
 	}
+	if (!one->stub && one->gate)
+		return mt_error_new(MT_ERROR_UNSUPPORTED, "there is no memory near it");
 	if (!one->stub && space->attached)
 		return go_without(engine, space, one, !lwp && !sandboxed);
 	mt_array_each (other, &space->breaks)
@@ -356,6 +357,28 @@ struct mt_error *mt_calls_set_break(struct mt_calls_engine *engine, struct mt_ca
 	struct mt_error *error = put_break(engine, space, &one);
 	mt_target_release(engine->target, space->pid);
 	return error;
+}
+
+struct mt_error *mt_calls_set_gate(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				   uint64_t address, const struct mt_engine_condition *given)
+{
+	struct mt_calls_break one = {.address = address, .gate = true};
+
+	go_behind_endbr64(space, &one);
+	const struct mt_calls_place *place = mt_calls_place_at(space, one.address);
+	ssize_t patch = place ? mt_calls_planned_at(place, one.address) : -1;
+	if (patch < 0 || !(place->module->file->plan->patches.items[patch].flags & MT_PATCH_ENTRY))
+		return mt_error_new(MT_ERROR_UNSUPPORTED,
+				    "it is not at a function's entry that is recorded");
+	one.address = address;
+	one.asked = 0;
+	if (given->expr) {
+		one.condition = mt_calls_condition_add(engine, given);
+		if (!one.condition)
+			return mt_error_no_memory();
+		one.condition->is_gate = true;
+	}
+	return put_break(engine, space, &one);
 }
 
 struct mt_error *mt_calls_set_waiting_breaks(struct mt_calls_engine *engine,

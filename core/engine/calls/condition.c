@@ -57,9 +57,7 @@ static struct mt_error *compile(struct mt_calls_engine *engine, struct mt_calls_
 
 	if (condition->number >= MOST_CONDITIONS)
 		return too_many();
-	if (!place || !is_entry(place, mt_calls_patch_at(place, address)) ||
-	    mt_calls_patch_address(place->module, (size_t)mt_calls_patch_at(place, address)) !=
-		address)
+	if (!place || !is_entry(place, mt_calls_planned_at(place, address)))
 		return mt_error_new(MT_ERROR_UNSUPPORTED,
 				    "it is not at a function's entry that is recorded");
 	mt_try(mt_condition_compile(condition->given.at_return ? NULL : condition->given.expr,
@@ -83,7 +81,7 @@ struct mt_error *mt_calls_condition_compile(struct mt_calls_engine *engine,
 		condition->rings = space->rings;
 		condition->rings->references++;
 	}
-	if (!error || mt_error_code(error) == MT_ERROR_NO_MEMORY)
+	if (!error || condition->is_gate || mt_error_code(error) == MT_ERROR_NO_MEMORY)
 		return error;
 	if (mt_error_code(error) != MT_ERROR_UNSUPPORTED) {
 		struct mt_error *whole =
@@ -221,8 +219,7 @@ struct mt_error *mt_calls_condition_fault(struct mt_calls_engine *engine,
 	return mt_target_clear_pending_stop(engine->target, thread->lwp);
 }
 
-static void tell_errors(const struct mt_calls_engine *engine,
-			const struct mt_calls_condition *condition)
+struct mt_condition_errors mt_calls_condition_errors(const struct mt_calls_condition *condition)
 {
 	struct mt_condition_errors errors;
 
@@ -232,6 +229,14 @@ static void tell_errors(const struct mt_calls_engine *engine,
 	if (condition->faults)
 		errors.address = condition->fault;
 	errors.reads += condition->faults;
+	return errors;
+}
+
+static void tell_errors(const struct mt_calls_engine *engine,
+			const struct mt_calls_condition *condition)
+{
+	const struct mt_condition_errors errors = mt_calls_condition_errors(condition);
+
 	if (errors.reads)
 		mt_log(engine->options.log, MT_LOG_WARNING,
 		       "the condition of the trigger \"%s\" could not be evaluated %u times: "
@@ -272,7 +277,7 @@ struct mt_calls_condition *mt_calls_condition_add(struct mt_calls_engine *engine
 void mt_calls_conditions_end(struct mt_calls_engine *engine)
 {
 	mt_array_each (condition, &engine->conditions) {
-		if ((*condition)->is_compiled && !(*condition)->is_end)
+		if ((*condition)->is_compiled && !(*condition)->is_end && !(*condition)->is_gate)
 			tell_errors(engine, *condition);
 		mt_calls_rings_unref((*condition)->rings);
 		mt_condition_deinit(&(*condition)->code);

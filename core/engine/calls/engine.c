@@ -492,6 +492,7 @@ const struct mt_engine_ops mt_engine_calls = {
     .resume = resume,
     .snapshot = mt_calls_snapshot,
     .breaks = &breaks,
+    .gates = &mt_calls_gates,
     .text = &text,
     .live = &live,
 };

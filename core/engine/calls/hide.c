@@ -25,9 +25,12 @@ static struct mt_error *leave_trampolines(struct mt_calls_engine *engine,
 					  const struct mt_calls_space *space)
 {
 	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next) {
-		struct mt_error *error =
-		    thread->space == space ? mt_calls_leave_trampoline(engine, thread) : NULL;
+		struct mt_error *error = NULL;
 
+		if (thread->space == space)
+			error = mt_calls_leave_trampoline(engine, thread);
+		if (!error && thread->space == space)
+			error = mt_calls_stub_retreat(engine, thread);
 		/* It ended meanwhile. */
 		if (error && mt_error_code(error) != MT_ERROR_GONE)
 			return error;

@@ -19,6 +19,7 @@
  *	stub.c        breakpoints that do no harm when we are gone
  *	condition.c   their conditions, in the program
  *	slow.c        where calls that are measured end
+ *	gate.c        breakpoints of a debugger's, which runs the threads itself
  *	inject.c      what remote calls need in the program
  *	room.c        memory in the program, near its text
  *	alive.c       whether we live, and what of us is mapped in the program
@@ -291,6 +292,8 @@ struct mt_error *mt_calls_text_prepare_clean(struct mt_calls_engine *engine,
 void mt_calls_text_note_written(struct mt_calls_place *place, bool is_written);
 /* The patch in the text that displaces ADDRESS; -1: none. */
 ssize_t mt_calls_patch_at(const struct mt_calls_place *place, uint64_t address);
+/* One that begins at the address, and is in the text but when that is hidden, or for a while. */
+ssize_t mt_calls_planned_at(const struct mt_calls_place *place, uint64_t address);
 
 /* exclude.c */
 /* Leave out a patch, and those that need bytes of it. */
@@ -349,6 +352,10 @@ struct mt_error *mt_calls_leave_hole(struct mt_calls_engine *engine,
 struct mt_error *mt_calls_set_break(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				    uint64_t address, bool loader,
 				    struct mt_calls_condition *condition);
+/* A gate (gate.c) at the entry of a patched function.  Errors: UNSUPPORTED; those of its condition;
+ * the target's. */
+struct mt_error *mt_calls_set_gate(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				   uint64_t address, const struct mt_engine_condition *given);
 /* Those that could not be made yet.  Errors: the target's. */
 struct mt_error *mt_calls_set_waiting_breaks(struct mt_calls_engine *engine,
 					     struct mt_calls_space *space);
@@ -385,6 +392,9 @@ void mt_calls_stub_answer(struct mt_calls_engine *engine);
 /* LWP stands behind the stub's signal, or waits: it goes on as if it had not been there. */
 struct mt_error *mt_calls_stub_leave(struct mt_calls_engine *engine,
 				     const struct mt_calls_break *one, pid_t pid, pid_t lwp);
+/* The same of one anywhere in the stub: it stands at the breakpoint's address again. */
+struct mt_error *mt_calls_stub_retreat(struct mt_calls_engine *engine,
+				       const struct mt_calls_thread *thread);
 /* Nobody waits in it again in the memory of PID. */
 struct mt_error *mt_calls_stub_silence(struct mt_calls_engine *engine,
 				       const struct mt_calls_break *one, pid_t pid);
@@ -436,6 +446,11 @@ struct mt_error *mt_calls_condition_fault(struct mt_calls_engine *engine,
 					  const struct mt_calls_break *there, uint64_t fault);
 /* The log says which of them failed how often. */
 void mt_calls_conditions_end(struct mt_calls_engine *engine);
+/* What it could not do until now. */
+struct mt_condition_errors mt_calls_condition_errors(const struct mt_calls_condition *condition);
+
+/* gate.c */
+extern const struct mt_engine_gate_ops mt_calls_gates;
 
 /* slow.c */
 /* BEGIN notes when calls begin: have those that count stop where they end.  The log says which ends

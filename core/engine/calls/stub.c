@@ -28,6 +28,9 @@
  *	lea   rsp, [rsp+128]
  * go:	the trampoline of the patch that begins there, or a copy of the instruction
  *
+ * Before a gate, threads are let run and waited for by somebody else, whom nobody can ask: a thread
+ * that has the signal blocked is counted, and goes on.
+ *
  * System calls may be forbidden to a program under seccomp: it gets no such signal, and waits.
  *
  * A jump of its own is put in place of one instruction that is long enough, or of a return with
@@ -52,9 +55,11 @@
 #define ALIVE_AGAIN_AT 72
 #define ASK_AT         92
 #define ASKED_AT       94
+#define MOV_ASKED_AT   102
 #define LOOP_AT        111
 #define OUT_AT         113
 #define RAISE_PUSHES   5 /* below rcx */
+#define FIRST_BYTES    5 /* of the first instruction */
 
 /* An instruction a line. */
 /* clang-format off */
@@ -93,6 +98,9 @@ static const uint8_t template[] = {
 static const uint8_t no_raise[] = {0xeb, WAIT_AT - RAISE_AT - 2};
 /* In place of the jump back. */
 static const uint8_t no_wait[] = {0x66, 0x90};
+
+/* In place of the mov: lock inc dword [rcx+4], nop. */
+static const uint8_t miss[] = {0xf0, 0xff, 0x41, MT_CALLS_MISSED - MT_CALLS_ASKED, 0x0f, 0x1f, 0};
 
 /* With the longest copy of an instruction. */
 #define STUB_BYTES (sizeof(template) + 64)
@@ -145,6 +153,10 @@ static struct mt_error *write_stub(struct mt_calls_engine *engine, struct mt_cal
 	memcpy(bytes + ASKED_AT, &asked, sizeof(asked));
 	if (mt_proc_is_sandboxed(space->pid))
 		memcpy(bytes + RAISE_AT, no_raise, sizeof(no_raise));
+	if (one->gate) {
+		memcpy(bytes + MOV_ASKED_AT, miss, sizeof(miss));
+		memcpy(bytes + LOOP_AT, no_wait, sizeof(no_wait));
+	}
 	memcpy(bytes + sizeof(template), go, size);
 	mt_try(engine->target->ops->write(engine->target, space->pid, room->used, bytes,
 					  sizeof(template) + size));
@@ -229,7 +241,9 @@ struct mt_error *mt_calls_stub_make(struct mt_calls_engine *engine, struct mt_ca
 				    size_t size)
 {
 	const struct mt_calls_place *place = mt_calls_place_at(space, one->address);
-	ssize_t patch = place ? mt_calls_patch_at(place, one->address) : -1;
+	ssize_t patch = !place      ? -1
+			: one->gate ? mt_calls_planned_at(place, one->address)
+				    : mt_calls_patch_at(place, one->address);
 	struct mt_calls_room *room = NULL;
 	uint8_t insn_length = 0;
 	uint8_t length = room_for_jump(one->address, bytes, size, &insn_length);
@@ -337,4 +351,49 @@ struct mt_error *mt_calls_stub_leave(struct mt_calls_engine *engine,
 	registers.rip = one->copy;
 	registers.orig_rax = (uint64_t)-1; /* nothing is to be done again */
 	return engine->target->ops->set_registers(engine->target, lwp, &registers);
+}
+
+/* How many words are pushed at an offset: rcx, rax, rdx, rsi, rdi, r11. */
+static unsigned words_at(uint64_t at)
+{
+	static const struct {
+		uint8_t from, words;
+	} steps[] = {
+	    {0, 0},  {6, 1},  {29, 2}, {30, 3}, {31, 4}, {32, 5},         {34, 6},
+	    {66, 5}, {67, 4}, {68, 3}, {69, 2}, {70, 1}, {OUT_AT + 1, 0},
+	};
+	unsigned words = 0;
+
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && steps[i].from <= at; i++)
+		words = steps[i].words;
+	return words;
+}
+
+struct mt_error *mt_calls_stub_retreat(struct mt_calls_engine *engine,
+				       const struct mt_calls_thread *thread)
+{
+	struct user_regs_struct registers;
+	uint64_t pushed[RAISE_PUSHES + 1] = {0};
+
+	mt_try(engine->target->ops->get_registers(engine->target, thread->lwp, &registers));
+	const struct mt_calls_break *one = mt_calls_break_of_stub(thread->space, registers.rip);
+	if (!one || !one->gate)
+		return NULL;
+	const uint64_t at = registers.rip - one->stub;
+	const unsigned words = words_at(at);
+	unsigned long long *const values[] = {&registers.rcx, &registers.rax, &registers.rdx,
+					      &registers.rsi, &registers.rdi, &registers.r11};
+
+	if (words &&
+	    engine->target->ops->read(engine->target, thread->pid, registers.rsp, pushed,
+				      words * sizeof(pushed[0])) != words * sizeof(pushed[0]))
+		return mt_error_new(MT_ERROR_GONE, "thread %d has no stack", thread->lwp);
+	for (unsigned i = 0; i < words; i++)
+		*values[i] = pushed[words - 1 - i];
+	registers.rsp += words * sizeof(pushed[0]);
+	if (at >= FIRST_BYTES && registers.rip < one->copy)
+		registers.rsp += MT_RING_RED_ZONE;
+	registers.rip = one->address;
+	registers.orig_rax = (uint64_t)-1;
+	return engine->target->ops->set_registers(engine->target, thread->lwp, &registers);
 }

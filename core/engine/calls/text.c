@@ -482,3 +482,15 @@ ssize_t mt_calls_patch_at(const struct mt_calls_place *place, uint64_t address)
 		return -1;
 	return patch - plan->patches.items;
 }
+
+ssize_t mt_calls_planned_at(const struct mt_calls_place *place, uint64_t address)
+{
+	const struct mt_plan *plan = place->module->file->plan;
+	const struct mt_patch *patch = mt_plan_patch_at(plan, address - place->module->bias);
+
+	if (!patch || patch->address + place->module->bias != address ||
+	    place->off[patch - plan->patches.items] ||
+	    place->module->offsets[patch - plan->patches.items] == MT_CALLS_NONE)
+		return -1;
+	return patch - plan->patches.items;
+}

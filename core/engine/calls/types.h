@@ -95,6 +95,7 @@ struct mt_calls_condition {
 	struct mt_engine_condition given;
 	uint32_t number; /* of those that have their errors there */
 	bool is_compiled;
+	bool is_gate;                 /* a gate's: who set it asks for its errors */
 	struct mt_condition code;     /* is_compiled */
 	uint64_t address;             /* of the code; 0: it is not in the program yet */
 	uint64_t entry;               /* in the agent; 0: none */
@@ -132,6 +133,7 @@ struct mt_calls_break {
 	/* In a trampoline, behind the event of the return at `address`: nothing of it is in the
 	 * text; 0: it is. */
 	uint64_t hook;
+	bool gate;                            /* of a debugger's: see struct mt_engine_gate_ops */
 	struct mt_calls_condition *condition; /* the engine's; NULL: none */
 };
 
@@ -171,6 +173,8 @@ struct mt_calls_directory {
 
 /* Behind slot 0's words: a thread in a stub wants us to come. */
 #define MT_CALLS_ASKED 96u
+/* And behind that: how often one passed a gate's stub without being seen. */
+#define MT_CALLS_MISSED (MT_CALLS_ASKED + 4)
 /* Behind each ring: the calls that are open and measured. */
 #define MT_CALLS_OPEN_BYTES MT_MEASURE_TABLE_BYTES
 /* Behind the slots: errors of conditions. */
