@@ -396,6 +396,17 @@ static struct mt_error *on_thread_stop(struct mt_session *session, struct mt_ses
 	}
 }
 
+/* Whom the stop is of was killed meanwhile, or another one.  It goes on in any case: what it stands
+ * for may be its end. */
+static struct mt_error *pass_over_gone(struct mt_session *session, const struct mt_stop *stop,
+				       struct mt_error *error)
+{
+	if (!error || mt_error_code(error) != MT_ERROR_GONE)
+		return error;
+	mt_error_destroy(error);
+	return mt_session_go_on(session, stop->lwp, 0);
+}
+
 struct mt_error *mt_session_take(struct mt_session *session, const struct mt_stop *stop)
 {
 	struct mt_engine_news news;
@@ -409,12 +420,12 @@ struct mt_error *mt_session_take(struct mt_session *session, const struct mt_sto
 	    thread ? mt_session_engine_ops(session)->stopped(session->engine, stop, &news)
 		   : on_stranger(session, stop);
 	if (!thread)
-		return ignore_gone(error);
+		return pass_over_gone(session, stop, error);
 	if (!error && news.maps_changed && stop->kind != MT_STOP_EXEC)
 		error = mt_session_put_maps(session, thread->process, news.time_ns);
 	if (!error && !session->leaving)
 		error = mt_session_take_hits(session, thread, stop, &news);
 	if (!error)
 		error = on_thread_stop(session, thread, stop, &news);
-	return ignore_gone(error);
+	return pass_over_gone(session, stop, error);
 }
