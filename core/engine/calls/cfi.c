@@ -115,6 +115,8 @@ struct mt_error *mt_calls_describe(struct mt_calls_engine *engine, struct mt_cal
 
 struct mt_error *mt_calls_describe_all(struct mt_calls_engine *engine, struct mt_calls_space *space)
 {
+	if (!mt_calls_describes_late(engine, space))
+		return NULL;
 	mt_array_each (place, &space->places)
 		mt_try(mt_calls_describe(engine, space, place));
 	return NULL;
@@ -130,7 +132,7 @@ struct mt_error *mt_calls_describe_at(struct mt_calls_engine *engine, struct mt_
 		if (!place || mt_calls_patch_of_hole(place, pc) < 0)
 			return NULL;
 	}
-	if (place->is_described)
+	if (place->is_described || !mt_calls_describes_late(engine, space))
 		return NULL;
 	struct mt_error *error = mt_calls_describe(engine, space, place);
 	/* It made itself undumpable, or is gone. */
