@@ -160,6 +160,31 @@ static void append_condition(struct mt_str *out, const struct mt_live_trigger *t
 	mt_str_appendf(out, "$_mtrace_fire(%u)", trigger->number);
 }
 
+static struct mt_error *execute_break(const struct mt_live_trigger *trigger, const char *condition,
+				      struct mt_str *message)
+{
+	return mt_gdb_executef(message, "with breakpoint pending on -- break %s if %s",
+			       trigger->location, condition);
+}
+
+/* What is wrong with a trigger's words, told of these alone. */
+static struct mt_error *explain(const struct mt_live_trigger *trigger, struct mt_error *error)
+{
+	mt_auto(mt_str) struct mt_str message = {0};
+	PyObject *breakpoint = NULL;
+
+	if (!trigger->condition)
+		return error;
+	struct mt_error *own = execute_break(trigger, trigger->condition, &message);
+	if (own) {
+		mt_error_destroy(error);
+		return own;
+	}
+	last_breakpoint(&breakpoint);
+	mt_py_delete_breakpoint(breakpoint);
+	return error;
+}
+
 /* By "break", which takes more than gdb.Breakpoint() does, and leaves none if the condition is
  * wrong.  A condition that is set where there is no location yet would have GDB disable the
  * breakpoint at the next library in which it is not either. */
@@ -172,8 +197,10 @@ struct mt_error *mt_trigger_set(void *context, struct mt_live_trigger *trigger)
 	(void)context;
 	Py_XDECREF(breakpoint);
 	append_condition(&condition, trigger);
-	mt_try(mt_gdb_executef(&message, "with breakpoint pending on -- break %s if %s",
-			       trigger->location, condition.text ? condition.text : ""));
+	struct mt_error *error =
+	    execute_break(trigger, condition.text ? condition.text : "", &message);
+	if (error)
+		return explain(trigger, error);
 	long long number = last_breakpoint(&breakpoint);
 	if (number <= last) {
 		Py_XDECREF(breakpoint);

@@ -120,3 +120,12 @@ def test_a_trigger_for_one_thread(gdb, compile):
                   "info breakpoints", "continue")
     assert session.output.count("stop only in thread 1") == 2
     assert len(re.findall(r"^\[mtrace: trigger", session.output, re.M)) == 2
+
+
+@pytest.mark.parametrize("words", ["c if x >", "c if (x > 3", "c if nothing > 3"])
+def test_what_is_wrong_is_told_as_gdb_does(gdb, compile, words):
+    """Of the user's own words, not of what we make of them."""
+    program = compile("deep.c", "-O0")
+    alone = gdb(program, f"break {words}").errors
+    session = gdb(program, f"mtrace trigger {words}", "info breakpoints")
+    assert session.errors == alone != "" and "No breakpoints" in session.output
