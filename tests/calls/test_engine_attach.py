@@ -99,6 +99,43 @@ def test_five_hundred_rounds(busy, attach):
     rounds(busy, attach, 500)
 
 
+FORKS = """
+#include <stdio.h>
+#include <unistd.h>
+#include <sys/wait.h>
+__attribute__((noinline)) int work(int x) { __asm__ volatile(""); return x + 1; }
+int main(void)
+{
+	int status, wrong = 0;
+
+	puts("ready");
+	fflush(stdout);
+	for (;;) {
+		pid_t child = fork();
+		if (child == 0)
+			_exit(work(2));
+		wrong += waitpid(child, &status, 0) != child || status != 3 << 8;
+		if (wrong)
+			return 1;
+	}
+}
+"""
+
+
+def test_children_born_while_it_is_entered(attach, compile, tmp_path):
+    """They are let go at once, when the memory that they copy may be half filled."""
+    (tmp_path / "forks.c").write_text(FORKS)
+    program = compile(tmp_path / "forks.c", "-O1")
+    with subprocess.Popen([program], text=True, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == "ready\n"
+        for _ in range(6):
+            with attach(process.pid, "--size", "16k", "--for=10ms") as mtdb:
+                _, messages = mtdb.communicate(timeout=60)
+                assert mtdb.returncode == 0, messages
+        assert process.poll() is None
+        process.kill()
+
+
 def test_ctrl_c(busy, attach):
     with attach(busy.pid, "--size", "16k") as mtdb:
         wait_until_changed(busy.pid)

@@ -40,6 +40,15 @@ static void resume_all(struct attach *attach, pid_t but)
 	    attach->engine->target, attach->space->pid, resume_thread, attach));
 }
 
+/* A thread with something to report stands still until that is handled. */
+static struct mt_error *hear_reports(const struct attach *attach)
+{
+	attach->engine->breathes = true;
+	struct mt_error *error = mt_calls_breathe(attach->engine, attach->space);
+	attach->engine->breathes = false;
+	return error;
+}
+
 /* Halted each time that they are looked at; let go on for longer and longer between. */
 static struct mt_error *find_able(struct attach *attach)
 {
@@ -60,6 +69,7 @@ static struct mt_error *find_able(struct attach *attach)
 			    "--engine step)",
 			    attach->space->pid, PATIENCE_NS / 1000000000, attach->space->pid);
 		resume_all(attach, 0);
+		mt_try(hear_reports(attach));
 		nanosleep(&pause, NULL);
 		if (pause.tv_nsec < MOST_PAUSE_NS)
 			pause.tv_nsec += PAUSE_NS;
