@@ -130,6 +130,7 @@ static struct mt_error *tell_exec(struct mt_ptrace_target *target, struct mt_ptr
 
 	stop->kind = MT_STOP_EXEC;
 	stop->child = (pid_t)event_message(lwp->lwp);
+	lwp->exiting = false; /* who had its number before did */
 	while ((other = mt_ptrace_any_lwp(target, stop->pid)) && other->lwp != stop->pid)
 		mt_ptrace_remove_lwp(target, other);
 	if (!process)
@@ -237,14 +238,6 @@ static struct mt_ptrace_lwp *take_untold(struct mt_ptrace_target *target)
 	return NULL;
 }
 
-/* A thread that nobody has told of, and that its process takes along to its end: its maker may have
- * been killed before it could tell, and then nobody ever will. */
-static bool ends_untold(pid_t lwp, int status)
-{
-	return WIFSTOPPED(status) && event_of(status) == PTRACE_EVENT_EXIT &&
-	       process_of(lwp) != lwp;
-}
-
 /* One look.  Done: false when there is nothing. */
 static struct mt_error *look(struct mt_ptrace_target *target, struct mt_stop *stop, bool *done)
 {
@@ -271,7 +264,9 @@ static struct mt_error *look(struct mt_ptrace_target *target, struct mt_stop *st
 			continue;
 		}
 		bool is_early = !lwp || !lwp->pid;
-		if (is_early && (!WIFSTOPPED(status) || ends_untold(pid, status))) {
+		/* One that ends, and that nobody has told of: its maker may have been killed before
+		 * it could, together with it, and then nobody ever will. */
+		if (is_early && (!WIFSTOPPED(status) || event_of(status) == PTRACE_EVENT_EXIT)) {
 			if (lwp)
 				mt_ptrace_remove_lwp(target, lwp);
 			lwp = NULL;
