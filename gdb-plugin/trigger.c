@@ -222,6 +222,11 @@ void mt_trigger_delete(void *context, struct mt_live_trigger *trigger)
 {
 	(void)context;
 	mt_py_delete_breakpoint(trigger->breakpoint); /* the user may have done so */
+	mt_array_each (other, &mt_gdb_debugger()->triggers)
+		if (*other != trigger)
+			return;
+	mt_py_delete_breakpoint(catchpoint);
+	catchpoint = NULL;
 }
 
 bool mt_trigger_is_set(void *context, const struct mt_live_trigger *trigger)

@@ -45,10 +45,12 @@ def test_crash(gdb, compile, level, kind):
 
 
 def test_the_crash_is_the_end(gdb, compile):
-    """However late people look."""
+    """Right behind the last call, however late GDB tells of it, or people look."""
     session = gdb(compile("deep.c", "-O0"), "mtrace start", "run fault", "shell sleep 0.3",
                   "mtrace history")
-    assert re.match(r" +0\.000 .s +\*\*\* SIGSEGV", session.lines[-1])
+    call, crash = (re.match(r" *~?(-?[0-9.]+) (.)s +", line) for line in session.lines[-2:])
+    assert session.lines[-1][crash.end():].startswith("*** SIGSEGV")
+    assert float(call[1]) <= float(crash[1]) <= 0 and call[2] == crash[2]
 
 
 def test_continued_to_its_end(gdb, compile):
