@@ -302,6 +302,15 @@ struct mt_error *mt_inferiors_detach(void)
 	if (!inferior || inferior->live.pid != mt_gdb_pid() ||
 	    !mt_live_is_recording(&inferior->live))
 		return NULL;
+	if (inferior->live.state >= MT_LIVE_SHOWN) {
+		const pid_t pid = inferior->live.pid;
+
+		return mt_error_new(MT_ERROR_UNSUPPORTED,
+				    "process %d runs on with patched code, which does no harm: it "
+				    "was not stopped before it was detached (\"mtdb attach "
+				    "--for=1ms %d\" restores it)",
+				    pid, pid);
+	}
 	mt_inferior_leave(inferior);
 	inferior->live.state = MT_LIVE_OFF;
 	return mt_live_ended(mt_gdb_debugger(), &inferior->live, true);
