@@ -41,6 +41,31 @@ static struct mt_error *write_memory(struct mt_target *base, pid_t pid, uint64_t
 	return below(base)->ops->write(below(base), pid, address, bytes, size);
 }
 
+static size_t read_beneath(struct mt_target *base, pid_t pid, uint64_t address, void *buffer,
+			   size_t size)
+{
+	size_t done = read_memory(base, pid, address, buffer, size);
+
+	for (size_t i = 0; i < done; i++) {
+		const struct mt_debug_site *site = mt_debug_site_at(debugger_of(base), address + i);
+
+		if (site)
+			((uint8_t *)buffer)[i] = site->original;
+	}
+	return done;
+}
+
+static struct mt_error *write_beneath(struct mt_target *base, pid_t pid, uint64_t address,
+				      uint8_t byte)
+{
+	struct mt_debug_site *site = mt_debug_site_at(debugger_of(base), address);
+
+	if (!site)
+		return write_memory(base, pid, address, &byte, 1);
+	site->original = byte;
+	return mt_debug_rescue_note(debugger_of(base), site);
+}
+
 static struct mt_error *get_registers(struct mt_target *base, pid_t lwp,
 				      struct user_regs_struct *registers)
 {
@@ -124,6 +149,8 @@ static const struct mt_target_ops proxy_ops = {
     .destroy = destroy,
     .read = read_memory,
     .write = write_memory,
+    .read_beneath = read_beneath,
+    .write_beneath = write_beneath,
     .get_registers = get_registers,
     .set_registers = set_registers,
     .set_gs_base = set_gs_base,

@@ -199,6 +199,17 @@ PyObject *mt_gdb_read_memory(uint64_t address, size_t size)
 	return view ? PyObject_CallMethod(view, "tobytes", NULL) : NULL;
 }
 
+struct mt_error *mt_gdb_write_memory(uint64_t address, const void *bytes, size_t size)
+{
+	mt_auto(mt_py) PyObject *inferior = mt_py_call_gdb("selected_inferior", "()");
+	mt_auto(mt_py) PyObject *done =
+	    inferior ? PyObject_CallMethod(inferior, "write_memory", "Ky#",
+					   (unsigned long long)address, bytes, (Py_ssize_t)size)
+		     : NULL;
+
+	return done ? NULL : mt_py_error();
+}
+
 int mt_gdb_inferior(void)
 {
 	mt_auto(mt_py) PyObject *inferior = mt_py_call_gdb("selected_inferior", "()");

@@ -89,10 +89,11 @@ static struct mt_error *add_listed(pid_t pid, struct mt_live_alone *alone)
 struct inserted {
 	struct mt_live *live;
 	struct mt_live_alone *alone;
+	bool is_followed;
 };
 
-/* Where the memory is not what GDB shows of it, there is a breakpoint.  No patch may begin there
- * either: it would be written over that. */
+/* Where the memory is not what GDB shows of it, there is a breakpoint.  Beneath those of a child
+ * that was followed no patch may begin. */
 static struct mt_error *add_inserted(void *context, const struct mt_map *map)
 {
 	const struct inserted *inserted = context;
@@ -115,7 +116,7 @@ static struct mt_error *add_inserted(void *context, const struct mt_map *map)
 		if (bytes[i] == there[i])
 			continue;
 		error = mt_live_add_place(inserted->alone, map->start + i);
-		if (!error)
+		if (!error && inserted->is_followed)
 			error = mt_live_add_place(inserted->alone, map->start + i + 1);
 	}
 	free(there);
@@ -125,7 +126,7 @@ static struct mt_error *add_inserted(void *context, const struct mt_map *map)
 static struct mt_error *add_breakpoints(struct mt_live *live, bool is_followed,
 					struct mt_live_alone *alone)
 {
-	struct inserted inserted = {live, alone};
+	struct inserted inserted = {live, alone, is_followed};
 
 	if (!is_followed)
 		mt_try(add_listed(live->pid, alone));

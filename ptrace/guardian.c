@@ -130,9 +130,12 @@ int mt_guardian_note(struct mt_guardian *guardian, uint64_t address, uint8_t ori
 	const mt_guardian_site site = mt_guardian_site_make(address, original);
 	struct table *table = guardian->table;
 
-	for (size_t i = 0; i < table->count; i++)
-		if (table->sites[i] == site)
-			return 0;
+	for (size_t i = 0; i < table->count; i++) {
+		if (mt_guardian_address(table->sites[i]) != address)
+			continue;
+		__atomic_store_n(&table->sites[i], site, __ATOMIC_RELEASE);
+		return 0;
+	}
 	if (table->count == MT_GUARDIAN_SITES)
 		return -1;
 	table->sites[table->count] = site;

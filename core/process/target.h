@@ -101,6 +101,13 @@ struct mt_target_ops {
 	/* Protection does not matter.  Errors: SYSTEM (not all could be written); GONE. */
 	struct mt_error *(*write)(struct mt_target *target, pid_t pid, uint64_t address,
 				  const void *bytes, size_t size);
+	/* The target of a debugger whose breakpoint instructions may stand in the text: as read()
+	 * and write(), of what lies beneath them and is there when they are not.  NULL: there are
+	 * none. */
+	size_t (*read_beneath)(struct mt_target *target, pid_t pid, uint64_t address, void *buffer,
+			       size_t size);
+	struct mt_error *(*write_beneath)(struct mt_target *target, pid_t pid, uint64_t address,
+					  uint8_t byte);
 	/* Errors: GONE. */
 	struct mt_error *(*get_registers)(struct mt_target *target, pid_t lwp,
 					  struct user_regs_struct *registers);

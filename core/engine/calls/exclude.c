@@ -42,6 +42,18 @@ static bool is_foreign(const struct mt_calls_module *module, const struct mt_pat
 		!is_same(module, memory, hole, MT_PATCH_JUMP_BYTES));
 }
 
+/* The breakpoints of a child that was followed may be half made. */
+static enum mt_calls_cover cover_of(const struct mt_calls_engine *engine,
+				    const struct mt_calls_space *space,
+				    const struct mt_calls_module *module,
+				    const struct mt_patch *patch, const uint8_t *memory)
+{
+	if (!is_broken(module, memory, patch))
+		return MT_CALLS_COVER_NONE;
+	return engine->options.is_clean ? MT_CALLS_COVER_INSIDE
+					: mt_calls_covered(engine, space, module, patch, memory);
+}
+
 static bool is_inside(const struct mt_calls_break *one, const struct mt_calls_module *module,
 		      const struct mt_patch *patch)
 {
@@ -129,7 +141,7 @@ bool mt_calls_is_another(const struct mt_calls_engine *engine, const struct mt_c
 		all++;
 		foreign += is_foreign(module, patch, memory) &&
 			   !(space->inherited && may_be_ours(module, patch, memory)) &&
-			   !(engine->options.is_clean && is_broken(module, memory, patch));
+			   !cover_of(engine, space, module, patch, memory);
 	}
 	return foreign &&
 	       (foreign == all || (foreign > SOME_FOREIGN && foreign > all / MOST_FOREIGN_PART));
@@ -159,9 +171,13 @@ void mt_calls_leave_out(const struct mt_calls_engine *engine, const struct mt_ca
 		/* One that is not of this module's segment has no trampoline in it. */
 		bool is_ours = module->offsets[i] != MT_CALLS_NONE;
 		bool is_off = is_ours && first && is_foreign(module, patch, memory);
+		enum mt_calls_cover cover = MT_CALLS_COVER_NONE;
 
-		if (is_off && memory && engine->options.is_clean &&
-		    is_broken(module, memory, patch))
+		if (is_off && memory)
+			cover = cover_of(engine, space, module, patch, memory);
+		if (cover == MT_CALLS_COVER_FIRST)
+			continue;
+		if (cover == MT_CALLS_COVER_INSIDE)
 			mt_calls_patch_hold(place, i);
 		else if (!is_ours || is_off || place->another ||
 			 has_break_inside(space, module, patch))

@@ -14,6 +14,7 @@
  *	detour.c      the program's own unwinder
  *	text.c        patches and breakpoints into the text, and out of it
  *	exclude.c     patches that stay out of the text
+ *	beneath.c     patches beneath a debugger's breakpoints
  *	order.c       a text changes so that it is a program's all the while
  *	break.c       breakpoints, and threads that stand in displaced bytes
  *	stub.c        breakpoints that do no harm when we are gone
@@ -312,6 +313,26 @@ void mt_calls_leave_out(const struct mt_calls_engine *engine, const struct mt_ca
 			struct mt_calls_place *place, const uint8_t *memory, bool first);
 /* Whether a patch in the text has to go for its sake. */
 bool mt_calls_break_disturbs(const struct mt_calls_place *place, const struct mt_calls_break *one);
+
+/* beneath.c */
+enum mt_calls_cover {
+	MT_CALLS_COVER_NONE,
+	MT_CALLS_COVER_FIRST,  /* its first byte alone */
+	MT_CALLS_COVER_INSIDE, /* other bytes of it */
+};
+
+/* Where breakpoint instructions of a debugger's stand in the place of a patch, if those are all
+ * that is not the file's in MEMORY there. */
+enum mt_calls_cover mt_calls_covered(const struct mt_calls_engine *engine,
+				     const struct mt_calls_space *space,
+				     const struct mt_calls_module *module,
+				     const struct mt_patch *patch, const uint8_t *memory);
+/* TEXT, in which no other's breakpoints stand over patches, is about to be written over MEMORY: it
+ * gets those that stand there, and the debugger what lies beneath them.  Errors: the target's. */
+struct mt_error *mt_calls_write_beneath(const struct mt_calls_engine *engine,
+					const struct mt_calls_space *space,
+					const struct mt_calls_module *module, const uint8_t *memory,
+					uint8_t *text);
 
 /* order.c */
 /* By patch: how many others, one upon the other, it needs in the text.  0, or -1 without memory. */

@@ -290,6 +290,7 @@ static struct mt_error *change(struct mt_calls_engine *engine, const struct mt_c
 	const struct mt_calls_text_change change = {
 	    .memory = texts->memory, .text = texts->text, .was = texts->was, .is = place->written};
 
+	mt_try(mt_calls_write_beneath(engine, space, place->module, texts->memory, texts->text));
 	return mt_calls_text_change(engine, space, space->pid, place->module, &change);
 }
 
