@@ -24,6 +24,8 @@ void mt_record_options_init(struct mt_record_options *record)
 	    {"record", 'r', POPT_ARG_STRING, &record->session.recording_path, 0, NULL, NULL},
 	    {"size", 's', POPT_ARG_STRING, &record->size, 0, NULL, NULL},
 	    {"trigger", 't', POPT_ARG_ARGV, &record->session.triggers, 0, NULL, NULL},
+	    {"args", 0, POPT_ARG_ARGV, &record->session.arguments, 0, NULL, NULL},
+	    {"returns", 0, POPT_ARG_ARGV, &record->session.results, 0, NULL, NULL},
 	    {"pending", 0, POPT_ARG_NONE, &record->pending, 0, NULL, NULL},
 	    {"watch", 0, POPT_ARG_ARGV, &record->session.watches, 0, NULL, NULL},
 	    {"events", 0, POPT_ARG_ARGV, &record->session.events, 0, NULL, NULL},
@@ -69,6 +71,8 @@ void mt_record_options_deinit(struct mt_record_options *record)
 		free(record->throttle);
 	mt_pt_options_deinit(&record->pt);
 	free_list(record->session.triggers);
+	free_list(record->session.arguments);
+	free_list(record->session.results);
 	free_list(record->session.watches);
 	free_list(record->session.events);
 	free_list(record->session.counters);

@@ -7,7 +7,7 @@
 #include "command/pt_options.h"
 #include "session/session.h"
 
-#define MT_RECORD_OPTIONS_TABLE 22
+#define MT_RECORD_OPTIONS_TABLE 24
 
 struct mt_record_options {
 	struct mt_session_options session; /* what was given, once it is applied */
@@ -29,10 +29,10 @@ struct mt_record_options {
 /* For help and completion. */
 #define MT_RECORD_OPTIONS_WORDS                                                                    \
 	"--engine=ENGINE", "--output=FILE", "--format=FORMAT", "--record=FILE", "--size=SIZE",     \
-	    "--trigger=LOCATION", "--pending", "--watch=PLACE", "--events=KINDS",                  \
-	    "--counter=NAME", "--timestamps=WHICH", "--modules=GLOB", "--functions=GLOB",          \
-	    "--no-functions=GLOB", "--throttle", "--follow-forks", "--ready-fd=NUMBER",            \
-	    MT_PT_OPTIONS_WORDS
+	    "--trigger=LOCATION", "--args=FUNCTION", "--returns=FUNCTION", "--pending",            \
+	    "--watch=PLACE", "--events=KINDS", "--counter=NAME", "--timestamps=WHICH",             \
+	    "--modules=GLOB", "--functions=GLOB", "--no-functions=GLOB", "--throttle",             \
+	    "--follow-forks", "--ready-fd=NUMBER", MT_PT_OPTIONS_WORDS
 #define MT_RECORD_OPTIONS_HELP                                                                     \
 	"  -o, --output=FILE       write the timeline to FILE (default: trace.fxt; \"-\" is\n"     \
 	"                          standard output)\n"                                             \
@@ -47,6 +47,10 @@ struct mt_record_options {
 	"                          that took longer, as in 'foo > 5ms'; \"FUNCTION return\": at\n" \
 	"                          its return, as in 'foo return if $_ret < 0'; may be\n"          \
 	"                          repeated\n"                                                     \
+	"  --args=FUNCTION         calls: record the arguments of each call of FUNCTION, as in\n"  \
+	"                          'price_of(name, count)', or all of them; may be repeated,\n"    \
+	"                          like the next one\n"                                            \
+	"  --returns=FUNCTION      calls: record what each call of FUNCTION returns\n"             \
 	"  --pending               let triggers wait for libraries, and for programs, that come\n" \
 	"                          later (default: a place that is not there is an error)\n"       \
 	"  --watch=PLACE           take a snapshot when ADDRESS, SYMBOL or SYMBOL+OFFSET is\n"     \

@@ -75,6 +75,7 @@ static struct mt_error *decode(struct mt_decode_run *run)
 	if (mt_recording_is_of_calls(run->recording)) {
 		run->rebuild_ops = &mt_rebuild_from_calls;
 		run->timed = info->has_time; /* in the clock of the notes already */
+		mt_try(mt_decode_values(run));
 		return decode_calls(run);
 	}
 	run->rebuild_ops = &mt_rebuild_from_branches;
@@ -105,6 +106,7 @@ struct mt_error *mt_decode(struct mt_recording *recording, const struct mt_decod
 	HASH_ITER (hh, run.tracks, track, next)
 		mt_track_destroy(&run, track);
 	mt_array_deinit(&run.hits);
+	mt_recorded_values_deinit(&run.values);
 	mt_array_deinit(&run.counter_names);
 	mt_arena_deinit(&run.arena);
 	mt_pt_streams_deinit(&run.streams);

@@ -5,8 +5,7 @@
 
 #include <string.h>
 
-/* The next of the strings that lie one behind the other. */
-static const char *next_string(const char **at, const char *end)
+const char *mt_decode_next_string(const char **at, const char *end)
 {
 	const char *text = *at, *zero = memchr(text, '\0', (size_t)(end - text));
 
@@ -19,10 +18,10 @@ static struct mt_hit read_hit(const struct mt_sideband *note)
 	const char *at = (const char *)note->sample.raw, *end = at + note->sample.raw_size;
 	struct mt_hit hit = {.tid = note->tid};
 
-	hit.location = next_string(&at, end);
-	hit.condition = next_string(&at, end);
-	hit.values = next_string(&at, end);
-	hit.registers = next_string(&at, end);
+	hit.location = mt_decode_next_string(&at, end);
+	hit.condition = mt_decode_next_string(&at, end);
+	hit.values = mt_decode_next_string(&at, end);
+	hit.registers = mt_decode_next_string(&at, end);
 	return hit;
 }
 

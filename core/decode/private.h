@@ -4,6 +4,7 @@
  *	decode.c       which kind of recording it is; call events
  *	pt.c           AUX data, of threads or of CPUs
  *	track.c        a thread's events and notes into its rebuild of slices
+ *	values.c       which values were recorded with calls
  *	hits.c         the track of triggers' hits
  *	side_tracks.c  the tracks of what the kernel recorded besides the calls */
 #ifndef MT_DECODE_PRIVATE_H
@@ -39,7 +40,8 @@ struct mt_decode_run {
 	mt_pt_streams streams;
 	struct mt_track *tracks;
 	MT_ARRAY(struct mt_hit) hits; /* of triggers */
-	struct mt_arena arena;        /* names of side tracks, and their events */
+	struct mt_recorded_values values;
+	struct mt_arena arena; /* names of side tracks, and their events */
 	MT_ARRAY(const char *) counter_names;
 	bool timed; /* times of events and of the sideband can be compared */
 	uint64_t bytes_total;
@@ -75,7 +77,13 @@ static inline bool mt_decode_has_time(const struct mt_sideband *record)
 	return record->time_ns <= INT64_MAX;
 }
 
+/* values.c */
+/* Before all threads.  Errors: NO_MEMORY. */
+struct mt_error *mt_decode_values(struct mt_decode_run *run);
+
 /* hits.c */
+/* The next of the strings that lie one behind the other, up to END; "": there are no more. */
+const char *mt_decode_next_string(const char **at, const char *end);
 /* After all threads.  Errors: the sink's; NO_MEMORY. */
 struct mt_error *mt_decode_hits(struct mt_decode_run *run);
 

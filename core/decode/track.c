@@ -38,6 +38,7 @@ static struct mt_error *track_create(struct mt_decode_run *run, int tid, struct 
 		       .process = mt_processes_name_of(run->processes, thread)},
 	    .sink = run->sink,
 	    .inlines = !run->options->no_inlines,
+	    .values = &run->values,
 	};
 	struct mt_error *error = mt_rebuild_create(run->rebuild_ops, &options, &track->rebuild);
 	if (error) {

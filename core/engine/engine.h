@@ -121,6 +121,12 @@ struct mt_engine_news {
 	uint64_t late_ns; /* of a fault: it happened so long before, at the most */
 };
 
+/* An argument, or a result, that is recorded. */
+struct mt_engine_value {
+	const struct mt_expr *expr; /* lives as long as the engine */
+	const char *name;           /* "" of a result; the same */
+};
+
 /* The condition of a breakpoint: where it holds, threads are to stop.  An engine that can evaluates
  * it in the program; else each thread stops, and whoever set it evaluates it. */
 struct mt_engine_condition {
@@ -134,6 +140,10 @@ struct mt_engine_condition {
 	/* Threads stop where such calls return, if `expr`, which is about that, holds; the same. */
 	bool at_return;
 	bool wants_duration; /* `expr` contains $_duration */
+	/* Not NULL: no thread ever stops there.  These are recorded with each call that begins at
+	 * the address, or, AT_RETURN, that ends; of those that cannot be, the log says why. */
+	const struct mt_engine_value *values;
+	size_t value_count;
 };
 
 /* Breakpoints. */

@@ -72,6 +72,10 @@ struct mt_error *mt_expr_locals(struct mt_expr_program *program, const struct mt
 				struct mt_str *out);
 struct mt_error *mt_expr_args(struct mt_expr_program *program, const struct mt_expr_frame *frame,
 			      struct mt_str *out);
+/* The names of the parameters of the frame's function, "name, count".  Errors: NOT_FOUND (no DWARF
+ * knows it). */
+struct mt_error *mt_expr_parameters(struct mt_expr_program *program,
+				    const struct mt_expr_frame *frame, struct mt_str *out);
 /* A frame's arguments as `backtrace` shows them: "n=3, s=0x4006b4 \"x\"", structures as "...".
  * Nothing without DWARF. */
 struct mt_error *mt_expr_frame_arguments(struct mt_expr_program *program,

@@ -159,6 +159,26 @@ struct mt_error *mt_expr_args(struct mt_expr_program *program, const struct mt_e
 	return end(&walk, "No arguments.\n");
 }
 
+static void put_name(struct frame_walk *walk, Dwarf_Die *die)
+{
+	const char *name = mt_die_name(die);
+
+	if (name)
+		mt_str_appendf(walk->out, "%s%s", walk->out->length ? ", " : "", name);
+}
+
+struct mt_error *mt_expr_parameters(struct mt_expr_program *program,
+				    const struct mt_expr_frame *frame, struct mt_str *out)
+{
+	struct frame_walk walk;
+
+	mt_try(begin(&walk, program, frame, out));
+	if (!walk.lookup.has_scope)
+		return mt_error_new(MT_ERROR_NOT_FOUND, "No symbol table info available.");
+	each_parameter(&walk, put_name);
+	return end(&walk, NULL);
+}
+
 static void print_summary(struct frame_walk *walk, struct mt_value *value)
 {
 	struct mt_print print = printer(walk);

@@ -107,6 +107,7 @@ void mt_args_of_slice(struct mt_args *args, const struct mt_slice *slice)
 		add_text(args, MT_ARG_RESULT, slice->side->result);
 		add_text(args, MT_ARG_REASON, slice->side->reason);
 	}
+	add_text(args, MT_ARG_ARGUMENTS, slice->arguments);
 	add_pointer(args, MT_ARG_ADDRESS, slice->address);
 	if (function)
 		add_source(args, &function->source);
@@ -130,6 +131,7 @@ void mt_args_of_slice(struct mt_args *args, const struct mt_slice *slice)
 void mt_args_of_end(struct mt_args *args, const struct mt_slice_end *end)
 {
 	args->count = 0;
+	add_text(args, MT_ARG_RESULT, end->result);
 	add_flag(args, MT_ARG_UNWOUND, end->flags & MT_SLICE_END_UNWOUND);
 	add_flag(args, MT_ARG_END_LOST, end->flags & MT_SLICE_END_LOST);
 	add_flag(args, MT_ARG_END_ESTIMATED, end->flags & MT_SLICE_END_TIME_ESTIMATED);

@@ -37,7 +37,7 @@ enum mt_arg_name {
 	MT_ARG_VALUES,
 	MT_ARG_REGISTERS,
 	MT_ARG_THREAD,
-	MT_ARG_ARGUMENTS, /* these two are of a system call */
+	MT_ARG_ARGUMENTS, /* these two are of a call, or a system call */
 	MT_ARG_RESULT,
 	MT_ARG_REASON, /* why a thread went off the CPU */
 	MT_ARG_VALUE,  /* of a counter */

@@ -232,10 +232,12 @@ static struct mt_error *text_end(void *self, const struct mt_slice_end *end)
 				      .has_ended = true,
 				      .end_ns = end->time_ns,
 				      .end_flags = end->flags,
+				      .result = end->result,
 				  });
 	entry->has_ended = true;
 	entry->end_ns = end->time_ns;
 	entry->end_flags = end->flags;
+	entry->result = end->result;
 	return NULL;
 }
 

@@ -268,6 +268,15 @@ static void put_function_cell(struct mt_str *out, struct mt_text_style *style,
 	put_indent(cell, entry->depth);
 	mt_str_append(cell, entry->kind == MT_TEXT_RETURN ? "└ " : "");
 	put_name(cell, &style->scratch, mt_slice_name(&entry->slice), room);
+	if (entry->slice.arguments && entry->kind != MT_TEXT_RETURN) {
+		mt_str_append(cell, "(");
+		put_clean(cell, entry->slice.arguments);
+		mt_str_append(cell, ")");
+	}
+	if (entry->result) {
+		mt_str_append(cell, entry->slice.arguments ? " = " : "() = ");
+		put_clean(cell, entry->result);
+	}
 	put_notes(cell, entry);
 	if (entry->slice.kind == MT_SLICE_SIDE && entry->kind != MT_TEXT_RETURN)
 		put_side_event(cell, entry->slice.side);

@@ -28,6 +28,7 @@ struct mt_text_entry {
 	uint8_t end_flags; /* MT_SLICE_END_… */
 	uint32_t depth;
 	uint64_t end_ns;
+	const char *result;        /* of a slice that has ended; NULL: not known */
 	const char *caller_module; /* of a slice without a call source; NULL: not known */
 	union {
 		struct mt_thread_segment segment;

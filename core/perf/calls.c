@@ -20,6 +20,7 @@ static const struct {
     [MT_PERF_RETURN_ESTIMATED] = {"mtrace:return~", MT_EVENT_LEAVE, MT_EVENT_TIME_IS_ESTIMATE},
     [MT_PERF_FRAME] = {"mtrace:frame", MT_EVENT_FRAME, 0},
     [MT_PERF_AGAIN] = {"mtrace:again", MT_EVENT_AGAIN, MT_EVENT_TIME_IS_ESTIMATE},
+    [MT_PERF_VALUE] = {"mtrace:value", MT_EVENT_VALUE, MT_EVENT_TIME_IS_ESTIMATE},
 };
 
 const char *mt_perf_call_name(enum mt_perf_call call)
@@ -217,6 +218,8 @@ struct mt_error *mt_recording_calls_next(struct mt_recording_calls *calls, struc
 		};
 		if (call_events[event].kind == MT_EVENT_ENTRY)
 			mt_event_set_return_address(&out[*count], sample.weight);
+		else if (call_events[event].kind == MT_EVENT_VALUE)
+			out[*count].detail = (uint32_t)sample.weight;
 		++*count;
 	}
 	return NULL;
@@ -233,9 +236,16 @@ static enum mt_perf_call perf_call_of(const struct mt_event *event)
 		return estimated ? MT_PERF_RETURN_ESTIMATED : MT_PERF_RETURN;
 	case MT_EVENT_AGAIN:
 		return MT_PERF_AGAIN;
+	case MT_EVENT_VALUE:
+		return MT_PERF_VALUE;
 	default:
 		return MT_PERF_FRAME;
 	}
+}
+
+static uint64_t weight_of(const struct mt_event *event)
+{
+	return event->kind == MT_EVENT_VALUE ? event->detail : mt_event_return_address(event);
 }
 
 struct mt_error *mt_recording_writer_put_calls(struct mt_recording_writer *writer, int32_t pid,
@@ -265,7 +275,7 @@ struct mt_error *mt_recording_writer_put_calls(struct mt_recording_writer *write
 			    .tid = tid,
 			    .time = calls[done + i].time_ns,
 			    .addr = calls[done + i].from,
-			    .weight = mt_event_return_address(&calls[done + i]),
+			    .weight = weight_of(&calls[done + i]),
 			};
 		mt_try(mt_outfile_write(writer->file, samples, batch * sizeof(samples[0])));
 	}

@@ -94,6 +94,7 @@ enum mt_perf_call {
 	MT_PERF_RETURN_ESTIMATED,
 	MT_PERF_FRAME,
 	MT_PERF_AGAIN, /* estimated, for all that is known */
+	MT_PERF_VALUE, /* the same */
 	MT_PERF_CALL_COUNT
 };
 

@@ -141,8 +141,8 @@ const struct mt_sideband *mt_recording_sideband(const struct mt_recording *recor
 const char *mt_recording_event_name(const struct mt_recording *recording, uint32_t index);
 
 /* Call events: too many for a struct in memory each, so they stay in the file and are read a
- * thread at a time, in the file's order.  Of struct mt_event the kinds ENTRY, LEAVE, FRAME and
- * AGAIN are stored, with time_ns, from, to and TIME_IS_ESTIMATE. */
+ * thread at a time, in the file's order.  Of struct mt_event the kinds ENTRY, LEAVE, FRAME, AGAIN
+ * and VALUE are stored, with time_ns, from, to and TIME_IS_ESTIMATE. */
 struct mt_recording_call_thread {
 	int32_t pid, tid;
 	uint64_t events;

@@ -22,11 +22,17 @@
  * - mtrace:sysret: WEIGHT = number, ADDR = what it returned
  * - mtrace:counter: WEIGHT = value, RAW = the counter's name, with a NUL at its end
  * - mtrace:mark: IP = PC, RAW = the program's words, with a NUL at their end
+ * - mtrace:value-is: what a number of mtrace:value means: WEIGHT = the number, IP = the function,
+ *   ADDR = 1 for its result, RAW = the argument's name, a letter (trace/recorded_values.h, enum
+ *   mt_value_form), and of an enumeration its enumerators and their numbers, each with a NUL at
+ *   its end, then more NULs
  * - mtrace:missed: older events of the kernel than this time were overwritten
  *
  * and call events (trace/event.h), with IP = `to`, ADDR = `from`, the stack pointer, and of a call
  * WEIGHT = the address that it returns to; the names with a ~ say that the time is an estimate:
- * mtrace:call, mtrace:call~, mtrace:return, mtrace:return~, mtrace:frame. */
+ * mtrace:call, mtrace:call~, mtrace:return, mtrace:return~, mtrace:frame, mtrace:again; and
+ * mtrace:value, what the call or the return behind it was called with or returned: IP = the value,
+ * ADDR = the stack pointer, WEIGHT = which value it is. */
 #ifndef MT_PERF_RECORDING_WRITER_H
 #define MT_PERF_RECORDING_WRITER_H
 
@@ -65,6 +71,7 @@ enum mt_recording_note {
 	MT_NOTE_SNAPSHOT,
 	MT_NOTE_EXIT,
 	MT_NOTE_THROTTLE,
+	MT_NOTE_VALUE_IS,
 	MT_NOTE_OFF_CPU, /* from here on those of side tracks */
 	MT_NOTE_ON_CPU,
 	MT_NOTE_FAULT,

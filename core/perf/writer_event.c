@@ -9,7 +9,7 @@ const char *const mt_recording_note_names[MT_NOTE_COUNT] = {
     [MT_NOTE_ON_CPU] = "mtrace:on-cpu",     [MT_NOTE_FAULT] = "mtrace:fault",
     [MT_NOTE_SYSCALL] = "mtrace:syscall",   [MT_NOTE_SYSRET] = "mtrace:sysret",
     [MT_NOTE_COUNTER] = "mtrace:counter",   [MT_NOTE_MARK] = "mtrace:mark",
-    [MT_NOTE_MISSED] = "mtrace:missed",
+    [MT_NOTE_MISSED] = "mtrace:missed",     [MT_NOTE_VALUE_IS] = "mtrace:value-is",
 };
 
 const char *mt_writer_event_name(enum mt_writer_event event)

@@ -123,6 +123,8 @@ static struct mt_error *bind(struct mt_session *session, struct mt_session_proce
 	if (trigger->condition)
 		error =
 		    mt_expr_parse(process->program, &frame, trigger->condition, &site->condition);
+	if (trigger->values)
+		mt_try(mt_session_parse_values(process, &frame, trigger, site));
 	if (error && mt_error_code(error) != MT_ERROR_NO_MEMORY) {
 		struct mt_error *whole =
 		    mt_error_new(MT_ERROR_TRIGGER, "invalid condition of the trigger \"%s\": %s",
@@ -136,7 +138,9 @@ static struct mt_error *bind(struct mt_session *session, struct mt_session_proce
 	    .text = trigger->text,
 	    .slower_ns = trigger->slower_ns,
 	    .at_return = trigger->at_return,
-	    .wants_duration = trigger->condition && strstr(trigger->condition, "$_duration")};
+	    .wants_duration = trigger->condition && strstr(trigger->condition, "$_duration"),
+	    .values = site->values,
+	    .value_count = site->value_count};
 	return error || !breaks
 		   ? error
 		   : breaks->set(session->engine, process->pid, site->address, &condition);
@@ -157,8 +161,11 @@ static struct mt_error *explain_missing(const struct mt_session_process *process
 	const char *cure = reason || locations.kind == MT_LOCATION_ADDRESS
 			       ? "--pending waits for a library or a program that has it"
 			       : "try FILE:LINE";
-	struct mt_error *error = mt_error_new(MT_ERROR_TRIGGER, "the trigger \"%s\": %s  (%s)",
-					      trigger->text, message, cure);
+	mt_auto(mt_str) struct mt_str name = {0};
+	mt_session_name_trigger(trigger, &name);
+	struct mt_error *error =
+	    name.failed ? mt_error_no_memory()
+			: mt_error_new(MT_ERROR_TRIGGER, "%s: %s  (%s)", name.text, message, cure);
 
 	if (!reason)
 		mt_locations_deinit(&locations);
@@ -209,11 +216,13 @@ struct mt_error *mt_session_bind_conditions(struct mt_session *session,
 		if (!error)
 			continue;
 		if (session->triggers.items[site->trigger - 1].condition ||
+		    session->triggers.items[site->trigger - 1].values ||
 		    !is_one_of_many(process, site))
 			mt_try(mt_session_tolerate_later(session, error));
 		else
 			mt_error_destroy(error);
 		mt_expr_destroy(site->condition);
+		mt_session_forget_values(site);
 		*site-- = *mt_array_last(&process->sites);
 		process->sites.count--;
 	}
@@ -268,8 +277,10 @@ void mt_session_tell_problems(const struct mt_session *session)
 
 void mt_session_forget_sites(struct mt_session_process *process)
 {
-	mt_array_each (site, &process->sites)
+	mt_array_each (site, &process->sites) {
 		mt_expr_destroy(site->condition);
+		mt_session_forget_values(site);
+	}
 	process->sites.count = 0;
 	mt_session_forget_gates(process);
 	mt_expr_program_destroy(process->program);

@@ -16,10 +16,12 @@
 /* Where a trigger stands in a process. */
 struct mt_session_site {
 	uint64_t address;
-	uint32_t trigger;          /* its number, from 1 */
-	bool is_entry;             /* of a function */
-	struct mt_expr *condition; /* NULL: it has none, or it is not bound yet */
-	bool is_bound;             /* the engine has it */
+	uint32_t trigger;               /* its number, from 1 */
+	bool is_entry;                  /* of a function */
+	struct mt_expr *condition;      /* NULL: it has none, or it is not bound yet */
+	bool is_bound;                  /* the engine has it */
+	struct mt_engine_value *values; /* that the engine records; NULL: none */
+	size_t value_count;
 };
 
 /* Where a watchpoint lies in a process. */
@@ -49,6 +51,8 @@ struct mt_session_map {
 	uint64_t inode;
 };
 
+struct mt_expr_frame;
+
 struct mt_session_process {
 	pid_t pid;
 	MT_ARRAY(struct mt_session_map) maps;
@@ -73,8 +77,12 @@ struct mt_session_thread {
 	UT_hash_handle hh;
 };
 
+enum mt_session_values { MT_VALUES_NONE, MT_VALUES_ARGUMENTS, MT_VALUES_RESULT };
+
 struct mt_session_trigger {
 	const char *text;
+	enum mt_session_values values; /* recorded with each call, which hits nothing */
+	char *names;                   /* ARGUMENTS: "name, count"; NULL: all parameters */
 	char *location;
 	char *condition;    /* NULL: none */
 	uint64_t slower_ns; /* hit by calls that take longer; 0: by all that come there */
@@ -244,7 +252,7 @@ struct mt_error *mt_session_tell_probe(struct mt_session *session,
 /* Whether it is told to the engine once the program's libraries are there. */
 static inline bool mt_session_is_bound_late(const struct mt_session_trigger *trigger)
 {
-	return trigger->condition || trigger->slower_ns || trigger->at_return;
+	return trigger->condition || trigger->slower_ns || trigger->at_return || trigger->values;
 }
 
 /* trigger.c */
@@ -293,6 +301,19 @@ void mt_session_forget_sites(struct mt_session_process *process);
 struct mt_error *mt_session_parse_at(struct mt_session *session, struct mt_session_process *process,
 				     const char *condition, uint64_t address, bool is_entry,
 				     struct mt_expr **out);
+
+/* values.c */
+/* `the trigger "foo"`, `--args "foo(x)"`: what the user gave, for messages. */
+void mt_session_name_trigger(const struct mt_session_trigger *trigger, struct mt_str *out);
+/* Of --args and --returns.  Errors: TRIGGER (not even the form of one); NO_MEMORY. */
+struct mt_error *mt_session_add_values(struct mt_session *session);
+/* Parse what SITE's trigger is to record there.  Errors: TRIGGER (a name that means nothing);
+ * NO_MEMORY. */
+struct mt_error *mt_session_parse_values(const struct mt_session_process *process,
+					 const struct mt_expr_frame *frame,
+					 const struct mt_session_trigger *trigger,
+					 struct mt_session_site *site);
+void mt_session_forget_values(struct mt_session_site *site);
 
 /* gate.c */
 void mt_session_forget_gates(struct mt_session_process *process);

@@ -16,8 +16,10 @@ struct mt_session;
 struct mt_session_options {
 	const char *engine_name; /* NULL: "auto" */
 	struct mt_engine_options engine;
-	const char *recording_path;  /* NULL: a file without a name */
-	const char *const *triggers; /* "LOCATION [if CONDITION]", NULL at the end; or NULL */
+	const char *recording_path;   /* NULL: a file without a name */
+	const char *const *triggers;  /* "LOCATION [if CONDITION]", NULL at the end; or NULL */
+	const char *const *arguments; /* "FUNCTION" or "FUNCTION(NAME, …)": the same */
+	const char *const *results;   /* "FUNCTION": the same */
 	bool pending; /* triggers may be in libraries that come later, and in later programs */
 	uint64_t duration_ns; /* of an attached process: let it go after so long; 0: when asked */
 	uint32_t most_snapshots; /* of an attached process: let it go after so many; 0: no limit */

@@ -55,7 +55,7 @@ static bool is_hit(struct mt_session *session, const struct mt_session_thread *t
 {
 	const struct mt_session_trigger *trigger = &session->triggers.items[site->trigger - 1];
 
-	if (site->address != news->pc)
+	if (site->address != news->pc || trigger->values)
 		return false;
 	if (news->asked ? trigger->text != news->asked : (trigger->slower_ns || trigger->at_return))
 		return false;

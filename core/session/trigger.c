@@ -153,6 +153,7 @@ struct mt_error *mt_session_add_triggers(struct mt_session *session)
 
 	for (; text && *text; text++)
 		mt_try(add_trigger(session, *text));
+	mt_try(mt_session_add_values(session));
 	if (!mt_tracks_want_marks(session->options->events))
 		return NULL;
 	mt_try(add_trigger(session, MT_SESSION_MARK_FUNCTION));
@@ -164,13 +165,20 @@ struct mt_error *mt_session_check_engine(const struct mt_session *session)
 {
 	const struct mt_engine_ops *engine = mt_session_engine_ops(session);
 
-	mt_array_each (trigger, &session->triggers)
-		if ((trigger->slower_ns || trigger->at_return) &&
-		    !(engine->breaks && engine->breaks->measures))
-			return mt_error_new(MT_ERROR_UNSUPPORTED,
-					    "the engine %s does not follow calls, as the trigger "
-					    "\"%s\" needs (--engine calls does)",
-					    engine->name, trigger->text);
+	mt_array_each (trigger, &session->triggers) {
+		mt_auto(mt_str) struct mt_str name = {0};
+
+		if ((!trigger->slower_ns && !trigger->at_return && !trigger->values) ||
+		    (engine->breaks && engine->breaks->measures))
+			continue;
+		mt_session_name_trigger(trigger, &name);
+		if (name.failed)
+			return mt_error_no_memory();
+		return mt_error_new(MT_ERROR_UNSUPPORTED,
+				    "the engine %s does not follow calls, as %s needs "
+				    "(--engine calls does)",
+				    engine->name, name.text);
+	}
 	return NULL;
 }
 
@@ -178,6 +186,7 @@ void mt_session_trigger_deinit(struct mt_session_trigger *trigger)
 {
 	free(trigger->location);
 	free(trigger->condition);
+	free(trigger->names);
 	free(trigger->problem);
 }
 

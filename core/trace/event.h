@@ -62,6 +62,9 @@ enum mt_event_kind {
 	MT_EVENT_FRAME,
 	/* to: the function's entry, to which it jumps back; its stack may have moved meanwhile. */
 	MT_EVENT_AGAIN,
+	/* What the ENTRY, or LEAVE, right behind it was called with, or returned: to: 64 bits;
+	 * detail: whose, by the numbers of trace/recorded_values.h. */
+	MT_EVENT_VALUE,
 };
 
 enum mt_trace_end {

@@ -13,6 +13,7 @@
 #define MT_TRACE_REBUILD_H
 
 #include "trace/event.h"
+#include "trace/recorded_values.h"
 #include "trace/slice.h"
 #include "trace/symbolizer.h"
 
@@ -32,6 +33,9 @@ struct mt_rebuild_options {
 	struct mt_slice_sink sink;
 	size_t log_memory_bytes; /* spill beyond; 0: 64 MiB */
 	bool inlines;            /* show inlined functions as slices */
+	/* Where VALUE events are looked up; lives as long as the slices.  NULL: they are passed
+	 * over. */
+	struct mt_recorded_values *values;
 };
 
 /* Errors: NO_MEMORY. */

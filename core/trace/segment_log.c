@@ -3,15 +3,15 @@
  * packed records to the sink's begins and ends.
  *
  * A record is a tag byte (kind, flags), then by kind: BEGIN: slot (2 bytes), time; END: time;
- * INSTANT: time, struct; DEFINE: slot, struct.  Times are LEB128 differences to the record
- * before. */
+ * INSTANT: time, struct; DEFINE: slot, struct; TEXT: pointer.  Times are LEB128 differences to the
+ * record before. */
 #include "trace/segment_log.h"
 
 #include <string.h>
 
 enum { DEFAULT_BUDGET = 64 << 20, LEAST_BUDGET = 4096, WINDOW_SIZE = 1 << 16 };
 
-enum mt_log_kind { MT_LOG_BEGIN, MT_LOG_END, MT_LOG_INSTANT, MT_LOG_DEFINE };
+enum mt_log_kind { MT_LOG_BEGIN, MT_LOG_END, MT_LOG_INSTANT, MT_LOG_DEFINE, MT_LOG_TEXT };
 
 /* The tag byte. */
 enum {
@@ -195,6 +195,17 @@ static void pack_instant(struct mt_segment_log *log, const struct mt_instant *in
 	at = put_time(log, at, instant->time_ns);
 	memcpy(at, instant, sizeof(*instant));
 	record_end(log, at + sizeof(*instant));
+}
+
+void mt_segment_log_text(struct mt_segment_log *log, const char *text)
+{
+	uint8_t *at = record_start(log);
+
+	if (!at)
+		return;
+	*at++ = MT_LOG_TEXT;
+	memcpy(at, &text, sizeof(text));
+	record_end(log, at + sizeof(text));
 }
 
 /* Calls take time, returns take none: each begin gets a share of the time between, and so do the
@@ -403,6 +414,7 @@ struct reader {
 	uint64_t position;              /* in the log, of `end` */
 	uint64_t time_ns;
 	uint32_t depth;
+	const char *text; /* of the next begin or end; NULL: none */
 };
 
 static struct mt_error *refill(struct reader *r)
@@ -477,15 +489,19 @@ static struct mt_error *replay_begin(struct reader *r, bool estimated)
 	    .call_source = definition->call_source,
 	    .cause = (enum mt_gap_cause)what->cause,
 	    .bytes_lost = what->bytes_lost,
+	    .arguments = r->text,
 	};
 
+	r->text = NULL;
 	return r->sink->ops->begin(r->sink->self, &slice);
 }
 
 static struct mt_error *replay_end(struct reader *r, uint64_t time_ns, uint8_t flags)
 {
-	struct mt_slice_end end = {.time_ns = time_ns, .flags = flags, .depth = --r->depth};
+	struct mt_slice_end end = {
+	    .time_ns = time_ns, .flags = flags, .depth = --r->depth, .result = r->text};
 
+	r->text = NULL;
 	return r->sink->ops->end(r->sink->self, &end);
 }
 
@@ -506,6 +522,9 @@ static struct mt_error *replay_record(struct reader *r)
 		get_bytes(r, &instant, sizeof(instant));
 		instant.time_ns = time_ns;
 		return r->sink->ops->instant(r->sink->self, &instant);
+	case MT_LOG_TEXT:
+		get_bytes(r, &r->text, sizeof(r->text));
+		return NULL;
 	default:
 		slot = get_slot(r);
 		get_bytes(r, &r->definitions[slot], sizeof(r->definitions[slot]));

@@ -86,6 +86,8 @@ void mt_segment_log_begin_settled(struct mt_segment_log *log, uint64_t time_ns, 
 				  const struct mt_log_slice *slice);
 void mt_segment_log_end(struct mt_segment_log *log, uint64_t time_ns, bool estimated,
 			uint8_t flags);
+/* What the next begin was called with, or the next end returned: lent for the run. */
+void mt_segment_log_text(struct mt_segment_log *log, const char *text);
 void mt_segment_log_instant(struct mt_segment_log *log, const struct mt_instant *instant);
 
 /* The time is known to be BOUND_NS now: spread what waits, up to there. */

@@ -80,6 +80,8 @@ struct mt_slice {
 	enum mt_gap_cause cause;            /* GAP */
 	uint64_t bytes_lost;                /* GAP; 0: not known */
 	const struct mt_side_event *side;   /* SIDE; lent for the run */
+	/* CALL: "name=0x4006b4, count=2"; NULL: none were recorded; lent for the run */
+	const char *arguments;
 };
 
 #define MT_SLICE_END_OPEN           0x01 /* did not return within the segment */
@@ -89,8 +91,9 @@ struct mt_slice {
 
 struct mt_slice_end {
 	uint64_t time_ns;
-	uint8_t flags;  /* MT_SLICE_END_… */
-	uint32_t depth; /* of the slice that ends */
+	uint8_t flags;      /* MT_SLICE_END_… */
+	uint32_t depth;     /* of the slice that ends */
+	const char *result; /* "598"; NULL: none was recorded; lent for the run */
 };
 
 enum mt_instant_kind {

@@ -6,6 +6,7 @@
  *	sp_region.c   the stacks of a thread, and which one an event is on
  *	sp_again.c    functions that begin anew, on a stack that moved
  *	sp_frames.c   frames from an unwinder
+ *	sp_values.c   arguments and results
  *
  * An entry at stack pointer S closes every frame that lies at or below S: the one at S made a tail
  * call, those below were unwound (an exception, longjmp) or their ret was not seen.  A ret at S
@@ -35,6 +36,7 @@ enum {
 	MT_SP_REGIONS = 1024,
 	MT_SP_LAYERS = 8,
 	MT_SP_RESUMED = 256, /* frames of a stack that are shown again at the most */
+	MT_SP_VALUES = 32,   /* of a call at the most */
 };
 
 /* A call further below the frame before it than this is on another stack, as far as anybody can
@@ -76,6 +78,14 @@ struct mt_sp_cached_call {
 	struct mt_inline_span span;
 };
 
+/* VALUE events whose ENTRY or LEAVE is about to come. */
+struct mt_sp_values {
+	uint64_t sp;
+	size_t count;
+	uint32_t numbers[MT_SP_VALUES];
+	uint64_t bits[MT_SP_VALUES];
+};
+
 struct mt_sp_stack {
 	struct mt_rebuild base;
 	struct mt_sp_region *current; /* the top layer; NULL: nothing is known */
@@ -83,6 +93,8 @@ struct mt_sp_stack {
 	uint64_t frames_up_to;  /* the last event was FRAME, of that stack pointer; 0: it was not */
 	unsigned int signal_by; /* that many more events may come before the signal's handler */
 	bool lost;              /* GAP was seen, and nothing since */
+	struct mt_sp_values values;
+	const char *result; /* of the innermost frame, which ends; NULL: it is not known */
 	struct mt_sp_cached_site *sites; /* MT_SP_SITES, by caller and callee */
 	struct mt_sp_cached_call *calls; /* MT_SP_SITES, by return address */
 
@@ -183,6 +195,11 @@ void mt_sp_forget_regions(struct mt_sp_stack *stack);
 
 /* sp_again.c */
 void mt_sp_again(struct mt_sp_stack *stack, const struct mt_event *event);
+
+/* sp_values.c */
+void mt_sp_take_value(struct mt_sp_stack *stack, const struct mt_event *event);
+/* What waits for an ENTRY, or with RESULT for a LEAVE, as text; NULL: nothing. */
+const char *mt_sp_values_of(struct mt_sp_stack *stack, const struct mt_event *event, bool result);
 
 /* sp_frames.c */
 /* The function's frame is open since before the segment, outside of everything. */

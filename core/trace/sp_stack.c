@@ -52,8 +52,11 @@ void mt_sp_pop(struct mt_sp_stack *stack, uint8_t end_flags)
 		region->hidden = region->frames.count;
 		return;
 	}
-	for (uint32_t i = 0; i <= region->frames.items[region->frames.count].inlines; i++)
+	for (uint32_t i = region->frames.items[region->frames.count].inlines; i > 0; i--)
 		mt_segment_log_end(&stack->base.log, stack->base.now_ns, false, end_flags);
+	if (stack->result)
+		mt_segment_log_text(&stack->base.log, stack->result);
+	mt_segment_log_end(&stack->base.log, stack->base.now_ns, false, end_flags);
 }
 
 /* One alone by a ret that does not report, more at once by an exception or the like. */
@@ -152,9 +155,11 @@ static inline void entry(struct mt_sp_stack *stack, const struct mt_event *event
 
 /* The innermost frame returns.  What a handler on a stack of its own interrupted goes on then, and
  * a coroutine that comes to its end switches to another stack. */
-static inline void end_top(struct mt_sp_stack *stack)
+static inline void end_top(struct mt_sp_stack *stack, const struct mt_event *event)
 {
+	stack->result = mt_sp_values_of(stack, event, true);
 	mt_sp_pop(stack, 0);
+	stack->result = NULL;
 	if (!stack->current->frames.count)
 		mt_sp_drop_layer(stack);
 }
@@ -219,7 +224,7 @@ static void leave_far(struct mt_sp_stack *stack, const struct mt_event *event)
 		mt_sp_switch(stack, owner, sp, true);
 		if (shown) {
 			mt_sp_unwind(stack, sp);
-			end_top(stack);
+			end_top(stack, event);
 		}
 	} else if (top && top->function == mt_rebuild_function_at(&stack->base, event->to)) {
 		leave_by_switch(stack, owner, sp);
@@ -243,7 +248,7 @@ static inline void leave(struct mt_sp_stack *stack, const struct mt_event *event
 	const struct mt_sp_frame *top = region ? mt_sp_top(region) : NULL;
 
 	if (top && top->sp == event->from && !stack->base.signal)
-		end_top(stack);
+		end_top(stack, event);
 	else
 		leave_far(stack, event);
 }
@@ -277,6 +282,9 @@ static void push(struct mt_rebuild *rebuild, const struct mt_event *events, size
 
 		mt_rebuild_advance(rebuild, event);
 		switch (event->kind) {
+		case MT_EVENT_VALUE:
+			mt_sp_take_value(stack, event);
+			break;
 		case MT_EVENT_ENTRY:
 			resume(stack);
 			entry(stack, event);
@@ -309,6 +317,8 @@ static void push(struct mt_rebuild *rebuild, const struct mt_event *events, size
 			break;
 		}
 		stack->frames_up_to = frames_up_to;
+		if (event->kind >= MT_EVENT_ENTRY && event->kind <= MT_EVENT_AGAIN)
+			stack->values.count = 0;
 	}
 }
 

@@ -37,6 +37,11 @@
 	{                                                                                          \
 		.kind = MT_EVENT_AGAIN, .from = (sp), .to = sp_address(function)                   \
 	}
+/* Of value NUMBER: see sp_values(). */
+#define VALUE(number, sp, value)                                                                   \
+	{                                                                                          \
+		.kind = MT_EVENT_VALUE, .from = (sp), .to = (value), .detail = (number)            \
+	}
 #define SIGNAL(number)                                                                             \
 	{                                                                                          \
 		.kind = MT_EVENT_SIGNAL, .detail = (number)                                        \
@@ -91,6 +96,10 @@ static inline struct mt_error *sp_begin(void *self, const struct mt_slice *slice
 	sp_put(self, slice->kind == MT_SLICE_GAP ? "[lost]" : slice->function->name);
 	sp_put_flags(self, slice->flags, "ieth");
 	sp_put(self, "(");
+	if (slice->arguments) {
+		sp_put(self, slice->arguments);
+		sp_put(self, ";");
+	}
 	return NULL;
 }
 
@@ -98,6 +107,10 @@ static inline struct mt_error *sp_end(void *self, const struct mt_slice_end *end
 {
 	sp_put(self, ")");
 	sp_put_flags(self, end->flags, "ouel");
+	if (end->result) {
+		sp_put(self, "=");
+		sp_put(self, end->result);
+	}
 	return NULL;
 }
 
@@ -128,17 +141,40 @@ static const struct mt_slice_sink_ops sp_text_ops = {
     .segment_end = sp_segment_end,
 };
 
+/* 0 and 1 are arguments of "a", 2 is its result; 3 and 4 are those of "b". */
+static inline void sp_values(struct mt_recorded_values *values)
+{
+	static const struct mt_recorded_value known[] = {
+	    {.number = 0, .form = MT_VALUE_SIGNED, .name = "x"},
+	    {.number = 1, .form = MT_VALUE_POINTER, .name = "y"},
+	    {.number = 2, .form = MT_VALUE_SIGNED, .name = "", .is_result = true},
+	    {.number = 3, .form = MT_VALUE_CHAR, .name = "z"},
+	    {.number = 4, .form = MT_VALUE_BOOL, .name = "", .is_result = true},
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		struct mt_recorded_value value = known[i];
+
+		value.function = sp_address(i < 3 ? 'a' : 'b');
+		assert_no_error(mt_recorded_values_add(values, &value));
+	}
+}
+
 static inline void sp_rebuild(const struct mt_event *events, size_t count, size_t batch,
 			      struct mt_slice_sink sink)
 {
 	struct check_sink check = {.next = sink};
 	struct sp_names names;
 	struct mt_symbolizer symbolizer = sp_symbolizer(&names);
-	const struct mt_rebuild_options options = {
-	    .sink = {&check_sink_ops, &check}, .log_memory_bytes = 1, .inlines = true};
+	struct mt_recorded_values values = {0};
+	const struct mt_rebuild_options options = {.sink = {&check_sink_ops, &check},
+						   .log_memory_bytes = 1,
+						   .inlines = true,
+						   .values = &values};
 	struct mt_rebuild *stack = NULL;
 
 	sp_names_init(&names);
+	sp_values(&values);
 	assert_no_error(mt_rebuild_create(&mt_rebuild_from_calls, &options, &stack));
 	mt_rebuild_set_symbolizer(stack, &symbolizer);
 	for (size_t i = 0; i < count; i += batch)
@@ -148,6 +184,7 @@ static inline void sp_rebuild(const struct mt_event *events, size_t count, size_
 	mt_rebuild_destroy(stack);
 	assert_string_equal(check_sink_failure(&check), "");
 	check_sink_deinit(&check);
+	mt_recorded_values_deinit(&values);
 }
 
 static inline void sp_expect(struct mt_event *events, size_t count, const char *wanted)

@@ -432,6 +432,36 @@ static void a_gap_ends_the_segment(void **state)
 	EXPECT("!gap[lost]()|a()|", LOST(64), ENTER('a', 900), LEAVE('a', 900));
 }
 
+static void values_belong_to_the_call_behind_them(void **state)
+{
+	(void)state;
+	EXPECT("a(x=-5, y=0x10;b(z=97 'a';)=true)=7|", VALUE(0, 900, (uint64_t)-5),
+	       VALUE(1, 900, 16), ENTER('a', 900), VALUE(3, 800, 'a'), ENTER('b', 800),
+	       VALUE(4, 800, 1), LEAVE('b', 800), VALUE(2, 900, 7), LEAVE('a', 900));
+	/* Each of a recursion has its own. */
+	EXPECT("a(x=1;a(x=2;)=3)=4|", VALUE(0, 900, 1), ENTER('a', 900), VALUE(0, 800, 2),
+	       ENTER('a', 800), VALUE(2, 800, 3), LEAVE('a', 800), VALUE(2, 900, 4),
+	       LEAVE('a', 900));
+	/* Stopped in between. */
+	EXPECT("a(bie(z=65 'A';)o)o|", ENTER('a', 900), VALUE(3, 800, 'A'),
+	       {.kind = MT_EVENT_FRAME, .from = 800, .to = sp_address('b')}, FRAME('a', 900));
+	/* Who was put back to the entry recorded them twice. */
+	EXPECT("a(x=6;)|", VALUE(0, 900, 5), VALUE(0, 900, 6), ENTER('a', 900), LEAVE('a', 900));
+}
+
+static void values_of_other_calls_are_dropped(void **state)
+{
+	(void)state;
+	EXPECT("b()|", VALUE(0, 900, 1), ENTER('b', 900), LEAVE('b', 900));
+	EXPECT("a()|", VALUE(0, 800, 1), ENTER('a', 900), LEAVE('a', 900));
+	EXPECT("a(b()a())|", ENTER('a', 900), VALUE(0, 800, 1), ENTER('b', 800), LEAVE('b', 800),
+	       ENTER('a', 800), LEAVE('a', 800), LEAVE('a', 900));
+	EXPECT("a()|", VALUE(0, 900, 1), VALUE(0, 700, 2), ENTER('a', 900), LEAVE('a', 900));
+	EXPECT("a()|", VALUE(99, 900, 1), VALUE(4096, 900, 1), VALUE(2, 900, 1), ENTER('a', 900),
+	       VALUE(0, 900, 1), LEAVE('a', 900));
+	EXPECT("a()o|", ENTER('a', 900), VALUE(2, 900, 1));
+}
+
 static void other_events_are_passed_over(void **state)
 {
 	(void)state;
@@ -488,6 +518,8 @@ int main(void)
 	    cmocka_unit_test(snapshots_cut_segments),
 	    cmocka_unit_test(marks_are_instants),
 	    cmocka_unit_test(a_gap_ends_the_segment),
+	    cmocka_unit_test(values_belong_to_the_call_behind_them),
+	    cmocka_unit_test(values_of_other_calls_are_dropped),
 	    cmocka_unit_test(other_events_are_passed_over),
 	    cmocka_unit_test(nothing_gives_nothing),
 	};

@@ -294,6 +294,11 @@ static struct mt_error *put_break(struct mt_calls_engine *engine, struct mt_call
 	mt_try(read_code(engine, space, one->address, bytes, &size));
 	memcpy(one->original, bytes, size);
 	one->length = 1;
+	if (mt_calls_records_values(one->condition)) {
+		mt_try(mt_calls_values_find(engine, space, one));
+		if (!one->condition->values.count)
+			return NULL;
+	}
 	if (mt_calls_is_later(one->condition) && space->rings) {
 		mt_try(mt_calls_condition_compile(engine, space, one->condition, one->address));
 		if (!mt_calls_needs_begin(space, one))
@@ -308,7 +313,7 @@ static struct mt_error *put_break(struct mt_calls_engine *engine, struct mt_call
 			return mt_calls_cannot_measure(one->condition,
 						       "there is no memory near it");
 	}
-	if (!one->stub && one->gate)
+	if (!one->stub && (one->gate || mt_calls_records_values(one->condition)))
 		return mt_error_new(MT_ERROR_UNSUPPORTED, "there is no memory near it");
 	if (!one->stub && space->attached)
 		return go_without(engine, space, one, !lwp && !sandboxed);
@@ -333,7 +338,8 @@ static bool stands_aside(const struct mt_calls_break *one)
 static struct mt_calls_break *stopping_break_at(struct mt_calls_space *space, uint64_t address)
 {
 	mt_array_each (one, &space->breaks)
-		if (is_at(one, address) && !mt_calls_is_later(one->condition))
+		if (is_at(one, address) && !mt_calls_is_later(one->condition) &&
+		    !mt_calls_records_values(one->condition))
 			return one;
 	return NULL;
 }
@@ -344,7 +350,9 @@ struct mt_error *mt_calls_set_break(struct mt_calls_engine *engine, struct mt_ca
 {
 	struct mt_calls_break one = {.address = address, .loader = loader, .condition = condition};
 	struct mt_calls_break *there =
-	    mt_calls_is_later(condition) ? NULL : stopping_break_at(space, address);
+	    mt_calls_is_later(condition) || mt_calls_records_values(condition)
+		? NULL
+		: stopping_break_at(space, address);
 
 	if (there && (!condition || !stands_aside(there))) {
 		there->shared = true;
@@ -356,7 +364,8 @@ struct mt_error *mt_calls_set_break(struct mt_calls_engine *engine, struct mt_ca
 	mt_try(mt_target_halt(engine->target, space->pid));
 	struct mt_error *error = put_break(engine, space, &one);
 	mt_target_release(engine->target, space->pid);
-	return error;
+	return mt_calls_records_values(condition) ? mt_calls_values_tell(engine, condition, error)
+						  : error;
 }
 
 struct mt_error *mt_calls_set_gate(struct mt_calls_engine *engine, struct mt_calls_space *space,

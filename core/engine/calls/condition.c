@@ -50,7 +50,10 @@ static struct mt_error *compile(struct mt_calls_engine *engine, struct mt_calls_
 		condition->number += (*other)->rings == space->rings;
 	struct mt_condition_place where = mt_calls_condition_place(space, condition, address);
 
-	if (mt_calls_is_later(condition)) {
+	if (mt_calls_records_values(condition)) {
+		if (!condition->given.at_return)
+			mt_calls_values_into(engine, condition, &where);
+	} else if (mt_calls_is_later(condition)) {
 		where.measure.part = MT_MEASURE_BEGIN;
 		space->rings->measured = true;
 	}
@@ -81,7 +84,8 @@ struct mt_error *mt_calls_condition_compile(struct mt_calls_engine *engine,
 		condition->rings = space->rings;
 		condition->rings->references++;
 	}
-	if (!error || condition->is_gate || mt_error_code(error) == MT_ERROR_NO_MEMORY)
+	if (!error || condition->is_gate || mt_calls_records_values(condition) ||
+	    mt_error_code(error) == MT_ERROR_NO_MEMORY)
 		return error;
 	if (mt_error_code(error) != MT_ERROR_UNSUPPORTED) {
 		struct mt_error *whole =
@@ -236,16 +240,18 @@ static void tell_errors(const struct mt_calls_engine *engine,
 			const struct mt_calls_condition *condition)
 {
 	const struct mt_condition_errors errors = mt_calls_condition_errors(condition);
+	const char *what = mt_calls_records_values(condition) ? "arguments for --args"
+							      : "the condition of the trigger";
 
 	if (errors.reads)
 		mt_log(engine->options.log, MT_LOG_WARNING,
-		       "the condition of the trigger \"%s\" could not be evaluated %u times: "
+		       "%s \"%s\" could not be evaluated %u times: "
 		       "Cannot access memory at address 0x%llx",
-		       condition->given.text, errors.reads, (unsigned long long)errors.address);
+		       what, condition->given.text, errors.reads,
+		       (unsigned long long)errors.address);
 	if (errors.divisions)
 		mt_log(engine->options.log, MT_LOG_WARNING,
-		       "the condition of the trigger \"%s\" could not be evaluated %u times: "
-		       "Division by zero",
+		       "%s \"%s\" could not be evaluated %u times: Division by zero", what,
 		       condition->given.text, errors.divisions);
 	if (errors.lost)
 		mt_log(
@@ -281,6 +287,7 @@ void mt_calls_conditions_end(struct mt_calls_engine *engine)
 			tell_errors(engine, *condition);
 		mt_calls_rings_unref((*condition)->rings);
 		mt_condition_deinit(&(*condition)->code);
+		mt_array_deinit(&(*condition)->values);
 		free(*condition);
 	}
 	mt_array_deinit(&engine->conditions);

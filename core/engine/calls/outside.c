@@ -120,6 +120,8 @@ struct mt_error *mt_calls_leave_trampoline(struct mt_calls_engine *engine,
 		return NULL;
 	if (place)
 		take_back_event(engine, thread, place->module, row, pc);
+	else if (thread->rings && row->event_bytes)
+		mt_calls_unwrite(thread, mt_calls_written(thread) - row->event_bytes);
 	return engine->target->ops->set_registers(engine->target, thread->lwp, &registers);
 }
 

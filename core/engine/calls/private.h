@@ -20,6 +20,7 @@
  *	stub.c        breakpoints that do no harm when we are gone
  *	condition.c   their conditions, in the program
  *	slow.c        where calls that are measured end
+ *	values.c      arguments and results, recorded
  *	gate.c        breakpoints of a debugger's, which runs the threads itself
  *	inject.c      what remote calls need in the program
  *	room.c        memory in the program, near its text
@@ -469,6 +470,28 @@ struct mt_error *mt_calls_condition_fault(struct mt_calls_engine *engine,
 void mt_calls_conditions_end(struct mt_calls_engine *engine);
 /* What it could not do until now. */
 struct mt_condition_errors mt_calls_condition_errors(const struct mt_calls_condition *condition);
+
+/* values.c */
+/* Number those of a breakpoint's that can be recorded; the log says why others cannot.  Errors: one
+ * means nothing; NO_MEMORY. */
+struct mt_error *mt_calls_values_find(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				      const struct mt_calls_break *one);
+/* What went wrong with all of a breakpoint's: the log says it, unless it means nothing, which is
+ * returned. */
+struct mt_error *mt_calls_values_tell(const struct mt_calls_engine *engine,
+				      const struct mt_calls_condition *condition,
+				      struct mt_error *error);
+/* WHERE is to record them. */
+void mt_calls_values_into(const struct mt_calls_engine *engine,
+			  const struct mt_calls_condition *condition,
+			  struct mt_condition_place *where);
+/* The number of the value that an event of SITE has.  False: it has none. */
+bool mt_calls_value_of(const struct mt_calls_engine *engine, uint32_t site, uint32_t *number);
+bool mt_calls_value_is_result(const struct mt_calls_engine *engine, uint32_t number);
+/* What the numbers mean, unless that was put.  Errors: the writer's. */
+struct mt_error *mt_calls_put_values(struct mt_calls_engine *engine,
+				     struct mt_recording_writer *writer);
+void mt_calls_values_end(struct mt_calls_engine *engine);
 
 /* gate.c */
 extern const struct mt_engine_gate_ops mt_calls_gates;

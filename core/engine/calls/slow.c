@@ -205,6 +205,10 @@ static struct mt_error *add_end(struct ends *ends, uint64_t address, uint64_t ho
 	end->is_timed = where.measure.looks_up;
 	where.measure.mult = ends->engine->options.conversion.mult;
 	where.measure.shift = ends->engine->options.conversion.shift;
+	if (given->values) {
+		where.measure.looks_up = false;
+		mt_calls_values_into(ends->engine, begin->condition, &where);
+	}
 	where.measure.counts = is_own && (given->at_return || !given->expr);
 	where.measure.at_return = true;
 	mt_try(compile_end(ends, end, &where));
@@ -269,6 +273,9 @@ static void find_functions(struct ends *ends)
 					       ends->begin->address - ends->place->module->bias));
 	for (size_t i = 0; i < ends->function_count; i++)
 		see_code(ends, ends->functions[i]);
+	/* What another function returned is told of as that one's. */
+	if (mt_calls_records_values(ends->begin->condition))
+		ends->function_count = 1;
 }
 
 /* The returns of other functions are those of its calls only where these began. */
@@ -293,6 +300,15 @@ struct mt_error *mt_calls_add_ends(struct mt_calls_engine *engine, struct mt_cal
 	find_functions(&ends);
 	for (size_t i = 0; i < ends.function_count; i++)
 		mt_try(hook_function(&ends, ends.functions[i]));
+	if (mt_calls_records_values(begin->condition)) {
+		if (ends.left || !ends.found)
+			mt_log(engine->options.log, MT_LOG_WARNING,
+			       "--returns \"%s\": the result is not recorded at %zu of %zu ends of "
+			       "its calls: %s",
+			       text, ends.left, ends.left + ends.found,
+			       ends.left ? ends.why : "it never returns");
+		return NULL;
+	}
 	if (!ends.found)
 		return mt_calls_cannot_measure(begin->condition,
 					       ends.left ? ends.why : "it never returns");

@@ -63,6 +63,11 @@ static unsigned half_written_bytes(struct mt_calls_engine *engine, struct mt_cal
 	const struct mt_calls_place *place =
 	    error ? NULL : mt_calls_place_of_trampoline(thread->space, registers.rip);
 
+	const struct mt_trampoline_row *value =
+	    error || place ? NULL : mt_calls_condition_row(thread->space, registers.rip);
+
+	if (value)
+		return value->event_bytes;
 	if (!error)
 		return place ? mt_calls_half_written(place->module, registers.rip) : 0;
 	mt_error_destroy(error);
@@ -170,8 +175,19 @@ static bool understand(const struct mt_calls_engine *engine, uint64_t stack,
 {
 	const struct mt_calls_module *module = mt_calls_module_of_site(engine, event->site);
 	const struct mt_plan_site *site;
-	uint32_t pushed;
+	uint32_t pushed, value;
 
+	if (mt_calls_value_of(engine, event->site, &value)) {
+		*out = (struct mt_event){
+		    .time_ns = mt_tsc_to_ns(&engine->options.conversion, event->tsc),
+		    .from = whole_stack(stack, event->stack),
+		    .to = event->return_address,
+		    .kind = MT_EVENT_VALUE,
+		    .flags = MT_EVENT_TIME_IS_ESTIMATE,
+		    .detail = value,
+		};
+		return true;
+	}
 	if (!module)
 		return false;
 	site = &module->file->plan->sites.items[event->site - module->site_base];
@@ -185,6 +201,21 @@ static bool understand(const struct mt_calls_engine *engine, uint64_t stack,
 	};
 	mt_event_set_return_address(out, event->return_address);
 	return true;
+}
+
+/* The last of EVENTS is a result, which was recorded behind its return: it goes before that. */
+static void put_before_return(const struct mt_calls_engine *engine, struct mt_event *events,
+			      size_t count)
+{
+	if (count < 2)
+		return;
+	struct mt_event *value = &events[count - 1], *end = value - 1, moved = *value;
+	if (value->kind != MT_EVENT_VALUE || end->kind != MT_EVENT_LEAVE ||
+	    end->from != value->from || !mt_calls_value_is_result(engine, value->detail))
+		return;
+	moved.time_ns = end->time_ns;
+	*value = *end;
+	*end = moved;
 }
 
 static struct mt_error *put_events(const struct mt_calls_engine *engine,
@@ -202,15 +233,22 @@ static struct mt_error *put_events(const struct mt_calls_engine *engine,
 	while (!at_end) {
 		size_t more = mt_ring_next_line(&cursor, events, &at_end);
 
-		for (size_t i = 0; i < more; i++)
-			count += understand(engine, history->stack, &events[i], &calls[count]);
+		for (size_t i = 0; i < more; i++) {
+			if (!understand(engine, history->stack, &events[i], &calls[count]))
+				continue;
+			count++;
+			put_before_return(engine, calls, count);
+		}
 		if (count < BATCH && !at_end)
 			continue;
 		mt_try(mt_progress_step(engine->options.progress, "copying the rings", all, 0));
-		all += count;
+		/* A return's result may come next. */
+		size_t left = at_end ? 0 : 1;
+		all += count - left;
 		mt_try(mt_recording_writer_put_calls(writer, history->pid, history->lwp, calls,
-						     count));
-		count = 0;
+						     count - left));
+		calls[0] = calls[count - left];
+		count = left;
 	}
 	return NULL;
 }
@@ -279,6 +317,7 @@ static struct mt_error *put_all(struct snapshot *snapshot, struct mt_recording_w
 {
 	mt_try(put_ended(snapshot->engine, writer));
 	mt_try(mt_calls_put_throttled(snapshot->engine, writer));
+	mt_try(mt_calls_put_values(snapshot->engine, writer));
 	mt_array_each (history, &snapshot->histories) {
 		mt_try(put_history(snapshot->engine, history, writer));
 		mt_try(mt_engine_put_snapshot(

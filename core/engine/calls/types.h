@@ -90,6 +90,15 @@ struct mt_calls_place {
 	bool seen;         /* in the walk over the mappings that goes on */
 };
 
+/* An argument, or a result, that is recorded. */
+struct mt_calls_value {
+	pid_t pid;         /* of whom first */
+	uint64_t function; /* its entry */
+	bool is_result;
+	bool told;         /* it is in the recording */
+	struct mt_str raw; /* what the recording says of it */
+};
+
 /* Of a breakpoint. */
 struct mt_calls_condition {
 	struct mt_engine_condition given;
@@ -104,13 +113,21 @@ struct mt_calls_condition {
 	uint64_t fault;               /* the last one's address */
 	bool is_end;                  /* of another one's calls, whose `number` it has */
 	bool is_timed;                /* so are they: the slot tells how long the last one took */
-	bool is_left;                 /* `expr` is for others to evaluate, at each such end */
+	/* That are recorded there.  An end has those of its beginning. */
+	MT_ARRAY(struct mt_condition_value) values;
+	bool is_left; /* `expr` is for others to evaluate, at each such end */
 };
 
 /* Threads do not stop where it is asked for, but where the calls that begin there end. */
 static inline bool mt_calls_is_later(const struct mt_calls_condition *condition)
 {
 	return condition && (condition->given.slower_ns || condition->given.at_return);
+}
+
+/* No thread stops there: values are recorded. */
+static inline bool mt_calls_records_values(const struct mt_calls_condition *condition)
+{
+	return condition && condition->given.values;
 }
 
 #define MT_CALLS_BREAK_BYTES 16
@@ -323,7 +340,8 @@ struct mt_calls_engine {
 	mt_calls_histories ended; /* of threads, in the order of their ends */
 	MT_ARRAY(struct mt_calls_throttled) throttled;
 	MT_ARRAY(struct mt_calls_condition *) conditions;
-	uint32_t forgotten; /* so many more ended, for whom there was no room */
+	MT_ARRAY(struct mt_calls_value) values; /* by number */
+	uint32_t forgotten;                     /* so many more ended, for whom there was no room */
 };
 
 #endif

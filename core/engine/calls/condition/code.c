@@ -118,6 +118,13 @@ void mt_asm_go_on(struct mt_asm *to)
 	put_row(to, MT_RING_RED_ZONE + SAVED_BYTES + locals_bytes(to), ALL_SAVED);
 }
 
+void mt_asm_reserved(struct mt_asm *to, uint8_t size)
+{
+	mt_asm_go_on(to);
+	if (!to->failed)
+		mt_array_last(&to->out->trampolines.rows)->event_bytes = size;
+}
+
 void mt_asm_leave(struct mt_asm *to)
 {
 	mt_asm_go_on(to);

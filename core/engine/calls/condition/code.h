@@ -10,6 +10,7 @@
  *	code.c     machine code: the frame, constants, widths, jumps
  *	read.c     memory that may not be there
  *	measure.c  how long calls take
+ *	record.c   values into the thread's ring
  *
  * The code works in rax, rcx and rdx, which it saves.  Values in registers are 64 bits wide, with
  * the sign that their type has.  Its frame, from the stack pointer up:
@@ -116,6 +117,9 @@ void mt_asm_read(struct mt_asm *to, uint8_t size, bool trusted);
 /* What was put off. */
 void mt_asm_read_out_of_line(struct mt_asm *to);
 
+/* code.c: from here on SIZE bytes are reserved in the ring, and not filled; 0: none are. */
+void mt_asm_reserved(struct mt_asm *to, uint8_t size);
+
 /* measure.c */
 /* What comes here begins; who cannot be measured goes to `miss`. */
 void mt_asm_note_begin(struct mt_asm *to);
@@ -194,6 +198,11 @@ struct mt_error *mt_compile_floats(struct mt_compiler *compiler, const struct mt
 				   enum mt_asm_jump jump, bool wanted, struct mt_asm_label *label);
 struct mt_error *mt_compile_float_truth(struct mt_compiler *compiler, const struct mt_node *node,
 					bool wanted, struct mt_asm_label *label);
+
+/* record.c */
+/* A value, as 64 bits.  Errors: as mt_compile_node(); UNSUPPORTED (a structure, an array). */
+struct mt_error *mt_compile_recorded(struct mt_compiler *compiler,
+				     struct mt_condition_value *value);
 
 /* truth.c */
 bool mt_is_logic(const struct mt_node *node);

@@ -41,6 +41,18 @@ static void count_division(struct mt_asm *code)
 	mt_asm(code, 0xf0, 0xff, 0x41, offsetof(struct mt_condition_errors, divisions));
 }
 
+static struct mt_error *record_values(struct mt_compiler *compiler)
+{
+	const struct mt_condition_place *place = &compiler->code.place;
+
+	for (size_t i = 0; i < place->value_count; i++) {
+		compiler->eval.program = place->values[i].expr->program;
+		compiler->eval.language = place->values[i].expr->language;
+		mt_try(mt_compile_recorded(compiler, &place->values[i]));
+	}
+	return NULL;
+}
+
 /* What goes on straight is what does not hold, which is the rule; ROOT NULL: nothing is asked. */
 static struct mt_error *compile(struct mt_compiler *compiler, const struct mt_node *root)
 {
@@ -52,11 +64,13 @@ static struct mt_error *compile(struct mt_compiler *compiler, const struct mt_no
 	mt_asm_imm64(code, MT_CONDITION_TRUST);
 	code->out->begin = mt_asm_here(code);
 	mt_asm_enter(code);
-	if (code->has_reads || part)
+	if (code->has_reads || part || code->place.value_count)
 		check_alive(code);
 	if (part == MT_MEASURE_END && code->place.measure.looks_up)
 		mt_asm_find_begin(code);
-	if (root)
+	if (code->place.value_count)
+		error = record_values(compiler);
+	else if (root)
 		error = mt_compile_truth(compiler, root, true, &hit);
 	else if (part == MT_MEASURE_BEGIN)
 		mt_asm_note_begin(code);

@@ -48,11 +48,22 @@ struct mt_measure {
 };
 #define MT_MEASURE_STEP_BYTES 8
 
+/* What is recorded, in place of a condition. */
+struct mt_condition_value {
+	const struct mt_expr *expr;
+	uint32_t site;
+	struct mt_type *type; /* of it, once it is compiled: a number, or a pointer */
+};
+
 struct mt_condition_place {
 	uint64_t entry;  /* of the function, in the process; or what ends it */
 	uint64_t alive;  /* address of a word whose low 30 bits are 0 when nobody reads the rings */
 	uint64_t errors; /* address of a struct mt_condition_errors */
 	struct mt_measure measure;
+	struct mt_condition_value *values; /* are recorded, and nobody stops */
+	size_t value_count;
+	uint32_t ring_bytes; /* 2^n */
+	enum mt_ring_stamps stamps;
 };
 
 /* Of each thread: its open calls, by 4 a bucket.  Only the program reads it. */

@@ -43,8 +43,12 @@ struct mt_ring_full_event {
 
 enum mt_ring_stamps { MT_RING_SAMPLED, MT_RING_FULL };
 
-/* Numbers of sites are below this. */
-#define MT_RING_SITE_END (MT_RING_SITE_CALLER & ~MT_RING_SITE_ENTRY)
+/* Numbers of sites are below this.  From here on up to MT_RING_SITE_CALLER they are those of
+ * recorded values, whose events are laid out as entries are: with the stack pointer itself, and
+ * the value for the return address.  They stand in front of the entry that they belong to, or
+ * behind the return. */
+#define MT_RING_SITE_END    ((MT_RING_SITE_CALLER & ~MT_RING_SITE_ENTRY) - MT_RING_MOST_VALUES)
+#define MT_RING_MOST_VALUES 4096u
 
 static inline bool mt_ring_is_entry(uint32_t site)
 {

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Which values were recorded with calls: notes say what their numbers mean. */
+#include "decode/private.h"
+
+struct mt_error *mt_decode_values(struct mt_decode_run *run)
+{
+	const struct mt_sideband *notes = mt_recording_sideband(run->recording);
+
+	for (size_t i = 0; i < mt_recording_sideband_count(run->recording); i++) {
+		const struct mt_sideband *note = &notes[i];
+
+		if (mt_decode_note_of(run, note) != MT_NOTE_VALUE_IS || !note->sample.raw)
+			continue;
+		const char *at = (const char *)note->sample.raw, *end = at + note->sample.raw_size;
+		struct mt_recorded_value value = {
+		    .number = note->sample.weight < MT_RECORDED_VALUES_LIMIT
+				  ? (uint32_t)note->sample.weight
+				  : MT_RECORDED_VALUES_LIMIT,
+		    .function = note->sample.ip,
+		    .is_result = note->sample.address,
+		};
+
+		value.name = mt_decode_next_string(&at, end);
+		value.form = *mt_decode_next_string(&at, end);
+		value.names = at;
+		value.names_bytes = (size_t)(end - at);
+		mt_try(mt_recorded_values_add(&run->values, &value));
+	}
+	return NULL;
+}

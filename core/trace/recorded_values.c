@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "trace/recorded_values.h"
+
+#include "base/hash.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEPT = 4096 };
+
+void mt_recorded_values_deinit(struct mt_recorded_values *values)
+{
+	mt_array_deinit(&values->items);
+	mt_arena_deinit(&values->arena);
+	free(values->kept);
+	values->kept = NULL;
+}
+
+struct mt_error *mt_recorded_values_add(struct mt_recorded_values *values,
+					const struct mt_recorded_value *value)
+{
+	if (value->number >= MT_RECORDED_VALUES_LIMIT)
+		return NULL;
+	while (values->items.count <= value->number)
+		if (mt_array_push(&values->items, (struct mt_recorded_value){0}))
+			return mt_error_no_memory();
+	values->items.items[value->number] = *value;
+	return NULL;
+}
+
+const struct mt_recorded_value *mt_recorded_values_find(const struct mt_recorded_values *values,
+							uint32_t number)
+{
+	if (!values || number >= values->items.count || !values->items.items[number].name)
+		return NULL;
+	return &values->items.items[number];
+}
+
+static void append_enumerator(const struct mt_recorded_value *value, uint64_t bits,
+			      struct mt_str *out)
+{
+	const char *at = value->names, *end = at ? at + value->names_bytes : NULL;
+
+	while (at && at < end) {
+		const char *name = at;
+		const char *number = memchr(name, '\0', (size_t)(end - name));
+
+		if (!number || ++number >= end || !memchr(number, '\0', (size_t)(end - number)))
+			break;
+		if ((uint64_t)strtoll(number, NULL, 10) == bits) {
+			mt_str_append(out, name);
+			return;
+		}
+		at = number + strlen(number) + 1;
+	}
+	mt_str_appendf(out, "%lld", (long long)bits);
+}
+
+static void append_char(uint64_t bits, struct mt_str *out)
+{
+	mt_str_appendf(out, "%lld", (long long)bits);
+	if (bits >= ' ' && bits < 0x7f)
+		mt_str_appendf(out, bits == '\'' || bits == '\\' ? " '\\%c'" : " '%c'", (char)bits);
+}
+
+void mt_recorded_value_append(const struct mt_recorded_value *value, uint64_t bits,
+			      struct mt_str *out)
+{
+	uint32_t low = (uint32_t)bits;
+	double number;
+	float narrow;
+
+	switch (value->form) {
+	case MT_VALUE_UNSIGNED:
+		mt_str_appendf(out, "%llu", (unsigned long long)bits);
+		break;
+	case MT_VALUE_POINTER:
+		mt_str_appendf(out, "0x%llx", (unsigned long long)bits);
+		break;
+	case MT_VALUE_BOOL:
+		if (bits > 1)
+			mt_str_appendf(out, "%llu", (unsigned long long)bits);
+		else
+			mt_str_append(out, bits ? "true" : "false");
+		break;
+	case MT_VALUE_CHAR:
+		append_char(bits, out);
+		break;
+	case MT_VALUE_ENUM:
+		append_enumerator(value, bits, out);
+		break;
+	case MT_VALUE_FLOAT:
+		memcpy(&narrow, &low, sizeof(narrow));
+		mt_str_appendf(out, "%.9g", (double)narrow);
+		break;
+	case MT_VALUE_DOUBLE:
+		memcpy(&number, &bits, sizeof(number));
+		mt_str_appendf(out, "%.17g", number);
+		break;
+	default:
+		mt_str_appendf(out, "%lld", (long long)bits);
+	}
+}
+
+const char *mt_recorded_values_keep(struct mt_recorded_values *values, const struct mt_str *text)
+{
+	if (!values->kept)
+		values->kept = calloc(KEPT, sizeof(*values->kept));
+	if (!values->kept || text->failed)
+		return NULL;
+	const char **slot = &values->kept[mt_hash(0, text->text, text->length) % KEPT];
+	if (!*slot || strcmp(*slot, text->text) != 0)
+		*slot = mt_arena_text(&values->arena, text->text, text->length);
+	return *slot;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Arguments and results that were recorded with calls: what the numbers of VALUE events mean
+ * (trace/event.h), and how such values read. */
+#ifndef MT_TRACE_RECORDED_VALUES_H
+#define MT_TRACE_RECORDED_VALUES_H
+
+#include "base/arena.h"
+#include "base/array.h"
+#include "base/error.h"
+#include "base/str.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Numbers of values are below this. */
+#define MT_RECORDED_VALUES_LIMIT 4096u
+
+/* How 64 bits are to be read; a letter, as it stands in recordings. */
+enum mt_value_form {
+	MT_VALUE_SIGNED = 'd',
+	MT_VALUE_UNSIGNED = 'u',
+	MT_VALUE_POINTER = 'x',
+	MT_VALUE_BOOL = 'b',
+	MT_VALUE_CHAR = 'c',
+	MT_VALUE_ENUM = 'e',
+	MT_VALUE_FLOAT = 'f', /* in the lower 32 bits */
+	MT_VALUE_DOUBLE = 'F',
+};
+
+struct mt_recorded_value {
+	uint32_t number;
+	uint64_t function; /* an address in it */
+	bool is_result;    /* else an argument */
+	char form;         /* enum mt_value_form */
+	const char *name;  /* "count"; of a result "" */
+	/* Of an ENUM: "RED", "0", "GREEN", "1", each with a NUL at its end. */
+	const char *names;
+	size_t names_bytes;
+};
+
+struct mt_recorded_values {
+	MT_ARRAY(struct mt_recorded_value) items; /* by number; `name` NULL: there is none */
+	struct mt_arena arena;
+	const char **kept; /* texts that were made last, by their hashes */
+};
+
+void mt_recorded_values_deinit(struct mt_recorded_values *values);
+/* Its strings are lent.  One with a number that is too large is passed over.  Errors: NO_MEMORY. */
+struct mt_error *mt_recorded_values_add(struct mt_recorded_values *values,
+					const struct mt_recorded_value *value);
+/* NULL: nothing is known of it; VALUES may be NULL. */
+const struct mt_recorded_value *mt_recorded_values_find(const struct mt_recorded_values *values,
+							uint32_t number);
+/* "598", "RED", "97 'a'": as GDB writes it. */
+void mt_recorded_value_append(const struct mt_recorded_value *value, uint64_t bits,
+			      struct mt_str *out);
+/* A copy of TEXT that lives as long as VALUES; equal ones are often the same.  NULL: no memory. */
+const char *mt_recorded_values_keep(struct mt_recorded_values *values, const struct mt_str *text);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Arguments and results: VALUE events wait for the ENTRY or LEAVE that they belong to, which comes
+ * right behind them, at the same stack pointer, in the same function; or the FRAME of one who was
+ * stopped in between.  Those for which it does not
+ * come are dropped. */
+#include "trace/sp_internal.h"
+
+void mt_sp_take_value(struct mt_sp_stack *stack, const struct mt_event *event)
+{
+	struct mt_sp_values *waiting = &stack->values;
+	size_t index = 0;
+
+	if (waiting->count && waiting->sp != event->from)
+		waiting->count = 0;
+	waiting->sp = event->from;
+	/* Whoever was put back to the entry recorded it once more. */
+	while (index < waiting->count && waiting->numbers[index] != event->detail)
+		index++;
+	if (index == MT_SP_VALUES)
+		return;
+	waiting->numbers[index] = event->detail;
+	waiting->bits[index] = event->to;
+	waiting->count += index == waiting->count;
+}
+
+const char *mt_sp_values_of(struct mt_sp_stack *stack, const struct mt_event *event, bool result)
+{
+	struct mt_recorded_values *values = stack->base.options.values;
+	const struct mt_sp_values *waiting = &stack->values;
+	const struct mt_function *function = NULL;
+	mt_auto(mt_str) struct mt_str text = {0};
+
+	if (!values || !waiting->count || waiting->sp != event->from)
+		return NULL;
+	function = mt_rebuild_function_at(&stack->base, event->to);
+	for (size_t i = 0; i < waiting->count; i++) {
+		const struct mt_recorded_value *value =
+		    mt_recorded_values_find(values, waiting->numbers[i]);
+
+		if (!value || value->is_result != result ||
+		    mt_rebuild_function_at(&stack->base, value->function) != function)
+			continue;
+		if (!result)
+			mt_str_appendf(&text, "%s%s=", text.length ? ", " : "", value->name);
+		mt_recorded_value_append(value, waiting->bits[i], &text);
+	}
+	if (!text.length && !text.failed)
+		return NULL;
+	const char *kept = mt_recorded_values_keep(values, &text);
+	if (!kept)
+		mt_rebuild_out_of_memory(&stack->base);
+	return kept;
+}
