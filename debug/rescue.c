@@ -138,7 +138,53 @@ static struct mt_rescue_action action_like(const struct mt_rescue_action *former
 	return action;
 }
 
-static struct mt_error *install(struct injection *injection, uint64_t *out)
+static bool has_sites(const struct mt_debugger *debugger)
+{
+	const mt_guardian_site *sites;
+
+	return debugger->rescue.guardian && mt_guardian_sites(debugger->rescue.guardian, &sites);
+}
+
+/* Of a session that was killed, and made by this program. */
+static bool is_handler(const struct injection *injection, uint64_t page)
+{
+	const size_t size = (size_t)(mt_rescue_code_end - mt_rescue_code);
+	uint8_t code[MT_RESCUE_DATA_AT];
+
+	return page > 1 &&
+	       injection->target->ops->read(injection->target, injection->pid, page, code, size) ==
+		   size &&
+	       memcmp(code, mt_rescue_code, size) == 0;
+}
+
+/* The handler of a session that was killed becomes ours, with all that it knows: threads may have
+ * been interrupted in it, or be about to come to it, and what they write into the text must be what
+ * lies beneath our own int3. */
+static struct mt_error *take_over(struct mt_debugger *debugger, const struct injection *injection,
+				  uint64_t page)
+{
+	const struct mt_target_ops *ops = injection->target->ops;
+	uint64_t count = 0, at = data_at(page, offsetof(struct mt_rescue_data, sites));
+	mt_guardian_site site;
+
+	ops->read(injection->target, injection->pid,
+		  data_at(page, offsetof(struct mt_rescue_data, count)), &count, sizeof(count));
+	for (uint64_t i = 0; debugger->rescue.guardian && i < count; i++) {
+		if (ops->read(injection->target, injection->pid, at + i * sizeof(site), &site,
+			      sizeof(site)) != sizeof(site) ||
+		    mt_guardian_note(debugger->rescue.guardian, mt_guardian_address(site),
+				     mt_guardian_original(site)) != (ssize_t)i)
+			return mt_error_new(MT_ERROR_USAGE,
+					    "the SIGTRAP handler of a killed mtdb in process %d is "
+					    "damaged",
+					    injection->pid);
+		debugger->rescue.known = i + 1;
+	}
+	return NULL;
+}
+
+static struct mt_error *install(struct mt_debugger *debugger, struct injection *injection,
+				uint64_t *out)
 {
 	struct mt_rescue_data data = {.memory = "/proc/self/mem", .pause = {0, 1000000}};
 	struct mt_rescue_action former, action;
@@ -155,6 +201,11 @@ static struct mt_error *install(struct injection *injection, uint64_t *out)
 	mt_try(do_call(injection, SYS_mprotect, *out, MT_RESCUE_DATA_AT, PROT_READ | PROT_EXEC, 0,
 		       &ignored));
 	mt_try(get_action(injection, *out, offsetof(struct mt_rescue_data, former), &former));
+	if (is_handler(injection, former.handler) && !has_sites(debugger)) {
+		mt_try(do_call(injection, SYS_munmap, *out, MT_RESCUE_BYTES, 0, 0, &ignored));
+		*out = former.handler;
+		return take_over(debugger, injection, *out);
+	}
 	action = action_like(&former, *out);
 	mt_try(injection->target->ops->write(injection->target, injection->pid,
 					     data_at(*out, offsetof(struct mt_rescue_data, action)),
@@ -223,7 +274,7 @@ static void install_handler(struct mt_debugger *debugger)
 	}
 	struct mt_error *error = inject_into(debugger, free_lwp, &injection);
 	if (!error)
-		error = install(&injection, &rescue->page);
+		error = install(debugger, &injection, &rescue->page);
 	end_injection(&injection);
 	if (!error)
 		error = update_handler(debugger);
@@ -249,7 +300,6 @@ void mt_debug_rescue_begin(struct mt_debugger *debugger)
 {
 	if (debugger->process != MT_DEBUG_ATTACHED || !debugger->pid)
 		return;
-	install_handler(debugger);
 	if (!debugger->rescue.guardian) {
 		struct mt_error *error =
 		    mt_guardian_create(debugger->pid, &debugger->rescue.guardian);
@@ -258,6 +308,7 @@ void mt_debug_rescue_begin(struct mt_debugger *debugger)
 			warn(debugger, mt_error_message(error));
 		mt_error_destroy(error);
 	}
+	install_handler(debugger);
 	debugger->target->run->own_traps(debugger->target, debugger->pid, is_own_trap, debugger);
 	mt_array_each (lwp, &debugger->lwps) {
 		if (!is_free(*lwp) || (*lwp)->rescue.trap_open)
@@ -321,15 +372,23 @@ struct mt_error *mt_debug_rescue_leave_child(struct mt_debugger *debugger, pid_t
 struct mt_error *mt_debug_rescue_note(struct mt_debugger *debugger,
 				      const struct mt_debug_site *site)
 {
-	struct mt_guardian *guardian = debugger->rescue.guardian;
+	const struct mt_debug_rescue *rescue = &debugger->rescue;
+	const mt_guardian_site *sites;
 
-	if (!guardian)
+	if (!rescue->guardian)
 		return NULL;
-	if (mt_guardian_note(guardian, site->address, site->original))
+	ssize_t at = mt_guardian_note(rescue->guardian, site->address, site->original);
+	if (at < 0)
 		return mt_error_new(MT_ERROR_USAGE,
 				    "Cannot insert breakpoint: more than %d are in the program.",
 				    MT_GUARDIAN_SITES);
-	return update_handler(debugger);
+	if (!rescue->page || (uint64_t)at >= rescue->known)
+		return update_handler(debugger);
+	mt_guardian_sites(rescue->guardian, &sites);
+	return debugger->target->ops->write(
+	    debugger->target, debugger->pid,
+	    data_at(rescue->page, offsetof(struct mt_rescue_data, sites) + at * sizeof(*sites)),
+	    &sites[at], sizeof(*sites));
 }
 
 /* Installs the handler again if a thread hit an int3 with SIGTRAP blocked: the kernel dropped it.

@@ -125,7 +125,7 @@ void mt_guardian_destroy(struct mt_guardian *guardian)
 	free(guardian);
 }
 
-int mt_guardian_note(struct mt_guardian *guardian, uint64_t address, uint8_t original)
+ssize_t mt_guardian_note(struct mt_guardian *guardian, uint64_t address, uint8_t original)
 {
 	const mt_guardian_site site = mt_guardian_site_make(address, original);
 	struct table *table = guardian->table;
@@ -134,13 +134,13 @@ int mt_guardian_note(struct mt_guardian *guardian, uint64_t address, uint8_t ori
 		if (mt_guardian_address(table->sites[i]) != address)
 			continue;
 		__atomic_store_n(&table->sites[i], site, __ATOMIC_RELEASE);
-		return 0;
+		return (ssize_t)i;
 	}
 	if (table->count == MT_GUARDIAN_SITES)
 		return -1;
 	table->sites[table->count] = site;
 	__atomic_store_n(&table->count, table->count + 1, __ATOMIC_RELEASE);
-	return 0;
+	return (ssize_t)table->count - 1;
 }
 
 bool mt_guardian_knows(const struct mt_guardian *guardian, uint64_t address)

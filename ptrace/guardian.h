@@ -39,9 +39,9 @@ struct mt_error *mt_guardian_create(pid_t pid, struct mt_guardian **out);
 /* NULL is fine.  What is noted still, is taken out. */
 void mt_guardian_destroy(struct mt_guardian *guardian);
 
-/* Before an int3 is written there, or when something else comes to lie beneath one.  -1: there are
- * too many. */
-int mt_guardian_note(struct mt_guardian *guardian, uint64_t address, uint8_t original);
+/* Before an int3 is written there, or when something else comes to lie beneath one.  Returns its
+ * place among the sites; -1: there are too many. */
+ssize_t mt_guardian_note(struct mt_guardian *guardian, uint64_t address, uint8_t original);
 bool mt_guardian_knows(const struct mt_guardian *guardian, uint64_t address);
 /* The recorded sites, in order. */
 size_t mt_guardian_sites(const struct mt_guardian *guardian, const mt_guardian_site **out);

@@ -72,18 +72,22 @@ def is_there(pid):
 
 
 @pytest.fixture(name="attach")
-def make_attach(mtdb):
+def make_attach(mtdb, tmp_path):
     @contextlib.contextmanager
     def attach(pid, lines, environment=None):
         words = [word for line in lines for word in ("-ex", line)]
         with tempfile.TemporaryFile("w+") as out, subprocess.Popen(
                 [mtdb, "-nx", "-p", str(pid), *words], stdin=subprocess.PIPE, stdout=out, stderr=subprocess.STDOUT,
-                env=environment) as debugger:
-            debugger.told = lambda: (out.seek(0), out.read())[1]
+                env=environment, cwd=tmp_path) as debugger:
+            debugger.told = lambda: os.pread(out.fileno(), 1 << 20, 0).decode()
             yield debugger
             debugger.kill()
 
     return attach
+
+
+def not_traced(pid):
+    return "TracerPid:\t0" in pathlib.Path(f"/proc/{pid}/status").read_text()
 
 
 def kill_while_it_runs(attach, busy, lines, rounds):
@@ -106,6 +110,19 @@ def test_killed_while_the_program_runs(attach, busy, script):
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_killed_while_the_program_runs_often(attach, busy, script):
     kill_while_it_runs(attach, busy, SCRIPTS[script], 50)
+    end(busy)
+
+
+def test_killed_while_it_is_recorded(attach, busy):
+    """Patches stay; with the breakpoints that lay over them gone, they are whole."""
+    lines = ["mtrace start", "break leaf if x == 1 && x == 2", "break round_of if x == 1 && x == 2", "continue"]
+    for i in range(3):
+        with attach(busy.pid, lines) as debugger:
+            wait_until(lambda: "Continuing" in debugger.told())
+            time.sleep(random.uniform(0, 0.2))  # any moment will do
+            debugger.kill()
+        wait_until(lambda: not is_there(busy.pid) or not_traced(busy.pid))
+        assert busy.poll() is None, f"round {i}"
     end(busy)
 
 
