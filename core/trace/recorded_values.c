@@ -75,6 +75,7 @@ void mt_recorded_value_append(const struct mt_recorded_value *value, uint64_t bi
 		mt_str_appendf(out, "%llu", (unsigned long long)bits);
 		break;
 	case MT_VALUE_POINTER:
+	case MT_VALUE_STRING:
 		mt_str_appendf(out, "0x%llx", (unsigned long long)bits);
 		break;
 	case MT_VALUE_BOOL:
@@ -100,6 +101,39 @@ void mt_recorded_value_append(const struct mt_recorded_value *value, uint64_t bi
 	default:
 		mt_str_appendf(out, "%lld", (long long)bits);
 	}
+}
+
+static void append_byte(uint8_t byte, struct mt_str *out)
+{
+	const char text[] = {(char)byte, '\0'};
+
+	if (byte == '"' || byte == '\\')
+		mt_str_appendf(out, "\\%s", text);
+	else if (byte == '\n')
+		mt_str_append(out, "\\n");
+	else if (byte == '\t')
+		mt_str_append(out, "\\t");
+	else if (byte < ' ' || byte == 0x7f)
+		mt_str_appendf(out, "\\%03o", byte);
+	else
+		mt_str_append(out, text);
+}
+
+void mt_recorded_string_append(const struct mt_recorded_value *value, uint64_t address,
+			       const uint64_t *words, size_t count, struct mt_str *out)
+{
+	const size_t first = address % sizeof(*words), end = count * sizeof(*words);
+	const uint8_t *bytes = (const uint8_t *)words;
+	size_t at = first;
+
+	if (!count) {
+		mt_recorded_value_append(value, address, out);
+		return;
+	}
+	mt_str_append(out, "\"");
+	for (; at < end && at - first < MT_RECORDED_STRING_BYTES && bytes[at]; at++)
+		append_byte(bytes[at], out);
+	mt_str_append(out, at < end && !bytes[at] ? "\"" : "\"...");
 }
 
 const char *mt_recorded_values_keep(struct mt_recorded_values *values, const struct mt_str *text)

@@ -25,7 +25,13 @@ enum mt_value_form {
 	MT_VALUE_ENUM = 'e',
 	MT_VALUE_FLOAT = 'f', /* in the lower 32 bits */
 	MT_VALUE_DOUBLE = 'F',
+	/* A pointer; the numbers behind its own are those of the aligned words that hold the
+	 * string's first bytes, in their order.  The first may have others before the string. */
+	MT_VALUE_STRING = 's',
 };
+
+#define MT_RECORDED_STRING_BYTES 32u /* are shown */
+#define MT_RECORDED_STRING_WORDS 5u
 
 struct mt_recorded_value {
 	uint32_t number;
@@ -51,9 +57,12 @@ struct mt_error *mt_recorded_values_add(struct mt_recorded_values *values,
 /* NULL: nothing is known of it; VALUES may be NULL. */
 const struct mt_recorded_value *mt_recorded_values_find(const struct mt_recorded_values *values,
 							uint32_t number);
-/* "598", "RED", "97 'a'": as GDB writes it. */
+/* "598", "RED", "97 'a'": as GDB writes it; a STRING as its pointer. */
 void mt_recorded_value_append(const struct mt_recorded_value *value, uint64_t bits,
 			      struct mt_str *out);
+/* A STRING: "\"butter\"", with "..." behind what is not its end.  COUNT 0: as above. */
+void mt_recorded_string_append(const struct mt_recorded_value *value, uint64_t address,
+			       const uint64_t *words, size_t count, struct mt_str *out);
 /* A copy of TEXT that lives as long as VALUES; equal ones are often the same.  NULL: no memory. */
 const char *mt_recorded_values_keep(struct mt_recorded_values *values, const struct mt_str *text);
 

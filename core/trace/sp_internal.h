@@ -36,7 +36,7 @@ enum {
 	MT_SP_REGIONS = 1024,
 	MT_SP_LAYERS = 8,
 	MT_SP_RESUMED = 256, /* frames of a stack that are shown again at the most */
-	MT_SP_VALUES = 32,   /* of a call at the most */
+	MT_SP_VALUES = 128,  /* of a call at the most */
 };
 
 /* A call further below the frame before it than this is on another stack, as far as anybody can

@@ -23,6 +23,19 @@ void mt_sp_take_value(struct mt_sp_stack *stack, const struct mt_event *event)
 	waiting->count += index == waiting->count;
 }
 
+/* The words of the string at INDEX, as far as they came. */
+static void append_string(const struct mt_sp_values *waiting, size_t index,
+			  const struct mt_recorded_value *value, struct mt_str *text)
+{
+	uint64_t words[MT_RECORDED_STRING_WORDS];
+	size_t count = 0;
+
+	for (size_t i = index + 1; i < waiting->count && count < MT_RECORDED_STRING_WORDS; i++)
+		if (waiting->numbers[i] == value->number + 1 + count)
+			words[count++] = waiting->bits[i];
+	mt_recorded_string_append(value, waiting->bits[index], words, count, text);
+}
+
 const char *mt_sp_values_of(struct mt_sp_stack *stack, const struct mt_event *event, bool result)
 {
 	struct mt_recorded_values *values = stack->base.options.values;
@@ -42,7 +55,10 @@ const char *mt_sp_values_of(struct mt_sp_stack *stack, const struct mt_event *ev
 			continue;
 		if (!result)
 			mt_str_appendf(&text, "%s%s=", text.length ? ", " : "", value->name);
-		mt_recorded_value_append(value, waiting->bits[i], &text);
+		if (value->form == MT_VALUE_STRING)
+			append_string(waiting, i, value, &text);
+		else
+			mt_recorded_value_append(value, waiting->bits[i], &text);
 	}
 	if (!text.length && !text.failed)
 		return NULL;

@@ -10,6 +10,11 @@ import pytest
 
 import fxt
 
+LONG = "0123456789abcdefghijklmnopqrstuvwxyzABCDEF"
+STRINGS = ['""', *[f'"{LONG[i:i + 32]}"' + ("..." if len(LONG[i:]) > 32 else "")
+                   for i in range(16)],
+           '"a\\"b\\\\c\\n\\001é"', '"end"', '"end!"...', "0x", "0x", "0x"]
+
 ALL = ["--args=price_of(count)", "--returns=price_of", "--args=small", "--returns=small",
        "--args=paint", "--returns=paint", "--args=half(number)", "--args=depth", "--returns=depth",
        "--args=visit(thing, thing->id, thing->next->id)", "--returns=visit", "--args=whole"]
@@ -31,10 +36,10 @@ depth(n=0) = 0""".splitlines()
 
 @pytest.fixture(name="record")
 def make_record(compile, run_mtdb, tmp_path):
-    def record(level, *options, threads=0, output="x.txt"):
+    def record(level, *options, threads=0, engine="calls"):
         program = compile("calls_values.c", level, "-pthread")
-        return run_mtdb("run", "--engine", "calls", "--modules", "calls_values", *options,
-                        "--record", tmp_path / "x.perf", "-o", tmp_path / output, program,
+        return run_mtdb("run", "--engine", engine, "--modules", "calls_values", *options,
+                        "--record", tmp_path / "x.perf", "-o", tmp_path / "x.txt", program,
                         str(threads))
 
     return record
@@ -60,12 +65,26 @@ def test_values(record, tmp_path, level, stamps):
 
 @pytest.mark.parametrize("level, size", [("-O0", "1M"), ("-O2", "16k")])
 def test_threads(record, tmp_path, level, size):
-    """Where the ring was too small, calls are missing, but no value is another call's."""
-    done = record(level, "--args=price_of(count)", "--returns=price_of", "--size", size, threads=4)
-    counted = [line.split(" ", 1)[1] for line in done.stdout.splitlines()]
-    seen = calls_in((tmp_path / "x.txt").read_text(), "price_of")
+    """Where the ring was too small, calls are missing, and of the first one some of its values, but
+    no value is another call's."""
+    done = record(level, "--args=price_of", "--returns=price_of", "--size", size, threads=4)
+    counted = [line.split(" ", 1)[1].replace("(", '(name="butter", ')
+               for line in done.stdout.splitlines()]
+    seen = [call for call in calls_in((tmp_path / "x.txt").read_text(), "price_of")
+            if "name=" in call]
     assert len(counted) == 800 and set(seen) <= set(counted) and len(seen) == len(set(seen)) > 40
     assert size == "16k" or sorted(seen) == sorted(counted), done.stderr
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+def test_strings(record, tmp_path, level):
+    """Their first bytes, wherever they begin and end; a null pointer is no failure."""
+    done = record(level, "--args=say", "--returns=say")
+    assert calls_in((tmp_path / "x.txt").read_text(), "say") == [
+        f"say(text={text}, number={number}) = {text}"
+        for number, text in enumerate(STRINGS, -1)]
+    assert '"say" could not be evaluated 3 times' in done.stderr
+    assert done.returncode == 0, done.stderr
 
 
 def test_formats(record, run_mtdb, tmp_path):
@@ -99,12 +118,16 @@ def test_formats(record, run_mtdb, tmp_path):
     (["--args=price_of(count->x)"], 2, 'invalid --args "price_of(count->x)": '),
     (["--args=nothing"], 2, "The function has no parameters."),
     (["--returns=nothing"], 2, "The function returns nothing."),
-    (["--args=small", "--engine=step"], 125, 'as --args "small" needs (--engine calls does)'),
 ])
 def test_what_means_nothing(record, options, status, message):
     done = record("-O1", *options)
     assert done.returncode == status and message in done.stderr, done.stderr
     assert not done.stdout
+
+
+def test_another_engine(record):
+    done = record("-O1", "--args=small", engine="step")
+    assert done.returncode == 125 and 'as --args "small" needs (--engine calls' in done.stderr
 
 
 def test_triggers_beside_them(record, tmp_path):

@@ -63,6 +63,29 @@ static void enumerators_have_names(void **state)
 	expect("9", &value, 9);
 }
 
+static void strings_begin_within_words(void **state)
+{
+	static const char bytes[48] = "XXXbutter\"\\\n\t\001\0rest";
+	const struct mt_recorded_value value = {.form = MT_VALUE_STRING, .name = ""};
+	mt_auto(mt_str) struct mt_str text = {0};
+	uint64_t words[6];
+
+	(void)state;
+	memcpy(words, bytes, sizeof(words));
+	mt_recorded_string_append(&value, 0x1003, words, MT_RECORDED_STRING_WORDS, &text);
+	assert_string_equal(text.text, "\"butter\\\"\\\\\\n\\t\\001\"");
+	mt_str_clear(&text);
+	mt_recorded_string_append(&value, 0x1003, words, 1, &text);
+	assert_string_equal(text.text, "\"butte\"...");
+	mt_str_clear(&text);
+	mt_recorded_string_append(&value, 0x1003, words, 0, &text);
+	assert_string_equal(text.text, "0x1003");
+	mt_str_clear(&text);
+	memset(words, 'x', sizeof(words));
+	mt_recorded_string_append(&value, 0x1007, words, MT_RECORDED_STRING_WORDS, &text);
+	assert_string_equal(text.text, "\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"...");
+}
+
 static void numbers_have_a_limit(void **state)
 {
 	struct mt_recorded_values values = {0};
@@ -84,6 +107,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(each_form_has_its_text),
 	    cmocka_unit_test(enumerators_have_names),
+	    cmocka_unit_test(strings_begin_within_words),
 	    cmocka_unit_test(numbers_have_a_limit),
 	};
 

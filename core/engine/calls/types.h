@@ -96,7 +96,7 @@ struct mt_calls_value {
 	uint64_t function; /* its entry */
 	bool is_result;
 	bool told;         /* it is in the recording */
-	struct mt_str raw; /* what the recording says of it */
+	struct mt_str raw; /* what the recording says of it; empty: a word of a string before */
 };
 
 /* Of a breakpoint. */

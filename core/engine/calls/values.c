@@ -9,6 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
+static bool is_character(struct mt_type *type)
+{
+	type = mt_type_strip(type);
+	return type->kind == MT_TYPE_CHAR && mt_type_size(type) == 1;
+}
+
 /* False: it is none that is known how to show. */
 static bool form_of(struct mt_type *type, char *form)
 {
@@ -29,6 +35,8 @@ static bool form_of(struct mt_type *type, char *form)
 		*form = mt_type_size(type) == sizeof(float) ? MT_VALUE_FLOAT : MT_VALUE_DOUBLE;
 		return true;
 	case MT_TYPE_POINTER:
+		*form = is_character(mt_type_target(type)) ? MT_VALUE_STRING : MT_VALUE_POINTER;
+		return true;
 	case MT_TYPE_MEMBER_POINTER:
 		*form = MT_VALUE_POINTER;
 		return true;
@@ -73,6 +81,23 @@ static uint32_t number_of(const struct mt_calls_engine *engine, const struct mt_
 	return number;
 }
 
+/* NOTE, and the numbers of its words; RAW, which it has, goes over to it. */
+static struct mt_error *add_numbers(struct mt_calls_engine *engine,
+				    const struct mt_calls_value *note, bool is_string,
+				    struct mt_str *raw)
+{
+	struct mt_calls_value word = *note;
+
+	word.raw = (struct mt_str){0};
+	if (mt_array_push(&engine->values, *note))
+		return mt_error_no_memory();
+	*raw = (struct mt_str){0};
+	for (size_t i = 0; is_string && i < MT_RECORDED_STRING_WORDS; i++)
+		if (mt_array_push(&engine->values, word))
+			return mt_error_no_memory();
+	return NULL;
+}
+
 /* Alone: what is wrong with one is nothing to the others. */
 static struct mt_error *add_value(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				  const struct mt_calls_break *one, size_t index)
@@ -95,6 +120,9 @@ static struct mt_error *add_value(struct mt_calls_engine *engine, struct mt_call
 				    "it reads memory, and process %d is under seccomp", space->pid);
 	if (!form_of(value.type, &form))
 		return mt_error_new(MT_ERROR_UNSUPPORTED, "values of its type cannot be shown");
+	if (form == MT_VALUE_STRING && mt_calls_is_sandboxed(engine, space))
+		form = MT_VALUE_POINTER;
+	value.is_string = form == MT_VALUE_STRING;
 	describe(given, value.type, form, &raw);
 	if (raw.failed)
 		return mt_error_no_memory();
@@ -103,15 +131,13 @@ static struct mt_error *add_value(struct mt_calls_engine *engine, struct mt_call
 					    .is_result = condition->given.at_return,
 					    .raw = raw};
 	const uint32_t number = number_of(engine, &note);
-	if (number == MT_RING_MOST_VALUES)
+	if (number + MT_RECORDED_STRING_WORDS >= MT_RING_MOST_VALUES)
 		return mt_error_new(MT_ERROR_UNSUPPORTED, "there are too many values");
 	value.site = (MT_RING_SITE_END + number) | MT_RING_SITE_ENTRY;
-	if (mt_array_push(&condition->values, value) ||
-	    (number == engine->values.count && mt_array_push(&engine->values, note)))
+	if (mt_array_push(&condition->values, value))
 		return mt_error_no_memory();
-	if (mt_array_last(&engine->values)->raw.text == raw.text)
-		raw = (struct mt_str){0};
-	return NULL;
+	return number == engine->values.count ? add_numbers(engine, &note, value.is_string, &raw)
+					      : NULL;
 }
 
 /* NAME: of the value; "": it is about all of them. */
@@ -199,7 +225,7 @@ struct mt_error *mt_calls_put_values(struct mt_calls_engine *engine,
 			       .raw_size = (uint32_t)value->raw.length},
 		};
 
-		if (!value->told || engine->options.live)
+		if (value->raw.length && (!value->told || engine->options.live))
 			mt_try(mt_recording_writer_put(writer, &note));
 		value->told = true;
 		number++;

@@ -160,10 +160,15 @@ bool mt_asm_save(struct mt_asm *to, unsigned *slot)
 	return true;
 }
 
-void mt_asm_restore(struct mt_asm *to, enum mt_asm_register reg, unsigned slot)
+void mt_asm_peek(struct mt_asm *to, enum mt_asm_register reg, unsigned slot)
 {
 	mt_asm(to, 0x48, 0x8b, (uint8_t)(0x84 | reg << 3), 0x24); /* mov reg, [rsp+slot] */
 	slot_operand(to, slot);
+}
+
+void mt_asm_restore(struct mt_asm *to, enum mt_asm_register reg, unsigned slot)
+{
+	mt_asm_peek(to, reg, slot);
 	to->slots = slot;
 }
 

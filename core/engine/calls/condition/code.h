@@ -51,6 +51,7 @@ struct mt_asm {
 	bool failed;
 	bool reads;           /* of memory, in this code */
 	unsigned slots, most; /* in use now, and at the most */
+	unsigned strings;     /* of these, the first ones have addresses of strings to come */
 	unsigned frame_slots; /* that there is room for */
 	bool has_reads;       /* it is known that there are reads */
 	struct mt_asm_label miss, division;
@@ -105,6 +106,8 @@ void mt_asm_extract(struct mt_asm *to, unsigned bit_offset, unsigned bit_size, b
 /* A slot of the frame: rax into it, and out of it.  False: there are no more. */
 bool mt_asm_save(struct mt_asm *to, unsigned *slot);
 void mt_asm_restore(struct mt_asm *to, enum mt_asm_register reg, unsigned slot);
+/* The same, and the slot stays in use. */
+void mt_asm_peek(struct mt_asm *to, enum mt_asm_register reg, unsigned slot);
 /* A register of the program, numbered as DWARF does, to RAX or RCX. */
 void mt_asm_get_register(struct mt_asm *to, enum mt_asm_register reg, unsigned number);
 /* OFFSET bytes above the program's stack pointer: the address, to rax. */
@@ -203,6 +206,9 @@ struct mt_error *mt_compile_float_truth(struct mt_compiler *compiler, const stru
 /* A value, as 64 bits.  Errors: as mt_compile_node(); UNSUPPORTED (a structure, an array). */
 struct mt_error *mt_compile_recorded(struct mt_compiler *compiler,
 				     struct mt_condition_value *value);
+/* The bytes of one that is a string, whose address has its slot. */
+struct mt_error *mt_compile_string(struct mt_compiler *compiler,
+				   const struct mt_condition_value *value);
 
 /* truth.c */
 bool mt_is_logic(const struct mt_node *node);

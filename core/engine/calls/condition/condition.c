@@ -50,6 +50,10 @@ static struct mt_error *record_values(struct mt_compiler *compiler)
 		compiler->eval.language = place->values[i].expr->language;
 		mt_try(mt_compile_recorded(compiler, &place->values[i]));
 	}
+	/* What cannot be read ends it all: numbers come first. */
+	for (size_t i = 0; i < place->value_count; i++)
+		if (place->values[i].is_string)
+			mt_try(mt_compile_string(compiler, &place->values[i]));
 	return NULL;
 }
 

@@ -53,6 +53,9 @@ struct mt_condition_value {
 	const struct mt_expr *expr;
 	uint32_t site;
 	struct mt_type *type; /* of it, once it is compiled: a number, or a pointer */
+	/* The first bytes that it points to, as well: the aligned words that hold them, up to the
+	 * one with a NUL, have the sites behind its own. */
+	bool is_string;
 };
 
 struct mt_condition_place {
