@@ -2,6 +2,7 @@
 #include "base/str.h"
 #include "command/arguments.h"
 #include "command/timeline.h"
+#include "output/trace_writer.h"
 
 #include <string.h>
 
@@ -42,6 +43,7 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 	    mt_arguments_parse(&arguments, context, &mt_command_decode, table, argc, argv, 1, 1));
 	if (!output)
 		mt_try(default_output(arguments.words[0], format, &path));
+	mt_try(mt_trace_writer_check(output ? output : path.text, format));
 	mt_try(mt_recording_open(arguments.words[0], context->progress, &recording));
 	const struct mt_timeline timeline = {
 	    .path = output ? output : path.text, .format = format, .colour = context->print_colour};

@@ -3,6 +3,7 @@
 
 #include "base/str.h"
 #include "command/choose.h"
+#include "output/trace_writer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -100,6 +101,8 @@ struct mt_error *mt_record_options_apply(struct mt_record_options *record)
 	struct mt_engine_options *engine = &record->session.engine;
 	uint64_t throttle_s = DEFAULT_THROTTLE;
 
+	if (record->output)
+		mt_try(mt_trace_writer_check(record->output, record->format));
 	if (record->size)
 		mt_try(mt_parse_size(record->size, &engine->ring_bytes));
 	if (record->stamps)

@@ -18,18 +18,6 @@ static struct mt_error *check_name(const char *path)
 	return mt_error_new(MT_ERROR_USAGE, "not the name of a file: \"%s\"", path);
 }
 
-/* An ending that is no format's would be given another's contents. */
-static struct mt_error *check_ending(const char *path)
-{
-	if (mt_trace_writer_fits(path))
-		return NULL;
-	return mt_error_new(
-	    MT_ERROR_USAGE,
-	    "%s: the ending selects the format: .fxt, .json or .txt, each also with "
-	    ".gz behind it",
-	    path);
-}
-
 static struct mt_error *check_recorded(const struct mt_live_debugger *debugger,
 				       const struct mt_live *live)
 {
@@ -91,7 +79,7 @@ static struct mt_error *write_timeline(const struct mt_live_debugger *debugger,
 
 	mt_try(check_recorded(debugger, live));
 	mt_try(check_name(path));
-	mt_try(check_ending(path));
+	mt_try(mt_trace_writer_check(path, NULL));
 	mt_try(mt_session_copy(live->session, NULL, number, recording));
 	return mt_timeline_write(debugger->log, debugger->progress, *recording, &timeline, &stats);
 }

@@ -52,7 +52,7 @@ static bool ends_in(const char *path, size_t length, const char *ending)
 	return length > size && strncmp(path + length - size, ending, size) == 0;
 }
 
-bool mt_trace_writer_fits(const char *path)
+static bool fits(const char *path)
 {
 	const char *name = strrchr(path, '/');
 	size_t length = strlen(path);
@@ -66,6 +66,16 @@ bool mt_trace_writer_fits(const char *path)
 		if (ends_in(path, length, formats[i]->ending))
 			return true;
 	return false;
+}
+
+struct mt_error *mt_trace_writer_check(const char *path, const char *format)
+{
+	return format || fits(path)
+		   ? NULL
+		   : mt_error_new(MT_ERROR_USAGE,
+				  "%s: the ending selects the format: .fxt, .json or .txt, each "
+				  "also with .gz behind it",
+				  path);
 }
 
 static const struct mt_trace_format *format_by_path(const char *path)

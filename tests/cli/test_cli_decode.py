@@ -141,3 +141,18 @@ def test_history_of_names_as_people_write_them(mtdb, run_mtdb, compile, tmp_path
                         ("twice", "twice"), ("twice<int>", "twice"), ("(anonymous namespace)::hidden", "hidden")]:
         done = run_mtdb("history", record, name)
         assert shown in done.stdout, (name, done.stderr)
+
+
+def test_an_ending_of_no_format(run_mtdb, recording):
+    """The recording itself may be what was meant."""
+    folder = recording.parent
+    before = sorted(os.listdir(folder))
+    for words in (["decode", "-o", "x.foo", "echo.perf"], ["run", "-o", "echo.perf", "--", "true"],
+                  ["attach", "-o", "x.perf.gz", "-p", os.getpid()]):
+        done = run_mtdb(*words, cwd=folder)
+        assert done.returncode == (125 if words[0] == "run" else 2), done.stderr
+        assert ("the ending selects the format: .fxt, .json or .txt, each also with .gz behind it"
+                in done.stderr)
+        assert sorted(os.listdir(folder)) == before
+    done = run_mtdb("decode", "-f", "json", "-o", "x.foo", "echo.perf", cwd=folder)
+    assert done.returncode == 0 and (folder / "x.foo").read_bytes()[:1] in b"{["
