@@ -3,7 +3,9 @@
 
 #include "base/outfile.h"
 
+#include <errno.h>
 #include <stddef.h>
+#include <string.h>
 #include <unistd.h>
 
 #define REPEAT_S 1
@@ -27,6 +29,7 @@ static volatile sig_atomic_t receiver;
 static volatile sig_atomic_t requested;
 static volatile sig_atomic_t first;
 static volatile sig_atomic_t interrupts;
+static volatile sig_atomic_t passed; /* SIGTERMs */
 
 static bool contains(const int *numbers, size_t count, int number)
 {
@@ -36,6 +39,29 @@ static bool contains(const int *numbers, size_t count, int number)
 	return false;
 }
 
+/* To somebody who asks again.  Within a handler: see signal-safety(7). */
+static void tell_receiver(unsigned pid)
+{
+	static const char before_pid[] = "mtdb: SIGTERM was passed on, and process ",
+			  between[] = " goes on: \"kill -KILL ",
+			  behind_pid[] = "\" ends it, and its last calls are written\n";
+	char digits[16], text[160], *end = text;
+	const int error = errno;
+	size_t count = 0;
+
+	for (; pid; pid /= 10)
+		digits[count++] = (char)('0' + pid % 10);
+	end = mempcpy(end, before_pid, sizeof(before_pid) - 1);
+	for (size_t i = count; i-- > 0;)
+		*end++ = digits[i];
+	end = mempcpy(end, between, sizeof(between) - 1);
+	for (size_t i = count; i-- > 0;)
+		*end++ = digits[i];
+	end = mempcpy(end, behind_pid, sizeof(behind_pid) - 1);
+	if (write(STDERR_FILENO, text, (size_t)(end - text)) < 0)
+		errno = error;
+}
+
 static void note(int number, const siginfo_t *info)
 {
 	bool is_of_terminal = info->si_code == SI_KERNEL &&
@@ -43,6 +69,8 @@ static void note(int number, const siginfo_t *info)
 
 	if (receiver && !is_of_terminal)
 		kill((pid_t)receiver, number);
+	if (receiver && number == SIGTERM && passed++)
+		tell_receiver((unsigned)receiver);
 	if (receiver && number != SIGINT)
 		return;
 	requested = 1;
@@ -144,6 +172,7 @@ void ending_release(void)
 void ending_pass_to(pid_t pid)
 {
 	receiver = pid;
+	passed = 0;
 }
 
 int ending_signal(void)

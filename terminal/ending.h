@@ -9,7 +9,8 @@
  * so no system call of ours waits past it.  Who waits or works for long asks for it, and the
  * process is let go in good order before mtdb ends.
  *
- * A launched program stands for mtdb: what somebody sends to mtdb is passed on to it.  What the
+ * A launched program stands for mtdb: what somebody sends to mtdb is passed on to it.  Who sends
+ * SIGTERM again is told that it was, and what else there is to do.  What the
  * terminal sends (Ctrl-C, Ctrl-\, a hangup) reaches the whole foreground group, the program too.
  *
  * A crash of our own is the kernel's to handle, as is SIGKILL. */

@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import resource
+import select
 import signal
 import subprocess
 import time
@@ -335,3 +336,23 @@ def test_first_process_of_a_namespace(mtdb, tmp_path, need):
         os.kill(int(first), signal.SIGKILL)
         process.communicate(timeout=PATIENCE)
         assert process.returncode in (1, 128 + signal.SIGKILL)  # as its releases of unshare report that
+
+
+def test_a_program_that_ignores_the_signal(mtdb, tmp_path):
+    """It goes on as it would alone; who asks again is told what there is to do."""
+    out = tmp_path / "x.json"
+    with recording(mtdb, "run", "-o", out, "--", "/bin/sh", "-c",
+                   "trap '' TERM; echo ready; while :; do :; done") as process:
+        assert process.stdout.readline() == "ready\n"
+        assert process.stderr.readline().startswith("mtdb: recording with")
+        # Two that come at once are one.
+        while not select.select([process.stderr], [], [], 0.1)[0]:
+            process.terminate()
+        told = process.stderr.readline()
+        number = int(re.fullmatch(r'mtdb: SIGTERM was passed on, and process (\d+) goes on: "kill -KILL \1" ends it, '
+                                  r"and its last calls are written\n", told).group(1))
+        assert process.poll() is None
+        os.kill(number, signal.SIGKILL)
+        process.communicate(timeout=PATIENCE)
+        assert process.returncode == 128 + signal.SIGKILL
+    assert out.stat().st_size > 1000
