@@ -144,6 +144,7 @@ struct mt_engine_condition {
 	 * the address, or, AT_RETURN, that ends; of those that cannot be, the log says why. */
 	const struct mt_engine_value *values;
 	size_t value_count;
+	bool is_one_of_many; /* functions with that text: the log has the first reason alone */
 };
 
 /* Breakpoints. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "output/text_line.h"
 
+#include "elf/objfile.h"
 #include "output/args.h"
 #include "output/utf8.h"
 
@@ -256,6 +257,28 @@ static const char *slice_colour(const struct mt_text_entry *entry)
 	}
 }
 
+/* With values: arguments stand in the place of the parameters' types. */
+static void put_call(struct mt_str *cell, struct mt_text_style *style,
+		     const struct mt_text_entry *entry, size_t room)
+{
+	const char *whole = mt_slice_name(&entry->slice);
+	const char *arguments = entry->kind != MT_TEXT_RETURN ? entry->slice.arguments : NULL;
+	size_t length = mt_name_without_parameters(whole);
+	mt_auto(mt_str) struct mt_str name = {0};
+
+	mt_str_append_bytes(&name, whole, length);
+	put_name(cell, &style->scratch, arguments && name.text ? name.text : whole, room);
+	if (arguments || !whole[length]) {
+		mt_str_append(cell, "(");
+		put_clean(cell, arguments ? arguments : "");
+		mt_str_append(cell, ")");
+	}
+	if (entry->result) {
+		mt_str_append(cell, " = ");
+		put_clean(cell, entry->result);
+	}
+}
+
 static void put_function_cell(struct mt_str *out, struct mt_text_style *style,
 			      const struct mt_text_entry *entry)
 {
@@ -267,16 +290,10 @@ static void put_function_cell(struct mt_str *out, struct mt_text_style *style,
 
 	put_indent(cell, entry->depth);
 	mt_str_append(cell, entry->kind == MT_TEXT_RETURN ? "└ " : "");
-	put_name(cell, &style->scratch, mt_slice_name(&entry->slice), room);
-	if (entry->slice.arguments && entry->kind != MT_TEXT_RETURN) {
-		mt_str_append(cell, "(");
-		put_clean(cell, entry->slice.arguments);
-		mt_str_append(cell, ")");
-	}
-	if (entry->result) {
-		mt_str_append(cell, entry->slice.arguments ? " = " : "() = ");
-		put_clean(cell, entry->result);
-	}
+	if (entry->slice.arguments || entry->result)
+		put_call(cell, style, entry, room);
+	else
+		put_name(cell, &style->scratch, mt_slice_name(&entry->slice), room);
 	put_notes(cell, entry);
 	if (entry->slice.kind == MT_SLICE_SIDE && entry->kind != MT_TEXT_RETURN)
 		put_side_event(cell, entry->slice.side);

@@ -140,7 +140,8 @@ static struct mt_error *bind(struct mt_session *session, struct mt_session_proce
 	    .at_return = trigger->at_return,
 	    .wants_duration = trigger->condition && strstr(trigger->condition, "$_duration"),
 	    .values = site->values,
-	    .value_count = site->value_count};
+	    .value_count = site->value_count,
+	    .is_one_of_many = trigger->is_glob};
 	return error || !breaks
 		   ? error
 		   : breaks->set(session->engine, process->pid, site->address, &condition);
@@ -201,6 +202,27 @@ static bool is_one_of_many(const struct mt_session_process *process,
 	return false;
 }
 
+/* Some function of each glob's has what is to be recorded. */
+static struct mt_error *check_globs(const struct mt_session *session,
+				    const struct mt_session_process *process)
+{
+	mt_array_each (trigger, &session->triggers) {
+		const uint32_t number = (uint32_t)(trigger - session->triggers.items) + 1;
+		mt_auto(mt_str) struct mt_str name = {0};
+		bool is_used = !trigger->is_glob || !trigger->found;
+
+		mt_array_each (site, &process->sites)
+			is_used |= site->trigger == number;
+		if (is_used)
+			continue;
+		mt_session_name_trigger(trigger, &name);
+		return name.failed ? mt_error_no_memory()
+				   : mt_error_new(MT_ERROR_TRIGGER,
+						  "%s: none of the functions has that", name.text);
+	}
+	return NULL;
+}
+
 struct mt_error *mt_session_bind_conditions(struct mt_session *session,
 					    struct mt_session_process *process)
 {
@@ -212,12 +234,15 @@ struct mt_error *mt_session_bind_conditions(struct mt_session *session,
 		if (!mt_session_is_bound_late(&session->triggers.items[site->trigger - 1]) ||
 		    site->is_bound)
 			continue;
+		struct mt_session_trigger *trigger = &session->triggers.items[site->trigger - 1];
 		struct mt_error *error = bind(session, process, site);
 		if (!error)
 			continue;
-		if (session->triggers.items[site->trigger - 1].condition ||
-		    session->triggers.items[site->trigger - 1].values ||
-		    !is_one_of_many(process, site))
+		if (trigger->is_glob)
+			mt_try(mt_session_leave_out(session, process, site, error));
+		else if (session->triggers.items[site->trigger - 1].condition ||
+			 session->triggers.items[site->trigger - 1].values ||
+			 !is_one_of_many(process, site))
 			mt_try(mt_session_tolerate_later(session, error));
 		else
 			mt_error_destroy(error);
@@ -226,6 +251,8 @@ struct mt_error *mt_session_bind_conditions(struct mt_session *session,
 		*site-- = *mt_array_last(&process->sites);
 		process->sites.count--;
 	}
+	if (!session->has_bound)
+		mt_try(check_globs(session, process));
 	session->has_bound = true;
 	return NULL;
 }

@@ -84,6 +84,7 @@ struct mt_session_trigger {
 	enum mt_session_values values; /* recorded with each call, which hits nothing */
 	char *names;                   /* ARGUMENTS: "name, count"; NULL: all parameters */
 	char *location;
+	bool is_glob;       /* of names, with `values` */
 	char *condition;    /* NULL: none */
 	uint64_t slower_ns; /* hit by calls that take longer; 0: by all that come there */
 	bool at_return;     /* not when they come, but when they return */
@@ -91,6 +92,7 @@ struct mt_session_trigger {
 	bool mark;          /* none of the user's: where the program says marks */
 	uint32_t problems;  /* how often the condition could not be evaluated here */
 	char *problem;      /* why, the first time */
+	uint32_t left_out;  /* functions of a glob's whose values cannot be had */
 };
 
 struct mt_session {
@@ -309,6 +311,12 @@ void mt_session_name_trigger(const struct mt_session_trigger *trigger, struct mt
 struct mt_error *mt_session_add_values(struct mt_session *session);
 /* Parse what SITE's trigger is to record there.  Errors: TRIGGER (a name that means nothing);
  * NO_MEMORY. */
+/* Whether a function of this name is one of a glob's. */
+bool mt_session_glob_fits(const struct mt_session_trigger *trigger, const char *name);
+/* ERROR, which goes over to this, is about a site of a glob's.  Errors: NO_MEMORY. */
+struct mt_error *mt_session_leave_out(struct mt_session *session,
+				      const struct mt_session_process *process,
+				      const struct mt_session_site *site, struct mt_error *error);
 struct mt_error *mt_session_parse_values(const struct mt_session_process *process,
 					 const struct mt_expr_frame *frame,
 					 const struct mt_session_trigger *trigger,

@@ -274,13 +274,41 @@ static bool is_thunk(const struct mt_location *location, const char *text)
 	       !strstr(text, "thunk");
 }
 
+/* Whatever is called so and has debug information, which tells its parameters. */
+static struct mt_error *find_glob(struct search *search, const struct mt_session_trigger *trigger)
+{
+	struct mt_objfile *objfile = search->mapping->objfile;
+	size_t count = 0;
+	const struct mt_symbol *symbols = objfile ? mt_objfile_symbols(objfile, &count) : NULL;
+
+	for (size_t i = 0; i < count && !search->error; i++) {
+		uint64_t address = symbols[i].start + search->mapping->bias;
+		const char *name = mt_objfile_symbol_name(objfile, &symbols[i]);
+		const struct mt_function *function;
+
+		if (symbols[i].kind != MT_FUNCTION_SYMBOL ||
+		    symbols[i].flags & (MT_FUNCTION_COLD | MT_FUNCTION_LABEL) ||
+		    address < search->mapping->start || address >= search->mapping->end || !name ||
+		    strstr(name, "thunk to ") || !mt_session_glob_fits(trigger, name))
+			continue;
+		function = mt_space_function_at(search->space, address);
+		if (function && function->source.file)
+			add_site(search, address, true);
+	}
+	return search->error;
+}
+
 static struct mt_error *find_one(struct search *search)
 {
 	const struct mt_location_options options = {
 	    .no_inlined = true, .no_stubs = true, .quiet_missing = true};
-	const char *text = search->session->triggers.items[search->number - 1].location;
+	const struct mt_session_trigger *trigger =
+	    &search->session->triggers.items[search->number - 1];
+	const char *text = trigger->location;
 	struct mt_locations locations;
 
+	if (trigger->is_glob)
+		return find_glob(search, trigger);
 	mt_try(mt_location_resolve(search->space, text, &options, &locations));
 	mt_array_each (location, &locations) {
 		if (location->address < search->mapping->start ||

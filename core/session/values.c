@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Arguments and results that are recorded with calls: `price_of(name, count)`, `price_of`.  They
  * are found where triggers are, and bound as their conditions are, but hit nothing. */
+#include "elf/objfile.h"
 #include "expr/expr.h"
 #include "session/private.h"
 
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +38,14 @@ static const char *find_list(const char *text)
 	return NULL;
 }
 
+/* "*0x401000" is an address, and "operator*" a name. */
+static bool is_glob(const char *location)
+{
+	return *location != '*' || location[1] != '0'
+		   ? strpbrk(location, "*?[") && !strstr(location, "operator")
+		   : false;
+}
+
 static struct mt_error *add(struct mt_session *session, const char *text,
 			    enum mt_session_values values)
 {
@@ -56,6 +66,7 @@ static struct mt_error *add(struct mt_session *session, const char *text,
 	trigger.location = strndup(text, length);
 	if (list)
 		trigger.names = strndup(list + 1, strlen(list) - 2);
+	trigger.is_glob = trigger.location && is_glob(trigger.location);
 	if (trigger.location && (!list || trigger.names) &&
 	    !mt_array_push(&session->triggers, trigger))
 		return NULL;
@@ -153,7 +164,7 @@ struct mt_error *mt_session_parse_values(const struct mt_session_process *proces
 		error = add_list(process, frame, trigger->names, site);
 	else
 		error = add_all(process, frame, site);
-	if (!error || mt_error_code(error) == MT_ERROR_NO_MEMORY)
+	if (!error || trigger->is_glob || mt_error_code(error) == MT_ERROR_NO_MEMORY)
 		return error;
 	mt_session_name_trigger(trigger, &name);
 	struct mt_error *whole = name.failed ? mt_error_no_memory()
@@ -172,4 +183,37 @@ void mt_session_forget_values(struct mt_session_site *site)
 	free(site->values);
 	site->values = NULL;
 	site->value_count = 0;
+}
+
+/* "shop::f(int)" is also called "shop::f". */
+bool mt_session_glob_fits(const struct mt_session_trigger *trigger, const char *name)
+{
+	mt_auto(mt_str) struct mt_str without = {0};
+
+	if (fnmatch(trigger->location, name, 0) == 0)
+		return true;
+	mt_str_append_bytes(&without, name, mt_name_without_parameters(name));
+	return without.text && fnmatch(trigger->location, without.text, 0) == 0;
+}
+
+struct mt_error *mt_session_leave_out(struct mt_session *session,
+				      const struct mt_session_process *process,
+				      const struct mt_session_site *site, struct mt_error *error)
+{
+	struct mt_session_trigger *trigger = &session->triggers.items[site->trigger - 1];
+	const struct mt_function *function = mt_space_function_at(process->code, site->address);
+	mt_auto(mt_str) struct mt_str name = {0};
+
+	if (mt_error_code(error) == MT_ERROR_NO_MEMORY)
+		return error;
+	mt_session_name_trigger(trigger, &name);
+	/* One without such parameters, or that returns nothing, is none of those that are meant. */
+	if (mt_error_code(error) != MT_ERROR_NOT_FOUND && !name.failed)
+		mt_log(
+		    session->options->engine.log,
+		    trigger->left_out++ ? MT_LOG_DEBUG : MT_LOG_WARNING,
+		    "%s: %s is left out: %s (more of the kind are not told: name a function for its own)",
+		    name.text, function ? function->name : "a function", mt_error_message(error));
+	mt_error_destroy(error);
+	return NULL;
 }

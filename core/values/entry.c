@@ -288,7 +288,7 @@ struct mt_error *mt_returned_variable(struct mt_expr_program *program, uint64_t 
 	if (out->entry.by_reference)
 		return NULL;
 	if (is_sse[0] || (count > 1 && is_sse[1]) || type->kind == MT_TYPE_FLOAT)
-		return mt_error_new(MT_ERROR_NOT_FOUND,
+		return mt_error_new(MT_ERROR_UNSUPPORTED,
 				    "A floating-point number that a function returns cannot be "
 				    "read there.");
 	out->entry.piece_count = (uint8_t)count;

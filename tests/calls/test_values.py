@@ -172,3 +172,22 @@ def test_attached(busy, mtdb, run_mtdb, tmp_path):
     calls = re.findall(r"fib\(n=(-?\d+)\) = (-?\d+)", (tmp_path / "x.txt").read_text())
     assert len(calls) > 100 and all(FIB[int(n)] == int(result) for n, result in calls)
     assert busy.communicate("\n")[0] == "0 wrong, 4 worked\n"
+
+
+def test_globs(record, tmp_path):
+    """Functions that match, with all of their parameters, or those that are named."""
+    done = record("-O0", "--args=[dps]*", "--returns=[dp]*", "--returns=?mall")
+    assert done.returncode == 0, done.stderr
+    told = calls_in((tmp_path / "x.txt").read_text(), "(?:small|paint|depth)")
+    assert told == [call for call in CALLS if re.match("small|paint|depth", call)]
+    done = record("-O0", "--args=[dps]*(n)")
+    assert done.returncode == 0 and "left out" not in done.stderr, done.stderr
+    assert [call.replace("depth", "") for call in calls_in((tmp_path / "x.txt").read_text(),
+                                                           "depth")] == \
+        [f"(n={n})" for n in (3, 2, 1, 0)]
+    done = record("-O0", "--returns=h*")
+    assert '--returns "h*": half is left out: A floating-point number' in done.stderr
+    done = record("-O0", "--args=[dps]*(no_such_name)")
+    assert done.returncode == 2 and '"[dps]*(no_such_name)": none of the functions has that' in done.stderr
+    done = record("-O0", "--args=zz*")
+    assert done.returncode == 2 and 'Function "zz*" not defined.' in done.stderr

@@ -478,7 +478,7 @@ struct mt_error *mt_calls_values_find(struct mt_calls_engine *engine, struct mt_
 				      const struct mt_calls_break *one);
 /* What went wrong with all of a breakpoint's: the log says it, unless it means nothing, which is
  * returned. */
-struct mt_error *mt_calls_values_tell(const struct mt_calls_engine *engine,
+struct mt_error *mt_calls_values_tell(struct mt_calls_engine *engine,
 				      const struct mt_calls_condition *condition,
 				      struct mt_error *error);
 /* WHERE is to record them. */

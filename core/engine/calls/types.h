@@ -341,7 +341,8 @@ struct mt_calls_engine {
 	MT_ARRAY(struct mt_calls_throttled) throttled;
 	MT_ARRAY(struct mt_calls_condition *) conditions;
 	MT_ARRAY(struct mt_calls_value) values; /* by number */
-	uint32_t forgotten;                     /* so many more ended, for whom there was no room */
+	const char *values_told; /* the last option of many functions, of which one was told */
+	uint32_t forgotten;      /* so many more ended, for whom there was no room */
 };
 
 #endif

@@ -141,7 +141,7 @@ static struct mt_error *add_value(struct mt_calls_engine *engine, struct mt_call
 }
 
 /* NAME: of the value; "": it is about all of them. */
-static struct mt_error *tell(const struct mt_calls_engine *engine,
+static struct mt_error *tell(struct mt_calls_engine *engine,
 			     const struct mt_calls_condition *condition, const char *name,
 			     struct mt_error *error)
 {
@@ -151,17 +151,24 @@ static struct mt_error *tell(const struct mt_calls_engine *engine,
 	if (!error || mt_error_code(error) == MT_ERROR_NO_MEMORY)
 		return error;
 	struct mt_error *whole = NULL;
-	if (mt_error_code(error) == MT_ERROR_UNSUPPORTED)
-		mt_log(engine->options.log, MT_LOG_WARNING, "%s \"%s\": %s is not recorded: %s",
-		       option, text, *name ? name : "it", mt_error_message(error));
-	else
+	if (mt_error_code(error) == MT_ERROR_UNSUPPORTED) {
+		bool is_first = !condition->given.is_one_of_many || engine->values_told != text;
+
+		mt_log(engine->options.log, is_first ? MT_LOG_WARNING : MT_LOG_DEBUG,
+		       "%s \"%s\": %s is not recorded: %s%s", option, text, *name ? name : "it",
+		       mt_error_message(error),
+		       condition->given.is_one_of_many
+			   ? " (more of the kind are not told: name a function for its own)"
+			   : "");
+		engine->values_told = text;
+	} else
 		whole = mt_error_new(MT_ERROR_TRIGGER, "invalid %s \"%s\": %s", option, text,
 				     mt_error_message(error));
 	mt_error_destroy(error);
 	return whole;
 }
 
-struct mt_error *mt_calls_values_tell(const struct mt_calls_engine *engine,
+struct mt_error *mt_calls_values_tell(struct mt_calls_engine *engine,
 				      const struct mt_calls_condition *condition,
 				      struct mt_error *error)
 {
