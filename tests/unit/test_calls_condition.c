@@ -407,8 +407,11 @@ static void write_real(struct mt_str *out)
 					     "h",
 					     "c",
 					     "*(double *)&s->weight"};
-	static const char *const whole[] = {"x", "u", "s->flags", "x + 1", "s->low"};
-	static const char *const doubles[] = {"real", "s->weight", "-real", "1e9", "0.5"};
+	static const char *const whole[] = {
+	    "x",       "u",       "s->flags", "x + 1",     "s->low",
+	    "stacked", "s->wide", "s->high",  "s->is_set", "(unsigned long)s->wide"};
+	static const char *const reals[] = {"real", "s->weight", "-real",       "1e9",
+					    "0.5",  "narrow",    "s->share[0]", "0.1f"};
 	static const char *const operators[] = {"<", ">", "<=", ">=", "==", "!="};
 	const char *operation = operators[(size_t)rand() % 6];
 
@@ -416,7 +419,7 @@ static void write_real(struct mt_str *out)
 		mt_str_appendf(out, "%s%s", rand() % 2 ? "!" : "",
 			       rand() % 2 ? "real" : "s->share[0]");
 	else if (rand() % 4 == 0)
-		mt_str_appendf(out, "%s %s %s", whole[rand() % 5], operation, doubles[rand() % 5]);
+		mt_str_appendf(out, "%s %s %s", whole[rand() % 10], operation, reals[rand() % 8]);
 	else
 		mt_str_appendf(out, "%s %s %s", leaves[rand() % 9], operation,
 			       leaves[(size_t)rand() % (sizeof(leaves) / sizeof(*leaves))]);
@@ -514,6 +517,63 @@ static void test_equals_evaluation(void **state)
 	assert_true(compiled > EXPRESSIONS * 95 / 100);
 }
 
+/* Of a number, what a condition of test_rounds_as_c_does() compares it with: as double, float. */
+static void round_number(size_t which, uint64_t number)
+{
+	const double wide = which == 0 ? (double)(int64_t)number : (double)number;
+	const float narrow = which == 2   ? (float)(int64_t)number
+			     : which == 3 ? (float)number
+			     : which == 4 ? (float)(int32_t)number
+					  : (float)(uint32_t)number;
+	uint32_t bits;
+
+	memcpy(&bits, &narrow, sizeof(bits));
+	memcpy(&vectors[0], &wide, sizeof(wide));
+	vectors[1] = bits;
+}
+
+/* Around halves between what a float, and a double, can be. */
+static void compare_rounded(size_t which, unsigned shift, uint64_t low)
+{
+	const uint64_t high = (low & 1 ? UINT64_MAX : 1ull << 63) >> shift;
+	const uint64_t half = shift < 39 ? 1ull << (low & 2      ? 39 - shift
+						    : shift < 10 ? 10 - shift
+								 : 0)
+					 : 0;
+	const uint64_t number =
+	    (high ^ (low & 4 ? half : 0) ^ (low & 8 ? half << 1 : 0)) + (low >> 4) - 1;
+
+	fill();
+	registers[MT_REGISTER_R8 + 2] = low & 1 ? -number : number;
+	round_number(which, registers[MT_REGISTER_R8 + 2]);
+	if (!run())
+		fail_msg("%zu: %#llx", which, (unsigned long long)registers[MT_REGISTER_R8 + 2]);
+	vectors[which > 1]++;
+	assert_false(run());
+}
+
+/* What a whole number becomes is what the compiler of C makes of it. */
+static void test_rounds_as_c_does(void **state)
+{
+	static const char *const texts[] = {"(long)$r10 == real",   "(unsigned long)$r10 == real",
+					    "(long)$r10 == narrow", "(unsigned long)$r10 == narrow",
+					    "(int)$r10 == narrow",  "(unsigned)$r10 == narrow"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		struct mt_condition condition;
+		struct mt_expr *expr = NULL;
+
+		assert_no_error(mt_expr_parse(program, &frame, texts[i], &expr));
+		assert_no_error(compile(expr, &condition));
+		for (unsigned shift = 0; shift < 64; shift++)
+			for (uint64_t low = 0; low < 64; low++)
+				compare_rounded(i, shift, low);
+		mt_condition_deinit(&condition);
+		mt_expr_destroy(expr);
+	}
+}
+
 static void refuse(const char *text, enum mt_error_code code, const char *why)
 {
 	struct mt_condition condition;
@@ -528,7 +588,6 @@ static void test_says_why_not(void **state)
 {
 	(void)state;
 	refuse("real + 1 > 1.5", MT_ERROR_UNSUPPORTED, "floating-point");
-	refuse("stacked > real", MT_ERROR_UNSUPPORTED, "it rounds an integer");
 	refuse("condition_target(1)", MT_ERROR_UNSUPPORTED, "it calls a function");
 	refuse("x = 3", MT_ERROR_UNSUPPORTED, "it changes the program");
 	refuse("$count > 3", MT_ERROR_UNSUPPORTED, "$count is a variable of the debugger");
@@ -600,6 +659,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_equals_evaluation),
+	    cmocka_unit_test(test_rounds_as_c_does),
 	    cmocka_unit_test(test_says_why_not),
 	    cmocka_unit_test(test_rows_cover_all_of_it),
 	    cmocka_unit_test(test_reads_nothing_when_nobody_listens),

@@ -8,13 +8,12 @@
 
 #include <string.h>
 
-#define SIGN          0x8000000000000000u
-#define INFINITE      0x7ff0000000000000u
-#define DOUBLE_BITS   52
-#define FLOAT_BITS    23
-#define DOUBLE_BIAS   1023
-#define FLOAT_BIAS    127
-#define LONGEST_WHOLE 4u /* bytes: a double has them all */
+#define SIGN        0x8000000000000000u
+#define INFINITE    0x7ff0000000000000u
+#define DOUBLE_BITS 52
+#define FLOAT_BITS  23
+#define DOUBLE_BIAS 1023
+#define FLOAT_BIAS  127
 
 static bool is_float(struct mt_type *type)
 {
@@ -62,36 +61,72 @@ bool mt_is_float(const struct mt_compiler *compiler, const struct mt_node *node)
 	return type && is_float(type);
 }
 
-/* rax, not 0, is times 2^(BIAS - 1023 - 63) the number whose bits it becomes. */
-static void normalize(struct mt_asm *code, uint32_t bias)
+/* rax, not 0, moves up until its highest bit is set: by ecx. */
+static void normalize(struct mt_asm *code)
 {
 	mt_asm(code, 0x48, 0x0f, 0xbd, 0xc8); /* bsr rcx, rax */
 	mt_asm(code, 0x83, 0xf1, 63);         /* xor ecx, 63 */
 	mt_asm(code, 0x48, 0xd3, 0xe0);       /* shl rax, cl */
-	mt_asm(code, 0x48, 0x01, 0xc0);       /* add rax, rax: the highest bit is implied */
-	mt_asm(code, 0x48, 0xc1, 0xe8, 12);   /* shr rax, 12 */
-	mt_asm(code, 0xf7, 0xd9);             /* neg ecx */
-	mt_asm(code, 0x81, 0xc1);             /* add ecx, bias */
+}
+
+/* rax, normalized, keeps its highest DIGITS bits, rounded to the nearest, and of two to the even
+ * one. */
+static void round_to(struct mt_asm *code, unsigned digits)
+{
+	const uint8_t dropped = (uint8_t)(64 - digits);
+
+	mt_asm(code, 0x48, 0x0f, 0xba, 0xe0, dropped); /* bt rax, dropped */
+	mt_asm_set(code, MT_ASM_RDX, (1ull << (dropped - 1)) - 1);
+	mt_asm(code, 0x48, 0x11, 0xd0);          /* adc rax, rdx */
+	mt_asm(code, 0x73, 0x05);                /* jnc over the next two */
+	mt_asm(code, 0x48, 0xd1, 0xd8);          /* rcr rax, 1 */
+	mt_asm(code, 0xff, 0xc9);                /* dec ecx */
+	mt_asm(code, 0x48, 0xc1, 0xe8, dropped); /* shr rax, dropped */
+	mt_asm(code, 0x48, 0xc1, 0xe0, dropped); /* shl rax, dropped */
+}
+
+/* rax, normalized, was times 2^(BIAS - 1023 - 63) the number whose bits it becomes. */
+static void compose(struct mt_asm *code, uint32_t bias)
+{
+	mt_asm(code, 0x48, 0x01, 0xc0);     /* add rax, rax: the highest bit is implied */
+	mt_asm(code, 0x48, 0xc1, 0xe8, 12); /* shr rax, 12 */
+	mt_asm(code, 0xf7, 0xd9);           /* neg ecx */
+	mt_asm(code, 0x81, 0xc1);           /* add ecx, bias */
 	mt_asm_imm32(code, bias);
 	mt_asm(code, 0x48, 0xc1, 0xe1, DOUBLE_BITS); /* shl rcx, 52 */
 	mt_asm(code, 0x48, 0x09, 0xc8);              /* or rax, rcx */
 }
 
-/* rax, a whole number, becomes a double. */
-static void widen_whole(struct mt_asm *code)
+/* rax, a whole number of TYPE, becomes a double; it is rounded to DIGITS bits where it has more. */
+static struct mt_error *widen_whole(struct mt_asm *code, struct mt_type *type, unsigned digits)
 {
 	struct mt_asm_label zero = {0};
+	unsigned whole;
 
+	if (!mt_asm_save(code, &whole))
+		return mt_too_complex();
 	mt_asm(code, 0x48, 0x85, 0xc0); /* test rax, rax */
 	mt_asm_jump(code, MT_ASM_EQUAL, &zero);
-	mt_asm(code, 0x48, 0x89, 0xc2);     /* mov rdx, rax */
-	mt_asm(code, 0x48, 0xc1, 0xfa, 63); /* sar rdx, 63 */
-	mt_asm(code, 0x48, 0x31, 0xd0);     /* xor rax, rdx */
-	mt_asm(code, 0x48, 0x29, 0xd0);     /* sub rax, rdx: without its sign */
-	normalize(code, DOUBLE_BIAS + 63);
-	mt_asm(code, 0x48, 0xc1, 0xe2, 63); /* shl rdx, 63 */
-	mt_asm(code, 0x48, 0x09, 0xd0);     /* or rax, rdx */
+	mt_type_expand(type);
+	if (type->is_signed) {
+		mt_asm(code, 0x48, 0x89, 0xc2);     /* mov rdx, rax */
+		mt_asm(code, 0x48, 0xc1, 0xfa, 63); /* sar rdx, 63 */
+		mt_asm(code, 0x48, 0x31, 0xd0);     /* xor rax, rdx */
+		mt_asm(code, 0x48, 0x29, 0xd0);     /* sub rax, rdx: without its sign */
+	}
+	normalize(code);
+	if (mt_type_size(type) * 8 > digits)
+		round_to(code, digits);
+	compose(code, DOUBLE_BIAS + 63);
+	if (type->is_signed) {
+		mt_asm_peek(code, MT_ASM_RDX, whole);
+		mt_asm(code, 0x48, 0xc1, 0xea, 63); /* shr rdx, 63 */
+		mt_asm(code, 0x48, 0xc1, 0xe2, 63); /* shl rdx, 63 */
+		mt_asm(code, 0x48, 0x09, 0xd0);     /* or rax, rdx */
+	}
 	mt_asm_bind(code, &zero);
+	code->slots = whole;
+	return NULL;
 }
 
 /* eax, a float, becomes a double. */
@@ -121,7 +156,8 @@ static void widen_float(struct mt_asm *code)
 	mt_asm(code, 0x48, 0x09, 0xc8); /* or rax, rcx */
 	mt_asm_jump(code, MT_ASM_ALWAYS, &done);
 	mt_asm_bind(code, &small);
-	normalize(code, DOUBLE_BIAS + 63 - (FLOAT_BIAS - 1) - FLOAT_BITS);
+	normalize(code);
+	compose(code, DOUBLE_BIAS + 63 - (FLOAT_BIAS - 1) - FLOAT_BITS);
 	mt_asm_bind(code, &done);
 	mt_asm(code, 0x48, 0x09, 0xd0); /* or rax, rdx */
 }
@@ -192,13 +228,16 @@ static struct mt_error *load_double(struct mt_compiler *compiler, const struct m
 		return load_constant(compiler, &operand, other);
 	type = mt_type_strip(operand.value.type);
 	if (type->kind != MT_TYPE_FLOAT) {
+		const uint64_t size = mt_type_size(mt_type_strip(other));
+
 		mt_try(mt_operand_load(compiler, &operand, MT_ASM_RAX));
-		if (mt_type_size(type) > LONGEST_WHOLE ||
-		    (mt_type_size(type) == LONGEST_WHOLE &&
-		     mt_type_size(mt_type_strip(other)) == sizeof(float)))
-			return mt_cannot_compile("it rounds an integer to a floating-point number");
-		widen_whole(code);
-		return NULL;
+		if (!mt_type_is_integer_kind(type) || size > sizeof(double))
+			return mt_cannot_compile(
+			    size > sizeof(double)
+				? "it compares with a long double"
+				: "it compares a floating-point number with what is no number");
+		return widen_whole(code, type,
+				   (size == sizeof(float) ? FLOAT_BITS : DOUBLE_BITS) + 1);
 	}
 	if (mt_type_size(type) != sizeof(float) && mt_type_size(type) != sizeof(double))
 		return mt_cannot_compile("it computes with floating-point numbers of %llu bytes",
