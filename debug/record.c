@@ -41,13 +41,21 @@ static struct mt_error *write_memory(struct mt_target *base, pid_t pid, uint64_t
 	return below(base)->ops->write(below(base), pid, address, bytes, size);
 }
 
+/* NULL for a child of the process's too, which is not the debugger's. */
+static struct mt_debug_site *site_at(struct mt_target *base, pid_t pid, uint64_t address)
+{
+	struct mt_debugger *debugger = debugger_of(base);
+
+	return pid == debugger->pid ? mt_debug_site_at(debugger, address) : NULL;
+}
+
 static size_t read_beneath(struct mt_target *base, pid_t pid, uint64_t address, void *buffer,
 			   size_t size)
 {
 	size_t done = read_memory(base, pid, address, buffer, size);
 
 	for (size_t i = 0; i < done; i++) {
-		const struct mt_debug_site *site = mt_debug_site_at(debugger_of(base), address + i);
+		const struct mt_debug_site *site = site_at(base, pid, address + i);
 
 		if (site)
 			((uint8_t *)buffer)[i] = site->original;
@@ -58,7 +66,7 @@ static size_t read_beneath(struct mt_target *base, pid_t pid, uint64_t address, 
 static struct mt_error *write_beneath(struct mt_target *base, pid_t pid, uint64_t address,
 				      uint8_t byte)
 {
-	struct mt_debug_site *site = mt_debug_site_at(debugger_of(base), address);
+	struct mt_debug_site *site = site_at(base, pid, address);
 
 	if (!site)
 		return write_memory(base, pid, address, &byte, 1);

@@ -68,10 +68,12 @@ static struct mt_error *write_memory(struct mt_target *base, pid_t pid, uint64_t
 static size_t read_beneath(struct mt_target *base, pid_t pid, uint64_t address, void *buffer,
 			   size_t size)
 {
+	/* GDB knows nothing of a child yet. */
+	if (pid != target_of(base)->pid)
+		return read_memory(base, pid, address, buffer, size);
 	mt_auto(mt_py) PyObject *shown = mt_gdb_read_memory(address, size);
 	const char *bytes = shown ? PyBytes_AsString(shown) : NULL;
 
-	(void)base, (void)pid;
 	PyErr_Clear(); /* the kernel's page for old system calls */
 	if (!bytes)
 		return 0;
@@ -82,8 +84,8 @@ static size_t read_beneath(struct mt_target *base, pid_t pid, uint64_t address, 
 static struct mt_error *write_beneath(struct mt_target *base, pid_t pid, uint64_t address,
 				      uint8_t byte)
 {
-	(void)base, (void)pid;
-	return mt_gdb_write_memory(address, &byte, 1);
+	return pid == target_of(base)->pid ? mt_gdb_write_memory(address, &byte, 1)
+					   : write_memory(base, pid, address, &byte, 1);
 }
 
 static struct mt_error *gone(pid_t lwp)

@@ -62,3 +62,47 @@ def test_at_the_prompt(mtdb, broken, tmp_path, which):
     assert re.search(rf"^sum {SUM}$", done.stdout, re.M), done.stdout + done.stderr
     expected = 0 if which == "another within" else CALLS
     assert counts(out) == (1, expected), done.stdout + done.stderr
+
+
+FORKS = """
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+__attribute__((noipa)) int visit(int n) { return n * 3; }
+__attribute__((noipa)) static int sum(int k) { int all = 0; for (int i = 0; i < 100; i++) all += visit(i + k); return all; }
+int main(void)
+{
+	int all = sum(1), status, children = 0;
+
+	for (int i = 0; i < 5; i++) {
+		pid_t child = fork();
+
+		if (!child)
+			_exit(sum(2) == 15450 ? 7 : 1);
+		waitpid(child, &status, 0);
+		children += status == 7 << 8;
+		all += sum(3);
+	}
+	printf("%d, %d children\\n", all, children);
+	return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_children_of_it(gdb, compile, tmp_path, setting):
+    """A child has neither the breakpoints nor the patches; its parent keeps both."""
+    source = tmp_path / "forks.c"
+    source.write_text(FORKS)
+    session = gdb(compile(source, "-O2"), *([setting] if setting else []), "mtrace start",
+                  "break visit if n > 1000", "run")
+    assert "93900, 5 children" in session.lines, session.all
+
+
+def test_children_of_it_at_the_prompt(mtdb, compile, tmp_path):
+    source = tmp_path / "forks.c"
+    source.write_text(FORKS)
+    done = subprocess.run([mtdb, compile(source, "-O2")], text=True, capture_output=True,
+                          input="mtrace start\nbreak visit if n > 1000\nrun\n", cwd=tmp_path,
+                          timeout=120, check=False)
+    assert "93900, 5 children" in done.stdout, done.stdout + done.stderr
