@@ -53,7 +53,7 @@ PLUGIN := $(if $(GDB_PYTHON),$(BUILD)/mtrace.abi3.so $(BUILD)/mtrace.py)
 # One command after the other, each on all processors, whether or not -j was given.
 PARALLEL_MAKE = $(MAKE) $(if $(findstring --jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: all unit pytest man check check-long check-kernel check-kernel-newer check-hardware demo bench bench-calls lint format fuzz fuzzers soak install uninstall dist \
+.PHONY: all unit pytest man check check-long check-kernel check-kernel-newer check-hardware check-gdb-testsuite demo bench bench-calls lint format fuzz fuzzers soak install uninstall dist \
         clean help
 all: $(BUILD)/libmtrace-core.a $(BUILD)/mtrace-view \
      $(BUILD)/mtdb $(PLUGIN)
@@ -168,6 +168,9 @@ check-hardware: all
 	@scripts/install-deps --report test
 	MTRACE_BUILD=$(abspath $(BUILD)) $(PYTHON) -m pytest tests/pt -q -rs -m hardware
 
+check-gdb-testsuite: all
+	@tests/gdb_testsuite/run --build $(BUILD) $(FILES)
+
 bench: all $(BENCHES)
 	@MTRACE_BUILD=$(abspath $(BUILD)) tests/bench/run
 	@$(if $(PLUGIN),MTRACE_BUILD=$(abspath $(BUILD)) tests/bench/run_gdb)
@@ -222,6 +225,7 @@ help:
 	@echo 'make check-kernel a kernel in qemu, with a PMU intel_pt that plays what tests give it'
 	@echo 'make check-kernel-newer the same with a kernel of a later release, which it downloads'
 	@echo 'make check-hardware  what only a processor with Intel PT can show'
+	@echo 'make check-gdb-testsuite  FILES=gdb.base/step*.exp of GDB'\''s own tests, plain beside recorded'
 	@echo 'make            build/mtdb and build/libmtrace-core.a; SAN=address|undefined|thread'
 	@echo 'make unit       the tests in C'
 	@echo 'make pytest     the tests in Python'
