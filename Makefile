@@ -124,7 +124,7 @@ $(BUILD)/tests/test_perf_event: UNIT_LDFLAGS := \
 $(UNIT_OBJECTS): CPPFLAGS += -Itests/unit
 # It evaluates expressions over its own variables.
 $(BUILD)/obj/tests/unit/test_calls_condition.o: ALL_CFLAGS += -g
-$(BUILD)/tests/test_ptrace_call: $(BUILD)/obj/terminal/ending.o $(BUILD)/libmtrace-ptrace.a
+$(BUILD)/tests/test_ptrace_call $(BUILD)/tests/test_ptrace_wait: $(BUILD)/obj/terminal/ending.o $(BUILD)/libmtrace-ptrace.a
 $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libmtrace-core.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(UNIT_LDFLAGS) -o $@ $(filter %.o %-ptrace.a,$^) $(BUILD)/libmtrace-core.a $(CORE_LIBS) -lcmocka

@@ -32,12 +32,17 @@ static int event_of(int status)
 	return status >> 16;
 }
 
-static unsigned long event_message(pid_t lwp)
+/* What an event is about.  False: the LWP was killed after its stop had been waited for.  It may
+ * stand for its end by now, with a message of that. */
+static bool take_message(pid_t lwp, int status, unsigned long *message)
 {
-	unsigned long message = 0;
+	siginfo_t info;
 
-	ptrace(PTRACE_GETEVENTMSG, lwp, 0, &message);
-	return message;
+	*message = 0;
+	if (!WIFSTOPPED(status) || !event_of(status) || event_of(status) == PTRACE_EVENT_STOP)
+		return true;
+	return !ptrace(PTRACE_GETEVENTMSG, lwp, 0, message) &&
+	       !ptrace(PTRACE_GETSIGINFO, lwp, 0, &info) && info.si_code == status >> 8;
 }
 
 /* The process that an LWP belongs to; 0: it is gone. */
@@ -129,7 +134,6 @@ static struct mt_error *tell_exec(struct mt_ptrace_target *target, struct mt_ptr
 	struct mt_ptrace_lwp *other;
 
 	stop->kind = MT_STOP_EXEC;
-	stop->child = (pid_t)event_message(lwp->lwp);
 	lwp->exiting = false; /* who had its number before did */
 	while ((other = mt_ptrace_any_lwp(target, stop->pid)) && other->lwp != stop->pid)
 		mt_ptrace_remove_lwp(target, other);
@@ -150,37 +154,48 @@ static void tell_trap(struct mt_ptrace_lwp *lwp, struct mt_stop *stop)
 	stop->kind = lwp->in_group && !was_told ? MT_STOP_GROUP : MT_STOP_INTERRUPTED;
 }
 
-static struct mt_error *tell_event(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp,
+static struct mt_error *tell_birth(struct mt_ptrace_target *target, const struct mt_ptrace_lwp *lwp,
 				   int event, struct mt_stop *stop)
+{
+	const pid_t is_of = process_of(stop->child);
+
+	if (!is_of) {
+		stop->kind = MT_STOP_INTERRUPTED; /* it was killed, and its end was waited for */
+		return NULL;
+	}
+	if (event == PTRACE_EVENT_CLONE && is_of == lwp->pid) {
+		stop->kind = MT_STOP_NEW_THREAD;
+		return mt_ptrace_adopt(target, stop->child, lwp->pid);
+	}
+	stop->kind = event == PTRACE_EVENT_VFORK ? MT_STOP_VFORK : MT_STOP_FORK;
+	/* A process of its own, known from its parent's event. */
+	const struct mt_ptrace_process *parent = mt_ptrace_find_process(target, lwp->pid);
+	struct mt_ptrace_process *process;
+	mt_try(mt_ptrace_add_process(target, stop->child, &process));
+	process->launched = parent && parent->launched;
+	mt_try(mt_ptrace_adopt(target, stop->child, stop->child));
+	mt_error_destroy(mt_ptrace_open_memory(process)); /* it may be dead already */
+	if (parent)
+		inherit_injected(process, parent);
+	return NULL;
+}
+
+static struct mt_error *tell_event(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp,
+				   int event, unsigned long message, struct mt_stop *stop)
 {
 	switch (event) {
 	case PTRACE_EVENT_CLONE:
 	case PTRACE_EVENT_FORK:
 	case PTRACE_EVENT_VFORK:
-		stop->child = (pid_t)event_message(lwp->lwp);
-		bool is_thread = event == PTRACE_EVENT_CLONE && process_of(stop->child) == lwp->pid;
-
-		if (is_thread) {
-			stop->kind = MT_STOP_NEW_THREAD;
-			return mt_ptrace_adopt(target, stop->child, lwp->pid);
-		}
-		stop->kind = event == PTRACE_EVENT_VFORK ? MT_STOP_VFORK : MT_STOP_FORK;
-		/* A process of its own, known from its parent's event. */
-		struct mt_ptrace_process *parent = mt_ptrace_find_process(target, lwp->pid);
-		struct mt_ptrace_process *process;
-		mt_try(mt_ptrace_add_process(target, stop->child, &process));
-		process->launched = parent && parent->launched;
-		mt_try(mt_ptrace_adopt(target, stop->child, stop->child));
-		mt_error_destroy(mt_ptrace_open_memory(process)); /* it may be dead already */
-		if (parent)
-			inherit_injected(process, parent);
-		return NULL;
+		stop->child = (pid_t)message;
+		return tell_birth(target, lwp, event, stop);
 	case PTRACE_EVENT_EXEC:
+		stop->child = (pid_t)message;
 		return tell_exec(target, lwp, stop);
 	case PTRACE_EVENT_EXIT:
 		stop->kind = MT_STOP_EXITING;
 		lwp->exiting = true;
-		stop->status = (int)event_message(lwp->lwp);
+		stop->status = (int)message;
 		return NULL;
 	default:
 		tell_trap(lwp, stop);
@@ -238,47 +253,63 @@ static struct mt_ptrace_lwp *take_untold(struct mt_ptrace_target *target)
 	return NULL;
 }
 
+/* Whose status it is.  NULL: nobody is to be told of it. */
+static struct mt_error *whose(struct mt_ptrace_target *target, pid_t pid, int status,
+			      struct mt_ptrace_lwp **lwp)
+{
+	struct mt_ptrace_lwp *known = mt_ptrace_find_lwp(target, pid);
+
+	*lwp = NULL;
+	if (known && known->leaves) {
+		bool is_signal = WIFSTOPPED(status) && !event_of(status);
+
+		ptrace(PTRACE_DETACH, pid, 0, is_signal ? WSTOPSIG(status) : 0);
+		mt_ptrace_remove_lwp(target, known);
+	} else if (known && known->pid) {
+		*lwp = known;
+	} else if (!WIFSTOPPED(status) || event_of(status) == PTRACE_EVENT_EXIT) {
+		/* One that ends, and that nobody has told of: its maker may have been killed before
+		 * it could, together with it, and then nobody ever will. */
+		if (known)
+			mt_ptrace_remove_lwp(target, known);
+		ptrace(PTRACE_CONT, pid, 0, 0);
+	} else {
+		/* A new one, faster than its parent's event. */
+		mt_try(mt_ptrace_add_lwp(target, pid, 0, &known));
+		mt_ptrace_keep_status(target, known, status);
+	}
+	return NULL;
+}
+
 /* One look.  Done: false when there is nothing. */
 static struct mt_error *look(struct mt_ptrace_target *target, struct mt_stop *stop, bool *done)
 {
-	struct mt_ptrace_lwp *lwp = take_untold(target);
-	int status = lwp ? lwp->status : 0;
+	struct mt_ptrace_lwp *lwp;
+	unsigned long message;
+	int status;
 
 	*done = false;
-	while (!lwp) {
-		pid_t pid = mt_ptrace_reap(target, -1, &status, WNOHANG);
+	do {
+		lwp = take_untold(target);
+		if (lwp) {
+			status = lwp->status;
+		} else {
+			pid_t pid = mt_ptrace_reap(target, -1, &status, WNOHANG);
 
-		if (pid == 0)
-			return NULL;
-		if (pid < 0)
-			return errno == ECHILD
-				   ? mt_error_new(MT_ERROR_GONE, "no process left to wait for")
-				   : mt_error_errno(errno, "cannot wait for the program");
-		lwp = mt_ptrace_find_lwp(target, pid);
-		if (lwp && lwp->leaves) {
-			bool is_signal = WIFSTOPPED(status) && !event_of(status);
-
-			ptrace(PTRACE_DETACH, pid, 0, is_signal ? WSTOPSIG(status) : 0);
-			mt_ptrace_remove_lwp(target, lwp);
-			lwp = NULL;
-			continue;
+			if (pid == 0)
+				return NULL;
+			if (pid < 0)
+				return errno == ECHILD
+					   ? mt_error_new(MT_ERROR_GONE,
+							  "no process left to wait for")
+					   : mt_error_errno(errno, "cannot wait for the program");
+			mt_try(whose(target, pid, status, &lwp));
 		}
-		bool is_early = !lwp || !lwp->pid;
-		/* One that ends, and that nobody has told of: its maker may have been killed before
-		 * it could, together with it, and then nobody ever will. */
-		if (is_early && (!WIFSTOPPED(status) || event_of(status) == PTRACE_EVENT_EXIT)) {
-			if (lwp)
-				mt_ptrace_remove_lwp(target, lwp);
-			lwp = NULL;
-			ptrace(PTRACE_CONT, pid, 0, 0);
-		} else if (is_early) {
-			/* A new one, faster than its parent's event. */
-			struct mt_ptrace_lwp *early;
-			mt_try(mt_ptrace_add_lwp(target, pid, 0, &early));
-			mt_ptrace_keep_status(target, early, status);
+		if (lwp && !take_message(lwp->lwp, status, &message)) {
+			lwp->state = MT_PTRACE_RUNNING;
 			lwp = NULL;
 		}
-	}
+	} while (!lwp);
 	*done = true;
 	*stop = (struct mt_stop){.pid = lwp->pid, .lwp = lwp->lwp};
 	lwp->state = WIFSTOPPED(status) ? MT_PTRACE_STOPPED : MT_PTRACE_RUNNING;
@@ -289,7 +320,7 @@ static struct mt_error *look(struct mt_ptrace_target *target, struct mt_stop *st
 	}
 	stop->signal = WSTOPSIG(status);
 	if (event_of(status))
-		return tell_event(target, lwp, event_of(status), stop);
+		return tell_event(target, lwp, event_of(status), message, stop);
 	if (stop->signal == (SIGTRAP | MT_PTRACE_SYSCALL_STOP)) {
 		struct __ptrace_syscall_info info = {0};
 

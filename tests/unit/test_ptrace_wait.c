@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "ptrace/target.h"
+
+#include "unit.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#define ROUNDS     40
+#define MOST_STOPS 200
+#define TIMEOUT_MS 10000
+
+static void *do_nothing(void *nothing)
+{
+	return nothing;
+}
+
+static void *make_threads(void *nothing)
+{
+	pthread_t thread;
+
+	for (;;)
+		if (!pthread_create(&thread, NULL, do_nothing, NULL))
+			pthread_join(thread, NULL);
+	return nothing;
+}
+
+static pid_t start(void)
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		pthread_t thread;
+
+		alarm(120); /* should we fail */
+		for (int i = 0; i < 3; i++)
+			pthread_create(&thread, NULL, make_threads, NULL);
+		make_threads(NULL);
+	}
+	assert_true(child > 0);
+	return child;
+}
+
+static struct mt_error *go_on(void *target, pid_t lwp)
+{
+	mt_error_destroy(mt_target_resume(target, lwp, MT_RESUME_CONTINUE, 0));
+	return NULL;
+}
+
+/* Births are told of living threads alone, and the end is told. */
+static void check_stop(struct mt_target *target, pid_t pid, const struct mt_stop *stop)
+{
+	assert_int_not_equal(stop->kind, MT_STOP_NONE);
+	assert_int_not_equal(stop->kind, MT_STOP_FORK);
+	assert_int_equal(stop->pid, pid);
+	if (stop->kind == MT_STOP_NEW_THREAD) {
+		assert_true(stop->child > 0);
+		go_on(target, stop->child);
+	}
+	if (stop->kind != MT_STOP_EXITED)
+		go_on(target, stop->lwp);
+}
+
+/* Reports that were waited for, and that nobody was told of, when their threads were killed. */
+static void test_killed_with_births_untold(void **state)
+{
+	struct mt_target *target = NULL;
+	struct mt_stop stop;
+
+	(void)state;
+	assert_no_error(mt_ptrace_target_create(&target));
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		pid_t child = start();
+
+		assert_no_error(target->run->attach(target, child));
+		assert_no_error(target->ops->each_thread(target, child, go_on, target));
+		for (unsigned i = 0; i < round * MOST_STOPS / ROUNDS; i++) {
+			assert_no_error(target->run->wait(target, TIMEOUT_MS, &stop));
+			check_stop(target, child, &stop);
+		}
+		assert_no_error(mt_target_halt(target, child));
+		assert_int_equal(kill(child, SIGKILL), 0);
+		do {
+			assert_no_error(target->run->wait(target, TIMEOUT_MS, &stop));
+			check_stop(target, child, &stop);
+		} while (stop.kind != MT_STOP_EXITED || stop.lwp != child);
+	}
+	target->ops->destroy(target);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_killed_with_births_untold),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
