@@ -140,7 +140,9 @@ def test_while_the_program_runs(machine, compile, tmp_path):
     gdb.wait(gdb.send("-exec-run"))
     assert any(line.startswith("^running") for line in gdb.send("-exec-continue"))
     assert gdb.send('-interpreter-exec console "mtrace snapshot a.txt"')[-1] == "^done"
-    assert "snapshot 1" in (tmp_path / "a.txt").read_text()
+    text = (tmp_path / "a.txt").read_text()
+    marked = re.findall(r"^Thread (\d+) .*\n.*\n-- .*up to snapshot 1 --$", text, re.M)
+    assert marked and set(marked) == set(re.findall(r"^Thread (\d+) ", text, re.M))
     refused = gdb.send('-interpreter-exec console "mtrace stop"')[-1]
     assert refused.startswith("^error") and "stop it first" in refused
     gdb.wait(gdb.send("-exec-interrupt"))
