@@ -127,6 +127,14 @@ static bool is_system_call(const struct remote_call *remote)
 	return WSTOPSIG(remote->status) == (SIGTRAP | MT_PTRACE_SYSCALL_STOP);
 }
 
+/* Of the injected code itself, where other signals are blocked. */
+static bool is_fault(const struct remote_call *remote)
+{
+	const int signal = WSTOPSIG(remote->status);
+
+	return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE;
+}
+
 static struct mt_error *run_injected(struct remote_call *remote, struct mt_system_call *call)
 {
 	pid_t lwp = remote->lwp->lwp;
@@ -134,6 +142,14 @@ static struct mt_error *run_injected(struct remote_call *remote, struct mt_syste
 
 	for (int i = 0; i < 2; i++) { /* its entry, and its end */
 		mt_try(run_to_system_call(remote));
+		if (is_fault(remote)) {
+			mt_error_destroy(restore(remote));
+			return mt_error_new(
+			    MT_ERROR_BUSY,
+			    "thread %d got SIG%s in code that was put into process %d for it: the "
+			    "program changes memory that is not its own",
+			    lwp, sigabbrev_np(WSTOPSIG(remote->status)), remote->lwp->pid);
+		}
 		if (!is_system_call(remote))
 			i--;
 	}

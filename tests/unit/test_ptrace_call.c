@@ -60,10 +60,34 @@ static void test_no_call_of_one_that_ends(void **state)
 	target->ops->destroy(target);
 }
 
+/* The program took away the code by which its threads are borrowed: that ends, and does no harm. */
+static void test_code_that_is_gone(void **state)
+{
+	struct mt_target *target = NULL;
+	struct mt_system_call call = {.number = SYS_getpid};
+	struct user_regs_struct before, after;
+
+	(void)state;
+	assert_no_error(mt_ptrace_target_create(&target));
+	pid_t child = start();
+	assert_no_error(target->run->attach(target, child));
+	assert_no_error(target->ops->get_registers(target, child, &before));
+	assert_no_error(target->ops->set_injected(target, child, 0x10));
+	assert_error(mt_target_call_system(target, child, &call), MT_ERROR_BUSY, "SIGSEGV");
+	assert_no_error(target->ops->get_registers(target, child, &after));
+	assert_memory_equal(&before, &after, sizeof(before));
+	assert_no_error(target->ops->set_injected(target, child, 0));
+	assert_no_error(mt_target_call_system(target, child, &call));
+	assert_int_equal(call.result, child);
+	assert_int_equal(kill(child, SIGKILL), 0);
+	target->ops->destroy(target);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_no_call_of_one_that_ends),
+	    cmocka_unit_test(test_code_that_is_gone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
