@@ -206,8 +206,10 @@ static struct mt_error *at_breakpoint(struct mt_debugger *debugger, struct mt_de
 		mt_try(mt_debug_record_loaded(debugger));
 		debugger->sites_changed = true;
 	}
-	if (!again)
+	if (!again) {
+		mt_try(mt_debug_record_came(debugger, lwp));
 		hit = mt_debug_hit(debugger, lwp, address);
+	}
 	if (!again && mt_debug_watch_left(debugger, lwp, address)) {
 		report_hit(debugger, lwp, hit);
 		return NULL;

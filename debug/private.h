@@ -432,6 +432,12 @@ bool mt_debug_record_passes(struct mt_debugger *debugger, struct mt_debug_lwp *l
 struct mt_error *mt_debug_record_forked(struct mt_debugger *debugger, pid_t child);
 void mt_debug_record_tick(struct mt_debugger *debugger);
 struct mt_error *mt_debug_record_show(struct mt_debugger *debugger);
+/* See missed() in engine/engine.h; and LWP came to an address with a breakpoint. */
+struct mt_error *mt_debug_record_each_missed(struct mt_debugger *debugger,
+					     struct mt_error *(*found)(void *context,
+								       uint64_t address),
+					     void *context);
+struct mt_error *mt_debug_record_came(struct mt_debugger *debugger, struct mt_debug_lwp *lwp);
 
 /* Another process is debugged now: it is recorded, too, if it has memory of its own. */
 struct mt_error *mt_debug_record_followed(struct mt_debugger *debugger, bool shares_memory);

@@ -316,6 +316,27 @@ struct mt_error *mt_debug_record_show(struct mt_debugger *debugger)
 	return error;
 }
 
+struct mt_error *mt_debug_record_each_missed(struct mt_debugger *debugger,
+					     struct mt_error *(*found)(void *context,
+								       uint64_t address),
+					     void *context)
+{
+	struct mt_session *session = mt_live_session(&debugger->live);
+	size_t count = 0;
+	const uint64_t *missed = session ? mt_session_missed(session, debugger->pid, &count) : NULL;
+
+	for (size_t i = 0; i < count; i++)
+		mt_try(found(context, missed[i]));
+	return NULL;
+}
+
+struct mt_error *mt_debug_record_came(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
+{
+	struct mt_session *session = mt_live_session(&debugger->live);
+
+	return session ? mt_session_record_missed(session, lwp->thread.lwp) : NULL;
+}
+
 bool mt_debug_record_passes(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 			    unsigned *breakpoint)
 {

@@ -70,7 +70,7 @@ struct mt_error *mt_debug_each_wanted(struct mt_debugger *debugger,
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (others[i])
 			mt_try(found(context, others[i]));
-	return NULL;
+	return mt_debug_record_each_missed(debugger, found, context);
 }
 
 /* In GDB's words. */

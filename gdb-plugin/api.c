@@ -13,6 +13,10 @@ const char mt_api_start_doc[] =
 const char mt_api_stop_doc[] = "stop()\n--\n\nStop recording.";
 const char mt_api_snapshot_doc[] = "snapshot(path=None)\n--\n\n"
 				   "Write what was recorded so far as a timeline, and return it.";
+const char mt_api_values_doc[] =
+    "values(function, results=False)\n--\n\n"
+    "Record arguments, or results, with the calls of a function, like the command\n"
+    "\"mtrace values\".";
 const char mt_api_triggers_doc[] = "triggers()\n--\n\n"
 				   "Return the triggers.";
 
@@ -51,6 +55,18 @@ PyObject *mt_api_snapshot(PyObject *module, PyObject *args, PyObject *keywords)
 	mt_gdb_progress_erase();
 	return error ? mt_py_answer(error)
 		     : mt_snapshot_object(mt_gdb_debugger()->snapshots, written, recording);
+}
+
+PyObject *mt_api_values(PyObject *module, PyObject *args, PyObject *keywords)
+{
+	static char *names[] = {(char *)"function", (char *)"results", NULL};
+	const char *function;
+	int results = 0;
+
+	(void)module;
+	if (!PyArg_ParseTupleAndKeywords(args, keywords, "s|p", names, &function, &results))
+		return NULL;
+	return mt_py_answer(mt_live_add_values(mt_gdb_debugger(), function, results));
 }
 
 PyObject *mt_api_triggers(PyObject *module, PyObject *ignored)

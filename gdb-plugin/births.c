@@ -5,10 +5,12 @@
 #include "inferior.h"
 
 #include <string.h>
+#include <sys/syscall.h>
 
 #define MOST_BYTES 512 /* of _Fork, up to its system call */
 
-static const uint8_t instruction[] = {0x0f, 0x05};
+static const uint8_t load_number[] = {0xb8, SYS_clone, 0, 0, 0}; /* mov $SYS_clone,%eax */
+static const uint8_t system_call[] = {0x0f, 0x05};
 
 static PyObject *pause_at(PyObject *self, bool on)
 {
@@ -59,8 +61,7 @@ struct mt_error *mt_births_restore(struct mt_inferior *inferior)
 		return NULL;
 	births->before = mt_py_breakpoint(births->address, &before, inferior);
 	if (births->before)
-		births->behind =
-		    mt_py_breakpoint(births->address + sizeof(instruction), &behind, inferior);
+		births->behind = mt_py_breakpoint(births->return_address, &behind, inferior);
 	return births->behind ? NULL : mt_py_error();
 }
 
@@ -83,12 +84,17 @@ static struct mt_error *watch_fork(struct mt_inferior *inferior)
 	    address ? inferior->live.target->ops->read(inferior->live.target, inferior->live.pid,
 						       address, bytes, sizeof(bytes))
 		    : 0;
-	const uint8_t *there = memmem(bytes, size, instruction, sizeof(instruction));
+	const uint8_t *there = memmem(bytes, size, system_call, sizeof(system_call));
 
 	if (!there)
 		return NULL;
 	mt_births_forget(&inferior->births);
-	inferior->births.address = address + (uint64_t)(there - bytes);
+	address += (uint64_t)(there - bytes);
+	inferior->births.return_address = address + sizeof(system_call);
+	if ((size_t)(there - bytes) >= sizeof(load_number) &&
+	    memcmp(there - sizeof(load_number), load_number, sizeof(load_number)) == 0)
+		address -= sizeof(load_number);
+	inferior->births.address = address;
 	return mt_births_restore(inferior);
 }
 

@@ -2,8 +2,10 @@
 /* fork and exec, which GDB 13 reports by no event.
  *
  * A child that GDB lets go has the patches, and would write into its parent's ring: so its parent
- * is paused around the system call in the C library's _Fork, by two internal breakpoints.  After
- * exec GDB reads the new program's symbols while it stands before its first instruction. */
+ * is paused around the system call in the C library's _Fork, by two internal breakpoints.  The
+ * first stands where the call's number is loaded: GDB cannot make a checkpoint of a thread that it
+ * steps over the system call itself (infrun.c's assertion on displaced stepping).  After exec GDB
+ * reads the new program's symbols while it stands before its first instruction. */
 #ifndef MT_GDB_PLUGIN_BIRTHS_H
 #define MT_GDB_PLUGIN_BIRTHS_H
 
@@ -12,7 +14,8 @@
 struct mt_inferior;
 
 struct mt_births {
-	uint64_t address;          /* of the system call; 0: it is not watched */
+	uint64_t address;          /* in front of the system call; 0: it is not watched */
+	uint64_t return_address;   /* behind it */
 	PyObject *before, *behind; /* breakpoints; NULL: withdrawn */
 };
 

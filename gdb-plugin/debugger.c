@@ -109,10 +109,10 @@ static void list_others(void *context)
 				      one->live.pid);
 }
 
-static void set_variable(void *context, const char *name, uint32_t value)
+static void set_variable(void *context, const char *name, uint64_t value)
 {
 	(void)context;
-	mt_gdb_set_convenience(name, value);
+	mt_gdb_set_convenience(name, (long long)value);
 }
 
 static const char *const engines[] = {"auto", "calls", "pt", NULL};
@@ -140,6 +140,7 @@ static const struct mt_live_debugger_ops ops = {
     .arguments = mt_trigger_arguments,
     .setting = mt_setting,
     .set_variable = set_variable,
+    .set_result = mt_trigger_set_result,
 };
 
 struct mt_live_debugger *mt_gdb_debugger(void)

@@ -20,6 +20,12 @@ struct mt_inferior *mt_inferior_next(const struct mt_inferior *inferior)
 	return next < inferiors.count ? inferiors.items[next] : NULL;
 }
 
+static void forget_breakpoints(struct mt_inferior *inferior)
+{
+	mt_births_forget(&inferior->births);
+	mt_entries_withdraw(&inferior->entries);
+}
+
 static struct mt_inferior *find_number(int number)
 {
 	mt_array_each (inferior, &inferiors)
@@ -96,6 +102,8 @@ static struct mt_error *on_libraries(void *context, pid_t lwp)
 	mt_try(error);
 	mt_try(mt_live_place_triggers(mt_gdb_debugger(), live, NULL));
 	mt_live_check_triggers(mt_gdb_debugger(), live);
+	if (live->state == MT_LIVE_SHOWN)
+		mt_try(mt_entries_update(inferior));
 	return inferior->has_rings ? NULL
 				   : mt_inferior_look_for_rings(inferior, &inferior->has_rings);
 }
@@ -104,7 +112,7 @@ struct mt_error *mt_inferior_begin(struct mt_inferior *inferior, pid_t pid, bool
 {
 	struct mt_target *target;
 
-	mt_births_forget(&inferior->births);
+	forget_breakpoints(inferior);
 	inferior->has_rings = false;
 	mt_try(mt_gdb_target_create(on_libraries, inferior, &target));
 	mt_gdb_target_set_pid(target, pid);
@@ -118,7 +126,7 @@ struct mt_error *mt_inferior_begin(struct mt_inferior *inferior, pid_t pid, bool
 void mt_inferior_end(struct mt_inferior *inferior)
 {
 	mt_live_end(&inferior->live);
-	mt_births_forget(&inferior->births);
+	forget_breakpoints(inferior);
 	if (inferior->live.target)
 		mt_gdb_target_let_go(inferior->live.target);
 }
@@ -134,7 +142,7 @@ void mt_inferior_leave(struct mt_inferior *inferior)
 
 static void destroy(struct mt_inferior *inferior)
 {
-	mt_births_forget(&inferior->births);
+	forget_breakpoints(inferior);
 	mt_live_deinit(&inferior->live);
 	free(inferior);
 }
@@ -167,7 +175,7 @@ struct mt_error *mt_inferior_inherit(const struct mt_inferior *parent, int numbe
 
 	if (!inferior)
 		return mt_error_no_memory();
-	mt_births_forget(&inferior->births);
+	forget_breakpoints(inferior);
 	mt_live_discard(&inferior->live);
 	mt_try(mt_live_inherit(&inferior->live, &parent->live));
 	inferior->live.state = MT_LIVE_ARMED;

@@ -6,6 +6,7 @@
 #define MT_GDB_PLUGIN_INFERIOR_H
 
 #include "births.h"
+#include "entries.h"
 #include "live/live.h"
 
 struct mt_inferior {
@@ -18,6 +19,7 @@ struct mt_inferior {
 	pid_t lender;        /* of the child's memory, as after vfork(); 0: it has its own */
 	pid_t reported;      /* as not being recorded */
 	struct mt_births births;
+	struct mt_entries entries;
 };
 
 /* GDB, and what is shared by all of its inferiors. */

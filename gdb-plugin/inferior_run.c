@@ -54,7 +54,9 @@ static struct mt_error *show(struct mt_inferior *inferior, bool selected, bool f
 	live->state = MT_LIVE_HIDDEN;
 	live->has_news = true;
 	inferior->forked = false;
-	return mt_pristine_show(live, selected, followed);
+	mt_try(mt_pristine_show(live, selected, followed));
+	return selected && !followed && live->state == MT_LIVE_SHOWN ? mt_entries_update(inferior)
+								     : NULL;
 }
 
 /* A child that GDB follows has its parent's agent, so that nothing has to be called in it. */
@@ -224,6 +226,7 @@ static void withdraw_breakpoints(void)
 		if (!mt_live_is_recording(&one->live))
 			continue;
 		mt_births_withdraw(&one->births);
+		mt_entries_withdraw(&one->entries);
 		mt_gdb_target_withdraw(one->live.target);
 	}
 }
@@ -292,6 +295,7 @@ struct mt_error *mt_inferior_check_exec(void)
 	if (there || !had)
 		return NULL;
 	mt_births_forget(&inferior->births);
+	mt_entries_withdraw(&inferior->entries);
 	return mt_session_take(inferior->live.session, &stop);
 }
 

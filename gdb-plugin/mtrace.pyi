@@ -37,6 +37,10 @@ def start(engine: Optional[str] = None, size: Optional[str] = None,
 def stop() -> None:
     """Stop recording."""
 
+def values(function: str, results: bool = False) -> None:
+    """Record arguments, or results, with the calls of a function, like the command
+    "mtrace values"."""
+
 def snapshot(path: Optional[str] = None) -> Snapshot:
     """Write what was recorded so far as a timeline, and return it."""
 

@@ -46,6 +46,50 @@ struct mt_error *mt_trigger_arguments(void *context, struct mt_str *out)
 	return NULL;
 }
 
+/* gdb.NAME */
+static long long type_code(const char *name)
+{
+	mt_auto(mt_py) PyObject *code = mt_py_gdb(name);
+
+	return code ? PyLong_AsLongLong(code) : -1;
+}
+
+/* TYPE's value where the ABI has it at a return; NULL: it is none of a register's. */
+static PyObject *returned(PyObject *type)
+{
+	mt_auto(mt_py) PyObject *stripped = PyObject_CallMethod(type, "strip_typedefs", NULL);
+	const long long code = stripped ? mt_py_number(stripped, "code", 0) : 0;
+	const long long size = stripped ? mt_py_number(stripped, "sizeof", 0) : 0;
+	const char *place = NULL;
+
+	if (code == type_code("TYPE_CODE_FLT"))
+		place = size == 8 ? "$xmm0.v2_double[0]" : size == 4 ? "$xmm0.v4_float[0]" : NULL;
+	else if (size <= 8 && code != type_code("TYPE_CODE_STRUCT") &&
+		 code != type_code("TYPE_CODE_UNION") && code != type_code("TYPE_CODE_ARRAY") &&
+		 code != type_code("TYPE_CODE_VOID"))
+		place = "$rax";
+	mt_auto(mt_py) PyObject *value =
+	    place ? mt_py_call_gdb("parse_and_eval", "(s)", place) : NULL;
+	return value ? PyObject_CallMethod(value, "cast", "O", type) : NULL;
+}
+
+void mt_trigger_set_result(void *context)
+{
+	mt_auto(mt_py) PyObject *frame = mt_py_call_gdb("newest_frame", "()");
+	mt_auto(mt_py) PyObject *function =
+	    frame ? PyObject_CallMethod(frame, "function", NULL) : NULL;
+	mt_auto(mt_py) PyObject *type =
+	    function && function != Py_None ? PyObject_GetAttrString(function, "type") : NULL;
+	mt_auto(mt_py) PyObject *target = type ? PyObject_CallMethod(type, "target", NULL) : NULL;
+	mt_auto(mt_py) PyObject *value = target ? returned(target) : NULL;
+
+	(void)context;
+	PyErr_Clear();
+	mt_auto(mt_py) PyObject *done =
+	    mt_py_call_gdb("set_convenience_variable", "(sO)", "_ret", value ? value : Py_None);
+	PyErr_Clear();
+}
+
 static PyObject *catchpoint; /* NULL: not needed yet */
 static pid_t told;           /* the thread that is to stop for its trigger, which has fired */
 
@@ -58,7 +102,7 @@ static PyObject *call_fire(PyObject *self, PyObject *args)
 	(void)self;
 	PyErr_Clear();
 	mt_array_each (trigger, &mt_gdb_debugger()->triggers) {
-		bool stops = (*trigger)->stops;
+		bool stops;
 
 		if ((*trigger)->number != wanted)
 			continue;
@@ -66,7 +110,7 @@ static PyObject *call_fire(PyObject *self, PyObject *args)
 			told = 0;
 			return PyLong_FromLong(1);
 		}
-		struct mt_error *error = mt_live_fire(mt_gdb_debugger(), *trigger);
+		struct mt_error *error = mt_live_fire(mt_gdb_debugger(), *trigger, &stops);
 		if (error && mt_error_code(error) == MT_ERROR_INTERRUPTED)
 			return mt_py_answer(error); /* which stops the program */
 		mt_auto(mt_py) PyObject *none = mt_py_report(error);
@@ -155,8 +199,8 @@ static long long last_breakpoint(PyObject **out)
 
 static void append_condition(struct mt_str *out, const struct mt_live_trigger *trigger)
 {
-	if (trigger->condition)
-		mt_str_appendf(out, "(%s) && ", trigger->condition);
+	if (trigger->spec.condition)
+		mt_str_appendf(out, "(%s) && ", trigger->spec.condition);
 	mt_str_appendf(out, "$_mtrace_fire(%u)", trigger->number);
 }
 
@@ -164,7 +208,7 @@ static struct mt_error *execute_break(const struct mt_live_trigger *trigger, con
 				      struct mt_str *message)
 {
 	return mt_gdb_executef(message, "with breakpoint pending on -- break %s if %s",
-			       trigger->location, condition);
+			       trigger->spec.location, condition);
 }
 
 /* What is wrong with a trigger's words, told of these alone. */
@@ -173,9 +217,9 @@ static struct mt_error *explain(const struct mt_live_trigger *trigger, struct mt
 	mt_auto(mt_str) struct mt_str message = {0};
 	PyObject *breakpoint = NULL;
 
-	if (!trigger->condition)
+	if (!trigger->spec.condition)
 		return error;
-	struct mt_error *own = execute_break(trigger, trigger->condition, &message);
+	struct mt_error *own = execute_break(trigger, trigger->spec.condition, &message);
 	if (own) {
 		mt_error_destroy(error);
 		return own;
@@ -205,14 +249,14 @@ struct mt_error *mt_trigger_set(void *context, struct mt_live_trigger *trigger)
 	if (number <= last) {
 		Py_XDECREF(breakpoint);
 		return mt_error_new(MT_ERROR_USAGE, "GDB set no breakpoint at \"%s\"",
-				    trigger->location);
+				    trigger->spec.location);
 	}
 	trigger->breakpoint = breakpoint;
 	mt_auto(mt_py) PyObject *pending = PyObject_GetAttrString(breakpoint, "pending");
 	PyErr_Clear();
 	/* GDB's message for a pending one contains our condition. */
 	if (pending == Py_True)
-		mt_gdb_printf("Breakpoint %lld (%s) pending.\n", number, trigger->location);
+		mt_gdb_printf("Breakpoint %lld (%s) pending.\n", number, trigger->spec.location);
 	else
 		mt_gdb_print(message.text ? message.text : "");
 	return NULL;
@@ -277,7 +321,7 @@ static struct mt_error *check_meaning(const struct mt_live_trigger *trigger, PyO
 	free(text);
 	if (!same)
 		return mt_error_new(MT_ERROR_UNSUPPORTED, "its breakpoint's condition was changed");
-	if (trigger->condition &&
+	if (trigger->spec.condition &&
 	    (!has_parameter("input-radix", "10") || !has_parameter("language", "auto")))
 		return mt_error_new(MT_ERROR_UNSUPPORTED,
 				    "\"set input-radix\" or \"set language\" is in use");
@@ -296,18 +340,60 @@ static bool is_here(PyObject *location)
 	return here;
 }
 
-static struct mt_error *give_location(PyObject *location, mt_live_location_found *found,
-				      void *context)
+/* 0: it is nowhere, or disabled. */
+static uint64_t address_of(PyObject *location)
 {
 	mt_auto(mt_py) PyObject *address =
 	    location ? PyObject_GetAttrString(location, "address") : NULL;
-	uint64_t at = address ? PyLong_AsUnsignedLongLongMask(address) : 0;
+	const uint64_t at = address ? PyLong_AsUnsignedLongLongMask(address) : 0;
 
 	PyErr_Clear();
-	if (!at || !mt_py_number(location, "enabled", 0))
+	return at && mt_py_number(location, "enabled", 0) ? at : 0;
+}
+
+static bool is_at(PyObject *breakpoint, uint64_t address)
+{
+	mt_auto(mt_py) PyObject *locations = PyObject_GetAttrString(breakpoint, "locations");
+	const Py_ssize_t count = locations ? PySequence_Size(locations) : 0;
+	bool found = false;
+
+	PyErr_Clear(); /* a watchpoint has none */
+	for (Py_ssize_t i = 0; i < count && !found; i++) {
+		mt_auto(mt_py) PyObject *one = PySequence_GetItem(locations, i);
+		found = address_of(one) == address;
+	}
+	return found;
+}
+
+/* GDB steps a thread over it from its address, wherever the thread was led to. */
+static bool has_another(const struct mt_live_trigger *trigger, uint64_t address)
+{
+	const long long number = mt_py_number(trigger->breakpoint, "number", 0);
+	mt_auto(mt_py) PyObject *all = mt_py_call_gdb("breakpoints", "()");
+	const Py_ssize_t count = all ? PySequence_Size(all) : 0;
+	bool found = false;
+
+	PyErr_Clear();
+	for (Py_ssize_t i = 0; i < count && !found; i++) {
+		mt_auto(mt_py) PyObject *one = PySequence_GetItem(all, i);
+		found = one && mt_py_number(one, "number", 0) != number &&
+			mt_py_number(one, "enabled", 0) && is_at(one, address);
+	}
+	return found;
+}
+
+static struct mt_error *give_location(const struct mt_live_trigger *trigger, PyObject *location,
+				      mt_live_location_found *found, void *context)
+{
+	const uint64_t at = address_of(location);
+
+	if (!at)
 		return mt_error_new(MT_ERROR_UNSUPPORTED, "a location of it is disabled");
 	if (!is_here(location))
 		return mt_error_new(MT_ERROR_UNSUPPORTED, "another inferior has it, too");
+	if (trigger->spec.stops && has_another(trigger, at))
+		return mt_error_new(MT_ERROR_UNSUPPORTED,
+				    "another breakpoint is at the same place");
 	return found(context, at);
 }
 
@@ -329,7 +415,7 @@ struct mt_error *mt_trigger_locations(void *context, const struct mt_live_trigge
 	mt_try(check_meaning(trigger, breakpoint));
 	for (Py_ssize_t i = 0; i < count && !error; i++) {
 		mt_auto(mt_py) PyObject *one = PySequence_GetItem(locations, i);
-		error = give_location(one, found, found_context);
+		error = give_location(trigger, one, found, found_context);
 	}
 	return error;
 }
@@ -393,9 +479,10 @@ PyObject *mt_triggers_list(void)
 
 	mt_array_each (one, &mt_gdb_debugger()->triggers) {
 		const struct mt_live_trigger *trigger = *one;
-		mt_auto(mt_py) PyObject *item = Py_BuildValue(
-		    "{s:I,s:s,s:z,s:I}", "number", trigger->number, "location", trigger->location,
-		    "condition", trigger->condition, "hits", trigger->hits);
+		mt_auto(mt_py) PyObject *item =
+		    Py_BuildValue("{s:I,s:s,s:z,s:I}", "number", trigger->number, "location",
+				  trigger->spec.location, "condition", trigger->spec.condition,
+				  "hits", trigger->hits);
 
 		if (!item || !list || PyList_Append(list, item)) {
 			Py_XDECREF(list);

@@ -16,6 +16,8 @@ void mt_trigger_moved(void *context, struct mt_live *live);
 bool mt_trigger_is_aside(long long number);
 bool mt_trigger_is_set(void *context, const struct mt_live_trigger *trigger);
 struct mt_error *mt_trigger_evaluate(void *context, const char *expression, struct mt_str *out);
+/* $_ret becomes what the selected frame's function returns; void, if that is not known. */
+void mt_trigger_set_result(void *context);
 struct mt_error *mt_trigger_arguments(void *context, struct mt_str *out);
 
 /* Defines the functions that their conditions call. */

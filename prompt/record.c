@@ -3,6 +3,8 @@
  * recording (live/live.h), over mtdb's debugger. */
 #include "command/command.h"
 #include "prompt/prompt.h"
+#include "values/user.h"
+#include "values/variable.h"
 
 #define MOST_COMMANDS 24
 
@@ -64,11 +66,12 @@ static struct mt_error *set_breakpoint(void *context, struct mt_live_trigger *tr
 	unsigned number = 0;
 	char *chosen;
 
-	mt_try(prompt_choose_function(context, trigger->location, &chosen));
-	free(trigger->location);
-	trigger->location = chosen;
-	const struct mt_debug_new_breakpoint what = {
-	    .location = trigger->location, .condition = trigger->condition, .silent = true};
+	mt_try(prompt_choose_function(context, trigger->spec.location, &chosen));
+	free(trigger->spec.location);
+	trigger->spec.location = chosen;
+	const struct mt_debug_new_breakpoint what = {.location = trigger->spec.location,
+						     .condition = trigger->spec.condition,
+						     .silent = true};
 	mt_try(mt_debugger_break(debugger_of(context), &what, &number));
 	trigger->breakpoint = (void *)(uintptr_t)number;
 	return NULL;
@@ -134,10 +137,22 @@ static struct mt_error *arguments(void *context, struct mt_str *out)
 	return mt_expr_args(mt_debugger_expressions(debugger_of(context)), &frame, out);
 }
 
-static void set_variable(void *context, const char *name, uint32_t value)
+static void set_variable(void *context, const char *name, uint64_t value)
 {
 	mt_error_destroy(
 	    mt_expr_set_integer(mt_debugger_expressions(debugger_of(context)), name, value));
+}
+
+static void set_result(void *context)
+{
+	struct mt_expr_program *program = mt_debugger_expressions(debugger_of(context));
+	const struct mt_expr_frame frame = mt_debugger_expr_frame(debugger_of(context), NULL);
+	const struct mt_value nothing = {.type = mt_type_builtin(program, MT_BUILTIN_VOID)};
+	struct mt_value *value = NULL;
+
+	mt_error_destroy(mt_expr_returned(program, frame.pc, &frame, &value));
+	mt_error_destroy(mt_convenience_set(program, "_ret", value ? value : &nothing));
+	mt_value_destroy(value);
 }
 
 static const char *const engines[] = {"auto", "calls", NULL};
@@ -160,6 +175,7 @@ static const struct mt_live_debugger_ops ops = {
     .evaluate = evaluate,
     .arguments = arguments,
     .set_variable = set_variable,
+    .set_result = set_result,
 };
 
 /* ---- What happens ---- */
@@ -177,8 +193,9 @@ bool prompt_trigger_hit(struct prompt *prompt, unsigned breakpoint)
 	mt_array_each (trigger, &prompt->live.triggers) {
 		if (number_of(*trigger) != breakpoint)
 			continue;
-		warn(prompt, mt_live_fire(&prompt->live, *trigger));
-		return (*trigger)->stops;
+		bool stops;
+		warn(prompt, mt_live_fire(&prompt->live, *trigger, &stops));
+		return stops;
 	}
 	return false;
 }

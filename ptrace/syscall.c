@@ -164,11 +164,39 @@ static struct mt_error *run(struct call *call, struct user_regs_struct registers
 	return NULL;
 }
 
+/* A thread that was stepped is to be stepped again until it is told to go on otherwise: should its
+ * tracer be killed before, SIGTRAP would end it.  So it is, and comes no further than to a signal,
+ * which does nothing by default.  For who did not seize it, as GDB.  Source: ptrace_resume() in the
+ * kernel's ptrace.c, and exit_ptrace(), which leaves the flag set. */
+static struct mt_error *end_stepping(pid_t lwp, int *status)
+{
+	const uint64_t all_but_urgent = ~(1ull << (SIGURG - 1));
+	uint64_t mask = 0;
+	int other = 0; /* SIGSTOP, which cannot be held back, and comes first */
+
+	if (ptrace(PTRACE_GETSIGMASK, lwp, sizeof(mask), &mask) ||
+	    ptrace(PTRACE_SETSIGMASK, lwp, sizeof(all_but_urgent), &all_but_urgent) ||
+	    syscall(SYS_tkill, lwp, SIGURG))
+		return gone(lwp);
+	do {
+		if (ptrace(PTRACE_CONT, lwp, 0, 0) || mt_ptrace_wait_for(lwp, status) < 0)
+			return gone(lwp);
+		if (!WIFSTOPPED(*status) || *status >> 16)
+			return NULL;
+		if (WSTOPSIG(*status) != SIGURG)
+			other = WSTOPSIG(*status);
+	} while (WSTOPSIG(*status) != SIGURG);
+	if (other)
+		syscall(SYS_tkill, lwp, other);
+	*status = 0;
+	return ptrace(PTRACE_SETSIGMASK, lwp, sizeof(mask), &mask) ? gone(lwp) : NULL;
+}
+
 struct mt_error *mt_ptrace_clear_pending_stop_lwp(pid_t lwp, int *status)
 {
 	*status = 0;
 	if (ptrace(PTRACE_INTERRUPT, lwp, 0, 0))
-		return errno == EIO ? NULL : gone(lwp);
+		return errno == EIO ? end_stepping(lwp, status) : gone(lwp);
 	if (ptrace(PTRACE_CONT, lwp, 0, 0) || mt_ptrace_wait_for(lwp, status) < 0)
 		return gone(lwp);
 	if (*status >> 16 == PTRACE_EVENT_STOP && WSTOPSIG(*status) == SIGTRAP)

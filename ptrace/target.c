@@ -3,6 +3,7 @@
 
 #include "process/proc.h"
 #include "ptrace/lwp.h"
+#include "ptrace/registers.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -52,6 +53,13 @@ static struct mt_error *get_registers(struct mt_target *base, pid_t lwp,
 {
 	(void)base;
 	return ptrace(PTRACE_GETREGS, lwp, 0, registers) ? gone(lwp) : NULL;
+}
+
+static bool get_float_registers(struct mt_target *base, pid_t lwp,
+				struct user_fpregs_struct *registers)
+{
+	(void)base;
+	return mt_ptrace_get_float_registers(lwp, registers);
 }
 
 static struct mt_error *set_registers(struct mt_target *base, pid_t lwp,
@@ -151,6 +159,7 @@ static const struct mt_target_ops ops = {
     .write = write_memory,
     .get_registers = get_registers,
     .set_registers = set_registers,
+    .get_float_registers = get_float_registers,
     .set_gs_base = set_gs_base,
     .each_thread = each_thread,
     .each_map = each_map,

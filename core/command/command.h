@@ -94,6 +94,7 @@ extern const struct mt_command mt_command_stop;
 extern const struct mt_command mt_command_snapshot;
 extern const struct mt_command mt_command_trigger;
 extern const struct mt_command mt_command_delete;
+extern const struct mt_command mt_command_values;
 extern const struct mt_command mt_command_live_history;
 extern const struct mt_command mt_command_save;
 extern const struct mt_command mt_command_info;

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/progress.h"
+#include "decode/files.h"
 #include "perf/recording.h"
 #include "space/space.h"
 #include "trace/slice.h"
@@ -14,6 +15,9 @@ struct mt_decode_options {
 	const struct mt_progress *progress; /* may be NULL */
 	const struct mt_log *log;           /* may be NULL */
 	struct mt_objfile_options objfile;
+	/* The caller's, who keeps what is learned of files for the next one: made if it is NULL,
+	 * and given up when it is stale.  NULL: nothing is kept. */
+	struct mt_decode_files **files;
 	bool no_inlines;
 	pid_t tid;            /* only this thread; 0: all */
 	const char *kallsyms; /* NULL: /proc/kallsyms, if the recording was made on this kernel */

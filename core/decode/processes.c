@@ -13,16 +13,14 @@
 struct mt_processes {
 	struct mt_recording *recording;
 	const struct mt_decode_options *options;
-	struct mt_space_pool *spaces;
+	struct mt_decode_files *files;
 	struct mt_call_sites *call_sites;
 	struct mt_space *kernel;
 	struct mt_pt_image_cache *images;
 	struct mt_process *by_pid;
 	struct mt_process_thread *by_tid;
 	struct mt_cpu_timeline *by_cpu;
-	bool made_here; /* on the kernel that runs now */
-	struct mt_objfile *vdso;
-	char *vdso_path;
+	bool made_here;                 /* on the kernel that runs now */
 	MT_ARRAY(const char *) missing; /* paths whose problem was logged */
 };
 
@@ -47,7 +45,7 @@ static struct mt_error *epoch_begin(struct mt_processes *processes, struct mt_pr
 	}
 	epoch->begin_ns = time_ns;
 	mt_try(like ? mt_space_copy(like, &epoch->space)
-		    : mt_space_create(processes->spaces, process->pid, &epoch->space));
+		    : mt_space_create(processes->files->pool, process->pid, &epoch->space));
 	mt_space_symbolizer_init(&epoch->symbolizer, epoch->space, processes->kernel,
 				 !processes->options->no_inlines, processes->call_sites);
 	return NULL;
@@ -129,8 +127,9 @@ static struct mt_error *add_vdso(struct mt_processes *processes, struct mt_space
 {
 	if (!processes->made_here)
 		return mt_space_add(space, mapping);
-	if (!processes->vdso) {
-		struct mt_error *error = mt_vdso_open(&processes->vdso, &processes->vdso_path);
+	if (!processes->files->vdso) {
+		struct mt_error *error =
+		    mt_vdso_open(&processes->files->vdso, &processes->files->vdso_path);
 
 		if (error) {
 			mt_log(processes->options->log, MT_LOG_WARNING, "%s",
@@ -140,7 +139,7 @@ static struct mt_error *add_vdso(struct mt_processes *processes, struct mt_space
 			return mt_space_add(space, mapping);
 		}
 	}
-	return mt_space_add_objfile(space, mapping, processes->vdso);
+	return mt_space_add_objfile(space, mapping, processes->files->vdso);
 }
 
 static struct mt_error *on_mmap(struct mt_processes *processes, const struct mt_sideband *record)
@@ -326,9 +325,13 @@ struct mt_error *mt_processes_create(struct mt_recording *recording,
 	processes->recording = recording;
 	processes->options = options;
 	processes->made_here = mt_kernel_is_running(mt_recording_info(recording)->os_release);
-	error = mt_space_pool_create(&options->objfile, &processes->spaces);
+	processes->files = options->files ? *options->files : NULL;
+	if (!processes->files)
+		error = mt_decode_files_create(&options->objfile, &processes->files);
+	if (!error && options->files)
+		*options->files = processes->files;
 	if (!error)
-		error = mt_space_create(processes->spaces, KERNEL_PID, &processes->kernel);
+		error = mt_space_create(processes->files->pool, KERNEL_PID, &processes->kernel);
 	processes->call_sites = mt_call_sites_create();
 	if (!error && !processes->call_sites)
 		error = mt_error_no_memory();
@@ -342,6 +345,17 @@ struct mt_error *mt_processes_create(struct mt_recording *recording,
 	}
 	*out = processes;
 	return NULL;
+}
+
+static void let_files_go(struct mt_processes *processes)
+{
+	struct mt_decode_files **kept = processes->options->files;
+
+	if (kept && *kept && !mt_decode_files_are_stale(*kept))
+		return;
+	mt_decode_files_destroy(processes->files);
+	if (kept)
+		*kept = NULL;
 }
 
 void mt_processes_destroy(struct mt_processes *processes)
@@ -374,12 +388,8 @@ void mt_processes_destroy(struct mt_processes *processes)
 	}
 	mt_pt_image_cache_destroy(processes->images);
 	mt_space_destroy(processes->kernel);
-	mt_space_pool_destroy(processes->spaces);
+	let_files_go(processes);
 	mt_call_sites_destroy(processes->call_sites);
-	mt_objfile_unref(processes->vdso);
-	if (processes->vdso_path)
-		unlink(processes->vdso_path);
-	free(processes->vdso_path);
 	mt_array_deinit(&processes->missing);
 	free(processes);
 }
@@ -412,8 +422,8 @@ static struct mt_error *image_add_mapping(struct mt_processes *processes, struct
 {
 	const char *path = mapping->objfile ? mt_objfile_code_path(mapping->objfile) : NULL;
 
-	if (path && mapping->objfile == processes->vdso)
-		path = processes->vdso_path;
+	if (path && mapping->objfile == processes->files->vdso)
+		path = processes->files->vdso_path;
 	if (!path)
 		return mt_error_new(MT_ERROR_NOT_FOUND, "%s",
 				    mapping->path[0] == '/' && mapping->path[1] != '/' &&

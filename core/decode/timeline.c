@@ -34,6 +34,7 @@ struct mt_error *mt_timeline_write(const struct mt_log *log, const struct mt_pro
 	    .progress = progress,
 	    .log = log,
 	    .objfile = {.debuginfod = true, .log = log},
+	    .files = timeline->files,
 	    .tid = timeline->tid,
 	};
 	struct mt_trace_writer *writer = NULL;

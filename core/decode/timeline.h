@@ -12,8 +12,9 @@ struct mt_timeline {
 	const char *format; /* NULL: by the path */
 	struct mt_printer printer;
 	bool colour;
-	uint64_t last;        /* text: the number of slices per thread; 0: all */
-	pid_t tid;            /* 0: all threads */
+	uint64_t last;                  /* text: the number of slices per thread; 0: all */
+	pid_t tid;                      /* 0: all threads */
+	struct mt_decode_files **files; /* as struct mt_decode_options has them */
 	const char *function; /* only its calls and their callers: output/calls_of.h; NULL: all */
 };
 

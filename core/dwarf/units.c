@@ -147,8 +147,10 @@ static void destroy(void *data)
 {
 	struct mt_dwarf *dwarf = data;
 
-	for (size_t i = 0; i < dwarf->unit_count; i++)
+	for (size_t i = 0; i < dwarf->unit_count; i++) {
 		mt_inlines_destroy(dwarf->units[i].inlines);
+		mt_unit_functions_destroy(dwarf->units[i].functions);
+	}
 	HASH_CLEAR(hh, dwarf->paths);
 	mt_inline_names_destroy(dwarf->inline_names);
 	if (dwarf->dwarf)

@@ -10,6 +10,7 @@
 #include <elfutils/libdw.h>
 
 struct mt_inlines;
+struct mt_unit_functions;
 
 struct mt_unit {
 	Dwarf_Die die;   /* whose children hold the functions: of the split file, if there is one */
@@ -17,8 +18,9 @@ struct mt_unit {
 	bool rows_read;
 	Dwarf_Line **rows; /* of the line table, once they were read, by address; NULL: none */
 	size_t row_count;
-	bool lists_sought, has_lists; /* of locations */
-	struct mt_inlines *inlines;   /* NULL: not built */
+	bool lists_sought, has_lists;        /* of locations */
+	struct mt_inlines *inlines;          /* NULL: not built */
+	struct mt_unit_functions *functions; /* likewise */
 };
 
 /* A stretch of addresses of one unit. */
@@ -44,6 +46,12 @@ struct mt_dwarf {
 	struct mt_absolute_path *paths;       /* by libdw's */
 	struct mt_inline_names *inline_names; /* inlines.c's: functions by origin */
 };
+
+/* functions.c: the function whose code holds an address, also one of a class or a namespace. False:
+ * none, or it stands within another one. */
+bool mt_dwarf_function_at(struct mt_unit *unit, uint64_t address, Dwarf_Die *out);
+bool mt_dwarf_holds_functions(int tag);
+void mt_unit_functions_destroy(struct mt_unit_functions *functions); /* NULL is fine */
 
 /* A path as libdw gives it, made absolute: DWARF 5's may be relative to where the compiler ran.
  * UNIT is the unit's DIE.  NULL: FILE is, or no memory. */

@@ -12,13 +12,20 @@ static bool is_word(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Blanks stay between words alone: "char const*", "unsigned int". */
+/* Blanks stay between words alone: "char const*", "unsigned int".  Tags of ABIs, which no source
+ * has, go: "make[abi:cxx11](int)". */
 static void squeeze(const char *text, size_t length, struct mt_str *out)
 {
-	for (size_t i = 0; i < length; i++)
-		if (text[i] != ' ' ||
-		    (i && i + 1 < length && is_word(text[i - 1]) && is_word(text[i + 1])))
+	for (size_t i = 0; i < length; i++) {
+		const char *tag_end =
+		    strncmp(text + i, "[abi:", 5) == 0 ? strchr(text + i, ']') : NULL;
+
+		if (tag_end)
+			i = (size_t)(tag_end - text);
+		else if (text[i] != ' ' ||
+			 (i && i + 1 < length && is_word(text[i - 1]) && is_word(text[i + 1])))
 			mt_str_append_bytes(out, text + i, 1);
+	}
 }
 
 /* Where the bracket that closes at END opens.  SIZE_MAX: nowhere. */

@@ -91,7 +91,7 @@ struct mt_engine_options {
 
 /* Where the text is to be left alone: addresses, each list in ascending order. */
 struct mt_engine_alone {
-	const uint64_t *places; /* where somebody may stand, or come to */
+	const uint64_t *places; /* of breakpoints */
 	size_t place_count;
 	const uint64_t *functions; /* all of the functions that hold them */
 	size_t function_count;
@@ -127,13 +127,26 @@ struct mt_engine_value {
 	const char *name;           /* "" of a result; the same */
 };
 
+/* Which of the hits of a breakpoint count.  All 0: each. */
+struct mt_engine_limits {
+	uint64_t ignore;      /* so many first ones do not */
+	uint64_t every;       /* of the others only each so-many-th */
+	uint64_t interval_ns; /* of these none before this time has passed since the last */
+	bool can_end;         /* a gate's: see mute() */
+};
+
+static inline bool mt_engine_is_limited(const struct mt_engine_limits *limits)
+{
+	return limits->ignore || limits->every > 1 || limits->interval_ns;
+}
+
 /* The condition of a breakpoint: where it holds, threads are to stop.  An engine that can evaluates
  * it in the program; else each thread stops, and whoever set it evaluates it. */
 struct mt_engine_condition {
-	/* Parsed at the address; lives as long as the engine; NULL, if slower_ns is not 0: it
-	 * always holds. */
+	/* Parsed at the address; lives as long as the engine; NULL: it always holds. */
 	const struct mt_expr *expr;
 	const char *text; /* of all that was asked for: "foo if x > 5"; the same */
+	uint32_t trigger; /* all that are one to the user have one number */
 	/* Not 0: of calls that begin at the address while `expr` holds, those that take longer;
 	 * threads stop where they end.  Only for engines that measure calls. */
 	uint64_t slower_ns;
@@ -144,7 +157,11 @@ struct mt_engine_condition {
 	 * the address, or, AT_RETURN, that ends; of those that cannot be, the log says why. */
 	const struct mt_engine_value *values;
 	size_t value_count;
+	const char *option;  /* by which the user asked for values: "--args"; static */
 	bool is_one_of_many; /* functions with that text: the log has the first reason alone */
+	/* Of the hits for which `expr` holds, at all places of the trigger's.  Kept by an engine
+	 * that evaluates it. */
+	struct mt_engine_limits limits;
 };
 
 /* Breakpoints. */
@@ -158,6 +175,9 @@ struct mt_engine_break_ops {
 				const struct mt_engine_condition *condition);
 	/* Not any more.  Only where they take debug registers. */
 	void (*clear)(struct mt_engine *engine, pid_t pid, uint64_t address);
+	/* No thread of PID is to stop for TRIGGER any more; some still may.  NULL: they all do.
+	 * Errors: the target's. */
+	struct mt_error *(*retire)(struct mt_engine *engine, pid_t pid, uint32_t trigger);
 };
 
 /* What became of a gate's condition. */
@@ -166,31 +186,53 @@ struct mt_engine_gate_errors {
 	uint32_t divisions; /* by zero: the same */
 	uint64_t address;   /* of the last such read */
 	uint32_t missed;    /* hits of all gates of the process, by threads that block SIGURG */
+	uint32_t lost;      /* returns while the program was stopped for something else */
+	uint32_t left;      /* calls that ended by an exception, longjmp() or a jump elsewhere */
 };
 
-/* Gates, for debuggers with breakpoints of their own: at a function's entry the program itself
- * finds out whether a thread is to stop.  One that is sends itself SIGURG, and stands for that. */
+/* The gate of a debugger's trigger at a function. */
+struct mt_engine_gate {
+	uint64_t function; /* its address */
+	uint32_t trigger;  /* struct mt_engine_condition's */
+};
+
+struct mt_engine_gate_hit {
+	struct mt_engine_gate gate; /* function 0: none was hit */
+	bool at_return;
+	uint64_t took_ns; /* the call that ends; 0: that was not measured */
+};
+
+/* Gates, for debuggers with breakpoints of their own: at a function's entry, or where its calls
+ * end, the program itself finds out whether a thread is to stop.  One that is sends itself SIGURG,
+ * and stands for that. */
 struct mt_engine_gate_ops {
-	/* All threads stand still.  ADDRESS: of the function; one gate a function.  CONDITION->expr
-	 * NULL: each thread is to stop.  Errors: BUSY (the program is not patched yet); NOT_FOUND
-	 * (nothing there is patched, or not yet); UNSUPPORTED
-	 * (why it cannot be: "x is optimized out"); USAGE (the condition means nothing); the
-	 * target's. */
+	/* All threads stand still.  ADDRESS: of the function; at its entry is one gate at the most
+	 * that stops threads.  CONDITION->expr NULL: each thread is to, but at those of values.
+	 * Errors: BUSY (the program is not patched yet); NOT_FOUND (nothing there is patched, or
+	 * not yet); UNSUPPORTED (why it cannot be: "x is optimized out"); USAGE (the condition
+	 * means nothing); the target's. */
 	struct mt_error *(*set)(struct mt_engine *engine, pid_t pid, uint64_t address,
 				const struct mt_engine_condition *condition);
 	/* The same; none there is fine. */
-	struct mt_error *(*clear)(struct mt_engine *engine, pid_t pid, uint64_t address);
+	struct mt_error *(*clear)(struct mt_engine *engine, pid_t pid,
+				  const struct mt_engine_gate *gate);
+	/* Nobody stops for TRIGGER any more whose limits can end, also while threads run: some that
+	 * were about to may still. */
+	void (*mute)(struct mt_engine *engine, uint32_t trigger);
 	/* 0: threads that come there now do not pass the gate, since the function is left alone.
-	 * Else where one that stands there goes on without being asked. */
-	uint64_t (*works)(struct mt_engine *engine, pid_t pid, uint64_t address);
-	/* LWP stands for SIGURG: the function whose gate sent it; 0: none did. */
-	uint64_t (*hit)(struct mt_engine *engine, pid_t lwp);
+	 * Else where one that stands at an entry goes on without being asked. */
+	uint64_t (*works)(struct mt_engine *engine, pid_t pid, const struct mt_engine_gate *gate);
+	/* LWP stands for SIGURG: which gate sent it. */
+	struct mt_engine_gate_hit (*hit)(struct mt_engine *engine, pid_t lwp);
 	/* Such an LWP enters the function, which is recorded, and goes on to the instruction at
-	 * GOAL, a few behind its entry.  *PC: where that stands now, in a trampoline maybe; 0: it
-	 * did not come there. */
-	struct mt_error *(*enter)(struct mt_engine *engine, pid_t lwp, uint64_t goal, uint64_t *pc);
-	/* Of the gate at ADDRESS; nothing of one that is not there. */
-	struct mt_engine_gate_errors (*look)(struct mt_engine *engine, pid_t pid, uint64_t address);
+	 * *GOAL, a few behind its entry.  *PC: where that stands now, in a trampoline maybe; 0: it
+	 * did not come there.  At a return, which is recorded, *GOAL becomes that instruction. */
+	struct mt_error *(*enter)(struct mt_engine *engine, pid_t lwp, uint64_t *goal,
+				  uint64_t *pc);
+	/* All is done about the hit: what took so long is not the program's time. */
+	void (*leave)(struct mt_engine *engine, pid_t lwp);
+	/* Of all gates of a trigger's with conditions, those of ended processes too. */
+	struct mt_engine_gate_errors (*look)(struct mt_engine *engine, uint32_t trigger);
 };
 
 /* Threads' traces are perf events, and others can be in their groups. */
@@ -230,6 +272,11 @@ struct mt_engine_text_ops {
 	/* A thread that stands still: do not record what it does until it is called again with
 	 * false. */
 	struct mt_error *(*pause)(struct mt_engine *engine, pid_t lwp, bool on);
+	/* Entries that the last show() left out for breakpoints behind them: calls are recorded
+	 * there if threads are stopped, and it is said.  Valid until hide(). */
+	const uint64_t *(*missed)(struct mt_engine *engine, pid_t pid, size_t *count);
+	/* LWP stands at such an entry, perhaps, and enters its function. */
+	struct mt_error *(*record_missed)(struct mt_engine *engine, pid_t lwp);
 };
 
 /* Rings that are looked at while the program runs. */

@@ -344,6 +344,8 @@ static struct mt_error *eval_node(struct mt_eval *eval, const struct mt_node *no
 	case MT_NODE_INDEX:
 		return eval_index(eval, node, out);
 	case MT_NODE_CALL:
+		if (mt_named_function_of(node))
+			return mt_eval_named_function(eval, node, out);
 		return mt_error_new(
 		    MT_ERROR_UNSUPPORTED,
 		    "mtdb does not call functions of the program from expressions.");

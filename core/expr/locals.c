@@ -162,8 +162,11 @@ struct mt_error *mt_expr_args(struct mt_expr_program *program, const struct mt_e
 static void put_name(struct frame_walk *walk, Dwarf_Die *die)
 {
 	const char *name = mt_die_name(die);
+	/* Go's results are parameters, too. */
+	bool is_hidden = mt_die_flag(die, DW_AT_variable_parameter) ||
+			 (mt_die_flag(die, DW_AT_artificial) && name && strcmp(name, "this") != 0);
 
-	if (name)
+	if (name && !is_hidden)
 		mt_str_appendf(walk->out, "%s%s", walk->out->length ? ", " : "", name);
 }
 

@@ -6,7 +6,8 @@
  *	parse_type.c   names of types
  *	parse_name.c   what is looked up: variables, registers, $1
  *	eval.c         trees to values
- *	eval_binary.c  arithmetic, comparisons, pointers */
+ *	eval_binary.c  arithmetic, comparisons, pointers
+ *	functions.c    $_streq and the like */
 #ifndef MT_EXPR_NODE_H
 #define MT_EXPR_NODE_H
 
@@ -78,9 +79,10 @@ struct mt_node {
 	uint8_t kind; /* enum mt_node_kind */
 	int op;
 	bool postfix;
-	bool absolute;        /* HISTORY: $N and not $$N */
-	bool through_pointer; /* MEMBER: -> */
-	struct mt_node *left, *right, *third;
+	bool absolute;                        /* HISTORY: $N and not $$N */
+	bool through_pointer;                 /* MEMBER: -> */
+	struct mt_node *left, *right, *third; /* CALL: the function, its first argument */
+	struct mt_node *next;                 /* argument; NULL: this is the last one, or none */
 	struct mt_type *type;
 	const char *name;
 	int64_t number;
@@ -160,5 +162,19 @@ uint64_t mt_eval_target_size(struct mt_type *pointer);
 /* A structure has no operators: an error that says so. */
 struct mt_error *mt_eval_no_operator(const struct mt_type *type, const char *name);
 struct mt_value mt_eval_bool(struct mt_eval *eval, bool is_true);
+
+/* functions.c */
+enum mt_named_function { MT_NAMED_NONE, MT_NAMED_STREQ, MT_NAMED_STRLEN, MT_NAMED_MEMEQ };
+
+/* NAME: without the $. */
+enum mt_named_function mt_named_function_of_name(const char *name);
+/* The one that NODE calls. */
+enum mt_named_function mt_named_function_of(const struct mt_node *node);
+/* It is given as many arguments as it has.  Errors: USAGE. */
+struct mt_error *mt_check_arguments(const struct mt_node *node);
+/* TYPE is that of a string; *MOST: so many bytes it can have.  Errors: USAGE. */
+struct mt_error *mt_check_string(struct mt_type *type, uint64_t *most);
+struct mt_error *mt_eval_named_function(struct mt_eval *eval, const struct mt_node *node,
+					struct mt_value *out);
 
 #endif

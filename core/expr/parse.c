@@ -247,6 +247,22 @@ static struct mt_error *parse_member(struct mt_parser *parser, bool through_poin
 	return split_scope(parser, node);
 }
 
+/* From the ( on. */
+static struct mt_error *parse_arguments(struct mt_parser *parser, struct mt_node *call)
+{
+	struct mt_node **argument = &call->right;
+
+	mt_try(mt_lex(parser));
+	while (!mt_token_is(parser, ')')) {
+		mt_try(mt_parse_one(parser, argument));
+		argument = &(*argument)->next;
+		if (!mt_token_is(parser, ','))
+			break;
+		mt_try(mt_lex(parser));
+	}
+	return mt_expect(parser, ')');
+}
+
 static struct mt_error *parse_postfix(struct mt_parser *parser, struct mt_node **out)
 {
 	struct mt_node *node;
@@ -268,16 +284,7 @@ static struct mt_error *parse_postfix(struct mt_parser *parser, struct mt_node *
 			break;
 		case '(':
 			mt_try(make_unary(parser, MT_NODE_CALL, 0, *out, &node));
-			mt_try(mt_lex(parser));
-			struct mt_node *argument;
-
-			while (!mt_token_is(parser, ')')) {
-				mt_try(mt_parse_one(parser, &argument));
-				if (!mt_token_is(parser, ','))
-					break;
-				mt_try(mt_lex(parser));
-			}
-			mt_try(mt_expect(parser, ')'));
+			mt_try(parse_arguments(parser, node));
 			*out = node;
 			break;
 		case MT_OP_INCREMENT:

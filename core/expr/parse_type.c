@@ -41,7 +41,11 @@ static enum word word_of(const struct mt_parser *parser)
 		return WORD_NONE;
 	for (unsigned i = 1; i < WORD_COUNT; i++)
 		if (strcmp(words[i], parser->token.text) == 0)
-			return (enum word)i;
+			/* In C these are names like others. */
+			return parser->lookup.language == MT_LANGUAGE_C &&
+				       (i == WORD_CLASS || i == WORD_TYPENAME)
+				   ? WORD_NONE
+				   : (enum word)i;
 	return strcmp(parser->token.text, "__restrict") == 0 ? WORD_RESTRICT : WORD_NONE;
 }
 

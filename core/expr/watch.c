@@ -8,6 +8,7 @@
 
 #include <dwarf.h>
 #include <inttypes.h>
+#include <string.h>
 
 static bool is_constant(const struct mt_node *node)
 {
@@ -78,10 +79,23 @@ static bool variable_needs_frame(struct mt_variable *variable)
 	return is_list(variable);
 }
 
+/* The first one; NULL: none. */
+static const struct mt_node *find_node(const struct mt_node *node,
+				       bool (*is_wanted)(const struct mt_node *node))
+{
+	if (!node || is_wanted(node))
+		return node;
+	const struct mt_node *const parts[] = {node->left, node->right, node->third, node->next};
+	const struct mt_node *found = NULL;
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && !found; i++)
+		found = find_node(parts[i], is_wanted);
+	return found;
+}
+
 static bool any_node(const struct mt_node *node, bool (*is_wanted)(const struct mt_node *node))
 {
-	return node && (is_wanted(node) || any_node(node->left, is_wanted) ||
-			any_node(node->right, is_wanted) || any_node(node->third, is_wanted));
+	return find_node(node, is_wanted);
 }
 
 static bool needs_frame(const struct mt_node *node)
@@ -104,6 +118,27 @@ static bool is_bound(const struct mt_node *node)
 bool mt_expr_is_bound(const struct mt_expr *expr)
 {
 	return any_node(expr->root, is_bound);
+}
+
+static bool is_debuggers(const struct mt_node *node)
+{
+	if (node->kind == MT_NODE_CONVENIENCE)
+		return mt_named_function_of_name(node->name) == MT_NAMED_NONE &&
+		       strcmp(node->name, "_duration") != 0;
+	return node->kind == MT_NODE_HISTORY ||
+	       (node->kind == MT_NODE_CALL && !mt_named_function_of(node));
+}
+
+struct mt_error *mt_expr_check_alone(const struct mt_expr *expr)
+{
+	const struct mt_node *node = find_node(expr->root, is_debuggers);
+
+	if (!node)
+		return NULL;
+	if (node->kind == MT_NODE_CALL && node->left->kind != MT_NODE_CONVENIENCE)
+		return mt_error_new(MT_ERROR_USAGE, "Functions of the program are not called.");
+	const char *name = node->kind == MT_NODE_CALL ? node->left->name : node->name;
+	return mt_error_new(MT_ERROR_USAGE, "$%s is known to a debugger alone.", name ? name : "");
 }
 
 struct mt_error *mt_expr_locate(struct mt_expr *expr, const struct mt_expr_frame *frame,

@@ -27,28 +27,46 @@ static struct mt_error *place_at(void *context, uint64_t address)
 {
 	struct placing *placing = context;
 	struct mt_live_trigger *trigger = placing->trigger;
-	struct mt_live_gate gate = {.address = address};
+	struct mt_live_gate gate = {.address = address, .gate.trigger = trigger->number};
 
-	mt_try(mt_session_gate_set(placing->live->session, placing->live->pid, trigger->location,
-				   trigger->condition, address, &gate.entry));
+	mt_try(mt_session_gate_set(placing->live->session, placing->live->pid, &trigger->spec,
+				   trigger->number, address, &gate.gate.function));
 	for (size_t i = 0; placing->alone && i < placing->alone->functions.count; i++)
-		if (mt_session_gate_holds(placing->live->session, placing->live->pid, gate.entry,
-					  placing->alone->functions.items[i]))
+		if (mt_session_gate_holds(placing->live->session, placing->live->pid,
+					  gate.gate.function, placing->alone->functions.items[i]))
 			return not_now();
 	return mt_array_push(&trigger->gates, gate) ? mt_error_no_memory() : NULL;
+}
+
+/* Outside of literals; or the end. */
+static const char *next_dollar(const char *at)
+{
+	for (char quote = 0; *at && (quote || *at != '$'); at++) {
+		if (quote && *at == '\\' && at[1])
+			at++;
+		else if (*at == quote)
+			quote = 0;
+		else if (!quote && (*at == '"' || *at == '\''))
+			quote = *at;
+	}
+	return at;
 }
 
 /* What the debugger alone knows, or what is another one behind the prologue; NULL: nothing. */
 static struct mt_error *check_names(const struct mt_live_trigger *trigger)
 {
-	static const char *const same[] = {"rdi", "rsi", "rdx", "rcx", "r8", "r9"};
-	const char *at = trigger->condition;
+	static const char *const at_entry[] = {"rdi", "rsi",    "rdx",    "rcx", "r8",
+					       "r9",  "_streq", "_memeq", NULL};
+	static const char *const at_return[] = {"_ret",   "_duration", "rax", "rdx",
+						"_streq", "_memeq",    NULL};
+	const char *const *same = trigger->spec.at_return ? at_return : at_entry;
+	const char *at = trigger->spec.condition;
 
-	while (at && (at = strchr(at, '$'))) {
-		size_t length = strcspn(++at, " \t()[]{}+-*/%&|^!=<>.,?:");
+	while (at && *(at = next_dollar(at))) {
+		size_t length = strcspn(++at, " \t()[]{}+-*/%&|^!=<>.,?:\"'");
 		bool is_same = false;
 
-		for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++)
+		for (size_t i = 0; same[i]; i++)
 			is_same |= strlen(same[i]) == length && strncmp(at, same[i], length) == 0;
 		if (!is_same)
 			return mt_error_new(MT_ERROR_UNSUPPORTED,
@@ -66,20 +84,42 @@ static void set_aside(const struct mt_live_debugger *debugger, struct mt_live_tr
 	trigger->is_aside = aside;
 }
 
+/* As it is while people look. */
+static void take_back(const struct mt_live_debugger *debugger, struct mt_live_trigger *trigger)
+{
+	set_aside(debugger, trigger, mt_live_is_at_return(trigger) || mt_live_is_done(trigger));
+}
+
 static void set_reason(struct mt_live_trigger *trigger, const char *why)
 {
 	free(trigger->why);
 	trigger->why = why ? strdup(why) : NULL;
+	if (trigger->why && *trigger->why && trigger->why[strlen(trigger->why) - 1] == '.')
+		trigger->why[strlen(trigger->why) - 1] = 0; /* it stands within a sentence */
+}
+
+static void append_reason(const struct mt_live_debugger *debugger,
+			  const struct mt_live_trigger *trigger, struct mt_str *out)
+{
+	if (mt_live_is_at_return(trigger))
+		mt_str_appendf(out, "sees no calls: %s", trigger->why);
+	else
+		mt_str_appendf(out, "evaluated by %s, %s: %s", debugger->ops->name,
+			       debugger->ops->cost, trigger->why);
 }
 
 /* The first one of a trigger. */
 static void tell_reason(const struct mt_live_debugger *debugger, struct mt_live_trigger *trigger)
 {
-	if (trigger->is_told || !trigger->condition || !trigger->why)
+	mt_auto(mt_str) struct mt_str reason = {0};
+
+	if (trigger->is_told || !trigger->why ||
+	    (!trigger->spec.condition && !mt_live_is_at_return(trigger)))
 		return;
 	trigger->is_told = true;
-	mt_live_printf(debugger, "Trigger %u is evaluated by %s, %s: %s.\n", trigger->number,
-		       debugger->ops->name, debugger->ops->cost, trigger->why);
+	append_reason(debugger, trigger, &reason);
+	mt_live_printf(debugger, "Trigger %u %s%s.\n", trigger->number,
+		       mt_live_is_at_return(trigger) ? "" : "is ", reason.text ? reason.text : "");
 }
 
 /* Those of its gates that could be set are not used. */
@@ -90,6 +130,10 @@ static struct mt_error *place(struct mt_live_debugger *debugger, struct mt_live 
 
 	trigger->gates.count = 0;
 	set_reason(trigger, NULL);
+	if (mt_live_is_done(trigger)) {
+		set_aside(debugger, trigger, true);
+		return NULL;
+	}
 	struct mt_error *error = check_names(trigger);
 	if (!error)
 		error =
@@ -98,7 +142,10 @@ static struct mt_error *place(struct mt_live_debugger *debugger, struct mt_live 
 	bool waits = error && mt_error_code(error) == MT_ERROR_BUSY;
 	if (error && !waits)
 		trigger->gates.count = 0;
-	set_aside(debugger, trigger, waits || trigger->gates.count);
+	if (waits || trigger->gates.count)
+		set_aside(debugger, trigger, true);
+	else
+		take_back(debugger, trigger);
 	if (!error || mt_error_code(error) == MT_ERROR_NO_MEMORY)
 		return error;
 	bool is_for_now = mt_error_code(error) == MT_ERROR_NOT_FOUND;
@@ -110,52 +157,84 @@ static struct mt_error *place(struct mt_live_debugger *debugger, struct mt_live 
 	return NULL;
 }
 
+/* Whether the thread that was stopped still stands there. */
+static bool stands_there(const struct mt_live *live, struct user_regs_struct *registers)
+{
+	struct mt_error *error =
+	    live->target->ops->get_registers(live->target, live->passing.lwp, registers);
+	const bool stands =
+	    !error && registers->rip == live->passing.at && registers->rsp == live->passing.sp;
+
+	mt_error_destroy(error); /* it ended */
+	return stands;
+}
+
+/* Its call has ended in its ring: the instruction that returns is run in its trampoline. */
+static void go_on_returning(struct mt_live *live)
+{
+	struct user_regs_struct registers;
+
+	if (!live->passing.lwp || !live->passing.at_return)
+		return;
+	if (stands_there(live, &registers)) {
+		registers.rip = live->passing.pc;
+		mt_error_destroy(
+		    live->target->ops->set_registers(live->target, live->passing.lwp, &registers));
+	}
+	live->passing.lwp = 0;
+}
+
+/* Not by its gate again. */
+static void go_on(const struct mt_live_debugger *debugger, struct mt_live *live)
+{
+	struct mt_engine_gate gate = {.function = live->passing.at};
+	struct user_regs_struct registers;
+	uint64_t behind = 0;
+
+	if (live->passing.lwp && live->state == MT_LIVE_SHOWN && stands_there(live, &registers))
+		mt_array_each (trigger, &debugger->triggers) {
+			gate.trigger = (*trigger)->number;
+			behind = behind ? behind
+					: mt_session_gate_works(live->session, live->pid, &gate);
+		}
+	if (behind) {
+		registers.rip = live->passing.pc ? live->passing.pc : behind;
+		mt_error_destroy(
+		    live->target->ops->set_registers(live->target, live->passing.lwp, &registers));
+	}
+	live->passing.lwp = 0;
+}
+
 struct mt_error *mt_live_place_triggers(struct mt_live_debugger *debugger, struct mt_live *live,
 					const struct mt_live_alone *alone)
 {
 	if (!mt_live_session(live) || !debugger->ops->each_location)
 		return NULL;
+	if (alone)
+		go_on_returning(live);
 	mt_session_gates_begin(live->session, live->pid);
 	mt_array_each (trigger, &debugger->triggers)
 		mt_try(place(debugger, live, alone, *trigger));
+	mt_try(mt_live_place_values(debugger, live));
 	return live->state == MT_LIVE_HIDDEN ? mt_session_gates_end(live->session, live->pid)
 					     : NULL;
-}
-
-/* Not by its gate again. */
-static void go_on(struct mt_live *live)
-{
-	struct user_regs_struct registers;
-	const pid_t lwp = live->passing.lwp;
-
-	live->passing.lwp = 0;
-	if (!lwp || live->state != MT_LIVE_SHOWN)
-		return;
-	const uint64_t behind = mt_session_gate_works(live->session, live->pid, live->passing.at);
-	struct mt_error *error = live->target->ops->get_registers(live->target, lwp, &registers);
-	if (!error && behind && registers.rip == live->passing.at &&
-	    registers.rsp == live->passing.sp) {
-		registers.rip = live->passing.pc ? live->passing.pc : behind;
-		error = live->target->ops->set_registers(live->target, lwp, &registers);
-	}
-	mt_error_destroy(error); /* it ended */
 }
 
 void mt_live_check_triggers(struct mt_live_debugger *debugger, struct mt_live *live)
 {
 	if (!mt_live_session(live))
 		return;
-	go_on(live);
+	go_on(debugger, live);
 	mt_array_each (one, &debugger->triggers) {
 		struct mt_live_trigger *trigger = *one;
 		bool works = true;
 
 		mt_array_each (gate, &trigger->gates)
-			works &= mt_session_gate_works(live->session, live->pid, gate->entry) != 0;
+			works &= mt_session_gate_works(live->session, live->pid, &gate->gate) != 0;
 		if (works)
 			continue;
 		set_reason(trigger, NOT_NOW);
-		set_aside(debugger, trigger, false);
+		take_back(debugger, trigger);
 	}
 }
 
@@ -167,29 +246,21 @@ void mt_live_take_back_trigger(struct mt_live_debugger *debugger, struct mt_live
 void mt_live_take_back_triggers(struct mt_live_debugger *debugger)
 {
 	mt_array_each (trigger, &debugger->triggers)
-		set_aside(debugger, *trigger, false);
+		take_back(debugger, *trigger);
 }
 
-static struct mt_live_trigger *trigger_of(const struct mt_live_debugger *debugger, uint64_t entry,
-					  uint64_t *goal)
+static struct mt_live_trigger *trigger_of(const struct mt_live_debugger *debugger,
+					  const struct mt_engine_gate *hit, uint64_t *goal)
 {
 	mt_array_each (trigger, &debugger->triggers)
 		mt_array_each (gate, &(*trigger)->gates) {
-			if (!(*trigger)->is_aside || gate->entry != entry)
+			if (!(*trigger)->is_aside || (*trigger)->number != hit->trigger ||
+			    gate->gate.function != hit->function)
 				continue;
 			*goal = gate->address;
 			return *trigger;
 		}
 	return NULL;
-}
-
-static struct mt_error *set_pc(const struct mt_live *live, pid_t lwp, uint64_t pc)
-{
-	struct user_regs_struct registers;
-
-	mt_try(live->target->ops->get_registers(live->target, lwp, &registers));
-	registers.rip = pc;
-	return live->target->ops->set_registers(live->target, lwp, &registers);
 }
 
 static void moved(const struct mt_live_debugger *debugger, struct mt_live *live)
@@ -198,50 +269,46 @@ static void moved(const struct mt_live_debugger *debugger, struct mt_live *live)
 		debugger->ops->moved(debugger->context, live);
 }
 
-/* The thread goes on in the trampoline where it stands really. */
-static struct mt_error *go_back(const struct mt_live_debugger *debugger, struct mt_live *live,
-				pid_t lwp, uint64_t pc)
+static void pass(struct mt_live_debugger *debugger, struct mt_live *live,
+		 const struct mt_engine_gate_hit *gate, struct mt_live_passed *passed)
 {
-	mt_try(set_pc(live, lwp, pc));
+	struct mt_live_hit hit = {
+	    .pc = gate->gate.function, .took_ns = gate->took_ns, .at_return = gate->at_return};
+
+	passed->trigger = trigger_of(debugger, &gate->gate, &hit.pc);
+	passed->error = mt_session_gate_enter(live->session, debugger->ops->lwp(debugger->context),
+					      &hit.pc, &hit.real_pc);
 	moved(debugger, live);
-	return NULL;
+	if (passed->error || !passed->trigger)
+		return;
+	passed->error = mt_live_take(debugger, passed->trigger, &hit, &passed->stops);
+	if (mt_live_is_done(passed->trigger))
+		mt_session_gate_mute(live->session, passed->trigger->number);
+	passed->can_break = !hit.at_return && hit.real_pc &&
+			    (hit.real_pc == hit.pc || hit.pc == gate->gate.function);
 }
 
 bool mt_live_pass_gate(struct mt_live_debugger *debugger, struct mt_live *live,
 		       struct mt_live_passed *passed)
 {
 	const pid_t lwp = debugger->ops->lwp(debugger->context);
-	const uint64_t entry = mt_live_session(live) && live->state >= MT_LIVE_SHOWN
-				   ? mt_session_gate_hit(live->session, lwp)
-				   : 0;
-	uint64_t goal = entry, pc = 0;
 
 	*passed = (struct mt_live_passed){0};
-	if (!entry)
+	if (!mt_live_session(live) || live->state < MT_LIVE_SHOWN)
 		return false;
-	passed->trigger = trigger_of(debugger, entry, &goal);
-	passed->error = mt_session_gate_enter(live->session, lwp, goal, &pc);
-	/* In a trampoline the debugger would be lost. */
-	if (!passed->error && pc && pc != goal)
-		passed->error = set_pc(live, lwp, goal);
-	moved(debugger, live);
-	if (passed->error || !passed->trigger)
-		return true;
-	passed->error = mt_live_fire(debugger, passed->trigger);
-	passed->stops = passed->trigger->stops;
-	passed->can_break = pc && (pc == goal || goal == entry);
-	if (!pc || pc == goal)
-		return true;
-	if (passed->stops) {
-		live->passing.pc = pc;
-		return true;
-	}
-	struct mt_error *error = go_back(debugger, live, lwp, pc);
-	if (passed->error)
-		mt_error_destroy(error);
-	else
-		passed->error = error;
+	const struct mt_engine_gate_hit hit = mt_session_gate_hit(live->session, lwp);
+	if (!hit.gate.function)
+		return false;
+	pass(debugger, live, &hit, passed);
+	mt_session_gate_leave(live->session, lwp);
 	return true;
+}
+
+static void append_count(struct mt_str *out, const char *what, uint32_t count, const char *why)
+{
+	if (count)
+		mt_str_appendf(out, "  %s %u time%s: %s\n", what, count, count == 1 ? "" : "s",
+			       why);
 }
 
 void mt_live_tell_gates(const struct mt_live_debugger *debugger,
@@ -250,30 +317,20 @@ void mt_live_tell_gates(const struct mt_live_debugger *debugger,
 	const struct mt_live *live = debugger->ops->selected(debugger->context, false);
 	struct mt_engine_gate_errors sum = {0};
 
-	if (trigger->why)
-		mt_str_appendf(out, "  evaluated by %s, %s: %s\n", debugger->ops->name,
-			       debugger->ops->cost, trigger->why);
-	mt_array_each (gate, &trigger->gates) {
-		if (!mt_live_session(live))
-			break;
-		const struct mt_engine_gate_errors one =
-		    mt_session_gate_look(live->session, live->pid, gate->entry);
-
-		sum.reads += one.reads;
-		sum.divisions += one.divisions;
-		sum.missed = one.missed;
-		sum.address = one.reads ? one.address : sum.address;
+	if (trigger->why) {
+		mt_str_append(out, "  ");
+		append_reason(debugger, trigger, out);
+		mt_str_append(out, "\n");
 	}
-	if (sum.reads)
-		mt_str_appendf(
-		    out,
-		    "  could not be evaluated %u time%s: Cannot access memory at address 0x%llx\n",
-		    sum.reads, sum.reads == 1 ? "" : "s", (unsigned long long)sum.address);
-	if (sum.divisions)
-		mt_str_appendf(out, "  could not be evaluated %u time%s: Division by zero\n",
-			       sum.divisions, sum.divisions == 1 ? "" : "s");
-	if (sum.missed)
-		mt_str_appendf(out,
-			       "  missed %u time%s: threads block SIGURG, by which they stop\n",
-			       sum.missed, sum.missed == 1 ? "" : "s");
+	if (live && live->session)
+		sum = mt_session_gate_look(live->session, trigger->number);
+	mt_auto(mt_str) struct mt_str memory = {0};
+	mt_str_appendf(&memory, "Cannot access memory at address 0x%llx",
+		       (unsigned long long)sum.address);
+	append_count(out, "could not be evaluated", sum.reads, memory.text ? memory.text : "");
+	append_count(out, "could not be evaluated", sum.divisions, "Division by zero");
+	append_count(out, "missed", sum.missed, "threads block SIGURG, by which they stop");
+	append_count(out, "missed", sum.lost, "the program was stopped for something else");
+	append_count(out, "not measured", sum.left,
+		     "calls ended by an exception, longjmp() or a jump to another function");
 }

@@ -71,13 +71,17 @@ void mt_live_info(const struct mt_live_debugger *debugger)
 	for (size_t i = hidden; i < count; i++)
 		mt_live_printf(debugger, "  %-4u %s\n", debugger->written.items[i].number,
 			       debugger->written.items[i].path);
+	mt_live_list_values(debugger);
 	mt_array_each (one, &debugger->triggers) {
 		const struct mt_live_trigger *trigger = *one;
 
-		mt_live_printf(debugger, "Trigger %u: %s%s%s: %u hit%s%s\n", trigger->number,
-			       trigger->location, trigger->condition ? " if " : "",
-			       trigger->condition ? trigger->condition : "", trigger->hits,
+		mt_auto(mt_str) struct mt_str what = {0};
+		mt_trigger_spec_describe(&trigger->spec, &what);
+		mt_trigger_describe_limits(&trigger->spec.limits, &what);
+		mt_live_printf(debugger, "Trigger %u: %s: %u hit%s%s%s\n", trigger->number,
+			       what.text ? what.text : "", trigger->hits,
 			       trigger->hits == 1 ? "" : "s",
+			       mt_live_is_done(trigger) ? " (done)" : "",
 			       ops->has_breakpoint(debugger->context, trigger)
 				   ? ""
 				   : " (its breakpoint was deleted)");
@@ -88,10 +92,18 @@ void mt_live_info(const struct mt_live_debugger *debugger)
 	}
 }
 
+struct mt_error *mt_live_no_calls_of(pid_t tid)
+{
+	return mt_error_new(MT_ERROR_USAGE,
+			    "no calls of thread %d were recorded (\"mtrace info\" shows which "
+			    "threads are)",
+			    tid);
+}
+
 struct mt_error *mt_live_history(struct mt_live_debugger *debugger, uint64_t last, pid_t tid,
 				 const char *function)
 {
-	const struct mt_live *live = debugger->ops->selected(debugger->context, false);
+	struct mt_live *live = debugger->ops->selected(debugger->context, false);
 	struct mt_timeline timeline = {.printer = debugger->printer,
 				       .colour = debugger->colour,
 				       .last = last,
@@ -100,15 +112,13 @@ struct mt_error *mt_live_history(struct mt_live_debugger *debugger, uint64_t las
 	struct mt_decode_stats stats = {0};
 
 	mt_try(mt_live_copy(debugger, live, NULL, &recording));
+	timeline.files = &live->files;
 	if (live->pid == debugger->ops->pid(debugger->context))
 		timeline.tid = tid; /* else it is of another process */
 	struct mt_error *error =
 	    mt_timeline_write(debugger->log, debugger->progress, recording, &timeline, &stats);
 	mt_recording_close(recording);
 	if (!error && timeline.tid && !stats.events)
-		return mt_error_new(MT_ERROR_USAGE,
-				    "no calls of thread %d were recorded (\"mtrace info\" shows "
-				    "which threads are)",
-				    timeline.tid);
+		return mt_live_no_calls_of(timeline.tid);
 	return error;
 }

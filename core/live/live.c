@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "live/live.h"
 
-#include "process/interrupted.h"
+#include "base/clock.h"
+#include "decode/files.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@ struct mt_session *mt_live_session(const struct mt_live *live)
 
 void mt_live_end(struct mt_live *live)
 {
+	live->changed_ns = mt_clock_monotonic_ns();
 	if (mt_live_is_recording(live))
 		live->state = MT_LIVE_ARMED;
 }
@@ -34,6 +36,8 @@ void mt_live_leave(struct mt_live *live)
 void mt_live_discard(struct mt_live *live)
 {
 	mt_live_end(live);
+	mt_decode_files_destroy(live->files);
+	live->files = NULL;
 	mt_session_destroy(live->session);
 	live->session = NULL;
 	if (live->target)
@@ -142,28 +146,6 @@ void mt_live_alone_deinit(struct mt_live_alone *alone)
 	mt_array_deinit(&alone->functions);
 }
 
-struct showing {
-	const struct mt_live *live;
-	struct mt_live_alone *alone;
-};
-
-/* Where the thread stands, and where its signal handlers return to. */
-static struct mt_error *add_thread(void *context, pid_t lwp)
-{
-	const struct showing *showing = context;
-	struct mt_target *target = showing->live->target;
-	struct user_regs_struct registers;
-	struct mt_error *error = target->ops->get_registers(target, lwp, &registers);
-
-	if (error) { /* it ended */
-		mt_error_destroy(error);
-		return NULL;
-	}
-	mt_try(mt_live_add_place(showing->alone, registers.rip));
-	return mt_interrupted_each(target, showing->live->pid, registers.rsp, mt_live_add_place,
-				   showing->alone);
-}
-
 static int compare(const void *one, const void *other)
 {
 	const uint64_t *a = one, *b = other;
@@ -173,9 +155,6 @@ static int compare(const void *one, const void *other)
 
 struct mt_error *mt_live_show(struct mt_live *live, struct mt_live_alone *alone)
 {
-	struct showing showing = {live, alone};
-
-	mt_try(live->target->ops->each_thread(live->target, live->pid, add_thread, &showing));
 	if (alone->places.count)
 		qsort(alone->places.items, alone->places.count, sizeof(uint64_t), compare);
 	if (alone->functions.count)
@@ -183,6 +162,7 @@ struct mt_error *mt_live_show(struct mt_live *live, struct mt_live_alone *alone)
 	const struct mt_engine_alone what = {alone->places.items, alone->places.count,
 					     alone->functions.items, alone->functions.count};
 	live->state = MT_LIVE_SHOWN;
+	live->changed_ns = mt_clock_monotonic_ns();
 	return mt_session_show(live->session, live->pid, &what);
 }
 

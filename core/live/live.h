@@ -13,6 +13,7 @@
 #include "output/stream.h"
 #include "perf/recording.h"
 #include "session/session.h"
+#include "session/trigger_spec.h"
 
 /* ---- A program ---- */
 
@@ -29,21 +30,24 @@ enum mt_live_state {
 /* From the first `mtrace start` on.  Zeroed storage can be deinited. */
 struct mt_live {
 	enum mt_live_state state;
-	bool has_news;   /* the program ran since the last snapshot */
-	bool one_thread; /* only the selected one, or the first of a new process, is recorded */
-	pid_t pid;       /* that is recorded, or was */
+	bool has_news;       /* the program ran since the last snapshot */
+	bool one_thread;     /* only the selected one, or the first of a new process, is recorded */
+	pid_t pid;           /* that is recorded, or was */
+	uint64_t changed_ns; /* monotonic: a history that was read before is old */
 	/* A thread was stopped by a trigger at `at`: it is not to be asked there again, and goes on
-	 * at `pc` if it has entered the function already, else 0. */
+	 * at `pc` if its call has entered the function already, or ended, else 0. */
 	struct {
 		pid_t lwp; /* 0: none */
 		uint64_t at, sp, pc;
+		bool at_return;
 	} passing;
 	char *engine;
 	char *events; /* that are recorded beside the calls */
 	const char *event_lists[2];
 	struct mt_session_options options;
-	struct mt_target *target;   /* of the session; owned */
-	struct mt_session *session; /* outlives the recording, to be looked at; NULL: none */
+	struct mt_target *target;      /* of the session; owned */
+	struct mt_decode_files *files; /* of the process, from one snapshot to the next */
+	struct mt_session *session;    /* outlives the recording, to be looked at; NULL: none */
 };
 
 void mt_live_deinit(struct mt_live *live);
@@ -80,7 +84,7 @@ struct mt_live_alone {
 struct mt_error *mt_live_add_place(void *alone, uint64_t address);
 struct mt_error *mt_live_add_function(struct mt_live_alone *alone, uint64_t address);
 void mt_live_alone_deinit(struct mt_live_alone *alone);
-/* The program goes on.  Where its threads stand is added to ALONE.  Errors: the session's. */
+/* The program goes on.  Errors: the session's. */
 struct mt_error *mt_live_show(struct mt_live *live, struct mt_live_alone *alone);
 
 /* ---- A debugger ---- */
@@ -108,22 +112,44 @@ typedef void mt_live_thread_found(void *context, const struct mt_live_thread *th
 
 struct mt_live_trigger {
 	uint32_t number;
-	char *location;
-	char *condition; /* NULL: none */
-	uint32_t hits;
-	uint64_t most; /* snapshots; 0: no limit */
-	bool stops;
-	MT_ARRAY(char *) expressions; /* that are printed */
-	void *breakpoint;             /* the debugger's */
+	struct mt_trigger_spec spec;
+	struct mt_trigger_count count; /* where its limits are kept here */
+	uint32_t hits;                 /* that count */
+	void *breakpoint;              /* the debugger's */
 	/* Where the program evaluates it itself (gate.c). */
 	MT_ARRAY(struct mt_live_gate) gates;
-	bool is_aside; /* its breakpoint is not in the program, since gates are */
+	bool is_aside; /* its breakpoint is not in the program, since gates are, or for good */
 	bool is_told;  /* why, once */
-	char *why;     /* it is evaluated by the debugger; NULL: it is not, or that is not known */
+	/* It is evaluated by the debugger, or, at returns, by nobody; NULL: it is not so, or that
+	 * is not known. */
+	char *why;
+};
+
+/* Its breakpoint never stands for it. */
+static inline bool mt_live_is_at_return(const struct mt_live_trigger *trigger)
+{
+	return trigger->spec.at_return || trigger->spec.slower_ns;
+}
+
+/* It has taken all its snapshots. */
+static inline bool mt_live_is_done(const struct mt_live_trigger *trigger)
+{
+	return trigger->spec.most && trigger->hits >= trigger->spec.most;
+}
+
+/* Arguments or results that are recorded with calls. */
+struct mt_live_values {
+	uint32_t number;
+	uint32_t
+	    session_number; /* the session's: also that of what was refused is never used again */
+	struct mt_values_spec spec;
+	char *why;     /* they are not recorded; NULL: they are, or it is not known yet */
+	bool is_wrong; /* they mean nothing */
+	bool is_told;  /* why, once */
 };
 
 struct mt_live_gate {
-	uint64_t entry;   /* of the function */
+	struct mt_engine_gate gate;
 	uint64_t address; /* where the debugger has its breakpoint */
 };
 
@@ -175,7 +201,9 @@ struct mt_live_debugger_ops {
 	/* The caller's to free; NULL: as mt_live_defaults says. */
 	char *(*setting)(void *context, enum mt_live_setting which);
 	/* $NAME. */
-	void (*set_variable)(void *context, const char *name, uint32_t value);
+	void (*set_variable)(void *context, const char *name, uint64_t value);
+	/* $_ret: the selected thread stands at a return. */
+	void (*set_result)(void *context);
 };
 
 struct mt_live_written {
@@ -196,6 +224,8 @@ struct mt_live_debugger {
 	MT_ARRAY(struct mt_live_written) written;
 	MT_ARRAY(struct mt_live_trigger *) triggers;
 	uint32_t last_trigger;
+	MT_ARRAY(struct mt_live_values) values;
+	uint32_t last_values, last_session_values;
 	uint32_t hits; /* of all triggers */
 };
 
@@ -221,6 +251,8 @@ void mt_live_info(const struct mt_live_debugger *debugger);
  * Errors: those of mt_live_copy() and mt_timeline_write(); USAGE (no calls of it were recorded). */
 struct mt_error *mt_live_history(struct mt_live_debugger *debugger, uint64_t last, pid_t tid,
 				 const char *function);
+/* The error. */
+struct mt_error *mt_live_no_calls_of(pid_t tid);
 
 /* ---- Triggers in the program (gate.c) ---- */
 
@@ -249,6 +281,19 @@ bool mt_live_pass_gate(struct mt_live_debugger *debugger, struct mt_live *live,
 void mt_live_tell_gates(const struct mt_live_debugger *debugger,
 			const struct mt_live_trigger *trigger, struct mt_str *out);
 
+/* ---- Values of calls (values.c) ---- */
+
+/* TEXT: see session/values_spec.h.  They are recorded when the selected program goes on.  Errors:
+ * USAGE (nothing that makes sense, as far as that can be told by now); the session's. */
+struct mt_error *mt_live_add_values(struct mt_live_debugger *debugger, const char *text,
+				    bool is_result);
+/* Errors: USAGE ("No values number 7."). */
+struct mt_error *mt_live_delete_values(struct mt_live_debugger *debugger, const char *number);
+/* Prints a line, or more, for each. */
+void mt_live_list_values(const struct mt_live_debugger *debugger);
+/* With the triggers (mt_live_place_triggers()).  Errors: the session's. */
+struct mt_error *mt_live_place_values(struct mt_live_debugger *debugger, struct mt_live *live);
+
 /* ---- Snapshots (snapshot.c) ---- */
 
 /* All that is known of the program LIVE, or of the one that ended, as a recording at PATH; NULL: a
@@ -276,12 +321,26 @@ const char *mt_live_last_written(const struct mt_live_debugger *debugger);
 
 /* ---- Triggers (trigger.c) ---- */
 
-/* TEXT: "[-max COUNT] [-stop] [-print EXPRESSION]... LOCATION [if CONDITION]".
+/* TEXT: see session/trigger_spec.h.
  * Errors: USAGE; the debugger's. */
 struct mt_error *mt_live_add_trigger(struct mt_live_debugger *debugger, const char *text);
 /* Errors: USAGE ("No trigger number 7."). */
 struct mt_error *mt_live_delete_trigger(struct mt_live_debugger *debugger, const char *number);
-/* The selected thread came to TRIGGER, and its condition holds.  Errors: those of a snapshot. */
-struct mt_error *mt_live_fire(struct mt_live_debugger *debugger, struct mt_live_trigger *trigger);
+/* The selected thread came to TRIGGER, and its condition holds.  *STOPS: it is to stop.  Errors:
+ * those of a snapshot. */
+struct mt_error *mt_live_fire(struct mt_live_debugger *debugger, struct mt_live_trigger *trigger,
+			      bool *stops);
+
+/* A hit that counts. */
+struct mt_live_hit {
+	uint64_t pc;      /* where the debugger is to see the thread */
+	uint64_t real_pc; /* where it stands and goes on: in a trampoline maybe; 0: at pc */
+	uint64_t took_ns; /* the call that ends; 0: not known */
+	bool at_return;
+};
+/* The same of HIT.  Only for as long as somebody has to look is the thread at HIT->pc, where it
+ * stays if it is to stop: should we be killed meanwhile, it could not go on from there. */
+struct mt_error *mt_live_take(struct mt_live_debugger *debugger, struct mt_live_trigger *trigger,
+			      const struct mt_live_hit *hit, bool *stops);
 
 #endif

@@ -71,13 +71,14 @@ static char *output_path(const struct mt_live_debugger *debugger, uint32_t numbe
 }
 
 static struct mt_error *write_timeline(const struct mt_live_debugger *debugger,
-				       const struct mt_live *live, const char *path,
-				       uint32_t number, struct mt_recording **recording)
+				       struct mt_live *live, const char *path, uint32_t number,
+				       struct mt_recording **recording)
 {
-	const struct mt_timeline timeline = {.path = path};
+	struct mt_timeline timeline = {.path = path};
 	struct mt_decode_stats stats = {0};
 
 	mt_try(check_recorded(debugger, live));
+	timeline.files = &live->files;
 	mt_try(check_name(path));
 	mt_try(mt_trace_writer_check(path, NULL));
 	mt_try(mt_session_copy(live->session, NULL, number, recording));

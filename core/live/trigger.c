@@ -2,22 +2,15 @@
 /* Triggers: breakpoints at which a snapshot is taken, while the other threads run on. */
 #include "live/live.h"
 
+#include "base/clock.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#define BLANKS " \t"
-
-/* magic-trace's name for a function by which a program asks for a snapshot. */
-#define INDICATOR "magic_trace_stop_indicator"
-
 static void destroy(struct mt_live_trigger *trigger)
 {
-	mt_array_each (expression, &trigger->expressions)
-		free(*expression);
-	mt_array_deinit(&trigger->expressions);
 	mt_array_deinit(&trigger->gates);
-	free(trigger->location);
-	free(trigger->condition);
+	mt_trigger_spec_deinit(&trigger->spec);
 	free(trigger->why);
 	free(trigger);
 }
@@ -27,6 +20,11 @@ void mt_live_debugger_deinit(struct mt_live_debugger *debugger)
 	mt_array_each (trigger, &debugger->triggers)
 		destroy(*trigger);
 	mt_array_deinit(&debugger->triggers);
+	mt_array_each (values, &debugger->values) {
+		mt_values_spec_deinit(&values->spec);
+		free(values->why);
+	}
+	mt_array_deinit(&debugger->values);
 	mt_array_each (one, &debugger->written) {
 		free(one->path);
 		free(one->whole);
@@ -34,88 +32,20 @@ void mt_live_debugger_deinit(struct mt_live_debugger *debugger)
 	mt_array_deinit(&debugger->written);
 }
 
-/* ---- Parsing ---- */
-
-static const char *skip_blanks(const char *at)
+static void tell(const struct mt_live_debugger *debugger, const struct mt_live_trigger *trigger)
 {
-	return at + strspn(at, BLANKS);
-}
+	const struct mt_trigger_spec *spec = &trigger->spec;
+	mt_auto(mt_str) struct mt_str what = {0}, limits = {0};
 
-static bool is_word(const char *at, const char *word, const char *ends)
-{
-	size_t length = strlen(word);
-
-	return strncmp(at, word, length) == 0 && (!at[length] || strchr(ends, at[length]));
-}
-
-/* NULL: at none. */
-static const char *option_at(const char *at)
-{
-	static const char *const options[] = {"-stop", "-max", "-print"};
-
-	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
-		if (is_word(at, options[i], BLANKS))
-			return options[i];
-	return NULL;
-}
-
-static struct mt_error *take_option(struct mt_live_trigger *trigger, const char *option,
-				    const char **at)
-{
-	*at = skip_blanks(*at + strlen(option));
-	if (strcmp(option, "-stop") == 0) {
-		trigger->stops = true;
-		return NULL;
-	}
-	char quote = **at == '"' || **at == '\'' ? **at : 0;
-	const char ends[] = {quote, '\0'}, *start = *at + (quote != 0);
-	size_t length = strcspn(start, quote ? ends : BLANKS);
-	if (!**at)
-		return mt_error_new(MT_ERROR_USAGE, "%s requires a value", option);
-	char *value = strndup(start, length);
-	if (!value)
-		return mt_error_no_memory();
-	*at = skip_blanks(start + length + (quote && start[length]));
-	if (strcmp(option, "-print") == 0) {
-		if (!mt_array_push(&trigger->expressions, value))
-			return NULL;
-		free(value);
-		return mt_error_no_memory();
-	}
-	struct mt_error *error =
-	    mt_parse_number(value, "number of snapshots", 1, UINT32_MAX, &trigger->most);
-	free(value);
-	return error;
-}
-
-static struct mt_error *parse(struct mt_live_trigger *trigger, const char *text)
-{
-	const char *at = skip_blanks(text), *option;
-
-	while ((option = option_at(at)))
-		mt_try(take_option(trigger, option, &at));
-	const char *condition = mt_session_find_condition(at),
-		   *end = condition ? condition : strchr(at, 0);
-	while (end > at && strchr(BLANKS, end[-1]))
-		end--;
-	if (end == at)
-		return mt_error_new(
-		    MT_ERROR_USAGE,
-		    "mtrace trigger requires a location (see \"help mtrace trigger\")");
-	for (const char *word = at; word < end; word = skip_blanks(word + strcspn(word, BLANKS)))
-		if (option_at(word))
-			return mt_error_new(MT_ERROR_USAGE,
-					    "the options of mtrace trigger precede the location");
-	if (condition) {
-		condition = skip_blanks(condition + 2);
-		if (!*condition)
-			return mt_error_new(MT_ERROR_USAGE, "no condition after \"if\"");
-		trigger->condition = strdup(condition);
-	}
-	trigger->location =
-	    end == at + 1 && *at == '.' ? strdup(INDICATOR) : strndup(at, (size_t)(end - at));
-	return trigger->location && (!condition || trigger->condition) ? NULL
-								       : mt_error_no_memory();
+	mt_trigger_spec_describe(spec, &what);
+	mt_trigger_describe_limits(&spec->limits, &limits);
+	mt_live_printf(debugger, "Trigger %u: a snapshot at ", trigger->number);
+	if (spec->most > 1)
+		mt_live_printf(debugger, "the first %llu hits of", (unsigned long long)spec->most);
+	else
+		mt_live_printf(debugger, "%s hit of", spec->most ? "the first" : "each");
+	mt_live_printf(debugger, " %s%s.\n", what.text ? what.text : "",
+		       limits.text ? limits.text : "");
 }
 
 struct mt_error *mt_live_add_trigger(struct mt_live_debugger *debugger, const char *text)
@@ -126,7 +56,7 @@ struct mt_error *mt_live_add_trigger(struct mt_live_debugger *debugger, const ch
 	if (!trigger)
 		return mt_error_no_memory();
 	trigger->number = debugger->last_trigger + 1;
-	struct mt_error *error = parse(trigger, text);
+	struct mt_error *error = mt_trigger_spec_parse(text, true, &trigger->spec);
 	if (!error)
 		error = ops->set_breakpoint(debugger->context, trigger);
 	if (!error && mt_array_push(&debugger->triggers, trigger)) {
@@ -138,10 +68,16 @@ struct mt_error *mt_live_add_trigger(struct mt_live_debugger *debugger, const ch
 		return error;
 	}
 	debugger->last_trigger++;
-	mt_live_printf(debugger, "Trigger %u: a snapshot at %s hit of %s%s%s.\n", trigger->number,
-		       trigger->most == 1 ? "the first" : "each", trigger->location,
-		       trigger->condition ? " if " : "",
-		       trigger->condition ? trigger->condition : "");
+	/* What happens at returns the debugger's breakpoint cannot see. */
+	if (mt_live_is_at_return(trigger)) {
+		trigger->is_aside = true;
+		ops->set_aside(debugger->context, trigger, true);
+	}
+	tell(debugger, trigger);
+	const struct mt_live *any = ops->selected(debugger->context, false);
+	if (!any || any->state == MT_LIVE_OFF)
+		mt_live_printf(debugger,
+			       "Nothing is being recorded yet (\"mtrace start\" begins).\n");
 	/* How it will be evaluated. */
 	struct mt_live *live = ops->selected(debugger->context, false);
 	if (!mt_live_is_recording(live) || live->state != MT_LIVE_HIDDEN)
@@ -178,9 +114,9 @@ struct mt_error *mt_live_delete_trigger(struct mt_live_debugger *debugger, const
 static struct mt_error *read_values(const struct mt_live_debugger *debugger,
 				    const struct mt_live_trigger *trigger, struct mt_str *out)
 {
-	if (strcmp(trigger->location, INDICATOR) == 0)
+	if (strcmp(trigger->spec.location, MT_TRIGGER_INDICATOR) == 0)
 		mt_error_destroy(debugger->ops->arguments(debugger->context, out));
-	mt_array_each (expression, &trigger->expressions) {
+	mt_array_each (expression, &trigger->spec.expressions) {
 		struct mt_error *error =
 		    debugger->ops->evaluate(debugger->context, *expression, out);
 
@@ -205,40 +141,116 @@ static void append_lines(struct mt_str *out, const char *text, const char *head,
 	}
 }
 
-struct mt_error *mt_live_fire(struct mt_live_debugger *debugger, struct mt_live_trigger *trigger)
+struct mt_error *mt_live_fire(struct mt_live_debugger *debugger, struct mt_live_trigger *trigger,
+			      bool *stops)
+{
+	const struct mt_live *live = debugger->ops->selected(debugger->context, false);
+	struct user_regs_struct registers = {0};
+
+	*stops = false;
+	if (!mt_trigger_counts(&trigger->spec.limits, &trigger->count, mt_clock_monotonic_ns()))
+		return NULL;
+	if (mt_live_is_recording(live))
+		mt_try(live->target->ops->get_registers(
+		    live->target, debugger->ops->lwp(debugger->context), &registers));
+	const struct mt_live_hit hit = {.pc = registers.rip};
+	return mt_live_take(debugger, trigger, &hit, stops);
+}
+
+static struct mt_error *set_pc(const struct mt_live_debugger *debugger, struct mt_live *live,
+			       uint64_t pc)
+{
+	const pid_t lwp = debugger->ops->lwp(debugger->context);
+	struct user_regs_struct registers;
+
+	mt_try(live->target->ops->get_registers(live->target, lwp, &registers));
+	registers.rip = pc;
+	mt_try(live->target->ops->set_registers(live->target, lwp, &registers));
+	if (debugger->ops->moved)
+		debugger->ops->moved(debugger->context, live);
+	return NULL;
+}
+
+/* What the debugger has to look at the thread for. */
+static struct mt_error *look(struct mt_live_debugger *debugger, struct mt_live *live,
+			     const struct mt_live_trigger *trigger, const struct mt_live_hit *hit,
+			     struct mt_str *values)
+{
+	const struct mt_trigger_spec *spec = &trigger->spec;
+	const bool is_elsewhere = hit->real_pc && hit->real_pc != hit->pc;
+
+	if (!spec->stops && !spec->expressions.count &&
+	    strcmp(spec->location, MT_TRIGGER_INDICATOR) != 0)
+		return NULL;
+	if (is_elsewhere)
+		mt_try(set_pc(debugger, live, hit->pc));
+	if (hit->took_ns)
+		debugger->ops->set_variable(debugger->context, "_duration", hit->took_ns);
+	if (hit->at_return && debugger->ops->set_result)
+		debugger->ops->set_result(debugger->context);
+	struct mt_error *error = read_values(debugger, trigger, values);
+	if (!is_elsewhere || (spec->stops && !error))
+		return error;
+	struct mt_error *back = set_pc(debugger, live, hit->real_pc);
+	if (!error)
+		return back;
+	mt_error_destroy(back);
+	return error;
+}
+
+/* Where it is not to be asked again. */
+static struct mt_error *note_stop(const struct mt_live_debugger *debugger, struct mt_live *live,
+				  const struct mt_live_hit *hit)
+{
+	const pid_t lwp = debugger->ops->lwp(debugger->context);
+	struct user_regs_struct registers;
+
+	mt_try(live->target->ops->get_registers(live->target, lwp, &registers));
+	live->passing.lwp = lwp;
+	live->passing.at = registers.rip;
+	live->passing.sp = registers.rsp;
+	live->passing.pc = hit->real_pc == hit->pc ? 0 : hit->real_pc;
+	live->passing.at_return = hit->at_return;
+	return NULL;
+}
+
+struct mt_error *mt_live_take(struct mt_live_debugger *debugger, struct mt_live_trigger *trigger,
+			      const struct mt_live_hit *hit, bool *stops)
 {
 	const struct mt_live_debugger_ops *ops = debugger->ops;
 	struct mt_live *live = ops->selected(debugger->context, false);
 	mt_auto(mt_str) struct mt_str values = {0}, joined = {0}, lines = {0};
-	struct user_regs_struct registers = {0};
-	pid_t lwp = ops->lwp(debugger->context);
+	const pid_t lwp = ops->lwp(debugger->context);
 	const char *path;
 
+	*stops = false;
+	if (mt_live_is_done(trigger))
+		return NULL;
 	trigger->hits++;
 	ops->set_variable(debugger->context, "_mtrace_hits", ++debugger->hits);
-	if (!mt_live_is_recording(live) || (trigger->most && trigger->hits > trigger->most))
-		return NULL;
-	mt_try(live->target->ops->get_registers(live->target, lwp, &registers));
-	if (trigger->stops) {
-		live->passing.lwp = lwp;
-		live->passing.at = registers.rip;
-		live->passing.sp = registers.rsp;
-		live->passing.pc = 0;
+	if (mt_live_is_recording(live)) {
+		mt_try(look(debugger, live, trigger, hit, &values));
+		if (trigger->spec.stops)
+			mt_try(note_stop(debugger, live, hit));
 	}
-	mt_try(read_values(debugger, trigger, &values));
+	*stops = trigger->spec.stops;
+	if (!mt_live_is_recording(live))
+		return NULL;
+	if (hit->took_ns)
+		mt_session_tell_duration(hit->took_ns, &joined);
 	append_lines(&joined, values.text, "", ", ");
 	append_lines(&lines, values.text, "  ", "\n");
-	const struct mt_session_hit hit = {
+	const struct mt_session_hit told = {
 	    .trigger = trigger->number,
-	    .pc = registers.rip,
-	    .location = trigger->location,
-	    .condition = trigger->condition,
+	    .pc = hit->pc,
+	    .location = trigger->spec.location,
+	    .condition = trigger->spec.condition,
 	    .values = joined.text,
 	};
-	mt_try(mt_session_hit(live->session, lwp, &hit));
+	mt_try(mt_session_hit(live->session, lwp, &told));
 	mt_try(mt_live_snapshot(debugger, live, NULL, &path, NULL));
 	mt_live_printf(debugger, "[mtrace: trigger %u, %s, hit %u in thread %d: %s]\n",
-		       trigger->number, trigger->location, trigger->hits, lwp, path);
+		       trigger->number, trigger->spec.location, trigger->hits, lwp, path);
 	if (lines.text)
 		mt_live_printf(debugger, "%s\n", lines.text);
 	return NULL;

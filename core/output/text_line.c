@@ -32,15 +32,10 @@ void mt_text_style_deinit(struct mt_text_style *style)
 	mt_str_deinit(&style->cell);
 }
 
-/* A name from somebody else's file must not break the line, nor speak to the terminal. */
+/* From somebody else's file. */
 static void put_clean(struct mt_str *out, const char *text)
 {
-	size_t start = out->length;
-
-	mt_utf8_append(out, text, NAME_BYTES);
-	for (size_t i = start; i < out->length; i++)
-		if ((unsigned char)out->text[i] < 0x20 || out->text[i] == 0x7f)
-			out->text[i] = '?';
+	mt_utf8_append_shown(out, text, NAME_BYTES);
 }
 
 /* Bytes of the first COLUMNS characters. */

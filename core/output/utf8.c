@@ -66,6 +66,54 @@ void mt_utf8_append(struct mt_str *out, const char *text, size_t limit_bytes)
 	}
 }
 
+static uint32_t value_of(const uint8_t *text, size_t length)
+{
+	uint32_t value = length == 1 ? text[0] : text[0] & (0x7fu >> length);
+
+	for (size_t i = 1; i < length; i++)
+		value = value << 6 | (text[i] & 0x3f);
+	return value;
+}
+
+/* Source: Unicode 15, PropList.txt, Bidi_Control. */
+static bool is_shown(uint32_t character)
+{
+	static const struct {
+		uint32_t first, last;
+	} hidden[] = {
+	    {0x00, 0x1f},     {0x7f, 0x9f},     {0x61c, 0x61c},
+	    {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069},
+	};
+
+	for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++)
+		if (character >= hidden[i].first && character <= hidden[i].last)
+			return false;
+	return true;
+}
+
+void mt_utf8_append_shown(struct mt_str *out, const char *text, size_t limit_bytes)
+{
+	const size_t start = out->length;
+	size_t to = start;
+
+	mt_utf8_append(out, text, limit_bytes);
+	for (size_t from = start, length; from < out->length; from += length) {
+		const uint8_t *at = (const uint8_t *)out->text + from;
+
+		length = character(at);
+		if (is_shown(value_of(at, length))) {
+			memmove(out->text + to, at, length);
+			to += length;
+		} else {
+			out->text[to++] = '?';
+		}
+	}
+	if (out->text && out->length > to) {
+		out->length = to;
+		out->text[to] = 0;
+	}
+}
+
 size_t mt_utf8_columns(const char *text, size_t length)
 {
 	size_t columns = 0;

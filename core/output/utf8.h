@@ -10,6 +10,10 @@
  * appended; what is longer is cut between two characters. */
 void mt_utf8_append(struct mt_str *out, const char *text, size_t limit_bytes);
 
+/* The same for a terminal: what would speak to it, or change the order of what is shown, becomes
+ * "?": control characters of C0 and C1, U+2028 and U+2029, and Unicode's bidirectional marks. */
+void mt_utf8_append_shown(struct mt_str *out, const char *text, size_t limit_bytes);
+
 /* Columns that the first LENGTH bytes of TEXT take when each character takes one. */
 size_t mt_utf8_columns(const char *text, size_t length);
 

@@ -3,57 +3,15 @@
 #include "print/container.h"
 
 #include "dwarf/die.h"
+#include "values/text.h"
 
 #include <dwarf.h>
 #include <string.h>
 
-#define MOST_DEPTH 16
-
-/* The member of that name, or what holds it somewhere, as *OUT. */
-static bool find(struct mt_print *print, struct mt_value *value, const char *name, size_t length,
-		 unsigned depth, struct mt_value *out)
-{
-	struct mt_type *type = mt_type_strip(value->type);
-
-	if (!mt_type_is_aggregate(type) || depth > MOST_DEPTH)
-		return false;
-	mt_type_expand(type);
-	for (size_t i = 0; i < type->member_count; i++) {
-		const struct mt_member *member = &type->members[i];
-		struct mt_value inner;
-		bool is_inner = member->kind == MT_MEMBER_BASE || !member->name;
-		bool is_it = !is_inner && member->kind == MT_MEMBER_FIELD &&
-			     strlen(member->name) == length &&
-			     strncmp(member->name, name, length) == 0;
-
-		if (!is_inner && !is_it)
-			continue;
-		struct mt_error *error =
-		    mt_value_member(print->eval, value, member, is_it ? out : &inner);
-		bool is_there = !error;
-		mt_error_destroy(error);
-		if (is_it)
-			return is_there;
-		if (is_there && find(print, &inner, name, length, depth + 1, out))
-			return true;
-	}
-	return false;
-}
-
 bool mt_container_field(struct mt_print *print, struct mt_value *value, const char *path,
 			struct mt_value *out)
 {
-	struct mt_value at = *value;
-
-	for (; *path; path += strcspn(path, "."), path += *path == '.') {
-		struct mt_value next;
-
-		if (!find(print, &at, path, strcspn(path, "."), 0, &next))
-			return false;
-		at = next;
-	}
-	*out = at;
-	return true;
+	return mt_value_at_path(print->eval, value, path, out);
 }
 
 bool mt_container_number(struct mt_print *print, struct mt_value *value, const char *path,

@@ -31,8 +31,7 @@ bool mt_children_next(struct mt_children *children);
 void mt_children_value(struct mt_children *children, struct mt_value *value);
 void mt_children_end(struct mt_children *children);
 
-/* The member at a path of names, "_M_impl._M_start", bases included.  False: there is none, or it
- * cannot be read. */
+/* As mt_value_at_path(). */
 bool mt_container_field(struct mt_print *print, struct mt_value *value, const char *path,
 			struct mt_value *out);
 /* The same of a whole number, or of a pointer. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Types of the languages' libraries: String, Vec and Box of Rust, strings and slices of Go. */
+/* Types of the languages' libraries: strings, Vec of Rust, slices of Go. */
 #include "print/container.h"
+#include "values/text.h"
 
 #include <string.h>
 
@@ -21,34 +22,31 @@ static bool begins(const char *text, const char *with)
 	return strncmp(text, with, strlen(with)) == 0;
 }
 
-static bool print_text(struct mt_print *print, struct mt_value *value, const char *pointer,
-		       const char *length)
+/* False: it is none. */
+static bool print_text(struct mt_print *print, struct mt_value *value)
 {
-	uint64_t start, count;
+	struct mt_value start, length;
+	uint64_t address = 0, count = 0;
 
-	return mt_container_number(print, value, pointer, &start) &&
-	       mt_container_number(print, value, length, &count) &&
-	       mt_container_text(print, mt_type_builtin(print->eval->program, MT_BUILTIN_CHAR),
-				 start, count);
+	if (!mt_text_parts(print->eval, value, &start, &length))
+		return false;
+	struct mt_error *error = mt_value_get(print->eval, &start, &address);
+	if (!error)
+		error = mt_value_get(print->eval, &length, &count);
+	bool is_known = !error;
+	mt_error_destroy(error);
+	return is_known &&
+	       mt_container_text(print, mt_text_element(print->eval, &start), address, count);
 }
 
 static bool print_rust(struct mt_print *print, struct mt_value *value, const char *name)
 {
 	struct mt_type *element = mt_template_argument(value->type, 0);
-	bool is_string = strcmp(name, "alloc::string::String") == 0;
-	struct mt_value vec = *value;
 	uint64_t start, count;
 
-	if (strcmp(name, "&str") == 0)
-		return print_text(print, value, "data_ptr", "length");
-	if (!is_string && (!begins(name, "alloc::vec::Vec<") || !element))
+	if (!begins(name, "alloc::vec::Vec<") || !element || !elements_of(print, value, &start) ||
+	    !mt_container_number(print, value, "len", &count))
 		return false;
-	if ((is_string && !mt_container_field(print, value, "vec", &vec)) ||
-	    !elements_of(print, &vec, &start) || !mt_container_number(print, &vec, "len", &count))
-		return false;
-	if (is_string)
-		return mt_container_text(
-		    print, mt_type_builtin(print->eval->program, MT_BUILTIN_CHAR), start, count);
 	mt_str_appendf(print->out, "Vec(size=%llu)", (unsigned long long)count);
 	mt_container_array(print, element, start, count);
 	return true;
@@ -59,8 +57,6 @@ static bool print_go(struct mt_print *print, struct mt_value *value, const char 
 	struct mt_value array;
 	uint64_t start, count;
 
-	if (strcmp(name, "string") == 0)
-		return print_text(print, value, "str", "len");
 	if (!begins(name, "[]") || !mt_container_field(print, value, "array", &array) ||
 	    mt_type_strip(array.type)->kind != MT_TYPE_POINTER ||
 	    !mt_container_number(print, value, "array", &start) ||
@@ -82,7 +78,9 @@ bool mt_print_library_type(struct mt_print *print, struct mt_value *value)
 	    (print->format && print->format->raw) ||
 	    mt_value_hole(value, 0, value->holes ? mt_type_size(type) : 0))
 		return false;
-	if (type->language == MT_LANGUAGE_CPP)
+	if (print_text(print, &copy))
+		is_printed = true;
+	else if (type->language == MT_LANGUAGE_CPP)
 		is_printed = mt_print_stdcxx(print, &copy);
 	else if (type->language == MT_LANGUAGE_RUST)
 		is_printed = print_rust(print, &copy, type->name);

@@ -49,32 +49,6 @@ static void append_type(struct mt_print *print, const struct known *known, struc
 	mt_str_append(print->out, ">");
 }
 
-static bool print_text(struct mt_print *print, struct mt_value *value, const char *pointer,
-		       const char *length)
-{
-	struct mt_value start;
-	uint64_t address, count;
-
-	if (!mt_container_field(print, value, pointer, &start) ||
-	    mt_type_strip(start.type)->kind != MT_TYPE_POINTER ||
-	    !mt_container_number(print, value, pointer, &address) ||
-	    !mt_container_number(print, value, length, &count))
-		return false;
-	return mt_container_text(print, mt_type_target(mt_type_strip(start.type)), address, count);
-}
-
-static bool print_string(struct mt_print *print, struct mt_value *value, const struct known *known)
-{
-	(void)known;
-	return print_text(print, value, "_M_dataplus._M_p", "_M_string_length");
-}
-
-static bool print_view(struct mt_print *print, struct mt_value *value, const struct known *known)
-{
-	(void)known;
-	return print_text(print, value, "_M_str", "_M_len");
-}
-
 /* Bits in words of 64. */
 static bool print_bits(struct mt_print *print, struct mt_value *value, const struct known *known)
 {
@@ -470,8 +444,6 @@ static bool print_iterator(struct mt_print *print, struct mt_value *value,
 }
 
 static const struct known all[] = {
-    {"std::__cxx11::basic_string<", print_string},
-    {"std::basic_string_view<", print_view},
     {"std::vector<", print_vector},
     {"std::initializer_list<", print_initializers},
     {"std::map<", print_tree},

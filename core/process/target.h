@@ -113,6 +113,9 @@ struct mt_target_ops {
 					  struct user_regs_struct *registers);
 	struct mt_error *(*set_registers)(struct mt_target *target, pid_t lwp,
 					  const struct user_regs_struct *registers);
+	/* False: they are not to be had.  NULL: never. */
+	bool (*get_float_registers)(struct mt_target *target, pid_t lwp,
+				    struct user_fpregs_struct *registers);
 	/* That one alone, of an LWP that may stand within a system call.  Errors: GONE. */
 	struct mt_error *(*set_gs_base)(struct mt_target *target, pid_t lwp, uint64_t base);
 

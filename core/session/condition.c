@@ -28,16 +28,36 @@ static size_t read_memory(void *context, uint64_t address, void *buffer, size_t 
 	    ->read(here->session->target, here->pid, address, buffer, size);
 }
 
+static bool get_float_register(const struct here *here, unsigned number, void *bytes, size_t size)
+{
+	const struct mt_target_ops *ops = mt_session_target_ops(here->session);
+	struct user_fpregs_struct registers;
+	size_t there = 0;
+
+	if (!ops->get_float_registers ||
+	    !ops->get_float_registers(here->session->target, here->lwp, &registers))
+		return false;
+	const void *value = mt_register_in_float(&registers, number, &there);
+	if (!value || size > there)
+		return false;
+	memcpy(bytes, value, size);
+	return true;
+}
+
 static bool get_register(void *context, unsigned number, void *bytes, size_t size)
 {
 	const struct here *here = context;
+	const struct mt_target_ops *ops = mt_session_target_ops(here->session);
 	int offset = mt_register_offset(number);
 	struct user_regs_struct registers;
 
-	if (!here->lwp || offset < 0 || size > sizeof(uint64_t))
+	if (!here->lwp)
 		return false;
-	struct mt_error *error = mt_session_target_ops(here->session)
-				     ->get_registers(here->session->target, here->lwp, &registers);
+	if (offset < 0)
+		return get_float_register(here, number, bytes, size);
+	if (size > sizeof(uint64_t))
+		return false;
+	struct mt_error *error = ops->get_registers(here->session->target, here->lwp, &registers);
 	if (error) {
 		mt_error_destroy(error);
 		return false;
@@ -75,7 +95,7 @@ struct mt_error *mt_session_see_code(struct mt_session *session, struct mt_sessi
 
 /* At its exec a static program has itself, and a dynamic one itself and the loader: then that has
  * to do its work first. */
-static bool has_begun(struct mt_session *session, struct mt_session_process *process)
+bool mt_session_has_begun(struct mt_session *session, struct mt_session_process *process)
 {
 	struct here here = {.session = session, .pid = process->pid};
 	const struct mt_expr_frame frame = frame_of(&here, false, false);
@@ -102,13 +122,24 @@ static bool has_begun(struct mt_session *session, struct mt_session_process *pro
 }
 
 struct mt_error *mt_session_parse_at(struct mt_session *session, struct mt_session_process *process,
-				     const char *condition, uint64_t address, bool is_entry,
-				     struct mt_expr **out)
+				     const struct mt_trigger_spec *spec, uint64_t address,
+				     bool is_entry, struct mt_expr **out)
 {
 	struct here here = {.session = session, .pid = process->pid, .pc = address};
-	const struct mt_expr_frame frame = frame_of(&here, is_entry, false);
+	const struct mt_expr_frame frame = frame_of(&here, is_entry, spec->at_return);
 
-	return mt_expr_parse(process->program, &frame, condition, out);
+	return mt_expr_parse(process->program, &frame, spec->condition, out);
+}
+
+struct mt_error *mt_session_parse_values_at(struct mt_session *session,
+					    const struct mt_session_process *process,
+					    const struct mt_session_trigger *trigger,
+					    uint64_t address, struct mt_session_value_list *out)
+{
+	struct here here = {.session = session, .pid = process->pid, .pc = address};
+	const struct mt_expr_frame frame = frame_of(&here, true, trigger->spec.at_return);
+
+	return mt_session_parse_values(process, &frame, trigger, out);
 }
 
 static struct mt_error *bind(struct mt_session *session, struct mt_session_process *process,
@@ -117,14 +148,16 @@ static struct mt_error *bind(struct mt_session *session, struct mt_session_proce
 	const struct mt_session_trigger *trigger = &session->triggers.items[site->trigger - 1];
 	const struct mt_engine_break_ops *breaks = mt_session_engine_ops(session)->breaks;
 	struct here here = {.session = session, .pid = process->pid, .pc = site->address};
-	const struct mt_expr_frame frame = frame_of(&here, site->is_entry, trigger->at_return);
+	const struct mt_expr_frame frame = frame_of(&here, site->is_entry, trigger->spec.at_return);
 	struct mt_error *error = NULL;
 
-	if (trigger->condition)
-		error =
-		    mt_expr_parse(process->program, &frame, trigger->condition, &site->condition);
+	if (trigger->spec.condition)
+		error = mt_expr_parse(process->program, &frame, trigger->spec.condition,
+				      &site->condition);
+	if (!error && site->condition)
+		error = mt_expr_check_alone(site->condition);
 	if (trigger->values)
-		mt_try(mt_session_parse_values(process, &frame, trigger, site));
+		mt_try(mt_session_parse_values(process, &frame, trigger, &site->values));
 	if (error && mt_error_code(error) != MT_ERROR_NO_MEMORY) {
 		struct mt_error *whole =
 		    mt_error_new(MT_ERROR_TRIGGER, "invalid condition of the trigger \"%s\": %s",
@@ -133,15 +166,18 @@ static struct mt_error *bind(struct mt_session *session, struct mt_session_proce
 		return whole;
 	}
 	site->is_bound = !error;
-	const struct mt_engine_condition condition = {
-	    .expr = site->condition,
-	    .text = trigger->text,
-	    .slower_ns = trigger->slower_ns,
-	    .at_return = trigger->at_return,
-	    .wants_duration = trigger->condition && strstr(trigger->condition, "$_duration"),
-	    .values = site->values,
-	    .value_count = site->value_count,
-	    .is_one_of_many = trigger->is_glob};
+	const struct mt_engine_condition condition = {.expr = site->condition,
+						      .text = trigger->text,
+						      .trigger = site->trigger,
+						      .slower_ns = trigger->spec.slower_ns,
+						      .at_return = trigger->spec.at_return,
+						      .wants_duration =
+							  mt_trigger_wants_duration(&trigger->spec),
+						      .option = trigger->option,
+						      .values = site->values.items,
+						      .value_count = site->values.count,
+						      .is_one_of_many = trigger->is_glob,
+						      .limits = trigger->spec.limits};
 	return error || !breaks
 		   ? error
 		   : breaks->set(session->engine, process->pid, site->address, &condition);
@@ -154,7 +190,7 @@ static struct mt_error *explain_missing(const struct mt_session_process *process
 	const struct mt_location_options options = {.no_stubs = true};
 	struct mt_locations locations;
 	struct mt_error *reason =
-	    mt_location_resolve(process->code, trigger->location, &options, &locations);
+	    mt_location_resolve(process->code, trigger->spec.location, &options, &locations);
 	const char *message = reason ? mt_error_message(reason)
 			      : locations.kind == MT_LOCATION_ADDRESS
 				  ? "No code is there."
@@ -202,6 +238,18 @@ static bool is_one_of_many(const struct mt_session_process *process,
 	return false;
 }
 
+/* Functions of one name, in namespaces and libraries: a condition may be about some of them. */
+static void leave_to_others(const struct mt_session *session,
+			    const struct mt_session_trigger *trigger,
+			    const struct mt_session_site *site, struct mt_error *error)
+{
+	if (trigger->spec.condition || trigger->values)
+		mt_log(session->options->engine.log, MT_LOG_WARNING,
+		       "left out at 0x%llx, one place of several: %s",
+		       (unsigned long long)site->address, mt_error_message(error));
+	mt_error_destroy(error);
+}
+
 /* Some function of each glob's has what is to be recorded. */
 static struct mt_error *check_globs(const struct mt_session *session,
 				    const struct mt_session_process *process)
@@ -226,7 +274,7 @@ static struct mt_error *check_globs(const struct mt_session *session,
 struct mt_error *mt_session_bind_conditions(struct mt_session *session,
 					    struct mt_session_process *process)
 {
-	if (!process->program || !has_begun(session, process))
+	if (!process->program || !mt_session_has_begun(session, process))
 		return NULL;
 	if (!session->has_bound)
 		mt_try(check_found(session, process));
@@ -239,15 +287,14 @@ struct mt_error *mt_session_bind_conditions(struct mt_session *session,
 		if (!error)
 			continue;
 		if (trigger->is_glob)
-			mt_try(mt_session_leave_out(session, process, site, error));
-		else if (session->triggers.items[site->trigger - 1].condition ||
-			 session->triggers.items[site->trigger - 1].values ||
-			 !is_one_of_many(process, site))
+			mt_try(
+			    mt_session_leave_out(session, process, trigger, site->address, error));
+		else if (!is_one_of_many(process, site))
 			mt_try(mt_session_tolerate_later(session, error));
 		else
-			mt_error_destroy(error);
+			leave_to_others(session, trigger, site, error);
 		mt_expr_destroy(site->condition);
-		mt_session_forget_values(site);
+		mt_session_forget_values(&site->values);
 		*site-- = *mt_array_last(&process->sites);
 		process->sites.count--;
 	}
@@ -277,7 +324,7 @@ bool mt_session_condition_holds(struct mt_session *session, const struct mt_sess
 			    .pid = thread->process->pid,
 			    .lwp = thread->lwp,
 			    .pc = site->address};
-	const struct mt_expr_frame frame = frame_of(&here, site->is_entry, trigger->at_return);
+	const struct mt_expr_frame frame = frame_of(&here, site->is_entry, trigger->spec.at_return);
 	bool holds = false;
 
 	if (!site->condition || set_duration(thread->process, took_ns))
@@ -306,7 +353,7 @@ void mt_session_forget_sites(struct mt_session_process *process)
 {
 	mt_array_each (site, &process->sites) {
 		mt_expr_destroy(site->condition);
-		mt_session_forget_values(site);
+		mt_session_forget_values(&site->values);
 	}
 	process->sites.count = 0;
 	mt_session_forget_gates(process);

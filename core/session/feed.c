@@ -36,6 +36,21 @@ struct mt_error *mt_session_pause(struct mt_session *session, pid_t lwp, bool on
 	return text ? text->pause(session->engine, lwp, on) : NULL;
 }
 
+const uint64_t *mt_session_missed(struct mt_session *session, pid_t pid, size_t *count)
+{
+	const struct mt_engine_text_ops *text = mt_session_engine_ops(session)->text;
+
+	*count = 0;
+	return text ? text->missed(session->engine, pid, count) : NULL;
+}
+
+struct mt_error *mt_session_record_missed(struct mt_session *session, pid_t lwp)
+{
+	const struct mt_engine_text_ops *text = mt_session_engine_ops(session)->text;
+
+	return text ? text->record_missed(session->engine, lwp) : NULL;
+}
+
 struct mt_error *mt_session_clean(struct mt_session *session, pid_t parent, pid_t child)
 {
 	const struct mt_engine_text_ops *text = mt_session_engine_ops(session)->text;

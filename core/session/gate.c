@@ -32,7 +32,7 @@ static struct mt_error *see(void *context, const struct mt_map *map)
 }
 
 /* From now on mt_session_see_code() adds what comes. */
-static struct mt_error *see_all(struct mt_session *session, struct mt_session_process *process)
+struct mt_error *mt_session_see_all(struct mt_session *session, struct mt_session_process *process)
 {
 	struct seeing seeing = {session, process};
 
@@ -72,7 +72,8 @@ static struct mt_error *find_entry(struct mt_session_process *process, const cha
 static void forget(struct mt_session_gate *gate)
 {
 	mt_expr_destroy(gate->parsed);
-	free(gate->condition);
+	mt_session_forget_values(&gate->values);
+	free(gate->text);
 }
 
 void mt_session_forget_gates(struct mt_session_process *process)
@@ -80,17 +81,15 @@ void mt_session_forget_gates(struct mt_session_process *process)
 	mt_array_each (gate, &process->gates)
 		forget(gate);
 	mt_array_deinit(&process->gates);
+	mt_array_deinit(&process->value_sets);
 }
 
-static bool is_same(const char *one, const char *other)
-{
-	return one && other ? strcmp(one, other) == 0 : one == other;
-}
-
-static struct mt_session_gate *gate_at(struct mt_session_process *process, uint64_t entry)
+static struct mt_session_gate *gate_of(struct mt_session_process *process,
+				       const struct mt_engine_gate *wanted)
 {
 	mt_array_each (gate, &process->gates)
-		if (gate->entry == entry)
+		if (gate->gate.function == wanted->function &&
+		    gate->gate.trigger == wanted->trigger)
 			return gate;
 	return NULL;
 }
@@ -103,28 +102,50 @@ static void drop(struct mt_session_process *process, struct mt_session_gate *gat
 	process->gates.count--;
 }
 
-static struct mt_error *add(struct mt_session *session, struct mt_session_process *process,
-			    uint64_t entry, const char *condition)
+static struct mt_error *parse(struct mt_session *session, struct mt_session_process *process,
+			      const struct mt_trigger_spec *spec, struct mt_session_gate *gate)
 {
-	struct mt_session_gate gate = {.entry = entry, .is_wanted = true};
-	struct mt_error *error = NULL;
+	mt_auto(mt_str) struct mt_str text = {0};
 
-	if (condition)
-		error = mt_session_parse_at(session, process, condition, entry, true, &gate.parsed);
+	mt_trigger_spec_describe(spec, &text);
+	gate->text = text.failed ? NULL : strdup(text.text);
+	if (!gate->text)
+		return mt_error_no_memory();
+	if (!spec->condition)
+		return NULL;
+	struct mt_error *error =
+	    mt_session_parse_at(session, process, spec, gate->gate.function, true, &gate->parsed);
+	if (!error || mt_error_code(error) == MT_ERROR_NO_MEMORY)
+		return error;
 	/* Somewhere else it may mean something. */
-	if (error && mt_error_code(error) != MT_ERROR_NO_MEMORY) {
-		struct mt_error *other =
-		    mt_error_new(MT_ERROR_UNSUPPORTED, "%s", mt_error_message(error));
-		mt_error_destroy(error);
-		error = other;
-	}
-	if (!error && condition)
-		gate.condition = strdup(condition);
-	if (!error && condition && !gate.condition)
-		error = mt_error_no_memory();
-	const struct mt_engine_condition given = {.expr = gate.parsed, .text = gate.condition};
+	struct mt_error *other = mt_error_new(MT_ERROR_UNSUPPORTED, "%s", mt_error_message(error));
+	mt_error_destroy(error);
+	return other;
+}
+
+static struct mt_error *set(struct mt_session *session, const struct mt_session_process *process,
+			    const struct mt_trigger_spec *spec, const struct mt_session_gate *gate)
+{
+	struct mt_engine_condition given = {.expr = gate->parsed,
+					    .text = gate->text,
+					    .trigger = gate->gate.trigger,
+					    .slower_ns = spec->slower_ns,
+					    .at_return = spec->at_return,
+					    .wants_duration = mt_trigger_wants_duration(spec),
+					    .limits = spec->limits};
+
+	given.limits.can_end = spec->most;
+	return ops_of(session)->set(session->engine, process->pid, gate->gate.function, &given);
+}
+
+static struct mt_error *add(struct mt_session *session, struct mt_session_process *process,
+			    const struct mt_trigger_spec *spec, const struct mt_engine_gate *wanted)
+{
+	struct mt_session_gate gate = {.gate = *wanted, .is_wanted = true};
+	struct mt_error *error = parse(session, process, spec, &gate);
+
 	if (!error)
-		error = ops_of(session)->set(session->engine, process->pid, entry, &given);
+		error = set(session, process, spec, &gate);
 	if (!error && mt_array_push(&process->gates, gate))
 		error = mt_error_no_memory();
 	if (error)
@@ -142,30 +163,24 @@ void mt_session_gates_begin(struct mt_session *session, pid_t pid)
 		gate->is_wanted = false;
 }
 
-struct mt_error *mt_session_gate_set(struct mt_session *session, pid_t pid, const char *location,
-				     const char *condition, uint64_t address, uint64_t *entry)
+struct mt_error *mt_session_gate_set(struct mt_session *session, pid_t pid,
+				     const struct mt_trigger_spec *spec, uint32_t number,
+				     uint64_t address, uint64_t *entry)
 {
 	struct mt_session_process *process = mt_session_find_process(session, pid);
+	struct mt_engine_gate wanted = {.trigger = number};
 
 	if (!process || !ops_of(session))
 		return mt_error_new(MT_ERROR_UNSUPPORTED, "the engine %s runs none in the program",
 				    mt_session_engine_ops(session)->name);
-	mt_try(see_all(session, process));
-	mt_try(find_entry(process, location, address, entry));
-	struct mt_session_gate *gate = gate_at(process, *entry);
-	if (gate && gate->is_wanted)
-		return mt_error_new(MT_ERROR_UNSUPPORTED, "another trigger is at the same place");
-	if (gate && is_same(gate->condition, condition)) {
-		gate->is_wanted = true;
-		const struct mt_engine_condition given = {.expr = gate->parsed,
-							  .text = gate->condition};
-		return ops_of(session)->set(session->engine, pid, *entry, &given);
-	}
-	if (gate) {
-		mt_try(ops_of(session)->clear(session->engine, pid, *entry));
-		drop(process, gate);
-	}
-	return add(session, process, *entry, condition);
+	mt_try(mt_session_see_all(session, process));
+	mt_try(find_entry(process, spec->location, address, &wanted.function));
+	*entry = wanted.function;
+	struct mt_session_gate *gate = gate_of(process, &wanted);
+	if (!gate)
+		return add(session, process, spec, &wanted);
+	gate->is_wanted = true;
+	return set(session, process, spec, gate);
 }
 
 struct mt_error *mt_session_gates_end(struct mt_session *session, pid_t pid)
@@ -178,11 +193,16 @@ struct mt_error *mt_session_gates_end(struct mt_session *session, pid_t pid)
 
 		if (gate->is_wanted)
 			continue;
-		error = ops_of(session)->clear(session->engine, pid, gate->entry);
+		error = ops_of(session)->clear(session->engine, pid, &gate->gate);
 		if (!error)
 			drop(process, gate);
 	}
 	return error;
+}
+
+void mt_session_gate_mute(struct mt_session *session, uint32_t trigger)
+{
+	ops_of(session)->mute(session->engine, trigger);
 }
 
 bool mt_session_gate_holds(struct mt_session *session, pid_t pid, uint64_t entry, uint64_t address)
@@ -194,25 +214,31 @@ bool mt_session_gate_holds(struct mt_session *session, pid_t pid, uint64_t entry
 	return function && function->start == entry;
 }
 
-uint64_t mt_session_gate_works(struct mt_session *session, pid_t pid, uint64_t entry)
+uint64_t mt_session_gate_works(struct mt_session *session, pid_t pid,
+			       const struct mt_engine_gate *gate)
 {
-	return ops_of(session) ? ops_of(session)->works(session->engine, pid, entry) : 0;
+	return ops_of(session) ? ops_of(session)->works(session->engine, pid, gate) : 0;
 }
 
-uint64_t mt_session_gate_hit(struct mt_session *session, pid_t lwp)
+struct mt_engine_gate_hit mt_session_gate_hit(struct mt_session *session, pid_t lwp)
 {
-	return ops_of(session) ? ops_of(session)->hit(session->engine, lwp) : 0;
+	return ops_of(session) ? ops_of(session)->hit(session->engine, lwp)
+			       : (struct mt_engine_gate_hit){0};
 }
 
-struct mt_error *mt_session_gate_enter(struct mt_session *session, pid_t lwp, uint64_t goal,
+struct mt_error *mt_session_gate_enter(struct mt_session *session, pid_t lwp, uint64_t *goal,
 				       uint64_t *pc)
 {
 	return ops_of(session)->enter(session->engine, lwp, goal, pc);
 }
 
-struct mt_engine_gate_errors mt_session_gate_look(struct mt_session *session, pid_t pid,
-						  uint64_t entry)
+void mt_session_gate_leave(struct mt_session *session, pid_t lwp)
 {
-	return ops_of(session) ? ops_of(session)->look(session->engine, pid, entry)
+	ops_of(session)->leave(session->engine, lwp);
+}
+
+struct mt_engine_gate_errors mt_session_gate_look(struct mt_session *session, uint32_t trigger)
+{
+	return ops_of(session) ? ops_of(session)->look(session->engine, trigger)
 			       : (struct mt_engine_gate_errors){0};
 }

@@ -8,20 +8,27 @@
 #include "kernel/event_set.h"
 #include "session/session.h"
 #include "session/tracks.h"
+#include "session/trigger_spec.h"
+#include "session/values_spec.h"
 #include "session/watch_spec.h"
 #include "space/space.h"
 
 #include <uthash.h>
 
+/* items NULL: none. */
+struct mt_session_value_list {
+	struct mt_engine_value *items;
+	size_t count;
+};
+
 /* Where a trigger stands in a process. */
 struct mt_session_site {
 	uint64_t address;
-	uint32_t trigger;               /* its number, from 1 */
-	bool is_entry;                  /* of a function */
-	struct mt_expr *condition;      /* NULL: it has none, or it is not bound yet */
-	bool is_bound;                  /* the engine has it */
-	struct mt_engine_value *values; /* that the engine records; NULL: none */
-	size_t value_count;
+	uint32_t trigger;                    /* its number, from 1 */
+	bool is_entry;                       /* of a function */
+	struct mt_expr *condition;           /* NULL: it has none, or it is not bound yet */
+	bool is_bound;                       /* the engine has it */
+	struct mt_session_value_list values; /* that the engine records */
 };
 
 /* Where a watchpoint lies in a process. */
@@ -39,10 +46,18 @@ struct mt_session_probe {
 
 /* Where the program itself asks whether a thread is to stop for a debugger's breakpoint. */
 struct mt_session_gate {
-	uint64_t entry;         /* of the function */
-	char *condition;        /* NULL: none */
-	struct mt_expr *parsed; /* the same */
-	bool is_wanted;         /* since mt_session_gates_begin() */
+	struct mt_engine_gate gate;
+	char *text;                          /* of the trigger */
+	struct mt_expr *parsed;              /* its condition; NULL: none */
+	bool is_wanted;                      /* since mt_session_gates_begin() */
+	struct mt_session_value_list values; /* that are recorded there instead */
+};
+
+/* Functions of whose calls a debugger's user wants values. */
+struct mt_session_value_set {
+	uint32_t number;
+	size_t mapping_count; /* of the process, when functions were looked for */
+	size_t functions;     /* that were found */
 };
 
 /* An executable mapping that the recording knows of. */
@@ -64,6 +79,7 @@ struct mt_session_process {
 	struct mt_space *code; /* that names in conditions are looked up in; NULL: none yet */
 	struct mt_expr_program *program; /* of that */
 	MT_ARRAY(struct mt_session_gate) gates;
+	MT_ARRAY(struct mt_session_value_set) value_sets;
 	UT_hash_handle hh;
 };
 
@@ -77,22 +93,20 @@ struct mt_session_thread {
 	UT_hash_handle hh;
 };
 
-enum mt_session_values { MT_VALUES_NONE, MT_VALUES_ARGUMENTS, MT_VALUES_RESULT };
-
 struct mt_session_trigger {
 	const char *text;
 	enum mt_session_values values; /* recorded with each call, which hits nothing */
+	const char *option;            /* with `values`: that the user gave: "--args" */
 	char *names;                   /* ARGUMENTS: "name, count"; NULL: all parameters */
-	char *location;
-	bool is_glob;       /* of names, with `values` */
-	char *condition;    /* NULL: none */
-	uint64_t slower_ns; /* hit by calls that take longer; 0: by all that come there */
-	bool at_return;     /* not when they come, but when they return */
-	bool found;         /* somewhere, once */
-	bool mark;          /* none of the user's: where the program says marks */
-	uint32_t problems;  /* how often the condition could not be evaluated here */
-	char *problem;      /* why, the first time */
-	uint32_t left_out;  /* functions of a glob's whose values cannot be had */
+	struct mt_trigger_spec spec;
+	struct mt_trigger_count count; /* where its limits are kept here */
+	uint32_t snapshots;            /* that were taken for it */
+	bool is_glob;                  /* of names, with `values` */
+	bool found;                    /* somewhere, once */
+	bool mark;                     /* none of the user's: where the program says marks */
+	uint32_t problems;             /* how often the condition could not be evaluated here */
+	char *problem;                 /* why, the first time */
+	uint32_t left_out;             /* functions of a glob's whose values cannot be had */
 };
 
 struct mt_session {
@@ -254,7 +268,10 @@ struct mt_error *mt_session_tell_probe(struct mt_session *session,
 /* Whether it is told to the engine once the program's libraries are there. */
 static inline bool mt_session_is_bound_late(const struct mt_session_trigger *trigger)
 {
-	return trigger->condition || trigger->slower_ns || trigger->at_return || trigger->values;
+	const struct mt_trigger_spec *spec = &trigger->spec;
+
+	return spec->condition || spec->slower_ns || spec->at_return || trigger->values ||
+	       spec->most || mt_engine_is_limited(&spec->limits);
 }
 
 /* trigger.c */
@@ -282,6 +299,8 @@ static inline bool mt_session_has_site(const struct mt_session_process *process,
 /* A mapping of the process that conditions may be about. */
 struct mt_error *mt_session_see_code(struct mt_session *session, struct mt_session_process *process,
 				     const struct mt_mapping *mapping);
+/* The libraries that the program begins with are there. */
+bool mt_session_has_begun(struct mt_session *session, struct mt_session_process *process);
 /* All mappings were seen: bind the conditions of triggers that were found, and set their
  * breakpoints.  Errors: TRIGGER (one that means nothing, before the program began);
  * the engine's. */
@@ -299,31 +318,46 @@ bool mt_session_condition_holds(struct mt_session *session, const struct mt_sess
 void mt_session_tell_problems(const struct mt_session *session);
 /* All that is known of the process's code. */
 void mt_session_forget_sites(struct mt_session_process *process);
-/* CONDITION as it means something at ADDRESS.  Errors: mt_expr_parse()'s. */
+/* SPEC's condition as it means something at ADDRESS.  Errors: mt_expr_parse()'s. */
 struct mt_error *mt_session_parse_at(struct mt_session *session, struct mt_session_process *process,
-				     const char *condition, uint64_t address, bool is_entry,
-				     struct mt_expr **out);
+				     const struct mt_trigger_spec *spec, uint64_t address,
+				     bool is_entry, struct mt_expr **out);
+/* The same of the values of TRIGGER at the function at ADDRESS.  Errors: those of
+ * mt_session_parse_values(). */
+struct mt_error *mt_session_parse_values_at(struct mt_session *session,
+					    const struct mt_session_process *process,
+					    const struct mt_session_trigger *trigger,
+					    uint64_t address, struct mt_session_value_list *out);
 
 /* values.c */
 /* `the trigger "foo"`, `--args "foo(x)"`: what the user gave, for messages. */
 void mt_session_name_trigger(const struct mt_session_trigger *trigger, struct mt_str *out);
+/* With all but the text of SPEC, which is lent. */
+struct mt_session_trigger mt_session_values_trigger(const struct mt_values_spec *spec);
 /* Of --args and --returns.  Errors: TRIGGER (not even the form of one); NO_MEMORY. */
 struct mt_error *mt_session_add_values(struct mt_session *session);
-/* Parse what SITE's trigger is to record there.  Errors: TRIGGER (a name that means nothing);
- * NO_MEMORY. */
-/* Whether a function of this name is one of a glob's. */
-bool mt_session_glob_fits(const struct mt_session_trigger *trigger, const char *name);
-/* ERROR, which goes over to this, is about a site of a glob's.  Errors: NO_MEMORY. */
+typedef struct mt_error *mt_session_function_found(void *context, uint64_t address);
+/* Whatever in MAPPING, which is SPACE's, is called as TRIGGER's glob says and has debug
+ * information, which tells its parameters; until an error.  Errors: FOUND's. */
+struct mt_error *mt_session_each_of_glob(struct mt_space *space, const struct mt_mapping *mapping,
+					 const struct mt_session_trigger *trigger,
+					 mt_session_function_found *found, void *context);
+/* ERROR, which goes over to this, is about a function of TRIGGER's glob.  Errors: NO_MEMORY. */
 struct mt_error *mt_session_leave_out(struct mt_session *session,
 				      const struct mt_session_process *process,
-				      const struct mt_session_site *site, struct mt_error *error);
+				      struct mt_session_trigger *trigger, uint64_t address,
+				      struct mt_error *error);
+/* Parse what TRIGGER is to record at FRAME.  Errors: TRIGGER (a name that means nothing);
+ * NOT_FOUND (of a glob's: the function has no such thing); NO_MEMORY. */
 struct mt_error *mt_session_parse_values(const struct mt_session_process *process,
 					 const struct mt_expr_frame *frame,
 					 const struct mt_session_trigger *trigger,
-					 struct mt_session_site *site);
-void mt_session_forget_values(struct mt_session_site *site);
+					 struct mt_session_value_list *out);
+void mt_session_forget_values(struct mt_session_value_list *list);
 
 /* gate.c */
+/* All that is mapped in a live session's process is known, for conditions and values. */
+struct mt_error *mt_session_see_all(struct mt_session *session, struct mt_session_process *process);
 void mt_session_forget_gates(struct mt_session_process *process);
 
 #endif

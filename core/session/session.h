@@ -10,6 +10,8 @@
 
 #include "base/progress.h"
 #include "engine/engine.h"
+#include "session/trigger_spec.h"
+#include "session/values_spec.h"
 
 struct mt_session;
 
@@ -17,7 +19,7 @@ struct mt_session_options {
 	const char *engine_name; /* NULL: "auto" */
 	struct mt_engine_options engine;
 	const char *recording_path;   /* NULL: a file without a name */
-	const char *const *triggers;  /* "LOCATION [if CONDITION]", NULL at the end; or NULL */
+	const char *const *triggers;  /* session/trigger_spec.h; NULL at the end; or NULL */
 	const char *const *arguments; /* "FUNCTION" or "FUNCTION(NAME, …)": the same */
 	const char *const *results;   /* "FUNCTION": the same */
 	bool pending; /* triggers may be in libraries that come later, and in later programs */
@@ -27,9 +29,6 @@ struct mt_session_options {
 	const char *const *events, *const *counters;
 	const char *const *watches; /* session/watch_spec.h; NULL at the end; or NULL */
 };
-
-/* The "if" in TEXT that begins a condition: outside of quotes and parentheses.  NULL: none. */
-const char *mt_session_find_condition(const char *text);
 
 /* Errors: USAGE (a ring that is too small, or too large for this machine). */
 struct mt_error *mt_session_check_ring(uint64_t ring_bytes);
@@ -77,22 +76,35 @@ struct mt_error *mt_session_hit(struct mt_session *session, pid_t lwp,
 /* Gates: see struct mt_engine_gate_ops.  What a debugger wants is said anew each time before its
  * program goes on: begin, set …, end. */
 void mt_session_gates_begin(struct mt_session *session, pid_t pid);
-/* LOCATION: as it was typed.  ADDRESS: where the debugger has its breakpoint for that.  Only at the
- * entry of a function can be one, *ENTRY.  Errors: UNSUPPORTED (the debugger must evaluate it
- * itself, and why); BUSY (only yet); the engine's. */
-struct mt_error *mt_session_gate_set(struct mt_session *session, pid_t pid, const char *location,
-				     const char *condition, uint64_t address, uint64_t *entry);
+/* ADDRESS: where the debugger has its breakpoint for SPEC, the trigger with that NUMBER.  Only at a
+ * function's entry, or its returns, can be one: *ENTRY.  Errors: UNSUPPORTED (the debugger must
+ * evaluate it itself, and why); BUSY (only yet); the engine's. */
+struct mt_error *mt_session_gate_set(struct mt_session *session, pid_t pid,
+				     const struct mt_trigger_spec *spec, uint32_t number,
+				     uint64_t address, uint64_t *entry);
 /* All threads stand still: what was not set again goes.  Errors: the engine's. */
 struct mt_error *mt_session_gates_end(struct mt_session *session, pid_t pid);
+/* In between, too: the values of SPEC are recorded with each call of the functions that are there
+ * now.  NUMBER is none of a trigger's.  *FUNCTIONS: how many these are, also after an error.
+ * Errors: BUSY (only yet); NOT_FOUND (no such function is there yet, or nothing of its file is
+ * recorded); TRIGGER (SPEC means nothing); UNSUPPORTED (why they cannot be recorded). */
+struct mt_error *mt_session_values_set(struct mt_session *session, pid_t pid,
+				       const struct mt_values_spec *spec, uint32_t number,
+				       size_t *functions);
+/* Until then the gates of TRIGGER stop nobody any more. */
+void mt_session_gate_mute(struct mt_session *session, uint32_t trigger);
 /* Whether ADDRESS lies in the function. */
 bool mt_session_gate_holds(struct mt_session *session, pid_t pid, uint64_t entry, uint64_t address);
 /* See struct mt_engine_gate_ops. */
-uint64_t mt_session_gate_works(struct mt_session *session, pid_t pid, uint64_t entry);
-uint64_t mt_session_gate_hit(struct mt_session *session, pid_t lwp);
-struct mt_error *mt_session_gate_enter(struct mt_session *session, pid_t lwp, uint64_t goal,
+uint64_t mt_session_gate_works(struct mt_session *session, pid_t pid,
+			       const struct mt_engine_gate *gate);
+struct mt_engine_gate_hit mt_session_gate_hit(struct mt_session *session, pid_t lwp);
+struct mt_error *mt_session_gate_enter(struct mt_session *session, pid_t lwp, uint64_t *goal,
 				       uint64_t *pc);
-struct mt_engine_gate_errors mt_session_gate_look(struct mt_session *session, pid_t pid,
-						  uint64_t entry);
+void mt_session_gate_leave(struct mt_session *session, pid_t lwp);
+struct mt_engine_gate_errors mt_session_gate_look(struct mt_session *session, uint32_t trigger);
+/* Appends "took 5.1 ms". */
+void mt_session_tell_duration(uint64_t ns, struct mt_str *out);
 /* See hide() and show() in engine/engine.h.  A live session attaches hidden. */
 struct mt_error *mt_session_hide(struct mt_session *session, pid_t pid);
 struct mt_error *mt_session_show(struct mt_session *session, pid_t pid,
@@ -100,6 +112,9 @@ struct mt_error *mt_session_show(struct mt_session *session, pid_t pid,
 /* See pause() in engine/engine.h: around a fork whose child is nobody's, but has what its parent
  * has. */
 struct mt_error *mt_session_pause(struct mt_session *session, pid_t lwp, bool on);
+/* See missed() there: where a debugger stops threads, and says so. */
+const uint64_t *mt_session_missed(struct mt_session *session, pid_t pid, size_t *count);
+struct mt_error *mt_session_record_missed(struct mt_session *session, pid_t lwp);
 /* See clean() in engine/engine.h. */
 struct mt_error *mt_session_clean(struct mt_session *session, pid_t parent, pid_t child);
 /* See tick() in engine/engine.h. */

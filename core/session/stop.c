@@ -26,7 +26,7 @@ struct mt_error *mt_session_snapshot(struct mt_session *session)
 	return mt_session_read_rings(session, 0, ++session->result.snapshots, session->writer);
 }
 
-static void append_duration(struct mt_str *out, uint64_t ns)
+void mt_session_tell_duration(uint64_t ns, struct mt_str *out)
 {
 	static const char *const units[] = {"us", "ms", "s"};
 	unsigned unit = 0;
@@ -53,14 +53,34 @@ static struct mt_error *registers_of(struct mt_session *session, pid_t lwp, stru
 static bool is_hit(struct mt_session *session, const struct mt_session_thread *thread,
 		   const struct mt_session_site *site, const struct mt_engine_news *news)
 {
-	const struct mt_session_trigger *trigger = &session->triggers.items[site->trigger - 1];
+	struct mt_session_trigger *trigger = &session->triggers.items[site->trigger - 1];
+	const struct mt_trigger_spec *spec = &trigger->spec;
 
-	if (site->address != news->pc || trigger->values)
+	if (site->address != news->pc || trigger->values ||
+	    (spec->most && trigger->snapshots >= spec->most))
 		return false;
-	if (news->asked ? trigger->text != news->asked : (trigger->slower_ns || trigger->at_return))
+	if (news->asked ? trigger->text != news->asked : (spec->slower_ns || spec->at_return))
 		return false;
-	return !trigger->condition || (news->asked && news->holds) ||
-	       mt_session_condition_holds(session, thread, site, news->took_ns);
+	if (news->asked && news->holds)
+		return true;
+	if (spec->condition && !mt_session_condition_holds(session, thread, site, news->took_ns))
+		return false;
+	return mt_trigger_counts(&spec->limits, &trigger->count, news->time_ns);
+}
+
+/* With its last snapshot a trigger is done. */
+static struct mt_error *count_snapshot(struct mt_session *session,
+				       const struct mt_session_site *site)
+{
+	struct mt_session_trigger *trigger = &session->triggers.items[site->trigger - 1];
+	const struct mt_engine_break_ops *breaks = mt_session_engine_ops(session)->breaks;
+
+	if (++trigger->snapshots != trigger->spec.most || !breaks || !breaks->retire)
+		return NULL;
+	for (struct mt_session_process *process = session->processes; process;
+	     process = process->hh.next)
+		mt_try(breaks->retire(session->engine, process->pid, site->trigger));
+	return NULL;
 }
 
 /* All triggers at the thread's place: one snapshot is enough for them. */
@@ -77,8 +97,8 @@ static struct mt_error *hit(struct mt_session *session, struct mt_session_thread
 		struct mt_session_hit what = {
 		    .trigger = site->trigger,
 		    .pc = news->pc,
-		    .location = trigger->location,
-		    .condition = trigger->condition,
+		    .location = trigger->spec.location,
+		    .condition = trigger->spec.condition,
 		};
 
 		if (!is_hit(session, thread, site, news))
@@ -90,10 +110,11 @@ static struct mt_error *hit(struct mt_session *session, struct mt_session_thread
 		if (session->result.hits++ == before)
 			mt_try(registers_of(session, thread->lwp, &registers));
 		if (news->took_ns && !took.length)
-			append_duration(&took, news->took_ns);
+			mt_session_tell_duration(news->took_ns, &took);
 		what.values = took.text;
 		what.registers = registers.text;
 		mt_try(mt_session_put_hit(session, thread, &what, news->time_ns));
+		mt_try(count_snapshot(session, site));
 	}
 	return session->result.hits == before ? NULL : mt_session_snapshot(session);
 }
@@ -306,12 +327,26 @@ static struct mt_error *end_thread(struct mt_session *session, struct mt_session
 	return NULL;
 }
 
+/* Debuggers report no thread's end. */
+static struct mt_error *end_others(struct mt_session *session,
+				   const struct mt_session_process *process)
+{
+	struct mt_session_thread *thread, *next;
+
+	HASH_ITER (hh, session->threads, thread, next)
+		if (thread->process == process && thread->lwp != process->pid)
+			mt_try(end_thread(session, thread, 0));
+	return NULL;
+}
+
 /* Also of threads that are not known any more. */
 static struct mt_error *on_exited(struct mt_session *session, const struct mt_stop *stop)
 {
 	struct mt_session_thread *thread = mt_session_find_thread(session, stop->lwp);
 	struct mt_session_process *process = mt_session_find_process(session, stop->pid);
 
+	if (process && stop->lwp == stop->pid)
+		mt_try(end_others(session, process));
 	if (thread)
 		mt_try(end_thread(session, thread, stop->status));
 	else

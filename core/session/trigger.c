@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where triggers stand: FUNCTION, FILE:LINE, *ADDRESS, *FUNCTION+OFFSET; and `if CONDITION`, and
- * `> TIME` for calls that take longer.  A name that no mapping has is looked for in every mapping
- * that comes: a library may bring it. */
+/* Where triggers stand: FUNCTION, FILE:LINE, *ADDRESS, *FUNCTION+OFFSET.  A name that no mapping
+ * has is looked for in every mapping that comes: a library may bring it. */
 #include "session/private.h"
 #include "space/location.h"
 #include "x86/insn.h"
@@ -10,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLANKS " \t"
-
 static bool parse_address(const char *text, uint64_t *address)
 {
 	char *end = NULL;
@@ -19,22 +16,6 @@ static bool parse_address(const char *text, uint64_t *address)
 	errno = 0;
 	*address = strtoull(text, &end, 0);
 	return text[0] >= '0' && text[0] <= '9' && end != text && !*end && !errno;
-}
-
-const char *mt_session_find_condition(const char *text)
-{
-	int depth = 0;
-
-	for (const char *at = text; *at; at++) {
-		const char *end = *at == '"' || *at == '\'' ? strchr(at + 1, *at) : NULL;
-
-		at = end ? end : at;
-		depth += (*at == '(') - (*at == ')');
-		if (depth == 0 && (at == text || strchr(BLANKS, at[-1])) &&
-		    strncmp(at, "if", 2) == 0 && (!at[2] || strchr(BLANKS "(", at[2])))
-			return at;
-	}
-	return NULL;
 }
 
 static struct mt_error *check(const char *text)
@@ -52,94 +33,13 @@ static struct mt_error *check(const char *text)
 	return NULL;
 }
 
-static size_t length_without_blanks(const char *text, size_t length)
-{
-	while (length && strchr(BLANKS, text[length - 1]))
-		length--;
-	return length;
-}
-
-/* "> 5ms" at the end of a text: takes it off *LENGTH.  "> 5" is a condition's, where there is one.
- */
-static struct mt_error *take_time(const char *text, bool has_condition, size_t *length,
-				  uint64_t *slower_ns)
-{
-	const char *sign = strrchr(text, '>');
-	const char *time = sign ? sign + 1 + strspn(sign + 1, BLANKS) : NULL;
-	struct mt_error *error;
-
-	if (!time || sign == text || !strchr(BLANKS, sign[-1]) || *time < '0' || *time > '9')
-		return NULL;
-	error = mt_parse_duration(time, slower_ns);
-	if (!error)
-		*length = length_without_blanks(text, (size_t)(sign - text));
-	if (!error)
-		return NULL;
-	struct mt_error *whole = has_condition
-				     ? NULL
-				     : mt_error_new(MT_ERROR_TRIGGER, "invalid trigger \"%s\": %s",
-						    text, mt_error_message(error));
-	mt_error_destroy(error);
-	return whole;
-}
-
-/* "LOCATION return": takes it off. */
-static bool take_return(const char *text, size_t *length)
-{
-	static const char word[] = "return";
-	const size_t word_length = sizeof(word) - 1;
-
-	if (*length <= word_length || !strchr(BLANKS, text[*length - word_length - 1]) ||
-	    strncmp(text + *length - word_length, word, word_length) != 0)
-		return false;
-	*length = length_without_blanks(text, *length - word_length);
-	return true;
-}
-
-/* What is known at a return alone. */
-static struct mt_error *check_names(const struct mt_session_trigger *trigger)
-{
-	if (trigger->at_return || !trigger->condition ||
-	    (!strstr(trigger->condition, "$_ret") && !strstr(trigger->condition, "$_duration")))
-		return NULL;
-	return mt_error_new(
-	    MT_ERROR_TRIGGER,
-	    "invalid trigger \"%s\": $_ret and $_duration are known when a function "
-	    "returns, as in \"%s return if %s\"",
-	    trigger->text, trigger->location, trigger->condition);
-}
-
-/* "LOCATION [return] [if CONDITION] [> TIME]" */
-static struct mt_error *read_trigger(const char *text, struct mt_session_trigger *trigger)
-{
-	const char *condition = mt_session_find_condition(text);
-	size_t length = length_without_blanks(text, strlen(text));
-	size_t place = condition ? length_without_blanks(text, (size_t)(condition - text)) : 0;
-
-	mt_try(take_time(text, condition, &length, &trigger->slower_ns));
-	if (!condition)
-		place = length;
-	if (condition) {
-		condition += 2 + strspn(condition + 2, BLANKS);
-		if (condition >= text + length)
-			return mt_error_new(MT_ERROR_TRIGGER,
-					    "no condition after \"if\" in the trigger \"%s\"",
-					    text);
-		trigger->condition = strndup(condition, (size_t)(text + length - condition));
-	}
-	trigger->at_return = take_return(text, &place);
-	trigger->location = strndup(text, place);
-	if (!trigger->location || (condition && !trigger->condition))
-		return mt_error_no_memory();
-	mt_try(check_names(trigger));
-	return check(trigger->location);
-}
-
 static struct mt_error *add_trigger(struct mt_session *session, const char *text)
 {
 	struct mt_session_trigger trigger = {.text = text};
-	struct mt_error *error = read_trigger(text, &trigger);
+	struct mt_error *error = mt_trigger_spec_parse(text, false, &trigger.spec);
 
+	if (!error)
+		error = check(trigger.spec.location);
 	if (!error && mt_array_push(&session->triggers, trigger))
 		error = mt_error_no_memory();
 	if (error)
@@ -168,7 +68,7 @@ struct mt_error *mt_session_check_engine(const struct mt_session *session)
 	mt_array_each (trigger, &session->triggers) {
 		mt_auto(mt_str) struct mt_str name = {0};
 
-		if ((!trigger->slower_ns && !trigger->at_return && !trigger->values) ||
+		if ((!trigger->spec.slower_ns && !trigger->spec.at_return && !trigger->values) ||
 		    (engine->breaks && engine->breaks->measures))
 			continue;
 		mt_session_name_trigger(trigger, &name);
@@ -184,8 +84,7 @@ struct mt_error *mt_session_check_engine(const struct mt_session *session)
 
 void mt_session_trigger_deinit(struct mt_session_trigger *trigger)
 {
-	free(trigger->location);
-	free(trigger->condition);
+	mt_trigger_spec_deinit(&trigger->spec);
 	free(trigger->names);
 	free(trigger->problem);
 }
@@ -274,27 +173,11 @@ static bool is_thunk(const struct mt_location *location, const char *text)
 	       !strstr(text, "thunk");
 }
 
-/* Whatever is called so and has debug information, which tells its parameters. */
-static struct mt_error *find_glob(struct search *search, const struct mt_session_trigger *trigger)
+static struct mt_error *found_one_of_glob(void *context, uint64_t address)
 {
-	struct mt_objfile *objfile = search->mapping->objfile;
-	size_t count = 0;
-	const struct mt_symbol *symbols = objfile ? mt_objfile_symbols(objfile, &count) : NULL;
+	struct search *search = context;
 
-	for (size_t i = 0; i < count && !search->error; i++) {
-		uint64_t address = symbols[i].start + search->mapping->bias;
-		const char *name = mt_objfile_symbol_name(objfile, &symbols[i]);
-		const struct mt_function *function;
-
-		if (symbols[i].kind != MT_FUNCTION_SYMBOL ||
-		    symbols[i].flags & (MT_FUNCTION_COLD | MT_FUNCTION_LABEL) ||
-		    address < search->mapping->start || address >= search->mapping->end || !name ||
-		    strstr(name, "thunk to ") || !mt_session_glob_fits(trigger, name))
-			continue;
-		function = mt_space_function_at(search->space, address);
-		if (function && function->source.file)
-			add_site(search, address, true);
-	}
+	add_site(search, address, true);
 	return search->error;
 }
 
@@ -304,11 +187,12 @@ static struct mt_error *find_one(struct search *search)
 	    .no_inlined = true, .no_stubs = true, .quiet_missing = true};
 	const struct mt_session_trigger *trigger =
 	    &search->session->triggers.items[search->number - 1];
-	const char *text = trigger->location;
+	const char *text = trigger->spec.location;
 	struct mt_locations locations;
 
 	if (trigger->is_glob)
-		return find_glob(search, trigger);
+		return mt_session_each_of_glob(search->space, search->mapping, trigger,
+					       found_one_of_glob, search);
 	mt_try(mt_location_resolve(search->space, text, &options, &locations));
 	mt_array_each (location, &locations) {
 		if (location->address < search->mapping->start ||

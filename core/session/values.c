@@ -13,65 +13,35 @@
 
 void mt_session_name_trigger(const struct mt_session_trigger *trigger, struct mt_str *out)
 {
-	static const char *const names[] = {
-	    [MT_VALUES_NONE] = "the trigger",
-	    [MT_VALUES_ARGUMENTS] = "--args",
-	    [MT_VALUES_RESULT] = "--returns",
-	};
-
-	mt_str_appendf(out, "%s \"%s\"", names[trigger->values], trigger->text);
+	mt_str_appendf(out, "%s \"%s\"", trigger->values ? trigger->option : "the trigger",
+		       trigger->text);
 }
 
-/* The ( that belongs to the ) at the end of TEXT; NULL: none. */
-static const char *find_list(const char *text)
+struct mt_session_trigger mt_session_values_trigger(const struct mt_values_spec *spec)
 {
-	size_t length = strlen(text);
-	int depth = 0;
-
-	if (!length || text[length - 1] != ')')
-		return NULL;
-	while (length-- > 0) {
-		depth += (text[length] == ')') - (text[length] == '(');
-		if (!depth)
-			return length ? text + length : NULL;
-	}
-	return NULL;
-}
-
-/* "*0x401000" is an address, and "operator*" a name. */
-static bool is_glob(const char *location)
-{
-	return *location != '*' || location[1] != '0'
-		   ? strpbrk(location, "*?[") && !strstr(location, "operator")
-		   : false;
+	return (struct mt_session_trigger){
+	    .text = spec->text,
+	    .values = spec->kind,
+	    .option = spec->option,
+	    .names = spec->names,
+	    .spec = {.location = spec->location, .at_return = spec->kind == MT_VALUES_RESULT},
+	    .is_glob = spec->is_glob};
 }
 
 static struct mt_error *add(struct mt_session *session, const char *text,
-			    enum mt_session_values values)
+			    enum mt_session_values values, const char *option)
 {
-	struct mt_session_trigger trigger = {
-	    .text = text, .values = values, .at_return = values == MT_VALUES_RESULT};
-	const char *list = values == MT_VALUES_ARGUMENTS ? find_list(text) : NULL;
-	size_t length = list ? (size_t)(list - text) : strlen(text);
+	struct mt_values_spec spec;
 
-	while (length && strchr(BLANKS, text[length - 1]))
-		length--;
-	if (!length)
-		return mt_error_new(MT_ERROR_TRIGGER,
-				    values == MT_VALUES_ARGUMENTS
-					? "invalid --args \"%s\": must be FUNCTION or "
-					  "FUNCTION(NAME, ...)"
-					: "invalid --returns \"%s\": must be FUNCTION",
-				    text);
-	trigger.location = strndup(text, length);
-	if (list)
-		trigger.names = strndup(list + 1, strlen(list) - 2);
-	trigger.is_glob = trigger.location && is_glob(trigger.location);
-	if (trigger.location && (!list || trigger.names) &&
-	    !mt_array_push(&session->triggers, trigger))
-		return NULL;
-	mt_session_trigger_deinit(&trigger);
-	return mt_error_no_memory();
+	mt_try(mt_values_spec_parse(text, values, option, &spec));
+	struct mt_session_trigger trigger = mt_session_values_trigger(&spec);
+	trigger.text = text;
+	if (mt_array_push(&session->triggers, trigger)) {
+		mt_values_spec_deinit(&spec);
+		return mt_error_no_memory();
+	}
+	free(spec.text); /* the rest went over to the trigger */
+	return NULL;
 }
 
 struct mt_error *mt_session_add_values(struct mt_session *session)
@@ -79,30 +49,29 @@ struct mt_error *mt_session_add_values(struct mt_session *session)
 	const char *const *text = session->options->arguments;
 
 	for (; text && *text; text++)
-		mt_try(add(session, *text, MT_VALUES_ARGUMENTS));
+		mt_try(add(session, *text, MT_VALUES_ARGUMENTS, "--args"));
 	for (text = session->options->results; text && *text; text++)
-		mt_try(add(session, *text, MT_VALUES_RESULT));
+		mt_try(add(session, *text, MT_VALUES_RESULT, "--returns"));
 	return NULL;
 }
 
 /* NAME: of an argument, which goes over to this. */
 static struct mt_error *add_value(const struct mt_session_process *process,
 				  const struct mt_expr_frame *frame, char *name, const char *text,
-				  struct mt_session_site *site)
+				  struct mt_session_value_list *list)
 {
-	struct mt_engine_value *values =
-	    realloc(site->values, (site->value_count + 1) * sizeof(*values));
+	struct mt_engine_value *values = realloc(list->items, (list->count + 1) * sizeof(*values));
 	struct mt_expr *expr = NULL;
 
 	if (values)
-		site->values = values;
+		list->items = values;
 	struct mt_error *error = name && values
 				     ? mt_expr_parse(process->program, frame, text, &expr)
 				     : mt_error_no_memory();
 	if (error)
 		free(name);
 	else
-		values[site->value_count++] = (struct mt_engine_value){expr, name};
+		values[list->count++] = (struct mt_engine_value){expr, name};
 	return error;
 }
 
@@ -118,7 +87,7 @@ static const char *end_of_word(const char *list)
 
 static struct mt_error *add_list(const struct mt_session_process *process,
 				 const struct mt_expr_frame *frame, const char *list,
-				 struct mt_session_site *site)
+				 struct mt_session_value_list *out)
 {
 	struct mt_error *error = NULL;
 
@@ -131,7 +100,7 @@ static struct mt_error *add_list(const struct mt_session_process *process,
 		if (!length)
 			return mt_error_new(MT_ERROR_USAGE, "A name is missing.");
 		char *name = strndup(list, length);
-		error = add_value(process, frame, name, name, site);
+		error = add_value(process, frame, name, name, out);
 		if (!*end)
 			break;
 		list = end + 1;
@@ -140,30 +109,31 @@ static struct mt_error *add_list(const struct mt_session_process *process,
 }
 
 static struct mt_error *add_all(const struct mt_session_process *process,
-				const struct mt_expr_frame *frame, struct mt_session_site *site)
+				const struct mt_expr_frame *frame,
+				struct mt_session_value_list *out)
 {
 	mt_auto(mt_str) struct mt_str names = {0};
 
 	mt_try(mt_expr_parameters(process->program, frame, &names));
 	if (!names.length)
 		return mt_error_new(MT_ERROR_NOT_FOUND, "The function has no parameters.");
-	return add_list(process, frame, names.text, site);
+	return add_list(process, frame, names.text, out);
 }
 
 struct mt_error *mt_session_parse_values(const struct mt_session_process *process,
 					 const struct mt_expr_frame *frame,
 					 const struct mt_session_trigger *trigger,
-					 struct mt_session_site *site)
+					 struct mt_session_value_list *out)
 {
 	mt_auto(mt_str) struct mt_str name = {0};
 	struct mt_error *error;
 
 	if (trigger->values == MT_VALUES_RESULT)
-		error = add_value(process, frame, strdup(""), "$_ret", site);
+		error = add_value(process, frame, strdup(""), "$_ret", out);
 	else if (trigger->names)
-		error = add_list(process, frame, trigger->names, site);
+		error = add_list(process, frame, trigger->names, out);
 	else
-		error = add_all(process, frame, site);
+		error = add_all(process, frame, out);
 	if (!error || trigger->is_glob || mt_error_code(error) == MT_ERROR_NO_MEMORY)
 		return error;
 	mt_session_name_trigger(trigger, &name);
@@ -174,34 +144,59 @@ struct mt_error *mt_session_parse_values(const struct mt_session_process *proces
 	return whole;
 }
 
-void mt_session_forget_values(struct mt_session_site *site)
+void mt_session_forget_values(struct mt_session_value_list *list)
 {
-	for (size_t i = 0; i < site->value_count; i++) {
-		mt_expr_destroy((struct mt_expr *)site->values[i].expr);
-		free((char *)site->values[i].name);
+	for (size_t i = 0; i < list->count; i++) {
+		mt_expr_destroy((struct mt_expr *)list->items[i].expr);
+		free((char *)list->items[i].name);
 	}
-	free(site->values);
-	site->values = NULL;
-	site->value_count = 0;
+	free(list->items);
+	*list = (struct mt_session_value_list){0};
 }
 
 /* "shop::f(int)" is also called "shop::f". */
-bool mt_session_glob_fits(const struct mt_session_trigger *trigger, const char *name)
+static bool glob_fits(const struct mt_session_trigger *trigger, const char *name)
 {
 	mt_auto(mt_str) struct mt_str without = {0};
 
-	if (fnmatch(trigger->location, name, 0) == 0)
+	if (fnmatch(trigger->spec.location, name, 0) == 0)
 		return true;
 	mt_str_append_bytes(&without, name, mt_name_without_parameters(name));
-	return without.text && fnmatch(trigger->location, without.text, 0) == 0;
+	return without.text && fnmatch(trigger->spec.location, without.text, 0) == 0;
+}
+
+struct mt_error *mt_session_each_of_glob(struct mt_space *space, const struct mt_mapping *mapping,
+					 const struct mt_session_trigger *trigger,
+					 mt_session_function_found *found, void *context)
+{
+	struct mt_objfile *objfile = mapping->objfile;
+	struct mt_error *error = NULL;
+	size_t count = 0;
+	const struct mt_symbol *symbols = objfile ? mt_objfile_symbols(objfile, &count) : NULL;
+
+	for (size_t i = 0; i < count && !error; i++) {
+		uint64_t address = symbols[i].start + mapping->bias;
+		const char *name = mt_objfile_symbol_name(objfile, &symbols[i]);
+		const struct mt_function *function;
+
+		if (symbols[i].kind != MT_FUNCTION_SYMBOL ||
+		    symbols[i].flags & (MT_FUNCTION_COLD | MT_FUNCTION_LABEL) ||
+		    address < mapping->start || address >= mapping->end || !name ||
+		    strstr(name, "thunk to ") || !glob_fits(trigger, name))
+			continue;
+		function = mt_space_function_at(space, address);
+		if (function && function->source.file)
+			error = found(context, address);
+	}
+	return error;
 }
 
 struct mt_error *mt_session_leave_out(struct mt_session *session,
 				      const struct mt_session_process *process,
-				      const struct mt_session_site *site, struct mt_error *error)
+				      struct mt_session_trigger *trigger, uint64_t address,
+				      struct mt_error *error)
 {
-	struct mt_session_trigger *trigger = &session->triggers.items[site->trigger - 1];
-	const struct mt_function *function = mt_space_function_at(process->code, site->address);
+	const struct mt_function *function = mt_space_function_at(process->code, address);
 	mt_auto(mt_str) struct mt_str name = {0};
 
 	if (mt_error_code(error) == MT_ERROR_NO_MEMORY)

@@ -7,6 +7,7 @@
 #include "elf/objfile_private.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 struct mt_error *mt_space_pool_create(const struct mt_objfile_options *options,
 				      struct mt_space_pool **out)
@@ -75,6 +76,15 @@ uint32_t mt_space_pool_function_count(const struct mt_space_pool *pool)
 	return pool->function_count;
 }
 
+size_t mt_space_pool_text_tables(const struct mt_space_pool *pool)
+{
+	size_t count = 0;
+
+	for (const struct mt_text_symbols *table = pool->tables; table; table = table->next)
+		count++;
+	return count;
+}
+
 const char *mt_space_pool_text(struct mt_space_pool *pool, const char *text)
 {
 	struct mt_space_pool_text *known;
@@ -111,10 +121,15 @@ const struct mt_space_pool_file *mt_space_pool_file(struct mt_space_pool *pool, 
 {
 	mt_auto(mt_str) struct mt_str key = {0};
 	struct mt_space_pool_file *file;
+	struct stat found;
 	char hex[41];
 
 	mt_build_id_format(wanted, hex);
 	mt_str_appendf(&key, "%s\n%s", path, hex);
+	/* Another one may have taken its place. */
+	if (!wanted->size && stat(path, &found) == 0)
+		mt_str_appendf(&key, "\n%llu %lld.%ld", (unsigned long long)found.st_ino,
+			       (long long)found.st_mtim.tv_sec, found.st_mtim.tv_nsec);
 	if (key.failed)
 		return NULL;
 	HASH_FIND(hh, pool->files, key.text, key.length, file);

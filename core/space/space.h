@@ -22,6 +22,8 @@ struct mt_error *mt_space_pool_create(const struct mt_objfile_options *options,
 void mt_space_pool_destroy(struct mt_space_pool *pool);            /* NULL is fine */
 /* How many mt_function ids were given out. */
 uint32_t mt_space_pool_function_count(const struct mt_space_pool *pool);
+/* How many files of symbols as text were read: mt_space_add_perf_map(), …_kallsyms(). */
+size_t mt_space_pool_text_tables(const struct mt_space_pool *pool);
 
 struct mt_space;
 

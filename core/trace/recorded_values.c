@@ -76,6 +76,7 @@ void mt_recorded_value_append(const struct mt_recorded_value *value, uint64_t bi
 		break;
 	case MT_VALUE_POINTER:
 	case MT_VALUE_STRING:
+	case MT_VALUE_TEXT:
 		mt_str_appendf(out, "0x%llx", (unsigned long long)bits);
 		break;
 	case MT_VALUE_BOOL:
@@ -134,6 +135,24 @@ void mt_recorded_string_append(const struct mt_recorded_value *value, uint64_t a
 	for (; at < end && at - first < MT_RECORDED_STRING_BYTES && bytes[at]; at++)
 		append_byte(bytes[at], out);
 	mt_str_append(out, at < end && !bytes[at] ? "\"" : "\"...");
+}
+
+void mt_recorded_text_append(uint64_t length, const uint64_t *words, size_t count,
+			     struct mt_str *out)
+{
+	const size_t first = length % sizeof(*words);
+	const uint8_t *bytes = (const uint8_t *)words + first;
+	size_t there = count ? count * sizeof(*words) - first : 0;
+
+	length /= sizeof(*words);
+	if (there > length)
+		there = length;
+	if (there > MT_RECORDED_STRING_BYTES)
+		there = MT_RECORDED_STRING_BYTES;
+	mt_str_append(out, "\"");
+	for (size_t i = 0; i < there; i++)
+		append_byte(bytes[i], out);
+	mt_str_append(out, there == length ? "\"" : "\"...");
 }
 
 const char *mt_recorded_values_keep(struct mt_recorded_values *values, const struct mt_str *text)

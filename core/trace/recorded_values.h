@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 /* Numbers of values are below this. */
-#define MT_RECORDED_VALUES_LIMIT 4096u
+#define MT_RECORDED_VALUES_LIMIT 65536u
 
 /* How 64 bits are to be read; a letter, as it stands in recordings. */
 enum mt_value_form {
@@ -28,10 +28,15 @@ enum mt_value_form {
 	/* A pointer; the numbers behind its own are those of the aligned words that hold the
 	 * string's first bytes, in their order.  The first may have others before the string. */
 	MT_VALUE_STRING = 's',
+	/* A string of known length: the address of its object, or of its bytes; the number behind
+	 * its own is that of 8 times its length plus the address of its bytes modulo 8, those
+	 * behind that as above. */
+	MT_VALUE_TEXT = 'S',
 };
 
-#define MT_RECORDED_STRING_BYTES 32u /* are shown */
-#define MT_RECORDED_STRING_WORDS 5u
+#define MT_RECORDED_STRING_BYTES   32u /* are shown */
+#define MT_RECORDED_STRING_WORDS   5u
+#define MT_RECORDED_STRING_NUMBERS (1 + 1 + MT_RECORDED_STRING_WORDS) /* at the most */
 
 struct mt_recorded_value {
 	uint32_t number;
@@ -57,12 +62,15 @@ struct mt_error *mt_recorded_values_add(struct mt_recorded_values *values,
 /* NULL: nothing is known of it; VALUES may be NULL. */
 const struct mt_recorded_value *mt_recorded_values_find(const struct mt_recorded_values *values,
 							uint32_t number);
-/* "598", "RED", "97 'a'": as GDB writes it; a STRING as its pointer. */
+/* "598", "RED", "97 'a'": as GDB writes it; a STRING or TEXT as its pointer. */
 void mt_recorded_value_append(const struct mt_recorded_value *value, uint64_t bits,
 			      struct mt_str *out);
 /* A STRING: "\"butter\"", with "..." behind what is not its end.  COUNT 0: as above. */
 void mt_recorded_string_append(const struct mt_recorded_value *value, uint64_t address,
 			       const uint64_t *words, size_t count, struct mt_str *out);
+/* A TEXT, LENGTH as it was recorded. */
+void mt_recorded_text_append(uint64_t length, const uint64_t *words, size_t count,
+			     struct mt_str *out);
 /* A copy of TEXT that lives as long as VALUES; equal ones are often the same.  NULL: no memory. */
 const char *mt_recorded_values_keep(struct mt_recorded_values *values, const struct mt_str *text);
 

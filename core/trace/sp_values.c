@@ -23,17 +23,44 @@ void mt_sp_take_value(struct mt_sp_stack *stack, const struct mt_event *event)
 	waiting->count += index == waiting->count;
 }
 
-/* The words of the string at INDEX, as far as they came. */
-static void append_string(const struct mt_sp_values *waiting, size_t index,
-			  const struct mt_recorded_value *value, struct mt_str *text)
+/* The words from NUMBER on, as far as they came behind INDEX. */
+static size_t words_of(const struct mt_sp_values *waiting, size_t index, uint32_t number,
+		       uint64_t words[MT_RECORDED_STRING_WORDS])
 {
-	uint64_t words[MT_RECORDED_STRING_WORDS];
 	size_t count = 0;
 
 	for (size_t i = index + 1; i < waiting->count && count < MT_RECORDED_STRING_WORDS; i++)
-		if (waiting->numbers[i] == value->number + 1 + count)
+		if (waiting->numbers[i] == number + count)
 			words[count++] = waiting->bits[i];
-	mt_recorded_string_append(value, waiting->bits[index], words, count, text);
+	return count;
+}
+
+static void append(const struct mt_sp_values *waiting, size_t index,
+		   const struct mt_recorded_value *value, struct mt_str *text)
+{
+	uint64_t words[MT_RECORDED_STRING_WORDS];
+	const uint32_t next = value->number + 1;
+	size_t length = index + 1, count;
+
+	while (length < waiting->count && waiting->numbers[length] != next)
+		length++;
+	switch (value->form) {
+	case MT_VALUE_STRING:
+		count = words_of(waiting, index, next, words);
+		mt_recorded_string_append(value, waiting->bits[index], words, count, text);
+		break;
+	case MT_VALUE_TEXT:
+		if (length < waiting->count) {
+			count = words_of(waiting, length, next + 1, words);
+			if (count || waiting->bits[length] < sizeof(*words)) {
+				mt_recorded_text_append(waiting->bits[length], words, count, text);
+				break;
+			}
+		}
+		/* fallthrough */
+	default:
+		mt_recorded_value_append(value, waiting->bits[index], text);
+	}
 }
 
 const char *mt_sp_values_of(struct mt_sp_stack *stack, const struct mt_event *event, bool result)
@@ -55,10 +82,7 @@ const char *mt_sp_values_of(struct mt_sp_stack *stack, const struct mt_event *ev
 			continue;
 		if (!result)
 			mt_str_appendf(&text, "%s%s=", text.length ? ", " : "", value->name);
-		if (value->form == MT_VALUE_STRING)
-			append_string(waiting, i, value, &text);
-		else
-			mt_recorded_value_append(value, waiting->bits[i], &text);
+		append(waiting, i, value, &text);
 	}
 	if (!text.length && !text.failed)
 		return NULL;

@@ -6,37 +6,26 @@
 
 #define MOST_SIBLINGS (1u << 22)
 
-static bool holds_functions(int tag)
-{
-	return tag == DW_TAG_namespace || tag == DW_TAG_class_type ||
-	       tag == DW_TAG_structure_type || tag == DW_TAG_union_type || tag == DW_TAG_module;
-}
-
-/* The child with the address: a block, or (within unit and namespaces) a function.  An assembler
- * describes one for each name that the code has, and the last one counts, as for GDB. */
-static bool find_child(Dwarf_Die *parent, uint64_t pc, unsigned depth, Dwarf_Die *out)
+/* The block with the address. */
+static bool find_child(Dwarf_Die *parent, uint64_t pc, Dwarf_Die *out)
 {
 	Dwarf_Die child;
 	size_t budget = MOST_SIBLINGS;
-	bool last_counts = dwarf_srclang(parent) == DW_LANG_Mips_Assembler, found = false;
 
-	if (depth > MT_SCOPE_MOST || dwarf_child(parent, &child))
+	if (dwarf_child(parent, &child))
 		return false;
 	do {
 		int tag = dwarf_tag(&child);
 
-		if (holds_functions(tag)) {
-			if (find_child(&child, pc, depth + 1, out))
-				return true;
-		} else if ((tag == DW_TAG_subprogram || tag == DW_TAG_lexical_block ||
-			    tag == DW_TAG_inlined_subroutine || tag == DW_TAG_try_block ||
-			    tag == DW_TAG_catch_block) &&
-			   dwarf_haspc(&child, pc) > 0) {
+		if ((tag == DW_TAG_subprogram || tag == DW_TAG_lexical_block ||
+		     tag == DW_TAG_inlined_subroutine || tag == DW_TAG_try_block ||
+		     tag == DW_TAG_catch_block) &&
+		    dwarf_haspc(&child, pc) > 0) {
 			*out = child;
-			found = true;
+			return true;
 		}
-	} while ((!found || last_counts) && --budget && dwarf_siblingof(&child, &child) == 0);
-	return found;
+	} while (--budget && dwarf_siblingof(&child, &child) == 0);
+	return false;
 }
 
 /* Functions of a class that a function declares, a lambda's, stand within that function. */
@@ -55,7 +44,7 @@ static bool find_nested(Dwarf_Die *parent, uint64_t pc, unsigned depth, Dwarf_Di
 			return true;
 		}
 		if ((tag == DW_TAG_subprogram || tag == DW_TAG_lexical_block ||
-		     holds_functions(tag)) &&
+		     mt_dwarf_holds_functions(tag)) &&
 		    find_nested(&child, pc, depth + 1, out))
 			return true;
 	} while (--budget && dwarf_siblingof(&child, &child) == 0);
@@ -88,14 +77,20 @@ static void drop_inner(struct mt_scope *scope, unsigned inner)
 	scope->count -= first;
 }
 
-static bool fill(struct mt_scope *scope, unsigned inner)
+static bool find(struct mt_module *module, uint64_t file_pc, unsigned inner, struct mt_scope *scope)
 {
-	Dwarf_Die block = scope->unit;
+	const struct mt_dwarf *dwarf = mt_dwarf(module->objfile);
+	struct mt_unit *unit = dwarf ? mt_dwarf_unit_at(dwarf, file_pc) : NULL;
+	Dwarf_Die block;
 
-	if (!find_child(&block, scope->pc, 0, &block) && !find_nested(&block, scope->pc, 0, &block))
+	if (!unit)
+		return false;
+	*scope = (struct mt_scope){.module = module, .pc = file_pc, .unit = unit->die};
+	if (!mt_dwarf_function_at(unit, file_pc, &block) &&
+	    !find_nested(&scope->unit, file_pc, 0, &block))
 		return false;
 	scope->blocks[scope->count++] = block;
-	while (scope->count < MT_SCOPE_MOST && find_child(&block, scope->pc, 0, &block))
+	while (scope->count < MT_SCOPE_MOST && find_child(&block, file_pc, &block))
 		scope->blocks[scope->count++] = block;
 	reverse(scope);
 	drop_inner(scope, inner);
@@ -105,30 +100,19 @@ static bool fill(struct mt_scope *scope, unsigned inner)
 	return scope->count > 0;
 }
 
-static bool find_unit(struct mt_module *module, uint64_t file_pc, struct mt_scope *scope)
-{
-	const struct mt_dwarf *dwarf = mt_dwarf(module->objfile);
-	struct mt_unit *unit = dwarf ? mt_dwarf_unit_at(dwarf, file_pc) : NULL;
-
-	*scope = (struct mt_scope){.module = module, .pc = file_pc};
-	if (unit)
-		scope->unit = unit->die;
-	return unit != NULL;
-}
-
 bool mt_scope_find(struct mt_expr_program *program, uint64_t pc, unsigned inner,
 		   struct mt_scope *scope)
 {
 	struct mt_module *module = pc ? mt_program_module_at(program, pc) : NULL;
 
-	return module && find_unit(module, pc - module->bias, scope) && fill(scope, inner);
+	return module && find(module, pc - module->bias, inner, scope);
 }
 
 bool mt_scope_function(struct mt_module *module, uint64_t file_pc, Dwarf_Die *function)
 {
 	struct mt_scope scope;
 
-	if (!find_unit(module, file_pc, &scope) || !fill(&scope, 0))
+	if (!find(module, file_pc, 0, &scope))
 		return false;
 	*function = scope.blocks[scope.count - 1];
 	return true;

@@ -156,15 +156,28 @@ static bool returns_in_memory(struct mt_module *module, Dwarf_Die *function)
 	       (is_nontrivial(type) || !mt_entry_classes(type, is_sse, &count));
 }
 
+/* By rules of its own: an optimizer took parameters, or the result, away (LLVM says so). */
+static bool is_of_no_abi(Dwarf_Die *function)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word convention;
+
+	return dwarf_attr(function, DW_AT_calling_convention, &attribute) &&
+	       dwarf_formudata(&attribute, &convention) == 0 && convention == DW_CC_nocall;
+}
+
 bool mt_entry_location(struct mt_module *module, Dwarf_Die *function, Dwarf_Die *parameter,
 		       struct mt_entry_location *out)
 {
 	struct walk walk = {.integers = returns_in_memory(module, function), .stack = 8};
+	enum mt_language language;
 	Dwarf_Die child, unit;
 
+	if (dwarf_child(function, &child) || !dwarf_diecu(function, &unit, NULL, NULL))
+		return false;
+	language = mt_unit_language(&unit);
 	/* Go has an ABI of its own, which its DWARF describes at the entry, too. */
-	if (dwarf_child(function, &child) || !dwarf_diecu(function, &unit, NULL, NULL) ||
-	    mt_unit_language(&unit) == MT_LANGUAGE_GO)
+	if (language == MT_LANGUAGE_GO || is_of_no_abi(function))
 		return false;
 	do {
 		struct mt_type *type;
@@ -173,7 +186,12 @@ bool mt_entry_location(struct mt_module *module, Dwarf_Die *function, Dwarf_Die 
 		if (dwarf_tag(&child) != DW_TAG_formal_parameter)
 			continue;
 		type = mt_type_of(module, &child);
-		by_reference = type && is_nontrivial(type);
+		if (type && language == MT_LANGUAGE_RUST && !mt_entry_is_as_in_c(type))
+			return false;
+		by_reference =
+		    type && (is_nontrivial(type) || (language == MT_LANGUAGE_RUST &&
+						     mt_type_is_aggregate(mt_type_strip(type)) &&
+						     mt_type_size(type) > 16));
 		if (by_reference)
 			type = module->program->builtins[MT_BUILTIN_ULONG];
 		if (!type)
@@ -262,18 +280,49 @@ static struct mt_error *returned(struct mt_eval *eval, struct mt_type *type, str
 	return from_registers(eval, registers, count, out);
 }
 
+/* Go's results are parameters of the function, in registers by their kinds (ABIInternal). */
+static struct mt_error *returned_by_go(struct mt_variable *out)
+{
+	size_t count = 0;
+	Dwarf_Die child;
+
+	if (dwarf_child(&out->die, &child) == 0)
+		do {
+			if (dwarf_tag(&child) == DW_TAG_formal_parameter &&
+			    mt_die_flag(&child, DW_AT_variable_parameter) && !count++)
+				out->type = mt_type_of(out->module, &child);
+		} while (dwarf_siblingof(&child, &child) == 0);
+	if (!count || !out->type)
+		return mt_error_new(MT_ERROR_NOT_FOUND, "The function returns nothing.");
+	struct mt_type *type = mt_type_strip(out->type);
+	const bool is_string =
+	    type->kind == MT_TYPE_STRUCT && type->name && strcmp(type->name, "string") == 0;
+	if (count > 1 || (mt_type_size(type) > 8 && !is_string) ||
+	    (mt_type_is_aggregate(type) && !is_string) || type->kind == MT_TYPE_ARRAY)
+		return mt_error_new(MT_ERROR_UNSUPPORTED,
+				    "Of Go's results only single numbers, "
+				    "pointers and strings can be read there.");
+	out->entry.piece_count = is_string ? 2 : 1;
+	out->entry.registers[0] = type->kind == MT_TYPE_FLOAT ? MT_REGISTER_XMM0 : MT_REGISTER_RAX;
+	out->entry.registers[1] = MT_REGISTER_RBX;
+	return NULL;
+}
+
 struct mt_error *mt_returned_variable(struct mt_expr_program *program, uint64_t address,
 				      struct mt_variable *out)
 {
 	struct mt_module *module = mt_program_module_at(program, address);
 	bool is_sse[2] = {false};
-	size_t count = 0;
-	Dwarf_Die die;
+	size_t count = 0, floats = 0;
+	Dwarf_Die die, unit;
 
 	*out = (struct mt_variable){.name = "$_ret", .module = module, .kind = MT_VARIABLE_ABI};
 	if (module && mt_scope_function(module, address - module->bias, &die)) {
 		out->type = mt_type_of(module, &die);
 		out->die = die;
+		if (dwarf_diecu(&die, &unit, NULL, NULL) &&
+		    mt_unit_language(&unit) == MT_LANGUAGE_GO)
+			return returned_by_go(out);
 	}
 	if (!out->type)
 		return mt_error_new(MT_ERROR_NOT_FOUND,
@@ -281,18 +330,22 @@ struct mt_error *mt_returned_variable(struct mt_expr_program *program, uint64_t 
 	const struct mt_type *type = mt_type_strip(out->type);
 	if (type->kind == MT_TYPE_VOID)
 		return mt_error_new(MT_ERROR_NOT_FOUND, "The function returns nothing.");
+	if (is_of_no_abi(&out->die))
+		return mt_error_new(MT_ERROR_UNSUPPORTED,
+				    "The optimizer changed what the function returns.");
 	out->entry.piece_count = 1;
 	out->entry.registers[0] = MT_REGISTER_RAX;
 	out->entry.by_reference =
 	    is_nontrivial(out->type) || !mt_entry_classes(out->type, is_sse, &count);
 	if (out->entry.by_reference)
 		return NULL;
-	if (is_sse[0] || (count > 1 && is_sse[1]) || type->kind == MT_TYPE_FLOAT)
+	if (type->kind == MT_TYPE_FLOAT && mt_type_size(out->type) > sizeof(double))
 		return mt_error_new(MT_ERROR_UNSUPPORTED,
-				    "A floating-point number that a function returns cannot be "
-				    "read there.");
+				    "A long double that a function returns cannot be read there.");
 	out->entry.piece_count = (uint8_t)count;
-	out->entry.registers[1] = MT_REGISTER_RDX;
+	for (size_t i = 0; i < count; i++)
+		out->entry.registers[i] = is_sse[i] ? (uint8_t)(MT_REGISTER_XMM0 + floats++)
+						    : (uint8_t)(MT_REGISTER_RAX + i - floats);
 	return NULL;
 }
 

@@ -4,6 +4,7 @@
 #include "values/lookup.h"
 
 #include <dwarf.h>
+#include <limits.h>
 #include <string.h>
 
 #define ANY                                                                                        \
@@ -16,8 +17,9 @@ struct mt_error *mt_lookup_init(struct mt_lookup *lookup, struct mt_expr_program
 {
 	*lookup = (struct mt_lookup){.program = program, .frame = frame};
 	mt_try(mt_program_update(program));
-	lookup->has_scope =
-	    frame && mt_scope_find(program, frame->pc, frame->inner, &lookup->scope);
+	/* An inlined call may begin at a function's first instruction, too. */
+	const unsigned inner = frame && frame->at_entry ? UINT_MAX : frame ? frame->inner : 0;
+	lookup->has_scope = frame && mt_scope_find(program, frame->pc, inner, &lookup->scope);
 	lookup->language = mt_program_language(program, frame ? frame->pc : 0);
 	return NULL;
 }

@@ -79,9 +79,14 @@ static void bind_constant(Dwarf_Attribute *attribute, struct mt_variable *variab
 	}
 }
 
-/* Parameters that are nowhere there, because the optimizer took them away, are not passed. */
-static bool tells_everywhere(const struct mt_scope *scope)
+/* Parameters that are nowhere there, because the optimizer took them away, are not passed.  Of
+ * those of Rust's that are somewhere DWARF tells nothing before the end of the prologue. */
+static bool tells_everywhere(const struct mt_scope *scope, bool has_location)
 {
+	Dwarf_Die cu = scope->unit;
+
+	if (has_location && mt_unit_language(&cu) == MT_LANGUAGE_RUST)
+		return false;
 	const struct mt_dwarf *dwarf = mt_dwarf(scope->module->objfile);
 	struct mt_unit *unit = dwarf ? mt_dwarf_unit_at(dwarf, scope->pc) : NULL;
 
@@ -110,7 +115,7 @@ void mt_variable_bind(struct mt_module *module, const struct mt_scope *scope,
 		bind_location(scope, out);
 	if (scope && out->is_parameter && frame->at_entry && !frame->inner &&
 	    scope->function + 1 == scope->count &&
-	    (out->kind == MT_VARIABLE_LOCATION || !tells_everywhere(scope))) {
+	    (out->kind == MT_VARIABLE_LOCATION || !tells_everywhere(scope, has_location))) {
 		Dwarf_Die function = scope->blocks[scope->count - 1];
 
 		if (mt_entry_location(module, &function, die, &out->entry)) {

@@ -62,6 +62,9 @@ struct mt_error *mt_entry_value(struct mt_eval *eval, const struct mt_variable *
  * NOT_FOUND (it returns nothing, or what cannot be read there). */
 struct mt_error *mt_returned_variable(struct mt_expr_program *program, uint64_t address,
 				      struct mt_variable *out);
+/* entry_rust.c: Rust passes an object of TYPE in the registers in which C would, or, of more than
+ * 16 bytes, by reference. */
+bool mt_entry_is_as_in_c(struct mt_type *type);
 /* The classes of a type's (at most two) eightbytes.  False: in memory. */
 bool mt_entry_classes(struct mt_type *type, bool is_sse[2], size_t *count);
 

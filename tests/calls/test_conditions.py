@@ -113,8 +113,8 @@ def test_registers_and_casts(record):
                             'No symbol "nosuch" in current context.'),
     ("visit if node->nosuch", "There is no member named nosuch."),
     ("visit if x >", "A syntax error in expression, near `'."),
-    ("visit if", 'no condition after "if" in the trigger "visit if"'),
-    (" if x", 'invalid location ""'),
+    ("visit if", 'invalid trigger "visit if": no condition after "if"'),
+    (" if x", 'invalid trigger " if x": must be FUNCTION'),
     ("*visit+1", 'invalid location "*visit+1" for a trigger: 0x'),
 ])
 def test_what_means_nothing(record, trigger, message):
@@ -167,3 +167,30 @@ def test_attach(compile, mtdb, tmp_path):
             assert failed.returncode == 2 and '"nosuch"' in failed.stderr
             assert not changed(process.pid)
         process.send_signal(signal.SIGKILL)
+
+
+NAMESAKES = """
+namespace one { __attribute__((noipa)) int visit(int x) { return x + 1; } }
+namespace two { __attribute__((noipa)) long visit(long y) { return y + 2; } }
+int main()
+{
+	long sum = 0;
+	for (int i = 0; i < 40; i++)
+		sum += one::visit(i) + two::visit(i);
+	return sum == 0;
+}
+"""
+
+
+@pytest.mark.parametrize("name, hits", [("x", 10), ("y", 10), ("z", None)])
+def test_of_one_namesake(compile, run_mtdb, tmp_path, name, hits):
+    """It is hit where it means something, and an error if it does so nowhere."""
+    source = tmp_path / "namesakes.cpp"
+    source.write_text(NAMESAKES)
+    done = run_mtdb("run", "--engine", "calls", "-t", f"visit if {name} >= 30",
+                    "-o", tmp_path / "x.json", compile(source, "-O1"))
+    assert "one place of several" in done.stderr and 'No symbol "' in done.stderr
+    if hits is None:
+        assert done.returncode == 2 and not (tmp_path / "x.json").exists(), done.stderr
+    else:
+        assert done.returncode == 0 and hits_in(tmp_path / "x.json") == hits, done.stderr

@@ -29,6 +29,7 @@ def make_record(compile, run_mtdb, tmp_path):
     ("both return if $_ret.second == -5", 1),
     ("many return if $_ret.numbers[3] == 9", 1),
     ("tiny return if $_ret == 200", 4),
+    ("half return if $_ret > 495.0", 9),
     ("nothing return if sink % 2 == 0 || sink % 2 != 0", 1000),
     ("check return if $rax == 5", 1),
     # By the jump at its end; finish() itself is called as often.
@@ -53,11 +54,12 @@ def test_what_the_program_cannot_evaluate(record):
     done, hits = record("-O1", "tiny return if $_ret / 2.0 == 100.5")
     assert "evaluated by mtdb, which takes about 100 us a call" in done.stderr
     assert done.stdout == "done\n" and len(hits) == 4, done.stderr
+    done, hits = record("-O1", "half return if $_ret * 2.0 > 990")
+    assert done.stdout == "done\n" and len(hits) == 9, done.stderr
 
 
 @pytest.mark.parametrize("trigger, message", [
     ("nothing return if $_ret", "The function returns nothing."),
-    ("half return if $_ret > 3", "A floating-point number that a function returns cannot be read"),
     ("check return if i > 3", '"i" is not there any more when the function returns.'),
     ("check if $_ret < 0", 'as in "check return if $_ret < 0"'),
     ("check if $_duration > 5", "$_ret and $_duration are known when a function returns"),

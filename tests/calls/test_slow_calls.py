@@ -81,7 +81,7 @@ def test_calls_that_never_return_are_told(record):
     ("handle > 5", 'invalid trigger "handle > 5": "5" is not a time; expected a number with a '),
     ("handle if x > 5", 'No symbol "x" in current context.'),
     ("handle if x > 5ms", 'No symbol "x" in current context.'),
-    ("handle if > 5ms", 'no condition after "if" in the trigger'),
+    ("handle if > 5ms", 'no condition after "if"'),
     ("nosuch > 5ms", 'the trigger "nosuch > 5ms": Function "nosuch" not defined.'),
     ("handle if ms / 2.0 > 3 > 5ms", "cannot measure the calls for the trigger"),
 ])

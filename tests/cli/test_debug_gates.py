@@ -47,7 +47,7 @@ def test_hits_are_the_programs_own(prompt, compile, tmp_path, level):
     source = tmp_path / "threads.c"
     source.write_text(PROGRAM)
     done = prompt(compile(source, level, "-pthread"), "mtrace start",
-                  "mtrace trigger -max 1 work if x > 19990 && y % 4 == 0", "run", "mtrace info")
+                  "mtrace trigger work if x > 19990 && y % 4 == 0", "run", "mtrace info")
     assert "own count: 36" in done.stdout
     assert "Trigger 1: work if x > 19990 && y % 4 == 0: 36 hits" in done.stdout
     assert "evaluated by mtdb" not in done.stdout + done.stderr

@@ -42,6 +42,12 @@ VALUES = [
          "display *(int *) 8\ndisplay/2xw &total\nnext\nup\ndisplay\ninfo display\nundisplay 2\ndisable display 5 4\n"
          "info display\nfinish\nenable display\ndelete display 5 6\ndelete display 77\nfinish\nundisplay\nc\ndisplay/i\n"),
 ]
+VALUES.append(
+    ("word x", 'break main if argc == 3 && $_streq(argv[1], "word")\nrun\np $_streq(argv[1], "word")\n'
+               'p $_streq("x", argv[2])\np !$_streq(argv[1], argv[2])\np $_strlen(argv[1]) + $_strlen("four")\n'
+               'p $_memeq(argv[1], argv[1], 4)\np $_memeq(argv[1], argv[2], argc - 2)\n'
+               'p $_memeq(argv[1], argv[2], 0)\nptype $_streq(argv[1], "a")\nwhatis $_strlen(argv[1])\n'
+               'break square if $_strlen("abc") == 3 && $_streq("", "")\nc\np $_streq("a", "ab")\n'))
 CODE = [
     ("", "info line square\ninfo line 20\ninfo line 1\n"),
     ("", "break square\nrun\ninfo registers rip\ninfo registers rdi $rsi cs\ninfo line\nup\n"

@@ -22,7 +22,7 @@ def test_every_command_has_a_help_of_its_own(tell):
 
 def test_help_of_a_word_behind_a_command(tell):
     """With all the words that are to be typed, which may have been abbreviated."""
-    assert "Usage: mtrace trigger [-max COUNT]" in tell("help mtrace tr")
+    assert "Usage: mtrace trigger [OPTION]... LOCATION" in tell("help mtrace tr")
     assert "Usage: info line " in tell("help inf line")
     assert "thread apply all|NUMBER... " in tell("help thread")
 

@@ -75,12 +75,12 @@ def terminal_fixture(plugin, need, tmp_path):
     path = need("gdb")
     children = []
 
-    def spawn(program, *options):
+    def spawn(program, *options, dimensions=(40, 160)):
         words = ["-nx", "-q", *options, "-ex", "set pagination off", "-ex", "set confirm off",
                  "-ex", "set debuginfod enabled off", "-ex", f"source {plugin}", str(program)]
         child = pexpect.spawn(path, words, cwd=str(tmp_path), preexec_fn=keep_output,
                               encoding="utf-8", timeout=60,
-                              dimensions=(40, 160), env={"TERM": "xterm", "PATH": "/usr/bin:/bin",
+                              dimensions=dimensions, env={"TERM": "xterm", "PATH": "/usr/bin:/bin",
                                                          "HOME": str(tmp_path)})
         children.append(child)
         return child

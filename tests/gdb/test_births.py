@@ -47,6 +47,18 @@ def test_a_forked_child_leaves_its_parents_ring_alone(gdb, compile, tmp_path):
     assert "in_child" not in text
 
 
+def test_a_checkpoint(gdb, compile):
+    """Which GDB makes by a call of fork."""
+    program = compile("deep.c", "-O0")
+    stop = ["break c", "run fault"]
+    if "extended state" in gdb(program, *stop, "print abs(1)", loaded=False).errors:
+        pytest.skip("this GDB cannot call functions on a processor with AMX")
+    session = gdb(program, "mtrace start", *stop, "checkpoint", "info checkpoints",
+                  "delete checkpoint 1", "kill")
+    assert "Breakpoint 1, c (" in session.output
+    assert len(re.findall(r"^ +1 process \d+ at 0x", session.output, re.M)) == 1
+
+
 def test_children_of_all_kinds(gdb, compile, tmp_path):
     program = compile("calls_births.c", "-O1")
     alone = subprocess.run([program], text=True, capture_output=True, check=False)

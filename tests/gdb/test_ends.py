@@ -156,3 +156,10 @@ def test_a_program_that_becomes_a_daemon(gdb, compile, tmp_path, follow):
     wait_until(lambda: result.exists() and result.read_text())
     assert result.read_text() == "40000\n"
     assert " work " in session.output, session.all
+
+
+def test_threads_that_ended_just_before(gdb, compile, tmp_path):
+    """GDB tells of no thread's end; what it called is there."""
+    program = compile("calls_values.c", "-O1", "-pthread")
+    gdb(program, "mtrace start -size 1M", "run 4", "mtrace snapshot all.txt")
+    assert (tmp_path / "all.txt").read_text().count(" price_of ") == 4 * 200

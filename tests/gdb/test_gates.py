@@ -51,7 +51,7 @@ def threads_fixture(compile, tmp_path, request):
 
 def test_hits_are_the_programs_own(gdb, threads):
     """320,000 calls in 16 threads; none but the hits stops."""
-    session = gdb(threads, "mtrace start", f"mtrace trigger -max 1 work if {CONDITION}", "run",
+    session = gdb(threads, "mtrace start", f"mtrace trigger work if {CONDITION}", "run",
                   "mtrace info", "info breakpoints")
     own = int(re.search(r"own count: (\d+)", session.output).group(1))
     assert own == 36
@@ -72,6 +72,24 @@ int main(void) { int sum = 0; for (int i = 0; i < 40; i++) sum += visit(i); retu
     rows = [line.split()[-2] if "visits.c" in line else line.split()[-1]
             for line in session.between("history") if " leaf " in line or " visit " in line]
     assert rows == ["visit", "leaf"] * 6
+
+
+@pytest.mark.parametrize("other", ["mtrace trigger -stop visit if x == 30", "break visit if x == 30"])
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+def test_beside_another_breakpoint(gdb, compile, tmp_path, level, other):
+    """The thread goes on from there, and comes to the second one."""
+    source = tmp_path / "beside.c"
+    source.write_text("""
+static int n;
+__attribute__((noipa)) int visit(int x) { n += x; return n; }
+int main(void) { for (int i = 0; i < 40; i++) visit(i); return n != 780; }
+""")
+    session = gdb(compile(source, level), "mtrace start", "mtrace trigger -stop visit if x == 20",
+                  other, "run", "print x", "continue", "print x", "continue",
+                  "mtrace snapshot all.txt")
+    assert [line for line in session.lines if re.match(r"\$\d", line)] == ["$1 = 20", "$2 = 30"]
+    assert "exited normally" in session.output
+    assert (tmp_path / "all.txt").read_text().count(" visit ") >= 40
 
 
 @pytest.mark.parametrize("level", ["-O0", "-O2"])
@@ -119,9 +137,10 @@ int main(void) { int one = 1, sum = 0; for (int i = 0; i < 5; i++) sum += take(i
 """)
     session = gdb(compile(source, "-O0"), "mtrace start",
                   "mtrace trigger -max 1 take if *p == 7 || 4 / n == 9", "break done", "run",
-                  "mtrace info")
-    assert "  could not be evaluated 2 times: Cannot access memory at address 0x0" in session.lines
-    assert "  could not be evaluated 1 time: Division by zero" in session.lines
+                  "mtrace info", "continue", "mtrace info")
+    for line in ("  could not be evaluated 2 times: Cannot access memory at address 0x0",
+                 "  could not be evaluated 1 time: Division by zero"):
+        assert session.lines.count(line) == 2  # at the breakpoint, and when all is over
 
 
 def test_deleted_disabled_and_stopped(gdb, compile, tmp_path):

@@ -127,7 +127,9 @@ NOISE = re.compile(r"^(\[mtrace: .*|mtrace: calls are not recorded while a local
 def normalised(text):
     """Without what may differ: addresses, process numbers."""
     lines = [line for line in text.splitlines() if not NOISE.match(line)]
-    text = "\n".join(lines)
+    # The program writes by itself, and may be sooner or later.
+    forks = [line for line in lines if line.startswith("[Detaching after fork")]
+    text = "\n".join([line for line in lines if line not in forks] + forks)
     text = re.sub(r"\b0x[0-9a-f]+\b", "ADDRESS", text)
     text = re.sub(r"(LWP|process) \d+", r"\1 N", text)
     # Before its prologue a function's parameter is what the stack held.

@@ -85,6 +85,12 @@ REFUSED = [
     ("mtrace delete 1 2", "requires a trigger number"),
     ("mtrace delete x", "trigger"),
     ("mtrace delete 3", "No trigger number 3."),
+    ("mtrace values -return", "-return requires a function"),
+    ("mtrace values -x add", "unknown option: -x"),
+    ("mtrace values ''", "must be FUNCTION or FUNCTION(NAME, ...)"),
+    ("mtrace values -delete", "-delete requires a number of values"),
+    ("mtrace values -delete 3", "No values number 3."),
+    ("mtrace values -delete x", "number of values"),
     ("mtrace history", "nothing was recorded yet"),
     ("mtrace history 3 add b", '"b" is one word too many'),
     ("mtrace history -thread", "-thread requires a value"),
@@ -105,6 +111,27 @@ def test_what_is_refused(same):
     assert len(lines) == len(REFUSED), "\n".join(lines)
     for line, (command, expected) in zip(lines, REFUSED):
         assert expected in line, command
+
+
+def test_values(same):
+    """Arguments and results: asked for before the program runs, and at a stop."""
+    lines = same([
+        "mtrace values", "mtrace start", "mtrace values add (a, a + 1) 'squ*'",
+        "mtrace values -return factorial", "mtrace values add(nosuch) nosuch", "mtrace values",
+        "break square", "run", "mtrace values", "mtrace values -delete 2 3 4", "delete",
+        "mtrace values factorial(missing)", "mtrace values factorial", "mtrace values -ret add",
+        "continue", "mtrace history 100 add", "mtrace history 100 square",
+        "mtrace history 3 factorial", "mtrace values -delete 1", "mtrace info"])
+    text = "\n".join(lines)
+    assert "No values are recorded with calls." in lines
+    assert 'invalid values "add(nosuch)": No symbol "nosuch" in current context.' in text
+    assert "Values 5 are not recorded: Function \"nosuch\" not defined." in lines
+    assert 'invalid values "factorial(missing)": No symbol "missing" in current context.' in lines
+    # What was asked for when it was called.
+    assert re.search(r"\badd\(a=(-?\d+), a \+ 1=\d+\) = \d+ ", text)
+    assert re.search(r"\bsquare\(v=\d+\) ", text) and re.search(r"\bsquare (?!\()", text)
+    assert re.search(r"\bfactorial\(n=1\) ", text)
+    assert "Values 1: add (a, a + 1)" not in lines[lines.index("Snapshots: 1"):]
 
 
 def test_a_session(same, tmp_path):

@@ -209,7 +209,7 @@ static struct mt_error *compile(const struct mt_expr *expr, struct mt_condition 
 	jump_to(code_page + 7 * PAGE, (uintptr_t)condition_miss);
 	distance = 7 * PAGE - (out->miss + 4);
 	memcpy(code_page + out->miss, &distance, sizeof(distance));
-	code_address = (uintptr_t)code_page + out->begin;
+	code_address = (uintptr_t)code_page;
 	return NULL;
 }
 
@@ -619,14 +619,86 @@ static void test_reads_nothing_when_nobody_listens(void **state)
 	assert_false(run());
 	assert_int_equal(errors.reads, 1);
 	assert_int_equal(errors.address, 8);
-	/* A noted page is not believed any more. */
-	const uint64_t distrust = MT_CONDITION_DISTRUST;
-	memcpy(code_page, &distrust, sizeof(distrust));
-	registers[MT_REGISTER_RDI] = (uintptr_t)edge - 1;
-	assert_true(run());
-	munmap(edge - PAGE, PAGE);
-	assert_false(run());
-	assert_int_equal(errors.reads, 2);
+	/* A null pointer is no reason to mistrust others. */
+	assert_int_equal(errors.trust, 0);
+	mt_condition_deinit(&condition);
+	mt_expr_destroy(expr);
+}
+
+static void map_edge(void)
+{
+	assert_int_equal(mprotect(edge - PAGE, PAGE, PROT_READ | PROT_WRITE), 0);
+	memset(edge - PAGE, 'x', PAGE);
+}
+
+static bool run_at(const uint8_t *address)
+{
+	registers[MT_REGISTER_RDI] = (uintptr_t)address;
+	return run();
+}
+
+/* A page that comes and goes, without room for other mappings meanwhile: nothing is believed to be
+ * there before it was asked for often, and, from the first time on that it was not, the system
+ * reads. */
+static void test_memory_that_goes(void **state)
+{
+	struct mt_condition condition;
+	struct mt_expr *expr = NULL;
+
+	(void)state;
+	assert_no_error(
+	    mt_expr_parse(program, &frame, "*(long *)$rdi == 0x7878787878787878", &expr));
+	assert_no_error(compile(expr, &condition));
+	fill();
+	for (unsigned i = 0; i < 2; i++) {
+		errors = (struct mt_condition_errors){0};
+		map_edge();
+		assert_true(run_at(edge - 8));
+		mprotect(edge - PAGE, PAGE, PROT_NONE);
+		assert_false(run_at(edge - 8));
+		assert_int_equal(errors.reads, 1);
+		assert_int_equal(errors.trust, MT_CONDITION_WILD);
+		/* What was noted meanwhile does not count, with a filter of seccomp(2) either. */
+		if (i)
+			errors.trust |= MT_CONDITION_SANDBOXED;
+		map_edge();
+		assert_true(run_at(edge - 8));
+		mprotect(edge - PAGE, PAGE, PROT_NONE);
+		assert_false(run_at(edge - 8));
+		assert_int_equal(errors.reads, 2);
+		assert_int_equal(errors.address, (uintptr_t)edge - 8);
+	}
+	mt_condition_deinit(&condition);
+	mt_expr_destroy(expr);
+}
+
+static void test_trust_is_earned(void **state)
+{
+	struct mt_condition condition;
+	struct mt_expr *expr = NULL;
+
+	(void)state;
+	assert_no_error(mt_expr_parse(program, &frame, "*(int *)$rdi == 0x78787878", &expr));
+	assert_no_error(compile(expr, &condition));
+	fill();
+	errors = (struct mt_condition_errors){0};
+	map_edge();
+	for (unsigned i = 0; i < MT_CONDITION_PROOFS; i++) {
+		assert_int_equal(errors.trust, 0);
+		assert_true(run_at(edge - 4));
+	}
+	assert_int_equal(errors.trust, MT_CONDITION_TRUST);
+	for (unsigned i = 0; i < 10; i++)
+		assert_true(run_at(edge - 4));
+	assert_int_equal(errors.proved, MT_CONDITION_PROOFS);
+	/* Across the end of what is mapped. */
+	assert_false(run_at(edge - 2));
+	assert_int_equal(errors.trust, MT_CONDITION_TRUST | MT_CONDITION_WILD);
+	assert_true(run_at(edge - 6));
+	assert_false(run_at(edge - 3));
+	mprotect(edge - PAGE, PAGE, PROT_NONE);
+	assert_false(run_at(edge - 4));
+	assert_int_equal(errors.reads, 3);
 	mt_condition_deinit(&condition);
 	mt_expr_destroy(expr);
 }
@@ -642,7 +714,7 @@ static void test_rows_cover_all_of_it(void **state)
 	assert_no_error(compile(expr, &condition));
 	assert_true(condition.reads);
 	assert_true(condition.trampolines.rows.count > 10);
-	assert_int_equal(condition.trampolines.rows.items[0].offset, condition.begin);
+	assert_int_equal(condition.trampolines.rows.items[0].offset, 0);
 	assert_int_equal(condition.trampolines.rows.items[0].below, 0);
 	assert_int_equal(mt_array_last(&condition.trampolines.rows)->offset,
 			 condition.trampolines.code.count);
@@ -663,6 +735,8 @@ int main(void)
 	    cmocka_unit_test(test_says_why_not),
 	    cmocka_unit_test(test_rows_cover_all_of_it),
 	    cmocka_unit_test(test_reads_nothing_when_nobody_listens),
+	    cmocka_unit_test(test_memory_that_goes),
+	    cmocka_unit_test(test_trust_is_earned),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A writer that does in C what trampolines do in machine code, and the reader against it. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -213,7 +214,7 @@ static void copy_ring(enum mt_ring_stamps stamps, unsigned int seed)
 	least = mt_ring_least_size(&view);
 	if (rand() % 2)
 		size = least;
-	mt_ring_copy(&view, size, bytes);
+	assert_int_equal(mt_ring_copy(&view, &writer->written, size, bytes), 0);
 	view.bytes = bytes;
 	view.size = size;
 	more = read_all(&view, copied);
@@ -237,6 +238,7 @@ static void written_on(enum mt_ring_stamps stamps, unsigned int seed)
 	struct writer *writer = calloc(1, sizeof(*writer));
 	struct mt_call_event *events = calloc(MOST, sizeof(*events));
 	struct mt_ring_view view;
+	uint8_t bytes[SIZE];
 	size_t before, count;
 
 	assert_true(writer && events);
@@ -249,7 +251,9 @@ static void written_on(enum mt_ring_stamps stamps, unsigned int seed)
 	view = view_of(writer);
 	for (uint32_t i = 0; i < (uint32_t)rand() % 300; i++)
 		put_event(writer, 1000 + i, i, stamps == MT_RING_FULL || rand() % 9 == 0);
-	view.reached = writer->written;
+	view.whole = mt_ring_copy(&view, &writer->written, SIZE, bytes);
+	assert_true(view.whole <= writer->written);
+	view.bytes = bytes;
 	count = read_all(&view, events);
 	assert_true(count <= before);
 	for (size_t i = 0; i < count; i++)
@@ -263,6 +267,96 @@ static void test_a_running_writer(void **state)
 	(void)state;
 	for (unsigned int seed = 0; seed < 1000; seed++)
 		written_on(seed % 2 ? MT_RING_FULL : MT_RING_SAMPLED, seed / 2);
+}
+
+#define BUSY_SIZE (1u << 20)
+
+struct busy {
+	uint8_t ring[BUSY_SIZE];
+	uint64_t written;
+	bool is_over;
+};
+
+/* Each word of its ring is how much had been written before it. */
+static void *write_on(void *argument)
+{
+	struct busy *busy = argument;
+
+	while (!__atomic_load_n(&busy->is_over, __ATOMIC_RELAXED)) {
+		uint64_t at = __atomic_fetch_add(&busy->written, 8, __ATOMIC_RELAXED);
+
+		__atomic_store_n((uint64_t *)(busy->ring + at % BUSY_SIZE), at, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+/* It goes round its ring in less time than a copy takes: the newest is whole, and nothing that is
+ * not is taken for it. */
+static void test_a_thread_that_writes_on(void **state)
+{
+	struct busy *busy = calloc(1, sizeof(*busy));
+	uint8_t *bytes = malloc(BUSY_SIZE);
+	size_t copies_with_something = 0;
+	pthread_t thread;
+
+	(void)state;
+	assert_true(busy && bytes);
+	assert_int_equal(pthread_create(&thread, NULL, write_on, busy), 0);
+	while (__atomic_load_n(&busy->written, __ATOMIC_RELAXED) < BUSY_SIZE)
+		;
+	for (int i = 0; i < 300; i++) {
+		struct mt_ring_view view = {.bytes = busy->ring, .size = BUSY_SIZE};
+
+		view.written = __atomic_load_n(&busy->written, __ATOMIC_RELAXED);
+		view.written -= view.written >= 8 ? 8 : 0; /* the last may not be there yet */
+		view.whole = mt_ring_copy(&view, &busy->written, BUSY_SIZE, bytes);
+		uint64_t left = mt_ring_bytes_left(&view);
+
+		assert_true(left <= view.written);
+		copies_with_something += left > 0;
+		for (uint64_t at = view.written - left; at < view.written; at += 8)
+			assert_int_equal(*(uint64_t *)(bytes + at % BUSY_SIZE), at);
+	}
+	assert_true(copies_with_something > 0);
+	__atomic_store_n(&busy->is_over, true, __ATOMIC_RELAXED);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	free(bytes);
+	free(busy);
+}
+
+/* An entry that the tracer puts among the writer's events is read as the writer's own. */
+static void put_by_tracer(enum mt_ring_stamps stamps, unsigned int seed)
+{
+	struct writer *writer = calloc(1, sizeof(*writer));
+
+	assert_non_null(writer);
+	srand(seed);
+	writer->stamps = stamps;
+	writer->tsc = 1000;
+	for (uint32_t i = 0; i < 300; i++) {
+		const uint32_t site = 2 * i + 1;
+		struct mt_call_event event = {.tsc = ++writer->tsc,
+					      .site = site,
+					      .stack = i,
+					      .return_address = 0x7fff00000000 + i};
+
+		if (rand() % 3) {
+			put_some(writer, (size_t)rand() % 5);
+			continue;
+		}
+		writer->truth[writer->count++] = event;
+		writer->written =
+		    mt_ring_put_entry(writer->ring, SIZE, writer->written, stamps, &event);
+	}
+	check(writer, 20);
+	free(writer);
+}
+
+static void test_entries_by_the_tracer(void **state)
+{
+	(void)state;
+	for (unsigned int seed = 0; seed < 300; seed++)
+		put_by_tracer(seed % 2 ? MT_RING_FULL : MT_RING_SAMPLED, seed / 2);
 }
 
 #define PAUSE 1000000
@@ -344,7 +438,9 @@ int main(void)
 	    cmocka_unit_test(test_marks_part_the_times),
 	    cmocka_unit_test(test_a_late_mark_draws_no_events),
 	    cmocka_unit_test(test_copies),
+	    cmocka_unit_test(test_entries_by_the_tracer),
 	    cmocka_unit_test(test_a_running_writer),
+	    cmocka_unit_test(test_a_thread_that_writes_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,6 +18,8 @@ static void test_matches(void **state)
 	    {"ns::f(int)", "f(int)"},
 	    {"ns::f(int)", "::ns::f"},
 	    {"ns::f(char const*)", "f(char const *)"},
+	    {"ns::f[abi:cxx11](int)", "ns::f"},
+	    {"ns::f[abi:cxx11](int)", "f[abi:cxx11](int)"},
 	    {ring, "push"},
 	    {ring, "Ring::push"},
 	    {ring, "Ring<int,4>::push"},

@@ -62,6 +62,30 @@ static void columns_are_characters(void **state)
 	assert_int_equal(mt_utf8_columns("…", strlen("…")), 1);
 }
 
+static void check_shown(const char *text, const char *shown)
+{
+	mt_auto(mt_str) struct mt_str out = {0};
+
+	mt_str_append(&out, "<");
+	mt_utf8_append_shown(&out, text, 100);
+	assert_string_equal(out.text + 1, shown);
+	assert_int_equal(out.length, strlen(shown) + 1);
+}
+
+/* What would speak to a terminal, or turn the order of a line. */
+static void what_speaks_to_a_terminal_is_not_shown(void **state)
+{
+	(void)state;
+	check_shown("", "");
+	check_shown("price \u00b5\u20ac\U0001f600", "price \u00b5\u20ac\U0001f600");
+	check_shown("\x1b[31mred\n\x7f", "?[31mred??");
+	check_shown("a\xc2\x9b"
+		    "31m\xc2\x80\xc2\xa0",
+		    "a?31m?\xc2\xa0");
+	check_shown("\u202eevil\u202c \u2066x\u2069\u200f\u061c\u2028", "?evil? ?x????");
+	check_shown("\x9b\xff", "\xef\xbf\xbd\xef\xbf\xbd");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -69,6 +93,7 @@ int main(void)
 	    cmocka_unit_test(bad_bytes_are_replaced),
 	    cmocka_unit_test(long_text_is_cut_between_characters),
 	    cmocka_unit_test(columns_are_characters),
+	    cmocka_unit_test(what_speaks_to_a_terminal_is_not_shown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,6 +86,36 @@ static void strings_begin_within_words(void **state)
 	assert_string_equal(text.text, "\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"...");
 }
 
+static void expect_text(const char *wanted, uint64_t length, const uint64_t *words, size_t count)
+{
+	mt_auto(mt_str) struct mt_str text = {0};
+
+	mt_recorded_text_append(length, words, count, &text);
+	assert_string_equal(text.text, wanted);
+}
+
+/* 8 times their length, and the address modulo 8. */
+static void texts_have_a_length(void **state)
+{
+	static const char bytes[48] = "XXXbutter\0rest";
+	uint64_t words[6];
+
+	(void)state;
+	memcpy(words, bytes, sizeof(words));
+	expect_text("\"butter\"", 6 * 8 + 3, words, 2);
+	expect_text("\"butter\\000r\"", 8 * 8 + 3, words, 2);
+	expect_text("\"butte\"...", 6 * 8 + 3, words, 1);
+	expect_text("\"\"", 5, words, 0);
+	expect_text("\"\"...", 8, words, 0);
+	memset(words, 'x', sizeof(words));
+	expect_text("\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"", 32 * 8 + 7, words,
+		    MT_RECORDED_STRING_WORDS);
+	expect_text("\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"...", 33 * 8 + 7, words,
+		    MT_RECORDED_STRING_WORDS);
+	expect_text("\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"...", UINT64_MAX, words,
+		    MT_RECORDED_STRING_WORDS);
+}
+
 static void numbers_have_a_limit(void **state)
 {
 	struct mt_recorded_values values = {0};
@@ -105,9 +135,8 @@ static void numbers_have_a_limit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(each_form_has_its_text),
-	    cmocka_unit_test(enumerators_have_names),
-	    cmocka_unit_test(strings_begin_within_words),
+	    cmocka_unit_test(each_form_has_its_text),     cmocka_unit_test(enumerators_have_names),
+	    cmocka_unit_test(strings_begin_within_words), cmocka_unit_test(texts_have_a_length),
 	    cmocka_unit_test(numbers_have_a_limit),
 	};
 

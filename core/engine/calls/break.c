@@ -102,11 +102,6 @@ struct mt_error *mt_calls_leave_hole(struct mt_calls_engine *engine,
 	return engine->target->ops->set_registers(engine->target, lwp, &registers);
 }
 
-static bool is_at(const struct mt_calls_break *one, uint64_t address)
-{
-	return !one->hook && (one->address == address || one->asked == address);
-}
-
 bool mt_calls_has_condition(const struct mt_calls_space *space, uint64_t address, const char *text)
 {
 	mt_array_each (one, &space->breaks)
@@ -334,12 +329,11 @@ static bool stands_aside(const struct mt_calls_break *one)
 	return one->stub && !one->length && one->condition && one->condition->is_compiled;
 }
 
-/* One at which threads stop. */
-static struct mt_calls_break *stopping_break_at(struct mt_calls_space *space, uint64_t address)
+struct mt_calls_break *mt_calls_stopping_break_at(struct mt_calls_space *space, uint64_t address)
 {
 	mt_array_each (one, &space->breaks)
-		if (is_at(one, address) && !mt_calls_is_later(one->condition) &&
-		    !mt_calls_records_values(one->condition))
+		if (!one->hook && mt_calls_break_is_at(one, address) &&
+		    !mt_calls_is_later(one->condition) && !mt_calls_records_values(one->condition))
 			return one;
 	return NULL;
 }
@@ -352,7 +346,7 @@ struct mt_error *mt_calls_set_break(struct mt_calls_engine *engine, struct mt_ca
 	struct mt_calls_break *there =
 	    mt_calls_is_later(condition) || mt_calls_records_values(condition)
 		? NULL
-		: stopping_break_at(space, address);
+		: mt_calls_stopping_break_at(space, address);
 
 	if (there && (!condition || !stands_aside(there))) {
 		there->shared = true;
@@ -371,23 +365,26 @@ struct mt_error *mt_calls_set_break(struct mt_calls_engine *engine, struct mt_ca
 struct mt_error *mt_calls_set_gate(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				   uint64_t address, const struct mt_engine_condition *given)
 {
-	struct mt_calls_break one = {.address = address, .gate = true};
+	struct mt_calls_break one = {.address = address, .gate = true, .trigger = given->trigger};
 
 	go_behind_endbr64(space, &one);
 	const struct mt_calls_place *place = mt_calls_place_at(space, one.address);
 	ssize_t patch = place ? mt_calls_planned_at(place, one.address) : -1;
 	if (patch < 0 || !(place->module->file->plan->patches.items[patch].flags & MT_PATCH_ENTRY))
 		return mt_error_new(MT_ERROR_UNSUPPORTED,
-				    "it is not at a function's entry that is recorded");
+				    given->values
+					? "its calls are not recorded"
+					: "it is not at a function's entry that is recorded");
 	one.address = address;
 	one.asked = 0;
-	if (given->expr) {
-		one.condition = mt_calls_condition_add(engine, given);
-		if (!one.condition)
-			return mt_error_no_memory();
-		one.condition->is_gate = true;
-	}
-	return put_break(engine, space, &one);
+	one.condition = mt_calls_condition_add(engine, given);
+	if (!one.condition)
+		return mt_error_no_memory();
+	one.condition->is_gate = true;
+	mt_try(put_break(engine, space, &one));
+	return given->values && !one.condition->values.count
+		   ? mt_error_new(MT_ERROR_UNSUPPORTED, "no value of it can be recorded")
+		   : NULL;
 }
 
 struct mt_error *mt_calls_set_waiting_breaks(struct mt_calls_engine *engine,

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* A page of them, behind the slots. */
+/* Behind the slots. */
 #define MOST_CONDITIONS  (MT_CALLS_CONDITIONS_BYTES / sizeof(struct mt_condition_errors))
 #define MOST_ROW_BYTES   32u /* of its description */
 #define MOST_TABLE_BYTES 256u
@@ -27,16 +27,71 @@ static bool is_entry(const struct mt_calls_place *place, ssize_t patch)
 	return patch >= 0 && place->module->file->plan->patches.items[patch].flags & MT_PATCH_ENTRY;
 }
 
-struct mt_condition_place mt_calls_condition_place(const struct mt_calls_space *space,
-						   const struct mt_calls_condition *condition,
+static uint64_t errors_at(const struct mt_calls_rings *rings, uint32_t number)
+{
+	return mt_calls_conditions_address(rings) + number * sizeof(struct mt_condition_errors);
+}
+
+static struct mt_condition_errors *errors_here(const struct mt_calls_condition *condition)
+{
+	return (struct mt_condition_errors *)mt_calls_conditions_here(condition->rings) +
+	       condition->number;
+}
+
+/* The first one of its trigger's in that program: it counts their hits, and what went wrong with
+ * values, of which a trigger may have those of thousands of functions. */
+static struct mt_calls_condition *counting(const struct mt_calls_engine *engine,
+					   const struct mt_calls_rings *rings,
+					   struct mt_calls_condition *condition)
+{
+	mt_array_each (other, &engine->conditions)
+		if ((*other)->rings == rings && (*other)->given.trigger == condition->given.trigger)
+			return *other;
+	return condition;
+}
+
+/* The one that has the counts of CONDITION's errors. */
+static struct mt_calls_condition *erring(const struct mt_calls_engine *engine,
+					 const struct mt_calls_rings *rings,
+					 struct mt_calls_condition *condition)
+{
+	return mt_calls_records_values(condition) ? counting(engine, rings, condition) : condition;
+}
+
+static uint32_t make_number(const struct mt_calls_engine *engine,
+			    const struct mt_calls_rings *rings,
+			    struct mt_calls_condition *condition)
+{
+	const struct mt_calls_condition *shared = erring(engine, rings, condition);
+	uint32_t number = 0;
+
+	if (shared != condition)
+		return shared->number;
+	mt_array_each (other, &engine->conditions)
+		if ((*other)->rings == rings && (*other)->number >= number)
+			number = (*other)->number + 1;
+	return number;
+}
+
+struct mt_condition_place mt_calls_condition_place(const struct mt_calls_engine *engine,
+						   const struct mt_calls_space *space,
+						   struct mt_calls_condition *condition,
 						   uint64_t address)
 {
+	const struct mt_engine_limits *limits = &condition->given.limits;
+
 	return (struct mt_condition_place){
 	    .entry = address,
 	    .alive = mt_calls_alive_word(space->rings),
-	    .errors = mt_calls_conditions_address(space->rings) +
-		      condition->number * sizeof(struct mt_condition_errors),
+	    .errors = errors_at(space->rings, condition->number),
 	    .measure = {.key = (condition->number + 1) * KEY, .by_call = true},
+	    .limits = {.ignore = limits->ignore,
+		       .every = limits->every,
+		       .can_end = limits->can_end,
+		       .interval_ticks =
+			   limits->interval_ns ? mt_calls_ticks(engine, limits->interval_ns) : 0,
+		       .counts = errors_at(space->rings,
+					   counting(engine, space->rings, condition)->number)},
 	};
 }
 
@@ -45,10 +100,9 @@ static struct mt_error *compile(struct mt_calls_engine *engine, struct mt_calls_
 {
 	const struct mt_calls_place *place = mt_calls_place_at(space, address);
 
-	condition->number = 0;
-	mt_array_each (other, &engine->conditions)
-		condition->number += (*other)->rings == space->rings;
-	struct mt_condition_place where = mt_calls_condition_place(space, condition, address);
+	condition->number = make_number(engine, space->rings, condition);
+	struct mt_condition_place where =
+	    mt_calls_condition_place(engine, space, condition, address);
 
 	if (mt_calls_records_values(condition)) {
 		if (!condition->given.at_return)
@@ -104,6 +158,13 @@ struct mt_error *mt_calls_condition_compile(struct mt_calls_engine *engine,
 	return NULL;
 }
 
+void mt_calls_condition_mute(const struct mt_calls_engine *engine,
+			     struct mt_calls_condition *condition)
+{
+	__atomic_store_n(&errors_here(counting(engine, condition->rings, condition))->is_over, 1,
+			 __ATOMIC_RELAXED);
+}
+
 void mt_calls_condition_leave(const struct mt_calls_engine *engine,
 			      const struct mt_calls_condition *condition, struct mt_error *why)
 {
@@ -142,8 +203,9 @@ struct mt_error *mt_calls_condition_describe(struct mt_calls_engine *engine,
 {
 	const struct mt_condition *code = &condition->code;
 	const uint64_t table = (room->used + 7) & ~7ull;
+	const uint32_t begin = 0;
 	const struct mt_cfi_config config = {
-	    .code = condition->address, .address = table, .parts = &code->begin, .part_count = 1};
+	    .code = condition->address, .address = table, .parts = &begin, .part_count = 1};
 	const struct mt_calls_entry entry = {.code = condition->address,
 					     .code_bytes = code->trampolines.code.count,
 					     .search_table = table};
@@ -192,7 +254,7 @@ void mt_calls_condition_end_probe(struct mt_calls_engine *engine,
 				  struct user_regs_struct *registers)
 {
 	const struct mt_calls_break *one = break_at(space, registers->rip);
-	uint64_t saved[4];
+	uint64_t saved[MT_CONDITION_PROBE_REGISTERS];
 
 	if (!one || registers->rip - one->condition->address < one->condition->code.probe_begin ||
 	    registers->rip - one->condition->address >= one->condition->code.probe_end ||
@@ -201,21 +263,27 @@ void mt_calls_condition_end_probe(struct mt_calls_engine *engine,
 		return;
 	registers->rdi = saved[0];
 	registers->rsi = saved[1];
-	registers->r10 = saved[2];
-	registers->r11 = saved[3];
+	registers->r8 = saved[2];
+	registers->r9 = saved[3];
+	registers->r10 = saved[4];
+	registers->r11 = saved[5];
 }
 
 struct mt_error *mt_calls_condition_fault(struct mt_calls_engine *engine,
 					  struct mt_calls_thread *thread,
 					  const struct mt_calls_break *there, uint64_t fault)
 {
-	const uint64_t distrust = MT_CONDITION_DISTRUST;
 	struct user_regs_struct registers;
+	struct mt_calls_condition *counts =
+	    erring(engine, there->condition->rings, there->condition);
 
-	there->condition->faults++;
-	there->condition->fault = fault;
-	mt_try(engine->target->ops->write(engine->target, thread->pid, there->condition->address,
-					  &distrust, sizeof(distrust)));
+	counts->faults++;
+	counts->fault = fault;
+	__atomic_fetch_or(
+	    &errors_here(counts)->trust,
+	    MT_CONDITION_WILD |
+		(mt_calls_is_sandboxed(engine, thread->space) ? MT_CONDITION_SANDBOXED : 0),
+	    __ATOMIC_RELAXED);
 	mt_try(mt_calls_leave_trampoline(engine, thread));
 	mt_try(engine->target->ops->get_registers(engine->target, thread->lwp, &registers));
 	registers.rip = there->copy;
@@ -225,11 +293,8 @@ struct mt_error *mt_calls_condition_fault(struct mt_calls_engine *engine,
 
 struct mt_condition_errors mt_calls_condition_errors(const struct mt_calls_condition *condition)
 {
-	struct mt_condition_errors errors;
+	struct mt_condition_errors errors = *errors_here(condition);
 
-	memcpy(&errors,
-	       mt_calls_conditions_here(condition->rings) + condition->number * sizeof(errors),
-	       sizeof(errors));
 	if (condition->faults)
 		errors.address = condition->fault;
 	errors.reads += condition->faults;
@@ -282,9 +347,11 @@ struct mt_calls_condition *mt_calls_condition_add(struct mt_calls_engine *engine
 
 void mt_calls_conditions_end(struct mt_calls_engine *engine)
 {
-	mt_array_each (condition, &engine->conditions) {
-		if ((*condition)->is_compiled && !(*condition)->is_end && !(*condition)->is_gate)
+	mt_array_each (condition, &engine->conditions)
+		if ((*condition)->is_compiled && !(*condition)->is_end && !(*condition)->is_gate &&
+		    erring(engine, (*condition)->rings, *condition) == *condition)
 			tell_errors(engine, *condition);
+	mt_array_each (condition, &engine->conditions) {
 		mt_calls_rings_unref((*condition)->rings);
 		mt_condition_deinit(&(*condition)->code);
 		mt_array_deinit(&(*condition)->values);

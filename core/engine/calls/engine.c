@@ -441,6 +441,8 @@ static struct mt_error *stopped(struct mt_engine *base, const struct mt_stop *st
 		mt_try(engine->target->ops->get_registers(engine->target, stop->lwp, &registers));
 	}
 	mt_calls_anchor(thread, tsc);
+	if (!engine->options.live) /* else a debugger says when it goes on */
+		thread->held_tsc = tsc;
 	news->pc = registers.rip;
 	if (is_fault(stop))
 		news->late_ns = mt_calls_stood_ns(engine, thread, tsc);
@@ -460,12 +462,15 @@ static struct mt_error *resume(struct mt_engine *base, pid_t lwp, int signal)
 
 	if (thread && !thread->guest && thread->space->stage == MT_CALLS_NEW)
 		mt_try(mt_calls_prepare(engine, thread->space, lwp));
-	if (thread)
+	if (thread) {
 		mt_calls_note_resumed(thread, mt_clock_tsc());
+		mt_calls_let_run(thread);
+	}
 	return mt_target_resume(engine->target, lwp, MT_RESUME_CONTINUE, signal);
 }
 
-static const struct mt_engine_break_ops breaks = {.measures = true, .set = set_breakpoint};
+static const struct mt_engine_break_ops breaks = {
+    .measures = true, .set = set_breakpoint, .retire = mt_calls_retire};
 static const struct mt_engine_live_ops live = {.tick = mt_calls_tick, .look = look};
 static const struct mt_engine_text_ops text = {
     .prepare_attach = prepare_attach,
@@ -475,6 +480,8 @@ static const struct mt_engine_text_ops text = {
     .show = show,
     .clean = clean,
     .pause = pause_thread,
+    .missed = mt_calls_missed,
+    .record_missed = mt_calls_record_missed,
 };
 
 const struct mt_engine_ops mt_engine_calls = {

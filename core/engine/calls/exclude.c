@@ -161,8 +161,8 @@ void mt_calls_leave_alone(const struct mt_calls_engine *engine, const struct mt_
 	       place->module->file->path, space->pid);
 }
 
-void mt_calls_leave_out(const struct mt_calls_engine *engine, const struct mt_calls_space *space,
-			struct mt_calls_place *place, const uint8_t *memory, bool first)
+int mt_calls_leave_out(const struct mt_calls_engine *engine, struct mt_calls_space *space,
+		       struct mt_calls_place *place, const uint8_t *memory, bool first)
 {
 	const struct mt_calls_module *module = place->module;
 
@@ -175,12 +175,17 @@ void mt_calls_leave_out(const struct mt_calls_engine *engine, const struct mt_ca
 
 		if (is_off && memory)
 			cover = cover_of(engine, space, module, patch, memory);
+		if (cover == MT_CALLS_COVER_FIRST && mt_calls_cover(space, place, i))
+			return -1;
 		if (cover == MT_CALLS_COVER_FIRST)
 			continue;
-		if (cover == MT_CALLS_COVER_INSIDE)
+		if (cover == MT_CALLS_COVER_INSIDE) {
 			mt_calls_patch_hold(place, i);
-		else if (!is_ours || is_off || place->another ||
-			 has_break_inside(space, module, patch))
+			if (mt_calls_miss(space, place, i))
+				return -1;
+		} else if (!is_ours || is_off || place->another ||
+			   has_break_inside(space, module, patch))
 			mt_calls_patch_off(place, i);
 	}
+	return 0;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Gates, for debuggers whose breakpoints are their own.  A gate is a breakpoint at a function's
- * entry (break.c), with a stub (stub.c) and a condition (condition.c), but the debugger sees the
- * signal that the stub sends, and asks whether it is a gate's.  Then the thread enters the
- * function, so that the call is in its ring, and is stepped to where the debugger would have
- * stopped it: behind the prologue, as a rule. */
+ * entry (break.c), or at its returns (slow.c), with a stub (stub.c) and a condition (condition.c),
+ * but the debugger sees the signal that the stub sends, and asks whether it is a gate's.  Then the
+ * thread enters the function, so that the call is in its ring, and is stepped to where the debugger
+ * would have stopped it: behind the prologue, as a rule.  At a return the call's end is in its
+ * ring by then, and the instruction itself is to be run. */
 #include "engine/calls/private.h"
 
+#include "base/clock.h"
 #include "process/proc.h"
 
 #include <signal.h>
@@ -16,27 +18,23 @@ static struct mt_calls_engine *engine_of(struct mt_engine *base)
 	return (struct mt_calls_engine *)base;
 }
 
-static struct mt_calls_break *break_at(struct mt_calls_space *space, uint64_t address)
+/* Its first one: a gate at returns has one for each, and one where calls begin maybe. */
+static struct mt_calls_break *gate_of(struct mt_calls_space *space,
+				      const struct mt_engine_gate *gate)
 {
 	for (size_t i = 0; space && i < space->breaks.count; i++) {
 		struct mt_calls_break *one = &space->breaks.items[i];
 
-		if (one->address == address || one->asked == address)
+		if (one->gate && one->trigger == gate->trigger &&
+		    mt_calls_break_is_at(one, gate->function))
 			return one;
 	}
 	return NULL;
 }
 
-static struct mt_calls_break *gate_at(struct mt_calls_space *space, uint64_t address)
-{
-	struct mt_calls_break *one = break_at(space, address);
-
-	return one && one->gate ? one : NULL;
-}
-
 /* Why none can be there; NULL: it can. */
 static struct mt_error *refuse(const struct mt_calls_engine *engine, struct mt_calls_space *space,
-			       uint64_t address)
+			       uint64_t address, bool stops)
 {
 	if (!space || space->stage == MT_CALLS_REFUSED)
 		return mt_error_new(MT_ERROR_UNSUPPORTED, "the program's calls are not recorded");
@@ -44,6 +42,8 @@ static struct mt_error *refuse(const struct mt_calls_engine *engine, struct mt_c
 		return mt_error_new(MT_ERROR_BUSY, "the program is not patched yet");
 	if (!mt_calls_place_at(space, address))
 		return mt_error_new(MT_ERROR_NOT_FOUND, "no calls are recorded in its file");
+	if (!stops)
+		return NULL;
 	if (mt_calls_is_sandboxed(engine, space))
 		return mt_error_new(MT_ERROR_UNSUPPORTED, "process %d is under seccomp",
 				    space->pid);
@@ -59,40 +59,62 @@ static struct mt_error *set(struct mt_engine *base, pid_t pid, uint64_t address,
 {
 	struct mt_calls_engine *engine = engine_of(base);
 	struct mt_calls_space *space = mt_calls_find_space(engine, pid);
-	struct mt_calls_break *there = break_at(space, address);
+	const struct mt_engine_gate gate = {.function = address, .trigger = given->trigger};
 
-	mt_try(refuse(engine, space, address));
-	if (there && there->gate)
+	mt_try(refuse(engine, space, address, !given->values));
+	if (gate_of(space, &gate))
 		return NULL;
-	if (there)
-		return mt_error_new(MT_ERROR_UNSUPPORTED, "the function is watched by the engine");
+	if (!given->at_return && !given->slower_ns && !given->values &&
+	    mt_calls_stopping_break_at(space, address))
+		return mt_error_new(MT_ERROR_UNSUPPORTED, "another trigger is at the same place");
 	return mt_calls_set_gate(engine, space, address, given);
 }
 
-static struct mt_error *clear(struct mt_engine *base, pid_t pid, uint64_t address)
+static struct mt_error *clear(struct mt_engine *base, pid_t pid, const struct mt_engine_gate *gate)
 {
 	struct mt_calls_engine *engine = engine_of(base);
 	struct mt_calls_space *space = mt_calls_find_space(engine, pid);
-	struct mt_calls_break *one = gate_at(space, address);
+	struct mt_calls_break *one;
 
-	if (!one)
-		return NULL;
-	struct mt_calls_place *place = mt_calls_place_at(space, one->address);
-	if (one->condition)
-		mt_try(mt_calls_cfi_unlink(engine, space, &one->condition->entry));
-	*one = *mt_array_last(&space->breaks);
-	space->breaks.count--;
-	return place ? mt_calls_text_write(engine, space, place) : NULL;
+	while ((one = gate_of(space, gate)))
+		mt_try(mt_calls_break_retire(engine, space, one));
+	return NULL;
 }
 
-static uint64_t works(struct mt_engine *base, pid_t pid, uint64_t address)
+static void mute(struct mt_engine *base, uint32_t trigger)
 {
-	struct mt_calls_space *space = mt_calls_find_space(engine_of(base), pid);
-	const struct mt_calls_break *one = gate_at(space, address);
-	const struct mt_calls_place *place = one ? mt_calls_place_at(space, one->address) : NULL;
+	const struct mt_calls_engine *engine = engine_of(base);
+
+	mt_array_each (condition, &engine->conditions)
+		if ((*condition)->is_gate && (*condition)->rings &&
+		    (*condition)->given.trigger == trigger)
+			mt_calls_condition_mute(engine, *condition);
+}
+
+static bool is_written(struct mt_calls_space *space, const struct mt_calls_break *one)
+{
+	const struct mt_calls_place *place = mt_calls_place_at(space, one->address);
 	ssize_t patch = place ? mt_calls_patch_at(place, one->address) : -1;
 
-	return patch >= 0 && !space->hidden && place->written[patch] ? one->copy : 0;
+	return patch >= 0 && !space->hidden && place->written[patch];
+}
+
+static uint64_t works(struct mt_engine *base, pid_t pid, const struct mt_engine_gate *gate)
+{
+	struct mt_calls_space *space = mt_calls_find_space(engine_of(base), pid);
+	uint64_t copy = 0;
+
+	if (!space)
+		return 0;
+	mt_array_each (one, &space->breaks) {
+		if (!one->gate || one->trigger != gate->trigger ||
+		    !mt_calls_break_is_at(one, gate->function))
+			continue;
+		if (!is_written(space, one))
+			return 0;
+		copy = one->copy;
+	}
+	return copy;
 }
 
 /* The gate that LWP is at, which has sent the signal. */
@@ -111,12 +133,20 @@ static struct mt_calls_break *raised_by(struct mt_calls_engine *engine,
 	return one && one->gate && one->raised == registers.rip ? one : NULL;
 }
 
-static uint64_t hit(struct mt_engine *base, pid_t lwp)
+static struct mt_engine_gate_hit hit(struct mt_engine *base, pid_t lwp)
 {
-	const struct mt_calls_thread *thread = mt_calls_find_thread(engine_of(base), lwp);
+	struct mt_calls_thread *thread = mt_calls_find_thread(engine_of(base), lwp);
 	const struct mt_calls_break *one = thread ? raised_by(engine_of(base), thread) : NULL;
 
-	return !one ? 0 : one->asked ? one->asked : one->address;
+	if (!one)
+		return (struct mt_engine_gate_hit){0};
+	thread->held_tsc = mt_clock_tsc();
+	return (struct mt_engine_gate_hit){
+	    .gate = {.function = one->asked ? one->asked : one->address, .trigger = one->trigger},
+	    .at_return = one->hook,
+	    .took_ns = one->hook && one->condition->is_timed
+			   ? mt_calls_slow_ns(engine_of(base), thread)
+			   : 0};
 }
 
 /* Where the instruction at GOAL is run. */
@@ -131,7 +161,7 @@ static uint64_t place_of(struct mt_calls_space *space, uint64_t goal)
 	return copy ? copy : goal;
 }
 
-static struct mt_error *enter(struct mt_engine *base, pid_t lwp, uint64_t goal, uint64_t *pc)
+static struct mt_error *enter(struct mt_engine *base, pid_t lwp, uint64_t *goal, uint64_t *pc)
 {
 	struct mt_calls_engine *engine = engine_of(base);
 	const struct mt_calls_thread *thread = mt_calls_find_thread(engine, lwp);
@@ -141,35 +171,65 @@ static struct mt_error *enter(struct mt_engine *base, pid_t lwp, uint64_t goal, 
 	*pc = 0;
 	if (!one)
 		return NULL;
-	/* What stands before the patch, an endbr64, was run already. */
-	if (goal < one->address)
-		goal = one->address;
 	mt_try(mt_calls_pass_break(engine, thread->space, lwp, one));
-	const uint64_t at = place_of(thread->space, goal);
+	if (one->hook) {
+		*goal = one->address;
+		*pc = one->copy;
+		return NULL;
+	}
+	/* What stands before the patch, an endbr64, was run already. */
+	if (*goal < one->address)
+		*goal = one->address;
+	const uint64_t at = place_of(thread->space, *goal);
 	mt_try(engine->target->ops->run_to(engine->target, lwp, at, &arrived));
 	if (arrived)
 		*pc = at;
 	return NULL;
 }
 
-static struct mt_engine_gate_errors look(struct mt_engine *base, pid_t pid, uint64_t address)
+static void leave(struct mt_engine *base, pid_t lwp)
 {
-	struct mt_calls_space *space = mt_calls_find_space(engine_of(base), pid);
-	const struct mt_calls_break *one = gate_at(space, address);
+	struct mt_calls_thread *thread = mt_calls_find_thread(engine_of(base), lwp);
+
+	if (thread)
+		mt_calls_let_run(thread);
+}
+
+/* Conditions, and the memory with their counts, outlive the process. */
+static struct mt_engine_gate_errors look(struct mt_engine *base, uint32_t trigger)
+{
+	const struct mt_calls_engine *engine = engine_of(base);
+	const struct mt_calls_rings *values_of = NULL;
 	struct mt_engine_gate_errors errors = {0};
 
-	if (!one)
-		return errors;
-	if (one->condition && one->condition->is_compiled) {
-		const struct mt_condition_errors seen = mt_calls_condition_errors(one->condition);
+	mt_array_each (each, &engine->conditions) {
+		const struct mt_calls_condition *one = *each;
 
-		errors.reads = seen.reads;
-		errors.divisions = seen.divisions;
-		errors.address = seen.address;
+		if (!one->is_gate || !one->is_compiled || one->given.trigger != trigger)
+			continue;
+		errors.lost += one->lost;
+		if (one->is_end) { /* the rest it shares with its beginning */
+			errors.reads += one->faults;
+			continue;
+		}
+		if (mt_calls_records_values(one) && one->rings == values_of)
+			continue; /* those of a process count in its first one */
+		values_of = one->rings;
+		const struct mt_condition_errors seen = mt_calls_condition_errors(one);
+		errors.reads += seen.reads;
+		errors.divisions += seen.divisions;
+		errors.left += seen.lost;
+		errors.address = seen.reads ? seen.address : errors.address;
+		memcpy(&errors.missed, one->rings->slots + MT_CALLS_MISSED, sizeof(errors.missed));
 	}
-	memcpy(&errors.missed, space->rings->slots + MT_CALLS_MISSED, sizeof(errors.missed));
 	return errors;
 }
 
-const struct mt_engine_gate_ops mt_calls_gates = {
-    .set = set, .clear = clear, .works = works, .hit = hit, .enter = enter, .look = look};
+const struct mt_engine_gate_ops mt_calls_gates = {.set = set,
+						  .clear = clear,
+						  .mute = mute,
+						  .works = works,
+						  .hit = hit,
+						  .enter = enter,
+						  .leave = leave,
+						  .look = look};

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The text as it would be without us, while people look at the program.  When the patches come
- * back, those stay out whose displaced bytes somebody may stand in or come into. */
+ * back, those stay out whose displaced bytes somebody may come into: a debugger's breakpoints, and
+ * what it steps through. */
 #include "engine/calls/private.h"
 
+#include "process/inject.h"
+#include "process/interrupted.h"
 #include "process/proc.h"
 
 #include <string.h>
@@ -28,7 +31,7 @@ static struct mt_error *leave_trampolines(struct mt_calls_engine *engine,
 		struct mt_error *error = NULL;
 
 		if (thread->space == space)
-			error = mt_calls_leave_trampoline(engine, thread);
+			error = mt_calls_leave_covered(engine, thread);
 		if (!error && thread->space == space)
 			error = mt_calls_stub_retreat(engine, thread);
 		/* It ended meanwhile. */
@@ -77,35 +80,160 @@ static bool lies_in(const uint64_t *addresses, size_t count, uint64_t start, uin
 	return low < count && addresses[low] < end;
 }
 
+enum way { CLEAR, BY_PLACE, BY_OTHER };
+
+struct showing {
+	struct mt_calls_engine *engine;
+	struct mt_calls_space *space;
+	const struct mt_engine_alone *alone;
+	MT_ARRAY(uint64_t) standing; /* where threads do, or will when a signal handler returns */
+};
+
 /* At a patch's first byte one stands well: the whole jump lies ahead. */
-static bool is_in_the_way(const struct mt_calls_module *module, const struct mt_patch *patch,
-			  const struct mt_engine_alone *alone)
+static bool is_among(const uint64_t *addresses, size_t count, const struct mt_calls_module *module,
+		     const struct mt_patch *patch)
+{
+	uint64_t start = patch->address + module->bias, hole = patch->hole + module->bias;
+
+	return lies_in(addresses, count, start + 1, start + patch->length) ||
+	       (patch->hole && lies_in(addresses, count, hole, hole + MT_PATCH_JUMP_BYTES));
+}
+
+static enum way find_way(const struct mt_engine_alone *alone, const struct mt_calls_module *module,
+			 const struct mt_patch *patch)
 {
 	const struct mt_plan_function *function =
 	    &module->file->plan->functions.items[patch->function];
-	uint64_t start = patch->address + module->bias, hole = patch->hole + module->bias;
 
-	return lies_in(alone->places, alone->place_count, start + 1, start + patch->length) ||
-	       (patch->hole &&
-		lies_in(alone->places, alone->place_count, hole, hole + MT_PATCH_JUMP_BYTES)) ||
-	       lies_in(alone->functions, alone->function_count, function->start + module->bias,
-		       function->end + module->bias);
+	if (lies_in(alone->functions, alone->function_count, function->start + module->bias,
+		    function->end + module->bias))
+		return BY_OTHER;
+	return is_among(alone->places, alone->place_count, module, patch) ? BY_PLACE : CLEAR;
+}
+
+static struct mt_error *add_standing(void *context, uint64_t address)
+{
+	struct showing *showing = context;
+
+	return mt_array_push(&showing->standing, address) ? mt_error_no_memory() : NULL;
+}
+
+/* In the displaced bytes of a patch that comes back a thread goes on in their copy; at the first
+ * one if its call was recorded. */
+static uint64_t copy_for(const struct showing *showing, pid_t lwp,
+			 const struct user_regs_struct *registers)
+{
+	const struct mt_calls_place *place = mt_calls_place_at(showing->space, registers->rip);
+	const struct mt_plan *plan = place ? place->module->file->plan : NULL;
+	const struct mt_patch *patch =
+	    plan ? mt_plan_patch_at(plan, registers->rip - place->module->bias) : NULL;
+	size_t index = patch ? (size_t)(patch - plan->patches.items) : 0;
+
+	if (!patch ||
+	    (patch->address + place->module->bias == registers->rip &&
+	     !mt_calls_has_entered(mt_calls_find_thread(showing->engine, lwp), registers)) ||
+	    place->off[index] || place->module->offsets[index] == MT_CALLS_NONE ||
+	    find_way(showing->alone, place->module, patch) != CLEAR ||
+	    mt_inject_is_restarted(registers))
+		return 0;
+	return mt_calls_module_copy_of(place->module, index, registers->rip);
+}
+
+static struct mt_error *settle_thread(void *context, pid_t lwp)
+{
+	struct showing *showing = context;
+	struct mt_target *target = showing->engine->target;
+	struct user_regs_struct registers;
+	struct mt_error *error = target->ops->get_registers(target, lwp, &registers);
+
+	if (error) { /* it ended */
+		mt_error_destroy(error);
+		return NULL;
+	}
+	const uint64_t copy = copy_for(showing, lwp, &registers);
+	if (copy) {
+		registers.rip = copy;
+		mt_try(target->ops->set_registers(target, lwp, &registers));
+	}
+	mt_try(add_standing(showing, registers.rip));
+	return mt_interrupted_each(target, showing->space->pid, registers.rsp, add_standing,
+				   showing);
+}
+
+static int compare(const void *one, const void *other)
+{
+	const uint64_t *a = one, *b = other;
+
+	return (*a > *b) - (*a < *b);
+}
+
+static enum way way_of(const struct showing *showing, const struct mt_calls_module *module,
+		       const struct mt_patch *patch)
+{
+	const enum way way = find_way(showing->alone, module, patch);
+
+	return way == CLEAR &&
+		       is_among(showing->standing.items, showing->standing.count, module, patch)
+		   ? BY_OTHER
+		   : way;
+}
+
+/* Those that need one that stays out do as well. */
+static struct mt_error *hold_patches(const struct showing *showing, struct mt_calls_place *place)
+{
+	const struct mt_calls_module *module = place->module;
+	const struct mt_plan *plan = module->file->plan;
+
+	memset(place->held, 0, plan->patches.count);
+	for (size_t i = 0; i < plan->patches.count; i++) {
+		const struct mt_patch *patch = &plan->patches.items[i];
+		const uint64_t start = patch->address + module->bias;
+
+		if (way_of(showing, module, patch) != CLEAR)
+			mt_calls_patch_hold(place, i);
+		else if (lies_in(showing->alone->places, showing->alone->place_count, start,
+				 start + 1) &&
+			 mt_calls_cover(showing->space, place, i))
+			return mt_error_no_memory();
+	}
+	for (size_t i = 0; i < plan->patches.count; i++)
+		if (place->held[i] &&
+		    way_of(showing, module, &plan->patches.items[i]) != BY_OTHER &&
+		    mt_calls_miss(showing->space, place, i))
+			return mt_error_no_memory();
+	return NULL;
+}
+
+static struct mt_error *show(struct showing *showing)
+{
+	struct mt_calls_space *space = showing->space;
+	struct mt_target *target = showing->engine->target;
+
+	mt_try(target->ops->each_thread(target, space->pid, settle_thread, showing));
+	if (showing->standing.count)
+		qsort(showing->standing.items, showing->standing.count, sizeof(uint64_t), compare);
+	mt_array_each (place, &space->places) {
+		mt_try(hold_patches(showing, place));
+		mt_try(mt_calls_text_write(showing->engine, space, place));
+	}
+	return NULL;
 }
 
 struct mt_error *mt_calls_show(struct mt_calls_engine *engine, struct mt_calls_space *space,
 			       const struct mt_engine_alone *alone)
 {
+	struct showing showing = {.engine = engine, .space = space, .alone = alone};
+
 	if (!space->hidden)
 		return NULL;
 	space->hidden = false;
+	space->missed.count = space->covered.count = 0;
 	anchor(engine, space, mt_calls_note_resumed);
-	mt_array_each (place, &space->places) {
-		const struct mt_plan *plan = place->module->file->plan;
-		memset(place->held, 0, plan->patches.count);
-		for (size_t i = 0; i < plan->patches.count; i++)
-			if (is_in_the_way(place->module, &plan->patches.items[i], alone))
-				mt_calls_patch_hold(place, i);
-		mt_try(mt_calls_text_write(engine, space, place));
-	}
-	return NULL;
+	for (const struct mt_calls_thread *thread = engine->threads; thread;
+	     thread = thread->hh.next)
+		if (thread->space == space && space->hidden_tsc)
+			mt_calls_hold(thread, mt_clock_tsc() - space->hidden_tsc);
+	struct mt_error *error = show(&showing);
+	mt_array_deinit(&showing.standing);
+	return error;
 }

@@ -15,17 +15,19 @@ void mt_calls_history_deinit(struct mt_calls_history *history)
 	mt_array_deinit(&history->frames);
 }
 
+/* WRITTEN: see mt_ring_copy(). */
 static int copy_bytes(struct mt_calls_history *history, const struct mt_ring_view *view,
-		      uint64_t size)
+		      const uint64_t *written, uint64_t size)
 {
 	uint8_t *bytes = malloc(size);
 
 	if (!bytes)
 		return -1;
-	mt_ring_copy(view, size, bytes);
+	uint64_t whole = mt_ring_copy(view, written, size, bytes);
 	free(history->bytes);
 	history->bytes = bytes;
 	history->view = *view;
+	history->view.whole = whole;
 	history->view.bytes = bytes;
 	history->view.size = size;
 	return 0;
@@ -50,9 +52,11 @@ static int copy_anchors(struct mt_calls_history *history, const mt_calls_anchors
 int mt_calls_history_create(const struct mt_calls_thread *thread, const struct mt_ring_view *view,
 			    uint64_t tsc, struct mt_calls_history *out)
 {
+	const uint64_t *written = &mt_calls_slot(thread->rings, thread->ring)->written;
+
 	*out = (struct mt_calls_history){
 	    .pid = thread->pid, .lwp = thread->lwp, .pc = thread->pc, .stack = thread->stack};
-	if (!copy_bytes(out, view, mt_ring_least_size(view)) &&
+	if (!copy_bytes(out, view, written, mt_ring_least_size(view)) &&
 	    !copy_anchors(out, &thread->anchors, tsc) &&
 	    !mt_calls_frames_copy(&out->before, &thread->frames))
 		return 0;
@@ -85,7 +89,7 @@ static bool shrink(mt_calls_histories *ended)
 	struct mt_calls_history *history = largest(ended);
 
 	if (history->view.size > LEAST_HISTORY &&
-	    !copy_bytes(history, &history->view, history->view.size / 2))
+	    !copy_bytes(history, &history->view, NULL, history->view.size / 2))
 		return false;
 	forget(ended, (size_t)(history - ended->items));
 	return true;

@@ -30,6 +30,7 @@
  *	frames.c      which calls are open, by unwinding
  *	outside.c     threads out of trampolines
  *	hide.c        the text as it would be without us, for a while
+ *	missed.c      a debugger's breakpoints at entries
  *	enter.c       patches into a running process
  *	swap.c        a text exchanged at once, by one that was made ready beside it
  *	left.c        what a killed tracer of ours left in a process
@@ -278,13 +279,16 @@ struct mt_error *mt_calls_text_write_break(struct mt_calls_engine *engine,
 					   struct mt_calls_space *space,
 					   struct mt_calls_place *place,
 					   const struct mt_calls_break *one);
+/* The same when one breakpoint, whose patch's jump leads to it, was retired. */
+struct mt_error *mt_calls_text_turn_from(struct mt_calls_engine *engine,
+					 struct mt_calls_space *space, struct mt_calls_place *place,
+					 const struct mt_calls_break *one);
 /* The same with no patch and no breakpoint. */
 struct mt_error *mt_calls_text_clean(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				     struct mt_calls_place *place);
 /* While the process runs: give the copy of the place's text, if there is one, the bytes that
  * write() would put there, for the first time; those that clean() would leave. */
-struct mt_error *mt_calls_text_prepare(struct mt_calls_engine *engine,
-				       const struct mt_calls_space *space,
+struct mt_error *mt_calls_text_prepare(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				       struct mt_calls_place *place, struct mt_calls_swap *swap);
 struct mt_error *mt_calls_text_prepare_clean(struct mt_calls_engine *engine,
 					     const struct mt_calls_space *space,
@@ -309,9 +313,9 @@ bool mt_calls_is_another(const struct mt_calls_engine *engine, const struct mt_c
 void mt_calls_leave_alone(const struct mt_calls_engine *engine, const struct mt_calls_space *space,
 			  struct mt_calls_place *place);
 /* Take out those that may not be put over the program's own bytes, which are in MEMORY.  FIRST: it
- * is looked at for the first time. */
-void mt_calls_leave_out(const struct mt_calls_engine *engine, const struct mt_calls_space *space,
-			struct mt_calls_place *place, const uint8_t *memory, bool first);
+ * is looked at for the first time.  0, or -1 without memory. */
+int mt_calls_leave_out(const struct mt_calls_engine *engine, struct mt_calls_space *space,
+		       struct mt_calls_place *place, const uint8_t *memory, bool first);
 /* Whether a patch in the text has to go for its sake. */
 bool mt_calls_break_disturbs(const struct mt_calls_place *place, const struct mt_calls_break *one);
 
@@ -374,6 +378,12 @@ struct mt_error *mt_calls_leave_hole(struct mt_calls_engine *engine,
 struct mt_error *mt_calls_set_break(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				    uint64_t address, bool loader,
 				    struct mt_calls_condition *condition);
+/* retire.c: no thread comes to ONE any more, which has a stub.  All threads are halted.  Errors:
+ * the target's; those of mt_calls_text_write(). */
+struct mt_error *mt_calls_break_retire(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				       struct mt_calls_break *one);
+/* As the engine's. */
+struct mt_error *mt_calls_retire(struct mt_engine *engine, pid_t pid, uint32_t trigger);
 /* A gate (gate.c) at the entry of a patched function.  Errors: UNSUPPORTED; those of its condition;
  * the target's. */
 struct mt_error *mt_calls_set_gate(struct mt_calls_engine *engine, struct mt_calls_space *space,
@@ -383,6 +393,8 @@ struct mt_error *mt_calls_set_waiting_breaks(struct mt_calls_engine *engine,
 					     struct mt_calls_space *space);
 /* A breakpoint at ADDRESS has the condition of that text; a child has those of its parent. */
 bool mt_calls_has_condition(const struct mt_calls_space *space, uint64_t address, const char *text);
+/* At which threads stop that come to the entry ADDRESS; NULL: none. */
+struct mt_calls_break *mt_calls_stopping_break_at(struct mt_calls_space *space, uint64_t address);
 /* The one whose int3 stands at ADDRESS; whose stub holds it.  NULL: none. */
 struct mt_calls_break *mt_calls_break_trap(struct mt_calls_space *space, uint64_t address);
 struct mt_calls_break *mt_calls_break_of_stub(struct mt_calls_space *space, uint64_t address);
@@ -420,6 +432,8 @@ struct mt_error *mt_calls_stub_retreat(struct mt_calls_engine *engine,
 /* Nobody waits in it again in the memory of PID. */
 struct mt_error *mt_calls_stub_silence(struct mt_calls_engine *engine,
 				       const struct mt_calls_break *one, pid_t pid);
+/* Where threads come to it: to its condition, if that is compiled. */
+uint64_t mt_calls_stub_entry(const struct mt_calls_break *one);
 /* Where a jump to an active patch's trampoline really goes. */
 uint64_t mt_calls_stub_before(const struct mt_calls_space *space, uint64_t address,
 			      uint64_t trampoline);
@@ -437,8 +451,9 @@ struct mt_error *mt_calls_condition_compile(struct mt_calls_engine *engine,
 void mt_calls_condition_leave(const struct mt_calls_engine *engine,
 			      const struct mt_calls_condition *condition, struct mt_error *why);
 /* Of code for it at ADDRESS; nothing is measured. */
-struct mt_condition_place mt_calls_condition_place(const struct mt_calls_space *space,
-						   const struct mt_calls_condition *condition,
+struct mt_condition_place mt_calls_condition_place(const struct mt_calls_engine *engine,
+						   const struct mt_calls_space *space,
+						   struct mt_calls_condition *condition,
 						   uint64_t address);
 /* Put its code to an address, at a multiple of 8; who does not meet it goes on in TRAMPOLINE. */
 struct mt_error *mt_calls_condition_write(struct mt_calls_engine *engine,
@@ -468,6 +483,9 @@ struct mt_error *mt_calls_condition_fault(struct mt_calls_engine *engine,
 					  const struct mt_calls_break *there, uint64_t fault);
 /* The log says which of them failed how often. */
 void mt_calls_conditions_end(struct mt_calls_engine *engine);
+/* Hits of its trigger's conditions in the same memory, if they can end, do not count any more. */
+void mt_calls_condition_mute(const struct mt_calls_engine *engine,
+			     struct mt_calls_condition *condition);
 /* What it could not do until now. */
 struct mt_condition_errors mt_calls_condition_errors(const struct mt_calls_condition *condition);
 
@@ -481,6 +499,10 @@ struct mt_error *mt_calls_values_find(struct mt_calls_engine *engine, struct mt_
 struct mt_error *mt_calls_values_tell(struct mt_calls_engine *engine,
 				      const struct mt_calls_condition *condition,
 				      struct mt_error *error);
+/* Likewise of a result, at LEFT of ALL ends of its function. */
+struct mt_error *mt_calls_values_tell_ends(struct mt_calls_engine *engine,
+					   const struct mt_calls_condition *condition, size_t left,
+					   size_t all, const char *why);
 /* WHERE is to record them. */
 void mt_calls_values_into(const struct mt_calls_engine *engine,
 			  const struct mt_calls_condition *condition,
@@ -506,9 +528,20 @@ bool mt_calls_needs_begin(struct mt_calls_space *space, const struct mt_calls_br
 /* The error. */
 struct mt_error *mt_calls_cannot_measure(const struct mt_calls_condition *condition,
 					 const char *why);
+/* Of the time stamp counter. */
+uint64_t mt_calls_ticks(const struct mt_calls_engine *engine, uint64_t ns);
 /* How long the call took for whose end a thread stops; 0: that is not known. */
 uint64_t mt_calls_slow_ns(const struct mt_calls_engine *engine,
 			  const struct mt_calls_thread *thread);
+/* What is measured of THREAD does not contain so many ticks. */
+void mt_calls_hold(const struct mt_calls_thread *thread, uint64_t ticks);
+/* Those since its held_tsc, which is over. */
+void mt_calls_let_run(struct mt_calls_thread *thread);
+/* The instruction in a trampoline at HOOK leads on to NEXT, which lies behind a step over the red
+ * zone: that of some code, or its own. */
+struct mt_error *mt_calls_hook_lead(struct mt_calls_engine *engine,
+				    const struct mt_calls_space *space, uint64_t hook,
+				    uint64_t next);
 
 /* inject.c */
 /* From now on our sudden end does no harm within a remote call: begin() is for system
@@ -612,7 +645,7 @@ uint64_t mt_calls_written(const struct mt_calls_thread *thread);
 void mt_calls_unwrite(const struct mt_calls_thread *thread, uint64_t written);
 /* Where errors of conditions are counted: in the program, and here. */
 uint64_t mt_calls_conditions_address(const struct mt_calls_rings *rings);
-const uint8_t *mt_calls_conditions_here(const struct mt_calls_rings *rings);
+uint8_t *mt_calls_conditions_here(const struct mt_calls_rings *rings);
 /* In the program: the word that tells whether we live. */
 static inline uint64_t mt_calls_alive_word(const struct mt_calls_rings *rings)
 {
@@ -787,6 +820,22 @@ struct mt_error *mt_calls_clean(struct mt_calls_engine *engine, const struct mt_
 				pid_t child);
 struct mt_error *mt_calls_show(struct mt_calls_engine *engine, struct mt_calls_space *space,
 			       const struct mt_engine_alone *alone);
+
+/* missed.c */
+/* A patch that stays out for a breakpoint, or begins with one: it is noted if it is an entry's.
+ * 0, or -1 without memory. */
+int mt_calls_miss(struct mt_calls_space *space, const struct mt_calls_place *place, size_t patch);
+int mt_calls_cover(struct mt_calls_space *space, const struct mt_calls_place *place, size_t patch);
+/* See missed() in engine/engine.h. */
+const uint64_t *mt_calls_missed(struct mt_engine *base, pid_t pid, size_t *count);
+struct mt_error *mt_calls_record_missed(struct mt_engine *base, pid_t lwp);
+/* Whether it stands at the entry yet whose call was recorded so. */
+bool mt_calls_has_entered(const struct mt_calls_thread *thread,
+			  const struct user_regs_struct *registers);
+/* As mt_calls_leave_trampoline(), in a text that is clean; past a breakpoint that it was let over.
+ */
+struct mt_error *mt_calls_leave_covered(struct mt_calls_engine *engine,
+					struct mt_calls_thread *thread);
 
 /* snapshot.c */
 /* A thread at PC in a recording part: how many bytes of the ring are reserved, and not filled. */

@@ -56,7 +56,7 @@ uint64_t mt_calls_conditions_address(const struct mt_calls_rings *rings)
 	return rings->address + mt_calls_slots_bytes(rings) - MT_CALLS_CONDITIONS_BYTES;
 }
 
-const uint8_t *mt_calls_conditions_here(const struct mt_calls_rings *rings)
+uint8_t *mt_calls_conditions_here(const struct mt_calls_rings *rings)
 {
 	return rings->slots + mt_calls_slots_bytes(rings) - MT_CALLS_CONDITIONS_BYTES;
 }

@@ -134,24 +134,26 @@ static uint64_t target_of(const struct mt_calls_space *space, uint64_t hook)
 	uint64_t target = hook + sizeof(step);
 
 	mt_array_each (one, &space->breaks)
-		if (one->hook == hook) /* the last one stands first */
-			target =
-			    one->condition->address + one->condition->code.begin + sizeof(step);
+		if (one->hook == hook && !one->retired) /* the last one stands first */
+			target = mt_calls_stub_entry(one) + sizeof(step);
 	return target;
 }
 
-static struct mt_error *put_jump(const struct ends *ends, const struct mt_calls_break *one)
+/* NEXT: what target_of() said.  Nothing but the step is left where that is right behind it. */
+struct mt_error *mt_calls_hook_lead(struct mt_calls_engine *engine,
+				    const struct mt_calls_space *space, uint64_t hook,
+				    uint64_t next)
 {
-	uint64_t to = one->condition->address + one->condition->code.begin;
-	uint32_t distance = (uint32_t)(to - (one->hook + MT_PATCH_JUMP_BYTES));
-	uint8_t jump[MT_PATCH_JUMP_BYTES] = {JUMP};
+	uint32_t distance = (uint32_t)(next - sizeof(step) - (hook + MT_PATCH_JUMP_BYTES));
+	uint8_t bytes[MT_PATCH_JUMP_BYTES] = {JUMP};
 
-	memcpy(jump + 1, &distance, sizeof(distance));
-	return ends->engine->target->ops->write(ends->engine->target, ends->space->pid, one->hook,
-						jump, sizeof(jump));
+	memcpy(bytes + 1, &distance, sizeof(distance));
+	if (next == hook + sizeof(step))
+		memcpy(bytes, step, sizeof(bytes));
+	return engine->target->ops->write(engine->target, space->pid, hook, bytes, sizeof(bytes));
 }
 
-static uint64_t ticks_of(const struct mt_calls_engine *engine, uint64_t ns)
+uint64_t mt_calls_ticks(const struct mt_calls_engine *engine, uint64_t ns)
 {
 	const struct mt_time_conversion *clock = &engine->options.conversion;
 	const uint64_t now = mt_clock_tsc();
@@ -178,14 +180,16 @@ static struct mt_error *compile_end(const struct ends *ends, struct mt_calls_con
 				     ends->space->pid);
 	}
 	end->is_compiled = true;
-	if (!error || mt_error_code(error) != MT_ERROR_UNSUPPORTED)
+	if (!error || mt_error_code(error) != MT_ERROR_UNSUPPORTED || end->is_gate)
 		return error;
 	end->is_left = true;
 	if (ends->found == 1)
 		mt_calls_condition_leave(ends->engine, end, error);
 	else
 		mt_error_destroy(error);
-	return mt_condition_compile(NULL, where, &end->code);
+	struct mt_condition_place each = *where;
+	each.limits = (struct mt_condition_limits){0}; /* whoever evaluates it counts */
+	return mt_condition_compile(NULL, &each, &end->code);
 }
 
 static struct mt_error *add_end(struct ends *ends, uint64_t address, uint64_t hook, bool is_own)
@@ -197,10 +201,14 @@ static struct mt_error *add_end(struct ends *ends, uint64_t address, uint64_t ho
 	if (!end)
 		return mt_error_no_memory();
 	end->is_end = true;
+	end->is_gate = begin->gate;
 	end->number = begin->condition->number;
-	struct mt_condition_place where = mt_calls_condition_place(ends->space, end, address);
+	end->rings = ends->space->rings;
+	end->rings->references++;
+	struct mt_condition_place where =
+	    mt_calls_condition_place(ends->engine, ends->space, end, address);
 	where.measure.part = MT_MEASURE_END;
-	where.measure.ticks = given->slower_ns ? ticks_of(ends->engine, given->slower_ns) : 0;
+	where.measure.ticks = given->slower_ns ? mt_calls_ticks(ends->engine, given->slower_ns) : 0;
 	where.measure.looks_up = measures(given) || !is_own;
 	end->is_timed = where.measure.looks_up;
 	where.measure.mult = ends->engine->options.conversion.mult;
@@ -215,12 +223,14 @@ static struct mt_error *add_end(struct ends *ends, uint64_t address, uint64_t ho
 	struct mt_calls_break one = {.address = address,
 				     .asked = begin->asked ? begin->asked : begin->address,
 				     .hook = hook,
+				     .gate = begin->gate,
+				     .trigger = begin->trigger,
 				     .condition = end};
 	mt_try(mt_calls_stub_make_before(ends->engine, ends->space, ends->lwp, &one,
 					 target_of(ends->space, hook)));
 	if (mt_array_push(&ends->space->breaks, one))
 		return mt_error_no_memory();
-	return put_jump(ends, &one);
+	return mt_calls_hook_lead(ends->engine, ends->space, hook, target_of(ends->space, hook));
 }
 
 /* The returns that a patch's trampoline records. */
@@ -300,15 +310,12 @@ struct mt_error *mt_calls_add_ends(struct mt_calls_engine *engine, struct mt_cal
 	find_functions(&ends);
 	for (size_t i = 0; i < ends.function_count; i++)
 		mt_try(hook_function(&ends, ends.functions[i]));
-	if (mt_calls_records_values(begin->condition)) {
-		if (ends.left || !ends.found)
-			mt_log(engine->options.log, MT_LOG_WARNING,
-			       "--returns \"%s\": the result is not recorded at %zu of %zu ends of "
-			       "its calls: %s",
-			       text, ends.left, ends.left + ends.found,
-			       ends.left ? ends.why : "it never returns");
-		return NULL;
-	}
+	if (mt_calls_records_values(begin->condition))
+		return ends.left || !ends.found
+			   ? mt_calls_values_tell_ends(engine, begin->condition, ends.left,
+						       ends.left + ends.found,
+						       ends.left ? ends.why : "it never returns")
+			   : NULL;
 	if (!ends.found)
 		return mt_calls_cannot_measure(begin->condition,
 					       ends.left ? ends.why : "it never returns");
@@ -319,6 +326,20 @@ struct mt_error *mt_calls_add_ends(struct mt_calls_engine *engine, struct mt_cal
 		       text, ends.left, ends.left + ends.found, (unsigned long long)ends.left_at,
 		       ends.why);
 	return NULL;
+}
+
+void mt_calls_hold(const struct mt_calls_thread *thread, uint64_t ticks)
+{
+	if (thread->rings)
+		__atomic_fetch_add(&mt_calls_slot(thread->rings, thread->ring)->held, ticks,
+				   __ATOMIC_RELAXED);
+}
+
+void mt_calls_let_run(struct mt_calls_thread *thread)
+{
+	if (thread->held_tsc)
+		mt_calls_hold(thread, mt_clock_tsc() - thread->held_tsc);
+	thread->held_tsc = 0;
 }
 
 uint64_t mt_calls_slow_ns(const struct mt_calls_engine *engine,

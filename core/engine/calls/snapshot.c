@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Rings into the recording.  The processes are halted while their rings are copied, so that all
- * threads' histories end at the same moment, and run on while the copies are written.
+ * threads' histories end at the same moment, and run on while the copies are written.  Where a
+ * target cannot halt them, each history ends when it was copied.
  *
  * Before a thread's events stand the frames that were open when its ring began to be filled; where
  * it has lost events since, those that are open now stand behind them instead, and else the ones
@@ -12,6 +13,8 @@
 #include <string.h>
 
 #define BATCH 1024
+/* A thread that goes round its ring while it is copied. */
+#define MOST_TRIES 8
 
 struct snapshot {
 	struct mt_calls_engine *engine;
@@ -43,7 +46,7 @@ unsigned mt_calls_half_written(const struct mt_calls_module *module, uint64_t pc
 }
 
 /* Where a target holds only the thread that stopped. */
-static bool is_running(struct mt_calls_engine *engine, const struct mt_calls_thread *thread)
+static bool runs_on(struct mt_calls_engine *engine, const struct mt_calls_thread *thread)
 {
 	struct user_regs_struct registers;
 	struct mt_error *error =
@@ -68,18 +71,16 @@ static unsigned half_written_bytes(struct mt_calls_engine *engine, struct mt_cal
 
 	if (value)
 		return value->event_bytes;
-	if (!error)
-		return place ? mt_calls_half_written(place->module, registers.rip) : 0;
 	mt_error_destroy(error);
-	/* Perhaps. */
-	return is_running(engine, thread) ? mt_ring_event_bytes(engine->options.stamps, true) : 0;
+	return place ? mt_calls_half_written(place->module, registers.rip) : 0;
 }
 
-static struct mt_error *begin_anew(struct mt_calls_thread *thread, uint64_t tsc,
+static struct mt_error *begin_anew(struct mt_calls_thread *thread,
 				   const struct mt_calls_history *history)
 {
 	thread->begin = thread->used;
-	thread->anchors.items[0] = (struct mt_ring_anchor){thread->used, tsc, tsc};
+	thread->anchors.items[0] =
+	    (struct mt_ring_anchor){thread->used, history->tsc, history->tsc};
 	thread->anchors.count = 1;
 	return mt_calls_frames_copy(&thread->frames, &history->frames) ? mt_error_no_memory()
 								       : NULL;
@@ -87,43 +88,70 @@ static struct mt_error *begin_anew(struct mt_calls_thread *thread, uint64_t tsc,
 
 /* The part of the ring that counts.  False: nothing does. */
 static bool view_ring(const struct snapshot *snapshot, struct mt_calls_thread *thread,
-		      struct mt_ring_view *view)
+		      bool is_running, struct mt_ring_view *view)
 {
 	struct mt_calls_engine *engine = snapshot->engine;
+	unsigned bytes = 0;
 
-	mt_calls_anchor(thread, snapshot->tsc);
+	if (!is_running)
+		mt_calls_anchor(thread, snapshot->tsc);
 	*view = mt_calls_ring_view(engine, thread);
-	unsigned bytes = view->written > view->begin ? half_written_bytes(engine, thread) : 0;
+	/* Perhaps it is writing. */
+	if (view->written > view->begin)
+		bytes = is_running ? mt_ring_event_bytes(engine->options.stamps, true)
+				   : half_written_bytes(engine, thread);
 	view->written -= bytes <= view->written - view->begin ? bytes : 0;
 	thread->used = view->written;
 	return view->written > view->begin;
 }
 
 /* People who look at a thread see where it stopped, however late they look. */
-static uint64_t time_of(const struct snapshot *snapshot, const struct mt_calls_thread *thread)
+static uint64_t end_of(const struct mt_calls_thread *thread, uint64_t tsc)
 {
 	const struct mt_calls_space *space = thread->space;
 
-	return space->hidden && space->hidden_tsc ? space->hidden_tsc : snapshot->tsc;
+	return space->hidden && space->hidden_tsc ? space->hidden_tsc : tsc;
+}
+
+static struct mt_error *try_to_copy(struct snapshot *snapshot, struct mt_calls_thread *thread,
+				    bool is_running, struct mt_calls_history *out)
+{
+	struct mt_ring_view view;
+	bool empty = !view_ring(snapshot, thread, is_running, &view);
+	uint64_t tsc = is_running ? mt_clock_tsc() : snapshot->tsc;
+
+	*out = (struct mt_calls_history){0};
+	/* A thread that ends contributes only its events. */
+	if (empty && !snapshot->whole)
+		return NULL;
+	if (mt_calls_history_create(thread, &view, end_of(thread, tsc), out))
+		return mt_error_no_memory();
+	out->tsc = tsc;
+	return NULL;
+}
+
+/* Half of what it could have. */
+static bool is_enough(const struct mt_ring_view *view)
+{
+	uint64_t written = view->written - view->begin;
+
+	return mt_ring_bytes_left(view) >= (written < view->size ? written : view->size) / 2;
 }
 
 static struct mt_error *copy_ring(struct snapshot *snapshot, struct mt_calls_thread *thread)
 {
+	bool is_running = runs_on(snapshot->engine, thread);
 	struct mt_calls_history history;
-	struct mt_ring_view view;
-	bool empty = !view_ring(snapshot, thread, &view);
+	struct mt_error *error = NULL;
 
-	/* A thread that ends contributes only its events. */
-	if (empty && !snapshot->whole)
+	mt_try(try_to_copy(snapshot, thread, is_running, &history));
+	for (unsigned i = 1; i < MOST_TRIES && !is_enough(&history.view); i++) {
+		mt_calls_history_deinit(&history);
+		mt_try(try_to_copy(snapshot, thread, is_running, &history));
+	}
+	if (!history.bytes)
 		return NULL;
-	if (mt_calls_history_create(thread, &view, time_of(snapshot, thread), &history))
-		return mt_error_no_memory();
-	/* What a running thread wrote while its ring was copied stands where its oldest events
-	 * stood. */
-	uint64_t written = mt_calls_written(thread);
-	if (written > view.size && is_running(snapshot->engine, thread))
-		history.view.reached = written - view.size + history.view.size;
-	struct mt_error *error = mt_calls_find_frames(snapshot->engine, thread, &history.frames);
+	error = mt_calls_find_frames(snapshot->engine, thread, &history.frames);
 	if (!error && mt_array_push(&snapshot->histories, history))
 		error = mt_error_no_memory();
 	if (error)
@@ -152,7 +180,7 @@ static struct mt_error *complete(struct snapshot *snapshot)
 		}
 		histories->items[histories->count++] = history;
 		if (!engine->options.live && !error)
-			error = begin_anew(thread, snapshot->tsc, &history);
+			error = begin_anew(thread, &history);
 	}
 	return error;
 }
@@ -322,7 +350,7 @@ static struct mt_error *put_all(struct snapshot *snapshot, struct mt_recording_w
 		mt_try(put_history(snapshot->engine, history, writer));
 		mt_try(mt_engine_put_snapshot(
 		    writer, history->pid, history->lwp, history->pc, snapshot->number,
-		    mt_tsc_to_ns(&snapshot->engine->options.conversion, snapshot->tsc)));
+		    mt_tsc_to_ns(&snapshot->engine->options.conversion, history->tsc)));
 	}
 	return NULL;
 }
@@ -351,9 +379,14 @@ struct mt_error *mt_calls_snapshot(struct mt_engine *base, pid_t lwp, uint32_t n
 	if (lwp) {
 		error = keep_one(&snapshot, lwp);
 	} else {
+		const uint64_t before = mt_clock_tsc();
+
 		for (thread = engine->threads; thread; thread = thread->hh.next)
 			mt_error_destroy(mt_target_halt(engine->target, thread->pid));
 		error = copy_rings(&snapshot, 0);
+		for (thread = engine->threads; thread; thread = thread->hh.next)
+			if (!thread->held_tsc && !thread->space->hidden)
+				mt_calls_hold(thread, mt_clock_tsc() - before);
 		for (thread = engine->threads; thread; thread = thread->hh.next)
 			mt_target_release(engine->target, thread->pid);
 		if (!error)

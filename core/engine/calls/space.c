@@ -30,6 +30,8 @@ static void destroy(struct mt_calls_space *space)
 	mt_array_each (place, &space->places)
 		place_deinit(place);
 	mt_array_deinit(&space->places);
+	mt_array_deinit(&space->missed);
+	mt_array_deinit(&space->covered);
 	mt_array_deinit(&space->breaks);
 	mt_array_deinit(&space->waiting);
 	mt_array_deinit(&space->rooms);

@@ -317,15 +317,18 @@ void mt_calls_stub_answer(struct mt_calls_engine *engine)
 		mt_target_release(engine->target, thread->pid);
 }
 
+uint64_t mt_calls_stub_entry(const struct mt_calls_break *one)
+{
+	return is_compiled(one) ? one->condition->address : one->stub;
+}
+
 uint64_t mt_calls_stub_before(const struct mt_calls_space *space, uint64_t address,
 			      uint64_t trampoline)
 {
 	mt_array_each (one, &space->breaks)
-		if (one->stub && !one->length && !one->behind && !one->hook &&
+		if (one->stub && !one->length && !one->behind && !one->hook && !one->retired &&
 		    one->address == address)
-			return is_compiled(one)
-				   ? one->condition->address + one->condition->code.begin
-				   : one->stub;
+			return mt_calls_stub_entry(one);
 	return trampoline;
 }
 
@@ -381,6 +384,8 @@ struct mt_error *mt_calls_stub_retreat(struct mt_calls_engine *engine,
 		return NULL;
 	const uint64_t at = registers.rip - one->stub;
 	const unsigned words = words_at(at);
+	if (one->hook && registers.rip <= one->raised)
+		one->condition->lost++; /* nobody asks at a return again */
 	unsigned long long *const values[] = {&registers.rcx, &registers.rax, &registers.rdx,
 					      &registers.rsi, &registers.rdi, &registers.r11};
 

@@ -295,12 +295,13 @@ static struct mt_error *change(struct mt_calls_engine *engine, const struct mt_c
 }
 
 /* All that is to be in the text, over the program's own bytes. */
-static void compose(const struct mt_calls_engine *engine, const struct mt_calls_space *space,
-		    struct mt_calls_place *place, struct texts *texts, bool first)
+static struct mt_error *compose(const struct mt_calls_engine *engine, struct mt_calls_space *space,
+				struct mt_calls_place *place, struct texts *texts, bool first)
 {
 	const struct mt_calls_module *module = place->module;
 
-	mt_calls_leave_out(engine, space, place, texts->memory ? texts->text : NULL, first);
+	if (mt_calls_leave_out(engine, space, place, texts->memory ? texts->text : NULL, first))
+		return mt_error_no_memory();
 	put_patches(space, place, texts->text);
 	mt_array_each (one, &space->breaks) {
 		uint8_t bytes[MT_CALLS_BREAK_BYTES];
@@ -310,6 +311,7 @@ static void compose(const struct mt_calls_engine *engine, const struct mt_calls_
 		mt_calls_break_bytes(one, bytes);
 		memcpy(texts->text + (one->address - module->start), bytes, one->length);
 	}
+	return NULL;
 }
 
 void mt_calls_text_note_written(struct mt_calls_place *place, bool is_written)
@@ -351,7 +353,7 @@ struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_c
 		mt_try(mt_calls_text_change(engine, space, space->pid, place->module, &change));
 		memset(texts.was, 0, place->module->file->plan->patches.count * sizeof(*texts.was));
 	}
-	compose(engine, space, place, &texts, first);
+	mt_try(compose(engine, space, place, &texts, first));
 	mt_calls_text_note_written(place, true);
 	if (first) {
 		/* Before the text changes: should we be killed in between, they go on all the same.
@@ -365,11 +367,11 @@ struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_c
 			    : write_begun(engine, space, place, &texts);
 }
 
-/* The patch whose jump is turned to its stub. */
+/* The patch whose jump led to FORMER is turned to what is before it now. */
 static struct mt_error *turn_jump(struct mt_calls_engine *engine,
 				  const struct mt_calls_space *space,
 				  const struct mt_calls_place *place,
-				  const struct mt_calls_break *one, bool *done)
+				  const struct mt_calls_break *one, uint64_t former, bool *done)
 {
 	const struct mt_calls_module *module = place->module;
 	ssize_t index = mt_calls_patch_at(place, one->address);
@@ -381,7 +383,7 @@ static struct mt_error *turn_jump(struct mt_calls_engine *engine,
 		return NULL;
 	uint64_t at = patch->hole ? patch->hole + module->bias : one->address;
 	uint64_t trampoline = module->room + module->offsets[index];
-	make_jump(before, at, one->next);
+	make_jump(before, at, former);
 	make_jump(after, at, mt_calls_stub_before(space, one->address, trampoline));
 	if (engine->target->ops->read(engine->target, space->pid, at, there, sizeof(there)) !=
 		sizeof(there) ||
@@ -419,7 +421,19 @@ struct mt_error *mt_calls_text_write_break(struct mt_calls_engine *engine,
 	bool done = false;
 
 	if (!space->hidden && place->checked)
-		mt_try((one->length ? put_break : turn_jump)(engine, space, place, one, &done));
+		mt_try(one->length ? put_break(engine, space, place, one, &done)
+				   : turn_jump(engine, space, place, one, one->next, &done));
+	return done ? NULL : mt_calls_text_write(engine, space, place);
+}
+
+struct mt_error *mt_calls_text_turn_from(struct mt_calls_engine *engine,
+					 struct mt_calls_space *space, struct mt_calls_place *place,
+					 const struct mt_calls_break *one)
+{
+	bool done = false;
+
+	if (!space->hidden && place->checked)
+		mt_try(turn_jump(engine, space, place, one, mt_calls_stub_entry(one), &done));
 	return done ? NULL : mt_calls_text_write(engine, space, place);
 }
 
@@ -441,8 +455,7 @@ struct mt_error *mt_calls_text_clean(struct mt_calls_engine *engine, struct mt_c
 	return change(engine, space, place, &texts);
 }
 
-struct mt_error *mt_calls_text_prepare(struct mt_calls_engine *engine,
-				       const struct mt_calls_space *space,
+struct mt_error *mt_calls_text_prepare(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				       struct mt_calls_place *place, struct mt_calls_swap *swap)
 {
 	__attribute__((cleanup(texts_cleanup))) struct texts texts = {0};
@@ -455,7 +468,7 @@ struct mt_error *mt_calls_text_prepare(struct mt_calls_engine *engine,
 	if (mt_calls_is_another(engine, space, place->module, texts.memory))
 		leave_alone(engine, space, place, &texts);
 	undo(space, place, texts.text);
-	compose(engine, space, place, &texts, true);
+	mt_try(compose(engine, space, place, &texts, true));
 	return mt_calls_swap_fill(engine, space, copy, texts.text, place->module->clean);
 }
 

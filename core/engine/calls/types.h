@@ -109,6 +109,7 @@ struct mt_calls_condition {
 	uint64_t address;             /* of the code; 0: it is not in the program yet */
 	uint64_t entry;               /* in the agent; 0: none */
 	struct mt_calls_rings *rings; /* with its errors; a reference; NULL: none */
+	uint32_t lost;                /* hits of a gate's that nobody could take */
 	uint32_t faults;              /* it ran into */
 	uint64_t fault;               /* the last one's address */
 	bool is_end;                  /* of another one's calls, whose `number` it has */
@@ -151,8 +152,16 @@ struct mt_calls_break {
 	 * text; 0: it is. */
 	uint64_t hook;
 	bool gate;                            /* of a debugger's: see struct mt_engine_gate_ops */
+	uint32_t trigger;                     /* and that one's number */
+	bool retired;                         /* nothing leads to it; threads may be in its stub */
 	struct mt_calls_condition *condition; /* the engine's; NULL: none */
 };
+
+/* Threads that come to ADDRESS come to it, at an entry or to end a call that began there. */
+static inline bool mt_calls_break_is_at(const struct mt_calls_break *one, uint64_t address)
+{
+	return !one->retired && (one->address == address || one->asked == address);
+}
 
 /* Addresses [low, high) where nothing is mapped. */
 struct mt_calls_gap {
@@ -195,7 +204,7 @@ struct mt_calls_directory {
 /* Behind each ring: the calls that are open and measured. */
 #define MT_CALLS_OPEN_BYTES MT_MEASURE_TABLE_BYTES
 /* Behind the slots: errors of conditions. */
-#define MT_CALLS_CONDITIONS_BYTES 4096u
+#define MT_CALLS_CONDITIONS_BYTES 12288u
 #define MT_CALLS_RINGS_NAME       "mtrace rings"
 
 /* One memfd, mapped in a program and in us. */
@@ -222,6 +231,8 @@ struct mt_calls_rings {
 	uint32_t spare; /* hot and not taken */
 	uint32_t given; /* so many threads had one */
 };
+
+typedef MT_ARRAY(uint64_t) mt_calls_entries; /* addresses */
 
 /* How far a program has come, which only goes up. */
 enum mt_calls_stage {
@@ -260,6 +271,8 @@ struct mt_calls_space {
 	const struct mt_calls_swap *swap; /* whose copies of texts are mapped; NULL: none are */
 	struct mt_space *code;            /* what is mapped, for unwinding; NULL: not looked at */
 	MT_ARRAY(struct mt_calls_place) places;
+	mt_calls_entries missed;  /* which were left out for a debugger's breakpoints */
+	mt_calls_entries covered; /* which begin with one */
 	MT_ARRAY(struct mt_calls_break) breaks;
 	MT_ARRAY(struct mt_calls_break) waiting; /* that could not be made yet */
 	MT_ARRAY(struct mt_calls_room) rooms;
@@ -280,6 +293,7 @@ typedef MT_ARRAY(struct mt_ring_anchor) mt_calls_anchors;
 struct mt_calls_history {
 	pid_t pid, lwp;
 	uint64_t pc, stack; /* the thread's */
+	uint64_t tsc;       /* when it was made */
 	struct mt_ring_view view;
 	uint8_t *bytes;                        /* the view's */
 	mt_calls_anchors anchors;              /* the view's */
@@ -300,8 +314,12 @@ struct mt_calls_thread {
 	uint64_t used;            /* bytes that were written when it was last copied */
 	mt_calls_anchors anchors; /* the first one is of `begin` */
 	uint64_t seen, seen_tsc;  /* how far it had come when the throttle looked */
-	uint64_t stack; /* a stack pointer of it: for the upper half of those in the ring */
-	uint64_t pc;    /* at its last stop */
+	/* Its last call that record_missed() wrote: its entry, and the stack pointer there; and how
+	 * far its ring was then. */
+	uint64_t entered, entered_sp, entered_written;
+	uint64_t stack;    /* a stack pointer of it: for the upper half of those in the ring */
+	uint64_t pc;       /* at its last stop */
+	uint64_t held_tsc; /* since when we have it stopped; 0: we have not, or that is not known */
 	uint64_t resumed_tsc, resumed_cpu_ns; /* when it last went on; 0: not known */
 	struct mt_calls_frames frames; /* that were open at its first mark, innermost first */
 	UT_hash_handle hh;
@@ -341,8 +359,8 @@ struct mt_calls_engine {
 	MT_ARRAY(struct mt_calls_throttled) throttled;
 	MT_ARRAY(struct mt_calls_condition *) conditions;
 	MT_ARRAY(struct mt_calls_value) values; /* by number */
-	const char *values_told; /* the last option of many functions, of which one was told */
-	uint32_t forgotten;      /* so many more ended, for whom there was no room */
+	MT_ARRAY(uint32_t) values_told; /* numbers of triggers of many functions: one was told */
+	uint32_t forgotten;             /* so many more ended, for whom there was no room */
 };
 
 #endif

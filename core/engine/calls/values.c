@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define MOST_STRINGS 8 /* of a function: each takes slots of the code's frame */
+
 static bool is_character(struct mt_type *type)
 {
 	type = mt_type_strip(type);
@@ -81,9 +83,9 @@ static uint32_t number_of(const struct mt_calls_engine *engine, const struct mt_
 	return number;
 }
 
-/* NOTE, and the numbers of its words; RAW, which it has, goes over to it. */
+/* NOTE, and MORE numbers of its own; RAW, which it has, goes over to it. */
 static struct mt_error *add_numbers(struct mt_calls_engine *engine,
-				    const struct mt_calls_value *note, bool is_string,
+				    const struct mt_calls_value *note, size_t more,
 				    struct mt_str *raw)
 {
 	struct mt_calls_value word = *note;
@@ -92,10 +94,19 @@ static struct mt_error *add_numbers(struct mt_calls_engine *engine,
 	if (mt_array_push(&engine->values, *note))
 		return mt_error_no_memory();
 	*raw = (struct mt_str){0};
-	for (size_t i = 0; is_string && i < MT_RECORDED_STRING_WORDS; i++)
+	for (size_t i = 0; i < more; i++)
 		if (mt_array_push(&engine->values, word))
 			return mt_error_no_memory();
 	return NULL;
+}
+
+static size_t strings_of(const struct mt_calls_condition *condition)
+{
+	size_t count = 0;
+
+	mt_array_each (value, &condition->values)
+		count += value->is_string;
+	return count;
 }
 
 /* Alone: what is wrong with one is nothing to the others. */
@@ -105,7 +116,8 @@ static struct mt_error *add_value(struct mt_calls_engine *engine, struct mt_call
 	struct mt_calls_condition *condition = one->condition;
 	const struct mt_engine_value *given = &condition->given.values[index];
 	struct mt_condition_value value = {.expr = given->expr};
-	struct mt_condition_place where = mt_calls_condition_place(space, condition, one->address);
+	struct mt_condition_place where =
+	    mt_calls_condition_place(engine, space, condition, one->address);
 	struct mt_condition code = {0};
 	mt_auto(mt_str) struct mt_str raw = {0};
 	char form = 0;
@@ -118,11 +130,16 @@ static struct mt_error *add_value(struct mt_calls_engine *engine, struct mt_call
 	if (reads && mt_calls_is_sandboxed(engine, space))
 		return mt_error_new(MT_ERROR_UNSUPPORTED,
 				    "it reads memory, and process %d is under seccomp", space->pid);
-	if (!form_of(value.type, &form))
+	if (value.text.is_text)
+		form = MT_VALUE_TEXT;
+	else if (!form_of(value.type, &form))
 		return mt_error_new(MT_ERROR_UNSUPPORTED, "values of its type cannot be shown");
-	if (form == MT_VALUE_STRING && mt_calls_is_sandboxed(engine, space))
+	value.is_string = form == MT_VALUE_STRING || form == MT_VALUE_TEXT;
+	if (value.is_string &&
+	    (mt_calls_is_sandboxed(engine, space) || strings_of(condition) == MOST_STRINGS)) {
 		form = MT_VALUE_POINTER;
-	value.is_string = form == MT_VALUE_STRING;
+		value.is_string = false;
+	}
 	describe(given, value.type, form, &raw);
 	if (raw.failed)
 		return mt_error_no_memory();
@@ -131,13 +148,37 @@ static struct mt_error *add_value(struct mt_calls_engine *engine, struct mt_call
 					    .is_result = condition->given.at_return,
 					    .raw = raw};
 	const uint32_t number = number_of(engine, &note);
-	if (number + MT_RECORDED_STRING_WORDS >= MT_RING_MOST_VALUES)
+	if (number + MT_RECORDED_STRING_NUMBERS > MT_RING_MOST_VALUES)
 		return mt_error_new(MT_ERROR_UNSUPPORTED, "there are too many values");
 	value.site = (MT_RING_SITE_END + number) | MT_RING_SITE_ENTRY;
 	if (mt_array_push(&condition->values, value))
 		return mt_error_no_memory();
-	return number == engine->values.count ? add_numbers(engine, &note, value.is_string, &raw)
-					      : NULL;
+	return number == engine->values.count
+		   ? add_numbers(engine, &note,
+				 value.is_string ? MT_RECORDED_STRING_NUMBERS - 1 : 0, &raw)
+		   : NULL;
+}
+
+/* Of many functions one reason is told. */
+static enum mt_log_level loudness(struct mt_calls_engine *engine,
+				  const struct mt_engine_condition *given)
+{
+	if (!given->is_one_of_many)
+		return MT_LOG_WARNING;
+	mt_array_each (told, &engine->values_told)
+		if (*told == given->trigger)
+			return MT_LOG_DEBUG;
+	return mt_array_push(&engine->values_told, given->trigger) ? MT_LOG_DEBUG : MT_LOG_WARNING;
+}
+
+static void log_reason(struct mt_calls_engine *engine, const struct mt_engine_condition *given,
+		       const char *what, const char *reason)
+{
+	mt_log(engine->options.log, loudness(engine, given), "%s \"%s\": %s: %s%s", given->option,
+	       given->text, what, reason,
+	       given->is_one_of_many
+		   ? " (more of the kind are not told: name a function for its own)"
+		   : "");
 }
 
 /* NAME: of the value; "": it is about all of them. */
@@ -145,27 +186,37 @@ static struct mt_error *tell(struct mt_calls_engine *engine,
 			     const struct mt_calls_condition *condition, const char *name,
 			     struct mt_error *error)
 {
-	const char *option = condition->given.at_return ? "--returns" : "--args";
-	const char *text = condition->given.text;
+	const struct mt_engine_condition *given = &condition->given;
+	mt_auto(mt_str) struct mt_str what = {0};
 
 	if (!error || mt_error_code(error) == MT_ERROR_NO_MEMORY)
 		return error;
 	struct mt_error *whole = NULL;
 	if (mt_error_code(error) == MT_ERROR_UNSUPPORTED) {
-		bool is_first = !condition->given.is_one_of_many || engine->values_told != text;
-
-		mt_log(engine->options.log, is_first ? MT_LOG_WARNING : MT_LOG_DEBUG,
-		       "%s \"%s\": %s is not recorded: %s%s", option, text, *name ? name : "it",
-		       mt_error_message(error),
-		       condition->given.is_one_of_many
-			   ? " (more of the kind are not told: name a function for its own)"
-			   : "");
-		engine->values_told = text;
+		mt_str_appendf(&what, "%s is not recorded", *name ? name : "it");
+		if (what.failed)
+			whole = mt_error_no_memory();
+		else
+			log_reason(engine, given, what.text, mt_error_message(error));
 	} else
-		whole = mt_error_new(MT_ERROR_TRIGGER, "invalid %s \"%s\": %s", option, text,
-				     mt_error_message(error));
+		whole = mt_error_new(MT_ERROR_TRIGGER, "invalid %s \"%s\": %s", given->option,
+				     given->text, mt_error_message(error));
 	mt_error_destroy(error);
 	return whole;
+}
+
+struct mt_error *mt_calls_values_tell_ends(struct mt_calls_engine *engine,
+					   const struct mt_calls_condition *condition, size_t left,
+					   size_t all, const char *why)
+{
+	mt_auto(mt_str) struct mt_str what = {0};
+
+	mt_str_appendf(&what, "the result is not recorded at %zu of %zu ends of its calls", left,
+		       all);
+	if (what.failed)
+		return mt_error_no_memory();
+	log_reason(engine, &condition->given, what.text, why);
+	return NULL;
 }
 
 struct mt_error *mt_calls_values_tell(struct mt_calls_engine *engine,
@@ -190,7 +241,9 @@ struct mt_error *mt_calls_values_find(struct mt_calls_engine *engine, struct mt_
 {
 	struct mt_calls_condition *condition = one->condition;
 	const struct mt_calls_place *place = mt_calls_place_at(space, one->address);
-	ssize_t patch = place ? mt_calls_patch_at(place, one->address) : -1;
+	ssize_t patch = !place      ? -1
+			: one->gate ? mt_calls_planned_at(place, one->address)
+				    : mt_calls_patch_at(place, one->address);
 
 	if (patch < 0 || mt_calls_patch_address(place->module, (size_t)patch) != one->address ||
 	    !(place->module->file->plan->patches.items[patch].flags & MT_PATCH_ENTRY))
@@ -245,4 +298,5 @@ void mt_calls_values_end(struct mt_calls_engine *engine)
 	mt_array_each (value, &engine->values)
 		mt_str_deinit(&value->raw);
 	mt_array_deinit(&engine->values);
+	mt_array_deinit(&engine->values_told);
 }

@@ -25,8 +25,7 @@ struct mt_error *mt_compile_two(struct mt_compiler *compiler, const struct mt_no
 		if (mt_operand_is_at_hand(right))
 			return mt_operand_load(compiler, right, MT_ASM_RCX);
 	}
-	if (!mt_asm_save(code, &slot))
-		return mt_too_complex();
+	mt_try(mt_asm_save(code, &slot));
 	mt_try(mt_compile_value(compiler, node->right, right));
 	mt_try(mt_operand_load(compiler, right, MT_ASM_RAX));
 	mt_asm(code, 0x48, 0x89, 0xc1); /* mov rcx, rax */

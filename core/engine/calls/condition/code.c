@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define FIXED_SLOTS 6u /* below those for values */
+#define READ_SLOTS  11u /* below those for values, if memory is read */
 #define SAVED_BYTES 24u
 
 void mt_asm_bytes(struct mt_asm *to, const void *bytes, size_t count)
@@ -68,9 +68,7 @@ void mt_asm_bind(struct mt_asm *to, struct mt_asm_label *label)
 
 static uint32_t locals_bytes(const struct mt_asm *to)
 {
-	unsigned slots = to->frame_slots || to->has_reads ? FIXED_SLOTS + to->frame_slots : 0;
-
-	return slots * (uint32_t)sizeof(uint64_t);
+	return ((to->has_reads ? READ_SLOTS : 0) + to->frame_slots) * (uint32_t)sizeof(uint64_t);
 }
 
 static void put_row(struct mt_asm *to, uint32_t below, uint8_t saved)
@@ -145,19 +143,19 @@ void mt_asm_leave(struct mt_asm *to)
 
 static void slot_operand(struct mt_asm *to, unsigned slot)
 {
-	mt_asm_imm32(to, (FIXED_SLOTS + slot) * (uint32_t)sizeof(uint64_t));
+	mt_asm_imm32(to, ((to->has_reads ? READ_SLOTS : 0) + slot) * (uint32_t)sizeof(uint64_t));
 }
 
-bool mt_asm_save(struct mt_asm *to, unsigned *slot)
+struct mt_error *mt_asm_save(struct mt_asm *to, unsigned *slot)
 {
 	if (to->slots == MT_ASM_MOST_SLOTS)
-		return false;
+		return mt_too_complex();
 	*slot = to->slots++;
 	if (to->most < to->slots)
 		to->most = to->slots;
 	mt_asm(to, 0x48, 0x89, 0x84, 0x24); /* mov [rsp+slot], rax */
 	slot_operand(to, *slot);
-	return true;
+	return NULL;
 }
 
 void mt_asm_peek(struct mt_asm *to, enum mt_asm_register reg, unsigned slot)
@@ -247,4 +245,21 @@ void mt_asm_get_register(struct mt_asm *to, enum mt_asm_register reg, unsigned n
 		mt_asm(to, (uint8_t)(0x48 | (from >= 8 ? 4 : 0)), 0x89,
 		       (uint8_t)(0xc0 | (from & 7) << 3 | reg));
 	}
+}
+
+/* ---- Time ---- */
+
+void mt_asm_read_time(struct mt_asm *to)
+{
+	mt_asm(to, 0x0f, 0x31);             /* rdtsc */
+	mt_asm(to, 0x48, 0xc1, 0xe2, 0x20); /* shl rdx, 32 */
+	mt_asm(to, 0x48, 0x09, 0xc2);       /* or rdx, rax */
+}
+
+void mt_asm_jump_if_stampless(struct mt_asm *to, struct mt_asm_label *label)
+{
+	mt_asm(to, 0x65, 0x83, 0x3c, 0x25); /* cmp dword gs:[stampless], 0 */
+	mt_asm_imm32(to, offsetof(struct mt_ring_position, stampless));
+	mt_asm(to, 0);
+	mt_asm_jump(to, MT_ASM_NOT_EQUAL, label);
 }

@@ -11,12 +11,13 @@
  *	read.c     memory that may not be there
  *	measure.c  how long calls take
  *	record.c   values into the thread's ring
+ *	text.c     the first bytes of strings, likewise
  *
  * The code works in rax, rcx and rdx, which it saves.  Values in registers are 64 bits wide, with
  * the sign that their type has.  Its frame, from the stack pointer up:
  *
- *	rdi, rsi, r10, r11	while a page is probed
- *	address, way back	of a read meanwhile
+ *	rdi, rsi, r8 to r11	while a page is probed, or the system reads
+ *	two iovecs, way back	of a read meanwhile
  *	slots			for values that wait
  *	rcx, rdx, rax		the program's
  *	128 bytes		below its stack pointer, which stay as they are
@@ -51,7 +52,6 @@ struct mt_asm {
 	bool failed;
 	bool reads;           /* of memory, in this code */
 	unsigned slots, most; /* in use now, and at the most */
-	unsigned strings;     /* of these, the first ones have addresses of strings to come */
 	unsigned frame_slots; /* that there is room for */
 	bool has_reads;       /* it is known that there are reads */
 	struct mt_asm_label miss, division;
@@ -103,8 +103,8 @@ void mt_asm_set(struct mt_asm *to, enum mt_asm_register reg, uint64_t value);
 void mt_asm_extend(struct mt_asm *to, enum mt_asm_register reg, uint64_t size, bool is_signed);
 /* The same of rax, and bits. */
 void mt_asm_extract(struct mt_asm *to, unsigned bit_offset, unsigned bit_size, bool is_signed);
-/* A slot of the frame: rax into it, and out of it.  False: there are no more. */
-bool mt_asm_save(struct mt_asm *to, unsigned *slot);
+/* A slot of the frame: rax into it, and out of it.  Errors: UNSUPPORTED (there are no more). */
+struct mt_error *mt_asm_save(struct mt_asm *to, unsigned *slot);
 void mt_asm_restore(struct mt_asm *to, enum mt_asm_register reg, unsigned slot);
 /* The same, and the slot stays in use. */
 void mt_asm_peek(struct mt_asm *to, enum mt_asm_register reg, unsigned slot);
@@ -112,6 +112,11 @@ void mt_asm_peek(struct mt_asm *to, enum mt_asm_register reg, unsigned slot);
 void mt_asm_get_register(struct mt_asm *to, enum mt_asm_register reg, unsigned number);
 /* OFFSET bytes above the program's stack pointer: the address, to rax. */
 void mt_asm_stack_address(struct mt_asm *to, uint64_t offset);
+
+/* rdx: the time stamp counter; rax goes. */
+void mt_asm_read_time(struct mt_asm *to);
+/* The thread may not read it. */
+void mt_asm_jump_if_stampless(struct mt_asm *to, struct mt_asm_label *label);
 
 /* read.c */
 /* rax becomes what lies at rax: the lowest SIZE bytes (1 to 8) of it; TRUSTED: the memory is there.
@@ -131,6 +136,10 @@ void mt_asm_find_begin(struct mt_asm *to);
 /* rax: how many ns it took. */
 void mt_asm_duration(struct mt_asm *to);
 
+/* limit.c */
+/* A hit: straight on if the place's limits let it count. */
+void mt_asm_limit(struct mt_asm *to);
+
 /* operand.c */
 enum mt_operand_kind {
 	MT_OPERAND_CONSTANT, /* value's bytes */
@@ -146,7 +155,7 @@ struct mt_operand {
 	enum mt_operand_kind kind;
 	enum mt_operand_base base;
 	struct mt_value value; /* its type, and where it lies */
-	uint8_t registers[2];  /* as DWARF numbers them */
+	uint8_t registers[4];  /* as DWARF numbers them */
 	uint8_t register_count;
 };
 
@@ -206,9 +215,22 @@ struct mt_error *mt_compile_float_truth(struct mt_compiler *compiler, const stru
 /* A value, as 64 bits.  Errors: as mt_compile_node(); UNSUPPORTED (a structure, an array). */
 struct mt_error *mt_compile_recorded(struct mt_compiler *compiler,
 				     struct mt_condition_value *value);
-/* The bytes of one that is a string, whose address has its slot. */
+/* rax, which rcx has afterwards, becomes the value of SITE's. */
+struct mt_error *mt_asm_record(struct mt_asm *to, uint32_t site);
+
+/* text.c */
+/* OPERAND is a string of a library's type, or a pointer to one: VALUE says so from here on, and
+ * rax has its address, or that of its characters. */
+struct mt_error *mt_compile_text(struct mt_compiler *compiler, struct mt_operand *operand,
+				 struct mt_condition_value *value);
+/* The bytes of a value that is a string. */
 struct mt_error *mt_compile_string(struct mt_compiler *compiler,
 				   const struct mt_condition_value *value);
+
+/* strings.c */
+/* As mt_compile_truth(), of a call of $_streq or $_memeq. */
+struct mt_error *mt_compile_function(struct mt_compiler *compiler, const struct mt_node *node,
+				     bool wanted, struct mt_asm_label *label);
 
 /* truth.c */
 bool mt_is_logic(const struct mt_node *node);

@@ -310,6 +310,8 @@ static struct mt_error *compile_node(struct mt_compiler *compiler, const struct 
 	case MT_NODE_ASSIGN:
 		return mt_cannot_compile("it changes the program");
 	case MT_NODE_CALL:
+		if (mt_named_function_of(node))
+			return mt_cannot_compile("$_strlen is not compiled");
 		return mt_cannot_compile("it calls a function");
 	case MT_NODE_TYPE:
 		return mt_error_new(MT_ERROR_USAGE, "Attempt to use a type name as an expression");

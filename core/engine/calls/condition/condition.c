@@ -65,10 +65,10 @@ static struct mt_error *compile(struct mt_compiler *compiler, const struct mt_no
 	struct mt_asm_label hit = {0};
 	struct mt_error *error = NULL;
 
-	mt_asm_imm64(code, MT_CONDITION_TRUST);
-	code->out->begin = mt_asm_here(code);
 	mt_asm_enter(code);
-	if (code->has_reads || part || code->place.value_count)
+	const bool is_limited =
+	    part != MT_MEASURE_BEGIN && mt_condition_is_limited(&code->place.limits);
+	if (code->has_reads || part || code->place.value_count || is_limited)
 		check_alive(code);
 	if (part == MT_MEASURE_END && code->place.measure.looks_up)
 		mt_asm_find_begin(code);
@@ -97,6 +97,8 @@ static struct mt_error *compile(struct mt_compiler *compiler, const struct mt_no
 		mt_asm_note_begin(code);
 		mt_asm_jump_back(code, MT_ASM_ALWAYS, miss);
 	}
+	if (is_limited)
+		mt_asm_limit(code);
 	mt_array_each (jump, &code->miss.jumps) /* of what is out of line */
 		mt_asm_link(code, *jump, miss);
 	mt_asm_leave(code);

@@ -8,8 +8,9 @@
  * The code changes no register (flags are dead at an entry), calls nothing, has no loops, and
  * writes to its own stack frame only.  What it reads through pointers is read in pages that it
  * knows to be there: a page is probed by a system call that cannot fault, and then noted in the
- * thread's slot. Where that was wrong, since the page was unmapped meanwhile, the tracer sees the
- * fault before the program does, and from then on nothing is believed that was noted before. */
+ * thread's slot.  From the first read that fails on, all are made by a system call.  Where a page
+ * goes without such a warning, between its note and a read, the tracer sees the fault before the
+ * program does. */
 #ifndef MT_ENGINE_CALLS_CONDITION_CONDITION_H
 #define MT_ENGINE_CALLS_CONDITION_CONDITION_H
 
@@ -23,6 +24,12 @@ struct mt_condition_errors {
 	uint64_t address;   /* of the last such read */
 	uint32_t unmatched; /* ends of calls whose beginnings are not known */
 	uint32_t lost;      /* beginnings whose ends did not come here */
+	/* Of all conditions with the same limits, in the first one of them: */
+	uint64_t hits;     /* so far */
+	uint64_t next_tsc; /* before that none counts: see mt_condition_limits */
+	uint32_t is_over;  /* not 0: none counts any more */
+	uint32_t proved;   /* pages that were probed, and there */
+	uint64_t trust;    /* MT_CONDITION_TRUST and so on */
 };
 
 /* Calls that take long are found by code at their beginnings and their ends: measure.c. */
@@ -48,21 +55,45 @@ struct mt_measure {
 };
 #define MT_MEASURE_STEP_BYTES 8
 
+/* A string of a library's type (values/text.h): where its parts lie. */
+struct mt_condition_text {
+	bool is_text;
+	/* The value's own slot has the object's address, in which the parts lie so far; else that
+	 * of the characters, and the slot behind it their number. */
+	bool in_memory;
+	uint64_t start, count;
+};
+
 /* What is recorded, in place of a condition. */
 struct mt_condition_value {
 	const struct mt_expr *expr;
 	uint32_t site;
-	struct mt_type *type; /* of it, once it is compiled: a number, or a pointer */
-	/* The first bytes that it points to, as well: the aligned words that hold them, up to the
-	 * one with a NUL, have the sites behind its own. */
+	struct mt_type *type; /* of it, once it is compiled: a number, or a pointer, or a text */
+	struct mt_condition_text text; /* likewise */
+	/* The first bytes that it points to, or of the text, as well: what they are is said at
+	 * MT_VALUE_STRING and MT_VALUE_TEXT, in sites behind its own. */
 	bool is_string;
+	unsigned slot; /* in the code, of a string */
 };
+
+/* Which of the hits count: see struct mt_engine_limits. */
+struct mt_condition_limits {
+	uint64_t ignore, every, interval_ticks;
+	bool can_end;
+	uint64_t counts; /* address of the struct mt_condition_errors that has their number */
+};
+
+static inline bool mt_condition_is_limited(const struct mt_condition_limits *limits)
+{
+	return limits->ignore || limits->every > 1 || limits->interval_ticks || limits->can_end;
+}
 
 struct mt_condition_place {
 	uint64_t entry;  /* of the function, in the process; or what ends it */
 	uint64_t alive;  /* address of a word whose low 30 bits are 0 when nobody reads the rings */
 	uint64_t errors; /* address of a struct mt_condition_errors */
 	struct mt_measure measure;
+	struct mt_condition_limits limits;
 	struct mt_condition_value *values; /* are recorded, and nobody stops */
 	size_t value_count;
 	uint32_t ring_bytes; /* 2^n */
@@ -75,13 +106,13 @@ struct mt_condition_place {
 #define MT_MEASURE_TABLE_BYTES  (MT_MEASURE_BUCKET_BYTES << MT_MEASURE_BUCKET_BITS)
 
 struct mt_condition {
-	/* It can lie anywhere, at a multiple of 8.  A thread that comes to code[begin] leaves it
+	/* It can lie anywhere.  A thread that comes to its first byte leaves it
 	 * at its end when the condition holds, else by a jump whose distance, the 4 bytes at
 	 * `miss`, is still to be set. */
 	struct mt_trampolines trampolines;
-	uint32_t begin, miss;
-	/* Within [probe_begin, probe_end) rdi, rsi, r10 and r11 are the system call's; the thread's
-	 * own lie in this order at the stack pointer. */
+	uint32_t miss;
+	/* Within [probe_begin, probe_end) these registers may be a system call's; the thread's own
+	 * lie in this order at the stack pointer: rdi, rsi, r8, r9, r10, r11. */
 	uint32_t probe_begin, probe_end;
 	bool reads; /* it reads memory, and may do the system call */
 };
@@ -95,8 +126,14 @@ struct mt_error *mt_condition_compile(const struct mt_expr *expr,
 				      struct mt_condition *out);
 void mt_condition_deinit(struct mt_condition *condition);
 
-/* The word with which the code begins: pages that were noted are believed, or not any more. */
-#define MT_CONDITION_TRUST    (1ull << 62)
-#define MT_CONDITION_DISTRUST (1ull << 63)
+#define MT_CONDITION_PROBE_REGISTERS 6u
+
+/* What reads go by (condition/read.c).  0: each is probed; TRUST: noted pages are believed; WILD,
+ * whatever else: a read failed, so from now on the system reads; but SANDBOXED: it is not asked to,
+ * and each is probed. */
+#define MT_CONDITION_SANDBOXED (1ull << 61)
+#define MT_CONDITION_TRUST     (1ull << 62)
+#define MT_CONDITION_WILD      (1ull << 63)
+#define MT_CONDITION_PROOFS    1024u /* so many probes without a failure, and notes are believed */
 
 #endif

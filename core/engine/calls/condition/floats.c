@@ -103,8 +103,7 @@ static struct mt_error *widen_whole(struct mt_asm *code, struct mt_type *type, u
 	struct mt_asm_label zero = {0};
 	unsigned whole;
 
-	if (!mt_asm_save(code, &whole))
-		return mt_too_complex();
+	mt_try(mt_asm_save(code, &whole));
 	mt_asm(code, 0x48, 0x85, 0xc0); /* test rax, rax */
 	mt_asm_jump(code, MT_ASM_EQUAL, &zero);
 	mt_type_expand(type);
@@ -288,8 +287,7 @@ struct mt_error *mt_compile_floats(struct mt_compiler *compiler, const struct mt
 	unsigned slot;
 
 	mt_try(load_double(compiler, node->left, right ? right : left));
-	if (!mt_asm_save(code, &slot))
-		return mt_too_complex();
+	mt_try(mt_asm_save(code, &slot));
 	mt_try(load_double(compiler, node->right, left ? left : right));
 	mt_asm(code, 0x48, 0x89, 0xc1); /* mov rcx, rax */
 	mt_asm_restore(code, MT_ASM_RAX, slot);

@@ -40,10 +40,7 @@ static void make_key(struct mt_asm *to)
  * the time, has none. */
 static void find_bucket(struct mt_asm *to)
 {
-	mt_asm(to, 0x65, 0x83, 0x3c, 0x25); /* cmp dword gs:[stampless], 0 */
-	mt_asm_imm32(to, offsetof(struct mt_ring_position, stampless));
-	mt_asm(to, 0);
-	mt_asm_jump(to, MT_ASM_NOT_EQUAL, &to->miss);
+	mt_asm_jump_if_stampless(to, &to->miss);
 	mt_asm(to, 0x65, 0x48, 0x8b, 0x14, 0x25); /* mov rdx, gs:[open_calls] */
 	mt_asm_imm32(to, offsetof(struct mt_ring_position, open_calls));
 	mt_asm(to, 0x48, 0x85, 0xd2); /* test rdx, rdx */
@@ -79,12 +76,13 @@ static void count(struct mt_asm *to, uint8_t offset)
 	mt_asm(to, 0xf0, 0xff, 0x42, offset); /* lock inc dword [rdx+…] */
 }
 
-/* rdx: the time stamp counter; rax goes. */
-static void read_time(struct mt_asm *to)
+/* rdx: the time stamp counter, without the time in which the tracer had the thread stopped; rax
+ * goes. */
+static void read_own_time(struct mt_asm *to)
 {
-	mt_asm(to, 0x0f, 0x31);             /* rdtsc */
-	mt_asm(to, 0x48, 0xc1, 0xe2, 0x20); /* shl rdx, 32 */
-	mt_asm(to, 0x48, 0x09, 0xc2);       /* or rdx, rax */
+	mt_asm_read_time(to);
+	mt_asm(to, 0x65, 0x48, 0x2b, 0x14, 0x25); /* sub rdx, gs:[held] */
+	mt_asm_imm32(to, offsetof(struct mt_ring_position, held));
 }
 
 void mt_asm_note_begin(struct mt_asm *to)
@@ -111,7 +109,7 @@ void mt_asm_note_begin(struct mt_asm *to)
 	mt_asm_bind(to, &ready);
 	mt_asm(to, 0x48, 0x89, 0x08); /* mov [rax], rcx */
 	mt_asm(to, 0x48, 0x89, 0xc1); /* mov rcx, rax */
-	read_time(to);
+	read_own_time(to);
 	mt_asm(to, 0x48, 0x89, 0x51, 0x08); /* mov [rcx+8], rdx */
 }
 
@@ -137,7 +135,7 @@ void mt_asm_find_begin(struct mt_asm *to)
 	add_item(to, found);
 	mt_asm(to, 0x48, 0x8b, 0x48, 0x08);       /* mov rcx, [rax+8] */
 	mt_asm(to, 0x48, 0xc7, 0x00, 0, 0, 0, 0); /* mov qword [rax], 0 */
-	read_time(to);
+	read_own_time(to);
 	mt_asm(to, 0x48, 0x89, 0xd0); /* mov rax, rdx */
 	mt_asm(to, 0x48, 0x29, 0xc8); /* sub rax, rcx */
 	if (to->place.measure.ticks) {

@@ -98,6 +98,38 @@ static struct mt_error *thread_local(struct mt_compiler *compiler,
 	return NULL;
 }
 
+/* A register, or several with a part of eight bytes each; or in memory that one leads to.  Where
+ * the parameters are by no ABI that we know, DWARF tells it at the entry, if anything does. */
+static bool in_registers(struct mt_compiler *compiler, const struct mt_variable *variable,
+			 struct mt_operand *out)
+{
+	const Dwarf_Op *operations = variable->operations;
+	struct mt_operand found = {.kind = MT_OPERAND_REGISTERS,
+				   .value = mt_value_zero(variable->type)};
+
+	if (variable->count == 1 && operations->atom >= DW_OP_breg0 &&
+	    operations->atom < DW_OP_breg0 + MT_REGISTER_COUNT) {
+		mt_asm_get_register(&compiler->code, MT_ASM_RAX, operations->atom - DW_OP_breg0);
+		*out = mt_operand_at_rax(variable->type);
+		out->value.address = operations->number;
+		return true;
+	}
+	for (size_t i = 0; i < variable->count; i++) {
+		const unsigned atom = operations[i].atom;
+
+		if (i % 2 && (atom != DW_OP_piece || operations[i].number != sizeof(uint64_t)))
+			return false;
+		if (i % 2)
+			continue;
+		if (atom < DW_OP_reg0 || atom > DW_OP_reg31 ||
+		    found.register_count == sizeof(found.registers))
+			return false;
+		found.registers[found.register_count++] = (uint8_t)(atom - DW_OP_reg0);
+	}
+	*out = found;
+	return found.register_count && (variable->count == 1 || variable->count % 2 == 0);
+}
+
 struct mt_error *mt_operand_of_variable(struct mt_compiler *compiler,
 					const struct mt_variable *variable, struct mt_operand *out)
 {
@@ -129,6 +161,9 @@ struct mt_error *mt_operand_of_variable(struct mt_compiler *compiler,
 	}
 	if (variable->count == 2 && is_thread_local(&variable->operations[1]))
 		return thread_local(compiler, variable, variable->operations[0].number, out);
+	if (variable->is_parameter && variable->kind == MT_VARIABLE_LOCATION &&
+	    in_registers(compiler, variable, out))
+		return NULL;
 	return mt_cannot_compile(variable->is_parameter
 				     ? "how %s is passed is not known"
 				     : "%s has no known place at the function's entry",

@@ -4,38 +4,53 @@
  * Which pages were there a moment ago stands in the thread's slot, by the lowest bits of their
  * numbers.  Another page is probed: rt_sigprocmask(2) with an invalid `how` reads the new mask
  * first, and then refuses, so the result says whether there is something to read; but an address of
- * 0 means "no mask".  A noted page has bit 62 set, so that a slot of zeros notes none; the word in
- * front of the code has it too, or the one of MT_CONDITION_DISTRUST instead, which no noted page
- * has. */
+ * 0 means "no mask".  A page is noted as the complement of its number, without bit 62, which the
+ * word of trust takes away as well: a slot of zeros notes none, and without trust none is found.
+ *
+ * Between its probe, or its note, and the read another thread may unmap the page.  That fault is
+ * the tracer's to mend, who may be killed just then.  So notes are believed only where the first
+ * MT_CONDITION_PROOFS probes found all that they asked for, and whoever unmaps all the time is
+ * found by a probe before there is a fault: the first address that cannot be read, and is no null
+ * pointer, has all later reads done by process_vm_readv(2), which cannot fault, from the thread's
+ * own memory.  That costs some 500 ns.
+ *
+ * A filter of seccomp(2) may well kill for process_vm_readv(), and lets rt_sigprocmask() pass,
+ * which signal handlers need.  So the one is for those alone whose reads failed, and not under a
+ * filter that the tracer has seen. */
 #include "engine/calls/condition/code.h"
 
 #include <errno.h>
 #include <sys/syscall.h>
 
 #define NOTED_BIT     62
+#define WILD_BIT      63
 #define PAGE_SHIFT    12
 #define PAGE_BYTES    4096u
-#define ADDRESS_AT    0x20 /* in the frame */
-#define BACK_AT       0x28
+#define NULL_BYTES    65536u /* nobody maps there: mmap_min_addr */
 #define NO_SUCH_HOW   0x7fff
 #define KERNELS_BYTES 8 /* of a signal mask */
 
-/* Where the page of the address in rax is noted: gs:[rdx*8+…]; and rcx: as what. */
-static void find_note(struct mt_asm *to)
-{
-	mt_asm(to, 0x48, 0x89, 0xc1);              /* mov rcx, rax */
-	mt_asm(to, 0x48, 0xc1, 0xe9, PAGE_SHIFT);  /* shr rcx, 12 */
-	mt_asm(to, 0x89, 0xca);                    /* mov edx, ecx */
-	mt_asm(to, 0x83, 0xe2, MT_RING_PAGES - 1); /* and edx, 7 */
-}
+/* In the frame, behind MT_CONDITION_PROBE_REGISTERS. */
+#define ADDRESS_AT 0x30 /* struct iovec: what is to be read */
+#define SIZE_AT    0x38
+#define BUFFER_AT  0x40 /* struct iovec of itself: it has been read when it is written over */
+#define BACK_AT    0x50
+
+/* [rcx+…] in a struct mt_condition_errors. */
+#define IN_ERRORS(member) ((uint8_t)offsetof(struct mt_condition_errors, member))
 
 static void check(struct mt_asm *to, struct mt_asm_read *site)
 {
 	site->check = mt_asm_here(to);
-	find_note(to);
-	mt_asm(to, 0x48, 0x0b, 0x0d); /* or rcx, [rip+…]: the word in front */
-	mt_asm_imm32(to, 0u - (mt_asm_here(to) + 4));
-	mt_asm(to, 0x65, 0x48, 0x3b, 0x0c, 0xd5); /* cmp rcx, gs:[rdx*8+pages] */
+	mt_asm(to, 0x48, 0x89, 0xc1);             /* mov rcx, rax */
+	mt_asm(to, 0x48, 0xc1, 0xe9, PAGE_SHIFT); /* shr rcx, 12 */
+	mt_asm(to, 0x48, 0xf7, 0xd1);             /* not rcx */
+	mt_asm(to, 0x48, 0xba);                   /* mov rdx, errors */
+	mt_asm_imm64(to, to->place.errors);
+	mt_asm(to, 0x48, 0x33, 0x4a, IN_ERRORS(trust)); /* xor rcx, [rdx+trust] */
+	mt_asm(to, 0x89, 0xca);                         /* mov edx, ecx */
+	mt_asm(to, 0x83, 0xe2, MT_RING_PAGES - 1);      /* and edx, 7 */
+	mt_asm(to, 0x65, 0x48, 0x3b, 0x0c, 0xd5);       /* cmp rcx, gs:[rdx*8+pages] */
 	mt_asm_imm32(to, offsetof(struct mt_ring_position, pages));
 	mt_asm_jump(to, MT_ASM_NOT_EQUAL, &site->unknown);
 	site->back = mt_asm_here(to);
@@ -100,24 +115,45 @@ void mt_asm_read(struct mt_asm *to, uint8_t size, bool trusted)
 		to->failed = true;
 }
 
+/* edx: the last byte's distance from the address in rax; rcx: where to go on. */
 static void save_for_probe(struct mt_asm *to)
 {
 	mt_asm(to, 0x48, 0x89, 0x4c, 0x24, BACK_AT);    /* mov [rsp+BACK_AT], rcx */
 	mt_asm(to, 0x48, 0x89, 0x44, 0x24, ADDRESS_AT); /* mov [rsp+ADDRESS_AT], rax */
+	mt_asm(to, 0x48, 0x8d, 0x4a, 0x01);             /* lea rcx, [rdx+1] */
+	mt_asm(to, 0x48, 0x89, 0x4c, 0x24, SIZE_AT);    /* mov [rsp+SIZE_AT], rcx */
 	mt_asm(to, 0x48, 0x89, 0x3c, 0x24);             /* mov [rsp], rdi */
 	mt_asm(to, 0x48, 0x89, 0x74, 0x24, 0x08);       /* mov [rsp+8], rsi */
-	mt_asm(to, 0x4c, 0x89, 0x54, 0x24, 0x10);       /* mov [rsp+16], r10 */
-	mt_asm(to, 0x4c, 0x89, 0x5c, 0x24, 0x18);       /* mov [rsp+24], r11 */
+	mt_asm(to, 0x4c, 0x89, 0x44, 0x24, 0x10);       /* mov [rsp+16], r8 */
+	mt_asm(to, 0x4c, 0x89, 0x4c, 0x24, 0x18);       /* mov [rsp+24], r9 */
+	mt_asm(to, 0x4c, 0x89, 0x54, 0x24, 0x20);       /* mov [rsp+32], r10 */
+	mt_asm(to, 0x4c, 0x89, 0x5c, 0x24, 0x28);       /* mov [rsp+40], r11 */
 }
 
-/* And rax: the address. */
+/* rcx: the condition's errors; rax: the address. */
 static void restore_from_probe(struct mt_asm *to)
 {
 	mt_asm(to, 0x48, 0x8b, 0x3c, 0x24);             /* mov rdi, [rsp] */
 	mt_asm(to, 0x48, 0x8b, 0x74, 0x24, 0x08);       /* mov rsi, [rsp+8] */
-	mt_asm(to, 0x4c, 0x8b, 0x54, 0x24, 0x10);       /* mov r10, [rsp+16] */
-	mt_asm(to, 0x4c, 0x8b, 0x5c, 0x24, 0x18);       /* mov r11, [rsp+24] */
+	mt_asm(to, 0x4c, 0x8b, 0x44, 0x24, 0x10);       /* mov r8, [rsp+16] */
+	mt_asm(to, 0x4c, 0x8b, 0x4c, 0x24, 0x18);       /* mov r9, [rsp+24] */
+	mt_asm(to, 0x4c, 0x8b, 0x54, 0x24, 0x20);       /* mov r10, [rsp+32] */
+	mt_asm(to, 0x4c, 0x8b, 0x5c, 0x24, 0x28);       /* mov r11, [rsp+40] */
 	mt_asm(to, 0x48, 0x8b, 0x44, 0x24, ADDRESS_AT); /* mov rax, [rsp+ADDRESS_AT] */
+	mt_asm(to, 0x48, 0xb9);                         /* mov rcx, errors */
+	mt_asm_imm64(to, to->place.errors);
+}
+
+static void jump_if_wild(struct mt_asm *to, struct mt_asm_label *wild)
+{
+	mt_asm(to, 0x48, 0xb9); /* mov rcx, errors */
+	mt_asm_imm64(to, to->place.errors);
+	mt_asm(to, 0x8b, 0x49, IN_ERRORS(trust) + 4); /* mov ecx, [rcx+trust+4] */
+	mt_asm(to, 0x81, 0xe1);                       /* and ecx, … */
+	mt_asm_imm32(to, (MT_CONDITION_WILD | MT_CONDITION_SANDBOXED) >> 32);
+	mt_asm(to, 0x81, 0xf9); /* cmp ecx, … */
+	mt_asm_imm32(to, MT_CONDITION_WILD >> 32);
+	mt_asm_jump(to, MT_ASM_EQUAL, wild);
 }
 
 /* rsi: a page's address. */
@@ -137,41 +173,110 @@ static void probe(struct mt_asm *to, struct mt_asm_label *bad)
 	mt_asm_jump(to, MT_ASM_NOT_EQUAL, bad);
 }
 
-/* rax: an address; edx: the last byte's distance; rcx: where to go on. */
-static void probe_pages(struct mt_asm *to)
+/* The page of the last byte, and then that of the first. */
+static void probe_both(struct mt_asm *to, struct mt_asm_label *good, struct mt_asm_label *bad)
 {
-	struct mt_asm_label bad = {0}, good = {0};
-
-	save_for_probe(to);
-	to->out->probe_begin = mt_asm_here(to);
-	mt_asm(to, 0x48, 0x8d, 0x34, 0x10); /* lea rsi, [rax+rdx] */
-	mt_asm(to, 0x48, 0x81, 0xe6);       /* and rsi, -4096 */
+	mt_asm(to, 0x48, 0x8b, 0x74, 0x24, SIZE_AT);    /* mov rsi, [rsp+SIZE_AT] */
+	mt_asm(to, 0x48, 0x03, 0x74, 0x24, ADDRESS_AT); /* add rsi, [rsp+ADDRESS_AT] */
+	mt_asm(to, 0x48, 0xff, 0xce);                   /* dec rsi */
+	mt_asm(to, 0x48, 0x81, 0xe6);                   /* and rsi, -4096 */
 	mt_asm_imm32(to, 0u - PAGE_BYTES);
 	uint32_t again = mt_asm_here(to);
-	probe(to, &bad);
+	probe(to, bad);
 	mt_asm(to, 0x48, 0x8b, 0x4c, 0x24, ADDRESS_AT); /* mov rcx, [rsp+ADDRESS_AT] */
 	mt_asm(to, 0x48, 0x81, 0xe1);                   /* and rcx, -4096 */
 	mt_asm_imm32(to, 0u - PAGE_BYTES);
 	mt_asm(to, 0x48, 0x39, 0xce); /* cmp rsi, rcx */
-	mt_asm_jump(to, MT_ASM_EQUAL, &good);
+	mt_asm_jump(to, MT_ASM_EQUAL, good);
 	mt_asm(to, 0x48, 0x89, 0xce); /* mov rsi, rcx */
 	mt_asm_jump_back(to, MT_ASM_ALWAYS, again);
-	mt_asm_bind(to, &bad);
-	restore_from_probe(to);
-	to->out->probe_end = mt_asm_here(to);
-	mt_asm(to, 0x48, 0xb9); /* mov rcx, errors */
-	mt_asm_imm64(to, to->place.errors);
-	/* mov [rcx+…], rax */
-	mt_asm(to, 0x48, 0x89, 0x41, offsetof(struct mt_condition_errors, address));
-	mt_asm(to, 0xf0, 0xff, 0x01); /* lock inc dword [rcx] */
+}
+
+/* By its own number, the thread reads its memory whatever process it is: vfork()'s child has its
+ * parent's, and the first thread, by whose number the process goes, may have ended. */
+static void let_system_read(struct mt_asm *to, struct mt_asm_label *read, struct mt_asm_label *bad)
+{
+	mt_asm(to, 0xb8, SYS_gettid, 0, 0, 0);          /* mov eax, gettid */
+	mt_asm(to, 0x0f, 0x05);                         /* syscall */
+	mt_asm(to, 0x89, 0xc7);                         /* mov edi, eax */
+	mt_asm(to, 0x48, 0x8d, 0x74, 0x24, BUFFER_AT);  /* lea rsi, [rsp+BUFFER_AT] */
+	mt_asm(to, 0x48, 0x89, 0x36);                   /* mov [rsi], rsi */
+	mt_asm(to, 0x48, 0x8b, 0x54, 0x24, SIZE_AT);    /* mov rdx, [rsp+SIZE_AT] */
+	mt_asm(to, 0x48, 0x89, 0x56, 0x08);             /* mov [rsi+8], rdx */
+	mt_asm(to, 0xba, 1, 0, 0, 0);                   /* mov edx, 1 */
+	mt_asm(to, 0x4c, 0x8d, 0x54, 0x24, ADDRESS_AT); /* lea r10, [rsp+ADDRESS_AT] */
+	mt_asm(to, 0x41, 0x89, 0xd0);                   /* mov r8d, edx */
+	mt_asm(to, 0x45, 0x31, 0xc9);                   /* xor r9d, r9d */
+	mt_asm(to, 0xb8);                               /* mov eax, process_vm_readv */
+	mt_asm_imm32(to, SYS_process_vm_readv);
+	mt_asm(to, 0x0f, 0x05);                      /* syscall */
+	mt_asm(to, 0x48, 0x3b, 0x44, 0x24, SIZE_AT); /* cmp rax, [rsp+SIZE_AT] */
+	mt_asm_jump(to, MT_ASM_EQUAL, read);
+	mt_asm(to, 0x83, 0xf8, (uint8_t)-EFAULT); /* cmp eax, -EFAULT */
+	mt_asm_jump(to, MT_ASM_EQUAL, bad);
+}
+
+static void count_bad(struct mt_asm *to)
+{
+	mt_asm(to, 0x48, 0x89, 0x41, IN_ERRORS(address)); /* mov [rcx+address], rax */
+	mt_asm(to, 0xf0, 0xff, 0x01);                     /* lock inc dword [rcx] */
+	mt_asm(to, 0x48, 0x3d);                           /* cmp rax, 65536 */
+	mt_asm_imm32(to, NULL_BYTES);
+	mt_asm_jump(to, MT_ASM_BELOW, &to->miss);
+	/* lock bts qword [rcx+trust], 63 */
+	mt_asm(to, 0xf0, 0x48, 0x0f, 0xba, 0x69, IN_ERRORS(trust), WILD_BIT);
 	mt_asm_jump(to, MT_ASM_ALWAYS, &to->miss);
-	mt_asm_bind(to, &good);
-	restore_from_probe(to);
-	find_note(to);
-	mt_asm(to, 0x48, 0x0f, 0xba, 0xe9, NOTED_BIT); /* bts rcx, 62 */
+}
+
+static void note_page(struct mt_asm *to)
+{
+	struct mt_asm_label is_noted = {0};
+
+	mt_asm(to, 0xba, 1, 0, 0, 0);                          /* mov edx, 1 */
+	mt_asm(to, 0xf0, 0x0f, 0xc1, 0x51, IN_ERRORS(proved)); /* lock xadd [rcx+proved], edx */
+	mt_asm(to, 0x81, 0xfa);                                /* cmp edx, … */
+	mt_asm_imm32(to, MT_CONDITION_PROOFS - 1);
+	mt_asm_jump(to, MT_ASM_NOT_EQUAL, &is_noted);
+	/* lock bts qword [rcx+trust], 62 */
+	mt_asm(to, 0xf0, 0x48, 0x0f, 0xba, 0x69, IN_ERRORS(trust), NOTED_BIT);
+	mt_asm_bind(to, &is_noted);
+	mt_asm(to, 0x48, 0x89, 0xc1);                  /* mov rcx, rax */
+	mt_asm(to, 0x48, 0xc1, 0xe9, PAGE_SHIFT);      /* shr rcx, 12 */
+	mt_asm(to, 0x48, 0xf7, 0xd1);                  /* not rcx */
+	mt_asm(to, 0x89, 0xca);                        /* mov edx, ecx */
+	mt_asm(to, 0x83, 0xe2, MT_RING_PAGES - 1);     /* and edx, 7 */
+	mt_asm(to, 0x48, 0x0f, 0xba, 0xf1, NOTED_BIT); /* btr rcx, 62 */
 	mt_asm(to, 0x65, 0x48, 0x89, 0x0c, 0xd5);      /* mov gs:[rdx*8+pages], rcx */
 	mt_asm_imm32(to, offsetof(struct mt_ring_position, pages));
+}
+
+/* rax: an address; edx: the last byte's distance; rcx: where to go on, with rax as it is, or as the
+ * address of a copy. */
+static void probe_pages(struct mt_asm *to)
+{
+	struct mt_asm_label bad = {0}, good = {0}, wild = {0}, read = {0};
+
+	save_for_probe(to);
+	to->out->probe_begin = mt_asm_here(to);
+	jump_if_wild(to, &wild);
+	uint32_t ask = mt_asm_here(to);
+	probe_both(to, &good, &bad);
+	mt_asm_bind(to, &wild);
+	let_system_read(to, &read, &bad);
+	/* Part of it, or the system refuses to: one that was built without this call. */
+	mt_asm_jump_back(to, MT_ASM_ALWAYS, ask);
+	mt_asm_bind(to, &read);
+	restore_from_probe(to);
+	mt_asm(to, 0x48, 0x8d, 0x44, 0x24, BUFFER_AT); /* lea rax, [rsp+BUFFER_AT] */
+	mt_asm(to, 0xff, 0x64, 0x24, BACK_AT);         /* jmp [rsp+BACK_AT] */
+	mt_asm_bind(to, &bad);
+	restore_from_probe(to);
+	count_bad(to);
+	mt_asm_bind(to, &good);
+	restore_from_probe(to);
+	note_page(to);
 	mt_asm(to, 0xff, 0x64, 0x24, BACK_AT); /* jmp [rsp+BACK_AT] */
+	to->out->probe_end = mt_asm_here(to);
 }
 
 void mt_asm_read_out_of_line(struct mt_asm *to)

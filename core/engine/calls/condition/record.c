@@ -2,7 +2,6 @@
 /* Values into the thread's ring, each as an event of two slots, as trampolines write those of
  * entries (trampoline/record.c). */
 #include "engine/calls/condition/code.h"
-#include "trace/recorded_values.h"
 
 /* eax: a number of bytes from the ring's first beginning; rax becomes the address. */
 static void locate(struct mt_asm *to)
@@ -97,13 +96,11 @@ static void put_full(struct mt_asm *to, uint32_t site, unsigned slot)
 	mt_asm_reserved(to, 0);
 }
 
-/* rax, which rcx has afterwards. */
-static struct mt_error *put(struct mt_asm *to, uint32_t site)
+struct mt_error *mt_asm_record(struct mt_asm *to, uint32_t site)
 {
 	unsigned slot;
 
-	if (!mt_asm_save(to, &slot))
-		return mt_too_complex();
+	mt_try(mt_asm_save(to, &slot));
 	if (to->place.stamps == MT_RING_FULL)
 		put_full(to, site, slot);
 	else
@@ -129,72 +126,17 @@ struct mt_error *mt_compile_recorded(struct mt_compiler *compiler, struct mt_con
 {
 	struct mt_asm *code = &compiler->code;
 	struct mt_operand operand;
-	unsigned slot;
 
 	mt_try(mt_compile_value(compiler, value->expr->root, &operand));
 	value->type = mt_type_strip(operand.value.type);
-	if (mt_type_is_aggregate(value->type) || value->type->kind == MT_TYPE_ARRAY)
-		return mt_cannot_compile("it is no number or pointer");
-	operand.value.type = type_of_bits(compiler, operand.value.type);
-	mt_try(mt_operand_load(compiler, &operand, MT_ASM_RAX));
-	if (value->is_string && !mt_asm_save(code, &slot))
-		return mt_too_complex();
-	return put(code, value->site);
-}
-
-/* rax: a word of a string, at whose address's slot the string begins.  The bytes before it are none
- * of its own. */
-static void hide_bytes_before(struct mt_asm *to, unsigned string)
-{
-	mt_asm_peek(to, MT_ASM_RCX, string);
-	mt_asm(to, 0xc1, 0xe1, 0x03); /* shl ecx, 3: counts modulo 64 */
-	mt_asm_set(to, MT_ASM_RDX, UINT64_MAX);
-	mt_asm(to, 0x48, 0xd3, 0xe2); /* shl rdx, cl */
-	mt_asm(to, 0x48, 0xf7, 0xd2); /* not rdx */
-	mt_asm(to, 0x48, 0x09, 0xd0); /* or rax, rdx */
-}
-
-/* rcx: a word.  Source: Bit Twiddling Hacks, "Determine if a word has a zero byte". */
-static void jump_if_it_has_a_nul(struct mt_asm *to, struct mt_asm_label *label)
-{
-	mt_asm_set(to, MT_ASM_RDX, 0x0101010101010101);
-	mt_asm(to, 0x48, 0x89, 0xc8); /* mov rax, rcx */
-	mt_asm(to, 0x48, 0x29, 0xd0); /* sub rax, rdx */
-	mt_asm(to, 0x48, 0xf7, 0xd1); /* not rcx */
-	mt_asm(to, 0x48, 0x21, 0xc8); /* and rax, rcx */
-	mt_asm_set(to, MT_ASM_RDX, 0x8080808080808080);
-	mt_asm(to, 0x48, 0x85, 0xd0); /* test rax, rdx */
-	mt_asm_jump(to, MT_ASM_NOT_EQUAL, label);
-}
-
-struct mt_error *mt_compile_string(struct mt_compiler *compiler,
-				   const struct mt_condition_value *value)
-{
-	struct mt_asm *code = &compiler->code;
-	const unsigned string = code->strings++;
-	struct mt_asm_label end = {0};
-	struct mt_error *error = NULL;
-	unsigned address;
-
-	mt_asm_peek(code, MT_ASM_RAX, string);
-	mt_asm(code, 0x48, 0x3d); /* cmp rax, 4096: a null pointer is no failure */
-	mt_asm_imm32(code, 4096);
-	mt_asm_jump(code, MT_ASM_BELOW, &end);
-	mt_asm(code, 0x48, 0x83, 0xe0, 0xf8); /* and rax, -8: no word lies in two pages */
-	if (!mt_asm_save(code, &address))
-		error = mt_too_complex();
-	for (uint32_t i = 0; !error && i < MT_RECORDED_STRING_WORDS; i++) {
-		mt_asm_peek(code, MT_ASM_RAX, address);
-		mt_asm(code, 0x48, 0x83, 0xc0, (uint8_t)(i * sizeof(uint64_t))); /* add rax, … */
-		mt_asm_read(code, sizeof(uint64_t), false);
-		if (i == 0)
-			hide_bytes_before(code, string);
-		error = put(code, value->site + 1 + i);
-		if (i + 1 < MT_RECORDED_STRING_WORDS)
-			jump_if_it_has_a_nul(code, &end);
+	mt_try(mt_compile_text(compiler, &operand, value));
+	if (!value->text.is_text) {
+		if (mt_type_is_aggregate(value->type) || value->type->kind == MT_TYPE_ARRAY)
+			return mt_cannot_compile("it is a structure or a vector: name parts of it");
+		operand.value.type = type_of_bits(compiler, operand.value.type);
+		mt_try(mt_operand_load(compiler, &operand, MT_ASM_RAX));
+		if (value->is_string)
+			mt_try(mt_asm_save(code, &value->slot));
 	}
-	mt_asm_bind(code, &end);
-	if (!error)
-		code->slots = address;
-	return error;
+	return mt_asm_record(code, value->site);
 }

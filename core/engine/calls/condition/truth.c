@@ -10,8 +10,12 @@ static bool is_comparison(int op)
 
 bool mt_is_logic(const struct mt_node *node)
 {
+	const enum mt_named_function function = mt_named_function_of(node);
+
 	if (node->kind == MT_NODE_UNARY)
 		return node->op == '!';
+	if (function)
+		return function == MT_NAMED_STREQ || function == MT_NAMED_MEMEQ;
 	return node->kind == MT_NODE_BINARY &&
 	       (node->op == MT_OP_AND || node->op == MT_OP_OR || is_comparison(node->op));
 }
@@ -111,6 +115,8 @@ struct mt_error *mt_compile_truth(struct mt_compiler *compiler, const struct mt_
 {
 	if (!mt_is_logic(node))
 		return value(compiler, node, wanted, label);
+	if (node->kind == MT_NODE_CALL)
+		return mt_compile_function(compiler, node, wanted, label);
 	if (node->kind == MT_NODE_UNARY)
 		return mt_compile_truth(compiler, node->left, !wanted, label);
 	return is_comparison(node->op) ? compare(compiler, node, wanted, label)

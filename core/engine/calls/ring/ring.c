@@ -2,24 +2,38 @@
 #include "engine/calls/ring/private.h"
 
 #define SLOT 8
+/* Of a ring, copied at a time: so much is whole even if its thread goes round meanwhile. */
+#define PART 32768u
+
+static uint64_t line_behind(uint64_t at)
+{
+	return (at + MT_RING_LINE_BYTES - 1) & ~(uint64_t)(MT_RING_LINE_BYTES - 1);
+}
 
 /* The line in which a writer may be at work again is no longer whole. */
 static uint64_t oldest(const struct mt_ring_view *view)
 {
-	uint64_t end = view->reached > view->written ? view->reached : view->written;
-	uint64_t first = end > view->size ? end - view->size : 0;
-	uint64_t line = (first + MT_RING_LINE_BYTES - 1) & ~(uint64_t)(MT_RING_LINE_BYTES - 1);
+	uint64_t first = view->written > view->size ? view->written - view->size : 0;
 
-	if (end > view->size && line < first + MT_RING_LINE_BYTES)
-		line += MT_RING_LINE_BYTES;
-	return line > view->begin ? line : view->begin;
+	if (first < view->whole)
+		first = view->whole;
+	if (first)
+		first = line_behind(first) + MT_RING_LINE_BYTES * (first % MT_RING_LINE_BYTES == 0);
+	if (first > view->written)
+		first = view->written;
+	return first > view->begin ? first : view->begin;
 }
 
 uint64_t mt_ring_bytes_lost(const struct mt_ring_view *view)
 {
+	return oldest(view) - view->begin;
+}
+
+uint64_t mt_ring_bytes_left(const struct mt_ring_view *view)
+{
 	uint64_t first = oldest(view);
 
-	return first < view->written ? first - view->begin : 0;
+	return first < view->written ? view->written - first : 0;
 }
 
 uint64_t mt_ring_least_size(const struct mt_ring_view *view)
@@ -33,17 +47,36 @@ uint64_t mt_ring_least_size(const struct mt_ring_view *view)
 	return size;
 }
 
-void mt_ring_copy(const struct mt_ring_view *view, uint64_t size, uint8_t *bytes)
+/* Lines from FIRST to END. */
+static void copy_lines(const struct mt_ring_view *view, uint64_t first, uint64_t end, uint64_t size,
+		       uint8_t *bytes)
 {
-	uint64_t line = ~(uint64_t)(MT_RING_LINE_BYTES - 1);
-	uint64_t from = view->written > size ? view->written - size : 0;
-
-	if (from < view->begin)
-		from = view->begin;
-	/* The one that is being written comes last: it takes the place of the oldest. */
-	for (uint64_t at = from & line; at < view->written; at += MT_RING_LINE_BYTES)
+	for (uint64_t at = first; at < end; at += MT_RING_LINE_BYTES)
 		memcpy(bytes + (at & (size - 1)), view->bytes + (at & (view->size - 1)),
 		       MT_RING_LINE_BYTES);
+}
+
+uint64_t mt_ring_copy(const struct mt_ring_view *view, const uint64_t *written, uint64_t size,
+		      uint8_t *bytes)
+{
+	uint64_t first = view->begin & ~(uint64_t)(MT_RING_LINE_BYTES - 1);
+	uint64_t part, now;
+
+	/* The line that is being written takes the place of the oldest. */
+	if (view->written > size && first < view->written - size)
+		first = line_behind(view->written - size);
+	for (uint64_t end = line_behind(view->written); end > first; end = part) {
+		part = end - first > PART ? end - PART : first;
+		copy_lines(view, part, end, size, bytes);
+		if (!written)
+			continue;
+		/* A writer takes its room by this word before it writes. */
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		now = __atomic_load_n(written, __ATOMIC_RELAXED);
+		if (now > view->size && now - view->size > part)
+			return now - view->size;
+	}
+	return view->whole;
 }
 
 void mt_ring_cursor_init(struct mt_ring_cursor *cursor, const struct mt_ring_view *view)
@@ -238,4 +271,54 @@ size_t mt_ring_next_line(struct mt_ring_cursor *cursor,
 						    : sampled_line(cursor, end, events);
 	cursor->at = end;
 	return count;
+}
+
+struct pen {
+	uint8_t *bytes;
+	uint64_t size, written;
+	uint64_t tsc;
+};
+
+static void put_word(struct pen *pen, uint64_t word)
+{
+	memcpy(pen->bytes + (pen->written & (pen->size - 1)), &word, sizeof(word));
+	pen->written += sizeof(word);
+}
+
+/* A line begins with a stamp. */
+static void begin_slot(struct pen *pen)
+{
+	if (pen->written % MT_RING_LINE_BYTES == 0)
+		put_word(pen, pen->tsc);
+}
+
+static void put_event(struct pen *pen, uint32_t site, uint32_t stack)
+{
+	put_word(pen, (uint64_t)stack << 32 | site);
+}
+
+uint64_t mt_ring_put_entry(uint8_t *bytes, uint64_t size, uint64_t written,
+			   enum mt_ring_stamps stamps, const struct mt_call_event *event)
+{
+	struct pen pen = {bytes, size, written, event->tsc};
+	const uint32_t site = event->site | MT_RING_SITE_ENTRY;
+
+	if (stamps == MT_RING_FULL) {
+		put_event(&pen, site, event->stack);
+		put_word(&pen, event->tsc);
+		put_event(&pen, MT_RING_SITE_CALLER, 0);
+		put_word(&pen, event->return_address);
+		return pen.written;
+	}
+	/* Both slots in one line. */
+	if (pen.written % MT_RING_LINE_BYTES == MT_RING_LINE_BYTES - SLOT)
+		put_word(&pen, 0);
+	begin_slot(&pen);
+	put_event(&pen, site, event->stack);
+	put_word(&pen, event->return_address);
+	begin_slot(&pen);
+	put_event(&pen, MT_RING_SITE_STAMP_LOW, (uint32_t)event->tsc);
+	begin_slot(&pen);
+	put_event(&pen, MT_RING_SITE_STAMP_HIGH, (uint32_t)(event->tsc >> 32));
+	return pen.written;
 }

@@ -48,7 +48,7 @@ enum mt_ring_stamps { MT_RING_SAMPLED, MT_RING_FULL };
  * the value for the return address.  They stand in front of the entry that they belong to, or
  * behind the return. */
 #define MT_RING_SITE_END    ((MT_RING_SITE_CALLER & ~MT_RING_SITE_ENTRY) - MT_RING_MOST_VALUES)
-#define MT_RING_MOST_VALUES 4096u
+#define MT_RING_MOST_VALUES 65536u
 
 static inline bool mt_ring_is_entry(uint32_t site)
 {
@@ -71,7 +71,8 @@ struct mt_ring_position {
 	/* Pages that conditions found to be there: condition/read.c. */
 	uint64_t pages[MT_RING_PAGES];
 	uint64_t open_calls; /* address of a table: condition/measure.c; 0: none are measured */
-	uint64_t unused;     /* in the first slot: a thread asks for the tracer */
+	uint64_t held;       /* ticks in which the tracer had it stopped, lest it seem slow; in the
+			      * first slot, which is nobody's: a thread asks for the tracer */
 	/* Of the last slow call, in ticks. */
 	uint64_t slow_begin, slow_ticks;
 };
@@ -95,9 +96,8 @@ struct mt_ring_view {
 	const uint8_t *bytes;
 	uint64_t size; /* 2^n, at least MT_RING_LINE_BYTES */
 	uint64_t written;
-	uint64_t begin;   /* nothing before this many bytes counts (a snapshot emptied it) */
-	uint64_t reached; /* a copy of a ring that was written on meanwhile: as much was written
-			   * when it was done, over what was oldest; 0: it stood still */
+	uint64_t begin; /* nothing before this many bytes counts (a snapshot emptied it) */
+	uint64_t whole; /* nor before this many: they were written over while it was copied */
 	enum mt_ring_stamps stamps;
 	const struct mt_ring_anchor *anchors;
 	size_t anchor_count;
@@ -132,13 +132,22 @@ void mt_ring_cursor_init(struct mt_ring_cursor *cursor, const struct mt_ring_vie
 size_t mt_ring_next_line(struct mt_ring_cursor *cursor,
 			 struct mt_call_event events[MT_RING_LINE_EVENTS], bool *at_end);
 
-/* Bytes that were overwritten before they were read. */
+/* What a trampoline puts into a ring for an entry, by the tracer, while the thread stands still:
+ * with a stamp of its own.  WRITTEN bytes were written by then; returns how many are now. */
+uint64_t mt_ring_put_entry(uint8_t *bytes, uint64_t size, uint64_t written,
+			   enum mt_ring_stamps stamps, const struct mt_call_event *event);
+
+/* Bytes that were overwritten before they were read, and those that were not. */
 uint64_t mt_ring_bytes_lost(const struct mt_ring_view *view);
+uint64_t mt_ring_bytes_left(const struct mt_ring_view *view);
 
 /* The size of the smallest ring, no larger than VIEW's own, that would hold what counts of it. */
 uint64_t mt_ring_least_size(const struct mt_ring_view *view);
 /* The newest of it as a ring of SIZE bytes, which is 2^n, at least MT_RING_LINE_BYTES, and at the
- * most VIEW's own. */
-void mt_ring_copy(const struct mt_ring_view *view, uint64_t size, uint8_t *bytes);
+ * most VIEW's own.  Its thread may write on meanwhile: then WRITTEN is the word of its slot, else
+ * NULL.  The newest is copied first, and parts that were written over meanwhile are left out.
+ * Returns the copy's `whole`. */
+uint64_t mt_ring_copy(const struct mt_ring_view *view, const uint64_t *written, uint64_t size,
+		      uint8_t *bytes);
 
 #endif
