@@ -8,12 +8,15 @@
 #include "settings.h"
 #include "target.h"
 #include "trigger.h"
+#include "window.h"
 
 static struct mt_live *selected(void *context, bool make)
 {
 	struct mt_inferior *inferior = mt_inferior_selected();
 
 	(void)context;
+	if (make)
+		mt_window_define();
 	if (!inferior && make)
 		inferior = mt_inferior_of(mt_gdb_inferior());
 	return inferior ? &inferior->live : NULL;
@@ -138,6 +141,8 @@ static const struct mt_live_debugger_ops ops = {
     .name = "GDB",
     .evaluate = mt_trigger_evaluate,
     .arguments = mt_trigger_arguments,
+    .draw_window = mt_window_draw,
+    .show_source = mt_window_show_source,
     .setting = mt_setting,
     .set_variable = set_variable,
     .set_result = mt_trigger_set_result,

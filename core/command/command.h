@@ -98,6 +98,8 @@ extern const struct mt_command mt_command_values;
 extern const struct mt_command mt_command_live_history;
 extern const struct mt_command mt_command_save;
 extern const struct mt_command mt_command_info;
+extern const struct mt_command mt_command_window;
+extern const struct mt_command mt_command_live_context;
 
 void mt_command_printf(const struct mt_command_context *context, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

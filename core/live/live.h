@@ -14,6 +14,7 @@
 #include "perf/recording.h"
 #include "session/session.h"
 #include "session/trigger_spec.h"
+#include "view/view.h"
 
 /* ---- A program ---- */
 
@@ -198,6 +199,12 @@ struct mt_live_debugger_ops {
 	/* "NAME = VALUE", a line for each argument of the function where the selected thread is. */
 	struct mt_error *(*arguments)(void *context, struct mt_str *out);
 
+	/* The window of the history has changed: it is drawn again.  False: none is open.  NULL:
+	 * the debugger has no windows. */
+	bool (*draw_window)(void *context);
+	/* Shows the line where the user looks at the source.  NULL: its place is printed. */
+	struct mt_error *(*show_source)(void *context, const char *file, uint32_t line);
+
 	/* The caller's to free; NULL: as mt_live_defaults says. */
 	char *(*setting)(void *context, enum mt_live_setting which);
 	/* $NAME. */
@@ -227,6 +234,11 @@ struct mt_live_debugger {
 	MT_ARRAY(struct mt_live_values) values;
 	uint32_t last_values, last_session_values;
 	uint32_t hits; /* of all triggers */
+	struct {
+		struct mt_view *view; /* NULL: none was asked for */
+		pid_t pid, tid;
+		uint64_t changed_ns; /* of the program that it is of */
+	} window;
 };
 
 void mt_live_debugger_deinit(struct mt_live_debugger *debugger);
@@ -253,6 +265,18 @@ struct mt_error *mt_live_history(struct mt_live_debugger *debugger, uint64_t las
 				 const char *function);
 /* The error. */
 struct mt_error *mt_live_no_calls_of(pid_t tid);
+
+/* ---- The history as a list to walk in (window.c) ---- */
+
+/* That of the selected thread, or of all threads of a program that ended: read when it is first
+ * asked for at a stop.  While the program runs it stays as it was.  Lent, until the program has run
+ * on.  Errors: those of mt_live_history(). */
+struct mt_error *mt_live_view(struct mt_live_debugger *debugger, struct mt_view **out);
+/* Prints COUNT lines around the selected one. */
+void mt_live_print_view(const struct mt_live_debugger *debugger, struct mt_view *view,
+			size_t count);
+/* Prints the last COUNT lines, and nothing but them.  Errors: as above. */
+struct mt_error *mt_live_context(struct mt_live_debugger *debugger, uint64_t count);
 
 /* ---- Triggers in the program (gate.c) ---- */
 

@@ -25,6 +25,7 @@ void mt_live_debugger_deinit(struct mt_live_debugger *debugger)
 		free(values->why);
 	}
 	mt_array_deinit(&debugger->values);
+	mt_view_destroy(debugger->window.view);
 	mt_array_each (one, &debugger->written) {
 		free(one->path);
 		free(one->whole);

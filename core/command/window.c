@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* mtrace window, mtrace context: the history as a list, in a window or at the prompt. */
+#include "base/str.h"
+#include "command/command.h"
+#include "live/live.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ROWS  11 /* that are printed where there is no window */
+#define CALLS 10
+
+struct action {
+	const char *name;
+	enum { TAKES_NOTHING, TAKES_LINES, TAKES_WORD } takes;
+	/* False: there is none.  NULL: the source line is shown. */
+	bool (*act)(struct mt_view *view, const char *word, long lines);
+	const char *none;
+};
+
+static bool down(struct mt_view *view, const char *word, long lines)
+{
+	(void)word;
+	mt_view_move(view, lines);
+	return true;
+}
+
+static bool up(struct mt_view *view, const char *word, long lines)
+{
+	return down(view, word, -lines);
+}
+
+static bool fold(struct mt_view *view, const char *word, long lines)
+{
+	(void)word;
+	(void)lines;
+	mt_view_fold(view);
+	return true;
+}
+
+static bool caller(struct mt_view *view, const char *word, long lines)
+{
+	(void)word;
+	(void)lines;
+	return mt_view_caller(view);
+}
+
+static bool callee(struct mt_view *view, const char *word, long lines)
+{
+	(void)word;
+	(void)lines;
+	return mt_view_callee(view);
+}
+
+static bool next(struct mt_view *view, const char *word, long lines)
+{
+	(void)word;
+	(void)lines;
+	return mt_view_same(view, true);
+}
+
+static bool previous(struct mt_view *view, const char *word, long lines)
+{
+	(void)word;
+	(void)lines;
+	return mt_view_same(view, false);
+}
+
+static bool search(struct mt_view *view, const char *word, long lines)
+{
+	(void)lines;
+	return mt_view_search(view, word);
+}
+
+static const struct action actions[] = {
+    {"up", TAKES_LINES, up, NULL},
+    {"down", TAKES_LINES, down, NULL},
+    {"fold", TAKES_NOTHING, fold, NULL},
+    {"caller", TAKES_NOTHING, caller, "the selected call has no caller in the history"},
+    {"callee", TAKES_NOTHING, callee, "the selected call made no calls that were recorded"},
+    {"next", TAKES_NOTHING, next, "no later call of the same function was recorded"},
+    {"previous", TAKES_NOTHING, previous, "no earlier call of the same function was recorded"},
+    {"search", TAKES_WORD, search, "no recorded call has a name like that"},
+    {"show", TAKES_NOTHING, NULL, NULL},
+};
+
+/* By its name, or the beginning of it. */
+static struct mt_error *find_action(const char *name, const struct action **out)
+{
+	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
+		if (strncmp(actions[i].name, name, strlen(name)) != 0)
+			continue;
+		if (*out)
+			return mt_error_new(MT_ERROR_USAGE, "mtrace window %s: ambiguous: %s or %s",
+					    name, (*out)->name, actions[i].name);
+		*out = &actions[i];
+		if (strcmp(actions[i].name, name) == 0)
+			return NULL;
+	}
+	if (*out)
+		return NULL;
+	return mt_error_new(MT_ERROR_USAGE,
+			    "mtrace window does not know \"%s\" (\"help mtrace window\" lists what "
+			    "it does)",
+			    name);
+}
+
+static struct mt_error *show(const struct mt_live_debugger *debugger, const struct mt_view *view)
+{
+	const char *file;
+	uint32_t line;
+
+	if (!mt_view_place(view, mt_view_selected(view), &file, &line))
+		return mt_error_new(MT_ERROR_NOT_FOUND,
+				    "the source line of this call is not known (no debug "
+				    "information)");
+	if (debugger->ops->show_source)
+		return debugger->ops->show_source(debugger->context, file, line);
+	mt_live_printf(debugger, "%s:%u\n", file, line);
+	return NULL;
+}
+
+static struct mt_error *act(const struct mt_live_debugger *debugger, struct mt_view *view,
+			    const struct action *action, int argc, char **argv)
+{
+	const char *word = argc > 2 ? argv[2] : NULL;
+	uint64_t lines = 1;
+
+	if (argc > 3 || (word && !action->takes))
+		return mt_error_new(MT_ERROR_USAGE, "mtrace window %s: \"%s\" is one word too many",
+				    action->name, argv[argc - 1]);
+	if (!action->act)
+		return show(debugger, view);
+	if (action->takes == TAKES_WORD && !word)
+		return mt_error_new(MT_ERROR_USAGE, "mtrace window search requires a word");
+	if (word && action->takes == TAKES_LINES)
+		mt_try(mt_parse_number(word, "number of lines", 1, INT32_MAX, &lines));
+	if (!action->act(view, word, (long)lines))
+		return mt_error_new(MT_ERROR_USAGE, "%s", action->none);
+	return NULL;
+}
+
+static struct mt_error *window(struct mt_command_context *context, int argc, char **argv)
+{
+	struct mt_live_debugger *debugger = context->debugger;
+	const struct action *action = NULL;
+	struct mt_view *view = NULL;
+
+	mt_try(mt_live_view(debugger, &view));
+	if (argc > 1) {
+		mt_try(find_action(argv[1], &action));
+		mt_try(act(debugger, view, action, argc, argv));
+	}
+	bool is_drawn = debugger->ops->draw_window && debugger->ops->draw_window(debugger->context);
+	if (!is_drawn && (!action || action->act))
+		mt_live_print_view(debugger, view, ROWS);
+	return NULL;
+}
+
+const struct mt_command mt_command_window = {
+    .name = "window",
+    .summary = "Walk in the history of the selected thread, a list of calls",
+    .usage = "[ACTION [ARGUMENT]]",
+    .help =
+	"One call is selected, at first the last one; ACTION selects another, and may be\n"
+	"abbreviated.  In GDB \"layout mtrace\" shows the list in a window, once \"mtrace start\"\n"
+	"was given; without that, the lines around the selected one are printed.\n\n"
+	"Actions:\n"
+	"  up [N], down [N]   another line of the list\n"
+	"  caller, callee     who called, and the first call that was made\n"
+	"  next, previous     another call of the same function\n"
+	"  search WORD        the nearest call before with WORD in its name, then the last one\n"
+	"  fold               hide what the selected call called, or show it again\n"
+	"  show               show the source line where it was called\n",
+    .where = MT_COMMAND_IN_DEBUGGER,
+    .group = "COMMAND_STACK",
+    .run = window,
+};
+
+static struct mt_error *last_calls(struct mt_command_context *context, int argc, char **argv)
+{
+	uint64_t count = CALLS;
+
+	if (argc > 2)
+		return mt_error_new(MT_ERROR_USAGE, "mtrace context takes one number: \"%s\"",
+				    argv[2]);
+	if (argc > 1)
+		mt_try(mt_parse_number(argv[1], "number of lines", 1, UINT32_MAX, &count));
+	return mt_live_context(context->debugger, count);
+}
+
+const struct mt_command mt_command_live_context = {
+    .name = "context",
+    .summary = "Show the last calls of the selected thread as bare lines",
+    .usage = "[COUNT]",
+    .help = "For a pane that is printed at each stop, of GEF or pwndbg: no headings, no colours, "
+	    "and\nas many lines (default: 10).  The history is read once a stop.\n",
+    .where = MT_COMMAND_IN_DEBUGGER,
+    .group = "COMMAND_STACK",
+    .run = last_calls,
+};

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Lines of a view as text, of the width of a window. */
+#include "view/private.h"
+
+static const struct segment *segment_of(const struct mt_view *view, size_t line)
+{
+	size_t low = 0, high = view->segments.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (view->segments.items[middle].first <= line)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? &view->segments.items[low - 1] : NULL;
+}
+
+/* Lines are in the recording's order: the segment's zero may be another's than the last one's. */
+static void put_slice(struct mt_view *view, size_t at, struct mt_str *out)
+{
+	const struct line *line = &view->lines.items[at];
+	const struct line *caller =
+	    line->parent == NO_PARENT ? NULL : &view->lines.items[line->parent];
+	const struct segment *segment = segment_of(view, at);
+	struct mt_text_entry entry = {
+	    .kind = MT_TEXT_SLICE,
+	    .has_ended = line->has_ended,
+	    .end_flags = line->end_flags,
+	    .depth = line->depth,
+	    .end_ns = line->end_ns,
+	    .result = line->values ? line->values->result : NULL,
+	    .slice = {.time_ns = line->begin_ns,
+		      .kind = line->kind,
+		      .flags = line->flags,
+		      .depth = line->depth,
+		      .call_source = {.file = line->file, .line = line->number},
+		      .cause = line->cause,
+		      .arguments = line->values ? line->values->arguments : NULL},
+	};
+
+	if (line->kind == MT_SLICE_GAP)
+		entry.slice.bytes_lost = line->bytes_lost;
+	else
+		entry.slice.function = line->function;
+	if (!line->file && caller && mt_view_has_function(caller))
+		entry.caller_module = caller->function->module;
+	view->style.zero_ns = segment ? segment->zero_ns : 0;
+	view->style.length_ns = segment ? segment->length_ns : 0;
+	mt_text_entry(out, &view->style, &entry);
+}
+
+/* The character at TEXT, which is well-formed UTF-8, and its bytes. */
+static uint32_t decode(const char *text, size_t *bytes)
+{
+	unsigned char first = (unsigned char)*text;
+	size_t more = first < 0xc0 ? 0 : first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
+	uint32_t value = more ? first & (0x3fu >> more) : first;
+
+	*bytes = 1 + more;
+	for (size_t i = 1; i <= more; i++)
+		value = value << 6 | ((unsigned char)text[i] & 0x3f);
+	return value;
+}
+
+/* Latin, Greek, Cyrillic, and what our lines have. */
+static bool takes_one_column(uint32_t value)
+{
+	return (value >= 0x20 && value < 0x7f) || (value >= 0xa0 && value < 0x300) ||
+	       (value >= 0x370 && value < 0x483) || (value >= 0x48a && value < 0x530) ||
+	       value == 0x2026 || value == 0xfffd;
+}
+
+/* Of TEXT the columns FIRST up to LAST. */
+static void cut(const char *text, size_t first, size_t last, struct mt_str *out)
+{
+	for (size_t column = 0, bytes; *text && *text != '\n' && column < last; column++) {
+		uint32_t value = decode(text, &bytes);
+
+		if (column >= first && takes_one_column(value) && value != 0xad)
+			mt_str_append_bytes(out, text, bytes);
+		else if (column >= first)
+			mt_str_append(out, "?");
+		text += bytes;
+	}
+}
+
+void mt_view_line(struct mt_view *view, size_t at, size_t first, size_t columns, struct mt_str *out)
+{
+	const struct line *line = &view->lines.items[at];
+	struct mt_str *whole = &view->whole;
+
+	if (columns < 2)
+		return;
+	mt_str_append(out, at == view->selected ? ">" : " ");
+	mt_str_append(out, line->is_folded ? "+" : " ");
+	columns -= 2;
+	mt_str_clear(whole);
+	if (line->is_text)
+		mt_str_append(whole, line->text);
+	else
+		put_slice(view, at, whole);
+	if (whole->failed || !whole->text)
+		return;
+	cut(whole->text, first, columns > SIZE_MAX - first ? SIZE_MAX : first + columns, out);
+}

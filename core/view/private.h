@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef MT_VIEW_PRIVATE_H
+#define MT_VIEW_PRIVATE_H
+
+#include "base/arena.h"
+#include "base/array.h"
+#include "output/text_line.h"
+#include "view/view.h"
+
+#include <uthash.h>
+
+#define NO_PARENT UINT32_MAX
+
+struct values {
+	const char *arguments, *result;
+};
+
+/* A line: a slice, or a text that was formatted when it came. */
+struct line {
+	uint64_t begin_ns, end_ns;
+	union {
+		const struct mt_function *function; /* NULL: by its kind */
+		const char *text;
+		uint64_t bytes_lost; /* of a gap */
+	};
+	const char *file;      /* of the call site; NULL: not known */
+	struct values *values; /* NULL: none were recorded */
+	uint32_t number;       /* of the line in FILE */
+	uint32_t parent;       /* the line of the caller */
+	uint32_t size;         /* lines of it, and of all that it called */
+	uint32_t depth;
+	uint8_t kind; /* enum mt_slice_kind */
+	uint8_t flags, end_flags;
+	uint8_t cause; /* of a gap */
+	bool is_text, has_ended, is_folded;
+};
+
+/* What was lent, by its address, and our copy of it. */
+struct copy {
+	const void *lent;
+	const void *own;
+	UT_hash_handle hh;
+};
+
+/* From `first` on lines are of this segment. */
+struct segment {
+	size_t first;
+	uint64_t zero_ns, length_ns;
+};
+
+struct mt_view {
+	struct mt_arena arena;
+	MT_ARRAY(struct line) lines;
+	MT_ARRAY(struct segment) segments;
+	MT_ARRAY(const struct mt_function *) functions; /* by their id, which is ours */
+	size_t calls;
+	size_t selected, top;
+	struct mt_text_style style;
+	struct mt_str whole; /* of mt_view_line() */
+	/* While it is filled. */
+	struct copy *copies;
+	MT_ARRAY(uint32_t) open; /* slices that have not ended */
+	bool is_track;           /* of what comes nothing is a call of a thread */
+};
+
+static inline bool mt_view_has_function(const struct line *line)
+{
+	return !line->is_text && line->kind != MT_SLICE_GAP && line->function;
+}
+
+#endif
