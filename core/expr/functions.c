@@ -8,7 +8,6 @@
 #include <string.h>
 
 #define CHUNK        256u
-#define MOST_BYTES   (1u << 20)
 #define CONTINUATION 0x80 /* of a character in UTF-8: the highest two bits */
 
 static const struct named {
@@ -58,7 +57,7 @@ struct mt_error *mt_check_string(struct mt_type *type, uint64_t *most)
 		: NULL;
 
 	*most = stripped->kind == MT_TYPE_ARRAY && stripped->count >= 0 ? (uint64_t)stripped->count
-									: MOST_BYTES;
+									: MT_MOST_STRING_BYTES;
 	if (target && target->kind == MT_TYPE_CHAR && mt_type_size(target) == 1)
 		return NULL;
 	mt_type_name(type, NULL, &name);
@@ -162,9 +161,9 @@ static struct mt_error *memeq(struct mt_eval *eval, const struct mt_node *node, 
 	mt_try(mt_value_get(eval, &value, &size));
 	if ((int64_t)size < 0)
 		return mt_error_new(MT_ERROR_USAGE, "length must be non-negative");
-	if (size > MOST_BYTES)
+	if (size > MT_MOST_STRING_BYTES)
 		return mt_error_new(MT_ERROR_USAGE, "$_memeq compares at most %u bytes.",
-				    MOST_BYTES);
+				    MT_MOST_STRING_BYTES);
 	mt_try(read_bytes(eval, node->right, size, &left));
 	mt_try(read_bytes(eval, other, size, &right));
 	*equal = !size || memcmp(left.text, right.text, size) == 0;

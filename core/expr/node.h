@@ -164,6 +164,8 @@ struct mt_error *mt_eval_no_operator(const struct mt_type *type, const char *nam
 struct mt_value mt_eval_bool(struct mt_eval *eval, bool is_true);
 
 /* functions.c */
+#define MT_MOST_STRING_BYTES (1u << 20) /* of a string that are read */
+
 enum mt_named_function { MT_NAMED_NONE, MT_NAMED_STREQ, MT_NAMED_STRLEN, MT_NAMED_MEMEQ };
 
 /* NAME: without the $. */

@@ -69,6 +69,17 @@ CASES = [
     ('n == 1 && ($_streq(item->name, "x") ? 0 : $_streq(item->kind, "full") + 1) == 2', 1, 0),
     ('n == 500 && $_memeq(text, "\\377\\376", 3)', 1, 0),
     ('n == 2 && $_streq(text, "")', 0, 0),
+    ('$_strlen(text) == 6', 100, 3),
+    ('n < 300 && $_strlen(text) * 2 + $_strlen("é") < 6', 100, 0),
+    ('n == 1 && $_strlen(item->kind) == 4 && $_strlen(item->raw) == 3', 1, 0),
+    ('n == 400 && $_strlen(text) == 29', 30, 0),
+    ('$_streq(text, item->name) && n < 1000', 100, 3),
+    ('n < 300 && !$_streq(item->name, text)', 200, 0),
+    ('n == 1 && $_streq(item->kind, item->kind) && !$_streq(item->raw, item->kind)', 1, 0),
+    ('n == 1 && $_streq(item->kind, "full") + $_streq(item->name, item->name) == 2', 1, 0),
+    ('$_memeq(text, item->name, 3)', 201, 2),
+    ('n == 301 && $_memeq(text, item, 0)', 1, 0),
+    ('n == 1 && $_memeq(item->kind, &item->kind[0], 4)', 1, 0),
 ]
 
 
@@ -93,9 +104,9 @@ def test_in_the_program(run_mtdb, program, tmp_path, condition, hits, failed):
 
 
 @pytest.mark.parametrize("condition, why, hits", [
-    ('n == 3 && $_strlen(text) == 3', "$_strlen is not compiled", 1),
-    ('n < 6 && $_streq(text, item->name)', "$_streq is compiled with one literal alone", 2),
-    ('n == 3 && $_memeq(text, item->name, 3)', "$_memeq is compiled with one literal", 1),
+    ('n == 3 && $_streq("tea", "tea")', "$_streq is not compiled with two literals", 1),
+    ('n == 6 && $_memeq(text, item->name, n - 3)', "$_memeq is compiled with one literal", 1),
+    ('n == 3 && !$_streq(text, "%s")' % ("x" * 64), "$_streq is compiled with literals of up to 63 bytes", 1),
 ])
 def test_evaluated_by_mtdb(run_mtdb, program, tmp_path, condition, why, hits):
     done = run_mtdb("run", "--engine", "calls", "--modules", "strings*", "-t",

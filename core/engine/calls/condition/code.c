@@ -164,6 +164,12 @@ void mt_asm_peek(struct mt_asm *to, enum mt_asm_register reg, unsigned slot)
 	slot_operand(to, slot);
 }
 
+void mt_asm_increment(struct mt_asm *to, unsigned slot)
+{
+	mt_asm(to, 0x48, 0xff, 0x84, 0x24); /* inc qword [rsp+slot] */
+	slot_operand(to, slot);
+}
+
 void mt_asm_restore(struct mt_asm *to, enum mt_asm_register reg, unsigned slot)
 {
 	mt_asm_peek(to, reg, slot);

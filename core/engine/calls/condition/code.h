@@ -108,6 +108,8 @@ struct mt_error *mt_asm_save(struct mt_asm *to, unsigned *slot);
 void mt_asm_restore(struct mt_asm *to, enum mt_asm_register reg, unsigned slot);
 /* The same, and the slot stays in use. */
 void mt_asm_peek(struct mt_asm *to, enum mt_asm_register reg, unsigned slot);
+/* What is in it becomes one more. */
+void mt_asm_increment(struct mt_asm *to, unsigned slot);
 /* A register of the program, numbered as DWARF does, to RAX or RCX. */
 void mt_asm_get_register(struct mt_asm *to, enum mt_asm_register reg, unsigned number);
 /* OFFSET bytes above the program's stack pointer: the address, to rax. */
@@ -228,6 +230,9 @@ struct mt_error *mt_compile_string(struct mt_compiler *compiler,
 				   const struct mt_condition_value *value);
 
 /* strings.c */
+/* A call of $_strlen. */
+struct mt_error *mt_compile_string_length(struct mt_compiler *compiler, const struct mt_node *call,
+					  struct mt_operand *out);
 /* As mt_compile_truth(), of a call of $_streq or $_memeq. */
 struct mt_error *mt_compile_function(struct mt_compiler *compiler, const struct mt_node *node,
 				     bool wanted, struct mt_asm_label *label);

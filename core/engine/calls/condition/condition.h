@@ -5,12 +5,12 @@
  * parameters lie where the System V ABI puts them.  What cannot be compiled is left to whoever can
  * stop the thread and evaluate it.
  *
- * The code changes no register (flags are dead at an entry), calls nothing, has no loops, and
- * writes to its own stack frame only.  What it reads through pointers is read in pages that it
- * knows to be there: a page is probed by a system call that cannot fault, and then noted in the
- * thread's slot.  From the first read that fails on, all are made by a system call.  Where a page
- * goes without such a warning, between its note and a read, the tracer sees the fault before the
- * program does. */
+ * The code changes no register (flags are dead at an entry), calls nothing, has no loops but those
+ * over the bytes of a string, of a million at most, and writes to its own stack frame only.  What
+ * it reads through pointers is read in pages that it knows to be there: a page is probed by a
+ * system call that cannot fault, and then noted in the thread's slot.  From the first read that
+ * fails on, all are made by a system call.  Where a page goes without such a warning, between its
+ * note and a read, the tracer sees the fault before the program does. */
 #ifndef MT_ENGINE_CALLS_CONDITION_CONDITION_H
 #define MT_ENGINE_CALLS_CONDITION_CONDITION_H
 

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* $_streq with a literal, and $_memeq with one and a number: a byte after the other, so that
- * nothing is read behind the first one that differs, nor behind the NUL. */
+/* $_streq, $_memeq and $_strlen: a byte after the other, so that nothing is read behind the first
+ * one that differs, nor behind the NUL.  What is compared with a literal has no loop; loops end
+ * behind as many bytes as core/expr reads. */
 #include "engine/calls/condition/code.h"
 
 #include <string.h>
 
-#define MOST_BYTES 64u
+#define MOST_BYTES   64u
+#define CONTINUATION 0x80 /* of a character in UTF-8: the highest two bits */
+
+/* Bytes that a loop goes through. */
+struct walk {
+	unsigned at, end; /* slots: the next one, and what is behind the last */
+};
 
 static bool is_literal(const struct mt_node *node)
 {
@@ -48,25 +55,162 @@ static struct mt_error *save_address(struct mt_compiler *compiler, struct mt_ope
 	return mt_asm_save(&compiler->code, slot);
 }
 
+static struct mt_error *save_string(struct mt_compiler *compiler, const struct mt_node *node,
+				    unsigned *slot, uint64_t *most)
+{
+	struct mt_operand operand;
+
+	mt_try(mt_compile_node(compiler, node, &operand));
+	mt_try(mt_operand_unreference(compiler, &operand));
+	mt_try(mt_check_string(operand.value.type, most));
+	return save_address(compiler, &operand, slot);
+}
+
+/* ---- Loops ---- */
+
+/* COUNT bytes from rax on, which is in the slot `at`. */
+static struct mt_error *begin_walk(struct mt_asm *code, uint64_t count, struct walk *walk)
+{
+	mt_asm_set(code, MT_ASM_RCX, count);
+	mt_asm(code, 0x48, 0x01, 0xc8); /* add rax, rcx */
+	return mt_asm_save(code, &walk->end);
+}
+
+/* The next byte, to rax.  Jumps if there is none. */
+static void walk_on(struct mt_asm *code, const struct walk *walk, struct mt_asm_label *end)
+{
+	mt_asm_peek(code, MT_ASM_RAX, walk->at);
+	mt_asm_peek(code, MT_ASM_RCX, walk->end);
+	mt_asm(code, 0x48, 0x39, 0xc8); /* cmp rax, rcx */
+	mt_asm_jump(code, MT_ASM_EQUAL, end);
+	mt_asm_increment(code, walk->at);
+	mt_asm_read(code, 1, false);
+	mt_asm_extend(code, MT_ASM_RAX, 1, false);
+}
+
+/* The same; a NUL behind the last one. */
+static void walk_to_nul(struct mt_asm *code, const struct walk *walk)
+{
+	struct mt_asm_label end = {0}, done = {0};
+
+	walk_on(code, walk, &end);
+	mt_asm_jump(code, MT_ASM_ALWAYS, &done);
+	mt_asm_bind(code, &end);
+	mt_asm_set(code, MT_ASM_RAX, 0);
+	mt_asm_bind(code, &done);
+}
+
+static struct mt_error *compare_strings(struct mt_compiler *compiler, const struct mt_node *call,
+					struct mt_asm_label *differ)
+{
+	struct mt_asm *code = &compiler->code;
+	struct mt_asm_label same = {0};
+	struct walk left, right;
+	unsigned byte;
+	uint64_t most;
+
+	mt_try(save_string(compiler, call->right, &left.at, &most));
+	mt_try(begin_walk(code, most, &left));
+	mt_try(save_string(compiler, call->right->next, &right.at, &most));
+	mt_try(begin_walk(code, most, &right));
+	const uint32_t again = mt_asm_here(code);
+	walk_to_nul(code, &left);
+	mt_try(mt_asm_save(code, &byte));
+	walk_to_nul(code, &right);
+	mt_asm_restore(code, MT_ASM_RCX, byte);
+	mt_asm(code, 0x48, 0x39, 0xc8); /* cmp rax, rcx */
+	mt_asm_jump(code, MT_ASM_NOT_EQUAL, differ);
+	mt_asm(code, 0x85, 0xc0); /* test eax, eax */
+	mt_asm_jump(code, MT_ASM_EQUAL, &same);
+	mt_asm_jump_back(code, MT_ASM_ALWAYS, again);
+	mt_asm_bind(code, &same);
+	code->slots = left.at;
+	return NULL;
+}
+
+static struct mt_error *compare_memory(struct mt_compiler *compiler, const struct mt_node *call,
+				       uint64_t size, struct mt_asm_label *differ)
+{
+	struct mt_asm *code = &compiler->code;
+	struct mt_asm_label same = {0};
+	struct mt_operand operand;
+	struct walk left, right;
+	unsigned byte;
+
+	mt_try(mt_compile_value(compiler, call->right, &operand));
+	mt_try(save_address(compiler, &operand, &left.at));
+	mt_try(begin_walk(code, size, &left));
+	mt_try(mt_compile_value(compiler, call->right->next, &operand));
+	mt_try(save_address(compiler, &operand, &right.at));
+	mt_try(begin_walk(code, size, &right));
+	const uint32_t again = mt_asm_here(code);
+	walk_on(code, &left, &same);
+	mt_try(mt_asm_save(code, &byte));
+	walk_on(code, &right, &same);
+	mt_asm_restore(code, MT_ASM_RCX, byte);
+	mt_asm(code, 0x48, 0x39, 0xc8); /* cmp rax, rcx */
+	mt_asm_jump(code, MT_ASM_NOT_EQUAL, differ);
+	mt_asm_jump_back(code, MT_ASM_ALWAYS, again);
+	mt_asm_bind(code, &same);
+	code->slots = left.at;
+	return NULL;
+}
+
+struct mt_error *mt_compile_string_length(struct mt_compiler *compiler, const struct mt_node *call,
+					  struct mt_operand *out)
+{
+	struct mt_asm *code = &compiler->code;
+	struct mt_asm_label done = {0};
+	struct walk walk;
+	unsigned length;
+	uint64_t most;
+
+	mt_try(mt_check_arguments(call));
+	if (is_literal(call->right)) {
+		*out = (struct mt_operand){.kind = MT_OPERAND_CONSTANT};
+		return mt_eval(&compiler->eval, call, &out->value);
+	}
+	mt_try(save_string(compiler, call->right, &walk.at, &most));
+	mt_try(begin_walk(code, most, &walk));
+	mt_asm_set(code, MT_ASM_RAX, 0);
+	mt_try(mt_asm_save(code, &length));
+	const uint32_t again = mt_asm_here(code);
+	walk_to_nul(code, &walk);
+	mt_asm(code, 0x85, 0xc0); /* test eax, eax */
+	mt_asm_jump(code, MT_ASM_EQUAL, &done);
+	mt_asm(code, 0x24, 0xc0);         /* and al, 0xc0 */
+	mt_asm(code, 0x3c, CONTINUATION); /* cmp al, … */
+	mt_asm_jump_back(code, MT_ASM_EQUAL, again);
+	mt_asm_increment(code, length);
+	mt_asm_jump_back(code, MT_ASM_ALWAYS, again);
+	mt_asm_bind(code, &done);
+	mt_asm_peek(code, MT_ASM_RAX, length);
+	code->slots = walk.at;
+	*out = mt_operand_in_rax(mt_type_builtin(compiler->eval.program, MT_BUILTIN_INT));
+	return NULL;
+}
+
+/* ---- What decides ---- */
+
 static struct mt_error *streq(struct mt_compiler *compiler, const struct mt_node *node,
 			      struct mt_asm_label *differ)
 {
 	const struct mt_node *literal, *string;
-	struct mt_operand operand;
 	uint64_t most;
 	unsigned slot;
 
-	if (!take_literal(node, &literal, &string))
-		return mt_cannot_compile("$_streq is compiled with one literal alone");
+	if (!take_literal(node, &literal, &string)) {
+		if (is_literal(literal))
+			return mt_cannot_compile("$_streq is not compiled with two literals");
+		return compare_strings(compiler, node, differ);
+	}
 	struct mt_value value = literal->value;
 	const uint8_t *bytes = mt_value_bytes(&value);
 	const uint64_t length = strnlen((const char *)bytes, mt_type_size(value.type));
-	mt_try(mt_compile_node(compiler, string, &operand));
-	mt_try(mt_operand_unreference(compiler, &operand));
-	mt_try(mt_check_string(operand.value.type, &most));
 	if (length >= MOST_BYTES)
-		return mt_cannot_compile("$_streq is compiled with up to %u bytes", MOST_BYTES - 1);
-	mt_try(save_address(compiler, &operand, &slot));
+		return mt_cannot_compile("$_streq is compiled with literals of up to %u bytes",
+					 MOST_BYTES - 1);
+	mt_try(save_string(compiler, string, &slot, &most));
 	if (length > most)
 		mt_asm_jump(&compiler->code, MT_ASM_ALWAYS, differ);
 	else /* an array may be full of it, without a NUL */
@@ -83,10 +227,14 @@ static struct mt_error *memeq(struct mt_compiler *compiler, const struct mt_node
 	uint64_t size;
 	unsigned slot;
 
-	if (!take_literal(node, &literal, &memory) || number->kind != MT_NODE_VALUE)
-		return mt_cannot_compile("$_memeq is compiled with one literal and a number alone");
+	const bool has_literal = take_literal(node, &literal, &memory);
+	if (number->kind != MT_NODE_VALUE || (!has_literal && is_literal(literal)))
+		return mt_cannot_compile("$_memeq is compiled with one literal at most, and with a "
+					 "number");
 	struct mt_value value = literal->value, count = number->value;
 	mt_try(mt_value_get(&compiler->eval, &count, &size));
+	if (!has_literal && size <= MT_MOST_STRING_BYTES)
+		return compare_memory(compiler, node, size, differ);
 	if (size > MOST_BYTES || size > mt_type_size(value.type))
 		return mt_cannot_compile("$_memeq is compiled for up to %u bytes of the literal",
 					 MOST_BYTES);
