@@ -120,8 +120,17 @@ bool mt_expr_is_bound(const struct mt_expr *expr)
 	return any_node(expr->root, is_bound);
 }
 
+static bool is_assignment(const struct mt_node *node)
+{
+	return node->kind == MT_NODE_ASSIGN ||
+	       (node->kind == MT_NODE_UNARY &&
+		(node->op == MT_OP_INCREMENT || node->op == MT_OP_DECREMENT));
+}
+
 static bool is_debuggers(const struct mt_node *node)
 {
+	if (is_assignment(node))
+		return true;
 	if (node->kind == MT_NODE_CONVENIENCE)
 		return mt_named_function_of_name(node->name) == MT_NAMED_NONE &&
 		       strcmp(node->name, "_duration") != 0;
@@ -135,6 +144,8 @@ struct mt_error *mt_expr_check_alone(const struct mt_expr *expr)
 
 	if (!node)
 		return NULL;
+	if (is_assignment(node))
+		return mt_error_new(MT_ERROR_USAGE, "Nothing is assigned (\"==\" compares).");
 	if (node->kind == MT_NODE_CALL && node->left->kind != MT_NODE_CONVENIENCE)
 		return mt_error_new(MT_ERROR_USAGE, "Functions of the program are not called.");
 	const char *name = node->kind == MT_NODE_CALL ? node->left->name : node->name;

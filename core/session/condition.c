@@ -13,72 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A thread at a place, or with LWP 0 the place alone. */
-struct here {
-	const struct mt_session *session;
-	pid_t pid, lwp;
-	uint64_t pc;
-};
-
-static size_t read_memory(void *context, uint64_t address, void *buffer, size_t size)
-{
-	const struct here *here = context;
-
-	return mt_session_target_ops(here->session)
-	    ->read(here->session->target, here->pid, address, buffer, size);
-}
-
-static bool get_float_register(const struct here *here, unsigned number, void *bytes, size_t size)
-{
-	const struct mt_target_ops *ops = mt_session_target_ops(here->session);
-	struct user_fpregs_struct registers;
-	size_t there = 0;
-
-	if (!ops->get_float_registers ||
-	    !ops->get_float_registers(here->session->target, here->lwp, &registers))
-		return false;
-	const void *value = mt_register_in_float(&registers, number, &there);
-	if (!value || size > there)
-		return false;
-	memcpy(bytes, value, size);
-	return true;
-}
-
-static bool get_register(void *context, unsigned number, void *bytes, size_t size)
-{
-	const struct here *here = context;
-	const struct mt_target_ops *ops = mt_session_target_ops(here->session);
-	int offset = mt_register_offset(number);
-	struct user_regs_struct registers;
-
-	if (!here->lwp)
-		return false;
-	if (offset < 0)
-		return get_float_register(here, number, bytes, size);
-	if (size > sizeof(uint64_t))
-		return false;
-	struct mt_error *error = ops->get_registers(here->session->target, here->lwp, &registers);
-	if (error) {
-		mt_error_destroy(error);
-		return false;
-	}
-	registers.rip = here->pc; /* it may be in code of ours */
-	memcpy(bytes, (const char *)&registers + offset, size);
-	return true;
-}
-
-static const struct mt_expr_ops ops = {.read = read_memory, .get_register = get_register};
-
-static struct mt_expr_frame frame_of(struct here *here, bool is_entry, bool at_return)
-{
-	return (struct mt_expr_frame){.ops = &ops,
-				      .context = here,
-				      .pc = here->pc,
-				      .next_pc = here->pc,
-				      .at_entry = is_entry,
-				      .at_return = at_return};
-}
-
 struct mt_error *mt_session_see_code(struct mt_session *session, struct mt_session_process *process,
 				     const struct mt_mapping *mapping)
 {
@@ -97,8 +31,8 @@ struct mt_error *mt_session_see_code(struct mt_session *session, struct mt_sessi
  * to do its work first. */
 bool mt_session_has_begun(struct mt_session *session, struct mt_session_process *process)
 {
-	struct here here = {.session = session, .pid = process->pid};
-	const struct mt_expr_frame frame = frame_of(&here, false, false);
+	struct mt_session_here here = {.session = session, .pid = process->pid};
+	const struct mt_expr_frame frame = mt_session_frame_of(&here, false, false);
 	struct mt_eval eval = {.program = process->program, .frame = &frame};
 	MT_ARRAY(uint64_t) files = {0};
 	enum mt_loader_state state;
@@ -125,8 +59,8 @@ struct mt_error *mt_session_parse_at(struct mt_session *session, struct mt_sessi
 				     const struct mt_trigger_spec *spec, uint64_t address,
 				     bool is_entry, struct mt_expr **out)
 {
-	struct here here = {.session = session, .pid = process->pid, .pc = address};
-	const struct mt_expr_frame frame = frame_of(&here, is_entry, spec->at_return);
+	struct mt_session_here here = {.session = session, .pid = process->pid, .pc = address};
+	const struct mt_expr_frame frame = mt_session_frame_of(&here, is_entry, spec->at_return);
 
 	return mt_expr_parse(process->program, &frame, spec->condition, out);
 }
@@ -136,10 +70,23 @@ struct mt_error *mt_session_parse_values_at(struct mt_session *session,
 					    const struct mt_session_trigger *trigger,
 					    uint64_t address, struct mt_session_value_list *out)
 {
-	struct here here = {.session = session, .pid = process->pid, .pc = address};
-	const struct mt_expr_frame frame = frame_of(&here, true, trigger->spec.at_return);
+	struct mt_session_here here = {.session = session, .pid = process->pid, .pc = address};
+	const struct mt_expr_frame frame =
+	    mt_session_frame_of(&here, true, trigger->spec.at_return);
 
 	return mt_session_parse_values(process, &frame, trigger, out);
+}
+
+struct mt_error *mt_session_invalid(const struct mt_session_trigger *trigger, const char *what,
+				    struct mt_error *error)
+{
+	if (mt_error_code(error) == MT_ERROR_NO_MEMORY)
+		return error;
+	struct mt_error *whole =
+	    mt_error_new(MT_ERROR_TRIGGER, "invalid %s of the trigger \"%s\": %s", what,
+			 trigger->text, mt_error_message(error));
+	mt_error_destroy(error);
+	return whole;
 }
 
 static struct mt_error *bind(struct mt_session *session, struct mt_session_process *process,
@@ -147,8 +94,10 @@ static struct mt_error *bind(struct mt_session *session, struct mt_session_proce
 {
 	const struct mt_session_trigger *trigger = &session->triggers.items[site->trigger - 1];
 	const struct mt_engine_break_ops *breaks = mt_session_engine_ops(session)->breaks;
-	struct here here = {.session = session, .pid = process->pid, .pc = site->address};
-	const struct mt_expr_frame frame = frame_of(&here, site->is_entry, trigger->spec.at_return);
+	struct mt_session_here here = {
+	    .session = session, .pid = process->pid, .pc = site->address};
+	const struct mt_expr_frame frame =
+	    mt_session_frame_of(&here, site->is_entry, trigger->spec.at_return);
 	struct mt_error *error = NULL;
 
 	if (trigger->spec.condition)
@@ -156,16 +105,12 @@ static struct mt_error *bind(struct mt_session *session, struct mt_session_proce
 				      &site->condition);
 	if (!error && site->condition)
 		error = mt_expr_check_alone(site->condition);
+	if (error)
+		return mt_session_invalid(trigger, "condition", error);
+	mt_try(mt_session_parse_printed(session, process, site));
 	if (trigger->values)
 		mt_try(mt_session_parse_values(process, &frame, trigger, &site->values));
-	if (error && mt_error_code(error) != MT_ERROR_NO_MEMORY) {
-		struct mt_error *whole =
-		    mt_error_new(MT_ERROR_TRIGGER, "invalid condition of the trigger \"%s\": %s",
-				 trigger->text, mt_error_message(error));
-		mt_error_destroy(error);
-		return whole;
-	}
-	site->is_bound = !error;
+	site->is_bound = true;
 	const struct mt_engine_condition condition = {.expr = site->condition,
 						      .text = trigger->text,
 						      .trigger = site->trigger,
@@ -178,9 +123,8 @@ static struct mt_error *bind(struct mt_session *session, struct mt_session_proce
 						      .value_count = site->values.count,
 						      .is_one_of_many = trigger->is_glob,
 						      .limits = trigger->spec.limits};
-	return error || !breaks
-		   ? error
-		   : breaks->set(session->engine, process->pid, site->address, &condition);
+	return breaks ? breaks->set(session->engine, process->pid, site->address, &condition)
+		      : NULL;
 }
 
 /* Why the program, and the libraries that it begins with, have no such place. */
@@ -243,7 +187,7 @@ static void leave_to_others(const struct mt_session *session,
 			    const struct mt_session_trigger *trigger,
 			    const struct mt_session_site *site, struct mt_error *error)
 {
-	if (trigger->spec.condition || trigger->values)
+	if (trigger->spec.condition || trigger->values || trigger->spec.expressions.count)
 		mt_log(session->options->engine.log, MT_LOG_WARNING,
 		       "left out at 0x%llx, one place of several: %s",
 		       (unsigned long long)site->address, mt_error_message(error));
@@ -271,6 +215,13 @@ static struct mt_error *check_globs(const struct mt_session *session,
 	return NULL;
 }
 
+static void forget_site(struct mt_session_site *site)
+{
+	mt_expr_destroy(site->condition);
+	mt_session_forget_printed(site);
+	mt_session_forget_values(&site->values);
+}
+
 struct mt_error *mt_session_bind_conditions(struct mt_session *session,
 					    struct mt_session_process *process)
 {
@@ -293,8 +244,7 @@ struct mt_error *mt_session_bind_conditions(struct mt_session *session,
 			mt_try(mt_session_tolerate_later(session, error));
 		else
 			leave_to_others(session, trigger, site, error);
-		mt_expr_destroy(site->condition);
-		mt_session_forget_values(&site->values);
+		forget_site(site);
 		*site-- = *mt_array_last(&process->sites);
 		process->sites.count--;
 	}
@@ -304,8 +254,7 @@ struct mt_error *mt_session_bind_conditions(struct mt_session *session,
 	return NULL;
 }
 
-/* $_duration.  0, or -1. */
-static int set_duration(struct mt_session_process *process, uint64_t took_ns)
+int mt_session_set_duration(const struct mt_session_process *process, uint64_t took_ns)
 {
 	const struct mt_value value =
 	    mt_value_integer(mt_type_builtin(process->program, MT_BUILTIN_LONG), took_ns);
@@ -320,14 +269,15 @@ bool mt_session_condition_holds(struct mt_session *session, const struct mt_sess
 				const struct mt_session_site *site, uint64_t took_ns)
 {
 	struct mt_session_trigger *trigger = &session->triggers.items[site->trigger - 1];
-	struct here here = {.session = session,
-			    .pid = thread->process->pid,
-			    .lwp = thread->lwp,
-			    .pc = site->address};
-	const struct mt_expr_frame frame = frame_of(&here, site->is_entry, trigger->spec.at_return);
+	struct mt_session_here here = {.session = session,
+				       .pid = thread->process->pid,
+				       .lwp = thread->lwp,
+				       .pc = site->address};
+	const struct mt_expr_frame frame =
+	    mt_session_frame_of(&here, site->is_entry, trigger->spec.at_return);
 	bool holds = false;
 
-	if (!site->condition || set_duration(thread->process, took_ns))
+	if (!site->condition || mt_session_set_duration(thread->process, took_ns))
 		return false;
 	struct mt_error *error = mt_expr_is_true(site->condition, &frame, &holds);
 	if (!error)
@@ -351,10 +301,8 @@ void mt_session_tell_problems(const struct mt_session *session)
 
 void mt_session_forget_sites(struct mt_session_process *process)
 {
-	mt_array_each (site, &process->sites) {
-		mt_expr_destroy(site->condition);
-		mt_session_forget_values(&site->values);
-	}
+	mt_array_each (site, &process->sites)
+		forget_site(site);
 	process->sites.count = 0;
 	mt_session_forget_gates(process);
 	mt_expr_program_destroy(process->program);

@@ -29,6 +29,7 @@ struct mt_session_site {
 	struct mt_expr *condition;           /* NULL: it has none, or it is not bound yet */
 	bool is_bound;                       /* the engine has it */
 	struct mt_session_value_list values; /* that the engine records */
+	MT_ARRAY(struct mt_expr *) printed;  /* the trigger's `expressions`, once it is bound */
 };
 
 /* Where a watchpoint lies in a process. */
@@ -271,7 +272,7 @@ static inline bool mt_session_is_bound_late(const struct mt_session_trigger *tri
 	const struct mt_trigger_spec *spec = &trigger->spec;
 
 	return spec->condition || spec->slower_ns || spec->at_return || trigger->values ||
-	       spec->most || mt_engine_is_limited(&spec->limits);
+	       spec->most || spec->expressions.count || mt_engine_is_limited(&spec->limits);
 }
 
 /* trigger.c */
@@ -295,6 +296,28 @@ static inline bool mt_session_has_site(const struct mt_session_process *process,
 	return false;
 }
 
+/* frame.c */
+/* A thread at a place, or with LWP 0 the place alone. */
+struct mt_session_here {
+	const struct mt_session *session;
+	pid_t pid, lwp;
+	uint64_t pc;
+};
+/* HERE is lent to it. */
+struct mt_expr_frame mt_session_frame_of(struct mt_session_here *here, bool is_entry,
+					 bool at_return);
+
+/* print.c */
+/* Of SITE's trigger, where FRAME stands.  Errors: TRIGGER (one that means nothing); NO_MEMORY. */
+struct mt_error *mt_session_parse_printed(const struct mt_session *session,
+					  const struct mt_session_process *process,
+					  struct mt_session_site *site);
+/* Appends ", s->len = 5" for each, or why it cannot be had; nothing where the trigger has none.
+ * TOOK_NS: see struct mt_engine_news. */
+void mt_session_print(struct mt_session *session, const struct mt_session_thread *thread,
+		      const struct mt_session_site *site, uint64_t took_ns, struct mt_str *out);
+void mt_session_forget_printed(struct mt_session_site *site);
+
 /* condition.c */
 /* A mapping of the process that conditions may be about. */
 struct mt_error *mt_session_see_code(struct mt_session *session, struct mt_session_process *process,
@@ -314,6 +337,11 @@ struct mt_error *mt_session_tolerate_later(const struct mt_session *session,
  * cannot be evaluated does not hold. */
 bool mt_session_condition_holds(struct mt_session *session, const struct mt_session_thread *thread,
 				const struct mt_session_site *site, uint64_t took_ns);
+/* $_duration.  0, or -1. */
+int mt_session_set_duration(const struct mt_session_process *process, uint64_t took_ns);
+/* ERROR, which goes over to this, is about WHAT of TRIGGER. */
+struct mt_error *mt_session_invalid(const struct mt_session_trigger *trigger, const char *what,
+				    struct mt_error *error);
 /* The log says which could not be evaluated here, and how often. */
 void mt_session_tell_problems(const struct mt_session *session);
 /* All that is known of the process's code. */

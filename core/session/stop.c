@@ -83,11 +83,28 @@ static struct mt_error *count_snapshot(struct mt_session *session,
 	return NULL;
 }
 
+/* What is said of a hit: how long the call took, and what the trigger prints. */
+static struct mt_error *values_of(struct mt_session *session,
+				  const struct mt_session_thread *thread,
+				  const struct mt_session_site *site,
+				  const struct mt_engine_news *news, struct mt_str *out)
+{
+	if (news->took_ns)
+		mt_session_tell_duration(news->took_ns, out);
+	mt_session_print(session, thread, site, news->took_ns, out);
+	if (site->printed.count && !out->failed)
+		mt_log(session->options->engine.log, MT_LOG_INFO,
+		       "trigger %u, %s, in thread %d: %s", site->trigger,
+		       session->triggers.items[site->trigger - 1].spec.location, thread->lwp,
+		       out->text ? out->text : "");
+	return out->failed ? mt_error_no_memory() : NULL;
+}
+
 /* All triggers at the thread's place: one snapshot is enough for them. */
 static struct mt_error *hit(struct mt_session *session, struct mt_session_thread *thread,
 			    const struct mt_engine_news *news)
 {
-	mt_auto(mt_str) struct mt_str registers = {0}, took = {0};
+	mt_auto(mt_str) struct mt_str registers = {0};
 	const uint32_t before = session->result.hits;
 
 	thread->hit_pc = news->pc;
@@ -109,9 +126,9 @@ static struct mt_error *hit(struct mt_session *session, struct mt_session_thread
 		}
 		if (session->result.hits++ == before)
 			mt_try(registers_of(session, thread->lwp, &registers));
-		if (news->took_ns && !took.length)
-			mt_session_tell_duration(news->took_ns, &took);
-		what.values = took.text;
+		mt_auto(mt_str) struct mt_str values = {0};
+		mt_try(values_of(session, thread, site, news, &values));
+		what.values = values.text;
 		what.registers = registers.text;
 		mt_try(mt_session_put_hit(session, thread, &what, news->time_ns));
 		mt_try(count_snapshot(session, site));

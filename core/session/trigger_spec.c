@@ -115,7 +115,7 @@ static const struct option {
 } options[] = {
     {"-max", take_max, false},   {"-ignore", take_ignore, false}, {"-every", take_every, false},
     {"-rate", take_rate, false}, {"-return", NULL, false},        {"-slower", take_slower, false},
-    {"-stop", NULL, true},       {"-print", take_print, true},
+    {"-stop", NULL, true},       {"-print", take_print, false},
 };
 
 /* NULL: at none. */
@@ -136,9 +136,8 @@ static struct mt_error *take_option(const struct option *option, const char **at
 {
 	*at = skip_blanks(*at + strlen(option->name));
 	if (option->is_debuggers && !for_debugger)
-		return mt_error_new(MT_ERROR_USAGE, "%s is for a debugger's \"mtrace trigger\"%s",
-				    option->name,
-				    option->take ? " (--args records values with each call)" : "");
+		return mt_error_new(MT_ERROR_USAGE, "%s is for a debugger's \"mtrace trigger\"",
+				    option->name);
 	if (!option->take) {
 		spec->at_return |= strcmp(option->name, "-return") == 0;
 		spec->stops |= option->is_debuggers;
@@ -193,8 +192,23 @@ static bool take_return(const char *text, size_t *length)
 }
 
 /* What is known at a return alone. */
+static struct mt_error *check_printed(const struct mt_trigger_spec *spec)
+{
+	if (spec->at_return || spec->slower_ns)
+		return NULL;
+	mt_array_each (expression, &spec->expressions)
+		if (strstr(*expression, "$_ret") || strstr(*expression, "$_duration"))
+			return mt_error_new(
+			    MT_ERROR_USAGE,
+			    "$_ret and $_duration are known when a function returns, as in "
+			    "\"-print %s %s return\"",
+			    *expression, spec->location);
+	return NULL;
+}
+
 static struct mt_error *check_names(const struct mt_trigger_spec *spec)
 {
+	mt_try(check_printed(spec));
 	if (spec->at_return || !spec->condition ||
 	    (!strstr(spec->condition, "$_ret") && !strstr(spec->condition, "$_duration")))
 		return NULL;

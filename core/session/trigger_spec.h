@@ -5,8 +5,8 @@
  *
  * LOCATION is what the front end takes, or `.`, the function by which a program asks for a
  * snapshot.  Options: -return and -slower TIME, which say the same as `return` and `> TIME`;
- * -ignore COUNT, -every COUNT, -rate COUNT/s and -max COUNT; a debugger's are -stop and
- * -print EXPRESSION. */
+ * -ignore COUNT, -every COUNT, -rate COUNT/s and -max COUNT; -print EXPRESSION; a debugger's is
+ * -stop. */
 #ifndef MT_SESSION_TRIGGER_SPEC_H
 #define MT_SESSION_TRIGGER_SPEC_H
 
@@ -25,10 +25,9 @@ struct mt_trigger_spec {
 	uint64_t slower_ns; /* hit by calls that take longer; 0: by all that come there */
 	bool at_return;     /* not when they come, but when they return */
 	struct mt_engine_limits limits;
-	uint64_t most; /* snapshots; 0: no limit */
-	/* A debugger's. */
-	bool stops;                   /* the program */
+	uint64_t most;                /* snapshots; 0: no limit */
 	MT_ARRAY(char *) expressions; /* that are printed */
+	bool stops;                   /* a debugger's: the program */
 };
 
 /* Errors: USAGE (with the text, unless FOR_DEBUGGER); NO_MEMORY. */

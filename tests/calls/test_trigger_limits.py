@@ -122,7 +122,6 @@ def test_two_at_one_place(compile, run_mtdb, tmp_path):
     ("-rate 3/d visit", 'invalid rate "3/d": must be COUNT/s'),
     ("-rate", "-rate requires a value"),
     ("-stop visit", '-stop is for a debugger\'s "mtrace trigger"'),
-    ("-print n visit", "--args records values"),
     ("-frob visit", "there is no option -frob"),
     ("-slower soon visit", "soon"),
     ("visit -max 3", "the options of a trigger precede the location"),

@@ -154,7 +154,10 @@ struct mt_error *mt_calls_condition_compile(struct mt_calls_engine *engine,
 		mt_error_destroy(error);
 		return whole;
 	}
-	mt_calls_condition_leave(engine, condition, error);
+	if (condition->given.expr || mt_engine_is_limited(&condition->given.limits))
+		mt_calls_condition_leave(engine, condition, error);
+	else
+		mt_error_destroy(error); /* there is nothing to evaluate */
 	return NULL;
 }
 
