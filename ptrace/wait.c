@@ -2,7 +2,9 @@
 /* From wait statuses to stops.  Under PTRACE_SEIZE every stop says what it is; SIGTRAPs of a step
  * are told apart by si_code, as the kernel sets it:
  *	TRAP_TRACE, TRAP_HWBKPT  an instruction was done (the debug exception)
- *	TRAP_BRKPT               a system call was done again (user_single_step_report())
+ *	TRAP_BRKPT               a system call was done again (user_single_step_report()); or an
+ *	                         instruction was, but debug register 6 did not say so, as in some
+ *	                         virtual machines when they are short of processors
  *	SIGTRAP                  a signal frame was made (signal_setup_done())
  *	SI_KERNEL                int3
  * Everything else is a signal of the program's own.
@@ -17,6 +19,7 @@
 #include "terminal/ending.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -203,18 +206,26 @@ static struct mt_error *tell_event(struct mt_ptrace_target *target, struct mt_pt
 	}
 }
 
-static uint8_t kind_of_trap(const siginfo_t *info, bool stepping)
+/* In a system call, as its number says; an exception has none. */
+static bool is_in_call(pid_t lwp)
+{
+	void *const number = (void *)offsetof(struct user, regs.orig_rax); // NOLINT
+
+	return ptrace(PTRACE_PEEKUSER, lwp, number, 0) != -1;
+}
+
+static uint8_t kind_of_trap(const struct mt_ptrace_lwp *lwp, const siginfo_t *info)
 {
 	if (info->si_code == SI_KERNEL)
 		return MT_STOP_BREAKPOINT;
-	if (!stepping)
+	if (!lwp->stepping)
 		return MT_STOP_SIGNAL;
 	switch (info->si_code) {
 	case TRAP_TRACE:
 	case TRAP_HWBKPT:
 		return MT_STOP_STEP;
 	case TRAP_BRKPT:
-		return MT_STOP_SYSCALL;
+		return is_in_call(lwp->lwp) ? MT_STOP_SYSCALL : MT_STOP_STEP;
 	case SIGTRAP:
 		return MT_STOP_HANDLER;
 	default:
@@ -341,7 +352,7 @@ static struct mt_error *look(struct mt_ptrace_target *target, struct mt_stop *st
 		stop->code = info.si_code;
 		stop->kind = MT_STOP_SIGNAL;
 		if (stop->signal == SIGTRAP)
-			stop->kind = kind_of_trap(&info, lwp->stepping);
+			stop->kind = kind_of_trap(lwp, &info);
 		if (info.si_code > 0 && info.si_code != SI_KERNEL &&
 		    (info.si_signo == SIGSEGV || info.si_signo == SIGBUS ||
 		     info.si_signo == SIGFPE || info.si_signo == SIGILL))

@@ -89,10 +89,51 @@ static void test_killed_with_births_untold(void **state)
 	target->ops->destroy(target);
 }
 
+static volatile int is_traced;
+extern const char at_int1[];
+
+static void trap_once_traced(void)
+{
+	alarm(120); /* should we fail */
+	while (!is_traced)
+		;
+	__asm__ volatile("at_int1: .byte 0xf1\n\tnop" ::: "memory");
+	for (;;)
+		pause();
+}
+
+/* The debug exception says nothing of a step in debug register 6: so does one by INT1. */
+static void test_step_that_is_not_told(void **state)
+{
+	struct mt_target *target = NULL;
+	struct user_regs_struct registers;
+	const int yes = 1;
+	struct mt_stop stop;
+
+	(void)state;
+	assert_no_error(mt_ptrace_target_create(&target));
+	pid_t child = fork();
+	if (child == 0)
+		trap_once_traced();
+	assert_true(child > 0);
+	assert_no_error(target->run->attach(target, child));
+	assert_no_error(
+	    target->ops->write(target, child, (uint64_t)(uintptr_t)&is_traced, &yes, sizeof(yes)));
+	do {
+		assert_no_error(mt_target_resume(target, child, MT_RESUME_STEP, 0));
+		assert_no_error(target->run->wait(target, TIMEOUT_MS, &stop));
+		assert_no_error(target->ops->get_registers(target, child, &registers));
+	} while (registers.rip != (uint64_t)(uintptr_t)at_int1 + 1);
+	assert_int_equal(stop.kind, MT_STOP_STEP);
+	assert_int_equal(kill(child, SIGKILL), 0);
+	target->ops->destroy(target);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_killed_with_births_untold),
+	    cmocka_unit_test(test_step_that_is_not_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
