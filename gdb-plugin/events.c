@@ -91,9 +91,9 @@ static struct mt_error *on_exited(PyObject *event)
 	if (!inferior)
 		return NULL;
 	struct mt_live *live = &inferior->live;
-	mt_try(
-	    mt_inferior_ended(inferior, code >= 0 ? (int)(code & 0xff) << 8 : exit_signal(live)));
-	return mt_live_ended(mt_gdb_debugger(), live, !mt_proc_has_ended(live->pid));
+	int signal = code >= 0 ? 0 : exit_signal(live);
+	mt_try(mt_inferior_ended(inferior, signal ? signal : (int)(code & 0xff) << 8));
+	return mt_live_ended(mt_gdb_debugger(), live, signal, !mt_proc_has_ended(live->pid));
 }
 
 static struct mt_error *on_inferior_deleted(PyObject *event)

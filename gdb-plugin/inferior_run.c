@@ -317,7 +317,7 @@ struct mt_error *mt_inferiors_detach(void)
 	}
 	mt_inferior_leave(inferior);
 	inferior->live.state = MT_LIVE_OFF;
-	return mt_live_ended(mt_gdb_debugger(), &inferior->live, true);
+	return mt_live_ended(mt_gdb_debugger(), &inferior->live, 0, true);
 }
 
 /* What GDB let go, the user has done with; but for one whose child GDB follows instead. */

@@ -103,8 +103,18 @@ static struct parameter parameters[MT_LIVE_SETTINGS] = {
 	    .kind = "PARAM_BOOLEAN",
 	    .set_doc = "Set whether mtrace takes a snapshot when the program crashes.",
 	    .show_doc = "Show whether mtrace takes a snapshot when the program crashes.",
-	    .doc = "At SIGSEGV, SIGABRT, SIGBUS, SIGFPE and SIGILL, and at the program's end.",
+	    .doc = "At SIGSEGV, SIGABRT, SIGBUS, SIGFPE and SIGILL.",
 	    .shown = "A snapshot at a crash is %s.",
+	},
+    [MT_LIVE_ON_EXIT] =
+	{
+	    .name = "on-exit",
+	    .kind = "PARAM_BOOLEAN",
+	    .set_doc = "Set whether mtrace takes a snapshot when the program ends.",
+	    .show_doc = "Show whether mtrace takes a snapshot when the program ends.",
+	    .doc = "When it exits or is killed, and when GDB detaches from it.  Without one,\n"
+		   "\"mtrace history\" shows its last calls until the next \"run\".",
+	    .shown = "A snapshot at the program's end is %s.",
 	},
     [MT_LIVE_HISTORY_SIZE] =
 	{
@@ -209,6 +219,11 @@ static PyObject *create(struct parameter *parameter)
 		       : NULL;
 }
 
+static bool is_boolean(enum mt_live_setting which)
+{
+	return strcmp(parameters[which].kind, "PARAM_BOOLEAN") == 0;
+}
+
 static struct mt_error *define(enum mt_live_setting which)
 {
 	struct parameter *parameter = &parameters[which];
@@ -221,7 +236,7 @@ static struct mt_error *define(enum mt_live_setting which)
 	if (!parameter->object)
 		return mt_py_error();
 	mt_auto(mt_py) PyObject *initial =
-	    which == MT_LIVE_ON_CRASH       ? PyBool_FromLong(strcmp(text, "on") == 0)
+	    is_boolean(which)               ? PyBool_FromLong(strcmp(text, "on") == 0)
 	    : which == MT_LIVE_HISTORY_SIZE ? PyLong_FromString(text, NULL, 10)
 					    : PyUnicode_FromString(text);
 	if (!initial || PyObject_SetAttrString(parameter->object, "value", initial))
@@ -248,7 +263,7 @@ char *mt_setting(void *context, enum mt_live_setting which)
 	char *text;
 
 	(void)context;
-	if (value && which == MT_LIVE_ON_CRASH) {
+	if (value && is_boolean(which)) {
 		text = strdup(value == Py_True ? "on" : "off");
 	} else {
 		mt_auto(mt_py) PyObject *string =

@@ -217,9 +217,12 @@ void prompt_record_stopped(struct prompt *prompt, const struct mt_debug_stop *st
 
 	mt_live_take_back_triggers(&prompt->live);
 	if (stop->kind == MT_DEBUG_KILLED || stop->kind == MT_DEBUG_EXITED)
-		warn(prompt, mt_live_ended(&prompt->live, live, false));
-	else if (stop->kind == MT_DEBUG_SIGNAL)
-		warn(prompt, mt_live_stopped(&prompt->live, live, stop->signal));
+		warn(prompt,
+		     mt_live_ended(&prompt->live, live,
+				   stop->kind == MT_DEBUG_KILLED ? stop->signal : 0, false));
+	else
+		warn(prompt, mt_live_stopped(&prompt->live, live,
+					     stop->kind == MT_DEBUG_SIGNAL ? stop->signal : 0));
 }
 
 /* ---- Commands ---- */

@@ -44,6 +44,7 @@ void mt_live_discard(struct mt_live *live)
 		live->target->ops->destroy(live->target);
 	live->target = NULL;
 	live->pid = 0;
+	live->crash = 0;
 	live->has_news = false;
 }
 
@@ -169,10 +170,9 @@ struct mt_error *mt_live_show(struct mt_live *live, struct mt_live_alone *alone)
 /* ---- start, stop ---- */
 
 const char *const mt_live_defaults[MT_LIVE_SETTINGS] = {
-    [MT_LIVE_ENGINE] = "auto",         [MT_LIVE_BUFFER_SIZE] = "4M",
-    [MT_LIVE_TIMESTAMPS] = "sampled",  [MT_LIVE_EVENTS] = "",
-    [MT_LIVE_OUTPUT] = "trace-%n.fxt", [MT_LIVE_ON_CRASH] = "on",
-    [MT_LIVE_HISTORY_SIZE] = "25",
+    [MT_LIVE_ENGINE] = "auto", [MT_LIVE_BUFFER_SIZE] = "4M",      [MT_LIVE_TIMESTAMPS] = "sampled",
+    [MT_LIVE_EVENTS] = "",     [MT_LIVE_OUTPUT] = "trace-%n.fxt", [MT_LIVE_ON_CRASH] = "on",
+    [MT_LIVE_ON_EXIT] = "off", [MT_LIVE_HISTORY_SIZE] = "25",
 };
 
 char *mt_live_setting(const struct mt_live_debugger *debugger, enum mt_live_setting which)

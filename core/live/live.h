@@ -32,6 +32,7 @@ enum mt_live_state {
 struct mt_live {
 	enum mt_live_state state;
 	bool has_news;       /* the program ran since the last snapshot */
+	int crash;           /* the signal of the last stop, if it is one of a crash; 0: none */
 	bool one_thread;     /* only the selected one, or the first of a new process, is recorded */
 	pid_t pid;           /* that is recorded, or was */
 	uint64_t changed_ns; /* monotonic: a history that was read before is old */
@@ -98,6 +99,7 @@ enum mt_live_setting {
 	MT_LIVE_EVENTS,
 	MT_LIVE_OUTPUT,
 	MT_LIVE_ON_CRASH,     /* "on" or "off" */
+	MT_LIVE_ON_EXIT,      /* the same */
 	MT_LIVE_HISTORY_SIZE, /* "0": all */
 	MT_LIVE_SETTINGS,
 };
@@ -331,12 +333,13 @@ struct mt_error *mt_live_copy(const struct mt_live_debugger *debugger, const str
 struct mt_error *mt_live_snapshot(struct mt_live_debugger *debugger, struct mt_live *live,
 				  const char *path, const char **written,
 				  struct mt_recording **recording);
-/* The program stopped for SIGNAL: if it crashed, and ran since the last snapshot, one is taken and
- * reported, unless `set mtrace on-crash` is off. */
+/* The program stopped, for SIGNAL or for something else (0): if it crashed, and ran since the last
+ * snapshot, one is taken and reported, unless `set mtrace on-crash` is off. */
 struct mt_error *mt_live_stopped(struct mt_live_debugger *debugger, struct mt_live *live,
 				 int signal);
-/* The same at its end.  WAS_LET_GO: it goes on without the debugger. */
-struct mt_error *mt_live_ended(struct mt_live_debugger *debugger, struct mt_live *live,
+/* It ended, by SIGNAL or by itself (0), or WAS_LET_GO: it goes on without the debugger.  The same
+ * is done for a crash at which it did not stop, and at any end if `set mtrace on-exit` is on. */
+struct mt_error *mt_live_ended(struct mt_live_debugger *debugger, struct mt_live *live, int signal,
 			       bool was_let_go);
 /* SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL. */
 bool mt_live_is_crash(int signal);

@@ -142,11 +142,11 @@ bool mt_live_is_crash(int signal)
 	       signal == SIGILL;
 }
 
-/* MOMENT: "SIGSEGV". */
+/* WHICH: the setting that wants it.  MOMENT: "SIGSEGV". */
 static struct mt_error *take_last(struct mt_live_debugger *debugger, struct mt_live *live,
-				  const char *moment, const char *hint)
+				  enum mt_live_setting which, const char *moment, const char *hint)
 {
-	char *wanted = mt_live_setting(debugger, MT_LIVE_ON_CRASH);
+	char *wanted = mt_live_setting(debugger, which);
 	bool is_wanted = wanted && strcmp(wanted, "off") != 0;
 	const char *path;
 
@@ -158,17 +158,29 @@ static struct mt_error *take_last(struct mt_live_debugger *debugger, struct mt_l
 	return NULL;
 }
 
+static struct mt_error *take_at_crash(struct mt_live_debugger *debugger, struct mt_live *live,
+				      int signal)
+{
+	return take_last(debugger, live, MT_LIVE_ON_CRASH, mt_signal_name((uint32_t)signal),
+			 "; \"mtrace history\" shows the last");
+}
+
 struct mt_error *mt_live_stopped(struct mt_live_debugger *debugger, struct mt_live *live,
 				 int signal)
 {
-	return mt_live_is_crash(signal)
-		   ? take_last(debugger, live, mt_signal_name((uint32_t)signal),
-			       "; \"mtrace history\" shows the last")
-		   : NULL;
+	live->crash = mt_live_is_crash(signal) ? signal : 0;
+	return live->crash ? take_at_crash(debugger, live, signal) : NULL;
 }
 
-struct mt_error *mt_live_ended(struct mt_live_debugger *debugger, struct mt_live *live,
+struct mt_error *mt_live_ended(struct mt_live_debugger *debugger, struct mt_live *live, int signal,
 			       bool was_let_go)
 {
-	return take_last(debugger, live, was_let_go ? "where it was let go" : "the end", "");
+	int stopped_for = live->crash;
+
+	live->crash = 0;
+	/* Of a crash that it stopped for there is a snapshot. */
+	if (mt_live_is_crash(signal) && signal != stopped_for)
+		mt_try(take_at_crash(debugger, live, signal));
+	return take_last(debugger, live, MT_LIVE_ON_EXIT,
+			 was_let_go ? "where it was let go" : "the end", "");
 }

@@ -23,7 +23,7 @@ import pytest
     ("mtrace save sub/som", ["mtrace save sub/some.perf"]),
     ("mtrace view som", ["mtrace view some.perf"]),
     ("set mtrace timestamps f", ["set mtrace timestamps full"]),
-    ("show mtrace on", ["show mtrace on-crash"]),
+    ("show mtrace on-c", ["show mtrace on-crash"]),
     ("mtrace snapshot nosuch", []),
 ])
 def test_completion(gdb, compile, typed, offered):

@@ -24,7 +24,8 @@ def is_clean(session):
 
 def test_a_child_that_gdb_follows(gdb, forks):
     """It goes on being recorded, from the fork on, and knows who called it."""
-    session = gdb(forks, "set follow-fork-mode child", "mtrace start", "break *in_child",
+    session = gdb(forks, "set follow-fork-mode child", "set mtrace on-exit on", "mtrace start",
+                  "break *in_child",
                   "break *in_child+1 if 0", "run", "bt -1", "x/4i in_child", "x/4i in_parent",
                   "mtrace info", "delete", "continue", "echo CHILD\\n",
                   "mtrace history 2000 in_child", "echo PARENT\\n", "inferior 1",
@@ -43,8 +44,8 @@ def test_a_child_that_gdb_follows(gdb, forks):
 
 def test_the_next_run_of_both(gdb, forks):
     """The parent's inferior and the child's are as armed as they were."""
-    session = gdb(forks, "set follow-fork-mode child", "mtrace start", "run", "inferior 1",
-                  "set follow-fork-mode parent", "run", "mtrace history 5 in_parent",
+    session = gdb(forks, "set follow-fork-mode child", "set mtrace on-exit on", "mtrace start",
+                  "run", "inferior 1", "set follow-fork-mode parent", "run", "mtrace history 5 in_parent",
                   "inferior 2", "run", "mtrace history 5 in_parent", "mtrace stop", "run",
                   "mtrace info")
     assert session.errors == "", session.errors

@@ -53,10 +53,11 @@ def test_unknown_command(gdb):
 def test_settings(gdb):
     session = gdb(None, "show mtrace", "set mtrace engine calls", "set mtrace buffer-size 64k",
                   "set mtrace output x-%n.fxt", "set mtrace on-crash off",
+                  "set mtrace on-exit on",
                   "set mtrace timestamps full", "set mtrace events sched,faults",
                   "set mtrace history-size 7", "echo now\\n",
                   "show mtrace")
-    before, now = session.lines[:7], session.between("now")
+    before, now = session.lines[:8], session.between("now")
     assert 'buffer-size:  Per-thread ring size is 4M.' in before
     assert now == ['engine:  mtrace records with the engine "calls".',
                    "buffer-size:  Per-thread ring size is 64k.",
@@ -64,6 +65,7 @@ def test_settings(gdb):
                    'events:  Recorded in addition to calls: "sched,faults".',
                    'output:  Timelines are written to "x-%n.fxt".',
                    "on-crash:  A snapshot at a crash is off.",
+                   "on-exit:  A snapshot at the program's end is on.",
                    'history-size:  "mtrace history" shows 7 calls.']
 
 

@@ -56,7 +56,7 @@ def test_the_crash_is_the_end(gdb, compile):
 def test_continued_to_its_end(gdb, compile):
     session = gdb(compile("deep.c", "-O1"), "mtrace start", "run fault", "continue",
                   "mtrace history", "run fault", "kill", "mtrace history")
-    assert "[mtrace: the calls up to the end are in trace-2.fxt]" in session.lines
+    assert sorted(path.name for path in gdb.directory.glob("*.fxt")) == ["trace-1.fxt", "trace-2.fxt"]
     ends = [line for line in session.lines if "*** exit by" in line]
     assert "exit by SIGSEGV" in ends[0] and "exit by SIGKILL" in ends[1]
 
@@ -77,10 +77,23 @@ def test_no_snapshot_when_it_is_off(gdb, compile):
 
 
 def test_exit(gdb, compile):
+    """Its file is written where that is asked for; the history is there all the same."""
     program = compile("calls_threads.c", "-O1", "-pthread")
-    session = gdb(program, QUIET, "mtrace start", "run", "echo history\\n", "mtrace history 5")
-    assert "[mtrace: the calls up to the end are in trace-1.fxt]" in session.lines
+    session = gdb(program, QUIET, "mtrace start", "run", "echo history\\n", "mtrace history 5",
+                  "mtrace save x.perf")
     assert any("exit with status" in line for line in session.between("history"))
+    assert "mtrace: the calls" not in session.output
+    assert [path.name for path in gdb.directory.glob("[tx]*")] == ["x.perf"]
+    session = gdb(program, QUIET, "set mtrace on-exit on", "mtrace start", "run")
+    assert "[mtrace: the calls up to the end are in trace-1.fxt]" in session.lines
+    assert (gdb.directory / "trace-1.fxt").exists()
+
+
+def test_a_crash_at_which_gdb_does_not_stop(gdb, compile):
+    session = gdb(compile("deep.c", "-O1"), "handle SIGSEGV nostop", "mtrace start", "run fault")
+    assert ('[mtrace: the calls up to SIGSEGV are in trace-1.fxt; "mtrace history" shows the last]'
+            in session.lines)
+    assert (gdb.directory / "trace-1.fxt").exists()
 
 
 def test_kill(gdb, compile):

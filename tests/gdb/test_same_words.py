@@ -131,7 +131,7 @@ def test_values(same):
     assert re.search(r"\badd\(a=(-?\d+), a \+ 1=\d+\) = \d+ ", text)
     assert re.search(r"\bsquare\(v=\d+\) ", text) and re.search(r"\bsquare (?!\()", text)
     assert re.search(r"\bfactorial\(n=1\) ", text)
-    assert "Values 1: add (a, a + 1)" not in lines[lines.index("Snapshots: 1"):]
+    assert "Values 1: add (a, a + 1)" not in lines[lines.index("Snapshots: 0"):]
 
 
 def test_a_session(same, tmp_path):
@@ -152,12 +152,16 @@ def test_a_session(same, tmp_path):
     assert sum(" factorial " in line for line in lines) >= 4
 
 
-def test_a_crash_and_an_end(same):
-    """A snapshot at each, unless nothing ran since the last one."""
+def test_a_crash_and_an_end(same, tmp_path):
+    """A snapshot at the one, unless nothing ran since the last one, and none at the other."""
     commands = ["mtrace start", "handle SIGUSR1 nostop noprint pass", "run", "mtrace history 2", "mtrace info",
                 "mtrace stop", "run", "mtrace info"]
     lines = same(commands, "a", "b")
     assert '[mtrace: the calls up to SIGABRT are in trace-1.fxt; "mtrace history" shows the last]' in lines
-    lines = same(["mtrace start", "run", "mtrace info", "run", "mtrace stop", "run", "mtrace info"])
-    assert "[mtrace: the calls up to the end are in trace-2.fxt]" in lines
-    assert lines.count("[mtrace: the calls up to the end are in trace-1.fxt]") == 1
+    lines = same(["mtrace start", "run", "mtrace history 1", "mtrace info", "mtrace snapshot",
+                  "mtrace snapshot x.foo", "run", "mtrace stop", "run", "mtrace info"])
+    assert lines.count("Snapshots: 0") == 1 and "Snapshots: 1" in lines
+    assert any("exit with status" in line for line in lines)
+    assert "x.foo: the ending selects the format: .fxt, .json or .txt, each also with .gz behind it" \
+        in lines
+    assert [path.name for path in tmp_path.rglob("*.f[xo]*")] == ["trace-1.fxt"] * 2

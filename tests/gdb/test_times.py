@@ -20,7 +20,8 @@ int main(void)
 def test_no_call_lasts_as_long_as_the_user_looks(gdb, compile, tmp_path):
     source = tmp_path / "stops.c"
     source.write_text(PROGRAM)
-    gdb(compile(source, "-O0"), "mtrace start", "break stops", "run", "shell sleep 1", "continue")
+    gdb(compile(source, "-O0"), "mtrace start", "break stops", "run", "shell sleep 1", "continue",
+        "mtrace snapshot")
     trace = fxt.read(gdb.directory / "trace-1.fxt")
     slices = [one for one in trace.slices() if one.name in ("before", "work", "after")]
     assert len(slices) == 9

@@ -10,7 +10,8 @@ def without_numbers(text):
 
 def test_that_a_watched_local_is_not_recorded_is_said_once(gdb, compile):
     session = gdb(compile("debugged_watch.c", "-O0"), "mtrace start", "break work", "run", "next",
-                  "watch local", "continue", "continue", "delete", "continue")
+                  "watch local", "continue", "continue", "delete", "continue",
+                  "mtrace snapshot")
     assert session.errors.count("calls are not recorded while a local variable is watched") == 1
     text = (gdb.directory / "trace-1.fxt").read_bytes()
     assert b"work" in text
