@@ -20,13 +20,13 @@ CPPFLAGS += -D_GNU_SOURCE -DHASH_NONFATAL_OOM=1 -DMT_VERSION='"$(VERSION)"' -Ico
 ALL_CFLAGS = -std=gnu11 $(WARNINGS) $(if $(WERROR),-Werror) -fvisibility=hidden -fPIC $(CFLAGS) \
              $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
 CORE_LIBS := -lipt -ldw -lelf -lZydis -liberty -lz -llzma -lzstd -lpopt -lpthread
-MTDB_LIBS := -lreadline
+MTDB_LIBS := -lreadline -lncursesw -ltinfo
 
 CORE_SOURCES := $(wildcard core/*/*.c core/*/*/*.c core/*/*/*/*.c)
 CORE_ASSEMBLY := $(wildcard core/*/*/*.S)
 # An archive, since the plugin takes parts of it alone.
 PTRACE_SOURCES := $(wildcard ptrace/*.c)
-MTDB_SOURCES := $(wildcard cli/*.c prompt/*.c debug/*.c terminal/*.c)
+MTDB_SOURCES := $(wildcard cli/*.c prompt/*.c debug/*.c terminal/*.c screen/*.c)
 UNIT_SOURCES := $(wildcard tests/unit/test_*.c)
 FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
 BENCH_SOURCES := $(wildcard tests/bench/*.c)
@@ -125,6 +125,7 @@ $(UNIT_OBJECTS): CPPFLAGS += -Itests/unit
 # It evaluates expressions over its own variables.
 $(BUILD)/obj/tests/unit/test_calls_condition.o: ALL_CFLAGS += -g
 $(BUILD)/tests/test_ptrace_call $(BUILD)/tests/test_ptrace_wait: $(BUILD)/obj/terminal/ending.o $(BUILD)/libmtrace-ptrace.a
+$(BUILD)/tests/test_screen: $(BUILD)/obj/screen/keys.o $(BUILD)/obj/screen/draw.o $(BUILD)/obj/screen/source.o
 $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libmtrace-core.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(UNIT_LDFLAGS) -o $@ $(filter %.o %-ptrace.a,$^) $(BUILD)/libmtrace-core.a $(CORE_LIBS) -lcmocka

@@ -4,6 +4,7 @@
 #include "command/command.h"
 #include "prompt/prompt.h"
 #include "ptrace/target.h"
+#include "screen/screen.h"
 #include "terminal/ending.h"
 #include "terminal/picker.h"
 #include "terminal/terminal.h"
@@ -84,6 +85,7 @@ int main(int argc, char **argv)
 	    .progress = &terminal.progress,
 	    .target_create = create_target,
 	    .choose = pick,
+	    .screen = &screen_of_terminal,
 	    .prefix = "mtdb",
 	    .help = "mtdb help",
 	    .print_colour = terminal.print_colour,

@@ -13,6 +13,7 @@ _mtdb_options() { # COMMAND
 	attach) echo "$record --for= --max= --pid=" ;;
 	decode) echo '--output= --format=' ;;
 	history) echo '--lines= --thread=' ;;
+	browse) echo '--thread=' ;;
 	view) echo '--no-browser' ;;
 	dump) echo '--packets --records' ;;
 	plan) echo '--patches --verbose' ;;
@@ -32,7 +33,7 @@ _mtdb_value() { # OPTION WORD
 }
 
 _mtdb() {
-	local commands='run attach decode history view dump plan doctor help' command=${COMP_WORDS[1]:-}
+	local commands='run attach decode history browse view dump plan doctor help' command=${COMP_WORDS[1]:-}
 	local cur=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD - 1]}
 
 	if ((COMP_CWORD == 1)); then

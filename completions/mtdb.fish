@@ -17,6 +17,7 @@ complete -c mtdb -n __mtdb_at_command -a run -d 'Run a program and write a timel
 complete -c mtdb -n __mtdb_at_command -a attach -d 'Record a running process for a while, then detach from it'
 complete -c mtdb -n __mtdb_at_command -a decode -d 'Convert a recording to a timeline'
 complete -c mtdb -n __mtdb_at_command -a history -d 'Show the last calls of a recording as text'
+complete -c mtdb -n __mtdb_at_command -a browse -d 'Walk in the calls of a recording, on the whole terminal'
 complete -c mtdb -n __mtdb_at_command -a view -d 'Open a timeline in the browser'
 complete -c mtdb -n __mtdb_at_command -a dump -d 'Print the records and trace packets of a recording'
 complete -c mtdb -n __mtdb_at_command -a plan -d 'Show which calls of a file the engine calls can record'
@@ -63,6 +64,7 @@ complete -c mtdb -n '__mtdb_in decode' -l format -x -a $formats -d 'Timeline for
 
 complete -c mtdb -n '__mtdb_in history' -l lines -x -d 'Number of calls per thread'
 complete -c mtdb -n '__mtdb_in history' -l thread -x -d 'Print only this thread'
+complete -c mtdb -n '__mtdb_in browse' -l thread -x -d 'Show only this thread'
 complete -c mtdb -n '__mtdb_in view' -l no-browser -d 'Only print the address to open'
 
 complete -c mtdb -n '__mtdb_in dump' -l packets -d 'Print only packets'
@@ -71,4 +73,4 @@ complete -c mtdb -n '__mtdb_in dump' -l records -d 'Print only records'
 complete -c mtdb -n '__mtdb_in plan' -l patches -d 'List each patch'
 complete -c mtdb -n '__mtdb_in plan' -l verbose -d 'List what is left out'
 
-complete -c mtdb -n '__mtdb_in help' -f -a 'run attach decode history view dump plan doctor help'
+complete -c mtdb -n '__mtdb_in help' -f -a 'run attach decode history browse view dump plan doctor help'

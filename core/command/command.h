@@ -13,6 +13,17 @@
 
 struct mt_live_debugger;
 struct mt_target;
+struct mt_view;
+
+/* Of a front end that can take the whole terminal. */
+struct mt_command_screen {
+	/* Why it cannot.  Errors: USAGE. */
+	struct mt_error *(*check)(void);
+	/* Shows VIEW, whose lines are TITLE's, until the user leaves it.
+	 * Errors: check()'s; INTERRUPTED; SYSTEM; NO_MEMORY. */
+	struct mt_error *(*show)(struct mt_view *view, const char *title,
+				 const struct mt_progress *progress);
+};
 
 struct mt_command_context {
 	/* Prints a result that was asked for: standard output. */
@@ -29,6 +40,8 @@ struct mt_command_context {
 	 * Errors: INTERRUPTED (none was chosen); USAGE (no terminal, no items). */
 	struct mt_error *(*choose)(void *context, const char *what, const char *const *items,
 				   size_t count, size_t *chosen);
+	/* NULL: the front end has none, or shows no more than text now. */
+	const struct mt_command_screen *screen;
 	/* What `mtrace …` is about: live/live.h; NULL: the front end is no debugger. */
 	struct mt_live_debugger *debugger;
 	const char *prefix; /* what the user types before a command's name: "mtdb" */
@@ -84,6 +97,7 @@ extern const struct mt_command mt_command_run;
 extern const struct mt_command mt_command_attach;
 extern const struct mt_command mt_command_decode;
 extern const struct mt_command mt_command_history;
+extern const struct mt_command mt_command_browse;
 extern const struct mt_command mt_command_dump;
 extern const struct mt_command mt_command_plan;
 extern const struct mt_command mt_command_view;

@@ -3,6 +3,7 @@
 #include "base/str.h"
 #include "command/command.h"
 #include "live/live.h"
+#include "view/action.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,91 +11,17 @@
 #define ROWS  11 /* that are printed where there is no window */
 #define CALLS 10
 
-struct action {
-	const char *name;
-	enum { TAKES_NOTHING, TAKES_LINES, TAKES_WORD } takes;
-	/* False: there is none.  NULL: the source line is shown. */
-	bool (*act)(struct mt_view *view, const char *word, long lines);
-	const char *none;
-};
-
-static bool down(struct mt_view *view, const char *word, long lines)
-{
-	(void)word;
-	mt_view_move(view, lines);
-	return true;
-}
-
-static bool up(struct mt_view *view, const char *word, long lines)
-{
-	return down(view, word, -lines);
-}
-
-static bool fold(struct mt_view *view, const char *word, long lines)
-{
-	(void)word;
-	(void)lines;
-	mt_view_fold(view);
-	return true;
-}
-
-static bool caller(struct mt_view *view, const char *word, long lines)
-{
-	(void)word;
-	(void)lines;
-	return mt_view_caller(view);
-}
-
-static bool callee(struct mt_view *view, const char *word, long lines)
-{
-	(void)word;
-	(void)lines;
-	return mt_view_callee(view);
-}
-
-static bool next(struct mt_view *view, const char *word, long lines)
-{
-	(void)word;
-	(void)lines;
-	return mt_view_same(view, true);
-}
-
-static bool previous(struct mt_view *view, const char *word, long lines)
-{
-	(void)word;
-	(void)lines;
-	return mt_view_same(view, false);
-}
-
-static bool search(struct mt_view *view, const char *word, long lines)
-{
-	(void)lines;
-	return mt_view_search(view, word);
-}
-
-static const struct action actions[] = {
-    {"up", TAKES_LINES, up, NULL},
-    {"down", TAKES_LINES, down, NULL},
-    {"fold", TAKES_NOTHING, fold, NULL},
-    {"caller", TAKES_NOTHING, caller, "the selected call has no caller in the history"},
-    {"callee", TAKES_NOTHING, callee, "the selected call made no calls that were recorded"},
-    {"next", TAKES_NOTHING, next, "no later call of the same function was recorded"},
-    {"previous", TAKES_NOTHING, previous, "no earlier call of the same function was recorded"},
-    {"search", TAKES_WORD, search, "no recorded call has a name like that"},
-    {"show", TAKES_NOTHING, NULL, NULL},
-};
-
 /* By its name, or the beginning of it. */
-static struct mt_error *find_action(const char *name, const struct action **out)
+static struct mt_error *find_action(const char *name, const struct mt_view_action **out)
 {
-	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
-		if (strncmp(actions[i].name, name, strlen(name)) != 0)
+	for (size_t i = 0; i < MT_VIEW_ACTIONS; i++) {
+		if (strncmp(mt_view_actions[i].name, name, strlen(name)) != 0)
 			continue;
 		if (*out)
 			return mt_error_new(MT_ERROR_USAGE, "mtrace window %s: ambiguous: %s or %s",
-					    name, (*out)->name, actions[i].name);
-		*out = &actions[i];
-		if (strcmp(actions[i].name, name) == 0)
+					    name, (*out)->name, mt_view_actions[i].name);
+		*out = &mt_view_actions[i];
+		if (strcmp((*out)->name, name) == 0)
 			return NULL;
 	}
 	if (*out)
@@ -111,9 +38,7 @@ static struct mt_error *show(const struct mt_live_debugger *debugger, const stru
 	uint32_t line;
 
 	if (!mt_view_place(view, mt_view_selected(view), &file, &line))
-		return mt_error_new(MT_ERROR_NOT_FOUND,
-				    "the source line of this call is not known (no debug "
-				    "information)");
+		return mt_error_new(MT_ERROR_NOT_FOUND, "%s", mt_view_actions[MT_VIEW_SHOW].none);
 	if (debugger->ops->show_source)
 		return debugger->ops->show_source(debugger->context, file, line);
 	mt_live_printf(debugger, "%s:%u\n", file, line);
@@ -121,7 +46,7 @@ static struct mt_error *show(const struct mt_live_debugger *debugger, const stru
 }
 
 static struct mt_error *act(const struct mt_live_debugger *debugger, struct mt_view *view,
-			    const struct action *action, int argc, char **argv)
+			    const struct mt_view_action *action, int argc, char **argv)
 {
 	const char *word = argc > 2 ? argv[2] : NULL;
 	uint64_t lines = 1;
@@ -131,9 +56,9 @@ static struct mt_error *act(const struct mt_live_debugger *debugger, struct mt_v
 				    action->name, argv[argc - 1]);
 	if (!action->act)
 		return show(debugger, view);
-	if (action->takes == TAKES_WORD && !word)
+	if (action->takes == MT_VIEW_TAKES_WORD && !word)
 		return mt_error_new(MT_ERROR_USAGE, "mtrace window search requires a word");
-	if (word && action->takes == TAKES_LINES)
+	if (word && action->takes == MT_VIEW_TAKES_LINES)
 		mt_try(mt_parse_number(word, "number of lines", 1, INT32_MAX, &lines));
 	if (!action->act(view, word, (long)lines))
 		return mt_error_new(MT_ERROR_USAGE, "%s", action->none);
@@ -143,7 +68,7 @@ static struct mt_error *act(const struct mt_live_debugger *debugger, struct mt_v
 static struct mt_error *window(struct mt_command_context *context, int argc, char **argv)
 {
 	struct mt_live_debugger *debugger = context->debugger;
-	const struct action *action = NULL;
+	const struct mt_view_action *action = NULL;
 	struct mt_view *view = NULL;
 
 	mt_try(mt_live_view(debugger, &view));
@@ -170,6 +95,7 @@ const struct mt_command mt_command_window = {
 	"  caller, callee     who called, and the first call that was made\n"
 	"  next, previous     another call of the same function\n"
 	"  search WORD        the nearest call before with WORD in its name, then the last one\n"
+	"  thread             the last call of the next thread, where the list has several\n"
 	"  fold               hide what the selected call called, or show it again\n"
 	"  show               show the source line where it was called\n",
     .where = MT_COMMAND_IN_DEBUGGER,

@@ -20,6 +20,24 @@ static struct mt_error *decode_calls_of(struct mt_recording *recording,
 	return error;
 }
 
+struct mt_error *mt_timeline_decode(const struct mt_log *log, const struct mt_progress *progress,
+				    struct mt_recording *recording,
+				    const struct mt_timeline *timeline, struct mt_slice_sink sink,
+				    struct mt_decode_stats *stats)
+{
+	const struct mt_decode_options options = {
+	    .progress = progress,
+	    .log = log,
+	    .objfile = {.debuginfod = true, .log = log},
+	    .files = timeline->files,
+	    .tid = timeline->tid,
+	};
+
+	return timeline->function
+		   ? decode_calls_of(recording, &options, timeline->function, sink, stats)
+		   : mt_decode(recording, &options, sink, stats);
+}
+
 struct mt_error *mt_timeline_write(const struct mt_log *log, const struct mt_progress *progress,
 				   struct mt_recording *recording,
 				   const struct mt_timeline *timeline,
@@ -30,13 +48,6 @@ struct mt_error *mt_timeline_write(const struct mt_log *log, const struct mt_pro
 	    .colour = timeline->colour,
 	    .command = mt_recording_info(recording)->cmdline,
 	};
-	const struct mt_decode_options decode_options = {
-	    .progress = progress,
-	    .log = log,
-	    .objfile = {.debuginfod = true, .log = log},
-	    .files = timeline->files,
-	    .tid = timeline->tid,
-	};
 	struct mt_trace_writer *writer = NULL;
 	struct mt_error *error = NULL;
 
@@ -46,10 +57,8 @@ struct mt_error *mt_timeline_write(const struct mt_log *log, const struct mt_pro
 	else
 		mt_try(
 		    mt_trace_writer_create_printing(&timeline->printer, &writer_options, &writer));
-	struct mt_slice_sink sink = mt_trace_writer_sink(writer);
-	error = timeline->function
-		    ? decode_calls_of(recording, &decode_options, timeline->function, sink, stats)
-		    : mt_decode(recording, &decode_options, sink, stats);
+	error = mt_timeline_decode(log, progress, recording, timeline, mt_trace_writer_sink(writer),
+				   stats);
 	if (!error)
 		error = mt_trace_writer_finish(writer);
 	mt_trace_writer_destroy(writer);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Writes a recording as a timeline. */
+/* Writes a recording as a timeline, or hands that to another sink. */
 #ifndef MT_DECODE_TIMELINE_H
 #define MT_DECODE_TIMELINE_H
 
@@ -18,8 +18,15 @@ struct mt_timeline {
 	const char *function; /* only its calls and their callers: output/calls_of.h; NULL: all */
 };
 
+/* Decodes what TIMELINE is of: of a thread, or of all; its calls of a function, or all.  Errors:
+ * NOT_FOUND (no such function was called); those of decoding and of the sink. */
+struct mt_error *mt_timeline_decode(const struct mt_log *log, const struct mt_progress *progress,
+				    struct mt_recording *recording,
+				    const struct mt_timeline *timeline, struct mt_slice_sink sink,
+				    struct mt_decode_stats *stats);
+
 /* After an error there is no file at the path.  stats may be NULL.
- * Errors: NOT_FOUND (no such function was called); those of the writer and of decoding. */
+ * Errors: mt_timeline_decode()'s; those of the writer. */
 struct mt_error *mt_timeline_write(const struct mt_log *log, const struct mt_progress *progress,
 				   struct mt_recording *recording,
 				   const struct mt_timeline *timeline,

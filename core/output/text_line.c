@@ -477,6 +477,11 @@ void mt_text_thread(struct mt_str *out, struct mt_text_style *style, const struc
 	}
 	put_cell(out, style, 0, BOLD);
 	mt_str_append(out, "\n");
+	mt_text_head(out, style);
+}
+
+void mt_text_head(struct mt_str *out, struct mt_text_style *style)
+{
 	mt_str_append(&style->cell, "time");
 	put_cell(out, style, -TIME_COLUMNS, DIM);
 	mt_str_append(&style->cell, "duration");

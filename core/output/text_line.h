@@ -51,6 +51,8 @@ void mt_text_style_deinit(struct mt_text_style *style);
 void mt_text_command(struct mt_str *out, struct mt_text_style *style, const char *command);
 void mt_text_thread(struct mt_str *out, struct mt_text_style *style,
 		    const struct mt_thread *thread);
+/* The names of the columns, which mt_text_thread() has, too. */
+void mt_text_head(struct mt_str *out, struct mt_text_style *style);
 /* A SEGMENT sets the style's zero. */
 void mt_text_entry(struct mt_str *out, struct mt_text_style *style,
 		   const struct mt_text_entry *entry);

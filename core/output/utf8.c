@@ -114,6 +114,38 @@ void mt_utf8_append_shown(struct mt_str *out, const char *text, size_t limit_byt
 	}
 }
 
+/* Latin, Greek, Cyrillic, and what our lines have. */
+static bool takes_one_column(uint32_t character)
+{
+	static const struct {
+		uint32_t first, last;
+	} plain[] = {
+	    {0x20, 0x7e},   {0xa0, 0xac},     {0xae, 0x2ff},    {0x370, 0x482},
+	    {0x48a, 0x52f}, {0x2026, 0x2026}, {0xfffd, 0xfffd},
+	};
+
+	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
+		if (character >= plain[i].first && character <= plain[i].last)
+			return true;
+	return false;
+}
+
+void mt_utf8_append_columns(struct mt_str *out, const char *text, size_t first, size_t columns)
+{
+	const size_t last = columns > SIZE_MAX - first ? SIZE_MAX : first + columns;
+
+	for (size_t column = 0; *text && *text != '\n' && column < last; column++) {
+		const uint8_t *at = (const uint8_t *)text;
+		size_t length = character(at);
+		bool is_plain = length && takes_one_column(value_of(at, length));
+
+		length = length ? length : 1;
+		if (column >= first)
+			mt_str_append_bytes(out, is_plain ? text : "?", is_plain ? length : 1);
+		text += length;
+	}
+}
+
 size_t mt_utf8_columns(const char *text, size_t length)
 {
 	size_t columns = 0;

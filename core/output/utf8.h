@@ -14,6 +14,10 @@ void mt_utf8_append(struct mt_str *out, const char *text, size_t limit_bytes);
  * "?": control characters of C0 and C1, U+2028 and U+2029, and Unicode's bidirectional marks. */
 void mt_utf8_append_shown(struct mt_str *out, const char *text, size_t limit_bytes);
 
+/* Appends COLUMNS columns of TEXT, from column FIRST on, up to a newline.  A character takes one
+ * column: "?" stands for others, for those that speak to the terminal, and for bytes of none. */
+void mt_utf8_append_columns(struct mt_str *out, const char *text, size_t first, size_t columns);
+
 /* Columns that the first LENGTH bytes of TEXT take when each character takes one. */
 size_t mt_utf8_columns(const char *text, size_t length);
 

@@ -80,14 +80,27 @@ static struct mt_error *add_line(struct mt_view *view, struct line *line)
 	line->parent = view->open.count ? *mt_array_last(&view->open) : NO_PARENT;
 	line->depth = (uint32_t)view->open.count;
 	line->size = 1;
-	return mt_array_push(&view->lines, *line) ? mt_error_no_memory() : NULL;
+	const uint32_t name = line->is_text                ? NAME_TEXT
+			      : mt_view_has_function(line) ? line->function->id
+							   : NO_NAME;
+	return mt_array_push(&view->lines, *line) || mt_array_push(&view->names, name)
+		   ? mt_error_no_memory()
+		   : NULL;
 }
 
-/* OUT ends with a newline, or more lines follow in it, which are left out. */
-static struct mt_error *add_text(struct mt_view *view, const struct mt_str *out)
+/* OUT ends with a newline, or more lines follow in it, which are left out.  SOURCE: where it
+ * happened; NULL: nowhere. */
+static struct mt_error *add_text(struct mt_view *view, const struct mt_str *out,
+				 const struct mt_source *source)
 {
 	struct line line = {.is_text = true};
 
+	if (source && source->file) {
+		line.file = own_text(view, source->file);
+		line.number = source->line;
+		if (!line.file)
+			return mt_error_no_memory();
+	}
 	if (out->failed || !out->text)
 		return mt_error_no_memory();
 	line.text = mt_arena_text(&view->arena, out->text, strcspn(out->text, "\n"));
@@ -102,8 +115,11 @@ static struct mt_error *take_thread(void *self, const struct mt_thread *thread)
 	view->is_track = mt_tid_is_track(thread->tid);
 	if (view->is_track)
 		return NULL;
+	const struct part part = {view->lines.count, thread->tid};
+	if (mt_array_push(&view->parts, part))
+		return mt_error_no_memory();
 	mt_text_thread(&out, &view->style, thread);
-	return add_text(view, &out);
+	return add_text(view, &out, NULL);
 }
 
 static struct mt_error *take_segment(void *self, const struct mt_thread_segment *segment)
@@ -119,7 +135,7 @@ static struct mt_error *take_segment(void *self, const struct mt_thread_segment 
 	if (mt_array_push(&view->segments, one))
 		return mt_error_no_memory();
 	mt_text_entry(&out, &view->style, &entry);
-	return add_text(view, &out);
+	return add_text(view, &out, NULL);
 }
 
 static struct mt_error *take_begin(void *self, const struct mt_slice *slice)
@@ -177,7 +193,7 @@ static struct mt_error *take_instant(void *self, const struct mt_instant *instan
 	if (view->is_track)
 		return NULL;
 	mt_text_entry(&out, &view->style, &entry);
-	return add_text(view, &out);
+	return add_text(view, &out, &instant->source);
 }
 
 static struct mt_error *take_segment_end(void *self, const struct mt_thread_segment *segment)
@@ -235,7 +251,10 @@ void mt_view_destroy(struct mt_view *view)
 	forget_copies(view);
 	mt_array_deinit(&view->lines);
 	mt_array_deinit(&view->segments);
+	mt_array_deinit(&view->parts);
+	mt_array_deinit(&view->folds);
 	mt_array_deinit(&view->functions);
+	mt_array_deinit(&view->names);
 	mt_text_style_deinit(&view->style);
 	mt_str_deinit(&view->whole);
 	mt_arena_deinit(&view->arena);

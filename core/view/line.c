@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Lines of a view as text, of the width of a window. */
+#include "output/utf8.h"
 #include "view/private.h"
 
 static const struct segment *segment_of(const struct mt_view *view, size_t line)
@@ -51,41 +52,6 @@ static void put_slice(struct mt_view *view, size_t at, struct mt_str *out)
 	mt_text_entry(out, &view->style, &entry);
 }
 
-/* The character at TEXT, which is well-formed UTF-8, and its bytes. */
-static uint32_t decode(const char *text, size_t *bytes)
-{
-	unsigned char first = (unsigned char)*text;
-	size_t more = first < 0xc0 ? 0 : first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
-	uint32_t value = more ? first & (0x3fu >> more) : first;
-
-	*bytes = 1 + more;
-	for (size_t i = 1; i <= more; i++)
-		value = value << 6 | ((unsigned char)text[i] & 0x3f);
-	return value;
-}
-
-/* Latin, Greek, Cyrillic, and what our lines have. */
-static bool takes_one_column(uint32_t value)
-{
-	return (value >= 0x20 && value < 0x7f) || (value >= 0xa0 && value < 0x300) ||
-	       (value >= 0x370 && value < 0x483) || (value >= 0x48a && value < 0x530) ||
-	       value == 0x2026 || value == 0xfffd;
-}
-
-/* Of TEXT the columns FIRST up to LAST. */
-static void cut(const char *text, size_t first, size_t last, struct mt_str *out)
-{
-	for (size_t column = 0, bytes; *text && *text != '\n' && column < last; column++) {
-		uint32_t value = decode(text, &bytes);
-
-		if (column >= first && takes_one_column(value) && value != 0xad)
-			mt_str_append_bytes(out, text, bytes);
-		else if (column >= first)
-			mt_str_append(out, "?");
-		text += bytes;
-	}
-}
-
 void mt_view_line(struct mt_view *view, size_t at, size_t first, size_t columns, struct mt_str *out)
 {
 	const struct line *line = &view->lines.items[at];
@@ -103,5 +69,5 @@ void mt_view_line(struct mt_view *view, size_t at, size_t first, size_t columns,
 		put_slice(view, at, whole);
 	if (whole->failed || !whole->text)
 		return;
-	cut(whole->text, first, columns > SIZE_MAX - first ? SIZE_MAX : first + columns, out);
+	mt_utf8_append_columns(out, whole->text, first, columns);
 }

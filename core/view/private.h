@@ -10,6 +10,8 @@
 #include <uthash.h>
 
 #define NO_PARENT UINT32_MAX
+#define NO_NAME   UINT32_MAX
+#define NAME_TEXT (UINT32_MAX - 1) /* the line's text */
 
 struct values {
 	const char *arguments, *result;
@@ -48,11 +50,21 @@ struct segment {
 	uint64_t zero_ns, length_ns;
 };
 
+/* From `first` on lines are of this thread. */
+struct part {
+	size_t first;
+	pid_t tid;
+};
+
 struct mt_view {
 	struct mt_arena arena;
 	MT_ARRAY(struct line) lines;
 	MT_ARRAY(struct segment) segments;
+	MT_ARRAY(struct part) parts;
+	MT_ARRAY(uint32_t) folds;                       /* lines that are folded, in order */
 	MT_ARRAY(const struct mt_function *) functions; /* by their id, which is ours */
+	/* By line, the id of its function, or one of the below: a search reads nothing else. */
+	MT_ARRAY(uint32_t) names;
 	size_t calls;
 	size_t selected, top;
 	struct mt_text_style style;

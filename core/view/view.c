@@ -20,15 +20,43 @@ size_t mt_view_selected(const struct mt_view *view)
 	return view->selected;
 }
 
-/* The line itself, or the outermost folded call that hides it. */
+/* The line itself, or the outermost folded call that hides it.  Callers may be a million, and calls
+ * that somebody folded are few. */
 static size_t in_list(const struct mt_view *view, size_t at)
 {
-	const struct line *lines = view->lines.items;
+	for (size_t i = 0; i < view->folds.count; i++) {
+		uint32_t fold = view->folds.items[i];
 
-	for (uint32_t up = lines[at].parent; up != NO_PARENT; up = lines[up].parent)
-		if (lines[up].is_folded)
-			at = up;
+		if (fold >= at)
+			break;
+		if (at < (size_t)fold + view->lines.items[fold].size)
+			return fold;
+	}
 	return at;
+}
+
+/* Without memory it stays as it is. */
+static void fold(struct mt_view *view, uint32_t at)
+{
+	size_t i = view->folds.count;
+
+	if (view->lines.items[at].is_folded || mt_array_push(&view->folds, at))
+		return;
+	for (; i && view->folds.items[i - 1] > at; i--)
+		view->folds.items[i] = view->folds.items[i - 1];
+	view->folds.items[i] = at;
+	view->lines.items[at].is_folded = true;
+}
+
+static void unfold(struct mt_view *view, uint32_t at)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < view->folds.count; i++)
+		if (view->folds.items[i] != at)
+			view->folds.items[kept++] = view->folds.items[i];
+	view->folds.count = kept;
+	view->lines.items[at].is_folded = false;
 }
 
 size_t mt_view_below(const struct mt_view *view, size_t at)
@@ -88,10 +116,8 @@ size_t mt_view_top(struct mt_view *view, size_t height)
 
 void mt_view_select(struct mt_view *view, size_t at)
 {
-	struct line *lines = view->lines.items;
-
-	for (uint32_t up = lines[at].parent; up != NO_PARENT; up = lines[up].parent)
-		lines[up].is_folded = false;
+	for (size_t hides; (hides = in_list(view, at)) != at;)
+		unfold(view, (uint32_t)hides);
 	view->selected = at;
 }
 
@@ -113,11 +139,11 @@ void mt_view_fold(struct mt_view *view)
 {
 	if (view->selected == MT_VIEW_NONE)
 		return;
-	struct line *line = &view->lines.items[view->selected];
-	if (line->size > 1)
-		line->is_folded = !line->is_folded;
-	else if (mt_view_caller(view))
-		view->lines.items[view->selected].is_folded = true;
+	const struct line *line = &view->lines.items[view->selected];
+	if (line->is_folded)
+		unfold(view, (uint32_t)view->selected);
+	else if (line->size > 1 || mt_view_caller(view))
+		fold(view, (uint32_t)view->selected);
 }
 
 bool mt_view_caller(struct mt_view *view)
@@ -144,24 +170,41 @@ bool mt_view_callee(struct mt_view *view)
 }
 
 /* Names are compared once a function, not once a call: IS_WANTED is by the functions' ids. */
-static bool is_wanted_line(const struct line *line, const bool *is_wanted, const char *word)
+static bool is_wanted_line(const struct mt_view *view, size_t at, const bool *is_wanted,
+			   const char *word)
 {
-	if (line->is_text)
-		return word && strcasestr(line->text, word);
-	return mt_view_has_function(line) && is_wanted[line->function->id];
+	uint32_t name = view->names.items[at];
+
+	if (name == NAME_TEXT)
+		return word && strcasestr(view->lines.items[at].text, word);
+	return name != NO_NAME && is_wanted[name];
 }
 
-/* The nearest wanted line before the selected one, or behind. */
-static size_t find(const struct mt_view *view, bool forward, const bool *is_wanted,
-		   const char *word)
+/* The first wanted line from FIRST up to END. */
+static size_t find_first(const struct mt_view *view, size_t first, size_t end,
+			 const bool *is_wanted)
 {
-	const struct line *lines = view->lines.items;
-	size_t at = view->selected;
-
-	while (forward ? ++at < view->lines.count : at-- > 0)
-		if (is_wanted_line(&lines[at], is_wanted, word))
+	for (size_t at = first; at < end; at++)
+		if (is_wanted_line(view, at, is_wanted, NULL))
 			return at;
 	return MT_VIEW_NONE;
+}
+
+/* The last one. */
+static size_t find_last(const struct mt_view *view, size_t first, size_t end, const bool *is_wanted,
+			const char *word)
+{
+	for (size_t at = end; at-- > first;)
+		if (is_wanted_line(view, at, is_wanted, word))
+			return at;
+	return MT_VIEW_NONE;
+}
+
+static bool select_found(struct mt_view *view, size_t found)
+{
+	if (found != MT_VIEW_NONE)
+		mt_view_select(view, found);
+	return found != MT_VIEW_NONE;
 }
 
 bool mt_view_same(struct mt_view *view, bool next)
@@ -176,11 +219,10 @@ bool mt_view_same(struct mt_view *view, bool next)
 		return false;
 	for (size_t i = 0; i < view->functions.count; i++)
 		is_wanted[i] = strcmp(view->functions.items[i]->name, line->function->name) == 0;
-	size_t found = find(view, next, is_wanted, NULL);
+	size_t found = next ? find_first(view, view->selected + 1, view->lines.count, is_wanted)
+			    : find_last(view, 0, view->selected, is_wanted, NULL);
 	free(is_wanted);
-	if (found != MT_VIEW_NONE)
-		mt_view_select(view, found);
-	return found != MT_VIEW_NONE;
+	return select_found(view, found);
 }
 
 bool mt_view_search(struct mt_view *view, const char *word)
@@ -188,20 +230,42 @@ bool mt_view_search(struct mt_view *view, const char *word)
 	bool *is_wanted = view->selected == MT_VIEW_NONE
 			      ? NULL
 			      : calloc(view->functions.count + 1, sizeof(*is_wanted));
-	size_t before = view->selected;
 
 	if (!is_wanted)
 		return false;
 	for (size_t i = 0; i < view->functions.count; i++)
 		is_wanted[i] = strcasestr(view->functions.items[i]->name, word) != NULL;
-	size_t found = find(view, false, is_wanted, word);
-	if (found == MT_VIEW_NONE) {
-		view->selected = view->lines.count;
-		found = find(view, false, is_wanted, word);
-		view->selected = before;
-	}
+	size_t found = find_last(view, 0, view->selected, is_wanted, word);
+	if (found == MT_VIEW_NONE)
+		found = find_last(view, view->selected, view->lines.count, is_wanted, word);
 	free(is_wanted);
-	if (found != MT_VIEW_NONE)
-		mt_view_select(view, found);
-	return found != MT_VIEW_NONE;
+	return select_found(view, found);
+}
+
+/* The part of the list that has the selected line. */
+static size_t part_of_selected(const struct mt_view *view)
+{
+	size_t part = 0;
+
+	while (part + 1 < view->parts.count && view->parts.items[part + 1].first <= view->selected)
+		part++;
+	return part;
+}
+
+bool mt_view_thread(struct mt_view *view, bool next)
+{
+	size_t count = view->parts.count;
+	size_t here = count ? part_of_selected(view) : 0;
+
+	for (size_t step = 1; step < count; step++) {
+		size_t part = (here + (next ? step : count - step)) % count;
+
+		if (view->parts.items[part].tid == view->parts.items[here].tid)
+			continue;
+		size_t end =
+		    part + 1 < count ? view->parts.items[part + 1].first : view->lines.count;
+		view->selected = in_list(view, end - 1);
+		return true;
+	}
+	return false;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A history to walk in: the calls of a thread as a list of lines, indented by depth, of which one
- * is selected.  Calls fold: then what they called is not in the list.  It keeps all calls, in 64
+ * is selected.  Calls fold: then what they called is not in the list.  It keeps all calls, in 68
  * bytes each, and formats only the lines that are asked for, as `mtrace history` does; so it takes
  * the same time whatever its length, but for a search.
  *
@@ -26,7 +26,8 @@ void mt_view_destroy(struct mt_view *view); /* NULL is fine */
 size_t mt_view_count(const struct mt_view *view);
 /* Of calls alone. */
 size_t mt_view_calls(const struct mt_view *view);
-/* The line below, or above, that is in the list; MT_VIEW_NONE: none is. */
+/* The line below, or above, that is in the list; MT_VIEW_NONE: none is.  Above mt_view_count() is
+ * the last one. */
 size_t mt_view_below(const struct mt_view *view, size_t line);
 size_t mt_view_above(const struct mt_view *view, size_t line);
 /* Appends COLUMNS columns of the line, from column FIRST on, without a newline; SIZE_MAX: all of
@@ -34,7 +35,8 @@ size_t mt_view_above(const struct mt_view *view, size_t line);
  * character takes one column: others, and those that speak to the terminal, are '?'. */
 void mt_view_line(struct mt_view *view, size_t line, size_t first, size_t columns,
 		  struct mt_str *out);
-/* Where the call was made, else where its function begins; false: not known.  FILE is lent. */
+/* Where the call was made, else where its function begins; of a signal and its like, where it
+ * happened.  False: not known.  FILE is lent. */
 bool mt_view_place(const struct mt_view *view, size_t line, const char **file, uint32_t *number);
 
 /* ---- The selected line: the last one at first ---- */
@@ -56,6 +58,9 @@ bool mt_view_caller(struct mt_view *view);
 bool mt_view_callee(struct mt_view *view); /* the first call that it made */
 /* The next (else the previous) call of the selected call's function. */
 bool mt_view_same(struct mt_view *view, bool next);
+/* The last line of the next (else the previous) other thread, of which the first follows the last.
+ */
+bool mt_view_thread(struct mt_view *view, bool next);
 /* The nearest line before the selected one whose name contains WORD, in whatever case; when there
  * is none, the last one of all.  False without memory, too. */
 bool mt_view_search(struct mt_view *view, const char *word);

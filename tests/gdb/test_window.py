@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The history as a list: in GDB's TUI, and at its prompt."""
-import time
-
 import pytest
+
+from terminal import Screen
 
 pexpect = pytest.importorskip("pexpect", reason="no pexpect here (package python3-pexpect)")
 
@@ -30,44 +30,9 @@ def compiled(compile, tmp_path):
     return compile(source, "-O0")
 
 
-class Screen:
-    """What a terminal of so many rows and columns shows."""
-
-    def __init__(self, child, rows, columns):
-        pyte = pytest.importorskip("pyte", reason="no pyte here (package python3-pyte)")
-        self.child = child
-        self.screen = pyte.Screen(columns, rows)
-        self.stream = pyte.Stream(self.screen)
-
-    @property
-    def text(self):
-        return "\n".join(self.screen.display)
-
-    @property
-    def selected(self):
-        """The line of the window that is selected, without the frame."""
-        lines = [line[1:].strip() for line in self.screen.display if line[1:2] == ">"]
-        return lines[0].rstrip("x│| ") if len(lines) == 1 else ""
-
-    def wait(self, shows):
-        """Until the screen shows something: a text, or a condition."""
-        end = time.monotonic() + 60
-        condition = shows if callable(shows) else lambda: shows in self.text
-        while not condition():
-            assert time.monotonic() < end, self.text
-            try:
-                self.stream.feed(self.child.read_nonblocking(65536, 0.2))
-            except pexpect.TIMEOUT:
-                pass
-
-    def say(self, line, shows):
-        self.child.send(line + "\r")
-        self.wait(shows)
-
-
 @pytest.mark.parametrize("rows, columns", [(24, 80), (50, 200)])
 def test_window(terminal, program, rows, columns):
-    screen = Screen(terminal(program, dimensions=(rows, columns)), rows, columns)
+    screen = Screen(terminal(program, dimensions=(rows, columns)), rows, columns, frame=1)
     screen.wait("(gdb)")
     screen.say("mtrace start", "will be recorded")
     screen.say("run", "SIGSEGV are in")
@@ -93,8 +58,7 @@ def test_window(terminal, program, rows, columns):
     screen.child.send(PAGE_UP * 3)
     screen.wait(lambda: screen.selected and screen.selected != before)
     rows, columns = rows + 6, columns - 10
-    screen.screen.resize(rows, columns)
-    screen.child.setwinsize(rows, columns)
+    screen.resize(rows, columns)
     screen.say("echo resized\\n", lambda: screen.selected)
     screen.say("mtrace start", "is already being recorded")
     screen.say("kill", "killed]")
@@ -105,7 +69,7 @@ def test_window(terminal, program, rows, columns):
 
 
 def test_window_follows_stops(terminal, program):
-    screen = Screen(terminal(program, dimensions=(40, 120)), 40, 120)
+    screen = Screen(terminal(program, dimensions=(40, 120)), 40, 120, frame=1)
     screen.wait("(gdb)")
     screen.say("mtrace start", "will be recorded")
     screen.say("layout mtrace", "nothing was recorded yet")

@@ -86,6 +86,25 @@ static void what_speaks_to_a_terminal_is_not_shown(void **state)
 	check_shown("\x9b\xff", "\xef\xbf\xbd\xef\xbf\xbd");
 }
 
+static void check_columns(const char *text, size_t first, size_t columns, const char *expected)
+{
+	mt_auto(mt_str) struct mt_str out = {0};
+
+	mt_utf8_append_columns(&out, text, first, columns);
+	assert_string_equal(out.text ? out.text : "", expected);
+}
+
+static void columns_are_cut_out(void **state)
+{
+	(void)state;
+	check_columns("1 \u00b5s\nx", 0, SIZE_MAX, "1 \u00b5s");
+	check_columns("1 \u00b5s", 2, 1, "\u00b5");
+	check_columns("1 \u00b5s", 9, 9, "");
+	check_columns("1 \u00b5s", SIZE_MAX, SIZE_MAX, "");
+	check_columns("\u4e00\u0301\u00ad\u202e\x1b\t", 0, 80, "??????"); /* wide, or none */
+	check_columns("a\x80\xe2\x82", 0, 80, "a???");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -93,6 +112,7 @@ int main(void)
 	    cmocka_unit_test(bad_bytes_are_replaced),
 	    cmocka_unit_test(long_text_is_cut_between_characters),
 	    cmocka_unit_test(columns_are_characters),
+	    cmocka_unit_test(columns_are_cut_out),
 	    cmocka_unit_test(what_speaks_to_a_terminal_is_not_shown),
 	};
 
