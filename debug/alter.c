@@ -19,7 +19,7 @@ struct mt_error *mt_debugger_jump(struct mt_debugger *debugger, uint64_t address
 	struct mt_debug_lwp *lwp = debugger->selected;
 	const struct user_regs_struct *registers = lwp ? mt_debug_registers(debugger, lwp) : NULL;
 
-	if (!registers)
+	if (!registers || !mt_debugger_has_process(debugger))
 		return mt_error_new(MT_ERROR_USAGE, "The program is not being run.");
 	/* A breakpoint there is hit, also if the thread is there already. */
 	lwp->registers.rip = address;
@@ -71,6 +71,7 @@ struct mt_error *mt_debugger_return(struct mt_debugger *debugger, const char *va
 
 	if (!frame)
 		return mt_error_new(MT_ERROR_USAGE, "No selected frame.");
+	mt_try(mt_debug_needs_process(debugger));
 	if (frame->type == MT_DEBUG_INLINE_FRAME || frame->type == MT_DEBUG_TAIL_CALL_FRAME)
 		return mt_error_new(MT_ERROR_USAGE,
 				    "Can not force return from an inlined function.");

@@ -5,7 +5,7 @@
 
 static struct mt_error *check_running(const struct mt_debugger *debugger)
 {
-	if (debugger->pid && debugger->selected)
+	if (mt_debugger_has_process(debugger) && debugger->selected)
 		return NULL;
 	return mt_error_new(MT_ERROR_USAGE, "The program is not being run.");
 }

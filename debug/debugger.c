@@ -17,6 +17,7 @@ void mt_debugger_destroy(struct mt_debugger *debugger)
 	if (!debugger)
 		return;
 	debugger->front = (struct mt_debug_front){0};
+	mt_debugger_close_core(debugger);
 	if (debugger->vfork_parent && debugger->process != MT_DEBUG_ATTACHED) {
 		mt_error_destroy(
 		    debugger->target->run->kill(debugger->target, debugger->vfork_parent));
@@ -91,6 +92,8 @@ struct mt_error *mt_debugger_load(struct mt_debugger *debugger, const char *path
 		return error;
 	}
 	free(former);
+	if (debugger->process == MT_DEBUG_CORE)
+		mt_try(mt_debug_core_reload(debugger));
 	mt_debug_resolve_all(debugger);
 	return NULL;
 }
@@ -171,7 +174,7 @@ static struct mt_error *launch(struct mt_debugger *debugger, pid_t *pid)
 	return has_arguments ? pass_shell(debugger, *pid) : NULL;
 }
 
-static struct mt_error *begin(struct mt_debugger *debugger, pid_t pid)
+struct mt_error *mt_debug_begin(struct mt_debugger *debugger, pid_t pid)
 {
 	debugger->pid = pid;
 	debugger->beginnings++;
@@ -192,6 +195,7 @@ struct mt_error *mt_debugger_launch(struct mt_debugger *debugger)
 		return mt_error_new(MT_ERROR_USAGE,
 				    "No executable file specified.\nUse the \"file\" or "
 				    "\"exec-file\" command.");
+	mt_debugger_close_core(debugger);
 	if (debugger->pid)
 		mt_try(mt_debugger_kill(debugger));
 	mt_array_each (one, &debugger->breakpoints)
@@ -200,7 +204,7 @@ struct mt_error *mt_debugger_launch(struct mt_debugger *debugger)
 	debugger->process = MT_DEBUG_LAUNCHED;
 	mt_try(mt_debug_add_lwp(debugger, pid, false, &lwp));
 	debugger->selected = lwp;
-	mt_try(begin(debugger, pid));
+	mt_try(mt_debug_begin(debugger, pid));
 	return mt_debug_record_launched(debugger);
 }
 
@@ -218,6 +222,7 @@ struct mt_error *mt_debugger_attach(struct mt_debugger *debugger, pid_t pid)
 	struct mt_debug_lwp *lwp;
 	char link[64];
 
+	mt_debugger_close_core(debugger);
 	mt_try(debugger->target->run->attach(debugger->target, pid));
 	debugger->pid = pid;
 	debugger->process = MT_DEBUG_ATTACHED;
@@ -230,7 +235,7 @@ struct mt_error *mt_debugger_attach(struct mt_debugger *debugger, pid_t pid)
 		free(debugger->path);
 		debugger->path = path;
 	}
-	return begin(debugger, pid);
+	return mt_debug_begin(debugger, pid);
 }
 
 static struct mt_error *not_running(void)
@@ -260,7 +265,7 @@ struct mt_error *mt_debugger_detach(struct mt_debugger *debugger)
 {
 	struct mt_error *error;
 
-	if (!debugger->pid)
+	if (!mt_debugger_has_process(debugger))
 		return not_running();
 	mt_debugger_record_stop(debugger);
 	mt_debug_restore_threads(debugger);
@@ -274,7 +279,7 @@ struct mt_error *mt_debugger_kill(struct mt_debugger *debugger)
 {
 	struct mt_error *error;
 
-	if (!debugger->pid)
+	if (!mt_debugger_has_process(debugger))
 		return not_running();
 	mt_debug_drop_children(debugger, true);
 	error = debugger->target->run->kill(debugger->target, debugger->pid);

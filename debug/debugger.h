@@ -189,6 +189,17 @@ struct mt_error *mt_debugger_attach(struct mt_debugger *debugger, pid_t pid);
 struct mt_error *mt_debugger_detach(struct mt_debugger *debugger);
 struct mt_error *mt_debugger_kill(struct mt_debugger *debugger);
 
+/* Looks at a core file of the program that was loaded, else of the one that it names; its first
+ * thread, the one that died, is selected.  There must be no process.  It takes the place of one for
+ * all that only looks; what would change or run it is refused.
+ * Errors: mt_corefile_open()'s. */
+struct mt_error *mt_debugger_open_core(struct mt_debugger *debugger, const char *path);
+void mt_debugger_close_core(struct mt_debugger *debugger); /* none is fine */
+/* NULL: no core file is looked at. */
+const char *mt_debugger_core_path(const struct mt_debugger *debugger);
+/* A process is debugged, and no core file. */
+bool mt_debugger_has_process(const struct mt_debugger *debugger);
+
 /* Each runs the program until something stops it.  Errors: USAGE (no program runs: "The program is
  * not being run."); the target's. */
 struct mt_error *mt_debugger_continue(struct mt_debugger *debugger, struct mt_debug_stop *stop);

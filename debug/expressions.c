@@ -20,6 +20,7 @@ static struct mt_error *write_memory(void *context, uint64_t address, const void
 
 	if (!at->debugger->pid)
 		return mt_error_new(MT_ERROR_NOT_FOUND, "cannot access memory without a process");
+	mt_try(mt_debug_needs_process(at->debugger));
 	mt_debug_watch_written(at->debugger, address, size);
 	mt_debug_forget_frames(at->lwp);
 	struct mt_error *error = at->debugger->target->ops->write(
@@ -34,6 +35,7 @@ static struct mt_error *write_memory(void *context, uint64_t address, const void
 static bool get_register(void *context, unsigned number, void *bytes, size_t size)
 {
 	const struct mt_debug_context *at = context;
+	struct mt_target *target = at->debugger->target;
 	const struct user_regs_struct *user =
 	    at->lwp ? mt_debug_registers(at->debugger, at->lwp) : NULL;
 	const struct mt_debug_frame *frame =
@@ -47,7 +49,7 @@ static bool get_register(void *context, unsigned number, void *bytes, size_t siz
 		return false;
 	value = (const char *)user + offset;
 	if (offset < 0)
-		value = mt_ptrace_get_float_registers(at->lwp->thread.lwp, &registers)
+		value = target->ops->get_float_registers(target, at->lwp->thread.lwp, &registers)
 			    ? mt_register_in_float(&registers, number, &there)
 			    : NULL;
 	/* A register that no callee saved is taken as unchanged. */
@@ -74,6 +76,7 @@ static struct mt_error *set_register(void *context, unsigned number, const void 
 	size_t there;
 	void *value;
 
+	mt_try(mt_debug_needs_process(at->debugger));
 	if (!at->lwp || at->level || !mt_debug_registers(at->debugger, at->lwp))
 		return cannot_set();
 	if (offset < 0) {

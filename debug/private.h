@@ -182,10 +182,17 @@ enum mt_debug_command_state {
 };
 
 /* Where the process came from. */
-enum mt_debug_process { MT_DEBUG_NO_PROCESS, MT_DEBUG_LAUNCHED, MT_DEBUG_ATTACHED };
+enum mt_debug_process {
+	MT_DEBUG_NO_PROCESS,
+	MT_DEBUG_LAUNCHED,
+	MT_DEBUG_ATTACHED,
+	MT_DEBUG_CORE, /* it is gone: `target` is a core file */
+};
 
 struct mt_debugger {
-	struct mt_target *target;
+	struct mt_target *target; /* without run control while a core file is looked at */
+	struct mt_target *native; /* meanwhile: that of processes; else NULL */
+	char *core_path;          /* meanwhile; else NULL */
 	struct mt_debug_front front;
 	char *path;
 	char *arguments;
@@ -242,6 +249,16 @@ struct mt_debugger {
 	pid_t last_pid;
 	pid_t last_lwp; /* that was selected when the command began */
 };
+
+/* debugger.c */
+/* PID is the program from now on, stopped: its mappings are read, and breakpoints resolved. */
+struct mt_error *mt_debug_begin(struct mt_debugger *debugger, pid_t pid);
+
+/* core.c */
+/* The error if a core file is looked at. */
+struct mt_error *mt_debug_needs_process(const struct mt_debugger *debugger);
+/* Another program was loaded. */
+struct mt_error *mt_debug_core_reload(struct mt_debugger *debugger);
 
 /* space.c */
 /* An empty one, and the expressions. */

@@ -2,6 +2,7 @@
 /* The address space: the program's file before it runs, its executable mappings when it does. */
 #include "dwarf/source.h"
 #include "private.h"
+#include "process/corefile.h"
 
 #include <string.h>
 
@@ -76,13 +77,17 @@ static struct mt_objfile *vdso_of(struct mt_debugger *debugger, const struct mt_
 static struct mt_error *add_map(void *context, const struct mt_map *map)
 {
 	struct mt_debugger *debugger = context;
-	const struct mt_mapping mapping = {.start = map->start,
-					   .end = map->end,
-					   .offset = map->offset,
-					   .path = map->path[0] ? map->path : "//anon"};
+	struct mt_mapping mapping = {.start = map->start,
+				     .end = map->end,
+				     .offset = map->offset,
+				     .path = map->path[0] ? map->path : "//anon"};
 
 	if (!map->executable)
 		return NULL;
+	/* Libraries may have been updated since. */
+	if (debugger->process == MT_DEBUG_CORE &&
+	    (!debugger->path || strcmp(map->path, debugger->path) != 0))
+		mapping.build_id = mt_corefile_build_id(debugger->target, map->start);
 	struct mt_objfile *vdso = strcmp(map->path, "[vdso]") == 0 ? vdso_of(debugger, map) : NULL;
 	return vdso ? mt_space_add_objfile(debugger->code, &mapping, vdso)
 		    : mt_space_add(debugger->code, &mapping);
@@ -96,7 +101,8 @@ static void note_loader_break(void *context, uint64_t address, const char *name)
 
 struct mt_error *mt_debug_space_of_process(struct mt_debugger *debugger)
 {
-	mt_try(begin_space(debugger, debugger->pid));
+	/* What has its number now is another process. */
+	mt_try(begin_space(debugger, debugger->process == MT_DEBUG_CORE ? 0 : debugger->pid));
 	mt_try(debugger->target->ops->each_map(debugger->target, debugger->pid, add_map, debugger));
 	/* The dynamic loader calls a function before and after it maps or unmaps something. */
 	debugger->loader_break = 0;

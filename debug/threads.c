@@ -27,7 +27,8 @@ struct mt_error *mt_debug_add_lwp(struct mt_debugger *debugger, pid_t lwp, bool 
 	debugger->births++;
 	added->thread.lwp = lwp;
 	added->group_stops = debugger->group_stops;
-	mt_proc_name(lwp, added->thread.name);
+	if (mt_debugger_has_process(debugger))
+		mt_proc_name(lwp, added->thread.name);
 	mt_debug_registers(debugger, added); /* for its handle */
 	if (report && debugger->front.thread_born)
 		debugger->front.thread_born(debugger->front.context, &added->thread);
@@ -107,11 +108,12 @@ void mt_debug_forget_frames(struct mt_debug_lwp *lwp)
 }
 
 /* With its present name: the program may have changed it. */
-static const struct mt_debug_thread *updated(struct mt_debug_lwp *lwp)
+static const struct mt_debug_thread *updated(const struct mt_debugger *debugger,
+					     struct mt_debug_lwp *lwp)
 {
 	char name[sizeof(lwp->thread.name)] = "";
 
-	if (!lwp->thread.is_named)
+	if (!lwp->thread.is_named && mt_debugger_has_process(debugger))
 		mt_proc_name(lwp->thread.lwp, name);
 	if (*name)
 		memcpy(lwp->thread.name, name, sizeof(name));
@@ -137,7 +139,7 @@ size_t mt_debugger_thread_count(const struct mt_debugger *debugger)
 
 const struct mt_debug_thread *mt_debugger_thread(const struct mt_debugger *debugger, size_t index)
 {
-	return index < debugger->lwps.count ? updated(debugger->lwps.items[index]) : NULL;
+	return index < debugger->lwps.count ? updated(debugger, debugger->lwps.items[index]) : NULL;
 }
 
 unsigned mt_debugger_births(const struct mt_debugger *debugger)
@@ -147,7 +149,7 @@ unsigned mt_debugger_births(const struct mt_debugger *debugger)
 
 const struct mt_debug_thread *mt_debugger_selected(const struct mt_debugger *debugger)
 {
-	return debugger->selected ? updated(debugger->selected) : NULL;
+	return debugger->selected ? updated(debugger, debugger->selected) : NULL;
 }
 
 struct mt_error *mt_debugger_select_thread(struct mt_debugger *debugger, unsigned number)

@@ -111,7 +111,10 @@ static void thread_born(void *context, const struct mt_debug_thread *thread)
 {
 	mt_auto(mt_str) struct mt_str name = {0};
 
-	prompt_name_thread(context, thread, &name);
+	if (mt_debugger_core_path(((struct prompt *)context)->debugger))
+		mt_str_appendf(&name, "LWP %d", thread->lwp);
+	else
+		prompt_name_thread(context, thread, &name);
 	if (!name.failed)
 		prompt_printf("[New %s]\n", name.text);
 }

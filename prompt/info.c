@@ -28,7 +28,7 @@ struct mt_error *prompt_info_line(struct prompt *prompt, const char *rest)
 
 struct libraries {
 	size_t count, bare;
-	bool loader; /* only the dynamic loader is printed, else only the others */
+	enum { ALL_LIBRARIES, THE_LOADER, ALL_BUT_THE_LOADER } which;
 };
 
 static bool print_library(void *context, const struct mt_expr_library *library)
@@ -36,7 +36,9 @@ static bool print_library(void *context, const struct mt_expr_library *library)
 	struct libraries *libraries = context;
 	bool is_bare = !mt_objfile_debug_path(library->objfile);
 
-	if ((strstr(library->name, "/ld-linux") != NULL) != libraries->loader)
+	bool is_loader = strstr(library->name, "/ld-linux") != NULL;
+
+	if (libraries->which == (is_loader ? ALL_BUT_THE_LOADER : THE_LOADER))
 		return true;
 	if (!libraries->count++)
 		prompt_printf("From                To                  Syms Read   Shared Object "
@@ -49,17 +51,19 @@ static bool print_library(void *context, const struct mt_expr_library *library)
 	return true;
 }
 
-/* The loader is the first, since it was mapped first. */
+/* The loader is the first, since it was mapped first; but for those who come later. */
 struct mt_error *prompt_info_sharedlibrary(struct prompt *prompt, const char *rest)
 {
 	const struct mt_expr_frame frame = mt_debugger_expr_frame(prompt->debugger, NULL);
-	struct libraries libraries = {.loader = true};
+	bool is_core = mt_debugger_core_path(prompt->debugger);
+	struct libraries libraries = {.which = is_core ? ALL_LIBRARIES : THE_LOADER};
 	struct mt_expr_program *program = mt_debugger_expressions(prompt->debugger);
 
 	(void)rest;
 	mt_expr_each_library(program, &frame, print_library, &libraries);
-	libraries.loader = false;
-	mt_expr_each_library(program, &frame, print_library, &libraries);
+	libraries.which = ALL_BUT_THE_LOADER;
+	if (!is_core)
+		mt_expr_each_library(program, &frame, print_library, &libraries);
 	if (!libraries.count)
 		prompt_printf("No shared libraries loaded at this time.\n");
 	else if (libraries.bare)
@@ -322,8 +326,9 @@ struct mt_error *prompt_info_inferiors(struct prompt *prompt, const char *rest)
 
 		if (one.pid) {
 			snprintf(name, sizeof(name), "process %d", one.pid);
-			snprintf(connection, sizeof(connection), "%u (native)",
-				 mt_debugger_beginnings(prompt->debugger));
+			snprintf(connection, sizeof(connection), "%u (%s)",
+				 mt_debugger_beginnings(prompt->debugger),
+				 mt_debugger_core_path(prompt->debugger) ? "core" : "native");
 		}
 		prompt_printf("%c %-4u %-17s %-20s %-17s \n", number == last ? '*' : ' ', number,
 			      name, connection, one.path ? one.path : "");
@@ -359,7 +364,7 @@ struct mt_error *prompt_info_program(struct prompt *prompt, const char *rest)
 	mt_auto(mt_str) struct mt_str name = {0};
 
 	(void)rest;
-	if (!thread) {
+	if (!thread || !mt_debugger_has_process(prompt->debugger)) {
 		prompt_printf("The program being debugged is not being run.\n");
 		return NULL;
 	}

@@ -7,7 +7,7 @@
 static struct mt_error *run_quit(struct prompt *prompt, const char *rest)
 {
 	(void)rest;
-	if (mt_debugger_pid(prompt->debugger) &&
+	if (mt_debugger_has_process(prompt->debugger) &&
 	    !prompt_confirms(prompt, mt_debugger_is_attached(prompt->debugger)
 					 ? "A debugging session is active.\n\nThe process will be "
 					   "detached.\n\nQuit anyway? (y or n) "
@@ -61,7 +61,8 @@ static void append_target_id(struct prompt *prompt, const struct mt_debug_thread
 			     struct mt_str *out)
 {
 	prompt_name_thread(prompt, thread, out);
-	mt_str_appendf(out, " \"%s\"", thread->name);
+	if (*thread->name) /* a core file has none */
+		mt_str_appendf(out, " \"%s\"", thread->name);
 }
 
 static struct mt_error *info_threads(struct prompt *prompt, const char *rest)

@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/path.h"
+#include "process/corefile.h"
 #include "ptrace/target.h"
 #include "terminal/ending.h"
 
@@ -31,8 +32,10 @@ struct order {
 struct options {
 	MT_ARRAY(struct order) orders;
 	const char *pid;
+	const char *core;
 	bool batch;
-	char **program; /* and its arguments, NULL at the end */
+	bool has_arguments; /* what follows the program is for it, also the name of a core file */
+	char **program;     /* and its arguments, NULL at the end */
 };
 
 static bool cancelled; /* Ctrl-C ended the last line */
@@ -306,7 +309,7 @@ static struct mt_error *add_order(struct options *options, char ***words, bool i
 }
 
 /* *words: at an option; stays at its last word. */
-static struct mt_error *take_option(struct options *options, char ***words)
+static struct mt_error *take_option(struct options *options, const char **recording, char ***words)
 {
 	const char *word = **words;
 
@@ -318,8 +321,13 @@ static struct mt_error *take_option(struct options *options, char ***words)
 		return add_order(options, words, false);
 	else if (is_option(word, "p") || is_option(word, "pid"))
 		options->pid = *++*words;
-	else if (!is_option(word, "q") && !is_option(word, "quiet") && !is_option(word, "nx") &&
-		 !is_option(word, "args"))
+	else if (is_option(word, "c") || is_option(word, "core"))
+		options->core = *++*words;
+	else if (is_option(word, "recording"))
+		*recording = *++*words;
+	else if (is_option(word, "args"))
+		options->has_arguments = true;
+	else if (!is_option(word, "q") && !is_option(word, "quiet") && !is_option(word, "nx"))
 		return mt_error_new(MT_ERROR_USAGE, "unknown option \"%s\" (see \"mtdb --help\")",
 				    word);
 	if (!**words)
@@ -329,8 +337,9 @@ static struct mt_error *take_option(struct options *options, char ***words)
 
 bool prompt_is_meant(int argc, char **argv)
 {
-	static const char *const names[] = {"batch", "x", "command", "ex", "eval-command", "p",
-					    "pid",   "q", "quiet",   "nx", "args"};
+	static const char *const names[] = {"batch", "x",     "command", "ex",   "eval-command",
+					    "p",     "pid",   "c",       "core", "recording",
+					    "q",     "quiet", "nx",      "args"};
 	mt_auto(mt_str) struct mt_str found = {0};
 	struct stat file;
 
@@ -372,10 +381,19 @@ static struct mt_error *set_arguments(struct prompt *prompt, char **words)
 
 static struct mt_error *open_program(struct prompt *prompt, const struct options *options)
 {
-	if (options->program[0]) {
-		mt_try(mt_debugger_load(prompt->debugger, options->program[0]));
-		mt_try(set_arguments(prompt, options->program + 1));
+	char **words = options->program;
+	const char *core = options->core;
+
+	if (words[0]) {
+		mt_try(mt_debugger_load(prompt->debugger, words[0]));
+		if (words[1] && !words[2] && !core && !options->has_arguments &&
+		    mt_is_corefile(words[1]))
+			core = words[1];
+		else
+			mt_try(set_arguments(prompt, words + 1));
 	}
+	if (core)
+		mt_try(prompt_core_file(prompt, core));
 	return options->pid ? prompt_attach(prompt, options->pid) : NULL;
 }
 
@@ -431,7 +449,7 @@ int prompt_main(struct terminal *terminal, int argc, char **argv)
 
 	(void)argc;
 	for (; !error && *words && **words == '-'; words++)
-		error = take_option(&options, &words);
+		error = take_option(&options, &prompt.recording, &words);
 	options.program = words;
 	prompt.source = options.batch          ? PROMPT_FROM_NOWHERE
 			: isatty(STDIN_FILENO) ? PROMPT_FROM_TERMINAL

@@ -48,6 +48,7 @@ struct prompt_command {
 
 /* Tables end with a command without a name. */
 extern const struct prompt_command prompt_run_commands[];
+extern const struct prompt_command prompt_core_commands[];
 extern const struct prompt_command prompt_break_commands[];
 extern const struct prompt_command prompt_stack_commands[];
 extern const struct prompt_command prompt_thread_commands[];
@@ -136,6 +137,7 @@ struct prompt {
 	unsigned last_display;          /* number of the newest */
 	unsigned stops;                 /* how many were reported */
 	struct mt_debug_stop last_stop; /* of this run, without what it borrows; pid 0: none yet */
+	const char *recording;          /* of --recording; NULL: none was named */
 	char *missing_file;             /* a source file that was reported as missing */
 	struct prompt_listing listing;
 	struct prompt_examining examining;
@@ -218,6 +220,17 @@ struct prompt_text prompt_signal_words(int signal); /* "Segmentation fault" */
 
 /* run.c, break.c */
 struct mt_error *prompt_attach(struct prompt *prompt, const char *pid);
+/* Kills the program, or detaches from it, if there is one, and the user agrees. */
+struct mt_error *prompt_leave_program(struct prompt *prompt);
+
+/* core.c */
+/* PATH "": no core file any more. */
+struct mt_error *prompt_core_file(struct prompt *prompt, const char *path);
+/* Of `info proc`. */
+struct mt_error *prompt_info_proc_of_core(struct prompt *prompt, const char *rest);
+/* The recording of the program that left the core file; false: none is looked at. */
+bool prompt_core_recording(struct prompt *prompt, struct mt_str *path);
+
 /* "Hardware watchpoint" */
 const char *prompt_watch_words(const struct mt_debug_breakpoint *one);
 /* Sets a breakpoint and prints its location. */

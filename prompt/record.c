@@ -6,6 +6,9 @@
 #include "values/user.h"
 #include "values/variable.h"
 
+#include <string.h>
+#include <unistd.h>
+
 #define MOST_COMMANDS 24
 
 static void print(void *context, const char *text)
@@ -29,7 +32,8 @@ static struct mt_live *selected(void *context, bool make)
 
 static pid_t pid_of(void *context)
 {
-	return mt_debugger_pid(debugger_of(context));
+	return mt_debugger_has_process(debugger_of(context)) ? mt_debugger_pid(debugger_of(context))
+							     : 0;
 }
 
 static pid_t lwp_of(void *context)
@@ -47,6 +51,35 @@ static void each_thread(void *context, mt_live_thread_found *found, void *found_
 
 		found(found_context, &thread);
 	}
+}
+
+static char *kept(void *context)
+{
+	mt_auto(mt_str) struct mt_str path = {0};
+
+	return prompt_core_recording(context, &path) && !path.failed && access(path.text, F_OK) == 0
+		   ? strdup(path.text)
+		   : NULL;
+}
+
+static struct mt_error *explain_nothing(void *context)
+{
+	mt_auto(mt_str) struct mt_str path = {0};
+	char *found = kept(context);
+
+	if (!prompt_core_recording(context, &path))
+		return NULL;
+	struct mt_error *error =
+	    found ? mt_error_new(MT_ERROR_USAGE,
+				 "a core file is looked at, whose recording is in a file already: "
+				 "%s (\"mtdb decode\" converts it)",
+				 found)
+		  : mt_error_new(MT_ERROR_NOT_FOUND,
+				 "there is no recording of the core file: %s does not exist "
+				 "(\"mtdb --recording FILE PROGRAM CORE\" names another file)",
+				 path.failed ? "" : path.text);
+	free(found);
+	return error;
 }
 
 static struct mt_error *begin(void *context, struct mt_live *live)
@@ -163,6 +196,8 @@ static const struct mt_live_debugger_ops ops = {
     .pid = pid_of,
     .lwp = lwp_of,
     .each_thread = each_thread,
+    .kept = kept,
+    .explain_nothing = explain_nothing,
     .begin = begin,
     .ended = ended,
     .set_breakpoint = set_breakpoint,

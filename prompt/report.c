@@ -103,7 +103,8 @@ void prompt_name_thread(struct prompt *prompt, const struct mt_debug_thread *thr
 	if (registers.fs_base && has_thread_library(prompt))
 		mt_str_appendf(out, "Thread 0x%llx (LWP %d)", (unsigned long long)registers.fs_base,
 			       thread->lwp);
-	else if (thread->lwp == mt_debugger_pid(prompt->debugger) &&
+	else if (mt_debugger_has_process(prompt->debugger) &&
+		 thread->lwp == mt_debugger_pid(prompt->debugger) &&
 		 mt_debugger_thread_count(prompt->debugger) == 1)
 		mt_str_appendf(out, "process %d", thread->lwp);
 	else

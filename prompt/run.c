@@ -6,7 +6,7 @@
 
 static bool is_running(struct prompt *prompt)
 {
-	return mt_debugger_pid(prompt->debugger) != 0;
+	return mt_debugger_has_process(prompt->debugger);
 }
 
 static struct mt_error *go_on(struct prompt *prompt)
@@ -107,7 +107,7 @@ static struct mt_error *run_finish(struct prompt *prompt, const char *rest)
 	struct mt_debug_stop stop;
 
 	(void)rest;
-	if (!frame)
+	if (!frame || !is_running(prompt))
 		return not_running();
 	if (!mt_debugger_frame(prompt->debugger, frame->level + 1))
 		return mt_error_new(MT_ERROR_USAGE,
@@ -139,7 +139,7 @@ static struct mt_error *run_kill(struct prompt *prompt, const char *rest)
 	pid_t pid = mt_debugger_pid(prompt->debugger);
 
 	(void)rest;
-	if (!pid)
+	if (!is_running(prompt))
 		return not_running();
 	if (!prompt_confirms(prompt, "Kill the program being debugged? (y or n) "))
 		return mt_error_new(MT_ERROR_USAGE, "Not confirmed.");
@@ -147,6 +147,21 @@ static struct mt_error *run_kill(struct prompt *prompt, const char *rest)
 	prompt_printf("[Inferior %u (process %d) killed]\n",
 		      mt_debugger_inferior_count(prompt->debugger), pid);
 	return NULL;
+}
+
+struct mt_error *prompt_leave_program(struct prompt *prompt)
+{
+	/* A process that ran before we attached is not ours to kill, though GDB does. */
+	bool is_attached = mt_debugger_is_attached(prompt->debugger);
+
+	if (!is_running(prompt))
+		return NULL;
+	if (!prompt_confirms(
+		prompt, is_attached ? "A program is being debugged already.  Detach it? (y or n) "
+				    : "A program is being debugged already.  Kill it? (y or n) "))
+		return mt_error_new(MT_ERROR_USAGE, "Not killed.");
+	return is_attached ? mt_debugger_detach(prompt->debugger)
+			   : mt_debugger_kill(prompt->debugger);
 }
 
 struct mt_error *prompt_attach(struct prompt *prompt, const char *text)
@@ -163,16 +178,7 @@ struct mt_error *prompt_attach(struct prompt *prompt, const char *text)
 	} else {
 		mt_try(mt_parse_number(text, "process", 1, INT32_MAX, &pid));
 	}
-	/* A process that ran before we attached is not ours to kill, though GDB does. */
-	bool is_attached = mt_debugger_is_attached(prompt->debugger);
-	if (is_running(prompt) &&
-	    !prompt_confirms(
-		prompt, is_attached ? "A program is being debugged already.  Detach it? (y or n) "
-				    : "A program is being debugged already.  Kill it? (y or n) "))
-		return mt_error_new(MT_ERROR_USAGE, "Not killed.");
-	if (is_running(prompt))
-		mt_try(is_attached ? mt_debugger_detach(prompt->debugger)
-				   : mt_debugger_kill(prompt->debugger));
+	mt_try(prompt_leave_program(prompt));
 	prompt->last_stop = (struct mt_debug_stop){0};
 	const char *path = mt_debugger_path(prompt->debugger);
 	if (prompt_is_at_terminal(prompt) && path)
@@ -194,6 +200,8 @@ static struct mt_error *run_detach(struct prompt *prompt, const char *rest)
 	const char *path = mt_debugger_path(prompt->debugger);
 
 	(void)rest;
+	if (mt_debugger_core_path(prompt->debugger))
+		return prompt_core_file(prompt, "");
 	if (!pid)
 		return not_running();
 	if (prompt_is_at_terminal(prompt))
@@ -227,8 +235,8 @@ static struct mt_error *run_jump(struct prompt *prompt, const char *rest)
 	struct target target = {0};
 	struct mt_debug_stop stop;
 
-	if (!mt_debugger_pid(prompt->debugger))
-		return mt_error_new(MT_ERROR_USAGE, "The program is not being run.");
+	if (!is_running(prompt))
+		return not_running();
 	if (!*rest)
 		return mt_error_new(MT_ERROR_USAGE, "Argument required (starting address).");
 	mt_try(mt_debugger_locate(prompt->debugger, rest, note_target, &target));

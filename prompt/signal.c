@@ -67,7 +67,7 @@ static struct mt_error *parse_signal(const char *text, int *out)
 static struct mt_error *signal_to_give(struct prompt *prompt, const char *rest, int *signal)
 {
 	*signal = 0;
-	if (!mt_debugger_pid(prompt->debugger))
+	if (!mt_debugger_has_process(prompt->debugger))
 		return mt_error_new(MT_ERROR_USAGE, "The program is not being run.");
 	if (!*rest)
 		return mt_error_new(MT_ERROR_USAGE, "Argument required (signal number).");

@@ -91,6 +91,8 @@ struct mt_error *prompt_info_proc(struct prompt *prompt, const char *rest)
 		known |= strcmp(facts[i], rest) == 0;
 	if (!known)
 		return mt_error_new(MT_ERROR_USAGE, "Too many parameters: %s", rest);
+	if (mt_debugger_core_path(prompt->debugger))
+		return prompt_info_proc_of_core(prompt, rest);
 	if (!pid)
 		return mt_error_new(MT_ERROR_USAGE, "No current process: you must name one.");
 	prompt_printf("process %d\n", pid);

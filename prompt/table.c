@@ -8,6 +8,7 @@
 // clang-format off
 const struct prompt_command *const prompt_tables[] = {
     prompt_run_commands,
+    prompt_core_commands,
     prompt_break_commands,
     prompt_stack_commands,
     prompt_thread_commands,

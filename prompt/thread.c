@@ -170,9 +170,11 @@ static struct mt_error *apply_one(struct prompt *prompt, const struct id *id,
 	}
 	thread = mt_debugger_selected(prompt->debugger);
 	prompt_name_thread(prompt, thread, &name);
-	mt_str_appendf(&head, "\nThread %s (%s \"%s\"):\n",
-		       prompt_thread_number(prompt, thread).text, name.failed ? "" : name.text,
-		       thread->name);
+	mt_str_appendf(&head, "\nThread %s (%s", prompt_thread_number(prompt, thread).text,
+		       name.failed ? "" : name.text);
+	if (*thread->name) /* a core file has none */
+		mt_str_appendf(&head, " \"%s\"", thread->name);
+	mt_str_append(&head, "):\n");
 	if (name.failed || head.failed)
 		return mt_error_no_memory();
 	return prompt_apply(prompt, how, print_text, head.text);

@@ -111,10 +111,9 @@ struct mt_error *mt_live_history(struct mt_live_debugger *debugger, uint64_t las
 	struct mt_recording *recording = NULL;
 	struct mt_decode_stats stats = {0};
 
-	mt_try(mt_live_copy(debugger, live, NULL, &recording));
+	mt_try(mt_live_open(debugger, live, &tid, &recording));
 	timeline.files = &live->files;
-	if (live->pid == debugger->ops->pid(debugger->context))
-		timeline.tid = tid; /* else it is of another process */
+	timeline.tid = tid;
 	struct mt_error *error =
 	    mt_timeline_write(debugger->log, debugger->progress, recording, &timeline, &stats);
 	mt_recording_close(recording);

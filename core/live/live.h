@@ -170,6 +170,9 @@ struct mt_live_debugger_ops {
 
 	/* Why the selected program cannot be recorded now; NULL: it can. */
 	struct mt_error *(*refuse)(void *context);
+	/* What is looked at is no process, but what one left, and its recording is in this file;
+	 * the caller frees it.  NULL: it is a process, or has none. */
+	char *(*kept)(void *context);
 	/* Why the selected program has no history, where that is not for want of `mtrace start`. */
 	struct mt_error *(*explain_nothing)(void *context);
 	/* The selected process, which stands still, is to be recorded: mt_live_begin(). */
@@ -262,7 +265,7 @@ struct mt_error *mt_live_stop(struct mt_live_debugger *debugger);
 /* All that is recorded, the snapshots and the triggers. */
 void mt_live_info(const struct mt_live_debugger *debugger);
 /* The last LAST calls (0: all) of the thread TID (0: all), or only those of FUNCTION.
- * Errors: those of mt_live_copy() and mt_timeline_write(); USAGE (no calls of it were recorded). */
+ * Errors: those of mt_live_open() and mt_timeline_write(); USAGE (no calls of it were recorded). */
 struct mt_error *mt_live_history(struct mt_live_debugger *debugger, uint64_t last, pid_t tid,
 				 const char *function);
 /* The error. */
@@ -321,6 +324,12 @@ void mt_live_list_values(const struct mt_live_debugger *debugger);
 struct mt_error *mt_live_place_values(struct mt_live_debugger *debugger, struct mt_live *live);
 
 /* ---- Snapshots (snapshot.c) ---- */
+
+/* To look at: what was kept of what is looked at, else a copy of what LIVE, which may be NULL, has
+ * recorded.  *TID becomes 0 where that is of another process than the selected one.  Errors: those
+ * of mt_recording_open() and mt_live_copy(). */
+struct mt_error *mt_live_open(const struct mt_live_debugger *debugger, const struct mt_live *live,
+			      pid_t *tid, struct mt_recording **out);
 
 /* All that is known of the program LIVE, or of the one that ended, as a recording at PATH; NULL: a
  * file without a name.  The caller's to close.  LIVE may be NULL.  Errors: USAGE (nothing was

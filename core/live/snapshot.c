@@ -38,6 +38,21 @@ struct mt_error *mt_live_copy(const struct mt_live_debugger *debugger, const str
 	return mt_session_copy(live->session, path, 0, out);
 }
 
+struct mt_error *mt_live_open(const struct mt_live_debugger *debugger, const struct mt_live *live,
+			      pid_t *tid, struct mt_recording **out)
+{
+	char *kept = debugger->ops->kept ? debugger->ops->kept(debugger->context) : NULL;
+
+	if (!kept) {
+		if (live && live->pid != debugger->ops->pid(debugger->context))
+			*tid = 0; /* it is of another process, or of one that ended */
+		return mt_live_copy(debugger, live, NULL, out);
+	}
+	struct mt_error *error = mt_recording_open(kept, debugger->progress, out);
+	free(kept);
+	return error;
+}
+
 /* NULL: no memory. */
 static char *fill_in(const char *pattern, uint32_t number)
 {

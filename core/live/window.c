@@ -7,16 +7,16 @@
 static struct mt_error *read_view(const struct mt_live_debugger *debugger, struct mt_live *live,
 				  pid_t tid, struct mt_view *view)
 {
-	const struct mt_decode_options options = {
+	struct mt_decode_options options = {
 	    .progress = debugger->progress,
 	    .log = debugger->log,
 	    .objfile = {.debuginfod = true, .log = debugger->log},
 	    .files = &live->files,
-	    .tid = tid,
 	};
 	struct mt_recording *recording = NULL;
 
-	mt_try(mt_live_copy(debugger, live, NULL, &recording));
+	mt_try(mt_live_open(debugger, live, &tid, &recording));
+	options.tid = tid;
 	struct mt_error *error = mt_decode(recording, &options, mt_view_sink(view), NULL);
 	mt_recording_close(recording);
 	if (!error && !mt_view_count(view))
@@ -34,11 +34,9 @@ static bool is_fresh(const struct mt_live_debugger *debugger, const struct mt_li
 struct mt_error *mt_live_view(struct mt_live_debugger *debugger, struct mt_view **out)
 {
 	struct mt_live *live = debugger->ops->selected(debugger->context, false);
-	pid_t tid = 0;
+	pid_t tid = debugger->ops->lwp(debugger->context);
 	struct mt_view *view = NULL;
 
-	if (live && live->pid == debugger->ops->pid(debugger->context))
-		tid = debugger->ops->lwp(debugger->context);
 	if (!is_fresh(debugger, live, tid)) {
 		struct mt_error *error = mt_view_create(&view);
 
