@@ -3,6 +3,7 @@
  * recording (live/live.h), over mtdb's debugger. */
 #include "command/command.h"
 #include "prompt/prompt.h"
+#include "screen/screen.h"
 #include "values/user.h"
 #include "values/variable.h"
 
@@ -265,6 +266,8 @@ void prompt_record_stopped(struct prompt *prompt, const struct mt_debug_stop *st
 struct mt_error *prompt_run_mtrace(struct prompt *prompt, const struct mt_command *command,
 				   const char *rest)
 {
+	bool is_typed = prompt->source == PROMPT_FROM_TERMINAL && !prompt->script &&
+			prompt->state == PROMPT_AT_LINE;
 	struct mt_command_context context = {
 	    .print = print,
 	    .report = terminal_report,
@@ -272,6 +275,7 @@ struct mt_error *prompt_run_mtrace(struct prompt *prompt, const struct mt_comman
 	    .log = &prompt->terminal->log,
 	    .progress = &prompt->progress,
 	    .debugger = &prompt->live,
+	    .screen = is_typed ? &screen_of_terminal : NULL,
 	    .prefix = "mtrace",
 	    .help = "help mtrace",
 	    .print_colour = prompt->terminal->print_colour,

@@ -149,9 +149,18 @@ struct mt_error *curses_open(struct curses **out)
 	return error;
 }
 
+/* Where there is no second screen, ours stays, and what comes next begins in its last row. */
+static void end(void)
+{
+	move(LINES - 1, 0);
+	clrtoeol();
+	refresh();
+	endwin();
+}
+
 void curses_close(struct curses *curses)
 {
-	endwin();
+	end();
 	delscreen(curses->screen);
 	set_curterm(curses->before);
 	release(curses);
@@ -160,7 +169,7 @@ void curses_close(struct curses *curses)
 void curses_leave(struct curses *curses)
 {
 	(void)curses;
-	endwin();
+	end();
 }
 
 void curses_enter(struct curses *curses)

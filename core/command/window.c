@@ -65,6 +65,16 @@ static struct mt_error *act(const struct mt_live_debugger *debugger, struct mt_v
 	return NULL;
 }
 
+/* False: the lines are printed instead. */
+static bool has_screen(const struct mt_command_context *context)
+{
+	struct mt_error *error = context->screen ? context->screen->check() : NULL;
+	bool has = context->screen && !error;
+
+	mt_error_destroy(error);
+	return has;
+}
+
 static struct mt_error *window(struct mt_command_context *context, int argc, char **argv)
 {
 	struct mt_live_debugger *debugger = context->debugger;
@@ -72,6 +82,8 @@ static struct mt_error *window(struct mt_command_context *context, int argc, cha
 	struct mt_view *view = NULL;
 
 	mt_try(mt_live_view(debugger, &view));
+	if (argc == 1 && has_screen(context))
+		return context->screen->show(view, "mtrace window", context->progress);
 	if (argc > 1) {
 		mt_try(find_action(argv[1], &action));
 		mt_try(act(debugger, view, action, argc, argv));
@@ -89,7 +101,8 @@ const struct mt_command mt_command_window = {
     .help =
 	"One call is selected, at first the last one; ACTION selects another, and may be\n"
 	"abbreviated.  In GDB \"layout mtrace\" shows the list in a window, once \"mtrace start\"\n"
-	"was given; without that, the lines around the selected one are printed.\n\n"
+	"was given; without that, the lines around the selected one are printed.  At mtdb's\n"
+	"prompt, without ACTION, it takes the whole terminal, and keys walk: ? shows them.\n\n"
 	"Actions:\n"
 	"  up [N], down [N]   another line of the list\n"
 	"  caller, callee     who called, and the first call that was made\n"

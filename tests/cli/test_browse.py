@@ -2,6 +2,7 @@
 """mtdb browse: the calls of a recording on the whole terminal, and how the terminal is left."""
 import os
 import pathlib
+import re
 import signal
 import subprocess
 
@@ -286,14 +287,21 @@ def test_from_standard_input(terminal, mtdb, recorded):
     screen.press("q", "status 0")
 
 
-def test_ctrl_c_while_it_is_read(terminal, mtdb):
-    screen = terminal("bash", "-c", f"sleep 1000 | '{mtdb}' browse -; echo status $?")
-    reader = pathlib.Path(f"/proc/{screen.child.pid}/task/{screen.child.pid}/children")
-    wait_until(lambda: any("browse" in pathlib.Path(f"/proc/{pid}/cmdline").read_text()
-                           and "mtdb" in pathlib.Path(f"/proc/{pid}/comm").read_text()
-                           for pid in reader.read_text().split()))
+def catches_interrupts(pid):
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"SigCgt:\t(\w+)", status)[1], 16) >> (signal.SIGINT - 1) & 1
+
+
+def test_ctrl_c_while_it_is_read(terminal, mtdb, tmp_path):
+    os.mkfifo(tmp_path / "endless")
+    writer = os.open(tmp_path / "endless", os.O_RDWR)
+    screen = terminal("bash", "-c", f"trap : INT; '{mtdb}' browse - <endless; echo status $?")
+    children = pathlib.Path(f"/proc/{screen.child.pid}/task/{screen.child.pid}/children")
+    wait_until(lambda: any(pathlib.Path(f"/proc/{pid}/comm").read_text() == "mtdb\n" and catches_interrupts(pid)
+                           for pid in children.read_text().split()))
     screen.child.send(CTRL_C)
     screen.wait("status 130")
+    os.close(writer)
 
 
 @pytest.mark.parametrize("text", [b"", b"PERFILE2", b"no recording\n"])

@@ -107,6 +107,7 @@ def test_at_the_prompt(gdb, program):
     ("mtrace window search", "requires a word"),
     ("mtrace window up 0", "number of lines"),
     ("mtrace window fold x", '"x" is one word too many'),
+    ("mtrace window thread", "no calls of another thread"),
     ("mtrace window callee", "made no calls that were recorded"),
     ("mtrace context x", "number of lines"),
 ])
