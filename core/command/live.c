@@ -173,22 +173,27 @@ static struct mt_error *trigger(struct mt_command_context *context, int argc, ch
 	return mt_live_add_trigger(context->debugger, argc > 1 ? argv[1] : "");
 }
 
-static const char *const trigger_options[] = {"-return",      "-slower TIME",      "-ignore COUNT",
-					      "-every COUNT", "-rate COUNT/s",     "-max COUNT",
-					      "-stop",        "-print EXPRESSION", NULL};
+static const char *const trigger_options[] = {
+    "-return",       "-slower TIME", "-between TIME", "-ignore COUNT",     "-every COUNT",
+    "-rate COUNT/s", "-max COUNT",   "-stop",         "-print EXPRESSION", NULL};
 
 const struct mt_command mt_command_trigger = {
     .name = "trigger",
     .summary = "Take a snapshot whenever a thread comes to LOCATION and CONDITION holds",
     .usage = "[OPTION]... LOCATION [return] [if CONDITION] [> TIME]",
     .help = "LOCATION is what \"break\" takes; \".\" stands for the function\n"
-	    "magic_trace_stop_indicator, whose arguments are shown.  The program goes on.\n\n"
+	    "magic_trace_stop_indicator, whose arguments are shown.  The program goes on.\n"
+	    "\"BEGIN..END > TIME\" is hit when a thread comes to the function END and that time\n"
+	    "has passed since it came to BEGIN last, \"FUNCTION after TIME\" when it has since\n"
+	    "the thread came to FUNCTION last; $_duration is the time, in ns.\n\n"
 	    "Options:\n"
 	    "  -return             when calls of the function LOCATION return: CONDITION is\n"
 	    "                      about $_ret, which it returns, and $_duration, in ns; the\n"
 	    "                      same as \"return\" behind LOCATION\n"
 	    "  -slower TIME        when calls of it end that took longer (5ms, 20us); the same\n"
 	    "                      as \"> TIME\" at the end\n"
+	    "  -between TIME       when at least TIME has passed since the last; the same as\n"
+	    "                      \"after TIME\" behind LOCATION\n"
 	    "  -ignore COUNT       not at the first COUNT hits\n"
 	    "  -every COUNT        at each COUNT-th hit\n"
 	    "  -rate COUNT/s       at most so often (/m, /h: a minute, an hour)\n"

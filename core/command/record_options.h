@@ -45,8 +45,10 @@ struct mt_record_options {
 	"                          from a list; \"LOCATION if CONDITION\": where that holds, as\n" \
 	"                          in 'foo if x > 5'; \"FUNCTION > TIME\": when a call returns\n"  \
 	"                          that took longer, as in 'foo > 5ms'; \"FUNCTION return\": at\n" \
-	"                          its return, as in 'foo return if $_ret < 0'; in front\n"        \
-	"                          of it -ignore N, -every N, -rate N/s, -max N; may be\n"         \
+	"                          its return, as in 'foo return if $_ret < 0'; \"F..G >\n"        \
+	"                          TIME\": when a thread comes to function G so long after F;\n"   \
+	"                          \"FUNCTION after TIME\": so long after its last call; in\n"     \
+	"                          front -ignore N, -every N, -rate N/s, -max N; may be\n"         \
 	"                          repeated\n"                                                     \
 	"  --args=FUNCTION         calls: record the arguments of each call of FUNCTION, as in\n"  \
 	"                          'price_of(name, count)', or all of them; may be repeated,\n"    \

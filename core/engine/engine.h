@@ -113,7 +113,7 @@ struct mt_engine_news {
 	bool breakpoint;   /* one that was asked for: pc is its address */
 	bool holds;        /* and the condition that was given with it */
 	const char *asked; /* the text of that one; NULL: all that were given for the address */
-	uint64_t took_ns;  /* the call that ended there; 0: none was measured */
+	uint64_t took_ns;  /* the call, or span, that ended there; 0: none was measured */
 	bool left;         /* a process that let_go() kept for a while can be let go now */
 	bool maps_changed; /* executable memory may have been mapped */
 	uint64_t pc; /* of the instruction that runs next, if the thread goes on; 0: not known */
@@ -125,6 +125,14 @@ struct mt_engine_news {
 struct mt_engine_value {
 	const struct mt_expr *expr; /* lives as long as the engine */
 	const char *name;           /* "" of a result; the same */
+};
+
+/* The time that passes in a thread from its last coming to one place to its coming to another. */
+enum mt_engine_span {
+	MT_ENGINE_SPAN_NONE,
+	MT_ENGINE_SPAN_BEGIN, /* no thread ever stops there */
+	MT_ENGINE_SPAN_END,   /* which it is once for each beginning */
+	MT_ENGINE_SPAN_AGAIN, /* both: from one coming to the next */
 };
 
 /* Which of the hits of a breakpoint count.  All 0: each. */
@@ -152,6 +160,10 @@ struct mt_engine_condition {
 	uint64_t slower_ns;
 	/* Threads stop where such calls return, if `expr`, which is about that, holds; the same. */
 	bool at_return;
+	/* Threads stop at the address if more than that has passed since a BEGIN of the same
+	 * trigger, and `expr` holds; the same.  Errors of set(): TRIGGER (why it cannot be). */
+	enum mt_engine_span span;
+	uint64_t span_ns;
 	bool wants_duration; /* `expr` contains $_duration */
 	/* Not NULL: no thread ever stops there.  These are recorded with each call that begins at
 	 * the address, or, AT_RETURN, that ends; of those that cannot be, the log says why. */
@@ -167,7 +179,7 @@ struct mt_engine_condition {
 /* Breakpoints. */
 struct mt_engine_break_ops {
 	bool in_registers; /* each address takes a debug register */
-	bool measures;     /* calls: see slower_ns */
+	bool measures;     /* calls and spans: see slower_ns */
 	/* Have threads of PID stop at ADDRESS, and report it by news.breakpoint.  CONDITION NULL:
 	 * it has none.  One address may have several conditions.  Errors: the target's; NOT_FOUND
 	 * (no code is there); those of a condition that means nothing. */
@@ -199,7 +211,7 @@ struct mt_engine_gate {
 struct mt_engine_gate_hit {
 	struct mt_engine_gate gate; /* function 0: none was hit */
 	bool at_return;
-	uint64_t took_ns; /* the call that ends; 0: that was not measured */
+	uint64_t took_ns; /* the call, or span, that ends; 0: that was not measured */
 };
 
 /* Gates, for debuggers with breakpoints of their own: at a function's entry, or where its calls

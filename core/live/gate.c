@@ -23,19 +23,33 @@ static struct mt_error *not_now(void)
 	return mt_error_new(MT_ERROR_NOT_FOUND, NOT_NOW);
 }
 
+static struct mt_error *add_gate(const struct placing *placing, const struct mt_live_gate *gate)
+{
+	for (size_t i = 0; placing->alone && i < placing->alone->functions.count; i++)
+		if (mt_session_gate_holds(placing->live->session, placing->live->pid,
+					  gate->gate.function, placing->alone->functions.items[i]))
+			return not_now();
+	return mt_array_push(&placing->trigger->gates, *gate) ? mt_error_no_memory() : NULL;
+}
+
 static struct mt_error *place_at(void *context, uint64_t address)
 {
-	struct placing *placing = context;
-	struct mt_live_trigger *trigger = placing->trigger;
+	const struct placing *placing = context;
+	const struct mt_live_trigger *trigger = placing->trigger;
 	struct mt_live_gate gate = {.address = address, .gate.trigger = trigger->number};
 
 	mt_try(mt_session_gate_set(placing->live->session, placing->live->pid, &trigger->spec,
 				   trigger->number, address, &gate.gate.function));
-	for (size_t i = 0; placing->alone && i < placing->alone->functions.count; i++)
-		if (mt_session_gate_holds(placing->live->session, placing->live->pid,
-					  gate.gate.function, placing->alone->functions.items[i]))
-			return not_now();
-	return mt_array_push(&trigger->gates, gate) ? mt_error_no_memory() : NULL;
+	return add_gate(placing, &gate);
+}
+
+static struct mt_error *place_begin(void *context, uint64_t entry)
+{
+	const struct placing *placing = context;
+	const struct mt_live_gate gate = {
+	    .gate = {.function = entry, .trigger = placing->trigger->number}, .is_begin = true};
+
+	return add_gate(placing, &gate);
 }
 
 /* Outside of literals; or the end. */
@@ -59,7 +73,11 @@ static struct mt_error *check_names(const struct mt_live_trigger *trigger)
 					       "r9",  "_streq", "_memeq", NULL};
 	static const char *const at_return[] = {"_ret",   "_duration", "rax", "rdx",
 						"_streq", "_memeq",    NULL};
-	const char *const *same = trigger->spec.at_return ? at_return : at_entry;
+	static const char *const at_span[] = {"rdi", "rsi",    "rdx",    "rcx",       "r8",
+					      "r9",  "_streq", "_memeq", "_duration", NULL};
+	const char *const *same = trigger->spec.at_return ? at_return
+				  : trigger->spec.span_ns ? at_span
+							  : at_entry;
 	const char *at = trigger->spec.condition;
 
 	while (at && *(at = next_dollar(at))) {
@@ -87,7 +105,7 @@ static void set_aside(const struct mt_live_debugger *debugger, struct mt_live_tr
 /* As it is while people look. */
 static void take_back(const struct mt_live_debugger *debugger, struct mt_live_trigger *trigger)
 {
-	set_aside(debugger, trigger, mt_live_is_at_return(trigger) || mt_live_is_done(trigger));
+	set_aside(debugger, trigger, mt_live_needs_gates(trigger) || mt_live_is_done(trigger));
 }
 
 static void set_reason(struct mt_live_trigger *trigger, const char *why)
@@ -101,7 +119,7 @@ static void set_reason(struct mt_live_trigger *trigger, const char *why)
 static void append_reason(const struct mt_live_debugger *debugger,
 			  const struct mt_live_trigger *trigger, struct mt_str *out)
 {
-	if (mt_live_is_at_return(trigger))
+	if (mt_live_needs_gates(trigger))
 		mt_str_appendf(out, "sees no calls: %s", trigger->why);
 	else
 		mt_str_appendf(out, "evaluated by %s, %s: %s", debugger->ops->name,
@@ -114,12 +132,12 @@ static void tell_reason(const struct mt_live_debugger *debugger, struct mt_live_
 	mt_auto(mt_str) struct mt_str reason = {0};
 
 	if (trigger->is_told || !trigger->why ||
-	    (!trigger->spec.condition && !mt_live_is_at_return(trigger)))
+	    (!trigger->spec.condition && !mt_live_needs_gates(trigger)))
 		return;
 	trigger->is_told = true;
 	append_reason(debugger, trigger, &reason);
 	mt_live_printf(debugger, "Trigger %u %s%s.\n", trigger->number,
-		       mt_live_is_at_return(trigger) ? "" : "is ", reason.text ? reason.text : "");
+		       mt_live_needs_gates(trigger) ? "" : "is ", reason.text ? reason.text : "");
 }
 
 /* Those of its gates that could be set are not used. */
@@ -135,6 +153,9 @@ static struct mt_error *place(struct mt_live_debugger *debugger, struct mt_live 
 		return NULL;
 	}
 	struct mt_error *error = check_names(trigger);
+	if (!error && trigger->spec.begin)
+		error = mt_session_gate_set_begin(live->session, live->pid, &trigger->spec,
+						  trigger->number, place_begin, &placing);
 	if (!error)
 		error =
 		    debugger->ops->each_location(debugger->context, trigger, place_at, &placing);
@@ -184,6 +205,15 @@ static void go_on_returning(struct mt_live *live)
 	live->passing.lwp = 0;
 }
 
+/* Where a span begins nobody was stopped. */
+static bool begins_at(const struct mt_live_trigger *trigger, uint64_t function)
+{
+	mt_array_each (gate, &trigger->gates)
+		if (gate->is_begin && gate->gate.function == function)
+			return true;
+	return false;
+}
+
 /* Not by its gate again. */
 static void go_on(const struct mt_live_debugger *debugger, struct mt_live *live)
 {
@@ -194,8 +224,8 @@ static void go_on(const struct mt_live_debugger *debugger, struct mt_live *live)
 	if (live->passing.lwp && live->state == MT_LIVE_SHOWN && stands_there(live, &registers))
 		mt_array_each (trigger, &debugger->triggers) {
 			gate.trigger = (*trigger)->number;
-			behind = behind ? behind
-					: mt_session_gate_works(live->session, live->pid, &gate);
+			if (!behind && !begins_at(*trigger, gate.function))
+				behind = mt_session_gate_works(live->session, live->pid, &gate);
 		}
 	if (behind) {
 		registers.rip = live->passing.pc ? live->passing.pc : behind;
@@ -255,7 +285,7 @@ static struct mt_live_trigger *trigger_of(const struct mt_live_debugger *debugge
 	mt_array_each (trigger, &debugger->triggers)
 		mt_array_each (gate, &(*trigger)->gates) {
 			if (!(*trigger)->is_aside || (*trigger)->number != hit->trigger ||
-			    gate->gate.function != hit->function)
+			    gate->gate.function != hit->function || gate->is_begin)
 				continue;
 			*goal = gate->address;
 			return *trigger;
@@ -284,7 +314,8 @@ static void pass(struct mt_live_debugger *debugger, struct mt_live *live,
 	passed->error = mt_live_take(debugger, passed->trigger, &hit, &passed->stops);
 	if (mt_live_is_done(passed->trigger))
 		mt_session_gate_mute(live->session, passed->trigger->number);
-	passed->can_break = !hit.at_return && hit.real_pc &&
+	/* Others, who come there in time, would be taken for hits at the breakpoint. */
+	passed->can_break = !mt_live_needs_gates(passed->trigger) && hit.real_pc &&
 			    (hit.real_pc == hit.pc || hit.pc == gate->gate.function);
 }
 

@@ -123,15 +123,18 @@ struct mt_live_trigger {
 	MT_ARRAY(struct mt_live_gate) gates;
 	bool is_aside; /* its breakpoint is not in the program, since gates are, or for good */
 	bool is_told;  /* why, once */
-	/* It is evaluated by the debugger, or, at returns, by nobody; NULL: it is not so, or that
-	 * is not known. */
+	/* It is evaluated by the debugger, or, if it needs gates, by nobody; NULL: it is not so, or
+	 * that is not known. */
 	char *why;
 };
 
-/* Its breakpoint never stands for it. */
-static inline bool mt_live_is_at_return(const struct mt_live_trigger *trigger)
+/* What it is about the program alone finds, at returns or by its clock: its breakpoint never stands
+ * for it. */
+static inline bool mt_live_needs_gates(const struct mt_live_trigger *trigger)
 {
-	return trigger->spec.at_return || trigger->spec.slower_ns;
+	const struct mt_trigger_spec *spec = &trigger->spec;
+
+	return spec->at_return || spec->slower_ns || spec->span_ns;
 }
 
 /* It has taken all its snapshots. */
@@ -154,6 +157,7 @@ struct mt_live_values {
 struct mt_live_gate {
 	struct mt_engine_gate gate;
 	uint64_t address; /* where the debugger has its breakpoint */
+	bool is_begin;    /* of a span: nobody stops there, and there is none */
 };
 
 typedef struct mt_error *mt_live_location_found(void *context, uint64_t address);
@@ -371,7 +375,7 @@ struct mt_error *mt_live_fire(struct mt_live_debugger *debugger, struct mt_live_
 struct mt_live_hit {
 	uint64_t pc;      /* where the debugger is to see the thread */
 	uint64_t real_pc; /* where it stands and goes on: in a trampoline maybe; 0: at pc */
-	uint64_t took_ns; /* the call that ends; 0: not known */
+	uint64_t took_ns; /* the call, or span, that ends; 0: not known */
 	bool at_return;
 };
 /* The same of HIT.  Only for as long as somebody has to look is the thread at HIT->pc, where it

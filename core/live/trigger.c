@@ -69,8 +69,8 @@ struct mt_error *mt_live_add_trigger(struct mt_live_debugger *debugger, const ch
 		return error;
 	}
 	debugger->last_trigger++;
-	/* What happens at returns the debugger's breakpoint cannot see. */
-	if (mt_live_is_at_return(trigger)) {
+	/* What the debugger's breakpoint cannot see. */
+	if (mt_live_needs_gates(trigger)) {
 		trigger->is_aside = true;
 		ops->set_aside(debugger->context, trigger, true);
 	}

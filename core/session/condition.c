@@ -100,41 +100,45 @@ static struct mt_error *bind(struct mt_session *session, struct mt_session_proce
 	    mt_session_frame_of(&here, site->is_entry, trigger->spec.at_return);
 	struct mt_error *error = NULL;
 
-	if (trigger->spec.condition)
+	if (trigger->spec.condition && !site->is_begin)
 		error = mt_expr_parse(process->program, &frame, trigger->spec.condition,
 				      &site->condition);
 	if (!error && site->condition)
 		error = mt_expr_check_alone(site->condition);
 	if (error)
 		return mt_session_invalid(trigger, "condition", error);
-	mt_try(mt_session_parse_printed(session, process, site));
+	if (!site->is_begin)
+		mt_try(mt_session_parse_printed(session, process, site));
 	if (trigger->values)
 		mt_try(mt_session_parse_values(process, &frame, trigger, &site->values));
 	site->is_bound = true;
-	const struct mt_engine_condition condition = {.expr = site->condition,
-						      .text = trigger->text,
-						      .trigger = site->trigger,
-						      .slower_ns = trigger->spec.slower_ns,
-						      .at_return = trigger->spec.at_return,
-						      .wants_duration =
-							  mt_trigger_wants_duration(&trigger->spec),
-						      .option = trigger->option,
-						      .values = site->values.items,
-						      .value_count = site->values.count,
-						      .is_one_of_many = trigger->is_glob,
-						      .limits = trigger->spec.limits};
+	const struct mt_engine_condition condition = {
+	    .expr = site->condition,
+	    .text = trigger->text,
+	    .trigger = site->trigger,
+	    .slower_ns = trigger->spec.slower_ns,
+	    .at_return = trigger->spec.at_return,
+	    .span = mt_trigger_span(&trigger->spec, site->is_begin),
+	    .span_ns = mt_trigger_span_ns(&trigger->spec),
+	    .wants_duration = mt_trigger_wants_duration(&trigger->spec),
+	    .option = trigger->option,
+	    .values = site->values.items,
+	    .value_count = site->values.count,
+	    .is_one_of_many = trigger->is_glob,
+	    .limits = trigger->spec.limits};
 	return breaks ? breaks->set(session->engine, process->pid, site->address, &condition)
 		      : NULL;
 }
 
 /* Why the program, and the libraries that it begins with, have no such place. */
 static struct mt_error *explain_missing(const struct mt_session_process *process,
-					const struct mt_session_trigger *trigger)
+					const struct mt_session_trigger *trigger,
+					const char *location)
 {
 	const struct mt_location_options options = {.no_stubs = true};
 	struct mt_locations locations;
 	struct mt_error *reason =
-	    mt_location_resolve(process->code, trigger->spec.location, &options, &locations);
+	    mt_location_resolve(process->code, location, &options, &locations);
 	const char *message = reason ? mt_error_message(reason)
 			      : locations.kind == MT_LOCATION_ADDRESS
 				  ? "No code is there."
@@ -166,9 +170,14 @@ struct mt_error *mt_session_tolerate_later(const struct mt_session *session, str
 static struct mt_error *check_found(const struct mt_session *session,
 				    const struct mt_session_process *process)
 {
-	mt_array_each (trigger, &session->triggers)
-		if (!trigger->found && !trigger->mark && !session->options->pending)
-			return explain_missing(process, trigger);
+	mt_array_each (trigger, &session->triggers) {
+		if (trigger->mark || session->options->pending)
+			continue;
+		if (trigger->spec.begin && !trigger->begin_found)
+			return explain_missing(process, trigger, trigger->spec.begin);
+		if (!trigger->found)
+			return explain_missing(process, trigger, trigger->spec.location);
+	}
 	return NULL;
 }
 
@@ -177,7 +186,8 @@ static bool is_one_of_many(const struct mt_session_process *process,
 			   const struct mt_session_site *site)
 {
 	mt_array_each (other, &process->sites)
-		if (other != site && other->trigger == site->trigger)
+		if (other != site && other->trigger == site->trigger &&
+		    other->is_begin == site->is_begin)
 			return true;
 	return false;
 }
@@ -187,7 +197,8 @@ static void leave_to_others(const struct mt_session *session,
 			    const struct mt_session_trigger *trigger,
 			    const struct mt_session_site *site, struct mt_error *error)
 {
-	if (trigger->spec.condition || trigger->values || trigger->spec.expressions.count)
+	if (trigger->spec.condition || trigger->spec.span_ns || trigger->values ||
+	    trigger->spec.expressions.count)
 		mt_log(session->options->engine.log, MT_LOG_WARNING,
 		       "left out at 0x%llx, one place of several: %s",
 		       (unsigned long long)site->address, mt_error_message(error));

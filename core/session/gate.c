@@ -85,11 +85,11 @@ void mt_session_forget_gates(struct mt_session_process *process)
 }
 
 static struct mt_session_gate *gate_of(struct mt_session_process *process,
-				       const struct mt_engine_gate *wanted)
+				       const struct mt_engine_gate *wanted, bool is_begin)
 {
 	mt_array_each (gate, &process->gates)
 		if (gate->gate.function == wanted->function &&
-		    gate->gate.trigger == wanted->trigger)
+		    gate->gate.trigger == wanted->trigger && gate->is_begin == is_begin)
 			return gate;
 	return NULL;
 }
@@ -102,6 +102,15 @@ static void drop(struct mt_session_process *process, struct mt_session_gate *gat
 	process->gates.count--;
 }
 
+/* Somewhere else, or later, it may mean something. */
+static struct mt_error *not_here(struct mt_error *error)
+{
+	struct mt_error *other = mt_error_new(MT_ERROR_UNSUPPORTED, "%s", mt_error_message(error));
+
+	mt_error_destroy(error);
+	return other;
+}
+
 static struct mt_error *parse(struct mt_session *session, struct mt_session_process *process,
 			      const struct mt_trigger_spec *spec, struct mt_session_gate *gate)
 {
@@ -111,16 +120,13 @@ static struct mt_error *parse(struct mt_session *session, struct mt_session_proc
 	gate->text = text.failed ? NULL : strdup(text.text);
 	if (!gate->text)
 		return mt_error_no_memory();
-	if (!spec->condition)
+	if (!spec->condition || gate->is_begin)
 		return NULL;
 	struct mt_error *error =
 	    mt_session_parse_at(session, process, spec, gate->gate.function, true, &gate->parsed);
 	if (!error || mt_error_code(error) == MT_ERROR_NO_MEMORY)
 		return error;
-	/* Somewhere else it may mean something. */
-	struct mt_error *other = mt_error_new(MT_ERROR_UNSUPPORTED, "%s", mt_error_message(error));
-	mt_error_destroy(error);
-	return other;
+	return not_here(error);
 }
 
 static struct mt_error *set(struct mt_session *session, const struct mt_session_process *process,
@@ -131,6 +137,8 @@ static struct mt_error *set(struct mt_session *session, const struct mt_session_
 					    .trigger = gate->gate.trigger,
 					    .slower_ns = spec->slower_ns,
 					    .at_return = spec->at_return,
+					    .span = mt_trigger_span(spec, gate->is_begin),
+					    .span_ns = mt_trigger_span_ns(spec),
 					    .wants_duration = mt_trigger_wants_duration(spec),
 					    .limits = spec->limits};
 
@@ -139,9 +147,10 @@ static struct mt_error *set(struct mt_session *session, const struct mt_session_
 }
 
 static struct mt_error *add(struct mt_session *session, struct mt_session_process *process,
-			    const struct mt_trigger_spec *spec, const struct mt_engine_gate *wanted)
+			    const struct mt_trigger_spec *spec, const struct mt_engine_gate *wanted,
+			    bool is_begin)
 {
-	struct mt_session_gate gate = {.gate = *wanted, .is_wanted = true};
+	struct mt_session_gate gate = {.gate = *wanted, .is_wanted = true, .is_begin = is_begin};
 	struct mt_error *error = parse(session, process, spec, &gate);
 
 	if (!error)
@@ -151,6 +160,29 @@ static struct mt_error *add(struct mt_session *session, struct mt_session_proces
 	if (error)
 		forget(&gate);
 	return error;
+}
+
+static struct mt_error *want(struct mt_session *session, struct mt_session_process *process,
+			     const struct mt_trigger_spec *spec,
+			     const struct mt_engine_gate *wanted, bool is_begin)
+{
+	struct mt_session_gate *gate = gate_of(process, wanted, is_begin);
+
+	if (!gate)
+		return add(session, process, spec, wanted, is_begin);
+	gate->is_wanted = true;
+	return set(session, process, spec, gate);
+}
+
+/* "begin_request: it is not …" */
+static struct mt_error *where_it_begins(const struct mt_trigger_spec *spec, struct mt_error *error)
+{
+	if (mt_error_code(error) == MT_ERROR_NO_MEMORY)
+		return error;
+	struct mt_error *whole =
+	    mt_error_new(mt_error_code(error), "%s: %s", spec->begin, mt_error_message(error));
+	mt_error_destroy(error);
+	return whole;
 }
 
 void mt_session_gates_begin(struct mt_session *session, pid_t pid)
@@ -163,6 +195,12 @@ void mt_session_gates_begin(struct mt_session *session, pid_t pid)
 		gate->is_wanted = false;
 }
 
+static struct mt_error *runs_none(const struct mt_session *session)
+{
+	return mt_error_new(MT_ERROR_UNSUPPORTED, "the engine %s runs none in the program",
+			    mt_session_engine_ops(session)->name);
+}
+
 struct mt_error *mt_session_gate_set(struct mt_session *session, pid_t pid,
 				     const struct mt_trigger_spec *spec, uint32_t number,
 				     uint64_t address, uint64_t *entry)
@@ -171,16 +209,66 @@ struct mt_error *mt_session_gate_set(struct mt_session *session, pid_t pid,
 	struct mt_engine_gate wanted = {.trigger = number};
 
 	if (!process || !ops_of(session))
-		return mt_error_new(MT_ERROR_UNSUPPORTED, "the engine %s runs none in the program",
-				    mt_session_engine_ops(session)->name);
+		return runs_none(session);
 	mt_try(mt_session_see_all(session, process));
 	mt_try(find_entry(process, spec->location, address, &wanted.function));
 	*entry = wanted.function;
-	struct mt_session_gate *gate = gate_of(process, &wanted);
-	if (!gate)
-		return add(session, process, spec, &wanted);
-	gate->is_wanted = true;
-	return set(session, process, spec, gate);
+	return want(session, process, spec, &wanted, false);
+}
+
+/* What is not there once the program's libraries are is said at once. */
+static struct mt_error *find_begins(struct mt_session *session, struct mt_session_process *process,
+				    const char *text, struct mt_locations *out)
+{
+	const struct mt_location_options entries = {.no_inlined = true, .no_stubs = true};
+	const struct mt_location_options all = {.no_stubs = true};
+	struct mt_error *error = mt_location_resolve(process->code, text, &entries, out);
+
+	if (!error || mt_error_code(error) != MT_ERROR_NOT_FOUND ||
+	    !mt_session_has_begun(session, process))
+		return error;
+	struct mt_error *none = mt_location_resolve(process->code, text, &all, out);
+	if (none) {
+		mt_error_destroy(none);
+		return not_here(error);
+	}
+	mt_locations_deinit(out);
+	mt_error_destroy(error);
+	return mt_error_new(MT_ERROR_UNSUPPORTED, "%s: it was inlined wherever it is called", text);
+}
+
+struct mt_error *mt_session_gate_set_begin(struct mt_session *session, pid_t pid,
+					   const struct mt_trigger_spec *spec, uint32_t number,
+					   mt_session_entry_found *found, void *context)
+{
+	struct mt_session_process *process = mt_session_find_process(session, pid);
+	struct mt_engine_gate wanted = {.trigger = number};
+	struct mt_locations places;
+	struct mt_error *error = NULL;
+	size_t left = 0;
+
+	if (!process || !ops_of(session))
+		return runs_none(session);
+	mt_try(mt_session_see_all(session, process));
+	mt_try(find_begins(session, process, spec->begin, &places));
+	for (size_t i = 0; i < places.count && !error; i++) {
+		wanted.function = places.items[i].address;
+		if (places.items[i].entry != wanted.function)
+			error = mt_error_new(MT_ERROR_UNSUPPORTED,
+					     "it is not at the entry of a function");
+		if (!error)
+			error = want(session, process, spec, &wanted, true);
+		/* The dynamic loader, which is not recorded, has some functions of libc's. */
+		if (error && mt_error_code(error) == MT_ERROR_NOT_FOUND && ++left < places.count) {
+			mt_error_destroy(error);
+			error = NULL;
+			continue;
+		}
+		if (!error)
+			error = found(context, wanted.function);
+	}
+	mt_locations_deinit(&places);
+	return error ? where_it_begins(spec, error) : NULL;
 }
 
 struct mt_error *mt_session_gates_end(struct mt_session *session, pid_t pid)

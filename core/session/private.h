@@ -26,6 +26,7 @@ struct mt_session_site {
 	uint64_t address;
 	uint32_t trigger;                    /* its number, from 1 */
 	bool is_entry;                       /* of a function */
+	bool is_begin;                       /* of a span: nobody stops there */
 	struct mt_expr *condition;           /* NULL: it has none, or it is not bound yet */
 	bool is_bound;                       /* the engine has it */
 	struct mt_session_value_list values; /* that the engine records */
@@ -51,6 +52,7 @@ struct mt_session_gate {
 	char *text;                          /* of the trigger */
 	struct mt_expr *parsed;              /* its condition; NULL: none */
 	bool is_wanted;                      /* since mt_session_gates_begin() */
+	bool is_begin;                       /* of a span */
 	struct mt_session_value_list values; /* that are recorded there instead */
 };
 
@@ -104,6 +106,7 @@ struct mt_session_trigger {
 	uint32_t snapshots;            /* that were taken for it */
 	bool is_glob;                  /* of names, with `values` */
 	bool found;                    /* somewhere, once */
+	bool begin_found;              /* likewise where its span begins */
 	bool mark;                     /* none of the user's: where the program says marks */
 	uint32_t problems;             /* how often the condition could not be evaluated here */
 	char *problem;                 /* why, the first time */
@@ -271,8 +274,9 @@ static inline bool mt_session_is_bound_late(const struct mt_session_trigger *tri
 {
 	const struct mt_trigger_spec *spec = &trigger->spec;
 
-	return spec->condition || spec->slower_ns || spec->at_return || trigger->values ||
-	       spec->most || spec->expressions.count || mt_engine_is_limited(&spec->limits);
+	return spec->condition || spec->slower_ns || spec->at_return || spec->span_ns ||
+	       trigger->values || spec->most || spec->expressions.count ||
+	       mt_engine_is_limited(&spec->limits);
 }
 
 /* trigger.c */

@@ -82,6 +82,12 @@ void mt_session_gates_begin(struct mt_session *session, pid_t pid);
 struct mt_error *mt_session_gate_set(struct mt_session *session, pid_t pid,
 				     const struct mt_trigger_spec *spec, uint32_t number,
 				     uint64_t address, uint64_t *entry);
+typedef struct mt_error *mt_session_entry_found(void *context, uint64_t entry);
+/* In between, too: likewise where the span of SPEC begins, which nobody stops for.  Calls FOUND
+ * with each such function's entry.  Errors: those of mt_session_gate_set(); NOT_FOUND; FOUND's. */
+struct mt_error *mt_session_gate_set_begin(struct mt_session *session, pid_t pid,
+					   const struct mt_trigger_spec *spec, uint32_t number,
+					   mt_session_entry_found *found, void *context);
 /* All threads stand still: what was not set again goes.  Errors: the engine's. */
 struct mt_error *mt_session_gates_end(struct mt_session *session, pid_t pid);
 /* In between, too: the values of SPEC are recorded with each call of the functions that are there

@@ -56,10 +56,11 @@ static bool is_hit(struct mt_session *session, const struct mt_session_thread *t
 	struct mt_session_trigger *trigger = &session->triggers.items[site->trigger - 1];
 	const struct mt_trigger_spec *spec = &trigger->spec;
 
-	if (site->address != news->pc || trigger->values ||
+	if (site->address != news->pc || site->is_begin || trigger->values ||
 	    (spec->most && trigger->snapshots >= spec->most))
 		return false;
-	if (news->asked ? trigger->text != news->asked : (spec->slower_ns || spec->at_return))
+	if (news->asked ? trigger->text != news->asked
+			: (spec->slower_ns || spec->at_return || spec->span_ns))
 		return false;
 	if (news->asked && news->holds)
 		return true;

@@ -40,6 +40,8 @@ static struct mt_error *add_trigger(struct mt_session *session, const char *text
 
 	if (!error)
 		error = check(trigger.spec.location);
+	if (!error && trigger.spec.begin)
+		error = check(trigger.spec.begin);
 	if (!error && mt_array_push(&session->triggers, trigger))
 		error = mt_error_no_memory();
 	if (error)
@@ -68,16 +70,17 @@ struct mt_error *mt_session_check_engine(const struct mt_session *session)
 	mt_array_each (trigger, &session->triggers) {
 		mt_auto(mt_str) struct mt_str name = {0};
 
-		if ((!trigger->spec.slower_ns && !trigger->spec.at_return && !trigger->values) ||
+		if ((!trigger->spec.slower_ns && !trigger->spec.at_return &&
+		     !trigger->spec.span_ns && !trigger->values) ||
 		    (engine->breaks && engine->breaks->measures))
 			continue;
 		mt_session_name_trigger(trigger, &name);
 		if (name.failed)
 			return mt_error_no_memory();
-		return mt_error_new(MT_ERROR_UNSUPPORTED,
-				    "the engine %s does not follow calls, as %s needs "
-				    "(--engine calls does)",
-				    engine->name, name.text);
+		return mt_error_new(
+		    MT_ERROR_UNSUPPORTED,
+		    "the engine %s does not %s, as %s needs (--engine calls does)", engine->name,
+		    trigger->spec.span_ns ? "measure times" : "follow calls", name.text);
 	}
 	return NULL;
 }
@@ -95,6 +98,7 @@ struct search {
 	struct mt_space *space;           /* of one mapping */
 	const struct mt_mapping *mapping; /* of the space, with its objfile */
 	uint32_t number;
+	bool is_begin; /* of its span */
 	struct mt_error *error;
 };
 
@@ -102,13 +106,22 @@ static void add_site(struct search *search, uint64_t address, bool is_entry)
 {
 	struct mt_session_trigger *trigger = &search->session->triggers.items[search->number - 1];
 	const struct mt_engine_break_ops *breaks = search->session->engine->ops->breaks;
-	struct mt_session_site site = {
-	    .address = address, .trigger = search->number, .is_entry = is_entry};
+	struct mt_session_site site = {.address = address,
+				       .trigger = search->number,
+				       .is_entry = is_entry,
+				       .is_begin = search->is_begin};
 
-	mt_array_each (known, &search->process->sites)
-		if (known->address == address && known->trigger == site.trigger)
-			return;
-	trigger->found = true;
+	mt_array_each (known, &search->process->sites) {
+		if (known->address != address || known->trigger != site.trigger)
+			continue;
+		if (known->is_begin != site.is_begin)
+			search->error = mt_error_new(
+			    MT_ERROR_TRIGGER,
+			    "the trigger \"%s\": both places are the same (try \"%s after TIME\")",
+			    trigger->text, trigger->spec.location);
+		return;
+	}
+	*(search->is_begin ? &trigger->begin_found : &trigger->found) = true;
 	if (mt_session_breaks_in_registers(search->session) &&
 	    !mt_session_has_site(search->process, address) &&
 	    !mt_session_take_register(search->session, search->process, trigger->text, address))
@@ -187,7 +200,7 @@ static struct mt_error *find_one(struct search *search)
 	    .no_inlined = true, .no_stubs = true, .quiet_missing = true};
 	const struct mt_session_trigger *trigger =
 	    &search->session->triggers.items[search->number - 1];
-	const char *text = trigger->spec.location;
+	const char *text = search->is_begin ? trigger->spec.begin : trigger->spec.location;
 	struct mt_locations locations;
 
 	if (trigger->is_glob)
@@ -206,6 +219,14 @@ static struct mt_error *find_one(struct search *search)
 	}
 	mt_locations_deinit(&locations);
 	return search->error;
+}
+
+static struct mt_error *find_both(struct search *search)
+{
+	search->is_begin = false;
+	mt_try(find_one(search));
+	search->is_begin = search->session->triggers.items[search->number - 1].spec.begin;
+	return search->is_begin ? find_one(search) : NULL;
 }
 
 static void found_loader(void *context, uint64_t address, const char *name)
@@ -245,7 +266,7 @@ struct mt_error *mt_session_find_triggers(struct mt_session *session,
 	}
 	for (size_t i = 0; !error && search.mapping && i < session->triggers.count; i++) {
 		search.number = (uint32_t)i + 1;
-		error = mt_session_tolerate_later(session, find_one(&search));
+		error = mt_session_tolerate_later(session, find_both(&search));
 	}
 	if (!error)
 		error = mt_session_find_probes(session, process, search.mapping);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "session/trigger_spec.h"
+#include "session/trigger_span.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@ void mt_trigger_spec_deinit(struct mt_trigger_spec *spec)
 		free(*expression);
 	mt_array_deinit(&spec->expressions);
 	free(spec->location);
+	free(spec->begin);
 	free(spec->condition);
 	*spec = (struct mt_trigger_spec){0};
 }
@@ -98,6 +100,11 @@ static struct mt_error *take_slower(const char *value, struct mt_trigger_spec *s
 	return mt_parse_duration(value, &spec->slower_ns);
 }
 
+static struct mt_error *take_between(const char *value, struct mt_trigger_spec *spec)
+{
+	return mt_parse_duration(value, &spec->span_ns);
+}
+
 static struct mt_error *take_print(const char *value, struct mt_trigger_spec *spec)
 {
 	char *copy = strdup(value);
@@ -113,9 +120,11 @@ static const struct option {
 	struct mt_error *(*take)(const char *value, struct mt_trigger_spec *spec); /* NULL: none */
 	bool is_debuggers;
 } options[] = {
-    {"-max", take_max, false},   {"-ignore", take_ignore, false}, {"-every", take_every, false},
-    {"-rate", take_rate, false}, {"-return", NULL, false},        {"-slower", take_slower, false},
-    {"-stop", NULL, true},       {"-print", take_print, false},
+    {"-max", take_max, false},         {"-ignore", take_ignore, false},
+    {"-every", take_every, false},     {"-rate", take_rate, false},
+    {"-return", NULL, false},          {"-slower", take_slower, false},
+    {"-between", take_between, false}, {"-stop", NULL, true},
+    {"-print", take_print, false},
 };
 
 /* NULL: at none. */
@@ -164,18 +173,44 @@ static struct mt_error *take_option(const struct option *option, const char **at
 static struct mt_error *take_time(const char *text, bool has_condition, size_t *length,
 				  uint64_t *slower_ns)
 {
-	const char *sign = strrchr(text, '>');
+	const char *sign = memrchr(text, '>', *length);
 	const char *time = sign ? skip_blanks(sign + 1) : NULL;
 
 	if (!time || sign == text || !strchr(BLANKS, sign[-1]) || *time < '0' || *time > '9')
 		return NULL;
-	struct mt_error *error = mt_parse_duration(time, slower_ns);
+	char *copy = strndup(time, (size_t)(text + *length - time));
+	if (!copy)
+		return mt_error_no_memory();
+	struct mt_error *error = mt_parse_duration(copy, slower_ns);
+	free(copy);
 	if (!error)
 		*length = length_without_blanks(text, (size_t)(sign - text));
 	if (!error || !has_condition)
 		return error;
 	mt_error_destroy(error);
 	return NULL;
+}
+
+/* "LOCATION after TIME": takes it off. */
+static struct mt_error *take_after(const char *text, size_t *length, uint64_t *span_ns)
+{
+	static const char word[] = "after";
+	const size_t word_length = sizeof(word) - 1;
+	size_t time = *length;
+
+	while (time && !strchr(BLANKS, text[time - 1]))
+		time--;
+	const size_t end = length_without_blanks(text, time);
+	if (time == end || end <= word_length || !strchr(BLANKS, text[end - word_length - 1]) ||
+	    strncmp(text + end - word_length, word, word_length) != 0)
+		return NULL;
+	char *copy = strndup(text + time, *length - time);
+	if (!copy)
+		return mt_error_no_memory();
+	struct mt_error *error = mt_parse_duration(copy, span_ns);
+	free(copy);
+	*length = length_without_blanks(text, end - word_length);
+	return error;
 }
 
 /* "LOCATION return": takes it off. */
@@ -227,7 +262,29 @@ static struct mt_error *check_options(const char *at, const char *end)
 	return NULL;
 }
 
-/* "LOCATION [return] [if CONDITION] [> TIME]" */
+static struct mt_error *take_location(const char *text, size_t length, struct mt_trigger_spec *out)
+{
+	const char *end = mt_trigger_split(text, length);
+
+	out->at_return |= take_return(text, &length);
+	if (end) {
+		const char *dots = end - 2;
+
+		out->begin = strndup(text, length_without_blanks(text, (size_t)(dots - text)));
+		if (!out->begin)
+			return mt_error_no_memory();
+		end = skip_blanks(end);
+		length = end < text + length ? (size_t)(text + length - end) : 0;
+		text = end;
+	}
+	out->location =
+	    length == 1 && *text == '.' ? strdup(MT_TRIGGER_INDICATOR) : strndup(text, length);
+	if (!out->location)
+		return mt_error_no_memory();
+	return NULL;
+}
+
+/* "LOCATION [return] [> TIME] [if CONDITION] [> TIME]" */
 static struct mt_error *parse_rest(const char *text, struct mt_trigger_spec *out)
 {
 	const char *condition = find_condition(text);
@@ -235,6 +292,9 @@ static struct mt_error *parse_rest(const char *text, struct mt_trigger_spec *out
 
 	mt_try(take_time(text, condition, &length, &out->slower_ns));
 	size_t place = condition ? length_without_blanks(text, (size_t)(condition - text)) : length;
+	if (condition)
+		mt_try(take_time(text, false, &place, &out->slower_ns));
+	mt_try(take_after(text, &place, &out->span_ns));
 	mt_try(check_options(text, text + place));
 	if (condition) {
 		condition = skip_blanks(condition + 2);
@@ -242,12 +302,11 @@ static struct mt_error *parse_rest(const char *text, struct mt_trigger_spec *out
 			return mt_error_new(MT_ERROR_USAGE, "no condition after \"if\"");
 		out->condition = strndup(condition, (size_t)(text + length - condition));
 	}
-	out->at_return |= take_return(text, &place);
-	out->location =
-	    place == 1 && *text == '.' ? strdup(MT_TRIGGER_INDICATOR) : strndup(text, place);
-	if (!out->location || (condition && !out->condition))
+	if (condition && !out->condition)
 		return mt_error_no_memory();
-	return check_names(out);
+	mt_try(take_location(text, place, out));
+	mt_try(mt_trigger_check_span(out));
+	return out->span_ns ? NULL : check_names(out);
 }
 
 static struct mt_error *parse(const char *text, bool for_debugger, struct mt_trigger_spec *out)
@@ -296,25 +355,29 @@ bool mt_trigger_wants_duration(const struct mt_trigger_spec *spec)
 }
 
 /* " > 5ms" */
-static void append_time(struct mt_str *out, uint64_t ns)
+static void append_time(struct mt_str *out, const char *sign, uint64_t ns)
 {
 	static const char *const units[] = {"ns", "us", "ms", "s"};
 	unsigned unit = 0;
 
 	for (; ns % 1000 == 0 && unit < 3; unit++)
 		ns /= 1000;
-	mt_str_appendf(out, " > %llu%s", (unsigned long long)ns, units[unit]);
+	mt_str_appendf(out, " %s %llu%s", sign, (unsigned long long)ns, units[unit]);
 }
 
 void mt_trigger_spec_describe(const struct mt_trigger_spec *spec, struct mt_str *out)
 {
+	if (spec->begin)
+		mt_str_appendf(out, "%s..", spec->begin);
 	mt_str_append(out, spec->location);
 	if (spec->at_return)
 		mt_str_append(out, " return");
+	if (spec->span_ns)
+		append_time(out, spec->begin ? ">" : "after", spec->span_ns);
 	if (spec->condition)
 		mt_str_appendf(out, " if %s", spec->condition);
 	if (spec->slower_ns)
-		append_time(out, spec->slower_ns);
+		append_time(out, ">", spec->slower_ns);
 }
 
 /* ---- Limits ---- */

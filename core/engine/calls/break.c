@@ -308,6 +308,11 @@ static struct mt_error *put_break(struct mt_calls_engine *engine, struct mt_call
 			return mt_calls_cannot_measure(one->condition,
 						       "there is no memory near it");
 	}
+	if (mt_calls_is_span(one->condition) && !one->gate && !one->next &&
+	    (one->stub || !space->attached || lwp || sandboxed))
+		return mt_calls_cannot_measure(one->condition, one->stub
+								   ? "its calls are not recorded"
+								   : "there is no memory near it");
 	if (!one->stub && (one->gate || mt_calls_records_values(one->condition)))
 		return mt_error_new(MT_ERROR_UNSUPPORTED, "there is no memory near it");
 	if (!one->stub && space->attached)
@@ -333,7 +338,10 @@ struct mt_calls_break *mt_calls_stopping_break_at(struct mt_calls_space *space, 
 {
 	mt_array_each (one, &space->breaks)
 		if (!one->hook && mt_calls_break_is_at(one, address) &&
-		    !mt_calls_is_later(one->condition) && !mt_calls_records_values(one->condition))
+		    !mt_calls_is_later(one->condition) &&
+		    !mt_calls_records_values(one->condition) &&
+		    (one->gate ? !mt_calls_begins_span(one->condition)
+			       : !mt_calls_is_span(one->condition)))
 			return one;
 	return NULL;
 }
@@ -343,10 +351,11 @@ struct mt_error *mt_calls_set_break(struct mt_calls_engine *engine, struct mt_ca
 				    struct mt_calls_condition *condition)
 {
 	struct mt_calls_break one = {.address = address, .loader = loader, .condition = condition};
-	struct mt_calls_break *there =
-	    mt_calls_is_later(condition) || mt_calls_records_values(condition)
-		? NULL
-		: mt_calls_stopping_break_at(space, address);
+	struct mt_calls_break *there = mt_calls_is_later(condition) ||
+					       mt_calls_is_span(condition) ||
+					       mt_calls_records_values(condition)
+					   ? NULL
+					   : mt_calls_stopping_break_at(space, address);
 
 	if (there && (!condition || !stands_aside(there))) {
 		there->shared = true;

@@ -84,7 +84,7 @@ struct mt_condition_place mt_calls_condition_place(const struct mt_calls_engine 
 	    .entry = address,
 	    .alive = mt_calls_alive_word(space->rings),
 	    .errors = errors_at(space->rings, condition->number),
-	    .measure = {.key = (condition->number + 1) * KEY, .by_call = true},
+	    .measure = {.key = (condition->number + 1) * KEY},
 	    .limits = {.ignore = limits->ignore,
 		       .every = limits->every,
 		       .can_end = limits->can_end,
@@ -93,6 +93,44 @@ struct mt_condition_place mt_calls_condition_place(const struct mt_calls_engine 
 		       .counts = errors_at(space->rings,
 					   counting(engine, space->rings, condition)->number)},
 	};
+}
+
+static struct mt_error *measure_span(const struct mt_calls_engine *engine,
+				     struct mt_calls_condition *condition,
+				     struct mt_condition_place *where)
+{
+	static const enum mt_measure_part parts[] = {
+	    [MT_ENGINE_SPAN_BEGIN] = MT_MEASURE_SPAN_BEGIN,
+	    [MT_ENGINE_SPAN_END] = MT_MEASURE_SPAN_END,
+	    [MT_ENGINE_SPAN_AGAIN] = MT_MEASURE_SPAN_AGAIN,
+	};
+	const struct mt_engine_condition *given = &condition->given;
+
+	if (given->trigger >= MT_MEASURE_SPANS)
+		return mt_error_new(MT_ERROR_UNSUPPORTED,
+				    "only the first %u triggers can measure that",
+				    MT_MEASURE_SPANS - 1);
+	where->measure = (struct mt_measure){
+	    .part = parts[given->span],
+	    .word = (uint32_t)(MT_MEASURE_CALLS_BYTES + given->trigger * sizeof(uint64_t)),
+	    .ticks = mt_calls_ticks(engine, given->span_ns),
+	    .looks_up = mt_measure_is_end(parts[given->span]),
+	    .mult = engine->options.conversion.mult,
+	    .shift = engine->options.conversion.shift,
+	};
+	condition->is_timed = where->measure.looks_up;
+	return NULL;
+}
+
+/* What the program cannot evaluate it stops for each time that the span took long. */
+static struct mt_error *leave_expr(const struct mt_calls_engine *engine,
+				   struct mt_calls_condition *condition,
+				   struct mt_condition_place *where, struct mt_error *why)
+{
+	condition->is_left = true;
+	mt_calls_condition_leave(engine, condition, why);
+	where->limits = (struct mt_condition_limits){0}; /* whoever evaluates it counts */
+	return mt_condition_compile(NULL, where, &condition->code);
 }
 
 static struct mt_error *compile(struct mt_calls_engine *engine, struct mt_calls_space *space,
@@ -110,6 +148,9 @@ static struct mt_error *compile(struct mt_calls_engine *engine, struct mt_calls_
 	} else if (mt_calls_is_later(condition)) {
 		where.measure.part = MT_MEASURE_BEGIN;
 		space->rings->measured = true;
+	} else if (mt_calls_is_span(condition)) {
+		mt_try(measure_span(engine, condition, &where));
+		space->rings->measured = true;
 	}
 
 	if (condition->number >= MOST_CONDITIONS)
@@ -117,13 +158,18 @@ static struct mt_error *compile(struct mt_calls_engine *engine, struct mt_calls_
 	if (!place || !is_entry(place, mt_calls_planned_at(place, address)))
 		return mt_error_new(MT_ERROR_UNSUPPORTED,
 				    "it is not at a function's entry that is recorded");
-	mt_try(mt_condition_compile(condition->given.at_return ? NULL : condition->given.expr,
-				    &where, &condition->code));
-	if (!condition->code.reads || !mt_calls_is_sandboxed(engine, space))
-		return NULL;
-	mt_condition_deinit(&condition->code);
-	return mt_error_new(MT_ERROR_UNSUPPORTED,
-			    "it reads memory, and process %d is under seccomp", space->pid);
+	struct mt_error *error = mt_condition_compile(
+	    condition->given.at_return ? NULL : condition->given.expr, &where, &condition->code);
+	if (!error && condition->code.reads && mt_calls_is_sandboxed(engine, space)) {
+		mt_condition_deinit(&condition->code);
+		error =
+		    mt_error_new(MT_ERROR_UNSUPPORTED,
+				 "it reads memory, and process %d is under seccomp", space->pid);
+	}
+	return error && mt_error_code(error) == MT_ERROR_UNSUPPORTED &&
+		       mt_calls_is_span(condition) && !condition->is_gate
+		   ? leave_expr(engine, condition, &where, error)
+		   : error;
 }
 
 struct mt_error *mt_calls_condition_compile(struct mt_calls_engine *engine,
@@ -148,7 +194,7 @@ struct mt_error *mt_calls_condition_compile(struct mt_calls_engine *engine,
 		mt_error_destroy(error);
 		return whole;
 	}
-	if (mt_calls_is_later(condition)) {
+	if (mt_calls_is_later(condition) || mt_calls_is_span(condition)) {
 		struct mt_error *whole =
 		    mt_calls_cannot_measure(condition, mt_error_message(error));
 		mt_error_destroy(error);

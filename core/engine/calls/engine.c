@@ -249,8 +249,7 @@ static struct mt_error *on_breakpoint(struct mt_calls_engine *engine,
 	news->breakpoint = true;
 	news->asked = there->condition && !there->shared ? there->condition->given.text : NULL;
 	news->holds = there->condition && there->condition->address && !there->condition->is_left;
-	news->took_ns =
-	    there->hook && there->condition->is_timed ? mt_calls_slow_ns(engine, thread) : 0;
+	news->took_ns = mt_calls_break_is_timed(there) ? mt_calls_slow_ns(engine, thread) : 0;
 	mt_try(mt_calls_pass_break(engine, thread->space, thread->lwp, there));
 	return mt_target_clear_pending_stop(engine->target, thread->lwp);
 }

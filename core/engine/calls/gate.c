@@ -61,10 +61,12 @@ static struct mt_error *set(struct mt_engine *base, pid_t pid, uint64_t address,
 	struct mt_calls_space *space = mt_calls_find_space(engine, pid);
 	const struct mt_engine_gate gate = {.function = address, .trigger = given->trigger};
 
-	mt_try(refuse(engine, space, address, !given->values));
+	const bool stops = !given->values && given->span != MT_ENGINE_SPAN_BEGIN;
+
+	mt_try(refuse(engine, space, address, stops));
 	if (gate_of(space, &gate))
 		return NULL;
-	if (!given->at_return && !given->slower_ns && !given->values &&
+	if (!given->at_return && !given->slower_ns && stops &&
 	    mt_calls_stopping_break_at(space, address))
 		return mt_error_new(MT_ERROR_UNSUPPORTED, "another trigger is at the same place");
 	return mt_calls_set_gate(engine, space, address, given);
@@ -144,9 +146,8 @@ static struct mt_engine_gate_hit hit(struct mt_engine *base, pid_t lwp)
 	return (struct mt_engine_gate_hit){
 	    .gate = {.function = one->asked ? one->asked : one->address, .trigger = one->trigger},
 	    .at_return = one->hook,
-	    .took_ns = one->hook && one->condition->is_timed
-			   ? mt_calls_slow_ns(engine_of(base), thread)
-			   : 0};
+	    .took_ns =
+		mt_calls_break_is_timed(one) ? mt_calls_slow_ns(engine_of(base), thread) : 0};
 }
 
 /* Where the instruction at GOAL is run. */

@@ -530,7 +530,12 @@ struct mt_error *mt_calls_cannot_measure(const struct mt_calls_condition *condit
 					 const char *why);
 /* Of the time stamp counter. */
 uint64_t mt_calls_ticks(const struct mt_calls_engine *engine, uint64_t ns);
-/* How long the call took for whose end a thread stops; 0: that is not known. */
+/* A thread that was about to stop for the end of a span comes to it again: so it begins when it
+ * did.
+ */
+void mt_calls_reopen_span(const struct mt_calls_thread *thread,
+			  const struct mt_calls_condition *condition);
+/* How long the call or span took for whose end a thread stops; 0: that is not known. */
 uint64_t mt_calls_slow_ns(const struct mt_calls_engine *engine,
 			  const struct mt_calls_thread *thread);
 /* What is measured of THREAD does not contain so many ticks. */

@@ -39,6 +39,12 @@ struct ends {
 struct mt_error *mt_calls_cannot_measure(const struct mt_calls_condition *condition,
 					 const char *why)
 {
+	if (mt_calls_is_span(condition))
+		return mt_error_new(
+		    MT_ERROR_TRIGGER,
+		    "cannot measure the time for the trigger \"%s\" where it %s: %s",
+		    condition->given.text, mt_calls_begins_span(condition) ? "begins" : "ends",
+		    why);
 	return mt_error_new(MT_ERROR_TRIGGER, "cannot measure the calls for the trigger \"%s\": %s",
 			    condition->given.text, why);
 }
@@ -340,6 +346,18 @@ void mt_calls_let_run(struct mt_calls_thread *thread)
 	if (thread->held_tsc)
 		mt_calls_hold(thread, mt_clock_tsc() - thread->held_tsc);
 	thread->held_tsc = 0;
+}
+
+void mt_calls_reopen_span(const struct mt_calls_thread *thread,
+			  const struct mt_calls_condition *condition)
+{
+	if (!thread->rings)
+		return;
+	const uint64_t began = __atomic_load_n(
+	    &mt_calls_slot(thread->rings, thread->ring)->slow_begin, __ATOMIC_RELAXED);
+	uint64_t *spans = (uint64_t *)(mt_calls_ring_here(thread->rings, thread->ring) +
+				       thread->rings->ring_bytes + MT_MEASURE_CALLS_BYTES);
+	__atomic_store_n(&spans[condition->given.trigger], began, __ATOMIC_RELAXED);
 }
 
 uint64_t mt_calls_slow_ns(const struct mt_calls_engine *engine,

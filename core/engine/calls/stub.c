@@ -386,6 +386,8 @@ struct mt_error *mt_calls_stub_retreat(struct mt_calls_engine *engine,
 	const unsigned words = words_at(at);
 	if (one->hook && registers.rip <= one->raised)
 		one->condition->lost++; /* nobody asks at a return again */
+	else if (mt_calls_break_is_timed(one) && registers.rip <= one->raised)
+		mt_calls_reopen_span(thread, one->condition);
 	unsigned long long *const values[] = {&registers.rcx, &registers.rax, &registers.rdx,
 					      &registers.rsi, &registers.rdi, &registers.r11};
 

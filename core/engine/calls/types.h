@@ -113,7 +113,7 @@ struct mt_calls_condition {
 	uint32_t faults;              /* it ran into */
 	uint64_t fault;               /* the last one's address */
 	bool is_end;                  /* of another one's calls, whose `number` it has */
-	bool is_timed;                /* so are they: the slot tells how long the last one took */
+	bool is_timed;                /* the slot tells how long took what ended there last */
 	/* That are recorded there.  An end has those of its beginning. */
 	MT_ARRAY(struct mt_condition_value) values;
 	bool is_left; /* `expr` is for others to evaluate, at each such end */
@@ -123,6 +123,16 @@ struct mt_calls_condition {
 static inline bool mt_calls_is_later(const struct mt_calls_condition *condition)
 {
 	return condition && (condition->given.slower_ns || condition->given.at_return);
+}
+
+/* The time from one place to another is measured; where it begins no thread stops. */
+static inline bool mt_calls_is_span(const struct mt_calls_condition *condition)
+{
+	return condition && condition->given.span;
+}
+static inline bool mt_calls_begins_span(const struct mt_calls_condition *condition)
+{
+	return condition && condition->given.span == MT_ENGINE_SPAN_BEGIN;
 }
 
 /* No thread stops there: values are recorded. */
@@ -156,6 +166,11 @@ struct mt_calls_break {
 	bool retired;                         /* nothing leads to it; threads may be in its stub */
 	struct mt_calls_condition *condition; /* the engine's; NULL: none */
 };
+
+static inline bool mt_calls_break_is_timed(const struct mt_calls_break *one)
+{
+	return one->condition && one->condition->is_timed;
+}
 
 /* Threads that come to ADDRESS come to it, at an entry or to end a call that began there. */
 static inline bool mt_calls_break_is_at(const struct mt_calls_break *one, uint64_t address)
@@ -201,7 +216,7 @@ struct mt_calls_directory {
 #define MT_CALLS_ASKED 96u
 /* And behind that: how often one passed a gate's stub without being seen. */
 #define MT_CALLS_MISSED (MT_CALLS_ASKED + 4)
-/* Behind each ring: the calls that are open and measured. */
+/* Behind each ring: the calls and spans that are open and measured. */
 #define MT_CALLS_OPEN_BYTES MT_MEASURE_TABLE_BYTES
 /* Behind the slots: errors of conditions. */
 #define MT_CALLS_CONDITIONS_BYTES 12288u

@@ -135,6 +135,9 @@ void mt_asm_reserved(struct mt_asm *to, uint8_t size);
 void mt_asm_note_begin(struct mt_asm *to);
 /* What comes here ends: straight on if it took long enough, which is noted in the thread's slot. */
 void mt_asm_find_begin(struct mt_asm *to);
+/* The same of a span: it begins for the thread; it ends, if it did. */
+void mt_asm_begin_span(struct mt_asm *to);
+void mt_asm_end_span(struct mt_asm *to);
 /* rax: how many ns it took. */
 void mt_asm_duration(struct mt_asm *to);
 

@@ -66,18 +66,22 @@ static struct mt_error *compile(struct mt_compiler *compiler, const struct mt_no
 	struct mt_error *error = NULL;
 
 	mt_asm_enter(code);
-	const bool is_limited =
-	    part != MT_MEASURE_BEGIN && mt_condition_is_limited(&code->place.limits);
+	const bool is_begin = part && !mt_measure_is_end(part);
+	const bool is_limited = !is_begin && mt_condition_is_limited(&code->place.limits);
 	if (code->has_reads || part || code->place.value_count || is_limited)
 		check_alive(code);
 	if (part == MT_MEASURE_END && code->place.measure.looks_up)
 		mt_asm_find_begin(code);
+	else if (part == MT_MEASURE_SPAN_END || part == MT_MEASURE_SPAN_AGAIN)
+		mt_asm_end_span(code);
 	if (code->place.value_count)
 		error = record_values(compiler);
 	else if (root)
 		error = mt_compile_truth(compiler, root, true, &hit);
 	else if (part == MT_MEASURE_BEGIN)
 		mt_asm_note_begin(code);
+	else if (part == MT_MEASURE_SPAN_BEGIN)
+		mt_asm_begin_span(code);
 	else
 		mt_asm_jump(code, MT_ASM_ALWAYS, &hit);
 	mt_asm_bind(code, &code->miss);

@@ -32,12 +32,28 @@ struct mt_condition_errors {
 	uint64_t trust;    /* MT_CONDITION_TRUST and so on */
 };
 
-/* Calls that take long are found by code at their beginnings and their ends: measure.c. */
-enum mt_measure_part { MT_MEASURE_NOTHING, MT_MEASURE_BEGIN, MT_MEASURE_END };
+/* Calls that take long are found by code at their beginnings and their ends; so are the times
+ * between places, a thread's last coming to the one and its coming to the other: measure.c. */
+enum mt_measure_part {
+	MT_MEASURE_NOTHING,
+	MT_MEASURE_BEGIN,
+	MT_MEASURE_END,
+	MT_MEASURE_SPAN_BEGIN,
+	MT_MEASURE_SPAN_END,
+	MT_MEASURE_SPAN_AGAIN, /* both at one place: the end of one, and the next one's beginning */
+};
+
+/* Somebody may stop there, if it took long. */
+static inline bool mt_measure_is_end(enum mt_measure_part part)
+{
+	return part == MT_MEASURE_END || part == MT_MEASURE_SPAN_END ||
+	       part == MT_MEASURE_SPAN_AGAIN;
+}
 
 struct mt_measure {
 	enum mt_measure_part part;
-	uint64_t key;   /* of all that are measured for the same sake */
+	uint64_t key;   /* of all calls that are measured for the same sake */
+	uint32_t word;  /* a span: where in the thread's table it has its beginning */
 	uint64_t ticks; /* an end: it counts if it took more; 0: however long it took */
 	/* An end: its beginning is looked up, and counts only if it is known. */
 	bool looks_up;
@@ -46,9 +62,6 @@ struct mt_measure {
 	 */
 	uint32_t mult;
 	uint16_t shift;
-	/* A beginning and its end are those of one call: by its stack pointer and its return
-	 * address.  Else they are a thread's last ones. */
-	bool by_call;
 	bool counts; /* an end: it is of such calls alone; unmatched ones are counted */
 	/* An end: in a trampoline, in place of what steps back over the red zone. */
 	bool at_return;
@@ -100,10 +113,13 @@ struct mt_condition_place {
 	enum mt_ring_stamps stamps;
 };
 
-/* Of each thread: its open calls, by 4 a bucket.  Only the program reads it. */
+/* Of each thread: its open calls, by 4 a bucket, and behind them a word for each span, which says
+ * when it began; 0: it did not.  Only the program reads it. */
 #define MT_MEASURE_BUCKET_BITS  12
 #define MT_MEASURE_BUCKET_BYTES 64
-#define MT_MEASURE_TABLE_BYTES  (MT_MEASURE_BUCKET_BYTES << MT_MEASURE_BUCKET_BITS)
+#define MT_MEASURE_CALLS_BYTES  (MT_MEASURE_BUCKET_BYTES << MT_MEASURE_BUCKET_BITS)
+#define MT_MEASURE_SPANS        512u
+#define MT_MEASURE_TABLE_BYTES  (MT_MEASURE_CALLS_BYTES + MT_MEASURE_SPANS * sizeof(uint64_t))
 
 struct mt_condition {
 	/* It can lie anywhere.  A thread that comes to its first byte leaves it

@@ -9,6 +9,9 @@
  * place, or until its bucket is full: then one of them goes.  Whose beginning is not there any more
  * is not measured, which is counted.
  *
+ * A span, from one place to another, needs less: each has a word in the table, which holds when the
+ * thread came to its beginning last, and is cleared where the span ends.
+ *
  * What the program writes into the table can make it miss calls, or stop for them; the tracer does
  * not read it. */
 #include "engine/calls/condition/code.h"
@@ -21,30 +24,31 @@
 /* rcx: the key, never 0. */
 static void make_key(struct mt_asm *to)
 {
-	if (to->place.measure.by_call) {
-		mt_asm_stack_address(to, 0);
-		mt_asm(to, 0x48, 0x8b, 0x08);            /* mov rcx, [rax] */
-		mt_asm(to, 0x48, 0xc1, 0xc1, KEY_SHIFT); /* rol rcx, 24 */
-		mt_asm(to, 0x48, 0x01, 0xc1);            /* add rcx, rax */
-		mt_asm(to, 0x48, 0xb8);                  /* mov rax, key */
-		mt_asm_imm64(to, to->place.measure.key);
-		mt_asm(to, 0x48, 0x31, 0xc1); /* xor rcx, rax */
-	} else {
-		mt_asm(to, 0x48, 0xb9); /* mov rcx, key */
-		mt_asm_imm64(to, to->place.measure.key);
-	}
+	mt_asm_stack_address(to, 0);
+	mt_asm(to, 0x48, 0x8b, 0x08);            /* mov rcx, [rax] */
+	mt_asm(to, 0x48, 0xc1, 0xc1, KEY_SHIFT); /* rol rcx, 24 */
+	mt_asm(to, 0x48, 0x01, 0xc1);            /* add rcx, rax */
+	mt_asm(to, 0x48, 0xb8);                  /* mov rax, key */
+	mt_asm_imm64(to, to->place.measure.key);
+	mt_asm(to, 0x48, 0x31, 0xc1);       /* xor rcx, rax */
 	mt_asm(to, 0x48, 0x83, 0xc9, 0x01); /* or rcx, 1 */
 }
 
-/* rcx: a key; rax: the address of its bucket.  A thread without a ring, and one that may not read
- * the time, has none. */
-static void find_bucket(struct mt_asm *to)
+/* rdx: the address of the thread's table.  One without a ring, and one that may not read the time,
+ * has none. */
+static void find_table(struct mt_asm *to)
 {
 	mt_asm_jump_if_stampless(to, &to->miss);
 	mt_asm(to, 0x65, 0x48, 0x8b, 0x14, 0x25); /* mov rdx, gs:[open_calls] */
 	mt_asm_imm32(to, offsetof(struct mt_ring_position, open_calls));
 	mt_asm(to, 0x48, 0x85, 0xd2); /* test rdx, rdx */
 	mt_asm_jump(to, MT_ASM_EQUAL, &to->miss);
+}
+
+/* rcx: a key; rax: the address of its bucket. */
+static void find_bucket(struct mt_asm *to)
+{
+	find_table(to);
 	mt_asm(to, 0x48, 0xb8); /* mov rax, SPREAD */
 	mt_asm_imm64(to, SPREAD);
 	mt_asm(to, 0x48, 0x0f, 0xaf, 0xc1); /* imul rax, rcx */
@@ -113,8 +117,18 @@ void mt_asm_note_begin(struct mt_asm *to)
 	mt_asm(to, 0x48, 0x89, 0x51, 0x08); /* mov [rcx+8], rdx */
 }
 
-static void put_into_slot(struct mt_asm *to)
+/* rcx: when it began, by the thread's own time; rdx: now.  Straight on if it took long enough. */
+static void take_time(struct mt_asm *to)
 {
+	mt_asm(to, 0x48, 0x89, 0xd0); /* mov rax, rdx */
+	mt_asm(to, 0x48, 0x29, 0xc8); /* sub rax, rcx */
+	if (to->place.measure.ticks) {
+		mt_asm(to, 0x48, 0xba); /* mov rdx, ticks */
+		mt_asm_imm64(to, to->place.measure.ticks);
+		mt_asm(to, 0x48, 0x39, 0xd0); /* cmp rax, rdx */
+		/* Signed: two processors' counters may differ. */
+		mt_asm_jump(to, MT_ASM_LESS_EQUAL, &to->miss);
+	}
 	mt_asm(to, 0x65, 0x48, 0x89, 0x0c, 0x25); /* mov gs:[slow_begin], rcx */
 	mt_asm_imm32(to, offsetof(struct mt_ring_position, slow_begin));
 	mt_asm(to, 0x65, 0x48, 0x89, 0x04, 0x25); /* mov gs:[slow_ticks], rax */
@@ -136,16 +150,39 @@ void mt_asm_find_begin(struct mt_asm *to)
 	mt_asm(to, 0x48, 0x8b, 0x48, 0x08);       /* mov rcx, [rax+8] */
 	mt_asm(to, 0x48, 0xc7, 0x00, 0, 0, 0, 0); /* mov qword [rax], 0 */
 	read_own_time(to);
-	mt_asm(to, 0x48, 0x89, 0xd0); /* mov rax, rdx */
-	mt_asm(to, 0x48, 0x29, 0xc8); /* sub rax, rcx */
-	if (to->place.measure.ticks) {
-		mt_asm(to, 0x48, 0xba); /* mov rdx, ticks */
-		mt_asm_imm64(to, to->place.measure.ticks);
-		mt_asm(to, 0x48, 0x39, 0xd0); /* cmp rax, rdx */
-		/* Signed: two processors' counters may differ. */
-		mt_asm_jump(to, MT_ASM_LESS_EQUAL, &to->miss);
+	take_time(to);
+}
+
+void mt_asm_begin_span(struct mt_asm *to)
+{
+	find_table(to);
+	mt_asm(to, 0x48, 0x89, 0xd1); /* mov rcx, rdx */
+	read_own_time(to);
+	mt_asm(to, 0x48, 0x89, 0x91); /* mov [rcx+…], rdx */
+	mt_asm_imm32(to, to->place.measure.word);
+}
+
+void mt_asm_end_span(struct mt_asm *to)
+{
+	const bool begins_anew = to->place.measure.part == MT_MEASURE_SPAN_AGAIN;
+
+	find_table(to);
+	mt_asm(to, 0x48, 0x8d, 0x8a); /* lea rcx, [rdx+…] */
+	mt_asm_imm32(to, to->place.measure.word);
+	if (!begins_anew) {                      /* what did not begin needs no time stamp */
+		mt_asm(to, 0x48, 0x83, 0x39, 0); /* cmp qword [rcx], 0 */
+		mt_asm_jump(to, MT_ASM_EQUAL, &to->miss);
 	}
-	put_into_slot(to);
+	read_own_time(to);
+	mt_asm(to, 0x48, 0x8b, 0x01); /* mov rax, [rcx] */
+	if (begins_anew)
+		mt_asm(to, 0x48, 0x89, 0x11); /* mov [rcx], rdx */
+	else
+		mt_asm(to, 0x48, 0xc7, 0x01, 0, 0, 0, 0); /* mov qword [rcx], 0 */
+	mt_asm(to, 0x48, 0x89, 0xc1);                     /* mov rcx, rax */
+	mt_asm(to, 0x48, 0x85, 0xc9);                     /* test rcx, rcx */
+	mt_asm_jump(to, MT_ASM_EQUAL, &to->miss);
+	take_time(to);
 }
 
 void mt_asm_duration(struct mt_asm *to)
