@@ -88,23 +88,41 @@ static bool run_instruction(struct mt_eh_reader *reader, struct cfa *cfa)
 	return count >= 0;
 }
 
-static void run_first_row(struct mt_eh_reader reader, struct cfa *cfa)
+static void run_row(struct mt_eh_reader *reader, struct cfa *cfa)
 {
-	while (reader.at < reader.end && !reader.failed)
-		if (!run_instruction(&reader, cfa))
+	while (reader->at < reader->end && !reader->failed)
+		if (!run_instruction(reader, cfa))
 			return;
 }
 
 static const uint64_t rsp = 7; /* System V ABI x86-64, figure 3.36 */
 
-static struct cfa first_cfa(const Dwarf_CIE *cie, struct mt_eh_reader instructions)
+static bool is_by_rsp(const struct cfa *cfa)
 {
+	return !cfa->expression && cfa->reg == rsp;
+}
+
+/* The CFA of the first row.  *IS_ARRIVED_AT: a call may arrive there.  A part that is landing pads
+ * alone begins with a nop, since no landing pad is at an offset of 0: after it the CFA is farther
+ * away than by what an instruction of one byte, a push, can do. */
+static struct cfa first_cfa(const Dwarf_CIE *cie, struct mt_eh_reader instructions,
+			    bool *is_arrived_at)
+{
+	struct mt_eh_reader initial = {cie->initial_instructions, cie->initial_instructions_end,
+				       false};
+	const uint8_t advance_one = DW_CFA_advance_loc | 1;
 	struct cfa cfa = {.reg = rsp, .offset = 8};
 
-	run_first_row(
-	    (struct mt_eh_reader){cie->initial_instructions, cie->initial_instructions_end, false},
-	    &cfa);
-	run_first_row(instructions, &cfa);
+	run_row(&initial, &cfa);
+	run_row(&instructions, &cfa);
+	*is_arrived_at = is_by_rsp(&cfa) && cfa.offset == 8;
+	if (!instructions.failed && instructions.at < instructions.end &&
+	    instructions.at[-1] == advance_one && cie->code_alignment_factor == 1) {
+		struct cfa second = cfa;
+
+		run_row(&instructions, &second);
+		*is_arrived_at &= is_by_rsp(&second) && second.offset <= 16;
+	}
 	return cfa;
 }
 
@@ -203,10 +221,10 @@ static bool read_fde(struct section *section, const Dwarf_FDE *entry, struct mt_
 	    .lsda = lsda,
 	    .signal = strchr(section->cie.augmentation, 'S') != NULL,
 	};
-	struct cfa cfa = first_cfa(&section->cie, reader);
-	bool by_rsp = !cfa.expression && cfa.reg == rsp;
-	out->cold = !out->signal && !(by_rsp && cfa.offset == 8);
-	out->lazy = by_rsp && cfa.offset == 24;
+	bool is_arrived_at;
+	struct cfa cfa = first_cfa(&section->cie, reader, &is_arrived_at);
+	out->cold = !out->signal && !is_arrived_at;
+	out->lazy = is_by_rsp(&cfa) && cfa.offset == 24;
 	return true;
 }
 

@@ -15,7 +15,7 @@ struct mt_fde {
 	uint64_t end;
 	uint64_t lsda; /* of its language-specific data area; 0: none */
 	bool signal;   /* `S` augmentation: the return from a signal handler */
-	bool cold;     /* the CFA at its start is not rsp+8: not where a call arrives */
+	bool cold;     /* by the CFA at its start, not where a call arrives */
 	bool lazy;     /* it is rsp+24: where a lazy PLT stub arrives, with two words pushed */
 };
 

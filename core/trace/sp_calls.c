@@ -4,6 +4,8 @@
  * recordings that have none, the code shows it where it is certain. */
 #include "trace/sp_internal.h"
 
+#include "elf/objfile.h"
+
 #include <string.h>
 
 static const struct mt_sp_cached_site *site_of(struct mt_sp_stack *stack,
@@ -46,10 +48,21 @@ static const struct mt_sp_cached_call *call_before(struct mt_sp_stack *stack,
 	return cached;
 }
 
+/* Where there are no symbols its name is not known, but that it is a part. */
+static bool is_cold_part(const struct mt_function *part, const struct mt_function *whole)
+{
+	size_t length = mt_name_without_cold(part->name);
+
+	if (!(part->flags & MT_FUNCTION_COLD) || strcmp(part->module, whole->module) != 0)
+		return false;
+	return part->kind == MT_FUNCTION_FDE ||
+	       (strncmp(part->name, whole->name, length) == 0 && !whole->name[length]);
+}
+
 /* A part of a function that the compiler put elsewhere has the function's name and more. */
 bool mt_sp_is_same(const struct mt_function *one, const struct mt_function *other)
 {
-	if (one == other || !one || !other)
+	if (one == other || !one || !other || is_cold_part(one, other) || is_cold_part(other, one))
 		return true;
 	size_t length = strcspn(one->name, ".");
 

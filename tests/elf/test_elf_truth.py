@@ -169,6 +169,40 @@ def test_cold_parts_are_flagged(dump, tool, compile, copy):
             assert not without[symbol.start].flags & COLD, symbol
 
 
+PARTS = """
+	.text
+	.globl _start, f
+_start:	.cfi_startproc
+	push %rbp
+	.cfi_def_cfa_offset 16
+	call f
+	hlt
+	.cfi_endproc
+f:	.cfi_startproc
+	ret
+	.cfi_endproc
+pads:	.cfi_startproc
+	nop
+	.cfi_def_cfa_offset 48
+	.cfi_offset %rbx, -32
+	call f
+	hlt
+	.cfi_endproc
+"""
+
+
+def test_a_part_of_landing_pads_alone_is_flagged(dump, tool, compile, tmp_path):
+    """It begins with a nop, at which its CFA is like a function's."""
+    source = tmp_path / "parts.S"
+    source.write_text(PARTS)
+    program = compile(source, "-nostdlib", "-static")
+    starts = {symbol.name: symbol.start for symbol in dump(program).symbols()}
+    stripped = tmp_path / "stripped"
+    tool("strip", "--strip-all", "-o", stripped, program)
+    cold = [symbol.start for symbol in dump(stripped).symbols() if symbol.flags & COLD]
+    assert cold == [starts["pads"]]
+
+
 LOADER = "/lib64/ld-linux-x86-64.so.2"
 
 
