@@ -12,7 +12,7 @@ _mtdb_options() { # COMMAND
 	run) echo "$record --history= --branch-log=" ;;
 	attach) echo "$record --for= --max= --pid=" ;;
 	decode) echo '--output= --format=' ;;
-	history) echo '--lines= --thread=' ;;
+	history) echo '--lines= --thread= --unfold' ;;
 	browse) echo '--thread=' ;;
 	view) echo '--no-browser' ;;
 	dump) echo '--packets --records' ;;

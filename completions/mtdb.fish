@@ -64,6 +64,7 @@ complete -c mtdb -n '__mtdb_in decode' -l format -x -a $formats -d 'Timeline for
 
 complete -c mtdb -n '__mtdb_in history' -l lines -x -d 'Number of calls per thread'
 complete -c mtdb -n '__mtdb_in history' -l thread -x -d 'Print only this thread'
+complete -c mtdb -n '__mtdb_in history' -l unfold -d 'Show all calls'
 complete -c mtdb -n '__mtdb_in browse' -l thread -x -d 'Show only this thread'
 complete -c mtdb -n '__mtdb_in view' -l no-browser -d 'Only print the address to open'
 

@@ -3,15 +3,17 @@
 #include "command/arguments.h"
 #include "command/timeline.h"
 
-static const char *const options[] = {"--lines=N", "--thread=TID", NULL};
+static const char *const options[] = {"--lines=N", "--thread=TID", "--unfold", NULL};
 
 static struct mt_error *run(struct mt_command_context *context, int argc, char **argv)
 {
 	mt_auto(mt_option) char *lines = NULL;
 	mt_auto(mt_option) char *thread = NULL;
+	int unfold = 0;
 	const struct poptOption table[] = {
 	    {"lines", 'n', POPT_ARG_STRING, &lines, 0, NULL, NULL},
 	    {"thread", 't', POPT_ARG_STRING, &thread, 0, NULL, NULL},
+	    {"unfold", 'u', POPT_ARG_NONE, &unfold, 0, NULL, NULL},
 	    POPT_TABLEEND,
 	};
 	mt_auto(mt_arguments) struct mt_arguments arguments = {0};
@@ -29,6 +31,8 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 	if (thread)
 		mt_try(mt_parse_number(thread, "thread id", 1, INT32_MAX, &tid));
 	timeline.tid = (pid_t)tid;
+	if (!unfold)
+		timeline.fold_hint = "\"--unfold\" shows them";
 	if (arguments.count > 1)
 		timeline.function = arguments.words[1];
 	mt_try(mt_recording_open(arguments.words[0], context->progress, &recording));
@@ -43,14 +47,18 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 const struct mt_command mt_command_history = {
     .name = "history",
     .summary = "Show the last calls of a recording as text",
-    .usage = "[-n N] [-t TID] RECORDING [FUNCTION]",
-    .help = "Print the last calls of each thread, indented by depth, with their time before the\n"
-	    "end, duration and call site.  With FUNCTION, a name or a glob, print only its calls\n"
-	    "and their callers.  RECORDING \"-\" is standard input.\n"
-	    "\n"
-	    "Options:\n"
-	    "  -n, --lines=N     number of calls per thread (default: 50)\n"
-	    "  -t, --thread=TID  print only this thread\n",
+    .usage = "[-n N] [-t TID] [-u] RECORDING [FUNCTION]",
+    .help =
+	"Print the last calls of each thread, indented by depth, with their time before the\n"
+	"end, duration and call site.  With FUNCTION, a name or a glob, print only its calls\n"
+	"and their callers.  RECORDING \"-\" is standard input.  Calls that libraries made because\n"
+	"the program ended, in exit and abort, in the unwinder of exceptions and in panics, are\n"
+	"only counted.\n"
+	"\n"
+	"Options:\n"
+	"  -n, --lines=N     number of calls per thread (default: 50)\n"
+	"  -t, --thread=TID  print only this thread\n"
+	"  -u, --unfold      show all calls\n",
     .options = options,
     .where = MT_COMMAND_IN_SHELL,
     .run = run,

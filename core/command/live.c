@@ -10,14 +10,15 @@
 struct option {
 	const char *name; /* "-size" */
 	const char **value;
+	bool *flag; /* of one without a value; else NULL */
 };
 
-/* The options in front, each with a value, may be abbreviated, as GDB's; *first: behind them. */
+/* The options in front may be abbreviated, as GDB's; *first: behind them. */
 static struct mt_error *take_options(int argc, char **argv, const struct option *table, int *first)
 {
 	int at = 1;
 
-	for (; at < argc && argv[at][0] == '-' && argv[at][1]; at += 2) {
+	for (; at < argc && argv[at][0] == '-' && argv[at][1]; at++) {
 		const struct option *found = NULL;
 
 		if (strcmp(argv[at], "--") == 0) {
@@ -35,9 +36,13 @@ static struct mt_error *take_options(int argc, char **argv, const struct option 
 		}
 		if (!found)
 			return mt_error_new(MT_ERROR_USAGE, "unknown option: %s", argv[at]);
-		if (at + 1 >= argc)
+		if (found->flag) {
+			*found->flag = true;
+			continue;
+		}
+		if (++at >= argc)
 			return mt_error_new(MT_ERROR_USAGE, "%s requires a value", found->name);
-		*found->value = argv[at + 1];
+		*found->value = argv[at];
 	}
 	*first = at;
 	return NULL;
@@ -51,11 +56,11 @@ static struct mt_error *start(struct mt_command_context *context, int argc, char
 {
 	struct mt_live_debugger *debugger = context->debugger;
 	struct mt_live_start options = {0};
-	const struct option table[] = {{"-engine", &options.engine},
-				       {"-size", &options.size},
-				       {"-threads", &options.threads},
-				       {"-timestamps", &options.stamps},
-				       {NULL, NULL}};
+	const struct option table[] = {{"-engine", &options.engine, NULL},
+				       {"-size", &options.size, NULL},
+				       {"-threads", &options.threads, NULL},
+				       {"-timestamps", &options.stamps, NULL},
+				       {NULL, NULL, NULL}};
 	int first = 1;
 
 	mt_try(take_options(argc, argv, table, &first));
@@ -243,7 +248,9 @@ static struct mt_error *history(struct mt_command_context *context, int argc, ch
 {
 	struct mt_live_debugger *debugger = context->debugger;
 	const char *thread = NULL, *function = NULL;
-	const struct option table[] = {{"-thread", &thread}, {NULL, NULL}};
+	bool unfolded = false;
+	const struct option table[] = {
+	    {"-thread", &thread, NULL}, {"-unfold", NULL, &unfolded}, {NULL, NULL, NULL}};
 	struct wanted wanted = {.lwp = debugger->ops->lwp(debugger->context)};
 	char *size = mt_live_setting(debugger, MT_LIVE_HISTORY_SIZE);
 	uint64_t last = size ? strtoull(size, NULL, 10) : 0;
@@ -267,23 +274,26 @@ static struct mt_error *history(struct mt_command_context *context, int argc, ch
 		if (!wanted.lwp)
 			return mt_error_new(MT_ERROR_USAGE, "Unknown thread %s.", thread);
 	}
-	return mt_live_history(debugger, last, wanted.lwp, function);
+	return mt_live_history(debugger, last, wanted.lwp, function, unfolded);
 }
 
-static const char *const history_options[] = {"-thread NUMBER", NULL};
+static const char *const history_options[] = {"-thread NUMBER", "-unfold", NULL};
 
 const struct mt_command mt_command_live_history = {
     .name = "history",
     .summary = "Show the last function calls of the selected thread",
-    .usage = "[-thread NUMBER] [COUNT] [FUNCTION]",
+    .usage = "[-thread NUMBER] [-unfold] [COUNT] [FUNCTION]",
     .help =
 	"They are indented by depth, with times before the end, durations, and where each was\n"
-	"called.  Of a program that ended all threads are shown.\n\n"
+	"called.  Of a program that ended all threads are shown.  Calls that libraries made\n"
+	"because it ended, in exit and abort, in the unwinder of exceptions and in panics, are\n"
+	"only counted.\n\n"
 	"COUNT is how many calls (default: 25; in GDB, set mtrace history-size).\n"
 	"FUNCTION: only calls of it are shown, and counted, with their callers.  Parameters and\n"
 	"namespaces may be left out; \"*\" and \"?\" stand for any letters.\n\n"
 	"Options:\n"
-	"  -thread NUMBER   another thread, by the debugger's number\n",
+	"  -thread NUMBER   another thread, by the debugger's number\n"
+	"  -unfold          show all calls\n",
     .options = history_options,
     .where = MT_COMMAND_IN_DEBUGGER,
     .takes = MT_COMMAND_TAKES_LOCATION,

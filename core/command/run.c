@@ -106,6 +106,7 @@ static struct mt_error *report_crash(struct run *run)
 	const struct mt_timeline timeline = {.printer = {context->report, context->context},
 					     .colour = context->report_colour,
 					     .last = run->history,
+					     .fold_hint = "the timeline has them",
 					     .tid = result.fatal_lwp};
 
 	if (!result.fatal_signal || !WIFSIGNALED(result.wait_status))

@@ -2,6 +2,7 @@
 #include "decode/timeline.h"
 
 #include "output/calls_of.h"
+#include "output/fold.h"
 
 static struct mt_error *decode_calls_of(struct mt_recording *recording,
 					const struct mt_decode_options *options,
@@ -20,6 +21,19 @@ static struct mt_error *decode_calls_of(struct mt_recording *recording,
 	return error;
 }
 
+static struct mt_error *decode_folded(struct mt_recording *recording,
+				      const struct mt_decode_options *options, const char *hint,
+				      struct mt_slice_sink sink, struct mt_decode_stats *stats)
+{
+	struct mt_fold *fold = NULL;
+	struct mt_error *error = mt_fold_create(hint, sink, &fold);
+
+	if (!error)
+		error = mt_decode(recording, options, mt_fold_sink(fold), stats);
+	mt_fold_destroy(fold);
+	return error;
+}
+
 struct mt_error *mt_timeline_decode(const struct mt_log *log, const struct mt_progress *progress,
 				    struct mt_recording *recording,
 				    const struct mt_timeline *timeline, struct mt_slice_sink sink,
@@ -33,9 +47,11 @@ struct mt_error *mt_timeline_decode(const struct mt_log *log, const struct mt_pr
 	    .tid = timeline->tid,
 	};
 
-	return timeline->function
-		   ? decode_calls_of(recording, &options, timeline->function, sink, stats)
-		   : mt_decode(recording, &options, sink, stats);
+	if (timeline->function)
+		return decode_calls_of(recording, &options, timeline->function, sink, stats);
+	if (timeline->fold_hint)
+		return decode_folded(recording, &options, timeline->fold_hint, sink, stats);
+	return mt_decode(recording, &options, sink, stats);
 }
 
 struct mt_error *mt_timeline_write(const struct mt_log *log, const struct mt_progress *progress,

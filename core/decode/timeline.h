@@ -16,6 +16,8 @@ struct mt_timeline {
 	pid_t tid;                      /* 0: all threads */
 	struct mt_decode_files **files; /* as struct mt_decode_options has them */
 	const char *function; /* only its calls and their callers: output/calls_of.h; NULL: all */
+	/* How to see what output/fold.h folds, as a sentence's end; NULL: nothing is folded. */
+	const char *fold_hint;
 };
 
 /* Decodes what TIMELINE is of: of a thread, or of all; its calls of a function, or all.  Errors:

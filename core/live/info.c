@@ -101,16 +101,19 @@ struct mt_error *mt_live_no_calls_of(pid_t tid)
 }
 
 struct mt_error *mt_live_history(struct mt_live_debugger *debugger, uint64_t last, pid_t tid,
-				 const char *function)
+				 const char *function, bool unfolded)
 {
 	struct mt_live *live = debugger->ops->selected(debugger->context, false);
 	struct mt_timeline timeline = {.printer = debugger->printer,
 				       .colour = debugger->colour,
 				       .last = last,
 				       .function = function};
+
 	struct mt_recording *recording = NULL;
 	struct mt_decode_stats stats = {0};
 
+	if (last && !unfolded)
+		timeline.fold_hint = "\"mtrace history -unfold\" shows them";
 	mt_try(mt_live_open(debugger, live, &tid, &recording));
 	timeline.files = &live->files;
 	timeline.tid = tid;

@@ -268,10 +268,11 @@ struct mt_error *mt_live_start(struct mt_live_debugger *debugger,
 struct mt_error *mt_live_stop(struct mt_live_debugger *debugger);
 /* All that is recorded, the snapshots and the triggers. */
 void mt_live_info(const struct mt_live_debugger *debugger);
-/* The last LAST calls (0: all) of the thread TID (0: all), or only those of FUNCTION.
+/* The last LAST calls (0: all) of the thread TID (0: all), or only those of FUNCTION.  UNFOLDED:
+ * also those that output/fold.h leaves out.
  * Errors: those of mt_live_open() and mt_timeline_write(); USAGE (no calls of it were recorded). */
 struct mt_error *mt_live_history(struct mt_live_debugger *debugger, uint64_t last, pid_t tid,
-				 const char *function);
+				 const char *function, bool unfolded);
 /* The error. */
 struct mt_error *mt_live_no_calls_of(pid_t tid);
 

@@ -410,6 +410,23 @@ static void put_remark(struct mt_str *out, struct mt_text_style *style)
 	put_newline(out);
 }
 
+static void put_folded(struct mt_str *out, struct mt_text_style *style,
+		       const struct mt_text_entry *entry)
+{
+	const struct mt_instant *instant = &entry->instant;
+	const char *name = instant->function->name;
+	struct mt_str *cell = &style->cell;
+	mt_auto(mt_str) struct mt_str bare = {0};
+
+	mt_str_append_bytes(&bare, name, mt_name_without_parameters(name));
+	put_indent(cell, entry->depth);
+	mt_str_appendf(cell, "(%llu calls %s ", (unsigned long long)instant->value,
+		       instant->detail ? "after" : "in");
+	put_name(cell, &style->scratch, bare.text ? bare.text : name, NAME_COLUMNS);
+	mt_str_appendf(cell, " are not shown: %s)", instant->side->reason);
+	put_remark(out, style);
+}
+
 void mt_text_entry(struct mt_str *out, struct mt_text_style *style,
 		   const struct mt_text_entry *entry)
 {
@@ -420,6 +437,10 @@ void mt_text_entry(struct mt_str *out, struct mt_text_style *style,
 		put_segment(out, style, &entry->segment);
 		break;
 	case MT_TEXT_INSTANT:
+		if (entry->instant.kind == MT_INSTANT_FOLDED) {
+			put_folded(out, style, entry);
+			return;
+		}
 		put_instant(out, style, entry);
 		break;
 	case MT_TEXT_UNENDED:

@@ -106,6 +106,9 @@ enum mt_instant_kind {
 	MT_INSTANT_THROTTLE, /* the function at `address` is not recorded from here on */
 	MT_INSTANT_FAULT,    /* of a page; value: the address that was accessed */
 	MT_INSTANT_MARK,     /* the program's own */
+	/* value: calls that are not shown, of `function`, or, with detail, behind it; see
+	   output/fold.h */
+	MT_INSTANT_FOLDED,
 };
 
 /* A trigger's hit, as the track of hits shows it. */
@@ -127,7 +130,7 @@ struct mt_instant {
 	const struct mt_function *function; /* at the PC; NULL: not known */
 	struct mt_source source;            /* of the PC */
 	const struct mt_hit *hit; /* TRIGGER on the track of hits; else NULL; lent for the run */
-	const struct mt_side_event *side; /* FAULT, MARK; lent for the run */
+	const struct mt_side_event *side; /* FAULT, MARK, FOLDED; lent for the run */
 };
 
 /* A counter's value at a time. */

@@ -17,7 +17,7 @@ import pytest
     ('mtrace trigger -stop -print "x y" -max 3 mai',
      ['mtrace trigger -stop -print "x y" -max 3 main']),
     ("mtrace delete ", ["mtrace delete 1", "mtrace delete 2"]),
-    ("mtrace history -", ["mtrace history -thread"]),
+    ("mtrace history -", ["mtrace history -thread", "mtrace history -unfold"]),
     ("mtrace decode --o", ["mtrace decode --output="]),
     ("mtrace decode some", ["mtrace decode some.perf"]),
     ("mtrace save sub/som", ["mtrace save sub/some.perf"]),

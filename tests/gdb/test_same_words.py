@@ -158,10 +158,14 @@ def test_a_crash_and_an_end(same, tmp_path):
                 "mtrace stop", "run", "mtrace info"]
     lines = same(commands, "a", "b")
     assert '[mtrace: the calls up to SIGABRT are in trace-1.fxt; "mtrace history" shows the last]' in lines
-    lines = same(["mtrace start", "run", "mtrace history 1", "mtrace info", "mtrace snapshot",
+    lines = same(["mtrace start", "run", "mtrace history 1", "mtrace history -un 1", "mtrace info",
+                  "mtrace snapshot",
                   "mtrace snapshot x.foo", "run", "mtrace stop", "run", "mtrace info"])
     assert lines.count("Snapshots: 0") == 1 and "Snapshots: 1" in lines
-    assert any("exit with status" in line for line in lines)
+    assert sum("exit with status" in line for line in lines) == 2
+    folded = [i for i, line in enumerate(lines) if re.search(r"calls in exit are not shown", line)]
+    assert len(folded) == 1 and " exit " in lines[folded[0] - 1]
+    assert sum(re.search(r" _exit ", line) is not None for line in lines) == 1
     assert "x.foo: the ending selects the format: .fxt, .json or .txt, each also with .gz behind it" \
         in lines
     assert [path.name for path in tmp_path.rglob("*.f[xo]*")] == ["trace-1.fxt"] * 2
