@@ -153,3 +153,43 @@ void prompt_drop_breakpoints_of(struct prompt *prompt, unsigned thread)
 		mt_error_destroy(mt_debugger_delete(prompt->debugger, one->number));
 	}
 }
+
+/* ---- rbreak ---- */
+
+static struct mt_error *break_at(void *context, const struct mt_expr_function *function)
+{
+	mt_auto(mt_str) struct mt_str location = {0};
+
+	if (function->file)
+		mt_str_appendf(&location, "%s:", function->file);
+	mt_str_append(&location, function->name);
+	if (location.failed)
+		return mt_error_no_memory();
+	const struct mt_debug_new_breakpoint what = {.location = location.text};
+	mt_try(prompt_add_breakpoint(context, &what));
+	if (function->file)
+		prompt_printf("%s\n", function->text);
+	else
+		prompt_printf("<function, no debug info> %s;\n", function->name);
+	return NULL;
+}
+
+/* [FILE:]REGEX; "::" is of a name. */
+struct mt_error *prompt_rbreak(struct prompt *prompt, const char *rest)
+{
+	struct mt_expr_program *program = mt_debugger_expressions(prompt->debugger);
+	mt_auto(mt_str) struct mt_str file = {0};
+	const char *colon = strchr(rest, ':');
+
+	if (colon && colon > rest && colon[1] != ':') {
+		const char *end = colon;
+
+		while (end > rest && strchr(" \t", end[-1]))
+			end--;
+		mt_str_append_bytes(&file, rest, (size_t)(end - rest));
+		rest = prompt_skip_blanks(colon + 1);
+	}
+	if (file.failed)
+		return mt_error_no_memory();
+	return mt_expr_each_function(program, file.text, rest, break_at, prompt);
+}

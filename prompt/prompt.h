@@ -240,6 +240,7 @@ struct mt_error *prompt_add_breakpoint(struct prompt *prompt,
 /* breaks.c: `info breakpoints`, and `info watchpoints`. */
 struct mt_error *prompt_info_breakpoints(struct prompt *prompt, const char *rest,
 					 int watchpoints_only);
+struct mt_error *prompt_rbreak(struct prompt *prompt, const char *rest);
 /* Deletes those of a thread that is gone, or with 0 of all threads, and reports it. */
 void prompt_drop_breakpoints_of(struct prompt *prompt, unsigned thread);
 

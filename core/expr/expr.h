@@ -100,6 +100,18 @@ struct mt_error *mt_expr_info_register(struct mt_expr_program *program,
  * all. Errors: USAGE; NO_MEMORY. */
 struct mt_error *mt_expr_info_list(struct mt_expr_program *program, bool functions,
 				   const char *pattern, struct mt_str *out);
+struct mt_expr_function {
+	const char *file; /* as the compiler was given it; NULL: no DWARF knows the function */
+	const char *name;
+	const char *text; /* its declaration, with a semicolon */
+};
+/* `rbreak`: calls FOUND for each function that the regular expression PATTERN fits ("": all), in
+ * the order of `info functions`, but for stubs of the PLT.  FILE: only of files of this name; NULL:
+ * of all.  Errors: USAGE; NO_MEMORY; FOUND's. */
+struct mt_error *
+mt_expr_each_function(struct mt_expr_program *program, const char *file, const char *pattern,
+		      struct mt_error *(*found)(void *context, const struct mt_expr_function *),
+		      void *context);
 /* `info scope LOCATION` at its address. */
 struct mt_error *mt_expr_info_scope(struct mt_expr_program *program, const char *location,
 				    uint64_t address, struct mt_str *out);

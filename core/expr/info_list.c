@@ -197,20 +197,29 @@ static int compare(const void *left, const void *right)
 	return order ? order : a->line - b->line;
 }
 
+static void sort(struct list *list)
+{
+	if (list->entries.count)
+		qsort(list->entries.items, list->entries.count, sizeof(*list->entries.items),
+		      compare);
+}
+
+static bool are_same(const struct entry *before, const struct entry *entry)
+{
+	return before && compare(before, entry) == 0 && strcmp(before->text, entry->text) == 0;
+}
+
 static void print(struct list *list, const char *pattern, struct mt_str *out)
 {
 	const char *what = list->functions ? "functions" : "variables";
 	const struct entry *before = NULL;
 
-	if (list->entries.count)
-		qsort(list->entries.items, list->entries.count, sizeof(*list->entries.items),
-		      compare);
 	if (list->filters)
 		mt_str_appendf(out, "All %s matching regular expression \"%s\":\n", what, pattern);
 	else
 		mt_str_appendf(out, "All defined %s:\n", what);
 	mt_array_each (entry, &list->entries) {
-		if (before && compare(before, entry) == 0 && strcmp(before->text, entry->text) == 0)
+		if (are_same(before, entry))
 			continue;
 		if (entry->file && (!before || strcmp(before->file, entry->file) != 0))
 			mt_str_appendf(out, "\nFile %s:\n", entry->file);
@@ -227,48 +236,92 @@ static void print(struct list *list, const char *pattern, struct mt_str *out)
 	}
 }
 
-struct mt_error *mt_expr_info_list(struct mt_expr_program *program, bool functions,
-				   const char *pattern, struct mt_str *out)
+static void destroy(struct list *list)
 {
-	struct list list = {.functions = functions, .filters = *pattern};
+	mt_array_each (entry, &list->entries) {
+		free(entry->name);
+		free(entry->text);
+	}
+	mt_array_deinit(&list->entries);
+}
 
+/* Fills the list in, without stubs of the PLT where those are not WITH_STUBS. */
+static struct mt_error *fill(struct list *list, struct mt_expr_program *program,
+			     const char *pattern, bool with_stubs)
+{
 	mt_try(mt_program_update(program));
-	int refused = *pattern ? regcomp(&list.pattern, pattern, REG_NOSUB) : 0;
+	list->filters = *pattern;
+	int refused = *pattern ? regcomp(&list->pattern, pattern, REG_NOSUB) : 0;
 	if (refused) {
 		char why[128];
 
-		regerror(refused, &list.pattern, why, sizeof(why));
+		regerror(refused, &list->pattern, why, sizeof(why));
 		return mt_error_new(MT_ERROR_USAGE, "Invalid regexp: %s", why);
 	}
-	for (size_t i = 0; i < program->modules.count && !list.failed; i++) {
+	for (size_t i = 0; i < program->modules.count && !list->failed; i++) {
 		if (!program->modules.items[i]->is_mapped)
 			continue;
-		add_definitions(&list, program->modules.items[i]);
+		add_definitions(list, program->modules.items[i]);
 		const struct mt_msymbols *symbols = mt_module_msymbols(program->modules.items[i]);
 
 		mt_array_each (symbol, symbols) {
 			mt_auto(mt_str) struct mt_str name = {0};
 
-			if (symbol->is_code != list.functions || symbol->type == STT_TLS ||
+			if (symbol->is_code != list->functions || symbol->type == STT_TLS ||
 			    is_in_dwarf(program->modules.items[i], symbol))
 				continue;
 			if (!mt_demangle(symbol->name, MT_DEMANGLE_FULL, &name))
 				mt_str_append_bytes(&name, symbol->name, bare_length(symbol));
 			if (name.text && !name.failed)
-				add_symbol(&list, name.text,
+				add_symbol(list, name.text,
 					   symbol->address + program->modules.items[i]->bias);
 		}
-		if (list.functions)
-			add_stubs(&list, program->modules.items[i]);
+		if (list->functions && with_stubs)
+			add_stubs(list, program->modules.items[i]);
 	}
-	if (!list.failed)
-		print(&list, pattern, out);
 	if (*pattern)
-		regfree(&list.pattern);
+		regfree(&list->pattern);
+	sort(list);
+	return list->failed ? mt_error_no_memory() : NULL;
+}
+
+struct mt_error *mt_expr_info_list(struct mt_expr_program *program, bool functions,
+				   const char *pattern, struct mt_str *out)
+{
+	struct list list = {.functions = functions};
+	struct mt_error *error = fill(&list, program, pattern, true);
+
+	if (!error)
+		print(&list, pattern, out);
+	destroy(&list);
+	return error;
+}
+
+/* WANTED: a path, or its end. */
+static bool is_of_file(const struct entry *entry, const char *wanted)
+{
+	size_t length = entry->file ? strlen(entry->file) : 0, size = strlen(wanted);
+
+	return length >= size && strcmp(entry->file + length - size, wanted) == 0 &&
+	       (length == size || entry->file[length - size - 1] == '/');
+}
+
+struct mt_error *
+mt_expr_each_function(struct mt_expr_program *program, const char *file, const char *pattern,
+		      struct mt_error *(*found)(void *context, const struct mt_expr_function *),
+		      void *context)
+{
+	struct list list = {.functions = true};
+	struct mt_error *error = fill(&list, program, pattern, false);
+	const struct entry *before = NULL;
+
 	mt_array_each (entry, &list.entries) {
-		free(entry->name);
-		free(entry->text);
+		const struct mt_expr_function function = {entry->file, entry->name, entry->text};
+
+		if (!error && !are_same(before, entry) && (!file || is_of_file(entry, file)))
+			error = found(context, &function);
+		before = entry;
 	}
-	mt_array_deinit(&list.entries);
-	return list.failed ? mt_error_no_memory() : NULL;
+	destroy(&list);
+	return error;
 }

@@ -50,4 +50,13 @@ struct mt_core_target {
 /* corefile_read.c: fills in all but BASE and PROGRAM.  Errors: as mt_corefile_open(). */
 struct mt_error *mt_core_read(struct mt_core_target *target, const char *path);
 
+/* corefile.c */
+/* What the core itself has from ADDRESS on, within one mapping; returns how many bytes.  *END, if
+ * nothing: where there may be something again. */
+size_t mt_core_read_dumped(const struct mt_core_target *target, uint64_t address, void *buffer,
+			   size_t size, uint64_t *end);
+/* NULL: no file is mapped there. */
+const struct mt_core_mapping *mt_core_mapping_at(const struct mt_core_target *target,
+						 uint64_t address);
+
 #endif

@@ -67,7 +67,9 @@ struct mt_type *mt_type_innermost(struct mt_type *type)
 	return type;
 }
 
-static void prefix(struct mt_type *type, bool through_pointer, unsigned depth, struct mt_str *out)
+/* SPACE_BEHIND: of qualifiers, if there are any. */
+static void prefix(struct mt_type *type, bool through_pointer, bool space_behind, unsigned depth,
+		   struct mt_str *out)
 {
 	struct mt_type *inner = bare(type);
 
@@ -75,25 +77,26 @@ static void prefix(struct mt_type *type, bool through_pointer, unsigned depth, s
 		return;
 	switch (inner->kind) {
 	case MT_TYPE_POINTER:
-		prefix(mt_type_target(inner), true, depth + 1, out);
+		prefix(mt_type_target(inner), true, true, depth + 1, out);
 		mt_str_append(out, "*");
-		mt_type_qualifiers(type, true, false, out);
+		mt_type_qualifiers(type, true, space_behind, out);
 		break;
 	case MT_TYPE_REFERENCE:
 	case MT_TYPE_RVALUE_REFERENCE:
-		prefix(mt_type_target(inner), true, depth + 1, out);
+		prefix(mt_type_target(inner), true, false, depth + 1, out);
 		mt_str_append(out, inner->kind == MT_TYPE_REFERENCE ? "&" : "&&");
-		mt_type_qualifiers(type, true, false, out);
+		mt_type_qualifiers(type, true, space_behind, out);
 		break;
 	case MT_TYPE_MEMBER_POINTER: {
 		struct mt_type *class = mt_type_containing(inner);
 
-		prefix(mt_type_target(inner), true, depth + 1, out);
+		prefix(mt_type_target(inner), true, false, depth + 1, out);
 		mt_str_appendf(out, "%s::*", class->name ? class->name : "");
 		break;
 	}
 	default:
-		prefix(mt_type_target(inner), false, depth + 1, out);
+		prefix(mt_type_target(inner), false, space_behind && inner->kind == MT_TYPE_ARRAY,
+		       depth + 1, out);
 		if (through_pointer)
 			mt_str_append(out, "(");
 	}
@@ -158,7 +161,7 @@ void mt_type_declarator(struct mt_type *type, const char *variable, struct mt_st
 	if (variable || is_derived(bare(type)))
 		if (!(bare(type)->is_vector && bare(type)->name))
 			mt_str_append(out, " ");
-	prefix(type, false, 0, out);
+	prefix(type, false, variable && *variable, 0, out);
 	if (variable)
 		mt_str_append(out, variable);
 	suffix(type, false, 0, out);

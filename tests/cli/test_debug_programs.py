@@ -48,3 +48,18 @@ def test_c(compare, compile, flags):
 @pytest.mark.parametrize("flags", [("-O0",)], ids=" ".join)
 def test_cpp(compare, compile, flags):
     compare(CPP, compile("debugged.cpp", "-pthread", *flags))
+
+
+TYPES = """struct pointers { const char *const p; char *const *q; int *const (*r)[3]; int (*const f)(char *const, const int *const *); };
+struct pointers *volatile all;
+const char *const *const words;
+int take(const char *const *a, char *const b, struct pointers *const *c) { return a && b && c; }
+int main(void) { return take(0, 0, &all) + !words; }
+"""
+
+
+def test_qualified_pointers(compare, compile, tmp_path):
+    source = tmp_path / "pointers.c"
+    source.write_text(TYPES)
+    compare([("", "ptype struct pointers\nwhatis all\nwhatis words\nwhatis take\ninfo functions take\n"
+                  "whatis (char *const *) 0\nwhatis &all->q\n")], compile(source))

@@ -20,6 +20,8 @@ RUNS = [
     ("", "break main\nrun\nbreak write\nc\nbt\nfinish\nbt\nc\n"),
 ]
 BREAKPOINTS = [
+    ("", "rbreak ^squ\nrbreak debug_steps.c:^a\nrbreak nothing\nrbreak (\ninfo breakpoints\nrun\nc\nrbreak ^_exi\nc\n"
+         "c\n"),
     ("", "break add\ntbreak factorial\nbreak debug_steps.c:23\ninfo breakpoints\nignore 3 2\nrun\n"
          "info breakpoints\ndisable 1\nc\nc\nc\ndelete 3\ninfo breakpoints\nc\nc\n"),
     ("", "break add\ncondition 4 a == 2\nbreak factorial if n == 2\nrun\nbt\ncondition 4\n"
