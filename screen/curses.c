@@ -44,9 +44,11 @@ struct mt_error *curses_check(void)
 	bool is_known = setupterm(NULL, STDOUT_FILENO, &found) == OK;
 	const char *move = is_known ? tigetstr("cup") : NULL;
 	bool can_move = move && move != (const char *)-1;
-	if (is_known)
+	/* It may be readline's, which is used again. */
+	if (is_known && cur_term != before) {
 		del_curterm(cur_term);
-	set_curterm(before);
+		set_curterm(before);
+	}
 	if (!can_move)
 		return mt_error_new(MT_ERROR_USAGE,
 				    "cannot draw on a terminal of the type \"%s\"%s: " CURE, kind,
