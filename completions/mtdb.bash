@@ -5,7 +5,7 @@
 _mtdb_options() { # COMMAND
 	local record='--engine= --output= --format= --record= --size= --trigger= --watch= --events=
 		--counter= --timestamps=
-		--modules= --functions= --no-functions= --throttle --args= --returns= --pending --follow-forks --ready-fd=
+		--modules= --functions= --no-functions= --throttle --args= --returns= --no-open-args --pending --follow-forks --ready-fd=
 		--resolution= --kernel --filter= --per-cpu --full-execution --no-return-compression
 		--ptwrite --power-events'
 	case $1 in

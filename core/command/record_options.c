@@ -27,6 +27,7 @@ void mt_record_options_init(struct mt_record_options *record)
 	    {"trigger", 't', POPT_ARG_ARGV, &record->session.triggers, 0, NULL, NULL},
 	    {"args", 0, POPT_ARG_ARGV, &record->session.arguments, 0, NULL, NULL},
 	    {"returns", 0, POPT_ARG_ARGV, &record->session.results, 0, NULL, NULL},
+	    {"no-open-args", 0, POPT_ARG_NONE, &record->no_open_args, 0, NULL, NULL},
 	    {"pending", 0, POPT_ARG_NONE, &record->pending, 0, NULL, NULL},
 	    {"watch", 0, POPT_ARG_ARGV, &record->session.watches, 0, NULL, NULL},
 	    {"events", 0, POPT_ARG_ARGV, &record->session.events, 0, NULL, NULL},
@@ -116,6 +117,7 @@ struct mt_error *mt_record_options_apply(struct mt_record_options *record)
 		mt_try(parse_ready_fd(record));
 	engine->follow_forks = record->follow_forks;
 	record->session.pending = record->pending;
+	record->session.no_open_args = record->no_open_args;
 	return mt_pt_options_apply(&record->pt, &engine->pt);
 }
 

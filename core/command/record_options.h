@@ -14,7 +14,7 @@ struct mt_record_options {
 	char *output, *format;
 	char *size, *stamps, *ready_fd;
 	char *throttle; /* points to this struct: not given; NULL: given without a value */
-	int follow_forks, pending;
+	int follow_forks, pending, no_open_args;
 	struct mt_pt_options pt;
 	int ready; /* its file descriptor; -1: none */
 	struct poptOption table[MT_RECORD_OPTIONS_TABLE];
@@ -29,10 +29,10 @@ struct mt_record_options {
 /* For help and completion. */
 #define MT_RECORD_OPTIONS_WORDS                                                                    \
 	"--engine=ENGINE", "--output=FILE", "--format=FORMAT", "--record=FILE", "--size=SIZE",     \
-	    "--trigger=LOCATION", "--args=FUNCTION", "--returns=FUNCTION", "--pending",            \
-	    "--watch=PLACE", "--events=KINDS", "--counter=NAME", "--timestamps=WHICH",             \
-	    "--modules=GLOB", "--functions=GLOB", "--no-functions=GLOB", "--throttle",             \
-	    "--follow-forks", "--ready-fd=NUMBER", MT_PT_OPTIONS_WORDS
+	    "--trigger=LOCATION", "--args=FUNCTION", "--returns=FUNCTION", "--no-open-args",       \
+	    "--pending", "--watch=PLACE", "--events=KINDS", "--counter=NAME",                      \
+	    "--timestamps=WHICH", "--modules=GLOB", "--functions=GLOB", "--no-functions=GLOB",     \
+	    "--throttle", "--follow-forks", "--ready-fd=NUMBER", MT_PT_OPTIONS_WORDS
 #define MT_RECORD_OPTIONS_HELP                                                                     \
 	"  -o, --output=FILE       write the timeline to FILE (default: trace.fxt; \"-\" is\n"     \
 	"                          standard output)\n"                                             \
@@ -48,12 +48,13 @@ struct mt_record_options {
 	"                          its return, as in 'foo return if $_ret < 0'; \"F..G >\n"        \
 	"                          TIME\": when a thread comes to function G so long after F;\n"   \
 	"                          \"FUNCTION after TIME\": so long after its last call; in\n"     \
-	"                          front -ignore N, -every N, -rate N/s, -max N; may be\n"         \
-	"                          repeated\n"                                                     \
+	"                          front -ignore N, -every N, -rate N/s, -max N, and\n"            \
+	"                          -print EXPRESSION, to show its value; may be repeated\n"        \
 	"  --args=FUNCTION         calls: record the arguments of each call of FUNCTION, as in\n"  \
 	"                          'price_of(name, count)', or all of them; may be repeated,\n"    \
 	"                          like the next one\n"                                            \
 	"  --returns=FUNCTION      calls: record what each call of FUNCTION returns\n"             \
+	"  --no-open-args          calls: do not read arguments of open calls at a crash\n"        \
 	"  --pending               let triggers wait for libraries, and for programs, that come\n" \
 	"                          later (default: a place that is not there is an error)\n"       \
 	"  --watch=PLACE           take a snapshot when ADDRESS, SYMBOL or SYMBOL+OFFSET is\n"     \

@@ -1,6 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which values were recorded with calls: notes say what their numbers mean. */
+/* Which values were recorded with calls: notes say what their numbers mean, and what was read of
+ * the calls that were open at the end. */
 #include "decode/private.h"
+
+static struct mt_error *add_open_call(struct mt_decode_run *run, const struct mt_sideband *note)
+{
+	const char *at = (const char *)note->sample.raw;
+	const struct mt_recorded_open_call call = {
+	    .tid = note->tid,
+	    .snapshot = (uint32_t)note->sample.weight,
+	    .function = note->sample.ip,
+	    .sp = note->sample.address,
+	    .arguments = mt_decode_next_string(&at, at + note->sample.raw_size),
+	};
+
+	return *call.arguments && mt_array_push(&run->values.open_calls, call)
+		   ? mt_error_no_memory()
+		   : NULL;
+}
 
 struct mt_error *mt_decode_values(struct mt_decode_run *run)
 {
@@ -9,6 +26,8 @@ struct mt_error *mt_decode_values(struct mt_decode_run *run)
 	for (size_t i = 0; i < mt_recording_sideband_count(run->recording); i++) {
 		const struct mt_sideband *note = &notes[i];
 
+		if (note->sample.raw && mt_decode_note_of(run, note) == MT_NOTE_OPEN_CALL)
+			mt_try(add_open_call(run, note));
 		if (mt_decode_note_of(run, note) != MT_NOTE_VALUE_IS || !note->sample.raw)
 			continue;
 		const char *at = (const char *)note->sample.raw, *end = at + note->sample.raw_size;

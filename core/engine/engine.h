@@ -16,6 +16,7 @@
 #include "kernel/pmu.h"
 #include "perf/recording_writer.h"
 #include "process/target.h"
+#include "space/unwind.h"
 
 #define MT_ENGINE_DEFAULT_RING_BYTES (4u << 20)
 #define MT_ENGINE_TICK_MS            10
@@ -289,6 +290,9 @@ struct mt_engine_text_ops {
 	const uint64_t *(*missed)(struct mt_engine *engine, pid_t pid, size_t *count);
 	/* LWP stands at such an entry, perhaps, and enters its function. */
 	struct mt_error *(*record_missed)(struct mt_engine *engine, pid_t lwp);
+	/* LWP stands still, or was interrupted by a signal, with these registers: as they would be
+	 * without us. */
+	void (*mend)(struct mt_engine *engine, pid_t lwp, struct mt_registers *registers);
 };
 
 /* Rings that are looked at while the program runs. */

@@ -84,6 +84,10 @@ struct mt_error *mt_expr_parameters(struct mt_expr_program *program,
  * Nothing without DWARF. */
 struct mt_error *mt_expr_frame_arguments(struct mt_expr_program *program,
 					 const struct mt_expr_frame *frame, struct mt_str *out);
+/* The same as recorded calls have them, "n=3, s=\"x\"": those that are known, now or at least at
+ * the call, and of what containers hold the beginning. */
+struct mt_error *mt_expr_known_arguments(struct mt_expr_program *program,
+					 const struct mt_expr_frame *frame, struct mt_str *out);
 /* The selected frame's function (inlined ones count), with its language's name for it.  False: no
  * DWARF knows it. */
 bool mt_expr_frame_function(struct mt_expr_program *program, const struct mt_expr_frame *frame,

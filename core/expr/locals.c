@@ -11,13 +11,15 @@ struct frame_walk {
 	struct mt_arena arena;
 	struct mt_eval eval;
 	struct mt_str *out;
+	const struct mt_expr_settings *settings;
 	bool any;
+	bool is_bare; /* see struct mt_print */
 };
 
 static struct mt_error *begin(struct frame_walk *walk, struct mt_expr_program *program,
 			      const struct mt_expr_frame *frame, struct mt_str *out)
 {
-	*walk = (struct frame_walk){.out = out};
+	*walk = (struct frame_walk){.out = out, .settings = &program->user->settings};
 	mt_try(mt_lookup_init(&walk->lookup, program, frame));
 	walk->eval = (struct mt_eval){.program = program,
 				      .frame = frame,
@@ -29,9 +31,10 @@ static struct mt_error *begin(struct frame_walk *walk, struct mt_expr_program *p
 static struct mt_print printer(struct frame_walk *walk)
 {
 	return (struct mt_print){.eval = &walk->eval,
-				 .settings = &walk->eval.program->user->settings,
+				 .settings = walk->settings,
 				 .out = walk->out,
-				 .language = walk->lookup.language};
+				 .language = walk->lookup.language,
+				 .is_bare = walk->is_bare};
 }
 
 /* "name = value\n" */
@@ -159,14 +162,18 @@ struct mt_error *mt_expr_args(struct mt_expr_program *program, const struct mt_e
 	return end(&walk, "No arguments.\n");
 }
 
+/* Go's results are parameters, too. */
+static bool is_hidden(Dwarf_Die *die, const char *name)
+{
+	return mt_die_flag(die, DW_AT_variable_parameter) ||
+	       (mt_die_flag(die, DW_AT_artificial) && strcmp(name, "this") != 0);
+}
+
 static void put_name(struct frame_walk *walk, Dwarf_Die *die)
 {
 	const char *name = mt_die_name(die);
-	/* Go's results are parameters, too. */
-	bool is_hidden = mt_die_flag(die, DW_AT_variable_parameter) ||
-			 (mt_die_flag(die, DW_AT_artificial) && name && strcmp(name, "this") != 0);
 
-	if (name && !is_hidden)
+	if (name && !is_hidden(die, name))
 		mt_str_appendf(walk->out, "%s%s", walk->out->length ? ", " : "", name);
 }
 
@@ -258,6 +265,71 @@ struct mt_error *mt_expr_frame_arguments(struct mt_expr_program *program,
 	mt_try(begin(&walk, program, frame, out));
 	if (walk.lookup.has_scope)
 		each_parameter(&walk, print_argument);
+	return end(&walk, NULL);
+}
+
+/* Of strings, and of what containers hold. */
+#define KNOWN_ELEMENTS 32
+#define KNOWN_DEPTH    2
+
+/* Now, or else at the call, which the caller may tell: not of floating-point numbers, with which
+ * DWARF's stack machine does not compute. */
+static struct mt_error *known_value(struct frame_walk *walk, const struct mt_variable *variable,
+				    struct mt_value *out)
+{
+	struct mt_error *error = mt_variable_value(&walk->eval, variable, out);
+
+	if (!error)
+		error = mt_value_fetch(&walk->eval, out);
+	if ((!error && !out->is_optimized_out) ||
+	    mt_type_strip(variable->type)->kind == MT_TYPE_FLOAT)
+		return error;
+	mt_error_destroy(error);
+	mt_try(mt_call_site_parameter(&walk->eval, variable, out));
+	return mt_value_fetch(&walk->eval, out);
+}
+
+static void print_known(struct frame_walk *walk, Dwarf_Die *die)
+{
+	const size_t before = walk->out->length;
+	struct mt_variable variable;
+	struct mt_value value;
+
+	mt_variable_bind(walk->lookup.scope.module, &walk->lookup.scope, walk->lookup.frame, die,
+			 &variable);
+	if (!variable.name || is_hidden(die, variable.name))
+		return;
+	mt_str_appendf(walk->out, "%s%s=", walk->any ? ", " : "", variable.name);
+	const size_t name = walk->out->length;
+	struct mt_error *error = known_value(walk, &variable, &value);
+	if (!error && !value.is_optimized_out)
+		print_summary(walk, &value);
+	mt_error_destroy(error);
+	if (walk->out->failed)
+		return;
+	/* "<error: ...>" and the like are no values. */
+	const bool is_known = walk->out->length > name && walk->out->text[name] != '<';
+	if (!is_known) {
+		walk->out->length = before;
+		walk->out->text[before] = '\0';
+	}
+	walk->any |= is_known;
+}
+
+struct mt_error *mt_expr_known_arguments(struct mt_expr_program *program,
+					 const struct mt_expr_frame *frame, struct mt_str *out)
+{
+	struct frame_walk walk;
+	struct mt_expr_settings settings = program->user->settings;
+
+	mt_try(begin(&walk, program, frame, out));
+	settings.elements = KNOWN_ELEMENTS;
+	settings.max_depth = KNOWN_DEPTH;
+	settings.pretty = false;
+	walk.settings = &settings;
+	walk.is_bare = true;
+	if (walk.lookup.has_scope)
+		each_parameter(&walk, print_known);
 	return end(&walk, NULL);
 }
 

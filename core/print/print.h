@@ -38,6 +38,7 @@ struct mt_print {
 	size_t virtual_count; /* virtual bases of one object, shown already */
 	const struct mt_type *virtuals[MT_PRINT_STATICS];
 	bool is_summary; /* arguments of a frame: structures are "..." */
+	bool is_bare;    /* strings instead of their addresses */
 };
 
 /* As `print` has it, with "(type *) " where that belongs. */

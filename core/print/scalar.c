@@ -213,16 +213,33 @@ static bool print_byte_string(struct mt_print *print, struct mt_type *target, ui
 }
 
 /* A pointer's target as text, or the symbol that it points to. */
+/* False: it cannot be read. */
+static bool print_bare_string(struct mt_print *print, struct mt_type *element, uint64_t address)
+{
+	const size_t before = print->out->length;
+
+	mt_print_string_at(print, element, address, -1);
+	if (print->out->failed || print->out->text[before] != '<')
+		return true;
+	print->out->length = before;
+	print->out->text[before] = '\0';
+	return false;
+}
+
 static void print_pointer(struct mt_print *print, struct mt_value *value, uint64_t address)
 {
 	struct mt_type *type = mt_type_strip(value->type);
 	struct mt_type *target = mt_type_target(type);
 	bool is_code = mt_type_strip(target)->kind == MT_TYPE_FUNCTION;
 
+	const bool is_text = mt_type_is_text(target) && address && !is_code;
+
+	if (is_text && print->is_bare && print_bare_string(print, target, address))
+		return;
 	mt_print_address(print, address, is_code || print->settings->symbol);
 	if (print_byte_string(print, target, address))
 		return;
-	if (!mt_type_is_text(target) || !address || is_code)
+	if (!is_text || print->is_bare)
 		return;
 	if (print->settings->address)
 		mt_str_append(print->out, " ");

@@ -311,6 +311,12 @@ struct mt_session_here {
 struct mt_expr_frame mt_session_frame_of(struct mt_session_here *here, bool is_entry,
 					 bool at_return);
 
+/* open_calls.c */
+/* Arguments of the calls that are open in LWP, which stands still, for the snapshot of that number,
+ * as far as they can be had.  Errors: the writer's. */
+struct mt_error *mt_session_put_open_calls(struct mt_session *session, pid_t lwp, uint32_t snapshot,
+					   struct mt_recording_writer *writer);
+
 /* print.c */
 /* Of SITE's trigger, where FRAME stands.  Errors: TRIGGER (one that means nothing); NO_MEMORY. */
 struct mt_error *mt_session_parse_printed(const struct mt_session *session,

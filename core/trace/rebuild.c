@@ -102,6 +102,20 @@ void mt_rebuild_add_root(struct mt_rebuild *rebuild, const struct mt_slice *root
 		mt_rebuild_out_of_memory(rebuild);
 }
 
+static struct mt_error *show(struct mt_rebuild *rebuild, const struct mt_replay *replay)
+{
+	struct mt_open_calls calls = {0};
+	struct mt_error *error = NULL;
+
+	if (rebuild->ops->open_calls)
+		error = rebuild->ops->open_calls(rebuild, replay->segment.snapshot, &calls);
+	if (!error)
+		error = calls.items.count ? mt_open_calls_replay(&rebuild->log, replay, &calls)
+					  : mt_segment_log_replay(&rebuild->log, replay);
+	mt_array_deinit(&calls.items);
+	return error;
+}
+
 void mt_rebuild_close_segment(struct mt_rebuild *rebuild, uint32_t snapshot)
 {
 	if (!rebuild->segment_open)
@@ -118,7 +132,7 @@ void mt_rebuild_close_segment(struct mt_rebuild *rebuild, uint32_t snapshot)
 		    .root_count = rebuild->roots.count,
 		};
 
-		mt_segment_log_fail(&rebuild->log, mt_segment_log_replay(&rebuild->log, &replay));
+		mt_segment_log_fail(&rebuild->log, show(rebuild, &replay));
 	}
 	mt_segment_log_clear(&rebuild->log);
 	rebuild->roots.count = 0;

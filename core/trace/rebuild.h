@@ -13,6 +13,7 @@
 #define MT_TRACE_REBUILD_H
 
 #include "trace/event.h"
+#include "trace/open_calls.h"
 #include "trace/recorded_values.h"
 #include "trace/slice.h"
 #include "trace/symbolizer.h"
@@ -72,6 +73,10 @@ struct mt_rebuild_ops {
 	void (*push)(struct mt_rebuild *rebuild, const struct mt_event *events, size_t count);
 	/* The segment ends: log what is still to be shown of it. */
 	void (*settle)(struct mt_rebuild *rebuild);
+	/* Which of the calls that are open now have arguments that were read for SNAPSHOT.  Errors:
+	 * NO_MEMORY.  NULL: that is not known. */
+	struct mt_error *(*open_calls)(struct mt_rebuild *rebuild, uint32_t snapshot,
+				       struct mt_open_calls *out);
 	/* It has ended: nothing is open any more. */
 	void (*forget)(struct mt_rebuild *rebuild);
 };

@@ -11,6 +11,7 @@ enum { KEPT = 4096 };
 void mt_recorded_values_deinit(struct mt_recorded_values *values)
 {
 	mt_array_deinit(&values->items);
+	mt_array_deinit(&values->open_calls);
 	mt_arena_deinit(&values->arena);
 	free(values->kept);
 	values->kept = NULL;

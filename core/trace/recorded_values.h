@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* Numbers of values are below this. */
 #define MT_RECORDED_VALUES_LIMIT 65536u
@@ -49,7 +50,17 @@ struct mt_recorded_value {
 	size_t names_bytes;
 };
 
+/* A call that was open at a snapshot, and what its arguments were. */
+struct mt_recorded_open_call {
+	pid_t tid;
+	uint32_t snapshot;     /* 0: it has no number */
+	uint64_t function;     /* an address in it */
+	uint64_t sp;           /* where its return address lies */
+	const char *arguments; /* lent, as the other strings are */
+};
+
 struct mt_recorded_values {
+	MT_ARRAY(struct mt_recorded_open_call) open_calls;
 	MT_ARRAY(struct mt_recorded_value) items; /* by number; `name` NULL: there is none */
 	struct mt_arena arena;
 	const char **kept; /* texts that were made last, by their hashes */

@@ -7,6 +7,7 @@
  *	sp_again.c    functions that begin anew, on a stack that moved
  *	sp_frames.c   frames from an unwinder
  *	sp_values.c   arguments and results
+ *	sp_open.c     arguments of what is open at the end
  *
  * An entry at stack pointer S closes every frame that lies at or below S: the one at S made a tail
  * call, those below were unwound (an exception, longjmp) or their ret was not seen.  A ret at S
@@ -200,6 +201,10 @@ void mt_sp_again(struct mt_sp_stack *stack, const struct mt_event *event);
 void mt_sp_take_value(struct mt_sp_stack *stack, const struct mt_event *event);
 /* What waits for an ENTRY, or with RESULT for a LEAVE, as text; NULL: nothing. */
 const char *mt_sp_values_of(struct mt_sp_stack *stack, const struct mt_event *event, bool result);
+
+/* sp_open.c: see struct mt_rebuild_ops. */
+struct mt_error *mt_sp_open_calls(struct mt_rebuild *rebuild, uint32_t snapshot,
+				  struct mt_open_calls *out);
 
 /* sp_frames.c */
 /* The function's frame is open since before the segment, outside of everything. */

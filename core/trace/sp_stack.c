@@ -368,5 +368,6 @@ const struct mt_rebuild_ops mt_rebuild_from_calls = {
     .names_changed = names_changed,
     .push = push,
     .settle = settle,
+    .open_calls = mt_sp_open_calls,
     .forget = forget,
 };

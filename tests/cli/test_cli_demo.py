@@ -44,8 +44,8 @@ def line_of(text):
 def check_calls(text):
     """The chain of the crash, with its lines."""
     call, fault = line_of("sum_cents += price_of"), line_of("the bug")
-    assert re.search(rf" open +sum_up +crash\.c:{line_of('sum_up(baskets')}$", text, re.M)
-    assert re.search(rf" open +price_of +crash\.c:{call}$", text, re.M)
+    assert re.search(rf" open +sum_up(\(basket=.*\))? +crash\.c:{line_of('sum_up(baskets')}$", text, re.M)
+    assert re.search(rf' open +price_of(\(name="butter", count=2\))? +crash\.c:{call}$', text, re.M)
     assert re.search(rf" find_article +crash\.c:{line_of('= find_article')}$", text, re.M)
     assert re.search(rf"\*\*\* SIGSEGV.* in price_of .*crash\.c:{fault}$", text, re.M)
 
@@ -72,6 +72,7 @@ def test_the_line_for_mtdb_does_the_same(demo):
     done = subprocess.run(shlex.split(line), cwd=ROOT, check=False, text=True, capture_output=True)
     assert done.returncode == 139
     check_calls(done.stderr)
+    assert ' price_of(name="butter", count=2) ' in done.stderr
 
 
 def test_without_the_plugin(tmp_path, need, mtdb):

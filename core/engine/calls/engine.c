@@ -481,6 +481,7 @@ static const struct mt_engine_text_ops text = {
     .pause = pause_thread,
     .missed = mt_calls_missed,
     .record_missed = mt_calls_record_missed,
+    .mend = mt_calls_mend,
 };
 
 const struct mt_engine_ops mt_engine_calls = {

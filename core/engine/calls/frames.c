@@ -124,6 +124,17 @@ static void mend(void *context, struct mt_registers *registers)
 			*pc = one->address;
 }
 
+void mt_calls_mend(struct mt_engine *base, pid_t lwp, struct mt_registers *registers)
+{
+	struct mt_calls_engine *engine = (struct mt_calls_engine *)base;
+	const struct mt_calls_thread *thread = mt_calls_find_thread(engine, lwp);
+	const struct walk walk = {
+	    .engine = engine, .space = thread ? thread->space : NULL, .pid = lwp};
+
+	if (thread)
+		mend((void *)&walk, registers);
+}
+
 static bool is_return(const struct mt_calls_module *module, uint64_t address)
 {
 	uint8_t bytes[MT_INSN_MAX_BYTES];

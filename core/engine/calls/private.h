@@ -795,6 +795,8 @@ size_t mt_calls_unreported_frames(const struct mt_calls_thread *thread,
 				  const struct mt_calls_frames *frames);
 /* For all threads of a space, that stand still: what was open before recording began. */
 struct mt_error *mt_calls_note_roots(struct mt_calls_engine *engine, struct mt_calls_space *space);
+/* See struct mt_engine_text_ops. */
+void mt_calls_mend(struct mt_engine *engine, pid_t lwp, struct mt_registers *registers);
 /* The mappings have changed. */
 void mt_calls_forget_code(struct mt_calls_space *space);
 

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Two sinks before the one that a log goes to: one counts the slices' beginnings and keeps which of
+ * them have no end, the other gives these their arguments. */
+#include "trace/open_calls.h"
+
+struct begun {
+	uint64_t number; /* of its beginning */
+	const struct mt_function *function;
+};
+
+struct naming {
+	struct mt_slice_sink sink; /* the next one */
+	const struct mt_open_calls *calls;
+	uint64_t begins;
+	MT_ARRAY(struct begun) open; /* by depth */
+};
+
+/* The slice that begins as that NUMBER stays open. */
+static const struct begun *open_at(const struct naming *naming, uint32_t depth, uint64_t number)
+{
+	const struct begun *begun = depth < naming->open.count ? &naming->open.items[depth] : NULL;
+
+	return begun && begun->number == number ? begun : NULL;
+}
+
+/* ---- Which stay open ---- */
+
+static struct mt_error *pass_thread(void *self, const struct mt_thread *thread)
+{
+	(void)self;
+	(void)thread;
+	return NULL;
+}
+
+static struct mt_error *pass_segment(void *self, const struct mt_thread_segment *segment)
+{
+	(void)self;
+	(void)segment;
+	return NULL;
+}
+
+static struct mt_error *pass_instant(void *self, const struct mt_instant *instant)
+{
+	(void)self;
+	(void)instant;
+	return NULL;
+}
+
+static struct mt_error *note_begin(void *self, const struct mt_slice *slice)
+{
+	struct naming *naming = self;
+
+	naming->open.count = slice->depth < naming->open.count ? slice->depth : naming->open.count;
+	return mt_array_push(&naming->open, ((struct begun){naming->begins++, slice->function}))
+		   ? mt_error_no_memory()
+		   : NULL;
+}
+
+static struct mt_error *note_end(void *self, const struct mt_slice_end *end)
+{
+	struct naming *naming = self;
+
+	if (!(end->flags & MT_SLICE_END_OPEN))
+		naming->open.count = end->depth;
+	return NULL;
+}
+
+static const struct mt_slice_sink_ops noting = {
+    .thread = pass_thread,
+    .segment_begin = pass_segment,
+    .begin = note_begin,
+    .end = note_end,
+    .instant = pass_instant,
+    .segment_end = pass_segment,
+};
+
+/* ---- Their arguments ---- */
+
+static struct mt_error *to_thread(void *self, const struct mt_thread *thread)
+{
+	const struct naming *naming = self;
+
+	return naming->sink.ops->thread(naming->sink.self, thread);
+}
+
+static struct mt_error *to_segment_begin(void *self, const struct mt_thread_segment *segment)
+{
+	const struct naming *naming = self;
+
+	return naming->sink.ops->segment_begin(naming->sink.self, segment);
+}
+
+static struct mt_error *to_begin(void *self, const struct mt_slice *slice)
+{
+	struct naming *naming = self;
+	const struct begun *begun = open_at(naming, slice->depth, naming->begins++);
+	struct mt_slice named = *slice;
+
+	if (begun && !slice->arguments)
+		mt_array_each (call, &naming->calls->items)
+			if (call->depth == slice->depth && call->function == begun->function)
+				named.arguments = call->arguments;
+	return naming->sink.ops->begin(naming->sink.self, &named);
+}
+
+static struct mt_error *to_end(void *self, const struct mt_slice_end *end)
+{
+	const struct naming *naming = self;
+
+	return naming->sink.ops->end(naming->sink.self, end);
+}
+
+static struct mt_error *to_instant(void *self, const struct mt_instant *instant)
+{
+	const struct naming *naming = self;
+
+	return naming->sink.ops->instant(naming->sink.self, instant);
+}
+
+static struct mt_error *to_segment_end(void *self, const struct mt_thread_segment *segment)
+{
+	const struct naming *naming = self;
+
+	return naming->sink.ops->segment_end(naming->sink.self, segment);
+}
+
+static const struct mt_slice_sink_ops giving = {
+    .thread = to_thread,
+    .segment_begin = to_segment_begin,
+    .begin = to_begin,
+    .end = to_end,
+    .instant = to_instant,
+    .segment_end = to_segment_end,
+};
+
+struct mt_error *mt_open_calls_replay(struct mt_segment_log *log, const struct mt_replay *replay,
+				      const struct mt_open_calls *calls)
+{
+	struct naming naming = {.sink = replay->sink, .calls = calls};
+	struct mt_replay each = *replay;
+
+	each.sink = (struct mt_slice_sink){&noting, &naming};
+	struct mt_error *error = mt_segment_log_replay(log, &each);
+	naming.begins = 0;
+	each.sink.ops = &giving;
+	if (!error)
+		error = mt_segment_log_replay(log, &each);
+	mt_array_deinit(&naming.open);
+	return error;
+}

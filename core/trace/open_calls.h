@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Calls that are open at a segment's end, and whose arguments were read then, by unwinding: a log
+ * tells of a call before that is known. */
+#ifndef MT_TRACE_OPEN_CALLS_H
+#define MT_TRACE_OPEN_CALLS_H
+
+#include "trace/segment_log.h"
+
+struct mt_open_call {
+	uint32_t depth; /* of its slice */
+	const struct mt_function *function;
+	const char *arguments; /* lent for the run */
+};
+
+/* By depth, rising. */
+struct mt_open_calls {
+	MT_ARRAY(struct mt_open_call) items;
+};
+
+/* mt_segment_log_replay(), twice: the first time to see which slices stay open, so that these of
+ * CALLS get their arguments, unless they have some that were recorded. */
+struct mt_error *mt_open_calls_replay(struct mt_segment_log *log, const struct mt_replay *replay,
+				      const struct mt_open_calls *calls);
+
+#endif
