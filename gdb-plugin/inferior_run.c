@@ -62,7 +62,16 @@ static struct mt_error *show(struct mt_inferior *inferior, bool selected, bool f
 /* A child that GDB follows has its parent's agent, so that nothing has to be called in it. */
 static struct mt_error *begin(struct mt_inferior *inferior, pid_t pid)
 {
-	mt_try(mt_refuse(pid));
+	struct mt_error *error = mt_refuse(pid);
+
+	if (error && pid == inferior->refused) {
+		mt_error_destroy(error);
+		return NULL;
+	}
+	if (error) {
+		inferior->refused = pid;
+		return error;
+	}
 	if (mt_is_fresh(pid)) {
 		mt_try(mt_hooks_define());
 		mt_try(mt_inferior_begin(inferior, pid, true));

@@ -22,23 +22,40 @@ static struct mt_error *refuse_connection(const char *type)
 		    MT_ERROR_UNSUPPORTED,
 		    "a core file does not run, so nothing can be recorded (record the "
 		    "program itself: \"run\" it, or mtdb run)");
-	return mt_error_new(MT_ERROR_UNSUPPORTED,
-			    "mtrace records native programs only, and this one is reached by the "
-			    "target \"%s\" (run mtdb on its machine, and open the recording here)",
-			    type);
+	return mt_error_new(
+	    MT_ERROR_UNSUPPORTED,
+	    "cannot record a program that is reached by the target \"%s\", only "
+	    "native ones (on its machine, \"mtdb run --record FILE\" records it, and "
+	    "\"mtrace decode FILE\" reads that here)",
+	    type);
 }
 
 struct mt_error *mt_refuse_looking_back(void)
 {
 	char *connection = mt_gdb_connection();
 	bool is_core = connection && strcmp(connection, "core") == 0;
+	struct mt_error *error = is_core ? NULL : refuse_connection(connection);
 
 	free(connection);
 	if (!is_core)
-		return NULL;
+		return error;
 	return mt_error_new(MT_ERROR_UNSUPPORTED,
 			    "a core file contains no history of calls, only those that were open "
 			    "(\"backtrace\"): record the program itself, and \"mtrace save\" it");
+}
+
+/* Its exe(5) is one for 32 bits: GDB knows the program, but not every attached one. */
+static bool has_32_bits(pid_t pid)
+{
+	unsigned char ident[EI_NIDENT] = {0};
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	bool is_read = fd >= 0 && read(fd, ident, sizeof(ident)) == sizeof(ident);
+	if (fd >= 0)
+		close(fd);
+	return is_read && memcmp(ident, ELFMAG, SELFMAG) == 0 && ident[EI_CLASS] == ELFCLASS32;
 }
 
 struct mt_error *mt_refuse(pid_t pid)
@@ -59,6 +76,11 @@ struct mt_error *mt_refuse(pid_t pid)
 	if (!error && pid && mt_proc_has_ended(pid))
 		error = mt_error_new(MT_ERROR_UNSUPPORTED,
 				     "process %d does not run on this machine", pid);
+	if (!error && pid && has_32_bits(pid))
+		error = mt_error_new(MT_ERROR_UNSUPPORTED,
+				     "cannot record process %d: its program is one of 32 bits, and "
+				     "only those for x86-64 can be recorded",
+				     pid);
 	return error;
 }
 

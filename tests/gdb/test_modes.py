@@ -40,9 +40,33 @@ def test_an_extended_remote_target(gdb, compile, need):
     session = gdb(program, "mtrace start", f"target extended-remote | {server} --multi --once -",
                   f"set remote exec-file {program}", "run fault", "mtrace start", "mtrace history",
                   "kill")
-    assert session.errors.count('reached by the target "extended-remote"') == 2
-    assert "nothing was recorded yet" in session.errors
+    # When it runs, at `mtrace start`, and for want of a history.
+    assert session.errors.count('reached by the target "extended-remote"') == 3
     assert "received signal SIGSEGV" in session.output
+
+
+THIRTY_TWO_BITS = """
+	.globl _start, spin
+_start:	call spin
+	mov $1, %eax
+	mov $3, %ebx
+	int $0x80
+spin:	nop
+	ret
+"""
+
+
+def test_a_program_of_32_bits(gdb, compile, tmp_path):
+    """One reason, once: before `run`, and at a stop."""
+    source = tmp_path / "small.S"
+    source.write_text(THIRTY_TWO_BITS)
+    program = compile(source, "-m32", "-nostdlib", "-static")
+    session = gdb(program, "mtrace start", "break spin", "run", "stepi", "continue")
+    assert session.errors.count("is one of 32 bits, and only those for x86-64") == 1
+    assert "exited with code 03" in session.output and "mtrace start" not in session.errors
+    session = gdb(program, "break spin", "run", "mtrace start", "continue")
+    assert re.fullmatch(r"cannot record process \d+: its program is one of 32 bits, and only those "
+                        r"for x86-64 can be recorded\n", session.errors)
 
 
 @pytest.mark.usefixtures("gdb_writes_registers")

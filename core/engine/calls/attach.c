@@ -79,9 +79,8 @@ static struct mt_error *find_able(struct attach *attach)
 
 static struct mt_error *cannot(const struct attach *attach, const char *why)
 {
-	return mt_error_new(MT_ERROR_UNSUPPORTED,
-			    "cannot record the calls of process %d: %s (--engine step can)",
-			    attach->space->pid, why);
+	return mt_error_new(MT_ERROR_UNSUPPORTED, "cannot record the calls of process %d: %s (%s)",
+			    attach->space->pid, why, mt_calls_who_can(attach->engine));
 }
 
 static struct mt_error *check_sandbox(void *context, pid_t lwp)

@@ -326,8 +326,8 @@ static struct mt_error *note_foreign_gs(struct mt_calls_engine *engine,
 {
 	mt_log(engine->options.log, MT_LOG_WARNING,
 	       "not recording the calls of process %d from now on: it uses the GS register, which "
-	       "the engine calls needs (--engine step can)",
-	       space->pid);
+	       "the engine calls needs (%s)",
+	       space->pid, mt_calls_who_can(engine));
 	return mt_calls_record_no_more(engine, space);
 }
 

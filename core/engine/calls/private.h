@@ -836,6 +836,12 @@ int mt_calls_cover(struct mt_calls_space *space, const struct mt_calls_place *pl
 /* See missed() in engine/engine.h. */
 const uint64_t *mt_calls_missed(struct mt_engine *base, pid_t pid, size_t *count);
 struct mt_error *mt_calls_record_missed(struct mt_engine *base, pid_t lwp);
+
+/* Who can record what we cannot: in a debugger there is no such engine. */
+static inline const char *mt_calls_who_can(const struct mt_calls_engine *engine)
+{
+	return engine->options.live ? "mtdb run --engine step can" : "--engine step can";
+}
 /* Whether it stands at the entry yet whose call was recorded so. */
 bool mt_calls_has_entered(const struct mt_calls_thread *thread,
 			  const struct user_regs_struct *registers);

@@ -115,9 +115,8 @@ struct mt_error *mt_calls_refuse(struct mt_calls_engine *engine, struct mt_calls
 				 const char *why)
 {
 	space->stage = MT_CALLS_REFUSED;
-	mt_log(engine->options.log, MT_LOG_WARNING,
-	       "no calls of process %d are recorded: %s (--engine step can do it)", space->pid,
-	       why);
+	mt_log(engine->options.log, MT_LOG_WARNING, "no calls of process %d are recorded: %s (%s)",
+	       space->pid, why, mt_calls_who_can(engine));
 	return NULL;
 }
 
