@@ -303,18 +303,32 @@ const struct mt_command mt_command_live_history = {
 
 static struct mt_error *info(struct mt_command_context *context, int argc, char **argv)
 {
-	(void)argv;
-	if (argc > 1)
-		return mt_error_new(MT_ERROR_USAGE, "mtrace info takes no arguments");
-	mt_live_info(context->debugger);
-	return NULL;
+	if (argc <= 1) {
+		mt_live_info(context->debugger);
+		return NULL;
+	}
+	if (strncmp("functions", argv[1], strlen(argv[1])) != 0 || !*argv[1])
+		return mt_error_new(MT_ERROR_USAGE,
+				    "mtrace info takes no arguments, or \"functions\": \"%s\"",
+				    argv[1]);
+	if (argc > 3)
+		return mt_error_new(MT_ERROR_USAGE,
+				    "mtrace info functions takes one name: \"%s\" is one word too "
+				    "many (quote a name that contains blanks)",
+				    argv[3]);
+	return mt_live_functions(context->debugger, argc > 2 ? argv[2] : NULL);
 }
 
 const struct mt_command mt_command_info = {
     .name = "info",
     .summary = "Show what is recorded, the snapshots and the triggers",
-    .usage = "",
-    .help = "For each thread: how much of its ring is full, and how far back that reaches.\n",
+    .usage = "[functions [NAME]]",
+    .help =
+	"For each thread: how much of its ring is full, and how far back that reaches.\n\n"
+	"With \"functions\": how many functions are recorded, and why the others are not.  With\n"
+	"NAME, this of each function of that name; parameters and namespaces may be left out,\n"
+	"and \"*\" and \"?\" stand for any letters.\n",
+    .takes = MT_COMMAND_TAKES_LOCATION,
     .where = MT_COMMAND_IN_DEBUGGER,
     .group = "COMMAND_STATUS",
     .run = info,

@@ -259,6 +259,15 @@ struct mt_engine_group_ops {
 	struct mt_error *(*hit)(struct mt_engine *engine, pid_t lwp, uint64_t pc);
 };
 
+/* A function of the program, lent for the call. */
+struct mt_engine_function {
+	const char *name;
+	const char *module; /* the file's path */
+	const char *why;    /* its calls are not recorded; lent for ever; NULL: they are */
+};
+typedef struct mt_error *mt_engine_function_found(void *context,
+						  const struct mt_engine_function *function);
+
 /* An engine that changes the program's text.  Errors of all of these: the target's. */
 struct mt_engine_text_ops {
 	/* A running process is about to be attached: do what need not be done while it stands
@@ -293,6 +302,10 @@ struct mt_engine_text_ops {
 	/* LWP stands still, or was interrupted by a signal, with these registers: as they would be
 	 * without us. */
 	void (*mend)(struct mt_engine *engine, pid_t lwp, struct mt_registers *registers);
+	/* Calls FOUND for each function of the files that PID has mapped, as far as it is known
+	 * where they begin.  Errors: FOUND's; NO_MEMORY. */
+	struct mt_error *(*each_function)(struct mt_engine *engine, pid_t pid,
+					  mt_engine_function_found *found, void *context);
 };
 
 /* Rings that are looked at while the program runs. */

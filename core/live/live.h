@@ -268,6 +268,10 @@ struct mt_error *mt_live_start(struct mt_live_debugger *debugger,
 struct mt_error *mt_live_stop(struct mt_live_debugger *debugger);
 /* All that is recorded, the snapshots and the triggers. */
 void mt_live_info(const struct mt_live_debugger *debugger);
+/* Prints which functions are recorded, and why the others are not (functions.c): how many, or each
+ * whose name PATTERN is, as people write it, or a glob.  Errors: USAGE (nothing is being recorded);
+ * NOT_FOUND (no such function); mt_session_each_function()'s. */
+struct mt_error *mt_live_functions(const struct mt_live_debugger *debugger, const char *pattern);
 /* The last LAST calls (0: all) of the thread TID (0: all), or only those of FUNCTION.  UNFOLDED:
  * also those that output/fold.h leaves out.
  * Errors: those of mt_live_open() and mt_timeline_write(); USAGE (no calls of it were recorded). */

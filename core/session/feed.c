@@ -73,6 +73,18 @@ void mt_session_tick(struct mt_session *session)
 		live->tick(session->engine);
 }
 
+struct mt_error *mt_session_each_function(struct mt_session *session, pid_t pid,
+					  mt_engine_function_found *found, void *context)
+{
+	const struct mt_engine_ops *ops = mt_session_engine_ops(session);
+
+	if (ops->text && ops->text->each_function)
+		return ops->text->each_function(session->engine, pid, found, context);
+	return mt_error_new(MT_ERROR_UNSUPPORTED,
+			    "the engine %s leaves no function out: it records every branch",
+			    ops->name);
+}
+
 bool mt_session_look(struct mt_session *session, pid_t lwp, struct mt_engine_ring *ring)
 {
 	const struct mt_engine_live_ops *live = mt_session_engine_ops(session)->live;

@@ -126,6 +126,10 @@ struct mt_error *mt_session_record_missed(struct mt_session *session, pid_t lwp)
 struct mt_error *mt_session_clean(struct mt_session *session, pid_t parent, pid_t child);
 /* See tick() in engine/engine.h. */
 void mt_session_tick(struct mt_session *session);
+/* See each_function() in engine/engine.h.  Errors: also UNSUPPORTED (the engine records them all).
+ */
+struct mt_error *mt_session_each_function(struct mt_session *session, pid_t pid,
+					  mt_engine_function_found *found, void *context);
 /* See look() in engine/engine.h. */
 bool mt_session_look(struct mt_session *session, pid_t lwp, struct mt_engine_ring *ring);
 /* Removes threads whose end was not reported. */

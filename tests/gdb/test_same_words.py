@@ -102,6 +102,8 @@ REFUSED = [
     ("mtrace save -", "not the name of a file"),
     ("mtrace save x.perf", "nothing was recorded yet"),
     ("mtrace info x", "takes no arguments"),
+    ("mtrace info functions", "no process is being recorded"),
+    ("mtrace info functions a b", "one word too many"),
     ("mtrace view /no/such", "cannot read /no/such"),
 ]
 
@@ -169,3 +171,15 @@ def test_a_crash_and_an_end(same, tmp_path):
     assert "x.foo: the ending selects the format: .fxt, .json or .txt, each also with .gz behind it" \
         in lines
     assert [path.name for path in tmp_path.rglob("*.f[xo]*")] == ["trace-1.fxt"] * 2
+
+
+def test_which_functions_are_recorded(same, need):
+    """As the plan of the file says."""
+    lines = same(["mtrace start", "break square", "run", "mtrace info functions add",
+                  "mtrace info fun _start", "mtrace info functions 'squ*e'",
+                  "mtrace info functions nosuch"], "a")
+    add, start, square, nosuch = lines[-4:]
+    assert re.fullmatch(r"add in /\S+: recorded", add)
+    assert re.search(r": not recorded: entry point of the program$", start)
+    assert re.fullmatch(r"square in /\S+: recorded", square)
+    assert nosuch == 'no function "nosuch" in what process N has mapped'

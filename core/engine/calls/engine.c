@@ -482,6 +482,7 @@ static const struct mt_engine_text_ops text = {
     .missed = mt_calls_missed,
     .record_missed = mt_calls_record_missed,
     .mend = mt_calls_mend,
+    .each_function = mt_calls_each_function,
 };
 
 const struct mt_engine_ops mt_engine_calls = {

@@ -31,6 +31,7 @@
  *	outside.c     threads out of trampolines
  *	hide.c        the text as it would be without us, for a while
  *	missed.c      a debugger's breakpoints at entries
+ *	functions.c   which functions are recorded, and why not
  *	enter.c       patches into a running process
  *	swap.c        a text exchanged at once, by one that was made ready beside it
  *	left.c        what a killed tracer of ours left in a process
@@ -842,6 +843,11 @@ static inline const char *mt_calls_who_can(const struct mt_calls_engine *engine)
 {
 	return engine->options.live ? "mtdb run --engine step can" : "--engine step can";
 }
+
+/* functions.c */
+/* See each_function() in engine/engine.h. */
+struct mt_error *mt_calls_each_function(struct mt_engine *base, pid_t pid,
+					mt_engine_function_found *found, void *context);
 /* Whether it stands at the entry yet whose call was recorded so. */
 bool mt_calls_has_entered(const struct mt_calls_thread *thread,
 			  const struct user_regs_struct *registers);
