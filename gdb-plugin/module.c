@@ -4,12 +4,14 @@
 #include "commands.h"
 #include "events.h"
 #include "hooks.h"
+#include "py.h"
 #include "settings.h"
 #include "snapshot_type.h"
 #include "trigger.h"
 
 static struct mt_error *set_up(PyObject *module)
 {
+	mt_try(mt_py_error_define(module));
 	mt_try(mt_snapshot_type_define(module));
 	mt_try(mt_commands_define());
 	mt_try(mt_settings_define());
@@ -32,7 +34,7 @@ static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "mtrace",
     .m_doc =
-	"Record the function calls of the program that GDB debugs.  Failures raise gdb.GdbError.",
+	"Record the function calls of the program that GDB debugs.  Failures raise mtrace.Error.",
     .m_size = -1,
     .m_methods = methods,
 };

@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Record the function calls of the program that GDB debugs.  Failures raise gdb.GdbError."""
+"""Record the function calls of the program that GDB debugs.  Failures raise mtrace.Error."""
 from typing import Iterator, List, NamedTuple, Optional, TypedDict
+
+import gdb
+
+class Error(gdb.GdbError, gdb.error):
+    """A failure of mtrace.  Commands print it as a line."""
 
 class Slice(NamedTuple):
     """A call: its thread (the system's thread ID), its depth in the stack, and its times."""

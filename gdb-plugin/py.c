@@ -9,6 +9,23 @@
 #define CONTEXT_NAME "mtrace.context"
 #define OURS         "_is_of_mtrace" /* an attribute of breakpoints */
 
+static PyObject *error_class; /* mtrace.Error */
+
+struct mt_error *mt_py_error_define(PyObject *module)
+{
+	mt_auto(mt_py) PyObject *line = mt_py_gdb("GdbError");
+	mt_auto(mt_py) PyObject *error = mt_py_gdb("error");
+	mt_auto(mt_py) PyObject *bases = line && error ? Py_BuildValue("(OO)", line, error) : NULL;
+
+	if (bases)
+		error_class = PyErr_NewExceptionWithDoc(
+		    "mtrace.Error", "A failure of mtrace.  Commands print it as a line.", bases,
+		    NULL);
+	if (!error_class || PyObject_SetAttrString(module, "Error", error_class))
+		return mt_py_error();
+	return NULL;
+}
+
 static char *message_of(PyObject *type, PyObject *value)
 {
 	mt_auto(mt_py) PyObject *text = value ? PyObject_Str(value) : PyObject_Str(type);
@@ -59,7 +76,8 @@ PyObject *mt_py_answer(struct mt_error *error)
 		PyErr_SetNone(PyExc_KeyboardInterrupt);
 		return NULL;
 	}
-	mt_auto(mt_py) PyObject *class = mt_py_gdb("GdbError");
+	Py_XINCREF(error_class);
+	mt_auto(mt_py) PyObject *class = error_class ? error_class : mt_py_gdb("GdbError");
 	if (class)
 		PyErr_SetString(class, mt_error_message(taken));
 	return NULL;

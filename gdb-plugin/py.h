@@ -3,8 +3,9 @@
  * made of errors, and errors of exceptions, in py.c alone.  No exception is pending outside of the
  * few lines between a call and mt_py_error().
  *
- * The one exception that users see is gdb.GdbError, which GDB prints as a line; KeyboardInterrupt
- * (Ctrl-C, or "q" at the pager) is passed on. */
+ * The one exception that users see is mtrace.Error: a gdb.GdbError, which GDB prints as a line, and
+ * a gdb.error, which scripts catch.  KeyboardInterrupt (Ctrl-C, or "q" at the pager) is passed on.
+ */
 #ifndef MT_GDB_PLUGIN_PY_H
 #define MT_GDB_PLUGIN_PY_H
 
@@ -19,6 +20,8 @@ static inline void mt_py_cleanup(PyObject **object)
 	Py_XDECREF(*object);
 }
 
+/* Adds the class Error to the module; until then failures are gdb.GdbError. */
+struct mt_error *mt_py_error_define(PyObject *module);
 /* The exception that is pending becomes an error: INTERRUPTED; USAGE (of GDB); INTERNAL (others).
  */
 struct mt_error *mt_py_error(void);

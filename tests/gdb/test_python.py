@@ -53,6 +53,22 @@ def test_failures_are_gdb_errors(gdb):
         assert re.match("error: .+", session.output), session.all
 
 
+def test_failures_are_of_the_kin_that_the_stub_names(gdb):
+    """A script catches them with GDB's own; a command prints them as a line, without a traceback."""
+    tree = ast.parse(STUB.read_text())
+    bases = [ast.unparse(base) for node in tree.body
+             if isinstance(node, ast.ClassDef) and node.name == "Error" for base in node.bases]
+    assert bases == ["gdb.GdbError", "gdb.error"]
+    for name in ("mtrace.Error", "gdb.error"):
+        session = gdb(None, f"python\ntry:\n    mtrace.stop()\nexcept {name} as error:\n"
+                            "    print(type(error) is mtrace.Error, mtrace.Error.__bases__ == "
+                            f"({', '.join(bases)}), error)")
+        told = re.match("True True (.+)", session.output)
+        assert told, session.all
+    session = gdb(None, "mtrace stop")
+    assert told[1] in session.all and "Python" not in session.all
+
+
 def documented(tree):
     """What the stub says of the module, its functions, its classes and their properties."""
     docs = {"mtrace": ast.get_docstring(tree)}
