@@ -114,7 +114,7 @@ def test_several_at_one_place(record, tmp_path):
     ("calls_between.c:{entry}..end_request > 5ms", "both places are the same"),
 ])
 def test_what_means_nothing(record, trigger, message):
-    trigger = trigger.format(line=line_of("usleep(40000)"), entry=line_of("int end_request"))
+    trigger = trigger.format(line=line_of("usleep(slow_us)"), entry=line_of("int end_request"))
     done = record("-O1", trigger, "one")
     assert done.returncode == 2 and message in done.stderr, done.stderr
     assert not done.stdout

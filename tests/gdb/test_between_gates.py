@@ -101,7 +101,7 @@ def test_limits(debug):
 
 
 def test_what_cannot_be_measured(debug):
-    line = line_of("usleep(40000)")
+    line = line_of("usleep(slow_us)")
     triggers = {"nosuch..end_request > 5ms": 'Function "nosuch" not defined',
                 "inlined..end_request > 5ms": "inlined: it was inlined wherever it is called",
                 f"calls_between.c:{line}..end_request > 5ms":
