@@ -40,7 +40,8 @@ int main(void)
 def test_a_forked_child_leaves_its_parents_ring_alone(gdb, compile, tmp_path):
     source = tmp_path / "forks.c"
     source.write_text(FORK)
-    session = gdb(compile(source, "-O0"), "set mtrace output x.txt", "mtrace start", "run")
+    session = gdb(compile(source, "-O0"), "set mtrace output x.txt", "set mtrace on-exit on",
+                  "mtrace start", "run")
     assert session.lines.count("7") == 5
     text = (gdb.directory / "x.txt").read_text()
     assert len(re.findall(r" in_parent", text)) >= 5 * 300 * 6
@@ -85,7 +86,7 @@ def test_exec(gdb, compile, tmp_path):
 def test_a_library_that_comes_later(gdb, compile):
     library = compile("part.c", "-shared", "-fPIC", "-O0", output="libpart.so")
     session = gdb(compile("loads.c", "-O0"), "mtrace start", "set mtrace output x.txt",
-                  f"run {library}")
+                  "set mtrace on-exit on", f"run {library}")
     assert "exited with code" in session.output
     assert re.search(r" part ", (gdb.directory / "x.txt").read_text())
 

@@ -101,7 +101,7 @@ def test_behind_a_prologue(gdb, short):
                   "mtrace history 9", "echo ours\\n", "info breakpoints",
                   "python print(len(gdb.breakpoints()))", "delete", "continue")
     assert names_in(session.between("rows", "ours"))[-8:] == NESTED
-    assert session.between("ours")[-4:-2] == ["	breakpoint already hit 3 times", "1"]
+    assert session.between("ours")[-3:-1] == ["	breakpoint already hit 3 times", "1"]
     assert "exited normally" in session.output
 
 

@@ -74,7 +74,9 @@ def test_at_a_breakpoint(gdb, compile, place, level):
 @pytest.mark.parametrize("way", ["throw", "lambda", "sort", "plain"])
 def test_cpp(gdb, compile, way, level):
     """Inlined functions are in GDB's frames; what reports is a function of its own."""
-    truth, told = compare(gdb, compile("crash_chains.cpp", level), way)
+    truth, told = map(of_main, compare(gdb, compile("crash_chains.cpp", level), way))
     inlined = {"inner", "outer"} if level == "-O2" else set()
     real = [name for name in truth if name not in inlined]
-    assert of_main([name for name in told if name not in inlined]) == of_main(real)
+    told = [name for name in told if name not in inlined]
+    # GDB has no name for the cold part of a function in a stripped library.
+    assert [name if name != "??" else ours for name, ours in zip(real, told, strict=True)] == told
