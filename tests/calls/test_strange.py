@@ -47,7 +47,8 @@ def count(path):
 def check(program, run_mtdb, tmp_path, way):
     out = tmp_path / "out.txt"
     alone = subprocess.run([program, way], text=True, capture_output=True, check=False, timeout=60)
-    done = run_mtdb("run", "-e", "calls", "--size", "16M", "--modules", program.name, "-o", out,
+    size = "256M" if way in NO_NUMBERS else "16M"
+    done = run_mtdb("run", "-e", "calls", "--size", size, "--modules", program.name, "-o", out,
                     "--", program, way)
     assert (done.returncode, done.stdout.count("\n")) == (7, 1), done.stderr
     assert done.stdout == alone.stdout or way in NO_NUMBERS
