@@ -168,8 +168,8 @@ LAST_DECIMAL_NS = {"µs": 1, "ms": 1000, "s ": 1000}
 
 
 def printable(name):
-    """What the history makes of a name."""
-    return re.sub(r"[\x00-\x1f\x7f]", "?", name)
+    """What the history makes of a name: nothing in it controls a terminal."""
+    return re.sub("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]", "?", name)
 
 
 def sent(script):
