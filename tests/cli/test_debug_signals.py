@@ -5,9 +5,10 @@ import os
 import re
 import signal
 import subprocess
-import time
 
 import pytest
+
+from conftest import wait_until
 from tests.calls.code import changed
 from tests.cli.same import normalized, same, words_of
 
@@ -59,10 +60,11 @@ class Ticking:
 
     def stop(self):
         os.kill(self.pid, signal.SIGSTOP)
-        deadline = time.monotonic() + PATIENCE
-        while self.state() != "T":
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        self.wait_for_the_stop()
+
+    def wait_for_the_stop(self):
+        """A thread that is let go of stops anew, a moment later."""
+        wait_until(lambda: self.state() == "T")
 
     def is_as_before(self):
         with open(f"/proc/{self.pid}/status", encoding="ascii") as status:
@@ -104,9 +106,11 @@ def test_stopped_by_job_control(mtdb, ticks):
                       "detach")
         assert told.count("received signal SIGSTOP, Stopped (signal).") == 1, told
         assert told.count("hit Breakpoint 1, work") == 2, told
-        assert program.is_as_before() and program.state() == "T"
+        program.wait_for_the_stop()
+        assert program.is_as_before()
         told = run([mtdb], program.pid, "attach {pid}", "detach")
-        assert program.is_as_before() and program.state() == "T"
+        program.wait_for_the_stop()
+        assert program.is_as_before()
         os.kill(program.pid, signal.SIGCONT)
         told = run([mtdb], program.pid, "attach {pid}", "break work", "continue", "detach")
         assert "hit Breakpoint 1, work" in told, told

@@ -53,6 +53,14 @@ def test_the_crash_is_the_end(gdb, compile):
     assert float(call[1]) <= float(crash[1]) <= 0 and call[2] == crash[2]
 
 
+def test_the_crash_soon_after_a_sleep(gdb, compile):
+    """Then little is known of the last calls' times, and they still come before the crash."""
+    program = compile("nap_and_crash.c", "-O1")
+    session = gdb(program, "mtrace start", "run", "mtrace history 6")
+    assert all(" step " in line for line in session.lines[-6:-1])
+    assert "*** SIGSEGV" in session.lines[-1]
+
+
 def test_continued_to_its_end(gdb, compile):
     session = gdb(compile("deep.c", "-O1"), "mtrace start", "run fault", "continue",
                   "mtrace history", "run fault", "kill", "mtrace history")

@@ -56,6 +56,7 @@ struct mt_error *mt_calls_hide(struct mt_calls_engine *engine, struct mt_calls_s
 	if (space->hidden)
 		return NULL;
 	space->hidden = true;
+	anchor(engine, space, mt_calls_anchor);
 	space->hidden_tsc = mt_clock_tsc();
 	mt_array_each (place, &space->places)
 		mt_try(mt_calls_text_clean(engine, space, place));
