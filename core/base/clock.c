@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/clock.h"
 
+#include <errno.h>
 #include <x86intrin.h>
 
 #define NS_PER_S 1000000000ull
@@ -77,14 +78,21 @@ void mt_clock_read_with_tsc(clockid_t clock, uint64_t *tsc, uint64_t *time_ns)
 	}
 }
 
+void mt_clock_pass(uint64_t time_ns)
+{
+	struct timespec left = {(time_t)(time_ns / NS_PER_S), (long)(time_ns % NS_PER_S)};
+
+	while (nanosleep(&left, &left) && errno == EINTR)
+		;
+}
+
 struct mt_time_conversion mt_time_conversion_measure(void)
 {
 	struct mt_time_conversion conversion = {.shift = 31};
 	uint64_t tsc0 = 0, tsc1 = 0, time0 = 0, time1 = 0;
 
 	mt_clock_read_with_tsc(CLOCK_MONOTONIC, &tsc0, &time0);
-	while (mt_clock_monotonic_ns() - time0 < 2000000)
-		;
+	mt_clock_pass(MT_CLOCK_SPAN_NS);
 	mt_clock_read_with_tsc(CLOCK_MONOTONIC, &tsc1, &time1);
 	unsigned __int128 scaled = (unsigned __int128)(time1 - time0) << conversion.shift;
 	conversion.mult = (uint32_t)(scaled / (tsc1 - tsc0));

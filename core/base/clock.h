@@ -31,6 +31,12 @@ uint64_t mt_time_conversion_hz(const struct mt_time_conversion *conversion);
 uint64_t mt_tsc_to_ns(const struct mt_time_conversion *conversion, uint64_t tsc);
 uint64_t mt_ns_to_tsc(const struct mt_time_conversion *conversion, uint64_t time_ns);
 
+/* How far apart two readings must be for a conversion to be found in them. */
+#define MT_CLOCK_SPAN_NS 2000000
+
+/* Sleeps for so long, signals or not. */
+void mt_clock_pass(uint64_t time_ns);
+
 /* A conversion from this machine's TSC to CLOCK_MONOTONIC, measured over about 2 ms. */
 struct mt_time_conversion mt_time_conversion_measure(void);
 

@@ -7,8 +7,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define FIRST_SPAN_NS 2000000
-
 /* x86-64 does not read before what it read earlier; the compiler must not, either. */
 bool mt_perf_page_conversion(const struct perf_event_mmap_page *page,
 			     struct mt_time_conversion *conversion)
@@ -58,8 +56,7 @@ void mt_perf_clock_init(struct mt_perf_clock *clock)
 		return;
 	}
 	mt_clock_read_with_tsc(CLOCK_MONOTONIC_RAW, &clock->first.tsc, &clock->first.raw_ns);
-	while (mt_clock_ns(CLOCK_MONOTONIC_RAW) - clock->first.raw_ns < FIRST_SPAN_NS)
-		;
+	mt_clock_pass(MT_CLOCK_SPAN_NS);
 	mt_perf_clock_sync(clock);
 }
 
