@@ -3,7 +3,6 @@
 
 #include "base/array.h"
 #include "base/hash.h"
-#include "base/large.h"
 #include "base/outfile.h"
 #include "elf/code.h"
 #include "elf/objfile_private.h"
@@ -244,43 +243,6 @@ static bool is_sound(int fd, const struct head *head, const struct mt_kept_part 
 	if (!is_known || file.st_mtim.tv_sec + USED_SECONDS < now)
 		note_known(fd, head, now);
 	return true;
-}
-
-/* As mt_kept_load(), but that items may be left. */
-static int load(int fd, uint64_t file_size, const struct mt_kept_key *key,
-		struct mt_kept_part *parts, size_t count)
-{
-	struct head head;
-
-	if (!read_all(fd, &head, sizeof(head)) || !is_ours(&head, key, parts, count, file_size))
-		return 0;
-	for (size_t i = 0; i < count; i++) {
-		parts[i].items = mt_large_alloc(parts[i].count * parts[i].size + 1);
-		if (!parts[i].items)
-			return -1;
-		if (!read_all(fd, parts[i].items, parts[i].count * parts[i].size))
-			return 0;
-	}
-	return is_sound(fd, &head, parts, count);
-}
-
-int mt_kept_load(const struct mt_kept_key *key, struct mt_kept_part *parts, size_t count,
-		 const char *path)
-{
-	uint64_t size = 0;
-	int fd = open_own(path, &size), result = 0;
-
-	for (size_t i = 0; i < count; i++)
-		parts[i].items = NULL;
-	if (fd < 0)
-		return 0;
-	result = load(fd, size, key, parts, count);
-	close(fd);
-	for (size_t i = 0; result <= 0 && i < count; i++) {
-		free(parts[i].items);
-		parts[i].items = NULL;
-	}
-	return result;
 }
 
 static bool is_mapped_sound(int fd, const struct mt_kept_key *key, struct mt_kept_part *parts,

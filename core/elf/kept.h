@@ -41,19 +41,14 @@ struct mt_kept_part {
 /* Errors: as writing a file. */
 struct mt_error *mt_kept_store(const struct mt_kept_key *key, const struct mt_kept_part *parts,
 			       size_t count, const char *path);
-/* The items of the parts, of which the sizes are given: the caller frees them.  Returns 1; 0: there
- * is no such file that could be believed, which must be our own user's; -1 without memory.  Unless
- * it returns 1, all items are NULL. */
-int mt_kept_load(const struct mt_kept_key *key, struct mt_kept_part *parts, size_t count,
-		 const char *path);
-
 /* A file that is mapped privately: to read it costs what is looked at. */
 struct mt_kept_map {
 	uint8_t *memory; /* NULL: none */
 	size_t size;
 };
-/* The same, but that the items lie in the mapping, one part right behind the other, and may be
- * written to.  False: there is none that could be believed. */
+/* The items of the parts, of which the sizes are given: they lie in the mapping, one part right
+ * behind the other, and may be written to.  False: there is no such file that could be believed,
+ * which must be our own user's. */
 bool mt_kept_map(const struct mt_kept_key *key, struct mt_kept_part *parts, size_t count,
 		 const char *path, struct mt_kept_map *map);
 void mt_kept_unmap(struct mt_kept_map *map);

@@ -89,12 +89,14 @@ static void destroy(struct mt_engine *base)
 		mt_calls_module_destroy(*module);
 	mt_array_deinit(&engine->modules);
 	mt_array_deinit(&engine->ready);
-	if (engine->files)
-		mt_calls_trim_cache();
+	bool was_stored = false;
 	HASH_ITER (hh, engine->files, file, next) {
+		was_stored |= file->was_stored;
 		HASH_DEL(engine->files, file);
 		mt_calls_file_destroy(file);
 	}
+	if (was_stored)
+		mt_calls_trim_cache();
 	mt_space_pool_destroy(engine->pool);
 	mt_objfile_unref(engine->vdso);
 	free(engine);

@@ -96,9 +96,10 @@ void mt_calls_trim_cache(void)
 }
 
 /* Takes what storing something of a file ended with. */
-static void note_stored(const struct mt_calls_engine *engine, const struct mt_calls_file *file,
+static void note_stored(const struct mt_calls_engine *engine, struct mt_calls_file *file,
 			struct mt_error *error)
 {
+	file->was_stored |= !error;
 	if (error)
 		mt_log(engine->options.log, MT_LOG_DEBUG, "cannot keep what was made of %s: %s",
 		       file->path, mt_error_message(error));
@@ -121,31 +122,45 @@ static bool find_path(const struct mt_calls_file *file, const char *kind, uint64
 	return !path->failed;
 }
 
+/* A file that keeps one number. */
+static bool load_number(const struct mt_kept_key *key, const char *path, uint64_t *number)
+{
+	struct mt_kept_part part = {.size = sizeof(*number)};
+	struct mt_kept_map map;
+	bool is_there = mt_kept_map(key, &part, 1, path, &map) && part.count == 1;
+
+	if (is_there)
+		memcpy(number, part.items, sizeof(*number));
+	mt_kept_unmap(&map);
+	return is_there;
+}
+
+static void store_number(const struct mt_calls_engine *engine, struct mt_calls_file *file,
+			 const struct mt_kept_key *key, const char *path, uint64_t number)
+{
+	const struct mt_kept_part part = {&number, 1, sizeof(number)};
+
+	note_stored(engine, file, mt_kept_store(key, &part, 1, path));
+}
+
 /* The key of a plan.  The code of a file whose times are known need not be read for it. */
 static int find_key(const struct mt_calls_engine *engine, struct mt_calls_file *file)
 {
 	mt_auto(mt_str) struct mt_str path = {0};
 	struct mt_kept_key key;
-	uint64_t code = 0;
-	struct mt_kept_part part = {.size = sizeof(code)};
 	bool can_keep = mt_kept_key_of_file(file->objfile, mt_planner_number, &key) &&
 			find_path(file, CODE, 0, &path);
-	int found = can_keep ? mt_kept_load(&key, &part, 1, path.text) : 0;
-	bool is_known = found > 0 && part.count == 1;
+	uint64_t code = 0;
 
-	if (is_known) {
-		memcpy(&code, part.items, sizeof(code));
+	if (can_keep && load_number(&key, path.text, &code)) {
 		file->key = key;
 		file->key.code = code;
+		return 0;
 	}
-	free(part.items);
-	if (found < 0 || is_known)
-		return found < 0 ? -1 : 0;
 	if (mt_kept_key(file->objfile, mt_planner_number, &file->key))
 		return -1;
-	part = (struct mt_kept_part){&file->key.code, 1, sizeof(code)};
 	if (can_keep)
-		note_stored(engine, file, mt_kept_store(&key, &part, 1, path.text));
+		store_number(engine, file, &key, path.text, file->key.code);
 	return 0;
 }
 
@@ -176,24 +191,15 @@ struct mt_error *mt_calls_find_gs_user(const struct mt_calls_engine *engine,
 {
 	mt_auto(mt_str) struct mt_str path = {0};
 	struct mt_kept_key key;
-	struct mt_kept_part part = {.size = sizeof(file->gs_user)};
 	bool can_keep = mt_kept_key_of_file(file->objfile, mt_planner_number, &key) &&
 			find_path(file, GS, 0, &path);
-	int found = can_keep ? mt_kept_load(&key, &part, 1, path.text) : 0;
-	bool is_known = found > 0 && part.count == 1;
 
-	if (is_known)
-		memcpy(&file->gs_user, part.items, sizeof(file->gs_user));
-	free(part.items);
-	if (found < 0)
-		return mt_error_no_memory();
-	if (is_known)
+	if (can_keep && load_number(&key, path.text, &file->gs_user))
 		return NULL;
 	mt_try(mt_calls_plan(engine, file, options));
 	file->gs_user = file->plan->gs_user;
-	part = (struct mt_kept_part){&file->gs_user, 1, sizeof(file->gs_user)};
 	if (can_keep)
-		note_stored(engine, file, mt_kept_store(&key, &part, 1, path.text));
+		store_number(engine, file, &key, path.text, file->gs_user);
 	return NULL;
 }
 
@@ -226,7 +232,7 @@ bool mt_calls_image_load(const struct mt_calls_file *file, const struct mt_image
 }
 
 struct mt_error *mt_calls_image_make(const struct mt_calls_engine *engine,
-				     const struct mt_calls_file *file,
+				     struct mt_calls_file *file,
 				     const struct mt_image_config *config, struct mt_image *image)
 {
 	mt_auto(mt_str) struct mt_str path = {0};

@@ -150,7 +150,7 @@ void mt_calls_trim_cache(void);
 bool mt_calls_image_load(const struct mt_calls_file *file, const struct mt_image_config *config,
 			 struct mt_image *image);
 struct mt_error *mt_calls_image_make(const struct mt_calls_engine *engine,
-				     const struct mt_calls_file *file,
+				     struct mt_calls_file *file,
 				     const struct mt_image_config *config, struct mt_image *image);
 
 /* module.c */
@@ -296,6 +296,8 @@ struct mt_error *mt_calls_text_prepare_clean(struct mt_calls_engine *engine,
 					     const struct mt_calls_place *place,
 					     struct mt_calls_swap *swap);
 /* What was prepared is about to be in the text; or it is not. */
+/* Behind the last one of a program's start. */
+void mt_calls_text_end(struct mt_calls_engine *engine);
 void mt_calls_text_note_written(struct mt_calls_place *place, bool is_written);
 /* The patch in the text that displaces ADDRESS; -1: none. */
 ssize_t mt_calls_patch_at(const struct mt_calls_place *place, uint64_t address);

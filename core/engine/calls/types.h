@@ -47,6 +47,7 @@ struct mt_calls_file {
 	uint64_t gs_user;           /* see struct mt_plan */
 	bool unknown_told;          /* that its functions are unknown */
 	bool is_kept;               /* its plan, and what is made by it, from run to run */
+	bool was_stored;            /* something of that, in this one */
 	struct mt_kept_key key;     /* of the plan, if it is kept */
 	UT_hash_handle hh;
 };

@@ -63,7 +63,7 @@ static bool is_patch_sound(const struct mt_plan *plan, const struct mt_code *cod
 }
 
 /* Whoever uses it may rely on plan.h. */
-static bool is_sound(struct mt_plan *plan, const struct mt_code *code)
+static bool is_sound(const struct mt_plan *plan, const struct mt_code *code)
 {
 	uint64_t end = 0;
 
@@ -78,13 +78,11 @@ static bool is_sound(struct mt_plan *plan, const struct mt_code *code)
 	mt_array_each (left, &plan->left)
 		if (left->function >= plan->functions.count || left->reason >= MT_LEFT_REASONS)
 			return false;
-	mt_array_each (function, &plan->functions)
-		function->symbol = UINT32_MAX;
 	return true;
 }
 
-/* The array takes over what was read. */
-#define take(array, part)                                                                          \
+/* Of the file's; the mapping is the plan's. */
+#define lend(array, part)                                                                          \
 	((array)->items = (part)->items, (array)->count = (array)->capacity = (part)->count)
 
 struct mt_error *mt_plan_load(struct mt_objfile *objfile, const struct mt_kept_key *key,
@@ -98,25 +96,24 @@ struct mt_error *mt_plan_load(struct mt_objfile *objfile, const struct mt_kept_k
 	    {.size = sizeof(*plan->left.items)},
 	    {.size = sizeof(uint64_t)},
 	};
-	int result = plan ? mt_kept_load(key, parts, PARTS, path) : -1;
 	struct mt_code code = {0};
+	int failed = plan ? 0 : -1;
 
 	*out = NULL;
-	if (result > 0) {
-		take(&plan->patches, &parts[0]);
-		take(&plan->functions, &parts[1]);
-		take(&plan->sites, &parts[2]);
-		take(&plan->left, &parts[3]);
-		result = mt_code_read(objfile, &code) ? -1 : parts[4].count == NUMBERS;
+	if (!failed && mt_kept_map(key, parts, PARTS, path, &plan->kept)) {
+		lend(&plan->patches, &parts[0]);
+		lend(&plan->functions, &parts[1]);
+		lend(&plan->sites, &parts[2]);
+		lend(&plan->left, &parts[3]);
+		failed = mt_code_read(objfile, &code);
+		if (!failed && parts[4].count == NUMBERS && is_sound(plan, &code)) {
+			plan->redirected = ((uint64_t *)parts[4].items)[REDIRECTED];
+			plan->gs_user = ((uint64_t *)parts[4].items)[GS_USER];
+			*out = plan;
+		}
 	}
-	if (result > 0 && is_sound(plan, &code)) {
-		plan->redirected = ((uint64_t *)parts[4].items)[REDIRECTED];
-		plan->gs_user = ((uint64_t *)parts[4].items)[GS_USER];
-		*out = plan;
-	} else {
+	if (!*out)
 		mt_plan_destroy(plan);
-	}
-	free(parts[4].items);
 	mt_array_deinit(&code);
-	return result < 0 ? mt_error_no_memory() : NULL;
+	return failed ? mt_error_no_memory() : NULL;
 }

@@ -271,10 +271,13 @@ void mt_plan_destroy(struct mt_plan *plan)
 {
 	if (!plan)
 		return;
-	mt_array_deinit(&plan->patches);
-	mt_array_deinit(&plan->functions);
-	mt_array_deinit(&plan->sites);
-	mt_array_deinit(&plan->left);
+	if (!plan->kept.memory) {
+		mt_array_deinit(&plan->patches);
+		mt_array_deinit(&plan->functions);
+		mt_array_deinit(&plan->sites);
+		mt_array_deinit(&plan->left);
+	}
+	mt_kept_unmap(&plan->kept);
 	free(plan);
 }
 

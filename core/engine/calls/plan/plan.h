@@ -10,6 +10,7 @@
 #define MT_ENGINE_CALLS_PLAN_PLAN_H
 
 #include "base/array.h"
+#include "elf/kept.h"
 #include "elf/objfile.h"
 
 #define MT_PATCH_JUMP_BYTES  5 /* jmp rel32 */
@@ -93,7 +94,7 @@ struct mt_plan_site {
 struct mt_plan_function {
 	uint64_t start; /* [start, end) */
 	uint64_t end;
-	uint32_t symbol; /* index into mt_objfile_symbols(), which knows the name */
+	uint32_t symbol; /* while it is planned: index into mt_objfile_symbols() */
 	uint8_t flags;   /* MT_PLAN_… */
 	uint8_t unused[3];
 };
@@ -112,8 +113,9 @@ struct mt_plan {
 	MT_ARRAY(struct mt_plan_function) functions; /* by address */
 	MT_ARRAY(struct mt_plan_site) sites;
 	MT_ARRAY(struct mt_plan_left) left; /* by address */
-	size_t redirected; /* returns that only branches record which led to them */
-	uint64_t gs_user;  /* of an instruction that sets GS or uses it; 0: none was found */
+	size_t redirected;       /* returns that only branches record which led to them */
+	uint64_t gs_user;        /* of an instruction that sets GS or uses it; 0: none was found */
+	struct mt_kept_map kept; /* what the arrays lie in; else they are its own */
 };
 
 /* How many entries, and how many returns, by tactic and by reason. */
