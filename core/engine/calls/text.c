@@ -68,7 +68,8 @@ struct texts {
 	uint8_t *memory; /* what is there; NULL: the file's, and it has nothing of ours */
 	uint8_t *text;   /* what is to be there */
 	size_t size;
-	bool *was; /* by patch: it is in `memory` */
+	bool *was;    /* by patch: it is in `memory` */
+	bool is_lent; /* `text` is the engine's */
 };
 
 static void leave_alone(const struct mt_calls_engine *engine, const struct mt_calls_space *space,
@@ -81,7 +82,8 @@ static void leave_alone(const struct mt_calls_engine *engine, const struct mt_ca
 static void texts_cleanup(struct texts *texts)
 {
 	free(texts->memory);
-	free(texts->text);
+	if (!texts->is_lent)
+		free(texts->text);
 	free(texts->was);
 }
 
@@ -94,13 +96,33 @@ static bool is_of_file(const struct mt_calls_space *space, const struct mt_calls
 	       mt_proc_is_unwritten(space->pid, module->start, module->end);
 }
 
+/* Fresh memory costs more than what is done in it: the modules of a program share theirs. */
+static uint8_t *borrow_text(struct mt_calls_engine *engine, size_t size)
+{
+	if (size <= engine->text_bytes)
+		return engine->text;
+	mt_calls_text_end(engine);
+	engine->text = mt_large_alloc(size);
+	engine->text_bytes = engine->text ? size : 0;
+	return engine->text;
+}
+
+void mt_calls_text_end(struct mt_calls_engine *engine)
+{
+	free(engine->text);
+	engine->text = NULL;
+	engine->text_bytes = 0;
+}
+
 /* For the first time, in a program that dies with us. */
-static struct mt_error *begin_texts(struct mt_calls_place *place, struct texts *texts)
+static struct mt_error *begin_texts(struct mt_calls_engine *engine, struct mt_calls_place *place,
+				    struct texts *texts)
 {
 	struct mt_calls_module *module = place->module;
 
 	texts->size = module->end - module->start;
-	texts->text = mt_large_alloc(texts->size);
+	texts->text = borrow_text(engine, texts->size);
+	texts->is_lent = true;
 	texts->was = calloc(module->file->plan->patches.count + 1, sizeof(*texts->was));
 	if (!texts->text || !texts->was)
 		return mt_error_no_memory();
@@ -331,7 +353,7 @@ struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_c
 		return NULL;
 	place->checked = true;
 	if (first && !space->attached && is_of_file(space, place))
-		mt_try(begin_texts(place, &texts));
+		mt_try(begin_texts(engine, place, &texts));
 	else
 		mt_try(read_texts(engine, space, place, &texts));
 	if (!first)
