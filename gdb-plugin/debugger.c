@@ -3,6 +3,7 @@
 #include "gdb.h"
 #include "hooks.h"
 #include "inferior.h"
+#include "mi.h"
 #include "progress.h"
 #include "refuse.h"
 #include "settings.h"
@@ -118,6 +119,12 @@ static void set_variable(void *context, const char *name, uint64_t value)
 	mt_gdb_set_convenience(name, (long long)value);
 }
 
+static void taken(void *context, const struct mt_live_written *snapshot)
+{
+	(void)context;
+	mt_mi_notify(snapshot);
+}
+
 static const char *const engines[] = {"auto", "calls", "pt", NULL};
 
 static const struct mt_live_debugger_ops ops = {
@@ -144,6 +151,7 @@ static const struct mt_live_debugger_ops ops = {
     .draw_window = mt_window_draw,
     .show_source = mt_window_show_source,
     .setting = mt_setting,
+    .taken = taken,
     .set_variable = set_variable,
     .set_result = mt_trigger_set_result,
 };

@@ -4,6 +4,7 @@
 #include "commands.h"
 #include "events.h"
 #include "hooks.h"
+#include "mi.h"
 #include "py.h"
 #include "settings.h"
 #include "snapshot_type.h"
@@ -14,6 +15,7 @@ static struct mt_error *set_up(PyObject *module)
 	mt_try(mt_py_error_define(module));
 	mt_try(mt_snapshot_type_define(module));
 	mt_try(mt_commands_define());
+	mt_try(mt_mi_define());
 	mt_try(mt_settings_define());
 	mt_try(mt_triggers_define());
 	return mt_events_connect();

@@ -160,6 +160,13 @@ struct mt_live_gate {
 	bool is_begin;    /* of a span: nobody stops there, and there is none */
 };
 
+/* A snapshot. */
+struct mt_live_written {
+	uint32_t number;
+	char *path;
+	char *whole; /* for when the directory has changed */
+};
+
 typedef struct mt_error *mt_live_location_found(void *context, uint64_t address);
 
 struct mt_live_debugger_ops {
@@ -216,16 +223,12 @@ struct mt_live_debugger_ops {
 
 	/* The caller's to free; NULL: as mt_live_defaults says. */
 	char *(*setting)(void *context, enum mt_live_setting which);
+	/* SNAPSHOT was taken.  NULL: nobody has to know. */
+	void (*taken)(void *context, const struct mt_live_written *snapshot);
 	/* $NAME. */
 	void (*set_variable)(void *context, const char *name, uint64_t value);
 	/* $_ret: the selected thread stands at a return. */
 	void (*set_result)(void *context);
-};
-
-struct mt_live_written {
-	uint32_t number;
-	char *path;
-	char *whole; /* for when the directory has changed */
 };
 
 /* A debugger, and what all its programs share. */

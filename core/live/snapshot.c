@@ -139,6 +139,8 @@ struct mt_error *mt_live_snapshot(struct mt_live_debugger *debugger, struct mt_l
 		return error;
 	}
 	*written = name;
+	if (debugger->ops->taken)
+		debugger->ops->taken(debugger->context, mt_array_last(&debugger->written));
 	if (recording)
 		*recording = made;
 	else

@@ -3,6 +3,7 @@
 import subprocess
 
 import pytest
+from gdb_mi import Machine
 from terminal import keep_output
 
 
@@ -88,3 +89,22 @@ def terminal_fixture(plugin, need, tmp_path):
     yield spawn
     for child in children:
         child.close(force=True)
+
+
+@pytest.fixture(name="machine")
+def machine_fixture(plugin, need, tmp_path):
+    """machine(program, traced=True) -> Machine."""
+    made = []
+
+    def make(program, traced=True):
+        machine = Machine(need("gdb"), program, tmp_path)
+        made.append(machine)
+        if traced:
+            machine.console(f"source {plugin}")
+            assert machine.console("mtrace start")[-1] == "^done"
+        return machine
+
+    yield make
+    for machine in made:
+        machine.process.kill()
+        machine.end()

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What an editor speaks with GDB: the machine interface, over a pipe."""
 import re
-import subprocess
-import threading
 
 import pytest
 
 import fxt
+from gdb_mi import printed
 
 STEPPING = [
     "-break-insert sum_up", "-exec-run", "-stack-list-arguments 1", "-exec-step", "-exec-next",
@@ -17,84 +16,6 @@ STEPPING = [
     "-exec-until", "-exec-until", "-stack-list-frames", "-data-disassemble -a fib -- 2",
     "-exec-step 5", "-exec-next 3", "-stack-list-frames", "-break-delete", "-exec-continue",
 ]
-
-
-class Machine:
-    """A GDB that speaks MI.  say() returns the lines up to the prompt, and, of a command that makes
-    the program run, up to where it stopped."""
-
-    def __init__(self, gdb, program, folder):
-        # pylint: disable-next=consider-using-with
-        self.process = subprocess.Popen(
-            [gdb, "-nx", "-q", "-i=mi3", str(program)], cwd=folder, text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        self.timer = threading.Timer(120, self.process.kill)
-        self.timer.start()
-        self.prompt()
-        self.say("-gdb-set confirm off")
-
-    def prompt(self):
-        lines = []
-        for line in self.process.stdout:
-            if line.rstrip() == "(gdb)":
-                break
-            lines.append(line.rstrip("\n"))
-        return lines
-
-    def send(self, command):
-        """What GDB answers at once, while the program runs."""
-        self.process.stdin.write(command + "\n")
-        self.process.stdin.flush()
-        return self.prompt()
-
-    def say(self, command):
-        lines = self.send(command)
-        while (any(line.startswith("^running") for line in lines)
-               and not any(line.startswith("*stopped") for line in lines)):
-            more = self.prompt()
-            assert more, f"GDB ended: {lines}"
-            lines += more
-        return lines
-
-    def wait(self, lines):
-        """In asynchronous mode no prompt comes when the program stops."""
-        while not any(line.startswith("*stopped") for line in lines):
-            lines = self.send("-list-features")
-
-    def console(self, command):
-        return self.say(f'-interpreter-exec console "{command}"')
-
-    def end(self):
-        self.process.stdin.close()
-        status = self.process.wait(60)
-        self.timer.cancel()
-        self.process.stdout.close()
-        return status
-
-
-@pytest.fixture(name="machine")
-def machine_fixture(plugin, need, tmp_path):
-    """machine(program, traced=True) -> Machine."""
-    made = []
-
-    def make(program, traced=True):
-        machine = Machine(need("gdb"), program, tmp_path)
-        made.append(machine)
-        if traced:
-            machine.console(f"source {plugin}")
-            assert machine.console("mtrace start")[-1] == "^done"
-        return machine
-
-    yield make
-    for machine in made:
-        machine.process.kill()
-        machine.end()
-
-
-def printed(lines):
-    """The console's text."""
-    texts = [line[2:-1] for line in lines if line.startswith('~"')]
-    return "".join(texts).replace("\\n", "\n").replace('\\"', '"').replace("\\t", "\t")
 
 
 def normal(lines):
@@ -128,8 +49,6 @@ def test_crash(machine, compile, tmp_path):
     gdb.say("-exec-continue")
     assert gdb.say("-gdb-exit") == ["^exit"]
     assert gdb.end() == 0
-
-
 
 
 def test_while_the_program_runs(machine, compile, tmp_path):

@@ -65,7 +65,7 @@ for _name in ("cont", "stop", "new_thread", "new_objfile", "exited", "inferior_c
               "inferior_deleted", "gdb_exiting"):
     setattr(events, _name, Registry())
 
-commands, settings, functions, points = {}, {}, {}, []
+commands, mi_commands, settings, functions, points = {}, {}, {}, {}, []
 convenience = {}
 
 
@@ -73,6 +73,17 @@ class Command:
     @may_fail
     def __init__(self, name, *_, **__):
         commands[name] = self
+
+
+class MICommand:
+    @may_fail
+    def __init__(self, name):
+        mi_commands[name] = self
+
+
+@may_fail
+def notify_mi(name, fields):
+    print(f"={name}", fields)
 
 
 class Parameter:

@@ -15,6 +15,10 @@ LOOKS = ["mtrace info", "mtrace history 5", "mtrace history -thread 1 a", "mtrac
          "mtrace stop now", "mtrace start -size x", "mtrace doctor", "show mtrace",
          "set mtrace buffer-size 64k", "set mtrace buffer-size x", "set mtrace output y-%n.txt"]
 
+MI_LOOKS = [("-mtrace-info",), ("-mtrace-info", "x"), ("-mtrace-snapshot", "x.txt"),
+            ("-mtrace-trigger", "-print", "how + 1", "b if how == 1"), ("-mtrace-delete", "2"),
+            ("-mtrace-start", "-size", "x"), ("-mtrace-stop", "now")]
+
 
 def load(path):
     loader = importlib.machinery.ExtensionFileLoader("mtrace", path)
@@ -54,6 +58,8 @@ def look(module):
     for line in LOOKS:
         attempt(lambda line=line: gdb.invoke(line) if line.startswith("mtrace")
                 else gdb.execute(line))
+    for name, *words in MI_LOOKS:
+        attempt(lambda name=name, words=words: gdb.mi_commands[name].invoke(words))
     for command in gdb.commands.values():
         if hasattr(command, "complete"):
             for text in ("", "-", "-t", "x", "-engine "):
