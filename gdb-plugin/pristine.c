@@ -7,7 +7,8 @@
  *
  * GDB inserts its breakpoints after the event that the program goes on, and lists them until then.
  * With `breakpoint always-inserted` they are in the text all the time, and so are those of a child
- * that GDB has just followed, when it must not be asked for a list: it may be half made. */
+ * that GDB has just followed, when it must not be asked for a list: it may be half made.  Hardware
+ * breakpoints are in no text; a child has those of its parent, where that was listed. */
 #include "pristine.h"
 
 #include "gdb.h"
@@ -21,6 +22,7 @@
 
 static enum mt_resumption expected;
 static struct mt_live_alone stepped; /* functions: on the stack, at the last expectation of NEXT */
+static struct mt_live_alone listed;  /* places: of GDB's breakpoints, when it was asked last */
 
 static struct mt_error *note_stack(void)
 {
@@ -58,6 +60,13 @@ static struct mt_error *add_addresses(const char *at, const char *end, struct mt
 	return NULL;
 }
 
+static struct mt_error *add_all(const struct mt_live_alone *from, struct mt_live_alone *to)
+{
+	mt_array_each (place, &from->places)
+		mt_try(mt_live_add_place(to, *place));
+	return NULL;
+}
+
 /* GDB has no list of all its breakpoints, those for a moment too, but prints one. */
 static struct mt_error *add_listed(pid_t pid, struct mt_live_alone *alone)
 {
@@ -66,14 +75,16 @@ static struct mt_error *add_listed(pid_t pid, struct mt_live_alone *alone)
 	const char *with = mt_gdb_parameter("print address") ? "" : "with print address on -- ";
 
 	mt_try(mt_gdb_executef(&text, "%smaintenance info breakpoints", with));
+	listed.places.count = 0;
 	for (const char *line = text.text; line && *line;) {
 		const char *end = strchrnul(line, '\n');
 
 		/* Those that are disabled, as the program evaluates them itself. */
 		if (!mt_trigger_is_aside(strtoll(line, NULL, 10)))
-			mt_try(add_addresses(line, end, alone));
+			mt_try(add_addresses(line, end, &listed));
 		line = end + (*end != 0);
 	}
+	mt_try(add_all(&listed, alone));
 	/* This one tells GDB that the block of a watched variable was left. */
 	if (!text.text || !strstr(text.text, "watchpoint scope"))
 		return NULL;
@@ -128,8 +139,7 @@ static struct mt_error *add_breakpoints(struct mt_live *live, bool is_followed,
 {
 	struct inserted inserted = {live, alone, is_followed};
 
-	if (!is_followed)
-		mt_try(add_listed(live->pid, alone));
+	mt_try(is_followed ? add_all(&listed, alone) : add_listed(live->pid, alone));
 	if (!is_followed && !mt_gdb_parameter("breakpoint always-inserted"))
 		return NULL;
 	return live->target->ops->each_map(live->target, live->pid, add_inserted, &inserted);

@@ -42,6 +42,17 @@ def test_a_child_that_gdb_follows(gdb, forks):
     assert not any(" in_child" in line for line in parent)
 
 
+def test_a_hardware_breakpoint_in_a_child(gdb, compile):
+    """It is not in the text, where those of a child that was just followed are looked for."""
+    session = gdb(compile("debugged_forks.c", "-O0"), "set follow-fork-mode child", "mtrace start",
+                  "break main", "run", "hbreak *in_child+1", "continue", "x/2i in_child",
+                  "p $_hit_bpnum", "p $pc == (long)in_child + 1", "delete", "continue",
+                  "mtrace history 2000 in_child")
+    assert "$1 = 2" in session.lines and "$2 = 1" in session.lines, session.all
+    assert "exited with code 07" in session.output and is_clean(session)
+    assert session.errors == "", session.errors
+
+
 def test_the_next_run_of_both(gdb, forks):
     """The parent's inferior and the child's are as armed as they were."""
     session = gdb(forks, "set follow-fork-mode child", "set mtrace on-exit on", "mtrace start",
