@@ -9,15 +9,14 @@ class Machine:
     """A GDB that speaks MI.  say() returns the lines up to the prompt, and, of a command that makes
     the program run, up to where it stopped."""
 
-    def __init__(self, gdb, program, folder):
+    def __init__(self, words, folder):
         # pylint: disable-next=consider-using-with
         self.process = subprocess.Popen(
-            [gdb, "-nx", "-q", "-i=mi3", str(program)], cwd=folder, text=True,
+            words, cwd=folder, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.timer = threading.Timer(120, self.process.kill)
         self.timer.start()
         self.prompt()
-        self.say("-gdb-set confirm off")
 
     def prompt(self):
         lines = []
@@ -64,6 +63,9 @@ def printed(lines):
     return "".join(texts).replace("\\n", "\n").replace('\\"', '"').replace("\\t", "\t")
 
 
+NAME = r"[A-Za-z_][\w-]*="
+
+
 class Records:
     """What follows the class of a record, by the grammar in GDB's manual ("GDB/MI Output Syntax")."""
 
@@ -82,7 +84,7 @@ class Records:
     def results(self, end):
         found = {}
         while self.at < len(self.text) and not self.next_is(end):
-            name = self.take(r"[A-Za-z_][\w-]*=")[:-1]
+            name = self.take(NAME)[:-1]
             assert name not in found, f"{name} twice in {self.text}"
             found[name] = self.value()
             if not self.next_is(","):
@@ -102,6 +104,8 @@ class Records:
         self.take(r"\[")
         found = []
         while not self.next_is("]"):
+            if self.text[self.at] not in '"{[':
+                self.take(NAME)
             found.append(self.value())
             if self.next_is(","):
                 self.take(",")

@@ -93,17 +93,22 @@ def terminal_fixture(plugin, need, tmp_path):
 
 @pytest.fixture(name="machine")
 def machine_fixture(plugin, need, tmp_path):
-    """machine(program, traced=True) -> Machine."""
+    """machine(program, traced=True) -> Machine; machine.raw(options) -> one of your own."""
     made = []
 
+    def raw(options):
+        made.append(Machine([need("gdb"), *options], tmp_path))
+        return made[-1]
+
     def make(program, traced=True):
-        machine = Machine(need("gdb"), program, tmp_path)
-        made.append(machine)
+        machine = raw(["-nx", "-q", "-i=mi3", str(program)])
+        machine.say("-gdb-set confirm off")
         if traced:
             machine.console(f"source {plugin}")
             assert machine.console("mtrace start")[-1] == "^done"
         return machine
 
+    make.raw = raw
     yield make
     for machine in made:
         machine.process.kill()
