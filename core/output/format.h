@@ -19,7 +19,8 @@ struct mt_trace_format {
 	 * was lent may be gone.  NULL: nothing.  Errors: SYSTEM, NO_MEMORY. */
 	struct mt_error *(*finish)(void *self);
 	void (*destroy)(void *self); /* NULL is fine */
-	struct mt_slice_sink_ops sink;
+	/* Lent. */
+	struct mt_slice_sink (*sink)(void *self);
 };
 
 extern const struct mt_trace_format mt_format_fxt;

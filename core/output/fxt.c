@@ -361,19 +361,25 @@ static struct mt_error *fxt_create(struct mt_stream *stream,
 	return write_head(fxt);
 }
 
+static const struct mt_slice_sink_ops sink_ops = {
+    .thread = fxt_thread,
+    .segment_begin = fxt_segment_begin,
+    .begin = fxt_begin,
+    .end = fxt_end,
+    .instant = fxt_instant,
+    .counter = fxt_counter,
+    .segment_end = fxt_segment_end,
+};
+
+static struct mt_slice_sink fxt_sink(void *self)
+{
+	return (struct mt_slice_sink){&sink_ops, self};
+}
+
 const struct mt_trace_format mt_format_fxt = {
     .name = "fxt",
     .ending = ".fxt",
     .create = fxt_create,
     .destroy = fxt_destroy,
-    .sink =
-	{
-	    .thread = fxt_thread,
-	    .segment_begin = fxt_segment_begin,
-	    .begin = fxt_begin,
-	    .end = fxt_end,
-	    .instant = fxt_instant,
-	    .counter = fxt_counter,
-	    .segment_end = fxt_segment_end,
-	},
+    .sink = fxt_sink,
 };

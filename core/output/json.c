@@ -281,20 +281,26 @@ static struct mt_error *json_create(struct mt_stream *stream,
 	return mt_stream_write_str(json->stream, &json->line);
 }
 
+static const struct mt_slice_sink_ops sink_ops = {
+    .thread = json_thread,
+    .segment_begin = json_segment_begin,
+    .begin = json_begin,
+    .end = json_end,
+    .instant = json_instant,
+    .counter = json_counter,
+    .segment_end = json_segment_end,
+};
+
+static struct mt_slice_sink json_sink(void *self)
+{
+	return (struct mt_slice_sink){&sink_ops, self};
+}
+
 const struct mt_trace_format mt_format_json = {
     .name = "json",
     .ending = ".json",
     .create = json_create,
     .finish = json_finish,
     .destroy = json_destroy,
-    .sink =
-	{
-	    .thread = json_thread,
-	    .segment_begin = json_segment_begin,
-	    .begin = json_begin,
-	    .end = json_end,
-	    .instant = json_instant,
-	    .counter = json_counter,
-	    .segment_end = json_segment_end,
-	},
+    .sink = json_sink,
 };

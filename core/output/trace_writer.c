@@ -139,7 +139,7 @@ struct mt_error *mt_trace_writer_create_printing(const struct mt_printer *printe
 
 struct mt_slice_sink mt_trace_writer_sink(struct mt_trace_writer *writer)
 {
-	return (struct mt_slice_sink){.ops = &writer->format->sink, .self = writer->self};
+	return writer->format->sink(writer->self);
 }
 
 struct mt_error *mt_trace_writer_finish(struct mt_trace_writer *writer)
