@@ -10,17 +10,21 @@
 
 struct mi_command {
 	const char *name;
-	const struct mt_command *command; /* NULL: there is an answer only */
-	PyObject *(*answer)(void);        /* when it has succeeded; NULL: nothing but ^done */
+	const struct mt_command *command;
+	/* When that has succeeded; NULL: nothing but ^done. */
+	PyObject *(*answer)(void);
+	/* In its place; NULL: it is run. */
+	PyObject *(*query)(int argc, char **argv);
 };
 
 static const struct mi_command mi_commands[] = {
-    {"-mtrace-start", &mt_command_start, mt_mi_started},
-    {"-mtrace-stop", &mt_command_stop, NULL},
-    {"-mtrace-trigger", &mt_command_trigger, mt_mi_trigger},
-    {"-mtrace-delete", &mt_command_delete, NULL},
-    {"-mtrace-snapshot", &mt_command_snapshot, mt_mi_taken},
-    {"-mtrace-info", NULL, mt_mi_info},
+    {"-mtrace-start", &mt_command_start, mt_mi_started, NULL},
+    {"-mtrace-stop", &mt_command_stop, NULL, NULL},
+    {"-mtrace-trigger", &mt_command_trigger, mt_mi_trigger, NULL},
+    {"-mtrace-delete", &mt_command_delete, NULL, NULL},
+    {"-mtrace-snapshot", &mt_command_snapshot, mt_mi_taken, NULL},
+    {"-mtrace-history", &mt_command_live_history, NULL, mt_mi_history},
+    {"-mtrace-info", &mt_command_info, NULL, mt_mi_info},
 };
 
 /* MI has taken the quotes off; the value of an option with blanks in it needs them. */
@@ -91,18 +95,18 @@ static struct mt_error *take_words(const struct mt_command *command, PyObject *g
 	return NULL;
 }
 
-static struct mt_error *run(const struct mi_command *one, PyObject *given)
+static PyObject *run(const struct mi_command *one, PyObject *given)
 {
 	struct mt_command_context context = mt_gdb_context();
 	mt_auto(words) struct words words = {0};
+	struct mt_error *error = take_words(one->command, given, &words);
+	const int argc = (int)words.items.count;
 
-	if (one->command) {
-		mt_try(take_words(one->command, given, &words));
-		return one->command->run(&context, (int)words.items.count, words.items.items);
-	}
-	return PySequence_Size(given) <= 0
-		   ? NULL
-		   : mt_error_new(MT_ERROR_USAGE, "%s takes no arguments", one->name);
+	if (!error && one->query)
+		return one->query(argc, words.items.items);
+	if (!error)
+		error = one->command->run(&context, argc, words.items.items);
+	return error || !one->answer ? mt_py_answer(error) : one->answer();
 }
 
 static PyObject *invoke(PyObject *self, PyObject *args)
@@ -112,13 +116,12 @@ static PyObject *invoke(PyObject *self, PyObject *args)
 
 	if (!one || !given)
 		return NULL;
-	struct mt_error *error = run(one, given);
+	PyObject *answer = run(one, given);
 	struct mt_error *interrupted = mt_gdb_interrupted();
-	if (interrupted) {
-		mt_error_destroy(error);
-		error = interrupted;
-	}
-	return error || !one->answer ? mt_py_answer(error) : one->answer();
+	if (!interrupted)
+		return answer;
+	Py_XDECREF(answer);
+	return mt_py_answer(interrupted);
 }
 
 static struct mt_error *define(const struct mi_command *one)

@@ -23,11 +23,16 @@ PyObject *mt_mi_trigger(void);
 PyObject *mt_mi_taken(void);
 PyObject *mt_mi_snapshot(const struct mt_live_written *snapshot);
 /* Of -mtrace-info: all of it. */
-PyObject *mt_mi_info(void);
+PyObject *mt_mi_info(int argc, char **argv);
+/* Of -mtrace-history (mi_history.c): the lines of each thread. */
+PyObject *mt_mi_history(int argc, char **argv);
 
 /* Stores what is new, an item's reference too.  False with an exception: ITEM is NULL, or could not
  * be stored. */
 bool mt_mi_put(PyObject *dictionary, const char *name, PyObject *item);
 bool mt_mi_add(PyObject *list, PyObject *item);
+/* The same of texts, of which NULL and "" are left out, and of numbers. */
+bool mt_mi_put_text(PyObject *dictionary, const char *name, const char *text);
+bool mt_mi_put_number(PyObject *dictionary, const char *name, uint64_t number);
 
 #endif

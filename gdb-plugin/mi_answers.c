@@ -18,12 +18,12 @@ bool mt_mi_add(PyObject *list, PyObject *item)
 	return mine && PyList_Append(list, mine) == 0;
 }
 
-static bool put_text(PyObject *dictionary, const char *name, const char *text)
+bool mt_mi_put_text(PyObject *dictionary, const char *name, const char *text)
 {
 	return !text || !*text || mt_mi_put(dictionary, name, mt_py_text_or_none(text));
 }
 
-static bool put_number(PyObject *dictionary, const char *name, uint64_t number)
+bool mt_mi_put_number(PyObject *dictionary, const char *name, uint64_t number)
 {
 	return mt_mi_put(dictionary, name, PyLong_FromUnsignedLongLong(number));
 }
@@ -47,10 +47,11 @@ static const struct mt_live *selected(void)
 static bool put_recording(PyObject *answer, const struct mt_live *live)
 {
 	if (mt_live_is_recording(live))
-		return put_text(answer, "state", "recording") &&
-		       put_number(answer, "pid", (uint64_t)live->pid) &&
-		       put_text(answer, "engine", mt_session_result(live->session).engine);
-	return put_text(answer, "state", live && live->state == MT_LIVE_ARMED ? "armed" : "off");
+		return mt_mi_put_text(answer, "state", "recording") &&
+		       mt_mi_put_number(answer, "pid", (uint64_t)live->pid) &&
+		       mt_mi_put_text(answer, "engine", mt_session_result(live->session).engine);
+	return mt_mi_put_text(answer, "state",
+			      live && live->state == MT_LIVE_ARMED ? "armed" : "off");
 }
 
 PyObject *mt_mi_started(void)
@@ -64,8 +65,8 @@ PyObject *mt_mi_snapshot(const struct mt_live_written *snapshot)
 {
 	PyObject *one = PyDict_New();
 
-	return finished(one, one && put_number(one, "number", snapshot->number) &&
-				 put_text(one, "file", snapshot->whole));
+	return finished(one, one && mt_mi_put_number(one, "number", snapshot->number) &&
+				 mt_mi_put_text(one, "file", snapshot->whole));
 }
 
 PyObject *mt_mi_taken(void)
@@ -90,14 +91,14 @@ static PyObject *describe(const struct mt_live_trigger *trigger)
 	mt_trigger_describe_limits(&spec->limits, &what);
 	mt_live_tell_gates(debugger, trigger, &how);
 	bool is_set = debugger->ops->has_breakpoint(debugger->context, trigger);
-	return finished(one, one && put_number(one, "number", trigger->number) &&
-				 put_text(one, "what", what.text) &&
-				 put_text(one, "location", spec->location) &&
-				 put_text(one, "condition", spec->condition) &&
-				 put_number(one, "hits", trigger->hits) &&
-				 put_number(one, "done", mt_live_is_done(trigger)) &&
-				 put_number(one, "deleted", !is_set) &&
-				 put_text(one, "evaluation", how.text));
+	return finished(one, one && mt_mi_put_number(one, "number", trigger->number) &&
+				 mt_mi_put_text(one, "what", what.text) &&
+				 mt_mi_put_text(one, "location", spec->location) &&
+				 mt_mi_put_text(one, "condition", spec->condition) &&
+				 mt_mi_put_number(one, "hits", trigger->hits) &&
+				 mt_mi_put_number(one, "done", mt_live_is_done(trigger)) &&
+				 mt_mi_put_number(one, "deleted", !is_set) &&
+				 mt_mi_put_text(one, "evaluation", how.text));
 }
 
 PyObject *mt_mi_trigger(void)
@@ -115,13 +116,14 @@ static void add_thread(void *context, const struct mt_live_thread *thread)
 	struct mt_engine_ring ring = {.span_ns = UINT64_MAX};
 	PyObject *threads = context, *one = PyDict_New();
 
-	bool is_whole = one && put_number(one, "id", thread->number) &&
-			put_number(one, "tid", (uint64_t)thread->lwp) &&
-			put_text(one, "name", thread->name);
+	bool is_whole = one && mt_mi_put_number(one, "id", thread->number) &&
+			mt_mi_put_number(one, "tid", (uint64_t)thread->lwp) &&
+			mt_mi_put_text(one, "name", thread->name);
 	if (mt_session_look(live->session, thread->lwp, &ring))
-		is_whole = is_whole && put_number(one, "ring-bytes", ring.bytes) &&
-			   put_number(one, "used-bytes", ring.used) &&
-			   (ring.span_ns == UINT64_MAX || put_number(one, "span-ns", ring.span_ns));
+		is_whole =
+		    is_whole && mt_mi_put_number(one, "ring-bytes", ring.bytes) &&
+		    mt_mi_put_number(one, "used-bytes", ring.used) &&
+		    (ring.span_ns == UINT64_MAX || mt_mi_put_number(one, "span-ns", ring.span_ns));
 	mt_mi_add(threads, finished(one, is_whole));
 	PyErr_Clear(); /* the next one may find memory */
 }
@@ -157,8 +159,12 @@ static PyObject *all_triggers(void)
 	return finished(triggers, is_whole);
 }
 
-PyObject *mt_mi_info(void)
+PyObject *mt_mi_info(int argc, char **argv)
 {
+	(void)argv;
+	if (argc > 1)
+		return mt_py_answer(
+		    mt_error_new(MT_ERROR_USAGE, "-mtrace-info takes no arguments"));
 	const struct mt_live *live = selected();
 	PyObject *answer = PyDict_New();
 

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 struct mt_live_debugger;
+struct mt_live_history;
 struct mt_target;
 struct mt_view;
 
@@ -90,6 +91,9 @@ const struct mt_command *mt_command_find(const char *name);
  * unless they are quoted.  Errors: NO_MEMORY; the command's. */
 struct mt_error *mt_command_run_line(struct mt_command_context *context,
 				     const struct mt_command *command, const char *line);
+/* The words of `mtrace history`, argv[0] among them, which outlive *OUT.  Errors: USAGE. */
+struct mt_error *mt_command_read_history(struct mt_live_debugger *debugger, int argc, char **argv,
+					 struct mt_live_history *out);
 /* The command that was probably meant; NULL: none is close. */
 const struct mt_command *mt_command_suggest(const char *name);
 

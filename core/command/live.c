@@ -244,24 +244,24 @@ static void match_thread(void *context, const struct mt_live_thread *thread)
 		wanted->lwp = thread->lwp;
 }
 
-static struct mt_error *history(struct mt_command_context *context, int argc, char **argv)
+struct mt_error *mt_command_read_history(struct mt_live_debugger *debugger, int argc, char **argv,
+					 struct mt_live_history *out)
 {
-	struct mt_live_debugger *debugger = context->debugger;
-	const char *thread = NULL, *function = NULL;
-	bool unfolded = false;
+	const char *thread = NULL;
 	const struct option table[] = {
-	    {"-thread", &thread, NULL}, {"-unfold", NULL, &unfolded}, {NULL, NULL, NULL}};
+	    {"-thread", &thread, NULL}, {"-unfold", NULL, &out->is_unfolded}, {NULL, NULL, NULL}};
 	struct wanted wanted = {.lwp = debugger->ops->lwp(debugger->context)};
 	char *size = mt_live_setting(debugger, MT_LIVE_HISTORY_SIZE);
-	uint64_t last = size ? strtoull(size, NULL, 10) : 0;
 	int first = 1;
 
+	*out = (struct mt_live_history){.last = size ? strtoull(size, NULL, 10) : 0};
 	free(size);
 	mt_try(take_options(argc, argv, table, &first));
 	if (first < argc && isdigit((unsigned char)argv[first][0]))
-		mt_try(mt_parse_number(argv[first++], "number of calls", 1, UINT32_MAX, &last));
+		mt_try(
+		    mt_parse_number(argv[first++], "number of calls", 1, UINT32_MAX, &out->last));
 	if (first < argc)
-		function = argv[first++];
+		out->function = argv[first++];
 	if (first < argc)
 		return mt_error_new(MT_ERROR_USAGE,
 				    "mtrace history takes a number and a function: \"%s\" is one "
@@ -274,7 +274,16 @@ static struct mt_error *history(struct mt_command_context *context, int argc, ch
 		if (!wanted.lwp)
 			return mt_error_new(MT_ERROR_USAGE, "Unknown thread %s.", thread);
 	}
-	return mt_live_history(debugger, last, wanted.lwp, function, unfolded);
+	out->tid = wanted.lwp;
+	return NULL;
+}
+
+static struct mt_error *history(struct mt_command_context *context, int argc, char **argv)
+{
+	struct mt_live_history what;
+
+	mt_try(mt_command_read_history(context->debugger, argc, argv, &what));
+	return mt_live_history(context->debugger, &what, NULL);
 }
 
 static const char *const history_options[] = {"-thread NUMBER", "-unfold", NULL};

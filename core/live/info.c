@@ -100,25 +100,28 @@ struct mt_error *mt_live_no_calls_of(pid_t tid)
 			    tid);
 }
 
-struct mt_error *mt_live_history(struct mt_live_debugger *debugger, uint64_t last, pid_t tid,
-				 const char *function, bool unfolded)
+struct mt_error *mt_live_history(struct mt_live_debugger *debugger,
+				 const struct mt_live_history *what,
+				 const struct mt_slice_sink *sink)
 {
 	struct mt_live *live = debugger->ops->selected(debugger->context, false);
 	struct mt_timeline timeline = {.printer = debugger->printer,
 				       .colour = debugger->colour,
-				       .last = last,
-				       .function = function};
+				       .last = what->last,
+				       .tid = what->tid,
+				       .function = what->function};
 
 	struct mt_recording *recording = NULL;
 	struct mt_decode_stats stats = {0};
 
-	if (last && !unfolded)
+	if (what->last && !what->is_unfolded)
 		timeline.fold_hint = "\"mtrace history -unfold\" shows them";
-	mt_try(mt_live_open(debugger, live, &tid, &recording));
+	mt_try(mt_live_open(debugger, live, &timeline.tid, &recording));
 	timeline.files = &live->files;
-	timeline.tid = tid;
-	struct mt_error *error =
-	    mt_timeline_write(debugger->log, debugger->progress, recording, &timeline, &stats);
+	struct mt_error *error = sink ? mt_timeline_decode(debugger->log, debugger->progress,
+							   recording, &timeline, *sink, &stats)
+				      : mt_timeline_write(debugger->log, debugger->progress,
+							  recording, &timeline, &stats);
 	mt_recording_close(recording);
 	if (!error && timeline.tid && !stats.events)
 		return mt_live_no_calls_of(timeline.tid);

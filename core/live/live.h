@@ -275,11 +275,19 @@ void mt_live_info(const struct mt_live_debugger *debugger);
  * whose name PATTERN is, as people write it, or a glob.  Errors: USAGE (nothing is being recorded);
  * NOT_FOUND (no such function); mt_session_each_function()'s. */
 struct mt_error *mt_live_functions(const struct mt_live_debugger *debugger, const char *pattern);
-/* The last LAST calls (0: all) of the thread TID (0: all), or only those of FUNCTION.  UNFOLDED:
- * also those that output/fold.h leaves out.
- * Errors: those of mt_live_open() and mt_timeline_write(); USAGE (no calls of it were recorded). */
-struct mt_error *mt_live_history(struct mt_live_debugger *debugger, uint64_t last, pid_t tid,
-				 const char *function, bool unfolded);
+/* What was typed behind `mtrace history`. */
+struct mt_live_history {
+	uint64_t last;        /* calls; 0: all */
+	pid_t tid;            /* 0: of all threads */
+	const char *function; /* only its calls, with their callers; NULL: all.  Lent. */
+	bool is_unfolded;     /* also those that output/fold.h leaves out */
+};
+/* Prints it, or gives SINK what it is made of: all calls, however many are wanted; NULL: it prints.
+ * Errors: those of mt_live_open() and mt_timeline_write(); USAGE (no calls of it were recorded);
+ * the sink's. */
+struct mt_error *mt_live_history(struct mt_live_debugger *debugger,
+				 const struct mt_live_history *what,
+				 const struct mt_slice_sink *sink);
 /* The error. */
 struct mt_error *mt_live_no_calls_of(pid_t tid);
 

@@ -103,3 +103,75 @@ def test_records_of_snapshots(loaded, compile, tmp_path):
         assert f'=mtrace-snapshot,number="1",file="{fields["file"]}"' in lines
     else:
         assert f"=mtrace-snapshot {fields}\n" in printed(lines)
+
+
+SHOWN = re.compile(r" *~?-?[\d.]+ \S+ +(?P<length>open|~?[\d.]+ \S+)  (?P<indent> *)(?P<name>\S+)(?: \(.*?\))?"
+                   r"(?: +(?P<file>[\w.-]+)(?::(?P<line>\d+))?)?$")
+
+
+def told(lines):
+    """Of each call in MI: its level, its name, whether it is open, where it was called."""
+    return [(int(one["level"]), one["name"], "open" in one, one.get("call-line"))
+            for one in lines if one["kind"] in ("call", "inlined")]
+
+
+def shown(text):
+    """The same of what `mtrace history` prints."""
+    found = [SHOWN.match(line) for line in text.splitlines()]
+    return [(len(one["indent"]) // 2, one["name"], one["length"] == "open", one["line"])
+            for one in found if one]
+
+
+@pytest.mark.parametrize("words", ["", "3", "2 b", "-unfold 1000", "-thread 1 5"])
+def test_history(loaded, compile, words):
+    program = compile("deep.c", "-O0")
+    gdb = loaded(program)
+    gdb.say("-mtrace-start -timestamps full")
+    gdb.say("-exec-arguments fault")
+    gdb.say("-exec-run")
+    thread, = answer(gdb.say(f"-mtrace-history {words}"))["threads"]
+    text = printed(gdb.console(f"mtrace history {words}"))
+    assert f'Thread {thread["tid"]} "{thread["name"]}" of process {thread["pid"]} ' in text
+    lines = thread["lines"]
+    assert told(lines) == shown(text) and ("b", True) in [one[1:3] for one in told(lines)], text
+    begun, = [one for one in lines if one["kind"] == "segment"]
+    for one in lines:
+        if one["kind"] == "call":
+            assert ("open" in one) != ("duration-ns" in one), one
+            length = int(one.get("duration-ns", 0))
+            assert -int(begun["length-ns"]) <= int(one["time-ns"]) <= -length, one
+    if "b" not in words.split():
+        signal = lines[-1]
+        assert (signal["kind"], signal["name"], signal["address"], signal["function"]) == (
+            "event", "SIGSEGV", "0x0", "c")
+        b = [one for one in lines if one.get("name") == "b"][-1]
+        assert b["call-file"].endswith("deep.c") and b["module"] == str(program)
+
+
+def test_history_that_there_is_not(loaded, compile):
+    gdb = loaded(compile("deep.c", "-O0"))
+    assert "nothing was recorded yet" in failure(gdb.say("-mtrace-history"))
+    gdb.say("-mtrace-start")
+    gdb.say("-exec-arguments fault")
+    gdb.say("-exec-run")
+    for words in ("3 nosuch", "-thread 7", "1 b c", "-x", "-thread"):
+        assert failure(gdb.say(f"-mtrace-history {words}")) == failure(
+            gdb.console(f"mtrace history {words}"))
+
+
+def test_values_and_folded_calls(loaded, compile):
+    gdb = loaded(compile("crash.c", "-O0"))
+    gdb.say("-mtrace-start")
+    gdb.say('-interpreter-exec console "mtrace values price_of"')
+    gdb.say("-exec-run")
+    lines = answer(gdb.say("-mtrace-history 5 price_of"))["threads"][0]["lines"]
+    assert 'name="butter", count=2' in [one.get("arguments") for one in lines]
+    gdb.say("-mtrace-stop")
+    gdb = loaded(compile("deep.c", "-O0"))
+    gdb.say("-mtrace-start")
+    gdb.say("-exec-arguments abort")
+    gdb.say("-exec-run")
+    gdb.say("-exec-continue")
+    folded, = [one for one in answer(gdb.say("-mtrace-history"))["threads"][0]["lines"]
+               if one["kind"] == "folded"]
+    assert f"({folded['count']} calls in {folded['function']} " in printed(gdb.console("mtrace history"))

@@ -15,7 +15,7 @@ LOOKS = ["mtrace info", "mtrace history 5", "mtrace history -thread 1 a", "mtrac
          "mtrace stop now", "mtrace start -size x", "mtrace doctor", "show mtrace",
          "set mtrace buffer-size 64k", "set mtrace buffer-size x", "set mtrace output y-%n.txt"]
 
-MI_LOOKS = [("-mtrace-info",), ("-mtrace-info", "x"), ("-mtrace-snapshot", "x.txt"),
+MI_LOOKS = [("-mtrace-history",), ("-mtrace-history", "5", "b"), ("-mtrace-info",), ("-mtrace-info", "x"), ("-mtrace-snapshot", "x.txt"),
             ("-mtrace-trigger", "-print", "how + 1", "b if how == 1"), ("-mtrace-delete", "2"),
             ("-mtrace-start", "-size", "x"), ("-mtrace-stop", "now")]
 
