@@ -75,6 +75,7 @@ def test_errors_are_one_message(loaded, compile):
         said = gdb.console(f"mtrace {command}")
         assert record(lines[-1]) == record(said[-1]) and failure(lines), command
         assert not any(line.startswith(("&", "~")) for line in lines), lines
+    assert "requires a location" in failure(gdb.say('-mtrace-trigger ""'))
     assert failure(gdb.say("-mtrace-info x")) == "-mtrace-info takes no arguments"
 
 
@@ -146,6 +147,30 @@ def test_history(loaded, compile, words):
             "event", "SIGSEGV", "0x0", "c")
         b = [one for one in lines if one.get("name") == "b"][-1]
         assert b["call-file"].endswith("deep.c") and b["module"] == str(program)
+
+
+def test_history_of_another_thread(loaded, compile):
+    """By MI's own option as by that of the command."""
+    gdb = loaded(compile("debugged_threads.c", "-O1", "-pthread"))
+    gdb.say("-mtrace-start")
+    gdb.say("-break-insert -t leap")
+    gdb.say("-exec-run")
+    threads = answer(gdb.say("-thread-info"))["threads"]
+    assert len(threads) > 1
+    recorded = 0
+    for one in threads:
+        found = []
+        for words in (f"--thread {one['id']} 3", f"-thread {one['id']} 3"):
+            lines = gdb.say(f"-mtrace-history {words}")
+            kind, fields = record(lines[-1])
+            found.append(fields)
+            if kind == "^done":
+                recorded += 1
+                assert f"LWP {fields['threads'][0]['tid']})" in one["target-id"]
+        assert found[0] == found[1]
+    assert recorded > 2
+    assert [one["id"] for one in answer(gdb.say("-mtrace-info"))["threads"]] == sorted(
+        one["id"] for one in threads)
 
 
 def test_history_that_there_is_not(loaded, compile):
