@@ -177,6 +177,9 @@ void mt_args_of_instant(struct mt_args *args, const struct mt_instant *instant)
 		else if (WIFSIGNALED(status))
 			add_text(args, MT_ARG_SIGNAL, mt_signal_name((uint32_t)WTERMSIG(status)));
 		break;
+	case MT_INSTANT_SNAPSHOT:
+		add_number(args, MT_ARG_NUMBER, instant->value);
+		break;
 	case MT_INSTANT_FAULT:
 		mt_args_add(args, MT_ARG_ADDRESS, MT_ARG_TYPE_POINTER, instant->value, NULL);
 		break;
@@ -231,6 +234,8 @@ const char *mt_instant_name(const struct mt_instant *instant)
 		return instant->hit ? instant->hit->location : "trigger";
 	case MT_INSTANT_EXIT:
 		return "exit";
+	case MT_INSTANT_SNAPSHOT:
+		return MT_SNAPSHOT_NAME;
 	case MT_INSTANT_EXEC:
 		return "exec";
 	case MT_INSTANT_TX_ABORT:

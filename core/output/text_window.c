@@ -209,10 +209,13 @@ static struct mt_error *take_end(void *self, const struct mt_slice_end *end)
 	return NULL;
 }
 
+/* A snapshot that it goes on behind is nothing that the program did. */
 static struct mt_error *take_instant(void *self, const struct mt_instant *instant)
 {
 	struct mt_text_window *all = self;
 
+	if (instant->kind == MT_INSTANT_SNAPSHOT)
+		return NULL;
 	mt_try(announce_segment(all, false));
 	return push(all, (struct mt_text_entry){
 			     .kind = MT_TEXT_INSTANT,

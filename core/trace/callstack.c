@@ -23,7 +23,6 @@ static void deinit(struct mt_rebuild *rebuild)
 
 	mt_array_deinit(&cs->frames);
 	mt_array_deinit(&cs->saved);
-	mt_array_deinit(&cs->carried);
 	mt_cs_forget_parked(cs);
 	free(cs->spans);
 	free(cs->span_addresses);
@@ -107,8 +106,6 @@ static void handle(struct mt_callstack *cs, const struct mt_event *event)
 		mt_rebuild_signal(&cs->base, event);
 		return;
 	case MT_EVENT_MARK:
-		if (event->detail == MT_MARK_SNAPSHOT && event->flags & MT_EVENT_RUNS_ON)
-			mt_cs_carry(cs);
 		mt_rebuild_mark(&cs->base, event);
 		return;
 	}
@@ -188,6 +185,13 @@ static bool names_may_change(const struct mt_event *event)
 
 /* Signals are delivered on the way out of the kernel, so they belong right before tracing begins
  * again; a snapshot belongs to its mark. */
+static bool runs_on(const struct mt_rebuild *rebuild, const struct mt_event *mark)
+{
+	const struct mt_callstack *cs = (const struct mt_callstack *)rebuild;
+
+	return mark->flags & MT_EVENT_RUNS_ON && cs->mode == MT_CS_AWAY;
+}
+
 static bool takes_note(const struct mt_event *event, const struct mt_event *note)
 {
 	if (note->kind == MT_EVENT_SIGNAL)
@@ -198,6 +202,7 @@ static bool takes_note(const struct mt_event *event, const struct mt_event *note
 const struct mt_rebuild_ops mt_rebuild_from_branches = {
     .names_may_change = names_may_change,
     .takes_note = takes_note,
+    .runs_on = runs_on,
     .snapshots_are_events = true,
     .size = sizeof(struct mt_callstack),
     .init = init,

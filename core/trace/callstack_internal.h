@@ -80,10 +80,6 @@ struct mt_callstack {
 	uint64_t away_from; /* AWAY: the event's from and detail */
 	uint32_t away_detail;
 
-	/* The frames open at the last snapshot, if the trace runs on from there. */
-	MT_ARRAY(struct mt_frame) carried;
-	uint64_t carried_from;
-
 	struct mt_parked parked[MT_CS_PARKED];
 	size_t next_parked;
 
@@ -134,8 +130,6 @@ void mt_cs_replace(struct mt_callstack *cs, const struct mt_function *function, 
 /* A frame that was open since before the segment, outside everything: no frame may be open.
  * INSIDE is an address that control was at in it. */
 void mt_cs_add_root(struct mt_callstack *cs, uint64_t inside);
-/* The frames there are were all open before the segment: make them its roots. */
-void mt_cs_make_roots(struct mt_callstack *cs);
 /* The last root that was found was called from the call before ADDRESS. */
 void mt_cs_note_call_of_root(struct mt_callstack *cs, uint64_t address);
 /* Is FUNCTION what the frame runs, or its cold part? */
@@ -182,10 +176,6 @@ void mt_cs_kernel_exit(struct mt_callstack *cs, const struct mt_event *event);
 void mt_cs_end_away(struct mt_callstack *cs, bool came_back, uint8_t end_flags);
 
 /* gap.c */
-/* Keeps what is open at a snapshot after which the trace runs on. */
-void mt_cs_carry(struct mt_callstack *cs);
-/* Brings it back, if control goes on at ADDRESS as it should. */
-bool mt_cs_take_up(struct mt_callstack *cs, uint64_t address);
 void mt_cs_gap(struct mt_callstack *cs, const struct mt_event *event);
 /* The gap's slice, which the outermost KEPT frames live through. */
 void mt_cs_show_gap(struct mt_callstack *cs, size_t kept);

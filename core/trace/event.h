@@ -87,7 +87,7 @@ enum mt_gap_cause {
 
 enum mt_mark {
 	MT_MARK_TRIGGER,  /* to: the trigger's number */
-	MT_MARK_SNAPSHOT, /* to: the snapshot's number; ends a segment: stacks do not run on */
+	MT_MARK_SNAPSHOT, /* to: the number of the snapshot */
 	MT_MARK_EXIT,     /* the thread ended; to: its wait status */
 	MT_MARK_THROTTLE, /* from: a function that is not recorded from here on */
 	MT_MARK_EXEC,     /* the thread's program was replaced: ends a segment */

@@ -143,25 +143,6 @@ static void push_inlined_roots(struct mt_callstack *cs, const struct mt_inline *
 					       });
 }
 
-void mt_cs_make_roots(struct mt_callstack *cs)
-{
-	for (size_t i = cs->frames.count; i-- > 0;) {
-		const struct mt_frame *frame = &cs->frames.items[i];
-		struct mt_slice root = {
-		    .kind = MT_SLICE_CALL,
-		    .flags = MT_SLICE_INFERRED,
-		    .function = frame->function,
-		    .call_site = frame->flags & MT_FRAME_ENTRY ? 0 : frame->return_site,
-		};
-
-		if (frame->flags & MT_FRAME_HANDLER)
-			root.flags |= MT_SLICE_HANDLER;
-		root.call_source = mt_rebuild_source_at(&cs->base, root.call_site);
-		push_inlined_roots(cs, frame->chain, frame->inlines);
-		mt_rebuild_add_root(&cs->base, &root);
-	}
-}
-
 void mt_cs_add_root(struct mt_callstack *cs, uint64_t inside)
 {
 	const struct mt_function *function = mt_rebuild_function_at(&cs->base, inside);

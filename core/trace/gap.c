@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Gaps, which may end a segment, and what lives through a snapshot.
+/* Gaps, which may end a segment.
  *
  * After a gap only those frames are open still that are known to be: control is in the middle of
  * the function of a frame that was open before, which cannot be without it, so everything outside
@@ -20,32 +20,6 @@ void mt_cs_show_gap(struct mt_callstack *cs, size_t kept)
 	cs->time_ns = cs->base.now_ns;
 	cs->base.estimated = estimated;
 	mt_cs_end(cs, 0);
-}
-
-void mt_cs_carry(struct mt_callstack *cs)
-{
-	cs->carried.count = 0;
-	if (cs->mode != MT_CS_AWAY)
-		return;
-	mt_array_each (frame, &cs->frames)
-		if (mt_array_push(&cs->carried, *frame))
-			mt_rebuild_out_of_memory(&cs->base);
-	cs->carried_from = cs->away_from;
-}
-
-bool mt_cs_take_up(struct mt_callstack *cs, uint64_t address)
-{
-	size_t count = cs->carried.count;
-
-	cs->carried.count = 0;
-	if (!count ||
-	    (address != cs->carried_from && address - cs->carried_from != MT_SYSCALL_BYTES))
-		return false;
-	for (size_t i = 0; i < count; i++)
-		if (mt_array_push(&cs->frames, cs->carried.items[i]))
-			mt_rebuild_out_of_memory(&cs->base);
-	mt_cs_make_roots(cs);
-	return true;
 }
 
 void mt_cs_restart(struct mt_callstack *cs, uint64_t address)

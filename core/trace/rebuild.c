@@ -76,7 +76,7 @@ struct mt_error *mt_rebuild_finish(struct mt_rebuild *rebuild)
 	if (rebuild->failed)
 		return NULL;
 	rebuild->estimated = false;
-	mt_rebuild_close_segment(rebuild, 0);
+	mt_rebuild_close_segment(rebuild, rebuild->snapshot);
 	return take_error(rebuild);
 }
 
@@ -139,6 +139,7 @@ void mt_rebuild_close_segment(struct mt_rebuild *rebuild, uint32_t snapshot)
 	rebuild->segment_open = false;
 	rebuild->segment.number++;
 	rebuild->signal = 0;
+	rebuild->snapshot = 0;
 	rebuild->ops->forget(rebuild);
 }
 
@@ -167,6 +168,19 @@ void mt_rebuild_signal(struct mt_rebuild *rebuild, const struct mt_event *event)
 	rebuild->signal = event->detail;
 }
 
+void mt_rebuild_pass_snapshot(struct mt_rebuild *rebuild, const struct mt_event *event)
+{
+	const uint32_t number = rebuild->snapshot;
+
+	rebuild->snapshot = 0;
+	if (event->kind == MT_EVENT_GAP) {
+		mt_rebuild_close_segment(rebuild, number);
+		return;
+	}
+	rebuild->estimated = false;
+	mt_rebuild_instant(rebuild, MT_INSTANT_SNAPSHOT, number, number, 0);
+}
+
 void mt_rebuild_mark(struct mt_rebuild *rebuild, const struct mt_event *event)
 {
 	uint32_t number = (uint32_t)event->to;
@@ -176,7 +190,10 @@ void mt_rebuild_mark(struct mt_rebuild *rebuild, const struct mt_event *event)
 		mt_rebuild_instant(rebuild, MT_INSTANT_TRIGGER, number, event->to, event->from);
 		break;
 	case MT_MARK_SNAPSHOT:
-		mt_rebuild_close_segment(rebuild, number);
+		if (rebuild->segment_open && rebuild->ops->runs_on(rebuild, event))
+			rebuild->snapshot = number;
+		else
+			mt_rebuild_close_segment(rebuild, number);
 		break;
 	case MT_MARK_EXIT:
 		mt_rebuild_instant(rebuild, MT_INSTANT_EXIT, 0, event->to, event->from);

@@ -6,9 +6,9 @@
  * known when control returns into it.  At the segment's end its slices go to the sink: the inferred
  * roots first, then everything in order, as trace/slice.h promises.
  *
- * A segment ends at MT_EVENT_MARK with SNAPSHOT or EXEC, at a gap after which nothing is
- * known to be open, and at mt_rebuild_finish().  Only the mark gives a segment its snapshot's
- * number: one that a gap ended before has none. */
+ * A segment ends at MT_EVENT_MARK with EXEC, or with SNAPSHOT if something was lost behind it, at a
+ * gap after which nothing is known to be open, and at mt_rebuild_finish().  A segment that ends
+ * right behind a snapshot's mark has its number; others that it goes on behind are instants. */
 #ifndef MT_TRACE_REBUILD_H
 #define MT_TRACE_REBUILD_H
 
@@ -73,6 +73,8 @@ struct mt_rebuild_ops {
 	void (*push)(struct mt_rebuild *rebuild, const struct mt_event *events, size_t count);
 	/* The segment ends: log what is still to be shown of it. */
 	void (*settle)(struct mt_rebuild *rebuild);
+	/* Does the segment go on behind a snapshot's MARK, unless a gap follows? */
+	bool (*runs_on)(const struct mt_rebuild *rebuild, const struct mt_event *mark);
 	/* Which of the calls that are open now have arguments that were read for SNAPSHOT.  Errors:
 	 * NO_MEMORY.  NULL: that is not known. */
 	struct mt_error *(*open_calls)(struct mt_rebuild *rebuild, uint32_t snapshot,

@@ -20,7 +20,8 @@ struct mt_rebuild {
 	bool estimated;
 	bool segment_open;
 	bool failed;
-	uint32_t signal;                      /* about to be delivered; 0: none */
+	uint32_t signal;   /* about to be delivered; 0: none */
+	uint32_t snapshot; /* the event before was its mark, and may end the segment; 0: none */
 	struct mt_cached_function *functions; /* MT_REBUILD_FUNCTIONS, by address */
 	const struct mt_symbolizer *symbolizer;
 	struct mt_segment_log log;
@@ -40,8 +41,13 @@ struct mt_rebuild {
 	struct mt_rebuild_options options;
 };
 
+/* Behind a snapshot's mark: what EVENT says of whether something was lost there. */
+void mt_rebuild_pass_snapshot(struct mt_rebuild *rebuild, const struct mt_event *event);
+
 static inline void mt_rebuild_advance(struct mt_rebuild *rebuild, const struct mt_event *event)
 {
+	if (rebuild->snapshot)
+		mt_rebuild_pass_snapshot(rebuild, event);
 	rebuild->before_ns = rebuild->now_ns;
 	/* Beyond 63 bits it is no time but garbage, and formats do not take it. */
 	if ((int64_t)event->time_ns > (int64_t)rebuild->now_ns)

@@ -97,10 +97,11 @@ struct mt_slice_end {
 };
 
 enum mt_instant_kind {
-	MT_INSTANT_SIGNAL,  /* detail: number */
-	MT_INSTANT_GAP,     /* detail: enum mt_gap_cause; value: bytes lost */
-	MT_INSTANT_TRIGGER, /* detail, value: the trigger's number */
-	MT_INSTANT_EXIT,    /* value: wait status */
+	MT_INSTANT_SIGNAL,   /* detail: number */
+	MT_INSTANT_GAP,      /* detail: enum mt_gap_cause; value: bytes lost */
+	MT_INSTANT_TRIGGER,  /* detail, value: the trigger's number */
+	MT_INSTANT_EXIT,     /* value: wait status */
+	MT_INSTANT_SNAPSHOT, /* detail: its number; one that the segment goes on behind */
 	MT_INSTANT_EXEC,
 	MT_INSTANT_TX_ABORT,
 	MT_INSTANT_THROTTLE, /* the function at `address` is not recorded from here on */

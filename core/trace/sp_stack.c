@@ -352,6 +352,12 @@ static bool names_may_change(const struct mt_event *event)
 	return true;
 }
 
+static bool runs_on(const struct mt_rebuild *rebuild, const struct mt_event *mark)
+{
+	(void)mark;
+	return !((const struct mt_sp_stack *)rebuild)->lost;
+}
+
 static bool takes_note(const struct mt_event *event, const struct mt_event *note)
 {
 	(void)event;
@@ -362,6 +368,7 @@ static bool takes_note(const struct mt_event *event, const struct mt_event *note
 const struct mt_rebuild_ops mt_rebuild_from_calls = {
     .names_may_change = names_may_change,
     .takes_note = takes_note,
+    .runs_on = runs_on,
     .size = sizeof(struct mt_sp_stack),
     .init = init,
     .deinit = deinit,

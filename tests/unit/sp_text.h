@@ -119,7 +119,7 @@ static inline struct mt_error *sp_instant(void *self, const struct mt_instant *i
 	static const char *const names[] = {
 	    [MT_INSTANT_SIGNAL] = "!signal",   [MT_INSTANT_GAP] = "!gap",
 	    [MT_INSTANT_TRIGGER] = "!trigger", [MT_INSTANT_EXIT] = "!exit",
-	    [MT_INSTANT_EXEC] = "!exec",
+	    [MT_INSTANT_EXEC] = "!exec",       [MT_INSTANT_SNAPSHOT] = "!snapshot",
 	};
 
 	sp_put(self, names[instant->kind]);

@@ -118,7 +118,8 @@ static void print_slice(struct printer *printer, struct mt_str *out, const struc
 
 static void print_instant(struct printer *printer, struct mt_str *out, const struct line *line)
 {
-	static const char *const kinds[] = {"signal", "gap", "trigger", "exit", "exec", "tx-abort"};
+	static const char *const kinds[] = {"signal",   "gap",  "trigger", "exit",
+					    "snapshot", "exec", "tx-abort"};
 	const struct mt_instant *instant = &line->instant;
 
 	mt_str_appendf(out, "! %s", kinds[instant->kind]);

@@ -405,13 +405,25 @@ static void times_between_two_stamps_are_marked(void **state)
 	sp_expect(events, 4, "a(be()e)|");
 }
 
-static void snapshots_cut_segments(void **state)
+static void snapshots_cut_no_calls(void **state)
 {
 	(void)state;
-	EXPECT("a(b()o)o#|bi(c())|", ENTER('a', 900), ENTER('b', 800), MARK(MT_MARK_SNAPSHOT, 1),
+	EXPECT("a(b(!snapshotc()))o|", ENTER('a', 900), ENTER('b', 800), MARK(MT_MARK_SNAPSHOT, 1),
 	       ENTER('c', 700), LEAVE('c', 700), LEAVE('b', 800));
-	EXPECT("a()o#|ai(b()o)o#|", ENTER('a', 900), MARK(MT_MARK_SNAPSHOT, 1), ENTER('b', 800),
-	       FRAME('b', 800), FRAME('a', 900), MARK(MT_MARK_SNAPSHOT, 2));
+	/* What was open when a ring began stands in front of its events. */
+	EXPECT("a(b(!snapshotc()))o#|", ENTER('a', 900), ENTER('b', 800), MARK(MT_MARK_SNAPSHOT, 1),
+	       FRAME('b', 800), FRAME('a', 900), ENTER('c', 700), LEAVE('c', 700), LEAVE('b', 800),
+	       MARK(MT_MARK_SNAPSHOT, 2));
+	EXPECT("a(!snapshotb(!snapshot!snapshot)o)o#|", ENTER('a', 900), MARK(MT_MARK_SNAPSHOT, 1),
+	       ENTER('b', 800), MARK(MT_MARK_SNAPSHOT, 2), MARK(MT_MARK_SNAPSHOT, 3),
+	       MARK(MT_MARK_SNAPSHOT, 4));
+}
+
+static void a_snapshot_before_a_gap_ends_the_segment(void **state)
+{
+	(void)state;
+	EXPECT("a()o#|!gap[lost]()|b()|", ENTER('a', 900), MARK(MT_MARK_SNAPSHOT, 1), LOST(64),
+	       ENTER('b', 800), LEAVE('b', 800));
 }
 
 static void marks_are_instants(void **state)
@@ -515,7 +527,8 @@ int main(void)
 	    cmocka_unit_test(a_handler_may_interrupt_a_coroutine),
 	    cmocka_unit_test(a_handler_may_be_left_by_siglongjmp),
 	    cmocka_unit_test(times_between_two_stamps_are_marked),
-	    cmocka_unit_test(snapshots_cut_segments),
+	    cmocka_unit_test(snapshots_cut_no_calls),
+	    cmocka_unit_test(a_snapshot_before_a_gap_ends_the_segment),
 	    cmocka_unit_test(marks_are_instants),
 	    cmocka_unit_test(a_gap_ends_the_segment),
 	    cmocka_unit_test(values_belong_to_the_call_behind_them),

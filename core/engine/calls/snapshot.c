@@ -296,6 +296,22 @@ static struct mt_error *put_frames(const struct mt_calls_history *history,
 					     count);
 }
 
+/* Since the snapshot before. */
+static struct mt_error *put_loss(const struct mt_calls_history *history, uint64_t time_ns,
+				 struct mt_recording_writer *writer)
+{
+	const struct mt_sideband loss = {
+	    .kind = MT_SIDEBAND_LOST,
+	    .time_ns = time_ns,
+	    .pid = history->pid,
+	    .tid = history->lwp,
+	    .cpu = -1,
+	    .lost = {.lost = mt_ring_bytes_lost(&history->view)},
+	};
+
+	return mt_recording_writer_put(writer, &loss);
+}
+
 static struct mt_error *put_history(const struct mt_calls_engine *engine,
 				    const struct mt_calls_history *history,
 				    struct mt_recording_writer *writer)
@@ -309,6 +325,8 @@ static struct mt_error *put_history(const struct mt_calls_engine *engine,
 	if (!lost)
 		mt_try(put_frames(history, &history->before, history->before.count, begin_ns + 1,
 				  writer));
+	else if (history->view.begin)
+		mt_try(put_loss(history, begin_ns + 1, writer));
 	mt_try(put_events(engine, history, writer));
 	return put_frames(history, &history->frames,
 			  lost ? history->frames.count : history->unreported, end_ns, writer);
