@@ -160,7 +160,7 @@ struct mt_error *mt_debugger_open_core(struct mt_debugger *debugger, const char 
 	absolute = realpath(path, NULL);
 	if (!absolute) {
 		core->ops->destroy(core);
-		return mt_error_new(MT_ERROR_NOT_FOUND, "%s: %s.", path, "it is gone");
+		return mt_error_new(MT_ERROR_NOT_FOUND, "%s: it is gone.", path);
 	}
 	mt_debugger_close_core(debugger);
 	/* What was recorded before is not this program's past. */

@@ -183,3 +183,19 @@ def test_which_functions_are_recorded(same, need):
     assert re.search(r": not recorded: entry point of the program$", start)
     assert re.fullmatch(r"square in /\S+: recorded", square)
     assert nosuch == 'no function "nosuch" in what process N has mapped'
+
+
+def test_code_that_is_not_the_files(gdb, mtdb, compile):
+    with subprocess.Popen([compile("not_recorded.c", "-O1")], stdout=subprocess.PIPE, text=True) as program:
+        try:
+            program.stdout.readline()
+            commands = [f"attach {program.pid}", "mtrace start", "tbreak unchanged", "continue",
+                        "mtrace info functions changed", "mtrace info functions unchanged", "detach"]
+            theirs = gdb(None, *commands).output
+            ours = subprocess.run([mtdb, "-batch", *(word for one in commands for word in ("-ex", one))], text=True,
+                                  capture_output=True, check=True, timeout=120, stdin=subprocess.DEVNULL).stdout
+        finally:
+            program.kill()
+    for told in theirs, ours:
+        assert re.search(r"^changed in \S+: not recorded: its code in memory differs from the file's$", told, re.M)
+        assert re.search(r"^unchanged in \S+: recorded$", told, re.M), told

@@ -274,7 +274,7 @@ static struct mt_error *on_fault(struct mt_calls_engine *engine, struct mt_calls
 	struct user_regs_struct registers;
 
 	if (patch >= 0) {
-		mt_calls_patch_off(place, (size_t)patch);
+		mt_calls_patch_off(place, (size_t)patch, MT_CALLS_OFF_FAULT);
 		mt_try(mt_target_halt(engine->target, thread->pid));
 		struct mt_error *error = mt_calls_text_write(engine, thread->space, place);
 		mt_target_release(engine->target, thread->pid);

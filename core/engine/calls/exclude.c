@@ -87,29 +87,31 @@ bool mt_calls_break_disturbs(const struct mt_calls_place *place, const struct mt
 
 struct taking_out {
 	const struct mt_plan *plan;
-	bool *marks;
+	uint8_t *marks;
+	enum mt_calls_off why;
 };
 
 static void take_out(void *context, size_t patch)
 {
-	const struct taking_out *taking = context;
+	struct taking_out *taking = context;
 
 	if (taking->marks[patch])
 		return;
-	taking->marks[patch] = true;
+	taking->marks[patch] = (uint8_t)taking->why;
+	taking->why = MT_CALLS_OFF_NEEDS;
 	mt_plan_each_dependent(taking->plan, patch, take_out, context);
 }
 
-void mt_calls_patch_off(struct mt_calls_place *place, size_t patch)
+void mt_calls_patch_off(struct mt_calls_place *place, size_t patch, enum mt_calls_off why)
 {
-	struct taking_out taking = {place->module->file->plan, place->off};
+	struct taking_out taking = {place->module->file->plan, place->off, why};
 
 	take_out(&taking, patch);
 }
 
 void mt_calls_patch_hold(struct mt_calls_place *place, size_t patch)
 {
-	struct taking_out taking = {place->module->file->plan, place->held};
+	struct taking_out taking = {place->module->file->plan, place->held, MT_CALLS_OFF_BREAK};
 
 	take_out(&taking, patch);
 }
@@ -183,9 +185,13 @@ int mt_calls_leave_out(const struct mt_calls_engine *engine, struct mt_calls_spa
 			mt_calls_patch_hold(place, i);
 			if (mt_calls_miss(space, place, i))
 				return -1;
-		} else if (!is_ours || is_off || place->another ||
-			   has_break_inside(space, module, patch))
-			mt_calls_patch_off(place, i);
+		} else if (!is_ours) {
+			mt_calls_patch_off(place, i, MT_CALLS_OFF_ROOM);
+		} else if (is_off || place->another) {
+			mt_calls_patch_off(place, i, MT_CALLS_OFF_FOREIGN);
+		} else if (has_break_inside(space, module, patch)) {
+			mt_calls_patch_off(place, i, MT_CALLS_OFF_BREAK);
+		}
 	}
 	return 0;
 }

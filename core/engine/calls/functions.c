@@ -4,8 +4,27 @@
 
 #include "base/str.h"
 
+#define THROTTLED "it was throttled"
+
+/* NULL: it is in the text, or hidden, or held: then the debugger records its calls. */
+static const char *reason_of(const struct mt_calls_place *place, size_t patch)
+{
+	static const char *const reasons[] = {
+	    [MT_CALLS_OFF_ROOM] = "no room for its trampoline",
+	    [MT_CALLS_OFF_FOREIGN] = "its code in memory differs from the file's",
+	    [MT_CALLS_OFF_BREAK] = "a trigger is in the middle of its first bytes",
+	    [MT_CALLS_OFF_FAULT] = "an instruction in its first bytes caused a signal",
+	    [MT_CALLS_OFF_THROTTLE] = THROTTLED,
+	    [MT_CALLS_OFF_REFUSED] = "nothing of the process is recorded any more",
+	    [MT_CALLS_OFF_NEEDS] = "its jump needs bytes of another one that is left out",
+	};
+
+	return reasons[place->off[patch]];
+}
+
 /* By function of the plan; NULL: it is recorded. */
-static void find_out(const struct mt_calls_place *place, const char **why)
+static void find_out(const struct mt_calls_engine *engine, pid_t pid,
+		     const struct mt_calls_place *place, const char **why)
 {
 	const struct mt_calls_module *module = place->module;
 	const struct mt_plan *plan = module->file->plan;
@@ -20,13 +39,12 @@ static void find_out(const struct mt_calls_place *place, const char **why)
 
 		if (!(patch->flags & MT_PATCH_ENTRY))
 			continue;
-		if (place->another || place->off[i])
-			why[patch->function] = "its code in memory differs from the file's";
-		else if (module->offsets[i] == MT_CALLS_NONE)
-			why[patch->function] = "no room for its trampoline";
-		else
-			why[patch->function] = NULL;
+		why[patch->function] = reason_of(place, i);
 	}
+	/* Also those whose patch stays in the text. */
+	mt_array_each (one, &engine->throttled)
+		if (one->pid == pid && mt_calls_module_of_site(engine, one->key >> 32) == module)
+			why[(uint32_t)one->key] = THROTTLED;
 }
 
 static struct mt_error *each_of(const struct mt_calls_place *place, const char **why,
@@ -68,7 +86,7 @@ struct mt_error *mt_calls_each_function(struct mt_engine *base, pid_t pid,
 
 		if (!why)
 			return mt_error_no_memory();
-		find_out(place, why);
+		find_out(engine, pid, place, why);
 		error = each_of(place, why, found, context);
 		free(why);
 	}

@@ -306,7 +306,7 @@ ssize_t mt_calls_planned_at(const struct mt_calls_place *place, uint64_t address
 
 /* exclude.c */
 /* Leave out a patch, and those that need bytes of it. */
-void mt_calls_patch_off(struct mt_calls_place *place, size_t patch);
+void mt_calls_patch_off(struct mt_calls_place *place, size_t patch, enum mt_calls_off why);
 /* The same until the next show(). */
 void mt_calls_patch_hold(struct mt_calls_place *place, size_t patch);
 /* So many of the bytes in memory are not the file's that hardly any patch may be put there. */

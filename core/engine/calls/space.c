@@ -70,8 +70,8 @@ static int copy_into(struct mt_calls_space *space, const struct mt_calls_space *
 
 		if (mt_calls_add_place(space, place->module))
 			return -1;
-		memcpy(mt_array_last(&space->places)->off, place->off, count * sizeof(bool));
-		memcpy(mt_array_last(&space->places)->held, place->held, count * sizeof(bool));
+		memcpy(mt_array_last(&space->places)->off, place->off, count);
+		memcpy(mt_array_last(&space->places)->held, place->held, count);
 		memcpy(mt_array_last(&space->places)->written, place->written,
 		       count * sizeof(bool));
 		mt_array_last(&space->places)->checked = place->checked;

@@ -136,7 +136,7 @@ static struct mt_error *turn_off(struct mt_calls_engine *engine, struct mt_calls
 		if (must_stay(place, i))
 			mt_try(mute(engine, space, module, i));
 		else
-			mt_calls_patch_off(place, i);
+			mt_calls_patch_off(place, i, MT_CALLS_OFF_THROTTLE);
 	}
 	return NULL;
 }

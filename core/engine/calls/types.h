@@ -78,13 +78,25 @@ struct mt_calls_module {
 
 #define MT_CALLS_NONE MT_TRAMPOLINE_NONE
 
+/* Why a patch is not to be in the text; 0: it is. */
+enum mt_calls_off {
+	MT_CALLS_ON,
+	MT_CALLS_OFF_ROOM,    /* it has no trampoline */
+	MT_CALLS_OFF_FOREIGN, /* what is there is not the file's */
+	MT_CALLS_OFF_BREAK,   /* a trigger is in its middle */
+	MT_CALLS_OFF_FAULT, /* an instruction in it faults, and is to do so where it was written */
+	MT_CALLS_OFF_THROTTLE,
+	MT_CALLS_OFF_REFUSED, /* nothing of the process is recorded any more */
+	MT_CALLS_OFF_NEEDS,   /* bytes of one that is off */
+};
+
 /* A module in an address space. */
 struct mt_calls_place {
 	struct mt_calls_module *module;
 	bool is_described; /* to unwinders: see mt_calls_describe() */
 	uint64_t entry;    /* in the agent; 0: none */
-	bool *off;         /* by patch: it is not to be in the text */
-	bool *held;        /* by patch: nor is it until the next show() */
+	uint8_t *off;      /* by patch: enum mt_calls_off */
+	uint8_t *held;     /* by patch: not 0: nor is it until the next show() */
 	bool *written;     /* by patch: it is in the text */
 	bool checked;      /* patches were left out whose bytes in memory are not the file's */
 	bool another;      /* hardly any are: nothing is patched */
