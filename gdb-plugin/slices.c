@@ -7,6 +7,7 @@
 #include "decode/decode.h"
 #include "gdb.h"
 #include "progress.h"
+#include "trace/sink_ops.h"
 
 #include <uthash.h>
 
@@ -45,20 +46,6 @@ static PyObject *slices_class, *slice_class;
 static struct mt_error *thread(void *self, const struct mt_thread *which)
 {
 	((struct slices *)self)->thread = which->tid;
-	return NULL;
-}
-
-static struct mt_error *ignore_segment(void *self, const struct mt_thread_segment *segment)
-{
-	(void)self;
-	(void)segment;
-	return NULL;
-}
-
-static struct mt_error *ignore_instant(void *self, const struct mt_instant *instant)
-{
-	(void)self;
-	(void)instant;
 	return NULL;
 }
 
@@ -137,11 +124,11 @@ static struct mt_error *end(void *self, const struct mt_slice_end *what)
 
 static const struct mt_slice_sink_ops sink_ops = {
     .thread = thread,
-    .segment_begin = ignore_segment,
+    .segment_begin = mt_slice_ignore_segment,
     .begin = begin,
     .end = end,
-    .instant = ignore_instant,
-    .segment_end = ignore_segment,
+    .instant = mt_slice_ignore_instant,
+    .segment_end = mt_slice_ignore_segment,
 };
 
 PyObject *mt_slices_create(struct mt_recording *recording)

@@ -7,13 +7,14 @@
 #include "base/array.h"
 #include "base/str.h"
 #include "elf/objfile.h"
+#include "trace/sink_ops.h"
 
 #include <fnmatch.h>
 #include <string.h>
 
 struct mt_calls_of {
-	const char *function;
 	struct mt_slice_sink to;
+	const char *function;
 	MT_ARRAY(struct mt_slice) open; /* by depth */
 	size_t passed;                  /* so many of the outermost are passed on */
 	uint64_t count;
@@ -21,6 +22,7 @@ struct mt_calls_of {
 	struct mt_thread_segment segment;
 	bool thread_passed, segment_passed;
 };
+MT_SLICE_FILTER(struct mt_calls_of, to);
 
 /* A name as people write it, a glob, and a function's part for unlikely cases ("f.cold") as the
  * function. */
@@ -100,31 +102,23 @@ static struct mt_error *end(void *self, const struct mt_slice_end *what)
 	if (filter->passed < filter->open.count--)
 		return NULL;
 	filter->passed--;
-	return filter->to.ops->end(filter->to.self, what);
+	return mt_slice_pass_end(self, what);
 }
 
 static struct mt_error *instant(void *self, const struct mt_instant *what)
 {
-	struct mt_calls_of *filter = self;
+	const struct mt_calls_of *filter = self;
 
 	if (!filter->passed || filter->passed < filter->open.count)
 		return NULL;
-	return filter->to.ops->instant(filter->to.self, what);
+	return mt_slice_pass_instant(self, what);
 }
 
 static struct mt_error *segment_end(void *self, const struct mt_thread_segment *segment)
 {
 	const struct mt_calls_of *filter = self;
 
-	return filter->segment_passed ? filter->to.ops->segment_end(filter->to.self, segment)
-				      : NULL;
-}
-
-static struct mt_error *finish(void *self)
-{
-	const struct mt_calls_of *filter = self;
-
-	return filter->to.ops->finish ? filter->to.ops->finish(filter->to.self) : NULL;
+	return filter->segment_passed ? mt_slice_pass_segment_end(self, segment) : NULL;
 }
 
 struct mt_slice_sink mt_calls_of_sink(struct mt_calls_of *filter)
@@ -136,7 +130,7 @@ struct mt_slice_sink mt_calls_of_sink(struct mt_calls_of *filter)
 	    .end = end,
 	    .instant = instant,
 	    .segment_end = segment_end,
-	    .finish = finish,
+	    .finish = mt_slice_pass_finish,
 	};
 
 	return (struct mt_slice_sink){&ops, filter};

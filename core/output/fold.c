@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "elf/objfile.h"
+#include "trace/sink_ops.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -76,8 +77,8 @@ struct open {
 };
 
 struct mt_fold {
-	struct mt_side_event hint;
 	struct mt_slice_sink to;
+	struct mt_side_event hint;
 	MT_ARRAY(struct open) open; /* by depth */
 	size_t quiet;               /* deeper than this nothing is folded; 0: no such depth */
 	size_t no_exit;             /* the same of EXIT */
@@ -90,6 +91,7 @@ struct mt_fold {
 	uint64_t calls;
 	bool exits, aborts; /* an instant says so */
 };
+MT_SLICE_FILTER(struct mt_fold, to);
 
 /* "f", "f(int)", "f<int>(int)", in Rust also "f::<i32>". */
 static enum kind kind_of(const struct mt_slice *slice)
@@ -311,18 +313,14 @@ static void forget(struct mt_fold *fold)
 
 static struct mt_error *thread(void *self, const struct mt_thread *which)
 {
-	struct mt_fold *fold = self;
-
-	forget(fold);
-	return fold->to.ops->thread(fold->to.self, which);
+	forget(self);
+	return mt_slice_pass_thread(self, which);
 }
 
 static struct mt_error *segment_begin(void *self, const struct mt_thread_segment *segment)
 {
-	struct mt_fold *fold = self;
-
-	forget(fold);
-	return fold->to.ops->segment_begin(fold->to.self, segment);
+	forget(self);
+	return mt_slice_pass_segment_begin(self, segment);
 }
 
 static struct mt_error *segment_end(void *self, const struct mt_thread_segment *segment)
@@ -331,14 +329,7 @@ static struct mt_error *segment_end(void *self, const struct mt_thread_segment *
 
 	if (fold->kind)
 		mt_try(pass_all(fold));
-	return fold->to.ops->segment_end(fold->to.self, segment);
-}
-
-static struct mt_error *finish(void *self)
-{
-	const struct mt_fold *fold = self;
-
-	return fold->to.ops->finish ? fold->to.ops->finish(fold->to.self) : NULL;
+	return mt_slice_pass_segment_end(self, segment);
 }
 
 struct mt_slice_sink mt_fold_sink(struct mt_fold *fold)
@@ -350,7 +341,7 @@ struct mt_slice_sink mt_fold_sink(struct mt_fold *fold)
 	    .end = end,
 	    .instant = instant,
 	    .segment_end = segment_end,
-	    .finish = finish,
+	    .finish = mt_slice_pass_finish,
 	};
 
 	return (struct mt_slice_sink){&ops, fold};

@@ -3,6 +3,8 @@
  * them have no end, the other gives these their arguments. */
 #include "trace/open_calls.h"
 
+#include "trace/sink_ops.h"
+
 struct begun {
 	uint64_t number; /* of its beginning */
 	const struct mt_function *function;
@@ -14,6 +16,7 @@ struct naming {
 	uint64_t begins;
 	MT_ARRAY(struct begun) open; /* by depth */
 };
+MT_SLICE_FILTER(struct naming, sink);
 
 /* The slice that begins as that NUMBER stays open. */
 static const struct begun *open_at(const struct naming *naming, uint32_t depth, uint64_t number)
@@ -24,27 +27,6 @@ static const struct begun *open_at(const struct naming *naming, uint32_t depth, 
 }
 
 /* ---- Which stay open ---- */
-
-static struct mt_error *pass_thread(void *self, const struct mt_thread *thread)
-{
-	(void)self;
-	(void)thread;
-	return NULL;
-}
-
-static struct mt_error *pass_segment(void *self, const struct mt_thread_segment *segment)
-{
-	(void)self;
-	(void)segment;
-	return NULL;
-}
-
-static struct mt_error *pass_instant(void *self, const struct mt_instant *instant)
-{
-	(void)self;
-	(void)instant;
-	return NULL;
-}
 
 static struct mt_error *note_begin(void *self, const struct mt_slice *slice)
 {
@@ -66,29 +48,15 @@ static struct mt_error *note_end(void *self, const struct mt_slice_end *end)
 }
 
 static const struct mt_slice_sink_ops noting = {
-    .thread = pass_thread,
-    .segment_begin = pass_segment,
+    .thread = mt_slice_ignore_thread,
+    .segment_begin = mt_slice_ignore_segment,
     .begin = note_begin,
     .end = note_end,
-    .instant = pass_instant,
-    .segment_end = pass_segment,
+    .instant = mt_slice_ignore_instant,
+    .segment_end = mt_slice_ignore_segment,
 };
 
 /* ---- Their arguments ---- */
-
-static struct mt_error *to_thread(void *self, const struct mt_thread *thread)
-{
-	const struct naming *naming = self;
-
-	return naming->sink.ops->thread(naming->sink.self, thread);
-}
-
-static struct mt_error *to_segment_begin(void *self, const struct mt_thread_segment *segment)
-{
-	const struct naming *naming = self;
-
-	return naming->sink.ops->segment_begin(naming->sink.self, segment);
-}
 
 static struct mt_error *to_begin(void *self, const struct mt_slice *slice)
 {
@@ -100,37 +68,16 @@ static struct mt_error *to_begin(void *self, const struct mt_slice *slice)
 		mt_array_each (call, &naming->calls->items)
 			if (call->depth == slice->depth && call->function == begun->function)
 				named.arguments = call->arguments;
-	return naming->sink.ops->begin(naming->sink.self, &named);
-}
-
-static struct mt_error *to_end(void *self, const struct mt_slice_end *end)
-{
-	const struct naming *naming = self;
-
-	return naming->sink.ops->end(naming->sink.self, end);
-}
-
-static struct mt_error *to_instant(void *self, const struct mt_instant *instant)
-{
-	const struct naming *naming = self;
-
-	return naming->sink.ops->instant(naming->sink.self, instant);
-}
-
-static struct mt_error *to_segment_end(void *self, const struct mt_thread_segment *segment)
-{
-	const struct naming *naming = self;
-
-	return naming->sink.ops->segment_end(naming->sink.self, segment);
+	return mt_slice_pass_begin(self, &named);
 }
 
 static const struct mt_slice_sink_ops giving = {
-    .thread = to_thread,
-    .segment_begin = to_segment_begin,
+    .thread = mt_slice_pass_thread,
+    .segment_begin = mt_slice_pass_segment_begin,
     .begin = to_begin,
-    .end = to_end,
-    .instant = to_instant,
-    .segment_end = to_segment_end,
+    .end = mt_slice_pass_end,
+    .instant = mt_slice_pass_instant,
+    .segment_end = mt_slice_pass_segment_end,
 };
 
 struct mt_error *mt_open_calls_replay(struct mt_segment_log *log, const struct mt_replay *replay,

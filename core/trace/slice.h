@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Slices: function calls with a begin and an end, with instants and gaps between them.
- * Outputs, filters and statistics are sinks of them.
+ * Outputs, filters and statistics are sinks of them; ops that they share are in sink_ops.h.
  *
  * What a sink may rely on:
  * - thread() comes before anything of that thread; between two thread() calls everything is of

@@ -3,6 +3,8 @@
  * function and each file name is copied once. */
 #include "view/private.h"
 
+#include "trace/sink_ops.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -196,13 +198,6 @@ static struct mt_error *take_instant(void *self, const struct mt_instant *instan
 	return add_text(view, &out, &instant->source);
 }
 
-static struct mt_error *take_segment_end(void *self, const struct mt_thread_segment *segment)
-{
-	(void)self;
-	(void)segment;
-	return NULL;
-}
-
 static void forget_copies(struct mt_view *view)
 {
 	HASH_CLEAR(hh, view->copies);
@@ -224,7 +219,7 @@ static const struct mt_slice_sink_ops ops = {
     .begin = take_begin,
     .end = take_end,
     .instant = take_instant,
-    .segment_end = take_segment_end,
+    .segment_end = mt_slice_ignore_segment,
     .finish = finish,
 };
 
