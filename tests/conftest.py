@@ -54,6 +54,12 @@ def fail_if_it_hangs(request):
     assert dog.call_off(), f"took longer than {PATIENCE} s: what it started was killed"
 
 
+def line_of(source, text):
+    """The number of the first line of a fixture's source that holds a text."""
+    lines = (FIXTURES / source).read_text().splitlines()
+    return next(number for number, line in enumerate(lines, 1) if text in line)
+
+
 def wait_until(condition):
     """Looks again and again, as long as a test may take."""
     deadline = time.monotonic() + PATIENCE

@@ -6,15 +6,11 @@ import subprocess
 
 import pytest
 
-from conftest import FIXTURES, has_come_along
+from conftest import has_come_along, line_of
 from tests.calls.code import changed
+from tests.calls.hits import hits_in
 
 RANGE = "begin_request..end_request > 20ms"
-
-
-def hits_in(path):
-    events = json.loads(path.read_text())["traceEvents"]
-    return [event for event in events if event["ph"] == "i" and event["name"] == "trigger"]
 
 
 @pytest.fixture(name="record")
@@ -25,11 +21,6 @@ def make_record(compile, run_mtdb, tmp_path):
                         "calls_between", "-t", trigger, "-o", tmp_path / "x.json", program, mode)
 
     return record
-
-
-def line_of(text):
-    source = (FIXTURES / "calls_between.c").read_text()
-    return source[:source.index(text)].count("\n") + 1
 
 
 @pytest.mark.parametrize("mode, trigger, least", [
@@ -114,7 +105,8 @@ def test_several_at_one_place(record, tmp_path):
     ("calls_between.c:{entry}..end_request > 5ms", "both places are the same"),
 ])
 def test_what_means_nothing(record, trigger, message):
-    trigger = trigger.format(line=line_of("usleep(slow_us)"), entry=line_of("int end_request"))
+    trigger = trigger.format(line=line_of("calls_between.c", "usleep(slow_us)"),
+                             entry=line_of("calls_between.c", "int end_request"))
     done = record("-O1", trigger, "one")
     assert done.returncode == 2 and message in done.stderr, done.stderr
     assert not done.stdout

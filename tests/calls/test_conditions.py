@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Triggers with conditions, which the program evaluates itself where that can be: they are hit as
 often as the program counts, and nothing else of it changes."""
-import json
 import signal
 import subprocess
 
@@ -9,6 +8,7 @@ import pytest
 
 from conftest import has_come_along
 from tests.calls.code import changed
+from tests.calls.hits import hits_in
 
 # As in the fixture; which memory some of them cannot read counts as "does not hold".
 CONDITIONS = [
@@ -25,11 +25,6 @@ CONDITIONS = [
 BY_STOPS = "evaluated by mtdb, which takes about 100 us a call"
 
 
-def hits_in(path):
-    events = json.loads(path.read_text())["traceEvents"]
-    return sum(event["ph"] == "i" and event["name"] == "trigger" for event in events)
-
-
 @pytest.fixture(name="record")
 def make_record(compile, run_mtdb, tmp_path):
     def record(level, condition, *words, engine="calls", options=()):
@@ -37,7 +32,7 @@ def make_record(compile, run_mtdb, tmp_path):
         done = run_mtdb("run", "--engine", engine, "--size", "16k", *options,
                         "--modules", "calls_conditions", "-t", condition,
                         "-o", tmp_path / "x.json", program, *words)
-        return done, hits_in(tmp_path / "x.json") if done.returncode == 3 else None
+        return done, len(hits_in(tmp_path / "x.json")) if done.returncode == 3 else None
 
     return record
 
@@ -157,7 +152,7 @@ def test_attach(compile, mtdb, tmp_path):
                        tmp_path / "x.json", str(process.pid)]
             done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=90)
             assert done.returncode == 0, done.stderr
-            assert hits_in(tmp_path / "x.json") == int(most)
+            assert len(hits_in(tmp_path / "x.json")) == int(most)
             assert BY_STOPS not in done.stderr
             assert not changed(process.pid)
             assert has_come_along(process.pid)
@@ -193,4 +188,4 @@ def test_of_one_namesake(compile, run_mtdb, tmp_path, name, hits):
     if hits is None:
         assert done.returncode == 2 and not (tmp_path / "x.json").exists(), done.stderr
     else:
-        assert done.returncode == 0 and hits_in(tmp_path / "x.json") == hits, done.stderr
+        assert done.returncode == 0 and len(hits_in(tmp_path / "x.json")) == hits, done.stderr

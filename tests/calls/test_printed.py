@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Values that triggers print at their hits: beside the hit in the timeline, and in the log."""
-import json
 import subprocess
 
 import pytest
 
 import fxt
+from tests.calls.hits import values_in
 
 
 @pytest.fixture(name="record")
@@ -19,13 +19,6 @@ def make_record(compile, run_mtdb, tmp_path):
     return record
 
 
-def hits_in(path):
-    """Trigger and values of each."""
-    events = json.loads(path.read_text())["traceEvents"]
-    return [(event["args"]["number"], event["args"].get("values", "")) for event in events
-            if event["ph"] == "i" and "location" in event["args"]]
-
-
 @pytest.mark.parametrize("engine", ["calls", "step"])
 @pytest.mark.parametrize("level", ["-O0", "-O2"])
 def test_at_entries(record, tmp_path, engine, level):
@@ -36,7 +29,7 @@ def test_at_entries(record, tmp_path, engine, level):
     values = ["x = 1, item->len + 1 = 1, item->next->len = 7, $rsi = 1",
               "x = 2, item->len + 1 = 8, "
               "item->next->len: Cannot access memory at address 0x10, $rsi = 2"]
-    assert hits_in(tmp_path / "x.json") == [(1, text) for text in values]
+    assert values_in(tmp_path / "x.json") == [(1, text) for text in values]
     for text in values:
         assert f": {text}\n" in done.stderr
     assert "mtdb: trigger 1, visit, in thread " in done.stderr
@@ -46,21 +39,21 @@ def test_with_conditions(record, tmp_path):
     """Each of several at one place has its own; the program evaluates the conditions."""
     done = record("-print x visit if x == 2", "visit", "-print item->len visit")
     assert done.returncode == 0 and "evaluated by mtdb" not in done.stderr
-    assert sorted(hits_in(tmp_path / "x.json")) == [
+    assert sorted(values_in(tmp_path / "x.json")) == [
         (1, "x = 2"), (2, ""), (2, ""), (3, "item->len = 0"), (3, "item->len = 7")]
 
 
 def test_within_a_function(record, tmp_path):
     done = record("-print x calls_printed.c:15", level="-O0")
     assert done.returncode == 0 and "evaluated by mtdb" not in done.stderr, done.stderr
-    assert hits_in(tmp_path / "x.json") == [(1, "x = 1"), (1, "x = 2")]
+    assert values_in(tmp_path / "x.json") == [(1, "x = 1"), (1, "x = 2")]
 
 
 @pytest.mark.parametrize("trigger", ["visit return", "visit > 1ns", "visit return if $_ret > 0"])
 def test_at_returns(record, tmp_path, trigger):
     done = record("-print $_ret -print $_ret*10 -print $_duration>0 " + trigger)
     assert done.returncode == 0, done.stderr
-    values = [text[text.index("$_ret"):] for _, text in hits_in(tmp_path / "x.json")]
+    values = [text[text.index("$_ret"):] for _, text in values_in(tmp_path / "x.json")]
     assert values == [f"$_ret = {n}, $_ret*10 = {n}0, $_duration>0 = 1" for n in (1, 9)]
 
 
@@ -69,7 +62,7 @@ def test_formats(record, run_mtdb, tmp_path):
     done = record("-print item->text visit if x == 2")
     text = r'"\033[31mred\n"'
     assert done.returncode == 0 and text in done.stderr and "\033" not in done.stderr
-    assert hits_in(tmp_path / "x.json")[0][1].endswith(text)
+    assert values_in(tmp_path / "x.json")[0][1].endswith(text)
     shown = run_mtdb("decode", "-f", "text", "-o", "-", tmp_path / "x.perf").stdout
     assert text in shown and "\033" not in shown
     run_mtdb("decode", "-o", tmp_path / "x.fxt", tmp_path / "x.perf")
@@ -81,7 +74,7 @@ def test_formats(record, run_mtdb, tmp_path):
 def test_large_values(record, tmp_path):
     """They are cut, and those behind them are there."""
     done = record("-print item->weights -print item->weights -print x visit if x == 2")
-    (_, text), = hits_in(tmp_path / "x.json")
+    (_, text), = values_in(tmp_path / "x.json")
     assert done.returncode == 0 and len(text) < 2100
     assert text.startswith("item->weights = {0.125, 1.125, ") and text.count("...") >= 2
 
@@ -115,4 +108,4 @@ def test_attach(compile, mtdb, tmp_path):
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=90)
         process.kill()
     assert done.returncode == 0 and "x = 8, *node = {len = 160, " in done.stderr, done.stderr
-    assert hits_in(tmp_path / "x.json")[0][1].startswith("x = 8, *node = {len = 160, ")
+    assert values_in(tmp_path / "x.json")[0][1].startswith("x = 8, *node = {len = 160, ")

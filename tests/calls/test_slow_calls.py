@@ -8,11 +8,7 @@ import pytest
 
 from conftest import FIXTURES, has_come_along
 from tests.calls.code import changed
-
-
-def hits_in(path):
-    events = json.loads(path.read_text())["traceEvents"]
-    return [event for event in events if event["ph"] == "i" and event["name"] == "trigger"]
+from tests.calls.hits import hits_in
 
 
 @pytest.fixture(name="record")

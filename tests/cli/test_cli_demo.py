@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 import fxt
-from conftest import BUILD, FIXTURES, ROOT
+from conftest import BUILD, line_of, ROOT
 
 
 def run_demo(build, **environment):
@@ -36,17 +36,12 @@ def demo_fixture(mtdb, need, tmp_path_factory):
     return run_demo(linked(tmp_path_factory.mktemp("build"), "mtdb", "mtrace.py"))
 
 
-def line_of(text):
-    lines = (FIXTURES / "crash.c").read_text().splitlines()
-    return next(number for number, line in enumerate(lines, 1) if text in line)
-
-
 def check_calls(text):
     """The chain of the crash, with its lines."""
-    call, fault = line_of("sum_cents += price_of"), line_of("the bug")
-    assert re.search(rf" open +sum_up(\(basket=.*\))? +crash\.c:{line_of('sum_up(baskets')}$", text, re.M)
+    call, fault = line_of("crash.c", "sum_cents += price_of"), line_of("crash.c", "the bug")
+    assert re.search(rf" open +sum_up(\(basket=.*\))? +crash\.c:{line_of('crash.c', 'sum_up(baskets')}$", text, re.M)
     assert re.search(rf' open +price_of(\(name="butter", count=2\))? +crash\.c:{call}$', text, re.M)
-    assert re.search(rf" find_article +crash\.c:{line_of('= find_article')}$", text, re.M)
+    assert re.search(rf" find_article +crash\.c:{line_of("crash.c", '= find_article')}$", text, re.M)
     assert re.search(rf"\*\*\* SIGSEGV.* in price_of .*crash\.c:{fault}$", text, re.M)
 
 

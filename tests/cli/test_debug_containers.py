@@ -1,24 +1,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """std::string, Vec, slices and their like are shown as GDB's pretty printers show them, and what only has
 their type is survived."""
-import pathlib
 import re
 import subprocess
 
 import pytest
 
-FIXTURES = pathlib.Path(__file__).resolve().parent.parent / "fixtures"
+from conftest import line_of
+
 NAMES = """empty small big esc wide v0 v vbig vs vv vb vc m0 m1 m mv mm se s0 um um0 us li l0 fl de d0 up up0 sp sp0
 sp2 wp op op0 ops va vi tu pa ar sv at ab p *pp *ps vp il it small._M_string_length""".split()
 COMMANDS = [*(f"print {name}" for name in NAMES), "print/x v", "print/d m", "print/x op",
             "set print pretty on", "print p", "print m", "print v", "print mv", "print vp", "set print pretty off",
             "set print elements 4", "print vbig", "print big", "print m", "print vs", "print li"]
 BAD = ["bad_vector", "bad_map", "bad_string", "ring_map", "ring_list", "ring_table", "bad_deque", "bad_shared"]
-
-
-def line_of(source, mark):
-    lines = (FIXTURES / source).read_text().splitlines()
-    return next(i for i, text in enumerate(lines, 1) if mark in text)
 
 
 def output(debugger, program, lines, timeout=100):

@@ -54,9 +54,3 @@ def traced(run_mtdb, tmp_path):
                       fxt.read(output))
 
     return run
-
-
-def line_of(source, text):
-    """The number of the line that holds a text."""
-    lines = pathlib.Path(source).read_text().splitlines()
-    return next(number for number, line in enumerate(lines, 1) if text in line)

@@ -6,13 +6,7 @@ import subprocess
 import pytest
 
 import fxt
-from conftest import FIXTURES
-
-
-def line_of(source, text):
-    """The number of the line that holds a text."""
-    lines = (FIXTURES / source).read_text().splitlines()
-    return next(number for number, line in enumerate(lines, 1) if text in line)
+from conftest import FIXTURES, line_of
 
 
 def check_death(run, signal, number, names, source):

@@ -7,17 +7,11 @@ import pexpect
 import pytest
 
 import fxt
-from conftest import FIXTURES, state_of, wait_until
+from conftest import line_of, state_of, wait_until
 from terminal import keep_output
 from watchdog import descendants
 
 STATIC = ["-O1", "-fPIE", "-static-pie"]
-
-
-def line_of(source, text):
-    """The number of the line that holds a text."""
-    lines = (FIXTURES / source).read_text().splitlines()
-    return next(number for number, line in enumerate(lines, 1) if text in line)
 
 
 def address_of(program, function):

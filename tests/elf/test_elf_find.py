@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.conftest import FIXTURES
+from tests.conftest import FIXTURES, line_of
 
 
 @pytest.fixture(name="program")
@@ -48,18 +48,13 @@ def test_aliases_come_once(dump):
     assert len(found) == len(set(found)) <= 2
 
 
-def line_of(text):
-    lines = (FIXTURES / "inlines.cpp").read_text().splitlines()
-    return 1 + next(number for number, line in enumerate(lines) if text in line)
-
-
 @pytest.mark.parametrize("optimize", ["-O0", "-O1"])
 @pytest.mark.parametrize("text", ["return a * 3 + 1", "values.push_back", "words[word]++",
                                   "counter.add(argv[i])", "return 1;"])
 def test_lines_have_gdb_s_places(dump, compile, tool, need, optimize, text):
     need("gdb")
     program = compile("inlines.cpp", optimize)
-    line = line_of(text)
+    line = line_of("inlines.cpp", text)
     found = dump(program).line("inlines.cpp", line)
     assert found and {row[1] for row in found} == {line}
     words = tool("gdb", "-nx", "-batch", "-ex", f"break inlines.cpp:{line}", "-ex",
@@ -79,7 +74,7 @@ def test_lines_have_gdb_s_places(dump, compile, tool, need, optimize, text):
 
 
 def test_a_line_without_code_is_the_next_that_has_some(dump, program):
-    wanted = line_of("int counter::total() const")
+    wanted = line_of("inlines.cpp", "int counter::total() const")
     ours = dump(program)
     before = ours.line("inlines.cpp", wanted - 1)
     assert before and before == ours.line("inlines.cpp", wanted)
@@ -87,7 +82,7 @@ def test_a_line_without_code_is_the_next_that_has_some(dump, program):
 
 
 def test_files_match_at_a_slash(dump, program):
-    ours, line = dump(program), line_of("return a * 3 + 1")
+    ours, line = dump(program), line_of("inlines.cpp", "return a * 3 + 1")
     assert ours.line("fixtures/inlines.cpp", line) == ours.line("inlines.cpp", line)
     assert ours.line(str(FIXTURES / "inlines.cpp"), line) == ours.line("inlines.cpp", line)
     assert ours.line("nlines.cpp", line) == []

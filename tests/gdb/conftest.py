@@ -69,6 +69,22 @@ def gdb_fixture(plugin, need, tmp_path):
     return run
 
 
+@pytest.fixture(name="either", params=["gdb", "mtdb"])
+def either_fixture(request, gdb, mtdb, tmp_path):
+    """either(program, arguments, *commands): what GDB says, or mtdb at its prompt, as lines."""
+    def run(program, arguments, *commands):
+        commands = (f"set args {arguments}", *commands)
+        if request.param == "gdb":
+            return gdb(program, *commands).all.splitlines()
+        words = [word for command in commands for word in ("-ex", command)]
+        done = subprocess.run([mtdb, "-batch", *words, program], cwd=tmp_path, text=True,
+                              capture_output=True, check=False, timeout=120,
+                              stdin=subprocess.DEVNULL)
+        return (done.stdout + done.stderr).splitlines()
+
+    return run
+
+
 @pytest.fixture(name="terminal")
 def terminal_fixture(plugin, need, tmp_path):
     """terminal(program) -> GDB on a terminal of its own, with the plugin loaded."""

@@ -1,35 +1,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Triggers that the time between places hits: in GDB and at mtdb's prompt."""
 import re
-import subprocess
 
 import pytest
 
-from conftest import FIXTURES
+from conftest import line_of
 
 RANGE = "begin_request..end_request > 20ms"
 
 
-@pytest.fixture(name="debug", params=["gdb", "mtdb"])
-def debug_fixture(request, gdb, mtdb, compile, tmp_path):
-    """debug(level, arguments, *commands): what the debugger says, as lines."""
-    def run(level, arguments, *commands):
-        program = compile("calls_between.c", level, "-pthread")
-        commands = (f"set args {arguments}", *commands)
-        if request.param == "gdb":
-            return gdb(program, *commands).all.splitlines()
-        words = [word for command in commands for word in ("-ex", command)]
-        done = subprocess.run([mtdb, "-batch", *words, program], cwd=tmp_path, text=True,
-                              capture_output=True, check=False, timeout=120,
-                              stdin=subprocess.DEVNULL)
-        return (done.stdout + done.stderr).splitlines()
-
-    return run
-
-
-def line_of(text):
-    source = (FIXTURES / "calls_between.c").read_text()
-    return source[:source.index(text)].count("\n") + 1
+@pytest.fixture(name="debug")
+def debug_fixture(either, compile):
+    return lambda level, *words: either(compile("calls_between.c", level, "-pthread"), *words)
 
 
 def hits_of(lines, number):
@@ -81,7 +63,7 @@ def test_stop_and_time_at_the_prompt(debug, level):
     lines = debug(level, "one", "mtrace start",
                   "mtrace trigger -stop begin_request..end_request > 20ms if n == 777",
                   "mtrace trigger begin_request..now > 2s",
-                  f"break {line_of('const long inside')} if n == 5", "run", "shell sleep 2.5",
+                  f"break {line_of('calls_between.c', 'const long inside')} if n == 5", "run", "shell sleep 2.5",
                   "continue", "backtrace 2", "print n", "print $_duration > 20000000", "finish",
                   "continue", "mtrace info")
     text = "\n".join(lines)
@@ -101,7 +83,7 @@ def test_limits(debug):
 
 
 def test_what_cannot_be_measured(debug):
-    line = line_of("usleep(slow_us)")
+    line = line_of("calls_between.c", "usleep(slow_us)")
     triggers = {"nosuch..end_request > 5ms": 'Function "nosuch" not defined',
                 "inlined..end_request > 5ms": "inlined: it was inlined wherever it is called",
                 f"calls_between.c:{line}..end_request > 5ms":

@@ -4,12 +4,7 @@ import re
 import shutil
 import subprocess
 
-from conftest import FIXTURES
-
-
-def line_of(source, text):
-    lines = (FIXTURES / source).read_text().splitlines()
-    return next(number for number, line in enumerate(lines, 1) if text in line)
+from conftest import line_of
 
 
 def opened(session):

@@ -5,17 +5,11 @@ import re
 import pytest
 
 import fxt
-from conftest import FIXTURES
+from conftest import line_of
 
 LEVELS = ["-O0", "-O2"]
 QUIET = "handle SIGUSR1 nostop noprint pass"
 KINDS = [["-pie", "-fPIE"], ["-no-pie"]]
-
-
-def line_of(source, text):
-    """The number of the line that holds a text."""
-    lines = (FIXTURES / source).read_text().splitlines()
-    return next(number for number, line in enumerate(lines, 1) if text in line)
 
 
 def opened(lines):

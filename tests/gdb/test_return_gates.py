@@ -2,7 +2,6 @@
 """Triggers where calls end, by what they return and how long they took, and limits of triggers: in
 GDB and at mtdb's prompt."""
 import re
-import subprocess
 
 import pytest
 
@@ -54,24 +53,11 @@ int main(int argc, char **argv)
 """
 
 
-@pytest.fixture(name="debug", params=["gdb", "mtdb"])
-def debug_fixture(request, gdb, mtdb, compile, tmp_path):
-    """debug(level, arguments, *commands): what the debugger says, as lines."""
+@pytest.fixture(name="debug")
+def debug_fixture(either, compile, tmp_path):
     source = tmp_path / "returns.c"
     source.write_text(SOURCE)
-
-    def run(level, arguments, *commands):
-        program = compile(source, level, "-pthread")
-        commands = (f"set args {arguments}", *commands)
-        if request.param == "gdb":
-            return gdb(program, *commands).all.splitlines()
-        words = [word for command in commands for word in ("-ex", command)]
-        done = subprocess.run([mtdb, "-batch", *words, program], cwd=tmp_path, text=True,
-                              capture_output=True, check=False, timeout=120,
-                              stdin=subprocess.DEVNULL)
-        return (done.stdout + done.stderr).splitlines()
-
-    return run
+    return lambda level, *words: either(compile(source, level, "-pthread"), *words)
 
 
 @pytest.mark.parametrize("level", ["-O0", "-O2"])
