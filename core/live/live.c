@@ -45,6 +45,7 @@ void mt_live_discard(struct mt_live *live)
 	live->target = NULL;
 	live->pid = 0;
 	live->crash = 0;
+	live->crash_lwp = 0;
 	live->has_news = false;
 }
 

@@ -33,6 +33,7 @@ struct mt_live {
 	enum mt_live_state state;
 	bool has_news;       /* the program ran since the last snapshot */
 	int crash;           /* the signal of the last stop, if it is one of a crash; 0: none */
+	pid_t crash_lwp;     /* the thread that it came to; 0: none */
 	bool one_thread;     /* only the selected one, or the first of a new process, is recorded */
 	pid_t pid;           /* that is recorded, or was */
 	uint64_t changed_ns; /* monotonic: a history that was read before is old */

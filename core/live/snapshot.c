@@ -35,7 +35,7 @@ struct mt_error *mt_live_copy(const struct mt_live_debugger *debugger, const str
 	if (path)
 		mt_try(check_name(path));
 	mt_try(check_recorded(debugger, live));
-	return mt_session_copy(live->session, path, 0, out);
+	return mt_session_copy(live->session, path, 0, live->crash_lwp, out);
 }
 
 struct mt_error *mt_live_open(const struct mt_live_debugger *debugger, const struct mt_live *live,
@@ -96,7 +96,7 @@ static struct mt_error *write_timeline(const struct mt_live_debugger *debugger,
 	timeline.files = &live->files;
 	mt_try(check_name(path));
 	mt_try(mt_trace_writer_check(path, NULL));
-	mt_try(mt_session_copy(live->session, NULL, number, recording));
+	mt_try(mt_session_copy(live->session, NULL, number, live->crash_lwp, recording));
 	return mt_timeline_write(debugger->log, debugger->progress, *recording, &timeline, &stats);
 }
 
@@ -186,6 +186,7 @@ struct mt_error *mt_live_stopped(struct mt_live_debugger *debugger, struct mt_li
 				 int signal)
 {
 	live->crash = mt_live_is_crash(signal) ? signal : 0;
+	live->crash_lwp = live->crash ? debugger->ops->lwp(debugger->context) : 0;
 	return live->crash ? take_at_crash(debugger, live, signal) : NULL;
 }
 
@@ -195,6 +196,7 @@ struct mt_error *mt_live_ended(struct mt_live_debugger *debugger, struct mt_live
 	int stopped_for = live->crash;
 
 	live->crash = 0;
+	live->crash_lwp = 0; /* and its stack are gone */
 	/* Of a crash that it stopped for there is a snapshot. */
 	if (mt_live_is_crash(signal) && signal != stopped_for)
 		mt_try(take_at_crash(debugger, live, signal));

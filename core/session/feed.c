@@ -107,7 +107,7 @@ struct mt_error *mt_session_reap(struct mt_session *session)
 }
 
 struct mt_error *mt_session_copy(struct mt_session *session, const char *path, uint32_t number,
-				 struct mt_recording **out)
+				 pid_t dying, struct mt_recording **out)
 {
 	struct mt_recording_writer *writer = NULL;
 
@@ -115,7 +115,11 @@ struct mt_error *mt_session_copy(struct mt_session *session, const char *path, u
 	mt_try(mt_session_put_names(session));
 	mt_try(mt_session_drain(session));
 	mt_try(mt_recording_writer_copy(session->writer, path, &writer));
-	struct mt_error *error = mt_session_read_rings(session, 0, number, writer);
+	struct mt_error *error = dying && mt_session_engine_ops(session)->records_calls
+				     ? mt_session_put_open_calls(session, dying, number, writer)
+				     : NULL;
+	if (!error)
+		error = mt_session_read_rings(session, 0, number, writer);
 	if (!error)
 		error = mt_recording_writer_finish(writer);
 	if (!error)

@@ -135,9 +135,10 @@ bool mt_session_look(struct mt_session *session, pid_t lwp, struct mt_engine_rin
 /* Removes threads whose end was not reported. */
 struct mt_error *mt_session_reap(struct mt_session *session);
 /* A live session: all that is known now, as a recording of its own at PATH (NULL: a file without a
- * name).  NUMBER: of the snapshot; 0: it has none.  Errors: the engine's; the recording's. */
+ * name).  NUMBER: of the snapshot; 0: it has none.  DYING: a thread that stands still, with the
+ * arguments of its open calls; 0: none.  Errors: the engine's; the recording's. */
 struct mt_error *mt_session_copy(struct mt_session *session, const char *path, uint32_t number,
-				 struct mt_recording **out);
+				 pid_t dying, struct mt_recording **out);
 
 /* Takes what is ours out of a process, as far as it goes; a warning says what stays, and why.
  * False: the engine keeps the process for a while (let_go() in engine/engine.h). */

@@ -41,7 +41,7 @@ def check_calls(text):
     call, fault = line_of("crash.c", "sum_cents += price_of"), line_of("crash.c", "the bug")
     assert re.search(rf" open +sum_up(\(basket=.*\))? +crash\.c:{line_of('crash.c', 'sum_up(baskets')}$", text, re.M)
     assert re.search(rf' open +price_of(\(name="butter", count=2\))? +crash\.c:{call}$', text, re.M)
-    assert re.search(rf" find_article +crash\.c:{line_of("crash.c", '= find_article')}$", text, re.M)
+    assert re.search(rf" find_article +crash\.c:{line_of('crash.c', '= find_article')}$", text, re.M)
     assert re.search(rf"\*\*\* SIGSEGV.* in price_of .*crash\.c:{fault}$", text, re.M)
 
 

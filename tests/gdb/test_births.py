@@ -8,6 +8,7 @@ import time
 import pytest
 
 from conftest import wait_until
+from histories import opened
 
 FORK = """
 #include <stdio.h>
@@ -76,9 +77,7 @@ def test_exec(gdb, compile, tmp_path):
     program, second = compile(source), compile("deep.c", "-O0")
     session = gdb(program, "mtrace start", f"run {second}", "bt", "mtrace history")
     assert "is executing new program" in session.output
-    opened = [line.split()[3] for line in session.lines
-              if re.match(r"\s*~?-?[0-9.]+ \S+ +open ", line)]
-    assert opened[-4:] == ["main", "a", "b", "c"]
+    assert opened(session.lines)[-4:] == ["main", "a", "b", "c"]
     frames = re.findall(r"^#\d+ .*?(\w+) \(", session.output, re.M)
     assert frames[:4] == ["c", "b", "a", "main"]
 

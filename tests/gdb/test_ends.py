@@ -10,6 +10,7 @@ import time
 import pytest
 
 from conftest import wait_until
+from histories import opened
 
 DAEMON = """
 #include <fcntl.h>
@@ -125,17 +126,13 @@ def test_stopped_and_started_again(gdb, compile):
     session = gdb(compile("deep.c", "-O0"), "mtrace start", "break a", "break b", "run fault",
                   "mtrace stop", "continue", "mtrace start", "continue", "mtrace history")
     assert session.errors == ""
-    opened = [line.split()[3] for line in session.lines
-              if re.match(r"\s*~?-?[0-9.]+ \S+ +open ", line)]
-    assert opened[-4:] == ["main", "a", "b", "c"]
+    assert opened(session.lines)[-4:] == ["main", "a", "b", "c"]
 
 
 @pytest.mark.parametrize("command", ["start fault", "starti fault"])
 def test_start(gdb, compile, command):
     session = gdb(compile("deep.c", "-O0"), "mtrace start", command, "continue", "mtrace history")
-    opened = [line.split()[3] for line in session.lines
-              if re.match(r"\s*~?-?[0-9.]+ \S+ +open ", line)]
-    assert opened[-4:] == ["main", "a", "b", "c"]
+    assert opened(session.lines)[-4:] == ["main", "a", "b", "c"]
     assert session.errors == ""
 
 

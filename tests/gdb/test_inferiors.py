@@ -5,15 +5,12 @@ import re
 
 import pytest
 
+from histories import opened
+
 
 @pytest.fixture(name="forks", params=["-O0", "-O1"])
 def make_forks(request, compile):
     return compile("debugged_forks.c", request.param)
-
-
-def opened(lines):
-    """The functions that a history calls open."""
-    return [line.split()[3] for line in lines if re.match(r"\s*~?-?[0-9.]+ \S+ +open ", line)]
 
 
 def is_clean(session):

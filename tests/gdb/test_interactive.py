@@ -87,7 +87,7 @@ def test_q_at_the_pager_of_a_script(terminal, compile, tmp_path):
     child.expect(PROMPT)
     assert re.search(r"#0 +c .*\n#1 .* b .*\n#2 .* a .*\n#3 .* main ", say(child, "bt"))
     assert "jmp" not in say(child, "x/2i c")
-    assert re.search(r" open +c .*\n.*SIGSEGV", say(child, "mtrace history 3"))
+    assert re.search(r" open +c\b.*\n.*SIGSEGV", say(child, "mtrace history 3"))
 
 
 def screen_of(terminal, program, *commands):

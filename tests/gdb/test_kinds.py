@@ -5,18 +5,15 @@ import shutil
 import subprocess
 
 from conftest import line_of
-
-
-def opened(session):
-    return re.findall(r"^\s*~?-?[0-9.]+ \S+ +open +(\S+)", "\n".join(session.lines), re.M)
+from histories import opened
 
 
 def test_rust(gdb, compile):
     session = gdb(compile("deep.rs"), "mtrace start", "run", "mtrace history 40")
     assert "received signal SIGSEGV" in session.output
-    names = [name.split("::")[-1] for name in opened(session)]
+    names = [name.split("::")[-1] for name in opened(session.lines)]
     assert [name for name in names if name in ("main", "a", "b", "c")][-3:] == ["a", "b", "c"]
-    assert re.search(rf"write_volatile .*deep\.rs:{line_of('deep.rs', 'the fault')}$",
+    assert re.search(rf"write_volatile\b.*deep\.rs:{line_of('deep.rs', 'the fault')}$",
                      session.output, re.M), session.output
 
 
@@ -28,7 +25,7 @@ def test_a_separate_debug_file(gdb, compile, need, tmp_path):
     subprocess.run([objcopy, "--strip-all", f"--add-gnu-debuglink={debug}", program], check=True,
                    cwd=tmp_path)
     session = gdb(program, "mtrace start", "run fault", "mtrace history")
-    assert opened(session)[-4:] == ["main", "a", "b", "c"]
+    assert opened(session.lines)[-4:] == ["main", "a", "b", "c"]
     assert re.search(rf"SIGSEGV, address 0x0 in c .*deep\.c:{line_of('deep.c', 'the fault')}$",
                      session.output, re.M)
 

@@ -42,7 +42,7 @@ def test_crash(machine, compile, tmp_path):
     assert any(line.startswith('*stopped,reason="signal-received",signal-name="SIGSEGV"')
                for line in told)
     history = printed(gdb.console("mtrace history"))
-    assert re.search(r" open +c .*\n.*\*\*\* SIGSEGV", history)
+    assert re.search(r" open +c\b.*\n.*\*\*\* SIGSEGV", history)
     assert [one.name for one in fxt.read(tmp_path / "trace-1.fxt").instants()][0] == "SIGSEGV"
     assert gdb.console("mtrace delete 7")[-1] == '^error,msg="No trigger number 7."'
     assert gdb.console("mtrace nothing")[-1].startswith("^error,msg=\"Undefined mtrace command")

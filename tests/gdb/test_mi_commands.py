@@ -106,7 +106,7 @@ def test_records_of_snapshots(loaded, compile, tmp_path):
         assert f"=mtrace-snapshot {fields}\n" in printed(lines)
 
 
-SHOWN = re.compile(r" *~?-?[\d.]+ \S+ +(?P<length>open|~?[\d.]+ \S+)  (?P<indent> *)(?P<name>\S+)(?: \(.*?\))?"
+SHOWN = re.compile(r" *~?-?[\d.]+ \S+ +(?P<length>open|~?[\d.]+ \S+)  (?P<indent> *)(?P<name>[^\s(]+)(?:\(.*\))?(?: \(.*?\))?"
                    r"(?: +(?P<file>[\w.-]+)(?::(?P<line>\d+))?)?$")
 
 

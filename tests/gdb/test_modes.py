@@ -77,7 +77,7 @@ def test_start_while_gdb_records(gdb, compile):
     assert session.errors.count('"record stop" ends that') == 1
     assert "No more reverse-execution history." in session.output
     assert session.output.count("Recording the calls of process") == 1
-    assert re.search(r" open +c ", session.output)
+    assert re.search(r" open +c\b", session.output)
 
 
 def test_gdb_records_what_we_record(gdb, compile):
@@ -92,7 +92,7 @@ def test_gdb_records_what_we_record(gdb, compile):
                for one in (plain, session)]
     between = [re.sub(r"argv=0x\w+", "argv", text) for text in between]
     assert between[0] == between[1]
-    assert re.search(r" open +b .*\n.* open +c .*\n.*SIGSEGV", session.output)
+    assert re.search(r" open +b\b.*\n.* open +c\b.*\n.*SIGSEGV", session.output)
 
 
 def test_a_static_program(gdb, compile):

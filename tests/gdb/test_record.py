@@ -6,15 +6,11 @@ import pytest
 
 import fxt
 from conftest import line_of
+from histories import opened
 
 LEVELS = ["-O0", "-O2"]
 QUIET = "handle SIGUSR1 nostop noprint pass"
 KINDS = [["-pie", "-fPIE"], ["-no-pie"]]
-
-
-def opened(lines):
-    """The functions of a history that are still open."""
-    return [line.split()[3] for line in lines if re.match(r"\s*~?[-0-9.]+ \S+ +open ", line)]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -15,6 +15,7 @@ NORMAL = [
     (re.compile(r"(in thread|LWP|^Thread) \d+"), r"\1 N"),
     (re.compile(r"~?-?\d+(\.\d+)? (ns|µs|ms|s)\b"), "TIME"),
     (re.compile(r"(?<= )\d+% of"), "PERCENT of"),
+    (re.compile(r"0x7f[0-9a-f]{10}\b"), "STACK"),  # GDB and mtdb give it environments of their own
     (re.compile(r"(?<=\S) +"), " "),
 ]
 
