@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What is mapped into the program for us, and what its threads write there. */
+#ifndef MT_ENGINE_CALLS_MEMORY_H
+#define MT_ENGINE_CALLS_MEMORY_H
+
+#include "engine/calls/types.h"
+
+/* inject.c */
+/* From now on our sudden end does no harm within a remote call: begin() is for system
+ * calls, and what it put into the program ends with the others.  Errors: the target's. */
+struct mt_error *mt_calls_inject_begin(struct mt_calls_engine *engine,
+				       struct mt_calls_space *space);
+struct mt_error *mt_calls_inject_give_up(struct mt_calls_engine *engine,
+					 struct mt_calls_space *space);
+struct mt_error *mt_calls_inject(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				 pid_t lwp);
+/* All bytes of its code's page, but for the mark. */
+void mt_calls_inject_page(uint8_t page[4096]);
+struct mt_error *mt_calls_inject_end(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				     pid_t lwp);
+
+/* room.c: by system calls in the name of LWP. */
+struct mt_calls_room_wish {
+	uint64_t start, end; /* it reaches [start, end) */
+	uint64_t bytes;
+	uint64_t best; /* where it is to be, if that is free; 0: anywhere */
+};
+/* Memory for code.  Errors: UNSUPPORTED (none is free); the target's. */
+struct mt_error *mt_calls_room_map(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				   pid_t lwp, const struct mt_calls_room_wish *wish,
+				   uint64_t *address);
+struct mt_error *mt_calls_room_unmap(struct mt_calls_engine *engine, pid_t lwp, uint64_t address,
+				     uint64_t bytes);
+/* In between what is mapped is looked at once.  Should the process map something meanwhile, that
+ * room is not taken. */
+void mt_calls_rooms_begin(struct mt_calls_space *space);
+void mt_calls_rooms_end(struct mt_calls_space *space);
+/* Of the rooms for single instructions, one near ADDRESS with at least BYTES left. */
+struct mt_error *mt_calls_room_find(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				    pid_t lwp, uint64_t address, uint64_t bytes,
+				    struct mt_calls_room **out);
+/* A system call whose failure is an error. */
+struct mt_error *mt_calls_system(struct mt_calls_engine *engine, pid_t lwp, const char *what,
+				 long number, const uint64_t arguments[6], uint64_t *result);
+
+/* alive.c */
+/* Errors: UNSUPPORTED; NO_MEMORY; the target's. */
+struct mt_error *mt_calls_alive_create(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				       struct mt_calls_rings *rings, pid_t lwp);
+void mt_calls_alive_unmap(struct mt_calls_engine *engine, struct mt_calls_rings *rings, pid_t lwp);
+/* Into the directory, if the space has one: memory that was mapped, before it is used.  INODE: of
+ * the file that it is a copy of; 0: it is private, and a mark is put at its end. */
+void mt_calls_list(struct mt_calls_engine *engine, const struct mt_calls_space *space,
+		   uint64_t start, uint64_t end, uint64_t inode);
+/* The first BYTES of what begins there were unmapped; or are about to be, if that is not all of it.
+ */
+void mt_calls_unlist(const struct mt_calls_space *space, uint64_t start, uint64_t bytes);
+/* In the name of LWP, under a name of at most 15 characters.  *FD: the program's. */
+struct mt_error *mt_calls_make_memfd(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				     pid_t lwp, const char *called, uint64_t *fd);
+/* A descriptor of our own for the program's ITS_FD, of SIZE bytes and with SEALS.  What is opened
+ * must be a memfd that nobody has sealed otherwise: the program may have exchanged it. */
+struct mt_error *mt_calls_open_memfd(pid_t pid, uint64_t its_fd, off_t size, int seals, int *fd);
+struct mt_error *mt_calls_close_memfd(struct mt_calls_engine *engine, pid_t lwp, uint64_t fd);
+
+/* rings.c */
+#define MT_MADV_POPULATE_WRITE 23
+struct mt_error *mt_calls_rings_create(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				       pid_t lwp);
+void mt_calls_rings_unref(struct mt_calls_rings *rings);
+/* In the program: the slots' size; where a ring and a slot are.  Here: a ring, a slot. */
+uint64_t mt_calls_slots_bytes(const struct mt_calls_rings *rings);
+/* From ring to ring: a table of open calls lies behind each. */
+static inline uint64_t mt_calls_ring_stride(const struct mt_calls_rings *rings)
+{
+	return rings->ring_bytes + MT_CALLS_OPEN_BYTES;
+}
+uint64_t mt_calls_ring_address(const struct mt_calls_rings *rings, uint32_t ring);
+uint64_t mt_calls_slot_address(const struct mt_calls_rings *rings, uint32_t ring);
+uint8_t *mt_calls_ring_here(const struct mt_calls_rings *rings, uint32_t ring);
+struct mt_ring_position *mt_calls_slot(const struct mt_calls_rings *rings, uint32_t ring);
+/* The file comes to hold this ring.  Errors: SYSTEM. */
+struct mt_error *mt_calls_rings_reach(struct mt_calls_rings *rings, uint32_t ring);
+/* From rings->address on: that are mapped, and that threads may have written to. */
+uint64_t mt_calls_rings_bytes(const struct mt_calls_rings *rings);
+uint64_t mt_calls_rings_used_bytes(const struct mt_calls_rings *rings);
+/* Its memory goes back to the system; what is written on comes anew. */
+void mt_calls_rings_empty(const struct mt_calls_rings *rings);
+
+/* slots.c */
+/* Give a thread that stands still its ring, if its space has rings.  Errors: the target's. */
+struct mt_error *mt_calls_give_ring(struct mt_calls_engine *engine, struct mt_calls_thread *thread);
+void mt_calls_take_ring(struct mt_calls_thread *thread);
+/* Have pages ready for who comes next. */
+void mt_calls_warm_ring(struct mt_calls_rings *rings);
+/* Have a thread write into the discard ring. */
+struct mt_error *mt_calls_discard(struct mt_calls_engine *engine,
+				  const struct mt_calls_space *space, pid_t lwp);
+/* The same until it is called with false. */
+struct mt_error *mt_calls_pause(struct mt_calls_engine *engine,
+				const struct mt_calls_thread *thread, bool on);
+/* Whether a GS base leads to one of its slots. */
+bool mt_calls_is_slot(const struct mt_calls_rings *rings, uint64_t gs_base);
+/* How many bytes a thread that has a ring has written in all: never less than thread->begin. */
+uint64_t mt_calls_written(const struct mt_calls_thread *thread);
+/* It stands still: what it wrote from there on does not count. */
+void mt_calls_unwrite(const struct mt_calls_thread *thread, uint64_t written);
+/* Where errors of conditions are counted: in the program, and here. */
+uint64_t mt_calls_conditions_address(const struct mt_calls_rings *rings);
+uint8_t *mt_calls_conditions_here(const struct mt_calls_rings *rings);
+/* In the program: the word that tells whether we live. */
+static inline uint64_t mt_calls_alive_word(const struct mt_calls_rings *rings)
+{
+	return rings->alive_address + MT_CALLS_ALIVE_WORD;
+}
+/* Its bytes, and how many were written in all. */
+struct mt_ring_view mt_calls_ring_view(const struct mt_calls_engine *engine,
+				       const struct mt_calls_thread *thread);
+struct mt_engine_ring mt_calls_ring_look(const struct mt_calls_engine *engine,
+					 const struct mt_calls_thread *thread);
+
+/* anchor.c */
+/* It stands still since TSC, at the latest. */
+void mt_calls_anchor(struct mt_calls_thread *thread, uint64_t tsc);
+/* It stood still up to TSC, and goes on. */
+void mt_calls_note_resumed(struct mt_calls_thread *thread, uint64_t tsc);
+/* It stands still, as was seen at TSC: for how long it may have done so before, by what it had of
+ * the processor since it last went on. */
+uint64_t mt_calls_stood_ns(const struct mt_calls_engine *engine,
+			   const struct mt_calls_thread *thread, uint64_t tsc);
+/* All of them, which run on; not more often than makes sense. */
+void mt_calls_tick(struct mt_engine *base);
+
+/* history.c: 0, or -1 without memory. */
+int mt_calls_history_create(const struct mt_calls_thread *thread, const struct mt_ring_view *view,
+			    uint64_t tsc, struct mt_calls_history *out);
+void mt_calls_history_deinit(struct mt_calls_history *history);
+/* HISTORY goes over to the engine. */
+int mt_calls_keep_ended(struct mt_calls_engine *engine, const struct mt_calls_history *history);
+void mt_calls_forget_ended(struct mt_calls_engine *engine);
+
+/* throttle.c */
+/* A thread had written so much by then: take out what fills its ring too fast. */
+void mt_calls_throttle(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
+		       uint64_t written, uint64_t tsc);
+struct mt_error *mt_calls_put_throttled(struct mt_calls_engine *engine,
+					struct mt_recording_writer *writer);
+void mt_calls_tell_throttled(const struct mt_calls_engine *engine);
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Processes and threads: their births, attaching to them, leaving them. */
+#ifndef MT_ENGINE_CALLS_PROCESSES_H
+#define MT_ENGINE_CALLS_PROCESSES_H
+
+#include "engine/calls/texts.h"
+
+#include <limits.h>
+
+/* agent.c */
+/* Put it into a program, in the name of LWP.  Errors: the target's. */
+struct mt_error *mt_calls_agent_map(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				    pid_t lwp);
+
+/* birth.c: ops of the engine, and a child that a thread has from now on. */
+struct mt_error *mt_calls_add_thread(struct mt_engine *base, pid_t pid, pid_t lwp, pid_t parent);
+struct mt_error *mt_calls_let_go(struct mt_engine *base, pid_t pid, bool *keep);
+struct mt_error *mt_calls_note_birth(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
+				     const struct mt_stop *stop);
+/* A thread of a kept process made another one. */
+struct mt_error *mt_calls_keep_thread(struct mt_calls_engine *engine,
+				      const struct mt_calls_thread *maker, pid_t lwp);
+/* A thread has left the memory: it is asked for by somebody else in it, or, where only processes
+ * are that were kept for its sake, they are let go. */
+struct mt_error *mt_calls_leave_memory(struct mt_calls_engine *engine,
+				       struct mt_calls_space *space);
+
+/* start.c */
+/* Who can record what we cannot: in a debugger there is no such engine. */
+static inline const char *mt_calls_who_can(const struct mt_calls_engine *engine)
+{
+	return engine->options.live ? "mtdb run --engine step can" : "--engine step can";
+}
+/* A program stands before its first instruction: have it stop when its code is there.  Errors: the
+ * target's. */
+struct mt_error *mt_calls_prepare(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				  pid_t lwp);
+/* Nothing of it is recorded, and the log says why.  Returns NULL. */
+struct mt_error *mt_calls_refuse(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				 const char *why);
+/* Its patches go, for good.  Errors: the target's; NO_MEMORY. */
+struct mt_error *mt_calls_record_no_more(struct mt_calls_engine *engine,
+					 struct mt_calls_space *space);
+/* Once, if LeakSanitizer is in what it has mapped there, and not disabled. */
+void mt_calls_warn_of_leak_check(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				 const struct mt_map *map);
+/* What the system told the program.  *stop_at: where its dynamic loader tells of libraries; 0: it
+ * has none, or does not. */
+struct mt_error *mt_calls_find_loader(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				      uint64_t *stop_at);
+/* The address of a symbol in a file's dynamic symbol table; 0: it has none of that name. */
+uint64_t mt_calls_dynamic_symbol(const char *path, const char *name);
+
+/* space.c */
+struct mt_calls_space *mt_calls_space_create(pid_t pid); /* NULL without memory */
+struct mt_calls_space *mt_calls_space_copy(const struct mt_calls_space *from, pid_t pid);
+void mt_calls_space_unref(struct mt_calls_space *space); /* NULL is fine */
+/* LWP stands at r_brk, and the loader's list is whole: look for what came and went, and patch.
+ * Errors: the target's; NO_MEMORY. */
+struct mt_error *mt_calls_space_update(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				       pid_t lwp);
+/* Rings and the agent, in the name of LWP; the space may come to be REFUSED instead. */
+struct mt_error *mt_calls_space_begin(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				      pid_t lwp);
+/* To all its threads, which stand still. */
+struct mt_error *mt_calls_give_rings(struct mt_calls_engine *engine, struct mt_calls_space *space);
+struct mt_error *mt_calls_space_detour(struct mt_calls_engine *engine,
+				       struct mt_calls_space *space);
+/* With no patch in the text yet.  0, or -1 without memory. */
+int mt_calls_add_place(struct mt_calls_space *space, struct mt_calls_module *module);
+/* A file that is not patched. */
+bool mt_calls_is_left_alone(const struct mt_calls_space *space, const char *path);
+/* Whether the loader's list is whole: no thread is about to load or unload. */
+bool mt_calls_is_whole(const struct mt_calls_engine *engine, struct mt_calls_space *space);
+/* Whether a thread of it came under seccomp: no system call may be done in its name. */
+bool mt_calls_is_sandboxed(const struct mt_calls_engine *engine,
+			   const struct mt_calls_space *space);
+/* The place whose text, or trampolines, hold an address; NULL: none. */
+struct mt_calls_place *mt_calls_place_at(struct mt_calls_space *space, uint64_t address);
+struct mt_calls_place *mt_calls_place_of_trampoline(struct mt_calls_space *space, uint64_t address);
+
+/* The same of all memory that was mapped for its trampolines. */
+struct mt_calls_place *mt_calls_place_of_room(struct mt_calls_space *space, uint64_t address);
+
+/* attach.c */
+/* All threads of a running process stand still: patch, and let them run.
+ * Errors: UNSUPPORTED; BUSY (no thread can be borrowed); the target's. */
+struct mt_error *mt_calls_attach(struct mt_calls_engine *engine, struct mt_calls_space *space);
+
+/* enter.c */
+/* Between two parts of long work on a process that runs.  Errors: GONE (it is not the same program
+ * any more); the session's. */
+struct mt_error *mt_calls_breathe(struct mt_calls_engine *engine,
+				  const struct mt_calls_space *space);
+/* Make the modules of a running process, which is not touched.  Errors: INTERRUPTED; NO_MEMORY. */
+struct mt_error *mt_calls_make_ready(struct mt_calls_engine *engine, pid_t pid);
+
+struct mt_calls_entering {
+	struct mt_calls_engine *engine;
+	struct mt_calls_space *space;
+	struct mt_calls_swap swap;
+	MT_ARRAY(struct mt_calls_module *) modules;
+	size_t breaks; /* so many were known when the texts were filled */
+};
+
+/* In this order: map what is needed, in the name of LWP, which alone stands still; fill it, while
+ * all run; and have the patches in the text, while all stand still.  Errors: the target's;
+ * NO_MEMORY. */
+struct mt_error *mt_calls_enter_map(struct mt_calls_entering *entering, pid_t lwp);
+struct mt_error *mt_calls_enter_fill(struct mt_calls_entering *entering);
+struct mt_error *mt_calls_enter_join(struct mt_calls_entering *entering, pid_t lwp);
+/* Whether or not that succeeded. */
+struct mt_error *mt_calls_enter_end(struct mt_calls_entering *entering, pid_t lwp);
+
+/* left.c */
+enum mt_calls_left_kind {
+	MT_CALLS_LEFT_CODE, /* trampolines, an agent, code for injected calls */
+	MT_CALLS_LEFT_COPY, /* of a text, that was to take its place */
+	MT_CALLS_LEFT_RINGS,
+	MT_CALLS_LEFT_ALIVE, /* a directory */
+};
+
+struct mt_calls_left_range {
+	uint64_t start, end; /* [start, end) */
+	enum mt_calls_left_kind kind;
+};
+
+/* A text that leads there, and is not of the space's places. */
+struct mt_calls_left_text {
+	uint64_t start, end;
+	char *path;
+};
+
+struct mt_calls_left {
+	MT_ARRAY(struct mt_calls_left_range) ranges;
+	MT_ARRAY(struct mt_calls_left_text) texts;
+	MT_ARRAY(int) descriptors; /* the program's, that were not closed any more */
+	bool is_whole;             /* else there may be more, that is not known of */
+};
+
+/* *out NULL: nothing was left.  The process may be running.  Errors: the target's; NO_MEMORY. */
+struct mt_error *mt_calls_left_find(struct mt_calls_engine *engine,
+				    const struct mt_calls_space *space, struct mt_calls_left **out);
+void mt_calls_left_destroy(struct mt_calls_left *left); /* NULL is fine */
+/* Whether FD looks like one of ours: a memfd, or a file that was opened as we do. */
+bool mt_calls_left_is_descriptor(pid_t pid, int fd, char path[PATH_MAX]);
+/* LEFT NULL: it does not. */
+bool mt_calls_left_holds(const struct mt_calls_left *left, enum mt_calls_left_kind kind,
+			 uint64_t address);
+static inline bool mt_calls_left_has_copy(const struct mt_calls_left *left, uint64_t address)
+{
+	return mt_calls_left_holds(left, MT_CALLS_LEFT_COPY, address);
+}
+
+/* left_texts.c */
+/* In a text that stands at ADDRESS: CLEAN, the file's, where a jump leads to what is left.  False:
+ * there may be some left. */
+bool mt_calls_left_undo(const struct mt_calls_left *left, uint64_t address, uint8_t *text,
+			const uint8_t *clean, size_t size);
+/* While the process runs: add the texts that lead there and are not of the space's places to SWAP;
+ * and fill what was mapped for them.  Errors: the target's; NO_MEMORY; the session's. */
+struct mt_error *mt_calls_left_add_texts(struct mt_calls_engine *engine,
+					 struct mt_calls_space *space, struct mt_calls_left *left,
+					 struct mt_calls_swap *swap);
+struct mt_error *mt_calls_left_fill(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				    const struct mt_calls_left *left, struct mt_calls_swap *swap);
+/* Once SWAP was exchanged: whether no text leads there any more. */
+bool mt_calls_left_is_unreached(const struct mt_calls_left *left, const struct mt_calls_swap *swap);
+/* Before that, while all stand still: who stands before a jump that leads there goes there. */
+struct mt_error *mt_calls_left_follow(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				      struct mt_calls_left *left);
+
+/* leave.c */
+/* Its text as it was.  What threads stopped for is left to the target's detach(). */
+struct mt_error *mt_calls_detach(struct mt_calls_engine *engine, struct mt_calls_space *space);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The program's text: patches into it, out of it, and what keeps them out. */
+#ifndef MT_ENGINE_CALLS_TEXTS_H
+#define MT_ENGINE_CALLS_TEXTS_H
+
+#include "engine/calls/types.h"
+
+/* text.c: the process is halted. */
+/* Write what is to be in the text of a place, unless it is hidden.  Errors: the target's;
+ * NO_MEMORY. */
+struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				     struct mt_calls_place *place);
+/* The same when one breakpoint was added: where it can be, its bytes alone are written. */
+struct mt_error *mt_calls_text_write_break(struct mt_calls_engine *engine,
+					   struct mt_calls_space *space,
+					   struct mt_calls_place *place,
+					   const struct mt_calls_break *one);
+/* The same when one breakpoint, whose patch's jump leads to it, was retired. */
+struct mt_error *mt_calls_text_turn_from(struct mt_calls_engine *engine,
+					 struct mt_calls_space *space, struct mt_calls_place *place,
+					 const struct mt_calls_break *one);
+/* The same with no patch and no breakpoint. */
+struct mt_error *mt_calls_text_clean(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				     struct mt_calls_place *place);
+/* While the process runs: give the copy of the place's text, if there is one, the bytes that
+ * write() would put there, for the first time; those that clean() would leave. */
+struct mt_error *mt_calls_text_prepare(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				       struct mt_calls_place *place, struct mt_calls_swap *swap);
+struct mt_error *mt_calls_text_prepare_clean(struct mt_calls_engine *engine,
+					     const struct mt_calls_space *space,
+					     const struct mt_calls_place *place,
+					     struct mt_calls_swap *swap);
+/* What was prepared is about to be in the text; or it is not. */
+/* Behind the last one of a program's start. */
+void mt_calls_text_end(struct mt_calls_engine *engine);
+void mt_calls_text_note_written(struct mt_calls_place *place, bool is_written);
+/* The patch in the text that displaces ADDRESS; -1: none. */
+ssize_t mt_calls_patch_at(const struct mt_calls_place *place, uint64_t address);
+/* One that begins at the address, and is in the text but when that is hidden, or for a while. */
+ssize_t mt_calls_planned_at(const struct mt_calls_place *place, uint64_t address);
+
+/* exclude.c */
+/* Leave out a patch, and those that need bytes of it. */
+void mt_calls_patch_off(struct mt_calls_place *place, size_t patch, enum mt_calls_off why);
+/* The same until the next show(). */
+void mt_calls_patch_hold(struct mt_calls_place *place, size_t patch);
+/* So many of the bytes in memory are not the file's that hardly any patch may be put there. */
+bool mt_calls_is_another(const struct mt_calls_engine *engine, const struct mt_calls_space *space,
+			 const struct mt_calls_module *module, const uint8_t *memory);
+/* No patch of it is put there, and the log says so. */
+void mt_calls_leave_alone(const struct mt_calls_engine *engine, const struct mt_calls_space *space,
+			  struct mt_calls_place *place);
+/* Take out those that may not be put over the program's own bytes, which are in MEMORY.  FIRST: it
+ * is looked at for the first time.  0, or -1 without memory. */
+int mt_calls_leave_out(const struct mt_calls_engine *engine, struct mt_calls_space *space,
+		       struct mt_calls_place *place, const uint8_t *memory, bool first);
+/* Whether a patch in the text has to go for its sake. */
+bool mt_calls_break_disturbs(const struct mt_calls_place *place, const struct mt_calls_break *one);
+
+/* beneath.c */
+enum mt_calls_cover {
+	MT_CALLS_COVER_NONE,
+	MT_CALLS_COVER_FIRST,  /* its first byte alone */
+	MT_CALLS_COVER_INSIDE, /* other bytes of it */
+};
+
+/* Where breakpoint instructions of a debugger's stand in the place of a patch, if those are all
+ * that is not the file's in MEMORY there. */
+enum mt_calls_cover mt_calls_covered(const struct mt_calls_engine *engine,
+				     const struct mt_calls_space *space,
+				     const struct mt_calls_module *module,
+				     const struct mt_patch *patch, const uint8_t *memory);
+/* TEXT, in which no other's breakpoints stand over patches, is about to be written over MEMORY: it
+ * gets those that stand there, and the debugger what lies beneath them.  Errors: the target's. */
+struct mt_error *mt_calls_write_beneath(const struct mt_calls_engine *engine,
+					const struct mt_calls_space *space,
+					const struct mt_calls_module *module, const uint8_t *memory,
+					uint8_t *text);
+
+/* order.c */
+/* By patch: how many others, one upon the other, it needs in the text.  0, or -1 without memory. */
+int mt_calls_order_levels(const struct mt_plan *plan, uint8_t **out);
+
+struct mt_calls_text_change {
+	uint8_t *memory;     /* what is in the text; comes to be what is in it then */
+	const uint8_t *text; /* what is to be in it */
+	const bool *was;     /* by patch: it may be in `memory` */
+	const bool *is;      /* it is in `text`; NULL: none is */
+};
+/* Should we be killed meanwhile, threads of a process that outlives us go on all the same.  Errors:
+ * the target's; NO_MEMORY. */
+struct mt_error *mt_calls_text_change(struct mt_calls_engine *engine,
+				      const struct mt_calls_space *space, pid_t pid,
+				      struct mt_calls_module *module,
+				      const struct mt_calls_text_change *what);
+
+/* swap.c */
+/* With which files are opened in a program.  O_DSYNC means nothing to a reader: by it they are
+ * known, should we be killed before they are closed. */
+#define MT_CALLS_OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_DSYNC)
+/* A text, and the second mapping that is to take its place. */
+struct mt_calls_copy {
+	uint64_t start, end; /* of the text */
+	const char *path;    /* lent */
+	uint64_t offset, inode, device;
+	uint64_t address;                  /* 0: there is none (any more) */
+	bool text_is_there, copy_is_there; /* as they were: seen by exchange() */
+	bool is_exchanged;
+	bool is_filled; /* else it is not to be exchanged */
+};
+
+struct mt_calls_swap {
+	pid_t pid;
+	MT_ARRAY(struct mt_calls_copy) copies;
+};
+
+/* 0, or -1 without memory. */
+int mt_calls_swap_add(struct mt_calls_swap *swap, uint64_t start, uint64_t end, const char *path);
+/* Map what was added, in the name of LWP: clean copies, as far as that is possible.  Errors: the
+ * target's; NO_MEMORY. */
+struct mt_error *mt_calls_swap_map(struct mt_calls_engine *engine,
+				   const struct mt_calls_space *space, struct mt_calls_swap *swap,
+				   pid_t lwp);
+/* That of the text at START; NULL: it has none. */
+struct mt_calls_copy *mt_calls_swap_find(struct mt_calls_swap *swap, uint64_t start);
+/* While threads run: give the copy TEXT, where that differs from CLEAN, the file's. */
+struct mt_error *mt_calls_swap_fill(struct mt_calls_engine *engine,
+				    const struct mt_calls_space *space, struct mt_calls_copy *copy,
+				    const uint8_t *text, const uint8_t *clean);
+/* While all stand still: put the copies in the place of the texts that are still there. */
+struct mt_error *mt_calls_swap_exchange(struct mt_calls_engine *engine,
+					const struct mt_calls_space *space,
+					struct mt_calls_swap *swap, pid_t lwp);
+/* Whether a mapping that begins at ADDRESS is one of its copies.  SWAP NULL: it is not. */
+bool mt_calls_swap_holds(const struct mt_calls_swap *swap, uint64_t address);
+bool mt_calls_swap_is_exchanged(const struct mt_calls_swap *swap, uint64_t start);
+
+/* hide.c */
+struct mt_error *mt_calls_hide(struct mt_calls_engine *engine, struct mt_calls_space *space);
+/* The text of a forked child, whose thread stands in no trampoline. */
+struct mt_error *mt_calls_clean(struct mt_calls_engine *engine, const struct mt_calls_space *space,
+				pid_t child);
+struct mt_error *mt_calls_show(struct mt_calls_engine *engine, struct mt_calls_space *space,
+			       const struct mt_engine_alone *alone);
+
+#endif
