@@ -38,6 +38,12 @@ class Screen:
                  if line[self.frame:self.frame + 1] == ">"]
         return lines[0].rstrip("x│| ") if len(lines) == 1 else ""
 
+    @property
+    def place(self):
+        """The line that is selected, and where it stands: there may be others that look like it."""
+        rows = [row for row, line in enumerate(self.screen.display) if line[self.frame:self.frame + 1] == ">"]
+        return rows, self.selected
+
     def wait(self, shows):
         """Until the screen shows something: a text, or a condition."""
         pexpect = pytest.importorskip("pexpect", reason="no pexpect here (package python3-pexpect)")

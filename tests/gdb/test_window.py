@@ -42,8 +42,8 @@ def test_window(terminal, program, rows, columns):
     screen.say("mtrace window caller", lambda: " fault" in screen.selected)
     screen.say("mtrace window show", lambda: screen.text.count(FAULT_IS_CALLED) == 2)
     screen.say("mtrace w search branch", lambda: " branch" in screen.selected)
-    before = screen.selected
-    screen.say("mtrace w prev", lambda: " branch" in screen.selected != before)
+    before = screen.place
+    screen.say("mtrace w prev", lambda: " branch" in screen.selected and screen.place != before)
     screen.say("mtrace w fold", lambda: screen.selected.startswith(">+"))
     screen.say("mtrace w fold", lambda: screen.selected.startswith("> "))
     screen.say("mtrace w callee", lambda: " leaf" in screen.selected)
