@@ -57,7 +57,9 @@ def test_abort_and_assert(last, compile):
     program = compile("ends.c", "-O1")
     for how, call in ("abort", "abort"), ("assert", "__assert_fail"):
         lines = last(1, program, how)
-        assert lines[-4:-2] == ["decide", call] and "SIGABRT" in lines[-1]
+        # With the C library's debug information, __assert_fail has arguments.
+        assert [line.partition("(")[0] for line in lines[-4:-2]] == ["decide", call]
+        assert "SIGABRT" in lines[-1]
         assert calls_in(lines[-2], call) > 3
 
 
