@@ -146,12 +146,13 @@ static void describe_base(struct mt_type *type)
 		type->kind = MT_TYPE_INT;
 }
 
-static bool fixed_bound(Dwarf_Die *range, unsigned which, int64_t *bound)
+/* A size or a bound: the forms without a sign of their own have none. */
+static bool fixed_number(Dwarf_Die *die, unsigned which, int64_t *out)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Word number;
 
-	if (!dwarf_attr(range, which, &attribute))
+	if (!dwarf_attr(die, which, &attribute))
 		return false;
 	switch (dwarf_whatform(&attribute)) {
 	case DW_FORM_data1:
@@ -161,10 +162,10 @@ static bool fixed_bound(Dwarf_Die *range, unsigned which, int64_t *bound)
 	case DW_FORM_udata:
 		if (dwarf_formudata(&attribute, &number))
 			return false;
-		*bound = (int64_t)number;
+		*out = (int64_t)number;
 		return true;
 	default:
-		return number_of(range, which, bound);
+		return number_of(die, which, out);
 	}
 }
 
@@ -174,10 +175,10 @@ static void describe_range(struct mt_type *array, Dwarf_Die *range)
 
 	array->low = 0;
 	array->count = -1;
-	fixed_bound(range, DW_AT_lower_bound, &array->low);
-	if (fixed_bound(range, DW_AT_count, &array->count))
+	fixed_number(range, DW_AT_lower_bound, &array->low);
+	if (fixed_number(range, DW_AT_count, &array->count))
 		return;
-	if (fixed_bound(range, DW_AT_upper_bound, &high)) {
+	if (fixed_number(range, DW_AT_upper_bound, &high)) {
 		/* An upper bound of all ones is how "no elements" was written once. */
 		if (high == (int64_t)UINT32_MAX || high == (int64_t)UINT64_MAX)
 			high = -1;
@@ -311,7 +312,7 @@ static struct mt_type *make(struct mt_module *module, Dwarf_Die *die)
 	type->language = language_of(die);
 	type->name = scoped_name(type);
 	type->is_declaration = flag_of(die, DW_AT_declaration);
-	number_of(die, DW_AT_byte_size, &size);
+	fixed_number(die, DW_AT_byte_size, &size);
 	type->size = size > 0 ? (uint64_t)size : 0;
 	type->size_known = size > 0;
 	if (!describe(type))

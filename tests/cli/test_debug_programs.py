@@ -50,6 +50,16 @@ def test_cpp(compare, compile, flags):
     compare(CPP, compile("debugged.cpp", "-pthread", *flags))
 
 
+def test_sizes(compare, compile, tmp_path):
+    """Of 128 bytes and more: one byte has the size, and its highest bit is set."""
+    source = tmp_path / "sizes.c"
+    source.write_text("struct whole { char part[176]; } one, two[3]; struct { struct whole w[300]; } large;\n"
+                      "int main(void) { return one.part[0]; }\n")
+    words = "p sizeof(one)\np sizeof(two)\np sizeof(large)\np &two[1]\np sizeof(struct whole)\n"
+    compare([("", words)], compile(source))
+    compare([("", words)], compile(source, "-gdwarf-2"))
+
+
 TYPES = """struct pointers { const char *const p; char *const *q; int *const (*r)[3]; int (*const f)(char *const, const int *const *); };
 struct pointers *volatile all;
 const char *const *const words;
