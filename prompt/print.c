@@ -125,8 +125,10 @@ const struct prompt_command prompt_print_commands[] = {
      .run_variant = prompt_evaluate,
      .variant = PROMPT_WHATIS},
     {.name = "ptype",
-     .usage = "EXPRESSION",
+     .usage = "[/FLAGS] EXPRESSION",
      .summary = "Print the definition of a type, or of an expression's type",
+     .help = "FLAGS: o for offsets, sizes and holes (of C and C++), x for these in hexadecimal, m\n"
+	     "without methods, t without typedefs; d, M, T for their opposites.\n",
      .run_variant = prompt_evaluate,
      .variant = PROMPT_PTYPE},
     {.name = "printf",

@@ -133,13 +133,44 @@ static struct mt_error *type_of_text(struct mt_expr_program *program,
 	return error;
 }
 
+/* "/ox" before the expression of `ptype` and `whatis`; IS_WHOLE: `ptype`. */
+static struct mt_error *take_flags(const char **text, bool is_whole, struct mt_type_flags *flags)
+{
+	const char *c = *text;
+
+	*flags = (struct mt_type_flags){0};
+	if (*c != '/')
+		return NULL;
+	for (c++; *c && !isspace((unsigned char)*c); c++) {
+		if (!strchr("rmMtToxd", *c))
+			return mt_error_new(MT_ERROR_USAGE, "unrecognized flag '%c'", *c);
+		if (*c == 'o' && is_whole)
+			flags->offsets = flags->no_methods = flags->no_typedefs = true;
+		else if (*c == 'm' || *c == 'M')
+			flags->no_methods = *c == 'm';
+		else if (*c == 't' || *c == 'T')
+			flags->no_typedefs = *c == 't';
+		else if (*c == 'x' || *c == 'd')
+			flags->hex = *c == 'x';
+	}
+	if (!*c)
+		return mt_error_new(MT_ERROR_USAGE, c == *text + 1 ? "flag expected"
+								   : "expected space after format");
+	while (isspace((unsigned char)*c))
+		c++;
+	*text = c;
+	return NULL;
+}
+
 /* Of a typedef, what it stands for: one step. */
 struct mt_error *mt_expr_whatis(struct mt_expr_program *program, const struct mt_expr_frame *frame,
 				const char *text, struct mt_str *out)
 {
+	struct mt_type_flags flags;
 	struct mt_type *type = NULL;
 	bool is_type = false;
 
+	mt_try(take_flags(&text, false, &flags));
 	mt_try(type_of_text(program, frame, text, &type, &is_type));
 	if (is_type && type->kind == MT_TYPE_TYPEDEF)
 		type = mt_type_target(type);
@@ -152,12 +183,21 @@ struct mt_error *mt_expr_whatis(struct mt_expr_program *program, const struct mt
 struct mt_error *mt_expr_ptype(struct mt_expr_program *program, const struct mt_expr_frame *frame,
 			       const char *text, struct mt_str *out)
 {
+	struct mt_type_flags flags;
 	struct mt_type *type = NULL;
 	bool is_type = false;
 
+	mt_try(take_flags(&text, true, &flags));
 	mt_try(type_of_text(program, frame, text, &type, &is_type));
+	if (flags.offsets && type->language == MT_LANGUAGE_RUST)
+		return mt_error_new(MT_ERROR_UNSUPPORTED,
+				    "ptype/o shows types of C and C++, not of Rust.");
+	if (type->language == MT_LANGUAGE_GO)
+		flags.offsets = false;
+	if (flags.offsets && mt_type_is_aggregate(mt_type_unqualified(type)))
+		mt_str_append(out, "/* offset      |    size */  ");
 	mt_str_append(out, "type = ");
-	mt_type_describe(type, out);
+	mt_type_describe(type, flags, out);
 	mt_str_append(out, "\n");
 	return out->failed ? mt_error_no_memory() : NULL;
 }

@@ -1,18 +1,32 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Types with what they consist of, as `ptype` shows them. */
+#include "types/layout.h"
 #include "types/scope.h"
 
 #include <dwarf.h>
 #include <string.h>
 
 #define MOST_DEPTH 32
+/* Garbled DWARF has structures that are members of themselves. */
+#define MOST_BODIES 10000
 
-static void body(struct mt_type *type, unsigned level, struct mt_str *out);
+struct description {
+	struct mt_type_flags flags;
+	unsigned bodies; /* shown so far */
+	struct mt_str *out;
+};
 
-static void indent(unsigned level, struct mt_str *out)
+/* How much of a type is shown: with SHOWN_WHOLE its body even if it has a name, with SHOWN_NAME the
+ * name if it has one, below that never a body. */
+enum { SHOWN_NAME, SHOWN_WHOLE };
+
+static void body(struct description *description, struct mt_type *type, unsigned level, int shown,
+		 struct mt_layout *layout);
+
+static void indent(const struct description *description, unsigned level)
 {
-	for (unsigned i = 0; i < level; i++)
-		mt_str_append(out, "    ");
+	mt_str_appendf(description->out, "%*s",
+		       (int)(4 * level + (description->flags.offsets ? MT_LAYOUT_WIDTH : 0)), "");
 }
 
 static const char *keyword(const struct mt_type *type)
@@ -20,30 +34,48 @@ static const char *keyword(const struct mt_type *type)
 	return type->kind == MT_TYPE_UNION ? "union" : type->is_class ? "class" : "struct";
 }
 
-/* A member whose type has no name is shown with its body. */
-static void member_type(struct mt_type *type, const char *name, unsigned level, struct mt_str *out)
+static void member_type(struct description *description, const struct mt_member *member,
+			unsigned level, int shown, struct mt_layout *layout)
 {
-	struct mt_type *innermost = mt_type_innermost(type);
+	struct mt_type *innermost = mt_type_innermost(member->type);
 	struct mt_type *bare = mt_type_unqualified(innermost);
 
-	if ((!mt_type_is_aggregate(bare) && bare->kind != MT_TYPE_ENUM) || bare->name) {
-		mt_type_name(type, name, out);
+	if ((!mt_type_is_aggregate(bare) && bare->kind != MT_TYPE_ENUM) || shown < SHOWN_NAME ||
+	    (bare->name && shown < SHOWN_WHOLE)) {
+		mt_type_name(member->type, member->name, description->out);
 		return;
 	}
-	mt_type_qualifiers(innermost, false, true, out);
-	body(bare, level, out);
-	mt_type_declarator(type, name, out);
+	mt_type_qualifiers(innermost, false, true, description->out);
+	body(description, bare, level, shown, layout);
+	mt_type_declarator(member->type, member->name, description->out);
 }
 
-static void field(const struct mt_member *member, unsigned level, struct mt_str *out)
+/* Structures within are shown whole where offsets are.  INNER is theirs. */
+static void field(struct description *description, struct mt_type *type,
+		  const struct mt_member *member, unsigned level, int shown,
+		  struct mt_layout *layout, struct mt_layout *inner)
 {
-	indent(level, out);
-	if (member->kind == MT_MEMBER_STATIC)
-		mt_str_append(out, "static ");
-	member_type(member->type, member->name, level, out);
+	bool is_static = member->kind == MT_MEMBER_STATIC;
+	struct mt_type *bare = mt_type_unqualified(member->type);
+
+	if (!description->flags.offsets || is_static)
+		indent(description, level);
+	else {
+		mt_layout_field(layout, type, member, description->flags.hex, description->out);
+		mt_str_appendf(description->out, "%*s", (int)(4 * level), "");
+	}
+	if (is_static)
+		mt_str_append(description->out, "static ");
+	shown--;
+	if (description->flags.offsets && !is_static && mt_type_is_aggregate(bare) &&
+	    !mt_type_inner_name(type, bare)) {
+		shown++;
+		mt_layout_enter(inner, layout, member);
+	}
+	member_type(description, member, level, shown, inner);
 	if (member->bit_size)
-		mt_str_appendf(out, " : %u", member->bit_size);
-	mt_str_append(out, ";\n");
+		mt_str_appendf(description->out, " : %u", member->bit_size);
+	mt_str_append(description->out, ";\n");
 }
 
 struct access_state {
@@ -51,14 +83,15 @@ struct access_state {
 	bool labels; /* members need them */
 };
 
-static void label(struct access_state *state, uint8_t access, unsigned level, struct mt_str *out)
+static void label(const struct description *description, struct access_state *state, uint8_t access,
+		  unsigned level)
 {
 	if (access == state->now)
 		return;
-	indent(level, out);
-	mt_str_append(out, access == DW_ACCESS_public      ? "  public:\n"
-			   : access == DW_ACCESS_protected ? "  protected:\n"
-							   : "  private:\n");
+	indent(description, level);
+	mt_str_append(description->out, access == DW_ACCESS_public      ? "  public:\n"
+					: access == DW_ACCESS_protected ? "  protected:\n"
+									: "  private:\n");
 	state->now = access;
 }
 
@@ -90,8 +123,10 @@ static bool is_constructor(const struct mt_type *class, const char *name)
 	return (size_t)(end - last) == strlen(name) && strncmp(last, name, strlen(name)) == 0;
 }
 
-static void method(struct mt_type *class, Dwarf_Die *die, unsigned level, struct mt_str *out)
+static void method(const struct description *description, struct mt_type *class, Dwarf_Die *die,
+		   unsigned level)
 {
+	struct mt_str *out = description->out;
 	struct mt_type *type = mt_type_of_die(class->module, die);
 	const char *name = mt_die_name(die);
 	Dwarf_Attribute attribute;
@@ -101,7 +136,7 @@ static void method(struct mt_type *class, Dwarf_Die *die, unsigned level, struct
 	if (!type)
 		return;
 	mt_type_expand(type);
-	indent(level, out);
+	indent(description, level);
 	if (dwarf_attr(die, DW_AT_virtuality, &attribute) &&
 	    dwarf_formudata(&attribute, &virtuality) == 0 && virtuality &&
 	    dwarf_hasattr(die, DW_AT_vtable_elem_location))
@@ -121,8 +156,8 @@ static void method(struct mt_type *class, Dwarf_Die *die, unsigned level, struct
 	mt_str_append(out, ";\n");
 }
 
-static void methods(struct mt_type *type, struct access_state *state, unsigned level,
-		    struct mt_str *out)
+static void methods(const struct description *description, struct mt_type *type,
+		    struct access_state *state, unsigned level)
 {
 	Dwarf_Die child;
 	bool any = false;
@@ -133,10 +168,10 @@ static void methods(struct mt_type *type, struct access_state *state, unsigned l
 		if (!is_method(&child))
 			continue;
 		if (!any && state->now)
-			mt_str_append(out, "\n");
+			mt_str_append(description->out, "\n");
 		any = true;
-		label(state, access_of(type, &child), level, out);
-		method(type, &child, level + 1, out);
+		label(description, state, access_of(type, &child), level);
+		method(description, type, &child, level + 1);
 	} while (dwarf_siblingof(&child, &child) == 0);
 }
 
@@ -172,9 +207,10 @@ static bool needs_labels(struct mt_type *type)
 	return false;
 }
 
-static void inner_types(struct mt_type *type, struct access_state *state, bool any_before,
-			unsigned level, struct mt_str *out)
+static void inner_types(const struct description *description, struct mt_type *type,
+			struct access_state *state, bool any_before, unsigned level)
 {
+	struct mt_str *out = description->out;
 	Dwarf_Die child;
 	bool any = false;
 
@@ -190,8 +226,8 @@ static void inner_types(struct mt_type *type, struct access_state *state, bool a
 			mt_str_append(out, "\n");
 		any = true;
 		if (state->labels)
-			label(state, access_of(type, &child), level, out);
-		indent(level + 1, out);
+			label(description, state, access_of(type, &child), level);
+		indent(description, level + 1);
 		mt_str_append(out, "typedef ");
 		mt_type_name(inner, mt_die_name(&child), out);
 		mt_str_append(out, ";\n");
@@ -221,17 +257,19 @@ static void template_arguments(struct mt_type *type, struct mt_str *out)
 		mt_str_append(out, "] ");
 }
 
-static void fields(struct mt_type *type, struct access_state *state, unsigned level,
-		   struct mt_str *out)
+static void fields(struct description *description, struct mt_type *type,
+		   struct access_state *state, unsigned level, int shown, struct mt_layout *layout)
 {
+	struct mt_layout inner = {0};
+
 	for (size_t i = 0; i < type->member_count; i++) {
 		const struct mt_member *member = &type->members[i];
 
 		if (member->kind == MT_MEMBER_BASE || member->is_artificial)
 			continue;
 		if (state->labels)
-			label(state, member->access, level, out);
-		field(member, level + 1, out);
+			label(description, state, member->access, level);
+		field(description, type, member, level + 1, shown, layout, &inner);
 	}
 }
 
@@ -242,16 +280,8 @@ static bool has_children(struct mt_type *type)
 	return type->die.addr && dwarf_child(&type->die, &child) == 0;
 }
 
-static void structure(struct mt_type *type, unsigned level, struct mt_str *out)
+static void bases(const struct mt_type *type, struct mt_str *out)
 {
-	struct access_state state = {.labels = needs_labels(type)};
-	struct mt_type *outer = type->program->described;
-	size_t before;
-
-	mt_str_appendf(out, "%s ", keyword(type));
-	if (type->name)
-		mt_str_appendf(out, "%s ", type->name);
-	template_arguments(type, out);
 	bool any = false;
 
 	for (size_t i = 0; i < type->member_count; i++) {
@@ -269,59 +299,58 @@ static void structure(struct mt_type *type, unsigned level, struct mt_str *out)
 	}
 	if (any)
 		mt_str_append(out, " ");
+}
+
+static void structure(struct description *description, struct mt_type *type, unsigned level,
+		      int shown, struct mt_layout *layout)
+{
+	struct access_state state = {.labels = needs_labels(type)};
+	struct mt_type *outer = type->program->described;
+	struct mt_str *out = description->out;
+	size_t before;
+
+	mt_str_appendf(out, "%s ", keyword(type));
+	if (type->name)
+		mt_str_appendf(out, "%s ", type->name);
+	template_arguments(type, out);
+	bases(type, out);
 	mt_str_append(out, "{\n");
 	before = out->length;
 	type->program->described = type;
 	if (type->is_declaration) {
-		indent(level + 1, out);
+		indent(description, level + 1);
 		mt_str_append(out, "<incomplete type>\n");
 	}
-	fields(type, &state, level, out);
-	methods(type, &state, level, out);
-	inner_types(type, &state, out->length > before, level, out);
+	fields(description, type, &state, level, shown, layout);
+	if (!description->flags.no_methods)
+		methods(description, type, &state, level);
+	if (!description->flags.no_typedefs)
+		inner_types(description, type, &state, out->length > before, level);
 	if (out->length == before && !has_children(type)) {
-		indent(level + 1, out);
+		indent(description, level + 1);
 		mt_str_append(out, "<no data fields>\n");
 	}
 	type->program->described = outer;
-	indent(level, out);
-	mt_str_append(out, "}");
+	if (description->flags.offsets && shown >= SHOWN_WHOLE) {
+		mt_layout_end(layout, type, out);
+		indent(description, level + 1);
+		mt_str_appendf(out, "/* total size (bytes): %4llu */\n",
+			       (unsigned long long)mt_type_size(type));
+	}
+	indent(description, level);
+	mt_str_append(out, description->flags.offsets && !level ? "  }" : "}");
 }
 
-static void enumeration(struct mt_type *type, struct mt_str *out)
-{
-	int64_t expected = 0;
-
-	mt_str_appendf(out, "enum %s%s%s", type->is_enum_class ? "class " : "",
-		       type->name ? type->name : "", type->name ? " " : "");
-	if (type->is_enum_class || dwarf_hasattr(&type->die, DW_AT_type)) {
-		struct mt_type *under = mt_type_target(type);
-
-		if (type->language != MT_LANGUAGE_C && dwarf_hasattr(&type->die, DW_AT_type) &&
-		    under->name)
-			mt_str_appendf(out, ": %s ", under->name);
-	}
-	mt_str_append(out, "{");
-	for (size_t i = 0; i < type->enumerator_count; i++) {
-		const struct mt_enumerator *item = &type->enumerators[i];
-
-		mt_str_appendf(out, "%s%s", i ? ", " : "", item->name);
-		if (item->value != expected)
-			mt_str_appendf(out, " = %lld", (long long)item->value);
-		expected = item->value + 1;
-	}
-	mt_str_append(out, "}");
-}
-
-static void body(struct mt_type *type, unsigned level, struct mt_str *out)
+static void body(struct description *description, struct mt_type *type, unsigned level, int shown,
+		 struct mt_layout *layout)
 {
 	mt_type_expand(type);
-	if (level > MOST_DEPTH)
-		mt_str_appendf(out, "%s {...}", keyword(type));
-	else if (type->kind == MT_TYPE_ENUM)
-		enumeration(type, out);
+	if (type->kind == MT_TYPE_ENUM)
+		mt_type_describe_enum(type, description->out);
+	else if (level > MOST_DEPTH || description->bodies++ > MOST_BODIES)
+		mt_str_appendf(description->out, "%s {...}", keyword(type));
 	else
-		structure(type, level, out);
+		structure(description, type, level, shown, layout);
 }
 
 /* Typedefs of the whole, and of what it is made of, are looked through. */
@@ -335,8 +364,10 @@ static struct mt_type *resolved(struct mt_type *type)
 	return type;
 }
 
-void mt_type_describe(struct mt_type *type, struct mt_str *out)
+void mt_type_describe(struct mt_type *type, struct mt_type_flags flags, struct mt_str *out)
 {
+	struct description description = {.flags = flags, .out = out};
+	struct mt_layout layout = {0};
 	struct mt_type *innermost, *target;
 
 	type = resolved(type);
@@ -358,6 +389,6 @@ void mt_type_describe(struct mt_type *type, struct mt_str *out)
 		return;
 	}
 	mt_type_qualifiers(innermost, false, true, out);
-	body(target, 0, out);
+	body(&description, target, 0, SHOWN_WHOLE, &layout);
 	mt_type_declarator(type, NULL, out);
 }

@@ -183,9 +183,7 @@ static const char *keyword(const struct mt_type *type)
 	}
 }
 
-/* Within the description of a class: its typedefs have no scope, and the arguments of its template
- * are called as the template calls them. */
-static const char *inner_name(struct mt_type *class, struct mt_type *type)
+const char *mt_type_inner_name(struct mt_type *class, struct mt_type *type)
 {
 	Dwarf_Die child;
 
@@ -206,7 +204,7 @@ static const char *inner_name(struct mt_type *class, struct mt_type *type)
 static void base_name(struct mt_type *type, struct mt_str *out)
 {
 	struct mt_type *inner = bare(type);
-	const char *name = inner_name(type->program->described, inner);
+	const char *name = mt_type_inner_name(type->program->described, inner);
 
 	mt_type_qualifiers(type, false, true, out);
 	if (name) {

@@ -202,9 +202,20 @@ const char *mt_name_last_part(const char *name, size_t *scope_length);
 void mt_type_name_written(const char *name, struct mt_str *out);
 /* name.c: "struct node *", and with VARIABLE "struct node *next". */
 void mt_type_name(struct mt_type *type, const char *variable, struct mt_str *out);
+/* What `ptype/FLAGS` asks for. */
+struct mt_type_flags {
+	bool offsets; /* o: where members lie, in structures within too */
+	bool hex;     /* x: … in hexadecimal */
+	bool no_methods;
+	bool no_typedefs; /* those defined in a class */
+};
 /* describe.c: with the members of the outermost structure. */
-void mt_type_describe(struct mt_type *type, struct mt_str *out);
+void mt_type_describe(struct mt_type *type, struct mt_type_flags flags, struct mt_str *out);
 void mt_type_describe_rust(struct mt_type *type, struct mt_str *out); /* describe_rust.c */
+void mt_type_describe_enum(struct mt_type *type, struct mt_str *out); /* describe_enum.c */
+/* What the description of CLASS calls TYPE: its typedefs have no scope, and the arguments of its
+ * template are called as the template calls them.  NULL: as everywhere. */
+const char *mt_type_inner_name(struct mt_type *class, struct mt_type *type);
 /* Between what comes before and behind a variable's name; what name.c and describe.c share. */
 struct mt_type *mt_type_innermost(struct mt_type *type);
 void mt_type_qualifiers(const struct mt_type *type, bool space_before, bool space_behind,

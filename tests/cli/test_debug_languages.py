@@ -68,6 +68,12 @@ def test_cpp(compare, compile):
     compare([(program, "places.cpp"), (program, "values.cpp")])
 
 
+def test_layouts(compare, compile):
+    """Where members lie, by `ptype/o`."""
+    compare([(compile("debug_layout.cpp", *flags.split()), "layout.cpp")
+             for flags in ("-O0", "-gdwarf-4")])
+
+
 @pytest.mark.usefixtures("gdb_writes_registers")  # for a string literal
 def test_rust(compare, compile):
     """GDB 13 itself ends where it prints an enum's structure with a field of one byte: `info

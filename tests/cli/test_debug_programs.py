@@ -55,7 +55,7 @@ def test_sizes(compare, compile, tmp_path):
     source = tmp_path / "sizes.c"
     source.write_text("struct whole { char part[176]; } one, two[3]; struct { struct whole w[300]; } large;\n"
                       "int main(void) { return one.part[0]; }\n")
-    words = "p sizeof(one)\np sizeof(two)\np sizeof(large)\np &two[1]\np sizeof(struct whole)\n"
+    words = "p sizeof(one)\np sizeof(two)\np sizeof(large)\np &two[1]\np sizeof(struct whole)\nptype/o large\nptype/o two\n"
     compare([("", words)], compile(source))
     compare([("", words)], compile(source, "-gdwarf-2"))
 
