@@ -102,7 +102,7 @@ def triggers(result):
     assert result.status == GOOD, result.errors
     [seen], [truth] = result.branches(), result.truth["played"]
     assert seen == 3 * truth
-    assert result.read("timeline.txt").count("up to snapshot") == 3
+    assert result.read("timeline.txt").count("*** trigger 1 in reached") == 3
     assert "the trace is only partial" not in result.read("timeline.txt")
     result.check_calls("played", times=3)
 
@@ -127,7 +127,7 @@ def watched(result):
     [seen], [truth] = result.branches(), result.truth["played"]
     assert seen == 3 * truth
     text = result.read("timeline.txt")
-    assert text.count("up to snapshot") == 3
+    assert text.count("*** trigger 1 in reached") == 3
     assert re.findall(r"watched \(value = (\d), was (\d)\)", text) == [("1", "0"), ("2", "1"),
                                                                      ("3", "2")]
 
@@ -149,7 +149,7 @@ def stopped_late(result):
     [seen], [truth] = result.branches(), result.truth["lives"]
     assert seen == (2 if result.pauses else 3) * truth
     text = result.read("timeline.txt")
-    assert text.count("up to snapshot") == 1
+    assert text.count("*** trigger 1 in passed") == 1
     assert ("the trace is only partial" in text) == result.pauses
 
 
