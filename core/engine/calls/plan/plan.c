@@ -206,6 +206,15 @@ static struct mt_error *check_cancelled(const struct mt_plan_options *options)
 	return mt_error_new(MT_ERROR_INTERRUPTED, "planning was interrupted");
 }
 
+struct mt_error *mt_plan_read(struct mt_planner *planner, const struct mt_plan_options *options)
+{
+	if (add_functions(planner, options) || mt_plan_read_text(planner))
+		return mt_error_no_memory();
+	mt_try(check_cancelled(options));
+	mt_plan_mark_reach(planner);
+	return NULL;
+}
+
 static struct mt_error *make(struct mt_planner *planner, const struct mt_plan_options *options)
 {
 	struct mt_data_symbol mono;
@@ -218,10 +227,7 @@ static struct mt_error *make(struct mt_planner *planner, const struct mt_plan_op
 		return mt_error_new(MT_ERROR_UNSUPPORTED,
 				    "Mono compiled it ahead of time, and reads its machine code at "
 				    "run time");
-	if (add_functions(planner, options) || mt_plan_read_text(planner))
-		return mt_error_no_memory();
-	mt_try(check_cancelled(options));
-	mt_plan_mark_reach(planner);
+	mt_try(mt_plan_read(planner, options));
 	mt_plan_decide_gs(planner);
 	mt_try(check_cancelled(options));
 	if (planner->relocated_code)
@@ -237,6 +243,24 @@ static struct mt_error *make(struct mt_planner *planner, const struct mt_plan_op
 	return planner->failed || finish(planner) ? mt_error_no_memory() : NULL;
 }
 
+void mt_planner_deinit(struct mt_planner *planner)
+{
+	mt_array_each (range, &planner->ranges)
+		free(range->map);
+	mt_array_deinit(&planner->ranges);
+	mt_array_deinit(&planner->fdes);
+	mt_array_deinit(&planner->facts);
+	mt_array_deinit(&planner->tables);
+	mt_array_deinit(&planner->jumps);
+	mt_array_deinit(&planner->loops);
+	mt_array_deinit(&planner->drafts);
+	mt_array_deinit(&planner->late);
+	mt_array_deinit(&planner->lone);
+	mt_array_deinit(&planner->far_returns);
+	mt_array_deinit(&planner->gs_users);
+	mt_array_deinit(&planner->gs_calls);
+}
+
 struct mt_error *mt_plan_create(struct mt_objfile *objfile, const struct mt_plan_options *options,
 				struct mt_plan **out)
 {
@@ -246,20 +270,7 @@ struct mt_error *mt_plan_create(struct mt_objfile *objfile, const struct mt_plan
 	if (!planner.plan)
 		return mt_error_no_memory();
 	error = make(&planner, options);
-	mt_array_each (range, &planner.ranges)
-		free(range->map);
-	mt_array_deinit(&planner.ranges);
-	mt_array_deinit(&planner.fdes);
-	mt_array_deinit(&planner.facts);
-	mt_array_deinit(&planner.tables);
-	mt_array_deinit(&planner.jumps);
-	mt_array_deinit(&planner.loops);
-	mt_array_deinit(&planner.drafts);
-	mt_array_deinit(&planner.late);
-	mt_array_deinit(&planner.lone);
-	mt_array_deinit(&planner.far_returns);
-	mt_array_deinit(&planner.gs_users);
-	mt_array_deinit(&planner.gs_calls);
+	mt_planner_deinit(&planner);
 	if (error)
 		mt_plan_destroy(planner.plan);
 	else
@@ -365,38 +376,4 @@ void mt_plan_count(const struct mt_plan *plan, struct mt_plan_coverage *entries,
 	returns->done += plan->redirected;
 	entries->all += entries->done;
 	returns->all += returns->done;
-}
-
-const char *mt_plan_tactic_name(enum mt_plan_tactic tactic)
-{
-	static const char *const names[MT_TACTIC_COUNT] = {
-	    [MT_TACTIC_ENTRY] = "over its first instructions",
-	    [MT_TACTIC_PADDING] = "over the padding after it",
-	    [MT_TACTIC_BLOCK] = "over the instructions before it",
-	    [MT_TACTIC_MERGED] = "entry and return in one patch",
-	    [MT_TACTIC_SHORT] = "by a short jump to a hole",
-	    [MT_TACTIC_EVICTED] = "by a short jump to a hole made for it",
-	    [MT_TACTIC_REDIRECT] = "by redirecting branches",
-	    [MT_TACTIC_HOLE] = "only to make a hole for others",
-	};
-
-	return (unsigned)tactic < MT_TACTIC_COUNT ? names[tactic] : "?";
-}
-
-const char *mt_plan_reason_name(enum mt_plan_reason reason)
-{
-	static const char *const names[MT_LEFT_REASONS] = {
-	    [MT_LEFT_NOT_DECODED] = "bytes that do not decode",
-	    [MT_LEFT_TARGET] = "a branch goes into the bytes to overwrite",
-	    [MT_LEFT_NO_ROOM] = "too short, and no hole in reach",
-	    [MT_LEFT_INDIRECT] = "indirect jump with unknown targets",
-	    [MT_LEFT_NOT_MOVABLE] = "instruction that cannot be displaced",
-	    [MT_LEFT_UNREACHED] = "not reached by known code",
-	    [MT_LEFT_LOOP] = "the function jumps back to its entry",
-	    [MT_LEFT_SIGNAL_RETURN] = "signal return trampoline",
-	    [MT_LEFT_START] = "entry point of the program",
-	    [MT_LEFT_CHOSEN] = "not selected",
-	};
-
-	return (unsigned)reason < MT_LEFT_REASONS ? names[reason] : "?";
 }

@@ -142,6 +142,10 @@ struct mt_plan_options {
 struct mt_error *mt_plan_create(struct mt_objfile *objfile, const struct mt_plan_options *options,
 				struct mt_plan **out);
 void mt_plan_destroy(struct mt_plan *plan); /* NULL is fine */
+/* How many bytes of whole instructions from ADDRESS on, the first one of an instruction, may be
+ * displaced together to make room for a jump; 0: none may.  Patches are not looked at.  It reads
+ * all of the file's code.  Errors: NO_MEMORY. */
+struct mt_error *mt_plan_stretch_at(struct mt_objfile *objfile, uint64_t address, size_t *length);
 
 /* The index of the function that holds ADDRESS. */
 #define MT_PLAN_NOWHERE UINT32_MAX

@@ -116,6 +116,11 @@ uint64_t mt_plan_entry(const struct mt_plan_range *range, const struct mt_plan_f
 void mt_plan_leave(struct mt_planner *planner, uint32_t function, uint64_t address, bool is_return,
 		   enum mt_plan_reason reason);
 
+/* plan.c: the functions, and the map of their text with whatever can be jumped to.  Errors:
+ * INTERRUPTED, NO_MEMORY. */
+struct mt_error *mt_plan_read(struct mt_planner *planner, const struct mt_plan_options *options);
+/* But for the plan. */
+void mt_planner_deinit(struct mt_planner *planner);
 /* text.c: needs the functions. */
 int mt_plan_read_text(struct mt_planner *planner);
 /* gs.c: an instruction of a function, in their order; then, when it is known what is jumped to,
