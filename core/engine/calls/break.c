@@ -25,7 +25,9 @@ uint64_t mt_calls_copy_of(struct mt_calls_space *space, uint64_t address)
 	const struct mt_calls_place *place = mt_calls_place_at(space, address);
 	ssize_t patch = place ? mt_calls_patch_at(place, address) : -1;
 
-	if (patch < 0 || mt_calls_patch_address(place->module, (size_t)patch) == address)
+	if (patch < 0)
+		return mt_calls_line_copy_of(space, address);
+	if (mt_calls_patch_address(place->module, (size_t)patch) == address)
 		return 0;
 	return mt_calls_module_copy_of(place->module, (size_t)patch, address);
 }
@@ -129,7 +131,8 @@ struct mt_calls_break *mt_calls_break_of_stub(struct mt_calls_space *space, uint
 
 void mt_calls_break_bytes(const struct mt_calls_break *one, uint8_t bytes[MT_CALLS_BREAK_BYTES])
 {
-	uint32_t distance = (uint32_t)(one->stub - (one->address + MT_PATCH_JUMP_BYTES));
+	uint32_t distance =
+	    (uint32_t)(mt_calls_stub_entry(one) - (one->address + MT_PATCH_JUMP_BYTES));
 
 	memset(bytes, INT3, one->length);
 	if (!one->stub)
@@ -295,7 +298,8 @@ static struct mt_error *put_break(struct mt_calls_engine *engine, struct mt_call
 			return NULL;
 	}
 	if (mt_calls_is_later(one->condition) && space->rings) {
-		mt_try(mt_calls_condition_compile(engine, space, one->condition, one->address));
+		mt_try(
+		    mt_calls_condition_compile(engine, space, one->condition, one->address, false));
 		if (!mt_calls_needs_begin(space, one))
 			return mt_calls_add_ends(engine, space, lwp, one);
 	}
@@ -321,6 +325,10 @@ static struct mt_error *put_break(struct mt_calls_engine *engine, struct mt_call
 		other->behind |= one->next && other->address == one->address;
 	if (mt_array_push(&space->breaks, *one))
 		return mt_error_no_memory();
+	/* Before the text changes: should we be killed in between, they go on all the same. */
+	mt_array_last(&space->breaks)->written = mt_calls_break_is_line(one);
+	if (mt_calls_break_is_line(one))
+		mt_try(mt_calls_displace_all(engine, space));
 	if (place)
 		return mt_calls_text_write_break(engine, space, place, one);
 	mt_calls_break_bytes(one, text);
@@ -361,6 +369,7 @@ struct mt_error *mt_calls_set_break(struct mt_calls_engine *engine, struct mt_ca
 		there->shared = true;
 		return NULL;
 	}
+	mt_try(mt_calls_line_yield(engine, space, address));
 	/* Until its function is patched. */
 	if (condition && space->stage < MT_CALLS_LOADED)
 		return mt_array_push(&space->waiting, one) ? mt_error_no_memory() : NULL;

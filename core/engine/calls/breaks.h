@@ -7,8 +7,8 @@
 #include "engine/calls/types.h"
 
 /* break.c */
-/* Where the trampoline's copy of the instruction at ADDRESS stands, if that lies within displaced
- * bytes, and behind their first; else 0. */
+/* Where the copy of the instruction at ADDRESS stands, if that lies within bytes that a trampoline
+ * or a line's condition displaces, and behind their first; else 0. */
 uint64_t mt_calls_copy_of(struct mt_calls_space *space, uint64_t address);
 /* With all threads halted: one that can do system calls for us.  0: none can. */
 pid_t mt_calls_able_thread(struct mt_calls_engine *engine, const struct mt_calls_space *space);
@@ -89,15 +89,43 @@ uint64_t mt_calls_stub_entry(const struct mt_calls_break *one);
 uint64_t mt_calls_stub_before(const struct mt_calls_space *space, uint64_t address,
 			      uint64_t trampoline);
 
+/* line.c */
+#define MT_CALLS_NO_JUMP "no jump fits there (try a line next to it)"
+struct mt_calls_line {
+	uint8_t length;      /* of what a jump to a condition may displace; 0: none fits */
+	const char *why_not; /* NULL: one fits */
+};
+/* At ONE's address, which has a condition, and where an instruction of FIRST bytes begins; at the
+ * most SIZE bytes.  place NULL: it is in no module.
+ * Errors: NO_MEMORY. */
+struct mt_error *mt_calls_line_room(const struct mt_calls_space *space,
+				    const struct mt_calls_place *place,
+				    const struct mt_calls_break *one, uint8_t first, size_t size,
+				    struct mt_calls_line *out);
+/* A breakpoint is to be at ADDRESS: one whose jump displaces that does without, and has its
+ * condition evaluated by others.  Errors: those of mt_calls_set_break(). */
+struct mt_error *mt_calls_line_yield(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				     uint64_t address);
+/* What LENGTH of the BYTES do is put behind the condition's code, which is to lie at ADDRESS, with
+ * the stub behind it.  COPY: where they are run then; 0: they cannot be.  Errors: NO_MEMORY. */
+struct mt_error *mt_calls_line_displace(const struct mt_calls_engine *engine,
+					struct mt_calls_break *one, uint64_t address,
+					const uint8_t *bytes, uint8_t length, uint64_t *copy);
+/* Where the copy of the instruction at ADDRESS stands, if it is one that a line's condition
+ * displaces, but for the first; else 0. */
+uint64_t mt_calls_line_copy_of(const struct mt_calls_space *space, uint64_t address);
+
 /* condition.c */
 /* One more; NULL without memory. */
 struct mt_calls_condition *mt_calls_condition_add(struct mt_calls_engine *engine,
 						  const struct mt_engine_condition *given);
-/* That of a breakpoint at ADDRESS, if it can be; else the log says why not.  Errors: it means
- * nothing. */
+/* That of a breakpoint at ADDRESS, if it can be; else the log says why not.  NO_ROOM: why no jump
+ * to it fits there, which is not asked at an entry that is recorded; NULL: one does.  Errors: it
+ * means nothing. */
 struct mt_error *mt_calls_condition_compile(struct mt_calls_engine *engine,
 					    struct mt_calls_space *space,
-					    struct mt_calls_condition *condition, uint64_t address);
+					    struct mt_calls_condition *condition, uint64_t address,
+					    const char *no_room);
 /* The log says that others evaluate it, and WHY, which goes over to this. */
 void mt_calls_condition_leave(const struct mt_calls_engine *engine,
 			      const struct mt_calls_condition *condition, struct mt_error *why);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Conditions of breakpoints at patched functions' entries: their code lies in front of the stub
  * (stub.c), and leads past it, to the trampoline, when they do not hold.  What is to be measured
- * from there on never comes to the stub: see slow.c. */
+ * from there on never comes to the stub: see slow.c.  Those at lines are in line.c. */
 #include "engine/calls/private.h"
 
 #include "engine/calls/trampoline/cfi.h"
@@ -133,8 +133,30 @@ static struct mt_error *leave_expr(const struct mt_calls_engine *engine,
 	return mt_condition_compile(NULL, where, &condition->code);
 }
 
+/* Threads stop there, and nothing else is about a call. */
+static bool may_be_at_line(const struct mt_calls_condition *condition)
+{
+	return !condition->is_gate && !mt_calls_is_later(condition) &&
+	       !mt_calls_is_span(condition) && !mt_calls_records_values(condition);
+}
+
+static struct mt_error *check_place(const struct mt_calls_place *place,
+				    const struct mt_calls_condition *condition, uint64_t address,
+				    const char *no_room, bool *at_line)
+{
+	*at_line = false;
+	if (place && is_entry(place, mt_calls_planned_at(place, address)))
+		return NULL;
+	if (!may_be_at_line(condition))
+		return mt_error_new(MT_ERROR_UNSUPPORTED,
+				    "it is not at a function's entry that is recorded");
+	*at_line = true;
+	return no_room ? mt_error_new(MT_ERROR_UNSUPPORTED, "%s", no_room) : NULL;
+}
+
 static struct mt_error *compile(struct mt_calls_engine *engine, struct mt_calls_space *space,
-				struct mt_calls_condition *condition, uint64_t address)
+				struct mt_calls_condition *condition, uint64_t address,
+				const char *no_room)
 {
 	const struct mt_calls_place *place = mt_calls_place_at(space, address);
 
@@ -155,9 +177,7 @@ static struct mt_error *compile(struct mt_calls_engine *engine, struct mt_calls_
 
 	if (condition->number >= MOST_CONDITIONS)
 		return too_many();
-	if (!place || !is_entry(place, mt_calls_planned_at(place, address)))
-		return mt_error_new(MT_ERROR_UNSUPPORTED,
-				    "it is not at a function's entry that is recorded");
+	mt_try(check_place(place, condition, address, no_room, &where.at_line));
 	struct mt_error *error = mt_condition_compile(
 	    condition->given.at_return ? NULL : condition->given.expr, &where, &condition->code);
 	if (!error && condition->code.reads && mt_calls_is_sandboxed(engine, space)) {
@@ -174,11 +194,12 @@ static struct mt_error *compile(struct mt_calls_engine *engine, struct mt_calls_
 
 struct mt_error *mt_calls_condition_compile(struct mt_calls_engine *engine,
 					    struct mt_calls_space *space,
-					    struct mt_calls_condition *condition, uint64_t address)
+					    struct mt_calls_condition *condition, uint64_t address,
+					    const char *no_room)
 {
 	if (condition->is_compiled)
 		return NULL;
-	struct mt_error *error = compile(engine, space, condition, address);
+	struct mt_error *error = compile(engine, space, condition, address, no_room);
 	condition->is_compiled = !error;
 	if (!error) {
 		condition->rings = space->rings;

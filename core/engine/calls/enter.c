@@ -164,12 +164,12 @@ struct mt_error *mt_calls_enter_join(struct mt_calls_entering *entering, pid_t l
 		return NULL;
 	mt_try(mt_calls_give_rings(engine, space));
 	mt_array_each (place, &space->places)
-		mt_calls_text_note_written(place, place->checked);
+		mt_calls_text_note_written(space, place, place->checked);
 	mt_try(mt_calls_displace_all(engine, space));
 	mt_try(mt_calls_swap_exchange(engine, space, &entering->swap, lwp));
 	mt_array_each (place, &space->places) {
 		if (!mt_calls_swap_is_exchanged(&entering->swap, place->module->start)) {
-			mt_calls_text_note_written(place, false);
+			mt_calls_text_note_written(space, place, false);
 			place->checked = false;
 			mt_try(mt_calls_text_write(engine, space, place));
 		}

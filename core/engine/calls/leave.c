@@ -145,7 +145,7 @@ static struct mt_error *clean_text(struct leaving *leaving)
 		mt_error_destroy(mt_calls_swap_exchange(engine, space, &leaving->swap, able));
 	mt_array_each (place, &space->places) {
 		if (mt_calls_swap_is_exchanged(&leaving->swap, place->module->start))
-			memset(place->written, 0, place->module->file->plan->patches.count);
+			mt_calls_text_note_written(space, place, false);
 		else
 			mt_try(mt_calls_text_clean(engine, space, place));
 	}

@@ -13,7 +13,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#define MOST_TAIL_SLOTS 8 /* an event's two, its stamp's halves, and lines' stamps beside them */
+#define MOST_PUSHES     64u /* what a row can tell */
+#define MOST_TAIL_SLOTS 8   /* an event's two, its stamp's halves, and lines' stamps beside them */
 
 static uint32_t site_at(const struct mt_calls_thread *thread, uint64_t at)
 {
@@ -76,16 +77,27 @@ static unsigned pushes_of(const struct mt_trampoline_row *row)
 	return bytes > 0 ? (unsigned)bytes / sizeof(uint64_t) : row->saved & MT_SAVED_RAX;
 }
 
+#define ARITHMETIC_FLAGS 0xd5u /* that lahf has */
+#define OVERFLOW_BIT     11
+
+/* What `lahf; seto al` left. */
+static unsigned long long flags_with(unsigned long long flags, uint64_t kept)
+{
+	flags &= ~(unsigned long long)(ARITHMETIC_FLAGS | 1u << OVERFLOW_BIT);
+	return flags | (kept >> 8 & ARITHMETIC_FLAGS) | (kept & 1) << OVERFLOW_BIT;
+}
+
 /* False: the registers are as they were. */
 static bool put_back(struct mt_calls_engine *engine, const struct mt_calls_space *space,
 		     const struct mt_trampoline_row *row, struct user_regs_struct *registers)
 {
-	uint64_t stack[UINT8_MAX / sizeof(uint64_t)] = {0};
+	uint64_t stack[MOST_PUSHES] = {0};
 	unsigned pushes = pushes_of(row);
 	uint64_t bytes = pushes * sizeof(uint64_t);
 	uint64_t at = registers->rsp + (uint64_t)(row->below - skipped_bytes(row)) - bytes;
 
-	if (engine->target->ops->read(engine->target, space->pid, at, stack, bytes) != bytes)
+	if (pushes > MOST_PUSHES ||
+	    engine->target->ops->read(engine->target, space->pid, at, stack, bytes) != bytes)
 		return false;
 	mt_calls_condition_end_probe(engine, space, registers);
 	/* Pushed in this order, the program's own values first. */
@@ -95,6 +107,8 @@ static bool put_back(struct mt_calls_engine *engine, const struct mt_calls_space
 		registers->rdx = stack[pushes - 2];
 	if (row->saved & MT_SAVED_RCX && pushes >= 3)
 		registers->rcx = stack[pushes - 3];
+	if (row->saved & MT_SAVED_FLAGS && pushes >= 4)
+		registers->eflags = flags_with(registers->eflags, stack[pushes - 4]);
 	registers->rsp += (uint64_t)row->below;
 	registers->rip = row->original;
 	return true;
@@ -154,7 +168,8 @@ static struct mt_error *see_frame(void *context, uint64_t address, const struct 
 					     .rdi = frame->rdi,
 					     .rsi = frame->rsi,
 					     .r10 = frame->r10,
-					     .r11 = frame->r11};
+					     .r11 = frame->r11,
+					     .eflags = frame->eflags};
 
 	if (!walk->move(walk->context, &registers))
 		return NULL;
@@ -167,6 +182,7 @@ static struct mt_error *see_frame(void *context, uint64_t address, const struct 
 	changed.rsi = registers.rsi;
 	changed.r10 = registers.r10;
 	changed.r11 = registers.r11;
+	changed.eflags = registers.eflags;
 	return target->ops->write(target, walk->space->pid, address, &changed, sizeof(changed));
 }
 

@@ -55,9 +55,9 @@ struct mt_error *mt_calls_break_retire(struct mt_calls_engine *engine, struct mt
 		const uint8_t length = one->length;
 
 		one->length = 0;
-		return place ? mt_calls_text_write(engine, space, place)
-			     : engine->target->ops->write(engine->target, space->pid, one->address,
-							  one->original, length);
+		one->back = one->address + length;
+		return engine->target->ops->write(engine->target, space->pid, one->address,
+						  one->original, length);
 	}
 	if (front)
 		return lead_on(engine, space, front, one->next);

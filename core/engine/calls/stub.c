@@ -34,7 +34,7 @@
  * System calls may be forbidden to a program under seccomp: it gets no such signal, and waits.
  *
  * A jump of its own is put in place of one instruction that is long enough, or of a return with
- * padding behind it, so that nobody can jump into its middle.
+ * padding behind it, so that nobody can jump into its middle; but to a line's condition: line.c.
  *
  * Source: signal(7); sig_ignored() in the kernel's signal.c keeps ignored signals for tracers. */
 #include "engine/calls/private.h"
@@ -104,6 +104,8 @@ static const uint8_t miss[] = {0xf0, 0xff, 0x41, MT_CALLS_MISSED - MT_CALLS_ASKE
 
 /* With the longest copy of an instruction. */
 #define STUB_BYTES (sizeof(template) + 64)
+/* Copies behind a line's condition, and what describes them to unwinders. */
+#define LINE_BYTES 512
 
 /* The next function begins at a multiple of 16. */
 static bool is_padding(const uint8_t *bytes, size_t size, uint64_t address, size_t wanted)
@@ -167,6 +169,45 @@ static struct mt_error *write_stub(struct mt_calls_engine *engine, struct mt_cal
 	return NULL;
 }
 
+static bool is_compiled(const struct mt_calls_break *one)
+{
+	return one->condition && one->condition->is_compiled;
+}
+
+/* A jump of the stub's to TARGET. */
+static struct mt_error *write_stub_to(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				      struct mt_calls_break *one, struct mt_calls_room *room,
+				      uint64_t target)
+{
+	uint8_t jump[MT_PATCH_JUMP_BYTES] = {JUMP};
+	uint32_t distance = (uint32_t)(target - (room->used + sizeof(template) + sizeof(jump)));
+
+	memcpy(jump + 1, &distance, sizeof(distance));
+	return write_stub(engine, space, one, room, jump, sizeof(jump));
+}
+
+/* Behind a line's condition. */
+static struct mt_error *make_behind(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				    struct mt_calls_break *one, struct mt_calls_room *room,
+				    const uint8_t *bytes, uint8_t length)
+{
+	const uint64_t address = (room->used + 7) & ~7ull;
+	uint64_t copy = 0;
+
+	mt_try(mt_calls_line_displace(engine, one, address, bytes, length, &copy));
+	if (!copy) { /* its operands are too far away */
+		mt_calls_condition_leave(
+		    engine, one->condition,
+		    mt_error_new(MT_ERROR_UNSUPPORTED, "%s", MT_CALLS_NO_JUMP));
+		return NULL;
+	}
+	room->used = address + one->condition->code.trampolines.code.count;
+	mt_try(mt_calls_condition_write(engine, space, one->condition, address, copy));
+	mt_try(write_stub_to(engine, space, one, room, copy));
+	one->length = length;
+	return mt_calls_condition_describe(engine, space, one->condition, room);
+}
+
 /* With a copy of the instruction. */
 static struct mt_error *make_own(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				 struct mt_calls_break *one, struct mt_calls_room *room,
@@ -190,11 +231,6 @@ static struct mt_error *make_own(struct mt_calls_engine *engine, struct mt_calls
 	return error;
 }
 
-static bool is_compiled(const struct mt_calls_break *one)
-{
-	return one->condition && one->condition->is_compiled;
-}
-
 /* In front of the stub.  Where it does not hold, the thread goes on in what the program's unwinder
  * knows. */
 static struct mt_error *put_condition(struct mt_calls_engine *engine,
@@ -215,12 +251,8 @@ static struct mt_error *make_before(struct mt_calls_engine *engine, struct mt_ca
 {
 	one->next = target;
 	mt_try(put_condition(engine, space, room, one));
-	uint8_t jump[MT_PATCH_JUMP_BYTES] = {JUMP};
-	uint32_t distance = (uint32_t)(target - (room->used + sizeof(template) + sizeof(jump)));
-
-	memcpy(jump + 1, &distance, sizeof(distance));
 	one->length = 0;
-	mt_try(write_stub(engine, space, one, room, jump, sizeof(jump)));
+	mt_try(write_stub_to(engine, space, one, room, target));
 	return is_compiled(one) ? mt_calls_condition_describe(engine, space, one->condition, room)
 				: NULL;
 }
@@ -249,13 +281,18 @@ struct mt_error *mt_calls_stub_make(struct mt_calls_engine *engine, struct mt_ca
 	uint8_t length = room_for_jump(one->address, bytes, size, &insn_length);
 	bool turns =
 	    patch >= 0 && mt_calls_patch_address(place->module, (size_t)patch) == one->address;
+	struct mt_calls_line line = {0};
 
+	if (one->condition && !turns)
+		mt_try(mt_calls_line_room(space, place, one, insn_length, size, &line));
 	if (one->condition)
-		mt_try(mt_calls_condition_compile(engine, space, one->condition, one->address));
-	if (!turns && !length)
+		mt_try(mt_calls_condition_compile(engine, space, one->condition, one->address,
+						  line.why_not));
+	const bool is_line = is_compiled(one) && line.length;
+	if (!turns && !length && !is_line)
 		return NULL;
-	uint64_t size_bytes =
-	    STUB_BYTES + (is_compiled(one) ? mt_calls_condition_bytes(one->condition) : 0);
+	uint64_t size_bytes = STUB_BYTES + (is_line ? LINE_BYTES : 0) +
+			      (is_compiled(one) ? mt_calls_condition_bytes(one->condition) : 0);
 	struct mt_error *error =
 	    mt_calls_room_find(engine, space, lwp, one->address, size_bytes, &room);
 	if (error && mt_error_code(error) == MT_ERROR_UNSUPPORTED) {
@@ -269,7 +306,8 @@ struct mt_error *mt_calls_stub_make(struct mt_calls_engine *engine, struct mt_ca
 		    engine, space, one, room,
 		    mt_calls_stub_before(space, one->address,
 					 place->module->room + place->module->offsets[patch]));
-	return make_own(engine, space, one, room, bytes, insn_length, length);
+	return is_line ? make_behind(engine, space, one, room, bytes, line.length)
+		       : make_own(engine, space, one, room, bytes, insn_length, length);
 }
 
 struct mt_error *mt_calls_stub_silence(struct mt_calls_engine *engine,

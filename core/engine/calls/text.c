@@ -336,8 +336,12 @@ static struct mt_error *compose(const struct mt_calls_engine *engine, struct mt_
 	return NULL;
 }
 
-void mt_calls_text_note_written(struct mt_calls_place *place, bool is_written)
+void mt_calls_text_note_written(struct mt_calls_space *space, struct mt_calls_place *place,
+				bool is_written)
 {
+	mt_array_each (one, &space->breaks)
+		if (holds(place->module, one->address))
+			one->written = is_written;
 	for (size_t i = 0; i < place->module->file->plan->patches.count; i++)
 		place->written[i] = is_written && is_on(place, i);
 }
@@ -376,7 +380,7 @@ struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_c
 		memset(texts.was, 0, place->module->file->plan->patches.count * sizeof(*texts.was));
 	}
 	mt_try(compose(engine, space, place, &texts, first));
-	mt_calls_text_note_written(place, true);
+	mt_calls_text_note_written(space, place, true);
 	if (first) {
 		/* Before the text changes: should we be killed in between, they go on all the same.
 		 */
@@ -473,7 +477,7 @@ struct mt_error *mt_calls_text_clean(struct mt_calls_engine *engine, struct mt_c
 		return error;
 	mt_try(leave_holes(engine, space, place));
 	undo(space, place, texts.text);
-	memset(place->written, 0, place->module->file->plan->patches.count);
+	mt_calls_text_note_written(space, place, false);
 	return change(engine, space, place, &texts);
 }
 

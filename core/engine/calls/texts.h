@@ -30,10 +30,11 @@ struct mt_error *mt_calls_text_prepare_clean(struct mt_calls_engine *engine,
 					     const struct mt_calls_space *space,
 					     const struct mt_calls_place *place,
 					     struct mt_calls_swap *swap);
-/* What was prepared is about to be in the text; or it is not. */
 /* Behind the last one of a program's start. */
 void mt_calls_text_end(struct mt_calls_engine *engine);
-void mt_calls_text_note_written(struct mt_calls_place *place, bool is_written);
+/* What was prepared is about to be in the text; or it is not. */
+void mt_calls_text_note_written(struct mt_calls_space *space, struct mt_calls_place *place,
+				bool is_written);
 /* The patch in the text that displaces ADDRESS; -1: none. */
 ssize_t mt_calls_patch_at(const struct mt_calls_place *place, uint64_t address);
 /* One that begins at the address, and is in the text but when that is hidden, or for a while. */

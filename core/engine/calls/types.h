@@ -130,6 +130,7 @@ struct mt_calls_condition {
 	/* That are recorded there.  An end has those of its beginning. */
 	MT_ARRAY(struct mt_condition_value) values;
 	bool is_left; /* `expr` is for others to evaluate, at each such end */
+	bool yields;  /* at a line: bytes that its jump would displace are wanted by another */
 };
 
 /* Threads do not stop where it is asked for, but where the calls that begin there end. */
@@ -176,6 +177,8 @@ struct mt_calls_break {
 	uint64_t hook;
 	bool gate;                            /* of a debugger's: see struct mt_engine_gate_ops */
 	uint32_t trigger;                     /* and that one's number */
+	bool written;                         /* its own jump is in the text, or about to be */
+	uint64_t back;                        /* retired: where threads in its copies go on */
 	bool retired;                         /* nothing leads to it; threads may be in its stub */
 	struct mt_calls_condition *condition; /* the engine's; NULL: none */
 };
@@ -183,6 +186,12 @@ struct mt_calls_break {
 static inline bool mt_calls_break_is_timed(const struct mt_calls_break *one)
 {
 	return one->condition && one->condition->is_timed;
+}
+
+/* At a line whose condition the program evaluates. */
+static inline bool mt_calls_break_is_line(const struct mt_calls_break *one)
+{
+	return one->length && one->condition && one->condition->address;
 }
 
 /* Threads that come to ADDRESS come to it, at an entry or to end a call that began there. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define READ_SLOTS  11u /* below those for values, if memory is read */
-#define SAVED_BYTES 24u
+#define SAVED_BYTES 24u /* but for the flags */
 
 void mt_asm_bytes(struct mt_asm *to, const void *bytes, size_t count)
 {
@@ -71,15 +71,26 @@ static uint32_t locals_bytes(const struct mt_asm *to)
 	return ((to->has_reads ? READ_SLOTS : 0) + to->frame_slots) * (uint32_t)sizeof(uint64_t);
 }
 
+static uint32_t flags_bytes(const struct mt_asm *to)
+{
+	return to->place.at_line ? (uint32_t)sizeof(uint64_t) : 0;
+}
+
+/* From the stack pointer up to the program's registers. */
+static uint32_t below_saved(const struct mt_asm *to)
+{
+	return locals_bytes(to) + flags_bytes(to);
+}
+
 static void put_row(struct mt_asm *to, uint32_t below, uint8_t saved)
 {
 	const struct mt_trampoline_row row = {
 	    .offset = mt_asm_here(to),
 	    .below = (int16_t)below,
-	    .saved = saved & 7u,
+	    .saved = saved & 15u,
 	    .phase =
 		(uint16_t)(to->place.measure.at_return ? MT_PHASE_RECORDED : MT_PHASE_DISPLACED) &
-		7u,
+		3u,
 	    .original = to->place.entry,
 	};
 
@@ -88,6 +99,11 @@ static void put_row(struct mt_asm *to, uint32_t below, uint8_t saved)
 }
 
 #define ALL_SAVED (MT_SAVED_RAX | MT_SAVED_RDX | MT_SAVED_RCX)
+
+static uint8_t all_saved(const struct mt_asm *to)
+{
+	return ALL_SAVED | (to->place.at_line ? MT_SAVED_FLAGS : 0);
+}
 
 void mt_asm_enter(struct mt_asm *to)
 {
@@ -104,16 +120,21 @@ void mt_asm_enter(struct mt_asm *to)
 	put_row(to, MT_RING_RED_ZONE + 16, MT_SAVED_RAX | MT_SAVED_RDX);
 	mt_asm(to, 0x51); /* push rcx */
 	put_row(to, MT_RING_RED_ZONE + SAVED_BYTES, ALL_SAVED);
+	if (to->place.at_line) {
+		mt_asm(to, 0x9f, 0x0f, 0x90, 0xc0); /* lahf; seto al */
+		mt_asm(to, 0x50);                   /* push rax */
+		put_row(to, MT_RING_RED_ZONE + SAVED_BYTES + flags_bytes(to), all_saved(to));
+	}
 	if (locals_bytes(to)) {
 		mt_asm(to, 0x48, 0x81, 0xec); /* sub rsp, locals */
 		mt_asm_imm32(to, locals_bytes(to));
-		put_row(to, MT_RING_RED_ZONE + SAVED_BYTES + locals_bytes(to), ALL_SAVED);
+		mt_asm_go_on(to);
 	}
 }
 
 void mt_asm_go_on(struct mt_asm *to)
 {
-	put_row(to, MT_RING_RED_ZONE + SAVED_BYTES + locals_bytes(to), ALL_SAVED);
+	put_row(to, MT_RING_RED_ZONE + SAVED_BYTES + below_saved(to), all_saved(to));
 }
 
 void mt_asm_reserved(struct mt_asm *to, uint8_t size)
@@ -129,6 +150,14 @@ void mt_asm_leave(struct mt_asm *to)
 	if (locals_bytes(to)) {
 		mt_asm(to, 0x48, 0x81, 0xc4); /* add rsp, locals */
 		mt_asm_imm32(to, locals_bytes(to));
+		put_row(to, MT_RING_RED_ZONE + SAVED_BYTES + flags_bytes(to), all_saved(to));
+	}
+	if (to->place.at_line) {
+		mt_asm(to, 0x48, 0x8b, 0x04, 0x24); /* mov rax, [rsp] */
+		mt_asm(to, 0x04, 0x7f);             /* add al, 127: overflows if it was 1 */
+		mt_asm(to, 0x9e);                   /* sahf */
+		put_row(to, MT_RING_RED_ZONE + SAVED_BYTES + flags_bytes(to), ALL_SAVED);
+		mt_asm(to, 0x48, 0x8d, 0x64, 0x24, 0x08); /* lea rsp, [rsp+8] */
 		put_row(to, MT_RING_RED_ZONE + SAVED_BYTES, ALL_SAVED);
 	}
 	mt_asm(to, 0x59); /* pop rcx */
@@ -222,7 +251,7 @@ void mt_asm_extract(struct mt_asm *to, unsigned bit_offset, unsigned bit_size, b
 void mt_asm_stack_address(struct mt_asm *to, uint64_t offset)
 {
 	mt_asm(to, 0x48, 0x8d, 0x84, 0x24); /* lea rax, [rsp+…] */
-	mt_asm_imm32(to, (uint32_t)offset + MT_RING_RED_ZONE + SAVED_BYTES + locals_bytes(to));
+	mt_asm_imm32(to, (uint32_t)offset + MT_RING_RED_ZONE + SAVED_BYTES + below_saved(to));
 }
 
 void mt_asm_get_register(struct mt_asm *to, enum mt_asm_register reg, unsigned number)
@@ -242,10 +271,10 @@ void mt_asm_get_register(struct mt_asm *to, enum mt_asm_register reg, unsigned n
 		mt_asm_set(to, reg, to->place.entry);
 	} else if (number == MT_REGISTER_RSP) {
 		mt_asm(to, 0x48, 0x8d, (uint8_t)(0x84 | reg << 3), 0x24); /* lea reg, [rsp+…] */
-		mt_asm_imm32(to, MT_RING_RED_ZONE + SAVED_BYTES + locals_bytes(to));
+		mt_asm_imm32(to, MT_RING_RED_ZONE + SAVED_BYTES + below_saved(to));
 	} else if (number < sizeof(saved_at)) {
 		mt_asm(to, 0x48, 0x8b, (uint8_t)(0x84 | reg << 3), 0x24); /* mov reg, [rsp+…] */
-		mt_asm_imm32(to, locals_bytes(to) + saved_at[number]);
+		mt_asm_imm32(to, below_saved(to) + saved_at[number]);
 	} else {
 		/* mov reg, from */
 		mt_asm(to, (uint8_t)(0x48 | (from >= 8 ? 4 : 0)), 0x89,

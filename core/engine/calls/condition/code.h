@@ -7,6 +7,7 @@
  *	floats.c   floating-point numbers, compared
  *	truth.c    what decides: comparisons, logic, and the ways that they lead
  *	operand.c  where values lie, and how they come into registers
+ *	variable.c  where variables lie
  *	code.c     machine code: the frame, constants, widths, jumps
  *	read.c     memory that may not be there
  *	measure.c  how long calls take
@@ -19,6 +20,7 @@
  *	rdi, rsi, r8 to r11	while a page is probed, or the system reads
  *	two iovecs, way back	of a read meanwhile
  *	slots			for values that wait
+ *	the flags		at a line: the program's
  *	rcx, rdx, rax		the program's
  *	128 bytes		below its stack pointer, which stay as they are
  *
@@ -145,7 +147,7 @@ void mt_asm_duration(struct mt_asm *to);
 /* A hit: straight on if the place's limits let it count. */
 void mt_asm_limit(struct mt_asm *to);
 
-/* operand.c */
+/* variable.c, operand.c */
 enum mt_operand_kind {
 	MT_OPERAND_CONSTANT, /* value's bytes */
 	MT_OPERAND_RAX,

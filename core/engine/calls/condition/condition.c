@@ -125,8 +125,10 @@ static struct mt_error *compile_once(const struct mt_expr *expr,
 				     const struct mt_condition_place *place, struct mt_asm *before,
 				     struct mt_condition *out)
 {
-	const struct mt_expr_frame frame = {
-	    .ops = &nowhere, .pc = place->entry, .next_pc = place->entry, .at_entry = true};
+	const struct mt_expr_frame frame = {.ops = &nowhere,
+					    .pc = place->entry,
+					    .next_pc = place->entry,
+					    .at_entry = !place->at_line};
 	struct mt_arena arena = {0};
 	struct mt_compiler compiler = {
 	    .code = {.out = out,

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Conditions at functions' entries as machine code, which runs in the program.
+/* Conditions at functions' entries, and at their lines, as machine code, which runs in the program.
  *
  * An expression is compiled with the types and the rules of core/expr, whose evaluation it equals;
- * parameters lie where the System V ABI puts them.  What cannot be compiled is left to whoever can
- * stop the thread and evaluate it.
+ * at an entry parameters lie where the System V ABI puts them, at a line all variables where DWARF
+ * has them there.  What cannot be compiled is left to whoever can stop the thread and evaluate it.
  *
- * The code changes no register (flags are dead at an entry), calls nothing, has no loops but those
- * over the bytes of a string, of a million at most, and writes to its own stack frame only.  What
- * it reads through pointers is read in pages that it knows to be there: a page is probed by a
- * system call that cannot fault, and then noted in the thread's slot.  From the first read that
- * fails on, all are made by a system call.  Where a page goes without such a warning, between its
- * note and a read, the tracer sees the fault before the program does. */
+ * The code changes no register (flags are dead at an entry, and kept at a line), calls nothing, has
+ * no loops but those over the bytes of a string, of a million at most, and writes to its own stack
+ * frame only.  What it reads through pointers is read in pages that it knows to be there: a page is
+ * probed by a system call that cannot fault, and then noted in the thread's slot.  From the first
+ * read that fails on, all are made by a system call.  Where a page goes without such a warning,
+ * between its note and a read, the tracer sees the fault before the program does. */
 #ifndef MT_ENGINE_CALLS_CONDITION_CONDITION_H
 #define MT_ENGINE_CALLS_CONDITION_CONDITION_H
 
@@ -102,7 +102,8 @@ static inline bool mt_condition_is_limited(const struct mt_condition_limits *lim
 }
 
 struct mt_condition_place {
-	uint64_t entry;  /* of the function, in the process; or what ends it */
+	uint64_t entry;  /* of the function, in the process; or what ends it; or a line's */
+	bool at_line;    /* that */
 	uint64_t alive;  /* address of a word whose low 30 bits are 0 when nobody reads the rings */
 	uint64_t errors; /* address of a struct mt_condition_errors */
 	struct mt_measure measure;
@@ -122,9 +123,9 @@ struct mt_condition_place {
 #define MT_MEASURE_TABLE_BYTES  (MT_MEASURE_CALLS_BYTES + MT_MEASURE_SPANS * sizeof(uint64_t))
 
 struct mt_condition {
-	/* It can lie anywhere.  A thread that comes to its first byte leaves it
-	 * at its end when the condition holds, else by a jump whose distance, the 4 bytes at
-	 * `miss`, is still to be set. */
+	/* It can lie anywhere, until what a line's jump displaces is behind it (line.c).  A thread
+	 * that comes to its first byte leaves it at its end when the condition holds, else by a
+	 * jump whose distance, the 4 bytes at `miss`, is still to be set. */
 	struct mt_trampolines trampolines;
 	uint32_t miss;
 	/* Within [probe_begin, probe_end) these registers may be a system call's; the thread's own

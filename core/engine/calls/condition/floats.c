@@ -36,10 +36,18 @@ static bool get_zero(void *context, unsigned number, void *bytes, size_t size)
 	return true;
 }
 
+static bool get_zero_cfa(void *context, uint64_t *cfa)
+{
+	(void)context;
+	*cfa = 0;
+	return true;
+}
+
 /* NULL: it has none, or means nothing, which is said where it is compiled. */
 static struct mt_type *type_of(const struct mt_compiler *compiler, const struct mt_node *node)
 {
-	static const struct mt_expr_ops zeros = {.read = read_zeros, .get_register = get_zero};
+	static const struct mt_expr_ops zeros = {
+	    .read = read_zeros, .get_register = get_zero, .get_cfa = get_zero_cfa};
 	struct mt_expr_frame frame = *compiler->eval.frame;
 	struct mt_eval eval = compiler->eval;
 	struct mt_value value;

@@ -5,7 +5,7 @@
 static void move_stack(struct mt_emitter *to, int below, uint8_t saved)
 {
 	to->row.below = (int16_t)(to->row.below + below);
-	to->row.saved = saved & 7u;
+	to->row.saved = saved & 15u;
 	mt_emit_row(to);
 }
 

@@ -19,17 +19,19 @@ struct mt_trampoline_row {
 	/* How far the stack pointer lies below the program's own; less than 0: above it. */
 	int16_t below : 10;
 	uint16_t
-	    saved : 3; /* MT_SAVED_…: registers that lie on the stack, where they were pushed */
-	uint16_t phase : 3;  /* enum mt_trampoline_phase */
+	    saved : 4; /* MT_SAVED_…: registers that lie on the stack, where they were pushed */
+	uint16_t phase : 2;  /* enum mt_trampoline_phase */
 	uint8_t event_bytes; /* MT_PHASE_RECORDING: what it reserves in the ring */
 	uint64_t original;   /* the address in the text that a thread here stands at, in effect */
 };
 
-/* Pushed in this order: rax, rdx, rcx.  When `below` counts more pushes than registers are named
- * here (the stamp of a line, inside the stamp of an event), the first ones hold the program's. */
-#define MT_SAVED_RAX 0x1
-#define MT_SAVED_RDX 0x2
-#define MT_SAVED_RCX 0x4
+/* Pushed in this order: rax, rdx, rcx, and the flags as `lahf; seto al` leaves them in rax.  When
+ * `below` counts more pushes than registers are named here (the stamp of a line, inside the stamp
+ * of an event), the first ones hold the program's. */
+#define MT_SAVED_RAX   0x1
+#define MT_SAVED_RDX   0x2
+#define MT_SAVED_RCX   0x4
+#define MT_SAVED_FLAGS 0x8
 
 enum mt_trampoline_phase {
 	MT_PHASE_RECORDING, /* the event at `original` is not yet whole in the ring */

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Where the variables of a condition lie: at an entry by the ABI, at a line by DWARF's locations,
+ * of which those are known that compilers write most often. */
+#include "engine/calls/condition/code.h"
+#include "space/unwind.h"
+#include "values/libraries.h"
+
+#include <dwarf.h>
+
+static struct mt_operand at_address(struct mt_type *type, uint64_t address)
+{
+	return (struct mt_operand){.kind = MT_OPERAND_MEMORY, .value = mt_value_at(type, address)};
+}
+
+/* A parameter, by the ABI. */
+static struct mt_error *parameter(struct mt_compiler *compiler, const struct mt_variable *variable,
+				  struct mt_operand *out)
+{
+	const struct mt_entry_location *entry = &variable->entry;
+
+	if (entry->by_reference && entry->piece_count) {
+		mt_asm_get_register(&compiler->code, MT_ASM_RAX, entry->registers[0]);
+		*out = mt_operand_at_rax(variable->type);
+		return NULL;
+	}
+	if (entry->by_reference)
+		return mt_cannot_compile("%s is passed by a reference on the stack",
+					 variable->name);
+	if (!entry->piece_count) {
+		*out = at_address(variable->type, entry->stack);
+		out->base = MT_BASE_STACK;
+		return NULL;
+	}
+	*out = (struct mt_operand){.kind = MT_OPERAND_REGISTERS,
+				   .value = mt_value_zero(variable->type),
+				   .registers = {entry->registers[0], entry->registers[1]},
+				   .register_count = entry->piece_count};
+	return NULL;
+}
+
+/* Of the file; in it, or in the table that clang makes. */
+static bool static_address(const struct mt_variable *variable, Dwarf_Addr *address)
+{
+	const Dwarf_Op *operation = &variable->operations[0];
+	Dwarf_Attribute attribute = variable->attribute, found;
+
+	*address = operation->number;
+	if (operation->atom == DW_OP_addr)
+		return true;
+	return (operation->atom == DW_OP_addrx || operation->atom == DW_OP_GNU_addr_index) &&
+	       !dwarf_getlocation_attr(&attribute, operation, &found) &&
+	       !dwarf_formaddr(&found, address);
+}
+
+/* What is before it is an offset. */
+static bool is_thread_local(const Dwarf_Op *operation)
+{
+	return operation->atom == DW_OP_form_tls_address ||
+	       operation->atom == DW_OP_GNU_push_tls_address;
+}
+
+/* OFFSET bytes into the thread-local storage of the variable's file.  The word at FS:0 is the FS
+ * base. */
+static struct mt_error *in_thread(struct mt_compiler *compiler, const struct mt_variable *variable,
+				  uint64_t offset, struct mt_operand *out)
+{
+	uint64_t below = 0;
+
+	if (!mt_tls_of_program(variable->module, &below))
+		return mt_cannot_compile("%s is a thread-local variable of a library",
+					 variable->name);
+	mt_asm(&compiler->code, 0x64, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0); /* mov rax, fs:[0] */
+	*out = mt_operand_at_rax(variable->type);
+	out->value.address = offset - below;
+	return NULL;
+}
+
+/* OFFSET bytes from where a register leads to. */
+static void from_register(struct mt_compiler *compiler, struct mt_type *type, unsigned number,
+			  int64_t offset, struct mt_operand *out)
+{
+	if (number == MT_REGISTER_RSP) {
+		*out = at_address(type, (uint64_t)offset);
+		out->base = MT_BASE_STACK;
+		return;
+	}
+	mt_asm_get_register(&compiler->code, MT_ASM_RAX, number);
+	*out = mt_operand_at_rax(type);
+	out->value.address = (uint64_t)offset;
+}
+
+static bool is_based(const Dwarf_Op *operation)
+{
+	return operation->atom >= DW_OP_breg0 && operation->atom < DW_OP_breg0 + MT_REGISTER_COUNT;
+}
+
+/* In the frame: what its base is made of at this place. */
+static bool in_frame(struct mt_compiler *compiler, const struct mt_variable *variable,
+		     struct mt_operand *out)
+{
+	const Dwarf_Op *base = variable->frame_base;
+	int64_t offset = (int64_t)variable->operations[0].number;
+	unsigned number;
+	int64_t more = 0;
+
+	if (variable->count != 1 || variable->operations[0].atom != DW_OP_fbreg ||
+	    variable->frame_base_count != 1)
+		return false;
+	if (base->atom == DW_OP_call_frame_cfa) {
+		if (!mt_unwind_cfa_rule(compiler->eval.program->space, compiler->code.place.entry,
+					&number, &more))
+			return false;
+	} else if (is_based(base)) {
+		number = base->atom - DW_OP_breg0;
+		more = (int64_t)base->number;
+	} else if (base->atom >= DW_OP_reg0 && base->atom < DW_OP_reg0 + MT_REGISTER_COUNT) {
+		number = base->atom - DW_OP_reg0;
+	} else {
+		return false;
+	}
+	if (number >= MT_REGISTER_COUNT)
+		return false;
+	from_register(compiler, variable->type, number, offset + more, out);
+	return true;
+}
+
+/* What a register has, and a number more: the optimizer left the variable's own value out. */
+static bool in_sum(struct mt_compiler *compiler, const struct mt_variable *variable,
+		   struct mt_operand *out)
+{
+	const Dwarf_Op *operations = variable->operations;
+	struct mt_type *type = mt_type_strip(variable->type);
+	const uint64_t size = mt_type_size(type);
+
+	if (variable->count != 2 || operations[1].atom != DW_OP_stack_value ||
+	    !is_based(operations) ||
+	    (!mt_type_is_integer_kind(type) && type->kind != MT_TYPE_POINTER) ||
+	    size > sizeof(uint64_t) || (size & (size - 1)))
+		return false;
+	mt_type_expand(type);
+	mt_asm_get_register(&compiler->code, MT_ASM_RAX, operations[0].atom - DW_OP_breg0);
+	mt_asm_set(&compiler->code, MT_ASM_RCX, operations[0].number);
+	mt_asm(&compiler->code, 0x48, 0x01, 0xc8); /* add rax, rcx */
+	mt_asm_extend(&compiler->code, MT_ASM_RAX, size, type->is_signed);
+	*out = mt_operand_in_rax(variable->type);
+	return true;
+}
+
+/* A register, or several with a part of eight bytes each; or in memory that one leads to.  Where
+ * the parameters are by no ABI that we know, DWARF tells it at the entry, if anything does. */
+static bool in_registers(struct mt_compiler *compiler, const struct mt_variable *variable,
+			 struct mt_operand *out)
+{
+	const Dwarf_Op *operations = variable->operations;
+	struct mt_operand found = {.kind = MT_OPERAND_REGISTERS,
+				   .value = mt_value_zero(variable->type)};
+
+	if (variable->count == 1 && is_based(operations)) {
+		from_register(compiler, variable->type, operations->atom - DW_OP_breg0,
+			      (int64_t)operations->number, out);
+		return true;
+	}
+	for (size_t i = 0; i < variable->count; i++) {
+		const unsigned atom = operations[i].atom;
+
+		if (i % 2 && (atom != DW_OP_piece || operations[i].number != sizeof(uint64_t)))
+			return false;
+		if (i % 2)
+			continue;
+		if (atom < DW_OP_reg0 || atom > DW_OP_reg31 ||
+		    found.register_count == sizeof(found.registers))
+			return false;
+		found.registers[found.register_count++] = (uint8_t)(atom - DW_OP_reg0);
+	}
+	*out = found;
+	return found.register_count && (variable->count == 1 || variable->count % 2 == 0);
+}
+
+struct mt_error *mt_operand_of_variable(struct mt_compiler *compiler,
+					const struct mt_variable *variable, struct mt_operand *out)
+{
+	const char *name = variable->name ? variable->name : "this";
+	struct mt_type *type = mt_type_strip(variable->type);
+	Dwarf_Addr address;
+
+	if (type->kind == MT_TYPE_ARRAY && type->count_die.addr)
+		return mt_cannot_compile("%s is an array of variable length", name);
+	switch (variable->kind) {
+	case MT_VARIABLE_ABI:
+		return parameter(compiler, variable, out);
+	case MT_VARIABLE_ADDRESS:
+		*out = at_address(variable->type, variable->address + variable->module->bias);
+		return NULL;
+	case MT_VARIABLE_BYTES:
+		*out = (struct mt_operand){.kind = MT_OPERAND_CONSTANT};
+		return mt_variable_value(&compiler->eval, variable, &out->value);
+	case MT_VARIABLE_TLS:
+		return in_thread(compiler, variable, variable->address, out);
+	case MT_VARIABLE_OPTIMIZED_OUT:
+		return mt_cannot_compile("%s is optimized out", name);
+	default:
+		break;
+	}
+	if (variable->count == 1 && static_address(variable, &address)) {
+		*out = at_address(variable->type, address + variable->module->bias);
+		return NULL;
+	}
+	if (variable->count == 2 && is_thread_local(&variable->operations[1]))
+		return in_thread(compiler, variable, variable->operations[0].number, out);
+	const bool at_line = compiler->code.place.at_line;
+	if (variable->kind == MT_VARIABLE_LOCATION && (at_line || variable->is_parameter) &&
+	    in_registers(compiler, variable, out))
+		return NULL;
+	if (variable->kind == MT_VARIABLE_LOCATION && at_line &&
+	    (in_frame(compiler, variable, out) || in_sum(compiler, variable, out)))
+		return NULL;
+	if (at_line)
+		return mt_cannot_compile("where %s lies has to be computed", name);
+	return mt_cannot_compile(variable->is_parameter
+				     ? "how %s is passed is not known"
+				     : "%s has no known place at the function's entry",
+				 name);
+}

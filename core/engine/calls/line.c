@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Conditions at lines.  A jump of the breakpoint's own leads to the condition's code, and displaces
+ * as many instructions as it needs.  Their copies stand behind that code as in any trampoline: its
+ * rows tell of them, so that threads find out of it, and unwinders their way, as everywhere.
+ *
+ *	the condition; it holds: jmp stub, else: jmp copies
+ *	copies, and the jump back to the program
+ * stub:	...; jmp copies */
+#include "engine/calls/private.h"
+
+#include <string.h>
+
+#define JUMP 0xe9
+
+static bool overlaps(const struct mt_calls_module *module, const struct mt_patch *patch,
+		     uint64_t start, uint64_t end)
+{
+	const uint64_t at = patch->address + module->bias, hole = patch->hole + module->bias;
+
+	return (at < end && at + patch->length > start) ||
+	       (patch->hole && hole < end && hole + MT_PATCH_JUMP_BYTES > start);
+}
+
+/* Threads may still be in the copies of one that is retired, and go back to behind its bytes. */
+static bool meets(const struct mt_calls_break *other, uint64_t start, uint64_t end)
+{
+	if (other->retired)
+		return other->back > start && other->back < end;
+	return other->address < end &&
+	       other->address + (other->length ? other->length : 1u) > start;
+}
+
+struct mt_error *mt_calls_line_room(const struct mt_calls_space *space,
+				    const struct mt_calls_place *place,
+				    const struct mt_calls_break *one, uint8_t first, size_t size,
+				    struct mt_calls_line *out)
+{
+	const struct mt_calls_module *module = place ? place->module : NULL;
+	size_t room = 0;
+
+	*out = (struct mt_calls_line){.why_not = "no calls are recorded in its file"};
+	if (!module)
+		return NULL;
+	out->why_not = "another trigger is too near";
+	if (one->condition->yields)
+		return NULL;
+	mt_try(mt_plan_stretch_at(module->file->objfile, one->address - module->bias, &room));
+	mt_array_each (other, &space->breaks)
+		if (meets(other, one->address, one->address + room))
+			return NULL;
+	out->why_not = MT_CALLS_NO_JUMP;
+	if (!room || room > size)
+		return NULL;
+	out->why_not = "threads may come into its bytes from what a killed mtdb left";
+	if (room > first && (space->inherited || space->left))
+		return NULL;
+	out->why_not = MT_CALLS_NO_JUMP;
+	mt_array_each (patch, &module->file->plan->patches)
+		if (overlaps(module, patch, one->address, one->address + room))
+			return NULL;
+	*out = (struct mt_calls_line){.length = (uint8_t)room};
+	return NULL;
+}
+
+struct mt_error *mt_calls_line_yield(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				     uint64_t address)
+{
+	mt_array_each (one, &space->breaks) {
+		if (!mt_calls_break_is_line(one) || address <= one->address ||
+		    address >= one->address + one->length)
+			continue;
+		const uint64_t at = one->address;
+		struct mt_calls_condition *condition =
+		    mt_calls_condition_add(engine, &one->condition->given);
+
+		if (!condition)
+			return mt_error_no_memory();
+		condition->yields = true;
+		mt_try(mt_calls_break_retire(engine, space, one));
+		return mt_calls_set_break(engine, space, at, false, condition);
+	}
+	return NULL;
+}
+
+struct mt_error *mt_calls_line_displace(const struct mt_calls_engine *engine,
+					struct mt_calls_break *one, uint64_t address,
+					const uint8_t *bytes, uint8_t length, uint64_t *copy)
+{
+	struct mt_trampolines *code = &one->condition->code.trampolines;
+	const struct mt_patch patch = {.address = one->address, .length = length};
+	const struct mt_trampoline_config config = {
+	    .address = address, .ring_bytes = (uint32_t)engine->options.ring_bytes};
+	const size_t hit = code->code.count, behind = hit + MT_PATCH_JUMP_BYTES;
+	uint32_t distance;
+
+	*copy = 0;
+	if (mt_array_reserve(&code->code, behind))
+		return mt_error_no_memory();
+	code->code.count = behind;
+	const int failed = mt_trampoline_append(code, &config, &patch, bytes, 0);
+	if (failed)
+		return failed == -1 ? mt_error_no_memory() : NULL;
+	distance = (uint32_t)(code->code.count - behind);
+	code->code.items[hit] = JUMP;
+	memcpy(code->code.items + hit + 1, &distance, sizeof(distance));
+	*copy = address + behind;
+	return NULL;
+}
+
+uint64_t mt_calls_line_copy_of(const struct mt_calls_space *space, uint64_t address)
+{
+	mt_array_each (one, &space->breaks) {
+		if (!mt_calls_break_is_line(one) || !one->written || address <= one->address ||
+		    address >= one->address + one->length)
+			continue;
+		const struct mt_condition *code = &one->condition->code;
+		const uint32_t copy =
+		    mt_trampoline_copy_of(&code->trampolines, code->miss,
+					  (uint32_t)code->trampolines.code.count, address);
+		return copy == MT_TRAMPOLINE_NONE ? 0 : one->condition->address + copy;
+	}
+	return 0;
+}
