@@ -70,8 +70,10 @@ def test_hits(compile, record):
 def test_hits_as_gdb(compile, record, level):
     """Of optimized code: what a line is, and where its variables lie, is GDB's to say."""
     program = compile("calls_lines.c", *level.split(), "-pthread")
-    for name in "squares", "deep":
-        trigger = f"{at_line(name)} if {CONDITIONS[name]}"
+    conditions = {name: CONDITIONS[name] for name in ("squares", "deep")}
+    conditions["computed"] = "left % 7 == 3 && scaled > 500 && zero == 0"
+    for name, condition in conditions.items():
+        trigger = f"{at_line(name)} if {condition}"
         told = subprocess.run([need_tool("gdb"), "-nx", "-batch", "-ex", f"break {trigger}",
                                "-ex", "ignore 1 10000", "-ex", "run count", "-ex", "info breakpoints",
                                program], text=True, capture_output=True, check=False,

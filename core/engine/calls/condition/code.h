@@ -8,6 +8,7 @@
  *	truth.c    what decides: comparisons, logic, and the ways that they lead
  *	operand.c  where values lie, and how they come into registers
  *	variable.c  where variables lie
+ *	location.c  where DWARF has that computed
  *	code.c     machine code: the frame, constants, widths, jumps
  *	read.c     memory that may not be there
  *	measure.c  how long calls take
@@ -178,6 +179,13 @@ struct mt_error *mt_operand_of_variable(struct mt_compiler *compiler,
 					const struct mt_variable *variable, struct mt_operand *out);
 struct mt_error *mt_operand_of_register(const struct mt_register_name *reg, struct mt_value *value,
 					struct mt_operand *out);
+/* At a line: the register that the base of its function's frame lies OFFSET bytes from.  False: it
+ * takes more than that. */
+bool mt_frame_base(const struct mt_compiler *compiler, const struct mt_variable *variable,
+		   unsigned *number, int64_t *offset);
+/* location.c: runs the operations of VARIABLE's location.  Errors: UNSUPPORTED. */
+struct mt_error *mt_compile_location(struct mt_compiler *compiler,
+				     const struct mt_variable *variable, struct mt_operand *out);
 /* A whole number, a pointer: into a register. */
 struct mt_error *mt_operand_load(struct mt_compiler *compiler, const struct mt_operand *operand,
 				 enum mt_asm_register reg);

@@ -94,55 +94,38 @@ static bool is_based(const Dwarf_Op *operation)
 	return operation->atom >= DW_OP_breg0 && operation->atom < DW_OP_breg0 + MT_REGISTER_COUNT;
 }
 
-/* In the frame: what its base is made of at this place. */
+bool mt_frame_base(const struct mt_compiler *compiler, const struct mt_variable *variable,
+		   unsigned *number, int64_t *offset)
+{
+	const Dwarf_Op *base = variable->frame_base;
+
+	*offset = 0;
+	if (variable->frame_base_count != 1)
+		return false;
+	if (base->atom == DW_OP_call_frame_cfa)
+		return mt_unwind_cfa_rule(compiler->eval.program->space, compiler->code.place.entry,
+					  number, offset) &&
+		       *number < MT_REGISTER_COUNT;
+	if (is_based(base)) {
+		*number = base->atom - DW_OP_breg0;
+		*offset = (int64_t)base->number;
+		return true;
+	}
+	*number = base->atom - DW_OP_reg0;
+	return base->atom >= DW_OP_reg0 && *number < MT_REGISTER_COUNT;
+}
+
 static bool in_frame(struct mt_compiler *compiler, const struct mt_variable *variable,
 		     struct mt_operand *out)
 {
-	const Dwarf_Op *base = variable->frame_base;
-	int64_t offset = (int64_t)variable->operations[0].number;
 	unsigned number;
-	int64_t more = 0;
+	int64_t offset;
 
 	if (variable->count != 1 || variable->operations[0].atom != DW_OP_fbreg ||
-	    variable->frame_base_count != 1)
+	    !mt_frame_base(compiler, variable, &number, &offset))
 		return false;
-	if (base->atom == DW_OP_call_frame_cfa) {
-		if (!mt_unwind_cfa_rule(compiler->eval.program->space, compiler->code.place.entry,
-					&number, &more))
-			return false;
-	} else if (is_based(base)) {
-		number = base->atom - DW_OP_breg0;
-		more = (int64_t)base->number;
-	} else if (base->atom >= DW_OP_reg0 && base->atom < DW_OP_reg0 + MT_REGISTER_COUNT) {
-		number = base->atom - DW_OP_reg0;
-	} else {
-		return false;
-	}
-	if (number >= MT_REGISTER_COUNT)
-		return false;
-	from_register(compiler, variable->type, number, offset + more, out);
-	return true;
-}
-
-/* What a register has, and a number more: the optimizer left the variable's own value out. */
-static bool in_sum(struct mt_compiler *compiler, const struct mt_variable *variable,
-		   struct mt_operand *out)
-{
-	const Dwarf_Op *operations = variable->operations;
-	struct mt_type *type = mt_type_strip(variable->type);
-	const uint64_t size = mt_type_size(type);
-
-	if (variable->count != 2 || operations[1].atom != DW_OP_stack_value ||
-	    !is_based(operations) ||
-	    (!mt_type_is_integer_kind(type) && type->kind != MT_TYPE_POINTER) ||
-	    size > sizeof(uint64_t) || (size & (size - 1)))
-		return false;
-	mt_type_expand(type);
-	mt_asm_get_register(&compiler->code, MT_ASM_RAX, operations[0].atom - DW_OP_breg0);
-	mt_asm_set(&compiler->code, MT_ASM_RCX, operations[0].number);
-	mt_asm(&compiler->code, 0x48, 0x01, 0xc8); /* add rax, rcx */
-	mt_asm_extend(&compiler->code, MT_ASM_RAX, size, type->is_signed);
-	*out = mt_operand_in_rax(variable->type);
+	from_register(compiler, variable->type, number,
+		      (int64_t)variable->operations[0].number + offset, out);
 	return true;
 }
 
@@ -211,11 +194,10 @@ struct mt_error *mt_operand_of_variable(struct mt_compiler *compiler,
 	if (variable->kind == MT_VARIABLE_LOCATION && (at_line || variable->is_parameter) &&
 	    in_registers(compiler, variable, out))
 		return NULL;
-	if (variable->kind == MT_VARIABLE_LOCATION && at_line &&
-	    (in_frame(compiler, variable, out) || in_sum(compiler, variable, out)))
-		return NULL;
-	if (at_line)
-		return mt_cannot_compile("where %s lies has to be computed", name);
+	if (variable->kind == MT_VARIABLE_LOCATION && at_line)
+		return in_frame(compiler, variable, out)
+			   ? NULL
+			   : mt_compile_location(compiler, variable, out);
 	return mt_cannot_compile(variable->is_parameter
 				     ? "how %s is passed is not known"
 				     : "%s has no known place at the function's entry",
