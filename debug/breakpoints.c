@@ -396,7 +396,8 @@ bool mt_debug_break_stops(struct mt_debugger *debugger, struct mt_debug_break *o
 		bool stops = debugger->front.hit(debugger->front.context, one->public.number);
 		debugger->selected = selected;
 		debugger->selected_frame = level;
-		return stops;
+		if (!stops)
+			return false;
 	}
 	if (!one->public.ignore)
 		return true;

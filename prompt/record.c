@@ -134,6 +134,8 @@ static struct mt_error *each_location(void *context, const struct mt_live_trigge
 
 	if (!one || !one->enabled || !one->location_count)
 		return mt_error_new(MT_ERROR_NOT_FOUND, "it is nowhere in the program yet");
+	if (one->ignore)
+		return mt_error_new(MT_ERROR_UNSUPPORTED, "its breakpoint has an ignore count");
 	for (size_t i = 0; i < one->location_count; i++)
 		mt_try(found(found_context, one->locations[i].address));
 	return NULL;

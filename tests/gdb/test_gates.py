@@ -157,3 +157,17 @@ int main(void) { for (int i = 0; i < 4; i++) { pause_here(i); square(7); square(
                   "continue")
     assert session.output.count("[mtrace: trigger 1,") == 1
     assert "exited normally" in session.output
+
+
+def test_crossings_that_are_ignored(either, compile, tmp_path):
+    """Nobody stops at them, and the trigger has its snapshots."""
+    source = tmp_path / "square.c"
+    source.write_text("""
+__attribute__((noinline)) int square(int x) { return x * x; }
+int main(void) { int sum = 0; for (int i = 0; i < 30; i++) sum += square(i); return sum == 0; }
+""")
+    lines = either(compile(source, "-O0"), "", "mtrace start",
+                   "mtrace trigger -stop square if x % 5 == 0", "run", "print x", "continue 3",
+                   "print x", "continue", "print x", "mtrace info")
+    assert [line for line in lines if line.startswith("$")] == ["$1 = 0", "$2 = 15", "$3 = 20"]
+    assert "Trigger 1: square if x % 5 == 0: 5 hits" in lines, lines
