@@ -210,7 +210,6 @@ struct mt_error *mt_inferiors_stopped(pid_t lwp)
 	const struct mt_inferior *selected = mt_inferior_selected();
 	struct mt_error *error = NULL;
 
-	mt_live_take_back_triggers(mt_gdb_debugger());
 	for (struct mt_inferior *one = NULL; (one = mt_inferior_next(one));) {
 		if (one->live.state < MT_LIVE_SHOWN)
 			continue;
@@ -223,6 +222,9 @@ struct mt_error *mt_inferiors_stopped(pid_t lwp)
 			failed = note_signal(one, lwp);
 		error = join(error, failed);
 	}
+	/* With `breakpoint always-inserted` GDB puts them into the text at once, and keeps what it
+	 * finds there. */
+	mt_live_take_back_triggers(mt_gdb_debugger());
 	mt_pristine_expect_nothing();
 	return error;
 }

@@ -203,27 +203,27 @@ struct mt_engine_gate_errors {
 	uint32_t left;      /* calls that ended by an exception, longjmp() or a jump elsewhere */
 };
 
-/* The gate of a debugger's trigger at a function. */
+/* The gate of a debugger's trigger. */
 struct mt_engine_gate {
-	uint64_t function; /* its address */
-	uint32_t trigger;  /* struct mt_engine_condition's */
+	uint64_t address; /* of the function, or the line's instruction */
+	uint32_t trigger; /* struct mt_engine_condition's */
 };
 
 struct mt_engine_gate_hit {
-	struct mt_engine_gate gate; /* function 0: none was hit */
+	struct mt_engine_gate gate; /* address 0: none was hit */
 	bool at_return;
 	uint64_t took_ns; /* the call, or span, that ends; 0: that was not measured */
 };
 
-/* Gates, for debuggers with breakpoints of their own: at a function's entry, or where its calls
- * end, the program itself finds out whether a thread is to stop.  One that is sends itself SIGURG,
- * and stands for that. */
+/* Gates, for debuggers with breakpoints of their own: at a function's entry, where its calls end,
+ * or at a line, the program itself finds out whether a thread is to stop.  One that is sends itself
+ * SIGURG, and stands for that. */
 struct mt_engine_gate_ops {
-	/* All threads stand still.  ADDRESS: of the function; at its entry is one gate at the most
-	 * that stops threads.  CONDITION->expr NULL: each thread is to, but at those of values.
-	 * Errors: BUSY (the program is not patched yet); NOT_FOUND (nothing there is patched, or
-	 * not yet); UNSUPPORTED (why it cannot be: "x is optimized out"); USAGE (the condition
-	 * means nothing); the target's. */
+	/* All threads stand still.  ADDRESS: of the function, or the line's instruction; there is
+	 * one gate at the most that stops threads.  CONDITION->expr NULL: each thread is to, but at
+	 * those of values. Errors: BUSY (the program is not patched yet); NOT_FOUND (nothing there
+	 * is patched, or not yet); UNSUPPORTED (why it cannot be: "x is optimized out"); USAGE (the
+	 * condition means nothing); the target's. */
 	struct mt_error *(*set)(struct mt_engine *engine, pid_t pid, uint64_t address,
 				const struct mt_engine_condition *condition);
 	/* The same; none there is fine. */
@@ -233,15 +233,20 @@ struct mt_engine_gate_ops {
 	 * were about to may still. */
 	void (*mute)(struct mt_engine *engine, uint32_t trigger);
 	/* 0: threads that come there now do not pass the gate, since the function is left alone.
-	 * Else where one that stands at an entry goes on without being asked. */
+	 * Else where one that stands right there goes on without being asked. */
 	uint64_t (*works)(struct mt_engine *engine, pid_t pid, const struct mt_engine_gate *gate);
 	/* LWP stands for SIGURG: which gate sent it. */
 	struct mt_engine_gate_hit (*hit)(struct mt_engine *engine, pid_t lwp);
 	/* Such an LWP enters the function, which is recorded, and goes on to the instruction at
 	 * *GOAL, a few behind its entry.  *PC: where that stands now, in a trampoline maybe; 0: it
-	 * did not come there.  At a return, which is recorded, *GOAL becomes that instruction. */
+	 * did not come there.  At a return, which is recorded, and at a line *GOAL becomes that
+	 * instruction. */
 	struct mt_error *(*enter)(struct mt_engine *engine, pid_t lwp, uint64_t *goal,
 				  uint64_t *pc);
+	/* Until the next show() threads that come to a gate at a line do not pass it, and the text
+	 * is the program's own there: a breakpoint is put into it. */
+	struct mt_error *(*hold)(struct mt_engine *engine, pid_t pid,
+				 const struct mt_engine_gate *gate);
 	/* All is done about the hit: what took so long is not the program's time. */
 	void (*leave)(struct mt_engine *engine, pid_t lwp);
 	/* Of all gates of a trigger's with conditions, those of ended processes too. */

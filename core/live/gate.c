@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Triggers that the program evaluates itself, at nanoseconds a call: at the entry of a function
- * that is recorded stands a gate (engine/engine.h), and the debugger's breakpoint is set aside for
- * as long as the program runs.  All else is the debugger's to evaluate, as ever.
+ * that is recorded, or at a line, stands a gate (engine/engine.h), and the debugger's breakpoint is
+ * set aside for as long as the program runs.  All else is the debugger's to evaluate, as ever.
  *
  * The call that meets a condition enters its function before anybody looks, so it is in the
  * history, and stands where the breakpoint would have stopped it: behind the prologue. */
@@ -26,30 +26,10 @@ static struct mt_error *not_now(void)
 static struct mt_error *add_gate(const struct placing *placing, const struct mt_live_gate *gate)
 {
 	for (size_t i = 0; placing->alone && i < placing->alone->functions.count; i++)
-		if (mt_session_gate_holds(placing->live->session, placing->live->pid,
-					  gate->gate.function, placing->alone->functions.items[i]))
+		if (mt_session_gate_shares(placing->live->session, placing->live->pid, &gate->gate,
+					   placing->alone->functions.items[i]))
 			return not_now();
 	return mt_array_push(&placing->trigger->gates, *gate) ? mt_error_no_memory() : NULL;
-}
-
-static struct mt_error *place_at(void *context, uint64_t address)
-{
-	const struct placing *placing = context;
-	const struct mt_live_trigger *trigger = placing->trigger;
-	struct mt_live_gate gate = {.address = address, .gate.trigger = trigger->number};
-
-	mt_try(mt_session_gate_set(placing->live->session, placing->live->pid, &trigger->spec,
-				   trigger->number, address, &gate.gate.function));
-	return add_gate(placing, &gate);
-}
-
-static struct mt_error *place_begin(void *context, uint64_t entry)
-{
-	const struct placing *placing = context;
-	const struct mt_live_gate gate = {
-	    .gate = {.function = entry, .trigger = placing->trigger->number}, .is_begin = true};
-
-	return add_gate(placing, &gate);
 }
 
 /* Outside of literals; or the end. */
@@ -67,7 +47,7 @@ static const char *next_dollar(const char *at)
 }
 
 /* What the debugger alone knows, or what is another one behind the prologue; NULL: nothing. */
-static struct mt_error *check_names(const struct mt_live_trigger *trigger)
+static struct mt_error *check_names(const struct mt_live_trigger *trigger, bool is_line)
 {
 	static const char *const at_entry[] = {"rdi", "rsi",    "rdx",    "rcx", "r8",
 					       "r9",  "_streq", "_memeq", NULL};
@@ -75,9 +55,13 @@ static struct mt_error *check_names(const struct mt_live_trigger *trigger)
 						"_streq", "_memeq",    NULL};
 	static const char *const at_span[] = {"rdi", "rsi",    "rdx",    "rcx",       "r8",
 					      "r9",  "_streq", "_memeq", "_duration", NULL};
-	const char *const *same = trigger->spec.at_return ? at_return
-				  : trigger->spec.span_ns ? at_span
-							  : at_entry;
+	static const char *const at_line[] = {"rax", "rbx", "rcx",    "rdx",    "rsi", "rdi", "rbp",
+					      "rsp", "r8",  "r9",     "r10",    "r11", "r12", "r13",
+					      "r14", "r15", "_streq", "_memeq", NULL};
+	const char *const *same = is_line                   ? at_line
+				  : trigger->spec.at_return ? at_return
+				  : trigger->spec.span_ns   ? at_span
+							    : at_entry;
 	const char *at = trigger->spec.condition;
 
 	while (at && *(at = next_dollar(at))) {
@@ -92,6 +76,53 @@ static struct mt_error *check_names(const struct mt_live_trigger *trigger)
 					    at);
 	}
 	return NULL;
+}
+
+static struct mt_error *set_gate(const struct placing *placing, const struct mt_engine_gate *gate,
+				 bool is_line)
+{
+	const struct mt_live_trigger *trigger = placing->trigger;
+
+	mt_try(check_names(trigger, is_line));
+	return mt_session_gate_set(placing->live->session, placing->live->pid, &trigger->spec, gate,
+				   is_line);
+}
+
+/* What cannot be found out at the entry maybe can be where the breakpoint is. */
+static struct mt_error *place_at(void *context, uint64_t address)
+{
+	const struct placing *placing = context;
+	const struct mt_live_trigger *trigger = placing->trigger;
+	struct mt_session_gate_places places;
+	struct mt_error *error = NULL;
+
+	mt_try(mt_session_gate_find(placing->live->session, placing->live->pid, &trigger->spec,
+				    address, &places));
+	const struct mt_live_gate entry = {.address = address,
+					   .gate = {places.entry, trigger->number}};
+	const struct mt_live_gate line = {.address = address,
+					  .gate = {places.line, trigger->number}};
+	if (places.entry)
+		error = set_gate(placing, &entry.gate, false);
+	if (places.entry &&
+	    (!error || !places.line || mt_error_code(error) != MT_ERROR_UNSUPPORTED))
+		return error ? error : add_gate(placing, &entry);
+	struct mt_error *other = set_gate(placing, &line.gate, true);
+	if (other && error && mt_error_code(other) == MT_ERROR_UNSUPPORTED) {
+		mt_error_destroy(other);
+		return error;
+	}
+	mt_error_destroy(error);
+	return other ? other : add_gate(placing, &line);
+}
+
+static struct mt_error *place_begin(void *context, uint64_t entry)
+{
+	const struct placing *placing = context;
+	const struct mt_live_gate gate = {
+	    .gate = {.address = entry, .trigger = placing->trigger->number}, .is_begin = true};
+
+	return add_gate(placing, &gate);
 }
 
 static void set_aside(const struct mt_live_debugger *debugger, struct mt_live_trigger *trigger,
@@ -152,7 +183,7 @@ static struct mt_error *place(struct mt_live_debugger *debugger, struct mt_live 
 		set_aside(debugger, trigger, true);
 		return NULL;
 	}
-	struct mt_error *error = check_names(trigger);
+	struct mt_error *error = trigger->spec.begin ? check_names(trigger, false) : NULL;
 	if (!error && trigger->spec.begin)
 		error = mt_session_gate_set_begin(live->session, live->pid, &trigger->spec,
 						  trigger->number, place_begin, &placing);
@@ -190,6 +221,36 @@ static bool stands_there(const struct mt_live *live, struct user_regs_struct *re
 	return stands;
 }
 
+static bool has_gate_at(const struct mt_live_trigger *trigger, uint64_t address)
+{
+	mt_array_each (gate, &trigger->gates)
+		if (!gate->is_begin && gate->address == address && gate->gate.address == address)
+			return true;
+	return false;
+}
+
+/* Where the breakpoint of a gate's trigger is, the selected thread was asked when it came there, by
+ * the debugger, which does not ask it again. */
+static void note_standing(const struct mt_live_debugger *debugger, struct mt_live *live)
+{
+	const pid_t lwp = debugger->ops->lwp(debugger->context);
+	struct user_regs_struct registers;
+
+	if (live->passing.lwp || !lwp)
+		return;
+	struct mt_error *error = live->target->ops->get_registers(live->target, lwp, &registers);
+	mt_array_each (trigger, &debugger->triggers)
+		if (!error && !mt_live_needs_gates(*trigger) &&
+		    has_gate_at(*trigger, registers.rip)) {
+			live->passing.lwp = lwp;
+			live->passing.at = registers.rip;
+			live->passing.sp = registers.rsp;
+			live->passing.pc = 0;
+			live->passing.at_return = false;
+		}
+	mt_error_destroy(error);
+}
+
 /* Its call has ended in its ring: the instruction that returns is run in its trampoline. */
 static void go_on_returning(struct mt_live *live)
 {
@@ -209,7 +270,7 @@ static void go_on_returning(struct mt_live *live)
 static bool begins_at(const struct mt_live_trigger *trigger, uint64_t function)
 {
 	mt_array_each (gate, &trigger->gates)
-		if (gate->is_begin && gate->gate.function == function)
+		if (gate->is_begin && gate->gate.address == function)
 			return true;
 	return false;
 }
@@ -217,14 +278,14 @@ static bool begins_at(const struct mt_live_trigger *trigger, uint64_t function)
 /* Not by its gate again. */
 static void go_on(const struct mt_live_debugger *debugger, struct mt_live *live)
 {
-	struct mt_engine_gate gate = {.function = live->passing.at};
+	struct mt_engine_gate gate = {.address = live->passing.at};
 	struct user_regs_struct registers;
 	uint64_t behind = 0;
 
 	if (live->passing.lwp && live->state == MT_LIVE_SHOWN && stands_there(live, &registers))
 		mt_array_each (trigger, &debugger->triggers) {
 			gate.trigger = (*trigger)->number;
-			if (!behind && !begins_at(*trigger, gate.function))
+			if (!behind && !begins_at(*trigger, gate.address))
 				behind = mt_session_gate_works(live->session, live->pid, &gate);
 		}
 	if (behind) {
@@ -245,6 +306,8 @@ struct mt_error *mt_live_place_triggers(struct mt_live_debugger *debugger, struc
 	mt_session_gates_begin(live->session, live->pid);
 	mt_array_each (trigger, &debugger->triggers)
 		mt_try(place(debugger, live, alone, *trigger));
+	if (alone)
+		note_standing(debugger, live);
 	mt_try(mt_live_place_values(debugger, live));
 	return live->state == MT_LIVE_HIDDEN ? mt_session_gates_end(live->session, live->pid)
 					     : NULL;
@@ -285,7 +348,7 @@ static struct mt_live_trigger *trigger_of(const struct mt_live_debugger *debugge
 	mt_array_each (trigger, &debugger->triggers)
 		mt_array_each (gate, &(*trigger)->gates) {
 			if (!(*trigger)->is_aside || (*trigger)->number != hit->trigger ||
-			    gate->gate.function != hit->function || gate->is_begin)
+			    gate->gate.address != hit->address || gate->is_begin)
 				continue;
 			*goal = gate->address;
 			return *trigger;
@@ -303,7 +366,7 @@ static void pass(struct mt_live_debugger *debugger, struct mt_live *live,
 		 const struct mt_engine_gate_hit *gate, struct mt_live_passed *passed)
 {
 	struct mt_live_hit hit = {
-	    .pc = gate->gate.function, .took_ns = gate->took_ns, .at_return = gate->at_return};
+	    .pc = gate->gate.address, .took_ns = gate->took_ns, .at_return = gate->at_return};
 
 	passed->trigger = trigger_of(debugger, &gate->gate, &hit.pc);
 	passed->error = mt_session_gate_enter(live->session, debugger->ops->lwp(debugger->context),
@@ -312,11 +375,13 @@ static void pass(struct mt_live_debugger *debugger, struct mt_live *live,
 	if (passed->error || !passed->trigger)
 		return;
 	passed->error = mt_live_take(debugger, passed->trigger, &hit, &passed->stops);
+	if (!passed->error && passed->stops)
+		passed->error = mt_session_gate_hold(live->session, live->pid, &gate->gate);
 	if (mt_live_is_done(passed->trigger))
 		mt_session_gate_mute(live->session, passed->trigger->number);
 	/* Others, who come there in time, would be taken for hits at the breakpoint. */
 	passed->can_break = !mt_live_needs_gates(passed->trigger) && hit.real_pc &&
-			    (hit.real_pc == hit.pc || hit.pc == gate->gate.function);
+			    (hit.real_pc == hit.pc || hit.pc == gate->gate.address);
 }
 
 bool mt_live_pass_gate(struct mt_live_debugger *debugger, struct mt_live *live,
@@ -328,7 +393,7 @@ bool mt_live_pass_gate(struct mt_live_debugger *debugger, struct mt_live *live,
 	if (!mt_live_session(live) || live->state < MT_LIVE_SHOWN)
 		return false;
 	const struct mt_engine_gate_hit hit = mt_session_gate_hit(live->session, lwp);
-	if (!hit.gate.function)
+	if (!hit.gate.address)
 		return false;
 	pass(debugger, live, &hit, passed);
 	mt_session_gate_leave(live->session, lwp);

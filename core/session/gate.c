@@ -47,7 +47,8 @@ struct mt_error *mt_session_see_all(struct mt_session *session, struct mt_sessio
 	return mt_expr_program_create(process->code, &process->program);
 }
 
-/* The debugger's address lies in a function that core/space means by the same text. */
+/* *ENTRY: of the function that the debugger's address lies in, if core/space means it by the same
+ * text; else 0. */
 static struct mt_error *find_entry(struct mt_session_process *process, const char *location,
 				   uint64_t address, uint64_t *entry)
 {
@@ -56,17 +57,30 @@ static struct mt_error *find_entry(struct mt_session_process *process, const cha
 	struct mt_locations found;
 	bool is_it = false;
 
-	*entry = function ? function->start : 0;
+	const uint64_t start = function ? function->start : 0;
+	*entry = 0;
 	struct mt_error *error = mt_location_resolve(process->code, location, &options, &found);
 	if (error && mt_error_code(error) == MT_ERROR_NO_MEMORY)
 		return error;
 	for (size_t i = 0; !error && i < found.count; i++)
-		is_it |= found.items[i].address == *entry && found.items[i].entry == *entry;
+		is_it |= found.items[i].address == start && found.items[i].entry == start;
 	if (!error)
 		mt_locations_deinit(&found);
 	mt_error_destroy(error);
-	return is_it ? NULL
-		     : mt_error_new(MT_ERROR_UNSUPPORTED, "it is not at the entry of a function");
+	*entry = is_it ? start : 0;
+	return NULL;
+}
+
+static struct mt_error *not_at_entry(void)
+{
+	return mt_error_new(MT_ERROR_UNSUPPORTED, "it is not at the entry of a function");
+}
+
+/* The program has something to find out there, which is about no call. */
+static bool may_be_at_line(const struct mt_trigger_spec *spec)
+{
+	return !spec->at_return && !spec->slower_ns && !spec->span_ns &&
+	       (spec->condition || mt_engine_is_limited(&spec->limits));
 }
 
 static void forget(struct mt_session_gate *gate)
@@ -85,11 +99,12 @@ void mt_session_forget_gates(struct mt_session_process *process)
 }
 
 static struct mt_session_gate *gate_of(struct mt_session_process *process,
-				       const struct mt_engine_gate *wanted, bool is_begin)
+				       const struct mt_session_gate *wanted)
 {
 	mt_array_each (gate, &process->gates)
-		if (gate->gate.function == wanted->function &&
-		    gate->gate.trigger == wanted->trigger && gate->is_begin == is_begin)
+		if (gate->gate.address == wanted->gate.address &&
+		    gate->gate.trigger == wanted->gate.trigger &&
+		    gate->is_begin == wanted->is_begin && gate->is_line == wanted->is_line)
 			return gate;
 	return NULL;
 }
@@ -122,8 +137,8 @@ static struct mt_error *parse(struct mt_session *session, struct mt_session_proc
 		return mt_error_no_memory();
 	if (!spec->condition || gate->is_begin)
 		return NULL;
-	struct mt_error *error =
-	    mt_session_parse_at(session, process, spec, gate->gate.function, true, &gate->parsed);
+	struct mt_error *error = mt_session_parse_at(session, process, spec, gate->gate.address,
+						     !gate->is_line, &gate->parsed);
 	if (!error || mt_error_code(error) == MT_ERROR_NO_MEMORY)
 		return error;
 	return not_here(error);
@@ -143,14 +158,14 @@ static struct mt_error *set(struct mt_session *session, const struct mt_session_
 					    .limits = spec->limits};
 
 	given.limits.can_end = spec->most;
-	return ops_of(session)->set(session->engine, process->pid, gate->gate.function, &given);
+	return ops_of(session)->set(session->engine, process->pid, gate->gate.address, &given);
 }
 
 static struct mt_error *add(struct mt_session *session, struct mt_session_process *process,
-			    const struct mt_trigger_spec *spec, const struct mt_engine_gate *wanted,
-			    bool is_begin)
+			    const struct mt_trigger_spec *spec,
+			    const struct mt_session_gate *wanted)
 {
-	struct mt_session_gate gate = {.gate = *wanted, .is_wanted = true, .is_begin = is_begin};
+	struct mt_session_gate gate = *wanted;
 	struct mt_error *error = parse(session, process, spec, &gate);
 
 	if (!error)
@@ -164,12 +179,12 @@ static struct mt_error *add(struct mt_session *session, struct mt_session_proces
 
 static struct mt_error *want(struct mt_session *session, struct mt_session_process *process,
 			     const struct mt_trigger_spec *spec,
-			     const struct mt_engine_gate *wanted, bool is_begin)
+			     const struct mt_session_gate *wanted)
 {
-	struct mt_session_gate *gate = gate_of(process, wanted, is_begin);
+	struct mt_session_gate *gate = gate_of(process, wanted);
 
 	if (!gate)
-		return add(session, process, spec, wanted, is_begin);
+		return add(session, process, spec, wanted);
 	gate->is_wanted = true;
 	return set(session, process, spec, gate);
 }
@@ -201,19 +216,28 @@ static struct mt_error *runs_none(const struct mt_session *session)
 			    mt_session_engine_ops(session)->name);
 }
 
-struct mt_error *mt_session_gate_set(struct mt_session *session, pid_t pid,
-				     const struct mt_trigger_spec *spec, uint32_t number,
-				     uint64_t address, uint64_t *entry)
+struct mt_error *mt_session_gate_find(struct mt_session *session, pid_t pid,
+				      const struct mt_trigger_spec *spec, uint64_t address,
+				      struct mt_session_gate_places *out)
 {
 	struct mt_session_process *process = mt_session_find_process(session, pid);
-	struct mt_engine_gate wanted = {.trigger = number};
 
+	*out = (struct mt_session_gate_places){.line = may_be_at_line(spec) ? address : 0};
 	if (!process || !ops_of(session))
 		return runs_none(session);
 	mt_try(mt_session_see_all(session, process));
-	mt_try(find_entry(process, spec->location, address, &wanted.function));
-	*entry = wanted.function;
-	return want(session, process, spec, &wanted, false);
+	mt_try(find_entry(process, spec->location, address, &out->entry));
+	return out->entry || out->line ? NULL : not_at_entry();
+}
+
+struct mt_error *mt_session_gate_set(struct mt_session *session, pid_t pid,
+				     const struct mt_trigger_spec *spec,
+				     const struct mt_engine_gate *gate, bool is_line)
+{
+	const struct mt_session_gate wanted = {
+	    .gate = *gate, .is_wanted = true, .is_line = is_line};
+
+	return want(session, mt_session_find_process(session, pid), spec, &wanted);
 }
 
 /* What is not there once the program's libraries are is said at once. */
@@ -242,7 +266,8 @@ struct mt_error *mt_session_gate_set_begin(struct mt_session *session, pid_t pid
 					   mt_session_entry_found *found, void *context)
 {
 	struct mt_session_process *process = mt_session_find_process(session, pid);
-	struct mt_engine_gate wanted = {.trigger = number};
+	struct mt_session_gate wanted = {
+	    .gate.trigger = number, .is_wanted = true, .is_begin = true};
 	struct mt_locations places;
 	struct mt_error *error = NULL;
 	size_t left = 0;
@@ -252,12 +277,11 @@ struct mt_error *mt_session_gate_set_begin(struct mt_session *session, pid_t pid
 	mt_try(mt_session_see_all(session, process));
 	mt_try(find_begins(session, process, spec->begin, &places));
 	for (size_t i = 0; i < places.count && !error; i++) {
-		wanted.function = places.items[i].address;
-		if (places.items[i].entry != wanted.function)
-			error = mt_error_new(MT_ERROR_UNSUPPORTED,
-					     "it is not at the entry of a function");
+		wanted.gate.address = places.items[i].address;
+		if (places.items[i].entry != wanted.gate.address)
+			error = not_at_entry();
 		if (!error)
-			error = want(session, process, spec, &wanted, true);
+			error = want(session, process, spec, &wanted);
 		/* The dynamic loader, which is not recorded, has some functions of libc's. */
 		if (error && mt_error_code(error) == MT_ERROR_NOT_FOUND && ++left < places.count) {
 			mt_error_destroy(error);
@@ -265,7 +289,7 @@ struct mt_error *mt_session_gate_set_begin(struct mt_session *session, pid_t pid
 			continue;
 		}
 		if (!error)
-			error = found(context, wanted.function);
+			error = found(context, wanted.gate.address);
 	}
 	mt_locations_deinit(&places);
 	return error ? where_it_begins(spec, error) : NULL;
@@ -293,13 +317,14 @@ void mt_session_gate_mute(struct mt_session *session, uint32_t trigger)
 	ops_of(session)->mute(session->engine, trigger);
 }
 
-bool mt_session_gate_holds(struct mt_session *session, pid_t pid, uint64_t entry, uint64_t address)
+bool mt_session_gate_shares(struct mt_session *session, pid_t pid,
+			    const struct mt_engine_gate *gate, uint64_t address)
 {
 	struct mt_session_process *process = mt_session_find_process(session, pid);
 	const struct mt_function *function =
 	    process && process->code ? mt_space_function_at(process->code, address) : NULL;
 
-	return function && function->start == entry;
+	return function && gate->address >= function->start && gate->address < function->end;
 }
 
 uint64_t mt_session_gate_works(struct mt_session *session, pid_t pid,
@@ -318,6 +343,12 @@ struct mt_error *mt_session_gate_enter(struct mt_session *session, pid_t lwp, ui
 				       uint64_t *pc)
 {
 	return ops_of(session)->enter(session->engine, lwp, goal, pc);
+}
+
+struct mt_error *mt_session_gate_hold(struct mt_session *session, pid_t pid,
+				      const struct mt_engine_gate *gate)
+{
+	return ops_of(session)->hold(session->engine, pid, gate);
 }
 
 void mt_session_gate_leave(struct mt_session *session, pid_t lwp)

@@ -18,7 +18,7 @@ struct setting {
 static struct mt_session_gate *gate_at(const struct setting *setting, uint64_t address)
 {
 	mt_array_each (gate, &setting->process->gates)
-		if (gate->gate.function == address && gate->gate.trigger == setting->number)
+		if (gate->gate.address == address && gate->gate.trigger == setting->number)
 			return gate;
 	return NULL;
 }
@@ -32,7 +32,7 @@ static struct mt_error *put(const struct setting *setting, struct mt_session_gat
 	if (!gate->text)
 		return mt_error_no_memory();
 	mt_try(mt_session_parse_values_at(setting->session, setting->process, trigger,
-					  gate->gate.function, &gate->values));
+					  gate->gate.address, &gate->values));
 	const struct mt_engine_condition given = {.text = gate->text,
 						  .trigger = setting->number,
 						  .at_return = trigger->spec.at_return,
@@ -41,14 +41,14 @@ static struct mt_error *put(const struct setting *setting, struct mt_session_gat
 						  .option = trigger->option,
 						  .is_one_of_many = trigger->is_glob};
 	mt_try(engine->gates->set(setting->session->engine, setting->process->pid,
-				  gate->gate.function, &given));
+				  gate->gate.address, &given));
 	return mt_array_push(&setting->process->gates, *gate) ? mt_error_no_memory() : NULL;
 }
 
 static struct mt_error *add(void *context, uint64_t address)
 {
 	struct setting *setting = context;
-	struct mt_session_gate gate = {.gate = {.function = address, .trigger = setting->number},
+	struct mt_session_gate gate = {.gate = {.address = address, .trigger = setting->number},
 				       .is_wanted = true};
 
 	if (gate_at(setting, address))

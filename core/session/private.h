@@ -53,6 +53,7 @@ struct mt_session_gate {
 	struct mt_expr *parsed;              /* its condition; NULL: none */
 	bool is_wanted;                      /* since mt_session_gates_begin() */
 	bool is_begin;                       /* of a span */
+	bool is_line;                        /* not at a function's entry */
 	struct mt_session_value_list values; /* that are recorded there instead */
 };
 

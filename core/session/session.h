@@ -77,15 +77,23 @@ struct mt_error *mt_session_hit(struct mt_session *session, pid_t lwp,
 /* Gates: see struct mt_engine_gate_ops.  What a debugger wants is said anew each time before its
  * program goes on: begin, set …, end. */
 void mt_session_gates_begin(struct mt_session *session, pid_t pid);
-/* ADDRESS: where the debugger has its breakpoint for SPEC, the trigger with that NUMBER.  Only at a
- * function's entry, or its returns, can be one: *ENTRY.  Errors: UNSUPPORTED (the debugger must
- * evaluate it itself, and why); BUSY (only yet); the engine's. */
+struct mt_session_gate_places {
+	uint64_t entry; /* of the function, for the entry or the returns; 0: it is not about one */
+	uint64_t line;  /* 0: it cannot be evaluated at a line */
+};
+/* ADDRESS: where the debugger has its breakpoint for SPEC.  Errors: UNSUPPORTED (no gate can be for
+ * it: the debugger must evaluate it itself). */
+struct mt_error *mt_session_gate_find(struct mt_session *session, pid_t pid,
+				      const struct mt_trigger_spec *spec, uint64_t address,
+				      struct mt_session_gate_places *out);
+/* At one of these.  Errors: UNSUPPORTED (why it cannot be there); BUSY (only yet); the engine's. */
 struct mt_error *mt_session_gate_set(struct mt_session *session, pid_t pid,
-				     const struct mt_trigger_spec *spec, uint32_t number,
-				     uint64_t address, uint64_t *entry);
+				     const struct mt_trigger_spec *spec,
+				     const struct mt_engine_gate *gate, bool is_line);
 typedef struct mt_error *mt_session_entry_found(void *context, uint64_t entry);
 /* In between, too: likewise where the span of SPEC begins, which nobody stops for.  Calls FOUND
- * with each such function's entry.  Errors: those of mt_session_gate_set(); NOT_FOUND; FOUND's. */
+ * with each such function's entry.  Errors: those of mt_session_gate_find() and
+ * mt_session_gate_set(); NOT_FOUND; FOUND's. */
 struct mt_error *mt_session_gate_set_begin(struct mt_session *session, pid_t pid,
 					   const struct mt_trigger_spec *spec, uint32_t number,
 					   mt_session_entry_found *found, void *context);
@@ -100,14 +108,17 @@ struct mt_error *mt_session_values_set(struct mt_session *session, pid_t pid,
 				       size_t *functions);
 /* Until then the gates of TRIGGER stop nobody any more. */
 void mt_session_gate_mute(struct mt_session *session, uint32_t trigger);
-/* Whether ADDRESS lies in the function. */
-bool mt_session_gate_holds(struct mt_session *session, pid_t pid, uint64_t entry, uint64_t address);
+/* Whether ADDRESS lies in the same function. */
+bool mt_session_gate_shares(struct mt_session *session, pid_t pid,
+			    const struct mt_engine_gate *gate, uint64_t address);
 /* See struct mt_engine_gate_ops. */
 uint64_t mt_session_gate_works(struct mt_session *session, pid_t pid,
 			       const struct mt_engine_gate *gate);
 struct mt_engine_gate_hit mt_session_gate_hit(struct mt_session *session, pid_t lwp);
 struct mt_error *mt_session_gate_enter(struct mt_session *session, pid_t lwp, uint64_t *goal,
 				       uint64_t *pc);
+struct mt_error *mt_session_gate_hold(struct mt_session *session, pid_t pid,
+				      const struct mt_engine_gate *gate);
 void mt_session_gate_leave(struct mt_session *session, pid_t lwp);
 struct mt_engine_gate_errors mt_session_gate_look(struct mt_session *session, uint32_t trigger);
 /* Appends "took 5.1 ms". */

@@ -325,12 +325,10 @@ static struct mt_error *put_break(struct mt_calls_engine *engine, struct mt_call
 		other->behind |= one->next && other->address == one->address;
 	if (mt_array_push(&space->breaks, *one))
 		return mt_error_no_memory();
-	/* Before the text changes: should we be killed in between, they go on all the same. */
-	mt_array_last(&space->breaks)->written = mt_calls_break_is_line(one);
-	if (mt_calls_break_is_line(one))
-		mt_try(mt_calls_displace_all(engine, space));
+	mt_try(mt_calls_line_begin(engine, space, mt_array_last(&space->breaks)));
 	if (place)
-		return mt_calls_text_write_break(engine, space, place, one);
+		return mt_calls_text_write_break(engine, space, place,
+						 mt_array_last(&space->breaks));
 	mt_calls_break_bytes(one, text);
 	return engine->target->ops->write(engine->target, space->pid, one->address, text,
 					  one->length);
@@ -388,17 +386,19 @@ struct mt_error *mt_calls_set_gate(struct mt_calls_engine *engine, struct mt_cal
 	go_behind_endbr64(space, &one);
 	const struct mt_calls_place *place = mt_calls_place_at(space, one.address);
 	ssize_t patch = place ? mt_calls_planned_at(place, one.address) : -1;
-	if (patch < 0 || !(place->module->file->plan->patches.items[patch].flags & MT_PATCH_ENTRY))
-		return mt_error_new(MT_ERROR_UNSUPPORTED,
-				    given->values
-					? "its calls are not recorded"
-					: "it is not at a function's entry that is recorded");
+	bool is_entry =
+	    patch >= 0 && place->module->file->plan->patches.items[patch].flags & MT_PATCH_ENTRY;
 	one.address = address;
 	one.asked = 0;
 	one.condition = mt_calls_condition_add(engine, given);
 	if (!one.condition)
 		return mt_error_no_memory();
 	one.condition->is_gate = true;
+	if (!is_entry && !mt_calls_may_be_at_line(one.condition))
+		return mt_error_new(MT_ERROR_UNSUPPORTED,
+				    given->values
+					? "its calls are not recorded"
+					: "it is not at a function's entry that is recorded");
 	mt_try(put_break(engine, space, &one));
 	return given->values && !one.condition->values.count
 		   ? mt_error_new(MT_ERROR_UNSUPPORTED, "no value of it can be recorded")

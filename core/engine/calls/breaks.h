@@ -102,6 +102,10 @@ struct mt_error *mt_calls_line_room(const struct mt_calls_space *space,
 				    const struct mt_calls_place *place,
 				    const struct mt_calls_break *one, uint8_t first, size_t size,
 				    struct mt_calls_line *out);
+/* ONE, if it is a line's, is about to be in the text, if that is not hidden: no thread stands in
+ * the bytes that it displaces.  Errors: the target's. */
+struct mt_error *mt_calls_line_begin(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				     struct mt_calls_break *one);
 /* A breakpoint is to be at ADDRESS: one whose jump displaces that does without, and has its
  * condition evaluated by others.  Errors: those of mt_calls_set_break(). */
 struct mt_error *mt_calls_line_yield(struct mt_calls_engine *engine, struct mt_calls_space *space,
@@ -111,14 +115,18 @@ struct mt_error *mt_calls_line_yield(struct mt_calls_engine *engine, struct mt_c
 struct mt_error *mt_calls_line_displace(const struct mt_calls_engine *engine,
 					struct mt_calls_break *one, uint64_t address,
 					const uint8_t *bytes, uint8_t length, uint64_t *copy);
-/* Where the copy of the instruction at ADDRESS stands, if it is one that a line's condition
- * displaces, but for the first; else 0. */
+/* Where the copy of the instruction at ADDRESS stands, if it is one that ONE, a line's, displaces,
+ * but for the first; else 0. */
+uint64_t mt_calls_line_copy_in(const struct mt_calls_break *one, uint64_t address);
+/* The same of all that are in the text. */
 uint64_t mt_calls_line_copy_of(const struct mt_calls_space *space, uint64_t address);
 
 /* condition.c */
 /* One more; NULL without memory. */
 struct mt_calls_condition *mt_calls_condition_add(struct mt_calls_engine *engine,
 						  const struct mt_engine_condition *given);
+/* Whether threads stop there, and nothing else is about a call. */
+bool mt_calls_may_be_at_line(const struct mt_calls_condition *condition);
 /* That of a breakpoint at ADDRESS, if it can be; else the log says why not.  NO_ROOM: why no jump
  * to it fits there, which is not asked at an entry that is recorded; NULL: one does.  Errors: it
  * means nothing. */

@@ -133,11 +133,10 @@ static struct mt_error *leave_expr(const struct mt_calls_engine *engine,
 	return mt_condition_compile(NULL, where, &condition->code);
 }
 
-/* Threads stop there, and nothing else is about a call. */
-static bool may_be_at_line(const struct mt_calls_condition *condition)
+bool mt_calls_may_be_at_line(const struct mt_calls_condition *condition)
 {
-	return !condition->is_gate && !mt_calls_is_later(condition) &&
-	       !mt_calls_is_span(condition) && !mt_calls_records_values(condition);
+	return !mt_calls_is_later(condition) && !mt_calls_is_span(condition) &&
+	       !mt_calls_records_values(condition);
 }
 
 static struct mt_error *check_place(const struct mt_calls_place *place,
@@ -147,7 +146,7 @@ static struct mt_error *check_place(const struct mt_calls_place *place,
 	*at_line = false;
 	if (place && is_entry(place, mt_calls_planned_at(place, address)))
 		return NULL;
-	if (!may_be_at_line(condition))
+	if (!mt_calls_may_be_at_line(condition))
 		return mt_error_new(MT_ERROR_UNSUPPORTED,
 				    "it is not at a function's entry that is recorded");
 	*at_line = true;

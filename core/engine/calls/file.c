@@ -76,6 +76,7 @@ static bool is_cancelled(const void *task)
 void mt_calls_file_destroy(struct mt_calls_file *file)
 {
 	mt_plan_destroy(file->plan);
+	mt_array_deinit(&file->stretches);
 	mt_objfile_unref(file->objfile);
 	free(file->path);
 	free(file);

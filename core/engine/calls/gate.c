@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Gates, for debuggers whose breakpoints are their own.  A gate is a breakpoint at a function's
- * entry (break.c), or at its returns (slow.c), with a stub (stub.c) and a condition (condition.c),
- * but the debugger sees the signal that the stub sends, and asks whether it is a gate's.  Then the
- * thread enters the function, so that the call is in its ring, and is stepped to where the debugger
- * would have stopped it: behind the prologue, as a rule.  At a return the call's end is in its
- * ring by then, and the instruction itself is to be run. */
+ * entry (break.c), at its returns (slow.c), or at a line (line.c), with a stub (stub.c) and a
+ * condition (condition.c), but the debugger sees the signal that the stub sends, and asks whether
+ * it is a gate's.  Then the thread enters the function, so that the call is in its ring, and is
+ * stepped to where the debugger would have stopped it: behind the prologue, as a rule.  At a return
+ * the call's end is in its ring by then, and the instruction itself is to be run, as it is at a
+ * line. */
 #include "engine/calls/private.h"
 
 #include "base/clock.h"
@@ -26,7 +27,7 @@ static struct mt_calls_break *gate_of(struct mt_calls_space *space,
 		struct mt_calls_break *one = &space->breaks.items[i];
 
 		if (one->gate && one->trigger == gate->trigger &&
-		    mt_calls_break_is_at(one, gate->function))
+		    mt_calls_break_is_at(one, gate->address))
 			return one;
 	}
 	return NULL;
@@ -59,7 +60,7 @@ static struct mt_error *set(struct mt_engine *base, pid_t pid, uint64_t address,
 {
 	struct mt_calls_engine *engine = engine_of(base);
 	struct mt_calls_space *space = mt_calls_find_space(engine, pid);
-	const struct mt_engine_gate gate = {.function = address, .trigger = given->trigger};
+	const struct mt_engine_gate gate = {.address = address, .trigger = given->trigger};
 
 	const bool stops = !given->values && given->span != MT_ENGINE_SPAN_BEGIN;
 
@@ -95,6 +96,8 @@ static void mute(struct mt_engine *base, uint32_t trigger)
 
 static bool is_written(struct mt_calls_space *space, const struct mt_calls_break *one)
 {
+	if (mt_calls_break_is_line(one))
+		return one->written;
 	const struct mt_calls_place *place = mt_calls_place_at(space, one->address);
 	ssize_t patch = place ? mt_calls_patch_at(place, one->address) : -1;
 
@@ -110,7 +113,7 @@ static uint64_t works(struct mt_engine *base, pid_t pid, const struct mt_engine_
 		return 0;
 	mt_array_each (one, &space->breaks) {
 		if (!one->gate || one->trigger != gate->trigger ||
-		    !mt_calls_break_is_at(one, gate->function))
+		    !mt_calls_break_is_at(one, gate->address))
 			continue;
 		if (!is_written(space, one))
 			return 0;
@@ -144,7 +147,7 @@ static struct mt_engine_gate_hit hit(struct mt_engine *base, pid_t lwp)
 		return (struct mt_engine_gate_hit){0};
 	thread->held_tsc = mt_clock_tsc();
 	return (struct mt_engine_gate_hit){
-	    .gate = {.function = one->asked ? one->asked : one->address, .trigger = one->trigger},
+	    .gate = {.address = one->asked ? one->asked : one->address, .trigger = one->trigger},
 	    .at_return = one->hook,
 	    .took_ns =
 		mt_calls_break_is_timed(one) ? mt_calls_slow_ns(engine_of(base), thread) : 0};
@@ -173,7 +176,7 @@ static struct mt_error *enter(struct mt_engine *base, pid_t lwp, uint64_t *goal,
 	if (!one)
 		return NULL;
 	mt_try(mt_calls_pass_break(engine, thread->space, lwp, one));
-	if (one->hook) {
+	if (one->hook || mt_calls_break_is_line(one)) {
 		*goal = one->address;
 		*pc = one->copy;
 		return NULL;
@@ -186,6 +189,22 @@ static struct mt_error *enter(struct mt_engine *base, pid_t lwp, uint64_t *goal,
 	if (arrived)
 		*pc = at;
 	return NULL;
+}
+
+static struct mt_error *hold(struct mt_engine *base, pid_t pid, const struct mt_engine_gate *gate)
+{
+	struct mt_calls_engine *engine = engine_of(base);
+	struct mt_calls_break *one = gate_of(mt_calls_find_space(engine, pid), gate);
+
+	if (!one || !mt_calls_break_is_line(one) || !one->written)
+		return NULL;
+	one->held = true;
+	one->written = false;
+	mt_try(mt_target_halt(engine->target, pid));
+	struct mt_error *error = engine->target->ops->write(engine->target, pid, one->address,
+							    one->original, one->length);
+	mt_target_release(engine->target, pid);
+	return error;
 }
 
 static void leave(struct mt_engine *base, pid_t lwp)
@@ -232,5 +251,6 @@ const struct mt_engine_gate_ops mt_calls_gates = {.set = set,
 						  .works = works,
 						  .hit = hit,
 						  .enter = enter,
+						  .hold = hold,
 						  .leave = leave,
 						  .look = look};

@@ -100,16 +100,37 @@ static bool is_among(const uint64_t *addresses, size_t count, const struct mt_ca
 	       (patch->hole && lies_in(addresses, count, hole, hole + MT_PATCH_JUMP_BYTES));
 }
 
+static bool is_alone(const struct mt_engine_alone *alone, const struct mt_calls_module *module,
+		     uint32_t index)
+{
+	const struct mt_plan_function *function = &module->file->plan->functions.items[index];
+
+	return lies_in(alone->functions, alone->function_count, function->start + module->bias,
+		       function->end + module->bias);
+}
+
 static enum way find_way(const struct mt_engine_alone *alone, const struct mt_calls_module *module,
 			 const struct mt_patch *patch)
 {
-	const struct mt_plan_function *function =
-	    &module->file->plan->functions.items[patch->function];
-
-	if (lies_in(alone->functions, alone->function_count, function->start + module->bias,
-		    function->end + module->bias))
+	if (is_alone(alone, module, patch->function))
 		return BY_OTHER;
 	return is_among(alone->places, alone->place_count, module, patch) ? BY_PLACE : CLEAR;
+}
+
+/* Of a line's condition, if nobody stands in its bytes.  At the first of them none of the
+ * debugger's breakpoints can be, either: the thread that stops there goes on in the copy. */
+static bool is_line_clear(const struct showing *showing, const struct mt_calls_break *one)
+{
+	const struct mt_engine_alone *alone = showing->alone;
+	const struct mt_calls_place *place = mt_calls_place_at(showing->space, one->address);
+	const struct mt_calls_module *module = place ? place->module : NULL;
+	const uint32_t function =
+	    module ? mt_plan_function_at(module->file->plan, one->address - module->bias)
+		   : MT_PLAN_NOWHERE;
+
+	return function != MT_PLAN_NOWHERE && !is_alone(alone, module, function) &&
+	       !lies_in(alone->places, alone->place_count, one->address,
+			one->address + one->length);
 }
 
 static struct mt_error *add_standing(void *context, uint64_t address)
@@ -140,6 +161,20 @@ static uint64_t copy_for(const struct showing *showing, pid_t lwp,
 	return mt_calls_module_copy_of(place->module, index, registers->rip);
 }
 
+static uint64_t line_copy_for(const struct showing *showing,
+			      const struct user_regs_struct *registers)
+{
+	uint64_t copy = 0;
+
+	if (mt_inject_is_restarted(registers))
+		return 0;
+	mt_array_each (one, &showing->space->breaks)
+		if (!copy && (copy = mt_calls_line_copy_in(one, registers->rip)) &&
+		    !is_line_clear(showing, one))
+			return 0;
+	return copy;
+}
+
 static struct mt_error *settle_thread(void *context, pid_t lwp)
 {
 	struct showing *showing = context;
@@ -151,7 +186,9 @@ static struct mt_error *settle_thread(void *context, pid_t lwp)
 		mt_error_destroy(error);
 		return NULL;
 	}
-	const uint64_t copy = copy_for(showing, lwp, &registers);
+	uint64_t copy = copy_for(showing, lwp, &registers);
+	if (!copy)
+		copy = line_copy_for(showing, &registers);
 	if (copy) {
 		registers.rip = copy;
 		mt_try(target->ops->set_registers(target, lwp, &registers));
@@ -205,6 +242,15 @@ static struct mt_error *hold_patches(const struct showing *showing, struct mt_ca
 	return NULL;
 }
 
+static void hold_lines(const struct showing *showing)
+{
+	mt_array_each (one, &showing->space->breaks)
+		one->held = mt_calls_break_is_line(one) &&
+			    (!is_line_clear(showing, one) ||
+			     lies_in(showing->standing.items, showing->standing.count,
+				     one->address + 1, one->address + one->length));
+}
+
 static struct mt_error *show(struct showing *showing)
 {
 	struct mt_calls_space *space = showing->space;
@@ -213,6 +259,7 @@ static struct mt_error *show(struct showing *showing)
 	mt_try(target->ops->each_thread(target, space->pid, settle_thread, showing));
 	if (showing->standing.count)
 		qsort(showing->standing.items, showing->standing.count, sizeof(uint64_t), compare);
+	hold_lines(showing);
 	mt_array_each (place, &space->places) {
 		mt_try(hold_patches(showing, place));
 		mt_try(mt_calls_text_write(showing->engine, space, place));

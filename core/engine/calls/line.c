@@ -30,6 +30,21 @@ static bool meets(const struct mt_calls_break *other, uint64_t start, uint64_t e
 	       other->address + (other->length ? other->length : 1u) > start;
 }
 
+/* A debugger asks for the same lines whenever its program goes on. */
+static struct mt_error *find_stretch(struct mt_calls_file *file, uint64_t address, size_t *length)
+{
+	struct mt_calls_stretch stretch = {.address = address};
+
+	mt_array_each (known, &file->stretches)
+		if (known->address == address) {
+			*length = known->length;
+			return NULL;
+		}
+	mt_try(mt_plan_stretch_at(file->objfile, address, &stretch.length));
+	*length = stretch.length;
+	return mt_array_push(&file->stretches, stretch) ? mt_error_no_memory() : NULL;
+}
+
 struct mt_error *mt_calls_line_room(const struct mt_calls_space *space,
 				    const struct mt_calls_place *place,
 				    const struct mt_calls_break *one, uint8_t first, size_t size,
@@ -44,7 +59,7 @@ struct mt_error *mt_calls_line_room(const struct mt_calls_space *space,
 	out->why_not = "another trigger is too near";
 	if (one->condition->yields)
 		return NULL;
-	mt_try(mt_plan_stretch_at(module->file->objfile, one->address - module->bias, &room));
+	mt_try(find_stretch(module->file, one->address - module->bias, &room));
 	mt_array_each (other, &space->breaks)
 		if (meets(other, one->address, one->address + room))
 			return NULL;
@@ -60,6 +75,28 @@ struct mt_error *mt_calls_line_room(const struct mt_calls_space *space,
 			return NULL;
 	*out = (struct mt_calls_line){.length = (uint8_t)room};
 	return NULL;
+}
+
+/* A breakpoint, of the debugger whose gate it is, stands in the bytes that it would displace. */
+static bool is_broken(struct mt_calls_engine *engine, const struct mt_calls_space *space,
+		      const struct mt_calls_break *one)
+{
+	uint8_t there[MT_CALLS_BREAK_BYTES];
+
+	return engine->target->ops->read(engine->target, space->pid, one->address, there,
+					 one->length) != one->length ||
+	       memcmp(there, one->original, one->length) != 0;
+}
+
+struct mt_error *mt_calls_line_begin(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				     struct mt_calls_break *one)
+{
+	if (!mt_calls_break_is_line(one) || space->hidden)
+		return NULL;
+	one->held = one->gate && is_broken(engine, space, one);
+	/* Before the text changes: should we be killed in between, they go on all the same. */
+	one->written = !one->held;
+	return one->written ? mt_calls_displace_all(engine, space) : NULL;
 }
 
 struct mt_error *mt_calls_line_yield(struct mt_calls_engine *engine, struct mt_calls_space *space,
@@ -107,17 +144,23 @@ struct mt_error *mt_calls_line_displace(const struct mt_calls_engine *engine,
 	return NULL;
 }
 
+uint64_t mt_calls_line_copy_in(const struct mt_calls_break *one, uint64_t address)
+{
+	if (!mt_calls_break_is_line(one) || address <= one->address ||
+	    address >= one->address + one->length)
+		return 0;
+	const struct mt_condition *code = &one->condition->code;
+	const uint32_t copy = mt_trampoline_copy_of(
+	    &code->trampolines, code->miss, (uint32_t)code->trampolines.code.count, address);
+	return copy == MT_TRAMPOLINE_NONE ? 0 : one->condition->address + copy;
+}
+
 uint64_t mt_calls_line_copy_of(const struct mt_calls_space *space, uint64_t address)
 {
-	mt_array_each (one, &space->breaks) {
-		if (!mt_calls_break_is_line(one) || !one->written || address <= one->address ||
-		    address >= one->address + one->length)
-			continue;
-		const struct mt_condition *code = &one->condition->code;
-		const uint32_t copy =
-		    mt_trampoline_copy_of(&code->trampolines, code->miss,
-					  (uint32_t)code->trampolines.code.count, address);
-		return copy == MT_TRAMPOLINE_NONE ? 0 : one->condition->address + copy;
-	}
-	return 0;
+	uint64_t copy = 0;
+
+	mt_array_each (one, &space->breaks)
+		if (!copy && one->written)
+			copy = mt_calls_line_copy_in(one, address);
+	return copy;
 }

@@ -99,8 +99,11 @@ static const uint8_t no_raise[] = {0xeb, WAIT_AT - RAISE_AT - 2};
 /* In place of the jump back. */
 static const uint8_t no_wait[] = {0x66, 0x90};
 
-/* In place of the mov: lock inc dword [rcx+4], nop. */
-static const uint8_t miss[] = {0xf0, 0xff, 0x41, MT_CALLS_MISSED - MT_CALLS_ASKED, 0x0f, 0x1f, 0};
+/* In place of the mov: pushfq; lock inc dword [rcx+4]; popfq; nop. */
+static const uint8_t miss[] = {0x9c, 0xf0, 0xff, 0x41, MT_CALLS_MISSED - MT_CALLS_ASKED,
+			       0x9d, 0x90};
+#define COUNT_AT   (MOV_ASKED_AT + 1)
+#define COUNTED_AT (MOV_ASKED_AT + 5) /* the popfq */
 
 /* With the longest copy of an instruction. */
 #define STUB_BYTES (sizeof(template) + 64)
@@ -196,9 +199,11 @@ static struct mt_error *make_behind(struct mt_calls_engine *engine, struct mt_ca
 
 	mt_try(mt_calls_line_displace(engine, one, address, bytes, length, &copy));
 	if (!copy) { /* its operands are too far away */
-		mt_calls_condition_leave(
-		    engine, one->condition,
-		    mt_error_new(MT_ERROR_UNSUPPORTED, "%s", MT_CALLS_NO_JUMP));
+		struct mt_error *error = mt_error_new(MT_ERROR_UNSUPPORTED, "%s", MT_CALLS_NO_JUMP);
+
+		if (one->gate)
+			return error;
+		mt_calls_condition_leave(engine, one->condition, error);
 		return NULL;
 	}
 	room->used = address + one->condition->code.trampolines.code.count;
@@ -370,6 +375,11 @@ uint64_t mt_calls_stub_before(const struct mt_calls_space *space, uint64_t addre
 	return trampoline;
 }
 
+static struct mt_error *no_stack(pid_t lwp)
+{
+	return mt_error_new(MT_ERROR_GONE, "thread %d has no stack", lwp);
+}
+
 struct mt_error *mt_calls_stub_leave(struct mt_calls_engine *engine,
 				     const struct mt_calls_break *one, pid_t pid, pid_t lwp)
 {
@@ -379,7 +389,7 @@ struct mt_error *mt_calls_stub_leave(struct mt_calls_engine *engine,
 	mt_try(engine->target->ops->get_registers(engine->target, lwp, &registers));
 	size_t size = registers.rip == one->raised ? sizeof(words) : sizeof(words[0]);
 	if (engine->target->ops->read(engine->target, pid, registers.rsp, words, size) != size)
-		return mt_error_new(MT_ERROR_GONE, "thread %d has no stack", lwp);
+		return no_stack(lwp);
 	if (registers.rip == one->raised) {
 		registers.r11 = *word++;
 		registers.rdi = *word++;
@@ -422,6 +432,7 @@ struct mt_error *mt_calls_stub_retreat(struct mt_calls_engine *engine,
 		return NULL;
 	const uint64_t at = registers.rip - one->stub;
 	const unsigned words = words_at(at);
+	const bool is_counting = at >= COUNT_AT && at <= COUNTED_AT;
 	if (one->hook && registers.rip <= one->raised)
 		one->condition->lost++; /* nobody asks at a return again */
 	else if (mt_calls_break_is_timed(one) && registers.rip <= one->raised)
@@ -429,10 +440,17 @@ struct mt_error *mt_calls_stub_retreat(struct mt_calls_engine *engine,
 	unsigned long long *const values[] = {&registers.rcx, &registers.rax, &registers.rdx,
 					      &registers.rsi, &registers.rdi, &registers.r11};
 
+	if (is_counting) {
+		if (engine->target->ops->read(engine->target, thread->pid, registers.rsp,
+					      &registers.eflags,
+					      sizeof(registers.eflags)) != sizeof(registers.eflags))
+			return no_stack(thread->lwp);
+		registers.rsp += sizeof(registers.eflags);
+	}
 	if (words &&
 	    engine->target->ops->read(engine->target, thread->pid, registers.rsp, pushed,
 				      words * sizeof(pushed[0])) != words * sizeof(pushed[0]))
-		return mt_error_new(MT_ERROR_GONE, "thread %d has no stack", thread->lwp);
+		return no_stack(thread->lwp);
 	for (unsigned i = 0; i < words; i++)
 		*values[i] = pushed[words - 1 - i];
 	registers.rsp += words * sizeof(pushed[0]);

@@ -230,7 +230,7 @@ static void undo(const struct mt_calls_space *space, const struct mt_calls_place
 			memcpy(text + hole, module->clean + hole, MT_PATCH_JUMP_BYTES);
 	}
 	mt_array_each (one, &space->breaks)
-		if (holds(module, one->address))
+		if (holds(module, one->address) && (one->written || !mt_calls_break_is_line(one)))
 			memcpy(text + (one->address - module->start), one->original, one->length);
 	if (space->left && !place->another &&
 	    !mt_calls_left_undo(space->left, module->start, text, module->clean,
@@ -328,7 +328,7 @@ static struct mt_error *compose(const struct mt_calls_engine *engine, struct mt_
 	mt_array_each (one, &space->breaks) {
 		uint8_t bytes[MT_CALLS_BREAK_BYTES];
 
-		if (!holds(module, one->address))
+		if (!holds(module, one->address) || one->held)
 			continue;
 		mt_calls_break_bytes(one, bytes);
 		memcpy(texts->text + (one->address - module->start), bytes, one->length);
@@ -341,7 +341,7 @@ void mt_calls_text_note_written(struct mt_calls_space *space, struct mt_calls_pl
 {
 	mt_array_each (one, &space->breaks)
 		if (holds(place->module, one->address))
-			one->written = is_written;
+			one->written = is_written && !one->held;
 	for (size_t i = 0; i < place->module->file->plan->patches.count; i++)
 		place->written[i] = is_written && is_on(place, i);
 }
@@ -446,6 +446,8 @@ struct mt_error *mt_calls_text_write_break(struct mt_calls_engine *engine,
 {
 	bool done = false;
 
+	if (one->held)
+		return NULL;
 	if (!space->hidden && place->checked)
 		mt_try(one->length ? put_break(engine, space, place, one, &done)
 				   : turn_jump(engine, space, place, one, one->next, &done));

@@ -39,6 +39,12 @@ struct mt_calls_entry {
 	uint64_t unused[3];
 };
 
+/* What may be displaced together at an instruction: mt_plan_stretch_at(). */
+struct mt_calls_stretch {
+	uint64_t address; /* in the file */
+	size_t length;
+};
+
 /* An object file that was planned, once an engine. */
 struct mt_calls_file {
 	char *path;
@@ -49,6 +55,7 @@ struct mt_calls_file {
 	bool is_kept;               /* its plan, and what is made by it, from run to run */
 	bool was_stored;            /* something of that, in this one */
 	struct mt_kept_key key;     /* of the plan, if it is kept */
+	MT_ARRAY(struct mt_calls_stretch) stretches; /* that were asked for */
 	UT_hash_handle hh;
 };
 
@@ -177,7 +184,8 @@ struct mt_calls_break {
 	uint64_t hook;
 	bool gate;                            /* of a debugger's: see struct mt_engine_gate_ops */
 	uint32_t trigger;                     /* and that one's number */
-	bool written;                         /* its own jump is in the text, or about to be */
+	bool held;                            /* its own jump is left out of the text for now */
+	bool written;                         /* it is in the text, or about to be */
 	uint64_t back;                        /* retired: where threads in its copies go on */
 	bool retired;                         /* nothing leads to it; threads may be in its stub */
 	struct mt_calls_condition *condition; /* the engine's; NULL: none */
