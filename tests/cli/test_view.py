@@ -3,14 +3,18 @@
 import fcntl
 import os
 import pathlib
+import re
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.error
 import urllib.request
 
 import pytest
+
+from conftest import need_tool
 
 PORT = 9001
 UI = "https://ui.perfetto.dev"
@@ -43,9 +47,20 @@ def becomes_free():
     return True
 
 
-def fetch(name):
-    with urllib.request.urlopen(f"http://127.0.0.1:{PORT}/{name}", timeout=60) as answer:
+def address_in(text):
+    return re.search(rf"/#!/\?url=(http://127\.0\.0\.1:{PORT}/[\w-]{{20,}}/\S+)", text)[1]
+
+
+def fetch(address, **headers):
+    request = urllib.request.Request(address, headers=headers)
+    with urllib.request.urlopen(request, timeout=60) as answer:
         return answer.headers, answer.read()
+
+
+def is_refused(address, status, **headers):
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        fetch(address, **headers)
+    return refused.value.code == status
 
 
 def test_serves_the_latest_once(run_mtdb, tmp_path, port):
@@ -54,10 +69,10 @@ def test_serves_the_latest_once(run_mtdb, tmp_path, port):
         os.utime(tmp_path / name, (1000 - age, 1000 - age))
     done = run_mtdb("view", "--no-browser", cwd=tmp_path)
     assert done.returncode == 0 and done.stderr == ""
-    assert f"{UI}/#!/?url=http://127.0.0.1:{port}/new.fxt" in done.stdout
-    with pytest.raises(urllib.error.HTTPError):
-        fetch("old%20one.fxt")
-    headers, body = fetch("new.fxt")
+    address = address_in(done.stdout)
+    assert f"{UI}/#!/?url={address}" in done.stdout and address.endswith("/new.fxt")
+    assert is_refused(address.replace("new", "old%20one"), 404)
+    headers, body = fetch(address, Origin=UI)
     assert body == b"new.fxt" * 1000
     assert headers["Access-Control-Allow-Origin"] == UI
 
@@ -70,9 +85,53 @@ def test_opens_a_browser(run_mtdb, tmp_path, port):
     browser.chmod(0o755)
     done = run_mtdb("view", tmp_path / "my trace.fxt", env={**os.environ, "BROWSER": str(browser)})
     assert done.returncode == 0 and "opening" in done.stdout
-    assert fetch("my%20trace.fxt")[1] == b"timeline"
-    called = (tmp_path / "called").read_text().strip()
-    assert called == f"{UI}/#!/?url=http://127.0.0.1:{port}/my%20trace.fxt"
+    address = address_in(done.stdout)
+    assert fetch(address)[1] == b"timeline" and address.endswith("/my%20trace.fxt")
+    assert (tmp_path / "called").read_text().strip() == f"{UI}/#!/?url={address}"
+
+
+def test_others_get_nothing(run_mtdb, tmp_path, port):
+    """Other pages, names that lead here, and users without the secret; none takes the owner's turn,
+    nor does one who connects and says nothing."""
+    (tmp_path / "trace.fxt").write_bytes(b"timeline" * 100000)
+    addresses = []
+    for _ in range(2):
+        done = run_mtdb("view", "--no-browser", tmp_path / "trace.fxt")
+        address = address_in(done.stdout)
+        addresses.append(address)
+        with socket.create_connection(("127.0.0.1", port)), \
+             socket.create_connection(("127.0.0.1", port)) as cut:
+            cut.sendall(f"GET {address.split(str(port))[1]} HTTP/1.0\r\n".encode())
+            assert is_refused(address, 403, Host="evil.example")
+            assert is_refused(address, 403, Host=f"evil.example:{port}")
+            assert is_refused(address, 403, Origin="https://evil.example")
+            assert is_refused(address, 403, Origin="null")
+            assert is_refused(f"http://127.0.0.1:{port}/trace.fxt", 404)
+            assert is_refused(f"http://127.0.0.1:{port}/", 404)
+            assert fetch(address, Origin=UI)[1] == b"timeline" * 100000
+        assert becomes_free()
+    assert addresses[0] != addresses[1]
+
+
+def test_another_user_gets_nothing(mtdb, tmp_path, port):
+    """Who sees the address among the browser's arguments, too."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can be two users")
+    file = tmp_path / "trace.fxt"
+    file.write_bytes(b"timeline")
+    for part in [file, *file.parents][:-1]:
+        part.chmod(part.stat().st_mode | 0o055)
+    helper = [need_tool("setpriv"), "--reuid=1234", "--clear-groups", sys.executable, "-I",
+              mtdb.parent / "mtrace-view", "--no-browser", file]
+    done = subprocess.run(helper, text=True, capture_output=True, check=False, timeout=60)
+    if done.returncode:
+        pytest.skip("another user cannot read here")
+    address = address_in(done.stdout)
+    assert is_refused(address, 403)
+    program = f"import urllib.request; print(urllib.request.urlopen({address!r}).read())"
+    own = subprocess.run([*helper[:3], sys.executable, "-I", "-c", program], text=True,
+                         capture_output=True, check=False, timeout=60)
+    assert own.stdout.strip() == "b'timeline'"
 
 
 def test_a_port_in_use(run_mtdb, tmp_path, port):
