@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/outfile.h"
 
-#include "base/clock.h"
-
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <libgen.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -90,12 +91,17 @@ static struct mt_error *cannot_create(const char *path, int errnum)
 	static const char not_allowed[] =
 	    "cannot create %s (choose a directory that you may write to)";
 
+	static const char planted[] =
+	    "cannot create %s (another user's file is there, in a directory of all users: choose "
+	    "another name)";
+
 	switch (errnum) {
 	case ENOENT:
 	case ENOTDIR:
 		return mt_error_at_path(mt_error_errno(errnum, no_directory, path), path, -1);
-	case EACCES:
 	case EPERM:
+		return mt_error_at_path(mt_error_errno(errnum, planted, path), path, -1);
+	case EACCES:
 	case EROFS:
 		return mt_error_at_path(mt_error_errno(errnum, not_allowed, path), path, -1);
 	default:
@@ -103,20 +109,49 @@ static struct mt_error *cannot_create(const char *path, int errnum)
 	}
 }
 
-/* Not mkstemp(): its mode of 0600 would stay with the finished file. */
-static int open_temporary(struct mt_outfile *file)
+/* In a directory in which all may create files THERE, at PATH, is another user's, for us to write
+ * into, or through.  As the kernel has it, where fs.protected_symlinks and its kin are set:
+ * proc_sys_fs(5).  *ERRNUM: ENOMEM. */
+static bool is_planted(const char *path, const struct stat *there, int *errnum)
 {
-	for (int try = 0; try < 100; try++) {
-		unsigned salt = (unsigned)mt_clock_tsc() ^ (unsigned)getpid() << 16;
+	struct stat directory;
+	char *copy = strdup(path);
 
-		if (asprintf(&file->temporary, "%s.%08x.tmp", file->path, salt) < 0) {
+	*errnum = copy ? 0 : ENOMEM;
+	const bool is_planted = copy && stat(dirname(copy), &directory) == 0 &&
+				directory.st_mode & S_ISVTX && directory.st_mode & S_IWOTH &&
+				there->st_uid != geteuid() && there->st_uid != directory.st_uid;
+
+	free(copy);
+	return is_planted;
+}
+
+/* That of the file which is replaced.  Whoever may not give files away keeps them. */
+static int take_over(int fd, const struct stat *replaced)
+{
+	if (fchown(fd, replaced->st_uid, replaced->st_gid) && errno != EPERM)
+		return errno;
+	return fchmod(fd, replaced->st_mode & 0777) ? errno : 0;
+}
+
+/* REPLACED NULL: it is a new one, with the mode of any. */
+static int open_temporary(struct mt_outfile *file, const struct stat *replaced)
+{
+	const mode_t mode = replaced ? 0600 : 0666;
+	uint64_t salt;
+
+	for (int try = 0; try < 100; try++) {
+		if (getrandom(&salt, sizeof(salt), 0) != sizeof(salt))
+			return errno;
+		if (asprintf(&file->temporary, "%s.%016" PRIx64 ".tmp", file->path, salt) < 0) {
 			file->temporary = NULL;
 			return ENOMEM;
 		}
-		file->fd = open(file->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		file->fd =
+		    open(file->temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 		if (file->fd >= 0) {
 			note_unfinished(file->temporary);
-			return 0;
+			return replaced ? take_over(file->fd, replaced) : 0;
 		}
 
 		int errnum = errno;
@@ -149,6 +184,7 @@ static int open_nameless(struct mt_outfile *file)
 static int open_path(struct mt_outfile *file, const char *path)
 {
 	struct stat status;
+	int errnum;
 
 	if (!path) {
 		file->kind = NAMELESS;
@@ -163,18 +199,30 @@ static int open_path(struct mt_outfile *file, const char *path)
 		return file->fd < 0 ? errno : 0;
 	}
 	file->kind = REPLACING;
-	/* The file that will be replaced, behind any links. */
-	file->path = realpath(path, NULL);
-	if (!file->path)
-		file->path = strdup(path);
+	file->path = strdup(path);
 	if (!file->path)
 		return ENOMEM;
-	if (stat(file->path, &status))
-		return open_temporary(file);
+	if (lstat(path, &status)) /* what comes there meanwhile is replaced, not followed */
+		return open_temporary(file, NULL);
+	if (is_planted(path, &status, &errnum))
+		return EPERM;
+	if (errnum)
+		return errnum;
+	if (S_ISLNK(status.st_mode)) {
+		/* The file that will be replaced, behind any links. */
+		char *real = realpath(path, NULL);
+
+		if (real) {
+			free(file->path);
+			file->path = real;
+		}
+		if (stat(file->path, &status))
+			return open_temporary(file, NULL);
+	}
 	if (S_ISDIR(status.st_mode))
 		return EISDIR;
 	if (S_ISREG(status.st_mode))
-		return access(file->path, W_OK) ? errno : open_temporary(file);
+		return access(file->path, W_OK) ? errno : open_temporary(file, &status);
 	file->kind = STRAIGHT;
 	file->fd = open(file->path, O_WRONLY | O_CLOEXEC);
 	return file->fd < 0 ? errno : 0;

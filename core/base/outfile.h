@@ -4,8 +4,9 @@
  *
  * What cannot be replaced is written straight away: standard output ("-") and whatever exists and
  * is no regular file (/dev/null, a FIFO).  A symbolic link stays one: the file behind it is
- * replaced.  After a crash of our own the temporary file, PATH.HEX.tmp, is left with what was
- * written. */
+ * replaced, and keeps its mode and its owner; but in a sticky directory that all may write to
+ * nothing of another user's is touched, nor followed.  After a crash of our own the temporary file,
+ * PATH.HEX.tmp, is left with what was written. */
 #ifndef MT_BASE_OUTFILE_H
 #define MT_BASE_OUTFILE_H
 
@@ -14,7 +15,8 @@
 struct mt_outfile;
 
 /* PATH NULL: a file without a name, in $TMPDIR or /tmp, for mt_outfile_dup().
- * Errors: as creating a file, at once (no such directory, not writable, a directory); NO_MEMORY. */
+ * Errors: as creating a file, at once (no such directory, not writable, a directory, another
+ * user's); NO_MEMORY. */
 struct mt_error *mt_outfile_create(const char *path, struct mt_outfile **out);
 /* Takes the temporary file away if it was not committed.  NULL is fine. */
 void mt_outfile_destroy(struct mt_outfile *file);

@@ -140,6 +140,34 @@ static void keeps_symbolic_links(void **state)
 	check_content(target, "x");
 }
 
+static void replace(const char *path)
+{
+	struct mt_outfile *file = NULL;
+
+	assert_null(mt_outfile_create(path, &file));
+	assert_null(mt_outfile_write(file, "x", 1));
+	assert_null(mt_outfile_commit(file));
+	mt_outfile_destroy(file);
+	check_content(path, "x");
+}
+
+static void keeps_mode_and_owner(void **state)
+{
+	struct place *place = *state;
+	const uid_t owner = geteuid() ? geteuid() : 1234;
+	const gid_t group = geteuid() ? getegid() : 4321;
+	struct stat status;
+
+	fclose(fopen(place->path, "w"));
+	assert_int_equal(chown(place->path, owner, group), 0);
+	assert_int_equal(chmod(place->path, 0604), 0);
+	replace(place->path);
+	assert_int_equal(stat(place->path, &status), 0);
+	assert_int_equal(status.st_mode & 07777, 0604);
+	assert_int_equal(status.st_uid, owner);
+	assert_int_equal(status.st_gid, group);
+}
+
 static void check_refused(const char *path, enum mt_error_code code)
 {
 	struct mt_outfile *file = NULL;
@@ -218,6 +246,45 @@ static void nameless_files_are_read_back(void **state)
 	mt_outfile_destroy(file);
 }
 
+/* In a directory like /tmp: a link, a file, a FIFO, a link to nothing. */
+static void leaves_what_another_user_planted(void **state)
+{
+	struct place *place = *state;
+	char target[160];
+
+	if (geteuid())
+		skip();
+	snprintf(target, sizeof(target), "%s/target", place->directory);
+	for (int kind = 0; kind < 4; kind++) {
+		FILE *file = fopen(target, "w");
+
+		fputs("old", file);
+		fclose(file);
+		if (kind == 0)
+			assert_int_equal(symlink(target, place->path), 0);
+		else if (kind == 1)
+			fclose(fopen(place->path, "w"));
+		else if (kind == 2)
+			assert_int_equal(mkfifo(place->path, 0666), 0);
+		else
+			assert_int_equal(symlink("/nowhere/at/all", place->path), 0);
+		assert_int_equal(chmod(place->directory, 01777), 0);
+		assert_int_equal(lchown(place->path, 1234, 1234), 0);
+		check_refused(place->path, MT_ERROR_PERMISSION);
+		assert_int_equal(count_files(place->directory), 2);
+		check_content(target, "old");
+		/* The same of ours, or where others may not create files. */
+		if (kind < 2) {
+			assert_int_equal(lchown(place->path, 0, 0), 0);
+			replace(place->path);
+			assert_int_equal(lchown(place->path, 1234, 1234), 0);
+			assert_int_equal(chmod(place->directory, 0755), 0);
+			replace(place->path);
+		}
+		assert_int_equal(unlink(place->path), 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -226,6 +293,9 @@ int main(void)
 					    remove_place),
 	    cmocka_unit_test_setup_teardown(is_removed_unfinished, make_place, remove_place),
 	    cmocka_unit_test_setup_teardown(keeps_symbolic_links, make_place, remove_place),
+	    cmocka_unit_test_setup_teardown(keeps_mode_and_owner, make_place, remove_place),
+	    cmocka_unit_test_setup_teardown(leaves_what_another_user_planted, make_place,
+					    remove_place),
 	    cmocka_unit_test_setup_teardown(refuses_at_once, make_place, remove_place),
 	    cmocka_unit_test(tells_of_a_full_disk),
 	    cmocka_unit_test(tells_of_a_full_disk_at_commit),
