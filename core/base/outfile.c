@@ -85,6 +85,9 @@ static struct mt_error *failed(struct mt_outfile *file, int errnum)
 				(int64_t)file->position);
 }
 
+/* Beside the system's numbers of errors. */
+#define PLANTED (-1)
+
 static struct mt_error *cannot_create(const char *path, int errnum)
 {
 	static const char no_directory[] = "cannot create %s (its directory must exist)";
@@ -99,9 +102,10 @@ static struct mt_error *cannot_create(const char *path, int errnum)
 	case ENOENT:
 	case ENOTDIR:
 		return mt_error_at_path(mt_error_errno(errnum, no_directory, path), path, -1);
-	case EPERM:
-		return mt_error_at_path(mt_error_errno(errnum, planted, path), path, -1);
+	case PLANTED:
+		return mt_error_at_path(mt_error_errno(EPERM, planted, path), path, -1);
 	case EACCES:
+	case EPERM:
 	case EROFS:
 		return mt_error_at_path(mt_error_errno(errnum, not_allowed, path), path, -1);
 	default:
@@ -205,7 +209,7 @@ static int open_path(struct mt_outfile *file, const char *path)
 	if (lstat(path, &status)) /* what comes there meanwhile is replaced, not followed */
 		return open_temporary(file, NULL);
 	if (is_planted(path, &status, &errnum))
-		return EPERM;
+		return PLANTED;
 	if (errnum)
 		return errnum;
 	if (S_ISLNK(status.st_mode)) {
