@@ -164,3 +164,12 @@ int mt_pt_code_count(struct mt_pt_code *code, uint64_t begin, uint64_t end)
 			return -1;
 	return begin == end ? count : -1;
 }
+
+bool mt_pt_code_enters_vm(const struct mt_pt_code *code, uint64_t ip)
+{
+	uint8_t bytes[MT_INSN_MAX_BYTES];
+
+	/* vmlaunch, vmresume */
+	return read_insn(code, ip, bytes) >= 3 && bytes[0] == 0x0f && bytes[1] == 0x01 &&
+	       (bytes[2] == 0xc2 || bytes[2] == 0xc3);
+}

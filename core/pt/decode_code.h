@@ -73,4 +73,7 @@ static inline uint64_t mt_pt_code_end(const struct mt_pt_code_block *block)
  * Straight on, over branches too. */
 int mt_pt_code_count(struct mt_pt_code *code, uint64_t begin, uint64_t end);
 
+/* Whether the instruction at IP enters a virtual machine. */
+bool mt_pt_code_enters_vm(const struct mt_pt_code *code, uint64_t ip);
+
 #endif

@@ -3,6 +3,9 @@
 
 #include "pt/decode_emit.h"
 
+/* As far as libipt looks (in instructions) for where a transaction was aborted. */
+#define AHEAD_BLOCKS 256
+
 struct mt_error *mt_pt_flow_init(struct mt_pt_flow *flow)
 {
 	return mt_pt_code_set_image(&flow->code, NULL);
@@ -270,9 +273,13 @@ static void take_event(struct mt_pt_flow *flow, const struct pt_event *event)
 	switch (event->type) {
 	case ptev_enabled:
 		unmute(flow);
-		if (flow->enabled || event->ip_suppressed) {
+		if (event->ip_suppressed) {
 			flow->status = -pte_bad_context;
 			break;
+		}
+		if (flow->enabled) { /* the packet that ended tracing was lost */
+			mt_pt_flow_lose(flow, MT_GAP_BAD_TRACE, 0);
+			flow->return_count = 0;
 		}
 		flow->enabled = true;
 		flow->ip = event->variant.enabled.ip;
@@ -310,6 +317,48 @@ static void take_event(struct mt_pt_flow *flow, const struct pt_event *event)
 	}
 }
 
+/* A PSB's time comes with its first event.  Tracing did not begin there if the next packet enables
+ * it (BDM70): that has the address. */
+static void start_at_psb(struct mt_pt_flow *flow, const struct pt_event *event)
+{
+	if (event->type == ptev_enabled)
+		flow->starting = flow->tracing = flow->enabled = false;
+	else if (event->status_update && !flow->start_tsc)
+		flow->start_tsc = mt_pt_event_time(flow, event);
+	else if (!event->status_update)
+		start_trace(flow, flow->ip,
+			    flow->start_tsc ? flow->start_tsc : mt_pt_event_time(flow, event));
+}
+
+/* Whether control can get from here to TARGET without a packet. */
+static bool is_ahead(struct mt_pt_flow *flow, uint64_t target)
+{
+	uint64_t ip = flow->ip;
+
+	for (int i = 0; i < AHEAD_BLOCKS; i++) {
+		const struct mt_pt_code_block *block = mt_pt_code_at(&flow->code, ip);
+
+		if (ip <= target && target <= mt_pt_code_end(block))
+			return true;
+		if (needs_packet(block))
+			return false;
+		ip = block->class == MT_INSN_OTHER ? block->after : block->target;
+	}
+	return false;
+}
+
+static void set_goal(struct mt_pt_flow *flow, const struct pt_event *event)
+{
+	const uint64_t abort_ip = event->variant.tsx.ip;
+
+	flow->has_goal = true;
+	flow->goal = *event;
+	/* BDM64: the branch right before an abort may have gone elsewhere than its packet says. */
+	if (flow->errata.bdm64 && event->type == ptev_tsx && event->variant.tsx.aborted &&
+	    !is_ahead(flow, abort_ip))
+		flow->ip = abort_ip;
+}
+
 static void fetch_event(struct mt_pt_flow *flow)
 {
 	struct pt_event event;
@@ -319,18 +368,18 @@ static void fetch_event(struct mt_pt_flow *flow)
 	if (flow->status < 0)
 		return;
 	if (flow->starting)
-		start_trace(flow, flow->ip, mt_pt_event_time(flow, &event));
+		start_at_psb(flow, &event);
 	bool is_goal = event.type == ptev_disabled || goal_address(&event, &ip);
 	if (event.type == ptev_tsx && (event.status_update || event.ip_suppressed))
 		is_goal = false;
-	if (!is_goal) {
+	if (!is_goal)
 		take_event(flow, &event);
-	} else if (!flow->enabled) {
+	else if (!flow->enabled)
 		flow->status = -pte_bad_context;
-	} else {
-		flow->has_goal = true;
-		flow->goal = event;
-	}
+	else
+		set_goal(flow, &event);
+	if (flow->starting && !(flow->status >= 0 && flow->status & pts_event_pending))
+		start_trace(flow, flow->ip, flow->start_tsc);
 }
 
 /* ---- goals: events with an address, which the walk has to come to first ---- */
@@ -355,6 +404,12 @@ static void arrive(struct mt_pt_flow *flow)
 	uint8_t kind;
 
 	flow->has_goal = false;
+	if (event->type == ptev_async_disabled && flow->errata.skd022 &&
+	    mt_pt_code_enters_vm(&flow->code, flow->ip)) {
+		/* SKD022: not in front of the instruction that enters a virtual machine, by it. */
+		arrive_disabled(flow, mt_pt_code_at(&flow->code, flow->ip));
+		return;
+	}
 	if (event->type == ptev_tsx) {
 		bool speculative = event->variant.tsx.speculative;
 		bool changes = speculative != flow->in_transaction;
@@ -444,7 +499,7 @@ void mt_pt_flow_enter(struct mt_pt_flow *flow, struct pt_query_decoder *query, i
 	}
 	if (flow->tracing && !tracing)
 		mt_pt_flow_lose(flow, MT_GAP_BAD_TRACE, 0);
-	/* A PSB's time comes with its first event. */
+	flow->start_tsc = 0;
 	flow->starting = !flow->tracing && tracing && (status & pts_event_pending);
 	if (!flow->tracing && tracing && !flow->starting)
 		start_trace(flow, ip, now(flow));

@@ -15,6 +15,7 @@
 struct mt_pt_flow {
 	struct mt_pt_source source;
 	struct mt_time_conversion conversion;
+	struct pt_errata errata;
 
 	struct mt_event *events; /* the caller's batch */
 	size_t capacity;
@@ -27,7 +28,8 @@ struct mt_pt_flow {
 	uint64_t ip;                    /* where control is, if enabled */
 	bool enabled;                   /* the packets trace */
 	bool known_mode;                /* 64 bits; all else cannot be decoded */
-	bool starting;                  /* TRACE_START comes with the time of the next event */
+	bool starting;                  /* TRACE_START waits for what comes behind the PSB */
+	uint64_t start_tsc;             /* its time, if known by then */
 	bool has_goal;                  /* `goal` happens at an address that is still ahead */
 	struct pt_event goal;
 	uint64_t returns[MT_PT_RETURNS]; /* a ring */

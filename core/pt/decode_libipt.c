@@ -1,6 +1,60 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "pt/decode_libipt.h"
 
+/* Family and model in one number, as CPUID leaf 1 gives them. */
+#define CPU(family, model) ((family) << 8 | (model))
+
+/* By Intel's specification updates.  libipt's own table ends with the processors of its day. */
+static struct pt_errata errata_of(const struct mt_cpu *cpu)
+{
+	if (!cpu->intel)
+		return (struct pt_errata){0};
+	switch (CPU((unsigned int)cpu->family, cpu->model)) {
+	case CPU(6, 0x3d): /* Broadwell */
+	case CPU(6, 0x47):
+	case CPU(6, 0x4f):
+	case CPU(6, 0x56):
+		return (struct pt_errata){.bdm70 = 1, .bdm64 = 1};
+	case CPU(6, 0x4e): /* Skylake to Comet Lake */
+	case CPU(6, 0x5e):
+	case CPU(6, 0x8e):
+	case CPU(6, 0x9e):
+	case CPU(6, 0xa5):
+	case CPU(6, 0xa6):
+		return (struct pt_errata){
+		    .bdm70 = 1, .skd007 = 1, .skd022 = 1, .skd010 = 1, .skl014 = 1};
+	case CPU(6, 0x55): /* the servers Skylake to Ice Lake */
+	case CPU(6, 0x6a):
+	case CPU(6, 0x6c):
+	case CPU(6, 0x66): /* Cannon Lake to Rocket Lake */
+	case CPU(6, 0x7d):
+	case CPU(6, 0x7e):
+	case CPU(6, 0x8c):
+	case CPU(6, 0x8d):
+	case CPU(6, 0xa7):
+	case CPU(6, 0xa8):
+		return (struct pt_errata){.bdm70 = 1, .skd022 = 1, .skl014 = 1};
+	case CPU(6, 0x8f): /* the servers since Sapphire Rapids */
+	case CPU(6, 0xcf):
+	case CPU(6, 0xad):
+	case CPU(6, 0xae):
+		return (struct pt_errata){.bdm70 = 1, .skd022 = 1};
+	case CPU(6, 0x5c): /* Goldmont */
+	case CPU(6, 0x5f):
+		return (struct pt_errata){.apl11 = 1, .apl12 = 1};
+	case CPU(6, 0x7a): /* the small processors since then */
+	case CPU(6, 0x86):
+	case CPU(6, 0x96):
+	case CPU(6, 0x9c):
+	case CPU(6, 0xb6):
+	case CPU(6, 0xaf):
+	case CPU(6, 0xdd):
+		return (struct pt_errata){.apl11 = 1};
+	default: /* since Alder Lake, and what is newer than this list */
+		return (struct pt_errata){.bdm70 = 1, .skd022 = 1, .apl11 = 1};
+	}
+}
+
 void mt_pt_libipt_config(struct pt_config *config, const struct mt_cpu *cpu,
 			 const struct mt_pt_timing *timing)
 {
@@ -11,9 +65,7 @@ void mt_pt_libipt_config(struct pt_config *config, const struct mt_cpu *cpu,
 	    .model = cpu->model,
 	    .stepping = cpu->stepping,
 	};
-	/* A CPU that libipt does not know has no errata that it knows. */
-	if (pt_cpu_errata(&config->errata, &config->cpu) < 0)
-		config->errata = (struct pt_errata){0};
+	config->errata = errata_of(cpu);
 	config->cpuid_0x15_eax = timing->tsc_ctc_denominator;
 	config->cpuid_0x15_ebx = timing->tsc_ctc_numerator;
 	config->mtc_freq = timing->mtc_period & 0xf; /* RTIT_CTL.MTCFreq has four bits */

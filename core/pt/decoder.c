@@ -74,6 +74,7 @@ struct mt_error *mt_pt_decoder_create(const struct mt_pt_decoder_config *config,
 	decoder->windows.config = &decoder->config;
 	decoder->flow.source = config->source;
 	decoder->flow.conversion = config->conversion;
+	decoder->flow.errata = decoder->config.errata;
 	struct mt_error *error = mt_pt_flow_init(&decoder->flow);
 	if (error) {
 		mt_pt_decoder_destroy(decoder);

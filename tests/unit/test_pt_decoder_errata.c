@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What processors write that they should not, by their lists of errata. */
+#include "pt_stream.h"
+
+static const struct mt_cpu nameless = {true, 6, 0xfe, 0};
+
+static struct stream open_stream_of(struct mt_cpu cpu)
+{
+	struct stream stream = open_stream();
+
+	stream.config.cpu = cpu;
+	return stream;
+}
+
+/* BDM70: the PSB+ in front of a TIP.PGE says that tracing is on already. */
+static void put_false_start(struct stream *stream)
+{
+	put_psb(stream, USER + 7, 1000);
+	PUT(stream, 0x19, 0xe9, 0x03, 0, 0, 0, 0, 0); /* TSC 1001 */
+	put_ip(stream, PGE, USER + 2);
+	put_stop(stream, USER + 3);
+}
+
+static void test_tracing_begins_where_the_enabling_packet_says(void **state)
+{
+	static const struct mt_cpu cpus[] = {
+	    {false, 0, 0, 0},     /* another's: nothing is known */
+	    {true, 6, 0x4e, 3},   /* Skylake */
+	    {true, 6, 0xcc, 1},   /* Panther Lake */
+	    {true, 6, 0xfe, 0},   /* not there yet */
+	    {true, 0x13, 0x7, 0}, /* another family */
+	    {true, 6, 0x7a, 1},   /* Goldmont Plus, which is said not to do it */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cpus) / sizeof(*cpus); i++) {
+		struct stream stream = open_stream_of(cpus[i]);
+
+		put_false_start(&stream);
+		put_false_start(&stream);
+		struct pt_events events = close_stream(&stream);
+
+		assert_int_equal(events.events.items[0].time_ns, 1001);
+		ASSERT_EVENTS(
+		    &events, {.kind = MT_EVENT_TRACE_START, .to = USER + 2},
+		    {.kind = MT_EVENT_TRACE_END, .from = USER + 3, .detail = MT_TRACE_END_ASYNC},
+		    {.kind = MT_EVENT_TRACE_START, .to = USER + 2},
+		    {.kind = MT_EVENT_TRACE_END, .from = USER + 3, .detail = MT_TRACE_END_ASYNC});
+	}
+}
+
+static void test_an_end_that_was_lost(void **state)
+{
+	(void)state;
+	struct stream stream = open_stream_of(nameless);
+
+	put_psb(&stream, USER + 7, 1000);
+	put_ip(&stream, TIP, USER + 2);
+	put_ip(&stream, PGE, USER + 12);
+	put_stop(&stream, USER + 13);
+	struct pt_events events = close_stream(&stream);
+
+	ASSERT_EVENTS(
+	    &events, {.kind = MT_EVENT_TRACE_START, .to = USER + 7},
+	    {.kind = MT_EVENT_CALL, .from = USER + 7, .to = USER + 13},
+	    {.kind = MT_EVENT_JUMP, .from = USER + 13, .to = USER + 2},
+	    {.kind = MT_EVENT_GAP, .detail = MT_GAP_BAD_TRACE},
+	    {.kind = MT_EVENT_TRACE_START, .to = USER + 12},
+	    {.kind = MT_EVENT_TRACE_END, .from = USER + 13, .detail = MT_TRACE_END_ASYNC});
+}
+
+/* SKD022: entering a virtual machine, which ends the trace, looks like an interrupt of it. */
+static void test_an_entry_into_a_virtual_machine(void **state)
+{
+	(void)state;
+	struct stream stream = open_stream_of(nameless);
+
+	put_psb(&stream, USER + 15, 1000);
+	put_stop(&stream, USER + 16);
+	put_ip(&stream, PGE, USER + 19);
+	put_stop(&stream, USER + 20);
+	struct pt_events events = close_stream(&stream);
+
+	assert_int_equal(events.stats.instructions, 3);
+	ASSERT_EVENTS(
+	    &events, {.kind = MT_EVENT_TRACE_START, .to = USER + 15},
+	    {.kind = MT_EVENT_TRACE_END, .from = USER + 16, .detail = MT_TRACE_END_FILTER},
+	    {.kind = MT_EVENT_TRACE_START, .to = USER + 19},
+	    {.kind = MT_EVENT_TRACE_END, .from = USER + 20, .detail = MT_TRACE_END_ASYNC});
+}
+
+/* BDM64: of a branch right before a transaction's abort the target may be wrong. */
+static void test_an_abort_behind_a_branch(void **state)
+{
+	static const struct mt_cpu broadwell = {true, 6, 0x4f, 1};
+
+	(void)state;
+	struct stream stream = open_stream_of(broadwell);
+
+	put_psb(&stream, USER + 13, 1000);
+	put_ip(&stream, TIP, USER + 4); /* which spins, and never gets to the abort's address */
+	PUT(&stream, 0x99, 0x22);
+	put_ip(&stream, FUP, USER + 2);
+	put_ip(&stream, TIP, USER + 12);
+	put_stop(&stream, USER + 13);
+	struct pt_events events = close_stream(&stream);
+
+	ASSERT_EVENTS(
+	    &events, {.kind = MT_EVENT_TRACE_START, .to = USER + 13},
+	    {.kind = MT_EVENT_JUMP, .from = USER + 13, .to = USER + 4},
+	    {.kind = MT_EVENT_TX_ABORT, .from = USER + 2, .to = USER + 12},
+	    {.kind = MT_EVENT_TRACE_END, .from = USER + 13, .detail = MT_TRACE_END_ASYNC});
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_tracing_begins_where_the_enabling_packet_says),
+	    cmocka_unit_test(test_an_end_that_was_lost),
+	    cmocka_unit_test(test_an_entry_into_a_virtual_machine),
+	    cmocka_unit_test(test_an_abort_behind_a_branch),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
