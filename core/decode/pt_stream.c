@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "decode/pt_stream.h"
 
+#include "perf/format.h"
 #include "perf/recording_writer.h"
 
 #include <linux/perf_event.h>
@@ -119,12 +120,28 @@ static struct mt_error *add_between_losses(struct mt_pt_stream *stream,
 	return push_piece(stream, piece, auxtrace->size);
 }
 
+/* perf record pads a record with zeros, and counts on without them in the next one's offset: they
+ * are no data that both hold. */
+static void drop_padding(struct mt_pt_stream *stream, uint64_t next_offset)
+{
+	uint64_t end = stream_end(stream);
+	struct mt_pt_stream_piece *last;
+
+	if (next_offset >= end || end - next_offset >= MT_PERF_ALIGNMENT)
+		return;
+	last = mt_array_last(&stream->pieces);
+	if (!last->snapshot && last->size >= end - next_offset)
+		last->size -= end - next_offset;
+}
+
 /* perf's snapshots hold the whole ring each, and so may repeat what the last one held; snapshots of
  * ours stand alone. */
 static struct mt_error *add_auxtrace(struct mt_pt_stream *stream, size_t index, size_t *next_loss)
 {
 	const struct mt_auxtrace *auxtrace = mt_recording_auxtrace(stream->recording, index);
 	struct mt_pt_stream_piece piece = {.auxtrace = index};
+
+	drop_padding(stream, auxtrace->offset);
 	uint64_t end = stream_end(stream);
 	size_t number = stream->auxtraces++;
 

@@ -122,6 +122,64 @@ static void a_loss_is_a_gap_wherever_it_is(void **state)
 	check_loss(8, 2, 0);
 }
 
+/* perf record pads its records to 8 bytes, which the offsets do not count. */
+static void put_padded(struct mt_recording_writer *writer, uint64_t offset, uint64_t size)
+{
+	static const uint8_t bytes[24];
+	const struct mt_auxtrace piece = {
+	    .size = (size + 7) & ~7ull, .offset = offset, .reference = 1, .tid = 100, .cpu = -1};
+
+	assert_no_error(mt_recording_writer_put_aux(writer, &piece, bytes));
+}
+
+static void check_padding(bool with_loss)
+{
+	static const uint64_t sizes[] = {13, 8, 17, 24};
+	char *path = make_path();
+	struct mt_recording_writer *writer = start_writer(path);
+	struct mt_recording *recording = NULL;
+	struct mt_pt_piece piece = {0};
+	mt_pt_streams streams = {0};
+	struct mt_sideband aux = {.kind = MT_SIDEBAND_AUX,
+				  .time_ns = NOW,
+				  .pid = 100,
+				  .tid = 100,
+				  .cpu = -1,
+				  .aux = {.size = 13, .flags = PERF_AUX_FLAG_TRUNCATED}};
+	uint64_t offset = 0;
+
+	if (with_loss)
+		assert_no_error(mt_recording_writer_put(writer, &aux));
+	for (size_t i = 0; i < 4; offset += sizes[i++])
+		put_padded(writer, offset, sizes[i]);
+	finish(writer);
+	assert_no_error(mt_recording_open(path, NULL, &recording));
+	assert_no_error(mt_pt_streams_read(recording, &streams));
+	assert_int_equal(streams.count, 1);
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(mt_pt_stream_next_piece(&streams.items[0], &piece), 1);
+		if (with_loss && i == 1) {
+			assert_int_equal(piece.size, 0);
+			assert_true(piece.has_gap);
+			assert_int_equal(mt_pt_stream_next_piece(&streams.items[0], &piece), 1);
+		}
+		assert_int_equal(piece.size, sizes[i]);
+		assert_int_equal(piece.joined, i > 0);
+		assert_false(piece.has_gap);
+	}
+	assert_int_equal(mt_pt_stream_next_piece(&streams.items[0], &piece), 0);
+	mt_pt_streams_deinit(&streams);
+	mt_recording_close(recording);
+	remove_path(path);
+}
+
+static void padding_is_no_overlap(void **state)
+{
+	(void)state;
+	check_padding(false);
+	check_padding(true);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -129,6 +187,7 @@ int main(void)
 	    cmocka_unit_test(a_cpu_that_names_a_thread_is_a_cpu),
 	    cmocka_unit_test(without_switches_it_is_the_thread),
 	    cmocka_unit_test(a_loss_is_a_gap_wherever_it_is),
+	    cmocka_unit_test(padding_is_no_overlap),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
