@@ -56,7 +56,7 @@ static struct mt_error *dump_piece(const struct dump *dump, size_t index)
 
 	while (at < piece->size) {
 		uint64_t size = piece->size - at < WINDOW_BYTES ? piece->size - at : WINDOW_BYTES;
-		const uint8_t *bytes = NULL;
+		uint8_t *bytes = NULL;
 		struct mt_error *error = mt_progress_step(dump->context->progress, "dumping",
 							  piece->file_offset + at, 0);
 

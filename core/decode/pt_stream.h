@@ -41,7 +41,7 @@ struct mt_pt_stream {
 	size_t next_loss;
 	/* and while it is walked. */
 	size_t next;
-	const uint8_t *mapped;
+	uint8_t *mapped;
 	uint64_t mapped_size;
 	struct mt_error *error; /* why the walk ended early: its owner's to take */
 };

@@ -285,7 +285,7 @@ static uint64_t page_mask(void)
 }
 
 struct mt_error *mt_recording_map_aux(const struct mt_recording *recording, size_t index,
-				      uint64_t offset, uint64_t size, const uint8_t **bytes)
+				      uint64_t offset, uint64_t size, uint8_t **bytes)
 {
 	const struct mt_auxtrace *piece = mt_recording_auxtrace(recording, index);
 	uint64_t start = piece->file_offset + offset;
@@ -294,8 +294,8 @@ struct mt_error *mt_recording_map_aux(const struct mt_recording *recording, size
 	*bytes = NULL;
 	if (offset > piece->size || size > piece->size - offset || size == 0)
 		return mt_recording_garbled(recording, start, "AUX data beyond its end");
-	uint8_t *mapped =
-	    mmap(NULL, size + slack, PROT_READ, MAP_PRIVATE, recording->fd, (off_t)(start - slack));
+	uint8_t *mapped = mmap(NULL, size + slack, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_NORESERVE, recording->fd, (off_t)(start - slack));
 	if (mapped == MAP_FAILED)
 		return mt_error_at_path(mt_error_errno(errno, "cannot map %llu bytes of %s",
 						       (unsigned long long)size,

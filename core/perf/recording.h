@@ -69,10 +69,11 @@ struct mt_auxtrace {
 };
 size_t mt_recording_auxtrace_count(const struct mt_recording *recording);
 const struct mt_auxtrace *mt_recording_auxtrace(const struct mt_recording *recording, size_t index);
-/* Map SIZE bytes from OFFSET within one piece; the file must not become shorter meanwhile.
+/* Map SIZE bytes from OFFSET within one piece, a private copy of the file's, which must not become
+ * shorter meanwhile.
  * Errors: SYSTEM; FORMAT (beyond its end, or SIZE is 0). */
 struct mt_error *mt_recording_map_aux(const struct mt_recording *recording, size_t index,
-				      uint64_t offset, uint64_t size, const uint8_t **bytes);
+				      uint64_t offset, uint64_t size, uint8_t **bytes);
 void mt_recording_unmap_aux(const uint8_t *bytes, uint64_t size);
 
 /* Sideband, decoded.  Sorted by time; the file's order on ties; those without a time first. */

@@ -79,6 +79,9 @@ static uint8_t far_kind(const uint8_t *bytes, size_t size)
 
 	uint8_t opcode = at < end ? at[0] : 0;
 	uint8_t second = at + 1 < end ? at[1] : 0;
+	uint8_t third = at + 2 < end ? at[2] : 0;
+	if (opcode == 0x0f && second == 0x01 && (third == 0xca || third == 0xec))
+		return MT_EVENT_IRET; /* erets, eretu, uiret */
 	if (opcode == 0x0f)
 		return second == 0x05 || second == 0x34   ? MT_EVENT_SYSCALL
 		       : second == 0x07 || second == 0x35 ? MT_EVENT_SYSRET

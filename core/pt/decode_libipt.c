@@ -55,8 +55,19 @@ static struct pt_errata errata_of(const struct mt_cpu *cpu)
 	}
 }
 
+/* For libipt: 0 asks it to look at POS again. */
+static int mask_unknown(struct pt_packet_unknown *unknown, const struct pt_config *config,
+			const uint8_t *pos, void *mask)
+{
+	(void)unknown;
+	return mt_pt_mask_from(mask, config->begin + (pos - config->begin),
+			       (size_t)(config->end - pos))
+		   ? 0
+		   : -pte_bad_opc;
+}
+
 void mt_pt_libipt_config(struct pt_config *config, const struct mt_cpu *cpu,
-			 const struct mt_pt_timing *timing)
+			 const struct mt_pt_timing *timing, struct mt_pt_mask *mask)
 {
 	pt_config_init(config);
 	config->cpu = (struct pt_cpu){
@@ -66,6 +77,8 @@ void mt_pt_libipt_config(struct pt_config *config, const struct mt_cpu *cpu,
 	    .stepping = cpu->stepping,
 	};
 	config->errata = errata_of(cpu);
+	config->decode.callback = mask_unknown;
+	config->decode.context = mask;
 	config->cpuid_0x15_eax = timing->tsc_ctc_denominator;
 	config->cpuid_0x15_ebx = timing->tsc_ctc_numerator;
 	config->mtc_freq = timing->mtc_period & 0xf; /* RTIT_CTL.MTCFreq has four bits */

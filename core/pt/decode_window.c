@@ -44,7 +44,7 @@ static size_t last_cut(const struct mt_pt_windows *windows, const uint8_t *bytes
 	return 0;
 }
 
-static int give(struct mt_pt_windows *windows, const uint8_t *bytes, size_t size, bool continues,
+static int give(struct mt_pt_windows *windows, uint8_t *bytes, size_t size, bool continues,
 		struct mt_pt_window *out)
 {
 	out->bytes = bytes;
@@ -65,7 +65,7 @@ static int give(struct mt_pt_windows *windows, const uint8_t *bytes, size_t size
 /* The carry to its end, after which nothing joins.  Returns 0 when there is nothing to say. */
 static int give_rest(struct mt_pt_windows *windows, struct mt_pt_window *out)
 {
-	const uint8_t *bytes = windows->carry ? windows->carry + windows->carry_begin : NULL;
+	uint8_t *bytes = windows->carry ? windows->carry + windows->carry_begin : NULL;
 	size_t size = windows->carry_end - windows->carry_begin;
 
 	if (!windows->is_synced && size) {
@@ -111,7 +111,7 @@ static int append_chunk(struct mt_pt_windows *windows)
 
 static int give_from_carry(struct mt_pt_windows *windows, struct mt_pt_window *out)
 {
-	const uint8_t *bytes = windows->carry + windows->carry_begin;
+	uint8_t *bytes = windows->carry + windows->carry_begin;
 	size_t size = windows->carry_end - windows->carry_begin;
 	size_t cut = last_cut(windows, bytes, size, &out->next);
 

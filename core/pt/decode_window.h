@@ -12,10 +12,10 @@
 #include "pt/decode_libipt.h"
 
 struct mt_pt_window {
-	const uint8_t *bytes; /* lent until the next call */
-	size_t size;          /* 0: nothing to decode here, but see the rest */
-	bool continued;       /* the last window went on to here */
-	bool continues;       /* and this one goes on to the next */
+	uint8_t *bytes; /* lent until the next call */
+	size_t size;    /* 0: nothing to decode here, but see the rest */
+	bool continued; /* the last window went on to here */
+	bool continues; /* and this one goes on to the next */
 	struct mt_pt_position next;
 	bool has_gap; /* before it */
 	enum mt_gap_cause gap_cause;

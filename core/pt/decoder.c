@@ -31,6 +31,7 @@
 
 struct mt_pt_decoder {
 	struct pt_config config;
+	struct mt_pt_mask mask;
 	struct mt_pt_windows windows;
 	struct mt_pt_flow flow;
 	bool ended;
@@ -69,7 +70,7 @@ struct mt_error *mt_pt_decoder_create(const struct mt_pt_decoder_config *config,
 
 	if (!decoder)
 		return mt_error_no_memory();
-	mt_pt_libipt_config(&decoder->config, &config->cpu, &config->timing);
+	mt_pt_libipt_config(&decoder->config, &config->cpu, &config->timing, &decoder->mask);
 	decoder->windows.source = config->source;
 	decoder->windows.config = &decoder->config;
 	decoder->flow.source = config->source;
@@ -333,6 +334,8 @@ static struct mt_error *open_window(struct mt_pt_decoder *decoder)
 	decoder->next_kind = MT_PT_POINT_END;
 	if (decoder->ended)
 		return NULL;
+	if (decoder->mask.needed)
+		mt_pt_mask_window(decoder->window.bytes, decoder->window.size);
 	if (decoder->window.has_gap)
 		mt_pt_flow_lose(flow, decoder->window.gap_cause, decoder->window.bytes_lost);
 	if (decoder->window.size) {

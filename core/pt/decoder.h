@@ -32,8 +32,8 @@ struct mt_error *mt_pt_image_add(struct mt_pt_image *image, const char *path, ui
 
 /* A piece of a stream.  Lent until the next call of next_piece or the decoder's end. */
 struct mt_pt_piece {
-	const uint8_t *bytes;
-	size_t size; /* 0: only to report a gap, or to end a snapshot */
+	uint8_t *bytes; /* the decoder overwrites packets that say nothing to it */
+	size_t size;    /* 0: only to report a gap, or to end a snapshot */
 	/* The piece begins where the last one ended, in the middle of things: decode across.
 	 * Otherwise it begins anew: at its first PSB. */
 	bool joined;

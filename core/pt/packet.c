@@ -30,6 +30,7 @@ static const char *const names[MT_PT_PACKET_KINDS] = {
     [MT_PT_PWRX] = "PWRX",         [MT_PT_BBP] = "BBP",
     [MT_PT_BIP] = "BIP",           [MT_PT_BEP] = "BEP",
     [MT_PT_CFE] = "CFE",           [MT_PT_EVD] = "EVD",
+    [MT_PT_TRIG] = "TRIG",
 };
 
 /* Little-endian, at most 8 bytes. */
@@ -138,6 +139,16 @@ static int ptwrite(const uint8_t *bytes, size_t size, struct mt_pt_packet *out)
 			  : fixed(bytes, size, out, MT_PT_PTWRITE, 6, 4);
 }
 
+/* d9, ip:1 icntv:1 mult:1, the vector, and where icntv says so a count of instructions. */
+static int trig(const uint8_t *bytes, size_t size, struct mt_pt_packet *out)
+{
+	if (size < 2)
+		return -1;
+	out->count = bytes[1] >> 7;
+	return bytes[1] & 0x40 ? fixed(bytes, size, out, MT_PT_TRIG, 5, 4)
+			       : fixed(bytes, size, out, MT_PT_TRIG, 3, 2);
+}
+
 struct encoding {
 	uint8_t opcode;
 	uint8_t kind;
@@ -203,6 +214,8 @@ int mt_pt_packet_decode(const uint8_t *bytes, size_t size, struct mt_pt_packet *
 		return fixed(bytes, size, out, MT_PT_MTC, 2, 1);
 	case 0x99:
 		return mode(bytes, size, out);
+	case 0xd9:
+		return trig(bytes, size, out);
 	}
 	if ((bytes[0] & 1) == 0)
 		return tnt(out, 1, bytes[0] >> 1);
@@ -325,6 +338,14 @@ void mt_pt_packet_format(const struct mt_pt_packet *packet, char *text, size_t t
 	case MT_PT_EVD:
 		snprintf(text, text_size, "%s Type 0x%02x Payload 0x%" PRIx64, name, packet->count,
 			 p);
+		break;
+	case MT_PT_TRIG:
+		if (packet->size > 3)
+			snprintf(text, text_size, "%s IP:%u Mult:%u Vector 0x%02x ICnt %u", name,
+				 packet->count, low >> 5 & 1, high, (unsigned int)(p >> 16));
+		else
+			snprintf(text, text_size, "%s IP:%u Mult:%u Vector 0x%02x", name,
+				 packet->count, low >> 5 & 1, high);
 		break;
 	default:
 		snprintf(text, text_size, "%s 0x%" PRIx64, name, p);

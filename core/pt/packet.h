@@ -38,6 +38,7 @@ enum mt_pt_packet_kind {
 	MT_PT_BEP,
 	MT_PT_CFE,
 	MT_PT_EVD,
+	MT_PT_TRIG,
 	MT_PT_PACKET_KINDS
 };
 
@@ -46,7 +47,7 @@ struct mt_pt_packet {
 	uint8_t kind;     /* enum mt_pt_packet_kind */
 	uint8_t size;     /* bytes; 0: not decodable here */
 	uint8_t count;    /* TNT: number of bits; IP packets: IPBytes; BIP: its ID; EVD: its type;
-			   * PTWRITE, EXSTOP,    BEP, CFE: 1 when a FUP with the IP follows */
+			   * PTWRITE, EXSTOP, BEP, CFE, TRIG: 1 when a FUP with the IP follows */
 	uint64_t payload; /* TNT: the oldest bit is the highest of `count`; IP: as it stands, before
 			   * the last IP completes it; TSC, MTC, CYC …: the number; all others: the
 			   * bytes behind the opcode, little-endian */

@@ -168,12 +168,30 @@ static int decode_rare(const void *bytes, size_t size, uint64_t pc, struct mt_in
 	return 0;
 }
 
+/* Branches that Zydis 4.0 does not know; SDM vol. 2, and of JMPABS Intel's APX specification.  For
+ * a trace the latter is an indirect jump: its target comes in a packet. */
+static bool decode_new(const uint8_t *bytes, size_t size, struct mt_insn *out)
+{
+	static const uint8_t jmpabs[] = {0xd5, 0x00, 0xa1};
+
+	*out = (struct mt_insn){.class = MT_INSN_FAR, .length = 4};
+	if (size >= 11 && memcmp(bytes, jmpabs, sizeof(jmpabs)) == 0)
+		*out = (struct mt_insn){.class = MT_INSN_JUMP_INDIRECT, .length = 11};
+	else if (size < 4 || bytes[0] < 0xf2 || bytes[0] > 0xf3 ||
+		 memcmp(bytes + 1, "\x0f\x01\xca", 3) != 0) /* erets, eretu */
+		return false;
+	return true;
+}
+
 int mt_insn_decode(const void *bytes, size_t size, uint64_t pc, struct mt_insn *out)
 {
 	struct mt_insn_common common;
 
-	if (!mt_insn_common(bytes, size, &common))
+	if (!mt_insn_common(bytes, size, &common)) {
+		if (decode_new(bytes, size, out))
+			return 0;
 		return decode_rare(bytes, size, pc, out);
+	}
 	*out = (struct mt_insn){.length = common.length, .class = common.class};
 	if (out->class == MT_INSN_CALL || out->class == MT_INSN_JUMP ||
 	    out->class == MT_INSN_BRANCH)

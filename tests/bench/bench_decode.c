@@ -98,7 +98,7 @@ static void run_libipt(struct mt_recording *recording, const struct code *code)
 	config.flags.variant.block.end_on_jump = 1;
 	for (size_t i = 0; i < mt_recording_auxtrace_count(recording); i++) {
 		uint64_t size = mt_recording_auxtrace(recording, i)->size;
-		const uint8_t *piece;
+		uint8_t *piece;
 
 		must(mt_recording_map_aux(recording, i, 0, size, &piece));
 		config.begin = (uint8_t *)(uintptr_t)piece;
@@ -117,7 +117,7 @@ struct stream {
 	struct mt_recording *recording;
 	struct mt_pt_image *image;
 	size_t next;
-	const uint8_t *mapped;
+	uint8_t *mapped;
 	uint64_t mapped_size;
 };
 

@@ -73,7 +73,7 @@ static void use_aux(const struct mt_recording *recording)
 {
 	for (size_t i = 0; i < mt_recording_auxtrace_count(recording); i++) {
 		const struct mt_auxtrace *piece = mt_recording_auxtrace(recording, i);
-		const uint8_t *bytes = NULL;
+		uint8_t *bytes = NULL;
 
 		check(piece->file_offset + piece->size <= recording->file_size);
 		if (!piece->size)

@@ -100,9 +100,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	if (size < 2)
 		return 0;
 	size_t cut = ((size_t)bytes[0] << 8 | bytes[1]) % (size - 1);
-	stream.pieces[0] = (struct mt_pt_piece){.bytes = bytes + 2, .size = cut};
+	size -= 2;
+	uint8_t *copy = malloc(size + 1); /* the decoder writes into it */
+	check(copy != NULL);
+	memcpy(copy, bytes + 2, size);
+	stream.pieces[0] = (struct mt_pt_piece){.bytes = copy, .size = cut};
 	stream.pieces[1] =
-	    (struct mt_pt_piece){.bytes = bytes + 2 + cut, .size = size - 2 - cut, .joined = true};
+	    (struct mt_pt_piece){.bytes = copy + cut, .size = size - cut, .joined = true};
 	decode(&config);
+	free(copy);
 	return 0;
 }

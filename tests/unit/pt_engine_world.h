@@ -138,7 +138,7 @@ static void run(struct world *world, pid_t lwp, size_t size)
 
 static const uint8_t *map(const struct world *world, size_t index, size_t *size)
 {
-	const uint8_t *bytes;
+	uint8_t *bytes;
 
 	*size = mt_recording_auxtrace(world->recording, index)->size;
 	assert_no_error(mt_recording_map_aux(world->recording, index, 0, *size, &bytes));

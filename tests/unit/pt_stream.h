@@ -9,21 +9,25 @@
 #define KERNEL 0xffffffff81000000ull
 
 static const uint8_t user_code[64] = {
-    0x0f, 0x05,             /* 0: syscall */
-    0x90, 0x90,             /* 2 */
-    0xeb, 0xfe,             /* 4: jmp to itself */
-    0xcc,                   /* 6: int3 */
-    0xe8, 1,    0,    0, 0, /* 7: call 0xd */
-    0x90,                   /* 12 */
-    0xff, 0xe0,             /* 13: jmp *%rax */
-    0x90,                   /* 15 */
-    0x0f, 0x01, 0xc2,       /* 16: vmlaunch */
-    0x90, 0x90,             /* 19 */
+    0x0f, 0x05,                               /* 0: syscall */
+    0x90, 0x90,                               /* 2 */
+    0xeb, 0xfe,                               /* 4: jmp to itself */
+    0xcc,                                     /* 6: int3 */
+    0xe8, 1,    0,    0, 0,                   /* 7: call 0xd */
+    0x90,                                     /* 12 */
+    0xff, 0xe0,                               /* 13: jmp *%rax */
+    0x90,                                     /* 15 */
+    0x0f, 0x01, 0xc2,                         /* 16: vmlaunch */
+    0x90, 0x90,                               /* 19 */
+    0xd5, 0,    0xa1, 1, 2, 3, 4, 5, 6, 7, 8, /* 21: jmpabs */
+    0x90,                                     /* 32 */
 };
 static const uint8_t kernel_code[64] = {
     0x90, 0x48, 0x0f, 0x07,       /* 0: nop, sysretq */
     0x90, 0x90, 0x48, 0xcf,       /* 4: nop, nop, iretq */
     0x0f, 0x22, 0xd8, 0xff, 0xe0, /* 8: mov %rax,%cr3; jmp *%rax */
+    0xf3, 0x0f, 0x01, 0xca,       /* 13: eretu */
+    0xfb, 0x90, 0xff, 0xe0,       /* 17: sti, nop; jmp *%rax */
 };
 
 struct stream {
@@ -91,7 +95,7 @@ static inline struct pt_events close_stream(struct stream *stream)
 {
 	stream->pieces->items[0] =
 	    (struct mt_pt_piece){.bytes = stream->bytes, .size = stream->size};
-	stream->pieces->count = 1;
+	stream->pieces->count = 1 + (stream->pieces->items[1].bytes != NULL);
 	struct pt_events events = pt_decode(stream->config, stream->pieces, 16);
 	mt_pt_image_destroy(stream->pieces->image);
 	mt_pt_image_cache_destroy(stream->cache);

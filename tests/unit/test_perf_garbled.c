@@ -87,7 +87,7 @@ static size_t use(struct mt_recording *recording)
 	}
 	for (size_t i = 0; i < mt_recording_auxtrace_count(recording); i++) {
 		uint64_t size = mt_recording_auxtrace(recording, i)->size;
-		const uint8_t *bytes = NULL;
+		uint8_t *bytes = NULL;
 
 		if (!size)
 			continue;

@@ -183,7 +183,7 @@ static void check_piece(const struct mt_recording *recording, size_t index, cons
 			size_t size)
 {
 	const struct mt_auxtrace *piece = mt_recording_auxtrace(recording, index);
-	const uint8_t *bytes = NULL;
+	uint8_t *bytes = NULL;
 
 	assert_int_equal(piece->size, size);
 	assert_int_equal(piece->idx, index);

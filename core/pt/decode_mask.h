@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Inside core/pt: packets that libipt 2.0.5 does not know (CFE, EVD, BBP, BIP, BEP, TRIG) become
+ * such as say nothing, in place.
+ *
+ * A FUP behind one of them belongs to it, where libipt would take it for an interrupt's.  It must
+ * stay, since later addresses are compressed against it; so the packet before it becomes an EXSTOP
+ * with an address, of which nothing comes.  With event trace a MODE.Exec may have a FUP too (the
+ * interrupt flag changed: SDM vol. 3C, 33.2.4). */
+#ifndef MT_PT_DECODE_MASK_H
+#define MT_PT_DECODE_MASK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct mt_pt_mask {
+	bool needed; /* such packets were seen */
+};
+
+/* BYTES begin with a PSB. */
+void mt_pt_mask_window(uint8_t *bytes, size_t size);
+/* BYTES begin with a packet that libipt does not know: overwrite it and what follows it.  False:
+ * nobody knows it. */
+bool mt_pt_mask_from(struct mt_pt_mask *mask, uint8_t *bytes, size_t size);
+
+#endif
