@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "process/proc.h"
 
+#include "base/str.h"
+
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +17,8 @@
 
 #define EXITING 0x4u /* PF_EXITING in include/linux/sched.h */
 #define PAGE    4096u
+/* The system gives no more of a list of mappings at once. */
+#define READ_BYTES 4096
 /* Of a word of /proc/PID/pagemap. */
 #define PAGE_OF_FILE (1ull << 61) /* or of memory that is shared */
 #define PAGE_SWAPPED (1ull << 62)
@@ -77,46 +81,82 @@ bool mt_proc_is_sandboxed(pid_t lwp)
 					     mt_proc_status_number(getpid(), "Seccomp_filters"));
 }
 
-/* "START-END PERMS OFFSET DEVICE INODE      PATH" */
-static bool parse_map(char *line, struct mt_map *map)
+/* A number at *AT, which moves behind it and one character more. */
+static uint64_t parse_number(const char **at, unsigned base)
 {
-	char permissions[5];
-	unsigned major = 0, minor = 0;
-	int path_at = 0;
+	uint64_t value = 0;
 
-	line[strcspn(line, "\n")] = '\0';
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n",
-		   &map->start, &map->end, permissions, &map->offset, &major, &minor, &map->inode,
-		   &path_at) != 7)
+	for (;; (*at)++) {
+		unsigned digit = (unsigned char)**at - (unsigned)'0';
+
+		if (digit > 9)
+			digit = (unsigned char)**at - (unsigned)'a' + 10;
+		if (digit >= base)
+			break;
+		value = value * base + digit;
+	}
+	*at += **at != '\0';
+	return value;
+}
+
+/* "START-END PERMS OFFSET MAJOR:MINOR INODE      PATH" */
+static bool parse_map(const char *line, struct mt_map *map)
+{
+	map->start = parse_number(&line, 16);
+	map->end = parse_number(&line, 16);
+	if (strnlen(line, 5) < 5)
 		return false;
-	map->device = (uint64_t)major << 32 | minor;
-	map->readable = permissions[0] == 'r';
-	map->writable = permissions[1] == 'w';
-	map->executable = permissions[2] == 'x';
-	map->path = line + path_at;
+	map->readable = line[0] == 'r';
+	map->writable = line[1] == 'w';
+	map->executable = line[2] == 'x';
+	line += 5;
+	map->offset = parse_number(&line, 16);
+	map->device = parse_number(&line, 16) << 32;
+	map->device |= parse_number(&line, 16);
+	map->inode = parse_number(&line, 10);
+	map->path = line + strspn(line, " ");
 	return true;
+}
+
+/* All of a file whose size nobody knows.  Returns 0, or an errno. */
+static int read_whole(int fd, struct mt_str *text)
+{
+	char bytes[READ_BYTES];
+	ssize_t size;
+
+	while ((size = read(fd, bytes, sizeof(bytes))) != 0) {
+		if (size > 0)
+			mt_str_append_bytes(text, bytes, (size_t)size);
+		else if (errno == ESRCH) /* it ended meanwhile */
+			break;
+		else if (errno != EINTR)
+			return errno;
+	}
+	return text->failed ? ENOMEM : 0;
 }
 
 struct mt_error *
 mt_proc_each_map(pid_t pid, struct mt_error *(*found)(void *context, const struct mt_map *map),
 		 void *context)
 {
-	FILE *file = open_proc(pid, "maps");
-	struct mt_error *error = NULL;
+	mt_auto(mt_str) struct mt_str text = {0};
 	struct mt_map map;
-	char *line = NULL;
-	size_t capacity = 0;
+	char path[64], *rest;
 
-	if (!file && errno == ENOENT)
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
 		return mt_error_new(MT_ERROR_GONE, "process %d is gone", pid);
-	if (!file)
-		return mt_error_errno(errno, "cannot read the mappings of process %d", pid);
-	while (!error && getline(&line, &capacity, file) > 0)
+	int errnum = fd < 0 ? errno : read_whole(fd, &text);
+	if (fd >= 0)
+		close(fd);
+	if (errnum)
+		return mt_error_errno(errnum, "cannot read the mappings of process %d", pid);
+	rest = text.text;
+	for (char *line; (line = strsep(&rest, "\n"));)
 		if (parse_map(line, &map))
-			error = found(context, &map);
-	free(line);
-	fclose(file);
-	return error;
+			mt_try(found(context, &map));
+	return NULL;
 }
 
 /* See Documentation/admin-guide/mm/pagemap.rst. */
