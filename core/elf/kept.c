@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -277,6 +278,22 @@ bool mt_kept_map(const struct mt_kept_key *key, struct mt_kept_part *parts, size
 	bool is_there = map->memory && is_mapped_sound(fd, key, parts, count, map);
 	if (!is_there)
 		mt_kept_unmap(map);
+	if (fd >= 0)
+		close(fd);
+	return is_there;
+}
+
+bool mt_kept_read(const struct mt_kept_key *key, const char *path, void *item, uint32_t size)
+{
+	struct mt_kept_part part = {.items = item, .size = size};
+	struct head head;
+	const struct iovec parts[] = {{&head, sizeof(head)}, {item, size}};
+	uint64_t file_size = 0;
+	int fd = open_own(path, &file_size);
+	bool is_there = fd >= 0 && file_size == sizeof(head) + size &&
+			readv(fd, parts, 2) == (ssize_t)file_size &&
+			is_ours(&head, key, &part, 1, file_size) && is_sound(fd, &head, &part, 1);
+
 	if (fd >= 0)
 		close(fd);
 	return is_there;

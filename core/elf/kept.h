@@ -52,5 +52,7 @@ struct mt_kept_map {
 bool mt_kept_map(const struct mt_kept_key *key, struct mt_kept_part *parts, size_t count,
 		 const char *path, struct mt_kept_map *map);
 void mt_kept_unmap(struct mt_kept_map *map);
+/* A file of one part with one item, which is copied.  ITEM is undefined where it returns false. */
+bool mt_kept_read(const struct mt_kept_key *key, const char *path, void *item, uint32_t size);
 
 #endif

@@ -115,6 +115,52 @@ static void test_of_another_file(void **state)
 	mt_objfile_unref(other);
 }
 
+static void store_numbers(const struct world *world, uint64_t *numbers, size_t count)
+{
+	const struct mt_kept_part part = {numbers, count, sizeof(*numbers)};
+
+	assert_no_error(mt_kept_store(&world->key, &part, 1, world->path));
+}
+
+static bool reads(const struct world *world, uint64_t *number)
+{
+	return mt_kept_read(&world->key, world->path, number, sizeof(*number));
+}
+
+static void test_a_number(void **state)
+{
+	struct world *world = *state;
+	uint64_t numbers[] = {4711, 4712}, number = 0;
+	struct stat file;
+	int fd;
+
+	assert_false(reads(world, &number)); /* there is none */
+	store_numbers(world, numbers, 1);
+	assert_true(reads(world, &number));
+	assert_int_equal(number, 4711);
+	world->key.planner++;
+	assert_false(reads(world, &number));
+	world->key.planner--;
+	fd = open(world->path, O_RDWR);
+	assert_true(fd >= 0 && fstat(fd, &file) == 0);
+	for (off_t at = file.st_size - 9; at < file.st_size; at++) {
+		uint8_t byte, other;
+
+		assert_int_equal(pread(fd, &byte, 1, at), 1);
+		other = byte ^ 1;
+		assert_int_equal(pwrite(fd, &other, 1, at), 1);
+		assert_false(reads(world, &number));
+		assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+	}
+	assert_int_equal(ftruncate(fd, file.st_size - 1), 0);
+	assert_false(reads(world, &number));
+	close(fd);
+	store_numbers(world, numbers, 2);
+	assert_false(reads(world, &number));
+	store_numbers(world, numbers, 0);
+	assert_false(reads(world, &number));
+}
+
 /* Any byte, and any length. */
 static void test_garbled(void **state)
 {
@@ -232,6 +278,7 @@ int main(void)
 	    test(test_what_is_read_is_what_was_written),
 	    test(test_of_another_planner),
 	    test(test_of_another_file),
+	    test(test_a_number),
 	    test(test_garbled),
 	    test(test_written_to_later),
 	    test(test_unsound),

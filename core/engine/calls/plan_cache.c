@@ -122,19 +122,7 @@ static bool find_path(const struct mt_calls_file *file, const char *kind, uint64
 	return !path->failed;
 }
 
-/* A file that keeps one number. */
-static bool load_number(const struct mt_kept_key *key, const char *path, uint64_t *number)
-{
-	struct mt_kept_part part = {.size = sizeof(*number)};
-	struct mt_kept_map map;
-	bool is_there = mt_kept_map(key, &part, 1, path, &map) && part.count == 1;
-
-	if (is_there)
-		memcpy(number, part.items, sizeof(*number));
-	mt_kept_unmap(&map);
-	return is_there;
-}
-
+/* In a file of its own. */
 static void store_number(const struct mt_calls_engine *engine, struct mt_calls_file *file,
 			 const struct mt_kept_key *key, const char *path, uint64_t number)
 {
@@ -152,7 +140,7 @@ static int find_key(const struct mt_calls_engine *engine, struct mt_calls_file *
 			find_path(file, CODE, 0, &path);
 	uint64_t code = 0;
 
-	if (can_keep && load_number(&key, path.text, &code)) {
+	if (can_keep && mt_kept_read(&key, path.text, &code, sizeof(code))) {
 		file->key = key;
 		file->key.code = code;
 		return 0;
@@ -191,11 +179,14 @@ struct mt_error *mt_calls_find_gs_user(const struct mt_calls_engine *engine,
 {
 	mt_auto(mt_str) struct mt_str path = {0};
 	struct mt_kept_key key;
+	uint64_t gs_user;
 	bool can_keep = mt_kept_key_of_file(file->objfile, mt_planner_number, &key) &&
 			find_path(file, GS, 0, &path);
 
-	if (can_keep && load_number(&key, path.text, &file->gs_user))
+	if (can_keep && mt_kept_read(&key, path.text, &gs_user, sizeof(gs_user))) {
+		file->gs_user = gs_user;
 		return NULL;
+	}
 	mt_try(mt_calls_plan(engine, file, options));
 	file->gs_user = file->plan->gs_user;
 	if (can_keep)
