@@ -147,15 +147,36 @@ static void check_tables(const struct world *world, const struct mt_image *image
 	free(parts);
 }
 
+/* Words that lie across the ends of pieces are whole, and nothing is written beside a piece. */
+static void check_code(const struct mt_image *image, const struct mt_trampolines *made,
+		       const struct mt_image_place *place, uint32_t size)
+{
+	const uint32_t before = MT_IMAGE_MARGIN;
+	uint8_t *bytes = malloc(size + 2 * (size_t)before + 2);
+
+	assert_non_null(bytes);
+	bytes[0] = bytes[1 + before + size + before] = 0x5a;
+	for (uint32_t at = 0; at < image->code_bytes; at += size) {
+		uint32_t end = at + size < image->code_bytes ? at + size : image->code_bytes;
+
+		mt_image_copy_code(image, place, at, end, bytes + 1 + before);
+		assert_memory_equal(bytes + 1 + before, made->code.items + at, end - at);
+		assert_int_equal(bytes[0], 0x5a);
+		assert_int_equal(bytes[1 + before + size + before], 0x5a);
+	}
+	free(bytes);
+}
+
 static void check_at(const struct world *world, struct mt_image *image,
 		     const struct mt_image_place *place)
 {
 	assert_true(mt_image_reaches(image, place));
-	mt_image_fix_code(image, place);
 	mt_image_fix_tables(image, place);
 	struct mt_trampolines made = made_there(world, image, place);
 	assert_int_equal(image->code_bytes, made.code.count);
-	assert_memory_equal(image->bytes.items, made.code.items, made.code.count);
+	check_code(image, &made, place, image->code_bytes);
+	for (uint32_t size = 990; size < 1010; size++)
+		check_code(image, &made, place, size);
 	check_tables(world, image, &made, place);
 	mt_trampolines_deinit(&made);
 }
@@ -318,6 +339,9 @@ static void test_unsound(void **state)
 		if (image.fixes.at[kind].count)
 			refuses(world, &image, image.fixes.at[kind].items[0],
 				(uint32_t)image.bytes.count - 3);
+	for (unsigned kind = 0; kind < MT_FIX_KINDS; kind++)
+		if (image.code_fixes[kind] > 1)
+			refuses(world, &image, image.fixes.at[kind].items[1], 0);
 	mt_image_deinit(&image);
 }
 

@@ -293,6 +293,44 @@ static struct mt_error *find_room(struct mt_calls_engine *engine, struct mt_call
 	return mt_error_new(MT_ERROR_UNSUPPORTED, "no free memory within 2 GiB of its code");
 }
 
+uint8_t *mt_calls_scratch(struct mt_calls_engine *engine)
+{
+	if (!engine->scratch)
+		engine->scratch = malloc(MT_CALLS_SCRATCH_BYTES + 2 * (size_t)MT_IMAGE_MARGIN);
+	return engine->scratch ? engine->scratch + MT_IMAGE_MARGIN : NULL;
+}
+
+static struct mt_image_place image_place(const struct mt_calls_module *module)
+{
+	return (struct mt_image_place){.room = module->room,
+				       .bias = module->bias,
+				       .alive = module->config.alive,
+				       .first_site = module->site_base};
+}
+
+static struct mt_error *write_code(struct mt_calls_engine *engine,
+				   const struct mt_calls_space *space,
+				   const struct mt_calls_module *module)
+{
+	const struct mt_image_place place = image_place(module);
+	const uint32_t size = module->image.code_bytes;
+	uint8_t *scratch = mt_calls_scratch(engine);
+
+	if (!scratch)
+		return mt_error_no_memory();
+	for (uint32_t at = 0; at < size;) {
+		uint32_t left = size - at;
+		uint32_t end = at + (left < MT_CALLS_SCRATCH_BYTES ? left : MT_CALLS_SCRATCH_BYTES);
+
+		mt_image_copy_code(&module->image, &place, at, end, scratch);
+		mt_try(engine->target->ops->write(engine->target, space->pid, module->room + at,
+						  scratch, end - at));
+		mt_try(mt_calls_breathe(engine, space));
+		at = end;
+	}
+	return NULL;
+}
+
 static struct mt_error *write_bytes(struct mt_calls_engine *engine,
 				    const struct mt_calls_space *space,
 				    const struct mt_calls_module *module, size_t from, size_t end)
@@ -331,22 +369,12 @@ struct mt_error *mt_calls_module_map(struct mt_calls_engine *engine, struct mt_c
 	return error ? give_up(engine, *module, error, module) : NULL;
 }
 
-static struct mt_image_place image_place(const struct mt_calls_module *module)
-{
-	return (struct mt_image_place){.room = module->room,
-				       .bias = module->bias,
-				       .alive = module->config.alive,
-				       .first_site = module->site_base};
-}
-
 struct mt_error *mt_calls_module_write(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				       struct mt_calls_module *module)
 {
-	struct mt_image *image = &module->image;
-	const struct mt_image_place place = image_place(module);
+	const struct mt_image *image = &module->image;
 
-	mt_image_fix_code(image, &place);
-	mt_try(write_bytes(engine, space, module, 0, image->code_bytes));
+	mt_try(write_code(engine, space, module));
 	const struct mt_calls_room spare = {.start = module->room + image->spare,
 					    .used = module->room + image->spare,
 					    .end = module->room + image->table};

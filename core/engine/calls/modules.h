@@ -66,6 +66,11 @@ struct mt_error *mt_calls_module_create(struct mt_calls_engine *engine,
 					struct mt_calls_space *space, pid_t lwp,
 					const struct mt_map *map, struct mt_calls_module **out);
 void mt_calls_module_destroy(struct mt_calls_module *module);
+/* Memory in which pieces are put together, small enough for the processor's cache: good until the
+ * target has something to report.  MT_IMAGE_MARGIN more bytes lie at both sides.  NULL: without
+ * memory. */
+#define MT_CALLS_SCRATCH_BYTES (256u << 10)
+uint8_t *mt_calls_scratch(struct mt_calls_engine *engine);
 /* Where the instruction at a displaced ADDRESS stands now; 0: it is not displaced. */
 uint64_t mt_calls_module_copy_of(const struct mt_calls_module *module, size_t patch,
 				 uint64_t address);

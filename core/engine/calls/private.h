@@ -22,7 +22,9 @@
  *	detour.c      the program's own unwinder
  *
  *  texts.h
+ *	compose.c     what is to be in the text
  *	text.c        patches and breakpoints into the text, and out of it
+ *	text_begin.c  the same for the first time, in a new program
  *	exclude.c     patches that stay out of the text
  *	beneath.c     patches beneath a debugger's breakpoints
  *	order.c       a text changes so that it is a program's all the while

@@ -430,7 +430,6 @@ struct mt_error *mt_calls_space_update(struct mt_calls_engine *engine, struct mt
 	mt_calls_rooms_begin(space);
 	struct mt_error *error = update(engine, space, lwp, &walk);
 	mt_calls_rooms_end(space);
-	mt_calls_text_end(engine);
 	mt_target_release(engine->target, space->pid);
 	if (!error)
 		error = mt_calls_set_waiting_breaks(engine, space);

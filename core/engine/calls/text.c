@@ -9,67 +9,20 @@
 
 #include <string.h>
 
-#define JUMP       0xe9
-#define SHORT_JUMP 0xeb
-#define INT3       0xcc
-#define CHUNK      (1u << 20)
-#define PAGE       4096u
+#define JUMP  0xe9
+#define CHUNK (1u << 20)
+#define PAGE  4096u
 
 static bool holds(const struct mt_calls_module *module, uint64_t address)
 {
 	return address >= module->start && address < module->end;
 }
 
-static void make_jump(uint8_t bytes[MT_PATCH_JUMP_BYTES], uint64_t at, uint64_t target)
-{
-	uint32_t distance = (uint32_t)(target - (at + MT_PATCH_JUMP_BYTES));
-
-	bytes[0] = JUMP;
-	memcpy(bytes + 1, &distance, sizeof(distance));
-}
-
-static void put_jump(const struct mt_calls_space *space, const struct mt_calls_module *module,
-		     size_t index, uint8_t *text)
-{
-	const struct mt_patch *patch = &module->file->plan->patches.items[index];
-	uint64_t at = patch->address + module->bias, from = at;
-
-	if (patch->hole) {
-		from = patch->hole + module->bias;
-		text[at - module->start] = SHORT_JUMP;
-		text[at - module->start + 1] = (uint8_t)(from - (at + MT_PATCH_SHORT_BYTES));
-	}
-	make_jump(text + (from - module->start), from,
-		  mt_calls_stub_before(space, at, module->room + module->offsets[index]));
-}
-
-static bool is_on(const struct mt_calls_place *place, size_t patch)
-{
-	return !place->off[patch] && !place->held[patch];
-}
-
-/* Dead bytes first: long jumps may stand among them. */
-static void put_patches(const struct mt_calls_space *space, const struct mt_calls_place *place,
-			uint8_t *text)
-{
-	const struct mt_calls_module *module = place->module;
-	size_t count = module->file->plan->patches.count;
-
-	for (size_t i = 0; i < count; i++)
-		if (is_on(place, i))
-			memset(text + (mt_calls_patch_address(module, i) - module->start), INT3,
-			       module->file->plan->patches.items[i].length);
-	for (size_t i = 0; i < count; i++)
-		if (is_on(place, i))
-			put_jump(space, module, i, text);
-}
-
 struct texts {
-	uint8_t *memory; /* what is there; NULL: the file's, and it has nothing of ours */
+	uint8_t *memory; /* what is there */
 	uint8_t *text;   /* what is to be there */
 	size_t size;
-	bool *was;    /* by patch: it is in `memory` */
-	bool is_lent; /* `text` is the engine's */
+	bool *was; /* by patch: it is in `memory` */
 };
 
 static void leave_alone(const struct mt_calls_engine *engine, const struct mt_calls_space *space,
@@ -82,102 +35,8 @@ static void leave_alone(const struct mt_calls_engine *engine, const struct mt_ca
 static void texts_cleanup(struct texts *texts)
 {
 	free(texts->memory);
-	if (!texts->is_lent)
-		free(texts->text);
+	free(texts->text);
 	free(texts->was);
-}
-
-/* Nothing was written into it, by us or by others. */
-static bool is_of_file(const struct mt_calls_space *space, const struct mt_calls_place *place)
-{
-	const struct mt_calls_module *module = place->module;
-
-	return module->is_mapped_file && !space->inherited &&
-	       mt_proc_is_unwritten(space->pid, module->start, module->end);
-}
-
-/* Fresh memory costs more than what is done in it: the modules of a program share theirs. */
-static uint8_t *borrow_text(struct mt_calls_engine *engine, size_t size)
-{
-	if (size <= engine->text_bytes)
-		return engine->text;
-	mt_calls_text_end(engine);
-	engine->text = mt_large_alloc(size);
-	engine->text_bytes = engine->text ? size : 0;
-	return engine->text;
-}
-
-void mt_calls_text_end(struct mt_calls_engine *engine)
-{
-	free(engine->text);
-	engine->text = NULL;
-	engine->text_bytes = 0;
-}
-
-/* For the first time, in a program that dies with us. */
-static struct mt_error *begin_texts(struct mt_calls_engine *engine, struct mt_calls_place *place,
-				    struct texts *texts)
-{
-	struct mt_calls_module *module = place->module;
-
-	texts->size = module->end - module->start;
-	texts->text = borrow_text(engine, texts->size);
-	texts->is_lent = true;
-	texts->was = calloc(module->file->plan->patches.count + 1, sizeof(*texts->was));
-	if (!texts->text || !texts->was)
-		return mt_error_no_memory();
-	if (!module->clean &&
-	    mt_objfile_read_pages(module->file->objfile, module->start - module->bias, texts->text,
-				  texts->size))
-		return NULL;
-	if (mt_calls_module_find_clean(module))
-		return mt_error_no_memory();
-	memcpy(texts->text, module->clean, texts->size);
-	return NULL;
-}
-
-static void mark(bool *pages, size_t at, size_t length)
-{
-	pages[at / PAGE] = pages[(at + length - 1) / PAGE] = true;
-}
-
-/* The pages with something of ours: all at once, as nobody runs what is there between two writes.
- */
-static struct mt_error *write_begun(struct mt_calls_engine *engine,
-				    const struct mt_calls_space *space,
-				    const struct mt_calls_place *place, const struct texts *texts)
-{
-	const struct mt_calls_module *module = place->module;
-	size_t count = (texts->size + PAGE - 1) / PAGE;
-	bool *pages = calloc(count + 1, sizeof(*pages));
-	struct mt_error *error = pages ? NULL : mt_error_no_memory();
-
-	for (size_t i = 0; pages && i < module->file->plan->patches.count; i++) {
-		const struct mt_patch *patch = &module->file->plan->patches.items[i];
-
-		if (!is_on(place, i))
-			continue;
-		mark(pages, patch->address + module->bias - module->start, patch->length);
-		if (patch->hole)
-			mark(pages, patch->hole + module->bias - module->start,
-			     MT_PATCH_JUMP_BYTES);
-	}
-	mt_array_each (one, &space->breaks)
-		if (pages && one->length && holds(module, one->address))
-			mark(pages, one->address - module->start, one->length);
-	for (size_t i = 0; i < count && !error; i++) {
-		size_t first = i;
-
-		while (i < count && pages[i])
-			i++;
-		size_t end = i * PAGE < texts->size ? i * PAGE : texts->size;
-		if (i > first)
-			error = engine->target->ops->write(
-			    engine->target, space->pid, module->start + first * PAGE,
-			    texts->text + first * PAGE, end - first * PAGE);
-	}
-	free(pages);
-	return error;
 }
 
 /* Twice what is in memory. */
@@ -320,19 +179,11 @@ static struct mt_error *change(struct mt_calls_engine *engine, const struct mt_c
 static struct mt_error *compose(const struct mt_calls_engine *engine, struct mt_calls_space *space,
 				struct mt_calls_place *place, struct texts *texts, bool first)
 {
-	const struct mt_calls_module *module = place->module;
+	const struct mt_calls_piece piece = {place->module->start, texts->size, texts->text};
 
-	if (mt_calls_leave_out(engine, space, place, texts->memory ? texts->text : NULL, first))
+	if (mt_calls_leave_out(engine, space, place, texts->text, first))
 		return mt_error_no_memory();
-	put_patches(space, place, texts->text);
-	mt_array_each (one, &space->breaks) {
-		uint8_t bytes[MT_CALLS_BREAK_BYTES];
-
-		if (!holds(module, one->address) || one->held)
-			continue;
-		mt_calls_break_bytes(one, bytes);
-		memcpy(texts->text + (one->address - module->start), bytes, one->length);
-	}
+	mt_calls_compose(space, place, &piece);
 	return NULL;
 }
 
@@ -343,7 +194,28 @@ void mt_calls_text_note_written(struct mt_calls_space *space, struct mt_calls_pl
 		if (holds(place->module, one->address))
 			one->written = is_written && !one->held;
 	for (size_t i = 0; i < place->module->file->plan->patches.count; i++)
-		place->written[i] = is_written && is_on(place, i);
+		place->written[i] = is_written && mt_calls_is_on(place, i);
+}
+
+/* Before the text changes for the first time: should we be killed in between, they go on all the
+ * same. */
+static struct mt_error *move_threads(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				     const struct mt_calls_place *place)
+{
+	struct leaving leaving = {engine, space, place};
+
+	return engine->target->ops->each_thread(engine->target, space->pid, move_thread, &leaving);
+}
+
+/* In a program that dies with us. */
+static struct mt_error *begin(struct mt_calls_engine *engine, struct mt_calls_space *space,
+			      struct mt_calls_place *place)
+{
+	if (mt_calls_leave_out(engine, space, place, NULL, true))
+		return mt_error_no_memory();
+	mt_calls_text_note_written(space, place, true);
+	mt_try(move_threads(engine, space, place));
+	return mt_calls_text_begin(engine, space, place);
 }
 
 struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_calls_space *space,
@@ -356,13 +228,12 @@ struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_c
 	if (space->hidden)
 		return NULL;
 	place->checked = true;
-	if (first && !space->attached && is_of_file(space, place))
-		mt_try(begin_texts(engine, place, &texts));
-	else
-		mt_try(read_texts(engine, space, place, &texts));
+	if (first && !space->attached && mt_calls_is_text_of_file(space, module))
+		return begin(engine, space, place);
+	mt_try(read_texts(engine, space, place, &texts));
 	if (!first)
 		mt_try(leave_holes(engine, space, place));
-	if (first && texts.memory && mt_calls_is_another(engine, space, module, texts.memory))
+	if (first && mt_calls_is_another(engine, space, module, texts.memory))
 		leave_alone(engine, space, place, &texts);
 	undo(space, place, texts.text);
 	if (first && space->inherited && !engine->options.is_clean && !place->another) {
@@ -381,16 +252,9 @@ struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_c
 	}
 	mt_try(compose(engine, space, place, &texts, first));
 	mt_calls_text_note_written(space, place, true);
-	if (first) {
-		/* Before the text changes: should we be killed in between, they go on all the same.
-		 */
-		struct leaving leaving = {engine, space, place};
-
-		mt_try(engine->target->ops->each_thread(engine->target, space->pid, move_thread,
-							&leaving));
-	}
-	return texts.memory ? change(engine, space, place, &texts)
-			    : write_begun(engine, space, place, &texts);
+	if (first)
+		mt_try(move_threads(engine, space, place));
+	return change(engine, space, place, &texts);
 }
 
 /* The patch whose jump led to FORMER is turned to what is before it now. */
@@ -405,12 +269,13 @@ static struct mt_error *turn_jump(struct mt_calls_engine *engine,
 	    index >= 0 ? &module->file->plan->patches.items[index] : NULL;
 	uint8_t before[MT_PATCH_JUMP_BYTES], after[MT_PATCH_JUMP_BYTES], there[MT_PATCH_JUMP_BYTES];
 
-	if (!patch || patch->address + module->bias != one->address || !is_on(place, (size_t)index))
+	if (!patch || patch->address + module->bias != one->address ||
+	    !mt_calls_is_on(place, (size_t)index))
 		return NULL;
 	uint64_t at = patch->hole ? patch->hole + module->bias : one->address;
 	uint64_t trampoline = module->room + module->offsets[index];
-	make_jump(before, at, former);
-	make_jump(after, at, mt_calls_stub_before(space, one->address, trampoline));
+	mt_calls_make_jump(before, at, former);
+	mt_calls_make_jump(after, at, mt_calls_stub_before(space, one->address, trampoline));
 	if (engine->target->ops->read(engine->target, space->pid, at, there, sizeof(there)) !=
 		sizeof(there) ||
 	    memcmp(there, before, sizeof(there)) != 0)

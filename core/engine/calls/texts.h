@@ -5,6 +5,30 @@
 
 #include "engine/calls/types.h"
 
+/* compose.c: what is to be in a text. */
+/* A part of a text, or all of it: the bytes of [start, start + size). */
+struct mt_calls_piece {
+	uint64_t start;
+	size_t size;
+	uint8_t *bytes;
+};
+/* Put our patches and breakpoints over the program's own bytes. */
+void mt_calls_compose(const struct mt_calls_space *space, const struct mt_calls_place *place,
+		      const struct mt_calls_piece *piece);
+/* Whether a patch is to be there. */
+bool mt_calls_is_on(const struct mt_calls_place *place, size_t patch);
+void mt_calls_make_jump(uint8_t bytes[MT_PATCH_JUMP_BYTES], uint64_t at, uint64_t target);
+
+/* text_begin.c */
+/* Whether nothing was written into a text, by us or by others. */
+bool mt_calls_is_text_of_file(const struct mt_calls_space *space,
+			      const struct mt_calls_module *module);
+/* Write such a one for the first time, all of it at once: in a program that dies with us, and where
+ * nobody runs what is there between two writes.  Errors: the target's; NO_MEMORY. */
+struct mt_error *mt_calls_text_begin(struct mt_calls_engine *engine,
+				     const struct mt_calls_space *space,
+				     const struct mt_calls_place *place);
+
 /* text.c: the process is halted. */
 /* Write what is to be in the text of a place, unless it is hidden.  Errors: the target's;
  * NO_MEMORY. */
@@ -30,8 +54,6 @@ struct mt_error *mt_calls_text_prepare_clean(struct mt_calls_engine *engine,
 					     const struct mt_calls_space *space,
 					     const struct mt_calls_place *place,
 					     struct mt_calls_swap *swap);
-/* Behind the last one of a program's start. */
-void mt_calls_text_end(struct mt_calls_engine *engine);
 /* What was prepared is about to be in the text; or it is not. */
 void mt_calls_text_note_written(struct mt_calls_space *space, struct mt_calls_place *place,
 				bool is_written);

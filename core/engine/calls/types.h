@@ -394,8 +394,7 @@ struct mt_calls_engine {
 	struct mt_calls_file *files;
 	struct mt_space_pool *pool; /* for unwinding; NULL: not needed yet */
 	struct mt_objfile *vdso;    /* NULL: not seen yet */
-	uint8_t *text; /* in which those of a new program are composed; NULL: none is */
-	size_t text_bytes;
+	uint8_t *scratch;           /* see mt_calls_scratch(); NULL: not needed yet */
 	struct mt_calls_thread *threads;
 	MT_ARRAY(struct mt_calls_module *) modules; /* by site_base */
 	MT_ARRAY(struct mt_calls_module *) ready;   /* of a process that is to be attached to */

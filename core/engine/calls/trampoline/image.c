@@ -225,56 +225,78 @@ static void add_pushed(uint8_t *at, uint64_t more)
 	memcpy(at + 8, &high, sizeof(high));
 }
 
-/* The words from FIRST on, END excluded, by kind. */
-static void fix(struct mt_image *image, const struct mt_image_place *place,
-		const uint32_t first[MT_FIX_KINDS], const uint32_t end[MT_FIX_KINDS])
+static void fix_word(enum mt_fix kind, const struct mt_image *image,
+		     const struct mt_image_place *place, uint8_t *word)
 {
-	uint32_t distance = (uint32_t)(place->bias - (place->room - image->base));
-	uint32_t sites = place->first_site - image->first_site;
-	uint8_t *bytes = image->bytes.items;
-
-	for (unsigned kind = 0; kind < MT_FIX_KINDS; kind++) {
-		const uint32_t *at = image->fixes.at[kind].items;
-
-		if ((kind == MT_FIX_SITE && !sites) || (kind == MT_FIX_TEXT && !distance))
-			continue;
-		for (uint32_t i = first[kind]; i < end[kind]; i++)
-			switch ((enum mt_fix)kind) {
-			case MT_FIX_SITE:
-				add_u32(bytes + at[i], sites);
-				break;
-			case MT_FIX_TEXT:
-				add_u32(bytes + at[i], distance);
-				break;
-			case MT_FIX_ADDRESS:
-				add_u64(bytes + at[i], place->bias);
-				break;
-			case MT_FIX_PUSHED:
-				add_pushed(bytes + at[i], place->bias);
-				break;
-			case MT_FIX_ALIVE:
-				memcpy(bytes + at[i], &place->alive, sizeof(place->alive));
-				break;
-			case MT_FIX_KINDS:
-				break;
-			}
+	switch (kind) {
+	case MT_FIX_SITE:
+		add_u32(word, place->first_site - image->first_site);
+		break;
+	case MT_FIX_TEXT:
+		add_u32(word, (uint32_t)(place->bias - (place->room - image->base)));
+		break;
+	case MT_FIX_ADDRESS:
+		add_u64(word, place->bias);
+		break;
+	case MT_FIX_PUSHED:
+		add_pushed(word, place->bias);
+		break;
+	case MT_FIX_ALIVE:
+		memcpy(word, &place->alive, sizeof(place->alive));
+		break;
+	case MT_FIX_KINDS:
+		break;
 	}
 }
 
-void mt_image_fix_code(struct mt_image *image, const struct mt_image_place *place)
+static bool is_needless(enum mt_fix kind, const struct mt_image *image,
+			const struct mt_image_place *place)
 {
-	const uint32_t first[MT_FIX_KINDS] = {0};
+	return (kind == MT_FIX_SITE && place->first_site == image->first_site) ||
+	       (kind == MT_FIX_TEXT && place->bias == place->room - image->base);
+}
 
-	fix(image, place, first, image->code_fixes);
+/* The first one at OFFSET or behind. */
+static uint32_t find_fix(const uint32_t *at, uint32_t count, uint32_t offset)
+{
+	uint32_t low = 0, high = count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (at[middle] < offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Words may lie across both ends: what is beside the piece is copied with it. */
+void mt_image_copy_code(const struct mt_image *image, const struct mt_image_place *place,
+			uint32_t from, uint32_t end, uint8_t *bytes)
+{
+	const uint32_t before = from < MT_IMAGE_MARGIN ? from : MT_IMAGE_MARGIN;
+
+	memcpy(bytes - before, image->bytes.items + from - before,
+	       before + end - from + MT_IMAGE_MARGIN);
+	for (unsigned kind = 0; kind < MT_FIX_KINDS; kind++) {
+		const uint32_t *at = image->fixes.at[kind].items;
+		const uint32_t count = image->code_fixes[kind];
+
+		if (is_needless(kind, image, place))
+			continue;
+		for (uint32_t i = find_fix(at, count, from - before); i < count && at[i] < end; i++)
+			fix_word(kind, image, place, bytes + at[i] - from);
+	}
 }
 
 void mt_image_fix_tables(struct mt_image *image, const struct mt_image_place *place)
 {
-	uint32_t end[MT_FIX_KINDS];
-
 	for (unsigned kind = 0; kind < MT_FIX_KINDS; kind++)
-		end[kind] = (uint32_t)image->fixes.at[kind].count;
-	fix(image, place, image->code_fixes, end);
+		for (uint32_t i = image->code_fixes[kind]; i < image->fixes.at[kind].count; i++)
+			fix_word(kind, image, place,
+				 image->bytes.items + image->fixes.at[kind].items[i]);
 	if (place->room > image->fixes.low + place->bias)
 		mt_cfi_holes_first(image->bytes.items + image->table, image->part_count,
 				   image->hole_count);

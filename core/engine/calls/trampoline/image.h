@@ -12,6 +12,8 @@
 
 /* Behind the trampolines: not the image's, but zeros in it. */
 #define MT_IMAGE_SPARE_BYTES 4096u
+/* No word that depends on the place is longer. */
+#define MT_IMAGE_MARGIN 16u
 
 struct mt_image {
 	MT_ARRAY(uint8_t) bytes;
@@ -54,8 +56,11 @@ struct mt_error *mt_image_make(const struct mt_plan *plan, const struct mt_image
 			       struct mt_image *image);
 /* Whether all distances fit at that place. */
 bool mt_image_reaches(const struct mt_image *image, const struct mt_image_place *place);
-/* Once each: the trampolines; what lies behind them. */
-void mt_image_fix_code(struct mt_image *image, const struct mt_image_place *place);
+/* The bytes of the trampolines from FROM on, END excluded, as they are at that place.  In front of
+ * BYTES, and behind what is copied, is room for MT_IMAGE_MARGIN more. */
+void mt_image_copy_code(const struct mt_image *image, const struct mt_image_place *place,
+			uint32_t from, uint32_t end, uint8_t *bytes);
+/* Once: what lies behind the trampolines. */
 void mt_image_fix_tables(struct mt_image *image, const struct mt_image_place *place);
 void mt_image_deinit(struct mt_image *image);
 

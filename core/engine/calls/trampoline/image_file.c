@@ -43,7 +43,8 @@ struct mt_error *mt_image_store(const struct mt_image *image, const struct mt_ke
 	return mt_kept_store(key, parts, PARTS, path);
 }
 
-/* All that is fixed lies within the image, and what belongs to trampolines among them. */
+/* All that is fixed lies within the image, and what belongs to trampolines among them, by
+ * offset. */
 static bool are_fixes_sound(const struct mt_image *image)
 {
 	static const uint8_t sizes[MT_FIX_KINDS] = {[MT_FIX_SITE] = 4,
@@ -59,8 +60,10 @@ static bool are_fixes_sound(const struct mt_image *image)
 		if (image->code_fixes[kind] > count)
 			return false;
 		for (size_t i = 0; i < count; i++)
-			if ((uint64_t)at[i] + sizes[kind] >
-			    (i < image->code_fixes[kind] ? image->code_bytes : image->bytes.count))
+			if ((uint64_t)at[i] + sizes[kind] > (i < image->code_fixes[kind]
+								 ? image->code_bytes
+								 : image->bytes.count) ||
+			    (i && i < image->code_fixes[kind] && at[i] < at[i - 1]))
 				return false;
 	}
 	return true;
