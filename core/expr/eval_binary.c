@@ -73,6 +73,22 @@ static long double as_type(struct mt_type *type, long double number)
 						      : number;
 }
 
+#define COMPUTE(op, a, b)                                                                          \
+	((op) == '+' ? (a) + (b) : (op) == '-' ? (a) - (b) : (op) == '*' ? (a) * (b) : (a) / (b))
+
+/* Rounded once: what a long double keeps of it, rounded again, may be another number. */
+static long double compute_as(struct mt_type *type, int op, long double x, long double y)
+{
+	switch (mt_type_size(type)) {
+	case sizeof(float):
+		return COMPUTE(op, (float)x, (float)y);
+	case sizeof(double):
+		return COMPUTE(op, (double)x, (double)y);
+	default:
+		return COMPUTE(op, x, y);
+	}
+}
+
 static struct mt_error *floats(struct mt_eval *eval, int op, struct mt_value *left,
 			       struct mt_value *right, struct mt_value *out)
 {
@@ -91,24 +107,10 @@ static struct mt_error *floats(struct mt_eval *eval, int op, struct mt_value *le
 		*out = mt_eval_bool(eval, COMPARE(op, x, y));
 		return NULL;
 	}
-	switch (op) {
-	case '+':
-		x += y;
-		break;
-	case '-':
-		x -= y;
-		break;
-	case '*':
-		x *= y;
-		break;
-	case '/':
-		x /= y;
-		break;
-	default:
+	if (op != '+' && op != '-' && op != '*' && op != '/')
 		return mt_error_new(MT_ERROR_USAGE,
-				    "Integer-only operation on floating point value.");
-	}
-	*out = mt_value_float(type, x);
+				    "Integer-only operation on floating point number.");
+	*out = mt_value_float(type, compute_as(type, op, x, y));
 	return NULL;
 }
 
@@ -209,7 +211,8 @@ static struct mt_error *integers(struct mt_eval *eval, int op, struct mt_value *
 							  : COMPARE(op, x, y));
 		return NULL;
 	}
-	mt_try(compute(op, type, x, y, &result));
+	if (!eval->no_side_effects || y || (op != '/' && op != '%'))
+		mt_try(compute(op, type, x, y, &result));
 	*out = mt_value_integer(type, mt_extend(result, bits, type->is_signed));
 	return NULL;
 }

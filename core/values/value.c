@@ -164,6 +164,14 @@ struct mt_error *mt_value_need(struct mt_eval *eval, struct mt_value *value)
 	return mt_value_fetch(eval, value);
 }
 
+/* As GDB has it: what is beyond the whole numbers is the last one, and so is what is no number. */
+static int64_t to_whole(long double number)
+{
+	if (number < -0x1p63L)
+		return INT64_MIN;
+	return number < 0x1p63L ? (int64_t)number : INT64_MAX;
+}
+
 struct mt_error *mt_value_get(struct mt_eval *eval, struct mt_value *value, uint64_t *bits)
 {
 	struct mt_type *type = mt_type_strip(value->type);
@@ -171,7 +179,7 @@ struct mt_error *mt_value_get(struct mt_eval *eval, struct mt_value *value, uint
 
 	if (type->kind == MT_TYPE_FLOAT) {
 		mt_try(mt_value_get_float(eval, value, &number));
-		*bits = number < 0 ? (uint64_t)(int64_t)number : (uint64_t)number;
+		*bits = (uint64_t)to_whole(number);
 		return NULL;
 	}
 	if (!mt_type_is_integer_kind(type) && type->kind != MT_TYPE_POINTER &&
