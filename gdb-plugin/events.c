@@ -5,6 +5,7 @@
 
 #include "births.h"
 #include "gdb.h"
+#include "hooks.h"
 #include "inferior.h"
 #include "process/proc.h"
 
@@ -118,6 +119,12 @@ static struct mt_error *on_new_objfile(PyObject *event)
 	return error;
 }
 
+static struct mt_error *on_prompt(PyObject *event)
+{
+	(void)event;
+	return mt_hooks_unveil();
+}
+
 static struct mt_error *on_gdb_exiting(PyObject *event)
 {
 	(void)event;
@@ -137,19 +144,22 @@ static struct event {
     {"new_objfile", on_new_objfile, false},
     {"exited", on_exited, false},
     {"inferior_deleted", on_inferior_deleted, false},
+    {"before_prompt", on_prompt, false},
     {"gdb_exiting", on_gdb_exiting, true},
 };
 
-static PyObject *take(PyObject *self, PyObject *argument)
+/* A prompt is no object. */
+static PyObject *take(PyObject *self, PyObject *arguments)
 {
 	struct event *event = mt_py_context(self);
+	PyObject *what = PyTuple_Size(arguments) > 0 ? PyTuple_GetItem(arguments, 0) : Py_None;
 
-	return event ? mt_py_report(event->take(argument)) : NULL;
+	return event && what ? mt_py_report(event->take(what)) : NULL;
 }
 
 static struct mt_error *connect(PyObject *registries, struct event *event)
 {
-	static PyMethodDef definition = {"mtrace", take, METH_O, NULL};
+	static PyMethodDef definition = {"mtrace", take, METH_VARARGS, NULL};
 	mt_auto(mt_py) PyObject *registry = PyObject_GetAttrString(registries, event->name);
 	mt_auto(mt_py) PyObject *function = mt_py_function(&definition, event);
 

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* GDB's commands of a user's can be replaced, but not removed, and `define` asks before it replaces
+ * one; but not if that is a prefix without commands of its own, which is what our hooks are while
+ * it runs.  A command that is deprecated is not in `help user-defined`.
+ *
+ * The bodies are blocks of Python: behind a line that is a command GDB looks at the frame, which
+ * fails at a process that was killed. */
 #include "hooks.h"
 
 #include "gdb.h"
@@ -7,63 +13,197 @@
 
 #include <string.h>
 
-#define CALL "__import__('mtrace')._hook("
-
-static const struct hook {
-	const char *command;
-	enum mt_resumption how;
-} hooks[] = {
-    {"stop", MT_RESUMPTION_FREE},     {"step", MT_RESUMPTION_STEP},   {"stepi", MT_RESUMPTION_STEP},
-    {"next", MT_RESUMPTION_NEXT},     {"nexti", MT_RESUMPTION_NEXT},  {"until", MT_RESUMPTION_NEXT},
-    {"continue", MT_RESUMPTION_FREE}, {"detach", MT_RESUMPTION_FREE},
+struct hook {
+	const char *name;
+	struct mt_error *(*run)(void);
+	PyObject *veil; /* the prefix; what is defined over it refers to it */
 };
 
-/* SHOWN has "User command "NAME":", the lines indented, and an empty line, of each command. */
-static struct mt_error *define(const char *shown, const char *command)
-{
-	mt_auto(mt_str) struct mt_str head = {0}, call = {0};
+static bool veiled;
 
-	mt_str_appendf(&head, "User command \"hook-%s\":\n", command);
-	mt_str_appendf(&call, "python " CALL "'%s')\n", command);
-	if (head.failed || call.failed)
+static struct mt_error *on_stop(void)
+{
+	return mt_inferior_next(NULL) ? mt_inferiors_stopped(mt_gdb_lwp()) : NULL;
+}
+
+static struct mt_error *on_step(void)
+{
+	return mt_pristine_expect(MT_RESUMPTION_STEP);
+}
+
+static struct mt_error *on_next(void)
+{
+	return mt_pristine_expect(MT_RESUMPTION_NEXT);
+}
+
+static struct mt_error *on_continue(void)
+{
+	mt_try(mt_inferiors_continue());
+	return mt_pristine_expect(MT_RESUMPTION_FREE);
+}
+
+static struct mt_error *on_detach(void)
+{
+	return mt_inferiors_detach();
+}
+
+static struct mt_error *on_define(void);
+
+static struct hook hooks[] = {
+    {"hook-stop", on_stop, NULL},         {"hook-step", on_step, NULL},
+    {"hook-stepi", on_step, NULL},        {"hook-next", on_next, NULL},
+    {"hook-nexti", on_next, NULL},        {"hook-until", on_next, NULL},
+    {"hook-continue", on_continue, NULL}, {"hook-detach", on_detach, NULL},
+    {"hook-define", on_define, NULL},     {"hookpost-define", mt_hooks_unveil, NULL},
+};
+
+#define HOOK_COUNT (sizeof(hooks) / sizeof(hooks[0]))
+
+/* In the place of the one that has the name. */
+static PyObject *put_command(const char *name, const char *class, bool is_prefix)
+{
+	mt_auto(mt_py) PyObject *type = mt_py_gdb("Command");
+	mt_auto(mt_py) PyObject *number = mt_py_gdb(class);
+	mt_auto(mt_py) PyObject *arguments =
+	    number ? Py_BuildValue("(sOiO)", name, number, -1, is_prefix ? Py_True : Py_False)
+		   : NULL;
+
+	return type && arguments ? PyObject_CallObject(type, arguments) : NULL;
+}
+
+/* Without what `define` would keep of the one that was there. */
+static struct mt_error *define(const char *name, const char *body)
+{
+	mt_auto(mt_py) PyObject *nothing = put_command(name, "COMMAND_OBSCURE", false);
+
+	return nothing ? mt_gdb_executef(NULL, "define %s\n%s\nend", name, body) : mt_py_error();
+}
+
+static void append_call(struct mt_str *text, const char *name)
+{
+	mt_str_appendf(text, "__import__('mtrace')._hook('%s')\n", name);
+}
+
+/* USERS is what the user's own hook does. */
+static struct mt_error *define_ours(const char *name, const char *users)
+{
+	mt_auto(mt_str) struct mt_str body = {0}, ignored = {0};
+
+	mt_str_append(&body, "python\n");
+	append_call(&body, name);
+	mt_str_appendf(&body, "end\n%s", users);
+	if (body.failed)
 		return mt_error_no_memory();
-	if (strstr(shown, call.text))
+	mt_try(define(name, body.text));
+	if (*users)
 		return NULL;
-	const char *body = strstr(shown, head.text), *end;
-	if (!body)
-		return mt_gdb_executef(NULL,
-				       "define hook-%s\n%send\ndocument hook-%s\nPart of mtrace: "
-				       "what it changed in the program is not to be seen.\nend",
-				       command, call.text, command);
-	body += head.length;
-	end = strstr(body, "\n\n");
-	return mt_gdb_executef(NULL, "define hook-%s\n%s%.*s\nend", command, call.text,
-			       (int)(end ? end - body : 0), body);
+	mt_try(mt_gdb_executef(NULL, "maintenance deprecate %s", name));
+	/* Whoever asks for it first is told that it is deprecated. */
+	return mt_gdb_executef(&ignored, "help %s", name);
+}
+
+/* A line "User command "NAME":" is followed by the lines, indented, and an empty one. */
+static struct mt_error *read_body(const char *name, struct mt_str *shown, const char **body)
+{
+	const char *lines;
+
+	mt_try(mt_gdb_executef(shown, "show user %s", name));
+	if (shown->failed)
+		return mt_error_no_memory();
+	lines = shown->text ? strchr(shown->text, '\n') : NULL;
+	*body = lines ? lines + 1 : "";
+	return NULL;
+}
+
+static bool is_in(const char *shown, const char *name)
+{
+	mt_auto(mt_str) struct mt_str command = {0}, prefix = {0};
+
+	mt_str_appendf(&command, "User command \"%s\":\n", name);
+	mt_str_appendf(&prefix, "User prefixcommand \"%s\":\n", name);
+	return command.text && prefix.text &&
+	       (strstr(shown, command.text) || strstr(shown, prefix.text));
+}
+
+/* The call of ours in the text; NULL: it has none. */
+static const char *find_call(const char *text, const char *name)
+{
+	mt_auto(mt_str) struct mt_str call = {0};
+
+	append_call(&call, name);
+	return call.text && text ? strstr(text, call.text) : NULL;
 }
 
 struct mt_error *mt_hooks_define(void)
 {
-	mt_auto(mt_str) struct mt_str shown = {0};
+	mt_auto(mt_str) struct mt_str all = {0};
 
-	mt_try(mt_gdb_execute("show user", &shown));
-	for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++)
-		mt_try(define(shown.text ? shown.text : "", hooks[i].command));
+	mt_try(mt_gdb_execute("show user", &all));
+	if (all.failed)
+		return mt_error_no_memory();
+	veiled = false;
+	for (size_t i = 0; i < HOOK_COUNT; i++) {
+		const char *name = hooks[i].name, *body = "";
+		mt_auto(mt_str) struct mt_str shown = {0};
+
+		if (find_call(all.text, name))
+			continue;
+		if (all.text && is_in(all.text, name))
+			mt_try(read_body(name, &shown, &body));
+		mt_try(define_ours(name, body));
+	}
 	return NULL;
+}
+
+static struct mt_error *veil(struct hook *hook)
+{
+	Py_XDECREF(hook->veil);
+	hook->veil = put_command(hook->name, "COMMAND_USER", true);
+	return hook->veil ? NULL : mt_py_error();
+}
+
+/* The user's own hook, as it was; or what looks like none. */
+static struct mt_error *withdraw(struct hook *hook)
+{
+	mt_auto(mt_str) struct mt_str shown = {0};
+	const char *body;
+
+	mt_try(read_body(hook->name, &shown, &body));
+	const char *ours = find_call(body, hook->name);
+	const char *users = ours ? strstr(ours, "end\n") : NULL;
+
+	if (!users)
+		return NULL;
+	users += strlen("end\n");
+	return users[strspn(users, "\n")] ? define(hook->name, users) : veil(hook);
+}
+
+/* Until it is done, every command might be one that steps. */
+static struct mt_error *on_define(void)
+{
+	if (veiled)
+		return NULL;
+	veiled = true;
+	mt_try(mt_pristine_expect(MT_RESUMPTION_STEP));
+	for (size_t i = 0; i < HOOK_COUNT; i++)
+		if (hooks[i].run != mt_hooks_unveil)
+			mt_try(withdraw(&hooks[i]));
+	return NULL;
+}
+
+struct mt_error *mt_hooks_unveil(void)
+{
+	if (!veiled)
+		return NULL;
+	mt_try(mt_hooks_define());
+	return mt_pristine_expect(MT_RESUMPTION_FREE);
 }
 
 static struct mt_error *run(const char *name)
 {
-	if (!mt_inferior_next(NULL))
-		return NULL;
-	if (strcmp(name, "stop") == 0)
-		return mt_inferiors_stopped(mt_gdb_lwp());
-	if (strcmp(name, "detach") == 0)
-		return mt_inferiors_detach();
-	if (strcmp(name, "continue") == 0)
-		mt_try(mt_inferiors_continue());
-	for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++)
-		if (strcmp(name, hooks[i].command) == 0)
-			return mt_pristine_expect(hooks[i].how);
+	for (size_t i = 0; i < HOOK_COUNT; i++)
+		if (strcmp(name, hooks[i].name) == 0)
+			return hooks[i].run();
 	return NULL;
 }
 

@@ -2,6 +2,8 @@
 """What GDB's own users and scripts see is as without us: recorded, and with the plugin idle."""
 import re
 
+from gdb_terminal import PROMPT, say
+
 
 def without_numbers(text):
     """Of processes, and addresses."""
@@ -36,8 +38,62 @@ def test_scripts_do_not_meet_our_breakpoints(gdb, compile):
     assert "<class 'tuple'>" in session.lines
 
 
-def test_what_our_hooks_are_is_said(gdb, compile):
-    session = gdb(compile("debugged_watch.c", "-O0"), "mtrace start", "break leaf", "run",
-                  "help user-defined")
-    hooks = [line for line in session.lines if line.startswith("hook-")]
-    assert len(hooks) == 8 and all(" -- Part of mtrace: " in line for line in hooks)
+def test_our_hooks_are_not_among_the_users_commands(gdb, compile):
+    own = gdb.directory / "own"
+    own.write_text("define hook-next\necho NEXT\\n\nend\n")
+    asked = ["break leaf", "run", f"source {own}", "next", "help user-defined", "complete hook-"]
+    program = compile("debugged_watch.c", "-O0")
+    plain, recorded = (gdb(program, *first, *asked, loaded=loaded)
+                       for first, loaded in (([], False), (["mtrace start"], True)))
+    assert plain.between("NEXT") == recorded.between("NEXT")
+    assert "hook-next -- User-defined." in plain.lines
+
+
+def test_hooks_are_defined_without_a_question(terminal, compile):
+    """But with GDB's own, when the user has one already; and ours are there as before, also where
+    that was denied."""
+    child = terminal(compile("debugged_watch.c", "-O0"))
+    for command in ("set confirm on", "mtrace start", "break leaf", "run"):
+        child.expect(PROMPT)
+        child.sendline(command)
+    child.expect(PROMPT)
+    for line, answer in (("define hook-stop", ">"), ("python", ">"), ("print(6 * 7)", ">"), ("", ">"),
+                         ("end", ">"), ("end", PROMPT), ("show user hook-stop", PROMPT)):
+        child.sendline(line)
+        assert child.expect([answer, r"\(y or n\) "]) == 0, child.before
+    assert "print(6 * 7)" in child.before
+    assert "42\r\n" in say(child, "next")
+    child.sendline("define hook-stop")
+    child.expect_exact('Redefine command "hook-stop"? (y or n) ')
+    child.sendline("n")
+    child.expect_exact('Command "hook-stop" not redefined.')
+    child.expect(PROMPT)
+    assert "42\r\n" in say(child, "step")
+    assert "jmp" not in say(child, "x/2i leaf")
+    child.sendline("quit")
+
+
+CONTINUE_ALL = """
+import gdb
+for _ in gdb.inferiors():
+    number = next(one.num for one in gdb.inferiors() if one.pid)
+    try:
+        gdb.execute(f"inferior {number}")
+    except gdb.error:
+        pass
+    gdb.execute("continue")
+"""
+
+
+def test_processes_that_ended_are_continued(gdb, compile):
+    """GDB cannot tell where they stand, and need not: their ends are still to be reported."""
+    source = gdb.directory / "short.c"
+    source.write_text("int main(void) { return 0; }\n")
+    program = compile(source, "-O0")
+    script = gdb.directory / "script.py"
+    script.write_text(CONTINUE_ALL)
+    starts = [command for number in range(1, 7)
+              for command in (f"add-inferior -exec {program}", f"inferior {number}", "tbreak main", "run")]
+    session = gdb(program, "maintenance set target-non-stop on", "mtrace start", *starts,
+                  "set schedule-multiple on", "delete", "remove-inferiors 7", f"source {script}")
+    assert session.output.count("exited normally]") == 6, session.all

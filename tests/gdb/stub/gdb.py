@@ -8,7 +8,8 @@ import sys
 
 import tracee
 
-COMMAND_DATA, COMMAND_RUNNING, COMMAND_STACK, COMMAND_STATUS, COMMAND_BREAKPOINTS = range(5)
+(COMMAND_DATA, COMMAND_RUNNING, COMMAND_STACK, COMMAND_STATUS, COMMAND_BREAKPOINTS, COMMAND_OBSCURE,
+ COMMAND_USER) = range(7)
 PARAM_ENUM, PARAM_STRING_NOESCAPE, PARAM_FILENAME, PARAM_BOOLEAN, PARAM_ZUINTEGER_UNLIMITED, \
     PARAM_UINTEGER, PARAM_ZINTEGER, PARAM_ZUINTEGER, PARAM_OPTIONAL_FILENAME, \
     PARAM_STRING = range(10)
@@ -62,7 +63,7 @@ class events:
 
 
 for _name in ("cont", "stop", "new_thread", "new_objfile", "exited", "inferior_call",
-              "inferior_deleted", "gdb_exiting"):
+              "inferior_deleted", "before_prompt", "gdb_exiting"):
     setattr(events, _name, Registry())
 
 commands, mi_commands, settings, functions, points = {}, {}, {}, {}, []
@@ -239,7 +240,7 @@ def go_on():
             break
         if any(point.address == at and (point.internal, point.says_stop())[1] for point in there):
             break
-    for action in (lambda: sys.modules["mtrace"]._hook("stop"), lambda: events.stop.emit()):
+    for action in (lambda: sys.modules["mtrace"]._hook("hook-stop"), lambda: events.stop.emit()):
         try:
             action()
         except (error, GdbError, KeyboardInterrupt, MemoryError):
