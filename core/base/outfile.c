@@ -95,8 +95,8 @@ static struct mt_error *cannot_create(const char *path, int errnum)
 	    "cannot create %s (choose a directory that you may write to)";
 
 	static const char planted[] =
-	    "cannot create %s (another user's file is there, in a directory of all users: choose "
-	    "another name)";
+	    "cannot create %s (another user's link is there, or file in a directory of all users: "
+	    "choose another name)";
 
 	switch (errnum) {
 	case ENOENT:
@@ -113,18 +113,23 @@ static struct mt_error *cannot_create(const char *path, int errnum)
 	}
 }
 
-/* In a directory in which all may create files THERE, at PATH, is another user's, for us to write
- * into, or through.  As the kernel has it, where fs.protected_symlinks and its kin are set:
- * proc_sys_fs(5).  *ERRNUM: ENOMEM. */
+/* THERE, at PATH, is another user's, for us to write into, or through: a link, also in a directory
+ * of that user's, or whatever is in a directory in which all may create files, as the kernel has it
+ * where fs.protected_regular and its kin are set: proc_sys_fs(5).  *ERRNUM: ENOMEM. */
 static bool is_planted(const char *path, const struct stat *there, int *errnum)
 {
+	const bool is_foreign = there->st_uid != geteuid();
 	struct stat directory;
+
+	*errnum = 0;
+	if (is_foreign && there->st_uid && S_ISLNK(there->st_mode))
+		return true;
 	char *copy = strdup(path);
 
 	*errnum = copy ? 0 : ENOMEM;
-	const bool is_planted = copy && stat(dirname(copy), &directory) == 0 &&
+	const bool is_planted = copy && is_foreign && stat(dirname(copy), &directory) == 0 &&
 				directory.st_mode & S_ISVTX && directory.st_mode & S_IWOTH &&
-				there->st_uid != geteuid() && there->st_uid != directory.st_uid;
+				there->st_uid != directory.st_uid;
 
 	free(copy);
 	return is_planted;

@@ -273,13 +273,16 @@ static void leaves_what_another_user_planted(void **state)
 		check_refused(place->path, MT_ERROR_PERMISSION);
 		assert_int_equal(count_files(place->directory), 2);
 		check_content(target, "old");
-		/* The same of ours, or where others may not create files. */
+		/* The same of ours; a file of another's, where others may not create any. */
 		if (kind < 2) {
 			assert_int_equal(lchown(place->path, 0, 0), 0);
 			replace(place->path);
 			assert_int_equal(lchown(place->path, 1234, 1234), 0);
 			assert_int_equal(chmod(place->directory, 0755), 0);
-			replace(place->path);
+			if (kind == 0)
+				check_refused(place->path, MT_ERROR_PERMISSION);
+			else
+				replace(place->path);
 		}
 		assert_int_equal(unlink(place->path), 0);
 	}
