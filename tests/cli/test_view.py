@@ -128,6 +128,9 @@ def test_another_user_gets_nothing(mtdb, tmp_path, port):
         pytest.skip("another user cannot read here")
     address = address_in(done.stdout)
     assert is_refused(address, 403)
+    with socket.create_connection(("127.0.0.1", port), source_address=("127.0.0.2", 0)) as roundabout:
+        roundabout.sendall(f"GET /{address.split('/', 3)[3]} HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+        assert roundabout.makefile("rb").readline().split()[1] == b"403"
     program = f"import urllib.request; print(urllib.request.urlopen({address!r}).read())"
     own = subprocess.run([*helper[:3], sys.executable, "-I", "-c", program], text=True,
                          capture_output=True, check=False, timeout=60)
