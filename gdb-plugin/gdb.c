@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "gdb.h"
 
+#include "base/utf8.h"
 #include "inferior.h"
 #include "progress.h"
 
@@ -79,7 +80,7 @@ void mt_gdb_printf(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	mt_str_vappendf(&text, format, args);
+	mt_utf8_vappendf_lines(&text, format, args);
 	va_end(args);
 	if (text.text && !text.failed)
 		mt_gdb_print(text.text);
@@ -89,7 +90,7 @@ void mt_gdb_warn(const char *text)
 {
 	mt_auto(mt_str) struct mt_str line = {0};
 
-	mt_str_appendf(&line, "mtrace: %s\n", text);
+	mt_utf8_appendf_lines(&line, "mtrace: %s\n", text);
 	if (!line.failed)
 		write_to(1, line.text);
 }

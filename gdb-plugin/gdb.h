@@ -18,7 +18,7 @@ struct mt_error *mt_gdb_execute_at_stop(const char *command);
 
 /* Prints to GDB's standard output.  After Ctrl-C or "q" at the pager nothing more is shown, and
  * mt_gdb_interrupted() gives the error, once. */
-void mt_gdb_print(const char *text);
+void mt_gdb_print(const char *text); /* as it is */
 void mt_gdb_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Prints a line "mtrace: TEXT" to GDB's standard error. */
 void mt_gdb_warn(const char *text);

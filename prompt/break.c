@@ -52,8 +52,7 @@ struct mt_error *prompt_add_breakpoint(struct prompt *prompt,
 		    !what->location || *what->location == '*' ||
 		    prompt->settings.pending == PROMPT_PENDING_OFF)
 			return error;
-		fflush(stdout);
-		fprintf(stderr, "%s\n", mt_error_message(error));
+		prompt_report("%s\n", mt_error_message(error));
 		mt_error_destroy(error);
 		wanted.pending = prompt->settings.pending == PROMPT_PENDING_ON ||
 				 prompt_asks(prompt, "Make breakpoint pending on future shared "

@@ -191,22 +191,19 @@ static void condition_failed(void *context, unsigned breakpoint, const char *why
 {
 	(void)context;
 	(void)breakpoint;
-	fflush(stdout);
-	fprintf(stderr, "Error in testing breakpoint condition:\n%s\n", why);
+	prompt_report("Error in testing breakpoint condition:\n%s\n", why);
 }
 
 static void unresolved(void *context, unsigned breakpoint, const char *why)
 {
 	(void)context;
-	fflush(stdout);
-	fprintf(stderr, "Error in re-setting breakpoint %u: %s\n", breakpoint, why);
+	prompt_report("Error in re-setting breakpoint %u: %s\n", breakpoint, why);
 }
 
 static void warned(void *context, const char *text)
 {
 	(void)context;
-	fflush(stdout);
-	fprintf(stderr, "warning: %s\n", text);
+	prompt_report("warning: %s\n", text);
 }
 
 static bool hit(void *context, unsigned breakpoint)

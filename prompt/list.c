@@ -51,8 +51,7 @@ static void report_missing(struct prompt *prompt, const char *file, const char *
 		prompt_printf("%u\tin %s\n", line, name);
 		return;
 	}
-	fflush(stdout);
-	fprintf(stderr, "%u\t%s: %s.\n", line, name, strerrordesc_np(errnum));
+	prompt_report("%u\t%s: %s.\n", line, name, strerrordesc_np(errnum));
 	free(prompt->missing_file);
 	prompt->missing_file = strdup(file);
 }

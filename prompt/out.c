@@ -3,6 +3,8 @@
  * at a terminal. */
 #include "prompt/prompt.h"
 
+#include "base/utf8.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
@@ -145,15 +147,20 @@ static void put(const char *text)
 	}
 }
 
+void prompt_print_made(const char *text)
+{
+	put(text);
+	if (page.state == RUNS)
+		terminal_flush(page.terminal);
+}
+
 static void put_formatted(const char *format, va_list args)
 {
 	mt_auto(mt_str) struct mt_str text = {0};
 
-	mt_str_vappendf(&text, format, args);
+	mt_utf8_vappendf_lines(&text, format, args);
 	if (text.text)
-		put(text.text);
-	if (page.state == RUNS)
-		terminal_flush(page.terminal);
+		prompt_print_made(text.text);
 }
 
 void prompt_printf(const char *format, ...)
@@ -163,6 +170,19 @@ void prompt_printf(const char *format, ...)
 	va_start(args, format);
 	put_formatted(format, args);
 	va_end(args);
+}
+
+void prompt_report(const char *format, ...)
+{
+	mt_auto(mt_str) struct mt_str text = {0};
+	va_list args;
+
+	va_start(args, format);
+	mt_utf8_vappendf_lines(&text, format, args);
+	va_end(args);
+	fflush(stdout);
+	if (text.text)
+		fputs(text.text, stderr);
 }
 
 void prompt_styled(enum prompt_style style, const char *format, ...)

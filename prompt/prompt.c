@@ -211,7 +211,7 @@ static void print_error(struct mt_error *error)
 {
 	fflush(stdout);
 	if (*mt_error_message(error))
-		fprintf(stderr, "%s\n", mt_error_message(error));
+		prompt_report("%s\n", mt_error_message(error));
 	mt_error_destroy(error);
 }
 

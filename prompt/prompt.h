@@ -177,6 +177,10 @@ bool prompt_take_interrupt(void);
 /* out.c: all output of the prompt. */
 enum prompt_style { PROMPT_FUNCTION, PROMPT_FILENAME, PROMPT_VARIABLE, PROMPT_ADDRESS };
 void prompt_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Text with colours, whose foreign parts went through base/utf8.h. */
+void prompt_print_made(const char *text);
+/* To standard error, behind what was printed. */
+void prompt_report(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void prompt_styled(enum prompt_style style, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* A command begins: its output is paged, if it is read at a terminal. */

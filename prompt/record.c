@@ -15,7 +15,7 @@
 static void print(void *context, const char *text)
 {
 	(void)context;
-	prompt_printf("%s", text);
+	prompt_print_made(text);
 }
 
 /* ---- The debugger of live/live.h ---- */

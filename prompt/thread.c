@@ -163,8 +163,7 @@ static struct mt_error *apply_one(struct prompt *prompt, const struct id *id,
 		int length = (int)strlen(message);
 
 		length -= length && message[length - 1] == '.';
-		fflush(stdout);
-		fprintf(stderr, "warning: %.*s\n", length, message);
+		prompt_report("warning: %.*s\n", length, message);
 		mt_error_destroy(error);
 		return NULL;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/utf8.h"
 #include "output/text_line.h"
-#include "output/utf8.h"
 #include "screen/state.h"
 #include "view/action.h"
 

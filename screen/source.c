@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "output/utf8.h"
+#include "base/utf8.h"
 #include "screen/state.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 /* A fuzzy finder of a few lines: the query, and below it the matching items, best first. */
 #include "base/array.h"
 #include "base/fuzzy.h"
-#include "base/str.h"
+#include "base/utf8.h"
 #include "terminal/ending.h"
 #include "terminal/picker.h"
 
@@ -78,20 +78,6 @@ static void search(struct finder *finder)
 	qsort(finder->fits, finder->fit_count, sizeof(*finder->fits), compare_fits);
 }
 
-/* Appends up to COLUMNS characters, without control characters: names come from others' files. */
-static void put_text(struct mt_str *out, const char *text, size_t columns)
-{
-	for (size_t used = 0; *text; text++) {
-		bool continues = ((unsigned char)*text & 0xc0) == 0x80;
-
-		used += !continues;
-		if (used > columns)
-			return;
-		mt_str_append_bytes(out, (unsigned char)*text < 0x20 || *text == 0x7f ? "?" : text,
-				    1);
-	}
-}
-
 static void put_fits(struct finder *finder, struct mt_str *out, size_t rows, size_t columns)
 {
 	if (finder->selected < finder->top)
@@ -105,7 +91,7 @@ static void put_fits(struct finder *finder, struct mt_str *out, size_t rows, siz
 		if (at >= finder->fit_count)
 			continue;
 		mt_str_append(out, at == finder->selected ? "\033[7m> " : "  ");
-		put_text(out, finder->items[finder->fits[at].item], columns - 3);
+		mt_utf8_append_columns(out, finder->items[finder->fits[at].item], 0, columns - 3);
 		mt_str_append(out, at == finder->selected ? "\033[m" : "");
 	}
 }

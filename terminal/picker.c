@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "terminal/picker.h"
 
-#include "base/str.h"
+#include "base/utf8.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -91,8 +91,12 @@ static struct mt_error *pick_with_fzf(const char *what, const char *const *items
 	*absent = failure != 0;
 	if (!failure) {
 		/* fzf may exit before it has read all items. */
-		for (size_t i = 0; i < count && fzf.to && !ferror(fzf.to); i++)
-			fprintf(fzf.to, "%zu\t%s\n", i, items[i]);
+		for (size_t i = 0; i < count && fzf.to && !ferror(fzf.to); i++) {
+			mt_auto(mt_str) struct mt_str item = {0};
+
+			mt_utf8_append_shown(&item, items[i], SIZE_MAX);
+			fprintf(fzf.to, "%zu\t%s\n", i, item.text ? item.text : "");
+		}
 		if (fzf.to)
 			fclose(fzf.to);
 		return read_choice(&fzf, what, count, chosen);

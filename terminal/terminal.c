@@ -34,9 +34,7 @@ static void log_line(void *context, enum mt_log_level level, const char *text)
 {
 	terminal_erase_progress(context);
 	fputs(level == MT_LOG_WARNING ? "mtdb: warning: " : "mtdb: ", stderr);
-	/* No control characters: names come from others' files. */
-	for (; *text; text++)
-		putc((unsigned char)*text < 0x20 && *text != '\n' ? '?' : *text, stderr);
+	fputs(text, stderr);
 	putc('\n', stderr);
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/error.h"
 
+#include "base/utf8.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -27,8 +29,25 @@ struct mt_error *mt_error_no_memory(void)
 	return &no_memory;
 }
 
+/* For people, whatever names are in it.  Takes MESSAGE. */
+static char *clean(char *message)
+{
+	struct mt_str text = {0};
+
+	if (!message)
+		return NULL;
+	mt_utf8_append_lines(&text, message);
+	free(message);
+	if (!text.failed)
+		return text.text;
+	mt_str_deinit(&text);
+	return NULL;
+}
+
 static struct mt_error *create(enum mt_error_code code, int errnum, char *message)
 {
+	message = clean(message);
+
 	struct mt_error *error = message ? calloc(1, sizeof(*error)) : NULL;
 
 	if (!error) {
@@ -104,7 +123,7 @@ struct mt_error *mt_error_wrap(struct mt_error *error, const char *format, ...)
 	va_end(args);
 	if (context && asprintf(&message, "%s: %s", context, error->message) >= 0) {
 		free(error->message);
-		error->message = message;
+		error->message = clean(message);
 	}
 	free(context);
 	return error;

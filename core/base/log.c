@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/log.h"
 
-#include "base/str.h"
+#include "base/utf8.h"
 
 void mt_log(const struct mt_log *log, enum mt_log_level level, const char *format, ...)
 {
@@ -12,7 +12,7 @@ void mt_log(const struct mt_log *log, enum mt_log_level level, const char *forma
 	va_list args;
 
 	va_start(args, format);
-	mt_str_vappendf(&text, format, args);
+	mt_utf8_vappendf_lines(&text, format, args);
 	va_end(args);
 	log->line(log->context, level, text.failed ? "out of memory" : text.text);
 }

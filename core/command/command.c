@@ -2,7 +2,7 @@
 #include "command/command.h"
 
 #include "base/array.h"
-#include "base/str.h"
+#include "base/utf8.h"
 
 #include <signal.h>
 #include <string.h>
@@ -135,7 +135,7 @@ void mt_command_printf(const struct mt_command_context *context, const char *for
 	va_list args;
 
 	va_start(args, format);
-	mt_str_vappendf(&text, format, args);
+	mt_utf8_vappendf_lines(&text, format, args);
 	va_end(args);
 	context->print(context->context, text.failed ? "out of memory\n" : text.text);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What is printed of recordings: `mtrace info`, `mtrace history`. */
+#include "base/utf8.h"
 #include "decode/timeline.h"
 #include "live/live.h"
 
@@ -17,7 +18,7 @@ void mt_live_printf(const struct mt_live_debugger *debugger, const char *format,
 	va_list args;
 
 	va_start(args, format);
-	mt_str_vappendf(&text, format, args);
+	mt_utf8_vappendf_lines(&text, format, args);
 	va_end(args);
 	if (text.text && !text.failed)
 		debugger->printer.print(debugger->printer.context, text.text);

@@ -11,9 +11,9 @@
  *   an endless recursion. */
 #include "output/format.h"
 
+#include "base/utf8.h"
 #include "output/fxt_record.h"
 #include "output/thread_table.h"
-#include "output/utf8.h"
 
 #include <endian.h>
 #include <stdlib.h>

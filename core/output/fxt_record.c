@@ -4,7 +4,7 @@
 
 #include "output/fxt_record.h"
 
-#include "output/utf8.h"
+#include "base/utf8.h"
 
 #include <endian.h>
 #include <stdio.h>

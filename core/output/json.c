@@ -5,9 +5,9 @@
  * never returned have a begin and no end; their ends are kept back as in fxt.c. */
 #include "output/format.h"
 
+#include "base/utf8.h"
 #include "output/args.h"
 #include "output/thread_table.h"
-#include "output/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>

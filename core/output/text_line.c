@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "output/text_line.h"
 
+#include "base/utf8.h"
 #include "elf/objfile.h"
 #include "output/args.h"
-#include "output/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -229,11 +229,11 @@ static void put_notes(struct mt_str *out, const struct mt_text_entry *entry)
 static void put_side_event(struct mt_str *out, const struct mt_side_event *event)
 {
 	if (event->arguments)
-		mt_str_appendf(out, "(%s)", event->arguments);
+		mt_utf8_appendf_lines(out, "(%s)", event->arguments);
 	if (event->result)
-		mt_str_appendf(out, " = %s", event->result);
+		mt_utf8_appendf_lines(out, " = %s", event->result);
 	if (event->reason)
-		mt_str_appendf(out, ": %s", event->reason);
+		mt_utf8_appendf_lines(out, ": %s", event->reason);
 }
 
 static const char *slice_colour(const struct mt_text_entry *entry)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Lines of a view as text, of the width of a window. */
-#include "output/utf8.h"
+#include "base/utf8.h"
 #include "view/private.h"
 
 static const struct segment *segment_of(const struct mt_view *view, size_t line)

@@ -2,7 +2,7 @@
 /* The screen without a terminal: what keys do, and that whatever they do fits into any size. */
 #include "unit.h"
 
-#include "output/utf8.h"
+#include "base/utf8.h"
 #include "screen/state.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "unit.h"
 
-#include "output/utf8.h"
+#include "base/utf8.h"
 
 #define BAD "\xef\xbf\xbd"
 
@@ -86,6 +86,25 @@ static void what_speaks_to_a_terminal_is_not_shown(void **state)
 	check_shown("\x9b\xff", "\xef\xbf\xbd\xef\xbf\xbd");
 }
 
+static void check_lines(const char *text, const char *shown)
+{
+	mt_auto(mt_str) struct mt_str out = {0};
+
+	mt_utf8_appendf_lines(&out, "%s%d", text, 1);
+	assert_int_equal(out.text[--out.length], '1');
+	out.text[out.length] = '\0';
+	assert_string_equal(out.text, shown);
+}
+
+static void lines_stay(void **state)
+{
+	(void)state;
+	check_lines("", "");
+	check_lines("a\n\tb ~\n", "a\n\tb ~\n");
+	check_lines("a\n\tb\r\x1b[m\v\n", "a\n\tb??[m?\n");
+	check_lines("\u00b5\n\u202e\t\x9b", "\u00b5\n?\t\xef\xbf\xbd");
+}
+
 static void check_columns(const char *text, size_t first, size_t columns, const char *expected)
 {
 	mt_auto(mt_str) struct mt_str out = {0};
@@ -113,6 +132,7 @@ int main(void)
 	    cmocka_unit_test(long_text_is_cut_between_characters),
 	    cmocka_unit_test(columns_are_characters),
 	    cmocka_unit_test(columns_are_cut_out),
+	    cmocka_unit_test(lines_stay),
 	    cmocka_unit_test(what_speaks_to_a_terminal_is_not_shown),
 	};
 

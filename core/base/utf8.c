@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "output/utf8.h"
+#include "base/utf8.h"
 
 #include <string.h>
 
@@ -91,17 +91,17 @@ static bool is_shown(uint32_t character)
 	return true;
 }
 
-void mt_utf8_append_shown(struct mt_str *out, const char *text, size_t limit_bytes)
+/* What was appended to OUT from START on is well-formed. */
+static void hide(struct mt_str *out, size_t start, bool keeps_lines)
 {
-	const size_t start = out->length;
 	size_t to = start;
 
-	mt_utf8_append(out, text, limit_bytes);
 	for (size_t from = start, length; from < out->length; from += length) {
 		const uint8_t *at = (const uint8_t *)out->text + from;
 
 		length = character(at);
-		if (is_shown(value_of(at, length))) {
+		if ((keeps_lines && (*at == '\n' || *at == '\t')) ||
+		    is_shown(value_of(at, length))) {
 			memmove(out->text + to, at, length);
 			to += length;
 		} else {
@@ -112,6 +112,48 @@ void mt_utf8_append_shown(struct mt_str *out, const char *text, size_t limit_byt
 		out->length = to;
 		out->text[to] = 0;
 	}
+}
+
+void mt_utf8_append_shown(struct mt_str *out, const char *text, size_t limit_bytes)
+{
+	const size_t start = out->length;
+
+	mt_utf8_append(out, text, limit_bytes);
+	hide(out, start, false);
+}
+
+void mt_utf8_append_lines(struct mt_str *out, const char *text)
+{
+	const size_t start = out->length;
+	const char *at = text;
+
+	while ((*at >= ' ' && *at <= '~') || *at == '\n' || *at == '\t')
+		at++;
+	if (!*at) {
+		mt_str_append(out, text); /* as most is */
+		return;
+	}
+	mt_utf8_append(out, text, SIZE_MAX);
+	hide(out, start, true);
+}
+
+void mt_utf8_vappendf_lines(struct mt_str *out, const char *format, va_list args)
+{
+	mt_auto(mt_str) struct mt_str text = {0};
+
+	mt_str_vappendf(&text, format, args);
+	out->failed |= text.failed;
+	if (text.text)
+		mt_utf8_append_lines(out, text.text);
+}
+
+void mt_utf8_appendf_lines(struct mt_str *out, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	mt_utf8_vappendf_lines(out, format, args);
+	va_end(args);
 }
 
 /* Latin, Greek, Cyrillic, and what our lines have. */
