@@ -5,8 +5,8 @@
  * What cannot be replaced is written straight away: standard output ("-") and whatever exists and
  * is no regular file (/dev/null, a FIFO).  A symbolic link stays one: the file behind it is
  * replaced, and keeps its mode and its owner.  But no link of another user's is followed, root's
- * apart, and in a sticky directory that all may write to nothing of another user's is touched.  After a crash of our own the temporary file,
- * PATH.HEX.tmp, is left with what was written. */
+ * apart, and in a sticky directory that all may write to nothing of another user's is touched.
+ * After a crash of our own the temporary file, PATH.HEX.tmp, is left with what was written. */
 #ifndef MT_BASE_OUTFILE_H
 #define MT_BASE_OUTFILE_H
 

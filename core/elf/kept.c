@@ -133,7 +133,7 @@ struct mt_error *mt_kept_store(const struct mt_kept_key *key, const struct mt_ke
 
 	make_head(key, parts, count, &head);
 	head.whole = checksum(&head, parts, count);
-	unlink(path); /* a new file would take over the mode for which the old one is not believed */
+	unlink(path); /* else its mode, for which it may not be believed, would be taken over */
 	struct mt_error *error = mt_outfile_create(path, &file);
 	if (!error)
 		error = mt_outfile_write(file, &head, sizeof(head));
