@@ -23,7 +23,7 @@ CORE_LIBS := -lipt -ldw -lelf -lZydis -liberty -lz -llzma -lzstd -lpopt -lpthrea
 MTDB_LIBS := -lreadline -lncursesw -ltinfo
 
 CORE_SOURCES := $(wildcard core/*/*.c core/*/*/*.c core/*/*/*/*.c)
-CORE_ASSEMBLY := $(wildcard core/*/*/*.S)
+CORE_ASSEMBLY := $(wildcard core/*/*/*.S core/*/*/*/*.S)
 # An archive, since the plugin takes parts of it alone.
 PTRACE_SOURCES := $(wildcard ptrace/*.c)
 MTDB_SOURCES := $(wildcard cli/*.c prompt/*.c debug/*.c terminal/*.c screen/*.c)

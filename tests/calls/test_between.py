@@ -38,13 +38,13 @@ def test_hits(record, tmp_path, level, mode, trigger, least):
 
 @pytest.mark.parametrize("condition", [
     "n == 777", "n == 777 && $_streq(name, \"tea\")", "n == 777 && $_duration > 20000000",
-    "n == 777 && $_duration / 2.0 > 10000000"])
+    "n == 777 && $_duration / 2.0l > 10000000"])
 def test_conditions(record, tmp_path, condition):
     """They are about where the time ends."""
     for trigger in f"{RANGE} if {condition}", f"begin_request..end_request if {condition} > 20ms":
         done = record("-O1", trigger, "threads")
         assert done.returncode == 0 and len(hits_in(tmp_path / "x.json")) == 8, done.stderr
-        assert ("evaluated by mtdb" in done.stderr) == ("2.0" in condition)
+        assert ("evaluated by mtdb" in done.stderr) == ("2.0l" in condition)
     done = record("-O1", f"{RANGE} if {condition} && $_duration > 3600000000000", "one")
     assert done.returncode == 0 and not hits_in(tmp_path / "x.json"), done.stderr
 
@@ -55,7 +55,7 @@ def test_conditions(record, tmp_path, condition):
     ("-max 3 begin_request..end_request > 1ns", 3),
     ("-rate 1/h begin_request..end_request > 1ns", 1),
     ("-every 999 end_request after 1ns", 8),
-    ("-max 2 begin_request..end_request > 20ms if n / 2.0 > 388", 2)])
+    ("-max 2 begin_request..end_request > 20ms if n / 2.0l > 388", 2)])
 def test_limits(record, tmp_path, trigger, hits):
     done = record("-O1", trigger, "threads")
     assert done.returncode == 0 and len(hits_in(tmp_path / "x.json")) == hits, done.stderr

@@ -17,6 +17,8 @@ WHOLE = """x u c h stacked flag $edi $rdi $sil global_number own s->base.wide s-
     &s->share[1]-s->share
     7 -1 0x80000000 3000000000 1 2 3""".split() + ["((struct base *)s)->flags"]
 REAL = "real narrow s->weight s->share[0] s->share[x&1] -real s->next->weight".split()
+SUMMED = """real narrow s->weight s->share[0] s->share[x&1] s->next->weight x u h c s->base.wide s->high
+    stacked 2.5 0.1 0.1f 3 1e-45 16777217 1e300 1.5f 'a'""".split()
 # They may not fit into a float, or a double.
 ROUNDED = ["x", "u", "stacked", "s->base.wide", "s->high", "(unsigned long)s->base.wide", "$rdi"]
 POINTERS = ["s == s->next", "s", "!s", "s->name != 0", "s < s->next", "s->next && s->next->is_set",
@@ -60,11 +62,26 @@ def whole(rng, depth):
     return f"({whole(rng, depth - 1)}) {operator} ({whole(rng, depth - 1)})"
 
 
+def summed(rng, depth):
+    """What is computed of floating-point numbers, and of whole ones with them."""
+    kind = rng.random()
+    if not depth or kind < .2:
+        return rng.choice(SUMMED)
+    if kind < .4:
+        cast = rng.choice(["(float)", "(double)", "-", "(int)", "(long)", "(unsigned char)", "+"])
+        return f"{cast}({summed(rng, depth - 1)})"
+    if kind < .45:
+        return f"(x > 3 ? s->weight : {rng.choice(['real', 's->weight'])} * 2)"
+    return f"({summed(rng, depth - 1)}) {rng.choice('+-*/')} ({summed(rng, depth - 1)})"
+
+
 def condition(rng):
     relation = rng.choice("< > <= >= == !=".split())
     kind = rng.random()
     if kind < .08:
         return rng.choice(POINTERS)
+    if kind < .18:
+        return f"{summed(rng, 3)} {relation} {summed(rng, 2)}"
     if kind < .3:
         other = rng.choice(REAL + ["2.5", "0.1", "-1", "0", "1e-45", "16777217", "h", "c"])
         return f"{rng.choice(REAL)} {relation} {other}"

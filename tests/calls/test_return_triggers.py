@@ -30,6 +30,7 @@ def make_record(compile, run_mtdb, tmp_path):
     ("many return if $_ret.numbers[3] == 9", 1),
     ("tiny return if $_ret == 200", 4),
     ("half return if $_ret > 495.0", 9),
+    ("half return if (int)($_ret * 2.0 + 1) % 100 == 51 && $_ret / 3 < 150", 9),
     ("nothing return if sink % 2 == 0 || sink % 2 != 0", 1000),
     ("check return if $rax == 5", 1),
     # By the jump at its end; finish() itself is called as often.
@@ -51,10 +52,10 @@ def test_durations(record):
 
 def test_what_the_program_cannot_evaluate(record):
     """Stops it each time."""
-    done, hits = record("-O1", "tiny return if $_ret / 2.0 == 100.5")
+    done, hits = record("-O1", "tiny return if $_ret / 2.0l == 100.5")
     assert "evaluated by mtdb, which takes about 100 us a call" in done.stderr
     assert done.stdout == "done\n" and len(hits) == 4, done.stderr
-    done, hits = record("-O1", "half return if $_ret * 2.0 > 990")
+    done, hits = record("-O1", "half return if $_ret * 2.0l > 990")
     assert done.stdout == "done\n" and len(hits) == 9, done.stderr
 
 

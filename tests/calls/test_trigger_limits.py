@@ -74,10 +74,10 @@ def test_in_threads(hits_of, trigger, hits):
 
 
 @pytest.mark.parametrize("trigger, hits", [
-    ("-every 100 visit if n / 2.0 >= 0", 2),
-    ("-ignore 190 -max 5 visit if n / 2.0 >= 0", 5),
-    ("-rate 1/h visit if n / 2.0 >= 0", 1),
-    ("-every 50 visit return if $_ret / 2.0 > -1000", 4),
+    ("-every 100 visit if n / 2.0l >= 0", 2),
+    ("-ignore 190 -max 5 visit if n / 2.0l >= 0", 5),
+    ("-rate 1/h visit if n / 2.0l >= 0", 1),
+    ("-every 50 visit return if $_ret / 2.0l > -1000", 4),
 ])
 def test_evaluated_by_mtdb(hits_of, trigger, hits):
     seen, log = hits_of(trigger, "1", "200")

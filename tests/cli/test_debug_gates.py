@@ -60,7 +60,7 @@ __attribute__((noinline)) int square(int x) { int sum = x * x; return sum; }
 int main(void) { for (int i = 0; i < 10; i++) square(i); return 0; }
 """)
     done = prompt(compile(source, "-O0"), "mtrace start", "break main", "run",
-                  "mtrace trigger -max 1 square if sum * 1.5 > 100", "mtrace trigger square if x == 3 &&",
+                  "mtrace trigger -max 1 square if sum * 1.5l > 100", "mtrace trigger square if x == 3 &&",
                   "mtrace info", "continue")
     assert "Trigger 1 is evaluated by mtdb, about 100 us a call: " in done.stdout
     assert "near `'" in done.stderr

@@ -90,8 +90,8 @@ def test_what_cannot_be_measured(debug):
                 f"calls_between.c:{line}: it is not at the entry of a function",
                 f"begin_request..calls_between.c:{line} > 5ms":
                 "it is not at the entry of a function",
-                "end_request..begin_request > 5ms if n / 2.0 > 3":
-                "it computes with floating-point numbers",
+                "end_request..begin_request > 5ms if n / 2.0l > 3":
+                "it computes with floating-point numbers of 16 bytes",
                 "end_request after 5ms": None,
                 "now..end_request > 5ms": "another trigger is at the same place"}
     lines = debug("-O1", "one", "mtrace start", "break begin_request if n == 5", "run",

@@ -112,7 +112,7 @@ int main(void) { int sum = 0; for (int i = 0; i < 30; i++) sum += square(i % 10)
 
 @pytest.mark.parametrize("condition, why", [
     ("$limit == 3", "$limit is known to the debugger alone"),
-    ("x * 1.5 == 4.5", "it computes with floating-point numbers"),
+    ("x * 1.5l == 4.5", "it computes with floating-point numbers of 16 bytes"),
 ])
 def test_what_gdb_has_to_evaluate(gdb, compile, tmp_path, condition, why):
     source = tmp_path / "square.c"

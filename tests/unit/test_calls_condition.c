@@ -75,6 +75,7 @@ __attribute__((noipa, optimize("O0"))) int condition_target(int x, unsigned u, s
 static uint64_t registers[17] __attribute__((used)),
     after[17] __attribute__((used));              /* by DWARF's numbers */
 static uint64_t vectors[2] __attribute__((used)); /* xmm0 and xmm1, their lower halves */
+static uint64_t vectors_after[2] __attribute__((used));
 static uint64_t outcome __attribute__((used));
 static uint64_t own_stack __attribute__((used));
 static uint64_t code_address __attribute__((used));
@@ -113,6 +114,7 @@ __asm__(".text\n"
 	"	mov %r10, after+80(%rip); mov %r11, after+88(%rip)\n"
 	"	mov %r12, after+96(%rip); mov %r13, after+104(%rip)\n"
 	"	mov %r14, after+112(%rip); mov %r15, after+120(%rip)\n"
+	"	movq %xmm0, vectors_after+0(%rip); movq %xmm1, vectors_after+8(%rip)\n"
 	"	mov own_stack(%rip), %rsp\n"
 	"	pop %r15; pop %r14; pop %r13; pop %r12; pop %rbp; pop %rbx\n"
 	"	ret\n");
@@ -215,7 +217,12 @@ static struct mt_error *compile(const struct mt_expr *expr, struct mt_condition 
 
 static bool run(void)
 {
+	const uint64_t before[2] = {vectors[0], vectors[1]};
+	const unsigned control = __builtin_ia32_stmxcsr();
+
 	condition_enter();
+	assert_memory_equal(vectors_after, before, sizeof(before));
+	assert_int_equal(__builtin_ia32_stmxcsr(), control);
 	for (size_t i = 0; i < 16; i++)
 		if (registers[i] != after[i])
 			fail_msg("register %zu is 0x%llx and not 0x%llx", i,
@@ -386,6 +393,36 @@ static void write_number(struct mt_str *out, unsigned depth)
 	}
 }
 
+/* What is computed of floating-point numbers. */
+static void write_sum(struct mt_str *out, unsigned depth)
+{
+	static const char *const leaves[] = {
+	    "real", "narrow", "s->weight", "s->share[0]", "s->share[x & 1]",
+	    "2.5",  "0.1",    "0.1f",      "1e-45",       "16777217",
+	    "3",    "x",      "s->wide",   "s->flags",    "s->next->weight",
+	    "h",    "1.5f"};
+	static const char *const casts[] = {"-",      "(float)", "(double)", "+",      "(int)",
+					    "(long)", "(short)", "(float)",  "(_Bool)"};
+	static const char *const operators[] = {"+", "-", "*", "/"};
+
+	if (!depth || rand() % 5 == 0) {
+		mt_str_append(out, leaves[(size_t)rand() % (sizeof(leaves) / sizeof(*leaves))]);
+	} else if (rand() % 4 == 0) {
+		mt_str_append(out, casts[(size_t)rand() % (sizeof(casts) / sizeof(*casts))]);
+		mt_str_append(out, "(");
+		write_sum(out, depth - 1);
+		mt_str_append(out, ")");
+	} else if (rand() % 8 == 0) {
+		mt_str_append(out, "(x > 3 ? s->weight : real * 2)");
+	} else {
+		mt_str_append(out, "(");
+		write_sum(out, depth - 1);
+		mt_str_appendf(out, ") %s (", operators[rand() % 4]);
+		write_sum(out, depth - 1);
+		mt_str_append(out, ")");
+	}
+}
+
 /* Comparisons of floating-point numbers. */
 static void write_real(struct mt_str *out)
 {
@@ -415,6 +452,12 @@ static void write_real(struct mt_str *out)
 	static const char *const operators[] = {"<", ">", "<=", ">=", "==", "!="};
 	const char *operation = operators[(size_t)rand() % 6];
 
+	if (rand() % 2) {
+		write_sum(out, 3);
+		mt_str_appendf(out, " %s ", operation);
+		write_sum(out, 2);
+		return;
+	}
 	if (rand() % 8 == 0)
 		mt_str_appendf(out, "%s%s", rand() % 2 ? "!" : "",
 			       rand() % 2 ? "real" : "s->share[0]");
@@ -438,7 +481,7 @@ static void write_condition(struct mt_str *out)
 			      pointers[(size_t)rand() % (sizeof(pointers) / sizeof(*pointers))]);
 		return;
 	}
-	if (rand() % 6 == 0) {
+	if (rand() % 5 == 0) {
 		write_real(out);
 		if (rand() % 2)
 			return;
@@ -587,7 +630,13 @@ static void refuse(const char *text, enum mt_error_code code, const char *why)
 static void test_says_why_not(void **state)
 {
 	(void)state;
-	refuse("real + 1 > 1.5", MT_ERROR_UNSUPPORTED, "floating-point");
+	refuse("real + 1 > 1.5l", MT_ERROR_UNSUPPORTED,
+	       "it computes with floating-point numbers of 16 bytes");
+	refuse("(long double)real > 1", MT_ERROR_UNSUPPORTED,
+	       "it casts to floating-point numbers of 16 bytes");
+	refuse("real % 2 == 1", MT_ERROR_USAGE, "Integer-only operation on floating point number.");
+	refuse("~real == 1", MT_ERROR_USAGE,
+	       "Argument to complement operation not an integer, boolean.");
 	refuse("condition_target(1)", MT_ERROR_UNSUPPORTED, "it calls a function");
 	refuse("x = 3", MT_ERROR_UNSUPPORTED, "it changes the program");
 	refuse("$count > 3", MT_ERROR_UNSUPPORTED, "$count is a variable of the debugger");

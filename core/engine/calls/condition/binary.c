@@ -183,6 +183,8 @@ struct mt_error *mt_compile_binary(struct mt_compiler *compiler, const struct mt
 	}
 	if (node->op == '@')
 		return mt_cannot_compile("it makes an array with @");
+	if (mt_is_float(compiler, node->left) || mt_is_float(compiler, node->right))
+		return mt_compile_float_binary(compiler, node, out);
 	mt_try(mt_compile_two(compiler, node, &left, &right));
 	struct mt_type *a = mt_type_strip(left.value.type), *b = mt_type_strip(right.value.type);
 	if (a->kind == MT_TYPE_POINTER || b->kind == MT_TYPE_POINTER)

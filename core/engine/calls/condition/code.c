@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define READ_SLOTS  11u /* below those for values, if memory is read */
+#define READ_SLOTS  11u /* below those for values, if there is room for registers */
 #define SAVED_BYTES 24u /* but for the flags */
 
 void mt_asm_bytes(struct mt_asm *to, const void *bytes, size_t count)
@@ -68,7 +68,7 @@ void mt_asm_bind(struct mt_asm *to, struct mt_asm_label *label)
 
 static uint32_t locals_bytes(const struct mt_asm *to)
 {
-	return ((to->has_reads ? READ_SLOTS : 0) + to->frame_slots) * (uint32_t)sizeof(uint64_t);
+	return ((to->has_room ? READ_SLOTS : 0) + to->frame_slots) * (uint32_t)sizeof(uint64_t);
 }
 
 static uint32_t flags_bytes(const struct mt_asm *to)
@@ -172,7 +172,7 @@ void mt_asm_leave(struct mt_asm *to)
 
 static void slot_operand(struct mt_asm *to, unsigned slot)
 {
-	mt_asm_imm32(to, ((to->has_reads ? READ_SLOTS : 0) + slot) * (uint32_t)sizeof(uint64_t));
+	mt_asm_imm32(to, ((to->has_room ? READ_SLOTS : 0) + slot) * (uint32_t)sizeof(uint64_t));
 }
 
 struct mt_error *mt_asm_save(struct mt_asm *to, unsigned *slot)

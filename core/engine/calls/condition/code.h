@@ -4,7 +4,9 @@
  *	condition.c  the whole of it
  *	compile.c  trees to code: what names, members and operators mean
  *	binary.c   operators with two operands
- *	floats.c   floating-point numbers, compared
+ *	floats.c   floating-point numbers
+ *	floats_code.S  their arithmetic
+ *	widen.c    what becomes a double
  *	truth.c    what decides: comparisons, logic, and the ways that they lead
  *	operand.c  where values lie, and how they come into registers
  *	variable.c  where variables lie
@@ -18,8 +20,8 @@
  * The code works in rax, rcx and rdx, which it saves.  Values in registers are 64 bits wide, with
  * the sign that their type has.  Its frame, from the stack pointer up:
  *
- *	rdi, rsi, r8 to r11	while a page is probed, or the system reads
- *	two iovecs, way back	of a read meanwhile
+ *	rdi, rsi, r8 to r11	while a page is probed, the system reads, or floats are computed
+ *	two iovecs, way back	of a read meanwhile; of that
  *	slots			for values that wait
  *	the flags		at a line: the program's
  *	rcx, rdx, rax		the program's
@@ -48,17 +50,35 @@ struct mt_asm_read {
 
 #define MT_ASM_MOST_SLOTS 22u
 
+/* The way back, in the frame, from what is computed out of line. */
+#define MT_ASM_BACK_AT 0x50
+
+/* floats_code.S: of rax, a double, and of the first ones with rdx. */
+enum mt_float_routine {
+	MT_FLOAT_ADD,
+	MT_FLOAT_SUBTRACT,
+	MT_FLOAT_MULTIPLY,
+	MT_FLOAT_DIVIDE,
+	MT_FLOAT_NARROW,    /* to what a float can be */
+	MT_FLOAT_TO_SINGLE, /* of that: a float's bits */
+	MT_FLOAT_TO_WHOLE,  /* a whole number with a sign */
+	MT_FLOAT_ROUTINES,
+};
+
 /* A condition while it is compiled.  `failed` (no memory) stays set; it is looked at at the end. */
 struct mt_asm {
 	struct mt_condition *out;
 	struct mt_condition_place place;
 	bool failed;
 	bool reads;           /* of memory, in this code */
+	bool computes;        /* floating-point numbers, likewise */
 	unsigned slots, most; /* in use now, and at the most */
 	unsigned frame_slots; /* that there is room for */
 	bool has_reads;       /* it is known that there are reads */
+	bool has_room;        /* and registers to be saved, for these or for floats */
 	struct mt_asm_label miss, division;
 	MT_ARRAY(struct mt_asm_read) read_sites;
+	struct mt_asm_label floats[MT_FLOAT_ROUTINES];
 };
 
 /* As the processor numbers them. */
@@ -129,6 +149,8 @@ void mt_asm_jump_if_stampless(struct mt_asm *to, struct mt_asm_label *label);
 void mt_asm_read(struct mt_asm *to, uint8_t size, bool trusted);
 /* What was put off. */
 void mt_asm_read_out_of_line(struct mt_asm *to);
+/* rdi, rsi, and r8 to r11 into the frame. */
+void mt_asm_save_registers(struct mt_asm *to);
 
 /* code.c: from here on SIZE bytes are reserved in the ring, and not filled; 0: none are. */
 void mt_asm_reserved(struct mt_asm *to, uint8_t size);
@@ -150,8 +172,8 @@ void mt_asm_limit(struct mt_asm *to);
 
 /* variable.c, operand.c */
 enum mt_operand_kind {
-	MT_OPERAND_CONSTANT, /* value's bytes */
-	MT_OPERAND_RAX,
+	MT_OPERAND_CONSTANT,  /* value's bytes */
+	MT_OPERAND_RAX,       /* of a floating-point number: a double's bits, whatever its type */
 	MT_OPERAND_REGISTERS, /* at byte value.address of them */
 	MT_OPERAND_MEMORY,    /* at value.address, from a base on */
 };
@@ -217,9 +239,39 @@ struct mt_error *mt_compile_pointers(struct mt_compiler *compiler, int op, struc
 struct mt_error *mt_compile_two(struct mt_compiler *compiler, const struct mt_node *node,
 				struct mt_operand *left, struct mt_operand *right);
 
+/* widen.c */
+#define MT_FLOAT_DIGITS  24
+#define MT_DOUBLE_DIGITS 53
+/* rax, a whole number of TYPE, becomes a double; it is rounded to DIGITS bits where it has more. */
+struct mt_error *mt_asm_widen_whole(struct mt_asm *code, struct mt_type *type, unsigned digits);
+/* eax, a float, becomes a double. */
+void mt_asm_widen_float(struct mt_asm *code);
+
 /* floats.c */
+static inline bool mt_is_float_type(struct mt_type *type)
+{
+	return mt_type_strip(type)->kind == MT_TYPE_FLOAT;
+}
 /* NODE's value is a floating-point number. */
 bool mt_is_float(const struct mt_compiler *compiler, const struct mt_node *node);
+/* A number, which is at hand, as a double in rax; a whole one as if it were of TYPE first. */
+struct mt_error *mt_operand_to_double(struct mt_compiler *compiler, struct mt_operand *operand,
+				      struct mt_type *type);
+/* Two numbers, of which one has a floating-point type: OP of them. */
+struct mt_error *mt_compile_float_binary(struct mt_compiler *compiler, const struct mt_node *node,
+					 struct mt_operand *out);
+/* The sign or the complement of such a number. */
+struct mt_error *mt_compile_float_sign(struct mt_compiler *compiler, const struct mt_node *node,
+				       struct mt_operand *out);
+/* OPERAND becomes one of the floating-point type TO. */
+struct mt_error *mt_cast_to_float(struct mt_compiler *compiler, struct mt_operand *operand,
+				  struct mt_type *to);
+/* OPERAND, a floating-point number, becomes a whole one in rax, as GDB casts them. */
+struct mt_error *mt_cast_from_float(struct mt_compiler *compiler, struct mt_operand *operand);
+/* OPERAND, of a floating-point type, becomes a whole number in rax: the bits that it has. */
+struct mt_error *mt_operand_to_bits(struct mt_compiler *compiler, struct mt_operand *operand);
+/* What was put off: behind that of reads. */
+void mt_asm_floats_out_of_line(struct mt_asm *to);
 /* A comparison with one at least: JUMP is the one for signed whole numbers, of which WANTED is. */
 struct mt_error *mt_compile_floats(struct mt_compiler *compiler, const struct mt_node *node,
 				   enum mt_asm_jump jump, bool wanted, struct mt_asm_label *label);

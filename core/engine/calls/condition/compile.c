@@ -79,6 +79,8 @@ static struct mt_error *sign_or_complement(struct mt_compiler *compiler, const s
 	struct mt_operand operand;
 	struct mt_type *type;
 
+	if (mt_is_float(compiler, node->left))
+		return mt_compile_float_sign(compiler, node, out);
 	mt_try(mt_compile_node(compiler, node->left, &operand));
 	mt_try(mt_operand_unreference(compiler, &operand));
 	mt_try(mt_eval_no_operator(mt_type_strip(operand.value.type),
@@ -149,10 +151,15 @@ static struct mt_error *cast(struct mt_compiler *compiler, const struct mt_node 
 		out->value.type = node->type;
 		return NULL;
 	}
+	*out = mt_operand_in_rax(node->type);
+	if (to->kind == MT_TYPE_FLOAT)
+		return mt_cast_to_float(compiler, &operand, to);
 	if (!mt_type_is_integer_kind(to) && to->kind != MT_TYPE_POINTER)
-		return mt_cannot_compile("it casts to something else than an integer or a pointer");
+		return mt_cannot_compile("it casts to something else than a number or a pointer");
 	mt_try(mt_operand_decay(compiler, &operand));
 	from = mt_type_strip(operand.value.type);
+	if (from->kind == MT_TYPE_FLOAT)
+		mt_try(mt_cast_from_float(compiler, &operand));
 	mt_try(mt_operand_load(compiler, &operand, MT_ASM_RAX));
 	if (to->kind == MT_TYPE_POINTER && from->kind == MT_TYPE_POINTER)
 		move_to_class(&compiler->code, mt_type_target(from), mt_type_target(to));
@@ -162,7 +169,6 @@ static struct mt_error *cast(struct mt_compiler *compiler, const struct mt_node 
 		mt_asm(&compiler->code, 0x0f, 0x95, 0xc0); /* setne al */
 	}
 	mt_asm_extend(&compiler->code, MT_ASM_RAX, mt_type_size(to), to->is_signed);
-	*out = mt_operand_in_rax(node->type);
 	return NULL;
 }
 
@@ -233,6 +239,15 @@ static struct mt_error *logic(struct mt_compiler *compiler, const struct mt_node
 	return error;
 }
 
+static struct mt_error *load_side(struct mt_compiler *compiler, const struct mt_node *node,
+				  struct mt_operand *out)
+{
+	mt_try(mt_compile_value(compiler, node, out));
+	return mt_is_float_type(out->value.type)
+		   ? mt_operand_to_double(compiler, out, out->value.type)
+		   : mt_operand_load(compiler, out, MT_ASM_RAX);
+}
+
 /* Each side as what it is; the one that is not chosen is not computed. */
 static struct mt_error *conditional(struct mt_compiler *compiler, const struct mt_node *node,
 				    struct mt_operand *out)
@@ -243,15 +258,11 @@ static struct mt_error *conditional(struct mt_compiler *compiler, const struct m
 
 	struct mt_error *error = mt_compile_truth(compiler, node->left, false, &no);
 	if (!error)
-		error = mt_compile_value(compiler, node->right, out);
-	if (!error)
-		error = mt_operand_load(compiler, out, MT_ASM_RAX);
+		error = load_side(compiler, node->right, out);
 	mt_asm_jump(code, MT_ASM_ALWAYS, &done);
 	mt_asm_bind(code, &no);
 	if (!error)
-		error = mt_compile_value(compiler, node->third, &second);
-	if (!error)
-		error = mt_operand_load(compiler, &second, MT_ASM_RAX);
+		error = load_side(compiler, node->third, &second);
 	mt_asm_bind(code, &done);
 	if (error)
 		return error;

@@ -92,6 +92,7 @@ static struct mt_error *compile(struct mt_compiler *compiler, const struct mt_no
 	mt_asm_imm32(code, 0);
 	mt_asm_go_on(code);
 	mt_asm_read_out_of_line(code);
+	mt_asm_floats_out_of_line(code);
 	if (code->division.jumps.count) {
 		count_division(code);
 		mt_asm_jump_back(code, MT_ASM_ALWAYS, miss);
@@ -118,6 +119,8 @@ static void code_deinit(struct mt_asm *code)
 	mt_array_deinit(&code->read_sites);
 	mt_array_deinit(&code->miss.jumps);
 	mt_array_deinit(&code->division.jumps);
+	for (size_t i = 0; i < MT_FLOAT_ROUTINES; i++)
+		mt_array_deinit(&code->floats[i].jumps);
 }
 
 /* BEFORE: the same without knowing what it needs; NULL: this is that. */
@@ -130,10 +133,13 @@ static struct mt_error *compile_once(const struct mt_expr *expr,
 					    .next_pc = place->entry,
 					    .at_entry = !place->at_line};
 	struct mt_arena arena = {0};
+
+	*out = (struct mt_condition){0};
 	struct mt_compiler compiler = {
 	    .code = {.out = out,
 		     .place = *place,
 		     .has_reads = before && before->reads,
+		     .has_room = before && (before->reads || before->computes),
 		     .frame_slots = before ? before->most : 0},
 	    .eval = {.frame = &frame, .arena = &arena},
 	};
@@ -161,7 +167,6 @@ struct mt_error *mt_condition_compile(const struct mt_expr *expr,
 				      const struct mt_condition_place *place,
 				      struct mt_condition *out)
 {
-	*out = (struct mt_condition){0};
 	return compile_once(expr, place, NULL, out);
 }
 

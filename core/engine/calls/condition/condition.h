@@ -128,8 +128,10 @@ struct mt_condition {
 	 * jump whose distance, the 4 bytes at `miss`, is still to be set. */
 	struct mt_trampolines trampolines;
 	uint32_t miss;
-	/* Within [probe_begin, probe_end) these registers may be a system call's; the thread's own
-	 * lie in this order at the stack pointer: rdi, rsi, r8, r9, r10, r11. */
+	/* Within [probe_begin, probe_end) these registers may be a system call's, or what floats
+	 * are computed in; the thread's own lie in this order at the stack pointer: rdi, rsi, r8,
+	 * r9, r10, r11.
+	 */
 	uint32_t probe_begin, probe_end;
 	bool reads; /* it reads memory, and may do the system call */
 };

@@ -1,24 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Comparisons of floating-point numbers, as their bits: no vector register is written, and neither
- * the program's rounding nor its exception flags count, or change.
+/* Floating-point numbers, as their bits: no vector register is written, and neither the program's
+ * rounding nor its exception flags count, or change.
  *
  * All are made doubles, whose bits are ordered as integers are, but that negative ones go the other
- * way.  Source: IEEE 754; C11, 6.3.1.8. */
+ * way.  What is computed of floats is rounded to one, which is what computing in floats would give:
+ * a double has more than twice their digits.  Source: IEEE 754; C11, 6.3.1.8; S. Figueroa, When is
+ * Double Rounding Innocuous?, 1995. */
 #include "engine/calls/condition/code.h"
 
 #include <string.h>
 
-#define SIGN        0x8000000000000000u
-#define INFINITE    0x7ff0000000000000u
-#define DOUBLE_BITS 52
-#define FLOAT_BITS  23
-#define DOUBLE_BIAS 1023
-#define FLOAT_BIAS  127
+#define SIGN     0x8000000000000000u
+#define INFINITE 0x7ff0000000000000u
 
-static bool is_float(struct mt_type *type)
-{
-	return mt_type_strip(type)->kind == MT_TYPE_FLOAT;
-}
+extern const uint8_t mt_float_code[], mt_float_add[], mt_float_subtract[], mt_float_multiply[],
+    mt_float_divide[], mt_float_narrow[], mt_float_to_single[], mt_float_to_whole[],
+    mt_float_code_end[];
 
 static size_t read_zeros(void *context, uint64_t address, void *buffer, size_t size)
 {
@@ -66,113 +63,57 @@ bool mt_is_float(const struct mt_compiler *compiler, const struct mt_node *node)
 {
 	struct mt_type *type = type_of(compiler, node);
 
-	return type && is_float(type);
+	return type && mt_is_float_type(type);
 }
 
-/* rax, not 0, moves up until its highest bit is set: by ecx. */
-static void normalize(struct mt_asm *code)
+/* ---- Arithmetic ---- */
+
+/* Of rax, and of rdx, to rax; rcx and rdx go. */
+static void call_routine(struct mt_asm *code, enum mt_float_routine routine)
 {
-	mt_asm(code, 0x48, 0x0f, 0xbd, 0xc8); /* bsr rcx, rax */
-	mt_asm(code, 0x83, 0xf1, 63);         /* xor ecx, 63 */
-	mt_asm(code, 0x48, 0xd3, 0xe0);       /* shl rax, cl */
+	code->computes = true;
+	mt_asm_save_registers(code);
+	mt_asm(code, 0x48, 0x8d, 0x0d, 10, 0, 0, 0);              /* lea rcx, [rip+…]: back */
+	mt_asm(code, 0x48, 0x89, 0x4c, 0x24, MT_ASM_BACK_AT);     /* mov [rsp+…], rcx */
+	mt_asm_jump(code, MT_ASM_ALWAYS, &code->floats[routine]); /* to what comes back here */
 }
 
-/* rax, normalized, keeps its highest DIGITS bits, rounded to the nearest, and of two to the even
- * one. */
-static void round_to(struct mt_asm *code, unsigned digits)
+void mt_asm_floats_out_of_line(struct mt_asm *to)
 {
-	const uint8_t dropped = (uint8_t)(64 - digits);
+	static const uint8_t *const routines[] = {
+	    [MT_FLOAT_ADD] = mt_float_add,           [MT_FLOAT_SUBTRACT] = mt_float_subtract,
+	    [MT_FLOAT_MULTIPLY] = mt_float_multiply, [MT_FLOAT_DIVIDE] = mt_float_divide,
+	    [MT_FLOAT_NARROW] = mt_float_narrow,     [MT_FLOAT_TO_SINGLE] = mt_float_to_single,
+	    [MT_FLOAT_TO_WHOLE] = mt_float_to_whole,
+	};
+	const uint32_t begin = mt_asm_here(to);
 
-	mt_asm(code, 0x48, 0x0f, 0xba, 0xe0, dropped); /* bt rax, dropped */
-	mt_asm_set(code, MT_ASM_RDX, (1ull << (dropped - 1)) - 1);
-	mt_asm(code, 0x48, 0x11, 0xd0);          /* adc rax, rdx */
-	mt_asm(code, 0x73, 0x05);                /* jnc over the next two */
-	mt_asm(code, 0x48, 0xd1, 0xd8);          /* rcr rax, 1 */
-	mt_asm(code, 0xff, 0xc9);                /* dec ecx */
-	mt_asm(code, 0x48, 0xc1, 0xe8, dropped); /* shr rax, dropped */
-	mt_asm(code, 0x48, 0xc1, 0xe0, dropped); /* shl rax, dropped */
-}
-
-/* rax, normalized, was times 2^(BIAS - 1023 - 63) the number whose bits it becomes. */
-static void compose(struct mt_asm *code, uint32_t bias)
-{
-	mt_asm(code, 0x48, 0x01, 0xc0);     /* add rax, rax: the highest bit is implied */
-	mt_asm(code, 0x48, 0xc1, 0xe8, 12); /* shr rax, 12 */
-	mt_asm(code, 0xf7, 0xd9);           /* neg ecx */
-	mt_asm(code, 0x81, 0xc1);           /* add ecx, bias */
-	mt_asm_imm32(code, bias);
-	mt_asm(code, 0x48, 0xc1, 0xe1, DOUBLE_BITS); /* shl rcx, 52 */
-	mt_asm(code, 0x48, 0x09, 0xc8);              /* or rax, rcx */
-}
-
-/* rax, a whole number of TYPE, becomes a double; it is rounded to DIGITS bits where it has more. */
-static struct mt_error *widen_whole(struct mt_asm *code, struct mt_type *type, unsigned digits)
-{
-	struct mt_asm_label zero = {0};
-	unsigned whole;
-
-	mt_try(mt_asm_save(code, &whole));
-	mt_asm(code, 0x48, 0x85, 0xc0); /* test rax, rax */
-	mt_asm_jump(code, MT_ASM_EQUAL, &zero);
-	mt_type_expand(type);
-	if (type->is_signed) {
-		mt_asm(code, 0x48, 0x89, 0xc2);     /* mov rdx, rax */
-		mt_asm(code, 0x48, 0xc1, 0xfa, 63); /* sar rdx, 63 */
-		mt_asm(code, 0x48, 0x31, 0xd0);     /* xor rax, rdx */
-		mt_asm(code, 0x48, 0x29, 0xd0);     /* sub rax, rdx: without its sign */
+	if (!to->computes)
+		return;
+	if (!to->out->probe_begin)
+		to->out->probe_begin = begin;
+	for (size_t i = 0; i < MT_FLOAT_ROUTINES; i++) {
+		mt_array_each (jump, &to->floats[i].jumps)
+			mt_asm_link(to, *jump, begin + (uint32_t)(routines[i] - mt_float_code));
+		mt_array_deinit(&to->floats[i].jumps);
 	}
-	normalize(code);
-	if (mt_type_size(type) * 8 > digits)
-		round_to(code, digits);
-	compose(code, DOUBLE_BIAS + 63);
-	if (type->is_signed) {
-		mt_asm_peek(code, MT_ASM_RDX, whole);
-		mt_asm(code, 0x48, 0xc1, 0xea, 63); /* shr rdx, 63 */
-		mt_asm(code, 0x48, 0xc1, 0xe2, 63); /* shl rdx, 63 */
-		mt_asm(code, 0x48, 0x09, 0xd0);     /* or rax, rdx */
-	}
-	mt_asm_bind(code, &zero);
-	code->slots = whole;
-	return NULL;
+	mt_asm_bytes(to, mt_float_code, (size_t)(mt_float_code_end - mt_float_code));
+	to->out->probe_end = mt_asm_here(to);
 }
 
-/* eax, a float, becomes a double. */
-static void widen_float(struct mt_asm *code)
+/* rax becomes what TYPE can be. */
+static void narrow(struct mt_asm *code, struct mt_type *type)
 {
-	struct mt_asm_label small = {0}, special = {0}, done = {0};
-
-	mt_asm(code, 0x89, 0xc2);           /* mov edx, eax */
-	mt_asm(code, 0xc1, 0xea, 31);       /* shr edx, 31 */
-	mt_asm(code, 0x48, 0xc1, 0xe2, 63); /* shl rdx, 63 */
-	mt_asm(code, 0x25);                 /* and eax, 0x7fffffff */
-	mt_asm_imm32(code, 0x7fffffff);
-	mt_asm_jump(code, MT_ASM_EQUAL, &done);
-	mt_asm(code, 0x3d); /* cmp eax, the least that is not subnormal */
-	mt_asm_imm32(code, 1u << FLOAT_BITS);
-	mt_asm_jump(code, MT_ASM_BELOW, &small);
-	mt_asm(code, 0x3d); /* cmp eax, infinity */
-	mt_asm_imm32(code, 0xffu << FLOAT_BITS);
-	mt_asm_jump(code, MT_ASM_ABOVE_EQUAL, &special);
-	mt_asm(code, 0x48, 0xc1, 0xe0, DOUBLE_BITS - FLOAT_BITS); /* shl rax, 29 */
-	mt_asm_set(code, MT_ASM_RCX, (uint64_t)(DOUBLE_BIAS - FLOAT_BIAS) << DOUBLE_BITS);
-	mt_asm(code, 0x48, 0x01, 0xc8); /* add rax, rcx */
-	mt_asm_jump(code, MT_ASM_ALWAYS, &done);
-	mt_asm_bind(code, &special);
-	mt_asm(code, 0x48, 0xc1, 0xe0, DOUBLE_BITS - FLOAT_BITS); /* shl rax, 29 */
-	mt_asm_set(code, MT_ASM_RCX, INFINITE);
-	mt_asm(code, 0x48, 0x09, 0xc8); /* or rax, rcx */
-	mt_asm_jump(code, MT_ASM_ALWAYS, &done);
-	mt_asm_bind(code, &small);
-	normalize(code);
-	compose(code, DOUBLE_BIAS + 63 - (FLOAT_BIAS - 1) - FLOAT_BITS);
-	mt_asm_bind(code, &done);
-	mt_asm(code, 0x48, 0x09, 0xd0); /* or rax, rdx */
+	if (mt_type_size(type) == sizeof(float))
+		call_routine(code, MT_FLOAT_NARROW);
 }
 
-/* rax becomes the bits of a constant.  OTHER: what it is compared with: C makes a whole number one
+/* ---- Values ---- */
+
+/* rax becomes the bits of a constant.  TYPE: what it is computed with: C makes a whole number one
  * of that type. */
 static struct mt_error *load_constant(struct mt_compiler *compiler,
-				      const struct mt_operand *operand, struct mt_type *other)
+				      const struct mt_operand *operand, struct mt_type *type)
 {
 	struct mt_value value = operand->value;
 	long double number;
@@ -181,7 +122,7 @@ static struct mt_error *load_constant(struct mt_compiler *compiler,
 
 	mt_try(mt_value_get_float(&compiler->eval, &value, &number));
 	wide = (double)number;
-	if (!is_float(value.type) && mt_type_size(mt_type_strip(other)) == sizeof(float))
+	if (!mt_is_float_type(value.type) && mt_type_size(type) == sizeof(float))
 		wide = (float)number;
 	memcpy(&bits, &wide, sizeof(bits));
 	mt_asm_set(&compiler->code, MT_ASM_RAX, bits);
@@ -195,65 +136,167 @@ static struct mt_error *load_bits(struct mt_compiler *compiler, const struct mt_
 	struct mt_asm *code = &compiler->code;
 	const uint64_t at = operand->value.address;
 
-	switch (operand->kind) {
-	case MT_OPERAND_MEMORY:
+	if (operand->kind == MT_OPERAND_MEMORY) {
 		mt_operand_address(compiler, operand);
 		mt_asm_read(code, (uint8_t)size, operand->base == MT_BASE_STACK);
 		return NULL;
-	case MT_OPERAND_REGISTERS:
-		if (at / 8 >= operand->register_count || at % 8 + size > 8)
-			return mt_cannot_compile("a value lies in parts of two registers");
-		mt_asm_get_register(code, MT_ASM_RAX, operand->registers[at / 8]);
-		if (at % 8)
-			mt_asm(code, 0x48, 0xc1, 0xe8, (uint8_t)(at % 8 * 8)); /* shr rax, … */
-		return NULL;
-	default:
-		return NULL;
 	}
-}
-
-/* NODE as the bits of a double, in rax. */
-static struct mt_error *load_double(struct mt_compiler *compiler, const struct mt_node *node,
-				    struct mt_type *other)
-{
-	struct mt_asm *code = &compiler->code;
-	struct mt_operand operand;
-	struct mt_type *type;
-
-	if (node->kind == MT_NODE_UNARY && node->op == '-' && mt_is_float(compiler, node->left)) {
-		mt_try(load_double(compiler, node->left, other));
-		mt_asm(code, 0x48, 0x0f, 0xba, 0xf8, 63); /* btc rax, 63 */
-		return NULL;
-	}
-	if (node->kind == MT_NODE_UNARY && node->op == '-' && node->left->kind == MT_NODE_VALUE) {
-		operand = (struct mt_operand){.kind = MT_OPERAND_CONSTANT};
-		mt_try(mt_eval(&compiler->eval, node, &operand.value));
-	} else {
-		mt_try(mt_compile_value(compiler, node, &operand));
-	}
-	if (operand.kind == MT_OPERAND_CONSTANT)
-		return load_constant(compiler, &operand, other);
-	type = mt_type_strip(operand.value.type);
-	if (type->kind != MT_TYPE_FLOAT) {
-		const uint64_t size = mt_type_size(mt_type_strip(other));
-
-		mt_try(mt_operand_load(compiler, &operand, MT_ASM_RAX));
-		if (!mt_type_is_integer_kind(type) || size > sizeof(double))
-			return mt_cannot_compile(
-			    size > sizeof(double)
-				? "it compares with a long double"
-				: "it compares a floating-point number with what is no number");
-		return widen_whole(code, type,
-				   (size == sizeof(float) ? FLOAT_BITS : DOUBLE_BITS) + 1);
-	}
-	if (mt_type_size(type) != sizeof(float) && mt_type_size(type) != sizeof(double))
-		return mt_cannot_compile("it computes with floating-point numbers of %llu bytes",
-					 (unsigned long long)mt_type_size(type));
-	mt_try(load_bits(compiler, &operand, mt_type_size(type)));
-	if (mt_type_size(type) == sizeof(float))
-		widen_float(code);
+	if (at / 8 >= operand->register_count || at % 8 + size > 8)
+		return mt_cannot_compile("a value lies in parts of two registers");
+	mt_asm_get_register(code, MT_ASM_RAX, operand->registers[at / 8]);
+	if (at % 8)
+		mt_asm(code, 0x48, 0xc1, 0xe8, (uint8_t)(at % 8 * 8)); /* shr rax, … */
 	return NULL;
 }
+
+static struct mt_error *whole_to_double(struct mt_compiler *compiler, struct mt_operand *operand,
+					struct mt_type *type)
+{
+	const bool is_single = mt_type_size(mt_type_strip(type)) == sizeof(float);
+
+	if (!mt_type_is_integer_kind(mt_type_strip(operand->value.type)))
+		return mt_cannot_compile(
+		    "it computes with a floating-point number and what is no number");
+	mt_try(mt_operand_load(compiler, operand, MT_ASM_RAX));
+	return mt_asm_widen_whole(&compiler->code, mt_type_strip(operand->value.type),
+				  is_single ? MT_FLOAT_DIGITS : MT_DOUBLE_DIGITS);
+}
+
+struct mt_error *mt_operand_to_double(struct mt_compiler *compiler, struct mt_operand *operand,
+				      struct mt_type *type)
+{
+	struct mt_type *own = mt_type_strip(operand->value.type);
+	const uint64_t size = mt_type_size(own->kind == MT_TYPE_FLOAT ? own : mt_type_strip(type));
+
+	if (size != sizeof(float) && size != sizeof(double))
+		return mt_cannot_compile("it computes with floating-point numbers of %llu bytes",
+					 (unsigned long long)size);
+	if (operand->kind == MT_OPERAND_CONSTANT)
+		return load_constant(compiler, operand, mt_type_strip(type));
+	if (own->kind != MT_TYPE_FLOAT)
+		return whole_to_double(compiler, operand, type);
+	if (operand->kind == MT_OPERAND_RAX)
+		return NULL;
+	mt_try(load_bits(compiler, operand, size));
+	if (size == sizeof(float))
+		mt_asm_widen_float(&compiler->code);
+	return NULL;
+}
+
+/* NODE as a double, in rax. */
+static struct mt_error *load_double(struct mt_compiler *compiler, const struct mt_node *node,
+				    struct mt_type *type)
+{
+	struct mt_operand operand = {.kind = MT_OPERAND_CONSTANT};
+
+	if (node->kind == MT_NODE_UNARY && node->op == '-' && node->left->kind == MT_NODE_VALUE)
+		mt_try(mt_eval(&compiler->eval, node, &operand.value));
+	else
+		mt_try(mt_compile_value(compiler, node, &operand));
+	return mt_operand_to_double(compiler, &operand, type);
+}
+
+/* The operands of NODE as doubles: rax, and the slot that is to be restored. */
+static struct mt_error *load_both(struct mt_compiler *compiler, const struct mt_node *node,
+				  struct mt_type *type, unsigned *slot)
+{
+	mt_try(load_double(compiler, node->left, type));
+	mt_try(mt_asm_save(&compiler->code, slot));
+	return load_double(compiler, node->right, type);
+}
+
+/* What numbers of these types are computed in: the larger floating-point one. */
+static struct mt_type *larger(struct mt_type *left, struct mt_type *right)
+{
+	struct mt_type *a = mt_type_strip(left), *b = mt_type_strip(right);
+
+	return a->kind != MT_TYPE_FLOAT ||
+		       (b->kind == MT_TYPE_FLOAT && mt_type_size(b) > mt_type_size(a))
+		   ? right
+		   : left;
+}
+
+struct mt_error *mt_compile_float_binary(struct mt_compiler *compiler, const struct mt_node *node,
+					 struct mt_operand *out)
+{
+	struct mt_asm *code = &compiler->code;
+	struct mt_type *left = type_of(compiler, node->left);
+	struct mt_type *right = type_of(compiler, node->right);
+	struct mt_type *type = larger(left ? left : right, right ? right : left);
+	unsigned slot;
+
+	if (node->op != '+' && node->op != '-' && node->op != '*' && node->op != '/')
+		return mt_error_new(MT_ERROR_USAGE,
+				    "Integer-only operation on floating point number.");
+	mt_try(load_both(compiler, node, type, &slot));
+	mt_asm(code, 0x48, 0x89, 0xc2); /* mov rdx, rax */
+	mt_asm_restore(code, MT_ASM_RAX, slot);
+	call_routine(code, node->op == '+'   ? MT_FLOAT_ADD
+			   : node->op == '-' ? MT_FLOAT_SUBTRACT
+			   : node->op == '*' ? MT_FLOAT_MULTIPLY
+					     : MT_FLOAT_DIVIDE);
+	narrow(code, type);
+	*out = mt_operand_in_rax(type);
+	return NULL;
+}
+
+/* -x is 0 - x, which differs where x is 0. */
+struct mt_error *mt_compile_float_sign(struct mt_compiler *compiler, const struct mt_node *node,
+				       struct mt_operand *out)
+{
+	struct mt_asm *code = &compiler->code;
+	struct mt_type *type = type_of(compiler, node->left);
+
+	if (node->op == '~')
+		return mt_error_new(MT_ERROR_USAGE,
+				    "Argument to complement operation not an integer, boolean.");
+	mt_try(load_double(compiler, node->left, type));
+	*out = mt_operand_in_rax(type);
+	if (node->op != '-')
+		return NULL;
+	mt_asm(code, 0x48, 0x89, 0xc2); /* mov rdx, rax */
+	mt_asm_set(code, MT_ASM_RAX, 0);
+	call_routine(code, MT_FLOAT_SUBTRACT);
+	return NULL;
+}
+
+struct mt_error *mt_cast_to_float(struct mt_compiler *compiler, struct mt_operand *operand,
+				  struct mt_type *to)
+{
+	struct mt_type *from = mt_type_strip(operand->value.type);
+
+	mt_try(mt_operand_to_double(compiler, operand, to));
+	if (mt_type_size(to) != sizeof(float) && mt_type_size(to) != sizeof(double))
+		return mt_cannot_compile("it casts to floating-point numbers of %llu bytes",
+					 (unsigned long long)mt_type_size(to));
+	if (from->kind == MT_TYPE_FLOAT && mt_type_size(from) > mt_type_size(to))
+		narrow(&compiler->code, to);
+	return NULL;
+}
+
+struct mt_error *mt_cast_from_float(struct mt_compiler *compiler, struct mt_operand *operand)
+{
+	mt_try(mt_operand_to_double(compiler, operand, operand->value.type));
+	call_routine(&compiler->code, MT_FLOAT_TO_WHOLE);
+	*operand = mt_operand_in_rax(mt_type_builtin(compiler->eval.program, MT_BUILTIN_LONG));
+	return NULL;
+}
+
+struct mt_error *mt_operand_to_bits(struct mt_compiler *compiler, struct mt_operand *operand)
+{
+	const uint64_t size = mt_type_size(operand->value.type);
+
+	if (size != sizeof(float) && size != sizeof(double))
+		return mt_cannot_compile("it is a floating-point number of %llu bytes",
+					 (unsigned long long)size);
+	if (operand->kind == MT_OPERAND_RAX && size == sizeof(float))
+		call_routine(&compiler->code, MT_FLOAT_TO_SINGLE);
+	operand->value.type = mt_type_builtin(
+	    compiler->eval.program, size == sizeof(float) ? MT_BUILTIN_UINT32 : MT_BUILTIN_UINT64);
+	return NULL;
+}
+
+/* ---- Comparisons ---- */
 
 /* REG, the bits of a double, becomes a whole number that is ordered as they are; both zeros are
  * one.
@@ -294,9 +337,7 @@ struct mt_error *mt_compile_floats(struct mt_compiler *compiler, const struct mt
 	struct mt_asm_label none = {0};
 	unsigned slot;
 
-	mt_try(load_double(compiler, node->left, right ? right : left));
-	mt_try(mt_asm_save(code, &slot));
-	mt_try(load_double(compiler, node->right, left ? left : right));
+	mt_try(load_both(compiler, node, larger(left ? left : right, right ? right : left), &slot));
 	mt_asm(code, 0x48, 0x89, 0xc1); /* mov rcx, rax */
 	mt_asm_restore(code, MT_ASM_RAX, slot);
 	order(code, MT_ASM_RAX);

@@ -34,7 +34,7 @@
 #define ADDRESS_AT 0x30 /* struct iovec: what is to be read */
 #define SIZE_AT    0x38
 #define BUFFER_AT  0x40 /* struct iovec of itself: it has been read when it is written over */
-#define BACK_AT    0x50
+#define BACK_AT    MT_ASM_BACK_AT
 
 /* [rcx+…] in a struct mt_condition_errors. */
 #define IN_ERRORS(member) ((uint8_t)offsetof(struct mt_condition_errors, member))
@@ -115,6 +115,16 @@ void mt_asm_read(struct mt_asm *to, uint8_t size, bool trusted)
 		to->failed = true;
 }
 
+void mt_asm_save_registers(struct mt_asm *to)
+{
+	mt_asm(to, 0x48, 0x89, 0x3c, 0x24);       /* mov [rsp], rdi */
+	mt_asm(to, 0x48, 0x89, 0x74, 0x24, 0x08); /* mov [rsp+8], rsi */
+	mt_asm(to, 0x4c, 0x89, 0x44, 0x24, 0x10); /* mov [rsp+16], r8 */
+	mt_asm(to, 0x4c, 0x89, 0x4c, 0x24, 0x18); /* mov [rsp+24], r9 */
+	mt_asm(to, 0x4c, 0x89, 0x54, 0x24, 0x20); /* mov [rsp+32], r10 */
+	mt_asm(to, 0x4c, 0x89, 0x5c, 0x24, 0x28); /* mov [rsp+40], r11 */
+}
+
 /* edx: the last byte's distance from the address in rax; rcx: where to go on. */
 static void save_for_probe(struct mt_asm *to)
 {
@@ -122,12 +132,7 @@ static void save_for_probe(struct mt_asm *to)
 	mt_asm(to, 0x48, 0x89, 0x44, 0x24, ADDRESS_AT); /* mov [rsp+ADDRESS_AT], rax */
 	mt_asm(to, 0x48, 0x8d, 0x4a, 0x01);             /* lea rcx, [rdx+1] */
 	mt_asm(to, 0x48, 0x89, 0x4c, 0x24, SIZE_AT);    /* mov [rsp+SIZE_AT], rcx */
-	mt_asm(to, 0x48, 0x89, 0x3c, 0x24);             /* mov [rsp], rdi */
-	mt_asm(to, 0x48, 0x89, 0x74, 0x24, 0x08);       /* mov [rsp+8], rsi */
-	mt_asm(to, 0x4c, 0x89, 0x44, 0x24, 0x10);       /* mov [rsp+16], r8 */
-	mt_asm(to, 0x4c, 0x89, 0x4c, 0x24, 0x18);       /* mov [rsp+24], r9 */
-	mt_asm(to, 0x4c, 0x89, 0x54, 0x24, 0x20);       /* mov [rsp+32], r10 */
-	mt_asm(to, 0x4c, 0x89, 0x5c, 0x24, 0x28);       /* mov [rsp+40], r11 */
+	mt_asm_save_registers(to);
 }
 
 /* rcx: the condition's errors; rax: the address. */

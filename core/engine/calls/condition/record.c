@@ -108,20 +108,6 @@ struct mt_error *mt_asm_record(struct mt_asm *to, uint32_t site)
 	return NULL;
 }
 
-/* As the bits that they are. */
-static struct mt_type *type_of_bits(struct mt_compiler *compiler, struct mt_type *type)
-{
-	struct mt_type *stripped = mt_type_strip(type);
-
-	if (stripped->kind != MT_TYPE_FLOAT)
-		return type;
-	if (mt_type_size(stripped) == sizeof(float))
-		return mt_type_builtin(compiler->eval.program, MT_BUILTIN_UINT32);
-	return mt_type_size(stripped) == sizeof(double)
-		   ? mt_type_builtin(compiler->eval.program, MT_BUILTIN_UINT64)
-		   : type;
-}
-
 struct mt_error *mt_compile_recorded(struct mt_compiler *compiler, struct mt_condition_value *value)
 {
 	struct mt_asm *code = &compiler->code;
@@ -133,7 +119,8 @@ struct mt_error *mt_compile_recorded(struct mt_compiler *compiler, struct mt_con
 	if (!value->text.is_text) {
 		if (mt_type_is_aggregate(value->type) || value->type->kind == MT_TYPE_ARRAY)
 			return mt_cannot_compile("it is a structure or a vector: name parts of it");
-		operand.value.type = type_of_bits(compiler, operand.value.type);
+		if (mt_is_float_type(value->type))
+			mt_try(mt_operand_to_bits(compiler, &operand));
 		mt_try(mt_operand_load(compiler, &operand, MT_ASM_RAX));
 		if (value->is_string)
 			mt_try(mt_asm_save(code, &value->slot));
