@@ -204,11 +204,27 @@ static void append_condition(struct mt_str *out, const struct mt_live_trigger *t
 	mt_str_appendf(out, "$_mtrace_fire(%u)", trigger->number);
 }
 
+/* CONDITION NULL: none. */
 static struct mt_error *execute_break(const struct mt_live_trigger *trigger, const char *condition,
 				      struct mt_str *message)
 {
-	return mt_gdb_executef(message, "with breakpoint pending on -- break %s if %s",
-			       trigger->spec.location, condition);
+	const bool is_pending = trigger->spec.is_pending || mt_gdb_parameter("breakpoint pending");
+
+	return mt_gdb_executef(message, "with breakpoint pending %s -- break %s%s%s",
+			       is_pending ? "on" : "off", trigger->spec.location,
+			       condition ? " if " : "", condition ? condition : "");
+}
+
+/* By GDB's words for it: its errors have no codes in Python. */
+static bool is_missing(const char *message)
+{
+	static const char *const words[] = {"No source file named ", "No line ",
+					    "No symbol table is loaded"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strncmp(message, words[i], strlen(words[i])) == 0)
+			return true;
+	return strncmp(message, "Function \"", 10) == 0 && strstr(message, " not defined");
 }
 
 /* What is wrong with a trigger's words, told of these alone. */
@@ -216,17 +232,38 @@ static struct mt_error *explain(const struct mt_live_trigger *trigger, struct mt
 {
 	mt_auto(mt_str) struct mt_str message = {0};
 	PyObject *breakpoint = NULL;
-
-	if (!trigger->spec.condition)
-		return error;
 	struct mt_error *own = execute_break(trigger, trigger->spec.condition, &message);
-	if (own) {
-		mt_error_destroy(error);
-		return own;
+
+	if (!own) {
+		last_breakpoint(&breakpoint);
+		mt_py_delete_breakpoint(breakpoint);
+		return error;
 	}
-	last_breakpoint(&breakpoint);
-	mt_py_delete_breakpoint(breakpoint);
+	mt_error_destroy(error);
+	if (!is_missing(mt_error_message(own)))
+		return own;
+	error = mt_error_new(MT_ERROR_NOT_FOUND, "%s", mt_error_message(own));
+	mt_error_destroy(own);
 	return error;
+}
+
+/* Python has no object for a breakpoint at a function that is chosen when the program starts. */
+static struct mt_error *refuse_unseen(const struct mt_live_trigger *trigger, long long last)
+{
+	mt_auto(mt_py) PyObject *number = mt_py_call_gdb("parse_and_eval", "(s)", "$bpnum");
+	mt_auto(mt_py) PyObject *whole = number ? PyNumber_Long(number) : NULL;
+	const long long newest = whole ? PyLong_AsLongLong(whole) : 0;
+	mt_auto(mt_str) struct mt_str ignored = {0};
+
+	PyErr_Clear();
+	if (newest <= last)
+		return mt_error_new(MT_ERROR_USAGE, "GDB set no breakpoint at \"%s\"",
+				    trigger->spec.location);
+	mt_error_destroy(mt_gdb_executef(&ignored, "delete %lld", newest));
+	return mt_error_new(MT_ERROR_USAGE,
+			    "GDB does not know yet which function \"%s\" stands for: the program "
+			    "chooses it when it starts (name that function)",
+			    trigger->spec.location);
 }
 
 /* By "break", which takes more than gdb.Breakpoint() does, and leaves none if the condition is
@@ -248,8 +285,7 @@ struct mt_error *mt_trigger_set(void *context, struct mt_live_trigger *trigger)
 	long long number = last_breakpoint(&breakpoint);
 	if (number <= last) {
 		Py_XDECREF(breakpoint);
-		return mt_error_new(MT_ERROR_USAGE, "GDB set no breakpoint at \"%s\"",
-				    trigger->spec.location);
+		return refuse_unseen(trigger, last);
 	}
 	trigger->breakpoint = breakpoint;
 	mt_auto(mt_py) PyObject *pending = PyObject_GetAttrString(breakpoint, "pending");

@@ -97,6 +97,9 @@ static void ended(void *context, struct mt_live *live)
 
 static struct mt_error *set_breakpoint(void *context, struct mt_live_trigger *trigger)
 {
+	const struct prompt *prompt = context;
+	const bool is_pending =
+	    trigger->spec.is_pending || prompt->settings.pending == PROMPT_PENDING_ON;
 	unsigned number = 0;
 	char *chosen;
 
@@ -105,7 +108,8 @@ static struct mt_error *set_breakpoint(void *context, struct mt_live_trigger *tr
 	trigger->spec.location = chosen;
 	const struct mt_debug_new_breakpoint what = {.location = trigger->spec.location,
 						     .condition = trigger->spec.condition,
-						     .silent = true};
+						     .silent = true,
+						     .pending = is_pending};
 	mt_try(mt_debugger_break(debugger_of(context), &what, &number));
 	trigger->breakpoint = (void *)(uintptr_t)number;
 	return NULL;

@@ -180,7 +180,8 @@ static struct mt_error *trigger(struct mt_command_context *context, int argc, ch
 
 static const char *const trigger_options[] = {
     "-return",       "-slower TIME", "-between TIME", "-ignore COUNT",     "-every COUNT",
-    "-rate COUNT/s", "-max COUNT",   "-stop",         "-print EXPRESSION", NULL};
+    "-rate COUNT/s", "-max COUNT",   "-stop",         "-print EXPRESSION", "-pending",
+    NULL};
 
 const struct mt_command mt_command_trigger = {
     .name = "trigger",
@@ -204,7 +205,8 @@ const struct mt_command mt_command_trigger = {
 	    "  -rate COUNT/s       at most so often (/m, /h: a minute, an hour)\n"
 	    "  -max COUNT          take at most so many snapshots\n"
 	    "  -stop               stop the program, too\n"
-	    "  -print EXPRESSION   show its value there; quote one that contains blanks\n",
+	    "  -print EXPRESSION   show its value there; quote one that contains blanks\n"
+	    "  -pending            wait for a library that has LOCATION\n",
     .options = trigger_options,
     .where = MT_COMMAND_IN_DEBUGGER,
     .takes = MT_COMMAND_TAKES_LOCATION,

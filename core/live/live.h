@@ -195,7 +195,8 @@ struct mt_live_debugger_ops {
 	void (*list_others)(void *context);
 
 	/* A breakpoint without a word to the user, at whose hits mt_live_fire() is called.  May
-	 * replace the location.  Errors: those of the location and the condition. */
+	 * replace the location.  Errors: NOT_FOUND (there is no such place, and it is not to be
+	 * pending); those of the location and the condition. */
 	struct mt_error *(*set_breakpoint)(void *context, struct mt_live_trigger *trigger);
 	void (*delete_breakpoint)(void *context, struct mt_live_trigger *trigger);
 	/* The user has not deleted it. */

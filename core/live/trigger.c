@@ -49,6 +49,17 @@ static void tell(const struct mt_live_debugger *debugger, const struct mt_live_t
 		       limits.text ? limits.text : "");
 }
 
+static struct mt_error *or_pending(struct mt_error *error)
+{
+	if (!error || mt_error_code(error) != MT_ERROR_NOT_FOUND)
+		return error;
+	struct mt_error *whole = mt_error_new(
+	    MT_ERROR_NOT_FOUND, "%s  (-pending waits for a library that has it)",
+	    mt_error_message(error));
+	mt_error_destroy(error);
+	return whole;
+}
+
 struct mt_error *mt_live_add_trigger(struct mt_live_debugger *debugger, const char *text)
 {
 	const struct mt_live_debugger_ops *ops = debugger->ops;
@@ -59,7 +70,7 @@ struct mt_error *mt_live_add_trigger(struct mt_live_debugger *debugger, const ch
 	trigger->number = debugger->last_trigger + 1;
 	struct mt_error *error = mt_trigger_spec_parse(text, true, &trigger->spec);
 	if (!error)
-		error = ops->set_breakpoint(debugger->context, trigger);
+		error = or_pending(ops->set_breakpoint(debugger->context, trigger));
 	if (!error && mt_array_push(&debugger->triggers, trigger)) {
 		ops->delete_breakpoint(debugger->context, trigger);
 		error = mt_error_no_memory();

@@ -124,7 +124,7 @@ static const struct option {
     {"-every", take_every, false},     {"-rate", take_rate, false},
     {"-return", NULL, false},          {"-slower", take_slower, false},
     {"-between", take_between, false}, {"-stop", NULL, true},
-    {"-print", take_print, false},
+    {"-print", take_print, false},     {"-pending", NULL, true},
 };
 
 /* NULL: at none. */
@@ -145,11 +145,14 @@ static struct mt_error *take_option(const struct option *option, const char **at
 {
 	*at = skip_blanks(*at + strlen(option->name));
 	if (option->is_debuggers && !for_debugger)
-		return mt_error_new(MT_ERROR_USAGE, "%s is for a debugger's \"mtrace trigger\"",
-				    option->name);
+		return mt_error_new(
+		    MT_ERROR_USAGE, "%s is for a debugger's \"mtrace trigger\"%s", option->name,
+		    strcmp(option->name, "-pending") == 0 ? ": --pending is the option of mtdb"
+							  : "");
 	if (!option->take) {
 		spec->at_return |= strcmp(option->name, "-return") == 0;
-		spec->stops |= option->is_debuggers;
+		spec->stops |= strcmp(option->name, "-stop") == 0;
+		spec->is_pending |= strcmp(option->name, "-pending") == 0;
 		return NULL;
 	}
 	const char quote = **at == '"' || **at == '\'' ? **at : 0;
@@ -157,10 +160,13 @@ static struct mt_error *take_option(const struct option *option, const char **at
 	const size_t length = strcspn(start, quote ? ends : BLANKS);
 	if (!**at)
 		return mt_error_new(MT_ERROR_USAGE, "%s requires a value", option->name);
+	if (quote && !start[length])
+		return mt_error_new(MT_ERROR_USAGE, "the value of %s has no closing %c",
+				    option->name, quote);
 	char *value = strndup(start, length);
 	if (!value)
 		return mt_error_no_memory();
-	*at = skip_blanks(start + length + (quote && start[length]));
+	*at = skip_blanks(start + length + (quote != 0));
 	struct mt_error *error = option->take(value, spec);
 	free(value);
 	return error;

@@ -10,7 +10,7 @@
  * its coming to the second, the third one about that from one coming to the next.  Options:
  *-return, -slower TIME and -between TIME, which say the same as `return`, `> TIME` and `after
  *TIME`; -ignore COUNT, -every COUNT, -rate COUNT/s and -max COUNT; -print EXPRESSION; a debugger's
- *is -stop. */
+ *are -stop and -pending. */
 #ifndef MT_SESSION_TRIGGER_SPEC_H
 #define MT_SESSION_TRIGGER_SPEC_H
 
@@ -36,6 +36,7 @@ struct mt_trigger_spec {
 	uint64_t most;                /* snapshots; 0: no limit */
 	MT_ARRAY(char *) expressions; /* that are printed */
 	bool stops;                   /* a debugger's: the program */
+	bool is_pending;              /* a debugger's: it may wait for a library */
 };
 
 /* Errors: USAGE (with the text, unless FOR_DEBUGGER); NO_MEMORY. */

@@ -105,7 +105,7 @@ int main(void) { magic_trace_stop_indicator(7, "seven"); return 0; }
 
 
 def test_what_is_pending_has_its_own_number(gdb, compile):
-    session = gdb(compile("deep.c", "-O0"), "mtrace trigger -max 1 nosuch if 1 == 1",
+    session = gdb(compile("deep.c", "-O0"), "mtrace trigger -pending -max 1 nosuch if 1 == 1",
                   "mtrace trigger b", "info breakpoints")
     assert "Breakpoint 1 (nosuch) pending." in session.lines
     assert re.search(r"^1 +breakpoint +keep y +<PENDING> +nosuch", session.output, re.M)
@@ -129,3 +129,57 @@ def test_what_is_wrong_is_told_as_gdb_does(gdb, compile, words):
     alone = gdb(program, f"break {words}").errors
     session = gdb(program, f"mtrace trigger {words}", "info breakpoints")
     assert session.errors == alone != "" and "No breakpoints" in session.output
+
+
+def test_what_is_garbage_is_told_as_gdb_does(gdb, compile):
+    """Without a condition, too."""
+    session = gdb(compile("deep.c", "-O0"), "mtrace trigger a, b", "info breakpoints")
+    assert session.errors == "Garbage ', b' at end of command\n" and "No breakpoints" in session.output
+
+
+@pytest.mark.parametrize("words, what", [
+    ("nosuch", 'Function "nosuch" not defined.'), ("nosuch if 1 == 1", 'Function "nosuch" not defined.'),
+    ("nosuch return > 5ms", 'Function "nosuch" not defined.'),
+    ("nosuch.c:3", "No source file named nosuch.c."), ("deep.c:9999", 'No line 9999 in file "deep.c".')])
+def test_a_place_that_is_nowhere(either, compile, words, what):
+    lines = either(compile("deep.c", "-O0"), "", "mtrace start", f"mtrace trigger {words}",
+                   "mtrace info", "info breakpoints")
+    assert what + "  (-pending waits for a library that has it)" in lines
+    assert not [line for line in lines if line.startswith("Trigger")]
+    assert "No breakpoints or watchpoints." in lines
+
+
+@pytest.mark.parametrize("first, option", [("echo", "-pending"), ("set breakpoint pending on", "")])
+def test_a_place_that_a_library_brings(either, compile, tmp_path, first, option):
+    source = tmp_path / "opens.c"
+    source.write_text("""
+#include <dlfcn.h>
+int main(int argc, char **argv)
+{
+	int (*work)(int) = (int (*)(int))dlsym(dlopen(argv[argc - 1], RTLD_NOW), "brought");
+	for (int i = 0; i < 20; i++) work(i);
+	return 0;
+}
+""")
+    brought = tmp_path / "brought.c"
+    brought.write_text("__attribute__((noinline)) int brought(int x) { return x * x; }\n")
+    library = compile(brought, "-O1", "-shared", "-fPIC", output="brought.so")
+    lines = either(compile(source, "-O1"), library, first, "mtrace start",
+                   f"mtrace trigger {option} brought if x % 5 == 3", "run", "mtrace info")
+    assert "Trigger 1: brought if x % 5 == 3: 4 hits" in lines, lines
+
+
+def test_a_function_that_is_chosen_when_the_program_starts(gdb, compile, tmp_path):
+    """GDB has such a breakpoint, but no object for it in Python."""
+    source = tmp_path / "chooses.c"
+    source.write_text("""
+static int chosen_one(int x) { return x + 7; }
+static int (*choose(void))(int) { return chosen_one; }
+int chosen(int) __attribute__((ifunc("choose")));
+int main(void) { int sum = 0; for (int i = 0; i < 5; i++) sum += chosen(i); return sum == 0; }
+""")
+    session = gdb(compile(source, "-O0"), "mtrace start", "mtrace trigger chosen",
+                  "mtrace trigger chosen_one", "info breakpoints", "run", "mtrace info")
+    assert session.errors.startswith('GDB does not know yet which function "chosen" stands for')
+    assert re.findall(r"_mtrace_fire\((\d)\)", session.output) == ["1"]
+    assert "Trigger 1: chosen_one: 5 hits" in session.lines
