@@ -46,8 +46,8 @@ static void each_thread(void *context, mt_live_thread_found *found, void *found_
 	(void)context;
 	while (count-- > 0) {
 		PyObject *one = PyTuple_GetItem(threads, count);
-		mt_auto(mt_py) PyObject *ptid = PyObject_GetAttrString(one, "ptid");
-		mt_auto(mt_py) PyObject *text = PyObject_GetAttrString(one, "name");
+		mt_auto(mt_py) PyObject *ptid = mt_py_get(one, "ptid");
+		mt_auto(mt_py) PyObject *text = mt_py_get(one, "name");
 		char *name = text && text != Py_None ? mt_py_text(text) : NULL;
 		const struct mt_live_thread thread = {
 		    .number = (unsigned)mt_py_number(one, "num", 0),

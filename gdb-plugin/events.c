@@ -22,8 +22,7 @@ static struct mt_error *on_cont(PyObject *event)
 
 static struct mt_error *on_call(PyObject *event)
 {
-	mt_auto(mt_py) PyObject *type =
-	    PyObject_GetAttrString((PyObject *)Py_TYPE(event), "__name__");
+	mt_auto(mt_py) PyObject *type = mt_py_get((PyObject *)Py_TYPE(event), "__name__");
 	char *name = type ? mt_py_text(type) : NULL;
 
 	PyErr_Clear();
@@ -47,15 +46,15 @@ static struct mt_error *on_stop(PyObject *event)
 
 static int inferior_of(PyObject *object)
 {
-	mt_auto(mt_py) PyObject *inferior = PyObject_GetAttrString(object, "inferior");
+	mt_auto(mt_py) PyObject *inferior = mt_py_get(object, "inferior");
 
 	return inferior ? (int)mt_py_number(inferior, "num", 0) : 0;
 }
 
 static struct mt_error *on_new_thread(PyObject *event)
 {
-	mt_auto(mt_py) PyObject *thread = PyObject_GetAttrString(event, "inferior_thread");
-	mt_auto(mt_py) PyObject *ptid = thread ? PyObject_GetAttrString(thread, "ptid") : NULL;
+	mt_auto(mt_py) PyObject *thread = mt_py_get(event, "inferior_thread");
+	mt_auto(mt_py) PyObject *ptid = thread ? mt_py_get(thread, "ptid") : NULL;
 	long pid = ptid ? PyLong_AsLong(PyTuple_GetItem(ptid, 0)) : 0;
 	long lwp = ptid ? PyLong_AsLong(PyTuple_GetItem(ptid, 1)) : 0;
 	int inferior = thread ? inferior_of(thread) : 0;
@@ -83,7 +82,7 @@ static int exit_signal(const struct mt_live *live)
 /* Comes for a detached program, too; one that a signal ended has no exit code. */
 static struct mt_error *on_exited(PyObject *event)
 {
-	mt_auto(mt_py) PyObject *object = PyObject_GetAttrString(event, "inferior");
+	mt_auto(mt_py) PyObject *object = mt_py_get(event, "inferior");
 	long long pid = object ? mt_py_number(object, "pid", 0) : 0;
 	long long code = mt_py_number(event, "exit_code", -1);
 	struct mt_inferior *inferior = pid ? mt_inferior_find((pid_t)pid) : NULL;
@@ -108,9 +107,8 @@ static struct mt_error *on_inferior_deleted(PyObject *event)
 
 static struct mt_error *on_new_objfile(PyObject *event)
 {
-	mt_auto(mt_py) PyObject *objfile = PyObject_GetAttrString(event, "new_objfile");
-	mt_auto(mt_py) PyObject *name =
-	    objfile ? PyObject_GetAttrString(objfile, "filename") : NULL;
+	mt_auto(mt_py) PyObject *objfile = mt_py_get(event, "new_objfile");
+	mt_auto(mt_py) PyObject *name = objfile ? mt_py_get(objfile, "filename") : NULL;
 	char *path = name && name != Py_None ? mt_py_text(name) : NULL;
 
 	PyErr_Clear();
@@ -160,7 +158,7 @@ static PyObject *take(PyObject *self, PyObject *arguments)
 static struct mt_error *connect(PyObject *registries, struct event *event)
 {
 	static PyMethodDef definition = {"mtrace", take, METH_VARARGS, NULL};
-	mt_auto(mt_py) PyObject *registry = PyObject_GetAttrString(registries, event->name);
+	mt_auto(mt_py) PyObject *registry = mt_py_get(registries, event->name);
 	mt_auto(mt_py) PyObject *function = mt_py_function(&definition, event);
 
 	if (!registry && event->optional) {

@@ -163,10 +163,9 @@ void mt_gdb_set_convenience(const char *name, long long value)
 char *mt_gdb_connection(void)
 {
 	mt_auto(mt_py) PyObject *inferior = mt_py_call_gdb("selected_inferior", "()");
-	mt_auto(mt_py) PyObject *connection =
-	    inferior ? PyObject_GetAttrString(inferior, "connection") : NULL;
+	mt_auto(mt_py) PyObject *connection = inferior ? mt_py_get(inferior, "connection") : NULL;
 	mt_auto(mt_py) PyObject *type =
-	    connection && connection != Py_None ? PyObject_GetAttrString(connection, "type") : NULL;
+	    connection && connection != Py_None ? mt_py_get(connection, "type") : NULL;
 	char *text = type ? mt_py_text(type) : NULL;
 
 	PyErr_Clear();
@@ -254,7 +253,7 @@ pid_t mt_gdb_lwp(void)
 {
 	mt_auto(mt_py) PyObject *thread = mt_py_call_gdb("selected_thread", "()");
 	mt_auto(mt_py) PyObject *ptid =
-	    thread && thread != Py_None ? PyObject_GetAttrString(thread, "ptid") : NULL;
+	    thread && thread != Py_None ? mt_py_get(thread, "ptid") : NULL;
 	long lwp = ptid ? PyLong_AsLong(PyTuple_GetItem(ptid, 1)) : 0;
 
 	PyErr_Clear();

@@ -92,11 +92,19 @@ PyObject *mt_py_report(struct mt_error *error)
 	Py_RETURN_NONE;
 }
 
+/* A type keeps the names that were looked up in it. */
+PyObject *mt_py_get(PyObject *object, const char *name)
+{
+	mt_auto(mt_py) PyObject *interned = PyUnicode_InternFromString(name);
+
+	return interned ? PyObject_GetAttr(object, interned) : NULL;
+}
+
 PyObject *mt_py_gdb(const char *name)
 {
 	mt_auto(mt_py) PyObject *gdb = PyImport_ImportModule("gdb");
 
-	return gdb ? PyObject_GetAttrString(gdb, name) : NULL;
+	return gdb ? mt_py_get(gdb, name) : NULL;
 }
 
 PyObject *mt_py_call_gdb(const char *name, const char *format, ...)
@@ -135,7 +143,7 @@ PyObject *mt_py_text_or_none(const char *text)
 
 long long mt_py_number(PyObject *object, const char *attribute, long long otherwise)
 {
-	mt_auto(mt_py) PyObject *value = PyObject_GetAttrString(object, attribute);
+	mt_auto(mt_py) PyObject *value = mt_py_get(object, attribute);
 	long long number = value ? PyLong_AsLongLong(value) : otherwise;
 
 	if (PyErr_Occurred()) {
@@ -196,7 +204,7 @@ static int hide_ours(void)
 		return 0;
 	mt_auto(mt_py) PyObject *gdb = PyImport_ImportModule("gdb");
 	mt_auto(mt_py) PyObject *ours = mt_py_function(&definition, NULL);
-	all_breakpoints = gdb && ours ? PyObject_GetAttrString(gdb, "breakpoints") : NULL;
+	all_breakpoints = gdb && ours ? mt_py_get(gdb, "breakpoints") : NULL;
 	return all_breakpoints ? PyObject_SetAttrString(gdb, "breakpoints", ours) : -1;
 }
 

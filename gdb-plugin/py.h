@@ -31,6 +31,8 @@ PyObject *mt_py_answer(struct mt_error *error);
  * Returns None. */
 PyObject *mt_py_report(struct mt_error *error);
 
+/* An attribute; NULL with an exception: it has none.  No memory stays behind. */
+PyObject *mt_py_get(PyObject *object, const char *name);
 /* gdb.NAME; NULL with an exception: it has none. */
 PyObject *mt_py_gdb(const char *name);
 /* gdb.NAME(…), the arguments as for Py_BuildValue(), in parentheses.  NULL with an exception. */

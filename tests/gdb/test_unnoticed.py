@@ -97,3 +97,22 @@ def test_processes_that_ended_are_continued(gdb, compile):
     session = gdb(program, "maintenance set target-non-stop on", "mtrace start", *starts,
                   "set schedule-multiple on", "delete", "remove-inferiors 7", f"source {script}")
     assert session.output.count("exited normally]") == 6, session.all
+
+
+KEPT = """
+import gdb, tracemalloc
+for _ in range(3):
+    tracemalloc.start()
+    gdb.execute("add-inferior", to_string=True)
+    gdb.execute(f"remove-inferiors {max(one.num for one in gdb.inferiors())}")
+    kept = tracemalloc.take_snapshot().statistics("filename")
+    tracemalloc.stop()
+    print("kept", sum(one.size for one in kept if one.traceback[0].filename == __file__))
+"""
+
+
+def test_idle_it_keeps_no_memory_of_an_event(gdb):
+    script = gdb.directory / "script.py"
+    script.write_text(KEPT)
+    plain, idle = (gdb(None, f"source {script}", loaded=loaded) for loaded in (False, True))
+    assert len(plain.lines) == 3 and plain.lines[-1] == idle.lines[-1]
