@@ -4,6 +4,7 @@
 #include "gdb.h"
 #include "inferior.h"
 #include "progress.h"
+#include "slices.h"
 #include "snapshot_type.h"
 #include "trigger.h"
 
@@ -13,6 +14,12 @@ const char mt_api_start_doc[] =
 const char mt_api_stop_doc[] = "stop()\n--\n\nStop recording.";
 const char mt_api_snapshot_doc[] = "snapshot(path=None)\n--\n\n"
 				   "Write what was recorded so far as a timeline, and return it.";
+const char mt_api_history_doc[] =
+    "history(n=None, function=None, thread=None, unfold=False)\n--\n\n"
+    "Return the last N calls of the selected thread, or of THREAD, as a list of Slice, without\n"
+    "writing a file.  Like the command \"mtrace history\" it takes \"set mtrace history-size\" for N\n"
+    "(0: all calls), shows all threads of a program that ended, and leaves out what libraries called\n"
+    "because it ended, unless UNFOLD; with FUNCTION, only its calls are returned.";
 const char mt_api_values_doc[] =
     "values(function, results=False)\n--\n\n"
     "Record arguments, or results, with the calls of a function, like the command\n"
@@ -55,6 +62,25 @@ PyObject *mt_api_snapshot(PyObject *module, PyObject *args, PyObject *keywords)
 	mt_gdb_progress_erase();
 	return error ? mt_py_answer(error)
 		     : mt_snapshot_object(mt_gdb_debugger()->snapshots, written, recording);
+}
+
+PyObject *mt_api_history(PyObject *module, PyObject *args, PyObject *keywords)
+{
+	static char *names[] = {(char *)"n", (char *)"function", (char *)"thread", (char *)"unfold",
+				NULL};
+	struct mt_live_history what = mt_live_default_history(mt_gdb_debugger());
+	uint64_t last = what.last, thread = (uint64_t)what.tid;
+	int unfold = 0;
+
+	(void)module;
+	if (!PyArg_ParseTupleAndKeywords(args, keywords, "|O&zO&p", names, mt_py_optional_number,
+					 &last, &what.function, mt_py_optional_number, &thread,
+					 &unfold))
+		return NULL;
+	what.last = last;
+	what.tid = (pid_t)thread;
+	what.is_unfolded = unfold;
+	return mt_slices_history(&what);
 }
 
 PyObject *mt_api_values(PyObject *module, PyObject *args, PyObject *keywords)

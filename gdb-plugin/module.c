@@ -26,6 +26,8 @@ static PyMethodDef methods[] = {
     {"stop", mt_api_stop, METH_NOARGS, mt_api_stop_doc},
     {"snapshot", (PyCFunction)(void *)mt_api_snapshot, METH_VARARGS | METH_KEYWORDS,
      mt_api_snapshot_doc},
+    {"history", (PyCFunction)(void *)mt_api_history, METH_VARARGS | METH_KEYWORDS,
+     mt_api_history_doc},
     {"values", (PyCFunction)(void *)mt_api_values, METH_VARARGS | METH_KEYWORDS, mt_api_values_doc},
     {"triggers", mt_api_triggers, METH_NOARGS, mt_api_triggers_doc},
     {"_hook", mt_hooks_run, METH_O, NULL},

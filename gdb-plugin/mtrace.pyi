@@ -8,7 +8,8 @@ class Error(gdb.GdbError, gdb.error):
     """A failure of mtrace.  Commands print it as a line."""
 
 class Slice(NamedTuple):
-    """A call: its thread (the system's thread ID), its depth in the stack, and its times."""
+    """A call: its thread (the system's thread ID), its depth in the stack, where its function begins
+    and where it was called, its times, and what was recorded of its values."""
     thread: int
     depth: int
     function: str
@@ -16,7 +17,14 @@ class Slice(NamedTuple):
     line: Optional[int]
     begin_ns: int
     end_ns: Optional[int]
-    """None if it did not return."""
+    """None if it did not return, as duration_ns."""
+    duration_ns: Optional[int]
+    thread_name: Optional[str]
+    call_file: Optional[str]
+    call_line: Optional[int]
+    arguments: Optional[str]
+    """As "name=0x4006b4, count=2"."""
+    result: Optional[str]
 
 class Snapshot:
     """What was recorded up to a given time.  Iterating yields its slices (Slice) by thread, in the
@@ -28,6 +36,11 @@ class Snapshot:
     def number(self) -> int:
         """The number of the snapshot, from 1."""
     def __iter__(self) -> Iterator[Slice]: ...
+    def slices(self, function: Optional[str] = None, thread: Optional[int] = None,
+               begin_ns: Optional[int] = None, end_ns: Optional[int] = None) -> Iterator[Slice]:
+        """An iterator over the slices of FUNCTION, whose name may be a glob and may lack parameters
+        and namespaces, of THREAD, and of those that ran between the times BEGIN_NS and END_NS.  No
+        objects are made of others."""
 
 class Trigger(TypedDict):
     number: int
@@ -48,6 +61,13 @@ def values(function: str, results: bool = False) -> None:
 
 def snapshot(path: Optional[str] = None) -> Snapshot:
     """Write what was recorded so far as a timeline, and return it."""
+
+def history(n: Optional[int] = None, function: Optional[str] = None,
+            thread: Optional[int] = None, unfold: bool = False) -> List[Slice]:
+    """Return the last N calls of the selected thread, or of THREAD, as a list of Slice, without
+    writing a file.  Like the command "mtrace history" it takes "set mtrace history-size" for N
+    (0: all calls), shows all threads of a program that ended, and leaves out what libraries called
+    because it ended, unless UNFOLD; with FUNCTION, only its calls are returned."""
 
 def triggers() -> List[Trigger]:
     """Return the triggers."""

@@ -153,6 +153,15 @@ long long mt_py_number(PyObject *object, const char *attribute, long long otherw
 	return number;
 }
 
+int mt_py_optional_number(PyObject *number, void *out)
+{
+	uint64_t *value = out;
+
+	if (number != Py_None)
+		*value = PyLong_AsUnsignedLongLong(number);
+	return !PyErr_Occurred();
+}
+
 PyObject *mt_py_class(const char *name, const char *base, PyObject *attributes)
 {
 	mt_auto(mt_py) PyObject *parent = mt_py_gdb(base);

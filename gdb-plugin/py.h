@@ -44,6 +44,8 @@ char *mt_py_text(PyObject *text);
 PyObject *mt_py_text_or_none(const char *text);
 /* The attribute as a number; OTHERWISE if it has none. */
 long long mt_py_number(PyObject *object, const char *attribute, long long otherwise);
+/* A converter for "O&" of PyArg_ParseTuple(), to a uint64_t, which None leaves as it is. */
+int mt_py_optional_number(PyObject *number, void *out);
 
 /* A new class of a class of gdb's, NAME(gdb.BASE), with these attributes. */
 PyObject *mt_py_class(const char *name, const char *base, PyObject *attributes);

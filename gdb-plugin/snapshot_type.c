@@ -12,9 +12,26 @@ struct snapshot {
 
 static PyObject *snapshot_class;
 
-static PyObject *slices(PyObject *self)
+static PyObject *iterate(PyObject *self)
 {
-	return mt_slices_create(((struct snapshot *)self)->recording);
+	const struct mt_slices_filter all = {0};
+
+	return mt_slices_create(((struct snapshot *)self)->recording, &all);
+}
+
+static PyObject *slices(PyObject *self, PyObject *args, PyObject *keywords)
+{
+	static char *names[] = {(char *)"function", (char *)"thread", (char *)"begin_ns",
+				(char *)"end_ns", NULL};
+	struct mt_slices_filter filter = {0};
+	uint64_t thread = 0;
+
+	if (!PyArg_ParseTupleAndKeywords(args, keywords, "|zO&O&O&", names, &filter.function,
+					 mt_py_optional_number, &thread, mt_py_optional_number,
+					 &filter.begin_ns, mt_py_optional_number, &filter.end_ns))
+		return NULL;
+	filter.thread = (pid_t)thread;
+	return mt_slices_create(((struct snapshot *)self)->recording, &filter);
 }
 
 static void dealloc(PyObject *self)
@@ -46,16 +63,23 @@ static PyGetSetDef members[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
+static PyMethodDef methods[] = {
+    {"slices", (PyCFunction)(void *)slices, METH_VARARGS | METH_KEYWORDS,
+     "slices(function=None, thread=None, begin_ns=None, end_ns=None)\n--\n\n"
+     "An iterator over the slices of FUNCTION, whose name may be a glob and may lack parameters\n"
+     "and namespaces, of THREAD, and of those that ran between the times BEGIN_NS and END_NS.  No\n"
+     "objects are made of others."},
+    {NULL, NULL, 0, NULL},
+};
+
 static const char snapshot_doc[] =
     "What was recorded up to a given time.  Iterating yields its slices (Slice) by thread, in the "
     "order in which they began.";
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, (void *)snapshot_doc},
-    {Py_tp_dealloc, (void *)dealloc},
-    {Py_tp_iter, (void *)slices},
-    {Py_tp_getset, members},
-    {0, NULL},
+    {Py_tp_doc, (void *)snapshot_doc}, {Py_tp_dealloc, (void *)dealloc},
+    {Py_tp_iter, (void *)iterate},     {Py_tp_methods, methods},
+    {Py_tp_getset, members},           {0, NULL},
 };
 
 static PyType_Spec spec = {

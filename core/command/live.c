@@ -252,12 +252,10 @@ struct mt_error *mt_command_read_history(struct mt_live_debugger *debugger, int 
 	const char *thread = NULL;
 	const struct option table[] = {
 	    {"-thread", &thread, NULL}, {"-unfold", NULL, &out->is_unfolded}, {NULL, NULL, NULL}};
-	struct wanted wanted = {.lwp = debugger->ops->lwp(debugger->context)};
-	char *size = mt_live_setting(debugger, MT_LIVE_HISTORY_SIZE);
+	struct wanted wanted = {0};
 	int first = 1;
 
-	*out = (struct mt_live_history){.last = size ? strtoull(size, NULL, 10) : 0};
-	free(size);
+	*out = mt_live_default_history(debugger);
 	mt_try(take_options(argc, argv, table, &first));
 	if (first < argc && isdigit((unsigned char)argv[first][0]))
 		mt_try(
@@ -270,13 +268,13 @@ struct mt_error *mt_command_read_history(struct mt_live_debugger *debugger, int 
 				    "word too many (quote a name that contains blanks)",
 				    argv[first]);
 	if (thread) {
-		wanted.lwp = 0;
 		mt_try(mt_parse_number(thread, "thread", 1, INT32_MAX, &wanted.number));
 		debugger->ops->each_thread(debugger->context, match_thread, &wanted);
 		if (!wanted.lwp)
 			return mt_error_new(MT_ERROR_USAGE, "Unknown thread %s.", thread);
 	}
-	out->tid = wanted.lwp;
+	if (thread)
+		out->tid = wanted.lwp;
 	return NULL;
 }
 

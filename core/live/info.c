@@ -101,6 +101,16 @@ struct mt_error *mt_live_no_calls_of(pid_t tid)
 			    tid);
 }
 
+struct mt_live_history mt_live_default_history(const struct mt_live_debugger *debugger)
+{
+	char *size = mt_live_setting(debugger, MT_LIVE_HISTORY_SIZE);
+	const struct mt_live_history history = {.last = size ? strtoull(size, NULL, 10) : 0,
+						.tid = debugger->ops->lwp(debugger->context)};
+
+	free(size);
+	return history;
+}
+
 struct mt_error *mt_live_history(struct mt_live_debugger *debugger,
 				 const struct mt_live_history *what,
 				 const struct mt_slice_sink *sink)

@@ -284,6 +284,8 @@ struct mt_live_history {
 	const char *function; /* only its calls, with their callers; NULL: all.  Lent. */
 	bool is_unfolded;     /* also those that output/fold.h leaves out */
 };
+/* Of the selected thread, as much as `set mtrace history-size` says. */
+struct mt_live_history mt_live_default_history(const struct mt_live_debugger *debugger);
 /* Prints it, or gives SINK what it is made of: all calls, however many are wanted; NULL: it prints.
  * Errors: those of mt_live_open() and mt_timeline_write(); USAGE (no calls of it were recorded);
  * the sink's. */

@@ -24,24 +24,21 @@ struct mt_calls_of {
 };
 MT_SLICE_FILTER(struct mt_calls_of, to);
 
-/* A name as people write it, a glob, and a function's part for unlikely cases ("f.cold") as the
- * function. */
-static bool is_wanted(const struct mt_calls_of *filter, const struct mt_slice *slice)
+bool mt_is_call_of(const struct mt_slice *slice, const char *function)
 {
 	const char *name = slice->function ? slice->function->name : NULL;
 	mt_auto(mt_str) struct mt_str whole = {0};
 
 	if (!name)
 		return false;
-	if (strcmp(name, filter->function) == 0 || mt_name_matches(name, filter->function) ||
-	    fnmatch(filter->function, name, 0) == 0)
+	if (strcmp(name, function) == 0 || mt_name_matches(name, function) ||
+	    fnmatch(function, name, 0) == 0)
 		return true;
 	if (!(slice->function->flags & MT_FUNCTION_COLD))
 		return false;
 	mt_str_append_bytes(&whole, name, mt_name_without_cold(name));
 	return !whole.failed && whole.text &&
-	       (mt_name_matches(whole.text, filter->function) ||
-		fnmatch(filter->function, whole.text, 0) == 0);
+	       (mt_name_matches(whole.text, function) || fnmatch(function, whole.text, 0) == 0);
 }
 
 static struct mt_error *pass_callers(struct mt_calls_of *filter)
@@ -83,7 +80,7 @@ static struct mt_error *begin(void *self, const struct mt_slice *slice)
 {
 	struct mt_calls_of *filter = self;
 	struct mt_slice one = *slice;
-	bool wanted = is_wanted(filter, slice);
+	const bool wanted = mt_is_call_of(slice, filter->function);
 
 	if (!wanted)
 		one.flags |= MT_SLICE_CONTEXT;

@@ -33,7 +33,7 @@ def attempt(action):
     """Failures are these, and no others."""
     try:
         return action()
-    except (gdb.error, gdb.GdbError, KeyboardInterrupt, MemoryError, RuntimeError):
+    except (gdb.error, gdb.GdbError, KeyboardInterrupt, MemoryError, OverflowError, RuntimeError):
         return None
 
 
@@ -67,6 +67,10 @@ def look(module):
                 attempt(lambda command=command, text=text: command.complete(text, None))
     snapshot = attempt(module.snapshot)
     slices = attempt(lambda: list(snapshot)) if snapshot else []
+    for words in ({}, {"n": 0}, {"n": 3, "function": "b"}, {"thread": 1}, {"n": -1}):
+        attempt(lambda words=words: module.history(**words))
+    for words in ({"function": "b"}, {"thread": 1}, {"begin_ns": 1, "end_ns": 1 << 63}):
+        attempt(lambda words=words: list(snapshot.slices(**words)) if snapshot else None)
     attempt(module.triggers)
     return slices
 
