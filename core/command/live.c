@@ -178,10 +178,17 @@ static struct mt_error *trigger(struct mt_command_context *context, int argc, ch
 	return mt_live_add_trigger(context->debugger, argc > 1 ? argv[1] : "");
 }
 
-static const char *const trigger_options[] = {
-    "-return",       "-slower TIME", "-between TIME", "-ignore COUNT",     "-every COUNT",
-    "-rate COUNT/s", "-max COUNT",   "-stop",         "-print EXPRESSION", "-pending",
-    NULL};
+static const char *const trigger_options[] = {"-return",
+					      "-slower TIME",
+					      "-between TIME",
+					      "-ignore COUNT",
+					      "-every COUNT",
+					      "-rate COUNT/s",
+					      "-max COUNT",
+					      "-stop",
+					      "-print EXPRESSION",
+					      "-pending",
+					      NULL};
 
 const struct mt_command mt_command_trigger = {
     .name = "trigger",
