@@ -12,6 +12,7 @@
 #include "private.h"
 #include "process/inject.h"
 #include "process/proc.h"
+#include "ptrace/registers.h"
 #include "ptrace/trap.h"
 #include "rescue_code.h"
 
@@ -268,8 +269,10 @@ static void install_handler(struct mt_debugger *debugger)
 
 	if (rescue->page || rescue->refused || !free_lwp)
 		return;
-	if (mt_proc_is_sandboxed(free_lwp->thread.lwp)) {
-		warn(debugger, "The program is in a sandbox (seccomp)");
+	if (mt_proc_is_sandboxed(free_lwp->thread.lwp) ||
+	    mt_ptrace_dispatches_calls(free_lwp->thread.lwp)) {
+		warn(debugger,
+		     "The program is in a sandbox (seccomp, PR_SET_SYSCALL_USER_DISPATCH)");
 		return;
 	}
 	struct mt_error *error = inject_into(debugger, free_lwp, &injection);

@@ -3,6 +3,7 @@
 
 #include "gdb.h"
 #include "process/proc.h"
+#include "ptrace/registers.h"
 #include "ptrace/syscall.h"
 
 #include <dirent.h>
@@ -114,6 +115,12 @@ static struct mt_error *set_gs_base(struct mt_target *base, pid_t lwp, uint64_t 
 	return ptrace(PTRACE_POKEUSER, lwp, offsetof(struct user_regs_struct, gs_base), gs_base)
 		   ? gone(lwp)
 		   : NULL;
+}
+
+static bool dispatches_calls(struct mt_target *base, pid_t lwp)
+{
+	(void)base;
+	return mt_ptrace_dispatches_calls(lwp);
 }
 
 static struct mt_error *each_thread(struct mt_target *base, pid_t pid,
@@ -261,6 +268,7 @@ static const struct mt_target_ops ops = {
     .get_registers = get_registers,
     .set_registers = set_registers,
     .set_gs_base = set_gs_base,
+    .dispatches_calls = dispatches_calls,
     .each_thread = each_thread,
     .each_map = each_map,
     .call_systems = call_systems,

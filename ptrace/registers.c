@@ -5,11 +5,24 @@
 #include <stddef.h>
 #include <sys/ptrace.h>
 
+/* Source: Linux, include/uapi/linux/ptrace.h; glibc 2.36 does not know it. */
+#define GET_SYSCALL_USER_DISPATCH_CONFIG 0x4211
+
 bool mt_ptrace_blocks(pid_t lwp, int signal)
 {
 	uint64_t mask = 0;
 
 	return ptrace(PTRACE_GETSIGMASK, lwp, sizeof(mask), &mask) == 0 && mask >> (signal - 1) & 1;
+}
+
+bool mt_ptrace_dispatches_calls(pid_t lwp)
+{
+	struct {
+		uint64_t mode, selector, offset, length;
+	} dispatch = {0};
+
+	return ptrace(GET_SYSCALL_USER_DISPATCH_CONFIG, lwp, sizeof(dispatch), &dispatch) == 0 &&
+	       dispatch.mode;
 }
 
 bool mt_ptrace_get_float_registers(pid_t lwp, struct user_fpregs_struct *out)

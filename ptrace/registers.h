@@ -12,6 +12,9 @@
 /* The thread holds this signal back. */
 bool mt_ptrace_blocks(pid_t lwp, int signal);
 
+/* PR_SET_SYSCALL_USER_DISPATCH is on for it.  False, too: the kernel does not tell (before 6.4). */
+bool mt_ptrace_dispatches_calls(pid_t lwp);
+
 /* x87 and SSE.  False: the thread is gone. */
 bool mt_ptrace_get_float_registers(pid_t lwp, struct user_fpregs_struct *out);
 bool mt_ptrace_set_float_registers(pid_t lwp, const struct user_fpregs_struct *registers);

@@ -77,6 +77,12 @@ static struct mt_error *set_gs_base(struct mt_target *base, pid_t lwp, uint64_t 
 		   : NULL;
 }
 
+static bool dispatches_calls(struct mt_target *base, pid_t lwp)
+{
+	(void)base;
+	return mt_ptrace_dispatches_calls(lwp);
+}
+
 static struct mt_error *each_thread(struct mt_target *base, pid_t pid,
 				    struct mt_error *(*found)(void *context, pid_t lwp),
 				    void *context)
@@ -161,6 +167,7 @@ static const struct mt_target_ops ops = {
     .set_registers = set_registers,
     .get_float_registers = get_float_registers,
     .set_gs_base = set_gs_base,
+    .dispatches_calls = dispatches_calls,
     .each_thread = each_thread,
     .each_map = each_map,
     .set_injected = mt_ptrace_set_injected,

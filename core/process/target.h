@@ -119,6 +119,11 @@ struct mt_target_ops {
 	/* That one alone, of an LWP that may stand within a system call.  Errors: GONE. */
 	struct mt_error *(*set_gs_base)(struct mt_target *target, pid_t lwp, uint64_t base);
 
+	/* System calls of an LWP that stands still may come back to it as signals, so that none can
+	 * be made in its name.  Source: Linux, Documentation/admin-guide/syscall-user-dispatch.rst.
+	 * False: they do not, or the kernel does not tell (before 6.4).  NULL: never. */
+	bool (*dispatches_calls)(struct mt_target *target, pid_t lwp);
+
 	/* Calls `found` for each LWP of the process; an error from it ends the walk. */
 	struct mt_error *(*each_thread)(struct mt_target *target, pid_t pid,
 					struct mt_error *(*found)(void *context, pid_t lwp),

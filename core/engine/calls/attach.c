@@ -85,9 +85,13 @@ static struct mt_error *cannot(const struct attach *attach, const char *why)
 
 static struct mt_error *check_sandbox(void *context, pid_t lwp)
 {
-	return mt_proc_is_sandboxed(lwp)
-		   ? cannot(context, "it is under seccomp, and an injected system call may kill it")
-		   : NULL;
+	const struct attach *attach = context;
+	const char *sandbox = mt_calls_sandbox_of(attach->engine, lwp);
+	mt_auto(mt_str) struct mt_str why = {0};
+
+	if (sandbox)
+		mt_str_appendf(&why, "it %s, and an injected system call may kill it", sandbox);
+	return sandbox ? cannot(attach, why.text) : NULL;
 }
 
 static struct mt_error *see_rings(void *context, const struct mt_map *map)

@@ -286,7 +286,7 @@ static struct mt_error *put_break(struct mt_calls_engine *engine, struct mt_call
 	struct mt_calls_place *place = mt_calls_place_at(space, one->address);
 	uint8_t bytes[MT_INSN_MAX_BYTES], text[MT_CALLS_BREAK_BYTES];
 	size_t size = 0;
-	bool sandboxed = mt_calls_is_sandboxed(engine, space);
+	bool sandboxed = mt_calls_sandbox(engine, space) != NULL;
 	pid_t lwp = space->rings && !sandboxed ? mt_calls_able_thread(engine, space) : 0;
 
 	mt_try(read_code(engine, space, one->address, bytes, &size));

@@ -179,11 +179,11 @@ static struct mt_error *compile(struct mt_calls_engine *engine, struct mt_calls_
 	mt_try(check_place(place, condition, address, no_room, &where.at_line));
 	struct mt_error *error = mt_condition_compile(
 	    condition->given.at_return ? NULL : condition->given.expr, &where, &condition->code);
-	if (!error && condition->code.reads && mt_calls_is_sandboxed(engine, space)) {
+	const char *sandbox = mt_calls_sandbox(engine, space);
+	if (!error && condition->code.reads && sandbox) {
 		mt_condition_deinit(&condition->code);
-		error =
-		    mt_error_new(MT_ERROR_UNSUPPORTED,
-				 "it reads memory, and process %d is under seccomp", space->pid);
+		error = mt_error_new(MT_ERROR_UNSUPPORTED, "it reads memory, and process %d %s",
+				     space->pid, sandbox);
 	}
 	return error && mt_error_code(error) == MT_ERROR_UNSUPPORTED &&
 		       mt_calls_is_span(condition) && !condition->is_gate
@@ -351,7 +351,7 @@ struct mt_error *mt_calls_condition_fault(struct mt_calls_engine *engine,
 	__atomic_fetch_or(
 	    &errors_here(counts)->trust,
 	    MT_CONDITION_WILD |
-		(mt_calls_is_sandboxed(engine, thread->space) ? MT_CONDITION_SANDBOXED : 0),
+		(mt_calls_sandbox(engine, thread->space) ? MT_CONDITION_SANDBOXED : 0),
 	    __ATOMIC_RELAXED);
 	mt_try(mt_calls_leave_trampoline(engine, thread));
 	mt_try(engine->target->ops->get_registers(engine->target, thread->lwp, &registers));

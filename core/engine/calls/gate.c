@@ -45,9 +45,9 @@ static struct mt_error *refuse(const struct mt_calls_engine *engine, struct mt_c
 		return mt_error_new(MT_ERROR_NOT_FOUND, "no calls are recorded in its file");
 	if (!stops)
 		return NULL;
-	if (mt_calls_is_sandboxed(engine, space))
-		return mt_error_new(MT_ERROR_UNSUPPORTED, "process %d is under seccomp",
-				    space->pid);
+	const char *sandbox = mt_calls_sandbox(engine, space);
+	if (sandbox)
+		return mt_error_new(MT_ERROR_UNSUPPORTED, "process %d %s", space->pid, sandbox);
 	if (mt_proc_signal_action(space->pid, SIGURG) == MT_SIGNAL_CAUGHT)
 		return mt_error_new(MT_ERROR_UNSUPPORTED,
 				    "process %d has a handler for SIGURG, by which threads stop",

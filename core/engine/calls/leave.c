@@ -359,7 +359,7 @@ static struct mt_error *leave(struct leaving *leaving)
 
 	find_left(leaving);
 	mt_try(halt(leaving));
-	if (mt_calls_is_sandboxed(leaving->engine, space) || space->shared)
+	if (mt_calls_sandbox(leaving->engine, space) || space->shared)
 		return clean_text(leaving); /* its memory stays */
 	release(leaving);
 	mt_try(halt_able(leaving, &able));

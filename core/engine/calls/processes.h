@@ -72,9 +72,11 @@ int mt_calls_add_place(struct mt_calls_space *space, struct mt_calls_module *mod
 bool mt_calls_is_left_alone(const struct mt_calls_space *space, const char *path);
 /* Whether the loader's list is whole: no thread is about to load or unload. */
 bool mt_calls_is_whole(const struct mt_calls_engine *engine, struct mt_calls_space *space);
-/* Whether a thread of it came under seccomp: no system call may be done in its name. */
-bool mt_calls_is_sandboxed(const struct mt_calls_engine *engine,
-			   const struct mt_calls_space *space);
+/* Why no system call may be made in the name of a thread, or of a process because of one of its
+ * threads: what it does ("is under seccomp").  NULL: it may. */
+const char *mt_calls_sandbox_of(const struct mt_calls_engine *engine, pid_t lwp);
+const char *mt_calls_sandbox(const struct mt_calls_engine *engine,
+			     const struct mt_calls_space *space);
 /* The place whose text, or trampolines, hold an address; NULL: none. */
 struct mt_calls_place *mt_calls_place_at(struct mt_calls_space *space, uint64_t address);
 struct mt_calls_place *mt_calls_place_of_trampoline(struct mt_calls_space *space, uint64_t address);

@@ -179,11 +179,12 @@ static struct mt_error *compile_end(const struct ends *ends, struct mt_calls_con
 	const struct mt_expr *expr = end->given.at_return ? end->given.expr : NULL;
 	struct mt_error *error = mt_condition_compile(expr, where, &end->code);
 
-	if (!error && end->code.reads && mt_calls_is_sandboxed(ends->engine, ends->space)) {
+	const char *sandbox = mt_calls_sandbox(ends->engine, ends->space);
+
+	if (!error && end->code.reads && sandbox) {
 		mt_condition_deinit(&end->code);
-		error = mt_error_new(MT_ERROR_UNSUPPORTED,
-				     "it reads memory, and process %d is under seccomp",
-				     ends->space->pid);
+		error = mt_error_new(MT_ERROR_UNSUPPORTED, "it reads memory, and process %d %s",
+				     ends->space->pid, sandbox);
 	}
 	end->is_compiled = true;
 	if (!error || mt_error_code(error) != MT_ERROR_UNSUPPORTED || end->is_gate)

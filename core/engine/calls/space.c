@@ -364,7 +364,7 @@ static struct mt_error *refuse_gs_users(struct mt_calls_engine *engine,
 static struct mt_error *update(struct mt_calls_engine *engine, struct mt_calls_space *space,
 			       pid_t lwp, struct walk *walk)
 {
-	bool is_sandboxed = mt_calls_is_sandboxed(engine, space);
+	const char *sandbox = mt_calls_sandbox(engine, space);
 
 	mt_try(engine->target->ops->each_map(engine->target, space->pid, see_map, walk));
 	mt_try(refuse_gs_users(engine, space));
@@ -384,8 +384,8 @@ static struct mt_error *update(struct mt_calls_engine *engine, struct mt_calls_s
 		if (!seen->known)
 			mt_calls_warn_of_leak_check(engine, space, &seen->map);
 	}
-	mt_try(remove_unseen(engine, space, lwp, is_sandboxed));
-	if (is_sandboxed) {
+	mt_try(remove_unseen(engine, space, lwp, sandbox != NULL));
+	if (sandbox) {
 		/* Room for trampolines would take a system call in its name. */
 		mt_array_each (seen, &walk->maps) {
 			if (seen->known || walk->space->sandbox_told ||
@@ -394,8 +394,8 @@ static struct mt_error *update(struct mt_calls_engine *engine, struct mt_calls_s
 			walk->space->sandbox_told = true;
 			mt_log(walk->engine->options.log, MT_LOG_WARNING,
 			       "calls in libraries that process %d loads from now on are not "
-			       "recorded (%s is the first): it is under seccomp now",
-			       walk->space->pid, seen->map.path);
+			       "recorded (%s is the first): it %s now",
+			       walk->space->pid, seen->map.path, sandbox);
 		}
 		return NULL;
 	}
@@ -409,13 +409,27 @@ static struct mt_error *update(struct mt_calls_engine *engine, struct mt_calls_s
 	return space->roots_pending ? mt_calls_note_roots(engine, space) : NULL;
 }
 
-bool mt_calls_is_sandboxed(const struct mt_calls_engine *engine, const struct mt_calls_space *space)
+const char *mt_calls_sandbox_of(const struct mt_calls_engine *engine, pid_t lwp)
 {
-	for (const struct mt_calls_thread *thread = engine->threads; thread;
+	const struct mt_target_ops *ops = engine->target->ops;
+
+	if (mt_proc_is_sandboxed(lwp))
+		return "is under seccomp";
+	return ops->dispatches_calls && ops->dispatches_calls(engine->target, lwp)
+		   ? "catches its system calls (PR_SET_SYSCALL_USER_DISPATCH)"
+		   : NULL;
+}
+
+const char *mt_calls_sandbox(const struct mt_calls_engine *engine,
+			     const struct mt_calls_space *space)
+{
+	const char *sandbox = NULL;
+
+	for (const struct mt_calls_thread *thread = engine->threads; thread && !sandbox;
 	     thread = thread->hh.next)
-		if (thread->space == space && mt_proc_is_sandboxed(thread->lwp))
-			return true;
-	return false;
+		if (thread->space == space)
+			sandbox = mt_calls_sandbox_of(engine, thread->lwp);
+	return sandbox;
 }
 
 struct mt_error *mt_calls_space_update(struct mt_calls_engine *engine, struct mt_calls_space *space,

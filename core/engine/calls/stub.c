@@ -156,7 +156,7 @@ static struct mt_error *write_stub(struct mt_calls_engine *engine, struct mt_cal
 	memcpy(bytes + ALIVE_AT, &alive, sizeof(alive));
 	memcpy(bytes + ALIVE_AGAIN_AT, &alive, sizeof(alive));
 	memcpy(bytes + ASKED_AT, &asked, sizeof(asked));
-	if (mt_proc_is_sandboxed(space->pid))
+	if (mt_calls_sandbox(engine, space))
 		memcpy(bytes + RAISE_AT, no_raise, sizeof(no_raise));
 	if (one->gate) {
 		memcpy(bytes + MOV_ASKED_AT, miss, sizeof(miss));

@@ -127,16 +127,16 @@ static struct mt_error *add_value(struct mt_calls_engine *engine, struct mt_call
 	mt_try(mt_condition_compile(NULL, &where, &code));
 	bool reads = code.reads;
 	mt_condition_deinit(&code);
-	if (reads && mt_calls_is_sandboxed(engine, space))
-		return mt_error_new(MT_ERROR_UNSUPPORTED,
-				    "it reads memory, and process %d is under seccomp", space->pid);
+	const char *sandbox = mt_calls_sandbox(engine, space);
+	if (reads && sandbox)
+		return mt_error_new(MT_ERROR_UNSUPPORTED, "it reads memory, and process %d %s",
+				    space->pid, sandbox);
 	if (value.text.is_text)
 		form = MT_VALUE_TEXT;
 	else if (!form_of(value.type, &form))
 		return mt_error_new(MT_ERROR_UNSUPPORTED, "values of its type cannot be shown");
 	value.is_string = form == MT_VALUE_STRING || form == MT_VALUE_TEXT;
-	if (value.is_string &&
-	    (mt_calls_is_sandboxed(engine, space) || strings_of(condition) == MOST_STRINGS)) {
+	if (value.is_string && (sandbox || strings_of(condition) == MOST_STRINGS)) {
 		form = MT_VALUE_POINTER;
 		value.is_string = false;
 	}
