@@ -161,6 +161,7 @@ uint64_t mt_calls_written(const struct mt_calls_thread *thread)
 	uint64_t written =
 	    __atomic_load_n(&mt_calls_slot(thread->rings, thread->ring)->written, __ATOMIC_RELAXED);
 
+	written -= written % sizeof(struct mt_ring_event);
 	return written < thread->begin || written - thread->begin > MOST_WRITTEN ? thread->begin
 										 : written;
 }
