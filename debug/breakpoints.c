@@ -129,12 +129,28 @@ static struct mt_error *parse_at(struct mt_debugger *debugger, const struct mt_d
 	return mt_expr_parse(debugger->expressions, &frame, one->condition, out);
 }
 
+/* It means something at one location at least. */
+static struct mt_error *check_condition(struct mt_debugger *debugger,
+					const struct mt_debug_break *one)
+{
+	struct mt_error *error = NULL;
+	size_t i = 0;
+
+	do {
+		struct mt_expr *expr = NULL;
+
+		mt_error_destroy(error);
+		error = parse_at(debugger, one, i, &expr);
+		mt_expr_destroy(expr);
+	} while (error && ++i < one->locations.count);
+	return error;
+}
+
 static struct mt_error *set_condition(struct mt_debugger *debugger, struct mt_debug_break *one,
 				      const char *text)
 {
 	char *copy = text && *text ? strdup(text) : NULL, *former = one->condition;
 	struct mt_error *error = text && *text && !copy ? mt_error_no_memory() : NULL;
-	struct mt_expr *expr = NULL;
 
 	one->condition = copy;
 	if (!one->watched || !one->watched->lwp)
@@ -142,8 +158,7 @@ static struct mt_error *set_condition(struct mt_debugger *debugger, struct mt_de
 	else
 		one->condition_pc = one->watched->pc;
 	if (!error && copy && (one->locations.count || one->watched))
-		error = parse_at(debugger, one, 0, &expr);
-	mt_expr_destroy(expr);
+		error = check_condition(debugger, one);
 	if (error) {
 		one->condition = former;
 		free(copy);
@@ -314,7 +329,8 @@ static struct mt_error *parsed_at(struct mt_debugger *debugger, struct mt_debug_
 	return NULL;
 }
 
-/* A condition that cannot be evaluated holds, and its error is reported.  False: no error. */
+/* A condition that cannot be evaluated holds, and its error is reported; but the silent have their
+ * owner, who counts it.  False: no error. */
 static bool report_failed(struct mt_debugger *debugger, const struct mt_debug_break *one,
 			  struct mt_error *error)
 {
@@ -338,13 +354,17 @@ static bool holds(struct mt_debugger *debugger, struct mt_debug_break *one,
 	if (!one->condition)
 		return true;
 	struct mt_error *error = parsed_at(debugger, one, index, &expr);
+	if (error && one->locations.count > 1) { /* it is about the others */
+		mt_error_destroy(error);
+		return false;
+	}
 	mt_debug_set_thread_variables(debugger, lwp);
 	if (!error) {
 		const struct mt_expr_frame *frame =
 		    mt_debug_expr_here(debugger, lwp, address, at_entry);
 		error = frame ? mt_expr_is_true(expr, frame, &is_true) : mt_error_no_memory();
 	}
-	return report_failed(debugger, one, error) || is_true;
+	return report_failed(debugger, one, error) ? !one->public.silent : is_true;
 }
 
 bool mt_debug_watch_holds(struct mt_debugger *debugger, struct mt_debug_break *one,

@@ -52,7 +52,8 @@ struct mt_debug_front {
 	void (*executes)(void *context, pid_t pid, const char *path);
 	/* A signal that does not stop the program, but is to be printed. */
 	void (*signalled)(void *context, const struct mt_debug_thread *thread, int signal);
-	/* A breakpoint's condition cannot be evaluated: the program stops there. */
+	/* A breakpoint's condition cannot be evaluated: the program stops there, unless that is a
+	 * silent one. */
 	void (*condition_failed)(void *context, unsigned breakpoint, const char *why);
 	/* A warning for the user. */
 	void (*warned)(void *context, const char *text);

@@ -189,9 +189,8 @@ static void signalled(void *context, const struct mt_debug_thread *thread, int s
 
 static void condition_failed(void *context, unsigned breakpoint, const char *why)
 {
-	(void)context;
-	(void)breakpoint;
-	prompt_report("Error in testing breakpoint condition:\n%s\n", why);
+	if (!prompt_trigger_failed(context, breakpoint, why))
+		prompt_report("Error in testing breakpoint condition:\n%s\n", why);
 }
 
 static void unresolved(void *context, unsigned breakpoint, const char *why)

@@ -352,10 +352,12 @@ struct mt_error *prompt_run_mtrace(struct prompt *prompt, const struct mt_comman
 				   const char *rest);
 /* A crash, or the end, is worth a snapshot. */
 void prompt_record_stopped(struct prompt *prompt, const struct mt_debug_stop *stop);
-/* The thread that came to a silent breakpoint is selected: whether the program stops. */
 /* See passes() in debug/debugger.h. */
 bool prompt_trigger_passes(struct prompt *prompt, unsigned *breakpoint);
+/* The thread that came to a silent breakpoint is selected: whether the program stops. */
 bool prompt_trigger_hit(struct prompt *prompt, unsigned breakpoint);
+/* The condition of a breakpoint could not be evaluated.  False: it is no trigger's. */
+bool prompt_trigger_failed(struct prompt *prompt, unsigned breakpoint, const char *why);
 
 /* Parsing what is typed. */
 /* WORD on its own in TEXT, not within parentheses or quotes: "if".  NULL: it is not there. */

@@ -230,16 +230,31 @@ static void warn(const struct prompt *prompt, struct mt_error *error)
 	mt_error_destroy(error);
 }
 
+static struct mt_live_trigger *trigger_of(const struct prompt *prompt, unsigned breakpoint)
+{
+	mt_array_each (trigger, &prompt->live.triggers)
+		if (number_of(*trigger) == breakpoint)
+			return *trigger;
+	return NULL;
+}
+
 bool prompt_trigger_hit(struct prompt *prompt, unsigned breakpoint)
 {
-	mt_array_each (trigger, &prompt->live.triggers) {
-		if (number_of(*trigger) != breakpoint)
-			continue;
-		bool stops;
-		warn(prompt, mt_live_fire(&prompt->live, *trigger, &stops));
-		return stops;
-	}
-	return false;
+	struct mt_live_trigger *trigger = trigger_of(prompt, breakpoint);
+	bool stops = false;
+
+	if (trigger)
+		warn(prompt, mt_live_fire(&prompt->live, trigger, &stops));
+	return stops;
+}
+
+bool prompt_trigger_failed(struct prompt *prompt, unsigned breakpoint, const char *why)
+{
+	struct mt_live_trigger *trigger = trigger_of(prompt, breakpoint);
+
+	if (trigger)
+		mt_live_note_problem(trigger, why);
+	return trigger;
 }
 
 bool prompt_trigger_passes(struct prompt *prompt, unsigned *breakpoint)

@@ -425,7 +425,11 @@ void mt_live_tell_gates(const struct mt_live_debugger *debugger,
 		       (unsigned long long)sum.address);
 	append_count(out, "could not be evaluated", sum.reads, memory.text ? memory.text : "");
 	append_count(out, "could not be evaluated", sum.divisions, "Division by zero");
-	append_count(out, "missed", sum.missed, "threads block SIGURG, by which they stop");
+	append_count(out, "could not be evaluated", trigger->problems,
+		     trigger->problem ? trigger->problem : "no memory");
+	append_count(out, "missed", sum.missed,
+		     "threads block SIGURG, by which they stop, "
+		     "or belong to a child that is not recorded");
 	append_count(out, "missed", sum.lost, "the program was stopped for something else");
 	append_count(out, "not measured", sum.left,
 		     "calls ended by an exception, longjmp() or a jump to another function");

@@ -122,8 +122,10 @@ struct mt_live_trigger {
 	void *breakpoint;              /* the debugger's */
 	/* Where the program evaluates it itself (gate.c). */
 	MT_ARRAY(struct mt_live_gate) gates;
-	bool is_aside; /* its breakpoint is not in the program, since gates are, or for good */
-	bool is_told;  /* why, once */
+	bool is_aside;     /* its breakpoint is not in the program, since gates are, or for good */
+	bool is_told;      /* why, once */
+	uint32_t problems; /* how often the debugger could not evaluate its condition */
+	char *problem;     /* why, the first time */
 	/* It is evaluated by the debugger, or, if it needs gates, by nobody; NULL: it is not so, or
 	 * that is not known. */
 	char *why;
@@ -386,6 +388,8 @@ const char *mt_live_last_written(const struct mt_live_debugger *debugger);
 struct mt_error *mt_live_add_trigger(struct mt_live_debugger *debugger, const char *text);
 /* Errors: USAGE ("No trigger number 7."). */
 struct mt_error *mt_live_delete_trigger(struct mt_live_debugger *debugger, const char *number);
+/* The selected thread came to TRIGGER, whose condition could not be evaluated, and goes on. */
+void mt_live_note_problem(struct mt_live_trigger *trigger, const char *why);
 /* The selected thread came to TRIGGER, and its condition holds.  *STOPS: it is to stop.  Errors:
  * those of a snapshot. */
 struct mt_error *mt_live_fire(struct mt_live_debugger *debugger, struct mt_live_trigger *trigger,

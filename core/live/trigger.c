@@ -12,6 +12,7 @@ static void destroy(struct mt_live_trigger *trigger)
 	mt_array_deinit(&trigger->gates);
 	mt_trigger_spec_deinit(&trigger->spec);
 	free(trigger->why);
+	free(trigger->problem);
 	free(trigger);
 }
 
@@ -121,6 +122,12 @@ struct mt_error *mt_live_delete_trigger(struct mt_live_debugger *debugger, const
 }
 
 /* ---- Hits ---- */
+
+void mt_live_note_problem(struct mt_live_trigger *trigger, const char *why)
+{
+	if (!trigger->problems++)
+		trigger->problem = strdup(why);
+}
 
 /* "NAME = VALUE", a line each. */
 static struct mt_error *read_values(const struct mt_live_debugger *debugger,

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Conditions of triggers that mean nothing at times, or at some of the places."""
+import subprocess
+
+import pytest
+
+
+def test_a_condition_that_cannot_be_evaluated(gdb, mtdb, compile, tmp_path):
+    """By mtdb itself: it does not hold, and is counted.  (GDB stops there, as at all breakpoints.)"""
+    source = tmp_path / "follows.c"
+    source.write_text("""
+static int one = 1;
+__attribute__((noinline)) int follow(const int *p, int n) { return p ? n : 0; }
+int main(void) { int sum = 0; for (int i = 0; i < 9; i++) sum += follow(i % 3 ? &one : 0, i); return sum == 0; }
+""")
+    words = ["set var $limit = 4", "mtrace start", "mtrace trigger follow if *p == 1 && n > $limit",
+             "run", "mtrace info"]
+    done = subprocess.run([mtdb, "-batch", *(word for one in words for word in ("-ex", one)),
+                           compile(source, "-O0")], cwd=tmp_path, text=True, capture_output=True,
+                          check=True, timeout=120, stdin=subprocess.DEVNULL)
+    assert "Trigger 1: follow if *p == 1 && n > $limit: 3 hits" in done.stdout.splitlines()
+    assert "  could not be evaluated 3 times: Cannot access memory at address 0x0" in done.stdout.splitlines()
+    assert "Error in testing" not in done.stderr
+
+
+@pytest.mark.parametrize("condition, hits", [("k > 3", 6), ("s.v == 5", 10), ("nosuch", None)])
+def test_a_condition_about_one_overload(either, compile, tmp_path, condition, hits):
+    source = tmp_path / "overloads.cpp"
+    source.write_text("""
+struct sized { int v; };
+__attribute__((noinline)) int get(int k) { return k; }
+__attribute__((noinline)) int get(const sized &s) { return s.v; }
+int main() { int sum = 0; sized s = {5}; for (int i = 0; i < 10; i++) sum += get(i) + get(s); return sum == 0; }
+""")
+    lines = either(compile(source, "-O0"), "", "mtrace start", f"mtrace trigger get if {condition}",
+                   "run", "mtrace info")
+    assert "Error in testing breakpoint condition:" not in lines
+    told = [line for line in lines if line.startswith("Trigger 1: get if ") and "hit" in line.split(":")[-1]]
+    assert told == ([f"Trigger 1: get if {condition}: {hits} hits"] if hits else []), lines
