@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Handlers that return to where a patch would stand by then."""
+import re
+
 import pytest
 
 
@@ -18,3 +20,21 @@ def test_signals_while_the_text_is_pristine(gdb, compile, level):
     assert "right" in session.lines, session.all[-2000:]
     assert "exited normally" in session.output
     assert session.output.count("Breakpoint 2, handler") > 30
+
+
+def test_a_copy_that_a_signal_interrupted(gdb, compile):
+    """The handler is not stopped for its signal, but by a breakpoint: the backtrace from there leads
+    through what the signal interrupted, which is the program's own text; steps come back to it, and
+    each call is recorded once."""
+    program = compile("interrupted_copy.c", "-O1")
+    asked = ["handle SIGALRM nostop noprint pass", "break look", "run", "bt", "frame 3", "x/2i $pc",
+             "finish", "finish", "stepi", "stepi", "info symbol $pc", "stepi", "bt", "delete", "continue"]
+    plain = gdb(program, *asked, loaded=False)
+    session = gdb(program, "mtrace start -size 16M", *asked, "mtrace history 100000 fill")
+    told, history = (re.sub(r"process \d+", "process N", text)
+                     for text in session.output.partition("exited normally]\n")[::2])
+    without = re.sub(r"process \d+", "process N", plain.output.partition("exited normally]\n")[0])
+    calls = re.compile(r"^(\d+) calls$", re.M)
+    assert calls.sub("", told).partition("\n")[2] == calls.sub("", without)
+    assert "#3  0x" in told and " in fill () from" not in told and "in fill ()" in told
+    assert len(re.findall(r" fill\b", history)) == int(calls.search(told)[1])

@@ -61,6 +61,7 @@ struct mt_error *mt_calls_hide(struct mt_calls_engine *engine, struct mt_calls_s
 	mt_array_each (place, &space->places)
 		mt_try(mt_calls_text_clean(engine, space, place));
 	mt_try(leave_trampolines(engine, space));
+	mt_try(mt_calls_leave_interrupted(engine, space));
 	anchor(engine, space, mt_calls_anchor);
 	return NULL;
 }

@@ -7,6 +7,7 @@
  * but the kernel does when it interrupts one, in the signal's frame. */
 #include "engine/calls/private.h"
 
+#include "process/interrupted.h"
 #include "process/proc.h"
 #include "process/sigframe.h"
 
@@ -264,6 +265,72 @@ struct mt_error *mt_calls_leave_trampolines(struct mt_calls_engine *engine,
 	*inside = outside.inside || !is_whole;
 	*in_left = outside.in_left;
 	return error;
+}
+
+/* Where it goes on in the text as it would have in the copy.  A patch stays out while a handler is
+ * to return into its bytes, but for the first of them: then it records nothing twice. */
+static bool goes_on_alike(const struct mt_calls_module *module, uint64_t pc,
+			  const struct mt_trampoline_row *row)
+{
+	const struct mt_patch *patch =
+	    mt_plan_patch_at(module->file->plan, row->original - module->bias);
+	uint32_t at;
+	const struct mt_trampolines *one = mt_calls_trampoline_at(module, pc, &at);
+
+	if (!patch || !one || row->phase == MT_PHASE_RECORDING)
+		return false;
+	return row->original > patch->address + module->bias ||
+	       (row->phase == MT_PHASE_DISPLACED && one->rows.items[0].phase == MT_PHASE_DISPLACED);
+}
+
+struct interrupted {
+	struct mt_calls_engine *engine;
+	struct mt_calls_space *space;
+	bool seen;
+};
+
+static bool leave_copy(void *context, struct user_regs_struct *registers)
+{
+	const struct interrupted *interrupted = context;
+	const struct mt_calls_place *place;
+	const struct mt_trampoline_row *row = row_at(interrupted->space, registers->rip, &place);
+
+	return row && place && goes_on_alike(place->module, registers->rip, row) &&
+	       put_back(interrupted->engine, interrupted->space, row, registers);
+}
+
+static struct mt_error *see_interrupted(void *context, uint64_t pc)
+{
+	struct interrupted *interrupted = context;
+
+	interrupted->seen |= mt_calls_place_of_trampoline(interrupted->space, pc) != NULL;
+	return NULL;
+}
+
+struct mt_error *mt_calls_leave_interrupted(struct mt_calls_engine *engine,
+					    struct mt_calls_space *space)
+{
+	struct interrupted interrupted = {.engine = engine, .space = space};
+	struct user_regs_struct registers;
+	bool is_whole;
+
+	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next) {
+		struct mt_error *error = thread->space == space
+					     ? engine->target->ops->get_registers(
+						   engine->target, thread->lwp, &registers)
+					     : NULL;
+
+		if (!error && thread->space == space)
+			error = mt_interrupted_each(engine->target, space->pid, registers.rsp,
+						    see_interrupted, &interrupted);
+		/* It ended meanwhile. */
+		if (error && mt_error_code(error) != MT_ERROR_GONE)
+			return error;
+		mt_error_destroy(error);
+	}
+	return interrupted.seen
+		   ? mt_calls_move_all(engine, space, leave_copy, &interrupted, &is_whole)
+		   : NULL;
 }
 
 static bool leave_hole(void *context, struct user_regs_struct *registers)

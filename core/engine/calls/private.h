@@ -101,6 +101,10 @@ struct mt_error *mt_calls_move_all(struct mt_calls_engine *engine, struct mt_cal
 struct mt_error *mt_calls_leave_trampolines(struct mt_calls_engine *engine,
 					    struct mt_calls_space *space, bool *inside,
 					    bool *in_left);
+/* What handlers of signals return to, as far as it goes on alike in the text, which is clean: so a
+ * debugger can unwind it. */
+struct mt_error *mt_calls_leave_interrupted(struct mt_calls_engine *engine,
+					    struct mt_calls_space *space);
 /* Those within displaced bytes go on in trampolines; so do those on their way through holes. */
 struct mt_error *mt_calls_displace_all(struct mt_calls_engine *engine,
 				       struct mt_calls_space *space);
