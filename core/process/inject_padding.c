@@ -3,6 +3,7 @@
  * up to the page's end, is full of zeros that nobody runs. */
 #include "process/inject.h"
 #include "process/interrupted.h"
+#include "process/maps.h"
 
 #include <string.h>
 
@@ -35,7 +36,7 @@ struct mt_error *mt_inject_padding_begin(struct mt_target *target, pid_t pid,
 {
 	struct search search = {.target = target, .pid = pid};
 
-	mt_try(target->ops->each_map(target, pid, look_in, &search));
+	mt_try(mt_target_each_map(target, pid, look_in, &search));
 	*out = search.found;
 	if (!out->code)
 		return mt_error_new(MT_ERROR_UNSUPPORTED,

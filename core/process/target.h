@@ -207,7 +207,11 @@ struct mt_target {
 	 * asks. */
 	void (*on_borrow)(void *context, pid_t lwp, bool borrowed);
 	void *borrow_context;
+	struct mt_held_maps *held_maps; /* see process/maps.h; NULL: none are */
 };
+
+/* Threads may change mappings from now on: those that are held are read again. */
+void mt_target_maps_changed(struct mt_target *target);
 
 /* See call_systems(). */
 static inline struct mt_error *mt_target_call_systems(struct mt_target *target, pid_t lwp,
@@ -216,6 +220,7 @@ static inline struct mt_error *mt_target_call_systems(struct mt_target *target, 
 	if (target->on_borrow)
 		target->on_borrow(target->borrow_context, lwp, true);
 	struct mt_error *error = target->ops->call_systems(target, lwp, calls, count);
+	mt_target_maps_changed(target);
 	if (target->on_borrow)
 		target->on_borrow(target->borrow_context, lwp, false);
 	return error;
@@ -242,6 +247,7 @@ static inline struct mt_error *mt_target_detach(struct mt_target *target, pid_t 
 static inline struct mt_error *mt_target_resume(struct mt_target *target, pid_t lwp,
 						enum mt_resume how, int signal)
 {
+	mt_target_maps_changed(target);
 	return target->run ? target->run->resume(target, lwp, how, signal) : NULL;
 }
 
@@ -264,12 +270,14 @@ static inline struct mt_error *mt_target_halt(struct mt_target *target, pid_t pi
 
 static inline void mt_target_release(struct mt_target *target, pid_t pid)
 {
+	mt_target_maps_changed(target);
 	if (target->run)
 		target->run->release(target, pid, 0);
 }
 
 static inline void mt_target_release_others(struct mt_target *target, pid_t pid, pid_t but)
 {
+	mt_target_maps_changed(target);
 	if (target->run)
 		target->run->release(target, pid, but);
 }

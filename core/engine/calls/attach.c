@@ -21,6 +21,7 @@ struct attach {
 	pid_t able;                /* a thread that can do system calls; 0: none is known */
 	pid_t stays;               /* that resume_all() leaves alone; 0: none */
 	uint64_t rings, rings_end; /* of a tracer of ours that was killed */
+	struct mt_held_maps maps;  /* while all stand still */
 };
 
 static struct mt_error *resume_thread(void *context, pid_t lwp)
@@ -171,8 +172,10 @@ static struct mt_error *enter(struct attach *attach)
 		lost = find_able(attach);
 	if (!error && !lost)
 		lost = await_whole(attach);
-	if (!error && !lost)
+	if (!error && !lost) {
+		mt_target_hold_maps(attach->engine->target, attach->space->pid, &attach->maps);
 		error = mt_calls_enter_join(&entering, attach->able);
+	}
 	if (lost && error)
 		mt_error_destroy(lost);
 	else if (lost)
@@ -184,23 +187,35 @@ static struct mt_error *enter(struct attach *attach)
 	return error;
 }
 
+/* That nothing is against it, and what is there of another tracer. */
+static struct mt_error *look_around(struct attach *attach, uint64_t *stop_at)
+{
+	struct mt_target *target = attach->engine->target;
+
+	mt_try(target->ops->each_thread(target, attach->space->pid, check_sandbox, attach));
+	mt_try(mt_calls_find_loader(attach->engine, attach->space, stop_at));
+	if (attach->space->loader && !*stop_at)
+		return cannot(attach, "its dynamic loader does not tell debuggers of itself");
+	mt_try(mt_target_each_map(target, attach->space->pid, see_rings, attach));
+	mt_try(target->ops->each_thread(target, attach->space->pid, check_gs, attach));
+	mt_try(check_gs_users(attach));
+	attach->space->inherited = attach->rings;
+	mt_try(mt_calls_left_find(attach->engine, attach->space, &attach->space->left));
+	if (target->ops->watch_libraries && *stop_at)
+		mt_try(target->ops->watch_libraries(target, attach->space->pid, *stop_at));
+	return mt_calls_inject_begin(attach->engine, attach->space);
+}
+
 static struct mt_error *take_over(struct attach *attach)
 {
 	struct mt_target *target = attach->engine->target;
 	uint64_t stop_at = 0;
 
-	mt_try(target->ops->each_thread(target, attach->space->pid, check_sandbox, attach));
-	mt_try(mt_calls_find_loader(attach->engine, attach->space, &stop_at));
-	if (attach->space->loader && !stop_at)
-		return cannot(attach, "its dynamic loader does not tell debuggers of itself");
-	mt_try(target->ops->each_map(target, attach->space->pid, see_rings, attach));
-	mt_try(target->ops->each_thread(target, attach->space->pid, check_gs, attach));
-	mt_try(check_gs_users(attach));
-	attach->space->inherited = attach->rings;
-	mt_try(mt_calls_left_find(attach->engine, attach->space, &attach->space->left));
-	if (target->ops->watch_libraries && stop_at)
-		mt_try(target->ops->watch_libraries(target, attach->space->pid, stop_at));
-	mt_try(mt_calls_inject_begin(attach->engine, attach->space));
+	mt_target_hold_maps(target, attach->space->pid, &attach->maps);
+	struct mt_error *error = look_around(attach, &stop_at);
+	mt_target_let_maps_go(target, &attach->maps);
+	if (error)
+		return error;
 	mt_try(find_able(attach));
 	mt_try(mt_calls_inject(attach->engine, attach->space, attach->able));
 	mt_try(await_whole(attach));
@@ -229,6 +244,7 @@ struct mt_error *mt_calls_attach(struct mt_calls_engine *engine, struct mt_calls
 		mt_error_destroy(error);
 		error = NULL;
 	}
+	mt_target_let_maps_go(engine->target, &attach.maps);
 	resume_all(&attach, 0);
 	mt_calls_space_unref(space);
 	return error;

@@ -179,7 +179,7 @@ static struct mt_error *read_code(struct mt_calls_engine *engine, struct mt_call
 		if (mt_calls_clean_bytes(place->module, address, bytes, *size))
 			return NULL;
 	}
-	mt_try(engine->target->ops->each_map(engine->target, space->pid, read_file, &file));
+	mt_try(mt_target_each_map(engine->target, space->pid, read_file, &file));
 	*size = file.size;
 	if (!*size)
 		*size = engine->target->ops->read(engine->target, space->pid, address, bytes,
@@ -357,6 +357,7 @@ struct mt_error *mt_calls_set_break(struct mt_calls_engine *engine, struct mt_ca
 				    struct mt_calls_condition *condition)
 {
 	struct mt_calls_break one = {.address = address, .loader = loader, .condition = condition};
+	struct mt_held_maps maps;
 	struct mt_calls_break *there = mt_calls_is_later(condition) ||
 					       mt_calls_is_span(condition) ||
 					       mt_calls_records_values(condition)
@@ -372,7 +373,9 @@ struct mt_error *mt_calls_set_break(struct mt_calls_engine *engine, struct mt_ca
 	if (condition && space->stage < MT_CALLS_LOADED)
 		return mt_array_push(&space->waiting, one) ? mt_error_no_memory() : NULL;
 	mt_try(mt_target_halt(engine->target, space->pid));
+	mt_target_hold_maps(engine->target, space->pid, &maps);
 	struct mt_error *error = put_break(engine, space, &one);
+	mt_target_let_maps_go(engine->target, &maps);
 	mt_target_release(engine->target, space->pid);
 	return mt_calls_records_values(condition) ? mt_calls_values_tell(engine, condition, error)
 						  : error;

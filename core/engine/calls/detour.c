@@ -111,7 +111,7 @@ struct mt_error *mt_calls_detour(struct mt_calls_engine *engine, struct mt_calls
 	/* That of another tracer of ours, which was killed here. */
 	if (!read_rest(engine, space, &inside.address))
 		return NULL;
-	mt_try(engine->target->ops->each_map(engine->target, space->pid, see_map, &inside));
+	mt_try(mt_target_each_map(engine->target, space->pid, see_map, &inside));
 	if (!inside.found)
 		return NULL;
 	space->detour_at = at;

@@ -65,7 +65,7 @@ struct mt_error *mt_calls_make_ready(struct mt_calls_engine *engine, pid_t pid)
 	if (!error)
 		error = mt_calls_plan_ahead(engine, pid, NULL);
 	if (!error)
-		error = engine->target->ops->each_map(engine->target, pid, make_module, &making);
+		error = mt_target_each_map(engine->target, pid, make_module, &making);
 	mt_calls_space_unref(making.space);
 	return error;
 }
@@ -124,7 +124,7 @@ struct mt_error *mt_calls_enter_map(struct mt_calls_entering *entering, pid_t lw
 	mt_try(mt_calls_space_begin(engine, space, lwp));
 	if (space->stage == MT_CALLS_REFUSED)
 		return NULL;
-	mt_try(engine->target->ops->each_map(engine->target, space->pid, see_map, entering));
+	mt_try(mt_target_each_map(engine->target, space->pid, see_map, entering));
 	mt_try(add_places(entering, lwp));
 	return mt_calls_swap_map(engine, space, &entering->swap, lwp);
 }

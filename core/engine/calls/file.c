@@ -250,8 +250,7 @@ struct mt_error *mt_calls_plan_ahead(struct mt_calls_engine *engine, pid_t pid, 
 	/* One alone can be planned where it is asked for, if nobody wants to stop that. */
 	size_t least = engine->options.progress ? 1 : 2;
 	struct mt_pool *pool = NULL;
-	struct mt_error *error =
-	    engine->target->ops->each_map(engine->target, pid, see_map, &wishes);
+	struct mt_error *error = mt_target_each_map(engine->target, pid, see_map, &wishes);
 
 	if (!error && wishes.items.count >= least)
 		mt_error_destroy(mt_pool_create(0, wishes.items.count, &pool));
@@ -290,7 +289,7 @@ struct mt_error *mt_calls_check_gs(struct mt_calls_engine *engine, pid_t pid, co
 	struct gs_search search = {.engine = engine, .except = except};
 
 	mt_try(mt_calls_plan_ahead(engine, pid, except));
-	mt_try(engine->target->ops->each_map(engine->target, pid, look_for_gs, &search));
+	mt_try(mt_target_each_map(engine->target, pid, look_for_gs, &search));
 	if (!search.found)
 		return NULL;
 	struct mt_objfile *objfile = search.found->objfile;

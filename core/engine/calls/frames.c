@@ -77,8 +77,7 @@ static struct mt_error *find_code(struct walk *walk)
 	if (!engine->pool)
 		mt_try(mt_space_pool_create(NULL, &engine->pool));
 	mt_try(mt_space_create(engine->pool, walk->pid, &walk->space->code));
-	struct mt_error *error =
-	    engine->target->ops->each_map(engine->target, walk->pid, add_map, walk);
+	struct mt_error *error = mt_target_each_map(engine->target, walk->pid, add_map, walk);
 	if (error)
 		mt_calls_forget_code(walk->space);
 	return error;

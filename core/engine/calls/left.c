@@ -267,7 +267,7 @@ struct mt_error *mt_calls_left_find(struct mt_calls_engine *engine,
 	if (!finding.left)
 		return mt_error_no_memory();
 	finding.left->is_whole = true;
-	mt_try(engine->target->ops->each_map(engine->target, space->pid, see_map, &finding));
+	mt_try(mt_target_each_map(engine->target, space->pid, see_map, &finding));
 	mt_array_each (map, &finding.maps)
 		mt_try(see_ours(&finding, map));
 	mt_try(find_descriptors(&finding));

@@ -152,7 +152,7 @@ struct mt_error *mt_calls_left_add_texts(struct mt_calls_engine *engine,
 {
 	struct looking looking = {engine, space, left};
 
-	mt_try(engine->target->ops->each_map(engine->target, space->pid, see_text, &looking));
+	mt_try(mt_target_each_map(engine->target, space->pid, see_text, &looking));
 	mt_array_each (text, &left->texts)
 		if (mt_calls_swap_add(swap, text->start, text->end, text->path))
 			return mt_error_no_memory();

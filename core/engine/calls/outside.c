@@ -212,7 +212,7 @@ struct mt_error *mt_calls_move_all(struct mt_calls_engine *engine, struct mt_cal
 	struct walk walk = {
 	    .engine = engine, .space = space, .move = move, .context = context, .is_whole = true};
 	struct mt_target *target = engine->target;
-	struct mt_error *error = target->ops->each_map(target, space->pid, see_map, &walk);
+	struct mt_error *error = mt_target_each_map(target, space->pid, see_map, &walk);
 
 	if (!error)
 		error = target->ops->each_thread(target, space->pid, see_thread, &walk);

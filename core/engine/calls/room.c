@@ -105,7 +105,7 @@ static struct mt_error *list_gaps(struct mt_calls_engine *engine, struct mt_call
 	if (space->keeps_gaps && space->gaps.count)
 		return NULL;
 	space->gaps.count = 0;
-	return engine->target->ops->each_map(engine->target, space->pid, see_mapping, &listing);
+	return mt_target_each_map(engine->target, space->pid, see_mapping, &listing);
 }
 
 /* Something is mapped there now. */

@@ -334,8 +334,7 @@ static struct mt_error *see_libc(void *context, const struct mt_map *map)
 struct mt_error *mt_calls_space_detour(struct mt_calls_engine *engine, struct mt_calls_space *space)
 {
 	struct libc libc = {0};
-	struct mt_error *error =
-	    engine->target->ops->each_map(engine->target, space->pid, see_libc, &libc);
+	struct mt_error *error = mt_target_each_map(engine->target, space->pid, see_libc, &libc);
 
 	if (!error && libc.path)
 		error = mt_calls_detour(engine, space, libc.path, libc.base);
@@ -366,7 +365,7 @@ static struct mt_error *update(struct mt_calls_engine *engine, struct mt_calls_s
 {
 	const char *sandbox = mt_calls_sandbox(engine, space);
 
-	mt_try(engine->target->ops->each_map(engine->target, space->pid, see_map, walk));
+	mt_try(mt_target_each_map(engine->target, space->pid, see_map, walk));
 	mt_try(refuse_gs_users(engine, space));
 	if (space->stage < MT_CALLS_LOADED) {
 		mt_try(mt_calls_space_begin(engine, space, lwp));
@@ -436,13 +435,16 @@ struct mt_error *mt_calls_space_update(struct mt_calls_engine *engine, struct mt
 				       pid_t lwp)
 {
 	struct walk walk = {.engine = engine, .space = space};
+	struct mt_held_maps maps;
 
 	if (space->stage == MT_CALLS_REFUSED || space->unseen || !mt_calls_is_whole(engine, space))
 		return NULL;
 	mt_calls_forget_code(space);
 	mt_try(mt_target_halt(engine->target, space->pid));
 	mt_calls_rooms_begin(space);
+	mt_target_hold_maps(engine->target, space->pid, &maps);
 	struct mt_error *error = update(engine, space, lwp, &walk);
+	mt_target_let_maps_go(engine->target, &maps);
 	mt_calls_rooms_end(space);
 	mt_target_release(engine->target, space->pid);
 	if (!error)

@@ -101,7 +101,7 @@ struct mt_error *mt_calls_find_loader(struct mt_calls_engine *engine, struct mt_
 	mt_try(read_auxiliary(space));
 	if (!space->loader)
 		return NULL;
-	mt_try(engine->target->ops->each_map(engine->target, space->pid, see_loader, space));
+	mt_try(mt_target_each_map(engine->target, space->pid, see_loader, space));
 	if (!space->loader_path)
 		return NULL;
 	find_debug(space);

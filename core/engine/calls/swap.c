@@ -144,7 +144,7 @@ struct mt_error *mt_calls_swap_map(struct mt_calls_engine *engine,
 	struct mt_error *error = calls ? NULL : mt_error_no_memory();
 
 	if (!error)
-		error = engine->target->ops->each_map(engine->target, swap->pid, see_text, swap);
+		error = mt_target_each_map(engine->target, swap->pid, see_text, swap);
 	/* Locked memory is there, all of it, and a second one would be at once, too. */
 	if (!error && mt_proc_status_number(swap->pid, "VmLck") <= 0)
 		error = map_files(engine, space, swap, lwp, calls);
@@ -193,8 +193,7 @@ struct mt_error *mt_calls_swap_exchange(struct mt_calls_engine *engine,
 
 	if (!calls)
 		return mt_error_no_memory();
-	struct mt_error *error =
-	    engine->target->ops->each_map(engine->target, swap->pid, see_again, swap);
+	struct mt_error *error = mt_target_each_map(engine->target, swap->pid, see_again, swap);
 	mt_array_each (copy, &swap->copies)
 		if (copy->is_filled && copy->text_is_there && copy->copy_is_there)
 			calls[count++] = (struct mt_system_call){

@@ -12,6 +12,7 @@
 #include "engine/calls/trampoline/trampoline.h"
 #include "engine/engine.h"
 #include "process/inject.h"
+#include "process/maps.h"
 #include "space/space.h"
 
 #include <pthread.h>
