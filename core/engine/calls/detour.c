@@ -43,19 +43,20 @@ static bool parse(const uint8_t *bytes, uint64_t address, uint64_t *pointer, int
 }
 
 /* From the file: in memory it may be patched already. */
-static bool find_pointer(const char *libc, uint64_t *pointer, int32_t *offset)
+const struct mt_calls_finder *mt_calls_find_finder(struct mt_calls_file *file)
 {
-	uint64_t address = mt_calls_dynamic_symbol(libc, "_dl_find_object");
 	uint8_t bytes[sizeof(endbr64) + MOV_BYTES + JUMP_BYTES];
-	struct mt_objfile *objfile = NULL;
-	struct mt_error *error = address ? mt_objfile_open(libc, NULL, NULL, &objfile) : NULL;
-	bool found = objfile &&
-		     mt_objfile_read(objfile, address, bytes, sizeof(bytes)) == sizeof(bytes) &&
-		     parse(bytes, address, pointer, offset);
+	struct mt_calls_finder *finder = &file->finder;
 
-	mt_error_destroy(error);
-	mt_objfile_unref(objfile);
-	return found;
+	if (finder->is_known)
+		return finder;
+	finder->is_known = true;
+	uint64_t address =
+	    file->objfile ? mt_calls_dynamic_symbol(file->path, "_dl_find_object") : 0;
+	if (address && mt_objfile_read_pages(file->objfile, address, bytes, sizeof(bytes)) &&
+	    !parse(bytes, address, &finder->pointer, &finder->offset))
+		finder->pointer = 0;
+	return finder;
 }
 
 static bool read_word(struct mt_calls_engine *engine, const struct mt_calls_space *space,
@@ -98,14 +99,15 @@ struct mt_error *mt_calls_detour(struct mt_calls_engine *engine, struct mt_calls
 				 const char *libc, uint64_t base)
 {
 	const uint64_t detour = space->agent;
-	uint64_t pointer = 0, at = 0;
+	struct mt_calls_file *file = NULL;
 	struct inside inside = {.space = space};
-	int32_t offset = 0;
+	uint64_t at = 0;
 
-	if (!find_pointer(libc, &pointer, &offset) ||
-	    !read_word(engine, space, base + pointer, &at))
+	mt_try(mt_calls_file_get(engine, libc, &file));
+	const struct mt_calls_finder *finder = mt_calls_find_finder(file);
+	if (!finder->pointer || !read_word(engine, space, base + finder->pointer, &at))
 		return NULL;
-	at += (uint64_t)(int64_t)offset;
+	at += (uint64_t)(int64_t)finder->offset;
 	if (!read_word(engine, space, at, &inside.address))
 		return NULL;
 	/* That of another tracer of ours, which was killed here. */

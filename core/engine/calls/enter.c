@@ -47,9 +47,11 @@ static struct mt_error *make_module(void *context, const struct mt_map *map)
 					making->engine->modules.count,
 					making->engine->modules.count + 1));
 	mt_try(mt_calls_module_make(making->engine, map, true, &module));
-	/* Symbols are read at the first question: not at a snapshot, for which a thread waits. */
+	/* What is read at the first question is read now: not while threads stand still. */
 	if (module)
 		mt_objfile_symbol_at(module->file->objfile, 0);
+	if (module && mt_calls_is_libc(map->path))
+		mt_calls_find_finder(module->file);
 	return module && mt_array_push(&making->engine->ready, module) ? mt_error_no_memory()
 								       : NULL;
 }

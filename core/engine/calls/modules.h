@@ -113,6 +113,7 @@ struct mt_error *mt_calls_cfi_unlink(struct mt_calls_engine *engine, struct mt_c
 				     uint64_t *at);
 
 /* detour.c */
+const struct mt_calls_finder *mt_calls_find_finder(struct mt_calls_file *file);
 /* Have the program's unwinder ask the agent, if libc, of which BASE is the load address, knows
  * _dl_find_object(); and no more.  Errors: the target's. */
 struct mt_error *mt_calls_detour(struct mt_calls_engine *engine, struct mt_calls_space *space,

@@ -69,6 +69,7 @@ struct mt_error *mt_calls_space_detour(struct mt_calls_engine *engine,
 /* With no patch in the text yet.  0, or -1 without memory. */
 int mt_calls_add_place(struct mt_calls_space *space, struct mt_calls_module *module);
 /* A file that is not patched. */
+bool mt_calls_is_libc(const char *path);
 bool mt_calls_is_left_alone(const struct mt_calls_space *space, const char *path);
 /* Whether the loader's list is whole: no thread is about to load or unload. */
 bool mt_calls_is_whole(const struct mt_calls_engine *engine, struct mt_calls_space *space);

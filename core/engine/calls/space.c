@@ -167,7 +167,7 @@ struct walk {
 	MT_ARRAY(struct seen_map) maps; /* of code */
 };
 
-static bool is_libc(const char *path)
+bool mt_calls_is_libc(const char *path)
 {
 	const char *base = strrchr(path, '/');
 
@@ -324,7 +324,7 @@ static struct mt_error *see_libc(void *context, const struct mt_map *map)
 {
 	struct libc *libc = context;
 
-	if (libc->path || !is_libc(map->path) || map->offset)
+	if (libc->path || !mt_calls_is_libc(map->path) || map->offset)
 		return NULL;
 	libc->base = map->start;
 	libc->path = strdup(map->path);

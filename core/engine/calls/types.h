@@ -46,16 +46,24 @@ struct mt_calls_stretch {
 	size_t length;
 };
 
+/* In a C library: what its _dl_find_object() calls; see detour.c. */
+struct mt_calls_finder {
+	bool is_known;    /* what follows is */
+	uint64_t pointer; /* of a pointer to a structure, in the file; 0: there is none */
+	int32_t offset;   /* of the function's address in that */
+};
+
 /* An object file that was planned, once an engine. */
 struct mt_calls_file {
 	char *path;
 	struct mt_objfile *objfile; /* NULL: it could not be opened or planned */
 	struct mt_plan *plan;       /* NULL as well: it is not to be recorded */
 	uint64_t gs_user;           /* see struct mt_plan */
-	bool unknown_told;          /* that its functions are unknown */
-	bool is_kept;               /* its plan, and what is made by it, from run to run */
-	bool was_stored;            /* something of that, in this one */
-	struct mt_kept_key key;     /* of the plan, if it is kept */
+	struct mt_calls_finder finder;
+	bool unknown_told;      /* that its functions are unknown */
+	bool is_kept;           /* its plan, and what is made by it, from run to run */
+	bool was_stored;        /* something of that, in this one */
+	struct mt_kept_key key; /* of the plan, if it is kept */
 	MT_ARRAY(struct mt_calls_stretch) stretches; /* that were asked for */
 	UT_hash_handle hh;
 };
