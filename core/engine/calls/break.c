@@ -214,11 +214,10 @@ static bool is_able(struct mt_calls_engine *engine, pid_t lwp)
 	return able;
 }
 
-/* One that waits has less to do than others. */
-pid_t mt_calls_able_thread(struct mt_calls_engine *engine, const struct mt_calls_space *space)
+/* The first of those that wait, or of those that do not. */
+static pid_t find_able(struct mt_calls_engine *engine, const struct mt_calls_space *space,
+		       bool of_waiting)
 {
-	pid_t other = 0;
-
 	for (const struct mt_calls_thread *thread = engine->threads; thread;
 	     thread = thread->hh.next) {
 		bool waits;
@@ -227,13 +226,18 @@ pid_t mt_calls_able_thread(struct mt_calls_engine *engine, const struct mt_calls
 		    !stands_well(engine, thread->lwp, &waits))
 			continue;
 		waits &= thread->lwp != thread->pid;
-		if ((!waits && other) || !is_able(engine, thread->lwp))
-			continue;
-		if (waits)
+		if (waits == of_waiting && is_able(engine, thread->lwp))
 			return thread->lwp;
-		other = thread->lwp;
 	}
-	return other;
+	return 0;
+}
+
+/* One that waits has less to do than others, among which a process's first thread counts. */
+pid_t mt_calls_able_thread(struct mt_calls_engine *engine, const struct mt_calls_space *space)
+{
+	pid_t lwp = find_able(engine, space, true);
+
+	return lwp ? lwp : find_able(engine, space, false);
 }
 
 /* An int3 would outlive us, and kill the program. */
