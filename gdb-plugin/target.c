@@ -161,10 +161,7 @@ static struct mt_error *call_systems(struct mt_target *base, pid_t lwp,
 	int status = 0;
 
 	mt_try(mt_ptrace_find_syscall(base, target->pid, &target->syscall_pc));
-	for (size_t i = 0; i < count; i++)
-		mt_try(
-		    mt_ptrace_do_syscall(target->pid, lwp, target->syscall_pc, &calls[i], &status));
-	return NULL;
+	return mt_ptrace_do_syscalls(target->pid, lwp, target->syscall_pc, calls, count, &status);
 }
 
 static struct mt_error *run_to(struct mt_target *base, pid_t lwp, uint64_t goal, bool *arrived)

@@ -180,7 +180,6 @@ struct mt_error *mt_ptrace_call_systems(struct mt_target *base, pid_t lwp,
 					struct mt_system_call *calls, size_t count)
 {
 	struct remote_call remote;
-	struct mt_error *error = NULL;
 	int status = 0;
 
 	mt_try(begin_remote_call(base, lwp, &remote));
@@ -189,14 +188,12 @@ struct mt_error *mt_ptrace_call_systems(struct mt_target *base, pid_t lwp,
 		return count ? injected_system_calls(&remote, calls, count) : NULL;
 	}
 	mt_try(mt_ptrace_find_syscall(base, remote.process->pid, &remote.process->syscall_pc));
-	for (size_t i = 0; i < count && !error; i++) {
-		error = mt_ptrace_do_syscall(remote.process->pid, lwp, remote.process->syscall_pc,
-					     &calls[i], &status);
-		if (status)
-			mt_ptrace_keep_status(remote.target, remote.lwp, status);
-		if (!error && status)
-			return gone(lwp);
-	}
+	struct mt_error *error = mt_ptrace_do_syscalls(
+	    remote.process->pid, lwp, remote.process->syscall_pc, calls, count, &status);
+	if (status)
+		mt_ptrace_keep_status(remote.target, remote.lwp, status);
+	if (!error && status)
+		return gone(lwp);
 	return error;
 }
 

@@ -149,17 +149,24 @@ static bool is_fault(int signal)
 	return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL;
 }
 
-static struct mt_error *run(struct call *call, struct user_regs_struct registers, int64_t *result)
+/* One after the other, from the registers that the thread has. */
+static struct mt_error *run(struct call *call, struct user_regs_struct registers, uint64_t pc,
+			    struct mt_system_call *calls, size_t count)
 {
 	const uint64_t all_but_trap = ~(1ull << (SIGTRAP - 1));
 	uint64_t mask = 0;
 
 	if (ptrace(PTRACE_GETSIGMASK, call->lwp, sizeof(mask), &mask) ||
-	    ptrace(PTRACE_SETSIGMASK, call->lwp, sizeof(all_but_trap), &all_but_trap) ||
-	    ptrace(PTRACE_SETREGS, call->lwp, 0, &registers))
+	    ptrace(PTRACE_SETSIGMASK, call->lwp, sizeof(all_but_trap), &all_but_trap))
 		return gone(call->lwp);
-	mt_try(step_over(call, registers.rip, &registers));
-	*result = (int64_t)registers.rax;
+	for (size_t i = 0; i < count; i++) {
+		registers.orig_rax = (uint64_t)-1;
+		mt_ptrace_put_call(&calls[i], pc, &registers);
+		if (ptrace(PTRACE_SETREGS, call->lwp, 0, &registers))
+			return gone(call->lwp);
+		mt_try(step_over(call, pc, &registers));
+		calls[i].result = (int64_t)registers.rax;
+	}
 	ptrace(PTRACE_SETSIGMASK, call->lwp, sizeof(mask), &mask);
 	return NULL;
 }
@@ -217,18 +224,18 @@ void mt_ptrace_put_call(const struct mt_system_call *call, uint64_t pc,
 	registers->r9 = call->arguments[5];
 }
 
-struct mt_error *mt_ptrace_do_syscall(pid_t pid, pid_t lwp, uint64_t pc,
-				      struct mt_system_call *wanted, int *status)
+struct mt_error *mt_ptrace_do_syscalls(pid_t pid, pid_t lwp, uint64_t pc,
+				       struct mt_system_call *calls, size_t count, int *status)
 {
 	struct call call = {.lwp = lwp};
-	struct user_regs_struct before, registers;
+	struct user_regs_struct before;
 
+	*status = 0;
+	if (!count)
+		return NULL;
 	if (ptrace(PTRACE_GETREGS, lwp, 0, &before))
 		return gone(lwp);
-	registers = before;
-	registers.orig_rax = (uint64_t)-1;
-	mt_ptrace_put_call(wanted, pc, &registers);
-	struct mt_error *error = run(&call, registers, &wanted->result);
+	struct mt_error *error = run(&call, before, pc, calls, count);
 	*status = call.status;
 	if (error)
 		return error;

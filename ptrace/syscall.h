@@ -21,8 +21,8 @@ struct mt_error *mt_ptrace_find_syscall(struct mt_target *target, pid_t pid, uin
 void mt_ptrace_put_call(const struct mt_system_call *call, uint64_t pc,
 			struct user_regs_struct *registers);
 /* *status: what waitpid() said of a thread that ended meanwhile; else 0.  Errors: GONE. */
-struct mt_error *mt_ptrace_do_syscall(pid_t pid, pid_t lwp, uint64_t pc,
-				      struct mt_system_call *call, int *status);
+struct mt_error *mt_ptrace_do_syscalls(pid_t pid, pid_t lwp, uint64_t pc,
+				       struct mt_system_call *calls, size_t count, int *status);
 
 /* See run_to() in process/target.h; *status as above. */
 struct mt_error *mt_ptrace_run_lwp_to(pid_t pid, pid_t lwp, uint64_t goal, bool *arrived,

@@ -255,21 +255,50 @@ struct mt_error *mt_calls_module_make(struct mt_calls_engine *engine, const stru
 	return copy_offsets(module) ? mt_error_no_memory() : NULL;
 }
 
+/* For all of the image as it is. */
+static struct mt_calls_room_wish wish_of(const struct mt_calls_module *module)
+{
+	const struct mt_image *image = &module->image;
+
+	return (struct mt_calls_room_wish){
+	    .start = module->bias + image->fixes.low,
+	    .end = module->bias + image->fixes.high,
+	    .bytes = (image->bytes.count + MT_CALLS_MARK_BYTES + PAGE - 1) & ~(uint64_t)(PAGE - 1),
+	    .best = module->outlives_us ? 0 : module->bias + image->base,
+	};
+}
+
+struct mt_error *mt_calls_modules_map_best(struct mt_calls_engine *engine,
+					   struct mt_calls_space *space, pid_t lwp,
+					   struct mt_calls_module **modules, size_t count)
+{
+	struct mt_calls_room_wish *wishes = calloc(count + 1, sizeof(*wishes));
+	uint64_t *addresses = calloc(count + 1, sizeof(*addresses));
+	struct mt_error *error = wishes && addresses ? NULL : mt_error_no_memory();
+
+	for (size_t i = 0; i < count && !error; i++)
+		wishes[i] = wish_of(modules[i]);
+	if (!error)
+		error = mt_calls_rooms_map_best(engine, space, lwp, wishes, count, addresses);
+	for (size_t i = 0; i < count && !error; i++) {
+		modules[i]->room = addresses[i];
+		modules[i]->room_bytes = wishes[i].bytes;
+	}
+	free(wishes);
+	free(addresses);
+	return error;
+}
+
 /* Where all of the image fits as it is; else room from which all reach what they lead to; or at
  * least the text, for what reaches the rest from there. */
 static struct mt_error *find_room(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				  pid_t lwp, struct mt_calls_module *module)
 {
-	const struct mt_fixes *fixes = &module->image.fixes;
 	struct mt_image_config config = image_config(module);
-	struct mt_calls_room_wish wish = {
-	    .start = module->bias + fixes->low,
-	    .end = module->bias + fixes->high,
-	    .bytes = (module->image.bytes.count + MT_CALLS_MARK_BYTES + PAGE - 1) &
-		     ~(uint64_t)(PAGE - 1),
-	    .best = module->outlives_us ? 0 : module->bias + module->image.base,
-	};
+	struct mt_calls_room_wish wish = wish_of(module);
 
+	if (module->room)
+		return NULL;
 	module->room_bytes = wish.bytes;
 	struct mt_error *error = mt_calls_room_map(engine, space, lwp, &wish, &module->room);
 	if (!error || mt_error_code(error) != MT_ERROR_UNSUPPORTED)
@@ -397,16 +426,6 @@ struct mt_error *mt_calls_module_write_tables(struct mt_calls_engine *engine,
 	if (module->outlives_us)
 		mt_image_deinit(&module->image);
 	return NULL;
-}
-
-struct mt_error *mt_calls_module_create(struct mt_calls_engine *engine,
-					struct mt_calls_space *space, pid_t lwp,
-					const struct mt_map *map, struct mt_calls_module **out)
-{
-	mt_try(mt_calls_module_make(engine, map, space->attached, out));
-	if (*out)
-		mt_try(mt_calls_module_map(engine, space, lwp, out));
-	return *out ? mt_calls_module_write(engine, space, *out) : NULL;
 }
 
 /* The patch whose trampoline holds an offset; -1: none. */

@@ -49,8 +49,13 @@ int mt_calls_module_find_clean(struct mt_calls_module *module);
 /* SIZE bytes of it at ADDRESS in the process, wherever they are.  False: they are not to be had. */
 bool mt_calls_clean_bytes(const struct mt_calls_module *module, uint64_t address, void *bytes,
 			  size_t size);
-/* Its room, by a call in the name of LWP.  *module becomes NULL: there is none, and the log says
- * so. Errors: the target's; NO_MEMORY. */
+/* The rooms of modules of a process that dies with us, as far as they can be where they are best.
+ * Errors: the target's; NO_MEMORY. */
+struct mt_error *mt_calls_modules_map_best(struct mt_calls_engine *engine,
+					   struct mt_calls_space *space, pid_t lwp,
+					   struct mt_calls_module **modules, size_t count);
+/* Its room, unless it has one, by a call in the name of LWP.  *module becomes NULL: there is none,
+ * and the log says so. Errors: the target's; NO_MEMORY. */
 struct mt_error *mt_calls_module_map(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				     pid_t lwp, struct mt_calls_module **module);
 /* Its trampolines into that; the process may be running.  Errors: the target's; NO_MEMORY. */
@@ -60,11 +65,6 @@ struct mt_error *mt_calls_module_write(struct mt_calls_engine *engine, struct mt
 struct mt_error *mt_calls_module_write_tables(struct mt_calls_engine *engine,
 					      const struct mt_calls_space *space,
 					      struct mt_calls_module *module);
-/* The first three.  *out NULL: nothing of it can be recorded, and the log says why.  Errors:
- * NO_MEMORY; the target's. */
-struct mt_error *mt_calls_module_create(struct mt_calls_engine *engine,
-					struct mt_calls_space *space, pid_t lwp,
-					const struct mt_map *map, struct mt_calls_module **out);
 void mt_calls_module_destroy(struct mt_calls_module *module);
 /* Memory in which pieces are put together, small enough for the processor's cache: good until the
  * target has something to report.  MT_IMAGE_MARGIN more bytes lie at both sides.  NULL: without

@@ -149,16 +149,30 @@ static bool is_refusal(int errnum)
 	return errnum == EEXIST || errnum == EPERM || errnum == ENOMEM;
 }
 
+static struct mt_system_call mapping(uint64_t address, uint64_t bytes)
+{
+	return (struct mt_system_call){
+	    .number = SYS_mmap,
+	    .arguments = {address, bytes, PROT_READ | PROT_EXEC,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+			  (uint64_t)-1, 0},
+	};
+}
+
 /* All of it is written: that takes a page fault for each page. */
+static struct mt_system_call huge_pages(uint64_t address, uint64_t bytes)
+{
+	return (struct mt_system_call){.number = SYS_madvise,
+				       .arguments = {address, bytes, MADV_HUGEPAGE}};
+}
+
 static void want_huge_pages(struct mt_calls_engine *engine, pid_t lwp, uint64_t address,
 			    uint64_t bytes)
 {
-	const uint64_t arguments[6] = {address, bytes, MADV_HUGEPAGE};
-	uint64_t ignored = 0;
+	struct mt_system_call call = huge_pages(address, bytes);
 
 	if (bytes >= HUGE_PAGE)
-		mt_error_destroy(mt_calls_system(engine, lwp, "ask for huge pages", SYS_madvise,
-						 arguments, &ignored));
+		mt_error_destroy(mt_target_call_system(engine->target, lwp, &call));
 }
 
 /* The best that the system gives. */
@@ -171,17 +185,10 @@ static struct mt_error *map_one(struct mt_calls_engine *engine, pid_t lwp, struc
 		mt_array_each (place, &gaps->places)
 			if (badness(gaps, *place) < badness(gaps, *best))
 				best = place;
-		const uint64_t arguments[] = {
-		    *best,
-		    gaps->bytes,
-		    PROT_READ | PROT_EXEC,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
-		    (uint64_t)-1,
-		    0,
-		};
+		const struct mt_system_call call = mapping(*best, gaps->bytes);
 		uint64_t wanted = *best;
 		struct mt_error *error = mt_calls_system(engine, lwp, "map memory for code",
-							 SYS_mmap, arguments, address);
+							 call.number, call.arguments, address);
 
 		if (!error && *address == wanted)
 			return NULL;
@@ -209,14 +216,78 @@ static bool is_free(const struct mt_calls_space *space, const struct gaps *gaps,
 	return false;
 }
 
+static struct gaps gaps_for(const struct mt_calls_room_wish *wish)
+{
+	return (struct gaps){.start = wish->start,
+			     .end = wish->end,
+			     .bytes = (wish->bytes + PAGE - 1) & ~(PAGE - 1),
+			     .best = wish->best};
+}
+
+/* Takes what the calls for rooms, one for each of the chosen wishes, ended with. */
+static struct mt_error *take_rooms(struct mt_calls_engine *engine,
+				   const struct mt_calls_space *space, pid_t lwp,
+				   struct mt_system_call *calls, size_t count)
+{
+	struct mt_system_call *huge = calloc(count + 1, sizeof(*huge));
+	struct mt_error *error = huge ? NULL : mt_error_no_memory();
+	size_t huge_count = 0;
+
+	for (size_t i = 0; i < count && !error; i++) {
+		const uint64_t at = (uint64_t)calls[i].result, bytes = calls[i].arguments[1];
+
+		if (calls[i].result < 0 && calls[i].result >= -4095)
+			continue;
+		if (at != calls[i].arguments[0]) {
+			error = mt_calls_room_unmap(engine, lwp, at, bytes);
+			continue;
+		}
+		mt_calls_list(engine, space, at, at + bytes, 0);
+		if (bytes >= HUGE_PAGE)
+			huge[huge_count++] = huge_pages(at, bytes);
+	}
+	if (!error)
+		error = mt_target_call_systems(engine->target, lwp, huge, huge_count);
+	free(huge);
+	return error;
+}
+
+struct mt_error *mt_calls_rooms_map_best(struct mt_calls_engine *engine,
+					 struct mt_calls_space *space, pid_t lwp,
+					 const struct mt_calls_room_wish *wishes, size_t count,
+					 uint64_t *addresses)
+{
+	struct mt_system_call *calls = calloc(count + 1, sizeof(*calls));
+	struct mt_error *error = calls ? list_gaps(engine, space) : mt_error_no_memory();
+	size_t chosen = 0, next = 0;
+
+	for (size_t i = 0; i < count && !error; i++) {
+		struct gaps gaps = gaps_for(&wishes[i]);
+
+		addresses[i] = 0;
+		if (!gaps.best || !is_free(space, &gaps, gaps.best))
+			continue;
+		addresses[i] = gaps.best;
+		calls[chosen++] = mapping(gaps.best, gaps.bytes);
+		error = fill_gap(space, gaps.best, gaps.best + gaps.bytes);
+	}
+	if (!error)
+		error = mt_target_call_systems(engine->target, lwp, calls, chosen);
+	if (!error)
+		error = take_rooms(engine, space, lwp, calls, chosen);
+	for (size_t i = 0; i < count && !error; i++)
+		if (addresses[i] && (uint64_t)calls[next++].result != addresses[i])
+			addresses[i] = 0;
+	free(calls);
+	return error;
+}
+
 struct mt_error *mt_calls_room_map(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				   pid_t lwp, const struct mt_calls_room_wish *wish,
 				   uint64_t *address)
 {
-	struct gaps gaps = {.start = wish->start,
-			    .end = wish->end,
-			    .bytes = (wish->bytes + PAGE - 1) & ~(PAGE - 1),
-			    .best = wish->best};
+	struct gaps gaps = gaps_for(wish);
+
 	mt_try(list_gaps(engine, space));
 	if (gaps.best && is_free(space, &gaps, gaps.best) && mt_array_push(&gaps.places, gaps.best))
 		gaps.error = mt_error_no_memory();

@@ -164,7 +164,8 @@ struct seen_map {
 struct walk {
 	struct mt_calls_engine *engine;
 	struct mt_calls_space *space;
-	MT_ARRAY(struct seen_map) maps; /* of code */
+	MT_ARRAY(struct seen_map) maps;             /* of code */
+	MT_ARRAY(struct mt_calls_module *) modules; /* that are new */
 };
 
 bool mt_calls_is_libc(const char *path)
@@ -259,13 +260,12 @@ static void inherit_patches(const struct mt_calls_engine *engine,
 }
 
 static struct mt_error *add_module(struct mt_calls_engine *engine, struct mt_calls_space *space,
-				   pid_t lwp, const struct mt_map *map)
+				   pid_t lwp, struct mt_calls_module *module)
 {
-	struct mt_calls_module *module = NULL;
-
-	mt_try(mt_calls_module_create(engine, space, lwp, map, &module));
+	mt_try(mt_calls_module_map(engine, space, lwp, &module));
 	if (!module)
 		return NULL;
+	mt_try(mt_calls_module_write(engine, space, module));
 	if (mt_calls_add_place(space, module))
 		return mt_error_no_memory();
 	inherit_patches(engine, space, mt_array_last(&space->places));
@@ -360,6 +360,20 @@ static struct mt_error *refuse_gs_users(struct mt_calls_engine *engine,
 	return mt_calls_record_no_more(engine, space);
 }
 
+static struct mt_error *make_modules(struct walk *walk)
+{
+	mt_array_each (seen, &walk->maps) {
+		struct mt_calls_module *module = NULL;
+
+		if (!seen->known)
+			mt_try(mt_calls_module_make(walk->engine, &seen->map, walk->space->attached,
+						    &module));
+		if (module && mt_array_push(&walk->modules, module))
+			return mt_error_no_memory();
+	}
+	return NULL;
+}
+
 static struct mt_error *update(struct mt_calls_engine *engine, struct mt_calls_space *space,
 			       pid_t lwp, struct walk *walk)
 {
@@ -398,12 +412,16 @@ static struct mt_error *update(struct mt_calls_engine *engine, struct mt_calls_s
 		}
 		return NULL;
 	}
+	mt_try(make_modules(walk));
+	if (!space->attached)
+		mt_try(mt_calls_modules_map_best(engine, space, lwp, walk->modules.items,
+						 walk->modules.count));
 	/* Each module is patched as a whole, or not at all. */
-	mt_array_each (seen, &walk->maps) {
-		if (!seen->known)
-			mt_try(add_module(engine, space, lwp, &seen->map));
+	mt_array_each (module, &walk->modules) {
+		mt_try(add_module(engine, space, lwp, *module));
 		mt_try(mt_progress_step(engine->options.progress, "patching the program",
-					(uint64_t)(seen + 1 - walk->maps.items), walk->maps.count));
+					(uint64_t)(module + 1 - walk->modules.items),
+					walk->modules.count));
 	}
 	return space->roots_pending ? mt_calls_note_roots(engine, space) : NULL;
 }
@@ -452,6 +470,7 @@ struct mt_error *mt_calls_space_update(struct mt_calls_engine *engine, struct mt
 	mt_array_each (seen, &walk.maps)
 		free((char *)seen->map.path);
 	mt_array_deinit(&walk.maps);
+	mt_array_deinit(&walk.modules);
 	if (!error || mt_error_code(error) != MT_ERROR_PERMISSION)
 		return error;
 	/* PR_SET_DUMPABLE: only root may look at it any more.  What is patched stays so. */
