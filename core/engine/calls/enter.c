@@ -141,8 +141,11 @@ static struct mt_error *fill(struct mt_calls_entering *entering)
 
 		mt_try(mt_calls_module_write(entering->engine, space, module));
 		mt_try(mt_calls_module_write_tables(entering->engine, space, module));
-		mt_try(mt_calls_text_prepare(entering->engine, space, &space->places.items[i],
-					     &entering->swap));
+		struct mt_calls_place *place = &space->places.items[i];
+		/* Nobody comes to the agent's list before the detour is there. */
+		place->is_described = true;
+		mt_try(mt_calls_cfi_link(entering->engine, space, &module->entry, &place->entry));
+		mt_try(mt_calls_text_prepare(entering->engine, space, place, &entering->swap));
 	}
 	return NULL;
 }
@@ -175,8 +178,6 @@ struct mt_error *mt_calls_enter_join(struct mt_calls_entering *entering, pid_t l
 			place->checked = false;
 			mt_try(mt_calls_text_write(engine, space, place));
 		}
-		place->is_described = true;
-		mt_try(mt_calls_cfi_link(engine, space, &place->module->entry, &place->entry));
 	}
 	/* Those that were set meanwhile. */
 	for (size_t i = entering->breaks; i < space->breaks.count; i++) {
