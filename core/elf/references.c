@@ -12,6 +12,9 @@
 
 #define RELR_SECTION      19 /* SHT_RELR of the System V gABI, which older elf.h lack */
 #define RELR_BITMAP_WORDS 63
+#define RSEQ_BYTES        32 /* struct rseq_cs */
+#define RSEQ_START        8
+#define RSEQ_LENGTH       16
 
 struct seer {
 	const struct mt_objfile *objfile;
@@ -196,4 +199,39 @@ void mt_objfile_each_word(const struct mt_objfile *objfile, mt_see_reference *se
 			seer.see(seer.context, start + at, value);
 		}
 	}
+}
+
+struct restartable {
+	const struct mt_objfile *objfile;
+	uint64_t start, size; /* of the section */
+	mt_see_reference *see;
+	void *context;
+};
+
+static void see_restartable(void *context, uint64_t place, uint64_t address)
+{
+	const struct restartable *all = context;
+	uint64_t length;
+
+	if (place - all->start < all->size && (place - all->start) % RSEQ_BYTES == RSEQ_START &&
+	    mt_objfile_read(all->objfile, place - RSEQ_START + RSEQ_LENGTH, &length,
+			    sizeof(length)) == sizeof(length))
+		all->see(all->context, address, address + length);
+}
+
+void mt_objfile_each_restartable(const struct mt_objfile *objfile, mt_see_reference *see,
+				 void *context)
+{
+	struct mt_section section;
+
+	if (!mt_section_find(objfile->main.elf, "__rseq_cs", &section) || !section.data->d_buf)
+		return;
+	struct restartable all = {objfile, section.header.sh_addr, section.header.sh_size, see,
+				  context};
+	for (uint64_t at = RSEQ_START; at < all.size; at += RSEQ_BYTES) {
+		const struct seer seer = {objfile, see_restartable, &all};
+
+		see_word(&seer, all.start + at);
+	}
+	mt_objfile_each_relocation(objfile, see_restartable, &all);
 }

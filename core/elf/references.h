@@ -26,6 +26,11 @@ void mt_objfile_each_relocation(const struct mt_objfile *objfile, mt_see_referen
  * Tables"). */
 void mt_objfile_each_landing_pad(const struct mt_objfile *objfile, const struct mt_fdes *fdes,
 				 mt_see_reference *see, void *context);
+/* Each restartable sequence (rseq(2)): PLACE is where it begins, ADDRESS where it ends.  Source:
+ * Linux, include/uapi/linux/rseq.h, struct rseq_cs; librseq and tcmalloc put them into the section
+ * __rseq_cs. */
+void mt_objfile_each_restartable(const struct mt_objfile *objfile, mt_see_reference *see,
+				 void *context);
 /* Each aligned word of 8 bytes in the file's segments: in a program that is not relocated, an
  * address may stand in any. */
 void mt_objfile_each_word(const struct mt_objfile *objfile, mt_see_reference *see, void *context);

@@ -79,3 +79,19 @@ def test_functions_are_all_told_of(mtdb, sample):
     missing = [name for start, _, name in truth.functions
                if start not in told and ".cold" not in name]
     assert not missing
+
+
+@pytest.mark.parametrize("flags", [[], ["-no-pie"], ["-static"], ["-static-pie"]], ids=" ".join)
+def test_what_the_kernel_restarts_stays(mtdb, compile, run_mtdb, tmp_path, flags):
+    """A restartable sequence goes on where it was interrupted if the kernel does not know it by its place."""
+    program = compile("calls_restartable.c", "-O1", "-pthread", *flags)
+    start, size = next((int(words[0], 16), int(words[1], 16)) for words in
+                       map(str.split, planned.output("nm", "-S", program).splitlines()) if words[-1] == "count_here")
+    begins, ends = start + 7 + 4, start + size - 1
+    plan = planned.Plan(mtdb, program)
+    assert [patch for patch in plan.patches if patch.start < ends and patch.end > begins] == []
+    assert any(patch.entry and patch.start == start for patch in plan.patches)
+    done = run_mtdb("run", "-e", "calls", "-o", tmp_path / "out.json", program, "100000")
+    if done.returncode == 77:
+        return  # the C library has no rseq here, or the kernel none
+    assert (done.stdout, done.returncode) == ("400000 of 400000\n", 0), done.stderr

@@ -191,6 +191,16 @@ static void settle(struct mt_planner *planner, const struct mt_plan_range *range
 	}
 }
 
+/* The kernel restarts what it interrupts between START and END, and knows nothing of copies. */
+static void stay(void *context, uint64_t start, uint64_t end)
+{
+	const struct mt_plan_range *range = mt_plan_range_at(context, start);
+
+	for (uint64_t at = start; range && at < end && at < range->end; at++)
+		if (range->map[at - range->start] & MT_MAP_LENGTH)
+			mt_map_set_kind(&range->map[at - range->start], MT_MAP_STUCK);
+}
+
 void mt_plan_mark_reach(struct mt_planner *planner)
 {
 	mt_array_each (function, &planner->plan->functions)
@@ -241,4 +251,5 @@ void mt_plan_mark_reach(struct mt_planner *planner)
 	}
 	mt_array_each (range, &planner->ranges)
 		settle(planner, range);
+	mt_objfile_each_restartable(planner->objfile, stay, planner);
 }
