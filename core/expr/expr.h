@@ -32,6 +32,11 @@ struct mt_error *mt_expr_evaluate(struct mt_expr *expr, const struct mt_expr_fra
 /* As mt_expr_evaluate(); what was read, or could not be, is appended to READS. */
 struct mt_error *mt_expr_evaluate_noting(struct mt_expr *expr, const struct mt_expr_frame *frame,
 					 struct mt_expr_reads *reads, struct mt_value **out);
+/* Of a structure, the expressions of its members, of their members, and of arrays' elements,
+ * "p.x,p.inner.y,p.sizes[0]", to OUT; nothing where there are more than MOST, of what else EXPR is,
+ * of strings of a library's type, and of what a reference refers to.  Errors: NO_MEMORY. */
+struct mt_error *mt_expr_parts(const struct mt_expr *expr, const struct mt_expr_frame *frame,
+			       size_t most, struct mt_str *out);
 /* Its value never changes: literals, and what is made of them. */
 bool mt_expr_is_constant(const struct mt_expr *expr);
 /* It means something where there is no debugger: it calls nothing of the program's, assigns

@@ -7,7 +7,8 @@
  *	parse_name.c   what is looked up: variables, registers, $1
  *	eval.c         trees to values
  *	eval_binary.c  arithmetic, comparisons, pointers
- *	functions.c    $_streq and the like */
+ *	functions.c    $_streq and the like
+ *	parts.c        types of values, and the parts of structures */
 #ifndef MT_EXPR_NODE_H
 #define MT_EXPR_NODE_H
 
@@ -162,6 +163,11 @@ uint64_t mt_eval_target_size(struct mt_type *pointer);
 /* A structure has no operators: an error that says so. */
 struct mt_error *mt_eval_no_operator(const struct mt_type *type, const char *name);
 struct mt_value mt_eval_bool(struct mt_eval *eval, bool is_true);
+
+/* parts.c */
+/* The type of NODE's value, references left out; nothing is read or changed.  NULL: it has none, or
+ * means nothing. */
+struct mt_type *mt_eval_type_of(const struct mt_eval *eval, const struct mt_node *node);
 
 /* functions.c */
 #define MT_MOST_STRING_BYTES (1u << 20) /* of a string that are read */

@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLANKS " \t"
+#define BLANKS     " \t"
+#define RESULT     "$_ret"
+#define MOST_PARTS 16u /* of a structure */
 
 void mt_session_name_trigger(const struct mt_session_trigger *trigger, struct mt_str *out)
 {
@@ -56,9 +58,9 @@ struct mt_error *mt_session_add_values(struct mt_session *session)
 }
 
 /* NAME: of an argument, which goes over to this. */
-static struct mt_error *add_value(const struct mt_session_process *process,
-				  const struct mt_expr_frame *frame, char *name, const char *text,
-				  struct mt_session_value_list *list)
+static struct mt_error *add_one(const struct mt_session_process *process,
+				const struct mt_expr_frame *frame, char *name, const char *text,
+				struct mt_session_value_list *list)
 {
 	struct mt_engine_value *values = realloc(list->items, (list->count + 1) * sizeof(*values));
 	struct mt_expr *expr = NULL;
@@ -73,6 +75,50 @@ static struct mt_error *add_value(const struct mt_session_process *process,
 	else
 		values[list->count++] = (struct mt_engine_value){expr, name};
 	return error;
+}
+
+/* The parts of the last value take its place. */
+static struct mt_error *use_parts(struct mt_session_value_list *parts,
+				  struct mt_session_value_list *list)
+{
+	const size_t count = list->count - 1 + parts->count;
+	struct mt_engine_value *values = realloc(list->items, count * sizeof(*values));
+
+	if (!values)
+		return mt_error_no_memory();
+	list->items = values;
+	mt_expr_destroy((struct mt_expr *)values[--list->count].expr);
+	free((char *)values[list->count].name);
+	memcpy(values + list->count, parts->items, parts->count * sizeof(*values));
+	list->count = count;
+	parts->count = 0;
+	return NULL;
+}
+
+/* A value, or, of a structure, its parts, if these mean something alone. */
+static struct mt_error *add_value(const struct mt_session_process *process,
+				  const struct mt_expr_frame *frame, const char *text,
+				  struct mt_session_value_list *out)
+{
+	mt_auto(mt_str) struct mt_str parts = {0};
+	struct mt_session_value_list list = {0};
+	const bool is_result = strcmp(text, RESULT) == 0;
+
+	mt_try(add_one(process, frame, strdup(is_result ? "" : text), text, out));
+	mt_try(mt_expr_parts(out->items[out->count - 1].expr, frame, MOST_PARTS, &parts));
+	if (!parts.length)
+		return NULL;
+	struct mt_error *error = NULL;
+	for (char *rest = parts.text, *part; !error && (part = strsep(&rest, ",")) != NULL;)
+		error = add_one(process, frame, strdup(part + (is_result ? sizeof(RESULT) : 0)),
+				part, &list);
+	if (!error)
+		error = use_parts(&list, out);
+	mt_session_forget_values(&list);
+	if (!error || mt_error_code(error) == MT_ERROR_NO_MEMORY)
+		return error;
+	mt_error_destroy(error);
+	return NULL;
 }
 
 /* At the end of the first word of a list: a comma outside of parentheses. */
@@ -100,7 +146,8 @@ static struct mt_error *add_list(const struct mt_session_process *process,
 		if (!length)
 			return mt_error_new(MT_ERROR_USAGE, "A name is missing.");
 		char *name = strndup(list, length);
-		error = add_value(process, frame, name, name, out);
+		error = name ? add_value(process, frame, name, out) : mt_error_no_memory();
+		free(name);
 		if (!*end)
 			break;
 		list = end + 1;
@@ -129,7 +176,7 @@ struct mt_error *mt_session_parse_values(const struct mt_session_process *proces
 	struct mt_error *error;
 
 	if (trigger->values == MT_VALUES_RESULT)
-		error = add_value(process, frame, strdup(""), "$_ret", out);
+		error = add_value(process, frame, RESULT, out);
 	else if (trigger->names)
 		error = add_list(process, frame, trigger->names, out);
 	else

@@ -44,7 +44,7 @@ struct mt_recorded_value {
 	uint64_t function; /* an address in it */
 	bool is_result;    /* else an argument */
 	char form;         /* enum mt_value_form */
-	const char *name;  /* "count"; of a result "" */
+	const char *name;  /* "count"; of a result "", of a part of it "x" */
 	/* Of an ENUM: "RED", "0", "GREEN", "1", each with a NUL at its end. */
 	const char *names;
 	size_t names_bytes;

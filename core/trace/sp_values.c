@@ -69,6 +69,7 @@ const char *mt_sp_values_of(struct mt_sp_stack *stack, const struct mt_event *ev
 	const struct mt_sp_values *waiting = &stack->values;
 	const struct mt_function *function = NULL;
 	mt_auto(mt_str) struct mt_str text = {0};
+	bool has_parts = false;
 
 	if (!values || !waiting->count || waiting->sp != event->from)
 		return NULL;
@@ -82,8 +83,13 @@ const char *mt_sp_values_of(struct mt_sp_stack *stack, const struct mt_event *ev
 			continue;
 		if (!result)
 			mt_str_appendf(&text, "%s%s=", text.length ? ", " : "", value->name);
+		else if (value->name[0])
+			mt_str_appendf(&text, "%s%s = ", text.length ? ", " : "{", value->name);
+		has_parts |= result && value->name[0];
 		append(waiting, i, value, &text);
 	}
+	if (has_parts)
+		mt_str_append(&text, "}");
 	if (!text.length && !text.failed)
 		return NULL;
 	const char *kept = mt_recorded_values_keep(values, &text);

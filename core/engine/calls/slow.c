@@ -34,6 +34,7 @@ struct ends {
 	size_t left;      /* ends that are not found */
 	uint64_t left_at; /* the first of them */
 	const char *why;
+	bool has_others; /* functions, whose ends are left to them */
 };
 
 struct mt_error *mt_calls_cannot_measure(const struct mt_calls_condition *condition,
@@ -291,8 +292,10 @@ static void find_functions(struct ends *ends)
 	for (size_t i = 0; i < ends->function_count; i++)
 		see_code(ends, ends->functions[i]);
 	/* What another function returned is told of as that one's. */
-	if (mt_calls_records_values(ends->begin->condition))
+	if (mt_calls_records_values(ends->begin->condition)) {
+		ends->has_others = ends->function_count > 1;
 		ends->function_count = 1;
+	}
 }
 
 /* The returns of other functions are those of its calls only where these began. */
@@ -317,6 +320,9 @@ struct mt_error *mt_calls_add_ends(struct mt_calls_engine *engine, struct mt_cal
 	find_functions(&ends);
 	for (size_t i = 0; i < ends.function_count; i++)
 		mt_try(hook_function(&ends, ends.functions[i]));
+	if (mt_calls_records_values(begin->condition) && !ends.found && ends.has_others)
+		leave_out(&ends, begin->address - ends.place->module->bias,
+			  "it ends with a jump to another function, which has the result");
 	if (mt_calls_records_values(begin->condition))
 		return ends.left || !ends.found
 			   ? mt_calls_values_tell_ends(engine, begin->condition, ends.left,

@@ -207,11 +207,43 @@ static struct mt_error *member(struct mt_compiler *compiler, const struct mt_nod
 		   : mt_cannot_compile("%s is a member of a computed value", node->name);
 }
 
+/* What NODE is of lies in registers. */
+static bool is_in_registers(const struct mt_node *node)
+{
+	while (node->kind == MT_NODE_MEMBER && !node->through_pointer)
+		node = node->left;
+	return node->kind == MT_NODE_VARIABLE && node->variable->kind == MT_VARIABLE_ABI &&
+	       node->variable->entry.piece_count && !node->variable->entry.by_reference;
+}
+
+/* An array in registers has no address: its elements are known by constants. */
+static struct mt_error *element_in_registers(struct mt_compiler *compiler,
+					     const struct mt_node *node, struct mt_operand *out)
+{
+	struct mt_value index;
+	uint64_t number;
+
+	mt_try(mt_compile_node(compiler, node->left, out));
+	mt_try(mt_eval(&compiler->eval, node->right, &index));
+	mt_try(mt_value_get(&compiler->eval, &index, &number));
+	struct mt_type *type = mt_type_strip(out->value.type), *target = mt_type_target(type);
+	if (type->count < 0 || number - (uint64_t)type->low >= (uint64_t)type->count)
+		return mt_cannot_compile("it is behind the end of an array");
+	out->value.type = target;
+	out->value.address += (number - (uint64_t)type->low) * mt_type_size(target);
+	return NULL;
+}
+
 static struct mt_error *element(struct mt_compiler *compiler, const struct mt_node *node,
 				struct mt_operand *out)
 {
 	struct mt_operand array, index, address;
+	struct mt_type *type = node->right->kind == MT_NODE_VALUE && is_in_registers(node->left)
+				   ? mt_eval_type_of(&compiler->eval, node->left)
+				   : NULL;
 
+	if (type && mt_type_strip(type)->kind == MT_TYPE_ARRAY)
+		return element_in_registers(compiler, node, out);
 	mt_try(mt_compile_two(compiler, node, &array, &index));
 	if (mt_type_strip(array.value.type)->kind != MT_TYPE_POINTER ||
 	    mt_type_strip(index.value.type)->kind == MT_TYPE_POINTER)

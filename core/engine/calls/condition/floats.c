@@ -17,51 +17,9 @@ extern const uint8_t mt_float_code[], mt_float_add[], mt_float_subtract[], mt_fl
     mt_float_divide[], mt_float_narrow[], mt_float_to_single[], mt_float_to_whole[],
     mt_float_code_end[];
 
-static size_t read_zeros(void *context, uint64_t address, void *buffer, size_t size)
-{
-	(void)context;
-	(void)address;
-	memset(buffer, 0, size);
-	return size;
-}
-
-static bool get_zero(void *context, unsigned number, void *bytes, size_t size)
-{
-	(void)context;
-	(void)number;
-	memset(bytes, 0, size);
-	return true;
-}
-
-static bool get_zero_cfa(void *context, uint64_t *cfa)
-{
-	(void)context;
-	*cfa = 0;
-	return true;
-}
-
-/* NULL: it has none, or means nothing, which is said where it is compiled. */
-static struct mt_type *type_of(const struct mt_compiler *compiler, const struct mt_node *node)
-{
-	static const struct mt_expr_ops zeros = {
-	    .read = read_zeros, .get_register = get_zero, .get_cfa = get_zero_cfa};
-	struct mt_expr_frame frame = *compiler->eval.frame;
-	struct mt_eval eval = compiler->eval;
-	struct mt_value value;
-
-	frame.ops = &zeros;
-	eval.frame = &frame;
-	eval.no_side_effects = true;
-	struct mt_error *error = mt_eval(&eval, node, &value);
-	if (!error)
-		error = mt_value_unreference(&eval, &value);
-	mt_error_destroy(error);
-	return error ? NULL : value.type;
-}
-
 bool mt_is_float(const struct mt_compiler *compiler, const struct mt_node *node)
 {
-	struct mt_type *type = type_of(compiler, node);
+	struct mt_type *type = mt_eval_type_of(&compiler->eval, node);
 
 	return type && mt_is_float_type(type);
 }
@@ -220,8 +178,8 @@ struct mt_error *mt_compile_float_binary(struct mt_compiler *compiler, const str
 					 struct mt_operand *out)
 {
 	struct mt_asm *code = &compiler->code;
-	struct mt_type *left = type_of(compiler, node->left);
-	struct mt_type *right = type_of(compiler, node->right);
+	struct mt_type *left = mt_eval_type_of(&compiler->eval, node->left);
+	struct mt_type *right = mt_eval_type_of(&compiler->eval, node->right);
 	struct mt_type *type = larger(left ? left : right, right ? right : left);
 	unsigned slot;
 
@@ -245,7 +203,7 @@ struct mt_error *mt_compile_float_sign(struct mt_compiler *compiler, const struc
 				       struct mt_operand *out)
 {
 	struct mt_asm *code = &compiler->code;
-	struct mt_type *type = type_of(compiler, node->left);
+	struct mt_type *type = mt_eval_type_of(&compiler->eval, node->left);
 
 	if (node->op == '~')
 		return mt_error_new(MT_ERROR_USAGE,
@@ -332,8 +290,8 @@ struct mt_error *mt_compile_floats(struct mt_compiler *compiler, const struct mt
 				   enum mt_asm_jump jump, bool wanted, struct mt_asm_label *label)
 {
 	struct mt_asm *code = &compiler->code;
-	struct mt_type *left = type_of(compiler, node->left);
-	struct mt_type *right = type_of(compiler, node->right);
+	struct mt_type *left = mt_eval_type_of(&compiler->eval, node->left);
+	struct mt_type *right = mt_eval_type_of(&compiler->eval, node->right);
 	struct mt_asm_label none = {0};
 	unsigned slot;
 
@@ -355,7 +313,7 @@ struct mt_error *mt_compile_float_truth(struct mt_compiler *compiler, const stru
 {
 	struct mt_asm *code = &compiler->code;
 
-	mt_try(load_double(compiler, node, type_of(compiler, node)));
+	mt_try(load_double(compiler, node, mt_eval_type_of(&compiler->eval, node)));
 	mt_asm(code, 0x48, 0x01, 0xc0); /* add rax, rax: without its sign */
 	mt_asm_jump(code, wanted ? MT_ASM_NOT_EQUAL : MT_ASM_EQUAL, label);
 	return NULL;
