@@ -154,7 +154,9 @@ struct mt_error *mt_pristine_show(struct mt_live *live, bool is_selected, bool i
 	stepped.places.count = 0;
 	struct mt_error *error = NULL;
 	/* The breakpoints of a child may be half made. */
-	if (is_selected && !is_followed)
+	if (is_selected && is_followed)
+		error = mt_live_inherit_gates(mt_gdb_debugger(), live);
+	else if (is_selected)
 		error = mt_live_place_triggers(mt_gdb_debugger(), live, alone);
 	if (!error)
 		error = add_breakpoints(live, is_followed, alone);

@@ -364,16 +364,19 @@ static struct mt_error *check_meaning(const struct mt_live_trigger *trigger, PyO
 	return NULL;
 }
 
-/* Its inferior is the selected one, and no other. */
-static bool is_here(PyObject *location)
+/* How many inferiors have it, and whether the selected one is one of them. */
+static Py_ssize_t count_inferiors(PyObject *location, bool *is_here)
 {
 	mt_auto(mt_py) PyObject *groups = PyObject_GetAttrString(location, "thread_groups");
-	mt_auto(mt_py) PyObject *first =
-	    groups && PySequence_Size(groups) == 1 ? PySequence_GetItem(groups, 0) : NULL;
-	bool here = first && PyLong_AsLong(first) == mt_gdb_inferior();
+	const Py_ssize_t count = groups ? PySequence_Size(groups) : 0;
 
+	*is_here = false;
+	for (Py_ssize_t i = 0; i < count; i++) {
+		mt_auto(mt_py) PyObject *one = PySequence_GetItem(groups, i);
+		*is_here |= one && PyLong_AsLong(one) == mt_gdb_inferior();
+	}
 	PyErr_Clear();
-	return here;
+	return count;
 }
 
 /* 0: it is nowhere, or disabled. */
@@ -419,13 +422,20 @@ static bool has_another(const struct mt_live_trigger *trigger, uint64_t address)
 }
 
 static struct mt_error *give_location(const struct mt_live_trigger *trigger, PyObject *location,
-				      mt_live_location_found *found, void *context)
+				      mt_live_location_found *found, void *context,
+				      Py_ssize_t *here)
 {
 	const uint64_t at = address_of(location);
+	bool is_here;
+	const Py_ssize_t inferiors = count_inferiors(location, &is_here);
 
+	/* Others stand still while this one runs. */
+	if (!is_here && !mt_gdb_parameter("schedule-multiple"))
+		return NULL;
+	(*here)++;
 	if (!at)
 		return mt_error_new(MT_ERROR_UNSUPPORTED, "a location of it is disabled");
-	if (!is_here(location))
+	if (!is_here || inferiors != 1)
 		return mt_error_new(MT_ERROR_UNSUPPORTED, "another inferior has it, too");
 	if (trigger->spec.stops && has_another(trigger, at))
 		return mt_error_new(MT_ERROR_UNSUPPORTED,
@@ -444,16 +454,15 @@ struct mt_error *mt_trigger_locations(void *context, const struct mt_live_trigge
 	if (!trigger->is_aside && !mt_py_number(breakpoint, "enabled", 0))
 		return mt_error_new(MT_ERROR_NOT_FOUND, "its breakpoint is disabled");
 	mt_auto(mt_py) PyObject *locations = PyObject_GetAttrString(breakpoint, "locations");
-	Py_ssize_t count = locations ? PySequence_Size(locations) : 0;
+	Py_ssize_t count = locations ? PySequence_Size(locations) : 0, here = 0;
 	PyErr_Clear();
-	if (count <= 0)
-		return mt_error_new(MT_ERROR_NOT_FOUND, "it is nowhere in the program yet");
-	mt_try(check_meaning(trigger, breakpoint));
+	if (count > 0)
+		mt_try(check_meaning(trigger, breakpoint));
 	for (Py_ssize_t i = 0; i < count && !error; i++) {
 		mt_auto(mt_py) PyObject *one = PySequence_GetItem(locations, i);
-		error = give_location(trigger, one, found, found_context);
+		error = give_location(trigger, one, found, found_context, &here);
 	}
-	return error;
+	return here ? error : mt_error_new(MT_ERROR_NOT_FOUND, "it is nowhere in the program yet");
 }
 
 static void enable(PyObject *breakpoint, bool on)

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+typedef MT_ARRAY(uint64_t) addresses;
+
 struct placing {
 	struct mt_live *live;
 	const struct mt_live_alone *alone;
@@ -171,9 +173,29 @@ static void tell_reason(const struct mt_live_debugger *debugger, struct mt_live_
 		       mt_live_needs_gates(trigger) ? "" : "is ", reason.text ? reason.text : "");
 }
 
+/* KNOWN: where they are; NULL: the debugger says so. */
+static struct mt_error *set_gates(struct mt_live_debugger *debugger, struct placing *placing,
+				  const addresses *known)
+{
+	struct mt_live_trigger *trigger = placing->trigger;
+
+	if (trigger->spec.begin) {
+		mt_try(check_names(trigger, false));
+		mt_try(mt_session_gate_set_begin(placing->live->session, placing->live->pid,
+						 &trigger->spec, trigger->number, place_begin,
+						 placing));
+	}
+	if (!known)
+		return debugger->ops->each_location(debugger->context, trigger, place_at, placing);
+	mt_array_each (address, known)
+		mt_try(place_at(placing, *address));
+	return known->count ? NULL : not_now();
+}
+
 /* Those of its gates that could be set are not used. */
 static struct mt_error *place(struct mt_live_debugger *debugger, struct mt_live *live,
-			      const struct mt_live_alone *alone, struct mt_live_trigger *trigger)
+			      const struct mt_live_alone *alone, struct mt_live_trigger *trigger,
+			      const addresses *known)
 {
 	struct placing placing = {live, alone, trigger};
 
@@ -183,13 +205,7 @@ static struct mt_error *place(struct mt_live_debugger *debugger, struct mt_live 
 		set_aside(debugger, trigger, true);
 		return NULL;
 	}
-	struct mt_error *error = trigger->spec.begin ? check_names(trigger, false) : NULL;
-	if (!error && trigger->spec.begin)
-		error = mt_session_gate_set_begin(live->session, live->pid, &trigger->spec,
-						  trigger->number, place_begin, &placing);
-	if (!error)
-		error =
-		    debugger->ops->each_location(debugger->context, trigger, place_at, &placing);
+	struct mt_error *error = set_gates(debugger, &placing, known);
 	/* Before the program is patched, it comes to no function of its own. */
 	bool waits = error && mt_error_code(error) == MT_ERROR_BUSY;
 	if (error && !waits)
@@ -305,12 +321,34 @@ struct mt_error *mt_live_place_triggers(struct mt_live_debugger *debugger, struc
 		go_on_returning(live);
 	mt_session_gates_begin(live->session, live->pid);
 	mt_array_each (trigger, &debugger->triggers)
-		mt_try(place(debugger, live, alone, *trigger));
+		mt_try(place(debugger, live, alone, *trigger, NULL));
 	if (alone)
 		note_standing(debugger, live);
 	mt_try(mt_live_place_values(debugger, live));
 	return live->state == MT_LIVE_HIDDEN ? mt_session_gates_end(live->session, live->pid)
 					     : NULL;
+}
+
+struct mt_error *mt_live_inherit_gates(struct mt_live_debugger *debugger, struct mt_live *live)
+{
+	struct mt_error *error = NULL;
+
+	if (!mt_live_session(live) || !debugger->ops->each_location)
+		return NULL;
+	mt_array_each (trigger, &debugger->triggers) {
+		addresses known = {0};
+
+		if (!mt_live_needs_gates(*trigger))
+			continue;
+		mt_array_each (gate, &(*trigger)->gates)
+			if (!gate->is_begin && !error && mt_array_push(&known, gate->address))
+				error = mt_error_no_memory();
+		if (!error)
+			error = place(debugger, live, NULL, *trigger, &known);
+		mt_array_deinit(&known);
+		mt_try(error);
+	}
+	return mt_live_place_values(debugger, live);
 }
 
 void mt_live_check_triggers(struct mt_live_debugger *debugger, struct mt_live *live)

@@ -316,6 +316,9 @@ struct mt_error *mt_live_context(struct mt_live_debugger *debugger, uint64_t cou
  * are set aside; but for what is left ALONE, which may be NULL.  Errors: the session's. */
 struct mt_error *mt_live_place_triggers(struct mt_live_debugger *debugger, struct mt_live *live,
 					const struct mt_live_alone *alone);
+/* The same for a child that the debugger has just followed, whose breakpoints it must not be asked
+ * for yet: what the program alone finds has its gates where the parent had them. */
+struct mt_error *mt_live_inherit_gates(struct mt_live_debugger *debugger, struct mt_live *live);
 /* After mt_live_show(): those in functions that were left alone have their breakpoints again. */
 void mt_live_check_triggers(struct mt_live_debugger *debugger, struct mt_live *live);
 /* Before anybody looks: all have. */

@@ -54,9 +54,9 @@ static struct mt_error *or_pending(struct mt_error *error)
 {
 	if (!error || mt_error_code(error) != MT_ERROR_NOT_FOUND)
 		return error;
-	struct mt_error *whole = mt_error_new(
-	    MT_ERROR_NOT_FOUND, "%s  (-pending waits for a library that has it)",
-	    mt_error_message(error));
+	struct mt_error *whole =
+	    mt_error_new(MT_ERROR_NOT_FOUND, "%s  (-pending waits for a library that has it)",
+			 mt_error_message(error));
 	mt_error_destroy(error);
 	return whole;
 }
