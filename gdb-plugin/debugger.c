@@ -6,6 +6,7 @@
 #include "mi.h"
 #include "progress.h"
 #include "refuse.h"
+#include "registry.h"
 #include "settings.h"
 #include "target.h"
 #include "trigger.h"
@@ -119,10 +120,12 @@ static void set_variable(void *context, const char *name, uint64_t value)
 	mt_gdb_set_convenience(name, (long long)value);
 }
 
-static void taken(void *context, const struct mt_live_written *snapshot)
+static void taken(void *context, const struct mt_live_written *snapshot,
+		  struct mt_recording *recording)
 {
 	(void)context;
 	mt_mi_notify(snapshot);
+	mt_registries_taken(snapshot, recording);
 }
 
 static const char *const engines[] = {"auto", "calls", "pt", NULL};

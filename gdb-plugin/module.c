@@ -6,6 +6,7 @@
 #include "hooks.h"
 #include "mi.h"
 #include "py.h"
+#include "registry.h"
 #include "settings.h"
 #include "snapshot_type.h"
 #include "trigger.h"
@@ -14,6 +15,7 @@ static struct mt_error *set_up(PyObject *module)
 {
 	mt_try(mt_py_error_define(module));
 	mt_try(mt_snapshot_type_define(module));
+	mt_try(mt_registries_define(module));
 	mt_try(mt_commands_define());
 	mt_try(mt_mi_define());
 	mt_try(mt_settings_define());

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Record the function calls of the program that GDB debugs.  Failures raise mtrace.Error."""
-from typing import Iterator, List, NamedTuple, Optional, TypedDict
+from typing import Callable, Iterator, List, NamedTuple, Optional, TypedDict
 
 import gdb
 
@@ -41,6 +41,19 @@ class Snapshot:
         """An iterator over the slices of FUNCTION, whose name may be a glob and may lack parameters
         and namespaces, of THREAD, and of those that ran between the times BEGIN_NS and END_NS.  No
         objects are made of others."""
+
+class EventRegistry:
+    """Functions that are called when something has happened, as those of gdb.events are."""
+    def connect(self, function: Callable[[Snapshot], object]) -> None:
+        """Have FUNCTION called from now on."""
+    def disconnect(self, function: Callable[[Snapshot], object]) -> None:
+        """Have it called no more."""
+
+class events:
+    """Registries of events."""
+    snapshot: EventRegistry
+    """A snapshot was taken: by whatever, but not by a function that is connected.  Functions are
+    called with the Snapshot, where gdb.Breakpoint.stop() would be, if a trigger took it."""
 
 class Trigger(TypedDict):
     number: int

@@ -100,6 +100,42 @@ PyObject *mt_py_get(PyObject *object, const char *name)
 	return interned ? PyObject_GetAttr(object, interned) : NULL;
 }
 
+static void print_message(PyObject *type, PyObject *value)
+{
+	mt_auto(mt_py) PyObject *name = PyObject_Str(type);
+	char *class = name ? mt_py_text(name) : NULL, *message = message_of(type, value);
+	mt_auto(mt_str) struct mt_str line = {0};
+
+	mt_str_appendf(&line, "Python Exception %s: %s\n", class ? class : "",
+		       message ? message : "");
+	mt_gdb_print_error(line.text ? line.text : "Error occurred in Python.\n");
+	free(class);
+	free(message);
+}
+
+void mt_py_print_stack(void)
+{
+	mt_auto(mt_py) PyObject *type = NULL, *value = NULL, *traceback = NULL;
+
+	PyErr_Fetch(&type, &value, &traceback);
+	if (!type || PyErr_GivenExceptionMatches(type, PyExc_KeyboardInterrupt)) {
+		if (type)
+			mt_gdb_interrupt();
+		return;
+	}
+	mt_auto(mt_py) PyObject *how = mt_py_call_gdb("parameter", "(s)", "python print-stack");
+	char *wanted = how ? mt_py_text(how) : NULL;
+	PyErr_Clear();
+	if (wanted && strcmp(wanted, "full") == 0) {
+		PyErr_Restore(type, value, traceback);
+		type = value = traceback = NULL;
+		PyErr_Print();
+	} else if (!wanted || strcmp(wanted, "none") != 0) {
+		print_message(type, value);
+	}
+	free(wanted);
+}
+
 PyObject *mt_py_gdb(const char *name)
 {
 	mt_auto(mt_py) PyObject *gdb = PyImport_ImportModule("gdb");
@@ -160,6 +196,14 @@ int mt_py_optional_number(PyObject *number, void *out)
 	if (number != Py_None)
 		*value = PyLong_AsUnsignedLongLong(number);
 	return !PyErr_Occurred();
+}
+
+PyObject *mt_py_new_refused(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+	(void)args;
+	(void)keywords;
+	PyErr_Format(PyExc_TypeError, "cannot create instances of %R", type);
+	return NULL;
 }
 
 PyObject *mt_py_class(const char *name, const char *base, PyObject *attributes)

@@ -33,6 +33,10 @@ PyObject *mt_py_report(struct mt_error *error);
 
 /* An attribute; NULL with an exception: it has none.  No memory stays behind. */
 PyObject *mt_py_get(PyObject *object, const char *name);
+/* Reports the exception that a script has raised, as GDB does by `set python print-stack`.  Ctrl-C
+ * is noted, see mt_gdb_interrupt(). */
+void mt_py_print_stack(void);
+
 /* gdb.NAME; NULL with an exception: it has none. */
 PyObject *mt_py_gdb(const char *name);
 /* gdb.NAME(…), the arguments as for Py_BuildValue(), in parentheses.  NULL with an exception. */
@@ -46,6 +50,9 @@ PyObject *mt_py_text_or_none(const char *text);
 long long mt_py_number(PyObject *object, const char *attribute, long long otherwise);
 /* A converter for "O&" of PyArg_ParseTuple(), to a uint64_t, which None leaves as it is. */
 int mt_py_optional_number(PyObject *number, void *out);
+
+/* The tp_new of types whose objects scripts do not make: raises TypeError. */
+PyObject *mt_py_new_refused(PyTypeObject *type, PyObject *args, PyObject *keywords);
 
 /* A new class of a class of gdb's, NAME(gdb.BASE), with these attributes. */
 PyObject *mt_py_class(const char *name, const char *base, PyObject *attributes);

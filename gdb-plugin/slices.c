@@ -354,6 +354,7 @@ static PyObject *same(PyObject *self)
 }
 
 static PyType_Slot slots[] = {
+    {Py_tp_new, (void *)mt_py_new_refused},
     {Py_tp_dealloc, (void *)dealloc},
     {Py_tp_iter, (void *)same},
     {Py_tp_iternext, (void *)next},

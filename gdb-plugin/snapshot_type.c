@@ -77,9 +77,13 @@ static const char snapshot_doc[] =
     "order in which they began.";
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, (void *)snapshot_doc}, {Py_tp_dealloc, (void *)dealloc},
-    {Py_tp_iter, (void *)iterate},     {Py_tp_methods, methods},
-    {Py_tp_getset, members},           {0, NULL},
+    {Py_tp_doc, (void *)snapshot_doc},
+    {Py_tp_dealloc, (void *)dealloc},
+    {Py_tp_new, (void *)mt_py_new_refused},
+    {Py_tp_iter, (void *)iterate},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, members},
+    {0, NULL},
 };
 
 static PyType_Spec spec = {

@@ -227,8 +227,9 @@ struct mt_live_debugger_ops {
 
 	/* The caller's to free; NULL: as mt_live_defaults says. */
 	char *(*setting)(void *context, enum mt_live_setting which);
-	/* SNAPSHOT was taken.  NULL: nobody has to know. */
-	void (*taken)(void *context, const struct mt_live_written *snapshot);
+	/* SNAPSHOT was taken, of what RECORDING has; both are lent.  NULL: nobody has to know. */
+	void (*taken)(void *context, const struct mt_live_written *snapshot,
+		      struct mt_recording *recording);
 	/* $NAME. */
 	void (*set_variable)(void *context, const char *name, uint64_t value);
 	/* $_ret: the selected thread stands at a return. */

@@ -140,7 +140,7 @@ struct mt_error *mt_live_snapshot(struct mt_live_debugger *debugger, struct mt_l
 	}
 	*written = name;
 	if (debugger->ops->taken)
-		debugger->ops->taken(debugger->context, mt_array_last(&debugger->written));
+		debugger->ops->taken(debugger->context, mt_array_last(&debugger->written), made);
 	if (recording)
 		*recording = made;
 	else

@@ -229,10 +229,19 @@ struct mt_error *mt_recording_open(const char *path, const struct mt_progress *p
 	return mt_recording_open_fd(fd, path, progress, out);
 }
 
+struct mt_recording *mt_recording_share(struct mt_recording *recording)
+{
+	recording->sharers++;
+	return recording;
+}
+
 void mt_recording_close(struct mt_recording *recording)
 {
-	if (!recording)
+	if (!recording || recording->sharers) {
+		if (recording)
+			recording->sharers--;
 		return;
+	}
 	close(recording->fd);
 	mt_arena_deinit(&recording->arena);
 	mt_array_deinit(&recording->attrs);

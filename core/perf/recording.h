@@ -23,6 +23,8 @@ struct mt_recording;
 struct mt_error *mt_recording_open(const char *path, const struct mt_progress *progress,
 				   struct mt_recording **out);
 void mt_recording_close(struct mt_recording *recording); /* NULL is fine */
+/* The same, for one more owner, who closes it, too. */
+struct mt_recording *mt_recording_share(struct mt_recording *recording);
 
 struct mt_recording_info {
 	const char *path;

@@ -48,6 +48,7 @@ struct mt_call_stream {
 };
 
 struct mt_recording {
+	unsigned sharers; /* beside the first owner */
 	int fd;
 	uint64_t file_size;
 	uint64_t data_offset, data_end;

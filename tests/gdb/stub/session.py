@@ -71,6 +71,9 @@ def look(module):
         attempt(lambda words=words: module.history(**words))
     for words in ({"function": "b"}, {"thread": 1}, {"begin_ns": 1, "end_ns": 1 << 63}):
         attempt(lambda words=words: list(snapshot.slices(**words)) if snapshot else None)
+    module.events.snapshot.connect(print)
+    attempt(module.snapshot)
+    module.events.snapshot.disconnect(print)
     attempt(module.triggers)
     return slices
 
