@@ -396,11 +396,17 @@ void mt_processes_destroy(struct mt_processes *processes)
 
 struct mt_epoch *mt_process_epoch_at(const struct mt_process *process, uint64_t time_ns)
 {
-	size_t index = process->epochs.count - 1;
+	size_t low = 1, high = process->epochs.count;
 
-	while (index > 0 && process->epochs.items[index]->begin_ns > time_ns)
-		index--;
-	return process->epochs.items[index];
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (process->epochs.items[middle]->begin_ns <= time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return process->epochs.items[low - 1];
 }
 
 /* Code that cannot be read is shown as gaps where it ran; its cause is logged once.  Takes the

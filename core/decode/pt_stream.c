@@ -5,7 +5,9 @@
 #include "perf/recording_writer.h"
 
 #include <linux/perf_event.h>
+#include <stdlib.h>
 #include <string.h>
+#include <uthash.h>
 
 /* perf record gives a program that it starts a ring on each CPU: AUXTRACE names both then, but the
  * ring is not the thread's, since threads that it makes write there too. */
@@ -14,21 +16,50 @@ static int32_t owner_of(const struct mt_auxtrace *auxtrace, bool switches)
 	return auxtrace->cpu >= 0 && switches ? -1 : auxtrace->tid;
 }
 
-/* A thread has one stream, whatever its ring is numbered: a second one would begin its time anew.
- * NULL: it is not there yet. */
-static struct mt_pt_stream *stream_of(mt_pt_streams *streams, const struct mt_auxtrace *auxtrace,
-				      bool switches)
+/* A thread or a CPU has one stream, however its ring is numbered: a second one would begin its time
+ * anew. */
+struct owner {
+	struct {
+		int32_t tid, cpu;
+	} key;
+	size_t stream; /* its index */
+	UT_hash_handle hh;
+};
+
+/* -1: there is none. */
+static int64_t stream_of(const struct owner *owners, int32_t tid, int32_t cpu)
 {
-	mt_array_each (stream, streams) {
-		if (stream->tid != owner_of(auxtrace, switches))
-			continue;
-		if (stream->tid >= 0 && stream->cpu < 0 && auxtrace->cpu < 0)
-			return stream;
-		if (stream->idx == auxtrace->idx &&
-		    (stream->tid >= 0 || stream->cpu == auxtrace->cpu))
-			return stream;
+	struct owner *owner, wanted = {.key = {tid, cpu}};
+
+	HASH_FIND(hh, owners, &wanted.key, sizeof(wanted.key), owner);
+	return owner ? (int64_t)owner->stream : -1;
+}
+
+static struct mt_error *add_stream(mt_pt_streams *streams, struct owner **owners,
+				   struct mt_pt_stream added)
+{
+	struct owner *owner = calloc(1, sizeof(*owner));
+
+	if (!owner || mt_array_push(streams, added)) {
+		free(owner);
+		return mt_error_no_memory();
 	}
-	return NULL;
+	*owner = (struct owner){{added.tid, added.cpu}, streams->count - 1, {0}};
+	HASH_ADD(hh, *owners, key, sizeof(owner->key), owner);
+	if (owner->hh.tbl)
+		return NULL;
+	free(owner);
+	return mt_error_no_memory();
+}
+
+static void forget_owners(struct owner *owners)
+{
+	struct owner *owner, *next;
+
+	HASH_ITER (hh, owners, owner, next) {
+		HASH_DEL(owners, owner);
+		free(owner);
+	}
 }
 
 static bool gap_of_flags(uint64_t flags, enum mt_gap_cause *cause)
@@ -44,14 +75,10 @@ static bool gap_of_flags(uint64_t flags, enum mt_gap_cause *cause)
 	return true;
 }
 
-static bool is_of_stream(const struct mt_sideband *record, const struct mt_pt_stream *stream)
-{
-	return stream->tid >= 0 ? record->tid == stream->tid : record->cpu == stream->cpu;
-}
-
 /* PERF_RECORD_AUX is of a stretch of a stream, and says by its flags that data was lost behind it.
  */
-static struct mt_error *read_sideband(struct mt_recording *recording, mt_pt_streams *streams)
+static struct mt_error *read_sideband(struct mt_recording *recording, const struct owner *owners,
+				      mt_pt_streams *streams)
 {
 	const char *snapshot = mt_recording_note_names[MT_NOTE_SNAPSHOT];
 	const struct mt_sideband *records = mt_recording_sideband(recording);
@@ -66,11 +93,22 @@ static struct mt_error *read_sideband(struct mt_recording *recording, mt_pt_stre
 		    record->kind == MT_SIDEBAND_AUX && gap_of_flags(record->aux.flags, &loss.cause);
 		bool is_snapshot = name && strcmp(name, snapshot) == 0;
 
-		mt_array_each (stream, streams)
-			if (is_of_stream(record, stream) &&
-			    ((is_loss && mt_array_push(&stream->losses, loss)) ||
-			     (is_snapshot && mt_array_push(&stream->snapshots, record))))
+		if (!is_loss && !is_snapshot)
+			continue;
+		const int64_t of[] = {
+		    stream_of(owners, record->tid, -1),
+		    record->tid < 0 || record->cpu < 0
+			? -1
+			: stream_of(owners, record->tid, record->cpu),
+		    record->cpu < 0 ? -1 : stream_of(owners, -1, record->cpu),
+		};
+		for (size_t k = 0; k < sizeof(of) / sizeof(*of); k++) {
+			struct mt_pt_stream *stream = of[k] < 0 ? NULL : &streams->items[of[k]];
+
+			if (stream && ((is_loss && mt_array_push(&stream->losses, loss)) ||
+				       (is_snapshot && mt_array_push(&stream->snapshots, record))))
 				return mt_error_no_memory();
+		}
 	}
 	return NULL;
 }
@@ -187,7 +225,8 @@ static struct mt_error *add_lost_end(struct mt_pt_stream *stream)
 	return mt_array_push(&stream->pieces, end) ? mt_error_no_memory() : NULL;
 }
 
-struct mt_error *mt_pt_streams_read(struct mt_recording *recording, mt_pt_streams *streams)
+static struct mt_error *read_streams(struct mt_recording *recording, mt_pt_streams *streams,
+				     struct owner **owners)
 {
 	const struct mt_sideband *records = mt_recording_sideband(recording);
 	size_t count = mt_recording_auxtrace_count(recording);
@@ -198,25 +237,35 @@ struct mt_error *mt_pt_streams_read(struct mt_recording *recording, mt_pt_stream
 	for (size_t i = 0; i < count; i++) {
 		const struct mt_auxtrace *auxtrace = mt_recording_auxtrace(recording, i);
 		const struct mt_pt_stream added = {
-		    .idx = auxtrace->idx,
 		    .tid = owner_of(auxtrace, switches),
 		    .cpu = auxtrace->cpu,
 		    .recording = recording,
 		};
 
-		if (!stream_of(streams, auxtrace, switches) && mt_array_push(streams, added))
-			return mt_error_no_memory();
+		if (stream_of(*owners, added.tid, added.cpu) < 0)
+			mt_try(add_stream(streams, owners, added));
 	}
-	mt_try(read_sideband(recording, streams));
+	mt_try(read_sideband(recording, *owners, streams));
 	for (size_t i = 0; i < count; i++) {
+		const struct mt_auxtrace *auxtrace = mt_recording_auxtrace(recording, i);
 		struct mt_pt_stream *stream =
-		    stream_of(streams, mt_recording_auxtrace(recording, i), switches);
+		    &streams
+			 ->items[stream_of(*owners, owner_of(auxtrace, switches), auxtrace->cpu)];
 
 		mt_try(add_auxtrace(stream, i, &stream->next_loss));
 	}
 	mt_array_each (stream, streams)
 		mt_try(add_lost_end(stream));
 	return NULL;
+}
+
+struct mt_error *mt_pt_streams_read(struct mt_recording *recording, mt_pt_streams *streams)
+{
+	struct owner *owners = NULL;
+	struct mt_error *error = read_streams(recording, streams, &owners);
+
+	forget_owners(owners);
+	return error;
 }
 
 const struct mt_pt_stream_piece *mt_pt_stream_piece_of(const struct mt_pt_stream *stream,

@@ -29,7 +29,6 @@ struct mt_pt_loss {
 /* One AUX area: a thread's or a CPU's. */
 struct mt_pt_stream {
 	struct mt_recording *recording;
-	uint32_t idx;
 	int32_t tid; /* -1: of a CPU, whose switches say whose an event is */
 	int32_t cpu;
 	MT_ARRAY(struct mt_pt_stream_piece) pieces;

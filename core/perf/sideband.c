@@ -5,6 +5,9 @@
 
 #include <sys/mman.h>
 
+/* The most that a kernel can be built for. */
+#define CPUS_MAX 8192
+
 #define MAPPED_BY_GUEST(misc)                                                                      \
 	(((misc)&PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_GUEST_KERNEL ||                \
 	 ((misc)&PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_GUEST_USER)
@@ -228,7 +231,8 @@ static enum mt_parsed take_auxtrace(struct parse *it)
 	piece.tid = (int32_t)mt_cursor_u32(&it->body);
 	piece.cpu = (int32_t)mt_cursor_u32(&it->body);
 	/* -1: of a CPU */
-	if (it->body.failed || (piece.tid != -1 && !mt_tid_is_thread(piece.tid)))
+	if (it->body.failed || (piece.tid != -1 && !mt_tid_is_thread(piece.tid)) ||
+	    piece.cpu >= CPUS_MAX)
 		return MT_GARBLED;
 	return mt_array_push(&it->recording->auxtraces, piece) ? MT_NO_MEMORY : MT_PARSED;
 }

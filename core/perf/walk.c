@@ -45,11 +45,14 @@ static struct mt_error *look(struct walk *walk, uint64_t offset, size_t size, co
 	return NULL;
 }
 
+/* A record's first bytes, which say how long it is with what follows it. */
+#define HEAD_SIZE 16
+
 /* How many bytes follow the record; 0 too where it is too short to say. */
 static uint64_t following_size(const struct perf_event_header *header, const uint8_t *bytes)
 {
-	struct mt_cursor cursor =
-	    mt_cursor_over(bytes + sizeof(*header), header->size - sizeof(*header));
+	size_t head = header->size < HEAD_SIZE ? header->size : HEAD_SIZE;
+	struct mt_cursor cursor = mt_cursor_over(bytes + sizeof(*header), head - sizeof(*header));
 
 	if (header->type == MT_PERF_RECORD_AUXTRACE)
 		return mt_cursor_u64(&cursor);
@@ -102,23 +105,47 @@ static bool is_plausible(const struct perf_event_header *header)
 	       (header->size % MT_PERF_ALIGNMENT == 0 || may_be_unaligned);
 }
 
+/* How many bytes the record at OFFSET takes with what follows it; 0: it cannot be one.  Where the
+ * window does not reach no more than its head is read: what lies about its length may point
+ * anywhere, from each offset anew. */
+static struct mt_error *plausible_size(struct walk *walk, uint64_t offset, uint64_t *size)
+{
+	uint64_t left = walk->recording->data_end - offset;
+	struct perf_event_header header;
+	uint8_t head[HEAD_SIZE] = {0};
+	size_t count = left < HEAD_SIZE ? left : HEAD_SIZE;
+
+	*size = 0;
+	if (offset >= walk->window_offset &&
+	    offset + count <= walk->window_offset + walk->window_size)
+		memcpy(head, walk->window + (offset - walk->window_offset), count);
+	else
+		mt_try(mt_recording_read(walk->recording, head, count, offset, &count));
+	memcpy(&header, head, sizeof(header));
+	if (count < sizeof(header) || !is_plausible(&header) || header.size > left)
+		return NULL;
+	uint64_t following = following_size(&header, head);
+	if (following <= left - header.size)
+		*size = header.size + following;
+	return NULL;
+}
+
 /* The next good offset behind a bad record: the data's end when there is none. */
 static struct mt_error *find_next(struct walk *walk, uint64_t *offset)
 {
 	uint64_t end = walk->recording->data_end;
+	const uint8_t *bytes;
 	bool found = false;
 
 	while (!found && ++*offset < end) {
-		uint64_t at = *offset;
+		uint64_t at = *offset, size = 0;
 
+		mt_try(look(walk, at, end - at < HEAD_SIZE ? end - at : HEAD_SIZE, &bytes));
 		found = true;
 		for (int i = 0; found && i < PLAUSIBLE_CHAIN && at != end; i++) {
-			struct mt_perf_record record = {0};
-			enum verdict verdict = WHOLE;
-
-			mt_try(read_record(walk, at, &record, &verdict));
-			found = verdict == WHOLE && is_plausible(&record.header);
-			at += record.header.size + record.data_size;
+			mt_try(plausible_size(walk, at, &size));
+			found = size != 0;
+			at += size;
 		}
 	}
 	return NULL;

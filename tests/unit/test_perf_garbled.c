@@ -298,6 +298,54 @@ static void change_bytes(const struct file *file, size_t within, int rounds)
 	free(changed);
 }
 
+/* Bytes that this process has read so far; 0: the kernel does not count them. */
+static unsigned long bytes_read(void)
+{
+	FILE *stream = fopen("/proc/self/io", "r");
+	unsigned long bytes = 0;
+
+	if (stream && fscanf(stream, "rchar: %lu", &bytes) != 1)
+		bytes = 0;
+	if (stream)
+		fclose(stream);
+	return bytes;
+}
+
+/* Behind a bad record 1000 that each claim to end elsewhere, in the midst of rubbish. */
+static void liars_do_not_make_it_read_the_file_again_and_again(void **state)
+{
+	const size_t liars = 1000, rubbish = 4 << 20;
+	struct file file = make_file();
+	struct mt_recording *recording = NULL;
+	struct mt_perf_header header;
+
+	(void)state;
+	memcpy(&header, file.bytes, sizeof(header));
+	size_t begin = header.data.offset, size = begin + 8 + 24 * liars + rubbish;
+	uint8_t *bytes = malloc(size);
+	assert_non_null(bytes);
+	memset(bytes, 0xff, size);
+	memcpy(bytes, file.bytes, begin);
+	header.data.size = size - begin;
+	memcpy(bytes, &header, sizeof(header));
+	memset(bytes + begin, 0, 8);
+	for (size_t i = 0; i < liars; i++) {
+		const struct perf_event_header liar = {.type = MT_PERF_RECORD_AUXTRACE, .size = 16};
+		const uint64_t following = rubbish / 2;
+
+		memcpy(bytes + begin + 8 + 24 * i, &liar, sizeof(liar));
+		memcpy(bytes + begin + 16 + 24 * i, &following, sizeof(following));
+	}
+	unsigned long before = bytes_read();
+	assert_no_error(open_bytes(file.path, bytes, size, &recording));
+	if (before)
+		assert_true(bytes_read() - before < 8 * size);
+	assert_int_equal(mt_recording_info(recording)->bad_records, 1);
+	mt_recording_close(recording);
+	free(bytes);
+	drop_file(&file);
+}
+
 static void survives_changed_bytes(void **state)
 {
 	struct file file = make_file();
@@ -332,6 +380,7 @@ int main(void)
 	    cmocka_unit_test(opens_a_file_cut_off_within_its_features),
 	    cmocka_unit_test(goes_on_behind_a_record_of_impossible_size),
 	    cmocka_unit_test(aux_data_that_cannot_be_so_large_is_a_bad_record),
+	    cmocka_unit_test(liars_do_not_make_it_read_the_file_again_and_again),
 	    cmocka_unit_test(survives_changed_bytes),
 	    cmocka_unit_test(survives_changed_bytes_of_real_hardware),
 	};
