@@ -230,7 +230,11 @@ static struct mt_error *on_switch(struct mt_processes *processes, const struct m
 		timeline->cpu = record->cpu;
 		add_or_free(processes->by_cpu, cpu, timeline);
 	}
-	if (!timeline || mt_array_push(&timeline->switches, change))
+	if (!timeline)
+		return mt_error_no_memory();
+	bool changes =
+	    !timeline->switches.count || mt_array_last(&timeline->switches)->tid != change.tid;
+	if (changes && mt_array_push(&timeline->switches, change))
 		return mt_error_no_memory();
 	return thread_of(processes, record) ? NULL : mt_error_no_memory();
 }

@@ -10,15 +10,19 @@ struct feed {
 	struct mt_pt_decoder *decoder;
 	const struct mt_cpu_timeline *timeline; /* of a CPU's area; may be NULL */
 	size_t next_switch;
-	int tid; /* whose events come now; 0: not known */
+	int tid;                /* whose events come now; 0: not known */
+	uint64_t not_before_ns; /* the next events' times, at the earliest */
 	struct mt_event events[MT_DECODE_BATCH];
 	size_t count;
 	size_t next;
 };
 
-static int tid_on_cpu(const struct mt_cpu_timeline *timeline, uint64_t time_ns)
+/* Whose user space runs on a CPU at a time.  Without MTC and CYC times are those of the last TSC,
+ * and what they have run while the CPU was idle is of the thread that comes next, at its time. */
+static struct mt_cpu_switch runs_on_cpu(const struct mt_cpu_timeline *timeline, uint64_t time_ns)
 {
 	size_t low = 0, high = timeline ? timeline->switches.count : 0;
+	size_t count = high;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
@@ -28,7 +32,10 @@ static int tid_on_cpu(const struct mt_cpu_timeline *timeline, uint64_t time_ns)
 		else
 			high = middle;
 	}
-	return low ? timeline->switches.items[low - 1].tid : 0;
+	for (size_t i = low; low && i <= count; i++)
+		if (timeline->switches.items[i - 1].tid > 0)
+			return timeline->switches.items[i - 1];
+	return (struct mt_cpu_switch){.time_ns = time_ns};
 }
 
 static int next_piece(void *context, struct mt_pt_piece *piece)
@@ -41,7 +48,14 @@ static int next_piece(void *context, struct mt_pt_piece *piece)
 static struct mt_pt_image *image_at(void *context, uint64_t time_ns)
 {
 	struct feed *feed = context;
-	int tid = feed->stream->tid >= 0 ? feed->stream->tid : tid_on_cpu(feed->timeline, time_ns);
+	int tid = feed->stream->tid;
+
+	if (tid < 0) {
+		struct mt_cpu_switch runs = runs_on_cpu(feed->timeline, time_ns);
+
+		tid = runs.tid;
+		time_ns = runs.time_ns > time_ns ? runs.time_ns : time_ns;
+	}
 	struct mt_process_thread *thread =
 	    tid > 0 ? mt_processes_thread(feed->run->processes, tid) : NULL;
 
@@ -100,6 +114,25 @@ static void feed_destroy(struct feed *feed)
 	free(feed);
 }
 
+/* No thread ran before it was switched to. */
+static void correct_times(struct feed *feed)
+{
+	for (size_t i = 0; i < feed->count; i++) {
+		struct mt_event *event = &feed->events[i];
+
+		if (event->kind == MT_EVENT_TRACE_START && !mt_address_is_kernel(event->to)) {
+			uint64_t from_ns = runs_on_cpu(feed->timeline, event->time_ns).time_ns;
+
+			feed->not_before_ns =
+			    from_ns > feed->not_before_ns ? from_ns : feed->not_before_ns;
+		}
+		if (event->time_ns >= feed->not_before_ns)
+			continue;
+		event->time_ns = feed->not_before_ns;
+		event->flags |= MT_EVENT_TIME_IS_ESTIMATE;
+	}
+}
+
 /* The next batch; count 0: the end. */
 static struct mt_error *feed_fill(struct feed *feed)
 {
@@ -115,6 +148,8 @@ static struct mt_error *feed_fill(struct feed *feed)
 		feed->stream->error = NULL;
 		return error;
 	}
+	if (feed->timeline && run->timed)
+		correct_times(feed);
 	return NULL;
 }
 

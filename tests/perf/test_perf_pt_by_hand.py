@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Recordings of hardware in forms that this machine cannot make: what they hold is decoded."""
+import pt_by_hand as pt
+import pytest
+
+
+@pytest.fixture(name="program")
+def program_fixture(compile):  # pylint: disable=redefined-builtin
+    return pt.Program(compile("two_calls.S", "-nostdlib", "-static"))
+
+
+@pytest.fixture(name="decode")
+def decode_fixture(run_mtdb, tmp_path):
+    """decode(records) -> the lines of the text timeline."""
+
+    def run(records):
+        path = tmp_path / "perf.data"
+        path.write_bytes(pt.recording(records))
+        done = run_mtdb("decode", "-f", "text", "-o", "-", path)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.splitlines()
+
+    return run
+
+
+def functions(lines):
+    """The functions that each thread ran: {"one": ["_start", "leaf"]}."""
+    found = {}
+    for line in lines:
+        words = line.replace("~", "").split()
+        if words[:1] == ["Thread"]:
+            ran = found.setdefault(words[2].strip('"'), [])
+        elif words and words[0][0].isdigit():
+            ran.append(words[4 if words[3] in ("ns", "µs", "ms") else 3])
+    return found
+
+
+ALL = ["_start", "leaf", "leaf"]
+
+
+def test_what_ran_while_the_cpu_seemed_idle_is_the_next_threads(program, decode):
+    """Without MTC and CYC a time is that of the last TSC, which came before the switch."""
+    trace = pt.psb(6) + program.run() + pt.psb(20) + program.run()
+    lines = decode([pt.comm(100, "one"), program.mapped(100, 2),
+                    pt.comm(200, "two"), program.mapped(200, 3),
+                    pt.switch(100, 5), pt.switch(100, 10, out=True), pt.switch(0, 11),
+                    pt.switch(200, 2000), pt.switch(200, 3000, out=True),
+                    pt.auxtrace(trace)])
+    assert functions(lines) == {"one": ALL, "two": ALL}
+
+
+def test_what_ran_before_the_first_switch_is_nobodys(program, decode):
+    lines = decode([pt.comm(100, "one"), program.mapped(100, 2), pt.switch(100, 50),
+                    pt.auxtrace(pt.psb(20) + program.run() + pt.psb(60) + program.run())])
+    assert functions(lines) == {"one": ALL}
