@@ -86,6 +86,7 @@ int main(int argc, char **argv)
 	    .target_create = create_target,
 	    .choose = pick,
 	    .screen = &screen_of_terminal,
+	    .columns = terminal_columns(),
 	    .prefix = "mtdb",
 	    .help = "mtdb help",
 	    .print_colour = terminal.print_colour,

@@ -9,10 +9,11 @@ _mtdb_options() { # COMMAND
 		--resolution= --kernel --filter= --per-cpu --full-execution --no-return-compression
 		--ptwrite --power-events'
 	case $1 in
-	run) echo "$record --history= --branch-log=" ;;
+	run) echo "$record --history= --stats --branch-log=" ;;
 	attach) echo "$record --for= --max= --pid=" ;;
 	decode) echo '--output= --format=' ;;
 	history) echo '--lines= --thread= --unfold' ;;
+	stats) echo '--lines= --thread= --by= --sort= --json --csv' ;;
 	browse) echo '--thread=' ;;
 	view) echo '--no-browser' ;;
 	dump) echo '--packets --records' ;;
@@ -25,6 +26,8 @@ _mtdb_value() { # OPTION WORD
 	--engine) mapfile -t COMPREPLY < <(compgen -W 'auto pt calls step' -- "$2") ;;
 	--resolution) mapfile -t COMPREPLY < <(compgen -W 'low normal high' -- "$2") ;;
 	--timestamps) mapfile -t COMPREPLY < <(compgen -W 'sampled full' -- "$2") ;;
+	--by) mapfile -t COMPREPLY < <(compgen -W 'function thread process caller' -- "$2") ;;
+	--sort) mapfile -t COMPREPLY < <(compgen -W 'total self calls min p50 p90 p99 max waited name' -- "$2") ;;
 	--format) mapfile -t COMPREPLY < <(compgen -W 'fxt json text' -- "$2") ;;
 	--pid | -p) mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$2") ;;
 	--output | --record | --branch-log | -o) mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
@@ -33,7 +36,7 @@ _mtdb_value() { # OPTION WORD
 }
 
 _mtdb() {
-	local commands='run attach decode history browse view dump plan doctor help' command=${COMP_WORDS[1]:-}
+	local commands='run attach decode history browse stats view dump plan doctor help' command=${COMP_WORDS[1]:-}
 	local cur=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD - 1]}
 
 	if ((COMP_CWORD == 1)); then

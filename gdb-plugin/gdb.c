@@ -6,6 +6,8 @@
 #include "progress.h"
 
 #include <stdarg.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 static bool interrupted;
 
@@ -141,8 +143,12 @@ static void log_line(void *context, enum mt_log_level level, const char *text)
 struct mt_command_context mt_gdb_context(void)
 {
 	static const struct mt_log log = {.line = log_line, .least = MT_LOG_WARNING};
+	struct winsize size = {0};
 
-	return (struct mt_command_context){.print = print,
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
+		size.ws_col = 0;
+	return (struct mt_command_context){.columns = size.ws_col,
+					   .print = print,
 					   .report = report,
 					   .log = &log,
 					   .progress = &mt_gdb_progress,

@@ -5,9 +5,9 @@
 
 #include "base/array.h"
 #include "decode/decode.h"
+#include "elf/objfile.h"
 #include "gdb.h"
 #include "inferior.h"
-#include "output/calls_of.h"
 #include "progress.h"
 #include "trace/sink_ops.h"
 
@@ -142,7 +142,8 @@ static struct site *find_site(struct slices *slices, const struct mt_slice *slic
 	if (!created)
 		return NULL;
 	created->key = key;
-	created->is_wanted = !wanted || mt_is_call_of(slice, wanted);
+	created->is_wanted =
+	    !wanted || (slice->function && mt_function_matches(slice->function, wanted));
 	created->texts = created->is_wanted ? texts_of(&key) : NULL;
 	if (created->texts || !created->is_wanted) {
 		HASH_ADD(hh, slices->sites, key, sizeof(key), created);

@@ -13,7 +13,7 @@
 struct mt_error *mt_slices_define(PyObject *module);
 /* Which ones are wanted.  Of the others nothing is kept. */
 struct mt_slices_filter {
-	const char *function; /* as mt_is_call_of() takes it; lent; NULL: all */
+	const char *function; /* as mt_function_matches() takes it; lent; NULL: all */
 	pid_t thread;         /* 0: of all threads */
 	uint64_t begin_ns;    /* they end then or later */
 	uint64_t end_ns;      /* and begin before that; 0: whenever */

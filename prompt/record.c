@@ -297,6 +297,7 @@ struct mt_error *prompt_run_mtrace(struct prompt *prompt, const struct mt_comman
 	    .progress = &prompt->progress,
 	    .debugger = &prompt->live,
 	    .screen = is_typed ? &screen_of_terminal : NULL,
+	    .columns = terminal_columns(),
 	    .prefix = "mtrace",
 	    .help = "help mtrace",
 	    .print_colour = prompt->terminal->print_colour,

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define PATIENCE_NS 500000000ull /* work that takes longer shows its progress */
@@ -97,6 +98,15 @@ void terminal_init(struct terminal *terminal)
 	};
 	occupy_standard_files();
 	ending_init();
+}
+
+unsigned terminal_columns(void)
+{
+	struct winsize size = {0};
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && ioctl(STDERR_FILENO, TIOCGWINSZ, &size))
+		return 0;
+	return size.ws_col;
 }
 
 void terminal_print(void *context, const char *text)

@@ -28,6 +28,8 @@ void terminal_init(struct terminal *terminal);
 
 /* For struct mt_command_context: `context` is the terminal.  After a failure print() does nothing.
  */
+/* Columns of the terminal that standard output is, or else standard error; 0: neither is one. */
+unsigned terminal_columns(void);
 void terminal_print(void *context, const char *text);
 void terminal_report(void *context, const char *text);
 /* Returns the errno of the first failure to write standard output, or 0. */

@@ -45,6 +45,7 @@ struct mt_command_context {
 	const struct mt_command_screen *screen;
 	/* What `mtrace …` is about: live/live.h; NULL: the front end is no debugger. */
 	struct mt_live_debugger *debugger;
+	unsigned columns;   /* of the terminal that is printed to; 0: none is known */
 	const char *prefix; /* what the user types before a command's name: "mtdb" */
 	const char *help;   /* and for its help: "mtdb help" */
 	bool print_colour;  /* print() writes to a terminal that shows colours */
@@ -102,6 +103,7 @@ extern const struct mt_command mt_command_attach;
 extern const struct mt_command mt_command_decode;
 extern const struct mt_command mt_command_history;
 extern const struct mt_command mt_command_browse;
+extern const struct mt_command mt_command_stats;
 extern const struct mt_command mt_command_dump;
 extern const struct mt_command mt_command_plan;
 extern const struct mt_command mt_command_view;
@@ -114,6 +116,7 @@ extern const struct mt_command mt_command_trigger;
 extern const struct mt_command mt_command_delete;
 extern const struct mt_command mt_command_values;
 extern const struct mt_command mt_command_live_history;
+extern const struct mt_command mt_command_live_stats;
 extern const struct mt_command mt_command_save;
 extern const struct mt_command mt_command_info;
 extern const struct mt_command mt_command_window;

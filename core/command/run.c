@@ -4,6 +4,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "command/record_options.h"
+#include "command/stats.h"
 #include "command/timeline.h"
 #include "trace/slice.h"
 
@@ -17,7 +18,7 @@
 #define DEFAULT_HISTORY 25
 #define SIGNAL_STATUS   128
 
-static const char *const options[] = {MT_RECORD_OPTIONS_WORDS, "--history=NUMBER", NULL};
+static const char *const options[] = {MT_RECORD_OPTIONS_WORDS, "--history=NUMBER", "--stats", NULL};
 
 struct run {
 	struct mt_command_context *context;
@@ -26,6 +27,7 @@ struct run {
 	struct mt_record_options *record;
 	const char *output;
 	uint64_t history;
+	int stats;
 	FILE *branch_log;
 	struct mt_session *session;
 	struct mt_trace_writer *writer;
@@ -157,6 +159,8 @@ static struct mt_error *run_all(struct run *run)
 	error = report_crash(run);
 	if (!error)
 		error = write_timeline(run);
+	if (!error && run->stats)
+		error = mt_stats_report_recording(run->context, run->recording);
 	mt_try(tolerate_empty_recording(run, error));
 
 	int status = mt_session_result(run->session).wait_status;
@@ -168,11 +172,13 @@ static struct mt_error *run_all(struct run *run)
 static struct mt_error *run_command(struct mt_command_context *context, int argc, char **argv)
 {
 	mt_auto(mt_option) char *history = NULL, *branch_log = NULL;
+	int stats = 0;
 	mt_auto(mt_record_options) struct mt_record_options record;
 	mt_record_options_init(&record);
 	const struct poptOption table[] = {
 	    MT_RECORD_OPTIONS_INCLUDE(&record),
 	    {"history", 0, POPT_ARG_STRING, &history, 0, NULL, NULL},
+	    {"stats", 0, POPT_ARG_NONE, &stats, 0, NULL, NULL},
 	    {"branch-log", 0, POPT_ARG_STRING, &branch_log, 0, NULL, NULL},
 	    POPT_TABLEEND,
 	};
@@ -197,6 +203,7 @@ static struct mt_error *run_command(struct mt_command_context *context, int argc
 		record.session.engine.seen_context = run.branch_log;
 	}
 	run.path = path.text;
+	run.stats = stats;
 	run.words = arguments.words;
 	run.output = mt_record_options_output(&record);
 	/* It dies with us, so its changed affinity never outlives us. */
@@ -226,6 +233,8 @@ const struct mt_command mt_command_run = {
 	"Options:\n" MT_RECORD_OPTIONS_HELP
 	"  --history=NUMBER        print the last NUMBER calls after a crash (default: 25; 0:\n"
 	"                          none)\n"
+	"  --stats                 print how often functions were called and how long they took,\n"
+	"                          as \"mtdb stats\" does\n"
 	"  --branch-log=FILE       step: log each branch to FILE as text, to check decoders with\n",
     .options = options,
     .failure_status = 125,

@@ -70,17 +70,19 @@ static struct mt_error *decode_calls(struct mt_decode_run *run)
 static struct mt_error *decode(struct mt_decode_run *run)
 {
 	const struct mt_recording_info *info = mt_recording_info(run->recording);
+	const bool is_of_calls = mt_recording_is_of_calls(run->recording);
 
 	mt_try(mt_processes_create(run->recording, run->options, &run->processes));
-	if (mt_recording_is_of_calls(run->recording)) {
-		run->rebuild_ops = &mt_rebuild_from_calls;
-		run->timed = info->has_time; /* in the clock of the notes already */
-		mt_try(mt_decode_values(run));
-		return decode_calls(run);
-	}
-	run->rebuild_ops = &mt_rebuild_from_branches;
-	run->timed = info->has_time && mt_time_conversion_is_known(&info->conversion);
-	return mt_recording_auxtrace_count(run->recording) ? mt_decode_pt(run) : NULL;
+	run->rebuild_ops = is_of_calls ? &mt_rebuild_from_calls : &mt_rebuild_from_branches;
+	/* Call events are in the clock of the notes already. */
+	run->timed =
+	    info->has_time && (is_of_calls || mt_time_conversion_is_known(&info->conversion));
+	if (run->options->side_tracks_first)
+		mt_try(mt_decode_side_tracks(run));
+	if (!is_of_calls)
+		return mt_recording_auxtrace_count(run->recording) ? mt_decode_pt(run) : NULL;
+	mt_try(mt_decode_values(run));
+	return decode_calls(run);
 }
 
 struct mt_error *mt_decode(struct mt_recording *recording, const struct mt_decode_options *options,
@@ -98,7 +100,7 @@ struct mt_error *mt_decode(struct mt_recording *recording, const struct mt_decod
 	struct mt_error *error = decode(&run);
 	if (!error)
 		error = mt_decode_hits(&run);
-	if (!error)
+	if (!error && !run.options->side_tracks_first)
 		error = mt_decode_side_tracks(&run);
 	if (!error && sink.ops->finish)
 		error = sink.ops->finish(sink.self);

@@ -19,8 +19,9 @@ struct mt_decode_options {
 	 * and given up when it is stale.  NULL: nothing is kept. */
 	struct mt_decode_files **files;
 	bool no_inlines;
-	pid_t tid;            /* only this thread; 0: all */
-	const char *kallsyms; /* NULL: /proc/kallsyms, if the recording was made on this kernel */
+	bool side_tracks_first; /* before the calls, and not behind them */
+	pid_t tid;              /* only this thread; 0: all */
+	const char *kallsyms;   /* NULL: /proc/kallsyms, if the recording was made on this kernel */
 };
 
 struct mt_decode_stats {

@@ -89,7 +89,7 @@ struct mt_error *mt_decode_hits(struct mt_decode_run *run);
 
 /* side_tracks.c */
 bool mt_decode_has_side_tracks(const struct mt_decode_run *run);
-/* After all threads.  Errors: the sink's; NO_MEMORY. */
+/* Before or after all threads.  Errors: the sink's; NO_MEMORY. */
 struct mt_error *mt_decode_side_tracks(struct mt_decode_run *run);
 
 /* pt.c */

@@ -125,6 +125,7 @@ static struct mt_error *put_switch(struct track *track, const struct item *item)
 	if (!what)
 		return mt_error_no_memory();
 	what->reason = reason;
+	what->is_off_cpu = item->note == MT_NOTE_OFF_CPU;
 	mt_try(end_slice(track, record->time_ns, 0));
 	return begin_slice(track, record, what);
 }

@@ -45,6 +45,8 @@ struct mt_error *mt_timeline_decode(const struct mt_log *log, const struct mt_pr
 	    .objfile = {.debuginfod = true, .log = log},
 	    .files = timeline->files,
 	    .tid = timeline->tid,
+	    .no_inlines = timeline->is_for_statistics,
+	    .side_tracks_first = timeline->is_for_statistics,
 	};
 
 	if (timeline->function)

@@ -15,7 +15,8 @@ struct mt_timeline {
 	uint64_t last;                  /* text: the number of slices per thread; 0: all */
 	pid_t tid;                      /* 0: all threads */
 	struct mt_decode_files **files; /* as struct mt_decode_options has them */
-	const char *function; /* only its calls and their callers: output/calls_of.h; NULL: all */
+	const char *function;   /* only its calls and their callers: output/calls_of.h; NULL: all */
+	bool is_for_statistics; /* side tracks come first, and inlined calls not at all */
 	/* How to see what output/fold.h folds, as a sentence's end; NULL: nothing is folded. */
 	const char *fold_hint;
 };

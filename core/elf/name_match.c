@@ -5,6 +5,7 @@
 #include "elf/objfile.h"
 
 #include <ctype.h>
+#include <fnmatch.h>
 #include <string.h>
 
 static bool is_word(char c)
@@ -187,4 +188,22 @@ bool mt_name_matches(const char *name, const char *wanted)
 	squeeze(wanted, strlen(wanted), &asked);
 	return !plain.failed && !asked.failed && plain.text && asked.text &&
 	       matches(plain.text, asked.text, exact);
+}
+
+static bool is_meant(const char *name, const char *wanted)
+{
+	return strcmp(name, wanted) == 0 || mt_name_matches(name, wanted) ||
+	       fnmatch(wanted, name, 0) == 0;
+}
+
+bool mt_function_matches(const struct mt_function *function, const char *wanted)
+{
+	mt_auto(mt_str) struct mt_str whole = {0};
+
+	if (is_meant(function->name, wanted))
+		return true;
+	if (!(function->flags & MT_FUNCTION_COLD))
+		return false;
+	mt_str_append_bytes(&whole, function->name, mt_name_without_cold(function->name));
+	return !whole.failed && is_meant(whole.text, wanted);
 }

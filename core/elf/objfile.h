@@ -119,6 +119,9 @@ void mt_objfile_find_name(struct mt_objfile *objfile, const char *name,
 /* Whether a demangled NAME is what people mean by WANTED: all of it, without its parameters,
  * without its template arguments, without the namespaces in front. */
 bool mt_name_matches(const char *name, const char *wanted);
+/* Whether a function is what they mean by WANTED, which may be a glob; its part for unlikely cases
+ * ("f.cold") is the function. */
+bool mt_function_matches(const struct mt_function *function, const char *wanted);
 /* How much of a name stands before its parameters, and (of LENGTH) before the arguments of the
  * template that it names last. */
 size_t mt_name_without_parameters(const char *name);

@@ -120,7 +120,8 @@ struct mt_error *mt_live_history(struct mt_live_debugger *debugger,
 				       .colour = debugger->colour,
 				       .last = what->last,
 				       .tid = what->tid,
-				       .function = what->function};
+				       .function = what->function,
+				       .is_for_statistics = what->is_for_statistics};
 
 	struct mt_recording *recording = NULL;
 	struct mt_decode_stats stats = {0};

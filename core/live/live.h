@@ -282,10 +282,11 @@ void mt_live_info(const struct mt_live_debugger *debugger);
 struct mt_error *mt_live_functions(const struct mt_live_debugger *debugger, const char *pattern);
 /* What was typed behind `mtrace history`. */
 struct mt_live_history {
-	uint64_t last;        /* calls; 0: all */
-	pid_t tid;            /* 0: of all threads */
-	const char *function; /* only its calls, with their callers; NULL: all.  Lent. */
-	bool is_unfolded;     /* also those that output/fold.h leaves out */
+	uint64_t last;          /* calls; 0: all */
+	pid_t tid;              /* 0: of all threads */
+	const char *function;   /* only its calls, with their callers; NULL: all.  Lent. */
+	bool is_unfolded;       /* also those that output/fold.h leaves out */
+	bool is_for_statistics; /* decode/timeline.h */
 };
 /* Of the selected thread, as much as `set mtrace history-size` says. */
 struct mt_live_history mt_live_default_history(const struct mt_live_debugger *debugger);

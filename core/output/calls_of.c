@@ -5,11 +5,9 @@
 #include "output/calls_of.h"
 
 #include "base/array.h"
-#include "base/str.h"
 #include "elf/objfile.h"
 #include "trace/sink_ops.h"
 
-#include <fnmatch.h>
 #include <string.h>
 
 struct mt_calls_of {
@@ -23,23 +21,6 @@ struct mt_calls_of {
 	bool thread_passed, segment_passed;
 };
 MT_SLICE_FILTER(struct mt_calls_of, to);
-
-bool mt_is_call_of(const struct mt_slice *slice, const char *function)
-{
-	const char *name = slice->function ? slice->function->name : NULL;
-	mt_auto(mt_str) struct mt_str whole = {0};
-
-	if (!name)
-		return false;
-	if (strcmp(name, function) == 0 || mt_name_matches(name, function) ||
-	    fnmatch(function, name, 0) == 0)
-		return true;
-	if (!(slice->function->flags & MT_FUNCTION_COLD))
-		return false;
-	mt_str_append_bytes(&whole, name, mt_name_without_cold(name));
-	return !whole.failed && whole.text &&
-	       (mt_name_matches(whole.text, function) || fnmatch(function, whole.text, 0) == 0);
-}
 
 static struct mt_error *pass_callers(struct mt_calls_of *filter)
 {
@@ -80,7 +61,7 @@ static struct mt_error *begin(void *self, const struct mt_slice *slice)
 {
 	struct mt_calls_of *filter = self;
 	struct mt_slice one = *slice;
-	const bool wanted = mt_is_call_of(slice, filter->function);
+	bool wanted = slice->function && mt_function_matches(slice->function, filter->function);
 
 	if (!wanted)
 		one.flags |= MT_SLICE_CONTEXT;

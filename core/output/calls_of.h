@@ -7,12 +7,7 @@
 
 struct mt_calls_of;
 
-/* Whether SLICE is a call of FUNCTION: its name, whole, or without namespaces, parameters and
- * template arguments; or a glob as fnmatch(3)'s.  A function's part for unlikely cases ("f.cold")
- * is the function. */
-bool mt_is_call_of(const struct mt_slice *slice, const char *function);
-
-/* FUNCTION as above.  Both are lent.  Errors: NO_MEMORY. */
+/* FUNCTION: as mt_function_matches() takes it.  Both are lent.  Errors: NO_MEMORY. */
 struct mt_error *mt_calls_of_create(const char *function, struct mt_slice_sink to,
 				    struct mt_calls_of **out);
 struct mt_slice_sink mt_calls_of_sink(struct mt_calls_of *filter);

@@ -5,14 +5,12 @@
  * never returned have a begin and no end; their ends are kept back as in fxt.c. */
 #include "output/format.h"
 
-#include "base/utf8.h"
 #include "output/args.h"
+#include "output/json_string.h"
 #include "output/thread_table.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#define NAME_MAX_BYTES 32000
 
 struct json_thread {
 	struct mt_thread_entry entry;
@@ -38,28 +36,7 @@ struct json {
 
 static void put_string(struct json *json, const char *text)
 {
-	struct mt_str *out = &json->line;
-	struct mt_str *clean = &json->scratch;
-	size_t start = 0;
-
-	mt_str_clear(clean);
-	mt_utf8_append(clean, text, NAME_MAX_BYTES);
-	if (clean->failed)
-		out->failed = true;
-	mt_str_append(out, "\"");
-	for (size_t i = 0; i < clean->length; i++) {
-		char byte = clean->text[i];
-		bool is_control = (unsigned char)byte < 0x20;
-
-		/* RFC 8259, section 7. */
-		if (!is_control && byte != '"' && byte != '\\')
-			continue;
-		mt_str_append_bytes(out, clean->text + start, i - start);
-		mt_str_appendf(out, is_control ? "\\u%04x" : "\\%c", byte);
-		start = i + 1;
-	}
-	mt_str_append_bytes(out, clean->text + start, clean->length - start);
-	mt_str_append(out, "\"");
+	mt_json_append_string(&json->line, &json->scratch, text);
 }
 
 static void put_value(struct json *json, const struct mt_arg *arg)

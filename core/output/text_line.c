@@ -131,8 +131,7 @@ static const struct unit {
     {0, 1000, 3, 1, "µs"},
 };
 
-/* Three digits that count, and a unit. */
-static void put_duration(struct mt_str *out, uint64_t ns)
+void mt_text_duration(struct mt_str *out, uint64_t ns)
 {
 	static const struct {
 		double ns;
@@ -151,20 +150,24 @@ static void put_duration(struct mt_str *out, uint64_t ns)
 	mt_str_appendf(out, "%llu ns", (unsigned long long)ns);
 }
 
+void mt_text_time(struct mt_str *out, uint64_t time_ns, uint64_t zero_ns, uint64_t length_ns)
+{
+	const char *sign = time_ns < zero_ns ? "-" : time_ns > zero_ns ? "+" : "";
+	uint64_t distance_ns = time_ns < zero_ns ? zero_ns - time_ns : time_ns - zero_ns;
+	const struct unit *unit = time_units;
+
+	while (length_ns < unit->least_ns)
+		unit++;
+	mt_str_appendf(out, "%s%llu.%0*llu %s", sign, (unsigned long long)(distance_ns / unit->ns),
+		       unit->decimals, (unsigned long long)(distance_ns % unit->ns / unit->last_ns),
+		       unit->name);
+}
+
 static void put_time_cell(struct mt_str *out, struct mt_text_style *style, uint64_t time_ns,
 			  bool is_estimate)
 {
-	const char *sign = time_ns < style->zero_ns ? "-" : time_ns > style->zero_ns ? "+" : "";
-	uint64_t distance_ns =
-	    time_ns < style->zero_ns ? style->zero_ns - time_ns : time_ns - style->zero_ns;
-
-	const struct unit *unit = time_units;
-
-	while (style->length_ns < unit->least_ns)
-		unit++;
-	mt_str_appendf(&style->cell, "%s%s%llu.%0*llu %s", is_estimate ? "~" : "", sign,
-		       (unsigned long long)(distance_ns / unit->ns), unit->decimals,
-		       (unsigned long long)(distance_ns % unit->ns / unit->last_ns), unit->name);
+	mt_str_append(&style->cell, is_estimate ? "~" : "");
+	mt_text_time(&style->cell, time_ns, style->zero_ns, style->length_ns);
 	put_cell(out, style, -TIME_COLUMNS, DIM);
 }
 
@@ -184,7 +187,7 @@ static void put_duration_cell(struct mt_str *out, struct mt_text_style *style,
 	} else {
 		mt_str_append(cell, slice->flags & MT_SLICE_INFERRED ? ">" : "");
 		mt_str_append(cell, is_estimate ? "~" : "");
-		put_duration(cell, entry->end_ns - slice->time_ns);
+		mt_text_duration(cell, entry->end_ns - slice->time_ns);
 	}
 	put_cell(out, style, -DURATION_COLUMNS, is_open ? BOLD : NULL);
 	put_spaces(out, 2);
@@ -393,7 +396,7 @@ static void put_segment(struct mt_str *out, struct mt_text_style *style,
 	style->zero_ns = segment->end_ns;
 	style->length_ns = segment->end_ns - segment->begin_ns;
 	mt_str_append(cell, "-- history of ");
-	put_duration(cell, style->length_ns);
+	mt_text_duration(cell, style->length_ns);
 	while (cell->length && cell->text[cell->length - 1] == ' ')
 		cell->length--;
 	if (segment->snapshot)

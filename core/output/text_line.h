@@ -48,6 +48,11 @@ struct mt_text_style {
 
 void mt_text_style_deinit(struct mt_text_style *style);
 
+/* "1.23 ms": three digits that count, and a unit. */
+void mt_text_duration(struct mt_str *out, uint64_t ns);
+/* "-12.345 ms": relative to ZERO_NS, in the unit of a history that is LENGTH_NS long. */
+void mt_text_time(struct mt_str *out, uint64_t time_ns, uint64_t zero_ns, uint64_t length_ns);
+
 void mt_text_command(struct mt_str *out, struct mt_text_style *style, const char *command);
 void mt_text_thread(struct mt_str *out, struct mt_text_style *style,
 		    const struct mt_thread *thread);

@@ -60,6 +60,7 @@ struct mt_side_event {
 	const char *category;           /* "syscall", "sched", "fault", "mark" */
 	const char *arguments, *result; /* of a system call */
 	const char *reason;             /* why a thread went off the CPU */
+	bool is_off_cpu;                /* of "sched": the thread did not run */
 };
 
 #define MT_SLICE_INFERRED       0x01 /* its call was never seen: open since before the segment */

@@ -96,6 +96,8 @@ REFUSED = [
     ("mtrace history 3 add b", '"b" is one word too many'),
     ("mtrace history -thread", "-thread requires a value"),
     ("mtrace history -th 7", "Unknown thread 7."),
+    ("mtrace stats", "nothing was recorded yet"),
+    ("mtrace stats -by x", "choose one of function, thread, process, caller"),
     ("mtrace snapshot", "nothing was recorded yet"),
     ("mtrace snapshot a b", 'takes one file: "b"'),
     ("mtrace save", "requires a file name"),
@@ -135,6 +137,24 @@ def test_values(same):
     assert re.search(r"\bsquare\(v=\d+\) ", text) and re.search(r"\bsquare (?!\()", text)
     assert re.search(r"\bfactorial\(n=1\) ", text)
     assert "Values 1: add (a, a + 1)" not in lines[lines.index("Snapshots: 0"):]
+
+
+def test_statistics(gdb, mtdb, compile, tmp_path):
+    """At a stop, and when the program has ended: the same counts, which are the program's."""
+    program = compile("debug_steps.c", "-O0")
+    commands = ["mtrace start", "break compare", "run", "mtrace stats -csv -lines 0", "delete", "continue",
+                "mtrace stats -sort name -csv -lines 0", "mtrace stats -by caller factorial"]
+    theirs = gdb(program, *commands).output
+    words = [word for command in commands for word in ("-ex", command)]
+    ours = subprocess.run([mtdb, "-batch", *words, program], cwd=tmp_path, text=True, capture_output=True,
+                          check=True, timeout=120, stdin=subprocess.DEVNULL).stdout
+    counts = []
+    for output in (theirs, ours):
+        found = re.findall(r'^"(\w+)","[^"]*/debug_steps","[^"]*",\d+,\d+,\d+,(\d+),', output, re.M)
+        counts.append(sorted(found))
+        assert "Durations of its calls:" in output and re.search(r" factorial: factorial \(debug_steps", output)
+    assert counts[0] == counts[1] and counts[0].count(("compare", "1")) == 1
+    assert len([count for name, count in counts[0] if name == "factorial" and int(count) > 1]) == 2
 
 
 def test_a_session(same, tmp_path):
