@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 struct gdb_target {
@@ -38,16 +39,24 @@ static int open_memory(pid_t pid, int how)
 	return open(path, how | O_CLOEXEC);
 }
 
+/* What the program itself may not read is read through the file. */
 static size_t read_memory(struct mt_target *base, pid_t pid, uint64_t address, void *buffer,
 			  size_t size)
 {
-	int fd = open_memory(pid, O_RDONLY);
-	ssize_t done = fd < 0 ? -1 : pread(fd, buffer, size, (off_t)address);
+	struct iovec local = {buffer, size};
+	struct iovec remote = {(void *)(uintptr_t)address,
+			       size}; /* NOLINT(performance-no-int-to-ptr) */
+	ssize_t done = process_vm_readv(pid, &local, 1, &remote, 1, 0);
+	size_t got = done > 0 ? (size_t)done : 0;
 
 	(void)base;
+	if (got == size)
+		return size;
+	int fd = open_memory(pid, O_RDONLY);
+	done = fd < 0 ? -1 : pread(fd, (char *)buffer + got, size - got, (off_t)(address + got));
 	if (fd >= 0)
 		close(fd);
-	return done > 0 ? (size_t)done : 0;
+	return done > 0 ? got + (size_t)done : got;
 }
 
 static struct mt_error *write_memory(struct mt_target *base, pid_t pid, uint64_t address,

@@ -84,6 +84,7 @@ static void destroy(struct mt_engine *base)
 	mt_calls_tell_throttled(engine);
 	mt_calls_conditions_end(engine);
 	mt_calls_values_end(engine);
+	mt_calls_text_end(engine);
 	free(engine->scratch);
 	mt_array_deinit(&engine->throttled);
 	mt_array_each (module, &engine->modules)

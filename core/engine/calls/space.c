@@ -22,6 +22,7 @@ static void place_deinit(struct mt_calls_place *place)
 {
 	free(place->off);
 	free(place->held);
+	mt_calls_shown_forget(place);
 	free(place->written);
 }
 

@@ -9,9 +9,10 @@
 
 #include <string.h>
 
-#define JUMP  0xe9
-#define CHUNK (1u << 20)
-#define PAGE  4096u
+#define JUMP      0xe9
+#define CHUNK     (1u << 20)
+#define PAGE      4096u
+#define MOST_KEPT ((size_t)16 << 20) /* of memory for a text, until the next one is composed */
 
 static bool holds(const struct mt_calls_module *module, uint64_t address)
 {
@@ -22,7 +23,8 @@ struct texts {
 	uint8_t *memory; /* what is there */
 	uint8_t *text;   /* what is to be there */
 	size_t size;
-	bool *was; /* by patch: it is in `memory` */
+	bool *was;                      /* by patch: it is in `memory` */
+	struct mt_calls_engine *lender; /* of both; NULL: they are its own */
 };
 
 static void leave_alone(const struct mt_calls_engine *engine, const struct mt_calls_space *space,
@@ -32,14 +34,52 @@ static void leave_alone(const struct mt_calls_engine *engine, const struct mt_ca
 	mt_calls_leave_alone(engine, space, place);
 }
 
+/* Fresh memory costs more than what is done in it: the modules of a program share theirs. */
+static void borrow_texts(struct mt_calls_engine *engine, struct texts *texts)
+{
+	uint8_t **const bytes[] = {&texts->memory, &texts->text};
+
+	/* While a text is read, another one may have to be. */
+	texts->lender = engine->texts_are_lent ? NULL : engine;
+	engine->texts_are_lent = true;
+	for (int i = 0; i < 2; i++) {
+		struct mt_calls_texts_memory *kept = &engine->texts[i];
+
+		if (!texts->lender) {
+			*bytes[i] = mt_large_alloc(texts->size);
+			continue;
+		}
+		if (texts->size > kept->size) {
+			free(kept->bytes);
+			kept->bytes = mt_large_alloc(texts->size);
+			kept->size = kept->bytes ? texts->size : 0;
+		}
+		*bytes[i] = kept->bytes;
+	}
+}
+
+void mt_calls_text_end(struct mt_calls_engine *engine)
+{
+	for (int i = 0; i < 2; i++) {
+		free(engine->texts[i].bytes);
+		engine->texts[i] = (struct mt_calls_texts_memory){0};
+	}
+}
+
 static void texts_cleanup(struct texts *texts)
 {
-	free(texts->memory);
-	free(texts->text);
+	if (texts->lender) {
+		texts->lender->texts_are_lent = false;
+		if (texts->size > MOST_KEPT)
+			mt_calls_text_end(texts->lender);
+	} else {
+		free(texts->memory);
+		free(texts->text);
+	}
 	free(texts->was);
 }
 
-/* Twice what is in memory. */
+/* What is in memory. */
 static struct mt_error *read_texts(struct mt_calls_engine *engine,
 				   const struct mt_calls_space *space,
 				   const struct mt_calls_place *place, struct texts *texts)
@@ -50,8 +90,7 @@ static struct mt_error *read_texts(struct mt_calls_engine *engine,
 	if (mt_calls_module_find_clean(module))
 		return mt_error_no_memory();
 	texts->size = module->end - module->start;
-	texts->memory = mt_large_alloc(texts->size);
-	texts->text = mt_large_alloc(texts->size);
+	borrow_texts(engine, texts);
 	texts->was = calloc(patches + 1, sizeof(*texts->was));
 	if (!texts->memory || !texts->text || !texts->was)
 		return mt_error_no_memory();
@@ -66,17 +105,18 @@ static struct mt_error *read_texts(struct mt_calls_engine *engine,
 					    module->file->path, space->pid);
 		mt_try(mt_calls_breathe(engine, space));
 	}
-	memcpy(texts->text, texts->memory, texts->size);
 	return NULL;
 }
 
 /* The program's own bytes: those of the file where we wrote, and else what is there (text
  * relocations, others' breakpoints). */
 static void undo(const struct mt_calls_space *space, const struct mt_calls_place *place,
-		 uint8_t *text)
+		 struct texts *texts)
 {
 	const struct mt_calls_module *module = place->module;
+	uint8_t *text = texts->text;
 
+	memcpy(text, texts->memory, texts->size);
 	for (size_t i = 0; i < module->file->plan->patches.count; i++) {
 		const struct mt_patch *patch = &module->file->plan->patches.items[i];
 		size_t at = patch->address + module->bias - module->start;
@@ -175,6 +215,17 @@ static struct mt_error *change(struct mt_calls_engine *engine, const struct mt_c
 	return mt_calls_text_change(engine, space, space->pid, place->module, &change);
 }
 
+/* The whole text, in which nobody else has anything. */
+static struct mt_error *exchange(struct mt_calls_engine *engine, const struct mt_calls_space *space,
+				 const struct mt_calls_place *place, const struct texts *texts,
+				 const uint8_t *text)
+{
+	const struct mt_calls_text_change change = {
+	    .memory = texts->memory, .text = text, .was = texts->was, .is = place->written};
+
+	return mt_calls_text_change(engine, space, space->pid, place->module, &change);
+}
+
 /* All that is to be in the text, over the program's own bytes. */
 static struct mt_error *compose(const struct mt_calls_engine *engine, struct mt_calls_space *space,
 				struct mt_calls_place *place, struct texts *texts, bool first)
@@ -235,7 +286,14 @@ struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_c
 		mt_try(leave_holes(engine, space, place));
 	if (first && mt_calls_is_another(engine, space, module, texts.memory))
 		leave_alone(engine, space, place, &texts);
-	undo(space, place, texts.text);
+	const uint8_t *again = first ? NULL : mt_calls_shown_again(space, place, texts.memory);
+	if (again) {
+		mt_calls_text_note_written(space, place, true);
+		return exchange(engine, space, place, &texts, again);
+	}
+	undo(space, place, &texts);
+	const bool is_clean = engine->options.live && module->clean &&
+			      memcmp(texts.text, module->clean, texts.size) == 0;
 	if (first && space->inherited && !engine->options.is_clean && !place->another) {
 		/* Another tracer of ours was killed here, and nobody knows all that it left. */
 		const struct mt_calls_text_change change = {
@@ -251,6 +309,10 @@ struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_c
 		memset(texts.was, 0, place->module->file->plan->patches.count * sizeof(*texts.was));
 	}
 	mt_try(compose(engine, space, place, &texts, first));
+	if (is_clean)
+		mt_calls_shown_keep(space, place, texts.text);
+	else
+		mt_calls_shown_forget(place);
 	mt_calls_text_note_written(space, place, true);
 	if (first)
 		mt_try(move_threads(engine, space, place));
@@ -343,9 +405,12 @@ struct mt_error *mt_calls_text_clean(struct mt_calls_engine *engine, struct mt_c
 	if (error)
 		return error;
 	mt_try(leave_holes(engine, space, place));
-	undo(space, place, texts.text);
+	const uint8_t *clean = mt_calls_shown_clean(space, place, texts.memory);
+	if (!clean)
+		undo(space, place, &texts);
 	mt_calls_text_note_written(space, place, false);
-	return change(engine, space, place, &texts);
+	return clean ? exchange(engine, space, place, &texts, clean)
+		     : change(engine, space, place, &texts);
 }
 
 struct mt_error *mt_calls_text_prepare(struct mt_calls_engine *engine, struct mt_calls_space *space,
@@ -360,7 +425,7 @@ struct mt_error *mt_calls_text_prepare(struct mt_calls_engine *engine, struct mt
 	mt_try(read_texts(engine, space, place, &texts));
 	if (mt_calls_is_another(engine, space, place->module, texts.memory))
 		leave_alone(engine, space, place, &texts);
-	undo(space, place, texts.text);
+	undo(space, place, &texts);
 	mt_try(compose(engine, space, place, &texts, true));
 	return mt_calls_swap_fill(engine, space, copy, texts.text, place->module->clean);
 }
@@ -376,7 +441,7 @@ struct mt_error *mt_calls_text_prepare_clean(struct mt_calls_engine *engine,
 	if (!copy)
 		return NULL;
 	mt_try(read_texts(engine, space, place, &texts));
-	undo(space, place, texts.text);
+	undo(space, place, &texts);
 	return mt_calls_swap_fill(engine, space, copy, texts.text, place->module->clean);
 }
 

@@ -62,6 +62,21 @@ ssize_t mt_calls_patch_at(const struct mt_calls_place *place, uint64_t address);
 /* One that begins at the address, and is in the text but when that is hidden, or for a while. */
 ssize_t mt_calls_planned_at(const struct mt_calls_place *place, uint64_t address);
 
+/* The memory in which texts were composed is not needed any more. */
+void mt_calls_text_end(struct mt_calls_engine *engine);
+
+/* shown.c: TEXT is about to be in the place of what was the file's own text alone.  A debugger will
+ * hide it, and show the like again. */
+void mt_calls_shown_keep(const struct mt_calls_space *space, struct mt_calls_place *place,
+			 const uint8_t *text);
+void mt_calls_shown_forget(struct mt_calls_place *place);
+/* What was kept, if that is what belongs in the place of MEMORY; the file's text, if MEMORY is what
+ * was kept.  NULL: it is to be composed. */
+const uint8_t *mt_calls_shown_again(const struct mt_calls_space *space,
+				    const struct mt_calls_place *place, const uint8_t *memory);
+const uint8_t *mt_calls_shown_clean(const struct mt_calls_space *space,
+				    const struct mt_calls_place *place, const uint8_t *memory);
+
 /* exclude.c */
 /* Leave out a patch, and those that need bytes of it. */
 void mt_calls_patch_off(struct mt_calls_place *place, size_t patch, enum mt_calls_off why);

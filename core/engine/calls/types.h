@@ -114,6 +114,7 @@ struct mt_calls_place {
 	uint8_t *off;      /* by patch: enum mt_calls_off */
 	uint8_t *held;     /* by patch: not 0: nor is it until the next show() */
 	bool *written;     /* by patch: it is in the text */
+	uint8_t *shown;    /* see mt_calls_shown_keep(); NULL: not kept */
 	bool checked;      /* patches were left out whose bytes in memory are not the file's */
 	bool another;      /* hardly any are: nothing is patched */
 	bool seen;         /* in the walk over the mappings that goes on */
@@ -404,6 +405,11 @@ struct mt_calls_engine {
 	struct mt_space_pool *pool; /* for unwinding; NULL: not needed yet */
 	struct mt_objfile *vdso;    /* NULL: not seen yet */
 	uint8_t *scratch;           /* see mt_calls_scratch(); NULL: not needed yet */
+	struct mt_calls_texts_memory {
+		uint8_t *bytes; /* or NULL */
+		size_t size;
+	} texts[2]; /* in which they are composed: what is there, and what is to be */
+	bool texts_are_lent;
 	struct mt_calls_thread *threads;
 	MT_ARRAY(struct mt_calls_module *) modules; /* by site_base */
 	MT_ARRAY(struct mt_calls_module *) ready;   /* of a process that is to be attached to */
