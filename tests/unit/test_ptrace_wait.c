@@ -119,14 +119,21 @@ static void test_step_that_is_not_told(void **state)
 	assert_no_error(target->run->attach(target, child));
 	assert_no_error(
 	    target->ops->write(target, child, (uint64_t)(uintptr_t)&is_traced, &yes, sizeof(yes)));
+	const uint64_t at = (uint64_t)(uintptr_t)at_int1;
+	int times = 0;
 	do {
 		assert_no_error(mt_target_resume(target, child, MT_RESUME_STEP, 0));
 		assert_no_error(target->run->wait(target, TIMEOUT_MS, &stop));
 		assert_no_error(target->ops->get_registers(target, child, &registers));
-	} while (registers.rip != (uint64_t)(uintptr_t)at_int1 + 1);
-	assert_int_equal(stop.kind, MT_STOP_STEP);
+		times += registers.rip == at;
+	} while (registers.rip != at + 1 && times < 2);
 	assert_int_equal(kill(child, SIGKILL), 0);
 	target->ops->destroy(target);
+	if (registers.rip == at) {
+		print_message("this virtual machine comes to no end of INT1\n");
+		skip();
+	}
+	assert_int_equal(stop.kind, MT_STOP_STEP);
 }
 
 int main(void)
