@@ -45,17 +45,20 @@ static int grow(struct mt_pt_code_table *table)
 	return 0;
 }
 
-struct mt_error *mt_pt_code_set_image(struct mt_pt_code *code, const struct mt_pt_image *image)
+struct mt_error *mt_pt_code_set_image(struct mt_pt_code *code, const struct mt_pt_image *image,
+				      bool is_32)
 {
 	uint64_t id = image ? mt_pt_image_id(image) : 0;
-	struct mt_pt_code_table fresh = {.image = image, .image_id = id};
+	struct mt_pt_code_table fresh = {.image = image, .image_id = id, .is_32 = is_32};
 
-	if (code->table && code->table->image == image && code->table->image_id == id)
+	if (code->table && code->table->image == image && code->table->image_id == id &&
+	    code->table->is_32 == is_32)
 		return NULL;
 	for (size_t i = 0; i < MT_PT_CODE_TABLES; i++) {
 		struct mt_pt_code_table *table = &code->tables[i];
 
-		if (table->blocks && table->image == image && table->image_id == id) {
+		if (table->blocks && table->image == image && table->image_id == id &&
+		    table->is_32 == is_32) {
 			code->table = table;
 			return NULL;
 		}
@@ -112,6 +115,13 @@ static size_t read_insn(const struct mt_pt_code *code, uint64_t ip, uint8_t *byt
 	return size;
 }
 
+static int decode_insn(const struct mt_pt_code *code, const uint8_t *bytes, size_t size,
+		       uint64_t ip, struct mt_insn *out)
+{
+	return code->table->is_32 ? mt_insn_decode_32(bytes, size, ip, out)
+				  : mt_insn_decode(bytes, size, ip, out);
+}
+
 static struct mt_pt_code_block decode_block(const struct mt_pt_code *code, uint64_t ip)
 {
 	struct mt_pt_code_block block = {.ip = ip, .after = ip, .used = true};
@@ -121,7 +131,7 @@ static struct mt_pt_code_block decode_block(const struct mt_pt_code *code, uint6
 	while (insn.class == MT_INSN_OTHER && block.instructions < BLOCK_MAX_INSNS) {
 		size_t size = read_insn(code, block.after, bytes);
 
-		if (mt_insn_decode(bytes, size, block.after, &insn)) {
+		if (decode_insn(code, bytes, size, block.after, &insn)) {
 			/* The instructions before it run; then the next block begins there. */
 			if (!block.instructions)
 				insn.class = size ? MT_PT_CODE_BAD : MT_PT_CODE_NONE;
@@ -163,7 +173,7 @@ int mt_pt_code_count(struct mt_pt_code *code, uint64_t begin, uint64_t end)
 	int count = 0;
 
 	for (; begin < end; begin += insn.length, count++)
-		if (mt_insn_decode(bytes, read_insn(code, begin, bytes), begin, &insn))
+		if (decode_insn(code, bytes, read_insn(code, begin, bytes), begin, &insn))
 			return -1;
 	return begin == end ? count : -1;
 }

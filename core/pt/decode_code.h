@@ -22,10 +22,11 @@ struct mt_pt_code_block {
 	bool used;
 };
 
-/* The blocks of one image: open addressing by address, at most half full. */
+/* The blocks of one image in one mode: open addressing by address, at most half full. */
 struct mt_pt_code_table {
 	const struct mt_pt_image *image;
 	uint64_t image_id;
+	bool is_32; /* a code segment of 32 bits */
 	struct mt_pt_code_block *blocks;
 	size_t capacity; /* a power of two */
 	size_t count;
@@ -43,7 +44,8 @@ struct mt_pt_code {
 /* Zeroed storage is ready once an image is set. */
 void mt_pt_code_deinit(struct mt_pt_code *code);
 /* NULL: no code.  Errors: NO_MEMORY; then nothing was changed. */
-struct mt_error *mt_pt_code_set_image(struct mt_pt_code *code, const struct mt_pt_image *image);
+struct mt_error *mt_pt_code_set_image(struct mt_pt_code *code, const struct mt_pt_image *image,
+				      bool is_32);
 
 const struct mt_pt_code_block *mt_pt_code_learn(struct mt_pt_code *code, uint64_t ip);
 

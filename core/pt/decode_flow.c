@@ -8,7 +8,7 @@
 
 struct mt_error *mt_pt_flow_init(struct mt_pt_flow *flow)
 {
-	return mt_pt_code_set_image(&flow->code, NULL);
+	return mt_pt_code_set_image(&flow->code, NULL, false);
 }
 
 void mt_pt_flow_deinit(struct mt_pt_flow *flow)
@@ -134,6 +134,25 @@ static inline void run_branch(struct mt_pt_flow *flow, const struct mt_pt_code_b
 	flow->ip = block->target;
 }
 
+static void ask_image(struct mt_pt_flow *flow, uint64_t tsc)
+{
+	uint64_t time_ns = tsc > flow->tsc ? mt_tsc_to_ns(&flow->conversion, tsc) : flow->time_ns;
+
+	flow->image = flow->source.image_at(flow->source.context, time_ns);
+	bool is_known = flow->mode == ptem_64bit || flow->mode == ptem_32bit;
+	if (!flow->error)
+		flow->error = mt_pt_code_set_image(&flow->code, is_known ? flow->image : NULL,
+						   flow->mode == ptem_32bit);
+}
+
+static void change_mode(struct mt_pt_flow *flow)
+{
+	if (flow->ip == flow->next_mode_ip)
+		flow->mode = flow->next_mode;
+	flow->next_mode = ptem_unknown;
+	ask_image(flow, flow->tsc);
+}
+
 static inline void run_indirect(struct mt_pt_flow *flow, const struct mt_pt_code_block *block)
 {
 	uint64_t to;
@@ -149,6 +168,8 @@ static inline void run_indirect(struct mt_pt_flow *flow, const struct mt_pt_code
 		push_return(flow, block, to);
 	mt_pt_emit(flow, block->kind, mt_pt_code_end(block), to, 0, now(flow));
 	flow->ip = to;
+	if (__builtin_expect(flow->next_mode != ptem_unknown, 0))
+		change_mode(flow);
 }
 
 static inline void run_return(struct mt_pt_flow *flow, const struct mt_pt_code_block *block)
@@ -201,16 +222,6 @@ static inline void run_block(struct mt_pt_flow *flow)
 }
 
 /* ---- libipt's events ---- */
-
-static void ask_image(struct mt_pt_flow *flow, uint64_t tsc)
-{
-	uint64_t time_ns = tsc > flow->tsc ? mt_tsc_to_ns(&flow->conversion, tsc) : flow->time_ns;
-
-	flow->image = flow->source.image_at(flow->source.context, time_ns);
-	if (!flow->error)
-		flow->error =
-		    mt_pt_code_set_image(&flow->code, flow->known_mode ? flow->image : NULL);
-}
 
 static void start_trace(struct mt_pt_flow *flow, uint64_t ip, uint64_t tsc)
 {
@@ -265,10 +276,26 @@ static bool goal_address(const struct pt_event *event, uint64_t *ip)
 	}
 }
 
+/* It comes before the far branch that it is about is taken. */
+static void set_mode(struct mt_pt_flow *flow, const struct pt_event *event, uint64_t tsc)
+{
+	enum pt_exec_mode mode = event->variant.exec_mode.mode;
+
+	if (mode == ptem_unknown)
+		mode = ptem_64bit;
+	if (event->ip_suppressed || event->status_update || !flow->enabled ||
+	    event->variant.exec_mode.ip == flow->ip) {
+		flow->mode = mode;
+	} else {
+		flow->next_mode = mode;
+		flow->next_mode_ip = event->variant.exec_mode.ip;
+	}
+	ask_image(flow, tsc);
+}
+
 static void take_event(struct mt_pt_flow *flow, const struct pt_event *event)
 {
 	uint64_t tsc = mt_pt_event_time(flow, event);
-	enum pt_exec_mode mode = event->variant.exec_mode.mode;
 
 	switch (event->type) {
 	case ptev_enabled:
@@ -302,8 +329,7 @@ static void take_event(struct mt_pt_flow *flow, const struct pt_event *event)
 		break;
 	case ptev_exec_mode:
 		/* Its status update is the one sign that a PSB was passed. */
-		flow->known_mode = mode == ptem_64bit || mode == ptem_unknown;
-		ask_image(flow, tsc);
+		set_mode(flow, event, tsc);
 		break;
 	case ptev_paging:
 	case ptev_async_paging:
@@ -490,7 +516,8 @@ void mt_pt_flow_enter(struct mt_pt_flow *flow, struct pt_query_decoder *query, i
 	flow->enabled = tracing;
 	flow->has_goal = false;
 	flow->starting = false;
-	flow->known_mode = true;
+	flow->mode = ptem_64bit;
+	flow->next_mode = ptem_unknown;
 	flow->return_count = 0;
 	if (flow->unseen_kernel) {
 		if (tracing)

@@ -27,10 +27,12 @@ struct mt_pt_flow {
 	int status;                     /* libipt's last answer */
 	uint64_t ip;                    /* where control is, if enabled */
 	bool enabled;                   /* the packets trace */
-	bool known_mode;                /* 64 bits; all else cannot be decoded */
-	bool starting;                  /* TRACE_START waits for what comes behind the PSB */
-	uint64_t start_tsc;             /* its time, if known by then */
-	bool has_goal;                  /* `goal` happens at an address that is still ahead */
+	enum pt_exec_mode mode;         /* of 64 or 32 bits; all else cannot be decoded */
+	enum pt_exec_mode next_mode;    /* once control is at next_mode_ip; unknown: none */
+	uint64_t next_mode_ip;
+	bool starting;      /* TRACE_START waits for what comes behind the PSB */
+	uint64_t start_tsc; /* its time, if known by then */
+	bool has_goal;      /* `goal` happens at an address that is still ahead */
 	struct pt_event goal;
 	uint64_t returns[MT_PT_RETURNS]; /* a ring */
 	uint32_t return_top;

@@ -13,6 +13,8 @@
 static enum mt_insn_class call_or_jump(const ZydisDecodedInstruction *insn,
 				       enum mt_insn_class direct, enum mt_insn_class indirect)
 {
+	if (insn->opcode == 0x9a || insn->opcode == 0xea) /* IA-32 alone: far */
+		return MT_INSN_FAR;
 	if (insn->opcode != 0xff)
 		return direct;
 	/* ff /2 call, /3 far call, /4 jump, /5 far jump. */
@@ -30,6 +32,7 @@ static enum mt_insn_class classify(const ZydisDecodedInstruction *insn)
 		return insn->opcode < 0xca ? MT_INSN_RETURN : MT_INSN_FAR;
 	case ZYDIS_MNEMONIC_JB:
 	case ZYDIS_MNEMONIC_JBE:
+	case ZYDIS_MNEMONIC_JCXZ:
 	case ZYDIS_MNEMONIC_JECXZ:
 	case ZYDIS_MNEMONIC_JL:
 	case ZYDIS_MNEMONIC_JLE:
@@ -55,6 +58,7 @@ static enum mt_insn_class classify(const ZydisDecodedInstruction *insn)
 	case ZYDIS_MNEMONIC_INT:
 	case ZYDIS_MNEMONIC_INT1:
 	case ZYDIS_MNEMONIC_INT3:
+	case ZYDIS_MNEMONIC_INTO:
 		return MT_INSN_SYSCALL;
 	case ZYDIS_MNEMONIC_IRET:
 	case ZYDIS_MNEMONIC_IRETD:
@@ -147,6 +151,22 @@ static uint8_t flags_of(const ZydisDecodedInstruction *insn)
 	if (uses_gs(insn))
 		return MT_INSN_GS;
 	return is_string_opcode(insn) && has_rep_prefix(insn) ? MT_INSN_REPEATED : 0;
+}
+
+int mt_insn_decode_32(const void *bytes, size_t size, uint64_t pc, struct mt_insn *out)
+{
+	ZydisDecoder decoder;
+	ZydisDecodedInstruction insn;
+
+	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_COMPAT_32, ZYDIS_STACK_WIDTH_32);
+	ZydisDecoderEnableMode(&decoder, ZYDIS_DECODER_MODE_MINIMAL, ZYAN_TRUE);
+	if (ZYAN_FAILED(ZydisDecoderDecodeInstruction(&decoder, NULL, bytes, size, &insn)))
+		return -1;
+	*out = (struct mt_insn){.length = insn.length, .class = (uint8_t)classify(&insn)};
+	if (out->class == MT_INSN_CALL || out->class == MT_INSN_JUMP ||
+	    out->class == MT_INSN_BRANCH)
+		out->target = (uint32_t)(pc + insn.length + (uint64_t)insn.raw.imm[0].value.s);
+	return 0;
 }
 
 static int decode_rare(const void *bytes, size_t size, uint64_t pc, struct mt_insn *out)

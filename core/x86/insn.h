@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Classifies an x86-64 instruction: its length, its class as tracing sees it, and where a direct
- * branch goes.  Over Zydis. */
+/* Classifies an instruction of x86-64 or IA-32: its length, its class as tracing sees it, and where
+ * a direct branch goes.  Over Zydis. */
 #ifndef MT_X86_INSN_H
 #define MT_X86_INSN_H
 
@@ -36,5 +36,7 @@ struct mt_insn {
 /* Decode the instruction at PC, of which SIZE bytes are at hand.  Returns 0, or -1 when the bytes
  * are none or too few. */
 int mt_insn_decode(const void *bytes, size_t size, uint64_t pc, struct mt_insn *out);
+/* The same in a segment of 32 bits, for control flow: the flags are 0. */
+int mt_insn_decode_32(const void *bytes, size_t size, uint64_t pc, struct mt_insn *out);
 
 #endif

@@ -9,18 +9,22 @@
 #define KERNEL 0xffffffff81000000ull
 
 static const uint8_t user_code[64] = {
-    0x0f, 0x05,                               /* 0: syscall */
-    0x90, 0x90,                               /* 2 */
-    0xeb, 0xfe,                               /* 4: jmp to itself */
-    0xcc,                                     /* 6: int3 */
-    0xe8, 1,    0,    0, 0,                   /* 7: call 0xd */
-    0x90,                                     /* 12 */
-    0xff, 0xe0,                               /* 13: jmp *%rax */
-    0x90,                                     /* 15 */
-    0x0f, 0x01, 0xc2,                         /* 16: vmlaunch */
-    0x90, 0x90,                               /* 19 */
-    0xd5, 0,    0xa1, 1, 2, 3, 4, 5, 6, 7, 8, /* 21: jmpabs */
-    0x90,                                     /* 32 */
+    0x0f, 0x05,                                  /* 0: syscall */
+    0x90, 0x90,                                  /* 2 */
+    0xeb, 0xfe,                                  /* 4: jmp to itself */
+    0xcc,                                        /* 6: int3 */
+    0xe8, 1,    0,    0,    0,                   /* 7: call 0xd */
+    0x90,                                        /* 12 */
+    0xff, 0xe0,                                  /* 13: jmp *%rax */
+    0x90,                                        /* 15 */
+    0x0f, 0x01, 0xc2,                            /* 16: vmlaunch */
+    0x90, 0x90,                                  /* 19 */
+    0xd5, 0,    0xa1, 1,    2, 3, 4, 5, 6, 7, 8, /* 21: jmpabs */
+    0x90, 0x90, 0x90, 0x90,                      /* 32 */
+    0x48, 0xff, 0x28,                            /* 36: ljmp *(%rax) */
+    0xe8, 1,    0,    0,    0,                   /* 39: call 45 */
+    0xcb,                                        /* 44: lret */
+    0x48, 0xc3,                                  /* 45: in 32 bits dec %eax; ret */
 };
 static const uint8_t kernel_code[64] = {
     0x90, 0x48, 0x0f, 0x07,       /* 0: nop, sysretq */

@@ -191,14 +191,14 @@ static void test_a_spin_that_was_interrupted(void **state)
 		      {.kind = MT_EVENT_TRACE_END, .from = USER + 4, .detail = MT_TRACE_END_ASYNC});
 }
 
-static void test_code_that_is_not_of_64_bits_is_a_gap(void **state)
+static void test_code_of_16_bits_is_a_gap(void **state)
 {
 	(void)state;
 	struct stream stream = open_stream();
 
 	put_psb(&stream, USER + 2, 1000);
 	put_ip(&stream, FUP, USER + 3);
-	PUT(&stream, 0x99, 0x02); /* MODE.Exec, 32 bits */
+	PUT(&stream, 0x99, 0x00); /* MODE.Exec, 16 bits */
 	put_ip(&stream, TIP, USER + 7);
 	put_ip(&stream, TIP, USER + 2);
 	put_psb(&stream, USER + 2, 2000);
@@ -210,6 +210,36 @@ static void test_code_that_is_not_of_64_bits_is_a_gap(void **state)
 	assert_int_equal(pt_count(&events, MT_EVENT_GAP), 1);
 	assert_int_equal(events.events.items[count - 1].from, USER + 3);
 	pt_events_free(&events);
+}
+
+/* In 32 bits 48 is an instruction, and in 64 the prefix of what follows it. */
+static void test_from_64_bits_to_32_and_back(void **state)
+{
+	(void)state;
+	struct stream stream = open_stream();
+
+	put_psb(&stream, USER + 36, 1000);
+	PUT(&stream, 0x99, 0x02); /* MODE.Exec, 32 bits: of the far jump */
+	put_ip(&stream, TIP, USER + 39);
+	put_ip(&stream, FUP, USER + 46);
+	PUT(&stream, 0x99, 0x01); /* 64 bits */
+	put_ip(&stream, TIP, KERNEL + 4);
+	PUT(&stream, 0x99, 0x02);
+	put_ip(&stream, TIP, USER + 46);
+	PUT(&stream, 0x06); /* TNT: the return */
+	PUT(&stream, 0x99, 0x01);
+	put_ip(&stream, TIP, USER + 2);
+	put_stop(&stream, USER + 3);
+	struct pt_events events = close_stream(&stream);
+
+	ASSERT_EVENTS(&events, {.kind = MT_EVENT_TRACE_START, .to = USER + 36},
+		      {.kind = MT_EVENT_JUMP, .from = USER + 36, .to = USER + 39},
+		      {.kind = MT_EVENT_CALL, .from = USER + 39, .to = USER + 45},
+		      {.kind = MT_EVENT_INTERRUPT, .from = USER + 46, .to = KERNEL + 4},
+		      {.kind = MT_EVENT_IRET, .from = KERNEL + 6, .to = USER + 46},
+		      {.kind = MT_EVENT_RETURN, .from = USER + 46, .to = USER + 44},
+		      {.kind = MT_EVENT_RETURN, .from = USER + 44, .to = USER + 2},
+		      {.kind = MT_EVENT_TRACE_END, .from = USER + 3, .detail = MT_TRACE_END_ASYNC});
 }
 
 /* ---- the code changes with time ---- */
@@ -281,7 +311,8 @@ int main(void)
 	    cmocka_unit_test(test_transactions),
 	    cmocka_unit_test(test_an_endless_loop_that_the_trace_did_not_take),
 	    cmocka_unit_test(test_a_spin_that_was_interrupted),
-	    cmocka_unit_test(test_code_that_is_not_of_64_bits_is_a_gap),
+	    cmocka_unit_test(test_code_of_16_bits_is_a_gap),
+	    cmocka_unit_test(test_from_64_bits_to_32_and_back),
 	    cmocka_unit_test(test_the_code_is_that_of_its_time),
 	};
 

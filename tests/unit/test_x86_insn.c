@@ -101,6 +101,41 @@ static const struct hand_case hand_cases[] = {
     {"movabs", {0x48, 0xb8, 1, 2, 3, 4, 5, 6, 7, 8}, 10, MT_INSN_OTHER, 0, 0},
 };
 
+/* In a segment of 32 bits; all at 0x1000. */
+static const struct hand_case hand_cases_32[] = {
+    {"dec eax", {0x48}, 1, MT_INSN_OTHER, 0, 0},
+    {"push es", {0x06}, 1, MT_INSN_OTHER, 0, 0},
+    {"call back", {0xe8, 0xfb, 0xff, 0xff, 0xff}, 5, MT_INSN_CALL, 0, 0x1000},
+    {"call around", {0xe8, 0, 0, 0, 0xf0}, 5, MT_INSN_CALL, 0, 0xf0001005},
+    {"call eax", {0xff, 0xd0}, 2, MT_INSN_CALL_INDIRECT, 0, 0},
+    {"far call", {0x9a, 1, 2, 3, 4, 0x33, 0}, 7, MT_INSN_FAR, 0, 0},
+    {"far jmp", {0xea, 1, 2, 3, 4, 0x33, 0}, 7, MT_INSN_FAR, 0, 0},
+    {"jmp [disp32]", {0xff, 0x25, 1, 2, 3, 4}, 6, MT_INSN_JUMP_INDIRECT, 0, 0},
+    {"jcxz", {0x67, 0xe3, 0}, 3, MT_INSN_BRANCH, 0, 0x1003},
+    {"jecxz", {0xe3, 0}, 2, MT_INSN_BRANCH, 0, 0x1002},
+    {"je near", {0x0f, 0x84, 1, 0, 0, 0}, 6, MT_INSN_BRANCH, 0, 0x1007},
+    {"into", {0xce}, 1, MT_INSN_SYSCALL, 0, 0},
+    {"sysenter", {0x0f, 0x34}, 2, MT_INSN_SYSCALL, 0, 0},
+    {"ret", {0xc3}, 1, MT_INSN_RETURN, 0, 0},
+    {"iret", {0xcf}, 1, MT_INSN_FAR, 0, 0},
+};
+
+static void test_32_bits(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(hand_cases_32) / sizeof(hand_cases_32[0]); i++) {
+		const struct hand_case *c = &hand_cases_32[i];
+		struct mt_insn insn;
+
+		if (mt_insn_decode_32(c->bytes, sizeof(c->bytes), 0x1000, &insn))
+			fail_msg("%s: no instruction", c->what);
+		if (insn.length != c->size || insn.class != c->class || insn.target != c->target)
+			fail_msg("%s: %d bytes, class %d", c->what, insn.length, insn.class);
+		for (size_t size = 0; size < c->size; size++)
+			assert_int_equal(mt_insn_decode_32(c->bytes, size, 0x1000, &insn), -1);
+	}
+}
+
 static void test_hand_cases(void **state)
 {
 	(void)state;
@@ -332,9 +367,8 @@ static void test_libc_as_objdump(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_hand_cases),
-	    cmocka_unit_test(test_no_instruction),
-	    cmocka_unit_test(test_text),
+	    cmocka_unit_test(test_32_bits),         cmocka_unit_test(test_hand_cases),
+	    cmocka_unit_test(test_no_instruction),  cmocka_unit_test(test_text),
 	    cmocka_unit_test(test_libc_as_objdump),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
