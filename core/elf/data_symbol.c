@@ -36,7 +36,7 @@ static bool find_in(Elf *elf, unsigned type, const char *name, struct mt_data_sy
 
 	if (!elf || !mt_section_find_type(elf, type, &table) || !table.data->d_buf)
 		return false;
-	size_t count = table.data->d_size / sizeof(Elf64_Sym);
+	size_t count = table.data->d_size / gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT);
 	for (size_t i = 1; i < count; i++) {
 		GElf_Sym symbol;
 

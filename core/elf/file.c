@@ -54,7 +54,16 @@ struct mt_error *mt_elf_file_check_segments(const struct mt_elf_file *file)
 	return NULL;
 }
 
-static struct mt_error *check(const struct mt_elf_file *file)
+struct mt_error *mt_elf_file_refuse(const struct mt_elf_file *file)
+{
+	return mt_error_at_path(
+	    mt_error_new(MT_ERROR_UNSUPPORTED,
+			 "%s is not for x86-64, the only architecture that mtrace supports",
+			 file->path),
+	    file->path, -1);
+}
+
+static struct mt_error *check(struct mt_elf_file *file)
 {
 	GElf_Ehdr header;
 
@@ -62,12 +71,10 @@ static struct mt_error *check(const struct mt_elf_file *file)
 		return garbled(file->path, "it does not start with the ELF magic number");
 	if (!gelf_getehdr(file->elf, &header))
 		return garbled(file->path, "its header is damaged");
-	if (header.e_machine != EM_X86_64 || header.e_ident[EI_CLASS] != ELFCLASS64)
-		return mt_error_at_path(
-		    mt_error_new(MT_ERROR_UNSUPPORTED,
-				 "%s is not for x86-64, the only architecture that mtrace supports",
-				 file->path),
-		    file->path, -1);
+	file->is_i386 = header.e_machine == EM_386 && header.e_ident[EI_CLASS] == ELFCLASS32;
+	if (!file->is_i386 &&
+	    (header.e_machine != EM_X86_64 || header.e_ident[EI_CLASS] != ELFCLASS64))
+		return mt_elf_file_refuse(file);
 	if (header.e_type != ET_EXEC && header.e_type != ET_DYN)
 		return garbled(file->path, "it is neither a program nor a shared library");
 	return NULL;

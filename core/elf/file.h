@@ -17,11 +17,13 @@ struct mt_elf_file {
 	int fd;     /* -1: from memory */
 	void *bytes;
 	Elf *elf;           /* NULL: not open */
+	bool is_i386;       /* else of x86-64 */
 	struct stat status; /* when it was opened: */
 	struct timespec opened;
 };
 
-/* Errors: NOT_FOUND; PERMISSION; FORMAT; UNSUPPORTED (not x86-64); NO_MEMORY; SYSTEM. */
+/* Errors: NOT_FOUND; PERMISSION; FORMAT; UNSUPPORTED (neither x86-64 nor i386); NO_MEMORY; SYSTEM.
+ */
 struct mt_error *mt_elf_file_open(const char *path, struct mt_elf_file *out);
 /* BYTES are copied. */
 struct mt_error *mt_elf_file_open_memory(const char *name, const void *bytes, size_t size,
@@ -29,6 +31,8 @@ struct mt_error *mt_elf_file_open_memory(const char *name, const void *bytes, si
 /* Whether the segments lie in the file.  Those of a separate debug file need not.  Errors: FORMAT.
  */
 struct mt_error *mt_elf_file_check_segments(const struct mt_elf_file *file);
+/* The error for what is of another architecture. */
+struct mt_error *mt_elf_file_refuse(const struct mt_elf_file *file);
 void mt_elf_file_close(struct mt_elf_file *file); /* one that is not open is fine */
 /* From the notes of sections or segments; size 0: none. */
 void mt_elf_file_build_id(const struct mt_elf_file *file, struct mt_build_id *out);

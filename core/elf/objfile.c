@@ -198,6 +198,8 @@ struct mt_error *mt_objfile_open(const char *path, const struct mt_build_id *wan
 	if (!objfile)
 		return mt_error_no_memory();
 	struct mt_error *error = open_main(objfile, wanted);
+	if (!error && objfile->main.is_i386 && !(options && options->with_i386))
+		error = mt_elf_file_refuse(&objfile->main);
 	if (!error)
 		error = load_header(objfile);
 	if (error) {
@@ -217,6 +219,8 @@ struct mt_error *mt_objfile_open_memory(const char *name, const void *bytes, siz
 		return mt_error_no_memory();
 	objfile->debug_sought = true;
 	struct mt_error *error = mt_elf_file_open_memory(name, bytes, size, &objfile->main);
+	if (!error && objfile->main.is_i386)
+		error = mt_elf_file_refuse(&objfile->main);
 	if (!error)
 		error = load_header(objfile);
 	if (error) {

@@ -29,6 +29,7 @@ struct mt_objfile_options {
 	const char *debug_directory; /* NULL: /usr/lib/debug */
 	const char *sysroot; /* NULL: none; else tried before the path itself (/proc/PID/root) */
 	bool debuginfod;     /* ask the servers of DEBUGINFOD_URLS, if that is set */
+	bool with_i386;      /* 32-bit programs too */
 	const struct mt_log *log;
 };
 
@@ -36,7 +37,8 @@ struct mt_objfile_options {
  * refused, after the build-id directories and debuginfod were tried for the right one.
  * options may be NULL.
  * Errors: NOT_FOUND; PERMISSION; FORMAT (no ELF file, or a garbled one: the message says what);
- * UNSUPPORTED (not x86-64); NOT_FOUND with "changed since" (build id differs); NO_MEMORY. */
+ * UNSUPPORTED (not x86-64, nor i386 if asked for); NOT_FOUND with "changed since" (build id
+ * differs); NO_MEMORY. */
 struct mt_error *mt_objfile_open(const char *path, const struct mt_build_id *wanted,
 				 const struct mt_objfile_options *options, struct mt_objfile **out);
 

@@ -47,7 +47,7 @@ static int add_table(struct mt_objfile *objfile, Elf *elf, unsigned type,
 
 	if (!elf || !mt_section_find_type(elf, type, &table) || !table.data->d_buf)
 		return 0;
-	size_t count = table.data->d_size / sizeof(Elf64_Sym);
+	size_t count = table.data->d_size / gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT);
 	for (size_t i = 1; i < count; i++) {
 		GElf_Sym symbol;
 		if (!gelf_getsym(table.data, (int)i, &symbol))

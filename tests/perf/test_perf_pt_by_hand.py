@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Recordings of hardware in forms that this machine cannot make: what they hold is decoded."""
+import subprocess
+
 import pt_by_hand as pt
 import pytest
 
@@ -53,3 +55,15 @@ def test_what_ran_before_the_first_switch_is_nobodys(program, decode):
     lines = decode([pt.comm(100, "one"), program.mapped(100, 2), pt.switch(100, 50),
                     pt.auxtrace(pt.psb(20) + program.run() + pt.psb(60) + program.run())])
     assert functions(lines) == {"one": ALL}
+
+
+def test_a_32_bit_program(need, compile, decode):  # pylint: disable=redefined-builtin
+    need("gcc")
+    try:
+        program = pt.Program(compile("two_calls.S", "-m32", "-nostdlib", "-static", "-g"), bits=32)
+    except subprocess.CalledProcessError:
+        pytest.skip("gcc here makes no 32-bit programs (cure: apt-get install gcc-multilib)")
+    lines = decode([pt.comm(100, "one"), program.mapped(100, 2),
+                    pt.auxtrace(pt.psb(6) + program.run(), tid=100, cpu=-1)])
+    assert functions(lines) == {"one": ALL}
+    assert any("two_calls.S:7" in line for line in lines)
