@@ -54,7 +54,10 @@ static struct mt_error *show(struct mt_inferior *inferior, bool selected, bool f
 	live->state = MT_LIVE_HIDDEN;
 	live->has_news = true;
 	inferior->forked = false;
-	mt_try(mt_pristine_show(live, selected, followed));
+	mt_gdb_target_keep_open(live->target, true);
+	struct mt_error *error = mt_pristine_show(live, selected, followed);
+	mt_gdb_target_keep_open(live->target, false);
+	mt_try(error);
 	return selected && !followed && live->state == MT_LIVE_SHOWN ? mt_entries_update(inferior)
 								     : NULL;
 }
@@ -213,7 +216,9 @@ struct mt_error *mt_inferiors_stopped(pid_t lwp)
 	for (struct mt_inferior *one = NULL; (one = mt_inferior_next(one));) {
 		if (one->live.state < MT_LIVE_SHOWN)
 			continue;
+		mt_gdb_target_keep_open(one->live.target, true);
 		struct mt_error *failed = mt_live_hide(&one->live);
+		mt_gdb_target_keep_open(one->live.target, false);
 		mt_error_destroy(mt_gdb_target_flush(one->live.target));
 		if (!mt_live_is_recording(&one->live))
 			mt_inferior_end(one);

@@ -20,6 +20,8 @@ struct gdb_target {
 	pid_t pid;
 	uint64_t syscall_pc;
 	bool registers_changed; /* GDB does not know yet */
+	bool keeps_open;        /* the file that is written to */
+	int memory;             /* that file; -1: it is not open */
 	mt_gdb_libraries_hook *libraries;
 	void *context; /* the hook's */
 	uint64_t loader_address;
@@ -59,20 +61,44 @@ static size_t read_memory(struct mt_target *base, pid_t pid, uint64_t address, v
 	return done > 0 ? got + (size_t)done : got;
 }
 
+static void close_memory(struct gdb_target *target)
+{
+	if (target->memory >= 0)
+		close(target->memory);
+	target->memory = -1;
+}
+
+/* Of another process, as a child that GDB does not know yet, and while it may become another
+ * program, it is opened anew. */
+static int memory_to_write(struct gdb_target *target, pid_t pid)
+{
+	if (!target->keeps_open || pid != target->pid)
+		return open_memory(pid, O_RDWR);
+	if (target->memory < 0)
+		target->memory = open_memory(pid, O_RDWR);
+	return target->memory;
+}
+
 static struct mt_error *write_memory(struct mt_target *base, pid_t pid, uint64_t address,
 				     const void *bytes, size_t size)
 {
-	int fd = open_memory(pid, O_RDWR);
+	struct gdb_target *target = target_of(base);
+	int fd = memory_to_write(target, pid);
 	ssize_t done = fd < 0 ? -1 : pwrite(fd, bytes, size, (off_t)address);
 	int errnum = done < 0 ? errno : EFAULT;
 
-	(void)base;
-	if (fd >= 0)
+	if (fd >= 0 && fd != target->memory)
 		close(fd);
 	if (done == (ssize_t)size)
 		return NULL;
 	return mt_error_errno(errnum, "cannot write %zu bytes at 0x%llx of process %d", size,
 			      (unsigned long long)address, pid);
+}
+
+void mt_gdb_target_keep_open(struct mt_target *base, bool on)
+{
+	target_of(base)->keeps_open = on;
+	close_memory(target_of(base));
 }
 
 static size_t read_beneath(struct mt_target *base, pid_t pid, uint64_t address, void *buffer,
@@ -262,6 +288,7 @@ void mt_gdb_target_set_pid(struct mt_target *base, pid_t pid)
 static void destroy(struct mt_target *base)
 {
 	remove_loader_break(target_of(base));
+	close_memory(target_of(base));
 	free(base);
 }
 
@@ -290,6 +317,7 @@ struct mt_error *mt_gdb_target_create(mt_gdb_libraries_hook *libraries, void *co
 	if (!target)
 		return mt_error_no_memory();
 	target->base.ops = &ops;
+	target->memory = -1;
 	target->libraries = libraries;
 	target->context = context;
 	*out = &target->base;
