@@ -58,8 +58,12 @@ static struct mt_error *show(struct mt_inferior *inferior, bool selected, bool f
 	struct mt_error *error = mt_pristine_show(live, selected, followed);
 	mt_gdb_target_keep_open(live->target, false);
 	mt_try(error);
-	return selected && !followed && live->state == MT_LIVE_SHOWN ? mt_entries_update(inferior)
-								     : NULL;
+	if (!selected || followed)
+		return NULL;
+	if (live->state == MT_LIVE_SHOWN)
+		return mt_entries_update(inferior);
+	mt_entries_withdraw(&inferior->entries);
+	return NULL;
 }
 
 /* A child that GDB follows has its parent's agent, so that nothing has to be called in it. */

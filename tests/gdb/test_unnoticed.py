@@ -116,3 +116,15 @@ def test_idle_it_keeps_no_memory_of_an_event(gdb):
     script.write_text(KEPT)
     plain, idle = (gdb(None, f"source {script}", loaded=loaded) for loaded in (False, True))
     assert len(plain.lines) == 3 and plain.lines[-1] == idle.lines[-1]
+
+
+def test_stepping_in_memory_that_is_not_to_be_written(gdb, compile):
+    """GDB cannot put breakpoints there, of ours neither, which stepping does without."""
+    session = gdb(compile("debugged_watch.c", "-O0"), "mtrace start", "tbreak *leaf+4", "run",
+                  "tbreak *leaf+4", "continue", "info registers rip",
+                  "python here = int(gdb.parse_and_eval('(long) &leaf'))",
+                  "python gdb.execute(f'mem {here} {here + 64} ro')",
+                  "set mem inaccessible-by-default off", "set breakpoint auto-hw off", "stepi", "info registers rip")
+    assert "Cannot" not in session.all
+    first, then = re.findall(r"<leaf\+(\d+)>$", session.output, re.M)
+    assert first == "4" and then > "4"
