@@ -6,7 +6,7 @@
 #include "progress.h"
 #include "slices.h"
 #include "snapshot_type.h"
-#include "trigger.h"
+#include "trigger_type.h"
 
 const char mt_api_start_doc[] =
     "start(engine=None, size=None, timestamps=None, threads=None)\n--\n\n"

@@ -10,6 +10,7 @@
 #include "settings.h"
 #include "target.h"
 #include "trigger.h"
+#include "trigger_type.h"
 #include "window.h"
 
 static struct mt_live *selected(void *context, bool make)
@@ -155,6 +156,7 @@ static const struct mt_live_debugger_ops ops = {
     .show_source = mt_window_show_source,
     .setting = mt_setting,
     .taken = taken,
+    .tell_script = mt_trigger_tell,
     .set_variable = set_variable,
     .set_result = mt_trigger_set_result,
 };

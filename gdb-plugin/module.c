@@ -10,6 +10,7 @@
 #include "settings.h"
 #include "snapshot_type.h"
 #include "trigger.h"
+#include "trigger_type.h"
 
 static struct mt_error *set_up(PyObject *module)
 {
@@ -20,6 +21,7 @@ static struct mt_error *set_up(PyObject *module)
 	mt_try(mt_mi_define());
 	mt_try(mt_settings_define());
 	mt_try(mt_triggers_define());
+	mt_try(mt_trigger_type_define(module));
 	return mt_events_connect();
 }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Record the function calls of the program that GDB debugs.  Failures raise mtrace.Error."""
-from typing import Callable, Iterator, List, NamedTuple, Optional, TypedDict
+from typing import Callable, Iterator, List, NamedTuple, Optional
 
 import gdb
 
@@ -55,11 +55,34 @@ class events:
     """A snapshot was taken: by whatever, but not by a function that is connected.  Functions are
     called with the Snapshot, where gdb.Breakpoint.stop() would be, if a trigger took it."""
 
-class Trigger(TypedDict):
-    number: int
-    location: str
-    condition: Optional[str]
-    hits: int
+class Trigger:
+    """A trigger, of the words SPEC as the command "mtrace trigger" takes them, "if CONDITION" among
+    them or not.  At each hit that counts, CALLBACK is called with the trigger and the Snapshot,
+    None if nothing is recorded, where the selected thread stands at the hit.  If it returns
+    something true, or raises, the program stops there.  What gdb.Breakpoint.stop() must not do, it
+    must not do either, except that it may delete triggers."""
+    def __init__(self, spec: str, condition: Optional[str] = None,
+                 callback: Optional[Callable[["Trigger", Optional[Snapshot]], object]] = None
+                 ) -> None: ...
+    @property
+    def number(self) -> int:
+        """The number of the trigger."""
+    @property
+    def location(self) -> str:
+        """Where it is, as it was written."""
+    @property
+    def condition(self) -> Optional[str]:
+        """Its condition; None if it has none."""
+    @property
+    def hits(self) -> int:
+        """How many of its hits counted."""
+    @property
+    def callback(self) -> Optional[Callable[["Trigger", Optional[Snapshot]], object]]:
+        """What is called at each of them."""
+    def is_valid(self) -> bool:
+        """Whether it is there: neither it nor its breakpoint was deleted."""
+    def delete(self) -> None:
+        """Delete it."""
 
 def start(engine: Optional[str] = None, size: Optional[str] = None,
           timestamps: Optional[str] = None, threads: Optional[str] = None) -> None:

@@ -13,6 +13,7 @@
 #include "inferior.h"
 #include "progress.h"
 #include "target.h"
+#include "trigger_type.h"
 
 #include <string.h>
 
@@ -91,7 +92,11 @@ void mt_trigger_set_result(void *context)
 }
 
 static PyObject *catchpoint; /* NULL: not needed yet */
-static pid_t told;           /* the thread that is to stop for its trigger, which has fired */
+/* The thread that is to stop for its trigger, which has fired; 0: none. */
+static struct {
+	pid_t lwp;
+	uint32_t number;
+} told;
 
 static PyObject *call_fire(PyObject *self, PyObject *args)
 {
@@ -101,15 +106,15 @@ static PyObject *call_fire(PyObject *self, PyObject *args)
 
 	(void)self;
 	PyErr_Clear();
+	if (told.lwp && told.number == wanted && told.lwp == mt_gdb_lwp()) {
+		told.lwp = 0;
+		return PyLong_FromLong(1);
+	}
 	mt_array_each (trigger, &mt_gdb_debugger()->triggers) {
 		bool stops;
 
 		if ((*trigger)->number != wanted)
 			continue;
-		if (told && told == mt_gdb_lwp()) {
-			told = 0;
-			return PyLong_FromLong(1);
-		}
 		struct mt_error *error = mt_live_fire(mt_gdb_debugger(), *trigger, &stops);
 		if (error && mt_error_code(error) == MT_ERROR_INTERRUPTED)
 			return mt_py_answer(error); /* which stops the program */
@@ -135,7 +140,8 @@ static PyObject *call_gate(PyObject *self, PyObject *args)
 	mt_auto(mt_py) PyObject *none = mt_py_report(passed.error);
 	if (!passed.stops || !passed.can_break)
 		return PyLong_FromLong(passed.stops);
-	told = mt_gdb_lwp();
+	told.lwp = mt_gdb_lwp();
+	told.number = passed.trigger->number;
 	mt_live_take_back_trigger(mt_gdb_debugger(), passed.trigger);
 	return PyLong_FromLong(0);
 }
@@ -302,6 +308,7 @@ void mt_trigger_delete(void *context, struct mt_live_trigger *trigger)
 {
 	(void)context;
 	mt_py_delete_breakpoint(trigger->breakpoint); /* the user may have done so */
+	mt_trigger_forget_object(trigger);
 	mt_array_each (other, &mt_gdb_debugger()->triggers)
 		if (*other != trigger)
 			return;
@@ -437,7 +444,7 @@ static struct mt_error *give_location(const struct mt_live_trigger *trigger, PyO
 		return mt_error_new(MT_ERROR_UNSUPPORTED, "a location of it is disabled");
 	if (!is_here || inferiors != 1)
 		return mt_error_new(MT_ERROR_UNSUPPORTED, "another inferior has it, too");
-	if (trigger->spec.stops && has_another(trigger, at))
+	if ((trigger->spec.stops || mt_trigger_has_callback(trigger)) && has_another(trigger, at))
 		return mt_error_new(MT_ERROR_UNSUPPORTED,
 				    "another breakpoint is at the same place");
 	return found(context, at);
@@ -516,23 +523,4 @@ bool mt_trigger_is_aside(long long number)
 		    mt_py_number((*trigger)->breakpoint, "number", 0) == number)
 			return true;
 	return false;
-}
-
-PyObject *mt_triggers_list(void)
-{
-	PyObject *list = PyList_New(0);
-
-	mt_array_each (one, &mt_gdb_debugger()->triggers) {
-		const struct mt_live_trigger *trigger = *one;
-		mt_auto(mt_py) PyObject *item =
-		    Py_BuildValue("{s:I,s:s,s:z,s:I}", "number", trigger->number, "location",
-				  trigger->spec.location, "condition", trigger->spec.condition,
-				  "hits", trigger->hits);
-
-		if (!item || !list || PyList_Append(list, item)) {
-			Py_XDECREF(list);
-			return NULL;
-		}
-	}
-	return list;
 }

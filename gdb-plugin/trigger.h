@@ -22,7 +22,5 @@ struct mt_error *mt_trigger_arguments(void *context, struct mt_str *out);
 
 /* Defines the functions that their conditions call. */
 struct mt_error *mt_triggers_define(void);
-/* A dict each; NULL with an exception. */
-PyObject *mt_triggers_list(void);
 
 #endif

@@ -175,7 +175,7 @@ const struct mt_command mt_command_save = {
 
 static struct mt_error *trigger(struct mt_command_context *context, int argc, char **argv)
 {
-	return mt_live_add_trigger(context->debugger, argc > 1 ? argv[1] : "");
+	return mt_live_add_trigger(context->debugger, argc > 1 ? argv[1] : "", NULL);
 }
 
 static const char *const trigger_options[] = {"-return",

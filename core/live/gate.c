@@ -376,6 +376,7 @@ void mt_live_take_back_trigger(struct mt_live_debugger *debugger, struct mt_live
 
 void mt_live_take_back_triggers(struct mt_live_debugger *debugger)
 {
+	mt_live_drop_deleted(debugger);
 	mt_array_each (trigger, &debugger->triggers)
 		take_back(debugger, *trigger);
 }

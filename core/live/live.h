@@ -120,6 +120,7 @@ struct mt_live_trigger {
 	struct mt_trigger_count count; /* where its limits are kept here */
 	uint32_t hits;                 /* that count */
 	void *breakpoint;              /* the debugger's */
+	void *script;                  /* the debugger's, for tell_script(); NULL: none */
 	/* Where the program evaluates it itself (gate.c). */
 	MT_ARRAY(struct mt_live_gate) gates;
 	bool is_aside;     /* its breakpoint is not in the program, since gates are, or for good */
@@ -200,6 +201,7 @@ struct mt_live_debugger_ops {
 	 * replace the location.  Errors: NOT_FOUND (there is no such place, and it is not to be
 	 * pending); those of the location and the condition. */
 	struct mt_error *(*set_breakpoint)(void *context, struct mt_live_trigger *trigger);
+	/* The trigger is about to go. */
 	void (*delete_breakpoint)(void *context, struct mt_live_trigger *trigger);
 	/* The user has not deleted it. */
 	bool (*has_breakpoint)(void *context, const struct mt_live_trigger *trigger);
@@ -230,6 +232,12 @@ struct mt_live_debugger_ops {
 	/* SNAPSHOT was taken, of what RECORDING has; both are lent.  NULL: nobody has to know. */
 	void (*taken)(void *context, const struct mt_live_written *snapshot,
 		      struct mt_recording *recording);
+	/* The selected thread has hit a trigger with a script: *STOPS if that has it stop.
+	 * SNAPSHOT and its RECORDING are lent; NULL: nothing is recorded.  NULL: there are no
+	 * scripts.  Errors: INTERRUPTED. */
+	struct mt_error *(*tell_script)(void *context, const struct mt_live_trigger *trigger,
+					const struct mt_live_written *snapshot,
+					struct mt_recording *recording, bool *stops);
 	/* $NAME. */
 	void (*set_variable)(void *context, const char *name, uint64_t value);
 	/* $_ret: the selected thread stands at a return. */
@@ -247,6 +255,9 @@ struct mt_live_debugger {
 	uint32_t snapshots; /* how many were taken, of all programs */
 	MT_ARRAY(struct mt_live_written) written;
 	MT_ARRAY(struct mt_live_trigger *) triggers;
+	/* By scripts, while a hit was handled: they go at the next stop. */
+	MT_ARRAY(struct mt_live_trigger *) deleted;
+	unsigned taking; /* hits that are being handled */
 	uint32_t last_trigger;
 	MT_ARRAY(struct mt_live_values) values;
 	uint32_t last_values, last_session_values;
@@ -388,11 +399,15 @@ const char *mt_live_last_written(const struct mt_live_debugger *debugger);
 
 /* ---- Triggers (trigger.c) ---- */
 
-/* TEXT: see session/trigger_spec.h.
- * Errors: USAGE; the debugger's. */
-struct mt_error *mt_live_add_trigger(struct mt_live_debugger *debugger, const char *text);
-/* Errors: USAGE ("No trigger number 7."). */
+/* TEXT: see session/trigger_spec.h.  SCRIPT: the debugger's, whose it stays if this fails.
+ * Errors: USAGE (a hit is being handled); the debugger's. */
+struct mt_error *mt_live_add_trigger(struct mt_live_debugger *debugger, const char *text,
+				     void *script);
+/* A script may do this while a hit is handled: nobody is stopped any more, and the breakpoint goes
+ * at the next stop.  Errors: USAGE ("No trigger number 7."). */
 struct mt_error *mt_live_delete_trigger(struct mt_live_debugger *debugger, const char *number);
+/* Those that scripts deleted go, unless a hit is being handled. */
+void mt_live_drop_deleted(struct mt_live_debugger *debugger);
 /* The selected thread came to TRIGGER, whose condition could not be evaluated, and goes on. */
 void mt_live_note_problem(struct mt_live_trigger *trigger, const char *why);
 /* The selected thread came to TRIGGER, and its condition holds.  *STOPS: it is to stop.  Errors:

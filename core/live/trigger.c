@@ -21,6 +21,9 @@ void mt_live_debugger_deinit(struct mt_live_debugger *debugger)
 	mt_array_each (trigger, &debugger->triggers)
 		destroy(*trigger);
 	mt_array_deinit(&debugger->triggers);
+	mt_array_each (trigger, &debugger->deleted)
+		destroy(*trigger);
+	mt_array_deinit(&debugger->deleted);
 	mt_array_each (values, &debugger->values) {
 		mt_values_spec_deinit(&values->spec);
 		free(values->why);
@@ -61,9 +64,14 @@ static struct mt_error *or_pending(struct mt_error *error)
 	return whole;
 }
 
-struct mt_error *mt_live_add_trigger(struct mt_live_debugger *debugger, const char *text)
+struct mt_error *mt_live_add_trigger(struct mt_live_debugger *debugger, const char *text,
+				     void *script)
 {
 	const struct mt_live_debugger_ops *ops = debugger->ops;
+
+	if (debugger->taking)
+		return mt_error_new(MT_ERROR_USAGE,
+				    "no trigger can be set while a hit is being handled");
 	struct mt_live_trigger *trigger = calloc(1, sizeof(*trigger));
 
 	if (!trigger)
@@ -80,6 +88,7 @@ struct mt_error *mt_live_add_trigger(struct mt_live_debugger *debugger, const ch
 		destroy(trigger);
 		return error;
 	}
+	trigger->script = script;
 	debugger->last_trigger++;
 	/* What the debugger's breakpoint cannot see. */
 	if (mt_live_needs_gates(trigger)) {
@@ -100,6 +109,34 @@ struct mt_error *mt_live_add_trigger(struct mt_live_debugger *debugger, const ch
 	return error;
 }
 
+static void drop(const struct mt_live_debugger *debugger, struct mt_live_trigger *trigger)
+{
+	debugger->ops->delete_breakpoint(debugger->context, trigger);
+	destroy(trigger);
+}
+
+/* The debugger may be in the midst of evaluating its breakpoint's condition. */
+static struct mt_error *delete_later(struct mt_live_debugger *debugger,
+				     struct mt_live_trigger *trigger)
+{
+	const struct mt_live *live = debugger->ops->selected(debugger->context, false);
+
+	if (mt_array_push(&debugger->deleted, trigger))
+		return mt_error_no_memory();
+	if (mt_live_session(live))
+		mt_session_gate_mute(live->session, trigger->number);
+	return NULL;
+}
+
+void mt_live_drop_deleted(struct mt_live_debugger *debugger)
+{
+	if (debugger->taking)
+		return;
+	mt_array_each (trigger, &debugger->deleted)
+		drop(debugger, *trigger);
+	debugger->deleted.count = 0;
+}
+
 struct mt_error *mt_live_delete_trigger(struct mt_live_debugger *debugger, const char *text)
 {
 	uint64_t number = 0;
@@ -110,8 +147,10 @@ struct mt_error *mt_live_delete_trigger(struct mt_live_debugger *debugger, const
 
 		if (trigger->number != number)
 			continue;
-		debugger->ops->delete_breakpoint(debugger->context, trigger);
-		destroy(trigger);
+		if (debugger->taking)
+			mt_try(delete_later(debugger, trigger));
+		else
+			drop(debugger, trigger);
 		debugger->triggers.count--;
 		memmove(one, one + 1,
 			(size_t)(debugger->triggers.items + debugger->triggers.count - one) *
@@ -190,31 +229,44 @@ static struct mt_error *set_pc(const struct mt_live_debugger *debugger, struct m
 	return NULL;
 }
 
-/* What the debugger has to look at the thread for. */
-static struct mt_error *look(struct mt_live_debugger *debugger, struct mt_live *live,
-			     const struct mt_live_trigger *trigger, const struct mt_live_hit *hit,
-			     struct mt_str *values)
+/* The thread stands where the debugger is to see it. */
+static struct mt_error *present(const struct mt_live_debugger *debugger, struct mt_live *live,
+				const struct mt_live_hit *hit)
 {
-	const struct mt_trigger_spec *spec = &trigger->spec;
-	const bool is_elsewhere = hit->real_pc && hit->real_pc != hit->pc;
-
-	if (!spec->stops && !spec->expressions.count &&
-	    strcmp(spec->location, MT_TRIGGER_INDICATOR) != 0)
-		return NULL;
-	if (is_elsewhere)
+	if (hit->real_pc && hit->real_pc != hit->pc)
 		mt_try(set_pc(debugger, live, hit->pc));
 	if (hit->took_ns)
 		debugger->ops->set_variable(debugger->context, "_duration", hit->took_ns);
 	if (hit->at_return && debugger->ops->set_result)
 		debugger->ops->set_result(debugger->context);
-	struct mt_error *error = read_values(debugger, trigger, values);
-	if (!is_elsewhere || (spec->stops && !error))
+	return NULL;
+}
+
+/* And where it goes on, after ERROR or nothing, unless it STAYS. */
+static struct mt_error *go_back(const struct mt_live_debugger *debugger, struct mt_live *live,
+				const struct mt_live_hit *hit, bool stays, struct mt_error *error)
+{
+	if (!hit->real_pc || hit->real_pc == hit->pc || (stays && !error))
 		return error;
 	struct mt_error *back = set_pc(debugger, live, hit->real_pc);
 	if (!error)
 		return back;
 	mt_error_destroy(back);
 	return error;
+}
+
+/* What the debugger has to look at the thread for. */
+static struct mt_error *look(struct mt_live_debugger *debugger, struct mt_live *live,
+			     const struct mt_live_trigger *trigger, const struct mt_live_hit *hit,
+			     struct mt_str *values)
+{
+	const struct mt_trigger_spec *spec = &trigger->spec;
+
+	if (!spec->stops && !spec->expressions.count &&
+	    strcmp(spec->location, MT_TRIGGER_INDICATOR) != 0)
+		return NULL;
+	mt_try(present(debugger, live, hit));
+	return go_back(debugger, live, hit, spec->stops, read_values(debugger, trigger, values));
 }
 
 /* Where it is not to be asked again. */
@@ -233,14 +285,45 @@ static struct mt_error *note_stop(const struct mt_live_debugger *debugger, struc
 	return NULL;
 }
 
-struct mt_error *mt_live_take(struct mt_live_debugger *debugger, struct mt_live_trigger *trigger,
-			      const struct mt_live_hit *hit, bool *stops)
+/* PATH: of the snapshot, as mt_live_snapshot() lent it; NULL: none was taken. */
+static struct mt_error *tell_script(struct mt_live_debugger *debugger,
+				    const struct mt_live_trigger *trigger, const char *path,
+				    struct mt_recording *recording, bool *stops)
+{
+	struct mt_live_written snapshot = {0};
+
+	mt_array_each (one, &debugger->written)
+		if (path && one->path == path)
+			snapshot = *one;
+	return debugger->ops->tell_script(debugger->context, trigger, path ? &snapshot : NULL,
+					  recording, stops);
+}
+
+/* The same with the thread where the script, too, is to see it. */
+static struct mt_error *show_script(struct mt_live_debugger *debugger, struct mt_live *live,
+				    const struct mt_live_trigger *trigger,
+				    const struct mt_live_hit *hit, const char *path,
+				    struct mt_recording *recording, bool *stops)
+{
+	if (*stops)
+		return tell_script(debugger, trigger, path, recording, stops);
+	mt_try(present(debugger, live, hit));
+	struct mt_error *error = tell_script(debugger, trigger, path, recording, stops);
+	if (!error && *stops)
+		error = note_stop(debugger, live, hit);
+	return go_back(debugger, live, hit, *stops, error);
+}
+
+static struct mt_error *take(struct mt_live_debugger *debugger, struct mt_live_trigger *trigger,
+			     const struct mt_live_hit *hit, bool *stops)
 {
 	const struct mt_live_debugger_ops *ops = debugger->ops;
 	struct mt_live *live = ops->selected(debugger->context, false);
 	mt_auto(mt_str) struct mt_str values = {0}, joined = {0}, lines = {0};
 	const pid_t lwp = ops->lwp(debugger->context);
 	const char *path;
+
+	struct mt_recording *recording = NULL;
 
 	*stops = false;
 	if (mt_live_is_done(trigger))
@@ -254,7 +337,7 @@ struct mt_error *mt_live_take(struct mt_live_debugger *debugger, struct mt_live_
 	}
 	*stops = trigger->spec.stops;
 	if (!mt_live_is_recording(live))
-		return NULL;
+		return trigger->script ? tell_script(debugger, trigger, NULL, NULL, stops) : NULL;
 	if (hit->took_ns)
 		mt_session_tell_duration(hit->took_ns, &joined);
 	append_lines(&joined, values.text, "", ", ");
@@ -267,10 +350,23 @@ struct mt_error *mt_live_take(struct mt_live_debugger *debugger, struct mt_live_
 	    .values = joined.text,
 	};
 	mt_try(mt_session_hit(live->session, lwp, &told));
-	mt_try(mt_live_snapshot(debugger, live, NULL, &path, NULL));
+	mt_try(mt_live_snapshot(debugger, live, NULL, &path, trigger->script ? &recording : NULL));
 	mt_live_printf(debugger, "[mtrace: trigger %u, %s, hit %u in thread %d: %s]\n",
 		       trigger->number, trigger->spec.location, trigger->hits, lwp, path);
 	if (lines.text)
 		mt_live_printf(debugger, "%s\n", lines.text);
-	return NULL;
+	if (!recording)
+		return NULL;
+	struct mt_error *error = show_script(debugger, live, trigger, hit, path, recording, stops);
+	mt_recording_close(recording);
+	return error;
+}
+
+struct mt_error *mt_live_take(struct mt_live_debugger *debugger, struct mt_live_trigger *trigger,
+			      const struct mt_live_hit *hit, bool *stops)
+{
+	debugger->taking++;
+	struct mt_error *error = take(debugger, trigger, hit, stops);
+	debugger->taking--;
+	return error;
 }

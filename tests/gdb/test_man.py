@@ -44,6 +44,39 @@ def test_settings(gdb, page):
                                     for name in re.findall(r"\*\*([a-z-]+)\*\*", line))
 
 
+LINES = """
+#include <string.h>
+__attribute__((noinline)) int parse_line(const char *line, int length)
+{
+	return line[length - 1];
+}
+int main(void)
+{
+	char line[100];
+	memset(line, 'x', sizeof(line));
+	for (int i = 1; i <= 100; i++)
+		parse_line(line, i);
+	return 0;
+}
+"""
+
+
+def test_the_script_in_the_examples(gdb, page, compile):
+    """It prints five calls at each hit, the last of them open, and stops at the tenth."""
+    text = section(page, "EXAMPLES")
+    lines = re.findall(r"^    >(.*)$", text, re.M)
+    assert lines[-1] == "end"
+    script, source = gdb.directory / "script.py", gdb.directory / "lines.c"
+    script.write_text("\n".join(lines[:-1]) + "\n")
+    source.write_text(LINES)
+    session = gdb(compile(source, "-O0"), "mtrace start", f"source {script}", "run", "print length")
+    assert session.lines[-1] == "$1 = 90"
+    told = re.findall(r'^line=.*, length=(\d+) (\w+) \S+lines.c 12$', session.output, re.M)
+    assert [int(length) for length, _ in told] == [
+        length for hit in range(81, 91) for length in range(hit - 4, hit + 1)]
+    assert all((duration == "None") == (i % 5 == 4) for i, (_, duration) in enumerate(told))
+
+
 def test_functions(gdb, page):
     listed = re.findall(r"^function (_mtrace_\w+) --", gdb(None, "help function").output, re.M)
     for name in listed:

@@ -39,10 +39,10 @@ def test_a_snapshot_outlives_its_process(gdb, compile):
 
 def test_triggers(gdb, compile):
     session = gdb(compile("deep.c", "-O0"), "mtrace trigger a if how == 'f'", "mtrace trigger b",
-                  "mtrace start", "run fault", "python print(mtrace.triggers())")
-    first, second = ast.literal_eval(session.lines[-1])
-    assert first == {"number": 1, "location": "a", "condition": "how == 'f'", "hits": 1}
-    assert second == {"number": 2, "location": "b", "condition": None, "hits": 1}
+                  "mtrace start", "run fault",
+                  "python print([(one.number, one.location, one.condition, one.hits) "
+                  "for one in mtrace.triggers()])")
+    assert ast.literal_eval(session.lines[-1]) == [(1, "a", "how == 'f'", 1), (2, "b", None, 1)]
 
 
 def test_failures_are_gdb_errors(gdb):
@@ -69,37 +69,63 @@ def test_failures_are_of_the_kin_that_the_stub_names(gdb):
     assert told[1] in session.all and "Python" not in session.all
 
 
-def documented(tree):
-    """What the stub says of the module, its functions, its classes and their properties."""
-    docs = {"mtrace": ast.get_docstring(tree)}
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef):
-            docs[f"mtrace.{node.name}"] = ast.get_docstring(node)
-        elif isinstance(node, ast.ClassDef) and node.name != "Trigger":
-            docs[f"mtrace.{node.name}"] = ast.get_docstring(node)
-            for one in node.body:
-                if isinstance(one, ast.FunctionDef) and ast.get_docstring(one):
-                    docs[f"mtrace.{node.name}.{one.name}"] = ast.get_docstring(one)
-    return docs
+def described(node, name, own):
+    """What the stub says of a function, with its defaults, a class, or a property: {name: …}."""
+    said = {}
+    if isinstance(node, ast.FunctionDef):
+        args = node.args.args[1 if own else 0:]
+        defaults = [""] * (len(args) - len(node.args.defaults)) + [
+            f"={ast.unparse(one)}" for one in node.args.defaults]
+        words = [arg.arg + default for arg, default in zip(args, defaults)]
+        if node.name == "__init__":
+            said[f"signature {name.removesuffix('.__init__')}"] = words
+        elif not node.decorator_list and not node.name.startswith("__"):
+            said[f"signature {name}"] = words
+    if not isinstance(node, ast.AnnAssign) and not node.name.startswith("__"):
+        said[f"doc {name}"] = " ".join((ast.get_docstring(node) or "").split())
+    if isinstance(node, ast.ClassDef):
+        members = [one for one in node.body if isinstance(one, (ast.FunctionDef, ast.AnnAssign))]
+        names = [one.name if isinstance(one, ast.FunctionDef) else one.target.id for one in members]
+        said[f"members {name}"] = sorted(one for one in names if not one.startswith("_"))
+        for one, called in zip(members, names):
+            said.update(described(one, f"{name}.{called}", own=True))
+    return said
+
+
+LOOK = """
+import inspect
+def of_tuple(name):
+    return set(dir(tuple)) if name == "mtrace.Slice" else set(dir(Exception) + dir(gdb.error))
+for what in {wanted!r}:
+    kind, name = what.split()
+    one = eval(name)
+    if kind == "doc":
+        print(what, [" ".join(one.__doc__.split())])
+    elif kind == "signature":
+        print(what, [str(each) for each in inspect.signature(one).parameters.values()])
+    else:
+        names = set(dir(one)) - (of_tuple(name) if isinstance(one, type) else set())
+        print(what, sorted(each for each in names if not each.startswith("_")))
+"""
 
 
 def test_the_stub_tells_what_there_is(gdb):
-    """The docstrings of all there is are those of the stub, and so are the parameters."""
+    """All there is: its docstrings, parameters with their defaults, and members."""
     tree = ast.parse(STUB.read_text())
-    docs = documented(tree)
-    session = gdb(None, *[f"python print({name!r}, {name}.__doc__)" for name in docs])
-    said = " ".join(session.output.split())
-    for name, doc in docs.items():
-        assert f"{name} {' '.join(doc.split())}" in said, name
-    session = gdb(None, "python import inspect", *[
-        f"python print({node.name!r}, list(inspect.signature(mtrace.{node.name}).parameters))"
-        for node in tree.body if isinstance(node, ast.FunctionDef)])
+    said = {"doc mtrace": ast.get_docstring(tree)}
+    names = []
     for node in tree.body:
-        if isinstance(node, ast.FunctionDef):
-            assert f"{node.name} {[one.arg for one in node.args.args]}" in session.lines
-    session = gdb(None, "python print(sorted(one for one in dir(mtrace) if one[0] != '_'))")
-    assert {f"mtrace.{name}" for name in ast.literal_eval(session.output)} == {
-        name for name in docs if name.count(".") == 1}
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            said.update(described(node, f"mtrace.{node.name}", own=False))
+            names.append(node.name)
+    said["members mtrace"] = sorted(names)
+    script = gdb.directory / "look.py"
+    script.write_text(LOOK.format(wanted=list(said)))
+    session = gdb(None, f"source {script}")
+    there = {" ".join(line.split()[:2]): ast.literal_eval(line.split(" ", 2)[2])
+             for line in session.lines}
+    assert there == {what: [" ".join(words.split())] if isinstance(words, str) else words
+                     for what, words in said.items()}
 
 
 MEMORY = """

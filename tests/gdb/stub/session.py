@@ -74,7 +74,8 @@ def look(module):
     module.events.snapshot.connect(print)
     attempt(module.snapshot)
     module.events.snapshot.disconnect(print)
-    attempt(module.triggers)
+    attempt(lambda: module.Trigger("c", "how == 1", print).delete())
+    attempt(lambda: [one.hits for one in module.triggers()])
     return slices
 
 
