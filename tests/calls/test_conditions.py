@@ -94,6 +94,13 @@ def test_memory_that_is_gone(record):
             in done.stderr)
 
 
+def test_memory_that_another_thread_unmaps(record):
+    """While it is looked at a hundred thousand times; what lies there is never what is looked for."""
+    done, hits = record("-O1", "peek if node->len == 99", "comes and goes", "0", "100000")
+    assert (done.returncode, done.stdout, hits) == (3, "0 hits\n", 0), done.stderr
+    assert "Cannot access memory at address 0x" in done.stderr
+
+
 def test_registers_and_casts(record):
     done, hits = record("-O1", "visit if $edi == 8 && *(int *)$rsi > 80 && node->name[0] != '#'",
                         "visit", "1", "3000")
