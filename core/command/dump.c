@@ -2,6 +2,7 @@
 /* Prints a recording record by record, and its AUX data packet by packet.  Each line begins with
  * the offset in the file. */
 #include "command/arguments.h"
+#include "perf/format.h"
 #include "perf/recording.h"
 #include "pt/packet.h"
 
@@ -85,7 +86,7 @@ static struct mt_error *dump_record(void *context, uint64_t offset, uint32_t typ
 		mt_command_printf(dump->context, "%#010jx %s (type %u, misc %#x, %ju bytes)\n",
 				  (uintmax_t)offset, name, (unsigned int)type, (unsigned int)misc,
 				  (uintmax_t)size);
-	if (!piece || piece->file_offset - offset > size) /* the record carries no AUX data */
+	if (!piece || type != MT_PERF_RECORD_AUXTRACE || piece->file_offset - offset > size)
 		return mt_progress_step(dump->context->progress, "dumping", offset, 0);
 	if (dump->records)
 		mt_command_printf(dump->context,

@@ -21,7 +21,8 @@ struct mt_decode_options {
 	bool no_inlines;
 	bool side_tracks_first; /* before the calls, and not behind them */
 	pid_t tid;              /* only this thread; 0: all */
-	const char *kallsyms;   /* NULL: /proc/kallsyms, if the recording was made on this kernel */
+	const char *kallsyms;   /* NULL: those kept with it, or /proc/kallsyms if it was made on this
+				 * kernel */
 };
 
 struct mt_decode_stats {

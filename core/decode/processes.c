@@ -4,6 +4,7 @@
 #include "decode/kernel_code.h"
 #include "perf/recording_writer.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -276,13 +277,26 @@ static struct mt_error *on_record(struct mt_processes *processes, const struct m
 	}
 }
 
+/* The path of what perf record --kcore kept of the kernel under NAME.  False: nothing. */
+static bool kept_of_kernel(const struct mt_processes *processes, const char *name, char *path,
+			   size_t size)
+{
+	const char *directory = mt_recording_info(processes->recording)->kcore_dir;
+
+	return directory && snprintf(path, size, "%s/%s", directory, name) < (int)size &&
+	       access(path, R_OK) == 0;
+}
+
 /* Symbols that no mapping brings: the kernel's, and those that a JIT compiler wrote down. */
 static struct mt_error *add_other_symbols(struct mt_processes *processes)
 {
 	const char *kallsyms = processes->options->kallsyms;
+	char kept[PATH_MAX];
 	struct mt_error *error = NULL;
 
-	if (!kallsyms && processes->made_here)
+	if (!kallsyms && kept_of_kernel(processes, "kallsyms", kept, sizeof(kept)))
+		kallsyms = kept;
+	else if (!kallsyms && processes->made_here)
 		kallsyms = "/proc/kallsyms";
 	if (kallsyms && mt_space_mapping_count(processes->kernel))
 		error = mt_space_add_kallsyms(processes->kernel, kallsyms);
@@ -446,6 +460,8 @@ static struct mt_error *image_add_mapping(struct mt_processes *processes, struct
 
 struct mt_pt_image *mt_processes_image(struct mt_processes *processes, struct mt_epoch *epoch)
 {
+	char kcore[PATH_MAX];
+
 	if (epoch->image)
 		return epoch->image;
 
@@ -460,9 +476,11 @@ struct mt_pt_image *mt_processes_image(struct mt_processes *processes, struct mt
 		complain(processes, mapping->path,
 			 image_add_mapping(processes, epoch->image, mapping));
 	}
-	if (mt_space_mapping_count(processes->kernel) && processes->made_here)
+	bool is_kept = kept_of_kernel(processes, "kcore", kcore, sizeof(kcore));
+	if (mt_space_mapping_count(processes->kernel) && (is_kept || processes->made_here))
 		complain(processes, "[kernel]",
-			 mt_kernel_code_add(epoch->image, "/proc/kcore", processes->kernel));
+			 mt_kernel_code_add(epoch->image, is_kept ? kcore : "/proc/kcore",
+					    processes->kernel));
 	return epoch->image;
 }
 

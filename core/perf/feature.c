@@ -192,11 +192,12 @@ struct mt_error *mt_recording_read_features(struct mt_recording *recording)
 {
 	uint64_t offset = recording->data_end;
 
-	if (recording->features[0] & 1u << MT_PERF_FEATURE_DIR_FORMAT)
-		return mt_error_new(MT_ERROR_UNSUPPORTED,
-				    "%s is one file of a directory made by perf record --threads; "
-				    "record again without --threads",
-				    recording->info.path);
+	if (recording->features[0] & 1u << MT_PERF_FEATURE_DIR_FORMAT && !recording->is_directory)
+		return mt_error_new(
+		    MT_ERROR_UNSUPPORTED,
+		    "%s is one file of a directory made by perf record --threads or "
+		    "--kcore; open the directory",
+		    recording->info.path);
 	for (unsigned bit = 0; bit < MT_PERF_FEATURE_COUNT; bit++) {
 		struct mt_perf_section section = {0};
 		size_t count = 0;

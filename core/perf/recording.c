@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -143,13 +144,40 @@ static struct mt_error *sort_sideband(struct mt_recording *recording)
 	return NULL;
 }
 
+/* The files of a directory one after the other. */
+static struct mt_error *walk_parts(struct mt_recording *recording,
+				   const struct mt_progress *progress, mt_perf_visitor *visitor,
+				   void *context, struct mt_perf_walk_result *result)
+{
+	const int fd = recording->fd;
+	const uint64_t data_offset = recording->data_offset, data_end = recording->data_end;
+	struct mt_error *error = mt_recording_walk(recording, progress, visitor, context, result);
+
+	while (!error && recording->part < recording->parts.count) {
+		const struct mt_recording_part *part = &recording->parts.items[recording->part++];
+		struct mt_perf_walk_result more;
+
+		recording->fd = part->fd;
+		recording->data_offset = 0;
+		recording->data_end = part->size;
+		error = mt_recording_walk(recording, progress, visitor, context, &more);
+		result->bad_records += more.bad_records;
+		result->is_truncated |= more.is_truncated;
+	}
+	recording->part = 0;
+	recording->fd = fd;
+	recording->data_offset = data_offset;
+	recording->data_end = data_end;
+	return error;
+}
+
 static struct mt_error *read_all(struct mt_recording *recording, const struct mt_progress *progress)
 {
 	struct mt_perf_walk_result result;
 
 	mt_try(mt_recording_read_header(recording));
 	mt_try(mt_recording_read_features(recording));
-	mt_try(mt_recording_walk(recording, progress, take_record, recording, &result));
+	mt_try(walk_parts(recording, progress, take_record, recording, &result));
 	recording->info.bad_records += result.bad_records;
 	recording->info.is_truncated |= result.is_truncated;
 	mt_recording_conclude_pt(recording);
@@ -168,6 +196,67 @@ static struct mt_error *read_all(struct mt_recording *recording, const struct mt
 	return sort_sideband(recording);
 }
 
+/* FD of NAME in the directory; -1: it is not there. */
+static struct mt_error *open_in(const struct mt_recording *recording, int directory,
+				const char *name, int *fd)
+{
+	*fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (*fd >= 0 || errno == ENOENT)
+		return NULL;
+	return mt_error_at_path(
+	    mt_error_errno(errno, "cannot open %s/%s", recording->info.path, name),
+	    recording->info.path, -1);
+}
+
+/* perf record --threads has a file of records for each of its threads. */
+static struct mt_error *open_parts(struct mt_recording *recording, int directory)
+{
+	for (unsigned int i = 0;; i++) {
+		struct mt_recording_part part = {-1, 0};
+		struct stat status;
+		char name[32];
+
+		snprintf(name, sizeof(name), "data.%u", i);
+		mt_try(open_in(recording, directory, name, &part.fd));
+		if (part.fd < 0)
+			return NULL;
+		bool is_file = fstat(part.fd, &status) == 0 && S_ISREG(status.st_mode);
+		part.size = is_file ? (uint64_t)status.st_size : 0;
+		if (mt_array_push(&recording->parts, part)) {
+			close(part.fd);
+			return mt_error_no_memory();
+		}
+	}
+}
+
+/* The directory's fd becomes that of its first file. */
+static struct mt_error *open_directory(struct mt_recording *recording)
+{
+	static const char kcore[] = "kcore_dir";
+	const char *path = recording->info.path;
+	int directory = recording->fd, fd = -1;
+	char name[PATH_MAX];
+
+	mt_try(open_in(recording, directory, "data", &fd));
+	if (fd < 0)
+		return mt_error_at_path(
+		    mt_error_new(MT_ERROR_FORMAT,
+				 "%s is not a recording: it is a directory without a file "
+				 "\"data\", which those of perf record have",
+				 path),
+		    path, -1);
+	recording->fd = fd;
+	recording->is_directory = true;
+	struct mt_error *error = open_parts(recording, directory);
+	int length = snprintf(name, sizeof(name), "%s/%s", path, kcore);
+	if (!error && !faccessat(directory, kcore, R_OK | X_OK, 0) && length < (int)sizeof(name)) {
+		recording->info.kcore_dir = mt_arena_text(&recording->arena, name, (size_t)length);
+		error = recording->info.kcore_dir ? NULL : mt_error_no_memory();
+	}
+	close(directory);
+	return error;
+}
+
 static struct mt_error *open_file(struct mt_recording *recording, const char *path,
 				  const struct mt_progress *progress)
 {
@@ -178,12 +267,11 @@ static struct mt_error *open_file(struct mt_recording *recording, const char *pa
 		return mt_error_no_memory();
 	if (fstat(recording->fd, &status))
 		return mt_error_errno(errno, "cannot read %s", path);
-	if (S_ISDIR(status.st_mode))
-		return mt_error_new(
-		    MT_ERROR_UNSUPPORTED,
-		    "cannot read %s: it is a directory, as of perf record --threads; record "
-		    "again without --threads",
-		    path);
+	if (S_ISDIR(status.st_mode)) {
+		mt_try(open_directory(recording));
+		if (fstat(recording->fd, &status))
+			return mt_error_errno(errno, "cannot read %s", path);
+	}
 	if (!S_ISREG(status.st_mode)) {
 		mt_try(spool(recording, progress));
 		if (fstat(recording->fd, &status))
@@ -243,6 +331,9 @@ void mt_recording_close(struct mt_recording *recording)
 		return;
 	}
 	close(recording->fd);
+	mt_array_each (part, &recording->parts)
+		close(part->fd);
+	mt_array_deinit(&recording->parts);
 	mt_arena_deinit(&recording->arena);
 	mt_array_deinit(&recording->attrs);
 	mt_array_deinit(&recording->ids);
@@ -299,12 +390,13 @@ struct mt_error *mt_recording_map_aux(const struct mt_recording *recording, size
 	const struct mt_auxtrace *piece = mt_recording_auxtrace(recording, index);
 	uint64_t start = piece->file_offset + offset;
 	uint64_t slack = start & page_mask();
+	int fd = piece->part ? recording->parts.items[piece->part - 1].fd : recording->fd;
 
 	*bytes = NULL;
 	if (offset > piece->size || size > piece->size - offset || size == 0)
 		return mt_recording_garbled(recording, start, "AUX data beyond its end");
 	uint8_t *mapped = mmap(NULL, size + slack, PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_NORESERVE, recording->fd, (off_t)(start - slack));
+			       MAP_PRIVATE | MAP_NORESERVE, fd, (off_t)(start - slack));
 	if (mapped == MAP_FAILED)
 		return mt_error_at_path(mt_error_errno(errno, "cannot map %llu bytes of %s",
 						       (unsigned long long)size,
@@ -347,5 +439,5 @@ mt_recording_each_record(struct mt_recording *recording,
 	struct each each = {record, context};
 	struct mt_perf_walk_result result;
 
-	return mt_recording_walk(recording, NULL, visit_record, &each, &result);
+	return walk_parts(recording, NULL, visit_record, &each, &result);
 }

@@ -17,7 +17,8 @@
 
 struct mt_recording;
 
-/* PATH "-" is standard input (pipe mode or a file).
+/* PATH "-" is standard input (pipe mode or a file); or a directory, as perf record --kcore and
+ * --threads make them.
  * Errors: as opening; FORMAT, with the offset, for whatever is garbled beyond use (a recording cut
  * off at its end opens: see is_truncated); INTERRUPTED; NO_MEMORY. */
 struct mt_error *mt_recording_open(const char *path, const struct mt_progress *progress,
@@ -28,7 +29,8 @@ struct mt_recording *mt_recording_share(struct mt_recording *recording);
 
 struct mt_recording_info {
 	const char *path;
-	const char *cmdline; /* NULL: not known; lent, as the rest */
+	const char *kcore_dir; /* what perf record --kcore kept of the kernel; NULL: nothing */
+	const char *cmdline;   /* NULL: not known; lent, as the rest */
 	const char *hostname;
 	const char *os_release;
 	const char *cpuid; /* "GenuineIntel,6,78,3" */
@@ -62,6 +64,7 @@ const struct mt_recording_pt *mt_recording_pt(const struct mt_recording *recordi
 /* One PERF_RECORD_AUXTRACE: a piece of one AUX area's stream. In the file's order. */
 struct mt_auxtrace {
 	uint64_t file_offset; /* of the AUX data */
+	uint32_t part;        /* of a directory, in which file; else 0 */
 	uint64_t size;        /* in the file: what is there, if the file is cut off */
 	uint64_t offset;      /* in the stream of its AUX area */
 	uint64_t reference;   /* TSC or perf's reference number */

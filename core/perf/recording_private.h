@@ -47,11 +47,20 @@ struct mt_call_stream {
 	UT_hash_handle hh; /* by thread.tid */
 };
 
+/* One of the files of records that lie in a directory beside the first, "data.N": nothing else. */
+struct mt_recording_part {
+	int fd;
+	uint64_t size;
+};
+
 struct mt_recording {
 	unsigned sharers; /* beside the first owner */
 	int fd;
 	uint64_t file_size;
 	uint64_t data_offset, data_end;
+	bool is_directory;
+	MT_ARRAY(struct mt_recording_part) parts;
+	uint32_t part; /* that is read now, from 1 on; 0: the first file */
 	uint64_t features[4];
 	struct mt_recording_info info;
 	struct mt_recording_pt pt;

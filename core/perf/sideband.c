@@ -221,6 +221,7 @@ static enum mt_parsed take_auxtrace(struct parse *it)
 {
 	struct mt_auxtrace piece = {
 	    .file_offset = it->record->offset + it->record->header.size,
+	    .part = it->recording->part,
 	    .size = it->record->data_size,
 	};
 

@@ -15,9 +15,9 @@ def program_fixture(compile):  # pylint: disable=redefined-builtin
 def decode_fixture(run_mtdb, tmp_path):
     """decode(records) -> the lines of the text timeline."""
 
-    def run(records):
-        path = tmp_path / "perf.data"
-        path.write_bytes(pt.recording(records))
+    def run(records, path=tmp_path / "perf.data"):
+        if records:
+            path.write_bytes(pt.recording(records))
         done = run_mtdb("decode", "-f", "text", "-o", "-", path)
         assert done.returncode == 0, done.stderr
         return done.stdout.splitlines()
@@ -67,3 +67,28 @@ def test_a_32_bit_program(need, compile, decode):  # pylint: disable=redefined-b
                     pt.auxtrace(pt.psb(6) + program.run(), tid=100, cpu=-1)])
     assert functions(lines) == {"one": ALL}
     assert any("two_calls.S:7" in line for line in lines)
+
+
+def test_a_directory_of_kcore(program, decode, tmp_path):
+    """perf record --kcore"""
+    directory = tmp_path / "with-kcore"
+    (directory / "kcore_dir").mkdir(parents=True)
+    (directory / "kcore_dir" / "kallsyms").write_text("ffffffff81000000 T startup_64\n")
+    (directory / "data").write_bytes(pt.recording([
+        pt.comm(100, "one"), program.mapped(100, 2),
+        pt.auxtrace(pt.psb(6) + program.run(), tid=100, cpu=-1)]))
+    assert functions(decode(None, directory)) == {"one": ALL}
+
+
+def test_a_directory_of_threads(program, decode, run_mtdb, tmp_path):
+    """perf record --threads: records alone in a file for each of perf's threads."""
+    directory = tmp_path / "threads"
+    directory.mkdir()
+    (directory / "data").write_bytes(pt.recording([pt.comm(100, "one"), pt.comm(200, "two")]))
+    for i, tid in enumerate((100, 200)):
+        (directory / f"data.{i}").write_bytes(
+            program.mapped(tid, 2) +
+            pt.auxtrace(pt.psb(6) + program.run(), tid=tid, cpu=-1, idx=i))
+    assert functions(decode(None, directory)) == {"one": ALL, "two": ALL}
+    dumped = run_mtdb("dump", directory).stdout
+    assert dumped.count("MMAP2") == 2 and dumped.count("TIP.PGE") == 2

@@ -309,7 +309,7 @@ static void says_what_is_no_recording(void **state)
 
 	(void)state;
 	check_refused("/no/such/file", NULL, 0, MT_ERROR_NOT_FOUND, "/no/such/file");
-	check_refused("/tmp", NULL, 0, MT_ERROR_UNSUPPORTED, "directory");
+	check_refused("/tmp", NULL, 0, MT_ERROR_FORMAT, "directory");
 	check_refused("/dev/zero", NULL, 0, MT_ERROR_FORMAT, "not a recording"); /* without end */
 	check_refused("/dev/null", NULL, 0, MT_ERROR_FORMAT, "not a recording");
 	check_refused(path, "", 0, MT_ERROR_FORMAT, "not a recording");
