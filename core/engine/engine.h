@@ -237,12 +237,12 @@ struct mt_engine_gate_ops {
 	uint64_t (*works)(struct mt_engine *engine, pid_t pid, const struct mt_engine_gate *gate);
 	/* LWP stands for SIGURG: which gate sent it. */
 	struct mt_engine_gate_hit (*hit)(struct mt_engine *engine, pid_t lwp);
-	/* Such an LWP enters the function, which is recorded, and goes on to the instruction at
-	 * *GOAL, a few behind its entry.  *PC: where that stands now, in a trampoline maybe; 0: it
-	 * did not come there.  At a return, which is recorded, and at a line *GOAL becomes that
-	 * instruction. */
-	struct mt_error *(*enter)(struct mt_engine *engine, pid_t lwp, uint64_t *goal,
-				  uint64_t *pc);
+	/* Such an LWP enters the function, which is recorded, and if IS_LOOKED_AT goes on to the
+	 * instruction at *GOAL, a few behind its entry.  *PC: where it stands now, in a trampoline
+	 * maybe; 0: it did not come there.  At a return, which is recorded, and at a line *GOAL
+	 * becomes that instruction. */
+	struct mt_error *(*enter)(struct mt_engine *engine, pid_t lwp, bool is_looked_at,
+				  uint64_t *goal, uint64_t *pc);
 	/* Until the next show() threads that come to a gate at a line do not pass it, and the text
 	 * is the program's own there: a breakpoint is put into it. */
 	struct mt_error *(*hold)(struct mt_engine *engine, pid_t pid,

@@ -408,8 +408,9 @@ static void pass(struct mt_live_debugger *debugger, struct mt_live *live,
 	    .pc = gate->gate.address, .took_ns = gate->took_ns, .at_return = gate->at_return};
 
 	passed->trigger = trigger_of(debugger, &gate->gate, &hit.pc);
-	passed->error = mt_session_gate_enter(live->session, debugger->ops->lwp(debugger->context),
-					      &hit.pc, &hit.real_pc);
+	passed->error = mt_session_gate_enter(
+	    live->session, debugger->ops->lwp(debugger->context),
+	    passed->trigger && mt_live_is_looked_at(passed->trigger), &hit.pc, &hit.real_pc);
 	moved(debugger, live);
 	if (passed->error || !passed->trigger)
 		return;

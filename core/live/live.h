@@ -16,6 +16,8 @@
 #include "session/trigger_spec.h"
 #include "view/view.h"
 
+#include <string.h>
+
 /* ---- A program ---- */
 
 enum mt_live_state {
@@ -139,6 +141,20 @@ static inline bool mt_live_needs_gates(const struct mt_live_trigger *trigger)
 	const struct mt_trigger_spec *spec = &trigger->spec;
 
 	return spec->at_return || spec->slower_ns || spec->span_ns;
+}
+
+/* A hit is where its breakpoint is, so that a thread that stops there for something else may be one
+ * of its own. */
+static inline bool mt_live_is_asked_at_entry(const struct mt_live_trigger *trigger)
+{
+	return !mt_live_needs_gates(trigger) || (trigger->spec.stops && trigger->spec.span_ns);
+}
+
+/* At its hits somebody looks at the thread. */
+static inline bool mt_live_is_looked_at(const struct mt_live_trigger *trigger)
+{
+	return trigger->script || trigger->spec.stops || trigger->spec.expressions.count ||
+	       strcmp(trigger->spec.location, MT_TRIGGER_INDICATOR) == 0;
 }
 
 /* It has taken all its snapshots. */

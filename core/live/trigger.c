@@ -260,13 +260,11 @@ static struct mt_error *look(struct mt_live_debugger *debugger, struct mt_live *
 			     const struct mt_live_trigger *trigger, const struct mt_live_hit *hit,
 			     struct mt_str *values)
 {
-	const struct mt_trigger_spec *spec = &trigger->spec;
-
-	if (!spec->stops && !spec->expressions.count &&
-	    strcmp(spec->location, MT_TRIGGER_INDICATOR) != 0)
+	if (!mt_live_is_looked_at(trigger))
 		return NULL;
 	mt_try(present(debugger, live, hit));
-	return go_back(debugger, live, hit, spec->stops, read_values(debugger, trigger, values));
+	return go_back(debugger, live, hit, trigger->spec.stops,
+		       read_values(debugger, trigger, values));
 }
 
 /* Where it is not to be asked again. */

@@ -339,10 +339,10 @@ struct mt_engine_gate_hit mt_session_gate_hit(struct mt_session *session, pid_t 
 			       : (struct mt_engine_gate_hit){0};
 }
 
-struct mt_error *mt_session_gate_enter(struct mt_session *session, pid_t lwp, uint64_t *goal,
-				       uint64_t *pc)
+struct mt_error *mt_session_gate_enter(struct mt_session *session, pid_t lwp, bool is_looked_at,
+				       uint64_t *goal, uint64_t *pc)
 {
-	return ops_of(session)->enter(session->engine, lwp, goal, pc);
+	return ops_of(session)->enter(session->engine, lwp, is_looked_at, goal, pc);
 }
 
 struct mt_error *mt_session_gate_hold(struct mt_session *session, pid_t pid,

@@ -115,8 +115,8 @@ bool mt_session_gate_shares(struct mt_session *session, pid_t pid,
 uint64_t mt_session_gate_works(struct mt_session *session, pid_t pid,
 			       const struct mt_engine_gate *gate);
 struct mt_engine_gate_hit mt_session_gate_hit(struct mt_session *session, pid_t lwp);
-struct mt_error *mt_session_gate_enter(struct mt_session *session, pid_t lwp, uint64_t *goal,
-				       uint64_t *pc);
+struct mt_error *mt_session_gate_enter(struct mt_session *session, pid_t lwp, bool is_looked_at,
+				       uint64_t *goal, uint64_t *pc);
 struct mt_error *mt_session_gate_hold(struct mt_session *session, pid_t pid,
 				      const struct mt_engine_gate *gate);
 void mt_session_gate_leave(struct mt_session *session, pid_t lwp);

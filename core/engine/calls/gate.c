@@ -2,8 +2,10 @@
 /* Gates, for debuggers whose breakpoints are their own.  A gate is a breakpoint at a function's
  * entry (break.c), at its returns (slow.c), or at a line (line.c), with a stub (stub.c) and a
  * condition (condition.c), but the debugger sees the signal that the stub sends, and asks whether
- * it is a gate's.  Then the thread enters the function, so that the call is in its ring, and is
- * stepped to where the debugger would have stopped it: behind the prologue, as a rule.  At a return
+ * it is a gate's.  Then the thread enters the function: we write the call into its ring, and it
+ * goes on behind the code that would have done so.  Only if people are to look at it there is it
+ * stepped to where the debugger would have stopped it, behind the prologue, as a rule: should we be
+ * killed meanwhile, it would be left to be stepped, which SIGTRAP ends.  At a return
  * the call's end is in its ring by then, and the instruction itself is to be run, as it is at a
  * line. */
 #include "engine/calls/private.h"
@@ -165,7 +167,29 @@ static uint64_t place_of(struct mt_calls_space *space, uint64_t goal)
 	return copy ? copy : goal;
 }
 
-static struct mt_error *enter(struct mt_engine *base, pid_t lwp, uint64_t *goal, uint64_t *pc)
+/* *PC stays 0 where there is more to do at the entry, which only the program can. */
+static struct mt_error *enter_function(const struct mt_calls_engine *engine,
+				       const struct mt_calls_thread *thread,
+				       const struct mt_calls_break *one, uint64_t *pc)
+{
+	const struct mt_calls_place *place = mt_calls_place_at(thread->space, one->address);
+	const ssize_t patch = place ? mt_calls_patch_at(place, one->address) : -1;
+	struct user_regs_struct registers;
+
+	if (patch < 0 || !place->written[patch] ||
+	    one->next != place->module->room + place->module->offsets[patch])
+		return NULL;
+	const uint64_t copy = mt_calls_module_copy_of(place->module, (size_t)patch, one->address);
+	if (!copy)
+		return NULL;
+	mt_try(engine->target->ops->get_registers(engine->target, thread->lwp, &registers));
+	mt_calls_write_entry(engine, thread, place, (size_t)patch, &registers);
+	registers.rip = *pc = copy;
+	return engine->target->ops->set_registers(engine->target, thread->lwp, &registers);
+}
+
+static struct mt_error *enter(struct mt_engine *base, pid_t lwp, bool is_looked_at, uint64_t *goal,
+			      uint64_t *pc)
 {
 	struct mt_calls_engine *engine = engine_of(base);
 	const struct mt_calls_thread *thread = mt_calls_find_thread(engine, lwp);
@@ -181,6 +205,10 @@ static struct mt_error *enter(struct mt_engine *base, pid_t lwp, uint64_t *goal,
 		*pc = one->copy;
 		return NULL;
 	}
+	mt_try(enter_function(engine, thread, one, pc));
+	if (*pc && !is_looked_at)
+		return NULL;
+	*pc = 0;
 	/* What stands before the patch, an endbr64, was run already. */
 	if (*goal < one->address)
 		*goal = one->address;

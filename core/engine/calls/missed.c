@@ -48,10 +48,9 @@ const uint64_t *mt_calls_missed(struct mt_engine *base, pid_t pid, size_t *count
 	return *count ? space->missed.items : NULL;
 }
 
-/* A thread that stands at an entry, before the first instruction, and is to be recorded. */
-static void write_entry(const struct mt_calls_engine *engine, const struct mt_calls_thread *thread,
-			const struct mt_calls_place *place, size_t patch,
-			const struct user_regs_struct *registers)
+void mt_calls_write_entry(const struct mt_calls_engine *engine,
+			  const struct mt_calls_thread *thread, const struct mt_calls_place *place,
+			  size_t patch, const struct user_regs_struct *registers)
 {
 	const struct mt_calls_rings *rings = thread->rings;
 	struct mt_call_event event = {
@@ -83,7 +82,7 @@ struct mt_error *mt_calls_record_missed(struct mt_engine *base, pid_t lwp)
 	if (patch < 0 || place->written[patch] ||
 	    !(place->module->file->plan->patches.items[patch].flags & MT_PATCH_ENTRY))
 		return NULL;
-	write_entry(engine, thread, place, (size_t)patch, &registers);
+	mt_calls_write_entry(engine, thread, place, (size_t)patch, &registers);
 	thread->entered = registers.rip;
 	thread->entered_sp = registers.rsp;
 	thread->entered_written = mt_calls_written(thread);
@@ -150,7 +149,7 @@ struct mt_error *mt_calls_leave_covered(struct mt_calls_engine *engine,
 	if (!goal || !is_clean(engine, thread->space, place->module, registers.rip, goal))
 		return NULL;
 	const uint64_t written = thread->rings ? mt_calls_written(thread) : 0;
-	write_entry(engine, thread, place, (size_t)patch, &registers);
+	mt_calls_write_entry(engine, thread, place, (size_t)patch, &registers);
 	mt_try(ops->run_to(engine->target, thread->lwp, goal, &arrived));
 	/* A fault or a signal, after which it comes here again. */
 	if (!arrived && thread->rings)

@@ -114,6 +114,11 @@ struct mt_error *mt_calls_leave_holes(struct mt_calls_engine *engine, struct mt_
 /* See each_function() in engine/engine.h. */
 struct mt_error *mt_calls_each_function(struct mt_engine *base, pid_t pid,
 					mt_engine_function_found *found, void *context);
+/* A thread that stands at an entry, before the first instruction, with REGISTERS: its call comes
+ * into its ring now, unless it is not to be recorded. */
+void mt_calls_write_entry(const struct mt_calls_engine *engine,
+			  const struct mt_calls_thread *thread, const struct mt_calls_place *place,
+			  size_t patch, const struct user_regs_struct *registers);
 /* Whether it stands at the entry yet whose call was recorded so. */
 bool mt_calls_has_entered(const struct mt_calls_thread *thread,
 			  const struct user_regs_struct *registers);
