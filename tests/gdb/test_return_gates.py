@@ -22,6 +22,7 @@ __attribute__((noinline)) double half(int n) { return n / 2.0; }
 __attribute__((noinline)) struct pair both(int n) { return (struct pair){n, -n}; }
 __attribute__((noinline)) const char *name(int n) { return n ? "some" : "none"; }
 __attribute__((noinline)) void nothing(int n) { sink = n; }
+__attribute__((noipa)) int early(int n) { return n <= 0 ? 0 : 1 + early(n - 1); }
 
 static void *run(void *argument)
 {
@@ -46,6 +47,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < 10; i++) {
 		sum += half(i) + both(i).second + *name(i);
 		nothing(i);
+		sink = early(i % 5);
 	}
 	printf("failed: %ld, sum %g\\n", failed, sum);
 	return 0;
@@ -150,3 +152,10 @@ def test_strings(debug):
     assert any(line.startswith("Trigger 3: ") and line.endswith(": 0 hits") for line in lines)
     assert any(line.startswith("  $_ret = 0x") and line.endswith('"none"') for line in lines)
     assert not any("sees no calls" in line for line in lines)
+
+
+def test_a_return_that_is_a_jumps_goal(debug):
+    """It has no patch of its own, so it is none that was left out."""
+    lines = debug("-O1", "", "mtrace start", "mtrace trigger early return if $_ret == 0", "run", "mtrace info")
+    assert "Trigger 1: early return if $_ret == 0: 10 hits" in lines
+    assert not [line for line in lines if "sees no calls" in line]

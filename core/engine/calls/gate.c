@@ -117,9 +117,11 @@ static uint64_t works(struct mt_engine *base, pid_t pid, const struct mt_engine_
 		if (!one->gate || one->trigger != gate->trigger ||
 		    !mt_calls_break_is_at(one, gate->address))
 			continue;
-		if (!is_written(space, one))
+		/* Some returns are caught elsewhere: at the jumps to them. */
+		if (is_written(space, one))
+			copy = one->copy;
+		else if (!one->hook)
 			return 0;
-		copy = one->copy;
 	}
 	return copy;
 }
