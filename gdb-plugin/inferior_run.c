@@ -233,7 +233,7 @@ struct mt_error *mt_inferiors_stopped(pid_t lwp)
 	}
 	/* With `breakpoint always-inserted` GDB puts them into the text at once, and keeps what it
 	 * finds there. */
-	mt_live_take_back_triggers(mt_gdb_debugger());
+	mt_live_stop_triggers(mt_gdb_debugger());
 	mt_pristine_expect_nothing();
 	return error;
 }
@@ -349,7 +349,7 @@ struct mt_error *mt_inferior_ended(struct mt_inferior *inferior, int status)
 	struct mt_error *error = NULL;
 	bool is_gone = mt_proc_has_ended(pid);
 
-	mt_live_take_back_triggers(mt_gdb_debugger());
+	mt_live_stop_triggers(mt_gdb_debugger());
 	if (is_gone)
 		error = mt_session_take(inferior->live.session, &stop);
 	mt_inferior_end(inferior);

@@ -411,7 +411,8 @@ static bool is_at(PyObject *breakpoint, uint64_t address)
 	return found;
 }
 
-/* GDB steps a thread over it from its address, wherever the thread was led to. */
+/* A thread that stops at it is to have been asked by then; and GDB steps a thread over it from its
+ * address, wherever the thread was led to. */
 static bool has_another(const struct mt_live_trigger *trigger, uint64_t address)
 {
 	const long long number = mt_py_number(trigger->breakpoint, "number", 0);
@@ -444,7 +445,7 @@ static struct mt_error *give_location(const struct mt_live_trigger *trigger, PyO
 		return mt_error_new(MT_ERROR_UNSUPPORTED, "a location of it is disabled");
 	if (!is_here || inferiors != 1)
 		return mt_error_new(MT_ERROR_UNSUPPORTED, "another inferior has it, too");
-	if ((trigger->spec.stops || mt_trigger_has_callback(trigger)) && has_another(trigger, at))
+	if (mt_live_is_asked_at_entry(trigger) && has_another(trigger, at))
 		return mt_error_new(MT_ERROR_UNSUPPORTED,
 				    "another breakpoint is at the same place");
 	return found(context, at);

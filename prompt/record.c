@@ -130,6 +130,21 @@ static bool has_breakpoint(void *context, const struct mt_live_trigger *trigger)
 	return mt_debugger_find_breakpoint(debugger_of(context), number_of(trigger));
 }
 
+/* A thread that stops at it is to have been asked by then. */
+static bool has_another(void *context, uint64_t address)
+{
+	const struct mt_debugger *debugger = debugger_of(context);
+
+	for (size_t i = 0; i < mt_debugger_breakpoint_count(debugger); i++) {
+		const struct mt_debug_breakpoint *one = mt_debugger_breakpoint(debugger, i);
+
+		for (size_t at = 0; !one->silent && one->enabled && at < one->location_count; at++)
+			if (one->locations[at].address == address)
+				return true;
+	}
+	return false;
+}
+
 static struct mt_error *each_location(void *context, const struct mt_live_trigger *trigger,
 				      mt_live_location_found *found, void *found_context)
 {
@@ -140,8 +155,13 @@ static struct mt_error *each_location(void *context, const struct mt_live_trigge
 		return mt_error_new(MT_ERROR_NOT_FOUND, "it is nowhere in the program yet");
 	if (one->ignore)
 		return mt_error_new(MT_ERROR_UNSUPPORTED, "its breakpoint has an ignore count");
-	for (size_t i = 0; i < one->location_count; i++)
+	for (size_t i = 0; i < one->location_count; i++) {
+		if (mt_live_is_asked_at_entry(trigger) &&
+		    has_another(context, one->locations[i].address))
+			return mt_error_new(MT_ERROR_UNSUPPORTED,
+					    "another breakpoint is at the same place");
 		mt_try(found(found_context, one->locations[i].address));
+	}
 	return NULL;
 }
 
@@ -272,7 +292,7 @@ void prompt_record_stopped(struct prompt *prompt, const struct mt_debug_stop *st
 {
 	struct mt_live *live = mt_debugger_live(prompt->debugger);
 
-	mt_live_take_back_triggers(&prompt->live);
+	mt_live_stop_triggers(&prompt->live);
 	if (stop->kind == MT_DEBUG_KILLED || stop->kind == MT_DEBUG_EXITED)
 		warn(prompt,
 		     mt_live_ended(&prompt->live, live,

@@ -246,7 +246,7 @@ static bool has_gate_at(const struct mt_live_trigger *trigger, uint64_t address)
 }
 
 /* Where the breakpoint of a gate's trigger is, the selected thread was asked when it came there, by
- * the debugger, which does not ask it again. */
+ * the debugger, which does not ask it again; unless that was aside. */
 static void note_standing(const struct mt_live_debugger *debugger, struct mt_live *live)
 {
 	const pid_t lwp = debugger->ops->lwp(debugger->context);
@@ -256,7 +256,7 @@ static void note_standing(const struct mt_live_debugger *debugger, struct mt_liv
 		return;
 	struct mt_error *error = live->target->ops->get_registers(live->target, lwp, &registers);
 	mt_array_each (trigger, &debugger->triggers)
-		if (!error && !mt_live_needs_gates(*trigger) &&
+		if (!error && !mt_live_needs_gates(*trigger) && !(*trigger)->was_aside &&
 		    has_gate_at(*trigger, registers.rip)) {
 			live->passing.lwp = lwp;
 			live->passing.at = registers.rip;
@@ -379,6 +379,13 @@ void mt_live_take_back_triggers(struct mt_live_debugger *debugger)
 	mt_live_drop_deleted(debugger);
 	mt_array_each (trigger, &debugger->triggers)
 		take_back(debugger, *trigger);
+}
+
+void mt_live_stop_triggers(struct mt_live_debugger *debugger)
+{
+	mt_array_each (trigger, &debugger->triggers)
+		(*trigger)->was_aside = (*trigger)->is_aside;
+	mt_live_take_back_triggers(debugger);
 }
 
 static struct mt_live_trigger *trigger_of(const struct mt_live_debugger *debugger,

@@ -126,6 +126,7 @@ struct mt_live_trigger {
 	/* Where the program evaluates it itself (gate.c). */
 	MT_ARRAY(struct mt_live_gate) gates;
 	bool is_aside;     /* its breakpoint is not in the program, since gates are, or for good */
+	bool was_aside;    /* the same while the program ran last */
 	bool is_told;      /* why, once */
 	uint32_t problems; /* how often the debugger could not evaluate its condition */
 	char *problem;     /* why, the first time */
@@ -147,7 +148,8 @@ static inline bool mt_live_needs_gates(const struct mt_live_trigger *trigger)
  * of its own. */
 static inline bool mt_live_is_asked_at_entry(const struct mt_live_trigger *trigger)
 {
-	return !mt_live_needs_gates(trigger) || (trigger->spec.stops && trigger->spec.span_ns);
+	return !mt_live_needs_gates(trigger) ||
+	       ((trigger->spec.stops || trigger->script) && trigger->spec.span_ns);
 }
 
 /* At its hits somebody looks at the thread. */
@@ -350,7 +352,9 @@ struct mt_error *mt_live_place_triggers(struct mt_live_debugger *debugger, struc
 struct mt_error *mt_live_inherit_gates(struct mt_live_debugger *debugger, struct mt_live *live);
 /* After mt_live_show(): those in functions that were left alone have their breakpoints again. */
 void mt_live_check_triggers(struct mt_live_debugger *debugger, struct mt_live *live);
-/* Before anybody looks: all have. */
+/* The program has stopped, or ended: all have, before anybody looks. */
+void mt_live_stop_triggers(struct mt_live_debugger *debugger);
+/* Likewise after they were placed while it stands. */
 void mt_live_take_back_triggers(struct mt_live_debugger *debugger);
 void mt_live_take_back_trigger(struct mt_live_debugger *debugger, struct mt_live_trigger *trigger);
 
