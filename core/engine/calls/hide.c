@@ -252,6 +252,35 @@ static void hold_lines(const struct showing *showing)
 				     one->address + 1, one->address + one->length));
 }
 
+/* Is to be recorded, but not by its patch, which is left out. */
+static bool is_left_out(struct mt_calls_space *space, uint64_t address)
+{
+	const struct mt_calls_place *place = mt_calls_place_at(space, address);
+	const ssize_t patch = place ? mt_calls_planned_at(place, address) : -1;
+
+	return patch >= 0 && !place->off[patch] && place->module->offsets[patch] != MT_CALLS_NONE &&
+	       !place->written[patch];
+}
+
+/* Who stands at such an entry enters the function now, and comes to no breakpoint there. */
+static struct mt_error *record_standing(const struct showing *showing)
+{
+	struct mt_calls_engine *engine = showing->engine;
+
+	for (const struct mt_calls_thread *thread = engine->threads; thread;
+	     thread = thread->hh.next) {
+		struct user_regs_struct registers;
+
+		if (thread->space != showing->space)
+			continue;
+		mt_try(engine->target->ops->get_registers(engine->target, thread->lwp, &registers));
+		if (is_left_out(showing->space, registers.rip) &&
+		    !mt_calls_has_entered(thread, &registers))
+			mt_try(mt_calls_record_missed(&engine->base, thread->lwp));
+	}
+	return NULL;
+}
+
 static struct mt_error *show(struct showing *showing)
 {
 	struct mt_calls_space *space = showing->space;
@@ -265,7 +294,7 @@ static struct mt_error *show(struct showing *showing)
 		mt_try(hold_patches(showing, place));
 		mt_try(mt_calls_text_write(showing->engine, space, place));
 	}
-	return NULL;
+	return record_standing(showing);
 }
 
 struct mt_error *mt_calls_show(struct mt_calls_engine *engine, struct mt_calls_space *space,
