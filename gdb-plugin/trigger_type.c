@@ -245,13 +245,6 @@ void mt_trigger_forget_object(struct mt_live_trigger *trigger)
 	Py_DECREF((PyObject *)object);
 }
 
-bool mt_trigger_has_callback(const struct mt_live_trigger *trigger)
-{
-	const struct trigger *object = trigger->script;
-
-	return object && object->callback;
-}
-
 struct mt_error *mt_trigger_tell(void *context, const struct mt_live_trigger *trigger,
 				 const struct mt_live_written *taken,
 				 struct mt_recording *recording, bool *stops)

@@ -15,7 +15,6 @@ PyObject *mt_triggers_list(void);
 struct mt_error *mt_trigger_tell(void *context, const struct mt_live_trigger *trigger,
 				 const struct mt_live_written *taken,
 				 struct mt_recording *recording, bool *stops);
-bool mt_trigger_has_callback(const struct mt_live_trigger *trigger);
 /* The trigger goes. */
 void mt_trigger_forget_object(struct mt_live_trigger *trigger);
 
