@@ -14,19 +14,22 @@
 #include <unistd.h>
 
 #define BUFFER_SIZE 65536
+#define TEMPORARY   "tmp"
 /* Interruptions in a row of a write that gets nowhere: somebody wants us to stop. */
 #define MOST_INTERRUPTIONS 3
 #define MOST_UNFINISHED    8
 
 enum kind {
 	REPLACING, /* a temporary file that takes the final name */
+	BESIDE,    /* a temporary file for good */
 	NAMELESS,
 	STRAIGHT, /* standard output or a device */
 };
 
 struct mt_outfile {
 	enum kind kind;
-	int fd; /* -1: closed */
+	int fd;     /* -1: closed */
+	bool keeps; /* the temporary file stays */
 	int errnum;
 	char *path;      /* the final name, links resolved, or a name for messages */
 	char *temporary; /* NULL: none, or it has its final name */
@@ -48,8 +51,7 @@ static void note_unfinished(const char *temporary)
 	}
 }
 
-/* It is removed, or has its final name. */
-static void forget_temporary(struct mt_outfile *file)
+static void forget_unfinished(const struct mt_outfile *file)
 {
 	for (size_t i = 0; i < MOST_UNFINISHED; i++) {
 		const char *own = file->temporary;
@@ -57,6 +59,12 @@ static void forget_temporary(struct mt_outfile *file)
 		if (own)
 			atomic_compare_exchange_strong(&unfinished[i], &own, NULL);
 	}
+}
+
+/* It is removed, or has its final name. */
+static void forget_temporary(struct mt_outfile *file)
+{
+	forget_unfinished(file);
 	free(file->temporary);
 	file->temporary = NULL;
 }
@@ -144,7 +152,7 @@ static int take_over(int fd, const struct stat *replaced)
 }
 
 /* REPLACED NULL: it is a new one, with the mode of any. */
-static int open_temporary(struct mt_outfile *file, const struct stat *replaced)
+static int open_temporary(struct mt_outfile *file, const struct stat *replaced, const char *ending)
 {
 	const mode_t mode = replaced ? 0600 : 0666;
 	uint64_t salt;
@@ -152,7 +160,8 @@ static int open_temporary(struct mt_outfile *file, const struct stat *replaced)
 	for (int try = 0; try < 100; try++) {
 		if (getrandom(&salt, sizeof(salt), 0) != sizeof(salt))
 			return errno;
-		if (asprintf(&file->temporary, "%s.%016" PRIx64 ".tmp", file->path, salt) < 0) {
+		if (asprintf(&file->temporary, "%s.%016" PRIx64 ".%s", file->path, salt, ending) <
+		    0) {
 			file->temporary = NULL;
 			return ENOMEM;
 		}
@@ -212,7 +221,7 @@ static int open_path(struct mt_outfile *file, const char *path)
 	if (!file->path)
 		return ENOMEM;
 	if (lstat(path, &status)) /* what comes there meanwhile is replaced, not followed */
-		return open_temporary(file, NULL);
+		return open_temporary(file, NULL, TEMPORARY);
 	if (is_planted(path, &status, &errnum))
 		return PLANTED;
 	if (errnum)
@@ -226,18 +235,37 @@ static int open_path(struct mt_outfile *file, const char *path)
 			file->path = real;
 		}
 		if (stat(file->path, &status))
-			return open_temporary(file, NULL);
+			return open_temporary(file, NULL, TEMPORARY);
 	}
 	if (S_ISDIR(status.st_mode))
 		return EISDIR;
 	if (S_ISREG(status.st_mode))
-		return access(file->path, W_OK) ? errno : open_temporary(file, &status);
+		return access(file->path, W_OK) ? errno : open_temporary(file, &status, TEMPORARY);
 	file->kind = STRAIGHT;
 	file->fd = open(file->path, O_WRONLY | O_CLOEXEC);
 	return file->fd < 0 ? errno : 0;
 }
 
-struct mt_error *mt_outfile_create(const char *path, struct mt_outfile **out)
+static int open_beside(struct mt_outfile *file, const char *path, const char *ending)
+{
+	struct stat status;
+
+	if (strcmp(path, "-") == 0 || (stat(path, &status) == 0 && !S_ISREG(status.st_mode)))
+		return open_path(file, NULL);
+	file->kind = BESIDE;
+	file->path = strdup(path);
+	int errnum = file->path ? open_temporary(file, NULL, ending) : ENOMEM;
+	char *name = errnum ? NULL : strdup(file->temporary);
+
+	if (!errnum && !name)
+		return ENOMEM;
+	free(name ? file->path : NULL);
+	file->path = name ? name : file->path;
+	return errnum;
+}
+
+/* ENDING NULL: not beside it. */
+static struct mt_error *create(const char *path, const char *ending, struct mt_outfile **out)
 {
 	struct mt_outfile *file = calloc(1, sizeof(*file));
 
@@ -245,7 +273,7 @@ struct mt_error *mt_outfile_create(const char *path, struct mt_outfile **out)
 	if (!file)
 		return mt_error_no_memory();
 	file->fd = -1;
-	int errnum = open_path(file, path);
+	int errnum = ending ? open_beside(file, path, ending) : open_path(file, path);
 	if (errnum) {
 		struct mt_error *error = cannot_create(path         ? path
 						       : file->path ? file->path
@@ -258,13 +286,35 @@ struct mt_error *mt_outfile_create(const char *path, struct mt_outfile **out)
 	return NULL;
 }
 
+struct mt_error *mt_outfile_create(const char *path, struct mt_outfile **out)
+{
+	return create(path, NULL, out);
+}
+
+struct mt_error *mt_outfile_create_beside(const char *path, const char *ending,
+					  struct mt_outfile **out)
+{
+	return create(path, ending, out);
+}
+
+void mt_outfile_keep(struct mt_outfile *file)
+{
+	file->keeps = true;
+	forget_unfinished(file);
+}
+
+void mt_outfile_drop(struct mt_outfile *file)
+{
+	file->keeps = false;
+}
+
 void mt_outfile_destroy(struct mt_outfile *file)
 {
 	if (!file)
 		return;
 	if (file->fd >= 0)
 		close(file->fd);
-	if (file->temporary)
+	if (file->temporary && !file->keeps)
 		unlink(file->temporary);
 	forget_temporary(file);
 	free(file->path);
@@ -357,7 +407,7 @@ struct mt_error *mt_outfile_pwrite(struct mt_outfile *file, const void *bytes, s
 struct mt_error *mt_outfile_commit(struct mt_outfile *file)
 {
 	mt_try(mt_outfile_flush(file));
-	if (file->kind == NAMELESS)
+	if (file->kind == NAMELESS || file->kind == BESIDE)
 		return NULL;
 
 	/* Some file systems report a full disk only here. */
@@ -387,6 +437,16 @@ struct mt_error *mt_outfile_dup(struct mt_outfile *file, int *fd)
 		return mt_error_at_path(mt_error_errno(errno, "cannot open %s", file->path),
 					file->path, -1);
 	return NULL;
+}
+
+bool mt_outfile_has_failed(const struct mt_outfile *file)
+{
+	return file->errnum;
+}
+
+const char *mt_outfile_place(const struct mt_outfile *file)
+{
+	return file->temporary ? file->temporary : file->kind == REPLACING ? file->path : NULL;
 }
 
 const char *mt_outfile_path(const struct mt_outfile *file)

@@ -18,7 +18,15 @@ struct mt_outfile;
  * Errors: as creating a file, at once (no such directory, not writable, a directory, another
  * user's); NO_MEMORY. */
 struct mt_error *mt_outfile_create(const char *path, struct mt_outfile **out);
-/* Takes the temporary file away if it was not committed.  NULL is fine. */
+/* A file beside PATH, PATH.HEX.ENDING, that has no other name: mt_outfile_destroy() takes it away,
+ * committed or not, unless it is kept.  Where PATH is no file to be replaced ("-", a device): a
+ * file without a name, as above.  Errors: as above. */
+struct mt_error *mt_outfile_create_beside(const char *path, const char *ending,
+					  struct mt_outfile **out);
+/* From now on the temporary file stays, whatever ends us; or, dropped, does not any more. */
+void mt_outfile_keep(struct mt_outfile *file);
+void mt_outfile_drop(struct mt_outfile *file);
+/* Takes the temporary file away if it was not committed, and is not kept.  NULL is fine. */
 void mt_outfile_destroy(struct mt_outfile *file);
 /* Removes the temporary files of all that are not committed, as a signal ends the process.  Safe in
  * a signal's handler: signal-safety(7). */
@@ -47,6 +55,10 @@ struct mt_error *mt_outfile_commit(struct mt_outfile *file);
  * where there is no name.  Errors: as opening; UNSUPPORTED (not seekable). */
 struct mt_error *mt_outfile_dup(struct mt_outfile *file, int *fd);
 
+/* A write to it has failed. */
+bool mt_outfile_has_failed(const struct mt_outfile *file);
+/* Where it lies now, under a temporary name or its own.  NULL: it has none.  Lent. */
+const char *mt_outfile_place(const struct mt_outfile *file);
 /* The name for messages: lent. */
 const char *mt_outfile_path(const struct mt_outfile *file);
 

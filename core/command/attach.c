@@ -14,7 +14,8 @@ struct attach {
 	pid_t pid;
 };
 
-static struct mt_error *attach_to(struct attach *attach, struct mt_recording **recording)
+static struct mt_error *attach_to(struct attach *attach, struct mt_recording **recording,
+				  struct mt_session **out)
 {
 	const struct mt_command_context *context = attach->context;
 	struct mt_target *target = NULL;
@@ -36,7 +37,7 @@ static struct mt_error *attach_to(struct attach *attach, struct mt_recording **r
 	if (!error && mt_session_result(session).ended)
 		mt_log(context->log, MT_LOG_INFO, "process %d ended", attach->pid);
 	target->ops->destroy(target);
-	mt_session_destroy(session);
+	*out = session;
 	return error;
 }
 
@@ -45,15 +46,18 @@ static struct mt_error *attach_and_write(struct attach *attach)
 	const struct mt_timeline timeline = {.path = mt_record_options_output(attach->record),
 					     .format = attach->record->format};
 	struct mt_recording *recording = NULL;
+	struct mt_session *session = NULL;
 	struct mt_decode_stats stats = {0};
-	struct mt_error *error = attach_to(attach, &recording);
+	struct mt_error *error = attach_to(attach, &recording, &session);
 
 	if (!error)
 		error = mt_timeline_write(attach->context->log, attach->context->progress,
 					  recording, &timeline, &stats);
 	if (!error)
 		mt_timeline_log_written(attach->context, recording, timeline.path, &stats);
+	error = mt_timeline_settle(attach->context, session, error);
 	mt_recording_close(recording);
+	mt_session_destroy(session);
 	return error;
 }
 
@@ -98,6 +102,7 @@ static struct mt_error *attach_command(struct mt_command_context *context, int a
 	snprintf(program, sizeof(program), "/proc/%d/exe", attach.pid);
 	mt_try(mt_record_options_choose(&record_options, context, program));
 	mt_try(mt_record_options_apply(&record_options));
+	session->output_path = mt_record_options_output(&record_options);
 	session->engine.log = context->log;
 	session->engine.progress = context->progress;
 	if (duration)

@@ -72,6 +72,18 @@ static void log_branch(void *context, const struct mt_seen *seen)
 		(unsigned long long)seen->from, (unsigned long long)seen->to);
 }
 
+/* The program is not to blame: it goes on, and whoever waits for its end waits for us. */
+static void let_go_and_wait(const struct run *run)
+{
+	const pid_t pid = mt_session_result(run->session).pid;
+
+	mt_error_destroy(mt_session_leave_all(run->session));
+	mt_log(run->context->log, MT_LOG_WARNING,
+	       "the recording cannot be written any more: process %d goes on untraced", pid);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
 static struct mt_error *record(struct run *run, struct mt_target *target)
 {
 	const struct mt_launch launch = {.path = run->path, .arguments = run->words};
@@ -79,8 +91,12 @@ static struct mt_error *record(struct run *run, struct mt_target *target)
 	mt_try(mt_session_create(target, &run->record->session, run->words, &run->session));
 	mt_try(mt_session_launch(run->session, &launch));
 	mt_record_options_report_ready(run->record);
-	mt_try(mt_session_run(run->session));
-	return mt_session_finish(run->session, &run->recording);
+	struct mt_error *error = mt_session_run(run->session);
+	if (!error)
+		return mt_session_finish(run->session, &run->recording);
+	if (mt_session_recording_failed(run->session))
+		let_go_and_wait(run);
+	return error;
 }
 
 static struct mt_error *write_timeline(struct run *run)
@@ -206,11 +222,13 @@ static struct mt_error *run_command(struct mt_command_context *context, int argc
 	run.stats = stats;
 	run.words = arguments.words;
 	run.output = mt_record_options_output(&record);
+	record.session.output_path = run.output;
 	/* It dies with us, so its changed affinity never outlives us. */
 	record.session.engine.share_cpu = true;
 	record.session.engine.log = context->log;
 	record.session.engine.progress = context->progress;
 	struct mt_error *error = run_all(&run);
+	error = mt_timeline_settle(context, run.session, error);
 	mt_recording_close(run.recording);
 	mt_session_destroy(run.session);
 	mt_trace_writer_destroy(run.writer);

@@ -2,6 +2,35 @@
 #include "command/timeline.h"
 
 #include <string.h>
+#include <unistd.h>
+
+struct mt_error *mt_timeline_settle(const struct mt_command_context *context,
+				    struct mt_session *session, struct mt_error *error)
+{
+	const char *kept = session ? mt_session_kept(session) : NULL;
+
+	if (!kept)
+		return error;
+	/* A recording of nothing is of no use. */
+	if (!error || mt_error_code(error) == MT_ERROR_UNSUPPORTED) {
+		mt_session_drop(session);
+		return error;
+	}
+	if (access(kept, F_OK)) {
+		struct mt_error *lost = mt_session_rescue(session);
+
+		kept = lost ? NULL : mt_session_kept(session);
+		if (lost)
+			mt_log(context->log, MT_LOG_WARNING, "what was recorded is lost: %s",
+			       mt_error_message(lost));
+		mt_error_destroy(lost);
+	}
+	if (kept)
+		mt_log(context->log, MT_LOG_WARNING,
+		       "what was recorded is in %s: \"%s decode -o FILE %s\" writes its timeline",
+		       kept, context->prefix, kept);
+	return error;
+}
 
 void mt_timeline_log_losses(const struct mt_command_context *context,
 			    const struct mt_recording *recording,

@@ -44,6 +44,7 @@ struct mt_recording_writer_options {
 	const struct mt_recording_pt *pt; /* NULL: no Intel PT; cpu_… go to the CPUID feature */
 	bool calls;                       /* it will hold call events */
 	struct mt_time_conversion conversion;
+	const char *beside; /* without a path: a file beside this one; NULL: without a name */
 	const char *const *command; /* argv of the traced program, NULL at its end; or NULL */
 };
 
@@ -110,6 +111,18 @@ struct mt_error *mt_recording_writer_put_calls(struct mt_recording_writer *write
 					       int32_t tid, const struct mt_event *calls,
 					       size_t count);
 
+/* What was put so far is whole: whoever opens the file finds it, also if we are killed.  From now
+ * on the file stays, under its temporary name if it comes to no other.  Errors: SYSTEM. */
+struct mt_error *mt_recording_writer_keep(struct mt_recording_writer *writer);
+/* Its directory is gone: what was kept, and finished, goes to a file in $TMPDIR or /tmp, which
+ * stays. Errors: as creating a file; SYSTEM. */
+struct mt_error *mt_recording_writer_rescue(struct mt_recording_writer *writer);
+/* Nothing more can be written to it. */
+bool mt_recording_writer_has_failed(const struct mt_recording_writer *writer);
+/* A file beside another one is not needed any more. */
+void mt_recording_writer_drop(struct mt_recording_writer *writer);
+/* Where what was kept lies.  NULL: nothing was, or nowhere.  Lent. */
+const char *mt_recording_writer_kept(const struct mt_recording_writer *writer);
 /* Errors: SYSTEM. */
 struct mt_error *mt_recording_writer_finish(struct mt_recording_writer *writer);
 /* After finish: open what was written, also when it has no name. */

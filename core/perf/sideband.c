@@ -175,13 +175,12 @@ static enum mt_parsed take_attr(struct parse *it)
 
 static enum mt_parsed take_event_update(struct parse *it)
 {
-	const uint64_t update_name = 2; /* PERF_EVENT_UPDATE__NAME */
 	uint64_t type = mt_cursor_u64(&it->body);
 	int64_t attr = mt_recording_find_id(it->recording, mt_cursor_u64(&it->body));
 
 	if (it->body.failed)
 		return MT_GARBLED;
-	if (type != update_name || attr < 0)
+	if (type != MT_PERF_EVENT_UPDATE_NAME || attr < 0)
 		return MT_IGNORED;
 	return keep_text(it, &it->recording->attrs.items[attr].name);
 }

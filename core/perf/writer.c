@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #define COPY_BYTES 65536
+#define ENDING     "perf" /* of a file beside another */
 
 static struct mt_error *put_attrs(struct mt_recording_writer *writer)
 {
@@ -83,6 +84,20 @@ static struct mt_error *put_auxtrace_info(struct mt_recording_writer *writer)
 	return put_record(writer);
 }
 
+/* The feature that names them stands at the file's end, which it may not come to. */
+static struct mt_error *put_event_names(struct mt_recording_writer *writer)
+{
+	for (unsigned i = 0; i < mt_writer_event_count(writer); i++) {
+		mt_writer_begin(writer, MT_PERF_RECORD_EVENT_UPDATE, 0);
+		mt_block_put_u64(&writer->record, MT_PERF_EVENT_UPDATE_NAME);
+		mt_block_put_u64(&writer->record, mt_writer_event_at(writer, i) + 1u);
+		mt_block_put_text(&writer->record,
+				  mt_writer_event_name(mt_writer_event_at(writer, i)));
+		mt_try(put_record(writer));
+	}
+	return NULL;
+}
+
 static struct mt_error *put_start(struct mt_recording_writer *writer)
 {
 	struct mt_perf_header header = make_header(writer);
@@ -101,7 +116,9 @@ static struct mt_error *put_start(struct mt_recording_writer *writer)
 		mt_block_put_u64(&writer->record, 1); /* cap_user_time_zero, in its first byte */
 		mt_try(put_record(writer));
 	}
-	return writer->pt.present ? put_auxtrace_info(writer) : NULL;
+	if (writer->pt.present)
+		mt_try(put_auxtrace_info(writer));
+	return put_event_names(writer);
 }
 
 static struct mt_error *add_word(struct mt_recording_writer *writer, const char *word)
@@ -136,7 +153,9 @@ static struct mt_error *start(struct mt_recording_writer *writer, const char *pa
 	for (const char *const *word = options->command; word && *word; word++)
 		mt_try(add_word(writer, *word));
 	writer->is_named = path;
-	mt_try(mt_outfile_create(path, &writer->file));
+	mt_try(!path && options->beside
+		   ? mt_outfile_create_beside(options->beside, ENDING, &writer->file)
+		   : mt_outfile_create(path, &writer->file));
 	if (!mt_outfile_is_seekable(writer->file))
 		return mt_error_new(MT_ERROR_UNSUPPORTED,
 				    "cannot write a recording to %s: give a regular file",
@@ -266,6 +285,34 @@ struct mt_error *mt_recording_writer_put_aux(struct mt_recording_writer *writer,
 	return mt_recording_writer_put_aux_parts(writer, piece, parts, part_bytes);
 }
 
+/* Features stand behind the data, of which more will come. */
+struct mt_error *mt_recording_writer_keep(struct mt_recording_writer *writer)
+{
+	struct mt_perf_header header = make_header(writer);
+
+	header.data.size = mt_outfile_position(writer->file) - writer->data_offset;
+	mt_try(mt_outfile_pwrite(writer->file, &header, sizeof(header), 0));
+	mt_outfile_keep(writer->file);
+	writer->is_kept = true;
+	return NULL;
+}
+
+bool mt_recording_writer_has_failed(const struct mt_recording_writer *writer)
+{
+	return mt_outfile_has_failed(writer->file);
+}
+
+void mt_recording_writer_drop(struct mt_recording_writer *writer)
+{
+	mt_outfile_drop(writer->file);
+	writer->is_kept = false;
+}
+
+const char *mt_recording_writer_kept(const struct mt_recording_writer *writer)
+{
+	return writer->is_kept ? mt_outfile_place(writer->file) : NULL;
+}
+
 struct mt_error *mt_recording_writer_finish(struct mt_recording_writer *writer)
 {
 	struct mt_perf_header header = make_header(writer);
@@ -292,14 +339,56 @@ struct mt_error *mt_recording_writer_reopen(struct mt_recording_writer *writer,
 	    fd, writer->is_named ? mt_outfile_path(writer->file) : "the recording", NULL, out);
 }
 
-/* Both begin alike, so that what stands behind has the same offset in both. */
-static struct mt_error *copy_all(struct mt_recording_writer *from, struct mt_recording_writer *to)
+/* All of FROM behind AT. */
+static struct mt_error *copy_bytes(struct mt_outfile *from, uint64_t at, struct mt_outfile *to)
 {
-	uint64_t at = from->records_offset, end = mt_outfile_position(from->file);
+	const uint64_t end = mt_outfile_position(from);
 	struct mt_error *error = NULL;
 	char bytes[COPY_BYTES];
 	int fd = -1;
 
+	mt_try(mt_outfile_dup(from, &fd));
+	while (!error && at < end) {
+		ssize_t got = pread(fd, bytes, end - at < sizeof(bytes) ? end - at : sizeof(bytes),
+				    (off_t)at);
+
+		if (got <= 0)
+			error = mt_error_errno(got ? errno : EIO, "cannot read %s",
+					       mt_outfile_path(from));
+		else
+			error = mt_outfile_write(to, bytes, (size_t)got);
+		at += (uint64_t)got;
+	}
+	close(fd);
+	return error;
+}
+
+struct mt_error *mt_recording_writer_rescue(struct mt_recording_writer *writer)
+{
+	const char *directory = getenv("TMPDIR");
+	mt_auto(mt_str) struct mt_str path = {0};
+	struct mt_outfile *copy = NULL;
+
+	mt_str_appendf(&path, "%s/mtrace", directory && *directory ? directory : "/tmp");
+	if (path.failed)
+		return mt_error_no_memory();
+	mt_try(mt_outfile_create_beside(path.text, ENDING, &copy));
+	struct mt_error *error = copy_bytes(writer->file, 0, copy);
+	if (!error)
+		error = mt_outfile_flush(copy);
+	if (error) {
+		mt_outfile_destroy(copy);
+		return error;
+	}
+	mt_outfile_keep(copy);
+	mt_outfile_destroy(writer->file);
+	writer->file = copy;
+	return NULL;
+}
+
+/* Both begin alike, so that what stands behind has the same offset in both. */
+static struct mt_error *copy_all(struct mt_recording_writer *from, struct mt_recording_writer *to)
+{
 	mt_array_each (word, &from->command)
 		mt_try(add_word(to, *word));
 	mt_array_each (offset, &from->auxtraces)
@@ -309,21 +398,7 @@ static struct mt_error *copy_all(struct mt_recording_writer *from, struct mt_rec
 		mt_try(add_build_id(to, *known, known->path));
 	to->first_time = from->first_time;
 	to->last_time = from->last_time;
-	mt_try(mt_outfile_flush(from->file));
-	mt_try(mt_outfile_dup(from->file, &fd));
-	while (!error && at < end) {
-		ssize_t got = pread(fd, bytes, end - at < sizeof(bytes) ? end - at : sizeof(bytes),
-				    (off_t)at);
-
-		if (got <= 0)
-			error = mt_error_errno(got ? errno : EIO, "cannot read %s",
-					       mt_outfile_path(from->file));
-		else
-			error = mt_outfile_write(to->file, bytes, (size_t)got);
-		at += (uint64_t)got;
-	}
-	close(fd);
-	return error;
+	return copy_bytes(from->file, from->records_offset, to->file);
 }
 
 struct mt_error *mt_recording_writer_copy(struct mt_recording_writer *writer, const char *path,

@@ -55,7 +55,7 @@ struct mt_recording_writer {
 	struct mt_recording_pt pt;
 	bool calls;
 	struct mt_time_conversion conversion;
-	bool is_finished;
+	bool is_finished, is_kept;
 	uint64_t data_offset;
 	uint64_t records_offset; /* of what was put, behind what each recording begins with */
 	uint64_t first_time, last_time; /* of the records; 0: none yet */

@@ -136,6 +136,7 @@ static struct mt_error *create_writer(struct mt_session *session, const char *co
 	    .pt = &pt,
 	    .calls = mt_session_engine_ops(session)->records_calls,
 	    .conversion = session->conversion,
+	    .beside = session->options->output_path,
 	    .command = command,
 	};
 
@@ -449,8 +450,29 @@ struct mt_error *mt_session_finish(struct mt_session *session, struct mt_recordi
 			       "%s was not watched: no such variable", watch->text);
 	/* The history of threads that ended since the last one. */
 	mt_try(mt_session_read_rings(session, 0, 0, session->writer));
+	mt_try(mt_recording_writer_keep(session->writer));
 	mt_try(mt_recording_writer_finish(session->writer));
 	return mt_recording_writer_reopen(session->writer, out);
+}
+
+const char *mt_session_kept(const struct mt_session *session)
+{
+	return mt_recording_writer_kept(session->writer);
+}
+
+bool mt_session_recording_failed(const struct mt_session *session)
+{
+	return mt_recording_writer_has_failed(session->writer);
+}
+
+struct mt_error *mt_session_rescue(struct mt_session *session)
+{
+	return mt_recording_writer_rescue(session->writer);
+}
+
+void mt_session_drop(struct mt_session *session)
+{
+	mt_recording_writer_drop(session->writer);
 }
 
 struct mt_session_result mt_session_result(const struct mt_session *session)

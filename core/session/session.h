@@ -18,7 +18,8 @@ struct mt_session;
 struct mt_session_options {
 	const char *engine_name; /* NULL: "auto" */
 	struct mt_engine_options engine;
-	const char *recording_path;   /* NULL: a file without a name */
+	const char *recording_path;   /* NULL: one that goes away with the session */
+	const char *output_path;      /* beside which that lies; NULL: it has no name */
 	const char *const *triggers;  /* session/trigger_spec.h; NULL at the end; or NULL */
 	const char *const *arguments; /* "FUNCTION" or "FUNCTION(NAME, …)": the same */
 	const char *const *results;   /* "FUNCTION": the same */
@@ -160,6 +161,16 @@ struct mt_error *mt_session_leave_all(struct mt_session *session);
 
 /* Finishes the recording and opens it for reading. */
 struct mt_error *mt_session_finish(struct mt_session *session, struct mt_recording **out);
+
+/* Where the recording lies, with all snapshots that were taken.  NULL: none was, or it has no name.
+ * Lent. */
+const char *mt_session_kept(const struct mt_session *session);
+/* It could not be written: it has what it had at the last snapshot. */
+bool mt_session_recording_failed(const struct mt_session *session);
+/* Its directory is gone: puts it into $TMPDIR or /tmp.  Errors: as creating a file; SYSTEM. */
+struct mt_error *mt_session_rescue(struct mt_session *session);
+/* The recording is not needed any more, unless its path was given. */
+void mt_session_drop(struct mt_session *session);
 
 struct mt_session_result {
 	pid_t pid;  /* of the first process */

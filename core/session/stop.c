@@ -23,7 +23,8 @@ struct mt_error *mt_session_snapshot(struct mt_session *session)
 	mt_try(mt_session_put_names(session));
 	if (session->options->engine.live)
 		return NULL;
-	return mt_session_read_rings(session, 0, ++session->result.snapshots, session->writer);
+	mt_try(mt_session_read_rings(session, 0, ++session->result.snapshots, session->writer));
+	return mt_recording_writer_keep(session->writer);
 }
 
 void mt_session_tell_duration(uint64_t ns, struct mt_str *out)

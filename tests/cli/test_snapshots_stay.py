@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Snapshots that were taken stay, whatever ends mtdb before the timeline is written."""
+import collections
+import os
+import re
+import resource
+import shutil
+import subprocess
+
+import pytest
+
+import fxt
+
+LIMIT = 4_000_000  # bytes of a file: rings are smaller, the recording of all would be larger
+
+
+@pytest.fixture(name="start")
+def start_fixture(compile, mtdb, tmp_path):
+    program = compile("kept.c", "-O1", "-fno-optimize-sibling-calls")
+
+    def run(*words, count=5, **options):
+        return subprocess.Popen([mtdb, "run", "-e", "calls", "-s", "64k", "-t", "tick", *words, "--", program,
+                                 str(count)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, cwd=tmp_path, text=True,
+                                env={**os.environ, "TMPDIR": str(tmp_path)}, **options)
+    return run
+
+
+def read_kept(run_mtdb, path):
+    done = run_mtdb("decode", "-o", path.with_suffix(".fxt"), path)
+    assert done.returncode == 0 and "truncated" not in done.stderr, done.stderr
+    trace = fxt.read(path.with_suffix(".fxt"))
+    slices = [piece.name for thread in trace.threads.values() for piece in thread.slices()]
+    return collections.Counter(slices), [one for one in trace.instants() if one.name == "snapshot"]
+
+
+def test_killed(start, run_mtdb, tmp_path):
+    (tmp_path / "x.fxt").write_text("old")
+    with start("-o", "x.fxt") as child:
+        assert child.stdout.readline() == "ready\n"
+        child.kill()
+    assert (tmp_path / "x.fxt").read_text() == "old"
+    kept, = tmp_path.glob("x.fxt.*.perf")
+    counts, snapshots = read_kept(run_mtdb, kept)
+    # The last one was taken where its call was about to be recorded.
+    assert len(snapshots) == 5 and (counts["tick"], counts["work"], counts["main"]) == (4, 800, 1)
+
+
+def test_nothing_is_left_over(start, tmp_path):
+    with start("-o", "x.fxt") as child:
+        assert child.communicate("")[0] == "ready\ndone\n" and child.returncode == 3
+    assert os.listdir(tmp_path) == ["x.fxt"]
+
+
+def test_a_directory_goes(start, run_mtdb, tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with start("-o", "folder/x.fxt") as child:
+        assert child.stdout.readline() == "ready\n"
+        shutil.rmtree(folder)
+        out, said = child.communicate("")
+    assert out == "done\n" and child.returncode == 125
+    kept, = tmp_path.glob("mtrace.*.perf")
+    assert f"what was recorded is in {kept}" in said
+    counts, snapshots = read_kept(run_mtdb, kept)
+    assert counts["tick"] == len(snapshots) == 5
+
+
+def test_a_full_disk(start, run_mtdb, tmp_path):
+    """The program does not notice."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (LIMIT, LIMIT))
+
+    with start("-o", "x.fxt", count=1000, preexec_fn=limit) as child:
+        out, said = child.communicate("")
+    assert out == "ready\ndone\n" and child.returncode == 125
+    kept, = tmp_path.glob("x.fxt.*.perf")
+    assert re.search(r"process \d+ goes on untraced", said) and f"what was recorded is in {kept.name}" in said
+    counts, snapshots = read_kept(run_mtdb, kept)
+    assert 10 < len(snapshots) < 1000 and counts["tick"] >= len(snapshots) - 1 and not (tmp_path / "x.fxt").exists()
+
+
+def test_no_calls_leave_nothing(start, tmp_path):
+    with start("-o", "x.fxt", "--functions=nosuch", "--pending") as child:
+        child.communicate("")
+    assert not list(tmp_path.glob("*.perf"))
