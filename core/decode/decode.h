@@ -21,8 +21,7 @@ struct mt_decode_options {
 	bool no_inlines;
 	bool side_tracks_first; /* before the calls, and not behind them */
 	pid_t tid;              /* only this thread; 0: all */
-	const char *kallsyms;   /* NULL: those kept with it, or /proc/kallsyms if it was made on this
-				 * kernel */
+	const char *kallsyms; /* NULL: its own, or /proc/kallsyms, if it was made on this kernel */
 };
 
 struct mt_decode_stats {
