@@ -381,5 +381,6 @@ uint64_t mt_calls_slow_ns(const struct mt_calls_engine *engine,
 	uint64_t ticks = __atomic_load_n(&slot->slow_ticks, __ATOMIC_RELAXED);
 	if (ticks > now || begin > now - ticks)
 		return 0;
-	return mt_tsc_to_ns(clock, begin + ticks) - mt_tsc_to_ns(clock, begin);
+	const uint64_t took_ns = mt_tsc_to_ns(clock, begin + ticks) - mt_tsc_to_ns(clock, begin);
+	return took_ns ? took_ns : 1; /* shorter than a step of the clock */
 }
