@@ -269,10 +269,13 @@ static void install_handler(struct mt_debugger *debugger)
 
 	if (rescue->page || rescue->refused || !free_lwp)
 		return;
-	if (mt_proc_is_sandboxed(free_lwp->thread.lwp) ||
-	    mt_ptrace_dispatches_calls(free_lwp->thread.lwp)) {
-		warn(debugger,
-		     "The program is in a sandbox (seccomp, PR_SET_SYSCALL_USER_DISPATCH)");
+	if (mt_proc_is_sandboxed(free_lwp->thread.lwp)) {
+		warn(debugger, "The program is in a sandbox (seccomp)");
+		return;
+	}
+	if (mt_ptrace_dispatches_calls(free_lwp->thread.lwp)) {
+		warn(debugger, "The program catches its system calls "
+			       "(PR_SET_SYSCALL_USER_DISPATCH)");
 		return;
 	}
 	struct mt_error *error = inject_into(debugger, free_lwp, &injection);

@@ -411,10 +411,25 @@ static bool is_at(PyObject *breakpoint, uint64_t address)
 	return found;
 }
 
+static bool stops(const struct mt_live_trigger *trigger)
+{
+	return trigger->spec.stops || trigger->script;
+}
+
+/* It is the breakpoint of a trigger at which no thread stops. */
+static bool passes(long long number)
+{
+	mt_array_each (one, &mt_gdb_debugger()->triggers)
+		if (!stops(*one) && mt_py_number((*one)->breakpoint, "number", 0) == number)
+			return true;
+	return false;
+}
+
 /* A thread that stops at it is to have been asked by then; and GDB steps a thread over it from its
  * address, wherever the thread was led to. */
 static bool has_another(const struct mt_live_trigger *trigger, uint64_t address)
 {
+	const bool may_stop = stops(trigger);
 	const long long number = mt_py_number(trigger->breakpoint, "number", 0);
 	mt_auto(mt_py) PyObject *all = mt_py_call_gdb("breakpoints", "()");
 	const Py_ssize_t count = all ? PySequence_Size(all) : 0;
@@ -423,8 +438,9 @@ static bool has_another(const struct mt_live_trigger *trigger, uint64_t address)
 	PyErr_Clear();
 	for (Py_ssize_t i = 0; i < count && !found; i++) {
 		mt_auto(mt_py) PyObject *one = PySequence_GetItem(all, i);
-		found = one && mt_py_number(one, "number", 0) != number &&
-			mt_py_number(one, "enabled", 0) && is_at(one, address);
+		const long long other = mt_py_number(one, "number", 0);
+		found = one && other != number && mt_py_number(one, "enabled", 0) &&
+			(may_stop || !passes(other)) && is_at(one, address);
 	}
 	return found;
 }

@@ -39,9 +39,11 @@ def make_start(compile):
     def start(*words):
         with subprocess.Popen([program, library, *words], text=True, stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE) as process:
-            assert process.stdout.readline() == "ready\n"
-            yield process
-            process.kill()
+            try:
+                assert process.stdout.readline() == "ready\n"
+                yield process
+            finally:
+                process.kill()
 
     return start
 

@@ -48,8 +48,10 @@ def make_start(compile):
     def start(source, *words, flags=()):
         with subprocess.Popen([compile(source, "-O1", "-pthread", *flags), *words], stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE, text=True) as process:
-            yield process
-            process.kill()
+            try:
+                yield process
+            finally:
+                process.kill()
 
     return start
 

@@ -160,13 +160,14 @@ def limited():
 @pytest.mark.parametrize("options", [["-o", "/dev/full"], ["-o", "out.fxt"], ["-o", "out.json", "-f", "json"],
                                      ["-o", "out.fxt", "--record=out.data"]], ids=["full", "fxt", "json", "recording"])
 def test_no_room(mtdb, busy, tmp_path, options):
-    """The disk is full while we are attached, or when the timeline is written."""
+    """The disk is full while we are attached, or when the timeline is written: what was recorded by then stays."""
     process = subprocess.run([mtdb, "attach", "-e", "calls", "--for=300ms", *options, "-p", str(busy.pid)], cwd=tmp_path,
                              capture_output=True, text=True, check=False, timeout=PATIENCE,
                              preexec_fn=None if "/dev/full" in options else limited)
     assert process.returncode == 1 and "cannot" in process.stderr, process.stderr
     check_clean(busy)
-    check_files(tmp_path)
+    kept = re.search(r"what was recorded is in (\S+):", process.stderr)
+    check_files(tmp_path, *([pathlib.Path(kept[1]).name] if kept else []))
 
 
 @pytest.mark.parametrize("size", ["0", "64k", "1m"])

@@ -294,7 +294,8 @@ def test_unit_runs_are_counted(tmp_path, need, tests, status, counts):
     (tmp_path / "t.c").write_text(CMOCKA.replace("TESTS", listed))
     subprocess.run(
         ["gcc", "-Icore", "-Itests/unit", "-o", tmp_path / "t", tmp_path / "t.c",
-         "core/base/error.c", "-D_GNU_SOURCE", "-lcmocka"], cwd=ROOT, check=True)
+         *(f"core/base/{name}.c" for name in ("array", "error", "str", "utf8")), "-D_GNU_SOURCE", "-lcmocka"], cwd=ROOT,
+        check=True)
     done = script("run-unit", tmp_path / "t")
     assert done.returncode == status
     assert done.stdout.splitlines()[-1] == f"unit tests: {counts}"
