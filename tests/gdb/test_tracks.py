@@ -7,7 +7,7 @@ def test_page_faults_and_scheduling(gdb, compile, perf_events, tmp_path):
     """Two snapshots, of which the later one holds what the first one does, and more."""
     program = compile("tracks.c", "-O1", "-pthread")
     session = gdb(program, "set mtrace events faults,sched", "break write_out",
-                  "mtrace start -timestamps full", "run >out.txt", "ignore 1 4", "continue",
+                  "mtrace start -timestamps full -size 16M", "run >out.txt", "ignore 1 4", "continue",
                   "mtrace snapshot first.fxt", "delete", "continue", "mtrace snapshot all.fxt")
     session.check_clean()
     tid, pages = (tmp_path / "out.txt").read_text().split()
