@@ -96,9 +96,10 @@ static void put_elements(struct walk *walk, struct mt_type *type, struct mt_str 
 			 unsigned depth)
 {
 	for (int64_t i = 0; i < type->count && walk->count <= walk->most; i++) {
+		const long long at = type->low + i;
 		char index[32];
 
-		snprintf(index, sizeof(index), "[%lld]", (long long)(type->low + i));
+		snprintf(index, sizeof(index), "[%lld]", at);
 		put_inner(walk, mt_type_target(type), path, depth, "", index);
 	}
 }

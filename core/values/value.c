@@ -175,7 +175,7 @@ static int64_t to_whole(long double number)
 struct mt_error *mt_value_get(struct mt_eval *eval, struct mt_value *value, uint64_t *bits)
 {
 	struct mt_type *type = mt_type_strip(value->type);
-	long double number;
+	long double number = 0;
 
 	if (type->kind == MT_TYPE_FLOAT) {
 		mt_try(mt_value_get_float(eval, value, &number));
