@@ -411,16 +411,12 @@ static bool is_at(PyObject *breakpoint, uint64_t address)
 	return found;
 }
 
-static bool stops(const struct mt_live_trigger *trigger)
-{
-	return trigger->spec.stops || trigger->script;
-}
-
 /* It is the breakpoint of a trigger at which no thread stops. */
 static bool passes(long long number)
 {
 	mt_array_each (one, &mt_gdb_debugger()->triggers)
-		if (!stops(*one) && mt_py_number((*one)->breakpoint, "number", 0) == number)
+		if (!mt_live_may_stop(*one) &&
+		    mt_py_number((*one)->breakpoint, "number", 0) == number)
 			return true;
 	return false;
 }
@@ -429,7 +425,7 @@ static bool passes(long long number)
  * address, wherever the thread was led to. */
 static bool has_another(const struct mt_live_trigger *trigger, uint64_t address)
 {
-	const bool may_stop = stops(trigger);
+	const bool may_stop = mt_live_may_stop(trigger);
 	const long long number = mt_py_number(trigger->breakpoint, "number", 0);
 	mt_auto(mt_py) PyObject *all = mt_py_call_gdb("breakpoints", "()");
 	const Py_ssize_t count = all ? PySequence_Size(all) : 0;

@@ -144,18 +144,24 @@ static inline bool mt_live_needs_gates(const struct mt_live_trigger *trigger)
 	return spec->at_return || spec->slower_ns || spec->span_ns;
 }
 
+/* A thread may stay where its hit was. */
+static inline bool mt_live_may_stop(const struct mt_live_trigger *trigger)
+{
+	return trigger->spec.stops || trigger->script;
+}
+
 /* A hit is where its breakpoint is, so that a thread that stops there for something else may be one
  * of its own. */
 static inline bool mt_live_is_asked_at_entry(const struct mt_live_trigger *trigger)
 {
 	return !mt_live_needs_gates(trigger) ||
-	       ((trigger->spec.stops || trigger->script) && trigger->spec.span_ns);
+	       (mt_live_may_stop(trigger) && trigger->spec.span_ns);
 }
 
 /* At its hits somebody looks at the thread. */
 static inline bool mt_live_is_looked_at(const struct mt_live_trigger *trigger)
 {
-	return trigger->script || trigger->spec.stops || trigger->spec.expressions.count ||
+	return mt_live_may_stop(trigger) || trigger->spec.expressions.count ||
 	       strcmp(trigger->spec.location, MT_TRIGGER_INDICATOR) == 0;
 }
 
