@@ -230,9 +230,9 @@ static enum mt_parsed take_auxtrace(struct parse *it)
 	piece.idx = mt_cursor_u32(&it->body);
 	piece.tid = (int32_t)mt_cursor_u32(&it->body);
 	piece.cpu = (int32_t)mt_cursor_u32(&it->body);
-	/* -1: of a CPU */
+	/* -1: of a CPU; of a thread, on whichever CPU */
 	if (it->body.failed || (piece.tid != -1 && !mt_tid_is_thread(piece.tid)) ||
-	    piece.cpu >= CPUS_MAX)
+	    piece.cpu < -1 || piece.cpu >= CPUS_MAX)
 		return MT_GARBLED;
 	return mt_array_push(&it->recording->auxtraces, piece) ? MT_NO_MEMORY : MT_PARSED;
 }

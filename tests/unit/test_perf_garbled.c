@@ -269,6 +269,28 @@ static void aux_data_that_cannot_be_so_large_is_a_bad_record(void **state)
 	drop_file(&file);
 }
 
+/* A second stream of the same thread would begin its time anew. */
+static void aux_data_of_no_cpu_is_a_bad_record(void **state)
+{
+	struct file file = make_file();
+	struct mt_recording *recording = NULL;
+	const int32_t cpu = -257;
+
+	(void)state;
+	assert_no_error(open_bytes(file.path, file.bytes, file.size, &recording));
+	size_t start = mt_recording_auxtrace(recording, 1)->file_offset;
+	mt_recording_close(recording);
+	memcpy(file.bytes + start - sizeof(struct mt_perf_auxtrace) +
+		   offsetof(struct mt_perf_auxtrace, cpu),
+	       &cpu, sizeof(cpu));
+	assert_no_error(open_bytes(file.path, file.bytes, file.size, &recording));
+	assert_int_equal(mt_recording_info(recording)->bad_records, 1);
+	assert_int_equal(mt_recording_auxtrace_count(recording), 1);
+	assert_int_equal(mt_recording_sideband_count(recording), 2 * EVERY_RECORD_COUNT);
+	mt_recording_close(recording);
+	drop_file(&file);
+}
+
 /* xorshift: the same numbers every time. */
 static uint32_t next_random(uint32_t *state)
 {
@@ -380,6 +402,7 @@ int main(void)
 	    cmocka_unit_test(opens_a_file_cut_off_within_its_features),
 	    cmocka_unit_test(goes_on_behind_a_record_of_impossible_size),
 	    cmocka_unit_test(aux_data_that_cannot_be_so_large_is_a_bad_record),
+	    cmocka_unit_test(aux_data_of_no_cpu_is_a_bad_record),
 	    cmocka_unit_test(liars_do_not_make_it_read_the_file_again_and_again),
 	    cmocka_unit_test(survives_changed_bytes),
 	    cmocka_unit_test(survives_changed_bytes_of_real_hardware),
