@@ -3,6 +3,7 @@
 says what this machine lacks."""
 import contextlib
 import hashlib
+import math
 import os
 import pathlib
 import re
@@ -73,10 +74,13 @@ def state_of(pid):
     return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
-def has_come_along(pid):
-    """Whether a program sleeps, or has worked for a tenth of a second, however long that took."""
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return fields[0] == "S" or int(fields[11]) + int(fields[12]) >= os.sysconf("SC_CLK_TCK") / 10
+def come_along(pid):
+    """Waits until a program sleeps, or has worked for another tenth of a second."""
+    def worked():
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return math.inf if fields[0] == "S" else int(fields[11]) + int(fields[12])
+    until = worked() + os.sysconf("SC_CLK_TCK") / 10
+    wait_until(lambda: worked() >= until)
 
 
 def need_tool(name, package=None):

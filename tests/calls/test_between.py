@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from conftest import has_come_along, line_of
+from conftest import come_along, line_of
 from tests.calls.code import changed
 from tests.calls.hits import hits_in
 
@@ -133,9 +133,11 @@ def test_attach(compile, mtdb, tmp_path):
             done = subprocess.run([*command, "-t", "-max 1 " + trigger, str(process.pid)],
                                   capture_output=True, text=True, check=False, timeout=90)
             assert done.returncode == 0 and len(hits_in(tmp_path / "x.json")) == 1, done.stderr
-            assert not changed(process.pid) and has_come_along(process.pid)
+            assert not changed(process.pid)
+            come_along(process.pid)
         done = subprocess.run([*command, "-t", "nosuch..end_request > 5ms", str(process.pid)],
                               capture_output=True, text=True, check=False, timeout=90)
         assert done.returncode == 2 and 'Function "nosuch" not defined.' in done.stderr
-        assert not changed(process.pid) and has_come_along(process.pid)
+        assert not changed(process.pid)
+        come_along(process.pid)
         process.kill()

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from conftest import has_come_along
+from conftest import come_along
 from tests.calls.code import changed
 from tests.calls.hits import hits_in
 
@@ -162,7 +162,7 @@ def test_attach(compile, mtdb, tmp_path):
             assert len(hits_in(tmp_path / "x.json")) == int(most)
             assert BY_STOPS not in done.stderr
             assert not changed(process.pid)
-            assert has_come_along(process.pid)
+            come_along(process.pid)
         for trigger in "visit if nosuch", "nosuch":
             failed = subprocess.run([mtdb, "attach", "-t", trigger, str(process.pid)],
                                     capture_output=True, text=True, check=False, timeout=60)

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from conftest import has_come_along, wait_until
+from conftest import come_along
 
 FIXTURES = pathlib.Path(__file__).resolve().parent.parent / "fixtures"
 BUILDS = {"O0": ["-O0"], "O2": ["-O2", "-fomit-frame-pointer"]}
@@ -42,7 +42,7 @@ def attach_to_roots(roots, run_mtdb, tmp_path):
         with subprocess.Popen([roots, how], text=True, stdout=subprocess.PIPE) as process:
             try:
                 assert process.stdout.readline() == "ready\n"
-                wait_until(lambda: has_come_along(process.pid))
+                come_along(process.pid)
                 done = run_mtdb("attach", "--engine", "calls", "--for", "300ms", "-o", out,
                                 *options, "-p", process.pid)
                 assert done.returncode == 0, done.stderr

@@ -10,7 +10,7 @@ import tempfile
 
 import pytest
 
-from conftest import has_come_along, state_of, wait_until
+from conftest import come_along, state_of, wait_until
 
 
 @pytest.fixture(name="start")
@@ -22,7 +22,7 @@ def start_program():
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         started.append(process)
         assert process.stdout.readline() == b"ready\n"
-        wait_until(lambda: has_come_along(process.pid))
+        come_along(process.pid)
         return process
 
     yield start
