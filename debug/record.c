@@ -117,9 +117,9 @@ static struct mt_error *each_map(struct mt_target *base, pid_t pid,
 	return below(base)->ops->each_map(below(base), pid, found, context);
 }
 
-static struct mt_error *set_injected(struct mt_target *base, pid_t pid, uint64_t code)
+static struct mt_error *set_injected(struct mt_target *base, pid_t pid, struct mt_injected injected)
 {
-	return below(base)->ops->set_injected(below(base), pid, code);
+	return below(base)->ops->set_injected(below(base), pid, injected);
 }
 
 /* It runs: a signal that it stood for has to be sent again. */

@@ -56,8 +56,8 @@ static void end_injection(struct injection *injection)
 {
 	if (!injection->padding.code)
 		return;
-	mt_error_destroy(
-	    injection->target->ops->set_injected(injection->target, injection->pid, 0));
+	mt_error_destroy(injection->target->ops->set_injected(injection->target, injection->pid,
+							      (struct mt_injected){0}));
 	mt_error_destroy(
 	    mt_inject_padding_end(injection->target, injection->pid, &injection->padding));
 }

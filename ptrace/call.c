@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* System calls in the name of a thread that stands still.
  *
- * Where the program has mt_inject_code, that is run, from system call stop to system call stop:
- * these are no signals, so that there is no moment at which our sudden end would harm the program.
- * The registers are set before the signals are blocked, and put back in the other order. */
+ * Where the program has mt_inject_code, that is run, from system call stop to system call stop; and
+ * for several calls, where it has that, mt_inject_list_code, up to where it waits for us.  These
+ * are no signals, so that there is no moment at which our sudden end would harm the program.  The
+ * registers are set before the signals are blocked, and put back in the other order. */
+#include "base/clock.h"
 #include "process/inject.h"
 #include "ptrace/lwp.h"
 
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
 #define DIRECTION_FLAG 0x400ull
+#define SPIN_NS        200000u /* as long as some calls take */
 
 struct remote_call {
 	struct mt_ptrace_target *target;
@@ -22,6 +28,7 @@ struct remote_call {
 	struct mt_inject_frame below; /* what stood where the thread's frame is put */
 	uint64_t frame;               /* where that is */
 	int status;                   /* of the last stop */
+	bool has_stopped;             /* it was SIGSTOP, which cannot be blocked */
 };
 
 static struct mt_error *gone(pid_t lwp)
@@ -43,14 +50,15 @@ static struct mt_error *begin_remote_call(struct mt_target *base, pid_t lwp,
 	return NULL;
 }
 
-struct mt_error *mt_ptrace_set_injected(struct mt_target *base, pid_t pid, uint64_t code)
+struct mt_error *mt_ptrace_set_injected(struct mt_target *base, pid_t pid,
+					struct mt_injected injected)
 {
 	struct mt_ptrace_process *process =
 	    mt_ptrace_find_process((struct mt_ptrace_target *)base, pid);
 
 	if (!process)
 		return gone(pid);
-	process->inject_code = code;
+	process->injected = injected;
 	return NULL;
 }
 
@@ -59,7 +67,7 @@ bool mt_ptrace_has_injected(struct mt_target *base, pid_t pid)
 	const struct mt_ptrace_process *process =
 	    mt_ptrace_find_process((struct mt_ptrace_target *)base, pid);
 
-	return process && process->inject_code;
+	return process && process->injected.code;
 }
 
 /* The thread will run REGISTERS, which are ready but for the stack pointer, with signals blocked.
@@ -88,20 +96,41 @@ static struct mt_error *enter_injected(struct remote_call *remote,
 	return NULL;
 }
 
-static struct mt_error *restore(struct remote_call *remote)
+/* It stands at a stop that is nothing but that. */
+static struct mt_error *put_back(struct remote_call *remote)
 {
 	pid_t lwp = remote->lwp->lwp;
-	int status = 0;
 
-	mt_try(mt_ptrace_clear_pending_stop_lwp(lwp, &status));
 	if (ptrace(PTRACE_SETSIGMASK, lwp, sizeof(remote->mask), &remote->mask) ||
 	    ptrace(PTRACE_SETREGS, lwp, 0, &remote->before))
 		return gone(lwp);
-	if (status)
-		mt_ptrace_keep_status(remote->target, remote->lwp, status);
+	if (remote->has_stopped)
+		syscall(SYS_tgkill, remote->lwp->pid, lwp, SIGSTOP);
 	return remote->target->base.ops->write(&remote->target->base, remote->lwp->pid,
 					       remote->frame, &remote->below,
 					       sizeof(remote->below));
+}
+
+static struct mt_error *restore(struct remote_call *remote)
+{
+	int status = 0;
+
+	mt_try(mt_ptrace_clear_pending_stop_lwp(remote->lwp->lwp, &status));
+	mt_try(put_back(remote));
+	if (status)
+		mt_ptrace_keep_status(remote->target, remote->lwp, status);
+	return NULL;
+}
+
+/* Takes note of the stop that the thread came to. */
+static struct mt_error *see_stop(struct remote_call *remote)
+{
+	if (!WIFSTOPPED(remote->status) || remote->status >> 16 == PTRACE_EVENT_EXIT) {
+		mt_ptrace_keep_status(remote->target, remote->lwp, remote->status);
+		return gone(remote->lwp->lwp);
+	}
+	remote->has_stopped |= remote->status >> 8 == SIGSTOP;
+	return NULL;
 }
 
 /* To the next system call stop. */
@@ -114,10 +143,7 @@ static struct mt_error *run_to_system_call(struct remote_call *remote)
 			return gone(lwp);
 		if (mt_ptrace_wait_for(lwp, &remote->status) < 0)
 			return gone(lwp);
-		if (!WIFSTOPPED(remote->status) || remote->status >> 16 == PTRACE_EVENT_EXIT) {
-			mt_ptrace_keep_status(remote->target, remote->lwp, remote->status);
-			return gone(lwp);
-		}
+		mt_try(see_stop(remote));
 	} while (remote->status >> 16);
 	return NULL;
 }
@@ -135,6 +161,17 @@ static bool is_fault(const struct remote_call *remote)
 	return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE;
 }
 
+static struct mt_error *give_up_at_fault(struct remote_call *remote)
+{
+	const char *signal = sigabbrev_np(WSTOPSIG(remote->status));
+
+	mt_error_destroy(restore(remote));
+	return mt_error_new(MT_ERROR_BUSY,
+			    "thread %d got SIG%s in code that was put into process %d for it: the "
+			    "program changes memory that is not its own",
+			    remote->lwp->lwp, signal, remote->lwp->pid);
+}
+
 static struct mt_error *run_injected(struct remote_call *remote, struct mt_system_call *call)
 {
 	pid_t lwp = remote->lwp->lwp;
@@ -142,14 +179,8 @@ static struct mt_error *run_injected(struct remote_call *remote, struct mt_syste
 
 	for (int i = 0; i < 2; i++) { /* its entry, and its end */
 		mt_try(run_to_system_call(remote));
-		if (is_fault(remote)) {
-			mt_error_destroy(restore(remote));
-			return mt_error_new(
-			    MT_ERROR_BUSY,
-			    "thread %d got SIG%s in code that was put into process %d for it: the "
-			    "program changes memory that is not its own",
-			    lwp, sigabbrev_np(WSTOPSIG(remote->status)), remote->lwp->pid);
-		}
+		if (is_fault(remote))
+			return give_up_at_fault(remote);
 		if (!is_system_call(remote))
 			i--;
 	}
@@ -166,7 +197,7 @@ static struct mt_error *injected_system_calls(struct remote_call *remote,
 	struct user_regs_struct registers = remote->before;
 
 	for (size_t i = 0; i < count; i++) {
-		mt_ptrace_put_call(&calls[i], remote->process->inject_code, &registers);
+		mt_ptrace_put_call(&calls[i], remote->process->injected.code, &registers);
 		if (i == 0)
 			mt_try(enter_injected(remote, &registers, ~0ull));
 		else if (ptrace(PTRACE_SETREGS, remote->lwp->lwp, 0, &registers))
@@ -176,6 +207,94 @@ static struct mt_error *injected_system_calls(struct remote_call *remote,
 	return restore(remote);
 }
 
+/* Until it stops, or seems to be done: a moment for one call, longer for more. */
+static struct mt_error *await_list(struct remote_call *remote, size_t count, bool *stopped)
+{
+	const struct timespec moment = {.tv_nsec = 50000};
+	const uint64_t done_at = remote->process->injected.results + count * sizeof(uint64_t);
+	const uint64_t begin_ns = mt_clock_monotonic_ns();
+	struct mt_target *base = &remote->target->base;
+	pid_t lwp = remote->lwp->lwp;
+
+	for (;;) {
+		const uint64_t waited_ns = mt_clock_monotonic_ns() - begin_ns;
+		pid_t reported = waitpid(lwp, &remote->status, __WALL | WNOHANG);
+		uint64_t done = 0;
+
+		*stopped = reported == lwp;
+		if (*stopped)
+			return see_stop(remote);
+		if (reported < 0 && errno != EINTR)
+			return gone(lwp);
+		if (base->ops->read(base, remote->lwp->pid, done_at, &done, sizeof(done)) ==
+			sizeof(done) &&
+		    done)
+			return NULL;
+		if (waited_ns > MT_PTRACE_LONGEST_NS)
+			return mt_error_new(MT_ERROR_BUSY,
+					    "thread %d did not finish %zu remote system calls "
+					    "within %llu s",
+					    lwp, count, MT_PTRACE_LONGEST_NS / 1000000000);
+		if (waited_ns < SPIN_NS)
+			sched_yield();
+		else
+			nanosleep(&moment, NULL);
+	}
+}
+
+/* To where it waits for us.  The word by which it says so is the program's to write. */
+static struct mt_error *run_list(struct remote_call *remote, size_t count)
+{
+	pid_t lwp = remote->lwp->lwp;
+	struct user_regs_struct registers;
+	bool stopped = false;
+
+	do {
+		if (ptrace(PTRACE_CONT, lwp, 0, 0))
+			return gone(lwp);
+		mt_try(await_list(remote, count, &stopped));
+		if (!stopped && ptrace(PTRACE_INTERRUPT, lwp, 0, 0))
+			return gone(lwp);
+		if (!stopped && mt_ptrace_wait_for(lwp, &remote->status) < 0)
+			return gone(lwp);
+		mt_try(see_stop(remote));
+		if (is_fault(remote))
+			return give_up_at_fault(remote);
+		if (ptrace(PTRACE_GETREGS, lwp, 0, &registers))
+			return gone(lwp);
+	} while (remote->status >> 8 != (SIGTRAP | PTRACE_EVENT_STOP << 8) ||
+		 !mt_inject_list_waits(&remote->process->injected, registers.rip));
+	return NULL;
+}
+
+static struct mt_error *injected_list(struct remote_call *remote, struct mt_system_call *calls,
+				      size_t count)
+{
+	const struct mt_injected *injected = &remote->process->injected;
+	struct mt_target *base = &remote->target->base;
+	struct user_regs_struct registers = remote->before;
+	struct mt_inject_call list[MT_INJECT_LIST_MOST];
+	int64_t results[MT_INJECT_LIST_MOST + 1] = {0};
+	pid_t pid = remote->lwp->pid;
+
+	for (size_t i = 0; i < count; i++) {
+		list[i].number = (uint64_t)calls[i].number;
+		memcpy(list[i].arguments, calls[i].arguments, sizeof(list[i].arguments));
+	}
+	mt_try(base->ops->write(base, pid, injected->code + MT_INJECT_LIST_AT, list,
+				count * sizeof(list[0])));
+	mt_try(base->ops->write(base, pid, injected->results, results,
+				(count + 1) * sizeof(results[0])));
+	mt_inject_list_enter(injected, count, &registers);
+	mt_try(enter_injected(remote, &registers, ~0ull));
+	mt_try(run_list(remote, count));
+	size_t size =
+	    base->ops->read(base, pid, injected->results, results, count * sizeof(results[0]));
+	for (size_t i = 0; i < count; i++)
+		calls[i].result = i < size / sizeof(results[0]) ? results[i] : -EFAULT;
+	return put_back(remote);
+}
+
 struct mt_error *mt_ptrace_call_systems(struct mt_target *base, pid_t lwp,
 					struct mt_system_call *calls, size_t count)
 {
@@ -183,9 +302,16 @@ struct mt_error *mt_ptrace_call_systems(struct mt_target *base, pid_t lwp,
 	int status = 0;
 
 	mt_try(begin_remote_call(base, lwp, &remote));
-	if (remote.process->inject_code) {
+	if (remote.process->injected.code) {
 		mt_try(base->ops->get_registers(base, lwp, &remote.before));
-		return count ? injected_system_calls(&remote, calls, count) : NULL;
+		if (count <= 1 || !remote.process->injected.alive)
+			return count ? injected_system_calls(&remote, calls, count) : NULL;
+		for (size_t done = 0, most; done < count; done += most) {
+			most =
+			    count - done < MT_INJECT_LIST_MOST ? count - done : MT_INJECT_LIST_MOST;
+			mt_try(injected_list(&remote, calls + done, most));
+		}
+		return NULL;
 	}
 	mt_try(mt_ptrace_find_syscall(base, remote.process->pid, &remote.process->syscall_pc));
 	struct mt_error *error = mt_ptrace_do_syscalls(

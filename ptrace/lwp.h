@@ -13,12 +13,12 @@
 
 struct mt_ptrace_process {
 	pid_t pid;
-	bool launched;              /* by us, or forked by such a one: dies with us */
-	bool child;                 /* of ours: wait() reports its end even after a detach */
-	bool let_go;                /* only its end is to be reported */
-	int mem_fd;                 /* /proc/PID/mem */
-	uint64_t syscall_pc;        /* of a system call instruction; 0: not looked for yet */
-	uint64_t inject_code;       /* 0: none there */
+	bool launched;       /* by us, or forked by such a one: dies with us */
+	bool child;          /* of ours: wait() reports its end even after a detach */
+	bool let_go;         /* only its end is to be reported */
+	int mem_fd;          /* /proc/PID/mem */
+	uint64_t syscall_pc; /* of a system call instruction; 0: not looked for yet */
+	struct mt_injected injected;
 	mt_target_is_trap *is_trap; /* NULL: nobody asked */
 	void *trap_context;
 	UT_hash_handle hh;
@@ -130,7 +130,8 @@ void mt_ptrace_repeat_call(pid_t lwp);
 struct mt_error *mt_ptrace_run_to(struct mt_target *base, pid_t lwp, uint64_t goal, bool *arrived);
 struct mt_error *mt_ptrace_call_systems(struct mt_target *base, pid_t lwp,
 					struct mt_system_call *calls, size_t count);
-struct mt_error *mt_ptrace_set_injected(struct mt_target *base, pid_t pid, uint64_t code);
+struct mt_error *mt_ptrace_set_injected(struct mt_target *base, pid_t pid,
+					struct mt_injected injected);
 bool mt_ptrace_has_injected(struct mt_target *base, pid_t pid);
 
 #endif

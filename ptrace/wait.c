@@ -121,12 +121,12 @@ static void inherit_injected(struct mt_ptrace_process *process,
 {
 	uint8_t code[MT_INJECT_BYTES];
 
-	if (!parent->inject_code ||
-	    pread(process->mem_fd, code, sizeof(code), (off_t)parent->inject_code) !=
+	if (!parent->injected.code ||
+	    pread(process->mem_fd, code, sizeof(code), (off_t)parent->injected.code) !=
 		sizeof(code) ||
 	    memcmp(code, mt_inject_code, sizeof(code)) != 0)
 		return;
-	process->inject_code = parent->inject_code;
+	process->injected.code = parent->injected.code; /* it looks at another word, or none */
 }
 
 /* All LWPs but the one that called execve are gone, and that one is the first now. */
@@ -142,7 +142,7 @@ static struct mt_error *tell_exec(struct mt_ptrace_target *target, struct mt_ptr
 		mt_ptrace_remove_lwp(target, other);
 	if (!process)
 		return NULL;
-	process->inject_code = 0;
+	process->injected = (struct mt_injected){0};
 	return mt_ptrace_open_memory(process);
 }
 

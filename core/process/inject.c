@@ -31,6 +31,56 @@ const uint8_t mt_inject_code[MT_INJECT_BYTES] = {
 };
 /* clang-format on */
 
+#define DONE_AT 66
+
+/* r12: the list; r13d: how many of it are left; r14: the word whose low 30 bits are the tracer's
+ * number, or 0; r15: the next result. */
+/* clang-format off */
+const uint8_t mt_inject_list_code[MT_INJECT_LIST_CODE_BYTES] = {
+    0x45, 0x85, 0xed,                               /* next: test r13d, r13d */
+    0x74, 0x3d,                                     /* jz done */
+    0x41, 0xf7, 0x06, 0xff, 0xff, 0xff, 0x3f,       /* test dword [r14], 0x3fffffff */
+    0x74, 0x4d,                                     /* jz over */
+    0x49, 0x8b, 0x04, 0x24,                         /* mov rax, [r12] */
+    0x49, 0x8b, 0x7c, 0x24, 0x08,                   /* mov rdi, [r12+8] */
+    0x49, 0x8b, 0x74, 0x24, 0x10,                   /* mov rsi, [r12+16] */
+    0x49, 0x8b, 0x54, 0x24, 0x18,                   /* mov rdx, [r12+24] */
+    0x4d, 0x8b, 0x54, 0x24, 0x20,                   /* mov r10, [r12+32] */
+    0x4d, 0x8b, 0x44, 0x24, 0x28,                   /* mov r8, [r12+40] */
+    0x4d, 0x8b, 0x4c, 0x24, 0x30,                   /* mov r9, [r12+48] */
+    0x0f, 0x05,                                     /* syscall */
+    0x49, 0x89, 0x07,                               /* mov [r15], rax */
+    0x49, 0x83, 0xc7, 0x08,                         /* add r15, 8 */
+    0x49, 0x83, 0xc4, 0x38,                         /* add r12, 56 */
+    0x41, 0xff, 0xcd,                               /* dec r13d */
+    0xeb, 0xbe,                                     /* jmp next */
+    0x49, 0xc7, 0x07, 0x01, 0x00, 0x00, 0x00,       /* done: mov qword [r15], 1 */
+    0x41, 0xf7, 0x06, 0xff, 0xff, 0xff, 0x3f,       /* stay: test dword [r14], 0x3fffffff */
+    0x74, 0x09,                                     /* jz over */
+    0xb8, SYS_sched_yield, 0x00, 0x00, 0x00,        /* mov eax, sched_yield */
+    0x0f, 0x05,                                     /* syscall */
+    0xeb, 0xee,                                     /* jmp stay */
+    0xe9, 0x62, 0xff, 0xff, 0xff,                   /* over: jmp mt_inject_code + 2 */
+};
+/* clang-format on */
+
+void mt_inject_list_enter(const struct mt_injected *injected, size_t count,
+			  struct user_regs_struct *registers)
+{
+	registers->rip = injected->code + MT_INJECT_LIST_CODE_AT;
+	registers->r12 = injected->code + MT_INJECT_LIST_AT;
+	registers->r13 = count;
+	registers->r14 = injected->alive;
+	registers->r15 = injected->results;
+}
+
+bool mt_inject_list_waits(const struct mt_injected *injected, uint64_t pc)
+{
+	uint64_t at = pc - injected->code - MT_INJECT_LIST_CODE_AT;
+
+	return at > DONE_AT && at < MT_INJECT_LIST_CODE_BYTES;
+}
+
 bool mt_inject_is_restarted(const struct user_regs_struct *registers)
 {
 	int64_t result = (int64_t)registers->rax;

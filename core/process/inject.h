@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Code in the program that a thread of it runs for its tracer: a system call.  When that is done,
- * the tracer puts the thread back to where it was; but should the tracer be killed meanwhile, the
- * code does so by itself, from a frame on the thread's stack.  So a remote call never puts the
- * thread in danger.
+/* Code in the program that a thread of it runs for its tracer: a system call, or a list of them.
+ * When that is done, the tracer puts the thread back to where it was; but should the tracer be
+ * killed meanwhile, the code does so by itself, from a frame on the thread's stack.  So a remote
+ * call never puts the thread in danger.
+ *
+ * A list is run without a stop in between, so before each of its calls the code looks whether the
+ * tracer lives: what a call does is meant for a program whose other threads stand still, or hold
+ * what the tracer saw.  It looks at the word of a robust lock that the tracer holds, which the
+ * kernel clears before it lets go of any thread.
  *
  * Source: System V ABI, AMD64 supplement. */
 #ifndef MT_PROCESS_INJECT_H
@@ -24,6 +29,28 @@ struct mt_inject_frame {
 #define MT_INJECT_GAP   512
 #define MT_INJECT_BYTES 57
 extern const uint8_t mt_inject_code[MT_INJECT_BYTES];
+
+/* Behind mt_inject_code in a page: a list's code, and the list. */
+#define MT_INJECT_LIST_CODE_AT    64
+#define MT_INJECT_LIST_CODE_BYTES 96
+#define MT_INJECT_LIST_AT         256
+#define MT_INJECT_LIST_MOST       64
+extern const uint8_t mt_inject_list_code[MT_INJECT_LIST_CODE_BYTES];
+
+struct mt_inject_call {
+	uint64_t number, arguments[6];
+};
+#define MT_INJECT_LIST_BYTES (MT_INJECT_LIST_MOST * sizeof(struct mt_inject_call))
+
+/* In memory that the program can write to: a result a call, and behind the last one a word that is
+ * not 0 when all are done. */
+#define MT_INJECT_RESULTS_BYTES ((MT_INJECT_LIST_MOST + 1) * 8)
+
+/* It begins with the first of COUNT calls.  All but the stack pointer, which is a frame's. */
+void mt_inject_list_enter(const struct mt_injected *injected, size_t count,
+			  struct user_regs_struct *registers);
+/* Whether a thread that stands there is done with its list, and waits for its tracer. */
+bool mt_inject_list_waits(const struct mt_injected *injected, uint64_t pc);
 
 /* Where the frame belongs, and what it holds.  BEFORE: of a thread that stands still, perhaps
  * within a system call that is to be done again. */

@@ -44,7 +44,7 @@ struct mt_error *mt_inject_padding_begin(struct mt_target *target, pid_t pid,
 				    "file's code ends %d bytes before a page does",
 				    pid, MT_INJECT_BYTES);
 	mt_try(target->ops->write(target, pid, out->code, mt_inject_code, MT_INJECT_BYTES));
-	return target->ops->set_injected(target, pid, out->code);
+	return target->ops->set_injected(target, pid, (struct mt_injected){.code = out->code});
 }
 
 struct look {

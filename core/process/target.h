@@ -90,6 +90,14 @@ struct mt_system_call {
 	int64_t result; /* as the kernel gives it, -errno too */
 };
 
+/* Where code for remote calls stands in a process (process/inject.h). */
+struct mt_injected {
+	uint64_t code;  /* mt_inject_code; 0: it does not */
+	uint64_t alive; /* behind it stands mt_inject_list_code, and this is the word that it looks
+			 * at; 0: it does not */
+	uint64_t results; /* of that: MT_INJECT_RESULTS_BYTES */
+};
+
 /* Access to processes: memory, registers, threads, and code that they run for us. */
 struct mt_target_ops {
 	void (*destroy)(struct mt_target *target); /* as detach() for what was attached, kill() for
@@ -143,10 +151,10 @@ struct mt_target_ops {
 	 * some hundred.  Errors: GONE. */
 	struct mt_error *(*run_to)(struct mt_target *target, pid_t lwp, uint64_t goal,
 				   bool *arrived);
-	/* In the process stands mt_inject_code (process/inject.h) at CODE: from now on its threads
-	 * are borrowed by it.  CODE 0: no more.  NULL: the target has no need of that.  Errors:
-	 * GONE. */
-	struct mt_error *(*set_injected)(struct mt_target *target, pid_t pid, uint64_t code);
+	/* From now on threads of the process are borrowed by this code.  NULL: the target has no
+	 * need of that.  Errors: GONE. */
+	struct mt_error *(*set_injected)(struct mt_target *target, pid_t pid,
+					 struct mt_injected injected);
 	/* Whether that is so.  NULL: as lend(). */
 	bool (*has_injected)(struct mt_target *target, pid_t pid);
 	/* Report each thread that comes to ADDRESS, where the dynamic loader speaks to debuggers;

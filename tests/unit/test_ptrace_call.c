@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "process/inject.h"
 #include "ptrace/target.h"
 
 #include "unit.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#define PAGE 4096u
 
 static void *pause_for_ever(void *nothing)
 {
@@ -72,15 +78,155 @@ static void test_code_that_is_gone(void **state)
 	pid_t child = start();
 	assert_no_error(target->run->attach(target, child));
 	assert_no_error(target->ops->get_registers(target, child, &before));
-	assert_no_error(target->ops->set_injected(target, child, 0x10));
+	assert_no_error(
+	    target->ops->set_injected(target, child, (struct mt_injected){.code = 0x10}));
 	assert_error(mt_target_call_system(target, child, &call), MT_ERROR_BUSY, "SIGSEGV");
 	assert_no_error(target->ops->get_registers(target, child, &after));
 	assert_memory_equal(&before, &after, sizeof(before));
-	assert_no_error(target->ops->set_injected(target, child, 0));
+	assert_no_error(target->ops->set_injected(target, child, (struct mt_injected){0}));
 	assert_no_error(mt_target_call_system(target, child, &call));
 	assert_int_equal(call.result, child);
 	assert_int_equal(kill(child, SIGKILL), 0);
 	target->ops->destroy(target);
+}
+
+/* What the engine maps into a program, at the same addresses here and there. */
+static struct mt_injected map_lists(void)
+{
+	uint8_t *code = mmap(NULL, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *shared =
+	    mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(code, MAP_FAILED);
+	assert_ptr_not_equal(shared, MAP_FAILED);
+	memcpy(code, mt_inject_code, MT_INJECT_BYTES);
+	memcpy(code + MT_INJECT_LIST_CODE_AT, mt_inject_list_code, MT_INJECT_LIST_CODE_BYTES);
+	return (struct mt_injected){(uint64_t)code, (uint64_t)shared, (uint64_t)shared + PAGE};
+}
+
+/* The word that holds our number as long as we live. */
+static void lock(const struct mt_injected *injected)
+{
+	pthread_mutex_t *mutex = (pthread_mutex_t *)injected->alive;
+	pthread_mutexattr_t attributes;
+
+	assert_int_equal(pthread_mutexattr_init(&attributes), 0);
+	assert_int_equal(pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST), 0);
+	assert_int_equal(pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED), 0);
+	assert_int_equal(pthread_mutex_init(mutex, &attributes), 0);
+	assert_int_equal(pthread_mutex_lock(mutex), 0);
+}
+
+/* More than go into one list, of which some fail. */
+static void test_lists_of_calls(void **state)
+{
+	enum { COUNT = 2 * MT_INJECT_LIST_MOST + 3 };
+	struct mt_target *target = NULL;
+	struct mt_system_call calls[COUNT];
+	struct user_regs_struct before, after;
+	const struct mt_injected injected = map_lists();
+
+	(void)state;
+	lock(&injected);
+	assert_no_error(mt_ptrace_target_create(&target));
+	pid_t child = start();
+	assert_no_error(target->run->attach(target, child));
+	assert_no_error(target->ops->set_injected(target, child, injected));
+	assert_no_error(target->ops->get_registers(target, child, &before));
+	for (size_t i = 0; i < COUNT; i++)
+		calls[i] = i % 3 ? (struct mt_system_call){.number = SYS_getpid}
+				 : (struct mt_system_call){.number = SYS_close, .arguments = {~0u}};
+	assert_no_error(mt_target_call_systems(target, child, calls, COUNT));
+	for (size_t i = 0; i < COUNT; i++)
+		assert_int_equal(calls[i].result, i % 3 ? child : -EBADF);
+	const struct mt_system_call six = {
+	    .number = SYS_mmap,
+	    .arguments = {0, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, ~0ull, 0}};
+	calls[0] = calls[1] = six;
+	assert_no_error(mt_target_call_systems(target, child, calls, 2));
+	assert_true(calls[0].result > 0 && calls[1].result > 0);
+	assert_int_not_equal(calls[0].result, calls[1].result);
+	assert_no_error(target->ops->get_registers(target, child, &after));
+	assert_memory_equal(&before, &after, sizeof(before));
+	assert_int_equal(kill(child, SIGKILL), 0);
+	target->ops->destroy(target);
+}
+
+/* The program took away where the results go: that ends, and does no harm. */
+static void test_results_that_are_gone(void **state)
+{
+	struct mt_target *target = NULL;
+	struct mt_system_call calls[] = {{.number = SYS_getpid}, {.number = SYS_getpid}};
+	struct user_regs_struct before, after;
+	const struct mt_injected injected = map_lists();
+
+	(void)state;
+	lock(&injected);
+	assert_no_error(mt_ptrace_target_create(&target));
+	pid_t child = start();
+	assert_no_error(target->run->attach(target, child));
+	struct mt_system_call unmap = {.number = SYS_munmap, .arguments = {injected.results, PAGE}};
+	assert_no_error(mt_target_call_system(target, child, &unmap));
+	assert_no_error(target->ops->get_registers(target, child, &before));
+	assert_no_error(target->ops->set_injected(target, child, injected));
+	assert_error(mt_target_call_systems(target, child, calls, 2), MT_ERROR_SYSTEM, "write");
+	assert_no_error(target->ops->get_registers(target, child, &after));
+	assert_memory_equal(&before, &after, sizeof(before));
+	assert_int_equal(kill(child, SIGKILL), 0);
+	target->ops->destroy(target);
+}
+
+static int told[2];
+
+static void tell(int signal)
+{
+	(void)signal;
+	(void)!write(told[1], "h", 1);
+}
+
+static void call_until_killed(const struct mt_injected *injected, pid_t child, int begun,
+			      int awaited)
+{
+	static char byte = 'x';
+	struct mt_target *target = NULL;
+	struct mt_system_call calls[] = {
+	    {.number = SYS_write, .arguments = {(uint64_t)begun, (uint64_t)&byte, 1}},
+	    {.number = SYS_read, .arguments = {(uint64_t)awaited, (uint64_t)&byte, 1}},
+	    {.number = SYS_write, .arguments = {(uint64_t)told[1], (uint64_t)&byte, 1}},
+	};
+
+	lock(injected);
+	if (!mt_ptrace_target_create(&target) && !target->run->attach(target, child) &&
+	    !target->ops->set_injected(target, child, *injected))
+		mt_error_destroy(mt_target_call_systems(target, child, calls, 3));
+	_exit(1);
+}
+
+/* The rest of the list is not called: its maker saw a program that stood still. */
+static void test_killed_within_a_list(void **state)
+{
+	const struct mt_injected injected = map_lists();
+	int begun[2], awaited[2], status;
+	char byte = 0;
+
+	(void)state;
+	assert_int_equal(pipe(told) | pipe(begun) | pipe(awaited), 0);
+	signal(SIGUSR1, tell);
+	pid_t child = start();
+	pid_t tracer = fork();
+	if (tracer == 0)
+		call_until_killed(&injected, child, begun[1], awaited[0]);
+	assert_int_equal(read(begun[0], &byte, 1), 1);
+	assert_int_equal(kill(tracer, SIGKILL), 0);
+	assert_int_equal(waitpid(tracer, &status, 0), tracer);
+	assert_int_equal(WTERMSIG(status), SIGKILL);
+	assert_int_equal(write(awaited[1], &byte, 1), 1);
+	assert_int_equal(kill(child, SIGUSR1), 0);
+	assert_int_equal(read(told[0], &byte, 1), 1);
+	assert_int_equal(byte, 'h');
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
 }
 
 int main(void)
@@ -88,6 +234,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_no_call_of_one_that_ends),
 	    cmocka_unit_test(test_code_that_is_gone),
+	    cmocka_unit_test(test_lists_of_calls),
+	    cmocka_unit_test(test_results_that_are_gone),
+	    cmocka_unit_test(test_killed_within_a_list),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,6 +36,7 @@ void mt_calls_inject_page(uint8_t page[PAGE])
 
 	memset(page, 0, PAGE);
 	memcpy(page, mt_inject_code, MT_INJECT_BYTES);
+	memcpy(page + MT_INJECT_LIST_CODE_AT, mt_inject_list_code, MT_INJECT_LIST_CODE_BYTES);
 	memcpy(page + PAGE - MT_CALLS_MARK_BYTES - sizeof(name), name, sizeof(name));
 }
 
@@ -51,8 +52,23 @@ struct mt_error *mt_calls_inject(struct mt_calls_engine *engine, struct mt_calls
 	mt_calls_inject_page(page);
 	mt_try(engine->target->ops->write(engine->target, space->pid, space->inject_code, page,
 					  sizeof(page)));
-	mt_try(ops->set_injected(engine->target, space->pid, space->inject_code));
+	mt_try(ops->set_injected(engine->target, space->pid,
+				 (struct mt_injected){.code = space->inject_code}));
 	return mt_calls_inject_give_up(engine, space);
+}
+
+struct mt_error *mt_calls_inject_lists(struct mt_calls_engine *engine,
+				       const struct mt_calls_space *space, bool on)
+{
+	struct mt_injected injected = {.code = space->inject_code};
+
+	if (!injected.code)
+		return NULL;
+	if (on && space->rings) {
+		injected.alive = mt_calls_alive_word(space->rings);
+		injected.results = mt_calls_results_address(space->rings);
+	}
+	return engine->target->ops->set_injected(engine->target, space->pid, injected);
 }
 
 struct mt_error *mt_calls_inject_give_up(struct mt_calls_engine *engine,
@@ -63,7 +79,7 @@ struct mt_error *mt_calls_inject_give_up(struct mt_calls_engine *engine,
 
 	space->inject_padding = (struct mt_inject_padding){0};
 	if (padding.code && !space->inject_code && ops->set_injected)
-		mt_try(ops->set_injected(engine->target, space->pid, 0));
+		mt_try(ops->set_injected(engine->target, space->pid, (struct mt_injected){0}));
 	return mt_inject_padding_end(engine->target, space->pid, &padding);
 }
 
@@ -76,12 +92,14 @@ struct mt_error *mt_calls_inject_end(struct mt_calls_engine *engine, struct mt_c
 	if (!code)
 		return NULL;
 	space->inject_code = 0;
-	mt_try(engine->target->ops->set_injected(engine->target, space->pid, 0));
+	mt_try(
+	    engine->target->ops->set_injected(engine->target, space->pid, (struct mt_injected){0}));
 	struct mt_error *error = mt_inject_padding_begin(engine->target, space->pid, &padding);
 	if (error)
 		return error; /* the code stays */
 	error = mt_calls_room_unmap(engine, lwp, code, PAGE);
-	mt_error_destroy(engine->target->ops->set_injected(engine->target, space->pid, 0));
+	mt_error_destroy(
+	    engine->target->ops->set_injected(engine->target, space->pid, (struct mt_injected){0}));
 	mt_error_destroy(mt_inject_padding_end(engine->target, space->pid, &padding));
 	return error;
 }

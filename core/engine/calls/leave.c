@@ -344,6 +344,7 @@ static struct mt_error *unmap_all(struct leaving *leaving)
 	struct mt_calls_engine *engine = leaving->engine;
 
 	mt_try(close_left(leaving));
+	mt_try(mt_calls_inject_lists(engine, leaving->space, false));
 	mt_try(collect(leaving));
 	mt_try(unmap_ranges(leaving));
 	pid_t able = 0;

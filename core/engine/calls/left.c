@@ -163,20 +163,27 @@ static struct mt_error *read_directory(struct finding *finding, const struct mt_
 }
 
 /* Code for injected calls is mapped before there is a directory, and unmapped after it: a page that
- * is the like of it in all its bytes, but for the mark. */
+ * is the like of it in all its bytes, but for the mark and a list. */
+static bool is_inject_page(uint8_t page[PAGE])
+{
+	uint8_t expected[PAGE];
+
+	mt_calls_inject_page(expected);
+	memset(page + MT_INJECT_LIST_AT, 0, MT_INJECT_LIST_BYTES);
+	return memcmp(page, expected, PAGE - MT_CALLS_MARK_BYTES) == 0;
+}
+
 static int add_inject_pages(struct finding *finding, const struct mt_map *map)
 {
-	uint8_t page[PAGE], expected[PAGE];
+	uint8_t page[PAGE];
 	int failed = 0;
 
 	if (!map->executable || map->writable || map->inode ||
 	    map->end - map->start > MOST_SEARCHED)
 		return 0;
-	mt_calls_inject_page(expected);
 	for (uint64_t at = map->start; at < map->end; at += PAGE)
 		if (at != finding->space->inject_code &&
-		    read_all(finding, at, page, sizeof(page)) &&
-		    memcmp(page, expected, PAGE - MT_CALLS_MARK_BYTES) == 0)
+		    read_all(finding, at, page, sizeof(page)) && is_inject_page(page))
 			failed |= add(finding, MT_CALLS_LEFT_CODE, at, at + PAGE);
 	return failed;
 }

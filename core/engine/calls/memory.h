@@ -14,7 +14,11 @@ struct mt_error *mt_calls_inject_give_up(struct mt_calls_engine *engine,
 					 struct mt_calls_space *space);
 struct mt_error *mt_calls_inject(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				 pid_t lwp);
-/* All bytes of its code's page, but for the mark. */
+/* Whether several calls at once may be made as a list: while rings and the word that tells that we
+ * live are mapped.  Errors: the target's. */
+struct mt_error *mt_calls_inject_lists(struct mt_calls_engine *engine,
+				       const struct mt_calls_space *space, bool on);
+/* All bytes of its code's page, but for the mark and a list. */
 void mt_calls_inject_page(uint8_t page[4096]);
 struct mt_error *mt_calls_inject_end(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				     pid_t lwp);
@@ -115,6 +119,8 @@ void mt_calls_unwrite(const struct mt_calls_thread *thread, uint64_t written);
 /* Where errors of conditions are counted: in the program, and here. */
 uint64_t mt_calls_conditions_address(const struct mt_calls_rings *rings);
 uint8_t *mt_calls_conditions_here(const struct mt_calls_rings *rings);
+/* In the program: where a list's results go. */
+uint64_t mt_calls_results_address(const struct mt_calls_rings *rings);
 /* In the program: the word that tells whether we live. */
 static inline uint64_t mt_calls_alive_word(const struct mt_calls_rings *rings)
 {

@@ -3,10 +3,11 @@
  * whole, so that a new thread gets one without running anything in the program, and that they
  * outlive it.  In front of them stand the slots, one a ring, to which threads' GS bases lead: user
  * space on x86-64 Linux leaves GS alone, the kernel keeps its base over signals, clone() hands it
- * down, and exec clears it.  Between slots and rings errors of conditions are counted.  Behind each
- * ring lies the table of its thread's open calls that are measured (condition/measure.c).  The file
- * is no longer than the rings that were ever given, since mlockall() fills what there is.  The
- * first ring is the discard ring: who has none of its own writes there.
+ * down, and exec clears it.  Between slots and rings errors of conditions are counted, and remote
+ * calls leave their results.  Behind each ring lies the table of its thread's open calls that are
+ * measured (condition/measure.c).  The file is no longer than the rings that were ever given, since
+ * mlockall() fills what there is.  The first ring is the discard ring: who has none of its own
+ * writes there.
  *
  * Nothing that the program can write to steers the tracer: both map their files by descriptors of
  * their own, these cannot be cut short (F_SEAL_SHRINK), the tracer keeps its own record of where
@@ -48,17 +49,28 @@
 uint64_t mt_calls_slots_bytes(const struct mt_calls_rings *rings)
 {
 	return ((rings->count * MT_RING_SLOT_BYTES + PAGE - 1) & ~(PAGE - 1)) +
-	       MT_CALLS_CONDITIONS_BYTES;
+	       MT_CALLS_CONDITIONS_BYTES + MT_CALLS_RESULTS_BYTES;
+}
+
+uint64_t mt_calls_results_address(const struct mt_calls_rings *rings)
+{
+	_Static_assert(MT_INJECT_RESULTS_BYTES <= MT_CALLS_RESULTS_BYTES, "all results fit");
+	return rings->address + mt_calls_slots_bytes(rings) - MT_CALLS_RESULTS_BYTES;
+}
+
+static uint64_t conditions_offset(const struct mt_calls_rings *rings)
+{
+	return mt_calls_slots_bytes(rings) - MT_CALLS_RESULTS_BYTES - MT_CALLS_CONDITIONS_BYTES;
 }
 
 uint64_t mt_calls_conditions_address(const struct mt_calls_rings *rings)
 {
-	return rings->address + mt_calls_slots_bytes(rings) - MT_CALLS_CONDITIONS_BYTES;
+	return rings->address + conditions_offset(rings);
 }
 
 uint8_t *mt_calls_conditions_here(const struct mt_calls_rings *rings)
 {
-	return rings->slots + mt_calls_slots_bytes(rings) - MT_CALLS_CONDITIONS_BYTES;
+	return rings->slots + conditions_offset(rings);
 }
 
 uint64_t mt_calls_rings_bytes(const struct mt_calls_rings *rings)
@@ -279,5 +291,5 @@ struct mt_error *mt_calls_rings_create(struct mt_calls_engine *engine, struct mt
 	space->rings = rings;
 	if (space->inject_code)
 		mt_calls_list(engine, space, space->inject_code, space->inject_code + PAGE, 0);
-	return NULL;
+	return mt_calls_inject_lists(engine, space, true);
 }

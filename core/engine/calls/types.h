@@ -260,7 +260,9 @@ struct mt_calls_directory {
 #define MT_CALLS_OPEN_BYTES MT_MEASURE_TABLE_BYTES
 /* Behind the slots: errors of conditions. */
 #define MT_CALLS_CONDITIONS_BYTES 12288u
-#define MT_CALLS_RINGS_NAME       "mtrace rings"
+/* Behind these: the results of lists of remote calls. */
+#define MT_CALLS_RESULTS_BYTES 4096u
+#define MT_CALLS_RINGS_NAME    "mtrace rings"
 
 /* One memfd, mapped in a program and in us. */
 struct mt_calls_rings {
