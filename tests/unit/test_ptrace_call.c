@@ -153,6 +153,43 @@ static void test_lists_of_calls(void **state)
 	target->ops->destroy(target);
 }
 
+/* SIGSTOP cannot be blocked: it comes within the calls, and is there behind them. */
+static void check_stop_within(struct mt_injected injected)
+{
+	struct mt_target *target = NULL;
+	struct mt_stop stop = {0};
+
+	assert_no_error(mt_ptrace_target_create(&target));
+	pid_t child = start();
+	struct mt_system_call calls[] = {
+	    {.number = SYS_tkill, .arguments = {(uint64_t)child, SIGSTOP}},
+	    {.number = SYS_getpid},
+	};
+
+	assert_no_error(target->run->attach(target, child));
+	assert_no_error(target->ops->set_injected(target, child, injected));
+	assert_no_error(mt_target_call_systems(target, child, calls, 2));
+	assert_int_equal(calls[0].result, 0);
+	assert_int_equal(calls[1].result, child);
+	assert_no_error(target->run->resume(target, child, MT_RESUME_CONTINUE, 0));
+	assert_no_error(target->run->wait(target, -1, &stop));
+	assert_int_equal(stop.kind, MT_STOP_SIGNAL);
+	assert_int_equal(stop.signal, SIGSTOP);
+	assert_int_equal(kill(child, SIGKILL), 0);
+	target->ops->destroy(target);
+}
+
+static void test_a_stop_within(void **state)
+{
+	struct mt_injected injected = map_lists();
+
+	(void)state;
+	lock(&injected);
+	check_stop_within(injected);
+	injected.alive = 0; /* one by one */
+	check_stop_within(injected);
+}
+
 /* The program took away where the results go: that ends, and does no harm. */
 static void test_results_that_are_gone(void **state)
 {
@@ -235,6 +272,7 @@ int main(void)
 	    cmocka_unit_test(test_no_call_of_one_that_ends),
 	    cmocka_unit_test(test_code_that_is_gone),
 	    cmocka_unit_test(test_lists_of_calls),
+	    cmocka_unit_test(test_a_stop_within),
 	    cmocka_unit_test(test_results_that_are_gone),
 	    cmocka_unit_test(test_killed_within_a_list),
 	};
