@@ -92,8 +92,12 @@ static struct mt_error *on_new_thread(struct mt_debugger *debugger, const struct
 {
 	if (mt_debug_find(debugger, stop->child))
 		return NULL;
-	mt_try(mt_debug_add_lwp(debugger, stop->child, true, NULL));
+	struct mt_debug_lwp *lwp;
+
+	mt_try(mt_debug_add_lwp(debugger, stop->child, true, &lwp));
 	mt_try(mt_debug_record_take(debugger, stop));
+	if (mt_live_session(&debugger->live))
+		mt_session_number_thread(debugger->live.session, stop->child, lwp->thread.number);
 	mt_debug_record_tick(debugger); /* makes the ring for the next one */
 	return NULL;
 }

@@ -62,7 +62,10 @@ static struct mt_error *on_new_thread(PyObject *event)
 	PyErr_Clear();
 	if (pid <= 0)
 		return NULL;
-	return mt_inferior_new_thread(inferior, (pid_t)pid, lwp > 0 ? (pid_t)lwp : (pid_t)pid);
+	struct mt_live_thread born = {.number = (unsigned)mt_py_number(thread, "num", 0),
+				      .lwp = lwp > 0 ? (pid_t)lwp : (pid_t)pid};
+	PyErr_Clear();
+	return mt_inferior_new_thread(inferior, (pid_t)pid, &born);
 }
 
 /* GDB keeps it in $_exitsignal, unless it killed the program itself, while that was stopped. */

@@ -268,17 +268,18 @@ static struct mt_error *on_child(struct mt_inferior *parent, int number, pid_t p
 	return NULL;
 }
 
-struct mt_error *mt_inferior_new_thread(int number, pid_t pid, pid_t lwp)
+struct mt_error *mt_inferior_new_thread(int number, pid_t pid, const struct mt_live_thread *thread)
 {
 	struct mt_inferior *inferior = mt_inferior_find(pid), *parent;
 	const struct mt_stop stop = {
-	    .kind = MT_STOP_NEW_THREAD, .pid = pid, .lwp = pid, .child = lwp};
+	    .kind = MT_STOP_NEW_THREAD, .pid = pid, .lwp = pid, .child = thread->lwp};
 
-	if (inferior && lwp == pid)
+	if (inferior && thread->lwp == pid)
 		return NULL;
 	if (inferior) {
 		mt_try(mt_session_reap(inferior->live.session));
 		mt_try(mt_session_take(inferior->live.session, &stop));
+		mt_session_number_thread(inferior->live.session, thread->lwp, thread->number);
 		mt_session_tick(inferior->live.session);
 		return NULL;
 	}

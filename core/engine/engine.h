@@ -191,6 +191,9 @@ struct mt_engine_break_ops {
 	/* No thread of PID is to stop for TRIGGER any more; some still may.  NULL: they all do.
 	 * Errors: the target's. */
 	struct mt_error *(*retire)(struct mt_engine *engine, pid_t pid, uint32_t trigger);
+	/* What $_thread is to conditions that LWP, which stands still, evaluates itself from now
+	 * on; before that, and in threads without a ring, 0.  NULL: none does. */
+	void (*number)(struct mt_engine *engine, pid_t lwp, unsigned number);
 };
 
 /* What became of a gate's condition. */

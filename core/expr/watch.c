@@ -133,7 +133,7 @@ static bool is_debuggers(const struct mt_node *node)
 		return true;
 	if (node->kind == MT_NODE_CONVENIENCE)
 		return mt_named_function_of_name(node->name) == MT_NAMED_NONE &&
-		       strcmp(node->name, "_duration") != 0;
+		       strcmp(node->name, "_duration") != 0 && strcmp(node->name, "_thread") != 0;
 	return node->kind == MT_NODE_HISTORY ||
 	       (node->kind == MT_NODE_CALL && !mt_named_function_of(node));
 }

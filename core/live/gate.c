@@ -51,15 +51,16 @@ static const char *next_dollar(const char *at)
 /* What the debugger alone knows, or what is another one behind the prologue; NULL: nothing. */
 static struct mt_error *check_names(const struct mt_live_trigger *trigger, bool is_line)
 {
-	static const char *const at_entry[] = {"rdi", "rsi",    "rdx",    "rcx", "r8",
-					       "r9",  "_streq", "_memeq", NULL};
-	static const char *const at_return[] = {"_ret",   "_duration", "rax", "rdx",
-						"_streq", "_memeq",    NULL};
-	static const char *const at_span[] = {"rdi", "rsi",    "rdx",    "rcx",       "r8",
-					      "r9",  "_streq", "_memeq", "_duration", NULL};
-	static const char *const at_line[] = {"rax", "rbx", "rcx",    "rdx",    "rsi", "rdi", "rbp",
-					      "rsp", "r8",  "r9",     "r10",    "r11", "r12", "r13",
-					      "r14", "r15", "_streq", "_memeq", NULL};
+	static const char *const at_entry[] = {"rdi", "rsi",    "rdx",    "rcx",     "r8",
+					       "r9",  "_streq", "_memeq", "_thread", NULL};
+	static const char *const at_return[] = {"_ret",   "_duration", "rax",     "rdx",
+						"_streq", "_memeq",    "_thread", NULL};
+	static const char *const at_span[] = {"rdi",       "rsi",     "rdx",    "rcx",
+					      "r8",        "r9",      "_streq", "_memeq",
+					      "_duration", "_thread", NULL};
+	static const char *const at_line[] = {
+	    "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp",    "rsp",    "r8",      "r9",
+	    "r10", "r11", "r12", "r13", "r14", "r15", "_streq", "_memeq", "_thread", NULL};
 	const char *const *same = is_line                   ? at_line
 				  : trigger->spec.at_return ? at_return
 				  : trigger->spec.span_ns   ? at_span
@@ -312,6 +313,23 @@ static void go_on(const struct mt_live_debugger *debugger, struct mt_live *live)
 	live->passing.lwp = 0;
 }
 
+static void number_thread(void *context, const struct mt_live_thread *thread)
+{
+	struct mt_session *session = context;
+
+	mt_session_number_thread(session, thread->lwp, thread->number);
+}
+
+/* Of threads that come while it runs, the debugger tells the numbers. */
+static void number_threads(const struct mt_live_debugger *debugger, const struct mt_live *live)
+{
+	mt_array_each (trigger, &debugger->triggers)
+		if ((*trigger)->spec.condition && strstr((*trigger)->spec.condition, "$_thread")) {
+			debugger->ops->each_thread(debugger->context, number_thread, live->session);
+			return;
+		}
+}
+
 struct mt_error *mt_live_place_triggers(struct mt_live_debugger *debugger, struct mt_live *live,
 					const struct mt_live_alone *alone)
 {
@@ -319,6 +337,7 @@ struct mt_error *mt_live_place_triggers(struct mt_live_debugger *debugger, struc
 		return NULL;
 	if (alone)
 		go_on_returning(live);
+	number_threads(debugger, live);
 	mt_session_gates_begin(live->session, live->pid);
 	mt_array_each (trigger, &debugger->triggers)
 		mt_try(place(debugger, live, alone, *trigger, NULL));
@@ -335,6 +354,7 @@ struct mt_error *mt_live_inherit_gates(struct mt_live_debugger *debugger, struct
 
 	if (!mt_live_session(live) || !debugger->ops->each_location)
 		return NULL;
+	mt_session_number_thread(live->session, live->pid, 1);
 	mt_array_each (trigger, &debugger->triggers) {
 		addresses known = {0};
 

@@ -265,11 +265,15 @@ struct mt_error *mt_session_bind_conditions(struct mt_session *session,
 	return NULL;
 }
 
-int mt_session_set_duration(const struct mt_session_process *process, uint64_t took_ns)
+int mt_session_set_variables(const struct mt_session_thread *thread, uint64_t took_ns)
 {
-	const struct mt_value value =
-	    mt_value_integer(mt_type_builtin(process->program, MT_BUILTIN_LONG), took_ns);
-	struct mt_error *error = mt_convenience_set(process->program, "_duration", &value);
+	struct mt_expr_program *program = thread->process->program;
+	const struct mt_value took =
+	    mt_value_integer(mt_type_builtin(program, MT_BUILTIN_LONG), took_ns);
+	struct mt_error *error = mt_convenience_set(program, "_duration", &took);
+
+	if (!error)
+		error = mt_expr_set_integer(program, "_thread", thread->number);
 	int failed = error ? -1 : 0;
 
 	mt_error_destroy(error);
@@ -288,7 +292,7 @@ bool mt_session_condition_holds(struct mt_session *session, const struct mt_sess
 	    mt_session_frame_of(&here, site->is_entry, trigger->spec.at_return);
 	bool holds = false;
 
-	if (!site->condition || mt_session_set_duration(thread->process, took_ns))
+	if (!site->condition || mt_session_set_variables(thread, took_ns))
 		return false;
 	struct mt_error *error = mt_expr_is_true(site->condition, &frame, &holds);
 	if (!error)

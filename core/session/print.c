@@ -103,7 +103,7 @@ void mt_session_print(struct mt_session *session, const struct mt_session_thread
 	const struct mt_expr_frame frame = frame_of(session, site, &here);
 	mt_auto(mt_str) struct mt_str all = {0}, one = {0};
 
-	if (!site->printed.count || mt_session_set_duration(thread->process, took_ns))
+	if (!site->printed.count || mt_session_set_variables(thread, took_ns))
 		return;
 	mt_array_each (expr, &site->printed) {
 		mt_str_clear(&one);

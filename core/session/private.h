@@ -74,6 +74,7 @@ struct mt_expr_frame;
 
 struct mt_session_process {
 	pid_t pid;
+	unsigned last_thread; /* its number */
 	MT_ARRAY(struct mt_session_map) maps;
 	MT_ARRAY(struct mt_session_site) sites;
 	MT_ARRAY(struct mt_session_watch_site) watch_sites;
@@ -89,6 +90,7 @@ struct mt_session_process {
 
 struct mt_session_thread {
 	pid_t lwp;
+	unsigned number; /* $_thread; 0: not known */
 	struct mt_session_process *process;
 	char name[16];               /* as the recording knows it */
 	uint64_t last_pc;            /* of the instruction that runs next */
@@ -172,6 +174,8 @@ struct mt_error *mt_session_add_thread(struct mt_session *session,
 				       struct mt_session_process *process, pid_t lwp, pid_t parent,
 				       struct mt_session_thread **out);
 void mt_session_remove_thread(struct mt_session *session, struct mt_session_thread *thread);
+/* The process has a new program, and THREAD alone. */
+void mt_session_count_anew(struct mt_session *session, struct mt_session_thread *thread);
 /* With its threads. */
 void mt_session_remove_process(struct mt_session *session, struct mt_session_process *process);
 /* Let a thread go on with SIGNAL (0: none); that it is gone is no error. */
@@ -348,8 +352,8 @@ struct mt_error *mt_session_tolerate_later(const struct mt_session *session,
  * cannot be evaluated does not hold. */
 bool mt_session_condition_holds(struct mt_session *session, const struct mt_session_thread *thread,
 				const struct mt_session_site *site, uint64_t took_ns);
-/* $_duration.  0, or -1. */
-int mt_session_set_duration(const struct mt_session_process *process, uint64_t took_ns);
+/* $_duration and $_thread.  0, or -1. */
+int mt_session_set_variables(const struct mt_session_thread *thread, uint64_t took_ns);
 /* ERROR, which goes over to this, is about WHAT of TRIGGER. */
 struct mt_error *mt_session_invalid(const struct mt_session_trigger *trigger, const char *what,
 				    struct mt_error *error);

@@ -334,6 +334,7 @@ static struct mt_error *on_exec(struct mt_session *session, struct mt_session_th
 	process->watch_sites.count = 0;
 	process->probes.count = 0;
 	process->loader = 0;
+	mt_session_count_anew(session, thread);
 	mt_event_set_deinit(&thread->watched);
 	mt_try(mt_session_put_name(session, thread, true, news->time_ns));
 	mt_try(mt_session_put_maps(session, process, news->time_ns));

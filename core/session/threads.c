@@ -61,6 +61,32 @@ struct mt_error *mt_session_add_process(struct mt_session *session, pid_t pid,
 	return mt_error_no_memory();
 }
 
+static void set_number(struct mt_session *session, struct mt_session_thread *thread,
+		       unsigned number)
+{
+	const struct mt_engine_break_ops *breaks = mt_session_engine_ops(session)->breaks;
+
+	thread->number = number;
+	if (breaks && breaks->number)
+		breaks->number(session->engine, thread->lwp, number);
+}
+
+void mt_session_number_thread(struct mt_session *session, pid_t lwp, unsigned number)
+{
+	struct mt_session_thread *thread = mt_session_find_thread(session, lwp);
+
+	if (thread)
+		set_number(session, thread, number);
+}
+
+void mt_session_count_anew(struct mt_session *session, struct mt_session_thread *thread)
+{
+	if (!session->target->run)
+		return;
+	thread->process->last_thread = 1;
+	set_number(session, thread, 1);
+}
+
 struct mt_error *mt_session_add_thread(struct mt_session *session,
 				       struct mt_session_process *process, pid_t lwp, pid_t parent,
 				       struct mt_session_thread **out)
@@ -80,6 +106,8 @@ struct mt_error *mt_session_add_thread(struct mt_session *session,
 	mt_tracks_add_thread(session->tracks, lwp);
 	mt_try(
 	    mt_session_engine_ops(session)->add_thread(session->engine, process->pid, lwp, parent));
+	if (session->target->run)
+		set_number(session, *out, ++process->last_thread);
 	return mt_session_watch_thread(session, *out);
 }
 

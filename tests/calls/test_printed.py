@@ -86,7 +86,7 @@ def test_large_values(record, tmp_path):
     ("-print main() visit", "Functions of the program are not called."),
     ("-print x=3 visit", "Nothing is assigned"),
     ("-print x++ visit", "Nothing is assigned"),
-    ("-print $_thread visit", "$_thread is known to a debugger alone."),
+    ("-print $_gthread visit", "$_gthread is known to a debugger alone."),
     ("-print $_ret visit", "$_ret and $_duration are known when a function returns"),
     ("-print x visit return", '"x" is not there any more when the function returns.'),
     ("-print", "-print requires a value"),

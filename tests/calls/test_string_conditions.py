@@ -122,7 +122,7 @@ def test_evaluated_by_mtdb(run_mtdb, program, tmp_path, condition, why, hits):
     ('$_memeq(text, "a")', "$_memeq requires 3 arguments."),
     ('$_streq(n, "a")', "Trying to read string with inappropriate type `int'."),
     ('$_regex(text, "a")', "$_regex is known to a debugger alone."),
-    ('n == $_thread', "$_thread is known to a debugger alone."),
+    ('n == $_gthread', "$_gthread is known to a debugger alone."),
     ('n == visit(text, item, n)', "Functions of the program are not called."),
     ('$_streq(nosuch, "a")', 'No symbol "nosuch" in current context.'),
 ])

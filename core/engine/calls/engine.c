@@ -472,8 +472,10 @@ static struct mt_error *resume(struct mt_engine *base, pid_t lwp, int signal)
 	return mt_target_resume(engine->target, lwp, MT_RESUME_CONTINUE, signal);
 }
 
-static const struct mt_engine_break_ops breaks = {
-    .measures = true, .set = set_breakpoint, .retire = mt_calls_retire};
+static const struct mt_engine_break_ops breaks = {.measures = true,
+						  .set = set_breakpoint,
+						  .retire = mt_calls_retire,
+						  .number = mt_calls_number_thread};
 static const struct mt_engine_live_ops live = {.tick = mt_calls_tick, .look = look};
 static const struct mt_engine_text_ops text = {
     .prepare_attach = prepare_attach,

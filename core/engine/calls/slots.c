@@ -100,7 +100,8 @@ struct mt_error *mt_calls_give_ring(struct mt_calls_engine *engine, struct mt_ca
 		return mt_error_no_memory();
 	*mt_calls_slot(space->rings, ring) = (struct mt_ring_position){
 	    .ring = mt_calls_ring_address(space->rings, ring),
-	    .open_calls = mt_calls_ring_address(space->rings, ring) + space->rings->ring_bytes};
+	    .open_calls = mt_calls_ring_address(space->rings, ring) + space->rings->ring_bytes,
+	    .number = thread->number};
 	mt_try(lead_to(engine, space, thread->lwp, ring));
 	thread->rings = space->rings;
 	take(thread->rings, ring);
@@ -164,6 +165,17 @@ uint64_t mt_calls_written(const struct mt_calls_thread *thread)
 	written -= written % sizeof(struct mt_ring_event);
 	return written < thread->begin || written - thread->begin > MOST_WRITTEN ? thread->begin
 										 : written;
+}
+
+void mt_calls_number_thread(struct mt_engine *base, pid_t lwp, unsigned number)
+{
+	struct mt_calls_thread *thread = mt_calls_find_thread((struct mt_calls_engine *)base, lwp);
+
+	if (!thread)
+		return;
+	thread->number = number;
+	if (thread->rings)
+		mt_calls_slot(thread->rings, thread->ring)->number = number;
 }
 
 void mt_calls_unwrite(const struct mt_calls_thread *thread, uint64_t written)

@@ -374,6 +374,7 @@ struct mt_calls_thread {
 	/* Its last call that record_missed() wrote: its entry, and the stack pointer there; and how
 	 * far its ring was then. */
 	uint64_t entered, entered_sp, entered_written;
+	unsigned number;   /* $_thread; 0: not known */
 	uint64_t stack;    /* a stack pointer of it: for the upper half of those in the ring */
 	uint64_t pc;       /* at its last stop */
 	uint64_t held_tsc; /* since when we have it stopped; 0: we have not, or that is not known */

@@ -282,6 +282,12 @@ void mt_asm_get_register(struct mt_asm *to, enum mt_asm_register reg, unsigned n
 	}
 }
 
+void mt_asm_thread_number(struct mt_asm *to)
+{
+	mt_asm(to, 0x65, 0x48, 0x8b, 0x04, 0x25); /* mov rax, gs:[number] */
+	mt_asm_imm32(to, offsetof(struct mt_ring_position, number));
+}
+
 /* ---- Time ---- */
 
 void mt_asm_read_time(struct mt_asm *to)

@@ -138,6 +138,9 @@ void mt_asm_get_register(struct mt_asm *to, enum mt_asm_register reg, unsigned n
 /* OFFSET bytes above the program's stack pointer: the address, to rax. */
 void mt_asm_stack_address(struct mt_asm *to, uint64_t offset);
 
+/* rax: $_thread. */
+void mt_asm_thread_number(struct mt_asm *to);
+
 /* rdx: the time stamp counter; rax goes. */
 void mt_asm_read_time(struct mt_asm *to);
 /* The thread may not read it. */

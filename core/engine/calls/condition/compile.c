@@ -359,6 +359,12 @@ static struct mt_error *compile_node(struct mt_compiler *compiler, const struct 
 	case MT_NODE_TYPE:
 		return mt_error_new(MT_ERROR_USAGE, "Attempt to use a type name as an expression");
 	case MT_NODE_CONVENIENCE:
+		if (strcmp(node->name, "_thread") == 0) {
+			mt_asm_thread_number(&compiler->code);
+			*out = mt_operand_in_rax(
+			    mt_type_builtin(compiler->eval.program, MT_BUILTIN_INT));
+			return NULL;
+		}
 		if (compiler->code.place.measure.looks_up && strcmp(node->name, "_duration") == 0) {
 			mt_asm_duration(&compiler->code);
 			*out = mt_operand_in_rax(

@@ -75,6 +75,7 @@ struct mt_ring_position {
 			      * first slot, which is nobody's: a thread asks for the tracer */
 	/* Of the last slow call, in ticks. */
 	uint64_t slow_begin, slow_ticks;
+	uint64_t number; /* of the thread, as who looks at it counts: $_thread; 0: not known */
 };
 
 /* The distance from `stack` up to the stack pointer at the entry or return. */
