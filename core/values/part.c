@@ -40,8 +40,8 @@ struct mt_error *mt_value_part(struct mt_eval *eval, struct mt_value *value, str
 }
 
 /* Where a virtual base lies stands in the vtable, before its functions (Itanium C++ ABI, 2.5.2). */
-static struct mt_error *virtual_offset(struct mt_eval *eval, struct mt_value *value,
-				       const struct mt_member *member, uint64_t *offset)
+static struct mt_error *find_virtual_base(struct mt_eval *eval, const struct mt_value *value,
+					  const struct mt_member *member, uint64_t *address)
 {
 	Dwarf_Die die = member->die;
 	Dwarf_Attribute attribute;
@@ -59,16 +59,21 @@ static struct mt_error *virtual_offset(struct mt_eval *eval, struct mt_value *va
 			at = (int64_t)operations[i].number;
 		else if (operations[i].atom >= DW_OP_lit0 && operations[i].atom <= DW_OP_lit31)
 			at = operations[i].atom - DW_OP_lit0;
+	if (eval->no_side_effects) { /* anywhere, but one place for each class */
+		*address = (uintptr_t)mt_type_strip(member->type);
+		return NULL;
+	}
+	if (eval->virtual_base)
+		return eval->virtual_base(eval, value, member, at, address);
 	mt_try(mt_value_read(eval, value->address, &vtable, sizeof(vtable)));
 	mt_try(mt_value_read(eval, vtable - (uint64_t)at, &found, sizeof(found)));
-	*offset = (uint64_t)found;
+	*address = value->address + (uint64_t)found;
 	return NULL;
 }
 
 struct mt_error *mt_value_member(struct mt_eval *eval, struct mt_value *value,
 				 const struct mt_member *member, struct mt_value *out)
 {
-	uint64_t offset = member->offset;
 	struct mt_found found;
 
 	if (member->kind == MT_MEMBER_STATIC) {
@@ -102,11 +107,13 @@ struct mt_error *mt_value_member(struct mt_eval *eval, struct mt_value *value,
 		if (value->lval != MT_LVAL_MEMORY)
 			return mt_error_new(MT_ERROR_UNSUPPORTED,
 					    "a virtual base that is not in memory");
-		mt_try(virtual_offset(eval, value, member, &offset));
-		*out = mt_value_at(member->type, value->address + offset);
+		uint64_t address;
+
+		mt_try(find_virtual_base(eval, value, member, &address));
+		*out = mt_value_at(member->type, address);
 		return NULL;
 	}
-	return mt_value_part(eval, value, member->type, offset, out);
+	return mt_value_part(eval, value, member->type, member->offset, out);
 }
 
 struct mt_error *mt_value_element(struct mt_eval *eval, struct mt_value *value, int64_t index,

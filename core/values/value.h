@@ -77,6 +77,12 @@ struct mt_eval {
 	unsigned depth;
 	bool no_side_effects;        /* sizeof, whatis, ptype: types alone matter */
 	struct mt_expr_reads *reads; /* NULL: nobody wants to know */
+	/* NULL: found in memory.  *ADDRESS: where VALUE has the virtual base MEMBER, whose offset
+	 * stands AT bytes in front of where the first word of VALUE leads. */
+	struct mt_error *(*virtual_base)(struct mt_eval *eval, const struct mt_value *value,
+					 const struct mt_member *member, int64_t at,
+					 uint64_t *address);
+	void *virtual_context; /* for who finds it */
 };
 
 /* Notes in eval->reads that a value's bytes lie there, or in registers. */

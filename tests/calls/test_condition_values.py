@@ -3,12 +3,10 @@
 import collections
 import json
 import random
-import re
-import subprocess
 
 import pytest
 
-from conftest import need_tool
+import as_gdb
 
 WHOLE = """x u c h stacked flag $edi $rdi $sil global_number own s->base.wide s->base.flags s->low
     s->middle s->high s->inner.tiny s->inner.table[1] s->next->base.wide s->next->next->base.flags
@@ -23,30 +21,10 @@ SUMMED = """real narrow s->weight s->share[0] s->share[x&1] s->next->weight x u 
 ROUNDED = ["x", "u", "stacked", "s->base.wide", "s->high", "(unsigned long)s->base.wide", "$rdi"]
 POINTERS = ["s == s->next", "s", "!s", "s->name != 0", "s < s->next", "s->next && s->next->is_set",
             "s->name == $rsi", "&s->inner", "numbers == &numbers[0]"]
-# GDB's word for arithmetic with two bools, which are ints in C.
-NO_ARITHMETIC = "Invalid operation on booleans."
 # Of one run: each has its place in a page that the program shares.
 MOST = 120
 MOST_ROUNDED = 30  # of these
 CALLS = 12  # of the fixture
-
-GDB = """
-import gdb, json
-conditions = json.load(open({conditions!r}))
-counts = [0] * len(conditions)
-words = [None] * len(conditions)
-gdb.execute("break visit")
-gdb.execute("run")
-while gdb.selected_inferior().pid:
-    for number, condition in enumerate(conditions):
-        try:
-            counts[number] += bool(gdb.parse_and_eval("(" + condition + ") ? 1 : 0"))
-        except gdb.error as error:
-            words[number] = str(error)
-    gdb.execute("continue")
-json.dump([counts, words], open({result!r}, "w"))
-"""
-
 
 def whole(rng, depth):
     kind = rng.random()
@@ -98,34 +76,12 @@ def rounded(rng):
     return f"{rng.choice(ROUNDED)} {relation} {rng.choice(REAL)}"
 
 
-def ask_gdb(program, conditions, tmp_path):
-    (tmp_path / "conditions").write_text(json.dumps(conditions))
-    (tmp_path / "ask.py").write_text(GDB.format(conditions=str(tmp_path / "conditions"),
-                                                result=str(tmp_path / "result")))
-    done = subprocess.run([need_tool("gdb"), "-nx", "-q", "-batch", "-iex",
-                           "set debuginfod enabled off", "-x", tmp_path / "ask.py", program],
-                          capture_output=True, text=True, check=False, timeout=300)
-    assert (tmp_path / "result").exists(), done.stdout + done.stderr
-    return json.loads((tmp_path / "result").read_text())
-
-
 def compare(run_mtdb, program, seed, tmp_path):
     rng = random.Random(seed)
     conditions = [condition(rng) for _ in range(MOST - MOST_ROUNDED)]
     conditions = list(dict.fromkeys(conditions + [rounded(rng) for _ in range(MOST_ROUNDED)]))
-    counts, words = ask_gdb(program, conditions, tmp_path)
-    triggers = [word for text in conditions for word in ("-t", f"visit if {text}")]
-    done = run_mtdb("run", "--engine=calls", "--size=16k", "--modules=condition_values",
-                    "-o", tmp_path / "x.json", *triggers, program)
-    assert done.returncode == 0, done.stderr
-    events = json.loads((tmp_path / "x.json").read_text())["traceEvents"]
-    hits = collections.Counter(event["args"]["number"] for event in events
-                               if event["ph"] == "i" and event["name"] == "trigger")
-    wrong = [f"{text}: {hits[number]} times, and GDB {count} ({word})"
-             for number, (text, count, word) in enumerate(zip(conditions, counts, words), 1)
-             if hits[number] != count and word != NO_ARITHMETIC]
-    assert not wrong, "\n".join(wrong)
-    return done.stderr.count("evaluated by mtdb"), sum(0 < count < CALLS for count in counts)
+    said, counts = as_gdb.compare(run_mtdb, program, "visit", conditions, tmp_path)
+    return said.count("evaluated by mtdb"), sum(0 < count < CALLS for count in counts)
 
 
 @pytest.mark.parametrize("level", ["-O0", "-O2"])

@@ -3,6 +3,7 @@
  *
  *	condition.c  the whole of it
  *	compile.c  trees to code: what names, members and operators mean
+ *	bases.c    members of structures, and of virtual bases
  *	binary.c   operators with two operands
  *	floats.c   floating-point numbers
  *	floats_code.S  their arithmetic
@@ -192,9 +193,20 @@ struct mt_operand {
 	uint8_t register_count;
 };
 
+/* Whose place stands in the vtable of an object. */
+struct mt_virtual_base {
+	struct mt_type *type;
+	uint64_t object; /* where that was found: bases.c */
+	int64_t at;      /* so many bytes in front of where its first word leads */
+};
+#define MT_MOST_VIRTUAL_BASES 16u
+
 struct mt_compiler {
 	struct mt_asm code;
 	struct mt_eval eval;
+	/* Those that a member was found by. */
+	struct mt_virtual_base bases[MT_MOST_VIRTUAL_BASES];
+	unsigned base_count;
 };
 
 struct mt_error *mt_cannot_compile(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -230,6 +242,11 @@ struct mt_error *mt_compile_node(struct mt_compiler *compiler, const struct mt_n
 struct mt_error *mt_compile_value(struct mt_compiler *compiler, const struct mt_node *node,
 				  struct mt_operand *out);
 struct mt_error *mt_too_complex(void);
+
+/* bases.c */
+/* The member of *WHOLE, a structure, that NODE names. */
+struct mt_error *mt_compile_member_of(struct mt_compiler *compiler, const struct mt_node *node,
+				      struct mt_operand *whole, struct mt_operand *out);
 
 /* binary.c */
 struct mt_error *mt_compile_binary(struct mt_compiler *compiler, const struct mt_node *node,

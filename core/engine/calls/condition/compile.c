@@ -178,33 +178,12 @@ static struct mt_error *member(struct mt_compiler *compiler, const struct mt_nod
 			       struct mt_operand *out)
 {
 	struct mt_operand whole;
-	struct mt_value value, part;
-	struct mt_error *error;
 
 	mt_try(mt_compile_node(compiler, node->left, &whole));
 	mt_try(mt_operand_unreference(compiler, &whole));
 	if (mt_type_strip(whole.value.type)->kind == MT_TYPE_POINTER)
 		mt_try(dereference(compiler, &whole, &whole));
-	value = mt_value_at(whole.value.type, NOWHERE);
-	error = mt_eval_member_of(&compiler->eval, node, &value, &part);
-	if (error && strncmp(mt_error_message(error), "Cannot access", 13) == 0) {
-		mt_error_destroy(error);
-		return mt_cannot_compile("%s is in a virtual base", node->name);
-	}
-	if (error)
-		return error;
-	if (part.lval != MT_LVAL_MEMORY)
-		return mt_cannot_compile("%s is optimized out", node->name);
-	if (part.address - NOWHERE > INT32_MAX) {
-		*out = (struct mt_operand){.kind = MT_OPERAND_MEMORY, .value = part};
-		return NULL;
-	}
-	part.address += whole.value.address - NOWHERE;
-	*out = whole;
-	out->value = part;
-	return whole.kind == MT_OPERAND_MEMORY || whole.kind == MT_OPERAND_REGISTERS
-		   ? NULL
-		   : mt_cannot_compile("%s is a member of a computed value", node->name);
+	return mt_compile_member_of(compiler, node, &whole, out);
 }
 
 /* What NODE is of lies in registers. */
