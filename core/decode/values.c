@@ -3,6 +3,8 @@
  * the calls that were open at the end. */
 #include "decode/private.h"
 
+#include <stdlib.h>
+
 static struct mt_error *add_open_call(struct mt_decode_run *run, const struct mt_sideband *note)
 {
 	const char *at = (const char *)note->sample.raw;
@@ -40,7 +42,9 @@ struct mt_error *mt_decode_values(struct mt_decode_run *run)
 		};
 
 		value.name = mt_decode_next_string(&at, end);
-		value.form = *mt_decode_next_string(&at, end);
+		const char *form = mt_decode_next_string(&at, end);
+		value.form = *form;
+		value.size = *form ? (uint8_t)strtoul(form + 1, NULL, 10) : 0;
 		value.names = at;
 		value.names_bytes = (size_t)(end - at);
 		mt_try(mt_recorded_values_add(&run->values, &value));

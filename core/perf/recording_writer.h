@@ -24,8 +24,8 @@
  * - mtrace:mark: IP = PC, RAW = the program's words, with a NUL at their end
  * - mtrace:value-is: what a number of mtrace:value means: WEIGHT = the number, IP = the function,
  *   ADDR = 1 for its result, RAW = the argument's name, a letter (trace/recorded_values.h, enum
- *   mt_value_form), and of an enumeration its enumerators and their numbers, each with a NUL at
- *   its end, then more NULs
+ *   mt_value_form) with the type's size in bytes, and of an enumeration its enumerators and their
+ * numbers, each with a NUL at its end, then more NULs
  * - mtrace:missed: older events of the kernel than this time were overwritten
  *
  * and call events (trace/event.h), with IP = `to`, ADDR = `from`, the stack pointer, and of a call

@@ -26,6 +26,7 @@ struct mt_error *mt_recorded_values_add(struct mt_recorded_values *values,
 		if (mt_array_push(&values->items, (struct mt_recorded_value){0}))
 			return mt_error_no_memory();
 	values->items.items[value->number] = *value;
+	values->has_results |= value->is_result;
 	return NULL;
 }
 

@@ -44,6 +44,7 @@ struct mt_recorded_value {
 	uint64_t function; /* an address in it */
 	bool is_result;    /* else an argument */
 	char form;         /* enum mt_value_form */
+	uint8_t size;      /* of its type, in bytes; 0: not known */
 	const char *name;  /* "count"; of a result "", of a part of it "x" */
 	/* Of an ENUM: "RED", "0", "GREEN", "1", each with a NUL at its end. */
 	const char *names;
@@ -62,6 +63,7 @@ struct mt_recorded_open_call {
 struct mt_recorded_values {
 	MT_ARRAY(struct mt_recorded_open_call) open_calls;
 	MT_ARRAY(struct mt_recorded_value) items; /* by number; `name` NULL: there is none */
+	bool has_results;
 	struct mt_arena arena;
 	const char **kept; /* texts that were made last, by their hashes */
 };

@@ -3,15 +3,22 @@
  * packed records to the sink's begins and ends.
  *
  * A record is a tag byte (kind, flags), then by kind: BEGIN: slot (2 bytes), time; END: time;
- * INSTANT: time, struct; DEFINE: slot, struct; TEXT: pointer.  Times are LEB128 differences to the
- * record before. */
+ * INSTANT: time, struct; DEFINE: slot, struct; TEXT: pointer; LATE_TEXT: struct.  Times are LEB128
+ * differences to the record before. */
 #include "trace/segment_log.h"
 
 #include <string.h>
 
 enum { DEFAULT_BUDGET = 64 << 20, LEAST_BUDGET = 4096, WINDOW_SIZE = 1 << 16 };
 
-enum mt_log_kind { MT_LOG_BEGIN, MT_LOG_END, MT_LOG_INSTANT, MT_LOG_DEFINE, MT_LOG_TEXT };
+enum mt_log_kind {
+	MT_LOG_BEGIN,
+	MT_LOG_END,
+	MT_LOG_INSTANT,
+	MT_LOG_DEFINE,
+	MT_LOG_TEXT,
+	MT_LOG_LATE_TEXT,
+};
 
 /* The tag byte. */
 enum {
@@ -208,6 +215,44 @@ void mt_segment_log_text(struct mt_segment_log *log, const char *text)
 	record_end(log, at + sizeof(text));
 }
 
+static uint64_t log_size(const struct mt_segment_log *log)
+{
+	return log->spilled + log->bytes.count;
+}
+
+uint64_t mt_segment_log_late_text(struct mt_segment_log *log, const struct mt_log_late_text *late)
+{
+	uint8_t *at = record_start(log);
+
+	if (!at)
+		return 0;
+	*at++ = MT_LOG_LATE_TEXT;
+	record_end(log, at);
+	const uint64_t place = log_size(log);
+	memcpy(at, late, sizeof(*late));
+	record_end(log, at + sizeof(*late));
+	return place;
+}
+
+bool mt_segment_log_get_late(struct mt_segment_log *log, uint64_t place,
+			     struct mt_log_late_text *out)
+{
+	if (place >= log->spilled)
+		memcpy(out, log->bytes.items + (place - log->spilled), sizeof(*out));
+	else
+		mt_segment_log_fail(log, mt_spill_read(&log->spill, place, out, sizeof(*out)));
+	return !log->error;
+}
+
+void mt_segment_log_set_late(struct mt_segment_log *log, uint64_t place,
+			     const struct mt_log_late_text *late)
+{
+	if (place >= log->spilled)
+		memcpy(log->bytes.items + (place - log->spilled), late, sizeof(*late));
+	else
+		mt_segment_log_fail(log, mt_spill_write(&log->spill, place, late, sizeof(*late)));
+}
+
 /* Calls take time, returns take none: each begin gets a share of the time between, and so do the
  * code before the first entry and behind the last. */
 static void spread(struct mt_log_entry *entries, size_t count, uint64_t until_ns)
@@ -226,11 +271,6 @@ static void spread(struct mt_log_entry *entries, size_t count, uint64_t until_ns
 			entries[i].instant.time_ns = entries[i].time_ns;
 		share += entries[i].kind == MT_LOG_BEGIN;
 	}
-}
-
-static uint64_t log_size(const struct mt_segment_log *log)
-{
-	return log->spilled + log->bytes.count;
 }
 
 static void note_checkpoint(struct mt_segment_log *log, size_t settled)
@@ -508,6 +548,7 @@ static struct mt_error *replay_end(struct reader *r, uint64_t time_ns, uint8_t f
 static struct mt_error *replay_record(struct reader *r)
 {
 	uint8_t tag = *r->at++;
+	struct mt_log_late_text late;
 	struct mt_instant instant;
 	uint64_t time_ns;
 	size_t slot;
@@ -524,6 +565,10 @@ static struct mt_error *replay_record(struct reader *r)
 		return r->sink->ops->instant(r->sink->self, &instant);
 	case MT_LOG_TEXT:
 		get_bytes(r, &r->text, sizeof(r->text));
+		return NULL;
+	case MT_LOG_LATE_TEXT:
+		get_bytes(r, &late, sizeof(late));
+		r->text = late.text;
 		return NULL;
 	default:
 		slot = get_slot(r);

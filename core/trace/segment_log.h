@@ -88,6 +88,19 @@ void mt_segment_log_end(struct mt_segment_log *log, uint64_t time_ns, bool estim
 			uint8_t flags);
 /* What the next begin was called with, or the next end returned: lent for the run. */
 void mt_segment_log_text(struct mt_segment_log *log, const char *text);
+/* Likewise of the next end, where that is known later; until then TEXT is NULL.  Returns its place,
+ * until the log is cleared (`epoch`); 0 after a failure. */
+struct mt_log_late_text {
+	const char *text;
+	const struct mt_function *function; /* that ends */
+	uint64_t before;                    /* another one's place, for the caller; 0: none */
+};
+uint64_t mt_segment_log_late_text(struct mt_segment_log *log, const struct mt_log_late_text *late);
+/* False: it failed, as `error` says. */
+bool mt_segment_log_get_late(struct mt_segment_log *log, uint64_t place,
+			     struct mt_log_late_text *out);
+void mt_segment_log_set_late(struct mt_segment_log *log, uint64_t place,
+			     const struct mt_log_late_text *late);
 void mt_segment_log_instant(struct mt_segment_log *log, const struct mt_instant *instant);
 
 /* The time is known to be BOUND_NS now: spread what waits, up to there. */

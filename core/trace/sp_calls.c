@@ -165,7 +165,7 @@ void mt_sp_begin(struct mt_sp_stack *stack, const struct mt_event *event, uint8_
 		mt_rebuild_out_of_memory(&stack->base);
 		return;
 	}
-	const char *arguments = mt_sp_values_of(stack, event, false);
+	const char *arguments = mt_sp_values_of(stack, frame.sp, frame.function, false);
 	if (arguments)
 		mt_segment_log_text(&stack->base.log, arguments);
 	mt_segment_log_begin_settled(&stack->base.log, stack->base.now_ns, stack->base.estimated,

@@ -110,7 +110,7 @@ static void put_inside(struct mt_sp_stack *stack, const struct mt_event *events,
 		}
 		/* A trigger stopped it between its values and its entry. */
 		const char *arguments =
-		    frame.at_entry ? mt_sp_values_of(stack, &events[i], false) : NULL;
+		    frame.at_entry ? mt_sp_values_of(stack, frame.sp, frame.function, false) : NULL;
 		if (arguments)
 			mt_segment_log_text(&stack->base.log, arguments);
 		mt_segment_log_begin_settled(&stack->base.log, stack->base.now_ns, true, &slice);

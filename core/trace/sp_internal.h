@@ -7,6 +7,7 @@
  *	sp_again.c    functions that begin anew, on a stack that moved
  *	sp_frames.c   frames from an unwinder
  *	sp_values.c   arguments and results
+ *	sp_results.c  results of calls that end with a jump
  *	sp_open.c     arguments of what is open at the end
  *
  * An entry at stack pointer S closes every frame that lies at or below S: the one at S made a tail
@@ -47,6 +48,12 @@ enum {
 /* A ret as far above all that is known may be that of a frame from before the segment. */
 #define MT_SP_REACH (8 << 20)
 
+/* The place in the log for the result of the last call that jumped on the way to a frame. */
+struct mt_sp_late {
+	uint64_t place; /* 0: none did */
+	uint32_t epoch; /* of the log, in which it counts */
+};
+
 struct mt_sp_frame {
 	const struct mt_function *function;
 	uint64_t sp;             /* where its return address lies */
@@ -54,6 +61,7 @@ struct mt_sp_frame {
 	const struct mt_inline *const *chain;
 	uint32_t inlines; /* slices of `chain`, outermost first, that lie on its own */
 	bool at_entry;    /* an unwinder found it at its first instruction: its ENTRY may follow */
+	struct mt_sp_late late;
 };
 
 /* One stack. */
@@ -95,7 +103,10 @@ struct mt_sp_stack {
 	unsigned int signal_by; /* that many more events may come before the signal's handler */
 	bool lost;              /* GAP was seen, and nothing since */
 	struct mt_sp_values values;
-	const char *result; /* of the innermost frame, which ends; NULL: it is not known */
+	const char *result;      /* of the innermost frame, which ends; NULL: it is not known */
+	struct mt_sp_late *jump; /* the innermost frame ends with a jump, after this; NULL: no */
+	/* By the numbers of results; NULL: it is none. */
+	MT_ARRAY(const struct mt_function *) owners;
 	struct mt_sp_cached_site *sites; /* MT_SP_SITES, by caller and callee */
 	struct mt_sp_cached_call *calls; /* MT_SP_SITES, by return address */
 
@@ -199,8 +210,17 @@ void mt_sp_again(struct mt_sp_stack *stack, const struct mt_event *event);
 
 /* sp_values.c */
 void mt_sp_take_value(struct mt_sp_stack *stack, const struct mt_event *event);
-/* What waits for an ENTRY, or with RESULT for a LEAVE, as text; NULL: nothing. */
-const char *mt_sp_values_of(struct mt_sp_stack *stack, const struct mt_event *event, bool result);
+/* What waits for an ENTRY, or with RESULT for a LEAVE, of FUNCTION at SP, as text; NULL: nothing.
+ */
+const char *mt_sp_values_of(struct mt_sp_stack *stack, uint64_t sp,
+			    const struct mt_function *function, bool result);
+
+/* sp_results.c */
+/* A call of FUNCTION is about to end with a jump, after LATE, which goes on with it. */
+void mt_sp_await_result(struct mt_sp_stack *stack, const struct mt_function *function,
+			struct mt_sp_late *late);
+/* FRAME returns, and so do the calls that jumped on the way to it. */
+void mt_sp_give_results(struct mt_sp_stack *stack, const struct mt_sp_frame *frame);
 
 /* sp_open.c: see struct mt_rebuild_ops. */
 struct mt_error *mt_sp_open_calls(struct mt_rebuild *rebuild, uint32_t snapshot,

@@ -29,6 +29,7 @@ static void deinit(struct mt_rebuild *rebuild)
 
 	mt_sp_forget_regions(stack);
 	mt_array_deinit(&stack->regions);
+	mt_array_deinit(&stack->owners);
 	free(stack->sites);
 	free(stack->calls);
 }
@@ -39,6 +40,7 @@ static void names_changed(struct mt_rebuild *rebuild)
 
 	memset(stack->sites, 0, MT_SP_SITES * sizeof(*stack->sites));
 	memset(stack->calls, 0, MT_SP_SITES * sizeof(*stack->calls));
+	stack->owners.count = 0;
 }
 
 /* The current stack's innermost frame ends. */
@@ -56,6 +58,9 @@ void mt_sp_pop(struct mt_sp_stack *stack, uint8_t end_flags)
 		mt_segment_log_end(&stack->base.log, stack->base.now_ns, false, end_flags);
 	if (stack->result)
 		mt_segment_log_text(&stack->base.log, stack->result);
+	else if (stack->jump)
+		mt_sp_await_result(stack, region->frames.items[region->frames.count].function,
+				   stack->jump);
 	mt_segment_log_end(&stack->base.log, stack->base.now_ns, false, end_flags);
 }
 
@@ -109,8 +114,13 @@ static void enter(struct mt_sp_stack *stack, const struct mt_event *event)
 		mt_sp_pop(stack, MT_SLICE_END_TIME_ESTIMATED);
 		mt_sp_begin(stack, event, flags, true, NULL);
 	} else {
+		struct mt_sp_late late = top->late;
+		stack->jump = &late;
 		mt_sp_pop(stack, 0);
+		stack->jump = NULL;
 		mt_sp_begin(stack, event, flags | MT_SLICE_TAIL_CALL, false, jumped);
+		if (!stack->base.log.error)
+			mt_sp_top(region)->late = late;
 	}
 }
 
@@ -155,9 +165,13 @@ static inline void entry(struct mt_sp_stack *stack, const struct mt_event *event
 
 /* The innermost frame returns.  What a handler on a stack of its own interrupted goes on then, and
  * a coroutine that comes to its end switches to another stack. */
-static inline void end_top(struct mt_sp_stack *stack, const struct mt_event *event)
+static inline void end_top(struct mt_sp_stack *stack)
 {
-	stack->result = mt_sp_values_of(stack, event, true);
+	const struct mt_sp_frame *top = mt_sp_top(stack->current);
+
+	stack->result = mt_sp_values_of(stack, top->sp, top->function, true);
+	if (top->late.place)
+		mt_sp_give_results(stack, top);
 	mt_sp_pop(stack, 0);
 	stack->result = NULL;
 	if (!stack->current->frames.count)
@@ -224,7 +238,7 @@ static void leave_far(struct mt_sp_stack *stack, const struct mt_event *event)
 		mt_sp_switch(stack, owner, sp, true);
 		if (shown) {
 			mt_sp_unwind(stack, sp);
-			end_top(stack, event);
+			end_top(stack);
 		}
 	} else if (top && top->function == mt_rebuild_function_at(&stack->base, event->to)) {
 		leave_by_switch(stack, owner, sp);
@@ -248,7 +262,7 @@ static inline void leave(struct mt_sp_stack *stack, const struct mt_event *event
 	const struct mt_sp_frame *top = region ? mt_sp_top(region) : NULL;
 
 	if (top && top->sp == event->from && !stack->base.signal)
-		end_top(stack, event);
+		end_top(stack);
 	else
 		leave_far(stack, event);
 }

@@ -63,17 +63,16 @@ static void append(const struct mt_sp_values *waiting, size_t index,
 	}
 }
 
-const char *mt_sp_values_of(struct mt_sp_stack *stack, const struct mt_event *event, bool result)
+const char *mt_sp_values_of(struct mt_sp_stack *stack, uint64_t sp,
+			    const struct mt_function *function, bool result)
 {
 	struct mt_recorded_values *values = stack->base.options.values;
 	const struct mt_sp_values *waiting = &stack->values;
-	const struct mt_function *function = NULL;
 	mt_auto(mt_str) struct mt_str text = {0};
 	bool has_parts = false;
 
-	if (!values || !waiting->count || waiting->sp != event->from)
+	if (!values || !waiting->count || waiting->sp != sp)
 		return NULL;
-	function = mt_rebuild_function_at(&stack->base, event->to);
 	for (size_t i = 0; i < waiting->count; i++) {
 		const struct mt_recorded_value *value =
 		    mt_recorded_values_find(values, waiting->numbers[i]);

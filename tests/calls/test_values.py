@@ -74,14 +74,35 @@ def test_values(record, tmp_path, level, stamps):
 
 
 def test_tail_calls(record, tmp_path):
-    """What another function returned is told as that one's."""
-    done = record("-O2", "--returns=pass_on", "--returns=last_of")
-    assert ('--returns "pass_on": the result is not recorded at 1 of 1 ends of its calls: it ends '
-            "with a jump to another function, which has the result") in done.stderr
-    assert calls_in((tmp_path / "x.txt").read_text(), "last_of") == ["last_of() = 9 (tail call)"]
+    """What the last function returned is what all return that jumped on the way there."""
+    done = record("-O2", "--returns=pass_on")
+    assert "not recorded" not in done.stderr
+    assert calls_in((tmp_path / "x.txt").read_text(), "pass_on") == ["pass_on() = 9"]
     done = record("-O0", "--returns=pass_on")
     assert "not recorded" not in done.stderr
     assert calls_in((tmp_path / "x.txt").read_text(), "pass_on") == ["pass_on() = 9"]
+
+
+TAILS = [
+    (["--returns=narrow", "--returns=wide"],
+     "narrow = -1, wide = -1, narrow = 33, narrow = -1, wide = 4294967295, wide = 4, wide = 6"),
+    (["--returns=through"], "through = -1, through = 33"),
+    (["--returns=*"], "through = -1, narrow = -1, wide = -1, through = 33, narrow = 33, narrow = -1, "
+     "wide = 4294967295, wide = 4, indirect = 6, wide = 6"),
+]
+
+
+@pytest.mark.parametrize("stamps", ["sampled", "full"])
+@pytest.mark.parametrize("options, calls", TAILS)
+def test_chains_of_tail_calls(compile, run_mtdb, tmp_path, options, calls, stamps):
+    done = run_mtdb("run", "--engine=calls", "--modules=calls_tails", f"--timestamps={stamps}", *options,
+                    "--returns=is_even", "--returns=make_for", "--returns=quarter", "-o", tmp_path / "x.txt",
+                    compile("calls_tails.c", "-O2"))
+    assert done.returncode == 0, done.stderr
+    seen = [call.replace("()", "").replace(" (tail call)", "") for call in calls_in((tmp_path / "x.txt").read_text())]
+    assert ", ".join(call for call in seen if re.match("through|narrow|wide|indirect", call)) == calls
+    assert [call for call in seen if re.match("is_even|make_for|quarter", call)] == [
+        "is_even = 0", "is_even = 0", "make_for = {first = 5, second = -5}", "quarter = 1.5"]
 
 
 @pytest.mark.parametrize("level, size", [("-O0", "1M"), ("-O2", "16k")])

@@ -62,3 +62,12 @@ def test_python(gdb, program):
     session = gdb(program, "python mtrace.start()", "python mtrace.values('small(a, b)')",
                   "python mtrace.values('small', results=True)", "run", "mtrace history 10 small")
     assert "small(a=-128, b=255) = 127 " in session.output
+
+
+def test_tail_calls(gdb, compile):
+    """They return what the last function returned; of two that are recorded each has its own."""
+    program = compile("calls_tails.c", "-O2")
+    session = gdb(program, "mtrace start", "mtrace values -return through narrow", "break main", "run", "continue",
+                  "mtrace history 100")
+    assert re.findall(r"(?:through|narrow)\(\) = \S+", session.output) == [
+        "through() = -1", "narrow() = -1", "through() = 33", "narrow() = 33", "narrow() = -1"], session.output

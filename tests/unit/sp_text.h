@@ -141,7 +141,8 @@ static const struct mt_slice_sink_ops sp_text_ops = {
     .segment_end = sp_segment_end,
 };
 
-/* 0 and 1 are arguments of "a", 2 is its result; 3 and 4 are those of "b". */
+/* 0 and 1 are arguments of "a", 2 is its result; 3 and 4 are those of "b", 5 is the result of "c".
+ */
 static inline void sp_values(struct mt_recorded_values *values)
 {
 	static const struct mt_recorded_value known[] = {
@@ -150,12 +151,13 @@ static inline void sp_values(struct mt_recorded_values *values)
 	    {.number = 2, .form = MT_VALUE_SIGNED, .name = "", .is_result = true},
 	    {.number = 3, .form = MT_VALUE_CHAR, .name = "z"},
 	    {.number = 4, .form = MT_VALUE_BOOL, .name = "", .is_result = true},
+	    {.number = 5, .form = MT_VALUE_BOOL, .name = "", .is_result = true},
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		struct mt_recorded_value value = known[i];
 
-		value.function = sp_address(i < 3 ? 'a' : 'b');
+		value.function = sp_address(i < 3 ? 'a' : i < 5 ? 'b' : 'c');
 		assert_no_error(mt_recorded_values_add(values, &value));
 	}
 }

@@ -474,6 +474,36 @@ static void values_of_other_calls_are_dropped(void **state)
 	EXPECT("a()o|", ENTER('a', 900), VALUE(2, 900, 1));
 }
 
+static void a_call_that_jumps_returns_what_is_returned_in_the_end(void **state)
+{
+	enum { JUMPS = 300 }; /* more than the log keeps in memory */
+	struct mt_event events[JUMPS + 3];
+	struct sp_text expected = {0};
+
+	(void)state;
+	EXPECT("a()=7bt()|", ENTER('a', 900), ENTER('b', 900), VALUE(2, 900, 7), LEAVE('b', 900));
+	/* Each has its own, if that is recorded. */
+	EXPECT("a()=7bt()=trueat()=7bt()=true|", ENTER('a', 900), ENTER('b', 900), ENTER('a', 900),
+	       ENTER('b', 900), VALUE(2, 900, 7), VALUE(4, 900, 1), LEAVE('b', 900));
+	/* Else that of the last one, where it would look the same. */
+	EXPECT("c()=trueat()bt()=true|", ENTER('c', 900), ENTER('a', 900), ENTER('b', 900),
+	       VALUE(4, 900, 1), LEAVE('b', 900));
+	EXPECT("a()b()=true|", ENTER('a', 900), LEAVE('a', 900), ENTER('b', 900), VALUE(2, 900, 7),
+	       VALUE(4, 900, 1), LEAVE('b', 900));
+	EXPECT("z(c(Ie(b()))=truebt()=true)|", ENTER('z', 910), ENTER('c', 900),
+	       ENTER_FROM('b', 800, 'c', SP_INLINED), LEAVE('b', 800), ENTER('b', 900),
+	       VALUE(4, 900, 1), LEAVE('b', 900), LEAVE('z', 910));
+	for (size_t i = 0; i < JUMPS; i++) {
+		events[i] = (struct mt_event)ENTER('a', 900);
+		sp_put(&expected, i ? "at()=7" : "a()=7");
+	}
+	sp_put(&expected, "bt()|");
+	events[JUMPS] = (struct mt_event)ENTER('b', 900);
+	events[JUMPS + 1] = (struct mt_event)VALUE(2, 900, 7);
+	events[JUMPS + 2] = (struct mt_event)LEAVE('b', 900);
+	sp_expect(events, JUMPS + 3, expected.text);
+}
+
 static void other_events_are_passed_over(void **state)
 {
 	(void)state;
@@ -533,6 +563,7 @@ int main(void)
 	    cmocka_unit_test(a_gap_ends_the_segment),
 	    cmocka_unit_test(values_belong_to_the_call_behind_them),
 	    cmocka_unit_test(values_of_other_calls_are_dropped),
+	    cmocka_unit_test(a_call_that_jumps_returns_what_is_returned_in_the_end),
 	    cmocka_unit_test(other_events_are_passed_over),
 	    cmocka_unit_test(nothing_gives_nothing),
 	};

@@ -164,7 +164,11 @@ static struct mt_error *compile(struct mt_calls_engine *engine, struct mt_calls_
 	    mt_calls_condition_place(engine, space, condition, address);
 
 	if (mt_calls_records_values(condition)) {
-		if (!condition->given.at_return)
+		if (condition->given.at_return)
+			where.measure = (struct mt_measure){.part = MT_MEASURE_BEGIN,
+							    .key = where.measure.key + address,
+							    .untimed = true};
+		else
 			mt_calls_values_into(engine, condition, &where);
 	} else if (mt_calls_is_later(condition)) {
 		where.measure.part = MT_MEASURE_BEGIN;

@@ -218,14 +218,18 @@ static struct mt_error *add_end(struct ends *ends, uint64_t address, uint64_t ho
 	where.measure.part = MT_MEASURE_END;
 	where.measure.ticks = given->slower_ns ? mt_calls_ticks(ends->engine, given->slower_ns) : 0;
 	where.measure.looks_up = measures(given) || !is_own;
-	end->is_timed = where.measure.looks_up;
+	end->is_timed = where.measure.looks_up && !given->values;
 	where.measure.mult = ends->engine->options.conversion.mult;
 	where.measure.shift = ends->engine->options.conversion.shift;
+	where.measure.counts = is_own && !given->values && (given->at_return || !given->expr);
 	if (given->values) {
-		where.measure.looks_up = false;
+		where.measure.key += begin->address; /* each of its functions is one alone */
+		/* Those that began and end here are taken out of the table. */
+		where.measure.looks_up = ends->function_count > 1;
+		where.measure.untimed = true;
+		where.measure.is_own = is_own;
 		mt_calls_values_into(ends->engine, begin->condition, &where);
 	}
-	where.measure.counts = is_own && (given->at_return || !given->expr);
 	where.measure.at_return = true;
 	mt_try(compile_end(ends, end, &where));
 	struct mt_calls_break one = {.address = address,
@@ -291,8 +295,9 @@ static void find_functions(struct ends *ends)
 					       ends->begin->address - ends->place->module->bias));
 	for (size_t i = 0; i < ends->function_count; i++)
 		see_code(ends, ends->functions[i]);
-	/* What another function returned is told of as that one's. */
-	if (mt_calls_records_values(ends->begin->condition)) {
+	/* Of many functions, those of them that others end with a jump to record it. */
+	if (mt_calls_records_values(ends->begin->condition) &&
+	    ends->begin->condition->given.is_one_of_many) {
 		ends->has_others = ends->function_count > 1;
 		ends->function_count = 1;
 	}
@@ -320,11 +325,8 @@ struct mt_error *mt_calls_add_ends(struct mt_calls_engine *engine, struct mt_cal
 	find_functions(&ends);
 	for (size_t i = 0; i < ends.function_count; i++)
 		mt_try(hook_function(&ends, ends.functions[i]));
-	if (mt_calls_records_values(begin->condition) && !ends.found && ends.has_others)
-		leave_out(&ends, begin->address - ends.place->module->bias,
-			  "it ends with a jump to another function, which has the result");
 	if (mt_calls_records_values(begin->condition))
-		return ends.left || !ends.found
+		return ends.left || (!ends.found && !ends.has_others)
 			   ? mt_calls_values_tell_ends(engine, begin->condition, ends.left,
 						       ends.left + ends.found,
 						       ends.left ? ends.why : "it never returns")

@@ -58,7 +58,8 @@ static void describe(const struct mt_engine_value *given, struct mt_type *type, 
 {
 	mt_type_expand(type);
 	put_word(raw, given->name);
-	put_word(raw, (const char[]){form, '\0'});
+	mt_str_appendf(raw, "%c%u", form, (unsigned)mt_type_size(type) & UINT8_MAX);
+	mt_str_append_bytes(raw, "", 1);
 	for (size_t i = 0; form == MT_VALUE_ENUM && i < type->enumerator_count; i++) {
 		char number[32];
 

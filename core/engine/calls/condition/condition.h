@@ -63,6 +63,9 @@ struct mt_measure {
 	uint32_t mult;
 	uint16_t shift;
 	bool counts; /* an end: it is of such calls alone; unmatched ones are counted */
+	/* Only which calls began is of interest, and not when; no call is counted. */
+	bool untimed;
+	bool is_own; /* an end that is untimed: it counts, too, if its beginning is not known */
 	/* An end: in a trampoline, in place of what steps back over the red zone. */
 	bool at_return;
 };

@@ -34,21 +34,22 @@ static void make_key(struct mt_asm *to)
 	mt_asm(to, 0x48, 0x83, 0xc9, 0x01); /* or rcx, 1 */
 }
 
-/* rdx: the address of the thread's table.  One without a ring, and one that may not read the time,
- * has none. */
-static void find_table(struct mt_asm *to)
+/* rdx: the address of the thread's table.  One without a ring, and one that may not read the time
+ * where that is needed, has NONE. */
+static void find_table(struct mt_asm *to, struct mt_asm_label *none)
 {
-	mt_asm_jump_if_stampless(to, &to->miss);
+	if (!to->place.measure.untimed)
+		mt_asm_jump_if_stampless(to, none);
 	mt_asm(to, 0x65, 0x48, 0x8b, 0x14, 0x25); /* mov rdx, gs:[open_calls] */
 	mt_asm_imm32(to, offsetof(struct mt_ring_position, open_calls));
 	mt_asm(to, 0x48, 0x85, 0xd2); /* test rdx, rdx */
-	mt_asm_jump(to, MT_ASM_EQUAL, &to->miss);
+	mt_asm_jump(to, MT_ASM_EQUAL, none);
 }
 
 /* rcx: a key; rax: the address of its bucket. */
-static void find_bucket(struct mt_asm *to)
+static void find_bucket(struct mt_asm *to, struct mt_asm_label *none)
 {
-	find_table(to);
+	find_table(to, none);
 	mt_asm(to, 0x48, 0xb8); /* mov rax, SPREAD */
 	mt_asm_imm64(to, SPREAD);
 	mt_asm(to, 0x48, 0x0f, 0xaf, 0xc1); /* imul rax, rcx */
@@ -94,7 +95,7 @@ void mt_asm_note_begin(struct mt_asm *to)
 	struct mt_asm_label free_items[ITEMS] = {0}, same[ITEMS] = {0}, ready = {0};
 
 	make_key(to);
-	find_bucket(to);
+	find_bucket(to, &to->miss);
 	for (unsigned item = 0; item < ITEMS; item++) {
 		mt_asm(to, 0x48, 0x83, 0x78, (uint8_t)(item * ITEM_BYTES), 0); /* cmp qword …, 0 */
 		mt_asm_jump(to, MT_ASM_EQUAL, &free_items[item]);
@@ -107,11 +108,14 @@ void mt_asm_note_begin(struct mt_asm *to)
 	mt_asm(to, 0x48, 0x01, 0xd0);                     /* add rax, rdx */
 	mt_asm_jump(to, MT_ASM_ALWAYS, &same[0]);
 	add_item(to, same);
-	count(to, offsetof(struct mt_condition_errors, lost));
+	if (!to->place.measure.untimed)
+		count(to, offsetof(struct mt_condition_errors, lost));
 	mt_asm_jump(to, MT_ASM_ALWAYS, &ready);
 	add_item(to, free_items);
 	mt_asm_bind(to, &ready);
 	mt_asm(to, 0x48, 0x89, 0x08); /* mov [rax], rcx */
+	if (to->place.measure.untimed)
+		return;
 	mt_asm(to, 0x48, 0x89, 0xc1); /* mov rcx, rax */
 	read_own_time(to);
 	mt_asm(to, 0x48, 0x89, 0x51, 0x08); /* mov [rcx+8], rdx */
@@ -137,25 +141,31 @@ static void take_time(struct mt_asm *to)
 
 void mt_asm_find_begin(struct mt_asm *to)
 {
-	struct mt_asm_label found[ITEMS] = {0};
+	const struct mt_measure *measure = &to->place.measure;
+	struct mt_asm_label found[ITEMS] = {0}, go_on = {0};
+	struct mt_asm_label *unknown = measure->is_own ? &go_on : &to->miss;
 
 	make_key(to);
-	find_bucket(to);
+	find_bucket(to, unknown);
 	for (unsigned item = 0; item < ITEMS; item++)
 		compare_key(to, item, &found[item]);
-	if (to->place.measure.counts)
+	if (measure->counts)
 		count(to, offsetof(struct mt_condition_errors, unmatched));
-	mt_asm_jump(to, MT_ASM_ALWAYS, &to->miss);
+	mt_asm_jump(to, MT_ASM_ALWAYS, unknown);
 	add_item(to, found);
-	mt_asm(to, 0x48, 0x8b, 0x48, 0x08);       /* mov rcx, [rax+8] */
-	mt_asm(to, 0x48, 0xc7, 0x00, 0, 0, 0, 0); /* mov qword [rax], 0 */
+	if (!measure->untimed)
+		mt_asm(to, 0x48, 0x8b, 0x48, 0x08); /* mov rcx, [rax+8] */
+	mt_asm(to, 0x48, 0xc7, 0x00, 0, 0, 0, 0);   /* mov qword [rax], 0 */
+	mt_asm_bind(to, &go_on);
+	if (measure->untimed)
+		return;
 	read_own_time(to);
 	take_time(to);
 }
 
 void mt_asm_begin_span(struct mt_asm *to)
 {
-	find_table(to);
+	find_table(to, &to->miss);
 	mt_asm(to, 0x48, 0x89, 0xd1); /* mov rcx, rdx */
 	read_own_time(to);
 	mt_asm(to, 0x48, 0x89, 0x91); /* mov [rcx+…], rdx */
@@ -166,7 +176,7 @@ void mt_asm_end_span(struct mt_asm *to)
 {
 	const bool begins_anew = to->place.measure.part == MT_MEASURE_SPAN_AGAIN;
 
-	find_table(to);
+	find_table(to, &to->miss);
 	mt_asm(to, 0x48, 0x8d, 0x8a); /* lea rcx, [rdx+…] */
 	mt_asm_imm32(to, to->place.measure.word);
 	if (!begins_anew) {                      /* what did not begin needs no time stamp */
