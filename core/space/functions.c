@@ -17,15 +17,26 @@ static bool is_kernel(uint64_t address)
 	return address >> 63;
 }
 
-static struct mt_text_symbols *add_table(struct mt_space *space)
+/* Of no symbols there is no table: files that are kept go stale by tables.  READ is the pool's from
+ * now on. */
+static struct mt_error *add_table(struct mt_space *space, struct mt_text_symbols *read,
+				  struct mt_text_symbols **out)
 {
-	struct mt_text_symbols *table = mt_arena_zalloc(&space->pool->arena, sizeof(*table));
+	struct mt_text_symbols *table =
+	    read->count ? mt_arena_zalloc(&space->pool->arena, sizeof(*table)) : NULL;
 
-	if (!table)
-		return NULL;
+	if (!table) {
+		const bool is_empty = !read->count;
+
+		mt_text_symbols_deinit(read);
+		return is_empty ? NULL : mt_error_no_memory();
+	}
+	*table = *read;
 	table->next = space->pool->tables;
 	space->pool->tables = table;
-	return table;
+	*out = table;
+	mt_space_forget_last(space);
+	return NULL;
 }
 
 /* As perf does it: the names of our functions come from nobody else. */
@@ -39,7 +50,7 @@ static bool is_trusted(const char *path)
 
 struct mt_error *mt_space_add_perf_map(struct mt_space *space, const char *path)
 {
-	struct mt_text_symbols *table = add_table(space);
+	struct mt_text_symbols read = {0};
 	char usual[64];
 
 	if (!path) {
@@ -48,28 +59,25 @@ struct mt_error *mt_space_add_perf_map(struct mt_space *space, const char *path)
 		if (!is_trusted(path))
 			return NULL;
 	}
-	if (!table)
-		return mt_error_no_memory();
-	struct mt_error *error = mt_text_symbols_read_perf_map(path, &space->pool->arena, table);
-	if (error && mt_error_code(error) == MT_ERROR_NO_MEMORY)
-		return error;
+	struct mt_error *error = mt_text_symbols_read_perf_map(path, &space->pool->arena, &read);
 	if (!error)
-		space->jit = table;
+		return add_table(space, &read, &space->jit);
+	mt_text_symbols_deinit(&read);
+	if (mt_error_code(error) == MT_ERROR_NO_MEMORY)
+		return error;
 	mt_error_destroy(error);
-	mt_space_forget_last(space);
 	return NULL;
 }
 
 struct mt_error *mt_space_add_kallsyms(struct mt_space *space, const char *path)
 {
-	struct mt_text_symbols *table = add_table(space);
+	struct mt_text_symbols read = {0};
+	struct mt_error *error = mt_text_symbols_read_kallsyms(path, &space->pool->arena, &read);
 
-	if (!table)
-		return mt_error_no_memory();
-	mt_try(mt_text_symbols_read_kallsyms(path, &space->pool->arena, table));
-	space->kernel = table;
-	mt_space_forget_last(space);
-	return NULL;
+	if (!error)
+		return add_table(space, &read, &space->kernel);
+	mt_text_symbols_deinit(&read);
+	return error;
 }
 
 static void narrow(struct mt_hole_key *hole, uint64_t start, uint64_t end)

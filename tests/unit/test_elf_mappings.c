@@ -221,8 +221,12 @@ static void a_missing_perf_map_is_fine(void **state)
 	struct fixture *fixture = *state;
 
 	assert_no_error(mt_space_add_perf_map(fixture->space, "/absent/perf.map"));
+	write_text(fixture, "not a line\n");
+	assert_no_error(mt_space_add_perf_map(fixture->space, fixture->path));
 	assert_error(mt_space_add_kallsyms(fixture->space, "/absent/kallsyms"), MT_ERROR_NOT_FOUND,
 		     "/absent/kallsyms");
+	/* By these a pool that is kept would go stale. */
+	assert_int_equal(mt_space_pool_text_tables(fixture->pool), 0);
 }
 
 static void the_kernel_goes_by_kallsyms(void **state)
