@@ -20,6 +20,7 @@ struct hook {
 };
 
 static bool veiled;
+static bool defined; /* all of them; whoever defines others goes by on_define() */
 
 static struct mt_error *on_stop(void)
 {
@@ -152,7 +153,13 @@ struct mt_error *mt_hooks_define(void)
 			mt_try(read_body(name, &shown, &body));
 		mt_try(define_ours(name, body));
 	}
+	defined = true;
 	return NULL;
+}
+
+struct mt_error *mt_hooks_ensure(void)
+{
+	return defined ? NULL : mt_hooks_define();
 }
 
 static struct mt_error *veil(struct hook *hook)
@@ -184,6 +191,7 @@ static struct mt_error *on_define(void)
 	if (veiled)
 		return NULL;
 	veiled = true;
+	defined = false;
 	mt_try(mt_pristine_expect(MT_RESUMPTION_STEP));
 	for (size_t i = 0; i < HOOK_COUNT; i++)
 		if (hooks[i].run != mt_hooks_unveil)

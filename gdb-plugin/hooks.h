@@ -12,6 +12,8 @@
 /* Defines those that are missing: at first all, later those that the user defined anew.  Not while
  * GDB follows a fork, or reports a stop. */
 struct mt_error *mt_hooks_define(void);
+/* The same, unless nobody has used `define` since: what is asked of GDB takes a tenth of a stop. */
+struct mt_error *mt_hooks_ensure(void);
 /* The same, if they are out of the way of a `define` that has ended, or failed. */
 struct mt_error *mt_hooks_unveil(void);
 /* mtrace._hook(NAME), which the hooks call. */

@@ -105,7 +105,7 @@ static struct mt_error *resume(struct mt_inferior *inferior, pid_t pid)
 		return NULL;
 	if (!mt_live_is_recording(&inferior->live))
 		return begin(inferior, pid);
-	mt_try(mt_hooks_define());
+	mt_try(mt_hooks_ensure());
 	mt_try(restore_breakpoints(inferior));
 	return show(inferior, true, false);
 }

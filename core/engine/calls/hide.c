@@ -8,7 +8,10 @@
 #include "process/interrupted.h"
 #include "process/proc.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#define PAGE 4096u
 
 struct mt_error *mt_calls_clean(struct mt_calls_engine *engine, const struct mt_calls_space *space,
 				pid_t child)
@@ -217,8 +220,34 @@ static enum way way_of(const struct showing *showing, const struct mt_calls_modu
 		   : way;
 }
 
+static void mark_pages(const struct mt_calls_module *module, const uint64_t *addresses,
+		       size_t count, bool *pages)
+{
+	for (size_t i = 0; i < count; i++)
+		if (addresses[i] >= module->start && addresses[i] < module->end)
+			pages[(addresses[i] - module->start) / PAGE] = true;
+}
+
+static bool touches(const struct mt_calls_module *module, uint64_t address, size_t length,
+		    const bool *pages)
+{
+	const uint64_t at = address + module->bias - module->start;
+
+	return pages[at / PAGE] || pages[(at + length - 1) / PAGE];
+}
+
+/* Of thousands of patches few are in a page where somebody is.  PAGES: of the module's text. */
+static bool is_aside(const struct showing *showing, const struct mt_calls_module *module,
+		     const struct mt_patch *patch, const bool *pages)
+{
+	return !showing->alone->function_count &&
+	       !touches(module, patch->address, patch->length, pages) &&
+	       !(patch->hole && touches(module, patch->hole, MT_PATCH_JUMP_BYTES, pages));
+}
+
 /* Those that need one that stays out do as well. */
-static struct mt_error *hold_patches(const struct showing *showing, struct mt_calls_place *place)
+static struct mt_error *hold_patches_at(const struct showing *showing, struct mt_calls_place *place,
+					const bool *pages)
 {
 	const struct mt_calls_module *module = place->module;
 	const struct mt_plan *plan = module->file->plan;
@@ -228,6 +257,8 @@ static struct mt_error *hold_patches(const struct showing *showing, struct mt_ca
 		const struct mt_patch *patch = &plan->patches.items[i];
 		const uint64_t start = patch->address + module->bias;
 
+		if (is_aside(showing, module, patch, pages))
+			continue;
 		if (way_of(showing, module, patch) != CLEAR)
 			mt_calls_patch_hold(place, i);
 		else if (lies_in(showing->alone->places, showing->alone->place_count, start,
@@ -241,6 +272,20 @@ static struct mt_error *hold_patches(const struct showing *showing, struct mt_ca
 		    mt_calls_miss(showing->space, place, i))
 			return mt_error_no_memory();
 	return NULL;
+}
+
+static struct mt_error *hold_patches(const struct showing *showing, struct mt_calls_place *place)
+{
+	const struct mt_calls_module *module = place->module;
+	bool *pages = calloc((module->end - module->start) / PAGE + 1, sizeof(*pages));
+
+	if (!pages)
+		return mt_error_no_memory();
+	mark_pages(module, showing->alone->places, showing->alone->place_count, pages);
+	mark_pages(module, showing->standing.items, showing->standing.count, pages);
+	struct mt_error *error = hold_patches_at(showing, place, pages);
+	free(pages);
+	return error;
 }
 
 static void hold_lines(const struct showing *showing)

@@ -161,6 +161,9 @@ static struct mt_error *leave_holes(struct mt_calls_engine *engine, struct mt_ca
 {
 	struct leaving leaving = {engine, space, place};
 
+	/* While the text is hidden there are none. */
+	if (!memchr(place->written, 1, place->module->file->plan->patches.count))
+		return NULL;
 	return engine->target->ops->each_thread(engine->target, space->pid, leave_hole, &leaving);
 }
 
