@@ -176,6 +176,22 @@ def build_apart(compiler, source, flags, target):
             os.link(f"{folder}/{target.name}", target)
 
 
+@pytest.fixture(scope="session", name="go")
+def build_go():
+    """go("program", "-buildmode=pie", source="languages.go") -> the path of a Go program."""
+    tool = need_tool("go", "golang-go")
+    folder = ROOT / "build" / "fixtures" / "languages"
+
+    def build(name, *flags, source="languages.go"):
+        folder.mkdir(parents=True, exist_ok=True)
+        subprocess.run([tool, "build", *flags, "-o", folder / name, FIXTURES / source],
+                       check=True, env={**os.environ, "GOCACHE": str(folder / "go-cache"),
+                                        "GOPROXY": "off", "GOFLAGS": ""})
+        return folder / name
+
+    return build
+
+
 @pytest.fixture(scope="session", name="compile")
 def compile_fixture():
     """compile("crash.c", "-O2", …) -> path of the program.

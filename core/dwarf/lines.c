@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* From addresses to lines and back. */
+#include "dwarf/go_lines.h"
 #include "dwarf/units.h"
 
 #include <string.h>
@@ -75,7 +76,7 @@ bool mt_objfile_source_at(struct mt_objfile *objfile, uint64_t address, struct m
 
 	*out = (struct mt_source){0};
 	if (!unit)
-		return false;
+		return mt_go_source_at(objfile, address, out);
 	read_rows(objfile, unit);
 	size_t behind = search_rows(unit, address);
 	return behind && describe(objfile, unit, unit->rows[behind - 1], out);
@@ -185,7 +186,7 @@ bool mt_objfile_line_at(struct mt_objfile *objfile, uint64_t address, struct mt_
 
 	*out = (struct mt_line_range){0};
 	if (!unit)
-		return false;
+		return mt_go_line_at(objfile, address, out);
 	read_rows(objfile, unit);
 	size_t behind = search_rows(unit, address);
 	if (!behind || behind == unit->row_count)
@@ -231,9 +232,10 @@ struct place {
 };
 
 struct statement {
-	struct mt_unit *unit;
+	struct mt_unit *unit; /* NULL: it is Go's own table that tells of it */
 	uint64_t address;
 	uint32_t line;
+	size_t go_function;
 };
 
 struct line_search {
@@ -245,6 +247,8 @@ struct line_search {
 	void (*visit)(struct line_search *search, const struct statement *statement);
 	uint32_t best; /* the nearest line with code; 0: none */
 	MT_ARRAY(struct place) places;
+	const char *go_file; /* that was compared last */
+	bool go_file_matches;
 };
 
 static bool unit_has_file(struct line_search *search, struct mt_unit *unit)
@@ -274,7 +278,7 @@ static bool read_statement(struct line_search *search, struct mt_unit *unit, Dwa
 	    !describe(search->objfile, unit, row, &source) || source.line < search->line ||
 	    dwarf_lineaddr(row, &address) || !file_matches(source.file, search->file))
 		return false;
-	*out = (struct statement){unit, address, source.line};
+	*out = (struct statement){.unit = unit, .address = address, .line = source.line};
 	return mt_dwarf_unit_at(search->dwarf, address) == unit;
 }
 
@@ -290,10 +294,27 @@ static void visit_unit(struct line_search *search, struct mt_unit *unit)
 			search->visit(search, &statement);
 }
 
+static void visit_go(void *context, const struct mt_go_statement *row)
+{
+	struct line_search *search = context;
+
+	if (row->file != search->go_file) {
+		search->go_file = row->file;
+		search->go_file_matches = file_matches(row->file, search->file);
+	}
+	if (!search->go_file_matches || row->line < search->line ||
+	    (search->dwarf && mt_dwarf_unit_at(search->dwarf, row->address)))
+		return;
+	search->visit(search, &(struct statement){.address = row->address,
+						  .line = row->line,
+						  .go_function = row->function});
+}
+
 static void visit_units(struct line_search *search)
 {
-	for (size_t i = 0; i < search->dwarf->unit_count; i++)
+	for (size_t i = 0; search->dwarf && i < search->dwarf->unit_count; i++)
 		visit_unit(search, &search->dwarf->units[i]);
+	mt_go_each_statement(search->objfile, visit_go, search);
 }
 
 static void find_best(struct line_search *search, const struct statement *statement)
@@ -306,7 +327,9 @@ static void add_place(struct line_search *search, const struct statement *statem
 {
 	if (statement->line != search->best)
 		return;
-	struct place place = {statement->address, mt_block_at(statement->unit, statement->address)};
+	struct place place = {statement->address,
+			      statement->unit ? mt_block_at(statement->unit, statement->address)
+					      : (const void *)statement->go_function};
 	mt_array_each (known, &search->places) {
 		if (known->block != place.block || !place.block)
 			continue;
@@ -330,8 +353,6 @@ void mt_objfile_find_line(struct mt_objfile *objfile, const char *file, uint32_t
 	    .visit = find_best,
 	};
 
-	if (!search.dwarf)
-		return;
 	visit_units(&search);
 	search.visit = add_place;
 	if (search.best)

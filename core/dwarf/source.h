@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The source behind an object file's code, as its DWARF has it: lines, prologues, inlined calls.
- * Without DWARF there is none, and nothing fails. */
+ * Without DWARF a Go program's lines are known by its own table (elf/go_table.h), and else there is
+ * none; nothing fails. */
 #ifndef MT_DWARF_SOURCE_H
 #define MT_DWARF_SOURCE_H
 

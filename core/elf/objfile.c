@@ -37,6 +37,8 @@ static void destroy(struct mt_objfile *objfile)
 		objfile->dwarf.destroy(objfile->dwarf.data);
 	if (objfile->cfi.data)
 		objfile->cfi.destroy(objfile->cfi.data);
+	if (objfile->go.data)
+		objfile->go.destroy(objfile->go.data);
 	mt_elf_file_close(&objfile->mini);
 	mt_elf_file_close(&objfile->debug);
 	mt_elf_file_close(&objfile->main);

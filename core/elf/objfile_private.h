@@ -52,6 +52,8 @@ struct mt_objfile {
 	struct mt_symbol_index *symbols;
 	struct mt_objfile_attachment dwarf; /* dwarf/units.c */
 	struct mt_objfile_attachment cfi;   /* space/unwind_cfi.c */
+	struct mt_objfile_attachment go;    /* go_table.c; NULL: it is no program of Go's */
+	bool go_sought;
 	uint32_t own_function_count;
 	uint32_t *function_count; /* gives ids: the pool's, or own_function_count */
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "elf/symbols.h"
 
+#include "elf/go_table.h"
 #include "elf/section.h"
 
 #include <lzma.h>
@@ -81,15 +82,40 @@ static void open_mini(struct mt_objfile *objfile)
 	free(unpacked);
 }
 
+/* Those that a stripped program's own runtime needs. */
+static int add_go_functions(struct mt_objfile *objfile, struct mt_candidates *out)
+{
+	const struct mt_go_table *table = mt_go_table(objfile);
+	struct mt_go_function function;
+
+	for (size_t i = 0; table && i < mt_go_function_count(table); i++) {
+		if (!mt_go_function_at(table, i, &function))
+			continue;
+		struct mt_candidate candidate = {
+		    .start = function.start,
+		    .size = function.end - function.start,
+		    .name = function.name,
+		    .kind = MT_FUNCTION_SYMBOL,
+		    .binding = STB_LOCAL,
+		};
+		if (mt_array_push(out, candidate))
+			return -1;
+	}
+	return 0;
+}
+
 int mt_collect_symbols(struct mt_objfile *objfile, const struct mt_code *code,
 		       struct mt_candidates *out)
 {
+	const size_t before = out->count;
+
 	mt_objfile_seek_debug(objfile);
 	open_mini(objfile);
-	return add_table(objfile, objfile->main.elf, SHT_SYMTAB, code, out) ||
-		       add_table(objfile, objfile->debug.elf, SHT_SYMTAB, code, out) ||
-		       add_table(objfile, objfile->mini.elf, SHT_SYMTAB, code, out) ||
-		       add_table(objfile, objfile->main.elf, SHT_DYNSYM, code, out)
-		   ? -1
-		   : 0;
+	if (add_table(objfile, objfile->main.elf, SHT_SYMTAB, code, out) ||
+	    add_table(objfile, objfile->debug.elf, SHT_SYMTAB, code, out) ||
+	    add_table(objfile, objfile->mini.elf, SHT_SYMTAB, code, out))
+		return -1;
+	if (out->count == before && add_go_functions(objfile, out))
+		return -1;
+	return add_table(objfile, objfile->main.elf, SHT_DYNSYM, code, out);
 }

@@ -31,7 +31,8 @@ struct mt_symbol_index {
 	struct mt_candidates all; /* sorted; aliases too */
 };
 
-/* symbol_tables.c: from .symtab, .dynsym, the separate debug file and .gnu_debugdata.
+/* symbol_tables.c: from .symtab, .dynsym, the separate debug file and .gnu_debugdata; or, where
+ * only .dynsym is left, Go's own table.
  * Returns 0, or -1 without memory. */
 int mt_collect_symbols(struct mt_objfile *objfile, const struct mt_code *code,
 		       struct mt_candidates *out);

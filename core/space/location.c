@@ -56,6 +56,16 @@ static bool parse_line(const char *text, uint32_t *line)
 	return text[0] >= '0' && text[0] <= '9' && !*end && number <= UINT32_MAX;
 }
 
+/* A name or a file as it was meant: quotes around it part it from what stands around, and belong to
+ * it no more than in GDB.  NULL: no memory. */
+static char *without_quotes(const char *text, size_t length)
+{
+	const bool quoted =
+	    length > 1 && (*text == '\'' || *text == '"') && text[length - 1] == *text;
+
+	return quoted ? strndup(text + 1, length - 2) : strndup(text, length);
+}
+
 /* "*0x401136" and "*main+4". */
 static struct mt_error *split_address(const char *text, struct words *words)
 {
@@ -70,16 +80,17 @@ static struct mt_error *split_address(const char *text, struct words *words)
 	}
 	if (plus == text)
 		return no_location(text);
-	words->function = strndup(text, (size_t)(plus - text));
+	words->function = without_quotes(text, (size_t)(plus - text));
 	return words->function ? NULL : mt_error_no_memory();
 }
 
 /* The colon of FILE:LINE and FILE:FUNCTION: no part of a "::", nor behind a parenthesis. */
 static const char *file_colon(const char *text)
 {
-	const char *open = strchr(text, '(');
+	const char *quote = *text == '\'' || *text == '"' ? strchr(text + 1, *text) : NULL;
+	const char *begin = quote ? quote : text, *open = strchr(begin, '(');
 
-	for (const char *c = strchr(text, ':'); c; c = strchr(c + 1, ':')) {
+	for (const char *c = strchr(begin, ':'); c; c = strchr(c + 1, ':')) {
 		if (open && c > open)
 			return NULL;
 		if (c[1] == ':')
@@ -108,7 +119,7 @@ static struct mt_error *split_explicit(const char *text, struct words *words)
 		length = which ? strcspn(at, " ") : strlen(at);
 		if (places[which]) {
 			free(*places[which]);
-			*places[which] = strndup(at, length);
+			*places[which] = without_quotes(at, length);
 			if (!*places[which])
 				return mt_error_no_memory();
 		} else {
@@ -146,7 +157,7 @@ static struct mt_error *split(const char *text, const struct mt_location_options
 	if (parse_line(text, &words->line))
 		return NULL;
 	if (colon) {
-		words->file = strndup(text, (size_t)(colon - text));
+		words->file = without_quotes(text, (size_t)(colon - text));
 		if (!words->file)
 			return mt_error_no_memory();
 		if (parse_line(colon + 1, &words->line))
@@ -154,7 +165,7 @@ static struct mt_error *split(const char *text, const struct mt_location_options
 		text = colon + 1;
 	}
 	words->kind = MT_LOCATION_FUNCTION;
-	words->function = strdup(text);
+	words->function = without_quotes(text, strlen(text));
 	return words->function ? NULL : mt_error_no_memory();
 }
 

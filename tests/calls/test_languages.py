@@ -2,31 +2,12 @@
 """Programs of other languages, with stacks, threads and collectors of their own: they do the same
 when they are recorded."""
 import collections
-import os
 import re
 import subprocess
 
 import pytest
 
 from tests import conftest
-
-FOLDER = conftest.ROOT / "build" / "fixtures" / "languages"
-
-
-@pytest.fixture(name="go")
-def build_go(need):
-    """go("-buildmode=pie") -> a Go program."""
-    tool = need("go", "golang-go")
-
-    def build(name, *flags, source="languages.go"):
-        FOLDER.mkdir(parents=True, exist_ok=True)
-        subprocess.run([tool, "build", *flags, "-o", FOLDER / name,
-                        conftest.FIXTURES / source], check=True,
-                       env={**os.environ, "GOCACHE": str(FOLDER / "go-cache"), "GOPROXY": "off",
-                            "GOFLAGS": ""})
-        return FOLDER / name
-
-    return build
 
 
 @pytest.fixture(name="ocaml")
@@ -108,3 +89,23 @@ def test_return_behind_a_nop(compile, run_mtdb, tmp_path):
     done = run_mtdb("run", "-e", "calls", "-o", tmp_path / "out.txt", "--", program)
     assert done.returncode == 7, done.stderr
     assert count(tmp_path / "out.txt", "last") == 1
+
+
+@pytest.mark.parametrize("flags", [[], ["-buildmode=pie", "-ldflags=-linkmode=external -s -w"]],
+                         ids=["static", "cgo"])
+def test_stripped_go(go, run_mtdb, tmp_path, flags):
+    """Its functions are found, and triggers at them, by names quoted as GDB wants them."""
+    program = go("names-s" + "-cgo" * bool(flags), *(flags or ["-ldflags=-s -w"]),
+                 source="go_names.go")
+    line = conftest.line_of("go_names.go", "// the closure")
+    done = run_mtdb("run", "-e", "calls", "-o", tmp_path / "out.txt", "--size", "64m",
+                    "-t", "'main.(*T).Method'", "-t", "go_names.go:'main.T.Value'",
+                    "-t", f"go_names.go:{line}", "--", program, "7")
+    counts = dict(re.findall(r"^(main\.\S+) (\d+)$", done.stdout, re.M))
+    assert counts["main.(*T).Method"] == "7", done.stderr
+    for name in ("main.(*T).Method", "main.T.Value", "main.main.func1"):
+        assert count(tmp_path / "out.txt", re.escape(name)) == int(counts[name])
+    text = (tmp_path / "out.txt").read_text()
+    for number, name in ((1, "main.(*T).Method"), (2, "main.T.Value"), (3, "main.main.func1")):
+        assert len(re.findall(rf"\*\*\* trigger {number}: .* in {re.escape(name)} .*go_names.go:",
+                              text)) == 7
