@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* C++ and Rust names as people write them. */
+/* C++, Rust and OCaml names as people write them. */
 #ifndef MT_ELF_DEMANGLE_H
 #define MT_ELF_DEMANGLE_H
 
@@ -14,6 +14,10 @@ enum mt_demangle_style {
 /* Appends to OUT.  False: RAW is no mangled name (or one that grows beyond all measure), and
  * nothing was appended. */
 bool mt_demangle(const char *raw, enum mt_demangle_style style, struct mt_str *out);
+
+/* The same for OCaml, of which GDB has the raw name: `Ex.deep` of `camlEx__deep_82`.  A function
+ * that has no name keeps its number: `Ex.fun_294`. */
+bool mt_demangle_ocaml(const char *raw, struct mt_str *out);
 
 /* A symbol of Rust's, by either of its schemes. */
 bool mt_is_rust_name(const char *raw);

@@ -20,7 +20,8 @@ static char *make_name(struct mt_objfile *objfile, const struct mt_symbol *symbo
 	mt_str_append_bytes(&mangled, symbol->raw_name, length - strlen(suffix));
 	if (mangled.failed)
 		return NULL;
-	if (!mt_demangle(mangled.text, MT_DEMANGLE_FULL, &text))
+	if (!mt_demangle(mangled.text, MT_DEMANGLE_FULL, &text) &&
+	    !mt_demangle_ocaml(mangled.text, &text))
 		mt_str_append(&text, mangled.text);
 	mt_str_append(&text, suffix);
 	return text.failed ? NULL : mt_arena_text(&objfile->arena, text.text, text.length);
@@ -51,8 +52,10 @@ static bool matches(const char *raw, const char *name, const char *word, size_t 
 		return true;
 	if (word_length && !memmem(raw, strlen(raw), word, word_length))
 		return false;
-	mt_auto(mt_str) struct mt_str bare = {0}, full = {0};
+	mt_auto(mt_str) struct mt_str bare = {0}, full = {0}, ocaml = {0};
 
+	if (mt_demangle_ocaml(raw, &ocaml))
+		return strcmp(ocaml.text, name) == 0;
 	return (mt_demangle(raw, MT_DEMANGLE_BARE, &bare) && mt_name_matches(bare.text, name)) ||
 	       (mt_demangle(raw, MT_DEMANGLE_FULL, &full) && mt_name_matches(full.text, name));
 }

@@ -12,11 +12,18 @@ from tests import conftest
 
 @pytest.fixture(name="ocaml")
 def build_ocaml(need, tmp_path):
-    source = tmp_path / "languages.ml"
-    source.write_text((conftest.FIXTURES / "languages.ml").read_text())
-    subprocess.run([need("ocamlopt", "ocaml-nox"), "-g", "-o", tmp_path / "languages", source],
-                   check=True, cwd=tmp_path)
-    return tmp_path / "languages"
+    """ocaml("languages.ml", "stub.c") -> an OCaml program."""
+
+    def build(*names):
+        sources = [tmp_path / name for name in names]
+        for source in sources:
+            source.write_text((conftest.FIXTURES / source.name).read_text())
+        program = sources[0].with_suffix("")
+        subprocess.run([need("ocamlopt", "ocaml-nox"), "-g", "-o", program, *reversed(sources)],
+                       check=True, cwd=tmp_path)
+        return program
+
+    return build
 
 
 def check_same(run_mtdb, program, out, size="512k"):
@@ -66,8 +73,24 @@ def test_static_go(go, run_mtdb, tmp_path):
 
 
 def test_ocaml(ocaml, run_mtdb, tmp_path):
-    check_same(run_mtdb, ocaml, tmp_path / "out.txt")
-    assert count(tmp_path / "out.txt", r"camlLanguages__fib_\d+") == 1973
+    check_same(run_mtdb, ocaml("languages.ml"), tmp_path / "out.txt")
+    assert count(tmp_path / "out.txt", r"Languages\.fib") == 1973
+
+
+def test_ocaml_exceptions(ocaml, run_mtdb, tmp_path):
+    """Calls are there once, and frames do not pile up."""
+    program = ocaml("ocaml_raises.ml", "ocaml_raises_stub.c")
+    done = run_mtdb("run", "-e", "calls", "-o", tmp_path / "out.txt", "--size", "16m",
+                    "-t", "Ocaml_raises.leap", "--", program)
+    counts = dict(re.findall(r"^(\w+) (\d+)$", done.stdout, re.M))
+    assert len(counts) == 5, done.stderr
+    text = (tmp_path / "out.txt").read_text()
+    assert {name: str(count(tmp_path / "out.txt", rf"Ocaml_raises\.{name}"))
+            for name in counts} == counts
+    assert not re.search(r"Ocaml_raises\.\w+ \(inferred", text)
+    assert text.count("*** trigger 1 in Ocaml_raises.leap") == int(counts["leap"])
+    [depth] = {len(line) for line in re.findall(r"  ( *)Ocaml_raises\.work ", text)}
+    assert depth < 40
 
 
 def count_fib(n):

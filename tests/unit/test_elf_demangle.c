@@ -44,6 +44,39 @@ static void other_names_stay(void **state)
 	mt_str_deinit(&text);
 }
 
+static void ocaml_names_are_for_people(void **state)
+{
+	static const struct {
+		const char *raw, *name;
+	} pairs[] = {
+	    {"camlEx__deep_82", "Ex.deep"},
+	    {"camlStdlib__List__iter_261", "Stdlib.List.iter"},
+	    {"camlEx__$2b$21_83", "Ex.+!"},
+	    {"camlEx__fun_294", "Ex.fun_294"},
+	    {"camlEx__entry", "Ex.entry"},
+	    {"camlEx__a_1_22", "Ex.a_1"},
+	    {"camlEx__f'_22", "Ex.f'"},
+	    {"camlEx.deep_271", "Ex.deep"},
+	    {"camlEx", "Ex"},
+	    {"camlEx__", "Ex__"},
+	    {"camlEx__$zz_1", "Ex.$zz"},
+	    {"camlEx__$00_1", "Ex.$00"},
+	    {"camlEx__f_$", "Ex.f_$"},
+	};
+	static const char *const others[] = {"caml_alloc", "caml", "camlp4", "", "main", "_camlEx"};
+	struct mt_str text = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
+		mt_str_clear(&text);
+		assert_true(mt_demangle_ocaml(pairs[i].raw, &text));
+		assert_string_equal(text.text, pairs[i].name);
+	}
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		assert_false(mt_demangle_ocaml(others[i], &text));
+	mt_str_deinit(&text);
+}
+
 /* Each argument is a pair of the one before: 34 of them stand for 2^34 names. */
 static void what_grows_beyond_measure_is_given_up(void **state)
 {
@@ -65,6 +98,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(names_are_for_people),
+	    cmocka_unit_test(ocaml_names_are_for_people),
 	    cmocka_unit_test(other_names_stay),
 	    cmocka_unit_test(what_grows_beyond_measure_is_given_up),
 	};
