@@ -67,6 +67,7 @@ static int report_error(struct terminal *terminal, struct mt_error *error,
 static struct mt_error *create_target(void *context, struct mt_target **out)
 {
 	(void)context;
+	ending_offer_snapshots();
 	return mt_ptrace_target_create(out);
 }
 

@@ -376,26 +376,34 @@ static bool sleep_until_child(uint64_t deadline_ns)
 	return sigtimedwait(&set, NULL, deadline_ns == FOR_EVER ? NULL : &timeout) == SIGCHLD;
 }
 
+static enum mt_stop_kind take_request(void)
+{
+	if (ending_take_request())
+		return MT_STOP_REQUEST;
+	return ending_take_snapshot_request() ? MT_STOP_SNAPSHOT : MT_STOP_NONE;
+}
+
 struct mt_error *mt_ptrace_wait(struct mt_target *base, int timeout_ms, struct mt_stop *stop)
 {
 	struct mt_ptrace_target *target = (struct mt_ptrace_target *)base;
 	uint64_t deadline_ns = FOR_EVER;
 	bool done;
 
+	*stop = (struct mt_stop){.kind = MT_STOP_NONE};
 	/* A thread that stops again and again keeps nobody from asking. */
-	if (ending_take_request()) {
-		*stop = (struct mt_stop){.kind = MT_STOP_REQUEST};
+	if (ending_is_requested() || ending_snapshot_is_requested()) {
+		stop->kind = take_request();
 		return NULL;
 	}
 	mt_try(look(target, stop, &done));
 	if (!done && timeout_ms >= 0)
 		deadline_ns = mt_clock_monotonic_ns() + (uint64_t)timeout_ms * 1000000;
 	for (bool again = timeout_ms != 0; !done && again;) {
-		again = !ending_is_requested() && sleep_until_child(deadline_ns);
+		again = !ending_is_requested() && !ending_snapshot_is_requested() &&
+			sleep_until_child(deadline_ns);
 		mt_try(look(target, stop, &done));
 	}
 	if (!done)
-		*stop = (struct mt_stop){.kind = ending_take_request() ? MT_STOP_REQUEST
-								       : MT_STOP_NONE};
+		stop->kind = take_request();
 	return NULL;
 }

@@ -30,6 +30,7 @@ static volatile sig_atomic_t requested;
 static volatile sig_atomic_t first;
 static volatile sig_atomic_t interrupts;
 static volatile sig_atomic_t passed; /* SIGTERMs */
+static volatile sig_atomic_t offers_snapshots, snapshot_requested;
 
 static bool contains(const int *numbers, size_t count, int number)
 {
@@ -106,7 +107,9 @@ static void on_signal(int number, siginfo_t *info, void *context)
 			alarm(REPEAT_S);
 		return;
 	}
-	if (holds)
+	if (number == SIGUSR1 && offers_snapshots)
+		snapshot_requested = 1;
+	else if (holds)
 		note(number, info);
 	else if (number != SIGINT || interrupts++)
 		end_at_once(number);
@@ -173,6 +176,24 @@ void ending_pass_to(pid_t pid)
 {
 	receiver = pid;
 	passed = 0;
+}
+
+void ending_offer_snapshots(void)
+{
+	offers_snapshots = 1;
+}
+
+bool ending_snapshot_is_requested(void)
+{
+	return snapshot_requested;
+}
+
+bool ending_take_snapshot_request(void)
+{
+	bool was = snapshot_requested;
+
+	snapshot_requested = 0;
+	return was;
 }
 
 int ending_signal(void)

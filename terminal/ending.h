@@ -9,9 +9,10 @@
  * so no system call of ours waits past it.  Who waits or works for long asks for it, and the
  * process is let go in good order before mtdb ends.
  *
- * A launched program stands for mtdb: what somebody sends to mtdb is passed on to it.  Who sends
- * SIGTERM again is told that it was, and what else there is to do.  What the
- * terminal sends (Ctrl-C, Ctrl-\, a hangup) reaches the whole foreground group, the program too.
+ * A launched program stands for mtdb: what somebody sends to mtdb is passed on to it, but for
+ * SIGUSR1 where that asks for a snapshot.  Who sends SIGTERM again is told that it was, and what
+ * else there is to do.  What the terminal sends (Ctrl-C, Ctrl-\, a hangup) reaches the whole
+ * foreground group, the program too.
  *
  * A crash of our own is the kernel's to handle, as is SIGKILL. */
 #ifndef MT_TERMINAL_ENDING_H
@@ -34,6 +35,12 @@ void ending_hold(void);
 void ending_release(void);
 /* Signals are passed on to PID, a launched program; 0: to nobody any more. */
 void ending_pass_to(pid_t pid);
+
+/* From now on SIGUSR1 asks for a snapshot, and ends nothing. */
+void ending_offer_snapshots(void);
+/* It came since the last take. */
+bool ending_snapshot_is_requested(void);
+bool ending_take_snapshot_request(void);
 
 /* The first signal that came while something was held, and was passed to nobody; 0: none. */
 int ending_signal(void);

@@ -123,6 +123,7 @@ const struct mt_command mt_command_attach = {
     .help =
 	"Attach to the process PID, keep a ring of the latest calls of each of its threads, and\n"
 	"write the rings as a timeline on Ctrl-C, when the time is up, or when the process ends.\n"
+	"SIGUSR1 takes a snapshot, and recording goes on.\n"
 	"On detach its code is restored and it runs on.  Without PID, choose from a list.\n"
 	"\n"
 	"Options:\n"

@@ -243,9 +243,9 @@ const struct mt_command mt_command_run = {
     .usage = "[OPTION…] [--] PROGRAM [ARGUMENT…]",
     .help =
 	"Run PROGRAM, keep a ring of the latest calls of each of its threads, and write the rings\n"
-	"as a timeline: at each trigger, on Ctrl-C, before a fatal signal, and at the end.  Input,\n"
-	"output and exit status are the program's own (128 + the number of the signal that killed\n"
-	"it; 125 when mtdb itself failed, 2 when a trigger means\n"
+	"as a timeline: at each trigger, on Ctrl-C, when mtdb is sent SIGUSR1, before a fatal\n"
+	"signal, and at the end.  Input, output and exit status are the program's own (128 + the\n"
+	"number of the signal that killed it; 125 when mtdb itself failed, 2 when a trigger means\n"
 	"nothing).\n"
 	"\n"
 	"Options:\n" MT_RECORD_OPTIONS_HELP

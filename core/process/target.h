@@ -40,6 +40,7 @@ enum mt_stop_kind {
 			    * when lwp == pid */
 	MT_STOP_LIBRARIES, /* the dynamic loader loaded or unloaded: see watch_libraries() */
 	MT_STOP_REQUEST,   /* the user asked for attention (Ctrl-C at the debugger); lwp is 0 */
+	MT_STOP_SNAPSHOT,  /* the user asked for a snapshot alone; lwp is 0 */
 };
 
 struct mt_stop {

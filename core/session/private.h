@@ -136,6 +136,8 @@ struct mt_session {
 	bool leaving;        /* all processes: triggers do not count any more */
 	bool taking;         /* stops are being handled: see breathe() */
 	bool has_bound;      /* triggers, once: see mt_session_tolerate_later() */
+	bool is_asked;       /* for a snapshot: check_request() takes it */
+	uint32_t asked;      /* how many of the snapshots were asked for */
 	bool hidden_is_told; /* that the mappings of a process cannot be read any more */
 	uint64_t end_ns;     /* when an attached process is let go; 0: not by time */
 	uint64_t request_ns; /* when the user asked for a snapshot; 0: not */

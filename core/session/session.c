@@ -84,6 +84,8 @@ static struct mt_error *collect(struct mt_session *session, int patience_ms)
 	while (stop.kind != MT_STOP_NONE) {
 		if (stop.kind == MT_STOP_REQUEST)
 			session->request_ns = mt_clock_monotonic_ns();
+		else if (stop.kind == MT_STOP_SNAPSHOT)
+			session->is_asked = true;
 		else if (mt_array_push(&session->stops, stop))
 			return mt_error_no_memory();
 		if (stop.kind == MT_STOP_EXITED || HASH_COUNT(session->threads) < 2)
@@ -391,10 +393,23 @@ static void say_who_is_left(struct mt_session *session)
 	       process->pid, name, more.text ? more.text : "", more.text ? "them" : "it");
 }
 
+/* It does not count for who waits for a trigger. */
+static struct mt_error *take_asked(struct mt_session *session)
+{
+	session->is_asked = false;
+	mt_try(mt_session_snapshot(session));
+	session->asked++;
+	mt_log(session->options->engine.log, MT_LOG_INFO, "snapshot %u was taken",
+	       session->result.snapshots);
+	return NULL;
+}
+
 static struct mt_error *check_request(struct mt_session *session)
 {
+	if (session->is_asked)
+		mt_try(take_asked(session));
 	if (session->attached && session->options->most_snapshots &&
-	    session->result.snapshots >= session->options->most_snapshots)
+	    session->result.snapshots - session->asked >= session->options->most_snapshots)
 		return mt_session_leave_all(session);
 	if (session->result.ended)
 		say_who_is_left(session);

@@ -5,6 +5,7 @@ import os
 import re
 import resource
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -26,9 +27,10 @@ def start_fixture(compile, mtdb, tmp_path):
     return run
 
 
-def read_kept(run_mtdb, path):
-    done = run_mtdb("decode", "-o", path.with_suffix(".fxt"), path)
-    assert done.returncode == 0 and "truncated" not in done.stderr, done.stderr
+def read_kept(run_mtdb, path, written=False):
+    if not written:
+        done = run_mtdb("decode", "-o", path.with_suffix(".fxt"), path)
+        assert done.returncode == 0 and "truncated" not in done.stderr, done.stderr
     trace = fxt.read(path.with_suffix(".fxt"))
     slices = [piece.name for thread in trace.threads.values() for piece in thread.slices()]
     return collections.Counter(slices), [one for one in trace.instants() if one.name == "snapshot"]
@@ -50,6 +52,42 @@ def test_nothing_is_left_over(start, tmp_path):
     with start("-o", "x.fxt") as child:
         assert child.communicate("")[0] == "ready\ndone\n" and child.returncode == 3
     assert os.listdir(tmp_path) == ["x.fxt"]
+
+
+def asked(child):
+    """Sends SIGUSR1, and waits for mtdb's word of it."""
+    child.send_signal(signal.SIGUSR1)
+    said = next(line for line in child.stderr if "snapshot" in line)
+    return int(re.fullmatch(r"mtdb: snapshot (\d+) was taken\n", said)[1])
+
+
+def test_usr1_takes_one(start, run_mtdb, tmp_path):
+    """The program does not get it, and is not ended by it."""
+    with start("-o", "x.fxt") as child:
+        assert child.stdout.readline() == "ready\n"
+        assert [asked(child), asked(child)] == [6, 7]
+        kept, = tmp_path.glob("x.fxt.*.perf")
+        assert len(read_kept(run_mtdb, kept)[1]) == 7, "each is there when it was taken"
+        assert child.communicate("")[0] == "done\n" and child.returncode == 3
+    counts, snapshots = read_kept(run_mtdb, tmp_path / "x.fxt", written=True)
+    assert len(snapshots) == 7 and (counts["tick"], counts["main"]) == (5, 1)
+
+
+@pytest.mark.parametrize("words", [[], ["-t", "tick"], ["--max=1"]])
+def test_usr1_goes_on_attached(start, mtdb, compile, run_mtdb, tmp_path, words):
+    """Also for who waits for a trigger: it was not hit."""
+    with subprocess.Popen([compile("kept.c", "-O1"), "0"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as program:
+        assert program.stdout.readline() == "ready\n"
+        with subprocess.Popen([mtdb, "attach", "-e", "calls", "-o", "x.fxt", *words, str(program.pid)], text=True,
+                              stderr=subprocess.PIPE, cwd=tmp_path) as child:
+            next(line for line in child.stderr if "recording process" in line)
+            assert [asked(child), asked(child)] == [1, 2]
+            child.send_signal(signal.SIGINT)
+            said = child.communicate()[1]
+            assert child.returncode == 0, said
+        assert program.communicate("")[0] == "done\n"
+    assert len(read_kept(run_mtdb, tmp_path / "x.fxt", written=True)[1]) == 3
 
 
 def test_a_directory_goes(start, run_mtdb, tmp_path):

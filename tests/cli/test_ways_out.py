@@ -20,7 +20,9 @@ PATIENCE = 120
 SENT_CRASHES = ["SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE", "SIGSEGV", "SIGSYS"]
 NAMES = ["SIGHUP", "SIGINT", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGPIPE", "SIGALRM", "SIGTERM", "SIGSTKFLT", "SIGVTALRM",
          "SIGPROF", "SIGIO", "SIGPWR", "SIGXCPU", "SIGXFSZ", "SIGRTMIN", "SIGRTMAX", *SENT_CRASHES]
-SIGNALS = pytest.mark.parametrize("number", [getattr(signal, name) for name in NAMES], ids=NAMES)
+# SIGUSR1 takes a snapshot.
+ENDING = pytest.mark.parametrize("number", [getattr(signal, name) for name in NAMES if name != "SIGUSR1"],
+                                 ids=[name for name in NAMES if name != "SIGUSR1"])
 
 
 def status_of(pid, key):
@@ -81,7 +83,7 @@ def check_files(folder, *expected):
     assert sorted(path.name for path in folder.iterdir()) == sorted(expected)
 
 
-@SIGNALS
+@ENDING
 def test_attach(mtdb, busy, tmp_path, number):
     with recording(mtdb, "attach", "-o", tmp_path / "out.fxt", "-p", str(busy.pid)) as process:
         process.send_signal(number)
@@ -91,10 +93,10 @@ def test_attach(mtdb, busy, tmp_path, number):
     check_files(tmp_path, "out.fxt")
 
 
-@SIGNALS
+@ENDING
 def test_run(mtdb, program, tmp_path, number):
     """The program gets the signal, as if mtdb were not there."""
-    expected = (0, "3 of 3 sums are right\n") if number == signal.SIGUSR1 else (128 + number, "")
+    expected = (128 + number, "")
     with recording(mtdb, "run", "-o", tmp_path / "out.fxt", program) as process:
         started = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().strip()
         wait_until(lambda: len(os.listdir(f"/proc/{started}/task")) == 3)
