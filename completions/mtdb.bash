@@ -3,7 +3,7 @@
 # Completion of mtdb's commands, options and files, for bash.
 
 _mtdb_options() { # COMMAND
-	local record='--engine= --output= --format= --record= --size= --trigger= --watch= --events=
+	local record='--engine= --output= --format= --record= --size= --space= --trigger= --watch= --events=
 		--counter= --timestamps=
 		--modules= --functions= --no-functions= --throttle --args= --returns= --no-open-args --pending --follow-forks --ready-fd=
 		--resolution= --kernel --filter= --per-cpu --full-execution --no-return-compression

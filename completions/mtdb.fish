@@ -31,6 +31,7 @@ complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l output -r -d 'Write 
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l format -x -a $formats -d 'Timeline format'
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l record -r -d 'Keep the recording too'
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l size -x -d 'Per-thread ring size'
+complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l space -x -d 'Most that the recording may take'
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l trigger -x -d 'Take a snapshot when this is reached'
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l watch -x -d 'Take a snapshot when this is written'
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l events -x -a 'sched faults syscalls marks' -d 'Also record these events'

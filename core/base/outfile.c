@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define BUFFER_SIZE 65536
@@ -369,6 +370,17 @@ struct mt_error *mt_outfile_write(struct mt_outfile *file, const void *bytes, si
 uint64_t mt_outfile_position(const struct mt_outfile *file)
 {
 	return file->position;
+}
+
+struct mt_error *mt_outfile_free_bytes(const struct mt_outfile *file, uint64_t *free_bytes)
+{
+	struct statvfs system;
+
+	if (fstatvfs(file->fd, &system))
+		return mt_error_errno(errno, "cannot find how much space is left at %s",
+				      file->path);
+	*free_bytes = (uint64_t)system.f_bavail * system.f_frsize;
+	return NULL;
 }
 
 bool mt_outfile_is_seekable(const struct mt_outfile *file)

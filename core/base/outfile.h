@@ -37,6 +37,8 @@ void mt_outfile_remove_unfinished(void);
 struct mt_error *mt_outfile_write(struct mt_outfile *file, const void *bytes, size_t size);
 /* Bytes appended so far. */
 uint64_t mt_outfile_position(const struct mt_outfile *file);
+/* What its file system has left, for us.  Errors: SYSTEM. */
+struct mt_error *mt_outfile_free_bytes(const struct mt_outfile *file, uint64_t *free_bytes);
 
 /* False: straight to a pipe, a device, standard output; pwrite() is not to be had. */
 bool mt_outfile_is_seekable(const struct mt_outfile *file);

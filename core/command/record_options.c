@@ -24,6 +24,7 @@ void mt_record_options_init(struct mt_record_options *record)
 	    {"format", 'f', POPT_ARG_STRING, &record->format, 0, NULL, NULL},
 	    {"record", 'r', POPT_ARG_STRING, &record->session.recording_path, 0, NULL, NULL},
 	    {"size", 's', POPT_ARG_STRING, &record->size, 0, NULL, NULL},
+	    {"space", 0, POPT_ARG_STRING, &record->space, 0, NULL, NULL},
 	    {"trigger", 't', POPT_ARG_ARGV, &record->session.triggers, 0, NULL, NULL},
 	    {"args", 0, POPT_ARG_ARGV, &record->session.arguments, 0, NULL, NULL},
 	    {"returns", 0, POPT_ARG_ARGV, &record->session.results, 0, NULL, NULL},
@@ -67,6 +68,7 @@ void mt_record_options_deinit(struct mt_record_options *record)
 	free(record->format);
 	free((char *)record->session.recording_path);
 	free(record->size);
+	free(record->space);
 	free(record->stamps);
 	free(record->ready_fd);
 	if (is_throttled(record))
@@ -106,6 +108,8 @@ struct mt_error *mt_record_options_apply(struct mt_record_options *record)
 		mt_try(mt_trace_writer_check(record->output, record->format));
 	if (record->size)
 		mt_try(mt_parse_size(record->size, &engine->ring_bytes));
+	if (record->space)
+		mt_try(mt_parse_size(record->space, &record->session.most_bytes));
 	if (record->stamps)
 		mt_try(mt_parse_stamps(record->stamps, &engine->stamps));
 	if (is_throttled(record) && record->throttle)

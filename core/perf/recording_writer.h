@@ -119,6 +119,11 @@ struct mt_error *mt_recording_writer_keep(struct mt_recording_writer *writer);
 struct mt_error *mt_recording_writer_rescue(struct mt_recording_writer *writer);
 /* Nothing more can be written to it. */
 bool mt_recording_writer_has_failed(const struct mt_recording_writer *writer);
+/* How large it is by now. */
+uint64_t mt_recording_writer_bytes(const struct mt_recording_writer *writer);
+/* What its file system has left, for us.  Errors: SYSTEM. */
+struct mt_error *mt_recording_writer_free_bytes(const struct mt_recording_writer *writer,
+						uint64_t *free_bytes);
 /* A file beside another one is not needed any more. */
 void mt_recording_writer_drop(struct mt_recording_writer *writer);
 /* Where what was kept lies.  NULL: nothing was, or nowhere.  Lent. */

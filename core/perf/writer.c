@@ -302,6 +302,17 @@ bool mt_recording_writer_has_failed(const struct mt_recording_writer *writer)
 	return mt_outfile_has_failed(writer->file);
 }
 
+uint64_t mt_recording_writer_bytes(const struct mt_recording_writer *writer)
+{
+	return mt_outfile_position(writer->file);
+}
+
+struct mt_error *mt_recording_writer_free_bytes(const struct mt_recording_writer *writer,
+						uint64_t *free_bytes)
+{
+	return mt_outfile_free_bytes(writer->file, free_bytes);
+}
+
 void mt_recording_writer_drop(struct mt_recording_writer *writer)
 {
 	mt_outfile_drop(writer->file);

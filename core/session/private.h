@@ -138,11 +138,22 @@ struct mt_session {
 	bool has_bound;      /* triggers, once: see mt_session_tolerate_later() */
 	bool is_asked;       /* for a snapshot: check_request() takes it */
 	uint32_t asked;      /* how many of the snapshots were asked for */
+	uint64_t most_bytes; /* of the recording, but for the last snapshots */
+	uint64_t told_bytes; /* when it has so many, that is said */
+	uint64_t left_out;   /* snapshots for which there was no room */
 	bool hidden_is_told; /* that the mappings of a process cannot be read any more */
 	uint64_t end_ns;     /* when an attached process is let go; 0: not by time */
 	uint64_t request_ns; /* when the user asked for a snapshot; 0: not */
 	uint64_t ended_ns;   /* when the first process ended, and others stayed; 0: not, or said */
 };
+
+/* How much the recording takes: room.c. */
+/* What it may take.  Errors: SYSTEM. */
+struct mt_error *mt_session_find_room(struct mt_session *session);
+/* A snapshot after which others come: false if there is no room for it, which is said once. */
+bool mt_session_has_room(struct mt_session *session);
+/* Says how much it takes by now, at each doubling. */
+void mt_session_tell_room(struct mt_session *session);
 
 static inline const struct mt_target_ops *mt_session_target_ops(const struct mt_session *session)
 {

@@ -143,8 +143,9 @@ static struct mt_error *create_writer(struct mt_session *session, const char *co
 	};
 
 	mt_session_engine_ops(session)->describe(session->engine, &pt);
-	return mt_recording_writer_create(session->options->recording_path, &options,
-					  &session->writer);
+	mt_try(mt_recording_writer_create(session->options->recording_path, &options,
+					  &session->writer));
+	return mt_session_find_room(session);
 }
 
 static void note_borrow(void *context, pid_t lwp, bool borrowed)
@@ -397,6 +398,8 @@ static void say_who_is_left(struct mt_session *session)
 static struct mt_error *take_asked(struct mt_session *session)
 {
 	session->is_asked = false;
+	if (!mt_session_has_room(session))
+		return NULL;
 	mt_try(mt_session_snapshot(session));
 	session->asked++;
 	mt_log(session->options->engine.log, MT_LOG_INFO, "snapshot %u was taken",
@@ -459,6 +462,10 @@ struct mt_error *mt_session_finish(struct mt_session *session, struct mt_recordi
 							       : "the trigger",
 			       session->triggers.items[i].text);
 	mt_session_tell_problems(session);
+	if (session->left_out)
+		mt_log(session->options->engine.log, MT_LOG_WARNING,
+		       "%llu snapshots were not taken, for lack of space",
+		       (unsigned long long)session->left_out);
 	mt_array_each (watch, &session->watches)
 		if (!watch->found)
 			mt_log(session->options->engine.log, MT_LOG_WARNING,

@@ -18,8 +18,11 @@ struct mt_session;
 struct mt_session_options {
 	const char *engine_name; /* NULL: "auto" */
 	struct mt_engine_options engine;
-	const char *recording_path;   /* NULL: one that goes away with the session */
-	const char *output_path;      /* beside which that lies; NULL: it has no name */
+	const char *recording_path; /* NULL: one that goes away with the session */
+	const char *output_path;    /* beside which that lies; NULL: it has no name */
+	/* Behind so much of the recording, the last snapshots alone are taken: of a crash, and of
+	 * the end.  0: half of what the file system has left. */
+	uint64_t most_bytes;
 	const char *const *triggers;  /* session/trigger_spec.h; NULL at the end; or NULL */
 	const char *const *arguments; /* "FUNCTION" or "FUNCTION(NAME, …)": the same */
 	const char *const *results;   /* "FUNCTION": the same */

@@ -24,7 +24,9 @@ struct mt_error *mt_session_snapshot(struct mt_session *session)
 	if (session->options->engine.live)
 		return NULL;
 	mt_try(mt_session_read_rings(session, 0, ++session->result.snapshots, session->writer));
-	return mt_recording_writer_keep(session->writer);
+	mt_try(mt_recording_writer_keep(session->writer));
+	mt_session_tell_room(session);
+	return NULL;
 }
 
 void mt_session_tell_duration(uint64_t ns, struct mt_str *out)
@@ -135,7 +137,9 @@ static struct mt_error *hit(struct mt_session *session, struct mt_session_thread
 		mt_try(mt_session_put_hit(session, thread, &what, news->time_ns));
 		mt_try(count_snapshot(session, site));
 	}
-	return session->result.hits == before ? NULL : mt_session_snapshot(session);
+	return session->result.hits != before && mt_session_has_room(session)
+		   ? mt_session_snapshot(session)
+		   : NULL;
 }
 
 /* A trigger with a breakpoint is hit each time that the breakpoint is.  Without one, it is the

@@ -223,5 +223,5 @@ struct mt_error *mt_session_take_hits(struct mt_session *session, struct mt_sess
 		return NULL;
 	mt_perf_clock_sync(&session->clock);
 	mt_try(mt_data_ring_read(&thread->watched.ring, take, &taking, NULL));
-	return taking.hits ? mt_session_snapshot(session) : NULL;
+	return taking.hits && mt_session_has_room(session) ? mt_session_snapshot(session) : NULL;
 }

@@ -118,6 +118,21 @@ def test_a_full_disk(start, run_mtdb, tmp_path):
     assert 10 < len(snapshots) < 1000 and counts["tick"] >= len(snapshots) - 1 and not (tmp_path / "x.fxt").exists()
 
 
+def test_space_is_bounded(start, run_mtdb, tmp_path):
+    """Where it ends, the last snapshot is taken all the same; what was left out is counted."""
+    with start("-o", "x.fxt", "-r", "x.perf", "--space=1M", count=400) as child:
+        out, said = child.communicate("")
+    assert out == "ready\ndone\n" and child.returncode == 3
+    assert said.count("may take no more than 1:") == 1
+    left_out = int(re.search(r"(\d+) snapshots were not taken, for lack of space", said)[1])
+    counts, snapshots = read_kept(run_mtdb, tmp_path / "x.fxt", written=True)
+    assert left_out + len(snapshots) == 400 and left_out > 10 and len(snapshots) > 1
+    assert counts["work"] >= 200 * len(snapshots) - 200
+    assert (tmp_path / "x.perf").stat().st_size < 2_000_000
+    wrong = run_mtdb("run", "--space=x", "--", "true")
+    assert wrong.returncode == 125 and "is not a size" in wrong.stderr
+
+
 def test_no_calls_leave_nothing(start, tmp_path):
     with start("-o", "x.fxt", "--functions=nosuch", "--pending") as child:
         child.communicate("")
