@@ -14,6 +14,7 @@ _mtdb_options() { # COMMAND
 	decode) echo '--output= --format=' ;;
 	history) echo '--lines= --thread= --unfold' ;;
 	stats) echo '--lines= --thread= --by= --sort= --json --csv' ;;
+	grep) echo '--thread= --slowest= --first= --last= --around= --from= --to= --json' ;;
 	browse) echo '--thread=' ;;
 	view) echo '--no-browser' ;;
 	dump) echo '--packets --records' ;;
@@ -36,7 +37,7 @@ _mtdb_value() { # OPTION WORD
 }
 
 _mtdb() {
-	local commands='run attach decode history browse stats view dump plan doctor help' command=${COMP_WORDS[1]:-}
+	local commands='run attach decode history browse stats grep view dump plan doctor help' command=${COMP_WORDS[1]:-}
 	local cur=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD - 1]}
 
 	if ((COMP_CWORD == 1)); then

@@ -10,12 +10,19 @@
 #define BLANKS " \t\n"
 
 const struct mt_command *const mt_commands[] = {
-    &mt_command_run,    &mt_command_attach,       &mt_command_decode,       &mt_command_history,
-    &mt_command_browse, &mt_command_stats,        &mt_command_view,         &mt_command_dump,
-    &mt_command_plan,   &mt_command_doctor,       &mt_command_help,         &mt_command_start,
-    &mt_command_stop,   &mt_command_snapshot,     &mt_command_trigger,      &mt_command_delete,
-    &mt_command_values, &mt_command_live_history, &mt_command_live_stats,   &mt_command_save,
-    &mt_command_info,   &mt_command_window,       &mt_command_live_context, NULL,
+    &mt_command_run,          &mt_command_attach,
+    &mt_command_decode,       &mt_command_history,
+    &mt_command_browse,       &mt_command_stats,
+    &mt_command_grep,         &mt_command_view,
+    &mt_command_dump,         &mt_command_plan,
+    &mt_command_doctor,       &mt_command_help,
+    &mt_command_start,        &mt_command_stop,
+    &mt_command_snapshot,     &mt_command_trigger,
+    &mt_command_delete,       &mt_command_values,
+    &mt_command_live_history, &mt_command_live_stats,
+    &mt_command_live_grep,    &mt_command_save,
+    &mt_command_info,         &mt_command_window,
+    &mt_command_live_context, NULL,
 };
 
 const struct mt_command *mt_command_find(const char *name)

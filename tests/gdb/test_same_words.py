@@ -14,6 +14,7 @@ NORMAL = [
     (re.compile(r"[Pp]rocess \d+"), "process N"),
     (re.compile(r"(in thread|LWP|^Thread) \d+"), r"\1 N"),
     (re.compile(r"~?-?\d+(\.\d+)? (ns|µs|ms|s)\b"), "TIME"),
+    (re.compile(r"\(\d+\)(?= +\S+ >)"), "(N)"),
     (re.compile(r"(?<= )\d+% of"), "PERCENT of"),
     (re.compile(r"0x7f[0-9a-f]{10}\b"), "STACK"),  # GDB and mtdb give it environments of their own
     (re.compile(r"(?<=\S) +"), " "),
@@ -98,6 +99,8 @@ REFUSED = [
     ("mtrace history -th 7", "Unknown thread 7."),
     ("mtrace stats", "nothing was recorded yet"),
     ("mtrace stats -by x", "choose one of function, thread, process, caller"),
+    ("mtrace grep f", "nothing was recorded yet"),
+    ("mtrace grep 'f(x >)'", "is no expression"),
     ("mtrace snapshot", "nothing was recorded yet"),
     ("mtrace snapshot a b", 'takes one file: "b"'),
     ("mtrace save", "requires a file name"),
@@ -155,6 +158,15 @@ def test_statistics(gdb, mtdb, compile, tmp_path):
         assert "Durations of its calls:" in output and re.search(r" factorial: factorial \(debug_steps", output)
     assert counts[0] == counts[1] and counts[0].count(("compare", "1")) == 1
     assert len([count for name, count in counts[0] if name == "factorial" and int(count) > 1]) == 2
+
+
+def test_grep(same):
+    text = "\n".join(same(["mtrace start", "mtrace values factorial", "break compare", "run",
+                           "mtrace grep 'factorial(n < 2)'", "mtrace grep -last 1 factorial",
+                           "mtrace grep nosuch", "mtrace grep 'factorial(m < 2)'"]))
+    lines = [line for line in text.splitlines() if "> factorial(n=" in line]
+    assert len(lines) == 2 and all("> factorial(n=1)" in line for line in lines), text
+    assert "contains no such call: nosuch" in text and '"m" was not recorded' in text
 
 
 def test_a_session(same, tmp_path):
