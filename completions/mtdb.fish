@@ -20,6 +20,7 @@ complete -c mtdb -n __mtdb_at_command -a history -d 'Show the last calls of a re
 complete -c mtdb -n __mtdb_at_command -a browse -d 'Walk in the calls of a recording, on the whole terminal'
 complete -c mtdb -n __mtdb_at_command -a stats -d 'Show how often functions were called and how long they took'
 complete -c mtdb -n __mtdb_at_command -a grep -d 'Find calls by function, values, duration and time'
+complete -c mtdb -n __mtdb_at_command -a explain -d 'Show why the slowest calls of a function are slow'
 complete -c mtdb -n __mtdb_at_command -a view -d 'Open a timeline in the browser'
 complete -c mtdb -n __mtdb_at_command -a dump -d 'Print the records and trace packets of a recording'
 complete -c mtdb -n __mtdb_at_command -a plan -d 'Show which calls of a file the engine calls can record'
@@ -85,6 +86,9 @@ complete -c mtdb -n '__mtdb_in grep' -l around -x -d 'Only those nearest to this
 complete -c mtdb -n '__mtdb_in grep' -l from -x -d 'Only calls that had not ended then'
 complete -c mtdb -n '__mtdb_in grep' -l to -x -d 'Only calls that had begun then'
 complete -c mtdb -n '__mtdb_in grep' -l json -d 'Print JSON'
+complete -c mtdb -n '__mtdb_in explain' -l lines -x -d 'Number of calls'
+complete -c mtdb -n '__mtdb_in explain' -l thread -x -d 'Only calls of this thread'
+complete -c mtdb -n '__mtdb_in explain' -l json -d 'Print JSON'
 complete -c mtdb -n '__mtdb_in view' -l no-browser -d 'Only print the address to open'
 
 complete -c mtdb -n '__mtdb_in dump' -l packets -d 'Print only packets'
@@ -93,4 +97,4 @@ complete -c mtdb -n '__mtdb_in dump' -l records -d 'Print only records'
 complete -c mtdb -n '__mtdb_in plan' -l patches -d 'List each patch'
 complete -c mtdb -n '__mtdb_in plan' -l verbose -d 'List what is left out'
 
-complete -c mtdb -n '__mtdb_in help' -f -a 'run attach decode history browse stats grep view dump plan doctor help'
+complete -c mtdb -n '__mtdb_in help' -f -a 'run attach decode history browse stats grep explain view dump plan doctor help'

@@ -91,7 +91,7 @@ static struct mt_error *search_recording(const struct request *request, const ch
 /* PATH NULL: in the debugger. */
 static struct mt_error *run_request(struct request *request, const char *path)
 {
-	const struct mt_live_history all = {.is_unfolded = true};
+	const struct mt_live_history all = {.is_unfolded = true, .tid = request->tid};
 	struct mt_grep *grep = NULL;
 	struct mt_error *error = mt_grep_create(&request->options, print_call, request, &grep);
 

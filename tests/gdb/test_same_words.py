@@ -101,6 +101,8 @@ REFUSED = [
     ("mtrace stats -by x", "choose one of function, thread, process, caller"),
     ("mtrace grep f", "nothing was recorded yet"),
     ("mtrace grep 'f(x >)'", "is no expression"),
+    ("mtrace explain f", "nothing was recorded yet"),
+    ("mtrace explain -lines x f", "number of calls"),
     ("mtrace snapshot", "nothing was recorded yet"),
     ("mtrace snapshot a b", 'takes one file: "b"'),
     ("mtrace save", "requires a file name"),
@@ -167,6 +169,17 @@ def test_grep(same):
     lines = [line for line in text.splitlines() if "> factorial(n=" in line]
     assert len(lines) == 2 and all("> factorial(n=1)" in line for line in lines), text
     assert "contains no such call: nosuch" in text and '"m" was not recorded' in text
+
+
+def test_explain(gdb, mtdb, compile, tmp_path):
+    program = compile("debug_steps.c", "-O0")
+    commands = ["mtrace start", "break compare", "run", "mtrace explain -lines 1 factorial"]
+    words = [word for command in commands for word in ("-ex", command)]
+    ours = subprocess.run([mtdb, "-batch", *words, program], cwd=tmp_path, text=True, capture_output=True,
+                          check=True, timeout=120, stdin=subprocess.DEVNULL).stdout
+    for output in (gdb(program, *commands).output, ours):
+        assert re.search(r"^factorial: 1 calls? w\w+ seen whole", output, re.M), output
+        assert "So few calls have no median" in output and re.search(r" times the median: factorial\b", output)
 
 
 def test_a_session(same, tmp_path):

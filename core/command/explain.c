@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Where the slowest calls of a function spent more time than its calls mostly do. */
+#include "query/explain.h"
+
+#include "command/arguments.h"
+#include "command/timeline.h"
+#include "live/live.h"
+
+#define DEFAULT_CALLS 3
+
+struct request {
+	const struct mt_command_context *context;
+	const char *function;
+	pid_t tid;
+	bool json;
+};
+
+static struct mt_error *print(void *context, const struct mt_explain_result *result)
+{
+	const struct request *request = context;
+	mt_auto(mt_str) struct mt_str text = {0};
+
+	if (!result->calls && !result->partial)
+		return mt_error_new(MT_ERROR_NOT_FOUND, "the recording contains no call of \"%s\"",
+				    request->function);
+	if (!result->calls)
+		return mt_error_new(MT_ERROR_NOT_FOUND,
+				    "none of %llu calls of \"%s\" was seen whole: there is nothing "
+				    "to compare",
+				    (unsigned long long)result->partial, request->function);
+	if (request->json)
+		mt_explain_print_json(result, &text);
+	else
+		mt_explain_print(request->function, result, &text);
+	if (text.failed)
+		return mt_error_no_memory();
+	request->context->print(request->context->context, text.text);
+	return NULL;
+}
+
+static struct mt_error *explain_recording(const struct request *request, const char *path,
+					  struct mt_slice_sink sink)
+{
+	const struct mt_command_context *context = request->context;
+	const struct mt_timeline timeline = {.tid = request->tid, .is_for_statistics = true};
+	struct mt_decode_stats decoded = {0};
+	struct mt_recording *recording = NULL;
+
+	mt_try(mt_recording_open(path, context->progress, &recording));
+	struct mt_error *error = mt_timeline_decode(context->log, context->progress, recording,
+						    &timeline, sink, &decoded);
+	if (!error)
+		mt_timeline_log_losses(context, recording, &decoded);
+	mt_recording_close(recording);
+	return error;
+}
+
+static struct mt_error *run(struct mt_command_context *context, int argc, char **argv)
+{
+	mt_auto(mt_option) char *lines = NULL, *thread = NULL;
+	int json = 0;
+	/* In a debugger long options may have one dash, as GDB's do. */
+	const int text = POPT_ARG_STRING | POPT_ARGFLAG_ONEDASH;
+	const struct poptOption table[] = {
+	    {"lines", 'n', text, &lines, 0, NULL, NULL},
+	    {"thread", 't', text, &thread, 0, NULL, NULL},
+	    {"json", 0, POPT_ARG_NONE | POPT_ARGFLAG_ONEDASH, &json, 0, NULL, NULL},
+	    POPT_TABLEEND,
+	};
+	const bool is_live = context->debugger;
+	struct mt_live_history all = {.is_for_statistics = true};
+	mt_auto(mt_arguments) struct mt_arguments arguments = {0};
+	struct request request = {.context = context};
+	struct mt_explain *explain = NULL;
+	uint64_t most = DEFAULT_CALLS, tid = 0;
+
+	mt_try(mt_arguments_parse(&arguments, context,
+				  is_live ? &mt_command_live_explain : &mt_command_explain, table,
+				  argc, argv, is_live ? 1 : 2, is_live ? 1 : 2));
+	if (lines)
+		mt_try(mt_parse_number(lines, "number of calls", 1, UINT16_MAX, &most));
+	if (thread)
+		mt_try(mt_parse_number(thread, "thread id", 1, INT32_MAX, &tid));
+	request.tid = all.tid = (pid_t)tid;
+	request.json = json;
+	request.function = arguments.words[arguments.count - 1];
+	mt_try(mt_explain_create(request.function, most, &explain));
+	mt_explain_on_done(explain, print, &request);
+	const struct mt_slice_sink sink = mt_explain_sink(explain);
+	struct mt_error *error = is_live ? mt_live_history(context->debugger, &all, &sink)
+					 : explain_recording(&request, arguments.words[0], sink);
+	mt_explain_destroy(explain);
+	return error;
+}
+
+#define HELP_OF_PLACES                                                                              \
+	"Each place, a path of callees below the function, is compared with the median of the\n"    \
+	"time that a call spends in its own code.  With --events=sched,faults,syscalls recorded,\n" \
+	"it is also told what the call waited for.\n"
+
+static const char *const options[] = {"--lines=N", "--thread=TID", "--json", NULL};
+
+const struct mt_command mt_command_explain = {
+    .name = "explain",
+    .summary = "Show why the slowest calls of a function are slow",
+    .usage = "[-n N] [-t TID] [--json] RECORDING FUNCTION",
+    .help = "Show where the slowest calls of FUNCTION, a name or a glob, spent more time than its\n"
+	    "calls mostly do.  " HELP_OF_PLACES "RECORDING \"-\" is standard input.\n"
+	    "\n"
+	    "Options:\n"
+	    "  -n, --lines=N     number of calls (default: 3)\n"
+	    "  -t, --thread=TID  only calls of this thread\n"
+	    "  --json            print JSON, durations in ns\n",
+    .options = options,
+    .where = MT_COMMAND_IN_SHELL,
+    .takes = MT_COMMAND_TAKES_FILE,
+    .run = run,
+};
+
+static const char *const live_options[] = {"-lines NUMBER", "-thread TID", "-json", NULL};
+
+const struct mt_command mt_command_live_explain = {
+    .name = "explain",
+    .summary = "Show why the slowest calls of a function are slow",
+    .usage = "[OPTION]... FUNCTION",
+    .help = "Of all threads, as far back as was recorded.  " HELP_OF_PLACES "\n"
+	    "Options:\n"
+	    "  -lines NUMBER  number of calls (default: 3)\n"
+	    "  -thread TID    only calls of this thread\n"
+	    "  -json          print JSON, durations in ns\n",
+    .options = live_options,
+    .where = MT_COMMAND_IN_DEBUGGER,
+    .takes = MT_COMMAND_TAKES_LOCATION,
+    .group = "COMMAND_STACK",
+    .run = run,
+};

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""mtdb explain: finds what was planted in one of sixty calls."""
+import json
+import re
+
+import pytest
+
+CALLS = 60
+SLEPT_NS = 20_000_000
+PAGES = 2047  # one was touched before
+
+
+@pytest.fixture(name="record", scope="module")
+def record_fixture(compile, run_mtdb, tmp_path_factory):
+    """record("sleep", *options): the recording; each is made once."""
+    made = {}
+
+    def record(cause, *options):
+        if (cause, options) not in made:
+            path = tmp_path_factory.mktemp("explain") / "x.perf"
+            program = compile("explain.c", "-O1", "-fno-optimize-sibling-calls", "-pthread")
+            done = run_mtdb("run", "-e", "calls", "--args=handle", *options, "-r", path, "-o", path.with_suffix(".fxt"),
+                            "--", program, cause)
+            assert done.returncode == 0, done.stderr
+            made[cause, options] = path
+        return made[cause, options]
+    return record
+
+
+EVENTS = "--events=sched,faults,syscalls"
+
+
+def explain(run_mtdb, path, *words):
+    done = run_mtdb("explain", "--json", *words, path, "handle")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def slow_one(found):
+    """The planted one: another may have lost the CPU for longer."""
+    return next(call for call in found["slowest"] if call.get("arguments") == "is_slow=1")
+
+
+def excess(place):
+    return place["self_ns"] - place["median_self_ns"]
+
+
+@pytest.mark.parametrize("cause, where", [
+    ("sleep", r"handle > maybe_doze > doze( > \S*nanosleep)*"), ("faults", "handle > touch"),
+    ("lock", r"handle > update > .*lock.*"), ("callee", "handle > parse > leaf"),
+])
+def test_what_was_planted(run_mtdb, record, cause, where):
+    found = explain(run_mtdb, record(cause, "--timestamps=full"), "-n", str(CALLS))
+    assert (found["calls"], found["partial"], found["waits_recorded"]) == (CALLS, 0, False)
+    call = slow_one(found)
+    assert re.fullmatch(where, call["places"][0]["path"]), call["places"][:3]
+    assert sum(place["self_ns"] for place in call["places"]) == call["duration_ns"], "each moment is in one place"
+    if cause in ("sleep", "lock"):
+        assert call["duration_ns"] > SLEPT_NS * 0.5 < excess(call["places"][0])
+    if cause == "callee":
+        assert (call["places"][0]["calls"], call["places"][0]["median_calls"]) == (20000, 3)
+    durations = [call["duration_ns"] for call in found["slowest"]]
+    assert durations == sorted(durations, reverse=True) and durations[CALLS // 2] <= found["median_ns"] * 1.05
+
+
+@pytest.mark.parametrize("cause", ["sleep", "faults", "lock"])
+def test_what_it_waited_for(run_mtdb, record, cause):
+    found = explain(run_mtdb, record(cause, "--timestamps=full", EVENTS), "-n", str(CALLS))
+    if not found["waits_recorded"]:
+        pytest.skip("the kernel's events cannot be recorded here")
+    call = slow_one(found)
+    place, names = call["places"][0], {wait["name"]: wait for wait in call["meanwhile"]}
+    if cause == "faults":
+        assert place["path"] == "handle > touch" and PAGES - 40 <= place["faults"] <= PAGES + 40
+        assert max(wait["count"] for wait in call["meanwhile"]) >= PAGES - 40
+    else:
+        assert place["waited_ns"] > 0.5 * SLEPT_NS
+        assert {"sleep": "clock_nanosleep", "lock": "futex"}[cause] in names, names
+        assert any("reason" in wait and wait["ns"] > 0.5 * SLEPT_NS for wait in call["meanwhile"])
+
+
+def test_the_words(run_mtdb, record):
+    done = run_mtdb("explain", "-n", "1", record("callee", "--timestamps=full"), "handle")
+    assert done.returncode == 0
+    assert re.search(r"^handle: 60 calls were seen whole, of which the median took [\d.]+ [mµn]s", done.stdout)
+    assert re.search(r"^ +[\d.]+ m?s +[\d.]+ m?s +[\d.]+ [µn]s +20000 +3  handle > parse > leaf$", done.stdout, re.M)
+    assert "Whether they waited is not known: --events=" in done.stdout and "estimates" not in done.stdout
+
+
+def test_what_cannot_be_told(run_mtdb, record):
+    """Estimated times, calls that are not there, or only in part."""
+    path = record("callee")
+    found = explain(run_mtdb, path)
+    assert found["estimated"] > 0 and any(call["estimated"] for call in found["slowest"])
+    assert "it cannot be told which callee took longer" in run_mtdb("explain", path, "handle").stdout
+    done = run_mtdb("explain", path, "nosuch")
+    assert (done.returncode, done.stdout) == (1, "") and 'no call of "nosuch"' in done.stderr
+    done = run_mtdb("explain", path, "__libc_start_main")
+    assert done.returncode == 1 and "seen whole" in done.stderr
+    assert "So few calls" in run_mtdb("explain", path, "main").stdout
+    assert run_mtdb("explain", path).returncode == run_mtdb("explain", "-n", "0", path, "f").returncode == 2
+
+
+@pytest.mark.sanitize
+def test_what_is_no_whole_recording(run_mtdb, record, tmp_path):
+    whole = record("sleep", "--timestamps=full", EVENTS).read_bytes()
+    cut = tmp_path / "cut.perf"
+    for size in (0, 7, 100, len(whole) // 3, len(whole) * 2 // 3, len(whole) - 1):
+        cut.write_bytes(whole[:size])
+        done = run_mtdb("explain", cut, "handle")
+        assert done.returncode in (0, 1) and done.stderr.startswith("mtdb: "), size
+        assert bool(done.stdout) == (done.returncode == 0)
+    cut.write_bytes(b"\x7fELF" * 1000)
+    done = run_mtdb("explain", cut, "handle")
+    assert (done.returncode, done.stdout) == (1, "") and "is not a recording" in done.stderr
