@@ -16,6 +16,7 @@ _mtdb_options() { # COMMAND
 	stats) echo '--lines= --thread= --by= --sort= --json --csv' ;;
 	grep) echo '--thread= --slowest= --first= --last= --around= --from= --to= --json' ;;
 	explain) echo '--lines= --thread= --json' ;;
+	diff) echo '--lines= --thread=' ;;
 	browse) echo '--thread=' ;;
 	view) echo '--no-browser' ;;
 	dump) echo '--packets --records' ;;
@@ -38,7 +39,7 @@ _mtdb_value() { # OPTION WORD
 }
 
 _mtdb() {
-	local commands='run attach decode history browse stats grep explain view dump plan doctor help' command=${COMP_WORDS[1]:-}
+	local commands='run attach decode history browse stats grep explain diff view dump plan doctor help' command=${COMP_WORDS[1]:-}
 	local cur=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD - 1]}
 
 	if ((COMP_CWORD == 1)); then

@@ -106,6 +106,7 @@ extern const struct mt_command mt_command_browse;
 extern const struct mt_command mt_command_stats;
 extern const struct mt_command mt_command_grep;
 extern const struct mt_command mt_command_explain;
+extern const struct mt_command mt_command_diff;
 extern const struct mt_command mt_command_dump;
 extern const struct mt_command mt_command_plan;
 extern const struct mt_command mt_command_view;

@@ -26,7 +26,7 @@ def complete(*words, cwd=ROOT):
 @pytest.mark.parametrize(
     "words, expected",
     [
-        (("mtdb", "d"), ["decode", "doctor", "dump"]),
+        (("mtdb", "d"), ["decode", "diff", "doctor", "dump"]),
         (("mtdb", "--v"), ["--version"]),
         (("mtdb", "help", "his"), ["history"]),
         (("mtdb", "decode", "--f"), ["--format="]),
