@@ -12,7 +12,7 @@
 #include "output/format.h"
 
 #include "base/utf8.h"
-#include "output/fxt_record.h"
+#include "output/fxt_shape.h"
 #include "output/thread_table.h"
 
 #include <endian.h>
@@ -63,6 +63,7 @@ struct fxt {
 	struct mt_str scratch;
 	struct mt_fxt_record record;
 	struct mt_fxt_strings strings;
+	struct mt_fxt_shapes shapes;
 };
 
 static struct mt_error *write_head(struct fxt *fxt)
@@ -144,8 +145,8 @@ static struct mt_error *start_event(struct fxt *fxt, enum mt_fxt_event_type type
 	}
 	mt_fxt_start(record, MT_FXT_EVENT,
 		     (uint64_t)type << 16 | (uint64_t)count << 20 |
-			 (uint64_t)fxt->thread->slot << 24 | (uint64_t)category_index << 32 |
-			 (uint64_t)name_index << 48);
+			 (uint64_t)fxt->thread->slot << MT_FXT_THREAD_SHIFT |
+			 (uint64_t)category_index << 32 | (uint64_t)name_index << 48);
 	mt_fxt_word(record, time_ns);
 	for (size_t i = 0; i < count; i++)
 		put_arg(record, &args->items[i], strings[i]);
@@ -162,7 +163,42 @@ static struct mt_error *write_event(struct fxt *fxt, enum mt_fxt_event_type type
 
 static struct mt_error *write_end(struct fxt *fxt, uint64_t time_ns, const struct mt_args *args)
 {
-	return write_event(fxt, MT_FXT_END, time_ns, NULL, NULL, args);
+	const unsigned words = 2;
+	void *room = NULL;
+
+	if (args && args->count)
+		return write_event(fxt, MT_FXT_END, time_ns, NULL, NULL, args);
+	mt_try(mt_stream_room(fxt->stream, words * sizeof(uint64_t), &room));
+	uint64_t *record = room;
+	record[0] = htole64(MT_FXT_EVENT | words << MT_FXT_SIZE_SHIFT | (uint64_t)MT_FXT_END << 16 |
+			    (uint64_t)fxt->thread->slot << MT_FXT_THREAD_SHIFT);
+	record[1] = htole64(time_ns);
+	return NULL;
+}
+
+/* The record that begins SLICE, in FXT->record. */
+static struct mt_error *start_begin(struct fxt *fxt, const struct mt_slice *slice)
+{
+	struct mt_args args;
+
+	mt_args_of_slice(&args, slice);
+	return start_event(fxt, MT_FXT_BEGIN, slice->time_ns, mt_slice_category(slice),
+			   mt_slice_name(slice), &args);
+}
+
+static struct mt_error *write_begin(struct fxt *fxt, const struct mt_slice *slice)
+{
+	if (!mt_fxt_has_shape(slice)) {
+		mt_try(start_begin(fxt, slice));
+		return mt_fxt_send(&fxt->record, fxt->stream);
+	}
+
+	struct mt_fxt_shape *shape = mt_fxt_shape_of(&fxt->shapes, slice, fxt->strings.generation);
+	if (!shape->count) {
+		mt_try(start_begin(fxt, slice));
+		mt_fxt_shape_keep(shape, &fxt->record, fxt->strings.generation);
+	}
+	return mt_fxt_shape_send(shape, fxt->thread->slot, slice->time_ns, fxt->stream);
 }
 
 /* Names and their kernel objects. */
@@ -257,7 +293,6 @@ static struct mt_error *end_deeper(struct fxt *fxt)
 static struct mt_error *fxt_begin(void *self, const struct mt_slice *slice)
 {
 	struct fxt *fxt = self;
-	struct mt_args args;
 
 	if (fxt->depth++ >= CALL_LEVELS) {
 		struct deeper *deeper = &fxt->deeper;
@@ -270,9 +305,7 @@ static struct mt_error *fxt_begin(void *self, const struct mt_slice *slice)
 		return write_event(fxt, MT_FXT_BEGIN, slice->time_ns, MT_CATEGORY_CALL, DEEPER_NAME,
 				   NULL);
 	}
-	mt_args_of_slice(&args, slice);
-	return write_event(fxt, MT_FXT_BEGIN, slice->time_ns, mt_slice_category(slice),
-			   mt_slice_name(slice), &args);
+	return write_begin(fxt, slice);
 }
 
 static struct mt_error *fxt_end(void *self, const struct mt_slice_end *end)
@@ -292,6 +325,8 @@ static struct mt_error *fxt_end(void *self, const struct mt_slice_end *end)
 		fxt->thread->open_ns = end->time_ns;
 		return NULL;
 	}
+	if (!end->flags && !end->result)
+		return write_end(fxt, end->time_ns, NULL);
 	mt_args_of_end(&args, end);
 	return write_end(fxt, end->time_ns, &args);
 }

@@ -10,8 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SIZE_SHIFT 4
-
 /* No record uses as many strings. */
 #define RECORD_STRINGS 32
 
@@ -43,7 +41,7 @@ void mt_fxt_text(struct mt_fxt_record *record, const char *text, size_t length)
 
 struct mt_error *mt_fxt_send(struct mt_fxt_record *record, struct mt_stream *stream)
 {
-	record->words[0] |= htole64((uint64_t)record->count << SIZE_SHIFT);
+	record->words[0] |= htole64((uint64_t)record->count << MT_FXT_SIZE_SHIFT);
 	return mt_stream_write(stream, record->words, record->count * sizeof(record->words[0]));
 }
 
@@ -91,8 +89,10 @@ static struct mt_error *take_slot(struct mt_fxt_strings *strings, const char *te
 			strings->last_slot = MT_FXT_FIXED_STRINGS;
 		slot = &strings->slots[strings->last_slot];
 	} while (slot->text && strings->uses - slot->last_use < RECORD_STRINGS);
-	if (slot->text)
+	if (slot->text) {
 		HASH_DEL(strings->table, slot);
+		strings->generation++;
+	}
 	slot->text = text;
 	slot->line = line;
 	HASH_ADD(hh, strings->table, text, KEY_SIZE, slot);

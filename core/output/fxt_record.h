@@ -11,6 +11,9 @@
 
 #include <uthash.h>
 
+#define MT_FXT_SIZE_SHIFT   4  /* of the size in a header */
+#define MT_FXT_THREAD_SHIFT 24 /* of an event's thread, 8 bits of its header */
+
 #define MT_FXT_MAGIC 0x0016547846040010
 
 enum mt_fxt_record_type {
@@ -70,6 +73,7 @@ struct mt_fxt_string {
 struct mt_fxt_strings {
 	struct mt_stream *stream;
 	uint64_t uses;
+	uint64_t generation; /* another once an index means another string than before */
 	uint16_t last_slot;
 	struct mt_str scratch;
 	struct mt_fxt_record record;

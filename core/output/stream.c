@@ -17,6 +17,8 @@ struct mt_stream {
 	struct mt_printer printer;
 	bool is_gzip;
 	z_stream gzip;
+	size_t filled; /* of room */
+	_Alignas(uint64_t) uint8_t room[MT_STREAM_ROOM];
 	uint8_t packed[65536];
 };
 
@@ -87,7 +89,7 @@ static struct mt_error *deflate_all(struct mt_stream *stream, int flush)
 	return NULL;
 }
 
-struct mt_error *mt_stream_write(struct mt_stream *stream, const void *bytes, size_t size)
+static struct mt_error *write_out(struct mt_stream *stream, const void *bytes, size_t size)
 {
 	const uint8_t *next = bytes;
 
@@ -102,6 +104,37 @@ struct mt_error *mt_stream_write(struct mt_stream *stream, const void *bytes, si
 		next += count;
 		size -= count;
 	}
+	return NULL;
+}
+
+static struct mt_error *empty_room(struct mt_stream *stream)
+{
+	size_t size = stream->filled;
+
+	stream->filled = 0;
+	return write_out(stream, stream->room, size);
+}
+
+struct mt_error *mt_stream_room(struct mt_stream *stream, size_t size, void **out)
+{
+	if (size > sizeof(stream->room) - stream->filled)
+		mt_try(empty_room(stream));
+	*out = stream->room + stream->filled;
+	stream->filled += size;
+	return NULL;
+}
+
+struct mt_error *mt_stream_write(struct mt_stream *stream, const void *bytes, size_t size)
+{
+	void *room = NULL;
+
+	if (size > sizeof(stream->room)) {
+		mt_try(empty_room(stream));
+		return write_out(stream, bytes, size);
+	}
+	mt_try(mt_stream_room(stream, size, &room));
+	if (size)
+		memcpy(room, bytes, size);
 	return NULL;
 }
 
@@ -122,6 +155,7 @@ struct mt_error *mt_stream_finish(struct mt_stream *stream)
 {
 	if (!stream->file)
 		return NULL;
+	mt_try(empty_room(stream));
 	if (stream->is_gzip)
 		mt_try(deflate_all(stream, Z_FINISH));
 	return mt_outfile_commit(stream->file);

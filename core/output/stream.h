@@ -23,6 +23,10 @@ struct mt_error *mt_stream_create_printing(const struct mt_printer *printer,
 /* Takes the temporary file away if the stream was not finished.  NULL is fine. */
 void mt_stream_destroy(struct mt_stream *stream);
 
+/* The bytes that come next, at most MT_STREAM_ROOM, for the caller to fill in before the stream is
+ * used again.  Errors: SYSTEM. */
+#define MT_STREAM_ROOM (128u << 10)
+struct mt_error *mt_stream_room(struct mt_stream *stream, size_t size, void **out);
 /* Errors: SYSTEM. */
 struct mt_error *mt_stream_write(struct mt_stream *stream, const void *bytes, size_t size);
 /* Write what STR holds and clear it.  Errors: SYSTEM; NO_MEMORY when the string has failed. */
