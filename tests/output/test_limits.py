@@ -52,6 +52,18 @@ def test_more_names_than_places(writer, tmp_path):
     assert trace.records["string"] > 2 * 40_000
 
 
+def test_a_call_again_after_its_strings_were_driven_out(writer, tmp_path):
+    script = one_thread()
+    script.call(0, "often", 0, call=("/src/often.c", 7))
+    for time in range(33_000):
+        script.instant(time, SIGNAL, 10, source=(f"/src/{time}.c", 1), told="SIGUSR1")
+    script.call(33_000, "often", 33_000, call=("/src/often.c", 7))
+    script.segment_end()
+    first, last = fxt.read(writer.write(script, tmp_path / "a.fxt")).slices()
+    assert last.name == first.name == "often"
+    assert last.args == first.args and first.args["call"] == "/src/often.c:7"
+
+
 def test_few_names_are_told_once(writer, tmp_path):
     script = one_thread()
     for time in range(20_000):
