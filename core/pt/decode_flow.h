@@ -83,6 +83,21 @@ bool mt_pt_flow_at_end(const struct mt_pt_flow *flow);
  * reached, 0 to go on, -1 when control cannot get there. */
 int mt_pt_flow_walk(struct mt_pt_flow *flow, const struct mt_pt_position *target);
 
+/* Of decode_event.c.  The code that is mapped at a time, in the mode that control is in. */
+void mt_pt_flow_ask_image(struct mt_pt_flow *flow, uint64_t tsc);
+void mt_pt_flow_start_trace(struct mt_pt_flow *flow, uint64_t ip, uint64_t tsc);
+/* From the kernel, of which nothing was seen; or to elsewhere in it. */
+void mt_pt_flow_come_back(struct mt_pt_flow *flow, uint64_t ip, uint64_t tsc);
+void mt_pt_flow_end_trace(struct mt_pt_flow *flow, enum mt_trace_end end, uint64_t from,
+			  uint64_t to, uint64_t tsc);
+/* Take libipt's next event; one that happens ahead becomes the goal. */
+void mt_pt_flow_fetch_event(struct mt_pt_flow *flow);
+/* A block further on the way to the goal, which happens once control is there. */
+void mt_pt_flow_run_to_goal(struct mt_pt_flow *flow);
+/* Whether control comes to TARGET within the block; then it is there. */
+bool mt_pt_flow_run_to(struct mt_pt_flow *flow, const struct mt_pt_code_block *block,
+		       uint64_t target);
+
 /* Something was lost; it comes out as a gap with the next event.  Control is not known afterwards.
  */
 void mt_pt_flow_lose(struct mt_pt_flow *flow, enum mt_gap_cause cause, uint64_t bytes_lost);
