@@ -130,16 +130,29 @@ static bool has_breakpoint(void *context, const struct mt_live_trigger *trigger)
 	return mt_debugger_find_breakpoint(debugger_of(context), number_of(trigger));
 }
 
+/* Whoever waits for TRIGGER may be stopped by ONE first, or the other way round. */
+static bool concerns(const struct prompt *prompt, const struct mt_live_trigger *trigger,
+		     const struct mt_debug_breakpoint *one)
+{
+	if (!one->silent)
+		return true;
+	mt_array_each (other, &prompt->live.triggers)
+		if (*other != trigger && number_of(*other) == one->number)
+			return mt_live_may_stop(trigger) || mt_live_may_stop(*other);
+	return false;
+}
+
 /* A thread that stops at it is to have been asked by then. */
-static bool has_another(void *context, uint64_t address)
+static bool has_another(void *context, const struct mt_live_trigger *trigger, uint64_t address)
 {
 	const struct mt_debugger *debugger = debugger_of(context);
 
 	for (size_t i = 0; i < mt_debugger_breakpoint_count(debugger); i++) {
 		const struct mt_debug_breakpoint *one = mt_debugger_breakpoint(debugger, i);
 
-		for (size_t at = 0; !one->silent && one->enabled && at < one->location_count; at++)
-			if (one->locations[at].address == address)
+		for (size_t at = 0; one->enabled && at < one->location_count; at++)
+			if (one->locations[at].address == address &&
+			    concerns(context, trigger, one))
 				return true;
 	}
 	return false;
@@ -157,7 +170,7 @@ static struct mt_error *each_location(void *context, const struct mt_live_trigge
 		return mt_error_new(MT_ERROR_UNSUPPORTED, "its breakpoint has an ignore count");
 	for (size_t i = 0; i < one->location_count; i++) {
 		if (mt_live_is_asked_at_entry(trigger) &&
-		    has_another(context, one->locations[i].address))
+		    has_another(context, trigger, one->locations[i].address))
 			return mt_error_new(MT_ERROR_UNSUPPORTED,
 					    "another breakpoint is at the same place");
 		mt_try(found(found_context, one->locations[i].address));

@@ -37,3 +37,33 @@ int main() { int sum = 0; sized s = {5}; for (int i = 0; i < 10; i++) sum += get
     assert "Error in testing breakpoint condition:" not in lines
     told = [line for line in lines if line.startswith("Trigger 1: get if ") and "hit" in line.split(":")[-1]]
     assert told == ([f"Trigger 1: get if {condition}: {hits} hits"] if hits else []), lines
+
+
+TWO = """
+__attribute__((noinline)) int visit(int x, double y) { __asm__ volatile(""); return x + (int)y; }
+
+int main(void)
+{
+	int sum = 0;
+
+	for (int i = 0; i < 50; i++)
+		sum += visit(i, i);
+	return sum == 3;
+}
+"""
+
+
+@pytest.mark.parametrize("stop", ["", "-stop "])
+@pytest.mark.parametrize("by_debugger", [0, 1, 2])
+def test_two_at_one_function(either, compile, tmp_path, stop, by_debugger):
+    """Each is hit as if it were alone, whoever evaluates them: at 2, 7, 12 ..., and at 7, 17 ..."""
+    source = tmp_path / "two.c"
+    source.write_text(TWO)
+    more = [" && (long double)x > 1"] * by_debugger + [""] * 2
+    lines = either(compile(source, "-O1"), "", "mtrace start", f"mtrace trigger {stop}visit if x % 10 == 7{more[0]}",
+                   f"mtrace trigger {stop}visit if x % 5 == 2{more[1]}", "run",
+                   *(["continue"] * 10 if stop else []), "mtrace info")
+    hits = [line.rsplit(": ", 1)[1] for line in lines if line.startswith("Trigger ") and line.endswith(" hits")]
+    assert hits == ["5 hits", "10 hits"], lines
+    assert any("exited normally" in line for line in lines)
+    assert len([line for line in lines if line.startswith("Breakpoint ") and ", visit (" in line]) == (10 if stop else 0)
