@@ -328,7 +328,11 @@ static struct mt_error *returned_node(struct mt_parser *parser, struct mt_node *
 {
 	struct mt_found found = {.kind = MT_FOUND_VARIABLE};
 
-	mt_try(mt_returned_variable(parser->program, parser->lookup.frame->pc, &found.variable));
+	const char *digits = parser->token.text + strlen("$_ret");
+	const int number = *digits ? atoi(digits) : -1;
+
+	mt_try(mt_returned_variable(parser->program, parser->lookup.frame->pc, number,
+				    &found.variable));
 	found.type = found.variable.type;
 	mt_try(variable_node(parser, &found, out));
 	return mt_lex(parser);
@@ -341,7 +345,9 @@ static struct mt_error *dollar_node(struct mt_parser *parser, struct mt_node **o
 	bool absolute = false;
 	int64_t number = 0;
 
-	if (parser->lookup.frame && parser->lookup.frame->at_return && strcmp(text, "$_ret") == 0)
+	if (parser->lookup.frame && parser->lookup.frame->at_return &&
+	    strncmp(text, "$_ret", strlen("$_ret")) == 0 &&
+	    strspn(text + strlen("$_ret"), "0123456789") == strlen(text) - strlen("$_ret"))
 		return returned_node(parser, out);
 	*out = mt_node_new(parser, MT_NODE_CONVENIENCE);
 	if (!*out)

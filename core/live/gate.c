@@ -73,6 +73,8 @@ static struct mt_error *check_names(const struct mt_live_trigger *trigger, bool 
 
 		for (size_t i = 0; same[i]; i++)
 			is_same |= strlen(same[i]) == length && strncmp(at, same[i], length) == 0;
+		is_same |= same == at_return && strncmp(at, "_ret", 4) == 0 &&
+			   strspn(at + 4, "0123456789") == length - 4;
 		if (!is_same)
 			return mt_error_new(MT_ERROR_UNSUPPORTED,
 					    "$%.*s is known to the debugger alone", (int)length,

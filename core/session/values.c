@@ -4,8 +4,10 @@
 #include "elf/objfile.h"
 #include "expr/expr.h"
 #include "session/private.h"
+#include "values/variable.h"
 
 #include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,29 +97,63 @@ static struct mt_error *use_parts(struct mt_session_value_list *parts,
 	return NULL;
 }
 
+/* Of a part of TEXT: "point.x", or of a result, whose name is not its text, "x" or "err.data". */
+static char *name_part(const char *name, const char *text, const char *part)
+{
+	char *made = NULL;
+
+	if (strcmp(name, text) == 0)
+		return strdup(part);
+	return asprintf(&made, "%s%s", name, part + strlen(text) + !*name) < 0 ? NULL : made;
+}
+
 /* A value, or, of a structure, its parts, if these mean something alone. */
-static struct mt_error *add_value(const struct mt_session_process *process,
-				  const struct mt_expr_frame *frame, const char *text,
-				  struct mt_session_value_list *out)
+static struct mt_error *add_named(const struct mt_session_process *process,
+				  const struct mt_expr_frame *frame, const char *name,
+				  const char *text, struct mt_session_value_list *out)
 {
 	mt_auto(mt_str) struct mt_str parts = {0};
 	struct mt_session_value_list list = {0};
-	const bool is_result = strcmp(text, RESULT) == 0;
 
-	mt_try(add_one(process, frame, strdup(is_result ? "" : text), text, out));
+	mt_try(add_one(process, frame, strdup(name), text, out));
 	mt_try(mt_expr_parts(out->items[out->count - 1].expr, frame, MOST_PARTS, &parts));
 	if (!parts.length)
 		return NULL;
 	struct mt_error *error = NULL;
 	for (char *rest = parts.text, *part; !error && (part = strsep(&rest, ",")) != NULL;)
-		error = add_one(process, frame, strdup(part + (is_result ? sizeof(RESULT) : 0)),
-				part, &list);
+		error = add_one(process, frame, name_part(name, text, part), part, &list);
 	if (!error)
 		error = use_parts(&list, out);
 	mt_session_forget_values(&list);
 	if (!error || mt_error_code(error) == MT_ERROR_NO_MEMORY)
 		return error;
 	mt_error_destroy(error);
+	return NULL;
+}
+
+static struct mt_error *add_value(const struct mt_session_process *process,
+				  const struct mt_expr_frame *frame, const char *text,
+				  struct mt_session_value_list *out)
+{
+	return add_named(process, frame, strcmp(text, RESULT) == 0 ? "" : text, text, out);
+}
+
+/* Of a function with several results (Go) each has its name. */
+static struct mt_error *add_results(const struct mt_session_process *process,
+				    const struct mt_expr_frame *frame,
+				    struct mt_session_value_list *out)
+{
+	mt_auto(mt_str) struct mt_str names = {0};
+	char text[32];
+	unsigned number = 0;
+
+	mt_try(mt_expr_results(process->program, frame->pc, &names));
+	if (!names.length)
+		return add_value(process, frame, RESULT, out);
+	for (char *rest = names.text, *name; (name = strsep(&rest, ",")) != NULL; number++) {
+		snprintf(text, sizeof(text), RESULT "%u", number);
+		mt_try(add_named(process, frame, name, text, out));
+	}
 	return NULL;
 }
 
@@ -176,7 +212,7 @@ struct mt_error *mt_session_parse_values(const struct mt_session_process *proces
 	struct mt_error *error;
 
 	if (trigger->values == MT_VALUES_RESULT)
-		error = add_value(process, frame, RESULT, out);
+		error = add_results(process, frame, out);
 	else if (trigger->names)
 		error = add_list(process, frame, trigger->names, out);
 	else

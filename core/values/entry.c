@@ -280,35 +280,122 @@ static struct mt_error *returned(struct mt_eval *eval, struct mt_type *type, str
 	return from_registers(eval, registers, count, out);
 }
 
-/* Go's results are parameters of the function, in registers by their kinds (ABIInternal). */
-static struct mt_error *returned_by_go(struct mt_variable *out)
-{
-	size_t count = 0;
-	Dwarf_Die child;
+struct go_walk {
+	size_t integers, floats;
+	struct mt_entry_location *out;
+	bool is_lost; /* its words do not lie in registers of their own */
+};
 
-	if (dwarf_child(&out->die, &child) == 0)
-		do {
-			if (dwarf_tag(&child) == DW_TAG_formal_parameter &&
-			    mt_die_flag(&child, DW_AT_variable_parameter) && !count++)
-				out->type = mt_type_of(out->module, &child);
-		} while (dwarf_siblingof(&child, &child) == 0);
-	if (!count || !out->type)
-		return mt_error_new(MT_ERROR_NOT_FOUND, "The function returns nothing.");
-	struct mt_type *type = mt_type_strip(out->type);
-	const bool is_string =
-	    type->kind == MT_TYPE_STRUCT && type->name && strcmp(type->name, "string") == 0;
-	if (count > 1 || (mt_type_size(type) > 8 && !is_string) ||
-	    (mt_type_is_aggregate(type) && !is_string) || type->kind == MT_TYPE_ARRAY)
-		return mt_error_new(MT_ERROR_UNSUPPORTED,
-				    "Of Go's results only single numbers, "
-				    "pointers and strings can be read there.");
-	out->entry.piece_count = is_string ? 2 : 1;
-	out->entry.registers[0] = type->kind == MT_TYPE_FLOAT ? MT_REGISTER_XMM0 : MT_REGISTER_RAX;
-	out->entry.registers[1] = MT_REGISTER_RBX;
-	return NULL;
+/* Go's ABIInternal: each scalar in the next register of its kind.  False: there is none left, or it
+ * is on the stack whatever is left. */
+static bool take_go(struct go_walk *walk, struct mt_type *type, uint64_t offset, unsigned depth)
+{
+	static const uint8_t integers[] = {0, 3, 2, 5, 4, 8, 9, 10, 11}; /* rax rbx rcx rdi … */
+	enum { FLOATS = 15 };
+	struct mt_entry_location *out = walk->out;
+
+	type = mt_type_strip(type);
+	if (depth > MOST_DEPTH)
+		return false;
+	if (type->kind == MT_TYPE_ARRAY)
+		return type->count == 0 ||
+		       (type->count == 1 && take_go(walk, mt_type_target(type), offset, depth + 1));
+	if (mt_type_is_aggregate(type)) {
+		mt_type_expand(type);
+		for (size_t i = 0; i < type->member_count; i++)
+			if (!take_go(walk, type->members[i].type, offset + type->members[i].offset,
+				     depth + 1))
+				return false;
+		return true;
+	}
+	const bool is_float = type->kind == MT_TYPE_FLOAT;
+	if (is_float ? walk->floats == FLOATS : walk->integers == sizeof(integers))
+		return false;
+	const uint8_t number =
+	    is_float ? (uint8_t)(MT_REGISTER_XMM0 + walk->floats++) : integers[walk->integers++];
+	walk->is_lost |= offset != out->piece_count * sizeof(uint64_t) ||
+			 out->piece_count == sizeof(out->registers) ||
+			 mt_type_size(type) > sizeof(uint64_t);
+	if (!walk->is_lost)
+		out->registers[out->piece_count++] = number;
+	return true;
 }
 
-struct mt_error *mt_returned_variable(struct mt_expr_program *program, uint64_t address,
+/* Go's results are parameters of the function.  False: there is none of that NUMBER. */
+static bool go_result(struct mt_module *module, Dwarf_Die *function, size_t number, Dwarf_Die *out)
+{
+	Dwarf_Die child;
+
+	if (dwarf_child(function, &child))
+		return false;
+	do {
+		if (dwarf_tag(&child) == DW_TAG_formal_parameter &&
+		    mt_die_flag(&child, DW_AT_variable_parameter) && mt_type_of(module, &child) &&
+		    !number--) {
+			*out = child;
+			return true;
+		}
+	} while (dwarf_siblingof(&child, &child) == 0);
+	return false;
+}
+
+/* NUMBER -1: the only one. */
+static struct mt_error *returned_by_go(struct mt_variable *out, int number)
+{
+	const size_t wanted = number < 0 ? 0 : (size_t)number;
+	struct go_walk walk = {0};
+	Dwarf_Die result;
+
+	if (!go_result(out->module, &out->die, wanted, &result))
+		return mt_error_new(MT_ERROR_NOT_FOUND,
+				    number < 0 ? "The function returns nothing."
+					       : "It does not return so many results.");
+	if (number < 0 && go_result(out->module, &out->die, 1, &result))
+		return mt_error_new(MT_ERROR_NOT_FOUND, "The function returns several results: "
+							"$_ret0 is the first one.");
+	for (size_t i = 0; i <= wanted; i++) {
+		const struct go_walk before = walk;
+
+		go_result(out->module, &out->die, i, &result);
+		out->type = mt_type_of(out->module, &result);
+		out->entry = (struct mt_entry_location){0};
+		walk.out = &out->entry;
+		walk.is_lost = false;
+		if (!take_go(&walk, out->type, 0, 0)) {
+			walk = before; /* on the stack */
+			walk.is_lost = true;
+		}
+	}
+	return walk.is_lost || !out->entry.piece_count
+		   ? mt_error_new(
+			 MT_ERROR_UNSUPPORTED,
+			 "Of Go's results only what lies in registers by whole words can be "
+			 "read there.")
+		   : NULL;
+}
+
+struct mt_error *mt_expr_results(struct mt_expr_program *program, uint64_t function,
+				 struct mt_str *out)
+{
+	struct mt_module *module;
+	Dwarf_Die die, unit, result;
+	size_t count = 0;
+
+	mt_try(mt_program_update(program));
+	module = mt_program_module_at(program, function);
+	if (!module || !mt_scope_function(module, function - module->bias, &die) ||
+	    !dwarf_diecu(&die, &unit, NULL, NULL) || mt_unit_language(&unit) != MT_LANGUAGE_GO)
+		return NULL;
+	for (; go_result(module, &die, count, &result); count++) {
+		const char *name = mt_die_name(&result);
+		mt_str_appendf(out, "%s%s", count ? "," : "", name ? name : "_");
+	}
+	if (count < 2)
+		out->length = 0;
+	return out->failed ? mt_error_no_memory() : NULL;
+}
+
+struct mt_error *mt_returned_variable(struct mt_expr_program *program, uint64_t address, int number,
 				      struct mt_variable *out)
 {
 	struct mt_module *module = mt_program_module_at(program, address);
@@ -322,8 +409,11 @@ struct mt_error *mt_returned_variable(struct mt_expr_program *program, uint64_t 
 		out->die = die;
 		if (dwarf_diecu(&die, &unit, NULL, NULL) &&
 		    mt_unit_language(&unit) == MT_LANGUAGE_GO)
-			return returned_by_go(out);
+			return returned_by_go(out, number);
 	}
+	if (number >= 0)
+		return mt_error_new(MT_ERROR_NOT_FOUND,
+				    "The function has one result, which is $_ret.");
 	if (!out->type)
 		return mt_error_new(MT_ERROR_NOT_FOUND,
 				    "The type of what the function returns is not known.");

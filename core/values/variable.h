@@ -19,7 +19,7 @@ enum mt_variable_kind {
 /* The location of a parameter at its function's entry (System V ABI for AMD64, 3.2.3). */
 struct mt_entry_location {
 	uint8_t piece_count; /* 0: in memory */
-	uint8_t registers[2];
+	uint8_t registers[4];
 	uint64_t stack;    /* bytes above the stack pointer */
 	bool by_reference; /* the register holds its address */
 };
@@ -58,9 +58,10 @@ bool mt_entry_location(struct mt_module *module, Dwarf_Die *function, Dwarf_Die 
 		       struct mt_entry_location *out);
 struct mt_error *mt_entry_value(struct mt_eval *eval, const struct mt_variable *variable,
 				struct mt_value *out);
-/* The value that the function which begins at ADDRESS returns, as it returns.  Errors:
- * NOT_FOUND (it returns nothing, or what cannot be read there). */
-struct mt_error *mt_returned_variable(struct mt_expr_program *program, uint64_t address,
+/* The value that the function which begins at ADDRESS returns, as it returns.  NUMBER: of several
+ * (Go), from 0; -1: there is one alone.  Errors: NOT_FOUND (it returns nothing, not so many, or
+ * several); UNSUPPORTED (it cannot be read there). */
+struct mt_error *mt_returned_variable(struct mt_expr_program *program, uint64_t address, int number,
 				      struct mt_variable *out);
 /* entry_rust.c: Rust passes an object of TYPE in the registers in which C would, or, of more than
  * 16 bytes, by reference. */
@@ -81,6 +82,10 @@ struct mt_error *mt_variable_attribute(struct mt_eval *eval, const struct mt_var
 struct mt_error *mt_pieces_value(struct mt_eval *eval, const struct mt_pieces *pieces,
 				 struct mt_module *module, struct mt_type *type,
 				 struct mt_value *out);
+/* "n,err": the names of FUNCTION's results if these are several, to OUT.  Errors: NO_MEMORY; the
+ * program's, of an update. */
+struct mt_error *mt_expr_results(struct mt_expr_program *program, uint64_t function,
+				 struct mt_str *out);
 /* The value that a function returned, right after it did (FRAME is the caller's, its registers are
  * now): FUNCTION is an address within it.  *OUT NULL: it returns nothing, or its value is not
  * known. */

@@ -148,5 +148,14 @@ def test_go(need, record, run_mtdb, tmp_path, flags):
     assert [call for call in calls if call in GO] == GO, done.stderr
     told = done.stdout.splitlines()
     assert len(told) == 200 and set(told) <= set(calls), set(told) - set(calls)
-    done = run_mtdb("run", "--engine=calls", "--returns=main.swap", program)
-    assert done.returncode == 2 and "Of Go's results only single numbers" in done.stderr
+    # Several results have their names.
+    record(program, "--returns=main.swap", "--returns=main.several",
+           "-t=main.several return if $_ret0 == -8 && $_ret1 == 2.5 && !$_ret3")
+    text = (tmp_path / "x.txt").read_text()
+    assert '.swap() = {~r0 = "right", ~r1 = "left"}' in text
+    assert re.search(r"\.several\(\) = \{twice = -8, half = 2\.5, e\.tab = 0x0, e\.data = 0x0, ok = false, "
+                     r'rest\.array = "abc.*", rest\.len = 3, rest\.cap = \d+\}', text)
+    assert "$_ret0 == -8 && $_ret1 == 2.5 && !$_ret3, thread" in text
+    for what, why in [("$_ret", "several results: $_ret0 is the first one"), ("$_ret5", "not return so many results")]:
+        done = run_mtdb("run", "--engine=calls", "-t", f"main.several return if {what} == 0", program)
+        assert done.returncode == 2 and why in done.stderr

@@ -33,7 +33,8 @@ static struct mt_error *parameter(struct mt_compiler *compiler, const struct mt_
 	}
 	*out = (struct mt_operand){.kind = MT_OPERAND_REGISTERS,
 				   .value = mt_value_zero(variable->type),
-				   .registers = {entry->registers[0], entry->registers[1]},
+				   .registers = {entry->registers[0], entry->registers[1],
+						 entry->registers[2], entry->registers[3]},
 				   .register_count = entry->piece_count};
 	return NULL;
 }
