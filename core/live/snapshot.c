@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* The debugger's standard output, which "-" is elsewhere, is its user's. */
@@ -70,13 +71,40 @@ static char *fill_in(const char *pattern, uint32_t number)
 	return path.failed ? NULL : strdup(path.text);
 }
 
+/* "x-%n.fxt" for "x.fxt".  NULL: no memory. */
+static char *with_number(const char *pattern)
+{
+	mt_auto(mt_str) struct mt_str path = {0};
+	const char *slash = strrchr(pattern, '/'), *name = slash ? slash + 1 : pattern;
+	const char *dot = strrchr(name, '.');
+	const char *end = dot && dot > name ? dot : name + strlen(name);
+
+	mt_str_append_bytes(&path, pattern, (size_t)(end - pattern));
+	mt_str_appendf(&path, "-%%n%s", end);
+	return path.failed ? NULL : strdup(path.text);
+}
+
+static bool is_file(const char *path)
+{
+	struct stat status;
+
+	return stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
 /* "trace-%n.fxt" with the snapshot's number; with a higher one where a file is called so, that may
- * be of another session. */
+ * be of another session.  Without a place for it, "x.fxt" is followed by "x-2.fxt". */
 static char *output_path(const struct mt_live_debugger *debugger, uint32_t number)
 {
 	char *pattern = mt_live_setting(debugger, MT_LIVE_OUTPUT);
-	char *path = pattern ? fill_in(pattern, number) : NULL;
 
+	if (pattern && !strstr(pattern, "%n") && is_file(pattern)) {
+		char *numbered = with_number(pattern);
+
+		free(pattern);
+		pattern = numbered;
+		number = 2;
+	}
+	char *path = pattern ? fill_in(pattern, number) : NULL;
 	while (path && strstr(pattern, "%n") && access(path, F_OK) == 0 && ++number) {
 		free(path);
 		path = fill_in(pattern, number);

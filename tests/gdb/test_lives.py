@@ -84,3 +84,13 @@ def test_start_while_it_runs(terminal, compile, tmp_path):
     interrupt(child)
     assert "Recording the calls of process" in say(child, "mtrace start")
     say(child, "kill")
+
+
+def test_no_file_of_a_session_is_overwritten(gdb, compile):
+    """Also where the name has no place for a number; a device is no file."""
+    words = ["mtrace snapshot", "continue"]
+    session = gdb(compile("debugged.cpp", "-O0"), "shell mkdir a.b", "set mtrace output ./a.b/x.txt", "mtrace start",
+                  "break leaf", "run", *words, *words, *words, "set mtrace output /dev/null", "mtrace snapshot", "kill")
+    taken = re.findall(r"^Snapshot \d is in (\S+)\.$", session.output, re.M)
+    assert taken == ["./a.b/x.txt", "./a.b/x-2.txt", "./a.b/x-3.txt", "/dev/null"]
+    assert len({file.read_text() for file in (gdb.directory / "a.b").iterdir()}) == 3
