@@ -35,6 +35,7 @@ static struct mt_error *on_call(PyObject *event)
 static struct mt_error *on_stop(PyObject *event)
 {
 	(void)event;
+	in_call = false; /* GDB tells of no end of one that it abandons */
 	if (!mt_inferior_next(NULL))
 		return NULL;
 	mt_try(mt_inferiors_stopped(mt_gdb_lwp()));

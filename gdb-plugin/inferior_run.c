@@ -98,6 +98,13 @@ static struct mt_error *begin(struct mt_inferior *inferior, pid_t pid)
 	return show(inferior, true, true);
 }
 
+static void withdraw_from(struct mt_inferior *inferior)
+{
+	mt_births_withdraw(&inferior->births);
+	mt_entries_withdraw(&inferior->entries);
+	mt_gdb_target_withdraw(inferior->live.target);
+}
+
 static struct mt_error *resume(struct mt_inferior *inferior, pid_t pid)
 {
 	inferior->crash = 0;
@@ -105,6 +112,12 @@ static struct mt_error *resume(struct mt_inferior *inferior, pid_t pid)
 		return NULL;
 	if (!mt_live_is_recording(&inferior->live))
 		return begin(inferior, pid);
+	/* Killed from elsewhere: GDB finds out when it goes on, unless it is to insert something.
+	 */
+	if (mt_proc_has_ended(pid)) {
+		withdraw_from(inferior);
+		return NULL;
+	}
 	mt_try(mt_hooks_ensure());
 	mt_try(restore_breakpoints(inferior));
 	return show(inferior, true, false);
@@ -242,13 +255,9 @@ struct mt_error *mt_inferiors_stopped(pid_t lwp)
  * else, or nothing.  They come back when their own goes on. */
 static void withdraw_breakpoints(void)
 {
-	for (struct mt_inferior *one = NULL; (one = mt_inferior_next(one));) {
-		if (!mt_live_is_recording(&one->live))
-			continue;
-		mt_births_withdraw(&one->births);
-		mt_entries_withdraw(&one->entries);
-		mt_gdb_target_withdraw(one->live.target);
-	}
+	for (struct mt_inferior *one = NULL; (one = mt_inferior_next(one));)
+		if (mt_live_is_recording(&one->live))
+			withdraw_from(one);
 }
 
 /* GDB keeps it: by follow-fork-mode child, or detach-on-fork off.  After vfork() it will be another
@@ -308,7 +317,7 @@ struct mt_error *mt_inferior_check_exec(void)
 
 	if (inferior && pid && !mt_live_is_recording(&inferior->live))
 		return begin_after_exec(inferior, pid);
-	if (!inferior || inferior->live.state < MT_LIVE_SHOWN || pid != inferior->live.pid)
+	if (!inferior || inferior->live.state < MT_LIVE_HIDDEN || pid != inferior->live.pid)
 		return NULL;
 	const struct mt_stop stop = {.kind = MT_STOP_EXEC, .pid = pid, .lwp = pid, .child = pid};
 	mt_try(mt_inferior_look_for_rings(inferior, &there));
@@ -317,6 +326,8 @@ struct mt_error *mt_inferior_check_exec(void)
 		return NULL;
 	mt_births_forget(&inferior->births);
 	mt_entries_withdraw(&inferior->entries);
+	/* Also if a call of GDB's has executed it. */
+	inferior->live.state = MT_LIVE_SHOWN;
 	return mt_session_take(inferior->live.session, &stop);
 }
 

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from gdb_terminal import PROMPT, say
+from histories import opened
 
 BUSY = """
 #include <pthread.h>
@@ -84,6 +85,18 @@ def test_start_while_it_runs(terminal, compile, tmp_path):
     interrupt(child)
     assert "Recording the calls of process" in say(child, "mtrace start")
     say(child, "kill")
+
+
+def test_exec_in_a_call(gdb, compile):
+    program = compile("deep.c", "-O0")
+    stop = ["break c", "run fault"]
+    if "extended state" in gdb(program, *stop, "print abs(1)", loaded=False).errors:
+        pytest.skip("this GDB cannot call functions on a processor with AMX")
+    call = f'print (int) execlp("{program}", "{program}", "fault", (char *) 0)'
+    session = gdb(program, "mtrace start", *stop, call, "x/i $pc", "bt -1", "mtrace history 5", "kill")
+    assert "Cannot insert" not in session.all
+    assert session.output.count("Breakpoint 1, c (") == 2
+    assert "main" in opened(session.lines)
 
 
 def test_no_file_of_a_session_is_overwritten(gdb, compile):
