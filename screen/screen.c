@@ -11,7 +11,7 @@
 #include <poll.h>
 #include <signal.h>
 
-static volatile sig_atomic_t is_to_stop, is_back;
+static volatile sig_atomic_t is_to_stop, is_back, is_resized;
 
 static void on_stop(int number)
 {
@@ -25,10 +25,10 @@ static void on_continue(int number)
 	is_back = 1;
 }
 
-/* That it came is all: the size is looked at anyway. */
 static void on_resize(int number)
 {
 	(void)number;
+	is_resized = 1;
 }
 
 /* ncurses has handlers of its own for them only where there are none, and never gives them back. */
@@ -46,7 +46,7 @@ static struct {
 
 static void take_signals(void)
 {
-	is_to_stop = is_back = 0;
+	is_to_stop = is_back = is_resized = 0;
 	for (size_t i = 0; i < HANDLED; i++) {
 		struct sigaction action = {.sa_handler = handled[i].handler};
 
@@ -87,7 +87,7 @@ static enum wait wait_for_key(const struct curses *curses, const struct mt_progr
 
 	fill(&set);
 	sigprocmask(SIG_BLOCK, &set, &before);
-	if (!is_interrupted(progress) && !is_to_stop && !is_back &&
+	if (!is_interrupted(progress) && !is_to_stop && !is_back && !is_resized &&
 	    ppoll(&input, 1, NULL, &before) >= 0)
 		result = input.revents & POLLIN ? WAIT_KEY : WAIT_END;
 	if (is_interrupted(progress))
@@ -126,6 +126,7 @@ static bool take_keys(struct screen *screen, struct curses *curses)
 static void run(struct screen *screen, struct curses *curses, const struct mt_progress *progress)
 {
 	while (!screen->is_left) {
+		is_resized = 0; /* from now on, also while it is drawn */
 		curses_size(curses, &screen->rows, &screen->columns);
 		screen_draw(screen, curses_put, curses);
 		curses_flush(curses);

@@ -198,6 +198,35 @@ def test_resize(browse):
     screen.wait(lambda: "*** SIGSEGV" in screen.selected)
 
 
+WAITS, WRITES = "271", "1"  # ppoll(2), write(2): where /proc says that a process sleeps
+
+
+def test_resize_while_it_draws(browse):
+    """It is not forgotten when it comes after the size was asked for: here while the terminal takes no more."""
+    screen = browse()
+    process = pathlib.Path("/proc", str(screen.child.pid))
+    if not (process / "syscall").exists():
+        pytest.skip("this kernel does not say in which system call a process is")
+
+    def call():
+        return (process / "syscall").read_text().split()[0]
+
+    def written():
+        return int(re.search(r"^wchar: (\d+)$", (process / "io").read_text(), re.M)[1])
+
+    for _ in range(5000):  # of a terminal that nobody reads; each key is answered before the next one comes
+        before = written()
+        screen.child.send("?")
+        wait_until(lambda before=before: written() > before or call() == WRITES)
+        wait_until(lambda: call() in (WAITS, WRITES))
+        if call() == WRITES:
+            break
+    assert call() == WRITES
+    screen.resize(50, 200)
+    wait_until(lambda: call() == WRITES)
+    screen.wait(lambda: re.search(r"\x1b\[(4\d|50)(;\d+)?[Hd]", screen.raw))
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT])
 def test_signals_restore_the_terminal(shell, recorded, number):
     screen = shell("browse", recorded)
