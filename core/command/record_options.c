@@ -150,6 +150,8 @@ const char *mt_record_options_output(const struct mt_record_options *record)
 		return record->output;
 	if (format && strcmp(format, "text") == 0)
 		return "trace.txt";
+	if (format && strcmp(format, "folded") == 0)
+		return "trace.folded";
 	return format && strcmp(format, "json") == 0 ? "trace.json" : "trace.fxt";
 }
 

@@ -55,7 +55,8 @@ void mt_timeline_log_written(const struct mt_command_context *context,
 			     const struct mt_decode_stats *stats)
 {
 	const char *extension = strrchr(path, '.');
-	bool is_for_viewer = !extension || strcmp(extension, ".txt") != 0;
+	bool is_for_viewer =
+	    !extension || (strcmp(extension, ".txt") != 0 && strcmp(extension, ".folded") != 0);
 
 	mt_timeline_log_losses(context, recording, stats);
 	if (strcmp(path, "-") == 0)

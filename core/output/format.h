@@ -26,5 +26,6 @@ struct mt_trace_format {
 extern const struct mt_trace_format mt_format_fxt;
 extern const struct mt_trace_format mt_format_text;
 extern const struct mt_trace_format mt_format_json;
+extern const struct mt_trace_format mt_format_folded;
 
 #endif

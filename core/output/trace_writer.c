@@ -10,6 +10,7 @@ static const struct mt_trace_format *const formats[] = {
     &mt_format_fxt, /* the first is the one that is taken when nothing is said */
     &mt_format_text,
     &mt_format_json,
+    &mt_format_folded,
 };
 
 #define FORMATS (sizeof(formats) / sizeof(formats[0]))
@@ -22,7 +23,7 @@ struct mt_trace_writer {
 
 const char *const *mt_trace_writer_formats(void)
 {
-	static const char *const names[] = {"fxt", "text", "json", NULL};
+	static const char *const names[] = {"fxt", "text", "json", "folded", NULL};
 
 	_Static_assert(sizeof(names) / sizeof(names[0]) == FORMATS + 1, "the format name is empty");
 	return names;
@@ -72,10 +73,11 @@ struct mt_error *mt_trace_writer_check(const char *path, const char *format)
 {
 	return format || fits(path)
 		   ? NULL
-		   : mt_error_new(MT_ERROR_USAGE,
-				  "%s: the ending selects the format: .fxt, .json or .txt, each "
-				  "also with .gz behind it",
-				  path);
+		   : mt_error_new(
+			 MT_ERROR_USAGE,
+			 "%s: the ending selects the format: .fxt, .json, .txt or .folded, each "
+			 "also with .gz behind it",
+			 path);
 }
 
 static const struct mt_trace_format *format_by_path(const char *path)

@@ -3,13 +3,12 @@
 
 #include "base/arena.h"
 #include "elf/objfile.h"
+#include "output/path_tree.h"
 #include "output/thread_table.h"
 #include "stats/histogram.h"
 #include "trace/sink_ops.h"
 
 #include <string.h>
-
-#define MOST_DEPTH 200u /* of paths: what is deeper counts for the place above */
 
 struct cost {
 	uint64_t calls, self_ns, off_ns, faults;
@@ -17,9 +16,7 @@ struct cost {
 
 /* A path below the function. */
 struct node {
-	const struct mt_function *function;
-	const char *name;
-	struct node *parent, *child, *sibling, *next; /* next: of all */
+	struct mt_path path;
 	struct mt_histogram self, calls; /* of the calls of the function that came here */
 	struct cost now;                 /* of the one that is under way */
 };
@@ -61,8 +58,8 @@ struct mt_explain {
 	MT_ARRAY(uint8_t) fits; /* by a function's id: 0 not asked, 1 yes, 2 no */
 	MT_ARRAY(struct frame) frames;
 	size_t inside; /* the function's frame is the one before this; 0: outside */
-	struct node root, *nodes;
-	size_t node_count;
+	struct node root;
+	struct mt_path_tree tree;
 	MT_ARRAY(struct node *) touched;
 	struct mt_histogram durations;
 	struct mt_slice slice; /* of the function's call */
@@ -86,49 +83,11 @@ static bool fits(struct mt_explain *explain, const struct mt_function *function)
 	return *known == 1;
 }
 
-/* PARENT itself where the path is too deep, or there are too many.  NULL: no memory. */
-static struct node *child_of(struct mt_explain *explain, struct node *parent,
-			     const struct mt_slice *slice, size_t depth)
-{
-	const char *name = mt_slice_name(slice);
-	struct node **at = &parent->child;
-
-	for (; *at; at = &(*at)->sibling) {
-		struct node *found = *at;
-
-		if (found->function != slice->function ||
-		    (!slice->function && strcmp(found->name, name) != 0))
-			continue;
-		*at = found->sibling; /* to the front: it often comes again */
-		found->sibling = parent->child;
-		parent->child = found;
-		return found;
-	}
-	if (depth > MOST_DEPTH || explain->node_count >= MT_EXPLAIN_PATHS)
-		return parent;
-	struct node *node = calloc(1, sizeof(*node));
-	if (!node)
-		return NULL;
-	*node = (struct node){.function = slice->function,
-			      .name = name,
-			      .parent = parent,
-			      .sibling = parent->child,
-			      .next = explain->nodes};
-	parent->child = explain->nodes = node;
-	explain->node_count++;
-	return node;
-}
-
 static const char *path_of(struct mt_explain *explain, const struct node *node)
 {
-	const struct node *path[MOST_DEPTH + 2];
-	size_t depth = 0;
 	mt_auto(mt_str) struct mt_str text = {0};
 
-	for (; node->parent; node = node->parent)
-		path[depth++] = node;
-	while (depth-- > 0)
-		mt_str_appendf(&text, "%s%s", text.length ? " > " : "", path[depth]->name);
+	mt_path_append(&node->path, " > ", mt_str_append, &text);
 	return text.failed || !text.text ? NULL
 					 : mt_arena_text(&explain->texts, text.text, SIZE_MAX);
 }
@@ -251,7 +210,9 @@ static struct mt_error *begin(void *self, const struct mt_slice *slice)
 		explain->gaps += slice->kind == MT_SLICE_GAP;
 		explain->is_estimated |= slice->flags & MT_SLICE_TIME_ESTIMATED;
 		frame.waited = mt_waits_before(&explain->thread->waits, slice->time_ns);
-		frame.node = child_of(explain, parent, slice, depth - explain->inside + 1);
+		frame.node = (struct node *)mt_path_tree_child(
+		    &explain->tree, &parent->path, depth - explain->inside + 1, slice->function,
+		    mt_slice_name(slice));
 		frame.is_new = frame.node != parent;
 		if (!frame.node)
 			return mt_error_no_memory();
@@ -406,6 +367,7 @@ struct mt_error *mt_explain_create(const char *function, size_t most, struct mt_
 		return mt_error_no_memory();
 	(*out)->function = function;
 	(*out)->most = most;
+	(*out)->tree.node_bytes = sizeof(struct node);
 	return NULL;
 }
 
@@ -417,12 +379,11 @@ void mt_explain_destroy(struct mt_explain *explain)
 	     one = mt_thread_table_next(one))
 		mt_waits_deinit(&((struct thread *)one)->waits);
 	mt_thread_table_deinit(&explain->threads);
-	for (struct node *node = explain->nodes, *next; node; node = next) {
-		next = node->next;
-		mt_histogram_deinit(&node->self);
-		mt_histogram_deinit(&node->calls);
-		free(node);
+	for (struct mt_path *path = explain->tree.nodes; path; path = path->next) {
+		mt_histogram_deinit(&((struct node *)path)->self);
+		mt_histogram_deinit(&((struct node *)path)->calls);
 	}
+	mt_path_tree_deinit(&explain->tree);
 	mt_array_each (slow, &explain->slowest) {
 		mt_array_deinit(&slow->call.places);
 		free(slow->touched);

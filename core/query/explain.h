@@ -4,7 +4,7 @@
  *
  * Of each path below the function there is a histogram of the time that a call spends there itself,
  * over all calls; so a slow call's is compared with the median of that place, in one pass, and in
- * memory that grows with the paths (at most MT_EXPLAIN_PATHS) and the side tracks' events, and not
+ * memory that grows with the paths (output/path_tree.h) and the side tracks' events, and not
  * with the calls.  Calls seen in part do not count.  Within a recursion the outermost call counts.
  */
 #ifndef MT_QUERY_EXPLAIN_H
@@ -13,8 +13,6 @@
 #include "base/str.h"
 #include "query/waits.h"
 #include "trace/slice.h"
-
-#define MT_EXPLAIN_PATHS 65536u
 
 /* A place that took more time than it mostly does. */
 struct mt_explain_place {
