@@ -95,7 +95,7 @@ static uint64_t key_of(const struct mt_grep *grep, const struct mt_grep_call *ca
 
 static int fill(struct kept *kept, const struct mt_grep_call *call)
 {
-	kept->path = calloc(call->depth, sizeof(*kept->path));
+	kept->path = call->depth ? calloc(call->depth, sizeof(*kept->path)) : NULL;
 	if (!kept->path)
 		return -1;
 	for (size_t i = 0; i < call->depth; i++)
