@@ -21,7 +21,7 @@ static struct mt_error *default_output(const char *recording, const char *format
 	    (strcmp(ending, ".perf") == 0 || strcmp(ending, ".data") == 0))
 		length -= strlen(ending);
 	mt_str_append_bytes(path, base, length);
-	mt_str_appendf(path, ".%s", !format ? "fxt" : strcmp(format, "text") == 0 ? "txt" : format);
+	mt_str_append(path, mt_trace_writer_ending(format));
 	return path->failed ? mt_error_no_memory() : NULL;
 }
 
@@ -66,9 +66,9 @@ const struct mt_command mt_command_decode = {
 	"Options:\n"
 	"  -o, --output=FILE    output file; \"-\" is standard output, a name ending in .gz is\n"
 	"                       compressed (default: RECORDING's name with .fxt)\n"
-	"  -f, --format=FORMAT  fxt (for Perfetto), json (Chrome trace events), text or\n"
-	"                       folded (for flame graphs) (default: from FILE's extension,\n"
-	"                       else fxt)\n",
+	"  -f, --format=FORMAT  fxt (for Perfetto), json (Chrome trace events), speedscope,\n"
+	"                       text or folded (for flame graphs) (default: from FILE's\n"
+	"                       extension, else fxt)\n",
     .options = options,
     .where = MT_COMMAND_IN_SHELL | MT_COMMAND_IN_DEBUGGER,
     .takes = MT_COMMAND_TAKES_FILE,

@@ -54,9 +54,11 @@ void mt_timeline_log_written(const struct mt_command_context *context,
 			     const struct mt_recording *recording, const char *path,
 			     const struct mt_decode_stats *stats)
 {
-	const char *extension = strrchr(path, '.');
-	bool is_for_viewer =
-	    !extension || (strcmp(extension, ".txt") != 0 && strcmp(extension, ".folded") != 0);
+	static const char *const others[] = {".txt", ".folded", ".speedscope.json"};
+	bool is_for_viewer = true;
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		is_for_viewer &= !strstr(path, others[i]);
 
 	mt_timeline_log_losses(context, recording, stats);
 	if (strcmp(path, "-") == 0)

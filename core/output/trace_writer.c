@@ -8,9 +8,8 @@
 
 static const struct mt_trace_format *const formats[] = {
     &mt_format_fxt, /* the first is the one that is taken when nothing is said */
-    &mt_format_text,
-    &mt_format_json,
-    &mt_format_folded,
+    &mt_format_text, &mt_format_speedscope, /* before json: that is an end of its ending */
+    &mt_format_json, &mt_format_folded,
 };
 
 #define FORMATS (sizeof(formats) / sizeof(formats[0]))
@@ -23,7 +22,7 @@ struct mt_trace_writer {
 
 const char *const *mt_trace_writer_formats(void)
 {
-	static const char *const names[] = {"fxt", "text", "json", "folded", NULL};
+	static const char *const names[] = {"fxt", "text", "speedscope", "json", "folded", NULL};
 
 	_Static_assert(sizeof(names) / sizeof(names[0]) == FORMATS + 1, "the format name is empty");
 	return names;
@@ -69,13 +68,21 @@ static bool fits(const char *path)
 	return false;
 }
 
+const char *mt_trace_writer_ending(const char *format)
+{
+	for (size_t i = 0; format && i < FORMATS; i++)
+		if (strcmp(formats[i]->name, format) == 0)
+			return formats[i]->ending;
+	return formats[0]->ending;
+}
+
 struct mt_error *mt_trace_writer_check(const char *path, const char *format)
 {
 	return format || fits(path)
 		   ? NULL
 		   : mt_error_new(
 			 MT_ERROR_USAGE,
-			 "%s: the ending selects the format: .fxt, .json, .txt or .folded, each "
+			 "%s: the ending selects the format: .fxt, .json, .speedscope.json, .txt or .folded, each "
 			 "also with .gz behind it",
 			 path);
 }

@@ -28,9 +28,9 @@ struct mt_error *mt_trace_writer_create_printing(const struct mt_printer *printe
 /* An ending that is no format's would be given another's contents.  FORMAT: as below; with one, and
  * for a name without an ending, any will do.  Errors: USAGE. */
 struct mt_error *mt_trace_writer_check(const char *path, const char *format);
-/* FORMAT: one of mt_trace_writer_formats(); NULL: by PATH's ending (.fxt .json .txt .folded, with
- * .gz or not), and fxt when that says nothing.  options may be NULL. Errors: USAGE (no such format;
- * names the ones there are); as opening a file. */
+/* FORMAT: one of mt_trace_writer_formats(); NULL: by PATH's ending (.fxt .json .speedscope.json
+ * .txt .folded, with .gz or not), and fxt when that says nothing.  options may be NULL. Errors:
+ * USAGE (no such format; names the ones there are); as opening a file. */
 struct mt_error *mt_trace_writer_create(const char *path, const char *format,
 					const struct mt_trace_writer_options *options,
 					struct mt_trace_writer **out);
@@ -41,6 +41,9 @@ struct mt_error *mt_trace_writer_finish(struct mt_trace_writer *writer);
 /* Without a finish before: takes the temporary file away.  NULL is fine. */
 void mt_trace_writer_destroy(struct mt_trace_writer *writer);
 
+/* The ending of FORMAT's files, with its dot; of the format that is taken without one (NULL), or
+ * where there is none of that name. */
+const char *mt_trace_writer_ending(const char *format);
 /* Names of the formats, NULL at the end. */
 const char *const *mt_trace_writer_formats(void);
 
