@@ -2,47 +2,65 @@
 #include "pt/decode_code.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define BLOCK_MAX_INSNS  4096 /* 15 bytes each: `end` has 16 bits */
 #define TABLE_MIN_BLOCKS 4096
 #define TABLE_MAX_BLOCKS (4u << 20)
 
+static void let_go(struct mt_pt_code_table *table)
+{
+	mt_arena_deinit(&table->arena);
+	free(table->slots);
+}
+
 void mt_pt_code_deinit(struct mt_pt_code *code)
 {
 	for (size_t i = 0; i < MT_PT_CODE_TABLES; i++)
-		free(code->tables[i].blocks);
+		let_go(&code->tables[i]);
 }
 
-static struct mt_pt_code_block *free_slot(struct mt_pt_code_table *table, uint64_t ip)
+static struct mt_pt_code_block **free_slot(struct mt_pt_code_table *table, uint64_t ip)
 {
 	size_t at = mt_pt_code_slot(table, ip);
 
-	while (table->blocks[at].used)
+	while (table->slots[at])
 		at = (at + 1) & (table->capacity - 1);
-	return &table->blocks[at];
+	return &table->slots[at];
 }
 
-/* Makes it twice as large; a table that is large enough is emptied instead.  Returns 0, or -1
- * without memory. */
+/* Makes it twice as large.  Returns 0, or -1 without memory. */
 static int grow(struct mt_pt_code_table *table)
 {
 	struct mt_pt_code_table old = *table;
-	bool empties = old.capacity == TABLE_MAX_BLOCKS;
-	size_t capacity = !old.capacity ? TABLE_MIN_BLOCKS
-			  : empties     ? old.capacity
-					: 2 * old.capacity;
-	struct mt_pt_code_block *blocks = calloc(capacity, sizeof(*blocks));
+	size_t capacity = old.capacity ? 2 * old.capacity : TABLE_MIN_BLOCKS;
+	struct mt_pt_code_block **slots = calloc(capacity, sizeof(struct mt_pt_code_block *));
 
-	if (!blocks)
+	if (!slots)
 		return -1;
-	table->blocks = blocks;
+	table->slots = slots;
 	table->capacity = capacity;
-	table->count = empties ? 0 : old.count;
-	for (size_t i = 0; !empties && i < old.capacity; i++)
-		if (old.blocks[i].used)
-			*free_slot(table, old.blocks[i].ip) = old.blocks[i];
-	free(old.blocks);
+	for (size_t i = 0; i < old.capacity; i++)
+		if (old.slots[i])
+			*free_slot(table, old.slots[i]->ip) = old.slots[i];
+	free(old.slots);
 	return 0;
+}
+
+/* Nothing that was lent counts any more. */
+static void begin_epoch(struct mt_pt_code *code)
+{
+	code->at = NULL;
+	code->epoch++;
+}
+
+/* Of one that is large enough. */
+static void empty(struct mt_pt_code *code, struct mt_pt_code_table *table)
+{
+	begin_epoch(code);
+	mt_arena_deinit(&table->arena);
+	memset(table->slots, 0, table->capacity * sizeof(struct mt_pt_code_block *));
+	table->count = 0;
 }
 
 struct mt_error *mt_pt_code_set_image(struct mt_pt_code *code, const struct mt_pt_image *image,
@@ -57,16 +75,18 @@ struct mt_error *mt_pt_code_set_image(struct mt_pt_code *code, const struct mt_p
 	for (size_t i = 0; i < MT_PT_CODE_TABLES; i++) {
 		struct mt_pt_code_table *table = &code->tables[i];
 
-		if (table->blocks && table->image == image && table->image_id == id &&
+		if (table->slots && table->image == image && table->image_id == id &&
 		    table->is_32 == is_32) {
+			begin_epoch(code);
 			code->table = table;
 			return NULL;
 		}
 	}
 	if (grow(&fresh))
 		return mt_error_no_memory();
+	begin_epoch(code);
 	code->table = &code->tables[code->oldest++ % MT_PT_CODE_TABLES];
-	free(code->table->blocks);
+	let_go(code->table);
 	*code->table = fresh;
 	return NULL;
 }
@@ -124,7 +144,7 @@ static int decode_insn(const struct mt_pt_code *code, const uint8_t *bytes, size
 
 static struct mt_pt_code_block decode_block(const struct mt_pt_code *code, uint64_t ip)
 {
-	struct mt_pt_code_block block = {.ip = ip, .after = ip, .used = true};
+	struct mt_pt_code_block block = {.ip = ip, .after = ip};
 	struct mt_insn insn = {.class = MT_INSN_OTHER};
 	uint8_t bytes[MT_INSN_MAX_BYTES];
 
@@ -153,17 +173,36 @@ static struct mt_pt_code_block decode_block(const struct mt_pt_code *code, uint6
 	return block;
 }
 
-const struct mt_pt_code_block *mt_pt_code_learn(struct mt_pt_code *code, uint64_t ip)
+struct mt_pt_code_block *mt_pt_code_learn(struct mt_pt_code *code, uint64_t ip)
 {
 	struct mt_pt_code_table *table = code->table;
-	struct mt_pt_code_block *block = &code->spare;
+	struct mt_pt_code_block *block = NULL;
 
-	if (2 * table->count < table->capacity || !grow(table)) {
-		block = free_slot(table, ip);
+	if (2 * table->count >= TABLE_MAX_BLOCKS)
+		empty(code, table);
+	if (2 * table->count < table->capacity || !grow(table))
+		block = mt_arena_alloc(&table->arena, sizeof(*block));
+	if (block) {
+		*free_slot(table, ip) = block;
 		table->count++;
+	} else {
+		block = &code->spare;
 	}
 	*block = decode_block(code, ip);
 	return block;
+}
+
+void mt_pt_code_link(struct mt_pt_code *code, struct mt_pt_code_block *from, int way, uint64_t ip)
+{
+	uint64_t epoch = code->epoch;
+	struct mt_pt_code_block *next = mt_pt_code_at(code, ip);
+
+	code->at = NULL;
+	if (next == &code->spare)
+		return;
+	code->at = next;
+	if (epoch == code->epoch && from != &code->spare)
+		from->next[way] = next;
 }
 
 int mt_pt_code_count(struct mt_pt_code *code, uint64_t begin, uint64_t end)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Inside core/pt: the blocks of the code, each decoded once and kept by its address.  A block runs
- * to the first instruction that control may leave by. */
+ * to the first instruction that control may leave by, and remembers where control went from it:
+ * most steps go the way of the last one, and look nothing up. */
 #ifndef MT_PT_DECODE_CODE_H
 #define MT_PT_DECODE_CODE_H
 
+#include "base/arena.h"
 #include "pt/image.h"
 #include "x86/insn.h"
 
@@ -11,23 +13,27 @@
 #define MT_PT_CODE_NONE 0xff
 #define MT_PT_CODE_BAD  0xfe
 
+/* The ways out of a block. */
+enum { MT_PT_CODE_ON, MT_PT_CODE_AWAY, MT_PT_CODE_WAYS }; /* straight on; by its last instruction */
+
 struct mt_pt_code_block {
 	uint64_t ip;
 	uint64_t after;  /* address of the instruction behind the block */
 	uint64_t target; /* of a direct branch at its end */
-	uint16_t end;    /* the last instruction, from ip */
+	struct mt_pt_code_block *next[MT_PT_CODE_WAYS]; /* that came last; NULL: none yet */
+	uint16_t end;                                   /* the last instruction, from ip */
 	uint16_t instructions;
 	uint8_t class; /* enum mt_insn_class of the last one; OTHER: the block was cut */
 	uint8_t kind;  /* enum mt_event_kind of the last one's event */
-	bool used;
 };
 
 /* The blocks of one image in one mode: open addressing by address, at most half full. */
 struct mt_pt_code_table {
 	const struct mt_pt_image *image;
 	uint64_t image_id;
-	bool is_32; /* a code segment of 32 bits */
-	struct mt_pt_code_block *blocks;
+	bool is_32;            /* a code segment of 32 bits */
+	struct mt_arena arena; /* of the blocks: they stay where they are */
+	struct mt_pt_code_block **slots;
 	size_t capacity; /* a power of two */
 	size_t count;
 };
@@ -39,6 +45,8 @@ struct mt_pt_code {
 	unsigned int oldest;
 	struct mt_pt_code_table *table; /* of the image now */
 	struct mt_pt_code_block spare;  /* when there is no memory for another block */
+	struct mt_pt_code_block *at;    /* where control is, if its `ip` says so; NULL: not known */
+	uint64_t epoch; /* another once blocks were let go of, or those of another image count */
 };
 
 /* Zeroed storage is ready once an image is set. */
@@ -47,23 +55,45 @@ void mt_pt_code_deinit(struct mt_pt_code *code);
 struct mt_error *mt_pt_code_set_image(struct mt_pt_code *code, const struct mt_pt_image *image,
 				      bool is_32);
 
-const struct mt_pt_code_block *mt_pt_code_learn(struct mt_pt_code *code, uint64_t ip);
+struct mt_pt_code_block *mt_pt_code_learn(struct mt_pt_code *code, uint64_t ip);
 
 static inline size_t mt_pt_code_slot(const struct mt_pt_code_table *table, uint64_t ip)
 {
 	return (ip ^ ip >> 16) & (table->capacity - 1);
 }
 
-/* Lent until the next call. */
-static inline const struct mt_pt_code_block *mt_pt_code_at(struct mt_pt_code *code, uint64_t ip)
+/* Lent for the epoch; the spare block until the next call. */
+static inline struct mt_pt_code_block *mt_pt_code_at(struct mt_pt_code *code, uint64_t ip)
 {
 	const struct mt_pt_code_table *table = code->table;
 	size_t at = mt_pt_code_slot(table, ip);
 
-	for (; table->blocks[at].used; at = (at + 1) & (table->capacity - 1))
-		if (table->blocks[at].ip == ip)
-			return &table->blocks[at];
+	for (; table->slots[at]; at = (at + 1) & (table->capacity - 1))
+		if (table->slots[at]->ip == ip)
+			return table->slots[at];
 	return mt_pt_code_learn(code, ip);
+}
+
+void mt_pt_code_link(struct mt_pt_code *code, struct mt_pt_code_block *from, int way, uint64_t ip);
+
+/* Control goes from a block to IP. */
+static inline void mt_pt_code_go(struct mt_pt_code *code, struct mt_pt_code_block *from, int way,
+				 uint64_t ip)
+{
+	struct mt_pt_code_block *next = from->next[way];
+
+	if (__builtin_expect(next && next->ip == ip, 1))
+		code->at = next;
+	else
+		mt_pt_code_link(code, from, way, ip);
+}
+
+/* The block where control is. */
+static inline struct mt_pt_code_block *mt_pt_code_here(struct mt_pt_code *code, uint64_t ip)
+{
+	struct mt_pt_code_block *at = code->at;
+
+	return __builtin_expect(at && at->ip == ip, 1) ? at : mt_pt_code_at(code, ip);
 }
 
 static inline uint64_t mt_pt_code_end(const struct mt_pt_code_block *block)

@@ -270,7 +270,7 @@ bool mt_pt_flow_run_to(struct mt_pt_flow *flow, const struct mt_pt_code_block *b
 	return true;
 }
 
-static void run_past(struct mt_pt_flow *flow, const struct mt_pt_code_block *block)
+static void run_past(struct mt_pt_flow *flow, struct mt_pt_code_block *block)
 {
 	if (mt_pt_needs_packet(block))
 		flow->status = block->class == MT_PT_CODE_NONE ? -pte_nomap : -pte_bad_query;
@@ -280,7 +280,7 @@ static void run_past(struct mt_pt_flow *flow, const struct mt_pt_code_block *blo
 
 void mt_pt_flow_run_to_goal(struct mt_pt_flow *flow)
 {
-	const struct mt_pt_code_block *block = mt_pt_code_at(&flow->code, flow->ip);
+	struct mt_pt_code_block *block = mt_pt_code_at(&flow->code, flow->ip);
 	uint64_t target;
 
 	if (goal_address(&flow->goal, &target)) {

@@ -54,7 +54,7 @@ void mt_pt_flow_fail(struct mt_pt_flow *flow)
 
 /* ---- blocks ---- */
 
-static inline void run_branch(struct mt_pt_flow *flow, const struct mt_pt_code_block *block)
+static inline void run_branch(struct mt_pt_flow *flow, struct mt_pt_code_block *block)
 {
 	int taken, status = pt_qry_cond_branch(flow->query, &taken);
 
@@ -62,12 +62,13 @@ static inline void run_branch(struct mt_pt_flow *flow, const struct mt_pt_code_b
 	if (status < 0)
 		return;
 	mt_pt_count_block(flow, block);
-	flow->ip = block->after;
 	flow->is_later = !taken;
-	if (!taken)
+	if (!taken) {
+		mt_pt_go(flow, block, MT_PT_CODE_ON, block->after);
 		return;
+	}
 	mt_pt_emit(flow, MT_EVENT_JUMP, mt_pt_code_end(block), block->target, 0, mt_pt_now(flow));
-	flow->ip = block->target;
+	mt_pt_go(flow, block, MT_PT_CODE_AWAY, block->target);
 }
 
 static void change_mode(struct mt_pt_flow *flow)
@@ -78,7 +79,7 @@ static void change_mode(struct mt_pt_flow *flow)
 	mt_pt_flow_ask_image(flow, flow->tsc);
 }
 
-static inline void run_indirect(struct mt_pt_flow *flow, const struct mt_pt_code_block *block)
+static inline void run_indirect(struct mt_pt_flow *flow, struct mt_pt_code_block *block)
 {
 	uint64_t to;
 	int status = pt_qry_indirect_branch(flow->query, &to);
@@ -92,14 +93,14 @@ static inline void run_indirect(struct mt_pt_flow *flow, const struct mt_pt_code
 	if (block->class == MT_INSN_CALL_INDIRECT)
 		mt_pt_push_return(flow, block, to);
 	mt_pt_emit(flow, block->kind, mt_pt_code_end(block), to, 0, mt_pt_now(flow));
-	flow->ip = to;
+	mt_pt_go(flow, block, MT_PT_CODE_AWAY, to);
 	if (__builtin_expect(flow->next_mode != ptem_unknown, 0))
 		change_mode(flow);
 }
 
-static inline void run_return(struct mt_pt_flow *flow, const struct mt_pt_code_block *block)
+static inline void run_return(struct mt_pt_flow *flow, struct mt_pt_code_block *block)
 {
-	uint64_t to;
+	const struct mt_pt_return *back = NULL;
 	int taken, status = pt_qry_cond_branch(flow->query, &taken);
 
 	if (status == -pte_bad_query) {
@@ -108,19 +109,24 @@ static inline void run_return(struct mt_pt_flow *flow, const struct mt_pt_code_b
 	}
 	if (status >= 0 && !taken)
 		status = -pte_bad_retcomp;
-	if (status >= 0 && mt_pt_pop_return(flow, &to) < 0)
-		status = -pte_retstack_empty;
+	if (status >= 0) {
+		back = mt_pt_pop_return(flow);
+		status = back ? status : -pte_retstack_empty;
+	}
 	flow->status = status;
 	if (status < 0)
 		return;
 	mt_pt_count_block(flow, block);
-	mt_pt_emit(flow, MT_EVENT_RETURN, mt_pt_code_end(block), to, 0, mt_pt_now(flow));
-	flow->ip = to;
+	mt_pt_emit(flow, MT_EVENT_RETURN, mt_pt_code_end(block), back->to, 0, mt_pt_now(flow));
+	if (back->epoch == flow->code.epoch)
+		mt_pt_go(flow, back->call, MT_PT_CODE_ON, back->to);
+	else
+		mt_pt_go(flow, block, MT_PT_CODE_AWAY, back->to);
 }
 
 static inline void run_block(struct mt_pt_flow *flow)
 {
-	const struct mt_pt_code_block *block = mt_pt_code_at(&flow->code, flow->ip);
+	struct mt_pt_code_block *block = mt_pt_code_here(&flow->code, flow->ip);
 
 	switch (block->class) {
 	case MT_INSN_BRANCH:
@@ -220,7 +226,7 @@ int mt_pt_flow_walk(struct mt_pt_flow *flow, const struct mt_pt_position *target
 		return 1;
 	}
 
-	const struct mt_pt_code_block *block = mt_pt_code_at(&flow->code, flow->ip);
+	struct mt_pt_code_block *block = mt_pt_code_here(&flow->code, flow->ip);
 	if (target->tracing && mt_pt_flow_run_to(flow, block, target->ip))
 		return 1;
 	if (mt_pt_needs_packet(block))

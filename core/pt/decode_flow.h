@@ -12,6 +12,12 @@
 
 #define MT_PT_RETURNS 64 /* return compression's depth: SDM vol. 3C, 33.4.2.2 */
 
+struct mt_pt_return {
+	uint64_t to;
+	struct mt_pt_code_block *call; /* in its epoch; after that gone */
+	uint64_t epoch;
+};
+
 struct mt_pt_flow {
 	struct mt_pt_source source;
 	struct mt_time_conversion conversion;
@@ -34,7 +40,7 @@ struct mt_pt_flow {
 	uint64_t start_tsc; /* its time, if known by then */
 	bool has_goal;      /* `goal` happens at an address that is still ahead */
 	struct pt_event goal;
-	uint64_t returns[MT_PT_RETURNS]; /* a ring */
+	struct mt_pt_return returns[MT_PT_RETURNS]; /* a ring */
 	uint32_t return_top;
 	uint32_t return_count;
 

@@ -17,25 +17,28 @@ static inline uint64_t mt_pt_now(struct mt_pt_flow *flow)
 
 /* ---- return compression ---- */
 
-static inline void mt_pt_push_return(struct mt_pt_flow *flow, const struct mt_pt_code_block *block,
+static inline void mt_pt_push_return(struct mt_pt_flow *flow, struct mt_pt_code_block *block,
 				     uint64_t to)
 {
 	/* A direct call to the next instruction only asks for the address. */
 	if (block->class == MT_INSN_CALL && to == block->after)
 		return;
 	flow->return_top = (flow->return_top + 1) % MT_PT_RETURNS;
-	flow->returns[flow->return_top] = block->after;
+	flow->returns[flow->return_top] =
+	    (struct mt_pt_return){block->after, block, flow->code.epoch};
 	flow->return_count += flow->return_count < MT_PT_RETURNS;
 }
 
-static inline int mt_pt_pop_return(struct mt_pt_flow *flow, uint64_t *to)
+/* NULL: there is none. */
+static inline const struct mt_pt_return *mt_pt_pop_return(struct mt_pt_flow *flow)
 {
+	const struct mt_pt_return *top = &flow->returns[flow->return_top];
+
 	if (!flow->return_count)
-		return -pte_retstack_empty;
-	*to = flow->returns[flow->return_top];
+		return NULL;
 	flow->return_top = (flow->return_top - 1) % MT_PT_RETURNS;
 	flow->return_count--;
-	return 0;
+	return top;
 }
 
 /* ---- blocks ---- */
@@ -52,12 +55,20 @@ static inline void mt_pt_count_block(struct mt_pt_flow *flow, const struct mt_pt
 	flow->stats.instructions += block->instructions;
 }
 
+/* Control goes from a block to IP. */
+static inline void mt_pt_go(struct mt_pt_flow *flow, struct mt_pt_code_block *block, int way,
+			    uint64_t ip)
+{
+	flow->ip = ip;
+	mt_pt_code_go(&flow->code, block, way, ip);
+}
+
 /* Over a block whose end needs no packet. */
-static inline void mt_pt_run_direct(struct mt_pt_flow *flow, const struct mt_pt_code_block *block)
+static inline void mt_pt_run_direct(struct mt_pt_flow *flow, struct mt_pt_code_block *block)
 {
 	mt_pt_count_block(flow, block);
 	if (block->class == MT_INSN_OTHER) {
-		flow->ip = block->after;
+		mt_pt_go(flow, block, MT_PT_CODE_ON, block->after);
 		return;
 	}
 	if (block->class == MT_INSN_CALL)
@@ -65,7 +76,7 @@ static inline void mt_pt_run_direct(struct mt_pt_flow *flow, const struct mt_pt_
 	mt_pt_emit(flow, block->kind, mt_pt_code_end(block), block->target, 0,
 		   flow->is_later ? mt_pt_now(flow) : flow->tsc);
 	flow->is_later = false;
-	flow->ip = block->target;
+	mt_pt_go(flow, block, MT_PT_CODE_AWAY, block->target);
 }
 
 #endif

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Any bytes as a trace of a fixed piece of code, cut in two anywhere: time never runs backwards,
- * the batches are as asked for, and it ends.  The first two bytes say where the cut is. */
+ * the batches are as asked for, and it ends.  The first two bytes say where the cut is.  The code
+ * changes whenever it is asked for, at the same addresses, through more images than the decoder
+ * keeps the blocks of. */
 #include "pt/decoder.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define BASE 0x400000
+#define BASE   0x400000
+#define IMAGES 10
 
 /* A call, branches, a return, an indirect jump and call, a syscall, an endless loop. */
 static const uint8_t code[64] = {
@@ -19,7 +22,8 @@ static const uint8_t code[64] = {
 struct stream {
 	struct mt_pt_piece pieces[2];
 	size_t next;
-	struct mt_pt_image *image;
+	struct mt_pt_image *const *images;
+	size_t asked;
 };
 
 static void check(int holds)
@@ -40,8 +44,10 @@ static int next_piece(void *context, struct mt_pt_piece *piece)
 
 static struct mt_pt_image *image_at(void *context, uint64_t time_ns)
 {
+	struct stream *stream = context;
+
 	(void)time_ns;
-	return ((struct stream *)context)->image;
+	return stream->images[stream->asked++ % IMAGES];
 }
 
 static char path[] = "/tmp/mtrace-fuzz-XXXXXX";
@@ -51,21 +57,25 @@ static void remove_code(void)
 	unlink(path);
 }
 
-static struct mt_pt_image *make_image(void)
+/* The same code, some of it further on in each. */
+static struct mt_pt_image *const *make_images(void)
 {
 	static struct mt_pt_image_cache *cache;
-	static struct mt_pt_image *image;
+	static struct mt_pt_image *images[IMAGES];
 
-	if (image)
-		return image;
+	if (cache)
+		return images;
 	int fd = mkstemp(path);
 	check(fd >= 0 && write(fd, code, sizeof(code)) == sizeof(code));
-	check(!mt_pt_image_cache_create(&cache) && !mt_pt_image_create(cache, &image));
-	check(!mt_pt_image_add(image, path, 0, sizeof(code), BASE));
+	check(!mt_pt_image_cache_create(&cache));
+	for (size_t i = 0; i < IMAGES; i++) {
+		check(!mt_pt_image_create(cache, &images[i]));
+		check(!mt_pt_image_add(images[i], path, i / 2, sizeof(code) - i / 2, BASE));
+	}
 	close(fd);
 	/* libipt opens it by name whenever it maps it. */
 	atexit(remove_code);
-	return image;
+	return images;
 }
 
 static void decode(const struct mt_pt_decoder_config *config)
@@ -90,7 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-	struct stream stream = {.image = make_image()};
+	struct stream stream = {.images = make_images()};
 	struct mt_pt_decoder_config config = {
 	    .cpu = {.intel = true, .family = 6, .model = 79, .stepping = 1},
 	    .timing = {168, 2, 3, 20, true, true, true},
