@@ -494,6 +494,8 @@ void mt_live_tell_gates(const struct mt_live_debugger *debugger,
 		       (unsigned long long)sum.address);
 	append_count(out, "could not be evaluated", sum.reads, memory.text ? memory.text : "");
 	append_count(out, "could not be evaluated", sum.divisions, "Division by zero");
+	append_count(out, "could not be evaluated", sum.unset,
+		     "the thread has no copy yet of thread-local variables of a library");
 	append_count(out, "could not be evaluated", trigger->problems,
 		     trigger->problem ? trigger->problem : "no memory");
 	append_count(out, "missed", sum.missed,

@@ -21,6 +21,20 @@ struct mt_error *mt_tls_address(struct mt_eval *eval, struct mt_module *module, 
  * MODULE is a library, or has none. */
 bool mt_tls_of_program(struct mt_module *module, uint64_t *below);
 
+/* How a library's is found in a thread. */
+struct mt_tls_library {
+	bool is_static; /* so many bytes below the thread's pointer */
+	uint64_t below;
+	/* Else by the thread's vector, to which the word behind the thread's first one leads: entry
+	 * `number`, as long as it has so many, unless it is 0 or all ones: not allocated yet. */
+	uint64_t number;
+	unsigned entry_bytes;
+	unsigned count_before; /* so many bytes in front of the vector stands its last number */
+};
+/* MODULE, which the loader has loaded, is a library.  False: it has none, or this C library keeps
+ * it in some other way. */
+bool mt_tls_of_library(struct mt_eval *eval, struct mt_module *module, struct mt_tls_library *out);
+
 /* The executable itself, and no library. */
 bool mt_module_is_program(struct mt_module *module);
 

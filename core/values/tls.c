@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Thread-local storage ("ELF Handling For Thread-Local Storage", variant II): the program's own
- * lies right below the thread's pointer, a library's is found through the thread's vector, as far
- * as libc's symbols say where it keeps the library's number. */
+ * lies right below the thread's pointer, and a library's too if it asks for that; else it is found
+ * through the thread's vector, by the library's number.  The loader has told the library both
+ * where its code reads them (R_X86_64_TPOFF64, R_X86_64_DTPMOD64). */
 #include "elf/section.h"
 #include "values/libraries.h"
 
 #include <gelf.h>
 #include <link.h>
 #include <stddef.h>
+#include <string.h>
 
 static bool find_segment(struct mt_module *module, unsigned type, GElf_Phdr *out)
 {
@@ -114,11 +116,11 @@ static bool find_number_offset(struct mt_eval *eval, uint64_t *offset)
 	return false;
 }
 
-/* By the thread's vector, whose entries are 16 bytes, by the module's number. */
-static bool library_base(struct mt_eval *eval, struct mt_module *module, uint64_t thread,
-			 uint64_t *base)
+/* By the loader's list. */
+static bool find_listed_number(struct mt_eval *eval, const struct mt_module *module,
+			       uint64_t *number)
 {
-	uint64_t map = 0, offset = 0, address = 0, number = 0, vector = 0;
+	uint64_t map = 0, offset = 0, address = 0;
 
 	if (!find_number_offset(eval, &offset) || !mt_loader_list(eval, &map))
 		return false;
@@ -126,13 +128,116 @@ static bool library_base(struct mt_eval *eval, struct mt_module *module, uint64_
 		if (!read_word(eval, map + offsetof(struct link_map, l_addr), &address))
 			return false;
 		if (address == module->bias)
-			break;
+			return read_word(eval, map + offset, number);
 		if (!read_word(eval, map + offsetof(struct link_map, l_next), &map))
 			return false;
 	}
-	return map && address == module->bias && read_word(eval, map + offset, &number) && number &&
-	       number < MT_MOST_LIBRARIES && read_word(eval, thread + 8, &vector) &&
-	       read_word(eval, vector + number * 16, base) && *base && *base != UINT64_MAX;
+	return false;
+}
+
+/* A symbol that is the library's own, whatever others define: its value. */
+static bool is_own_symbol(Elf *elf, const struct mt_section *relocations, size_t index,
+			  uint64_t *value)
+{
+	Elf_Scn *scn = elf_getscn(elf, relocations->header.sh_link);
+	Elf_Data *symbols = scn ? elf_getdata(scn, NULL) : NULL;
+	GElf_Sym symbol;
+
+	*value = 0;
+	if (!index)
+		return true;
+	if (!symbols || !gelf_getsym(symbols, (int)index, &symbol) || symbol.st_shndx == SHN_UNDEF)
+		return false;
+	*value = symbol.st_value;
+	return GELF_ST_BIND(symbol.st_info) == STB_LOCAL ||
+	       GELF_ST_VISIBILITY(symbol.st_other) != STV_DEFAULT;
+}
+
+/* What the loader has written at the library's relocations. */
+static void read_relocations(struct mt_eval *eval, const struct mt_module *module,
+			     const struct mt_section *section, struct mt_tls_library *out)
+{
+	Elf *elf = module->objfile->main.elf;
+	GElf_Rela relocation;
+	uint64_t word, value;
+
+	for (int i = 0; gelf_getrela(section->data, i, &relocation); i++) {
+		const unsigned type = (unsigned)GELF_R_TYPE(relocation.r_info);
+
+		if (type != R_X86_64_TPOFF64 && type != R_X86_64_DTPMOD64)
+			continue;
+		if (!is_own_symbol(elf, section, GELF_R_SYM(relocation.r_info), &value) ||
+		    !read_word(eval, relocation.r_offset + module->bias, &word) || !word)
+			continue;
+		out->is_static |= type == R_X86_64_TPOFF64;
+		if (type == R_X86_64_TPOFF64)
+			out->below = value + (uint64_t)relocation.r_addend - word;
+		else
+			out->number = word;
+	}
+}
+
+/* Whose vectors they are; false: of no C library that is known. */
+static bool find_layout(const struct mt_eval *eval, struct mt_tls_library *out)
+{
+	static const char glibcs[] = "gnu_get_libc_version";
+
+	mt_array_each (module, &eval->program->modules) {
+		const char *path = mt_objfile_path((*module)->objfile);
+
+		if (!(*module)->is_mapped)
+			continue;
+		if (mt_msymbol_named(*module, glibcs, sizeof(glibcs) - 1)) {
+			out->entry_bytes = 16;
+			out->count_before = 16;
+			return true;
+		}
+		if (path && strstr(path, "musl")) {
+			out->entry_bytes = 8;
+			out->count_before = 0;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool mt_tls_of_library(struct mt_eval *eval, struct mt_module *module, struct mt_tls_library *out)
+{
+	Elf *elf = module->objfile->main.elf;
+	struct mt_section section = {0};
+	GElf_Phdr segment;
+
+	*out = (struct mt_tls_library){0};
+	if (mt_module_is_program(module) || !find_segment(module, PT_TLS, &segment))
+		return false;
+	while (mt_section_next(elf, &section)) {
+		if (section.header.sh_type != SHT_RELA || !(section.header.sh_flags & SHF_ALLOC))
+			continue;
+		section.data = elf_getdata(section.scn, NULL);
+		if (section.data)
+			read_relocations(eval, module, &section, out);
+	}
+	if (out->is_static)
+		return true;
+	if (!out->number && !find_listed_number(eval, module, &out->number))
+		return false;
+	return out->number && out->number < MT_MOST_LIBRARIES && find_layout(eval, out);
+}
+
+static bool library_base(struct mt_eval *eval, struct mt_module *module, uint64_t thread,
+			 uint64_t *base)
+{
+	struct mt_tls_library library;
+	uint64_t vector = 0, count = 0;
+
+	if (!mt_tls_of_library(eval, module, &library))
+		return false;
+	*base = thread - library.below;
+	return library.is_static ||
+	       (read_word(eval, thread + 8, &vector) &&
+		read_word(eval, vector - library.count_before, &count) && library.number <= count &&
+		read_word(eval, vector + library.number * library.entry_bytes, base) && *base &&
+		*base != UINT64_MAX);
 }
 
 bool mt_tls_of_program(struct mt_module *module, uint64_t *below)

@@ -73,6 +73,16 @@ static uint32_t make_number(const struct mt_calls_engine *engine,
 	return number;
 }
 
+static size_t read_memory(void *context, uint64_t address, void *buffer, size_t size)
+{
+	const struct mt_calls_condition *condition = context;
+
+	return condition->target->ops->read(condition->target, condition->pid, address, buffer,
+					    size);
+}
+
+static const struct mt_expr_ops memory_ops = {.read = read_memory};
+
 struct mt_condition_place mt_calls_condition_place(const struct mt_calls_engine *engine,
 						   const struct mt_calls_space *space,
 						   struct mt_calls_condition *condition,
@@ -80,8 +90,12 @@ struct mt_condition_place mt_calls_condition_place(const struct mt_calls_engine 
 {
 	const struct mt_engine_limits *limits = &condition->given.limits;
 
+	condition->target = engine->target;
+	condition->pid = space->pid;
+	condition->memory = (struct mt_expr_frame){.ops = &memory_ops, .context = condition};
 	return (struct mt_condition_place){
 	    .entry = address,
+	    .memory = &condition->memory,
 	    .alive = mt_calls_alive_word(space->rings),
 	    .errors = errors_at(space->rings, condition->number),
 	    .measure = {.key = (condition->number + 1) * KEY},
@@ -391,6 +405,11 @@ static void tell_errors(const struct mt_calls_engine *engine,
 		mt_log(engine->options.log, MT_LOG_WARNING,
 		       "%s \"%s\" could not be evaluated %u times: Division by zero", what,
 		       condition->given.text, errors.divisions);
+	if (errors.unset)
+		mt_log(engine->options.log, MT_LOG_WARNING,
+		       "%s \"%s\" could not be evaluated %u times: the thread has no copy yet of "
+		       "thread-local variables of a library",
+		       what, condition->given.text, errors.unset);
 	if (errors.lost)
 		mt_log(
 		    engine->options.log, MT_LOG_INFO,

@@ -268,6 +268,7 @@ static struct mt_engine_gate_errors look(struct mt_engine *base, uint32_t trigge
 		const struct mt_condition_errors seen = mt_calls_condition_errors(one);
 		errors.reads += seen.reads;
 		errors.divisions += seen.divisions;
+		errors.unset += seen.unset;
 		errors.left += seen.lost;
 		errors.address = seen.reads ? seen.address : errors.address;
 		memcpy(&errors.missed, one->rings->slots + MT_CALLS_MISSED, sizeof(errors.missed));

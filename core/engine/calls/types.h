@@ -132,6 +132,9 @@ struct mt_calls_value {
 /* Of a breakpoint. */
 struct mt_calls_condition {
 	struct mt_engine_condition given;
+	struct mt_expr_frame memory; /* of the process that it is compiled for */
+	struct mt_target *target;    /* by which that is read */
+	pid_t pid;
 	uint32_t number; /* of those that have their errors there */
 	bool is_compiled;
 	bool is_gate;                 /* a gate's: who set it asks for its errors */

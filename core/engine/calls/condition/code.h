@@ -77,7 +77,7 @@ struct mt_asm {
 	unsigned frame_slots; /* that there is room for */
 	bool has_reads;       /* it is known that there are reads */
 	bool has_room;        /* and registers to be saved, for these or for floats */
-	struct mt_asm_label miss, division;
+	struct mt_asm_label miss, division, unset;
 	MT_ARRAY(struct mt_asm_read) read_sites;
 	struct mt_asm_label floats[MT_FLOAT_ROUTINES];
 };

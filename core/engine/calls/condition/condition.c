@@ -32,13 +32,17 @@ static void check_alive(struct mt_asm *code)
 	mt_asm_jump(code, MT_ASM_EQUAL, &code->miss);
 }
 
-static void count_division(struct mt_asm *code)
+/* Whoever comes to WHICH, counts at byte COUNT of the errors, and goes to MISS. */
+static void count_error(struct mt_asm *code, struct mt_asm_label *which, size_t count,
+			uint32_t miss)
 {
-	mt_asm_bind(code, &code->division);
+	if (!which->jumps.count)
+		return;
+	mt_asm_bind(code, which);
 	mt_asm(code, 0x48, 0xb9); /* mov rcx, errors */
 	mt_asm_imm64(code, code->place.errors);
-	/* lock inc dword [rcx+…] */
-	mt_asm(code, 0xf0, 0xff, 0x41, offsetof(struct mt_condition_errors, divisions));
+	mt_asm(code, 0xf0, 0xff, 0x41, (uint8_t)count); /* lock inc dword [rcx+…] */
+	mt_asm_jump_back(code, MT_ASM_ALWAYS, miss);
 }
 
 static struct mt_error *record_values(struct mt_compiler *compiler)
@@ -93,10 +97,8 @@ static struct mt_error *compile(struct mt_compiler *compiler, const struct mt_no
 	mt_asm_go_on(code);
 	mt_asm_read_out_of_line(code);
 	mt_asm_floats_out_of_line(code);
-	if (code->division.jumps.count) {
-		count_division(code);
-		mt_asm_jump_back(code, MT_ASM_ALWAYS, miss);
-	}
+	count_error(code, &code->division, offsetof(struct mt_condition_errors, divisions), miss);
+	count_error(code, &code->unset, offsetof(struct mt_condition_errors, unset), miss);
 	mt_asm_bind(code, &hit);
 	if (root && part == MT_MEASURE_BEGIN) {
 		mt_asm_note_begin(code);
@@ -119,6 +121,7 @@ static void code_deinit(struct mt_asm *code)
 	mt_array_deinit(&code->read_sites);
 	mt_array_deinit(&code->miss.jumps);
 	mt_array_deinit(&code->division.jumps);
+	mt_array_deinit(&code->unset.jumps);
 	for (size_t i = 0; i < MT_FLOAT_ROUTINES; i++)
 		mt_array_deinit(&code->floats[i].jumps);
 }

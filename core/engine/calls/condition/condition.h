@@ -30,6 +30,7 @@ struct mt_condition_errors {
 	uint32_t is_over;  /* not 0: none counts any more */
 	uint32_t proved;   /* pages that were probed, and there */
 	uint64_t trust;    /* MT_CONDITION_TRUST and so on */
+	uint32_t unset;    /* thread-local storage that the thread does not have yet */
 };
 
 /* Calls that take long are found by code at their beginnings and their ends; so are the times
@@ -109,6 +110,9 @@ struct mt_condition_place {
 	bool at_line;    /* that */
 	uint64_t alive;  /* address of a word whose low 30 bits are 0 when nobody reads the rings */
 	uint64_t errors; /* address of a struct mt_condition_errors */
+	/* Its memory, as far as it tells where thread-local storage lies; lent for the call.  NULL:
+	 * that of libraries is not known. */
+	const struct mt_expr_frame *memory;
 	struct mt_measure measure;
 	struct mt_condition_limits limits;
 	struct mt_condition_value *values; /* are recorded, and nobody stops */

@@ -60,6 +60,52 @@ static bool is_thread_local(const Dwarf_Op *operation)
 	       operation->atom == DW_OP_GNU_push_tls_address;
 }
 
+static void load_from_thread(struct mt_asm *code, uint32_t offset)
+{
+	mt_asm(code, 0x64, 0x48, 0x8b, 0x04, 0x25); /* mov rax, fs:[offset] */
+	mt_asm_imm32(code, offset);
+}
+
+/* rax: where the thread's block of the library begins. */
+static void find_block(struct mt_asm *code, const struct mt_tls_library *library)
+{
+	load_from_thread(code, 8);
+	mt_asm(code, 0x48, 0x83, 0xe8, (uint8_t)library->count_before); /* sub rax, … */
+	mt_asm_read(code, sizeof(uint64_t), false);
+	mt_asm_set(code, MT_ASM_RCX, library->number);
+	mt_asm(code, 0x48, 0x39, 0xc8); /* cmp rax, rcx */
+	mt_asm_jump(code, MT_ASM_BELOW, &code->unset);
+	load_from_thread(code, 8);
+	mt_asm(code, 0x48, 0x05); /* add rax, … */
+	mt_asm_imm32(code, (uint32_t)library->number * library->entry_bytes);
+	mt_asm_read(code, sizeof(uint64_t), false);
+	mt_asm(code, 0x48, 0x8d, 0x48, 0x01); /* lea rcx, [rax+1] */
+	mt_asm(code, 0x48, 0x83, 0xf9, 0x01); /* cmp rcx, 1 */
+	mt_asm_jump(code, MT_ASM_BELOW_EQUAL, &code->unset);
+}
+
+/* OFFSET bytes into a library's. */
+static struct mt_error *in_library(struct mt_compiler *compiler, const struct mt_variable *variable,
+				   uint64_t offset, struct mt_operand *out)
+{
+	const struct mt_expr_frame *memory = compiler->code.place.memory;
+	struct mt_eval eval = compiler->eval;
+	struct mt_tls_library library;
+
+	eval.frame = memory;
+	if (!memory || !mt_tls_of_library(&eval, variable->module, &library))
+		return mt_cannot_compile("%s is a thread-local variable of a library, and where "
+					 "that has it is not known",
+					 variable->name);
+	if (library.is_static)
+		load_from_thread(&compiler->code, 0);
+	else
+		find_block(&compiler->code, &library);
+	*out = mt_operand_at_rax(variable->type);
+	out->value.address = offset - library.below;
+	return NULL;
+}
+
 /* OFFSET bytes into the thread-local storage of the variable's file.  The word at FS:0 is the FS
  * base. */
 static struct mt_error *in_thread(struct mt_compiler *compiler, const struct mt_variable *variable,
@@ -68,9 +114,8 @@ static struct mt_error *in_thread(struct mt_compiler *compiler, const struct mt_
 	uint64_t below = 0;
 
 	if (!mt_tls_of_program(variable->module, &below))
-		return mt_cannot_compile("%s is a thread-local variable of a library",
-					 variable->name);
-	mt_asm(&compiler->code, 0x64, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0); /* mov rax, fs:[0] */
+		return in_library(compiler, variable, offset, out);
+	load_from_thread(&compiler->code, 0);
 	*out = mt_operand_at_rax(variable->type);
 	out->value.address = offset - below;
 	return NULL;
