@@ -4,6 +4,7 @@
 #include "hooks.h"
 #include "inferior.h"
 #include "mi.h"
+#include "process/proc.h"
 #include "progress.h"
 #include "refuse.h"
 #include "registry.h"
@@ -12,6 +13,10 @@
 #include "trigger.h"
 #include "trigger_type.h"
 #include "window.h"
+
+#include <string.h>
+
+#define PAGE_BYTES 4096u
 
 static struct mt_live *selected(void *context, bool make)
 {
@@ -115,6 +120,68 @@ static void list_others(void *context)
 				      one->live.pid);
 }
 
+/* GDB gives all of it or nothing. */
+static size_t read_code(void *context, uint64_t address, void *bytes, size_t size)
+{
+	const size_t in_page = PAGE_BYTES - address % PAGE_BYTES;
+	mt_auto(mt_py) PyObject *all = mt_gdb_read_memory(address, size);
+
+	PyErr_Clear();
+	if (!all && size > in_page)
+		return read_code(context, address, bytes, in_page);
+	if (all)
+		memcpy(bytes, PyBytes_AsString(all), size);
+	return all ? size : 0;
+}
+
+struct seeking {
+	uint64_t address;
+	bool is_found;
+};
+
+static struct mt_error *see_map(void *context, const struct mt_map *map)
+{
+	struct seeking *seeking = context;
+
+	seeking->is_found |=
+	    map->executable && seeking->address >= map->start && seeking->address < map->end;
+	return NULL;
+}
+
+/* Before it runs, of what GDB can read. */
+static bool has_code(void *context, uint64_t address)
+{
+	struct seeking seeking = {.address = address};
+	uint8_t byte;
+
+	if (!mt_gdb_pid())
+		return read_code(context, address, &byte, 1);
+	struct mt_error *error = mt_proc_each_map(mt_gdb_pid(), see_map, &seeking);
+	const bool is_known = !error;
+	mt_error_destroy(error);
+	return !is_known || seeking.is_found;
+}
+
+/* "f + 2 in section .text" */
+static uint64_t function_start(void *context, uint64_t address)
+{
+	mt_auto(mt_str) struct mt_str text = {0};
+	struct mt_error *error =
+	    mt_gdb_executef(&text, "info symbol 0x%llx", (unsigned long long)address);
+	const char *end = text.text ? strstr(text.text, " in section ") : NULL;
+	uint64_t offset = 0, scale = 1;
+
+	(void)context;
+	mt_error_destroy(error);
+	while (end && end > text.text && end[-1] >= '0' && end[-1] <= '9') {
+		offset += (uint64_t)(*--end - '0') * scale;
+		scale *= 10;
+	}
+	return end && end - text.text > 3 && strncmp(end - 3, " + ", 3) == 0 && offset < address
+		   ? address - offset
+		   : 0;
+}
+
 static void set_variable(void *context, const char *name, uint64_t value)
 {
 	(void)context;
@@ -146,6 +213,9 @@ static const struct mt_live_debugger_ops ops = {
     .delete_breakpoint = mt_trigger_delete,
     .has_breakpoint = mt_trigger_is_set,
     .each_location = mt_trigger_locations,
+    .read_code = read_code,
+    .has_code = has_code,
+    .function_start = function_start,
     .set_aside = mt_trigger_set_aside,
     .moved = mt_trigger_moved,
     .cost = "about 200 us a call",

@@ -18,8 +18,7 @@ struct listing {
 	uint32_t last_line; /* that was printed */
 };
 
-/* From memory, or from the file before the program runs. */
-static size_t read_code(struct prompt *prompt, uint64_t address, void *bytes, size_t size)
+size_t prompt_read_code(struct prompt *prompt, uint64_t address, void *bytes, size_t size)
 {
 	struct mt_target *target = mt_debugger_target(prompt->debugger);
 	struct mt_space *space = mt_debugger_space(prompt->debugger);
@@ -43,7 +42,7 @@ static void put_symbol(struct prompt *prompt, uint64_t address, struct mt_str *o
 size_t prompt_put_instruction(struct prompt *prompt, uint64_t address, struct mt_str *out)
 {
 	uint8_t bytes[LONGEST_INSTRUCTION];
-	size_t size = read_code(prompt, address, bytes, sizeof(bytes));
+	size_t size = prompt_read_code(prompt, address, bytes, sizeof(bytes));
 	struct mt_insn_text insn;
 
 	if (!size)
@@ -122,7 +121,7 @@ static size_t print_instruction(struct prompt *prompt, struct listing *listing, 
 	if (listing->source)
 		print_source(prompt, listing, address);
 	if (listing->raw)
-		size = read_code(prompt, address, code, length);
+		size = prompt_read_code(prompt, address, code, length);
 	for (size_t i = 0; i < size; i++)
 		mt_str_appendf(&bytes, "%s%02x", i ? " " : "", code[i]);
 	mt_debugger_position(prompt->debugger, address, &position);

@@ -309,6 +309,8 @@ struct mt_error *prompt_print_lines(struct prompt *prompt, const char *file, con
 				    uint32_t first, uint32_t last);
 
 /* code.c */
+/* From memory, or from the file before the program runs: how many bytes. */
+size_t prompt_read_code(struct prompt *prompt, uint64_t address, void *bytes, size_t size);
 /* "call   0x1149 <find>".  Returns how many bytes it has; 0: there is no memory. */
 size_t prompt_put_instruction(struct prompt *prompt, uint64_t address, struct mt_str *out);
 /* `x/i`: COUNT instructions (0: as many as before) at what TEXT evaluates to, or behind those

@@ -2,6 +2,7 @@
 /* `mtrace …` at mtdb's prompt: the table of commands (command/command.h), and the prompt's side of
  * recording (live/live.h), over mtdb's debugger. */
 #include "command/command.h"
+#include "elf/code.h"
 #include "prompt/prompt.h"
 #include "screen/screen.h"
 #include "values/user.h"
@@ -178,6 +179,32 @@ static struct mt_error *each_location(void *context, const struct mt_live_trigge
 	return NULL;
 }
 
+static size_t read_code(void *context, uint64_t address, void *bytes, size_t size)
+{
+	return prompt_read_code(context, address, bytes, size);
+}
+
+static bool has_code(void *context, uint64_t address)
+{
+	struct mt_space *space = mt_debugger_space(debugger_of(context));
+	const struct mt_mapping *mapping = space ? mt_space_find(space, address) : NULL;
+	struct mt_code code = {0};
+
+	if (!mapping || !mapping->objfile || mt_code_read(mapping->objfile, &code))
+		return mapping;
+	const bool is_code = mt_code_at(&code, address - mapping->bias);
+	mt_array_deinit(&code);
+	return is_code;
+}
+
+static uint64_t function_start(void *context, uint64_t address)
+{
+	struct mt_space *space = mt_debugger_space(debugger_of(context));
+	const struct mt_function *function = space ? mt_space_function_at(space, address) : NULL;
+
+	return function ? function->start : 0;
+}
+
 static void set_aside(void *context, const struct mt_live_trigger *trigger, bool aside)
 {
 	mt_debugger_set_aside(debugger_of(context), number_of(trigger), aside);
@@ -244,6 +271,9 @@ static const struct mt_live_debugger_ops ops = {
     .delete_breakpoint = delete_breakpoint,
     .has_breakpoint = has_breakpoint,
     .each_location = each_location,
+    .read_code = read_code,
+    .has_code = has_code,
+    .function_start = function_start,
     .set_aside = set_aside,
     .cost = "about 100 us a call",
     .name = "mtdb",

@@ -233,6 +233,12 @@ struct mt_live_debugger_ops {
 	 * UNSUPPORTED (why it needs the debugger); NOT_FOUND (why, for now); FOUND's. */
 	struct mt_error *(*each_location)(void *context, const struct mt_live_trigger *trigger,
 					  mt_live_location_found *found, void *found_context);
+	/* Of the selected program, whether or not it runs yet: at the most SIZE bytes; how many.
+	 * NULL, as the next two: it is not known where instructions begin. */
+	size_t (*read_code)(void *context, uint64_t address, void *bytes, size_t size);
+	bool (*has_code)(void *context, uint64_t address);
+	/* Where the function begins that has ADDRESS; 0: not known. */
+	uint64_t (*function_start)(void *context, uint64_t address);
 	/* The breakpoint is not to be in the program from now on, or is again. */
 	void (*set_aside)(void *context, const struct mt_live_trigger *trigger, bool aside);
 	/* LIVE's selected thread stands elsewhere now.  NULL: nobody has to know. */
@@ -429,6 +435,10 @@ const char *mt_live_last_written(const struct mt_live_debugger *debugger);
  * Errors: USAGE (a hit is being handled); the debugger's. */
 struct mt_error *mt_live_add_trigger(struct mt_live_debugger *debugger, const char *text,
 				     void *script);
+/* Why TRIGGER, whose breakpoint is set, cannot be where it is (address.c).  Errors: USAGE (no
+ * instruction begins there). */
+struct mt_error *mt_live_check_address(const struct mt_live_debugger *debugger,
+				       const struct mt_live_trigger *trigger);
 /* A script may do this while a hit is handled: nobody is stopped any more, and the breakpoint goes
  * at the next stop.  Errors: USAGE ("No trigger number 7."). */
 struct mt_error *mt_live_delete_trigger(struct mt_live_debugger *debugger, const char *number);

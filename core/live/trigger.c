@@ -80,11 +80,14 @@ struct mt_error *mt_live_add_trigger(struct mt_live_debugger *debugger, const ch
 	struct mt_error *error = mt_trigger_spec_parse(text, true, &trigger->spec);
 	if (!error)
 		error = or_pending(ops->set_breakpoint(debugger->context, trigger));
-	if (!error && mt_array_push(&debugger->triggers, trigger)) {
-		ops->delete_breakpoint(debugger->context, trigger);
+	const bool is_set = !error;
+	if (is_set)
+		error = mt_live_check_address(debugger, trigger);
+	if (!error && mt_array_push(&debugger->triggers, trigger))
 		error = mt_error_no_memory();
-	}
 	if (error) {
+		if (is_set)
+			ops->delete_breakpoint(debugger->context, trigger);
 		destroy(trigger);
 		return error;
 	}
