@@ -2,11 +2,7 @@
 /* A trigger is a breakpoint with the condition "(COND) && $_mtrace_fire(N)".  GDB evaluates it in
  * the thread that came there, while the others run on, and the function takes the snapshot; it is
  * false, so that the program goes on, unless the trigger is to stop it.  A stop() of the
- * breakpoint's own would be called even if COND is false.
- *
- * Where the program evaluates it instead (live/gate.c), the breakpoint is disabled while the
- * program runs, and a catchpoint for SIGURG, which is the signal of a thread that is hit, has the
- * condition $_mtrace_gate(). */
+ * breakpoint's own would be called even if COND is false. */
 #include "trigger.h"
 
 #include "gdb.h"
@@ -91,7 +87,6 @@ void mt_trigger_set_result(void *context)
 	PyErr_Clear();
 }
 
-static PyObject *catchpoint; /* NULL: not needed yet */
 /* The thread that is to stop for its trigger, which has fired; 0: none. */
 static struct {
 	pid_t lwp;
@@ -192,8 +187,7 @@ struct mt_error *mt_triggers_define(void)
 		      &invoke_snapshot);
 }
 
-/* GDB's number of the newest breakpoint. */
-static long long last_breakpoint(PyObject **out)
+long long mt_trigger_last_breakpoint(PyObject **out)
 {
 	mt_auto(mt_py) PyObject *all = mt_py_call_gdb("breakpoints", "()");
 	Py_ssize_t count = all ? PySequence_Size(all) : 0;
@@ -203,7 +197,7 @@ static long long last_breakpoint(PyObject **out)
 	return *out ? mt_py_number(*out, "number", 0) : 0;
 }
 
-static void append_condition(struct mt_str *out, const struct mt_live_trigger *trigger)
+void mt_trigger_append_condition(struct mt_str *out, const struct mt_live_trigger *trigger)
 {
 	if (trigger->spec.condition)
 		mt_str_appendf(out, "(%s) && ", trigger->spec.condition);
@@ -241,7 +235,7 @@ static struct mt_error *explain(const struct mt_live_trigger *trigger, struct mt
 	struct mt_error *own = execute_break(trigger, trigger->spec.condition, &message);
 
 	if (!own) {
-		last_breakpoint(&breakpoint);
+		mt_trigger_last_breakpoint(&breakpoint);
 		mt_py_delete_breakpoint(breakpoint);
 		return error;
 	}
@@ -279,16 +273,16 @@ struct mt_error *mt_trigger_set(void *context, struct mt_live_trigger *trigger)
 {
 	mt_auto(mt_str) struct mt_str message = {0}, condition = {0};
 	PyObject *breakpoint;
-	long long last = last_breakpoint(&breakpoint);
+	long long last = mt_trigger_last_breakpoint(&breakpoint);
 
 	(void)context;
 	Py_XDECREF(breakpoint);
-	append_condition(&condition, trigger);
+	mt_trigger_append_condition(&condition, trigger);
 	struct mt_error *error =
 	    execute_break(trigger, condition.text ? condition.text : "", &message);
 	if (error)
 		return explain(trigger, error);
-	long long number = last_breakpoint(&breakpoint);
+	long long number = mt_trigger_last_breakpoint(&breakpoint);
 	if (number <= last) {
 		Py_XDECREF(breakpoint);
 		return refuse_unseen(trigger, last);
@@ -312,8 +306,7 @@ void mt_trigger_delete(void *context, struct mt_live_trigger *trigger)
 	mt_array_each (other, &mt_gdb_debugger()->triggers)
 		if (*other != trigger)
 			return;
-	mt_py_delete_breakpoint(catchpoint);
-	catchpoint = NULL;
+	mt_trigger_drop_catchpoint();
 }
 
 bool mt_trigger_is_set(void *context, const struct mt_live_trigger *trigger)
@@ -323,217 +316,4 @@ bool mt_trigger_is_set(void *context, const struct mt_live_trigger *trigger)
 	(void)context;
 	PyErr_Clear();
 	return valid == Py_True;
-}
-
-/* ---- In the program ---- */
-
-static bool is_none(PyObject *object, const char *attribute)
-{
-	mt_auto(mt_py) PyObject *value = PyObject_GetAttrString(object, attribute);
-
-	PyErr_Clear();
-	return !value || value == Py_None;
-}
-
-static bool has_parameter(const char *name, const char *wanted)
-{
-	mt_auto(mt_py) PyObject *value = mt_py_call_gdb("parameter", "(s)", name);
-	mt_auto(mt_py) PyObject *text = value ? PyObject_Str(value) : NULL;
-	char *is = text ? mt_py_text(text) : NULL;
-	bool same = is && strcmp(is, wanted) == 0;
-
-	PyErr_Clear();
-	free(is);
-	return same;
-}
-
-/* What the condition means to GDB alone; NULL: nothing. */
-static struct mt_error *check_meaning(const struct mt_live_trigger *trigger, PyObject *breakpoint)
-{
-	mt_auto(mt_str) struct mt_str wanted = {0};
-
-	if (!is_none(breakpoint, "commands") || mt_py_number(breakpoint, "ignore_count", 0) ||
-	    !is_none(breakpoint, "thread") || !is_none(breakpoint, "task"))
-		return mt_error_new(MT_ERROR_UNSUPPORTED,
-				    "its breakpoint has commands, a thread or an ignore count");
-	mt_auto(mt_py) PyObject *condition = PyObject_GetAttrString(breakpoint, "condition");
-	char *text = condition && condition != Py_None ? mt_py_text(condition) : NULL;
-	PyErr_Clear();
-	append_condition(&wanted, trigger);
-	bool same = text && wanted.text && strcmp(text, wanted.text) == 0;
-	free(text);
-	if (!same)
-		return mt_error_new(MT_ERROR_UNSUPPORTED, "its breakpoint's condition was changed");
-	if (trigger->spec.condition &&
-	    (!has_parameter("input-radix", "10") || !has_parameter("language", "auto")))
-		return mt_error_new(MT_ERROR_UNSUPPORTED,
-				    "\"set input-radix\" or \"set language\" is in use");
-	return NULL;
-}
-
-/* How many inferiors have it, and whether the selected one is one of them. */
-static Py_ssize_t count_inferiors(PyObject *location, bool *is_here)
-{
-	mt_auto(mt_py) PyObject *groups = PyObject_GetAttrString(location, "thread_groups");
-	const Py_ssize_t count = groups ? PySequence_Size(groups) : 0;
-
-	*is_here = false;
-	for (Py_ssize_t i = 0; i < count; i++) {
-		mt_auto(mt_py) PyObject *one = PySequence_GetItem(groups, i);
-		*is_here |= one && PyLong_AsLong(one) == mt_gdb_inferior();
-	}
-	PyErr_Clear();
-	return count;
-}
-
-/* 0: it is nowhere, or disabled. */
-static uint64_t address_of(PyObject *location)
-{
-	mt_auto(mt_py) PyObject *address =
-	    location ? PyObject_GetAttrString(location, "address") : NULL;
-	const uint64_t at = address ? PyLong_AsUnsignedLongLongMask(address) : 0;
-
-	PyErr_Clear();
-	return at && mt_py_number(location, "enabled", 0) ? at : 0;
-}
-
-static bool is_at(PyObject *breakpoint, uint64_t address)
-{
-	mt_auto(mt_py) PyObject *locations = PyObject_GetAttrString(breakpoint, "locations");
-	const Py_ssize_t count = locations ? PySequence_Size(locations) : 0;
-	bool found = false;
-
-	PyErr_Clear(); /* a watchpoint has none */
-	for (Py_ssize_t i = 0; i < count && !found; i++) {
-		mt_auto(mt_py) PyObject *one = PySequence_GetItem(locations, i);
-		found = address_of(one) == address;
-	}
-	return found;
-}
-
-/* It is the breakpoint of a trigger at which no thread stops. */
-static bool passes(long long number)
-{
-	mt_array_each (one, &mt_gdb_debugger()->triggers)
-		if (!mt_live_may_stop(*one) &&
-		    mt_py_number((*one)->breakpoint, "number", 0) == number)
-			return true;
-	return false;
-}
-
-/* A thread that stops at it is to have been asked by then; and GDB steps a thread over it from its
- * address, wherever the thread was led to. */
-static bool has_another(const struct mt_live_trigger *trigger, uint64_t address)
-{
-	const bool may_stop = mt_live_may_stop(trigger);
-	const long long number = mt_py_number(trigger->breakpoint, "number", 0);
-	mt_auto(mt_py) PyObject *all = mt_py_call_gdb("breakpoints", "()");
-	const Py_ssize_t count = all ? PySequence_Size(all) : 0;
-	bool found = false;
-
-	PyErr_Clear();
-	for (Py_ssize_t i = 0; i < count && !found; i++) {
-		mt_auto(mt_py) PyObject *one = PySequence_GetItem(all, i);
-		const long long other = mt_py_number(one, "number", 0);
-		found = one && other != number && mt_py_number(one, "enabled", 0) &&
-			(may_stop || !passes(other)) && is_at(one, address);
-	}
-	return found;
-}
-
-static struct mt_error *give_location(const struct mt_live_trigger *trigger, PyObject *location,
-				      mt_live_location_found *found, void *context,
-				      Py_ssize_t *here)
-{
-	const uint64_t at = address_of(location);
-	bool is_here;
-	const Py_ssize_t inferiors = count_inferiors(location, &is_here);
-
-	/* Others stand still while this one runs. */
-	if (!is_here && !mt_gdb_parameter("schedule-multiple"))
-		return NULL;
-	(*here)++;
-	if (!at)
-		return mt_error_new(MT_ERROR_UNSUPPORTED, "a location of it is disabled");
-	if (!is_here || inferiors != 1)
-		return mt_error_new(MT_ERROR_UNSUPPORTED, "another inferior has it, too");
-	if (mt_live_is_asked_at_entry(trigger) && has_another(trigger, at))
-		return mt_error_new(MT_ERROR_UNSUPPORTED,
-				    "another breakpoint is at the same place");
-	return found(context, at);
-}
-
-struct mt_error *mt_trigger_locations(void *context, const struct mt_live_trigger *trigger,
-				      mt_live_location_found *found, void *found_context)
-{
-	PyObject *breakpoint = trigger->breakpoint;
-	struct mt_error *error = NULL;
-
-	if (!mt_trigger_is_set(context, trigger))
-		return mt_error_new(MT_ERROR_NOT_FOUND, "its breakpoint was deleted");
-	if (!trigger->is_aside && !mt_py_number(breakpoint, "enabled", 0))
-		return mt_error_new(MT_ERROR_NOT_FOUND, "its breakpoint is disabled");
-	mt_auto(mt_py) PyObject *locations = PyObject_GetAttrString(breakpoint, "locations");
-	Py_ssize_t count = locations ? PySequence_Size(locations) : 0, here = 0;
-	PyErr_Clear();
-	if (count > 0)
-		mt_try(check_meaning(trigger, breakpoint));
-	for (Py_ssize_t i = 0; i < count && !error; i++) {
-		mt_auto(mt_py) PyObject *one = PySequence_GetItem(locations, i);
-		error = give_location(trigger, one, found, found_context, &here);
-	}
-	return here ? error : mt_error_new(MT_ERROR_NOT_FOUND, "it is nowhere in the program yet");
-}
-
-static void enable(PyObject *breakpoint, bool on)
-{
-	if (!breakpoint || PyObject_SetAttrString(breakpoint, "enabled", on ? Py_True : Py_False))
-		PyErr_Clear(); /* deleted */
-}
-
-/* The user may have deleted it. */
-static void make_catchpoint(void)
-{
-	mt_auto(mt_str) struct mt_str ignored = {0};
-	mt_auto(mt_py) PyObject *valid =
-	    catchpoint ? PyObject_CallMethod(catchpoint, "is_valid", NULL) : NULL;
-	PyObject *before;
-
-	PyErr_Clear();
-	if (valid == Py_True)
-		return;
-	Py_CLEAR(catchpoint);
-	long long last = last_breakpoint(&before);
-	Py_XDECREF(before);
-	mt_error_destroy(mt_gdb_execute("catch signal SIGURG", &ignored));
-	if (last_breakpoint(&catchpoint) <= last) {
-		Py_CLEAR(catchpoint);
-		return;
-	}
-	mt_auto(mt_py) PyObject *condition = PyUnicode_FromString("$_mtrace_gate()");
-	if (PyObject_SetAttrString(catchpoint, "condition", condition))
-		PyErr_Clear();
-}
-
-void mt_trigger_set_aside(void *context, const struct mt_live_trigger *trigger, bool aside)
-{
-	(void)context;
-	if (aside)
-		make_catchpoint();
-	enable(trigger->breakpoint, !aside);
-}
-
-void mt_trigger_moved(void *context, struct mt_live *live)
-{
-	(void)context;
-	mt_error_destroy(mt_gdb_target_moved(live->target));
-}
-
-bool mt_trigger_is_aside(long long number)
-{
-	mt_array_each (trigger, &mt_gdb_debugger()->triggers)
-		if ((*trigger)->is_aside &&
-		    mt_py_number((*trigger)->breakpoint, "number", 0) == number)
-			return true;
-	return false;
 }

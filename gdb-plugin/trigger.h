@@ -20,6 +20,13 @@ struct mt_error *mt_trigger_evaluate(void *context, const char *expression, stru
 void mt_trigger_set_result(void *context);
 struct mt_error *mt_trigger_arguments(void *context, struct mt_str *out);
 
+/* GDB's number of the newest breakpoint, and a reference to it; 0 and NULL: there is none. */
+long long mt_trigger_last_breakpoint(PyObject **out);
+/* That of its breakpoint. */
+void mt_trigger_append_condition(struct mt_str *out, const struct mt_live_trigger *trigger);
+/* trigger_gate.c: no trigger is left that would need it. */
+void mt_trigger_drop_catchpoint(void);
+
 /* Defines the functions that their conditions call. */
 struct mt_error *mt_triggers_define(void);
 
