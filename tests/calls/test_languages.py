@@ -132,3 +132,9 @@ def test_stripped_go(go, run_mtdb, tmp_path, flags):
     for number, name in ((1, "main.(*T).Method"), (2, "main.T.Value"), (3, "main.main.func1")):
         assert len(re.findall(rf"\*\*\* trigger {number}: .* in {re.escape(name)} .*go_names.go:",
                               text)) == 7
+
+
+def test_preempted_go(go, run_mtdb):
+    """Code is made to call asyncPreempt() where it was interrupted, with its flags in use."""
+    done = run_mtdb("plan", "-v", go("go-static"))
+    assert re.search(r"runtime\.asyncPreempt(\.abi0)?\b.*preserves its caller's flags", done.stdout)

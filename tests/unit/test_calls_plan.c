@@ -332,6 +332,23 @@ static void test_left_by_choice_and_as_the_start(void **state)
 	end(&world);
 }
 
+/* push rbp; pushf; mov rbp, rsp; mov eax, 1; popf; pop r12; pop rbp; ret, and the same with an
+ * instruction that sets the flags behind popf. */
+static void test_left_for_the_flags(void **state)
+{
+	struct world world = {0};
+	uint64_t f =
+	    function(&world, PUSH_RBP, 0x9c, MOV_RBP, MOV_EAX, 0x9d, 0x41, 0x5c, 0x5d, RET);
+	uint64_t g = function(&world, PUSH_RBP, 0x9c, MOV_RBP, MOV_EAX, 0x9d, XOR_EAX, 0x5d, RET);
+
+	(void)state;
+	plan(&world);
+	check_left(&world, f, false, MT_LEFT_FLAGS);
+	check_left(&world, f + 14, true, MT_LEFT_FLAGS);
+	assert_true(patch_at(&world, g)->flags & MT_PATCH_ENTRY);
+	end(&world);
+}
+
 struct found {
 	const struct mt_plan *plan;
 	size_t patch, count;
@@ -398,6 +415,7 @@ int main(void)
 	    cmocka_unit_test(test_left_for_an_unknown_jump),
 	    cmocka_unit_test(test_left_because_nothing_leads_there),
 	    cmocka_unit_test(test_left_by_choice_and_as_the_start),
+	    cmocka_unit_test(test_left_for_the_flags),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

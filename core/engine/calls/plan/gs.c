@@ -59,7 +59,7 @@ static void note_call(struct mt_planner *planner, struct mt_plan_place place, ui
 void mt_plan_see_gs(struct mt_planner *planner, struct mt_plan_place place, const uint8_t *bytes,
 		    const struct mt_insn *insn)
 {
-	uint8_t *facts = &planner->facts.items[place.function];
+	uint16_t *facts = &planner->facts.items[place.function];
 	uint32_t value;
 	unsigned reg;
 

@@ -89,7 +89,7 @@ static int add_function(struct mt_planner *planner, const struct mt_plan_options
 	const struct mt_fde *fde = mt_fdes_find(&planner->fdes, symbol->start);
 	struct mt_plan_function function = {
 	    .start = symbol->start, .end = symbol->end, .symbol = index};
-	uint8_t facts = 0;
+	uint16_t facts = 0;
 
 	if (!is_function(symbol, fde))
 		return 0;

@@ -44,14 +44,15 @@ struct mt_plan_place {
 };
 
 /* Facts on a function, found while its code was decoded. */
-#define MT_FACT_SIGNAL  0x1  /* returns from a signal */
-#define MT_FACT_START   0x2  /* the program begins there */
-#define MT_FACT_CHOSEN  0x4  /* not wanted */
-#define MT_FACT_LOOP    0x8  /* jumps back to its own entry, by a branch that stays */
-#define MT_FACT_TABLE   0x10 /* has a table of its code's addresses behind a lea */
-#define MT_FACT_UNKNOWN 0x20 /* has an indirect jump that goes who knows where */
-#define MT_FACT_ARCH    0x40 /* names the system call arch_prctl */
-#define MT_FACT_SET_GS  0x80 /* names ARCH_SET_GS */
+#define MT_FACT_SIGNAL  0x1   /* returns from a signal */
+#define MT_FACT_START   0x2   /* the program begins there */
+#define MT_FACT_CHOSEN  0x4   /* not wanted */
+#define MT_FACT_LOOP    0x8   /* jumps back to its own entry, by a branch that stays */
+#define MT_FACT_TABLE   0x10  /* has a table of its code's addresses behind a lea */
+#define MT_FACT_UNKNOWN 0x20  /* has an indirect jump that goes who knows where */
+#define MT_FACT_ARCH    0x40  /* names the system call arch_prctl */
+#define MT_FACT_SET_GS  0x80  /* names ARCH_SET_GS */
+#define MT_FACT_FLAGS   0x100 /* restores the flags right before it returns */
 
 /* A patch, before it is known whether it has its hole. */
 struct mt_plan_draft {
@@ -78,7 +79,7 @@ struct mt_planner {
 	struct mt_plan *plan;
 	struct mt_fdes fdes;
 	MT_ARRAY(struct mt_plan_range) ranges;
-	MT_ARRAY(uint8_t) facts;               /* MT_FACT_…, of each function */
+	MT_ARRAY(uint16_t) facts;              /* MT_FACT_…, of each function */
 	MT_ARRAY(struct mt_plan_place) tables; /* the address: what a lea takes */
 	MT_ARRAY(struct mt_plan_place) jumps;  /* indirect ones */
 	MT_ARRAY(struct mt_plan_place) loops;  /* branches back to the entry of that function */

@@ -240,7 +240,7 @@ void mt_plan_mark_reach(struct mt_planner *planner)
 			limit = address;
 	}
 	mt_array_each (jump, &planner->jumps) {
-		uint8_t *facts = &planner->facts.items[jump->function];
+		uint16_t *facts = &planner->facts.items[jump->function];
 		const struct mt_plan_range *range = mt_plan_range_at(planner, jump->address);
 		uint64_t begin = planner->plan->functions.items[jump->function].start;
 

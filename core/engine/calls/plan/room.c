@@ -216,10 +216,12 @@ static void plan_return(const struct mt_plan_room *room, size_t at)
 		leave_lone(room, at, stretch.reason);
 }
 
-static enum mt_plan_reason refusal(uint8_t facts)
+static enum mt_plan_reason refusal(uint16_t facts)
 {
 	if (facts & MT_FACT_SIGNAL)
 		return MT_LEFT_SIGNAL_RETURN;
+	if (facts & MT_FACT_FLAGS)
+		return MT_LEFT_FLAGS;
 	if (facts & MT_FACT_START)
 		return MT_LEFT_START;
 	return facts & MT_FACT_CHOSEN ? MT_LEFT_CHOSEN : MT_LEFT_REASONS;
@@ -230,7 +232,7 @@ static void plan_function(const struct mt_plan_room *room)
 	const struct mt_plan_function *function =
 	    &room->planner->plan->functions.items[room->function];
 	const struct mt_plan_range *range = room->range;
-	uint8_t facts = room->planner->facts.items[room->function];
+	uint16_t facts = room->planner->facts.items[room->function];
 	enum mt_plan_reason reason = refusal(facts);
 	size_t end = (function->end < range->end ? function->end : range->end) - range->start;
 

@@ -10,6 +10,8 @@
 
 #define ENDBR_BYTES 4
 #define INT3        0xcc
+#define POPF        0x9d
+#define MOST_POPS   16 /* bytes of them before a return */
 
 struct region {
 	struct mt_planner *planner;
@@ -153,6 +155,22 @@ static void mark_absolute(struct mt_planner *planner, const uint8_t *bytes,
 		mark_word(planner, bytes + insn->length - size);
 }
 
+/* Flags mean nothing where compilers' functions are entered and where they return, so trampolines
+ * do not keep them.  Code that was interrupted needs them: Go's runtime makes a goroutine call
+ * asyncPreempt() in its midst, which saves them first and restores them last.  BYTES follow a
+ * popf. */
+static bool returns_soon(const uint8_t *bytes, size_t size)
+{
+	for (size_t at = 0; at < size && at < MOST_POPS; at++) {
+		if (bytes[at] == MT_PLAN_RET)
+			return true;
+		at += bytes[at] == 0x41 && at + 1 < size; /* of r8 and above */
+		if (bytes[at] < 0x58 || bytes[at] > 0x5f) /* pop */
+			return false;
+	}
+	return false;
+}
+
 static uint64_t read_instruction(const struct region *region, uint64_t address)
 {
 	const struct mt_plan_range *range = region->range;
@@ -172,6 +190,8 @@ static uint64_t read_instruction(const struct region *region, uint64_t address)
 	if (is_known)
 		mt_plan_see_gs(planner, (struct mt_plan_place){address, region->function}, bytes,
 			       &insn);
+	if (is_known && *bytes == POPF && returns_soon(bytes + 1, room - 1))
+		planner->facts.items[region->function] |= MT_FACT_FLAGS;
 	if (insn.flags & MT_INSN_ENDBR)
 		mt_plan_mark(planner, address);
 	switch (insn.class) {
