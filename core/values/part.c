@@ -107,7 +107,7 @@ struct mt_error *mt_value_member(struct mt_eval *eval, struct mt_value *value,
 		if (value->lval != MT_LVAL_MEMORY)
 			return mt_error_new(MT_ERROR_UNSUPPORTED,
 					    "a virtual base that is not in memory");
-		uint64_t address;
+		uint64_t address = 0;
 
 		mt_try(find_virtual_base(eval, value, member, &address));
 		*out = mt_value_at(member->type, address);
