@@ -11,12 +11,56 @@ static bool is_scalar(const struct mt_type *type)
 	       type->kind == MT_TYPE_POINTER || type->kind == MT_TYPE_MEMBER_POINTER;
 }
 
-/* Offset of BASE within DERIVED.  False: it is none of its bases. */
+#define DEEPEST_BASE 32
+
+/* The one of DERIVED's own bases that is BASE, or that has it as a base; NULL: none.  *IS_VIRTUAL:
+ * where BASE lies is known to an object alone. */
+static const struct mt_member *way_to_base(struct mt_type *derived, struct mt_type *base,
+					   unsigned depth, bool *is_virtual)
+{
+	derived = mt_type_strip(derived);
+	if (depth > DEEPEST_BASE || derived->kind != MT_TYPE_STRUCT)
+		return NULL;
+	mt_type_expand(derived);
+	for (size_t i = 0; i < derived->member_count; i++) {
+		const struct mt_member *member = &derived->members[i];
+
+		if (member->kind != MT_MEMBER_BASE)
+			continue;
+		*is_virtual = false;
+		if (mt_type_same(member->type, base) ||
+		    way_to_base(member->type, base, depth + 1, is_virtual)) {
+			*is_virtual |= member->is_virtual;
+			return member;
+		}
+	}
+	return NULL;
+}
+
+/* WHOLE's part BASE, to which a way leads. */
+static struct mt_error *go_to_base(struct mt_eval *eval, struct mt_value *whole,
+				   struct mt_type *base, struct mt_value *out)
+{
+	struct mt_value at = *whole;
+	const struct mt_member *way;
+	bool is_virtual;
+
+	while ((way = way_to_base(at.type, base, 0, &is_virtual))) {
+		struct mt_value part;
+
+		mt_try(mt_value_member(eval, &at, way, &part));
+		at = part;
+	}
+	*out = at;
+	return NULL;
+}
+
+/* Offset of BASE within DERIVED.  False: it is none of its bases, or a virtual one. */
 static bool base_offset(struct mt_type *derived, struct mt_type *base, unsigned depth,
 			uint64_t *offset)
 {
 	derived = mt_type_strip(derived);
-	if (depth > 32 || derived->kind != MT_TYPE_STRUCT)
+	if (depth > DEEPEST_BASE || derived->kind != MT_TYPE_STRUCT)
 		return false;
 	mt_type_expand(derived);
 	for (size_t i = 0; i < derived->member_count; i++) {
@@ -34,17 +78,31 @@ static bool base_offset(struct mt_type *derived, struct mt_type *base, unsigned 
 	return false;
 }
 
-uint64_t mt_class_adjust(struct mt_type *from, struct mt_type *to, uint64_t address)
+static struct mt_error *from_virtual_base(void)
 {
-	uint64_t offset = 0;
+	return mt_error_new(MT_ERROR_UNSUPPORTED,
+			    "cannot cast a virtual base to a class that is derived from it");
+}
 
-	if (!address)
-		return 0;
-	if (base_offset(from, to, 0, &offset))
-		return address + offset;
-	if (base_offset(to, from, 0, &offset))
-		return address - offset;
-	return address;
+struct mt_error *mt_class_adjust(struct mt_eval *eval, struct mt_type *from, struct mt_type *to,
+				 uint64_t *address)
+{
+	struct mt_value whole, part;
+	uint64_t offset = 0;
+	bool is_virtual = false;
+
+	if (!*address || mt_type_same(from, to))
+		return NULL;
+	if (way_to_base(from, to, 0, &is_virtual)) {
+		whole = mt_value_at(from, *address);
+		mt_try(go_to_base(eval, &whole, to, &part));
+		*address = part.address;
+	} else if (base_offset(to, from, 0, &offset)) {
+		*address -= offset;
+	} else if (way_to_base(to, from, 0, &is_virtual)) {
+		return from_virtual_base();
+	}
+	return NULL;
 }
 
 static struct mt_error *cast_scalar(struct mt_eval *eval, struct mt_value *value,
@@ -75,7 +133,7 @@ static struct mt_error *cast_scalar(struct mt_eval *eval, struct mt_value *value
 	if (to->kind == MT_TYPE_BOOL)
 		bits = bits != 0;
 	if (to->kind == MT_TYPE_POINTER && from->kind == MT_TYPE_POINTER)
-		bits = mt_class_adjust(mt_type_target(from), mt_type_target(to), bits);
+		mt_try(mt_class_adjust(eval, mt_type_target(from), mt_type_target(to), &bits));
 	mt_type_expand(to);
 	*out =
 	    mt_value_integer(type, mt_extend(bits, (unsigned)mt_type_size(to) * 8, to->is_signed));
@@ -94,9 +152,12 @@ struct mt_error *mt_value_cast(struct mt_eval *eval, struct mt_value *value, str
 		mt_try(mt_value_address(eval, value, &address));
 		memcpy(out, &address, sizeof(*out));
 		out->type = type;
-		if (value->lval == MT_LVAL_MEMORY)
-			*out = mt_value_integer(
-			    type, mt_class_adjust(value->type, mt_type_target(to), value->address));
+		if (value->lval != MT_LVAL_MEMORY)
+			return NULL;
+		uint64_t moved = value->address;
+
+		mt_try(mt_class_adjust(eval, value->type, mt_type_target(to), &moved));
+		*out = mt_value_integer(type, moved);
 		return NULL;
 	}
 	mt_try(mt_value_unreference(eval, value));
@@ -118,18 +179,24 @@ struct mt_error *mt_value_cast(struct mt_eval *eval, struct mt_value *value, str
 	}
 	if (mt_type_is_aggregate(to) && mt_type_is_aggregate(from)) {
 		uint64_t offset = 0;
+		bool is_virtual = false;
 
 		if (mt_type_same(value->type, to)) {
 			*out = *value;
 			out->type = type;
 			return NULL;
 		}
-		if (base_offset(value->type, to, 0, &offset))
-			return mt_value_part(eval, value, type, offset, out);
+		if (way_to_base(value->type, to, 0, &is_virtual)) {
+			mt_try(go_to_base(eval, value, to, out));
+			out->type = type;
+			return NULL;
+		}
 		if (value->lval == MT_LVAL_MEMORY && base_offset(to, value->type, 0, &offset)) {
 			*out = mt_value_at(type, value->address - offset);
 			return NULL;
 		}
+		if (way_to_base(to, value->type, 0, &is_virtual))
+			return from_virtual_base();
 		return mt_error_new(MT_ERROR_USAGE, "Invalid cast.");
 	}
 	if (mt_type_size(to) == mt_type_size(from)) {

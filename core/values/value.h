@@ -139,9 +139,11 @@ struct mt_error *mt_value_address(struct mt_eval *eval, struct mt_value *value,
 /* cast.c */
 struct mt_error *mt_value_cast(struct mt_eval *eval, struct mt_value *value, struct mt_type *type,
 			       struct mt_value *out);
-/* ADDRESS of an object of the class FROM as one of the class TO: it moves if one is a base of the
- * other, but 0 does not. */
-uint64_t mt_class_adjust(struct mt_type *from, struct mt_type *to, uint64_t address);
+/* *ADDRESS of an object of the class FROM becomes that of one of the class TO: it moves if one is a
+ * base of the other, but 0 does not.  Errors: UNSUPPORTED (FROM is a virtual base of TO); those of
+ * reading where TO lies, if that is a virtual base. */
+struct mt_error *mt_class_adjust(struct mt_eval *eval, struct mt_type *from, struct mt_type *to,
+				 uint64_t *address);
 struct mt_error *mt_value_assign(struct mt_eval *eval, struct mt_value *to, struct mt_value *from,
 				 struct mt_value *out);
 /* A copy that lives by itself. */

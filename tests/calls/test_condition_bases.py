@@ -49,7 +49,9 @@ int main()
 PARTS = """left->kept left->weight left->narrow left->left left->list[1] left->Top::kept right.kept right.other
     right.weight right.right right.list[count%3] deep->kept deep->weight deep->left deep->right deep->deep
     deep->both deep->narrow deep->next->kept deeper->kept deeper->Top::kept (*left).weight right.text[2] count 3 0 7
-    (&left->kept)[1] deeper->part->kept deeper->part->next->weight left->next""".split()
+    (&left->kept)[1] deeper->part->kept deeper->part->next->weight ((Top*)left)->kept ((Top*)&right)->list[1]
+    ((Both*)deep)->both ((Right*)deep)->right ((Top*)deep)->kept ((Other*)(Right*)deep)->other
+    ((Deep*)deeper)->deep ((Deeper*)(Deep*)deeper)->kept ((Top*)(Both*)deep)->list[2] left->next""".split()
 WHOLE = [part for part in PARTS if not part.endswith("weight") and part != "left->next"]
 
 

@@ -67,14 +67,42 @@ static struct mt_error *find_part(struct mt_compiler *compiler, const struct mt_
 	return NULL;
 }
 
+/* What is found by ADDRESS is found in an object that is nowhere. */
+static void begin_finding(struct mt_compiler *compiler)
+{
+	compiler->base_count = 0;
+	compiler->eval.virtual_base = find_virtual_base;
+	compiler->eval.virtual_context = compiler;
+}
+
+struct mt_error *mt_compile_class_move(struct mt_compiler *compiler, struct mt_type *from,
+				       struct mt_type *to)
+{
+	const struct mt_operand whole = mt_operand_at_rax(from);
+	struct mt_asm *code = &compiler->code;
+	struct mt_asm_label null = {0};
+	uint64_t address = NOWHERE;
+
+	begin_finding(compiler);
+	mt_try(mt_class_adjust(&compiler->eval, from, to, &address));
+	if (address == NOWHERE)
+		return NULL;
+	mt_asm(code, 0x48, 0x85, 0xc0); /* test rax, rax */
+	mt_asm_jump(code, MT_ASM_EQUAL, &null);
+	if (address >> PLACE_SHIFT >= FIRST_BASE)
+		mt_try(find_part(compiler, &whole, address));
+	else
+		add_to_rax(code, address - NOWHERE);
+	mt_asm_bind(code, &null);
+	return NULL;
+}
+
 struct mt_error *mt_compile_member_of(struct mt_compiler *compiler, const struct mt_node *node,
 				      struct mt_operand *whole, struct mt_operand *out)
 {
 	struct mt_value value = mt_value_at(whole->value.type, NOWHERE), part;
 
-	compiler->base_count = 0;
-	compiler->eval.virtual_base = find_virtual_base;
-	compiler->eval.virtual_context = compiler;
+	begin_finding(compiler);
 	mt_try(mt_eval_member_of(&compiler->eval, node, &value, &part));
 	if (part.lval != MT_LVAL_MEMORY)
 		return mt_cannot_compile("%s is optimized out", node->name);

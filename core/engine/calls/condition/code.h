@@ -244,6 +244,10 @@ struct mt_error *mt_compile_value(struct mt_compiler *compiler, const struct mt_
 struct mt_error *mt_too_complex(void);
 
 /* bases.c */
+/* rax, a pointer to an object of the class FROM, becomes one to its part, or its whole, of the
+ * class TO. */
+struct mt_error *mt_compile_class_move(struct mt_compiler *compiler, struct mt_type *from,
+				       struct mt_type *to);
 /* The member of *WHOLE, a structure, that NODE names. */
 struct mt_error *mt_compile_member_of(struct mt_compiler *compiler, const struct mt_node *node,
 				      struct mt_operand *whole, struct mt_operand *out);

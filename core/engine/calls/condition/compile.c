@@ -6,8 +6,6 @@
 #include <string.h>
 
 #define MOST_DEPTH 200
-/* No object begins there, so what is found by it is relative to it, or static. */
-#define NOWHERE (1ull << 56)
 
 struct mt_error *mt_too_complex(void)
 {
@@ -119,22 +117,6 @@ static struct mt_error *unary(struct mt_compiler *compiler, const struct mt_node
 	}
 }
 
-/* rax, a pointer to an object of the class FROM, becomes one to its part, or its whole, of the
- * class TO. */
-static void move_to_class(struct mt_asm *code, struct mt_type *from, struct mt_type *to)
-{
-	const uint64_t by = mt_class_adjust(from, to, NOWHERE) - NOWHERE;
-	struct mt_asm_label null = {0};
-
-	if (!by)
-		return;
-	mt_asm(code, 0x48, 0x85, 0xc0); /* test rax, rax */
-	mt_asm_jump(code, MT_ASM_EQUAL, &null);
-	mt_asm_set(code, MT_ASM_RCX, by);
-	mt_asm(code, 0x48, 0x01, 0xc8); /* add rax, rcx */
-	mt_asm_bind(code, &null);
-}
-
 static struct mt_error *cast(struct mt_compiler *compiler, const struct mt_node *node,
 			     struct mt_operand *out)
 {
@@ -162,7 +144,7 @@ static struct mt_error *cast(struct mt_compiler *compiler, const struct mt_node 
 		mt_try(mt_cast_from_float(compiler, &operand));
 	mt_try(mt_operand_load(compiler, &operand, MT_ASM_RAX));
 	if (to->kind == MT_TYPE_POINTER && from->kind == MT_TYPE_POINTER)
-		move_to_class(&compiler->code, mt_type_target(from), mt_type_target(to));
+		mt_try(mt_compile_class_move(compiler, mt_type_target(from), mt_type_target(to)));
 	mt_type_expand(to);
 	if (to->kind == MT_TYPE_BOOL) {
 		mt_asm(&compiler->code, 0x48, 0x85, 0xc0); /* test rax, rax */
