@@ -54,7 +54,7 @@ PLUGIN := $(if $(GDB_PYTHON),$(BUILD)/mtrace.abi3.so $(BUILD)/mtrace.py)
 PARALLEL_MAKE = $(MAKE) $(if $(findstring --jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 
 .PHONY: all unit pytest man check check-long check-kernel check-kernel-newer check-hardware check-gdb-testsuite demo bench bench-calls lint format fuzz fuzzers soak install uninstall dist \
-        clean help
+        deb clean help
 all: $(BUILD)/libmtrace-core.a $(BUILD)/mtrace-view \
      $(BUILD)/mtdb $(PLUGIN)
 
@@ -216,6 +216,9 @@ dist:
 	git archive --prefix=mtrace-$(VERSION)/ -o $(BUILD)/mtrace-$(VERSION).tar.gz HEAD
 	@echo $(BUILD)/mtrace-$(VERSION).tar.gz
 
+deb: all
+	@VERSION='$(VERSION)' scripts/make-deb $(BUILD)
+
 clean:
 	rm -rf build
 
@@ -238,6 +241,7 @@ help:
 	@echo 'make bench-calls what recording calls costs, beside other tools'
 	@echo 'make install    PREFIX=/usr/local DESTDIR=; and make uninstall'
 	@echo 'make dist       a tarball of what is committed'
+	@echo 'make deb        Debian packages: mtrace, gdb-mtrace, mtrace-dev'
 	@echo 'make clean      remove build/'
 
 -include $(CORE_OBJECTS:.o=.d) $(MTDB_OBJECTS:.o=.d) $(PTRACE_OBJECTS:.o=.d) $(PLUGIN_OBJECTS:.o=.d) $(UNIT_OBJECTS:.o=.d) $(FUZZERS:=.d) $(BENCHES:=.d)

@@ -101,3 +101,23 @@ def test_nothing_is_left(root):
     """The last test of the shared installation."""
     make("uninstall", root)
     assert files_below(root) == set()
+
+
+def test_debian_packages(root, need, tmp_path):
+    """What is installed is in one of them, and each GDB loads the plugin."""
+    need("dpkg-shlibdeps", "dpkg-dev")
+    need("pandoc")
+    done = subprocess.run(["make", "-s", "deb"], cwd=ROOT, env={**os.environ, "MAKEFLAGS": ""},
+                          check=True, capture_output=True, text=True)
+    packages = done.stdout.split()
+    assert [os.path.basename(package).split("_")[0] for package in packages] == [
+        "mtrace", "gdb-mtrace", "mtrace-dev"] and not done.stderr
+    for package in packages:
+        subprocess.run(["dpkg-deb", "--extract", ROOT / package, tmp_path], check=True)
+    found = {name.removesuffix(".gz") if "/man/" in name else name for name in files_below(tmp_path)}
+    assert files_below(root) <= found
+    link = tmp_path / "etc/gdb/gdbinit.d/mtrace.py"
+    assert os.readlink(link) == "/usr/share/mtrace/mtrace.py"
+    depends = subprocess.run(["dpkg-deb", "--field", ROOT / packages[1], "Depends"], check=True,
+                             capture_output=True, text=True).stdout
+    assert "gdb" in depends and "libdw1" in depends
