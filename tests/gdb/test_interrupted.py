@@ -7,11 +7,14 @@ import pytest
 from gdb_terminal import PROMPT, say
 
 
-def interrupt(child, command, progress):
-    """Type Ctrl-C as soon as the command says how far it is; what GDB said then."""
+def interrupt(child, command, progress, may_be_short=False):
+    """Type Ctrl-C as soon as the command says how far it is; what GDB said then.  None: it was done
+    before it said anything."""
     child.sendline(command)
     child.expect_exact(command)
-    child.expect_exact(f"[mtrace: {progress}: ")
+    awaited = [re.escape(f"[mtrace: {progress}: ")] + [PROMPT] * may_be_short
+    if child.expect(awaited):
+        return None
     child.sendintr()
     child.expect(PROMPT)
     return child.before
@@ -26,7 +29,10 @@ def test_looking_back(terminal, compile, tmp_path):
     for command, progress in (("mtrace save x.perf", "copying the rings"),
                               ("mtrace snapshot x.fxt", "decoding"),
                               ("mtrace history 100000000 square", "decoding")):
-        said = interrupt(child, command, progress)
+        said = interrupt(child, command, progress, may_be_short=command.startswith("mtrace save"))
+        if said is None:
+            (tmp_path / "x.perf").unlink()
+            continue
         assert "Quit" in said and "Traceback" not in said
         assert "main" in say(child, "bt") and "jmp" not in say(child, "x/4i square")
     assert "Snapshots: 0" in say(child, "mtrace info")
