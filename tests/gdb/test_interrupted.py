@@ -24,7 +24,7 @@ def test_looking_back(terminal, compile, tmp_path):
     """All that decodes or copies a large ring, and then once more to its end."""
     child = terminal(compile("debugged_long.c", "-O1"))
     child.expect(PROMPT)
-    for command in ("mtrace start -size 64M", "break done", "run"):
+    for command in ("mtrace start -size 512M", "break done", "run"):
         say(child, command)
     for command, progress in (("mtrace save x.perf", "copying the rings"),
                               ("mtrace snapshot x.fxt", "decoding"),
@@ -49,7 +49,8 @@ def test_the_end_of_a_program(terminal, compile, tmp_path):
     """The timeline that is written by itself; what it is made of stays."""
     child = terminal(compile("debugged_long.c", "-O1"))
     child.expect(PROMPT)
-    say(child, "mtrace start -size 64M")
+    for command in ("set mtrace on-exit on", "mtrace start -size 512M"):
+        say(child, command)
     said = interrupt(child, "run", "decoding")
     assert "mtrace: decoding: interrupted" in said
     assert not list(tmp_path.glob("trace*"))
