@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Reading the log: from packed records to the sink's begins and ends. */
+#include "trace/segment_log_format.h"
+
+#include <string.h>
+
+enum { WINDOW_SIZE = 1 << 16 };
+
+struct reader {
+	struct mt_segment_log *log;
+	const struct mt_slice_sink *sink;
+	struct mt_log_definition *definitions; /* MT_LOG_SLOTS */
+	uint8_t *window;                       /* WINDOW_SIZE bytes of a log that spilled */
+	const uint8_t *at, *end;               /* what can be read without a refill */
+	uint64_t position;                     /* in the log, of `end` */
+	uint64_t time_ns;
+	uint32_t depth;
+	const char *text; /* of the next begin or end; NULL: none */
+};
+
+static struct mt_error *refill(struct reader *r)
+{
+	struct mt_segment_log *log = r->log;
+	size_t left = (size_t)(r->end - r->at), spilled = 0;
+	uint64_t more = mt_log_size(log) - r->position;
+
+	if (more == 0 || left >= MT_LOG_RECORD_MAX)
+		return NULL;
+	if (left)
+		memmove(r->window, r->at, left);
+	if (more > WINDOW_SIZE - left)
+		more = WINDOW_SIZE - left;
+	if (r->position < log->spilled) {
+		spilled = (size_t)more;
+		if (spilled > log->spilled - r->position)
+			spilled = (size_t)(log->spilled - r->position);
+		mt_try(mt_spill_read(&log->spill, r->position, r->window + left, spilled));
+	}
+	if (more > spilled)
+		memcpy(r->window + left + spilled,
+		       log->bytes.items + (size_t)(r->position + spilled - log->spilled),
+		       (size_t)more - spilled);
+	r->position += more;
+	r->at = r->window;
+	r->end = r->window + left + more;
+	return NULL;
+}
+
+static uint64_t get_time(struct reader *r)
+{
+	uint64_t delta = 0;
+	unsigned int shift = 0;
+	uint8_t byte;
+
+	do {
+		byte = *r->at++;
+		delta |= (uint64_t)(byte & 0x7f) << shift;
+		shift += 7;
+	} while (byte & 0x80);
+	r->time_ns += delta;
+	return r->time_ns;
+}
+
+static size_t get_slot(struct reader *r)
+{
+	size_t slot = r->at[0] | (size_t)r->at[1] << 8;
+
+	r->at += 2;
+	return slot;
+}
+
+static void get_bytes(struct reader *r, void *bytes, size_t count)
+{
+	memcpy(bytes, r->at, count);
+	r->at += count;
+}
+
+static struct mt_error *replay_begin(struct reader *r, bool estimated)
+{
+	const struct mt_log_definition *definition = &r->definitions[get_slot(r)];
+	const struct mt_log_slice *what = &definition->slice;
+	struct mt_slice slice = {
+	    .time_ns = get_time(r),
+	    .kind = what->kind,
+	    .flags = what->flags | (estimated ? MT_SLICE_TIME_ESTIMATED : 0),
+	    .depth = r->depth++,
+	    .function = what->function,
+	    .address = what->address,
+	    .call_site = what->call_site,
+	    .call_source = definition->call_source,
+	    .cause = (enum mt_gap_cause)what->cause,
+	    .bytes_lost = what->bytes_lost,
+	    .arguments = r->text,
+	};
+
+	r->text = NULL;
+	return r->sink->ops->begin(r->sink->self, &slice);
+}
+
+static struct mt_error *replay_end(struct reader *r, uint64_t time_ns, uint8_t flags)
+{
+	struct mt_slice_end end = {
+	    .time_ns = time_ns, .flags = flags, .depth = --r->depth, .result = r->text};
+
+	r->text = NULL;
+	return r->sink->ops->end(r->sink->self, &end);
+}
+
+static struct mt_error *replay_record(struct reader *r)
+{
+	uint8_t tag = *r->at++;
+	struct mt_log_late_text late;
+	struct mt_instant instant;
+	uint64_t time_ns;
+	size_t slot;
+
+	switch (tag & MT_LOG_KIND_MASK) {
+	case MT_LOG_BEGIN:
+		return replay_begin(r, tag & MT_LOG_ESTIMATED);
+	case MT_LOG_END:
+		return replay_end(r, get_time(r), tag >> MT_LOG_FLAGS_SHIFT);
+	case MT_LOG_INSTANT:
+		time_ns = get_time(r);
+		get_bytes(r, &instant, sizeof(instant));
+		instant.time_ns = time_ns;
+		return r->sink->ops->instant(r->sink->self, &instant);
+	case MT_LOG_TEXT:
+		get_bytes(r, &r->text, sizeof(r->text));
+		return NULL;
+	case MT_LOG_LATE_TEXT:
+		get_bytes(r, &late, sizeof(late));
+		r->text = late.text;
+		return NULL;
+	default:
+		slot = get_slot(r);
+		get_bytes(r, &r->definitions[slot], sizeof(r->definitions[slot]));
+		return NULL;
+	}
+}
+
+static struct mt_error *replay_all(struct reader *r, const struct mt_replay *replay)
+{
+	const struct mt_slice_sink *sink = r->sink;
+
+	mt_try(sink->ops->thread(sink->self, replay->thread));
+	mt_try(sink->ops->segment_begin(sink->self, &replay->segment));
+	for (size_t i = replay->root_count; i-- > 0;) {
+		struct mt_slice root = replay->roots[i];
+
+		root.time_ns = replay->segment.begin_ns;
+		root.depth = r->depth++;
+		mt_try(sink->ops->begin(sink->self, &root));
+	}
+	for (;;) {
+		mt_try(refill(r));
+		if (r->at >= r->end)
+			break;
+		mt_try(replay_record(r));
+	}
+	while (r->depth > 0)
+		mt_try(replay_end(r, replay->segment.end_ns, MT_SLICE_END_OPEN));
+	return sink->ops->segment_end(sink->self, &replay->segment);
+}
+
+struct mt_error *mt_segment_log_replay(struct mt_segment_log *log, const struct mt_replay *replay)
+{
+	struct reader r = {.log = log, .sink = &replay->sink};
+	struct mt_error *error = NULL;
+
+	if (log->spilled == 0 && log->bytes.count) {
+		r.at = log->bytes.items;
+		r.end = r.at + log->bytes.count;
+		r.position = log->bytes.count;
+	}
+	r.definitions = malloc(MT_LOG_SLOTS * sizeof(*r.definitions));
+	r.window = log->spilled ? malloc(WINDOW_SIZE) : NULL;
+	if (!r.definitions || (log->spilled && !r.window))
+		error = mt_error_no_memory();
+	else
+		error = replay_all(&r, replay);
+	free(r.definitions);
+	free(r.window);
+	return error;
+}
