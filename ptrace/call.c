@@ -223,7 +223,7 @@ static struct mt_error *await_list(struct remote_call *remote, size_t count, boo
 
 		*stopped = reported == lwp;
 		if (*stopped)
-			return see_stop(remote);
+			return NULL;
 		if (reported < 0 && errno != EINTR)
 			return gone(lwp);
 		if (base->ops->read(base, remote->lwp->pid, done_at, &done, sizeof(done)) ==

@@ -140,10 +140,10 @@ static void test_lists_of_calls(void **state)
 	assert_no_error(mt_target_call_systems(target, child, calls, COUNT));
 	for (size_t i = 0; i < COUNT; i++)
 		assert_int_equal(calls[i].result, i % 3 ? child : -EBADF);
-	const struct mt_system_call six = {
+	const struct mt_system_call map_page = {
 	    .number = SYS_mmap,
 	    .arguments = {0, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, ~0ull, 0}};
-	calls[0] = calls[1] = six;
+	calls[0] = calls[1] = map_page;
 	assert_no_error(mt_target_call_systems(target, child, calls, 2));
 	assert_true(calls[0].result > 0 && calls[1].result > 0);
 	assert_int_not_equal(calls[0].result, calls[1].result);

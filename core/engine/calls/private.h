@@ -30,12 +30,14 @@
  *	order.c       a text changes so that it is a program's all the while
  *	swap.c        a text exchanged at once, by one that was made ready beside it
  *	hide.c        the text as it would be without us, for a while
+ *	shown.c       a text that is shown again as it was
  *
  *  breaks.h
  *	break.c       breakpoints, and threads that stand in displaced bytes
  *	retire.c      breakpoints that nobody comes to any more
  *	stub.c        breakpoints that do no harm when we are gone
  *	condition.c   their conditions, in the program
+ *	line.c        conditions at lines
  *	values.c      arguments and results, recorded
  *	gate.c        breakpoints of a debugger's, which runs the threads itself
  *	slow.c        where calls that are measured end
