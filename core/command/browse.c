@@ -10,21 +10,13 @@ static const char *const options[] = {"--thread=TID", NULL};
 static struct mt_error *read_view(struct mt_command_context *context, const char *path,
 				  const struct mt_timeline *timeline, struct mt_view *view)
 {
-	struct mt_recording *recording = NULL;
-	struct mt_decode_stats stats = {0};
-
-	mt_try(mt_recording_open(path, context->progress, &recording));
-	struct mt_error *error = mt_timeline_decode(context->log, context->progress, recording,
-						    timeline, mt_view_sink(view), &stats);
-	if (!error)
-		mt_timeline_log_losses(context, recording, &stats);
-	if (!error && !mt_view_count(view))
-		error = mt_error_new(MT_ERROR_NOT_FOUND,
-				     timeline->tid ? "%s contains no calls of thread %d"
-						   : "%s contains no calls",
-				     path, timeline->tid);
-	mt_recording_close(recording);
-	return error;
+	mt_try(mt_timeline_feed_file(context, path, timeline, mt_view_sink(view)));
+	if (mt_view_count(view))
+		return NULL;
+	return mt_error_new(MT_ERROR_NOT_FOUND,
+			    timeline->tid ? "%s contains no calls of thread %d"
+					  : "%s contains no calls",
+			    path, timeline->tid);
 }
 
 static struct mt_error *run(struct mt_command_context *context, int argc, char **argv)

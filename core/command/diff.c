@@ -17,19 +17,10 @@ static struct mt_error *read_recording(const struct mt_command_context *context,
 {
 	const struct mt_stats_options options = {.by = MT_STATS_BY_FUNCTION};
 	const struct mt_timeline timeline = {.is_for_statistics = true};
-	struct mt_decode_stats decoded = {0};
-	struct mt_recording *recording = NULL;
 
 	mt_try(mt_stats_create(&options, &side->stats));
 	mt_try(mt_call_log_create(names, mt_stats_sink(side->stats), &side->log));
-	mt_try(mt_recording_open(path, context->progress, &recording));
-	struct mt_error *error =
-	    mt_timeline_decode(context->log, context->progress, recording, &timeline,
-			       mt_call_log_sink(side->log), &decoded);
-	if (!error)
-		mt_timeline_log_losses(context, recording, &decoded);
-	mt_recording_close(recording);
-	return error;
+	return mt_timeline_feed_file(context, path, &timeline, mt_call_log_sink(side->log));
 }
 
 static struct mt_error *compare(struct mt_command_context *context, const char *const *paths,

@@ -11,7 +11,6 @@
 struct request {
 	const struct mt_command_context *context;
 	const char *function;
-	pid_t tid;
 	bool json;
 };
 
@@ -36,23 +35,6 @@ static struct mt_error *print(void *context, const struct mt_explain_result *res
 		return mt_error_no_memory();
 	request->context->print(request->context->context, text.text);
 	return NULL;
-}
-
-static struct mt_error *explain_recording(const struct request *request, const char *path,
-					  struct mt_slice_sink sink)
-{
-	const struct mt_command_context *context = request->context;
-	const struct mt_timeline timeline = {.tid = request->tid, .is_for_statistics = true};
-	struct mt_decode_stats decoded = {0};
-	struct mt_recording *recording = NULL;
-
-	mt_try(mt_recording_open(path, context->progress, &recording));
-	struct mt_error *error = mt_timeline_decode(context->log, context->progress, recording,
-						    &timeline, sink, &decoded);
-	if (!error)
-		mt_timeline_log_losses(context, recording, &decoded);
-	mt_recording_close(recording);
-	return error;
 }
 
 static struct mt_error *run(struct mt_command_context *context, int argc, char **argv)
@@ -81,14 +63,16 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 		mt_try(mt_parse_number(lines, "number of calls", 1, UINT16_MAX, &most));
 	if (thread)
 		mt_try(mt_parse_number(thread, "thread id", 1, INT32_MAX, &tid));
-	request.tid = all.tid = (pid_t)tid;
+	all.tid = (pid_t)tid;
 	request.json = json;
 	request.function = arguments.words[arguments.count - 1];
 	mt_try(mt_explain_create(request.function, most, &explain));
 	mt_explain_on_done(explain, print, &request);
 	const struct mt_slice_sink sink = mt_explain_sink(explain);
-	struct mt_error *error = is_live ? mt_live_history(context->debugger, &all, &sink)
-					 : explain_recording(&request, arguments.words[0], sink);
+	const struct mt_timeline timeline = {.tid = (pid_t)tid, .is_for_statistics = true};
+	struct mt_error *error =
+	    is_live ? mt_live_history(context->debugger, &all, &sink)
+		    : mt_timeline_feed_file(context, arguments.words[0], &timeline, sink);
 	mt_explain_destroy(explain);
 	return error;
 }

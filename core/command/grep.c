@@ -71,37 +71,18 @@ static struct mt_error *finish(struct request *request, const struct mt_grep *gr
 	return NULL;
 }
 
-static struct mt_error *search_recording(const struct request *request, const char *path,
-					 struct mt_grep *grep)
-{
-	const struct mt_command_context *context = request->context;
-	const struct mt_timeline timeline = {.tid = request->tid};
-	struct mt_decode_stats decoded = {0};
-	struct mt_recording *recording = NULL;
-
-	mt_try(mt_recording_open(path, context->progress, &recording));
-	struct mt_error *error = mt_timeline_decode(context->log, context->progress, recording,
-						    &timeline, mt_grep_sink(grep), &decoded);
-	if (!error)
-		mt_timeline_log_losses(context, recording, &decoded);
-	mt_recording_close(recording);
-	return error;
-}
-
 /* PATH NULL: in the debugger. */
 static struct mt_error *run_request(struct request *request, const char *path)
 {
 	const struct mt_live_history all = {.is_unfolded = true, .tid = request->tid};
+	const struct mt_timeline timeline = {.tid = request->tid};
 	struct mt_grep *grep = NULL;
-	struct mt_error *error = mt_grep_create(&request->options, print_call, request, &grep);
 
-	if (!error && path)
-		error = search_recording(request, path, grep);
-	if (!error && !path) {
-		const struct mt_slice_sink sink = mt_grep_sink(grep);
-
-		error = mt_live_history(request->context->debugger, &all, &sink);
-	}
+	mt_try(mt_grep_create(&request->options, print_call, request, &grep));
+	const struct mt_slice_sink sink = mt_grep_sink(grep);
+	struct mt_error *error =
+	    path ? mt_timeline_feed_file(request->context, path, &timeline, sink)
+		 : mt_live_history(request->context->debugger, &all, &sink);
 	if (!error)
 		error = finish(request, grep);
 	mt_grep_destroy(grep);

@@ -67,14 +67,9 @@ static struct mt_error *show(const struct request *request, struct mt_stats *sta
 static struct mt_error *count_recording(const struct request *request,
 					struct mt_recording *recording, struct mt_stats *stats)
 {
-	const struct mt_command_context *context = request->context;
 	const struct mt_timeline timeline = {.tid = request->tid, .is_for_statistics = true};
-	struct mt_decode_stats decoded = {0};
 
-	mt_try(mt_timeline_decode(context->log, context->progress, recording, &timeline,
-				  mt_stats_sink(stats), &decoded));
-	mt_timeline_log_losses(context, recording, &decoded);
-	return NULL;
+	return mt_timeline_feed(request->context, recording, &timeline, mt_stats_sink(stats));
 }
 
 struct mt_error *mt_stats_report_recording(const struct mt_command_context *context,

@@ -69,3 +69,27 @@ void mt_timeline_log_written(const struct mt_command_context *context,
 	       is_for_viewer ? context->prefix : "",
 	       is_for_viewer ? " view\" or at https://ui.perfetto.dev)" : "");
 }
+
+struct mt_error *mt_timeline_feed(const struct mt_command_context *context,
+				  struct mt_recording *recording,
+				  const struct mt_timeline *timeline, struct mt_slice_sink sink)
+{
+	struct mt_decode_stats stats = {0};
+
+	mt_try(
+	    mt_timeline_decode(context->log, context->progress, recording, timeline, sink, &stats));
+	mt_timeline_log_losses(context, recording, &stats);
+	return NULL;
+}
+
+struct mt_error *mt_timeline_feed_file(const struct mt_command_context *context, const char *path,
+				       const struct mt_timeline *timeline,
+				       struct mt_slice_sink sink)
+{
+	struct mt_recording *recording = NULL;
+
+	mt_try(mt_recording_open(path, context->progress, &recording));
+	struct mt_error *error = mt_timeline_feed(context, recording, timeline, sink);
+	mt_recording_close(recording);
+	return error;
+}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reports of attach, decode and history on the timeline that they wrote. */
+/* Recordings that commands read, and their reports on the timelines that they wrote. */
 #ifndef MT_COMMAND_TIMELINE_H
 #define MT_COMMAND_TIMELINE_H
 
@@ -22,5 +22,15 @@ struct mt_error *mt_timeline_settle(const struct mt_command_context *context,
 void mt_timeline_log_losses(const struct mt_command_context *context,
 			    const struct mt_recording *recording,
 			    const struct mt_decode_stats *stats);
+
+/* Decodes a recording into SINK, and reports what it lacks.  Errors: as mt_timeline_decode(). */
+struct mt_error *mt_timeline_feed(const struct mt_command_context *context,
+				  struct mt_recording *recording,
+				  const struct mt_timeline *timeline, struct mt_slice_sink sink);
+/* The same of the file at PATH, which is closed again: SINK keeps copies of what it needs later.
+ * Errors: as mt_recording_open(), too. */
+struct mt_error *mt_timeline_feed_file(const struct mt_command_context *context, const char *path,
+				       const struct mt_timeline *timeline,
+				       struct mt_slice_sink sink);
 
 #endif
