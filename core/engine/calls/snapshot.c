@@ -397,10 +397,10 @@ struct mt_error *mt_calls_snapshot(struct mt_engine *base, pid_t lwp, uint32_t n
 	if (lwp) {
 		error = keep_one(&snapshot, lwp);
 	} else {
-		const uint64_t before = mt_clock_tsc();
-
 		for (thread = engine->threads; thread; thread = thread->hh.next)
 			mt_error_destroy(mt_target_halt(engine->target, thread->pid));
+		/* Until then some run: time that they used must not be taken from them. */
+		const uint64_t before = mt_clock_tsc();
 		error = copy_rings(&snapshot, 0);
 		for (thread = engine->threads; thread; thread = thread->hh.next)
 			if (!thread->held_tsc && !thread->space->hidden)
