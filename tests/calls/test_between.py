@@ -55,6 +55,7 @@ def test_conditions(record, tmp_path, condition):
     ("-max 3 begin_request..end_request > 1ns", 3),
     ("-rate 1/h begin_request..end_request > 1ns", 1),
     ("-every 999 end_request after 1ns", 8),
+    ("-every 8 end_request after 1ns", 999),  # threads are halted wherever they are
     ("-max 2 begin_request..end_request > 20ms if n / 2.0l > 388", 2)])
 def test_limits(record, tmp_path, trigger, hits):
     done = record("-O1", trigger, "threads")

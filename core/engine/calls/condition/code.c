@@ -297,6 +297,22 @@ void mt_asm_read_time(struct mt_asm *to)
 	mt_asm(to, 0x48, 0x09, 0xc2);       /* or rdx, rax */
 }
 
+void mt_asm_read_own_time(struct mt_asm *to)
+{
+	const uint32_t again = mt_asm_here(to);
+
+	mt_asm(to, 0x65, 0xff, 0x34, 0x25); /* push qword gs:[held] */
+	mt_asm_imm32(to, offsetof(struct mt_ring_position, held));
+	put_row(to, MT_RING_RED_ZONE + SAVED_BYTES + below_saved(to) + 8, all_saved(to));
+	mt_asm_read_time(to);
+	mt_asm(to, 0x58); /* pop rax */
+	mt_asm_go_on(to);
+	mt_asm(to, 0x48, 0x29, 0xc2);             /* sub rdx, rax */
+	mt_asm(to, 0x65, 0x48, 0x3b, 0x04, 0x25); /* cmp rax, gs:[held] */
+	mt_asm_imm32(to, offsetof(struct mt_ring_position, held));
+	mt_asm_jump_back(to, MT_ASM_NOT_EQUAL, again); /* stopped meanwhile */
+}
+
 void mt_asm_jump_if_stampless(struct mt_asm *to, struct mt_asm_label *label)
 {
 	mt_asm(to, 0x65, 0x83, 0x3c, 0x25); /* cmp dword gs:[stampless], 0 */

@@ -144,6 +144,8 @@ void mt_asm_thread_number(struct mt_asm *to);
 
 /* rdx: the time stamp counter; rax goes. */
 void mt_asm_read_time(struct mt_asm *to);
+/* Likewise, without the time in which the tracer had the thread stopped; flags go, too. */
+void mt_asm_read_own_time(struct mt_asm *to);
 /* The thread may not read it. */
 void mt_asm_jump_if_stampless(struct mt_asm *to, struct mt_asm_label *label);
 

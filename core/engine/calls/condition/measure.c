@@ -81,15 +81,6 @@ static void count(struct mt_asm *to, uint8_t offset)
 	mt_asm(to, 0xf0, 0xff, 0x42, offset); /* lock inc dword [rdx+…] */
 }
 
-/* rdx: the time stamp counter, without the time in which the tracer had the thread stopped; rax
- * goes. */
-static void read_own_time(struct mt_asm *to)
-{
-	mt_asm_read_time(to);
-	mt_asm(to, 0x65, 0x48, 0x2b, 0x14, 0x25); /* sub rdx, gs:[held] */
-	mt_asm_imm32(to, offsetof(struct mt_ring_position, held));
-}
-
 void mt_asm_note_begin(struct mt_asm *to)
 {
 	struct mt_asm_label free_items[ITEMS] = {0}, same[ITEMS] = {0}, ready = {0};
@@ -117,7 +108,7 @@ void mt_asm_note_begin(struct mt_asm *to)
 	if (to->place.measure.untimed)
 		return;
 	mt_asm(to, 0x48, 0x89, 0xc1); /* mov rcx, rax */
-	read_own_time(to);
+	mt_asm_read_own_time(to);
 	mt_asm(to, 0x48, 0x89, 0x51, 0x08); /* mov [rcx+8], rdx */
 }
 
@@ -159,7 +150,7 @@ void mt_asm_find_begin(struct mt_asm *to)
 	mt_asm_bind(to, &go_on);
 	if (measure->untimed)
 		return;
-	read_own_time(to);
+	mt_asm_read_own_time(to);
 	take_time(to);
 }
 
@@ -167,7 +158,7 @@ void mt_asm_begin_span(struct mt_asm *to)
 {
 	find_table(to, &to->miss);
 	mt_asm(to, 0x48, 0x89, 0xd1); /* mov rcx, rdx */
-	read_own_time(to);
+	mt_asm_read_own_time(to);
 	mt_asm(to, 0x48, 0x89, 0x91); /* mov [rcx+…], rdx */
 	mt_asm_imm32(to, to->place.measure.word);
 }
@@ -183,7 +174,7 @@ void mt_asm_end_span(struct mt_asm *to)
 		mt_asm(to, 0x48, 0x83, 0x39, 0); /* cmp qword [rcx], 0 */
 		mt_asm_jump(to, MT_ASM_EQUAL, &to->miss);
 	}
-	read_own_time(to);
+	mt_asm_read_own_time(to);
 	mt_asm(to, 0x48, 0x8b, 0x01); /* mov rax, [rcx] */
 	if (begins_anew)
 		mt_asm(to, 0x48, 0x89, 0x11); /* mov [rcx], rdx */
