@@ -127,9 +127,11 @@ static struct mt_error *on_prompt(PyObject *event)
 	return mt_hooks_unveil();
 }
 
+/* Where SIGTERM ends GDB, deleting a breakpoint would make GDB exit once more, within its exit. */
 static struct mt_error *on_gdb_exiting(PyObject *event)
 {
 	(void)event;
+	mt_py_keep_breakpoints();
 	mt_inferiors_destroy();
 	return NULL;
 }

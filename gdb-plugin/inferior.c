@@ -159,10 +159,17 @@ void mt_inferior_forget(int number)
 	}
 }
 
+/* While it runs (its text is pristine in a step, too), to change it would take its next stop away
+ * from GDB, which waits for that to kill it. */
 void mt_inferiors_destroy(void)
 {
+	bool runs = mt_gdb_is_running();
+
 	mt_array_each (inferior, &inferiors) {
-		mt_inferior_leave(*inferior); /* GDB may let it go */
+		if (runs)
+			mt_inferior_end(*inferior);
+		else
+			mt_inferior_leave(*inferior); /* GDB may let it go */
 		destroy(*inferior);
 	}
 	mt_array_deinit(&inferiors);

@@ -277,11 +277,19 @@ PyObject *mt_py_breakpoint(uint64_t address, PyMethodDef *stop, void *context)
 	return arguments ? PyObject_Call(class, arguments, keywords) : NULL;
 }
 
+static bool keeps_breakpoints;
+
+void mt_py_keep_breakpoints(void)
+{
+	keeps_breakpoints = true;
+}
+
 void mt_py_delete_breakpoint(PyObject *breakpoint)
 {
 	if (!breakpoint)
 		return;
-	mt_auto(mt_py) PyObject *done = PyObject_CallMethod(breakpoint, "delete", NULL);
+	mt_auto(mt_py) PyObject *done =
+	    keeps_breakpoints ? NULL : PyObject_CallMethod(breakpoint, "delete", NULL);
 	PyErr_Clear();
 	Py_DECREF(breakpoint);
 }

@@ -65,5 +65,7 @@ void *mt_py_context(PyObject *self);
 PyObject *mt_py_breakpoint(uint64_t address, PyMethodDef *stop, void *context);
 /* With the reference.  NULL is fine, and one that GDB has thrown away itself. */
 void mt_py_delete_breakpoint(PyObject *breakpoint);
+/* From now on they are left to GDB, which exits and takes them out of what it lets go. */
+void mt_py_keep_breakpoints(void);
 
 #endif

@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""GDB is killed by SIGKILL in a program that it attached to: the program goes on as if nothing had
+"""GDB is ended by SIGTERM while the program runs: it ends.
+
+GDB is killed by SIGKILL in a program that it attached to: the program goes on as if nothing had
 been.  Whoever GDB's plugin stepped, for a remote call, must not be left to be stepped, which ends in
 SIGTRAP.  (At a hit of a trigger at an entry the plugin steps, and GDB must not be killed just then:
 no test can choose the moment.)"""
+import signal
 import subprocess
 import time
 
 import pytest
+
+from gdb_terminal import PROMPT, say
+
+pexpect = pytest.importorskip("pexpect", reason="no pexpect here (package python3-pexpect)")
 
 SOURCE = """
 #include <stdio.h>
@@ -58,3 +65,21 @@ def test_the_program_goes_on(plugin, need, compile, tmp_path, level, triggers, f
         (tmp_path / "end").touch()
         out, _ = program.communicate(timeout=60)
     assert (program.returncode, out) == (0, "done\n")
+
+
+@pytest.mark.parametrize("command, running", [("continue", "Continuing"), ("step", "stepping inside range")])
+def test_sigterm_ends_gdb(terminal, compile, tmp_path, command, running):
+    source = tmp_path / "endless.c"
+    source.write_text("static volatile long n;\n"
+                      "static void count(void) { n++; }\n"
+                      "int main(void)\n{\n\tcount();\n\tfor (;;) n++;\n}\n")
+    child = terminal(compile(source, "-O0"))
+    child.expect(PROMPT)
+    for line in ("mtrace start", "break main", "run", "delete", "next", "set range-stepping off",
+                 "set debug infrun 1"):
+        say(child, line)
+    child.sendline(command)
+    child.expect(running)
+    child.kill(signal.SIGTERM)
+    child.expect([pexpect.EOF, "internal-error"])  # GDB 13 has one now and then, plain, too
+    child.close(force=True)
