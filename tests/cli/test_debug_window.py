@@ -133,4 +133,4 @@ def test_no_screen_for_scripts_and_simple_terminals(at_crash, run_mtdb, compile,
 def test_nothing_recorded(open_prompt, compile):
     screen = open_prompt(compile("crash.c", "-O0"))
     screen.say("mtrace window", "nothing was recorded yet")
-    assert ends_with_prompt(screen)
+    screen.wait(lambda: ends_with_prompt(screen))
