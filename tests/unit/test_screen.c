@@ -148,6 +148,46 @@ static void every_size_is_filled(void **state)
 	teardown(&screen);
 }
 
+/* xorshift: the same at each run. */
+static size_t next_random(uint64_t *state, size_t below)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return (size_t)(*state % below);
+}
+
+/* Sessions of a thousand keys, most of which mean something, while the size changes. */
+static void random_keys_do_no_harm(void **state)
+{
+	static const char letters[] = "kjgGhlr?udnptT /\r\033 inrx\025\b\177\002\006\007";
+
+	(void)state;
+	for (uint64_t session = 1; session <= 20; session++) {
+		uint64_t seed = session * 0x9e3779b97f4a7c15;
+		struct screen screen;
+		struct drawn drawn;
+
+		setup(&screen, session % 2 ? 24 : 50, session % 2 ? 80 : 200);
+		for (int i = 0; i < 1000 && !screen.is_left; i++) {
+			int key = letters[next_random(&seed, sizeof(letters) - 1)];
+
+			if (next_random(&seed, 3) == 0)
+				key = SCREEN_UP + (int)next_random(&seed, 10);
+			else if (next_random(&seed, 10) == 0)
+				key = (int)next_random(&seed, 0x100);
+			if (next_random(&seed, 20) == 0)
+				screen.rows = 1 + next_random(&seed, 60);
+			if (next_random(&seed, 20) == 0)
+				screen.columns = 1 + next_random(&seed, 220);
+			screen_take_key(&screen, key == 'q' && i < 900 ? '?' : key);
+			draw(&screen, &drawn);
+			mt_str_deinit(&drawn.text);
+		}
+		teardown(&screen);
+	}
+}
+
 static void words_are_typed(void **state)
 {
 	struct screen screen;
@@ -240,9 +280,8 @@ static void source_is_shown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(source_is_shown),
-	    cmocka_unit_test(every_size_is_filled),
-	    cmocka_unit_test(words_are_typed),
+	    cmocka_unit_test(source_is_shown), cmocka_unit_test(every_size_is_filled),
+	    cmocka_unit_test(words_are_typed), cmocka_unit_test(random_keys_do_no_harm),
 	    cmocka_unit_test(keys_walk),
 	};
 
