@@ -124,16 +124,17 @@ static struct mt_error *last_calls(struct mt_command_context *context, int argc,
 		return mt_error_new(MT_ERROR_USAGE, "mtrace context takes one number: \"%s\"",
 				    argv[2]);
 	if (argc > 1)
-		mt_try(mt_parse_number(argv[1], "number of lines", 1, UINT32_MAX, &count));
+		mt_try(mt_parse_number(argv[1], "number of calls", 1, UINT32_MAX, &count));
 	return mt_live_context(context->debugger, count);
 }
 
 const struct mt_command mt_command_live_context = {
     .name = "context",
-    .summary = "Show the last calls of the selected thread as bare lines",
+    .summary = "Show the last calls of the selected thread in few lines",
     .usage = "[COUNT]",
-    .help = "For a pane that is printed at each stop, of GEF or pwndbg: no headings, no colours, "
-	    "and\nas many lines (default: 10).  The history is read once a stop.\n",
+    .help = "For a pane that is printed at each stop, of GEF or pwndbg: COUNT calls and events\n"
+	    "(default: 10) with their durations, two a line, the older ones on the left.  No\n"
+	    "headings, no colours, 80 columns.  The history is read once a stop.\n",
     .where = MT_COMMAND_IN_DEBUGGER,
     .group = "COMMAND_STACK",
     .run = last_calls,

@@ -4,6 +4,8 @@
 
 #include "decode/decode.h"
 
+#define CONTEXT_COLUMNS 80 /* of the smallest terminal that people use */
+
 static struct mt_error *read_view(const struct mt_live_debugger *debugger, struct mt_live *live,
 				  pid_t tid, struct mt_view *view)
 {
@@ -78,16 +80,13 @@ void mt_live_print_view(const struct mt_live_debugger *debugger, struct mt_view 
 	print(debugger, &out);
 }
 
-/* The last ones, folded or not. */
 struct mt_error *mt_live_context(struct mt_live_debugger *debugger, uint64_t count)
 {
 	mt_auto(mt_str) struct mt_str out = {0};
 	struct mt_view *view = NULL;
 
 	mt_try(mt_live_view(debugger, &view));
-	const size_t lines = mt_view_count(view);
-	for (size_t at = count < lines ? lines - (size_t)count : 0; at < lines; at++)
-		put_line(view, at, &out);
+	mt_view_brief(view, count, CONTEXT_COLUMNS, &out);
 	print(debugger, &out);
 	return NULL;
 }

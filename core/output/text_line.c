@@ -10,14 +10,10 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#define TIME_COLUMNS     15
-#define DURATION_COLUMNS 11
 #define FUNCTION_COLUMNS 58
 #define NAME_COLUMNS     48 /* that a name may have however deep it stands */
 #define PLACE_COLUMNS    40
 #define NAME_BYTES       4096
-#define INDENT_LEVELS    20 /* deeper levels are shown as a number */
-#define INDENT_COLUMNS   2
 
 #define DIM    "\033[2m"
 #define BOLD   "\033[1m"
@@ -168,7 +164,7 @@ static void put_time_cell(struct mt_str *out, struct mt_text_style *style, uint6
 {
 	mt_str_append(&style->cell, is_estimate ? "~" : "");
 	mt_text_time(&style->cell, time_ns, style->zero_ns, style->length_ns);
-	put_cell(out, style, -TIME_COLUMNS, DIM);
+	put_cell(out, style, -MT_TEXT_TIME_COLUMNS, DIM);
 }
 
 static void put_duration_cell(struct mt_str *out, struct mt_text_style *style,
@@ -189,17 +185,17 @@ static void put_duration_cell(struct mt_str *out, struct mt_text_style *style,
 		mt_str_append(cell, is_estimate ? "~" : "");
 		mt_text_duration(cell, entry->end_ns - slice->time_ns);
 	}
-	put_cell(out, style, -DURATION_COLUMNS, is_open ? BOLD : NULL);
+	put_cell(out, style, -MT_TEXT_DURATION_COLUMNS, is_open ? BOLD : NULL);
 	put_spaces(out, 2);
 }
 
 static void put_indent(struct mt_str *out, uint32_t depth)
 {
-	if (depth <= INDENT_LEVELS)
-		put_spaces(out, (size_t)depth * INDENT_COLUMNS);
+	if (depth <= MT_TEXT_INDENT_LEVELS)
+		put_spaces(out, (size_t)depth * MT_TEXT_INDENT_COLUMNS);
 	else
-		mt_str_appendf(out, "%*s+%u ", INDENT_LEVELS * INDENT_COLUMNS, "",
-			       depth - INDENT_LEVELS);
+		mt_str_appendf(out, "%*s+%u ", MT_TEXT_INDENT_LEVELS * MT_TEXT_INDENT_COLUMNS, "",
+			       depth - MT_TEXT_INDENT_LEVELS);
 }
 
 static void put_notes(struct mt_str *out, const struct mt_text_entry *entry)
@@ -281,7 +277,7 @@ static void put_function_cell(struct mt_str *out, struct mt_text_style *style,
 			      const struct mt_text_entry *entry)
 {
 	struct mt_str *cell = &style->cell;
-	size_t indent = (size_t)entry->depth * INDENT_COLUMNS;
+	size_t indent = (size_t)entry->depth * MT_TEXT_INDENT_COLUMNS;
 	/* So that what follows the name stands where it should. */
 	size_t room =
 	    indent + NAME_COLUMNS < FUNCTION_COLUMNS ? FUNCTION_COLUMNS - indent : NAME_COLUMNS;
@@ -365,7 +361,7 @@ static void put_instant(struct mt_str *out, struct mt_text_style *style,
 	struct mt_str *cell = &style->cell;
 
 	put_time_cell(out, style, instant->time_ns, instant->estimated);
-	put_spaces(out, DURATION_COLUMNS + 2);
+	put_spaces(out, MT_TEXT_DURATION_COLUMNS + 2);
 	put_indent(cell, entry->depth);
 	mt_str_append(cell, "*** ");
 	put_what(cell, instant);
@@ -408,7 +404,7 @@ static void put_segment(struct mt_str *out, struct mt_text_style *style,
 /* A line of another kind, under the functions. */
 static void put_remark(struct mt_str *out, struct mt_text_style *style)
 {
-	put_spaces(out, TIME_COLUMNS + DURATION_COLUMNS + 2);
+	put_spaces(out, MT_TEXT_FUNCTION_COLUMN);
 	put_cell(out, style, 0, DIM);
 	put_newline(out);
 }
@@ -507,9 +503,9 @@ void mt_text_thread(struct mt_str *out, struct mt_text_style *style, const struc
 void mt_text_head(struct mt_str *out, struct mt_text_style *style)
 {
 	mt_str_append(&style->cell, "time");
-	put_cell(out, style, -TIME_COLUMNS, DIM);
+	put_cell(out, style, -MT_TEXT_TIME_COLUMNS, DIM);
 	mt_str_append(&style->cell, "duration");
-	put_cell(out, style, -DURATION_COLUMNS, DIM);
+	put_cell(out, style, -MT_TEXT_DURATION_COLUMNS, DIM);
 	put_spaces(out, 2);
 	mt_str_append(&style->cell, "function");
 	put_cell(out, style, FUNCTION_COLUMNS + 2, DIM);

@@ -13,6 +13,13 @@
 #include "base/str.h"
 #include "trace/slice.h"
 
+/* Where the names of functions begin, which are indented by so much a level, up to a depth. */
+#define MT_TEXT_FUNCTION_COLUMN  (MT_TEXT_TIME_COLUMNS + MT_TEXT_DURATION_COLUMNS + 2)
+#define MT_TEXT_TIME_COLUMNS     15
+#define MT_TEXT_DURATION_COLUMNS 11
+#define MT_TEXT_INDENT_LEVELS    20 /* deeper levels are shown as a number */
+#define MT_TEXT_INDENT_COLUMNS   2
+
 enum mt_text_kind {
 	MT_TEXT_SEGMENT,
 	MT_TEXT_SLICE,

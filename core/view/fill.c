@@ -90,21 +90,12 @@ static struct mt_error *add_line(struct mt_view *view, struct line *line)
 		   : NULL;
 }
 
-/* OUT ends with a newline, or more lines follow in it, which are left out.  SOURCE: where it
- * happened; NULL: nowhere. */
-static struct mt_error *add_text(struct mt_view *view, const struct mt_str *out,
-				 const struct mt_source *source)
+/* OUT ends with a newline, or more lines follow in it, which are left out. */
+static struct mt_error *add_text(struct mt_view *view, const struct mt_str *out, struct line line)
 {
-	struct line line = {.is_text = true};
-
-	if (source && source->file) {
-		line.file = own_text(view, source->file);
-		line.number = source->line;
-		if (!line.file)
-			return mt_error_no_memory();
-	}
 	if (out->failed || !out->text)
 		return mt_error_no_memory();
+	line.is_text = true;
 	line.text = mt_arena_text(&view->arena, out->text, strcspn(out->text, "\n"));
 	return line.text ? add_line(view, &line) : mt_error_no_memory();
 }
@@ -121,7 +112,7 @@ static struct mt_error *take_thread(void *self, const struct mt_thread *thread)
 	if (mt_array_push(&view->parts, part))
 		return mt_error_no_memory();
 	mt_text_thread(&out, &view->style, thread);
-	return add_text(view, &out, NULL);
+	return add_text(view, &out, (struct line){.is_heading = true});
 }
 
 static struct mt_error *take_segment(void *self, const struct mt_thread_segment *segment)
@@ -137,7 +128,7 @@ static struct mt_error *take_segment(void *self, const struct mt_thread_segment 
 	if (mt_array_push(&view->segments, one))
 		return mt_error_no_memory();
 	mt_text_entry(&out, &view->style, &entry);
-	return add_text(view, &out, NULL);
+	return add_text(view, &out, (struct line){.is_heading = true});
 }
 
 static struct mt_error *take_begin(void *self, const struct mt_slice *slice)
@@ -190,12 +181,18 @@ static struct mt_error *take_instant(void *self, const struct mt_instant *instan
 	struct mt_view *view = self;
 	const struct mt_text_entry entry = {
 	    .kind = MT_TEXT_INSTANT, .depth = (uint32_t)view->open.count, .instant = *instant};
+	struct line line = {.number = instant->source.line};
 	mt_auto(mt_str) struct mt_str out = {0};
 
 	if (view->is_track)
 		return NULL;
+	if (instant->source.file) {
+		line.file = own_text(view, instant->source.file);
+		if (!line.file)
+			return mt_error_no_memory();
+	}
 	mt_text_entry(&out, &view->style, &entry);
-	return add_text(view, &out, &instant->source);
+	return add_text(view, &out, line);
 }
 
 static void forget_copies(struct mt_view *view)

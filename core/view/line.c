@@ -52,22 +52,28 @@ static void put_slice(struct mt_view *view, size_t at, struct mt_str *out)
 	mt_text_entry(out, &view->style, &entry);
 }
 
-void mt_view_line(struct mt_view *view, size_t at, size_t first, size_t columns, struct mt_str *out)
+bool mt_view_whole(struct mt_view *view, size_t at)
 {
 	const struct line *line = &view->lines.items[at];
 	struct mt_str *whole = &view->whole;
+
+	mt_str_clear(whole);
+	if (line->is_text)
+		mt_str_append(whole, line->text);
+	else
+		put_slice(view, at, whole);
+	return !whole->failed && whole->text;
+}
+
+void mt_view_line(struct mt_view *view, size_t at, size_t first, size_t columns, struct mt_str *out)
+{
+	const struct line *line = &view->lines.items[at];
 
 	if (columns < 2)
 		return;
 	mt_str_append(out, at == view->selected ? ">" : " ");
 	mt_str_append(out, line->is_folded ? "+" : " ");
 	columns -= 2;
-	mt_str_clear(whole);
-	if (line->is_text)
-		mt_str_append(whole, line->text);
-	else
-		put_slice(view, at, whole);
-	if (whole->failed || !whole->text)
-		return;
-	mt_utf8_append_columns(out, whole->text, first, columns);
+	if (mt_view_whole(view, at))
+		mt_utf8_append_columns(out, view->whole.text, first, columns);
 }

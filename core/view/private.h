@@ -35,6 +35,7 @@ struct line {
 	uint8_t flags, end_flags;
 	uint8_t cause; /* of a gap */
 	bool is_text, has_ended, is_folded;
+	bool is_heading; /* of a thread or segment: a text that nothing happened in */
 };
 
 /* What was lent, by its address, and our copy of it. */
@@ -74,6 +75,9 @@ struct mt_view {
 	MT_ARRAY(uint32_t) open; /* slices that have not ended */
 	bool is_track;           /* of what comes nothing is a call of a thread */
 };
+
+/* Puts all columns of a line but the first two into view->whole.  False: there is no memory. */
+bool mt_view_whole(struct mt_view *view, size_t line);
 
 static inline bool mt_view_has_function(const struct line *line)
 {

@@ -35,6 +35,9 @@ size_t mt_view_above(const struct mt_view *view, size_t line);
  * character takes one column: others, and those that speak to the terminal, are '?'. */
 void mt_view_line(struct mt_view *view, size_t line, size_t first, size_t columns,
 		  struct mt_str *out);
+/* The last COUNT calls and events, without the headings above them, in half as many rows of COLUMNS
+ * columns: duration and name, the older ones on the left, the newer ones on the right. */
+void mt_view_brief(struct mt_view *view, size_t count, size_t columns, struct mt_str *out);
 /* Where the call was made, else where its function begins; of a signal and its like, where it
  * happened.  False: not known.  FILE is lent. */
 bool mt_view_place(const struct mt_view *view, size_t line, const char **file, uint32_t *number);

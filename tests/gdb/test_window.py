@@ -100,8 +100,8 @@ def test_at_the_prompt(gdb, program):
     assert re.search(r" fault\(x=\d+\) +window\.c:11$", selected)
     assert FAULT_IS_CALLED in "\n".join(session.between("==", "==="))
     context = session.between("===", "====")
-    assert len(context) == 3 and "SIGSEGV" in context[2] and " leaf" in context[0]
-    assert len(session.between("====")) == 10
+    assert len(context) == 2 and re.search(r" leaf +\S*  \*\*\* SIGSEGV|\*\*\* SIGSEGV", context[0] + context[1])
+    assert len(session.between("====")) == 5
 
 
 @pytest.mark.parametrize("command, message", [
@@ -113,7 +113,7 @@ def test_at_the_prompt(gdb, program):
     ("mtrace window fold x", '"x" is one word too many'),
     ("mtrace window thread", "no calls of another thread"),
     ("mtrace window callee", "made no calls that were recorded"),
-    ("mtrace context x", "number of lines"),
+    ("mtrace context x", "number of calls"),
 ])
 def test_bad_words(gdb, program, command, message):
     assert message in gdb(program, "mtrace start", "run", command).errors

@@ -2,6 +2,7 @@
 /* Walking in a history: what folds, what is selected, and what reaches the terminal. */
 #include "unit.h"
 
+#include "base/utf8.h"
 #include "view/view.h"
 
 #include <stdio.h>
@@ -213,6 +214,39 @@ static void the_selected_line_is_in_the_window(void **state)
 	mt_view_destroy(view);
 }
 
+static char *brief(struct mt_view *view, size_t count, size_t columns)
+{
+	struct mt_str out = {0};
+
+	mt_view_brief(view, count, columns, &out);
+	assert_false(out.failed);
+	return out.text;
+}
+
+/* The older ones on the left, indented from the outermost that is shown; no headings. */
+static void the_end_is_brief(void **state)
+{
+	struct mt_view *view = make();
+	char *text = brief(view, 4, 80);
+
+	(void)state;
+	assert_string_equal(text, "      30 ns  parse(n=3)                        10 ns  parse\n"
+				  "      10 ns    leaf?[2J?                              "
+				  "*** SIGSEGV, address 0x0\n");
+	free(text);
+	text = brief(view, 3, 60); /* cut, and the left one has more */
+	assert_string_equal(text, "      10 ns    leaf?[2J?                    *** SIGSEGV, add\n"
+				  "      10 ns  parse\n");
+	free(text);
+	for (size_t columns = 0; columns < 200; columns++) {
+		text = brief(view, SIZE_MAX, columns);
+		for (const char *at = text; *at; at = strchr(at, '\n') + 1)
+			assert_true(mt_utf8_columns(at, strcspn(at, "\n")) <= columns);
+		free(text);
+	}
+	mt_view_destroy(view);
+}
+
 static void an_empty_one_has_nothing(void **state)
 {
 	struct mt_view *view = NULL;
@@ -227,6 +261,8 @@ static void an_empty_one_has_nothing(void **state)
 	assert_false(mt_view_callee(view));
 	assert_false(mt_view_same(view, true));
 	assert_false(mt_view_search(view, "x"));
+	char *text = brief(view, 10, 80);
+	assert_null(text);
 	mt_view_destroy(view);
 	mt_view_destroy(NULL);
 }
@@ -240,6 +276,7 @@ int main(void)
 	    cmocka_unit_test(there_are_ways),
 	    cmocka_unit_test(places_are_of_calls),
 	    cmocka_unit_test(the_selected_line_is_in_the_window),
+	    cmocka_unit_test(the_end_is_brief),
 	    cmocka_unit_test(an_empty_one_has_nothing),
 	};
 
