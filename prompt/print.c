@@ -30,9 +30,11 @@ static struct mt_error *evaluate(struct prompt *prompt, const char *text, int ev
 	case PROMPT_INFO_ARGS:
 		return mt_expr_args(program, &frame, out);
 	case PROMPT_INFO_FUNCTIONS:
-		return mt_expr_info_list(program, true, text, out);
+		return mt_expr_info_list(program, MT_EXPR_FUNCTIONS, text, out);
 	case PROMPT_INFO_VARIABLES:
-		return mt_expr_info_list(program, false, text, out);
+		return mt_expr_info_list(program, MT_EXPR_VARIABLES, text, out);
+	case PROMPT_INFO_TYPES:
+		return mt_expr_info_list(program, MT_EXPR_TYPES, text, out);
 	default:
 		return mt_expr_print(program, &frame, text, false, out);
 	}

@@ -289,6 +289,7 @@ enum prompt_evaluation {
 	PROMPT_INFO_ARGS,
 	PROMPT_INFO_FUNCTIONS,
 	PROMPT_INFO_VARIABLES,
+	PROMPT_INFO_TYPES,
 };
 struct mt_error *prompt_evaluate(struct prompt *prompt, const char *rest, int evaluation);
 struct mt_error *prompt_info_scope(struct prompt *prompt, const char *rest);

@@ -105,9 +105,10 @@ struct mt_error *mt_expr_info_symbol(struct mt_expr_program *program,
 struct mt_error *mt_expr_info_register(struct mt_expr_program *program,
 				       const struct mt_expr_frame *frame, const char *name,
 				       struct mt_str *out);
-/* `info functions` (else `info variables`): those that the regular expression PATTERN fits; "":
- * all. Errors: USAGE; NO_MEMORY. */
-struct mt_error *mt_expr_info_list(struct mt_expr_program *program, bool functions,
+enum mt_expr_list { MT_EXPR_FUNCTIONS, MT_EXPR_VARIABLES, MT_EXPR_TYPES };
+/* `info functions`, `info variables`, `info types`: those that the regular expression PATTERN fits;
+ * "": all. Errors: USAGE; NO_MEMORY. */
+struct mt_error *mt_expr_info_list(struct mt_expr_program *program, enum mt_expr_list what,
 				   const char *pattern, struct mt_str *out);
 struct mt_expr_function {
 	const char *file; /* as the compiler was given it; NULL: no DWARF knows the function */

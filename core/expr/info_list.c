@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `info functions` and `info variables`: what DWARF defines outside of functions, by file, and then
- * what the linker alone knows. */
+/* `info functions`, `info variables` and `info types`: what DWARF defines outside of functions, by
+ * file, and then what the linker alone knows. */
 #include "elf/demangle.h"
 #include "expr/expr.h"
 #include "types/scope.h"
@@ -9,6 +9,8 @@
 #include <dwarf.h>
 #include <regex.h>
 #include <string.h>
+
+#define MOST_TYPEDEFS 64 /* of typedefs; garbled DWARF has rings of them */
 
 struct entry {
 	const char *file; /* as the compiler was given it; NULL: DWARF knows nothing of it */
@@ -20,7 +22,7 @@ struct entry {
 };
 
 struct list {
-	bool functions; /* else variables */
+	enum mt_expr_list what;
 	bool filters;
 	regex_t pattern;
 	MT_ARRAY(struct entry) entries;
@@ -86,13 +88,78 @@ static void append_variable(struct mt_module *module, Dwarf_Die *die, const char
 		mt_type_name(type, name, out);
 }
 
+/* What a typedef stands for in the end. */
+static struct mt_type *behind_typedefs(struct mt_type *type)
+{
+	bool is_const = false, is_volatile = false;
+
+	for (unsigned i = 0; i < MOST_TYPEDEFS; i++) {
+		struct mt_type *bare = mt_type_unqualified(type);
+
+		if (bare->kind != MT_TYPE_TYPEDEF)
+			break;
+		for (; type != bare; type = mt_type_target(type)) {
+			is_const |= type->is_const;
+			is_volatile |= type->is_volatile;
+		}
+		type = mt_type_target(bare);
+	}
+	return is_const || is_volatile ? mt_type_qualify(type, is_const, is_volatile) : type;
+}
+
+/* "struct node;", "typedef struct node * list;", and bare "int" and "ns". */
+static void append_type(struct mt_module *module, Dwarf_Die *die, const char *name,
+			struct mt_str *out)
+{
+	const bool is_typedef = dwarf_tag(die) == DW_TAG_typedef;
+	struct mt_type *type = NULL;
+
+	if (dwarf_tag(die) == DW_TAG_namespace) {
+		mt_str_append(out, name);
+		return;
+	}
+	type = is_typedef ? mt_type_of(module, die) : mt_type_of_die(module, die);
+	if (is_typedef && type) {
+		mt_str_append(out, "typedef ");
+		type = behind_typedefs(type);
+	}
+	if (type)
+		mt_type_name(type, NULL, out);
+	if (is_typedef)
+		mt_str_appendf(out, " %s", name);
+	if (dwarf_tag(die) != DW_TAG_base_type)
+		mt_str_append(out, ";");
+}
+
+static void append_declaration(const struct list *list, struct mt_module *module,
+			       const struct mt_name *name, const char *full, struct mt_str *out)
+{
+	Dwarf_Die die = name->die;
+
+	if (list->what == MT_EXPR_TYPES) {
+		append_type(module, &die, full, out);
+		return;
+	}
+	mt_str_append(out, name->is_external ? "" : "static ");
+	(list->what == MT_EXPR_FUNCTIONS ? append_function : append_variable)(module, &die, full,
+									      out);
+	mt_str_append(out, ";");
+}
+
 static void append_name(struct list *list, struct mt_module *module, const struct mt_name *name,
 			struct mt_str *out)
 {
 	Dwarf_Die die = name->die;
 
-	if (list->functions)
+	if (list->what == MT_EXPR_FUNCTIONS) {
 		mt_function_name(module, &die, false, out);
+		return;
+	}
+	/* "unsigned long", which gcc calls "long unsigned int" */
+	struct mt_type *type =
+	    dwarf_tag(&die) == DW_TAG_base_type ? mt_type_of_die(module, &die) : NULL;
+	if (type)
+		mt_type_name(type, NULL, out);
 	else
 		mt_str_appendf(out, "%s%s%s", name->scope ? name->scope : "",
 			       name->scope ? "::" : "", name->name);
@@ -105,6 +172,32 @@ static bool has_place(const struct mt_name *name)
 	return dwarf_hasattr(&die, DW_AT_location) || name->has_value;
 }
 
+static bool is_listed(const struct list *list, const struct mt_name *name)
+{
+	switch (list->what) {
+	case MT_EXPR_FUNCTIONS:
+		return name->kind == MT_NAME_FUNCTION;
+	case MT_EXPR_VARIABLES:
+		return name->kind == MT_NAME_VARIABLE && has_place(name);
+	default:
+		return !name->is_declaration &&
+		       (name->kind == MT_NAME_STRUCT || name->kind == MT_NAME_ENUM ||
+			name->kind == MT_NAME_TYPE || name->kind == MT_NAME_NAMESPACE);
+	}
+}
+
+/* In which part of its file's list it stands: tags of C++ are of the whole program, others of the
+ * file. */
+static bool is_static(const struct list *list, const struct mt_name *name)
+{
+	Dwarf_Die die = name->die, unit;
+
+	if (list->what != MT_EXPR_TYPES)
+		return !name->is_external;
+	return name->kind == MT_NAME_TYPE || !dwarf_diecu(&die, &unit, NULL, NULL) ||
+	       mt_unit_language(&unit) == MT_LANGUAGE_C;
+}
+
 static void add_definitions(struct list *list, struct mt_module *module)
 {
 	struct mt_index *index = mt_module_index(module);
@@ -113,19 +206,15 @@ static void add_definitions(struct list *list, struct mt_module *module)
 	for (size_t i = 0; index && i < index->names.count; i++) {
 		const struct mt_name *name = index->names.items[i];
 
-		if (list->functions ? name->kind == MT_NAME_FUNCTION
-				    : name->kind == MT_NAME_VARIABLE && has_place(name)) {
+		if (is_listed(list, name)) {
 			struct mt_str full = {0}, text = {0};
 			Dwarf_Die die = name->die;
 			struct entry entry = {.file = file_of(&die),
-					      .is_static = !name->is_external};
+					      .is_static = is_static(list, name)};
 
 			append_name(list, module, name, &full);
 			if (full.text && !full.failed && is_wanted(list, full.text)) {
-				mt_str_append(&text, name->is_external ? "" : "static ");
-				(list->functions ? append_function
-						 : append_variable)(module, &die, full.text, &text);
-				mt_str_append(&text, ";");
+				append_declaration(list, module, name, full.text, &text);
 				dwarf_decl_line(&die, &entry.line);
 				entry.name = strdup(full.text);
 				entry.text = text.failed ? NULL : strdup(text.text);
@@ -211,7 +300,10 @@ static bool are_same(const struct entry *before, const struct entry *entry)
 
 static void print(struct list *list, const char *pattern, struct mt_str *out)
 {
-	const char *what = list->functions ? "functions" : "variables";
+	static const char *const words[] = {[MT_EXPR_FUNCTIONS] = "functions",
+					    [MT_EXPR_VARIABLES] = "variables",
+					    [MT_EXPR_TYPES] = "types"};
+	const char *what = words[list->what];
 	const struct entry *before = NULL;
 
 	if (list->filters)
@@ -262,12 +354,15 @@ static struct mt_error *fill(struct list *list, struct mt_expr_program *program,
 		if (!program->modules.items[i]->is_mapped)
 			continue;
 		add_definitions(list, program->modules.items[i]);
+		if (list->what == MT_EXPR_TYPES)
+			continue;
 		const struct mt_msymbols *symbols = mt_module_msymbols(program->modules.items[i]);
+		const bool functions = list->what == MT_EXPR_FUNCTIONS;
 
 		mt_array_each (symbol, symbols) {
 			mt_auto(mt_str) struct mt_str name = {0};
 
-			if (symbol->is_code != list->functions || symbol->type == STT_TLS ||
+			if (symbol->is_code != functions || symbol->type == STT_TLS ||
 			    is_in_dwarf(program->modules.items[i], symbol))
 				continue;
 			if (!mt_demangle(symbol->name, MT_DEMANGLE_FULL, &name))
@@ -276,7 +371,7 @@ static struct mt_error *fill(struct list *list, struct mt_expr_program *program,
 				add_symbol(list, name.text,
 					   symbol->address + program->modules.items[i]->bias);
 		}
-		if (list->functions && with_stubs)
+		if (functions && with_stubs)
 			add_stubs(list, program->modules.items[i]);
 	}
 	if (*pattern)
@@ -285,10 +380,10 @@ static struct mt_error *fill(struct list *list, struct mt_expr_program *program,
 	return list->failed ? mt_error_no_memory() : NULL;
 }
 
-struct mt_error *mt_expr_info_list(struct mt_expr_program *program, bool functions,
+struct mt_error *mt_expr_info_list(struct mt_expr_program *program, enum mt_expr_list what,
 				   const char *pattern, struct mt_str *out)
 {
-	struct list list = {.functions = functions};
+	struct list list = {.what = what};
 	struct mt_error *error = fill(&list, program, pattern, true);
 
 	if (!error)
@@ -311,7 +406,7 @@ mt_expr_each_function(struct mt_expr_program *program, const char *file, const c
 		      struct mt_error *(*found)(void *context, const struct mt_expr_function *),
 		      void *context)
 {
-	struct list list = {.functions = true};
+	struct list list = {.what = MT_EXPR_FUNCTIONS};
 	struct mt_error *error = fill(&list, program, pattern, false);
 	const struct entry *before = NULL;
 

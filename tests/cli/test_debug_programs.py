@@ -73,3 +73,51 @@ def test_qualified_pointers(compare, compile, tmp_path):
     source.write_text(TYPES)
     compare([("", "ptype struct pointers\nwhatis all\nwhatis words\nwhatis take\ninfo functions take\n"
                   "whatis (char *const *) 0\nwhatis &all->q\n")], compile(source))
+
+
+LISTED = """typedef int plain;
+typedef plain again;
+typedef const again *const watched;
+struct node { int key; struct inner { char c; } in; };
+union either { int whole; long wide; };
+enum colour { RED, GREEN };
+typedef struct { int x; } nameless;
+typedef enum { ONE } counted;
+typedef struct node *list;
+typedef int (*visit)(int, char);
+typedef int row[4];
+static again one;
+watched two;
+struct node three;
+union either four;
+enum colour five;
+nameless six;
+counted seven;
+list eight;
+visit nine;
+row ten;
+unsigned char eleven;
+struct only_declared *twelve;
+int main(void) { struct local { int q; } l = {0}; typedef short hidden; hidden s = 1; return l.q + s - 1 + one; }
+"""
+LISTED_CPP = """namespace ns {
+struct S { int x; typedef int T; enum E { A }; struct In { int y; } in; T t; E e; };
+typedef S Alias;
+enum class Ec { X };
+template <class T> struct V { T t; };
+using U = V<int>;
+}
+class K { int k; public: K() {} virtual ~K() {} };
+ns::S s; ns::Alias a; ns::Ec ec; ns::V<int> vi; ns::V<K> vk; ns::U u;
+int main() { return s.x; }
+"""
+
+
+@pytest.mark.parametrize("name, text", [("listed.c", LISTED), ("listed.cpp", LISTED_CPP)])
+def test_types_are_listed(compare, compile, tmp_path, name, text):
+    source = tmp_path / name
+    source.write_text(text)
+    lines = compare([("", "info types\ninfo types S\ninfo types ^no\ninfo types unsigned\ninfo types nothing\n"
+                      "break main\nrun\ninfo types ^no\n")], compile(source, "-O0"))
+    assert "All types matching regular expression \"^no\":" in lines
+    assert ("4:\tstruct node;" if name == "listed.c" else "2:\tns::S;") in lines

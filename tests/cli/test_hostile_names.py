@@ -78,6 +78,7 @@ def test_of_a_program(mtdb, program, words, tmp_path):
 
 PROMPT = """info functions .
 info variables .
+info types .
 mtrace start
 run
 bt
