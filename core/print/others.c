@@ -74,11 +74,14 @@ bool mt_print_library_type(struct mt_print *print, struct mt_value *value)
 	size_t before = print->out->length;
 	bool is_printed = false;
 
-	if (!type->name || type->kind != MT_TYPE_STRUCT || print->settings->raw_values ||
-	    (print->format && print->format->raw) ||
+	bool is_map = mt_type_is_go_map(value->type);
+
+	if ((!is_map && (!type->name || type->kind != MT_TYPE_STRUCT)) || mt_print_is_raw(print) ||
 	    mt_value_hole(value, 0, value->holes ? mt_type_size(type) : 0))
 		return false;
-	if (print_text(print, &copy))
+	if (is_map)
+		is_printed = mt_print_go_map(print, &copy);
+	else if (print_text(print, &copy))
 		is_printed = true;
 	else if (type->language == MT_LANGUAGE_CPP)
 		is_printed = mt_print_stdcxx(print, &copy);

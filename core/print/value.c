@@ -156,6 +156,8 @@ static bool tells_type(struct mt_print *print, struct mt_value *value)
 	if (mt_type_is_reference(type))
 		return true;
 
+	if (mt_type_is_go_map(value->type) && !mt_print_is_raw(print))
+		return false;
 	if (type->kind != MT_TYPE_POINTER)
 		return false;
 	if (mt_type_unqualified(value->type)->kind == MT_TYPE_TYPEDEF)

@@ -85,3 +85,62 @@ func main() { println(look("hello", []int{1, 2, 3}, []string{"a"})) }
                    env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "GO111MODULE": "off"})
     text = output([mtdb], program, ["break main.look", "run", "info args"])
     assert 's = "hello"\nv = []int = {1, 2, 3}\nw = []string = {"a"}\n' in text
+
+
+MAPS = """package main
+
+type point struct{ x, y int }
+
+//go:noinline
+func look(n int, none, empty map[int]int, m map[int]int, words map[string]point, grown *map[int]int) int {
+	return n + len(m) + len(words)
+}
+
+func main() {
+	m, shrunk := map[int]int{}, map[int]int{}
+	for i := 0; i < 1000; i++ {
+		shrunk[i] = i
+	}
+	for i := 10; i < 1000; i++ {
+		delete(shrunk, i)
+	}
+	words := map[string]point{"one": {1, 2}, "two": {3, 4}}
+	for n := 0; n < 60; n++ {
+		look(n, nil, map[int]int{}, m, words, &shrunk)
+		m[n] = -n
+	}
+}
+"""
+
+
+def pairs(line):
+    return sorted((int(key), int(value)) for key, value in re.findall(r"\[(\d+)\] = (-?\d+)", line))
+
+
+def test_go_maps(need, mtdb, tmp_path):
+    """Of each size, also while they grow, and with garbage in them."""
+    (tmp_path / "maps.go").write_text(MAPS)
+    program = tmp_path / "maps"
+    subprocess.run([need("go"), "build", "-gcflags=all=-N -l", "-o", program, "maps.go"], check=True, cwd=tmp_path,
+                   env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "GO111MODULE": "off"})
+    begin = ["set print elements 0", "break main.look", "run"]
+    text = output([mtdb], program, [*begin, "bt 1", "print none", "print empty", "print words", "print *grown",
+                                    *["print m", "continue"] * 59, "print m"])
+    if "hash<" not in output([mtdb], program, [*begin, "whatis *m"]):
+        pytest.skip("this Go has maps of another shape")
+    values = re.findall(r"^\$\d+ = (.*)$", text, re.M)
+    assert "none=map[int]int = nil, empty=map[int]int = {}, m=map[int]int = {}, words=map[string]main.point = {...}" in text
+    assert values[:2] == ["map[int]int = nil", "map[int]int = {}"]
+    assert '["one"] = {x = 1, y = 2}' in values[2] and values[2].count("x = ") == 2
+    assert pairs(values[3]) == [(n, n) for n in range(10)]
+    assert [pairs(line) for line in values[4:]] == [[(i, -i) for i in range(n)] for n in range(60)]
+    text = output([mtdb], program, [*begin, "ignore 1 39", "continue", "set print elements 4", "print m",
+                                    "set print raw-values on", "print m", "set print raw-values off",
+                                    "set var m->B = 39", "set var m->oldbuckets = m->buckets", "print m",
+                                    "set print elements 0", "print m", "set var m->B = 200", "print m",
+                                    "set var m->B = 5", "set var m->buckets = 1", "print m",
+                                    "set var m->count = 0", "print m"])
+    values = re.findall(r"^\$\d+ = (.*)$", text, re.M)
+    assert len(pairs(values[0])) == 2 and values[0].endswith("...}")
+    assert values[1].startswith("(map[int]int) 0x") and len(values) == 7
+    assert values[4].startswith("0x") and values[5].startswith("0x") and values[6] == "map[int]int = {}"
