@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define MOST_TEXT_TABLES 8u
-
 struct mt_error *mt_decode_files_create(const struct mt_objfile_options *options,
 					struct mt_decode_files **out)
 {
@@ -34,9 +32,4 @@ void mt_decode_files_destroy(struct mt_decode_files *files)
 		unlink(files->vdso_path);
 	free(files->vdso_path);
 	free(files);
-}
-
-bool mt_decode_files_are_stale(const struct mt_decode_files *files)
-{
-	return mt_space_pool_text_tables(files->pool) > MOST_TEXT_TABLES;
 }

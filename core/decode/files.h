@@ -17,7 +17,5 @@ struct mt_decode_files {
 struct mt_error *mt_decode_files_create(const struct mt_objfile_options *options,
 					struct mt_decode_files **out);
 void mt_decode_files_destroy(struct mt_decode_files *files); /* NULL is fine */
-/* It has grown by symbols of code that was made at run time, which are read anew each time. */
-bool mt_decode_files_are_stale(const struct mt_decode_files *files);
 
 #endif

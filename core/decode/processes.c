@@ -306,7 +306,7 @@ static struct mt_error *add_other_symbols(struct mt_processes *processes)
 	}
 	for (struct mt_process *process = processes->by_pid; process; process = process->hh.next)
 		mt_array_each (epoch, &process->epochs)
-			mt_try(mt_space_add_perf_map((*epoch)->space, NULL));
+			mt_try(mt_space_add_made((*epoch)->space));
 	return NULL;
 }
 
@@ -369,11 +369,8 @@ static void let_files_go(struct mt_processes *processes)
 {
 	struct mt_decode_files **kept = processes->options->files;
 
-	if (kept && *kept && !mt_decode_files_are_stale(*kept))
-		return;
-	mt_decode_files_destroy(processes->files);
-	if (kept)
-		*kept = NULL;
+	if (!kept || !*kept)
+		mt_decode_files_destroy(processes->files);
 }
 
 void mt_processes_destroy(struct mt_processes *processes)

@@ -9,75 +9,10 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 static bool is_kernel(uint64_t address)
 {
 	return address >> 63;
-}
-
-/* Of no symbols there is no table: files that are kept go stale by tables.  READ is the pool's from
- * now on. */
-static struct mt_error *add_table(struct mt_space *space, struct mt_text_symbols *read,
-				  struct mt_text_symbols **out)
-{
-	struct mt_text_symbols *table =
-	    read->count ? mt_arena_zalloc(&space->pool->arena, sizeof(*table)) : NULL;
-
-	if (!table) {
-		const bool is_empty = !read->count;
-
-		mt_text_symbols_deinit(read);
-		return is_empty ? NULL : mt_error_no_memory();
-	}
-	*table = *read;
-	table->next = space->pool->tables;
-	space->pool->tables = table;
-	*out = table;
-	mt_space_forget_last(space);
-	return NULL;
-}
-
-/* As perf does it: the names of our functions come from nobody else. */
-static bool is_trusted(const char *path)
-{
-	struct stat status;
-
-	return stat(path, &status) == 0 &&
-	       (status.st_uid == geteuid() || status.st_uid == 0 || geteuid() == 0);
-}
-
-struct mt_error *mt_space_add_perf_map(struct mt_space *space, const char *path)
-{
-	struct mt_text_symbols read = {0};
-	char usual[64];
-
-	if (!path) {
-		snprintf(usual, sizeof(usual), "/tmp/perf-%d.map", (int)space->pid);
-		path = usual;
-		if (!is_trusted(path))
-			return NULL;
-	}
-	struct mt_error *error = mt_text_symbols_read_perf_map(path, &space->pool->arena, &read);
-	if (!error)
-		return add_table(space, &read, &space->jit);
-	mt_text_symbols_deinit(&read);
-	if (mt_error_code(error) == MT_ERROR_NO_MEMORY)
-		return error;
-	mt_error_destroy(error);
-	return NULL;
-}
-
-struct mt_error *mt_space_add_kallsyms(struct mt_space *space, const char *path)
-{
-	struct mt_text_symbols read = {0};
-	struct mt_error *error = mt_text_symbols_read_kallsyms(path, &space->pool->arena, &read);
-
-	if (!error)
-		return add_table(space, &read, &space->kernel);
-	mt_text_symbols_deinit(&read);
-	return error;
 }
 
 static void narrow(struct mt_hole_key *hole, uint64_t start, uint64_t end)
@@ -111,7 +46,7 @@ static const struct mt_function *find_in_text(struct mt_space *space, struct mt_
 	size_t behind = mt_text_symbols_search(table, address);
 
 	if (behind && address < table->items[behind - 1].end)
-		return mt_space_pool_text_function(space->pool, &table->items[behind - 1]);
+		return mt_space_pool_text_function(space->pool, table, behind - 1);
 	narrow(hole, behind ? table->items[behind - 1].end : 0,
 	       behind < table->count ? table->items[behind].start : UINT64_MAX);
 	return NULL;
@@ -159,13 +94,15 @@ static const struct mt_function *find(struct mt_space *space, struct mt_space_en
 	bool kernel = is_kernel(address);
 	struct mt_hole_key hole = {.start = kernel ? middle : 0,
 				   .end = kernel ? UINT64_MAX : middle};
-	struct mt_text_symbols *table = kernel ? space->kernel : space->jit;
 	const struct mt_function *function = NULL;
 
 	if (entry && entry->image)
 		function = find_in_image(space, entry, address, &hole);
-	else if (table)
-		function = find_in_text(space, table, address, &hole);
+	else if (kernel && space->kernel)
+		function = find_in_text(space, space->kernel, address, &hole);
+	for (size_t i = 0;
+	     !kernel && !(entry && entry->image) && !function && i < space->made.count; i++)
+		function = find_in_text(space, space->made.items[i], address, &hole);
 	return function ? function : find_hole(space, entry, address, &hole);
 }
 
@@ -192,8 +129,12 @@ bool mt_space_source_at(struct mt_space *space, uint64_t address, struct mt_sour
 	const struct mt_mapping *mapping = mt_space_find(space, address);
 
 	*out = (struct mt_source){0};
-	return mapping && mapping->objfile &&
-	       mt_objfile_source_at(mapping->objfile, address - mapping->bias, out);
+	if (mapping && mapping->objfile)
+		return mt_objfile_source_at(mapping->objfile, address - mapping->bias, out);
+	mt_array_each (table, &space->made)
+		if (mt_text_symbols_source_at(*table, address, out))
+			return true;
+	return false;
 }
 
 void mt_space_inlines_at(struct mt_space *space, uint64_t address, struct mt_inline_span *out)

@@ -60,8 +60,8 @@ void mt_space_pool_destroy(struct mt_space_pool *pool)
 	for (size_t i = 0; i < pool->guests.count; i++)
 		release(pool->guests.items[i]);
 	mt_array_deinit(&pool->guests);
-	for (struct mt_text_symbols *table = pool->tables; table; table = table->next)
-		mt_text_symbols_deinit(table);
+	mt_space_pool_drop_tables(pool);
+	HASH_CLEAR(hh, pool->made);
 	HASH_CLEAR(hh, pool->texts);
 	HASH_CLEAR(hh, pool->files);
 	HASH_CLEAR(hh, pool->holes);
@@ -74,15 +74,6 @@ void mt_space_pool_destroy(struct mt_space_pool *pool)
 uint32_t mt_space_pool_function_count(const struct mt_space_pool *pool)
 {
 	return pool->function_count;
-}
-
-size_t mt_space_pool_text_tables(const struct mt_space_pool *pool)
-{
-	size_t count = 0;
-
-	for (const struct mt_text_symbols *table = pool->tables; table; table = table->next)
-		count++;
-	return count;
 }
 
 const char *mt_space_pool_text(struct mt_space_pool *pool, const char *text)
@@ -219,20 +210,41 @@ const struct mt_function *mt_space_pool_image_function(struct mt_space_pool *poo
 }
 
 const struct mt_function *mt_space_pool_text_function(struct mt_space_pool *pool,
-						      struct mt_text_symbol *symbol)
+						      struct mt_text_symbols *table, size_t index)
 {
+	struct mt_text_symbol *symbol = &table->items[index];
+	const struct mt_text_line *line =
+	    symbol->line_count ? &table->lines.items[symbol->first_line] : NULL;
+	struct mt_space_pool_made *known;
+	struct mt_made_key key = {.start = symbol->start,
+				  .end = symbol->end,
+				  .name = symbol->name,
+				  .module = symbol->module,
+				  .file = line ? line->file : NULL,
+				  .line = line ? line->line : 0};
+
 	if (symbol->function)
 		return symbol->function;
-	struct mt_function *function = new_function(pool);
-	if (!function)
-		return NULL;
-	function->kind = MT_FUNCTION_SYMBOL;
-	function->name = symbol->name;
-	function->module = symbol->module;
-	function->start = symbol->start;
-	function->end = symbol->end;
-	symbol->function = function;
-	return function;
+	HASH_FIND(hh, pool->made, &key, sizeof(key), known);
+	if (!known) {
+		known = mt_arena_zalloc(&pool->arena, sizeof(*known));
+		if (!known || !(known->function = new_function(pool)))
+			return NULL;
+		*known->function =
+		    (struct mt_function){.id = known->function->id,
+					 .kind = MT_FUNCTION_SYMBOL,
+					 .name = key.name,
+					 .module = key.module,
+					 .start = key.start,
+					 .end = key.end,
+					 .source = {.file = key.file, .line = (uint32_t)key.line}};
+		known->key = key;
+		HASH_ADD(hh, pool->made, key, sizeof(known->key), known);
+		if (!known->hh.tbl)
+			return NULL;
+	}
+	symbol->function = known->function;
+	return symbol->function;
 }
 
 const struct mt_function *mt_space_pool_hole(struct mt_space_pool *pool,

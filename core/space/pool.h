@@ -46,6 +46,30 @@ struct mt_hole {
 	UT_hash_handle hh;
 };
 
+/* A function out of a table, which is the same one when the table is read again. */
+struct mt_space_pool_made {
+	struct mt_made_key {
+		uint64_t start, end;
+		const char *name, *module, *file; /* texts of the pool */
+		uint64_t line;
+	} key;
+	struct mt_function *function;
+	UT_hash_handle hh;
+};
+
+/* The symbols that a file had when it was read. */
+struct mt_space_pool_table {
+	const char *path;
+	struct mt_table_version {
+		dev_t device;
+		ino_t inode;
+		off_t size;
+		struct timespec modified, changed;
+	} version;
+	struct mt_text_symbols *symbols; /* NULL: it had none */
+	UT_hash_handle hh;
+};
+
 struct mt_space_pool {
 	struct mt_objfile_options options;
 	char *debug_directory;
@@ -56,7 +80,8 @@ struct mt_space_pool {
 	struct mt_space_pool_file *files;
 	struct mt_image *images;
 	struct mt_hole *holes;
-	struct mt_text_symbols *tables;
+	struct mt_space_pool_made *made;
+	struct mt_space_pool_table *tables; /* by path, the newest of each */
 	struct mt_log log;
 	struct { /* opened by others: the vDSO */
 		struct mt_objfile **items;
@@ -64,6 +89,9 @@ struct mt_space_pool {
 		size_t capacity;
 	} guests;
 };
+
+/* made.c */
+void mt_space_pool_drop_tables(struct mt_space_pool *pool);
 
 /* All of these return NULL without memory. */
 const char *mt_space_pool_text(struct mt_space_pool *pool, const char *text);
@@ -77,7 +105,7 @@ struct mt_image *mt_space_pool_image(struct mt_space_pool *pool, struct mt_objfi
 const struct mt_function *mt_space_pool_image_function(struct mt_space_pool *pool,
 						       struct mt_image *image, size_t symbol);
 const struct mt_function *mt_space_pool_text_function(struct mt_space_pool *pool,
-						      struct mt_text_symbol *symbol);
+						      struct mt_text_symbols *table, size_t symbol);
 const struct mt_function *mt_space_pool_hole(struct mt_space_pool *pool,
 					     const struct mt_hole_key *key, const char *name);
 

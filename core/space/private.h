@@ -15,8 +15,8 @@ struct mt_space {
 	struct mt_space_entry *entries; /* sorted by address, disjoint */
 	size_t count;
 	size_t capacity;
-	struct mt_text_symbols *jit;    /* the pool's; NULL: none */
-	struct mt_text_symbols *kernel; /* the pool's; NULL: none */
+	MT_ARRAY(struct mt_text_symbols *) made; /* of code that was made at run time */
+	struct mt_text_symbols *kernel;          /* NULL: none */
 	/* The answer before this one, which is often this one's too. */
 	struct {
 		uint64_t start; /* [start, end): where it is the answer */
@@ -30,5 +30,9 @@ size_t mt_space_search(const struct mt_space *space, uint64_t address);
 struct mt_space_entry *mt_space_entry_at(const struct mt_space *space, uint64_t address);
 
 void mt_space_forget_last(struct mt_space *space);
+
+/* made.c */
+struct mt_error *mt_space_share_tables(const struct mt_space *from, struct mt_space *to);
+void mt_space_drop_tables(struct mt_space *space);
 
 #endif

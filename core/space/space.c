@@ -23,6 +23,7 @@ void mt_space_destroy(struct mt_space *space)
 {
 	if (!space)
 		return;
+	mt_space_drop_tables(space);
 	free(space->entries);
 	free(space);
 }
@@ -281,8 +282,11 @@ struct mt_error *mt_space_copy(const struct mt_space *space, struct mt_space **o
 	struct mt_space *copy = NULL;
 
 	mt_try(mt_space_create(space->pool, space->pid, &copy));
-	copy->jit = space->jit;
-	copy->kernel = space->kernel;
+	struct mt_error *error = mt_space_share_tables(space, copy);
+	if (error) {
+		mt_space_destroy(copy);
+		return error;
+	}
 	if (space->count && mt_array_grow((void **)&copy->entries, &copy->capacity,
 					  sizeof(*copy->entries), space->count)) {
 		mt_space_destroy(copy);

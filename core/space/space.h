@@ -22,8 +22,6 @@ struct mt_error *mt_space_pool_create(const struct mt_objfile_options *options,
 void mt_space_pool_destroy(struct mt_space_pool *pool);            /* NULL is fine */
 /* How many mt_function ids were given out. */
 uint32_t mt_space_pool_function_count(const struct mt_space_pool *pool);
-/* How many files of symbols as text were read: mt_space_add_perf_map(), …_kallsyms(). */
-size_t mt_space_pool_text_tables(const struct mt_space_pool *pool);
 
 struct mt_space;
 
@@ -50,10 +48,13 @@ struct mt_error *mt_space_add(struct mt_space *space, const struct mt_mapping *m
  * reference; an object file serves one pool, whose numbers its inlined functions carry. */
 struct mt_error *mt_space_add_objfile(struct mt_space *space, const struct mt_mapping *mapping,
 				      struct mt_objfile *objfile);
-/* Symbols of JIT code, in perf's format ("START SIZE name" in hex, a line each), from
- * /tmp/perf-PID.map, if it is the user's or root's, or another path.  A missing file is fine.
- * Garbled lines are left out.  Errors: NO_MEMORY. */
-struct mt_error *mt_space_add_perf_map(struct mt_space *space, const char *path);
+/* Symbols of code that the process made at run time, as it has written them down for perf: in the
+ * jitdump files that it has mapped, with lines, and in /tmp/perf-PID.map.  Each if it is the user's
+ * or root's; a missing file is fine, and what is garbled is left out.  Once all mappings are there.
+ * A file that has not changed since is not read again.  Errors: NO_MEMORY. */
+struct mt_error *mt_space_add_made(struct mt_space *space);
+/* The same, of one file, whose name tells which of them it is. */
+struct mt_error *mt_space_add_made_file(struct mt_space *space, const char *path);
 /* Kernel symbols in the format of /proc/kallsyms.  Errors: as opening; NO_MEMORY. */
 struct mt_error *mt_space_add_kallsyms(struct mt_space *space, const char *path);
 

@@ -204,7 +204,7 @@ static void jit_code_goes_by_the_perf_map(void **state)
 			    "4000 80 old\n"
 			    "3ff0 100 new one\n"
 			    "6000 10");
-	assert_no_error(mt_space_add_perf_map(fixture->space, fixture->path));
+	assert_no_error(mt_space_add_made_file(fixture->space, fixture->path));
 	assert_string_equal(at(fixture, 0x2000)->name, "first");
 	assert_int_equal(at(fixture, 0x2000)->end, 0x2050);
 	assert_string_equal(at(fixture, 0x2060)->name, "inside first");
@@ -216,17 +216,61 @@ static void jit_code_goes_by_the_perf_map(void **state)
 	assert_ptr_equal(at(fixture, 0x4010), at(fixture, 0x40e0));
 }
 
+static void the_newest_of_many_at_one_place_counts(void **state)
+{
+	struct fixture *fixture = *state;
+
+	add(fixture, 0x1000, 0x9000, 0, "//anon");
+	write_text(fixture, "2010 80 oldest\n"
+			    "2020 10 within\n"
+			    "2030 100 long\n"
+			    "2000 40 newest\n");
+	assert_no_error(mt_space_add_made_file(fixture->space, fixture->path));
+	assert_string_equal(at(fixture, 0x2000)->name, "newest");
+	assert_string_equal(at(fixture, 0x203f)->name, "newest");
+	assert_string_equal(at(fixture, 0x2040)->name, "long");
+	assert_string_equal(at(fixture, 0x212f)->name, "long");
+	assert_string_equal(at(fixture, 0x2130)->name, "[anon]");
+}
+
+/* A program goes on telling what it makes: one snapshot after another reads it. */
+static void a_perf_map_that_grows_names_the_same_functions(void **state)
+{
+	struct fixture *fixture = *state;
+	struct mt_space *later;
+
+	write_text(fixture, "2000 100 first\n3000 100 old\n");
+	assert_no_error(mt_space_add_made_file(fixture->space, fixture->path));
+	const struct mt_function *first = at(fixture, 0x2000), *old = at(fixture, 0x3000);
+	const uint32_t count = mt_space_pool_function_count(fixture->pool);
+	FILE *file = fopen(fixture->path, "a");
+	assert_non_null(file);
+	fputs("3000 80 new\n", file);
+	assert_int_equal(fclose(file), 0);
+	for (int i = 0; i < 100; i++) {
+		assert_no_error(mt_space_create(fixture->pool, 1, &later));
+		assert_no_error(mt_space_add_made_file(later, fixture->path));
+		assert_ptr_equal(mt_space_function_at(later, 0x2080), first);
+		assert_string_equal(mt_space_function_at(later, 0x3000)->name, "new");
+		mt_space_destroy(later);
+	}
+	assert_int_equal(mt_space_pool_function_count(fixture->pool), count + 1);
+	/* Who was there before keeps what was true for it. */
+	assert_ptr_equal(at(fixture, 0x3000), old);
+	assert_int_equal(unlink(fixture->path), 0);
+	assert_string_equal(old->name, "old");
+}
+
 static void a_missing_perf_map_is_fine(void **state)
 {
 	struct fixture *fixture = *state;
 
-	assert_no_error(mt_space_add_perf_map(fixture->space, "/absent/perf.map"));
+	assert_no_error(mt_space_add_made_file(fixture->space, "/absent/perf.map"));
 	write_text(fixture, "not a line\n");
-	assert_no_error(mt_space_add_perf_map(fixture->space, fixture->path));
+	assert_no_error(mt_space_add_made_file(fixture->space, fixture->path));
 	assert_error(mt_space_add_kallsyms(fixture->space, "/absent/kallsyms"), MT_ERROR_NOT_FOUND,
 		     "/absent/kallsyms");
-	/* By these a pool that is kept would go stale. */
-	assert_int_equal(mt_space_pool_text_tables(fixture->pool), 0);
+	assert_string_equal(at(fixture, 0x2000)->name, "[unknown]");
 }
 
 static void the_kernel_goes_by_kallsyms(void **state)
@@ -345,6 +389,8 @@ int main(void)
 	    TEST(a_deleted_file_needs_its_build_id),
 	    TEST(a_file_is_open_once),
 	    TEST(jit_code_goes_by_the_perf_map),
+	    TEST(the_newest_of_many_at_one_place_counts),
+	    TEST(a_perf_map_that_grows_names_the_same_functions),
 	    TEST(a_missing_perf_map_is_fine),
 	    TEST(the_kernel_goes_by_kallsyms),
 	    TEST(a_page_that_two_segments_share_is_told_apart),

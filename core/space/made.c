@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Symbols that come beside the object files: which files have them, each read once as long as it
+ * does not change.  A table lives while a space uses it, or it is the newest of its file; its
+ * functions, and its strings, belong to the pool. */
+#include "space/private.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct mt_error *read_symbols(FILE *file, const struct mt_text_store *store,
+				      struct mt_text_symbols *out);
+
+static const char *keep(void *context, const char *text)
+{
+	return mt_space_pool_text(context, text);
+}
+
+static void unuse(struct mt_text_symbols *table)
+{
+	if (!table || --table->users)
+		return;
+	mt_text_symbols_deinit(table);
+	free(table);
+}
+
+static bool is_in_use(const struct mt_space *space, const struct mt_text_symbols *table)
+{
+	mt_array_each (known, &space->made)
+		if (*known == table)
+			return true;
+	return false;
+}
+
+static struct mt_error *use(struct mt_space *space, struct mt_text_symbols *table)
+{
+	if (!table || is_in_use(space, table))
+		return NULL;
+	if (mt_array_push(&space->made, table))
+		return mt_error_no_memory();
+	table->users++;
+	mt_space_forget_last(space);
+	return NULL;
+}
+
+struct mt_error *mt_space_share_tables(const struct mt_space *from, struct mt_space *to)
+{
+	to->kernel = from->kernel;
+	if (to->kernel)
+		to->kernel->users++;
+	mt_array_each (table, &from->made)
+		mt_try(use(to, *table));
+	return NULL;
+}
+
+void mt_space_drop_tables(struct mt_space *space)
+{
+	mt_array_each (table, &space->made)
+		unuse(*table);
+	mt_array_deinit(&space->made);
+	unuse(space->kernel);
+	space->kernel = NULL;
+}
+
+void mt_space_pool_drop_tables(struct mt_space_pool *pool)
+{
+	for (struct mt_space_pool_table *table = pool->tables; table; table = table->hh.next)
+		unuse(table->symbols);
+	HASH_CLEAR(hh, pool->tables);
+}
+
+/* With one user: the caller.  *OUT is NULL where there are no symbols. */
+static struct mt_error *read_table(struct mt_space_pool *pool, FILE *file, read_symbols *read,
+				   struct mt_text_symbols **out)
+{
+	const struct mt_text_store store = {keep, pool};
+	struct mt_text_symbols *table = calloc(1, sizeof(*table));
+
+	*out = NULL;
+	if (!table)
+		return mt_error_no_memory();
+	table->users = 1;
+	struct mt_error *error = read(file, &store, table);
+	if (!error && table->count)
+		*out = table;
+	else
+		unuse(table);
+	return error;
+}
+
+static struct mt_table_version version_of(const struct stat *status)
+{
+	return (struct mt_table_version){
+	    .device = status->st_dev,
+	    .inode = status->st_ino,
+	    .size = status->st_size,
+	    .modified = status->st_mtim,
+	    .changed = status->st_ctim,
+	};
+}
+
+static bool is_time(const struct timespec *one, const struct timespec *other)
+{
+	return one->tv_sec == other->tv_sec && one->tv_nsec == other->tv_nsec;
+}
+
+static bool is_version(const struct mt_table_version *one, const struct mt_table_version *other)
+{
+	return one->device == other->device && one->inode == other->inode &&
+	       one->size == other->size && is_time(&one->modified, &other->modified) &&
+	       is_time(&one->changed, &other->changed);
+}
+
+/* Without version: never read.  NULL: no memory. */
+static struct mt_space_pool_table *table_of(struct mt_space_pool *pool, const char *path)
+{
+	struct mt_space_pool_table *table;
+	const char *text = mt_space_pool_text(pool, path);
+
+	if (!text)
+		return NULL;
+	HASH_FIND(hh, pool->tables, text, strlen(text), table);
+	if (table)
+		return table;
+	table = mt_arena_zalloc(&pool->arena, sizeof(*table));
+	if (!table)
+		return NULL;
+	table->path = text;
+	HASH_ADD_KEYPTR(hh, pool->tables, table->path, strlen(text), table);
+	return table->hh.tbl ? table : NULL;
+}
+
+static struct mt_error *read_newest(struct mt_space_pool *pool, const char *path, FILE *file,
+				    const struct stat *status, read_symbols *read,
+				    struct mt_text_symbols **out)
+{
+	const struct mt_table_version version = version_of(status);
+	struct mt_space_pool_table *table = table_of(pool, path);
+	struct mt_text_symbols *symbols;
+
+	if (!table)
+		return mt_error_no_memory();
+	if (!is_version(&table->version, &version)) {
+		mt_try(read_table(pool, file, read, &symbols));
+		unuse(table->symbols);
+		table->symbols = symbols;
+		table->version = version;
+	}
+	*out = table->symbols;
+	return NULL;
+}
+
+/* As perf does it: the names of our functions come from nobody else. */
+static bool is_trusted(const struct stat *status)
+{
+	return status->st_uid == geteuid() || status->st_uid == 0 || geteuid() == 0;
+}
+
+struct mt_error *mt_space_add_made_file(struct mt_space *space, const char *path)
+{
+	struct mt_text_symbols *table = NULL;
+	struct stat status;
+	FILE *file;
+	struct mt_error *error = mt_text_symbols_open(path, &file, &status);
+
+	if (error) {
+		mt_error_destroy(error);
+		return NULL;
+	}
+	if (is_trusted(&status))
+		error = read_newest(space->pool, path, file, &status, mt_text_symbols_read_perf_map,
+				    &table);
+	fclose(file);
+	return error ? error : use(space, table);
+}
+
+struct mt_error *mt_space_add_made(struct mt_space *space)
+{
+	char map[64];
+
+	snprintf(map, sizeof(map), "/tmp/perf-%d.map", (int)space->pid);
+	return mt_space_add_made_file(space, map);
+}
+
+struct mt_error *mt_space_add_kallsyms(struct mt_space *space, const char *path)
+{
+	struct mt_text_symbols *table = NULL;
+	struct stat status;
+	FILE *file;
+
+	mt_try(mt_text_symbols_open(path, &file, &status));
+	struct mt_error *error =
+	    read_table(space->pool, file, mt_text_symbols_read_kallsyms, &table);
+	fclose(file);
+	if (error || !table)
+		return error;
+	unuse(space->kernel);
+	space->kernel = table;
+	mt_space_forget_last(space);
+	return NULL;
+}
