@@ -4,6 +4,8 @@
  * functions, and its strings, belong to the pool. */
 #include "space/private.h"
 
+#include "elf/jitdump.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -156,8 +158,21 @@ static bool is_trusted(const struct stat *status)
 	return status->st_uid == geteuid() || status->st_uid == 0 || geteuid() == 0;
 }
 
+/* As perf knows them: by the name, jit-PID.dump, of a mapping that the process has made for that.
+ * The PID is its own where it runs, which may be a container. */
+static bool is_jitdump(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+	if (strncmp(name, "jit-", 4) != 0)
+		return false;
+	size_t digits = strspn(name + 4, "0123456789");
+	return digits && strcmp(name + 4 + digits, ".dump") == 0;
+}
+
 struct mt_error *mt_space_add_made_file(struct mt_space *space, const char *path)
 {
+	read_symbols *read = is_jitdump(path) ? mt_jitdump_read : mt_text_symbols_read_perf_map;
 	struct mt_text_symbols *table = NULL;
 	struct stat status;
 	FILE *file;
@@ -168,8 +183,7 @@ struct mt_error *mt_space_add_made_file(struct mt_space *space, const char *path
 		return NULL;
 	}
 	if (is_trusted(&status))
-		error = read_newest(space->pool, path, file, &status, mt_text_symbols_read_perf_map,
-				    &table);
+		error = read_newest(space->pool, path, file, &status, read, &table);
 	fclose(file);
 	return error ? error : use(space, table);
 }
@@ -178,6 +192,9 @@ struct mt_error *mt_space_add_made(struct mt_space *space)
 {
 	char map[64];
 
+	for (size_t i = 0; i < space->count; i++)
+		if (is_jitdump(space->entries[i].mapping.path))
+			mt_try(mt_space_add_made_file(space, space->entries[i].mapping.path));
 	snprintf(map, sizeof(map), "/tmp/perf-%d.map", (int)space->pid);
 	return mt_space_add_made_file(space, map);
 }

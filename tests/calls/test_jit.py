@@ -42,3 +42,23 @@ def test_its_names_come_from_the_perf_map(compile, run_mtdb, tmp_path):
             path.unlink()
         process.communicate("\n", timeout=60)
         assert process.returncode == 7
+
+
+def test_its_names_and_lines_come_from_jitdump(compile, run_mtdb, tmp_path):
+    """Of the file that the process has mapped, by which perf knows it, too."""
+    record = tmp_path / "out.data"
+    with subprocess.Popen([compile("calls_jit.c", "-O1"), "dump"], text=True, cwd=tmp_path,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == "ready\n"
+        done = run_mtdb("attach", "-e", "calls", "--for=100ms", "-o", tmp_path / "out.txt",
+                        "-r", record, "-p", process.pid)
+        assert done.returncode == 0, done.stderr
+        process.communicate("\n", timeout=60)
+        assert process.returncode == 7
+    for text in (tmp_path / "out.txt").read_text(), run_mtdb("history", record).stdout:
+        lines = re.findall(r"  (main|outer|inner|dumped while it runs) \(inferred\)(.*)", text)
+        assert [name for name, _ in lines] == ["main", "outer", "dumped while it runs", "inner"], text
+        assert lines[3][1].split()[-1] == "made.js:42", text
+    (tmp_path / f"jit-{process.pid}.dump").write_bytes(b"garbled")
+    text = run_mtdb("history", record).stdout
+    assert "dumped" not in text and "outer" in text
