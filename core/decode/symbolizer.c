@@ -42,13 +42,20 @@ static struct mt_call_before call_before(void *context, uint64_t return_address)
 				    return_address);
 }
 
+static const struct mt_function *made_at(void *context, uint64_t address)
+{
+	struct mt_space_symbolizer *self = context;
+
+	return mt_address_is_kernel(address) ? NULL : mt_space_made_at(self->user, address);
+}
+
 void mt_space_symbolizer_init(struct mt_space_symbolizer *symbolizer, struct mt_space *user,
 			      struct mt_space *kernel, bool inlines,
 			      struct mt_call_sites *call_sites)
 {
 	*symbolizer = (struct mt_space_symbolizer){
 	    .symbolizer = {function_at, source_at, inlines ? inlines_at : NULL,
-			   call_sites ? call_site : NULL, call_sites ? call_before : NULL,
+			   call_sites ? call_site : NULL, call_sites ? call_before : NULL, made_at,
 			   symbolizer},
 	    .user = user,
 	    .kernel = kernel,

@@ -144,7 +144,8 @@ struct mt_session {
 	bool hidden_is_told; /* that the mappings of a process cannot be read any more */
 	uint64_t end_ns;     /* when an attached process is let go; 0: not by time */
 	uint64_t request_ns; /* when the user asked for a snapshot; 0: not */
-	uint64_t ended_ns;   /* when the first process ended, and others stayed; 0: not, or said */
+	uint64_t began_ns, next_look_ns; /* see mt_session_look_for_made() */
+	uint64_t ended_ns; /* when the first process ended, and others stayed; 0: not, or said */
 };
 
 /* How much the recording takes: room.c. */
@@ -212,6 +213,12 @@ struct mt_error *mt_session_read_rings(struct mt_session *session, pid_t lwp, ui
 struct mt_error *mt_session_snapshot(struct mt_session *session);
 
 /* sideband.c: records of who was there. */
+/* Memory in which processes have made code since: nobody tells of that.  Of one that has ended
+ * nothing is known. */
+struct mt_error *mt_session_put_made(struct mt_session *session);
+/* The same now and then while they run, ever more rarely: it may be gone before the next snapshot.
+ */
+struct mt_error *mt_session_look_for_made(struct mt_session *session);
 struct mt_error *mt_session_put_maps(struct mt_session *session, struct mt_session_process *process,
 				     uint64_t time_ns);
 /* The thread's name, if the recording does not know it yet. */

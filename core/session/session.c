@@ -277,6 +277,7 @@ static struct mt_error *turn(struct mt_session *session)
 	mt_try(
 	    take_all(session, mt_session_engine_ops(session)->live ? MT_ENGINE_TICK_MS : POLL_MS));
 	mt_session_tick(session);
+	mt_try(mt_session_look_for_made(session));
 	return mt_session_drain(session);
 }
 

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/clock.h"
 #include "session/private.h"
 
 #include "process/proc.h"
 
 #include <string.h>
+
+#define FIRST_LOOK_NS 50000000u
 
 static bool is_known(const struct mt_session_process *process, const struct mt_map *map)
 {
@@ -108,6 +111,57 @@ struct mt_error *mt_session_put_maps(struct mt_session *session, struct mt_sessi
 	return NULL;
 }
 
+static struct mt_error *see_made(void *context, const struct mt_map *map)
+{
+	struct walk *walk = context;
+	struct mt_session_map seen = {map->start, map->end, map->offset, map->inode};
+	const struct mt_mapping mapping = {.start = map->start, .end = map->end, .path = "//anon"};
+
+	if (!map->executable || map->path[0] || map->start >> 63 || is_known(walk->process, map))
+		return NULL;
+	if (mt_array_push(&walk->process->maps, seen))
+		return mt_error_no_memory();
+	struct mt_error *error =
+	    put_map(walk->session, walk->process->pid, &mapping, walk->time_ns);
+	walk->failed = error;
+	return error;
+}
+
+static struct mt_error *put_made(struct mt_session *session, struct mt_session_process *process)
+{
+	struct walk walk = {session, process, mt_session_now(session), false};
+	struct mt_error *error =
+	    session->target->ops->each_map(session->target, process->pid, see_made, &walk);
+
+	if (walk.failed)
+		return error;
+	mt_error_destroy(error);
+	return NULL;
+}
+
+struct mt_error *mt_session_put_made(struct mt_session *session)
+{
+	/* Else the kernel tells of them, or all code is known. */
+	if (!mt_session_engine_ops(session)->records_calls)
+		return NULL;
+	for (struct mt_session_process *process = session->processes; process;
+	     process = process->hh.next)
+		mt_try(put_made(session, process));
+	return NULL;
+}
+
+struct mt_error *mt_session_look_for_made(struct mt_session *session)
+{
+	const uint64_t now_ns = mt_clock_monotonic_ns();
+
+	if (!session->began_ns)
+		session->began_ns = now_ns;
+	if (now_ns < session->next_look_ns)
+		return NULL;
+	session->next_look_ns = now_ns + FIRST_LOOK_NS + (now_ns - session->began_ns) / 4;
+	return mt_session_put_made(session);
+}
+
 static struct mt_sideband record_of(const struct mt_session_thread *thread,
 				    enum mt_sideband_kind kind, uint64_t time_ns)
 {
@@ -139,6 +193,7 @@ struct mt_error *mt_session_put_names(struct mt_session *session)
 {
 	struct mt_session_thread *thread, *next;
 
+	mt_try(mt_session_put_made(session));
 	HASH_ITER (hh, session->threads, thread, next)
 		mt_try(mt_session_put_name(session, thread, false, mt_session_now(session)));
 	return NULL;

@@ -348,6 +348,9 @@ static struct mt_error *on_exec(struct mt_session *session, struct mt_session_th
 static struct mt_error *end_thread(struct mt_session *session, struct mt_session_thread *thread,
 				   int status)
 {
+	/* It is among the last that can be asked. */
+	if (thread->lwp == thread->process->pid)
+		mt_try(mt_session_put_made(session));
 	mt_try(mt_session_put_name(session, thread, false, mt_session_now(session)));
 	mt_try(mt_session_read_rings(session, thread->lwp, 0, session->writer));
 	mt_try(mt_session_put_end(session, thread, status, mt_session_now(session)));

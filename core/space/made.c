@@ -5,7 +5,9 @@
 #include "space/private.h"
 
 #include "elf/jitdump.h"
+#include "elf/objfile_private.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -215,4 +217,27 @@ struct mt_error *mt_space_add_kallsyms(struct mt_space *space, const char *path)
 	space->kernel = table;
 	mt_space_forget_last(space);
 	return NULL;
+}
+
+/* Of the file that is mapped first, which is the program's: kernel and loader put it below all
+ * others. */
+static const char *program_of(const struct mt_space *space)
+{
+	for (size_t i = 0; i < space->count; i++)
+		if (space->entries[i].image)
+			return mt_path_name(space->entries[i].mapping.path);
+	return "?";
+}
+
+const struct mt_function *mt_space_made_at(struct mt_space *space, uint64_t address)
+{
+	const struct mt_space_entry *entry = mt_space_entry_at(space, address);
+	char name[NAME_MAX + 16];
+
+	if (!entry || strcmp(entry->mapping.path, MT_SPACE_NO_FILE) != 0)
+		return NULL;
+	snprintf(name, sizeof(name), "[JIT: %s]", program_of(space));
+	const struct mt_hole_key key = {.end = UINT64_MAX,
+					.path = mt_space_pool_text(space->pool, name)};
+	return key.path ? mt_space_pool_hole(space->pool, &key, name) : NULL;
 }

@@ -4,6 +4,9 @@
 
 #include "space/pool.h"
 
+/* The path of a mapping that has none, as perf writes it. */
+#define MT_SPACE_NO_FILE "//anon"
+
 struct mt_space_entry {
 	struct mt_mapping mapping;
 	struct mt_image *image; /* NULL: no object file */

@@ -259,6 +259,10 @@ struct mt_error *mt_space_add_objfile(struct mt_space *space, const struct mt_ma
 
 static bool same_contents(const struct mt_mapping *a, const struct mt_mapping *b)
 {
+	/* Memory that grows, of no file. */
+	if (strcmp(a->path, MT_SPACE_NO_FILE) == 0 && b->path &&
+	    strcmp(b->path, MT_SPACE_NO_FILE) == 0)
+		return true;
 	return strcmp(a->path, b->path ? b->path : "") == 0 &&
 	       a->start - a->offset == b->start - b->offset &&
 	       (a->build_id.size == 0 || b->build_id.size == 0 ||

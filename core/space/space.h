@@ -70,6 +70,9 @@ const struct mt_mapping *mt_space_find(const struct mt_space *space, uint64_t ad
 /* The function at an address: never NULL but without memory; unknown ones are of kind UNKNOWN.
  * Warm: under 1 µs. */
 const struct mt_function *mt_space_function_at(struct mt_space *space, uint64_t address);
+/* What stands for all code that the process has made at run time, "[JIT: PROGRAM]".  NULL: the
+ * address is in none, as far as it is known, or no memory. */
+const struct mt_function *mt_space_made_at(struct mt_space *space, uint64_t address);
 bool mt_space_source_at(struct mt_space *space, uint64_t address, struct mt_source *out);
 void mt_space_inlines_at(struct mt_space *space, uint64_t address, struct mt_inline_span *out);
 /* The program's bytes, as the files have them; returns how many. */

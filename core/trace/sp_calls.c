@@ -44,6 +44,9 @@ static const struct mt_sp_cached_call *call_before(struct mt_sp_stack *stack,
 	/* A handler returns to what no call lies before. */
 	if (cached->caller->flags & MT_FUNCTION_SIGNAL_RETURN)
 		cached->call = (struct mt_call_before){0};
+	cached->made = symbolizer->made_at
+			   ? symbolizer->made_at(symbolizer->context, return_address - 1)
+			   : NULL;
 	cached->span = mt_sp_span_at(stack, cached->call.address);
 	return cached;
 }
@@ -89,12 +92,34 @@ bool mt_sp_is_called_from_below(struct mt_sp_stack *stack, const struct mt_event
 	return false;
 }
 
+/* Control came from TOP, the innermost frame, to what MADE stands for. */
+static void begin_made(struct mt_sp_stack *stack, struct mt_sp_frame *top,
+		       const struct mt_function *made)
+{
+	const struct mt_symbolizer *symbolizer = stack->base.symbolizer;
+
+	/* Frames that an unwinder found have their own names. */
+	if (top->made || symbolizer->made_at(symbolizer->context, top->function->start))
+		return;
+	mt_segment_log_begin_settled(&stack->base.log, stack->base.now_ns, true,
+				     &(struct mt_log_slice){.function = made,
+							    .kind = MT_SLICE_CALL,
+							    .flags = MT_SLICE_INFERRED});
+	top->made = true;
+	top->inlines++;
+}
+
 void mt_sp_set_inlines(struct mt_sp_stack *stack, struct mt_sp_frame *frame,
 		       const struct mt_inline_span *span)
 {
 	uint64_t now_ns = stack->base.now_ns;
 	size_t same = 0;
 
+	if (frame->made) {
+		mt_segment_log_end(&stack->base.log, now_ns, false, MT_SLICE_END_TIME_ESTIMATED);
+		frame->made = false;
+		frame->inlines--;
+	}
 	if (!stack->base.options.inlines)
 		return;
 	while (same < frame->inlines && same < span->depth &&
@@ -126,8 +151,11 @@ static void leave_for_call(struct mt_sp_stack *stack, const struct mt_function *
 		slice->call_site = call->call.address;
 		slice->inlined = mt_sp_outermost(stack, &call->span);
 		/* Else a function between them is not recorded. */
-		if (top && region->frames.count > region->hidden &&
-		    mt_sp_is_same(top->function, call->caller))
+		if (!top || region->frames.count <= region->hidden)
+			return;
+		if (call->made)
+			begin_made(stack, top, call->made);
+		else if (mt_sp_is_same(top->function, call->caller))
 			mt_sp_set_inlines(stack, top, &call->span);
 	} else if (top) {
 		const struct mt_sp_cached_site *site = site_of(stack, top->function, callee, false);

@@ -18,6 +18,10 @@
  * those around that call begin with it, and lie on the caller's frame until a call comes from
  * elsewhere.
  *
+ * Code that was made at run time reports nothing.  What it calls tells of it: one slice stands for
+ * all of it that the innermost frame has called, in the way of an inlined call, from the first call
+ * that comes from there to the first one that comes from the frame's own code, or its end.
+ *
  * A thread may run on several stacks: coroutines, signal handlers on an alternate stack.  Each is
  * known by where it lies.  The first stack stays shown; another shows its frames on top of it, and
  * when control leaves it for a third they are ended (UNWOUND) and begun again (INFERRED) when it
@@ -59,7 +63,8 @@ struct mt_sp_frame {
 	uint64_t sp;             /* where its return address lies */
 	uint64_t return_address; /* 0: not known */
 	const struct mt_inline *const *chain;
-	uint32_t inlines; /* slices of `chain`, outermost first, that lie on its own */
+	uint32_t inlines; /* slices of `chain`, outermost first, that lie on its own; and `made` */
+	bool made;        /* the last of them is of code that was made at run time */
 	bool at_entry;    /* an unwinder found it at its first instruction: its ENTRY may follow */
 	struct mt_sp_late late;
 };
@@ -84,6 +89,7 @@ struct mt_sp_cached_call {
 	uint64_t return_address; /* 0: nothing is cached here */
 	struct mt_call_before call;
 	const struct mt_function *caller; /* whose code it is in */
+	const struct mt_function *made;   /* what stands for that; NULL: it was in a file */
 	struct mt_inline_span span;
 };
 

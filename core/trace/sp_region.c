@@ -168,8 +168,10 @@ static void hide_top_layer(struct mt_sp_stack *stack)
 		flags |= MT_SLICE_END_TIME_ESTIMATED;
 	for (size_t i = 0; i < shown; i++)
 		mt_segment_log_end(&stack->base.log, stack->base.now_ns, false, flags);
-	mt_array_each (frame, &region->frames)
+	mt_array_each (frame, &region->frames) {
 		frame->inlines = 0;
+		frame->made = false;
+	}
 }
 
 void mt_sp_switch(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t sp, bool at)

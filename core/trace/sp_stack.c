@@ -54,8 +54,12 @@ void mt_sp_pop(struct mt_sp_stack *stack, uint8_t end_flags)
 		region->hidden = region->frames.count;
 		return;
 	}
-	for (uint32_t i = region->frames.items[region->frames.count].inlines; i > 0; i--)
-		mt_segment_log_end(&stack->base.log, stack->base.now_ns, false, end_flags);
+	const struct mt_sp_frame *frame = &region->frames.items[region->frames.count];
+	for (uint32_t i = frame->inlines; i > 0; i--)
+		mt_segment_log_end(&stack->base.log, stack->base.now_ns, false,
+				   frame->made && i == frame->inlines
+				       ? end_flags | MT_SLICE_END_TIME_ESTIMATED
+				       : end_flags);
 	if (stack->result)
 		mt_segment_log_text(&stack->base.log, stack->result);
 	else if (stack->jump)

@@ -27,6 +27,9 @@ struct mt_symbolizer {
 			      const struct mt_function *callee, bool is_jump);
 	/* The call that returns to an address.  May be NULL. */
 	struct mt_call_before (*call_before)(void *context, uint64_t return_address);
+	/* What stands for all code that was made at run time, where the address is in such code;
+	 * else NULL.  May be NULL: none is. */
+	const struct mt_function *(*made_at)(void *context, uint64_t address);
 	void *context;
 };
 

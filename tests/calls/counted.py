@@ -18,7 +18,7 @@ END = re.compile(r'{"ph":"E","pid":\d+,"tid":(\d+)')
 
 def begins_and_ends(path):
     """(thread, call that begins or None for an end) of a timeline in JSON, a thread at a time,
-    without those of inlined calls."""
+    without those of inlined calls and those that stand for code made at run time."""
     stacks, depths = collections.defaultdict(list), collections.Counter()
     with open(path, encoding="utf-8") as lines:
         for line in lines:
@@ -29,7 +29,8 @@ def begins_and_ends(path):
                     yield thread, None
             elif line.startswith('{"ph":"B"'):
                 event = json.loads(line.rstrip(",\n"))
-                thread, is_call = event["tid"], event["cat"] != "inlined"
+                thread, made = event["tid"], event["name"].startswith("[JIT: ")
+                is_call = event["cat"] != "inlined" and not made
                 stacks[thread].append(is_call)
                 if is_call:
                     yield thread, Call(depths[thread], int(event["args"]["address"], 16),

@@ -17,6 +17,12 @@ def test_code_made_by_the_program(compile, run_mtdb, tmp_path):
     depths = [(call.name, call.depth) for call in calls if call.name in ("inner", "outer")]
     base = depths[0][1]
     assert depths == [("outer", base), ("inner", base + 1), ("inner", base + 1)] * 50
+    begins_or_ends = re.findall(r'{"ph":"(?:B".*"name":"(inner|outer|.JIT: calls_jit.)"|E")',
+                                out.read_text())
+    made = "[JIT: calls_jit]"
+    ends = ["inner", "", "inner", "", "", ""]  # both of them within it, and it within outer
+    first = begins_or_ends.index("outer")
+    assert begins_or_ends[first:first + 8 * 50] == ["outer", made, *ends] * 50
 
 
 def test_its_names_come_from_the_perf_map(compile, run_mtdb, tmp_path):

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Functions "a" to "z", and a symbolizer of them.  In each function, code from SP_INLINED on is of
- * an inlined call of "I", and from SP_INLINED_TWICE on of one of "J" within that. */
+ * an inlined call of "I", and from SP_INLINED_TWICE on of one of "J" within that.  The code of "v"
+ * was made at run time, and "@" stands for that. */
 #ifndef SP_NAMES_H
 #define SP_NAMES_H
 
@@ -85,11 +86,21 @@ static inline void sp_inlines_at(void *context, uint64_t address, struct mt_inli
 	}
 }
 
+static inline const struct mt_function *sp_made_at(void *context, uint64_t address)
+{
+	static const struct mt_function made = {
+	    .id = SP_FUNCTIONS + 3, .name = "@", .module = "", .kind = MT_FUNCTION_UNKNOWN};
+
+	(void)context;
+	return address - sp_address('v') < SP_SIZE ? &made : NULL;
+}
+
 static inline struct mt_symbolizer sp_symbolizer(struct sp_names *names)
 {
 	return (struct mt_symbolizer){.function_at = sp_function_at,
 				      .source_at = sp_source_at,
 				      .inlines_at = sp_inlines_at,
+				      .made_at = sp_made_at,
 				      .context = names};
 }
 

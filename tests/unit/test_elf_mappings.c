@@ -216,6 +216,25 @@ static void jit_code_goes_by_the_perf_map(void **state)
 	assert_ptr_equal(at(fixture, 0x4010), at(fixture, 0x40e0));
 }
 
+/* What stands for all of it; memory of no file that grows is no other memory. */
+static void made_code_is_in_no_file(void **state)
+{
+	struct fixture *fixture = *state;
+	struct mt_mapping grown = {.start = 0x5000, .end = 0x7000, .path = "//anon"};
+
+	add(fixture, 0x1000, 0x2000, 0, "/bin/true");
+	add(fixture, 0x3000, 0x4000, 0, "/absent (deleted)");
+	add(fixture, 0x4000, 0x6000, 0, "//anon");
+	const struct mt_function *made = mt_space_made_at(fixture->space, 0x4000);
+	assert_string_equal(made->name, "[JIT: true]");
+	assert_false(mt_space_conflicts(fixture->space, &grown));
+	add(fixture, grown.start, grown.end, 0, grown.path);
+	assert_ptr_equal(mt_space_made_at(fixture->space, 0x6fff), made);
+	assert_null(mt_space_made_at(fixture->space, 0x1000));
+	assert_null(mt_space_made_at(fixture->space, 0x3000));
+	assert_null(mt_space_made_at(fixture->space, 0x7000));
+}
+
 static void the_newest_of_many_at_one_place_counts(void **state)
 {
 	struct fixture *fixture = *state;
@@ -389,6 +408,7 @@ int main(void)
 	    TEST(a_deleted_file_needs_its_build_id),
 	    TEST(a_file_is_open_once),
 	    TEST(jit_code_goes_by_the_perf_map),
+	    TEST(made_code_is_in_no_file),
 	    TEST(the_newest_of_many_at_one_place_counts),
 	    TEST(a_perf_map_that_grows_names_the_same_functions),
 	    TEST(a_missing_perf_map_is_fine),
