@@ -93,3 +93,22 @@ void mt_objfile_find_name(struct mt_objfile *objfile, const char *name,
 		found(context, candidate->start, candidate->name);
 	}
 }
+
+bool mt_objfile_is_ifunc(struct mt_objfile *objfile, uint64_t address, const char *name)
+{
+	const struct mt_symbol_index *index = mt_symbol_index(objfile);
+	size_t low = 0, high = index ? index->all.count : 0;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (index->all.items[middle].start < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; index && low < index->all.count && index->all.items[low].start == address; low++)
+		if (index->all.items[low].is_ifunc && strcmp(index->all.items[low].name, name) == 0)
+			return true;
+	return false;
+}

@@ -118,6 +118,9 @@ const char *mt_objfile_symbol_name(struct mt_objfile *objfile, const struct mt_s
 void mt_objfile_find_name(struct mt_objfile *objfile, const char *name,
 			  void (*found)(void *context, uint64_t address, const char *name),
 			  void *context);
+/* NAME, as mt_objfile_find_name() gives it, is no function of its own: ADDRESS is that of a
+ * resolver, which chooses one when the program begins (space/implementations.h). */
+bool mt_objfile_is_ifunc(struct mt_objfile *objfile, uint64_t address, const char *name);
 /* Whether a demangled NAME is what people mean by WANTED: all of it, without its parameters,
  * without its template arguments, without the namespaces in front. */
 bool mt_name_matches(const char *name, const char *wanted);

@@ -117,6 +117,7 @@ void mt_objfile_each_relocation(const struct mt_objfile *objfile, mt_see_referen
 					seer.see(seer.context, entry.r_offset, addend);
 					break;
 				case R_X86_64_64:
+				case R_X86_64_GLOB_DAT:
 					value = symbol_value(symbols, &entry);
 					if (value)
 						seer.see(seer.context, entry.r_offset,

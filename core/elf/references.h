@@ -19,7 +19,7 @@ typedef void mt_see_reference(void *context, uint64_t place, uint64_t address);
 /* Each symbol of code, aliases and labels too; PLACE is 0. */
 void mt_objfile_each_symbol(struct mt_objfile *objfile, mt_see_reference *see, void *context);
 /* Each address of the file itself that the dynamic loader writes: R_X86_64_RELATIVE, also packed
- * (RELR), IRELATIVE, and R_X86_64_64 against symbols that the file defines. */
+ * (RELR), IRELATIVE, and R_X86_64_64 and GLOB_DAT against symbols that the file defines. */
 void mt_objfile_each_relocation(const struct mt_objfile *objfile, mt_see_reference *see,
 				void *context);
 /* Each landing pad of the functions' exception tables (Itanium C++ ABI, "Exception Handling

@@ -36,6 +36,7 @@ static int add_symbol(struct mt_objfile *objfile, const GElf_Sym *symbol, const 
 	    .name = without_version(objfile, name),
 	    .kind = MT_FUNCTION_SYMBOL,
 	    .label = GELF_ST_TYPE(symbol->st_info) == STT_NOTYPE,
+	    .is_ifunc = GELF_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC,
 	    .binding = GELF_ST_BIND(symbol->st_info),
 	};
 	return candidate.name ? mt_array_push(out, candidate) : -1;

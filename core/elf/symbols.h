@@ -13,6 +13,7 @@ struct mt_candidate {
 	const char *name; /* without a version */
 	uint8_t kind;     /* MT_FUNCTION_SYMBOL or MT_FUNCTION_PLT */
 	bool label;       /* STT_NOTYPE: perhaps a place inside a function */
+	bool is_ifunc;    /* STT_GNU_IFUNC: it is its resolver that begins there */
 	uint8_t binding;  /* STB_… */
 };
 

@@ -211,6 +211,13 @@ static struct mt_error *find_one(struct search *search)
 		if (location->address < search->mapping->start ||
 		    location->address >= search->mapping->end || is_thunk(location, text))
 			continue;
+		if (location->is_resolver)
+			mt_log(
+			    search->session->options->engine.log, MT_LOG_WARNING,
+			    "\"%s\" is one of several functions, chosen when the program begins, "
+			    "but its code does not tell which: the trigger is hit when it is "
+			    "chosen (give the name of the function itself)",
+			    text);
 		search->error = check_instruction(search, location, text);
 		if (!search->error)
 			add_site(search, location->address, location->address == location->entry);

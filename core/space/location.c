@@ -2,6 +2,7 @@
 /* From what people type to addresses. */
 #include "space/location.h"
 #include "dwarf/source.h"
+#include "space/implementations.h"
 
 #include "base/array.h"
 #include "base/str.h"
@@ -263,18 +264,39 @@ static bool is_in(const struct mt_mapping *mapping, uint64_t address)
 	return address >= mapping->start && address < mapping->end;
 }
 
+static void found_implementation(void *context, uint64_t address)
+{
+	struct search *search = context;
+	uint64_t at = address + search->mapping->bias;
+
+	if (is_in(search->mapping, at))
+		add(search, at, NULL, true);
+}
+
 static void found_name(void *context, uint64_t address, const char *name)
 {
 	struct search *search = context;
 	uint64_t at = address + search->mapping->bias, by = search->words->address;
+	struct mt_objfile *objfile = search->mapping->objfile;
+	const size_t count = search->out->count;
 
-	(void)name;
 	if (!is_in(search->mapping, at))
 		return;
-	if (search->words->kind == MT_LOCATION_ADDRESS)
+	if (search->words->kind == MT_LOCATION_ADDRESS) {
 		add(search, at + by, innermost(search, at + by), false);
-	else
+		return;
+	}
+	if (!mt_objfile_is_ifunc(objfile, address, name)) {
 		add(search, at, NULL, true);
+		return;
+	}
+	if (mt_objfile_each_implementation(objfile, address, found_implementation, search))
+		search->failed = true;
+	if (search->out->count > count || search->failed)
+		return;
+	add(search, at, NULL, true);
+	if (search->out->count > count)
+		mt_array_last(search->out)->is_resolver = true;
 }
 
 static void found_inlined(void *context, uint64_t address, const struct mt_inline *instance)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Places in a program as people type them, for breakpoints, triggers, `list` and `info line` alike:
- * FUNCTION, FILE:LINE, FILE:FUNCTION, LINE, *ADDRESS, *FUNCTION+OFFSET. */
+ * FUNCTION, FILE:LINE, FILE:FUNCTION, LINE, *ADDRESS, *FUNCTION+OFFSET.  A FUNCTION of which the
+ * dynamic loader chooses an implementation, like memcpy, means each that may be chosen. */
 #ifndef MT_SPACE_LOCATION_H
 #define MT_SPACE_LOCATION_H
 
@@ -24,6 +25,9 @@ struct mt_location {
 			       * space's pool */
 	const struct mt_inline *instance; /* of that function, if it is inlined; NULL: it is not */
 	const struct mt_mapping *mapping; /* until the space changes */
+	/* FUNCTION is chosen when the program begins, nobody knows among which: the place is where
+	 * that is done (space/implementations.h). */
+	bool is_resolver;
 };
 
 struct mt_locations {
