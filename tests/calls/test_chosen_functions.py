@@ -46,6 +46,15 @@ def test_of_libc(record, compile):
     assert len(functions) >= 100 and len(set(functions)) == 1, done.stderr
 
 
+def test_of_two_files(record, compile):
+    """The dynamic loader has a function of that name, too, and of its calls none are recorded."""
+    done, functions = record(compile("calls_ifunc.c", "-O1"), "strlen if $rdi == 1")
+    assert not functions
+    for line in done.stderr.splitlines():
+        if "evaluated by mtdb" in line:
+            assert "no calls are recorded in ld-" in line
+
+
 def test_the_resolver_itself(record, compile):
     _, functions = record(compile("calls_ifunc.c", "-O1"), "choose_by_number")
     assert len(functions) == 1

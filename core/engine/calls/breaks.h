@@ -94,11 +94,13 @@ uint64_t mt_calls_stub_before(const struct mt_calls_space *space, uint64_t addre
 struct mt_calls_line {
 	uint8_t length;      /* of what a jump to a condition may displace; 0: none fits */
 	const char *why_not; /* NULL: one fits */
+	char file[128];      /* holds that */
 };
 /* At ONE's address, which has a condition, and where an instruction of FIRST bytes begins; at the
  * most SIZE bytes.  place NULL: it is in no module.
  * Errors: NO_MEMORY. */
-struct mt_error *mt_calls_line_room(const struct mt_calls_space *space,
+struct mt_error *mt_calls_line_room(const struct mt_calls_engine *engine,
+				    const struct mt_calls_space *space,
 				    const struct mt_calls_place *place,
 				    const struct mt_calls_break *one, uint8_t first, size_t size,
 				    struct mt_calls_line *out);

@@ -8,6 +8,7 @@
  * stub:	...; jmp copies */
 #include "engine/calls/private.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define JUMP 0xe9
@@ -45,7 +46,35 @@ static struct mt_error *find_stretch(struct mt_calls_file *file, uint64_t addres
 	return mt_array_push(&file->stretches, stretch) ? mt_error_no_memory() : NULL;
 }
 
-struct mt_error *mt_calls_line_room(const struct mt_calls_space *space,
+struct in_file {
+	uint64_t address;
+	struct mt_calls_line *out;
+};
+
+static struct mt_error *see_file(void *context, const struct mt_map *map)
+{
+	const struct in_file *in = context;
+
+	if (in->address >= map->start && in->address < map->end)
+		snprintf(in->out->file, sizeof(in->out->file), "no calls are recorded in %s",
+			 mt_path_name(map->path));
+	return NULL;
+}
+
+/* One place of several may be in another file, like the dynamic loader's own functions of libc. */
+static struct mt_error *tell_file(const struct mt_calls_engine *engine,
+				  const struct mt_calls_space *space, uint64_t address,
+				  struct mt_calls_line *out)
+{
+	struct in_file in = {address, out};
+
+	snprintf(out->file, sizeof(out->file), "no calls are recorded in its file");
+	out->why_not = out->file;
+	return mt_target_each_map(engine->target, space->pid, see_file, &in);
+}
+
+struct mt_error *mt_calls_line_room(const struct mt_calls_engine *engine,
+				    const struct mt_calls_space *space,
 				    const struct mt_calls_place *place,
 				    const struct mt_calls_break *one, uint8_t first, size_t size,
 				    struct mt_calls_line *out)
@@ -53,9 +82,9 @@ struct mt_error *mt_calls_line_room(const struct mt_calls_space *space,
 	const struct mt_calls_module *module = place ? place->module : NULL;
 	size_t room = 0;
 
-	*out = (struct mt_calls_line){.why_not = "no calls are recorded in its file"};
+	*out = (struct mt_calls_line){0};
 	if (!module)
-		return NULL;
+		return tell_file(engine, space, one->address, out);
 	out->why_not = "another trigger is too near";
 	if (one->condition->yields)
 		return NULL;

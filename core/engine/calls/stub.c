@@ -289,7 +289,7 @@ struct mt_error *mt_calls_stub_make(struct mt_calls_engine *engine, struct mt_ca
 	struct mt_calls_line line = {0};
 
 	if (one->condition && !turns)
-		mt_try(mt_calls_line_room(space, place, one, insn_length, size, &line));
+		mt_try(mt_calls_line_room(engine, space, place, one, insn_length, size, &line));
 	if (one->condition)
 		mt_try(mt_calls_condition_compile(engine, space, one->condition, one->address,
 						  line.why_not));
