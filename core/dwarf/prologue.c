@@ -42,6 +42,19 @@ const char *mt_objfile_unit_at(struct mt_objfile *objfile, uint64_t address)
 	return unit_text(objfile, address, DW_AT_name);
 }
 
+const char *mt_objfile_own_name_at(struct mt_objfile *objfile, uint64_t address)
+{
+	const struct mt_dwarf *dwarf = mt_dwarf(objfile);
+	struct mt_unit *unit = dwarf ? mt_dwarf_unit_at(dwarf, address) : NULL;
+	Dwarf_Attribute attribute;
+	Dwarf_Die function;
+
+	return unit && mt_dwarf_function_at(unit, address, &function) &&
+		       dwarf_attr_integrate(&function, DW_AT_name, &attribute)
+		   ? dwarf_formstring(&attribute)
+		   : NULL;
+}
+
 static const char *producer_of(struct mt_objfile *objfile, uint64_t address)
 {
 	const char *text = unit_text(objfile, address, DW_AT_producer);

@@ -26,6 +26,10 @@ const char *mt_objfile_directory_at(struct mt_objfile *objfile, uint64_t address
 /* The file that was compiled to the code at ADDRESS, headers included, as it was given to the
  * compiler.  NULL: not known. */
 const char *mt_objfile_unit_at(struct mt_objfile *objfile, uint64_t address);
+/* The function that holds ADDRESS as its source names it, without what it stands in; in Rust with
+ * the types that a generic one was made for, "largest<i32>", of which symbols say nothing.  NULL:
+ * not known. */
+const char *mt_objfile_own_name_at(struct mt_objfile *objfile, uint64_t address);
 /* Its own code is Rust's, whose main function is not called `main`. */
 bool mt_objfile_is_rust(struct mt_objfile *objfile);
 /* Where a debugger stops at a function that begins at START: behind its prologue, as GDB has it;

@@ -299,6 +299,35 @@ static void found_name(void *context, uint64_t address, const char *name)
 		mt_array_last(search->out)->is_resolver = true;
 }
 
+/* The function is of the types that the name ends with. */
+static void found_generic(void *context, uint64_t address, const char *name)
+{
+	struct search *search = context;
+	const char *own = mt_objfile_own_name_at(search->mapping->objfile, address);
+	const char *wanted = search->words->function;
+	const size_t length = own ? strlen(own) : 0, end = strlen(wanted);
+
+	if (length && length <= end && strcmp(wanted + end - length, own) == 0 &&
+	    (length == end || wanted[end - length - 1] == ':'))
+		found_name(context, address, name);
+}
+
+/* rustc's symbols leave out what a generic function was made for. */
+static void search_generic(struct search *search)
+{
+	const char *name = search->words->function;
+	const size_t length = strlen(name), bare_length = mt_name_without_arguments(name, length);
+	mt_auto(mt_str) struct mt_str bare = {0};
+
+	if (bare_length == length || !mt_objfile_is_rust(search->mapping->objfile))
+		return;
+	mt_str_append_bytes(&bare, name, bare_length);
+	if (bare.failed)
+		search->failed = true;
+	else
+		mt_objfile_find_name(search->mapping->objfile, bare.text, found_generic, search);
+}
+
 static void found_inlined(void *context, uint64_t address, const struct mt_inline *instance)
 {
 	struct search *search = context;
@@ -323,6 +352,7 @@ static void search_mapping(struct search *search)
 	const struct words *words = search->words;
 	struct mt_objfile *objfile = search->mapping->objfile;
 	const char *file = words->file ? words->file : search->options->file;
+	const size_t count = search->out->count;
 
 	if (words->kind == MT_LOCATION_LINE) {
 		if (file && words->line)
@@ -330,6 +360,8 @@ static void search_mapping(struct search *search)
 		return;
 	}
 	mt_objfile_find_name(objfile, words->function, found_name, search);
+	if (search->out->count == count)
+		search_generic(search);
 	if (words->kind != MT_LOCATION_FUNCTION || search->options->no_inlined)
 		return;
 	mt_objfile_find_inlined(objfile, words->function, found_inlined, search);
