@@ -4,9 +4,9 @@ and as we do."""
 import re
 import subprocess
 
+from core_library import core_library
+
 DUMP = ["dump_branches.c", "-D_GNU_SOURCE", "-DHASH_NONFATAL_OOM=1"]
-LIBRARIES = ["-lipt", "-ldw", "-lelf", "-lZydis", "-liberty", "-lz", "-llzma", "-lzstd", "-lpopt",
-             "-lpthread"]
 
 
 def seen_of(log):
@@ -50,7 +50,7 @@ def first_difference(ours, theirs):
 
 def our_decoder(compile_fixture, build, root):
     """A function from a recording to the same from our own decoder."""
-    program = compile_fixture(*DUMP, f"-I{root / 'core'}", build / "libmtrace-core.a", *LIBRARIES)
+    program = compile_fixture(*DUMP, f"-I{root / 'core'}", *core_library(build))
 
     def run(recording):
         done = subprocess.run([program, recording], text=True, capture_output=True, check=True)

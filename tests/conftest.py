@@ -126,6 +126,23 @@ def run_mtdb(mtdb):
 
 
 @pytest.fixture(scope="session")
+def root():
+    """Skips where we are not."""
+    if os.geteuid():
+        pytest.skip("needs root")
+
+
+@pytest.fixture(scope="session")
+def with_tracefs(root, need):
+    """Words before a command that give it a tracefs, which nobody else sees."""
+    words = [need("unshare", "util-linux"), "-m", "sh", "-c",
+             "mount -t tracefs nodev /sys/kernel/tracing || exit 77; exec \"$@\"", "-"]
+    if subprocess.run([*words, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("tracefs cannot be mounted here")
+    return words
+
+
+@pytest.fixture(scope="session")
 def perf_events(run_mtdb):
     """Skips where the kernel gives none, as in many containers; with mtdb's own words."""
     refused = re.search(r"^faults +no +(.*)", run_mtdb("doctor").stdout, re.M)

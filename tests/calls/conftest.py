@@ -7,8 +7,9 @@ import subprocess
 
 import pytest
 
+from core_library import core_library
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-LIBRARIES = "-ldw -lelf -lZydis -liberty -lz -llzma -lzstd".split()
 DEFINES = ["-D_GNU_SOURCE", "-DHASH_NONFATAL_OOM=1", f"-I{ROOT}/core"]
 
 
@@ -32,7 +33,7 @@ def applier(build, compile):
     if re.search(r"san-", str(build)):
         pytest.skip("a sanitizer's runtime cannot be preloaded into any program")
     return compile("plan_apply.c", "-O2", "-shared", "-fPIC", *DEFINES,
-                   build / "libmtrace-core.a", *LIBRARIES, output="plan_apply.so")
+                   *core_library(build), output="plan_apply.so")
 
 
 @pytest.fixture(scope="session")

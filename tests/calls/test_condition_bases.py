@@ -19,6 +19,8 @@ static volatile long sink;
 
 __attribute__((noinline)) void visit(Left *left, Right &right, Deep *deep, int count, Deeper *deeper)
 {
+	// All of it is read here, for all that the compiler knows: no store is left out.
+	asm volatile("" : : "r"(left), "r"(&right), "r"(deep), "r"(deeper) : "memory");
 	sink += (left ? left->kept : 0) + right.other + (deep ? deep->left : 0) + count + (deeper ? 1 : 0);
 }
 
@@ -37,8 +39,8 @@ int main()
 		Deep *const deeps[] = {&deep, &deeper, nullptr};
 
 		alone.kept = i; both.kept = 2 * i; deep.Top::kept = 3 * i; deeper.Top::kept = 4 * i;
-		deep.weight = i / 4.; deeper.weight = -i; alone.narrow = i; both.narrow = -i;
-		both.other = i % 3; deep.other = i % 5; both.list[1] = i; deeper.list[1] = i * i;
+		deep.weight = i / 4.; deeper.weight = -i; alone.narrow = i; both.narrow = -i; deep.narrow = i - 5;
+		deeper.narrow = 5 - i; both.other = i % 3; deep.other = i % 5; both.list[1] = i; deeper.list[1] = i * i;
 		deep.left = 20 - i; deeper.right = i;
 		visit(lefts[i % 5], *rights[i % 3], deeps[(i + 1) % 3], i, i % 4 ? &deeper : nullptr);
 	}
@@ -49,7 +51,7 @@ int main()
 PARTS = """left->kept left->weight left->narrow left->left left->list[1] left->Top::kept right.kept right.other
     right.weight right.right right.list[count%3] deep->kept deep->weight deep->left deep->right deep->deep
     deep->both deep->narrow deep->next->kept deeper->kept deeper->Top::kept (*left).weight right.text[2] count 3 0 7
-    (&left->kept)[1] deeper->part->kept deeper->part->next->weight ((Top*)left)->kept ((Top*)&right)->list[1]
+    (&left->list[0])[1] deeper->part->kept deeper->part->next->weight ((Top*)left)->kept ((Top*)&right)->list[1]
     ((Both*)deep)->both ((Right*)deep)->right ((Top*)deep)->kept ((Other*)(Right*)deep)->other
     ((Deep*)deeper)->deep ((Deeper*)(Deep*)deeper)->kept ((Top*)(Both*)deep)->list[2] left->next""".split()
 WHOLE = [part for part in PARTS if not part.endswith("weight") and part != "left->next"]

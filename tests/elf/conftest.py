@@ -8,8 +8,9 @@ import subprocess
 
 import pytest
 
+from core_library import core_library
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-LIBRARIES = "-ldw -lelf -liberty -lz -llzma".split()
 
 Symbol = collections.namedtuple("Symbol", "start end kind flags raw name")
 Frame = collections.namedtuple("Frame", "name file line")
@@ -69,7 +70,7 @@ def dump(build, compile):
     sanitizer = re.search(r"san-(\w+)", str(build))
     flags = [f"-fsanitize={sanitizer[1]}"] if sanitizer else []
     program = compile("elf_dump.c", *flags, "-D_GNU_SOURCE", f"-I{ROOT}/core",
-                      build / "libmtrace-core.a", *LIBRARIES)
+                      *core_library(build))
     return lambda path, *options: Dump(program, path, *options)
 
 

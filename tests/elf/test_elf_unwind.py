@@ -11,7 +11,8 @@ import time
 
 import pytest
 
-from tests.elf.conftest import LIBRARIES, ROOT
+from core_library import core_library
+from tests.elf.conftest import ROOT
 
 THREADS = 4
 # Each thread: its frames, innermost first, but for those that GDB made up, of inlined functions and
@@ -37,7 +38,7 @@ def unwind_of_process(build, compile):
     sanitizer = re.search(r"san-(\w+)", str(build))
     flags = [f"-fsanitize={sanitizer[1]}"] if sanitizer else []
     program = compile("unwind_dump.c", *flags, "-D_GNU_SOURCE", f"-I{ROOT}/core",
-                      build / "libmtrace-core.a", *LIBRARIES)
+                      *core_library(build))
 
     def run(pid):
         done = subprocess.run([program, str(pid)], text=True, capture_output=True, check=False)

@@ -7,9 +7,10 @@ import subprocess
 
 import pytest
 
+from core_library import core_library
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 FIXTURES = ROOT / "tests" / "fixtures"
-LIBRARIES = "-ldw -lelf -liberty -lz -llzma".split()
 
 # Each command behind a line "@@@ COMMAND", then what it shows.
 GDB = """
@@ -44,7 +45,7 @@ def dump_of_core(build, compile):
     sanitizer = re.search(r"san-([\w,-]+)", str(build))
     flags = [f"-fsanitize={sanitizer[1]}"] if sanitizer else []
     program = compile("expr_dump.c", *flags, "-D_GNU_SOURCE", f"-I{ROOT}/core",
-                      build / "libmtrace-core.a", *LIBRARIES)
+                      *core_library(build))
 
     def run(core, commands):
         done = subprocess.run([program, str(core)], input="\n".join(commands) + "\n", text=True,

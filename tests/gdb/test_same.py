@@ -134,6 +134,8 @@ def normalised(text):
     text = re.sub(r"(LWP|process) \d+", r"\1 N", text)
     # Before its prologue a function's parameter is what the stack held.
     text = re.sub(r"\((\w+)=-?\d+\)( at \S+:(\d+)\n\3\t\{)", r"(\1=GARBAGE)\2", text)
+    # Before it is constructed a vector is that, too: GDB shows no length of one that is right here.
+    text = re.sub(r"^(\w+ = std::vector) of length (-\d+|\d\d+), capacity .*", r"\1 GARBAGE", text, flags=re.M)
     return re.sub(r"(\bADDRESS)? +", lambda match: (match[1] or "") + " ", text)
 
 

@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""mtdb in a place of its own, where tracefs is mounted as the tests want it."""
+"""The tracks beside the calls, as one recording has them."""
 import dataclasses
-import os
 import subprocess
 
 import pytest
 
 import fxt
-
-MOUNT = "mount -t tracefs nodev /sys/kernel/tracing || exit 77; exec \"$@\""
 
 
 @dataclasses.dataclass
@@ -37,22 +34,6 @@ class Run:
 @pytest.fixture(scope="session", autouse=True)
 def always(perf_events):
     """All tests here are of perf events."""
-
-
-@pytest.fixture(scope="session")
-def root():
-    """Skips where we are not."""
-    if os.geteuid():
-        pytest.skip("needs root")
-
-
-@pytest.fixture(scope="session")
-def with_tracefs(root, need):
-    """Words before a command that give it a tracefs, which nobody else sees."""
-    words = [need("unshare", "util-linux"), "-m", "sh", "-c", MOUNT, "-"]
-    if subprocess.run([*words, "true"], capture_output=True, check=False).returncode:
-        pytest.skip("tracefs cannot be mounted here")
-    return words
 
 
 @pytest.fixture(scope="session")
