@@ -21,6 +21,8 @@ struct walk {
 	struct mt_calls_engine *engine;
 	struct mt_calls_space *space;
 	pid_t pid;
+	const struct mt_calls_thread *thread;
+	const struct mt_calls_history *copied; /* its ring; NULL: it was not */
 };
 
 static size_t read_memory(void *context, uint64_t address, void *buffer, size_t size)
@@ -94,11 +96,26 @@ static const struct mt_trampoline_row *row_at(const struct mt_calls_place *place
 	return place ? mt_calls_row_at(place->module, pc) : NULL;
 }
 
+/* What the thread was about to write where it stands, or when a signal came. */
+static void clear_unwritten(const struct walk *walk, const struct mt_registers *registers)
+{
+	const uint64_t *values = registers->values;
+	struct mt_calls_unwritten unwritten;
+
+	if (walk->copied &&
+	    mt_calls_find_unwritten(walk->thread, values[MT_REGISTER_RIP], values[MT_REGISTER_RAX],
+				    values[MT_REGISTER_RCX], &unwritten))
+		mt_ring_clear(walk->copied->bytes, walk->copied->view.size,
+			      walk->copied->view.written, unwritten.at, unwritten.bytes);
+}
+
 /* The program's own place for one in code of ours. */
 static void mend(void *context, struct mt_registers *registers)
 {
 	const struct walk *walk = context;
 	uint64_t *pc = &registers->values[MT_REGISTER_RIP];
+
+	clear_unwritten(walk, registers);
 	const struct mt_trampoline_row *row =
 	    row_at(mt_calls_place_of_trampoline(walk->space, *pc), *pc);
 
@@ -210,9 +227,14 @@ static struct mt_error *unwind(struct walk *walk, const struct user_regs_struct 
 
 struct mt_error *mt_calls_find_frames(struct mt_calls_engine *engine,
 				      const struct mt_calls_thread *thread,
+				      const struct mt_calls_history *copied,
 				      struct mt_calls_frames *out)
 {
-	struct walk walk = {.engine = engine, .space = thread->space, .pid = thread->pid};
+	struct walk walk = {.engine = engine,
+			    .space = thread->space,
+			    .pid = thread->pid,
+			    .thread = thread,
+			    .copied = copied};
 	struct user_regs_struct registers;
 	struct mt_error *error;
 
@@ -292,6 +314,6 @@ struct mt_error *mt_calls_note_roots(struct mt_calls_engine *engine, struct mt_c
 	space->roots_pending = false;
 	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next)
 		if (thread->space == space)
-			mt_try(mt_calls_find_frames(engine, thread, &thread->frames));
+			mt_try(mt_calls_find_frames(engine, thread, NULL, &thread->frames));
 	return NULL;
 }

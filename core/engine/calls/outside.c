@@ -41,21 +41,30 @@ static uint64_t begin_of_event(const struct mt_calls_engine *engine,
 	return written;
 }
 
+/* The event, and perhaps the line's stamp, that is reserved and not whole: a handler's events may
+ * lie behind it. */
+static void take_back_slots(const struct mt_calls_thread *thread,
+			    const struct mt_calls_unwritten *unwritten)
+{
+	if (unwritten->at + unwritten->bytes < mt_calls_written(thread))
+		mt_calls_clear_unwritten(thread, unwritten);
+	else if (unwritten->at >= thread->begin)
+		mt_calls_unwrite(thread, unwritten->at);
+}
+
 static void take_back_event(const struct mt_calls_engine *engine,
 			    const struct mt_calls_thread *thread,
 			    const struct mt_calls_module *module,
-			    const struct mt_trampoline_row *row, uint64_t pc)
+			    const struct mt_trampoline_row *row)
 {
 	const struct mt_patch *patch =
 	    mt_plan_patch_at(module->file->plan, row->original - module->bias);
 	uint64_t before, written;
 
-	if (row->phase == MT_PHASE_DISPLACED || !thread->rings)
+	if (row->phase != MT_PHASE_RECORDED)
 		return;
 	before = written = mt_calls_written(thread);
-	if (row->phase == MT_PHASE_RECORDING)
-		written -= mt_calls_half_written(module, pc);
-	else if (patch && patch->address + module->bias == row->original)
+	if (patch && patch->address + module->bias == row->original)
 		written =
 		    begin_of_event(engine, thread, written,
 				   (module->site_base + patch->site) |
@@ -129,14 +138,17 @@ struct mt_error *mt_calls_leave_trampoline(struct mt_calls_engine *engine,
 	const struct mt_calls_place *place;
 
 	mt_try(engine->target->ops->get_registers(engine->target, thread->lwp, &registers));
-	const uint64_t pc = registers.rip;
-	const struct mt_trampoline_row *row = row_at(thread->space, pc, &place);
+	const struct mt_trampoline_row *row = row_at(thread->space, registers.rip, &place);
+	struct mt_calls_unwritten unwritten;
+	const bool is_writing =
+	    thread->rings && mt_calls_find_unwritten(thread, registers.rip, registers.rax,
+						     registers.rcx, &unwritten);
 	if (!row || !put_back(engine, thread->space, row, &registers))
 		return NULL;
-	if (place)
-		take_back_event(engine, thread, place->module, row, pc);
-	else if (thread->rings && row->event_bytes)
-		mt_calls_unwrite(thread, mt_calls_written(thread) - row->event_bytes);
+	if (is_writing)
+		take_back_slots(thread, &unwritten);
+	if (place && thread->rings)
+		take_back_event(engine, thread, place->module, row);
 	return engine->target->ops->set_registers(engine->target, thread->lwp, &registers);
 }
 

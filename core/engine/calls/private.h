@@ -71,9 +71,11 @@
 
 /* frames.c */
 /* The calls that are open in a thread, innermost first, without times.  None if it does not stand
- * still, or is not in this space any more.  Errors: NO_MEMORY. */
+ * still, or is not in this space any more.  COPIED: its ring, in which events are cleared that are
+ * not whole; or NULL.  Errors: NO_MEMORY. */
 struct mt_error *mt_calls_find_frames(struct mt_calls_engine *engine,
 				      const struct mt_calls_thread *thread,
+				      const struct mt_calls_history *copied,
 				      struct mt_calls_frames *out);
 /* 0, or -1 without memory. */
 int mt_calls_frames_copy(struct mt_calls_frames *to, const struct mt_calls_frames *from);
@@ -129,9 +131,24 @@ bool mt_calls_has_entered(const struct mt_calls_thread *thread,
 struct mt_error *mt_calls_leave_covered(struct mt_calls_engine *engine,
 					struct mt_calls_thread *thread);
 
+/* unwritten.c */
+/* Part of a thread's ring, AT bytes from its first beginning. */
+struct mt_calls_unwritten {
+	uint64_t at;
+	unsigned bytes;
+};
+/* What a thread with rings that stands at PC, or goes on there when a signal's handler returns,
+ * with these registers, has reserved and not filled.  False: nothing. */
+bool mt_calls_find_unwritten(const struct mt_calls_thread *thread, uint64_t pc, uint64_t rax,
+			     uint64_t rcx, struct mt_calls_unwritten *out);
+/* No event is there, until the thread writes it. */
+void mt_calls_clear_unwritten(const struct mt_calls_thread *thread,
+			      const struct mt_calls_unwritten *unwritten);
+/* WRITTEN, without what a thread that stands still is about to write at its end. */
+uint64_t mt_calls_written_whole(struct mt_calls_engine *engine,
+				const struct mt_calls_thread *thread, uint64_t written);
+
 /* snapshot.c */
-/* A thread at PC in a recording part: how many bytes of the ring are reserved, and not filled. */
-unsigned mt_calls_half_written(const struct mt_calls_module *module, uint64_t pc);
 struct mt_error *mt_calls_snapshot(struct mt_engine *base, pid_t lwp, uint32_t number,
 				   struct mt_recording_writer *writer);
 

@@ -24,27 +24,6 @@ struct snapshot {
 	mt_calls_histories histories;
 };
 
-static const uint8_t xadd[] = {0x65, 0x48, 0x0f, 0xc1, 0x04, 0x25};
-
-/* Until the xadd is run, it lies ahead. */
-unsigned mt_calls_half_written(const struct mt_calls_module *module, uint64_t pc)
-{
-	uint32_t at = 0;
-	const struct mt_trampolines *code = mt_calls_trampoline_at(module, pc, &at);
-	if (!code)
-		return 0;
-	const struct mt_trampoline_row *row = mt_trampoline_row_at(code, at);
-	const struct mt_trampoline_row *end = code->rows.items + code->rows.count, *next = row;
-	size_t until;
-
-	if (!row || row->phase != MT_PHASE_RECORDING)
-		return 0;
-	while (next < end && next->phase == MT_PHASE_RECORDING && next->original == row->original)
-		next++;
-	until = next < end ? next->offset : code->code.count;
-	return memmem(code->code.items + at, until - at, xadd, sizeof(xadd)) ? 0 : row->event_bytes;
-}
-
 /* Where a target holds only the thread that stopped. */
 static bool runs_on(struct mt_calls_engine *engine, const struct mt_calls_thread *thread)
 {
@@ -55,24 +34,6 @@ static bool runs_on(struct mt_calls_engine *engine, const struct mt_calls_thread
 
 	mt_error_destroy(error);
 	return !stands && !mt_proc_has_ended(thread->lwp);
-}
-
-/* Of an event that is reserved, but not whole; 0: there is none. */
-static unsigned half_written_bytes(struct mt_calls_engine *engine, struct mt_calls_thread *thread)
-{
-	struct user_regs_struct registers;
-	struct mt_error *error =
-	    engine->target->ops->get_registers(engine->target, thread->lwp, &registers);
-	const struct mt_calls_place *place =
-	    error ? NULL : mt_calls_place_of_trampoline(thread->space, registers.rip);
-
-	const struct mt_trampoline_row *value =
-	    error || place ? NULL : mt_calls_condition_row(thread->space, registers.rip);
-
-	if (value)
-		return value->event_bytes;
-	mt_error_destroy(error);
-	return place ? mt_calls_half_written(place->module, registers.rip) : 0;
 }
 
 static struct mt_error *begin_anew(struct mt_calls_thread *thread,
@@ -91,16 +52,16 @@ static bool view_ring(const struct snapshot *snapshot, struct mt_calls_thread *t
 		      bool is_running, struct mt_ring_view *view)
 {
 	struct mt_calls_engine *engine = snapshot->engine;
-	unsigned bytes = 0;
 
 	if (!is_running)
 		mt_calls_anchor(thread, snapshot->tsc);
 	*view = mt_calls_ring_view(engine, thread);
 	/* Perhaps it is writing. */
-	if (view->written > view->begin)
-		bytes = is_running ? mt_ring_event_bytes(engine->options.stamps, true)
-				   : half_written_bytes(engine, thread);
-	view->written -= bytes <= view->written - view->begin ? bytes : 0;
+	const uint64_t whole =
+	    is_running ? view->written - mt_ring_event_bytes(engine->options.stamps, true)
+		       : mt_calls_written_whole(engine, thread, view->written);
+	if (whole >= view->begin && whole < view->written)
+		view->written = whole;
 	thread->used = view->written;
 	return view->written > view->begin;
 }
@@ -151,7 +112,7 @@ static struct mt_error *copy_ring(struct snapshot *snapshot, struct mt_calls_thr
 	}
 	if (!history.bytes)
 		return NULL;
-	error = mt_calls_find_frames(snapshot->engine, thread, &history.frames);
+	error = mt_calls_find_frames(snapshot->engine, thread, &history, &history.frames);
 	if (!error && mt_array_push(&snapshot->histories, history))
 		error = mt_error_no_memory();
 	if (error)

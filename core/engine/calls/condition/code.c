@@ -137,11 +137,15 @@ void mt_asm_go_on(struct mt_asm *to)
 	put_row(to, MT_RING_RED_ZONE + SAVED_BYTES + below_saved(to), all_saved(to));
 }
 
-void mt_asm_reserved(struct mt_asm *to, uint8_t size)
+void mt_asm_reserved(struct mt_asm *to, unsigned slots, enum mt_slot_place place)
 {
 	mt_asm_go_on(to);
-	if (!to->failed)
-		mt_array_last(&to->out->trampolines.rows)->event_bytes = size;
+	if (to->failed)
+		return;
+	struct mt_trampoline_row *row = mt_array_last(&to->out->trampolines.rows);
+
+	row->reserved = slots & 15u;
+	row->slot = place & 15u;
 }
 
 void mt_asm_leave(struct mt_asm *to)

@@ -158,8 +158,8 @@ void mt_asm_read_out_of_line(struct mt_asm *to);
 /* rdi, rsi, and r8 to r11 into the frame. */
 void mt_asm_save_registers(struct mt_asm *to);
 
-/* code.c: from here on SIZE bytes are reserved in the ring, and not filled; 0: none are. */
-void mt_asm_reserved(struct mt_asm *to, uint8_t size);
+/* code.c: from here on so many slots of the ring are reserved, and not filled; 0: none are. */
+void mt_asm_reserved(struct mt_asm *to, unsigned slots, enum mt_slot_place place);
 
 /* measure.c */
 /* What comes here begins; who cannot be measured goes to `miss`. */

@@ -79,6 +79,13 @@ uint64_t mt_ring_copy(const struct mt_ring_view *view, const uint64_t *written, 
 	return view->whole;
 }
 
+void mt_ring_clear(uint8_t *bytes, uint64_t size, uint64_t written, uint64_t at, uint64_t count)
+{
+	for (uint64_t end = at + count; at < end; at += SLOT)
+		if (at + size >= line_behind(written))
+			memset(bytes + (at & (size - 1)), 0, SLOT);
+}
+
 void mt_ring_cursor_init(struct mt_ring_cursor *cursor, const struct mt_ring_view *view)
 {
 	*cursor = (struct mt_ring_cursor){.view = *view, .at = oldest(view)};

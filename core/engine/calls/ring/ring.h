@@ -112,6 +112,10 @@ struct mt_call_event {
 	bool estimated;          /* the time lies between two stamps, or anchors */
 };
 
+/* COUNT bytes from AT on, as whole slots, are no events, in a ring of SIZE bytes into which WRITTEN
+ * were written; if they are in it yet. */
+void mt_ring_clear(uint8_t *bytes, uint64_t size, uint64_t written, uint64_t at, uint64_t count);
+
 /* A walk over a ring from its oldest whole line to its end. */
 struct mt_ring_cursor {
 	struct mt_ring_view view;

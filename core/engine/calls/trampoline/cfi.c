@@ -228,6 +228,9 @@ static void put_trampoline(struct builder *to, uint32_t offset, uint32_t end)
 		/* Of several at one place the last one holds. */
 		if (row < last && row[1].offset == row->offset)
 			continue;
+		if (row->below == before.below && row->saved == before.saved &&
+		    row->original == before.original)
+			continue;
 		put_advance(to, row->offset - before.offset);
 		if (row->below != before.below)
 			put_cfa(to, row->below);

@@ -40,11 +40,21 @@ static void pop_rax(struct mt_emitter *to)
 	move_stack(to, -8, 0);
 }
 
-/* eax: a slot's size; after it rax: the slot's number of bytes from the ring's first beginning. */
-static void reserve(struct mt_emitter *to)
+/* COUNT slots lie where PLACE says from here on, and are not whole. */
+static void move_slots(struct mt_emitter *to, unsigned count, enum mt_slot_place place)
+{
+	to->row.reserved = count & 15u;
+	to->row.slot = place & 15u;
+	mt_emit_row(to);
+}
+
+/* eax: the size of COUNT slots; after it rax: their number of bytes from the ring's first
+ * beginning. */
+static void reserve(struct mt_emitter *to, unsigned count)
 {
 	mt_emit(to, 0x65, 0x48, 0x0f, 0xc1, 0x04, 0x25); /* xadd gs:[written], rax */
 	mt_emit_imm32(to, offsetof(struct mt_ring_position, written));
+	move_slots(to, count, MT_SLOT_RAX);
 }
 
 /* rax: a number of bytes; after it the slot's address. */
@@ -82,7 +92,7 @@ static void take_slot(struct mt_emitter *to)
 	size_t again = to->out->code.count;
 
 	mt_emit(to, 0xb8, 0x08, 0x00, 0x00, 0x00); /* mov eax, 8 */
-	reserve(to);
+	reserve(to, 1);
 	mt_emit(to, 0xa8, MT_RING_LINE_BYTES - 8); /* test al, 248 */
 	jump_to_stamp(to, again, false);
 	locate(to);
@@ -94,8 +104,9 @@ static void take_two_slots(struct mt_emitter *to)
 	size_t again = to->out->code.count;
 
 	mt_emit(to, 0xb8, 0x10, 0x00, 0x00, 0x00); /* mov eax, 16 */
-	reserve(to);
-	mt_emit(to, 0x83, 0xc0, 0x08);              /* add eax, 8 */
+	reserve(to, 2);
+	mt_emit(to, 0x83, 0xc0, 0x08); /* add eax, 8 */
+	move_slots(to, 2, MT_SLOT_BEFORE_RAX);
 	mt_emit(to, 0xa8, MT_RING_LINE_BYTES - 16); /* test al, 240 */
 	jump_to_stamp(to, again, true);
 	locate(to);
@@ -128,10 +139,14 @@ static void clear_other_slot(struct mt_emitter *to)
 	mt_emit(to, 0x83, 0xe2, 0x08);       /* and edx, 8 */
 	mt_emit(to, 0x89, 0xc1);             /* mov ecx, eax */
 	mt_emit(to, 0x29, 0xd1);             /* sub ecx, edx */
-	mt_emit(to, 0x8d, 0x44, 0x10, 0xf8); /* lea eax, [rax+rdx-8] */
-	locate(to);
-	mt_emit(to, 0x48, 0x83, 0x20, 0x00); /* and qword [rax], 0 */
-	mt_emit(to, 0x89, 0xc8);             /* mov eax, ecx */
+	mt_emit(to, 0x8d, 0x54, 0x10, 0xf8); /* lea edx, [rax+rdx-8] */
+	mt_emit(to, 0x81, 0xe2);             /* and edx, size - 1 */
+	mt_emit_imm32(to, to->config->ring_bytes - 1);
+	mt_emit(to, 0x65, 0x48, 0x03, 0x14, 0x25); /* add rdx, gs:[ring] */
+	mt_emit_imm32(to, offsetof(struct mt_ring_position, ring));
+	mt_emit(to, 0x48, 0x83, 0x22, 0x00); /* and qword [rdx], 0 */
+	move_slots(to, 1, MT_SLOT_RCX);
+	mt_emit(to, 0x89, 0xc8); /* mov eax, ecx */
 }
 
 void mt_emit_line_stamp(struct mt_emitter *to, size_t index)
@@ -146,10 +161,12 @@ void mt_emit_line_stamp(struct mt_emitter *to, size_t index)
 		clear_other_slot(to);
 	locate(to);
 	mt_emit(to, 0x48, 0x89, 0xc1); /* mov rcx, rax */
+	move_slots(to, 1, MT_SLOT_RCX);
 	read_stamp(to);
 	mt_emit(to, 0x48, 0xc1, 0xe2, 0x20); /* shl rdx, 32 */
 	mt_emit(to, 0x48, 0x09, 0xc2);       /* or rdx, rax */
 	mt_emit(to, 0x48, 0x89, 0x11);       /* mov [rcx], rdx */
+	move_slots(to, 0, MT_SLOT_RCX);
 	pop_rcx_rdx(to, saved);
 	mt_emit(to, 0xe9); /* jmp again */
 	mt_emit_imm32(to, 0);
@@ -188,6 +205,7 @@ static void put_half(struct mt_emitter *to, uint32_t site, uint8_t modrm)
 	take_slot(to);
 	put_site(to, site);
 	mt_emit(to, 0x89, modrm, 0x04);
+	move_slots(to, 0, MT_SLOT_RAX);
 }
 
 /* A whole stamp behind the event, in two slots of its own. */
@@ -210,9 +228,11 @@ static void record_full(struct mt_emitter *to, uint32_t site, bool is_entry)
 	mt_emit(to, 0x48, 0x09, 0xc2);       /* or rdx, rax */
 	mt_emit(to, 0xb8);                   /* mov eax, 16 or 32 */
 	mt_emit_imm32(to, mt_ring_event_bytes(MT_RING_FULL, is_entry));
-	reserve(to);
-	if (is_entry)
+	reserve(to, is_entry ? 4 : 2);
+	if (is_entry) {
 		mt_emit(to, 0x89, 0xc1); /* mov ecx, eax */
+		move_slots(to, 4, MT_SLOT_RCX);
+	}
 	locate(to);
 	mt_emit(to, 0x48, 0x89, 0x50, 0x08); /* mov [rax+8], rdx */
 	put_site(to, is_entry ? site | MT_RING_SITE_ENTRY : site);
@@ -249,7 +269,7 @@ void mt_emit_event(struct mt_emitter *to, const struct mt_patch *patch, uint64_t
 	else
 		record_sampled(to, site);
 	to->row.phase = MT_PHASE_RECORDED;
-	mt_emit_row(to);
+	move_slots(to, 0, MT_SLOT_RAX);
 	if (to->config->stamps == MT_RING_FULL)
 		pop_rcx_rdx(to, MT_SAVED_RAX);
 	else if (patch->flags & MT_PATCH_STAMP)

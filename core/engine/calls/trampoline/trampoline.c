@@ -73,3 +73,16 @@ const struct mt_trampoline_row *mt_trampoline_row_at(const struct mt_trampolines
 	}
 	return low ? &trampolines->rows.items[low - 1] : NULL;
 }
+
+uint64_t mt_trampoline_reserved_at(const struct mt_trampoline_row *row, uint64_t rax, uint64_t rcx,
+				   uint64_t ring, uint64_t ring_bytes, uint64_t written)
+{
+	uint64_t at = row->slot == MT_SLOT_RCX ? rcx : rax;
+
+	if (at - ring < ring_bytes)
+		at -= ring;
+	if (row->slot == MT_SLOT_BEFORE_RAX)
+		at -= sizeof(struct mt_ring_event);
+	/* It is less than a round ago. */
+	return written - 1 - ((written - 1 - at) & (ring_bytes - 1));
+}

@@ -22,7 +22,11 @@ struct mt_trampoline_row {
 	    saved : 4; /* MT_SAVED_…: registers that lie on the stack, where they were pushed */
 	uint16_t phase : 2;  /* enum mt_trampoline_phase */
 	uint8_t event_bytes; /* MT_PHASE_RECORDING: what it reserves in the ring */
-	uint64_t original;   /* the address in the text that a thread here stands at, in effect */
+	/* Slots of the ring that are reserved, and not whole: the first of them lies where a
+	 * register says, as an address or as a number of bytes (enum mt_slot_place). */
+	uint8_t reserved : 4;
+	uint8_t slot : 4;
+	uint64_t original; /* the address in the text that a thread here stands at, in effect */
 };
 
 /* Pushed in this order: rax, rdx, rcx, and the flags as `lahf; seto al` leaves them in rax.  When
@@ -37,6 +41,12 @@ enum mt_trampoline_phase {
 	MT_PHASE_RECORDING, /* the event at `original` is not yet whole in the ring */
 	MT_PHASE_RECORDED,  /* it is; registers are still to be restored */
 	MT_PHASE_DISPLACED, /* a copy of the instruction at `original` */
+};
+
+enum mt_slot_place {
+	MT_SLOT_RAX,
+	MT_SLOT_BEFORE_RAX, /* 8 bytes before that */
+	MT_SLOT_RCX,
 };
 
 struct mt_trampolines {
@@ -101,6 +111,12 @@ struct mt_trampoline_mute {
 void mt_trampoline_each_mute(const struct mt_trampolines *trampolines, uint32_t begin, uint32_t end,
 			     void (*found)(void *context, const struct mt_trampoline_mute *mute),
 			     void *context);
+
+/* Where the slots lie that a thread has reserved and not filled, with ROW's place and these
+ * registers: a number of bytes from the ring's first beginning.  They need not be the newest: a
+ * signal's handler may have written behind them.  Valid if row->reserved. */
+uint64_t mt_trampoline_reserved_at(const struct mt_trampoline_row *row, uint64_t rax, uint64_t rcx,
+				   uint64_t ring, uint64_t ring_bytes, uint64_t written);
 
 /* The row that holds OFFSET; NULL: none. */
 const struct mt_trampoline_row *mt_trampoline_row_at(const struct mt_trampolines *trampolines,
