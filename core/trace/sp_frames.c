@@ -155,22 +155,33 @@ static void settle_inside(struct mt_sp_stack *stack, const struct mt_event *even
 	put_inside(stack, events, count, below);
 }
 
+/* The stack that is shown and that reaches up to SP, though nothing was seen there yet; NULL: none.
+ */
+static struct mt_sp_region *shown_below(const struct mt_sp_stack *stack, uint64_t sp)
+{
+	for (size_t i = stack->layer_count; i-- > 0;)
+		if (sp > stack->layers[i]->base && sp - stack->layers[i]->base <= MT_SP_REACH)
+			return stack->layers[i];
+	return NULL;
+}
+
 static void take_frames_of_stack(struct mt_sp_stack *stack, const struct mt_event *events,
 				 size_t count, bool innermost, bool outermost, bool go_on)
 {
 	uint64_t sp = events[0].from;
-	struct mt_sp_region *region = mt_sp_owner(stack, sp), *current = stack->current;
+	struct mt_sp_region *region = mt_sp_owner(stack, sp);
 	const struct mt_sp_region *first;
 	size_t known = 0;
 	bool roots;
 
 	if (!region || !mt_sp_fits(region, sp))
-		region = current && sp > current->base && sp - current->base <= MT_SP_REACH
-			     ? current
-			     : mt_sp_region_create(stack, sp ? sp - 1 : 0);
+		region = shown_below(stack, sp);
+	if (!region)
+		region = mt_sp_region_create(stack, sp ? sp - 1 : 0);
 	if (!region)
 		return;
-	if (!current)
+	/* Handlers on other stacks have returned from then. */
+	if (!stack->current || (innermost && mt_sp_is_shown(stack, region)))
 		mt_sp_switch(stack, region, sp, false);
 	first = stack->layers[0];
 	if (!go_on && region == stack->current)

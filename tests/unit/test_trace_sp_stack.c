@@ -172,6 +172,9 @@ static void frames_lie_outside_of_a_handler_that_began_the_segment(void **state)
 	EXPECT("ai(bi(ci(d()!signalx()!signalx()e)o)o)o|", ENTER('d', FAR_AWAY - 50),
 	       LEAVE('d', FAR_AWAY - 50), SIGNAL(10), ENTER('x', FAR_AWAY), LEAVE('x', FAR_AWAY),
 	       SIGNAL(10), ENTER('x', FAR_AWAY), FRAME('c', 700), FRAME('b', 800), FRAME('a', 900));
+	/* One that came later on a stack below. */
+	EXPECT("ai(bi(c()!signalxh()e)o)o|", ENTER('c', FAR_AWAY), LEAVE('c', FAR_AWAY), SIGNAL(10),
+	       ENTER('x', 7000), FRAME('b', FAR_AWAY + 50), FRAME('a', FAR_AWAY + 100));
 	/* A coroutine's frames are not, whatever signals came on the thread's first stack. */
 	EXPECT("a(b()!signalxh())o|", ENTER('a', 9900), ENTER('b', 9800), LEAVE('b', 9800),
 	       SIGNAL(10), ENTER('x', 7800), LEAVE('x', 7800), FRAME('c', FAR_AWAY));
