@@ -64,8 +64,8 @@ const struct mt_command mt_command_decode = {
 	"and write its function calls as a timeline.  RECORDING \"-\" is standard input.\n"
 	"\n"
 	"Options:\n"
-	"  -o, --output=FILE    output file; \"-\" is standard output, a name ending in .gz is\n"
-	"                       compressed (default: RECORDING's name with .fxt)\n"
+	"  -o, --output=FILE    output file; \"-\" is standard output, a name ending in .gz or\n"
+	"                       .zst is compressed (default: RECORDING's name with .fxt)\n"
 	"  -f, --format=FORMAT  fxt (for Perfetto), json (Chrome trace events), speedscope,\n"
 	"                       text or folded (for flame graphs) (default: from FILE's\n"
 	"                       extension, else fxt)\n",

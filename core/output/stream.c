@@ -2,39 +2,23 @@
 #include "output/stream.h"
 
 #include "base/outfile.h"
+#include "output/compress.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
-
-/* windowBits that ask deflateInit2() for a gzip header and trailer. */
-#define GZIP_WINDOW_BITS (15 + 16)
-#define GZIP_MEMORY      8
 
 struct mt_stream {
 	struct mt_outfile *file; /* NULL: it prints */
 	struct mt_printer printer;
-	bool is_gzip;
-	z_stream gzip;
-	size_t filled; /* of room */
+	struct mt_compressor *compressor; /* NULL: none */
+	size_t filled;                    /* of room */
 	_Alignas(uint64_t) uint8_t room[MT_STREAM_ROOM];
-	uint8_t packed[65536];
 };
 
 static struct mt_error *start(struct mt_stream *stream, const char *path)
 {
-	size_t length = strlen(path);
-
 	mt_try(mt_outfile_create(path, &stream->file));
-	if (length <= 3 || strcmp(path + length - 3, ".gz") != 0)
-		return NULL;
-	/* The fastest level: it makes timelines ten times smaller and keeps up with decoding. */
-	if (deflateInit2(&stream->gzip, Z_BEST_SPEED, Z_DEFLATED, GZIP_WINDOW_BITS, GZIP_MEMORY,
-			 Z_DEFAULT_STRATEGY) != Z_OK)
-		return mt_error_no_memory();
-	stream->is_gzip = true;
-	return NULL;
+	return mt_compressor_create(path, stream->file, &stream->compressor);
 }
 
 struct mt_error *mt_stream_create(const char *path, struct mt_stream **out)
@@ -66,45 +50,15 @@ void mt_stream_destroy(struct mt_stream *stream)
 {
 	if (!stream)
 		return;
-	if (stream->is_gzip)
-		deflateEnd(&stream->gzip);
+	mt_compressor_destroy(stream->compressor);
 	mt_outfile_destroy(stream->file);
 	free(stream);
 }
 
-static struct mt_error *deflate_all(struct mt_stream *stream, int flush)
-{
-	z_stream *gzip = &stream->gzip;
-
-	do {
-		gzip->next_out = stream->packed;
-		gzip->avail_out = sizeof(stream->packed);
-		if (deflate(gzip, flush) == Z_STREAM_ERROR)
-			return mt_error_new(MT_ERROR_INTERNAL, "cannot compress %s: %s",
-					    mt_outfile_path(stream->file),
-					    gzip->msg ? gzip->msg : "zlib's state is broken");
-		mt_try(mt_outfile_write(stream->file, stream->packed,
-					sizeof(stream->packed) - gzip->avail_out));
-	} while (gzip->avail_out == 0);
-	return NULL;
-}
-
 static struct mt_error *write_out(struct mt_stream *stream, const void *bytes, size_t size)
 {
-	const uint8_t *next = bytes;
-
-	if (!stream->is_gzip)
-		return mt_outfile_write(stream->file, bytes, size);
-	while (size) {
-		uInt count = size > INT_MAX ? INT_MAX : (uInt)size;
-
-		stream->gzip.next_in = (Bytef *)next;
-		stream->gzip.avail_in = count;
-		mt_try(deflate_all(stream, Z_NO_FLUSH));
-		next += count;
-		size -= count;
-	}
-	return NULL;
+	return stream->compressor ? mt_compressor_write(stream->compressor, bytes, size)
+				  : mt_outfile_write(stream->file, bytes, size);
 }
 
 static struct mt_error *empty_room(struct mt_stream *stream)
@@ -156,7 +110,7 @@ struct mt_error *mt_stream_finish(struct mt_stream *stream)
 	if (!stream->file)
 		return NULL;
 	mt_try(empty_room(stream));
-	if (stream->is_gzip)
-		mt_try(deflate_all(stream, Z_FINISH));
+	if (stream->compressor)
+		mt_try(mt_compressor_finish(stream->compressor));
 	return mt_outfile_commit(stream->file);
 }

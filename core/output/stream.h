@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where a format's bytes go: a file that is whole or not there (base/outfile.h), gzip-ed when its
- * name ends in ".gz". */
+/* Where a format's bytes go: a file that is whole or not there (base/outfile.h), packed as its
+ * name's ending says (output/compress.h). */
 #ifndef MT_OUTPUT_STREAM_H
 #define MT_OUTPUT_STREAM_H
 

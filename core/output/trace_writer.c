@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "output/trace_writer.h"
 
+#include "output/compress.h"
 #include "output/format.h"
 
 #include <stdlib.h>
@@ -60,8 +61,7 @@ static bool fits(const char *path)
 	name = name ? name + 1 : path;
 	if (!strchr(name + strspn(name, "."), '.'))
 		return true;
-	if (ends_in(path, length, ".gz"))
-		length -= 3;
+	length -= mt_compressor_ending(path, length);
 	for (size_t i = 0; i < FORMATS; i++)
 		if (ends_in(path, length, formats[i]->ending))
 			return true;
@@ -83,7 +83,7 @@ struct mt_error *mt_trace_writer_check(const char *path, const char *format)
 		   : mt_error_new(
 			 MT_ERROR_USAGE,
 			 "%s: the ending selects the format: .fxt, .json, .speedscope.json, .txt or .folded, each "
-			 "also with .gz behind it",
+			 "also with .gz or .zst behind it",
 			 path);
 }
 
@@ -91,8 +91,7 @@ static const struct mt_trace_format *format_by_path(const char *path)
 {
 	size_t length = strlen(path);
 
-	if (ends_in(path, length, ".gz"))
-		length -= 3;
+	length -= mt_compressor_ending(path, length);
 	for (size_t i = 0; i < FORMATS; i++)
 		if (ends_in(path, length, formats[i]->ending))
 			return formats[i];

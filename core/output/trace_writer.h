@@ -3,8 +3,8 @@
  * streams: its memory does not grow with the trace.
  *
  * It writes to a temporary file next to the final name and renames it in mt_trace_writer_finish():
- * whatever fails before leaves nothing under the final name.  "-" is standard output, "NAME.gz" is
- * gzip-ed. */
+ * whatever fails before leaves nothing under the final name.  "-" is standard output, "NAME.gz" and
+ * "NAME.zst" are packed. */
 #ifndef MT_OUTPUT_TRACE_WRITER_H
 #define MT_OUTPUT_TRACE_WRITER_H
 
@@ -29,7 +29,7 @@ struct mt_error *mt_trace_writer_create_printing(const struct mt_printer *printe
  * for a name without an ending, any will do.  Errors: USAGE. */
 struct mt_error *mt_trace_writer_check(const char *path, const char *format);
 /* FORMAT: one of mt_trace_writer_formats(); NULL: by PATH's ending (.fxt .json .speedscope.json
- * .txt .folded, with .gz or not), and fxt when that says nothing.  options may be NULL. Errors:
+ * .txt .folded, with .gz, .zst or neither), and fxt when that says nothing.  options may be NULL. Errors:
  * USAGE (no such format; names the ones there are); as opening a file. */
 struct mt_error *mt_trace_writer_create(const char *path, const char *format,
 					const struct mt_trace_writer_options *options,

@@ -3,6 +3,8 @@
 import pathlib
 
 import pytest
+
+from core_library import core_library
 from output.script import Writer
 
 HERE = pathlib.Path(__file__).parent
@@ -12,12 +14,10 @@ ROOT = HERE.parent.parent
 @pytest.fixture(scope="session", name="make_trace")
 def compile_make_trace(build, compile):
     """The path of make_trace."""
-    archive = build / "libmtrace-core.a"
-    assert archive.exists(), f"{archive} is not built: run make"
     sanitizers = build.name.removeprefix("san-") if build.name.startswith("san-") else None
     flags = [f"-fsanitize={sanitizers}"] if sanitizers else []
     return compile(HERE / "make_trace.c", "-D_GNU_SOURCE", "-DHASH_NONFATAL_OOM=1",
-                   f"-I{ROOT / 'core'}", *flags, archive, "-lz")
+                   f"-I{ROOT / 'core'}", *flags, *core_library(build))
 
 
 @pytest.fixture(scope="session")

@@ -261,6 +261,19 @@ def test_gzip(writer, tmp_path, ending):
         assert len(fxt.read(tmp_path / "a.fxt.gz").slices()) == 2000
 
 
+@pytest.mark.parametrize("count", [0, 2000, 100000])  # less than the buffers hold, and more
+def test_zstd(writer, need, tmp_path, count):
+    script = one_thread()
+    for time in range(count):
+        script.call(time, "function", time)
+    script.segment_end()
+    plain = writer.write(script, tmp_path / "a.fxt").read_bytes()
+    packed = writer.write(script, tmp_path / "a.fxt.zst")
+    assert count == 0 or packed.stat().st_size < len(plain) / 5
+    unpacked = subprocess.run([need("zstd"), "-dc", packed], capture_output=True, check=True).stdout
+    assert unpacked == plain
+
+
 @pytest.mark.parametrize("name, file_format, wanted", [
     ("a", "-", "fxt"), ("a.txt", "-", "text"), ("a.json.gz", "-", "json"), ("a.fxt", "text", "text"),
     ("a.perf", "-", "fxt"), ("atxt", "-", "fxt"),
@@ -324,7 +337,7 @@ def small_disk(folder):
         subprocess.run(["umount", str(folder)], check=True)
 
 
-@pytest.mark.parametrize("name", ["a.fxt", "a.txt", "a.json", "a.json.gz"])
+@pytest.mark.parametrize("name", ["a.fxt", "a.txt", "a.json", "a.json.gz", "a.fxt.zst"])
 def test_full_disk_leaves_nothing(writer, tmp_path, name):
     with small_disk(tmp_path / "disk") as disk:
         (disk / name).write_text("what was there before")
@@ -357,7 +370,7 @@ def test_directory_that_is_not_ours(make_trace, tmp_path):
 
 def test_output_that_breaks_off_leaves_nothing(writer, tmp_path):
     script = one_thread().text() + "nonsense\n"
-    for name in ("a.fxt", "a.txt", "a.json", "a.fxt.gz"):
+    for name in ("a.fxt", "a.txt", "a.json", "a.fxt.gz", "a.fxt.zst"):
         done = writer.run(script, tmp_path / name)
         assert done.returncode == 1
     assert not list(tmp_path.iterdir())

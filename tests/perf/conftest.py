@@ -5,6 +5,8 @@ import subprocess
 
 import pytest
 
+from core_library import core_library
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -14,7 +16,7 @@ def dump_fixture(build, compile):  # pylint: disable=redefined-builtin
     name = re.search(r"san-([a-z,]+)$", build.name)
     sanitize = [f"-fsanitize={name.group(1)}"] if name else []
     program = compile("dump_recording.c", "-D_GNU_SOURCE", f"-I{ROOT / 'core'}", *sanitize,
-                      build / "libmtrace-core.a", "-lzstd")
+                      *core_library(build))
 
     def run(path, *words, **options):
         done = subprocess.run([program, path, *words], text=True, stdout=subprocess.PIPE,
