@@ -150,6 +150,8 @@ const char *mt_record_options_output(const struct mt_record_options *record)
 		return record->output;
 	if (format && strcmp(format, "text") == 0)
 		return "trace.txt";
+	if (format && strcmp(format, "pftrace") == 0)
+		return "trace.pftrace";
 	if (format && strcmp(format, "folded") == 0)
 		return "trace.folded";
 	if (format && strcmp(format, "speedscope") == 0)

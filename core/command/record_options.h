@@ -36,8 +36,8 @@ struct mt_record_options {
 #define MT_RECORD_OPTIONS_HELP                                                                      \
 	"  -o, --output=FILE       write the timeline to FILE (default: trace.fxt; \"-\" is\n"      \
 	"                          standard output)\n"                                              \
-	"  -f, --format=FORMAT     fxt, json, speedscope, text or folded (default: from\n"          \
-	"                          FILE's extension)\n"                                             \
+	"  -f, --format=FORMAT     fxt, pftrace, json, speedscope, text or folded\n"                \
+	"                          (default: from FILE's extension)\n"                              \
 	"  -r, --record=FILE       keep the recording too, for decode, history and perf script\n"   \
 	"  -e, --engine=ENGINE     auto (default), pt, calls or step\n"                             \
 	"  -s, --size=SIZE         per-thread ring size, as in 512k or 16M (default: 4M)\n"         \

@@ -24,6 +24,7 @@ struct mt_trace_format {
 };
 
 extern const struct mt_trace_format mt_format_fxt;
+extern const struct mt_trace_format mt_format_pftrace;
 extern const struct mt_trace_format mt_format_text;
 extern const struct mt_trace_format mt_format_json;
 extern const struct mt_trace_format mt_format_folded;

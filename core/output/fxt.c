@@ -5,20 +5,19 @@
  * - An end needs no name; a call that never returned gets no end, and the viewer draws it fading
  *   out.  But calls that are open at the end of a thread's segment must not run on into its next
  *   one: so their ends are kept back until that begins, or for good.
- * - The importer takes 512 levels a thread, and counts an instant as one; when a begin is dropped,
- *   its end closes somebody else's slice.  So calls are shown down to CALL_LEVELS; below, one slice
- *   stands for all that is left out, and there is still room for an instant: the signal that ended
- *   an endless recursion. */
+ * - Very deep calls are left out: see output/levels.h. */
 #include "output/format.h"
 
 #include "base/utf8.h"
-#include "output/fxt_shape.h"
+#include "output/fxt_record.h"
+#include "output/levels.h"
+#include "output/slice_shape.h"
 #include "output/thread_table.h"
 
 #include <endian.h>
 #include <stdlib.h>
+#include <string.h>
 
-#define CALL_LEVELS  510
 #define THREAD_SLOTS 255
 
 #define PROVIDER_ID   1
@@ -26,8 +25,6 @@
 #define NS_PER_SECOND 1000000000
 
 #define NAME_MAX_BYTES 255 /* of a process or thread */
-
-#define DEEPER_NAME "[deeper calls]"
 
 struct fxt_thread {
 	struct mt_thread_entry entry;
@@ -42,13 +39,6 @@ struct fxt_process {
 	const char *name;
 };
 
-/* The calls below CALL_LEVELS, from the first of them until control is back above. */
-struct deeper {
-	uint64_t count;
-	uint64_t deepest;
-	uint64_t end_ns; /* of the last that ended */
-};
-
 struct fxt {
 	struct mt_stream *stream;
 	struct mt_thread_table threads;
@@ -57,13 +47,12 @@ struct fxt {
 	uint8_t last_slot;
 
 	struct fxt_thread *thread; /* whose segment it is */
-	uint32_t depth;            /* slices that are open, shown or not */
-	struct deeper deeper;
+	struct mt_levels levels;
 
 	struct mt_str scratch;
 	struct mt_fxt_record record;
 	struct mt_fxt_strings strings;
-	struct mt_fxt_shapes shapes;
+	struct mt_slice_shapes shapes;
 };
 
 static struct mt_error *write_head(struct fxt *fxt)
@@ -186,19 +175,45 @@ static struct mt_error *start_begin(struct fxt *fxt, const struct mt_slice *slic
 			   mt_slice_name(slice), &args);
 }
 
+/* Keep FXT's record for any thread, at any time. */
+static void keep_shape(struct fxt *fxt, struct mt_slice_shape *shape)
+{
+	struct mt_fxt_record *record = &fxt->record;
+
+	record->words[0] |= htole64((uint64_t)record->count << MT_FXT_SIZE_SHIFT);
+	record->words[0] &= htole64(~((uint64_t)UINT8_MAX << MT_FXT_THREAD_SHIFT));
+	mt_slice_shape_keep(shape, record->words, record->count * sizeof(record->words[0]),
+			    fxt->strings.generation);
+}
+
+static struct mt_error *send_shape(struct fxt *fxt, const struct mt_slice_shape *shape,
+				   uint64_t time_ns)
+{
+	void *room = NULL;
+	uint64_t *words;
+
+	mt_try(mt_stream_room(fxt->stream, shape->size, &room));
+	words = room;
+	memcpy(words, shape->bytes, shape->size);
+	words[0] |= htole64((uint64_t)fxt->thread->slot << MT_FXT_THREAD_SHIFT);
+	words[1] = htole64(time_ns);
+	return NULL;
+}
+
 static struct mt_error *write_begin(struct fxt *fxt, const struct mt_slice *slice)
 {
-	if (!mt_fxt_has_shape(slice)) {
+	if (!mt_slice_has_shape(slice)) {
 		mt_try(start_begin(fxt, slice));
 		return mt_fxt_send(&fxt->record, fxt->stream);
 	}
 
-	struct mt_fxt_shape *shape = mt_fxt_shape_of(&fxt->shapes, slice, fxt->strings.generation);
-	if (!shape->count) {
+	struct mt_slice_shape *shape =
+	    mt_slice_shape_of(&fxt->shapes, slice, fxt->strings.generation);
+	if (!shape->size) {
 		mt_try(start_begin(fxt, slice));
-		mt_fxt_shape_keep(shape, &fxt->record, fxt->strings.generation);
+		keep_shape(fxt, shape);
 	}
-	return mt_fxt_shape_send(shape, fxt->thread->slot, slice->time_ns, fxt->stream);
+	return send_shape(fxt, shape, slice->time_ns);
 }
 
 /* Names and their kernel objects. */
@@ -270,7 +285,7 @@ static struct mt_error *fxt_segment_begin(void *self, const struct mt_thread_seg
 	struct fxt *fxt = self;
 
 	(void)segment;
-	fxt->depth = 0;
+	fxt->levels = (struct mt_levels){0};
 	for (; fxt->thread->open_ends; fxt->thread->open_ends--)
 		mt_try(write_end(fxt, fxt->thread->open_ns, NULL));
 	return NULL;
@@ -278,34 +293,27 @@ static struct mt_error *fxt_segment_begin(void *self, const struct mt_thread_seg
 
 static struct mt_error *end_deeper(struct fxt *fxt)
 {
-	if (!fxt->deeper.count)
+	struct mt_args args;
+	uint64_t end_ns;
+
+	if (!mt_levels_leave(&fxt->levels, &end_ns, &args))
 		return NULL;
-
-	struct deeper deeper = fxt->deeper;
-	struct mt_args args = {0};
-
-	fxt->deeper = (struct deeper){0};
-	mt_args_add(&args, MT_ARG_LEFT_OUT, MT_ARG_TYPE_INTEGER, deeper.count, NULL);
-	mt_args_add(&args, MT_ARG_DEEPEST, MT_ARG_TYPE_INTEGER, deeper.deepest, NULL);
-	return write_end(fxt, deeper.end_ns, &args);
+	return write_end(fxt, end_ns, &args);
 }
 
 static struct mt_error *fxt_begin(void *self, const struct mt_slice *slice)
 {
 	struct fxt *fxt = self;
 
-	if (fxt->depth++ >= CALL_LEVELS) {
-		struct deeper *deeper = &fxt->deeper;
-
-		deeper->end_ns = slice->time_ns;
-		if (fxt->depth > deeper->deepest)
-			deeper->deepest = fxt->depth;
-		if (deeper->count++)
-			return NULL;
-		return write_event(fxt, MT_FXT_BEGIN, slice->time_ns, MT_CATEGORY_CALL, DEEPER_NAME,
-				   NULL);
+	switch (mt_levels_begin(&fxt->levels, slice->time_ns)) {
+	case MT_LEVEL_SHOWN:
+		return write_begin(fxt, slice);
+	case MT_LEVEL_FIRST_DEEPER:
+		return write_event(fxt, MT_FXT_BEGIN, slice->time_ns, MT_CATEGORY_CALL,
+				   MT_DEEPER_NAME, NULL);
+	default:
+		return NULL;
 	}
-	return write_begin(fxt, slice);
 }
 
 static struct mt_error *fxt_end(void *self, const struct mt_slice_end *end)
@@ -313,12 +321,8 @@ static struct mt_error *fxt_end(void *self, const struct mt_slice_end *end)
 	struct fxt *fxt = self;
 	struct mt_args args;
 
-	if (!fxt->depth)
+	if (!fxt->levels.depth || !mt_levels_end(&fxt->levels, end->time_ns))
 		return NULL;
-	if (--fxt->depth >= CALL_LEVELS) {
-		fxt->deeper.end_ns = end->time_ns;
-		return NULL;
-	}
 	mt_try(end_deeper(fxt));
 	if (end->flags & MT_SLICE_END_OPEN) {
 		fxt->thread->open_ends++;
@@ -336,7 +340,7 @@ static struct mt_error *fxt_instant(void *self, const struct mt_instant *instant
 	struct fxt *fxt = self;
 	struct mt_args args;
 
-	if (fxt->depth <= CALL_LEVELS)
+	if (fxt->levels.depth <= MT_CALL_LEVELS)
 		mt_try(end_deeper(fxt));
 	mt_args_of_instant(&args, instant);
 	return write_event(fxt, MT_FXT_INSTANT, instant->time_ns, mt_instant_category(instant),
