@@ -118,26 +118,46 @@ def test_a_wrong_file_is_no_trace(writer, tmp_path):
 
 @pytest.fixture(scope="module", name="recorded")
 def record(compile, mtdb, tmp_path_factory):
-    """Counters, side tracks, snapshots, arguments and results."""
+    """Threads, snapshots, arguments and results."""
     folder = tmp_path_factory.mktemp("pftrace")
     program = compile("requests.c", "-g", "-O1", "-fno-optimize-sibling-calls", "-pthread")
-    subprocess.run([mtdb, "run", "-e", "calls", "-t", "-every 50 request", "--events", "sched,faults",
-                    "--counter", "page-faults", "--args", "handle", "--returns", "request", "-o",
-                    folder / "x.fxt", "-r", folder / "x.perf", "--", program, "two"], check=True,
-                   capture_output=True)
+    subprocess.run([mtdb, "run", "-e", "calls", "-t", "-every 50 request", "--args", "handle",
+                    "--returns", "main", "--args", "serve", "-o", folder / "x.fxt", "-r", folder / "x.perf", "--",
+                    program, "two"], check=True, capture_output=True)
     return folder / "x.perf"
 
 
-def test_of_a_recording(recorded, run_mtdb):
+def check_decoded(path, run_mtdb):
+    """What both formats tell of a recording."""
     for ending in "fxt", "pftrace":
-        done = run_mtdb("decode", "-o", recorded.with_suffix(f".{ending}"), recorded)
+        done = run_mtdb("decode", "-o", path.with_suffix(f".{ending}"), path)
         assert done.returncode == 0, done.stderr
-    threads, names, counters = check_same(recorded.with_suffix(""))
+    return check_same(path.with_suffix(""))
+
+
+def test_counters_and_tracks(compile, run_mtdb, tmp_path, perf_events):
+    """Those of counters lie below their threads; calls are as they were."""
+    path = tmp_path / "x.perf"
+    done = run_mtdb("run", "-e", "calls", "--events", "faults", "--counter", "page-faults", "--counter",
+                    "task-clock", "--modules", "tracks", "-o", tmp_path / "x.fxt", "-r", path, "--",
+                    compile("tracks.c", "-O1", "-pthread"))
+    assert path.exists(), done.stderr
+    threads, _, counters = check_decoded(path, run_mtdb)
+    assert any(name.startswith("task-clock of tracks") and len(values) > 1
+               for name, values in counters.items())
+    assert len(threads) == 2
+    assert any(name == "page fault" for _, slices, instants in threads.values()
+               for name, *_ in slices + instants)
+
+
+def test_of_a_recording(recorded, run_mtdb):
+    threads, names, _ = check_decoded(recorded, run_mtdb)
     args = [one[-1] for _, slices, _ in threads.values() for one in slices]
     assert any(one.get("file", "").endswith("requests.c") and one["line"] for one in args)
-    assert any("arguments" in one for one in args) and any("result" in one for one in args)
+    assert any("arguments" in one for one in args) and any("call" in one for one in args)
+    assert any("result" in one for one in args)
     assert any(instants for _, _, instants in threads.values())
-    assert counters and all(names.values())
+    assert names
 
 
 def test_names_of_the_format(recorded, run_mtdb, tmp_path):
