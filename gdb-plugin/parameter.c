@@ -93,8 +93,8 @@ static struct parameter parameters[MT_LIVE_SETTINGS] = {
 	    .set_doc = "Set where mtrace writes timelines.",
 	    .show_doc = "Show where mtrace writes timelines.",
 	    .doc =
-		"%n stands for the snapshot's number.  The extension selects the format: .fxt (open it "
-		"in\nhttps://ui.perfetto.dev), .json or .txt, and .gz behind it.",
+		"%n stands for the snapshot's number.  The extension selects the format: .fxt or\n"
+		".pftrace (open it in https://ui.perfetto.dev), .json or .txt, and .gz behind it.",
 	    .shown = "Timelines are written to \"%s\".",
 	},
     [MT_LIVE_ON_CRASH] =

@@ -142,8 +142,9 @@ const struct mt_command mt_command_snapshot = {
     .name = "snapshot",
     .summary = "Write what was recorded so far as a timeline",
     .usage = "[FILE]",
-    .help = "FILE's ending selects the format: .fxt (for https://ui.perfetto.dev), .json or .txt "
-	    "(default:\ntrace-N.fxt; in GDB, set mtrace output).\n",
+    .help = "FILE's ending selects the format: .fxt or .pftrace (for\n"
+	    "https://ui.perfetto.dev), .json or .txt (default: trace-N.fxt; in GDB, set mtrace\n"
+	    "output).\n",
     .where = MT_COMMAND_IN_DEBUGGER,
     .takes = MT_COMMAND_TAKES_FILE,
     .group = "COMMAND_DATA",
