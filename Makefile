@@ -33,7 +33,7 @@ BENCH_SOURCES := $(wildcard tests/bench/*.c)
 MAN_SOURCES  := $(wildcard docs/man/*.md)
 
 CORE_OBJECTS := $(CORE_SOURCES:%.c=$(BUILD)/obj/%.o) $(CORE_ASSEMBLY:%.S=$(BUILD)/obj/%.o) $(BUILD)/generated/syscall_table.o \
-                $(BUILD)/generated/planner_number.o
+                $(BUILD)/generated/planner_number.o $(BUILD)/generated/html_viewer.o
 PTRACE_OBJECTS := $(PTRACE_SOURCES:%.c=$(BUILD)/obj/%.o)
 MTDB_OBJECTS := $(MTDB_SOURCES:%.c=$(BUILD)/obj/%.o)
 UNIT_OBJECTS := $(UNIT_SOURCES:%.c=$(BUILD)/obj/%.o)
@@ -109,6 +109,13 @@ $(BUILD)/generated/planner_number.c: $(PLANNER_SOURCES) Makefile
 	echo "#include <stdint.h>" >$@; \
 	echo "extern const uint64_t mt_planner_number;" >>$@; \
 	echo "const uint64_t mt_planner_number = 0x$${number};" >>$@
+
+# What stands in front of the data of a timeline in HTML, in this order.
+VIEWER_SOURCES := $(addprefix core/output/viewer/,head.html viewer.css body.html data.js rows.js \
+                    draw.js details.js search.js input.js)
+$(BUILD)/generated/html_viewer.c: scripts/embed $(VIEWER_SOURCES) Makefile
+	@mkdir -p $(@D)
+	@scripts/embed mt_html_viewer $(VIEWER_SOURCES) >$@ || { rm $@; false; }
 
 $(BUILD)/generated/%.o: $(BUILD)/generated/%.c Makefile
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<

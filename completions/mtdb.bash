@@ -31,7 +31,7 @@ _mtdb_value() { # OPTION WORD
 	--timestamps) mapfile -t COMPREPLY < <(compgen -W 'sampled full' -- "$2") ;;
 	--by) mapfile -t COMPREPLY < <(compgen -W 'function thread process caller' -- "$2") ;;
 	--sort) mapfile -t COMPREPLY < <(compgen -W 'total self calls min p50 p90 p99 max waited name' -- "$2") ;;
-	--format) mapfile -t COMPREPLY < <(compgen -W 'fxt pftrace json speedscope text folded' -- "$2") ;;
+	--format) mapfile -t COMPREPLY < <(compgen -W 'fxt pftrace json speedscope html text folded' -- "$2") ;;
 	--pid | -p) mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$2") ;;
 	--output | --record | --branch-log | -o) mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
 	*) return 1 ;;

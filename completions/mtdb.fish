@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Completion of mtdb's commands, options and files, for fish.
 
-set -l formats 'fxt pftrace json speedscope text folded'
+set -l formats 'fxt pftrace json speedscope html text folded'
 
 function __mtdb_in -a command
     set -l words (commandline -opc)

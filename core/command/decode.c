@@ -67,8 +67,9 @@ const struct mt_command mt_command_decode = {
 	"  -o, --output=FILE    output file; \"-\" is standard output, a name ending in .gz or\n"
 	"                       .zst is compressed (default: RECORDING's name with .fxt)\n"
 	"  -f, --format=FORMAT  fxt (for Perfetto), pftrace (its own format), json (Chrome\n"
-	"                       trace events), speedscope, text or folded (for flame graphs)\n"
-	"                       (default: from FILE's extension, else fxt)\n",
+	"                       trace events), speedscope, html (a page for any browser), text\n"
+	"                       or folded (for flame graphs) (default: from FILE's extension,\n"
+	"                       else fxt)\n",
     .options = options,
     .where = MT_COMMAND_IN_SHELL | MT_COMMAND_IN_DEBUGGER,
     .takes = MT_COMMAND_TAKES_FILE,

@@ -154,6 +154,8 @@ const char *mt_record_options_output(const struct mt_record_options *record)
 		return "trace.pftrace";
 	if (format && strcmp(format, "folded") == 0)
 		return "trace.folded";
+	if (format && strcmp(format, "html") == 0)
+		return "trace.html";
 	if (format && strcmp(format, "speedscope") == 0)
 		return "trace.speedscope.json";
 	return format && strcmp(format, "json") == 0 ? "trace.json" : "trace.fxt";

@@ -36,7 +36,7 @@ struct mt_record_options {
 #define MT_RECORD_OPTIONS_HELP                                                                      \
 	"  -o, --output=FILE       write the timeline to FILE (default: trace.fxt; \"-\" is\n"      \
 	"                          standard output)\n"                                              \
-	"  -f, --format=FORMAT     fxt, pftrace, json, speedscope, text or folded\n"                \
+	"  -f, --format=FORMAT     fxt, pftrace, json, speedscope, html, text or folded\n"          \
 	"                          (default: from FILE's extension)\n"                              \
 	"  -r, --record=FILE       keep the recording too, for decode, history and perf script\n"   \
 	"  -e, --engine=ENGINE     auto (default), pt, calls or step\n"                             \

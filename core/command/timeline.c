@@ -54,7 +54,8 @@ void mt_timeline_log_written(const struct mt_command_context *context,
 			     const struct mt_recording *recording, const char *path,
 			     const struct mt_decode_stats *stats)
 {
-	static const char *const others[] = {".txt", ".folded", ".speedscope.json"};
+	static const char *const others[] = {".txt", ".folded", ".speedscope.json", ".html",
+					     ".zst"};
 	bool is_for_viewer = true;
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)

@@ -29,5 +29,6 @@ extern const struct mt_trace_format mt_format_text;
 extern const struct mt_trace_format mt_format_json;
 extern const struct mt_trace_format mt_format_folded;
 extern const struct mt_trace_format mt_format_speedscope;
+extern const struct mt_trace_format mt_format_html;
 
 #endif

@@ -6,6 +6,7 @@
 #include "output/format.h"
 
 #include "output/args.h"
+#include "output/json_args.h"
 #include "output/json_string.h"
 #include "output/thread_table.h"
 
@@ -39,39 +40,12 @@ static void put_string(struct json *json, const char *text)
 	mt_json_append_string(&json->line, &json->scratch, text);
 }
 
-static void put_value(struct json *json, const struct mt_arg *arg)
-{
-	switch (arg->type) {
-	case MT_ARG_TYPE_POINTER: /* a number would lose its low bits in JavaScript */
-		mt_str_appendf(&json->line, "\"0x%llx\"", (unsigned long long)arg->number);
-		break;
-	case MT_ARG_TYPE_INTEGER:
-		mt_str_appendf(&json->line, "%llu", (unsigned long long)arg->number);
-		break;
-	case MT_ARG_TYPE_BOOL:
-		mt_str_append(&json->line, arg->number ? "true" : "false");
-		break;
-	case MT_ARG_TYPE_TEXT:
-		put_string(json, arg->text);
-		break;
-	case MT_ARG_TYPE_PLACE:
-		put_string(json, arg->text);
-		json->line.length--; /* the line goes before the closing quote */
-		mt_str_appendf(&json->line, ":%u\"", (uint32_t)arg->number);
-		break;
-	}
-}
-
 static void put_args(struct json *json, const struct mt_args *args)
 {
 	if (!args || !args->count)
 		return;
 	mt_str_append(&json->line, ",\"args\":{");
-	for (size_t i = 0; i < args->count; i++) {
-		mt_str_appendf(&json->line, "%s\"%s\":", i ? "," : "",
-			       mt_arg_name_text(args->items[i].name));
-		put_value(json, &args->items[i]);
-	}
+	mt_json_append_args(&json->line, &json->scratch, args);
 	mt_str_append(&json->line, "}");
 }
 

@@ -11,7 +11,8 @@ static const struct mt_trace_format *const formats[] = {
     &mt_format_fxt, /* the first is the one that is taken when nothing is said */
     &mt_format_pftrace,    &mt_format_text,
     &mt_format_speedscope, /* before json: that is an end of its ending */
-    &mt_format_json,       &mt_format_folded,
+    &mt_format_json,       &mt_format_html,
+    &mt_format_folded,
 };
 
 #define FORMATS (sizeof(formats) / sizeof(formats[0]))
@@ -24,10 +25,10 @@ struct mt_trace_writer {
 
 const char *const *mt_trace_writer_formats(void)
 {
-	static const char *const names[] = {"fxt",  "pftrace", "text", "speedscope",
-					    "json", "folded",  NULL};
+	static const char *const names[] = {"fxt",  "pftrace", "text",   "speedscope",
+					    "json", "html",    "folded", NULL};
 
-	_Static_assert(sizeof(names) / sizeof(names[0]) == FORMATS + 1, "the format name is empty");
+	_Static_assert(sizeof(names) / sizeof(names[0]) == FORMATS + 1, "a name for each format");
 	return names;
 }
 
@@ -84,7 +85,7 @@ struct mt_error *mt_trace_writer_check(const char *path, const char *format)
 		   ? NULL
 		   : mt_error_new(
 			 MT_ERROR_USAGE,
-			 "%s: the ending selects the format: .fxt, .pftrace, .json, .speedscope.json, .txt or .folded, each "
+			 "%s: the ending selects the format: .fxt, .pftrace, .json, .speedscope.json, .html, .txt or .folded, each "
 			 "also with .gz or .zst behind it",
 			 path);
 }

@@ -29,8 +29,9 @@ struct mt_error *mt_trace_writer_create_printing(const struct mt_printer *printe
  * for a name without an ending, any will do.  Errors: USAGE. */
 struct mt_error *mt_trace_writer_check(const char *path, const char *format);
 /* FORMAT: one of mt_trace_writer_formats(); NULL: by PATH's ending (.fxt .pftrace .json
- * .speedscope.json .txt .folded, with .gz, .zst or neither), and fxt when that says nothing.  options may be
- * NULL. Errors: USAGE (no such format; names the ones there are); as opening a file. */
+ * .speedscope.json .html .txt .folded, with .gz, .zst or neither), and fxt when that says nothing.
+ * options may be NULL. Errors: USAGE (no such format; names the ones there are); as opening a file.
+ */
 struct mt_error *mt_trace_writer_create(const char *path, const char *format,
 					const struct mt_trace_writer_options *options,
 					struct mt_trace_writer **out);

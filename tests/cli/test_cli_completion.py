@@ -33,7 +33,7 @@ def complete(*words, cwd=ROOT):
         (("mtdb", "browse", "--"), ["--help", "--thread="]),
         (("mtdb", "dump", "--"), ["--help", "--packets", "--records"]),
         (("mtdb", "decode", "--format", "=", "j"), ["json"]),
-        (("mtdb", "decode", "--format", "="), ["folded", "fxt", "json", "pftrace", "speedscope", "text"]),
+        (("mtdb", "decode", "--format", "="), ["folded", "fxt", "html", "json", "pftrace", "speedscope", "text"]),
         (("mtdb", "run", "--engine", "=", ""), ["auto", "calls", "pt", "step"]),
         (("mtdb", "nonsense", "--"), ["--help"]),
     ],

@@ -151,7 +151,8 @@ def test_an_ending_of_no_format(run_mtdb, recording):
                   ["attach", "-o", "x.perf.gz", "-p", os.getpid()]):
         done = run_mtdb(*words, cwd=folder)
         assert done.returncode == (125 if words[0] == "run" else 2), done.stderr
-        assert ("the ending selects the format: .fxt, .pftrace, .json, .speedscope.json, .txt or .folded, each also with .gz or .zst behind it"
+        assert ("the ending selects the format: .fxt, .pftrace, .json, .speedscope.json, .html, .txt or .folded, "
+                "each also with .gz or .zst behind it"
                 in done.stderr)
         assert sorted(os.listdir(folder)) == before
     done = run_mtdb("decode", "-f", "json", "-o", "x.foo", "echo.perf", cwd=folder)

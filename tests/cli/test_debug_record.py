@@ -59,7 +59,7 @@ def test_an_ending_that_is_no_formats(mtdb, compile, tmp_path):
     done = subprocess.run([mtdb, "-batch", *(word for line in lines for word in ("-ex", line)),
                            compile("debug_steps.c", "-O0")], capture_output=True, text=True, timeout=120, check=False,
                           stdin=subprocess.DEVNULL, cwd=tmp_path)
-    assert "x.foo: the ending selects the format: .fxt, .pftrace, .json, .speedscope.json, .txt or .folded" in done.stderr
+    assert "x.foo: the ending selects the format: .fxt, .pftrace, .json, .speedscope.json, .html, .txt or .folded" in done.stderr
     assert not (tmp_path / "x.foo").exists()
 
 

@@ -214,7 +214,8 @@ def test_a_crash_and_an_end(same, tmp_path):
     folded = [i for i, line in enumerate(lines) if re.search(r"calls in exit are not shown", line)]
     assert len(folded) == 1 and " exit " in lines[folded[0] - 1]
     assert sum(re.search(r" _exit ", line) is not None for line in lines) == 1
-    assert "x.foo: the ending selects the format: .fxt, .pftrace, .json, .speedscope.json, .txt or .folded, each also with .gz or .zst behind it" \
+    assert "x.foo: the ending selects the format: .fxt, .pftrace, .json, .speedscope.json, .html, .txt or " \
+        ".folded, each also with .gz or .zst behind it" \
         in lines
     assert [path.name for path in tmp_path.rglob("*.f[xo]*")] == ["trace-1.fxt"] * 2
 

@@ -291,7 +291,7 @@ def test_choice_of_format(writer, tmp_path, name, file_format, wanted):
 def test_no_such_format(writer, tmp_path):
     done = writer.run(Script(), tmp_path / "a", "xml")
     assert done.returncode == 1
-    assert b'unknown format "xml"' in done.stderr and b"fxt, pftrace, text, speedscope, json, folded" in done.stderr
+    assert b'unknown format "xml"' in done.stderr and b"fxt, pftrace, text, speedscope, json, html, folded" in done.stderr
     assert not list(tmp_path.iterdir())
 
 
