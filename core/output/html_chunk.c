@@ -135,11 +135,11 @@ static void append_escaped(struct mt_str *out, uint32_t value)
 struct mt_error *mt_html_write_json(struct mt_stream *stream, struct mt_str *json)
 {
 	mt_auto(mt_str) struct mt_str out = {0};
-	const uint8_t *plain = (const uint8_t *)json->text, *at = plain;
+	const uint8_t *plain = (const uint8_t *)(json->text ? json->text : ""), *at = plain;
 
 	if (json->failed)
 		return mt_error_no_memory();
-	while (at && *at) {
+	while (*at) {
 		if (*at < 0x7f && *at != '<') {
 			at++;
 			continue;
