@@ -53,7 +53,7 @@ PLUGIN := $(if $(GDB_PYTHON),$(BUILD)/mtrace.abi3.so $(BUILD)/mtrace.py)
 # One command after the other, each on all processors, whether or not -j was given.
 PARALLEL_MAKE = $(MAKE) $(if $(findstring --jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: all unit pytest man check check-long check-kernel check-kernel-newer check-hardware check-gdb-testsuite demo bench bench-calls lint format fuzz fuzzers soak install uninstall dist \
+.PHONY: all unit pytest man check check-long check-kernel check-kernel-newer check-hardware check-gdb-testsuite demo bench bench-calls lint format fuzz fuzzers soak install uninstall pictures dist \
         deb clean help
 all: $(BUILD)/libmtrace-core.a $(BUILD)/mtrace-view \
      $(BUILD)/mtdb $(PLUGIN)
@@ -218,6 +218,10 @@ install: all
 uninstall:
 	@DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' scripts/install --uninstall $(BUILD)
 
+# README's, of what is recorded here.
+pictures: all
+	scripts/pictures $(BUILD) docs/pictures
+
 dist:
 	@mkdir -p $(BUILD)
 	git archive --prefix=mtrace-$(VERSION)/ -o $(BUILD)/mtrace-$(VERSION).tar.gz HEAD
@@ -247,6 +251,7 @@ help:
 	@echo 'make bench      how fast recordings are decoded, and what conditions and the plugin cost'
 	@echo 'make bench-calls what recording calls costs, beside other tools'
 	@echo 'make install    PREFIX=/usr/local DESTDIR=; and make uninstall'
+	@echo 'make pictures   README'\''s pictures anew, by chromium-headless-shell'
 	@echo 'make dist       a tarball of what is committed'
 	@echo 'make deb        Debian packages: mtrace, gdb-mtrace, mtrace-dev'
 	@echo 'make clean      remove build/'
