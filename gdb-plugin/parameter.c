@@ -94,7 +94,8 @@ static struct parameter parameters[MT_LIVE_SETTINGS] = {
 	    .show_doc = "Show where mtrace writes timelines.",
 	    .doc =
 		"%n stands for the snapshot's number.  The extension selects the format: .fxt or\n"
-		".pftrace (open it in https://ui.perfetto.dev), .json or .txt, and .gz behind it.",
+		".pftrace (open it in https://ui.perfetto.dev), .html (for any browser), .json,\n"
+		".speedscope.json, .txt or .folded, and .gz or .zst behind it.",
 	    .shown = "Timelines are written to \"%s\".",
 	},
     [MT_LIVE_ON_CRASH] =

@@ -143,8 +143,9 @@ const struct mt_command mt_command_snapshot = {
     .summary = "Write what was recorded so far as a timeline",
     .usage = "[FILE]",
     .help = "FILE's ending selects the format: .fxt or .pftrace (for\n"
-	    "https://ui.perfetto.dev), .json or .txt (default: trace-N.fxt; in GDB, set mtrace\n"
-	    "output).\n",
+	    "https://ui.perfetto.dev), .html (for any browser), .json, .speedscope.json, .txt or\n"
+	    ".folded; .gz or .zst behind it packs the file (default: trace-N.fxt; in GDB, set\n"
+	    "mtrace output).\n",
     .where = MT_COMMAND_IN_DEBUGGER,
     .takes = MT_COMMAND_TAKES_FILE,
     .group = "COMMAND_DATA",

@@ -82,14 +82,19 @@ def test_the_same_slices_give_the_same_file(writer, tmp_path):
     assert writer.write(script, tmp_path / "a.fxt").read_bytes() == first
 
 
-def test_a_record_does_not_drive_out_its_own_strings(writer, tmp_path):
-    """A place that is taken again while the event that means it is being written."""
+def more_names_than_places():
+    """A script with more texts than a format's table holds."""
     script = one_thread()
     for number in range(70_000):
         script.call(number, f"name{number % 32_700}", number, call=("/a.c", number + 1),
                     module=f"/lib{number % 977}", source=(f"/b{number % 991}.c", 1))
     script.segment_end()
-    trace = fxt.read(writer.write(script, tmp_path / "a.fxt"))
+    return script
+
+
+def test_a_record_does_not_drive_out_its_own_strings(writer, tmp_path):
+    """A place that is taken again while the event that means it is being written."""
+    trace = fxt.read(writer.write(more_names_than_places(), tmp_path / "a.fxt"))
     for number, piece in enumerate(trace.slices()):
         assert piece.name == f"name{number % 32_700}" and piece.category == "call"
         assert piece.args["call"] == f"/a.c:{number + 1}"

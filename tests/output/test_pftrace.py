@@ -10,7 +10,7 @@ import fxt
 import pftrace
 from output.script import END_OPEN, EXIT, SIGNAL, Script
 from output.test_formats import check_timeline, make_folder, ours, scripts  # noqa: F401
-from output.test_limits import CALL_LEVELS, nest, one_thread, unnest
+from output.test_limits import CALL_LEVELS, more_names_than_places, nest, one_thread, unnest
 
 
 def told(trace):
@@ -43,11 +43,7 @@ def test_it_tells_what_was_sent(script, writer, folder):
 @pytest.mark.sanitize
 def test_more_names_than_places(writer, tmp_path):
     """The table of strings begins anew, and no number gets a second meaning."""
-    script = one_thread()
-    for number in range(70_000):
-        script.call(number, f"name{number % 32_700}", number, call=("/a.c", number + 1),
-                    module=f"/lib{number % 977}", source=(f"/b{number % 991}.c", 1))
-    script.segment_end()
+    script = more_names_than_places()
     for ending in "fxt", "pftrace":
         writer.write(script, tmp_path / f"a.{ending}")
     check_same(tmp_path / "a")

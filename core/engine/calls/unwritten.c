@@ -4,8 +4,6 @@
  * the handler's events lie behind the place, in which the ring's last round is to be read yet. */
 #include "engine/calls/private.h"
 
-#include <string.h>
-
 bool mt_calls_find_unwritten(const struct mt_calls_thread *thread, uint64_t pc, uint64_t rax,
 			     uint64_t rcx, struct mt_calls_unwritten *out)
 {
