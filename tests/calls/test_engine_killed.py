@@ -242,8 +242,9 @@ def test_asked_to_end(survivor, attach, number):
     end(survivor)
 
 
-def test_asked_to_end_before_it_has_begun(survivor, mtdb, need, tmp_path):
+def test_asked_to_end_before_it_has_begun(survivor, attach, mtdb, need, tmp_path):
     """When plans need no making, nothing looks for Ctrl-C before the process is there."""
+    check_whole(attach, survivor)  # its plans are kept
     command = [need("gdb"), "-nx", "-batch", "-ex", "tbreak ending_hold", "-ex", "run",
                "-ex", "signal SIGINT", "--args", mtdb, "attach", "--engine", "calls",
                "-o", tmp_path / "out.json", "-p", str(survivor.pid)]
