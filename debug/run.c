@@ -112,12 +112,28 @@ static struct mt_error *begin_over(struct mt_debugger *debugger)
 	return mt_debug_lift_site(debugger, site);
 }
 
+static struct mt_debug_lwp *turn_holder(const struct mt_debugger *debugger)
+{
+	return debugger->watches_step && debugger->lwps.count > 1 && debugger->turn
+		   ? mt_debug_find(debugger, debugger->turn)
+		   : NULL;
+}
+
+/* It has not executed its instruction yet, or has not reported that: what changed may be its doing,
+ * and nobody else's is looked at before. */
+static bool turn_goes_on(const struct mt_debugger *debugger)
+{
+	const struct mt_debug_lwp *holder = turn_holder(debugger);
+
+	return holder && holder->state == MT_DEBUG_LWP_RUNNING &&
+	       mt_proc_is_at_work(holder->thread.lwp);
+}
+
 /* Resumes the next thread that is stopped, when the last one's turn is over.  A thread that sleeps
  * in a system call stops when that is done, before it does anything else. */
 static struct mt_error *resume_next(struct mt_debugger *debugger)
 {
-	const struct mt_debug_lwp *holder =
-	    debugger->turn ? mt_debug_find(debugger, debugger->turn) : NULL;
+	const struct mt_debug_lwp *holder = turn_holder(debugger);
 	size_t count = debugger->lwps.count, last = 0;
 
 	if (holder && holder->state == MT_DEBUG_LWP_RUNNING)
@@ -195,26 +211,53 @@ static void set_stopped(struct mt_debug_lwp *lwp)
 	mt_debug_forget_frames(lwp);
 }
 
+/* An event that has been kept; that of the thread whose turn it is comes first. */
+static struct mt_debug_lwp *next_pending(const struct mt_debugger *debugger)
+{
+	struct mt_debug_lwp *holder = turn_holder(debugger);
+
+	if (holder && holder->state == MT_DEBUG_LWP_PENDING)
+		return holder;
+	mt_array_each (lwp, &debugger->lwps)
+		if ((*lwp)->state == MT_DEBUG_LWP_PENDING)
+			return *lwp;
+	return NULL;
+}
+
+/* One that slept stops while another one's turn goes on: its event is kept until that is over.
+ * Otherwise it would be taken for the one that changed a value. */
+static bool has_to_wait(const struct mt_debugger *debugger, const struct mt_stop *stop)
+{
+	bool is_looked_at = stop->kind == MT_STOP_STEP || stop->kind == MT_STOP_SYSCALL ||
+			    stop->kind == MT_STOP_HANDLER || stop->kind == MT_STOP_SIGNAL;
+
+	return is_looked_at && stop->lwp != debugger->turn && turn_goes_on(debugger);
+}
+
 static struct mt_error *next_event(struct mt_debugger *debugger, struct mt_stop *stop)
 {
-	bool are_turns = debugger->watches_step && debugger->lwps.count > 1 && debugger->turn;
-	int timeout_ms = are_turns                               ? TURN_MS
+	int timeout_ms = turn_holder(debugger)                   ? TURN_MS
 			 : mt_live_is_recording(&debugger->live) ? MT_ENGINE_TICK_MS
 								 : POLL_MS;
+	struct mt_debug_lwp *pending = turn_goes_on(debugger) ? NULL : next_pending(debugger);
 
-	mt_array_each (lwp, &debugger->lwps)
-		if ((*lwp)->state == MT_DEBUG_LWP_PENDING) {
-			(*lwp)->state = MT_DEBUG_LWP_STOPPED;
-			*stop = (*lwp)->pending;
-			return NULL;
-		}
+	if (pending) {
+		pending->state = MT_DEBUG_LWP_STOPPED;
+		*stop = pending->pending;
+		return NULL;
+	}
 	mt_try(debugger->target->run->wait(debugger->target, timeout_ms, stop));
-	if (stop->kind == MT_STOP_NONE)
+	if (stop->kind == MT_STOP_NONE && !turn_goes_on(debugger))
 		debugger->turn = 0;
 	mt_debug_record_tick(debugger);
 	struct mt_debug_lwp *stopped = mt_debug_find(debugger, stop->lwp);
 	if (stopped && stop->kind != MT_STOP_EXITED)
 		set_stopped(stopped);
+	if (stopped && has_to_wait(debugger, stop)) {
+		stopped->state = MT_DEBUG_LWP_PENDING;
+		stopped->pending = *stop;
+		*stop = (struct mt_stop){0};
+	}
 	bool is_interrupted = stop->kind == MT_STOP_REQUEST;
 	if (debugger->front.interrupted)
 		is_interrupted |= debugger->front.interrupted(debugger->front.context);

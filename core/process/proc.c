@@ -317,6 +317,13 @@ bool mt_proc_is_uninterruptible(pid_t lwp)
 	return state_of(lwp) == 'D';
 }
 
+bool mt_proc_is_at_work(pid_t lwp)
+{
+	char state = state_of(lwp);
+
+	return state == 'R' || state == 't';
+}
+
 long mt_proc_system_call(pid_t lwp)
 {
 	FILE *file = open_proc(lwp, "syscall");

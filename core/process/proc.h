@@ -55,6 +55,10 @@ bool mt_proc_has_ended(pid_t lwp);
 /* It sleeps in the kernel, and not even a signal wakes it ("D"). */
 bool mt_proc_is_uninterruptible(pid_t lwp);
 
+/* It runs, waits for a processor ("R"), or has stopped for its tracer ("t"); else it sleeps, or has
+ * ended. */
+bool mt_proc_is_at_work(pid_t lwp);
+
 /* It has begun to end, and runs no instruction of its own any more; or it is gone. */
 bool mt_proc_is_exiting(pid_t lwp);
 
