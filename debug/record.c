@@ -290,6 +290,15 @@ static struct mt_error *add_stack(struct mt_live_alone *alone, struct mt_debugge
 	return NULL;
 }
 
+/* See begin_over(): it lets them over the breakpoint. */
+static struct mt_error *add_told(struct mt_live_alone *alone, struct mt_debugger *debugger)
+{
+	mt_array_each (lwp, &debugger->lwps)
+		if ((*lwp)->passed)
+			mt_try(mt_live_add_told(alone, (*lwp)->thread.lwp));
+	return NULL;
+}
+
 /* The program goes on by its plan.  What steps go into is left alone as a whole. */
 struct mt_error *mt_debug_record_show(struct mt_debugger *debugger)
 {
@@ -305,6 +314,8 @@ struct mt_error *mt_debug_record_show(struct mt_debugger *debugger)
 	if (kind == MT_DEBUG_PLAN_NEXT || kind == MT_DEBUG_PLAN_NEXTI ||
 	    kind == MT_DEBUG_PLAN_UNTIL)
 		error = add_stack(&alone, debugger);
+	if (!error)
+		error = add_told(&alone, debugger);
 	if (!error)
 		error = place(debugger, &alone);
 	if (!error)

@@ -151,7 +151,7 @@ struct mt_error *mt_pristine_show(struct mt_live *live, bool is_selected, bool i
 
 	if (is_selected && expected == MT_RESUMPTION_STEP)
 		return NULL;
-	stepped.places.count = 0;
+	stepped.places.count = stepped.told.count = 0;
 	struct mt_error *error = NULL;
 	/* The breakpoints of a child may be half made. */
 	if (is_selected && is_followed)
@@ -160,6 +160,10 @@ struct mt_error *mt_pristine_show(struct mt_live *live, bool is_selected, bool i
 		error = mt_live_place_triggers(mt_gdb_debugger(), live, alone);
 	if (!error)
 		error = add_breakpoints(live, is_followed, alone);
+	/* GDB lets the selected thread alone over the breakpoint where it stands (infrun's
+	 * proceed()). */
+	if (!error && is_selected)
+		error = mt_live_add_told(alone, mt_gdb_lwp());
 	if (!error && !(is_selected && expected == MT_RESUMPTION_STEP))
 		error = mt_live_show(live, alone);
 	if (is_selected)

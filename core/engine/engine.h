@@ -96,6 +96,10 @@ struct mt_engine_alone {
 	size_t place_count;
 	const uint64_t *functions; /* all of the functions that hold them */
 	size_t function_count;
+	/* Threads that have been told of a breakpoint where they stand, and go on over it; the
+	 * others come to it. */
+	const pid_t *told;
+	size_t told_count;
 };
 
 /* The current contents of a thread's ring. */

@@ -142,10 +142,16 @@ struct mt_error *mt_live_add_function(struct mt_live_alone *alone, uint64_t addr
 	return mt_array_push(&alone->functions, address) ? mt_error_no_memory() : NULL;
 }
 
+struct mt_error *mt_live_add_told(struct mt_live_alone *alone, pid_t lwp)
+{
+	return mt_array_push(&alone->told, lwp) ? mt_error_no_memory() : NULL;
+}
+
 void mt_live_alone_deinit(struct mt_live_alone *alone)
 {
 	mt_array_deinit(&alone->places);
 	mt_array_deinit(&alone->functions);
+	mt_array_deinit(&alone->told);
 }
 
 static int compare(const void *one, const void *other)
@@ -162,7 +168,8 @@ struct mt_error *mt_live_show(struct mt_live *live, struct mt_live_alone *alone)
 	if (alone->functions.count)
 		qsort(alone->functions.items, alone->functions.count, sizeof(uint64_t), compare);
 	const struct mt_engine_alone what = {alone->places.items, alone->places.count,
-					     alone->functions.items, alone->functions.count};
+					     alone->functions.items, alone->functions.count,
+					     alone->told.items,      alone->told.count};
 	live->state = MT_LIVE_SHOWN;
 	live->changed_ns = mt_clock_monotonic_ns();
 	return mt_session_show(live->session, live->pid, &what);

@@ -84,10 +84,12 @@ struct mt_error *mt_live_hide(struct mt_live *live);
 struct mt_live_alone {
 	MT_ARRAY(uint64_t) places; /* of the debugger's breakpoints */
 	MT_ARRAY(uint64_t) functions;
+	MT_ARRAY(pid_t) told;
 };
 /* Errors: NO_MEMORY. */
 struct mt_error *mt_live_add_place(void *alone, uint64_t address);
 struct mt_error *mt_live_add_function(struct mt_live_alone *alone, uint64_t address);
+struct mt_error *mt_live_add_told(struct mt_live_alone *alone, pid_t lwp);
 void mt_live_alone_deinit(struct mt_live_alone *alone);
 /* The program goes on.  Errors: the session's. */
 struct mt_error *mt_live_show(struct mt_live *live, struct mt_live_alone *alone);

@@ -307,7 +307,18 @@ static bool is_left_out(struct mt_calls_space *space, uint64_t address)
 	       !place->written[patch];
 }
 
-/* Who stands at such an entry enters the function now, and comes to no breakpoint there. */
+/* The debugger has a breakpoint there in the patch's place, and the thread comes to it. */
+static bool comes_to_breakpoint(const struct showing *showing, pid_t lwp, uint64_t address)
+{
+	const struct mt_engine_alone *alone = showing->alone;
+
+	for (size_t i = 0; i < alone->told_count; i++)
+		if (alone->told[i] == lwp)
+			return false;
+	return mt_calls_is_missed(showing->space, address);
+}
+
+/* Who stands at such an entry enters the function now. */
 static struct mt_error *record_standing(const struct showing *showing)
 {
 	struct mt_calls_engine *engine = showing->engine;
@@ -320,6 +331,7 @@ static struct mt_error *record_standing(const struct showing *showing)
 			continue;
 		mt_try(engine->target->ops->get_registers(engine->target, thread->lwp, &registers));
 		if (is_left_out(showing->space, registers.rip) &&
+		    !comes_to_breakpoint(showing, thread->lwp, registers.rip) &&
 		    !mt_calls_has_entered(thread, &registers))
 			mt_try(mt_calls_record_missed(&engine->base, thread->lwp));
 	}

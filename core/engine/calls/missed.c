@@ -14,6 +14,14 @@
 
 #include <string.h>
 
+static bool is_among(const mt_calls_entries *entries, uint64_t address)
+{
+	mt_array_each (entry, entries)
+		if (*entry == address)
+			return true;
+	return false;
+}
+
 /* 0, or -1 without memory. */
 static int add_entry(const struct mt_calls_place *place, size_t patch, mt_calls_entries *entries)
 {
@@ -23,10 +31,12 @@ static int add_entry(const struct mt_calls_place *place, size_t patch, mt_calls_
 	    place->off[patch] || module->offsets[patch] == MT_CALLS_NONE)
 		return 0;
 	const uint64_t entry = mt_calls_patch_address(module, patch);
-	mt_array_each (other, entries)
-		if (*other == entry)
-			return 0;
-	return mt_array_push(entries, entry);
+	return is_among(entries, entry) ? 0 : mt_array_push(entries, entry);
+}
+
+bool mt_calls_is_missed(const struct mt_calls_space *space, uint64_t address)
+{
+	return is_among(&space->missed, address);
 }
 
 int mt_calls_miss(struct mt_calls_space *space, const struct mt_calls_place *place, size_t patch)
@@ -97,14 +107,6 @@ bool mt_calls_has_entered(const struct mt_calls_thread *thread,
 	       thread->entered_written == mt_calls_written(thread);
 }
 
-static bool is_covered(const struct mt_calls_space *space, uint64_t address)
-{
-	mt_array_each (entry, &space->covered)
-		if (*entry == address)
-			return true;
-	return false;
-}
-
 /* Behind an instruction that goes on there; 0: it may not. */
 static uint64_t behind(const struct mt_calls_module *module, uint64_t address)
 {
@@ -141,7 +143,7 @@ struct mt_error *mt_calls_leave_covered(struct mt_calls_engine *engine,
 	const uint64_t before = registers.rip;
 	mt_try(mt_calls_leave_trampoline(engine, thread));
 	mt_try(ops->get_registers(engine->target, thread->lwp, &registers));
-	if (registers.rip == before || !is_covered(thread->space, registers.rip))
+	if (registers.rip == before || !is_among(&thread->space->covered, registers.rip))
 		return NULL;
 	const struct mt_calls_place *place = mt_calls_place_at(thread->space, registers.rip);
 	const ssize_t patch = place ? mt_calls_planned_at(place, registers.rip) : -1;

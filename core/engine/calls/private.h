@@ -123,6 +123,8 @@ struct mt_error *mt_calls_each_function(struct mt_engine *base, pid_t pid,
 void mt_calls_write_entry(const struct mt_calls_engine *engine,
 			  const struct mt_calls_thread *thread, const struct mt_calls_place *place,
 			  size_t patch, const struct user_regs_struct *registers);
+/* An entry whose jump a breakpoint of the debugger's keeps out: see missed.c. */
+bool mt_calls_is_missed(const struct mt_calls_space *space, uint64_t address);
 /* Whether it stands at the entry yet whose call was recorded so. */
 bool mt_calls_has_entered(const struct mt_calls_thread *thread,
 			  const struct user_regs_struct *registers);
