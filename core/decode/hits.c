@@ -28,7 +28,7 @@ static struct mt_hit read_hit(const struct mt_sideband *note)
 static bool is_shown(const struct mt_decode_run *run, const struct mt_sideband *record)
 {
 	return mt_decode_note_of(run, record) == MT_NOTE_TRIGGER && record->sample.raw &&
-	       record->sample.raw_size && record->sample.raw[0] && mt_decode_has_time(record);
+	       *read_hit(record).location && mt_decode_has_time(record);
 }
 
 static struct mt_error *put(struct mt_decode_run *run, const struct mt_sideband *note,

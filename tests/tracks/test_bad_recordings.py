@@ -66,3 +66,13 @@ def test_numbers_of_no_thread(run_mtdb, good, tmp_path):
         bad = data[4096:].replace(struct.pack("<II", pid, pid), struct.pack("<II", pid, tid))
         assert bad != data[4096:]
         check(run_mtdb, tmp_path, data[:4096] + bad)
+
+
+def test_strings_without_an_end(run_mtdb, compile, tmp_path):
+    """Where a trigger was hit is told in strings, one behind another."""
+    run_mtdb("run", "--engine", "step", "--trigger", "b", "-o", tmp_path / "good.fxt", "-r",
+             tmp_path / "good.perf", "--", compile("deep.c", "-O1"), "abort")
+    data = (tmp_path / "good.perf").read_bytes()
+    start = data.index(b"b\0\0\0rax=")
+    end = start + struct.unpack("<I", data[start - 4:start])[0]
+    check(run_mtdb, tmp_path, data[:start] + data[start:end].replace(b"\0", b"x") + data[end:])
