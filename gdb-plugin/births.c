@@ -2,6 +2,7 @@
 #include "births.h"
 
 #include "gdb.h"
+#include "hold.h"
 #include "inferior.h"
 
 #include <string.h>
@@ -14,6 +15,7 @@ static const uint8_t system_call[] = {0x0f, 0x05};
 
 static PyObject *pause_at(PyObject *self, bool on)
 {
+	mt_auto(mt_hold) bool held = mt_hold_begin();
 	const struct mt_inferior *inferior = mt_py_context(self);
 
 	if (!inferior)

@@ -2,6 +2,7 @@
 #include "entries.h"
 
 #include "gdb.h"
+#include "hold.h"
 #include "inferior.h"
 
 struct mt_entry {
@@ -11,6 +12,7 @@ struct mt_entry {
 
 static PyObject *stop_at(PyObject *self, PyObject *ignored)
 {
+	mt_auto(mt_hold) bool held = mt_hold_begin();
 	const struct mt_inferior *inferior = mt_py_context(self);
 
 	(void)ignored;

@@ -5,6 +5,7 @@
 
 #include "births.h"
 #include "gdb.h"
+#include "hold.h"
 #include "hooks.h"
 #include "inferior.h"
 #include "process/proc.h"
@@ -155,6 +156,7 @@ static struct event {
 /* A prompt is no object. */
 static PyObject *take(PyObject *self, PyObject *arguments)
 {
+	mt_auto(mt_hold) bool held = mt_hold_begin();
 	struct event *event = mt_py_context(self);
 	PyObject *what = PyTuple_Size(arguments) > 0 ? PyTuple_GetItem(arguments, 0) : Py_None;
 

@@ -8,6 +8,7 @@
 #include "hooks.h"
 
 #include "gdb.h"
+#include "hold.h"
 #include "inferior.h"
 #include "pristine.h"
 
@@ -217,6 +218,7 @@ static struct mt_error *run(const char *name)
 
 PyObject *mt_hooks_run(PyObject *self, PyObject *name)
 {
+	mt_auto(mt_hold) bool held = mt_hold_begin();
 	char *text = mt_py_text(name);
 	PyObject *done = mt_py_report(text ? run(text) : mt_error_no_memory());
 

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "gdb.h"
+#include "hold.h"
 #include "process/proc.h"
 
 #include <signal.h>
@@ -90,7 +91,9 @@ static bool program_is_interrupted(void)
 static bool wants_to_stop(void *context)
 {
 	(void)context;
-	if (PyErr_CheckSignals()) {
+	if (mt_hold_is_urgent()) {
+		mt_gdb_interrupt();
+	} else if (PyErr_CheckSignals()) {
 		PyErr_Clear();
 		mt_gdb_interrupt();
 	} else if (program_is_interrupted()) {

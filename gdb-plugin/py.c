@@ -2,6 +2,7 @@
 #include "py.h"
 
 #include "gdb.h"
+#include "hold.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -85,6 +86,8 @@ PyObject *mt_py_answer(struct mt_error *error)
 
 PyObject *mt_py_report(struct mt_error *error)
 {
+	if (mt_gdb_is_interrupted())
+		mt_hold_pass_on();
 	mt_error_destroy(mt_gdb_interrupted());
 	if (error)
 		mt_gdb_warn(mt_error_message(error));

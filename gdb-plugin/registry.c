@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "registry.h"
 
+#include "hold.h"
 #include "snapshot_type.h"
 
 struct registry {
@@ -104,8 +105,10 @@ static void emit(PyObject *registry, PyObject *event)
 	if (!all)
 		mt_py_print_stack();
 	for (Py_ssize_t i = 0; i < count; i++) {
+		mt_hold_pause();
 		mt_auto(mt_py) PyObject *done =
 		    PyObject_CallFunctionObjArgs(PyTuple_GetItem(all, i), event, NULL);
+		mt_hold_resume();
 		if (!done)
 			mt_py_print_stack();
 	}

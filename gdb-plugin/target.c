@@ -2,6 +2,7 @@
 #include "target.h"
 
 #include "gdb.h"
+#include "hold.h"
 #include "process/proc.h"
 #include "ptrace/registers.h"
 #include "ptrace/syscall.h"
@@ -209,6 +210,7 @@ static struct mt_error *run_to(struct mt_target *base, pid_t lwp, uint64_t goal,
 
 static PyObject *library_stop(PyObject *self, PyObject *ignored)
 {
+	mt_auto(mt_hold) bool held = mt_hold_begin();
 	struct gdb_target *target = mt_py_context(self);
 
 	(void)ignored;

@@ -6,6 +6,7 @@
 #include "trigger.h"
 
 #include "gdb.h"
+#include "hold.h"
 #include "inferior.h"
 #include "progress.h"
 #include "target.h"
@@ -15,8 +16,10 @@
 
 struct mt_error *mt_trigger_evaluate(void *context, const char *expression, struct mt_str *out)
 {
+	mt_hold_pause(); /* functions and printers of the user's */
 	mt_auto(mt_py) PyObject *value = mt_py_call_gdb("parse_and_eval", "(s)", expression);
 	mt_auto(mt_py) PyObject *text = value ? PyObject_Str(value) : NULL;
+	mt_hold_resume();
 	char *printed = text ? mt_py_text(text) : NULL;
 
 	(void)context;
@@ -95,6 +98,7 @@ static struct {
 
 static PyObject *call_fire(PyObject *self, PyObject *args)
 {
+	mt_auto(mt_hold) bool held = mt_hold_begin();
 	PyObject *argument = PyTuple_GetItem(args, 0);
 	mt_auto(mt_py) PyObject *number = argument ? PyNumber_Long(argument) : NULL;
 	unsigned long long wanted = number ? PyLong_AsUnsignedLongLongMask(number) : 0;
@@ -123,6 +127,7 @@ static PyObject *call_fire(PyObject *self, PyObject *args)
  * thread is let go on, right into it. */
 static PyObject *call_gate(PyObject *self, PyObject *args)
 {
+	mt_auto(mt_hold) bool held = mt_hold_begin();
 	struct mt_inferior *inferior = mt_inferior_selected();
 	struct mt_live_passed passed = {0};
 

@@ -2,6 +2,7 @@
 #include "trigger_type.h"
 
 #include "gdb.h"
+#include "hold.h"
 #include "inferior.h"
 #include "snapshot_type.h"
 #include "trigger.h"
@@ -258,8 +259,10 @@ struct mt_error *mt_trigger_tell(void *context, const struct mt_live_trigger *tr
 	snapshot =
 	    taken ? mt_snapshot_object(taken->number, taken->path, mt_recording_share(recording))
 		  : mt_py_text_or_none(NULL);
+	mt_hold_pause();
 	if (snapshot)
 		answer = PyObject_CallFunctionObjArgs(callback, trigger->script, snapshot, NULL);
+	mt_hold_resume();
 	const int is_true = answer ? PyObject_IsTrue(answer) : -1;
 	if (is_true < 0)
 		mt_py_print_stack();
