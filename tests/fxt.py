@@ -309,6 +309,7 @@ class Reader:
             2: lambda: small,
             3: lambda: struct.unpack("<q", struct.pack("<Q", record.word()))[0],
             4: record.word,
+            5: lambda: struct.unpack("<d", struct.pack("<Q", record.word()))[0],
             6: lambda: self.ref(record, small & 0xFFFF),
             7: lambda: Pointer(record.word()),
             8: lambda: Koid(record.word()),

@@ -6,10 +6,11 @@ PftraceError.
 Source of the format: https://github.com/google/perfetto, protos/perfetto/trace/.
 """
 import gzip
+import struct
 
 import fxt
 
-VARINT, BYTES = 0, 2
+VARINT, DOUBLE, BYTES = 0, 1, 2
 CLEARED, NEEDS_STATE = 1, 2
 BEGIN, END, INSTANT, COUNTER = range(1, 5)
 CATEGORIES, NAMES, ARG_NAMES, LOCATIONS, STRINGS = 1, 2, 3, 4, 29
@@ -43,8 +44,13 @@ def fields(data):
     at = 0
     while at < len(data):
         tag, at = varint(data, at)
+        need(tag & 7 in (VARINT, DOUBLE, BYTES), f"wire type {tag & 7} has no place here")
+        if tag & 7 == DOUBLE:
+            need(at + 8 <= len(data), "a field is cut off")
+            yield tag >> 3, struct.unpack_from("<d", data, at)[0]
+            at += 8
+            continue
         value, at = varint(data, at)
-        need(tag & 7 in (VARINT, BYTES), f"wire type {tag & 7} has no place here")
         if tag & 7 == BYTES:
             need(at + value <= len(data), "a field is cut off")
             value, at = data[at:at + value], at + value
@@ -144,7 +150,9 @@ class Reader:
     def event(self, data, time):
         """A TrackEvent."""
         event = message(data, {3: "category", 4: "args", 9: "type", 10: "name", 11: "track",
-                               30: "value", 34: "location"}, repeated=["args"])
+                               30: "value", 34: "location", 44: "real"}, repeated=["args"])
+        if "real" in event:
+            event["value"] = event.pop("real")
         need(time < 1 << 63, "a time that does not fit 63 bits")
         if event["type"] == COUNTER:
             need(set(event) == {"type", "track", "value", "args"} and not event["args"], "a strange value")

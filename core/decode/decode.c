@@ -96,11 +96,15 @@ struct mt_error *mt_decode(struct mt_recording *recording, const struct mt_decod
 	};
 	struct mt_track *track, *next;
 
+	struct mt_words_filter *filter = NULL;
+
 	mt_try(check_kind(&run));
+	mt_try(mt_words_filter_create(&run, sink, &filter));
+	run.calls_sink = mt_words_filter_sink(filter);
 	struct mt_error *error = decode(&run);
 	if (!error)
 		error = mt_decode_hits(&run);
-	if (!error && !run.options->side_tracks_first)
+	if (!error)
 		error = mt_decode_side_tracks(&run);
 	if (!error && sink.ops->finish)
 		error = sink.ops->finish(sink.self);
@@ -109,7 +113,9 @@ struct mt_error *mt_decode(struct mt_recording *recording, const struct mt_decod
 		mt_track_destroy(&run, track);
 	mt_array_deinit(&run.hits);
 	mt_recorded_values_deinit(&run.values);
+	mt_words_filter_destroy(filter);
 	mt_array_deinit(&run.counter_names);
+	mt_array_deinit(&run.said);
 	mt_arena_deinit(&run.arena);
 	mt_pt_streams_deinit(&run.streams);
 	if (run.processes)

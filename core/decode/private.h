@@ -30,11 +30,17 @@ struct mt_track {
 	UT_hash_handle hh;
 };
 
+/* As a note of that kind would have it. */
+struct mt_said {
+	enum mt_recording_note note;
+	struct mt_sideband record;
+};
+
 struct mt_decode_run {
 	struct mt_recording *recording;
 	const struct mt_decode_options *options;
 	const struct mt_rebuild_ops *rebuild_ops;
-	struct mt_slice_sink sink;
+	struct mt_slice_sink sink, calls_sink; /* of calls: with the words taken out */
 	struct mt_decode_stats stats;
 	struct mt_processes *processes;
 	mt_pt_streams streams;
@@ -43,7 +49,9 @@ struct mt_decode_run {
 	struct mt_recorded_values values;
 	struct mt_arena arena; /* names of side tracks, and their events */
 	MT_ARRAY(const char *) counter_names;
-	bool timed; /* times of events and of the sideband can be compared */
+	MT_ARRAY(struct mt_said) said;
+	bool has_side_tracks; /* those of notes were put out */
+	bool timed;           /* times of events and of the sideband can be compared */
 	uint64_t bytes_total;
 };
 
@@ -87,9 +95,17 @@ const char *mt_decode_next_string(const char **at, const char *end);
 /* After all threads.  Errors: the sink's; NO_MEMORY. */
 struct mt_error *mt_decode_hits(struct mt_decode_run *run);
 
+/* words.c: a sink before another one. */
+struct mt_words_filter;
+struct mt_error *mt_words_filter_create(struct mt_decode_run *run, struct mt_slice_sink to,
+					struct mt_words_filter **out);
+struct mt_slice_sink mt_words_filter_sink(struct mt_words_filter *filter);
+void mt_words_filter_destroy(struct mt_words_filter *filter); /* NULL is fine */
+
 /* side_tracks.c */
 bool mt_decode_has_side_tracks(const struct mt_decode_run *run);
-/* Before or after all threads.  Errors: the sink's; NO_MEMORY. */
+/* After all threads, and before them if the notes' are wanted there: then those of what threads
+ * have said come after.  Errors: the sink's; NO_MEMORY. */
 struct mt_error *mt_decode_side_tracks(struct mt_decode_run *run);
 
 /* pt.c */

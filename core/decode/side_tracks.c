@@ -23,7 +23,7 @@ struct track {
 	const struct mt_process_thread *thread;
 	const struct item *items;
 	size_t count;
-	bool open; /* a slice is */
+	uint32_t open; /* slices: of spans several */
 };
 
 static enum mt_side_track track_of(enum mt_recording_note note)
@@ -41,6 +41,9 @@ static enum mt_side_track track_of(enum mt_recording_note note)
 		return MT_SIDE_TRACK_MARKS;
 	case MT_NOTE_COUNTER:
 		return MT_SIDE_TRACK_COUNTERS;
+	case MT_NOTE_SPAN:
+	case MT_NOTE_SPAN_END:
+		return MT_SIDE_TRACK_SPANS;
 	default:
 		return 0;
 	}
@@ -48,21 +51,22 @@ static enum mt_side_track track_of(enum mt_recording_note note)
 
 static struct mt_error *end_slice(struct track *track, uint64_t time_ns, uint8_t flags)
 {
-	const struct mt_slice_end end = {.time_ns = time_ns, .flags = flags};
+	struct mt_slice_end end = {.time_ns = time_ns, .flags = flags};
 
 	if (!track->open)
 		return NULL;
-	track->open = false;
+	end.depth = --track->open;
 	return track->run->sink.ops->end(track->run->sink.self, &end);
 }
 
 static struct mt_error *begin_slice(struct track *track, const struct mt_sideband *record,
 				    const struct mt_side_event *what)
 {
-	const struct mt_slice slice = {
-	    .time_ns = record->time_ns, .kind = MT_SLICE_SIDE, .side = what};
+	const struct mt_slice slice = {.time_ns = record->time_ns,
+				       .kind = MT_SLICE_SIDE,
+				       .depth = track->open++,
+				       .side = what};
 
-	track->open = true;
 	return track->run->sink.ops->begin(track->run->sink.self, &slice);
 }
 
@@ -225,18 +229,37 @@ static const char *counter_name(struct track *track, const struct mt_sideband *r
 
 static struct mt_error *put_counter(struct track *track, const struct item *item)
 {
+	const bool is_real = item->record->sample.address;
 	uint64_t value = item->record->sample.weight;
 	const struct mt_slice_sink *sink = &track->run->sink;
-	const struct mt_counter counter = {
+	struct mt_counter counter = {
 	    .time_ns = item->record->time_ns,
 	    .name = counter_name(track, item->record),
 	    .value = value < INT64_MAX ? value : INT64_MAX,
 	    .tid = item->tid,
+	    .is_real = is_real,
 	};
 
+	if (is_real)
+		memcpy(&counter.real, &value, sizeof(counter.real));
 	if (!counter.name)
 		return mt_error_no_memory();
 	return sink->ops->counter ? sink->ops->counter(sink->self, &counter) : NULL;
+}
+
+static struct mt_error *begin_span(struct track *track, const struct item *item)
+{
+	const char *text = raw_text(track, item->record);
+	struct mt_side_event *what = new_event(track, "span", text && !*text ? "(no words)" : text);
+
+	return what ? begin_slice(track, item->record, what) : mt_error_no_memory();
+}
+
+static struct mt_error *end_all(struct track *track, uint64_t time_ns, uint8_t flags)
+{
+	while (track->open)
+		mt_try(end_slice(track, time_ns, flags));
+	return NULL;
 }
 
 static struct mt_error *put_item(struct track *track, size_t index)
@@ -256,7 +279,10 @@ static struct mt_error *put_item(struct track *track, size_t index)
 		return put_switch(track, item);
 	case MT_NOTE_SYSCALL:
 		return put_syscall(track, index);
+	case MT_NOTE_SPAN:
+		return begin_span(track, item);
 	case MT_NOTE_SYSRET:
+	case MT_NOTE_SPAN_END:
 		return end_slice(track, record->time_ns, 0);
 	case MT_NOTE_FAULT:
 		return put_instant(track, item, MT_INSTANT_FAULT, "fault",
@@ -268,7 +294,7 @@ static struct mt_error *put_item(struct track *track, size_t index)
 	case MT_NOTE_COUNTER:
 		return put_counter(track, item);
 	default:
-		mt_try(end_slice(track, record->time_ns, MT_SLICE_END_LOST));
+		mt_try(end_all(track, record->time_ns, MT_SLICE_END_LOST));
 		return track->run->sink.ops->instant(track->run->sink.self, &gap);
 	}
 }
@@ -278,7 +304,7 @@ static struct mt_error *put_track(struct track *track)
 	static const char *const titles[MT_SIDE_TRACKS] = {
 	    [MT_SIDE_TRACK_SCHED] = "scheduling",   [MT_SIDE_TRACK_SYSCALLS] = "system calls",
 	    [MT_SIDE_TRACK_FAULTS] = "page faults", [MT_SIDE_TRACK_MARKS] = "marks",
-	    [MT_SIDE_TRACK_COUNTERS] = "counters",
+	    [MT_SIDE_TRACK_COUNTERS] = "counters",  [MT_SIDE_TRACK_SPANS] = "spans",
 	};
 	const struct mt_slice_sink *sink = &track->run->sink;
 	const struct mt_process_thread *thread = track->thread;
@@ -301,7 +327,7 @@ static struct mt_error *put_track(struct track *track)
 	mt_try(sink->ops->segment_begin(sink->self, &segment));
 	for (size_t i = 0; i < track->count; i++)
 		mt_try(put_item(track, i));
-	mt_try(end_slice(track, segment.end_ns, MT_SLICE_END_OPEN));
+	mt_try(end_all(track, segment.end_ns, MT_SLICE_END_OPEN));
 	return sink->ops->segment_end(sink->self, &segment);
 }
 
@@ -347,6 +373,18 @@ static struct mt_error *collect(const struct mt_decode_run *run, items *found)
 	return NULL;
 }
 
+static struct mt_error *collect_said(const struct mt_decode_run *run, items *found)
+{
+	mt_array_each (said, &run->said) {
+		const struct item item = {said->record.tid, track_of(said->note), said->note,
+					  &said->record, found->count};
+
+		if (mt_array_push(found, item))
+			return mt_error_no_memory();
+	}
+	return NULL;
+}
+
 static int compare(const void *a, const void *b)
 {
 	const struct item *one = a, *other = b;
@@ -355,6 +393,8 @@ static int compare(const void *a, const void *b)
 		return one->tid < other->tid ? -1 : 1;
 	if (one->kind != other->kind)
 		return one->kind < other->kind ? -1 : 1;
+	if (one->kind >= MT_SIDE_TRACK_COUNTERS && one->record->time_ns != other->record->time_ns)
+		return one->record->time_ns < other->record->time_ns ? -1 : 1;
 	return one->order < other->order ? -1 : one->order > other->order;
 }
 
@@ -418,8 +458,11 @@ static struct mt_error *put_tracks(struct mt_decode_run *run, const items *found
 struct mt_error *mt_decode_side_tracks(struct mt_decode_run *run)
 {
 	items found = {0};
-	struct mt_error *error = run->timed ? collect(run, &found) : NULL;
+	struct mt_error *error = run->timed && !run->has_side_tracks ? collect(run, &found) : NULL;
 
+	run->has_side_tracks = true;
+	if (!error)
+		error = collect_said(run, &found);
 	if (!error && found.count) {
 		qsort(found.items, found.count, sizeof(found.items[0]), compare);
 		join_restarted(&found);

@@ -2,6 +2,7 @@
 #include "output/args.h"
 
 #include <signal.h>
+#include <string.h>
 #include <sys/wait.h>
 
 const char *mt_arg_name_text(enum mt_arg_name name)
@@ -188,6 +189,17 @@ void mt_args_of_instant(struct mt_args *args, const struct mt_instant *instant)
 	if (instant->function)
 		add_text(args, MT_ARG_FUNCTION, instant->function->name);
 	add_source(args, &instant->source);
+}
+
+void mt_args_of_counter(struct mt_args *args, const struct mt_counter *counter)
+{
+	uint64_t number = counter->value;
+
+	args->count = 0;
+	if (counter->is_real)
+		memcpy(&number, &counter->real, sizeof(number));
+	mt_args_add(args, MT_ARG_VALUE, counter->is_real ? MT_ARG_TYPE_REAL : MT_ARG_TYPE_INTEGER,
+		    number, NULL);
 }
 
 void mt_args_of_snapshot(struct mt_args *args, const struct mt_thread_segment *segment)

@@ -47,6 +47,7 @@ enum mt_arg_name {
 enum mt_arg_type {
 	MT_ARG_TYPE_POINTER,
 	MT_ARG_TYPE_INTEGER,
+	MT_ARG_TYPE_REAL, /* `number`: the bits of a double */
 	MT_ARG_TYPE_BOOL,
 	MT_ARG_TYPE_TEXT,  /* `text`, for the whole run */
 	MT_ARG_TYPE_PLACE, /* "text:number" */
@@ -76,6 +77,7 @@ void mt_args_of_slice(struct mt_args *args, const struct mt_slice *slice);
 void mt_args_of_end(struct mt_args *args, const struct mt_slice_end *end);
 void mt_args_of_instant(struct mt_args *args, const struct mt_instant *instant);
 
+void mt_args_of_counter(struct mt_args *args, const struct mt_counter *counter);
 void mt_args_of_snapshot(struct mt_args *args, const struct mt_thread_segment *segment);
 
 /* The kind of a slice or instant, by which a viewer can distinguish and filter them. */

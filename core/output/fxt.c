@@ -85,6 +85,7 @@ static uint64_t arg_header(enum mt_arg_name name, unsigned type, unsigned words,
 enum {
 	ARG_UINT32 = 2,
 	ARG_UINT64 = 4,
+	ARG_DOUBLE = 5,
 	ARG_STRING = 6,
 	ARG_POINTER = 7,
 	ARG_KOID = 8,
@@ -106,6 +107,10 @@ static void put_arg(struct mt_fxt_record *record, const struct mt_arg *arg, uint
 			mt_fxt_word(record, arg_header(arg->name, ARG_UINT64, 2, 0));
 			mt_fxt_word(record, arg->number);
 		}
+		break;
+	case MT_ARG_TYPE_REAL:
+		mt_fxt_word(record, arg_header(arg->name, ARG_DOUBLE, 2, 0));
+		mt_fxt_word(record, arg->number);
 		break;
 	case MT_ARG_TYPE_BOOL:
 		mt_fxt_word(record, arg_header(arg->name, ARG_BOOL, 1, arg->number != 0));
@@ -351,9 +356,9 @@ static struct mt_error *fxt_instant(void *self, const struct mt_instant *instant
 static struct mt_error *fxt_counter(void *self, const struct mt_counter *counter)
 {
 	struct fxt *fxt = self;
-	struct mt_args args = {0};
+	struct mt_args args;
 
-	mt_args_add(&args, MT_ARG_VALUE, MT_ARG_TYPE_INTEGER, counter->value, NULL);
+	mt_args_of_counter(&args, counter);
 	mt_try(start_event(fxt, MT_FXT_COUNTER, counter->time_ns, MT_CATEGORY_COUNTER,
 			   counter->name, &args));
 	mt_fxt_word(&fxt->record, (uint32_t)counter->tid);

@@ -167,14 +167,14 @@ static struct mt_error *html_instant(void *self, const struct mt_instant *instan
 static struct mt_error *html_counter(void *self, const struct mt_counter *counter)
 {
 	struct html *html = self;
-	struct mt_args args = {0};
+	struct mt_args args;
 	const struct mt_html_row row = {
 	    .begin_ns = time_of(html, counter->time_ns),
-	    .duration_ns = (double)counter->value,
+	    .duration_ns = counter->is_real ? counter->real : (double)counter->value,
 	    .flags = ROW_COUNTER << KIND_SHIFT,
 	};
 
-	mt_args_add(&args, MT_ARG_VALUE, MT_ARG_TYPE_INTEGER, counter->value, NULL);
+	mt_args_of_counter(&args, counter);
 	return put_row(html, row, counter->name, MT_CATEGORY_COUNTER, &args, NULL);
 }
 

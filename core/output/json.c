@@ -172,9 +172,9 @@ static struct mt_error *json_instant(void *self, const struct mt_instant *instan
 static struct mt_error *json_counter(void *self, const struct mt_counter *counter)
 {
 	struct json *json = self;
-	struct mt_args args = {0};
+	struct mt_args args;
 
-	mt_args_add(&args, MT_ARG_VALUE, MT_ARG_TYPE_INTEGER, counter->value, NULL);
+	mt_args_of_counter(&args, counter);
 	start_timed(json, 'C', counter->time_ns);
 	mt_str_appendf(&json->line, ",\"id\":%d", counter->tid);
 	put_name(json, counter->name, MT_CATEGORY_COUNTER);

@@ -3,14 +3,23 @@
 
 #include "output/json_string.h"
 
+#include <math.h>
+#include <string.h>
+
 static void append_value(struct mt_str *out, struct mt_str *scratch, const struct mt_arg *arg)
 {
+	double real;
+
 	switch (arg->type) {
 	case MT_ARG_TYPE_POINTER: /* a number would lose its low bits in JavaScript */
 		mt_str_appendf(out, "\"0x%llx\"", (unsigned long long)arg->number);
 		break;
 	case MT_ARG_TYPE_INTEGER:
 		mt_str_appendf(out, "%llu", (unsigned long long)arg->number);
+		break;
+	case MT_ARG_TYPE_REAL:
+		memcpy(&real, &arg->number, sizeof(real));
+		mt_str_appendf(out, isfinite(real) ? "%.17g" : "\"%g\"", real);
 		break;
 	case MT_ARG_TYPE_BOOL:
 		mt_str_append(out, arg->number ? "true" : "false");

@@ -68,6 +68,9 @@ static void put_arg(struct mt_pf_message *event, const struct mt_arg *arg, uint6
 	case MT_ARG_TYPE_INTEGER:
 		mt_pf_number(&annotation, MT_PF_ANNOTATION_UINT, arg->number);
 		break;
+	case MT_ARG_TYPE_REAL:
+		mt_pf_fixed(&annotation, MT_PF_ANNOTATION_DOUBLE, arg->number);
+		break;
 	case MT_ARG_TYPE_BOOL:
 		mt_pf_number(&annotation, MT_PF_ANNOTATION_BOOL, arg->number != 0);
 		break;
@@ -367,7 +370,14 @@ static struct mt_error *pftrace_counter(void *self, const struct mt_counter *cou
 	mt_try(write_counter(pftrace, counter->name, thread->uuid, &uuid));
 	pftrace->event.size = 0;
 	mt_pf_number(&pftrace->event, MT_PF_EVENT_TYPE, MT_PF_COUNTER);
-	mt_pf_number(&pftrace->event, MT_PF_EVENT_COUNTER_VALUE, counter->value);
+	if (counter->is_real) {
+		uint64_t bits;
+
+		memcpy(&bits, &counter->real, sizeof(bits));
+		mt_pf_fixed(&pftrace->event, MT_PF_EVENT_DOUBLE_COUNTER_VALUE, bits);
+	} else {
+		mt_pf_number(&pftrace->event, MT_PF_EVENT_COUNTER_VALUE, counter->value);
+	}
 	return mt_pf_send_event(pftrace->stream, counter->time_ns, uuid, pftrace->event.bytes,
 				pftrace->event.size);
 }

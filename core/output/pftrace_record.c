@@ -9,7 +9,7 @@
 /* No event takes as many strings. */
 #define EVENT_STRINGS 32
 
-enum { WIRE_VARINT = 0, WIRE_BYTES = 2 };
+enum { WIRE_VARINT = 0, WIRE_FIXED = 1, WIRE_BYTES = 2 };
 
 #define VARINT_MAX 10
 /* Fields below 16 have tags of one byte. */
@@ -24,6 +24,18 @@ void mt_pf_number(struct mt_pf_message *message, unsigned field, uint64_t value)
 	at = mt_pf_put_varint(at, TAG(field, WIRE_VARINT));
 	at = mt_pf_put_varint(at, value);
 	message->size = (size_t)(at - message->bytes);
+}
+
+void mt_pf_fixed(struct mt_pf_message *message, unsigned field, uint64_t bits)
+{
+	uint8_t *at = message->bytes + message->size;
+
+	if (message->size + 2 * VARINT_MAX > sizeof(message->bytes))
+		return;
+	at = mt_pf_put_varint(at, TAG(field, WIRE_FIXED));
+	bits = htole64(bits);
+	memcpy(at, &bits, sizeof(bits));
+	message->size = (size_t)(at - message->bytes) + sizeof(bits);
 }
 
 void mt_pf_bytes(struct mt_pf_message *message, unsigned field, const void *bytes, size_t size)

@@ -79,9 +79,11 @@ enum mt_recording_note {
 	MT_NOTE_FAULT,
 	MT_NOTE_SYSCALL,
 	MT_NOTE_SYSRET,
-	MT_NOTE_COUNTER,
+	MT_NOTE_COUNTER, /* `address` 1: `weight` is the bits of a double */
 	MT_NOTE_MARK,
 	MT_NOTE_MISSED,
+	MT_NOTE_SPAN, /* begins; the innermost one ends with the next */
+	MT_NOTE_SPAN_END,
 	MT_NOTE_COUNT,
 	MT_NOTE_FIRST_SIDE = MT_NOTE_OFF_CPU
 };

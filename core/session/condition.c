@@ -171,7 +171,7 @@ static struct mt_error *check_found(const struct mt_session *session,
 				    const struct mt_session_process *process)
 {
 	mt_array_each (trigger, &session->triggers) {
-		if (trigger->mark || session->options->pending)
+		if (trigger->mark || trigger->words || session->options->pending)
 			continue;
 		if (trigger->spec.begin && !trigger->begin_found)
 			return explain_missing(process, trigger, trigger->spec.begin);

@@ -5,9 +5,9 @@
  * probes (probe.c). */
 #include "session/private.h"
 
-static struct mt_error *read_words(struct mt_session *session,
-				   const struct mt_session_thread *thread, uint64_t pc,
-				   struct mt_str *out)
+struct mt_error *mt_session_read_words(struct mt_session *session,
+				       const struct mt_session_thread *thread, uint64_t pc,
+				       struct mt_str *out)
 {
 	struct user_regs_struct registers;
 	char words[MT_SESSION_MARK_BYTES];
@@ -24,23 +24,50 @@ static struct mt_error *read_words(struct mt_session *session,
 	return out->failed ? mt_error_no_memory() : NULL;
 }
 
+/* The number goes in a register of its own; END says nothing. */
+static struct mt_error *read_said(struct mt_session *session,
+				  const struct mt_session_thread *thread, enum mt_words words,
+				  uint64_t pc, struct mt_str *text, uint64_t *number)
+{
+	struct user_regs_struct registers;
+
+	*number = 0;
+	if (words == MT_WORDS_END)
+		return NULL;
+	mt_try(mt_session_read_words(session, thread, pc, text));
+	if (words != MT_WORDS_NUMBER)
+		return NULL;
+	mt_try(mt_session_target_ops(session)->get_registers(session->target, thread->lwp,
+							     &registers));
+	*number = registers.rsi;
+	return NULL;
+}
+
 struct mt_error *mt_session_put_mark(struct mt_session *session,
-				     const struct mt_session_thread *thread,
+				     const struct mt_session_thread *thread, enum mt_words words,
 				     const struct mt_engine_news *news)
 {
-	mt_auto(mt_str) struct mt_str words = {0};
+	static const enum mt_recording_note notes[] = {
+	    [MT_WORDS_NONE] = MT_NOTE_MARK,      [MT_WORDS_MARK] = MT_NOTE_MARK,
+	    [MT_WORDS_BEGIN] = MT_NOTE_SPAN,     [MT_WORDS_END] = MT_NOTE_SPAN_END,
+	    [MT_WORDS_NUMBER] = MT_NOTE_COUNTER,
+	};
+	mt_auto(mt_str) struct mt_str text = {0};
+	uint64_t number;
 
-	mt_try(read_words(session, thread, news->pc, &words));
+	mt_try(read_said(session, thread, words, news->pc, &text, &number));
 	const struct mt_sideband record = {
 	    .time_ns = news->time_ns,
 	    .kind = MT_SIDEBAND_SAMPLE,
 	    .pid = thread->process->pid,
 	    .tid = thread->lwp,
 	    .cpu = -1,
-	    .sample = {.event = MT_NOTE_MARK,
+	    .sample = {.event = notes[words],
 		       .ip = news->pc,
-		       .raw = (const uint8_t *)(words.text ? words.text : ""),
-		       .raw_size = (uint32_t)words.length + 1},
+		       .address = words == MT_WORDS_NUMBER,
+		       .weight = number,
+		       .raw = (const uint8_t *)(text.text ? text.text : ""),
+		       .raw_size = (uint32_t)text.length + 1},
 	};
 	return mt_recording_writer_put(session->writer, &record);
 }

@@ -12,6 +12,7 @@
 #include "session/values_spec.h"
 #include "session/watch_spec.h"
 #include "space/space.h"
+#include "trace/words.h"
 
 #include <uthash.h>
 
@@ -111,6 +112,7 @@ struct mt_session_trigger {
 	bool found;                    /* somewhere, once */
 	bool begin_found;              /* likewise where its span begins */
 	bool mark;                     /* none of the user's: where the program says marks */
+	enum mt_words words;           /* nor is one of mtrace.h */
 	uint32_t problems;             /* how often the condition could not be evaluated here */
 	char *problem;                 /* why, the first time */
 	uint32_t left_out;             /* functions of a glob's whose values cannot be had */
@@ -136,6 +138,7 @@ struct mt_session {
 	bool leaving;        /* all processes: triggers do not count any more */
 	bool taking;         /* stops are being handled: see breathe() */
 	bool has_bound;      /* triggers, once: see mt_session_tolerate_later() */
+	bool has_header;     /* the triggers of mtrace.h are there */
 	bool is_asked;       /* for a snapshot: check_request() takes it */
 	uint32_t asked;      /* how many of the snapshots were asked for */
 	uint64_t most_bytes; /* of the recording, but for the last snapshots */
@@ -278,10 +281,26 @@ bool mt_session_take_register(struct mt_session *session, struct mt_session_proc
 /* mark.c */
 #define MT_SESSION_MARK_FUNCTION "mtrace_mark"
 #define MT_SESSION_MARK_BYTES    256
-/* A thread is at the first instruction of that function. */
+/* A thread is at the first instruction of that function, or of one that says WORDS. */
 struct mt_error *mt_session_put_mark(struct mt_session *session,
-				     const struct mt_session_thread *thread,
+				     const struct mt_session_thread *thread, enum mt_words words,
 				     const struct mt_engine_news *news);
+/* What it says there.  Errors: the target's; NO_MEMORY. */
+struct mt_error *mt_session_read_words(struct mt_session *session,
+				       const struct mt_session_thread *thread, uint64_t pc,
+				       struct mt_str *out);
+
+/* header.c */
+/* A file was mapped: if it has the functions of mtrace.h, they are triggers from now on.  Errors:
+ * NO_MEMORY. */
+struct mt_error *mt_session_see_header(struct mt_session *session,
+				       struct mt_session_process *process,
+				       const struct mt_objfile *objfile);
+/* What is recorded of TRIGGER's function, which is one of them, at FRAME. */
+struct mt_error *mt_session_parse_words(const struct mt_session_process *process,
+					const struct mt_expr_frame *frame,
+					const struct mt_session_trigger *trigger,
+					struct mt_session_value_list *out);
 
 /* probe.c */
 /* The executable's probes become marks, if marks are wanted. */
@@ -416,6 +435,10 @@ struct mt_error *mt_session_parse_values(const struct mt_session_process *proces
 					 const struct mt_expr_frame *frame,
 					 const struct mt_session_trigger *trigger,
 					 struct mt_session_value_list *out);
+/* TEXT alone, by NAME.  Errors: mt_expr_parse()'s; NO_MEMORY. */
+struct mt_error *mt_session_parse_value(const struct mt_session_process *process,
+					const struct mt_expr_frame *frame, const char *name,
+					const char *text, struct mt_session_value_list *out);
 void mt_session_forget_values(struct mt_session_value_list *list);
 
 /* gate.c */

@@ -456,7 +456,7 @@ struct mt_error *mt_session_run(struct mt_session *session)
 struct mt_error *mt_session_finish(struct mt_session *session, struct mt_recording **out)
 {
 	for (size_t i = 0; i < session->triggers.count; i++)
-		if (!session->triggers.items[i].found)
+		if (!session->triggers.items[i].found && !session->triggers.items[i].words)
 			mt_log(session->options->engine.log, MT_LOG_WARNING,
 			       "%s %s: no such function or line",
 			       session->triggers.items[i].mark ? "marks will be missing:"

@@ -60,9 +60,14 @@ static struct mt_error *put_new_map(const struct walk *walk, const struct mt_map
 		struct mt_objfile *objfile = NULL;
 		struct mt_build_id id = {0};
 		mt_error_destroy(mt_objfile_open(map->path, NULL, NULL, &objfile));
-		if (objfile)
+		struct mt_error *error = NULL;
+		if (objfile) {
 			id = *mt_objfile_build_id(objfile);
+			error = mt_session_see_header(walk->session, walk->process, objfile);
+		}
 		mt_objfile_unref(objfile);
+		if (error)
+			return error;
 		mapping.build_id = id;
 	} else if (!map->path[0]) {
 		mapping.path = "//anon";

@@ -79,6 +79,13 @@ static struct mt_error *add_one(const struct mt_session_process *process,
 	return error;
 }
 
+struct mt_error *mt_session_parse_value(const struct mt_session_process *process,
+					const struct mt_expr_frame *frame, const char *name,
+					const char *text, struct mt_session_value_list *out)
+{
+	return add_one(process, frame, strdup(name), text, out);
+}
+
 /* The parts of the last value take its place. */
 static struct mt_error *use_parts(struct mt_session_value_list *parts,
 				  struct mt_session_value_list *list)
@@ -211,7 +218,9 @@ struct mt_error *mt_session_parse_values(const struct mt_session_process *proces
 	mt_auto(mt_str) struct mt_str name = {0};
 	struct mt_error *error;
 
-	if (trigger->values == MT_VALUES_RESULT)
+	if (trigger->words)
+		error = mt_session_parse_words(process, frame, trigger, out);
+	else if (trigger->values == MT_VALUES_RESULT)
 		error = add_results(process, frame, out);
 	else if (trigger->names)
 		error = add_list(process, frame, trigger->names, out);

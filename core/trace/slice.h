@@ -30,6 +30,7 @@ enum mt_side_track {
 	MT_SIDE_TRACK_FAULTS,
 	MT_SIDE_TRACK_MARKS,
 	MT_SIDE_TRACK_COUNTERS,
+	MT_SIDE_TRACK_SPANS, /* of mtrace.h */
 	MT_SIDE_TRACKS
 };
 #define MT_SIDE_TRACK_TID(track, tid) ((pid_t)((uint32_t)(track) << 23 | (uint32_t)(tid)))
@@ -140,6 +141,8 @@ struct mt_counter {
 	uint64_t time_ns;
 	const char *name; /* lent for the run */
 	uint64_t value;
+	bool is_real; /* then that is `real` */
+	double real;
 	pid_t tid; /* whose it is */
 };
 

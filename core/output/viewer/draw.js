@@ -171,7 +171,7 @@ function drawCounter(lane, y) {
 	pen.globalAlpha = 0.6;
 	while (i < lane.last && begin[i] <= view.end) {
 		const x = Math.max(xOf(begin[i]), -2), width = Math.max(xOf(end[i]) - x, 1);
-		const height = counterValue(data, i) / lane.most * (LANE - 2);
+		const height = Math.max(counterValue(data, i) / lane.most, 0) * (LANE - 2);
 		pen.fillRect(x, y + LANE - 1 - height, Math.min(width, view.width - x + 2), height);
 		i = Math.max(i + 1, firstWhere(i + 1, lane.last, (k) => end[k] >= timeAt(Math.floor(x) + 1)));
 	}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the program says by the functions of include/mtrace.h: recorded calls, whose arguments have
+ * names of their own (trace/words.h).  Marks become instants where the calls were; spans and
+ * numbers get tracks beside them, as they need not end in the function in which they began.  The
+ * calls themselves are not shown. */
+#include "trace/words.h"
+#include "decode/private.h"
+#include "trace/sink_ops.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TEXT_BYTES 4096u /* of a literal */
+#define KNOWN      256u
+
+/* A literal that was looked up. */
+struct known {
+	const struct mt_epoch *epoch;
+	uint64_t address;
+	const char *text;
+};
+
+struct mt_words_filter {
+	struct mt_slice_sink to;
+	struct mt_decode_run *run;
+	struct mt_thread thread;
+	MT_ARRAY(bool) is_hidden; /* slices that are open, the outermost first */
+	uint32_t hidden;          /* of them */
+	struct known known[KNOWN];
+};
+MT_SLICE_FILTER(struct mt_words_filter, to);
+
+/* ---- Texts ---- */
+
+/* In the file that has the address; NULL: none. */
+static const char *find_literal(struct mt_words_filter *filter, const struct mt_space *space,
+				uint64_t address)
+{
+	for (size_t i = 0; i < mt_space_mapping_count(space); i++) {
+		const struct mt_mapping *mapping = mt_space_mapping(space, i);
+		size_t size = 0;
+		const uint8_t *bytes =
+		    mapping->objfile
+			? mt_objfile_bytes(mapping->objfile, address - mapping->bias, &size)
+			: NULL;
+
+		if (bytes)
+			return mt_arena_text(&filter->run->arena, (const char *)bytes,
+					     size < TEXT_BYTES ? size : TEXT_BYTES);
+	}
+	return NULL;
+}
+
+static const char *literal_at(struct mt_words_filter *filter, uint64_t time_ns, uint64_t address)
+{
+	struct mt_arena *arena = &filter->run->arena;
+	struct mt_process_thread *thread =
+	    mt_processes_thread(filter->run->processes, filter->thread.tid);
+	const struct mt_epoch *epoch =
+	    thread ? mt_decode_epoch_at(filter->run, thread, time_ns) : NULL;
+	struct known *known = &filter->known[(address * 0x9e3779b97f4a7c15u) >> 56];
+
+	if (!epoch)
+		return NULL;
+	if (known->text && known->epoch == epoch && known->address == address)
+		return known->text;
+	const char *text = find_literal(filter, epoch->space, address);
+	if (!text)
+		text = mt_arena_format(arena, "0x%" PRIx64, address);
+	*known = (struct known){epoch, address, text};
+	return text;
+}
+
+static char unescaped(const char **at)
+{
+	const char c = *(*at)++;
+
+	if (c != '\\')
+		return c;
+	const char next = *(*at)++;
+	if (next == 'n')
+		return '\n';
+	if (next == 't')
+		return '\t';
+	if (next < '0' || next > '3')
+		return next;
+	char digits[4] = {next, (*at)[0], (*at)[1], 0};
+	*at += 2;
+	return (char)strtoul(digits, NULL, 8);
+}
+
+/* As mt_recorded_string_append() quotes them: "...", with dots behind if that is not all. */
+static const char *text_in_quotes(struct mt_words_filter *filter, const char *quoted)
+{
+	char text[MT_RECORDED_STRING_BYTES + sizeof("...")];
+	size_t length = 0;
+
+	while (*quoted && *quoted != '"' && length < MT_RECORDED_STRING_BYTES)
+		text[length++] = unescaped(&quoted);
+	if (*quoted == '"')
+		quoted++;
+	for (; *quoted == '.' && length + 1 < sizeof(text); quoted++)
+		text[length++] = '.';
+	text[length] = 0;
+	return mt_arena_text(&filter->run->arena, text, length);
+}
+
+/* NULL: no memory. */
+static const char *text_of(struct mt_words_filter *filter, uint64_t time_ns, const char *value)
+{
+	if (*value == '"')
+		return text_in_quotes(filter, value + 1);
+	return literal_at(filter, time_ns, strtoull(value, NULL, 0));
+}
+
+/* ---- What is said ---- */
+
+static struct mt_error *say(struct mt_words_filter *filter, enum mt_recording_note note,
+			    const struct mt_slice *slice, const char *text, const uint64_t *bits)
+{
+	struct mt_said said = {.note = note};
+
+	if (!text)
+		return mt_error_no_memory();
+	said.record.time_ns = slice->time_ns;
+	said.record.kind = MT_SIDEBAND_SAMPLE;
+	said.record.pid = filter->thread.pid;
+	said.record.tid = filter->thread.tid;
+	said.record.sample.raw = (const uint8_t *)text;
+	said.record.sample.raw_size = (uint32_t)strlen(text) + 1;
+	said.record.sample.address = bits != NULL;
+	said.record.sample.weight = bits ? *bits : 0;
+	return mt_array_push(&filter->run->said, said) ? mt_error_no_memory() : NULL;
+}
+
+static struct mt_error *mark(struct mt_words_filter *filter, const struct mt_slice *slice,
+			     const char *text)
+{
+	struct mt_side_event *what = mt_arena_zalloc(&filter->run->arena, sizeof(*what));
+
+	if (!what || !text)
+		return mt_error_no_memory();
+	what->category = "mark";
+	what->name = *text ? text : "(no words)";
+	struct mt_instant instant = {
+	    .time_ns = slice->time_ns,
+	    .kind = MT_INSTANT_MARK,
+	    .estimated = slice->flags & MT_SLICE_TIME_ESTIMATED,
+	    .address = slice->call_site,
+	    .side = what,
+	};
+	const struct mt_process_thread *who =
+	    mt_processes_thread(filter->run->processes, filter->thread.tid);
+
+	if (who)
+		mt_decode_name_instant(filter->run, who, &instant);
+	return filter->to.ops->instant(filter->to.self, &instant);
+}
+
+/* VALUE follows NAME= in TEXT; NULL: TEXT begins with another name. */
+static const char *value_of(const char *text, const char *name)
+{
+	const size_t length = strlen(name);
+
+	return strncmp(text, name, length) == 0 && text[length] == '=' ? text + length + 1 : NULL;
+}
+
+static struct mt_error *number(struct mt_words_filter *filter, const struct mt_slice *slice,
+			       const char *value)
+{
+	const char *rest = strstr(value, ", " MT_WORDS_BITS_NAME "=");
+
+	if (!rest)
+		return NULL;
+	const uint64_t bits =
+	    (uint64_t)strtoll(rest + sizeof(", " MT_WORDS_BITS_NAME "=") - 1, NULL, 10);
+	return say(filter, MT_NOTE_COUNTER, slice, text_of(filter, slice->time_ns, value), &bits);
+}
+
+/* *IS_WORDS: the call says something, and is none to be shown. */
+static struct mt_error *hear(struct mt_words_filter *filter, const struct mt_slice *slice,
+			     bool *is_words)
+{
+	const char *text = slice->kind == MT_SLICE_CALL ? slice->arguments : NULL, *value;
+
+	*is_words = text && strncmp(text, MT_WORDS_PREFIX, sizeof(MT_WORDS_PREFIX) - 1) == 0;
+	if (!*is_words)
+		return NULL;
+	if ((value = value_of(text, MT_WORDS_MARK_NAME)))
+		return mark(filter, slice, text_of(filter, slice->time_ns, value));
+	if ((value = value_of(text, MT_WORDS_BEGIN_NAME)))
+		return say(filter, MT_NOTE_SPAN, slice, text_of(filter, slice->time_ns, value),
+			   NULL);
+	if (value_of(text, MT_WORDS_END_NAME))
+		return say(filter, MT_NOTE_SPAN_END, slice, "", NULL);
+	if ((value = value_of(text, MT_WORDS_NUMBER_NAME)))
+		return number(filter, slice, value);
+	*is_words = false;
+	return NULL;
+}
+
+/* ---- The sink ---- */
+
+static struct mt_error *begin(void *self, const struct mt_slice *slice)
+{
+	struct mt_words_filter *filter = self;
+	bool is_words;
+
+	mt_try(hear(filter, slice, &is_words));
+	if (mt_array_push(&filter->is_hidden, is_words))
+		return mt_error_no_memory();
+	if (is_words) {
+		filter->hidden++;
+		return NULL;
+	}
+	struct mt_slice shown = *slice;
+	shown.depth -= filter->hidden < shown.depth ? filter->hidden : shown.depth;
+	return mt_slice_pass_begin(self, &shown);
+}
+
+static struct mt_error *end(void *self, const struct mt_slice_end *what)
+{
+	struct mt_words_filter *filter = self;
+	struct mt_slice_end shown = *what;
+
+	if (filter->is_hidden.count && filter->is_hidden.items[--filter->is_hidden.count]) {
+		filter->hidden--;
+		return NULL;
+	}
+	shown.depth -= filter->hidden < shown.depth ? filter->hidden : shown.depth;
+	return mt_slice_pass_end(self, &shown);
+}
+
+static struct mt_error *thread(void *self, const struct mt_thread *which)
+{
+	struct mt_words_filter *filter = self;
+
+	filter->thread = *which;
+	return mt_slice_pass_thread(self, which);
+}
+
+static struct mt_error *segment_begin(void *self, const struct mt_thread_segment *segment)
+{
+	struct mt_words_filter *filter = self;
+
+	filter->is_hidden.count = 0;
+	filter->hidden = 0;
+	return mt_slice_pass_segment_begin(self, segment);
+}
+
+struct mt_slice_sink mt_words_filter_sink(struct mt_words_filter *filter)
+{
+	static const struct mt_slice_sink_ops ops = {
+	    .thread = thread,
+	    .segment_begin = segment_begin,
+	    .begin = begin,
+	    .end = end,
+	    .instant = mt_slice_pass_instant,
+	    .segment_end = mt_slice_pass_segment_end,
+	};
+
+	return (struct mt_slice_sink){&ops, filter};
+}
+
+struct mt_error *mt_words_filter_create(struct mt_decode_run *run, struct mt_slice_sink to,
+					struct mt_words_filter **out)
+{
+	struct mt_words_filter *filter = calloc(1, sizeof(*filter));
+
+	*out = filter;
+	if (!filter)
+		return mt_error_no_memory();
+	filter->to = to;
+	filter->run = run;
+	return NULL;
+}
+
+void mt_words_filter_destroy(struct mt_words_filter *filter)
+{
+	if (!filter)
+		return;
+	mt_array_deinit(&filter->is_hidden);
+	free(filter);
+}

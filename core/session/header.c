@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What programs say of themselves by the functions of include/mtrace.h.  Where functions are
+ * patched, the arguments of these are recorded as with --args, and stop nobody: the decoder makes
+ * marks, spans and numbers of them (decode/words.c).  An engine that sees each instruction reads
+ * them there, as mark.c does.  mtrace_snapshot() is a trigger.  All that is set up when the first
+ * file comes that has the functions. */
+#include "elf/header_note.h"
+#include "process/proc.h"
+#include "session/private.h"
+#include "trace/words.h"
+
+#include "values/user.h"
+
+#include <string.h>
+
+#define MOST_VALUES 2
+
+static const struct {
+	const char *function;
+	enum mt_words words;
+	/* What is recorded, and by which name. */
+	const char *names[MOST_VALUES], *values[MOST_VALUES];
+} table[] = {
+    {"mtrace_mark", MT_WORDS_MARK, {MT_WORDS_MARK_NAME}, {"(char *) $rdi"}},
+    {"mtrace_mark_literal", MT_WORDS_MARK, {MT_WORDS_MARK_NAME}, {"(void *) $rdi"}},
+    {"mtrace_begin", MT_WORDS_BEGIN, {MT_WORDS_BEGIN_NAME}, {"(char *) $rdi"}},
+    {"mtrace_begin_literal", MT_WORDS_BEGIN, {MT_WORDS_BEGIN_NAME}, {"(void *) $rdi"}},
+    {"mtrace_end", MT_WORDS_END, {MT_WORDS_END_NAME}, {"$rsp"}},
+    {"mtrace_number_bits",
+     MT_WORDS_NUMBER,
+     {MT_WORDS_NUMBER_NAME, MT_WORDS_BITS_NAME},
+     {"(void *) $rdi", "$rsi"}},
+    {"mtrace_snapshot", MT_WORDS_SNAPSHOT, {NULL}, {NULL}},
+    {MT_TRIGGER_INDICATOR, MT_WORDS_SNAPSHOT, {NULL}, {NULL}},
+};
+#define FUNCTIONS (sizeof(table) / sizeof(table[0]))
+
+/* The user has asked for the same. */
+static bool is_wanted_already(const struct mt_session *session, const char *function)
+{
+	mt_array_each (trigger, &session->triggers)
+		if (strcmp(trigger->spec.location, function) == 0)
+			return true;
+	return false;
+}
+
+static struct mt_error *add(struct mt_session *session, size_t index, bool by_values)
+{
+	struct mt_session_trigger trigger = {
+	    .text = table[index].function,
+	    .option = "mtrace.h",
+	    .words = table[index].words,
+	    .values = by_values && table[index].names[0] ? MT_VALUES_ARGUMENTS : MT_VALUES_NONE,
+	};
+
+	trigger.mark = !trigger.values && trigger.words != MT_WORDS_SNAPSHOT;
+	trigger.spec.location = strdup(table[index].function);
+	if (trigger.spec.location && !mt_array_push(&session->triggers, trigger))
+		return NULL;
+	mt_session_trigger_deinit(&trigger);
+	return mt_error_no_memory();
+}
+
+static struct mt_error *add_all(struct mt_session *session)
+{
+	const struct mt_engine_break_ops *breaks = mt_session_engine_ops(session)->breaks;
+	const bool can_record = breaks && breaks->measures;
+	const bool wants_marks = mt_tracks_want_marks(session->options->events);
+
+	session->has_header = true;
+	if (breaks && !can_record)
+		mt_log(session->options->engine.log, MT_LOG_WARNING,
+		       "the engine %s records no marks, spans and numbers of mtrace.h (--engine "
+		       "calls does)",
+		       mt_session_engine_ops(session)->name);
+	for (size_t i = 0; i < FUNCTIONS; i++) {
+		bool is_snapshot = table[i].words == MT_WORDS_SNAPSHOT;
+
+		if ((breaks && !can_record && !is_snapshot) ||
+		    is_wanted_already(session, table[i].function))
+			continue;
+		mt_try(add(session, i,
+			   can_record && !(wants_marks && table[i].words == MT_WORDS_MARK)));
+	}
+	return NULL;
+}
+
+struct mt_error *mt_session_see_header(struct mt_session *session,
+				       struct mt_session_process *process,
+				       const struct mt_objfile *objfile)
+{
+	if (session->options->engine.live || !mt_objfile_has_header_note(objfile))
+		return NULL;
+	if (!session->has_header)
+		mt_try(add_all(session));
+	mt_try(mt_session_see_all(session, process));
+	if (!process->entry)
+		process->entry = mt_proc_entry(process->pid);
+	return NULL;
+}
+
+struct mt_error *mt_session_parse_words(const struct mt_session_process *process,
+					const struct mt_expr_frame *frame,
+					const struct mt_session_trigger *trigger,
+					struct mt_session_value_list *out)
+{
+	struct mt_error *error = NULL;
+
+	for (size_t i = 0; i < FUNCTIONS; i++)
+		for (size_t j = 0; j < MOST_VALUES && table[i].names[j] && !error &&
+				   table[i].function == trigger->text;
+		     j++)
+			error = mt_session_parse_value(process, frame, table[i].names[j],
+						       table[i].values[j], out);
+	return error;
+}

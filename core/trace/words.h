@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a program says by the functions of include/mtrace.h, and the names by which the arguments of
+ * these are recorded: whoever decodes them needs no symbols. */
+#ifndef MT_TRACE_WORDS_H
+#define MT_TRACE_WORDS_H
+
+enum mt_words {
+	MT_WORDS_NONE,
+	MT_WORDS_MARK,
+	MT_WORDS_BEGIN,
+	MT_WORDS_END,
+	MT_WORDS_NUMBER,
+	MT_WORDS_SNAPSHOT,
+};
+
+#define MT_WORDS_PREFIX      "mtrace:"
+#define MT_WORDS_MARK_NAME   "mtrace:mark"
+#define MT_WORDS_BEGIN_NAME  "mtrace:begin"
+#define MT_WORDS_END_NAME    "mtrace:end"
+#define MT_WORDS_NUMBER_NAME "mtrace:number"
+#define MT_WORDS_BITS_NAME   "bits" /* of the number, a double */
+
+#endif

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""include/mtrace.h: what a program says of itself is on its timeline, as often and in the words that
+it said it, whoever compiled it; and nothing of it is there for those who do not record."""
+import collections
+import json
+import os
+import pathlib
+import subprocess
+import zlib
+
+import pytest
+
+import fxt
+import pftrace
+
+ROOT = pathlib.Path(__file__).parents[2]
+HEADER = ROOT / "include" / "mtrace.h"
+SOURCE = ROOT / "tests" / "fixtures" / "mtrace_h.c"
+# A new header makes new programs.
+TEXT = HEADER.read_bytes() + SOURCE.read_bytes()
+FLAGS = [f"-I{HEADER.parent}", f"-DTEXT_OF_HEADER={zlib.crc32(TEXT)}", "-pthread"]
+STRICT = ["-Wall", "-Wextra", "-pedantic", "-Werror"]
+ROUNDS = 5
+LITERAL = "a literal of the program that is longer than thirty-two bytes"
+
+
+@pytest.fixture(name="build")
+def build_fixture(compile):
+    """build(flag, …) -> program and its library, both with the header's functions."""
+
+    def build(*flags, compiler=None, source=SOURCE):
+        library = compile(source, *FLAGS, *flags, "-DLIBRARY", "-fPIC", "-shared",
+                          output="libmtrace_h.so", compiler=compiler)
+        return compile(source, *FLAGS, *flags, library, f"-Wl,-rpath,{library.parent}",
+                       compiler=compiler)
+
+    return build
+
+
+@pytest.fixture(name="record")
+def record_fixture(mtdb, tmp_path):
+    """record(program, option, …, output="x.fxt") -> the output and what mtdb said."""
+
+    def record(program, *options, output="x.fxt"):
+        done = subprocess.run([mtdb, "run", "-o", tmp_path / output, *options, "--", program, str(ROUNDS)],
+                              text=True, capture_output=True, check=False, timeout=300)
+        assert done.returncode == 0, done.stderr
+        return tmp_path / output, done
+
+    return record
+
+
+def marks_of(trace):
+    """How often each is there."""
+    return collections.Counter(one.name for thread in trace.threads.values() for one in thread.instants
+                               if one.category == "mark" and one.name not in ("trigger", "snapshot", "exit")
+                               and "location" not in one.args)
+
+
+def expected(most=None):
+    """What the program says; MOST: how many bytes of a text that is no literal."""
+    marks = {LITERAL: ROUNDS, "of the other thread": ROUNDS,
+             "a literal of the library that is longer than thirty-two bytes": ROUNDS}
+    return marks | {f"library {i} \"\\\n"[:most]: 1 for i in range(ROUNDS)}
+
+
+def check_spans(trace):
+    """Requests, with what was done for them inside, though they end elsewhere than they began."""
+    (track,) = [one for one in trace.threads.values() if one.name and one.name.startswith("spans of ")]
+    assert [one.name for one in track.roots] == ["request"] * ROUNDS
+    for request in track.roots:
+        (handle,) = request.children
+        (library,) = handle.children
+        assert (handle.name, library.name, library.children) == ("handle", "in the library", [])
+        assert request.begin <= handle.begin <= library.begin
+        assert library.end <= handle.end <= request.end
+
+
+def check_numbers(counters):
+    ((name, values),) = counters.items()
+    assert name.startswith("level of ")
+    assert [value for _, value in values] == [i * 1.5 - 2 for i in range(ROUNDS)]
+
+
+def check_snapshot(trace):
+    """Where the program asked for it, by our name with its reason, and by magic-trace's."""
+    hits = [one for thread in trace.threads.values() for one in thread.instants if "location" in one.args]
+    assert [(one.args["location"], one.args.get("values")) for one in hits] == [
+        ("magic_trace_stop_indicator", None), ("mtrace_snapshot", "all is done")]
+
+
+@pytest.mark.parametrize("flags", [("-O2",), ("-O0", "-g"), ("-O2", "-s")], ids=" ".join)
+def test_words_are_on_the_timeline(build, record, flags):
+    """-s: the library's functions are known all the same; the program's by those, not being static."""
+    program = build(*flags, *(["-rdynamic"] if "-s" in flags else []))
+    output, done = record(program, "-e", "calls")
+    trace = fxt.read(output)
+    assert marks_of(trace) == expected()
+    assert sum(marks_of(trace).values()) == int(done.stdout)
+    check_spans(trace)
+    check_numbers(trace.counters)
+    check_snapshot(trace)
+    names = {one.name for thread in trace.threads.values() for one in thread.slices()}
+    assert not names & {"mtrace_mark", "mtrace_mark_literal", "mtrace_begin", "mtrace_begin_literal",
+                        "mtrace_end", "mtrace_number_bits"}
+
+
+@pytest.mark.parametrize("compiler, language", [
+    ("gcc", "-std=c99"), ("clang", "-std=c11"), ("g++", "-std=c++20"), ("clang++", "-std=c++11")])
+def test_each_compiler(build, record, compiler, language):
+    source = SOURCE.with_suffix(".cpp") if "++" in compiler else SOURCE
+    program = build(*STRICT, language, "-D_GNU_SOURCE", "-O2", compiler=compiler, source=source)
+    output, _ = record(program, "-e", "calls")
+    trace = fxt.read(output)
+    assert marks_of(trace) == expected()
+    check_spans(trace)
+
+
+@pytest.mark.parametrize("language, options", [
+    (compiler, [standard, level]) for compiler, standards in
+    [("gcc", ["c99", "c11", "gnu17"]), ("clang", ["c99", "c11", "gnu17"]),
+     ("g++", ["c++11", "c++17", "c++20"]), ("clang++", ["c++11", "c++17", "c++20"])]
+    for standard in standards for level in ["-O0", "-O2"]], ids=str)
+def test_the_header_compiles_without_a_warning(tmp_path, need, language, options):
+    """Alone, without another header and without POSIX."""
+    need(language)
+    source = tmp_path / ("x.cc" if "++" in language else "x.c")
+    source.write_text('#include "mtrace.h"\nint main(void)\n{\n\tMTRACE_SPAN("x");\n'
+                      '\tmtrace_mark("y");\n\tmtrace_number("z", 1);\n\treturn 0;\n}\n')
+    subprocess.run([language, f"-std={options[0]}", options[1], *STRICT, f"-I{HEADER.parent}", source,
+                    "-o", tmp_path / "x"], check=True, timeout=100)
+    subprocess.run([tmp_path / "x"], check=True, timeout=100)
+
+
+def test_all_formats(build, record):
+    program = build("-O2")
+    as_json = json.loads(record(program, "-e", "calls", output="x.json")[0].read_text())
+    events = as_json["traceEvents"] if isinstance(as_json, dict) else as_json
+    assert sum(one.get("name") == LITERAL for one in events) == ROUNDS
+    assert [one["args"]["value"] for one in events if one["ph"] == "C"] == [i * 1.5 - 2 for i in range(ROUNDS)]
+    assert sum(one["ph"] == "B" and one["name"] == "request" for one in events) == ROUNDS
+    trace = pftrace.read(record(program, "-e", "calls", output="x.pftrace")[0])
+    check_numbers(trace.counters)
+    text = record(program, "-e", "calls", output="x.txt")[0].read_text()
+    assert text.count(f"*** {LITERAL} in main") == ROUNDS
+    assert text.count("(all is done)") == 1
+
+
+def test_step(compile, record):
+    """Single-stepping reads them where they are said, whole."""
+    part = compile(SOURCE, *FLAGS, "-O1", "-DLIBRARY", "-c", output="library.o")
+    program = compile(SOURCE, *FLAGS, "-O1", "-static", part)
+    trace = fxt.read(record(program, "-e", "step")[0])
+    assert marks_of(trace) == expected()
+    check_spans(trace)
+    check_numbers(trace.counters)
+    check_snapshot(trace)
+
+
+def test_marks_by_stops(build, record):
+    """--events marks is on a track of its own, as ever."""
+    trace = fxt.read(record(build("-O2"), "-e", "calls", "--events", "marks")[0])
+    assert marks_of(trace) == expected()
+    assert any(one.name and one.name.startswith("marks of ") for one in trace.threads.values())
+
+
+def test_attached(build, mtdb, tmp_path, compile):
+    """A process that was there before."""
+    program = compile("mtrace_h_waits.c", *FLAGS, "-O2")
+    output = tmp_path / "x.fxt"
+    read_end, write_end = os.pipe()
+    with subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as waits:
+        with subprocess.Popen([mtdb, "attach", "-e", "calls", "-o", output, f"--ready-fd={write_end}",
+                               str(waits.pid)], stderr=subprocess.PIPE, text=True,
+                              pass_fds=[write_end]) as tracer:
+            os.close(write_end)
+            with os.fdopen(read_end) as ready:
+                ready.readline()
+            said, _ = waits.communicate("x")
+            _, stderr = tracer.communicate(timeout=120)
+    assert tracer.returncode == 0, stderr
+    marks = marks_of(fxt.read(output))
+    assert marks["after"] == int(said) and "before" not in marks, stderr
