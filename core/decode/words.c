@@ -72,18 +72,24 @@ static const char *literal_at(struct mt_words_filter *filter, uint64_t time_ns, 
 	return text;
 }
 
+static bool is_octal(char c)
+{
+	return c >= '0' && c <= '7';
+}
+
+/* Whatever stands in a recording: nothing behind its NUL is read. */
 static char unescaped(const char **at)
 {
 	const char c = *(*at)++;
 
-	if (c != '\\')
+	if (c != '\\' || !**at)
 		return c;
 	const char next = *(*at)++;
 	if (next == 'n')
 		return '\n';
 	if (next == 't')
 		return '\t';
-	if (next < '0' || next > '3')
+	if (!is_octal(next) || !is_octal((*at)[0]) || !is_octal((*at)[1]))
 		return next;
 	char digits[4] = {next, (*at)[0], (*at)[1], 0};
 	*at += 2;

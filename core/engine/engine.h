@@ -176,6 +176,7 @@ struct mt_engine_condition {
 	size_t value_count;
 	const char *option;  /* by which the user asked for values: "--args"; static */
 	bool is_one_of_many; /* functions with that text: the log has the first reason alone */
+	bool is_implied;     /* nobody asked for it: why it cannot be is not told */
 	/* Of the hits for which `expr` holds, at all places of the trigger's.  Kept by an engine
 	 * that evaluates it. */
 	struct mt_engine_limits limits;

@@ -20,7 +20,10 @@
  * - mtrace:fault: a page fault; IP = PC, ADDR = what was accessed, WEIGHT = 1 for a major one
  * - mtrace:syscall: WEIGHT = number, RAW = six arguments of 8 bytes each
  * - mtrace:sysret: WEIGHT = number, ADDR = what it returned
- * - mtrace:counter: WEIGHT = value, RAW = the counter's name, with a NUL at its end
+ * - mtrace:counter: WEIGHT = value, with ADDR 1 the bits of a double, RAW = the counter's name,
+ * with a NUL at its end
+ * - mtrace:span: a span of the program's own begins, RAW = its name, with a NUL at its end;
+ *   mtrace:span-end: the innermost one that is open ends
  * - mtrace:mark: IP = PC, RAW = the program's words, with a NUL at their end
  * - mtrace:value-is: what a number of mtrace:value means: WEIGHT = the number, IP = the function,
  *   ADDR = 1 for its result, RAW = the argument's name, a letter (trace/recorded_values.h, enum

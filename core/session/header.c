@@ -31,15 +31,21 @@ static const struct {
      {MT_WORDS_NUMBER_NAME, MT_WORDS_BITS_NAME},
      {"(void *) $rdi", "$rsi"}},
     {"mtrace_snapshot", MT_WORDS_SNAPSHOT, {NULL}, {NULL}},
-    {MT_TRIGGER_INDICATOR, MT_WORDS_SNAPSHOT, {NULL}, {NULL}},
+    {MT_TRIGGER_INDICATOR, MT_WORDS_INDICATOR, {NULL}, {NULL}},
 };
 #define FUNCTIONS (sizeof(table) / sizeof(table[0]))
 
+static bool is_snapshot(enum mt_words words)
+{
+	return words >= MT_WORDS_SNAPSHOT;
+}
+
 /* The user has asked for the same. */
-static bool is_wanted_already(const struct mt_session *session, const char *function)
+static bool is_wanted_already(const struct mt_session *session, size_t index)
 {
 	mt_array_each (trigger, &session->triggers)
-		if (strcmp(trigger->spec.location, function) == 0)
+		if ((trigger->values || trigger->mark) != is_snapshot(table[index].words) &&
+		    strcmp(trigger->spec.location, table[index].function) == 0)
 			return true;
 	return false;
 }
@@ -53,7 +59,7 @@ static struct mt_error *add(struct mt_session *session, size_t index, bool by_va
 	    .values = by_values && table[index].names[0] ? MT_VALUES_ARGUMENTS : MT_VALUES_NONE,
 	};
 
-	trigger.mark = !trigger.values && trigger.words != MT_WORDS_SNAPSHOT;
+	trigger.mark = !trigger.values && !is_snapshot(trigger.words);
 	trigger.spec.location = strdup(table[index].function);
 	if (trigger.spec.location && !mt_array_push(&session->triggers, trigger))
 		return NULL;
@@ -74,10 +80,8 @@ static struct mt_error *add_all(struct mt_session *session)
 		       "calls does)",
 		       mt_session_engine_ops(session)->name);
 	for (size_t i = 0; i < FUNCTIONS; i++) {
-		bool is_snapshot = table[i].words == MT_WORDS_SNAPSHOT;
-
-		if ((breaks && !can_record && !is_snapshot) ||
-		    is_wanted_already(session, table[i].function))
+		if ((breaks && !can_record && !is_snapshot(table[i].words)) ||
+		    is_wanted_already(session, i))
 			continue;
 		mt_try(add(session, i,
 			   can_record && !(wants_marks && table[i].words == MT_WORDS_MARK)));

@@ -10,7 +10,8 @@ enum mt_words {
 	MT_WORDS_BEGIN,
 	MT_WORDS_END,
 	MT_WORDS_NUMBER,
-	MT_WORDS_SNAPSHOT,
+	MT_WORDS_SNAPSHOT,  /* these two are triggers */
+	MT_WORDS_INDICATOR, /* magic-trace's, whose arguments mean nothing to us */
 };
 
 #define MT_WORDS_PREFIX      "mtrace:"

@@ -164,6 +164,25 @@ def test_marks_by_stops(build, record):
     assert any(one.name and one.name.startswith("marks of ") for one in trace.threads.values())
 
 
+def test_slow_spans(build, record):
+    """Triggers of the user's own stand beside what is recorded by itself."""
+    output, _ = record(build("-O2"), "-e", "calls", "-t", "mtrace_begin_literal..mtrace_end > 1ns",
+                       "-t", "-max 1 mtrace_snapshot")
+    trace = fxt.read(output)
+    check_spans(trace)
+    hits = collections.Counter(one.args["location"] for thread in trace.threads.values()
+                               for one in thread.instants if "location" in one.args)
+    # A trigger measures from the last beginning on: of the three spans of a round the innermost one.
+    assert hits == {"mtrace_end": ROUNDS, "magic_trace_stop_indicator": 1, "mtrace_snapshot": 1}
+
+
+def test_functions_that_are_not_recorded(build, record):
+    """No word about what nobody asked for."""
+    output, done = record(build("-O2"), "-e", "calls", "--modules", "libc.so.6")
+    assert "mtrace" not in done.stderr.replace("mtrace_h", "").replace(str(output), ""), done.stderr
+    assert not marks_of(fxt.read(output))
+
+
 def test_attached(build, mtdb, tmp_path, compile):
     """A process that was there before."""
     program = compile("mtrace_h_waits.c", *FLAGS, "-O2")

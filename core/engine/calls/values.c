@@ -164,6 +164,8 @@ static struct mt_error *add_value(struct mt_calls_engine *engine, struct mt_call
 static enum mt_log_level loudness(struct mt_calls_engine *engine,
 				  const struct mt_engine_condition *given)
 {
+	if (given->is_implied)
+		return MT_LOG_DEBUG;
 	if (!given->is_one_of_many)
 		return MT_LOG_WARNING;
 	mt_array_each (told, &engine->values_told)
