@@ -97,10 +97,9 @@ struct mt_error *mt_session_see_header(struct mt_session *session,
 		return NULL;
 	if (!session->has_header)
 		mt_try(add_all(session));
-	mt_try(mt_session_see_all(session, process));
-	if (!process->entry)
+	if (!process->program)
 		process->entry = mt_proc_entry(process->pid);
-	return NULL;
+	return mt_session_see_all(session, process);
 }
 
 struct mt_error *mt_session_parse_words(const struct mt_session_process *process,

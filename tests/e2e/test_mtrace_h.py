@@ -53,7 +53,7 @@ def record_fixture(mtdb, tmp_path):
 def marks_of(trace):
     """How often each is there."""
     return collections.Counter(one.name for thread in trace.threads.values() for one in thread.instants
-                               if one.category == "mark" and one.name not in ("trigger", "snapshot", "exit")
+                               if one.category == "mark" and one.name not in ("trigger", "snapshot", "exit", "exec")
                                and "location" not in one.args)
 
 
@@ -174,6 +174,18 @@ def test_slow_spans(build, record):
                                for one in thread.instants if "location" in one.args)
     # A trigger measures from the last beginning on: of the three spans of a round the innermost one.
     assert hits == {"mtrace_end": ROUNDS, "magic_trace_stop_indicator": 1, "mtrace_snapshot": 1}
+
+
+def test_a_program_that_came_by_exec(build, mtdb, tmp_path):
+    program = build("-O2")
+    output = tmp_path / "x.fxt"
+    done = subprocess.run([mtdb, "run", "-e", "calls", "-o", output, "--", "sh", "-c",
+                           f"exec '{program}' {ROUNDS}"],
+                          text=True, capture_output=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    trace = fxt.read(output)
+    assert marks_of(trace) == expected()
+    check_spans(trace)
 
 
 def test_functions_that_are_not_recorded(build, record):
