@@ -75,7 +75,7 @@ def test_paths_threads_and_times(grep, run_mtdb, recorded):
     tid = found[-1]["tid"]
     assert counts(grep("-t", tid, "price_of")) == ALL[30:]
     text = run_mtdb("grep", recorded, "price_of(count == 17)").stdout
-    assert re.fullmatch(r" +-[\d.]+ [mµ]?s +2\d\.\d ms  \S+ \(\d+\)  (?:\S+ > )*main > handle > "
+    assert re.fullmatch(r" +-[\d.]+ [mµ]?s +[\d.]+ m?s  \S+ \(\d+\)  (?:\S+ > )*main > handle > "
                         r'price_of\(count=17, name="butter", colour=BLUE\) = 1  \(grep.c:\d+\)\n', text), text
 
 
