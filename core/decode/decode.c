@@ -82,6 +82,9 @@ static struct mt_error *decode(struct mt_decode_run *run)
 	if (!is_of_calls)
 		return mt_recording_auxtrace_count(run->recording) ? mt_decode_pt(run) : NULL;
 	mt_try(mt_decode_values(run));
+	mt_try(mt_words_filter_create(run, &run->words));
+	if (run->words)
+		run->calls_sink = mt_words_filter_sink(run->words);
 	return decode_calls(run);
 }
 
@@ -93,14 +96,11 @@ struct mt_error *mt_decode(struct mt_recording *recording, const struct mt_decod
 	    .recording = recording,
 	    .options = options ? options : &defaults,
 	    .sink = sink,
+	    .calls_sink = sink,
 	};
 	struct mt_track *track, *next;
 
-	struct mt_words_filter *filter = NULL;
-
 	mt_try(check_kind(&run));
-	mt_try(mt_words_filter_create(&run, sink, &filter));
-	run.calls_sink = mt_words_filter_sink(filter);
 	struct mt_error *error = decode(&run);
 	if (!error)
 		error = mt_decode_hits(&run);
@@ -113,7 +113,7 @@ struct mt_error *mt_decode(struct mt_recording *recording, const struct mt_decod
 		mt_track_destroy(&run, track);
 	mt_array_deinit(&run.hits);
 	mt_recorded_values_deinit(&run.values);
-	mt_words_filter_destroy(filter);
+	mt_words_filter_destroy(run.words);
 	mt_array_deinit(&run.counter_names);
 	mt_array_deinit(&run.said);
 	mt_arena_deinit(&run.arena);

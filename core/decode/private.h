@@ -41,6 +41,7 @@ struct mt_decode_run {
 	const struct mt_decode_options *options;
 	const struct mt_rebuild_ops *rebuild_ops;
 	struct mt_slice_sink sink, calls_sink; /* of calls: with the words taken out */
+	struct mt_words_filter *words;         /* NULL: nothing is said */
 	struct mt_decode_stats stats;
 	struct mt_processes *processes;
 	mt_pt_streams streams;
@@ -95,10 +96,8 @@ const char *mt_decode_next_string(const char **at, const char *end);
 /* After all threads.  Errors: the sink's; NO_MEMORY. */
 struct mt_error *mt_decode_hits(struct mt_decode_run *run);
 
-/* words.c: a sink before another one. */
-struct mt_words_filter;
-struct mt_error *mt_words_filter_create(struct mt_decode_run *run, struct mt_slice_sink to,
-					struct mt_words_filter **out);
+/* words.c: a sink before RUN's.  *OUT is NULL where no recorded values are words. */
+struct mt_error *mt_words_filter_create(struct mt_decode_run *run, struct mt_words_filter **out);
 struct mt_slice_sink mt_words_filter_sink(struct mt_words_filter *filter);
 void mt_words_filter_destroy(struct mt_words_filter *filter); /* NULL is fine */
 

@@ -269,15 +269,25 @@ struct mt_slice_sink mt_words_filter_sink(struct mt_words_filter *filter)
 	return (struct mt_slice_sink){&ops, filter};
 }
 
-struct mt_error *mt_words_filter_create(struct mt_decode_run *run, struct mt_slice_sink to,
-					struct mt_words_filter **out)
+static bool is_anything_said(const struct mt_decode_run *run)
 {
-	struct mt_words_filter *filter = calloc(1, sizeof(*filter));
+	mt_array_each (value, &run->values.items)
+		if (value->name &&
+		    strncmp(value->name, MT_WORDS_PREFIX, sizeof(MT_WORDS_PREFIX) - 1) == 0)
+			return true;
+	return false;
+}
 
+struct mt_error *mt_words_filter_create(struct mt_decode_run *run, struct mt_words_filter **out)
+{
+	*out = NULL;
+	if (!is_anything_said(run))
+		return NULL;
+	struct mt_words_filter *filter = calloc(1, sizeof(*filter));
 	*out = filter;
 	if (!filter)
 		return mt_error_no_memory();
-	filter->to = to;
+	filter->to = run->sink;
 	filter->run = run;
 	return NULL;
 }
