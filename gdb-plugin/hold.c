@@ -81,9 +81,8 @@ static void end(void)
 	pthread_sigmask(SIG_SETMASK, &hold.before, NULL);
 }
 
-void mt_hold_cleanup(const bool *held)
+void mt_hold_end(void)
 {
-	(void)held;
 	if (--hold.depth == 0)
 		end();
 }

@@ -12,7 +12,12 @@
 /* For what GDB calls at an event, in its main thread, until the end of the scope; they nest:
  * mt_auto(mt_hold) bool held = mt_hold_begin(); */
 bool mt_hold_begin(void);
-void mt_hold_cleanup(const bool *held);
+void mt_hold_end(void);
+static inline void mt_hold_cleanup(const bool *held)
+{
+	(void)held;
+	mt_hold_end();
+}
 
 /* Functions of the user's get it as they would without us. */
 void mt_hold_pause(void);

@@ -167,7 +167,7 @@ struct mt_error *mt_live_show(struct mt_live *live, struct mt_live_alone *alone)
 		qsort(alone->places.items, alone->places.count, sizeof(uint64_t), compare);
 	if (alone->functions.count)
 		qsort(alone->functions.items, alone->functions.count, sizeof(uint64_t), compare);
-	const struct mt_engine_alone what = {alone->places.items, alone->places.count,
+	const struct mt_engine_alone what = {alone->places.items,    alone->places.count,
 					     alone->functions.items, alone->functions.count,
 					     alone->told.items,      alone->told.count};
 	live->state = MT_LIVE_SHOWN;
