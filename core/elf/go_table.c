@@ -204,6 +204,21 @@ size_t mt_go_function_of(const struct mt_go_table *table, uint64_t address)
 		   : table->count;
 }
 
+bool mt_go_stack_use(const struct mt_go_table *table, uint64_t address, uint32_t *bytes)
+{
+	const size_t index = mt_go_function_of(table, address);
+	struct function function;
+
+	if (index == table->count || !read_function(table, index, &function))
+		return false;
+	struct values values = values_of(table, function.sp_table, start_of(table, index));
+	while (values.end <= address)
+		if (!next_value(&values))
+			return false;
+	*bytes = (uint32_t)values.value;
+	return values.value >= 0;
+}
+
 static const char *file_of(const struct mt_go_table *table, const struct function *function,
 			   int32_t number)
 {

@@ -35,6 +35,9 @@ size_t mt_go_function_count(const struct mt_go_table *table);
 bool mt_go_function_at(const struct mt_go_table *table, size_t index, struct mt_go_function *out);
 /* The index of the function that holds an address; the count: none. */
 size_t mt_go_function_of(const struct mt_go_table *table, uint64_t address);
+/* How many bytes of the stack the function that holds ADDRESS has in use before that instruction,
+ * its return address not among them; false: it is not known. */
+bool mt_go_stack_use(const struct mt_go_table *table, uint64_t address, uint32_t *bytes);
 /* Each row of a function, by rising addresses, until `see` says false. */
 void mt_go_each_row(const struct mt_go_table *table, size_t index,
 		    bool (*see)(void *context, const struct mt_go_row *row), void *context);

@@ -46,12 +46,12 @@ def test_go(go, run_mtdb, tmp_path):
     assert count(tmp_path / "out.txt", "runtime.memmove") > 0
 
 
-@pytest.mark.parametrize("flags", [["-buildmode=pie", "-ldflags=-linkmode=external"], []],
-                         ids=["cgo", "static"])
-def test_go_counts_its_calls(go, run_mtdb, tmp_path, flags):
+@pytest.mark.parametrize("way, flags", [("cgo", ["-buildmode=pie", "-ldflags=-linkmode=external"]),
+                                        ("static", []), ("stripped", ["-ldflags=-s -w"])])
+def test_go_counts_its_calls(go, run_mtdb, tmp_path, way, flags):
     """Goroutines whose stacks are copied while they grow, on several threads: each call is there
     once, and frames do not pile up."""
-    program = go("go-grow" + "-static" * (not flags), *flags, source="calls_grow.go")
+    program = go(f"go-grow-{way}", *flags, source="calls_grow.go")
     done = run_mtdb("run", "-e", "calls", "-o", tmp_path / "out.txt", "--size", "64m", "--",
                     program, "60")
     counts = dict(re.findall(r"^(main\.\w+) (\d+)$", done.stdout, re.M))

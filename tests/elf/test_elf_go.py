@@ -81,6 +81,25 @@ def test_places_of_a_line(programs, dump):
     assert not stripped.line("another.go", 1)
 
 
+def frame_rows(tool, program):
+    """(address, bytes between the stack pointer and the caller's) of each row for the debugger."""
+    text = tool("readelf", "--debug-dump=frames-interp", program)
+    return [(int(address, 16), int(offset))
+            for address, offset in re.findall(r"^([0-9a-f]{16}) rsp\+(\d+) ", text, re.M)]
+
+
+def test_use_of_the_stack(programs, tool, dump):
+    """By which stacks are walked, at each instruction that changes it."""
+    whole, stripped = (dump(program) for program in programs)
+    of_go = {address for symbol in whole.symbols() for address in range(symbol.start, symbol.end)
+             if re.match(r"(main|runtime|fmt|strconv)\.", symbol.name)}
+    rows = [row for row in frame_rows(tool, programs[0]) if row[0] in of_go]
+    told = stripped.run([("use", hex(address)) for address, _ in rows])
+    for (address, offset), answer in zip(rows, told):
+        assert answer and int(answer[0][0], 16) == offset - 8, hex(address)
+    assert len({offset for _, offset in rows}) > 20 and len(rows) > 2000
+
+
 def test_info_line(go, run_mtdb):
     """At the prompt, with names quoted as GDB wants them."""
     program = go("names-bare", "-ldflags=-s -w", source="go_names.go")
@@ -90,3 +109,18 @@ def test_info_line(go, run_mtdb):
     told = re.findall(rf'Line {line} of ".*/go_names.go" starts at address 0x\w+ '
                       r'<main\.\(\*T\)\.Method\+?\d*>', done.stdout)
     assert len(told) == 2, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name, callers", [("main.(*T).Method", ["main.main"]),
+                                           ("main.T.Value", ["main.T.Value-fm", "main.main"])])
+def test_backtrace_at_an_entry(go, run_mtdb, name, callers):
+    """Where the frame pointer is the caller's yet, and for one more instruction."""
+    program = go("names-bare", "-ldflags=-s -w", source="go_names.go")
+    told = run_mtdb("-batch", "-ex", f"info line '{name}'", program).stdout
+    entry = re.search(r"starts at address (0x\w+)", told)[1]
+    done = run_mtdb("-batch", "-ex", f"break *{entry}", "-ex", "run", "-ex", "bt", "-ex", "stepi", "-ex",
+                    "bt", program)
+    names = re.findall(r"^#\d+ +(?:0x\w+ in )?(\S+) \(", done.stdout, re.M)
+    at_entry = len(callers) + 1
+    assert names[:at_entry] == [name, *callers], done.stdout
+    assert names[-len(callers):] == callers, done.stdout
