@@ -160,6 +160,55 @@ size_t mt_name_without_cold(const char *name)
 	return strlen(name);
 }
 
+/* The compilers' word in NAME[0, LENGTH), from its dot on, and a number behind it; LENGTH: there is
+ * none at the end. */
+static size_t before_word(const char *name, size_t length)
+{
+	static const char *const words[] = {".cold",     ".part",  ".constprop", ".isra",
+					    ".lto_priv", ".clone", ".llvm",      ".localalias",
+					    ".__part",   ".__uniq"};
+	size_t end = length;
+
+	while (end && isdigit((unsigned char)name[end - 1]))
+		end--;
+	end = end < length && end && name[end - 1] == '.' ? end - 1 : length;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		const size_t size = strlen(words[i]);
+
+		if (end > size && memcmp(name + end - size, words[i], size) == 0)
+			return end - size;
+	}
+	return length;
+}
+
+/* What a demangler puts behind a name for them. */
+static size_t before_bracket(const char *name, size_t length)
+{
+	static const char *const openings[] = {" [clone .", " (."};
+	static const char closings[] = "])";
+
+	for (size_t i = 0; i < sizeof(openings) / sizeof(openings[0]); i++) {
+		const char *at = strstr(name, openings[i]);
+
+		if (at && at > name && name[length - 1] == closings[i])
+			return (size_t)(at - name);
+	}
+	return length;
+}
+
+size_t mt_name_without_clone(const char *name)
+{
+	size_t length = strlen(name), before = length;
+
+	if (length)
+		length = before_bracket(name, length);
+	do {
+		before = length;
+		length = before_word(name, length);
+	} while (length < before);
+	return length;
+}
+
 size_t mt_name_last_word(const char *name, const char **out)
 {
 	size_t end = mt_name_without_arguments(name, mt_name_without_parameters(name)), start = end;

@@ -134,6 +134,10 @@ size_t mt_name_without_arguments(const char *name, size_t length);
 /* How much of the name of a function's cold part is the function's: of "f.cold", "f(int) [clone
  * .cold]" (libiberty), "f(int) (.cold)" (LLVM).  All of other names. */
 size_t mt_name_without_cold(const char *name);
+/* How much of the name of a function that a compiler made of another one, as a part or a copy of
+ * it, is the other one's: of "f.constprop.0.isra.0", "f.llvm.123", "f(int) [clone .part.0]".  All
+ * of other names, as "main.f.func1.2" of Go. */
+size_t mt_name_without_clone(const char *name);
 /* The last word of what was typed, which must stand in a name that it means, and in what that is
  * mangled to; returns its length.  0: there is no such word. */
 size_t mt_name_last_word(const char *name, const char **word);

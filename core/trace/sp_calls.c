@@ -62,14 +62,15 @@ static bool is_cold_part(const struct mt_function *part, const struct mt_functio
 	       (strncmp(part->name, whole->name, length) == 0 && !whole->name[length]);
 }
 
-/* A part of a function that the compiler put elsewhere has the function's name and more. */
+/* A part or a copy that the compiler made of a function has the function's name and more. */
 bool mt_sp_is_same(const struct mt_function *one, const struct mt_function *other)
 {
 	if (one == other || !one || !other || is_cold_part(one, other) || is_cold_part(other, one))
 		return true;
-	size_t length = strcspn(one->name, ".");
+	const size_t length = mt_name_without_clone(one->name);
 
-	return length == strcspn(other->name, ".") && strncmp(one->name, other->name, length) == 0;
+	return length == mt_name_without_clone(other->name) &&
+	       strncmp(one->name, other->name, length) == 0;
 }
 
 bool mt_sp_is_called_from_below(struct mt_sp_stack *stack, const struct mt_event *event,

@@ -83,9 +83,40 @@ static void test_cold_parts(void **state)
 	assert_int_equal(mt_name_without_cold(".cold"), 5);
 }
 
+static void test_clones(void **state)
+{
+	static const struct {
+		const char *name;
+		size_t length;
+	} clones[] = {
+	    {"f.cold", 1},
+	    {"f.part.0", 1},
+	    {"f.constprop.0.isra.0.cold", 1},
+	    {"f.lto_priv.12", 1},
+	    {"f.llvm.123456", 1},
+	    {"f(int) [clone .part.0] [clone .cold]", 6},
+	    {"f(int) (.llvm.1)", 6},
+	    {"f(int)", 6},
+	    {"f.0", 3},
+	    {"main.f", 6},
+	    {"main.f.func1", 12},
+	    {"main.f.func1.2", 14},
+	    {"main.(*T).cold", 9}, /* as it might be */
+	    {"main.apply[...]", 15},
+	    {".cold", 5},
+	    {"12", 2},
+	    {"", 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(clones) / sizeof(*clones); i++)
+		assert_int_equal(mt_name_without_clone(clones[i].name), clones[i].length);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_clones),
 	    cmocka_unit_test(test_cold_parts),
 	    cmocka_unit_test(test_matches),
 	    cmocka_unit_test(test_does_not_match),
