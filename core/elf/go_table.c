@@ -22,6 +22,10 @@ enum {
 	TEXT_OFFSET = 24, /* in the header */
 	ALIGNMENT = 8,    /* of the header, at the least */
 	MOST_TRIES = 16,  /* words that may be the header's first one */
+
+	/* Of a function (internal/abi, FuncFlag).  Go 1.16 has none, and zeros in their place. */
+	FLAG_OUTERMOST = 1,
+	FLAG_MOVES_STACK = 2,
 };
 
 struct part {
@@ -33,6 +37,7 @@ struct mt_go_table {
 	struct mt_code code;
 	uint64_t text;         /* what offsets of code are relative to */
 	size_t field_size;     /* of a number in `functions`: 4 or 8 bytes */
+	bool has_first_line;   /* of functions, each */
 	size_t count;          /* of functions */
 	struct part names;     /* texts */
 	struct part units;     /* 32-bit offsets in `files` */
@@ -46,6 +51,7 @@ struct function {
 	uint32_t name;
 	uint32_t sp_table, file_table, line_table; /* offsets in `values` */
 	uint32_t unit;                             /* index in `units` */
+	uint8_t flags;
 };
 
 /* From OFFSET on; empty, if it lies behind the end. */
@@ -85,6 +91,7 @@ static bool read_function(const struct mt_go_table *table, size_t index, struct 
 {
 	const struct part bytes = part_at(&table->functions, field(table, 2 * index + 1));
 	struct mt_cursor cursor = mt_cursor_over(bytes.bytes, bytes.size);
+	const uint8_t *tail;
 
 	mt_cursor_bytes(&cursor, table->field_size); /* the address again */
 	out->name = mt_cursor_u32(&cursor);
@@ -95,6 +102,11 @@ static bool read_function(const struct mt_go_table *table, size_t index, struct 
 	out->line_table = mt_cursor_u32(&cursor);
 	mt_cursor_u32(&cursor); /* the count of other tables */
 	out->unit = mt_cursor_u32(&cursor);
+	if (table->has_first_line)
+		mt_cursor_u32(&cursor);
+	tail = mt_cursor_bytes(&cursor, 2); /* which one the runtime knows it as, and flags */
+	if (tail)
+		out->flags = tail[1];
 	return !cursor.failed;
 }
 
@@ -204,21 +216,6 @@ size_t mt_go_function_of(const struct mt_go_table *table, uint64_t address)
 		   : table->count;
 }
 
-bool mt_go_stack_use(const struct mt_go_table *table, uint64_t address, uint32_t *bytes)
-{
-	const size_t index = mt_go_function_of(table, address);
-	struct function function;
-
-	if (index == table->count || !read_function(table, index, &function))
-		return false;
-	struct values values = values_of(table, function.sp_table, start_of(table, index));
-	while (values.end <= address)
-		if (!next_value(&values))
-			return false;
-	*bytes = (uint32_t)values.value;
-	return values.value >= 0;
-}
-
 static const char *file_of(const struct mt_go_table *table, const struct function *function,
 			   int32_t number)
 {
@@ -258,6 +255,25 @@ void mt_go_each_row(const struct mt_go_table *table, size_t index,
 		if (row.file && row.line && !see(context, &row))
 			return;
 	}
+}
+
+bool mt_go_frame_at(const struct mt_go_table *table, uint64_t address, struct mt_go_frame *out)
+{
+	const size_t index = mt_go_function_of(table, address);
+	struct function function;
+
+	if (index == table->count || !read_function(table, index, &function))
+		return false;
+	const uint64_t start = start_of(table, index);
+	struct values values = values_of(table, function.sp_table, start);
+	while (values.end <= address)
+		if (!next_value(&values))
+			return false;
+	if (values.value < 0 || (function.flags & FLAG_MOVES_STACK && address != start))
+		return false;
+	*out = (struct mt_go_frame){.size = (uint64_t)values.value,
+				    .outermost = function.flags & FLAG_OUTERMOST};
+	return true;
 }
 
 /* ---- The header (runtime/symtab.go, pcHeader) ---- */
@@ -315,6 +331,7 @@ static bool read_header(const struct mt_objfile *objfile, const struct part *who
 	table->files = part_at(whole, mt_cursor_u64(&cursor));
 	table->values = part_at(whole, mt_cursor_u64(&cursor));
 	table->functions = part_at(whole, mt_cursor_u64(&cursor));
+	table->has_first_line = magic == MAGIC_1_20;
 	table->field_size = has_text ? sizeof(uint32_t) : sizeof(uint64_t);
 	/* The address behind the last function stands behind the pairs. */
 	if (cursor.failed || !table->count ||

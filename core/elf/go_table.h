@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The table that Go's runtime has of its program's functions, .gopclntab: names, and files and
- * lines.  It is there in a stripped program, too.  Known are the layouts of Go 1.16 and 1.17, of
- * 1.18 and 1.19, and of 1.20 and later; of other ones, and of garbled tables, nothing is said.
- * Source: Go's runtime/symtab.go (pcHeader), runtime2.go (_func), and debug/gosym.
+/* The table that Go's runtime has of its program's functions, .gopclntab: names, files and lines,
+ * and how frames lie on the stack.  It is there in a stripped program, too.  Known are the layouts
+ * of Go 1.16 and 1.17, of 1.18 and 1.19, and of 1.20 and later; of other ones, and of garbled
+ * tables, nothing is said. Source: Go's runtime/symtab.go (pcHeader), runtime2.go (_func), and
+ * debug/gosym.
  *
  * What is lent lives as long as the objfile. */
 #ifndef MT_ELF_GO_TABLE_H
@@ -26,6 +27,12 @@ struct mt_go_row {
 	uint32_t line;
 };
 
+/* How a function's frame lies on the stack at an instruction. */
+struct mt_go_frame {
+	uint64_t size;  /* bytes from the stack pointer up to the return address's slot */
+	bool outermost; /* nobody called it */
+};
+
 /* NULL: it is no program of Go's, or of an unknown version. */
 const struct mt_go_table *mt_go_table(struct mt_objfile *objfile);
 
@@ -35,11 +42,11 @@ size_t mt_go_function_count(const struct mt_go_table *table);
 bool mt_go_function_at(const struct mt_go_table *table, size_t index, struct mt_go_function *out);
 /* The index of the function that holds an address; the count: none. */
 size_t mt_go_function_of(const struct mt_go_table *table, uint64_t address);
-/* How many bytes of the stack the function that holds ADDRESS has in use before that instruction,
- * its return address not among them; false: it is not known. */
-bool mt_go_stack_use(const struct mt_go_table *table, uint64_t address, uint32_t *bytes);
 /* Each row of a function, by rising addresses, until `see` says false. */
 void mt_go_each_row(const struct mt_go_table *table, size_t index,
 		    bool (*see)(void *context, const struct mt_go_row *row), void *context);
+/* False: none is known, as in functions that change to another stack, behind their first
+ * instruction. */
+bool mt_go_frame_at(const struct mt_go_table *table, uint64_t address, struct mt_go_frame *out);
 
 #endif

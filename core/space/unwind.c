@@ -50,8 +50,9 @@ static bool is_code(const struct mt_unwinder *unwinder, uint64_t address)
 	return mt_space_find(unwinder->source.space, address) != NULL;
 }
 
-bool mt_unwind_returns_by(struct mt_unwinder *unwinder, uint64_t slot, struct mt_registers *caller,
-			  uint64_t *cfa)
+/* The word at SLOT is where a call of the frame returns to. */
+static bool returns_by(struct mt_unwinder *unwinder, uint64_t slot, struct mt_registers *caller,
+		       uint64_t *cfa)
 {
 	uint64_t address;
 
@@ -90,7 +91,7 @@ static bool step_at_edge(struct mt_unwinder *unwinder, struct mt_registers *call
 	if (!frame->exact)
 		return false;
 	pushed = is_code(unwinder, frame->pc) ? pushed_at(unwinder, frame->pc) : 0;
-	return pushed >= 0 && mt_unwind_returns_by(unwinder, rsp + (uint64_t)pushed, caller, cfa);
+	return pushed >= 0 && returns_by(unwinder, rsp + (uint64_t)pushed, caller, cfa);
 }
 
 static bool step_by_frame_pointer(struct mt_unwinder *unwinder, struct mt_registers *caller,
@@ -102,7 +103,7 @@ static bool step_by_frame_pointer(struct mt_unwinder *unwinder, struct mt_regist
 	if (!mt_register_is_known(registers, MT_REGISTER_RBP) || rbp % WORD ||
 	    rbp - registers->values[MT_REGISTER_RSP] > MOST_FRAME_BYTES ||
 	    !mt_unwind_read(unwinder, rbp, &saved, WORD) ||
-	    !mt_unwind_returns_by(unwinder, rbp + WORD, caller, cfa))
+	    !returns_by(unwinder, rbp + WORD, caller, cfa))
 		return false;
 	mt_register_set(caller, MT_REGISTER_RBP, saved);
 	unwinder->saved_at[MT_REGISTER_RBP] = rbp;

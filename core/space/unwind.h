@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Who called whom: from a thread's registers to its frames, innermost first, by the tables that
- * compilers write for exceptions (.eh_frame) and for debuggers (.debug_frame).
+ * compilers write for exceptions (.eh_frame) and for debuggers (.debug_frame), and by the one that
+ * Go's runtime has (.gopclntab).
  *
- * Code that has neither is taken to keep a frame pointer, where the stack looks like that.  What is
+ * Code that has none is taken to keep a frame pointer, where the stack looks like that.  What is
  * read of the stack is never believed beyond what it can say: each caller's frame lies above, and
  * its code in a mapping.
  *

@@ -209,7 +209,9 @@ bool mt_unwind_cfa_rule(struct mt_space *space, uint64_t pc, unsigned *number, i
 	size_t count = 0;
 	bool simple = false;
 
-	if (rules && dwarf_frame_cfa(rules, &operations, &count) == 0 && count == 1) {
+	if (!rules)
+		return mt_unwind_go_rule(space, pc, number, offset);
+	if (dwarf_frame_cfa(rules, &operations, &count) == 0 && count == 1) {
 		uint8_t atom = operations[0].atom;
 
 		simple = (atom >= DW_OP_breg0 && atom <= DW_OP_breg31) || atom == DW_OP_bregx;

@@ -1,63 +1,56 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A stripped Go program has no call frame information, but the table by which its runtime walks
- * stacks: how much of the stack is in use, at each instruction (Go's runtime/traceback.go,
- * unwinder.resolveInternal()).  A frame pointer alone would skip the caller at a function's first
- * instructions, which look at the stack's end before they make a frame. */
+/* Go's linker writes no .eh_frame, and a stripped program has no .debug_frame either.  But its
+ * runtime, which unwinds stacks to collect garbage, has the stack's depth at each instruction. */
 #include "elf/go_table.h"
 #include "space/unwind_private.h"
 
-#include <string.h>
-
 #define WORD sizeof(uint64_t)
 
-/* The frame pointer is kept right below the return address, once it was made. */
-static bool step_over(struct mt_unwinder *unwinder, uint32_t used, struct mt_registers *caller,
-		      uint64_t *cfa)
+static bool find_frame(struct mt_space *space, uint64_t address, struct mt_go_frame *out)
 {
-	const struct mt_registers *registers = &unwinder->next.registers;
-	const uint64_t slot = registers->values[MT_REGISTER_RSP] + used;
-	const uint64_t rbp = registers->values[MT_REGISTER_RBP];
-	uint64_t saved;
+	const struct mt_mapping *mapping = mt_space_find(space, address);
+	const struct mt_go_table *table =
+	    mapping && mapping->objfile ? mt_go_table(mapping->objfile) : NULL;
 
-	if (!mt_unwind_returns_by(unwinder, slot, caller, cfa))
-		return false;
-	if (used < WORD || !mt_register_is_known(registers, MT_REGISTER_RBP) || rbp != slot - WORD)
-		return true;
-	if (!mt_unwind_read(unwinder, rbp, &saved, WORD))
-		return false;
-	mt_register_set(caller, MT_REGISTER_RBP, saved);
-	unwinder->saved_at[MT_REGISTER_RBP] = rbp;
-	return true;
-}
-
-/* Where goroutines begin and end: it was called by nobody. */
-static bool is_outermost(const struct mt_go_table *table, uint64_t address)
-{
-	struct mt_go_function function;
-	const size_t index = mt_go_function_of(table, address);
-
-	return index < mt_go_function_count(table) && mt_go_function_at(table, index, &function) &&
-	       strcmp(function.name, "runtime.goexit") == 0;
+	return table && mt_go_frame_at(table, address - mapping->bias, out);
 }
 
 enum mt_unwind_step mt_unwind_by_go(struct mt_unwinder *unwinder, struct mt_registers *caller,
 				    uint64_t *cfa)
 {
-	const uint64_t address = mt_unwind_inside(&unwinder->next);
-	const struct mt_mapping *mapping = mt_space_find(unwinder->source.space, address);
-	const struct mt_go_table *table =
-	    mapping && mapping->objfile ? mt_go_table(mapping->objfile) : NULL;
-	uint32_t used;
+	const struct mt_registers *registers = &unwinder->next.registers;
+	struct mt_go_frame frame;
+	uint64_t slot, value;
 
-	if (!table)
+	if (!find_frame(unwinder->source.space, mt_unwind_inside(&unwinder->next), &frame))
 		return MT_STEP_NO_RULE;
-	if (is_outermost(table, address - mapping->bias)) {
-		*cfa = unwinder->next.registers.values[MT_REGISTER_RSP] + WORD;
+	slot = registers->values[MT_REGISTER_RSP] + frame.size;
+	*cfa = slot + WORD;
+	if (frame.outermost)
 		return MT_STEP_OUTERMOST;
+	if (!mt_unwind_read(unwinder, slot, &value, WORD))
+		return MT_STEP_UNREADABLE;
+	*caller = *registers;
+	mt_register_set(caller, MT_REGISTER_RSP, *cfa);
+	mt_register_set(caller, MT_REGISTER_RIP, value);
+	unwinder->saved_at[MT_REGISTER_RIP] = slot;
+	/* Where the frame pointer is the function's own, it points to its caller's, right below the
+	 * return address; before and behind that it is the caller's. */
+	if (frame.size >= WORD && registers->values[MT_REGISTER_RBP] == slot - WORD &&
+	    mt_unwind_read(unwinder, slot - WORD, &value, WORD)) {
+		mt_register_set(caller, MT_REGISTER_RBP, value);
+		unwinder->saved_at[MT_REGISTER_RBP] = slot - WORD;
 	}
-	/* Behind a call as much is in use as at it. */
-	return mt_go_stack_use(table, address - mapping->bias, &used) &&
-		       step_over(unwinder, used, caller, cfa)
-		   ? MT_STEP_DONE
-		   : MT_STEP_NO_RULE;
+	return MT_STEP_DONE;
+}
+
+bool mt_unwind_go_rule(struct mt_space *space, uint64_t pc, unsigned *number, int64_t *offset)
+{
+	struct mt_go_frame frame;
+
+	if (!find_frame(space, pc, &frame))
+		return false;
+	*number = MT_REGISTER_RSP;
+	*offset = (int64_t)(frame.size + WORD);
+	return true;
 }

@@ -3,7 +3,7 @@
  *
  *	unwind.c      the walk from frame to frame, and code without tables
  *	unwind_cfi.c  one step by call frame information
- *	unwind_go.c   one step by the table of Go's runtime */
+ *	unwind_go.c   one step by the table of a Go program's runtime */
 #ifndef MT_SPACE_UNWIND_PRIVATE_H
 #define MT_SPACE_UNWIND_PRIVATE_H
 
@@ -40,12 +40,9 @@ enum mt_unwind_step {
 /* From unwinder->next to its caller.  *SIGNAL: the frame is the kernel's. */
 enum mt_unwind_step mt_unwind_by_cfi(struct mt_unwinder *unwinder, struct mt_registers *caller,
 				     uint64_t *cfa, bool *signal);
-
 enum mt_unwind_step mt_unwind_by_go(struct mt_unwinder *unwinder, struct mt_registers *caller,
 				    uint64_t *cfa);
-
-/* The word at SLOT is where a call of the frame returns to; false: it cannot be. */
-bool mt_unwind_returns_by(struct mt_unwinder *unwinder, uint64_t slot, struct mt_registers *caller,
-			  uint64_t *cfa);
+/* As mt_unwind_cfa_rule(). */
+bool mt_unwind_go_rule(struct mt_space *space, uint64_t pc, unsigned *number, int64_t *offset);
 
 #endif

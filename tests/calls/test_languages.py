@@ -134,6 +134,29 @@ def test_stripped_go(go, run_mtdb, tmp_path, flags):
                               text)) == 7
 
 
+def test_stripped_go_frames(go, run_mtdb):
+    """At each instruction, those before and behind which the frame pointer is the caller's too."""
+    program = go("names-s", "-ldflags=-s -w", source="go_names.go")
+    callers = {"main.(*T).Method": ["main.main"], "main.apply[...]": ["main.main"],
+               "main.main.func1": ["main.apply[...]", "main.main"], "main.main": []}
+    stops = list(callers)[:3]
+    words = [word for name in stops for word in ("-ex", f"break '{name}'")]
+    look = ["-ex", "bt", "-ex", "up 9", "-ex", "info registers rbp", "-ex", "stepi"]
+    done = run_mtdb("-batch", *words, "-ex", "run", *look * 4, *["-ex", "continue", *look * 8] * 4,
+                    "--args", program, "1")
+    pointers, met = set(), set()
+    for trace in re.findall(r"^#0 .*?^rbp +0x\w+", done.stdout, re.M | re.S):
+        trace, _, pointer = trace.rpartition(" ")
+        names = re.findall(r"^#\d+ +(?:0x\w+ in )?(\S+) \(", trace.partition("\nrbp")[0], re.M)
+        if names[0] not in callers:  # the runtime came in between, to preempt
+            continue
+        assert names[1:1 + len(callers[names[0]])] == callers[names[0]], trace
+        met.add(names[0])
+        pointers.add(pointer)
+    assert set(stops) <= met, done.stdout + done.stderr
+    assert len(pointers) == 1, done.stdout  # main.main()'s
+
+
 def test_preempted_go(go, run_mtdb):
     """Code is made to call asyncPreempt() where it was interrupted, with its flags in use."""
     done = run_mtdb("plan", "-v", go("go-static"))

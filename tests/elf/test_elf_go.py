@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A stripped Go program's own table, against the symbols and the DWARF of the same program."""
 import re
+import subprocess
 
 import pytest
 
+from core_library import core_library
 from tests import conftest
-from tests.elf.conftest import SYMBOL
+from tests.elf.conftest import ROOT, SYMBOL
 
 MODES = {"plain": [], "pie": ["-buildmode=pie"], "cgo": ["-ldflags=-linkmode=external"],
          "cgo-pie": ["-buildmode=pie", "-ldflags=-linkmode=external"]}
@@ -81,23 +83,44 @@ def test_places_of_a_line(programs, dump):
     assert not stripped.line("another.go", 1)
 
 
-def frame_rows(tool, program):
-    """(address, bytes between the stack pointer and the caller's) of each row for the debugger."""
-    text = tool("readelf", "--debug-dump=frames-interp", program)
-    return [(int(address, 16), int(offset))
-            for address, offset in re.findall(r"^([0-9a-f]{16}) rsp\+(\d+) ", text, re.M)]
+@pytest.fixture(name="distances", scope="session")
+def distances_of_program(build, compile):
+    """distances(path) -> {address: how far above the stack pointer the frame's CFA is, or a word},
+    {address: function}"""
+    sanitizer = re.search(r"san-(\w+)", str(build))
+    flags = [f"-fsanitize={sanitizer[1]}"] if sanitizer else []
+    program = compile("cfa_dump.c", *flags, "-D_GNU_SOURCE", f"-I{ROOT}/core",
+                      *core_library(build))
+
+    def run(path):
+        done = subprocess.run([program, path], text=True, capture_output=True, check=True)
+        found, names = {}, {}
+        for line in done.stdout.splitlines():
+            name, start, length, distance = line.split("\t")
+            for address in range(int(start, 16), int(start, 16) + int(length, 16)):
+                found[address] = distance
+                names[address] = name.removesuffix(".abi0")
+        return found, names
+
+    return run
 
 
-def test_use_of_the_stack(programs, tool, dump):
-    """By which stacks are walked, at each instruction that changes it."""
-    whole, stripped = (dump(program) for program in programs)
-    of_go = {address for symbol in whole.symbols() for address in range(symbol.start, symbol.end)
-             if re.match(r"(main|runtime|fmt|strconv)\.", symbol.name)}
-    rows = [row for row in frame_rows(tool, programs[0]) if row[0] in of_go]
-    told = stripped.run([("use", hex(address)) for address, _ in rows])
-    for (address, offset), answer in zip(rows, told):
-        assert answer and int(answer[0][0], 16) == offset - 8, hex(address)
-    assert len({offset for _, offset in rows}) > 20 and len(rows) > 2000
+def test_frames(programs, distances):
+    """The table has the stack's depth where .debug_frame has it: at every byte of every function of
+    Go's, but in those that change to another stack or are the outermost ones."""
+    (whole, names), (stripped, _) = (distances(program) for program in programs)
+    places = [address for address, name in names.items()
+              if re.match(r"(main|runtime|fmt|strconv)\.", name) and address in stripped]
+    assert len(places) > 100000
+    assert {"8", "16", "32", "64"} < {stripped[place] for place in places}
+    others = {place for place in places if stripped[place] != whole[place]}
+    assert {stripped[place] for place in others} <= {"none", "outermost"}
+    assert {"runtime.goexit", "runtime.mcall", "runtime.systemstack"} <= {
+        names[place] for place in others}
+    assert len(others) < len(places) / 100
+    for place in others:  # but where such a function begins its depth is known
+        if stripped[place] == "none":
+            assert names.get(place - 1) == names[place]
 
 
 def test_info_line(go, run_mtdb):
@@ -109,18 +132,3 @@ def test_info_line(go, run_mtdb):
     told = re.findall(rf'Line {line} of ".*/go_names.go" starts at address 0x\w+ '
                       r'<main\.\(\*T\)\.Method\+?\d*>', done.stdout)
     assert len(told) == 2, done.stdout + done.stderr
-
-
-@pytest.mark.parametrize("name, callers", [("main.(*T).Method", ["main.main"]),
-                                           ("main.T.Value", ["main.T.Value-fm", "main.main"])])
-def test_backtrace_at_an_entry(go, run_mtdb, name, callers):
-    """Where the frame pointer is the caller's yet, and for one more instruction."""
-    program = go("names-bare", "-ldflags=-s -w", source="go_names.go")
-    told = run_mtdb("-batch", "-ex", f"info line '{name}'", program).stdout
-    entry = re.search(r"starts at address (0x\w+)", told)[1]
-    done = run_mtdb("-batch", "-ex", f"break *{entry}", "-ex", "run", "-ex", "bt", "-ex", "stepi", "-ex",
-                    "bt", program)
-    names = re.findall(r"^#\d+ +(?:0x\w+ in )?(\S+) \(", done.stdout, re.M)
-    at_entry = len(callers) + 1
-    assert names[:at_entry] == [name, *callers], done.stdout
-    assert names[-len(callers):] == callers, done.stdout

@@ -39,6 +39,16 @@ static void check_table(struct mt_objfile *objfile)
 	}
 }
 
+static void check_frame(struct mt_objfile *objfile, uint64_t address)
+{
+	const struct mt_go_table *table = mt_go_table(objfile);
+	struct mt_go_frame frame;
+
+	if (table && mt_go_frame_at(table, address, &frame))
+		check(mt_go_function_of(table, address) < mt_go_function_count(table) &&
+		      frame.size <= INT32_MAX);
+}
+
 static void check_place(void *context, uint64_t address, uint32_t line)
 {
 	(void)context;
@@ -57,8 +67,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		return 0;
 	check_table(objfile);
 	mt_objfile_symbols(objfile, &count);
-	for (uint64_t at = MADE_GO_TEXT; at < MADE_GO_TEXT + MADE_GO_TEXT_SIZE; at += 13)
+	for (uint64_t at = MADE_GO_TEXT; at < MADE_GO_TEXT + MADE_GO_TEXT_SIZE; at += 13) {
 		mt_objfile_source_at(objfile, at, &source);
+		check_frame(objfile, at);
+	}
 	mt_objfile_find_line(objfile, "a.go", 1, check_place, NULL);
 	mt_objfile_unref(objfile);
 	return 0;

@@ -105,6 +105,46 @@ static void test_layouts(void **state)
 	}
 }
 
+/* With FLAGS, at OFFSET of main.g, whose frame is of 0 bytes and then of 32. */
+static bool frame_at(const struct layout *layout, uint8_t flags, uint64_t offset,
+		     struct mt_go_frame *out)
+{
+	const size_t flags_at = (layout->has_text ? 4 : 8) + 33 + 4 * (layout->magic == 0xfffffff1);
+	uint8_t bytes[SIZE];
+
+	make(bytes, layout);
+	memcpy(bytes + VALUES + 12, "\2\4\100\14", 5);
+	bytes[FUNCTIONS + G_STRUCT + flags_at] = flags;
+	struct mt_objfile *objfile = made_go_open(bytes, sizeof(bytes));
+	const bool is_found = mt_go_frame_at(mt_go_table(objfile), MADE_GO_TEXT + offset, out);
+	mt_objfile_unref(objfile);
+	return is_found;
+}
+
+static void test_frames(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+		struct mt_go_frame frame;
+
+		assert_true(frame_at(&layouts[i], 0, G + 3, &frame));
+		assert_int_equal(frame.size, 0);
+		assert_false(frame.outermost);
+		assert_true(frame_at(&layouts[i], 0, G + 4, &frame));
+		assert_int_equal(frame.size, 32);
+		assert_true(frame_at(&layouts[i], 1, G + 15, &frame));
+		assert_int_equal(frame.size, 32);
+		assert_true(frame.outermost);
+		/* It changes to another stack. */
+		assert_true(frame_at(&layouts[i], 2, G, &frame));
+		assert_false(frame_at(&layouts[i], 2, G + 1, &frame));
+		/* Padding, and no function's. */
+		assert_false(frame_at(&layouts[i], 0, F + 24, &frame));
+		assert_false(frame_at(&layouts[i], 0, END, &frame));
+		assert_false(frame_at(&layouts[i], 0, 0, &frame));
+	}
+}
+
 static void find(void *context, uint64_t address, uint32_t line)
 {
 	assert_int_equal(address, MADE_GO_TEXT + F + 8);
@@ -157,6 +197,12 @@ static void test_garbled(void **state)
 					MADE_GO_TEXT + MADE_GO_TEXT_SIZE);
 			mt_go_each_row(table, i, see_nothing, NULL);
 		}
+		for (uint64_t offset = 0; table && offset < END; offset++) {
+			struct mt_go_frame frame;
+
+			if (mt_go_frame_at(table, MADE_GO_TEXT + offset, &frame))
+				assert_in_range(frame.size, 0, INT32_MAX);
+		}
 		mt_objfile_unref(objfile);
 	}
 }
@@ -176,9 +222,8 @@ static void test_unknown_layout(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_layouts),
-	    cmocka_unit_test(test_line),
-	    cmocka_unit_test(test_garbled),
+	    cmocka_unit_test(test_layouts),        cmocka_unit_test(test_frames),
+	    cmocka_unit_test(test_line),           cmocka_unit_test(test_garbled),
 	    cmocka_unit_test(test_unknown_layout),
 	};
 
