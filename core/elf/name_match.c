@@ -198,7 +198,7 @@ static size_t before_bracket(const char *name, size_t length)
 
 size_t mt_name_without_clone(const char *name)
 {
-	size_t length = strlen(name), before = length;
+	size_t length = strlen(name), before;
 
 	if (length)
 		length = before_bracket(name, length);
