@@ -4,7 +4,9 @@
 
 #include "process/proc.h"
 
+#include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #define FIRST_LOOK_NS 50000000u
 
@@ -221,6 +223,16 @@ struct mt_error *mt_session_put_birth(struct mt_session *session,
 		   : mt_recording_writer_put(session->writer, &start);
 }
 
+/* Where it stood at its last stop is where it ended if a signal came there; 0: not known. */
+static uint64_t ended_at(const struct mt_session *session, const struct mt_session_thread *thread,
+			 int status)
+{
+	const bool sees_each_instruction = !mt_session_engine_ops(session)->breaks;
+	const bool is_by_signal = WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL;
+
+	return sees_each_instruction || is_by_signal ? thread->last_pc : 0;
+}
+
 struct mt_error *mt_session_put_end(struct mt_session *session,
 				    const struct mt_session_thread *thread, int status,
 				    uint64_t time_ns)
@@ -229,8 +241,8 @@ struct mt_error *mt_session_put_end(struct mt_session *session,
 
 	record.fork.parent_pid = thread->process->pid;
 	record.fork.parent_tid = thread->process->pid;
-	mt_try(mt_session_put_note(session, thread, MT_NOTE_EXIT, thread->last_pc, 0,
-				   (uint64_t)status, time_ns));
+	mt_try(mt_session_put_note(session, thread, MT_NOTE_EXIT, ended_at(session, thread, status),
+				   0, (uint64_t)status, time_ns));
 	return mt_recording_writer_put(session->writer, &record);
 }
 

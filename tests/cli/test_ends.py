@@ -53,6 +53,14 @@ def test_exit(last, compile):
     assert "_exit" in lines[-2] and not any(" in exit" in line for line in lines)
 
 
+def test_exit_is_not_where_a_trigger_was_hit(run_mtdb, compile, tmp_path):
+    """That was the last stop, and long ago."""
+    out = tmp_path / "out.txt"
+    run_mtdb("run", "-e", "calls", "-t", "decide", "-o", out, "--", compile("ends.c", "-O1"), "exit")
+    assert re.search(r"\*\*\* trigger 1 in decide\b", out.read_text())
+    assert re.search(r"\*\*\* exit with status 3 *$", out.read_text(), re.M), out.read_text()
+
+
 def test_abort_and_assert(last, compile):
     program = compile("ends.c", "-O1")
     for how, call in ("abort", "abort"), ("assert", "__assert_fail"):
