@@ -12,6 +12,7 @@
 
 static struct {
 	unsigned depth;
+	unsigned pauses; /* functions of the user's call ours, which call others of the user's */
 	sigset_t before; /* while `depth` is not 0 */
 	uint64_t began_ns;
 	bool passes_on; /* GDB gets one at the end */
@@ -23,12 +24,12 @@ static void fill(sigset_t *interrupt)
 	sigaddset(interrupt, SIGINT);
 }
 
-static void block(void)
+static void block(sigset_t *before)
 {
 	sigset_t interrupt;
 
 	fill(&interrupt);
-	pthread_sigmask(SIG_BLOCK, &interrupt, &hold.before);
+	pthread_sigmask(SIG_BLOCK, &interrupt, before);
 }
 
 bool mt_hold_begin(void)
@@ -36,7 +37,7 @@ bool mt_hold_begin(void)
 	if (hold.depth++)
 		return true;
 	hold.began_ns = mt_clock_monotonic_ns();
-	block();
+	block(&hold.before);
 	return true;
 }
 
@@ -89,14 +90,14 @@ void mt_hold_end(void)
 
 void mt_hold_pause(void)
 {
-	if (hold.depth)
+	if (hold.depth && !hold.pauses++)
 		pthread_sigmask(SIG_SETMASK, &hold.before, NULL);
 }
 
 void mt_hold_resume(void)
 {
-	if (hold.depth)
-		block();
+	if (hold.depth && !--hold.pauses)
+		block(NULL);
 }
 
 bool mt_hold_is_urgent(void)

@@ -61,3 +61,30 @@ def test_at_a_question(gdb, compile, tmp_path, number):
     assert "Quit" in session.all or "received signal SIGINT" in session.output, session.all
     assert "KeyboardInterrupt" not in session.all
     assert "sum 2340" in session.lines and "exited normally" in session.output, session.all
+
+
+NESTED = """
+import signal
+import mtrace
+
+
+def taken(snapshot):
+    global seen
+    seen += 1
+
+
+seen = 0
+mtrace.events.snapshot.connect(taken)
+mtrace.Trigger("visit", "n == 7", lambda trigger, snapshot: mtrace.snapshot("nested.txt") and None)
+"""
+
+
+def test_functions_of_the_users_within_one_another(gdb, compile, tmp_path):
+    """GDB hears Ctrl-C as before when they are through."""
+    (tmp_path / "visits.c").write_text(SOURCE)
+    (tmp_path / "nested.py").write_text(NESTED)
+    session = gdb(compile(tmp_path / "visits.c", "-O1"), "mtrace start", f"source {tmp_path / 'nested.py'}",
+                  "break main", "run", "continue",
+                  "python print('seen', seen, 'blocked', signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))")
+    assert "sum 2340" in session.lines, session.all
+    assert [line for line in session.lines if line.startswith("seen")] == ["seen 2 blocked False"], session.all
