@@ -142,7 +142,11 @@ def test_it_dies_while_a_snapshot_is_taken(gdb, compile, tmp_path):
     source.write_text(DYING)
     session = gdb(compile(source, "-O1", "-pthread"), "mtrace start", "mtrace trigger done", "run",
                   "bt", "mtrace info", "mtrace history 3", "mtrace delete 1", "kill",
-                  "mtrace start", "break main", "run", "echo alive\\n")
+                  "mtrace start", "break main", "run", "echo alive\\n", checked=False)
+    # GDB's own filters of frames say so at "bt", with or without the plugin.
+    session.errors = session.errors.replace("Python Exception <class 'gdb.error'>: Couldn't get "
+                                            "registers: No such process.\n", "", 1)
+    session.check_clean()
     assert session.lines[-1] == "alive"
     assert "[mtrace: trigger 1, done, hit 1 in thread" in session.output
 
