@@ -398,12 +398,9 @@ bool mt_debug_watch_holds(struct mt_debugger *debugger, struct mt_debug_break *o
 	return report_failed(debugger, one, error) || is_true;
 }
 
-bool mt_debug_break_stops(struct mt_debugger *debugger, struct mt_debug_break *one,
-			  struct mt_debug_lwp *lwp, size_t index)
+bool mt_debug_break_counts(struct mt_debugger *debugger, struct mt_debug_break *one,
+			   struct mt_debug_lwp *lwp)
 {
-	if (one->watched ? !mt_debug_watch_holds(debugger, one, lwp)
-			 : !holds(debugger, one, lwp, index))
-		return false;
 	one->public.hits++;
 	if (one->public.silent && !debugger->front.hit)
 		return false;
@@ -423,6 +420,12 @@ bool mt_debug_break_stops(struct mt_debugger *debugger, struct mt_debug_break *o
 		return true;
 	one->public.ignore--;
 	return false;
+}
+
+bool mt_debug_break_stops(struct mt_debugger *debugger, struct mt_debug_break *one,
+			  struct mt_debug_lwp *lwp, size_t index)
+{
+	return holds(debugger, one, lwp, index) && mt_debug_break_counts(debugger, one, lwp);
 }
 
 struct mt_debug_break *mt_debug_hit(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,

@@ -378,7 +378,10 @@ void mt_debug_resolve_after_exec(struct mt_debugger *debugger);
 /* A thread came to an address.  NULL: no breakpoint stops it. */
 struct mt_debug_break *mt_debug_hit(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 				    uint64_t address);
-/* Whether the condition holds and no hits are to be ignored; INDEX: of the location. */
+/* A hit whose condition holds: whether it stops the program, with none to be ignored. */
+bool mt_debug_break_counts(struct mt_debugger *debugger, struct mt_debug_break *one,
+			   struct mt_debug_lwp *lwp);
+/* The same, if the condition holds; INDEX: of the location.  Not for watchpoints. */
 bool mt_debug_break_stops(struct mt_debugger *debugger, struct mt_debug_break *one,
 			  struct mt_debug_lwp *lwp, size_t index);
 

@@ -354,28 +354,30 @@ static bool is_news(const struct mt_debug_break *one, bool changed)
 	}
 }
 
-/* Other threads write on meanwhile: the value is read until it is the same before and after its
- * condition was found to hold. */
-static void settle(struct mt_debugger *debugger, struct mt_debug_break *one,
-		   struct mt_debug_lwp *lwp, const struct mt_expr_frame *frame)
+/* Whether the condition holds.  Other threads write on meanwhile: the value is read until it is the
+ * same before and after that was found; of one that is gone by then nothing can be told. */
+static bool holds(struct mt_debugger *debugger, struct mt_debug_break *one,
+		  struct mt_debug_lwp *lwp, const struct mt_expr_frame *frame)
 {
 	struct mt_debug_watched *watched = one->watched;
-	bool holds = true, is_same = false;
+	bool is_same = !one->condition;
 
-	for (unsigned i = 0; one->condition && !is_same && i < MOST_LOOKS; i++) {
+	for (unsigned i = 0; !is_same && i < MOST_LOOKS; i++) {
 		struct mt_value *again = NULL;
-		struct mt_error *error = evaluate(debugger, one, frame, &again);
 
+		if (!mt_debug_watch_holds(debugger, one, lwp))
+			return false;
+		struct mt_error *error = evaluate(debugger, one, frame, &again);
 		if (error || !again || !watched->value) {
 			mt_error_destroy(error);
 			mt_value_destroy(again);
-			return;
+			return true;
 		}
-		is_same = holds && mt_value_equal(watched->value, again);
+		is_same = mt_value_equal(watched->value, again);
 		mt_value_destroy(watched->value);
 		watched->value = again;
-		holds = is_same || mt_debug_watch_holds(debugger, one, lwp);
 	}
+	return true;
 }
 
 bool mt_debug_watch_check(struct mt_debugger *debugger, struct mt_debug_break *one,
@@ -399,13 +401,12 @@ bool mt_debug_watch_check(struct mt_debugger *debugger, struct mt_debug_break *o
 	}
 	bool changed = before && now ? !mt_value_equal(before, now) : before != now;
 	watched->value = now;
-	bool stops = is_news(one, changed) && mt_debug_break_stops(debugger, one, lwp, 0);
+	bool stops = is_news(one, changed) && holds(debugger, one, lwp, &frame) &&
+		     mt_debug_break_counts(debugger, one, lwp);
 	/* As GDB reports it: an access to memory that could not be read before has no old value. */
 	changed &= before || one->public.kind == MT_DEBUG_WATCH;
-	if (stops) {
-		settle(debugger, one, lwp, &frame);
+	if (stops)
 		mt_error_destroy(note(debugger, one, before, changed, &frame));
-	}
 	mt_value_destroy(before);
 	return stops;
 }
