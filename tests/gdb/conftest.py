@@ -51,7 +51,9 @@ def gdb_fixture(plugin, need, tmp_path):
 
     def run(program, *commands, loaded=True, checked=True, timeout=120, options=()):
         words = [path, "-nx", "-batch", *options]
-        first = ["set confirm off", "set width 0", "set disable-randomization on"]
+        # GDB writes a thread's end in pieces, between which the program may print.
+        first = ["set confirm off", "set width 0", "set disable-randomization on",
+                 "set print thread-events off"]
         if loaded:
             first.append(f"source {plugin}")
         for command in [*first, *commands]:

@@ -67,7 +67,7 @@ int main(void)
     lines = either(program, "", "mtrace start",
                    "mtrace trigger threads.c:9 if x == 77 || x == 9999", "run", "mtrace info")
     own = re.match(r"own count: (\d+)", alone)[1]
-    assert alone in lines
+    assert alone in lines, "\n".join(lines)
     assert f"Trigger 1: threads.c:9 if x == 77 || x == 9999: {own} hits" in lines, lines
 
 

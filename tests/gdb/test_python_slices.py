@@ -13,7 +13,7 @@ def script_fixture(gdb, compile):
         path = gdb.directory / "script.py"
         path.write_text("def show(*what):\n    print('told', *what)\n" + text)
         program = compile("requests.c", "-O0", "-pthread")
-        session = gdb(program, "set args 2", "set print thread-events off", "mtrace start",
+        session = gdb(program, "set args 2", "mtrace start",
                       "mtrace values handle", "break printf", "run", "up", *commands,
                       f"source {path}")
         session.told = [line[5:] for line in session.lines if line.startswith("told ")]

@@ -143,7 +143,7 @@ def told(gdb, program, commands, recorded):
     """What GDB printed; its own printers of values may fail, on both sides."""
     words = [word for command in commands for word in (f"echo \\n> {command}\\n", command)]
     first = ["set mtrace on-crash off", "mtrace start"] if recorded else []
-    return normalised(gdb(program, "set print thread-events off", *first, *words, loaded=recorded,
+    return normalised(gdb(program, *first, *words, loaded=recorded,
                           checked=False).all)
 
 
