@@ -79,9 +79,9 @@ static struct mt_error *decode(struct mt_decode_run *run)
 	    info->has_time && (is_of_calls || mt_time_conversion_is_known(&info->conversion));
 	if (run->options->side_tracks_first)
 		mt_try(mt_decode_side_tracks(run));
+	mt_try(mt_decode_values(run));
 	if (!is_of_calls)
 		return mt_recording_auxtrace_count(run->recording) ? mt_decode_pt(run) : NULL;
-	mt_try(mt_decode_values(run));
 	mt_try(mt_words_filter_create(run, &run->words));
 	if (run->words)
 		run->calls_sink = mt_words_filter_sink(run->words);

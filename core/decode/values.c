@@ -8,17 +8,16 @@
 static struct mt_error *add_open_call(struct mt_decode_run *run, const struct mt_sideband *note)
 {
 	const char *at = (const char *)note->sample.raw;
+	const char *text = mt_decode_next_string(&at, at + note->sample.raw_size);
 	const struct mt_recorded_open_call call = {
 	    .tid = note->tid,
 	    .snapshot = (uint32_t)note->sample.weight,
 	    .function = note->sample.ip,
 	    .sp = note->sample.address,
-	    .arguments = mt_decode_next_string(&at, at + note->sample.raw_size),
+	    .arguments = *text ? text : NULL,
 	};
 
-	return *call.arguments && mt_array_push(&run->values.open_calls, call)
-		   ? mt_error_no_memory()
-		   : NULL;
+	return mt_array_push(&run->values.open_calls, call) ? mt_error_no_memory() : NULL;
 }
 
 struct mt_error *mt_decode_values(struct mt_decode_run *run)

@@ -115,9 +115,8 @@ struct mt_error *mt_session_copy(struct mt_session *session, const char *path, u
 	mt_try(mt_session_put_names(session));
 	mt_try(mt_session_drain(session));
 	mt_try(mt_recording_writer_copy(session->writer, path, &writer));
-	struct mt_error *error = dying && mt_session_engine_ops(session)->records_calls
-				     ? mt_session_put_open_calls(session, dying, number, writer)
-				     : NULL;
+	struct mt_error *error =
+	    dying ? mt_session_put_open_calls(session, dying, number, writer) : NULL;
 	if (!error)
 		error = mt_session_read_rings(session, 0, number, writer);
 	if (!error)

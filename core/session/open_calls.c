@@ -156,14 +156,17 @@ static void cut(struct mt_str *text)
 	mt_str_append_bytes(text, "", 1);
 }
 
+/* A frame of which nothing can be told has its note, too: who knows no stack pointers counts them.
+ */
 static struct mt_error *put(const struct walk *walk, const struct at *at, uint32_t snapshot,
 			    uint64_t time_ns, struct mt_recording_writer *writer)
 {
 	mt_auto(mt_str) struct mt_str text = {0};
+	struct mt_error *error = mt_expr_known_arguments(walk->process->program, &at->frame, &text);
 
-	mt_try(mt_expr_known_arguments(walk->process->program, &at->frame, &text));
-	if (!text.length)
-		return NULL;
+	if (error)
+		text.length = 0;
+	mt_error_destroy(error);
 	cut(&text);
 	if (text.failed)
 		return mt_error_no_memory();
@@ -183,7 +186,6 @@ static struct mt_error *put(const struct walk *walk, const struct at *at, uint32
 	return mt_recording_writer_put(writer, &note);
 }
 
-/* What went wrong with one frame is nothing to the others. */
 static struct mt_error *put_all(const struct walk *walk, uint32_t snapshot, uint64_t time_ns,
 				struct mt_recording_writer *writer)
 {
@@ -196,10 +198,7 @@ static struct mt_error *put_all(const struct walk *walk, uint32_t snapshot, uint
 			continue;
 		if (mt_clock_monotonic_ns() - begin_ns > MOST_PATIENCE_NS)
 			break;
-		struct mt_error *error = put(walk, &walk->at[i], snapshot, time_ns, writer);
-		if (error && mt_error_code(error) == MT_ERROR_SYSTEM)
-			return error;
-		mt_error_destroy(error);
+		mt_try(put(walk, &walk->at[i], snapshot, time_ns, writer));
 	}
 	return NULL;
 }

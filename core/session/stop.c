@@ -187,8 +187,7 @@ static struct mt_error *on_signal(struct mt_session *session, struct mt_session_
 	if (mt_signal_is_fatal(stop->signal, action)) {
 		session->result.fatal_signal = stop->signal;
 		session->result.fatal_lwp = stop->lwp;
-		if (mt_session_engine_ops(session)->records_calls &&
-		    !session->options->engine.live && !session->options->no_open_args)
+		if (!session->options->engine.live && !session->options->no_open_args)
 			mt_try(mt_session_put_open_calls(
 			    session, stop->lwp, session->result.snapshots + 1, session->writer));
 		mt_try(mt_session_snapshot(session));

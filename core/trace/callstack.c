@@ -210,5 +210,6 @@ const struct mt_rebuild_ops mt_rebuild_from_branches = {
     .names_changed = names_changed,
     .push = push,
     .settle = settle,
+    .open_calls = mt_cs_open_calls,
     .forget = forget,
 };

@@ -8,6 +8,7 @@
  *	transaction.c	what an abort takes back
  *	fibers.c	stacks that the program switches between
  *	frames.c	the stack of frames and the search in it
+ *	frames_open.c	arguments of those that are open at the end
  *	inlines.c	the chain of inlined functions on top
  *
  * A frame is a function that was called and has not returned; it shows as a slice, with a slice
@@ -145,6 +146,10 @@ size_t mt_cs_find_return(struct mt_callstack *cs, const struct mt_function *func
 void mt_cs_show_hidden(struct mt_callstack *cs);
 void mt_cs_begin(struct mt_callstack *cs, const struct mt_log_slice *slice);
 void mt_cs_end(struct mt_callstack *cs, uint8_t end_flags);
+
+/* frames_open.c: a rebuild's open_calls(). */
+struct mt_error *mt_cs_open_calls(struct mt_rebuild *rebuild, uint32_t snapshot,
+				  struct mt_open_calls *out);
 
 /* inlines.c: control is at ADDRESS now, in the top frame. */
 void mt_cs_arrive(struct mt_callstack *cs, uint64_t address);

@@ -105,10 +105,9 @@ void mt_rebuild_add_root(struct mt_rebuild *rebuild, const struct mt_slice *root
 static struct mt_error *show(struct mt_rebuild *rebuild, const struct mt_replay *replay)
 {
 	struct mt_open_calls calls = {0};
-	struct mt_error *error = NULL;
+	struct mt_error *error =
+	    rebuild->ops->open_calls(rebuild, replay->segment.snapshot, &calls);
 
-	if (rebuild->ops->open_calls)
-		error = rebuild->ops->open_calls(rebuild, replay->segment.snapshot, &calls);
 	if (!error)
 		error = calls.items.count ? mt_open_calls_replay(&rebuild->log, replay, &calls)
 					  : mt_segment_log_replay(&rebuild->log, replay);

@@ -76,7 +76,7 @@ struct mt_rebuild_ops {
 	/* Does the segment go on behind a snapshot's MARK, unless a gap follows? */
 	bool (*runs_on)(const struct mt_rebuild *rebuild, const struct mt_event *mark);
 	/* Which of the calls that are open now have arguments that were read for SNAPSHOT.  Errors:
-	 * NO_MEMORY.  NULL: that is not known. */
+	 * NO_MEMORY. */
 	struct mt_error *(*open_calls)(struct mt_rebuild *rebuild, uint32_t snapshot,
 				       struct mt_open_calls *out);
 	/* It has ended: nothing is open any more. */

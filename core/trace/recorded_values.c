@@ -65,6 +65,21 @@ static void append_char(uint64_t bits, struct mt_str *out)
 		mt_str_appendf(out, bits == '\'' || bits == '\\' ? " '\\%c'" : " '%c'", (char)bits);
 }
 
+size_t
+mt_recorded_values_open_calls(const struct mt_recorded_values *values, pid_t tid, uint32_t snapshot,
+			      const struct mt_recorded_open_call *out[MT_RECORDED_OPEN_CALLS])
+{
+	size_t count = 0;
+
+	if (!values)
+		return 0;
+	mt_array_each (call, &values->open_calls)
+		if (call->tid == tid && call->snapshot == snapshot &&
+		    count < MT_RECORDED_OPEN_CALLS)
+			out[count++] = call;
+	return count;
+}
+
 void mt_recorded_value_append(const struct mt_recorded_value *value, uint64_t bits,
 			      struct mt_str *out)
 {

@@ -57,8 +57,11 @@ struct mt_recorded_open_call {
 	uint32_t snapshot;     /* 0: it has no number */
 	uint64_t function;     /* an address in it */
 	uint64_t sp;           /* where its return address lies */
-	const char *arguments; /* lent, as the other strings are */
+	const char *arguments; /* lent, as the other strings are; NULL: none are known */
 };
+
+/* More than anybody reads for a thread. */
+#define MT_RECORDED_OPEN_CALLS 256u
 
 struct mt_recorded_values {
 	MT_ARRAY(struct mt_recorded_open_call) open_calls;
@@ -84,6 +87,10 @@ void mt_recorded_string_append(const struct mt_recorded_value *value, uint64_t a
 /* A TEXT, LENGTH as it was recorded. */
 void mt_recorded_text_append(uint64_t length, const uint64_t *words, size_t count,
 			     struct mt_str *out);
+/* Of a thread, at SNAPSHOT: innermost first, as far out as its stack was unwound.  The count. */
+size_t
+mt_recorded_values_open_calls(const struct mt_recorded_values *values, pid_t tid, uint32_t snapshot,
+			      const struct mt_recorded_open_call *out[MT_RECORDED_OPEN_CALLS]);
 /* A copy of TEXT that lives as long as VALUES; equal ones are often the same.  NULL: no memory. */
 const char *mt_recorded_values_keep(struct mt_recorded_values *values, const struct mt_str *text);
 

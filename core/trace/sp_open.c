@@ -3,9 +3,6 @@
  * their stack pointers. */
 #include "trace/sp_internal.h"
 
-/* More than anybody reads for a thread. */
-#define MOST_CALLS 256u
-
 /* Rings have the lower halves of stack pointers: the upper one is that of the thread's own stack,
  * be it true of another one or not. */
 static const struct mt_recorded_open_call *find(struct mt_sp_stack *stack,
@@ -20,28 +17,17 @@ static const struct mt_recorded_open_call *find(struct mt_sp_stack *stack,
 	return NULL;
 }
 
-static size_t calls_of(const struct mt_rebuild *rebuild, uint32_t snapshot,
-		       const struct mt_recorded_open_call **out)
-{
-	const struct mt_recorded_values *values = rebuild->options.values;
-	size_t count = 0;
-
-	if (!values)
-		return 0;
-	mt_array_each (call, &values->open_calls)
-		if (call->tid == rebuild->options.thread.tid && call->snapshot == snapshot &&
-		    count < MOST_CALLS)
-			out[count++] = call;
-	return count;
-}
-
 /* A frame's slice, and those of the inlined calls on it, lie on those of the frame before. */
 struct mt_error *mt_sp_open_calls(struct mt_rebuild *rebuild, uint32_t snapshot,
 				  struct mt_open_calls *out)
 {
 	struct mt_sp_stack *stack = (struct mt_sp_stack *)rebuild;
-	const struct mt_recorded_open_call *calls[MOST_CALLS];
-	const size_t count = stack->lost ? 0 : calls_of(rebuild, snapshot, calls);
+	const struct mt_recorded_open_call *calls[MT_RECORDED_OPEN_CALLS];
+	const size_t count =
+	    stack->lost
+		? 0
+		: mt_recorded_values_open_calls(rebuild->options.values,
+						rebuild->options.thread.tid, snapshot, calls);
 	uint32_t depth = 0;
 
 	for (size_t layer = 0; count && layer < stack->layer_count; layer++) {
@@ -53,7 +39,7 @@ struct mt_error *mt_sp_open_calls(struct mt_rebuild *rebuild, uint32_t snapshot,
 			const struct mt_open_call open = {depth, frame->function,
 							  call ? call->arguments : NULL};
 
-			if (call && mt_array_push(&out->items, open))
+			if (open.arguments && mt_array_push(&out->items, open))
 				return mt_error_no_memory();
 			depth += 1 + frame->inlines;
 		}

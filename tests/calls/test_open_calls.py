@@ -9,11 +9,21 @@ import pytest
 import fxt
 
 
+@pytest.fixture(name="engine")
+def choose_engine(request):
+    return getattr(request, "param", "calls")
+
+
+BY_STEPS = pytest.mark.parametrize("engine", ["calls", "step"], indirect=True)
+LONG_BY_STEPS = pytest.mark.parametrize(
+    "engine", ["calls", pytest.param("step", marks=pytest.mark.long)], indirect=True)
+
+
 @pytest.fixture(name="crash")
-def make_crash(compile, run_mtdb, tmp_path):
+def make_crash(compile, run_mtdb, tmp_path, engine):
     def crash(source, level, *words, options=()):
         program = compile(source, level, "-pthread")
-        return run_mtdb("run", "--engine", "calls", *options, "--record", tmp_path / "x.perf",
+        return run_mtdb("run", "--engine", engine, *options, "--record", tmp_path / "x.perf",
                         "-o", tmp_path / "x.txt", program, *words)
 
     return crash
@@ -27,6 +37,7 @@ def open_in(text):
     return [re.sub(r"0x[0-9a-f]{4,}", "0x", call) for call in calls]
 
 
+@BY_STEPS
 def test_demo(crash, run_mtdb, tmp_path):
     """README's example; all formats say the same, and so does the recording."""
     done = crash("crash.c", "-O0")
@@ -48,6 +59,7 @@ def test_demo(crash, run_mtdb, tmp_path):
             if event["ph"] == "B" and event["name"] == "price_of"] == given
 
 
+@BY_STEPS
 def test_not_wanted(crash, tmp_path):
     done = crash("crash.c", "-O0", options=["--no-open-args"])
     assert done.returncode == 139
@@ -78,6 +90,7 @@ def test_deep(crash, tmp_path, level, how):
     assert "rest(seconds" not in text
 
 
+@LONG_BY_STEPS
 def test_shallow(crash, tmp_path):
     crash("calls_open.cpp", "-O0", "fault", "2")
     calls = open_in((tmp_path / "x.txt").read_text())
@@ -87,6 +100,7 @@ def test_shallow(crash, tmp_path):
                for call in calls if call.startswith("walk"))
 
 
+@LONG_BY_STEPS
 def test_handler(crash, tmp_path):
     """Through the frame of a signal, and from another stack."""
     crash("calls_open.cpp", "-O0", "handler", "2")

@@ -100,8 +100,10 @@ static void print_slice(struct printer *printer, struct mt_str *out, const struc
 	static const char *const ends[] = {"open", "unwound", "est-end", "lost", NULL};
 	const struct mt_slice *slice = &line->slice;
 
-	mt_str_appendf(out, "%s %" PRIu64 "..%" PRIu64, mt_slice_name(slice), slice->time_ns,
-		       line->end.time_ns);
+	mt_str_append(out, mt_slice_name(slice));
+	if (slice->arguments)
+		mt_str_appendf(out, "(%s)", slice->arguments);
+	mt_str_appendf(out, " %" PRIu64 "..%" PRIu64, slice->time_ns, line->end.time_ns);
 	if (slice->call_site) {
 		mt_str_append(out, " @");
 		print_place(printer, out, slice->call_site);
@@ -163,8 +165,10 @@ static void no_error(struct mt_error *error)
 
 static void run_steps(struct text_trace *trace, struct mt_slice_sink sink)
 {
-	struct mt_rebuild_options options = {
-	    .thread = {1, 1, "thread", "process"}, .sink = sink, .inlines = true};
+	struct mt_rebuild_options options = {.thread = {1, 1, "thread", "process"},
+					     .sink = sink,
+					     .inlines = true,
+					     .values = &trace->values};
 	struct mt_symbolizer symbolizer = text_symbolizer(trace);
 	struct mt_rebuild *stack;
 

@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/str.h"
 #include "trace/event.h"
+#include "trace/recorded_values.h"
 #include "trace/symbolizer.h"
 
 #include <inttypes.h>
@@ -32,6 +33,7 @@ struct text_trace {
 	} chains[TEXT_INLINES * 4];
 	size_t chain_count;
 	MT_ARRAY(struct mt_event) events;
+	struct mt_recorded_values values; /* of calls that were open at snapshot 1, in thread 1 */
 	struct mt_str expected;
 	char failure[256]; /* "": none */
 };
@@ -251,6 +253,17 @@ static inline bool text_read_event(struct text_trace *trace, const char *time, i
 	return mt_array_push(&trace->events, event) == 0;
 }
 
+static inline bool text_read_open(struct text_trace *trace, int line)
+{
+	struct mt_recorded_open_call call = {.tid = 1, .snapshot = 1};
+	const char *address = strtok(NULL, " "), *arguments = strtok(NULL, " ");
+
+	if (!text_address(trace, address, &call.function))
+		return text_fail(trace, line, "no such address", address);
+	call.arguments = arguments ? strdup(arguments) : NULL;
+	return mt_array_push(&trace->values.open_calls, call) == 0;
+}
+
 static inline bool text_read_line(struct text_trace *trace, char *text, int line)
 {
 	const char *word;
@@ -263,6 +276,8 @@ static inline bool text_read_line(struct text_trace *trace, char *text, int line
 		return text_read_function(trace, line);
 	if (!strcmp(word, "inline"))
 		return text_read_inline(trace, line);
+	if (!strcmp(word, "open"))
+		return text_read_open(trace, line);
 	return text_read_event(trace, word, line);
 }
 
@@ -292,6 +307,9 @@ static inline void text_trace_deinit(struct text_trace *trace)
 		free((char *)trace->functions[i].name);
 	for (size_t i = 0; i < trace->inline_count; i++)
 		free((char *)trace->inlines[i].function.name);
+	mt_array_each (call, &trace->values.open_calls)
+		free((char *)call->arguments);
+	mt_recorded_values_deinit(&trace->values);
 	mt_array_deinit(&trace->events);
 	mt_str_deinit(&trace->expected);
 }
