@@ -121,7 +121,7 @@ def test_full_execution_streams_it_all(play, compile, decoders):
 def test_full_execution_says_what_was_lost(play, compile, decoders):
     played = play(compile("truth.c", "-O1", "-w"), "sort",
                   options=["--full-execution", "--size=16k"])
-    assert sum(file.stat().st_size for file in played.output.parent.glob("play/0.0")) > 2 * 65536
+    assert sum(file.stat().st_size for file in played.output.parent.glob("play/0.0")) >= 65536
     assert played.done.returncode == GOOD
     assert re.search(r"faster than it could be written: 1 times, for \d+\.\d+ ms",
                      played.done.stderr)
