@@ -187,6 +187,7 @@ bench: all $(BENCHES)
 bench-calls: all
 	@scripts/install-deps --report bench
 	@MTRACE_BUILD=$(abspath $(BUILD)) tests/bench/run_calls
+	@MTRACE_BUILD=$(abspath $(BUILD)) tests/bench/run_triggers
 	@MTRACE_BUILD=$(abspath $(BUILD)) tests/bench/run_pauses
 
 lint:
@@ -249,7 +250,7 @@ help:
 	@echo 'make fuzz       FUZZ_SECONDS=600 of each fuzzer'
 	@echo 'make soak       the tests that take long'
 	@echo 'make bench      how fast recordings are decoded, and what conditions and the plugin cost'
-	@echo 'make bench-calls what recording calls costs, beside other tools'
+	@echo 'make bench-calls what recording calls costs, and triggers on them, beside other tools'
 	@echo 'make install    PREFIX=/usr/local DESTDIR=; and make uninstall'
 	@echo 'make pictures   README'\''s pictures anew, by chromium-headless-shell'
 	@echo 'make dist       a tarball of what is committed'
