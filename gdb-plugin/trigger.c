@@ -274,7 +274,7 @@ static struct mt_error *refuse_unseen(const struct mt_live_trigger *trigger, lon
 /* By "break", which takes more than gdb.Breakpoint() does, and leaves none if the condition is
  * wrong.  A condition that is set where there is no location yet would have GDB disable the
  * breakpoint at the next library in which it is not either. */
-struct mt_error *mt_trigger_set(void *context, struct mt_live_trigger *trigger)
+struct mt_error *mt_trigger_set(void *context, struct mt_live_trigger *trigger, struct mt_str *said)
 {
 	mt_auto(mt_str) struct mt_str message = {0}, condition = {0};
 	PyObject *breakpoint;
@@ -297,9 +297,10 @@ struct mt_error *mt_trigger_set(void *context, struct mt_live_trigger *trigger)
 	PyErr_Clear();
 	/* GDB's message for a pending one contains our condition. */
 	if (pending == Py_True)
-		mt_gdb_printf("Breakpoint %lld (%s) pending.\n", number, trigger->spec.location);
+		mt_str_appendf(said, "Breakpoint %lld (%s) pending.\n", number,
+			       trigger->spec.location);
 	else
-		mt_gdb_print(message.text ? message.text : "");
+		mt_str_append(said, message.text ? message.text : "");
 	return NULL;
 }
 

@@ -6,7 +6,8 @@
 #include "live/live.h"
 #include "py.h"
 
-struct mt_error *mt_trigger_set(void *context, struct mt_live_trigger *trigger);
+struct mt_error *mt_trigger_set(void *context, struct mt_live_trigger *trigger,
+				struct mt_str *said);
 void mt_trigger_delete(void *context, struct mt_live_trigger *trigger);
 struct mt_error *mt_trigger_locations(void *context, const struct mt_live_trigger *trigger,
 				      mt_live_location_found *found, void *found_context);

@@ -96,7 +96,8 @@ static void ended(void *context, struct mt_live *live)
 	mt_debugger_record_stop(debugger_of(context));
 }
 
-static struct mt_error *set_breakpoint(void *context, struct mt_live_trigger *trigger)
+static struct mt_error *set_breakpoint(void *context, struct mt_live_trigger *trigger,
+				       struct mt_str *said)
 {
 	const struct prompt *prompt = context;
 	const bool is_pending =
@@ -113,6 +114,7 @@ static struct mt_error *set_breakpoint(void *context, struct mt_live_trigger *tr
 						     .pending = is_pending};
 	mt_try(mt_debugger_break(debugger_of(context), &what, &number));
 	trigger->breakpoint = (void *)(uintptr_t)number;
+	(void)said;
 	return NULL;
 }
 

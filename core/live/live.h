@@ -223,10 +223,11 @@ struct mt_live_debugger_ops {
 	/* A line for each program that is recorded beside the selected one. */
 	void (*list_others)(void *context);
 
-	/* A breakpoint without a word to the user, at whose hits mt_live_fire() is called.  May
-	 * replace the location.  Errors: NOT_FOUND (there is no such place, and it is not to be
-	 * pending); those of the location and the condition. */
-	struct mt_error *(*set_breakpoint)(void *context, struct mt_live_trigger *trigger);
+	/* A breakpoint at whose hits mt_live_fire() is called.  SAID is what the user is to read of
+	 * it if it stays.  May replace the location.  Errors: NOT_FOUND (there is no such place,
+	 * and it is not to be pending); those of the location and the condition. */
+	struct mt_error *(*set_breakpoint)(void *context, struct mt_live_trigger *trigger,
+					   struct mt_str *said);
 	/* The trigger is about to go. */
 	void (*delete_breakpoint)(void *context, struct mt_live_trigger *trigger);
 	/* The user has not deleted it. */

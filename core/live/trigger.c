@@ -68,6 +68,7 @@ struct mt_error *mt_live_add_trigger(struct mt_live_debugger *debugger, const ch
 				     void *script)
 {
 	const struct mt_live_debugger_ops *ops = debugger->ops;
+	mt_auto(mt_str) struct mt_str said = {0};
 
 	if (debugger->taking)
 		return mt_error_new(MT_ERROR_USAGE,
@@ -79,7 +80,7 @@ struct mt_error *mt_live_add_trigger(struct mt_live_debugger *debugger, const ch
 	trigger->number = debugger->last_trigger + 1;
 	struct mt_error *error = mt_trigger_spec_parse(text, true, &trigger->spec);
 	if (!error)
-		error = or_pending(ops->set_breakpoint(debugger->context, trigger));
+		error = or_pending(ops->set_breakpoint(debugger->context, trigger, &said));
 	const bool is_set = !error;
 	if (is_set)
 		error = mt_live_check_address(debugger, trigger);
@@ -98,6 +99,8 @@ struct mt_error *mt_live_add_trigger(struct mt_live_debugger *debugger, const ch
 		trigger->is_aside = true;
 		ops->set_aside(debugger->context, trigger, true);
 	}
+	if (said.text)
+		mt_live_printf(debugger, "%s", said.text);
 	tell(debugger, trigger);
 	const struct mt_live *any = ops->selected(debugger->context, false);
 	if (!any || any->state == MT_LIVE_OFF)

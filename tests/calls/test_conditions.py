@@ -117,6 +117,9 @@ def test_registers_and_casts(record):
     ("visit if nosuch > 3", 'invalid condition of the trigger "visit if nosuch > 3": '
                             'No symbol "nosuch" in current context.'),
     ("visit if node->nosuch", "There is no member named nosuch."),
+    ("main return if $_ret.nosuch", 'invalid condition of the trigger "main return if $_ret.nosuch": '
+                                    "Attempt to extract a component of a value that is not a "
+                                    "structure."),
     ("visit if x >", "A syntax error in expression, near `'."),
     ("visit if", 'invalid trigger "visit if": no condition after "if"'),
     (" if x", 'invalid trigger " if x": must be FUNCTION'),

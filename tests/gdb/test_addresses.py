@@ -25,6 +25,7 @@ def test_where_an_instruction_begins(either, program, started):
                    *(["mtrace trigger *&data"] if started else []), "mtrace trigger *f+1", "mtrace trigger *f+4", "continue" if started else "run", "mtrace info")
     told = "\n".join(lines)
     assert re.search(r"^\*f\+2: 0x\w+ is in the middle of the instruction at 0x\w+$", told, re.M), told
+    assert sum(" at 0x" in line and line.startswith("Breakpoint ") for line in lines) <= 3, told
     assert "*0x1: no code is at 0x1" in lines
     assert not started or any(line.startswith("*&data: no code is at 0x") for line in lines), told
     assert "Cannot insert breakpoint" not in told and "Trigger 1: *f+1: 5 hits" in lines, told

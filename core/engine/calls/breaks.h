@@ -136,6 +136,9 @@ struct mt_error *mt_calls_condition_compile(struct mt_calls_engine *engine,
 					    struct mt_calls_space *space,
 					    struct mt_calls_condition *condition, uint64_t address,
 					    const char *no_room);
+/* Of ERROR, which goes over to this: it means nothing.  NO_MEMORY stays as it is. */
+struct mt_error *mt_calls_condition_invalid(const struct mt_calls_condition *condition,
+					    struct mt_error *error);
 /* The log says that others evaluate it, and WHY, which goes over to this. */
 void mt_calls_condition_leave(const struct mt_calls_engine *engine,
 			      const struct mt_calls_condition *condition, struct mt_error *why);

@@ -209,6 +209,18 @@ static struct mt_error *compile(struct mt_calls_engine *engine, struct mt_calls_
 		   : error;
 }
 
+struct mt_error *mt_calls_condition_invalid(const struct mt_calls_condition *condition,
+					    struct mt_error *error)
+{
+	if (mt_error_code(error) == MT_ERROR_NO_MEMORY)
+		return error;
+	struct mt_error *whole =
+	    mt_error_new(MT_ERROR_TRIGGER, "invalid condition of the trigger \"%s\": %s",
+			 condition->given.text, mt_error_message(error));
+	mt_error_destroy(error);
+	return whole;
+}
+
 struct mt_error *mt_calls_condition_compile(struct mt_calls_engine *engine,
 					    struct mt_calls_space *space,
 					    struct mt_calls_condition *condition, uint64_t address,
@@ -225,13 +237,8 @@ struct mt_error *mt_calls_condition_compile(struct mt_calls_engine *engine,
 	if (!error || condition->is_gate || mt_calls_records_values(condition) ||
 	    mt_error_code(error) == MT_ERROR_NO_MEMORY)
 		return error;
-	if (mt_error_code(error) != MT_ERROR_UNSUPPORTED) {
-		struct mt_error *whole =
-		    mt_error_new(MT_ERROR_TRIGGER, "invalid condition of the trigger \"%s\": %s",
-				 condition->given.text, mt_error_message(error));
-		mt_error_destroy(error);
-		return whole;
-	}
+	if (mt_error_code(error) != MT_ERROR_UNSUPPORTED)
+		return mt_calls_condition_invalid(condition, error);
 	if (mt_calls_is_later(condition) || mt_calls_is_span(condition)) {
 		struct mt_error *whole =
 		    mt_calls_cannot_measure(condition, mt_error_message(error));

@@ -188,8 +188,10 @@ static struct mt_error *compile_end(const struct ends *ends, struct mt_calls_con
 				     ends->space->pid, sandbox);
 	}
 	end->is_compiled = true;
-	if (!error || mt_error_code(error) != MT_ERROR_UNSUPPORTED || end->is_gate)
+	if (!error || end->is_gate)
 		return error;
+	if (mt_error_code(error) != MT_ERROR_UNSUPPORTED)
+		return mt_calls_condition_invalid(end, error);
 	end->is_left = true;
 	if (ends->found == 1)
 		mt_calls_condition_leave(ends->engine, end, error);
