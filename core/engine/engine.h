@@ -206,6 +206,7 @@ struct mt_engine_gate_errors {
 	uint32_t reads;     /* of memory that is not there: so often it could not be evaluated */
 	uint32_t divisions; /* by zero: the same */
 	uint32_t unset;     /* thread-local storage that the thread does not have yet: the same */
+	uint32_t undecided; /* $_regex met characters that it does not know: the same */
 	uint64_t address;   /* of the last such read */
 	uint32_t missed;    /* hits of all gates of the process, by threads that block SIGURG */
 	uint32_t lost;      /* returns while the program was stopped for something else */

@@ -41,7 +41,7 @@ struct mt_error *mt_expr_parts(const struct mt_expr *expr, const struct mt_expr_
 bool mt_expr_is_constant(const struct mt_expr *expr);
 /* It means something where there is no debugger: it calls nothing of the program's, assigns
  * nothing, and of $NAMEs it has registers, $_ret, $_duration, $_thread and functions that are known
- * here. Errors: USAGE. */
+ * here. Errors: USAGE; those of mt_regex_compile(), of a literal. */
 struct mt_error *mt_expr_check_alone(const struct mt_expr *expr);
 /* It names something that a frame has of its own. */
 bool mt_expr_needs_frame(const struct mt_expr *expr);

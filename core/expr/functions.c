@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Convenience functions as GDB has them: $_streq, $_strlen, $_memeq.  Source: GDB's manual,
- * "Convenience Functions". */
+/* Convenience functions as GDB has them: $_streq, $_strlen, $_memeq, $_regex.  Source: GDB's
+ * manual, "Convenience Functions". */
 #include "expr/node.h"
 
 #include "base/str.h"
+#include "expr/regex.h"
 
 #include <string.h>
 
@@ -17,6 +18,7 @@ static const struct named {
     [MT_NAMED_STREQ] = {"_streq", 2},
     [MT_NAMED_STRLEN] = {"_strlen", 1},
     [MT_NAMED_MEMEQ] = {"_memeq", 3},
+    [MT_NAMED_REGEX] = {"_regex", 2},
 };
 
 enum mt_named_function mt_named_function_of_name(const char *name)
@@ -170,6 +172,39 @@ static struct mt_error *memeq(struct mt_eval *eval, const struct mt_node *node, 
 	return NULL;
 }
 
+static struct mt_error *compile_pattern(const struct mt_str *pattern, struct mt_regex *out)
+{
+	return mt_error_wrap(mt_regex_compile(pattern->text ? pattern->text : "", out), "$_regex");
+}
+
+struct mt_error *mt_literal_pattern(const struct mt_node *node, struct mt_regex *out)
+{
+	mt_auto(mt_str) struct mt_str pattern = {0};
+	struct mt_value value = node->value;
+	uint64_t most;
+
+	mt_try(mt_check_string(value.type, &most));
+	const char *text = (const char *)mt_value_bytes(&value);
+	mt_str_append_bytes(&pattern, text, strnlen(text, mt_type_size(value.type)));
+	return pattern.failed ? mt_error_no_memory() : compile_pattern(&pattern, out);
+}
+
+/* Whether the string's beginning is what the pattern describes. */
+static struct mt_error *matches(struct mt_eval *eval, const struct mt_node *node, bool *is_match)
+{
+	mt_auto(mt_str) struct mt_str text = {0}, pattern = {0};
+	mt_auto(mt_regex) struct mt_regex regex = {0};
+
+	mt_try(read_string(eval, node->right, &text));
+	mt_try(read_string(eval, node->right->next, &pattern));
+	mt_try(compile_pattern(&pattern, &regex));
+	const enum mt_regex_answer answer = mt_regex_match(&regex, text.text ? text.text : "");
+	*is_match = answer == MT_REGEX_YES;
+	return answer == MT_REGEX_UNDECIDED
+		   ? mt_error_new(MT_ERROR_UNSUPPORTED, "$_regex: %s", MT_REGEX_WHY_UNDECIDED)
+		   : NULL;
+}
+
 struct mt_error *mt_eval_named_function(struct mt_eval *eval, const struct mt_node *node,
 					struct mt_value *out)
 {
@@ -183,6 +218,9 @@ struct mt_error *mt_eval_named_function(struct mt_eval *eval, const struct mt_no
 		break;
 	case MT_NAMED_MEMEQ:
 		mt_try(memeq(eval, node, &equal));
+		break;
+	case MT_NAMED_REGEX:
+		mt_try(matches(eval, node, &equal));
 		break;
 	default:
 		mt_try(string_length(eval, node, &length));

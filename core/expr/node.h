@@ -172,7 +172,13 @@ struct mt_type *mt_eval_type_of(const struct mt_eval *eval, const struct mt_node
 /* functions.c */
 #define MT_MOST_STRING_BYTES (1u << 20) /* of a string that are read */
 
-enum mt_named_function { MT_NAMED_NONE, MT_NAMED_STREQ, MT_NAMED_STRLEN, MT_NAMED_MEMEQ };
+enum mt_named_function {
+	MT_NAMED_NONE,
+	MT_NAMED_STREQ,
+	MT_NAMED_STRLEN,
+	MT_NAMED_MEMEQ,
+	MT_NAMED_REGEX,
+};
 
 /* NAME: without the $. */
 enum mt_named_function mt_named_function_of_name(const char *name);
@@ -182,6 +188,9 @@ enum mt_named_function mt_named_function_of(const struct mt_node *node);
 struct mt_error *mt_check_arguments(const struct mt_node *node);
 /* TYPE is that of a string; *MOST: so many bytes it can have.  Errors: USAGE. */
 struct mt_error *mt_check_string(struct mt_type *type, uint64_t *most);
+/* The pattern of $_regex that NODE, a literal, is.  Errors: as mt_regex_compile(); USAGE. */
+struct mt_regex;
+struct mt_error *mt_literal_pattern(const struct mt_node *node, struct mt_regex *out);
 struct mt_error *mt_eval_named_function(struct mt_eval *eval, const struct mt_node *node,
 					struct mt_value *out);
 

@@ -5,6 +5,7 @@
  * Values are read when they are needed, so that what was read is just what the value depends on: of
  * `p->next` that is p and the member, and nothing else of *p. */
 #include "expr/node.h"
+#include "expr/regex.h"
 
 #include <dwarf.h>
 #include <inttypes.h>
@@ -138,12 +139,36 @@ static bool is_debuggers(const struct mt_node *node)
 	       (node->kind == MT_NODE_CALL && !mt_named_function_of(node));
 }
 
+/* NODE's call of $_regex, if it is one, has a pattern that is known here, as far as can be said. */
+static struct mt_error *check_pattern(const struct mt_node *node)
+{
+	mt_auto(mt_regex) struct mt_regex regex = {0};
+
+	if (mt_named_function_of(node) != MT_NAMED_REGEX)
+		return NULL;
+	mt_try(mt_check_arguments(node));
+	const struct mt_node *pattern = node->right->next;
+	return pattern->kind == MT_NODE_VALUE ? mt_literal_pattern(pattern, &regex) : NULL;
+}
+
+static bool is_bad_pattern(const struct mt_node *node)
+{
+	struct mt_error *error = check_pattern(node);
+
+	mt_error_destroy(error);
+	return error;
+}
+
 struct mt_error *mt_expr_check_alone(const struct mt_expr *expr)
 {
 	const struct mt_node *node = find_node(expr->root, is_debuggers);
 
 	if (!node)
+		node = find_node(expr->root, is_bad_pattern);
+	if (!node)
 		return NULL;
+	if (mt_named_function_of(node))
+		return check_pattern(node);
 	if (is_assignment(node))
 		return mt_error_new(MT_ERROR_USAGE, "Nothing is assigned (\"==\" compares).");
 	if (node->kind == MT_NODE_CALL && node->left->kind != MT_NODE_CONVENIENCE)

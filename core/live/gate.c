@@ -5,6 +5,7 @@
  *
  * The call that meets a condition enters its function before anybody looks, so it is in the
  * history, and stands where the breakpoint would have stopped it: behind the prologue. */
+#include "expr/regex.h"
 #include "live/live.h"
 
 #include <stdlib.h>
@@ -51,16 +52,16 @@ static const char *next_dollar(const char *at)
 /* What the debugger alone knows, or what is another one behind the prologue; NULL: nothing. */
 static struct mt_error *check_names(const struct mt_live_trigger *trigger, bool is_line)
 {
-	static const char *const at_entry[] = {"rdi", "rsi",    "rdx",    "rcx",     "r8",
-					       "r9",  "_streq", "_memeq", "_thread", NULL};
-	static const char *const at_return[] = {"_ret",   "_duration", "rax",     "rdx",
-						"_streq", "_memeq",    "_thread", NULL};
-	static const char *const at_span[] = {"rdi",       "rsi",     "rdx",    "rcx",
-					      "r8",        "r9",      "_streq", "_memeq",
-					      "_duration", "_thread", NULL};
+	static const char *const at_entry[] = {"rdi",    "rsi",    "rdx",    "rcx",     "r8", "r9",
+					       "_streq", "_memeq", "_regex", "_thread", NULL};
+	static const char *const at_return[] = {"_ret",   "_duration", "rax",     "rdx", "_streq",
+						"_memeq", "_regex",    "_thread", NULL};
+	static const char *const at_span[] = {"rdi",    "rsi",       "rdx",     "rcx",
+					      "r8",     "r9",        "_streq",  "_memeq",
+					      "_regex", "_duration", "_thread", NULL};
 	static const char *const at_line[] = {
-	    "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp",    "rsp",    "r8",      "r9",
-	    "r10", "r11", "r12", "r13", "r14", "r15", "_streq", "_memeq", "_thread", NULL};
+	    "rax", "rbx", "rcx", "rdx", "rsi", "rdi",    "rbp",    "rsp",    "r8",      "r9", "r10",
+	    "r11", "r12", "r13", "r14", "r15", "_streq", "_memeq", "_regex", "_thread", NULL};
 	const char *const *same = is_line                   ? at_line
 				  : trigger->spec.at_return ? at_return
 				  : trigger->spec.span_ns   ? at_span
@@ -496,6 +497,8 @@ void mt_live_tell_gates(const struct mt_live_debugger *debugger,
 	append_count(out, "could not be evaluated", sum.divisions, "Division by zero");
 	append_count(out, "could not be evaluated", sum.unset,
 		     "the thread has no copy yet of thread-local variables of a library");
+	append_count(out, "could not be evaluated", sum.undecided,
+		     "$_regex: " MT_REGEX_WHY_UNDECIDED);
 	append_count(out, "could not be evaluated", trigger->problems,
 		     trigger->problem ? trigger->problem : "no memory");
 	append_count(out, "missed", sum.missed,

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""$_streq, $_memeq and $_strlen in conditions of triggers: hits equal the program's own count, nothing
+"""$_streq, $_memeq, $_strlen and $_regex in conditions of triggers: hits equal the program's own count, nothing
 is read behind a string, and GDB has the same hits by its own evaluation."""
 import json
 import re
+import string
 
 import pytest
 
@@ -50,6 +51,7 @@ int main(void)
 	}
 	snprintf(text, sizeof(text), "%s", "\\xff\\xfe");
 	visit(text, &item, 500);
+	visit("\\xc3\\xa9t\\xc3\\xa9", &item, 600);
 	printf("own count: %ld\\n", own);
 	return 0;
 }
@@ -80,6 +82,17 @@ CASES = [
     ('$_memeq(text, item->name, 3)', 201, 2),
     ('n == 301 && $_memeq(text, item, 0)', 1, 0),
     ('n == 1 && $_memeq(item->kind, &item->kind[0], 4)', 1, 0),
+    ('$_regex(text, "tea")', 201, 2),
+    ('$_regex(text, "tea$")', 100, 3),
+    ('n < 300 && $_regex(text, "t(e|ea).*t\\\\Z")', 100, 0),
+    ('n < 300 && !$_regex(text, "te[a-z]*t")', 200, 0),
+    ('$_regex(text, "(a|the) (rather|very) .*[^o]rds$")', 0, 2),
+    ('$_regex(text, "(a|the) (rather|very) .*wo[^o]ds$")', 30, 2),
+    ('n == 1 && $_regex(item->kind, "fu{1,2}l*$") && $_regex(item->raw, "[q-s]aw")', 1, 0),
+    ('n == 1 && $_regex(item->name, "x|tea") + $_regex(item->kind, "x") == 1', 1, 0),
+    ('n == 500 && $_regex(text, ".|\\\\w")', 0, 0),
+    ('n == 600 && $_regex(text, "^.t[é€]$")', 1, 0),
+    ('n == 600 && $_regex(text, "")', 1, 0),
 ]
 
 
@@ -103,7 +116,17 @@ def test_in_the_program(run_mtdb, program, tmp_path, condition, hits, failed):
     assert int(told.group(1) if told else 0) == failed, done.stderr
 
 
+def test_characters_that_are_not_known(run_mtdb, program, tmp_path):
+    done = run_mtdb("run", "--engine", "calls", "--modules", "strings*", "-t",
+                    'visit if n == 600 && $_regex(text, "\\\\w")', "-o", tmp_path / "x.json", program)
+    assert "could not be evaluated 1 times: $_regex: \\w, \\d and \\s are known of ASCII alone" in done.stderr
+
+
 @pytest.mark.parametrize("condition, why, hits", [
+    ('n == 2 && $_regex("tea", "t")', "$_regex is compiled with a literal as its pattern", 1),
+    ('n == 3 && $_regex(text, item->name)', "$_regex is compiled with a literal as its pattern", 1),
+    ('n == 3 && $_regex(text, "%s|tea")' % (string.ascii_lowercase * 7),
+     "$_regex is compiled with patterns of up to 4096 transitions", 1),
     ('n == 3 && $_streq("tea", "tea")', "$_streq is not compiled with two literals", 1),
     ('n == 6 && $_memeq(text, item->name, n - 3)', "$_memeq is compiled with one literal", 1),
     ('n == 3 && !$_streq(text, "%s")' % ("x" * 64), "$_streq is compiled with literals of up to 63 bytes", 1),
@@ -121,7 +144,11 @@ def test_evaluated_by_mtdb(run_mtdb, program, tmp_path, condition, why, hits):
     ('$_streq(text)', "$_streq requires 2 arguments."),
     ('$_memeq(text, "a")', "$_memeq requires 3 arguments."),
     ('$_streq(n, "a")', "Trying to read string with inappropriate type `int'."),
-    ('$_regex(text, "a")', "$_regex is known to a debugger alone."),
+    ('$_regex(text)', "$_regex requires 2 arguments."),
+    ('$_regex(n, "a")', "Trying to read string with inappropriate type `int'."),
+    ('$_regex(text, 1)', "Trying to read string with inappropriate type `int'."),
+    ('$_regex(text, "(a")', "$_regex: missing ), unterminated subpattern"),
+    ('n && $_regex(text, "a") && $_regex(text, "(?=a)")', "$_regex: groups that begin with (?= are not supported"),
     ('n == $_gthread', "$_gthread is known to a debugger alone."),
     ('n == visit(text, item, n)', "Functions of the program are not called."),
     ('$_streq(nosuch, "a")', 'No symbol "nosuch" in current context.'),

@@ -5,6 +5,7 @@
 #include "engine/calls/private.h"
 
 #include "engine/calls/trampoline/cfi.h"
+#include "expr/regex.h"
 
 #include <string.h>
 
@@ -417,6 +418,10 @@ static void tell_errors(const struct mt_calls_engine *engine,
 		       "%s \"%s\" could not be evaluated %u times: the thread has no copy yet of "
 		       "thread-local variables of a library",
 		       what, condition->given.text, errors.unset);
+	if (errors.undecided)
+		mt_log(engine->options.log, MT_LOG_WARNING,
+		       "%s \"%s\" could not be evaluated %u times: $_regex: %s", what,
+		       condition->given.text, errors.undecided, MT_REGEX_WHY_UNDECIDED);
 	if (errors.lost)
 		mt_log(
 		    engine->options.log, MT_LOG_INFO,

@@ -269,6 +269,7 @@ static struct mt_engine_gate_errors look(struct mt_engine *base, uint32_t trigge
 		errors.reads += seen.reads;
 		errors.divisions += seen.divisions;
 		errors.unset += seen.unset;
+		errors.undecided += seen.undecided;
 		errors.left += seen.lost;
 		errors.address = seen.reads ? seen.address : errors.address;
 		memcpy(&errors.missed, one->rings->slots + MT_CALLS_MISSED, sizeof(errors.missed));

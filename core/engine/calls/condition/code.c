@@ -186,9 +186,14 @@ struct mt_error *mt_asm_save(struct mt_asm *to, unsigned *slot)
 	*slot = to->slots++;
 	if (to->most < to->slots)
 		to->most = to->slots;
-	mt_asm(to, 0x48, 0x89, 0x84, 0x24); /* mov [rsp+slot], rax */
-	slot_operand(to, *slot);
+	mt_asm_keep(to, *slot);
 	return NULL;
+}
+
+void mt_asm_keep(struct mt_asm *to, unsigned slot)
+{
+	mt_asm(to, 0x48, 0x89, 0x84, 0x24); /* mov [rsp+slot], rax */
+	slot_operand(to, slot);
 }
 
 void mt_asm_peek(struct mt_asm *to, enum mt_asm_register reg, unsigned slot)

@@ -17,6 +17,7 @@
  *	measure.c  how long calls take
  *	record.c   values into the thread's ring
  *	text.c     the first bytes of strings, likewise
+ *	strings.c  $_streq and the like
  *
  * The code works in rax, rcx and rdx, which it saves.  Values in registers are 64 bits wide, with
  * the sign that their type has.  Its frame, from the stack pointer up:
@@ -77,7 +78,7 @@ struct mt_asm {
 	unsigned frame_slots; /* that there is room for */
 	bool has_reads;       /* it is known that there are reads */
 	bool has_room;        /* and registers to be saved, for these or for floats */
-	struct mt_asm_label miss, division, unset;
+	struct mt_asm_label miss, division, unset, undecided;
 	MT_ARRAY(struct mt_asm_read) read_sites;
 	struct mt_asm_label floats[MT_FLOAT_ROUTINES];
 };
@@ -129,6 +130,8 @@ void mt_asm_extend(struct mt_asm *to, enum mt_asm_register reg, uint64_t size, b
 void mt_asm_extract(struct mt_asm *to, unsigned bit_offset, unsigned bit_size, bool is_signed);
 /* A slot of the frame: rax into it, and out of it.  Errors: UNSUPPORTED (there are no more). */
 struct mt_error *mt_asm_save(struct mt_asm *to, unsigned *slot);
+/* Into one that is in use. */
+void mt_asm_keep(struct mt_asm *to, unsigned slot);
 void mt_asm_restore(struct mt_asm *to, enum mt_asm_register reg, unsigned slot);
 /* The same, and the slot stays in use. */
 void mt_asm_peek(struct mt_asm *to, enum mt_asm_register reg, unsigned slot);
@@ -324,7 +327,7 @@ struct mt_error *mt_compile_string(struct mt_compiler *compiler,
 /* A call of $_strlen. */
 struct mt_error *mt_compile_string_length(struct mt_compiler *compiler, const struct mt_node *call,
 					  struct mt_operand *out);
-/* As mt_compile_truth(), of a call of $_streq or $_memeq. */
+/* As mt_compile_truth(), of a call of $_streq, $_memeq or $_regex. */
 struct mt_error *mt_compile_function(struct mt_compiler *compiler, const struct mt_node *node,
 				     bool wanted, struct mt_asm_label *label);
 

@@ -99,6 +99,7 @@ static struct mt_error *compile(struct mt_compiler *compiler, const struct mt_no
 	mt_asm_floats_out_of_line(code);
 	count_error(code, &code->division, offsetof(struct mt_condition_errors, divisions), miss);
 	count_error(code, &code->unset, offsetof(struct mt_condition_errors, unset), miss);
+	count_error(code, &code->undecided, offsetof(struct mt_condition_errors, undecided), miss);
 	mt_asm_bind(code, &hit);
 	if (root && part == MT_MEASURE_BEGIN) {
 		mt_asm_note_begin(code);
@@ -122,6 +123,7 @@ static void code_deinit(struct mt_asm *code)
 	mt_array_deinit(&code->miss.jumps);
 	mt_array_deinit(&code->division.jumps);
 	mt_array_deinit(&code->unset.jumps);
+	mt_array_deinit(&code->undecided.jumps);
 	for (size_t i = 0; i < MT_FLOAT_ROUTINES; i++)
 		mt_array_deinit(&code->floats[i].jumps);
 }

@@ -25,12 +25,13 @@ struct mt_condition_errors {
 	uint32_t unmatched; /* ends of calls whose beginnings are not known */
 	uint32_t lost;      /* beginnings whose ends did not come here */
 	/* Of all conditions with the same limits, in the first one of them: */
-	uint64_t hits;     /* so far */
-	uint64_t next_tsc; /* before that none counts: see mt_condition_limits */
-	uint32_t is_over;  /* not 0: none counts any more */
-	uint32_t proved;   /* pages that were probed, and there */
-	uint64_t trust;    /* MT_CONDITION_TRUST and so on */
-	uint32_t unset;    /* thread-local storage that the thread does not have yet */
+	uint64_t hits;      /* so far */
+	uint64_t next_tsc;  /* before that none counts: see mt_condition_limits */
+	uint32_t is_over;   /* not 0: none counts any more */
+	uint32_t proved;    /* pages that were probed, and there */
+	uint64_t trust;     /* MT_CONDITION_TRUST and so on */
+	uint32_t unset;     /* thread-local storage that the thread does not have yet */
+	uint32_t undecided; /* $_regex met characters that it does not know */
 };
 
 /* Calls that take long are found by code at their beginnings and their ends; so are the times

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* $_streq, $_memeq and $_strlen: a byte after the other, so that nothing is read behind the first
- * one that differs, nor behind the NUL.  What is compared with a literal has no loop; loops end
- * behind as many bytes as core/expr reads. */
+/* $_streq, $_memeq, $_strlen and $_regex: a byte after the other, so that nothing is read behind
+ * the first one that differs, nor behind the NUL.  What is compared with a literal has no loop;
+ * loops end behind as many bytes as core/expr reads. */
 #include "engine/calls/condition/code.h"
+#include "expr/regex.h"
 
 #include <string.h>
 
-#define MOST_BYTES   64u
-#define CONTINUATION 0x80 /* of a character in UTF-8: the highest two bits */
+#define MOST_BYTES       64u
+#define MOST_TRANSITIONS 4096u
+#define CONTINUATION     0x80 /* of a character in UTF-8: the highest two bits */
 
 /* Bytes that a loop goes through. */
 struct walk {
@@ -246,6 +248,83 @@ static struct mt_error *memeq(struct mt_compiler *compiler, const struct mt_node
 	return NULL;
 }
 
+/* ---- Patterns ---- */
+
+/* lea rcx, [rip+…]: what is to be put at AT. */
+static void put_table_address(struct mt_asm *code, uint32_t at)
+{
+	mt_asm(code, 0x48, 0x8d, 0x0d); /* lea rcx, [rip+…] */
+	mt_asm_imm32(code, at - (mt_asm_here(code) + 4));
+}
+
+/* The tables of REGEX, each state as the index of its first transition. */
+static void put_tables(struct mt_asm *code, const struct mt_regex *regex)
+{
+	mt_asm_bytes(code, regex->classes, sizeof(regex->classes));
+	for (size_t i = 0; i < (size_t)regex->state_count * regex->class_count; i++) {
+		const uint16_t index = (uint16_t)(regex->transitions[i] * regex->class_count);
+
+		mt_asm_bytes(code, &index, sizeof(index));
+	}
+}
+
+/* From the string's first byte up to the one that leads to an answer: the NUL does. */
+static struct mt_error *match(struct mt_asm *code, const struct mt_regex *regex,
+			      const struct walk *walk, struct mt_asm_label *differ)
+{
+	struct mt_asm_label begin = {0};
+	unsigned state;
+
+	mt_asm_set(code, MT_ASM_RAX, regex->start * regex->class_count);
+	mt_try(mt_asm_save(code, &state));
+	mt_asm_jump(code, MT_ASM_ALWAYS, &begin);
+	const uint32_t classes = mt_asm_here(code);
+	const uint32_t transitions = classes + (uint32_t)sizeof(regex->classes);
+	put_tables(code, regex);
+	mt_asm_bind(code, &begin);
+	const uint32_t again = mt_asm_here(code);
+	walk_to_nul(code, walk);
+	put_table_address(code, classes);
+	mt_asm(code, 0x0f, 0xb6, 0x04, 0x01); /* movzx eax, byte [rcx+rax] */
+	mt_asm_peek(code, MT_ASM_RCX, state);
+	mt_asm(code, 0x48, 0x01, 0xc8); /* add rax, rcx */
+	put_table_address(code, transitions);
+	mt_asm(code, 0x0f, 0xb7, 0x04, 0x41); /* movzx eax, word [rcx+rax*2] */
+	mt_asm_keep(code, state);
+	mt_asm(code, 0x3d); /* cmp eax, … */
+	mt_asm_imm32(code, MT_REGEX_ANSWERS * regex->class_count);
+	mt_asm_jump_back(code, MT_ASM_ABOVE_EQUAL, again);
+	mt_asm(code, 0x3d); /* cmp eax, … */
+	mt_asm_imm32(code, MT_REGEX_YES * regex->class_count);
+	mt_asm_jump(code, MT_ASM_ABOVE, &code->undecided);
+	mt_asm_jump(code, MT_ASM_BELOW, differ);
+	return NULL;
+}
+
+static struct mt_error *regex(struct mt_compiler *compiler, const struct mt_node *node,
+			      struct mt_asm_label *differ)
+{
+	mt_auto(mt_regex) struct mt_regex regex = {0};
+	const struct mt_node *string = node->right, *pattern = string->next;
+	struct walk walk;
+	uint64_t most;
+
+	if (is_literal(string) || !is_literal(pattern))
+		return mt_cannot_compile("$_regex is compiled with a literal as its pattern alone");
+	mt_try(mt_literal_pattern(pattern, &regex));
+	if ((size_t)regex.state_count * regex.class_count > MOST_TRANSITIONS)
+		return mt_cannot_compile("$_regex is compiled with patterns of up to %u "
+					 "transitions",
+					 MOST_TRANSITIONS);
+	mt_try(save_string(compiler, string, &walk.at, &most));
+	mt_try(begin_walk(&compiler->code, most, &walk));
+	mt_try(match(&compiler->code, &regex, &walk, differ));
+	compiler->code.slots = walk.at;
+	return NULL;
+}
+
+/* ---- All ---- */
+
 struct mt_error *mt_compile_function(struct mt_compiler *compiler, const struct mt_node *node,
 				     bool wanted, struct mt_asm_label *label)
 {
@@ -254,8 +333,9 @@ struct mt_error *mt_compile_function(struct mt_compiler *compiler, const struct 
 	struct mt_error *error;
 
 	mt_try(mt_check_arguments(node));
-	error =
-	    (function == MT_NAMED_STREQ ? streq : memeq)(compiler, node, wanted ? &differ : label);
+	error = (function == MT_NAMED_STREQ   ? streq
+		 : function == MT_NAMED_MEMEQ ? memeq
+					      : regex)(compiler, node, wanted ? &differ : label);
 	if (wanted)
 		mt_asm_jump(&compiler->code, MT_ASM_ALWAYS, label);
 	mt_asm_bind(&compiler->code, &differ);
