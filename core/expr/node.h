@@ -8,6 +8,7 @@
  *	eval.c         trees to values
  *	eval_binary.c  arithmetic, comparisons, pointers
  *	functions.c    $_streq and the like
+ *	regex.c        the patterns of $_regex
  *	parts.c        types of values, and the parts of structures */
 #ifndef MT_EXPR_NODE_H
 #define MT_EXPR_NODE_H

@@ -157,11 +157,30 @@ static struct mt_error *find_state(struct builder *builder, unsigned *state)
 
 /* ---- Transitions ---- */
 
+/* What waits goes on with BYTE, which is no NUL, if it can.  False: that is not known. */
+static bool pass(struct builder *builder, size_t wait, unsigned byte)
+{
+	const size_t at = wait / PROMISES;
+	const enum promise held = (enum promise)(wait % PROMISES);
+	const struct mt_regex_instruction *instruction = &builder->program.code.items[at];
+	const bool is_matched = instruction->operation == MT_REGEX_MATCHED;
+
+	if (held == NOTHING_FOLLOWS || (held == AT_MOST_NEWLINE && byte != '\n'))
+		return true;
+	if (instruction->set.is_undecided && byte >= MT_REGEX_LEAD_LOW &&
+	    byte <= MT_REGEX_LEAD_HIGH)
+		return false;
+	if (is_matched || mt_regex_set_has(&instruction->set, byte))
+		follow(builder, is_matched ? at : at + 1,
+		       held == NO_PROMISE ? NO_PROMISE : NOTHING_FOLLOWS, false);
+	return true;
+}
+
 /* BYTE in the state whose set is FROM. */
 static struct mt_error *step(struct builder *builder, const uint64_t *from, unsigned byte,
 			     unsigned *state)
 {
-	const size_t count = builder->program.code.count, last = count - 1;
+	const size_t last = builder->program.code.count - 1;
 
 	if (!byte) {
 		*state =
@@ -171,23 +190,12 @@ static struct mt_error *step(struct builder *builder, const uint64_t *from, unsi
 		return NULL;
 	}
 	begin_set(builder);
-	for (size_t at = 0; at < count; at++) {
-		const struct mt_regex_instruction *instruction = &builder->program.code.items[at];
-		const bool is_last = at == last;
-
-		if (has(from, WAIT(at, NO_PROMISE)) && !is_last) {
-			if (instruction->set.is_undecided && byte >= MT_REGEX_LEAD_LOW &&
-			    byte <= MT_REGEX_LEAD_HIGH) {
+	for (size_t i = 0; i < builder->words; i++)
+		for (uint64_t left = from[i]; left; left &= left - 1)
+			if (!pass(builder, i * WORD_BITS + (size_t)__builtin_ctzll(left), byte)) {
 				*state = MT_REGEX_UNDECIDED;
 				return NULL;
 			}
-			if (mt_regex_set_has(&instruction->set, byte))
-				follow(builder, at + 1, NO_PROMISE, false);
-		}
-		if (byte == '\n' && has(from, WAIT(at, AT_MOST_NEWLINE)) &&
-		    (is_last || mt_regex_set_has(&instruction->set, byte)))
-			follow(builder, is_last ? at : at + 1, NOTHING_FOLLOWS, false);
-	}
 	return find_state(builder, state);
 }
 

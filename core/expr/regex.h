@@ -18,7 +18,7 @@ enum mt_regex_answer {
 	MT_REGEX_UNDECIDED, /* \w, \d or \s met a character outside ASCII */
 	MT_REGEX_ANSWERS,
 };
-#define MT_REGEX_WHY_UNDECIDED "\\w, \\d and \\s are known of ASCII alone"
+#define MT_REGEX_WHY_UNDECIDED "whether \\w, \\d or \\s fits a character outside ASCII is not known"
 
 #define MT_REGEX_MOST_STATES 256u
 

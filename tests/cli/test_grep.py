@@ -49,6 +49,7 @@ ALL = [*range(30), *range(0, -6, -1)]
     ("price_of(colour == RED && count >= 9)", lambda count, name, colour: colour == "RED" and count >= 9),
     ("price_of(BLUE!=colour)", lambda count, name, colour: colour != "BLUE"),
     ('price_of($_streq(name, "butter"))', lambda count, name, colour: name == "butter"),
+    ('price_of($_regex(name, "bu.*r$"))', lambda count, name, colour: name == "butter"),
     ("price_of($_ret < 0)", lambda count, name, colour: count % 5 == 0 if count >= 0 else True),
     ("price_of($_ret == count)", lambda count, name, colour: count == -1 or count % 5 - 1 == count and count >= 0),
     ("price_of > 10ms", lambda count, name, colour: count == 17),

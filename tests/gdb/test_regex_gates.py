@@ -66,3 +66,11 @@ def test_what_is_not_known_here(either, program):
     else:
         assert f"  evaluated by mtdb, about 100 us a call: {why}" in lines
         assert f"  could not be evaluated {len(WORDS)} times: {why}" in lines and f"{trigger}: 0 hits" in lines
+
+
+def test_characters_that_are_not_known(either, program):
+    lines = either(program, "", "mtrace start", r'mtrace trigger handle0 if $_regex(request, "HEAD /\\w+$")', "run",
+                   "mtrace info")
+    assert r'Trigger 1: handle0 if $_regex(request, "HEAD /\\w+$"): 0 hits' in lines, "\n".join(lines)
+    assert r"  could not be evaluated 1 time: $_regex: whether \w, \d or \s fits a character outside ASCII is not known" \
+        in lines

@@ -5,6 +5,7 @@
 
 #include "condition_expressions.h"
 #include "condition_world.h"
+#include "expr/regex.h"
 
 #define EXPRESSIONS 6000
 #define CALLS       4 /* of each */
@@ -283,6 +284,131 @@ static void test_rows_cover_all_of_it(void **state)
 	mt_expr_destroy(expr);
 }
 
+/* ---- Patterns ---- */
+
+static const char *one_of(const char *const *texts, size_t count)
+{
+	return texts[(size_t)rand() % count];
+}
+
+static void write_pattern(struct mt_str *out, unsigned depth)
+{
+	static const char *const atoms[] = {"a", "b", ".", "[ab]", "[^a]", "\\w", "\xc3\xa9", "\n"};
+	static const char *const behind[] = {"", "", "", "*", "+", "?", "{2}", "$", "|"};
+
+	for (int i = rand() % 5; i >= 0; i--) {
+		if (depth && rand() % 4 == 0) {
+			mt_str_append(out, "(");
+			write_pattern(out, depth - 1);
+			mt_str_append(out, ")");
+		} else {
+			mt_str_append(out, one_of(atoms, sizeof(atoms) / sizeof(*atoms)));
+		}
+		mt_str_append(out, one_of(behind, sizeof(behind) / sizeof(*behind)));
+	}
+}
+
+/* Behind its NUL nothing can be read. */
+static const char *write_text(void)
+{
+	static const char *const parts[] = {"a", "b", "ab", "\n", "\xc3\xa9", "-"};
+	mt_auto(mt_str) struct mt_str text = {0};
+
+	mt_str_append(&text, "");
+	for (int i = rand() % 6; i > 0; i--)
+		mt_str_append(&text, one_of(parts, sizeof(parts) / sizeof(*parts)));
+	memcpy(edge - text.length - 1, text.text, text.length + 1);
+	return (const char *)edge - text.length - 1;
+}
+
+static bool compile_pattern(const char *pattern, struct mt_condition *condition)
+{
+	mt_auto(mt_str) struct mt_str text = {0};
+	struct mt_expr *expr = NULL;
+
+	mt_str_append(&text, "$_regex((char *)$rdi, \"");
+	for (const char *at = pattern; *at; at++)
+		mt_str_appendf(&text, "\\%03o", (unsigned char)*at);
+	mt_str_append(&text, "\")");
+	assert_no_error(mt_expr_parse(program, &frame, text.text, &expr));
+	struct mt_error *error = compile(expr, condition);
+	if (error && mt_error_code(error) != MT_ERROR_UNSUPPORTED)
+		fail_msg("%s: %s", pattern, mt_error_message(error));
+	mt_error_destroy(error);
+	mt_expr_destroy(expr);
+	return !error;
+}
+
+static void compare_texts(const char *pattern)
+{
+	mt_auto(mt_regex) struct mt_regex regex = {0};
+
+	assert_no_error(mt_regex_compile(pattern, &regex));
+	for (unsigned i = 0; i < 4 * CALLS; i++) {
+		fill();
+		errors = (struct mt_condition_errors){0};
+		const char *text = write_text();
+		const enum mt_regex_answer answer = mt_regex_match(&regex, text);
+		const bool hit = run_at((const uint8_t *)text);
+
+		if (hit != (answer == MT_REGEX_YES) || errors.reads ||
+		    errors.undecided != (answer == MT_REGEX_UNDECIDED))
+			fail_msg("%s: %s: %d, and not %d; %u, %u errors", pattern, text, hit,
+				 answer, errors.reads, errors.undecided);
+	}
+}
+
+static void test_patterns(void **state)
+{
+	struct mt_condition condition;
+	unsigned compiled = 0;
+
+	(void)state;
+	srand(6);
+	map_edge();
+	for (unsigned i = 0; i < 1000; i++) {
+		mt_auto(mt_str) struct mt_str pattern = {0};
+
+		write_pattern(&pattern, 2);
+		/* "a$*" is an error. */
+		for (char *at = pattern.text; (at = strchr(at, '$')); at++)
+			if (at[1] && strchr("*+?{", at[1]))
+				*at = 'a';
+		if (compile_pattern(pattern.text, &condition)) {
+			compiled++;
+			compare_texts(pattern.text);
+		}
+		mt_condition_deinit(&condition);
+	}
+	assert_true(compiled > 900);
+}
+
+/* Nothing is read behind what decides. */
+static void test_patterns_without_an_end(void **state)
+{
+	static const char bytes[] = {'a', 'a', 'b'};
+	struct mt_condition condition;
+
+	(void)state;
+	map_edge();
+	fill();
+	memcpy(edge - sizeof(bytes), bytes, sizeof(bytes));
+	errors = (struct mt_condition_errors){0};
+	assert_true(compile_pattern("a*b", &condition));
+	assert_true(run_at(edge - 3));
+	assert_int_equal(errors.reads, 0);
+	mt_condition_deinit(&condition);
+	assert_true(compile_pattern("a*c", &condition));
+	assert_false(run_at(edge - 3));
+	assert_int_equal(errors.reads, 0);
+	mt_condition_deinit(&condition);
+	assert_true(compile_pattern("a*bc?$", &condition));
+	assert_false(run_at(edge - 3));
+	assert_int_equal(errors.reads, 1);
+	assert_int_equal(errors.address, (uintptr_t)edge);
+	mt_condition_deinit(&condition);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -293,6 +419,8 @@ int main(void)
 	    cmocka_unit_test(test_reads_nothing_when_nobody_listens),
 	    cmocka_unit_test(test_memory_that_goes),
 	    cmocka_unit_test(test_trust_is_earned),
+	    cmocka_unit_test(test_patterns),
+	    cmocka_unit_test(test_patterns_without_an_end),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);
