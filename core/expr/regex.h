@@ -2,11 +2,12 @@
 /* Regular expressions as Python has them in re.match(), which GDB's $_regex calls: whether a text
  * begins with what the pattern describes.  Source: "re" in Python's library reference.
  *
- * Known are literals, escapes, ., classes, groups, |, the quantifiers and the anchors ^, \A, $, \Z.
+ * Known are literals, escapes, ., classes, groups, |, the quantifiers, the anchors ^, \A, $ and \Z,
+ * and in front of it all the flags a, i and s: (?i).
  * As no more than the answer counts, what groups capture and whether a quantifier is lazy do not,
  * and the pattern becomes a table of states, which reads each byte once.  Texts are UTF-8; which
  * characters outside ASCII \w, \d and \s stand for depends on Python's release, and is not known
- * here. */
+ * here; none, with the flag a. */
 #ifndef MT_EXPR_REGEX_H
 #define MT_EXPR_REGEX_H
 
@@ -18,7 +19,9 @@ enum mt_regex_answer {
 	MT_REGEX_UNDECIDED, /* \w, \d or \s met a character outside ASCII */
 	MT_REGEX_ANSWERS,
 };
-#define MT_REGEX_WHY_UNDECIDED "whether \\w, \\d or \\s fits a character outside ASCII is not known"
+#define MT_REGEX_WHY_UNDECIDED                                                                     \
+	"whether \\w, \\d or \\s fits a character outside ASCII is not known; with (?a) in "       \
+	"front of the pattern, it does not"
 
 #define MT_REGEX_MOST_STATES 256u
 

@@ -98,7 +98,8 @@ static struct mt_error *take_octal(struct mt_regex_parser *parser, unsigned most
 }
 
 /* \d, \s, \w and their opposites.  False: LETTER is none of them. */
-static bool add_category(char letter, struct mt_regex_set *set)
+static bool add_category(const struct mt_regex_parser *parser, char letter,
+			 struct mt_regex_set *set)
 {
 	struct mt_regex_set category = {0};
 
@@ -123,7 +124,8 @@ static bool add_category(char letter, struct mt_regex_set *set)
 	for (unsigned byte = 0; byte < ASCII; byte++)
 		if (mt_regex_set_has(&category, byte) != is_opposite)
 			mt_regex_set_add(set, byte, byte);
-	set->is_undecided = true;
+	set->is_undecided |= !parser->is_ascii;
+	set->has_others |= is_opposite;
 	return true;
 }
 
@@ -147,7 +149,7 @@ static struct mt_error *take_escape(struct mt_regex_parser *parser, bool in_clas
 		return take_code(parser, code);
 	parser->at++;
 	*code = IS_NO_LITERAL;
-	if (add_category(letter, set))
+	if (add_category(parser, letter, set))
 		return NULL;
 	if (letter == 'x' || letter == 'u' || letter == 'U')
 		return take_hexadecimal(parser, letter, code);
@@ -202,8 +204,12 @@ static struct mt_error *emit_members(struct mt_regex_program *program,
 {
 	const size_t begin = program->code.count;
 
+	if (members->set.is_undecided)
+		return emit_set(program, &members->set);
+	if (members->set.has_others)
+		return emit_with_all(program, members->set);
 	mt_try(emit_set(program, &members->set));
-	for (unsigned i = 0; i < members->wide_count && !members->set.is_undecided; i++) {
+	for (unsigned i = 0; i < members->wide_count; i++) {
 		const size_t length = program->code.count - begin;
 		const struct mt_regex_instruction split = {.operation = MT_REGEX_SPLIT,
 							   .distance = (int16_t)(length + 2)};
@@ -222,7 +228,7 @@ static struct mt_error *emit_others(struct mt_regex_program *program, struct mem
 {
 	members->set.bytes[0] = ~members->set.bytes[0];
 	members->set.bytes[1] = ~members->set.bytes[1];
-	if (members->set.is_undecided)
+	if (members->set.is_undecided || members->set.has_others)
 		return emit_set(program, &members->set);
 	if (members->wide_count)
 		return mt_error_new(MT_ERROR_UNSUPPORTED,
@@ -264,6 +270,37 @@ static struct mt_error *add_range(struct members *members, uint32_t low, uint32_
 	return NULL;
 }
 
+static void add_case(struct members *members, char letter, uint32_t wide)
+{
+	if (mt_regex_set_has(&members->set, (uint8_t)letter))
+		members->wide[members->wide_count++] = wide;
+}
+
+/* With the flag i: both cases of all members. */
+static struct mt_error *add_cases(const struct mt_regex_parser *parser, struct members *members)
+{
+	if (!parser->ignores_case)
+		return NULL;
+	for (unsigned lower = 'a', upper = 'A'; lower <= 'z'; lower++, upper++) {
+		if (!mt_regex_set_has(&members->set, lower) &&
+		    !mt_regex_set_has(&members->set, upper))
+			continue;
+		mt_regex_set_add(&members->set, lower, lower);
+		mt_regex_set_add(&members->set, upper, upper);
+	}
+	if (parser->is_ascii)
+		return NULL;
+	if (members->wide_count)
+		return mt_error_new(MT_ERROR_UNSUPPORTED,
+				    "characters outside ASCII are not supported with the flag i");
+	/* Those outside ASCII that are a case of one within it. */
+	add_case(members, 'i', 0x130);
+	add_case(members, 'i', 0x131);
+	add_case(members, 's', 0x17f);
+	add_case(members, 'k', 0x212a);
+	return NULL;
+}
+
 static struct mt_error *take_members(struct mt_regex_parser *parser, struct members *members)
 {
 	for (bool is_first = true; is_first || *parser->at != ']'; is_first = false) {
@@ -290,13 +327,14 @@ static struct mt_error *parse_class(struct mt_regex_parser *parser)
 
 	parser->at += is_negated;
 	mt_try(take_members(parser, &members));
+	mt_try(add_cases(parser, &members));
 	return is_negated ? emit_others(parser->program, &members)
 			  : emit_members(parser->program, &members);
 }
 
 struct mt_error *mt_regex_parse_character(struct mt_regex_parser *parser)
 {
-	struct mt_regex_set set = {0};
+	struct members members = {0};
 	uint32_t code;
 
 	switch (*parser->at) {
@@ -305,16 +343,20 @@ struct mt_error *mt_regex_parse_character(struct mt_regex_parser *parser)
 		return parse_class(parser);
 	case '.':
 		parser->at++;
-		mt_regex_set_add(&set, 1, '\n' - 1);
-		mt_regex_set_add(&set, '\n' + 1, ASCII - 1);
-		return emit_with_all(parser->program, set);
+		mt_regex_set_add(&members.set, 1, '\n' - 1);
+		mt_regex_set_add(&members.set, '\n' + !parser->dot_is_all, ASCII - 1);
+		return emit_with_all(parser->program, members.set);
 	case '\\':
 		parser->at++;
-		mt_try(take_escape(parser, false, &set, &code));
+		mt_try(take_escape(parser, false, &members.set, &code));
 		break;
 	default:
 		mt_try(take_code(parser, &code));
 	}
-	return code == IS_NO_LITERAL ? emit_set(parser->program, &set)
-				     : emit_code(parser->program, code);
+	if (code != IS_NO_LITERAL && !parser->ignores_case)
+		return emit_code(parser->program, code);
+	if (code != IS_NO_LITERAL)
+		mt_try(add_range(&members, code, code));
+	mt_try(add_cases(parser, &members));
+	return emit_members(parser->program, &members);
 }

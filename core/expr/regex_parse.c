@@ -261,10 +261,26 @@ static struct mt_error *parse_alternatives(struct mt_regex_parser *parser)
 	return NULL;
 }
 
+/* (?is) and the like, in front of all else. */
+static void take_flags(struct mt_regex_parser *parser)
+{
+	while (strncmp(parser->at, "(?", 2) == 0) {
+		const size_t count = strspn(parser->at + 2, "ais");
+
+		if (!count || parser->at[2 + count] != ')')
+			return;
+		parser->ignores_case |= memchr(parser->at + 2, 'i', count) != NULL;
+		parser->dot_is_all |= memchr(parser->at + 2, 's', count) != NULL;
+		parser->is_ascii |= memchr(parser->at + 2, 'a', count) != NULL;
+		parser->at += 2 + count + 1;
+	}
+}
+
 struct mt_error *mt_regex_parse(const char *pattern, struct mt_regex_program *out)
 {
 	struct mt_regex_parser parser = {.at = pattern, .program = out};
 
+	take_flags(&parser);
 	mt_try(parse_alternatives(&parser));
 	if (*parser.at)
 		return mt_error_new(MT_ERROR_USAGE, "unbalanced parenthesis");

@@ -25,6 +25,7 @@ enum mt_regex_operation {
 struct mt_regex_set {
 	uint64_t bytes[4];
 	bool is_undecided; /* of all characters outside ASCII it is not known if they belong */
+	bool has_others;   /* they all do: bytes are added for them when it becomes code */
 };
 
 static inline void mt_regex_set_add(struct mt_regex_set *set, unsigned low, unsigned high)
@@ -55,6 +56,10 @@ struct mt_regex_parser {
 	const char *at; /* in the pattern; its NUL ends it */
 	struct mt_regex_program *program;
 	unsigned depth;
+	/* Flags in front of the pattern. */
+	bool ignores_case; /* i */
+	bool dot_is_all;   /* s */
+	bool is_ascii;     /* a */
 };
 
 /* ---- regex_parse.c ---- */

@@ -14,7 +14,8 @@ from tests.calls.hits import hits_in
 
 CONDITIONS = {
     "squares": "square > 900 && i % 2 == 0",
-    "kinds": "item->kind == 2 && item->next->kind == 3 && $_streq(item->name, \"second\")",
+    "kinds": "item->kind == 2 && item->next->kind == 3 && $_streq(item->name, \"second\") "
+             "&& $_regex(item->name, \"s[^s]+d$\")",
     "weights": "item->weight > 7 && i > 290",
     "deep": "depth > 10 && depth % 2",
 }

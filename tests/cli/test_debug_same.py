@@ -55,7 +55,8 @@ VALUES.append(
                   'p $_regex(argv[1], "ord")\np !$_regex(argv[1], argv[2])\np $_regex(argv[1], argv[1])\n'
                   'p $_regex(argv[1], "(?:[a-w]+|r)d$") + 2\np $_regex(argv[2], ".{4}$")\n'
                   'p $_regex(argv[2], "[üé]b\\\\u0065r\\\\Z")\np $_regex("a\\n", "a$")\np $_regex("", "^$")\n'
-                  'p $_regex("{", "{") && $_regex("aa", "a{2}")\nwhatis $_regex(argv[1], "x")\n'
+                  'p $_regex("{", "{") && $_regex("aa", "a{2}")\np $_regex(argv[1], "(?i)WO.D")\n'
+                  'whatis $_regex(argv[1], "x")\n'
                   'break square if $_regex("12", "\\\\d+")\nc\np $_regex("ab", "b")\n'))
 CODE = [
     ("", "info line square\ninfo line 20\ninfo line 1\n"),

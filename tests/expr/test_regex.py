@@ -11,7 +11,7 @@ ATOMS = ["a", "b", "c", "ab", "x", "1", "_", ".", "\n", "é", "€", "\\n", "\\w
 ODD = ["[b", "\\q", "(", ")", "[c-a]", "*", "\\"]
 QUANTIFIERS = ["*", "+", "?", "{2}", "{1,2}", "{,2}", "{1,}", "{0}", "*?", "+?"]
 ODD_QUANTIFIERS = ["{,}", "{2,1}", "{x}", "{", "**", "{1,2}??", "{}"]
-LETTERS = "aaabbbccx\n\né€1_-. ]"
+LETTERS = "aaabbbAccXx\n\né€1_-. ]"
 TEXTS_A_PATTERN = 6
 
 
@@ -32,6 +32,9 @@ class Patterns:
         elif choice < 0.5:
             piece += self.random.choice(ODD_QUANTIFIERS)
         return piece
+
+    def pattern(self):
+        return self.random.choice([""] * 12 + ["(?i)", "(?a)", "(?s)", "(?ais)"]) + self.alternatives(3)
 
     def alternatives(self, depth):
         return "|".join("".join(self.piece(depth) for _ in range(self.random.randint(0, 4)))
@@ -70,7 +73,7 @@ def test_equals_python(mtdb, tmp_path):
     made = Patterns(6)
     cases = []
     for _ in range(1500):
-        pattern = made.alternatives(3)
+        pattern = made.pattern()
         cases += [(pattern, made.text()) for _ in range(TEXTS_A_PATTERN)]
     answers = mtdb_says(mtdb, cases, tmp_path)
     assert len(answers) == len(cases)

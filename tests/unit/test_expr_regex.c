@@ -68,6 +68,21 @@ static void characters_may_have_several_bytes(void **state)
 	check(".\\d", "\u00e91", MT_REGEX_YES);
 }
 
+static void has_flags(void **state)
+{
+	(void)state;
+	check("(?i)hE[l-m]*O$", "HellO", MT_REGEX_YES);
+	check("(?i)[^a]", "A", MT_REGEX_NO);
+	check("(?i)k[s]$", "\u212a\u017f", MT_REGEX_YES);
+	check("(?ai)k", "\u212a", MT_REGEX_NO);
+	check("(?i)i+$", "iI\u0130\u0131", MT_REGEX_YES);
+	check("(?s)a.b", "a\nb", MT_REGEX_YES);
+	check("(?a)(?s)\\w", "\u00e9", MT_REGEX_NO);
+	check("(?a)\\W\\D[\\S]$", "\u00e9\u00e9\u00e9", MT_REGEX_YES);
+	check("(?a)[^\\W]", "\u00e9", MT_REGEX_NO);
+	check("(?a)[^\\w]", "\u00e9", MT_REGEX_YES);
+}
+
 static void refuse(const char *pattern, enum mt_error_code code, const char *why)
 {
 	mt_auto(mt_regex) struct mt_regex regex = {0};
@@ -96,7 +111,9 @@ static void says_what_is_wrong(void **state)
 	refuse("\xc0\xaf", MT_ERROR_USAGE, "not valid UTF-8");
 	refuse("(a)\\1", MT_ERROR_UNSUPPORTED, "references to groups");
 	refuse("(?=a)", MT_ERROR_UNSUPPORTED, "groups that begin with (?=");
-	refuse("(?i)a", MT_ERROR_UNSUPPORTED, "groups that begin with (?i");
+	refuse("(?m)a", MT_ERROR_UNSUPPORTED, "groups that begin with (?m");
+	refuse("a(?i)", MT_ERROR_UNSUPPORTED, "groups that begin with (?i");
+	refuse("(?i)\u00e9", MT_ERROR_UNSUPPORTED, "with the flag i");
 	refuse("\\bx", MT_ERROR_UNSUPPORTED, "\\b is not supported");
 	refuse("a*+", MT_ERROR_UNSUPPORTED, "possessive");
 	refuse("[\u00e0-\u00ff]", MT_ERROR_UNSUPPORTED, "ranges of characters outside ASCII");
@@ -124,6 +141,7 @@ int main(void)
 	    cmocka_unit_test(matches_at_the_beginning),
 	    cmocka_unit_test(anchors_promise_the_end),
 	    cmocka_unit_test(characters_may_have_several_bytes),
+	    cmocka_unit_test(has_flags),
 	    cmocka_unit_test(says_what_is_wrong),
 	    cmocka_unit_test(is_bounded),
 	};
