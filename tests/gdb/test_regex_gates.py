@@ -7,8 +7,10 @@ import pytest
 
 WORDS = ["GET /index.html", "GET /a/b?x=1", "POST /form", "PUT /x", "get /", "", "GET", "HEAD /größe", "GET /größe\n",
          "DELETE /1234567890", "OPTIONS *", " GET /"] + [f"GET /item/{number}" for number in range(40)]
-PATTERNS = [r"GET /", r"(GET|POST) /[a-z]*$", r".*[0-9]{2}$", r"[^ ]* /[^/]*/\\d+", r".*ö..$", r"GET /item/1?[02468]\\Z",
-            r"\\s*GET", r"(?i)get", r"(?as)HEAD /gr\\Wß\\w"]
+PATTERNS = [r"GET /", r"(GET|POST) /[a-z]*$", r".*[0-9]{2}$", r"[^ ]* /[^/]*/\\d+", r".*\\u00f6..$",
+            r"GET /item/1?[02468]\\Z", r"\\s*GET", r"(?i)get", r"(?as)HEAD /gr\\W\\u00df\\w"]
+
+UTF_8 = "set target-charset UTF-8"  # whatever the locale; mtdb knows no other
 
 
 @pytest.fixture(name="program")
@@ -38,7 +40,7 @@ def wanted(pattern):
 
 def test_hits_are_pythons(either, program):
     triggers = [f'handle{number} if $_regex(request, "{pattern}")' for number, pattern in enumerate(PATTERNS)]
-    lines = either(program, "", "mtrace start", *[f"mtrace trigger {trigger}" for trigger in triggers], "run",
+    lines = either(program, "", UTF_8, "mtrace start", *[f"mtrace trigger {trigger}" for trigger in triggers], "run",
                    "mtrace info")
     for number, pattern in enumerate(PATTERNS):
         hits = wanted(pattern)
@@ -50,14 +52,14 @@ def test_hits_are_pythons(either, program):
 
 def test_hits_are_those_of_gdbs_breakpoint(gdb, program):
     for pattern in PATTERNS[1:4]:
-        said = gdb(program, f'break handle0 if $_regex(request, "{pattern}")', "ignore 1 1000", "run",
+        said = gdb(program, UTF_8, f'break handle0 if $_regex(request, "{pattern}")', "ignore 1 1000", "run",
                    "info breakpoints").all
         assert f"already hit {wanted(pattern)} time" in said, said
 
 
 def test_what_is_not_known_here(either, program):
     """GDB evaluates it, and mtdb says that it cannot."""
-    lines = either(program, "", "mtrace start", 'mtrace trigger handle0 if $_regex(request, "(?m)GET")', "run",
+    lines = either(program, "", UTF_8, "mtrace start", 'mtrace trigger handle0 if $_regex(request, "(?m)GET")', "run",
                    "mtrace info")
     trigger = 'Trigger 1: handle0 if $_regex(request, "(?m)GET")'
     why = "$_regex: groups that begin with (?m are not supported"
@@ -69,7 +71,7 @@ def test_what_is_not_known_here(either, program):
 
 
 def test_characters_that_are_not_known(either, program):
-    lines = either(program, "", "mtrace start", r'mtrace trigger handle0 if $_regex(request, "HEAD /\\w+$")', "run",
+    lines = either(program, "", UTF_8, "mtrace start", r'mtrace trigger handle0 if $_regex(request, "HEAD /\\w+$")', "run",
                    "mtrace info")
     assert r'Trigger 1: handle0 if $_regex(request, "HEAD /\\w+$"): 0 hits' in lines, "\n".join(lines)
     assert r"  could not be evaluated 1 time: $_regex: whether \w, \d or \s fits a character outside ASCII is not known; " \
