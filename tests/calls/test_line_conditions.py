@@ -132,6 +132,16 @@ def test_neighbours(compile, record):
         assert done.stderr.count("another trigger is too near") >= 1, done.stderr
 
 
+def test_two_at_one_line(compile, record):
+    """Neither's condition keeps threads from the other one."""
+    program = compile("calls_lines.c", "-O0", "-pthread")
+    rare, never = f"{at_line('squares')} if i == 77", f"{at_line('squares')} if i == -1"
+    for first, second in (rare, never), (never, rare):
+        done, hits = record(program, first, second)
+        assert hits == 1, done.stderr
+        assert done.stderr.count("another trigger is too near") == 1, done.stderr
+
+
 @pytest.mark.parametrize("level", ["-O0", "-O2"])
 def test_attached_and_killed(compile, mtdb, tmp_path, level):
     """Threads, and handlers, stand anywhere in what is displaced."""

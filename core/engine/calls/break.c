@@ -363,6 +363,8 @@ struct mt_error *mt_calls_set_break(struct mt_calls_engine *engine, struct mt_ca
 {
 	struct mt_calls_break one = {.address = address, .loader = loader, .condition = condition};
 	struct mt_held_maps maps;
+
+	mt_try(mt_calls_line_yield(engine, space, address));
 	struct mt_calls_break *there = mt_calls_is_later(condition) ||
 					       mt_calls_is_span(condition) ||
 					       mt_calls_records_values(condition)
@@ -373,7 +375,6 @@ struct mt_error *mt_calls_set_break(struct mt_calls_engine *engine, struct mt_ca
 		there->shared = true;
 		return NULL;
 	}
-	mt_try(mt_calls_line_yield(engine, space, address));
 	/* Until its function is patched. */
 	if (condition && space->stage < MT_CALLS_LOADED)
 		return mt_array_push(&space->waiting, one) ? mt_error_no_memory() : NULL;

@@ -108,8 +108,9 @@ struct mt_error *mt_calls_line_room(const struct mt_calls_engine *engine,
  * the bytes that it displaces.  Errors: the target's. */
 struct mt_error *mt_calls_line_begin(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				     struct mt_calls_break *one);
-/* A breakpoint is to be at ADDRESS: one whose jump displaces that does without, and has its
- * condition evaluated by others.  Errors: those of mt_calls_set_break(). */
+/* A breakpoint is to be at ADDRESS: one whose jump displaces that, or stands there and lets threads
+ * pass by its condition alone, does without, and has its condition evaluated by others.  Errors:
+ * those of mt_calls_set_break(). */
 struct mt_error *mt_calls_line_yield(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				     uint64_t address);
 /* What LENGTH of the BYTES do is put behind the condition's code, which is to lie at ADDRESS, with

@@ -132,8 +132,8 @@ struct mt_error *mt_calls_line_yield(struct mt_calls_engine *engine, struct mt_c
 				     uint64_t address)
 {
 	mt_array_each (one, &space->breaks) {
-		if (!mt_calls_break_is_line(one) || address <= one->address ||
-		    address >= one->address + one->length)
+		if (!mt_calls_break_is_line(one) || address < one->address ||
+		    address >= one->address + one->length || (one->gate && address == one->address))
 			continue;
 		const uint64_t at = one->address;
 		struct mt_calls_condition *condition =
