@@ -41,9 +41,9 @@ def ask_gdb(program, function, conditions, tmp_path):
     return json.loads((tmp_path / "result").read_text())
 
 
-def compare(run_mtdb, program, function, conditions, tmp_path):
-    """What mtdb said, and how often each condition holds."""
-    counts, words = ask_gdb(program, function, conditions, tmp_path)
+def compare(run_mtdb, program, function, conditions, tmp_path, break_at=None):
+    """What mtdb said, and how often each condition holds.  BREAK_AT: where FUNCTION is for GDB."""
+    counts, words = ask_gdb(program, break_at or function, conditions, tmp_path)
     triggers = [word for text in conditions for word in ("-t", f"{function} if {text}")]
     done = run_mtdb("run", "--engine=calls", "--size=16k", f"--modules={pathlib.Path(program).name}",
                     "-o", tmp_path / "x.json", *triggers, program)

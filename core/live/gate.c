@@ -49,6 +49,15 @@ static const char *next_dollar(const char *at)
 	return at;
 }
 
+/* $xmm0, or one of the others, COUNT in all. */
+static bool is_vector_register(const char *name, size_t length, unsigned count)
+{
+	char *end;
+
+	return length > 3 && strncmp(name, "xmm", 3) == 0 && strtoul(name + 3, &end, 10) < count &&
+	       end == name + length;
+}
+
 /* What the debugger alone knows, or what is another one behind the prologue; NULL: nothing. */
 static struct mt_error *check_names(const struct mt_live_trigger *trigger, bool is_line)
 {
@@ -66,6 +75,7 @@ static struct mt_error *check_names(const struct mt_live_trigger *trigger, bool 
 				  : trigger->spec.at_return ? at_return
 				  : trigger->spec.span_ns   ? at_span
 							    : at_entry;
+	const unsigned vectors = same == at_line ? 16 : same == at_return ? 2 : 8;
 	const char *at = trigger->spec.condition;
 
 	while (at && *(at = next_dollar(at))) {
@@ -76,6 +86,7 @@ static struct mt_error *check_names(const struct mt_live_trigger *trigger, bool 
 			is_same |= strlen(same[i]) == length && strncmp(at, same[i], length) == 0;
 		is_same |= same == at_return && strncmp(at, "_ret", 4) == 0 &&
 			   strspn(at + 4, "0123456789") == length - 4;
+		is_same |= is_vector_register(at, length, vectors);
 		if (!is_same)
 			return mt_error_new(MT_ERROR_UNSUPPORTED,
 					    "$%.*s is known to the debugger alone", (int)length,

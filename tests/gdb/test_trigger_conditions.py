@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Conditions of triggers that mean nothing at times, or at some of the places."""
+import re
 import subprocess
 
 import pytest
@@ -67,3 +68,16 @@ def test_two_at_one_function(either, compile, tmp_path, stop, by_debugger):
     assert hits == ["5 hits", "10 hits"], lines
     assert any("exited normally" in line for line in lines)
     assert len([line for line in lines if line.startswith("Breakpoint ") and ", visit (" in line]) == (10 if stop else 0)
+
+
+@pytest.mark.parametrize("what, hits", [("$xmm0.v2_double[0] == 7", 1), ("$xmm0.v4_int32[1] >= 0x40000000", 48)])
+@pytest.mark.parametrize("where", ["visit", "-return visit"])
+def test_vector_registers(either, compile, tmp_path, what, hits, where):
+    """At entries and returns, without a stop at each call; the function does not change the register."""
+    source = tmp_path / "vectors.c"
+    source.write_text(TWO.replace("return x + (int)y;", "__asm__ volatile(\"\" :: \"x\"(y)); return x;"))
+    lines = either(compile(source, "-O1"), "", "mtrace start", f"mtrace trigger {where} if {what}", "run",
+                   "mtrace info")
+    told = [line.rsplit(": ", 1)[1] for line in lines if re.match(r"Trigger 1: .* hits?$", line)]
+    assert told == [f"{hits} hit{'s' * (hits > 1)}"], lines
+    assert not any("evaluated by" in line for line in lines), lines

@@ -20,6 +20,10 @@ static void write_number(struct mt_str *out, unsigned depth)
 	    "byte",
 	    "$rdi",
 	    "$eax",
+	    "$xmm0.v4_int32[3]",
+	    "$xmm1.v16_int8[13]",
+	    "$xmm9.v2_int64[1]",
+	    "$xmm14.v8_int16[2]",
 	    "s->wide",
 	    "s->flags",
 	    "s->low",
@@ -87,11 +91,26 @@ static void write_number(struct mt_str *out, unsigned depth)
 /* What is computed of floating-point numbers. */
 static void write_sum(struct mt_str *out, unsigned depth)
 {
-	static const char *const leaves[] = {
-	    "real", "narrow", "s->weight", "s->share[0]", "s->share[x & 1]",
-	    "2.5",  "0.1",    "0.1f",      "1e-45",       "16777217",
-	    "3",    "x",      "s->wide",   "s->flags",    "s->next->weight",
-	    "h",    "1.5f"};
+	static const char *const leaves[] = {"real",
+					     "narrow",
+					     "s->weight",
+					     "s->share[0]",
+					     "s->share[x & 1]",
+					     "2.5",
+					     "0.1",
+					     "0.1f",
+					     "1e-45",
+					     "16777217",
+					     "3",
+					     "x",
+					     "s->wide",
+					     "s->flags",
+					     "s->next->weight",
+					     "h",
+					     "1.5f",
+					     "$xmm0.v2_double[0]",
+					     "$xmm9.v2_double[1]",
+					     "$xmm7.v4_float[3]"};
 	static const char *const casts[] = {"-",      "(float)", "(double)", "+",      "(int)",
 					    "(long)", "(short)", "(float)",  "(_Bool)"};
 	static const char *const operators[] = {"+", "-", "*", "/"};
@@ -134,7 +153,9 @@ static void write_real(struct mt_str *out)
 					     "16777217",
 					     "h",
 					     "c",
-					     "*(double *)&s->weight"};
+					     "*(double *)&s->weight",
+					     "$xmm9.v2_double[1]",
+					     "$xmm12.v4_float[2]"};
 	static const char *const whole[] = {
 	    "x",       "u",       "s->flags", "x + 1",     "s->low",
 	    "stacked", "s->wide", "s->high",  "s->is_set", "(unsigned long)s->wide"};

@@ -75,9 +75,8 @@ __attribute__((noipa, optimize("O0"))) int condition_target(int x, unsigned u, s
 /* ---- A thread that comes to it ---- */
 
 static uint64_t registers[17] __attribute__((used)),
-    after[17] __attribute__((used));              /* by DWARF's numbers */
-static uint64_t vectors[2] __attribute__((used)); /* xmm0 and xmm1, their lower halves */
-static uint64_t vectors_after[2] __attribute__((used));
+    after[17] __attribute__((used)); /* by DWARF's numbers */
+static uint64_t vectors[16][2] __attribute__((used)), vectors_after[16][2] __attribute__((used));
 static uint64_t outcome __attribute__((used));
 static uint64_t own_stack __attribute__((used));
 static uint64_t code_address __attribute__((used));
@@ -101,7 +100,14 @@ __asm__(".text\n"
 	"	mov registers+80(%rip), %r10; mov registers+88(%rip), %r11\n"
 	"	mov registers+96(%rip), %r12; mov registers+104(%rip), %r13\n"
 	"	mov registers+112(%rip), %r14; mov registers+120(%rip), %r15\n"
-	"	movq vectors+0(%rip), %xmm0; movq vectors+8(%rip), %xmm1\n"
+	"	movups vectors+0(%rip), %xmm0; movups vectors+16(%rip), %xmm1\n"
+	"	movups vectors+32(%rip), %xmm2; movups vectors+48(%rip), %xmm3\n"
+	"	movups vectors+64(%rip), %xmm4; movups vectors+80(%rip), %xmm5\n"
+	"	movups vectors+96(%rip), %xmm6; movups vectors+112(%rip), %xmm7\n"
+	"	movups vectors+128(%rip), %xmm8; movups vectors+144(%rip), %xmm9\n"
+	"	movups vectors+160(%rip), %xmm10; movups vectors+176(%rip), %xmm11\n"
+	"	movups vectors+192(%rip), %xmm12; movups vectors+208(%rip), %xmm13\n"
+	"	movups vectors+224(%rip), %xmm14; movups vectors+240(%rip), %xmm15\n"
 	"	jmp *code_address(%rip)\n"
 	"condition_hit:\n"
 	"	movq $1, outcome(%rip)\n"
@@ -116,7 +122,14 @@ __asm__(".text\n"
 	"	mov %r10, after+80(%rip); mov %r11, after+88(%rip)\n"
 	"	mov %r12, after+96(%rip); mov %r13, after+104(%rip)\n"
 	"	mov %r14, after+112(%rip); mov %r15, after+120(%rip)\n"
-	"	movq %xmm0, vectors_after+0(%rip); movq %xmm1, vectors_after+8(%rip)\n"
+	"	movups %xmm0, vectors_after+0(%rip); movups %xmm1, vectors_after+16(%rip)\n"
+	"	movups %xmm2, vectors_after+32(%rip); movups %xmm3, vectors_after+48(%rip)\n"
+	"	movups %xmm4, vectors_after+64(%rip); movups %xmm5, vectors_after+80(%rip)\n"
+	"	movups %xmm6, vectors_after+96(%rip); movups %xmm7, vectors_after+112(%rip)\n"
+	"	movups %xmm8, vectors_after+128(%rip); movups %xmm9, vectors_after+144(%rip)\n"
+	"	movups %xmm10, vectors_after+160(%rip); movups %xmm11, vectors_after+176(%rip)\n"
+	"	movups %xmm12, vectors_after+192(%rip); movups %xmm13, vectors_after+208(%rip)\n"
+	"	movups %xmm14, vectors_after+224(%rip); movups %xmm15, vectors_after+240(%rip)\n"
 	"	mov own_stack(%rip), %rsp\n"
 	"	pop %r15; pop %r14; pop %r13; pop %r12; pop %rbp; pop %rbx\n"
 	"	ret\n");
@@ -137,9 +150,9 @@ static size_t read_memory(void *context, uint64_t address, void *buffer, size_t 
 static bool get_register(void *context, unsigned number, void *bytes, size_t size)
 {
 	(void)context;
-	if (number == MT_REGISTER_XMM0 || number == MT_REGISTER_XMM0 + 1) {
-		memset(bytes, 0, size);
-		memcpy(bytes, &vectors[number - MT_REGISTER_XMM0], size < 8 ? size : 8);
+	if (number >= MT_REGISTER_XMM0 && number < MT_REGISTER_XMM0 + 16) {
+		assert_true(size <= sizeof(*vectors));
+		memcpy(bytes, vectors[number - MT_REGISTER_XMM0], size);
 		return true;
 	}
 	if (number >= 17)
@@ -219,11 +232,10 @@ static struct mt_error *compile(const struct mt_expr *expr, struct mt_condition 
 
 static bool run(void)
 {
-	const uint64_t before[2] = {vectors[0], vectors[1]};
 	const unsigned control = __builtin_ia32_stmxcsr();
 
 	condition_enter();
-	assert_memory_equal(vectors_after, before, sizeof(before));
+	assert_memory_equal(vectors_after, vectors, sizeof(vectors));
 	assert_int_equal(__builtin_ia32_stmxcsr(), control);
 	for (size_t i = 0; i < 16; i++)
 		if (registers[i] != after[i])
@@ -301,8 +313,13 @@ static void fill(void)
 		numbers[i] = (int)number();
 	for (size_t i = 0; i < 16; i++)
 		registers[i] = number();
-	memcpy(&vectors[0], &wide, sizeof(wide));
-	vectors[1] = float_bits();
+	for (size_t i = 0; i < 16; i++) {
+		vectors[i][0] = number();
+		vectors[i][1] = (uint64_t)float_bits() << 32 | float_bits();
+	}
+	memcpy(vectors[0], &wide, sizeof(wide));
+	memcpy(&vectors[9][1], &wide, sizeof(wide));
+	vectors[1][0] = float_bits();
 	memcpy(parts, &pair, sizeof(pair));
 	registers[MT_REGISTER_RSP] = (uintptr_t)stack + 12 * PAGE + 8;
 	pointer = rand() % 8   ? (uintptr_t)&subjects[rand() % 4]

@@ -79,8 +79,8 @@ static void round_number(size_t which, uint64_t number)
 	uint32_t bits;
 
 	memcpy(&bits, &narrow, sizeof(bits));
-	memcpy(&vectors[0], &wide, sizeof(wide));
-	vectors[1] = bits;
+	memcpy(vectors[0], &wide, sizeof(wide));
+	vectors[1][0] = bits;
 }
 
 /* Around halves between what a float, and a double, can be. */
@@ -99,7 +99,7 @@ static void compare_rounded(size_t which, unsigned shift, uint64_t low)
 	round_number(which, registers[MT_REGISTER_R8 + 2]);
 	if (!run())
 		fail_msg("%zu: %#llx", which, (unsigned long long)registers[MT_REGISTER_R8 + 2]);
-	vectors[which > 1]++;
+	vectors[which > 1][0]++;
 	assert_false(run());
 }
 
@@ -145,6 +145,10 @@ static void test_says_why_not(void **state)
 	refuse("real % 2 == 1", MT_ERROR_USAGE, "Integer-only operation on floating point number.");
 	refuse("~real == 1", MT_ERROR_USAGE,
 	       "Argument to complement operation not an integer, boolean.");
+	refuse("$xmm0.v4_int32[x] == 1", MT_ERROR_UNSUPPORTED,
+	       "it needs the address of what lies in a register");
+	refuse("$xmm0.v4_int32[4] == 1", MT_ERROR_UNSUPPORTED, "it is behind the end of an array");
+	refuse("$xmm0.uint128 == 1", MT_ERROR_UNSUPPORTED, "it computes with integers of 16 bytes");
 	refuse("condition_target(1)", MT_ERROR_UNSUPPORTED, "it calls a function");
 	refuse("x = 3", MT_ERROR_UNSUPPORTED, "it changes the program");
 	refuse("$count > 3", MT_ERROR_UNSUPPORTED, "$count is a variable of the debugger");

@@ -263,6 +263,26 @@ void mt_asm_stack_address(struct mt_asm *to, uint64_t offset)
 	mt_asm_imm32(to, (uint32_t)offset + MT_RING_RED_ZONE + SAVED_BYTES + below_saved(to));
 }
 
+/* A vector register is known by its number among them. */
+static void get_vector(struct mt_asm *to, enum mt_asm_register reg, unsigned vector)
+{
+	/* movq reg, xmm */
+	mt_asm(to, 0x66, (uint8_t)(0x48 | (vector >= 8 ? 4 : 0)), 0x0f, 0x7e,
+	       (uint8_t)(0xc0 | (vector & 7) << 3 | reg));
+}
+
+/* By way of the stack: pextrq is SSE4.1. */
+static void get_upper(struct mt_asm *to, enum mt_asm_register reg, unsigned vector)
+{
+	mt_asm(to, 0x48, 0x8d, 0x64, 0x24, 0xf8); /* lea rsp, [rsp-8] */
+	put_row(to, MT_RING_RED_ZONE + SAVED_BYTES + below_saved(to) + 8, all_saved(to));
+	/* movhps [rsp], xmm */
+	mt_asm(to, (uint8_t)(0x40 | (vector >= 8 ? 4 : 0)), 0x0f, 0x17,
+	       (uint8_t)(0x04 | (vector & 7) << 3), 0x24);
+	mt_asm(to, (uint8_t)(0x58 | reg)); /* pop reg */
+	mt_asm_go_on(to);
+}
+
 void mt_asm_get_register(struct mt_asm *to, enum mt_asm_register reg, unsigned number)
 {
 	/* By DWARF's numbers. */
@@ -270,12 +290,10 @@ void mt_asm_get_register(struct mt_asm *to, enum mt_asm_register reg, unsigned n
 	static const uint8_t saved_at[] = {16, 8, 0}; /* rax, rdx, rcx */
 	unsigned from = number < sizeof(numbers) ? numbers[number] : number;
 
-	if (number >= MT_REGISTER_XMM0) {
-		const unsigned vector = number - MT_REGISTER_XMM0;
-
-		/* movq reg, xmm */
-		mt_asm(to, 0x66, (uint8_t)(0x48 | (vector >= 8 ? 4 : 0)), 0x0f, 0x7e,
-		       (uint8_t)(0xc0 | (vector & 7) << 3 | reg));
+	if (number & MT_ASM_UPPER) {
+		get_upper(to, reg, (number & ~MT_ASM_UPPER) - MT_REGISTER_XMM0);
+	} else if (number >= MT_REGISTER_XMM0) {
+		get_vector(to, reg, number - MT_REGISTER_XMM0);
 	} else if (number == MT_REGISTER_RIP) {
 		mt_asm_set(to, reg, to->place.entry);
 	} else if (number == MT_REGISTER_RSP) {

@@ -137,6 +137,8 @@ void mt_asm_restore(struct mt_asm *to, enum mt_asm_register reg, unsigned slot);
 void mt_asm_peek(struct mt_asm *to, enum mt_asm_register reg, unsigned slot);
 /* What is in it becomes one more. */
 void mt_asm_increment(struct mt_asm *to, unsigned slot);
+/* The upper eight bytes of a vector register, whose number itself stands for the lower ones. */
+#define MT_ASM_UPPER 0x80
 /* A register of the program, numbered as DWARF does, to RAX or RCX. */
 void mt_asm_get_register(struct mt_asm *to, enum mt_asm_register reg, unsigned number);
 /* OFFSET bytes above the program's stack pointer: the address, to rax. */
@@ -194,7 +196,7 @@ struct mt_operand {
 	enum mt_operand_kind kind;
 	enum mt_operand_base base;
 	struct mt_value value; /* its type, and where it lies */
-	uint8_t registers[4];  /* as DWARF numbers them */
+	uint8_t registers[4];  /* as DWARF numbers them, or with MT_ASM_UPPER */
 	uint8_t register_count;
 };
 

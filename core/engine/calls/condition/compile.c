@@ -173,8 +173,9 @@ static bool is_in_registers(const struct mt_node *node)
 {
 	while (node->kind == MT_NODE_MEMBER && !node->through_pointer)
 		node = node->left;
-	return node->kind == MT_NODE_VARIABLE && node->variable->kind == MT_VARIABLE_ABI &&
-	       node->variable->entry.piece_count && !node->variable->entry.by_reference;
+	return node->kind == MT_NODE_REGISTER ||
+	       (node->kind == MT_NODE_VARIABLE && node->variable->kind == MT_VARIABLE_ABI &&
+		node->variable->entry.piece_count && !node->variable->entry.by_reference);
 }
 
 /* An array in registers has no address: its elements are known by constants. */
@@ -184,6 +185,8 @@ static struct mt_error *element_in_registers(struct mt_compiler *compiler,
 	struct mt_value index;
 	uint64_t number;
 
+	if (node->right->kind != MT_NODE_VALUE)
+		return mt_cannot_compile("it needs the address of what lies in a register");
 	mt_try(mt_compile_node(compiler, node->left, out));
 	mt_try(mt_eval(&compiler->eval, node->right, &index));
 	mt_try(mt_value_get(&compiler->eval, &index, &number));
@@ -199,9 +202,8 @@ static struct mt_error *element(struct mt_compiler *compiler, const struct mt_no
 				struct mt_operand *out)
 {
 	struct mt_operand array, index, address;
-	struct mt_type *type = node->right->kind == MT_NODE_VALUE && is_in_registers(node->left)
-				   ? mt_eval_type_of(&compiler->eval, node->left)
-				   : NULL;
+	struct mt_type *type =
+	    is_in_registers(node->left) ? mt_eval_type_of(&compiler->eval, node->left) : NULL;
 
 	if (type && mt_type_strip(type)->kind == MT_TYPE_ARRAY)
 		return element_in_registers(compiler, node, out);

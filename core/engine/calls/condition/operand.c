@@ -30,12 +30,14 @@ struct mt_operand mt_operand_at_rax(struct mt_type *type)
 struct mt_error *mt_operand_of_register(const struct mt_register_name *reg, struct mt_value *value,
 					struct mt_operand *out)
 {
-	if (reg->number >= MT_REGISTER_COUNT)
+	const bool is_vector = reg->shape == MT_SHAPE_VECTOR;
+
+	if (!is_vector && reg->number >= MT_REGISTER_COUNT)
 		return mt_cannot_compile("$%s is no general register", reg->name);
 	*out = (struct mt_operand){.kind = MT_OPERAND_REGISTERS,
 				   .value = mt_value_zero(value->type),
-				   .registers = {reg->number},
-				   .register_count = 1};
+				   .registers = {reg->number, reg->number | MT_ASM_UPPER},
+				   .register_count = is_vector ? 2 : 1};
 	out->value.address = reg->offset;
 	return NULL;
 }
