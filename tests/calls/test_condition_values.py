@@ -19,6 +19,7 @@ SUMMED = """real narrow s->weight s->share[0] s->share[x&1] s->next->weight x u 
     stacked 2.5 0.1 0.1f 3 1e-45 16777217 1e300 1.5f 'a'""".split()
 # They may not fit into a float, or a double.
 ROUNDED = ["x", "u", "stacked", "s->base.wide", "s->high", "(unsigned long)s->base.wide", "$rdi"]
+EXTENDED = ["passed", "s->exact", "s->next->exact", "(long double)real", "(long double)s->base.wide"]
 POINTERS = ["s == s->next", "s", "!s", "s->name != 0", "s < s->next", "s->next && s->next->is_set",
             "s->name == $rsi", "&s->inner", "numbers == &numbers[0]"]
 # Of one run: each has its place in a page that the program shares.
@@ -66,6 +67,10 @@ def condition(rng):
     if kind < .34:
         return f"{rng.choice(['', '!'])}({rng.choice(REAL)})"
     if kind < .4:
+        other = rng.choice(EXTENDED + REAL[:4] + ROUNDED + ["0.1l", "0.1", "-1", "2.5", "0", "real * 2"])
+        return rng.choice([f"{rng.choice(EXTENDED)} {relation} {other}", f"{other} {relation} {rng.choice(EXTENDED)}",
+                           f"{rng.choice(['', '!'])}({rng.choice(EXTENDED[:3])})"])
+    if kind < .45:
         return (f"(({whole(rng, 1)}) ? (int)({whole(rng, 1)}) : (int)({whole(rng, 1)})) {relation} "
                 f"{whole(rng, 1)}")
     return f"({whole(rng, 2)}) {relation} ({whole(rng, 2)})"

@@ -60,7 +60,7 @@ def test_two_at_one_function(either, compile, tmp_path, stop, by_debugger):
     """Each is hit as if it were alone, whoever evaluates them: at 2, 7, 12 ..., and at 7, 17 ..."""
     source = tmp_path / "two.c"
     source.write_text(TWO)
-    more = [" && (long double)x > 1"] * by_debugger + [""] * 2
+    more = [" && x + 0.5l > 1"] * by_debugger + [""] * 2
     lines = either(compile(source, "-O1"), "", "mtrace start", f"mtrace trigger {stop}visit if x % 10 == 7{more[0]}",
                    f"mtrace trigger {stop}visit if x % 5 == 2{more[1]}", "run",
                    *(["continue"] * 10 if stop else []), "mtrace info")

@@ -180,6 +180,37 @@ static void write_real(struct mt_str *out)
 			       leaves[(size_t)rand() % (sizeof(leaves) / sizeof(*leaves))]);
 }
 
+/* Comparisons of long doubles. */
+static void write_extended(struct mt_str *out)
+{
+	static const char *const wide[] = {"passed",
+					   "s->exact",
+					   "s->next->exact",
+					   "(long double)real",
+					   "(long double)s->wide",
+					   "(long double)u"};
+	static const char *const others[] = {"real",        "narrow",  "s->weight",
+					     "s->share[1]", "s->wide", "(unsigned long)s->wide",
+					     "x",           "u",       "c",
+					     "stacked",     "s->high", "s->is_set",
+					     "2.5",         "0.1",     "0.1f",
+					     "0.1l",        "-1",      "0",
+					     "1e-45",       "-2.5l",   "1e4000l",
+					     "real * 2",    "x + 1",   "$xmm7.v4_float[3]",
+					     "5e-324",      "1.0l",    "$xmm9.v2_double[1]"};
+	static const char *const operators[] = {"<", ">", "<=", ">=", "==", "!="};
+	const char *left = wide[(size_t)rand() % (sizeof(wide) / sizeof(*wide))];
+	const char *right = rand() % 3 ? others[(size_t)rand() % (sizeof(others) / sizeof(*others))]
+				       : wide[(size_t)rand() % (sizeof(wide) / sizeof(*wide))];
+
+	if (rand() % 8 == 0)
+		mt_str_appendf(out, "%s%s", rand() % 2 ? "!" : "", left);
+	else if (rand() % 2)
+		mt_str_appendf(out, "%s %s %s", left, operators[rand() % 6], right);
+	else
+		mt_str_appendf(out, "%s %s %s", right, operators[rand() % 6], left);
+}
+
 /* What decides. */
 static void write_condition(struct mt_str *out)
 {
@@ -192,6 +223,10 @@ static void write_condition(struct mt_str *out)
 	if (rand() % 10 == 0) {
 		mt_str_append(out,
 			      pointers[(size_t)rand() % (sizeof(pointers) / sizeof(*pointers))]);
+		return;
+	}
+	if (rand() % 8 == 0) {
+		write_extended(out);
 		return;
 	}
 	if (rand() % 5 == 0) {

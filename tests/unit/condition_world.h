@@ -47,6 +47,7 @@ struct subject {
 	};
 	double weight;
 	float share[2];
+	long double exact;
 };
 
 struct pair {
@@ -61,15 +62,14 @@ struct subject condition_subject = {.wide = 12, .flags = 3};
 /* Its code is never run. */
 int condition_target(int x, unsigned u, signed char c, unsigned short h, struct subject *s,
 		     struct pair pair, long stacked, unsigned char byte, const int *numbers,
-		     double real, float narrow);
-__attribute__((noipa, optimize("O0"))) int condition_target(int x, unsigned u, signed char c,
-							    unsigned short h, struct subject *s,
-							    struct pair pair, long stacked,
-							    unsigned char byte, const int *numbers,
-							    double real, float narrow)
+		     double real, float narrow, long double passed);
+__attribute__((noipa, optimize("O0"))) int
+condition_target(int x, unsigned u, signed char c, unsigned short h, struct subject *s,
+		 struct pair pair, long stacked, unsigned char byte, const int *numbers,
+		 double real, float narrow, long double passed)
 {
-	return (int)real + (int)narrow + x + (int)u + c + h + s->low + pair.first + (int)stacked +
-	       byte + *numbers;
+	return (int)real + (int)narrow + (int)passed + x + (int)u + c + h + s->low + pair.first +
+	       (int)stacked + byte + *numbers;
 }
 
 /* ---- A thread that comes to it ---- */
@@ -280,9 +280,41 @@ static uint32_t float_bits(void)
 	return rand() % 4 ? bits : (uint32_t)rand();
 }
 
+/* Bits of long doubles, among which are what is no number in many ways. */
+#define EXTENDED_EDGES 96u
+static long double extended_edge(size_t index)
+{
+	static const uint16_t exponents[] = {0, 1, 0x3bcd, 0x3c00, 0x3fff, 0x4000, 0x403e, 0x7fff};
+	static const uint64_t mantissas[] = {0, 1, 1ull << 63, 3ull << 62, 5ull << 61, UINT64_MAX};
+	const uint16_t exponent = exponents[index / 2 / 6] | (uint16_t)(index % 2 << 15);
+	long double value = 0;
+
+	memcpy(&value, &mantissas[index / 2 % 6], sizeof(*mantissas));
+	memcpy((uint8_t *)&value + sizeof(*mantissas), &exponent, sizeof(exponent));
+	return value;
+}
+
+static long double extended(void)
+{
+	switch (rand() % 4) {
+	case 0:
+		return real();
+	case 1:
+		return (long double)(int64_t)number();
+	default:
+		return extended_edge((size_t)rand() % EXTENDED_EDGES);
+	}
+}
+
 static struct subject subjects[4];
 static int numbers[8];
 static const char name[] = "#name";
+
+/* The long double, on the stack. */
+static void pass(long double value)
+{
+	memcpy((uint8_t *)registers[MT_REGISTER_RSP] + 40, &value, 10);
+}
 
 static void fill(void)
 {
@@ -308,6 +340,7 @@ static void fill(void)
 		    .number = (int)number(),
 		    .weight = real(),
 		    .share = {(float)real(), (float)real()},
+		    .exact = extended(),
 		};
 	for (size_t i = 0; i < 8; i++)
 		numbers[i] = (int)number();
@@ -333,6 +366,7 @@ static void fill(void)
 	registers[MT_REGISTER_R9] = number(); /* stacked */
 	above[3] = number();                  /* byte */
 	above[4] = (uintptr_t)numbers;
+	pass(extended());
 }
 
 #endif

@@ -125,6 +125,107 @@ static void test_rounds_as_c_does(void **state)
 	}
 }
 
+static bool holds(size_t relation, long double a, long double b)
+{
+	const bool results[] = {a<b, a> b, a <= b, a >= b, a == b, a != b};
+
+	return results[relation];
+}
+
+struct relation {
+	struct mt_condition condition;
+	struct mt_expr *expr;
+};
+
+/* LEFT, and the parameter that is a long double. */
+static void begin_relation(struct relation *one, const char *left, size_t relation)
+{
+	static const char *const relations[] = {"<", ">", "<=", ">=", "==", "!="};
+	mt_auto(mt_str) struct mt_str text = {0};
+
+	mt_str_appendf(&text, "%s %s passed", left, relations[relation]);
+	*one = (struct relation){0};
+	assert_no_error(mt_expr_parse(program, &frame, text.text, &one->expr));
+	assert_no_error(compile(one->expr, &one->condition));
+	fill();
+}
+
+static void end_relation(struct relation *one)
+{
+	mt_condition_deinit(&one->condition);
+	mt_expr_destroy(one->expr);
+}
+
+static void compare_extended(size_t relation, const char *what, long double left, long double right)
+{
+	pass(right);
+	if (run() != holds(relation, left, right))
+		fail_msg("%s: %zu: %La, %La", what, relation, left, right);
+}
+
+/* Each with each, as the compiler of C has them, which leaves it to x87. */
+static void test_long_doubles(void **state)
+{
+	struct relation one;
+
+	(void)state;
+	for (size_t relation = 0; relation < 6; relation++) {
+		begin_relation(&one, "s->exact", relation);
+		registers[MT_REGISTER_R8] = (uintptr_t)subjects;
+		for (size_t i = 0; i < EXTENDED_EDGES * EXTENDED_EDGES; i++) {
+			subjects[0].exact = extended_edge(i / EXTENDED_EDGES);
+			compare_extended(relation, "edges", subjects[0].exact,
+					 extended_edge(i % EXTENDED_EDGES));
+		}
+		end_relation(&one);
+	}
+}
+
+/* The one behind it, further from 0. */
+static long double neighbour(long double value)
+{
+	uint64_t mantissa;
+
+	memcpy(&mantissa, &value, sizeof(mantissa));
+	mantissa++;
+	memcpy(&value, &mantissa, sizeof(mantissa));
+	return value;
+}
+
+/* A double, and whole numbers with a sign, and without one. */
+static long double choose_other(size_t kind)
+{
+	const double wide = real();
+	const uint64_t bits = number();
+
+	memcpy(vectors[0], &wide, sizeof(wide));
+	registers[MT_REGISTER_R10] = bits;
+	return kind == 0   ? (long double)wide
+	       : kind == 1 ? (long double)(int64_t)bits
+			   : (long double)bits;
+}
+
+/* What other numbers become is exact. */
+static void test_long_doubles_and_others(void **state)
+{
+	static const char *const others[] = {"real", "(long)$r10", "(unsigned long)$r10"};
+	struct relation one;
+
+	(void)state;
+	srand(80);
+	for (size_t relation = 0; relation < 6; relation++)
+		for (size_t kind = 0; kind < sizeof(others) / sizeof(*others); kind++) {
+			begin_relation(&one, others[kind], relation);
+			for (unsigned i = 0; i < 2000; i++) {
+				const long double other = choose_other(kind);
+
+				compare_extended(relation, others[kind], other, other);
+				compare_extended(relation, others[kind], other, neighbour(other));
+			}
+			end_relation(&one);
+		}
+}
+
 static void refuse(const char *text, enum mt_error_code code, const char *why)
 {
 	struct mt_condition condition;
@@ -138,10 +239,12 @@ static void refuse(const char *text, enum mt_error_code code, const char *why)
 static void test_says_why_not(void **state)
 {
 	(void)state;
-	refuse("real + 1 > 1.5l", MT_ERROR_UNSUPPORTED,
+	refuse("real + 1.5l > 1", MT_ERROR_UNSUPPORTED,
 	       "it computes with floating-point numbers of 16 bytes");
-	refuse("(long double)real > 1", MT_ERROR_UNSUPPORTED,
+	refuse("(long double)real * 2 > 1", MT_ERROR_UNSUPPORTED,
 	       "it casts to floating-point numbers of 16 bytes");
+	refuse("(double)passed > 1", MT_ERROR_UNSUPPORTED,
+	       "it computes with floating-point numbers of 16 bytes");
 	refuse("real % 2 == 1", MT_ERROR_USAGE, "Integer-only operation on floating point number.");
 	refuse("~real == 1", MT_ERROR_USAGE,
 	       "Argument to complement operation not an integer, boolean.");
@@ -418,6 +521,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_equals_evaluation),
 	    cmocka_unit_test(test_rounds_as_c_does),
+	    cmocka_unit_test(test_long_doubles),
+	    cmocka_unit_test(test_long_doubles_and_others),
 	    cmocka_unit_test(test_says_why_not),
 	    cmocka_unit_test(test_rows_cover_all_of_it),
 	    cmocka_unit_test(test_reads_nothing_when_nobody_listens),

@@ -8,6 +8,7 @@
  *	floats.c   floating-point numbers
  *	floats_code.S  their arithmetic
  *	widen.c    what becomes a double
+ *	extended.c  long doubles
  *	truth.c    what decides: comparisons, logic, and the ways that they lead
  *	operand.c  where values lie, and how they come into registers
  *	variable.c  where variables lie
@@ -308,6 +309,16 @@ struct mt_error *mt_compile_floats(struct mt_compiler *compiler, const struct mt
 				   enum mt_asm_jump jump, bool wanted, struct mt_asm_label *label);
 struct mt_error *mt_compile_float_truth(struct mt_compiler *compiler, const struct mt_node *node,
 					bool wanted, struct mt_asm_label *label);
+
+/* extended.c */
+/* It is x87's long double. */
+bool mt_is_extended(struct mt_type *type);
+/* The same as mt_compile_floats(), of two numbers of which one is such a one. */
+struct mt_error *mt_compile_extended(struct mt_compiler *compiler, const struct mt_node *node,
+				     enum mt_asm_jump jump, bool wanted,
+				     struct mt_asm_label *label);
+struct mt_error *mt_compile_extended_truth(struct mt_compiler *compiler, const struct mt_node *node,
+					   bool wanted, struct mt_asm_label *label);
 
 /* record.c */
 /* A value, as 64 bits.  Errors: as mt_compile_node(); UNSUPPORTED (a structure, an array). */

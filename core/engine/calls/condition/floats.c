@@ -292,10 +292,13 @@ struct mt_error *mt_compile_floats(struct mt_compiler *compiler, const struct mt
 	struct mt_asm *code = &compiler->code;
 	struct mt_type *left = mt_eval_type_of(&compiler->eval, node->left);
 	struct mt_type *right = mt_eval_type_of(&compiler->eval, node->right);
+	struct mt_type *type = larger(left ? left : right, right ? right : left);
 	struct mt_asm_label none = {0};
 	unsigned slot;
 
-	mt_try(load_both(compiler, node, larger(left ? left : right, right ? right : left), &slot));
+	if (mt_is_extended(type))
+		return mt_compile_extended(compiler, node, jump, wanted, label);
+	mt_try(load_both(compiler, node, type, &slot));
 	mt_asm(code, 0x48, 0x89, 0xc1); /* mov rcx, rax */
 	mt_asm_restore(code, MT_ASM_RAX, slot);
 	order(code, MT_ASM_RAX);
@@ -312,8 +315,11 @@ struct mt_error *mt_compile_float_truth(struct mt_compiler *compiler, const stru
 					bool wanted, struct mt_asm_label *label)
 {
 	struct mt_asm *code = &compiler->code;
+	struct mt_type *type = mt_eval_type_of(&compiler->eval, node);
 
-	mt_try(load_double(compiler, node, mt_eval_type_of(&compiler->eval, node)));
+	if (mt_is_extended(type))
+		return mt_compile_extended_truth(compiler, node, wanted, label);
+	mt_try(load_double(compiler, node, type));
 	mt_asm(code, 0x48, 0x01, 0xc0); /* add rax, rax: without its sign */
 	mt_asm_jump(code, wanted ? MT_ASM_NOT_EQUAL : MT_ASM_EQUAL, label);
 	return NULL;
