@@ -54,6 +54,14 @@ static long long type_code(const char *name)
 	return code ? PyLong_AsLongLong(code) : -1;
 }
 
+static bool is_long_double(PyObject *type)
+{
+	mt_auto(mt_py) PyObject *name = PyObject_GetAttrString(type, "name");
+
+	return name && PyUnicode_Check(name) &&
+	       PyUnicode_CompareWithASCIIString(name, "long double") == 0;
+}
+
 /* TYPE's value where the ABI has it at a return; NULL: it is none of a register's. */
 static PyObject *returned(PyObject *type)
 {
@@ -63,7 +71,10 @@ static PyObject *returned(PyObject *type)
 	const char *place = NULL;
 
 	if (code == type_code("TYPE_CODE_FLT"))
-		place = size == 8 ? "$xmm0.v2_double[0]" : size == 4 ? "$xmm0.v4_float[0]" : NULL;
+		place = size == 8                  ? "$xmm0.v2_double[0]"
+			: size == 4                ? "$xmm0.v4_float[0]"
+			: is_long_double(stripped) ? "$st0"
+						   : NULL;
 	else if (size <= 8 && code != type_code("TYPE_CODE_STRUCT") &&
 		 code != type_code("TYPE_CODE_UNION") && code != type_code("TYPE_CODE_ARRAY") &&
 		 code != type_code("TYPE_CODE_VOID"))

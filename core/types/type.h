@@ -8,6 +8,7 @@
 #include "base/str.h"
 
 #include <elfutils/libdw.h>
+#include <string.h>
 
 struct mt_expr_program;
 struct mt_module;
@@ -183,6 +184,12 @@ static inline bool mt_type_is_integer_kind(const struct mt_type *type)
 {
 	return type->kind == MT_TYPE_INT || type->kind == MT_TYPE_CHAR ||
 	       type->kind == MT_TYPE_BOOL || type->kind == MT_TYPE_ENUM;
+}
+/* A long double of x87's. */
+static inline bool mt_type_is_x87(struct mt_type *type)
+{
+	return type->kind == MT_TYPE_FLOAT && mt_type_size(type) == 16 && type->name &&
+	       strcmp(type->name, "long double") == 0;
 }
 static inline bool mt_type_is_reference(const struct mt_type *type)
 {

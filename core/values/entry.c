@@ -11,6 +11,7 @@
 static const uint8_t integer_registers[] = {5, 4, 1, 2, 8, 9}; /* rdi rsi rdx rcx r8 r9 */
 
 #define SSE_REGISTERS 8
+#define X87_BYTES     10
 #define MOST_DEPTH    8
 
 /* Classes of eightbytes: what is not a float alone is an integer. */
@@ -221,6 +222,8 @@ static struct mt_error *from_registers(struct mt_eval *eval, const uint8_t *regi
 	for (size_t i = 0; i < count && i * 8 < size; i++) {
 		size_t part = size - i * 8 < 8 ? (size_t)(size - i * 8) : 8;
 
+		if (registers[i] >= MT_REGISTER_ST0)
+			part = X87_BYTES;
 		if (!get_register(eval, registers[i], mt_value_bytes(out) + i * 8, part))
 			out->is_optimized_out = true;
 	}
@@ -264,7 +267,7 @@ static struct mt_error *returned(struct mt_eval *eval, struct mt_type *type, str
 	*out = mt_value_zero(type);
 	if (stripped->kind == MT_TYPE_FLOAT && mt_type_size(stripped) == 16) {
 		mt_try(mt_value_room(eval, out, 16));
-		if (!get_register(eval, MT_REGISTER_ST0, mt_value_bytes(out), 10))
+		if (!get_register(eval, MT_REGISTER_ST0, mt_value_bytes(out), X87_BYTES))
 			return mt_value_optimized_out();
 		return NULL;
 	}
@@ -427,11 +430,16 @@ struct mt_error *mt_returned_variable(struct mt_expr_program *program, uint64_t 
 	out->entry.registers[0] = MT_REGISTER_RAX;
 	out->entry.by_reference =
 	    is_nontrivial(out->type) || !mt_entry_classes(out->type, is_sse, &count);
+	if (type->kind == MT_TYPE_FLOAT && mt_type_size(out->type) > sizeof(double)) {
+		if (!mt_type_is_x87(mt_type_strip(out->type)))
+			return mt_error_new(MT_ERROR_UNSUPPORTED,
+					    "Where the function returns its number is not known.");
+		out->entry.by_reference = false;
+		out->entry.registers[0] = MT_REGISTER_ST0;
+		return NULL;
+	}
 	if (out->entry.by_reference)
 		return NULL;
-	if (type->kind == MT_TYPE_FLOAT && mt_type_size(out->type) > sizeof(double))
-		return mt_error_new(MT_ERROR_UNSUPPORTED,
-				    "A long double that a function returns cannot be read there.");
 	out->entry.piece_count = (uint8_t)count;
 	for (size_t i = 0; i < count; i++)
 		out->entry.registers[i] = is_sse[i] ? (uint8_t)(MT_REGISTER_XMM0 + floats++)

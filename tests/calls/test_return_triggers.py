@@ -57,6 +57,9 @@ def test_what_the_program_cannot_evaluate(record):
     assert done.stdout == "done\n" and len(hits) == 4, done.stderr
     done, hits = record("-O1", "half return if $_ret * 2.0l > 990")
     assert done.stdout == "done\n" and len(hits) == 9, done.stderr
+    done, hits = record("-O1", "-print $_ret*2 exact return if $_ret > 498.75")
+    assert "evaluated by mtdb, which takes about 100 us a call: a long double lies in a register" in done.stderr
+    assert [hit["args"]["values"].split(" = ")[1] for hit in hits] == ["998", "999"], done.stderr
 
 
 @pytest.mark.parametrize("trigger, message", [

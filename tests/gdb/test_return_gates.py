@@ -159,3 +159,17 @@ def test_a_return_that_is_a_jumps_goal(debug):
     lines = debug("-O1", "", "mtrace start", "mtrace trigger early return if $_ret == 0", "run", "mtrace info")
     assert "Trigger 1: early return if $_ret == 0: 10 hits" in lines
     assert not [line for line in lines if "sees no calls" in line]
+
+
+def test_long_doubles_are_printed(either, compile, tmp_path):
+    """The program does not read the register that they are in."""
+    source = tmp_path / "exact.c"
+    source.write_text("""
+__attribute__((noinline)) long double half(int n) { return n / 2.0l; }
+int main(void) { long double sum = 0; for (int i = 1; i < 4; i++) sum += half(i); return sum != 3; }
+""")
+    lines = either(compile(source, "-O1"), "", "mtrace start", "mtrace trigger -return -print $_ret half",
+                   "mtrace trigger -return half if $_ret > 1", "run", "mtrace info")
+    assert [line for line in lines if line.startswith("  $_ret = ")] == [f"  $_ret = {n}" for n in ("0.5", "1", "1.5")]
+    assert any(line.endswith("  sees no calls: a long double lies in a register of x87") for line in lines), lines
+    assert any("exited normally" in line for line in lines), lines

@@ -11,7 +11,6 @@
 
 #include <string.h>
 
-#define NAME        "long double"
 #define LAST        0x7fff /* exponent: that of infinities */
 #define BIAS        16383
 #define DOUBLE_BIAS 1023
@@ -22,9 +21,7 @@
 
 bool mt_is_extended(struct mt_type *type)
 {
-	type = mt_type_strip(type);
-	return type->kind == MT_TYPE_FLOAT && mt_type_size(type) == 16 && type->name &&
-	       strcmp(type->name, NAME) == 0;
+	return mt_type_is_x87(mt_type_strip(type));
 }
 
 /* ---- Values: rax and dx ---- */
@@ -164,7 +161,7 @@ static struct mt_error *load(struct mt_compiler *compiler, const struct mt_node 
 	if (mt_is_extended(type))
 		return operand.kind == MT_OPERAND_MEMORY
 			   ? load_memory(compiler, &operand)
-			   : mt_cannot_compile("a long double does not lie in memory");
+			   : mt_cannot_compile("a long double lies in a register of x87");
 	if (is_whole) {
 		mt_try(mt_operand_load(compiler, &operand, MT_ASM_RAX));
 		widen_whole(&compiler->code, type);

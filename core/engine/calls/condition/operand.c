@@ -33,7 +33,8 @@ struct mt_error *mt_operand_of_register(const struct mt_register_name *reg, stru
 	const bool is_vector = reg->shape == MT_SHAPE_VECTOR;
 
 	if (!is_vector && reg->number >= MT_REGISTER_COUNT)
-		return mt_cannot_compile("$%s is no general register", reg->name);
+		return mt_cannot_compile("$%s is neither a general register nor a vector",
+					 reg->name);
 	*out = (struct mt_operand){.kind = MT_OPERAND_REGISTERS,
 				   .value = mt_value_zero(value->type),
 				   .registers = {reg->number, reg->number | MT_ASM_UPPER},
