@@ -143,7 +143,7 @@ $(BUILD)/bench/%: tests/bench/%.c $(BUILD)/libmtrace-core.a
 
 $(BUILD)/man/%: docs/man/%.md
 	@mkdir -p $(@D)
-	pandoc --standalone --from markdown-smart-tex_math_dollars --to man --variable footer='mtrace $(VERSION)' -o $@ $<
+	pandoc --standalone --from markdown-smart-tex_math_dollars-citations --to man --variable footer='mtrace $(VERSION)' -o $@ $<
 
 unit: $(UNIT_TESTS)
 	@scripts/run-unit $^

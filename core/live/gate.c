@@ -58,19 +58,26 @@ static bool is_vector_register(const char *name, size_t length, unsigned count)
 	       end == name + length;
 }
 
+static bool is_one_of(const char *const *names, const char *name, size_t length)
+{
+	for (; *names; names++)
+		if (strlen(*names) == length && strncmp(*names, name, length) == 0)
+			return true;
+	return false;
+}
+
 /* What the debugger alone knows, or what is another one behind the prologue; NULL: nothing. */
 static struct mt_error *check_names(const struct mt_live_trigger *trigger, bool is_line)
 {
-	static const char *const at_entry[] = {"rdi",    "rsi",    "rdx",    "rcx",     "r8", "r9",
-					       "_streq", "_memeq", "_regex", "_thread", NULL};
-	static const char *const at_return[] = {"_ret",   "_duration", "rax",     "rdx", "_streq",
-						"_memeq", "_regex",    "_thread", NULL};
-	static const char *const at_span[] = {"rdi",    "rsi",       "rdx",     "rcx",
-					      "r8",     "r9",        "_streq",  "_memeq",
-					      "_regex", "_duration", "_thread", NULL};
-	static const char *const at_line[] = {
-	    "rax", "rbx", "rcx", "rdx", "rsi", "rdi",    "rbp",    "rsp",    "r8",      "r9", "r10",
-	    "r11", "r12", "r13", "r14", "r15", "_streq", "_memeq", "_regex", "_thread", NULL};
+	static const char *const functions[] = {"_streq", "_memeq",  "_strlen",
+						"_regex", "_thread", NULL};
+	static const char *const at_entry[] = {"rdi", "rsi", "rdx", "rcx", "r8", "r9", NULL};
+	static const char *const at_return[] = {"_ret", "_duration", "rax", "rdx", NULL};
+	static const char *const at_span[] = {"rdi", "rsi", "rdx",       "rcx",
+					      "r8",  "r9",  "_duration", NULL};
+	static const char *const at_line[] = {"rax", "rbx", "rcx", "rdx", "rsi", "rdi",
+					      "rbp", "rsp", "r8",  "r9",  "r10", "r11",
+					      "r12", "r13", "r14", "r15", NULL};
 	const char *const *same = is_line                   ? at_line
 				  : trigger->spec.at_return ? at_return
 				  : trigger->spec.span_ns   ? at_span
@@ -80,10 +87,8 @@ static struct mt_error *check_names(const struct mt_live_trigger *trigger, bool 
 
 	while (at && *(at = next_dollar(at))) {
 		size_t length = strcspn(++at, " \t()[]{}+-*/%&|^!=<>.,?:\"'");
-		bool is_same = false;
+		bool is_same = is_one_of(functions, at, length) || is_one_of(same, at, length);
 
-		for (size_t i = 0; same[i]; i++)
-			is_same |= strlen(same[i]) == length && strncmp(at, same[i], length) == 0;
 		is_same |= same == at_return && strncmp(at, "_ret", 4) == 0 &&
 			   strspn(at + 4, "0123456789") == length - 4;
 		is_same |= is_vector_register(at, length, vectors);

@@ -11,7 +11,7 @@ from conftest import line_of, need_tool
 HOLDS = {
     "squares": "square > 900 && i % 2 == 0",
     "kinds": "item->kind == 2 && item->next->kind == 3 && $_streq(item->name, \"second\") "
-             "&& $_regex(item->name, \"s[^s]+d$\")",
+             "&& $_regex(item->name, \"s[^s]+d$\") && $_strlen(item->name) == 6",
     "weights": "item->weight > 7 && i > 290",
     "deep": "depth > 10 && depth % 2",
 }

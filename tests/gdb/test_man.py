@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The man page tells of the same commands, options and settings as GDB's help."""
+"""The man page tells of the same commands, options and settings as GDB's help; and as it is shown,
+no mark of its source is left."""
 import re
+import subprocess
 
-from conftest import ROOT
+from conftest import ROOT, need_tool
 
 import pytest
 
@@ -44,6 +46,17 @@ def test_settings(gdb, page):
                                     for name in re.findall(r"\*\*([a-z-]+)\*\*", line))
 
 
+@pytest.mark.parametrize("name", ["mtdb.1", "mtrace-gdb.7"])
+def test_marks(tmp_path, name):
+    need_tool("pandoc")
+    made = tmp_path / "man" / name
+    subprocess.run(["make", "-s", f"BUILD={tmp_path}", made], cwd=ROOT, check=True)
+    shown = subprocess.run([need_tool("man", "man-db"), "-l", made], check=True, text=True,
+                           capture_output=True).stdout
+    lines = [line for line in shown.splitlines() if not line.strip().startswith("def ")]
+    assert len(lines) > 100 and not [line for line in lines if "**" in line or "\\_" in line]
+
+
 LINES = """
 #include <string.h>
 __attribute__((noinline)) int parse_line(const char *line, int length)
@@ -81,4 +94,4 @@ def test_functions(gdb, page):
     listed = re.findall(r"^function (_mtrace_\w+) --", gdb(None, "help function").output, re.M)
     for name in listed:
         if name != "_mtrace_fire":  # the triggers' own
-            assert f"\\${name}()" in page
+            assert f"${name}()".replace("_", "\\_") in page
