@@ -168,14 +168,15 @@ static struct mt_error *member(struct mt_compiler *compiler, const struct mt_nod
 	return mt_compile_member_of(compiler, node, &whole, out);
 }
 
-/* What NODE is of lies in registers. */
+/* What NODE is of lies in registers, and is no reference, which leads to memory. */
 static bool is_in_registers(const struct mt_node *node)
 {
 	while (node->kind == MT_NODE_MEMBER && !node->through_pointer)
 		node = node->left;
 	return node->kind == MT_NODE_REGISTER ||
 	       (node->kind == MT_NODE_VARIABLE && node->variable->kind == MT_VARIABLE_ABI &&
-		node->variable->entry.piece_count && !node->variable->entry.by_reference);
+		node->variable->entry.piece_count && !node->variable->entry.by_reference &&
+		!mt_type_is_reference(mt_type_strip(node->variable->type)));
 }
 
 /* An array in registers has no address: its elements are known by constants. */
