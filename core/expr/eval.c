@@ -48,6 +48,7 @@ static struct mt_error *address_of(struct mt_eval *eval, const struct mt_node *n
 	const char *name = node->kind == MT_NODE_VARIABLE ? node->variable->name : NULL;
 
 	mt_try(eval_lvalue(eval, node, &value));
+	mt_try(mt_value_unreference(eval, &value));
 	if (name && value.lval == MT_LVAL_REGISTER)
 		return mt_error_new(
 		    MT_ERROR_USAGE,
