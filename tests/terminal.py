@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Terminals that tests look into."""
+import signal
 import termios
 import time
 
@@ -14,6 +15,14 @@ def keep_output():
     attributes = termios.tcgetattr(STDIN)
     attributes[3] |= termios.NOFLSH
     termios.tcsetattr(STDIN, termios.TCSANOW, attributes)
+
+
+def end_child(child):
+    """pexpect's own close(force=True) gives a killed one a tenth of a second to end."""
+    if child.isalive():
+        child.kill(signal.SIGKILL)
+        child.wait()
+    child.close()
 
 
 class Screen:

@@ -33,7 +33,7 @@ NORMAL = [
 
 
 # A program's numbers and what the debugger says of its threads meanwhile come in any order.
-NUMBERS = re.compile(r"[-\d: ]+$")
+NUMBERS = re.compile(r"(sum \d+, signals )?[-\d: ]+$")
 MEANWHILE = re.compile(r"\[New Thread |Thread \d+ .* received signal ")
 
 

@@ -8,7 +8,7 @@ import subprocess
 
 import pexpect
 import pytest
-from terminal import Screen
+from terminal import Screen, end_child
 
 from conftest import wait_until
 
@@ -77,7 +77,7 @@ def open_terminal(tmp_path):
         return Screen(child, rows, columns)
     yield spawn
     for child in children:
-        child.close(force=True)
+        end_child(child)
 
 
 @pytest.fixture(name="browse")

@@ -8,7 +8,7 @@ import time
 
 import pexpect
 import pytest
-from terminal import keep_output
+from terminal import end_child, keep_output
 
 from tests.calls.code import changed
 
@@ -38,7 +38,7 @@ def terminal(mtdb, tmp_path):
 
     yield run
     for child in opened:
-        child.close(force=True)
+        end_child(child)
 
 
 def say(child, line):

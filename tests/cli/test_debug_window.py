@@ -7,7 +7,7 @@ import termios
 
 import pexpect
 import pytest
-from terminal import Screen, keep_output
+from terminal import Screen, end_child, keep_output
 
 from conftest import wait_until
 from tests.calls.code import changed
@@ -29,7 +29,7 @@ def start_prompt(mtdb, tmp_path):
         return screen
     yield run
     for child in children:
-        child.close(force=True)
+        end_child(child)
 
 
 @pytest.fixture(name="at_crash")

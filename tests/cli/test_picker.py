@@ -8,6 +8,7 @@ import subprocess
 
 import pexpect
 import pytest
+from terminal import end_child
 
 from tests.watchdog import descendants
 
@@ -39,7 +40,7 @@ def open_terminal(path, tmp_path):
         return shells[-1]
     yield run
     for shell in shells:
-        shell.close(force=True)
+        end_child(shell)
 
 
 def check_end(shell, status):

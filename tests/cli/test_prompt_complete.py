@@ -4,6 +4,7 @@ import os
 
 import pexpect
 import pytest
+from terminal import end_child
 
 
 @pytest.fixture(name="prompt")
@@ -14,7 +15,7 @@ def open_prompt(mtdb, compile, tmp_path):
                           env=environment, cwd=tmp_path, timeout=60)
     child.expect_exact("(mtdb) ")
     yield child
-    child.close(force=True)
+    end_child(child)
 
 
 @pytest.mark.parametrize("typed, completed", [

@@ -5,6 +5,7 @@ import re
 
 import pexpect
 import pytest
+from terminal import end_child
 
 QUESTION = "--Type <RET> for more, q to quit, c to continue without paging--"
 PROMPT = "(mtdb) "
@@ -25,7 +26,7 @@ def open_terminal(mtdb, compile):
         return child
     yield start
     for child in children:
-        child.close(force=True)
+        end_child(child)
 
 
 @pytest.fixture(name="prompt")

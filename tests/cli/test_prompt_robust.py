@@ -10,7 +10,7 @@ import pexpect
 import pytest
 
 from conftest import need_tool
-from terminal import keep_output
+from terminal import end_child, keep_output
 
 PROMPT = "(mtdb) "
 PATIENCE = 60
@@ -160,7 +160,7 @@ def make_terminal(mtdb, steps, tmp_path):
 
     yield run
     for child in opened:
-        child.close(force=True)
+        end_child(child)
 
 
 def end(child):

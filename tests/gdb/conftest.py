@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 from gdb_mi import Machine
-from terminal import keep_output
+from terminal import end_child, keep_output
 
 
 class Session:
@@ -106,7 +106,7 @@ def terminal_fixture(plugin, need, tmp_path):
 
     yield spawn
     for child in children:
-        child.close(force=True)
+        end_child(child)
 
 
 @pytest.fixture(name="machine")

@@ -10,6 +10,7 @@ import subprocess
 import time
 
 import pytest
+from terminal import end_child
 
 from gdb_terminal import PROMPT, say
 
@@ -82,4 +83,4 @@ def test_sigterm_ends_gdb(terminal, compile, tmp_path, command, running):
     child.expect(running)
     child.kill(signal.SIGTERM)
     child.expect([pexpect.EOF, "internal-error"])  # GDB 13 has one now and then, plain, too
-    child.close(force=True)
+    end_child(child)
