@@ -443,7 +443,13 @@ struct mt_error *mt_calls_text_prepare_clean(struct mt_calls_engine *engine,
 
 	if (!copy)
 		return NULL;
-	mt_try(read_texts(engine, space, place, &texts));
+	struct mt_error *error = read_texts(engine, space, place, &texts);
+	if (error && mt_error_code(error) == MT_ERROR_GONE) {
+		mt_error_destroy(error); /* unloaded meanwhile: nothing to the others */
+		return NULL;
+	}
+	if (error)
+		return error;
 	undo(space, place, &texts);
 	return mt_calls_swap_fill(engine, space, copy, texts.text, place->module->clean);
 }
