@@ -154,9 +154,10 @@ static struct mt_error *check_pattern(const struct mt_node *node)
 static bool is_bad_pattern(const struct mt_node *node)
 {
 	struct mt_error *error = check_pattern(node);
+	const bool is_bad = error;
 
 	mt_error_destroy(error);
-	return error;
+	return is_bad;
 }
 
 struct mt_error *mt_expr_check_alone(const struct mt_expr *expr)

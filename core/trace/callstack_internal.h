@@ -44,6 +44,12 @@ struct mt_frame {
 	uint8_t flags;
 };
 
+/* How many show it. */
+static inline uint32_t mt_frame_slices(const struct mt_frame *frame)
+{
+	return frame->inlines + !(frame->flags & MT_FRAME_HIDDEN);
+}
+
 /* A fiber that does not run. */
 struct mt_parked {
 	uint64_t site;                      /* the call that it waits in */

@@ -78,7 +78,7 @@ void mt_cs_enter(struct mt_callstack *cs, const struct mt_entry *entry)
 
 static void end_slices(struct mt_callstack *cs, const struct mt_frame *frame, uint8_t end_flags)
 {
-	uint32_t slices = frame->inlines + !(frame->flags & MT_FRAME_HIDDEN);
+	uint32_t slices = mt_frame_slices(frame);
 
 	while (slices-- > 0)
 		mt_cs_end(cs, end_flags);

@@ -16,11 +16,6 @@ static bool is_same(struct mt_callstack *cs, size_t index, const struct mt_recor
 	       mt_is_next_of(call->function + 1, callee->return_site);
 }
 
-static uint32_t slices_of(const struct mt_frame *frame)
-{
-	return frame->inlines + !(frame->flags & MT_FRAME_HIDDEN);
-}
-
 struct mt_error *mt_cs_open_calls(struct mt_rebuild *rebuild, uint32_t snapshot,
 				  struct mt_open_calls *out)
 {
@@ -34,11 +29,11 @@ struct mt_error *mt_cs_open_calls(struct mt_rebuild *rebuild, uint32_t snapshot,
 	if (!count)
 		return NULL;
 	mt_array_each (frame, &cs->frames)
-		depth += slices_of(frame);
+		depth += mt_frame_slices(frame);
 	for (size_t i = cs->frames.count; i-- > 0 && taken < count;) {
 		const struct mt_frame *frame = &cs->frames.items[i];
 
-		depth -= slices_of(frame);
+		depth -= mt_frame_slices(frame);
 		if (frame->flags & (MT_FRAME_HIDDEN | MT_FRAME_RESTORER))
 			continue; /* the stack has none, or it is a signal's */
 		if (!is_same(cs, i, calls[taken]))
