@@ -108,6 +108,21 @@ static struct mt_error *read_texts(struct mt_calls_engine *engine,
 	return NULL;
 }
 
+/* A library may be unloaded, and the loader has not reported it yet. */
+static struct mt_error *read_texts_that_are_there(struct mt_calls_engine *engine,
+						  const struct mt_calls_space *space,
+						  const struct mt_calls_place *place,
+						  struct texts *texts, bool *is_there)
+{
+	struct mt_error *error = read_texts(engine, space, place, texts);
+
+	*is_there = !error;
+	if (!error || mt_error_code(error) != MT_ERROR_GONE)
+		return error;
+	mt_error_destroy(error);
+	return NULL;
+}
+
 /* The program's own bytes: those of the file where we wrote, and else what is there (text
  * relocations, others' breakpoints). */
 static void undo(const struct mt_calls_space *space, const struct mt_calls_place *place,
@@ -399,14 +414,11 @@ struct mt_error *mt_calls_text_clean(struct mt_calls_engine *engine, struct mt_c
 				     struct mt_calls_place *place)
 {
 	__attribute__((cleanup(texts_cleanup))) struct texts texts = {0};
+	bool is_there;
 
-	struct mt_error *error = read_texts(engine, space, place, &texts);
-	if (error && mt_error_code(error) == MT_ERROR_GONE) {
-		mt_error_destroy(error); /* unloaded, and the loader has not reported it yet */
+	mt_try(read_texts_that_are_there(engine, space, place, &texts, &is_there));
+	if (!is_there)
 		return NULL;
-	}
-	if (error)
-		return error;
 	mt_try(leave_holes(engine, space, place));
 	const uint8_t *clean = mt_calls_shown_clean(space, place, texts.memory);
 	if (!clean)
@@ -440,16 +452,13 @@ struct mt_error *mt_calls_text_prepare_clean(struct mt_calls_engine *engine,
 {
 	__attribute__((cleanup(texts_cleanup))) struct texts texts = {0};
 	struct mt_calls_copy *copy = mt_calls_swap_find(swap, place->module->start);
+	bool is_there;
 
 	if (!copy)
 		return NULL;
-	struct mt_error *error = read_texts(engine, space, place, &texts);
-	if (error && mt_error_code(error) == MT_ERROR_GONE) {
-		mt_error_destroy(error); /* unloaded meanwhile: nothing to the others */
-		return NULL;
-	}
-	if (error)
-		return error;
+	mt_try(read_texts_that_are_there(engine, space, place, &texts, &is_there));
+	if (!is_there)
+		return NULL; /* nothing to the others */
 	undo(space, place, &texts);
 	return mt_calls_swap_fill(engine, space, copy, texts.text, place->module->clean);
 }
