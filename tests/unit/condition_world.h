@@ -213,20 +213,26 @@ static int end(void **state)
 	return 0;
 }
 
-static struct mt_error *compile(const struct mt_expr *expr, struct mt_condition *out)
+/* To where run() comes. */
+static void place_code(const struct mt_condition *code)
+{
+	const uint32_t distance = 7 * PAGE - (code->miss + 4);
+
+	assert_true(code->trampolines.code.count < 7 * PAGE);
+	memcpy(code_page, code->trampolines.code.items, code->trampolines.code.count);
+	jump_to(code_page + code->trampolines.code.count, (uintptr_t)condition_hit);
+	jump_to(code_page + 7 * PAGE, (uintptr_t)condition_miss);
+	memcpy(code_page + code->miss, &distance, sizeof(distance));
+	code_address = (uintptr_t)code_page;
+}
+
+static inline struct mt_error *compile(const struct mt_expr *expr, struct mt_condition *out)
 {
 	const struct mt_condition_place place = {
 	    .entry = frame.pc, .alive = (uintptr_t)&alive, .errors = (uintptr_t)&errors};
-	uint32_t distance;
 
 	mt_try(mt_condition_compile(expr, &place, out));
-	assert_true(out->trampolines.code.count < 7 * PAGE);
-	memcpy(code_page, out->trampolines.code.items, out->trampolines.code.count);
-	jump_to(code_page + out->trampolines.code.count, (uintptr_t)condition_hit);
-	jump_to(code_page + 7 * PAGE, (uintptr_t)condition_miss);
-	distance = 7 * PAGE - (out->miss + 4);
-	memcpy(code_page + out->miss, &distance, sizeof(distance));
-	code_address = (uintptr_t)code_page;
+	place_code(out);
 	return NULL;
 }
 

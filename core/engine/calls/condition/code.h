@@ -209,9 +209,18 @@ struct mt_virtual_base {
 };
 #define MT_MOST_VIRTUAL_BASES 16u
 
+/* What waits in a slot of the frame for its place in the ring. */
+struct mt_asm_recorded {
+	uint32_t site;
+	unsigned slot;
+};
+#define MT_ASM_MOST_WAITING 7u /* rows count up to 15 slots of the ring */
+
 struct mt_compiler {
 	struct mt_asm code;
 	struct mt_eval eval;
+	struct mt_asm_recorded waiting[MT_ASM_MOST_WAITING]; /* slots one behind the other */
+	unsigned waiting_count;
 	/* Those that a member was found by. */
 	struct mt_virtual_base bases[MT_MOST_VIRTUAL_BASES];
 	unsigned base_count;
@@ -321,9 +330,12 @@ struct mt_error *mt_compile_extended_truth(struct mt_compiler *compiler, const s
 					   bool wanted, struct mt_asm_label *label);
 
 /* record.c */
-/* A value, as 64 bits.  Errors: as mt_compile_node(); UNSUPPORTED (a structure, an array). */
+/* A value, as 64 bits, which may wait for others.  Errors: as mt_compile_node(); UNSUPPORTED (a
+ * structure, an array). */
 struct mt_error *mt_compile_recorded(struct mt_compiler *compiler,
 				     struct mt_condition_value *value);
+/* Those that wait. */
+void mt_compile_waiting(struct mt_compiler *compiler);
 /* rax, which rcx has afterwards, becomes the value of SITE's. */
 struct mt_error *mt_asm_record(struct mt_asm *to, uint32_t site);
 

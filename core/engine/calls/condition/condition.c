@@ -54,6 +54,7 @@ static struct mt_error *record_values(struct mt_compiler *compiler)
 		compiler->eval.language = place->values[i].expr->language;
 		mt_try(mt_compile_recorded(compiler, &place->values[i]));
 	}
+	mt_compile_waiting(compiler);
 	/* What cannot be read ends it all: numbers come first. */
 	for (size_t i = 0; i < place->value_count; i++)
 		if (place->values[i].is_string)

@@ -92,6 +92,7 @@ struct mt_condition_value {
 	 * MT_VALUE_STRING and MT_VALUE_TEXT, in sites behind its own. */
 	bool is_string;
 	unsigned slot; /* in the code, of a string */
+	bool may_miss; /* once it is compiled: there may be no such value */
 };
 
 /* Which of the hits count: see struct mt_engine_limits. */

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Values that are recorded together, from each place in a line on: what the ring has of them, and,
+ * step by step, that rows tell which slots are reserved and not filled, also while something writes
+ * behind. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <ucontext.h>
+
+#include <cmocka.h>
+
+#include "condition_world.h"
+
+#include "engine/calls/ring/ring.h"
+
+#define TRAP_FLAG  0x100
+#define STALE      0x5a5a5a5a5a5a5a5aull
+#define RING_BYTES 4096u
+#define SLOT       8u
+#define MOST       11u
+#define BEHIND     3u /* slots that are written behind */
+#define STEPS      2000
+#define FIRST_SITE MT_RING_SITE_END
+
+static _Alignas(RING_BYTES) uint8_t ring[RING_BYTES];
+static struct mt_condition code;
+static struct {
+	uint64_t begin; /* bytes that were written before */
+	int left;       /* steps until something writes */
+	unsigned steps, seen, behind;
+	bool wrong;
+} steps;
+
+static uint64_t *slot_at(uint64_t at)
+{
+	return (uint64_t *)(void *)(ring + at % RING_BYTES);
+}
+
+static void check(const struct mt_trampoline_row *row, const greg_t *regs)
+{
+	uint64_t begin = UINT64_MAX, end = 0, at = 0;
+
+	for (uint64_t i = steps.begin; i < slot.written; i += SLOT)
+		if (*slot_at(i) == STALE) {
+			begin = begin < i ? begin : i;
+			end = i + SLOT;
+		}
+	if (row && row->reserved) {
+		at =
+		    mt_trampoline_reserved_at(row, (uint64_t)regs[REG_RAX], (uint64_t)regs[REG_RCX],
+					      slot.ring, RING_BYTES, slot.written);
+		steps.wrong |= at < steps.begin || at + row->reserved * SLOT > slot.written;
+	}
+	if (begin < end) {
+		steps.seen++;
+		steps.wrong |= !row || at > begin || at + row->reserved * SLOT < end;
+		steps.behind += end < slot.written;
+	}
+}
+
+static void on_step(int signal, siginfo_t *info, void *context)
+{
+	greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
+	const uint64_t at = (uint64_t)regs[REG_RIP] - code_address;
+
+	(void)signal;
+	(void)info;
+	const bool inside = at < code.trampolines.code.count;
+	if (!inside && steps.steps)
+		regs[REG_EFL] &= ~TRAP_FLAG;
+	if (!inside)
+		return;
+	check(mt_trampoline_row_at(&code.trampolines, (uint32_t)at), regs);
+	steps.steps++;
+	if (steps.left-- == 0)
+		for (unsigned i = 0; i < BEHIND; i++, slot.written += SLOT)
+			*slot_at(slot.written) = 0;
+}
+
+static void record(uint64_t written, int left)
+{
+	memset(ring, 0x5a, sizeof(ring));
+	slot.written = steps.begin = written;
+	steps.steps = 0;
+	steps.left = left;
+	__asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; orq $0x100, (%%rsp); popfq; "
+			 "lea 128(%%rsp), %%rsp" ::
+			     : "memory", "cc");
+	run();
+}
+
+/* COUNT values, one each, in their order, in lines that begin with stamps. */
+static void check_ring(enum mt_ring_stamps stamps, unsigned count, bool is_alone)
+{
+	const uint64_t pointer = (uint32_t)registers[MT_REGISTER_RSP];
+	unsigned next = 0;
+
+	for (uint64_t at = steps.begin; at < slot.written;) {
+		const uint64_t *words = slot_at(at);
+		const uint64_t event = (FIRST_SITE | MT_RING_SITE_ENTRY) + next;
+
+		assert_int_not_equal(*words, STALE);
+		if (stamps == MT_RING_SAMPLED && at % MT_RING_LINE_BYTES == 0) {
+			assert_true(*words > UINT32_MAX || (!*words && !is_alone));
+			at += SLOT;
+		} else if (!*words) {
+			at += SLOT;
+		} else if (stamps == MT_RING_SAMPLED) {
+			assert_true(at % MT_RING_LINE_BYTES + 2 * SLOT <= MT_RING_LINE_BYTES);
+			assert_int_equal(words[0], event | pointer << 32);
+			assert_int_equal(words[1], registers[MT_REGISTER_RDI] + next++);
+			at += 2 * SLOT;
+		} else {
+			assert_int_equal(words[0], event | pointer << 32);
+			words = slot_at(at + 2 * SLOT);
+			assert_int_equal((uint32_t)words[0], MT_RING_SITE_CALLER);
+			assert_int_equal(words[1], registers[MT_REGISTER_RDI] + next++);
+			at += 4 * SLOT;
+		}
+	}
+	assert_int_equal(next, count);
+}
+
+static void compile_values(enum mt_ring_stamps stamps, unsigned count, struct mt_expr **exprs)
+{
+	struct mt_condition_value values[MOST] = {0};
+	const struct mt_condition_place place = {.entry = frame.pc,
+						 .alive = (uintptr_t)&alive,
+						 .errors = (uintptr_t)&errors,
+						 .values = values,
+						 .value_count = count,
+						 .ring_bytes = RING_BYTES,
+						 .stamps = stamps};
+
+	for (unsigned i = 0; i < count; i++)
+		values[i] = (struct mt_condition_value){
+		    .expr = exprs[i], .site = (FIRST_SITE + i) | MT_RING_SITE_ENTRY};
+	assert_no_error(mt_condition_compile(NULL, &place, &code));
+	place_code(&code);
+}
+
+static void parse_all(struct mt_expr **exprs)
+{
+	for (unsigned i = 0; i < MOST; i++) {
+		char text[32];
+
+		snprintf(text, sizeof(text), "(long)$rdi + %u", i);
+		assert_no_error(mt_expr_parse(program, &frame, text, &exprs[i]));
+	}
+}
+
+static void check_all(enum mt_ring_stamps stamps)
+{
+	const struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO};
+	struct mt_expr *exprs[MOST];
+	struct sigaction old;
+	const unsigned least = stamps == MT_RING_FULL ? 2 * SLOT : SLOT;
+
+	fill();
+	slot.ring = (uintptr_t)ring;
+	parse_all(exprs);
+	steps.seen = steps.behind = 0;
+	steps.wrong = false;
+	assert_int_equal(sigaction(SIGTRAP, &action, &old), 0);
+	for (unsigned count = 1; count <= MOST; count += 1 + count / 2) {
+		compile_values(stamps, count, exprs);
+		for (uint64_t written = RING_BYTES; written < RING_BYTES + MT_RING_LINE_BYTES;
+		     written += least) {
+			int left = STEPS;
+
+			do {
+				record(written, left);
+				assert_in_range(steps.steps, 10, STEPS);
+				check_ring(stamps, count,
+					   left == STEPS || left == (int)steps.steps);
+				left = left == STEPS ? (int)steps.steps
+						     : left - 1 - (int)steps.steps / 12;
+			} while (left >= 0);
+		}
+		mt_condition_deinit(&code);
+	}
+	assert_int_equal(sigaction(SIGTRAP, &old, NULL), 0);
+	assert_false(steps.wrong);
+	assert_true(steps.seen > 1000 && steps.behind > 100);
+	for (unsigned i = 0; i < MOST; i++)
+		mt_expr_destroy(exprs[i]);
+}
+
+static void test_sampled(void **state)
+{
+	(void)state;
+	check_all(MT_RING_SAMPLED);
+}
+
+static void test_full(void **state)
+{
+	(void)state;
+	check_all(MT_RING_FULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_sampled),
+	    cmocka_unit_test(test_full),
+	};
+
+	return cmocka_run_group_tests(tests, begin, end);
+}
