@@ -80,6 +80,10 @@ static struct mt_error *decode(struct mt_decode_run *run)
 	if (run->options->side_tracks_first)
 		mt_try(mt_decode_side_tracks(run));
 	mt_try(mt_decode_values(run));
+	mt_try(mt_decode_find_hits(run));
+	mt_try(mt_hits_filter_create(run, &run->reasons));
+	if (run->reasons)
+		run->calls_sink = mt_hits_filter_sink(run->reasons);
 	if (!is_of_calls)
 		return mt_recording_auxtrace_count(run->recording) ? mt_decode_pt(run) : NULL;
 	mt_try(mt_words_filter_create(run, &run->words));
@@ -114,6 +118,7 @@ struct mt_error *mt_decode(struct mt_recording *recording, const struct mt_decod
 	mt_array_deinit(&run.hits);
 	mt_recorded_values_deinit(&run.values);
 	mt_words_filter_destroy(run.words);
+	free(run.reasons);
 	mt_array_deinit(&run.counter_names);
 	mt_array_deinit(&run.said);
 	mt_arena_deinit(&run.arena);

@@ -5,7 +5,7 @@
  *	pt.c           AUX data, of threads or of CPUs
  *	track.c        a thread's events and notes into its rebuild of slices
  *	values.c       which values were recorded with calls
- *	hits.c         the track of triggers' hits
+ *	hits.c         triggers' hits: their track, and the program's reasons
  *	side_tracks.c  the tracks of what the kernel recorded besides the calls */
 #ifndef MT_DECODE_PRIVATE_H
 #define MT_DECODE_PRIVATE_H
@@ -36,17 +36,26 @@ struct mt_said {
 	struct mt_sideband record;
 };
 
+/* Of a trigger. */
+struct mt_decode_hit {
+	const struct mt_sideband *note;
+	struct mt_hit hit;
+	struct mt_side_event asked; /* for by the program, with its reason; name NULL: not */
+	bool was_shown;             /* on its thread's track */
+};
+
 struct mt_decode_run {
 	struct mt_recording *recording;
 	const struct mt_decode_options *options;
 	const struct mt_rebuild_ops *rebuild_ops;
-	struct mt_slice_sink sink, calls_sink; /* of calls: with the words taken out */
+	struct mt_slice_sink sink, calls_sink; /* of calls: behind filters */
 	struct mt_words_filter *words;         /* NULL: nothing is said */
+	struct mt_hits_filter *reasons;        /* NULL: no hit has one */
 	struct mt_decode_stats stats;
 	struct mt_processes *processes;
 	mt_pt_streams streams;
 	struct mt_track *tracks;
-	MT_ARRAY(struct mt_hit) hits; /* of triggers */
+	MT_ARRAY(struct mt_decode_hit) hits;
 	struct mt_recorded_values values;
 	struct mt_arena arena; /* names of side tracks, and their events */
 	MT_ARRAY(const char *) counter_names;
@@ -93,10 +102,15 @@ struct mt_error *mt_decode_values(struct mt_decode_run *run);
 /* hits.c */
 /* The next of the strings that lie one behind the other, up to END; "": there are no more. */
 const char *mt_decode_next_string(const char **at, const char *end);
+/* Before all threads.  Errors: NO_MEMORY. */
+struct mt_error *mt_decode_find_hits(struct mt_decode_run *run);
+/* A sink before RUN's of calls.  *OUT is NULL where the program gave no reason for a snapshot. */
+struct mt_error *mt_hits_filter_create(struct mt_decode_run *run, struct mt_hits_filter **out);
+struct mt_slice_sink mt_hits_filter_sink(struct mt_hits_filter *filter);
 /* After all threads.  Errors: the sink's; NO_MEMORY. */
 struct mt_error *mt_decode_hits(struct mt_decode_run *run);
 
-/* words.c: a sink before RUN's.  *OUT is NULL where no recorded values are words. */
+/* words.c: a sink before RUN's of calls.  *OUT is NULL where no recorded values are words. */
 struct mt_error *mt_words_filter_create(struct mt_decode_run *run, struct mt_words_filter **out);
 struct mt_slice_sink mt_words_filter_sink(struct mt_words_filter *filter);
 void mt_words_filter_destroy(struct mt_words_filter *filter); /* NULL is fine */

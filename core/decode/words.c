@@ -287,7 +287,7 @@ struct mt_error *mt_words_filter_create(struct mt_decode_run *run, struct mt_wor
 	*out = filter;
 	if (!filter)
 		return mt_error_no_memory();
-	filter->to = run->sink;
+	filter->to = run->calls_sink;
 	filter->run = run;
 	return NULL;
 }

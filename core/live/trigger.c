@@ -3,6 +3,7 @@
 #include "live/live.h"
 
 #include "base/clock.h"
+#include "trace/words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -318,12 +319,24 @@ static struct mt_error *show_script(struct mt_live_debugger *debugger, struct mt
 	return go_back(debugger, live, hit, *stops, error);
 }
 
+static void tell_hit(const struct mt_live_debugger *debugger, const struct mt_live_trigger *trigger,
+		     const char *reason, const char *path)
+{
+	mt_auto(mt_str) struct mt_str name = {0};
+
+	if (reason && *reason)
+		mt_str_appendf(&name, MT_WORDS_SNAPSHOT_FORMAT, reason);
+	mt_live_printf(debugger, "[mtrace: trigger %u, %s, hit %u in thread %d: %s]\n",
+		       trigger->number, name.text ? name.text : trigger->spec.location,
+		       trigger->hits, debugger->ops->lwp(debugger->context), path);
+}
+
 static struct mt_error *take(struct mt_live_debugger *debugger, struct mt_live_trigger *trigger,
 			     const struct mt_live_hit *hit, bool *stops)
 {
 	const struct mt_live_debugger_ops *ops = debugger->ops;
 	struct mt_live *live = ops->selected(debugger->context, false);
-	mt_auto(mt_str) struct mt_str values = {0}, joined = {0}, lines = {0};
+	mt_auto(mt_str) struct mt_str values = {0}, joined = {0}, lines = {0}, reason = {0};
 	const pid_t lwp = ops->lwp(debugger->context);
 	const char *path;
 
@@ -346,17 +359,18 @@ static struct mt_error *take(struct mt_live_debugger *debugger, struct mt_live_t
 		mt_session_tell_duration(hit->took_ns, &joined);
 	append_lines(&joined, values.text, "", ", ");
 	append_lines(&lines, values.text, "  ", "\n");
+	mt_try(mt_session_read_reason(live->session, lwp, &trigger->spec, &reason));
 	const struct mt_session_hit told = {
 	    .trigger = trigger->number,
 	    .pc = hit->pc,
 	    .location = trigger->spec.location,
 	    .condition = trigger->spec.condition,
 	    .values = joined.text,
+	    .reason = reason.text,
 	};
 	mt_try(mt_session_hit(live->session, lwp, &told));
 	mt_try(mt_live_snapshot(debugger, live, NULL, &path, trigger->script ? &recording : NULL));
-	mt_live_printf(debugger, "[mtrace: trigger %u, %s, hit %u in thread %d: %s]\n",
-		       trigger->number, trigger->spec.location, trigger->hits, lwp, path);
+	tell_hit(debugger, trigger, reason.text, path);
 	if (lines.text)
 		mt_live_printf(debugger, "%s\n", lines.text);
 	if (!recording)

@@ -164,6 +164,7 @@ void mt_args_of_instant(struct mt_args *args, const struct mt_instant *instant)
 		break;
 	case MT_INSTANT_TRIGGER:
 		add_number(args, MT_ARG_NUMBER, instant->value);
+		add_text(args, MT_ARG_REASON, instant->side ? instant->side->reason : NULL);
 		if (!hit)
 			break;
 		add_text(args, MT_ARG_LOCATION, hit->location);
@@ -243,6 +244,8 @@ const char *mt_instant_name(const struct mt_instant *instant)
 		    .cause = (enum mt_gap_cause)instant->detail,
 		});
 	case MT_INSTANT_TRIGGER:
+		if (instant->side)
+			return instant->side->name;
 		return instant->hit ? instant->hit->location : "trigger";
 	case MT_INSTANT_EXIT:
 		return "exit";

@@ -39,7 +39,7 @@ enum mt_arg_name {
 	MT_ARG_THREAD,
 	MT_ARG_ARGUMENTS, /* these two are of a call, or a system call */
 	MT_ARG_RESULT,
-	MT_ARG_REASON, /* why a thread went off the CPU */
+	MT_ARG_REASON, /* why a thread went off the CPU, or the program asked for a snapshot */
 	MT_ARG_VALUE,  /* of a counter */
 	MT_ARG_NAMES
 };
@@ -91,7 +91,7 @@ const char *mt_slice_category(const struct mt_slice *slice);
 const char *mt_instant_category(const struct mt_instant *instant);
 
 #define MT_SNAPSHOT_NAME "snapshot" /* the instant at the end of a snapshot's segment */
-/* "SIGSEGV", "trigger", "[lost: …]", a hit's location: lent for the run. */
+/* "SIGSEGV", "trigger", "[lost: …]", a hit's location, "snapshot: queue full": lent for the run. */
 const char *mt_instant_name(const struct mt_instant *instant);
 /* Whether si_addr means something: it is a fault's address. */
 bool mt_signal_has_address(uint32_t number);

@@ -317,11 +317,15 @@ static void put_trigger(struct mt_str *out, const struct mt_instant *instant)
 {
 	const struct mt_hit *hit = instant->hit;
 
-	mt_str_appendf(out, "trigger %llu", (unsigned long long)instant->value);
+	/* What the program asked for itself has a name, and no number that its user knows. */
+	if (!instant->side)
+		mt_str_appendf(out, "trigger %llu", (unsigned long long)instant->value);
+	if (hit && !instant->side)
+		mt_str_append(out, ": ");
+	if (hit || instant->side)
+		put_clean(out, mt_instant_name(instant));
 	if (!hit)
 		return;
-	mt_str_append(out, ": ");
-	put_clean(out, hit->location);
 	if (*hit->condition) {
 		mt_str_append(out, " if ");
 		put_clean(out, hit->condition);

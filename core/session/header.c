@@ -30,7 +30,7 @@ static const struct {
      MT_WORDS_NUMBER,
      {MT_WORDS_NUMBER_NAME, MT_WORDS_BITS_NAME},
      {"(void *) $rdi", "$rsi"}},
-    {"mtrace_snapshot", MT_WORDS_SNAPSHOT, {NULL}, {NULL}},
+    {MT_WORDS_SNAPSHOT_FUNCTION, MT_WORDS_SNAPSHOT, {NULL}, {NULL}},
     {MT_TRIGGER_INDICATOR, MT_WORDS_INDICATOR, {NULL}, {NULL}},
 };
 #define FUNCTIONS (sizeof(table) / sizeof(table[0]))

@@ -5,23 +5,46 @@
  * probes (probe.c). */
 #include "session/private.h"
 
+#include <string.h>
+
+/* Of a thread's process, up to its NUL: whatever of it can be read. */
+static struct mt_error *read_text(struct mt_session *session, pid_t lwp, uint64_t address,
+				  struct mt_str *out)
+{
+	const struct mt_session_thread *thread = mt_session_find_thread(session, lwp);
+	char text[MT_SESSION_MARK_BYTES];
+
+	if (!thread)
+		return NULL;
+	size_t length = mt_session_target_ops(session)->read(session->target, thread->process->pid,
+							     address, text, sizeof(text) - 1);
+	text[length] = 0;
+	mt_str_append(out, text);
+	return out->failed ? mt_error_no_memory() : NULL;
+}
+
 struct mt_error *mt_session_read_words(struct mt_session *session,
 				       const struct mt_session_thread *thread, uint64_t pc,
 				       struct mt_str *out)
 {
 	struct user_regs_struct registers;
-	char words[MT_SESSION_MARK_BYTES];
 
 	mt_try(mt_session_target_ops(session)->get_registers(session->target, thread->lwp,
 							     &registers));
 	mt_try(mt_session_tell_probe(session, thread->process, pc, &registers, out));
-	if (out->length)
+	return out->length ? NULL : read_text(session, thread->lwp, registers.rdi, out);
+}
+
+struct mt_error *mt_session_read_reason(struct mt_session *session, pid_t lwp,
+					const struct mt_trigger_spec *spec, struct mt_str *out)
+{
+	struct user_regs_struct registers;
+
+	if (spec->at_return || spec->slower_ns ||
+	    strcmp(spec->location, MT_WORDS_SNAPSHOT_FUNCTION) != 0)
 		return NULL;
-	size_t length = mt_session_target_ops(session)->read(
-	    session->target, thread->process->pid, registers.rdi, words, sizeof(words) - 1);
-	words[length] = 0;
-	mt_str_append(out, words);
-	return out->failed ? mt_error_no_memory() : NULL;
+	mt_try(mt_session_target_ops(session)->get_registers(session->target, lwp, &registers));
+	return read_text(session, lwp, registers.rdi, out);
 }
 
 /* The number goes in a register of its own; END says nothing. */

@@ -75,9 +75,14 @@ struct mt_session_hit {
 	const char *condition; /* NULL: none */
 	const char *values;    /* what was printed: "x = 5, y = 7"; NULL: nothing */
 	const char *registers; /* NULL: not known */
+	const char *reason;    /* the program's, for mtrace_snapshot(); NULL: it is not that */
 };
 struct mt_error *mt_session_hit(struct mt_session *session, pid_t lwp,
 				const struct mt_session_hit *hit);
+/* Appends the program's reason if a thread that is hit, and stands still, is at the entry of
+ * mtrace_snapshot(), by the trigger's text.  Errors: the target's; NO_MEMORY. */
+struct mt_error *mt_session_read_reason(struct mt_session *session, pid_t lwp,
+					const struct mt_trigger_spec *spec, struct mt_str *out);
 /* Gates: see struct mt_engine_gate_ops.  What a debugger wants is said anew each time before its
  * program goes on: begin, set …, end. */
 void mt_session_gates_begin(struct mt_session *session, pid_t pid);

@@ -276,6 +276,7 @@ struct mt_error *mt_session_put_hit(struct mt_session *session,
 	append_string(&raw, hit->condition);
 	append_string(&raw, hit->values);
 	append_string(&raw, hit->registers);
+	append_string(&raw, hit->reason);
 	if (raw.failed)
 		return mt_error_no_memory();
 	record.sample.event = MT_NOTE_TRIGGER;

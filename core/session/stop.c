@@ -130,11 +130,11 @@ static struct mt_error *hit(struct mt_session *session, struct mt_session_thread
 		}
 		if (session->result.hits++ == before)
 			mt_try(registers_of(session, thread->lwp, &registers));
-		mt_auto(mt_str) struct mt_str values = {0};
-		mt_try(trigger->words == MT_WORDS_SNAPSHOT
-			   ? mt_session_read_words(session, thread, news->pc, &values)
-			   : values_of(session, thread, site, news, &values));
+		mt_auto(mt_str) struct mt_str values = {0}, reason = {0};
+		mt_try(values_of(session, thread, site, news, &values));
+		mt_try(mt_session_read_reason(session, thread->lwp, &trigger->spec, &reason));
 		what.values = values.text;
+		what.reason = reason.text;
 		what.registers = registers.text;
 		mt_try(mt_session_put_hit(session, thread, &what, news->time_ns));
 		mt_try(count_snapshot(session, site));

@@ -60,7 +60,7 @@ struct mt_side_event {
 	const char *name;               /* "read", "CPU 1", "page fault" */
 	const char *category;           /* "syscall", "sched", "fault", "mark" */
 	const char *arguments, *result; /* of a system call */
-	const char *reason;             /* why a thread went off the CPU */
+	const char *reason;             /* why a thread went off the CPU, or wants a snapshot */
 	bool is_off_cpu;                /* of "sched": the thread did not run */
 };
 
@@ -133,7 +133,9 @@ struct mt_instant {
 	const struct mt_function *function; /* at the PC; NULL: not known */
 	struct mt_source source;            /* of the PC */
 	const struct mt_hit *hit; /* TRIGGER on the track of hits; else NULL; lent for the run */
-	const struct mt_side_event *side; /* FAULT, MARK, FOLDED; lent for the run */
+	/* FAULT, MARK, FOLDED, and a TRIGGER by which the program asked for a snapshot; lent for
+	   the run */
+	const struct mt_side_event *side;
 };
 
 /* A counter's value at a time. */

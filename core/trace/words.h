@@ -14,6 +14,10 @@ enum mt_words {
 	MT_WORDS_INDICATOR, /* magic-trace's, whose arguments mean nothing to us */
 };
 
+/* A snapshot that the program asked for, by its reason, wherever it is shown. */
+#define MT_WORDS_SNAPSHOT_FUNCTION "mtrace_snapshot"
+#define MT_WORDS_SNAPSHOT_FORMAT   "snapshot: %s"
+
 #define MT_WORDS_PREFIX      "mtrace:"
 #define MT_WORDS_MARK_NAME   "mtrace:mark"
 #define MT_WORDS_BEGIN_NAME  "mtrace:begin"

@@ -54,7 +54,7 @@ def marks_of(trace):
     """How often each is there."""
     return collections.Counter(one.name for thread in trace.threads.values() for one in thread.instants
                                if one.category == "mark" and one.name not in ("trigger", "snapshot", "exit", "exec")
-                               and "location" not in one.args)
+                               and "location" not in one.args and "reason" not in one.args)
 
 
 def expected(most=None):
@@ -83,10 +83,14 @@ def check_numbers(counters):
 
 
 def check_snapshot(trace):
-    """Where the program asked for it, by our name with its reason, and by magic-trace's."""
+    """Where the program asked for it, by its reason, and by magic-trace's name."""
     hits = [one for thread in trace.threads.values() for one in thread.instants if "location" in one.args]
-    assert [(one.args["location"], one.args.get("values")) for one in hits] == [
-        ("magic_trace_stop_indicator", None), ("mtrace_snapshot", "all is done")]
+    assert [(one.name, one.args["location"], one.args.get("reason")) for one in hits] == [
+        ("magic_trace_stop_indicator", "magic_trace_stop_indicator", None),
+        ("snapshot: all is done", "mtrace_snapshot", "all is done")]
+    assert [(one.name, one.args.get("reason")) for thread in trace.threads.values() for one in thread.instants
+            if one.category == "mark" and "number" in one.args and "location" not in one.args
+            and one.name != "snapshot"] == [("trigger", None), ("snapshot: all is done", "all is done")]
 
 
 @pytest.mark.parametrize("flags", [("-O2",), ("-O0", "-g"), ("-O2", "-s")], ids=" ".join)
@@ -143,7 +147,11 @@ def test_all_formats(build, record):
     check_numbers(trace.counters)
     text = record(program, "-e", "calls", output="x.txt")[0].read_text()
     assert text.count(f"*** {LITERAL} in main") == ROUNDS
-    assert text.count("(all is done)") == 1
+    assert text.count("*** snapshot: all is done in mtrace_snapshot") == 1
+    assert text.count("*** snapshot: all is done, thread ") == 1
+    assert sum(one.get("name") == "snapshot: all is done" and one["args"]["reason"] == "all is done"
+               for one in events) == 2
+    assert {one.name for thread in trace.threads.values() for one in thread.instants} >= {"snapshot: all is done"}
 
 
 def test_step(compile, record):
@@ -174,6 +182,8 @@ def test_slow_spans(build, record):
                                for one in thread.instants if "location" in one.args)
     # A trigger measures from the last beginning on: of the three spans of a round the innermost one.
     assert hits == {"mtrace_end": ROUNDS, "magic_trace_stop_indicator": 1, "mtrace_snapshot": 1}
+    assert [one.args["location"] for thread in trace.threads.values() for one in thread.instants
+            if one.name == "snapshot: all is done" and "location" in one.args] == ["mtrace_snapshot"]
 
 
 def test_a_program_that_came_by_exec(build, mtdb, tmp_path):
