@@ -216,6 +216,7 @@ static const struct mt_live_debugger_ops ops = {
     .read_code = read_code,
     .has_code = has_code,
     .function_start = function_start,
+    .expect_gates = mt_trigger_expect_gates,
     .set_aside = mt_trigger_set_aside,
     .moved = mt_trigger_moved,
     .cost = "about 200 us a call",

@@ -323,7 +323,8 @@ void mt_trigger_delete(void *context, struct mt_live_trigger *trigger)
 	mt_array_each (other, &mt_gdb_debugger()->triggers)
 		if (*other != trigger)
 			return;
-	mt_trigger_drop_catchpoint();
+	if (!mt_gdb_debugger()->askers.count)
+		mt_trigger_drop_catchpoint();
 }
 
 bool mt_trigger_is_set(void *context, const struct mt_live_trigger *trigger)

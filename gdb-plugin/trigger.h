@@ -11,6 +11,7 @@ struct mt_error *mt_trigger_set(void *context, struct mt_live_trigger *trigger,
 void mt_trigger_delete(void *context, struct mt_live_trigger *trigger);
 struct mt_error *mt_trigger_locations(void *context, const struct mt_live_trigger *trigger,
 				      mt_live_location_found *found, void *found_context);
+void mt_trigger_expect_gates(void *context);
 void mt_trigger_set_aside(void *context, const struct mt_live_trigger *trigger, bool aside);
 void mt_trigger_moved(void *context, struct mt_live *live);
 /* Whether a breakpoint with this number of GDB's is one that was set aside. */

@@ -182,13 +182,14 @@ static void enable(PyObject *breakpoint, bool on)
 }
 
 /* The user may have deleted it. */
-static void make_catchpoint(void)
+void mt_trigger_expect_gates(void *context)
 {
 	mt_auto(mt_str) struct mt_str ignored = {0};
 	mt_auto(mt_py) PyObject *valid =
 	    catchpoint ? PyObject_CallMethod(catchpoint, "is_valid", NULL) : NULL;
 	PyObject *before;
 
+	(void)context;
 	PyErr_Clear();
 	if (valid == Py_True)
 		return;
@@ -207,9 +208,8 @@ static void make_catchpoint(void)
 
 void mt_trigger_set_aside(void *context, const struct mt_live_trigger *trigger, bool aside)
 {
-	(void)context;
 	if (aside)
-		make_catchpoint();
+		mt_trigger_expect_gates(context);
 	enable(trigger->breakpoint, !aside);
 }
 

@@ -358,11 +358,13 @@ struct mt_error *mt_live_place_triggers(struct mt_live_debugger *debugger, struc
 		go_on_returning(live);
 	number_threads(debugger, live);
 	mt_session_gates_begin(live->session, live->pid);
+	mt_try(mt_live_make_way(debugger, live));
 	mt_array_each (trigger, &debugger->triggers)
 		mt_try(place(debugger, live, alone, *trigger, NULL));
 	if (alone)
 		note_standing(debugger, live);
 	mt_try(mt_live_place_values(debugger, live));
+	mt_try(mt_live_place_words(debugger, live));
 	return live->state == MT_LIVE_HIDDEN ? mt_session_gates_end(live->session, live->pid)
 					     : NULL;
 }
@@ -387,7 +389,8 @@ struct mt_error *mt_live_inherit_gates(struct mt_live_debugger *debugger, struct
 		mt_array_deinit(&known);
 		mt_try(error);
 	}
-	return mt_live_place_values(debugger, live);
+	mt_try(mt_live_place_values(debugger, live));
+	return mt_live_place_words(debugger, live);
 }
 
 void mt_live_check_triggers(struct mt_live_debugger *debugger, struct mt_live *live)
@@ -438,6 +441,9 @@ static struct mt_live_trigger *trigger_of(const struct mt_live_debugger *debugge
 			*goal = gate->address;
 			return *trigger;
 		}
+	mt_array_each (asker, &debugger->askers)
+		if ((*asker)->number == hit->trigger)
+			return *asker;
 	return NULL;
 }
 
@@ -466,8 +472,8 @@ static void pass(struct mt_live_debugger *debugger, struct mt_live *live,
 	if (mt_live_is_done(passed->trigger))
 		mt_session_gate_mute(live->session, passed->trigger->number);
 	/* Others, who come there in time, would be taken for hits at the breakpoint. */
-	passed->can_break = !mt_live_needs_gates(passed->trigger) && hit.real_pc &&
-			    (hit.real_pc == hit.pc || hit.pc == gate->gate.address);
+	passed->can_break = !passed->trigger->is_own && !mt_live_needs_gates(passed->trigger) &&
+			    hit.real_pc && (hit.real_pc == hit.pc || hit.pc == gate->gate.address);
 }
 
 bool mt_live_pass_gate(struct mt_live_debugger *debugger, struct mt_live *live,

@@ -135,6 +135,9 @@ struct mt_live_trigger {
 	/* It is evaluated by the debugger, or, if it needs gates, by nobody; NULL: it is not so, or
 	 * that is not known. */
 	char *why;
+	/* None of the user's, but where the program asks for snapshots by mtrace.h (words.c): it
+	 * has no breakpoint. */
+	bool is_own;
 };
 
 /* What it is about the program alone finds, at returns or by its clock: its breakpoint never stands
@@ -242,6 +245,9 @@ struct mt_live_debugger_ops {
 	bool (*has_code)(void *context, uint64_t address);
 	/* Where the function begins that has ADDRESS; 0: not known. */
 	uint64_t (*function_start)(void *context, uint64_t address);
+	/* Threads may stop for gates from now on that are of no breakpoint.  NULL: nothing has to
+	 * be done for that. */
+	void (*expect_gates)(void *context);
 	/* The breakpoint is not to be in the program from now on, or is again. */
 	void (*set_aside)(void *context, const struct mt_live_trigger *trigger, bool aside);
 	/* LIVE's selected thread stands elsewhere now.  NULL: nobody has to know. */
@@ -290,6 +296,8 @@ struct mt_live_debugger {
 	MT_ARRAY(struct mt_live_trigger *) triggers;
 	/* By scripts, while a hit was handled: they go at the next stop. */
 	MT_ARRAY(struct mt_live_trigger *) deleted;
+	/* The program's own. */
+	MT_ARRAY(struct mt_live_trigger *) askers;
 	unsigned taking; /* hits that are being handled */
 	uint32_t last_trigger;
 	MT_ARRAY(struct mt_live_values) values;
@@ -399,6 +407,16 @@ struct mt_error *mt_live_delete_values(struct mt_live_debugger *debugger, const 
 void mt_live_list_values(const struct mt_live_debugger *debugger);
 /* With the triggers (mt_live_place_triggers()).  Errors: the session's. */
 struct mt_error *mt_live_place_values(struct mt_live_debugger *debugger, struct mt_live *live);
+
+/* ---- What the program says by mtrace.h (words.c) ---- */
+
+/* Before the user's triggers and values are placed: theirs is the place where both are.  Errors:
+ * the engine's. */
+struct mt_error *mt_live_make_way(struct mt_live_debugger *debugger, struct mt_live *live);
+/* After them: it is recorded, and a snapshot taken where it asks for one.  Errors: the session's.
+ */
+struct mt_error *mt_live_place_words(struct mt_live_debugger *debugger, struct mt_live *live);
+void mt_live_destroy_trigger(struct mt_live_trigger *trigger);
 
 /* ---- Snapshots (snapshot.c) ---- */
 

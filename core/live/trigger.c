@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void destroy(struct mt_live_trigger *trigger)
+void mt_live_destroy_trigger(struct mt_live_trigger *trigger)
 {
 	mt_array_deinit(&trigger->gates);
 	mt_trigger_spec_deinit(&trigger->spec);
@@ -20,11 +20,14 @@ static void destroy(struct mt_live_trigger *trigger)
 void mt_live_debugger_deinit(struct mt_live_debugger *debugger)
 {
 	mt_array_each (trigger, &debugger->triggers)
-		destroy(*trigger);
+		mt_live_destroy_trigger(*trigger);
 	mt_array_deinit(&debugger->triggers);
 	mt_array_each (trigger, &debugger->deleted)
-		destroy(*trigger);
+		mt_live_destroy_trigger(*trigger);
 	mt_array_deinit(&debugger->deleted);
+	mt_array_each (trigger, &debugger->askers)
+		mt_live_destroy_trigger(*trigger);
+	mt_array_deinit(&debugger->askers);
 	mt_array_each (values, &debugger->values) {
 		mt_values_spec_deinit(&values->spec);
 		free(values->why);
@@ -90,7 +93,7 @@ struct mt_error *mt_live_add_trigger(struct mt_live_debugger *debugger, const ch
 	if (error) {
 		if (is_set)
 			ops->delete_breakpoint(debugger->context, trigger);
-		destroy(trigger);
+		mt_live_destroy_trigger(trigger);
 		return error;
 	}
 	trigger->script = script;
@@ -119,7 +122,7 @@ struct mt_error *mt_live_add_trigger(struct mt_live_debugger *debugger, const ch
 static void drop(const struct mt_live_debugger *debugger, struct mt_live_trigger *trigger)
 {
 	debugger->ops->delete_breakpoint(debugger->context, trigger);
-	destroy(trigger);
+	mt_live_destroy_trigger(trigger);
 }
 
 /* The debugger may be in the midst of evaluating its breakpoint's condition. */
@@ -324,11 +327,17 @@ static void tell_hit(const struct mt_live_debugger *debugger, const struct mt_li
 {
 	mt_auto(mt_str) struct mt_str name = {0};
 
+	const pid_t lwp = debugger->ops->lwp(debugger->context);
+
 	if (reason && *reason)
 		mt_str_appendf(&name, MT_WORDS_SNAPSHOT_FORMAT, reason);
-	mt_live_printf(debugger, "[mtrace: trigger %u, %s, hit %u in thread %d: %s]\n",
-		       trigger->number, name.text ? name.text : trigger->spec.location,
-		       trigger->hits, debugger->ops->lwp(debugger->context), path);
+	const char *what = name.text ? name.text : trigger->spec.location;
+	/* Its number is none that the user knows. */
+	if (trigger->is_own)
+		mt_live_printf(debugger, "[mtrace: %s, in thread %d: %s]\n", what, lwp, path);
+	else
+		mt_live_printf(debugger, "[mtrace: trigger %u, %s, hit %u in thread %d: %s]\n",
+			       trigger->number, what, trigger->hits, lwp, path);
 }
 
 static struct mt_error *take(struct mt_live_debugger *debugger, struct mt_live_trigger *trigger,
@@ -360,8 +369,10 @@ static struct mt_error *take(struct mt_live_debugger *debugger, struct mt_live_t
 	append_lines(&joined, values.text, "", ", ");
 	append_lines(&lines, values.text, "  ", "\n");
 	mt_try(mt_session_read_reason(live->session, lwp, &trigger->spec, &reason));
+	if (trigger->is_own && !reason.length)
+		mt_str_append(&reason, trigger->spec.location);
 	const struct mt_session_hit told = {
-	    .trigger = trigger->number,
+	    .trigger = trigger->is_own ? 0 : trigger->number,
 	    .pc = hit->pc,
 	    .location = trigger->spec.location,
 	    .condition = trigger->spec.condition,

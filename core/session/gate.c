@@ -96,6 +96,8 @@ void mt_session_forget_gates(struct mt_session_process *process)
 		forget(gate);
 	mt_array_deinit(&process->gates);
 	mt_array_deinit(&process->value_sets);
+	mt_array_deinit(&process->words);
+	process->words_mappings = 0;
 }
 
 static struct mt_session_gate *gate_of(struct mt_session_process *process,
@@ -310,6 +312,21 @@ struct mt_error *mt_session_gates_end(struct mt_session *session, pid_t pid)
 			drop(process, gate);
 	}
 	return error;
+}
+
+struct mt_error *mt_session_gates_clear(struct mt_session *session, pid_t pid, uint32_t trigger)
+{
+	struct mt_session_process *process = mt_session_find_process(session, pid);
+
+	for (size_t i = process ? process->gates.count : 0; i-- > 0;) {
+		struct mt_session_gate *gate = &process->gates.items[i];
+
+		if (gate->gate.trigger != trigger)
+			continue;
+		mt_try(ops_of(session)->clear(session->engine, pid, &gate->gate));
+		drop(process, gate);
+	}
+	return NULL;
 }
 
 void mt_session_gate_mute(struct mt_session *session, uint32_t trigger)

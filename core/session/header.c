@@ -3,7 +3,8 @@
  * patched, the arguments of these are recorded as with --args, and stop nobody: the decoder makes
  * marks, spans and numbers of them (decode/words.c).  An engine that sees each instruction reads
  * them there, as mark.c does.  mtrace_snapshot() is a trigger.  All that is set up when the first
- * file comes that has the functions. */
+ * file comes that has the functions; in a debugger's program, where they are gates, before it goes
+ * on. */
 #include "elf/header_note.h"
 #include "process/proc.h"
 #include "session/private.h"
@@ -93,7 +94,10 @@ struct mt_error *mt_session_see_header(struct mt_session *session,
 				       struct mt_session_process *process,
 				       const struct mt_objfile *objfile)
 {
-	if (session->options->engine.live || !mt_objfile_has_header_note(objfile))
+	if (!mt_objfile_has_header_note(objfile))
+		return NULL;
+	process->has_header = true;
+	if (session->options->engine.live)
 		return NULL;
 	if (!session->has_header)
 		mt_try(add_all(session));
@@ -116,4 +120,98 @@ struct mt_error *mt_session_parse_words(const struct mt_session_process *process
 			error = mt_session_parse_value(process, frame, table[i].names[j],
 						       table[i].values[j], out);
 	return error;
+}
+
+/* ---- In a debugger's program ---- */
+
+/* Behind those of the user's values and triggers. */
+#define FIRST_NUMBER 0xf0000000u
+
+struct finding {
+	struct mt_session_process *process;
+	const struct mt_mapping *mapping;
+	size_t function;
+	bool failed;
+};
+
+static void found_word(void *context, uint64_t address, const char *name)
+{
+	struct finding *finding = context;
+	const struct mt_session_word word = {address + finding->mapping->bias, finding->function};
+
+	(void)name;
+	if (word.address >= finding->mapping->start && word.address < finding->mapping->end &&
+	    mt_array_push(&finding->process->words, word))
+		finding->failed = true;
+}
+
+/* Each time that files have come. */
+static struct mt_error *find_words(struct mt_session_process *process)
+{
+	const size_t count = mt_space_mapping_count(process->code);
+	struct finding finding = {.process = process};
+
+	if (process->words_mappings == count)
+		return NULL;
+	process->words.count = 0;
+	for (size_t i = 0; i < count; i++) {
+		finding.mapping = mt_space_mapping(process->code, i);
+		if (!finding.mapping->objfile ||
+		    !mt_objfile_has_header_note(finding.mapping->objfile))
+			continue;
+		for (finding.function = 0; finding.function < FUNCTIONS; finding.function++)
+			mt_objfile_find_name(finding.mapping->objfile,
+					     table[finding.function].function, found_word,
+					     &finding);
+	}
+	if (finding.failed)
+		return mt_error_no_memory();
+	process->words_mappings = count;
+	return NULL;
+}
+
+/* The user has asked for values there. */
+static bool has_values(const struct mt_session_process *process, uint64_t address)
+{
+	mt_array_each (gate, &process->gates)
+		if (gate->gate.address == address && gate->is_wanted && gate->values.count &&
+		    gate->gate.trigger < FIRST_NUMBER)
+			return true;
+	return false;
+}
+
+/* Where it cannot be, or not yet, nobody misses it. */
+static struct mt_error *record(struct mt_session *session, struct mt_session_process *process,
+			       const struct mt_session_word *word)
+{
+	const struct mt_session_trigger trigger = {.text = table[word->function].function,
+						   .option = "mtrace.h",
+						   .words = table[word->function].words,
+						   .values = MT_VALUES_ARGUMENTS};
+
+	if (has_values(process, word->address))
+		return NULL;
+	struct mt_error *error = mt_session_record_values(
+	    session, process, &trigger, FIRST_NUMBER + (uint32_t)word->function, word->address);
+	const enum mt_error_code code = error ? mt_error_code(error) : MT_ERROR_BUSY;
+	if (code != MT_ERROR_BUSY && code != MT_ERROR_NOT_FOUND && code != MT_ERROR_UNSUPPORTED)
+		return error;
+	mt_error_destroy(error);
+	return NULL;
+}
+
+struct mt_error *mt_session_words_set(struct mt_session *session, pid_t pid,
+				      mt_session_asker_found *found, void *context)
+{
+	struct mt_session_process *process = mt_session_find_process(session, pid);
+
+	if (!process || !process->has_header || !mt_session_engine_ops(session)->gates)
+		return NULL;
+	mt_try(mt_session_see_all(session, process));
+	mt_try(find_words(process));
+	mt_array_each (word, &process->words)
+		mt_try(is_snapshot(table[word->function].words)
+			   ? found(context, table[word->function].function, word->address)
+			   : record(session, process, word));
+	return NULL;
 }

@@ -39,7 +39,8 @@ static struct mt_error *put(const struct setting *setting, struct mt_session_gat
 						  .values = gate->values.items,
 						  .value_count = gate->values.count,
 						  .option = trigger->option,
-						  .is_one_of_many = trigger->is_glob};
+						  .is_one_of_many = trigger->is_glob,
+						  .is_implied = trigger->words};
 	mt_try(engine->gates->set(setting->session->engine, setting->process->pid,
 				  gate->gate.address, &given));
 	return mt_array_push(&setting->process->gates, *gate) ? mt_error_no_memory() : NULL;
@@ -64,6 +65,20 @@ static struct mt_error *add(void *context, uint64_t address)
 		return error;
 	return mt_session_leave_out(setting->session, setting->process, &setting->trigger, address,
 				    error);
+}
+
+struct mt_error *mt_session_record_values(struct mt_session *session,
+					  struct mt_session_process *process,
+					  const struct mt_session_trigger *trigger, uint32_t number,
+					  uint64_t address)
+{
+	struct setting setting = {
+	    .session = session, .process = process, .trigger = *trigger, .number = number};
+	struct mt_session_gate *there = gate_at(&setting, address);
+
+	if (there)
+		there->is_wanted = true;
+	return there ? NULL : add(&setting, address);
 }
 
 static struct mt_error *add_glob(struct setting *setting)

@@ -58,6 +58,12 @@ struct mt_session_gate {
 	struct mt_session_value_list values; /* that are recorded there instead */
 };
 
+/* Where a function of mtrace.h lies. */
+struct mt_session_word {
+	uint64_t address;
+	size_t function; /* header.c's */
+};
+
 /* Functions of whose calls a debugger's user wants values. */
 struct mt_session_value_set {
 	uint32_t number;
@@ -86,6 +92,9 @@ struct mt_session_process {
 	struct mt_expr_program *program; /* of that */
 	MT_ARRAY(struct mt_session_gate) gates;
 	MT_ARRAY(struct mt_session_value_set) value_sets;
+	bool has_header;                        /* a file with the functions of mtrace.h came */
+	MT_ARRAY(struct mt_session_word) words; /* with gates: where they are */
+	size_t words_mappings;                  /* of the process, when they were looked for */
 	UT_hash_handle hh;
 };
 
@@ -291,8 +300,8 @@ struct mt_error *mt_session_read_words(struct mt_session *session,
 				       struct mt_str *out);
 
 /* header.c */
-/* A file was mapped: if it has the functions of mtrace.h, they are triggers from now on.  Errors:
- * NO_MEMORY. */
+/* A file was mapped: if it has the functions of mtrace.h, they are triggers from now on, or in a
+ * debugger's program will have gates.  Errors: NO_MEMORY. */
 struct mt_error *mt_session_see_header(struct mt_session *session,
 				       struct mt_session_process *process,
 				       const struct mt_objfile *objfile);
@@ -301,6 +310,14 @@ struct mt_error *mt_session_parse_words(const struct mt_session_process *process
 					const struct mt_expr_frame *frame,
 					const struct mt_session_trigger *trigger,
 					struct mt_session_value_list *out);
+
+/* live_values.c */
+/* What TRIGGER says is recorded with each call of the function at ADDRESS, by a gate with NUMBER;
+ * one that is there already stays.  Errors: those of mt_session_values_set(). */
+struct mt_error *mt_session_record_values(struct mt_session *session,
+					  struct mt_session_process *process,
+					  const struct mt_session_trigger *trigger, uint32_t number,
+					  uint64_t address);
 
 /* probe.c */
 /* The executable's probes become marks, if marks are wanted. */

@@ -115,6 +115,14 @@ struct mt_error *mt_session_gates_end(struct mt_session *session, pid_t pid);
 struct mt_error *mt_session_values_set(struct mt_session *session, pid_t pid,
 				       const struct mt_values_spec *spec, uint32_t number,
 				       size_t *functions);
+/* The same of what the program says by mtrace.h, as far as it is recorded; FOUND is called where it
+ * asks for a snapshot, by FUNCTION.  Errors: FOUND's; the engine's. */
+typedef struct mt_error *mt_session_asker_found(void *context, const char *function,
+						uint64_t entry);
+struct mt_error *mt_session_words_set(struct mt_session *session, pid_t pid,
+				      mt_session_asker_found *found, void *context);
+/* All threads stand still: those of TRIGGER go at once, for others there.  Errors: the engine's. */
+struct mt_error *mt_session_gates_clear(struct mt_session *session, pid_t pid, uint32_t trigger);
 /* Until then the gates of TRIGGER stop nobody any more. */
 void mt_session_gate_mute(struct mt_session *session, uint32_t trigger);
 /* Whether ADDRESS lies in the same function. */

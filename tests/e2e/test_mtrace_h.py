@@ -4,35 +4,24 @@ it said it, whoever compiled it; and nothing of it is there for those who do not
 import collections
 import json
 import os
-import pathlib
 import subprocess
-import zlib
 
 import pytest
 
 import fxt
 import pftrace
+from own_words import (FLAGS, HEADER, LITERAL, ROUNDS, SOURCE, build_program, check_numbers, check_spans,
+                       expected, marks_of)
 
-ROOT = pathlib.Path(__file__).parents[2]
-HEADER = ROOT / "include" / "mtrace.h"
-SOURCE = ROOT / "tests" / "fixtures" / "mtrace_h.c"
-# A new header makes new programs.
-TEXT = HEADER.read_bytes() + SOURCE.read_bytes()
-FLAGS = [f"-I{HEADER.parent}", f"-DTEXT_OF_HEADER={zlib.crc32(TEXT)}", "-pthread"]
 STRICT = ["-Wall", "-Wextra", "-pedantic", "-Werror"]
-ROUNDS = 5
-LITERAL = "a literal of the program that is longer than thirty-two bytes"
 
 
 @pytest.fixture(name="build")
 def build_fixture(compile):
     """build(flag, …) -> program and its library, both with the header's functions."""
 
-    def build(*flags, compiler=None, source=SOURCE):
-        library = compile(source, *FLAGS, *flags, "-DLIBRARY", "-fPIC", "-shared",
-                          output="libmtrace_h.so", compiler=compiler)
-        return compile(source, *FLAGS, *flags, library, f"-Wl,-rpath,{library.parent}",
-                       compiler=compiler)
+    def build(*flags, **options):
+        return build_program(compile, *flags, **options)
 
     return build
 
@@ -50,47 +39,16 @@ def record_fixture(mtdb, tmp_path):
     return record
 
 
-def marks_of(trace):
-    """How often each is there."""
-    return collections.Counter(one.name for thread in trace.threads.values() for one in thread.instants
-                               if one.category == "mark" and one.name not in ("trigger", "snapshot", "exit", "exec")
-                               and "location" not in one.args and "reason" not in one.args)
-
-
-def expected(most=None):
-    """What the program says; MOST: how many bytes of a text that is no literal."""
-    marks = {LITERAL: ROUNDS, "of the other thread": ROUNDS,
-             "a literal of the library that is longer than thirty-two bytes": ROUNDS}
-    return marks | {f"library {i} \"\\\n"[:most]: 1 for i in range(ROUNDS)}
-
-
-def check_spans(trace):
-    """Requests, with what was done for them inside, though they end elsewhere than they began."""
-    (track,) = [one for one in trace.threads.values() if one.name and one.name.startswith("spans of ")]
-    assert [one.name for one in track.roots] == ["request"] * ROUNDS
-    for request in track.roots:
-        (handle,) = request.children
-        (library,) = handle.children
-        assert (handle.name, library.name, library.children) == ("handle", "in the library", [])
-        assert request.begin <= handle.begin <= library.begin
-        assert library.end <= handle.end <= request.end
-
-
-def check_numbers(counters):
-    ((name, values),) = counters.items()
-    assert name.startswith("level of ")
-    assert [value for _, value in values] == [i * 1.5 - 2 for i in range(ROUNDS)]
-
-
 def check_snapshot(trace):
     """Where the program asked for it, by its reason, and by magic-trace's name."""
     hits = [one for thread in trace.threads.values() for one in thread.instants if "location" in one.args]
     assert [(one.name, one.args["location"], one.args.get("reason")) for one in hits] == [
-        ("magic_trace_stop_indicator", "magic_trace_stop_indicator", None),
+        ("snapshot: magic_trace_stop_indicator",) + ("magic_trace_stop_indicator",) * 2,
         ("snapshot: all is done", "mtrace_snapshot", "all is done")]
     assert [(one.name, one.args.get("reason")) for thread in trace.threads.values() for one in thread.instants
             if one.category == "mark" and "number" in one.args and "location" not in one.args
-            and one.name != "snapshot"] == [("trigger", None), ("snapshot: all is done", "all is done")]
+            and one.name != "snapshot"] == [
+                ("snapshot: magic_trace_stop_indicator", "magic_trace_stop_indicator"), ("snapshot: all is done", "all is done")]
 
 
 @pytest.mark.parametrize("flags", [("-O2",), ("-O0", "-g"), ("-O2", "-s")], ids=" ".join)
