@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later OR MIT */
-/* What a program says of itself on its timeline, for C and C++.  No library is needed, and nothing
- * happens until mtdb records: each of these is a call of a function that does nothing.
+/* What a program says of itself on its timeline, for C and C++; for Rust, Go and OCaml there are
+ * files of the same.  No library is needed, and nothing happens until mtdb records: each of these
+ * is a call of a function that does nothing.
  *
  *	mtrace_mark("cache flushed");             an instant among the calls
  *	mtrace_begin("request");  mtrace_end();   a span, on a track of its thread's own
@@ -77,11 +78,18 @@ MTRACE_FUNCTION void mtrace_end(void)
 	MTRACE_BODY(0, 4);
 }
 
-/* NAME: a literal; BITS: those of a double. */
+/* BITS: those of a double; NAME: a literal. */
 MTRACE_FUNCTION void mtrace_number_bits(const char *name, uint64_t bits);
 MTRACE_FUNCTION void mtrace_number_bits(const char *name, uint64_t bits)
 {
 	MTRACE_BODY(name, bits);
+}
+
+MTRACE_FUNCTION void mtrace_number_text(const char *name, uint64_t bits);
+MTRACE_FUNCTION void mtrace_number_text(const char *name, uint64_t bits)
+{
+	(void)bits; /* no other function is the same, which linkers would make one of */
+	MTRACE_BODY(name, 6);
 }
 
 MTRACE_FUNCTION void mtrace_snapshot(const char *reason);
@@ -99,12 +107,12 @@ MTRACE_FUNCTION void magic_trace_stop_indicator(uint64_t one, uint64_t other)
 }
 #endif
 
-static inline void mtrace_number(const char *name, double number)
+static inline uint64_t mtrace_bits(double number)
 {
 	uint64_t bits;
 
 	memcpy(&bits, &number, sizeof(bits));
-	mtrace_number_bits(name, bits);
+	return bits;
 }
 
 #ifdef __cplusplus
@@ -115,6 +123,9 @@ static inline void mtrace_number(const char *name, double number)
 	(__builtin_constant_p(text) ? mtrace_mark_literal(text) : mtrace_mark(text))
 #define mtrace_begin(name)                                                                         \
 	(__builtin_constant_p(name) ? mtrace_begin_literal(name) : mtrace_begin(name))
+#define mtrace_number(name, ...)                                                                   \
+	(__builtin_constant_p(name) ? mtrace_number_bits(name, mtrace_bits(__VA_ARGS__))           \
+				    : mtrace_number_text(name, mtrace_bits(__VA_ARGS__)))
 
 /* A snapshot if more than LIMIT_NS have passed since BEGIN, which mtrace_clock() gave.  The clock
  * is read whether anybody records or not; "mtdb run --trigger 'mtrace_begin..mtrace_end > 5ms'" is

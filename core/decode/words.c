@@ -17,7 +17,7 @@
 /* A literal that was looked up. */
 struct known {
 	const struct mt_epoch *epoch;
-	uint64_t address;
+	uint64_t address, length;
 	const char *text;
 };
 
@@ -35,7 +35,7 @@ MT_SLICE_FILTER(struct mt_words_filter, to);
 
 /* In the file that has the address; NULL: none. */
 static const char *find_literal(struct mt_words_filter *filter, const struct mt_space *space,
-				uint64_t address)
+				uint64_t address, uint64_t length)
 {
 	for (size_t i = 0; i < mt_space_mapping_count(space); i++) {
 		const struct mt_mapping *mapping = mt_space_mapping(space, i);
@@ -45,6 +45,8 @@ static const char *find_literal(struct mt_words_filter *filter, const struct mt_
 			? mt_objfile_bytes(mapping->objfile, address - mapping->bias, &size)
 			: NULL;
 
+		if (length < size)
+			size = length;
 		if (bytes)
 			return mt_arena_text(&filter->run->arena, (const char *)bytes,
 					     size < TEXT_BYTES ? size : TEXT_BYTES);
@@ -52,7 +54,8 @@ static const char *find_literal(struct mt_words_filter *filter, const struct mt_
 	return NULL;
 }
 
-static const char *literal_at(struct mt_words_filter *filter, uint64_t time_ns, uint64_t address)
+static const char *literal_at(struct mt_words_filter *filter, uint64_t time_ns, uint64_t address,
+			      uint64_t length)
 {
 	struct mt_arena *arena = &filter->run->arena;
 	struct mt_process_thread *thread =
@@ -63,12 +66,13 @@ static const char *literal_at(struct mt_words_filter *filter, uint64_t time_ns, 
 
 	if (!epoch)
 		return NULL;
-	if (known->text && known->epoch == epoch && known->address == address)
+	if (known->text && known->epoch == epoch && known->address == address &&
+	    known->length == length)
 		return known->text;
-	const char *text = find_literal(filter, epoch->space, address);
+	const char *text = find_literal(filter, epoch->space, address, length);
 	if (!text)
 		text = mt_arena_format(arena, "0x%" PRIx64, address);
-	*known = (struct known){epoch, address, text};
+	*known = (struct known){epoch, address, length, text};
 	return text;
 }
 
@@ -112,12 +116,33 @@ static const char *text_in_quotes(struct mt_words_filter *filter, const char *qu
 	return mt_arena_text(&filter->run->arena, text, length);
 }
 
+/* What stands behind NAME= in the other values of a call, after the first one, VALUE; NULL: none.
+ */
+static const char *other_value(const char *value, const char *name)
+{
+	const size_t length = strlen(name);
+	const char *at = value;
+
+	if (*at == '"')
+		for (at++; *at && *at != '"';)
+			unescaped(&at);
+	while ((at = strstr(at, ", ")) != NULL) {
+		at += 2;
+		if (strncmp(at, name, length) == 0 && at[length] == '=')
+			return at + length + 1;
+	}
+	return NULL;
+}
+
 /* NULL: no memory. */
 static const char *text_of(struct mt_words_filter *filter, uint64_t time_ns, const char *value)
 {
+	const char *length = other_value(value, MT_WORDS_LENGTH_NAME);
+
 	if (*value == '"')
 		return text_in_quotes(filter, value + 1);
-	return literal_at(filter, time_ns, strtoull(value, NULL, 0));
+	return literal_at(filter, time_ns, strtoull(value, NULL, 0),
+			  length ? strtoull(length, NULL, 10) : UINT64_MAX);
 }
 
 /* ---- What is said ---- */
@@ -175,12 +200,11 @@ static const char *value_of(const char *text, const char *name)
 static struct mt_error *number(struct mt_words_filter *filter, const struct mt_slice *slice,
 			       const char *value)
 {
-	const char *rest = strstr(value, ", " MT_WORDS_BITS_NAME "=");
+	const char *rest = other_value(value, MT_WORDS_BITS_NAME);
 
 	if (!rest)
 		return NULL;
-	const uint64_t bits =
-	    (uint64_t)strtoll(rest + sizeof(", " MT_WORDS_BITS_NAME "=") - 1, NULL, 10);
+	const uint64_t bits = (uint64_t)strtoll(rest, NULL, 10);
 	return say(filter, MT_NOTE_COUNTER, slice, text_of(filter, slice->time_ns, value), &bits);
 }
 

@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-#define MOST_VALUES 2
+#define MOST_VALUES 3
 
 static const struct {
 	const char *function;
@@ -24,13 +24,29 @@ static const struct {
 } table[] = {
     {"mtrace_mark", MT_WORDS_MARK, {MT_WORDS_MARK_NAME}, {"(char *) $rdi"}},
     {"mtrace_mark_literal", MT_WORDS_MARK, {MT_WORDS_MARK_NAME}, {"(void *) $rdi"}},
+    {"mtrace_mark_string",
+     MT_WORDS_MARK,
+     {MT_WORDS_MARK_NAME, MT_WORDS_LENGTH_NAME},
+     {"(void *) $rdi", "$rsi"}},
     {"mtrace_begin", MT_WORDS_BEGIN, {MT_WORDS_BEGIN_NAME}, {"(char *) $rdi"}},
     {"mtrace_begin_literal", MT_WORDS_BEGIN, {MT_WORDS_BEGIN_NAME}, {"(void *) $rdi"}},
+    {"mtrace_begin_string",
+     MT_WORDS_BEGIN,
+     {MT_WORDS_BEGIN_NAME, MT_WORDS_LENGTH_NAME},
+     {"(void *) $rdi", "$rsi"}},
     {"mtrace_end", MT_WORDS_END, {MT_WORDS_END_NAME}, {"$rsp"}},
     {"mtrace_number_bits",
      MT_WORDS_NUMBER,
      {MT_WORDS_NUMBER_NAME, MT_WORDS_BITS_NAME},
      {"(void *) $rdi", "$rsi"}},
+    {"mtrace_number_text",
+     MT_WORDS_NUMBER,
+     {MT_WORDS_NUMBER_NAME, MT_WORDS_BITS_NAME},
+     {"(char *) $rdi", "$rsi"}},
+    {"mtrace_number_string",
+     MT_WORDS_NUMBER,
+     {MT_WORDS_NUMBER_NAME, MT_WORDS_BITS_NAME, MT_WORDS_LENGTH_NAME},
+     {"(void *) $rdi", "$rsi", "$rdx"}},
     {MT_WORDS_SNAPSHOT_FUNCTION, MT_WORDS_SNAPSHOT, {NULL}, {NULL}},
     {MT_TRIGGER_INDICATOR, MT_WORDS_INDICATOR, {NULL}, {NULL}},
 };
@@ -104,6 +120,18 @@ struct mt_error *mt_session_see_header(struct mt_session *session,
 	if (!process->program)
 		process->entry = mt_proc_entry(process->pid);
 	return mt_session_see_all(session, process);
+}
+
+uint64_t mt_session_words_length(const struct mt_session_trigger *trigger,
+				 const struct user_regs_struct *registers)
+{
+	for (size_t i = 0; i < FUNCTIONS; i++)
+		for (size_t j = 0; j < MOST_VALUES && table[i].names[j]; j++)
+			if (table[i].function == trigger->text &&
+			    strcmp(table[i].names[j], MT_WORDS_LENGTH_NAME) == 0)
+				return strcmp(table[i].values[j], "$rsi") == 0 ? registers->rsi
+									       : registers->rdx;
+	return UINT64_MAX;
 }
 
 struct mt_error *mt_session_parse_words(const struct mt_session_process *process,

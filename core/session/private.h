@@ -290,14 +290,12 @@ bool mt_session_take_register(struct mt_session *session, struct mt_session_proc
 /* mark.c */
 #define MT_SESSION_MARK_FUNCTION "mtrace_mark"
 #define MT_SESSION_MARK_BYTES    256
-/* A thread is at the first instruction of that function, or of one that says WORDS. */
+/* A thread is at the first instruction of that function, or of TRIGGER's, one of mtrace.h.  Errors:
+ * the target's; NO_MEMORY; the writer's. */
 struct mt_error *mt_session_put_mark(struct mt_session *session,
-				     const struct mt_session_thread *thread, enum mt_words words,
+				     const struct mt_session_thread *thread,
+				     const struct mt_session_trigger *trigger,
 				     const struct mt_engine_news *news);
-/* What it says there.  Errors: the target's; NO_MEMORY. */
-struct mt_error *mt_session_read_words(struct mt_session *session,
-				       const struct mt_session_thread *thread, uint64_t pc,
-				       struct mt_str *out);
 
 /* header.c */
 /* A file was mapped: if it has the functions of mtrace.h, they are triggers from now on, or in a
@@ -305,6 +303,9 @@ struct mt_error *mt_session_read_words(struct mt_session *session,
 struct mt_error *mt_session_see_header(struct mt_session *session,
 				       struct mt_session_process *process,
 				       const struct mt_objfile *objfile);
+/* The length of the text that is said there; UINT64_MAX: it has a NUL at its end. */
+uint64_t mt_session_words_length(const struct mt_session_trigger *trigger,
+				 const struct user_regs_struct *registers);
 /* What is recorded of TRIGGER's function, which is one of them, at FRAME. */
 struct mt_error *mt_session_parse_words(const struct mt_session_process *process,
 					const struct mt_expr_frame *frame,

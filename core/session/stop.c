@@ -125,7 +125,7 @@ static struct mt_error *hit(struct mt_session *session, struct mt_session_thread
 		if (!is_hit(session, thread, site, news))
 			continue;
 		if (trigger->mark) {
-			mt_try(mt_session_put_mark(session, thread, trigger->words, news));
+			mt_try(mt_session_put_mark(session, thread, trigger, news));
 			continue;
 		}
 		if (session->result.hits++ == before)

@@ -24,5 +24,7 @@ enum mt_words {
 #define MT_WORDS_END_NAME    "mtrace:end"
 #define MT_WORDS_NUMBER_NAME "mtrace:number"
 #define MT_WORDS_BITS_NAME   "bits" /* of the number, a double */
+/* Of a text that is given by its address; without it that goes up to its NUL. */
+#define MT_WORDS_LENGTH_NAME "length"
 
 #endif

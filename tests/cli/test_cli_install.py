@@ -45,6 +45,11 @@ def test_what_is_installed(root):
     expected = {
         "usr/bin/mtdb", "usr/lib/mtrace/mtrace-view",
         "usr/lib/libmtrace-core.a", "usr/include/mtrace/base/error.h",
+        "usr/include/mtrace.h", "usr/include/mtrace/rust/mtrace.rs",
+        "usr/include/mtrace/go/go.mod", "usr/include/mtrace/go/mtrace.go",
+        "usr/include/mtrace/go/mtrace_linux_amd64.go", "usr/include/mtrace/go/mtrace_linux_amd64.s",
+        "usr/include/mtrace/go/mtrace_other.go", "usr/include/mtrace/ocaml/mtrace.ml",
+        "usr/include/mtrace/ocaml/mtrace_stubs.c",
         "usr/lib/pkgconfig/mtrace-core.pc", "usr/share/bash-completion/completions/mtdb",
         "usr/share/zsh/site-functions/_mtdb", "usr/share/fish/vendor_completions.d/mtdb.fish",
         "usr/share/doc/mtrace/README.md", "usr/share/doc/mtrace/LICENSE",

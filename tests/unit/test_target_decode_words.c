@@ -130,9 +130,9 @@ static void put_call(struct mt_recording_writer *writer, uint64_t time_ns, uint3
 	assert_no_error(mt_recording_writer_put_calls(writer, TID, TID, events, count + 2));
 }
 
-/* Of calls that RAW describes, with these values. */
-static void check_of(const char *raw, size_t size, const uint64_t *values, size_t count,
-		     const char *wanted, int slices)
+/* Of calls that RAW describes, with these values; with LENGTH, the second is that of the first. */
+static void check_of(const char *raw, size_t size, bool length, const uint64_t *values,
+		     size_t count, const char *wanted, int slices)
 {
 	const struct mt_recording_writer_options options = {.calls = true};
 	struct mt_recording_writer *writer = NULL;
@@ -142,6 +142,8 @@ static void check_of(const char *raw, size_t size, const uint64_t *values, size_
 	assert_no_error(mt_recording_writer_create(NULL, &options, &writer));
 	put_program(writer);
 	put_meaning(writer, 3, raw, size);
+	if (length)
+		put_meaning(writer, 4, "length\0d8", sizeof("length\0d8"));
 	put_call(writer, 20, 3, values, count);
 	assert_no_error(mt_recording_writer_finish(writer));
 	assert_no_error(mt_recording_writer_reopen(writer, &recording));
@@ -153,8 +155,10 @@ static void check_of(const char *raw, size_t size, const uint64_t *values, size_
 }
 
 #define CHECK(raw, wanted, slices, ...)                                                            \
-	check_of(raw, sizeof(raw), (const uint64_t[]){__VA_ARGS__},                                \
+	check_of(raw, sizeof(raw), false, (const uint64_t[]){__VA_ARGS__},                         \
 		 sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t), wanted, slices)
+#define CHECK_LENGTH(raw, wanted, ...)                                                             \
+	check_of(raw, sizeof(raw), true, (const uint64_t[]){__VA_ARGS__}, 2, wanted, 0)
 
 static void texts_are_marks(void **state)
 {
@@ -167,6 +171,21 @@ static void texts_are_marks(void **state)
 	memcpy(&word, "a\"\\\n\t\001b", sizeof(word));
 	CHECK("mtrace:mark\0s8", "a\"\\\n\t\001b|", 0, 4096, word);
 	CHECK("mtrace:mark\0s8", "(no words)|", 0, 4096, 0);
+}
+
+/* Which is not looked for in a text itself. */
+static void texts_have_a_length(void **state)
+{
+	const uint64_t at = (uint64_t)(uintptr_t)literal;
+
+	(void)state;
+	CHECK_LENGTH("mtrace:mark\0x8", "a literal|", at, 9);
+	CHECK_LENGTH("mtrace:mark\0x8", "(no words)|", at, 0);
+	CHECK_LENGTH("mtrace:mark\0x8", "a literal of more than thirty-two bytes, in the file|", at,
+		     UINT64_MAX);
+	CHECK_LENGTH("mtrace:mark\0e4\0\", length=2\"\0"
+		     "7",
+		     ", length=2|", 7, 1);
 }
 
 static void other_calls_are_calls(void **state)
@@ -204,6 +223,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(texts_are_marks),
+	    cmocka_unit_test(texts_have_a_length),
 	    cmocka_unit_test(other_calls_are_calls),
 	    cmocka_unit_test(garbled_texts_do_no_harm),
 	};

@@ -1,0 +1,3 @@
+module mtrace
+
+go 1.16
