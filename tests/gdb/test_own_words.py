@@ -5,7 +5,7 @@ import collections
 import pytest
 
 import fxt
-from own_words import LITERAL, ROUNDS, build_program, check_numbers, check_spans, expected, marks_of
+from own_words import FLAGS, LITERAL, ROUNDS, build_program, check_numbers, check_spans, expected, marks_of
 
 TAKEN = "[mtrace: snapshot: all is done, in thread "
 
@@ -95,3 +95,12 @@ def test_values_of_the_users(either, program, tmp_path):
              if one.name == "mtrace_mark_literal" and "arguments" in one.args]
     assert sum("a literal of the program" in one for one in calls) == ROUNDS
     check_spans(trace)
+
+
+@pytest.mark.parametrize("follows", ["child", "parent"])
+def test_a_child_that_is_followed(either, compile, follows):
+    said = either(compile("mtrace_h_forks.c", *FLAGS, "-O1"), "", f"set follow-fork-mode {follows}",
+                  "mtrace start", "run", "mtrace history")
+    assert [line.split(", in thread ")[0] for line in taken(said)] == [f"[mtrace: snapshot: of the {follows}"]
+    marks = [line.split("***")[1].split(" in main")[0].strip() for line in said if "*** in the " in line]
+    assert marks == [f"in the {follows}"], said
