@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "decode/private.h"
 
+#include "perf/stack_sample.h"
+
 static struct mt_error *check_kind(const struct mt_decode_run *run)
 {
 	const struct mt_recording *recording = run->recording;
 	const char *path = mt_recording_info(recording)->path;
 
-	if (mt_recording_call_thread_count(recording) || mt_decode_has_side_tracks(run))
+	if (mt_recording_call_thread_count(recording) || mt_decode_has_side_tracks(run) ||
+	    mt_recording_is_of_samples(recording))
 		return NULL;
 	if (mt_recording_is_of_calls(recording))
 		return mt_error_new(MT_ERROR_UNSUPPORTED,
@@ -15,8 +18,8 @@ static struct mt_error *check_kind(const struct mt_decode_run *run)
 	if (!mt_recording_pt(recording)->present)
 		return mt_error_new(
 		    MT_ERROR_UNSUPPORTED,
-		    "%s contains no Intel PT trace; make one with \"mtdb run --record FILE\" "
-		    "or \"perf record -e intel_pt//u\"",
+		    "%s contains no Intel PT trace, and no samples of stacks; make one with \"mtdb "
+		    "run --record FILE\", \"perf record -e intel_pt//u\" or \"perf record -g\"",
 		    path);
 	if (!mt_recording_auxtrace_count(recording))
 		return mt_error_new(
@@ -71,14 +74,18 @@ static struct mt_error *decode(struct mt_decode_run *run)
 {
 	const struct mt_recording_info *info = mt_recording_info(run->recording);
 	const bool is_of_calls = mt_recording_is_of_calls(run->recording);
+	const bool is_of_samples = mt_recording_is_of_samples(run->recording);
 
 	mt_try(mt_processes_create(run->recording, run->options, &run->processes));
 	run->rebuild_ops = is_of_calls ? &mt_rebuild_from_calls : &mt_rebuild_from_branches;
-	/* Call events are in the clock of the notes already. */
+	/* Call events and samples are in the clock of the notes already. */
 	run->timed =
-	    info->has_time && (is_of_calls || mt_time_conversion_is_known(&info->conversion));
+	    info->has_time && (is_of_calls || is_of_samples ||
+			       mt_time_conversion_is_known(&info->conversion));
 	if (run->options->side_tracks_first)
 		mt_try(mt_decode_side_tracks(run));
+	if (is_of_samples)
+		return mt_decode_samples(run);
 	mt_try(mt_decode_values(run));
 	mt_try(mt_decode_find_hits(run));
 	mt_try(mt_hits_filter_create(run, &run->reasons));

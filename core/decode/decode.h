@@ -32,6 +32,8 @@ struct mt_decode_stats {
 	uint64_t gaps;
 	uint32_t threads;
 	uint32_t missing_files; /* mappings whose code could not be read */
+	struct mt_sampling sampling; /* of all threads; samples 0: it has none, or calls.  Lent by
+				      * the recording */
 };
 
 /* options may be NULL, stats may be NULL.

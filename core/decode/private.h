@@ -3,6 +3,7 @@
  *
  *	decode.c       which kind of recording it is; call events
  *	pt.c           AUX data, of threads or of CPUs
+ *	samples.c      samples of stacks
  *	track.c        a thread's events and notes into its rebuild of slices
  *	values.c       which values were recorded with calls
  *	hits.c         triggers' hits: their track, and the program's reasons
@@ -123,5 +124,8 @@ struct mt_error *mt_decode_side_tracks(struct mt_decode_run *run);
 
 /* pt.c */
 struct mt_error *mt_decode_pt(struct mt_decode_run *run);
+
+/* samples.c */
+struct mt_error *mt_decode_samples(struct mt_decode_run *run);
 
 #endif

@@ -247,6 +247,8 @@ static struct mt_error *on_sample(struct mt_processes *processes, const struct m
 
 	if (!thread)
 		return mt_error_no_memory();
+	if (record->sample.stack.size)
+		return NULL;
 	/* Notes of side tracks are many, and nothing to the calls. */
 	for (int note = MT_NOTE_FIRST_SIDE; name && note < MT_NOTE_COUNT; note++)
 		if (strcmp(name, mt_recording_note_names[note]) == 0)

@@ -21,12 +21,19 @@ struct mt_error *mt_recording_garbled(const struct mt_recording *recording, uint
 	    recording->info.path, (int64_t)offset);
 }
 
-struct mt_error *mt_recording_read(const struct mt_recording *recording, void *bytes, size_t size,
-				   uint64_t offset, size_t *count)
+static int fd_of(const struct mt_recording *recording, uint32_t part)
 {
+	return part ? recording->parts.items[part - 1].fd : recording->fd;
+}
+
+struct mt_error *mt_recording_read_part(const struct mt_recording *recording, uint32_t part,
+					void *bytes, size_t size, uint64_t offset, size_t *count)
+{
+	const int fd = fd_of(recording, part);
+
 	*count = 0;
 	while (*count < size) {
-		ssize_t got = pread(recording->fd, (uint8_t *)bytes + *count, size - *count,
+		ssize_t got = pread(fd, (uint8_t *)bytes + *count, size - *count,
 				    (off_t)(offset + *count));
 
 		if (got < 0 && errno == EINTR)
@@ -40,6 +47,12 @@ struct mt_error *mt_recording_read(const struct mt_recording *recording, void *b
 		*count += (size_t)got;
 	}
 	return NULL;
+}
+
+struct mt_error *mt_recording_read(const struct mt_recording *recording, void *bytes, size_t size,
+				   uint64_t offset, size_t *count)
+{
+	return mt_recording_read_part(recording, 0, bytes, size, offset, count);
 }
 
 /* A pipe is read once, AUX data is wanted later.  What is no recording may have no end, so its
@@ -390,7 +403,7 @@ struct mt_error *mt_recording_map_aux(const struct mt_recording *recording, size
 	const struct mt_auxtrace *piece = mt_recording_auxtrace(recording, index);
 	uint64_t start = piece->file_offset + offset;
 	uint64_t slack = start & page_mask();
-	int fd = piece->part ? recording->parts.items[piece->part - 1].fd : recording->fd;
+	int fd = fd_of(recording, piece->part);
 
 	*bytes = NULL;
 	if (offset > piece->size || size > piece->size - offset || size == 0)

@@ -95,6 +95,18 @@ enum mt_sideband_kind {
 	MT_SIDEBAND_SAMPLE,
 };
 
+/* Where the sample of an event that samples stacks lies, whole: too large for memory, it stays in
+ * the file. */
+struct mt_stack_place {
+	union {
+		uint64_t offset;      /* in the file */
+		const uint8_t *bytes; /* of one that was packed */
+	};
+	uint32_t part; /* of a directory, in which file; MT_STACK_UNPACKED: in `bytes` */
+	uint16_t size; /* with its header; 0: the event is another */
+};
+#define MT_STACK_UNPACKED UINT32_MAX
+
 struct mt_sideband {
 	uint64_t time_ns; /* 0: none */
 	uint8_t kind;     /* enum mt_sideband_kind */
@@ -134,6 +146,7 @@ struct mt_sideband {
 			uint64_t weight;    /* PERF_SAMPLE_WEIGHT */
 			const uint8_t *raw; /* NULL: none */
 			uint32_t raw_size;
+			struct mt_stack_place stack; /* for perf/stack_sample.h */
 		} sample;
 		struct {
 			const char *message;

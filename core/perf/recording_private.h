@@ -4,7 +4,7 @@
  *	header.c      the file's header, attributes, ids
  *	feature.c     the features: from the file's end, or from records in pipe mode
  *	walk.c        the records one after the other, garbled ones left out, packed ones unpacked
- *	sample.c      the sample_id behind a record, and samples
+ *	sample.c      the sample_id behind a record, and samples, with the stacks in them
  *	calls.c       call events, which stay in the file
  *	sideband.c    a record's meaning: a struct mt_sideband, or a change of the recording */
 #ifndef MT_PERF_RECORDING_PRIVATE_H
@@ -109,6 +109,9 @@ struct mt_error *mt_recording_open_fd(int fd, const char *path, const struct mt_
 /* Fill BYTES; *count is less at the file's end. */
 struct mt_error *mt_recording_read(const struct mt_recording *recording, void *bytes, size_t size,
 				   uint64_t offset, size_t *count);
+/* The same, of one of a directory's files (struct mt_auxtrace). */
+struct mt_error *mt_recording_read_part(const struct mt_recording *recording, uint32_t part,
+					void *bytes, size_t size, uint64_t offset, size_t *count);
 /* A FORMAT error at OFFSET of the file. */
 struct mt_error *mt_recording_garbled(const struct mt_recording *recording, uint64_t offset,
 				      const char *what);
@@ -168,7 +171,7 @@ struct mt_sample_id {
 /* Takes the sample_id off the end of BODY. */
 enum mt_parsed mt_sample_id_parse(struct mt_recording *recording, struct mt_cursor *body,
 				  struct mt_sample_id *id);
-enum mt_parsed mt_sample_parse(struct mt_recording *recording, struct mt_cursor *body,
+enum mt_parsed mt_sample_parse(struct mt_recording *recording, const struct mt_perf_record *record,
 			       struct mt_sideband *sample);
 
 /* The index of the attribute that a sample behind its header, BODY, belongs to; -1: none. */

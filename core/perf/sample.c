@@ -2,6 +2,7 @@
 /* Which event a record belongs to, the sample_id behind a record, and samples: all laid out as the
  * event's sample_type says.  Source: perf_event_open(2), PERF_RECORD_SAMPLE and sample_id_all. */
 #include "perf/recording_private.h"
+#include "perf/stack_sample.h"
 
 /* Fields before the id in a sample, and behind it in a sample_id, of 8 bytes each. */
 #define BEFORE_ID (PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR)
@@ -107,43 +108,65 @@ static void skip_read(struct mt_cursor *cursor, uint64_t format)
 		mt_cursor_skip_u64s(cursor, count);
 }
 
-static void skip_branches(struct mt_cursor *cursor, const struct perf_event_attr *attr)
+static void read_branches(struct mt_cursor *cursor, const struct perf_event_attr *attr,
+			  struct mt_stack_sample *stack)
 {
 	uint64_t count = mt_cursor_u64(cursor);
 
 	if (attr->branch_sample_type & PERF_SAMPLE_BRANCH_HW_INDEX)
 		mt_cursor_u64(cursor);
+	stack->branches.at = cursor->at;
 	for (int i = 0; i < 3; i++) /* from, to, flags */
 		mt_cursor_skip_u64s(cursor, count);
+	stack->branches.count = count;
+	stack->branches_are_calls = attr->branch_sample_type & PERF_SAMPLE_BRANCH_CALL_STACK;
 	if (attr->branch_sample_type & MT_PERF_BRANCH_COUNTERS)
 		mt_cursor_skip_u64s(cursor, count);
 }
 
+static void read_user_stack(struct mt_cursor *cursor, struct mt_stack_sample *stack)
+{
+	uint64_t size = mt_cursor_u64(cursor);
+
+	stack->memory = mt_cursor_bytes(cursor, size);
+	if (!size)
+		return;
+	stack->memory_size = mt_cursor_u64(cursor); /* how much of it is filled */
+	if (stack->memory_size > size)
+		stack->memory_size = size;
+}
+
 /* The fields behind the weight are of no use here. */
 static void read_rest(struct mt_cursor *cursor, const struct perf_event_attr *attr,
-		      struct mt_sideband *sample)
+		      struct mt_sideband *sample, struct mt_stack_sample *stack)
 {
 	uint64_t type = attr->sample_type;
 
 	if (type & PERF_SAMPLE_READ)
 		skip_read(cursor, attr->read_format);
-	if (type & PERF_SAMPLE_CALLCHAIN)
-		mt_cursor_skip_u64s(cursor, mt_cursor_u64(cursor));
+	if (type & PERF_SAMPLE_CALLCHAIN) {
+		stack->chain.count = mt_cursor_u64(cursor);
+		stack->chain.at = cursor->at;
+		mt_cursor_skip_u64s(cursor, stack->chain.count);
+	}
 	if (type & PERF_SAMPLE_RAW) {
 		sample->sample.raw_size = mt_cursor_u32(cursor);
 		sample->sample.raw = mt_cursor_bytes(cursor, sample->sample.raw_size);
 	}
 	if (type & PERF_SAMPLE_BRANCH_STACK)
-		skip_branches(cursor, attr);
-	if (type & PERF_SAMPLE_REGS_USER && mt_cursor_u64(cursor) != PERF_SAMPLE_REGS_ABI_NONE)
-		mt_cursor_skip_u64s(cursor, (uint64_t)__builtin_popcountll(attr->sample_regs_user));
-	if (type & PERF_SAMPLE_STACK_USER) {
-		uint64_t size = mt_cursor_u64(cursor);
-
-		mt_cursor_bytes(cursor, size);
-		if (size)
-			mt_cursor_u64(cursor); /* how much of it is filled */
+		read_branches(cursor, attr, stack);
+	if (type & PERF_SAMPLE_REGS_USER) {
+		stack->registers_abi = mt_cursor_u64(cursor);
+		if (stack->registers_abi != PERF_SAMPLE_REGS_ABI_NONE) {
+			stack->registers_mask = attr->sample_regs_user;
+			stack->registers.count =
+			    (uint64_t)__builtin_popcountll(attr->sample_regs_user);
+		}
+		stack->registers.at = cursor->at;
+		mt_cursor_skip_u64s(cursor, stack->registers.count);
 	}
+	if (type & PERF_SAMPLE_STACK_USER)
+		read_user_stack(cursor, stack);
 	if (type & PERF_SAMPLE_WEIGHT)
 		sample->sample.weight = mt_cursor_u64(cursor);
 	else if (type & PERF_SAMPLE_WEIGHT_STRUCT)
@@ -155,8 +178,8 @@ int64_t mt_sample_event(struct mt_recording *recording, const struct mt_cursor *
 	return event_of(recording, body, true);
 }
 
-enum mt_parsed mt_sample_parse(struct mt_recording *recording, struct mt_cursor *body,
-			       struct mt_sideband *sample)
+static enum mt_parsed parse(struct mt_recording *recording, struct mt_cursor *body,
+			    struct mt_sideband *sample, struct mt_stack_sample *stack)
 {
 	int64_t event = event_of(recording, body, true);
 
@@ -183,12 +206,104 @@ enum mt_parsed mt_sample_parse(struct mt_recording *recording, struct mt_cursor 
 		read_cpu(body, &sample->cpu);
 	if (type & PERF_SAMPLE_PERIOD)
 		mt_cursor_u64(body);
-	read_rest(body, attr, sample);
-	if (body->failed)
-		return MT_GARBLED;
-	if (!sample->sample.raw)
+	read_rest(body, attr, sample, stack);
+	return body->failed ? MT_GARBLED : MT_PARSED;
+}
+
+/* Events that occur as a thread runs on, so that their samples say where its time goes.  Others
+ * say where something happened. */
+static bool samples_stacks(const struct perf_event_attr *attr)
+{
+	const uint64_t needed = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+
+	if ((attr->sample_type & needed) != needed)
+		return false;
+	switch (attr->type) {
+	case PERF_TYPE_SOFTWARE:
+		return attr->config == PERF_COUNT_SW_CPU_CLOCK ||
+		       attr->config == PERF_COUNT_SW_TASK_CLOCK;
+	case PERF_TYPE_TRACEPOINT:
+	case PERF_TYPE_BREAKPOINT:
+	case MT_PERF_TYPE_CALLS:
+		return false;
+	default:
+		return true;
+	}
+}
+
+static enum mt_parsed keep_place(struct mt_recording *recording,
+				 const struct mt_perf_record *record, struct mt_stack_place *place)
+{
+	place->size = record->header.size;
+	place->part = record->packed ? MT_STACK_UNPACKED : recording->part;
+	if (!record->packed) {
+		place->offset = record->offset;
 		return MT_PARSED;
+	}
+	place->bytes = mt_arena_copy(&recording->arena, record->bytes, place->size);
+	return place->bytes ? MT_PARSED : MT_NO_MEMORY;
+}
+
+enum mt_parsed mt_sample_parse(struct mt_recording *recording, const struct mt_perf_record *record,
+			       struct mt_sideband *sample)
+{
+	struct mt_cursor body = mt_perf_record_body(record);
+	struct mt_stack_sample stack = {0};
+	enum mt_parsed parsed = parse(recording, &body, sample, &stack);
+
+	if (parsed != MT_PARSED)
+		return parsed;
+	if (samples_stacks(&recording->attrs.items[sample->sample.event].attr))
+		parsed = keep_place(recording, record, &sample->sample.stack);
+	if (parsed != MT_PARSED || !sample->sample.raw)
+		return parsed;
 	sample->sample.raw =
 	    mt_arena_copy(&recording->arena, sample->sample.raw, sample->sample.raw_size);
 	return sample->sample.raw ? MT_PARSED : MT_NO_MEMORY;
+}
+
+struct mt_error *mt_stack_sample_read(struct mt_recording *recording,
+				      const struct mt_sideband *record,
+				      uint8_t buffer[MT_STACK_SAMPLE_BYTES],
+				      struct mt_stack_sample *out)
+{
+	const struct mt_stack_place *place = &record->sample.stack;
+	const uint8_t *bytes = place->bytes;
+	struct mt_sideband again = {0};
+	size_t count = place->size;
+
+	*out = (struct mt_stack_sample){0};
+	if (place->part != MT_STACK_UNPACKED) {
+		bytes = buffer;
+		mt_try(mt_recording_read_part(recording, place->part, buffer, place->size,
+					      place->offset, &count));
+	}
+	struct mt_cursor body = mt_cursor_over(bytes, count);
+	mt_cursor_bytes(&body, sizeof(struct perf_event_header));
+	/* It was whole when the recording was opened. */
+	if (body.failed || parse(recording, &body, &again, out) != MT_PARSED ||
+	    again.sample.event != record->sample.event)
+		return mt_recording_garbled(
+		    recording, place->part == MT_STACK_UNPACKED ? 0 : place->offset,
+		    "a sample, which changed meanwhile");
+	return NULL;
+}
+
+bool mt_recording_is_of_samples(const struct mt_recording *recording)
+{
+	if (recording->pt.present || mt_recording_is_of_calls(recording))
+		return false;
+	mt_array_each (record, &recording->sideband)
+		if (record->kind == MT_SIDEBAND_SAMPLE && record->sample.stack.size)
+			return true;
+	return false;
+}
+
+uint64_t mt_recording_event_period_ns(const struct mt_recording *recording, uint32_t index)
+{
+	const struct perf_event_attr *attr = &recording->attrs.items[index].attr;
+
+	if (attr->freq)
+		return attr->sample_freq ? 1000000000 / attr->sample_freq : 0;
+	return attr->type == PERF_TYPE_SOFTWARE ? attr->sample_period : 0; /* a clock's: in ns */
 }

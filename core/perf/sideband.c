@@ -149,7 +149,7 @@ static enum mt_parsed parse_lost_samples(struct parse *it)
 static enum mt_parsed parse_sample(struct parse *it)
 {
 	it->out.kind = MT_SIDEBAND_SAMPLE;
-	return mt_sample_parse(it->recording, &it->body, &it->out);
+	return mt_sample_parse(it->recording, it->record, &it->out);
 }
 
 /* The oldest form has no time, and its message where others have the time. */

@@ -39,11 +39,21 @@ static inline bool mt_tid_is_track(pid_t tid)
 	return tid >= MT_HITS_TID;
 }
 
+/* A thread of which samples of its stack were taken, and no calls seen.  A slice stands for a frame
+ * that was in one sample after the other, from the first one's time to that of the one behind the
+ * last. */
+struct mt_sampling {
+	const char *event; /* whose samples they are: "cpu-clock" */
+	uint64_t samples;
+	uint64_t period_ns; /* about so far apart, while the thread runs */
+};
+
 struct mt_thread {
 	pid_t pid;
 	pid_t tid;
 	const char *name;    /* NULL: not known */
 	const char *process; /* NULL: not known */
+	const struct mt_sampling *sampling; /* NULL: its calls were recorded; lent for the run */
 };
 
 enum mt_slice_kind {
@@ -69,6 +79,7 @@ struct mt_side_event {
 #define MT_SLICE_TAIL_CALL      0x04 /* replaced its caller by a jump */
 #define MT_SLICE_HANDLER        0x08 /* a signal handler, on the interrupted frame */
 #define MT_SLICE_CONTEXT        0x10 /* by a filter: shown for what it called */
+#define MT_SLICE_SAMPLED        0x20 /* seen in samples: see struct mt_sampling */
 
 struct mt_slice {
 	uint64_t time_ns;
@@ -96,6 +107,7 @@ struct mt_slice_end {
 	uint8_t flags;      /* MT_SLICE_END_… */
 	uint32_t depth;     /* of the slice that ends */
 	const char *result; /* "598"; NULL: none was recorded; lent for the run */
+	uint32_t samples;   /* SAMPLED: how many it was in */
 };
 
 enum mt_instant_kind {
