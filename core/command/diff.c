@@ -16,7 +16,11 @@ static struct mt_error *read_recording(const struct mt_command_context *context,
 				       struct mt_call_names *names, struct side *side)
 {
 	const struct mt_stats_options options = {.by = MT_STATS_BY_FUNCTION};
-	const struct mt_timeline timeline = {.is_for_statistics = true};
+	const struct mt_timeline timeline = {
+	    .is_for_statistics = true,
+	    .needs_calls = "diff compares calls one by one, and two runs are never sampled at the "
+			   "same moments; compare the tables of \"mtdb stats\"",
+	};
 
 	mt_try(mt_stats_create(&options, &side->stats));
 	mt_try(mt_call_log_create(names, mt_stats_sink(side->stats), &side->log));

@@ -69,7 +69,12 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 	mt_try(mt_explain_create(request.function, most, &explain));
 	mt_explain_on_done(explain, print, &request);
 	const struct mt_slice_sink sink = mt_explain_sink(explain);
-	const struct mt_timeline timeline = {.tid = (pid_t)tid, .is_for_statistics = true};
+	const struct mt_timeline timeline = {
+	    .tid = (pid_t)tid,
+	    .is_for_statistics = true,
+	    .needs_calls = "explain compares the durations of calls; \"mtdb stats\" shows where "
+			   "time was spent",
+	};
 	struct mt_error *error =
 	    is_live ? mt_live_history(context->debugger, &all, &sink)
 		    : mt_timeline_feed_file(context, arguments.words[0], &timeline, sink);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "command/timeline.h"
 
+#include "base/str.h"
+#include "output/text_line.h"
+
 #include <string.h>
 #include <unistd.h>
 
@@ -38,6 +41,16 @@ void mt_timeline_log_losses(const struct mt_command_context *context,
 {
 	const struct mt_recording_info *info = mt_recording_info(recording);
 
+	if (stats->sampling.samples) {
+		mt_auto(mt_str) struct mt_str text = {0};
+
+		mt_text_sampling(&text, &stats->sampling);
+		if (info->events_lost)
+			mt_str_appendf(&text, ", and %llu were lost",
+				       (unsigned long long)info->events_lost);
+		mt_log(context->log, MT_LOG_INFO, "%s: %s", info->path,
+		       text.text ? text.text : "");
+	}
 	if (info->is_truncated)
 		mt_log(context->log, MT_LOG_WARNING, "%s is truncated; showing what could be read",
 		       info->path);

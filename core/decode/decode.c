@@ -79,9 +79,8 @@ static struct mt_error *decode(struct mt_decode_run *run)
 	mt_try(mt_processes_create(run->recording, run->options, &run->processes));
 	run->rebuild_ops = is_of_calls ? &mt_rebuild_from_calls : &mt_rebuild_from_branches;
 	/* Call events and samples are in the clock of the notes already. */
-	run->timed =
-	    info->has_time && (is_of_calls || is_of_samples ||
-			       mt_time_conversion_is_known(&info->conversion));
+	run->timed = info->has_time && (is_of_calls || is_of_samples ||
+					mt_time_conversion_is_known(&info->conversion));
 	if (run->options->side_tracks_first)
 		mt_try(mt_decode_side_tracks(run));
 	if (is_of_samples)

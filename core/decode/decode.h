@@ -31,7 +31,7 @@ struct mt_decode_stats {
 	uint64_t events;
 	uint64_t gaps;
 	uint32_t threads;
-	uint32_t missing_files; /* mappings whose code could not be read */
+	uint32_t missing_files;      /* mappings whose code could not be read */
 	struct mt_sampling sampling; /* of all threads; samples 0: it has none, or calls.  Lent by
 				      * the recording */
 };

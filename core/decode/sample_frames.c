@@ -58,9 +58,12 @@ static struct mt_error *push_chain(const struct mt_sample_words *chain, enum sid
 		/* Chains of the first kernels that had them are without markers. */
 		if (!i)
 			side = mt_address_is_kernel(address) ? KERNEL_SIDE : USER_SIDE;
-		if (side == wanted && address)
-			mt_try(push(frames, is_first ? address : address - 1,
-				    is_first ? 0 : address));
+		/* What a program without frame pointers has in their place leads anywhere. */
+		bool is_possible =
+		    address && (side != USER_SIDE || !mt_address_is_kernel(address));
+		if (side == wanted && is_possible)
+			mt_try(
+			    push(frames, is_first ? address : address - 1, is_first ? 0 : address));
 		is_first = false;
 	}
 	return NULL;
@@ -101,18 +104,18 @@ static struct mt_error *push_branches(const struct mt_sideband *record,
 
 /* DWARF's number of each register that the kernel records. */
 static const uint8_t numbers[] = {
-    [PERF_REG_X86_AX] = MT_REGISTER_RAX,  [PERF_REG_X86_BX] = MT_REGISTER_RBX,
-    [PERF_REG_X86_CX] = MT_REGISTER_RCX,  [PERF_REG_X86_DX] = MT_REGISTER_RDX,
-    [PERF_REG_X86_SI] = MT_REGISTER_RSI,  [PERF_REG_X86_DI] = MT_REGISTER_RDI,
-    [PERF_REG_X86_BP] = MT_REGISTER_RBP,  [PERF_REG_X86_SP] = MT_REGISTER_RSP,
-    [PERF_REG_X86_IP] = MT_REGISTER_RIP,  [PERF_REG_X86_FLAGS] = MT_REGISTER_COUNT,
+    [PERF_REG_X86_AX] = MT_REGISTER_RAX,   [PERF_REG_X86_BX] = MT_REGISTER_RBX,
+    [PERF_REG_X86_CX] = MT_REGISTER_RCX,   [PERF_REG_X86_DX] = MT_REGISTER_RDX,
+    [PERF_REG_X86_SI] = MT_REGISTER_RSI,   [PERF_REG_X86_DI] = MT_REGISTER_RDI,
+    [PERF_REG_X86_BP] = MT_REGISTER_RBP,   [PERF_REG_X86_SP] = MT_REGISTER_RSP,
+    [PERF_REG_X86_IP] = MT_REGISTER_RIP,   [PERF_REG_X86_FLAGS] = MT_REGISTER_COUNT,
     [PERF_REG_X86_CS] = MT_REGISTER_COUNT, [PERF_REG_X86_SS] = MT_REGISTER_COUNT,
     [PERF_REG_X86_DS] = MT_REGISTER_COUNT, [PERF_REG_X86_ES] = MT_REGISTER_COUNT,
     [PERF_REG_X86_FS] = MT_REGISTER_COUNT, [PERF_REG_X86_GS] = MT_REGISTER_COUNT,
-    [PERF_REG_X86_R8] = MT_REGISTER_R8,   [PERF_REG_X86_R9] = MT_REGISTER_R9,
-    [PERF_REG_X86_R10] = MT_REGISTER_R10, [PERF_REG_X86_R11] = MT_REGISTER_R11,
-    [PERF_REG_X86_R12] = MT_REGISTER_R12, [PERF_REG_X86_R13] = MT_REGISTER_R13,
-    [PERF_REG_X86_R14] = MT_REGISTER_R14, [PERF_REG_X86_R15] = MT_REGISTER_R15,
+    [PERF_REG_X86_R8] = MT_REGISTER_R8,    [PERF_REG_X86_R9] = MT_REGISTER_R9,
+    [PERF_REG_X86_R10] = MT_REGISTER_R10,  [PERF_REG_X86_R11] = MT_REGISTER_R11,
+    [PERF_REG_X86_R12] = MT_REGISTER_R12,  [PERF_REG_X86_R13] = MT_REGISTER_R13,
+    [PERF_REG_X86_R14] = MT_REGISTER_R14,  [PERF_REG_X86_R15] = MT_REGISTER_R15,
 };
 
 static struct mt_registers registers_of(const struct mt_stack_sample *sample)
@@ -180,8 +183,8 @@ static struct mt_error *push_unwound(const struct mt_stack_sample *sample, struc
 /* ---- All ---- */
 
 struct mt_error *mt_sample_frames_read(const struct mt_sideband *record,
-				       const struct mt_stack_sample *sample,
-				       struct mt_space *space, mt_sample_frames *frames)
+				       const struct mt_stack_sample *sample, struct mt_space *space,
+				       mt_sample_frames *frames)
 {
 	frames->count = 0;
 	mt_try(push_chain(&sample->chain, KERNEL_SIDE, frames));

@@ -24,7 +24,7 @@ typedef MT_ARRAY(struct mt_sample_frame) mt_sample_frames;
 /* Puts the frames into FRAMES, innermost first; there is one at least.  SPACE is the process's.
  * Errors: NO_MEMORY. */
 struct mt_error *mt_sample_frames_read(const struct mt_sideband *record,
-				       const struct mt_stack_sample *sample,
-				       struct mt_space *space, mt_sample_frames *frames);
+				       const struct mt_stack_sample *sample, struct mt_space *space,
+				       mt_sample_frames *frames);
 
 #endif

@@ -8,8 +8,6 @@
 #include "decode/private.h"
 #include "decode/sample_frames.h"
 
-
-
 /* So many periods without a sample are no delay of one. */
 #define PERIODS_OF_GAP 4
 /* Where nothing says how far apart they are: one sample alone. */
@@ -62,9 +60,9 @@ static struct mt_error *add_frame(struct sampled_thread *it, const struct mt_sam
 		return NULL;
 	mt_try(add_level(it, (struct level){
 				 .function = function,
-				 .site = !caller               ? 0
+				 .site = !caller              ? 0
 					 : caller->returns_to ? caller->returns_to
-							       : caller->inside,
+							      : caller->inside,
 				 .caller = caller,
 			     }));
 	if (symbolizer->inlines_at)
@@ -270,8 +268,7 @@ static struct mt_error *describe(struct mt_decode_run *run, const samples *all)
 	sampling->event =
 	    is_one_event ? mt_recording_event_name(run->recording, first) : "several events";
 	mt_try(measure(all, &measured_ns));
-	uint64_t asked_ns =
-	    is_one_event ? mt_recording_event_period_ns(run->recording, first) : 0;
+	uint64_t asked_ns = is_one_event ? mt_recording_event_period_ns(run->recording, first) : 0;
 	bool is_credible = measured_ns && (!asked_ns || measured_ns / PERIODS_OF_GAP <= asked_ns);
 	sampling->period_ns = is_credible ? measured_ns : asked_ns ? asked_ns : PERIOD_NS;
 	return NULL;

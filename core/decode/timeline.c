@@ -3,6 +3,7 @@
 
 #include "output/calls_of.h"
 #include "output/fold.h"
+#include "perf/stack_sample.h"
 
 static struct mt_error *decode_calls_of(struct mt_recording *recording,
 					const struct mt_decode_options *options,
@@ -49,6 +50,10 @@ struct mt_error *mt_timeline_decode(const struct mt_log *log, const struct mt_pr
 	    .side_tracks_first = timeline->is_for_statistics,
 	};
 
+	if (timeline->needs_calls && mt_recording_is_of_samples(recording))
+		return mt_error_new(MT_ERROR_UNSUPPORTED,
+				    "%s contains samples of stacks and no calls: %s",
+				    mt_recording_info(recording)->path, timeline->needs_calls);
 	if (timeline->function)
 		return decode_calls_of(recording, &options, timeline->function, sink, stats);
 	if (timeline->fold_hint)

@@ -17,12 +17,16 @@ struct mt_timeline {
 	struct mt_decode_files **files; /* as struct mt_decode_options has them */
 	const char *function;   /* only its calls and their callers: output/calls_of.h; NULL: all */
 	bool is_for_statistics; /* side tracks come first, and inlined calls not at all */
+	/* What it would be taken for without being true of samples, "diff compares …": then those
+	 * are refused.  NULL: they will do. */
+	const char *needs_calls;
 	/* How to see what output/fold.h folds, as a sentence's end; NULL: nothing is folded. */
 	const char *fold_hint;
 };
 
 /* Decodes what TIMELINE is of: of a thread, or of all; its calls of a function, or all.  Errors:
- * NOT_FOUND (no such function was called); those of decoding and of the sink. */
+ * UNSUPPORTED (of samples, though it needs calls); NOT_FOUND (no such function was called); those
+ * of decoding and of the sink. */
 struct mt_error *mt_timeline_decode(const struct mt_log *log, const struct mt_progress *progress,
 				    struct mt_recording *recording,
 				    const struct mt_timeline *timeline, struct mt_slice_sink sink,

@@ -40,6 +40,7 @@ const char *mt_arg_name_text(enum mt_arg_name name)
 	    [MT_ARG_RESULT] = "result",
 	    [MT_ARG_REASON] = "reason",
 	    [MT_ARG_VALUE] = "value",
+	    [MT_ARG_SAMPLES] = "samples",
 	};
 
 	return texts[name];
@@ -133,6 +134,8 @@ void mt_args_of_end(struct mt_args *args, const struct mt_slice_end *end)
 {
 	args->count = 0;
 	add_text(args, MT_ARG_RESULT, end->result);
+	if (end->samples)
+		add_number(args, MT_ARG_SAMPLES, end->samples);
 	add_flag(args, MT_ARG_UNWOUND, end->flags & MT_SLICE_END_UNWOUND);
 	add_flag(args, MT_ARG_END_LOST, end->flags & MT_SLICE_END_LOST);
 	add_flag(args, MT_ARG_END_ESTIMATED, end->flags & MT_SLICE_END_TIME_ESTIMATED);
@@ -211,6 +214,8 @@ void mt_args_of_snapshot(struct mt_args *args, const struct mt_thread_segment *s
 
 const char *mt_slice_category(const struct mt_slice *slice)
 {
+	if (slice->flags & MT_SLICE_SAMPLED)
+		return MT_CATEGORY_SAMPLED;
 	switch (slice->kind) {
 	case MT_SLICE_INLINED:
 		return MT_CATEGORY_INLINED;

@@ -39,8 +39,9 @@ enum mt_arg_name {
 	MT_ARG_THREAD,
 	MT_ARG_ARGUMENTS, /* these two are of a call, or a system call */
 	MT_ARG_RESULT,
-	MT_ARG_REASON, /* why a thread went off the CPU, or the program asked for a snapshot */
-	MT_ARG_VALUE,  /* of a counter */
+	MT_ARG_REASON,  /* why a thread went off the CPU, or the program asked for a snapshot */
+	MT_ARG_VALUE,   /* of a counter */
+	MT_ARG_SAMPLES, /* in how many a sampled frame was; on its end */
 	MT_ARG_NAMES
 };
 
@@ -83,7 +84,8 @@ void mt_args_of_snapshot(struct mt_args *args, const struct mt_thread_segment *s
 /* The kind of a slice or instant, by which a viewer can distinguish and filter them. */
 #define MT_CATEGORY_CALL    "call"
 #define MT_CATEGORY_INLINED "inlined"
-#define MT_CATEGORY_KERNEL  "kernel" /* the kernel, which was not traced */
+#define MT_CATEGORY_SAMPLED "sampled" /* seen in samples alone, called or inlined */
+#define MT_CATEGORY_KERNEL  "kernel"  /* the kernel, which was not traced */
 #define MT_CATEGORY_LOST    "lost"
 #define MT_CATEGORY_MARK    "mark"
 #define MT_CATEGORY_COUNTER "counter"

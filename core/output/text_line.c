@@ -220,6 +220,11 @@ static void put_notes(struct mt_str *out, const struct mt_text_entry *entry)
 		mt_str_appendf(out, "%s%s", separator, notes[i].text);
 		separator = ", ";
 	}
+	if (entry->samples) {
+		mt_str_appendf(out, "%s%u sample%s", separator, entry->samples,
+			       entry->samples == 1 ? "" : "s");
+		separator = ", ";
+	}
 	if (separator[0] == ',')
 		mt_str_append(out, ")");
 }
@@ -480,6 +485,16 @@ void mt_text_command(struct mt_str *out, struct mt_text_style *style, const char
 	mt_str_append(out, "\n");
 }
 
+void mt_text_sampling(struct mt_str *out, const struct mt_sampling *sampling)
+{
+	mt_str_appendf(out, "%llu sample%s of ", (unsigned long long)sampling->samples,
+		       sampling->samples == 1 ? "" : "s");
+	put_clean(out, sampling->event);
+	mt_str_append(out, ", every ~");
+	mt_text_duration(out, sampling->period_ns);
+	mt_str_append(out, ": what is not sampled is not seen");
+}
+
 void mt_text_thread(struct mt_str *out, struct mt_text_style *style, const struct mt_thread *thread)
 {
 	struct mt_str *cell = &style->cell;
@@ -501,6 +516,11 @@ void mt_text_thread(struct mt_str *out, struct mt_text_style *style, const struc
 	}
 	put_cell(out, style, 0, BOLD);
 	mt_str_append(out, "\n");
+	if (thread->sampling) {
+		mt_text_sampling(cell, thread->sampling);
+		put_cell(out, style, 0, YELLOW);
+		mt_str_append(out, "\n");
+	}
 	mt_text_head(out, style);
 }
 

@@ -34,6 +34,7 @@ struct mt_text_entry {
 	bool has_ended;
 	uint8_t end_flags; /* MT_SLICE_END_… */
 	uint32_t depth;
+	uint32_t samples; /* of a sampled slice that has ended */
 	uint64_t end_ns;
 	const char *result;        /* of a slice that has ended; NULL: not known */
 	const char *caller_module; /* of a slice without a call source; NULL: not known */
@@ -68,6 +69,8 @@ void mt_text_head(struct mt_str *out, struct mt_text_style *style);
 /* A SEGMENT sets the style's zero. */
 void mt_text_entry(struct mt_str *out, struct mt_text_style *style,
 		   const struct mt_text_entry *entry);
+/* "213 samples of cpu-clock, every ~1.00 ms: what is not sampled is not seen" */
+void mt_text_sampling(struct mt_str *out, const struct mt_sampling *sampling);
 /* Stands for COUNT callers that are not shown. */
 void mt_text_elided(struct mt_str *out, struct mt_text_style *style, size_t count);
 

@@ -201,11 +201,13 @@ static struct mt_error *take_end(void *self, const struct mt_slice_end *end)
 				     .end_ns = end->time_ns,
 				     .end_flags = end->flags,
 				     .result = end->result,
+				     .samples = end->samples,
 				 });
 	entry->has_ended = true;
 	entry->end_ns = end->time_ns;
 	entry->end_flags = end->flags;
 	entry->result = end->result;
+	entry->samples = end->samples;
 	return NULL;
 }
 

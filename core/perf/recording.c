@@ -33,8 +33,8 @@ struct mt_error *mt_recording_read_part(const struct mt_recording *recording, ui
 
 	*count = 0;
 	while (*count < size) {
-		ssize_t got = pread(fd, (uint8_t *)bytes + *count, size - *count,
-				    (off_t)(offset + *count));
+		ssize_t got =
+		    pread(fd, (uint8_t *)bytes + *count, size - *count, (off_t)(offset + *count));
 
 		if (got < 0 && errno == EINTR)
 			continue;

@@ -283,9 +283,9 @@ struct mt_error *mt_stack_sample_read(struct mt_recording *recording,
 	/* It was whole when the recording was opened. */
 	if (body.failed || parse(recording, &body, &again, out) != MT_PARSED ||
 	    again.sample.event != record->sample.event)
-		return mt_recording_garbled(
-		    recording, place->part == MT_STACK_UNPACKED ? 0 : place->offset,
-		    "a sample, which changed meanwhile");
+		return mt_recording_garbled(recording,
+					    place->part == MT_STACK_UNPACKED ? 0 : place->offset,
+					    "a sample, which changed meanwhile");
 	return NULL;
 }
 

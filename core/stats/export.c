@@ -7,6 +7,7 @@
 struct json {
 	struct mt_str *out;
 	struct mt_str scratch;
+	bool is_sampled;
 };
 
 static void put_text(struct json *json, const char *name, const char *text)
@@ -25,12 +26,26 @@ static const char *unit_of(enum mt_stats_sort what)
 	return what == MT_STATS_SORT_CALLS ? "" : "_ns";
 }
 
+/* Of samples, durations of calls are not known. */
+static bool has_column(enum mt_stats_sort what, bool is_sampled)
+{
+	return !is_sampled || what < MT_STATS_SORT_MIN;
+}
+
+static const char *name_of(enum mt_stats_sort what, bool is_sampled)
+{
+	return is_sampled && what == MT_STATS_SORT_CALLS ? "samples" : mt_stats_sort_names[what];
+}
+
 static void put_values(struct json *json, const struct mt_stats_row *row)
 {
 	for (enum mt_stats_sort what = 0; what < MT_STATS_SORT_NAME; what++)
-		mt_str_appendf(json->out, ", \"%s%s\": %llu", mt_stats_sort_names[what],
-			       unit_of(what), (unsigned long long)mt_stats_value(row, what));
-	put_number(json, "partial", row->partial);
+		if (has_column(what, json->is_sampled))
+			mt_str_appendf(json->out, ", \"%s%s\": %llu",
+				       name_of(what, json->is_sampled), unit_of(what),
+				       (unsigned long long)mt_stats_value(row, what));
+	if (!json->is_sampled)
+		put_number(json, "partial", row->partial);
 }
 
 static void put_row(struct json *json, const char *group, const struct mt_stats_row *row)
@@ -112,21 +127,29 @@ static void put_slowest(struct json *json, const struct mt_stats_result *result)
 void mt_stats_print_json(const struct mt_stats_report *report, struct mt_stats_result *result,
 			 struct mt_str *out)
 {
-	struct json json = {.out = out};
+	struct json json = {.out = out, .is_sampled = result->sampling.samples};
 
 	mt_str_appendf(out, "{\"span_ns\": %llu",
 		       (unsigned long long)(result->end_ns - result->begin_ns));
 	put_number(&json, "threads", result->threads);
-	put_number(&json, "calls", result->calls);
-	put_number(&json, "partial", result->partial);
-	put_number(&json, "estimated", result->estimated);
+	if (json.is_sampled) {
+		put_number(&json, "samples", result->sampling.samples);
+		put_number(&json, "period_ns", result->sampling.period_ns);
+		put_text(&json, "event", result->sampling.event);
+	} else {
+		put_number(&json, "calls", result->calls);
+		put_number(&json, "partial", result->partial);
+		put_number(&json, "estimated", result->estimated);
+	}
 	put_number(&json, "gaps", result->gaps);
 	put_rows(&json, report, "functions", &result->functions);
 	if (report->options->function) {
-		put_histogram(&json, result);
+		if (!json.is_sampled)
+			put_histogram(&json, result);
 		put_rows(&json, report, "callers", &result->callers);
 		put_rows(&json, report, "callees", &result->callees);
-		put_slowest(&json, result);
+		if (!json.is_sampled)
+			put_slowest(&json, result);
 	} else {
 		put_rows(&json, report, "waits", &result->waits);
 	}
@@ -150,14 +173,16 @@ void mt_stats_print_csv(const struct mt_stats_report *report, struct mt_stats_re
 {
 	mt_stats_rows *rows = &result->functions;
 	const bool has_group = report->options->by != MT_STATS_BY_FUNCTION;
+	const bool is_sampled = result->sampling.samples;
 	struct mt_str scratch = {0};
 
 	mt_stats_sort(rows, report->sort);
 	mt_str_append(out, has_group ? mt_stats_by_names[report->options->by] : "");
-	mt_str_append(out, has_group ? ",name,module,file,line," : "name,module,file,line,");
+	mt_str_append(out, has_group ? ",name,module,file,line" : "name,module,file,line");
 	for (enum mt_stats_sort what = 0; what < MT_STATS_SORT_NAME; what++)
-		mt_str_appendf(out, "%s%s,", mt_stats_sort_names[what], unit_of(what));
-	mt_str_append(out, "partial\n");
+		if (has_column(what, is_sampled))
+			mt_str_appendf(out, ",%s%s", name_of(what, is_sampled), unit_of(what));
+	mt_str_append(out, is_sampled ? "\n" : ",partial\n");
 	for (size_t i = 0; i < rows->count && (!report->most || i < report->most); i++) {
 		const struct mt_stats_row *row = &rows->items[i];
 
@@ -166,10 +191,14 @@ void mt_stats_print_csv(const struct mt_stats_report *report, struct mt_stats_re
 		put_field(out, &scratch, row->name);
 		put_field(out, &scratch, row->module);
 		put_field(out, &scratch, row->source.file ? row->source.file : "");
-		mt_str_appendf(out, "%u,", row->source.line);
+		mt_str_appendf(out, "%u", row->source.line);
 		for (enum mt_stats_sort what = 0; what < MT_STATS_SORT_NAME; what++)
-			mt_str_appendf(out, "%llu,", (unsigned long long)mt_stats_value(row, what));
-		mt_str_appendf(out, "%llu\n", (unsigned long long)row->partial);
+			if (has_column(what, is_sampled))
+				mt_str_appendf(out, ",%llu",
+					       (unsigned long long)mt_stats_value(row, what));
+		if (!is_sampled)
+			mt_str_appendf(out, ",%llu", (unsigned long long)row->partial);
+		mt_str_append(out, "\n");
 	}
 	out->failed |= scratch.failed;
 	mt_str_deinit(&scratch);

@@ -55,6 +55,7 @@ static void put_function(struct mt_str *out, const struct mt_stats_row *row)
 struct table {
 	const char *heading; /* of the names */
 	bool has_self, has_waited;
+	bool is_sampled; /* then there are samples instead of calls */
 };
 
 static void put_head(struct mt_str *out, const struct table *table)
@@ -64,15 +65,16 @@ static void put_head(struct mt_str *out, const struct table *table)
 		put_cell(out, "self", CELL_COLUMNS);
 	if (table->has_waited)
 		put_cell(out, "waited", CELL_COLUMNS);
-	put_cell(out, "calls", CALLS_COLUMNS);
-	for (enum mt_stats_sort what = MT_STATS_SORT_MIN; what <= MT_STATS_SORT_MAX; what++)
+	put_cell(out, table->is_sampled ? "samples" : "calls", CALLS_COLUMNS);
+	for (enum mt_stats_sort what = MT_STATS_SORT_MIN;
+	     what <= MT_STATS_SORT_MAX && !table->is_sampled; what++)
 		put_cell(out, mt_stats_sort_names[what], CELL_COLUMNS);
 	mt_str_appendf(out, "  %s\n", table->heading);
 }
 
 static void put_row(struct mt_str *out, const struct table *table, const struct mt_stats_row *row)
 {
-	if (row->total_ns || row->durations.count)
+	if (row->total_ns || row->durations.count || table->is_sampled)
 		put_duration(out, row->total_ns);
 	else
 		put_cell(out, "-", CELL_COLUMNS); /* a fault */
@@ -81,7 +83,8 @@ static void put_row(struct mt_str *out, const struct table *table, const struct 
 	if (table->has_waited)
 		put_duration(out, row->waited_ns);
 	mt_str_appendf(out, "%*llu", CALLS_COLUMNS, (unsigned long long)row->calls);
-	for (enum mt_stats_sort what = MT_STATS_SORT_MIN; what <= MT_STATS_SORT_MAX; what++)
+	for (enum mt_stats_sort what = MT_STATS_SORT_MIN;
+	     what <= MT_STATS_SORT_MAX && !table->is_sampled; what++)
 		if (row->durations.count)
 			put_duration(out, mt_stats_value(row, what));
 		else
@@ -178,8 +181,10 @@ static void put_slowest(const struct mt_stats_result *result, struct mt_str *out
 static void put_function_alone(const struct mt_stats_report *report, struct mt_stats_result *result,
 			       struct mt_str *out)
 {
-	const struct table callers = {.heading = "caller"};
-	const struct table callees = {.heading = "callee", .has_self = true};
+	const bool is_sampled = result->sampling.samples;
+	const struct table callers = {.heading = "caller", .is_sampled = is_sampled};
+	const struct table callees = {
+	    .heading = "callee", .has_self = true, .is_sampled = is_sampled};
 	struct mt_histogram durations = {0};
 	int failed = 0;
 
@@ -205,12 +210,27 @@ static void put_function_alone(const struct mt_stats_report *report, struct mt_s
 
 /* ---- All ---- */
 
+static void put_remark_on_samples(const struct mt_stats_result *result, struct mt_str *out)
+{
+	mt_str_appendf(out, " of %llu thread%s, ", (unsigned long long)result->threads,
+		       result->threads == 1 ? "" : "s");
+	mt_text_sampling(out, &result->sampling);
+	mt_str_append(out,
+		      ".\nThe times are estimates: what the samples stand for that a function "
+		      "was in, of total, or that it ran in, of self.  How often it was called is "
+		      "not known.\n");
+}
+
 static void put_remarks(const struct mt_stats_result *result, struct mt_str *out)
 {
 	const unsigned long long partial = result->partial, estimated = result->estimated;
 
 	mt_str_append(out, "\n");
 	mt_text_duration(out, result->end_ns - result->begin_ns);
+	if (result->sampling.samples) {
+		put_remark_on_samples(result, out);
+		return;
+	}
 	mt_str_appendf(out,
 		       " of %llu thread%s, %llu calls.  total is with what a function calls, "
 		       "self without; p50 is the median.\n",
@@ -241,6 +261,7 @@ void mt_stats_print(const struct mt_stats_report *report, struct mt_stats_result
 								    : "function",
 	    .has_self = true,
 	    .has_waited = result->has_waited,
+	    .is_sampled = result->sampling.samples,
 	};
 	const struct table waits = {.heading = "waiting"};
 

@@ -30,7 +30,8 @@ struct frame {
 	const struct mt_function *function;
 	const char *arguments;
 	uint64_t begin_ns, children_ns, waited_ns;
-	uint8_t flags; /* MT_SLICE_… */
+	uint64_t calls; /* that it counts as, or samples */
+	uint8_t flags;  /* MT_SLICE_… */
 	bool is_call, is_off_cpu;
 };
 
@@ -131,7 +132,7 @@ static struct mt_stats_entry *entry_of_wait(struct mt_stats *stats, const char *
 static int count(struct mt_stats_entry *entry, const struct frame *frame, uint64_t duration_ns,
 		 bool is_partial)
 {
-	entry->calls += !(frame->flags & MT_SLICE_INFERRED);
+	entry->calls += frame->calls;
 	entry->partial += is_partial;
 	entry->self_ns += duration_ns > frame->children_ns ? duration_ns - frame->children_ns : 0;
 	return is_partial ? 0 : mt_histogram_add(&entry->durations, duration_ns);
@@ -176,8 +177,29 @@ static int note_slow(struct mt_stats *stats, const struct frame *frame, uint64_t
 	return 0;
 }
 
-static int end_call(struct mt_stats *stats, const struct frame *frame,
-		    const struct mt_slice_end *what)
+/* A function that calls itself is in a sample once. */
+static int end_sampled(struct mt_stats *stats, struct frame *frame, const struct mt_slice_end *what)
+{
+	const uint64_t duration_ns = what->time_ns - frame->begin_ns;
+	const struct mt_function *caller = innermost(stats);
+	struct mt_stats_entry *entry = frame->entry;
+	const struct frame *parent = stats->frames.count ? mt_array_last(&stats->frames) : NULL;
+	bool is_outermost = !--entry->open;
+	int failed;
+
+	frame->calls = is_outermost ? what->samples : 0;
+	if (is_outermost)
+		entry->total_ns += duration_ns;
+	failed = count(entry, frame, duration_ns, true);
+	frame->calls = what->samples;
+	if (entry->is_wanted)
+		failed |= count_related(&stats->callers, caller, frame, duration_ns, true);
+	if (parent && parent->is_call && parent->entry->is_wanted)
+		failed |= count_related(&stats->callees, frame->function, frame, duration_ns, true);
+	return failed;
+}
+
+static int end_call(struct mt_stats *stats, struct frame *frame, const struct mt_slice_end *what)
 {
 	const uint64_t duration_ns = what->time_ns - frame->begin_ns;
 	const bool is_partial = frame->flags & MT_SLICE_INFERRED ||
@@ -187,8 +209,11 @@ static int end_call(struct mt_stats *stats, const struct frame *frame,
 	const struct mt_function *caller = innermost(stats);
 	struct mt_stats_entry *entry = frame->entry;
 	const struct frame *parent = stats->frames.count ? mt_array_last(&stats->frames) : NULL;
-	int failed = count(entry, frame, duration_ns, is_partial);
+	int failed;
 
+	if (frame->flags & MT_SLICE_SAMPLED)
+		return end_sampled(stats, frame, what);
+	failed = count(entry, frame, duration_ns, is_partial);
 	stats->result.calls += !(frame->flags & MT_SLICE_INFERRED);
 	stats->result.partial += is_partial;
 	stats->result.estimated += is_estimated;
@@ -227,6 +252,12 @@ static struct mt_error *thread(void *self, const struct mt_thread *what)
 	if (tid == what->tid || !known->what.tid)
 		known->what = *what;
 	known->what.tid = tid;
+	if (what->sampling) {
+		uint64_t before = stats->result.sampling.samples;
+
+		stats->result.sampling = *what->sampling;
+		stats->result.sampling.samples += before;
+	}
 	return NULL;
 }
 
@@ -250,6 +281,7 @@ static struct mt_error *begin(void *self, const struct mt_slice *slice)
 	struct frame frame = {
 	    .begin_ns = slice->time_ns,
 	    .flags = slice->flags,
+	    .calls = !(slice->flags & MT_SLICE_INFERRED),
 	    .function = slice->function,
 	    .arguments = slice->arguments,
 	    .is_call = slice->kind == MT_SLICE_CALL || slice->kind == MT_SLICE_INLINED,
@@ -338,6 +370,7 @@ static struct mt_error *finish(void *self)
 				  &result->callers));
 	mt_try(mt_stats_make_rows(&stats->callees, MT_STATS_BY_FUNCTION, false, &result->texts,
 				  &result->callees));
+	result->sampling.event = keep(stats, result->sampling.event, &failed);
 	mt_array_each (call, &stats->slowest) {
 		call->function = keep(stats, call->function, &failed);
 		call->arguments = keep(stats, call->arguments, &failed);

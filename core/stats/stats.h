@@ -9,7 +9,9 @@
  *   call's alone.  `self` is the total without the calls that it made, of each call.
  * - `waited` is the part of the total in which the thread did not run, where that was recorded.
  *   Side tracks have to come before the threads for that: mt_decode_options.side_tracks_first.
- * - Inlined calls count as parts of the function that they are in. */
+ * - Inlined calls count as parts of the function that they are in.
+ * - Of a thread whose stack was sampled, no call is known: `calls` counts samples that the function
+ *   was in, the times are what these stand for, and there are no durations of calls. */
 #ifndef MT_STATS_STATS_H
 #define MT_STATS_STATS_H
 
@@ -66,6 +68,7 @@ struct mt_stats_result {
 	uint64_t threads;                       /* with calls */
 	uint64_t calls, partial, estimated, gaps;
 	bool has_waited;
+	struct mt_sampling sampling; /* of all threads; samples 0: calls were recorded */
 	struct mt_arena texts;
 };
 

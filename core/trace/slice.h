@@ -51,8 +51,8 @@ struct mt_sampling {
 struct mt_thread {
 	pid_t pid;
 	pid_t tid;
-	const char *name;    /* NULL: not known */
-	const char *process; /* NULL: not known */
+	const char *name;                   /* NULL: not known */
+	const char *process;                /* NULL: not known */
 	const struct mt_sampling *sampling; /* NULL: its calls were recorded; lent for the run */
 };
 

@@ -172,6 +172,7 @@ static struct mt_error *take_end(void *self, const struct mt_slice_end *end)
 	line->size = (uint32_t)(view->lines.count - at);
 	line->end_ns = end->time_ns;
 	line->end_flags = end->flags;
+	line->samples = end->samples;
 	line->has_ended = true;
 	return keep_value(view, line, NULL, end->result) ? NULL : mt_error_no_memory();
 }

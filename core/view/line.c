@@ -29,6 +29,7 @@ static void put_slice(struct mt_view *view, size_t at, struct mt_str *out)
 	    .kind = MT_TEXT_SLICE,
 	    .has_ended = line->has_ended,
 	    .end_flags = line->end_flags,
+	    .samples = line->samples,
 	    .depth = line->depth,
 	    .end_ns = line->end_ns,
 	    .result = line->values ? line->values->result : NULL,

@@ -31,7 +31,8 @@ struct line {
 	uint32_t parent;       /* the line of the caller */
 	uint32_t size;         /* lines of it, and of all that it called */
 	uint32_t depth;
-	uint8_t kind; /* enum mt_slice_kind */
+	uint32_t samples; /* that it was in; 0: it was not sampled */
+	uint8_t kind;     /* enum mt_slice_kind */
 	uint8_t flags, end_flags;
 	uint8_t cause; /* of a gap */
 	bool is_text, has_ended, is_folded;

@@ -2,7 +2,7 @@
 /* Reads the page's data: core/output/html.c describes it. */
 "use strict";
 
-const FLAG = { inferred: 1, estimated: 2, tail: 4, handler: 8, context: 16,
+const FLAG = { inferred: 1, estimated: 2, tail: 4, handler: 8, context: 16, sampled: 32,
 	open: 1 << 8, unwound: 2 << 8, endEstimated: 4 << 8, endLost: 8 << 8 };
 const KIND = { call: 0, inlined: 1, syscall: 2, untraced: 3, gap: 4, side: 5,
 	instant: 16, counter: 17, segment: 18 };

@@ -18,6 +18,8 @@ const isSlice = (i) => kindOf(data.slices.flags[i]) < KIND.instant;
 function endText(flags) {
 	if (flags & FLAG.open)
 		return "still open where the recording ends";
+	if (flags & FLAG.sampled)
+		return "by the next sample";
 	if (flags & FLAG.endLost)
 		return "lost: somewhere in a gap";
 	if (flags & FLAG.unwound)
@@ -33,6 +35,7 @@ function flagTexts(i) {
 			texts.push(text);
 	};
 	add(FLAG.inferred, "inferred: open since before the recording");
+	add(FLAG.sampled, "sampled: what is between samples is not seen");
 	add(FLAG.estimated, "begin estimated");
 	add(FLAG.endEstimated, "end estimated");
 	add(FLAG.tail, "tail call");

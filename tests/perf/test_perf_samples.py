@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Samples of stacks that `perf record` takes here, as slices, against what `perf script` says of the
+same file, sample by sample."""
+import collections
+import json
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+SAMPLE = re.compile(r"^\s*(\d+)\s+(\d+)\.(\d{9}):(.*)$")
+FRAME = re.compile(r"^\s+([0-9a-f]+) (.*?) \((.*)\)$")
+
+
+@pytest.fixture(scope="module", name="program")
+def program_fixture(compile):  # pylint: disable=redefined-builtin
+    # Chains of return addresses want frame pointers.
+    return compile("sampled.c", "-O2", "-g", "-fno-omit-frame-pointer", "-pthread")
+
+
+@pytest.fixture(name="record")
+def record_fixture(need, program, tmp_path):
+    """record(options) -> path of a recording; skips what this kernel does not do."""
+    perf = need("perf", "linux-perf")
+
+    def run(*options):
+        path = tmp_path / "perf.data"
+        done = subprocess.run([perf, "record", "-N", "-F", "1000", "-o", path, *options, "--",
+                               program], text=True, capture_output=True, check=False, timeout=60)
+        if done.returncode:
+            pytest.skip(f"perf record {' '.join(options)}: {done.stderr.strip().splitlines()[0]}")
+        return path
+
+    return run
+
+
+def is_kernel(address):
+    return address >> 63
+
+
+def frame_of(name, module, program):
+    """Functions of the program by their names, others by their files: a file may have several names
+    for one function."""
+    return name if module == str(program) else pathlib.PurePath(module).name
+
+
+def parse_frame(text, program):
+    """(address, frame) of a line of perf script; None: it has none."""
+    found = FRAME.match(text)
+    if not found or not int(found[1], 16):  # a frame pointer that was none
+        return None
+    return int(found[1], 16), frame_of(found[2], "" if found[3] == "[unknown]" else found[3],
+                                       program)
+
+
+def perf_stacks(need, path, program):
+    """{(thread, time): (the program's frames from the outermost on, how many of the kernel)}"""
+    done = subprocess.run([need("perf"), "script", "-i", path, "--ns", "--no-inline", "-F",
+                           "tid,time,ip,sym,dso"], text=True, capture_output=True, check=True,
+                          timeout=120)
+    stacks, sample = {}, []
+    for line in done.stdout.splitlines():
+        head = SAMPLE.match(line)
+        if head:
+            sample = stacks[(int(head[1]), int(head[2] + head[3]))] = []
+        frame = parse_frame(head[4] if head else line, program)
+        if frame:
+            sample.insert(0, frame)
+    return {key: (tuple(frame for address, frame in sample if not is_kernel(address)),
+                  sum(1 for address, _ in sample if is_kernel(address)))
+            for key, sample in stacks.items()}
+
+
+def events_of(run_mtdb, path, tmp_path):
+    out = tmp_path / "timeline.json"
+    done = run_mtdb("decode", "-o", out, path)
+    assert done.returncode == 0, done.stderr
+    return json.loads(out.read_text())["traceEvents"], done.stderr
+
+
+def time_of(event):
+    whole, _, rest = f"{event['ts']:.3f}".partition(".")
+    return int(whole) * 1000 + int(rest)
+
+
+def stacks_at(events, samples):
+    """{(thread, time): the slices that are open then, outermost first}: begins at it included."""
+    threads = collections.defaultdict(list)
+    for thread, time in samples:
+        threads[thread].append((time, 1, None))
+    for event in events:
+        if event["ph"] in "BE":
+            threads[event["tid"]].append((time_of(event), 0, event))
+    found = {}
+    for thread, what in threads.items():
+        open_slices = []
+        for time, _, event in sorted(what, key=lambda one: one[:2]):
+            if event is None:
+                found[(thread, time)] = list(open_slices)
+            elif event["ph"] == "B":
+                open_slices.append(event)
+            else:
+                open_slices.pop()
+        assert not open_slices
+    return found
+
+
+def our_stacks(events, samples, program):
+    """As perf_stacks(): without what is inlined."""
+    stacks = {}
+    for key, slices in stacks_at(events, samples).items():
+        frames = [(one["name"], one["args"].get("module", "")) for one in slices
+                  if not one["args"].get("inlined")]
+        kernel = sum(1 for name, module in frames
+                     if name == "[kernel]" or module.startswith("[kernel"))
+        user = frames[:len(frames) - kernel]
+        stacks[key] = (tuple(frame_of(*frame, program) for frame in user), kernel)
+    return stacks
+
+
+@pytest.mark.parametrize("options", [["-g"], ["--call-graph", "dwarf,16384"],
+                                     ["--call-graph", "dwarf,16384", "-z"], []],
+                         ids=["chains", "stacks", "packed stacks", "addresses alone"])
+def test_every_sample_is_seen_as_perf_sees_it(  # pylint: disable=too-many-arguments
+        options, record, need, run_mtdb, program, tmp_path):
+    path = record("-e", "cpu-clock", *options)
+    wanted = perf_stacks(need, path, program)
+    events, said = events_of(run_mtdb, path, tmp_path)
+    found = our_stacks(events, wanted, program)
+    assert len(wanted) > 50
+    assert f"{len(wanted)} samples of cpu-clock, every ~" in said
+    differ = {key: (stack, found[key]) for key, stack in wanted.items() if found[key] != stack}
+    # Without the right to read its symbols the kernel is one frame.
+    differ = {key: pair for key, pair in differ.items()
+              if pair[0][0] != pair[1][0] or bool(pair[0][1]) != bool(pair[1][1])}
+    assert not differ
+    assert {"main", "recursive", "middle", "leaf"} & {
+        frame for frames, _ in found.values() for frame in frames}
