@@ -34,9 +34,9 @@ def record(kind, *body, misc=0):
 
 
 def attr(sample_type, kind=1, config=9, size=128, flags=SAMPLE_ID_ALL, read_format=0,
-         branch_type=0, regs_user=0, regs_intr=0):
+         branch_type=0, regs_user=0, regs_intr=0, period=1):
     """A struct perf_event_attr of SIZE bytes, whichever the kernel's headers of the day had."""
-    data = u32(kind, size) + u64(config, 1, sample_type, read_format, flags) + u32(0, 0)
+    data = u32(kind, size) + u64(config, period, sample_type, read_format, flags) + u32(0, 0)
     data += u64(0, 0, branch_type, regs_user) + u32(0, 0) + u64(regs_intr)
     return (data + bytes(size))[:size]
 

@@ -11,6 +11,8 @@
 	(PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |             \
 	 PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER)
 
+#define LEAST_PERIOD_NS 10000
+
 static size_t bytes_of(uint64_t sample_type, uint64_t fields)
 {
 	return sizeof(uint64_t) * (size_t)__builtin_popcountll(sample_type & fields);
@@ -305,5 +307,8 @@ uint64_t mt_recording_event_period_ns(const struct mt_recording *recording, uint
 
 	if (attr->freq)
 		return attr->sample_freq ? 1000000000 / attr->sample_freq : 0;
-	return attr->type == PERF_TYPE_SOFTWARE ? attr->sample_period : 0; /* a clock's: in ns */
+	if (attr->type != PERF_TYPE_SOFTWARE)
+		return 0;
+	/* A clock's.  The kernel does not look at it more often (perf_swevent_start_hrtimer()). */
+	return attr->sample_period > LEAST_PERIOD_NS ? attr->sample_period : LEAST_PERIOD_NS;
 }

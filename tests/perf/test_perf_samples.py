@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Samples of stacks that `perf record` takes here, as slices, against what `perf script` says of the
 same file, sample by sample."""
-import collections
-import json
 import pathlib
 import re
 import subprocess
 
 import pytest
+
+from samples import events_of, stacks_at
 
 SAMPLE = re.compile(r"^\s*(\d+)\s+(\d+)\.(\d{9}):(.*)$")
 FRAME = re.compile(r"^\s+([0-9a-f]+) (.*?) \((.*)\)$")
@@ -72,40 +72,6 @@ def perf_stacks(need, path, program):
             for key, sample in stacks.items()}
 
 
-def events_of(run_mtdb, path, tmp_path):
-    out = tmp_path / "timeline.json"
-    done = run_mtdb("decode", "-o", out, path)
-    assert done.returncode == 0, done.stderr
-    return json.loads(out.read_text())["traceEvents"], done.stderr
-
-
-def time_of(event):
-    whole, _, rest = f"{event['ts']:.3f}".partition(".")
-    return int(whole) * 1000 + int(rest)
-
-
-def stacks_at(events, samples):
-    """{(thread, time): the slices that are open then, outermost first}: begins at it included."""
-    threads = collections.defaultdict(list)
-    for thread, time in samples:
-        threads[thread].append((time, 1, None))
-    for event in events:
-        if event["ph"] in "BE":
-            threads[event["tid"]].append((time_of(event), 0, event))
-    found = {}
-    for thread, what in threads.items():
-        open_slices = []
-        for time, _, event in sorted(what, key=lambda one: one[:2]):
-            if event is None:
-                found[(thread, time)] = list(open_slices)
-            elif event["ph"] == "B":
-                open_slices.append(event)
-            else:
-                open_slices.pop()
-        assert not open_slices
-    return found
-
-
 def our_stacks(events, samples, program):
     """As perf_stacks(): without what is inlined."""
     stacks = {}
@@ -128,7 +94,7 @@ def test_every_sample_is_seen_as_perf_sees_it(  # pylint: disable=too-many-argum
     wanted = perf_stacks(need, path, program)
     events, said = events_of(run_mtdb, path, tmp_path)
     found = our_stacks(events, wanted, program)
-    assert len(wanted) > 50
+    assert len(wanted) > 10
     assert f"{len(wanted)} samples of cpu-clock, every ~" in said
     differ = {key: (stack, found[key]) for key, stack in wanted.items() if found[key] != stack}
     # Without the right to read its symbols the kernel is one frame.
