@@ -61,7 +61,8 @@ const struct mt_command mt_command_decode = {
     .usage = "[-o FILE] [-f FORMAT] RECORDING",
     .help =
 	"Decode RECORDING, a perf.data file written by mtdb, or by perf record with Intel PT,\n"
-	"and write its function calls as a timeline.  RECORDING \"-\" is standard input.\n"
+	"and write its function calls as a timeline; or the samples of perf record -g, as what\n"
+	"they are.  RECORDING \"-\" is standard input.\n"
 	"\n"
 	"Options:\n"
 	"  -o, --output=FILE    output file; \"-\" is standard output, a name ending in .gz or\n"

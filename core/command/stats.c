@@ -184,7 +184,8 @@ const struct mt_command mt_command_stats = {
     .help =
 	"Print a table of the functions that were called in RECORDING, and another one of what\n"
 	"threads waited for: system calls, page faults, and being off the CPU.  " HELP_OF_COLUMNS
-	"RECORDING \"-\" is standard input.\n"
+	"Of samples of stacks (perf record -g) these are counted, and not calls.  RECORDING \"-\"\n"
+	"is standard input.\n"
 	"\n"
 	"Options:\n"
 	"  -n, --lines=N      rows of each table, and slowest calls (default: 20, and 10; 0: all\n"

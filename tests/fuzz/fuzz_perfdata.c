@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Any bytes as a recording: an error or a recording, sorted, within what was given.  Bytes that do
+/* Any bytes as a recording: an error or a recording, sorted, within what was given; and the frames
+ * of the stacks that were sampled, whatever was recorded of them.  Bytes that do
  * not begin as a file are taken for the records behind the start of one in pipe mode, so that the
  * fuzzer need not find that out first. */
+#include "decode/sample_frames.h"
 #include "perf/recording_private.h"
+#include "perf/stack_sample.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -29,7 +32,8 @@ static const struct start start = {
     .attr = {.size = sizeof(struct perf_event_attr),
 	     .sample_type = ATTR_FIELDS,
 	     .read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID,
-	     .sample_regs_user = 0xff,
+	     .branch_sample_type = PERF_SAMPLE_BRANCH_CALL_STACK,
+	     .sample_regs_user = 0x1ff, /* to the program counter */
 	     .sample_id_all = 1},
     .id = 1,
 };
@@ -67,6 +71,38 @@ static void use_sideband(const struct mt_recording *recording)
 			sum(record->sample.raw, record->sample.raw_size);
 		}
 	}
+}
+
+/* All memory is code, which has no tables: the unwinder goes by what the stack holds. */
+static struct mt_space *all_code(void)
+{
+	static const struct mt_mapping everywhere = {.end = 1ull << 47, .path = "//anon"};
+	static struct mt_space_pool *pool;
+	static struct mt_space *space;
+
+	if (!space)
+		check(!mt_space_pool_create(NULL, &pool) && !mt_space_create(pool, 1, &space) &&
+		      !mt_space_add(space, &everywhere));
+	return space;
+}
+
+static void use_stacks(struct mt_recording *recording)
+{
+	const struct mt_sideband *records = mt_recording_sideband(recording);
+	static uint8_t buffer[MT_STACK_SAMPLE_BYTES];
+	mt_sample_frames frames = {0};
+	struct mt_stack_sample sample;
+
+	for (size_t i = 0; i < mt_recording_sideband_count(recording); i++) {
+		if (records[i].kind != MT_SIDEBAND_SAMPLE || !records[i].sample.stack.size)
+			continue;
+		check(!mt_stack_sample_read(recording, &records[i], buffer, &sample));
+		sum(sample.memory, sample.memory_size);
+		check(!mt_sample_frames_read(&records[i], &sample, all_code(), &frames));
+		check(frames.count > 0);
+	}
+	mt_array_deinit(&frames);
+	mt_recording_is_of_samples(recording);
 }
 
 static void use_aux(const struct mt_recording *recording)
@@ -113,6 +149,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	mt_error_destroy(error);
 	if (recording) {
 		use_sideband(recording);
+		use_stacks(recording);
 		use_aux(recording);
 		check(!mt_recording_each_record(recording, see_record, NULL));
 	}
