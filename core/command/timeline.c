@@ -48,8 +48,7 @@ void mt_timeline_log_losses(const struct mt_command_context *context,
 		if (info->events_lost)
 			mt_str_appendf(&text, ", and %llu were lost",
 				       (unsigned long long)info->events_lost);
-		mt_log(context->log, MT_LOG_INFO, "%s: %s", info->path,
-		       text.text ? text.text : "");
+		mt_log(context->log, MT_LOG_INFO, "%s: %s", info->path, text.text ? text.text : "");
 	}
 	if (info->is_truncated)
 		mt_log(context->log, MT_LOG_WARNING, "%s is truncated; showing what could be read",

@@ -59,8 +59,7 @@ static struct mt_error *push_chain(const struct mt_sample_words *chain, enum sid
 		if (!i)
 			side = mt_address_is_kernel(address) ? KERNEL_SIDE : USER_SIDE;
 		/* What a program without frame pointers has in their place leads anywhere. */
-		bool is_possible =
-		    address && (side != USER_SIDE || !mt_address_is_kernel(address));
+		bool is_possible = address && (side != USER_SIDE || !mt_address_is_kernel(address));
 		if (side == wanted && is_possible)
 			mt_try(
 			    push(frames, is_first ? address : address - 1, is_first ? 0 : address));
