@@ -235,16 +235,22 @@ static int compare_numbers(const void *a, const void *b)
 	return *left < *right ? -1 : *left > *right;
 }
 
-/* The median distance; 0: there is none. */
-static struct mt_error *measure(const samples *all, uint64_t *period_ns)
+/* The median distance of an event's samples; 0: there is none. */
+static struct mt_error *measure(const samples *all, uint32_t event, uint64_t *period_ns)
 {
+	const struct mt_sideband *before = NULL;
 	MT_ARRAY(uint64_t) distances = {0};
 	int failed = 0;
 
-	for (size_t i = 1; i < all->count; i++)
-		if (all->items[i]->tid == all->items[i - 1]->tid)
-			failed |= mt_array_push(&distances, all->items[i]->time_ns -
-								all->items[i - 1]->time_ns);
+	for (size_t i = 0; i < all->count; i++) {
+		const struct mt_sideband *record = all->items[i];
+
+		if (record->sample.event != event)
+			continue;
+		if (before && before->tid == record->tid)
+			failed |= mt_array_push(&distances, record->time_ns - before->time_ns);
+		before = record;
+	}
 	if (distances.count) {
 		qsort(distances.items, distances.count, sizeof(uint64_t), compare_numbers);
 		*period_ns = distances.items[distances.count / 2];
@@ -253,24 +259,28 @@ static struct mt_error *measure(const samples *all, uint64_t *period_ns)
 	return failed ? mt_error_no_memory() : NULL;
 }
 
-/* How far apart they are of threads that run.  Of threads that mostly wait the median says nothing,
- * and what was asked for nothing of a kernel that gives less. */
+/* How far apart they are of a thread that runs: as was asked for, since the median says nothing of
+ * threads that wait; the median where that is not known. */
 static struct mt_error *describe(struct mt_decode_run *run, const samples *all)
 {
 	struct mt_sampling *sampling = &run->stats.sampling;
 	const uint32_t first = all->items[0]->sample.event;
-	bool is_one_event = true;
-	uint64_t measured_ns = 0;
 
 	sampling->samples = all->count;
-	for (size_t i = 0; i < all->count; i++)
-		is_one_event &= all->items[i]->sample.event == first;
-	sampling->event =
-	    is_one_event ? mt_recording_event_name(run->recording, first) : "several events";
-	mt_try(measure(all, &measured_ns));
-	uint64_t asked_ns = is_one_event ? mt_recording_event_period_ns(run->recording, first) : 0;
-	bool is_credible = measured_ns && (!asked_ns || measured_ns / PERIODS_OF_GAP <= asked_ns);
-	sampling->period_ns = is_credible ? measured_ns : asked_ns ? asked_ns : PERIOD_NS;
+	sampling->event = mt_recording_event_name(run->recording, first);
+	for (size_t i = 0; i < all->count; i++) {
+		const uint32_t event = all->items[i]->sample.event;
+		uint64_t asked_ns = mt_recording_event_period_ns(run->recording, event);
+
+		if (event != first)
+			sampling->event = "several events";
+		if (asked_ns && (!sampling->period_ns || asked_ns < sampling->period_ns))
+			sampling->period_ns = asked_ns;
+	}
+	if (!sampling->period_ns)
+		mt_try(measure(all, first, &sampling->period_ns));
+	if (!sampling->period_ns)
+		sampling->period_ns = PERIOD_NS;
 	return NULL;
 }
 

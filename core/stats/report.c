@@ -216,9 +216,9 @@ static void put_remark_on_samples(const struct mt_stats_result *result, struct m
 		       result->threads == 1 ? "" : "s");
 	mt_text_sampling(out, &result->sampling);
 	mt_str_append(out,
-		      ".\nThe times are estimates: what the samples stand for that a function "
-		      "was in, of total, or that it ran in, of self.  How often it was called is "
-		      "not known.\n");
+		      ".\nThe times are estimates, of each sample as much as they lie apart: total "
+		      "of those that a function was in, self of those that it ran in.  How often "
+		      "it was called is not known.\n");
 }
 
 static void put_remarks(const struct mt_stats_result *result, struct mt_str *out)

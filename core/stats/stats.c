@@ -30,8 +30,9 @@ struct frame {
 	const struct mt_function *function;
 	const char *arguments;
 	uint64_t begin_ns, children_ns, waited_ns;
-	uint64_t calls; /* that it counts as, or samples */
-	uint8_t flags;  /* MT_SLICE_… */
+	uint64_t calls;            /* that it counts as, or samples */
+	uint64_t children_samples; /* in which it was not innermost */
+	uint8_t flags;             /* MT_SLICE_… */
 	bool is_call, is_off_cpu;
 };
 
@@ -177,25 +178,28 @@ static int note_slow(struct mt_stats *stats, const struct frame *frame, uint64_t
 	return 0;
 }
 
-/* A function that calls itself is in a sample once. */
+/* Each sample stands for a period.  A function that calls itself is in a sample once. */
 static int end_sampled(struct mt_stats *stats, struct frame *frame, const struct mt_slice_end *what)
 {
-	const uint64_t duration_ns = what->time_ns - frame->begin_ns;
+	const uint64_t period_ns = stats->result.sampling.period_ns;
 	const struct mt_function *caller = innermost(stats);
-	struct mt_stats_entry *entry = frame->entry;
-	const struct frame *parent = stats->frames.count ? mt_array_last(&stats->frames) : NULL;
-	bool is_outermost = !--entry->open;
+	struct frame *parent = stats->frames.count ? mt_array_last(&stats->frames) : NULL;
+	bool is_outermost = !--frame->entry->open;
 	int failed;
 
+	if (parent)
+		parent->children_samples += what->samples;
+	frame->children_ns = frame->children_samples * period_ns;
 	frame->calls = is_outermost ? what->samples : 0;
-	if (is_outermost)
-		entry->total_ns += duration_ns;
-	failed = count(entry, frame, duration_ns, true);
+	frame->entry->total_ns += frame->calls * period_ns;
+	failed = count(frame->entry, frame, what->samples * period_ns, true);
 	frame->calls = what->samples;
-	if (entry->is_wanted)
-		failed |= count_related(&stats->callers, caller, frame, duration_ns, true);
+	if (frame->entry->is_wanted)
+		failed |=
+		    count_related(&stats->callers, caller, frame, what->samples * period_ns, true);
 	if (parent && parent->is_call && parent->entry->is_wanted)
-		failed |= count_related(&stats->callees, frame->function, frame, duration_ns, true);
+		failed |= count_related(&stats->callees, frame->function, frame,
+					what->samples * period_ns, true);
 	return failed;
 }
 

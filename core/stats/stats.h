@@ -11,7 +11,7 @@
  *   Side tracks have to come before the threads for that: mt_decode_options.side_tracks_first.
  * - Inlined calls count as parts of the function that they are in.
  * - Of a thread whose stack was sampled, no call is known: `calls` counts samples that the function
- *   was in, the times are what these stand for, and there are no durations of calls. */
+ *   was in, of which each stands for a period, and there are no durations of calls. */
 #ifndef MT_STATS_STATS_H
 #define MT_STATS_STATS_H
 
