@@ -3,8 +3,9 @@
  * place, is one slice: from the first one's time until that of the first one without it.  What
  * happened in between nobody saw.
  *
- * A thread that does not run is not sampled: where no sample follows for much longer than they lie
- * apart, the stack ends with the sample's own share of the time. */
+ * A thread that does not run is not sampled: the stack ends where it left the CPU, if that was
+ * recorded, and where no sample follows for much longer than they lie apart, with the sample's own
+ * share of the time. */
 #include "decode/private.h"
 #include "decode/sample_frames.h"
 
@@ -23,18 +24,19 @@ struct level {
 	uint32_t samples;
 };
 
+typedef MT_ARRAY(const struct mt_sideband *) records;
+
 struct sampled_thread {
 	struct mt_decode_run *run;
 	const struct mt_process_thread *thread;
 	const struct mt_sideband *const *samples;
+	const records *departures;
 	struct mt_sampling sampling; /* `samples`: of the thread */
 	const struct mt_epoch *epoch;
 	MT_ARRAY(struct level) open, levels; /* outermost first */
 	mt_sample_frames frames;
 	uint8_t buffer[MT_STACK_SAMPLE_BYTES];
 };
-
-typedef MT_ARRAY(const struct mt_sideband *) samples;
 
 /* ---- One sample ---- */
 
@@ -170,6 +172,27 @@ static struct mt_error *show_sample(struct sampled_thread *it, const struct mt_s
 	return NULL;
 }
 
+/* When the thread left the CPU, from a time on; UINT64_MAX: it did not, or nobody recorded it. */
+static uint64_t departure_from(const struct sampled_thread *it, uint64_t time_ns)
+{
+	const records *departures = it->departures;
+	const int32_t tid = it->thread->tid;
+	size_t low = 0, high = departures->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct mt_sideband *record = departures->items[middle];
+
+		if (record->tid < tid || (record->tid == tid && record->time_ns < time_ns))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < departures->count && departures->items[low]->tid == tid
+		   ? departures->items[low]->time_ns
+		   : UINT64_MAX;
+}
+
 /* The end of what a sample stands for. */
 static uint64_t end_of(const struct sampled_thread *it, size_t index)
 {
@@ -177,11 +200,15 @@ static uint64_t end_of(const struct sampled_thread *it, size_t index)
 	uint64_t room_ns = INT64_MAX - time_ns;
 	uint64_t period_ns = it->sampling.period_ns;
 	uint64_t end_ns = time_ns + (period_ns < room_ns ? period_ns : room_ns);
+	uint64_t departure_ns = departure_from(it, time_ns);
 
-	if (index + 1 == it->sampling.samples)
-		return end_ns;
-	uint64_t next_ns = it->samples[index + 1]->time_ns;
-	return (next_ns - time_ns) / PERIODS_OF_GAP > period_ns ? end_ns : next_ns;
+	if (index + 1 < it->sampling.samples) {
+		uint64_t next_ns = it->samples[index + 1]->time_ns;
+
+		if ((next_ns - time_ns) / PERIODS_OF_GAP <= period_ns)
+			end_ns = next_ns;
+	}
+	return departure_ns < end_ns ? departure_ns : end_ns;
 }
 
 static struct mt_error *show_thread(struct sampled_thread *it)
@@ -236,7 +263,7 @@ static int compare_numbers(const void *a, const void *b)
 }
 
 /* The median distance of an event's samples; 0: there is none. */
-static struct mt_error *measure(const samples *all, uint32_t event, uint64_t *period_ns)
+static struct mt_error *measure(const records *all, uint32_t event, uint64_t *period_ns)
 {
 	const struct mt_sideband *before = NULL;
 	MT_ARRAY(uint64_t) distances = {0};
@@ -261,7 +288,7 @@ static struct mt_error *measure(const samples *all, uint32_t event, uint64_t *pe
 
 /* How far apart they are of a thread that runs: as was asked for, since the median says nothing of
  * threads that wait; the median where that is not known. */
-static struct mt_error *describe(struct mt_decode_run *run, const samples *all)
+static struct mt_error *describe(struct mt_decode_run *run, const records *all)
 {
 	struct mt_sampling *sampling = &run->stats.sampling;
 	const uint32_t first = all->items[0]->sample.event;
@@ -284,24 +311,35 @@ static struct mt_error *describe(struct mt_decode_run *run, const samples *all)
 	return NULL;
 }
 
-static struct mt_error *collect(struct mt_decode_run *run, samples *all)
+static void sort_by_thread(records *all)
 {
-	const struct mt_sideband *records = mt_recording_sideband(run->recording);
-
-	for (size_t i = 0; i < mt_recording_sideband_count(run->recording); i++) {
-		const struct mt_sideband *record = &records[i];
-
-		if (record->kind == MT_SIDEBAND_SAMPLE && record->sample.stack.size &&
-		    mt_tid_is_thread(record->tid) && mt_decode_wants(run, record->tid) &&
-		    mt_decode_has_time(record) && mt_array_push(all, record))
-			return mt_error_no_memory();
-	}
 	if (all->count)
 		qsort(all->items, all->count, sizeof(*all->items), compare_threads);
+}
+
+static struct mt_error *collect(struct mt_decode_run *run, records *all, records *departures)
+{
+	const struct mt_sideband *items = mt_recording_sideband(run->recording);
+
+	for (size_t i = 0; i < mt_recording_sideband_count(run->recording); i++) {
+		const struct mt_sideband *record = &items[i];
+		records *into = NULL;
+
+		if (record->kind == MT_SIDEBAND_SAMPLE && record->sample.stack.size)
+			into = all;
+		else if (record->kind == MT_SIDEBAND_SWITCH && record->context_switch.out)
+			into = departures;
+		if (into && mt_tid_is_thread(record->tid) && mt_decode_wants(run, record->tid) &&
+		    mt_decode_has_time(record) && mt_array_push(into, record))
+			return mt_error_no_memory();
+	}
+	sort_by_thread(all);
+	sort_by_thread(departures);
 	return NULL;
 }
 
-static struct mt_error *show_all(struct mt_decode_run *run, const samples *all)
+static struct mt_error *show_all(struct mt_decode_run *run, const records *all,
+				 const records *departures)
 {
 	struct sampled_thread *it = calloc(1, sizeof(*it));
 	struct mt_error *error = it ? NULL : mt_error_no_memory();
@@ -313,6 +351,7 @@ static struct mt_error *show_all(struct mt_decode_run *run, const samples *all)
 		while (i + count < all->count && all->items[i + count]->tid == tid)
 			count++;
 		it->run = run;
+		it->departures = departures;
 		it->samples = (const struct mt_sideband *const *)&all->items[i];
 		it->sampling = run->stats.sampling;
 		it->sampling.samples = count;
@@ -332,14 +371,15 @@ static struct mt_error *show_all(struct mt_decode_run *run, const samples *all)
 
 struct mt_error *mt_decode_samples(struct mt_decode_run *run)
 {
-	samples all = {0};
-	struct mt_error *error = collect(run, &all);
+	records all = {0}, departures = {0};
+	struct mt_error *error = collect(run, &all, &departures);
 
 	if (!error && all.count)
 		error = describe(run, &all);
 	run->bytes_total = all.count;
 	if (!error)
-		error = show_all(run, &all);
+		error = show_all(run, &all, &departures);
 	mt_array_deinit(&all);
+	mt_array_deinit(&departures);
 	return error;
 }

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 import perfdata as pd
-from samples import events_of
+from samples import events_of, stacks_at
 
 MS = 1000000
 KERNEL, USER = -128, -512  # PERF_CONTEXT_…
@@ -126,6 +126,24 @@ def test_a_gap_ends_the_stack(decoded, at):
     assert slices == [(0, "main", 1, 8, 4), (0, "main", 50, 53, 3)]
 
 
+def test_leaving_the_cpu_ends_the_stack(decoded, at):
+    switch_out = 1 << 13  # PERF_RECORD_MISC_…
+
+    def switch(time, thread, misc):
+        return pd.record(pd.SWITCH, pd.u32(PROGRAM, thread), pd.u64(time), misc=misc)
+
+    slices, _ = decoded(chain_attr(), [
+        chain(1 * MS, USER, at("main")),
+        switch(1 * MS + 1000, THREAD + 1, switch_out),  # another's
+        chain(2 * MS, USER, at("main")),
+        switch(2 * MS + 500000, THREAD, switch_out),
+        switch(3 * MS, THREAD, 0),
+        chain(4 * MS, USER, at("main")),
+        switch(4 * MS + 250000, THREAD, switch_out),
+    ])
+    assert slices == [(0, "main", 1, 2.5, 2), (0, "main", 4, 4.25, 1)]
+
+
 def test_samples_of_a_thread_that_mostly_waits(decoded, at):
     times = [1, 101, 201, 301]
     slices, said = decoded(chain_attr(), [chain(time * MS, USER, at("main")) for time in times])
@@ -204,6 +222,27 @@ def test_calls_that_the_processor_kept(decoded, at, index):
     ])
     assert slices == [(0, "main", 1, 4, 3), (1, "recursive", 1, 4, 3), (2, "recursive", 1, 4, 3),
                       (3, "middle", 1, 3, 2), (4, "[kernel]", 2, 3, 1)]
+
+
+def test_calls_that_the_processor_kept_are_those_that_perf_sees(write, at, need, run_mtdb,
+                                                                 tmp_path):
+    attr = pd.attr(FIELDS | pd.CALLCHAIN | pd.BRANCH_STACK, kind=HARDWARE,
+                   branch_type=1 | CALL_STACK)
+    calls = [(at("recursive", 20), at("middle", 0)), (at("recursive", 10), at("recursive", 0)),
+             (at("main", 30), at("recursive", 0))]
+    path = write(attr, [sample((time + 1) * MS, pd.u64(2, USER, at(ip)), branches(*calls[time:]),
+                               ip=at(ip))
+                        for time, ip in enumerate(["middle", "recursive", "recursive"])])
+    done = subprocess.run([need("perf", "linux-perf"), "script", "-i", path, "--no-inline", "-F",
+                           "ip,sym"], text=True, capture_output=True, check=True, timeout=60)
+    wanted = [[line.split()[1] for line in block.splitlines() if line.strip()][::-1]
+              for block in done.stdout.split("\n\n") if block.strip()]
+    events, _ = events_of(run_mtdb, path, tmp_path)
+    found = stacks_at(events, [(THREAD, (time + 1) * MS) for time in range(3)])
+    ours = [[one["name"] for one in found[key] if not one["args"].get("inlined")]
+            for key in sorted(found)]
+    assert ours == wanted
+    assert wanted[0] == ["main", "recursive", "recursive", "middle"]
 
 
 def test_branches_that_are_no_calls_are_not_taken_for_them(decoded, at):
