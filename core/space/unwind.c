@@ -134,8 +134,11 @@ static enum mt_unwind_end judge(struct mt_unwinder *unwinder, const struct mt_un
 		return ++unwinder->signals > MOST_SIGNALS ? MT_UNWIND_BAD_STACK : MT_UNWIND_GOES_ON;
 	if (!pc)
 		return MT_UNWIND_OUTERMOST;
-	if (caller->values[MT_REGISTER_RSP] <= frame->registers.values[MT_REGISTER_RSP] ||
-	    !is_code(unwinder, pc - 1))
+	uint64_t rsp = frame->registers.values[MT_REGISTER_RSP];
+	/* vfork() has its return address in a register while it is in the kernel. */
+	bool is_above = caller->values[MT_REGISTER_RSP] > rsp ||
+			(frame->exact && caller->values[MT_REGISTER_RSP] == rsp);
+	if (!is_above || !is_code(unwinder, pc - 1))
 		return MT_UNWIND_BAD_STACK;
 	return MT_UNWIND_GOES_ON;
 }

@@ -24,10 +24,11 @@ def record_fixture(need, program, tmp_path):
     """record(options) -> path of a recording; skips what this kernel does not do."""
     perf = need("perf", "linux-perf")
 
-    def run(*options):
+    def run(*options, command=(program,)):
         path = tmp_path / "perf.data"
         done = subprocess.run([perf, "record", "-N", "-F", "1000", "-o", path, *options, "--",
-                               program], text=True, capture_output=True, check=False, timeout=60)
+                               *command], text=True, capture_output=True, check=False,
+                              timeout=60)
         if done.returncode:
             pytest.skip(f"perf record {' '.join(options)}: {done.stderr.strip().splitlines()[0]}")
         return path
@@ -85,14 +86,10 @@ def our_stacks(events, samples, program):
     return stacks
 
 
-@pytest.mark.parametrize("options", [["-g"], ["--call-graph", "dwarf,16384"],
-                                     ["--call-graph", "dwarf,16384", "-z"], []],
-                         ids=["chains", "stacks", "packed stacks", "addresses alone"])
-def test_every_sample_is_seen_as_perf_sees_it(  # pylint: disable=too-many-arguments
-        options, record, need, run_mtdb, program, tmp_path):
-    path = record("-e", "cpu-clock", *options)
+def check_same(need, run_mtdb, program, path):
+    """Our stacks are perf's.  Returns them."""
     wanted = perf_stacks(need, path, program)
-    events, said = events_of(run_mtdb, path, tmp_path)
+    events, said = events_of(run_mtdb, path, path.parent)
     found = our_stacks(events, wanted, program)
     assert len(wanted) > 10
     assert f"{len(wanted)} samples of cpu-clock, every ~" in said
@@ -103,3 +100,18 @@ def test_every_sample_is_seen_as_perf_sees_it(  # pylint: disable=too-many-argum
     assert not differ
     assert {"main", "recursive", "middle", "leaf"} & {
         frame for frames, _ in found.values() for frame in frames}
+    return found
+
+
+@pytest.mark.parametrize("options", [["-g"], ["--call-graph", "dwarf,16384"],
+                                     ["--call-graph", "dwarf,16384", "-z"], []],
+                         ids=["chains", "stacks", "packed stacks", "addresses alone"])
+def test_every_sample_is_seen_as_perf_sees_it(options, record, need, run_mtdb, program):
+    check_same(need, run_mtdb, program, record("-e", "cpu-clock", *options))
+
+
+def test_programs_that_a_shell_starts(record, need, run_mtdb, program):
+    path = record("-e", "cpu-clock", "--call-graph", "dwarf,16384", "--switch-events",
+                  command=("/bin/sh", "-c", f"{program}; exec {program}"))
+    found = check_same(need, run_mtdb, program, path)
+    assert len({thread for thread, _ in found}) >= 4  # two each

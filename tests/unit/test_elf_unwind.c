@@ -261,6 +261,32 @@ static void garbage(void **state)
 	}
 }
 
+/* The kernel is asked with the return address in a register, and nothing of it on the stack. */
+static void out_of_vfork(void **state)
+{
+	static const uint8_t syscall_bytes[] = {0x0f, 0x05};
+	const uint8_t *code = (const uint8_t *)(uintptr_t)vfork;
+	const uint8_t *found = memmem(code, 64, syscall_bytes, sizeof(syscall_bytes));
+	const uint64_t words[] = {0, 0}, caller = (uint64_t)(uintptr_t)as_libgcc_does + 1;
+	const struct made made = {words, 2, 0};
+	const struct mt_unwind_source source = {
+	    .space = space, .read = read_made, .context = (void *)&made};
+	struct mt_registers registers = standing_at((uint64_t)(uintptr_t)found + 2);
+	struct mt_unwind_frame frame;
+	struct mt_unwinder unwinder;
+
+	(void)state;
+	if (!found || code[0] != 0x5f) /* pop %rdi: glibc's */
+		skip();
+	registers.values[MT_REGISTER_RDI] = caller;
+	mt_unwind_start(&unwinder, &source, &registers);
+	assert_true(mt_unwind_next(&unwinder, &frame));
+	assert_int_equal(frame.cfa, STACK);
+	assert_true(mt_unwind_next(&unwinder, &frame));
+	assert_int_equal(frame.pc, caller);
+	assert_int_equal(frame.registers.values[MT_REGISTER_RSP], STACK);
+}
+
 static void mend(void *context, struct mt_registers *registers)
 {
 	(void)context;
@@ -297,6 +323,7 @@ int main(void)
 	    cmocka_unit_test(nothing_to_read),
 	    cmocka_unit_test(a_ring_of_signal_frames),
 	    cmocka_unit_test(garbage),
+	    cmocka_unit_test(out_of_vfork),
 	    cmocka_unit_test(registers_are_put_right_first),
 	};
 
