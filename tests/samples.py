@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What mtdb decode makes of samples of stacks."""
 import collections
+import decimal
 import json
 
 
@@ -8,12 +9,11 @@ def events_of(run_mtdb, path, tmp_path):
     out = tmp_path / "timeline.json"
     done = run_mtdb("decode", "-o", out, path)
     assert done.returncode == 0, done.stderr
-    return json.loads(out.read_text())["traceEvents"], done.stderr
+    return json.loads(out.read_text(), parse_float=decimal.Decimal)["traceEvents"], done.stderr
 
 
 def time_of(event):
-    whole, _, rest = f"{event['ts']:.3f}".partition(".")
-    return int(whole) * 1000 + int(rest)
+    return int(event["ts"] * 1000)
 
 
 def stacks_at(events, samples):

@@ -86,6 +86,20 @@ def our_stacks(events, samples, program):
     return stacks
 
 
+ROOTS = {"_start", "libc.so.6", "ld-linux-x86-64.so.2", "dash"}
+
+
+def is_seen(wanted, found):
+    """perf's unwinder gives up early at times, behind an exec above all: then its stack has to be
+    the inner part of one that reaches a root.  Without the right to read the kernel's symbols its
+    frames are one."""
+    stack, kernel = wanted
+    ours, our_kernel = found
+    if bool(kernel) != bool(our_kernel):
+        return False
+    return ours == stack or (stack and ours[-len(stack):] == stack and ours[0] in ROOTS)
+
+
 def check_same(need, run_mtdb, program, path):
     """Our stacks are perf's.  Returns them."""
     wanted = perf_stacks(need, path, program)
@@ -93,11 +107,8 @@ def check_same(need, run_mtdb, program, path):
     found = our_stacks(events, wanted, program)
     assert len(wanted) > 10
     assert f"{len(wanted)} samples of cpu-clock, every ~" in said
-    differ = {key: (stack, found[key]) for key, stack in wanted.items() if found[key] != stack}
-    # Without the right to read its symbols the kernel is one frame.
-    differ = {key: pair for key, pair in differ.items()
-              if pair[0][0] != pair[1][0] or bool(pair[0][1]) != bool(pair[1][1])}
-    assert not differ
+    assert not {key: (stack, found[key]) for key, stack in wanted.items()
+                if not is_seen(stack, found[key])}
     assert {"main", "recursive", "middle", "leaf"} & {
         frame for frames, _ in found.values() for frame in frames}
     return found
