@@ -112,6 +112,11 @@ static struct mt_error *take_thread(void *self, const struct mt_thread *thread)
 	if (mt_array_push(&view->parts, part))
 		return mt_error_no_memory();
 	mt_text_thread(&out, &view->style, thread);
+	mt_try(add_text(view, &out, (struct line){.is_heading = true}));
+	if (!thread->sampling)
+		return NULL;
+	mt_str_clear(&out);
+	mt_text_sampling(&out, thread->sampling);
 	return add_text(view, &out, (struct line){.is_heading = true});
 }
 

@@ -94,6 +94,31 @@ static void calls_are_lines(void **state)
 	mt_view_destroy(view);
 }
 
+static void samples_are_told(void **state)
+{
+	const struct mt_sampling sampling = {
+	    .event = "cpu-clock", .samples = 3, .period_ns = 1000000};
+	const struct mt_thread sampled = {.pid = 1, .tid = 2, .sampling = &sampling};
+	const struct mt_slice slice = {.function = &functions[0], .flags = MT_SLICE_SAMPLED};
+	const struct mt_slice_end last = {.time_ns = 1000, .samples = 3};
+	struct mt_view *view = NULL;
+
+	(void)state;
+	assert_no_error(mt_view_create(&view));
+	struct mt_slice_sink sink = mt_view_sink(view);
+	assert_no_error(sink.ops->thread(sink.self, &sampled));
+	assert_no_error(sink.ops->segment_begin(sink.self, &segment));
+	assert_no_error(sink.ops->begin(sink.self, &slice));
+	assert_no_error(sink.ops->end(sink.self, &last));
+	assert_no_error(sink.ops->segment_end(sink.self, &segment));
+	assert_no_error(sink.ops->finish(sink.self));
+	assert_non_null(strstr(line_of(view, 1, 0, SIZE_MAX),
+			       "3 samples of cpu-clock, every ~1.00 ms: what is not sampled is "
+			       "not seen"));
+	assert_non_null(strstr(line_of(view, 3, 0, SIZE_MAX), "main (3 samples)"));
+	mt_view_destroy(view);
+}
+
 static void lines_are_cut_and_clean(void **state)
 {
 	struct mt_view *view = make();
@@ -271,6 +296,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(calls_are_lines),
+	    cmocka_unit_test(samples_are_told),
 	    cmocka_unit_test(lines_are_cut_and_clean),
 	    cmocka_unit_test(folded_calls_hide_theirs),
 	    cmocka_unit_test(there_are_ways),
