@@ -111,8 +111,8 @@ $(BUILD)/generated/planner_number.c: $(PLANNER_SOURCES) Makefile
 	echo "const uint64_t mt_planner_number = 0x$${number};" >>$@
 
 # What stands in front of the data of a timeline in HTML, in this order.
-VIEWER_SOURCES := $(addprefix core/output/viewer/,head.html viewer.css body.html data.js rows.js \
-                    draw.js details.js search.js input.js)
+VIEWER_SOURCES := $(addprefix core/output/viewer/,head.html viewer.css body.html data.js rows.js counters.js \
+                    losses.js draw.js details.js search.js input.js)
 $(BUILD)/generated/html_viewer.c: scripts/embed $(VIEWER_SOURCES) Makefile
 	@mkdir -p $(@D)
 	@scripts/embed mt_html_viewer $(VIEWER_SOURCES) >$@ || { rm $@; false; }

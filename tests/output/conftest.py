@@ -5,6 +5,7 @@ import pathlib
 import pytest
 
 from core_library import core_library
+from output.browser import Browser
 from output.script import Writer
 
 HERE = pathlib.Path(__file__).parent
@@ -24,3 +25,10 @@ def compile_make_trace(build, compile):
 def writer(make_trace):
     """Runs make_trace with a script."""
     return Writer(make_trace)
+
+
+@pytest.fixture(name="browser")
+def browser_fixture(tmp_path):
+    browser = Browser(tmp_path / "profile")
+    yield browser
+    browser.close()

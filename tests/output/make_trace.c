@@ -27,6 +27,12 @@ struct function {
 	char key[];
 };
 
+struct side {
+	struct side *next;
+	struct mt_side_event event;
+};
+
+static struct side *sides;
 static struct text *texts;
 static struct function *functions;
 
@@ -136,6 +142,61 @@ static struct mt_error *send_begin(struct mt_slice_sink sink, char **f)
 	return sink.ops->begin(sink.self, &slice);
 }
 
+/* NAME CATEGORY ARGUMENTS RESULT REASON; lives as long as the texts. */
+static const struct mt_side_event *side_event(char **fields, int index)
+{
+	struct side *side = calloc(1, sizeof(*side));
+
+	side->event = (struct mt_side_event){
+	    .name = text(fields, index),
+	    .category = text(fields, index + 1),
+	    .arguments = text(fields, index + 2),
+	    .result = text(fields, index + 3),
+	    .reason = text(fields, index + 4),
+	};
+	side->next = sides;
+	sides = side;
+	return &side->event;
+}
+
+static struct mt_error *send_side_begin(struct mt_slice_sink sink, char **f)
+{
+	const struct mt_slice slice = {
+	    .time_ns = number(f, 0),
+	    .kind = MT_SLICE_SIDE,
+	    .depth = (uint32_t)number(f, 1),
+	    .side = side_event(f, 2),
+	};
+
+	return sink.ops->begin(sink.self, &slice);
+}
+
+static struct mt_error *send_fault(struct mt_slice_sink sink, char **f)
+{
+	const struct mt_instant instant = {
+	    .time_ns = number(f, 0),
+	    .kind = MT_INSTANT_FAULT,
+	    .value = number(f, 1),
+	    .side = side_event(f, 2),
+	};
+
+	return sink.ops->instant(sink.self, &instant);
+}
+
+static struct mt_error *send_counter(struct mt_slice_sink sink, char **f)
+{
+	const struct mt_counter counter = {
+	    .time_ns = number(f, 0),
+	    .name = text(f, 1),
+	    .tid = (pid_t)number(f, 2),
+	    .value = number(f, 3),
+	    .is_real = number(f, 4),
+	    .real = strtod(field_at(f, 5), NULL),
+	};
+
+	return sink.ops->counter ? sink.ops->counter(sink.self, &counter) : NULL;
+}
+
 static struct mt_error *send_end(struct mt_slice_sink sink, char **f)
 {
 	struct mt_slice_end end = {
@@ -190,6 +251,12 @@ static struct mt_error *send_line(struct mt_slice_sink sink, char *line)
 		return send_end(sink, fields + 1);
 	if (strcmp(line, "instant") == 0)
 		return send_instant(sink, fields + 1);
+	if (strcmp(line, "side_begin") == 0)
+		return send_side_begin(sink, fields + 1);
+	if (strcmp(line, "fault") == 0)
+		return send_fault(sink, fields + 1);
+	if (strcmp(line, "counter") == 0)
+		return send_counter(sink, fields + 1);
 	if (strcmp(line, "segment_end") == 0)
 		return sink.ops->segment_end(sink.self, &segment);
 	return mt_error_new(MT_ERROR_USAGE, "a strange line: %s", line);
@@ -200,6 +267,12 @@ static void free_texts(void)
 	struct text *one, *next;
 	struct function *each, *after;
 
+	while (sides) {
+		struct side *side = sides;
+
+		sides = side->next;
+		free(side);
+	}
 	HASH_ITER (hh, texts, one, next) {
 		HASH_DEL(texts, one);
 		free(one);

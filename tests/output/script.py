@@ -10,6 +10,8 @@ CALL, INLINED, SYSCALL, UNTRACED, GAP = range(5)
 INFERRED, TIME_ESTIMATED, TAIL_CALL, HANDLER = 1, 2, 4, 8
 END_OPEN, END_UNWOUND, END_TIME_ESTIMATED, END_LOST = 1, 2, 4, 8
 SIGNAL, GAP_INSTANT, TRIGGER, EXIT, EXEC, TX_ABORT = range(6)
+AUX_LOST, EVENTS_LOST = 1, 4
+FIRST_TRACK, SCHED, FAULTS, COUNTERS = 1 << 22, 1 << 23, 3 << 23, 5 << 23
 SIGSEGV = 11
 
 codecs.register_error("each byte", lambda error: ("\ufffd" * (error.end - error.start), error.end))
@@ -115,6 +117,24 @@ class Script:
         self.put("instant", time, kind, detail, value, address, encode(file), line,
                  encode(function), "-", "-", 0)
         self.current.instants.append((told, time, len(self.open)))
+
+    def side(self, time, name, category, end, *, arguments=None, result=None, reason=None):
+        """A slice of a side track."""
+        self.put("side_begin", time, len(self.open), encode(name), encode(category), encode(arguments),
+                 encode(result), encode(reason))
+        self.current.pieces.append(Piece(clean(name), time, len(self.open)))
+        self.open.append(self.current.pieces[-1])
+        self.end(end)
+
+    def fault(self, time, address):
+        """A page fault."""
+        self.put("fault", time, address, encode("page fault"), encode("fault"))
+        self.current.instants.append(("page fault", time, len(self.open)))
+
+    def counter(self, time, name, value, tid=0):
+        """A counter's value, an integer or a float."""
+        is_real = isinstance(value, float)
+        self.put("counter", time, encode(name), tid, 0 if is_real else value, int(is_real), value)
 
     def segment_end(self):
         """What is still open is ended, innermost first."""

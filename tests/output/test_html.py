@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 
 from output import chrome, html_page
-from output.browser import Browser
 from output.script import Script
 from output.test_formats import make_folder, ours, scripts  # noqa: F401 (a fixture)
 
@@ -23,13 +22,6 @@ def recorded_fixture(compile, run_mtdb, tmp_path_factory):
     assert done.returncode == 0 and "ui.perfetto.dev" not in done.stderr, done.stderr
     assert run_mtdb("decode", "-o", folder / "x.json", folder / "x.perf").returncode == 0
     return folder / "x.perf"
-
-
-@pytest.fixture(name="browser")
-def browser_fixture(tmp_path):
-    browser = Browser(tmp_path / "profile")
-    yield browser
-    browser.close()
 
 
 def compare(page, trace):

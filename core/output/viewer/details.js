@@ -16,6 +16,7 @@ const isSlice = (i) => kindOf(data.slices.flags[i]) < KIND.instant;
 
 /* Why the end is what it is. */
 function endText(flags) {
+	const kind = kindOf(flags);
 	if (flags & FLAG.open)
 		return "still open where the recording ends";
 	if (flags & FLAG.sampled)
@@ -24,6 +25,8 @@ function endText(flags) {
 		return "lost: somewhere in a gap";
 	if (flags & FLAG.unwound)
 		return "left without a return: longjmp, exception or the thread's end";
+	if (kind === KIND.gap || kind === KIND.side)
+		return "";
 	return flags & FLAG.endEstimated ? "returned (time estimated)" : "returned";
 }
 
@@ -61,8 +64,12 @@ function facts(i) {
 	};
 	if (isSlice(i)) {
 		add("duration", timeText(slices.end[i] - slices.begin[i]) + (slices.flags[i] & FLAG.open ? " so far" : ""));
-		add("self time", timeText(selfTime(data, i)));
+		if (kindOf(slices.flags[i]) !== KIND.gap)
+			add("self time", timeText(selfTime(data, i)));
 	}
+	const loss = lossOf(i);
+	if (loss && !isSlice(i))
+		add("duration", timeText(loss.end - loss.begin));
 	add(isSlice(i) ? "begin" : "time", exactTime(slices.begin[i] - data.begin));
 	if (isSlice(i)) {
 		add("end", exactTime(slices.end[i] - data.begin));
@@ -80,6 +87,9 @@ function facts(i) {
 	add("track", laneOf(data, i)?.group.title);
 	return rows;
 }
+
+/* What was lost, if slice I tells of that. */
+const lossOf = (i) => isLost(data, i) ? laneOf(data, i)?.group.losses.find((loss) => loss.slice === i) : null;
 
 function element(tag, text) {
 	const node = document.createElement(tag);
@@ -106,15 +116,23 @@ function showTip(i, x, y) {
 	tip.hidden = i < 0;
 	if (i < 0)
 		return;
-	const { slices } = data;
+	const { slices } = data, loss = lossOf(i);
 	let text = isSlice(i)
 		? `  ${timeText(slices.end[i] - slices.begin[i])}, self ${timeText(selfTime(data, i))}`
-		: kindOf(slices.flags[i]) === KIND.counter ? `  ${counterValue(data, i)}`
+		: kindOf(slices.flags[i]) === KIND.counter ? `  ${counterText(data, i)}`
 			: `  at ${exactTime(slices.begin[i] - data.begin)}`;
+	if (loss)
+		text = `  for ${timeText(loss.end - loss.begin)}`;
 	const args = data.argsOf(slices.chunk[i], slices.args[i]);
-	if (args.cause)
-		text += `  ${shown(args.cause)}`;
-	tip.replaceChildren(data.names[slices.name[i]], element("span", text));
+	if (args.reason)
+		text += `  ${shown(args.reason)}`;
+	placeTip(data.names[slices.name[i]], text, x, y);
+}
+
+function placeTip(name, text, x, y) {
+	const tip = document.getElementById("tip");
+	tip.hidden = false;
+	tip.replaceChildren(name, element("span", text));
 	const { width, height } = view;
 	tip.style.left = `${Math.max(0, Math.min(x + 14, width - tip.offsetWidth - 4))}px`;
 	tip.style.top = `${y + 18 + tip.offsetHeight > height ? y - tip.offsetHeight - 8 : y + 18}px`;

@@ -34,10 +34,11 @@ function hueOf(text) {
 	return (hash >>> 8) % 360;
 }
 
+/* No BACK: what lies below is seen between the lines. */
 function hatch(colour, back) {
 	const tile = new OffscreenCanvas(8, 8);
 	const on = tile.getContext("2d");
-	on.fillStyle = back;
+	on.fillStyle = back ?? "transparent";
 	on.fillRect(0, 0, 8, 8);
 	on.strokeStyle = colour;
 	on.lineWidth = 1.5;
@@ -60,7 +61,7 @@ function makeTheme() {
 		back: of("--back"), panel: of("--panel"), line: of("--line"), text: of("--text"), dim: of("--dim"),
 		accent: of("--accent"), bad: of("--bad"), colours: data.names.map(colourOf),
 		unrecorded: hatch(of("--line"), of("--back")),
-		gap: hatch(of("--bad"), isDark ? "#3b1f1f" : "#fde4e2"),
+		gap: hatch(of("--bad"), isDark ? "#3b1f1f" : "#fde4e2"), loss: hatch(of("--bad")),
 	};
 }
 
@@ -72,7 +73,7 @@ function placeGroups() {
 		y += TITLE;
 		for (const lane of group.isFolded ? [] : group.lanes) {
 			lane.top = y;
-			y += LANE;
+			y += lane.height;
 		}
 		y += GAP;
 		group.bottom = y;
@@ -104,10 +105,10 @@ function fill(x, y, width, flags) {
 	pen.globalAlpha = alpha;
 }
 
-function outline(x, y, width) {
+function outline(x, y, width, height = LANE) {
 	pen.strokeStyle = theme.text;
 	pen.lineWidth = 2;
-	pen.strokeRect(x + 0.5, y, Math.max(width - 1, 2), LANE - 2);
+	pen.strokeRect(x + 0.5, y, Math.max(width - 1, 2), height - 2);
 }
 
 function drawSlice(i, x, y, width) {
@@ -116,7 +117,7 @@ function drawSlice(i, x, y, width) {
 	pen.globalAlpha = search.names && !matches(i) ? 0.25 : kind === KIND.inlined ? 0.7 : 1;
 	pen.fillStyle = kind === KIND.gap ? theme.gap : theme.colours[name[i]];
 	fill(x, y, width - (width > 3 ? 0.5 : 0), flags[i]);
-	if (width > 20)
+	if (width > 20 && kind !== KIND.gap)
 		label(data.names[name[i]], x, y, width);
 	pen.globalAlpha = 1;
 	if (i === view.selected || i === view.hovered)
@@ -146,37 +147,6 @@ function drawLane(lane, y) {
 		drawSlice(spokesman(i, next), pixel, y, 1);
 		i = next;
 	}
-	drawGaps(lane, y);
-}
-
-/* Over all else, at least three pixels wide. */
-function drawGaps(lane, y) {
-	const { begin, end } = data.slices;
-	const at = firstWhere(0, lane.gaps.length, (k) => end[lane.gaps[k]] >= view.begin);
-	let drawn = -Infinity;
-	for (let k = at; k < lane.gaps.length && begin[lane.gaps[k]] <= view.end; k++) {
-		const x = xOf(begin[lane.gaps[k]]), width = xOf(end[lane.gaps[k]]) - x;
-		if (width >= 3 || x < drawn + 3)
-			continue;
-		drawn = x;
-		pen.fillStyle = theme.bad;
-		pen.fillRect(x - 1, y, 3, LANE - 1);
-	}
-}
-
-function drawCounter(lane, y) {
-	const { begin, end, name } = data.slices;
-	let i = firstWhere(lane.first, lane.last, (k) => end[k] >= view.begin);
-	pen.fillStyle = theme.accent;
-	pen.globalAlpha = 0.6;
-	while (i < lane.last && begin[i] <= view.end) {
-		const x = Math.max(xOf(begin[i]), -2), width = Math.max(xOf(end[i]) - x, 1);
-		const height = Math.max(counterValue(data, i) / lane.most, 0) * (LANE - 2);
-		pen.fillRect(x, y + LANE - 1 - height, Math.min(width, view.width - x + 2), height);
-		i = Math.max(i + 1, firstWhere(i + 1, lane.last, (k) => end[k] >= timeAt(Math.floor(x) + 1)));
-	}
-	pen.globalAlpha = 1;
-	label(data.names[name[lane.first]], 0, y, 300);
 }
 
 function markColour(i) {
@@ -228,17 +198,22 @@ function drawGroup(group, shift) {
 	pen.fillRect(0, top, view.width, TITLE - 2);
 	pen.fillStyle = theme.text;
 	pen.fillText(`${group.isFolded ? "▸" : "▾"} ${group.title}`, 6, top + 13);
-	if (group.isFolded)
-		return;
-	drawSegments(group, top + TITLE - 2, group.bottom - GAP + shift);
+	if (!group.isFolded) {
+		drawSegments(group, top + TITLE - 2, group.bottom - GAP + shift);
+		drawLanes(group, shift);
+	}
+	drawLosses(group, top, group.bottom - GAP + shift);
+}
+
+function drawLanes(group, shift) {
 	for (const lane of group.lanes) {
 		const y = lane.top + shift;
-		if (y + LANE < AXIS || y > view.height || lane.first === lane.last)
+		if (y + lane.height < AXIS || y > view.height || lane.first === lane.last)
 			continue;
 		if (lane.key === 1)
 			drawMarks(lane, y);
 		else
-			(lane.most ? drawCounter : drawLane)(lane, y);
+			(lane.counter ? drawCounter : drawLane)(lane, y);
 	}
 }
 

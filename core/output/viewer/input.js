@@ -39,9 +39,13 @@ function select(i) {
 
 /* Zooms and scrolls so that slice I is seen well. */
 function reveal(i, zooms = false) {
-	const { begin, end } = data.slices;
-	const lane = laneOf(data, i), length = end[i] - begin[i];
-	const span = view.end - view.begin, middle = (begin[i] + end[i]) / 2;
+	revealTime(i, data.slices.begin[i], data.slices.end[i], zooms);
+}
+
+/* Likewise, with what it stands for: [BEGIN, END]. */
+function revealTime(i, begin, end, zooms = false) {
+	const lane = laneOf(data, i), length = end - begin;
+	const span = view.end - view.begin, middle = (begin + end) / 2;
 	if (!lane)
 		return;
 	lane.group.isFolded = false;
@@ -49,23 +53,28 @@ function reveal(i, zooms = false) {
 	if (zooms || length < span / view.width * 40 || length > span) {
 		const wanted = Math.max(length * (zooms ? 1.1 : 4), LEAST_NS);
 		setRange(middle - wanted / 2, middle + wanted / 2);
-	} else if (begin[i] < view.begin || end[i] > view.end) {
+	} else if (begin < view.begin || end > view.end) {
 		setRange(middle - span / 2, middle + span / 2);
 	}
 	const room = view.height - AXIS;
-	if (lane.top < view.scroll || lane.top + LANE > view.scroll + room)
+	if (lane.top < view.scroll || lane.top + lane.height > view.scroll + room)
 		view.scroll = lane.top - room / 2;
 	redraw();
 }
 
-/* {group, lane, slice} at a point of the canvas. */
+/* {group, lane, slice, isUnrecorded} at a point of the canvas. */
 function at(x, y) {
 	const top = y - AXIS + view.scroll;
 	const group = y < AXIS ? null : data.groups.find((one) => top >= one.top && top < one.bottom - GAP);
 	if (!group)
 		return { slice: -1 };
-	const lane = group.isFolded ? null : group.lanes.find((one) => top >= one.top && top < one.top + LANE);
-	return { group, lane, slice: lane ? nearest(lane, x) : -1 };
+	const lane = group.isFolded ? null : group.lanes.find((one) => top >= one.top && top < one.top + one.height);
+	const slice = lane ? nearest(lane, x) : -1, time = timeAt(x);
+	if (slice >= 0)
+		return { group, lane, slice };
+	const loss = lossAt(group, time, timeAt(x + 2) - time);
+	const [first, last] = within(data.slices, group.segments, time, time);
+	return { group, lane, slice: loss ? loss.slice : -1, isUnrecorded: !!lane && first === last };
 }
 
 /* The slice in LANE nearest to X, within a few pixels. */
@@ -110,6 +119,8 @@ canvas.addEventListener("pointermove", (event) => {
 	const found = drag?.hasMoved ? { slice: -1 } : at(x, y);
 	canvas.style.cursor = drag?.hasMoved ? "grabbing" : found.slice >= 0 || (found.group && !found.lane) ? "pointer" : "default";
 	showTip(found.slice, x, y);
+	if (found.isUnrecorded && found.slice < 0)
+		placeTip("not recorded", "  before the oldest that the ring had, or behind what was taken out of it", x, y);
 	if (found.slice !== view.hovered) {
 		view.hovered = found.slice;
 		redraw();
@@ -165,7 +176,7 @@ const KEYS = {
 	ArrowUp: () => scroll(-3 * LANE), ArrowDown: () => scroll(3 * LANE),
 	PageUp: () => scroll(AXIS - view.height), PageDown: () => scroll(view.height - AXIS),
 	"0": showAll, f: () => view.selected >= 0 && reveal(view.selected, true),
-	n: () => goToMatch(1), N: () => goToMatch(-1), Escape: escape,
+	n: () => goToMatch(1), N: () => goToMatch(-1), l: () => goToLoss(1), L: () => goToLoss(-1), Escape: escape,
 	"/": () => byId("search").select(), "?": () => { byId("help").hidden = !byId("help").hidden; },
 };
 
@@ -201,7 +212,7 @@ function boxOf(i) {
 	const lane = laneOf(data, i), box = canvas.getBoundingClientRect();
 	placeGroups();
 	return { x: box.left + xOf(data.slices.begin[i]), y: box.top + lane.top + AXIS - view.scroll,
-		width: xOf(data.slices.end[i]) - xOf(data.slices.begin[i]), height: LANE };
+		width: xOf(data.slices.end[i]) - xOf(data.slices.begin[i]), height: lane.height };
 }
 
 function start() {
@@ -212,6 +223,7 @@ function start() {
 	if (!data.count)
 		byId("message").textContent = "The recording contains no calls.";
 	makeTheme();
+	tellLosses();
 	resize();
 	showAll();
 	new ResizeObserver(resize).observe(byId("stage"));
@@ -222,6 +234,7 @@ function start() {
 	byId("search").addEventListener("input", (event) => setSearch(event.target.value));
 	byId("next").addEventListener("click", () => goToMatch(1));
 	byId("previous").addEventListener("click", () => goToMatch(-1));
+	byId("losses").addEventListener("click", () => goToLoss(1));
 	byId("all").addEventListener("click", showAll);
 	byId("keys").addEventListener("click", KEYS["?"]);
 	canvas.focus();

@@ -50,7 +50,7 @@ function countLanes(data, keys) {
 	return counts;
 }
 
-/* Columns in the order of the lanes, with ends in place of durations. */
+/* Columns in the order of the lanes, with ends in place of durations, but of counters: see finishCounter(). */
 function scatter(data, keys, starts) {
 	const { columns, count } = data;
 	const slices = { begin: new Float64Array(count), end: new Float64Array(count) };
@@ -60,24 +60,12 @@ function scatter(data, keys, starts) {
 		const to = starts[columns.track[i]][keys[i]]++;
 		const isCounter = kindOf(columns.flags[i]) === KIND.counter;
 		slices.begin[to] = columns.begin[i];
-		slices.end[to] = columns.begin[i] + (isCounter ? 0 : columns.duration[i]);
+		slices.end[to] = columns.duration[i] + (isCounter ? 0 : columns.begin[i]);
 		for (const name of ["track", "depth", "name", "args", "flags", "chunk"])
 			slices[name][to] = columns[name][i];
 	}
 	return slices;
 }
-
-/* A counter's value holds until the next one; returns the greatest. */
-function measureCounter(data, slices, lane, values) {
-	let most = 1;
-	for (let i = lane.first; i < lane.last; i++) {
-		slices.end[i] = i + 1 < lane.last ? slices.begin[i + 1] : Math.max(slices.begin[i], data.end);
-		most = Math.max(most, values(i));
-	}
-	return most;
-}
-
-const counterValue = (data, i) => Number(data.argsOf(data.slices.chunk[i], data.slices.args[i]).value);
 
 function titleOf(track) {
 	const owner = ownerOf(track.tid);
@@ -113,11 +101,12 @@ function layOut(data) {
 function finishLane(data, lane) {
 	const { slices } = data;
 	lane.gaps = [];
+	lane.height = LANE;
 	for (let i = lane.first; i < lane.last; i++)
 		if (kindOf(slices.flags[i]) === KIND.gap)
 			lane.gaps.push(i);
 	if (lane.last > lane.first && kindOf(slices.flags[lane.first]) === KIND.counter)
-		lane.most = measureCounter(data, slices, lane, (i) => counterValue(data, i));
+		finishCounter(data, lane);
 }
 
 function finishLanes(data) {
@@ -126,7 +115,7 @@ function finishLanes(data) {
 	data.end = -Infinity;
 	for (let i = 0; i < data.count; i++) {
 		data.begin = Math.min(data.begin, slices.begin[i]);
-		data.end = Math.max(data.end, slices.end[i]);
+		data.end = Math.max(data.end, kindOf(slices.flags[i]) === KIND.counter ? slices.begin[i] : slices.end[i]);
 	}
 	if (!(data.end > data.begin))
 		[data.begin, data.end] = data.count ? [data.begin, data.begin + 1] : [0, 1];
@@ -137,6 +126,7 @@ function finishLanes(data) {
 		for (const lane of group.lanes)
 			finishLane(data, lane);
 	}
+	findLosses(data);
 }
 
 /* Slices of LANE whose time touches [BEGIN, END]: [first, last). */
